@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/* What happens at a hit. The includer provides read_user, register_value, call_at, output, lost, count, loop, bound_index, image_base
+ * and image_size: the kernel's in wpptrace.bpf.c, a simulated process's in usermode. */
+#ifndef WPPTRACE_HIT_H
+#define WPPTRACE_HIT_H
+
+#include "types.h"
+
+/* What is remembered of a thread. */
+struct thread {
+	__u64 cfa, hash;  /* the activation whose chain of callers was sent last; cfa 0: none */
+	__u32 routine;
+	__u32 resync;     /* the next word begins with the whole chain of callers */
+	__u64 last;       /* the last word, 0: none, and its case */
+	__u64 last_case;
+	__u64 repeats;    /* how many more times it came */
+	__u64 sent;       /* hits in batches that were handed over or lost */
+	__u64 restorer;   /* where signal handlers return to, once seen */
+	__u64 chain_cfa;  /* of the outermost activation of the chain */
+	__u64 chain_len;
+	__u64 chain[CHAIN_MAX];
+	struct batch batch;
+};
+
+static __always_inline __u64 condition(__u8 code, __u64 flags)
+{
+	__u64 cf = flags & 1, pf = flags >> 2 & 1, zf = flags >> 6 & 1, sf = flags >> 7 & 1, of = flags >> 11 & 1, v;
+
+	switch (code >> 1) {
+	case 0: v = of; break;
+	case 1: v = cf; break;
+	case 2: v = zf; break;
+	case 3: v = cf | zf; break;
+	case 4: v = sf; break;
+	case 5: v = pf; break;
+	case 6: v = sf ^ of; break;
+	default: v = zf | (sf ^ of);
+	}
+	return v ^ (code & 1);
+}
+
+/* send hands the batch over. After a loss nothing is remembered: the next word says where it is all by itself. */
+static __always_inline void send(struct thread *t)
+{
+	__u64 n = t->batch.count;
+
+	if (!n)
+		return;
+	if (output(&t->batch, n)) {
+		t->batch.lost += t->batch.hits - t->sent;
+		lost(&t->batch, t->batch.hits - t->sent);
+		t->cfa = 0;
+		t->last = 0;
+		t->resync = 1;
+	}
+	t->sent = t->batch.hits;
+	t->batch.sequence++;
+	t->batch.count = 0;
+}
+
+static __noinline int put(struct thread *t, __u64 word)
+{
+	__u64 n;
+
+	if (!t)
+		return 0;
+	n = t->batch.count;
+	bound_index(n);
+	t->batch.words[n] = word;
+	t->batch.count = n + 1;
+	if (n + 1 >= BATCH_WORDS)
+		send(t);
+	return 0;
+}
+
+static __always_inline void put_repeats(struct thread *t)
+{
+	if (t->repeats) {
+		__u64 n = t->repeats;
+		t->repeats = 0;
+		put(t, WORD_REPEAT(n));
+	}
+}
+
+/* is_restorer: does a handler that returns here return from a signal? */
+static __always_inline int is_restorer(__u64 ra)
+{
+	__u64 code = 0;
+
+	/* mov $15, %rax (or %eax); syscall */
+	return !read_user(&code, 8, ra) && (code == 0x0f0000000fc0c748ULL || (code & 0xffffffffffffffULL) == 0x050f0000000fb8ULL);
+}
+
+/* from_word tells where a return address leads: into the image, elsewhere, or out of a signal handler, to what it interrupted. */
+static __always_inline __u64 from_word(struct thread *t, __u64 ra, __u64 cfa)
+{
+	__u64 rip = 0;
+
+	if (ra == t->restorer || is_restorer(ra)) {
+		t->restorer = ra;
+		read_user(&rip, 8, cfa + SIGNAL_FRAME_RIP);
+		rip -= image_base;
+		return rip < image_size ? WORD_FROM(FROM_HANDLER, rip) : WORD_FROM(FROM_HANDLER_OUTSIDE, 0);
+	}
+	if (ra - image_base < image_size)
+		return WORD_FROM(FROM_INSIDE, ra - image_base);
+	return WORD_FROM(FROM_OUTSIDE, 0);
+}
+
+static __always_inline __u64 mix(__u64 hash, __u64 v)
+{
+	hash = (hash ^ v) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 29;
+}
+
+/* find_chain collects the return address of the activation and those of the callers that may have made no word yet. */
+static __noinline __u64 find_chain(struct thread *t, __u64 cfa)
+{
+	__u64 hash = 0, n = 0, ra = 0;
+
+	if (!t)
+		return 0;
+	for (int i = 0; i < CHAIN_MAX; i++) {
+		ra = 0;
+		if (read_user(&ra, 8, cfa - 8)) {
+			count(METRIC_UNREADABLE);
+			ra = 0;
+		}
+		t->chain[i] = ra;
+		hash = mix(hash, ra);
+		n = i + 1;
+		__u64 key = ra - image_base;
+		struct call *c = call_at(&key);
+		if (!c || c->spoken)
+			break;
+		cfa += c->depth;
+		if (i == CHAIN_MAX - 1)
+			count(METRIC_LONG_CHAIN);
+	}
+	if (ra && ra == t->restorer && !read_user(&ra, 8, cfa + SIGNAL_FRAME_RIP))
+		hash = mix(hash, ra); /* the same handler on the same stack, but it interrupted something else */
+	t->chain_len = n;
+	t->chain_cfa = cfa;
+	return hash;
+}
+
+static __noinline int put_chain(struct thread *t)
+{
+	if (!t)
+		return 0;
+	for (__u64 i = 0; i < CHAIN_MAX; i++) {
+		if (i >= t->chain_len)
+			break;
+		__u64 ra = t->chain[i];
+		if (i + 1 == t->chain_len)
+			put(t, from_word(t, ra, t->chain_cfa));
+		else
+			put(t, WORD_FROM(FROM_INSIDE, ra - image_base));
+	}
+	return 0;
+}
+
+struct resync {
+	struct thread *t;
+	__u64 cfa;
+};
+
+/* resync_step sends one caller of a thread that is seen for the first time. */
+static long resync_step(__u32 i, struct resync *r)
+{
+	__u64 ra = 0, word;
+	struct call *c;
+
+	if (i == RESYNC_MAX - 1) {
+		put(r->t, WORD_FROM(FROM_RESYNC | FROM_TRUNCATED, 0));
+		return 1;
+	}
+	if (read_user(&ra, 8, r->cfa - 8)) {
+		put(r->t, WORD_FROM(FROM_RESYNC | FROM_UNREADABLE, 0));
+		return 1;
+	}
+	__u64 key = ra - image_base;
+	c = call_at(&key);
+	word = c ? WORD_FROM(FROM_INSIDE, key) : from_word(r->t, ra, r->cfa);
+	put(r->t, word | (__u64)FROM_RESYNC << 48);
+	if (!c)
+		return 1;
+	r->cfa += c->depth;
+	return 0;
+}
+
+static __always_inline void announce(struct thread *t, const struct site *s, __u64 cfa)
+{
+	if (t->resync) {
+		struct resync r = {t, cfa};
+		put_repeats(t);
+		t->resync = 0;
+		t->cfa = 0;
+		t->last = 0;
+		loop(RESYNC_MAX, resync_step, &r);
+		return;
+	}
+	__u64 hash = find_chain(t, cfa);
+	if (t->cfa == cfa && t->hash == hash && t->routine == s->routine)
+		return;
+	put_repeats(t);
+	t->cfa = cfa;
+	t->hash = hash;
+	t->routine = s->routine;
+	t->last = 0;
+	put_chain(t);
+}
+
+static __noinline __u64 case_value(struct registers *regs, const struct site *s)
+{
+	__u64 value = 0;
+
+	if (!s)
+		return 0;
+	if (s->flags & SITE_CASE_MEMORY) {
+		__u64 address = (__s64)s->case_disp;
+		if (s->flags & SITE_CASE_RIP)
+			address += image_base;
+		if (s->case_reg < NO_REG)
+			address += register_value(regs, s->case_reg);
+		if (s->case_index < NO_REG)
+			address += register_value(regs, s->case_index) * s->case_scale;
+		if (read_user(&value, 8, address)) {
+			count(METRIC_UNREADABLE);
+			return (1ULL << 60) - 1;
+		}
+	} else {
+		value = register_value(regs, s->case_reg);
+	}
+	if (s->case_size == 1)
+		value &= 0xff;
+	else if (s->case_size == 2)
+		value &= 0xffff;
+	else if (s->case_size == 4)
+		value &= 0xffffffff;
+	if (s->flags & SITE_CASE_TARGET)
+		value -= image_base;
+	return value & ((1ULL << 60) - 1);
+}
+
+/* report makes the word of a hit (design, section 4): which activation, which site, which way. */
+static __always_inline void report(struct registers *regs, struct thread *t, const struct site *s, __u32 id)
+{
+	/* a field of the context has to be loaded before it is chosen */
+	__u64 sp = *(volatile __u64 *)&regs->rsp, bp = *(volatile __u64 *)&regs->rbp, flags = *(volatile __u64 *)&regs->flags;
+	__u64 cfa = (s->base == 5 ? bp : sp) + (__s64)s->offset;
+	__u64 out = 0, which = 0;
+
+	if (cfa >> 47)
+		count(METRIC_HIGH_ADDRESS);
+	if (cfa > t->cfa)
+		t->cfa = 0; /* the remembered activation may be over */
+	if (t->resync || s->flags & SITE_FIRST)
+		announce(t, s, cfa);
+	if (s->condition < CONDITION_NONE)
+		out = condition(s->condition, flags);
+	if (s->flags & SITE_CASE && out == !!(s->flags & SITE_CASE_TAKEN))
+		which = WORD_CASE(case_value(regs, s));
+	__u64 word = WORD_WITNESS(id, out, cfa);
+	if (word == t->last && which == t->last_case) {
+		t->repeats++;
+		t->batch.hits++;
+		return;
+	}
+	put_repeats(t);
+	if (which)
+		put(t, which);
+	t->last = word;
+	t->last_case = which;
+	t->batch.hits++;
+	put(t, word);
+}
+
+#endif

@@ -1,0 +1,24 @@
+package bpf
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/cilium/ebpf"
+)
+
+func TestLoad(t *testing.T) {
+	spec, err := LoadTracer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ebpf.NewCollection(spec)
+	var ve *ebpf.VerifierError
+	if errors.As(err, &ve) {
+		t.Fatalf("%+v", ve)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+}

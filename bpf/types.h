@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/* The structures and numbers that the BPF program, its user-space build and the Go bindings share. */
+#ifndef WPPTRACE_TYPES_H
+#define WPPTRACE_TYPES_H
+
+#include <linux/types.h>
+
+#define MAX_SITES (1 << 18) /* a word has 18 bits for the site */
+#define BATCH_WORDS 64
+#define CHAIN_MAX 64     /* callers that may have made no word yet: the plan keeps them few */
+#define RESYNC_MAX 16384 /* callers sent when a thread is seen for the first time, or after a loss */
+
+/* An entry of the sites array; the attach cookie is its index. */
+struct site {
+	__s32 offset;   /* CFA = base register + offset */
+	__u32 routine;
+	__u8 base;      /* hardware number: 4 rsp, 5 rbp */
+	__u8 condition; /* condition code of a conditional jump, or CONDITION_NONE */
+	__u8 flags;     /* SITE_* */
+	__u8 case_reg;  /* the register with a switch's index, or the base of its address; NO_REG: none */
+	__u8 case_index;
+	__u8 case_scale;
+	__u8 case_size; /* bytes */
+	__u8 pad;
+	__s32 case_disp;
+	__u32 pad2;
+};
+enum { CONDITION_NONE = 16, NO_REG = 16 };
+enum {
+	SITE_FIRST = 1,       /* may be the first word of its activation */
+	SITE_CASE = 2,        /* tells a switch's case when the outcome is case_on */
+	SITE_CASE_TAKEN = 4,  /* case_on is 1 */
+	SITE_CASE_MEMORY = 8, /* the case is in memory */
+	SITE_CASE_RIP = 16,   /* case_disp is relative to the image */
+	SITE_CASE_TARGET = 32 /* the case is an absolute address: sent relative to the image */
+};
+
+/* An entry of the calls map: what is known of a call of observed code, by its return address (relative to the image). */
+struct call {
+	__u32 depth;  /* CFA - rsp before the call instruction, bytes */
+	__u32 spoken; /* its routine has made a word before it calls */
+};
+
+/* What goes through the ring buffer: count words of one thread. */
+struct batch {
+	__u32 tid;
+	__u32 count;
+	__u64 sequence; /* from 0 for each thread; lost batches count */
+	__u64 time;     /* CLOCK_BOOTTIME when it was sent, ns */
+	__u64 hits;     /* hits of the thread so far, those of this batch included */
+	__u64 lost;     /* of them, lost so far */
+	__u64 words[BATCH_WORDS];
+};
+
+/* What a thread has lost; hits counts all that it had up to its last loss. */
+struct loss {
+	__u64 hits, lost;
+};
+
+/* Failures, counted: index into the metrics array. */
+enum metric {
+	METRIC_NO_STORAGE,     /* no task storage for a thread */
+	METRIC_NO_SITE,        /* a cookie that names no site */
+	METRIC_LOST_BATCHES,   /* the ring buffer was full */
+	METRIC_LOST_HITS,      /* hits in those batches */
+	METRIC_UNREADABLE,     /* a return address or case could not be read */
+	METRIC_LONG_CHAIN,     /* more than CHAIN_MAX callers without a word */
+	METRIC_HIGH_ADDRESS,   /* a CFA above 2^47 */
+	METRICS
+};
+
+/* struct pt_regs as the kernel lays it out. */
+struct registers {
+	__u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax, rip, cs, flags, rsp, ss;
+};
+
+/* Words: see package wire. */
+#define WORD_WITNESS(site, out, cfa) ((__u64)(site) << 45 | (__u64)(out) << 44 | (((cfa) >> 3) & ((1ULL << 44) - 1)))
+#define WORD_FROM(kind, address) (8ULL << 60 | (__u64)(kind) << 48 | ((address) & ((1ULL << 48) - 1)))
+#define WORD_CASE(value) (9ULL << 60 | ((value) & ((1ULL << 60) - 1)))
+#define WORD_REPEAT(count) (10ULL << 60 | (count))
+#define WORD_END(kind, address) (11ULL << 60 | (__u64)(kind) << 48 | ((address) & ((1ULL << 48) - 1)))
+enum { FROM_INSIDE, FROM_OUTSIDE, FROM_HANDLER, FROM_HANDLER_OUTSIDE, FROM_UNREADABLE, FROM_TRUNCATED, FROM_RESYNC = 8 };
+
+/* Where a signal frame keeps the interrupted instruction pointer, from the CFA of the handler: uc_mcontext.gregs[REG_RIP]. */
+#define SIGNAL_FRAME_RIP 168
+
+#endif

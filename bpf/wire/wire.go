@@ -1,0 +1,169 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// MaxSites is how many sites a word can name.
+const MaxSites = 1 << 18
+
+// A Word is one 8-byte message. See the kinds for what it carries.
+type Word uint64
+
+// A Kind is what a word says.
+type Kind uint8
+
+// The kinds of word. A witness may be preceded by the chain of its callers (From, innermost first) and by a case.
+const (
+	Witness Kind = iota // the activation with this CFA came to the site, with this outcome
+	From                // a return address in the chain of callers of the activation that the next witness names
+	Case                // the value that a switch reads at the next witness
+	Repeat              // the witness before it (with its case) came this many times more
+	End                 // the thread ended, or its program was replaced; its user instruction pointer
+	Invalid
+)
+
+// Kind says what the word is.
+func (w Word) Kind() Kind {
+	if w>>63 == 0 {
+		return Witness
+	}
+	switch w >> 60 {
+	case 8:
+		return From
+	case 9:
+		return Case
+	case 10:
+		return Repeat
+	case 11:
+		return End
+	}
+	return Invalid
+}
+
+// Site is the index of a witness's site in the plan.
+func (w Word) Site() int { return int(w >> 45 & (MaxSites - 1)) }
+
+// Outcome is 1 if the witness's conditional jump is taken, else 0.
+func (w Word) Outcome() int { return int(w >> 44 & 1) }
+
+// CFA is the canonical frame address of a witness's activation, a multiple of 8.
+func (w Word) CFA() uint64 { return uint64(w) & (1<<44 - 1) << 3 }
+
+// Value is the payload of a Case or the count of a Repeat.
+func (w Word) Value() uint64 { return uint64(w) & (1<<60 - 1) }
+
+// A Place says where the address of a From or End lies.
+type Place uint8
+
+// The places.
+const (
+	Inside         Place = iota // in the image, at Address (link-time)
+	Outside                     // in other code
+	Handler                     // the frame of a signal handler, which interrupted the image at Address (link-time)
+	HandlerOutside              // the frame of a signal handler, which interrupted other code
+	Unreadable                  // the stack could not be read
+	Truncated                   // the chain goes on, too long to send
+)
+
+// Place says where the address of a From or End lies.
+func (w Word) Place() Place { return Place(w >> 48 & 7) }
+
+// Address is the link-time address of a From or End that is Inside, or of a Handler.
+func (w Word) Address() uint64 { return uint64(w) & (1<<48 - 1) }
+
+// Resync reports whether a From belongs to the whole chain of callers, sent when a thread is first seen in mid-run or after a loss.
+func (w Word) Resync() bool { return w>>51&1 == 1 }
+
+// MakeWitness returns the word of a hit.
+func MakeWitness(site, outcome int, cfa uint64) Word {
+	return Word(uint64(site)<<45 | uint64(outcome)<<44 | cfa>>3&(1<<44-1))
+}
+
+// MakeFrom returns a word of a chain of callers.
+func MakeFrom(p Place, address uint64) Word {
+	return Word(8<<60 | uint64(p)<<48 | address&(1<<48-1))
+}
+
+// MakeResync returns a word of a whole chain of callers.
+func MakeResync(p Place, address uint64) Word { return MakeFrom(p, address) | 1<<51 }
+
+// MakeCase returns the word of a switch's value.
+func MakeCase(v uint64) Word { return Word(9<<60 | v&(1<<60-1)) }
+
+// MakeRepeat returns the word that repeats the witness before it n times.
+func MakeRepeat(n uint64) Word { return Word(10<<60 | n&(1<<60-1)) }
+
+// MakeEnd returns the word of a thread's end.
+func MakeEnd(p Place, address uint64) Word {
+	return Word(11<<60 | uint64(p)<<48 | address&(1<<48-1))
+}
+
+// String is for logs and test failures.
+func (w Word) String() string {
+	switch w.Kind() {
+	case Witness:
+		return fmt.Sprintf("witness %d:%d cfa %x", w.Site(), w.Outcome(), w.CFA())
+	case From:
+		return fmt.Sprintf("from %d:%x resync %v", w.Place(), w.Address(), w.Resync())
+	case Case:
+		return fmt.Sprintf("case %d", w.Value())
+	case Repeat:
+		return fmt.Sprintf("repeat %d", w.Value())
+	case End:
+		return fmt.Sprintf("end %d:%x", w.Place(), w.Address())
+	}
+	return fmt.Sprintf("invalid %x", uint64(w))
+}
+
+// A Batch is one record of the ring buffer.
+type Batch struct {
+	Thread   uint32
+	Sequence uint64 // from 0 for each thread; a batch that was lost has a number too
+	Time     uint64 // CLOCK_BOOTTIME, ns
+	Hits     uint64 // of the thread up to here
+	Lost     uint64 // of them
+	words    []byte
+}
+
+// BatchHeader is the length of a record before its words, bytes.
+const BatchHeader = 40
+
+// ParseBatch reads a record. The batch refers to the record's memory. It fails on a record that is too short for what it says it holds.
+func ParseBatch(record []byte) (Batch, error) {
+	if len(record) < BatchHeader {
+		return Batch{}, fmt.Errorf("read a batch of words: %d bytes are less than its header", len(record))
+	}
+	n := int(binary.LittleEndian.Uint32(record[4:]))
+	if n > (len(record)-BatchHeader)/8 {
+		return Batch{}, fmt.Errorf("read a batch of words: %d words do not fit in %d bytes", n, len(record))
+	}
+	return Batch{
+		Thread:   binary.LittleEndian.Uint32(record),
+		Sequence: binary.LittleEndian.Uint64(record[8:]),
+		Time:     binary.LittleEndian.Uint64(record[16:]),
+		Hits:     binary.LittleEndian.Uint64(record[24:]),
+		Lost:     binary.LittleEndian.Uint64(record[32:]),
+		words:    record[BatchHeader : BatchHeader+8*n],
+	}, nil
+}
+
+// Len is the number of words.
+func (b Batch) Len() int { return len(b.words) / 8 }
+
+// Word returns word i.
+func (b Batch) Word(i int) Word { return Word(binary.LittleEndian.Uint64(b.words[8*i:])) }
+
+// Witnesses is the number of hits that the batch's words stand for.
+func (b Batch) Witnesses() (n uint64) {
+	for i := range b.Len() {
+		switch w := b.Word(i); w.Kind() {
+		case Witness:
+			n++
+		case Repeat:
+			n += w.Value()
+		}
+	}
+	return n
+}

@@ -1,0 +1,192 @@
+//go:build ignore
+
+// SPDX-License-Identifier: MIT OR GPL-2.0
+// The tracer's one program: the kernel reports which witness was hit, which way it went and in which activation; the decoder thinks.
+#include "types.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+char _license[] SEC("license") = "Dual MIT/GPL";
+
+struct task_struct {
+	int pid, tgid;
+	__u64 start_boottime;
+} __attribute__((preserve_access_index));
+struct bpf_iter__task {
+	void *meta;
+	struct task_struct *task;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 26);
+} ring SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set when the plan is known */
+	__type(key, __u32);
+	__type(value, struct site);
+} sites SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set when the plan is known */
+	__type(key, __u64);
+	__type(value, struct call);
+} calls SEC(".maps");
+/* Hits and losses of threads that had losses, by thread id: a dead thread's last loss is known by this alone. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1 << 14);
+	__type(key, __u32);
+	__type(value, struct loss);
+} losses SEC(".maps");
+
+volatile const __u32 target;          /* thread group */
+volatile const __u64 image_base;      /* load address minus link-time address */
+volatile const __u64 image_size;
+volatile const __u64 high_water;      /* bytes in the ring above which the consumer is woken */
+__u64 enabled_at;                     /* CLOCK_BOOTTIME; 0: every thread is traced from its beginning */
+__u32 enabled;
+__u32 replaced;                       /* the target has called exec */
+__u64 metrics[METRICS];
+const enum metric *metric_names __attribute__((unused)); /* keeps the names for the Go bindings */
+
+static __always_inline void count(enum metric m)
+{
+	__sync_fetch_and_add(&metrics[m], 1);
+}
+static __always_inline long read_user(void *to, __u32 size, __u64 from)
+{
+	return bpf_probe_read_user(to, size, (void *)from);
+}
+static __always_inline struct call *call_at(__u64 *key)
+{
+	return *key < image_size ? bpf_map_lookup_elem(&calls, key) : 0;
+}
+static __always_inline long output(struct batch *b, __u64 n)
+{
+	__u64 wake = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > high_water ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+
+	if (n > BATCH_WORDS)
+		return 0;
+	b->time = bpf_ktime_get_boot_ns();
+	return bpf_ringbuf_output(&ring, b, sizeof(*b) - sizeof(b->words) + n * 8, wake);
+}
+/* lost remembers a loss where the thread's death cannot hide it. */
+static __always_inline void lost(struct batch *b, __u64 hits)
+{
+	struct loss l = {b->hits, b->lost};
+
+	__sync_fetch_and_add(&metrics[METRIC_LOST_BATCHES], 1);
+	__sync_fetch_and_add(&metrics[METRIC_LOST_HITS], hits);
+	bpf_map_update_elem(&losses, &b->tid, &l, BPF_ANY);
+}
+/* The verifier has to see the bound. */
+#define bound_index(n) asm volatile("%0 &= 63" : "+r"(n))
+#define loop(n, step, ctx) bpf_loop(n, step, ctx, 0)
+
+/* Offsets in struct registers by hardware number. */
+static const __u8 register_offset[16] = {80, 88, 96, 40, 152, 32, 104, 112, 72, 64, 56, 48, 24, 16, 8, 0};
+static __noinline __u64 register_value(struct registers *regs, __u32 number)
+{
+	__u64 v = 0;
+
+	bpf_probe_read_kernel(&v, 8, (char *)regs + register_offset[number & 15]);
+	return v;
+}
+
+#include "hit.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+SEC("uprobe.multi")
+int hit(struct registers *regs)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+
+	if (!enabled || id >> 32 != target)
+		return 0;
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct thread *t = bpf_task_storage_get(&threads, (void *)task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t) {
+		count(METRIC_NO_STORAGE);
+		return 0;
+	}
+	if (!t->batch.tid) {
+		t->batch.tid = (__u32)id;
+		t->resync = enabled_at && task->start_boottime < enabled_at;
+	}
+	__u32 cookie = bpf_get_attach_cookie(regs);
+	struct site *s = bpf_map_lookup_elem(&sites, &cookie);
+	if (!s) {
+		count(METRIC_NO_SITE);
+		return 0;
+	}
+	report(regs, t, s, cookie);
+	return 0;
+}
+
+/* nothing is what a hit is compared with. */
+SEC("uprobe.multi")
+int nothing(struct registers *regs)
+{
+	return 0;
+}
+
+static __always_inline void finish(struct task_struct *task)
+{
+	struct registers *regs;
+	__u64 rip = 0;
+	struct thread *t = bpf_task_storage_get(&threads, (void *)task, 0, 0);
+
+	if (!t || !t->batch.tid)
+		return;
+	put_repeats(t);
+	regs = (void *)bpf_task_pt_regs((void *)task);
+	bpf_probe_read_kernel(&rip, 8, &regs->rip);
+	rip -= image_base;
+	put(t, rip < image_size ? WORD_END(FROM_INSIDE, rip) : WORD_END(FROM_OUTSIDE, 0));
+	send(t);
+}
+
+SEC("tp_btf/sched_process_exit")
+int thread_exit(__u64 *args)
+{
+	if (bpf_get_current_pid_tgid() >> 32 == target)
+		finish((void *)bpf_get_current_task_btf());
+	return 0;
+}
+
+/* Another program in the same process: its addresses are not ours. */
+SEC("tp_btf/sched_process_exec")
+int program_exec(__u64 *args)
+{
+	if (!enabled || bpf_get_current_pid_tgid() >> 32 != target)
+		return 0;
+	enabled = 0;
+	replaced = 1;
+	finish((void *)bpf_get_current_task_btf());
+	bpf_task_storage_delete(&threads, (void *)bpf_get_current_task_btf());
+	return 0;
+}
+
+/* drain sends what the threads that still live have not sent; run when no probe stands any more. */
+SEC("iter/task")
+int drain(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+
+	if (!task || task->tgid != target)
+		return 0;
+	struct thread *t = bpf_task_storage_get(&threads, (void *)task, 0, 0);
+	if (!t || !t->batch.tid)
+		return 0;
+	put_repeats(t);
+	send(t);
+	return 0;
+}

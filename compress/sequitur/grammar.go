@@ -1,0 +1,210 @@
+package sequitur
+
+// In bodies, as Rules returns them, a symbol below ruleBit is a terminal; one with ruleBit set names a rule.
+const ruleBit uint32 = 1 << 31
+
+// MaxTerminal is the largest symbol that may be appended.
+const MaxTerminal = ruleBit - 1
+
+// IsRule reports whether a symbol of a body names a rule, not a terminal.
+func IsRule(v uint32) bool { return v&ruleBit != 0 }
+
+// RuleOf returns the number of the rule that a symbol of a body names.
+func RuleOf(v uint32) int { return int(v &^ ruleBit) }
+
+// RuleSymbol returns the symbol that names a rule in a body.
+func RuleSymbol(rule int) uint32 { return uint32(rule) | ruleBit }
+
+// A Grammar is a SEQUITUR grammar under construction. One goroutine uses it at a time.
+type Grammar struct {
+	nodes    []node
+	freeNode uint32 // head of the list of free nodes, linked by next; 0: none
+	live     int    // nodes in use, guards included
+
+	rules     []rule
+	freeRules []uint32
+
+	digrams digramTable
+	// pending is the left node of the start rule's last digram while that is not in the table yet, or 0. Most last digrams
+	// are replaced by the next symbol; so they never enter the table.
+	pending uint32
+
+	// suspects are left nodes of digrams whose uniqueness must be checked again. A node freed meanwhile is harmless: check sees
+	// that it is no digram, or checks another digram in vain.
+	suspects []uint32
+
+	length uint64
+}
+
+// A node is a symbol in the doubly linked body of a rule. Bodies are rings closed by a guard node. Node 0 is no node.
+//
+//	value < 2^31           a terminal
+//	value = ruleBit + r    rule r
+//	value = guardBits + r  the guard of rule r, r < 2^30
+type node struct {
+	value, prev, next uint32
+}
+
+const (
+	guardBits uint32 = 3 << 30
+	ruleMask  uint32 = 1<<30 - 1
+	freeValue        = ^uint32(0) // looks like a guard, so that a free node is never a digram's
+)
+
+func isGuard(v uint32) bool       { return v >= guardBits }
+func isNonterminal(v uint32) bool { return v>>30 == 2 }
+
+// A rule is found through its guard; uses counts the nodes that name it.
+type rule struct {
+	guard uint32 // 0: the rule does not exist
+	uses  uint32
+}
+
+// start is the number of the start rule.
+const start = 0
+
+// New returns the grammar of the empty stream.
+func New() *Grammar {
+	g := &Grammar{nodes: make([]node, 1, 64), digrams: newDigramTable()}
+	g.newRule()
+	return g
+}
+
+// Append appends a terminal, at most MaxTerminal, to the stream. It takes amortised constant time.
+func (g *Grammar) Append(terminal uint32) {
+	if terminal > MaxTerminal {
+		panic("sequitur: symbol is no terminal")
+	}
+	g.length++
+	guard := g.rules[start].guard
+	last := g.nodes[guard].prev
+	n := g.newNode(terminal)
+	g.link(last, n)
+	g.link(n, guard)
+	g.check(last)
+	for len(g.suspects) > 0 {
+		n := g.suspects[len(g.suspects)-1]
+		g.suspects = g.suspects[:len(g.suspects)-1]
+		g.check(n)
+	}
+}
+
+// AppendAll appends terminals in order.
+func (g *Grammar) AppendAll(terminals []uint32) {
+	for _, t := range terminals {
+		g.Append(t)
+	}
+}
+
+// Length returns the number of terminals appended.
+func (g *Grammar) Length() uint64 { return g.length }
+
+// NumRules returns the number of rules, the start rule included.
+func (g *Grammar) NumRules() int { return len(g.rules) - len(g.freeRules) }
+
+// Symbols returns the number of right-hand-side symbols of all rules.
+func (g *Grammar) Symbols() int { return g.live - g.NumRules() }
+
+// Bytes returns the memory that the grammar holds.
+func (g *Grammar) Bytes() uint64 {
+	return 12*uint64(cap(g.nodes)) + 8*uint64(cap(g.rules)+len(g.digrams.slots)) + 4*uint64(cap(g.freeRules)+cap(g.suspects))
+}
+
+// Rules returns a copy of the bodies of all rules: the start rule first, the others in the order of their first use when
+// bodies are read depth first. IsRule and RuleOf tell a body's symbols apart. It takes time and memory in proportion to the grammar, not
+// to the stream, and the copy is the caller's while appending goes on.
+func (g *Grammar) Rules() [][]uint32 {
+	bodies := make([][]uint32, 1, g.NumRules())
+	arena := make([]uint32, 0, g.Symbols())
+	number := make([]uint32, len(g.rules)) // by internal rule number; 0: not met yet
+	// A frame is a body being copied: where its symbols begin in the arena, and the next one to look into.
+	type frame struct{ at, end int }
+	copyBody := func(r uint32) frame {
+		at := len(arena)
+		guard := g.rules[r].guard
+		for n := g.nodes[guard].next; n != guard; n = g.nodes[n].next {
+			arena = append(arena, g.nodes[n].value)
+		}
+		return frame{at, len(arena)}
+	}
+	first := copyBody(start)
+	bodies[0] = arena[first.at:first.end:first.end]
+	for stack := []frame{first}; len(stack) > 0; {
+		top := &stack[len(stack)-1]
+		if top.at == top.end {
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		v := &arena[top.at]
+		top.at++
+		if !isNonterminal(*v) {
+			continue
+		}
+		r := *v & ruleMask
+		if number[r] == 0 {
+			number[r] = uint32(len(bodies))
+			body := copyBody(r)
+			bodies = append(bodies, arena[body.at:body.end:body.end])
+			stack = append(stack, body)
+		}
+		*v = RuleSymbol(int(number[r]))
+	}
+	return bodies
+}
+
+func (g *Grammar) newNode(value uint32) uint32 {
+	g.live++
+	if n := g.freeNode; n != 0 {
+		g.freeNode = g.nodes[n].next
+		g.nodes[n].value = value
+		return n
+	}
+	g.nodes = append(g.nodes, node{value: value})
+	return uint32(len(g.nodes) - 1)
+}
+
+func (g *Grammar) freeNodeAt(n uint32) {
+	g.live--
+	g.nodes[n] = node{value: freeValue, next: g.freeNode}
+	g.freeNode = n
+}
+
+func (g *Grammar) link(left, right uint32) {
+	g.nodes[left].next = right
+	g.nodes[right].prev = left
+}
+
+// newRule returns the number of a new rule with an empty body.
+func (g *Grammar) newRule() uint32 {
+	var r uint32
+	if k := len(g.freeRules); k > 0 {
+		r = g.freeRules[k-1]
+		g.freeRules = g.freeRules[:k-1]
+	} else {
+		r = uint32(len(g.rules))
+		g.rules = append(g.rules, rule{})
+	}
+	guard := g.newNode(guardBits | r)
+	g.link(guard, guard)
+	g.rules[r] = rule{guard: guard}
+	return r
+}
+
+func (g *Grammar) freeRule(r uint32) {
+	g.freeNodeAt(g.rules[r].guard)
+	g.rules[r] = rule{}
+	g.freeRules = append(g.freeRules, r)
+}
+
+// use and unuse count a node that names a rule; terminals have no count.
+func (g *Grammar) use(v uint32) {
+	if isNonterminal(v) {
+		g.rules[v&ruleMask].uses++
+	}
+}
+
+func (g *Grammar) unuse(v uint32) {
+	if isNonterminal(v) {
+		g.rules[v&ruleMask].uses--
+	}
+}

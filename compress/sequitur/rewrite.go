@@ -1,0 +1,226 @@
+package sequitur
+
+// check restores digram uniqueness for the digram whose left node is n: records it, or, when it occurs elsewhere without
+// overlapping, replaces both (Larus 1999, figure 3).
+func (g *Grammar) check(n uint32) {
+	nodes := g.nodes
+	right := nodes[n].next
+	a, b := nodes[n].value, nodes[right].value
+	if isGuard(a) || isGuard(b) {
+		return
+	}
+	m := g.find(a, b)
+	switch {
+	case m == 0:
+		g.record(n, a, b)
+	case m == n:
+	case nodes[m].next == n: // m n right, all equal: the symbol before m may begin a digram that does not overlap n's
+		if before := nodes[m].prev; nodes[before].value == a {
+			g.match(n, g.move(m, before))
+		}
+	case right == m: // n m and m's right, all equal: likewise behind
+		after := nodes[m].next
+		if nodes[nodes[after].next].value == a {
+			g.match(n, g.move(m, after))
+		}
+	default:
+		g.match(n, m)
+	}
+}
+
+// find returns the left node of the digram a b that is recorded or pending, or 0.
+func (g *Grammar) find(a, b uint32) uint32 {
+	if p := g.pending; p != 0 && g.nodes[p].value == a && g.nodes[g.nodes[p].next].value == b {
+		return p
+	}
+	return g.digrams.find(g.nodes, a, b)
+}
+
+// record records the digram a b at n: the start rule's last one as pending, any other in the table.
+func (g *Grammar) record(n, a, b uint32) {
+	if g.nodes[g.nodes[n].next].next != g.rules[start].guard {
+		g.digrams.insert(a, b, n)
+		return
+	}
+	if p := g.pending; p != 0 {
+		g.digrams.insert(g.nodes[p].value, g.nodes[g.nodes[p].next].value, p)
+	}
+	g.pending = n
+}
+
+// forget takes the digram at n out of the record, if it is recorded there.
+func (g *Grammar) forget(n uint32) {
+	if g.pending == n {
+		g.pending = 0
+		return
+	}
+	a, b := g.nodes[n].value, g.nodes[g.nodes[n].next].value
+	if !isGuard(a) && !isGuard(b) {
+		g.digrams.remove(a, b, n)
+	}
+}
+
+// move records at node to the digram that is recorded at node from, and returns to.
+func (g *Grammar) move(from, to uint32) uint32 {
+	g.forget(from)
+	g.digrams.insert(g.nodes[to].value, g.nodes[g.nodes[to].next].value, to)
+	return to
+}
+
+// cut forgets the digram at left before the link to its right node goes. In a run of equal symbols that may have been the recorded
+// one of digrams that overlap; then a neighbour must be recorded instead.
+func (g *Grammar) cut(left uint32) {
+	g.forget(left)
+	v := g.nodes[left].value
+	right := g.nodes[left].next
+	if g.nodes[right].value != v || isGuard(v) {
+		return
+	}
+	if before := g.nodes[left].prev; g.nodes[before].value == v {
+		g.suspect(before)
+	}
+	if after := g.nodes[right].next; g.nodes[after].value == v {
+		g.suspect(right)
+	}
+}
+
+// suspect has the digram at n checked again before Append returns; last in, first out.
+func (g *Grammar) suspect(n uint32) { g.suspects = append(g.suspects, n) }
+
+// match makes the digrams at n and m, equal and not overlapping, one of which m is recorded: by a rule that is one of them, by
+// lengthening a rule that occurs nowhere else, or by a new rule.
+func (g *Grammar) match(n, m uint32) {
+	a, b := g.nodes[n].value, g.nodes[g.nodes[n].next].value
+	if r, ok := g.wholeBody(m); ok {
+		g.replace(n, r)
+		g.inlineEnds(r)
+		return
+	}
+	if r, ok := g.wholeBody(n); ok {
+		g.move(m, n)
+		g.replace(m, r)
+		g.inlineEnds(r)
+		return
+	}
+	// A new rule for a b would leave a rule used only here with one use, to be inlined at once: lengthen that rule instead.
+	if a != b && g.usedTwice(a) {
+		g.lengthenRight(a&ruleMask, n, m)
+		return
+	}
+	if a != b && g.usedTwice(b) {
+		g.lengthenLeft(b&ruleMask, n, m)
+		return
+	}
+	r := g.newRule()
+	x, y := g.newNode(a), g.newNode(b)
+	guard := g.rules[r].guard
+	g.link(guard, x)
+	g.link(x, y)
+	g.link(y, guard)
+	g.use(a)
+	g.use(b)
+	g.replace(m, r)
+	g.replace(n, r)
+	g.digrams.insert(a, b, x)
+	g.inlineEnds(r)
+}
+
+// wholeBody reports whether the digram at n is the whole body of a rule, and of which.
+func (g *Grammar) wholeBody(n uint32) (r uint32, ok bool) {
+	before := g.nodes[n].prev
+	v := g.nodes[before].value
+	return v & ruleMask, isGuard(v) && g.nodes[g.nodes[n].next].next == before
+}
+
+func (g *Grammar) usedTwice(v uint32) bool { return isNonterminal(v) && g.rules[v&ruleMask].uses == 2 }
+
+// replace puts rule r in the place of the digram at n.
+func (g *Grammar) replace(n, r uint32) {
+	right := g.nodes[n].next
+	before, after := g.nodes[n].prev, g.nodes[right].next
+	g.cut(before)
+	g.cut(right)
+	g.forget(n)
+	g.unuse(g.nodes[n].value)
+	g.unuse(g.nodes[right].value)
+	g.freeNodeAt(right)
+	g.nodes[n].value = ruleBit | r
+	g.rules[r].uses++
+	g.link(n, after)
+	g.suspect(n)
+	g.suspect(before)
+}
+
+// inlineEnds restores rule utility: replacing a digram takes uses away from its two symbols only, and where one use is left it is an end
+// of the body of r, the rule that replaced the digram.
+func (g *Grammar) inlineEnds(r uint32) {
+	guard := g.rules[r].guard
+	g.inlineSingle(g.nodes[guard].next)
+	g.inlineSingle(g.nodes[guard].prev)
+}
+
+// inlineSingle replaces the node n by the body of the rule that it names, if it is that rule's only use.
+func (g *Grammar) inlineSingle(n uint32) {
+	v := g.nodes[n].value
+	if !isNonterminal(v) || g.rules[v&ruleMask].uses != 1 {
+		return
+	}
+	guard := g.rules[v&ruleMask].guard
+	first, last := g.nodes[guard].next, g.nodes[guard].prev
+	before, after := g.nodes[n].prev, g.nodes[n].next
+	g.cut(before)
+	g.cut(n)
+	g.link(before, first)
+	g.link(last, after)
+	g.freeNodeAt(n)
+	g.freeRule(v & ruleMask)
+	g.suspect(last)
+	g.suspect(before)
+}
+
+// lengthenRight lengthens rule r, whose only uses are n and m, by the symbol that follows both.
+func (g *Grammar) lengthenRight(r, n, m uint32) {
+	guard := g.rules[r].guard
+	last := g.nodes[guard].prev
+	moved := g.cutRight(m)
+	dropped := g.cutRight(n)
+	g.unuse(g.nodes[dropped].value)
+	g.freeNodeAt(dropped)
+	g.link(last, moved)
+	g.link(moved, guard)
+	g.suspect(last)
+	g.inlineSingle(moved)
+}
+
+// cutRight takes the symbol that follows n out of its body and returns its node.
+func (g *Grammar) cutRight(n uint32) uint32 {
+	right := g.nodes[n].next
+	g.cut(right)
+	g.forget(n)
+	g.link(n, g.nodes[right].next)
+	g.suspect(n)
+	return right
+}
+
+// lengthenLeft lengthens rule r, whose only uses follow n and m, by the symbol before both.
+func (g *Grammar) lengthenLeft(r, n, m uint32) {
+	guard := g.rules[r].guard
+	first := g.nodes[guard].next
+	g.cutLeft(m)
+	g.cutLeft(n)
+	g.unuse(g.nodes[n].value)
+	g.freeNodeAt(n)
+	g.link(guard, m)
+	g.link(m, first)
+	g.suspect(m)
+	g.inlineSingle(m)
+}
+
+// cutLeft takes n out of its body.
+func (g *Grammar) cutLeft(n uint32) {
+	before := g.nodes[n].prev
+	g.cut(before)
+	g.forget(n)
+	g.link(before, g.nodes[n].next)
+	g.suspect(before)
+}

@@ -1,0 +1,359 @@
+package wpp
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"wpptrace/compress/ops"
+)
+
+func decodeFigures(m *FiguresSection) Figures {
+	f := Figures{
+		Tool:             string(m.Tool),
+		PID:              int(m.Pid),
+		Kernel:           string(m.Kernel),
+		Start:            time.Unix(0, m.StartUnixNs).UTC(),
+		Duration:         time.Duration(m.DurationNs),
+		Hits:             m.Hits,
+		HitsSingleStep:   m.HitsSingleStep,
+		Words:            m.Words,
+		Lost:             m.Lost,
+		Gaps:             m.Gaps,
+		Probes:           m.Probes,
+		ProbesSingleStep: m.ProbesSingleStep,
+		SlowDown:         m.SlowDown,
+		Anomalies:        m.Anomalies,
+	}
+	for _, arg := range m.Command {
+		f.Command = append(f.Command, string(arg))
+	}
+	return f
+}
+
+// errColumns says that the columns of a table do not have the same number of rows, or do not hold what another column counts.
+var errColumns = errors.New("columns disagree")
+
+// cutFront takes the first n elements off a column.
+func cutFront[T any](column *[]T, n uint32) ([]T, error) {
+	if uint64(n) > uint64(len(*column)) {
+		return nil, errColumns
+	}
+	front := (*column)[:n:n]
+	*column = (*column)[n:]
+	return front, nil
+}
+
+func decodeTexts(m *ProgramSection) ([]string, error) {
+	all := string(m.Text)
+	texts := make([]string, len(m.TextLength))
+	for i, n := range m.TextLength {
+		if uint64(n) > uint64(len(all)) {
+			return nil, errColumns
+		}
+		texts[i], all = all[:n], all[n:]
+	}
+	return texts, nil
+}
+
+// A programDecoder makes rows of the columns of a program section, and takes the columns of ranges and blocks off from the front.
+type programDecoder struct {
+	m     *ProgramSection
+	texts []string
+
+	entry, rangeEnd, blockEnd uint64
+	line                      int64
+}
+
+func decodeProgram(s *Snapshot, m *ProgramSection) error {
+	texts, err := decodeTexts(m)
+	if err != nil {
+		return err
+	}
+	d := &programDecoder{m: m, texts: texts}
+	if !d.sameLengths() {
+		return errColumns
+	}
+	if s.Images, err = d.images(); err != nil {
+		return err
+	}
+	if s.Files, err = d.files(); err != nil {
+		return err
+	}
+	s.Routines = make([]Routine, len(m.RoutineName))
+	for i := range s.Routines {
+		if err := d.routine(i, &s.Routines[i]); err != nil {
+			return fmt.Errorf("routine %d: %w", i, err)
+		}
+	}
+	if len(m.RangeLo) > 0 || len(m.BlockAddr) > 0 || len(m.InstructionLength) > 0 {
+		return errColumns
+	}
+	return nil
+}
+
+func (d *programDecoder) sameLengths() bool {
+	m := d.m
+	routines, blocks := len(m.RoutineName), len(m.BlockAddr)
+	return len(m.ImageName) == len(m.ImageBuildId) &&
+		routines == len(m.RoutineSymbol) && routines == len(m.RoutineImage) && routines == len(m.RoutineEntry) &&
+		routines == len(m.RoutineLeftOut) && routines == len(m.RoutinePaths) &&
+		routines == len(m.RoutineRanges) && routines == len(m.RoutineBlocks) &&
+		len(m.RangeLo) == len(m.RangeSize) &&
+		blocks == len(m.BlockInstructions) && blocks == len(m.BlockFile) && blocks == len(m.BlockLine) && blocks == len(m.BlockLast)
+}
+
+// text sets texts by their numbers.
+func (d *programDecoder) text(to *string, number uint32) error {
+	if uint64(number) >= uint64(len(d.texts)) {
+		return fmt.Errorf("text %d of %d", number, len(d.texts))
+	}
+	*to = d.texts[number]
+	return nil
+}
+
+func (d *programDecoder) images() ([]Image, error) {
+	images := make([]Image, len(d.m.ImageName))
+	for i := range images {
+		var id string
+		if err := errors.Join(d.text(&images[i].Name, d.m.ImageName[i]), d.text(&id, d.m.ImageBuildId[i])); err != nil {
+			return nil, fmt.Errorf("image %d: %w", i, err)
+		}
+		if id != "" {
+			images[i].BuildID = []byte(id)
+		}
+	}
+	return images, nil
+}
+
+func (d *programDecoder) files() ([]string, error) {
+	files := make([]string, len(d.m.File))
+	for i := range files {
+		if err := d.text(&files[i], d.m.File[i]); err != nil {
+			return nil, fmt.Errorf("file %d: %w", i, err)
+		}
+	}
+	return files, nil
+}
+
+func (d *programDecoder) routine(i int, r *Routine) error {
+	m := d.m
+	if err := d.text(&r.Name, m.RoutineName[i]); err != nil {
+		return err
+	}
+	if err := d.text(&r.Symbol, m.RoutineSymbol[i]); err != nil {
+		return err
+	}
+	if err := d.text(&r.LeftOut, m.RoutineLeftOut[i]); err != nil {
+		return err
+	}
+	r.Image = int(m.RoutineImage[i])
+	d.entry += uint64(m.RoutineEntry[i])
+	r.Entry = d.entry
+	r.Paths = m.RoutinePaths[i]
+	if err := d.ranges(m.RoutineRanges[i], r); err != nil {
+		return err
+	}
+	return d.blocks(m.RoutineBlocks[i], r)
+}
+
+func (d *programDecoder) ranges(n uint32, r *Routine) error {
+	lo, err := cutFront(&d.m.RangeLo, n)
+	if err != nil || n == 0 {
+		return err
+	}
+	size, err := cutFront(&d.m.RangeSize, n)
+	if err != nil {
+		return err
+	}
+	r.Ranges = make([]Range, n)
+	for i := range r.Ranges {
+		rg := Range{Lo: d.rangeEnd + uint64(lo[i])}
+		rg.Hi = rg.Lo + size[i]
+		d.rangeEnd = rg.Hi
+		r.Ranges[i] = rg
+	}
+	return nil
+}
+
+func (d *programDecoder) blocks(n uint32, r *Routine) error {
+	if uint64(n) > uint64(len(d.m.BlockAddr)) {
+		return errColumns
+	}
+	if n > 0 {
+		r.Blocks = make([]Block, n)
+	}
+	for i := range r.Blocks {
+		if err := d.block(&r.Blocks[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// block makes the block at the front of the columns.
+func (d *programDecoder) block(b *Block) (err error) {
+	m := d.m
+	if b.Lengths, err = cutFront(&m.InstructionLength, m.BlockInstructions[0]); err != nil {
+		return err
+	}
+	b.Addr = d.blockEnd + uint64(m.BlockAddr[0])
+	d.blockEnd = b.Addr
+	for _, n := range b.Lengths {
+		d.blockEnd += uint64(n)
+	}
+	b.File = int(m.BlockFile[0])
+	line := d.line + m.BlockLine[0]
+	d.line = line + int64(m.BlockLast[0])
+	b.Line, b.Last = int(line), int(d.line)
+	m.BlockAddr, m.BlockInstructions = m.BlockAddr[1:], m.BlockInstructions[1:]
+	m.BlockFile, m.BlockLine, m.BlockLast = m.BlockFile[1:], m.BlockLine[1:], m.BlockLast[1:]
+	return nil
+}
+
+func decodeSymbols(m *SymbolSection) ([]Symbol, error) {
+	n := len(m.Kind)
+	if n != len(m.Routine) || n != len(m.Number) || n != len(m.Start) || n != len(m.End) ||
+		n != len(m.Blocks) || n != len(m.Skip) || n != len(m.Cut) {
+		return nil, errColumns
+	}
+	symbols := make([]Symbol, n)
+	routine := int64(0)
+	arena := make([]int, 0, len(m.Block))
+	for i := range symbols {
+		blocks, err := cutFront(&m.Block, m.Blocks[i])
+		if err != nil {
+			return nil, err
+		}
+		routine += m.Routine[i]
+		if m.Kind[i] > 0 {
+			if symbols[i], err = decodeMark(m.Kind[i]-1, m.Number[i]); err != nil {
+				return nil, fmt.Errorf("symbol %d: %w", i, err)
+			}
+			continue
+		}
+		if m.Start[i] > math.MaxUint8 || m.End[i] > math.MaxUint8 {
+			return nil, fmt.Errorf("symbol %d: path from unknown start %d to end %d", i, m.Start[i], m.End[i])
+		}
+		symbols[i] = Symbol{
+			Routine: int(routine),
+			Path:    m.Number[i],
+			Start:   ops.Start(m.Start[i]),
+			End:     ops.End(m.End[i]),
+			Skip:    int(m.Skip[i]),
+			Cut:     int(m.Cut[i]),
+		}
+		block := int64(0)
+		for _, delta := range blocks {
+			block += delta
+			arena = append(arena, int(block))
+		}
+		if k := len(arena); len(blocks) > 0 {
+			symbols[i].Blocks = arena[k-len(blocks) : k : k]
+		}
+	}
+	if len(m.Block) > 0 {
+		return nil, errColumns
+	}
+	return symbols, nil
+}
+
+func decodeMark(mark uint32, n uint64) (Symbol, error) {
+	if mark > math.MaxUint8 {
+		return Symbol{}, fmt.Errorf("unknown mark %d", mark)
+	}
+	return Symbol{IsMark: true, Mark: ops.Mark(mark), N: n}, nil
+}
+
+func decodeThread(m *ThreadSection) (Thread, error) {
+	bodies, err := decodeGrammar(m.Tree)
+	if err != nil {
+		return Thread{}, err
+	}
+	grammar, err := NewGrammar(bodies)
+	if err != nil {
+		return Thread{}, err
+	}
+	return Thread{TID: int(m.Tid), Name: string(m.Name), Grammar: grammar, Lost: m.Lost, Gaps: m.Gaps}, nil
+}
+
+// A treeDecoder takes the bodies of rules out of a tree. All bodies share one arena: no more symbols exist than the tree has elements.
+type treeDecoder struct {
+	tree   []uint32
+	arena  []uint32
+	bodies [][]uint32
+	open   [][]uint32 // of the bodies around the place reached, innermost last: the symbols still to come
+}
+
+func decodeGrammar(tree []uint32) ([][]uint32, error) {
+	d := &treeDecoder{tree: tree, arena: make([]uint32, len(tree))}
+	if err := d.begin(); err != nil {
+		return nil, err
+	}
+	for len(d.open) > 0 {
+		top := &d.open[len(d.open)-1]
+		if len(*top) == 0 {
+			d.open = d.open[:len(d.open)-1]
+			continue
+		}
+		to := &(*top)[0]
+		*top = (*top)[1:]
+		if err := d.symbol(to); err != nil {
+			return nil, err
+		}
+	}
+	if len(d.tree) > 0 {
+		return nil, errTree
+	}
+	return d.bodies, nil
+}
+
+// errTree says that the tree of a grammar ends within a body, or goes on behind the last one.
+var errTree = errors.New("bodies of rules disagree with their lengths")
+
+func (d *treeDecoder) take() (uint32, error) {
+	if len(d.tree) == 0 {
+		return 0, errTree
+	}
+	v := d.tree[0]
+	d.tree = d.tree[1:]
+	return v, nil
+}
+
+// begin opens the body of the next rule, which begins here.
+func (d *treeDecoder) begin() error {
+	n, err := d.take()
+	if err != nil {
+		return err
+	}
+	if uint64(n) > uint64(len(d.arena)) {
+		return errTree
+	}
+	body := d.arena[:n:n]
+	d.arena = d.arena[n:]
+	d.bodies = append(d.bodies, body)
+	d.open = append(d.open, body)
+	return nil
+}
+
+// symbol decodes the next symbol of the innermost open body.
+func (d *treeDecoder) symbol(to *uint32) error {
+	v, err := d.take()
+	if err != nil {
+		return err
+	}
+	next := len(d.bodies)
+	switch {
+	case v&1 == 0:
+		*to = v >> 1
+	case v == newRule:
+		*to = RuleSymbol(next)
+		return d.begin()
+	case int64(v>>1) >= int64(next):
+		return fmt.Errorf("refers back by %d rules of %d", v>>1, next)
+	default:
+		*to = RuleSymbol(next - int(v>>1))
+	}
+	return nil
+}

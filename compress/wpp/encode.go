@@ -1,0 +1,201 @@
+package wpp
+
+import "io"
+
+// Write writes a snapshot as a .wpp file. It refuses a snapshot that Check refuses. Cost: a pass over the snapshot; the columns and the
+// compressed bytes of one section at a time are held in memory besides it.
+func Write(w io.Writer, s *Snapshot) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	f, err := newFrameWriter(w)
+	if err != nil {
+		return err
+	}
+	if err := f.section(figuresSection, encodeFigures(&s.Figures)); err != nil {
+		return err
+	}
+	if err := f.section(programSection, encodeProgram(s)); err != nil {
+		return err
+	}
+	if err := f.section(symbolSection, encodeSymbols(s.Symbols)); err != nil {
+		return err
+	}
+	for i := range s.Threads {
+		if err := f.section(threadSection, encodeThread(&s.Threads[i])); err != nil {
+			return err
+		}
+	}
+	return f.section(endSection, nil)
+}
+
+func encodeFigures(f *Figures) *FiguresSection {
+	m := &FiguresSection{
+		Tool:             []byte(f.Tool),
+		Pid:              int64(f.PID),
+		Kernel:           []byte(f.Kernel),
+		StartUnixNs:      f.Start.UnixNano(),
+		DurationNs:       int64(f.Duration),
+		Hits:             f.Hits,
+		HitsSingleStep:   f.HitsSingleStep,
+		Words:            f.Words,
+		Lost:             f.Lost,
+		Gaps:             f.Gaps,
+		Probes:           f.Probes,
+		ProbesSingleStep: f.ProbesSingleStep,
+		SlowDown:         f.SlowDown,
+		Anomalies:        f.Anomalies,
+	}
+	for _, arg := range f.Command {
+		m.Command = append(m.Command, []byte(arg))
+	}
+	return m
+}
+
+// A textTable gives each distinct text a number.
+type textTable struct {
+	numbers map[string]uint32
+	m       *ProgramSection
+}
+
+func (t *textTable) number(text string) uint32 {
+	n, ok := t.numbers[text]
+	if !ok {
+		n = uint32(len(t.numbers))
+		t.numbers[text] = n
+		t.m.Text = append(t.m.Text, text...)
+		t.m.TextLength = append(t.m.TextLength, uint32(len(text)))
+	}
+	return n
+}
+
+func encodeProgram(s *Snapshot) *ProgramSection {
+	m := &ProgramSection{}
+	texts := textTable{map[string]uint32{}, m}
+	for i := range s.Images {
+		m.ImageName = append(m.ImageName, texts.number(s.Images[i].Name))
+		m.ImageBuildId = append(m.ImageBuildId, texts.number(string(s.Images[i].BuildID)))
+	}
+	for _, file := range s.Files {
+		m.File = append(m.File, texts.number(file))
+	}
+	var entry, rangeEnd uint64
+	var blocks blockEncoder
+	for i := range s.Routines {
+		r := &s.Routines[i]
+		m.RoutineName = append(m.RoutineName, texts.number(r.Name))
+		m.RoutineSymbol = append(m.RoutineSymbol, texts.number(r.Symbol))
+		m.RoutineImage = append(m.RoutineImage, uint32(r.Image))
+		m.RoutineEntry = append(m.RoutineEntry, int64(r.Entry-entry))
+		entry = r.Entry
+		m.RoutineLeftOut = append(m.RoutineLeftOut, texts.number(r.LeftOut))
+		m.RoutinePaths = append(m.RoutinePaths, r.Paths)
+		m.RoutineRanges = append(m.RoutineRanges, uint32(len(r.Ranges)))
+		for _, rg := range r.Ranges {
+			m.RangeLo = append(m.RangeLo, int64(rg.Lo-rangeEnd))
+			m.RangeSize = append(m.RangeSize, rg.Hi-rg.Lo)
+			rangeEnd = rg.Hi
+		}
+		m.RoutineBlocks = append(m.RoutineBlocks, uint32(len(r.Blocks)))
+		for j := range r.Blocks {
+			blocks.encode(m, &r.Blocks[j])
+		}
+	}
+	return m
+}
+
+// A blockEncoder remembers what the next block is encoded against.
+type blockEncoder struct {
+	end  uint64
+	line int
+}
+
+func (e *blockEncoder) encode(m *ProgramSection, b *Block) {
+	m.BlockAddr = append(m.BlockAddr, int64(b.Addr-e.end))
+	e.end = b.Addr
+	for _, n := range b.Lengths {
+		e.end += uint64(n)
+	}
+	m.BlockInstructions = append(m.BlockInstructions, uint32(len(b.Lengths)))
+	m.InstructionLength = append(m.InstructionLength, b.Lengths...)
+	file := b.File
+	if b.Line == 0 {
+		file = 0
+	}
+	m.BlockFile = append(m.BlockFile, uint32(file))
+	m.BlockLine = append(m.BlockLine, int64(b.Line-e.line))
+	m.BlockLast = append(m.BlockLast, uint64(b.Last-b.Line))
+	e.line = b.Last
+}
+
+func encodeSymbols(symbols []Symbol) *SymbolSection {
+	m := &SymbolSection{}
+	routine := 0
+	for i := range symbols {
+		s := &symbols[i]
+		if s.IsMark {
+			s = &Symbol{IsMark: true, Mark: s.Mark, N: s.N, Routine: routine}
+			m.Kind = append(m.Kind, 1+uint32(s.Mark))
+			m.Number = append(m.Number, s.N)
+		} else {
+			m.Kind = append(m.Kind, 0)
+			m.Number = append(m.Number, s.Path)
+		}
+		m.Routine = append(m.Routine, int64(s.Routine-routine))
+		routine = s.Routine
+		m.Start = append(m.Start, uint32(s.Start))
+		m.End = append(m.End, uint32(s.End))
+		m.Skip = append(m.Skip, uint32(s.Skip))
+		m.Cut = append(m.Cut, uint32(s.Cut))
+		m.Blocks = append(m.Blocks, uint32(len(s.Blocks)))
+		block := 0
+		for _, b := range s.Blocks {
+			m.Block = append(m.Block, int64(b-block))
+			block = b
+		}
+	}
+	return m
+}
+
+func encodeThread(t *Thread) *ThreadSection {
+	return &ThreadSection{
+		Tid:  int64(t.TID),
+		Name: []byte(t.Name),
+		Lost: t.Lost,
+		Gaps: t.Gaps,
+		Tree: encodeGrammar(t.Grammar),
+	}
+}
+
+// newRule stands for a rule at its first use.
+const newRule = 1
+
+// encodeGrammar writes a grammar as wpp.proto describes. That numbers rules in the order of their first use, as sequitur does.
+func encodeGrammar(g *Grammar) []uint32 {
+	numbers := make([]uint32, g.Rules())
+	next := uint32(1)
+	tree := append(make([]uint32, 0, g.BodySymbols()+2*g.Rules()), uint32(len(g.bodies[0])))
+	for stack := [][]uint32{g.bodies[0]}; len(stack) > 0; {
+		top := &stack[len(stack)-1]
+		if len(*top) == 0 {
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		v := (*top)[0]
+		*top = (*top)[1:]
+		if !IsRule(v) {
+			tree = append(tree, v<<1)
+			continue
+		}
+		r := RuleOf(v)
+		if numbers[r] != 0 {
+			tree = append(tree, (next-numbers[r])<<1|1)
+			continue
+		}
+		numbers[r] = next
+		next++
+		tree = append(tree, newRule, uint32(len(g.bodies[r])))
+		stack = append(stack, g.bodies[r])
+	}
+	return tree
+}

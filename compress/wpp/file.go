@@ -1,0 +1,147 @@
+package wpp
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// oldSuffix is appended to the name of a snapshot that another one replaces.
+const oldSuffix = ".old"
+
+// WriteFile writes a snapshot to a file, mode 0600, atomically and durably: to a temporary file in the same directory, which is synced and
+// then renamed. A file that was there becomes path.old, in the place of any older one. On an error the file that was there
+// is still there, whole, and the temporary file is gone; if only syncing the directory failed, the new file may be in place, the one before at
+// path.old. Only a regular file or a symbolic link is replaced, and a link is not followed.
+func WriteFile(path string, s *Snapshot) error {
+	if err := writeFile(osFiles{}, path, s); err != nil {
+		return fmt.Errorf("write snapshot %s: %w", path, err)
+	}
+	return nil
+}
+
+// files is what WriteFile needs of a file system; tests make each step fail.
+type files interface {
+	Lstat(name string) (fs.FileInfo, error)
+	CreateTemp(dir, pattern string) (file, error)
+	Link(from, to string) error
+	Rename(from, to string) error
+	Remove(name string) error
+	SyncDir(dir string) error
+}
+
+type file interface {
+	io.WriteCloser
+	Name() string
+	Sync() error
+}
+
+func writeFile(fsys files, path string, s *Snapshot) error {
+	info, err := fsys.Lstat(path)
+	exists := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if exists && !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink {
+		return errors.New("is not a regular file")
+	}
+	dir, base := filepath.Split(path)
+	if dir == "" {
+		dir = "."
+	}
+	temporary, err := writeTemporary(fsys, dir, base, s)
+	if err != nil {
+		return err
+	}
+	if exists {
+		err = replace(fsys, path, temporary)
+	} else {
+		err = fsys.Rename(temporary, path)
+	}
+	if err != nil {
+		return also(err, fsys.Remove(temporary))
+	}
+	return fsys.SyncDir(dir)
+}
+
+// writeTemporary writes a snapshot to a new file in dir, synced and closed, and returns its name. On an error there is no such file.
+func writeTemporary(fsys files, dir, base string, s *Snapshot) (name string, err error) {
+	f, err := fsys.CreateTemp(dir, "."+base+".*")
+	if err != nil {
+		return "", err
+	}
+	b := bufio.NewWriterSize(f, 1<<16)
+	err = Write(b, s)
+	if err == nil {
+		err = b.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return "", also(err, fsys.Remove(f.Name()))
+	}
+	return f.Name(), nil
+}
+
+// replace renames temporary to path after it has given the file at path a second name, path.old; so there is no moment without a
+// snapshot at path. Where the file system has no hard links there is.
+func replace(fsys files, path, temporary string) error {
+	old := path + oldSuffix
+	second := temporary + oldSuffix
+	if fsys.Link(path, second) == nil {
+		err := fsys.Rename(second, old)
+		// A rename leaves both names where they are when they name the same file already.
+		if removeErr := fsys.Remove(second); err == nil && !errors.Is(removeErr, fs.ErrNotExist) {
+			err = removeErr
+		}
+		if err != nil {
+			return err
+		}
+		return fsys.Rename(temporary, path)
+	}
+	if err := fsys.Rename(path, old); err != nil {
+		return err
+	}
+	if err := fsys.Rename(temporary, path); err != nil {
+		return also(err, fsys.Rename(old, path))
+	}
+	return nil
+}
+
+// also adds to an error, in the same line, one that cleaning up after it gave.
+func also(err, cleanup error) error {
+	if cleanup == nil {
+		return err
+	}
+	return fmt.Errorf("%w; then %w", err, cleanup)
+}
+
+// osFiles is the file system of the machine.
+type osFiles struct{}
+
+func (osFiles) Lstat(name string) (fs.FileInfo, error)       { return os.Lstat(name) }
+func (osFiles) CreateTemp(dir, pattern string) (file, error) { return os.CreateTemp(dir, pattern) }
+func (osFiles) Link(from, to string) error                   { return os.Link(from, to) }
+func (osFiles) Rename(from, to string) error                 { return os.Rename(from, to) }
+func (osFiles) Remove(name string) error                     { return os.Remove(name) }
+
+// SyncDir makes renames in a directory durable. Windows cannot sync directories.
+func (osFiles) SyncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

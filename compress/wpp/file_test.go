@@ -1,0 +1,372 @@
+package wpp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// numbered returns a snapshot that is told from others by its process number.
+func numbered(pid int) *Snapshot {
+	s := smallSnapshot()
+	s.Figures.PID = pid
+	return s
+}
+
+func pidOf(t *testing.T, path string) int {
+	t.Helper()
+	s, err := ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Figures.PID
+}
+
+func namesIn(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func TestWriteFileKeepsTheOldOne(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.wpp")
+	for pid := 1; pid <= 3; pid++ {
+		if err := WriteFile(path, numbered(pid)); err != nil {
+			t.Fatal(err)
+		}
+		if got := pidOf(t, path); got != pid {
+			t.Fatalf("snapshot %d holds %d", pid, got)
+		}
+		if pid == 1 {
+			continue
+		}
+		if got := pidOf(t, path+".old"); got != pid-1 {
+			t.Fatalf("beside snapshot %d the old one is %d", pid, got)
+		}
+	}
+	if names := namesIn(t, dir); !slices.Equal(names, []string{"x.wpp", "x.wpp.old"}) {
+		t.Errorf("left in the directory: %v", names)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS != "windows" && info.Mode() != 0o600 {
+		t.Errorf("mode %v", info.Mode())
+	}
+}
+
+// A write that stopped between its renames leaves path.old as a second name of path.
+func TestWriteFileAfterAnInterruptedOne(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.wpp")
+	if err := WriteFile(path, numbered(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(path, numbered(2)); err != nil {
+		t.Fatal(err)
+	}
+	if pidOf(t, path) != 2 || pidOf(t, path+".old") != 1 {
+		t.Error("wrong snapshots")
+	}
+	if names := namesIn(t, dir); len(names) != 2 {
+		t.Errorf("left in the directory: %v", names)
+	}
+}
+
+func TestWriteFileReplacesALinkNotItsTarget(t *testing.T) {
+	dir := t.TempDir()
+	target := filepath.Join(dir, "precious")
+	path := filepath.Join(dir, "x.wpp")
+	if err := os.WriteFile(target, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(path, numbered(1)); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(target); err != nil || string(b) != "precious" {
+		t.Errorf("the link's target is now %q, %v", b, err)
+	}
+	if pidOf(t, path) != 1 {
+		t.Error("wrong snapshot")
+	}
+}
+
+func TestWriteFileRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for path, want := range map[string]string{
+		dir:                                      "is not a regular file",
+		os.DevNull:                               "is not a regular file",
+		filepath.Join(dir, "missing", "x.wpp"):   "no such file or directory",
+		filepath.Join(dir, "x.wpp", "") + "\x00": "invalid argument",
+	} {
+		err := WriteFile(path, smallSnapshot())
+		if err == nil || !strings.HasPrefix(err.Error(), "write snapshot "+path+": ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", path, err, want)
+		}
+	}
+	if names := namesIn(t, dir); len(names) != 0 {
+		t.Errorf("left in the directory: %v", names)
+	}
+}
+
+// A failingFiles is the machine's file system, but its n-th step fails, and all steps after it where it has died.
+type failingFiles struct {
+	osFiles
+	step, fail int
+	dies       bool
+	noLinks    bool
+	failed     string // the step that failed
+}
+
+var errStep = errors.New("injected fault")
+
+func (f *failingFiles) next(name string) error {
+	f.step++
+	if f.step == f.fail || f.dies && f.step > f.fail {
+		if f.failed == "" {
+			f.failed = name
+		}
+		return errStep
+	}
+	return nil
+}
+
+func (f *failingFiles) Lstat(name string) (fs.FileInfo, error) {
+	if err := f.next("lstat"); err != nil {
+		return nil, err
+	}
+	return f.osFiles.Lstat(name)
+}
+
+func (f *failingFiles) CreateTemp(dir, pattern string) (file, error) {
+	if err := f.next("create"); err != nil {
+		return nil, err
+	}
+	inner, err := f.osFiles.CreateTemp(dir, pattern)
+	return &failingFile{inner, f}, err
+}
+
+func (f *failingFiles) Link(from, to string) error {
+	if f.noLinks {
+		return errors.ErrUnsupported
+	}
+	if err := f.next("link"); err != nil {
+		return err
+	}
+	return f.osFiles.Link(from, to)
+}
+
+func (f *failingFiles) Rename(from, to string) error {
+	if err := f.next("rename"); err != nil {
+		return err
+	}
+	return f.osFiles.Rename(from, to)
+}
+
+func (f *failingFiles) Remove(name string) error {
+	if err := f.next("remove"); err != nil {
+		return err
+	}
+	return f.osFiles.Remove(name)
+}
+
+func (f *failingFiles) SyncDir(dir string) error {
+	if err := f.next("sync directory"); err != nil {
+		return err
+	}
+	return f.osFiles.SyncDir(dir)
+}
+
+type failingFile struct {
+	file
+	f *failingFiles
+}
+
+func (w *failingFile) Write(b []byte) (int, error) {
+	if err := w.f.next("write"); err != nil {
+		n, _ := w.file.Write(b[:len(b)/2]) // a full disk takes a part
+		return n, err
+	}
+	return w.file.Write(b)
+}
+
+func (w *failingFile) Sync() error {
+	if err := w.f.next("sync"); err != nil {
+		return err
+	}
+	return w.file.Sync()
+}
+
+func (w *failingFile) Close() error {
+	return errors.Join(w.file.Close(), w.f.next("close"))
+}
+
+// Every step of WriteFile fails once: a whole snapshot, old or new, is where it was, and nothing else is left.
+func TestWriteFileWhenAStepFails(t *testing.T) {
+	for _, noLinks := range []bool{false, true} {
+		for fail := 1; ; fail++ {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "x.wpp")
+			for pid := 1; pid <= 2; pid++ {
+				if err := WriteFile(path, numbered(pid)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f := &failingFiles{fail: fail, noLinks: noLinks}
+			err := writeFile(f, path, numbered(3))
+			if f.failed == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				break
+			}
+			step := fmt.Sprintf("step %d, %s (no links: %v)", fail, f.failed, noLinks)
+			checkAfterFailure(t, step, f.failed, path, err)
+			if !noLinks { // without links the old snapshot becomes path.old, and path again
+				if old := pidOf(t, path+".old"); old != 1 && old != 2 {
+					t.Errorf("%s: the old snapshot is %d", step, old)
+				}
+			}
+		}
+	}
+}
+
+func checkAfterFailure(t *testing.T, step, failed, path string, err error) {
+	t.Helper()
+	want := 2
+	switch failed {
+	case "link": // not needed: the other way is taken
+		if err != nil {
+			t.Errorf("%s: %v", step, err)
+		}
+		want = 3
+	case "sync directory":
+		want = 3
+		fallthrough
+	default:
+		if !errors.Is(err, errStep) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", step, err)
+		}
+	}
+	if got := pidOf(t, path); got != want {
+		t.Errorf("%s: the snapshot is %d, want %d", step, got, want)
+	}
+	if names := namesIn(t, filepath.Dir(path)); failed != "remove" && len(names) > 2 {
+		t.Errorf("%s: left in the directory: %v", step, names)
+	}
+}
+
+// A writer that dies at any step leaves a whole snapshot at path, where there are hard links.
+func TestWriteFileWhenTheWriterDies(t *testing.T) {
+	for die := 1; ; die++ {
+		path := filepath.Join(t.TempDir(), "x.wpp")
+		if err := WriteFile(path, numbered(1)); err != nil {
+			t.Fatal(err)
+		}
+		f := &failingFiles{fail: die, dies: true}
+		err := writeFile(f, path, numbered(2))
+		if f.failed == "" {
+			break
+		}
+		if got := pidOf(t, path); got != 1 && got != 2 {
+			t.Errorf("dead at step %d, %s: the snapshot is %d", die, f.failed, got)
+		}
+		if err == nil {
+			t.Errorf("dead at step %d, %s: no error", die, f.failed)
+		}
+	}
+}
+
+func TestReadFileNamesTheFile(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, b []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	whole := encoded(t, smallSnapshot())
+	for path, want := range map[string]string{
+		write("short.wpp", whole[:len(whole)-30]): "snapshot %s is truncated in section thread 1: ",
+		write("new.wpp", frame(9, end)):           "snapshot %s has version 9; this wpptrace reads version 1: use a newer wpptrace",
+		write("text.wpp", []byte("text")):         "snapshot %s is no wpptrace snapshot",
+		filepath.Join(dir, "none.wpp"):            "read snapshot: open %s: ",
+	} {
+		_, err := ReadFile(path)
+		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf(want, path)) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestWriteFileEqualsWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.wpp")
+	if err := WriteFile(path, smallSnapshot()); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(b, encoded(t, smallSnapshot())) {
+		t.Error("the file is not what Write writes")
+	}
+}
+
+func ExampleWriteFile() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "demo-4711.wpp")
+	if err := WriteFile(path, smallSnapshot()); err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := ReadFile(path)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for sym := range s.Threads[0].Grammar.Expand(0) {
+		if r := s.RoutineOf(sym); r != nil {
+			fmt.Println(r.Name, s.SymbolCost(sym))
+		}
+		if sym == 3 {
+			break
+		}
+	}
+	// Output:
+	// demo::main() 4
+	// demo::main() 4
+	// demo::main() 4
+	// demo::main() 4
+	// demo::main() 4
+	// demo::main() 4
+	// demo::main() 0
+}

@@ -1,0 +1,179 @@
+package wpp
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"math/bits"
+
+	"wpptrace/compress/sequitur"
+)
+
+// A Grammar is the whole program path of one thread as a DAG (Larus 1999, section 3.3): each rule is an interior node whose
+// children are its body's symbols. Rule 0 is the start rule and derives the thread's stream of symbols. It is immutable.
+//
+// Counts are exact up to 2^64-1 and stay there (saturate) beyond.
+type Grammar struct {
+	bodies  [][]uint32
+	order   []int
+	lengths []uint64
+	uses    []uint64
+}
+
+// IsRule reports whether a symbol of a body names a rule, not a terminal.
+func IsRule(v uint32) bool { return sequitur.IsRule(v) }
+
+// RuleOf returns the number of the rule that a symbol of a body names.
+func RuleOf(v uint32) int { return sequitur.RuleOf(v) }
+
+// RuleSymbol returns the symbol that names a rule in a body.
+func RuleSymbol(rule int) uint32 { return sequitur.RuleSymbol(rule) }
+
+// FromSequitur returns an immutable copy of a grammar that may go on growing. It takes time and memory in proportion to the grammar.
+func FromSequitur(g *sequitur.Grammar) *Grammar {
+	grammar, err := NewGrammar(g.Rules())
+	if err != nil {
+		panic("wpp: grammar made by sequitur: " + err.Error())
+	}
+	return grammar
+}
+
+// NewGrammar makes a grammar of rule bodies, start rule first, which it keeps and which must not change any more. It refuses a grammar
+// without a start rule, with a rule that does not exist, is empty (but for the start rule), is never used, or derives itself.
+func NewGrammar(bodies [][]uint32) (*Grammar, error) {
+	if len(bodies) == 0 {
+		return nil, fmt.Errorf("grammar has no start rule")
+	}
+	g := &Grammar{bodies: bodies}
+	references, err := countReferences(bodies)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.sort(references); err != nil {
+		return nil, err
+	}
+	g.measure()
+	return g, nil
+}
+
+func countReferences(bodies [][]uint32) ([]uint32, error) {
+	references := make([]uint32, len(bodies))
+	for r, body := range bodies {
+		if r > 0 && len(body) == 0 {
+			return nil, fmt.Errorf("rule %d of %d is empty", r, len(bodies))
+		}
+		for _, v := range body {
+			if !IsRule(v) {
+				continue
+			}
+			if RuleOf(v) >= len(bodies) {
+				return nil, fmt.Errorf("rule %d refers to rule %d of %d", r, RuleOf(v), len(bodies))
+			}
+			references[RuleOf(v)]++
+		}
+	}
+	return references, nil
+}
+
+// sort finds a topological order from the start rule down; what the order does not reach is unused or cyclic.
+func (g *Grammar) sort(references []uint32) error {
+	if references[0] > 0 {
+		return fmt.Errorf("the start rule is used by a rule")
+	}
+	g.order = append(make([]int, 0, len(g.bodies)), 0)
+	for i := 0; i < len(g.order); i++ {
+		for _, v := range g.bodies[g.order[i]] {
+			if !IsRule(v) {
+				continue
+			}
+			r := RuleOf(v)
+			if references[r]--; references[r] == 0 {
+				g.order = append(g.order, r)
+			}
+		}
+	}
+	if len(g.order) < len(g.bodies) {
+		return fmt.Errorf("%d of %d rules are unused or derive themselves", len(g.bodies)-len(g.order), len(g.bodies))
+	}
+	return nil
+}
+
+func (g *Grammar) measure() {
+	g.lengths = make([]uint64, len(g.bodies))
+	for i := len(g.order) - 1; i >= 0; i-- {
+		var n uint64
+		for _, v := range g.bodies[g.order[i]] {
+			if IsRule(v) {
+				n = addSaturating(n, g.lengths[RuleOf(v)])
+			} else {
+				n = addSaturating(n, 1)
+			}
+		}
+		g.lengths[g.order[i]] = n
+	}
+	g.uses = make([]uint64, len(g.bodies))
+	g.uses[0] = 1
+	for _, r := range g.order {
+		for _, v := range g.bodies[r] {
+			if IsRule(v) {
+				g.uses[RuleOf(v)] = addSaturating(g.uses[RuleOf(v)], g.uses[r])
+			}
+		}
+	}
+}
+
+func addSaturating(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
+	if carry != 0 {
+		return math.MaxUint64
+	}
+	return sum
+}
+
+// Rules returns the number of rules; they are numbered from 0, the start rule.
+func (g *Grammar) Rules() int { return len(g.bodies) }
+
+// Body returns the right-hand side of a rule. It must not be changed.
+func (g *Grammar) Body(rule int) []uint32 { return g.bodies[rule] }
+
+// Order returns the rules in a topological order: each rule before those that it uses, the start rule first.
+// Walk it backwards to compute from the leaves up. It must not be changed.
+func (g *Grammar) Order() []int { return g.order }
+
+// Length returns the number of terminals that a rule derives.
+func (g *Grammar) Length(rule int) uint64 { return g.lengths[rule] }
+
+// Uses returns how often a rule occurs in the derivation of the stream: the frequency of its node (Larus 1999, section 3.3).
+func (g *Grammar) Uses(rule int) uint64 { return g.uses[rule] }
+
+// BodySymbols returns the number of right-hand-side symbols of all rules.
+func (g *Grammar) BodySymbols() int {
+	n := 0
+	for _, body := range g.bodies {
+		n += len(body)
+	}
+	return n
+}
+
+// Expand iterates over the terminals that a rule derives, in order; Expand(0) is the whole stream. It keeps a stack as deep as the
+// grammar and costs constant time a terminal.
+func (g *Grammar) Expand(rule int) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		stack := [][]uint32{g.bodies[rule]}
+		for len(stack) > 0 {
+			top := &stack[len(stack)-1]
+			if len(*top) == 0 {
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			v := (*top)[0]
+			*top = (*top)[1:]
+			switch {
+			case IsRule(v):
+				stack = append(stack, g.bodies[RuleOf(v)])
+			case !yield(v):
+				return
+			}
+		}
+	}
+}

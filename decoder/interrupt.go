@@ -1,0 +1,146 @@
+package decoder
+
+import (
+	"wpptrace/compress/ops"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+)
+
+// interrupt brings the innermost activation to the instruction at pc, which is about to run, and ends its path there: a signal handler
+// comes in between, or the thread is dead. Activations that must have returned before are ended. It reports false if no silent way leads to pc.
+func (t *Thread) interrupt(pc uint64) bool {
+	t.intoSilentCallees(pc)
+	for depth := len(t.frames) - 1; depth >= 0; depth-- {
+		f := &t.frames[depth]
+		if b, k, ok := f.r.locate(pc); ok && t.interruptAt(depth, b, k) {
+			return true
+		}
+		if _, n := f.st.returnsBy(f.called); n == 0 {
+			return false
+		}
+	}
+	return false
+}
+
+// intoSilentCallees begins the activations of routines that have made no word yet, if pc lies in one that the innermost activation may have called.
+func (t *Thread) intoSilentCallees(pc uint64) {
+	for range mostRelays {
+		if len(t.frames) == 0 {
+			return
+		}
+		f := t.top()
+		if _, _, ok := f.r.locate(pc); ok || !t.callToward(f, pc) {
+			return
+		}
+	}
+}
+
+// callToward lets f call the routine that holds pc, or one on the way to it.
+func (t *Thread) callToward(f *frame, pc uint64) bool {
+	try := func(b int) bool {
+		if f.r.kind[b] != plan.Known || !isCall(f.r, b) || f.r.Blocks[b].Depth < 0 {
+			return false
+		}
+		g := f.r.callee[b]
+		if _, _, ok := g.locate(pc); !ok || g.atEntry().silentWays() == nil {
+			return false
+		}
+		cfa := f.cfa - uint64(f.r.Blocks[b].Depth)
+		if f.st.block != b {
+			t.apply(f, f.st.to(b, f.called))
+			f.st, f.called = f.r.at(b, 0), false
+		}
+		t.makeCall(f)
+		t.enter(frame{activation: activation{g, cfa}})
+		return true
+	}
+	if f.st.block != exit && !f.called && try(f.st.block) {
+		return true
+	}
+	if !f.st.passes(f.called) {
+		return false
+	}
+	for _, n := range f.st.silentWays().nodes {
+		if f.r.Site(n.block) == nil && try(n.block) {
+			return true
+		}
+	}
+	return false
+}
+
+// locate finds the block of an instruction and its index there.
+func (r *routine) locate(pc uint64) (block, insn int, ok bool) {
+	if !r.holds(pc) {
+		return 0, 0, false
+	}
+	for b := range r.Blocks {
+		if block := &r.Blocks[b]; block.Lo <= pc && pc < block.Hi {
+			for k := range block.Insns {
+				if block.Insns[k].Addr == pc {
+					return b, k, true
+				}
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+func (r *routine) holds(pc uint64) bool {
+	for _, x := range r.Ranges {
+		if x[0] <= pc && pc < x[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// interruptAt ends the running path of frame i before instruction k of block b.
+func (t *Thread) interruptAt(i, b, k int) bool {
+	f := &t.frames[i]
+	if f.st.block == b && !f.called && !f.beyond(b, k) {
+		t.finishAbove(i)
+		f = &t.frames[i]
+		t.emitPrefix(f, t.blocks(f), k)
+		f.trail, f.skip = []int{b}, k
+		return true
+	}
+	m := f.st.to(b, f.called)
+	if m == nil {
+		return false
+	}
+	t.finishAbove(i)
+	f = &t.frames[i]
+	t.apply(f, m)
+	f.st, f.called = f.r.at(b, 0), false
+	blocks := t.blocks(f)
+	if k == 0 {
+		blocks = blocks[:len(blocks)-1]
+	}
+	t.emitPrefix(f, blocks, k)
+	f.st, f.skip = f.r.justBefore(b), k
+	return true
+}
+
+// beyond reports whether instruction k of block b, where the activation stands, has run already: then control has come to the block anew.
+func (f *frame) beyond(b, k int) bool {
+	if s := f.r.Site(b); s != nil {
+		return k < s.Insn
+	}
+	return false
+}
+
+// endAfter tells how a path ends whose last block is the trail's.
+func (r *routine) endAfter(trail []int) ops.End {
+	b := trail[len(trail)-1]
+	switch r.Blocks[b].End {
+	case cfg.Call, cfg.CallInd:
+		return ops.EndCall
+	case cfg.Ret:
+		return ops.EndReturn
+	case cfg.Tail, cfg.TailInd:
+		return ops.EndTail
+	case cfg.NoReturn, cfg.Trap:
+		return ops.EndNoReturn
+	}
+	return ops.EndLoop
+}

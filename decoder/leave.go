@@ -1,0 +1,297 @@
+package decoder
+
+import (
+	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/paths"
+	"wpptrace/loader/plan"
+)
+
+// finishAbove ends the frames above i, innermost first. Those that can come to their end silently did so. One that cannot was left
+// (longjmp, exception) and with it all that stood on it, up to the code that is not observed which called it; such a piece may be a stack that was switched away from.
+func (t *Thread) finishAbove(i int) {
+	for len(t.frames)-1 > i {
+		f := t.top()
+		o, n := f.st.returnsBy(f.called)
+		if n == 0 {
+			t.setAside(i)
+			continue
+		}
+		if n > 1 {
+			t.d.ambiguous++
+			t.d.log.Debug("more than one silent way out", "routine", f.r.Name, "from", f.address())
+		}
+		t.apply(f, f.st.moveOut(o, f.called))
+		tail := f.r.tailTarget(o.block)
+		t.frames = t.frames[:len(t.frames)-1]
+		if tail != nil {
+			t.emit(tail.silent().acts)
+		}
+	}
+}
+
+// mostAway bounds how many pieces of stack are kept for a return to them.
+const mostAway = 1024
+
+// setAside takes the innermost piece of stack off, down to its root or to frame i.
+func (t *Thread) setAside(i int) {
+	k := len(t.frames) - 1
+	for k > i+1 && !t.frames[k].root {
+		k--
+	}
+	piece := append([]frame(nil), t.frames[k:]...)
+	inner := &piece[len(piece)-1]
+	if !inner.called && !inner.atOpenCall() {
+		t.cut(inner)
+	} else if !inner.called {
+		t.makeCall(inner)
+	}
+	t.sink.Mark(ops.Unwind, uint64(len(piece)))
+	for range piece {
+		t.sink.LeaveRoutine()
+	}
+	t.frames = t.frames[:k]
+	if !piece[0].root {
+		return // what it called cannot come back without its caller
+	}
+	if len(t.away) == mostAway {
+		t.away = append(t.away[:0], t.away[1:]...)
+	}
+	t.away = append(t.away, piece)
+}
+
+// forget drops the pieces of stack that a new activation at cfa has overwritten.
+func (t *Thread) forget(cfa uint64) {
+	if len(t.away) == 0 {
+		return
+	}
+	kept := t.away[:0]
+	for _, piece := range t.away {
+		for k := range piece {
+			if piece[k].cfa == cfa {
+				piece = piece[:k]
+				break
+			}
+		}
+		if len(piece) > 0 {
+			kept = append(kept, piece)
+		}
+	}
+	t.away = kept
+}
+
+// revive brings back a piece of stack that was switched away from, if it holds the activation and that can go on to the block.
+func (t *Thread) revive(a activation, block int, chain []wire.Word) bool {
+	for k := len(t.away) - 1; k >= 0; k-- {
+		piece := t.away[k]
+		for j := range piece {
+			f := &piece[j]
+			if f.activation != a || len(chain) > 0 && f.from != chain[0] || f.st.to(block, f.called) == nil && f.st.block != block {
+				continue
+			}
+			t.away = append(t.away[:k], t.away[k+1:]...)
+			for len(t.frames) > 0 && !t.top().atOpenCall() {
+				if _, n := t.top().st.returnsBy(t.top().called); n == 0 {
+					break
+				}
+				t.finishAbove(len(t.frames) - 2)
+			}
+			t.sink.Mark(ops.Resume, uint64(len(piece)))
+			for _, g := range piece {
+				t.push(g)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// leaveAbove drops the frames above i: an exception or longjmp left them. throwing tells whether the innermost may have walked on to the call that did it.
+func (t *Thread) leaveAbove(i int) {
+	n := len(t.frames) - 1 - i
+	if n == 0 {
+		return
+	}
+	inner := t.top()
+	t.toThrow(inner)
+	t.sink.Mark(ops.Unwind, uint64(n))
+	for range n {
+		t.sink.LeaveRoutine()
+	}
+	t.frames = t.frames[:i+1]
+}
+
+// toThrow lets an activation that is left from within a call come to that call.
+func (t *Thread) toThrow(f *frame) {
+	switch {
+	case f.called:
+		return
+	case f.atOpenCall():
+		t.makeCall(f)
+		return
+	}
+	if c, ok := t.openCallAhead(f); ok {
+		t.apply(f, f.st.to(c, f.called))
+		f.st, f.called = f.r.at(c, 0), false
+		t.makeCall(f)
+		return
+	}
+	t.cut(f)
+}
+
+// cut emits what is known of a path whose tail is not.
+func (t *Thread) cut(f *frame) {
+	b := f.st.block
+	if b == exit || f.called {
+		return
+	}
+	insns, done := 0, false
+	if s := f.r.Site(b); s != nil {
+		done = s.Insn == len(f.r.Blocks[b].Insns)-1
+		if !done {
+			insns = s.Insn + 1
+		}
+	}
+	switch {
+	case done && f.r.kind[b] != plan.NoCallee && f.r.Blocks[b].End != cfg.Jcc && f.r.Blocks[b].End != cfg.Tail:
+		t.makeCall(f)
+		return
+	case done && len(f.st.next) == 1 && f.endsOn(f.st.next[0]):
+		m := newMover(f.st)
+		if f.st.next[0] == exit {
+			m.leave()
+		} else {
+			m.step(f.st.next[0], false)
+		}
+		t.apply(f, &m.move)
+		f.start, f.trail = origin{exit, ops.StartResume}, nil
+		return
+	}
+	t.emitPrefix(f, t.blocks(f), insns)
+}
+
+// emitPrefix emits the running path as it was cut off: these blocks, insns instructions of the last (0: all). The rest, if there is one, resumes.
+func (t *Thread) emitPrefix(f *frame, blocks []int, insns int) {
+	if len(blocks) > 0 {
+		t.sink.NewPath(f.r.ID, t.d.partial(f.r, Partial{Start: f.start.kind, End: ops.EndCut, Blocks: blocks, Skip: f.skip, Insns: insns}))
+		t.sink.Mark(ops.Cut, 0)
+	}
+	f.number, f.start, f.trail, f.skip = 0, origin{exit, ops.StartResume}, nil, 0
+}
+
+// endsOn reports whether the running path ends on the edge from the frame's block to next.
+func (f *frame) endsOn(next int) bool {
+	if next == exit {
+		return true
+	}
+	_, ends, _, _ := f.r.numbers.Step(f.st.block, next)
+	return ends
+}
+
+// blocks lists those of the running path up to the frame's position.
+func (t *Thread) blocks(f *frame) []int {
+	if f.start.kind == ops.StartResume {
+		return f.trail
+	}
+	p, err := f.r.numbers.Decode(f.number) // the ways on from here whose addends are 0 complete it
+	if err != nil {
+		return []int{f.st.block}
+	}
+	for i, b := range p.Blocks {
+		if b == f.st.block {
+			return p.Blocks[:i+1]
+		}
+	}
+	return p.Blocks
+}
+
+// flows reports whether the activation comes to landing pad b by ordinary flow: nothing on the way could have thrown to it.
+func (t *Thread) flows(f *frame, b int) bool {
+	m, ok := f.st.silentWays().find(b)
+	if !ok || !f.st.passes(f.called) {
+		return false
+	}
+	for _, n := range f.st.silentWays().way(m) {
+		if f.r.throwsTo(n, b) {
+			return false
+		}
+	}
+	return f.st.block == exit || !f.r.throwsTo(f.st.block, b)
+}
+
+func (r *routine) throwsTo(call, pad int) bool {
+	for _, p := range r.Blocks[call].Pads {
+		if p == pad {
+			return true
+		}
+	}
+	return false
+}
+
+// land brings frame i to a landing pad: the call where it stands threw, or one that it came to silently.
+func (t *Thread) land(i, pad int) {
+	f := &t.frames[i]
+	here := f.st.block != exit && f.r.throwsTo(f.st.block, pad)
+	switch {
+	case here && i < len(t.frames)-1:
+		t.leaveAbove(i)
+	case here:
+		t.makeCall(f)
+	default:
+		t.toThrowingCall(i, pad)
+	}
+	t.jumpTo(&t.frames[i], pad, ops.StartPad)
+}
+
+// toThrowingCall lets frame i come to the call that can throw to the pad.
+func (t *Thread) toThrowingCall(i, pad int) {
+	f := &t.frames[i]
+	best := exit
+	if f.st.passes(f.called) {
+		for _, n := range f.st.silentWays().nodes {
+			if f.r.Site(n.block) == nil && f.r.throwsTo(n.block, pad) {
+				if best != exit {
+					t.d.ambiguous++
+					t.d.log.Debug("more than one call may have thrown", "routine", f.r.Name, "pad", f.r.Blocks[pad].Lo)
+					break
+				}
+				best = n.block
+			}
+		}
+	}
+	if best == exit {
+		t.anomaly("no call that throws to the landing pad", "routine", f.r.Name, "from", f.address(), "pad", f.r.Blocks[pad].Lo)
+		t.leaveAbove(i)
+		t.cut(&t.frames[i])
+		return
+	}
+	m := f.st.to(best, f.called)
+	t.finishAbove(i)
+	f = &t.frames[i]
+	t.apply(f, m)
+	f.st, f.called = f.r.at(best, 0), false
+	t.makeCall(f)
+}
+
+// returnAgain brings frame i to the continuation of a call that returns a second time (longjmp).
+func (t *Thread) returnAgain(i, b int) {
+	if i < len(t.frames)-1 {
+		t.leaveAbove(i)
+	} else {
+		t.toThrow(&t.frames[i])
+	}
+	t.jumpTo(&t.frames[i], b, ops.StartCall)
+}
+
+// jumpTo begins a path at block b.
+func (t *Thread) jumpTo(f *frame, b int, kind ops.Start) {
+	id, ok := f.r.numbers.Begin(b, paths.Start(kind))
+	if !ok {
+		t.anomaly("no path begins here", "routine", f.r.Name, "block", f.r.Blocks[b].Lo)
+		t.sink.Mark(ops.Resume, 1)
+		t.resumeAt(f, b)
+		return
+	}
+	f.number, f.start, f.trail, f.skip, f.called = id, origin{b, kind}, nil, 0, false
+}

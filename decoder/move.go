@@ -1,0 +1,234 @@
+package decoder
+
+import (
+	"wpptrace/compress/ops"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/paths"
+	"wpptrace/loader/plan"
+)
+
+// An act is one operation of a move.
+type act struct {
+	kind    actKind
+	routine *routine
+	number  uint64
+}
+
+type actKind uint8
+
+const (
+	actEnter actKind = iota
+	actPath
+	actLeave
+)
+
+// A move is a silent way and the operations that it completes: with them a word costs a look-up.
+type move struct {
+	acts  []act
+	first int    // the act whose path began before the move, so that its number is to be added to the running one; -1: none
+	fresh bool   // the running path began within the move
+	add   uint64 // the running number after the move, or what is to be added to it
+	start origin // where the running path began, if it is fresh
+	trail []int  // the blocks walked that belong to the path that began before the move
+}
+
+// An origin is where a path began.
+type origin struct {
+	block int
+	kind  ops.Start
+}
+
+// A mover walks blocks and collects a move.
+type mover struct {
+	move
+	r      *routine
+	at     int // exit: at the entry, or before the block where the path goes on
+	before bool
+}
+
+func newMover(s *state) *mover {
+	return &mover{move: move{first: -1}, r: s.r, at: s.block, before: s.before}
+}
+
+func (m *mover) path(number uint64) {
+	if !m.fresh {
+		m.first = len(m.acts)
+	}
+	m.acts = append(m.acts, act{actPath, m.r, m.add + number})
+}
+
+func (m *mover) begin(b int, kind paths.Start) {
+	id, _ := m.r.numbers.Begin(b, kind)
+	m.fresh, m.add, m.start = true, id, origin{b, ops.Start(kind)}
+}
+
+// call ends the path at the call of block b; what it calls runs silently, if it is known.
+func (m *mover) call(b int) {
+	m.path(m.r.numbers.Finish(b, callEnd(m.r, b)))
+	if m.r.kind[b] == plan.Known {
+		if s := m.r.callee[b].silent(); s != nil {
+			m.acts = append(m.acts, s.acts...)
+		}
+	}
+}
+
+func callEnd(r *routine, b int) paths.End {
+	if r.Blocks[b].End == cfg.NoReturn {
+		return paths.EndNoReturn
+	}
+	return paths.EndCall
+}
+
+// step goes on to block b. called: the call that the mover stands at has been made and its path is out.
+func (m *mover) step(b int, called bool) {
+	switch {
+	case m.at == exit && m.before:
+	case m.at == exit:
+		m.begin(b, paths.StartEntry)
+	case isCall(m.r, m.at):
+		if !called {
+			m.call(m.at)
+		}
+		m.begin(b, paths.StartCall)
+	default:
+		inc, ends, _, next := m.r.numbers.Step(m.at, b)
+		if ends {
+			m.path(inc)
+			m.begin(b, next)
+		} else {
+			m.add += inc
+		}
+	}
+	if !m.fresh {
+		m.trail = append(m.trail, b)
+	}
+	m.at = b
+}
+
+// leave ends the activation.
+func (m *mover) leave() {
+	end := paths.EndReturn
+	if m.r.Blocks[m.at].End != cfg.Ret {
+		end = paths.EndTail
+	}
+	m.path(m.r.numbers.Finish(m.at, end))
+	m.acts = append(m.acts, act{kind: actLeave, routine: m.r})
+}
+
+// to returns the move to block b, nil if no silent way leads there.
+func (s *state) to(b int, called bool) *move {
+	for i := range s.moves {
+		if c := &s.moves[i]; c.to == b && c.called == called {
+			return c.move
+		}
+	}
+	var found *move
+	if s.passes(called) {
+		if i, ok := s.silentWays().find(b); ok {
+			m := newMover(s)
+			for _, n := range s.silentWays().way(i) {
+				m.step(n, called)
+				called = false
+			}
+			found = &m.move
+		}
+	}
+	s.moves = append(s.moves, cached{b, called, found})
+	return found
+}
+
+// passes reports whether the activation can go on from where it stands: not if it stands at a call of a routine that has to speak and has not.
+func (s *state) passes(called bool) bool {
+	return called || s.block == exit || !isCall(s.r, s.block) || s.r.quiet(s.block)
+}
+
+// A way out of a routine.
+type out struct {
+	nodes []int
+	block int // the block that leaves
+}
+
+// outs lists the silent ways out.
+func (s *state) outs(called bool) (list []out) {
+	if !s.passes(called) {
+		return nil
+	}
+	w := s.silentWays()
+	for _, i := range w.exits {
+		o := out{block: s.block}
+		if i != exit {
+			o = out{w.way(i), w.nodes[i].block}
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// moveOut is the move that leaves by o.
+func (s *state) moveOut(o out, called bool) *move {
+	m := newMover(s)
+	for _, n := range o.nodes {
+		m.step(n, called)
+		called = false
+	}
+	m.leave()
+	return &m.move
+}
+
+// tailTarget is the observed routine that block b jumps to as it leaves, if it is known.
+func (r *routine) tailTarget(b int) *routine {
+	if r.kind[b] == plan.Known && !isCall(r, b) && r.Blocks[b].End != cfg.NoReturn {
+		return r.callee[b]
+	}
+	return nil
+}
+
+// returns finds the way out that made no further word: by return, or by a tail jump to code that made none.
+func (s *state) returnsBy(called bool) (o out, n int) {
+	for _, c := range s.outs(called) {
+		if t := s.r.tailTarget(c.block); t == nil || t.silent() != nil {
+			if n == 0 {
+				o = c
+			}
+			n++
+		}
+	}
+	return o, n
+}
+
+// A silence is what a routine does when it makes no word.
+type silence struct {
+	acts    []act
+	working bool
+	none    bool
+}
+
+// silent returns the one silent run of the routine, nil if it cannot be silent.
+func (r *routine) silent() *silence {
+	if r.silence == nil {
+		r.silence = &silence{working: true}
+		r.silence.fill(r)
+		r.silence.working = false
+	}
+	if r.silence.none || r.silence.working { // plans have no silent circles
+		return nil
+	}
+	return r.silence
+}
+
+func (q *silence) fill(r *routine) {
+	q.none = true
+	if !r.Silent {
+		return
+	}
+	s := r.atEntry()
+	o, n := s.returnsBy(false)
+	if n != 1 {
+		return
+	}
+	q.none = false
+	q.acts = append([]act{{kind: actEnter, routine: r}}, s.moveOut(o, false).acts...)
+	if t := r.tailTarget(o.block); t != nil {
+		q.acts = append(q.acts, t.silent().acts...)
+	}
+}

@@ -1,0 +1,344 @@
+package decoder
+
+import (
+	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+)
+
+// place finds out which activation a word belongs to, ends what must have ended, and walks to the word's block. Afterwards the innermost frame
+// is the activation, with its path up to the block.
+func (t *Thread) place(a activation, s *plan.Site) {
+	chain := t.callers(a, s)
+	if len(chain) > 0 && chain[0].Resync() {
+		t.resync(a, s.Block, chain)
+		return
+	}
+	i := t.find(a, chain)
+	if i < 0 && t.revive(a, s.Block, chain) {
+		i = t.find(a, chain)
+	}
+	if i >= 0 && t.goOn(i, s) {
+		return
+	}
+	if !s.First || len(chain) == 0 {
+		t.resume(a, s.Block)
+		return
+	}
+	t.enterBy(a, chain)
+	f := t.top()
+	m := f.st.to(s.Block, false)
+	if m == nil {
+		t.anomaly("no way from the entry to a first word", "routine", a.r.Name, "block", a.r.Blocks[s.Block].Lo)
+		t.resumeAt(f, s.Block)
+		return
+	}
+	t.apply(f, m)
+}
+
+func (t *Thread) top() *frame { return &t.frames[len(t.frames)-1] }
+
+// callers is the chain that came with the word, or the one that the kernel remembers and so did not send again.
+func (t *Thread) callers(a activation, s *plan.Site) []wire.Word {
+	if len(t.from) > 0 {
+		if !t.from[0].Resync() {
+			t.chain, t.owner = append(t.chain[:0], t.from...), a
+		} else {
+			t.owner = activation{}
+		}
+		return t.from
+	}
+	if s.First && t.owner == a {
+		return t.chain
+	}
+	return nil
+}
+
+// goOn lets frame i go on to a site. It reports false if the word must come from a new activation in the same place.
+func (t *Thread) goOn(i int, s *plan.Site) bool {
+	f := &t.frames[i]
+	if f.r.pad[s.Block] && !t.flows(f, s.Block) {
+		t.land(i, s.Block)
+		return true
+	}
+	if f.r.again[s.Block] && !f.beforeFirstReturn(s.Block) {
+		t.returnAgain(i, s.Block)
+		return true
+	}
+	m := f.st.to(s.Block, f.called)
+	switch {
+	case m != nil:
+		t.finishAbove(i)
+		t.apply(&t.frames[i], m)
+	case s.First:
+		return false
+	default:
+		t.anomaly("no way to a word", "routine", f.r.Name, "from", f.address(), "to", f.r.Blocks[s.Block].Lo)
+		t.finishAbove(i)
+		t.cut(&t.frames[i])
+		t.sink.Mark(ops.Resume, 1)
+		t.resumeAt(&t.frames[i], s.Block)
+	}
+	return true
+}
+
+// beforeFirstReturn reports whether the activation stands at the call that block b follows.
+func (f *frame) beforeFirstReturn(b int) bool {
+	at := f.st.block
+	return at != exit && isCall(f.r, at) && f.r.Blocks[at].Succ[0] == b
+}
+
+func (f *frame) address() uint64 {
+	if f.st.block == exit {
+		return f.r.Addr
+	}
+	return f.r.Blocks[f.st.block].Lo
+}
+
+// enterBy begins an activation whose chain of callers is known, and those of its callers that have made no word yet.
+func (t *Thread) enterBy(a activation, chain []wire.Word) {
+	from := chain[0]
+	caller, known := t.d.returns[from.Address()]
+	if from.Place() != wire.Inside || !known {
+		t.enterRoot(a, from)
+		return
+	}
+	depth := caller.r.Blocks[caller.block].Depth
+	i := t.findCaller(caller, a.cfa, depth, chain[1:])
+	if i < 0 && depth >= 0 && len(chain) > 1 {
+		t.enterBy(activation{caller.r, a.cfa + uint64(depth)}, chain[1:])
+		i = len(t.frames) - 1
+	}
+	if i < 0 {
+		t.enter(frame{activation: a, from: from, root: !t.resumeCaller(caller, a.cfa, depth)})
+		return
+	}
+	p := &t.frames[i]
+	if p.called && p.st.block == caller.block && t.tailJump(i+1, a, from) {
+		return
+	}
+	if !t.callFrom(i, caller.block, a.r) {
+		t.anomaly("no way to a call", "routine", caller.r.Name, "from", p.address(), "to", caller.r.Blocks[caller.block].Lo, "of", a.r.Name)
+		t.finishAbove(i)
+		p = &t.frames[i]
+		t.cut(p)
+		t.sink.Mark(ops.Resume, 1)
+		p.st, p.called = caller.r.at(caller.block, 0), true
+	}
+	t.enter(frame{activation: a, from: from})
+}
+
+// findCaller finds the frame that made the call: where the size of its frame is known, the one at that address, else the innermost.
+func (t *Thread) findCaller(c place, cfa uint64, depth int, chain []wire.Word) int {
+	is := func(f *frame) bool {
+		return f.r == c.r && f.cfa > cfa && (depth < 0 || f.cfa == cfa+uint64(depth))
+	}
+	for try := 0; try < 2; try++ {
+		for i := len(t.frames) - 1; i >= 0; i-- {
+			if depth >= 0 && t.frames[i].lowest > cfa+uint64(depth) {
+				break
+			}
+			if is(&t.frames[i]) && t.calledThrough(i, chain) {
+				return i
+			}
+		}
+		if depth < 0 || !t.revive(activation{c.r, cfa + uint64(depth)}, c.block, chain) {
+			break
+		}
+	}
+	return exit
+}
+
+// callFrom lets frame i come to its call at block c, which enters r, perhaps through silent routines that jump on.
+func (t *Thread) callFrom(i, c int, r *routine) bool {
+	p := &t.frames[i]
+	if p.st.block != c || p.called {
+		m := p.st.to(c, p.called)
+		if m == nil {
+			return false
+		}
+		t.finishAbove(i)
+		p = &t.frames[i]
+		t.apply(p, m)
+		p.st, p.called = p.r.at(c, 0), false
+	} else {
+		t.finishAbove(i)
+		p = &t.frames[i]
+	}
+	t.makeCall(p)
+	if p.r.kind[c] == plan.Known && p.r.callee[c] != r {
+		acts, ok := p.r.callee[c].relay(r, 0)
+		if !ok {
+			t.anomaly("a call entered another routine", "caller", p.r.Name, "routine", r.Name)
+		}
+		t.emit(acts)
+	}
+	return true
+}
+
+// makeCall ends the running path of a frame that stands at a call.
+func (t *Thread) makeCall(p *frame) {
+	if p.called {
+		return
+	}
+	p.called = true
+	t.complete(p, p.r.numbers.Finish(p.st.block, callEnd(p.r, p.st.block)))
+	p.trail = nil
+	p.start = origin{exit, ops.StartCall}
+}
+
+func (t *Thread) emit(acts []act) {
+	t.apply(&frame{}, &move{acts: acts, first: -1, fresh: true})
+}
+
+// mostRelays bounds how many silent routines may hand control on by tail jumps.
+const mostRelays = 64
+
+// relay lists the operations of the silent routines from r on that jump to goal.
+func (r *routine) relay(goal *routine, depth int) (acts []act, ok bool) {
+	if r == goal {
+		return nil, true
+	}
+	if depth == mostRelays || !r.Silent {
+		return nil, false
+	}
+	s := r.atEntry()
+	for _, o := range s.outs(false) {
+		next := r.tailTarget(o.block)
+		if next == nil && r.Blocks[o.block].End != cfg.TailInd {
+			continue
+		}
+		var rest []act
+		if next != nil {
+			if rest, ok = next.relay(goal, depth+1); !ok {
+				continue
+			}
+		}
+		acts = append([]act{{kind: actEnter, routine: r}}, s.moveOut(o, false).acts...)
+		return append(acts, rest...), true
+	}
+	return nil, false
+}
+
+// tailJump handles a new activation with the CFA and return address of the one at frame j: that one left by a tail jump (rule 7).
+func (t *Thread) tailJump(j int, a activation, from wire.Word) bool {
+	if j >= len(t.frames) {
+		return false
+	}
+	q := &t.frames[j]
+	if q.cfa != a.cfa || q.from != from {
+		return false
+	}
+	for _, o := range q.st.outs(q.called) {
+		var acts []act
+		ok := q.r.Blocks[o.block].End == cfg.TailInd
+		if next := q.r.tailTarget(o.block); next != nil {
+			acts, ok = next.relay(a.r, 0)
+		}
+		if !ok {
+			continue
+		}
+		t.finishAbove(j)
+		q = &t.frames[j]
+		t.apply(q, q.st.moveOut(o, q.called))
+		t.emit(acts)
+		next := frame{activation: a, from: from, root: q.root, handler: q.handler}
+		t.frames = t.frames[:j]
+		t.enter(next)
+		return true
+	}
+	return false
+}
+
+// enterRoot begins an activation that code which is not observed called: a callback, a handler, a thread's or coroutine's first.
+func (t *Thread) enterRoot(a activation, from wire.Word) {
+	f := frame{activation: a, from: from, root: true, handler: from.Place() == wire.Handler || from.Place() == wire.HandlerOutside}
+	for j := len(t.frames) - 1; j >= 0 && t.frames[j].lowest <= a.cfa; j-- {
+		if q := &t.frames[j]; q.root && q.cfa == a.cfa && q.from == from {
+			if t.tailJump(j, a, from) {
+				return
+			}
+			break
+		}
+	}
+	if f.handler {
+		t.endHandlers()
+	}
+	if from.Place() != wire.Handler || !t.interrupt(from.Address()) {
+		t.toOpenCall()
+	}
+	if f.handler {
+		t.sink.Mark(ops.Handler, 0)
+	}
+	t.enter(f)
+}
+
+// endHandlers ends handlers that have nothing left to do: the next one is not called by them.
+func (t *Thread) endHandlers() {
+	for len(t.frames) > 0 && t.top().handler {
+		if _, n := t.top().st.returnsBy(t.top().called); n == 0 {
+			return
+		}
+		t.finishAbove(len(t.frames) - 2)
+	}
+}
+
+// toOpenCall lets the innermost activation come to the call of code that is not observed out of which something is called back.
+// The plan puts at most one such call between two words.
+func (t *Thread) toOpenCall() {
+	for len(t.frames) > 0 {
+		f := t.top()
+		if f.atOpenCall() {
+			t.makeCall(f)
+			return
+		}
+		if c, ok := t.openCallAhead(f); ok {
+			t.apply(f, f.st.to(c, f.called))
+			f.st, f.called = f.r.at(c, 0), false
+			t.makeCall(f)
+			return
+		}
+		o, n := f.st.returnsBy(f.called)
+		if n == 0 { // interrupted by a handler that is not observed itself
+			return
+		}
+		end := f.r.kind[o.block]
+		t.finishAbove(len(t.frames) - 2)
+		if end == plan.External || end == plan.Unknown { // it jumped to the code that calls back
+			return
+		}
+	}
+}
+
+// atOpenCall reports whether the activation stands at a call of code that is not observed.
+func (f *frame) atOpenCall() bool {
+	b := f.st.block
+	if b == exit || f.r.Blocks[b].End == cfg.TailInd || f.r.Blocks[b].End == cfg.Tail || f.r.Blocks[b].End == cfg.Jcc {
+		return false
+	}
+	k := f.r.kind[b]
+	return k == plan.External || k == plan.Unknown
+}
+
+// openCallAhead finds the call of unknown code that the activation may have come to silently.
+func (t *Thread) openCallAhead(f *frame) (block int, ok bool) {
+	if !f.st.passes(f.called) {
+		return 0, false
+	}
+	n := 0
+	for _, node := range f.st.silentWays().nodes {
+		b := node.block
+		if f.r.Site(b) == nil && f.r.kind[b] == plan.Unknown && f.r.Blocks[b].End != cfg.TailInd {
+			if n == 0 {
+				block = b
+			}
+			n++
+		}
+	}
+	if n > 1 {
+		t.d.ambiguous++
+		t.d.log.Debug("a callback may come from more than one call", "routine", f.r.Name, "from", f.address())
+	}
+	return block, n > 0
+}

@@ -1,0 +1,92 @@
+package decoder
+
+import (
+	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
+	"wpptrace/loader/plan"
+)
+
+// resync begins anew with the whole chain of callers: each stands at its call. What they did before is not known.
+func (t *Thread) resync(a activation, block int, chain []wire.Word) {
+	t.cutAll()
+	t.away = nil
+	list := []frame{{activation: a, from: chain[0] &^ resyncBit}}
+	for k, w := range chain {
+		c, known := t.d.returns[w.Address()]
+		if w.Place() != wire.Inside || !known || c.r.Blocks[c.block].Depth < 0 {
+			break
+		}
+		f := frame{activation: activation{c.r, list[k].cfa + uint64(c.r.Blocks[c.block].Depth)}, st: c.r.at(c.block, 0), called: true, start: origin{exit, ops.StartCall}}
+		if k+1 < len(chain) {
+			f.from = chain[k+1] &^ resyncBit
+		}
+		list = append(list, f)
+	}
+	list[len(list)-1].root = true
+	t.sink.Mark(ops.Resume, uint64(len(list)))
+	for k := len(list) - 1; k >= 0; k-- {
+		t.push(list[k])
+	}
+	t.resumeAt(t.top(), block)
+}
+
+const resyncBit = 1 << 51
+
+// resume begins an activation in its middle: nothing is known of its callers.
+func (t *Thread) resume(a activation, block int) {
+	t.toOpenCall()
+	t.sink.Mark(ops.Resume, 1)
+	t.push(frame{activation: a, root: true})
+	t.resumeAt(t.top(), block)
+}
+
+// resumeCaller begins a caller in its middle: it is known to stand at its call. It reports false if its frame is not known.
+func (t *Thread) resumeCaller(c place, cfa uint64, depth int) bool {
+	t.toOpenCall()
+	t.sink.Mark(ops.Resume, 1)
+	if depth < 0 {
+		return false
+	}
+	t.push(frame{activation: activation{c.r, cfa + uint64(depth)}, root: true, st: c.r.at(c.block, 0), called: true, start: origin{exit, ops.StartCall}})
+	return true
+}
+
+// resumeAt begins a path in its middle, at block b.
+func (t *Thread) resumeAt(f *frame, b int) {
+	f.st, f.called = f.r.at(b, 0), false
+	f.number, f.start, f.trail, f.skip = 0, origin{b, ops.StartResume}, []int{b}, 0
+}
+
+// end takes a thread's end. If it ended in other code, what led there silently has run: up to the first call of such code, or a return to it.
+func (t *Thread) end(w wire.Word) {
+	t.ended = true
+	if w.Place() == wire.Inside && t.interrupt(w.Address()) {
+		return
+	}
+	for len(t.frames) > 0 {
+		f := t.top()
+		if f.called {
+			return
+		}
+		if f.atOpenCall() {
+			t.makeCall(f)
+			return
+		}
+		if c, ok := t.openCallAhead(f); ok {
+			t.apply(f, f.st.to(c, f.called))
+			f.st, f.called = f.r.at(c, 0), false
+			t.makeCall(f)
+			return
+		}
+		o, n := f.st.returnsBy(f.called)
+		if n == 0 {
+			t.cut(f)
+			return
+		}
+		end, root := f.r.kind[o.block], f.root
+		t.finishAbove(len(t.frames) - 2)
+		if root || end == plan.External || end == plan.Unknown {
+			return
+		}
+	}
+}

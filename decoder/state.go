@@ -1,0 +1,183 @@
+package decoder
+
+import (
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+)
+
+// exit is the node that every way out of a routine leads to.
+const exit = -1
+
+// A state is the position of an activation: the block that spoke last (or that it is known to have come to), and which way it goes from there.
+type state struct {
+	r      *routine
+	block  int // exit: nothing has run yet
+	next   []int
+	before bool // nothing of the path has run since it was interrupted: next is where it goes on
+	table  int  // the switch whose way is known already, or exit
+	target int
+	reach  *reach
+	moves  []cached
+}
+
+type cached struct {
+	to     int
+	called bool
+	move   *move // nil: there is no way
+}
+
+// A reach is what can run from a state on without a word.
+type reach struct {
+	nodes []node
+	exits []int // indices in nodes; exit: the state's own block leaves
+}
+
+type node struct {
+	block  int
+	parent int // index in nodes, or exit for the first
+}
+
+// atEntry is the state of an activation that has not run yet.
+func (r *routine) atEntry() *state {
+	i := 2 * len(r.Blocks)
+	if r.states[i] == nil {
+		r.states[i] = &state{r: r, block: exit, next: []int{r.Entry}, table: exit}
+	}
+	return r.states[i]
+}
+
+// at is the state after block b: when its probe said outcome, or when it is known to have come there without a word.
+func (r *routine) at(b, outcome int) *state {
+	i := 2*b + outcome
+	if r.states[i] == nil {
+		r.states[i] = &state{r: r, block: b, next: r.after(b, outcome), table: exit}
+	}
+	return r.states[i]
+}
+
+// justBefore is the state of an activation that was interrupted in block b, before its probe.
+func (r *routine) justBefore(b int) *state {
+	return &state{r: r, block: exit, before: true, next: []int{b}, table: exit}
+}
+
+// after lists the nodes that may follow block b.
+func (r *routine) after(b, outcome int) []int {
+	block := &r.Blocks[b]
+	switch block.End {
+	case cfg.Ret, cfg.Tail, cfg.TailInd:
+		return []int{exit}
+	case cfg.NoReturn, cfg.Trap:
+		return nil
+	case cfg.Jcc:
+		if s := r.Site(b); s != nil && s.Condition < plan.NoCondition {
+			return []int{block.Succ[1-outcome]}
+		}
+	}
+	return block.Succ
+}
+
+// inCase is the state after a witness that tells a switch's case; nil if the value is none of the table's.
+func (r *routine) inCase(s *plan.Site, outcome int, value uint64) *state {
+	target, ok := r.caseTarget(s.Case, value)
+	if !ok {
+		return nil
+	}
+	key := [2]int{s.Block, target}
+	st := r.cases[key]
+	if st == nil {
+		st = &state{r: r, block: s.Block, next: r.after(s.Block, outcome), table: s.Case.Table, target: target}
+		if s.Block == s.Case.Table {
+			st.next = []int{target}
+		}
+		if r.cases == nil {
+			r.cases = map[[2]int]*state{}
+		}
+		r.cases[key] = st
+	}
+	return st
+}
+
+func (r *routine) caseTarget(c *plan.Case, value uint64) (block int, ok bool) {
+	table := r.Blocks[c.Table]
+	if c.Target {
+		for _, b := range table.Succ {
+			if r.Blocks[b].Lo == value {
+				return b, true
+			}
+		}
+		return 0, false
+	}
+	i := value + uint64(c.Bias)
+	if bits := uint(c.Operand.Size) * 8; bits < 64 {
+		i &= 1<<bits - 1
+	}
+	if i >= uint64(len(table.Table.Targets)) {
+		return 0, false
+	}
+	return table.Table.Targets[i], true
+}
+
+// quiet reports whether control can pass block b, which has no probe, without a word of the code that it calls.
+func (r *routine) quiet(b int) bool {
+	return r.kind[b] != plan.Known || r.callee[b].silent() != nil
+}
+
+// silentWays finds what can run from the state on without a word. called: the call that ends the state's block has been made already.
+func (s *state) silentWays() *reach {
+	if s.reach != nil {
+		return s.reach
+	}
+	w := &reach{}
+	s.reach = w
+	seen := map[int]bool{}
+	add := func(b, parent int) {
+		if b == exit {
+			w.exits = append(w.exits, parent)
+		} else if !seen[b] {
+			seen[b] = true
+			w.nodes = append(w.nodes, node{b, parent})
+		}
+	}
+	for _, b := range s.next {
+		add(b, exit)
+	}
+	for i := 0; i < len(w.nodes); i++ {
+		b := w.nodes[i].block
+		switch {
+		case s.r.Site(b) != nil, isCall(s.r, b) && !s.r.quiet(b):
+		case b == s.table:
+			add(s.target, i)
+		default:
+			for _, n := range s.r.after(b, 0) {
+				add(n, i)
+			}
+		}
+	}
+	return w
+}
+
+func isCall(r *routine, b int) bool {
+	e := r.Blocks[b].End
+	return e == cfg.Call || e == cfg.CallInd
+}
+
+// way lists the blocks from the state to node i, node i included.
+func (w *reach) way(i int) (blocks []int) {
+	for ; i != exit; i = w.nodes[i].parent {
+		blocks = append(blocks, w.nodes[i].block)
+	}
+	for a, z := 0, len(blocks)-1; a < z; a, z = a+1, z-1 {
+		blocks[a], blocks[z] = blocks[z], blocks[a]
+	}
+	return blocks
+}
+
+// find returns the index of the node of block b, if it can be reached.
+func (w *reach) find(b int) (i int, ok bool) {
+	for i := range w.nodes {
+		if w.nodes[i].block == b {
+			return i, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,215 @@
+package decoder
+
+import (
+	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
+	"wpptrace/loader/plan"
+)
+
+// A Thread decodes the words of one thread.
+type Thread struct {
+	d      *Decoder
+	sink   ops.Sink
+	frames []frame // innermost last
+	away   [][]frame
+	from   []wire.Word // the chain of callers that came before the next witness
+	value  uint64      // the case that came before it
+	told   bool
+	last   wire.Word // the last witness, and its case
+	lastV  uint64
+	lastT  bool
+	chain  []wire.Word // the chain that the kernel remembers, and whose it is
+	owner  activation
+	ended  bool
+	words  uint64
+}
+
+// An activation is identified by its routine and its canonical frame address.
+type activation struct {
+	r   *routine
+	cfa uint64
+}
+
+// A frame is an activation on the stack.
+type frame struct {
+	activation
+	st      *state
+	from    wire.Word // its return address; 0: not known
+	lowest  uint64    // the lowest CFA from the outermost frame up to this one
+	number  uint64    // of the running path, so far
+	start   origin    // where it began
+	trail   []int     // its blocks, if it began with a resume
+	skip    int       // instructions of the first of them that do not belong to it
+	called  bool      // the call where it stands has been made
+	root    bool      // code that is not observed called it
+	handler bool      // as a signal handler
+}
+
+// Thread returns a decoder for a thread whose operations go to sink.
+func (d *Decoder) Thread(sink ops.Sink) *Thread { return &Thread{d: d, sink: sink} }
+
+// Word takes the next word. Cost: a look-up, where the way has been walked before.
+func (t *Thread) Word(w wire.Word) {
+	t.words++
+	switch w.Kind() {
+	case wire.Witness:
+		t.last, t.lastV, t.lastT = w, t.value, t.told
+		t.witness(w)
+		t.from, t.told = t.from[:0], false
+	case wire.From:
+		t.from = append(t.from, w)
+	case wire.Case:
+		t.value, t.told = w.Value(), true
+	case wire.Repeat:
+		for range w.Value() {
+			t.value, t.told = t.lastV, t.lastT
+			t.witness(t.last)
+		}
+		t.told = false
+	case wire.End:
+		t.end(w)
+	default:
+		t.anomaly("word of no known kind", "word", w)
+	}
+}
+
+// Words is the number of words taken.
+func (t *Thread) Words() uint64 { return t.words }
+
+// Gap says that words are missing here: n hits. Every position is forgotten.
+func (t *Thread) Gap(n uint64) {
+	t.cutAll()
+	t.sink.Mark(ops.Gap, n)
+	t.away, t.chain, t.owner = nil, nil, activation{}
+	t.from, t.told = t.from[:0], false
+}
+
+// Close ends a stream that tracing was taken off from: what runs on is not known.
+func (t *Thread) Close() {
+	if !t.ended {
+		t.cutAll()
+	}
+}
+
+func (t *Thread) cutAll() {
+	if n := len(t.frames); n > 0 {
+		t.cut(&t.frames[n-1])
+	}
+	t.frames = t.frames[:0]
+}
+
+func (t *Thread) anomaly(what string, args ...any) {
+	t.d.anomalies++
+	t.d.log.Warn(what, args...)
+}
+
+func (t *Thread) witness(w wire.Word) {
+	if w.Site() >= len(t.d.plan.Sites) {
+		t.anomaly("word of a site that is not in the plan", "word", w)
+		return
+	}
+	s := &t.d.plan.Sites[w.Site()]
+	r := t.d.routines[s.Routine]
+	a := activation{r, w.CFA()}
+	if n := len(t.frames); n > 0 && len(t.from) == 0 {
+		if f := &t.frames[n-1]; f.activation == a && !r.pad[s.Block] && !r.again[s.Block] {
+			if m := f.st.to(s.Block, f.called); m != nil {
+				t.apply(f, m)
+				t.arrive(f, s, w.Outcome())
+				return
+			}
+		}
+	}
+	t.place(a, s)
+	t.arrive(&t.frames[len(t.frames)-1], s, w.Outcome())
+}
+
+// arrive sets the position of the activation that has just come to a site.
+func (t *Thread) arrive(f *frame, s *plan.Site, outcome int) {
+	f.called = false
+	if t.told && s.Case != nil {
+		if st := f.r.inCase(s, outcome, t.value); st != nil {
+			f.st = st
+			return
+		}
+		t.anomaly("switch with a case that its table has not", "routine", f.r.Name, "value", t.value)
+	}
+	f.st = f.r.at(s.Block, outcome)
+}
+
+// apply emits what a move completes.
+func (t *Thread) apply(f *frame, m *move) {
+	if f.start.kind == ops.StartResume {
+		f.trail = append(f.trail, m.trail...)
+	}
+	for i := range m.acts {
+		switch a := &m.acts[i]; a.kind {
+		case actEnter:
+			t.sink.EnterRoutine(a.routine.ID)
+		case actLeave:
+			t.sink.LeaveRoutine()
+		case actPath:
+			if i == m.first {
+				t.complete(f, a.number)
+			} else {
+				t.sink.NewPath(a.routine.ID, a.number)
+			}
+		}
+	}
+	if m.fresh {
+		f.number, f.start, f.trail = m.add, m.start, nil
+	} else {
+		f.number += m.add
+	}
+}
+
+// complete emits the running path as it ends with this addend.
+func (t *Thread) complete(f *frame, add uint64) {
+	switch {
+	case f.start.kind != ops.StartResume:
+		t.sink.NewPath(f.r.ID, f.number+add)
+	case len(f.trail) > 0:
+		t.sink.NewPath(f.r.ID, t.d.partial(f.r, Partial{Start: ops.StartResume, End: f.r.endAfter(f.trail), Blocks: f.trail, Skip: f.skip}))
+	}
+}
+
+// push begins an activation.
+func (t *Thread) push(f frame) *frame {
+	t.forget(f.cfa)
+	f.lowest = f.cfa
+	if n := len(t.frames); n > 0 {
+		f.lowest = min(f.cfa, t.frames[n-1].lowest)
+	}
+	t.frames = append(t.frames, f)
+	return &t.frames[len(t.frames)-1]
+}
+
+// enter begins an activation at its entry.
+func (t *Thread) enter(f frame) *frame {
+	t.sink.EnterRoutine(f.r.ID)
+	f.st = f.r.atEntry()
+	return t.push(f)
+}
+
+// find returns the innermost frame of an activation whose chain of callers is this, or -1. It stops where all that is left lies above.
+func (t *Thread) find(a activation, chain []wire.Word) int {
+	for i := len(t.frames) - 1; i >= 0 && t.frames[i].lowest <= a.cfa; i-- {
+		if t.frames[i].activation == a && t.calledThrough(i, chain) {
+			return i
+		}
+	}
+	return -1
+}
+
+// calledThrough reports whether frame i and its callers have these return addresses.
+func (t *Thread) calledThrough(i int, chain []wire.Word) bool {
+	for k, w := range chain {
+		if i-k < 0 || t.frames[i-k].from != w && t.frames[i-k].from != 0 {
+			return false
+		}
+		if t.frames[i-k].root {
+			break
+		}
+	}
+	return true
+}

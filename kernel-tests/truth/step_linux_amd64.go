@@ -1,0 +1,354 @@
+package truth
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// A stepper runs one program to its end. All of it happens on the OS thread that started the program.
+type stepper struct {
+	pid     int
+	limit   int
+	stepAll bool
+	trace   *Trace
+	img     *image
+	curtain *curtain
+
+	live    map[int]*tracee
+	unborn  map[int]bool // children that stopped before the event that says what they are
+	orphans map[int]bool // forked children still to be let go; true: their text is covered
+}
+
+// A tracee is a thread that is being stepped.
+type tracee struct {
+	*Thread
+	pc       uint64 // the instruction that runs when the thread is resumed
+	outside  int    // steps in a row outside of the image
+	free     bool   // running behind the curtain, not stepped
+	newborn  bool   // the SIGSTOP that every new thread begins with has not come
+	injected int    // the signal that the thread was last resumed with
+	restarts uint64 // the system call instruction that the kernel may run again, or 0
+	handlers []handler
+}
+
+// run waits for stops until nothing that belongs to the program is left.
+func (s *stepper) run() error {
+	err := s.begin()
+	for err == nil {
+		var tid int
+		var status unix.WaitStatus
+		tid, status, err = nextStop()
+		if err == unix.ECHILD {
+			return nil
+		}
+		if err != nil {
+			err = fmt.Errorf("wait for program: %w", err)
+			break
+		}
+		err = s.handle(tid, status)
+		if err == nil && s.limit > 0 && s.trace.Steps >= s.limit {
+			err = ErrLimit
+		}
+	}
+	s.kill()
+	return err
+}
+
+// begin takes over the program at its exec.
+func (s *stepper) begin() error {
+	var status unix.WaitStatus
+	if _, err := unix.Wait4(s.pid, &status, unix.WALL, nil); err != nil {
+		return fmt.Errorf("wait for exec: %w", err)
+	}
+	if !status.Stopped() {
+		return fmt.Errorf("program ended before its first instruction: %v", status)
+	}
+	const options = unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC
+	if err := ptrace(unix.PTRACE_SETOPTIONS, s.pid, 0, options); err != nil {
+		return fmt.Errorf("set ptrace options: %w", err)
+	}
+	var err error
+	if s.img, err = openImage(fmt.Sprintf("/proc/%d/exe", s.pid)); err != nil {
+		return err
+	}
+	if err = s.img.locate(s.pid); err != nil {
+		return err
+	}
+	if s.curtain, err = newCurtain(s.img, s.pid); err != nil {
+		return err
+	}
+	s.live, s.unborn, s.orphans = map[int]*tracee{}, map[int]bool{}, map[int]bool{}
+	t := s.add(s.pid)
+	if t.pc, err = peekUser(t.TID, userRIP); err != nil {
+		return fmt.Errorf("read first instruction's address: %w", err)
+	}
+	t.outside = s.curtain.patience
+	return s.resume(t, 0)
+}
+
+func (s *stepper) add(tid int) *tracee {
+	t := &tracee{Thread: &Thread{TID: tid}}
+	s.live[tid] = t
+	s.trace.Threads = append(s.trace.Threads, t.Thread)
+	return t
+}
+
+// kill ends what is left of the program and reaps it.
+func (s *stepper) kill() {
+	_ = unix.Kill(s.pid, unix.SIGKILL)
+	for {
+		if _, _, err := nextStop(); err != nil {
+			return
+		}
+	}
+}
+
+func (s *stepper) close() {
+	if s.curtain != nil {
+		s.curtain.mem.Close()
+	}
+}
+
+// handle deals with one report of wait and resumes the thread it is about.
+func (s *stepper) handle(tid int, status unix.WaitStatus) error {
+	t := s.live[tid]
+	switch {
+	case !status.Stopped():
+		s.ended(tid, status)
+		return nil
+	case t == nil:
+		return s.unknown(tid)
+	}
+	err := s.stopped(t, status)
+	if errors.Is(err, unix.ESRCH) {
+		return nil // another thread ended the program; this one's end will be reported
+	}
+	return err
+}
+
+func (s *stepper) stopped(t *tracee, status unix.WaitStatus) error {
+	if event := int(status >> 16); event != 0 {
+		return s.event(t, event)
+	}
+	sig := status.StopSignal()
+	if sig == unix.SIGTRAP {
+		return s.trapped(t)
+	}
+	if sig == unix.SIGSTOP && t.newborn {
+		t.newborn = false
+		return s.resumeAt(t, 0)
+	}
+	return s.signalled(t, int(sig))
+}
+
+// ended notes a thread's death. A system call that a thread died in counts as executed: it was entered.
+func (s *stepper) ended(tid int, status unix.WaitStatus) {
+	if t := s.live[tid]; t != nil {
+		if status.Exited() && !t.free && s.img.contains(t.pc) && s.img.opcodeAt(t.pc) == syscallOp {
+			t.Insns = append(t.Insns, t.pc-s.img.bias)
+		}
+		delete(s.live, tid)
+	}
+	if tid != s.pid {
+		return
+	}
+	if status.Exited() {
+		s.trace.Exit = status.ExitStatus()
+	} else {
+		s.trace.Signal = int(status.Signal())
+	}
+}
+
+// unknown is a stop of a child whose birth was not announced yet, or of a forked child that is to be let go.
+func (s *stepper) unknown(tid int) error {
+	covered, orphan := s.orphans[tid]
+	if !orphan {
+		s.unborn[tid] = true
+		return nil
+	}
+	delete(s.orphans, tid)
+	return s.release(tid, covered)
+}
+
+// release lets a forked child run on its own; the kernel has cleared its TF.
+func (s *stepper) release(tid int, covered bool) error {
+	if covered {
+		if err := s.curtain.uncoverCopy(tid); err != nil {
+			return err
+		}
+	}
+	if err := ptrace(unix.PTRACE_DETACH, tid, 0, 0); err != nil && err != unix.ESRCH {
+		return fmt.Errorf("let forked child go: %w", err)
+	}
+	return nil
+}
+
+// event deals with clone, fork, vfork and exec. The thread is inside its system call.
+func (s *stepper) event(t *tracee, event int) error {
+	if event == unix.PTRACE_EVENT_EXEC {
+		return s.execed()
+	}
+	var child uint64
+	child64, err := eventMessage(t.TID)
+	if err != nil {
+		return err
+	}
+	child = child64
+	covered := s.curtain.drawn
+	if err := s.curtain.open(); err != nil {
+		return err
+	}
+	if err := s.born(int(child), event == unix.PTRACE_EVENT_CLONE, covered && event == unix.PTRACE_EVENT_FORK); err != nil {
+		return err
+	}
+	if t.free {
+		t.free = false
+		return s.resumeAt(t, 0)
+	}
+	return s.resume(t, 0)
+}
+
+func (s *stepper) born(child int, thread, covered bool) error {
+	early := s.unborn[child]
+	delete(s.unborn, child)
+	switch {
+	case thread:
+		t := s.add(child)
+		t.newborn = !early
+		if early {
+			return s.resumeAt(t, 0)
+		}
+		return nil
+	case early:
+		return s.release(child, covered)
+	default:
+		s.orphans[child] = covered
+		return nil
+	}
+}
+
+// execed ends the recording: what follows is another program.
+func (s *stepper) execed() error {
+	clear(s.live)
+	s.curtain.drawn = false
+	if err := ptrace(unix.PTRACE_DETACH, s.pid, 0, 0); err != nil {
+		return fmt.Errorf("let program go after exec: %w", err)
+	}
+	return nil
+}
+
+// trapped is the end of a step, the entry of a handler, or the arrival at the curtain.
+func (s *stepper) trapped(t *tracee) error {
+	if t.free {
+		return s.arrived(t)
+	}
+	if t.injected != 0 {
+		sig := t.injected
+		t.injected = 0
+		code, err := signalCode(t.TID)
+		if err != nil {
+			return err
+		}
+		if code != trapTrace {
+			return s.enterHandler(t, sig)
+		}
+	}
+	pc, err := peekUser(t.TID, userRIP)
+	if err != nil {
+		return fmt.Errorf("read program counter: %w", err)
+	}
+	s.trace.Steps++
+	if s.img.contains(t.pc) {
+		t.outside = 0
+		deliver, err := s.record(t, pc)
+		if err != nil {
+			return err
+		}
+		if deliver {
+			t.pc = pc
+			return s.resume(t, int(unix.SIGTRAP))
+		}
+	} else {
+		t.outside++
+		t.restarts = 0
+	}
+	t.pc = pc
+	if len(t.handlers) > 0 {
+		if err := s.followHandlers(t); err != nil {
+			return err
+		}
+	}
+	return s.resume(t, 0)
+}
+
+// record appends the instruction at t.pc, which has run and led to next. It says whether the trap is the instruction's own.
+func (s *stepper) record(t *tracee, next uint64) (deliver bool, err error) {
+	switch s.img.opcodeAt(t.pc) {
+	case repString:
+		if next == t.pc {
+			return false, nil // an iteration, not the end
+		}
+	case int3:
+		deliver = true
+	case syscallOp:
+		return false, s.recordSyscall(t, next)
+	}
+	if t.restarts != 0 && s.restarted(t, next) {
+		return false, nil
+	}
+	t.Insns = append(t.Insns, t.pc-s.img.bias)
+	return deliver, nil
+}
+
+// arrived opens the curtain before the image's first instruction that was reached.
+func (s *stepper) arrived(t *tracee) error {
+	pc, err := peekUser(t.TID, userRIP)
+	if err != nil {
+		return fmt.Errorf("read program counter: %w", err)
+	}
+	if !s.img.contains(pc - 1) {
+		return s.signalled(t, int(unix.SIGTRAP)) // a library's own trap
+	}
+	if err := s.curtain.open(); err != nil {
+		return err
+	}
+	t.free, t.pc, t.outside = false, pc-1, 0
+	if err := pokeUser(t.TID, userRIP, t.pc); err != nil {
+		return fmt.Errorf("move back to covered instruction: %w", err)
+	}
+	return s.resume(t, 0)
+}
+
+// resumeAt resumes a thread whose program counter is not known.
+func (s *stepper) resumeAt(t *tracee, sig int) (err error) {
+	if t.pc, err = peekUser(t.TID, userRIP); err != nil {
+		return fmt.Errorf("read program counter: %w", err)
+	}
+	return s.resume(t, sig)
+}
+
+// resume runs the thread's next instruction, or lets it run until it is back in the image.
+func (s *stepper) resume(t *tracee, sig int) error {
+	request := unix.PTRACE_SINGLESTEP
+	if sig == 0 && s.mayRunFree(t) {
+		if err := s.curtain.draw(); err != nil {
+			return err
+		}
+		t.free = true
+		request = unix.PTRACE_CONT
+	}
+	t.injected = sig
+	if err := ptrace(request, t.TID, 0, uintptr(sig)); err != nil {
+		return fmt.Errorf("resume thread: %w", err)
+	}
+	return nil
+}
+
+// mayRunFree says whether the thread is so deep in a library that covering the image pays. Other threads, and the end of a
+// handler, must be seen step by step.
+func (s *stepper) mayRunFree(t *tracee) bool {
+	return t.outside >= s.curtain.patience && !s.stepAll && len(s.live) == 1 && len(t.handlers) == 0 &&
+		s.curtain.possible() && !s.img.contains(t.pc)
+}

@@ -1,0 +1,81 @@
+package truth
+
+import "slices"
+
+// A Trace is what one run executed.
+type Trace struct {
+	Threads []*Thread // in order of creation; the first is the one that main ran in
+	Stdout  []byte
+	Stderr  []byte
+	Exit    int // exit status; -1 when a signal ended the program
+	Signal  int // the signal that ended the program, or 0
+	Steps   int // single steps made, those outside of the main executable included: the run's cost
+}
+
+// Total is the number of instructions that all threads executed in the main executable.
+func (t *Trace) Total() int {
+	n := 0
+	for _, th := range t.Threads {
+		n += len(th.Insns)
+	}
+	return n
+}
+
+// A Thread is what one thread executed in the main executable.
+type Thread struct {
+	TID    int
+	Insns  []uint64 // link-time addresses in order of execution
+	Events []Event  // in order of Index
+}
+
+// An Event says that a signal handler began or ended before Insns[Index] ran.
+type Event struct {
+	Index    int
+	Kind     EventKind
+	Signal   int
+	Interior bool // Delivered: the interrupted instruction is in the main executable
+}
+
+// An EventKind tells the events apart.
+type EventKind uint8
+
+// The kinds of event.
+const (
+	Delivered EventKind = iota // a handler was entered
+	Returned                   // the innermost handler ended with rt_sigreturn
+	Left                       // the innermost handler was left without one: siglongjmp, an exception
+)
+
+// An Activation is one run of a signal handler, without the handlers that interrupted it.
+type Activation struct {
+	Signal int
+	Insns  []uint64
+}
+
+// Split takes the stream apart: what the thread ran outside of any handler, and each handler activation in order of delivery.
+// After a handler was left, what follows belongs to what it had interrupted.
+func (t *Thread) Split() (main []uint64, handlers []Activation) {
+	var open []int // the activations that are running, innermost last
+	add := func(insns []uint64) {
+		if len(open) == 0 {
+			main = append(main, insns...)
+			return
+		}
+		h := &handlers[open[len(open)-1]]
+		h.Insns = append(h.Insns, insns...)
+	}
+	from := 0
+	for _, e := range t.Events {
+		add(t.Insns[from:e.Index])
+		from = e.Index
+		switch {
+		case e.Kind == Delivered:
+			open = append(open, len(handlers))
+			handlers = append(handlers, Activation{Signal: e.Signal})
+		case len(open) > 0:
+			open = open[:len(open)-1]
+		}
+	}
+	add(t.Insns[from:])
+	return slices.Clip(main), handlers
+}

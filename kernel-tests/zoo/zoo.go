@@ -1,0 +1,100 @@
+package zoo
+
+import "strings"
+
+// A Program is one program of the zoo.
+type Program struct {
+	Name string   // also the base name of its source
+	File string   // under src
+	Args []string // for a run of at most about 60,000 of its own instructions
+	Soak []string // arguments for a long run; nil: as Args
+	Exit int      // the exit status
+	Tags Tag
+}
+
+// A Tag says what a test must know about a program.
+type Tag uint32
+
+// The tags.
+const (
+	Threads      Tag = 1 << iota // has several threads
+	Timer                        // handlers interrupt it at any instruction: another instruction in each run
+	Fault                        // an instruction faults; a handler repairs it or jumps away
+	Signals                      // has signal handlers
+	Jumps                        // longjmp or siglongjmp
+	Exceptions                   // C++ exceptions
+	Coroutine                    // switches stacks
+	Forks                        // has child processes, which are not traced
+	Execs                        // execs itself
+	Vector                       // AVX2, where the machine has it
+	NoStatic                     // cannot be linked statically
+	EarlyCode                    // runs code of its own before its entry point
+	KillsThreads                 // ends while its threads live
+)
+
+// Has says whether the program has all of these tags.
+func (p Program) Has(tags Tag) bool { return p.Tags&tags == tags }
+
+// Cxx says whether the program is C++, not C.
+func (p Program) Cxx() bool { return strings.HasSuffix(p.File, ".cc") }
+
+// Env is the environment that every program of the zoo is run in, so that the C library's start-up code is always the same.
+func Env() []string { return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"} }
+
+// Programs lists the zoo.
+func Programs() []Program {
+	programs := []Program{
+		{File: "abort_caught.c", Exit: 250, Tags: Signals | Jumps | Fault},
+		{File: "alloca.c"},
+		{File: "atexit.c", Exit: 33},
+		{File: "avx.c", Tags: Vector},
+		{File: "calculator.c", Tags: Jumps},
+		{File: "callbacks.c", Exit: 4},
+		{File: "closed_stdout.c", Exit: 3},
+		{File: "cold.c", Exit: 13},
+		{File: "computed_goto.c"},
+		{File: "constructors.c", Exit: 5, Tags: EarlyCode},
+		{File: "containers.cc"},
+		{File: "conventions.c"},
+		{File: "coroutines.c", Tags: Coroutine},
+		{File: "empty.c"},
+		{File: "exception_callbacks.cc", Tags: Exceptions},
+		{File: "exception_loop.cc", Tags: Exceptions},
+		{File: "exceptions.cc", Exit: 12, Tags: Exceptions},
+		{File: "exec.c", Exit: 5, Tags: Execs},
+		{File: "fault.c", Exit: 6, Tags: Signals | Jumps | Fault},
+		{File: "fixup.c", Exit: 3, Tags: Signals | Fault},
+		{File: "floats.c"},
+		{File: "fork.c", Tags: Forks},
+		{File: "ifunc.c", Tags: EarlyCode},
+		{File: "lambdas.cc"},
+		{File: "leaves.c"},
+		{File: "longjmp.c", Exit: 9, Tags: Jumps},
+		{File: "loops.c", Exit: 7},
+		{File: "machine.c", Exit: 62},
+		{File: "many_paths.c"},
+		{File: "mutual.c"},
+		{File: "noreturn.c", Exit: 21, Tags: Jumps},
+		{File: "recursion.c", Exit: 1, Args: []string{"1500"}, Soak: []string{"100000"}},
+		{File: "rep.c"},
+		{File: "setjmp_again.c", Tags: Jumps},
+		{File: "signal_jump.c", Exit: 8, Tags: Signals | Jumps},
+		{File: "signals.c", Tags: Signals},
+		{File: "statics.cc", Exit: 3, Tags: Exceptions},
+		{File: "switch_char.c"},
+		{File: "switch_dense.c", Exit: 2},
+		{File: "switch_sparse.c"},
+		{File: "switcher.c", Tags: Coroutine},
+		{File: "tailcalls.c"},
+		{File: "thread_ends.c", Exit: 6, Tags: Threads | KillsThreads | Exceptions},
+		{File: "threads.c", Tags: Threads},
+		{File: "timer.c", Tags: Timer | Signals},
+		{File: "vfork.c", Tags: Forks},
+		{File: "virtuals.cc", Tags: Exceptions},
+	}
+	for i := range programs {
+		p := &programs[i]
+		p.Name, _, _ = strings.Cut(p.File, ".")
+	}
+	return programs
+}

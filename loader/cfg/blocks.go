@@ -1,0 +1,359 @@
+package cfg
+
+import (
+	"fmt"
+	"slices"
+
+	"wpptrace/loader/x86"
+)
+
+// A draft is a routine in the making: its blocks are built anew whenever a jump table or a call that never returns is
+// found, for both change what can be reached.
+type draft struct {
+	id      int
+	pieces  []int // by address
+	entry   int   // an instruction
+	blocks  []Block
+	first   []int32 // by block: its first instruction
+	preds   [][]int32
+	pads    []int          // blocks
+	tables  map[int]*table // by the jump's instruction
+	refused map[int]bool   // jumps once resolved, and then no more
+	leftOut string
+	returns bool
+}
+
+// leave records why the routine is left out; the first reason stays.
+func (d *draft) leave(format string, args ...any) {
+	if d.leftOut == "" {
+		d.leftOut = fmt.Sprintf(format, args...)
+	}
+}
+
+// The marks of an instruction while blocks are built.
+const (
+	reached uint8 = 1 << iota
+	leader        // begins a block
+)
+
+// build finds the instructions that control flow reaches from the entry, the landing pads and the targets of the
+// tables found so far, and makes blocks and edges of them.
+func (r *recovery) build(d *draft) {
+	d.leftOut, d.returns = "", false
+	for _, i := range d.pieces {
+		p := &r.pieces[i]
+		clear(r.marks[p.first:p.last])
+		for k := p.first; k < p.last; k++ {
+			r.blockAt[k] = -1
+		}
+	}
+	r.reach(d)
+	r.cut(d)
+	r.link(d)
+}
+
+// reach marks what control flow reaches.
+func (r *recovery) reach(d *draft) {
+	work := r.work[:0]
+	push := func(i int) {
+		if i >= 0 && r.marks[i]&leader == 0 {
+			r.marks[i] |= leader
+			work = append(work, i)
+		}
+	}
+	push(d.entry)
+	for _, i := range d.pieces {
+		for _, site := range r.pieces[i].Calls {
+			if site.Pad != 0 {
+				push(r.inside(d, r.find(site.Pad)))
+			}
+		}
+	}
+	for len(work) > 0 {
+		i := work[len(work)-1]
+		work = work[:len(work)-1]
+		for i >= 0 && r.marks[i]&reached == 0 {
+			r.marks[i] |= reached
+			q := &r.insns[i]
+			switch q.Kind {
+			case x86.Jcc, x86.Loop:
+				push(r.inside(d, int(r.target[i])))
+				push(r.next(d, i))
+				i = -1
+			case x86.Jmp:
+				push(r.inside(d, int(r.target[i])))
+				i = -1
+			case x86.JmpInd:
+				if t := d.tables[i]; t != nil {
+					for _, to := range t.targets {
+						push(to)
+					}
+				}
+				i = -1
+			case x86.Ret, x86.Trap:
+				i = -1
+			case x86.Call, x86.CallInd:
+				if !r.neverReturns(i) {
+					push(r.next(d, i))
+				}
+				i = -1
+			default:
+				i = r.next(d, i)
+			}
+		}
+	}
+	r.work = work
+}
+
+// inside returns i if that instruction belongs to the routine, else -1.
+func (r *recovery) inside(d *draft, i int) int {
+	if i < 0 || r.pieces[r.pieceOf[i]].routine != d.id {
+		return -1
+	}
+	return i
+}
+
+// next returns the instruction that follows i in the routine, or -1.
+func (r *recovery) next(d *draft, i int) int {
+	if i+1 >= len(r.insns) || r.insns[i+1].Addr != r.insns[i].end() {
+		return -1
+	}
+	return r.inside(d, i+1)
+}
+
+// cut makes blocks of the instructions reached: one ends before each leader and after each transfer of control.
+func (r *recovery) cut(d *draft) {
+	d.blocks, d.first = d.blocks[:0], d.first[:0]
+	for _, pi := range d.pieces {
+		p := &r.pieces[pi]
+		for i := p.first; i < p.last; {
+			if r.marks[i]&reached == 0 {
+				i++
+				continue
+			}
+			start := i
+			for i = start + 1; i < p.last && r.marks[i] == reached && r.insns[i].Addr == r.insns[i-1].end() && !transfers(r.insns[i-1].Kind); {
+				i++
+			}
+			r.blockAt[start] = int32(len(d.blocks))
+			d.first = append(d.first, int32(start))
+			d.blocks = append(d.blocks, Block{
+				Lo: r.insns[start].Addr, Hi: r.insns[i-1].end(), Insns: r.insns[start:i:i], Depth: -1,
+			})
+		}
+	}
+}
+
+func transfers(k x86.Kind) bool { return k != x86.Other && k != x86.Syscall }
+
+// last returns the last instruction of block b.
+func (d *draft) last(b int) int { return int(d.first[b]) + len(d.blocks[b].Insns) - 1 }
+
+// link finds each block's end, successors and landing pads.
+func (r *recovery) link(d *draft) {
+	// Most blocks have at most two successors: one array holds them all.
+	room := make([]int, 0, 2*len(d.blocks))
+	for b := range d.blocks {
+		bl := &d.blocks[b]
+		from := len(room)
+		room = r.end(d, b, room)
+		bl.Succ = room[from:len(room):len(room)]
+		if from == len(room) {
+			bl.Succ = nil
+		}
+		switch bl.End {
+		case Ret, TailInd, Unresolved:
+			d.returns = true
+		case Tail:
+			d.returns = d.returns || !r.neverReturns(d.last(b))
+		case Jcc:
+			d.returns = d.returns || bl.Succ[0] < 0
+		}
+	}
+	d.pads = d.pads[:0]
+	for _, i := range d.pieces {
+		for _, site := range r.pieces[i].Calls {
+			if site.Pad != 0 {
+				r.linkPad(d, site.Lo, site.Hi, site.Pad)
+			}
+		}
+	}
+	slices.Sort(d.pads)
+	d.pads = slices.Compact(d.pads)
+}
+
+// end sets the end of block b and returns room with its successors appended.
+func (r *recovery) end(d *draft, b int, room []int) []int {
+	bl := &d.blocks[b]
+	i := d.last(b)
+	q := &r.insns[i]
+	next := r.blockOf(d, r.next(d, i))
+	if isRelative(q.Kind) {
+		bl.Target = q.target()
+	}
+	switch q.Kind {
+	case x86.Jcc, x86.Loop:
+		bl.End = Jcc
+		return append(room, r.jumpTarget(d, i), r.orRunsOff(d, next, i))
+	case x86.Jmp:
+		to := r.jumpTarget(d, i)
+		bl.End = Jmp
+		if to < 0 {
+			bl.End = Tail
+			return room
+		}
+		return append(room, to)
+	case x86.Call, x86.CallInd:
+		bl.End = Call
+		if q.Kind == x86.CallInd {
+			bl.End = CallInd
+		}
+		r.checkCall(d, i)
+		// Compilers put nothing behind a call that they know never to return.
+		if next < 0 || r.neverReturns(i) {
+			bl.End = NoReturn
+			return room
+		}
+		return append(room, next)
+	case x86.JmpInd:
+		return r.endTable(d, b, room)
+	case x86.Ret:
+		bl.End = Ret
+		return room
+	case x86.Trap:
+		bl.End = Trap
+		const breakpoint = 0xcc
+		if q.Map == 0 && q.Op == breakpoint {
+			d.leave("breakpoint instruction at %x", q.Addr)
+		}
+		return room
+	}
+	bl.End = Fall
+	return append(room, r.orRunsOff(d, next, i))
+}
+
+func (r *recovery) orRunsOff(d *draft, next, i int) int {
+	if next < 0 {
+		d.leave("runs into unknown code at %x", r.insns[i].end())
+	}
+	return next
+}
+
+// endTable ends block b at an indirect jump, resolved or not.
+func (r *recovery) endTable(d *draft, b int, room []int) []int {
+	bl := &d.blocks[b]
+	t := d.tables[d.last(b)]
+	if t == nil {
+		bl.End = Unresolved
+		return room
+	}
+	if t.tail {
+		bl.End = TailInd
+		return room
+	}
+	bl.End = Table
+	from := len(room)
+	for _, to := range t.targets {
+		room = append(room, int(r.blockAt[to]))
+	}
+	slices.Sort(room[from:])
+	return room[:from+len(slices.Compact(room[from:]))]
+}
+
+// blockOf returns the block that instruction i begins, or -1.
+func (r *recovery) blockOf(d *draft, i int) int {
+	if i < 0 {
+		return -1
+	}
+	return int(r.blockAt[i])
+}
+
+// jumpTarget returns the block that the relative jump i goes to, or -1 when it leaves the routine.
+func (r *recovery) jumpTarget(d *draft, i int) int {
+	t := int(r.target[i])
+	to := r.insns[i].target()
+	if t < 0 {
+		if r.findPiece(to) >= 0 {
+			d.leave("jumps into the middle of an instruction at %x", r.insns[i].Addr)
+		} else if !r.isStub(to) {
+			d.leave("jumps to unknown code at %x", r.insns[i].Addr)
+		}
+		return -1
+	}
+	if b := r.blockOf(d, r.inside(d, t)); b >= 0 {
+		return b
+	}
+	if r.routineAt(t) < 0 {
+		d.leave("jumps into the middle of another routine at %x", r.insns[i].Addr)
+	}
+	return -1
+}
+
+// checkCall leaves the routine out when the direct call i does not call a routine's entry.
+func (r *recovery) checkCall(d *draft, i int) {
+	if r.insns[i].Kind != x86.Call {
+		return
+	}
+	t := int(r.target[i])
+	switch {
+	case t < 0 && r.findPiece(r.insns[i].target()) >= 0:
+		d.leave("calls into the middle of an instruction at %x", r.insns[i].Addr)
+	case t < 0:
+	case r.inside(d, t) >= 0 && t != d.entry:
+		d.leave("calls into its own middle at %x", r.insns[i].Addr)
+	case r.routineAt(t) < 0:
+		d.leave("calls into the middle of a routine at %x", r.insns[i].Addr)
+	}
+}
+
+// linkPad gives the landing pad to the blocks whose call lies in [lo, hi).
+func (r *recovery) linkPad(d *draft, lo, hi, pad uint64) {
+	to := r.blockOf(d, r.inside(d, r.find(pad)))
+	if to < 0 {
+		d.leave("landing pad at %x is no instruction of the routine", pad)
+		return
+	}
+	d.pads = append(d.pads, to)
+	b, _ := slices.BinarySearchFunc(d.blocks, lo, func(b Block, lo uint64) int {
+		if b.Hi <= lo {
+			return -1
+		}
+		return 1
+	})
+	for ; b < len(d.blocks) && d.blocks[b].Lo < hi; b++ {
+		bl := &d.blocks[b]
+		q := bl.Insns[len(bl.Insns)-1]
+		isCall := q.Kind == x86.Call || q.Kind == x86.CallInd
+		if isCall && lo <= q.Addr && q.Addr < hi && !slices.Contains(bl.Pads, to) {
+			bl.Pads = append(bl.Pads, to)
+		}
+	}
+}
+
+// linkPreds fills in the predecessors of each block, those by a call's return included.
+func (d *draft) linkPreds() {
+	count := make([]int32, len(d.blocks)+1)
+	for b := range d.blocks {
+		for _, to := range d.blocks[b].Succ {
+			if to >= 0 {
+				count[to]++
+			}
+		}
+	}
+	total := 0
+	for _, n := range count {
+		total += int(n)
+	}
+	room := make([]int32, total)
+	d.preds = make([][]int32, len(d.blocks))
+	for b := range d.preds {
+		d.preds[b], room = room[:0:count[b]], room[count[b]:]
+	}
+	for b := range d.blocks {
+		for i, to := range d.blocks[b].Succ {
+			if to >= 0 && !slices.Contains(d.blocks[b].Succ[:i], to) {
+				d.preds[to] = append(d.preds[to], int32(b))
+			}
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package cfg
+
+import (
+	"slices"
+
+	"wpptrace/loader/image"
+	"wpptrace/loader/x86"
+)
+
+// A frame analysis follows the stack pointer through a routine, to know how deep the frame is at each call, and to
+// find what would make activations impossible to tell apart by their canonical frame address (CFA).
+type frame struct {
+	*recovery
+	d         *draft
+	depthIn   []int // by block: CFA - rsp before it
+	readsBack bool  // the routine reads its own return address
+}
+
+// Special values of a depth.
+const (
+	depthUnknown = -1 // not known, or not always the same
+	depthUnset   = -2
+)
+
+// analyseFrame fills in the blocks' depths and leaves the routine out when its frame is not understood. It says
+// whether the routine keeps its return address somewhere, as setjmp does.
+func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
+	f := &frame{recovery: r, d: d, depthIn: make([]int, len(d.blocks))}
+	for b := range f.depthIn {
+		f.depthIn[b] = depthUnset
+	}
+	if r.hasFramePointer(d) {
+		f.flow()
+	}
+	for b := range d.blocks {
+		f.check(b)
+	}
+	return f.readsBack && f.savesReturn()
+}
+
+// hasFramePointer says whether some rule needs rbp. Otherwise the rows tell the depth everywhere.
+func (r *recovery) hasFramePointer(d *draft) bool {
+	return slices.ContainsFunc(d.pieces, func(i int) bool {
+		return slices.ContainsFunc(r.pieces[i].Rows, func(row image.Row) bool { return row.CFA.Reg == dwarfRBP })
+	})
+}
+
+// flow finds the depth before each block, to a fixpoint.
+func (f *frame) flow() {
+	type arrival struct{ block, depth int }
+	work := []arrival{{int(f.blockAt[f.d.entry]), 8}}
+	for len(work) > 0 {
+		a := work[len(work)-1]
+		work = work[:len(work)-1]
+		switch known := f.depthIn[a.block]; {
+		case known == a.depth || known == depthUnknown:
+			continue
+		case known == depthUnset:
+			f.depthIn[a.block] = a.depth
+		default:
+			f.depthIn[a.block] = depthUnknown
+		}
+		bl := &f.d.blocks[a.block]
+		w := f.walk(a.block)
+		for w.next() {
+		}
+		for _, to := range bl.Succ {
+			if to >= 0 {
+				work = append(work, arrival{to, w.depth})
+			}
+		}
+		for _, to := range bl.Pads {
+			work = append(work, arrival{to, depthUnknown})
+		}
+	}
+}
+
+func isCall(b *Block) bool {
+	k := b.Insns[len(b.Insns)-1].Kind
+	return k == x86.Call || k == x86.CallInd
+}
+
+// A walk goes through a block's instructions with the unwind row and the depth before each.
+type walk struct {
+	f        *frame
+	first, n int // instructions
+	k        int // of the current one in the block; -1 before the first
+	rows     []image.Row
+	row      image.Row
+	depth    int
+	expected int // the depth that the instructions before lead to
+}
+
+func (f *frame) walk(b int) walk {
+	i := int(f.d.first[b])
+	return walk{f: f, first: i, n: len(f.d.blocks[b].Insns), k: -1, rows: f.pieces[f.pieceOf[i]].Rows, depth: f.depthIn[b]}
+}
+
+// next goes to the next instruction.
+func (w *walk) next() bool {
+	if w.k+1 >= w.n {
+		return false
+	}
+	if w.k >= 0 {
+		w.depth = w.after()
+	}
+	w.k++
+	pc := w.insn().Addr
+	if w.k == 0 {
+		w.row = rowAt(w.rows, pc)
+		for len(w.rows) > 0 && w.rows[0].PC <= pc {
+			at := 1
+			for at < len(w.rows) && w.rows[at].PC <= pc {
+				at++
+			}
+			w.rows = w.rows[at:]
+		}
+	}
+	for len(w.rows) > 0 && w.rows[0].PC <= pc {
+		w.row, w.rows = w.rows[0], w.rows[1:]
+	}
+	w.expected = w.depth
+	if w.row.CFA.Reg == dwarfRSP {
+		w.depth = int(w.row.CFA.Off)
+	}
+	return true
+}
+
+func (w *walk) insn() *Insn  { return &w.f.insns[w.first+w.k] }
+func (w *walk) code() []byte { return w.f.bytes(w.first + w.k) }
+
+// leavesRSP says of most instructions at a glance that they leave rsp alone: it appears neither in the ModRM byte nor
+// is it moved by the opcode's nature.
+func leavesRSP(in *x86.Inst) bool {
+	return in.HasModRM && in.Map <= 1 && in.Op != 0xff && in.Op != 0x8f && in.ModRM>>3&7 != rsp && in.ModRM&0xc7 != 0xc0|rsp
+}
+
+// after returns the depth behind the current instruction.
+func (w *walk) after() int {
+	q := w.insn()
+	if leavesRSP(&q.Inst) {
+		return w.depth
+	}
+	code := w.code()
+	if delta, ok := q.StackDelta(code); ok {
+		if w.depth < 0 {
+			return w.depth
+		}
+		return max(w.depth-delta, depthUnknown)
+	}
+	if w.row.CFA.Reg != dwarfRBP || q.Map != 0 {
+		return depthUnknown
+	}
+	off := int(w.row.CFA.Off)
+	_, rm, _ := q.Operands(code, q.end())
+	switch {
+	case q.Op == 0xc9: // leave
+		return max(off-8, depthUnknown)
+	case (q.Op == 0x8b && !rm.Mem && rm.Reg == rbp) || q.Op == 0x89 && q.ModRM>>3&7|q.Rex<<1&8 == rbp:
+		return max(off, depthUnknown)
+	case q.Op == 0x8d && rm.Base == rbp && rm.Index < 0:
+		return max(off-int(rm.Disp), depthUnknown)
+	}
+	return depthUnknown
+}
+
+// check leaves the routine out for what block b does to its frame.
+func (f *frame) check(b int) {
+	w := f.walk(b)
+	for w.next() {
+		q := w.insn()
+		if w.k > 0 && w.expected >= 0 && w.depth != w.expected {
+			f.d.leave("unwind rows contradict the stack pointer at %x", q.Addr)
+		}
+		f.checkStackPointer(&w)
+		if f.readsReturn(&w) {
+			f.readsBack = true
+			f.d.leave("reads its own return address (may return twice) at %x", q.Addr)
+		}
+	}
+	last := w.insn()
+	if bl := &f.d.blocks[b]; isCall(bl) {
+		bl.Depth = max(w.depth, depthUnknown)
+	}
+	if f.d.blocks[b].End == Ret && w.depth >= 0 && w.depth != 8 {
+		f.d.leave("returns elsewhere than to its caller at %x", last.Addr)
+	}
+	f.checkRow(w.row, last.Addr)
+}
+
+// checkRow leaves the routine out when the unwind row is of no use.
+func (f *frame) checkRow(row image.Row, pc uint64) {
+	switch reg := row.CFA.Reg; {
+	case row.RA == image.RAUndefined:
+		f.d.leave("outermost frame (no caller)")
+	case reg == image.Undefined:
+		f.d.leave("no unwind rows at %x", pc)
+	case reg == image.Expression:
+		f.d.leave("cfa is an expression at %x", pc)
+	case reg != dwarfRSP && reg != dwarfRBP:
+		f.d.leave("cfa is neither rsp nor rbp + offset at %x", pc)
+	case row.RA == image.RAOther:
+		f.d.leave("return address is not where the call left it at %x", pc)
+	}
+}
+
+// checkStackPointer leaves the routine out when the instruction may switch stacks.
+func (f *frame) checkStackPointer(w *walk) {
+	q := w.insn()
+	if leavesRSP(&q.Inst) {
+		return
+	}
+	code := w.code()
+	if _, ok := q.StackDelta(code); ok || w.row.CFA.Reg == dwarfRBP && allocates(q, code) {
+		return
+	}
+	f.d.leave("writes rsp from a register or memory at %x", q.Addr)
+}
+
+// allocates says whether an instruction changes rsp as compilers do in a routine with a frame pointer: to allocate
+// memory on the stack, to align it, to release it.
+func allocates(q *Insn, code []byte) bool {
+	if q.Map != 0 {
+		return false
+	}
+	_, rm, _ := q.Operands(code, q.end())
+	fromFrame := rm.Base == rbp && rm.Index < 0
+	switch o := q.Op; {
+	case o == 0xc9: // leave
+		return true
+	case o < 0x40 && o&7 < 4: // add, sub, and with a register
+		return o>>3 == aluAdd || o>>3 == aluSub || o>>3 == aluAnd
+	case o == 0x81, o == 0x83:
+		return true
+	case o == 0x89, o == 0x8b:
+		return !rm.Mem || fromFrame
+	case o == 0x8d:
+		return rm.Base == rbp || rm.Base == rsp
+	}
+	return false
+}
+
+// readsReturn says whether the instruction uses the return address of its own activation, other than to return.
+func (f *frame) readsReturn(w *walk) bool {
+	q := w.insn()
+	const pop, popEnd, lea = 0x58, 0x5f, 0x8d
+	if q.Map == 0 && (q.Op >= pop && q.Op <= popEnd || q.Op == 0x8f) {
+		return w.depth == 8
+	}
+	isNop := q.Map == 1 && q.Op >= 0x18 && q.Op <= 0x1f
+	if !q.HasModRM || q.ModRM>>6 == 3 || isRIPRelative(&q.Inst) || q.Map == 0 && q.Op == lea || isNop {
+		return false
+	}
+	if base := q.ModRM & 7; base != rsp && base != rbp {
+		return false
+	}
+	_, rm, _ := q.Operands(w.code(), q.end())
+	if rm.Index >= 0 {
+		return false
+	}
+	switch {
+	case rm.Base == rsp && w.depth >= 0:
+		return int(rm.Disp)-w.depth == -8
+	case rm.Base == rbp && w.row.CFA.Reg == dwarfRBP:
+		return rm.Disp-int64(w.row.CFA.Off) == -8
+	}
+	return false
+}
+
+// savesReturn says whether a routine that reads its return address may store it: what it reads is followed through
+// registers, in the order of addresses.
+func (f *frame) savesReturn() bool {
+	var holds [16]bool
+	for b := range f.d.blocks {
+		w := f.walk(b)
+		for w.next() {
+			q := w.insn()
+			reg, rm, _ := q.Operands(w.code(), q.end())
+			row := int8(q.Op&7 | q.Rex<<3&8)
+			switch {
+			case q.Map != 0:
+			case f.readsReturn(&w) && q.Op == 0x8b:
+				holds[reg] = true
+			case f.readsReturn(&w) && q.Op&0xf8 == 0x58:
+				holds[row] = true
+			case q.Op&0xf8 == 0x50 && holds[row], q.Op == 0x89 && rm.Mem && holds[reg]:
+				return true
+			case q.Op == 0x89 && holds[reg]:
+				holds[rm.Reg] = true
+			}
+		}
+	}
+	return false
+}

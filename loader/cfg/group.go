@@ -1,0 +1,141 @@
+package cfg
+
+import (
+	"slices"
+	"strings"
+
+	"wpptrace/loader/image"
+	"wpptrace/loader/x86"
+)
+
+// A crossing is a jump from one piece to the first instruction of another that may be a tail call as well as a way
+// into a part of the same routine.
+type crossing struct {
+	from, to    int
+	conditional bool
+}
+
+// group joins pieces into routines. A jump into the middle of a piece, or to one whose frame is already set up, makes
+// the two one routine; so do a landing pad and the jump to a cold part. It returns the pieces of each routine, sorted
+// by their first.
+func (c *code) group(m *mentions) [][]int {
+	var doubtful []crossing
+	for i := range c.insns {
+		if t := int(c.target[i]); t >= 0 {
+			doubtful = c.cross(i, t, doubtful)
+		}
+	}
+	for _, x := range doubtful {
+		if c.isColdPart(x, m) {
+			c.join(x.from, x.to)
+		}
+	}
+	for i := range c.pieces {
+		for _, site := range c.pieces[i].Calls {
+			if to := c.findPiece(site.Pad); site.Pad != 0 && to >= 0 {
+				c.join(i, to)
+			}
+		}
+	}
+	groups := make([][]int, len(c.pieces))
+	for i := range c.pieces {
+		root := c.root(i)
+		groups[root] = append(groups[root], i)
+	}
+	return slices.DeleteFunc(groups, func(g []int) bool { return len(g) == 0 })
+}
+
+// cross notes what the jump or call i, which goes to instruction t, says about the pieces of both.
+func (c *code) cross(i, t int, doubtful []crossing) []crossing {
+	from, to := int(c.pieceOf[i]), int(c.pieceOf[t])
+	first := c.pieces[to].first == t
+	kind := c.insns[i].Kind
+	if kind == x86.Call {
+		c.pieces[to].called = c.pieces[to].called || first
+		return doubtful
+	}
+	if from == to {
+		return doubtful
+	}
+	if p := &c.pieces[to]; len(p.jumpers) < 2 && !slices.Contains(p.jumpers, from) {
+		p.jumpers = append(p.jumpers, from)
+	}
+	if !first || cfaAt(c.pieces[to].Rows, c.insns[t].Addr) != entryCFA {
+		c.join(from, to)
+		return doubtful
+	}
+	return append(doubtful, crossing{from, to, kind != x86.Jmp})
+}
+
+// isColdPart tells a part that the compiler moved away from a routine that is called as the last act of another.
+func (c *code) isColdPart(x crossing, m *mentions) bool {
+	to := &c.pieces[x.to]
+	if strings.Contains(to.symbol, ".cold") {
+		return true
+	}
+	return x.conditional && to.symbol == "" && !to.called && len(to.jumpers) == 1 && !m.has(to.Lo)
+}
+
+func (c *code) root(i int) int {
+	for c.pieces[i].parent != i {
+		c.pieces[i].parent = c.pieces[c.pieces[i].parent].parent
+		i = c.pieces[i].parent
+	}
+	return i
+}
+
+// join makes the smaller root the parent, so that a group's order does not depend on the order of joins.
+func (c *code) join(i, j int) {
+	i, j = c.root(i), c.root(j)
+	c.pieces[max(i, j)].parent = min(i, j)
+}
+
+// entryOf returns the piece of a group that the routine is entered by.
+func (c *code) entryOf(group []int, m *mentions) int {
+	best, bestScore := group[0], -1
+	for _, i := range group {
+		p := &c.pieces[i]
+		score := 0
+		if cfaAt(p.Rows, p.Lo) == entryCFA {
+			score += 4
+		}
+		if p.called || m.has(p.Lo) {
+			score += 3
+		}
+		if p.symbol != "" && !strings.Contains(p.symbol, ".cold") {
+			score += 2
+		}
+		longer := p.Hi-p.Lo > c.pieces[best].Hi-c.pieces[best].Lo
+		if score > bestScore || score == bestScore && longer {
+			best, bestScore = i, score
+		}
+	}
+	return best
+}
+
+// entryCFA is the rule at a routine's entry: the call has pushed the return address and nothing else.
+var entryCFA = image.CFA{Reg: dwarfRSP, Off: 8}
+
+// The numbers that DWARF gives to the registers of frames.
+const (
+	dwarfRBP = 6
+	dwarfRSP = 7
+)
+
+// cfaAt returns the rule that holds before the instruction at pc.
+func cfaAt(rows []image.Row, pc uint64) image.CFA { return rowAt(rows, pc).CFA }
+
+func rowAt(rows []image.Row, pc uint64) image.Row {
+	i, j := 0, len(rows)
+	for i < j {
+		if half := (i + j) / 2; rows[half].PC <= pc {
+			i = half + 1
+		} else {
+			j = half
+		}
+	}
+	if i == 0 {
+		return image.Row{CFA: image.CFA{Reg: image.Undefined}}
+	}
+	return rows[i-1]
+}

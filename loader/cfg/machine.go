@@ -1,0 +1,303 @@
+package cfg
+
+import (
+	"slices"
+
+	"wpptrace/loader/image"
+	"wpptrace/loader/x86"
+)
+
+// The general registers that instructions use without naming them.
+const (
+	rax = 0
+	rcx = 1
+	rdx = 2
+	rsp = 4
+	rbp = 5
+	rsi = 6
+	rdi = 7
+	r11 = 11
+)
+
+// callerSaved are the registers that a call may change.
+var callerSaved = [...]int8{rax, rcx, rdx, rsi, rdi, 8, 9, 10, r11}
+
+// A machine executes instructions symbolically, to find what an indirect jump's target is made of. It models what
+// compilers use to compute one, and gives the result of everything else a symbol of its own.
+type machine struct {
+	regs    [16]value
+	memory  []cell
+	symbols []symbol
+	bounds  []bound
+	compare comparison
+}
+
+// A cell is a known place in memory.
+type cell struct {
+	slot
+	value value
+}
+
+// A comparison is what the flags hold: those of v - with, both of size bytes.
+type comparison struct {
+	valid bool
+	size  uint8
+	v     value
+	with  uint64
+}
+
+// frameSymbol stands for the canonical frame address.
+const frameSymbol = 1
+
+// reset prepares the machine to run from an instruction where cfa is the rule. All registers hold symbols, the stack
+// or frame pointer by what the rule says.
+func (m *machine) reset(cfa image.CFA) {
+	m.memory, m.bounds = m.memory[:0], m.bounds[:0]
+	m.symbols = append(m.symbols[:0], symbol{}, symbol{})
+	m.compare = comparison{}
+	for i := range m.regs {
+		m.regs[i] = m.fresh(initial)
+		m.symbols[m.regs[i].sym].reg = int8(i)
+	}
+	frame := value{sym: frameSymbol, bits: 64, off: -int64(cfa.Off)}
+	switch cfa.Reg {
+	case dwarfRSP:
+		m.regs[rsp] = frame
+	case dwarfRBP:
+		m.regs[rbp] = frame
+	}
+}
+
+// An instruction as the machine sees it.
+type operation struct {
+	*Insn
+	code []byte
+	reg  int8 // ModRM operands
+	rm   x86.Operand
+	imm  int // offset of the immediate
+	size uint8
+}
+
+// step executes one instruction that is no jump.
+func (m *machine) step(q *Insn, code []byte) {
+	op := operation{Insn: q, code: code, reg: -1}
+	op.reg, op.rm, op.imm = q.Operands(code, q.end())
+	op.size = operandSize(&q.Inst)
+	if q.Kind == x86.Call || q.Kind == x86.CallInd || q.Kind == x86.Syscall {
+		m.call()
+		return
+	}
+	known := false
+	switch q.Map {
+	case 0:
+		known = m.stepOneByte(&op)
+	case 1:
+		known = m.stepTwoByte(&op)
+	}
+	if !known {
+		m.forget(&op)
+	}
+	if !keepsFlags(&q.Inst) {
+		m.compare.valid = m.compare.valid && isComparison(&q.Inst)
+	}
+}
+
+func operandSize(in *x86.Inst) uint8 {
+	switch {
+	case in.Rex&8 != 0:
+		return 8
+	case in.OpSize:
+		return 2
+	}
+	return 4
+}
+
+// call forgets what a call may change. The frame's own memory is taken to survive: a compiler that proves an index
+// bounded has proven that.
+func (m *machine) call() {
+	for _, reg := range callerSaved {
+		m.regs[reg] = m.fresh(result)
+	}
+	m.compare.valid = false
+	m.forgetMemory()
+}
+
+func (m *machine) forgetMemory() {
+	m.memory = slices.DeleteFunc(m.memory, func(c cell) bool { return c.base != frameSymbol })
+}
+
+// forget gives everything that an instruction may write a new symbol.
+func (m *machine) forget(op *operation) {
+	for reg, w := int8(0), writtenRegisters(op); w != 0; reg, w = reg+1, w>>1 {
+		if w&1 != 0 {
+			m.regs[reg] = m.fresh(computed)
+		}
+	}
+	if op.rm.Mem && writesMemory(op) {
+		m.store(op.rm, 0, value{})
+	}
+	if isString(&op.Inst) {
+		m.forgetMemory()
+	}
+}
+
+// read returns a register's low size bytes, zero-extended.
+func (m *machine) read(reg int8, size uint8, rex byte) value {
+	if size == 1 && rex == 0 && reg >= 4 { // ah, ch, dh, bh
+		return value{sym: m.fresh(computed).sym, bits: 8}
+	}
+	return m.narrow(m.regs[reg], size*8)
+}
+
+// write sets a register's low size bytes; a write of four clears the others.
+func (m *machine) write(reg int8, size uint8, rex byte, v value) {
+	switch {
+	case size >= 4:
+		m.regs[reg] = m.narrow(v, size*8)
+	case size == 1 && rex == 0 && reg >= 4:
+		m.regs[reg-4] = m.fresh(computed)
+	case v.form == symbolic:
+		v.bits, v.dirty = min(v.bits, size*8), true
+		m.regs[reg] = v
+	default:
+		m.regs[reg] = m.fresh(computed)
+	}
+}
+
+// get returns the value of an operand.
+func (m *machine) get(rm x86.Operand, size uint8, rex byte) value {
+	if rm.Mem {
+		return m.load(rm, size)
+	}
+	return m.read(rm.Reg, size, rex)
+}
+
+// set writes an operand.
+func (m *machine) set(rm x86.Operand, size uint8, rex byte, v value) {
+	if rm.Mem {
+		m.store(rm, size, v)
+		return
+	}
+	m.write(rm.Reg, size, rex, v)
+}
+
+// effective returns the address that a memory operand stands for.
+func (m *machine) effective(rm x86.Operand) value {
+	v := number(uint64(rm.Disp))
+	if rm.Base >= 0 {
+		v = m.sum(m.regs[rm.Base], v, 64)
+	}
+	if rm.Index < 0 {
+		return v
+	}
+	if rm.Scale > 1 || m.regs[rm.Index].form >= scaled || v.form >= scaled {
+		return m.sum(v, m.times(m.regs[rm.Index], rm.Scale), 64)
+	}
+	return m.indexed(v, m.regs[rm.Index])
+}
+
+// place returns the slot that a memory operand is, when its address has no index.
+func (m *machine) place(rm x86.Operand, size uint8) (slot, bool) {
+	switch a := m.effective(rm); {
+	case a.form == constant:
+		return slot{disp: a.off, size: size}, true
+	case a.form == symbolic && !a.dirty && a.bits == 64:
+		return slot{base: a.sym, disp: a.off, size: size}, true
+	}
+	return slot{}, false
+}
+
+// load returns what a memory operand holds.
+func (m *machine) load(rm x86.Operand, size uint8) value {
+	if at, ok := m.place(rm, size); ok {
+		return m.slotAt(at)
+	}
+	if a := m.effective(rm); (a.form == address || a.form == scaled) && size <= 8 {
+		a.form, a.size = element, size
+		return a
+	}
+	v := m.fresh(loaded)
+	v.bits = min(64, size*8)
+	return v
+}
+
+// store writes memory: a store through another pointer than the frame's is taken not to change the frame's own
+// memory, and one within the frame to change nothing else (see call). A size of 0 is unknown.
+func (m *machine) store(rm x86.Operand, size uint8, v value) {
+	at, ok := m.place(rm, size)
+	if !ok || at.base != frameSymbol {
+		m.forgetMemory()
+	} else {
+		end := at.disp + int64(max(size, 1))
+		if size == 0 {
+			end = at.disp + 64
+		}
+		m.memory = slices.DeleteFunc(m.memory, func(c cell) bool {
+			return c.base == frameSymbol && c.disp < end && at.disp < c.disp+int64(c.size)
+		})
+	}
+	if ok && size > 0 {
+		m.memory = append(m.memory, cell{at, v})
+	}
+}
+
+// branch notes what the direction of a conditional jump says about the value compared. by is the check that the jump
+// makes, for the one who resolves the table.
+func (m *machine) branch(condition byte, taken bool, block int) {
+	c := &m.compare
+	if !c.valid || c.v.form != symbolic {
+		return
+	}
+	const (
+		below      = 2
+		aboveEqual = 3
+		equal      = 4
+		belowEqual = 6
+		longest    = 1 << 20 // entries of a table
+	)
+	condition &= 0xf
+	if !taken {
+		condition ^= 1
+	}
+	v, most := c.v, c.with
+	switch {
+	case condition == belowEqual, condition == equal:
+	case condition == below && most > 0:
+		most--
+	case condition == aboveEqual && c.size == 4 && most >= 1<<32-longest:
+		// At least 2^32 - k: what is k more wraps around to less than k.
+		v = m.displaced(v, 1<<32-int64(most), 32)
+		most = 1<<32 - 1 - most
+	default:
+		return
+	}
+	if most <= longest {
+		m.limit(v, most, m.locate(v, c.size, block))
+	}
+}
+
+// locate finds where the symbolic value v lies, give or take a constant, while the flags of its comparison hold.
+func (m *machine) locate(v value, size uint8, block int) check {
+	if condition := m.symbols[v.sym].source; condition == named || v.dirty {
+		return noCheck
+	}
+	for reg, held := range m.regs {
+		if held.form == symbolic && held.sym == v.sym && held.bits >= size*8 {
+			at := x86.Operand{Reg: int8(reg), Base: -1, Index: -1, Scale: 1, Size: size}
+			return check{block: block, index: at, bias: v.off - held.off}
+		}
+	}
+	for _, c := range m.memory {
+		held := c.value
+		if c.base != frameSymbol || c.size < size || held.form != symbolic || held.sym != v.sym || held.bits < size*8 {
+			continue
+		}
+		for _, reg := range []int8{rbp, rsp} {
+			if p := m.regs[reg]; p.form == symbolic && p.sym == frameSymbol && p.bits == 64 {
+				at := x86.Operand{Mem: true, Reg: -1, Base: reg, Index: -1, Scale: 1, Disp: c.disp - p.off, Size: size}
+				return check{block: block, index: at, bias: v.off - held.off}
+			}
+		}
+	}
+	return noCheck
+}

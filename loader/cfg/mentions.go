@@ -1,0 +1,162 @@
+package cfg
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"sort"
+
+	"wpptrace/loader/image"
+	"wpptrace/loader/x86"
+)
+
+// mentions is the set of the addresses that the file mentions otherwise than in a direct call or jump: instructions
+// that take them, data words, relocations, dynamic symbols, the program's entry. An address of code in it may be
+// reached through a pointer; an address of data in it begins an object, so that no table reaches beyond it.
+// It holds one bit for each byte of the mapped sections. It serves one goroutine.
+type mentions struct {
+	sections []image.Section
+	bits     [][]uint64 // by section
+	last     int        // the section found last: neighbours ask for neighbours
+}
+
+func newMentions(sections []image.Section) *mentions {
+	m := &mentions{sections: sections, bits: make([][]uint64, len(sections))}
+	for i := range sections {
+		m.bits[i] = make([]uint64, (len(sections[i].Data)+63)/64)
+	}
+	return m
+}
+
+// section returns the index of the section that addr lies in, or -1.
+func (m *mentions) section(addr uint64) int {
+	within := func(i int) bool {
+		return m.sections[i].Addr <= addr && addr-m.sections[i].Addr < uint64(len(m.sections[i].Data))
+	}
+	if m.last < len(m.sections) && within(m.last) {
+		return m.last
+	}
+	i := sort.Search(len(m.sections), func(i int) bool {
+		return m.sections[i].Addr > addr
+	}) - 1
+	if i < 0 || !within(i) {
+		return -1
+	}
+	m.last = i
+	return i
+}
+
+func (m *mentions) add(addr uint64) {
+	if i := m.section(addr); i >= 0 {
+		at := addr - m.sections[i].Addr
+		m.bits[i][at/64] |= 1 << (at % 64)
+	}
+}
+
+func (m *mentions) has(addr uint64) bool {
+	i := m.section(addr)
+	if i < 0 {
+		return false
+	}
+	at := addr - m.sections[i].Addr
+	return m.bits[i][at/64]>>(at%64)&1 != 0
+}
+
+// next returns the first address in [lo, hi) that is mentioned; [lo, hi) lies in one section.
+func (m *mentions) next(lo, hi uint64) (uint64, bool) {
+	i := m.section(lo)
+	if i < 0 {
+		return 0, false
+	}
+	base := m.sections[i].Addr
+	for at := lo - base; at < min(hi-base, uint64(len(m.sections[i].Data))); {
+		if word := m.bits[i][at/64] >> (at % 64); word != 0 {
+			at += uint64(bits.TrailingZeros64(word))
+			return base + at, at < hi-base
+		}
+		at = (at/64 + 1) * 64
+	}
+	return 0, false
+}
+
+// collectMentions reads the whole image for mentions. The second result holds those in data words of half a pointer's
+// size, which a small program may use for pointers, and many of which are numbers that look like an address.
+func collectMentions(im *image.Image, c *code) (whole, half *mentions) {
+	whole, half = newMentions(im.Sections), newMentions(im.Sections)
+	for i := range c.insns {
+		whole.addOperands(c, i, !im.PIE)
+	}
+	for i := range im.Sections {
+		s := &im.Sections[i]
+		// In a position independent file all pointers have relocations but those of the dynamic section, which the
+		// loader relocates unasked.
+		if !isUnwindData(s) && (!im.PIE || s.Name == ".dynamic") {
+			addWords(s, whole, half)
+		}
+	}
+	for _, to := range im.Relocations() {
+		whole.add(to)
+	}
+	for _, to := range im.Resolvers() {
+		whole.add(to)
+	}
+	for _, s := range im.Symbols() {
+		if s.Dynamic {
+			whole.add(s.Addr)
+		}
+	}
+	whole.add(im.Entry)
+	return whole, half
+}
+
+func isUnwindData(s *image.Section) bool {
+	return s.Exec || s.Name == ".eh_frame" || s.Name == ".eh_frame_hdr" || s.Name == ".gcc_except_table"
+}
+
+// addWords adds the aligned words of a section.
+func addWords(s *image.Section, whole, half *mentions) {
+	for at := int(-s.Addr & 3); at+4 <= len(s.Data); at += 4 {
+		if low := uint64(binary.LittleEndian.Uint32(s.Data[at:])); low != 0 {
+			half.add(low)
+		}
+		if (s.Addr+uint64(at))%8 == 0 && at+8 <= len(s.Data) {
+			whole.add(binary.LittleEndian.Uint64(s.Data[at:]))
+		}
+	}
+}
+
+// addOperands adds the addresses that instruction i names by a rip-relative operand or, in a file that is not
+// position independent, by an absolute displacement or an immediate.
+func (m *mentions) addOperands(c *code, i int, absolute bool) {
+	in := &c.insns[i].Inst
+	if isRIPRelative(in) {
+		_, rm, _ := c.operands(i)
+		m.add(uint64(rm.Disp))
+	}
+	if !absolute {
+		return
+	}
+	if in.HasModRM && in.ModRM>>6 == 0 && in.ModRM&7 == 4 || in.HasModRM && in.ModRM>>6 == 2 {
+		_, rm, _ := c.operands(i)
+		m.add(uint64(rm.Disp))
+	}
+	if n := addressImmediate(in); n > 0 {
+		m.add(immediate(c.bytes(i), n))
+		if n == 4 {
+			m.add(immediate(c.bytes(i), n) & 0xffffffff)
+		}
+	}
+}
+
+// addressImmediate returns the size of the instruction's immediate when that can hold an address, else 0.
+func addressImmediate(in *x86.Inst) int {
+	if in.Map != 0 || in.OpSize {
+		return 0
+	}
+	switch op := in.Op; {
+	case op&0xf8 == 0xb8 && in.Rex&8 != 0:
+		return 8
+	case op&0xf8 == 0xb8, op == 0x68, op == 0x69, op == 0x81, op == 0xc7, op == 0xa9, op < 0x40 && op&7 == 5:
+		return 4
+	}
+	return 0
+}

@@ -1,0 +1,40 @@
+package cfg
+
+import "strings"
+
+// isNoReturnImport says whether a library function of that name never returns.
+func isNoReturnImport(name string) bool {
+	switch name {
+	case "err", "errx", "verr", "verrx", "pthread_exit", "thrd_exit", "quick_exit", "siglongjmp", "__assert",
+		"g_assertion_message_expr", "g_assertion_message", "svc_exit":
+		return true
+	}
+	return isNoReturnSymbol(name)
+}
+
+// isNoReturnSymbol says whether a function of that name never returns, though its code need not tell: the names are
+// those that the C and C++ standards and the C library reserve, which a program cannot use otherwise.
+func isNoReturnSymbol(name string) bool {
+	switch name {
+	case "abort", "exit", "_exit", "_Exit", "longjmp", "_longjmp", "__longjmp", "__longjmp_chk", "__libc_siglongjmp",
+		"__libc_longjmp", "__stack_chk_fail", "__stack_chk_fail_local", "__fortify_fail", "__chk_fail",
+		"__assert_fail", "__assert_perror_fail", "__libc_fatal", "__libc_start_main", "__pthread_exit",
+		"_Unwind_Resume", "_Unwind_RaiseException_Resume",
+		"__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast", "__cxa_bad_typeid", "__cxa_call_unexpected",
+		"__cxa_call_terminate", "__cxa_throw_bad_array_new_length", "__cxa_throw_bad_array_length",
+		"__cxa_pure_virtual", "__cxa_deleted_virtual", "_ZSt9terminatev", "_ZSt10unexpectedv",
+		"__rust_start_panic", "rust_panic":
+		return true
+	}
+	return strings.HasPrefix(name, "_ZSt") && strings.Contains(name, "__throw_")
+}
+
+// isReturnsTwiceSymbol says whether a function of that name may return more than once.
+func isReturnsTwiceSymbol(name string) bool {
+	switch name {
+	case "setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "__getcontext", "swapcontext",
+		"__swapcontext", "vfork", "__vfork", "__libc_vfork", "savectx":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,185 @@
+package cfg
+
+import (
+	"slices"
+
+	"wpptrace/loader/x86"
+)
+
+// A location is a register, or a slot of the frame, at the start of a block.
+type location struct {
+	block int
+	reg   int8 // -1 for a slot
+	slot  slot
+}
+
+// memoryBit is the bit of resolver.wrote that says that a block may write the frame's memory.
+const memoryBit = 1 << 16
+
+// maxLocations bounds the search for the origins of one value.
+const maxLocations = 1 << 14
+
+// origins visits every value that the location at may hold: what the instructions that reach it wrote, or ok = false
+// at the routine's entry. It answers false when visit does, or when the search was given up.
+func (s *resolver) origins(at location, visit func(v value, written bool) bool) bool {
+	seen := map[location]bool{at: true}
+	queue := []location{at}
+	for len(queue) > 0 {
+		at, queue = queue[0], queue[1:]
+		if len(seen) > maxLocations || s.entry[at.block] && !visit(value{}, false) {
+			return false
+		}
+		for _, p := range s.d.preds[at.block] {
+			from := at
+			from.block = int(p)
+			if s.mayWrite(at, int(p)) {
+				v := s.valueBehind(at, int(p))
+				var passed bool
+				if from, passed = s.passed(v, int(p)); !passed {
+					if !visit(v, true) {
+						return false
+					}
+					continue
+				}
+			}
+			if !seen[from] {
+				seen[from] = true
+				queue = append(queue, from)
+			}
+		}
+	}
+	return true
+}
+
+// valueBehind returns what the location's register or slot holds when block b has run.
+func (s *resolver) valueBehind(at location, b int) value {
+	m := &s.machine
+	m.reset(s.cfaOf(b))
+	if at.reg >= 0 {
+		s.execute(b)
+		return m.regs[at.reg]
+	}
+	m.slotAt(at.slot)
+	s.execute(b)
+	for _, c := range m.memory {
+		if c.slot == at.slot {
+			return c.value
+		}
+	}
+	return m.fresh(computed)
+}
+
+// passed tells a value that block b only moved from where it was when the block began.
+func (s *resolver) passed(v value, b int) (location, bool) {
+	if v.form != symbolic || v.off != 0 || v.bits != 64 || v.dirty {
+		return location{}, false
+	}
+	return s.locationOf(v.sym, b)
+}
+
+// locationOf returns where the number that a symbol stands for lay when block b began, the machine having run from there.
+func (s *resolver) locationOf(sym int32, b int) (location, bool) {
+	switch from := &s.machine.symbols[sym]; {
+	case from.source == initial:
+		return location{block: b, reg: from.reg}, true
+	case from.source == loaded && from.slot.base == frameSymbol:
+		return location{block: b, reg: -1, slot: from.slot}, true
+	}
+	return location{}, false
+}
+
+// mayWrite says whether block b may write the location's register or slot.
+func (s *resolver) mayWrite(at location, b int) bool {
+	if s.wrote[b] == 0 {
+		s.wrote[b] = 1<<31 | s.writes(b)
+	}
+	if at.reg < 0 {
+		return s.wrote[b]&memoryBit != 0
+	}
+	return s.wrote[b]>>at.reg&1 != 0
+}
+
+// writes returns the registers that block b may write, and memoryBit if it may write memory.
+func (s *resolver) writes(b int) (out uint32) {
+	bl := &s.d.blocks[b]
+	for k := range bl.Insns {
+		q := &bl.Insns[k]
+		if q.Kind == x86.Call || q.Kind == x86.CallInd || q.Kind == x86.Syscall {
+			for _, reg := range callerSaved {
+				out |= 1 << reg
+			}
+			continue
+		}
+		code := s.bytes(int(s.d.first[b]) + k)
+		op := operation{Insn: q, code: code}
+		op.reg, op.rm, op.imm = q.Operands(code, q.end())
+		out |= uint32(writtenRegisters(&op))
+		if op.rm.Mem && writesMemory(&op) || q.Map == 0 && q.Op&0xf8 == 0x50 {
+			out |= memoryBit
+		}
+	}
+	return out
+}
+
+// bases returns the constants that a symbol of the machine, which has run along the way, may stand for; 0 for no
+// symbol. It returns nil when not all its origins are constants.
+func (s *resolver) bases(way []int, sym int32) []uint64 {
+	if sym == 0 {
+		return []uint64{0}
+	}
+	at, ok := s.locationOf(sym, way[len(way)-1])
+	if !ok {
+		return nil
+	}
+	var out []uint64
+	ok = s.origins(at, func(v value, written bool) bool {
+		if !written || v.form != constant {
+			return false
+		}
+		if !slices.Contains(out, uint64(v.off)) {
+			out = append(out, uint64(v.off))
+		}
+		return true
+	})
+	if !ok {
+		return nil
+	}
+	return out
+}
+
+// isTail says whether the unresolved indirect jump that ends block b leaves the routine: the frame is gone, and its
+// target is a pointer that came as an argument, out of memory or from a call, not the sum that an element of a
+// relative table is part of. Where labels of the routine are mentioned (the answer of hasLabels), any pointer might be one.
+func (s *resolver) isTail(b int, labels bool) bool {
+	i := s.d.last(b)
+	p := &s.pieces[s.pieceOf[i]]
+	if labels || cfaAt(p.Rows, s.insns[i].Addr) != entryCFA {
+		return false
+	}
+	_, rm, _ := s.operands(i)
+	if rm.Mem {
+		return true
+	}
+	s.machine.reset(s.cfaOf(b))
+	s.execute(b)
+	v := s.machine.regs[rm.Reg]
+	at, passed := s.passed(v, b)
+	if !passed {
+		return s.isPointer(v)
+	}
+	return s.origins(at, func(v value, written bool) bool { return !written || s.isPointer(v) })
+}
+
+// isPointer says whether a value is a whole pointer from elsewhere.
+func (s *resolver) isPointer(v value) bool {
+	switch v.form {
+	case symbolic:
+		from := s.machine.symbols[v.sym].source
+		return v.off == 0 && v.bits == 64 && !v.dirty && (from == loaded || from == result || from == initial)
+	case element:
+		return v.size == 8
+	case constant:
+		return s.inside(s.d, s.find(uint64(v.off))) < 0
+	}
+	return false
+}

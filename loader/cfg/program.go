@@ -1,0 +1,220 @@
+package cfg
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wpptrace/loader/image"
+	"wpptrace/loader/x86"
+)
+
+// A Program is what Recover found in an image. It is read-only.
+type Program struct {
+	Image    *image.Image
+	Routines []*Routine // by entry address, left-out ones too; the index is Routine.ID
+
+	pieces  []piece
+	taken   []bool          // by routine
+	twice   map[uint64]bool // entries
+	imports map[uint64]string
+}
+
+// At returns the routine whose entry is at addr, or nil.
+func (p *Program) At(addr uint64) *Routine {
+	i, ok := slices.BinarySearchFunc(p.Routines, addr, func(r *Routine, addr uint64) int { return cmp.Compare(r.Addr, addr) })
+	if !ok {
+		return nil
+	}
+	return p.Routines[i]
+}
+
+// Containing returns the routine that one of whose ranges covers addr, or nil.
+func (p *Program) Containing(addr uint64) *Routine {
+	if i := p.piece(addr); i >= 0 {
+		return p.Routines[p.pieces[i].routine]
+	}
+	return nil
+}
+
+func (p *Program) piece(addr uint64) int {
+	i, ok := slices.BinarySearchFunc(p.pieces, addr, func(p piece, addr uint64) int { return cmp.Compare(p.Lo, addr) })
+	if !ok {
+		i--
+	}
+	if i < 0 || addr >= p.pieces[i].Hi {
+		return -1
+	}
+	return i
+}
+
+// Import returns the name of the imported function that the linkage stub at addr jumps to, or whose address the slot
+// of the global offset table at addr holds; "" when addr is neither.
+func (p *Program) Import(addr uint64) string { return p.imports[addr] }
+
+// Callee returns where the call or tail jump that ends a block goes: a routine of the program, or the name of an
+// imported function, called through its stub or its slot. It returns nil and "" when neither is known, as for a
+// pointer, or the block ends otherwise.
+func (p *Program) Callee(r *Routine, block int) (*Routine, string) {
+	b := &r.Blocks[block]
+	q := &b.Insns[len(b.Insns)-1]
+	switch q.Kind {
+	case x86.CallInd, x86.JmpInd:
+		if code := p.Image.Bytes(q.Addr, q.end()); isRIPRelative(&q.Inst) && code != nil {
+			_, rm, _ := q.Operands(code, q.end())
+			return nil, p.imports[uint64(rm.Disp)]
+		}
+		return nil, ""
+	case x86.Jcc, x86.Loop:
+		if b.Succ[0] >= 0 {
+			return nil, ""
+		}
+	case x86.Jmp:
+		if b.End != Tail {
+			return nil, ""
+		}
+	case x86.Call:
+	default:
+		return nil, ""
+	}
+	if to := p.At(b.Target); to != nil {
+		return to, ""
+	}
+	return nil, p.imports[b.Target]
+}
+
+// AddressTaken says whether anything but a direct call or jump mentions the routine entry: an instruction, a data
+// word, a relocation, a dynamic symbol, the program's entry. It answers true for what is no routine's entry.
+func (p *Program) AddressTaken(entry uint64) bool {
+	r := p.At(entry)
+	return r == nil || p.taken[r.ID]
+}
+
+// ReturnsTwice says whether the routine may return more than once for one call, as setjmp and vfork do: it stores its
+// return address, or is known by name. Imported functions are not the program's to know.
+func (p *Program) ReturnsTwice(entry uint64) bool { return p.twice[entry] }
+
+func (p *Program) cfa(_ *Routine, pc uint64) image.CFA {
+	if i := p.piece(pc); i >= 0 {
+		return cfaAt(p.pieces[i].Rows, pc)
+	}
+	return image.CFA{Reg: image.Undefined}
+}
+
+// program makes the final routines of the drafts.
+func (r *recovery) program(names map[uint64]string) *Program {
+	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}}
+	for _, d := range r.drafts {
+		savesReturn := r.examine(d)
+		entry := r.drafts[d.id].addr(r)
+		out := &Routine{
+			ID: d.id, Addr: entry, Symbol: names[entry], Blocks: d.blocks, Pads: d.pads, program: p,
+			Name: fmt.Sprintf("fn_%x", entry),
+		}
+		if out.Symbol != "" {
+			out.Name = image.Demangle(out.Symbol)
+		}
+		if d.entry >= 0 {
+			out.Entry = int(r.blockAt[d.entry])
+		}
+		for _, i := range d.pieces {
+			out.Ranges = append(out.Ranges, [2]uint64{r.pieces[i].Lo, r.pieces[i].Hi})
+		}
+		for b := range out.Blocks {
+			if out.Blocks[b].End == Table {
+				out.Blocks[b].Table = r.finish(d.tables[d.last(b)])
+			}
+		}
+		if savesReturn || isReturnsTwiceSymbol(out.Symbol) {
+			p.twice[entry] = true
+		}
+		p.taken = append(p.taken, r.mentions.has(entry) || r.halves.has(entry))
+		p.Routines = append(p.Routines, out)
+	}
+	r.leaveOutMiddles()
+	for i, d := range r.drafts {
+		p.Routines[i].LeftOut = d.leftOut
+	}
+	return p
+}
+
+// finish translates a table into block indices.
+func (r *recovery) finish(t *table) *JumpTable {
+	out := &JumpTable{Check: t.check.block, Index: t.check.index, Bias: t.check.bias}
+	if t.indexed {
+		out.Targets = make([]int, len(t.targets))
+		for i, to := range t.targets {
+			out.Targets[i] = int(r.blockAt[to])
+		}
+	}
+	return out
+}
+
+// addr returns the routine's entry address.
+func (d *draft) addr(r *recovery) uint64 {
+	if d.entry >= 0 {
+		return r.insns[d.entry].Addr
+	}
+	return r.pieces[d.pieces[0]].Lo
+}
+
+// examine finds the reasons to leave a routine out that its finished blocks show.
+func (r *recovery) examine(d *draft) (savesReturn bool) {
+	if d.entry < 0 {
+		d.leave("bytes at %x do not decode", d.addr(r))
+		return false
+	}
+	for _, i := range d.pieces {
+		if r.pieces[i].Signal {
+			d.leave("signal trampoline")
+		}
+		if rows := r.pieces[i].Rows; len(rows) > 0 && rows[0].RA == image.RAUndefined {
+			d.leave("outermost frame (no caller)")
+		}
+	}
+	for b := range d.blocks {
+		if d.blocks[b].End == Unresolved {
+			d.leave("unresolved indirect jump at %x", r.insns[d.last(b)].Addr)
+		}
+	}
+	for _, i := range d.pieces {
+		if p := &r.pieces[i]; p.first != d.entry && r.isEntered(d, p) {
+			d.leave("has a second entry at %x", p.Lo)
+		}
+	}
+	return r.analyseFrame(d)
+}
+
+// isEntered says whether a part of a routine may be entered from outside. A mention of a part that is entered with a
+// frame already, or by a table, is no pointer to a function.
+func (r *recovery) isEntered(d *draft, p *piece) bool {
+	if p.called || p.symbol != "" && !strings.Contains(p.symbol, ".cold") {
+		return true
+	}
+	if !r.mentions.has(p.Lo) || cfaAt(p.Rows, p.Lo) != entryCFA {
+		return false
+	}
+	for _, t := range d.tables {
+		if slices.Contains(t.targets, p.first) {
+			return false
+		}
+	}
+	return true
+}
+
+// leaveOutMiddles leaves out the routines that another one calls in their middle.
+func (r *recovery) leaveOutMiddles() {
+	for i, t := range r.target {
+		if r.insns[i].Kind != x86.Call || t < 0 || r.marks[i]&reached == 0 || r.routineAt(int(t)) >= 0 {
+			continue
+		}
+		r.drafts[r.pieces[r.pieceOf[t]].routine].leave("called in its middle at %x", r.insns[t].Addr)
+	}
+}
+
+// isStub says whether addr lies in a section of linkage stubs.
+func (r *recovery) isStub(addr uint64) bool {
+	s := r.im.SectionAt(addr)
+	return s != nil && s.Exec && strings.HasPrefix(s.Name, ".plt")
+}

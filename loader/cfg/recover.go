@@ -1,0 +1,218 @@
+package cfg
+
+import (
+	"fmt"
+	"slices"
+
+	"wpptrace/loader/image"
+	"wpptrace/loader/x86"
+)
+
+// recovery is the state of one call of Recover. What is indexed by instruction covers the whole file.
+type recovery struct {
+	*code
+	im       *image.Image
+	imports  map[uint64]string
+	mentions *mentions
+	halves   *mentions // in words of half a pointer's size
+	drafts   []*draft
+	marks    []uint8 // by instruction
+	blockAt  []int32 // by instruction: the block of its routine that begins there, or -1
+	noReturn []bool  // by routine
+	work     []int
+	machine  machine
+}
+
+// Recover finds the routines of an image and the control flow graph of each. It fails only when the image holds no
+// code with unwind information; what is wrong with one routine leaves that one out. The program shares the image and
+// must not be changed; with that, it is safe for concurrent use. Cost: about 0.1 us a byte of code.
+func Recover(im *image.Image) (*Program, error) {
+	c, err := sweep(im)
+	if err != nil {
+		return nil, fmt.Errorf("recover routines of %s: %w", im.Name, err)
+	}
+	if len(c.pieces) == 0 {
+		return nil, fmt.Errorf("recover routines of %s: no unwind information (.eh_frame) describes its code", im.Name)
+	}
+	r := &recovery{code: c, im: im, imports: im.Imports()}
+	r.mentions, r.halves = collectMentions(im, c)
+	r.marks = make([]uint8, len(c.insns))
+	r.blockAt = make([]int32, len(c.insns))
+	names := r.nameSymbols()
+	r.makeDrafts()
+	r.solve()
+	return r.program(names), nil
+}
+
+// nameSymbols gives each piece its symbol and returns all of them by address. Of several symbols that of .symtab
+// wins, then the first by name.
+func (r *recovery) nameSymbols() map[uint64]string {
+	names := map[uint64]string{}
+	dynamic := map[uint64]bool{}
+	for _, s := range r.im.Symbols() {
+		if old, ok := names[s.Addr]; ok && (old != "" && !dynamic[s.Addr] || s.Dynamic) {
+			continue
+		}
+		names[s.Addr], dynamic[s.Addr] = s.Name, s.Dynamic
+	}
+	for i := range r.pieces {
+		r.pieces[i].symbol = names[r.pieces[i].Lo]
+	}
+	return names
+}
+
+// makeDrafts groups the pieces into routines, sorted by entry.
+func (r *recovery) makeDrafts() {
+	groups := r.group(r.mentions)
+	entries := make([]int, 0, len(groups))
+	byEntry := make(map[int][]int, len(groups))
+	for _, g := range groups {
+		e := r.entryOf(g, r.mentions)
+		entries = append(entries, e)
+		byEntry[e] = g
+	}
+	slices.Sort(entries)
+	for _, e := range entries {
+		d := &draft{id: len(r.drafts), pieces: byEntry[e], entry: r.pieces[e].first}
+		if p := &r.pieces[e]; p.first == p.last || r.insns[p.first].Addr != p.Lo {
+			d.entry = -1
+		}
+		for _, i := range d.pieces {
+			r.pieces[i].routine = d.id
+		}
+		r.drafts = append(r.drafts, d)
+	}
+}
+
+// routineAt returns the routine that instruction i is the entry of, or -1.
+func (r *recovery) routineAt(i int) int {
+	if i < 0 {
+		return -1
+	}
+	if id := r.pieces[r.pieceOf[i]].routine; r.drafts[id].entry == i {
+		return id
+	}
+	return -1
+}
+
+// solve builds all routines. A routine found never to return changes its callers, which are built again; whether a
+// routine returns can only change from yes to no, so that comes to an end.
+func (r *recovery) solve() {
+	r.noReturn = make([]bool, len(r.drafts))
+	for _, d := range r.drafts {
+		symbol := r.pieces[r.pieceOf[max(d.entry, 0)]].symbol
+		r.noReturn[d.id] = d.entry >= 0 && isNoReturnSymbol(symbol)
+	}
+	queued := make([]bool, len(r.drafts))
+	queue := make([]int, len(r.drafts))
+	for i := range queue {
+		queue[i], queued[i] = i, true
+	}
+	callers := r.callers()
+	for len(queue) > 0 {
+		id := queue[0]
+		queue = queue[1:]
+		queued[id] = false
+		d := r.drafts[id]
+		if d.entry < 0 {
+			continue
+		}
+		r.resolveAll(d)
+		if d.returns || r.noReturn[id] {
+			continue
+		}
+		r.noReturn[id] = true
+		for _, from := range callers.of(id) {
+			if !queued[from] {
+				queue, queued[from] = append(queue, int(from)), true
+			}
+		}
+	}
+}
+
+// maxRounds bounds how often a routine's blocks are built again because a table revealed code with another one.
+const maxRounds = 32
+
+// resolveAll builds a routine and resolves its indirect jumps until both agree: all are resolved again on the final
+// blocks, for a table may reveal another way to a jump resolved before. One that is resolved no more then stays
+// unresolved, so that this comes to an end.
+func (r *recovery) resolveAll(d *draft) {
+	d.tables, d.refused = nil, nil
+	for range maxRounds {
+		r.build(d)
+		found := r.resolveTables(d)
+		if sameTables(d.tables, found) {
+			d.tables = found
+			return
+		}
+		for i := range d.tables {
+			if found[i] == nil {
+				d.refuse(i)
+			}
+		}
+		d.tables = found
+	}
+	r.build(d)
+	d.leave("jump tables do not settle")
+}
+
+func (d *draft) refuse(i int) {
+	if d.refused == nil {
+		d.refused = map[int]bool{}
+	}
+	d.refused[i] = true
+}
+
+// callLists are the direct callers of each routine, tail callers included.
+type callLists struct {
+	start []int32
+	from  []int32
+}
+
+func (l *callLists) of(routine int) []int32 { return l.from[l.start[routine]:l.start[routine+1]] }
+
+func (r *recovery) callers() *callLists {
+	l := &callLists{start: make([]int32, len(r.drafts)+2)}
+	each := func(visit func(from, to int)) {
+		for i, t := range r.target {
+			if to := r.routineAt(int(t)); to >= 0 {
+				if from := r.pieces[r.pieceOf[i]].routine; from != to {
+					visit(from, to)
+				}
+			}
+		}
+	}
+	n := 0
+	each(func(from, to int) { l.start[to+2]++; n++ })
+	for i := 1; i < len(l.start); i++ {
+		l.start[i] += l.start[i-1]
+	}
+	l.from = make([]int32, n)
+	each(func(from, to int) {
+		l.from[l.start[to+1]] = int32(from)
+		l.start[to+1]++
+	})
+	return l
+}
+
+// neverReturns says whether the call or tail jump i is known never to return.
+func (r *recovery) neverReturns(i int) bool {
+	q := &r.insns[i]
+	if isRelative(q.Kind) {
+		if id := r.routineAt(int(r.target[i])); id >= 0 {
+			return r.noReturn[id]
+		}
+		return isNoReturnImport(r.imports[q.target()])
+	}
+	return isNoReturnImport(r.importThroughSlot(i))
+}
+
+// importThroughSlot returns the imported function that the indirect call or jump i reaches through its slot of the
+// global offset table, or "".
+func (r *recovery) importThroughSlot(i int) string {
+	if q := &r.insns[i]; !isRIPRelative(&q.Inst) || q.Kind != x86.CallInd && q.Kind != x86.JmpInd {
+		return ""
+	}
+	_, rm, _ := r.operands(i)
+	return r.imports[uint64(rm.Disp)]
+}

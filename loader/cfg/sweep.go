@@ -1,0 +1,146 @@
+package cfg
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sort"
+
+	"wpptrace/loader/image"
+	"wpptrace/loader/x86"
+)
+
+// A piece is one contiguous range of code, a frame description entry. Some pieces together make a routine.
+type piece struct {
+	*image.Range
+	code        []byte
+	first, last int // instructions [first, last) of recovery.insns
+	parent      int // in the union-find forest of pieces (group.go)
+	routine     int // index of the routine that the piece is part of
+	symbol      string
+	called      bool  // by a direct call of its first instruction
+	jumpers     []int // other pieces that jump to it, at most two
+}
+
+// code is all that the linear sweep over the pieces finds. The slices after insns run parallel to it.
+type code struct {
+	pieces  []piece
+	insns   []Insn
+	target  []int32 // of a relative jump or call: the instruction that it goes to, or -1
+	pieceOf []int32
+}
+
+// sweep decodes every piece from its start to its end. Bytes that do not decode are skipped: control flow that
+// arrives there is noticed when blocks are built. Decoding depends on nothing but the address, so an instruction
+// that control flow reaches is right whatever lies around it.
+func sweep(im *image.Image) (*code, error) {
+	c := &code{}
+	size := uint64(0)
+	for i := range im.Ranges {
+		r := &im.Ranges[i]
+		b := im.Bytes(r.Lo, r.Hi)
+		if r.Hi <= r.Lo || uint64(len(b)) < r.Hi-r.Lo {
+			continue
+		}
+		if n := len(c.pieces); n > 0 && r.Lo < c.pieces[n-1].Hi {
+			return nil, fmt.Errorf("code range %x-%x overlaps %x-%x", r.Lo, r.Hi, c.pieces[n-1].Lo, c.pieces[n-1].Hi)
+		}
+		c.pieces = append(c.pieces, piece{Range: r, code: b, parent: len(c.pieces)})
+		size += r.Hi - r.Lo
+	}
+	const bytesPerInsn = 4 // a little below what compilers emit
+	c.insns = make([]Insn, 0, size/bytesPerInsn)
+	c.pieceOf = make([]int32, 0, size/bytesPerInsn)
+	for i := range c.pieces {
+		c.decode(i)
+	}
+	c.target = make([]int32, len(c.insns))
+	for i := range c.insns {
+		c.target[i] = -1
+		if isRelative(c.insns[i].Kind) {
+			c.target[i] = int32(c.find(c.insns[i].target()))
+		}
+	}
+	return c, nil
+}
+
+func (c *code) decode(i int) {
+	p := &c.pieces[i]
+	p.first = len(c.insns)
+	for at := 0; at < len(p.code); {
+		in, ok := x86.Decode(p.code[at:])
+		if !ok {
+			at++
+			continue
+		}
+		c.insns = append(c.insns, Insn{Addr: p.Lo + uint64(at), Inst: in})
+		c.pieceOf = append(c.pieceOf, int32(i))
+		at += int(in.Len)
+	}
+	p.last = len(c.insns)
+}
+
+// bytes returns the bytes of instruction i.
+func (c *code) bytes(i int) []byte {
+	p := &c.pieces[c.pieceOf[i]]
+	at := c.insns[i].Addr - p.Lo
+	return p.code[at : at+uint64(c.insns[i].Len)]
+}
+
+// findPiece returns the piece that covers addr, or -1.
+func (c *code) findPiece(addr uint64) int {
+	i := sort.Search(len(c.pieces), func(i int) bool { return c.pieces[i].Hi > addr })
+	if i < len(c.pieces) && c.pieces[i].Lo <= addr {
+		return i
+	}
+	return -1
+}
+
+// find returns the instruction that begins at addr, or -1.
+func (c *code) find(addr uint64) int {
+	i := c.findPiece(addr)
+	if i < 0 {
+		return -1
+	}
+	p := &c.pieces[i]
+	j, ok := slices.BinarySearchFunc(c.insns[p.first:p.last], addr, func(q Insn, addr uint64) int {
+		return cmp.Compare(q.Addr, addr)
+	})
+	if !ok {
+		return -1
+	}
+	return p.first + j
+}
+
+// operands decodes the ModRM operands of instruction i.
+func (c *code) operands(i int) (reg int8, rm x86.Operand, imm int) {
+	return c.insns[i].Operands(c.bytes(i), c.insns[i].end())
+}
+
+func (q *Insn) end() uint64    { return q.Addr + uint64(q.Len) }
+func (q *Insn) target() uint64 { return q.end() + uint64(q.Rel) }
+
+func isRelative(k x86.Kind) bool {
+	return k == x86.Jcc || k == x86.Jmp || k == x86.Call || k == x86.Loop
+}
+
+// isRIPRelative says whether the instruction has a rip-relative memory operand.
+func isRIPRelative(in *x86.Inst) bool { return in.HasModRM && in.ModRM&0xc7 == 5 }
+
+// immediate returns the last n bytes of an instruction as a sign-extended number.
+func immediate(code []byte, n int) uint64 {
+	if n > len(code) {
+		return 0
+	}
+	b := code[len(code)-n:]
+	switch n {
+	case 1:
+		return uint64(int64(int8(b[0])))
+	case 2:
+		return uint64(int64(int16(binary.LittleEndian.Uint16(b))))
+	case 4:
+		return uint64(int64(int32(binary.LittleEndian.Uint32(b))))
+	}
+	return binary.LittleEndian.Uint64(b)
+}

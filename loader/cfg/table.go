@@ -1,0 +1,345 @@
+package cfg
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"wpptrace/loader/image"
+	"wpptrace/loader/x86"
+)
+
+// A table is what an indirect jump was resolved to.
+type table struct {
+	tail    bool  // the jump leaves the routine
+	targets []int // instructions
+	indexed bool  // targets holds one for each index, from 0 on
+	check   check
+}
+
+// A check is a bounds check and where the index lies at its conditional jump: position = index + bias.
+type check struct {
+	block int // -1 for none
+	index x86.Operand
+	bias  int64
+}
+
+var noCheck = check{block: -1}
+
+// A certainty says how far the end of a table is known.
+type certainty uint8
+
+const (
+	unknown certainty = iota // no table was found
+	open                     // the table ends where its entries cease to make sense, or another object begins
+	exact                    // the index is bounded
+)
+
+// The limits of the search for a table, over the ways that lead to its jump.
+const (
+	maxWay     = 12   // blocks
+	maxRuns    = 120  // ways tried for one jump
+	maxEntries = 4096 // of a table whose index has no bound
+	minEntries = 2    // of a table whose index has no bound: one could be a pointer that stands alone
+)
+
+// A resolver finds the targets of the indirect jumps of one routine.
+type resolver struct {
+	*recovery
+	d     *draft
+	runs  int      // left for this jump
+	entry []bool   // by block: control also comes from elsewhere (the entry, landing pads)
+	wrote []uint32 // by block: registers that it may write, and memoryBit; 0 until asked for
+	known map[extent]*table
+}
+
+// An extent is a table as far as reading it goes: many jumps may use the same.
+type extent struct {
+	form         form
+	scale, size  uint8
+	addr, anchor int64
+	most         uint64
+	certainty    certainty
+}
+
+// resolveTables resolves the indirect jumps of a routine whose blocks are built, and returns what it finds by the
+// jumps' instructions. It resolves the tables first: a label that a table holds is no reason to mistrust a tail jump.
+// A jump that d.refused holds stays unresolved.
+func (r *recovery) resolveTables(d *draft) map[int]*table {
+	jumps := make([]int, 0, 8)
+	for b := range d.blocks {
+		if i := d.last(b); r.insns[i].Kind == x86.JmpInd && !d.refused[i] {
+			jumps = append(jumps, b)
+		}
+	}
+	if len(jumps) == 0 {
+		return nil
+	}
+	d.linkPreds()
+	s := &resolver{recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)), known: map[extent]*table{}}
+	s.entry[r.blockAt[d.entry]] = true
+	for _, pad := range d.pads {
+		s.entry[pad] = true
+	}
+	found := make(map[int]*table, len(jumps))
+	for _, b := range jumps {
+		s.runs = maxRuns
+		if t, how := s.explore([]int{b}); how != unknown {
+			found[d.last(b)] = t
+		}
+	}
+	labels := s.hasLabels(found)
+	for _, b := range jumps {
+		if i := d.last(b); found[i] == nil && s.isTail(b, labels) {
+			found[i] = &table{tail: true, check: noCheck}
+		}
+	}
+	return found
+}
+
+func sameTables(a, b map[int]*table) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i, t := range a {
+		if u := b[i]; u == nil || t.tail != u.tail || !slices.Equal(t.targets, u.targets) {
+			return false
+		}
+	}
+	return true
+}
+
+// explore finds the table of the jump that ends block way[0], reached along the way, which runs backwards. As long as
+// the index is not bounded on the way, it is made longer, by each predecessor in turn: all of them have to lead to a
+// table.
+func (s *resolver) explore(way []int) (*table, certainty) {
+	s.runs--
+	t, how := s.read(way, s.run(way))
+	if how == exact {
+		return t, how
+	}
+	first := way[len(way)-1]
+	if s.runs <= 0 || len(way) >= maxWay || s.entry[first] || len(s.d.preds[first]) == 0 {
+		return t, how
+	}
+	var all *table
+	worst := exact
+	for _, p := range s.d.preds[first] {
+		if slices.Contains(way, int(p)) {
+			continue
+		}
+		u, h := s.explore(append(way, int(p)))
+		worst = min(worst, h)
+		if h == unknown {
+			break
+		}
+		all = merge(all, u)
+	}
+	if all == nil || worst == unknown || worst == open && how == open {
+		return t, how
+	}
+	return all, worst
+}
+
+// merge returns a table that has the targets of both.
+func merge(a, b *table) *table {
+	if a == nil {
+		return b
+	}
+	if slices.Equal(a.targets, b.targets) && a.indexed == b.indexed {
+		if a.check != b.check {
+			a.check = noCheck
+		}
+		return a
+	}
+	t := &table{targets: slices.Concat(a.targets, b.targets), check: noCheck}
+	slices.Sort(t.targets)
+	t.targets = slices.Compact(t.targets)
+	return t
+}
+
+// run executes the blocks of a way, the last first, and returns the operand of the jump at its end.
+func (s *resolver) run(way []int) value {
+	m := &s.machine
+	m.reset(s.cfaOf(way[len(way)-1]))
+	for k := len(way) - 1; k > 0; k-- {
+		s.execute(way[k])
+		bl := &s.d.blocks[way[k]]
+		if q := &bl.Insns[len(bl.Insns)-1]; q.Kind == x86.Jcc && bl.Succ[0] != bl.Succ[1] {
+			m.branch(q.Op, bl.Succ[0] == way[k-1], way[k])
+		}
+	}
+	s.execute(way[0])
+	_, rm, _ := s.operands(s.d.last(way[0]))
+	return m.get(rm, 8, 0)
+}
+
+// execute runs a block but for the jump at its end.
+func (s *resolver) execute(b int) {
+	bl := &s.d.blocks[b]
+	for k := range bl.Insns {
+		switch q := &bl.Insns[k]; q.Kind {
+		case x86.Jcc, x86.Jmp, x86.JmpInd, x86.Ret, x86.Loop, x86.Trap:
+		default:
+			s.machine.step(q, s.bytes(int(s.d.first[b])+k))
+		}
+	}
+}
+
+func (s *resolver) cfaOf(b int) image.CFA {
+	p := &s.pieces[s.pieceOf[s.d.first[b]]]
+	return cfaAt(p.Rows, s.d.blocks[b].Lo)
+}
+
+// read reads the table that v, the jump's operand at the end of the way, is an element of.
+func (s *resolver) read(way []int, v value) (*table, certainty) {
+	switch {
+	case v.form == constant:
+		if to := s.inside(s.d, s.find(uint64(v.off))); to >= 0 {
+			return &table{targets: []int{to}, check: noCheck}, exact
+		}
+		return nil, unknown
+	case v.form == element && v.size == 8, v.form == target && (v.size == 4 && v.signed || v.size == 8):
+	default:
+		return nil, unknown
+	}
+	most, l := s.limit(way, v)
+	bases := s.bases(way, v.base)
+	anchors := bases
+	if v.anchorBase != v.base {
+		anchors = s.bases(way, v.anchorBase)
+		if len(anchors) != 1 || len(bases) != 1 {
+			return nil, unknown
+		}
+	}
+	var all *table
+	worst := exact
+	for i, base := range bases {
+		at := v
+		at.off += int64(base)
+		at.anchor += int64(anchors[i])
+		t, how := s.readAt(at, most, l)
+		if how == unknown {
+			return nil, unknown
+		}
+		worst = min(worst, how)
+		all = merge(all, t)
+	}
+	if all == nil {
+		return nil, unknown
+	}
+	return all, worst
+}
+
+// A limit says what the greatest index of a table comes from.
+type limit struct {
+	certainty certainty // exact: a comparison or a mask; open: the type, or nothing
+	typed     bool
+	check     check
+}
+
+// limit returns the greatest index of the table that v is an element of.
+func (s *resolver) limit(way []int, v value) (uint64, limit) {
+	typed, isTyped := typeBound(v.index())
+	if b, ok := s.machine.boundOf(v.index()); ok && (!isTyped || b.max <= typed) {
+		l := limit{certainty: exact, check: noCheck}
+		if s.isCheck(way, b.check.block) {
+			l.check = b.check
+		}
+		return b.max, l
+	}
+	l := limit{certainty: open, typed: isTyped, check: noCheck}
+	if isTyped {
+		return min(typed, maxEntries-1), l
+	}
+	return maxEntries - 1, l
+}
+
+// isCheck says whether control reaches the way's jump only through the conditional jump of block b on it, without a
+// call in between.
+func (s *resolver) isCheck(way []int, b int) bool {
+	at := slices.Index(way, b)
+	if at < 1 {
+		return false
+	}
+	for k := range at {
+		isCall := k > 0 && (s.d.blocks[way[k]].End == Call || s.d.blocks[way[k]].End == CallInd)
+		if isCall || s.entry[way[k]] || len(s.d.preds[way[k]]) != 1 {
+			return false
+		}
+	}
+	return s.d.blocks[b].End == Jcc
+}
+
+// readAt reads the entries of the table at v.off with indices up to most.
+func (s *resolver) readAt(v value, most uint64, l limit) (*table, certainty) {
+	e := extent{v.form, v.scale, v.size, v.off, v.anchor, most, l.certainty}
+	all := s.known[e]
+	if all == nil {
+		all = &table{indexed: true}
+		s.known[e] = all
+		for i := uint64(0); i <= most; i++ {
+			at := uint64(v.off) + i*uint64(v.scale)
+			to, ok := s.entryAt(at, v)
+			if !ok || i > 0 && l.certainty != exact && s.mentions.has(at) {
+				break
+			}
+			all.targets = append(all.targets, to)
+		}
+	}
+	t := &table{indexed: true, targets: all.targets, check: l.check}
+	switch n := uint64(len(t.targets)); {
+	case n == most+1 && (l.certainty == exact || l.typed):
+		return t, exact
+	case l.certainty == open && n >= minEntries:
+		return t, open
+	}
+	return nil, unknown
+}
+
+// entryAt reads one entry of a table and returns the instruction of the routine that it leads to.
+func (s *resolver) entryAt(at uint64, v value) (int, bool) {
+	to, relocated := uint64(0), false
+	if v.size == 8 {
+		to, relocated = s.im.Relocations()[at]
+	}
+	if !relocated {
+		b := s.im.Bytes(at, at+uint64(v.size))
+		switch {
+		case b == nil || v.size == 8 && v.form == element && s.im.PIE:
+			return 0, false
+		case v.size == 8:
+			to = binary.LittleEndian.Uint64(b)
+		default:
+			to = uint64(int64(int32(binary.LittleEndian.Uint32(b))))
+		}
+	}
+	if v.form == target {
+		to += uint64(v.anchor)
+	}
+	i := s.inside(s.d, s.find(to))
+	return i, i >= 0
+}
+
+// hasLabels says whether anything but the tables found mentions an instruction of the routine other than the first of
+// a piece: a jump through a pointer may then go there.
+func (s *resolver) hasLabels(found map[int]*table) bool {
+	known := map[int]bool{}
+	for _, t := range found {
+		for _, to := range t.targets {
+			known[to] = true
+		}
+	}
+	for _, pi := range s.d.pieces {
+		p := &s.pieces[pi]
+		for at := p.Lo + 1; ; at++ {
+			var ok bool
+			if at, ok = s.mentions.next(at, p.Hi); !ok {
+				break
+			}
+			if i := s.find(at); i >= 0 && !known[i] {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,305 @@
+package cfg
+
+import "slices"
+
+// A form says what is known of a value.
+type form uint8
+
+const (
+	symbolic form = iota // the low bits of a symbol plus a displacement, zero-extended
+	constant             // off
+	scaled               // index * scale
+	address              // base + off + index * scale: where an element of a table lies
+	element              // what memory holds there
+	target               // element + base + anchor: the jump target that an element of a relative table stands for
+)
+
+// A value is what the machine knows of the contents of a register or of memory. In the forms with an index, the
+// index is the symbolic value (sym, shift, bits); base and anchorBase are symbols, 0 for none.
+type value struct {
+	form   form
+	bits   uint8 // symbolic: how many low bits; 64 for all
+	dirty  bool  // the bits above are not zero but unknown
+	signed bool  // element: sign-extended
+	scale  uint8
+	size   uint8 // element: bytes
+	sym    int32
+	base   int32
+	off    int64
+	shift  int64
+
+	anchorBase int32
+	anchor     int64
+}
+
+func number(n uint64) value { return value{form: constant, off: int64(n)} }
+
+// index returns the index of a value that has one.
+func (v value) index() value { return value{bits: v.bits, sym: v.sym, off: v.shift} }
+
+// withIndex returns v with the symbolic value x as its index.
+func (v value) withIndex(x value) value {
+	v.sym, v.shift, v.bits = x.sym, x.off, x.bits
+	return v
+}
+
+// A source says where a symbol comes from.
+type source uint8
+
+const (
+	computed source = iota // an operation that is not modelled
+	initial                // the contents of a register at the start
+	loaded                 // memory, of a pointer's size
+	result                 // what a call returned, or a system call
+	named                  // another value, given a name so that it can be added to
+)
+
+// A symbol is an unknown number that a value may be made of.
+type symbol struct {
+	source source
+	reg    int8  // initial: the register
+	value  value // named: its value
+	slot   slot  // loaded: from where
+}
+
+// A slot is a place in memory: an absolute address, or a displacement from a symbol.
+type slot struct {
+	base int32 // symbol; 0 for an absolute address
+	disp int64
+	size uint8
+}
+
+// A bound says that a symbolic value is at most max. It holds for the low bits of sym + off.
+type bound struct {
+	sym   int32
+	off   int64
+	bits  uint8
+	max   uint64
+	check check
+}
+
+// fresh returns a value of which nothing is known.
+func (m *machine) fresh(from source) value {
+	m.symbols = append(m.symbols, symbol{source: from, reg: -1})
+	return value{sym: int32(len(m.symbols) - 1), bits: 64}
+}
+
+// name returns a symbol that stands for v.
+func (m *machine) name(v value) value {
+	if v.form != symbolic || v.dirty {
+		return m.fresh(computed)
+	}
+	for i := range m.symbols {
+		if s := &m.symbols[i]; s.source == named && s.value == v {
+			return value{sym: int32(i), bits: 64}
+		}
+	}
+	w := m.fresh(named)
+	m.symbols[w.sym].value = v
+	return w
+}
+
+// narrow returns the low bits of v, zero-extended.
+func (m *machine) narrow(v value, bits uint8) value {
+	if bits == 64 {
+		if v.dirty {
+			return m.fresh(computed)
+		}
+		return v
+	}
+	switch v.form {
+	case symbolic:
+		if v.dirty && bits > v.bits {
+			return m.fresh(computed)
+		}
+		v.bits, v.dirty = min(v.bits, bits), false
+		return v
+	case constant:
+		v.off &= 1<<bits - 1
+		return v
+	case scaled:
+		return v
+	case element:
+		if v.size*8 <= bits && !v.signed || v.size*8 == bits {
+			v.signed = false
+			return v
+		}
+	}
+	return value{sym: m.fresh(computed).sym, bits: bits}
+}
+
+// extend returns v of that many bits, sign-extended. A bounded index is too small for its sign to matter.
+func (m *machine) extend(v value, bits uint8) value {
+	switch v = m.narrow(v, bits); v.form {
+	case constant:
+		up := 64 - bits
+		v.off = v.off << up >> up
+	case element:
+		v.signed = v.size*8 == bits
+	case symbolic:
+		if bits < 32 {
+			return m.fresh(computed)
+		}
+	}
+	return v
+}
+
+// sum returns a + b in that many bits.
+func (m *machine) sum(a, b value, bits uint8) value {
+	if a.form == constant || a.form == symbolic && b.form > constant {
+		a, b = b, a
+	}
+	switch {
+	case a.form == constant:
+		return m.narrow(number(uint64(a.off+b.off)), bits)
+	case a.form == symbolic && b.form == constant:
+		return m.displaced(a, b.off, bits)
+	case bits != 64:
+		return value{sym: m.fresh(computed).sym, bits: bits}
+	case b.form == constant:
+		return m.sumConstant(a, b.off)
+	case b.form == symbolic && b.bits == 64 && !b.dirty:
+		return m.sumSymbol(a, b)
+	}
+	return m.fresh(computed)
+}
+
+func (m *machine) displaced(a value, off int64, bits uint8) value {
+	if off == 0 {
+		return m.narrow(a, bits)
+	}
+	if a.dirty || a.bits < bits {
+		a = m.name(a)
+	}
+	a.off += off
+	a.bits = bits
+	return a
+}
+
+func (m *machine) sumConstant(a value, off int64) value {
+	switch {
+	case off == 0:
+		return a
+	case a.form == scaled:
+		a.form, a.off = address, off
+		return a
+	case a.form == address:
+		a.off += off
+		return a
+	case a.form == element, a.form == target:
+		a.form = target
+		a.anchor += off
+		return a
+	}
+	return m.fresh(computed)
+}
+
+// sumSymbol adds a pointer: the base of the table that a is an index of, or what its elements are relative to.
+func (m *machine) sumSymbol(a, b value) value {
+	switch {
+	case a.form == scaled || a.form == address && a.base == 0:
+		a.form, a.base = address, b.sym
+		a.off += b.off
+		return a
+	case a.form == element, a.form == target && a.anchorBase == 0:
+		a.form, a.anchorBase = target, b.sym
+		a.anchor += b.off
+		return a
+	}
+	return m.fresh(computed)
+}
+
+// times returns v * scale. What is no plain index becomes one: an element of a table of numbers, for one.
+func (m *machine) times(v value, scale uint8) value {
+	switch {
+	case scale == 1:
+		return v
+	case v.form == constant:
+		return number(uint64(v.off) * uint64(scale))
+	case v.form == element && !v.signed:
+		v = value{sym: m.fresh(computed).sym, bits: min(64, v.size*8)}
+	case v.form != symbolic || v.dirty:
+		v = m.fresh(computed)
+	}
+	return value{form: scaled, scale: scale}.withIndex(v)
+}
+
+// indexed returns base + index with the index not scaled, as a byte table and a scaled index have it.
+func (m *machine) indexed(base, index value) value {
+	if base.form == constant && index.form == symbolic && !index.dirty {
+		return value{form: address, scale: 1, off: base.off}.withIndex(index)
+	}
+	if index.form == constant && base.form == symbolic && !base.dirty {
+		return value{form: address, scale: 1, off: index.off}.withIndex(base)
+	}
+	return m.sum(base, index, 64)
+}
+
+// limit notes that v is at most most.
+func (m *machine) limit(v value, most uint64, by check) {
+	if v.form == symbolic && !v.dirty {
+		m.bounds = append(m.bounds, bound{sym: v.sym, off: v.off, bits: v.bits, max: most, check: by})
+	}
+}
+
+// limited returns an unknown value of at most most.
+func (m *machine) limited(most uint64) value {
+	v := m.fresh(computed)
+	m.limit(v, most, noCheck)
+	return v
+}
+
+// maxNames bounds how many names of values of named values are looked through.
+const maxNames = 8
+
+// boundOf returns the least bound that comparisons put on the symbolic value v. Widths need not agree: where a
+// compiler compares some low bits and then uses more of them, it knows the others to be zero.
+func (m *machine) boundOf(v value) (bound, bool) {
+	off := int64(0) // to be added to the bound of what v is made of
+	for range maxNames {
+		var best bound
+		ok := false
+		for _, b := range m.bounds {
+			if b.sym == v.sym && b.off == v.off && (!ok || b.max < best.max) {
+				best, ok = b, true
+			}
+		}
+		if ok && int64(best.max)+off >= 0 {
+			best.max = uint64(int64(best.max) + off)
+			if best.check.block >= 0 {
+				best.check.bias += off
+			}
+			return best, true
+		}
+		s := &m.symbols[v.sym]
+		if s.source != named {
+			break
+		}
+		off += v.off
+		v = s.value
+	}
+	return bound{}, false
+}
+
+// typeBound returns the greatest number that fits in v when that has less than 32 bits: a bound on the index of a
+// table, though seldom that of the table's length.
+func typeBound(v value) (uint64, bool) {
+	if v.bits > 16 {
+		return 0, false
+	}
+	return 1<<v.bits - 1, true
+}
+
+// slotAt returns what is known of that place in memory, or a new symbol for it.
+func (m *machine) slotAt(at slot) value {
+	if i := slices.IndexFunc(m.memory, func(c cell) bool { return c.slot == at }); i >= 0 {
+		return m.memory[i].value
+	}
+	v := m.fresh(loaded)
+	m.symbols[v.sym].slot = at
+	if at.size < 8 {
+		v.bits = at.size * 8
+	}
+	m.memory = append(m.memory, cell{at, v})
+	return v
+}

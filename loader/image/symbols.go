@@ -1,0 +1,124 @@
+package image
+
+import (
+	"cmp"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+)
+
+// Symbols returns the functions that .symtab and .dynsym define, those chosen at load time (IFUNC) too, sorted by
+// address. A function that both tables name is there twice.
+func (im *Image) Symbols() []Symbol { return im.symbols }
+
+// A symbolEntry is an entry of a symbol table.
+type symbolEntry struct {
+	name        string
+	kind        elf.SymType
+	defined     bool
+	value, size uint64
+}
+
+// readSymbolTable reads the symbol table of a type, in the order of the file, without its empty first entry. The names
+// share the memory of one string. (debug/elf copies each name, which lets a small file claim any amount of memory.)
+func (im *Image) readSymbolTable(kind elf.SectionType) ([]symbolEntry, error) {
+	const entryLen = 24
+	table := im.file.SectionByType(kind)
+	if table == nil {
+		return nil, nil
+	}
+	if table.Link == 0 || int(table.Link) >= len(im.file.Sections) {
+		return nil, fmt.Errorf("symbol table %s has no names", table.Name)
+	}
+	data, err := im.plainSection(table)
+	if err != nil {
+		return nil, fmt.Errorf("symbol table %s: %w", table.Name, err)
+	}
+	nameData, err := im.plainSection(im.file.Sections[table.Link])
+	if err != nil {
+		return nil, fmt.Errorf("names of symbol table %s: %w", table.Name, err)
+	}
+	names := string(nameData)
+	entries := make([]symbolEntry, 0, len(data)/entryLen)
+	for data = data[min(entryLen, len(data)):]; len(data) >= entryLen; data = data[entryLen:] {
+		entries = append(entries, symbolEntry{
+			name:    nameAt(names, binary.LittleEndian.Uint32(data)),
+			kind:    elf.ST_TYPE(data[4]),
+			defined: binary.LittleEndian.Uint16(data[6:]) != uint16(elf.SHN_UNDEF),
+			value:   binary.LittleEndian.Uint64(data[8:]),
+			size:    binary.LittleEndian.Uint64(data[16:]),
+		})
+	}
+	return entries, nil
+}
+
+// plainSection reads a section that need not be mapped.
+func (im *Image) plainSection(s *elf.Section) ([]byte, error) {
+	if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || s.FileSize > uint64(im.size) {
+		return nil, errors.New("not in the file")
+	}
+	data := make([]byte, s.FileSize)
+	if _, err := s.ReaderAt.ReadAt(data, 0); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// nameAt returns the name at an offset, cut at a length that no compiler reaches, so that reading many that overlap
+// takes bounded time.
+func nameAt(names string, at uint32) string {
+	const maxLen = 1 << 16
+	if uint64(at) >= uint64(len(names)) {
+		return ""
+	}
+	name := names[at:min(len(names), int(at)+maxLen)]
+	name, _, _ = strings.Cut(name, "\x00")
+	return name
+}
+
+func functionSymbols(static, dynamic []symbolEntry) []Symbol {
+	const gnuIFunc = elf.STT_LOOS
+	var out []Symbol
+	add := func(symbols []symbolEntry, isDynamic bool) {
+		for _, s := range symbols {
+			if s.defined && (s.kind == elf.STT_FUNC || s.kind == gnuIFunc) {
+				out = append(out, Symbol{Name: s.name, Addr: s.value, Size: s.size, Dynamic: isDynamic})
+			}
+		}
+	}
+	add(static, false)
+	add(dynamic, true)
+	slices.SortStableFunc(out, func(a, b Symbol) int {
+		return cmp.Or(cmp.Compare(a.Addr, b.Addr), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// Demangle returns the source form of a C++ or Rust symbol without parameters, other symbols as they are. The suffix
+// that a compiler gives to a clone (.cold, .part.0, .constprop.0) stays.
+func Demangle(symbol string) string {
+	const maxPower = 12 // 4096 characters: a mangled name can stand for one exponentially longer
+	name, err := demangle.ToString(symbol, demangle.NoParams, demangle.MaxLength(maxPower))
+	if err != nil {
+		return symbol
+	}
+	return name + cloneSuffix(symbol)
+}
+
+// cloneSuffix returns the suffix behind a mangled name: what begins at the first dot, but in a name of the old Rust
+// scheme, which has dots of its own, what is behind its hash (17h, 16 digits, E).
+func cloneSuffix(symbol string) string {
+	const hashLen = len("17h0123456789abcdefE")
+	if at := strings.LastIndex(symbol, "17h"); at > 0 && at+hashLen <= len(symbol) && symbol[at+hashLen-1] == 'E' {
+		return symbol[at+hashLen:]
+	}
+	if at := strings.IndexByte(symbol, '.'); at >= 0 {
+		return symbol[at:]
+	}
+	return ""
+}

@@ -1,0 +1,70 @@
+package image
+
+// A CFA is a rule for the canonical frame address: a register plus an offset.
+type CFA struct {
+	Reg int8 // DWARF number: 7 rsp, 6 rbp; Expression or Undefined when it is not register + offset
+	Off int32
+}
+
+// Special values of CFA.Reg.
+const (
+	Expression int8 = -1
+	Undefined  int8 = -2
+)
+
+// A Row is the unwind state from PC to the next row's PC.
+type Row struct {
+	PC  uint64
+	CFA CFA
+	RA  RARule
+}
+
+// An RARule says where the return address is.
+type RARule uint8
+
+// The rules for the return address.
+const (
+	RAAtCFA     RARule = iota // at CFA - 8, as the call left it
+	RAUndefined               // the outermost frame
+	RAOther                   // anything else
+)
+
+// A CallSite is an entry of a language-specific data area: an exception thrown in [Lo, Hi) lands at Pad (0: nowhere).
+type CallSite struct {
+	Lo, Hi, Pad uint64
+	Action      uint64
+}
+
+// A Range is a frame description entry: one contiguous piece of code with its unwind rows.
+type Range struct {
+	Lo, Hi uint64     // link-time addresses, Hi exclusive
+	Rows   []Row      // sorted by PC, the first at Lo; adjacent rows differ
+	Calls  []CallSite // in the order of the file
+	Signal bool       // a signal trampoline
+	Fault  string     // why the unwind information could not be understood: Rows and Calls are empty then
+}
+
+// A Symbol is a function symbol that the file defines.
+type Symbol struct {
+	Name    string // mangled
+	Addr    uint64
+	Size    uint64
+	Dynamic bool // from .dynsym
+}
+
+// A Section is a part of the file that is mapped at run time and has bytes in the file.
+type Section struct {
+	Name     string
+	Addr     uint64 // link-time
+	Data     []byte // shared, not to be written
+	Exec     bool
+	Writable bool
+}
+
+// A Segment is an executable PT_LOAD: what the kernel maps, page by page, of the file.
+type Segment struct {
+	Addr    uint64 // link-time
+	Offset  uint64 // in the file
+	FileLen uint64 // bytes of it in the file
+	MemLen  uint64 // bytes of it in memory
+}

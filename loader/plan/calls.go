@@ -1,0 +1,196 @@
+package plan
+
+import (
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/x86"
+)
+
+// A Callee says what kind of code a block calls or jumps to.
+type Callee uint8
+
+// The kinds of callee.
+const (
+	NoCallee Callee = iota
+	Known           // an observed routine, directly
+	External        // code that is not observed, directly
+	Harmless        // the same, known to neither call back, nor throw, nor return twice
+	Unknown         // through a register or memory: anything
+)
+
+// Callee tells what block b of the routine calls, or tail-jumps to; the routine if it is Known.
+func (r *Routine) Callee(b int) (Callee, *Routine) {
+	block := &r.Blocks[b]
+	leaves := block.End == cfg.Tail || block.End == cfg.Jcc && block.Succ[0] < 0
+	switch {
+	case isCall(block), leaves:
+	case block.End == cfg.TailInd:
+		return Unknown, nil
+	default:
+		return NoCallee, nil
+	}
+	callee, name := r.plan.Program.Callee(r.Routine, b)
+	if callee != nil {
+		if t := r.plan.Routines[callee.ID]; t.Observed() {
+			return Known, t
+		}
+	}
+	direct := block.Insns[len(block.Insns)-1].Kind != x86.CallInd
+	switch {
+	case harmless[name] && block.End != cfg.NoReturn:
+		return Harmless, nil
+	case direct:
+		return External, nil
+	}
+	return Unknown, nil
+}
+
+// ReturnsTwice reports whether the call that ends block b may return more than once, as setjmp does.
+func (r *Routine) ReturnsTwice(b int) bool {
+	block := &r.Blocks[b]
+	if block.End != cfg.Call && block.End != cfg.CallInd {
+		return false
+	}
+	callee, name := r.plan.Program.Callee(r.Routine, b)
+	return twice[name] || callee != nil && r.plan.Program.ReturnsTwice(callee.Addr)
+}
+
+// twice are functions that may return more than once.
+var twice = set("setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "savectx", "vfork", "__vfork", "getcontext", "__getcontext", "swapcontext")
+
+// harmless are C library functions that neither call back into the program, nor throw, nor jump, nor raise a signal:
+// functions of memory and strings whose names nobody else uses, and the allocator.
+var harmless = set(
+	"memcpy", "memmove", "memset", "memcmp", "memchr", "memrchr", "rawmemchr", "mempcpy", "memmem", "__memcpy_chk", "__memmove_chk", "__memset_chk", "__mempcpy_chk", "bcmp",
+	"strlen", "strnlen", "strcmp", "strncmp", "strcasecmp", "strncasecmp", "strchr", "strrchr", "strchrnul", "strstr", "strcpy", "strncpy", "stpcpy", "strcat", "strncat",
+	"strspn", "strcspn", "strpbrk", "strtok", "strtok_r", "strsep", "strcoll", "strxfrm", "__strcpy_chk", "__strcat_chk", "__stpcpy_chk", "__strncpy_chk", "__strncat_chk",
+	"strtol", "strtoul", "strtoll", "strtoull", "strtod", "atoi", "atol", "strdup", "strndup",
+	"malloc", "calloc", "realloc", "free",
+	"isalnum", "isalpha", "isdigit", "isspace", "isupper", "islower", "toupper", "tolower", "__ctype_b_loc", "__ctype_tolower_loc", "__ctype_toupper_loc", "__ctype_get_mb_cur_max",
+	"wcslen", "wmemchr", "wmemcpy", "wmemset", "wcschr", "iswalnum", "iswprint", "towupper", "towlower", "mbrtowc", "mbrlen", "mbstowcs", "mbsrtowcs", "wcrtomb", "mbsinit", "btowc",
+	"__errno_location", "getenv", "clock_gettime", "gettimeofday", "getpid", "pthread_self",
+)
+
+func set(names ...string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}
+
+// classify finds for each routine who may enter it: Silent and rootable.
+func (p *Plan) classify() {
+	fromOutside := make([]bool, len(p.Routines))
+	inCircle := p.tailCircles()
+	for _, q := range p.Routines {
+		for b := range q.Blocks {
+			if callee, _ := p.Program.Callee(q.Routine, b); callee != nil && !q.Observed() && callee.ID != q.ID {
+				fromOutside[callee.ID] = true
+			}
+		}
+	}
+	for i, r := range p.Routines {
+		r.rootable = fromOutside[i] || p.Program.AddressTaken(r.Addr) || r.Symbol == "main" || r.Symbol == "_init" || r.Symbol == "_fini"
+		r.Silent = !r.rootable && !inCircle[i]
+	}
+	for again := true; again; { // whoever is tail-jumped to returns to the jumper's caller
+		again = false
+		for _, q := range p.Routines {
+			if !q.rootable || !q.Observed() {
+				continue
+			}
+			for b := range q.Blocks {
+				if kind, t := q.Callee(b); kind == Known && !isCall(&q.Blocks[b]) && !t.rootable {
+					t.rootable, again = true, true
+				}
+			}
+		}
+	}
+}
+
+// tailCircles finds the routines that tail jumps can lead back to themselves.
+func (p *Plan) tailCircles() []bool {
+	in := make([]bool, len(p.Routines))
+	next := func(r *Routine) (out []*Routine) {
+		for b := range r.Blocks {
+			if kind, t := r.Callee(b); kind == Known && !isCall(&r.Blocks[b]) {
+				out = append(out, t)
+			}
+		}
+		return out
+	}
+	for _, circle := range circles(p.Routines, next) {
+		for _, r := range circle {
+			in[r.ID] = true
+		}
+	}
+	return in
+}
+
+// circles returns the strongly connected components of the observed routines under next that contain a circle (Tarjan 1972, iterative).
+func circles(routines []*Routine, next func(*Routine) []*Routine) (out [][]*Routine) {
+	type visit struct {
+		r    *Routine
+		succ []*Routine
+		i    int
+	}
+	n := len(routines)
+	number, low, on := make([]int, n), make([]int, n), make([]bool, n)
+	var stack []*Routine
+	var calls []visit
+	count := 0
+	enter := func(r *Routine) {
+		count++
+		number[r.ID], low[r.ID], on[r.ID] = count, count, true
+		stack = append(stack, r)
+		calls = append(calls, visit{r: r, succ: next(r)})
+	}
+	leave := func(v visit) {
+		id := v.r.ID
+		if low[id] == number[id] {
+			k := len(stack) - 1
+			for stack[k] != v.r {
+				k--
+			}
+			component := append([]*Routine(nil), stack[k:]...)
+			stack = stack[:k]
+			for _, r := range component {
+				on[r.ID] = false
+			}
+			self := false
+			for _, t := range v.succ {
+				self = self || t == v.r
+			}
+			if len(component) > 1 || self {
+				out = append(out, component)
+			}
+		}
+		if len(calls) > 0 {
+			up := calls[len(calls)-1].r.ID
+			low[up] = min(low[up], low[id])
+		}
+	}
+	for _, root := range routines {
+		if number[root.ID] != 0 || !root.Observed() {
+			continue
+		}
+		enter(root)
+		for len(calls) > 0 {
+			v := &calls[len(calls)-1]
+			if v.i == len(v.succ) {
+				done := *v
+				calls = calls[:len(calls)-1]
+				leave(done)
+				continue
+			}
+			t := v.succ[v.i]
+			v.i++
+			if number[t.ID] == 0 {
+				enter(t)
+			} else if on[t.ID] {
+				low[v.r.ID] = min(low[v.r.ID], number[t.ID])
+			}
+		}
+	}
+	return out
+}

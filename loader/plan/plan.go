@@ -1,0 +1,284 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/x86"
+)
+
+// MaxSites is how many sites a plan may have: a word has 18 bits for one.
+const MaxSites = 1 << 18
+
+// steppedShare is the share of all expected hits that may be single-stepped unless Options.Complete is set.
+const steppedShare = 0.01
+
+// Options say what to observe.
+type Options struct {
+	// Complete admits single-stepped probes wherever a routine needs them, whatever they cost.
+	Complete bool
+	// Select tells which routines to observe; nil means all.
+	Select func(r *cfg.Routine) bool
+}
+
+// A Site is one probed instruction.
+type Site struct {
+	Addr      uint64
+	Routine   int // index in Plan.Routines
+	Block     int
+	Insn      int   // index in the block
+	Condition uint8 // condition code of a conditional jump, or NoCondition
+	Stepped   bool  // the kernel single-steps the instruction
+	Base      uint8 // hardware number of the CFA's register: 4 rsp, 5 rbp
+	Offset    int32 // CFA = base + offset
+	First     bool  // may be the first word of its activation
+	Case      *Case // the switch that it tells, if any
+	Expected  float64
+}
+
+// NoCondition is the condition of a site that is no conditional jump.
+const NoCondition = 16
+
+// A Case says how a site tells which way a switch goes.
+type Case struct {
+	Table   int         // the block with the jump
+	Operand x86.Operand // the index at the site, or the address jumped to
+	Bias    int64       // position in the table = value + Bias
+	Taken   bool        // the outcome with which the switch is reached; for a site that is no conditional jump: false
+	Target  bool        // the operand is the address jumped to
+}
+
+// A Call is what is known of a call by its return address.
+type Call struct {
+	Depth  int  // CFA - rsp before the call, bytes
+	Spoken bool // the caller has made a word before it
+}
+
+// A Routine is a routine with its probes.
+type Routine struct {
+	*cfg.Routine
+	LeftOut string // why it is not observed; "" if it is
+	// Silent says that an activation may end without a word: it is entered by direct calls and jumps of observed code alone.
+	Silent bool
+
+	plan     *Plan
+	rootable bool // code that is not observed may be its caller
+	trailing bool // may end without a word after a call of code that is not observed
+	freq     []float64
+	entry    float64 // expected activations
+	probed   []probe
+	site     []int // index in Plan.Sites by block, -1 for none
+	first    []bool
+	exits    []bool // scratch of the rules
+}
+
+// A Plan is the result: sites in the order of their addresses.
+type Plan struct {
+	Program  *cfg.Program
+	Routines []*Routine // by cfg.Routine.ID
+	Sites    []Site
+	Calls    map[uint64]Call
+}
+
+// Observed reports whether the routine's paths are recorded.
+func (r *Routine) Observed() bool { return r.LeftOut == "" }
+
+// Site returns the site of a block, or nil.
+func (r *Routine) Site(block int) *Site {
+	if i := r.site[block]; i >= 0 {
+		return &r.plan.Sites[i]
+	}
+	return nil
+}
+
+// First reports whether the block can be reached from the routine's entry without a word.
+func (r *Routine) First(block int) bool { return r.first[block] }
+
+// Make plans a program. Cost: linear in the program's size, about 0.3 s for 100,000 blocks.
+func Make(program *cfg.Program, o Options) (*Plan, error) {
+	p := &Plan{Program: program, Calls: map[uint64]Call{}}
+	for _, c := range program.Routines {
+		r := &Routine{Routine: c, plan: p, LeftOut: c.LeftOut}
+		if r.LeftOut == "" && o.Select != nil && !o.Select(c) {
+			r.LeftOut = "not selected"
+		}
+		if r.LeftOut == "" {
+			r.LeftOut = unfit(c)
+		}
+		r.site = make([]int, len(c.Blocks))
+		for b := range r.site {
+			r.site[b] = -1
+		}
+		p.Routines = append(p.Routines, r)
+	}
+	for again := true; again; {
+		p.choose()
+		again = !o.Complete && p.thin()
+	}
+	p.place()
+	if len(p.Sites) > MaxSites {
+		return nil, fmt.Errorf("plan %s: %d probes are needed, %d are possible: choose routines with -F", program.Image.Name, len(p.Sites), MaxSites)
+	}
+	return p, nil
+}
+
+// unfit says why a routine with an exact CFG cannot be planned.
+func unfit(r *cfg.Routine) string {
+	for i := range r.Blocks {
+		b := &r.Blocks[i]
+		if last := b.Insns[len(b.Insns)-1]; b.End == cfg.Jcc && last.Kind == x86.Loop {
+			return fmt.Sprintf("loop or jrcxz instruction at %x", last.Addr)
+		}
+	}
+	return ""
+}
+
+// choose settles probes for all routines. Leaving one out changes what its callers call, so it starts anew then.
+func (p *Plan) choose() {
+	for again := true; again; {
+		p.classify()
+		again = false
+		for _, r := range p.Routines {
+			if r.Observed() {
+				r.start()
+				again = !r.Observed() || again
+			}
+		}
+		if !again {
+			again = p.settle()
+		}
+	}
+}
+
+// settle applies the rules that look beyond one routine until nothing changes. It reports whether a routine had to be left out.
+func (p *Plan) settle() (leftOut bool) {
+	for changed := true; changed; {
+		p.markTrailing()
+		changed = false
+		for _, r := range p.Routines {
+			if !r.Observed() {
+				continue
+			}
+			changed = r.obey() || changed
+			leftOut = leftOut || !r.Observed()
+		}
+		changed = p.breakCircles() || changed
+		if leftOut {
+			return true
+		}
+	}
+	return false
+}
+
+// thin leaves out routines whose single-stepped probes are expected to make more than their share of all hits, the dearest first.
+func (p *Plan) thin() (leftOut bool) {
+	p.expect()
+	total := 0.0
+	type dear struct {
+		r    *Routine
+		hits float64
+		at   uint64
+	}
+	var need []dear
+	for _, r := range p.Routines {
+		if !r.Observed() {
+			continue
+		}
+		d := dear{r: r}
+		for b := range r.probed {
+			if !r.probed[b].on {
+				continue
+			}
+			hits := r.entry * r.freq[b]
+			total += hits
+			if r.probed[b].stepped {
+				d.hits += hits
+				d.at = r.Blocks[b].Insns[r.probed[b].insn].Addr
+			}
+		}
+		if d.at != 0 {
+			need = append(need, d)
+		}
+	}
+	slices.SortStableFunc(need, func(a, b dear) int {
+		switch {
+		case a.hits < b.hits:
+			return -1
+		case a.hits > b.hits:
+			return 1
+		}
+		return 0
+	})
+	sum := 0.0
+	for _, d := range need {
+		if sum += d.hits; sum > steppedShare*total {
+			d.r.LeftOut = fmt.Sprintf("needs a single-stepped probe at %x (--complete admits it)", d.at)
+			leftOut = true
+		}
+	}
+	return leftOut
+}
+
+// place makes the sites and the table of calls.
+func (p *Plan) place() {
+	p.expect()
+	for _, r := range p.Routines {
+		if !r.Observed() {
+			continue
+		}
+		r.markFirst()
+		for b := range r.Blocks {
+			r.placeCall(b)
+			if r.probed[b].on {
+				p.Sites = append(p.Sites, r.makeSite(b))
+			}
+		}
+	}
+	slices.SortFunc(p.Sites, func(a, b Site) int {
+		if a.Addr < b.Addr {
+			return -1
+		}
+		return 1
+	})
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		p.Routines[s.Routine].site[s.Block] = i
+	}
+	for _, r := range p.Routines {
+		r.Silent = r.Silent && r.Observed()
+	}
+}
+
+func (r *Routine) placeCall(b int) {
+	block := &r.Blocks[b]
+	if isCall(block) && block.Depth >= 0 {
+		r.plan.Calls[block.Hi] = Call{Depth: block.Depth, Spoken: !r.first[b] || r.probed[b].on}
+	}
+}
+
+func (r *Routine) makeSite(b int) Site {
+	block, pr := &r.Blocks[b], r.probed[b]
+	insn := block.Insns[pr.insn]
+	rule := r.CFA(insn.Addr)
+	s := Site{Addr: insn.Addr, Routine: r.ID, Block: b, Insn: pr.insn, Condition: NoCondition, Stepped: pr.stepped,
+		Base: hardware(rule.Reg), Offset: rule.Off, First: r.first[b], Case: pr.tells, Expected: r.entry * r.freq[b]}
+	if insn.Kind == x86.Jcc {
+		s.Condition = insn.Op & 15
+	}
+	return s
+}
+
+// hardware turns the DWARF number of rsp or rbp into the hardware's.
+func hardware(dwarf int8) uint8 {
+	if dwarf == 6 {
+		return 5
+	}
+	return 4
+}
+
+// isCall reports whether the block ends in a call instruction.
+func isCall(b *cfg.Block) bool {
+	k := b.Insns[len(b.Insns)-1].Kind
+	return k == x86.Call || k == x86.CallInd
+}

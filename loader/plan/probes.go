@@ -1,0 +1,183 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/x86"
+)
+
+// steppedCost is what a single-stepped hit costs, in emulated ones.
+const steppedCost = 40
+
+// A probe is a witness in the making.
+type probe struct {
+	on      bool
+	stepped bool
+	insn    int
+	tells   *Case
+	edges   bool // the words tell which out-edge is taken
+}
+
+// exit is the node that every way out of a routine leads to.
+const exit = -1
+
+// place returns where a probe of block b would sit: the last cheap instruction, else the last one that can be single-stepped.
+func (r *Routine) seat(b int) (p probe, ok bool) {
+	insns := r.Blocks[b].Insns
+	for _, class := range []x86.Class{x86.Emulated, x86.Stepped} {
+		for i := len(insns) - 1; i >= 0; i-- {
+			q := insns[i]
+			if q.Class(r.code(q)) == class && r.hasCFA(q.Addr) {
+				return probe{on: true, stepped: class == x86.Stepped, insn: i, edges: q.Kind == x86.Jcc}, true
+			}
+		}
+	}
+	return probe{}, false
+}
+
+func (r *Routine) code(q cfg.Insn) []byte {
+	return r.plan.Program.Image.Bytes(q.Addr, q.Addr+uint64(q.Len))
+}
+
+func (r *Routine) hasCFA(pc uint64) bool {
+	reg := r.CFA(pc).Reg
+	return reg == 6 || reg == 7
+}
+
+// price is the expected cost of a probe of block b.
+func (r *Routine) price(b int) float64 {
+	p, ok := r.seat(b)
+	switch {
+	case !ok:
+		return math.Inf(1)
+	case p.stepped:
+		return r.freq[b] * steppedCost
+	}
+	return r.freq[b]
+}
+
+// probe puts a probe on block b. It reports false, and leaves the routine out, if there is no place for one.
+func (r *Routine) probe(b int) bool {
+	if r.probed[b].on {
+		return true
+	}
+	p, ok := r.seat(b)
+	if !ok {
+		r.LeftOut = fmt.Sprintf("no place for a probe in the block at %x", r.Blocks[b].Lo)
+		return false
+	}
+	r.probed[b] = p
+	return true
+}
+
+// start gives the routine the probes that it needs by itself: decisions, entry, landing pads, calls that may do anything.
+func (r *Routine) start() {
+	r.probed = make([]probe, len(r.Blocks))
+	r.freq = frequencies(r.Routine)
+	for b := range r.Blocks {
+		if r.mustSpeak(b) && !r.probe(b) {
+			return
+		}
+	}
+	if p, ok := r.seat(r.Entry); ok && !p.stepped {
+		r.probe(r.Entry)
+	}
+	for b := range r.Blocks {
+		if r.Blocks[b].End == cfg.Table {
+			r.tellTable(b)
+		}
+	}
+	r.separate()
+}
+
+// mustSpeak names the witnesses that no other can stand for (design section 3, rule 5).
+func (r *Routine) mustSpeak(b int) bool {
+	block := &r.Blocks[b]
+	for _, pad := range r.Pads {
+		if pad == b {
+			return true
+		}
+	}
+	if block.End == cfg.Jcc {
+		return true
+	}
+	for v := range r.Blocks {
+		if len(r.Blocks[v].Succ) == 1 && r.Blocks[v].Succ[0] == b && r.ReturnsTwice(v) {
+			return true
+		}
+	}
+	if r.ReturnsTwice(b) {
+		return true
+	}
+	kind, _ := r.Callee(b)
+	return kind == External
+}
+
+// tellTable lets the bounds check of a switch tell its case, where the index is known there.
+func (r *Routine) tellTable(b int) {
+	t := r.Blocks[b].Table
+	if t == nil || t.Check < 0 || len(t.Targets) == 0 {
+		return
+	}
+	check := &r.Blocks[t.Check]
+	p := &r.probed[t.Check]
+	if !p.on || check.End != cfg.Jcc || p.tells != nil || check.Succ[0] == check.Succ[1] {
+		return
+	}
+	p.tells = &Case{Table: b, Operand: t.Index, Bias: t.Bias, Taken: r.leadsTo(check.Succ[0], b)}
+}
+
+// leadsTo follows blocks with one successor from b.
+func (r *Routine) leadsTo(b, table int) bool {
+	for range r.Blocks {
+		if b == table {
+			return true
+		}
+		if b < 0 || len(r.Blocks[b].Succ) != 1 {
+			return false
+		}
+		b = r.Blocks[b].Succ[0]
+	}
+	return false
+}
+
+// tellJump reads the switch at its jump, which has to be single-stepped.
+func (r *Routine) tellJump(b int) bool {
+	block := &r.Blocks[b]
+	i := len(block.Insns) - 1
+	q := block.Insns[i]
+	if q.Class(r.code(q)) != x86.Stepped || !r.hasCFA(q.Addr) {
+		return false
+	}
+	_, operand, _ := q.Operands(r.code(q), q.Addr+uint64(q.Len))
+	operand.Size = 8
+	r.probed[b] = probe{on: true, stepped: true, insn: i, edges: true, tells: &Case{Table: b, Operand: operand, Target: true}}
+	return true
+}
+
+// told reports whether some word tells the way out of the switch at b.
+func (r *Routine) told(b int) bool {
+	if r.probed[b].tells != nil && r.probed[b].tells.Target {
+		return true
+	}
+	t := r.Blocks[b].Table
+	return t != nil && t.Check >= 0 && r.probed[t.Check].tells != nil && r.probed[t.Check].tells.Table == b
+}
+
+// successors are the nodes after block b: blocks, or exit.
+func (r *Routine) successors(b int) []int {
+	block := &r.Blocks[b]
+	switch block.End {
+	case cfg.Ret, cfg.Tail, cfg.TailInd:
+		return []int{exit}
+	case cfg.NoReturn, cfg.Trap:
+		return nil
+	case cfg.Jcc:
+		if block.Succ[0] == block.Succ[1] {
+			return block.Succ[:1]
+		}
+	}
+	return block.Succ
+}

@@ -1,0 +1,221 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+
+	"wpptrace/loader/cfg"
+)
+
+// opens reports whether code that is not observed may have run when control comes back to the end of block b.
+func (r *Routine) opens(b int) bool {
+	if !isCall(&r.Blocks[b]) {
+		return false
+	}
+	switch kind, t := r.Callee(b); kind {
+	case External, Unknown:
+		return true
+	case Known:
+		return t.trailing
+	}
+	return false
+}
+
+// unannounced reports whether block b enters code that may not be observed, and no word of the block says so.
+func (r *Routine) unannounced(b int) bool {
+	if r.probed[b].on {
+		return false
+	}
+	kind, _ := r.Callee(b)
+	return kind == Unknown
+}
+
+// markTrailing finds the routines that may end without a word after a call of code that is not observed.
+func (p *Plan) markTrailing() {
+	for _, r := range p.Routines {
+		r.trailing = false
+	}
+	for again := true; again; {
+		again = false
+		for _, r := range p.Routines {
+			if r.Observed() && !r.rootable && !r.trailing && r.trails() {
+				r.trailing, again = true, true
+			}
+		}
+	}
+}
+
+func (r *Routine) trails() bool {
+	s := newSearch(r)
+	for b := range r.Blocks {
+		if kind, t := r.Callee(b); kind == Known && t.trailing && !isCall(&r.Blocks[b]) {
+			return true
+		}
+		if r.opens(b) && s.reaches(r.continuation(b), exit) {
+			return true
+		}
+	}
+	return false
+}
+
+// continuation is where the call that ends block b returns to; exit if it does not.
+func (r *Routine) continuation(b int) int {
+	if block := &r.Blocks[b]; block.End == cfg.Call || block.End == cfg.CallInd {
+		return block.Succ[0]
+	}
+	return unseen
+}
+
+// reaches reports whether there is a silent way, within one activation, from a node to another.
+func (s *search) reaches(from, to int) bool {
+	_, ok := s.find(from, func(n int) bool { return n == to })
+	return ok
+}
+
+// find searches within one activation for a node that can be reached silently, and returns the way to it.
+func (s *search) find(from int, is func(node int) bool) (way []int, ok bool) {
+	if from == unseen {
+		return nil, false
+	}
+	s.reset()
+	s.visit(from, origin)
+	for i := 0; i < len(s.queue); i++ {
+		n := s.queue[i]
+		if is(n) {
+			return s.way(n), true
+		}
+		if n == exit {
+			continue
+		}
+		for _, next := range s.silent(n) {
+			if *s.at(next) == unseen {
+				s.visit(next, n)
+			}
+		}
+	}
+	return nil, false
+}
+
+// obey adds what rules 2, 4 and 6 of design section 3 ask for. It reports whether anything changed.
+func (r *Routine) obey() (changed bool) {
+	s := newSearch(r)
+	insist := func(from int, is func(int) bool) {
+		for r.Observed() {
+			way, found := s.find(from, is)
+			if !found {
+				return
+			}
+			changed = true
+			r.probeOn(way)
+		}
+	}
+	// whoever code that is not observed calls back must be able to say from where
+	insist(r.Entry, func(n int) bool { return n != exit && r.unannounced(n) })
+	// a chain of callers is followed through frames of known size
+	insist(r.Entry, func(n int) bool { return n != exit && r.unfollowable(n) })
+	ends := func(n int) bool {
+		if n == exit {
+			return r.rootable
+		}
+		return r.unannounced(n)
+	}
+	for b := range r.Blocks {
+		if r.opens(b) {
+			insist(r.continuation(b), ends)
+		}
+	}
+	return changed
+}
+
+func (r *Routine) unfollowable(b int) bool {
+	block := &r.Blocks[b]
+	if r.probed[b].on || !isCall(block) || block.Depth >= 0 {
+		return false
+	}
+	kind, _ := r.Callee(b)
+	return kind == Known
+}
+
+// probeOn puts the cheapest probe on a way.
+func (r *Routine) probeOn(way []int) {
+	best, price := exit, math.Inf(1)
+	for _, n := range way {
+		if n != exit && !r.probed[n].on && r.price(n) < price {
+			best, price = n, r.price(n)
+		}
+	}
+	if best == exit {
+		r.LeftOut = fmt.Sprintf("no place for a probe on the way to the block at %x", r.address(way[0]))
+		return
+	}
+	r.probe(best)
+}
+
+// breakCircles makes a word certain on every circle of calls and tail jumps (rule 3). It reports whether it added any.
+func (p *Plan) breakCircles() (changed bool) {
+	for _, r := range p.Routines {
+		if r.Observed() {
+			r.markFirst()
+		}
+	}
+	next := func(r *Routine) (out []*Routine) {
+		for b := range r.Blocks {
+			if t := r.silentCallee(b); t != nil {
+				out = append(out, t)
+			}
+		}
+		return out
+	}
+	for _, circle := range circles(p.Routines, next) {
+		p.breakCircle(circle)
+		changed = true
+	}
+	return changed
+}
+
+// silentCallee is the observed routine that block b may enter before its own routine has made a word.
+func (r *Routine) silentCallee(b int) *Routine {
+	if !r.first[b] || r.probed[b].on {
+		return nil
+	}
+	if kind, t := r.Callee(b); kind == Known {
+		return t
+	}
+	return nil
+}
+
+// breakCircle probes the calls within the circle, or the entry, of the routine where that is cheapest.
+func (p *Plan) breakCircle(circle []*Routine) {
+	in := map[*Routine]bool{}
+	for _, r := range circle {
+		in[r] = true
+	}
+	var best *Routine
+	var blocks []int
+	least := math.Inf(1)
+	for _, r := range circle {
+		var calls []int
+		cost := 0.0
+		for b := range r.Blocks {
+			if t := r.silentCallee(b); t != nil && in[t] {
+				calls = append(calls, b)
+				cost += r.price(b)
+			}
+		}
+		if len(calls) == 0 {
+			continue
+		}
+		if e := r.price(r.Entry); e < cost && !r.probed[r.Entry].on {
+			calls, cost = []int{r.Entry}, e
+		}
+		if cost < least || best == nil {
+			best, blocks, least = r, calls, cost
+		}
+	}
+	for _, b := range blocks {
+		if !best.probe(b) {
+			return
+		}
+	}
+}
+

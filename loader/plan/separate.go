@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+
+	"wpptrace/loader/cfg"
+)
+
+// A search looks at what can run from one place on without a word.
+type search struct {
+	r      *Routine
+	parent []int // by node, exit last; unseen, or origin, or the node before
+	seen   []int
+	queue  []int
+}
+
+const (
+	unseen = -3
+	origin = -2
+)
+
+func newSearch(r *Routine) *search {
+	s := &search{r: r, parent: make([]int, len(r.Blocks)+1)}
+	for i := range s.parent {
+		s.parent[i] = unseen
+	}
+	return s
+}
+
+func (s *search) at(node int) *int {
+	if node == exit {
+		return &s.parent[len(s.parent)-1]
+	}
+	return &s.parent[node]
+}
+
+func (s *search) reset() {
+	for _, n := range s.seen {
+		*s.at(n) = unseen
+	}
+	s.seen, s.queue = s.seen[:0], s.queue[:0]
+}
+
+func (s *search) visit(node, from int) {
+	*s.at(node) = from
+	s.seen = append(s.seen, node)
+	s.queue = append(s.queue, node)
+}
+
+// way lists the nodes from the search's origin to node.
+func (s *search) way(node int) (nodes []int) {
+	for n := node; ; n = *s.at(n) {
+		nodes = append(nodes, n)
+		if *s.at(n) == origin {
+			return nodes
+		}
+	}
+}
+
+// silent are the nodes that may run after node without a word in between. An end of the activation goes on with the next one
+// where nothing else would speak in between.
+func (s *search) silent(node int) []int {
+	r := s.r
+	switch {
+	case node == exit && r.Silent:
+		return nil
+	case node == exit:
+		return []int{r.Entry}
+	case r.probed[node].on, r.Blocks[node].End == cfg.Table && r.told(node):
+		return nil
+	}
+	return r.successors(node)
+}
+
+// twoWays searches from a node. If some node is reached twice it returns the nodes of both ways to it.
+func (s *search) twoWays(from int) (a, b []int, found bool) {
+	s.reset()
+	s.visit(from, origin)
+	for i := 0; i < len(s.queue); i++ {
+		n := s.queue[i]
+		for _, next := range s.silent(n) {
+			if *s.at(next) != unseen {
+				return s.way(next), append([]int{next}, s.way(n)...), true
+			}
+			s.visit(next, n)
+		}
+	}
+	return nil, nil, false
+}
+
+// starts are the places from which a word, or the beginning of an activation, leaves it open what runs next.
+func (r *Routine) starts(b int) []int {
+	switch {
+	case r.Blocks[b].End == cfg.Table && r.told(b), r.probed[b].on:
+		return r.successors(b)
+	}
+	return nil
+}
+
+// separate adds probes until from each place there is only one silent way to each other place (design, section 3).
+func (r *Routine) separate() {
+	s := newSearch(r)
+	for again := true; again && r.Observed(); {
+		again = r.separateFrom(s, r.Entry)
+		for b := range r.Blocks {
+			for _, from := range r.starts(b) {
+				again = r.separateFrom(s, from) || again
+			}
+			if !r.Observed() {
+				return
+			}
+		}
+	}
+}
+
+func (r *Routine) separateFrom(s *search, from int) (changed bool) {
+	for r.Observed() {
+		a, b, found := s.twoWays(from)
+		if !found {
+			return changed
+		}
+		r.tellApart(a, b)
+		changed = true
+	}
+	return true
+}
+
+// tellApart puts the cheapest probe on a block that is on one of the two ways only, or on a circle. Both ways begin with the node at which they meet.
+func (r *Routine) tellApart(a, b []int) {
+	count := map[int]int{}
+	for _, n := range a {
+		count[n] |= 1
+	}
+	for _, n := range b[1:] {
+		count[n] |= 2
+	}
+	circle := count[a[0]]&2 != 0
+	best, price := exit, math.Inf(1)
+	consider := func(n int) {
+		if n != exit && !r.probed[n].on && r.price(n) < price {
+			best, price = n, r.price(n)
+		}
+	}
+	for i, n := range b {
+		apart := count[n] == 2
+		if circle && i > 0 { // the circle is b from its second node up to where a[0] comes again
+			apart = true
+		}
+		if apart {
+			consider(n)
+		}
+		if circle && i > 0 && n == a[0] {
+			break
+		}
+	}
+	for _, n := range a[1:] {
+		if count[n] == 1 && !circle {
+			consider(n)
+		}
+	}
+	table, tablePrice := r.cheapestTable(a, b)
+	switch {
+	case tablePrice < price && r.tellJump(table):
+	case best != exit:
+		r.probe(best)
+	default:
+		r.LeftOut = fmt.Sprintf("two silent ways to the block at %x, and no place for a probe on them", r.address(a[0]))
+	}
+}
+
+// cheapestTable finds a switch at which the two ways part.
+func (r *Routine) cheapestTable(a, b []int) (table int, price float64) {
+	price = math.Inf(1)
+	for _, way := range [][]int{a, b} {
+		for _, n := range way {
+			if n != exit && r.Blocks[n].End == cfg.Table && !r.probed[n].on && r.freq[n]*steppedCost < price {
+				table, price = n, r.freq[n]*steppedCost
+			}
+		}
+	}
+	return table, price
+}
+
+func (r *Routine) address(node int) uint64 {
+	if node == exit {
+		return r.Addr
+	}
+	return r.Blocks[node].Lo
+}
+
+// markFirst finds the blocks that can be reached from the entry without a word.
+func (r *Routine) markFirst() {
+	r.first = make([]bool, len(r.Blocks))
+	queue := []int{r.Entry}
+	r.first[r.Entry] = true
+	for len(queue) > 0 {
+		b := queue[0]
+		queue = queue[1:]
+		if r.probed[b].on {
+			continue
+		}
+		for _, n := range r.successors(b) {
+			if n != exit && !r.first[n] {
+				r.first[n] = true
+				queue = append(queue, n)
+			}
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package target
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Process is a running process.
+type Process struct {
+	PID     int
+	Name    string // the executable's base name
+	Started uint64 // clock ticks after boot: tells it from a later process with its number
+	fd      int
+}
+
+// Errors that say what is wrong with a target.
+var (
+	ErrNoProcess    = errors.New("no such process")
+	ErrKernelThread = errors.New("it is a kernel thread, which has no program")
+	ErrGone         = errors.New("it has exited")
+)
+
+// Open takes hold of a process by its number.
+func Open(pid int) (*Process, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	switch {
+	case errors.Is(err, unix.ESRCH):
+		return nil, fmt.Errorf("open process %d: %w: look for it with ps or pgrep", pid, ErrNoProcess)
+	case errors.Is(err, unix.EINVAL):
+		return nil, fmt.Errorf("open process %d: %w: name a process, not one of its threads", pid, ErrNoProcess)
+	case err != nil:
+		return nil, fmt.Errorf("open process %d: %w", pid, err)
+	}
+	p := &Process{PID: pid, fd: fd}
+	if err := p.identify(); err != nil {
+		p.Close()
+		return nil, fmt.Errorf("open process %d: %w", pid, err)
+	}
+	return p, nil
+}
+
+func (p *Process) identify() error {
+	s, err := p.stat()
+	if err != nil {
+		return err
+	}
+	p.Started = s.started
+	if s.state == 'Z' || s.state == 'X' {
+		return ErrGone
+	}
+	exe, err := os.Readlink(p.proc("exe"))
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("read its executable: %w: run wpptrace as root", err)
+	case errors.Is(err, fs.ErrNotExist) && s.kernel:
+		return ErrKernelThread
+	case err != nil:
+		return fmt.Errorf("read its executable: %w", err)
+	}
+	p.Name = filepath.Base(strings.TrimSuffix(exe, " (deleted)"))
+	return nil
+}
+
+func (p *Process) proc(name string) string { return fmt.Sprintf("/proc/%d/%s", p.PID, name) }
+
+// Close lets go of the process, which runs on.
+func (p *Process) Close() { unix.Close(p.fd) }
+
+// Alive reports whether the process, not a later one with its number, still runs.
+func (p *Process) Alive() bool {
+	if unix.PidfdSendSignal(p.fd, 0, nil, 0) != nil {
+		return false
+	}
+	s, err := p.stat()
+	return err == nil && s.started == p.Started && s.state != 'Z' && s.state != 'X'
+}
+
+// Wait waits until the process has exited, or for a time. It reports whether it has.
+func (p *Process) Wait(limit time.Duration) bool {
+	fds := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
+	n, _ := unix.Poll(fds, int(limit.Milliseconds()))
+	return n > 0
+}
+
+// Executable opens the file that the process runs, deleted or not.
+func (p *Process) Executable() (*os.File, error) {
+	f, err := os.Open(p.proc("exe"))
+	if err != nil {
+		return nil, fmt.Errorf("open the executable of process %d: %w", p.PID, err)
+	}
+	return f, nil
+}
+
+// ExecutablePath is a path by which the kernel finds the executable of the process, deleted or not.
+func (p *Process) ExecutablePath() string { return p.proc("exe") }
+
+// Memory opens the memory of the process for reading.
+func (p *Process) Memory() (*os.File, error) {
+	f, err := os.Open(p.proc("mem"))
+	if err != nil {
+		return nil, fmt.Errorf("open the memory of process %d: %w", p.PID, err)
+	}
+	return f, nil
+}
+
+// CPU is the time that the process has run, user and system, all threads, those that ended included. Resolution: a clock tick (10 ms).
+func (p *Process) CPU() (time.Duration, error) {
+	s, err := p.stat()
+	return s.cpu, err
+}
+
+// Command is the command line.
+func (p *Process) Command() []string {
+	b, err := os.ReadFile(p.proc("cmdline"))
+	if err != nil || len(b) == 0 {
+		return []string{p.Name}
+	}
+	return strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
+}
+
+// Threads lists the thread ids.
+func (p *Process) Threads() ([]int, error) {
+	entries, err := os.ReadDir(p.proc("task"))
+	if err != nil {
+		return nil, fmt.Errorf("list the threads of process %d: %w", p.PID, err)
+	}
+	var ids []int
+	for _, e := range entries {
+		if id, err := strconv.Atoi(e.Name()); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// ThreadName is the name of a thread, "" if it is gone.
+func (p *Process) ThreadName(tid int) string {
+	b, _ := os.ReadFile(p.proc(fmt.Sprintf("task/%d/comm", tid)))
+	return strings.TrimSpace(string(b))
+}
+
+type stat struct {
+	state   byte
+	kernel  bool
+	started uint64
+	cpu     time.Duration
+}
+
+const (
+	ticksPerSecond = 100 // USER_HZ on x86-64
+	kernelThread   = 0x00200000
+)
+
+// stat reads /proc/PID/stat (proc_pid_stat(5)).
+func (p *Process) stat() (stat, error) {
+	b, err := os.ReadFile(p.proc("stat"))
+	if err != nil {
+		return stat{}, ErrGone
+	}
+	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	if len(f) < 20 {
+		return stat{}, fmt.Errorf("read %s: %d fields", p.proc("stat"), len(f))
+	}
+	number := func(field int) uint64 {
+		n, _ := strconv.ParseUint(string(f[field-3]), 10, 64)
+		return n
+	}
+	return stat{
+		state:   f[0][0],
+		kernel:  number(9)&kernelThread != 0,
+		started: number(22),
+		cpu:     time.Duration(number(14)+number(15)) * (time.Second / ticksPerSecond),
+	}, nil
+}

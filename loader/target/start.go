@@ -1,0 +1,103 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Child is a process that we started. It stands before its first instruction until Release.
+type Child struct {
+	*Process
+	release chan bool
+	done    chan struct{}
+	state   *os.ProcessState
+	err     error
+}
+
+// Start starts a program with our standard files and stops it at its exec. If we die before Release, it dies.
+func Start(argv []string) (*Child, error) {
+	c := &Child{release: make(chan bool, 1), done: make(chan struct{})}
+	started := make(chan error)
+	go c.run(argv, started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", argv[0], err)
+	}
+	return c, nil
+}
+
+// run is the life of a child. The thread that starts it is the one that may let it go.
+func (c *Child) run(argv []string, started chan<- error) {
+	runtime.LockOSThread()
+	defer close(c.done)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	if err := cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	if err := c.hold(cmd.Process.Pid); err != nil {
+		cmd.Process.Kill()
+		cmd.Wait()
+		started <- err
+		return
+	}
+	started <- nil
+	if <-c.release {
+		c.err = unix.PtraceDetach(c.PID)
+	} else {
+		c.err = cmd.Process.Kill()
+	}
+	err := cmd.Wait()
+	c.state = cmd.ProcessState
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		c.err = errors.Join(c.err, err)
+	}
+}
+
+func (c *Child) hold(pid int) error {
+	var ws unix.WaitStatus
+	if _, err := unix.Wait4(pid, &ws, 0, nil); err != nil {
+		return fmt.Errorf("wait for its exec: %w", err)
+	}
+	if !ws.Stopped() {
+		return errors.New("it ended before its first instruction")
+	}
+	if err := unix.PtraceSetOptions(pid, unix.PTRACE_O_EXITKILL); err != nil {
+		return fmt.Errorf("hold it: %w", err)
+	}
+	p, err := Open(pid)
+	c.Process = p
+	return err
+}
+
+// Release lets the child run.
+func (c *Child) Release() { c.release <- true }
+
+// Kill ends a child that was not released.
+func (c *Child) Kill() {
+	c.release <- false
+	<-c.done
+}
+
+// Done is closed when the child has ended.
+func (c *Child) Done() <-chan struct{} { return c.done }
+
+// ExitStatus is what a shell would report: the exit status, or 128 and the signal that killed it. Call it after Done.
+func (c *Child) ExitStatus() (int, error) {
+	if c.state == nil {
+		return 1, c.err
+	}
+	ws := c.state.Sys().(syscall.WaitStatus)
+	if ws.Signaled() {
+		return 128 + int(ws.Signal()), c.err
+	}
+	return ws.ExitStatus(), c.err
+}

@@ -1,0 +1,142 @@
+package x86
+
+import "encoding/binary"
+
+// none is the operand that an instruction without one has.
+var none = Operand{Reg: -1, Base: -1, Index: -1}
+
+// Operands decodes the ModRM operands of the instruction at the start of code; next is the address behind it. It
+// returns the reg field with its REX extension (-1 without a ModRM byte), the r/m operand, and the offset in code of
+// the immediate (the instruction's length when there is none). What is missing in truncated code is none.
+//
+// The numbers are those of general registers; where the instruction takes vector registers (also as an index: gathers
+// and scatters) they mean those. Size is the operand's width (for lea the width of the result), 0 for vector and x87
+// operands. The 8-bit displacement of an EVEX operand is not scaled.
+func (in Inst) Operands(code []byte, next uint64) (reg int8, rm Operand, imm int) {
+	at := int(in.operandAt)
+	if !in.HasModRM {
+		return -1, none, at
+	}
+	if at >= len(code) {
+		return -1, none, int(in.Len)
+	}
+	length := in.modRMLen(code[at:])
+	if at+length > len(code) {
+		return -1, none, int(in.Len)
+	}
+	b := code[at : at+length]
+	reg = int8(in.ModRM>>3&7 | in.Rex<<1&8)
+	rm = none
+	if length == 1 && (in.ModRM>>6 == 3 || in.isControlMove()) {
+		rm.Reg = int8(in.ModRM&7 | in.Rex<<3&8)
+	} else {
+		rm = in.memory(b, next)
+	}
+	rm.Size = in.width()
+	return reg, rm, at + length
+}
+
+// memory decodes the memory operand whose ModRM byte, SIB byte and displacement b holds.
+func (in Inst) memory(b []byte, next uint64) Operand {
+	o := Operand{Mem: true, Reg: -1, Base: int8(b[0]&7 | in.Rex<<3&8), Index: -1, Scale: 1}
+	mod := b[0] >> 6
+	disp := b[1:]
+	if b[0]&7 == 4 {
+		sib := b[1]
+		disp = b[2:]
+		o.Scale = 1 << (sib >> 6)
+		if index := int8(sib>>3&7 | in.Rex<<2&8); index != 4 {
+			o.Index = index
+		}
+		o.Base = int8(sib&7 | in.Rex<<3&8)
+		if mod == 0 && sib&7 == 5 {
+			o.Base = -1
+		}
+	} else if mod == 0 && b[0]&7 == 5 {
+		o.Base, o.RIP = -1, true
+	}
+	switch len(disp) {
+	case 1:
+		o.Disp = int64(int8(disp[0]))
+	case 4:
+		o.Disp = int64(int32(binary.LittleEndian.Uint32(disp)))
+	}
+	if o.RIP {
+		o.Disp += int64(next)
+	}
+	return o
+}
+
+func (in Inst) isControlMove() bool { return in.Map == 1 && in.Op >= 0x20 && in.Op <= 0x23 }
+
+// width returns the width of the r/m operand in bytes, 0 when it is no integer.
+func (in Inst) width() uint8 {
+	switch in.Map {
+	case 0:
+		return in.oneByteWidth()
+	case 1:
+		return in.twoByteWidth()
+	case 2:
+		if in.Op < 0xf0 {
+			return 0
+		}
+		if in.Op == 0xf0 && in.Rep == 0xf2 { // crc32 of a byte
+			return 1
+		}
+	case 0x12, 0x13: // BMI
+		if in.Op < 0xf0 {
+			return 0
+		}
+	default:
+		return 0
+	}
+	return in.operandSize()
+}
+
+func (in Inst) oneByteWidth() uint8 {
+	switch {
+	case oneByte[in.Op]&byteWide != 0:
+		return 1
+	case in.Op >= 0xd8 && in.Op <= 0xdf: // x87
+		return 0
+	case in.Op == 0x63: // movsxd
+		return 4
+	case in.Op == 0x8c || in.Op == 0x8e: // segment registers
+		return 2
+	case in.Op == 0x8f || in.Op == 0xff && in.ModRM>>3&7 >= 2:
+		return in.stackWidth()
+	}
+	return in.operandSize()
+}
+
+func (in Inst) twoByteWidth() uint8 {
+	switch op := in.Op; {
+	case op >= 0x10 && op <= 0x17, op >= 0x28 && op <= 0x2f, op >= 0x50 && op <= 0x7f && op != 0x6e && op != 0x7e,
+		op == 0xc2, op >= 0xc4 && op <= 0xc6, op >= 0xd0:
+		return 0
+	case op == 0xb7 || op == 0xbf:
+		return 2
+	case twoByte[op]&byteWide != 0:
+		return 1
+	}
+	return in.operandSize()
+}
+
+// operandSize returns the width in bytes that the prefixes give an integer operand.
+func (in Inst) operandSize() uint8 {
+	switch {
+	case in.Rex&8 != 0:
+		return 8
+	case in.OpSize:
+		return 2
+	}
+	return 4
+}
+
+// stackWidth returns how many bytes a push, pop or indirect branch moves.
+func (in Inst) stackWidth() uint8 {
+	if in.OpSize && in.Rex&8 == 0 {
+		return 2
+	}
+	return 8
+}

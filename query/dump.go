@@ -1,0 +1,199 @@
+package query
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/wpp"
+)
+
+// A Form is a text form of a dump.
+type Form string
+
+// The forms. Fields are separated by spaces, those of Paths by tabs; addresses are link-time, in hex without 0x.
+const (
+	Insns   Form = "insns"   // TID IMAGE ADDRESS, a line for each instruction executed
+	Blocks  Form = "blocks"  // TID IMAGE ADDRESS, a line for each basic block entered: where it begins
+	Paths   Form = "paths"   // TID ROUTINE PATH START-KIND END-KIND FIRST-ADDRESS, a line for each path; - where no instruction is known
+	Ops     Form = "ops"     // the operations of Larus 1999, section 2, one a line
+	Grammar Form = "grammar" // the rules of each thread, then the paths that the terminals stand for
+	Dot     Form = "dot"     // the grammar of each thread as a graph for Graphviz
+)
+
+// Forms returns all forms.
+func Forms() []Form { return []Form{Insns, Blocks, Paths, Ops, Grammar, Dot} }
+
+// Dump writes the streams of the threads with these ids, or of all threads when there are none, one thread after the other in the order
+// of the snapshot. Marks are lines that begin with #: "#gap N" (N events lost; 0: how many is not known), "#resume", "#unwind N",
+// "#cut", "#handler". Of a path whose beginning or end is not known, the instructions are listed that are known to have run.
+//
+// It streams, with up to 64 MB for the text of paths met before; the output may be larger than the snapshot by any factor. It fails when w
+// does, when the form is none, or when the snapshot has no such thread.
+func Dump(w io.Writer, s *wpp.Snapshot, form Form, tids ...int) error {
+	threads, err := selectThreads(s, tids)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(w, 1<<16)
+	for _, t := range threads {
+		if err := dumpThread(out, s, t, form); err != nil {
+			return fmt.Errorf("dump thread %d as %s: %w", t.TID, form, err)
+		}
+	}
+	if form == Grammar {
+		writeAlphabet(out, s)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("dump as %s: %w", form, err)
+	}
+	return nil
+}
+
+func dumpThread(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread, form Form) error {
+	tid := strconv.Itoa(t.TID)
+	switch form {
+	case Insns:
+		return writeStream(out, s, t, func(line []byte, sym uint32) []byte { return appendInstructions(line, s, tid, sym) })
+	case Blocks:
+		return writeStream(out, s, t, func(line []byte, sym uint32) []byte { return appendBlocks(line, s, tid, sym) })
+	case Paths:
+		return writeStream(out, s, t, func(line []byte, sym uint32) []byte { return appendPath(line, s, tid, sym) })
+	case Ops:
+		return writeOperations(out, s, t)
+	case Grammar:
+		fmt.Fprintf(out, "# thread %d %s\n", t.TID, printable(t.Name))
+		_, err := t.Grammar.WriteASCII(out)
+		return err
+	case Dot:
+		return t.Grammar.WriteDot(out, func(sym uint32) string { return terminalText(s, sym) })
+	default:
+		return fmt.Errorf("no such form: use one of %v", Forms())
+	}
+}
+
+// mostText bounds the text that writeStream keeps for the symbols that it has met.
+const mostText = 64 << 20
+
+// writeStream writes what render makes of each symbol of a thread; marks look the same in every form.
+func writeStream(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread, render func(text []byte, sym uint32) []byte) error {
+	texts := make([][]byte, len(s.Symbols))
+	kept := 0
+	for sym := range t.Grammar.Expand(0) {
+		text := texts[sym]
+		if text == nil {
+			if p := &s.Symbols[sym]; p.IsMark {
+				text = appendMark(nil, p.Mark, p.N)
+			} else {
+				text = render(nil, sym)
+			}
+			if kept += len(text); kept <= mostText {
+				texts[sym] = text
+			}
+		}
+		if _, err := out.Write(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func appendMark(text []byte, m ops.Mark, n uint64) []byte {
+	text = append(text, '#')
+	text = append(text, m.String()...)
+	if m == ops.Gap || m == ops.Unwind {
+		text = strconv.AppendUint(append(text, ' '), n, 10)
+	}
+	return append(text, '\n')
+}
+
+func appendInstructions(text []byte, s *wpp.Snapshot, tid string, sym uint32) []byte {
+	prefix := tid + " " + field(s.ImageOf(sym).Base()) + " "
+	for addr := range s.Instructions(sym) {
+		text = append(text, prefix...)
+		text = strconv.AppendUint(text, addr, 16)
+		text = append(text, '\n')
+	}
+	return text
+}
+
+func appendBlocks(text []byte, s *wpp.Snapshot, tid string, sym uint32) []byte {
+	prefix := tid + " " + field(s.ImageOf(sym).Base()) + " "
+	for piece := range s.Pieces(sym) {
+		text = append(text, prefix...)
+		text = strconv.AppendUint(text, piece.Block.Addr, 16)
+		text = append(text, '\n')
+	}
+	return text
+}
+
+func appendPath(text []byte, s *wpp.Snapshot, tid string, sym uint32) []byte {
+	p := &s.Symbols[sym]
+	first := "-"
+	for addr := range s.Instructions(sym) {
+		first = hex(addr)
+		break
+	}
+	fields := []string{tid, routineName(s.RoutineOf(sym)), strconv.FormatUint(p.Path, 10), p.Start.String(), p.End.String(), first}
+	return append(append(text, strings.Join(fields, "\t")...), '\n')
+}
+
+func writeOperations(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread) error {
+	fmt.Fprintf(out, "EnterThread %d\n", t.TID)
+	expander := ops.NewExpander(&operationWriter{out: out, routines: s.Routines})
+	for sym := range t.Grammar.Expand(0) {
+		if p := &s.Symbols[sym]; p.IsMark {
+			expander.Mark(p.Mark, p.N)
+		} else {
+			expander.Path(p.Routine, p.Path, p.Start, p.End)
+		}
+		if _, err := out.Write(nil); err != nil { // what an earlier line met
+			return err
+		}
+	}
+	return nil
+}
+
+// An operationWriter is a sink that writes operations. Its writer remembers errors.
+type operationWriter struct {
+	out      *bufio.Writer
+	routines []wpp.Routine
+	line     []byte
+}
+
+func (w *operationWriter) EnterRoutine(routine int) {
+	w.out.WriteString("EnterRoutine ")
+	w.out.WriteString(routineName(&w.routines[routine]))
+	w.out.WriteByte('\n')
+}
+
+func (w *operationWriter) NewPath(_ int, path uint64) {
+	w.line = append(strconv.AppendUint(append(w.line[:0], "NewPath "...), path, 10), '\n')
+	w.out.Write(w.line)
+}
+
+func (w *operationWriter) LeaveRoutine() { w.out.WriteString("LeaveRoutine\n") }
+
+func (w *operationWriter) Mark(m ops.Mark, n uint64) {
+	w.line = appendMark(w.line[:0], m, n)
+	w.out.Write(w.line)
+}
+
+// writeAlphabet says what the terminals of the grammars stand for.
+func writeAlphabet(out *bufio.Writer, s *wpp.Snapshot) {
+	out.WriteString("# terminals\n")
+	for sym := range s.Symbols {
+		fmt.Fprintf(out, "# %d: %s\n", sym, terminalText(s, uint32(sym)))
+	}
+}
+
+func terminalText(s *wpp.Snapshot, sym uint32) string {
+	if p := &s.Symbols[sym]; p.IsMark {
+		return strings.TrimSuffix(string(appendMark(nil, p.Mark, p.N)), "\n")
+	}
+	l := labelOf(s, sym)
+	return fmt.Sprintf("%s#%d %s", l.Routine, l.Path, l.where())
+}

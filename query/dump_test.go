@@ -1,0 +1,148 @@
+package query
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"wpptrace/compress/wpp"
+)
+
+func TestDumpEqualsExpansion(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		var want strings.Builder
+		for i, stream := range streams(s) {
+			for _, sym := range stream {
+				if p := &s.Symbols[sym]; p.IsMark {
+					want.Write(appendMark(nil, p.Mark, p.N))
+				}
+				for addr := range s.Instructions(sym) {
+					fmt.Fprintf(&want, "%d letters %x\n", s.Threads[i].TID, addr)
+				}
+			}
+		}
+		var got bytes.Buffer
+		if err := Dump(&got, s, Insns); err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != want.String() {
+			t.Fatalf("dump is\n%s\nwant\n%s", got.String(), want.String())
+		}
+	})
+}
+
+func TestDumpOfOneThread(t *testing.T) {
+	var both, first, second bytes.Buffer
+	s := compressor()
+	for out, tids := range map[*bytes.Buffer][]int{&both: nil, &first: {4711}, &second: {4712}} {
+		if err := Dump(out, s, Paths, tids...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if both.String() != first.String()+second.String() {
+		t.Error("the threads' dumps do not make up the whole")
+	}
+	if second.Len() == 0 || strings.Contains(second.String(), "4711") {
+		t.Errorf("dump of thread 4712: %q", second.String())
+	}
+}
+
+func TestUnknownThread(t *testing.T) {
+	s := compressor()
+	_, hot := Hot(s, HotQuery{MinLength: 1, MaxLength: 1, Metric: Executions, TIDs: []int{4711, 5}})
+	_, frequencies := NewFrequencies(s, 5)
+	for _, err := range []error{Dump(io.Discard, s, Insns, 5), hot, frequencies} {
+		const want = "select thread 5: the snapshot has threads 4711 4712"
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+func TestUnknownForm(t *testing.T) {
+	err := Dump(io.Discard, compressor(), "csv")
+	const want = "dump thread 4711 as csv: no such form: use one of [insns blocks paths ops grammar dot]"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+var errFull = errors.New("no space left")
+
+// A limitedWriter fails after so many bytes.
+type limitedWriter int
+
+func (w *limitedWriter) Write(p []byte) (int, error) {
+	if n := int(*w); len(p) > n {
+		*w = 0
+		return n, errFull
+	}
+	*w -= limitedWriter(len(p))
+	return len(p), nil
+}
+
+func TestWriteErrorsAreReported(t *testing.T) {
+	s := compressor()
+	report, err := Hot(s, DefaultHotQuery())
+	if err != nil {
+		t.Fatal(err)
+	}
+	writers := map[string]func(w io.Writer) error{
+		"hot":       func(w io.Writer) error { return WriteHot(w, s, report) },
+		"hot json":  func(w io.Writer) error { return WriteHotJSON(w, s, report) },
+		"stat":      func(w io.Writer) error { return WriteStat(w, NewStat(s, 0)) },
+		"stat json": func(w io.Writer) error { return WriteStatJSON(w, NewStat(s, 0)) },
+		"routines":  func(w io.Writer) error { return WriteRoutines(w, s) },
+	}
+	for _, form := range Forms() {
+		writers["dump "+string(form)] = func(w io.Writer) error { return Dump(w, s, form) }
+	}
+	for name, write := range writers {
+		limit := limitedWriter(10)
+		if err := write(&limit); !errors.Is(err, errFull) {
+			t.Errorf("%s: error %v, want %v", name, err, errFull)
+		}
+	}
+}
+
+// doubling is a grammar of a few rules that derives 2^60 paths, and then its mark.
+func doubling(t testing.TB) *wpp.Snapshot {
+	s := letters("a#")
+	bodies := [][]uint32{{wpp.RuleSymbol(1), 1}}
+	for r := 2; r <= 60; r++ {
+		bodies = append(bodies, slices.Repeat([]uint32{wpp.RuleSymbol(r)}, 2))
+	}
+	g, err := wpp.NewGrammar(append(bodies, []uint32{0, 0}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Threads[0].Grammar = g
+	return s
+}
+
+func TestEndlessDumpStopsWithItsWriter(t *testing.T) {
+	for _, form := range []Form{Insns, Blocks, Paths, Ops} {
+		limit := limitedWriter(1 << 20)
+		if err := Dump(&limit, doubling(t), form); !errors.Is(err, errFull) {
+			t.Errorf("%s: error %v, want %v", form, err, errFull)
+		}
+	}
+}
+
+func BenchmarkDumpInsns(b *testing.B) {
+	s := compressor()
+	instructions := NewStat(s, 0).Instructions
+	for b.Loop() {
+		if err := Dump(io.Discard, s, Insns); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(instructions)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mlines/s")
+}

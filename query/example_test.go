@@ -1,0 +1,102 @@
+package query_test
+
+import (
+	"fmt"
+	"os"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/sequitur"
+	"wpptrace/compress/wpp"
+	"wpptrace/query"
+)
+
+// tracedLoop is the snapshot of a program whose loop takes path 1 and path 2 in turns.
+func tracedLoop() *wpp.Snapshot {
+	s := &wpp.Snapshot{
+		Images: []wpp.Image{{Name: "/usr/bin/spin"}},
+		Files:  []string{"/src/spin.c"},
+		Routines: []wpp.Routine{{
+			Name: "spin", Entry: 0x1000, Ranges: []wpp.Range{{Lo: 0x1000, Hi: 0x1010}}, Paths: 3,
+			Blocks: []wpp.Block{
+				{Addr: 0x1000, Lengths: []byte{4, 4}, Line: 7, Last: 8},
+				{Addr: 0x1008, Lengths: []byte{5, 2, 1}, Line: 9, Last: 11},
+			},
+		}},
+		Symbols: []wpp.Symbol{
+			{Path: 0, Start: ops.StartEntry, End: ops.EndLoop, Blocks: []int{0}},
+			{Path: 1, Start: ops.StartLoop, End: ops.EndLoop, Blocks: []int{0}},
+			{Path: 2, Start: ops.StartLoop, End: ops.EndLoop, Blocks: []int{0, 1}},
+		},
+		Figures: wpp.Figures{Command: []string{"spin", "2"}, PID: 4711},
+	}
+	g := sequitur.New()
+	for _, sym := range []uint32{0, 1, 2, 1, 2} {
+		g.Append(sym)
+	}
+	s.Threads = []wpp.Thread{{TID: 4711, Name: "spin", Grammar: wpp.FromSequitur(g)}}
+	return s
+}
+
+func ExampleHot() {
+	s := tracedLoop()
+	q := query.DefaultHotQuery()
+	q.MinShare = 0.5
+	report, err := query.Hot(s, q)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query.WriteHot(os.Stdout, s, report)
+	// Output:
+	// Command: spin 2 (pid 4711, 1 thread)
+	// Total: 16 instructions in 5 paths
+	// Showing 3 of 3 minimal hot subpaths, which cover 100.00%
+	// Hot: 2 to 100 paths that cost 8 instructions or more
+	//
+	//   SHARE     CUM.  COUNT  LEN  SUBPATH
+	//  87.50%   87.50%      2    2  spin#1  spin.c:7-8
+	//                               spin#2  spin.c:7-11
+	//  75.00%   87.50%      1    3  spin#2  spin.c:7-11
+	//                               spin#1  spin.c:7-8
+	//                               spin#2  spin.c:7-11
+	//  56.25%  100.00%      1    3  spin#0  spin.c:7-8
+	//                               spin#1  spin.c:7-8
+	//                               spin#2  spin.c:7-11
+}
+
+func ExampleNewFrequencies() {
+	f, err := query.NewFrequencies(tracedLoop())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(f.Symbol(1), f.Sequence([]uint32{1, 2}), f.Sequence([]uint32{2, 1}))
+	// Output: 2 2 1
+}
+
+func ExampleDump() {
+	if err := query.Dump(os.Stdout, tracedLoop(), query.Blocks); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 4711 spin 1000
+	// 4711 spin 1000
+	// 4711 spin 1000
+	// 4711 spin 1008
+	// 4711 spin 1000
+	// 4711 spin 1000
+	// 4711 spin 1008
+}
+
+func ExampleNewStat() {
+	x := query.NewStat(tracedLoop(), 0)
+	fmt.Println(x.Paths, "paths,", x.Instructions, "instructions,", x.Rules, "rules")
+	// Output: 5 paths, 16 instructions, 2 rules
+}
+
+func ExampleWriteRoutines() {
+	if err := query.WriteRoutines(os.Stdout, tracedLoop()); err != nil {
+		fmt.Println(err)
+	}
+	// Output: spin	1000	1010	observed	spin
+}

@@ -1,0 +1,186 @@
+package query
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/sequitur"
+	"wpptrace/compress/wpp"
+)
+
+// letters makes a snapshot of one thread a text: each letter is a path of one instruction in a routine of its own, each other
+// character a mark.
+func letters(texts ...string) *wpp.Snapshot {
+	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "/usr/bin/letters"}}}
+	for i, text := range texts {
+		g := sequitur.New()
+		for _, c := range text {
+			g.Append(letter(s, c))
+		}
+		s.Threads = append(s.Threads, wpp.Thread{TID: 100 + i, Grammar: wpp.FromSequitur(g)})
+	}
+	return s
+}
+
+func letter(s *wpp.Snapshot, c rune) uint32 {
+	for i := range s.Symbols {
+		if sym := &s.Symbols[i]; sym.IsMark && sym.N == uint64(c) || !sym.IsMark && s.Routines[sym.Routine].Name == string(c) {
+			return uint32(i)
+		}
+	}
+	if c < 'a' {
+		s.Symbols = append(s.Symbols, wpp.Symbol{IsMark: true, Mark: ops.Mark(c % 5), N: uint64(c)})
+		return uint32(len(s.Symbols) - 1)
+	}
+	entry := 0x1000 * uint64(c-'a'+1)
+	s.Routines = append(s.Routines, wpp.Routine{
+		Name: string(c), Entry: entry, Ranges: []wpp.Range{{Lo: entry, Hi: entry + 1}}, Paths: 1,
+		Blocks: []wpp.Block{{Addr: entry, Lengths: []byte{1}}},
+	})
+	s.Symbols = append(s.Symbols, wpp.Symbol{Routine: len(s.Routines) - 1, End: ops.EndReturn, Blocks: []int{0}})
+	return uint32(len(s.Symbols) - 1)
+}
+
+func spell(s *wpp.Snapshot, symbols []uint32) string {
+	var b strings.Builder
+	for _, sym := range symbols {
+		if s.Symbols[sym].IsMark {
+			b.WriteByte(byte(s.Symbols[sym].N))
+		} else {
+			b.WriteString(s.RoutineOf(sym).Name)
+		}
+	}
+	return b.String()
+}
+
+// figure5 is the grammar that Larus gives by hand in figure 5: S -> AAA, A -> BC, B -> ab, C -> bc.
+func figure5(t testing.TB) *wpp.Snapshot {
+	s := letters("abc")
+	rule := wpp.RuleSymbol
+	g, err := wpp.NewGrammar([][]uint32{{rule(1), rule(1), rule(1)}, {rule(2), rule(3)}, {0, 1}, {1, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Threads[0].Grammar = g
+	return s
+}
+
+// drawSnapshot draws a snapshot of up to three threads: grammars of SEQUITUR, or any others.
+func drawSnapshot(t *rapid.T) *wpp.Snapshot {
+	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "/usr/bin/letters"}}}
+	alphabet := "abcdefg"[:rapid.IntRange(1, 7).Draw(t, "letters")] + "#!"[:rapid.IntRange(0, 2).Draw(t, "marks")]
+	for _, c := range alphabet {
+		sym := letter(s, c)
+		if n := rapid.IntRange(0, 4).Draw(t, "instructions"); !s.Symbols[sym].IsMark {
+			s.RoutineOf(sym).Blocks[0].Lengths = slices.Repeat([]byte{1}, n+1)
+			s.Symbols[sym].Skip = rapid.IntRange(0, 1).Draw(t, "skip") * (n / 2)
+		}
+	}
+	for i := range rapid.IntRange(1, 3).Draw(t, "threads") {
+		g := drawSequitur(t, len(s.Symbols))
+		if rapid.Bool().Draw(t, "any grammar") {
+			g = drawGrammar(t, len(s.Symbols))
+		}
+		s.Threads = append(s.Threads, wpp.Thread{TID: 100 + i, Grammar: g})
+	}
+	return s
+}
+
+func drawSequitur(t *rapid.T, symbols int) *wpp.Grammar {
+	g := sequitur.New()
+	for _, sym := range rapid.SliceOfN(rapid.Uint32Range(0, uint32(symbols-1)), 0, 60).Draw(t, "stream") {
+		g.Append(sym)
+	}
+	return wpp.FromSequitur(g)
+}
+
+// drawGrammar draws a grammar in which rules use later ones, as often as they like.
+func drawGrammar(t *rapid.T, symbols int) *wpp.Grammar {
+	rules := rapid.IntRange(1, 6).Draw(t, "rules")
+	bodies := make([][]uint32, rules)
+	for r := range bodies {
+		for range rapid.IntRange(1, 4).Draw(t, "length") {
+			v := rapid.Uint32Range(0, uint32(symbols-1)).Draw(t, "terminal")
+			if child := rapid.IntRange(r, rules-1).Draw(t, "child"); child > r {
+				v = wpp.RuleSymbol(child)
+			}
+			bodies[r] = append(bodies[r], v)
+		}
+	}
+	for r := 1; r < rules; r++ {
+		user := rapid.IntRange(0, r-1).Draw(t, "user")
+		bodies[user] = append(bodies[user], wpp.RuleSymbol(r))
+	}
+	g, err := wpp.NewGrammar(bodies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func streams(s *wpp.Snapshot) [][]uint32 {
+	var all [][]uint32
+	for i := range s.Threads {
+		all = append(all, slices.Collect(s.Threads[i].Grammar.Expand(0)))
+	}
+	return all
+}
+
+// compressor is a small program with all that a snapshot may hold: source lines, a stripped routine, names that mislead a terminal,
+// every mark, and paths whose beginning or end is not known. Its main loop ran a hundred times.
+func compressor() *wpp.Snapshot {
+	s := &wpp.Snapshot{
+		Images: []wpp.Image{{Name: "/usr/bin/squeeze"}, {Name: "/usr/lib/lib z.so"}},
+		Files:  []string{"/src/squeeze/main.c", "/src/squeeze/match.c"},
+		Routines: []wpp.Routine{
+			{Name: "main", Symbol: "main", Entry: 0x1000, Ranges: []wpp.Range{{Lo: 0x1000, Hi: 0x1030}, {Lo: 0x900, Hi: 0x908}}, Paths: 3, Blocks: []wpp.Block{
+				{Addr: 0x1000, Lengths: []byte{1, 3, 5}, File: 0, Line: 10, Last: 12},
+				{Addr: 0x1009, Lengths: []byte{2, 2}, File: 0, Line: 14, Last: 14},
+				{Addr: 0x100d, Lengths: []byte{4, 1}, File: 0, Line: 20, Last: 21},
+			}},
+			{Name: "longest_match(std::vector<unsigned char, std::allocator<unsigned char> > const&, unsigned int, unsigned int)", Symbol: "_Z13longest_match",
+				Entry: 0x2000, Ranges: []wpp.Range{{Lo: 0x2000, Hi: 0x2010}}, Paths: 3, Blocks: []wpp.Block{
+					{Addr: 0x2000, Lengths: []byte{1, 1, 1, 1}, File: 1, Line: 110, Last: 118},
+					{Addr: 0x2004, Lengths: []byte{7}, File: 1, Line: 105, Last: 105},
+				}},
+			{Image: 1, Entry: 0x3000, Ranges: []wpp.Range{{Lo: 0x3000, Hi: 0x3004}}, Paths: 1, Blocks: []wpp.Block{{Addr: 0x3000, Lengths: []byte{1, 3}}}},
+			{Name: "odd\tname\x1b[2J", Entry: 0x4000, Ranges: []wpp.Range{{Lo: 0x4000, Hi: 0x4008}}, LeftOut: "unresolved indirect jump at 4004"},
+		},
+		Symbols: []wpp.Symbol{
+			{Routine: 0, Path: 0, Start: ops.StartEntry, End: ops.EndLoop, Blocks: []int{0}},
+			{Routine: 0, Path: 1, Start: ops.StartLoop, End: ops.EndCall, Blocks: []int{1}},
+			{Routine: 1, Path: 2, Start: ops.StartLoop, End: ops.EndLoop, Blocks: []int{0}},
+			{Routine: 1, Path: 1, Start: ops.StartLoop, End: ops.EndReturn, Blocks: []int{0, 1}},
+			{Routine: 2, Path: 0, Start: ops.StartEntry, End: ops.EndReturn, Blocks: []int{0}},
+			{Routine: 0, Path: 2, Start: ops.StartCall, End: ops.EndReturn, Blocks: []int{2}},
+			{IsMark: true, Mark: ops.Gap, N: 7},
+			{IsMark: true, Mark: ops.Resume},
+			{Routine: 1, Path: 3, Start: ops.StartResume, End: ops.EndReturn, Blocks: []int{0, 1}, Skip: 2},
+			{Routine: 0, Path: 3, Start: ops.StartCall, End: ops.EndCut, Blocks: []int{2}, Cut: 1},
+			{IsMark: true, Mark: ops.Cut},
+			{IsMark: true, Mark: ops.Unwind, N: 1},
+			{IsMark: true, Mark: ops.Handler},
+			{Routine: 2, Path: 1, Start: ops.StartEntry, End: ops.EndCut},
+			{Routine: 1, Path: 0, Start: ops.StartEntry, End: ops.EndLoop, Blocks: []int{0}},
+		},
+		Figures: wpp.Figures{Command: []string{"squeeze", "-9", "input"}, PID: 4711, Hits: 700, HitsSingleStep: 3, Words: 640, Lost: 7, Gaps: 1, Probes: 12, ProbesSingleStep: 1, SlowDown: 1.25},
+	}
+	loop := slices.Repeat([]uint32{1, 14, 2, 2, 3}, 100)
+	s.Threads = []wpp.Thread{
+		{TID: 4711, Name: "squeeze", Grammar: sequiturOf(slices.Concat([]uint32{0}, loop, []uint32{12, 4, 5}))},
+		{TID: 4712, Name: "worker", Grammar: sequiturOf([]uint32{6, 7, 8, 7, 9, 10, 11, 13, 11}), Lost: 7, Gaps: 1},
+	}
+	return s
+}
+
+func sequiturOf(stream []uint32) *wpp.Grammar {
+	g := sequitur.New()
+	for _, sym := range stream {
+		g.Append(sym)
+	}
+	return wpp.FromSequitur(g)
+}

@@ -1,0 +1,98 @@
+package query
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"wpptrace/compress/wpp"
+)
+
+// FuzzQueries asks everything of a program with any grammars that wpp accepts, those that derive 2^64 paths among them.
+func FuzzQueries(f *testing.F) {
+	f.Add([]byte{128, 128, 128, 255, 129, 130, 255, 0, 1, 255, 1, 2}, uint8(2), uint8(8)) // figure 5
+	f.Add([]byte{0, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 12, 4, 5, 254, 6, 7, 8, 7, 9, 10, 11, 13, 11}, uint8(2), uint8(8))
+	f.Add([]byte{128, 128, 255, 129, 129, 255, 130, 130, 255, 131, 131, 255, 2, 2, 3}, uint8(7), uint8(15))
+	f.Add([]byte{}, uint8(1), uint8(0))
+	f.Fuzz(func(t *testing.T, text []byte, minLength, more uint8) {
+		s := compressor()
+		s.Threads = nil
+		for i, rules := range bytes.Split(text, []byte{254}) {
+			g, err := wpp.NewGrammar(bodiesOf(rules, len(s.Symbols)))
+			if err != nil {
+				return
+			}
+			s.Threads = append(s.Threads, wpp.Thread{TID: i, Grammar: g})
+		}
+		q := DefaultHotQuery()
+		q.MinLength = 1 + int(minLength%8)
+		q.MaxLength = q.MinLength + int(more%16)
+		q.Top = 100
+		report, err := Hot(s, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := uint64(0)
+		for _, p := range report.Subpaths {
+			if p.Cumulative < last || p.Cumulative > report.Total || p.Covered > p.Cumulative {
+				t.Errorf("subpath %+v after %d of %d", p, last, report.Total)
+			}
+			last = p.Cumulative
+		}
+		check := func(err error) {
+			if err != nil && !errors.Is(err, errFull) {
+				t.Error(err)
+			}
+		}
+		check(WriteHot(io.Discard, s, report))
+		check(WriteHotJSON(io.Discard, s, report))
+		check(WriteStatJSON(io.Discard, NewStat(s, uint64(len(text)))))
+		check(WriteRoutines(io.Discard, s))
+		for _, form := range Forms() {
+			limit := limitedWriter(1 << 18)
+			check(Dump(&limit, s, form))
+		}
+	})
+}
+
+// bodiesOf reads rules that 255 separates: 128 + n is rule n + 1, what is less a terminal.
+func bodiesOf(text []byte, symbols int) [][]uint32 {
+	var bodies [][]uint32
+	for _, rule := range bytes.Split(text, []byte{255}) {
+		var body []uint32
+		for _, b := range rule {
+			if b < 128 {
+				body = append(body, uint32(b)%uint32(symbols))
+			} else {
+				body = append(body, wpp.RuleSymbol(int(b)-127))
+			}
+		}
+		bodies = append(bodies, body)
+	}
+	return bodies
+}
+
+// FuzzNames prints names as an ELF file may hold them.
+func FuzzNames(f *testing.F) {
+	f.Add("longest_match", 20)
+	f.Add("std::vector<int, std::allocator<int> >::push_back(int&&)", 17)
+	f.Add("\x1b[2J\tétat\xff\n", 3)
+	f.Fuzz(func(t *testing.T, name string, width int) {
+		for _, r := range printable(name) {
+			if !unicode.IsPrint(r) {
+				t.Errorf("printable(%q) holds %q", name, r)
+			}
+		}
+		if got := bytes.ContainsAny([]byte(field(name)), " \t\n"); got {
+			t.Errorf("field(%q) = %q is more than one field", name, field(name))
+		}
+		for _, short := range []string{shortenMiddle(printable(name), width), shortenLeft(printable(name), width)} {
+			if utf8.RuneCountInString(short) > max(width, len(ellipsis)+2) {
+				t.Errorf("%q is wider than %d columns", short, width)
+			}
+		}
+	})
+}

@@ -1,0 +1,153 @@
+package query
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"wpptrace/compress/wpp"
+)
+
+func TestHotOfWorkedExample(t *testing.T) {
+	tests := []struct {
+		name                 string
+		snapshot             *wpp.Snapshot
+		minLength, maxLength int
+		minCost              uint64
+		want                 []string
+	}{
+		{"larus section 4.2", letters("abbcabbcabbc"), 2, 3, 6, []string{"ab", "bb", "bc", "cab"}},
+		{"larus figure 5", figure5(t), 2, 3, 6, []string{"ab", "bb", "bc", "cab"}},
+		{"one path", letters("abbcabbcabbc"), 1, 3, 6, []string{"b", "ab", "cab"}},
+		{"all that repeats", letters("abbcabbcabbc"), 4, 12, 12, []string{"abbc", "bbcabb", "bcabbc"}},
+		{"a mark is crossed by none", letters("ab#ab#ab"), 2, 8, 1, []string{"ab"}},
+		{"threads are apart", letters("ab", "ba", "ab"), 2, 4, 4, []string{"ab"}},
+		{"nothing", letters(""), 2, 100, 1, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := Hot(tt.snapshot, HotQuery{MinLength: tt.minLength, MaxLength: tt.maxLength, MinCost: tt.minCost, Metric: Instructions})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range r.Subpaths {
+				got = append(got, spell(tt.snapshot, p.Symbols))
+			}
+			slices.Sort(got)
+			slices.Sort(tt.want)
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("hot subpaths %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestHotEqualsBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		q := HotQuery{
+			MinLength: rapid.IntRange(1, 4).Draw(t, "min length"),
+			MinCost:   rapid.Uint64Range(1, 60).Draw(t, "min cost"),
+			Metric:    rapid.SampledFrom([]Metric{Instructions, Executions}).Draw(t, "metric"),
+			Top:       rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "top"),
+		}
+		q.MaxLength = q.MinLength + rapid.IntRange(0, 12).Draw(t, "more length")
+		if len(s.Threads) > 1 && rapid.Bool().Draw(t, "some threads") {
+			q.TIDs = []int{100}
+		}
+		got, err := Hot(s, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff(bruteHot(s, q), got.Subpaths); diff != "" {
+			t.Fatalf("brute force -, Hot +:\n%s", diff)
+		}
+	})
+}
+
+// bruteHot finds the minimal hot subpaths on the expansion.
+func bruteHot(s *wpp.Snapshot, q HotQuery) []Subpath {
+	cost := symbolCosts(s, q.Metric)
+	texts := streams(s)
+	if q.TIDs != nil {
+		texts = texts[:1]
+	}
+	counts := make(map[string]uint64)
+	for _, text := range texts {
+		for i := range text {
+			for j := i + 1; j <= len(text) && j-i <= q.MaxLength && !s.Symbols[text[j-1]].IsMark; j++ {
+				counts[key(text[i:j])]++
+			}
+		}
+	}
+	hot := func(k string) bool {
+		return len([]rune(k)) >= q.MinLength && counts[k]*costOf(unkey(k), cost) >= q.MinCost
+	}
+	var found []Subpath
+	for k, n := range counts {
+		symbols := unkey(k)
+		minimal := hot(k)
+		for l := 1; l < len(symbols); l++ {
+			minimal = minimal && !hot(key(symbols[:l]))
+		}
+		if minimal {
+			p := Subpath{Symbols: symbols, Count: n, Cost: n * costOf(symbols, cost)}
+			p.Covered = bruteCover(texts, cost, [][]uint32{symbols})
+			found = append(found, p)
+		}
+	}
+	slices.SortFunc(found, func(a, b Subpath) int {
+		return cmp.Or(cmp.Compare(b.Covered, a.Covered), cmp.Compare(b.Count, a.Count), slices.Compare(a.Symbols, b.Symbols))
+	})
+	if q.Top > 0 {
+		found = found[:min(q.Top, len(found))]
+	}
+	var ranked [][]uint32
+	for i := range found {
+		ranked = append(ranked, found[i].Symbols)
+		found[i].Cumulative = bruteCover(texts, cost, ranked)
+	}
+	return found
+}
+
+func bruteCover(texts [][]uint32, cost []uint64, patterns [][]uint32) uint64 {
+	var sum uint64
+	for _, text := range texts {
+		covered := make([]bool, len(text))
+		for i := range text {
+			for _, p := range patterns {
+				if i+len(p) <= len(text) && slices.Equal(text[i:i+len(p)], p) {
+					for j := range p {
+						covered[i+j] = true
+					}
+				}
+			}
+		}
+		for i, sym := range text {
+			if covered[i] {
+				sum += cost[sym]
+			}
+		}
+	}
+	return sum
+}
+
+func key(symbols []uint32) string {
+	var r []rune
+	for _, sym := range symbols {
+		r = append(r, rune(sym)+'0')
+	}
+	return string(r)
+}
+
+func unkey(k string) []uint32 {
+	var symbols []uint32
+	for _, r := range k {
+		symbols = append(symbols, uint32(r-'0'))
+	}
+	return symbols
+}

@@ -1,0 +1,226 @@
+package query
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"wpptrace/compress/wpp"
+)
+
+// SchemaVersion is the version of the JSON objects that this package writes. Within a version, members are only added.
+const SchemaVersion = 1
+
+// Limits of the table.
+const (
+	tableColumns = 100
+	tallestRow   = 12 // lines of one subpath
+	tailOfRow    = 4  // of these, after the line that says what was left out
+)
+
+// WriteHot writes a report as a table 100 columns wide: a line for each path of a subpath, the same path several times in a row on one.
+// SHARE is what ran within the subpath, CUM. what ran within it or one above it, each as a share of all that ran and
+// nothing counted twice, so that neither exceeds 100 % (Subpath.Covered and Cumulative). The snapshot is the report's.
+func WriteHot(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
+	out := bufio.NewWriter(w)
+	writeHotHeader(out, s, r)
+	if len(r.Subpaths) > 0 {
+		newHotTable(s, r).write(out)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write hot subpaths: %w", err)
+	}
+	return nil
+}
+
+func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
+	title := "Command: " + printable(strings.Join(s.Figures.Command, " "))
+	tail := fmt.Sprintf(" (pid %d, %s)", s.Figures.PID, plural(r.Threads, "thread"))
+	fmt.Fprintf(out, "%s%s\n", shortenMiddle(title, tableColumns-len(tail)), tail)
+	total := unit(r.Total, r.Query.Metric)
+	if r.Query.Metric == Instructions {
+		total += " in " + plural(r.Paths, "path")
+	}
+	fmt.Fprintf(out, "Total: %s\n", total)
+	var covered uint64
+	if n := len(r.Subpaths); n > 0 {
+		covered = r.Subpaths[n-1].Cumulative
+	}
+	fmt.Fprintf(out, "Showing %d of %s, which cover %.2f%%\n", len(r.Subpaths), plural(r.Found, "minimal hot subpath"), percent(covered, r.Total))
+	fmt.Fprintf(out, "Hot: %s that cost %s or more\n", lengths(r.Query), unit(r.MinCost, r.Query.Metric))
+}
+
+func lengths(q HotQuery) string {
+	if q.MinLength == q.MaxLength {
+		return plural(q.MinLength, "path")
+	}
+	return fmt.Sprintf("%d to %d paths", q.MinLength, q.MaxLength)
+}
+
+func unit(cost uint64, m Metric) string {
+	if m == Instructions {
+		return plural(cost, "instruction")
+	}
+	return plural(cost, "path")
+}
+
+func plural[N int | uint64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func share(part, whole uint64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+func percent(part, whole uint64) float64 { return 100 * share(part, whole) }
+
+// A hotTable is a report as lines, with the widths of its columns.
+type hotTable struct {
+	report *HotReport
+	rows   [][]hotLine
+	count  int // columns' widths
+	length int
+	name   int
+	where  int
+}
+
+// A hotLine is a path that was executed several times in a row, or, without a label, paths left out.
+type hotLine struct {
+	label *label
+	times int
+}
+
+func newHotTable(s *wpp.Snapshot, r *HotReport) *hotTable {
+	t := &hotTable{report: r, count: len("COUNT"), length: len("LEN")}
+	labels := make(map[uint32]*label)
+	names := 0
+	for i := range r.Subpaths {
+		p := &r.Subpaths[i]
+		t.count = max(t.count, len(strconv.FormatUint(p.Count, 10)))
+		t.length = max(t.length, len(strconv.Itoa(len(p.Symbols))))
+		row := foldPaths(s, p.Symbols, labels)
+		for _, l := range row {
+			if l.label != nil {
+				names = max(names, utf8.RuneCountInString(l.label.name(tableColumns)))
+				t.where = max(t.where, utf8.RuneCountInString(l.label.where())+len(l.repeat()))
+			}
+		}
+		t.rows = append(t.rows, row)
+	}
+	room := tableColumns - utf8.RuneCountInString(t.numbers(&Subpath{})) - 2
+	t.name = min(names, max(room-t.where, room/2))
+	t.where = min(t.where, room-t.name)
+	return t
+}
+
+// foldPaths makes the lines of a subpath, the middle left out of those that are too many.
+func foldPaths(s *wpp.Snapshot, symbols []uint32, labels map[uint32]*label) []hotLine {
+	var lines []hotLine
+	for i, sym := range symbols {
+		if i > 0 && sym == symbols[i-1] {
+			lines[len(lines)-1].times++
+			continue
+		}
+		if labels[sym] == nil {
+			l := labelOf(s, sym)
+			labels[sym] = &l
+		}
+		lines = append(lines, hotLine{labels[sym], 1})
+	}
+	if len(lines) <= tallestRow {
+		return lines
+	}
+	head, tail := lines[:tallestRow-tailOfRow-1], lines[len(lines)-tailOfRow:]
+	left := len(symbols)
+	for _, l := range head {
+		left -= l.times
+	}
+	for _, l := range tail {
+		left -= l.times
+	}
+	return append(append(head[:len(head):len(head)], hotLine{nil, left}), tail...)
+}
+
+func (l hotLine) repeat() string {
+	if l.times == 1 {
+		return ""
+	}
+	return " x" + strconv.Itoa(l.times)
+}
+
+func (t *hotTable) numbers(p *Subpath) string {
+	return fmt.Sprintf("%6.2f%%  %6.2f%%  %*d  %*d  ", percent(p.Covered, t.report.Total), percent(p.Cumulative, t.report.Total),
+		t.count, p.Count, t.length, len(p.Symbols))
+}
+
+func (t *hotTable) write(out *bufio.Writer) {
+	fmt.Fprintf(out, "\n  SHARE     CUM.  %*s  %*s  SUBPATH\n", t.count, "COUNT", t.length, "LEN")
+	for i, row := range t.rows {
+		numbers := t.numbers(&t.report.Subpaths[i])
+		for _, l := range row {
+			fmt.Fprintf(out, "%s%s\n", numbers, t.text(l))
+			numbers = strings.Repeat(" ", len(numbers))
+		}
+	}
+}
+
+func (t *hotTable) text(l hotLine) string {
+	if l.label == nil {
+		return ellipsis + " " + plural(l.times, "path") + " more " + ellipsis
+	}
+	repeat := l.repeat()
+	return pad(l.label.name(t.name), t.name) + "  " + shortenLeft(l.label.where(), t.where-len(repeat)) + repeat
+}
+
+// WriteHotJSON writes a report as one JSON object, every path of every subpath spelt out. Shares are fractions of 1; costs are in
+// the report's metric. The snapshot is the report's.
+func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
+	type subpath struct {
+		Share      float64 `json:"share"`      // of covered in total
+		Cumulative float64 `json:"cumulative"` // share of what this subpath or one before it covers
+		Count      uint64  `json:"count"`
+		Cost       uint64  `json:"cost"`
+		Covered    uint64  `json:"covered"`
+		Length     int     `json:"length"`
+		Paths      []label `json:"paths"`
+	}
+	report := struct {
+		SchemaVersion int       `json:"schema_version"`
+		Metric        Metric    `json:"metric"`
+		Threads       int       `json:"threads"`
+		Paths         uint64    `json:"paths"`
+		Total         uint64    `json:"total"`
+		MinLength     int       `json:"min_length"`
+		MaxLength     int       `json:"max_length"`
+		MinCost       uint64    `json:"min_cost"`
+		Found         int       `json:"found"`
+		Subpaths      []subpath `json:"subpaths"`
+	}{SchemaVersion, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength, r.MinCost, r.Found, []subpath{}}
+	for _, p := range r.Subpaths {
+		row := subpath{share(p.Covered, r.Total), share(p.Cumulative, r.Total), p.Count, p.Cost, p.Covered, len(p.Symbols), nil}
+		for _, sym := range p.Symbols {
+			row.Paths = append(row.Paths, labelOf(s, sym))
+		}
+		report.Subpaths = append(report.Subpaths, row)
+	}
+	return writeJSON(w, report, "hot subpaths")
+}
+
+func writeJSON(w io.Writer, object any, what string) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(object); err != nil {
+		return fmt.Errorf("write %s: %w", what, err)
+	}
+	return nil
+}

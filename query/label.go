@@ -1,0 +1,123 @@
+package query
+
+import (
+	"cmp"
+	"path"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"wpptrace/compress/wpp"
+)
+
+// A label says in words what a symbol's path is: which path of which routine, and where its code is.
+type label struct {
+	Symbol       uint32 `json:"symbol"`
+	Image        string `json:"image"`
+	Routine      string `json:"routine"`
+	Path         uint64 `json:"path"`
+	Start        string `json:"start"`
+	End          string `json:"end"`
+	Instructions uint64 `json:"instructions"`
+	First        string `json:"first_address,omitempty"` // of the instructions run, in hex; "" for a path without blocks
+	Last         string `json:"last_address,omitempty"`
+	File         string `json:"file,omitempty"` // of the first block whose line is known
+	FirstLine    int    `json:"first_line,omitempty"`
+	LastLine     int    `json:"last_line,omitempty"`
+}
+
+// labelOf describes a path; its lines are the lowest and the highest in the file where it begins.
+func labelOf(s *wpp.Snapshot, sym uint32) label {
+	p := &s.Symbols[sym]
+	l := label{
+		Symbol: sym, Image: s.ImageOf(sym).Base(), Routine: routineName(s.RoutineOf(sym)), Path: p.Path,
+		Start: p.Start.String(), End: p.End.String(), Instructions: s.SymbolCost(sym),
+	}
+	for addr := range s.Instructions(sym) {
+		l.Last = hex(addr)
+		l.First = cmp.Or(l.First, l.Last)
+	}
+	file := -1
+	for piece := range s.Pieces(sym) {
+		b := piece.Block
+		if b.Line == 0 || piece.From >= piece.To || file >= 0 && b.File != file {
+			continue
+		}
+		if file < 0 {
+			file = b.File
+			l.File, l.FirstLine = s.Files[file], b.Line
+		}
+		l.FirstLine = min(l.FirstLine, b.Line)
+		l.LastLine = max(l.LastLine, b.Last)
+	}
+	return l
+}
+
+// routineName is a routine's name made printable; a routine of a stripped file is named for its address.
+func routineName(r *wpp.Routine) string {
+	return printable(cmp.Or(r.Name, r.Symbol, "sub_"+hex(r.Entry)))
+}
+
+// name is the routine and the path's number in it, at most width columns wide.
+func (l *label) name(width int) string {
+	number := "#" + strconv.FormatUint(l.Path, 10)
+	return shortenMiddle(l.Routine, width-len(number)) + number
+}
+
+// where is the path's place in the source, or in the image when its lines are not known.
+func (l *label) where() string {
+	switch {
+	case l.File != "" && l.FirstLine == l.LastLine:
+		return printable(path.Base(l.File)) + ":" + strconv.Itoa(l.FirstLine)
+	case l.File != "":
+		return printable(path.Base(l.File)) + ":" + strconv.Itoa(l.FirstLine) + "-" + strconv.Itoa(l.LastLine)
+	case l.First != "":
+		return printable(l.Image) + " " + l.First + "-" + l.Last
+	default:
+		return printable(l.Image)
+	}
+}
+
+func hex(addr uint64) string { return strconv.FormatUint(addr, 16) }
+
+// printable replaces what could move a terminal's cursor or break a line: names come from the traced program's file.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			return '?'
+		}
+		return r
+	}, name)
+}
+
+// field makes a name one field of a line whose fields are separated by spaces.
+func field(name string) string { return strings.ReplaceAll(printable(name), " ", "_") }
+
+const ellipsis = "..."
+
+// shortenMiddle takes out the middle of a text that is wider than width columns: C++ names differ at both ends.
+func shortenMiddle(text string, width int) string {
+	runes := []rune(text)
+	width = max(width, len(ellipsis)+2)
+	if len(runes) <= width {
+		return text
+	}
+	head := (width - len(ellipsis) + 1) / 2
+	tail := width - len(ellipsis) - head
+	return string(runes[:head]) + ellipsis + string(runes[len(runes)-tail:])
+}
+
+// shortenLeft takes out the beginning of a text that is wider than width columns: a place in the source differs at its end.
+func shortenLeft(text string, width int) string {
+	runes := []rune(text)
+	width = max(width, len(ellipsis)+1)
+	if len(runes) <= width {
+		return text
+	}
+	return ellipsis + string(runes[len(runes)-width+len(ellipsis):])
+}
+
+func pad(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
+}

@@ -1,0 +1,183 @@
+package query
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"wpptrace/compress/wpp"
+)
+
+// A search finds the minimal hot subpaths. It goes from each length to the next: a candidate is a sequence that is not hot, nor any of
+// its prefixes of the least length, but may become so when it grows. Its places in the grammar are all that is kept of it, with its
+// node in a trie of the sequences met.
+type search struct {
+	walker
+	isMark    []bool
+	cost      []uint64 // of an execution of each symbol
+	dear      []dearSymbol
+	minLength int
+	maxLength int
+	minCost   uint64
+
+	trie     []trieNode
+	level    []candidate
+	branches []branch
+	branchOf []uint32 // symbol -> its index in branches plus 1; all 0 between forks
+	found    []Subpath
+}
+
+type trieNode struct{ parent, symbol uint32 }
+
+type candidate struct {
+	node   uint32
+	cost   uint64 // of one execution
+	places []place
+}
+
+// A branch is one of the symbols that follow a candidate.
+type branch struct {
+	symbol uint32
+	count  uint64
+	steps  int
+	kept   []place
+}
+
+func newSearch(s *wpp.Snapshot, f *forest, cost []uint64, r *HotReport) *search {
+	x := &search{
+		walker:    walker{forest: f},
+		isMark:    make([]bool, len(s.Symbols)),
+		cost:      cost,
+		minLength: r.Query.MinLength,
+		maxLength: r.Query.MaxLength,
+		minCost:   r.MinCost,
+		branchOf:  make([]uint32, len(s.Symbols)),
+	}
+	for sym := range s.Symbols {
+		x.isMark[sym] = s.Symbols[sym].IsMark
+	}
+	x.dear = x.dearSymbols()
+	return x
+}
+
+func (x *search) run() []Subpath {
+	root := candidate{node: math.MaxUint32}
+	next := x.fork(root, x.singles(), 1, nil)
+	steps := []step{}
+	for length := 2; length <= x.maxLength && len(next) > 0; length++ {
+		x.level, next = next, x.level[:0]
+		for i, c := range x.level {
+			steps = steps[:0]
+			for _, p := range c.places {
+				steps = x.follow(p, steps)
+			}
+			x.level[i].places = nil
+			next = x.fork(c, steps, length, next)
+		}
+	}
+	return x.found
+}
+
+// singles are the steps to all sequences of one symbol.
+func (x *search) singles() []step {
+	var steps []step
+	for pos, v := range x.body {
+		if !wpp.IsRule(v) {
+			steps = append(steps, step{v, place{uint32(pos), 1}})
+		}
+	}
+	return steps
+}
+
+// fork sorts the steps that follow a candidate by their symbols. Sequences that are hot now are found; those that may become hot are
+// appended to next; the others are dropped.
+func (x *search) fork(c candidate, steps []step, length int, next []candidate) []candidate {
+	x.count(steps)
+	for i := range x.branches {
+		b := &x.branches[i]
+		if x.isMark[b.symbol] {
+			continue
+		}
+		cost := addSaturating(c.cost, x.cost[b.symbol])
+		switch {
+		case length >= x.minLength && mulSaturating(b.count, cost) >= x.minCost:
+			x.report(c.node, b, cost)
+		case x.mayBecomeHot(b.count, cost, length):
+			x.trie = append(x.trie, trieNode{c.node, b.symbol})
+			b.kept = make([]place, 0, b.steps)
+			next = append(next, candidate{node: uint32(len(x.trie) - 1), cost: cost, places: b.kept[:b.steps]})
+		}
+	}
+	for _, st := range steps {
+		if b := &x.branches[x.branchOf[st.symbol]-1]; b.kept != nil {
+			b.kept = append(b.kept, st.to)
+		}
+	}
+	for _, b := range x.branches {
+		x.branchOf[b.symbol] = 0
+	}
+	return next
+}
+
+// count makes the branches of steps.
+func (x *search) count(steps []step) {
+	x.branches = x.branches[:0]
+	for _, st := range steps {
+		i := x.branchOf[st.symbol]
+		if i == 0 {
+			x.branches = append(x.branches, branch{symbol: st.symbol})
+			i = uint32(len(x.branches))
+			x.branchOf[st.symbol] = i
+		}
+		b := &x.branches[i-1]
+		b.steps++
+		b.count = addSaturating(b.count, x.weight(st.to.pos))
+	}
+}
+
+// A dearSymbol occurs more often than any symbol that costs more.
+type dearSymbol struct{ cost, count uint64 }
+
+// dearSymbols lists them from the dearest to the most frequent.
+func (x *search) dearSymbols() []dearSymbol {
+	all := make([]dearSymbol, len(x.cost))
+	for pos, v := range x.body {
+		if !wpp.IsRule(v) && !x.isMark[v] {
+			all[v].cost = x.cost[v]
+			all[v].count = addSaturating(all[v].count, x.weight(uint32(pos)))
+		}
+	}
+	slices.SortFunc(all, func(a, b dearSymbol) int { return cmp.Or(cmp.Compare(b.cost, a.cost), cmp.Compare(b.count, a.count)) })
+	var dear []dearSymbol
+	for _, d := range all {
+		if len(dear) == 0 || d.count > dear[len(dear)-1].count {
+			dear = append(dear, d)
+		}
+	}
+	return dear
+}
+
+// mayBecomeHot is exact pruning. If the dearest symbol that a sequence grows by is d, it grows by no more than d's cost a symbol, and
+// occurs then no more often than d does, nor than it does now.
+func (x *search) mayBecomeHot(count, cost uint64, length int) bool {
+	more := uint64(x.maxLength - length)
+	for _, d := range x.dear {
+		grown := addSaturating(cost, mulSaturating(more, d.cost))
+		if more > 0 && mulSaturating(min(count, d.count), grown) >= x.minCost {
+			return true
+		}
+		if d.count >= count {
+			break
+		}
+	}
+	return false
+}
+
+func (x *search) report(parent uint32, b *branch, cost uint64) {
+	symbols := []uint32{b.symbol}
+	for n := parent; n != math.MaxUint32; n = x.trie[n].parent {
+		symbols = append(symbols, x.trie[n].symbol)
+	}
+	slices.Reverse(symbols)
+	x.found = append(x.found, Subpath{Symbols: symbols, Count: b.count, Cost: mulSaturating(b.count, cost)})
+}

@@ -1,0 +1,221 @@
+package query
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strconv"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/wpp"
+)
+
+// A Stat is the figures of a snapshot: those of Larus's table 1, the cost of the tracing, and what was lost. Ratios whose divisor is
+// not known are 0.
+type Stat struct {
+	SchemaVersion int `json:"schema_version"`
+
+	Paths         uint64 `json:"paths"`          // executions of acyclic paths
+	DistinctPaths uint64 `json:"distinct_paths"` // Larus's "Num Acyclic Paths"
+	Instructions  uint64 `json:"instructions"`   // that these executions ran
+	Threads       int    `json:"threads"`
+
+	Rules              int     `json:"rules"`
+	RHSSymbols         int     `json:"rhs_symbols"`
+	RulesPerPath       float64 `json:"rules_per_path"`      // per distinct path
+	TraceBytes         uint64  `json:"trace_bytes"`         // of Larus's operations, see NewStat
+	GrammarASCIIBytes  uint64  `json:"grammar_ascii_bytes"` // Larus's "WPP Size"
+	GrammarBytes       uint64  `json:"grammar_bytes"`       // of the snapshot file, program tables included; 0: not a file
+	RatioASCII         float64 `json:"ratio_ascii"`         // trace_bytes / grammar_ascii_bytes, Larus's "Trace/WPP"
+	Ratio              float64 `json:"ratio"`               // trace_bytes / grammar_bytes
+	BitsPerInstruction float64 `json:"bits_per_instruction"`
+
+	DurationSeconds   float64 `json:"duration_seconds"`
+	Hits              uint64  `json:"hits"`
+	HitsSingleStepped uint64  `json:"hits_single_stepped"`
+	HitsPerPath       float64 `json:"hits_per_path"`
+	Words             uint64  `json:"words"`
+	SlowDown          float64 `json:"slow_down"` // 0: not measured
+	Probes            uint64  `json:"probes"`
+	ProbesSingleStep  uint64  `json:"probes_single_stepped"`
+	RoutinesTotal     int     `json:"routines_total"`
+	RoutinesObserved  int     `json:"routines_observed"`
+	RoutinesMet       int     `json:"routines_met"` // that a path of the trace is in
+	Lost              uint64  `json:"lost"`         // events
+	Gaps              uint64  `json:"gaps"`
+	Anomalies         uint64  `json:"anomalies"`
+}
+
+// NewStat computes the figures of a snapshot, of which fileBytes is the size of the file, 0 when it is in none. It takes time linear in
+// the grammars and the program tables.
+//
+// TraceBytes is what the uncompressed trace would take in the operations of Larus 1999, section 2: a byte for the operation and 0, 1, 2, 4
+// or 8 for its operand, whichever is enough, so that most paths take his three. Marks take nothing: he has none.
+func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
+	threads, _ := selectThreads(s, nil)
+	f := newForest(s, threads)
+	figures := &s.Figures
+	x := Stat{
+		SchemaVersion:     SchemaVersion,
+		Threads:           len(s.Threads),
+		Rules:             len(f.begin),
+		RHSSymbols:        len(f.body) - len(f.begin),
+		GrammarBytes:      fileBytes,
+		DurationSeconds:   figures.Duration.Seconds(),
+		Hits:              figures.Hits,
+		HitsSingleStepped: figures.HitsSingleStep,
+		Words:             figures.Words,
+		SlowDown:          figures.SlowDown,
+		Probes:            figures.Probes,
+		ProbesSingleStep:  figures.ProbesSingleStep,
+		RoutinesTotal:     len(s.Routines),
+		Lost:              figures.Lost,
+		Gaps:              figures.Gaps,
+		Anomalies:         figures.Anomalies,
+	}
+	x.countPaths(s, f)
+	x.countRoutines(s)
+	x.TraceBytes = traceBytes(s, newFrequencies(f))
+	for i := range s.Threads {
+		n, _ := s.Threads[i].Grammar.WriteASCII(io.Discard)
+		x.GrammarASCIIBytes += uint64(n)
+	}
+	x.RulesPerPath = share(uint64(x.Rules), x.DistinctPaths)
+	x.RatioASCII = share(x.TraceBytes, x.GrammarASCIIBytes)
+	x.Ratio = share(x.TraceBytes, x.GrammarBytes)
+	x.BitsPerInstruction = 8 * share(x.GrammarBytes, x.Instructions)
+	x.HitsPerPath = share(x.Hits, x.Paths)
+	return x
+}
+
+func (x *Stat) countPaths(s *wpp.Snapshot, f *forest) {
+	ran := make([]bool, len(s.Symbols))
+	for pos, v := range f.body {
+		if wpp.IsRule(v) || s.Symbols[v].IsMark {
+			continue
+		}
+		n := f.weight(uint32(pos))
+		ran[v] = true
+		x.Paths = addSaturating(x.Paths, n)
+		x.Instructions = addSaturating(x.Instructions, mulSaturating(n, s.SymbolCost(v)))
+	}
+	for _, r := range ran {
+		if r {
+			x.DistinctPaths++
+		}
+	}
+}
+
+func (x *Stat) countRoutines(s *wpp.Snapshot) {
+	met := make(map[*wpp.Routine]bool)
+	for sym := range s.Symbols {
+		if r := s.RoutineOf(uint32(sym)); r != nil {
+			met[r] = true
+		}
+	}
+	x.RoutinesMet = len(met)
+	for i := range s.Routines {
+		if s.Routines[i].LeftOut == "" {
+			x.RoutinesObserved++
+		}
+	}
+}
+
+// traceBytes is the size of all threads' operations. Which routines are entered and left follows from the paths and the marks, as
+// package ops has it.
+func traceBytes(s *wpp.Snapshot, f *Frequencies) uint64 {
+	var sum uint64
+	add := func(n, size uint64) { sum = addSaturating(sum, mulSaturating(n, size)) }
+	for i := range s.Threads {
+		add(1, operationBytes(uint64(s.Threads[i].TID)))
+	}
+	for sym := range s.Symbols {
+		n := f.Symbol(uint32(sym))
+		switch p := &s.Symbols[sym]; {
+		case p.IsMark && p.Mark == ops.Unwind:
+			add(n, p.N)
+		case p.IsMark && p.Mark == ops.Resume:
+			for routine, times := range f.resumed(s, uint32(sym)) {
+				add(times, operationBytes(uint64(routine)))
+			}
+		case !p.IsMark:
+			add(n, operationBytes(p.Path))
+			if p.Start == ops.StartEntry {
+				add(n, operationBytes(uint64(p.Routine)))
+			}
+			if p.End == ops.EndReturn || p.End == ops.EndTail {
+				add(n, 1)
+			}
+		}
+	}
+	return sum
+}
+
+// resumed counts, by routine, the paths after a mark that do not begin at the routine's entry: activations that are entered there.
+func (f *Frequencies) resumed(s *wpp.Snapshot, mark uint32) map[int]uint64 {
+	entered := make(map[int]uint64)
+	for _, pos := range f.terminals.of(mark) {
+		f.steps = f.follow(place{pos, 1}, f.steps[:0])
+		for _, st := range f.steps {
+			if p := &s.Symbols[st.symbol]; !p.IsMark && p.Start != ops.StartEntry {
+				entered[p.Routine] = addSaturating(entered[p.Routine], f.weight(st.to.pos))
+			}
+		}
+	}
+	return entered
+}
+
+func operationBytes(operand uint64) uint64 {
+	switch {
+	case operand <= math.MaxUint8:
+		return 2
+	case operand <= math.MaxUint16:
+		return 3
+	case operand <= math.MaxUint32:
+		return 5
+	default:
+		return 9
+	}
+}
+
+// WriteStat writes the figures one a line, name and value separated by a space. The names are those of the JSON object.
+func WriteStat(w io.Writer, x Stat) error {
+	out := bufio.NewWriter(w)
+	v := reflect.ValueOf(x)
+	for i := range v.NumField() {
+		value := fmt.Sprint(v.Field(i))
+		if v.Field(i).CanFloat() {
+			value = strconv.FormatFloat(v.Field(i).Float(), 'f', 3, 64)
+		}
+		fmt.Fprintln(out, v.Type().Field(i).Tag.Get("json"), value)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write figures: %w", err)
+	}
+	return nil
+}
+
+// WriteStatJSON writes the figures as one JSON object.
+func WriteStatJSON(w io.Writer, x Stat) error { return writeJSON(w, x, "figures") }
+
+// WriteRoutines writes a line for each contiguous range of each routine, five fields separated by tabs: IMAGE START END STATE NAME.
+// Addresses are link-time, in hex without 0x, END exclusive; STATE is "observed" or "left-out:REASON".
+func WriteRoutines(w io.Writer, s *wpp.Snapshot) error {
+	out := bufio.NewWriter(w)
+	for i := range s.Routines {
+		r := &s.Routines[i]
+		state := "observed"
+		if r.LeftOut != "" {
+			state = "left-out:" + printable(r.LeftOut)
+		}
+		for _, span := range r.Ranges {
+			fmt.Fprintf(out, "%s\t%x\t%x\t%s\t%s\n", printable(s.Images[r.Image].Base()), span.Lo, span.Hi, state, routineName(r))
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write routines: %w", err)
+	}
+	return nil
+}
