@@ -17,6 +17,7 @@ type TracerBatch struct {
 	_        structs.HostLayout
 	Tid      uint32
 	Count    uint32
+	Started  uint64
 	Sequence uint64
 	Time     uint64
 	Hits     uint64

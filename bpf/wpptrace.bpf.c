@@ -119,7 +119,8 @@ int hit(struct registers *regs)
 	}
 	if (!t->batch.tid) {
 		t->batch.tid = (__u32)id;
-		t->resync = enabled_at && task->start_boottime < enabled_at;
+		t->batch.started = task->start_boottime;
+		t->resync = t->batch.started < enabled_at;
 	}
 	__u32 cookie = bpf_get_attach_cookie(regs);
 	struct site *s = bpf_map_lookup_elem(&sites, &cookie);

@@ -91,12 +91,7 @@ func (t *Thread) revive(a activation, block int, chain []wire.Word) bool {
 				continue
 			}
 			t.away = append(t.away[:k], t.away[k+1:]...)
-			for len(t.frames) > 0 && !t.top().atOpenCall() {
-				if _, n := t.top().st.returnsBy(t.top().called); n == 0 {
-					break
-				}
-				t.finishAbove(len(t.frames) - 2)
-			}
+			t.toOpenCall()
 			t.sink.Mark(ops.Resume, uint64(len(piece)))
 			for _, g := range piece {
 				t.push(g)

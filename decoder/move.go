@@ -105,6 +105,12 @@ func (m *mover) step(b int, called bool) {
 	m.at = b
 }
 
+func (m *mover) walk(blocks []int, called bool) {
+	for i, b := range blocks {
+		m.step(b, called && i == 0)
+	}
+}
+
 // leave ends the activation.
 func (m *mover) leave() {
 	end := paths.EndReturn
@@ -126,10 +132,7 @@ func (s *state) to(b int, called bool) *move {
 	if s.passes(called) {
 		if i, ok := s.silentWays().find(b); ok {
 			m := newMover(s)
-			for _, n := range s.silentWays().way(i) {
-				m.step(n, called)
-				called = false
-			}
+			m.walk(s.silentWays().way(i), called)
 			found = &m.move
 		}
 	}
@@ -167,10 +170,7 @@ func (s *state) outs(called bool) (list []out) {
 // moveOut is the move that leaves by o.
 func (s *state) moveOut(o out, called bool) *move {
 	m := newMover(s)
-	for _, n := range o.nodes {
-		m.step(n, called)
-		called = false
-	}
+	m.walk(o.nodes, called)
 	m.leave()
 	return &m.move
 }

@@ -115,8 +115,15 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 		return
 	}
 	p := &t.frames[i]
-	if p.called && p.st.block == caller.block && t.tailJump(i+1, a, from) {
-		return
+	if p.called && p.st.block == caller.block {
+		if t.tailJump(i+1, a, from) {
+			return
+		}
+		if k := p.r.kind[caller.block]; k == plan.External || k == plan.Unknown { // what it called jumped on
+			t.finishAbove(i)
+			t.enter(frame{activation: a, from: from})
+			return
+		}
 	}
 	if !t.callFrom(i, caller.block, a.r) {
 		t.anomaly("no way to a call", "routine", caller.r.Name, "from", p.address(), "to", caller.r.Blocks[caller.block].Lo, "of", a.r.Name)
@@ -206,7 +213,7 @@ func (r *routine) relay(goal *routine, depth int) (acts []act, ok bool) {
 	s := r.atEntry()
 	for _, o := range s.outs(false) {
 		next := r.tailTarget(o.block)
-		if next == nil && r.Blocks[o.block].End != cfg.TailInd {
+		if next == nil && !r.jumpsAnywhere(o.block) {
 			continue
 		}
 		var rest []act
@@ -221,6 +228,12 @@ func (r *routine) relay(goal *routine, depth int) (acts []act, ok bool) {
 	return nil, false
 }
 
+// jumpsAnywhere reports whether the routine leaves at block b by a jump to code that is not observed, or not known: which may jump on to any routine.
+func (r *routine) jumpsAnywhere(b int) bool {
+	e := r.Blocks[b].End
+	return (e == cfg.TailInd || e == cfg.Tail || e == cfg.Jcc) && (r.kind[b] == plan.External || r.kind[b] == plan.Unknown)
+}
+
 // tailJump handles a new activation with the CFA and return address of the one at frame j: that one left by a tail jump (rule 7).
 func (t *Thread) tailJump(j int, a activation, from wire.Word) bool {
 	if j >= len(t.frames) {
@@ -232,7 +245,7 @@ func (t *Thread) tailJump(j int, a activation, from wire.Word) bool {
 	}
 	for _, o := range q.st.outs(q.called) {
 		var acts []act
-		ok := q.r.Blocks[o.block].End == cfg.TailInd
+		ok := q.r.jumpsAnywhere(o.block)
 		if next := q.r.tailTarget(o.block); next != nil {
 			acts, ok = next.relay(a.r, 0)
 		}

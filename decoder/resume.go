@@ -63,12 +63,12 @@ func (t *Thread) end(w wire.Word) {
 	if w.Place() == wire.Inside && t.interrupt(w.Address()) {
 		return
 	}
-	for len(t.frames) > 0 {
+	for returned := false; len(t.frames) > 0; returned = true {
 		f := t.top()
-		if f.called {
+		if f.called && !returned {
 			return
 		}
-		if f.atOpenCall() {
+		if !f.called && f.atOpenCall() {
 			t.makeCall(f)
 			return
 		}

@@ -2,7 +2,10 @@ package query
 
 import (
 	"cmp"
+	"math"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -150,4 +153,78 @@ func unkey(k string) []uint32 {
 		symbols = append(symbols, uint32(r-'0'))
 	}
 	return symbols
+}
+
+func TestDearestWindowEqualsBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		cost := symbolCosts(s, Instructions)
+		width := rapid.IntRange(1, 12).Draw(t, "width")
+		var want uint64
+		for _, stream := range streams(s) {
+			for i := range stream {
+				want = max(want, costOf(stream[i:min(len(stream), i+width)], cost))
+			}
+		}
+		threads, err := selectThreads(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := dearestWindow(newForest(s, threads), width, cost); got != want {
+			t.Fatalf("dearest window of %d costs %d, want %d", width, got, want)
+		}
+	})
+}
+
+func TestHotRefusesSenselessQueries(t *testing.T) {
+	tests := map[string]func(q *HotQuery){
+		"find hot subpaths: minimum length 0 is below 1":                                         func(q *HotQuery) { q.MinLength = 0 },
+		"find hot subpaths: maximum length 1 is not between the minimum length 2 and 2147483647": func(q *HotQuery) { q.MaxLength = 1 },
+		"find hot subpaths: minimum share 1.5 is not between 0 and 1":                            func(q *HotQuery) { q.MinShare = 1.5 },
+		"find hot subpaths: minimum share NaN is not between 0 and 1":                            func(q *HotQuery) { q.MinShare = math.NaN() },
+		`find hot subpaths: unknown cost "cycles": use "instructions" or "count"`:                func(q *HotQuery) { q.Metric = "cycles" },
+		"find hot subpaths: number of subpaths -1 is below 0":                                    func(q *HotQuery) { q.Top = -1 },
+		"select thread 7: the snapshot has threads 4711 4712":                                    func(q *HotQuery) { q.TIDs = []int{7} },
+	}
+	for want, spoil := range tests {
+		q := DefaultHotQuery()
+		spoil(&q)
+		if _, err := Hot(compressor(), q); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// TestLongSeams has edges so wide that the line is settled in the middle of a rule, and patterns that lie across.
+func TestLongSeams(t *testing.T) {
+	var text strings.Builder
+	for i := range 3000 {
+		text.WriteByte("abcdefg"[i*i%7*i%5])
+	}
+	s := letters(text.String())
+	q := HotQuery{MinLength: 20, MaxLength: 30, MinCost: 2000, Metric: Instructions, Top: 40}
+	got, err := Hot(s, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Subpaths) == 0 {
+		t.Fatal("nothing is hot")
+	}
+	if diff := gocmp.Diff(bruteHot(s, q), got.Subpaths); diff != "" {
+		t.Errorf("brute force -, Hot +:\n%s", diff)
+	}
+}
+
+func BenchmarkHot(b *testing.B) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var text strings.Builder
+	for text.Len() < 1<<18 {
+		text.WriteString([]string{"abcab", "abd", "eeeef", "g"}[random.IntN(4)])
+	}
+	s := letters(text.String())
+	for b.Loop() {
+		if _, err := Hot(s, DefaultHotQuery()); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -16,6 +16,7 @@ type search struct {
 	isMark    []bool
 	cost      []uint64 // of an execution of each symbol
 	dear      []dearSymbol
+	dearest   uint64 // what no sequence of maxLength costs more than
 	minLength int
 	maxLength int
 	minCost   uint64
@@ -57,6 +58,7 @@ func newSearch(s *wpp.Snapshot, f *forest, cost []uint64, r *HotReport) *search 
 		x.isMark[sym] = s.Symbols[sym].IsMark
 	}
 	x.dear = x.dearSymbols()
+	x.dearest = dearestWindow(f, x.maxLength, cost)
 	return x
 }
 
@@ -158,11 +160,11 @@ func (x *search) dearSymbols() []dearSymbol {
 }
 
 // mayBecomeHot is exact pruning. If the dearest symbol that a sequence grows by is d, it grows by no more than d's cost a symbol, and
-// occurs then no more often than d does, nor than it does now.
+// occurs then no more often than d does, nor than it does now. Nor does it ever cost more than the dearest window.
 func (x *search) mayBecomeHot(count, cost uint64, length int) bool {
 	more := uint64(x.maxLength - length)
 	for _, d := range x.dear {
-		grown := addSaturating(cost, mulSaturating(more, d.cost))
+		grown := min(x.dearest, addSaturating(cost, mulSaturating(more, d.cost)))
 		if more > 0 && mulSaturating(min(count, d.count), grown) >= x.minCost {
 			return true
 		}

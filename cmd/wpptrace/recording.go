@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"wpptrace/bpf/wire"
@@ -54,7 +56,7 @@ type recording struct {
 	decoder  *decoder.Decoder
 	alphabet ops.Symbols
 	threads  map[uint32]*thread // that live
-	all      []*thread          // in order of first appearance
+	all      []*thread          // in the order in which they began
 	only     map[uint32]bool    // thread ids; nil: all
 	command  []string
 	began    time.Time
@@ -67,7 +69,7 @@ type thread struct {
 	name     string
 	words    *decoder.Thread
 	grammar  *sequitur.Grammar
-	next     uint64 // sequence number of the batch that comes next
+	started  uint64 // CLOCK_BOOTTIME, ns
 	received uint64 // witnesses
 	hits     uint64
 	lost     uint64
@@ -110,10 +112,9 @@ func (r *recording) take(b wire.Batch) {
 		return
 	}
 	t := r.threads[b.Thread]
-	if t == nil || b.Sequence < t.next { // a later thread with the same number counts from 0 again
-		t = r.begin(b.Thread)
+	if t == nil || t.started != b.Started { // numbers are used again
+		t = r.begin(b.Thread, b.Started)
 	}
-	t.next = b.Sequence + 1
 	if b.Lost > t.lost {
 		t.gap(b.Lost - t.lost)
 	}
@@ -125,11 +126,14 @@ func (r *recording) take(b wire.Batch) {
 	}
 }
 
-func (r *recording) begin(id uint32) *thread {
-	t := &thread{id: id, name: r.process.ThreadName(int(id)), grammar: sequitur.New()}
+func (r *recording) begin(id uint32, started uint64) *thread {
+	t := &thread{id: id, started: started, name: r.process.ThreadName(int(id)), grammar: sequitur.New()}
 	t.words = r.decoder.Thread(ops.NewRecorder(&r.alphabet, t.grammar.Append))
 	r.threads[id] = t
-	r.all = append(r.all, t)
+	i, _ := slices.BinarySearchFunc(r.all, t, func(a, b *thread) int {
+		return cmp.Or(cmp.Compare(a.started, b.started), cmp.Compare(a.id, b.id))
+	})
+	r.all = slices.Insert(r.all, i, t)
 	return t
 }
 

@@ -14,7 +14,6 @@ func decodeFigures(m *FiguresSection) Figures {
 		Tool:             string(m.Tool),
 		PID:              int(m.Pid),
 		Kernel:           string(m.Kernel),
-		Start:            time.Unix(0, m.StartUnixNs).UTC(),
 		Duration:         time.Duration(m.DurationNs),
 		Hits:             m.Hits,
 		HitsSingleStep:   m.HitsSingleStep,
@@ -25,6 +24,9 @@ func decodeFigures(m *FiguresSection) Figures {
 		ProbesSingleStep: m.ProbesSingleStep,
 		SlowDown:         m.SlowDown,
 		Anomalies:        m.Anomalies,
+	}
+	if m.StartUnixNs != 0 {
+		f.Start = time.Unix(0, m.StartUnixNs).UTC()
 	}
 	for _, arg := range m.Command {
 		f.Command = append(f.Command, string(arg))

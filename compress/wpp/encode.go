@@ -3,7 +3,8 @@ package wpp
 import "io"
 
 // Write writes a snapshot as a .wpp file. It refuses a snapshot that Check refuses. Cost: a pass over the snapshot; the columns and the
-// compressed bytes of one section at a time are held in memory besides it.
+// compressed bytes of one section at a time are held in memory besides it. Rules are renumbered in the order of their first use, as those
+// of FromSequitur are already.
 func Write(w io.Writer, s *Snapshot) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -45,6 +46,9 @@ func encodeFigures(f *Figures) *FiguresSection {
 		ProbesSingleStep: f.ProbesSingleStep,
 		SlowDown:         f.SlowDown,
 		Anomalies:        f.Anomalies,
+	}
+	if f.Start.IsZero() { // that year has no Unix nanoseconds
+		m.StartUnixNs = 0
 	}
 	for _, arg := range f.Command {
 		m.Command = append(m.Command, []byte(arg))

@@ -84,7 +84,7 @@ type Figures struct {
 	Command  []string
 	PID      int
 	Kernel   string // release
-	Start    time.Time
+	Start    time.Time // to the nanosecond, between the years 1678 and 2262; zero: not known
 	Duration time.Duration
 
 	Hits             uint64 // probe hits

@@ -34,7 +34,7 @@ type FiguresSection struct {
 	Command          [][]byte               `protobuf:"bytes,2,rep,name=command,proto3" json:"command,omitempty"`
 	Pid              int64                  `protobuf:"zigzag64,3,opt,name=pid,proto3" json:"pid,omitempty"`
 	Kernel           []byte                 `protobuf:"bytes,4,opt,name=kernel,proto3" json:"kernel,omitempty"`
-	StartUnixNs      int64                  `protobuf:"zigzag64,5,opt,name=start_unix_ns,json=startUnixNs,proto3" json:"start_unix_ns,omitempty"`
+	StartUnixNs      int64                  `protobuf:"zigzag64,5,opt,name=start_unix_ns,json=startUnixNs,proto3" json:"start_unix_ns,omitempty"` // 0: not known
 	DurationNs       int64                  `protobuf:"zigzag64,6,opt,name=duration_ns,json=durationNs,proto3" json:"duration_ns,omitempty"`
 	Hits             uint64                 `protobuf:"varint,7,opt,name=hits,proto3" json:"hits,omitempty"`
 	HitsSingleStep   uint64                 `protobuf:"varint,8,opt,name=hits_single_step,json=hitsSingleStep,proto3" json:"hits_single_step,omitempty"`

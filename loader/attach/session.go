@@ -211,7 +211,7 @@ func (s *Session) attach(im *image.Image, pl *plan.Plan, o Options) error {
 		offsets[i], cookies[i] = offset, uint64(i)
 	}
 	if len(offsets) == 0 {
-		return errors.New("no routine can be observed: wpptrace plan -v tells why")
+		return nil
 	}
 	return s.probe(offsets, cookies, o)
 }
@@ -278,11 +278,10 @@ func (s *Session) Detach() error {
 	if s.probes == nil {
 		return nil
 	}
-	err := s.probes.Close()
-	s.probes = nil
-	if err != nil {
+	if err := s.probes.Close(); err != nil {
 		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
 	}
+	s.probes = nil
 	return s.drain()
 }
 

@@ -3,7 +3,9 @@ package cfg
 import (
 	"fmt"
 	"slices"
+	"sort"
 
+	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
 
@@ -172,11 +174,7 @@ func (r *recovery) link(d *draft) {
 	}
 	d.pads = d.pads[:0]
 	for _, i := range d.pieces {
-		for _, site := range r.pieces[i].Calls {
-			if site.Pad != 0 {
-				r.linkPad(d, site.Lo, site.Hi, site.Pad)
-			}
-		}
+		r.linkPads(d, r.pieces[i].Calls)
 	}
 	slices.Sort(d.pads)
 	d.pads = slices.Compact(d.pads)
@@ -306,26 +304,26 @@ func (r *recovery) checkCall(d *draft, i int) {
 	}
 }
 
-// linkPad gives the landing pad to the blocks whose call lies in [lo, hi).
-func (r *recovery) linkPad(d *draft, lo, hi, pad uint64) {
-	to := r.blockOf(d, r.inside(d, r.find(pad)))
-	if to < 0 {
-		d.leave("landing pad at %x is no instruction of the routine", pad)
-		return
-	}
-	d.pads = append(d.pads, to)
-	b, _ := slices.BinarySearchFunc(d.blocks, lo, func(b Block, lo uint64) int {
-		if b.Hi <= lo {
-			return -1
+// linkPads gives each call its landing pad. Call sites are sorted and do not overlap.
+func (r *recovery) linkPads(d *draft, sites []image.CallSite) {
+	end := uint64(0)
+	for _, site := range sites {
+		if site.Pad == 0 {
+			continue
 		}
-		return 1
-	})
-	for ; b < len(d.blocks) && d.blocks[b].Lo < hi; b++ {
-		bl := &d.blocks[b]
-		q := bl.Insns[len(bl.Insns)-1]
-		isCall := q.Kind == x86.Call || q.Kind == x86.CallInd
-		if isCall && lo <= q.Addr && q.Addr < hi && !slices.Contains(bl.Pads, to) {
-			bl.Pads = append(bl.Pads, to)
+		pad := r.blockOf(d, r.inside(d, r.find(site.Pad)))
+		if pad < 0 || site.Lo < end {
+			d.leave("call sites with landing pad %x make no sense", site.Pad)
+			return
+		}
+		end = site.Hi
+		d.pads = append(d.pads, pad)
+		b := sort.Search(len(d.blocks), func(b int) bool { return d.blocks[b].Hi > site.Lo })
+		for ; b < len(d.blocks) && d.blocks[b].Lo < site.Hi; b++ {
+			bl := &d.blocks[b]
+			if q := &bl.Insns[len(bl.Insns)-1]; isCall(bl) && site.Lo <= q.Addr && q.Addr < site.Hi {
+				bl.Pads = append(bl.Pads, pad)
+			}
 		}
 	}
 }

@@ -241,8 +241,7 @@ func (m *machine) store(rm x86.Operand, size uint8, v value) {
 	}
 }
 
-// branch notes what the direction of a conditional jump says about the value compared. by is the check that the jump
-// makes, for the one who resolves the table.
+// branch notes what the direction of the conditional jump that ends the block says about the value compared.
 func (m *machine) branch(condition byte, taken bool, block int) {
 	c := &m.compare
 	if !c.valid || c.v.form != symbolic {
@@ -271,14 +270,14 @@ func (m *machine) branch(condition byte, taken bool, block int) {
 	default:
 		return
 	}
-	if most <= longest {
-		m.limit(v, most, m.locate(v, c.size, block))
+	if most <= longest && v.form == symbolic && !v.dirty {
+		m.bounds = append(m.bounds, bound{v.sym, v.off, most, true, m.locate(v, c.size, block)})
 	}
 }
 
 // locate finds where the symbolic value v lies, give or take a constant, while the flags of its comparison hold.
 func (m *machine) locate(v value, size uint8, block int) check {
-	if condition := m.symbols[v.sym].source; condition == named || v.dirty {
+	if m.symbols[v.sym].source == named || v.dirty {
 		return noCheck
 	}
 	for reg, held := range m.regs {

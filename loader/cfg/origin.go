@@ -26,7 +26,7 @@ func (s *resolver) origins(at location, visit func(v value, written bool) bool) 
 	queue := []location{at}
 	for len(queue) > 0 {
 		at, queue = queue[0], queue[1:]
-		if len(seen) > maxLocations || s.entry[at.block] && !visit(value{}, false) {
+		if len(seen) > maxLocations || s.steps <= 0 || s.entry[at.block] && !visit(value{}, false) {
 			return false
 		}
 		for _, p := range s.d.preds[at.block] {

@@ -21,7 +21,15 @@ type recovery struct {
 	noReturn []bool  // by routine
 	work     []int
 	machine  machine
+	steps    int // left to the search for jump tables, in instructions executed
 }
+
+// The search for jump tables takes about 20 instructions for each of a program's; an interpreter's dispatch takes
+// thousands. More than this is hostile.
+const (
+	baseSteps    = 20_000_000
+	stepsPerInsn = 100
+)
 
 // Recover finds the routines of an image and the control flow graph of each. It fails only when the image holds no
 // code with unwind information; what is wrong with one routine leaves that one out. The program shares the image and
@@ -36,6 +44,7 @@ func Recover(im *image.Image) (*Program, error) {
 	}
 	r := &recovery{code: c, im: im, imports: im.Imports()}
 	r.mentions, r.halves = collectMentions(im, c)
+	r.steps = baseSteps + stepsPerInsn*len(c.insns)
 	r.marks = make([]uint8, len(c.insns))
 	r.blockAt = make([]int32, len(c.insns))
 	names := r.nameSymbols()

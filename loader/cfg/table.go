@@ -49,7 +49,7 @@ type resolver struct {
 	runs  int      // left for this jump
 	entry []bool   // by block: control also comes from elsewhere (the entry, landing pads)
 	wrote []uint32 // by block: registers that it may write, and memoryBit; 0 until asked for
-	known map[extent]*table
+	known map[extent][]int
 }
 
 // An extent is a table as far as reading it goes: many jumps may use the same.
@@ -75,7 +75,7 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 		return nil
 	}
 	d.linkPreds()
-	s := &resolver{recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)), known: map[extent]*table{}}
+	s := &resolver{recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)), known: map[extent][]int{}}
 	s.entry[r.blockAt[d.entry]] = true
 	for _, pad := range d.pads {
 		s.entry[pad] = true
@@ -84,6 +84,7 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 	for _, b := range jumps {
 		s.runs = maxRuns
 		if t, how := s.explore([]int{b}); how != unknown {
+			s.steps -= len(t.targets)
 			found[d.last(b)] = t
 		}
 	}
@@ -110,7 +111,7 @@ func sameTables(a, b map[int]*table) bool {
 
 // explore finds the table of the jump that ends block way[0], reached along the way, which runs backwards. As long as
 // the index is not bounded on the way, it is made longer, by each predecessor in turn: all of them have to lead to a
-// table.
+// table, and none around a loop, where the index could become another.
 func (s *resolver) explore(way []int) (*table, certainty) {
 	s.runs--
 	t, how := s.read(way, s.run(way))
@@ -118,24 +119,21 @@ func (s *resolver) explore(way []int) (*table, certainty) {
 		return t, how
 	}
 	first := way[len(way)-1]
-	if s.runs <= 0 || len(way) >= maxWay || s.entry[first] || len(s.d.preds[first]) == 0 {
+	if s.runs <= 0 || s.steps <= 0 || len(way) >= maxWay || s.entry[first] || len(s.d.preds[first]) == 0 {
 		return t, how
 	}
 	var all *table
 	worst := exact
 	for _, p := range s.d.preds[first] {
 		if slices.Contains(way, int(p)) {
-			continue
+			return t, how
 		}
 		u, h := s.explore(append(way, int(p)))
-		worst = min(worst, h)
-		if h == unknown {
-			break
+		if h <= how {
+			return t, how
 		}
+		worst = min(worst, h)
 		all = merge(all, u)
-	}
-	if all == nil || worst == unknown || worst == open && how == open {
-		return t, how
 	}
 	return all, worst
 }
@@ -176,6 +174,7 @@ func (s *resolver) run(way []int) value {
 // execute runs a block but for the jump at its end.
 func (s *resolver) execute(b int) {
 	bl := &s.d.blocks[b]
+	s.steps -= len(bl.Insns)
 	for k := range bl.Insns {
 		switch q := &bl.Insns[k]; q.Kind {
 		case x86.Jcc, x86.Jmp, x86.JmpInd, x86.Ret, x86.Loop, x86.Trap:
@@ -202,7 +201,7 @@ func (s *resolver) read(way []int, v value) (*table, certainty) {
 	default:
 		return nil, unknown
 	}
-	most, l := s.limit(way, v)
+	l := s.limit(way, v)
 	bases := s.bases(way, v.base)
 	anchors := bases
 	if v.anchorBase != v.base {
@@ -217,7 +216,7 @@ func (s *resolver) read(way []int, v value) (*table, certainty) {
 		at := v
 		at.off += int64(base)
 		at.anchor += int64(anchors[i])
-		t, how := s.readAt(at, most, l)
+		t, how := s.readAt(at, l)
 		if how == unknown {
 			return nil, unknown
 		}
@@ -230,28 +229,32 @@ func (s *resolver) read(way []int, v value) (*table, certainty) {
 	return all, worst
 }
 
-// A limit says what the greatest index of a table comes from.
+// A limit is what is known of a table's length.
 type limit struct {
-	certainty certainty // exact: a comparison or a mask; open: the type, or nothing
-	typed     bool
+	most      uint64    // the greatest index
+	certainty certainty // exact: a comparison bounds the index; open: most is a guess, such as what its type can hold
+	guess     bool      // that a table of the full length confirms
 	check     check
 }
 
-// limit returns the greatest index of the table that v is an element of.
-func (s *resolver) limit(way []int, v value) (uint64, limit) {
-	typed, isTyped := typeBound(v.index())
-	if b, ok := s.machine.boundOf(v.index()); ok && (!isTyped || b.max <= typed) {
-		l := limit{certainty: exact, check: noCheck}
+// limit returns what is known of the length of the table that v is an element of.
+func (s *resolver) limit(way []int, v value) limit {
+	l := limit{most: maxEntries - 1, certainty: open, check: noCheck}
+	if most, ok := typeBound(v.index()); ok && most < l.most {
+		l.most, l.guess = most, true
+	}
+	b, ok := s.machine.boundOf(v.index())
+	if !ok || b.max > l.most {
+		return l
+	}
+	l.most, l.guess = b.max, true
+	if b.compared {
+		l.certainty = exact
 		if s.isCheck(way, b.check.block) {
 			l.check = b.check
 		}
-		return b.max, l
 	}
-	l := limit{certainty: open, typed: isTyped, check: noCheck}
-	if isTyped {
-		return min(typed, maxEntries-1), l
-	}
-	return maxEntries - 1, l
+	return l
 }
 
 // isCheck says whether control reaches the way's jump only through the conditional jump of block b on it, without a
@@ -270,30 +273,35 @@ func (s *resolver) isCheck(way []int, b int) bool {
 	return s.d.blocks[b].End == Jcc
 }
 
-// readAt reads the entries of the table at v.off with indices up to most.
-func (s *resolver) readAt(v value, most uint64, l limit) (*table, certainty) {
-	e := extent{v.form, v.scale, v.size, v.off, v.anchor, most, l.certainty}
-	all := s.known[e]
-	if all == nil {
-		all = &table{indexed: true}
-		s.known[e] = all
-		for i := uint64(0); i <= most; i++ {
-			at := uint64(v.off) + i*uint64(v.scale)
-			to, ok := s.entryAt(at, v)
-			if !ok || i > 0 && l.certainty != exact && s.mentions.has(at) {
-				break
-			}
-			all.targets = append(all.targets, to)
-		}
+// readAt reads the entries of the table at v.off.
+func (s *resolver) readAt(v value, l limit) (*table, certainty) {
+	e := extent{v.form, v.scale, v.size, v.off, v.anchor, l.most, l.certainty}
+	targets, ok := s.known[e]
+	if !ok {
+		targets = s.readEntries(v, l)
+		s.known[e] = targets
 	}
-	t := &table{indexed: true, targets: all.targets, check: l.check}
-	switch n := uint64(len(t.targets)); {
-	case n == most+1 && (l.certainty == exact || l.typed):
+	t := &table{indexed: true, targets: targets, check: l.check}
+	switch n := uint64(len(targets)); {
+	case n == l.most+1 && l.guess:
 		return t, exact
 	case l.certainty == open && n >= minEntries:
 		return t, open
 	}
 	return nil, unknown
+}
+
+// readEntries returns where the entries lead, up to the first that does not lead into the routine.
+func (s *resolver) readEntries(v value, l limit) (targets []int) {
+	for i := uint64(0); i <= l.most; i++ {
+		at := uint64(v.off) + i*uint64(v.scale)
+		to, ok := s.entryAt(at, v)
+		if !ok || i > 0 && l.certainty == open && s.mentions.has(at) {
+			break
+		}
+		targets = append(targets, to)
+	}
+	return targets
 }
 
 // entryAt reads one entry of a table and returns the instruction of the routine that it leads to.

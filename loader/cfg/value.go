@@ -71,11 +71,11 @@ type slot struct {
 
 // A bound says that a symbolic value is at most max. It holds for the low bits of sym + off.
 type bound struct {
-	sym   int32
-	off   int64
-	bits  uint8
-	max   uint64
-	check check
+	sym      int32
+	off      int64
+	max      uint64
+	compared bool // a comparison found it, not a mask or a shift
+	check    check
 }
 
 // fresh returns a value of which nothing is known.
@@ -235,25 +235,18 @@ func (m *machine) indexed(base, index value) value {
 	return m.sum(base, index, 64)
 }
 
-// limit notes that v is at most most.
-func (m *machine) limit(v value, most uint64, by check) {
-	if v.form == symbolic && !v.dirty {
-		m.bounds = append(m.bounds, bound{sym: v.sym, off: v.off, bits: v.bits, max: most, check: by})
-	}
-}
-
 // limited returns an unknown value of at most most.
 func (m *machine) limited(most uint64) value {
 	v := m.fresh(computed)
-	m.limit(v, most, noCheck)
+	m.bounds = append(m.bounds, bound{sym: v.sym, max: most, check: noCheck})
 	return v
 }
 
 // maxNames bounds how many names of values of named values are looked through.
 const maxNames = 8
 
-// boundOf returns the least bound that comparisons put on the symbolic value v. Widths need not agree: where a
-// compiler compares some low bits and then uses more of them, it knows the others to be zero.
+// boundOf returns the least bound on the symbolic value v. Widths need not agree: where a compiler compares some low
+// bits and then uses more of them, it knows the others to be zero.
 func (m *machine) boundOf(v value) (bound, bool) {
 	off := int64(0) // to be added to the bound of what v is made of
 	for range maxNames {

@@ -14,7 +14,7 @@ import (
 
 // TestLinesEqualAddr2line compares the line of every byte of the program's own functions with addr2line's.
 func TestLinesEqualAddr2line(t *testing.T) {
-	for _, flags := range []string{"-g -O0", "-g -O2", "-gdwarf-4 -O2", "-gdwarf-3 -O1 -no-pie", "-gdwarf-5 -gz -O3", "-gdwarf-5 -gdwarf64 -O2", "-gdwarf-5 -fdebug-types-section -O2", "-g -O2 -ffunction-sections -Wl,--gc-sections -Wl,--emit-relocs"} {
+	for _, flags := range []string{"-g -O0", "-g -O2", "-gdwarf-4 -O2", "-gdwarf-3 -O1 -no-pie", "-gdwarf-5 -gz -O3", "-gdwarf-5 -fdebug-types-section -O2", "-g -O2 -ffunction-sections -Wl,--gc-sections -Wl,--emit-relocs"} {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
 			path := compile(t, "exceptions.cc", exceptions, strings.Fields(flags)...)
@@ -46,6 +46,21 @@ func TestLinesEqualAddr2line(t *testing.T) {
 				t.Errorf("%d of %d addresses have a line", found, len(addrs))
 			}
 		})
+	}
+}
+
+// TestLinesOfDWARF64 compares the two sizes of DWARF: addr2line reads the small one only.
+func TestLinesOfDWARF64(t *testing.T) {
+	var rows [2][]lineRow
+	for i, flag := range []string{"-gdwarf32", "-gdwarf64"} {
+		lines, err := mustOpen(t, compile(t, "exceptions.cc", exceptions, "-O2", "-g", flag)).Lines()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows[i] = lines.rows
+	}
+	if len(rows[0]) < 10 || !slices.Equal(rows[0], rows[1]) {
+		t.Errorf("%d rows, and %d in 64-bit DWARF", len(rows[0]), len(rows[1]))
 	}
 }
 

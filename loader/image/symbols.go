@@ -104,7 +104,7 @@ func functionSymbols(static, dynamic []symbolEntry) []Symbol {
 func Demangle(symbol string) string {
 	const maxPower = 12 // 4096 characters: a mangled name can stand for one exponentially longer
 	name, err := demangle.ToString(symbol, demangle.NoParams, demangle.MaxLength(maxPower))
-	if err != nil {
+	if err != nil || name == "" {
 		return symbol
 	}
 	return name + cloneSuffix(symbol)

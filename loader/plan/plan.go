@@ -11,8 +11,11 @@ import (
 // MaxSites is how many sites a plan may have: a word has 18 bits for one.
 const MaxSites = 1 << 18
 
-// steppedShare is the share of all expected hits that may be single-stepped unless Options.Complete is set.
-const steppedShare = 0.01
+// Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits, or steppedHits of them in a small program.
+const (
+	steppedShare = 0.01
+	steppedHits  = 1000
+)
 
 // Options say what to observe.
 type Options struct {
@@ -212,7 +215,7 @@ func (p *Plan) thin() (leftOut bool) {
 	})
 	sum := 0.0
 	for _, d := range need {
-		if sum += d.hits; sum > steppedShare*total {
+		if sum += d.hits; sum > max(steppedShare*total, steppedHits) {
 			d.r.LeftOut = fmt.Sprintf("needs a single-stepped probe at %x (--complete admits it)", d.at)
 			leftOut = true
 		}

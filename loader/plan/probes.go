@@ -76,8 +76,8 @@ func (r *Routine) probe(b int) bool {
 func (r *Routine) start() {
 	r.probed = make([]probe, len(r.Blocks))
 	r.freq = frequencies(r.Routine)
-	for b := range r.Blocks {
-		if r.mustSpeak(b) && !r.probe(b) {
+	for b, must := range r.mustSpeak() {
+		if must && !r.probe(b) {
 			return
 		}
 	}
@@ -93,26 +93,20 @@ func (r *Routine) start() {
 }
 
 // mustSpeak names the witnesses that no other can stand for (design section 3, rule 5).
-func (r *Routine) mustSpeak(b int) bool {
-	block := &r.Blocks[b]
+func (r *Routine) mustSpeak() []bool {
+	must := make([]bool, len(r.Blocks))
 	for _, pad := range r.Pads {
-		if pad == b {
-			return true
+		must[pad] = true
+	}
+	for b := range r.Blocks {
+		block := &r.Blocks[b]
+		kind, _ := r.Callee(b)
+		if r.ReturnsTwice(b) {
+			must[b], must[block.Succ[0]] = true, true
 		}
+		must[b] = must[b] || block.End == cfg.Jcc || kind == External
 	}
-	if block.End == cfg.Jcc {
-		return true
-	}
-	for v := range r.Blocks {
-		if len(r.Blocks[v].Succ) == 1 && r.Blocks[v].Succ[0] == b && r.ReturnsTwice(v) {
-			return true
-		}
-	}
-	if r.ReturnsTwice(b) {
-		return true
-	}
-	kind, _ := r.Callee(b)
-	return kind == External
+	return must
 }
 
 // tellTable lets the bounds check of a switch tell its case, where the index is known there.

@@ -48,8 +48,10 @@ func (p *Plan) markTrailing() {
 func (r *Routine) trails() bool {
 	s := newSearch(r)
 	for b := range r.Blocks {
-		if kind, t := r.Callee(b); kind == Known && t.trailing && !isCall(&r.Blocks[b]) {
-			return true
+		if !isCall(&r.Blocks[b]) {
+			if kind, t := r.Callee(b); kind == External || kind == Unknown || kind == Known && t.trailing {
+				return true // whom it jumps to returns in its place
+			}
 		}
 		if r.opens(b) && s.reaches(r.continuation(b), exit) {
 			return true

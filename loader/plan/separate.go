@@ -73,10 +73,14 @@ func (s *search) silent(node int) []int {
 	return r.successors(node)
 }
 
-// twoWays searches from a node. If some node is reached twice it returns the nodes of both ways to it.
-func (s *search) twoWays(from int) (a, b []int, found bool) {
+// twoWays searches from any of some nodes. If a node is reached twice it returns the nodes of both ways to it.
+func (s *search) twoWays(from []int) (a, b []int, found bool) {
 	s.reset()
-	s.visit(from, origin)
+	for _, n := range from {
+		if *s.at(n) == unseen {
+			s.visit(n, origin)
+		}
+	}
 	for i := 0; i < len(s.queue); i++ {
 		n := s.queue[i]
 		for _, next := range s.silent(n) {
@@ -89,24 +93,29 @@ func (s *search) twoWays(from int) (a, b []int, found bool) {
 	return nil, nil, false
 }
 
-// starts are the places from which a word, or the beginning of an activation, leaves it open what runs next.
-func (r *Routine) starts(b int) []int {
+// eachStart calls yield with the nodes that may come next after a word of block b, one set for each thing that the word may say.
+func (r *Routine) eachStart(b int, yield func(from []int)) {
+	tells := r.probed[b].edges || r.Blocks[b].End == cfg.Table && r.told(b)
+	next := r.successors(b)
 	switch {
-	case r.Blocks[b].End == cfg.Table && r.told(b), r.probed[b].on:
-		return r.successors(b)
+	case tells:
+		for i := range next {
+			yield(next[i : i+1])
+		}
+	case r.probed[b].on:
+		yield(next)
 	}
-	return nil
 }
 
 // separate adds probes until from each place there is only one silent way to each other place (design, section 3).
 func (r *Routine) separate() {
 	s := newSearch(r)
 	for again := true; again && r.Observed(); {
-		again = r.separateFrom(s, r.Entry)
+		again = r.separateFrom(s, []int{r.Entry})
 		for b := range r.Blocks {
-			for _, from := range r.starts(b) {
-				again = r.separateFrom(s, from) || again
-			}
+			r.eachStart(b, func(from []int) {
+				again = r.Observed() && r.separateFrom(s, from) || again
+			})
 			if !r.Observed() {
 				return
 			}
@@ -114,7 +123,7 @@ func (r *Routine) separate() {
 	}
 }
 
-func (r *Routine) separateFrom(s *search, from int) (changed bool) {
+func (r *Routine) separateFrom(s *search, from []int) (changed bool) {
 	for r.Observed() {
 		a, b, found := s.twoWays(from)
 		if !found {
@@ -174,7 +183,7 @@ func (r *Routine) cheapestTable(a, b []int) (table int, price float64) {
 	price = math.Inf(1)
 	for _, way := range [][]int{a, b} {
 		for _, n := range way {
-			if n != exit && r.Blocks[n].End == cfg.Table && !r.probed[n].on && r.freq[n]*steppedCost < price {
+			if n != exit && r.Blocks[n].End == cfg.Table && !r.told(n) && r.freq[n]*steppedCost < price {
 				table, price = n, r.freq[n]*steppedCost
 			}
 		}

@@ -4,7 +4,8 @@
 #define NOINLINE __attribute__((noinline))
 #define UNUSED __attribute__((unused))
 
-static unsigned checksum = 2166136261u;
+// volatile: signal handlers mix as well.
+static volatile unsigned checksum = 2166136261u;
 
 UNUSED static void mix(unsigned value) { checksum = (checksum ^ value) * 16777619u; }
 

@@ -5,11 +5,11 @@
 #include "checksum.h"
 
 static sigjmp_buf recover;
-static int faults;
+static volatile sig_atomic_t faults;
 
 static void on_fault(int sig)
 {
-	faults++;
+	faults = faults + 1;
 	if (faults & 1)
 		mix(sig);
 	siglongjmp(recover, faults);

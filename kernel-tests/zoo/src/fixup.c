@@ -9,18 +9,18 @@
 enum { PAGE = 4096, PAGES = 5 };
 
 static char *pages;
-static int repaired, skipped;
+static volatile sig_atomic_t repaired, skipped;
 
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	(void)sig;
 	char *where = info->si_addr;
 	if (where >= pages && where < pages + PAGES * PAGE) {
-		repaired++;
+		repaired = repaired + 1;
 		mprotect(pages + (where - pages) / PAGE * PAGE, PAGE, PROT_READ | PROT_WRITE);
 		return;
 	}
-	skipped++;
+	skipped = skipped + 1;
 	ucontext_t *uc = context;
 	uc->uc_mcontext.gregs[REG_RIP] += 2; // the load below
 	uc->uc_mcontext.gregs[REG_RAX] = 77;

@@ -46,7 +46,7 @@ NOINLINE static int jump_if_zero(unsigned long n)
 
 int main(void)
 {
-	char a[256], b[256];
+	char a[256] = {0}, b[256] = {0};
 	for (int i = 0; i < 20; i++) {
 		fill(a, 'a' + i, i * 9);
 		a[i * 9] = 0;

@@ -39,7 +39,7 @@ NOINLINE static void inner(int n)
 		mix(tries);
 		if (n % 2)
 			back(inner_point, tries);
-		if (n > 2)
+		if (n == 2)
 			back(outer_point, n);
 	}
 	mix(tries + 50);
@@ -50,6 +50,8 @@ NOINLINE static void outer(void)
 	volatile int n = 0;
 	int code = setjmp(outer_point);
 	mix(code);
+	if (code == 2)
+		n = n + 1;
 	for (; n < 6; n = n + 1) {
 		inner(n);
 		if (n == 4) {

@@ -7,7 +7,7 @@
 
 static char alternate[64 << 10] __attribute__((aligned(16)));
 static sigjmp_buf outer, inner;
-static int count;
+static volatile sig_atomic_t count;
 
 NOINLINE static int work(int n)
 {
@@ -20,7 +20,7 @@ NOINLINE static int work(int n)
 static void jump_out(int sig)
 {
 	mix(sig + work(4));
-	count++;
+	count = count + 1;
 	siglongjmp(outer, count);
 }
 

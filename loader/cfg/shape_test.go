@@ -1,0 +1,249 @@
+package cfg_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/x86"
+)
+
+const shapes = `
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int other(int);
+__attribute__((noinline,noclone)) int leaf(int x) { return x * 3 + 1; }
+__attribute__((noinline,noclone)) int sibling(int x) { return leaf(x + 1); }
+__attribute__((noinline,noclone)) int maybe(int *x) { if (*x) return leaf(*x); return 7; }
+__attribute__((noinline,noclone)) static void die(int x) { printf("%d\n", x); exit(x); }
+__attribute__((noinline,noclone)) static void dieLater(int x) { puts("later"); die(x + 1); }
+__attribute__((noinline,noclone)) int guarded(int x) { if (x == 77) dieLater(x); return x * 2 + leaf(x); }
+__attribute__((noinline,noclone)) int loops(int n) { int s = 0; for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) s += leaf(j); return s; }
+__attribute__((noinline,noclone)) int variable(int n) { char b[n]; memset(b, 1, n); return leaf(b[n / 2]) + leaf(b[0]); }
+__attribute__((noinline,noclone)) int fixed(int n) { char b[40]; memset(b, n, 40); return leaf(b[n & 31]) + leaf(b[0]); }
+__attribute__((noinline,noclone)) void forever(int n) { for (;;) leaf(n++); }
+__attribute__((noinline,noclone)) int indirect(int (*f)(int), int x) { return f(x) + 1; }
+__attribute__((noinline,noclone)) void *own(void) { return __builtin_return_address(0); }
+__attribute__((noinline,noclone)) int rarely(int x) {
+	if (__builtin_expect(x == 12345, 0)) { fprintf(stderr, "rare %d\n", x); leaf(x); abort(); }
+	return leaf(x) + 2;
+}
+jmp_buf env;
+__attribute__((noinline,noclone)) int twice(void) { if (setjmp(env)) return 1; return leaf(2); }
+
+void switcher(void *);
+__asm__(".globl switcher\n.type switcher,@function\nswitcher:\n.cfi_startproc\n"
+	"mov %rsp,8(%rdi)\nmov (%rdi),%rsp\nret\n.cfi_endproc\n.size switcher,.-switcher\n");
+void exchanger(void *);
+__asm__(".globl exchanger\n.type exchanger,@function\nexchanger:\n.cfi_startproc\n"
+	"xchg %rsp,(%rdi)\nret\n.cfi_endproc\n.size exchanger,.-exchanger\n");
+int saver(void *);
+__asm__(".globl saver\n.type saver,@function\nsaver:\n.cfi_startproc\n"
+	"mov (%rsp),%rdx\nmov %rdx,56(%rdi)\nxor %eax,%eax\nret\n.cfi_endproc\n.size saver,.-saver\n");
+void thunk(void);
+__asm__(".globl thunk\n.type thunk,@function\nthunk:\n.cfi_startproc\n"
+	"call 1f\n1: add $8,%rsp\nret\n.cfi_endproc\n.size thunk,.-thunk\n");
+void liar(void);
+__asm__(".globl liar\n.type liar,@function\nliar:\n.cfi_startproc\n"
+	"push %rbx\npush %rbx\n.cfi_adjust_cfa_offset 8\npop %rbx\npop %rbx\nret\n.cfi_endproc\n.size liar,.-liar\n");
+void counter(void);
+__asm__(".globl counter\n.type counter,@function\ncounter:\n.cfi_startproc\n"
+	"mov $5,%ecx\n1: nop\nloop 1b\nret\n.cfi_endproc\n.size counter,.-counter\n");
+void middle(void);
+__asm__(".globl middle\n.type middle,@function\nmiddle:\n.cfi_startproc\n"
+	"call entered+1\nret\n.cfi_endproc\n.size middle,.-middle\n");
+void entered(void);
+__asm__(".globl entered\n.type entered,@function\nentered:\n.cfi_startproc\n"
+	"nop\nret\n.cfi_endproc\n.size entered,.-entered\n");
+void farther(void);
+__asm__(".globl farther\n.type farther,@function\nfarther:\n.cfi_startproc\n"
+	"jmp uncharted\n.cfi_endproc\n.size farther,.-farther\nuncharted: ret\n");
+
+int (*volatile pointer)(int) = sibling;
+int main(int c, char **v) {
+	if (c > 100) { switcher(v); exchanger(v); saver(v); thunk(); liar(); counter(); middle(); entered(); farther(); forever(1); }
+	return maybe(&c) + guarded(c) + loops(c) + variable(c) + fixed(c) + indirect(pointer, c) + rarely(c) + twice() + (own() != 0);
+}
+`
+
+// TestLeftOut checks that what cannot be traced is left out, with its reason.
+func TestLeftOut(t *testing.T) {
+	p := recoverFile(t, compile(t, shapes, "-O2"))
+	for _, test := range []struct{ symbol, reason string }{
+		{"_start", "outermost frame (no caller)"},
+		{"switcher", "writes rsp from a register or memory at"},
+		{"exchanger", "writes rsp from a register or memory at"},
+		{"saver", "reads its own return address (may return twice) at"},
+		{"own", "reads its own return address (may return twice) at"},
+		{"thunk", "calls into its own middle at"},
+		{"liar", "unwind rows contradict the stack pointer at"},
+		{"middle", "calls into the middle of a routine at"},
+		{"entered", "called in its middle at"},
+		{"farther", "jumps to unknown code at"},
+		{"leaf", ""}, {"sibling", ""}, {"maybe", ""}, {"die", ""}, {"guarded", ""}, {"loops", ""}, {"variable", ""}, {"fixed", ""},
+		{"forever", ""}, {"indirect", ""}, {"rarely", ""}, {"twice", ""}, {"counter", ""}, {"main", ""},
+	} {
+		r := routine(t, p, test.symbol)
+		if test.reason == "" && r.LeftOut != "" || !strings.HasPrefix(r.LeftOut, test.reason) {
+			t.Errorf("%s: left out: %q, want %q", test.symbol, r.LeftOut, test.reason)
+		}
+	}
+}
+
+func TestEnds(t *testing.T) {
+	p := recoverFile(t, compile(t, shapes, "-O2"))
+	for _, test := range []struct {
+		symbol string
+		end    cfg.End
+		want   int
+	}{
+		{"leaf", cfg.Ret, 1}, {"leaf", cfg.Call, 0},
+		{"sibling", cfg.Tail, 1}, {"sibling", cfg.Ret, 0},
+		{"die", cfg.NoReturn, 1}, {"die", cfg.Ret, 0},
+		{"dieLater", cfg.NoReturn, 1}, {"dieLater", cfg.Ret, 0},
+		{"guarded", cfg.NoReturn, 1},
+		{"forever", cfg.Ret, 0}, {"forever", cfg.Call, 1},
+		{"indirect", cfg.CallInd, 1},
+		{"rarely", cfg.NoReturn, 1},
+		{"fixed", cfg.Call, 3},
+	} {
+		if got := ends(routine(t, p, test.symbol))[test.end]; got != test.want {
+			t.Errorf("%s has %d blocks that end by %d, want %d", test.symbol, got, test.end, test.want)
+		}
+	}
+}
+
+// TestConditionalTail checks the jump out of a routine that a condition guards.
+func TestConditionalTail(t *testing.T) {
+	r := routine(t, recoverFile(t, compile(t, shapes, "-O2")), "maybe")
+	for b := range r.Blocks {
+		if bl := &r.Blocks[b]; bl.End == cfg.Jcc && bl.Succ[0] < 0 {
+			if bl.Succ[1] < 0 || bl.Target == 0 {
+				t.Errorf("block %d: successors %v, target %x", b, bl.Succ, bl.Target)
+			}
+			return
+		}
+	}
+	t.Errorf("no conditional tail jump in %+v", r.Blocks)
+}
+
+// TestColdPart checks that the part of a routine that the compiler moved away is part of it, in a stripped file too.
+func TestColdPart(t *testing.T) {
+	for _, strip := range []bool{false, true} {
+		flags := []string{"-O2", "-freorder-blocks-and-partition"}
+		entry := routine(t, recoverFile(t, compile(t, shapes, flags...)), "rarely").Addr
+		if strip {
+			flags = append(flags, "-s")
+		}
+		p := recoverFile(t, compile(t, shapes, flags...))
+		r := p.At(entry)
+		if r == nil || len(r.Ranges) != 2 || r.LeftOut != "" {
+			t.Errorf("stripped %v: routine %+v", strip, r)
+			continue
+		}
+		for _, part := range r.Ranges {
+			if p.Containing(part[0]) != r || p.Containing(part[1]-1) != r {
+				t.Errorf("stripped %v: %x is not in its routine", strip, part)
+			}
+		}
+	}
+}
+
+// TestDepth compares the depth at each call with what the compiler's unwind rows say, or with none where the frame
+// has no fixed size.
+func TestDepth(t *testing.T) {
+	for _, flags := range [][]string{{"-O0"}, {"-O2"}, {"-O2", "-fno-omit-frame-pointer"}} {
+		p := recoverFile(t, compile(t, shapes, flags...))
+		for _, r := range p.Routines {
+			for b := range r.Blocks {
+				bl := &r.Blocks[b]
+				q := bl.Insns[len(bl.Insns)-1]
+				if q.Kind != x86.Call && q.Kind != x86.CallInd || r.LeftOut != "" {
+					continue
+				}
+				switch {
+				case r.Symbol == "variable" && b > 1:
+					// Behind the allocation.
+				case bl.Depth < 16 || bl.Depth%16 != 0:
+					t.Errorf("%v: %s: the stack is not aligned at %x: depth %d", flags, r.Name, q.Addr, bl.Depth)
+				}
+				if cfa := r.CFA(q.Addr); cfa.Reg == 7 && int(cfa.Off) != bl.Depth {
+					t.Errorf("%v: %s: depth %d at %x, row says %d", flags, r.Name, bl.Depth, q.Addr, cfa.Off)
+				}
+			}
+		}
+		if r := routine(t, p, "variable"); !slices.ContainsFunc(r.Blocks, func(b cfg.Block) bool { return b.End == cfg.Call && b.Depth < 0 }) {
+			t.Errorf("%v: all depths of a routine with a variable array are known: %+v", flags, r.Blocks)
+		}
+	}
+}
+
+func TestReferences(t *testing.T) {
+	for _, flags := range [][]string{{"-O2", "-pie", "-fPIE"}, {"-O2", "-no-pie", "-fno-pie"}, {"-O2", "-fPIE", "-pie", "-fno-plt"}} {
+		p := recoverFile(t, compile(t, shapes, flags...))
+		for symbol, want := range map[string]bool{"sibling": true, "main": true, "leaf": false, "guarded": false, "dieLater": false} {
+			if got := p.AddressTaken(routine(t, p, symbol).Addr); got != want {
+				t.Errorf("%v: address of %s taken: %v, want %v", flags, symbol, got, want)
+			}
+		}
+		for symbol, want := range map[string]bool{"saver": true, "own": false, "leaf": false} {
+			if got := p.ReturnsTwice(routine(t, p, symbol).Addr); got != want {
+				t.Errorf("%v: %s returns twice: %v, want %v", flags, symbol, got, want)
+			}
+		}
+		var callees []string
+		r := routine(t, p, "twice")
+		for b := range r.Blocks {
+			if to, name := p.Callee(r, b); to != nil {
+				callees = append(callees, to.Name)
+			} else if name != "" {
+				callees = append(callees, name)
+			}
+		}
+		slices.Sort(callees)
+		if want := []string{"_setjmp", "leaf"}; !slices.Equal(callees, want) {
+			t.Errorf("%v: twice calls %v, want %v", flags, callees, want)
+		}
+	}
+}
+
+const throws = `
+#include <cstdio>
+#include <stdexcept>
+struct Guard { int &n; ~Guard() { n++; std::puts("unwound"); } };
+__attribute__((noinline)) int risky(int x) { if (x > 2) throw std::runtime_error("no"); return x; }
+__attribute__((noinline)) int catches(int x) {
+	int n = 0;
+	try { Guard g{n}; n += risky(x); n += risky(x + 1); } catch (std::exception &e) { std::puts(e.what()); n--; }
+	return n;
+}
+int main(int c, char **) { return catches(c); }
+`
+
+// TestPads checks that calls that may throw know where the exception lands.
+func TestPads(t *testing.T) {
+	for _, level := range []string{"-O0", "-O2"} {
+		p := recoverFile(t, compile(t, throws, "-xc++", level))
+		r := routine(t, p, "_Z7catchesi")
+		if r.LeftOut != "" || r.Name != "catches" || len(r.Pads) == 0 {
+			t.Fatalf("%s: %s: left out %q, pads %v", level, r.Name, r.LeftOut, r.Pads)
+		}
+		risky := routine(t, p, "_Z5riskyi")
+		calls := 0
+		for b := range r.Blocks {
+			if to, _ := p.Callee(r, b); to == risky {
+				calls++
+				if pads := r.Blocks[b].Pads; len(pads) != 1 || !slices.Contains(r.Pads, pads[0]) {
+					t.Errorf("%s: call in block %d lands at %v of %v", level, b, pads, r.Pads)
+				}
+			}
+		}
+		if calls != 2 {
+			t.Errorf("%s: %d calls of risky, want 2", level, calls)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package query
+
+import "wpptrace/compress/wpp"
+
+// A reader sees all strings of up to margin+1 symbols that a forest derives, without expanding it: the seams of each rule.
+type reader interface {
+	// begin says that what is pushed next does not follow what was pushed before.
+	begin()
+	// push says that the last cell of the line was added. Up to margin+1 cells before it are there yet, but only those pushed since
+	// begin count. The reader may change their ranks.
+	push(line []cell)
+	// settle hands out cells that are more than margin away from both edges of a rule's expansion, whose ranks no rule above
+	// can change, once for all derivations of the rule.
+	settle(rule uint32, cells []cell)
+}
+
+// A cell is a symbol of a rule's expansion. Its rank is the reader's; it begins as noPattern.
+type cell struct{ symbol, rank uint32 }
+
+// seams reads a forest from the rules that use no others upwards. What crosses into a rule from outside reaches at most margin symbols
+// into it; so of each rule only the edges are kept for the rules above.
+type seams struct {
+	*forest
+	reader reader
+	margin int
+	edges  [][]cell // rule -> its whole expansion, or its first and last margin cells where it has more than both
+	unread []int    // rule -> uses of its edges yet to come
+	line   []cell   // of the rule being read: its first margin cells, then those not settled yet
+}
+
+// readSeams takes time and memory in proportion to the right-hand sides times margin+1, the reader's own apart.
+func readSeams(f *forest, margin int, r reader) {
+	s := &seams{forest: f, reader: r, margin: margin, edges: make([][]cell, len(f.begin)), unread: make([]int, len(f.begin))}
+	for _, rule := range f.upwards {
+		s.read(rule)
+	}
+}
+
+// isWide reports whether the middle of a rule's expansion is left out of its edges.
+func (s *seams) isWide(rule uint32) bool { return s.length[rule] > 2*uint64(s.margin) }
+
+func (s *seams) read(rule uint32) {
+	s.line = s.line[:0]
+	s.reader.begin()
+	for _, v := range s.rightSide(rule) {
+		if !wpp.IsRule(v) {
+			s.push(cell{v, noPattern})
+		} else if child := uint32(wpp.RuleOf(v)); s.isWide(child) {
+			s.pushAll(s.edges[child][:s.margin])
+			s.settle(rule, len(s.line))
+			s.reader.begin()
+			s.pushAll(s.edges[child][s.margin:])
+			s.release(child)
+		} else {
+			s.pushAll(s.edges[child])
+			s.release(child)
+		}
+		if len(s.line) > 4*s.margin+1024 {
+			s.settle(rule, len(s.line)-s.margin-1)
+		}
+	}
+	s.keepEdges(rule)
+}
+
+func (s *seams) push(x cell) {
+	s.line = append(s.line, x)
+	s.reader.push(s.line)
+}
+
+func (s *seams) pushAll(cells []cell) {
+	for _, x := range cells {
+		s.push(x)
+	}
+}
+
+// settle hands out the line's cells up to end, but for the first margin ones, and drops them.
+func (s *seams) settle(rule uint32, end int) {
+	begin := min(s.margin, end)
+	if len(s.uses.of(rule)) == 0 {
+		begin = 0 // no rule is above a start rule
+	}
+	s.reader.settle(rule, s.line[begin:end])
+	s.line = append(s.line[:begin], s.line[end:]...)
+}
+
+func (s *seams) keepEdges(rule uint32) {
+	s.unread[rule] = len(s.uses.of(rule))
+	switch {
+	case s.unread[rule] == 0:
+		s.settle(rule, len(s.line))
+		return
+	case s.isWide(rule):
+		s.settle(rule, len(s.line)-s.margin)
+	}
+	s.edges[rule] = append([]cell(nil), s.line...)
+}
+
+func (s *seams) release(rule uint32) {
+	if s.unread[rule]--; s.unread[rule] == 0 {
+		s.edges[rule] = nil
+	}
+}
+
+// dearestWindow returns the most that width symbols in a row, or fewer, cost anywhere. It takes time and memory in proportion to the
+// right-hand sides times width.
+func dearestWindow(f *forest, width int, cost []uint64) uint64 {
+	w := &window{width: width, cost: cost}
+	readSeams(f, width-1, w)
+	return w.dearest
+}
+
+type window struct {
+	width   int
+	cost    []uint64
+	length  int
+	sum     uint64
+	dearest uint64
+}
+
+func (w *window) begin() { w.length, w.sum = 0, 0 }
+
+func (w *window) push(line []cell) {
+	last := len(line) - 1
+	w.sum += w.cost[line[last].symbol]
+	if w.length++; w.length > w.width {
+		w.length = w.width
+		w.sum -= w.cost[line[last-w.width].symbol]
+	}
+	w.dearest = max(w.dearest, w.sum)
+}
+
+func (w *window) settle(uint32, []cell) {}
