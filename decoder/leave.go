@@ -14,7 +14,7 @@ func (t *Thread) finishAbove(i int) {
 	for len(t.frames)-1 > i {
 		f := t.top()
 		o, n := f.st.returnsBy(f.called)
-		if n == 0 {
+		if n == 0 || f.atOpenCall() && t.stuckBelow(i) {
 			t.setAside(i)
 			continue
 		}
@@ -29,6 +29,20 @@ func (t *Thread) finishAbove(i int) {
 			t.emit(tail.silent().acts)
 		}
 	}
+}
+
+// stuckBelow reports whether an activation between frame i and the innermost, on the same piece of stack, cannot come to its end silently.
+func (t *Thread) stuckBelow(i int) bool {
+	for k := len(t.frames) - 1; k > i; k-- {
+		f := &t.frames[k]
+		if _, n := f.st.returnsBy(f.called || k < len(t.frames)-1); n == 0 {
+			return true
+		}
+		if f.root {
+			return false
+		}
+	}
+	return false
 }
 
 // mostAway bounds how many pieces of stack are kept for a return to them.

@@ -66,6 +66,9 @@ func (t *Thread) Word(w wire.Word) {
 			t.witness(t.last)
 		}
 		t.told = false
+	case wire.Sigreturn:
+		t.sigreturn(w)
+		t.from, t.told = t.from[:0], false
 	case wire.End:
 		t.end(w)
 	default:
@@ -78,7 +81,14 @@ func (t *Thread) Words() uint64 { return t.words }
 
 // Gap says that words are missing here: n hits. Every position is forgotten.
 func (t *Thread) Gap(n uint64) {
+	open := uint64(len(t.frames))
 	t.cutAll()
+	if open > 0 {
+		t.sink.Mark(ops.Unwind, open)
+		for range open {
+			t.sink.LeaveRoutine()
+		}
+	}
 	t.sink.Mark(ops.Gap, n)
 	t.away, t.chain, t.owner = nil, nil, activation{}
 	t.from, t.told = t.from[:0], false

@@ -90,12 +90,14 @@ func drawSnapshot(t *rapid.T) *wpp.Snapshot {
 	return s
 }
 
+// drawSequitur draws a stream that says a few phrases over and over.
 func drawSequitur(t *rapid.T, symbols int) *wpp.Grammar {
-	g := sequitur.New()
-	for _, sym := range rapid.SliceOfN(rapid.Uint32Range(0, uint32(symbols-1)), 0, 60).Draw(t, "stream") {
-		g.Append(sym)
+	phrases := rapid.SliceOfN(rapid.SliceOfN(rapid.Uint32Range(0, uint32(symbols-1)), 1, 6), 1, 4).Draw(t, "phrases")
+	var stream []uint32
+	for range rapid.IntRange(0, 40).Draw(t, "said") {
+		stream = append(stream, rapid.SampledFrom(phrases).Draw(t, "phrase")...)
 	}
-	return wpp.FromSequitur(g)
+	return sequiturOf(stream)
 }
 
 // drawGrammar draws a grammar in which rules use later ones, as often as they like.
@@ -146,6 +148,7 @@ func compressor() *wpp.Snapshot {
 				Entry: 0x2000, Ranges: []wpp.Range{{Lo: 0x2000, Hi: 0x2010}}, Paths: 3, Blocks: []wpp.Block{
 					{Addr: 0x2000, Lengths: []byte{1, 1, 1, 1}, File: 1, Line: 110, Last: 118},
 					{Addr: 0x2004, Lengths: []byte{7}, File: 1, Line: 105, Last: 105},
+					{Addr: 0x200b, Lengths: []byte{2}, File: 0, Line: 3, Last: 4}, // inlined
 				}},
 			{Image: 1, Entry: 0x3000, Ranges: []wpp.Range{{Lo: 0x3000, Hi: 0x3004}}, Paths: 1, Blocks: []wpp.Block{{Addr: 0x3000, Lengths: []byte{1, 3}}}},
 			{Name: "odd\tname\x1b[2J", Entry: 0x4000, Ranges: []wpp.Range{{Lo: 0x4000, Hi: 0x4008}}, LeftOut: "unresolved indirect jump at 4004"},
@@ -154,7 +157,7 @@ func compressor() *wpp.Snapshot {
 			{Routine: 0, Path: 0, Start: ops.StartEntry, End: ops.EndLoop, Blocks: []int{0}},
 			{Routine: 0, Path: 1, Start: ops.StartLoop, End: ops.EndCall, Blocks: []int{1}},
 			{Routine: 1, Path: 2, Start: ops.StartLoop, End: ops.EndLoop, Blocks: []int{0}},
-			{Routine: 1, Path: 1, Start: ops.StartLoop, End: ops.EndReturn, Blocks: []int{0, 1}},
+			{Routine: 1, Path: 1, Start: ops.StartLoop, End: ops.EndReturn, Blocks: []int{0, 2, 1}},
 			{Routine: 2, Path: 0, Start: ops.StartEntry, End: ops.EndReturn, Blocks: []int{0}},
 			{Routine: 0, Path: 2, Start: ops.StartCall, End: ops.EndReturn, Blocks: []int{2}},
 			{IsMark: true, Mark: ops.Gap, N: 7},

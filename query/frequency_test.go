@@ -95,6 +95,11 @@ func TestStatCountsResumedActivations(t *testing.T) {
 	if got, want := NewStat(s, 0).TraceBytes, uint64(3+3*2+3*2+3); got != want {
 		t.Errorf("trace bytes %d, want %d", got, want)
 	}
+	// A resumed activation whose first path starts at the entry is entered once.
+	s.Threads[0].Grammar = sequiturOf([]uint32{7, 0})
+	if got, want := NewStat(s, 0).TraceBytes, uint64(3+2+2); got != want {
+		t.Errorf("trace bytes %d, want %d", got, want)
+	}
 }
 
 func TestQueriesOfOneSnapshotAtOnce(t *testing.T) {

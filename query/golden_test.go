@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -75,4 +77,21 @@ func shortCompressor() *wpp.Snapshot {
 	s := compressor()
 	s.Threads[0].Grammar = sequiturOf([]uint32{0, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 12, 4, 5})
 	return s
+}
+
+func TestHotTableIsNoWiderThanItSays(t *testing.T) {
+	s := compressor()
+	r, err := Hot(s, HotQuery{MinLength: 1, MaxLength: 100, MinCost: 1, Metric: Instructions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table bytes.Buffer
+	if err := WriteHot(&table, s, r); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(table.String()) {
+		if utf8.RuneCountInString(line) > tableColumns+1 {
+			t.Errorf("line of %d columns: %s", utf8.RuneCountInString(line)-1, line)
+		}
+	}
 }

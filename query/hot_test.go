@@ -54,7 +54,7 @@ func TestHotEqualsBruteForce(t *testing.T) {
 		s := drawSnapshot(t)
 		q := HotQuery{
 			MinLength: rapid.IntRange(1, 4).Draw(t, "min length"),
-			MinCost:   rapid.Uint64Range(1, 60).Draw(t, "min cost"),
+			MinShare:  1 / float64(rapid.IntRange(1, 40).Draw(t, "min share")),
 			Metric:    rapid.SampledFrom([]Metric{Instructions, Executions}).Draw(t, "metric"),
 			Top:       rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "top"),
 		}
@@ -66,6 +66,7 @@ func TestHotEqualsBruteForce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		q.MinCost = got.MinCost
 		if diff := gocmp.Diff(bruteHot(s, q), got.Subpaths); diff != "" {
 			t.Fatalf("brute force -, Hot +:\n%s", diff)
 		}
@@ -195,14 +196,32 @@ func TestHotRefusesSenselessQueries(t *testing.T) {
 	}
 }
 
-// TestLongSeams has edges so wide that the line is settled in the middle of a rule, and patterns that lie across.
+// TestLongSeams has a start rule so long that its line is settled on the way, and patterns that lie across.
 func TestLongSeams(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
 	var text strings.Builder
-	for i := range 3000 {
-		text.WriteByte("abcdefg"[i*i%7*i%5])
+	for text.Len() < 6000 {
+		text.WriteByte("abcdefghij"[random.IntN(10)])
 	}
 	s := letters(text.String())
-	q := HotQuery{MinLength: 20, MaxLength: 30, MinCost: 2000, Metric: Instructions, Top: 40}
+	q := HotQuery{MinLength: 3, MaxLength: 5, MinCost: 30, Metric: Instructions, Top: 40}
+	got, err := Hot(s, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Subpaths) == 0 {
+		t.Fatal("nothing is hot")
+	}
+	if diff := gocmp.Diff(bruteHot(s, q), got.Subpaths); diff != "" {
+		t.Errorf("brute force -, Hot +:\n%s", diff)
+	}
+}
+
+// TestRareDearPath prunes by a path that costs much and ran once beside a loop of cheap ones.
+func TestRareDearPath(t *testing.T) {
+	s := letters("x" + strings.Repeat("abc", 50) + "x")
+	s.RoutineOf(letter(s, 'x')).Blocks[0].Lengths = slices.Repeat([]byte{1}, 60)
+	q := HotQuery{MinLength: 2, MaxLength: 8, MinCost: 300, Metric: Instructions}
 	got, err := Hot(s, q)
 	if err != nil {
 		t.Fatal(err)

@@ -16,11 +16,12 @@ type Kind uint8
 
 // The kinds of word. A witness may be preceded by the chain of its callers (From, innermost first) and by a case.
 const (
-	Witness Kind = iota // the activation with this CFA came to the site, with this outcome
-	From                // a return address in the chain of callers of the activation that the next witness names
-	Case                // the value that a switch reads at the next witness
-	Repeat              // the witness before it (with its case) came this many times more
-	End                 // the thread ended, or its program was replaced; its user instruction pointer
+	Witness   Kind = iota // the activation with this CFA came to the site, with this outcome
+	From                  // a return address in the chain of callers of the activation that the next witness names
+	Case                  // the value that a switch reads at the next witness
+	Repeat                // the witness before it (with its case) came this many times more
+	Sigreturn             // the signal handler with this CFA ended; a From before it tells where the thread goes on
+	End                   // the thread ended, or its program was replaced; its user instruction pointer
 	Invalid
 )
 
@@ -38,6 +39,8 @@ func (w Word) Kind() Kind {
 		return Repeat
 	case 11:
 		return End
+	case 12:
+		return Sigreturn
 	}
 	return Invalid
 }
@@ -48,8 +51,13 @@ func (w Word) Site() int { return int(w >> 45 & (MaxSites - 1)) }
 // Outcome is 1 if the witness's conditional jump is taken, else 0.
 func (w Word) Outcome() int { return int(w >> 44 & 1) }
 
-// CFA is the canonical frame address of a witness's activation, a multiple of 8.
-func (w Word) CFA() uint64 { return uint64(w) & (1<<44 - 1) << 3 }
+// CFA is the canonical frame address of a witness's or a handler's activation, a multiple of 8.
+func (w Word) CFA() uint64 {
+	if w.Kind() == Sigreturn {
+		return uint64(w) & (1<<48 - 1) &^ 7
+	}
+	return uint64(w) & (1<<44 - 1) << 3
+}
 
 // Value is the payload of a Case or the count of a Repeat.
 func (w Word) Value() uint64 { return uint64(w) & (1<<60 - 1) }
@@ -95,6 +103,9 @@ func MakeCase(v uint64) Word { return Word(9<<60 | v&(1<<60-1)) }
 // MakeRepeat returns the word that repeats the witness before it n times.
 func MakeRepeat(n uint64) Word { return Word(10<<60 | n&(1<<60-1)) }
 
+// MakeSigreturn returns the word of the end of a signal handler.
+func MakeSigreturn(cfa uint64) Word { return Word(12<<60 | cfa&(1<<48-1)) }
+
 // MakeEnd returns the word of a thread's end.
 func MakeEnd(p Place, address uint64) Word {
 	return Word(11<<60 | uint64(p)<<48 | address&(1<<48-1))
@@ -111,6 +122,8 @@ func (w Word) String() string {
 		return fmt.Sprintf("case %d", w.Value())
 	case Repeat:
 		return fmt.Sprintf("repeat %d", w.Value())
+	case Sigreturn:
+		return fmt.Sprintf("sigreturn cfa %x", w.CFA())
 	case End:
 		return fmt.Sprintf("end %d:%x", w.Place(), w.Address())
 	}

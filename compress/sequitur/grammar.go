@@ -1,5 +1,7 @@
 package sequitur
 
+import "unsafe"
+
 // In bodies, as Rules returns them, a symbol below ruleBit is a terminal; one with ruleBit set names a rule.
 const ruleBit uint32 = 1 << 31
 
@@ -107,7 +109,10 @@ func (g *Grammar) Symbols() int { return g.live - g.NumRules() }
 
 // Bytes returns the memory that the grammar holds.
 func (g *Grammar) Bytes() uint64 {
-	return 12*uint64(cap(g.nodes)) + 8*uint64(cap(g.rules)+len(g.digrams.slots)) + 4*uint64(cap(g.freeRules)+cap(g.suspects))
+	return uint64(cap(g.nodes))*uint64(unsafe.Sizeof(node{})) +
+		uint64(cap(g.rules))*uint64(unsafe.Sizeof(rule{})) +
+		uint64(len(g.digrams.slots))*8 +
+		uint64(cap(g.freeRules)+cap(g.suspects))*4
 }
 
 // Rules returns a copy of the bodies of all rules: the start rule first, the others in the order of their first use when

@@ -6,3 +6,5 @@
 // or takes time in proportion to, what a grammar expands to, but for Expand.
 // It does not trace, compress streams (see sequitur) or answer questions (see query), and builds on any system.
 package wpp
+
+//go:generate protoc --go_out=. --go_opt=paths=source_relative wpp.proto

@@ -83,7 +83,7 @@ type Figures struct {
 	Tool     string // version of the wpptrace that wrote the snapshot
 	Command  []string
 	PID      int
-	Kernel   string // release
+	Kernel   string    // release
 	Start    time.Time // to the nanosecond, between the years 1678 and 2262; zero: not known
 	Duration time.Duration
 

@@ -1,6 +1,7 @@
 package wpp
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -69,7 +70,7 @@ func anySnapshot(t *rapid.T) *Snapshot {
 		Files: rapid.SliceOfN(text, 1, 3).Draw(t, "files"),
 		Figures: Figures{
 			Command: rapid.SliceOfN(text, 0, 3).Draw(t, "command"), PID: int(rapid.Int32().Draw(t, "pid")),
-			Start: time.Unix(0, rapid.Int64().Draw(t, "start")).UTC(), Duration: time.Duration(rapid.Int64().Draw(t, "duration")),
+			Start: time.Unix(0, rapid.Int64Min(1).Draw(t, "start")).UTC(), Duration: time.Duration(rapid.Int64().Draw(t, "duration")),
 			Hits: rapid.Uint64().Draw(t, "hits"), SlowDown: rapid.Float64().Draw(t, "slow-down"),
 		},
 	}
@@ -199,7 +200,7 @@ func TestCheckRefuses(t *testing.T) {
 		"file of a block":           func(s *Snapshot) { s.Routines[0].Blocks[1].File = 2 },
 		"lines the wrong way":       func(s *Snapshot) { s.Routines[0].Blocks[0].Last = 9 },
 		"last line but no first":    func(s *Snapshot) { s.Routines[0].Blocks[0].Line = 0 },
-		"line too large":            func(s *Snapshot) { s.Routines[0].Blocks[0].Last = 1 << 31 },
+		"line too large":            func(s *Snapshot) { s.Routines[0].Blocks[0].Last = math.MaxInt32; s.Routines[0].Blocks[0].Last++ },
 		"routine of a path":         func(s *Snapshot) { s.Symbols[0].Routine = 2 },
 		"start of a path":           func(s *Snapshot) { s.Symbols[0].Start = 6 },
 		"end of a path":             func(s *Snapshot) { s.Symbols[0].End = 7 },

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // An image is the main executable's text as the file has it, and where the process mapped it.
@@ -13,6 +15,7 @@ type image struct {
 	sections []segment // the executable sections, which hold code alone; none in a file without section headers
 	phdr     uint64    // link-time address of the program headers
 	bias     uint64    // run-time minus link-time addresses
+	file     fileID
 }
 
 // A segment is one executable PT_LOAD, or a section of one.
@@ -20,6 +23,9 @@ type segment struct {
 	lo, hi uint64 // link-time addresses
 	code   []byte
 }
+
+// A fileID tells files apart.
+type fileID struct{ device, inode uint64 }
 
 // An opcode is what the stepper must know about an instruction.
 type opcode uint8
@@ -41,11 +47,11 @@ func openImage(path string) (*image, error) {
 	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 {
 		return nil, fmt.Errorf("open executable %s: not an x86-64 ELF file", path)
 	}
-	img := &image{}
-	header, err := programHeaderOffset(path)
+	header, file, err := identify(path)
 	if err != nil {
 		return nil, err
 	}
+	img := &image{file: file}
 	for _, p := range f.Progs {
 		if p.Type != elf.PT_LOAD {
 			continue
@@ -78,18 +84,22 @@ func openImage(path string) (*image, error) {
 	return img, nil
 }
 
-// programHeaderOffset is e_phoff, which debug/elf does not tell.
-func programHeaderOffset(path string) (uint64, error) {
+// identify gives e_phoff, which debug/elf does not tell, and the file's identity.
+func identify(path string) (phoff uint64, file fileID, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return 0, fmt.Errorf("open executable: %w", err)
+		return 0, file, fmt.Errorf("open executable: %w", err)
 	}
 	defer f.Close()
 	var b [8]byte
 	if _, err := f.ReadAt(b[:], 0x20); err != nil {
-		return 0, fmt.Errorf("read ELF header of %s: %w", path, err)
+		return 0, file, fmt.Errorf("read ELF header of %s: %w", path, err)
 	}
-	return binary.LittleEndian.Uint64(b[:]), nil
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
+		return 0, file, fmt.Errorf("identify %s: %w", path, err)
+	}
+	return binary.LittleEndian.Uint64(b[:]), fileID{stat.Dev, stat.Ino}, nil
 }
 
 // locate finds the bias from the program headers' address, which the kernel puts in the process's auxiliary vector.

@@ -69,23 +69,25 @@ func (s *stepper) begin() error {
 	if err := ptrace(unix.PTRACE_SETOPTIONS, s.pid, 0, options); err != nil {
 		return fmt.Errorf("set ptrace options: %w", err)
 	}
-	var err error
+	if err := s.loaded(); err != nil {
+		return err
+	}
+	s.live, s.unborn, s.orphans = map[int]*tracee{}, map[int]bool{}, map[int]bool{}
+	t := s.add(s.pid)
+	t.outside = s.curtain.patience
+	return s.resumeAt(t, 0)
+}
+
+// loaded looks at the image that the process has just been given by an exec.
+func (s *stepper) loaded() (err error) {
 	if s.img, err = openImage(fmt.Sprintf("/proc/%d/exe", s.pid)); err != nil {
 		return err
 	}
 	if err = s.img.locate(s.pid); err != nil {
 		return err
 	}
-	if s.curtain, err = newCurtain(s.img, s.pid); err != nil {
-		return err
-	}
-	s.live, s.unborn, s.orphans = map[int]*tracee{}, map[int]bool{}, map[int]bool{}
-	t := s.add(s.pid)
-	if t.pc, err = peekUser(t.TID, userRIP); err != nil {
-		return fmt.Errorf("read first instruction's address: %w", err)
-	}
-	t.outside = s.curtain.patience
-	return s.resume(t, 0)
+	s.curtain, err = newCurtain(s.img, s.pid)
+	return err
 }
 
 func (s *stepper) add(tid int) *tracee {
@@ -188,14 +190,12 @@ func (s *stepper) release(tid int, covered bool) error {
 // event deals with clone, fork, vfork and exec. The thread is inside its system call.
 func (s *stepper) event(t *tracee, event int) error {
 	if event == unix.PTRACE_EVENT_EXEC {
-		return s.execed()
+		return s.execed(t)
 	}
-	var child uint64
-	child64, err := eventMessage(t.TID)
+	child, err := eventMessage(t.TID)
 	if err != nil {
 		return err
 	}
-	child = child64
 	covered := s.curtain.drawn
 	if err := s.curtain.open(); err != nil {
 		return err
@@ -229,14 +229,24 @@ func (s *stepper) born(child int, thread, covered bool) error {
 	}
 }
 
-// execed ends the recording: what follows is another program.
-func (s *stepper) execed() error {
+// execed goes on with the same file at its new addresses; another program ends the recording and runs on its own. The thread
+// that made the call has the process's id from here on.
+func (s *stepper) execed(t *tracee) error {
 	clear(s.live)
-	s.curtain.drawn = false
-	if err := ptrace(unix.PTRACE_DETACH, s.pid, 0, 0); err != nil {
-		return fmt.Errorf("let program go after exec: %w", err)
+	before := s.img.file
+	s.close()
+	if err := s.loaded(); err != nil {
+		return err
 	}
-	return nil
+	if s.img.file != before {
+		if err := ptrace(unix.PTRACE_DETACH, s.pid, 0, 0); err != nil {
+			return fmt.Errorf("let program go after exec: %w", err)
+		}
+		return nil
+	}
+	s.live[s.pid] = t
+	t.handlers, t.restarts, t.free, t.outside = nil, 0, false, s.curtain.patience
+	return s.resumeAt(t, 0)
 }
 
 // trapped is the end of a step, the entry of a handler, or the arrival at the curtain.

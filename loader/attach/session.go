@@ -188,7 +188,7 @@ func siteOf(s *plan.Site) bpf.TracerSite {
 
 // attach makes the links: first those that tell of a thread's end, then the probes.
 func (s *Session) attach(im *image.Image, pl *plan.Plan, o Options) error {
-	for _, p := range []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec} {
+	for _, p := range []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec, s.objects.HandlerReturn} {
 		l, err := link.AttachTracing(link.TracingOptions{Program: p})
 		if err != nil {
 			return fmt.Errorf("follow the life of its threads: %w", err)

@@ -13,8 +13,9 @@ import (
 // found, for both change what can be reached.
 type draft struct {
 	id      int
-	pieces  []int // by address
-	entry   int   // an instruction
+	addr    uint64 // of the entry
+	pieces  []int  // by address
+	entry   int    // an instruction; -1 if the bytes there are none
 	blocks  []Block
 	first   []int32 // by block: its first instruction
 	preds   [][]int32

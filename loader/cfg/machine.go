@@ -19,9 +19,6 @@ const (
 	r11 = 11
 )
 
-// callerSaved are the registers that a call may change.
-var callerSaved = [...]int8{rax, rcx, rdx, rsi, rdi, 8, 9, 10, r11}
-
 // A machine executes instructions symbolically, to find what an indirect jump's target is made of. It models what
 // compilers use to compute one, and gives the result of everything else a symbol of its own.
 type machine struct {
@@ -78,15 +75,15 @@ type operation struct {
 	size uint8
 }
 
-// step executes one instruction that is no jump.
-func (m *machine) step(q *Insn, code []byte) {
-	op := operation{Insn: q, code: code, reg: -1}
+func newOperation(q *Insn, code []byte) operation {
+	op := operation{Insn: q, code: code, size: operandSize(&q.Inst)}
 	op.reg, op.rm, op.imm = q.Operands(code, q.end())
-	op.size = operandSize(&q.Inst)
-	if q.Kind == x86.Call || q.Kind == x86.CallInd || q.Kind == x86.Syscall {
-		m.call()
-		return
-	}
+	return op
+}
+
+// step executes one instruction that is neither a jump nor a call.
+func (m *machine) step(q *Insn, code []byte) {
+	op := newOperation(q, code)
 	known := false
 	switch q.Map {
 	case 0:
@@ -112,14 +109,20 @@ func operandSize(in *x86.Inst) uint8 {
 	return 4
 }
 
-// call forgets what a call may change. The frame's own memory is taken to survive: a compiler that proves an index
-// bounded has proven that.
-func (m *machine) call() {
-	for _, reg := range callerSaved {
-		m.regs[reg] = m.fresh(result)
-	}
+// call forgets what a call, or a system call, may change: the registers in the set. The frame's own memory is taken
+// to survive: a compiler that proves an index bounded has proven that.
+func (m *machine) call(clobbers uint16) {
+	m.forgetRegisters(clobbers, result)
 	m.compare.valid = false
 	m.forgetMemory()
+}
+
+func (m *machine) forgetRegisters(set uint16, from source) {
+	for reg := 0; set != 0; reg, set = reg+1, set>>1 {
+		if set&1 != 0 {
+			m.regs[reg] = m.fresh(from)
+		}
+	}
 }
 
 func (m *machine) forgetMemory() {
@@ -128,11 +131,7 @@ func (m *machine) forgetMemory() {
 
 // forget gives everything that an instruction may write a new symbol.
 func (m *machine) forget(op *operation) {
-	for reg, w := int8(0), writtenRegisters(op); w != 0; reg, w = reg+1, w>>1 {
-		if w&1 != 0 {
-			m.regs[reg] = m.fresh(computed)
-		}
-	}
+	m.forgetRegisters(writtenRegisters(op), computed)
 	if op.rm.Mem && writesMemory(op) {
 		m.store(op.rm, 0, value{})
 	}

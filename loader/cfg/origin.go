@@ -104,15 +104,12 @@ func (s *resolver) writes(b int) (out uint32) {
 	bl := &s.d.blocks[b]
 	for k := range bl.Insns {
 		q := &bl.Insns[k]
+		i := int(s.d.first[b]) + k
 		if q.Kind == x86.Call || q.Kind == x86.CallInd || q.Kind == x86.Syscall {
-			for _, reg := range callerSaved {
-				out |= 1 << reg
-			}
+			out |= uint32(s.clobbers(i))
 			continue
 		}
-		code := s.bytes(int(s.d.first[b]) + k)
-		op := operation{Insn: q, code: code}
-		op.reg, op.rm, op.imm = q.Operands(code, q.end())
+		op := newOperation(q, s.bytes(i))
 		out |= uint32(writtenRegisters(&op))
 		if op.rm.Mem && writesMemory(&op) || q.Map == 0 && q.Op&0xf8 == 0x50 {
 			out |= memoryBit

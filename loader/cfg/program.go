@@ -107,10 +107,9 @@ func (r *recovery) program(names map[uint64]string) *Program {
 	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}}
 	for _, d := range r.drafts {
 		savesReturn := r.examine(d)
-		entry := r.drafts[d.id].addr(r)
 		out := &Routine{
-			ID: d.id, Addr: entry, Symbol: names[entry], Blocks: d.blocks, Pads: d.pads, program: p,
-			Name: fmt.Sprintf("fn_%x", entry),
+			ID: d.id, Addr: d.addr, Symbol: names[d.addr], Blocks: d.blocks, Pads: d.pads, program: p,
+			Name: fmt.Sprintf("fn_%x", d.addr),
 		}
 		if out.Symbol != "" {
 			out.Name = image.Demangle(out.Symbol)
@@ -127,9 +126,9 @@ func (r *recovery) program(names map[uint64]string) *Program {
 			}
 		}
 		if savesReturn || isReturnsTwiceSymbol(out.Symbol) {
-			p.twice[entry] = true
+			p.twice[d.addr] = true
 		}
-		p.taken = append(p.taken, r.mentions.has(entry) || r.halves.has(entry))
+		p.taken = append(p.taken, r.mentions.has(d.addr) || r.halves.has(d.addr))
 		p.Routines = append(p.Routines, out)
 	}
 	r.leaveOutMiddles()
@@ -151,18 +150,10 @@ func (r *recovery) finish(t *table) *JumpTable {
 	return out
 }
 
-// addr returns the routine's entry address.
-func (d *draft) addr(r *recovery) uint64 {
-	if d.entry >= 0 {
-		return r.insns[d.entry].Addr
-	}
-	return r.pieces[d.pieces[0]].Lo
-}
-
 // examine finds the reasons to leave a routine out that its finished blocks show.
 func (r *recovery) examine(d *draft) (savesReturn bool) {
 	if d.entry < 0 {
-		d.leave("bytes at %x do not decode", d.addr(r))
+		d.leave("bytes at %x do not decode", d.addr)
 		return false
 	}
 	for _, i := range d.pieces {

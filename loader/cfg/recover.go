@@ -11,17 +11,18 @@ import (
 // recovery is the state of one call of Recover. What is indexed by instruction covers the whole file.
 type recovery struct {
 	*code
-	im       *image.Image
-	imports  map[uint64]string
-	mentions *mentions
-	halves   *mentions // in words of half a pointer's size
-	drafts   []*draft
-	marks    []uint8 // by instruction
-	blockAt  []int32 // by instruction: the block of its routine that begins there, or -1
-	noReturn []bool  // by routine
-	work     []int
-	machine  machine
-	steps    int // left to the search for jump tables, in instructions executed
+	im        *image.Image
+	imports   map[uint64]string
+	mentions  *mentions
+	halves    *mentions // in words of half a pointer's size
+	drafts    []*draft
+	marks     []uint8   // by instruction
+	blockAt   []int32   // by instruction: the block of its routine that begins there, or -1
+	noReturn  []bool    // by routine
+	clobbered []clobber // by routine
+	work      []int
+	machine   machine
+	steps     int // left to the search for jump tables, in instructions executed
 }
 
 // The search for jump tables takes about 20 instructions for each of a program's; an interpreter's dispatch takes
@@ -82,8 +83,8 @@ func (r *recovery) makeDrafts() {
 	}
 	slices.Sort(entries)
 	for _, e := range entries {
-		d := &draft{id: len(r.drafts), pieces: byEntry[e], entry: r.pieces[e].first}
-		if p := &r.pieces[e]; p.first == p.last || r.insns[p.first].Addr != p.Lo {
+		d := &draft{id: len(r.drafts), addr: r.pieces[e].Lo, pieces: byEntry[e], entry: r.pieces[e].first}
+		if p := &r.pieces[e]; p.first == p.last || r.insns[p.first].Addr != d.addr {
 			d.entry = -1
 		}
 		for _, i := range d.pieces {
@@ -108,6 +109,7 @@ func (r *recovery) routineAt(i int) int {
 // routine returns can only change from yes to no, so that comes to an end.
 func (r *recovery) solve() {
 	r.noReturn = make([]bool, len(r.drafts))
+	r.clobbered = make([]clobber, len(r.drafts))
 	for _, d := range r.drafts {
 		symbol := r.pieces[r.pieceOf[max(d.entry, 0)]].symbol
 		r.noReturn[d.id] = d.entry >= 0 && isNoReturnSymbol(symbol)

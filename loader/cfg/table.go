@@ -178,6 +178,8 @@ func (s *resolver) execute(b int) {
 	for k := range bl.Insns {
 		switch q := &bl.Insns[k]; q.Kind {
 		case x86.Jcc, x86.Jmp, x86.JmpInd, x86.Ret, x86.Loop, x86.Trap:
+		case x86.Call, x86.CallInd, x86.Syscall:
+			s.machine.call(s.clobbers(int(s.d.first[b]) + k))
 		default:
 			s.machine.step(q, s.bytes(int(s.d.first[b])+k))
 		}

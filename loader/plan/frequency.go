@@ -14,10 +14,10 @@ const (
 // flow is the routine's CFG as the estimate of frequencies sees it.
 type flow struct {
 	r    *cfg.Routine
-	post []int            // reverse postorder, backwards
-	back map[[2]int]bool  // back edges
-	head map[int]bool     // loop headers
-	loop map[int][]bool   // by header: the blocks of its loop
+	post []int           // reverse postorder, backwards
+	back map[[2]int]bool // back edges
+	head map[int]bool    // loop headers
+	loop map[int][]bool  // by header: the blocks of its loop
 	cold []bool
 }
 

@@ -106,9 +106,6 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 		if r.LeftOut == "" && o.Select != nil && !o.Select(c) {
 			r.LeftOut = "not selected"
 		}
-		if r.LeftOut == "" {
-			r.LeftOut = unfit(c)
-		}
 		r.site = make([]int, len(c.Blocks))
 		for b := range r.site {
 			r.site[b] = -1
@@ -124,17 +121,6 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 		return nil, fmt.Errorf("plan %s: %d probes are needed, %d are possible: choose routines with -F", program.Image.Name, len(p.Sites), MaxSites)
 	}
 	return p, nil
-}
-
-// unfit says why a routine with an exact CFG cannot be planned.
-func unfit(r *cfg.Routine) string {
-	for i := range r.Blocks {
-		b := &r.Blocks[i]
-		if last := b.Insns[len(b.Insns)-1]; b.End == cfg.Jcc && last.Kind == x86.Loop {
-			return fmt.Sprintf("loop or jrcxz instruction at %x", last.Addr)
-		}
-	}
-	return ""
 }
 
 // choose settles probes for all routines. Leaving one out changes what its callers call, so it starts anew then.

@@ -104,7 +104,7 @@ func (r *Routine) mustSpeak() []bool {
 		if r.ReturnsTwice(b) {
 			must[b], must[block.Succ[0]] = true, true
 		}
-		must[b] = must[b] || block.End == cfg.Jcc || kind == External
+		must[b] = must[b] || block.Insns[len(block.Insns)-1].Kind == x86.Jcc || kind == External
 	}
 	return must
 }
@@ -117,7 +117,7 @@ func (r *Routine) tellTable(b int) {
 	}
 	check := &r.Blocks[t.Check]
 	p := &r.probed[t.Check]
-	if !p.on || check.End != cfg.Jcc || p.tells != nil || check.Succ[0] == check.Succ[1] {
+	if !p.on || !p.edges || p.tells != nil || check.Succ[0] == check.Succ[1] {
 		return
 	}
 	p.tells = &Case{Table: b, Operand: t.Index, Bias: t.Bias, Taken: r.leadsTo(check.Succ[0], b)}

@@ -220,4 +220,3 @@ func (p *Plan) breakCircle(circle []*Routine) {
 		}
 	}
 }
-

@@ -125,6 +125,9 @@ var readers = regexp.MustCompile(`^(nop|cmp[bwlq]?$|test|bt[wlq]?$|push|call|jmp
 
 // namesRSPAsDestination reads the operands of an instruction in AT&T syntax, destinations last.
 func namesRSPAsDestination(text string) bool {
+	if !strings.Contains(text, "sp") {
+		return false
+	}
 	text, _, _ = strings.Cut(text, "#")
 	fields := strings.Fields(text)
 	for len(fields) > 1 && isLonePrefix(fields[0]) {

@@ -1,14 +1,15 @@
-// Ends of threads: pthread_once, destructors of thread-specific data, cancellation while waiting, exit with threads alive.
+// Ends of threads: pthread_once, destructors of thread-specific data, cancellation, exit with threads alive.
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "checksum.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static sem_t never;
+static sem_t never, ready;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static unsigned destroyed;
 
 static void destroy(void *value)
@@ -56,8 +57,10 @@ static void *waits(void *argument)
 
 static void *sleeps(void *argument)
 {
+	pthread_mutex_lock(&mutex);
+	sem_post(&ready);
 	for (;;)
-		pause();
+		pthread_cond_wait(&condition, &mutex);
 	return argument;
 }
 
@@ -66,6 +69,7 @@ int main(void)
 	pthread_t thread;
 	unsigned cell = 29, waited = 3;
 	sem_init(&never, 0, 0);
+	sem_init(&ready, 0, 0);
 	for (int i = 0; i < 3; i++) {
 		pthread_create(&thread, 0, exits_deep, &cell);
 		pthread_join(thread, 0);
@@ -77,6 +81,8 @@ int main(void)
 	pthread_join(thread, 0);
 	mix(waited);
 	pthread_create(&thread, 0, sleeps, 0);
+	sem_wait(&ready);
+	pthread_mutex_lock(&mutex); // once the thread is inside pthread_cond_wait
 	report();
 	exit(6);
 }

@@ -1,0 +1,63 @@
+package zoo
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// A Real is a program that the distribution installs, with input that makes every run alike.
+type Real struct {
+	Name    string
+	Command string // looked for in the directories of Env
+	Package string // the Debian package that holds it
+	Args    []string
+	Stdin   string
+	Long    bool // executes millions of instructions: too many for a truth of 200,000
+}
+
+// Path finds the program; its error says how to install it.
+func (r Real) Path() (string, error) {
+	for _, dir := range []string{"/usr/bin/", "/bin/"} {
+		if path, err := exec.LookPath(dir + r.Command); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("find %s: not installed: apt-get install %s", r.Command, r.Package)
+}
+
+const script = `
+double() { local n=$1; if ((n < 2)); then echo $n; return; fi; echo $((n * 2)); }
+for i in 1 2 3; do
+	case $i in [13]) double $i ;; *) x=${x}a ;; esac
+done
+echo ${x/a/b}
+`
+
+const query = `
+create table t(a, b);
+insert into t select value, value * 7919 % 101 from generate_series(1, 40);
+select b % 5, count(*), sum(a) from t group by 1 order by 2;
+`
+
+// python has no deterministic hash of strings without -I and PYTHONHASHSEED; integers and lists need none.
+const python = `
+def f(n): return n if n < 2 else f(n - 1) + f(n - 2)
+print(f(7), sorted([3, 1, 2]))
+`
+
+// Reals lists the real programs.
+func Reals() []Real {
+	var numbers strings.Builder
+	for i := range 120 {
+		fmt.Fprintf(&numbers, "%d line\n", i*37%101)
+	}
+	return []Real{
+		{Name: "bash", Command: "bash", Package: "bash", Args: []string{"--norc", "--noprofile", "-c", script}, Long: true},
+		{Name: "gzip", Command: "gzip", Package: "gzip", Args: []string{"-6", "-n", "-c"}, Stdin: numbers.String()},
+		{Name: "sed", Command: "sed", Package: "sed", Args: []string{"-n", `s/\([0-9]\)5/<\1>/gp`}, Stdin: numbers.String()},
+		{Name: "sort", Command: "sort", Package: "coreutils", Args: []string{"--parallel=1", "-n"}, Stdin: numbers.String()},
+		{Name: "python3", Command: "python3", Package: "python3", Args: []string{"-I", "-S", "-c", python}, Long: true},
+		{Name: "sqlite3", Command: "sqlite3", Package: "sqlite3", Args: []string{":memory:", query}},
+	}
+}

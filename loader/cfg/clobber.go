@@ -1,0 +1,69 @@
+package cfg
+
+import "wpptrace/loader/x86"
+
+// callerSaved are the registers that a call may change, by the calling convention.
+const callerSaved uint16 = 1<<rax | 1<<rcx | 1<<rdx | 1<<rsi | 1<<rdi | 1<<8 | 1<<9 | 1<<10 | 1<<r11
+
+// maxCallDepth bounds how far calls of calls are looked into for the registers that they change.
+const maxCallDepth = 12
+
+// A clobber is what is known of the registers that a routine changes.
+type clobber struct {
+	known   bool
+	ongoing bool
+	set     uint16
+}
+
+// clobbers returns the registers that the call i may change. Compilers keep values in caller-saved registers across
+// the calls of routines that they know not to change them.
+func (r *recovery) clobbers(i int) uint16 {
+	if r.insns[i].Kind != x86.Call {
+		return callerSaved
+	}
+	return r.clobbersOf(r.routineAt(int(r.target[i])), 0)
+}
+
+// clobbersOf returns the caller-saved registers that some instruction of the routine writes, or of one that it calls.
+func (r *recovery) clobbersOf(id, depth int) uint16 {
+	if id < 0 || depth > maxCallDepth {
+		return callerSaved
+	}
+	c := &r.clobbered[id]
+	switch {
+	case c.known:
+		return c.set
+	case c.ongoing: // recursion
+		return callerSaved
+	}
+	c.ongoing = true
+	set := uint16(0)
+	for _, pi := range r.drafts[id].pieces {
+		p := &r.pieces[pi]
+		for i := p.first; i < p.last && set != callerSaved; i++ {
+			set |= r.clobbersBy(id, i, depth) & callerSaved
+		}
+	}
+	*c = clobber{known: true, set: set}
+	return set
+}
+
+// clobbersBy returns the registers that instruction i of a routine changes before the routine returns.
+func (r *recovery) clobbersBy(id, i, depth int) uint16 {
+	q := &r.insns[i]
+	switch q.Kind {
+	case x86.CallInd, x86.JmpInd, x86.Syscall:
+		return callerSaved
+	case x86.Call:
+		return r.clobbersOf(r.routineAt(int(r.target[i])), depth+1)
+	case x86.Jmp, x86.Jcc, x86.Loop:
+		if t := int(r.target[i]); t < 0 || r.pieces[r.pieceOf[t]].routine != id {
+			return r.clobbersOf(r.routineAt(t), depth+1)
+		}
+		return 0
+	case x86.Ret, x86.Trap:
+		return 0
+	}
+	op := newOperation(q, r.bytes(i))
+	return writtenRegisters(&op)
+}

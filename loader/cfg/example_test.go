@@ -1,0 +1,25 @@
+package cfg_test
+
+import (
+	"fmt"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
+)
+
+func ExampleRecover() {
+	im, err := image.OpenFile("/usr/bin/true")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer im.Close()
+	p, err := cfg.Recover(im)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	start := p.At(im.Entry)
+	fmt.Println(start.LeftOut)
+	// Output: outermost frame (no caller)
+}

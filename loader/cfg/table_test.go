@@ -1,0 +1,138 @@
+package cfg_test
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"wpptrace/loader/cfg"
+)
+
+// TestTables compares the targets of all tables with what the compiler's relocations say: none is missed, none
+// invented.
+func TestTables(t *testing.T) {
+	for _, flags := range switchFlags {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			t.Parallel()
+			path := compile(t, switches, append(flags, "-Wl,--emit-relocs")...)
+			p := recoverFile(t, path)
+			truth := relocatedTargets(t, path, p)
+			found := map[*cfg.Routine]map[uint64]bool{}
+			tables := 0
+			for _, r := range p.Routines {
+				if r.LeftOut != "" && r.Symbol != "_start" {
+					t.Errorf("%s is left out: %s", r.Name, r.LeftOut)
+				}
+				for b := range r.Blocks {
+					if r.Blocks[b].End == cfg.Table {
+						tables++
+						addTargets(found, r, b)
+					}
+				}
+			}
+			if tables < 18 {
+				t.Errorf("%d tables, want 18 or more", tables)
+			}
+			for r, targets := range found {
+				if r.Symbol == "relative" { // differences of labels have no relocations
+					if len(targets) != 6 {
+						t.Errorf("relative has targets %x, want 6", slices.Sorted(maps.Keys(targets)))
+					}
+				} else if !maps.Equal(targets, truth[r]) {
+					t.Errorf("%s: targets %x, want %x", r.Name, slices.Sorted(maps.Keys(targets)), slices.Sorted(maps.Keys(truth[r])))
+				}
+			}
+			for r := range truth {
+				if found[r] == nil {
+					t.Errorf("%s: no table found", r.Name)
+				}
+			}
+		})
+	}
+}
+
+func addTargets(found map[*cfg.Routine]map[uint64]bool, r *cfg.Routine, b int) {
+	if found[r] == nil {
+		found[r] = map[uint64]bool{}
+	}
+	for _, to := range r.Blocks[b].Succ {
+		found[r][r.Blocks[to].Lo] = true
+	}
+}
+
+// relocatedTargets returns the addresses within routines that the linker wrote into data, by routine. A table's
+// entry holds an address, or one relative to the table; where a table begins, the relocations of the code tell.
+func relocatedTargets(t *testing.T, path string, p *cfg.Program) map[*cfg.Routine]map[uint64]bool {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var starts []uint64 // addresses that the code refers to
+	type entry struct{ at, to uint64 }
+	var relative []entry
+	out := map[*cfg.Routine]map[uint64]bool{}
+	add := func(to uint64) {
+		if r := p.Containing(to); r != nil && r.Addr != to {
+			if out[r] == nil {
+				out[r] = map[uint64]bool{}
+			}
+			out[r][to] = true
+		}
+	}
+	for _, s := range f.Sections {
+		if s.Type != elf.SHT_RELA || s.Flags&elf.SHF_ALLOC != 0 {
+			continue
+		}
+		target := f.Sections[s.Info]
+		data, err := s.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ; len(data) >= 24; data = data[24:] {
+			at := binary.LittleEndian.Uint64(data)
+			info := binary.LittleEndian.Uint64(data[8:])
+			to := binary.LittleEndian.Uint64(data[16:])
+			if n := info >> 32; n > 0 {
+				to += symbols[n-1].Value
+			}
+			kind := elf.R_X86_64(uint32(info))
+			switch {
+			case target.Flags&elf.SHF_EXECINSTR != 0 && kind == elf.R_X86_64_PC32:
+				starts = append(starts, to+4)
+			case strings.HasPrefix(target.Name, ".eh_frame"), strings.HasPrefix(target.Name, ".debug"), target.Flags&elf.SHF_ALLOC == 0:
+			case kind == elf.R_X86_64_64:
+				add(to)
+			case kind == elf.R_X86_64_PC32 && target.Name == ".rodata":
+				relative = append(relative, entry{at, to})
+			}
+		}
+	}
+	slices.Sort(starts)
+	for _, e := range relative {
+		i, found := slices.BinarySearch(starts, e.at)
+		if !found {
+			i--
+		}
+		add(e.to - (e.at - starts[i]))
+	}
+	return out
+}
+
+// TestTailCalls checks that jumps through pointers leave the routine.
+func TestTailCalls(t *testing.T) {
+	p := recoverFile(t, compile(t, switches, "-O2"))
+	for _, symbol := range []string{"throughTable", "throughPointer"} {
+		if n := ends(routine(t, p, symbol)); n[cfg.TailInd] != 1 || n[cfg.Table] != 0 {
+			t.Errorf("%s: blocks end by %v, want one indirect tail jump", symbol, n)
+		}
+	}
+}
