@@ -243,21 +243,6 @@ static __noinline __u64 case_value(struct registers *regs, const struct site *s)
 	return value & ((1ULL << 60) - 1);
 }
 
-/* sigreturn says that the handler whose activation has this CFA ends, and where the thread goes on. */
-static __always_inline void sigreturn(struct thread *t, __u64 cfa)
-{
-	__u64 rip = 0;
-
-	if (read_user(&rip, 8, cfa + SIGNAL_FRAME_RIP))
-		count(METRIC_UNREADABLE);
-	rip -= image_base;
-	put_repeats(t);
-	t->last = 0;
-	t->cfa = 0;
-	put(t, rip < image_size ? WORD_FROM(FROM_HANDLER, rip) : WORD_FROM(FROM_HANDLER_OUTSIDE, 0));
-	put(t, WORD_SIGRETURN(cfa));
-}
-
 /* report makes the word of a hit (design, section 4): which activation, which site, which way. */
 static __always_inline void report(struct registers *regs, struct thread *t, const struct site *s, __u32 id)
 {

@@ -87,26 +87,25 @@ type TracerThread struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	TracerMapCalls          = "calls"
-	TracerMapLosses         = "losses"
-	TracerMapRing           = "ring"
-	TracerMapSites          = "sites"
-	TracerMapThreads        = "threads"
-	TracerProgDrain         = "drain"
-	TracerProgHandlerReturn = "handler_return"
-	TracerProgHit           = "hit"
-	TracerProgNothing       = "nothing"
-	TracerProgProgramExec   = "program_exec"
-	TracerProgThreadExit    = "thread_exit"
-	TracerVarEnabled        = "enabled"
-	TracerVarEnabledAt      = "enabled_at"
-	TracerVarHighWater      = "high_water"
-	TracerVarImageBase      = "image_base"
-	TracerVarImageSize      = "image_size"
-	TracerVarMetricNames    = "metric_names"
-	TracerVarMetrics        = "metrics"
-	TracerVarReplaced       = "replaced"
-	TracerVarTarget         = "target"
+	TracerMapCalls        = "calls"
+	TracerMapLosses       = "losses"
+	TracerMapRing         = "ring"
+	TracerMapSites        = "sites"
+	TracerMapThreads      = "threads"
+	TracerProgDrain       = "drain"
+	TracerProgHit         = "hit"
+	TracerProgNothing     = "nothing"
+	TracerProgProgramExec = "program_exec"
+	TracerProgThreadExit  = "thread_exit"
+	TracerVarEnabled      = "enabled"
+	TracerVarEnabledAt    = "enabled_at"
+	TracerVarHighWater    = "high_water"
+	TracerVarImageBase    = "image_base"
+	TracerVarImageSize    = "image_size"
+	TracerVarMetricNames  = "metric_names"
+	TracerVarMetrics      = "metrics"
+	TracerVarReplaced     = "replaced"
+	TracerVarTarget       = "target"
 )
 
 // LoadTracer returns the embedded CollectionSpec for Tracer.
@@ -151,12 +150,11 @@ type TracerSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TracerProgramSpecs struct {
-	Drain         *ebpf.ProgramSpec `ebpf:"drain"`
-	HandlerReturn *ebpf.ProgramSpec `ebpf:"handler_return"`
-	Hit           *ebpf.ProgramSpec `ebpf:"hit"`
-	Nothing       *ebpf.ProgramSpec `ebpf:"nothing"`
-	ProgramExec   *ebpf.ProgramSpec `ebpf:"program_exec"`
-	ThreadExit    *ebpf.ProgramSpec `ebpf:"thread_exit"`
+	Drain       *ebpf.ProgramSpec `ebpf:"drain"`
+	Hit         *ebpf.ProgramSpec `ebpf:"hit"`
+	Nothing     *ebpf.ProgramSpec `ebpf:"nothing"`
+	ProgramExec *ebpf.ProgramSpec `ebpf:"program_exec"`
+	ThreadExit  *ebpf.ProgramSpec `ebpf:"thread_exit"`
 }
 
 // TracerMapSpecs contains maps before they are loaded into the kernel.
@@ -241,18 +239,16 @@ type TracerVariables struct {
 //
 // It can be passed to LoadTracerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracerPrograms struct {
-	Drain         *ebpf.Program `ebpf:"drain"`
-	HandlerReturn *ebpf.Program `ebpf:"handler_return"`
-	Hit           *ebpf.Program `ebpf:"hit"`
-	Nothing       *ebpf.Program `ebpf:"nothing"`
-	ProgramExec   *ebpf.Program `ebpf:"program_exec"`
-	ThreadExit    *ebpf.Program `ebpf:"thread_exit"`
+	Drain       *ebpf.Program `ebpf:"drain"`
+	Hit         *ebpf.Program `ebpf:"hit"`
+	Nothing     *ebpf.Program `ebpf:"nothing"`
+	ProgramExec *ebpf.Program `ebpf:"program_exec"`
+	ThreadExit  *ebpf.Program `ebpf:"thread_exit"`
 }
 
 func (p *TracerPrograms) Close() error {
 	return _TracerClose(
 		p.Drain,
-		p.HandlerReturn,
 		p.Hit,
 		p.Nothing,
 		p.ProgramExec,

@@ -163,24 +163,6 @@ int thread_exit(__u64 *args)
 	return 0;
 }
 
-/* A signal handler returns: to where it interrupted the thread, or to where it chose. */
-SEC("fentry/__do_sys_rt_sigreturn")
-int handler_return(void *args)
-{
-	struct registers *regs;
-	__u64 sp = 0;
-
-	if (!enabled || bpf_get_current_pid_tgid() >> 32 != target)
-		return 0;
-	struct thread *t = bpf_task_storage_get(&threads, (void *)bpf_get_current_task_btf(), 0, 0);
-	if (!t || !t->batch.tid)
-		return 0;
-	regs = (void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-	bpf_probe_read_kernel(&sp, 8, &regs->rsp);
-	sigreturn(t, sp);
-	return 0;
-}
-
 /* Another program in the same process: its addresses are not ours. */
 SEC("tp_btf/sched_process_exec")
 int program_exec(__u64 *args)

@@ -1,7 +1,6 @@
 package decoder
 
 import (
-	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
@@ -21,29 +20,6 @@ func (t *Thread) interrupt(pc uint64) bool {
 		}
 	}
 	return false
-}
-
-// sigreturn ends a signal handler. If it has the thread go on elsewhere than where it was interrupted, what it interrupted goes on there.
-func (t *Thread) sigreturn(w wire.Word) {
-	j := len(t.frames) - 1
-	for ; j >= 0 && !(t.frames[j].handler && t.frames[j].cfa == w.CFA()); j-- {
-		if t.frames[j].lowest > w.CFA() {
-			return
-		}
-	}
-	if j < 0 {
-		return
-	}
-	from := t.frames[j].from
-	t.finishAbove(j - 1)
-	if j == 0 || len(t.from) == 0 || t.from[0].Place() != wire.Handler || from.Place() != wire.Handler || t.from[0].Address() == from.Address() {
-		return
-	}
-	f := t.top()
-	if b, k, ok := f.r.locate(t.from[0].Address()); ok {
-		f.st, f.called = f.r.justBefore(b), false
-		f.number, f.start, f.trail, f.skip = 0, origin{exit, ops.StartResume}, nil, k
-	}
 }
 
 // intoSilentCallees begins the activations of routines that have made no word yet, if pc lies in one that the innermost activation may have called.

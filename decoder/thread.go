@@ -66,9 +66,6 @@ func (t *Thread) Word(w wire.Word) {
 			t.witness(t.last)
 		}
 		t.told = false
-	case wire.Sigreturn:
-		t.sigreturn(w)
-		t.from, t.told = t.from[:0], false
 	case wire.End:
 		t.end(w)
 	default:

@@ -39,8 +39,6 @@ func (w Word) Kind() Kind {
 		return Repeat
 	case 11:
 		return End
-	case 12:
-		return Sigreturn
 	}
 	return Invalid
 }
@@ -51,13 +49,8 @@ func (w Word) Site() int { return int(w >> 45 & (MaxSites - 1)) }
 // Outcome is 1 if the witness's conditional jump is taken, else 0.
 func (w Word) Outcome() int { return int(w >> 44 & 1) }
 
-// CFA is the canonical frame address of a witness's or a handler's activation, a multiple of 8.
-func (w Word) CFA() uint64 {
-	if w.Kind() == Sigreturn {
-		return uint64(w) & (1<<48 - 1) &^ 7
-	}
-	return uint64(w) & (1<<44 - 1) << 3
-}
+// CFA is the canonical frame address of a witness's activation, a multiple of 8.
+func (w Word) CFA() uint64 { return uint64(w) & (1<<44 - 1) << 3 }
 
 // Value is the payload of a Case or the count of a Repeat.
 func (w Word) Value() uint64 { return uint64(w) & (1<<60 - 1) }
@@ -103,9 +96,6 @@ func MakeCase(v uint64) Word { return Word(9<<60 | v&(1<<60-1)) }
 // MakeRepeat returns the word that repeats the witness before it n times.
 func MakeRepeat(n uint64) Word { return Word(10<<60 | n&(1<<60-1)) }
 
-// MakeSigreturn returns the word of the end of a signal handler.
-func MakeSigreturn(cfa uint64) Word { return Word(12<<60 | cfa&(1<<48-1)) }
-
 // MakeEnd returns the word of a thread's end.
 func MakeEnd(p Place, address uint64) Word {
 	return Word(11<<60 | uint64(p)<<48 | address&(1<<48-1))
@@ -122,8 +112,6 @@ func (w Word) String() string {
 		return fmt.Sprintf("case %d", w.Value())
 	case Repeat:
 		return fmt.Sprintf("repeat %d", w.Value())
-	case Sigreturn:
-		return fmt.Sprintf("sigreturn cfa %x", w.CFA())
 	case End:
 		return fmt.Sprintf("end %d:%x", w.Place(), w.Address())
 	}

@@ -1,5 +1,116 @@
 package main
 
-import "os"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// Exit statuses. A recording of a command returns the command's instead, where all went well.
+const (
+	exitError = 1
+	exitUsage = 2
+	exitLost  = 3 // data were lost, under --strict
+)
+
+// run is wpptrace: results go to stdout, everything else to stderr. It returns the exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.Execute()
+	var status exitStatus
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &status):
+		return int(status)
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "wpptrace: %v; see wpptrace --help\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(stderr, "wpptrace: %v\n", err)
+	return exitError
+}
+
+// An exitStatus ends the program with that status: what there is to say has been said.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// A usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func rootCommand() *cobra.Command {
+	root := recordCommand()
+	root.Version = version()
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetHelpCommand(&cobra.Command{Hidden: true})
+	root.AddCommand(planCommand(), checkCommand(), statCommand(), hotCommand(), dumpCommand())
+	for _, c := range append(root.Commands(), root) {
+		c.DisableFlagsInUseLine = true
+		c.Flags().SortFlags = false
+		c.SetHelpTemplate(helpTemplate)
+	}
+	return root
+}
+
+// helpTemplate shows examples before all that explains them.
+const helpTemplate = `{{.Short}}
+
+Examples:
+{{.Example}}
+
+Usage:
+  {{.UseLine}}
+{{- with .Long}}
+
+{{.}}{{end}}
+{{- if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+
+wpptrace COMMAND --help tells more about each.{{end}}
+
+Flags:
+{{.LocalFlags.FlagUsagesWrapped 100}}`
+
+// version is that of the module, or the revision that it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && info.Main.Version == "(devel)" {
+			return s.Value
+		}
+	}
+	return info.Main.Version
+}
+
+// exactly makes a check of the number of arguments that says what is expected.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usagef("%d arguments where %s is expected", len(args), what)
+		}
+		return nil
+	}
+}

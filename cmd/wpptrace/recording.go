@@ -2,9 +2,10 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -14,39 +15,9 @@ import (
 	"wpptrace/compress/sequitur"
 	"wpptrace/decoder"
 	"wpptrace/loader/attach"
-	"wpptrace/loader/cfg"
-	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
-
-// A program is what is known of a target's executable before anything is attached.
-type program struct {
-	image *image.Image
-	cfg   *cfg.Program
-	plan  *plan.Plan
-}
-
-// loadProgram reads and plans an executable.
-func loadProgram(f *os.File, name string, o plan.Options) (*program, error) {
-	st, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", name, err)
-	}
-	im, err := image.Open(f, st.Size(), name)
-	if err != nil {
-		return nil, err
-	}
-	c, err := cfg.Recover(im)
-	if err != nil {
-		return nil, fmt.Errorf("find the routines of %s: %w", name, err)
-	}
-	p, err := plan.Make(c, o)
-	if err != nil {
-		return nil, err
-	}
-	return &program{im, c, p}, nil
-}
 
 // A recording is a trace in the making: the words of a session decoded and compressed, thread by thread. It belongs to one goroutine.
 type recording struct {
@@ -74,7 +45,8 @@ type thread struct {
 	hits     uint64
 	lost     uint64
 	gaps     uint64
-	stepped  uint64
+	stepped  uint64 // of the received, on single-stepped instructions
+	last     bool   // the last witness was
 }
 
 func newRecording(p *program, process *target.Process, session *attach.Session, tids []int, log *slog.Logger) (*recording, error) {
@@ -92,8 +64,8 @@ func newRecording(p *program, process *target.Process, session *attach.Session, 
 	return r, nil
 }
 
-// drain reads what is in the ring buffer until none comes before the deadline.
-func (r *recording) drain(deadline time.Time) error {
+// listen takes what comes until the deadline.
+func (r *recording) listen(deadline time.Time) error {
 	for {
 		b, err := r.session.Read(deadline)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -101,6 +73,25 @@ func (r *recording) drain(deadline time.Time) error {
 		}
 		if err != nil {
 			return err
+		}
+		r.take(b)
+		if time.Now().After(deadline) {
+			return nil
+		}
+	}
+}
+
+// drain takes what is in the ring buffer.
+func (r *recording) drain(ctx context.Context) error {
+	for {
+		b, err := r.session.Read(time.Now())
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
 		}
 		r.take(b)
 	}
@@ -144,35 +135,56 @@ func (t *thread) gap(lost uint64) {
 }
 
 func (t *thread) count(w wire.Word, p *plan.Plan) {
+	n := uint64(1)
 	switch w.Kind() {
 	case wire.Witness:
-		t.received++
-		if w.Site() < len(p.Sites) && p.Sites[w.Site()].Stepped {
-			t.stepped++
-		}
+		t.last = w.Site() < len(p.Sites) && p.Sites[w.Site()].Stepped
 	case wire.Repeat:
-		t.received += w.Value()
+		n = w.Value()
+	default:
+		return
+	}
+	t.received += n
+	if t.last {
+		t.stepped += n
 	}
 }
 
 // finish detaches and takes what is left. The recording stays readable.
-func (r *recording) finish() error {
-	err := r.session.Detach()
-	if e := r.drain(time.Now().Add(drainTime)); err == nil {
-		err = e
+func (r *recording) finish(ctx context.Context) error {
+	if err := r.session.Detach(); err != nil {
+		return err
+	}
+	if err := r.drain(ctx); err != nil {
+		return err
+	}
+	if err := r.session.Flush(); err != nil {
+		return err
+	}
+	if err := r.drain(ctx); err != nil {
+		return err
 	}
 	r.ended = time.Now()
+	r.addLosses()
+	for _, t := range r.all {
+		t.words.Close()
+	}
+	return nil
+}
+
+// addLosses adds what was lost last of each thread, which no batch came after to tell.
+func (r *recording) addLosses() {
 	for id, l := range r.session.Losses() {
-		if t := r.threads[id]; t != nil && l.Lost > t.lost {
+		if r.only != nil && !r.only[id] {
+			continue
+		}
+		t := r.threads[id]
+		if t == nil {
+			t = r.begin(id, math.MaxUint64) // nothing of it came through, not even when it began
+		}
+		if l.Lost > t.lost {
 			t.hits = l.Hits
 			t.gap(l.Lost - t.lost)
 		}
 	}
-	for _, t := range r.all {
-		t.words.Close()
-	}
-	return err
 }
-
-// drainTime is how long an empty ring buffer is waited for: its producers are gone.
-const drainTime = 20 * time.Millisecond

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/hex"
-	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
@@ -132,14 +134,19 @@ func (r *recording) figures() wpp.Figures {
 	return f
 }
 
-// lost tells how many hits were lost, for the last line: those of threads of which nothing else is known included.
-func (r *recording) lostLine() string {
-	m, err := r.session.Metrics()
-	switch {
-	case err != nil:
-		return fmt.Sprintf("lost: unknown (%v)", err)
-	case m.LostHits > 0:
-		return fmt.Sprintf("lost: %d events in %d places, where the ring buffer was full: use a larger --ring-size", m.LostHits, m.LostBatches)
+func (r *recording) duration() time.Duration {
+	if r.ended.IsZero() {
+		return time.Since(r.began)
 	}
-	return "lost: 0 events"
+	return r.ended.Sub(r.began)
+}
+
+func (r *recording) slowDown() float64 { return 0 }
+
+func kernelRelease() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Release[:])
 }

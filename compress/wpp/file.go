@@ -2,6 +2,7 @@ package wpp
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,12 @@ const oldSuffix = ".old"
 // is still there, whole, and the temporary file is gone; if only syncing the directory failed, the new file may be in place, the one before at
 // path.old. Only a regular file or a symbolic link is replaced, and a link is not followed.
 func WriteFile(path string, s *Snapshot) error {
-	if err := writeFile(osFiles{}, path, s); err != nil {
+	return WriteFileContext(context.Background(), path, s)
+}
+
+// WriteFileContext is WriteFile, but that it gives up, with the context's error, when the context is done before all is written.
+func WriteFileContext(ctx context.Context, path string, s *Snapshot) error {
+	if err := writeFile(cancellable{osFiles{}, ctx}, path, s); err != nil {
 		return fmt.Errorf("write snapshot %s: %w", path, err)
 	}
 	return nil
@@ -123,6 +129,39 @@ func also(err, cleanup error) error {
 		return err
 	}
 	return fmt.Errorf("%w; then %w", err, cleanup)
+}
+
+// A cancellable file system takes no more writes when its context is done.
+type cancellable struct {
+	files
+	ctx context.Context
+}
+
+func (c cancellable) CreateTemp(dir, pattern string) (file, error) {
+	f, err := c.files.CreateTemp(dir, pattern)
+	if err != nil {
+		return nil, err
+	}
+	return cancellableFile{f, c.ctx}, nil
+}
+
+type cancellableFile struct {
+	file
+	ctx context.Context
+}
+
+func (f cancellableFile) Write(p []byte) (int, error) {
+	if err := f.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return f.file.Write(p)
+}
+
+func (f cancellableFile) Sync() error {
+	if err := f.ctx.Err(); err != nil {
+		return err
+	}
+	return f.file.Sync()
 }
 
 // osFiles is the file system of the machine.

@@ -14,6 +14,7 @@ const trapTrace = 2
 type handler struct {
 	stackLo, stackHi uint64 // while it runs, rsp stays in between, both ends included
 	returning        bool   // its rt_sigreturn runs next
+	restarts         uint64 // the interrupted system call, as in tracee
 }
 
 // eventMessage is the new thread's or process's id after a clone or fork event.
@@ -43,7 +44,8 @@ func (s *stepper) enterHandler(t *tracee, sig int) error {
 	if err != nil {
 		return err
 	}
-	t.handlers = append(t.handlers, handler{stackLo: lo, stackHi: hi})
+	t.handlers = append(t.handlers, handler{stackLo: lo, stackHi: hi, restarts: t.restarts})
+	t.restarts = 0
 	t.Events = append(t.Events, Event{Index: len(t.Insns), Kind: Delivered, Signal: sig, Interior: s.img.contains(t.pc)})
 	t.pc, t.outside = regs.Rip, 0
 	return s.resume(t, 0)
@@ -79,6 +81,7 @@ func (s *stepper) followHandlers(t *tracee) error {
 		kind := Left
 		if h.returning {
 			kind = Returned
+			t.restarts = h.restarts
 		} else if h.stackLo <= regs.Rsp && regs.Rsp <= h.stackHi {
 			break
 		}

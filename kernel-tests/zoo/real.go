@@ -49,7 +49,7 @@ print(f(7), sorted([3, 1, 2]))
 // Reals lists the real programs.
 func Reals() []Real {
 	var numbers strings.Builder
-	for i := range 120 {
+	for i := range 80 {
 		fmt.Fprintf(&numbers, "%d line\n", i*37%101)
 	}
 	return []Real{

@@ -38,9 +38,9 @@ type Session struct {
 	record  ringbuf.Record
 }
 
-// Attach puts the plan's probes into the process and checks each of them. Nothing is reported before Enable.
+// Attach puts the plan's probes into the process, whose executable is exe, and checks each of them. Nothing is reported before Enable.
 // Whatever fails, nothing stays attached. Cost: about 2 us a probe.
-func Attach(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Session, error) {
+func Attach(p *target.Process, exe *os.File, im *image.Image, pl *plan.Plan, o Options) (*Session, error) {
 	base, err := Base(p, im)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func Attach(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Sess
 		s.close()
 		return nil, err
 	}
-	if err := s.attach(im, pl, o); err != nil {
+	if err := s.attach(exe, im, pl, o); err != nil {
 		s.close()
 		return nil, fmt.Errorf("attach to process %d (%s): %w", p.PID, p.Name, err)
 	}
@@ -187,8 +187,8 @@ func siteOf(s *plan.Site) bpf.TracerSite {
 }
 
 // attach makes the links: first those that tell of a thread's end, then the probes.
-func (s *Session) attach(im *image.Image, pl *plan.Plan, o Options) error {
-	for _, p := range []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec, s.objects.HandlerReturn} {
+func (s *Session) attach(exe *os.File, im *image.Image, pl *plan.Plan, o Options) error {
+	for _, p := range []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec} {
 		l, err := link.AttachTracing(link.TracingOptions{Program: p})
 		if err != nil {
 			return fmt.Errorf("follow the life of its threads: %w", err)
@@ -213,11 +213,11 @@ func (s *Session) attach(im *image.Image, pl *plan.Plan, o Options) error {
 	if len(offsets) == 0 {
 		return nil
 	}
-	return s.probe(offsets, cookies, o)
+	return s.probe(exe, offsets, cookies, o)
 }
 
-func (s *Session) probe(offsets, cookies []uint64, o Options) error {
-	exe, err := link.OpenExecutable(s.process.ExecutablePath())
+func (s *Session) probe(exe *os.File, offsets, cookies []uint64, o Options) error {
+	file, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", exe.Fd()))
 	if err != nil {
 		return fmt.Errorf("open its executable: %w", err)
 	}
@@ -225,7 +225,7 @@ func (s *Session) probe(offsets, cookies []uint64, o Options) error {
 	if o.Bare {
 		program = s.objects.Nothing
 	}
-	s.probes, err = exe.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(s.process.PID)})
+	s.probes, err = file.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(s.process.PID)})
 	switch {
 	case errors.Is(err, unix.ESRCH), err != nil && !s.process.Alive():
 		return fmt.Errorf("put in %d probes: %w", len(offsets), target.ErrGone)
@@ -272,8 +272,7 @@ func (s *Session) Fill() float64 {
 	return float64(s.reader.AvailableBytes()) / float64(s.reader.BufferSize())
 }
 
-// Detach takes the probes out and has the threads hand over what they have not sent: read until ErrDeadlineExceeded afterwards.
-// Cost: about 0.04 s and 2 us a probe. The process runs on as if nothing had been.
+// Detach takes the probes out. Cost: about 0.04 s and 2 us a probe. The process runs on as if nothing had been.
 func (s *Session) Detach() error {
 	if s.probes == nil {
 		return nil
@@ -282,10 +281,12 @@ func (s *Session) Detach() error {
 		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
 	}
 	s.probes = nil
-	return s.drain()
+	return nil
 }
 
-func (s *Session) drain() error {
+// Flush has the threads that still live hand over what they have not sent: read until ErrDeadlineExceeded before, so that there is room for it, and
+// afterwards. Call it after Detach.
+func (s *Session) Flush() error {
 	r, err := s.iter.Open()
 	if err != nil {
 		return fmt.Errorf("drain the threads of process %d: %w", s.process.PID, err)

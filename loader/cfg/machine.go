@@ -71,13 +71,12 @@ type operation struct {
 	code []byte
 	reg  int8 // ModRM operands
 	rm   x86.Operand
-	imm  int // offset of the immediate
 	size uint8
 }
 
 func newOperation(q *Insn, code []byte) operation {
 	op := operation{Insn: q, code: code, size: operandSize(&q.Inst)}
-	op.reg, op.rm, op.imm = q.Operands(code, q.end())
+	op.reg, op.rm, _ = q.Operands(code, q.end())
 	return op
 }
 

@@ -118,18 +118,39 @@ func (s *resolver) writes(b int) (out uint32) {
 	return out
 }
 
-// bases returns the constants that a symbol of the machine, which has run along the way, may stand for; 0 for no
-// symbol. It returns nil when not all its origins are constants.
-func (s *resolver) bases(way []int, sym int32) []uint64 {
-	if sym == 0 {
-		return []uint64{0}
+// bases returns the constants that the symbols of a table's base and anchor, 0 for none, may stand for, in pairs: the
+// machine has run from the start of block first. It returns nil when not all their origins are constants.
+func (s *resolver) bases(first int, base, anchor int32) (pairs [][2]uint64) {
+	// The search for origins uses the machine, and its symbols are gone then.
+	baseAt, baseKnown := s.locationOf(base, first)
+	anchorAt, anchorKnown := s.locationOf(anchor, first)
+	bases := []uint64{0}
+	if base != 0 {
+		bases = s.constants(baseAt, baseKnown)
 	}
-	at, ok := s.locationOf(sym, way[len(way)-1])
-	if !ok {
+	if anchor == base {
+		for _, c := range bases {
+			pairs = append(pairs, [2]uint64{c, c})
+		}
+		return pairs
+	}
+	anchors := []uint64{0}
+	if anchor != 0 {
+		anchors = s.constants(anchorAt, anchorKnown)
+	}
+	if len(bases) != 1 || len(anchors) != 1 {
+		return nil
+	}
+	return [][2]uint64{{bases[0], anchors[0]}}
+}
+
+// constants returns the constants that a location, if known, may hold; nil when it may hold anything else.
+func (s *resolver) constants(at location, known bool) []uint64 {
+	if !known {
 		return nil
 	}
 	var out []uint64
-	ok = s.origins(at, func(v value, written bool) bool {
+	ok := s.origins(at, func(v value, written bool) bool {
 		if !written || v.form != constant {
 			return false
 		}

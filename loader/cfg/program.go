@@ -95,7 +95,7 @@ func (p *Program) AddressTaken(entry uint64) bool {
 // return address, or is known by name. Imported functions are not the program's to know.
 func (p *Program) ReturnsTwice(entry uint64) bool { return p.twice[entry] }
 
-func (p *Program) cfa(_ *Routine, pc uint64) image.CFA {
+func (p *Program) cfa(pc uint64) image.CFA {
 	if i := p.piece(pc); i >= 0 {
 		return cfaAt(p.pieces[i].Rows, pc)
 	}

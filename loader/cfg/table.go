@@ -204,20 +204,12 @@ func (s *resolver) read(way []int, v value) (*table, certainty) {
 		return nil, unknown
 	}
 	l := s.limit(way, v)
-	bases := s.bases(way, v.base)
-	anchors := bases
-	if v.anchorBase != v.base {
-		anchors = s.bases(way, v.anchorBase)
-		if len(anchors) != 1 || len(bases) != 1 {
-			return nil, unknown
-		}
-	}
 	var all *table
 	worst := exact
-	for i, base := range bases {
+	for _, pair := range s.bases(way[len(way)-1], v.base, v.anchorBase) {
 		at := v
-		at.off += int64(base)
-		at.anchor += int64(anchors[i])
+		at.off += int64(pair[0])
+		at.anchor += int64(pair[1])
 		t, how := s.readAt(at, l)
 		if how == unknown {
 			return nil, unknown

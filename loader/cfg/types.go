@@ -69,4 +69,4 @@ type Routine struct {
 }
 
 // CFA returns the rule that gives the canonical frame address before the instruction at pc.
-func (r *Routine) CFA(pc uint64) image.CFA { return r.program.cfa(r, pc) }
+func (r *Routine) CFA(pc uint64) image.CFA { return r.program.cfa(pc) }

@@ -29,10 +29,14 @@ type start struct {
 // A node is a block in the graph of paths.
 type node struct {
 	count  uint64 // paths from here to EXIT
-	exits  []End  // dummy edges to EXIT; the increment of each is its index
 	edges  []edge // by block, so by increment too among those that do not end a path
-	starts []int32
+	starts []start
+	exits  [maxExits]End // dummy edges to EXIT; the increment of each is its index
+	nexits uint8
 }
+
+// maxExits is how many ends paths can have at one block: its own, a back edge and an extra cut.
+const maxExits = 3
 
 // An edge leads to the block to. One that ends a path has the increment of the exit that it ends by.
 type edge struct {
@@ -56,11 +60,19 @@ func Number(r *cfg.Routine) (*Numbering, error) {
 	w := walk(r)
 	n := &Numbering{nodes: make([]node, len(r.Blocks))}
 	kinds := startKinds(r, w)
+	room := make([]edge, edgeCount(r)) // for the edges of all blocks
 	for _, b := range w.post {
-		n.count(r, b, w, kinds)
+		room = n.count(r, b, w, kinds, room)
 	}
 	n.number(kinds)
 	return n, nil
+}
+
+func edgeCount(r *cfg.Routine) (n int) {
+	for b := range r.Blocks {
+		n += len(r.Blocks[b].Succ)
+	}
+	return n
 }
 
 // A kindSet is the set of the starts that a block is.
@@ -92,16 +104,14 @@ func startKinds(r *cfg.Routine, w *order) []kindSet {
 
 func isCall(b *cfg.Block) bool { return b.End == cfg.Call || b.End == cfg.CallInd }
 
-// count makes the node of block b, whose successors on paths have theirs.
-func (n *Numbering) count(r *cfg.Routine, b int, w *order, kinds []kindSet) {
+// count makes the node of block b, whose successors on paths have theirs, and returns what is left of room.
+func (n *Numbering) count(r *cfg.Routine, b int, w *order, kinds []kindSet, room []edge) []edge {
 	v := &n.nodes[b]
 	bl := &r.Blocks[b]
 	if end, ok := endOf(bl); ok {
-		v.exits = append(v.exits, end)
+		v.exit(end)
 	}
-	if len(bl.Succ) > 0 {
-		v.edges = make([]edge, 0, len(bl.Succ))
-	}
+	v.edges, room = room[:0:len(bl.Succ)], room[len(bl.Succ):]
 	for _, to := range bl.Succ {
 		if to >= 0 {
 			v.edges = append(v.edges, n.edgeTo(b, to, bl, w, kinds))
@@ -114,7 +124,7 @@ func (n *Numbering) count(r *cfg.Routine, b int, w *order, kinds []kindSet) {
 			e.inc = v.exit(e.end)
 		}
 	}
-	v.count = uint64(len(v.exits))
+	v.count = uint64(v.nexits)
 	for i := range v.edges {
 		if e := &v.edges[i]; !e.ends {
 			e.inc = v.count
@@ -124,6 +134,7 @@ func (n *Numbering) count(r *cfg.Routine, b int, w *order, kinds []kindSet) {
 	if v.count > maxCount {
 		kinds[b] |= 1 << StartExtra
 	}
+	return room
 }
 
 // endOf returns the end of the paths that leave the routine, or its current activation, at the end of a block.
@@ -159,11 +170,21 @@ func (n *Numbering) edgeTo(b, to int, bl *cfg.Block, w *order, kinds []kindSet) 
 
 // exit returns the increment of the exit with that end, made if need be.
 func (v *node) exit(end End) uint64 {
-	if i := slices.Index(v.exits, end); i >= 0 {
-		return uint64(i)
+	if i, ok := v.findExit(end); ok {
+		return i
 	}
-	v.exits = append(v.exits, end)
-	return uint64(len(v.exits) - 1)
+	v.exits[v.nexits] = end
+	v.nexits++
+	return uint64(v.nexits - 1)
+}
+
+func (v *node) findExit(end End) (uint64, bool) {
+	for i := range v.nexits {
+		if v.exits[i] == end {
+			return uint64(i), true
+		}
+	}
+	return 0, false
 }
 
 // number gives each start its first number.
@@ -171,11 +192,17 @@ func (n *Numbering) number(kinds []kindSet) {
 	for b, set := range kinds {
 		for kind := StartEntry; kind < StartResume; kind++ {
 			if set.has(kind) {
-				n.nodes[b].starts = append(n.nodes[b].starts, int32(len(n.starts)))
 				n.starts = append(n.starts, start{block: b, kind: kind, first: n.Total})
 				n.Total += n.nodes[b].count
 			}
 		}
+	}
+	for rest := n.starts; len(rest) > 0; {
+		same := 1
+		for same < len(rest) && rest[same].block == rest[0].block {
+			same++
+		}
+		n.nodes[rest[0].block].starts, rest = rest[:same], rest[same:]
 	}
 }
 
@@ -185,9 +212,9 @@ func (n *Numbering) Begin(block int, kind Start) (id uint64, ok bool) {
 	if block < 0 || block >= len(n.nodes) {
 		return 0, false
 	}
-	for _, i := range n.nodes[block].starts {
-		if n.starts[i].kind == kind {
-			return n.starts[i].first, true
+	for _, s := range n.nodes[block].starts {
+		if s.kind == kind {
+			return s.first, true
 		}
 	}
 	return 0, false
@@ -222,10 +249,11 @@ func (n *Numbering) edge(from, to int) *edge {
 	return nil
 }
 
-// Finish returns what completes the number of a path that ends with the block, in that way. The block has to have
-// such an end; another one yields 0.
+// Finish returns what completes the number of a path that ends with the block in that way, which has to be one of the
+// block's ends (0 otherwise).
 func (n *Numbering) Finish(block int, end End) (inc uint64) {
-	return uint64(max(0, slices.Index(n.nodes[block].exits, end)))
+	inc, _ = n.nodes[block].findExit(end)
+	return inc
 }
 
 // Decode returns the path that has the number.
@@ -239,7 +267,7 @@ func (n *Numbering) Decode(id uint64) (Path, error) {
 	for b := s.block; ; {
 		p.Blocks = append(p.Blocks, b)
 		v := &n.nodes[b]
-		if rest < uint64(len(v.exits)) {
+		if rest < uint64(v.nexits) {
 			p.End = v.exits[rest]
 			return p, nil
 		}
@@ -277,9 +305,9 @@ func (n *Numbering) Encode(p Path) (uint64, error) {
 		id += inc
 	}
 	last := p.Blocks[len(p.Blocks)-1]
-	exit := slices.Index(n.nodes[last].exits, p.End)
-	if exit < 0 {
+	inc, ok := n.nodes[last].findExit(p.End)
+	if !ok {
 		return 0, fmt.Errorf("encode path: no path ends at block %d by %v", last, p.End)
 	}
-	return id + uint64(exit), nil
+	return id + inc, nil
 }

@@ -18,7 +18,15 @@ const (
 )
 
 // Callee tells what block b of the routine calls, or tail-jumps to; the routine if it is Known.
-func (r *Routine) Callee(b int) (Callee, *Routine) {
+func (r *Routine) Callee(b int) (Callee, *Routine) { return r.calls[b].kind, r.calls[b].to }
+
+// A calling is what a block calls.
+type calling struct {
+	kind Callee
+	to   *Routine
+}
+
+func (r *Routine) callee(b int) (Callee, *Routine) {
 	block := &r.Blocks[b]
 	leaves := block.End == cfg.Tail || block.End == cfg.Jcc && block.Succ[0] < 0
 	switch {
@@ -80,12 +88,18 @@ func set(names ...string) map[string]bool {
 
 // classify finds for each routine who may enter it: Silent and rootable.
 func (p *Plan) classify() {
+	for _, r := range p.Routines {
+		for b := range r.Blocks {
+			kind, t := r.callee(b)
+			r.calls[b] = calling{kind, t}
+		}
+	}
 	fromOutside := make([]bool, len(p.Routines))
 	inCircle := p.tailCircles()
 	for _, q := range p.Routines {
 		for b := range q.Blocks {
-			if callee, _ := p.Program.Callee(q.Routine, b); callee != nil && !q.Observed() && callee.ID != q.ID {
-				fromOutside[callee.ID] = true
+			if kind, t := q.Callee(b); kind == Known && !q.Observed() && t != q {
+				fromOutside[t.ID] = true
 			}
 		}
 	}

@@ -1,10 +1,15 @@
 package plan
 
-import "wpptrace/loader/cfg"
+import (
+	"slices"
+
+	"wpptrace/loader/cfg"
+)
 
 // Static branch heuristics after Ball and Larus 1993, coarse: loops run ten times, ways that cannot return are rare.
 const (
 	loopRounds = 10
+	mostRounds = 1000
 	coldWeight = 0.02
 	exitWeight = 0.11
 	padWeight  = 0.001
@@ -14,16 +19,24 @@ const (
 // flow is the routine's CFG as the estimate of frequencies sees it.
 type flow struct {
 	r    *cfg.Routine
-	post []int           // reverse postorder, backwards
-	back map[[2]int]bool // back edges
-	head map[int]bool    // loop headers
-	loop map[int][]bool  // by header: the blocks of its loop
+	post []int  // postorder
+	back []edge // back edges
+	head []bool // loop headers
+	loop []loop
 	cold []bool
+}
+
+type edge struct{ from, to int }
+
+// A loop is a header and the blocks that reach it again.
+type loop struct {
+	header int
+	has    []bool
 }
 
 // frequencies estimates how often each block runs for one activation.
 func frequencies(r *cfg.Routine) []float64 {
-	f := &flow{r: r, back: map[[2]int]bool{}, head: map[int]bool{}, loop: map[int][]bool{}}
+	f := &flow{r: r, head: make([]bool, len(r.Blocks))}
 	f.order()
 	f.findLoops()
 	f.findCold()
@@ -35,7 +48,7 @@ func frequencies(r *cfg.Routine) []float64 {
 	for i := len(f.post) - 1; i >= 0; i-- {
 		v := f.post[i]
 		if f.head[v] {
-			freq[v] *= loopRounds
+			freq[v] = min(freq[v]*loopRounds, mostRounds)
 		}
 		f.spread(v, freq)
 	}
@@ -73,7 +86,7 @@ func (f *flow) order() {
 				color[w] = 1
 				stack = append(stack, visit{v: w})
 			case color[w] == 1:
-				f.back[[2]int{top.v, w}] = true
+				f.back = append(f.back, edge{top.v, w})
 				f.head[w] = true
 			}
 		}
@@ -86,6 +99,9 @@ func (f *flow) order() {
 
 // findLoops finds each header's blocks: those that reach a back edge to it without passing it.
 func (f *flow) findLoops() {
+	if len(f.back) == 0 {
+		return
+	}
 	pred := make([][]int, len(f.r.Blocks))
 	for v := range f.r.Blocks {
 		for _, w := range f.r.Blocks[v].Succ {
@@ -94,22 +110,31 @@ func (f *flow) findLoops() {
 			}
 		}
 	}
-	for e := range f.back {
-		h := e[1]
-		if f.loop[h] == nil {
-			f.loop[h] = make([]bool, len(f.r.Blocks))
-			f.loop[h][h] = true
-		}
-		stack := []int{e[0]}
+	var stack []int
+	for _, e := range f.back {
+		has := f.loopOf(e.to)
+		stack = append(stack[:0], e.from)
 		for len(stack) > 0 {
 			v := stack[len(stack)-1]
 			stack = stack[:len(stack)-1]
-			if !f.loop[h][v] {
-				f.loop[h][v] = true
+			if !has[v] {
+				has[v] = true
 				stack = append(stack, pred[v]...)
 			}
 		}
 	}
+}
+
+func (f *flow) loopOf(header int) []bool {
+	for _, l := range f.loop {
+		if l.header == header {
+			return l.has
+		}
+	}
+	has := make([]bool, len(f.r.Blocks))
+	has[header] = true
+	f.loop = append(f.loop, loop{header, has})
+	return has
 }
 
 // findCold finds the blocks that lead to no return.
@@ -144,15 +169,19 @@ func (f *flow) spread(v int, freq []float64) {
 		total += weights[i]
 	}
 	for i, w := range succ {
-		if w >= 0 && !f.back[[2]int{v, w}] {
+		if w >= 0 && !f.isBack(v, w) {
 			freq[w] += freq[v] * weights[i] / total
 		}
 	}
 }
 
+func (f *flow) isBack(v, w int) bool {
+	return f.head[w] && slices.Contains(f.back, edge{v, w})
+}
+
 func (f *flow) leavesLoop(v, w int) bool {
-	for _, in := range f.loop {
-		if in[v] && !in[w] {
+	for _, l := range f.loop {
+		if l.has[v] && !l.has[w] {
 			return true
 		}
 	}

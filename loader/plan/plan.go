@@ -14,7 +14,7 @@ const MaxSites = 1 << 18
 // Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits, or steppedHits of them in a small program.
 const (
 	steppedShare = 0.01
-	steppedHits  = 1000
+	steppedHits  = 100_000
 )
 
 // Options say what to observe.
@@ -66,14 +66,14 @@ type Routine struct {
 	Silent bool
 
 	plan     *Plan
-	rootable bool // code that is not observed may be its caller
-	trailing bool // may end without a word after a call of code that is not observed
+	rootable bool      // code that is not observed may be its caller
+	trailing bool      // may end without a word after a call of code that is not observed
+	calls    []calling // by block
 	freq     []float64
 	entry    float64 // expected activations
 	probed   []probe
 	site     []int // index in Plan.Sites by block, -1 for none
 	first    []bool
-	exits    []bool // scratch of the rules
 }
 
 // A Plan is the result: sites in the order of their addresses.
@@ -105,6 +105,10 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 		r := &Routine{Routine: c, plan: p, LeftOut: c.LeftOut}
 		if r.LeftOut == "" && o.Select != nil && !o.Select(c) {
 			r.LeftOut = "not selected"
+		}
+		r.calls = make([]calling, len(c.Blocks))
+		if r.Observed() {
+			r.freq = frequencies(c)
 		}
 		r.site = make([]int, len(c.Blocks))
 		for b := range r.site {

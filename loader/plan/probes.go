@@ -75,7 +75,6 @@ func (r *Routine) probe(b int) bool {
 // start gives the routine the probes that it needs by itself: decisions, entry, landing pads, calls that may do anything.
 func (r *Routine) start() {
 	r.probed = make([]probe, len(r.Blocks))
-	r.freq = frequencies(r.Routine)
 	for b, must := range r.mustSpeak() {
 		if must && !r.probe(b) {
 			return

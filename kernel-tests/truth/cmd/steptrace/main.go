@@ -1,14 +1,17 @@
 //go:build linux && amd64
 
 // Command steptrace single-steps a program and prints one line for each instruction of its main executable that ran:
-// the thread's number, from 0, and the link-time address in hex.
+// the thread's number, from 0, and the link-time address in hex. It is for those who look for the cause of a difference.
 //
-//	go run ./kernel-tests/truth/cmd/steptrace PROG [ARG...]
+//	go run ./kernel-tests/truth/cmd/steptrace -- PROG [ARG...] <INPUT
+//
+// The program reads standard input, if that is not a terminal; its output goes to standard error.
 package main
 
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,24 +21,33 @@ import (
 )
 
 func main() {
-	if err := steptrace(os.Stdout, os.Stderr, os.Args[1:]); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := steptrace(ctx, os.Stdin, os.Stdout, os.Stderr, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "steptrace:", err)
 		os.Exit(1)
 	}
 }
 
-func steptrace(stdout, stderr io.Writer, args []string) error {
+func steptrace(ctx context.Context, stdin *os.File, stdout, stderr io.Writer, args []string) error {
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		return fmt.Errorf("usage: steptrace PROG [ARG...]")
+		return errors.New("usage: steptrace -- PROG [ARG...]")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	trace, err := truth.Run(ctx, truth.Options{Path: args[0], Args: args[1:]})
+	var input []byte
+	if info, err := stdin.Stat(); err == nil && info.Mode()&os.ModeCharDevice == 0 {
+		if input, err = io.ReadAll(stdin); err != nil {
+			return fmt.Errorf("read standard input: %w", err)
+		}
+	}
+	trace, err := truth.Run(ctx, truth.Options{Path: args[0], Args: args[1:], Stdin: input})
 	if err != nil {
 		return err
+	}
+	if _, err := stderr.Write(append(trace.Stdout, trace.Stderr...)); err != nil {
+		return fmt.Errorf("write the program's output: %w", err)
 	}
 	w := bufio.NewWriter(stdout)
 	for i, t := range trace.Threads {

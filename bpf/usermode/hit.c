@@ -1,0 +1,129 @@
+//go:build linux && cgo
+
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/* What bpf/hit.h wants of its includer, for a simulated process. The go command does not see that this file depends on the headers one folder up: what
+ * makes it compile anew is that package bpf, with the object that go generate makes of the same headers, has changed. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include "hit.h"
+#include "_cgo_export.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+#ifndef __noinline
+#define __noinline __attribute__((noinline))
+#endif
+
+static _Thread_local uintptr_t machine;
+static _Thread_local __u64 image_base, image_size;
+
+static void count(enum metric m)
+{
+	countMetric(machine, m);
+}
+static long read_user(void *to, __u32 size, __u64 from)
+{
+	__u64 word;
+
+	assert(size == 8);
+	if (readMemory(machine, from, &word))
+		return -1;
+	memcpy(to, &word, size);
+	return 0;
+}
+static struct call *call_at(__u64 *key)
+{
+	static _Thread_local struct call found;
+
+	return *key < image_size && findCall(machine, *key, &found) ? &found : NULL;
+}
+static long output(struct batch *b, __u64 n)
+{
+	return sendBatch(machine, b, offsetof(struct batch, words) + n * sizeof(b->words[0]));
+}
+static void lost(struct batch *b, __u64 hits)
+{
+	loseHits(machine, b->tid, b->hits, b->lost, hits);
+}
+static __u64 register_value(struct registers *regs, __u32 number)
+{
+	const __u64 by_number[16] = {
+		regs->rax, regs->rcx, regs->rdx, regs->rbx, regs->rsp, regs->rbp, regs->rsi, regs->rdi,
+		regs->r8, regs->r9, regs->r10, regs->r11, regs->r12, regs->r13, regs->r14, regs->r15,
+	};
+
+	return by_number[number & 15];
+}
+#define bound_index(n) assert((n) < BATCH_WORDS)
+#define loop(n, step, ctx) for (__u32 i_ = 0; i_ < (n) && !step(i_, ctx); i_++)
+
+#include "../hit.h"
+
+static void enter(struct machine m)
+{
+	machine = m.handle;
+	image_base = m.base;
+	image_size = m.size;
+}
+
+struct thread *usermode_thread(__u32 tid, __u64 started, int resync)
+{
+	struct thread *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		abort();
+	t->batch.tid = tid;
+	t->batch.started = started;
+	t->resync = resync;
+	return t;
+}
+
+void usermode_hit(struct machine m, struct thread *t, struct registers *regs, const struct site *s, __u32 id)
+{
+	enter(m);
+	report(regs, t, s, id);
+}
+
+/* As drain and finish of wpptrace.bpf.c. */
+void usermode_drain(struct machine m, struct thread *t)
+{
+	enter(m);
+	put_repeats(t);
+	send(t);
+}
+
+void usermode_exit(struct machine m, struct thread *t, __u64 rip)
+{
+	enter(m);
+	put_repeats(t);
+	rip -= image_base;
+	put(t, rip < image_size ? WORD_END(FROM_INSIDE, rip) : WORD_END(FROM_OUTSIDE, 0));
+	send(t);
+}
+
+__u64 usermode_condition(__u8 code, __u64 flags)
+{
+	return condition(code, flags);
+}
+
+#define WHOLE(s) {#s, "", 0, sizeof(struct s)}
+#define FIELD(s, f) {#s, #f, offsetof(struct s, f), sizeof(((struct s *)0)->f)}
+static const struct field fields[] = {
+	WHOLE(site), FIELD(site, offset), FIELD(site, routine), FIELD(site, base), FIELD(site, condition), FIELD(site, flags), FIELD(site, case_reg),
+	FIELD(site, case_index), FIELD(site, case_scale), FIELD(site, case_size), FIELD(site, pad), FIELD(site, case_disp), FIELD(site, pad2),
+	WHOLE(call), FIELD(call, depth), FIELD(call, spoken),
+	WHOLE(batch), FIELD(batch, tid), FIELD(batch, count), FIELD(batch, started), FIELD(batch, sequence), FIELD(batch, time), FIELD(batch, hits),
+	FIELD(batch, lost), FIELD(batch, words),
+	WHOLE(loss), FIELD(loss, hits), FIELD(loss, lost),
+	WHOLE(thread), FIELD(thread, cfa), FIELD(thread, hash), FIELD(thread, routine), FIELD(thread, resync), FIELD(thread, last), FIELD(thread, last_case),
+	FIELD(thread, repeats), FIELD(thread, sent), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain),
+	FIELD(thread, batch),
+};
+
+const struct field *usermode_fields(size_t *count)
+{
+	*count = sizeof(fields) / sizeof(fields[0]);
+	return fields;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/* What Go sees of the C of a hit. */
+#ifndef WPPTRACE_USERMODE_HIT_H
+#define WPPTRACE_USERMODE_HIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "../types.h"
+
+struct thread;
+
+/* The machine that a call into C runs on: handle names it to the callbacks. */
+struct machine {
+	uintptr_t handle;
+	__u64 base, size;
+};
+
+struct thread *usermode_thread(__u32 tid, __u64 started, int resync);
+void usermode_hit(struct machine m, struct thread *t, struct registers *regs, const struct site *s, __u32 id);
+void usermode_drain(struct machine m, struct thread *t);
+void usermode_exit(struct machine m, struct thread *t, __u64 rip);
+__u64 usermode_condition(__u8 code, __u64 flags);
+
+/* A member of a shared structure; name "" is the whole. */
+struct field {
+	const char *structure, *name;
+	size_t offset, size;
+};
+const struct field *usermode_fields(size_t *count);
+
+static inline __u64 usermode_witness(__u64 site, __u64 out, __u64 cfa) { return WORD_WITNESS(site, out, cfa); }
+static inline __u64 usermode_from(__u64 kind, __u64 address) { return WORD_FROM(kind, address); }
+static inline __u64 usermode_case(__u64 value) { return WORD_CASE(value); }
+static inline __u64 usermode_repeat(__u64 count) { return WORD_REPEAT(count); }
+static inline __u64 usermode_end(__u64 kind, __u64 address) { return WORD_END(kind, address); }
+
+#endif

@@ -1,0 +1,78 @@
+//go:build linux && cgo
+
+package usermode
+
+// #include "hit.h"
+import "C"
+
+import (
+	"unsafe"
+
+	"wpptrace/bpf/wire"
+)
+
+// A Field is a member of a structure of C as the compiler laid it out, in bytes. Name "" is the whole structure.
+type Field struct {
+	Struct, Name string
+	Offset, Size uintptr
+}
+
+// Fields lists the members of the structures that C and Go share.
+func Fields() []Field {
+	var n C.size_t
+	first := C.usermode_fields(&n)
+	list := make([]Field, 0, n)
+	for _, f := range unsafe.Slice(first, n) {
+		list = append(list, Field{C.GoString(f.structure), C.GoString(f.name), uintptr(f.offset), uintptr(f.size)})
+	}
+	return list
+}
+
+// Numbers of C that Go code repeats.
+const (
+	MaxSites   = C.MAX_SITES
+	BatchWords = C.BATCH_WORDS
+	ChainMax   = C.CHAIN_MAX
+	ResyncMax  = C.RESYNC_MAX
+)
+
+// Flags of a site, and its numbers for what it has not.
+const (
+	SiteFirst      = C.SITE_FIRST
+	SiteCase       = C.SITE_CASE
+	SiteCaseTaken  = C.SITE_CASE_TAKEN
+	SiteCaseMemory = C.SITE_CASE_MEMORY
+	SiteCaseRIP    = C.SITE_CASE_RIP
+	SiteCaseTarget = C.SITE_CASE_TARGET
+	ConditionNone  = C.CONDITION_NONE
+	NoReg          = C.NO_REG
+)
+
+// SignalFrameRIP is where a signal frame keeps the interrupted instruction pointer, from the CFA of the handler.
+const SignalFrameRIP = C.SIGNAL_FRAME_RIP
+
+// Condition is whether a conditional jump with this condition code is taken (1) under these flags (0: it is not).
+func Condition(code uint8, flags uint64) uint64 {
+	return uint64(C.usermode_condition(C.__u8(code), C.__u64(flags)))
+}
+
+// Witness is the word that C makes of a hit.
+func Witness(site, outcome int, cfa uint64) wire.Word {
+	return wire.Word(C.usermode_witness(C.__u64(site), C.__u64(outcome), C.__u64(cfa)))
+}
+
+// From is the word that C makes of a return address. Resync words have bit 3 of the place set.
+func From(place wire.Place, address uint64) wire.Word {
+	return wire.Word(C.usermode_from(C.__u64(place), C.__u64(address)))
+}
+
+// Case is the word that C makes of a switch's value.
+func Case(value uint64) wire.Word { return wire.Word(C.usermode_case(C.__u64(value))) }
+
+// Repeat is the word that C makes of repetitions.
+func Repeat(n uint64) wire.Word { return wire.Word(C.usermode_repeat(C.__u64(n))) }
+
+// End is the word that C makes of a thread's end.
+func End(place wire.Place, address uint64) wire.Word {
+	return wire.Word(C.usermode_end(C.__u64(place), C.__u64(address)))
+}

@@ -1,0 +1,162 @@
+//go:build linux && cgo
+
+package usermode
+
+// #include <stdlib.h>
+// #include "hit.h"
+import "C"
+
+import (
+	"runtime/cgo"
+	"unsafe"
+
+	"wpptrace/bpf"
+)
+
+// A Memory is the memory of a simulated process: the 8-byte words that can be read, by address. Addresses are multiples of 8.
+type Memory map[uint64]uint64
+
+// Set stores a word at any address; the bytes around it that nobody has stored read as 0.
+func (m Memory) Set(address, word uint64) {
+	low, shift := address&^7, address&7*8
+	m[low] = m[low]&^(^uint64(0)<<shift) | word<<shift
+	if shift != 0 {
+		m[low+8] = m[low+8]&^(^uint64(0)>>(64-shift)) | word>>(64-shift)
+	}
+}
+
+// Read returns the 8 bytes at any address; ok is false if one of them cannot be read.
+func (m Memory) Read(address uint64) (word uint64, ok bool) {
+	low, shift := address&^7, address&7*8
+	word, ok = m[low]
+	if shift == 0 || !ok {
+		return word, ok
+	}
+	high, ok := m[low+8]
+	return word>>shift | high<<(64-shift), ok
+}
+
+// Registers are those of a thread at a hit.
+type Registers struct {
+	General [16]uint64 // by hardware number: 4 rsp, 5 rbp
+	Flags   uint64
+}
+
+// A Machine is a simulated process with a plan's tables. It is used by one goroutine at a time.
+type Machine struct {
+	Memory Memory
+	// Output takes a record as the ring buffer would, and keeps it: true; false: there is no room. By default there always is.
+	Output  func(record []byte) bool
+	Records [][]byte                        // what Output took
+	Losses  map[uint32]bpf.TracerLoss       // by thread
+	Metrics [bpf.TracerMetricMETRICS]uint64 // by kind of failure
+
+	sites      []bpf.TracerSite
+	calls      map[uint64]bpf.TracerCall
+	base, size uint64
+}
+
+// New returns a machine whose image of size bytes is loaded at base above its link-time addresses. The attach cookie is the index in sites; calls are by
+// link-time return address.
+func New(sites []bpf.TracerSite, calls map[uint64]bpf.TracerCall, base, size uint64) *Machine {
+	return &Machine{
+		Memory: Memory{}, Losses: map[uint32]bpf.TracerLoss{}, sites: sites, calls: calls, base: base, size: size,
+		Output: func([]byte) bool { return true },
+	}
+}
+
+// A Thread is what the program remembers of a thread.
+type Thread struct{ c *C.struct_thread }
+
+// NewThread returns a thread that began at started (ns); midRun: it ran before the tracer was attached. The caller frees it.
+func NewThread(tid uint32, started uint64, midRun bool) *Thread {
+	resync := C.int(0)
+	if midRun {
+		resync = 1
+	}
+	return &Thread{C.usermode_thread(C.__u32(tid), C.__u64(started), resync)}
+}
+
+// Free frees the thread.
+func (t *Thread) Free() {
+	C.free(unsafe.Pointer(t.c))
+	t.c = nil
+}
+
+// Hit runs the program for a hit of the site with the cookie.
+func (m *Machine) Hit(t *Thread, cookie uint32, r *Registers) {
+	if uint64(cookie) >= uint64(len(m.sites)) {
+		m.Metrics[bpf.TracerMetricMETRIC_NO_SITE]++
+		return
+	}
+	g := &r.General
+	regs := C.struct_registers{
+		rax: C.__u64(g[0]), rcx: C.__u64(g[1]), rdx: C.__u64(g[2]), rbx: C.__u64(g[3]),
+		rsp: C.__u64(g[4]), rbp: C.__u64(g[5]), rsi: C.__u64(g[6]), rdi: C.__u64(g[7]),
+		r8: C.__u64(g[8]), r9: C.__u64(g[9]), r10: C.__u64(g[10]), r11: C.__u64(g[11]),
+		r12: C.__u64(g[12]), r13: C.__u64(g[13]), r14: C.__u64(g[14]), r15: C.__u64(g[15]),
+		flags: C.__u64(r.Flags),
+	}
+	site := (*C.struct_site)(unsafe.Pointer(&m.sites[cookie]))
+	m.run(func(c C.struct_machine) { C.usermode_hit(c, t.c, &regs, site, C.__u32(cookie)) })
+}
+
+// Drain has the thread hand over what it has not sent, as at a detach.
+func (m *Machine) Drain(t *Thread) {
+	m.run(func(c C.struct_machine) { C.usermode_drain(c, t.c) })
+}
+
+// Exit ends the thread at a user instruction pointer.
+func (m *Machine) Exit(t *Thread, ip uint64) {
+	m.run(func(c C.struct_machine) { C.usermode_exit(c, t.c, C.__u64(ip)) })
+}
+
+func (m *Machine) run(call func(C.struct_machine)) {
+	h := cgo.NewHandle(m)
+	defer h.Delete()
+	call(C.struct_machine{handle: C.uintptr_t(h), base: C.__u64(m.base), size: C.__u64(m.size)})
+}
+
+func machineOf(h C.uintptr_t) *Machine { return cgo.Handle(h).Value().(*Machine) }
+
+//export readMemory
+func readMemory(h C.uintptr_t, address C.__u64, to *C.__u64) C.int {
+	word, ok := machineOf(h).Memory.Read(uint64(address))
+	if !ok {
+		return -1
+	}
+	*to = C.__u64(word)
+	return 0
+}
+
+//export findCall
+func findCall(h C.uintptr_t, address C.__u64, to *C.struct_call) C.int {
+	c, ok := machineOf(h).calls[uint64(address)]
+	if !ok {
+		return 0
+	}
+	to.depth, to.spoken = C.__u32(c.Depth), C.__u32(c.Spoken)
+	return 1
+}
+
+//export sendBatch
+func sendBatch(h C.uintptr_t, b *C.struct_batch, size C.size_t) C.long {
+	m := machineOf(h)
+	record := C.GoBytes(unsafe.Pointer(b), C.int(size))
+	if !m.Output(record) {
+		return -1
+	}
+	m.Records = append(m.Records, record)
+	return 0
+}
+
+//export loseHits
+func loseHits(h C.uintptr_t, tid C.__u32, hits, lost, batch C.__u64) {
+	m := machineOf(h)
+	m.Metrics[bpf.TracerMetricMETRIC_LOST_BATCHES]++
+	m.Metrics[bpf.TracerMetricMETRIC_LOST_HITS] += uint64(batch)
+	m.Losses[uint32(tid)] = bpf.TracerLoss{Hits: uint64(hits), Lost: uint64(lost)}
+}
+
+//export countMetric
+func countMetric(h C.uintptr_t, metric C.uint) { machineOf(h).Metrics[metric]++ }

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
+)
+
+// A program is what is known of a target's executable before anything is attached.
+type program struct {
+	image *image.Image
+	cfg   *cfg.Program
+	plan  *plan.Plan
+}
+
+// loadProgram reads and plans an executable. name is what messages call it.
+func loadProgram(f *os.File, name string, sel selection) (*program, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", name, err)
+	}
+	im, err := image.Open(f, st.Size(), name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := cfg.Recover(im)
+	if err != nil {
+		return nil, fmt.Errorf("find the routines of %s: %w", name, err)
+	}
+	o, err := sel.options(c, name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan.Make(c, o)
+	if err != nil {
+		return nil, fmt.Errorf("plan probes for %s: %w", name, err)
+	}
+	return &program{im, c, p}, nil
+}
+
+// A selection says which routines to observe: the values of -F, -N and --complete.
+type selection struct {
+	only, not []string // regular expressions
+	complete  bool
+}
+
+// options applies the selection to a program. An expression that matches nothing is a mistake.
+func (s selection) options(c *cfg.Program, name string) (plan.Options, error) {
+	only, err := compile("-F", s.only, c, name)
+	if err != nil {
+		return plan.Options{}, err
+	}
+	not, err := compile("-N", s.not, c, name)
+	if err != nil {
+		return plan.Options{}, err
+	}
+	o := plan.Options{Complete: s.complete}
+	if only == nil && not == nil {
+		return o, nil
+	}
+	o.Select = func(r *cfg.Routine) bool { return (only == nil || matches(only, r)) && !matches(not, r) }
+	for _, r := range c.Routines {
+		if o.Select(r) {
+			return o, nil
+		}
+	}
+	return plan.Options{}, fmt.Errorf("select routines of %s: -F and -N leave none of %d", name, len(c.Routines))
+}
+
+func compile(flag string, expressions []string, c *cfg.Program, name string) (list []*regexp.Regexp, err error) {
+	for _, text := range expressions {
+		re, err := regexp.Compile(text)
+		if err != nil {
+			return nil, usagef("read %s %q: %w", flag, text, err)
+		}
+		one := []*regexp.Regexp{re}
+		found := false
+		for _, r := range c.Routines {
+			found = found || matches(one, r)
+		}
+		if !found {
+			return nil, fmt.Errorf("select routines of %s: %s %q matches none of %d: wpptrace plan -v lists them", name, flag, text, len(c.Routines))
+		}
+		list = append(list, re)
+	}
+	return list, nil
+}
+
+// matches reports whether any of the expressions matches the demangled name.
+func matches(list []*regexp.Regexp, r *cfg.Routine) bool {
+	for _, re := range list {
+		if re.MatchString(r.Name) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/query"
+)
+
+// The commands that read a snapshot. They need no privileges.
+
+func statCommand() *cobra.Command {
+	var asJSON, routines bool
+	c := &cobra.Command{
+		Use:   "stat [--json | --routines] SNAPSHOT",
+		Short: "Print the figures of a snapshot: its size, its cost, and what was lost",
+		Example: `  wpptrace stat bash-4711.wpp              one figure a line
+  wpptrace stat --routines bash-4711.wpp   what was observed, and what was not and why`,
+		Long: `hits_per_path and slow_down say what the recording cost, lost and gaps what it lacks.
+--routines prints IMAGE START END STATE NAME for each contiguous range of each routine, separated by
+tabs; addresses are link-time, in hex, END exclusive; STATE is observed or left-out:REASON.`,
+		Args: exactly(1, "a snapshot"),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, size, err := readSnapshot(args[0])
+			switch {
+			case err != nil:
+				return err
+			case routines:
+				return query.WriteRoutines(c.OutOrStdout(), s)
+			case asJSON:
+				return query.WriteStatJSON(c.OutOrStdout(), query.NewStat(s, size))
+			}
+			return query.WriteStat(c.OutOrStdout(), query.NewStat(s, size))
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	c.Flags().BoolVar(&routines, "routines", false, "list the routines instead")
+	c.MarkFlagsMutuallyExclusive("json", "routines")
+	return c
+}
+
+func hotCommand() *cobra.Command {
+	q := query.DefaultHotQuery()
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "hot [FLAG...] SNAPSHOT",
+		Short: "Print the hot subpaths of a snapshot: where the program's instructions go, in sequence",
+		Example: `  wpptrace hot bash-4711.wpp                   subpaths that make up 1 % of all instructions or more
+  wpptrace hot --top 5 -C 100000 bash-4711.wpp the five hottest that cost 100000 instructions or more
+  wpptrace hot --cost count -l 3 -L 3 x.wpp    sequences of three paths, by how often they ran`,
+		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if it cost -C or more,
+and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are found.`,
+		Args: exactly(1, "a snapshot"),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, _, err := readSnapshot(args[0])
+			if err != nil {
+				return err
+			}
+			report, err := query.Hot(s, q)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return query.WriteHotJSON(c.OutOrStdout(), s, report)
+			}
+			return query.WriteHot(c.OutOrStdout(), s, report)
+		},
+	}
+	f := c.Flags()
+	f.IntVarP(&q.MinLength, "min-length", "l", q.MinLength, "least `PATHS` of a subpath")
+	f.IntVarP(&q.MaxLength, "max-length", "L", q.MaxLength, "most `PATHS` of a subpath")
+	f.Uint64VarP(&q.MinCost, "min-cost", "C", 0, "least `COST` of a hot subpath (default 1 % of all)")
+	f.StringVar((*string)(&q.Metric), "cost", string(q.Metric), "what a path costs: its `instructions`, or \"count\": 1")
+	f.IntVar(&q.Top, "top", 0, "print only the hottest `N`")
+	f.IntSliceVar(&q.TIDs, "tid", nil, "only thread `TID` (repeatable)")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
+func dumpCommand() *cobra.Command {
+	form := string(query.Paths)
+	var tids []int
+	c := &cobra.Command{
+		Use:   "dump [--as FORM] [--tid TID] SNAPSHOT",
+		Short: "Print a snapshot in full: every path, block or instruction that ran, in order",
+		Example: `  wpptrace dump bash-4711.wpp              TID ROUTINE PATH START-KIND END-KIND FIRST-ADDRESS
+  wpptrace dump --as insns bash-4711.wpp   TID IMAGE ADDRESS, a line for each instruction
+  wpptrace dump --as dot x.wpp | dot -Tsvg the grammar as a graph`,
+		Long: `Thread by thread, in execution order; addresses are link-time, in hex. Lines that begin with # say what is
+not in the stream: #gap N (N events lost), #resume (tracing began in the middle of an activation), #unwind N
+(N activations left without a return), #cut (the path before was cut off), #handler (a signal came).`,
+		Args: exactly(1, "a snapshot"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !slices.Contains(query.Forms(), query.Form(form)) {
+				return usagef("no form %q to dump as: use one of %s", form, formNames(", "))
+			}
+			s, _, err := readSnapshot(args[0])
+			if err != nil {
+				return err
+			}
+			return query.Dump(c.OutOrStdout(), s, query.Form(form), tids...)
+		},
+	}
+	c.Flags().StringVar(&form, "as", form, "`FORM`: "+formNames(", "))
+	c.Flags().IntSliceVar(&tids, "tid", nil, "only thread `TID` (repeatable)")
+	return c
+}
+
+func formNames(separator string) string {
+	var names []string
+	for _, f := range query.Forms() {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, separator)
+}
+
+// readSnapshot reads a snapshot and tells the size of its file.
+func readSnapshot(path string) (*wpp.Snapshot, uint64, error) {
+	s, err := wpp.ReadFile(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, fmt.Errorf("look at snapshot: %w", err)
+	}
+	return s, uint64(st.Size()), nil
+}

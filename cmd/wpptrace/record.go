@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"wpptrace/loader/attach"
+	"wpptrace/loader/target"
+)
+
+// recordFlags are the flags of a recording.
+type recordFlags struct {
+	pid         int
+	duration    time.Duration
+	output      string
+	selection   selection
+	tids        []int
+	maxSlowDown float64
+	ring        size
+	quiet       bool
+	verbose     bool
+	json        bool
+	strict      bool
+}
+
+// defaultMaxSlowDown is that of a process that is at work already; a command that is started to be traced has none.
+const defaultMaxSlowDown = 10
+
+func recordCommand() *cobra.Command {
+	o := recordFlags{ring: attach.DefaultRing, maxSlowDown: defaultMaxSlowDown}
+	c := &cobra.Command{
+		Use:   "wpptrace {-p PID | [FLAG...] -- COMMAND [ARG...]}",
+		Short: "Record the whole program path of a live process: every path that every thread takes, in order",
+		Example: `  wpptrace -p 4711 -d 10s              trace process 4711 for ten seconds
+  wpptrace -- gzip -c file > file.gz   trace a command from its first instruction to its exit
+  wpptrace -F '^parse' -p 4711         only routines whose names begin with parse
+  wpptrace plan -p 4711                what would be probed, and what not and why
+  wpptrace hot bash-4711.wpp           hot subpaths of a recording
+  wpptrace dump --as insns x.wpp       every instruction that ran`,
+		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while it is traced, and as before
+afterwards. When the recording ends, the hot subpaths are printed: on stdout with -p; on stderr with --,
+where stdout is COMMAND's alone. The last line on stderr tells what was lost.
+
+SIGINT and SIGTERM end the recording, a second one at once and without a snapshot; SIGUSR2 writes a
+snapshot and goes on. Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data
+were lost, with --strict; with --, that of COMMAND, or 128 and the signal that ended it.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check(c, args); err != nil {
+				return err
+			}
+			return record(&o, args, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	o.add(c.Flags())
+	return c
+}
+
+func (o *recordFlags) add(f *pflag.FlagSet) {
+	f.IntVarP(&o.pid, "pid", "p", 0, "attach to process `PID`")
+	f.DurationVarP(&o.duration, "duration", "d", 0, "end the recording after this `TIME`, as 10s or 2m")
+	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the snapshot (default NAME-PID.wpp); what was there becomes FILE.old")
+	addSelection(f, &o.selection)
+	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
+	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "detach when the process is slowed down more than `X` times; 0: never (the default with --)")
+	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of two, as 64M")
+	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object instead of the hot subpaths")
+	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors and losses")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell what is being done")
+}
+
+func addSelection(f *pflag.FlagSet, s *selection) {
+	f.StringArrayVarP(&s.only, "func", "F", nil, "observe only routines whose demangled name matches `REGEX` (repeatable)")
+	f.StringArrayVarP(&s.not, "no-func", "N", nil, "do not observe routines whose demangled name matches `REGEX` (repeatable)")
+	f.BoolVar(&s.complete, "complete", false, "observe routines too that need slow, single-stepped probes")
+}
+
+// check finds what cannot be meant.
+func (o *recordFlags) check(c *cobra.Command, args []string) error {
+	attaching := c.Flags().Changed("pid")
+	dash := c.ArgsLenAtDash()
+	switch {
+	case len(args) > 0 && dash != 0:
+		return usagef("unknown command %q: put -- before a program to trace it", args[0])
+	case dash == 0 && len(args) == 0:
+		return usagef("no command after --")
+	case attaching && len(args) > 0:
+		return usagef("both -p and a command to trace: give one of them")
+	case !attaching && len(args) == 0:
+		return usagef("nothing to trace: give -p PID or -- COMMAND")
+	case attaching && o.pid <= 0:
+		return usagef("process number %d is not positive", o.pid)
+	case !attaching && len(o.tids) > 0:
+		return usagef("--tid needs -p: a command has no threads yet")
+	case o.duration < 0:
+		return usagef("duration %v is negative", o.duration)
+	case o.maxSlowDown != 0 && !(o.maxSlowDown > 1):
+		return usagef("--max-slowdown %v is not above 1, and not 0", o.maxSlowDown)
+	case o.ring < size(os.Getpagesize()) || o.ring&(o.ring-1) != 0 || o.ring > maxRing:
+		return usagef("--ring-size %v is not a power of two from %v to %v", o.ring, size(os.Getpagesize()), size(maxRing))
+	}
+	if !attaching && !c.Flags().Changed("max-slowdown") {
+		o.maxSlowDown = 0
+	}
+	return nil
+}
+
+// maxRing is the largest ring buffer that the kernel makes.
+const maxRing = 1 << 30
+
+// record records a process or a command, and reports.
+func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
+	if len(argv) == 0 {
+		return recordProcess(o, stdout, stderr)
+	}
+	return recordChild(o, argv, stderr)
+}
+
+func recordProcess(o *recordFlags, stdout, stderr io.Writer) error {
+	p, err := target.Open(o.pid)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if err := checkThreads(p, o.tids); err != nil {
+		return err
+	}
+	j, err := newJob(o, p, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	if err := j.session.Enable(false); err != nil {
+		return err
+	}
+	return j.run()
+}
+
+func recordChild(o *recordFlags, argv []string, stderr io.Writer) error {
+	c, err := target.Start(argv)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	j, err := newJob(o, c.Process, stderr, stderr)
+	if err == nil {
+		defer j.close()
+		err = j.session.Enable(true)
+	}
+	if err != nil {
+		c.Kill()
+		return err
+	}
+	c.Release()
+	err = j.run()
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	<-c.Done()
+	if err != nil {
+		return err
+	}
+	status, err := c.ExitStatus()
+	if err == nil && status != 0 {
+		err = exitStatus(status)
+	}
+	return err
+}
+
+// checkThreads fails when the process has not all of these threads.
+func checkThreads(p *target.Process, tids []int) error {
+	if len(tids) == 0 {
+		return nil
+	}
+	have, err := p.Threads()
+	if err != nil {
+		return err
+	}
+	for _, id := range tids {
+		if !slices.Contains(have, id) {
+			return fmt.Errorf("record thread %d: process %d (%s) has no such thread: ls /proc/%d/task lists them", id, p.PID, p.Name, p.PID)
+		}
+	}
+	return nil
+}
+
+// A job is a recording with all that goes with it: where the snapshot goes and where messages go.
+type job struct {
+	*recordFlags
+	*recording
+	path   string
+	report io.Writer // hot subpaths or figures
+	errs   io.Writer
+	log    *slog.Logger
+}
+
+// newJob prepares to record: plans, checks and attaches. When it fails nothing stays attached.
+func newJob(o *recordFlags, p *target.Process, report, errs io.Writer) (*job, error) {
+	j := &job{recordFlags: o, report: report, errs: errs, path: o.output, log: newLog(errs, o.verbose)}
+	if j.path == "" {
+		j.path = fmt.Sprintf("%s-%d.wpp", p.Name, p.PID)
+	}
+	if err := checkOutput(j.path); err != nil {
+		return nil, err
+	}
+	exe, err := p.Executable()
+	if err != nil {
+		return nil, err
+	}
+	defer exe.Close()
+	program, err := loadProgram(exe, p.Name, o.selection)
+	if err != nil {
+		return nil, err
+	}
+	session, err := attach.Attach(p, exe, program.image, program.plan, attach.Options{Ring: int(o.ring)})
+	if err != nil {
+		return nil, err
+	}
+	j.recording, err = newRecording(program, p, session, o.tids, j.log)
+	if err != nil {
+		session.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+func newLog(w io.Writer, verbose bool) *slog.Logger {
+	if !verbose {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// checkOutput fails when a snapshot could not be written to path: better now than after the recording.
+func checkOutput(path string) error {
+	st, err := os.Lstat(path)
+	if err == nil && !st.Mode().IsRegular() && st.Mode().Type() != os.ModeSymlink {
+		return fmt.Errorf("write snapshot %s: it is not a regular file: name another with -o", path)
+	}
+	dir, base := filepath.Split(path)
+	f, err := os.CreateTemp(filepath.Clean(dir), "."+base+".*")
+	if err != nil {
+		return fmt.Errorf("write snapshot %s: %w: name another file with -o", path, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// run records until there is a reason to end, writes the snapshot and reports.
+func (j *job) run() error {
+	s := watchSignals()
+	defer s.stop()
+	reason, err := j.watch(s)
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		j.say("%s", reason)
+	}
+	if err := j.finish(s.abort); err != nil {
+		return err
+	}
+	snapshot, err := j.write(s.abort)
+	if err != nil {
+		return err
+	}
+	return j.tell(snapshot)
+}
+
+func (j *job) close() { j.session.Close() }
+
+// say prints a message, unless -q is given.
+func (j *job) say(format string, args ...any) {
+	if !j.quiet {
+		fmt.Fprintf(j.errs, "wpptrace: "+format+"\n", args...)
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/query"
+)
+
+// hottest is how many subpaths are printed at the end of a recording.
+const hottest = 10
+
+// write writes a snapshot of what has been recorded so far.
+func (j *job) write(ctx context.Context) (*wpp.Snapshot, error) {
+	s, err := j.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	if err := wpp.WriteFileContext(ctx, j.path, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// tell prints the report of a recording that has been written.
+func (j *job) tell(s *wpp.Snapshot) error {
+	st, err := os.Stat(j.path)
+	if err != nil {
+		return fmt.Errorf("look at snapshot: %w", err)
+	}
+	if err := j.printReport(s, uint64(st.Size())); err != nil {
+		return err
+	}
+	j.say("snapshot: %s, %v", j.path, size(st.Size()))
+	if n := s.Figures.Anomalies; n > 0 {
+		j.say("%d words did not fit the program: its paths may be wrong near #cut and #unwind (-v tells more)", n)
+	}
+	line, lost := j.lossLine()
+	if lost || !j.quiet {
+		fmt.Fprintln(j.errs, line)
+	}
+	if lost && j.strict {
+		return exitStatus(exitLost)
+	}
+	return nil
+}
+
+func (j *job) printReport(s *wpp.Snapshot, fileSize uint64) error {
+	if j.quiet {
+		return nil
+	}
+	if j.json {
+		return query.WriteStatJSON(j.report, query.NewStat(s, fileSize))
+	}
+	q := query.DefaultHotQuery()
+	q.Top = hottest
+	hot, err := query.Hot(s, q)
+	if err != nil {
+		return err
+	}
+	return query.WriteHot(j.report, s, hot)
+}
+
+// lossLine says what was lost, where, and what to do.
+func (j *job) lossLine() (line string, lost bool) {
+	m, err := j.session.Metrics()
+	switch {
+	case err != nil:
+		return fmt.Sprintf("lost: unknown (%v)", err), true
+	case m.LostHits > 0:
+		return fmt.Sprintf("lost: %d events in %d places, where the ring buffer was full: use a larger --ring-size than %v", m.LostHits, m.LostBatches, j.ring), true
+	case m.NoStorage > 0:
+		return fmt.Sprintf("lost: %d events for which the kernel had no memory", m.NoStorage), true
+	}
+	return "lost: 0 events", false
+}

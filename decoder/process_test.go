@@ -1,0 +1,515 @@
+//go:build linux && cgo
+
+package decoder_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"wpptrace/bpf"
+	"wpptrace/bpf/usermode"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/x86"
+)
+
+// Where things are in the simulated process.
+const (
+	imageBase   = 0x555555554000
+	outsideCode = 0x7f1200000000
+	restorer    = outsideCode + 0x8f0
+	mainStack   = 0x7ffd12340000
+	otherStacks = 0x7f0000000000
+	stackStride = 0x1000000
+)
+
+// Habits are how often things happen: once in so many chances; 0: never.
+type habits struct {
+	callback int // code that is not observed calls back
+	throw    int // it throws to a landing pad
+	jump     int // it jumps to a setjmp that has returned
+	handler  int // a signal handler interrupts a block, or code that is not observed
+	altStack int // the handler runs on a stack of its own
+	switches int // the call switches to another stack
+	kill     int // a call of code that is not observed ends the thread
+}
+
+// An event is what happened: an instruction ran (its link-time address), an activation began (entered | routine), or one ended (left).
+type event uint64
+
+const (
+	entered event = 1 << 63
+	left    event = 1 << 62
+)
+
+// A frame is an activation, or code that is not observed.
+type frame struct {
+	r       *plan.Routine // nil: not observed
+	cfa     uint64
+	ra      uint64
+	block   int
+	insn    int // the next to run
+	out     int // which way the block goes
+	target  int // where the next switch goes; -1: nobody has said
+	jumps   []int
+	calling bool
+	handler bool
+	// of code that is not observed
+	sp       uint64
+	harmless bool
+}
+
+// A process is a simulated thread: it walks the CFGs of a plan at random, along ways that may never run in earnest, and runs the C of a hit at each probe.
+type process struct {
+	plan     *plan.Plan
+	machine  *usermode.Machine
+	thread   *usermode.Thread // nil: not traced yet
+	random   *rand.Rand
+	habits   habits
+	frames   []*frame
+	away     [][]*frame // stacks that were switched away from
+	stacks   int        // how many there have been
+	truth    []event
+	hits     int
+	dead     bool
+	rootable []*plan.Routine
+	trouble  error // the CFG contradicts itself
+}
+
+func newProcess(p *plan.Plan, h habits, seed uint64) *process {
+	s := &process{plan: p, habits: h, random: rand.New(rand.NewPCG(seed, 1))}
+	sites := make([]bpf.TracerSite, len(p.Sites))
+	for i := range p.Sites {
+		sites[i] = kernelSite(&p.Sites[i])
+	}
+	calls := map[uint64]bpf.TracerCall{}
+	for ra, c := range p.Calls {
+		k := bpf.TracerCall{Depth: uint32(c.Depth)}
+		if c.Spoken {
+			k.Spoken = 1
+		}
+		calls[ra] = k
+	}
+	s.machine = usermode.New(sites, calls, imageBase, 1<<32)
+	s.machine.Memory.Set(restorer, 0x0f0000000fc0c748)
+	var first *plan.Routine
+	for _, r := range p.Routines {
+		if !r.Observed() {
+			continue
+		}
+		if r.Symbol == "main" {
+			first = r
+		}
+		if p.Program.AddressTaken(r.Addr) {
+			s.rootable = append(s.rootable, r)
+		}
+	}
+	s.beginOutside(mainStack, 0)
+	if first == nil && len(s.rootable) > 0 {
+		first = s.rootable[s.dice(len(s.rootable))]
+	}
+	if first != nil {
+		s.callBack(first)
+	}
+	return s
+}
+
+// kernelSite turns a site of the plan into the kernel's, as loader/attach does.
+func kernelSite(s *plan.Site) bpf.TracerSite {
+	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base, Condition: s.Condition, CaseReg: usermode.NoReg, CaseIndex: usermode.NoReg}
+	flag := func(on bool, f uint8) {
+		if on {
+			k.Flags |= f
+		}
+	}
+	flag(s.First, usermode.SiteFirst)
+	if s.Case == nil {
+		return k
+	}
+	o := s.Case.Operand
+	flag(true, usermode.SiteCase)
+	flag(s.Case.Taken, usermode.SiteCaseTaken)
+	flag(s.Case.Target, usermode.SiteCaseTarget)
+	flag(o.Mem, usermode.SiteCaseMemory)
+	flag(o.Mem && o.RIP, usermode.SiteCaseRIP)
+	k.CaseSize = o.Size
+	if !o.Mem {
+		k.CaseReg = uint8(o.Reg)
+		return k
+	}
+	k.CaseDisp, k.CaseScale = int32(o.Disp), o.Scale
+	if o.Base >= 0 {
+		k.CaseReg = uint8(o.Base)
+	}
+	if o.Index >= 0 {
+		k.CaseIndex = uint8(o.Index)
+	}
+	return k
+}
+
+func (s *process) dice(n int) int { return s.random.IntN(n) }
+
+// chance is true once in n times.
+func (s *process) chance(n int) bool { return n > 0 && s.dice(n) == 0 }
+
+func (s *process) top() *frame { return s.frames[len(s.frames)-1] }
+
+// run runs until the thread ends or so many blocks have run.
+func (s *process) run(blocks int) {
+	for i := 0; i < blocks && !s.dead && s.trouble == nil; i++ {
+		if f := s.top(); f.r != nil {
+			s.runBlock(f)
+		} else {
+			s.runOutside(f)
+		}
+	}
+}
+
+// kill ends the thread where it stands.
+func (s *process) kill() {
+	if s.dead {
+		return
+	}
+	s.dead = true
+	ip := uint64(outsideCode)
+	if f := s.top(); f.r != nil {
+		ip = imageBase + f.r.Blocks[f.block].Insns[f.insn].Addr
+	}
+	if s.thread != nil {
+		s.machine.Exit(s.thread, ip)
+	}
+}
+
+// begin begins an activation.
+func (s *process) begin(r *plan.Routine, cfa, ra uint64) *frame {
+	s.machine.Memory.Set(cfa-8, ra)
+	f := &frame{r: r, cfa: cfa, ra: ra, block: r.Entry, target: -1}
+	s.decide(f)
+	s.frames = append(s.frames, f)
+	s.truth = append(s.truth, entered|event(r.ID))
+	return f
+}
+
+// beginOutside begins code that is not observed.
+func (s *process) beginOutside(cfa, ra uint64) *frame {
+	if ra != 0 {
+		s.machine.Memory.Set(cfa-8, ra)
+	}
+	f := &frame{cfa: cfa, ra: ra, sp: cfa - 32 - 16*uint64(s.dice(4))}
+	s.frames = append(s.frames, f)
+	return f
+}
+
+// callBack lets code that is not observed call a routine.
+func (s *process) callBack(r *plan.Routine) {
+	f := s.top()
+	s.begin(r, f.sp, outsideCode+0x1000+8*uint64(s.dice(4)))
+}
+
+// decide chooses the way out of the block that the frame has come to.
+func (s *process) decide(f *frame) {
+	f.insn, f.out = 0, 0
+	if n := len(f.r.Blocks[f.block].Succ); n > 1 {
+		f.out = s.dice(n)
+	}
+}
+
+// runBlock runs the rest of a block.
+func (s *process) runBlock(f *frame) {
+	block := &f.r.Blocks[f.block]
+	stop := len(block.Insns)
+	if block.End == cfg.Trap {
+		stop--
+	}
+	interrupted := s.chance(s.habits.handler) && len(s.rootable) > 0
+	if interrupted {
+		stop = f.insn + s.dice(stop-f.insn+1)
+		interrupted = stop < len(block.Insns) && (block.End != cfg.Trap || stop < len(block.Insns)-1)
+	}
+	site := f.r.Site(f.block)
+	for ; f.insn < stop; f.insn++ {
+		if site != nil && site.Insn == f.insn {
+			s.hit(f, site)
+		}
+		s.truth = append(s.truth, event(block.Insns[f.insn].Addr))
+	}
+	switch {
+	case interrupted:
+		s.signal(f.cfa-0x2000, imageBase+block.Insns[f.insn].Addr)
+	case block.End == cfg.Trap:
+		s.kill()
+	default:
+		s.leaveBlock(f, block)
+	}
+}
+
+// hit runs the C of a hit with registers that say what the simulated process has decided.
+func (s *process) hit(f *frame, site *plan.Site) {
+	if s.thread == nil {
+		return
+	}
+	var regs usermode.Registers
+	for i := range regs.General {
+		regs.General[i] = 0x100000000 + uint64(i)*0x10000
+	}
+	regs.General[4] = f.cfa - 0x800
+	regs.General[site.Base] = f.cfa - uint64(int64(site.Offset))
+	block := &f.r.Blocks[f.block]
+	taken := s.dice(2) == 1
+	if block.End == cfg.Jcc && site.Condition < usermode.ConditionNone {
+		taken = f.out == 0
+	}
+	regs.Flags = s.flags(site.Condition, taken)
+	if c := site.Case; c != nil {
+		s.tell(f, site, c, &regs, taken && site.Condition < usermode.ConditionNone)
+	}
+	s.hits++
+	s.machine.Hit(s.thread, uint32(slices.IndexFunc(s.plan.Sites, func(o plan.Site) bool { return o.Addr == site.Addr })), &regs)
+}
+
+// flags are random ones under which the condition holds, or not.
+func (s *process) flags(condition uint8, taken bool) uint64 {
+	for {
+		v := s.random.Uint64()
+		if condition >= usermode.ConditionNone || holds(condition, v) == taken {
+			return v
+		}
+	}
+}
+
+// holds is the condition of a conditional jump as the manual has it.
+func holds(condition uint8, flags uint64) bool {
+	bit := func(n int) bool { return flags>>n&1 == 1 }
+	cf, pf, zf, sf, of := bit(0), bit(2), bit(6), bit(7), bit(11)
+	is := [...]bool{of, cf, zf, cf || zf, sf, pf, sf != of, zf || sf != of}[condition/2]
+	return is != (condition%2 == 1)
+}
+
+// tell puts the case of a switch where the site looks for it.
+func (s *process) tell(f *frame, site *plan.Site, c *plan.Case, regs *usermode.Registers, taken bool) {
+	if taken != c.Taken {
+		return
+	}
+	table := &f.r.Blocks[c.Table]
+	value := s.random.Uint64()
+	if c.Target {
+		f.target = table.Succ[f.out]
+		value = imageBase + f.r.Blocks[f.target].Lo
+	} else {
+		i := s.dice(len(table.Table.Targets))
+		f.target = table.Table.Targets[i]
+		mask := ^uint64(0) >> (64 - 8*uint(c.Operand.Size))
+		value = value&^mask | (uint64(i)-uint64(c.Bias))&mask
+	}
+	if !c.Operand.Mem {
+		regs.General[c.Operand.Reg] = value
+		return
+	}
+	s.store(c.Operand, regs, value)
+}
+
+// store writes what a memory operand reads.
+func (s *process) store(o x86.Operand, regs *usermode.Registers, value uint64) {
+	address := uint64(o.Disp)
+	if o.RIP {
+		address += imageBase
+	}
+	if o.Base >= 0 {
+		address += regs.General[o.Base]
+	}
+	if o.Index >= 0 {
+		address += regs.General[o.Index] * uint64(o.Scale)
+	}
+	was, _ := s.machine.Memory.Read(address)
+	mask := ^uint64(0) >> (64 - 8*uint(o.Size))
+	s.machine.Memory.Set(address, was&^mask|value&mask)
+}
+
+// leaveBlock goes where the block leads.
+func (s *process) leaveBlock(f *frame, block *cfg.Block) {
+	switch block.End {
+	case cfg.Call, cfg.CallInd, cfg.NoReturn:
+		s.call(f, block)
+	case cfg.Ret:
+		s.finish()
+	case cfg.Tail, cfg.TailInd:
+		s.tail(f)
+	case cfg.Table:
+		if f.target >= 0 {
+			f.block, f.target = f.target, -1
+			s.decide(f)
+			return
+		}
+		fallthrough
+	default:
+		next := block.Succ[f.out]
+		if next < 0 {
+			s.tail(f)
+			return
+		}
+		f.block = next
+		s.decide(f)
+	}
+}
+
+// call makes the call at the end of a block.
+func (s *process) call(f *frame, block *cfg.Block) {
+	depth := block.Depth
+	if depth < 0 {
+		depth = 256 + 16*s.dice(8)
+	}
+	cfa, ra := f.cfa-uint64(depth), imageBase+block.Hi
+	f.calling = true
+	if f.r.ReturnsTwice(f.block) {
+		f.jumps = append(f.jumps, f.block)
+	}
+	s.goTo(f, cfa, ra)
+}
+
+// goTo enters what the block of f calls or jumps to.
+func (s *process) goTo(f *frame, cfa, ra uint64) {
+	kind, callee := f.r.Callee(f.block)
+	switch {
+	case kind == plan.Known:
+		s.begin(callee, cfa, ra)
+	case kind == plan.Unknown && len(s.rootable) > 0 && s.dice(4) > 0:
+		s.begin(s.rootable[s.dice(len(s.rootable))], cfa, ra)
+	default:
+		s.beginOutside(cfa, ra).harmless = kind == plan.Harmless
+	}
+}
+
+// tail leaves by a jump.
+func (s *process) tail(f *frame) {
+	s.truth = append(s.truth, left)
+	s.frames = s.frames[:len(s.frames)-1]
+	s.goTo(f, f.cfa, f.ra)
+	s.top().handler = f.handler
+}
+
+// finish returns from the innermost frame.
+func (s *process) finish() {
+	f := s.top()
+	s.frames = s.frames[:len(s.frames)-1]
+	if f.r != nil {
+		s.truth = append(s.truth, left)
+	}
+	if len(s.frames) == 0 {
+		s.frames = append(s.frames, f)
+		s.kill()
+		return
+	}
+	s.goOn()
+}
+
+// goOn lets the innermost frame run after its callee has returned.
+func (s *process) goOn() {
+	f := s.top()
+	if f.r == nil || !f.calling {
+		return
+	}
+	block := &f.r.Blocks[f.block]
+	if block.End == cfg.NoReturn {
+		s.trouble = fmt.Errorf("the call at %x in %s returned and should not", block.Hi, f.r.Name)
+		return
+	}
+	f.block, f.calling = block.Succ[0], false
+	s.decide(f)
+}
+
+// runOutside lets code that is not observed do something.
+func (s *process) runOutside(f *frame) {
+	if f.harmless {
+		s.finish()
+		return
+	}
+	switch {
+	case s.chance(s.habits.callback) && len(s.rootable) > 0:
+		s.callBack(s.rootable[s.dice(len(s.rootable))])
+		return
+	case s.chance(s.habits.handler) && len(s.rootable) > 0:
+		s.signal(f.sp-0x2000, outsideCode+0x77)
+		return
+	case s.chance(s.habits.throw) && s.throw(), s.chance(s.habits.jump) && s.jump():
+		return
+	case s.chance(s.habits.kill):
+		s.kill()
+		return
+	}
+	if len(s.frames) > 1 {
+		if below := s.frames[len(s.frames)-2]; below.r != nil && below.calling && below.r.Blocks[below.block].End == cfg.NoReturn {
+			if !s.throw() && !s.jump() {
+				s.kill()
+			}
+			return
+		}
+	}
+	s.finish()
+}
+
+// unwindTo leaves the frames above i.
+func (s *process) unwindTo(i int) *frame {
+	for k := len(s.frames) - 1; k > i; k-- {
+		if s.frames[k].r != nil {
+			s.truth = append(s.truth, left)
+		}
+	}
+	s.frames = s.frames[:i+1]
+	f := s.top()
+	f.calling = false
+	return f
+}
+
+// throw lands at a pad of some caller, if there is one this side of any signal handler.
+func (s *process) throw() bool {
+	var at []int
+	for i := len(s.frames) - 2; i >= 0 && !s.frames[i+1].handler; i-- {
+		if f := s.frames[i]; f.r != nil && f.calling && len(f.r.Blocks[f.block].Pads) > 0 {
+			at = append(at, i)
+		}
+	}
+	if len(at) == 0 {
+		return false
+	}
+	f := s.unwindTo(at[s.dice(len(at))])
+	pads := f.r.Blocks[f.block].Pads
+	f.block = pads[s.dice(len(pads))]
+	s.decide(f)
+	return true
+}
+
+// jump returns a second time from a setjmp of some caller, if there is one.
+func (s *process) jump() bool {
+	type place struct{ frame, block int }
+	var at []place
+	for i, f := range s.frames {
+		for _, b := range f.jumps {
+			if i < len(s.frames)-1 {
+				at = append(at, place{i, b})
+			}
+		}
+	}
+	if len(at) == 0 {
+		return false
+	}
+	to := at[s.dice(len(at))]
+	f := s.unwindTo(to.frame)
+	f.block = f.r.Blocks[to.block].Succ[0]
+	s.decide(f)
+	return true
+}
+
+// signal interrupts the innermost frame at an instruction.
+func (s *process) signal(sp, ip uint64) {
+	if s.chance(s.habits.altStack) {
+		s.stacks++
+		sp = otherStacks + uint64(s.stacks)*stackStride
+		if s.dice(2) == 0 {
+			sp += mainStack - otherStacks
+		}
+	}
+	cfa := sp &^ 15
+	s.machine.Memory.Set(cfa+usermode.SignalFrameRIP, ip)
+	s.begin(s.rootable[s.dice(len(s.rootable))], cfa, restorer).handler = true
+}

@@ -1,0 +1,149 @@
+package exact
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wpptrace/kernel-tests/truth"
+)
+
+// Expect says what is known of a target beforehand.
+type Expect struct {
+	Apart bool // handlers interrupt it anywhere: the interrupted stream and the handlers are compared apart
+	Execs bool // it replaces itself, which ends a record
+	Cut   bool // faults, jumps or exits of other threads cut paths off
+	Limit int  // the most steps that the truth may take
+}
+
+// A Proof is the outcome of comparing records with the truth.
+type Proof struct {
+	Truth              *truth.Trace
+	Default, Complete  truth.Coverage
+	Record, AllRecords *Record // without and with --complete
+}
+
+// Prove runs a target bare, single-stepped, recorded, and recorded with --complete, and compares. What it returns next to an
+// error is what was found before. It costs 10 to 20 us an instruction of the truth and about half a second for the rest.
+func Prove(ctx context.Context, w *Tracer, t Target, x Expect) (*Proof, error) {
+	bare, err := t.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	want, err := truth.Run(ctx, truth.Options{
+		Path: t.Path, Args: t.Args, Env: t.Env, Dir: t.Dir, Stdin: t.Stdin, FixedAddresses: t.FixedAddresses, Limit: x.Limit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ProveAgainst(ctx, w, t, x, bare, want)
+}
+
+// ProveAgainst is Prove with a truth and a bare run that were made before.
+func ProveAgainst(ctx context.Context, w *Tracer, t Target, x Expect, bare Outcome, want *truth.Trace) (*Proof, error) {
+	if x.Execs {
+		want = untilExec(want)
+	}
+	p := &Proof{Truth: want}
+	var errs []error
+	if e := sameOutcome(bare, steppedOutcome(want)); e != nil {
+		errs = append(errs, fmt.Errorf("single-stepped: %w", e))
+	}
+	for _, run := range []struct {
+		name     string
+		flags    []string
+		record   **Record
+		coverage *truth.Coverage
+	}{
+		{"recorded", nil, &p.Record, &p.Default},
+		{"recorded with --complete", []string{"--complete"}, &p.AllRecords, &p.Complete},
+	} {
+		r, traced, err := w.Record(ctx, t, run.flags...)
+		if err == nil {
+			*run.record, *run.coverage = r, ownCode(truth.Cover(want, r.Routines))
+			err = errors.Join(sameOutcome(bare, traced), r.Against(want, x))
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", run.name, err))
+		}
+	}
+	return p, errors.Join(errs...)
+}
+
+// Against compares a record from the first instruction on with the truth.
+func (r *Record) Against(want *truth.Trace, x Expect) error {
+	mode := truth.Exact
+	if x.Apart {
+		mode = truth.Apart
+	}
+	err := truth.Compare(r.Streams, want, r.Routines, mode)
+	if r.Stat.Lost != 0 || r.Stat.Gaps != 0 {
+		err = errors.Join(err, fmt.Errorf("%d events lost in %d gaps", r.Stat.Lost, r.Stat.Gaps))
+	}
+	if r.Stat.Anomalies != 0 {
+		err = errors.Join(err, fmt.Errorf("%d anomalies in the decoder", r.Stat.Anomalies))
+	}
+	marks := r.Marks()
+	if !x.Cut && marks["cut"] > 0 {
+		err = errors.Join(err, fmt.Errorf("%d paths cut off where nothing cuts one", marks["cut"]))
+	}
+	return err
+}
+
+// untilExec is what the first thread of a trace executed before it came to the program's first instruction again.
+func untilExec(t *truth.Trace) *truth.Trace {
+	first := *t.Threads[0]
+	if again := slices.Index(first.Insns[1:], first.Insns[0]); again >= 0 {
+		first.Insns = first.Insns[:again+1]
+	}
+	cut := *t
+	cut.Threads = []*truth.Thread{&first}
+	return &cut
+}
+
+// ownCode takes out of a coverage what is not the program's own code: the C library's _start, which has no caller and so no
+// canonical frame address. A stripped program has no name for it.
+func ownCode(c truth.Coverage) truth.Coverage {
+	c.Missed = slices.DeleteFunc(c.Missed, func(m truth.Missed) bool {
+		start := strings.HasPrefix(m.Routine.Reason, "outermost frame")
+		if start {
+			c.Known -= m.Insns
+		}
+		return start
+	})
+	return c
+}
+
+// Marks counts the marks of a record by kind.
+func (r *Record) Marks() map[string]int {
+	n := map[string]int{}
+	for _, s := range r.Streams {
+		for _, m := range s.Marks {
+			n[m.Kind]++
+		}
+	}
+	return n
+}
+
+func steppedOutcome(t *truth.Trace) Outcome {
+	o := Outcome{t.Stdout, t.Stderr, t.Exit}
+	if t.Signal != 0 {
+		o.Exit = 128 + t.Signal
+	}
+	return o
+}
+
+func sameOutcome(want, got Outcome) error {
+	switch {
+	case !bytes.Equal(want.Stdout, got.Stdout):
+		return fmt.Errorf("standard output %q, not %q", got.Stdout, want.Stdout)
+	case !bytes.Equal(want.Stderr, got.Stderr):
+		return fmt.Errorf("standard error %q, not %q", got.Stderr, want.Stderr)
+	case want.Exit != got.Exit:
+		return fmt.Errorf("exit status %d, not %d", got.Exit, want.Exit)
+	}
+	return nil
+}

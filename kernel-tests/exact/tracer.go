@@ -1,0 +1,137 @@
+package exact
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"wpptrace/kernel-tests/truth"
+	"wpptrace/query"
+)
+
+// A Tracer is a wpptrace executable. It may be used concurrently.
+type Tracer struct{ path string }
+
+// Build compiles wpptrace into dir. It takes as long as the go command needs.
+func Build(ctx context.Context, dir string) (*Tracer, error) {
+	path := filepath.Join(dir, "wpptrace")
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "wpptrace/cmd/wpptrace").CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("build wpptrace: %w\n%s", err, out)
+	}
+	return NewTracer(path), nil
+}
+
+// NewTracer uses an executable that was built before.
+func NewTracer(path string) *Tracer { return &Tracer{path} }
+
+// A Target is a program and all that its execution depends on.
+type Target struct {
+	Path  string
+	Args  []string
+	Env   []string
+	Dir   string // "": the current directory
+	Stdin []byte
+	// FixedAddresses turns address randomisation off, in every run.
+	FixedAddresses bool
+}
+
+// An Outcome is what others see of a run.
+type Outcome struct {
+	Stdout, Stderr []byte
+	Exit           int // the exit status as a shell has it: 128 and the number of the signal that ended the program
+}
+
+// A Record is what wpptrace says of one run.
+type Record struct {
+	Streams  []*truth.Stream
+	Routines truth.Routines
+	Stat     query.Stat
+}
+
+// Run runs the target without a tracer.
+func (t Target) Run(ctx context.Context) (Outcome, error) { return t.run(ctx) }
+
+// Record runs the target under `wpptrace -- CMD` with further flags. The target's files are the tracer's: with -q it writes
+// nothing to them.
+func (w *Tracer) Record(ctx context.Context, t Target, flags ...string) (*Record, Outcome, error) {
+	dir, err := os.MkdirTemp("", "exact")
+	if err != nil {
+		return nil, Outcome{}, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "run.wpp")
+	command := append([]string{w.path, "-q", "-o", file}, flags...)
+	outcome, err := t.run(ctx, append(command, "--")...)
+	if err != nil {
+		return nil, outcome, err
+	}
+	if _, err := os.Stat(file); err != nil {
+		return nil, outcome, fmt.Errorf("record %s: no snapshot: %s", t.Path, outcome.Stderr)
+	}
+	r, err := w.Read(ctx, file)
+	return r, outcome, err
+}
+
+// Read reads a snapshot through wpptrace's commands.
+func (w *Tracer) Read(ctx context.Context, file string) (*Record, error) {
+	r := &Record{}
+	insns, err := w.output(ctx, "dump", "--as", "insns", file)
+	if err != nil {
+		return nil, err
+	}
+	if r.Streams, err = truth.ParseInsns(bytes.NewReader(insns), ""); err != nil {
+		return nil, err
+	}
+	routines, err := w.output(ctx, "stat", "--routines", file)
+	if err != nil {
+		return nil, err
+	}
+	if r.Routines, err = truth.ParseRoutines(bytes.NewReader(routines), ""); err != nil {
+		return nil, err
+	}
+	stat, err := w.output(ctx, "stat", "--json", file)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(stat, &r.Stat); err != nil {
+		return nil, fmt.Errorf("read figures: %w", err)
+	}
+	return r, nil
+}
+
+func (w *Tracer) output(ctx context.Context, args ...string) ([]byte, error) {
+	out, err := exec.CommandContext(ctx, w.path, args...).Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return nil, fmt.Errorf("wpptrace %s: %w: %s", args[0], err, exit.Stderr)
+	}
+	return out, err
+}
+
+// run runs the target behind a prefix command. Every run passes through setarch or none does, so that the environment is the
+// same in all.
+func (t Target) run(ctx context.Context, prefix ...string) (Outcome, error) {
+	argv := append(append(prefix, t.Path), t.Args...)
+	if t.FixedAddresses {
+		argv = append([]string{"setarch", "--addr-no-randomize"}, argv...)
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stdin = t.Env, t.Dir, bytes.NewReader(t.Stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		return Outcome{}, fmt.Errorf("run %s: %w", argv[0], err)
+	}
+	o := Outcome{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Exit: cmd.ProcessState.ExitCode()}
+	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
+		o.Exit = 128 + int(ws.Signal())
+	}
+	return o, ctx.Err()
+}

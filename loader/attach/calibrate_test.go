@@ -1,0 +1,24 @@
+package attach
+
+import (
+	"testing"
+	"time"
+)
+
+func TestCalibrate(t *testing.T) {
+	began := time.Now()
+	c, err := Calibrate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%v a hit, %v single-stepped; it took %v", c.Emulated, c.Stepped, time.Since(began))
+	if c.Emulated < 50*time.Nanosecond || c.Emulated > 50*time.Microsecond {
+		t.Errorf("an emulated hit takes %v", c.Emulated)
+	}
+	if c.Stepped < c.Emulated {
+		t.Errorf("a single-stepped hit takes %v, less than an emulated one, %v", c.Stepped, c.Emulated)
+	}
+	if again := timeCalls(emulated, 1000); again > c.Emulated/5 {
+		t.Errorf("without a probe a call takes %v: it was not taken out", again)
+	}
+}

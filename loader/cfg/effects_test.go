@@ -1,0 +1,104 @@
+package cfg
+
+import (
+	"encoding/hex"
+	"testing"
+
+	"wpptrace/loader/x86"
+)
+
+func TestWrittenRegisters(t *testing.T) {
+	const rbx, r8, r9, r12, r15 = 3, 8, 9, 12, 15
+	for _, test := range []struct {
+		asm, code string
+		want      []int8
+	}{
+		{"mov %rdi,%rax", "4889f8", []int8{rax}},
+		{"mov %rax,(%rdi)", "488907", nil},
+		{"mov (%rdi),%r12", "4c8b27", []int8{r12}},
+		{"movb $1,(%rax)", "c60001", nil},
+		{"mov $1,%ah", "b401", []int8{rax, rsp}},
+		{"mov %al,%bh", "88c7", []int8{rdi, rbx}},
+		{"lea 8(%rsp),%r15", "4c8d7c2408", []int8{r15}},
+		{"movzbl %al,%r9d", "440fb6c8", []int8{r9}},
+		{"movslq %eax,%rdx", "4863d0", []int8{rdx}},
+		{"add %r8,%rcx", "4c01c1", []int8{rcx}},
+		{"add (%rsi),%r8", "4c0306", []int8{r8}},
+		{"cmp %rax,%rbx", "4839c3", nil},
+		{"cmp $5,%rbx", "4883fb05", nil},
+		{"and $5,%ebx", "83e305", []int8{rbx}},
+		{"test %eax,%eax", "85c0", nil},
+		{"test $1,%dl", "f6c201", nil},
+		{"push %rbx", "53", nil},
+		{"pop %r12", "415c", []int8{r12}},
+		{"xchg %rbx,%rdx", "4887da", []int8{rbx, rdx}},
+		{"xchg %rax,%r8", "4990", []int8{rax, r8}},
+		{"nop", "90", nil},
+		{"cltq", "4898", []int8{rax}},
+		{"cqto", "4899", []int8{rdx}},
+		{"imul %rbx", "48f7eb", []int8{rax, rdx}},
+		{"neg %rbx", "48f7db", []int8{rbx}},
+		{"imul $3,%rsi,%rdi", "486bfe03", []int8{rdi}},
+		{"imul %rsi,%rdi", "480faffe", []int8{rdi}},
+		{"shl $3,%rbx", "48c1e303", []int8{rbx}},
+		{"rep stosq", "f348ab", []int8{rax, rcx, rsi, rdi}},
+		{"setne %cl", "0f95c1", []int8{rcx}},
+		{"cmove %rbx,%rdx", "480f44d3", []int8{rdx}},
+		{"bswap %r8", "490fc8", []int8{r8}},
+		{"cmpxchg %rbx,(%rdi)", "480fb11f", []int8{rax, rbx}},
+		{"bsr %rsi,%rdi", "480fbdfe", []int8{rdi}},
+		{"leave", "c9", []int8{rbp}},
+		{"cpuid", "0fa2", []int8{rax, rcx, rdx, rbx}},
+		{"endbr64", "f30f1efa", nil},
+		{"nopw 0(%rax,%rax,1)", "660f1f440000", nil},
+		{"movq %xmm0,%rbx", "66480f7ec3", []int8{rbx}},
+		{"movaps %xmm0,(%rax)", "0f2900", nil},
+		{"pmovmskb %xmm1,%edi", "660fd7f9", []int8{rdi}},
+		{"cvttsd2si %xmm0,%rbx", "f2480f2cd8", []int8{rbx}},
+		{"vmovmskps %ymm0,%edx", "c5fc50d0", []int8{rdx, rax}},
+		{"vpxor %xmm0,%xmm0,%xmm0", "c5f9efc0", nil},
+		{"mulx %rdx,%rbx,%r8", "c462e3f6c2", []int8{0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
+	} {
+		b, err := hex.DecodeString(test.code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, ok := x86.Decode(b)
+		if !ok || int(in.Len) != len(b) {
+			t.Errorf("%s: decoded to %d bytes of %d", test.asm, in.Len, len(b))
+			continue
+		}
+		op := newOperation(&Insn{Inst: in}, b)
+		want := uint16(0)
+		for _, reg := range test.want {
+			want |= 1 << reg
+		}
+		if got := writtenRegisters(&op); got != want {
+			t.Errorf("%s writes registers %016b, want %016b", test.asm, got, want)
+		}
+	}
+}
+
+func TestWritesMemory(t *testing.T) {
+	for _, test := range []struct {
+		asm, code string
+		want      bool
+	}{
+		{"mov %rax,(%rdi)", "488907", true}, {"mov (%rdi),%rax", "488b07", false}, {"add %eax,(%rdi)", "0107", true},
+		{"add (%rdi),%eax", "0307", false}, {"cmpl $1,(%rdi)", "833f01", false}, {"addl $1,(%rdi)", "830701", true},
+		{"testb $1,(%rdi)", "f60701", false}, {"negl (%rdi)", "f71f", true}, {"incl (%rdi)", "ff07", true},
+		{"push (%rdi)", "ff37", false}, {"movzbl (%rdi),%eax", "0fb607", false}, {"movups %xmm0,(%rdi)", "0f1107", true},
+		{"movups (%rdi),%xmm0", "0f1007", false}, {"movq %xmm0,(%rdi)", "660fd607", true}, {"sete (%rdi)", "0f9407", true},
+		{"cmove (%rdi),%eax", "0f4407", false}, {"lea (%rdi),%rax", "488d07", false},
+	} {
+		b, err := hex.DecodeString(test.code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, _ := x86.Decode(b)
+		op := newOperation(&Insn{Inst: in}, b)
+		if got := writesMemory(&op); got != test.want {
+			t.Errorf("%s writes memory: %v, want %v", test.asm, got, test.want)
+		}
+	}
+}
