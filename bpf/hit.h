@@ -96,7 +96,7 @@ static __always_inline __u64 from_word(struct thread *t, __u64 ra, __u64 cfa)
 {
 	__u64 rip = 0;
 
-	if (ra == t->restorer || is_restorer(ra)) {
+	if (ra && (ra == t->restorer || is_restorer(ra))) {
 		t->restorer = ra;
 		read_user(&rip, 8, cfa + SIGNAL_FRAME_RIP);
 		rip -= image_base;

@@ -139,7 +139,7 @@ int nothing(struct registers *regs)
 	return 0;
 }
 
-static __always_inline void finish(struct task_struct *task)
+static __always_inline void finish(struct task_struct *task, int replaced)
 {
 	struct registers *regs;
 	__u64 rip = 0;
@@ -151,7 +151,7 @@ static __always_inline void finish(struct task_struct *task)
 	regs = (void *)bpf_task_pt_regs((void *)task);
 	bpf_probe_read_kernel(&rip, 8, &regs->rip);
 	rip -= image_base;
-	put(t, rip < image_size ? WORD_END(FROM_INSIDE, rip) : WORD_END(FROM_OUTSIDE, 0));
+	put(t, replaced ? WORD_END(FROM_UNREADABLE, 0) : rip < image_size ? WORD_END(FROM_INSIDE, rip) : WORD_END(FROM_OUTSIDE, 0));
 	send(t);
 }
 
@@ -159,7 +159,7 @@ SEC("tp_btf/sched_process_exit")
 int thread_exit(__u64 *args)
 {
 	if (bpf_get_current_pid_tgid() >> 32 == target)
-		finish((void *)bpf_get_current_task_btf());
+		finish((void *)bpf_get_current_task_btf(), 0);
 	return 0;
 }
 
@@ -171,7 +171,7 @@ int program_exec(__u64 *args)
 		return 0;
 	enabled = 0;
 	replaced = 1;
-	finish((void *)bpf_get_current_task_btf());
+	finish((void *)bpf_get_current_task_btf(), 1); /* its registers are the new program's already */
 	bpf_task_storage_delete(&threads, (void *)bpf_get_current_task_btf());
 	return 0;
 }

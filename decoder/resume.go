@@ -60,6 +60,9 @@ func (t *Thread) resumeAt(f *frame, b int) {
 // end takes a thread's end. If it ended in other code, what led there silently has run: up to the first call of such code, or a return to it.
 func (t *Thread) end(w wire.Word) {
 	t.ended = true
+	if w.Place() == wire.Unreadable {
+		t.cutAll()
+	}
 	if w.Place() == wire.Inside && t.interrupt(w.Address()) {
 		return
 	}

@@ -35,7 +35,8 @@ type Options struct {
 // ErrLimit is the error of a run that was longer than Options.Limit.
 var ErrLimit = errors.New("step limit reached")
 
-// Run executes the program under ptrace, from its exec to its exit or next exec. When ctx ends the program is killed.
+// Run executes the program under ptrace, from its exec to its exit, or to the exec of another file. Its standard streams are
+// pipes. When ctx ends the program is killed; Run returns when all processes that hold its output have closed it.
 // The program sees one CPU in its affinity. It costs 10 to 20 us an instruction of the image. Calls may run side by side: each has an OS thread of its own.
 func Run(ctx context.Context, opt Options) (*Trace, error) {
 	type result struct {

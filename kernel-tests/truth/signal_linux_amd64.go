@@ -46,7 +46,7 @@ func (s *stepper) enterHandler(t *tracee, sig int) error {
 	}
 	t.handlers = append(t.handlers, handler{stackLo: lo, stackHi: hi, restarts: t.restarts})
 	t.restarts = 0
-	t.Events = append(t.Events, Event{Index: len(t.Insns), Kind: Delivered, Signal: sig, Interior: s.img.contains(t.pc)})
+	t.Events = append(t.Events, Event{Index: len(t.Insns), Kind: Delivered, Signal: sig})
 	t.pc, t.outside = regs.Rip, 0
 	return s.resume(t, 0)
 }

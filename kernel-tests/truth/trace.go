@@ -30,10 +30,9 @@ type Thread struct {
 
 // An Event says that a signal handler began or ended before Insns[Index] ran.
 type Event struct {
-	Index    int
-	Kind     EventKind
-	Signal   int
-	Interior bool // Delivered: the interrupted instruction is in the main executable
+	Index  int
+	Kind   EventKind
+	Signal int // Delivered: its number
 }
 
 // An EventKind tells the events apart.

@@ -141,9 +141,9 @@ func built(t *testing.T, name string, f zoo.Flavour) (truth.Options, zoo.Program
 // resolver, constructor and in a forked child.
 func TestCurtainMissesNothing(t *testing.T) {
 	flavour := zoo.Flavour{Compiler: "gcc", Opt: "-O1", PIE: true}
-	programs := []string{"callbacks", "signal_jump", "constructors", "fork"}
+	programs := []string{"callbacks", "signal_jump"}
 	if !testing.Short() {
-		programs = append(programs, "longjmp", "ifunc", "vfork", "exec", "atexit")
+		programs = append(programs, "constructors", "fork", "longjmp", "ifunc", "vfork", "exec", "atexit")
 	}
 	for _, name := range programs {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,7 @@ TEXT ·stepped(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ AX, AX
 	RET
 
-// func addresses() (emulated, stepped uintptr)
+// func addresses() (emulated, stepped uint64)
 TEXT ·addresses(SB), NOSPLIT, $0-16
 	LEAQ ·emulated(SB), AX
 	MOVQ AX, emulated+0(FP)

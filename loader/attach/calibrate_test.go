@@ -3,11 +3,18 @@ package attach
 import (
 	"testing"
 	"time"
+
+	"wpptrace/bpf"
 )
 
 func TestCalibrate(t *testing.T) {
+	s := &Session{}
+	if err := bpf.LoadTracerObjects(&s.objects, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer s.objects.Close()
 	began := time.Now()
-	c, err := Calibrate()
+	c, err := s.Calibrate()
 	if err != nil {
 		t.Fatal(err)
 	}

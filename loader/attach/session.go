@@ -3,10 +3,12 @@ package attach
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/features"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
@@ -18,18 +20,13 @@ import (
 	"wpptrace/loader/target"
 )
 
-// DefaultRing is the size of the ring buffer, bytes.
-const DefaultRing = 64 << 20
-
-// Options say how to attach.
-type Options struct {
-	Ring int  // size of the ring buffer in bytes: a power of two, at least a page; 0: DefaultRing
-	Bare bool // attach an empty program: what a hit costs by itself
-}
-
-// A Session is a plan attached to a process. It is used by one goroutine at a time, except that Metrics may be called by others.
+// A Session is a plan for a process, attached to it or about to be. The order of calls is Load, Attach, Enable, Read again and again, Detach, Read
+// until nothing comes, Flush, the same, Close; Close alone does at any time. It is used by one goroutine at a time.
 type Session struct {
 	process *target.Process
+	image   *image.Image
+	plan    *plan.Plan
+	base    uint64 // load address minus link-time address
 	objects bpf.TracerObjects
 	probes  link.Link
 	others  []link.Link
@@ -40,154 +37,30 @@ type Session struct {
 
 // Attach puts the plan's probes into the process, whose executable is exe, and checks each of them. Nothing is reported before Enable.
 // Whatever fails, nothing stays attached. Cost: about 2 us a probe.
-func Attach(p *target.Process, exe *os.File, im *image.Image, pl *plan.Plan, o Options) (*Session, error) {
-	base, err := Base(p, im)
-	if err != nil {
-		return nil, err
+func (s *Session) Attach(exe *os.File) error {
+	err := s.attach(exe)
+	if err == nil {
+		return nil
 	}
-	s := &Session{process: p}
-	if err := s.load(im, pl, base, o); err != nil {
-		s.close()
-		return nil, err
+	s.unlink()
+	if !s.process.Alive() {
+		err = target.ErrGone
 	}
-	if err := s.attach(exe, im, pl, o); err != nil {
-		s.close()
-		return nil, fmt.Errorf("attach to process %d (%s): %w", p.PID, p.Name, err)
-	}
-	if err := verify(p, pl, base); err != nil {
-		s.close()
-		return nil, fmt.Errorf("attach to process %d (%s): %w", p.PID, p.Name, err)
-	}
-	return s, nil
-}
-
-// load loads the program with the plan's tables.
-func (s *Session) load(im *image.Image, pl *plan.Plan, base uint64, o Options) error {
-	spec, err := bpf.LoadTracer()
-	if err != nil {
-		return fmt.Errorf("read the BPF program: %w", err)
-	}
-	ring := o.Ring
-	if ring == 0 {
-		ring = DefaultRing
-	}
-	spec.Maps["ring"].MaxEntries = uint32(ring)
-	spec.Maps["sites"].MaxEntries = uint32(max(len(pl.Sites), 1))
-	spec.Maps["calls"].MaxEntries = uint32(max(len(pl.Calls), 1))
-	for name, value := range map[string]any{
-		"target":     uint32(s.process.PID),
-		"image_base": base,
-		"image_size": textEnd(im),
-		"high_water": uint64(ring / 8),
-	} {
-		if err := spec.Variables[name].Set(value); err != nil {
-			return fmt.Errorf("set %s of the BPF program: %w", name, err)
-		}
-	}
-	if err := spec.LoadAndAssign(&s.objects, nil); err != nil {
-		return loadError(err)
-	}
-	return s.fill(pl)
-}
-
-// textEnd is where the image's code ends.
-func textEnd(im *image.Image) (end uint64) {
-	for _, s := range im.Segments {
-		end = max(end, s.Addr+s.MemLen)
-	}
-	return end
-}
-
-// loadError says what a user can do about a program that the kernel refuses.
-func loadError(err error) error {
-	switch {
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return fmt.Errorf("load the BPF program: %w: run wpptrace as root", err)
-	case errors.Is(err, ebpf.ErrNotSupported):
-		return fmt.Errorf("load the BPF program: %w: Linux 6.6 or later with BPF and BTF is needed; wpptrace check tells what is missing", err)
-	}
-	return fmt.Errorf("load the BPF program: %w: wpptrace check tells what is missing", err)
-}
-
-// fill writes the sites and the calls.
-func (s *Session) fill(pl *plan.Plan) error {
-	keys := make([]uint32, len(pl.Sites))
-	sites := make([]bpf.TracerSite, len(pl.Sites))
-	for i := range pl.Sites {
-		keys[i], sites[i] = uint32(i), siteOf(&pl.Sites[i])
-	}
-	if len(keys) > 0 {
-		if _, err := s.objects.Sites.BatchUpdate(keys, sites, nil); err != nil {
-			return fmt.Errorf("write %d sites: %w", len(keys), err)
-		}
-	}
-	returns := make([]uint64, 0, len(pl.Calls))
-	calls := make([]bpf.TracerCall, 0, len(pl.Calls))
-	for ra, c := range pl.Calls {
-		call := bpf.TracerCall{Depth: uint32(c.Depth)}
-		if c.Spoken {
-			call.Spoken = 1
-		}
-		returns, calls = append(returns, ra), append(calls, call)
-	}
-	if len(returns) > 0 {
-		if _, err := s.objects.Calls.BatchUpdate(returns, calls, nil); err != nil {
-			return fmt.Errorf("write %d calls: %w", len(returns), err)
-		}
-	}
-	return nil
-}
-
-// Flags of a site, as in bpf/types.h.
-const (
-	siteFirst = 1 << iota
-	siteCase
-	siteCaseTaken
-	siteCaseMemory
-	siteCaseRIP
-	siteCaseTarget
-)
-
-const noRegister = 16
-
-// siteOf turns a site of the plan into the kernel's.
-func siteOf(s *plan.Site) bpf.TracerSite {
-	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base, Condition: s.Condition, CaseReg: noRegister, CaseIndex: noRegister}
-	if s.First {
-		k.Flags |= siteFirst
-	}
-	if s.Case == nil {
-		return k
-	}
-	c := s.Case
-	k.Flags |= siteCase
-	k.CaseSize = c.Operand.Size
-	if c.Taken {
-		k.Flags |= siteCaseTaken
-	}
-	if c.Target {
-		k.Flags |= siteCaseTarget
-	}
-	if !c.Operand.Mem {
-		k.CaseReg = uint8(c.Operand.Reg)
-		return k
-	}
-	k.Flags |= siteCaseMemory
-	k.CaseDisp, k.CaseScale = int32(c.Operand.Disp), c.Operand.Scale
-	if c.Operand.RIP {
-		k.Flags |= siteCaseRIP
-	}
-	if c.Operand.Base >= 0 {
-		k.CaseReg = uint8(c.Operand.Base)
-	}
-	if c.Operand.Index >= 0 {
-		k.CaseIndex = uint8(c.Operand.Index)
-	}
-	return k
+	return fmt.Errorf("attach to process %d (%s): %w", s.process.PID, s.process.Name, err)
 }
 
 // attach makes the links: first those that tell of a thread's end, then the probes.
-func (s *Session) attach(exe *os.File, im *image.Image, pl *plan.Plan, o Options) error {
+func (s *Session) attach(exe *os.File) error {
+	on, err := s.process.ShadowStack()
+	switch {
+	case err != nil:
+		return err
+	case on:
+		return errors.New("it has a shadow stack, with which kernels kill a probed process: start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off")
+	}
+	if err := s.untouched(); err != nil {
+		return err
+	}
 	for _, p := range []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec} {
 		l, err := link.AttachTracing(link.TracingOptions{Program: p})
 		if err != nil {
@@ -195,46 +68,67 @@ func (s *Session) attach(exe *os.File, im *image.Image, pl *plan.Plan, o Options
 		}
 		s.others = append(s.others, l)
 	}
-	var err error
 	if s.iter, err = link.AttachIter(link.IterOptions{Program: s.objects.Drain}); err != nil {
 		return fmt.Errorf("prepare to drain its threads: %w", err)
 	}
 	if s.reader, err = ringbuf.NewReader(s.objects.Ring); err != nil {
 		return fmt.Errorf("open the ring buffer: %w", err)
 	}
-	offsets, cookies := make([]uint64, len(pl.Sites)), make([]uint64, len(pl.Sites))
-	for i := range pl.Sites {
-		offset, ok := im.FileOffset(pl.Sites[i].Addr)
+	if err := s.probe(exe); err != nil {
+		return err
+	}
+	return s.standing()
+}
+
+func (s *Session) probe(exe *os.File) error {
+	n := len(s.plan.Sites)
+	if n == 0 {
+		return nil
+	}
+	offsets, cookies := make([]uint64, n), make([]uint64, n)
+	for i := range s.plan.Sites {
+		offset, ok := s.image.FileOffset(s.plan.Sites[i].Addr)
 		if !ok || offset == 0 {
-			return fmt.Errorf("%x has no place in the file", pl.Sites[i].Addr)
+			return fmt.Errorf("%x has no place in the file", s.plan.Sites[i].Addr)
 		}
 		offsets[i], cookies[i] = offset, uint64(i)
 	}
-	if len(offsets) == 0 {
-		return nil
-	}
-	return s.probe(exe, offsets, cookies, o)
-}
-
-func (s *Session) probe(exe *os.File, offsets, cookies []uint64, o Options) error {
-	file, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", exe.Fd()))
+	var err error
+	s.probes, err = putProbes(exe, s.objects.Hit, offsets, cookies, s.process.PID)
 	if err != nil {
-		return fmt.Errorf("open its executable: %w", err)
-	}
-	program := s.objects.Hit
-	if o.Bare {
-		program = s.objects.Nothing
-	}
-	s.probes, err = file.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(s.process.PID)})
-	switch {
-	case errors.Is(err, unix.ESRCH), err != nil && !s.process.Alive():
-		return fmt.Errorf("put in %d probes: %w", len(offsets), target.ErrGone)
-	case errors.Is(err, ebpf.ErrNotSupported):
-		return fmt.Errorf("put in %d probes: %w: Linux 6.6 or later is needed; wpptrace check tells what is missing", len(offsets), err)
-	case err != nil:
-		return fmt.Errorf("put in %d probes: %w", len(offsets), err)
+		return fmt.Errorf("put in %d probes: %w", n, probeError(err))
 	}
 	return nil
+}
+
+// putProbes attaches a program to places of a file in the memory of a process.
+func putProbes(exe *os.File, program *ebpf.Program, offsets, cookies []uint64, pid int) (link.Link, error) {
+	// By way of the descriptor: what the process runs, or what is at its path, may have become another file.
+	file, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", exe.Fd()))
+	if err != nil {
+		return nil, fmt.Errorf("open its executable: %w", err)
+	}
+	if version, err := features.LinuxVersionCode(); err == nil && version < firstWithFilter {
+		pid = 0
+	}
+	return file.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(pid)})
+}
+
+// firstWithFilter is Linux 6.10: before it the filter by process lets one thread through. There all processes that run the file are
+// slowed down, and the BPF program picks the one that is traced.
+const firstWithFilter = 6<<16 | 10<<8
+
+// probeError says what a user can do about probes that the kernel refuses.
+func probeError(err error) error {
+	switch {
+	case errors.Is(err, unix.ESRCH):
+		return target.ErrGone
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return fmt.Errorf("%w: run wpptrace as root", err)
+	case errors.Is(err, ebpf.ErrNotSupported):
+		return fmt.Errorf("%w: Linux 6.6 or later, with uprobe_multi links, is needed: wpptrace check tells what is missing", err)
+	}
+	return err
 }
 
 // Enable starts the reports. fromStart says that the process has not run yet, so that no thread is met in its middle.
@@ -284,30 +178,30 @@ func (s *Session) Detach() error {
 	return nil
 }
 
-// Flush has the threads that still live hand over what they have not sent: read until ErrDeadlineExceeded before, so that there is room for it, and
-// afterwards. Call it after Detach.
+// Flush has the threads that still live hand over what they have not sent. Call it after Detach, and after the ring buffer has been
+// emptied, so that there is room.
 func (s *Session) Flush() error {
 	r, err := s.iter.Open()
 	if err != nil {
 		return fmt.Errorf("drain the threads of process %d: %w", s.process.PID, err)
 	}
 	defer r.Close()
-	var b [1]byte
-	for {
-		if n, err := r.Read(b[:]); n == 0 || err != nil {
-			return nil // the end: the program writes nothing
-		}
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return fmt.Errorf("drain the threads of process %d: %w", s.process.PID, err)
 	}
+	return nil
 }
 
 // Close detaches, if need be, and frees everything.
 func (s *Session) Close() error {
 	err := s.Detach()
-	s.close()
+	s.unlink()
+	s.objects.Close()
 	return err
 }
 
-func (s *Session) close() {
+// unlink undoes attach.
+func (s *Session) unlink() {
 	if s.probes != nil {
 		s.probes.Close()
 	}
@@ -320,5 +214,5 @@ func (s *Session) close() {
 	if s.reader != nil {
 		s.reader.Close()
 	}
-	s.objects.Close()
+	s.probes, s.others, s.iter, s.reader = nil, nil, nil, nil
 }

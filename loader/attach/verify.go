@@ -1,10 +1,11 @@
 package attach
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 
 	"wpptrace/loader/image"
-	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
 
@@ -28,34 +29,92 @@ func Base(p *target.Process, im *image.Image) (uint64, error) {
 // breakpoint is what a probe puts into the text.
 const breakpoint = 0xcc
 
-// verify reads every probed byte back: some failures to put a probe in are silent.
-func verify(p *target.Process, pl *plan.Plan, base uint64) error {
-	mem, err := p.Memory()
+// errBreakpoint says that somebody else's probe stands in the text: what ours would replace is not known then.
+var errBreakpoint = errors.New("a breakpoint stands there already: detach the debugger or other tracer")
+
+// untouched fails when the text that the probes go into is not the file's.
+func (s *Session) untouched() error {
+	return s.readSites(func(i int, b byte) error {
+		site := &s.plan.Sites[i]
+		switch file := s.image.Bytes(site.Addr, site.Addr+1); {
+		case len(file) == 1 && file[0] == b:
+			return nil
+		case b == breakpoint:
+			return fmt.Errorf("its text at %x in %s: %w", site.Addr, s.plan.Routines[site.Routine].Name, errBreakpoint)
+		}
+		return fmt.Errorf("its text at %x in %s is not the file's: code that is changed at run time cannot be traced", site.Addr, s.plan.Routines[site.Routine].Name)
+	})
+}
+
+// standing fails when a probe does not stand: some failures to put one in are silent.
+func (s *Session) standing() error {
+	return s.readSites(func(i int, b byte) error {
+		if b == breakpoint {
+			return nil
+		}
+		site := &s.plan.Sites[i]
+		return fmt.Errorf("the probe at %x in %s does not stand: its text was changed, or is not the file's", site.Addr, s.plan.Routines[site.Routine].Name)
+	})
+}
+
+// readSites hands over the first byte of each probed instruction as it is in the memory of the process.
+func (s *Session) readSites(check func(i int, b byte) error) error {
+	mem, err := s.process.Memory()
 	if err != nil {
 		return err
 	}
 	defer mem.Close()
 	const chunk = 4096
 	buf := make([]byte, chunk)
-	for i := 0; i < len(pl.Sites); {
-		lo := pl.Sites[i].Addr
+	sites := s.plan.Sites
+	for i := 0; i < len(sites); {
+		lo := sites[i].Addr
 		n := 1
-		for i+n < len(pl.Sites) && pl.Sites[i+n].Addr-lo < chunk {
+		for i+n < len(sites) && sites[i+n].Addr-lo < chunk {
 			n++
 		}
-		part := buf[:pl.Sites[i+n-1].Addr-lo+1]
-		if _, err := mem.ReadAt(part, int64(base+lo)); err != nil {
-			if !p.Alive() {
-				return target.ErrGone
-			}
-			return fmt.Errorf("read its text back at %x: %w", base+lo, err)
+		part := buf[:sites[i+n-1].Addr-lo+1]
+		if _, err := mem.ReadAt(part, int64(s.base+lo)); err != nil {
+			return fmt.Errorf("read its text at %x: %w", s.base+lo, err)
 		}
-		for _, s := range pl.Sites[i : i+n] {
-			if part[s.Addr-lo] != breakpoint {
-				return fmt.Errorf("the probe at %x in %s does not stand: its text was changed, or is not the file's", s.Addr, pl.Routines[s.Routine].Name)
+		for k := i; k < i+n; k++ {
+			if err := check(k, part[sites[k].Addr-lo]); err != nil {
+				return err
 			}
 		}
 		i += n
+	}
+	return nil
+}
+
+// CheckText compares the code of the process with the file's, byte by byte, and fails where they differ.
+func CheckText(p *target.Process, im *image.Image) error {
+	base, err := Base(p, im)
+	if err != nil {
+		return err
+	}
+	mem, err := p.Memory()
+	if err != nil {
+		return err
+	}
+	defer mem.Close()
+	for _, section := range im.Sections {
+		if !section.Exec || section.Writable {
+			continue
+		}
+		text := make([]byte, len(section.Data))
+		if _, err := mem.ReadAt(text, int64(base+section.Addr)); err != nil {
+			return fmt.Errorf("read the code of process %d at %x: %w", p.PID, base+section.Addr, err)
+		}
+		if bytes.Equal(text, section.Data) {
+			continue
+		}
+		for i, b := range text {
+			if b == breakpoint && section.Data[i] != b {
+				return fmt.Errorf("the code of process %d at %x: %w", p.PID, section.Addr+uint64(i), errBreakpoint)
+			}
+		}
+		return fmt.Errorf("the code of process %d in %s is not the file's: code that is changed at run time cannot be traced", p.PID, section.Name)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ type draft struct {
 	pads    []int          // blocks
 	tables  map[int]*table // by the jump's instruction
 	refused map[int]bool   // jumps once resolved, and then no more
+	adopter *draft         // the routine that the pieces became parts of
 	leftOut string
 	returns bool
 }
@@ -101,7 +102,12 @@ func (r *recovery) reach(d *draft) {
 				}
 				i = -1
 			default:
-				i = r.next(d, i)
+				next := r.next(d, i)
+				if r.overlapped(i) {
+					push(next)
+					next = -1
+				}
+				i = next
 			}
 		}
 	}
@@ -116,12 +122,21 @@ func (r *recovery) inside(d *draft, i int) int {
 	return i
 }
 
+// overlapped says whether instruction i is one of a pair, with a lock prefix and without it.
+func (r *recovery) overlapped(i int) bool {
+	return i+1 < len(r.insns) && r.insns[i+1].Addr < r.insns[i].end() || i > 0 && r.insns[i-1].end() > r.insns[i].Addr
+}
+
 // next returns the instruction that follows i in the routine, or -1.
 func (r *recovery) next(d *draft, i int) int {
-	if i+1 >= len(r.insns) || r.insns[i+1].Addr != r.insns[i].end() {
+	n := i + 1
+	if n < len(r.insns) && r.insns[n].Addr < r.insns[i].end() {
+		n++ // the same without its lock prefix
+	}
+	if n >= len(r.insns) || r.insns[n].Addr != r.insns[i].end() {
 		return -1
 	}
-	return r.inside(d, i+1)
+	return r.inside(d, n)
 }
 
 // cut makes blocks of the instructions reached: one ends before each leader and after each transfer of control.
@@ -274,7 +289,7 @@ func (r *recovery) jumpTarget(d *draft, i int) int {
 	if t < 0 {
 		if r.findPiece(to) >= 0 {
 			d.leave("jumps into the middle of an instruction at %x", r.insns[i].Addr)
-		} else if !r.isStub(to) {
+		} else if !r.isStub(to) && !r.isFunction(to) {
 			d.leave("jumps to unknown code at %x", r.insns[i].Addr)
 		}
 		return -1

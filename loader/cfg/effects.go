@@ -171,6 +171,27 @@ func writesMemory(op *operation) bool {
 	return true
 }
 
+// storeSize returns how many bytes an instruction writes to its memory operand, at most.
+func storeSize(op *operation) int {
+	const (
+		saveArea    = 0xae // with the state that xsave and the like write, which no frame has spill slots within
+		x87, x87End = 0xd8, 0xdf
+	)
+	switch {
+	case op.rm.Size > 0:
+		return int(op.rm.Size)
+	case op.Map == 1 && op.Op == saveArea, op.Map == 1 && op.Op == 0xc7:
+		return 1 << 12
+	case op.Map == 0 && op.Op >= x87 && op.Op <= x87End:
+		return 108
+	case op.Map < 0x10:
+		return 16
+	case op.Map < 0x20:
+		return 32
+	}
+	return 64
+}
+
 func isString(in *x86.Inst) bool {
 	return in.Map == 0 && (in.Op >= 0xa4 && in.Op <= 0xa7 || in.Op >= 0xaa && in.Op <= 0xaf)
 }

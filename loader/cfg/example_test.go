@@ -20,6 +20,6 @@ func ExampleRecover() {
 		return
 	}
 	start := p.At(im.Entry)
-	fmt.Println(start.LeftOut)
-	// Output: outermost frame (no caller)
+	fmt.Println(len(start.Blocks), start.LeftOut == "")
+	// Output: 1 true
 }

@@ -139,3 +139,32 @@ func rowAt(rows []image.Row, pc uint64) image.Row {
 	}
 	return rows[i-1]
 }
+
+// isOrphan says whether instruction i begins a piece that nothing but a table can lead to: the cold part of a case.
+func (r *recovery) isOrphan(i int) bool {
+	id := r.routineAt(i)
+	if id < 0 || len(r.drafts[id].pieces) != 1 {
+		return false
+	}
+	p := &r.pieces[r.pieceOf[i]]
+	isCold := strings.Contains(p.symbol, ".cold")
+	return !p.called && len(p.jumpers) == 0 && (isCold || p.symbol == "" && cfaAt(p.Rows, p.Lo) != entryCFA)
+}
+
+// adoptTargets makes the orphans that the tables of a routine lead to parts of it.
+func (r *recovery) adoptTargets(d *draft) {
+	for _, t := range d.tables {
+		for _, to := range t.targets {
+			orphan := r.drafts[r.pieces[r.pieceOf[to]].routine]
+			if orphan == d {
+				continue
+			}
+			d.pieces = append(d.pieces, orphan.pieces...)
+			for _, i := range orphan.pieces {
+				r.pieces[i].routine = d.id
+			}
+			orphan.pieces, orphan.entry, orphan.adopter = nil, -1, d
+		}
+	}
+	slices.Sort(d.pieces)
+}

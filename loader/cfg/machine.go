@@ -132,7 +132,7 @@ func (m *machine) forgetMemory() {
 func (m *machine) forget(op *operation) {
 	m.forgetRegisters(writtenRegisters(op), computed)
 	if op.rm.Mem && writesMemory(op) {
-		m.store(op.rm, 0, value{})
+		m.store(op.rm, storeSize(op), m.fresh(computed))
 	}
 	if isString(&op.Inst) {
 		m.forgetMemory()
@@ -173,7 +173,7 @@ func (m *machine) get(rm x86.Operand, size uint8, rex byte) value {
 // set writes an operand.
 func (m *machine) set(rm x86.Operand, size uint8, rex byte, v value) {
 	if rm.Mem {
-		m.store(rm, size, v)
+		m.store(rm, int(size), v)
 		return
 	}
 	m.write(rm.Reg, size, rex, v)
@@ -220,21 +220,18 @@ func (m *machine) load(rm x86.Operand, size uint8) value {
 }
 
 // store writes memory: a store through another pointer than the frame's is taken not to change the frame's own
-// memory, and one within the frame to change nothing else (see call). A size of 0 is unknown.
-func (m *machine) store(rm x86.Operand, size uint8, v value) {
-	at, ok := m.place(rm, size)
+// memory, and one within the frame to change nothing else (see call).
+func (m *machine) store(rm x86.Operand, size int, v value) {
+	at, ok := m.place(rm, uint8(min(size, 255)))
 	if !ok || at.base != frameSymbol {
 		m.forgetMemory()
 	} else {
-		end := at.disp + int64(max(size, 1))
-		if size == 0 {
-			end = at.disp + 64
-		}
+		end := at.disp + int64(size)
 		m.memory = slices.DeleteFunc(m.memory, func(c cell) bool {
 			return c.base == frameSymbol && c.disp < end && at.disp < c.disp+int64(c.size)
 		})
 	}
-	if ok && size > 0 {
+	if ok && size <= 8 {
 		m.memory = append(m.memory, cell{at, v})
 	}
 }

@@ -105,10 +105,11 @@ func (p *Program) cfa(pc uint64) image.CFA {
 // program makes the final routines of the drafts.
 func (r *recovery) program(names map[uint64]string) *Program {
 	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}}
-	for _, d := range r.drafts {
+	kept := slices.DeleteFunc(slices.Clone(r.drafts), func(d *draft) bool { return d.adopter != nil })
+	for _, d := range kept {
 		savesReturn := r.examine(d)
 		out := &Routine{
-			ID: d.id, Addr: d.addr, Symbol: names[d.addr], Blocks: d.blocks, Pads: d.pads, program: p,
+			ID: len(p.Routines), Addr: d.addr, Symbol: names[d.addr], Blocks: d.blocks, Pads: d.pads, program: p,
 			Name: fmt.Sprintf("fn_%x", d.addr),
 		}
 		if out.Symbol != "" {
@@ -132,8 +133,11 @@ func (r *recovery) program(names map[uint64]string) *Program {
 		p.Routines = append(p.Routines, out)
 	}
 	r.leaveOutMiddles()
-	for i, d := range r.drafts {
+	for i, d := range kept {
 		p.Routines[i].LeftOut = d.leftOut
+		for _, k := range d.pieces {
+			r.pieces[k].routine = i
+		}
 	}
 	return p
 }
@@ -160,9 +164,12 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 		if r.pieces[i].Signal {
 			d.leave("signal trampoline")
 		}
-		if rows := r.pieces[i].Rows; len(rows) > 0 && rows[0].RA == image.RAUndefined {
-			d.leave("outermost frame (no caller)")
+	}
+	if r.isOutermost(d) {
+		if d.addr == r.im.Entry && !d.returns {
+			return false // it is entered once, and its frame is nobody's caller
 		}
+		d.leave("outermost frame (no caller)")
 	}
 	for b := range d.blocks {
 		if d.blocks[b].End == Unresolved {
@@ -175,6 +182,14 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 		}
 	}
 	return r.analyseFrame(d)
+}
+
+// isOutermost says whether the routine has no caller by its unwind rows.
+func (r *recovery) isOutermost(d *draft) bool {
+	return slices.ContainsFunc(d.pieces, func(i int) bool {
+		rows := r.pieces[i].Rows
+		return len(rows) > 0 && rows[0].RA == image.RAUndefined
+	})
 }
 
 // isEntered says whether a part of a routine may be entered from outside. A mention of a part that is entered with a
@@ -208,4 +223,10 @@ func (r *recovery) leaveOutMiddles() {
 func (r *recovery) isStub(addr uint64) bool {
 	s := r.im.SectionAt(addr)
 	return s != nil && s.Exec && strings.HasPrefix(s.Name, ".plt")
+}
+
+// isFunction says whether addr is known to begin a function, though no unwind rows describe it.
+func (r *recovery) isFunction(addr uint64) bool {
+	s := r.im.SectionAt(addr)
+	return s != nil && s.Exec && (s.Addr == addr || slices.ContainsFunc(r.im.Symbols(), func(f image.Symbol) bool { return f.Addr == addr }))
 }

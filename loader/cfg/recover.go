@@ -134,6 +134,9 @@ func (r *recovery) solve() {
 		}
 		r.noReturn[id] = true
 		for _, from := range callers.of(id) {
+			if by := r.drafts[from].adopter; by != nil {
+				from = int32(by.id)
+			}
 			if !queued[from] {
 				queue, queued[from] = append(queue, int(from)), true
 			}
@@ -162,6 +165,7 @@ func (r *recovery) resolveAll(d *draft) {
 			}
 		}
 		d.tables = found
+		r.adoptTargets(d)
 	}
 	r.build(d)
 	d.leave("jump tables do not settle")

@@ -74,11 +74,19 @@ func (c *code) decode(i int) {
 			at++
 			continue
 		}
-		c.insns = append(c.insns, Insn{Addr: p.Lo + uint64(at), Inst: in})
-		c.pieceOf = append(c.pieceOf, int32(i))
+		c.add(i, at, in)
+		const lock = 0xf0 // programs jump over it where they know that they have one thread
+		if bare, ok := x86.Decode(p.code[at+1:]); p.code[at] == lock && ok {
+			c.add(i, at+1, bare)
+		}
 		at += int(in.Len)
 	}
 	p.last = len(c.insns)
+}
+
+func (c *code) add(piece, at int, in x86.Inst) {
+	c.insns = append(c.insns, Insn{Addr: c.pieces[piece].Lo + uint64(at), Inst: in})
+	c.pieceOf = append(c.pieceOf, int32(piece))
 }
 
 // bytes returns the bytes of instruction i.

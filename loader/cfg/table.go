@@ -289,7 +289,7 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 func (s *resolver) readEntries(v value, l limit) (targets []int) {
 	for i := uint64(0); i <= l.most; i++ {
 		at := uint64(v.off) + i*uint64(v.scale)
-		to, ok := s.entryAt(at, v)
+		to, ok := s.entryAt(at, v, l)
 		if !ok || i > 0 && l.certainty == open && s.mentions.has(at) {
 			break
 		}
@@ -298,8 +298,9 @@ func (s *resolver) readEntries(v value, l limit) (targets []int) {
 	return targets
 }
 
-// entryAt reads one entry of a table and returns the instruction of the routine that it leads to.
-func (s *resolver) entryAt(at uint64, v value) (int, bool) {
+// entryAt reads one entry of a table and returns the instruction that it leads to, in the routine or in a part that
+// becomes the routine's by that.
+func (s *resolver) entryAt(at uint64, v value, l limit) (int, bool) {
 	to, relocated := uint64(0), false
 	if v.size == 8 {
 		to, relocated = s.im.Relocations()[at]
@@ -318,8 +319,8 @@ func (s *resolver) entryAt(at uint64, v value) (int, bool) {
 	if v.form == target {
 		to += uint64(v.anchor)
 	}
-	i := s.inside(s.d, s.find(to))
-	return i, i >= 0
+	i := s.find(to)
+	return i, s.inside(s.d, i) >= 0 || l.guess && s.isOrphan(i)
 }
 
 // hasLabels says whether anything but the tables found mentions an instruction of the routine other than the first of

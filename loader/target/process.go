@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -100,9 +101,6 @@ func (p *Process) Executable() (*os.File, error) {
 	return f, nil
 }
 
-// ExecutablePath is a path by which the kernel finds the executable of the process, deleted or not.
-func (p *Process) ExecutablePath() string { return p.proc("exe") }
-
 // Memory opens the memory of the process for reading.
 func (p *Process) Memory() (*os.File, error) {
 	f, err := os.Open(p.proc("mem"))
@@ -112,10 +110,34 @@ func (p *Process) Memory() (*os.File, error) {
 	return f, nil
 }
 
-// CPU is the time that the process has run, user and system, all threads, those that ended included. Resolution: a clock tick (10 ms).
+// CPU is the time that the process has run, user and system, all threads, those that ended included.
 func (p *Process) CPU() (time.Duration, error) {
-	s, err := p.stat()
-	return s.cpu, err
+	// As clock_getcpuclockid(3): the process's number and CPUCLOCK_SCHED.
+	clock := int32(^p.PID)<<3 | 2
+	var t unix.Timespec
+	if err := unix.ClockGettime(clock, &t); err != nil {
+		return 0, fmt.Errorf("read the clock of process %d: %w", p.PID, err)
+	}
+	return time.Duration(t.Nano()), nil
+}
+
+// ShadowStack reports whether the process runs with a CET shadow stack.
+func (p *Process) ShadowStack() (bool, error) {
+	b, err := os.ReadFile(p.proc("status"))
+	if err != nil {
+		return false, fmt.Errorf("read the status of process %d: %w", p.PID, err)
+	}
+	return hasShadowStack(string(b)), nil
+}
+
+// hasShadowStack reads /proc/PID/status (Documentation/arch/x86/shstk.rst of the kernel).
+func hasShadowStack(status string) bool {
+	for line := range strings.Lines(status) {
+		if features, ok := strings.CutPrefix(line, "x86_Thread_features:"); ok {
+			return slices.Contains(strings.Fields(features), "shstk")
+		}
+	}
+	return false
 }
 
 // Command is the command line.
@@ -152,13 +174,10 @@ type stat struct {
 	state   byte
 	kernel  bool
 	started uint64
-	cpu     time.Duration
 }
 
-const (
-	ticksPerSecond = 100 // USER_HZ on x86-64
-	kernelThread   = 0x00200000
-)
+// kernelThread is PF_KTHREAD of include/linux/sched.h.
+const kernelThread = 0x00200000
 
 // stat reads /proc/PID/stat (proc_pid_stat(5)).
 func (p *Process) stat() (stat, error) {
@@ -174,10 +193,5 @@ func (p *Process) stat() (stat, error) {
 		n, _ := strconv.ParseUint(string(f[field-3]), 10, 64)
 		return n
 	}
-	return stat{
-		state:   f[0][0],
-		kernel:  number(9)&kernelThread != 0,
-		started: number(22),
-		cpu:     time.Duration(number(14)+number(15)) * (time.Second / ticksPerSecond),
-	}, nil
+	return stat{state: f[0][0], kernel: number(9)&kernelThread != 0, started: number(22)}, nil
 }

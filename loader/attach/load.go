@@ -1,0 +1,169 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"wpptrace/bpf"
+	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/target"
+)
+
+// DefaultRing is the size of the ring buffer, bytes.
+const DefaultRing = 64 << 20
+
+// Load prepares a session: it loads the BPF program with the tables of the plan for the image that the process runs. ring is the size of the ring
+// buffer in bytes, a power of two, at least a page. Nothing is attached yet, and the process is only looked at. The caller closes the session.
+// Cost: about 50 ms, the verifier's.
+func Load(p *target.Process, im *image.Image, pl *plan.Plan, ring int) (*Session, error) {
+	base, err := Base(p, im)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{process: p, image: im, plan: pl, base: base}
+	if err := s.load(ring); err != nil {
+		s.objects.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Session) load(ring int) error {
+	spec, err := bpf.LoadTracer()
+	if err != nil {
+		return fmt.Errorf("read the BPF program: %w", err)
+	}
+	spec.Maps["ring"].MaxEntries = uint32(ring)
+	spec.Maps["sites"].MaxEntries = uint32(max(len(s.plan.Sites), 1))
+	spec.Maps["calls"].MaxEntries = uint32(max(len(s.plan.Calls), 1))
+	for name, value := range map[string]any{
+		"target":     uint32(s.process.PID),
+		"image_base": s.base,
+		"image_size": textEnd(s.image),
+		"high_water": uint64(ring / 8),
+	} {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return fmt.Errorf("set %s of the BPF program: %w", name, err)
+		}
+	}
+	if err := spec.LoadAndAssign(&s.objects, nil); err != nil {
+		return loadError(err)
+	}
+	return s.fill()
+}
+
+// textEnd is where the image's code ends.
+func textEnd(im *image.Image) (end uint64) {
+	for _, s := range im.Segments {
+		end = max(end, s.Addr+s.MemLen)
+	}
+	return end
+}
+
+// loadError says what a user can do about a program that the kernel refuses.
+func loadError(err error) error {
+	var remedy string
+	switch {
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		remedy = "run wpptrace as root"
+	case errors.Is(err, unix.ENOSYS):
+		remedy = "this kernel, or a sandbox, has no bpf system call: run wpptrace outside of it"
+	case errors.Is(err, ebpf.ErrNotSupported):
+		remedy = "Linux 6.6 or later with BPF and BTF is needed: wpptrace check tells what is missing"
+	case errors.Is(err, unix.ENOMEM), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.E2BIG):
+		remedy = "give a smaller --ring-size, or select routines with -F"
+	default:
+		remedy = "wpptrace check tells what is missing"
+	}
+	return fmt.Errorf("load the BPF program: %w: %s", lastLine(err), remedy)
+}
+
+// lastLine leaves out the verifier's log, which runs over many lines.
+func lastLine(err error) error {
+	var verifier *ebpf.VerifierError
+	if errors.As(err, &verifier) {
+		return verifier.Cause
+	}
+	return err
+}
+
+// fill writes the sites and the calls.
+func (s *Session) fill() error {
+	keys := make([]uint32, len(s.plan.Sites))
+	sites := make([]bpf.TracerSite, len(s.plan.Sites))
+	for i := range s.plan.Sites {
+		keys[i], sites[i] = uint32(i), siteOf(&s.plan.Sites[i])
+	}
+	if len(keys) > 0 {
+		if _, err := s.objects.Sites.BatchUpdate(keys, sites, nil); err != nil {
+			return fmt.Errorf("write %d sites: %w", len(keys), err)
+		}
+	}
+	returns := make([]uint64, 0, len(s.plan.Calls))
+	calls := make([]bpf.TracerCall, 0, len(s.plan.Calls))
+	for ra, c := range s.plan.Calls {
+		call := bpf.TracerCall{Depth: uint32(c.Depth)}
+		if c.Spoken {
+			call.Spoken = 1
+		}
+		returns, calls = append(returns, ra), append(calls, call)
+	}
+	if len(returns) > 0 {
+		if _, err := s.objects.Calls.BatchUpdate(returns, calls, nil); err != nil {
+			return fmt.Errorf("write %d calls: %w", len(returns), err)
+		}
+	}
+	return nil
+}
+
+// Flags of a site, as in bpf/types.h.
+const (
+	siteFirst = 1 << iota
+	siteCase
+	siteCaseTaken
+	siteCaseMemory
+	siteCaseRIP
+	siteCaseTarget
+)
+
+const noRegister = 16
+
+// siteOf turns a site of the plan into the kernel's.
+func siteOf(s *plan.Site) bpf.TracerSite {
+	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base, Condition: s.Condition, CaseReg: noRegister, CaseIndex: noRegister}
+	if s.First {
+		k.Flags |= siteFirst
+	}
+	if s.Case == nil {
+		return k
+	}
+	c := s.Case
+	k.Flags |= siteCase
+	k.CaseSize = c.Operand.Size
+	if c.Taken {
+		k.Flags |= siteCaseTaken
+	}
+	if c.Target {
+		k.Flags |= siteCaseTarget
+	}
+	if !c.Operand.Mem {
+		k.CaseReg = uint8(c.Operand.Reg)
+		return k
+	}
+	k.Flags |= siteCaseMemory
+	k.CaseDisp, k.CaseScale = int32(c.Operand.Disp), c.Operand.Scale
+	if c.Operand.RIP {
+		k.Flags |= siteCaseRIP
+	}
+	if c.Operand.Base >= 0 {
+		k.CaseReg = uint8(c.Operand.Base)
+	}
+	if c.Operand.Index >= 0 {
+		k.CaseIndex = uint8(c.Operand.Index)
+	}
+	return k
+}
