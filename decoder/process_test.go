@@ -62,23 +62,27 @@ type frame struct {
 
 // A process is a simulated thread: it walks the CFGs of a plan at random, along ways that may never run in earnest, and runs the C of a hit at each probe.
 type process struct {
-	plan     *plan.Plan
-	machine  *usermode.Machine
-	thread   *usermode.Thread // nil: not traced yet
-	random   *rand.Rand
-	habits   habits
-	frames   []*frame
-	away     [][]*frame // stacks that were switched away from
-	stacks   int        // how many there have been
-	truth    []event
-	hits     int
-	dead     bool
-	rootable []*plan.Routine
-	trouble  error // the CFG contradicts itself
+	plan      *plan.Plan
+	machine   *usermode.Machine
+	thread    *usermode.Thread // nil: not traced yet
+	random    *rand.Rand
+	habits    habits
+	frames    []*frame
+	away      [][]*frame // stacks that were switched away from
+	signalled int        // hits when the last signal came
+	stacks    int        // how many there have been
+	truth     []event
+	handlers  map[int]bool // the events with which signal handlers begin
+	hits      int
+	known     int             // events up to the last hit
+	stayers   []*plan.Routine // those of rootable that end by returning
+	dead      bool
+	rootable  []*plan.Routine
+	trouble   error // the CFG contradicts itself
 }
 
 func newProcess(p *plan.Plan, h habits, seed uint64) *process {
-	s := &process{plan: p, habits: h, random: rand.New(rand.NewPCG(seed, 1))}
+	s := &process{plan: p, habits: h, random: rand.New(rand.NewPCG(seed, 1)), handlers: map[int]bool{}}
 	sites := make([]bpf.TracerSite, len(p.Sites))
 	for i := range p.Sites {
 		sites[i] = kernelSite(&p.Sites[i])
@@ -101,8 +105,13 @@ func newProcess(p *plan.Plan, h habits, seed uint64) *process {
 		if r.Symbol == "main" {
 			first = r
 		}
-		if p.Program.AddressTaken(r.Addr) {
+		if p.Program.AddressTaken(r.Addr) && r.Addr != p.Program.Image.Entry {
 			s.rootable = append(s.rootable, r)
+			if !slices.ContainsFunc(r.Blocks, func(b cfg.Block) bool {
+				return b.End == cfg.Tail || b.End == cfg.TailInd || b.End == cfg.Jcc && b.Succ[0] < 0
+			}) {
+				s.stayers = append(s.stayers, r)
+			}
 		}
 	}
 	s.beginOutside(mainStack, 0)
@@ -171,6 +180,9 @@ func (s *process) kill() {
 	if s.dead {
 		return
 	}
+	if s.top().harmless {
+		s.finish()
+	}
 	s.dead = true
 	ip := uint64(outsideCode)
 	if f := s.top(); f.r != nil {
@@ -222,7 +234,7 @@ func (s *process) runBlock(f *frame) {
 	if block.End == cfg.Trap {
 		stop--
 	}
-	interrupted := s.chance(s.habits.handler) && len(s.rootable) > 0
+	interrupted := s.mayInterrupt()
 	if interrupted {
 		stop = f.insn + s.dice(stop-f.insn+1)
 		interrupted = stop < len(block.Insns) && (block.End != cfg.Trap || stop < len(block.Insns)-1)
@@ -265,6 +277,7 @@ func (s *process) hit(f *frame, site *plan.Site) {
 		s.tell(f, site, c, &regs, taken && site.Condition < usermode.ConditionNone)
 	}
 	s.hits++
+	s.known = len(s.truth) + 1
 	s.machine.Hit(s.thread, uint32(slices.IndexFunc(s.plan.Sites, func(o plan.Site) bool { return o.Addr == site.Addr })), &regs)
 }
 
@@ -365,6 +378,9 @@ func (s *process) call(f *frame, block *cfg.Block) {
 		f.jumps = append(f.jumps, f.block)
 	}
 	s.goTo(f, cfa, ra)
+	if callee := s.top(); callee.r == nil && f.r.ReturnsTwice(f.block) { // setjmp itself does nothing but return
+		callee.harmless = true
+	}
 }
 
 // goTo enters what the block of f calls or jumps to.
@@ -373,7 +389,7 @@ func (s *process) goTo(f *frame, cfa, ra uint64) {
 	switch {
 	case kind == plan.Known:
 		s.begin(callee, cfa, ra)
-	case kind == plan.Unknown && len(s.rootable) > 0 && s.dice(4) > 0:
+	case kind == plan.Unknown && f.r.Blocks[f.block].End != cfg.NoReturn && len(s.rootable) > 0 && s.dice(4) > 0:
 		s.begin(s.rootable[s.dice(len(s.rootable))], cfa, ra)
 	default:
 		s.beginOutside(cfa, ra).harmless = kind == plan.Harmless
@@ -428,7 +444,7 @@ func (s *process) runOutside(f *frame) {
 	case s.chance(s.habits.callback) && len(s.rootable) > 0:
 		s.callBack(s.rootable[s.dice(len(s.rootable))])
 		return
-	case s.chance(s.habits.handler) && len(s.rootable) > 0:
+	case s.mayInterrupt():
 		s.signal(f.sp-0x2000, outsideCode+0x77)
 		return
 	case s.chance(s.habits.throw) && s.throw(), s.chance(s.habits.jump) && s.jump():
@@ -500,6 +516,11 @@ func (s *process) jump() bool {
 	return true
 }
 
+// mayInterrupt is when a signal comes: not before what the last one interrupted, or its handler, has been heard of.
+func (s *process) mayInterrupt() bool {
+	return s.hits > s.signalled+3 && s.chance(s.habits.handler) && len(s.stayers) > 0
+}
+
 // signal interrupts the innermost frame at an instruction.
 func (s *process) signal(sp, ip uint64) {
 	if s.chance(s.habits.altStack) {
@@ -511,5 +532,7 @@ func (s *process) signal(sp, ip uint64) {
 	}
 	cfa := sp &^ 15
 	s.machine.Memory.Set(cfa+usermode.SignalFrameRIP, ip)
-	s.begin(s.rootable[s.dice(len(s.rootable))], cfa, restorer).handler = true
+	s.handlers[len(s.truth)] = true
+	s.signalled = s.hits
+	s.begin(s.stayers[s.dice(len(s.stayers))], cfa, restorer).handler = true
 }

@@ -58,6 +58,10 @@ func (r *recorder) NewPath(id int, number uint64) {
 			insns = insns[:p.Insns]
 		}
 		if i == 0 {
+			if p.Skip > len(insns) {
+				r.err = fmt.Errorf("path %d of %s begins after its end: %+v", number, r.plan.Routines[id].Name, p)
+				return
+			}
 			insns = insns[p.Skip:]
 		}
 		for k := range insns {
@@ -114,7 +118,7 @@ func difference(p *plan.Plan, got, want []event, i int) string {
 	show := func(title string, list []event) {
 		fmt.Fprintf(&out, "%s:\n", title)
 		depth := 0
-		for k := max(0, i-40); k < min(len(list), i+12); k++ {
+		for k := max(0, i-14); k < min(len(list), i+8); k++ {
 			at := "  "
 			if k == i {
 				at = "=>"
@@ -206,10 +210,10 @@ func walkExactly(t *rapid.T, p *plan.Plan, h habits) {
 	s.thread = usermode.NewThread(7, 1, false)
 	defer s.thread.Free()
 	s.run(blocks)
-	s.kill()
 	if s.trouble != nil {
 		t.Fatal(s.trouble)
 	}
+	s.kill()
 	d, err := newSession(p)
 	if err != nil {
 		t.Fatal(err)
@@ -221,21 +225,86 @@ func walkExactly(t *rapid.T, p *plan.Plan, h habits) {
 	if a, m := d.decoder.Anomalies(); a != 0 || m != 0 {
 		t.Errorf("%d anomalies, %d ambiguities: %s", a, m, d.log.String())
 	}
-	want, got := s.truth, d.events
-	for _, list := range []*[]event{&want, &got} { // whether one that has not run yet has begun nobody can know
-		for n := len(*list); n > 0 && (*list)[n-1]&entered != 0; n-- {
-			*list = (*list)[:n-1]
-		}
-	}
-	if s.hits == 0 && len(got) == 0 {
-		return
-	}
-	if i := firstDifference(got, want); i < len(got) || i < len(want) {
-		t.Logf("words:")
-		for _, w := range d.words[max(0, len(d.words)-40):] {
+	got, gotHandlers := split(d.events, d.handlers())
+	want, wantHandlers := split(s.truth, s.handlers)
+	explain := func(what string, got, want []event) {
+		i := firstDifference(got, want)
+		for _, w := range d.words[max(0, len(d.words)-14):] {
 			t.Log(w)
 		}
 		t.Logf("marks: %v", d.marks)
-		t.Fatalf("event %d of %d differs (%d decoded)\n%s", i, len(want), len(got), difference(p, got, want, i))
+		if f := os.Getenv("DUMP"); f != "" {
+			var b strings.Builder
+			for _, w := range d.words {
+				fmt.Fprintln(&b, w)
+			}
+			mk := d.marks
+			for k, e := range got {
+				for len(mk) > 0 && mk[0].at <= k {
+					fmt.Fprintf(&b, "MARK %v %d\n", mk[0].kind, mk[0].n)
+					mk = mk[1:]
+				}
+				fmt.Fprintln(&b, "got", k, place(p, e))
+			}
+			for k, e := range want {
+				fmt.Fprintln(&b, "ran", k, place(p, e))
+			}
+			os.WriteFile(f, []byte(b.String()), 0o644)
+		}
+		t.Fatalf("%s: event %d of %d differs (%d decoded)\n%s", what, i, len(want), len(got), difference(p, got, want, i))
 	}
+	known := s.known
+	if len(wantHandlers) > 0 {
+		known = 0 // TODO
+	}
+	if i := firstDifference(got, want); i < len(got) || i < known {
+		explain("main", got, want)
+	}
+	for i, h := range gotHandlers {
+		if i >= len(wantHandlers) {
+			t.Fatalf("handler too many")
+		}
+		if k := firstDifference(h, wantHandlers[i]); k < len(h) || i < len(gotHandlers)-1 && k < len(wantHandlers[i]) {
+			explain("handler", h, wantHandlers[i])
+		}
+	}
+}
+
+// handlers are the indices of the events with which signal handlers begin.
+func (r *recorder) handlers() map[int]bool {
+	at := map[int]bool{}
+	for _, m := range r.marks {
+		if m.kind == ops.Handler {
+			at[m.at] = true
+		}
+	}
+	return at
+}
+
+// split takes the activations of signal handlers, by the events with which they begin, out of a stream.
+func split(events []event, begins map[int]bool) (main []event, handlers [][]event) {
+	type stream struct{ handler, depth int }
+	stack := []stream{{handler: -1}}
+	for i, e := range events {
+		if begins[i] {
+			stack = append(stack, stream{handler: len(handlers)})
+			handlers = append(handlers, nil)
+		}
+		top := &stack[len(stack)-1]
+		if top.handler < 0 {
+			main = append(main, e)
+		} else {
+			handlers[top.handler] = append(handlers[top.handler], e)
+		}
+		switch {
+		case e&entered != 0:
+			top.depth++
+		case e == left:
+			top.depth--
+			if top.depth == 0 && top.handler >= 0 {
+				stack = stack[:len(stack)-1]
+			}
+		}
+	}
+	return main, handlers
 }

@@ -41,7 +41,7 @@ type node struct {
 func (r *routine) atEntry() *state {
 	i := 2 * len(r.Blocks)
 	if r.states[i] == nil {
-		r.states[i] = &state{r: r, block: exit, next: []int{r.Entry}, table: exit}
+		r.states[i] = &state{r: r, block: exit, next: append([]int{r.Entry}, r.Others...), table: exit}
 	}
 	return r.states[i]
 }

@@ -21,7 +21,7 @@ import (
 // recordFlags are the flags of a recording.
 type recordFlags struct {
 	pid         int
-	duration    time.Duration
+	limit       time.Duration
 	output      string
 	selection   selection
 	tids        []int
@@ -68,7 +68,7 @@ were lost, with --strict; with --, that of COMMAND, or 128 and the signal that e
 
 func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.IntVarP(&o.pid, "pid", "p", 0, "attach to process `PID`")
-	f.DurationVarP(&o.duration, "duration", "d", 0, "end the recording after this `TIME`, as 10s or 2m")
+	f.DurationVarP(&o.limit, "duration", "d", 0, "end the recording after this `TIME`, as 10s or 2m")
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the snapshot (default NAME-PID.wpp); what was there becomes FILE.old")
 	addSelection(f, &o.selection)
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
@@ -103,8 +103,8 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 		return usagef("process number %d is not positive", o.pid)
 	case !attaching && len(o.tids) > 0:
 		return usagef("--tid needs -p: a command has no threads yet")
-	case o.duration < 0:
-		return usagef("duration %v is negative", o.duration)
+	case o.limit < 0:
+		return usagef("duration %v is negative", o.limit)
 	case o.maxSlowDown != 0 && !(o.maxSlowDown > 1):
 		return usagef("--max-slowdown %v is not above 1, and not 0", o.maxSlowDown)
 	case o.ring < size(os.Getpagesize()) || o.ring&(o.ring-1) != 0 || o.ring > maxRing:
@@ -136,7 +136,7 @@ func recordProcess(o *recordFlags, stdout, stderr io.Writer) error {
 	if err := checkThreads(p, o.tids); err != nil {
 		return err
 	}
-	j, err := newJob(o, p, stdout, stderr)
+	j, err := newJob(o, p, p.CPU, stdout, stderr)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func recordChild(o *recordFlags, argv []string, stderr io.Writer) error {
 		return err
 	}
 	defer c.Close()
-	j, err := newJob(o, c.Process, stderr, stderr)
+	j, err := newJob(o, c.Process, c.CPU, stderr, stderr)
 	if err == nil {
 		defer j.close()
 		err = j.session.Enable(true)
@@ -206,7 +206,7 @@ type job struct {
 }
 
 // newJob prepares to record: plans, checks and attaches. When it fails nothing stays attached.
-func newJob(o *recordFlags, p *target.Process, report, errs io.Writer) (*job, error) {
+func newJob(o *recordFlags, p *target.Process, cpu func() (time.Duration, error), report, errs io.Writer) (*job, error) {
 	j := &job{recordFlags: o, report: report, errs: errs, path: o.output, log: newLog(errs, o.verbose)}
 	if j.path == "" {
 		j.path = fmt.Sprintf("%s-%d.wpp", p.Name, p.PID)
@@ -223,16 +223,63 @@ func newJob(o *recordFlags, p *target.Process, report, errs io.Writer) (*job, er
 	if err != nil {
 		return nil, err
 	}
-	session, err := attach.Attach(p, exe, program.image, program.plan, attach.Options{Ring: int(o.ring)})
+	session, err := attach.Load(p, program.image, program.plan, int(o.ring))
 	if err != nil {
-		return nil, err
+		return nil, gone(p, err)
 	}
 	j.recording, err = newRecording(program, p, session, o.tids, j.log)
+	if err == nil {
+		j.cpu = cpu
+		err = j.attach(exe)
+	}
 	if err != nil {
 		session.Close()
 		return nil, err
 	}
 	return j, nil
+}
+
+// attach puts the probes in. A process that is at work already is told what to expect before.
+func (j *job) attach(exe *os.File) error {
+	j.gauge.cost = calibrate(j.session, j.log)
+	if j.pid != 0 && !j.quiet {
+		load, err := measureLoad(j.process)
+		if err != nil {
+			return err
+		}
+		newForecast(j.program.plan, j.gauge.cost).tell(j.errs, j.program.plan, load)
+	}
+	var err error
+	if j.cpuBefore, err = j.cpu(); err != nil {
+		return gone(j.process, err)
+	}
+	return j.session.Attach(exe)
+}
+
+// gone replaces an error by a plainer one where the process has ended.
+func gone(p *target.Process, err error) error {
+	if !p.Alive() {
+		return fmt.Errorf("attach to process %d (%s): %w", p.PID, p.Name, target.ErrGone)
+	}
+	return err
+}
+
+// loadTime is how long the load of a process is measured.
+const loadTime = 50 * time.Millisecond
+
+// measureLoad returns the CPU share that a process uses, 1 for one CPU.
+func measureLoad(p *target.Process) (float64, error) {
+	began := time.Now()
+	before, err := p.CPU()
+	if err != nil {
+		return 0, gone(p, err)
+	}
+	p.Wait(loadTime)
+	after, err := p.CPU()
+	if err != nil {
+		return 0, gone(p, err)
+	}
+	return float64(after-before) / float64(time.Since(began)), nil
 }
 
 func newLog(w io.Writer, verbose bool) *slog.Logger {

@@ -32,6 +32,11 @@ type recording struct {
 	command  []string
 	began    time.Time
 	ended    time.Time
+
+	gauge     gauge
+	cpu       func() (time.Duration, error) // the CPU time of the process so far
+	cpuBefore time.Duration                 // when the recording began
+	last      sample                        // the last that could be taken
 }
 
 // A thread is the record of one thread.
@@ -112,6 +117,9 @@ func (r *recording) take(b wire.Batch) {
 	t.hits = b.Hits
 	for i := range b.Len() {
 		w := b.Word(i)
+		if w.Kind() == wire.End && r.session.Late(b) {
+			continue
+		}
 		t.count(w, r.program.plan)
 		t.words.Word(w)
 	}
@@ -152,6 +160,7 @@ func (t *thread) count(w wire.Word, p *plan.Plan) {
 
 // finish detaches and takes what is left. The recording stays readable.
 func (r *recording) finish(ctx context.Context) error {
+	r.takeSample()
 	if err := r.session.Detach(); err != nil {
 		return err
 	}

@@ -129,6 +129,9 @@ func (r *recording) figures() wpp.Figures {
 		f.Lost += t.lost
 		f.Gaps += t.gaps
 	}
+	if m, err := r.session.Metrics(); err == nil {
+		f.Lost = max(f.Lost, m.LostHits)
+	}
 	f.Anomalies, _ = r.decoder.Anomalies()
 	f.SlowDown = r.slowDown()
 	return f
@@ -141,7 +144,13 @@ func (r *recording) duration() time.Duration {
 	return r.ended.Sub(r.began)
 }
 
-func (r *recording) slowDown() float64 { return 0 }
+// slowDown is that of the whole recording; 0: not known.
+func (r *recording) slowDown() float64 {
+	if r.last.cpu <= 0 {
+		return 0
+	}
+	return slower(r.last.cpu, r.last.hits)
+}
 
 func kernelRelease() string {
 	var u unix.Utsname

@@ -54,7 +54,9 @@ const tick = 20 * time.Millisecond
 
 // watch records until there is a reason to end, which it returns; "": the process ended.
 func (j *job) watch(s *signals) (reason string, err error) {
-	for {
+	status := newStatusLine(j.errs, j.quiet)
+	defer status.clear()
+	for next := time.Now(); ; {
 		if err := j.listen(time.Now().Add(tick)); err != nil {
 			return "", err
 		}
@@ -62,18 +64,51 @@ func (j *job) watch(s *signals) (reason string, err error) {
 		case <-s.end:
 			return fmt.Sprintf("interrupted: tracing of process %d (%s) ended", j.process.PID, j.process.Name), nil
 		case <-s.snapshot:
-			if _, err := j.write(s.abort); err != nil {
+			if err := j.writeNow(s); err != nil {
 				return "", err
 			}
 		default:
 		}
-		switch {
-		case j.process.Wait(0):
+		if j.process.Wait(0) {
 			return "", nil
-		case j.session.Replaced():
-			return "the program was replaced by exec: tracing ended", nil
-		case j.recordFlags.duration > 0 && time.Since(j.began) >= j.recordFlags.duration:
-			return fmt.Sprintf("%v are over: tracing of process %d (%s) ended", j.recordFlags.duration, j.process.PID, j.process.Name), nil
 		}
+		if reason := j.over(); reason != "" {
+			return reason, nil
+		}
+		if now := time.Now(); now.After(next) {
+			next = now.Add(samplePause)
+			j.takeSample()
+		}
+		status.show(j.recording)
 	}
+}
+
+// writeNow writes a snapshot in the middle of the recording. A full disk, say, may be empty again when it ends.
+func (j *job) writeNow(s *signals) error {
+	_, err := j.write(s.abort)
+	switch {
+	case s.abort.Err() != nil:
+		return err
+	case err != nil:
+		fmt.Fprintf(j.errs, "wpptrace: %v\n", err)
+	default:
+		j.say("snapshot: %s, recording goes on", j.path)
+	}
+	return nil
+}
+
+// over says why the recording of a process that still lives is to end; "": it is not.
+func (j *job) over() string {
+	name := fmt.Sprintf("process %d (%s)", j.process.PID, j.process.Name)
+	slower, known := j.gauge.recent()
+	switch {
+	case j.session.Replaced():
+		return name + " was replaced by exec: tracing ended"
+	case j.limit > 0 && time.Since(j.began) >= j.limit:
+		return fmt.Sprintf("%v are over: tracing of %s ended", j.limit, name)
+	case known && j.maxSlowDown > 0 && slower > j.maxSlowDown:
+		return fmt.Sprintf("%s is slowed down %.1f times, more than --max-slowdown %v: detached; -F selects fewer routines, --max-slowdown 0 goes on whatever it costs",
+			name, slower, j.maxSlowDown)
+	}
+	return ""
 }

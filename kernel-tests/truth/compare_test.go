@@ -170,7 +170,7 @@ func TestCompareFindsEveryChange(t *testing.T) {
 }
 
 func TestParseInsnsPlacesMarks(t *testing.T) {
-	const dump = "#resume\n1 prog 10\n1 lib.so 99\n1 prog 14\n#cut\n2 prog 20\n#gap 1\n#unwind\n2 prog 24\n#handler\n1 prog 18\n#cut\n"
+	const dump = "#resume\n1 prog 10\n1 lib.so 99\n#gap 1\n1 prog 14\n#cut\n2 prog 20\n#unwind 2\n2 prog 24\n#handler\n1 prog 18\n#cut\n"
 	streams, err := ParseInsns(strings.NewReader(dump), "prog")
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestParseInsnsPlacesMarks(t *testing.T) {
 	if len(streams) != 2 || !slices.Equal(streams[0].Insns, []uint64{0x10, 0x14, 0x18}) || !slices.Equal(streams[1].Insns, []uint64{0x20, 0x24}) {
 		t.Fatalf("streams %+v", streams)
 	}
-	if want := []Mark{{0, "resume"}, {2, "cut"}, {2, "gap"}, {2, "handler"}, {3, "cut"}}; !slices.Equal(streams[0].Marks, want) {
+	if want := []Mark{{0, "resume"}, {1, "gap"}, {2, "cut"}, {2, "handler"}, {3, "cut"}}; !slices.Equal(streams[0].Marks, want) {
 		t.Errorf("marks of the first thread %v, want %v", streams[0].Marks, want)
 	}
 	if want := []Mark{{1, "unwind"}}; !slices.Equal(streams[1].Marks, want) {
@@ -235,7 +235,7 @@ func TestClassify(t *testing.T) {
 
 func FuzzParseInsns(f *testing.F) {
 	f.Add("7 prog 100\n#cut\n8 prog 1f\n#gap 12\n")
-	f.Add("#\n\n# tid=3\n3 x ffffffffffffffff")
+	f.Add("#\n\n# gap\n3 x ffffffffffffffff")
 	f.Fuzz(func(t *testing.T, dump string) {
 		streams, err := ParseInsns(strings.NewReader(dump), "")
 		if err != nil {

@@ -27,8 +27,8 @@ type Mark struct {
 const maxLine = 1 << 20
 
 // ParseInsns reads the lines of `wpptrace dump --as insns`, `TID IMAGE ADDRESS`, for one image ("": all), and gives a stream
-// for each thread in order of first appearance. A mark belongs to the thread that it names, or stands before the next
-// instruction; before a new thread's first instruction, a cut or an unwinding belongs to the thread before.
+// for each thread in order of first appearance. A mark, `#KIND [COUNT]`, stands before the next instruction; where that is a new
+// thread's first, a cut or an unwinding belongs to the thread before.
 func ParseInsns(r io.Reader, image string) ([]*Stream, error) {
 	p := insnParser{image: image, byTID: map[int]*Stream{}}
 	lines := bufio.NewScanner(r)
@@ -50,12 +50,14 @@ type insnParser struct {
 	streams []*Stream
 	byTID   map[int]*Stream
 	last    *Stream
-	pending []string // kinds of marks whose thread is not known yet
+	pending []string // kinds of the marks since the last instruction
 }
 
 func (p *insnParser) line(line string) error {
-	if rest, ok := strings.CutPrefix(line, "#"); ok {
-		p.mark(strings.Fields(rest))
+	if mark, ok := strings.CutPrefix(line, "#"); ok {
+		if words := strings.Fields(mark); len(words) > 0 {
+			p.pending = append(p.pending, words[0])
+		}
 		return nil
 	}
 	fields := strings.Fields(line)
@@ -86,20 +88,6 @@ func (p *insnParser) line(line string) error {
 	s.Insns = append(s.Insns, pc)
 	p.last = s
 	return nil
-}
-
-func (p *insnParser) mark(fields []string) {
-	if len(fields) == 0 {
-		return
-	}
-	for _, f := range fields[1:] {
-		tid, err := strconv.Atoi(strings.TrimPrefix(f, "tid="))
-		if s := p.byTID[tid]; err == nil && s != nil {
-			s.Marks = append(s.Marks, Mark{len(s.Insns), fields[0]})
-			return
-		}
-	}
-	p.pending = append(p.pending, fields[0])
 }
 
 // settle gives the pending marks to the thread of the next instruction, or to the one before.

@@ -33,6 +33,8 @@ type Session struct {
 	iter    *link.Iter
 	reader  *ringbuf.Reader
 	record  ringbuf.Record
+
+	detached uint64 // CLOCK_BOOTTIME of Detach, ns; 0: not yet
 }
 
 // Attach puts the plan's probes into the process, whose executable is exe, and checks each of them. Nothing is reported before Enable.
@@ -134,11 +136,11 @@ func probeError(err error) error {
 // Enable starts the reports. fromStart says that the process has not run yet, so that no thread is met in its middle.
 func (s *Session) Enable(fromStart bool) error {
 	if !fromStart {
-		var now unix.Timespec
-		if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-			return fmt.Errorf("read the clock: %w", err)
+		now, err := bootTime()
+		if err != nil {
+			return err
 		}
-		if err := s.objects.EnabledAt.Set(uint64(now.Nano())); err != nil {
+		if err := s.objects.EnabledAt.Set(now); err != nil {
 			return fmt.Errorf("start the reports: %w", err)
 		}
 	}
@@ -146,6 +148,15 @@ func (s *Session) Enable(fromStart bool) error {
 		return fmt.Errorf("start the reports: %w", err)
 	}
 	return nil
+}
+
+// bootTime is the kernel's clock, ns.
+func bootTime() (uint64, error) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		return 0, fmt.Errorf("read the clock: %w", err)
+	}
+	return uint64(now.Nano()), nil
 }
 
 // Read returns the next batch. Its memory is good until the next call. When none comes until the deadline it returns os.ErrDeadlineExceeded, and
@@ -171,12 +182,24 @@ func (s *Session) Detach() error {
 	if s.probes == nil {
 		return nil
 	}
+	// Probes go one after the other: what the rest of them would say has no meaning.
+	now, err := bootTime()
+	if err != nil {
+		return err
+	}
+	s.detached = now
+	if err := s.objects.Enabled.Set(uint32(0)); err != nil {
+		return fmt.Errorf("end the reports: %w", err)
+	}
 	if err := s.probes.Close(); err != nil {
 		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
 	}
 	s.probes = nil
 	return nil
 }
+
+// Late reports whether a batch was sent after Detach: the witnesses in it are good, but where its thread ended is not known from them.
+func (s *Session) Late(b wire.Batch) bool { return s.detached != 0 && b.Time >= s.detached }
 
 // Flush has the threads that still live hand over what they have not sent. Call it after Detach, and after the ring buffer has been
 // emptied, so that there is room.

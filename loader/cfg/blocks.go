@@ -16,6 +16,7 @@ type draft struct {
 	addr    uint64 // of the entry
 	pieces  []int  // by address
 	entry   int    // an instruction; -1 if the bytes there are none
+	others  []int  // instructions by which it is entered as well
 	blocks  []Block
 	first   []int32 // by block: its first instruction
 	preds   [][]int32
@@ -66,6 +67,9 @@ func (r *recovery) reach(d *draft) {
 		}
 	}
 	push(d.entry)
+	for _, i := range d.others {
+		push(i)
+	}
 	for _, i := range d.pieces {
 		for _, site := range r.pieces[i].Calls {
 			if site.Pad != 0 {
@@ -243,7 +247,19 @@ func (r *recovery) end(d *draft, b int, room []int) []int {
 		return room
 	}
 	bl.End = Fall
+	if next < 0 && r.isUnreachable(i) {
+		bl.End = Trap
+		return room
+	}
 	return append(room, r.orRunsOff(d, next, i))
+}
+
+// isUnreachable says whether instruction i, the last of a piece, is never executed: what lies behind it has another
+// frame. Compilers leave such ends where the source says that control does not get there.
+func (r *recovery) isUnreachable(i int) bool {
+	next := r.find(r.insns[i].end())
+	delta, ok := r.insns[i].StackDelta(r.bytes(i))
+	return next >= 0 && ok && delta == 0 && r.contradict(i, next)
 }
 
 func (r *recovery) orRunsOff(d *draft, next, i int) int {
@@ -313,7 +329,7 @@ func (r *recovery) checkCall(d *draft, i int) {
 	case t < 0 && r.findPiece(r.insns[i].target()) >= 0:
 		d.leave("calls into the middle of an instruction at %x", r.insns[i].Addr)
 	case t < 0:
-	case r.inside(d, t) >= 0 && t != d.entry:
+	case r.inside(d, t) >= 0 && r.routineAt(t) < 0:
 		d.leave("calls into its own middle at %x", r.insns[i].Addr)
 	case r.routineAt(t) < 0:
 		d.leave("calls into the middle of a routine at %x", r.insns[i].Addr)

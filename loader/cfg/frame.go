@@ -14,6 +14,7 @@ type frame struct {
 	d         *draft
 	depthIn   []int // by block: CFA - rsp before it
 	readsBack bool  // the routine reads its own return address
+	values    *resolver
 }
 
 // Special values of a depth.
@@ -49,6 +50,9 @@ func (r *recovery) hasFramePointer(d *draft) bool {
 func (f *frame) flow() {
 	type arrival struct{ block, depth int }
 	work := []arrival{{int(f.blockAt[f.d.entry]), 8}}
+	for _, i := range f.d.others {
+		work = append(work, arrival{int(f.blockAt[i]), 8})
+	}
 	for len(work) > 0 {
 		a := work[len(work)-1]
 		work = work[:len(work)-1]
@@ -211,7 +215,7 @@ func (f *frame) checkStackPointer(w *walk) {
 		return
 	}
 	code := w.code()
-	if _, ok := q.StackDelta(code); ok || w.row.CFA.Reg == dwarfRBP && allocates(q, code) {
+	if _, ok := q.StackDelta(code); ok || w.row.CFA.Reg == dwarfRBP && allocates(q, code) || f.restores(w) {
 		return
 	}
 	f.d.leave("writes rsp from a register or memory at %x", q.Addr)
@@ -238,6 +242,29 @@ func allocates(q *Insn, code []byte) bool {
 		return rm.Base == rbp || rm.Base == rsp
 	}
 	return false
+}
+
+// restores says whether the instruction sets rsp to what it was earlier in the activation: compilers save it in a
+// register where they push an unknown number of arguments.
+func (f *frame) restores(w *walk) bool {
+	q := w.insn()
+	reg, rm, _ := q.Operands(w.code(), q.end())
+	if q.Map != 0 || q.Op != 0x89 && q.Op != 0x8b || rm.Mem {
+		return false
+	}
+	if q.Op == 0x8b {
+		reg = rm.Reg
+	}
+	next := cfaAt(f.pieces[f.pieceOf[w.first]].Rows, q.end())
+	if next.Reg != dwarfRSP {
+		return false
+	}
+	if f.values == nil {
+		f.values = f.newResolver(f.d)
+	}
+	return f.values.allOrigins(reg, int(f.blockAt[w.first]), w.k, func(v value, written bool) bool {
+		return written && v == value{sym: frameSymbol, bits: 64, off: -int64(next.Off)}
+	})
 }
 
 // readsReturn says whether the instruction uses the return address of its own activation, other than to return.

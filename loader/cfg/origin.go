@@ -20,15 +20,17 @@ const memoryBit = 1 << 16
 const maxLocations = 1 << 14
 
 // origins visits every value that the location at may hold: what the instructions that reach it wrote, or ok = false
-// at the routine's entry. It answers false when visit does, or when the search was given up.
-func (s *resolver) origins(at location, visit func(v value, written bool) bool) bool {
-	seen := map[location]bool{at: true}
+// at the routine's entry. It answers false when visit does, or when the search was given up, and returns the locations
+// that it came through.
+func (s *resolver) origins(at location, visit func(v value, written bool) bool) (seen map[location]bool, ok bool) {
+	seen = map[location]bool{at: true}
 	queue := []location{at}
 	for len(queue) > 0 {
 		at, queue = queue[0], queue[1:]
 		if len(seen) > maxLocations || s.steps <= 0 || s.entry[at.block] && !visit(value{}, false) {
-			return false
+			return nil, false
 		}
+		s.steps--
 		for _, p := range s.d.preds[at.block] {
 			from := at
 			from.block = int(p)
@@ -37,7 +39,7 @@ func (s *resolver) origins(at location, visit func(v value, written bool) bool) 
 				var passed bool
 				if from, passed = s.passed(v, int(p)); !passed {
 					if !visit(v, true) {
-						return false
+						return nil, false
 					}
 					continue
 				}
@@ -48,25 +50,32 @@ func (s *resolver) origins(at location, visit func(v value, written bool) bool) 
 			}
 		}
 	}
-	return true
+	return seen, true
 }
 
 // valueBehind returns what the location's register or slot holds when block b has run.
 func (s *resolver) valueBehind(at location, b int) value {
+	n := len(s.d.blocks[b].Insns)
+	if at.reg >= 0 {
+		return s.registerAfter(at.reg, b, n)
+	}
 	m := &s.machine
 	m.reset(s.cfaOf(b))
-	if at.reg >= 0 {
-		s.execute(b)
-		return m.regs[at.reg]
-	}
 	m.slotAt(at.slot)
-	s.execute(b)
+	s.execute(b, n)
 	for _, c := range m.memory {
 		if c.slot == at.slot {
 			return c.value
 		}
 	}
 	return m.fresh(computed)
+}
+
+// registerAfter returns what a register holds when the first n instructions of block b have run.
+func (s *resolver) registerAfter(reg int8, b, n int) value {
+	s.machine.reset(s.cfaOf(b))
+	s.execute(b, n)
+	return s.machine.regs[reg]
 }
 
 // passed tells a value that block b only moved from where it was when the block began.
@@ -149,8 +158,11 @@ func (s *resolver) constants(at location, known bool) []uint64 {
 	if !known {
 		return nil
 	}
+	if out, ok := s.held[at]; ok {
+		return out
+	}
 	var out []uint64
-	ok := s.origins(at, func(v value, written bool) bool {
+	seen, ok := s.origins(at, func(v value, written bool) bool {
 		if !written || v.form != constant {
 			return false
 		}
@@ -160,7 +172,13 @@ func (s *resolver) constants(at location, known bool) []uint64 {
 		return true
 	})
 	if !ok {
-		return nil
+		out = nil
+	}
+	s.held[at] = out
+	if len(out) == 1 { // then what the search came through holds the same
+		for passed := range seen {
+			s.held[passed] = out
+		}
 	}
 	return out
 }
@@ -178,14 +196,19 @@ func (s *resolver) isTail(b int, labels bool) bool {
 	if rm.Mem {
 		return true
 	}
-	s.machine.reset(s.cfaOf(b))
-	s.execute(b)
-	v := s.machine.regs[rm.Reg]
+	return s.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, written bool) bool { return !written || s.isPointer(v) })
+}
+
+// allOrigins says whether a register, when the first n instructions of block b have run, holds nothing but what accept
+// accepts, wherever it comes from; written is false for what it held when the routine was entered.
+func (s *resolver) allOrigins(reg int8, b, n int, accept func(v value, written bool) bool) bool {
+	v := s.registerAfter(reg, b, n)
 	at, passed := s.passed(v, b)
 	if !passed {
-		return s.isPointer(v)
+		return accept(v, true)
 	}
-	return s.origins(at, func(v value, written bool) bool { return !written || s.isPointer(v) })
+	_, ok := s.origins(at, accept)
+	return ok
 }
 
 // isPointer says whether a value is a whole pointer from elsewhere.

@@ -16,13 +16,17 @@ type Program struct {
 	Routines []*Routine // by entry address, left-out ones too; the index is Routine.ID
 
 	pieces  []piece
-	taken   []bool          // by routine
-	twice   map[uint64]bool // entries
+	taken   []bool              // by routine
+	others  map[uint64]*Routine // by entries besides Routine.Addr
+	twice   map[uint64]bool     // entries
 	imports map[uint64]string
 }
 
 // At returns the routine whose entry is at addr, or nil.
 func (p *Program) At(addr uint64) *Routine {
+	if r := p.others[addr]; r != nil {
+		return r
+	}
 	i, ok := slices.BinarySearchFunc(p.Routines, addr, func(r *Routine, addr uint64) int { return cmp.Compare(r.Addr, addr) })
 	if !ok {
 		return nil
@@ -92,7 +96,8 @@ func (p *Program) AddressTaken(entry uint64) bool {
 }
 
 // ReturnsTwice says whether the routine may return more than once for one call, as setjmp and vfork do: it stores its
-// return address, or is known by name. Imported functions are not the program's to know.
+// return address, is known by name, or ends by a jump to one that does. Imported functions are not the program's to
+// know.
 func (p *Program) ReturnsTwice(entry uint64) bool { return p.twice[entry] }
 
 func (p *Program) cfa(pc uint64) image.CFA {
@@ -104,7 +109,7 @@ func (p *Program) cfa(pc uint64) image.CFA {
 
 // program makes the final routines of the drafts.
 func (r *recovery) program(names map[uint64]string) *Program {
-	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}}
+	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, others: map[uint64]*Routine{}}
 	kept := slices.DeleteFunc(slices.Clone(r.drafts), func(d *draft) bool { return d.adopter != nil })
 	for _, d := range kept {
 		savesReturn := r.examine(d)
@@ -117,6 +122,10 @@ func (r *recovery) program(names map[uint64]string) *Program {
 		}
 		if d.entry >= 0 {
 			out.Entry = int(r.blockAt[d.entry])
+			for _, i := range d.others {
+				out.Others = append(out.Others, int(r.blockAt[i]))
+				p.others[r.insns[i].Addr] = out
+			}
 		}
 		for _, i := range d.pieces {
 			out.Ranges = append(out.Ranges, [2]uint64{r.pieces[i].Lo, r.pieces[i].Hi})
@@ -132,6 +141,7 @@ func (r *recovery) program(names map[uint64]string) *Program {
 		p.taken = append(p.taken, r.mentions.has(d.addr) || r.halves.has(d.addr))
 		p.Routines = append(p.Routines, out)
 	}
+	p.spreadTwice()
 	r.leaveOutMiddles()
 	for i, d := range kept {
 		p.Routines[i].LeftOut = d.leftOut
@@ -140,6 +150,27 @@ func (r *recovery) program(names map[uint64]string) *Program {
 		}
 	}
 	return p
+}
+
+// spreadTwice marks the routines that end by a jump to one that may return twice.
+func (p *Program) spreadTwice() {
+	type tail struct{ from, to uint64 }
+	var tails []tail
+	for _, r := range p.Routines {
+		for b := range r.Blocks {
+			if bl := &r.Blocks[b]; bl.End == Tail || bl.End == Jcc && bl.Succ[0] < 0 {
+				tails = append(tails, tail{r.Addr, bl.Target})
+			}
+		}
+	}
+	for changed := len(p.twice) > 0; changed; {
+		changed = false
+		for _, t := range tails {
+			if p.twice[t.to] && !p.twice[t.from] {
+				p.twice[t.from], changed = true, true
+			}
+		}
+	}
 }
 
 // finish translates a table into block indices.
@@ -177,7 +208,7 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 		}
 	}
 	for _, i := range d.pieces {
-		if p := &r.pieces[i]; p.first != d.entry && r.isEntered(d, p) {
+		if p := &r.pieces[i]; p.first != d.entry && !slices.Contains(d.others, p.first) && r.isEntered(d, p) {
 			d.leave("has a second entry at %x", p.Lo)
 		}
 	}

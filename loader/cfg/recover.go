@@ -3,6 +3,7 @@ package cfg
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
@@ -89,9 +90,18 @@ func (r *recovery) makeDrafts() {
 		}
 		for _, i := range d.pieces {
 			r.pieces[i].routine = d.id
+			if i != e && d.entry >= 0 && r.isFunctionToo(&r.pieces[i]) {
+				d.others = append(d.others, r.pieces[i].first)
+			}
 		}
 		r.drafts = append(r.drafts, d)
 	}
+}
+
+// isFunctionToo says whether a piece that belongs to a routine is itself entered like one.
+func (r *recovery) isFunctionToo(p *piece) bool {
+	entered := p.called || p.symbol != "" && !strings.Contains(p.symbol, ".cold")
+	return entered && p.first < p.last && r.insns[p.first].Addr == p.Lo && cfaAt(p.Rows, p.Lo) == entryCFA
 }
 
 // routineAt returns the routine that instruction i is the entry of, or -1.
@@ -99,7 +109,8 @@ func (r *recovery) routineAt(i int) int {
 	if i < 0 {
 		return -1
 	}
-	if id := r.pieces[r.pieceOf[i]].routine; r.drafts[id].entry == i {
+	id := r.pieces[r.pieceOf[i]].routine
+	if d := r.drafts[id]; d.entry == i || slices.Contains(d.others, i) {
 		return id
 	}
 	return -1

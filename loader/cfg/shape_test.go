@@ -61,9 +61,18 @@ void farther(void);
 __asm__(".globl farther\n.type farther,@function\nfarther:\n.cfi_startproc\n"
 	"jmp uncharted\n.cfi_endproc\n.size farther,.-farther\nuncharted: ret\n");
 
+void restorer(void);
+__asm__(".globl restorer\n.type restorer,@function\nrestorer:\n.cfi_startproc\n"
+	"push %rbx\n.cfi_adjust_cfa_offset 8\nmov %rsp,%rbx\ntest %edi,%edi\nje 1f\ncall leaf\n1: push %rdi\n.cfi_adjust_cfa_offset 8\ncall leaf\n"
+	"mov %rbx,%rsp\n.cfi_adjust_cfa_offset -8\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size restorer,.-restorer\n");
+void misplacer(void);
+__asm__(".globl misplacer\n.type misplacer,@function\nmisplacer:\n.cfi_startproc\n"
+	"push %rbx\n.cfi_adjust_cfa_offset 8\nmov %rsp,%rbx\ntest %edi,%edi\nje 1f\nmov %rsi,%rbx\n1: push %rdi\n.cfi_adjust_cfa_offset 8\ncall leaf\n"
+	"mov %rbx,%rsp\n.cfi_adjust_cfa_offset -8\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size misplacer,.-misplacer\n");
+
 int (*volatile pointer)(int) = sibling;
 int main(int c, char **v) {
-	if (c > 100) { switcher(v); exchanger(v); saver(v); thunk(); liar(); counter(); middle(); entered(); farther(); forever(1); }
+	if (c > 100) { switcher(v); exchanger(v); saver(v); thunk(); liar(); counter(); middle(); entered(); restorer(); misplacer(); farther(); forever(1); }
 	return maybe(c) + guarded(c) + loops(c) + variable(c) + fixed(c) + indirect(pointer, c) + twice() + (own() != 0);
 }
 `
@@ -75,6 +84,8 @@ func TestLeftOut(t *testing.T) {
 		{"_start", ""},
 		{"switcher", "writes rsp from a register or memory at"},
 		{"exchanger", "writes rsp from a register or memory at"},
+		{"restorer", ""},
+		{"misplacer", "writes rsp from a register or memory at"},
 		{"saver", "reads its own return address (may return twice) at"},
 		{"own", "reads its own return address (may return twice) at"},
 		{"thunk", "calls into its own middle at"},
@@ -141,7 +152,7 @@ func TestDepth(t *testing.T) {
 					continue
 				}
 				switch {
-				case r.Symbol == "variable": // see below
+				case r.Symbol == "variable", r.Symbol == "restorer": // see below; not written by a compiler
 				case bl.Depth < 16 || bl.Depth%16 != 0:
 					t.Errorf("%v: %s: the stack is not aligned at %x: depth %d", flags, r.Name, q.Addr, bl.Depth)
 				}
@@ -181,6 +192,17 @@ func TestReferences(t *testing.T) {
 		slices.Sort(callees)
 		if want := []string{"_setjmp", "leaf"}; !slices.Equal(callees, want) {
 			t.Errorf("%v: twice calls %v, want %v", flags, callees, want)
+		}
+	}
+}
+
+// TestReturnsTwiceStripped checks that setjmp is known in a stripped static program.
+func TestReturnsTwiceStripped(t *testing.T) {
+	full := recoverFile(t, compile(t, shapes, "-O2", "-static"))
+	stripped := recoverFile(t, compile(t, shapes, "-O2", "-static", "-s"))
+	for _, symbol := range []string{"__sigsetjmp", "_setjmp", "saver"} {
+		if addr := routine(t, full, symbol).Addr; !full.ReturnsTwice(addr) || !stripped.ReturnsTwice(addr) {
+			t.Errorf("%s at %x returns twice: %v, stripped %v; want both", symbol, addr, full.ReturnsTwice(addr), stripped.ReturnsTwice(addr))
 		}
 	}
 }

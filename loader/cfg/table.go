@@ -42,7 +42,7 @@ const (
 	minEntries = 2    // of a table whose index has no bound: one could be a pointer that stands alone
 )
 
-// A resolver finds the targets of the indirect jumps of one routine.
+// A resolver finds what registers hold in one routine, the targets of its indirect jumps first of all.
 type resolver struct {
 	*recovery
 	d     *draft
@@ -50,6 +50,7 @@ type resolver struct {
 	entry []bool   // by block: control also comes from elsewhere (the entry, landing pads)
 	wrote []uint32 // by block: registers that it may write, and memoryBit; 0 until asked for
 	known map[extent][]int
+	held  map[location][]uint64 // the answers of constants
 }
 
 // An extent is a table as far as reading it goes: many jumps may use the same.
@@ -75,8 +76,11 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 		return nil
 	}
 	d.linkPreds()
-	s := &resolver{recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)), known: map[extent][]int{}}
+	s := &resolver{recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)), known: map[extent][]int{}, held: map[location][]uint64{}}
 	s.entry[r.blockAt[d.entry]] = true
+	for _, i := range d.others {
+		s.entry[r.blockAt[i]] = true
+	}
 	for _, pad := range d.pads {
 		s.entry[pad] = true
 	}
@@ -95,6 +99,20 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 		}
 	}
 	return found
+}
+
+// newResolver prepares the search for values in a routine whose blocks are built.
+func (r *recovery) newResolver(d *draft) *resolver {
+	d.linkPreds()
+	s := &resolver{
+		recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)),
+		known: map[extent][]int{}, held: map[location][]uint64{},
+	}
+	s.entry[r.blockAt[d.entry]] = true
+	for _, pad := range d.pads {
+		s.entry[pad] = true
+	}
+	return s
 }
 
 func sameTables(a, b map[int]*table) bool {
@@ -160,23 +178,22 @@ func (s *resolver) run(way []int) value {
 	m := &s.machine
 	m.reset(s.cfaOf(way[len(way)-1]))
 	for k := len(way) - 1; k > 0; k-- {
-		s.execute(way[k])
+		s.execute(way[k], len(s.d.blocks[way[k]].Insns))
 		bl := &s.d.blocks[way[k]]
 		if q := &bl.Insns[len(bl.Insns)-1]; q.Kind == x86.Jcc && bl.Succ[0] != bl.Succ[1] {
 			m.branch(q.Op, bl.Succ[0] == way[k-1], way[k])
 		}
 	}
-	s.execute(way[0])
+	s.execute(way[0], len(s.d.blocks[way[0]].Insns))
 	_, rm, _ := s.operands(s.d.last(way[0]))
 	return m.get(rm, 8, 0)
 }
 
-// execute runs a block but for the jump at its end.
-func (s *resolver) execute(b int) {
-	bl := &s.d.blocks[b]
-	s.steps -= len(bl.Insns)
-	for k := range bl.Insns {
-		switch q := &bl.Insns[k]; q.Kind {
+// execute runs the first n instructions of a block, but for the jump at its end.
+func (s *resolver) execute(b, n int) {
+	s.steps -= n
+	for k := range n {
+		switch q := &s.d.blocks[b].Insns[k]; q.Kind {
 		case x86.Jcc, x86.Jmp, x86.JmpInd, x86.Ret, x86.Loop, x86.Trap:
 		case x86.Call, x86.CallInd, x86.Syscall:
 			s.machine.call(s.clobbers(int(s.d.first[b]) + k))

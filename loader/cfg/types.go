@@ -60,7 +60,8 @@ type Routine struct {
 	Name    string // demangled; fn_<address> when the file has no name
 	Symbol  string // as in the symbol table, "" when there is none
 	Addr    uint64
-	Entry   int // index of the entry block
+	Entry   int   // index of the entry block
+	Others  []int // blocks by which it is entered as well: hand-written routines that share their end are one
 	Blocks  []Block
 	Pads    []int       // all landing pads, block indices
 	Ranges  [][2]uint64 // link-time addresses, ends exclusive, sorted

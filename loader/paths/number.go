@@ -84,6 +84,9 @@ func (s kindSet) has(k Start) bool { return s>>k&1 != 0 }
 func startKinds(r *cfg.Routine, w *order) []kindSet {
 	kinds := make([]kindSet, len(r.Blocks))
 	kinds[r.Entry] |= 1 << StartEntry
+	for _, b := range r.Others {
+		kinds[b] |= 1 << StartEntry
+	}
 	for _, pad := range r.Pads {
 		kinds[pad] |= 1 << StartPad
 	}

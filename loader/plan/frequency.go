@@ -42,6 +42,9 @@ func frequencies(r *cfg.Routine) []float64 {
 	f.findCold()
 	freq := make([]float64, len(r.Blocks))
 	freq[r.Entry] = 1
+	for _, b := range r.Others {
+		freq[b] = 1
+	}
 	for _, p := range r.Pads {
 		freq[p] = padWeight
 	}
@@ -92,6 +95,9 @@ func (f *flow) order() {
 		}
 	}
 	walk(f.r.Entry)
+	for _, b := range f.r.Others {
+		walk(b)
+	}
 	for _, p := range f.r.Pads {
 		walk(p)
 	}

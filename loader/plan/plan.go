@@ -87,6 +87,9 @@ type Plan struct {
 // Observed reports whether the routine's paths are recorded.
 func (r *Routine) Observed() bool { return r.LeftOut == "" }
 
+// entries are the blocks by which the routine is entered.
+func (r *Routine) entries() []int { return append([]int{r.Entry}, r.Others...) }
+
 // Site returns the site of a block, or nil.
 func (r *Routine) Site(block int) *Site {
 	if i := r.site[block]; i >= 0 {

@@ -97,6 +97,9 @@ func (r *Routine) mustSpeak() []bool {
 	for _, pad := range r.Pads {
 		must[pad] = true
 	}
+	for _, b := range r.Others {
+		must[b], must[r.Entry] = true, true
+	}
 	for b := range r.Blocks {
 		block := &r.Blocks[b]
 		kind, _ := r.Callee(b)

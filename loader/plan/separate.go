@@ -66,7 +66,7 @@ func (s *search) silent(node int) []int {
 	case node == exit && r.Silent:
 		return nil
 	case node == exit:
-		return []int{r.Entry}
+		return r.entries()
 	case r.probed[node].on, r.Blocks[node].End == cfg.Table && r.told(node):
 		return nil
 	}
@@ -111,7 +111,7 @@ func (r *Routine) eachStart(b int, yield func(from []int)) {
 func (r *Routine) separate() {
 	s := newSearch(r)
 	for again := true; again && r.Observed(); {
-		again = r.separateFrom(s, []int{r.Entry})
+		again = r.separateFrom(s, r.entries())
 		for b := range r.Blocks {
 			r.eachStart(b, func(from []int) {
 				again = r.Observed() && r.separateFrom(s, from) || again
@@ -201,8 +201,10 @@ func (r *Routine) address(node int) uint64 {
 // markFirst finds the blocks that can be reached from the entry without a word.
 func (r *Routine) markFirst() {
 	r.first = make([]bool, len(r.Blocks))
-	queue := []int{r.Entry}
-	r.first[r.Entry] = true
+	queue := r.entries()
+	for _, b := range queue {
+		r.first[b] = true
+	}
 	for len(queue) > 0 {
 		b := queue[0]
 		queue = queue[1:]

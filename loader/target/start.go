@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +18,7 @@ type Child struct {
 	release chan bool
 	done    chan struct{}
 	state   *os.ProcessState
+	cpu     time.Duration
 	err     error
 }
 
@@ -54,6 +56,9 @@ func (c *Child) run(argv []string, started chan<- error) {
 	} else {
 		c.err = cmd.Process.Kill()
 	}
+	if c.waitDead() == nil {
+		c.cpu, _ = c.Process.CPU()
+	}
 	err := cmd.Wait()
 	c.state = cmd.ProcessState
 	var exit *exec.ExitError
@@ -76,6 +81,25 @@ func (c *Child) hold(pid int) error {
 	p, err := Open(pid)
 	c.Process = p
 	return err
+}
+
+// waitDead waits for the end of the child, but leaves it to be waited for again: until then its clock can be read.
+func (c *Child) waitDead() error {
+	for {
+		err := unix.Waitid(unix.P_PID, c.PID, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// CPU is as Process.CPU, but is known of a child that has ended too.
+func (c *Child) CPU() (time.Duration, error) {
+	if c.Wait(0) {
+		<-c.done
+		return c.cpu, nil
+	}
+	return c.Process.CPU()
 }
 
 // Release lets the child run.

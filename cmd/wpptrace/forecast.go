@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"wpptrace/loader/attach"
+	"wpptrace/loader/plan"
+)
+
+// A forecast is what the plan makes of a process, before anything is attached.
+type forecast struct {
+	emulated, stepped float64 // expected hits an instruction
+	cost              attach.Cost
+}
+
+// instructionTime is what an instruction takes where nothing is probed: two and a half a nanosecond at best.
+const instructionTime = 0.4 * float64(time.Nanosecond)
+
+// newForecast weighs each probe with how often the plan expects it to be hit, and each hit with the instructions from there to the next.
+func newForecast(p *plan.Plan, cost attach.Cost) forecast {
+	f := forecast{cost: cost}
+	instructions := 0.0
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		instructions += s.Expected * toNextProbe(p.Routines[s.Routine], s.Block)
+		if s.Stepped {
+			f.stepped += s.Expected
+		} else {
+			f.emulated += s.Expected
+		}
+	}
+	if instructions > 0 {
+		f.emulated /= instructions
+		f.stepped /= instructions
+	}
+	return f
+}
+
+// toNextProbe is how many instructions run from the end of a block to the end of the next one with a probe, on average over its ways. Instructions
+// of silent callees are left out, so that the forecast is on the high side.
+func toNextProbe(r *plan.Routine, block int) float64 {
+	const farthest = 64 // blocks
+	ways, sum := 0, 0
+	for _, b := range r.Blocks[block].Succ {
+		ways++
+		for range farthest {
+			if b < 0 {
+				break
+			}
+			sum += len(r.Blocks[b].Insns)
+			if r.Site(b) != nil || len(r.Blocks[b].Succ) == 0 {
+				break
+			}
+			b = r.Blocks[b].Succ[0]
+		}
+	}
+	if ways == 0 || sum == 0 {
+		return float64(len(r.Blocks[block].Insns))
+	}
+	return float64(sum) / float64(ways)
+}
+
+// slowDown is how many times longer the process's own code takes.
+func (f forecast) slowDown() float64 {
+	return 1 + (f.emulated*float64(f.cost.Emulated)+f.stepped*float64(f.cost.Stepped))/instructionTime
+}
+
+// tell prints the forecast. load is the CPU share that the process uses now, 1 for one CPU.
+func (f forecast) tell(w io.Writer, p *plan.Plan, load float64) {
+	observed, stepped := 0, 0
+	for _, r := range p.Routines {
+		if r.Observed() {
+			observed++
+		}
+	}
+	for i := range p.Sites {
+		if p.Sites[i].Stepped {
+			stepped++
+		}
+	}
+	fmt.Fprintf(w, "wpptrace: %d of %d routines, %d probes (%d single-stepped)\n", observed, len(p.Routines), len(p.Sites), stepped)
+	fmt.Fprintf(w, "wpptrace: predicted slow-down: at most %.1f times while it runs its own code, %.1f times at its present load of %.0f%% of a CPU\n",
+		f.slowDown(), 1+min(load, 1)*(f.slowDown()-1), 100*load)
+}

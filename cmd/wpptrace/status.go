@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// A statusLine shows the state of a recording on a terminal, in one line that is written again every second.
+type statusLine struct {
+	out   io.Writer // nil: there is no terminal
+	width func() int
+	at    time.Time
+	paths uint64 // then
+	shown bool
+}
+
+func newStatusLine(w io.Writer, quiet bool) *statusLine {
+	f, ok := w.(*os.File)
+	if quiet || !ok || !term.IsTerminal(int(f.Fd())) {
+		return &statusLine{}
+	}
+	return &statusLine{out: f, at: time.Now(), width: func() int {
+		width, _, err := term.GetSize(int(f.Fd()))
+		if err != nil {
+			return 80
+		}
+		return width
+	}}
+}
+
+// show writes the line when its time has come.
+func (l *statusLine) show(r *recording) {
+	now := time.Now()
+	if l.out == nil || now.Sub(l.at) < time.Second {
+		return
+	}
+	var paths, rules, symbols, lost uint64
+	for _, t := range r.all {
+		paths += t.grammar.Length()
+		rules += uint64(t.grammar.NumRules())
+		symbols += uint64(t.grammar.Symbols())
+		lost += t.lost
+	}
+	text := fmt.Sprintf("%.0fs  %s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d", r.duration().Seconds(), short(float64(paths-l.paths)/now.Sub(l.at).Seconds()),
+		100*r.session.Fill(), short(float64(rules)), float64(paths)/float64(max(symbols, 1)), lost)
+	if slower, ok := r.gauge.recent(); ok {
+		text += fmt.Sprintf("  slow-down %.1f", slower)
+	}
+	l.at, l.paths, l.shown = now, paths, true
+	fmt.Fprintf(l.out, "\r\x1b[K%.*s", max(l.width()-1, 0), text)
+}
+
+// clear takes the line away.
+func (l *statusLine) clear() {
+	if l.shown {
+		fmt.Fprint(l.out, "\r\x1b[K")
+		l.shown = false
+	}
+}
+
+// short writes a number in four characters or so.
+func short(n float64) string {
+	for _, unit := range []string{"", "k", "M", "G"} {
+		if n < 1000 {
+			if unit == "" || n >= 100 {
+				return fmt.Sprintf("%.0f%s", n, unit)
+			}
+			return fmt.Sprintf("%.1f%s", n, unit)
+		}
+		n /= 1000
+	}
+	return fmt.Sprintf("%.0fT", n)
+}
