@@ -81,7 +81,7 @@ struct registers {
 #define WORD_CASE(value) (9ULL << 60 | ((value) & ((1ULL << 60) - 1)))
 #define WORD_REPEAT(count) (10ULL << 60 | (count))
 #define WORD_END(kind, address) (11ULL << 60 | (__u64)(kind) << 48 | ((address) & ((1ULL << 48) - 1)))
-enum { FROM_INSIDE, FROM_OUTSIDE, FROM_HANDLER, FROM_HANDLER_OUTSIDE, FROM_UNREADABLE, FROM_TRUNCATED, FROM_RESYNC = 8 };
+enum { FROM_INSIDE, FROM_OUTSIDE, FROM_HANDLER, FROM_HANDLER_OUTSIDE, FROM_UNREADABLE, FROM_TRUNCATED, FROM_KILLED, FROM_RESYNC = 8 };
 
 /* Where a signal frame keeps the interrupted instruction pointer, from the CFA of the handler: uc_mcontext.gregs[REG_RIP]. */
 #define SIGNAL_FRAME_RIP 168

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 // The tracer's one program: the kernel reports which witness was hit, which way it went and in which activation; the decoder thinks.
 #include "types.h"
+#include <asm/unistd.h>
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
@@ -142,7 +143,7 @@ int nothing(struct registers *regs)
 static __always_inline void finish(struct task_struct *task, int replaced)
 {
 	struct registers *regs;
-	__u64 rip = 0;
+	__u64 rip = 0, nr = 0;
 	struct thread *t = bpf_task_storage_get(&threads, (void *)task, 0, 0);
 
 	if (!t || !t->batch.tid)
@@ -150,8 +151,14 @@ static __always_inline void finish(struct task_struct *task, int replaced)
 	put_repeats(t);
 	regs = (void *)bpf_task_pt_regs((void *)task);
 	bpf_probe_read_kernel(&rip, 8, &regs->rip);
+	bpf_probe_read_kernel(&nr, 8, &regs->orig_rax);
 	rip -= image_base;
-	put(t, replaced ? WORD_END(FROM_UNREADABLE, 0) : rip < image_size ? WORD_END(FROM_INSIDE, rip) : WORD_END(FROM_OUTSIDE, 0));
+	if (replaced)
+		put(t, WORD_END(FROM_UNREADABLE, 0));
+	else if (rip < image_size)
+		put(t, WORD_END(FROM_INSIDE, rip));
+	else
+		put(t, WORD_END(nr == __NR_exit || nr == __NR_exit_group ? FROM_OUTSIDE : FROM_KILLED, 0));
 	send(t);
 }
 

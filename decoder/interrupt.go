@@ -35,37 +35,30 @@ func (t *Thread) intoSilentCallees(pc uint64) {
 	}
 }
 
-// callToward lets f call the routine that holds pc, or one on the way to it.
+// callToward lets f call the routine that holds pc, if there is just one such call on its way.
 func (t *Thread) callToward(f *frame, pc uint64) bool {
-	try := func(b int) bool {
-		if f.r.kind[b] != plan.Known || !isCall(f.r, b) || f.r.Blocks[b].Depth < 0 {
-			return false
+	call, n := exit, 0
+	consider := func(b int) {
+		if f.r.kind[b] == plan.Known && isCall(f.r, b) && f.r.Blocks[b].Depth >= 0 && f.r.callee[b].holds(pc) {
+			call, n = b, n+1
 		}
-		g := f.r.callee[b]
-		if _, _, ok := g.locate(pc); !ok || g.atEntry().silentWays() == nil {
-			return false
-		}
-		cfa := f.cfa - uint64(f.r.Blocks[b].Depth)
-		if f.st.block != b {
-			t.apply(f, f.st.to(b, f.called))
-			f.st, f.called = f.r.at(b, 0), false
-		}
-		t.makeCall(f)
-		t.enter(frame{activation: activation{g, cfa}})
-		return true
 	}
-	if f.st.block != exit && !f.called && try(f.st.block) {
-		return true
+	if f.st.block != exit && !f.called {
+		consider(f.st.block)
 	}
-	if !f.st.passes(f.called) {
+	if f.st.passes(f.called) {
+		for _, node := range f.st.silentWays().nodes {
+			if f.r.Site(node.block) == nil {
+				consider(node.block)
+			}
+		}
+	}
+	if n != 1 {
 		return false
 	}
-	for _, n := range f.st.silentWays().nodes {
-		if f.r.Site(n.block) == nil && try(n.block) {
-			return true
-		}
-	}
-	return false
+	t.goToCall(f, call)
+	t.enter(frame{activation: activation{f.r.callee[call], f.cfa - uint64(f.r.Blocks[call].Depth)}})
+	return true
 }
 
 // locate finds the block of an instruction and its index there.

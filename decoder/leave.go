@@ -122,13 +122,36 @@ func (t *Thread) leaveAbove(i int) {
 	if n == 0 {
 		return
 	}
-	inner := t.top()
-	t.toThrow(inner)
+	for len(t.frames)-1 > i && t.hasReturned() {
+		root := t.top().root
+		t.finishAbove(len(t.frames) - 2)
+		if root {
+			break // what called it threw
+		}
+	}
+	n = len(t.frames) - 1 - i
+	if n == 0 {
+		return
+	}
+	t.toThrow(t.top())
 	t.sink.Mark(ops.Unwind, uint64(n))
 	for range n {
 		t.sink.LeaveRoutine()
 	}
 	t.frames = t.frames[:i+1]
+}
+
+// hasReturned reports whether the innermost activation cannot be what is left from within: it stands at no call, none lies ahead, and it can come to its end.
+func (t *Thread) hasReturned() bool {
+	f := t.top()
+	if f.called || f.atOpenCall() {
+		return false
+	}
+	if _, ok := t.openCallAhead(f); ok {
+		return false
+	}
+	_, n := f.st.returnsBy(f.called)
+	return n > 0
 }
 
 // toThrow lets an activation that is left from within a call come to that call.
@@ -141,9 +164,7 @@ func (t *Thread) toThrow(f *frame) {
 		return
 	}
 	if c, ok := t.openCallAhead(f); ok {
-		t.apply(f, f.st.to(c, f.called))
-		f.st, f.called = f.r.at(c, 0), false
-		t.makeCall(f)
+		t.goToCall(f, c)
 		return
 	}
 	t.cut(f)
@@ -169,7 +190,7 @@ func (t *Thread) cut(f *frame) {
 	case done && len(f.st.next) == 1 && f.endsOn(f.st.next[0]):
 		m := newMover(f.st)
 		if f.st.next[0] == exit {
-			m.leave()
+			m.finish()
 		} else {
 			m.step(f.st.next[0], false)
 		}

@@ -111,13 +111,18 @@ func (m *mover) walk(blocks []int, called bool) {
 	}
 }
 
-// leave ends the activation.
-func (m *mover) leave() {
+// finish ends the path where the routine is left.
+func (m *mover) finish() {
 	end := paths.EndReturn
 	if m.r.Blocks[m.at].End != cfg.Ret {
 		end = paths.EndTail
 	}
 	m.path(m.r.numbers.Finish(m.at, end))
+}
+
+// leave ends the activation.
+func (m *mover) leave() {
+	m.finish()
 	m.acts = append(m.acts, act{kind: actLeave, routine: m.r})
 }
 

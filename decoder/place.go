@@ -126,6 +126,15 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 		}
 	}
 	if !t.callFrom(i, caller.block, a.r) {
+		if depth >= 0 && len(chain) > 1 { // the caller runs anew in the same place
+			t.enterBy(activation{caller.r, a.cfa + uint64(depth)}, chain[1:])
+			if t.callFrom(len(t.frames)-1, caller.block, a.r) {
+				t.enter(frame{activation: a, from: from})
+				return
+			}
+			i = len(t.frames) - 1
+			p = t.top()
+		}
 		t.anomaly("no way to a call", "routine", caller.r.Name, "from", p.address(), "to", caller.r.Blocks[caller.block].Lo, "of", a.r.Name)
 		t.finishAbove(i)
 		p = &t.frames[i]
@@ -136,10 +145,16 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 	t.enter(frame{activation: a, from: from})
 }
 
-// findCaller finds the frame that made the call: where the size of its frame is known, the one at that address, else the innermost.
+// findCaller finds the frame that made the call: where the size of its frame is known, the one at that address, else the innermost that can have come to the call.
 func (t *Thread) findCaller(c place, cfa uint64, depth int, chain []wire.Word) int {
 	is := func(f *frame) bool {
-		return f.r == c.r && f.cfa > cfa && (depth < 0 || f.cfa == cfa+uint64(depth))
+		if f.r != c.r || f.cfa <= cfa {
+			return false
+		}
+		if depth < 0 {
+			return f.st.block == c.block || f.st.to(c.block, f.called) != nil
+		}
+		return f.cfa == cfa+uint64(depth)
 	}
 	for try := 0; try < 2; try++ {
 		for i := len(t.frames) - 1; i >= 0; i-- {
@@ -182,6 +197,15 @@ func (t *Thread) callFrom(i, c int, r *routine) bool {
 		t.emit(acts)
 	}
 	return true
+}
+
+// goToCall lets a frame come silently to the call of block c, and make it.
+func (t *Thread) goToCall(f *frame, c int) {
+	if f.st.block != c || f.called {
+		t.apply(f, f.st.to(c, f.called))
+		f.st, f.called = f.r.at(c, 0), false
+	}
+	t.makeCall(f)
 }
 
 // makeCall ends the running path of a frame that stands at a call.
@@ -307,9 +331,7 @@ func (t *Thread) toOpenCall() {
 			return
 		}
 		if c, ok := t.openCallAhead(f); ok {
-			t.apply(f, f.st.to(c, f.called))
-			f.st, f.called = f.r.at(c, 0), false
-			t.makeCall(f)
+			t.goToCall(f, c)
 			return
 		}
 		o, n := f.st.returnsBy(f.called)

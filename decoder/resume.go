@@ -57,6 +57,19 @@ func (t *Thread) resumeAt(f *frame, b int) {
 	f.number, f.start, f.trail, f.skip = 0, origin{b, ops.StartResume}, []int{b}, 0
 }
 
+// harmlessAhead finds the first call of harmless code that the activation may have come to silently.
+func (f *frame) harmlessAhead() (block int, ok bool) {
+	if !f.st.passes(f.called) {
+		return 0, false
+	}
+	for _, n := range f.st.silentWays().nodes {
+		if f.r.Site(n.block) == nil && f.r.kind[n.block] == plan.Harmless && isCall(f.r, n.block) {
+			return n.block, true
+		}
+	}
+	return 0, false
+}
+
 // end takes a thread's end. If it ended in other code, what led there silently has run: up to the first call of such code, or a return to it.
 func (t *Thread) end(w wire.Word) {
 	t.ended = true
@@ -76,9 +89,11 @@ func (t *Thread) end(w wire.Word) {
 			return
 		}
 		if c, ok := t.openCallAhead(f); ok {
-			t.apply(f, f.st.to(c, f.called))
-			f.st, f.called = f.r.at(c, 0), false
-			t.makeCall(f)
+			t.goToCall(f, c)
+			return
+		}
+		if c, ok := f.harmlessAhead(); ok && w.Place() == wire.Killed {
+			t.goToCall(f, c)
 			return
 		}
 		o, n := f.st.returnsBy(f.called)

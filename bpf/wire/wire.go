@@ -66,6 +66,7 @@ const (
 	HandlerOutside              // the frame of a signal handler, which interrupted other code
 	Unreadable                  // the stack could not be read
 	Truncated                   // the chain goes on, too long to send
+	Killed                      // of a thread's end: in other code, and not by its own doing
 )
 
 // Place says where the address of a From or End lies.

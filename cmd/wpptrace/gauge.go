@@ -9,8 +9,31 @@ import (
 
 // A gauge measures how much slower the target runs: its CPU time over what is left of that without the cost of its hits.
 type gauge struct {
-	cost    attach.Cost
-	samples []sample // of the last window, the oldest first
+	calibrator *attach.Calibrator // nil: there is none, and the cost is the usual one
+	cost       attach.Cost        // of a hit, measured last
+	hits       uint64             // up to the last sample; stepped: of them, single-stepped
+	stepped    uint64
+	spent      time.Duration // on these
+	samples    []sample      // of the last window, the oldest first
+}
+
+// newGauge measures the cost of a hit on this machine.
+func newGauge(s *attach.Session, log *slog.Logger) *gauge {
+	c, err := s.NewCalibrator()
+	if err != nil {
+		log.Info("the usual cost of a hit is assumed", "reason", err)
+		return &gauge{cost: attach.TypicalCost()}
+	}
+	const effort = 15
+	cost := c.Measure(effort)
+	log.Info("measured", "hit", cost.Emulated, "single-stepped hit", cost.Stepped)
+	return &gauge{calibrator: c, cost: cost}
+}
+
+func (g *gauge) close() {
+	if g.calibrator != nil {
+		g.calibrator.Close()
+	}
 }
 
 // A sample is what the target has used up to a moment since the recording began.
@@ -27,12 +50,24 @@ const (
 	samplePause = 200 * time.Millisecond
 )
 
-// add takes a sample.
-func (g *gauge) add(s sample) {
+// add takes a sample: the CPU time and the hits of the target so far, stepped of them single-stepped. What a hit costs depends on how busy the machine is;
+// so it is measured again for the hits since the last sample.
+func (g *gauge) add(cpu time.Duration, hits, stepped uint64) sample {
+	if g.calibrator != nil {
+		const effort = 3
+		g.cost = g.calibrator.Measure(effort)
+	}
+	stepped = max(min(stepped, hits), g.stepped)
+	hits = max(hits, g.hits+stepped-g.stepped)
+	newStepped := stepped - g.stepped
+	g.spent += time.Duration(newStepped)*g.cost.Stepped + time.Duration(hits-g.hits-newStepped)*g.cost.Emulated
+	g.hits, g.stepped = hits, stepped
+	s := sample{at: time.Now(), cpu: cpu, hits: g.spent}
 	g.samples = append(g.samples, s)
 	for len(g.samples) > 2 && s.at.Sub(g.samples[1].at) >= window {
 		g.samples = g.samples[1:]
 	}
+	return s
 }
 
 // recent is the slow-down over the last window; false: the window is not full yet, or the target has hardly run.
@@ -55,36 +90,26 @@ func slower(cpu, hits time.Duration) float64 {
 
 // takeSample asks what the target has used so far, if it can still be told.
 func (r *recording) takeSample() {
-	cpu, err := r.cpu()
-	if err != nil {
-		return
+	if cpu, err := r.cpu(); err == nil {
+		hits, stepped := r.hits()
+		r.last = r.gauge.add(cpu-r.cpuBefore, hits, stepped)
 	}
-	r.last = sample{at: time.Now(), cpu: cpu - r.cpuBefore, hits: r.hitTime()}
-	r.gauge.add(r.last)
 }
 
-// hitTime is what all hits so far have cost. Those that have not been reported yet are asked for where the kernel can tell.
-func (r *recording) hitTime() (sum time.Duration) {
+// hits sums up the hits so far, and of them those single-stepped. Those that have not been reported yet are asked for where the kernel can tell.
+func (r *recording) hits() (hits, stepped uint64) {
 	for _, t := range r.all {
-		hits, stepped := t.hits, t.stepped
-		if h, err := r.session.Hits(int(t.id)); err == nil && r.threads[t.id] == t {
-			hits = max(hits, h.Made)
-			if h.Repeating > 0 && r.program.plan.Sites[h.Site].Stepped {
-				stepped += h.Repeating
+		made, slow := t.hits, t.stepped
+		if r.threads[t.id] == t {
+			if h, err := r.session.Hits(int(t.id)); err == nil {
+				made = max(made, h.Made)
+				if h.Repeating > 0 && r.program.plan.Sites[h.Site].Stepped {
+					slow += h.Repeating
+				}
 			}
 		}
-		sum += time.Duration(stepped)*r.gauge.cost.Stepped + time.Duration(hits-min(stepped, hits))*r.gauge.cost.Emulated
+		hits += made
+		stepped += slow
 	}
-	return sum
-}
-
-// calibrate measures the cost of a hit on this machine, or takes the usual one.
-func calibrate(s *attach.Session, log *slog.Logger) attach.Cost {
-	c, err := s.Calibrate()
-	if err != nil {
-		log.Info("the usual cost of a hit is assumed", "reason", err)
-		return attach.TypicalCost()
-	}
-	log.Info("calibrated", "hit", c.Emulated, "single-stepped hit", c.Stepped)
-	return c
+	return hits, stepped
 }

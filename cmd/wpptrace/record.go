@@ -141,7 +141,7 @@ func recordProcess(o *recordFlags, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer j.close()
-	if err := j.session.Enable(false); err != nil {
+	if err := j.begin(false); err != nil {
 		return err
 	}
 	return j.run()
@@ -156,7 +156,7 @@ func recordChild(o *recordFlags, argv []string, stderr io.Writer) error {
 	j, err := newJob(o, c.Process, c.CPU, stderr, stderr)
 	if err == nil {
 		defer j.close()
-		err = j.session.Enable(true)
+		err = j.begin(true)
 	}
 	if err != nil {
 		c.Kill()
@@ -228,12 +228,13 @@ func newJob(o *recordFlags, p *target.Process, cpu func() (time.Duration, error)
 		return nil, gone(p, err)
 	}
 	j.recording, err = newRecording(program, p, session, o.tids, j.log)
-	if err == nil {
-		j.cpu = cpu
-		err = j.attach(exe)
-	}
 	if err != nil {
 		session.Close()
+		return nil, err
+	}
+	j.cpu = cpu
+	if err := j.attach(exe); err != nil {
+		j.close()
 		return nil, err
 	}
 	return j, nil
@@ -241,17 +242,13 @@ func newJob(o *recordFlags, p *target.Process, cpu func() (time.Duration, error)
 
 // attach puts the probes in. A process that is at work already is told what to expect before.
 func (j *job) attach(exe *os.File) error {
-	j.gauge.cost = calibrate(j.session, j.log)
+	j.gauge = newGauge(j.session, j.log)
 	if j.pid != 0 && !j.quiet {
 		load, err := measureLoad(j.process)
 		if err != nil {
 			return err
 		}
 		newForecast(j.program.plan, j.gauge.cost).tell(j.errs, j.program.plan, load)
-	}
-	var err error
-	if j.cpuBefore, err = j.cpu(); err != nil {
-		return gone(j.process, err)
 	}
 	return j.session.Attach(exe)
 }
@@ -324,7 +321,13 @@ func (j *job) run() error {
 	return j.tell(snapshot)
 }
 
-func (j *job) close() { j.session.Close() }
+// close frees everything; what is attached is detached.
+func (j *job) close() {
+	if j.gauge != nil {
+		j.gauge.close()
+	}
+	j.session.Close()
+}
 
 // say prints a message, unless -q is given.
 func (j *job) say(format string, args ...any) {

@@ -33,7 +33,7 @@ type recording struct {
 	began    time.Time
 	ended    time.Time
 
-	gauge     gauge
+	gauge     *gauge
 	cpu       func() (time.Duration, error) // the CPU time of the process so far
 	cpuBefore time.Duration                 // when the recording began
 	last      sample                        // the last that could be taken
@@ -59,7 +59,7 @@ func newRecording(p *program, process *target.Process, session *attach.Session, 
 	if err != nil {
 		return nil, err
 	}
-	r := &recording{program: p, process: process, session: session, decoder: d, threads: map[uint32]*thread{}, command: process.Command(), began: time.Now()}
+	r := &recording{program: p, process: process, session: session, decoder: d, threads: map[uint32]*thread{}, command: process.Command()}
 	for _, id := range tids {
 		if r.only == nil {
 			r.only = map[uint32]bool{}
@@ -67,6 +67,16 @@ func newRecording(p *program, process *target.Process, session *attach.Session, 
 		r.only[uint32(id)] = true
 	}
 	return r, nil
+}
+
+// begin starts the reports of the session. fromStart says that the process has not run yet.
+func (r *recording) begin(fromStart bool) error {
+	cpu, err := r.cpu()
+	if err != nil {
+		return gone(r.process, err)
+	}
+	r.cpuBefore, r.began = cpu, time.Now()
+	return r.session.Enable(fromStart)
 }
 
 // listen takes what comes until the deadline.
@@ -109,7 +119,7 @@ func (r *recording) take(b wire.Batch) {
 	}
 	t := r.threads[b.Thread]
 	if t == nil || t.started != b.Started { // numbers are used again
-		t = r.begin(b.Thread, b.Started)
+		t = r.beginThread(b.Thread, b.Started)
 	}
 	if b.Lost > t.lost {
 		t.gap(b.Lost - t.lost)
@@ -125,7 +135,7 @@ func (r *recording) take(b wire.Batch) {
 	}
 }
 
-func (r *recording) begin(id uint32, started uint64) *thread {
+func (r *recording) beginThread(id uint32, started uint64) *thread {
 	t := &thread{id: id, started: started, name: r.process.ThreadName(int(id)), grammar: sequitur.New()}
 	t.words = r.decoder.Thread(ops.NewRecorder(&r.alphabet, t.grammar.Append))
 	r.threads[id] = t
@@ -161,6 +171,8 @@ func (t *thread) count(w wire.Word, p *plan.Plan) {
 // finish detaches and takes what is left. The recording stays readable.
 func (r *recording) finish(ctx context.Context) error {
 	r.takeSample()
+	println("CPU", r.last.cpu.String(), "hits", r.gauge.hits, r.gauge.stepped, "spent", r.last.hits.String(), "ratio", float64(r.last.cpu)/float64(r.last.hits), r.gauge.cost.Emulated, (r.last.cpu/time.Duration(r.gauge.hits)))
+	r.ended = time.Now()
 	if err := r.session.Detach(); err != nil {
 		return err
 	}
@@ -173,7 +185,6 @@ func (r *recording) finish(ctx context.Context) error {
 	if err := r.drain(ctx); err != nil {
 		return err
 	}
-	r.ended = time.Now()
 	r.addLosses()
 	for _, t := range r.all {
 		t.words.Close()
@@ -189,7 +200,7 @@ func (r *recording) addLosses() {
 		}
 		t := r.threads[id]
 		if t == nil {
-			t = r.begin(id, math.MaxUint64) // nothing of it came through, not even when it began
+			t = r.beginThread(id, math.MaxUint64) // nothing of it came through, not even when it began
 		}
 		if l.Lost > t.lost {
 			t.hits = l.Hits

@@ -11,6 +11,13 @@ import (
 	"wpptrace/kernel-tests/truth"
 )
 
+// ErrInexact is the error of a record that differs from the truth; ErrDisturbed that of a target which behaved otherwise than
+// it does alone.
+var (
+	ErrInexact   = errors.New("the record is not exact")
+	ErrDisturbed = errors.New("the target was disturbed")
+)
+
 // Expect says what is known of a target beforehand.
 type Expect struct {
 	Apart bool // handlers interrupt it anywhere: the interrupted stream and the handlers are compared apart
@@ -80,6 +87,9 @@ func (r *Record) Against(want *truth.Trace, x Expect) error {
 		mode = truth.Apart
 	}
 	err := truth.Compare(r.Streams, want, r.Routines, mode)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrInexact, err)
+	}
 	if r.Stat.Lost != 0 || r.Stat.Gaps != 0 {
 		err = errors.Join(err, fmt.Errorf("%d events lost in %d gaps", r.Stat.Lost, r.Stat.Gaps))
 	}
@@ -139,11 +149,11 @@ func steppedOutcome(t *truth.Trace) Outcome {
 func sameOutcome(want, got Outcome) error {
 	switch {
 	case !bytes.Equal(want.Stdout, got.Stdout):
-		return fmt.Errorf("standard output %q, not %q", got.Stdout, want.Stdout)
+		return fmt.Errorf("%w: standard output %q, not %q", ErrDisturbed, got.Stdout, want.Stdout)
 	case !bytes.Equal(want.Stderr, got.Stderr):
-		return fmt.Errorf("standard error %q, not %q", got.Stderr, want.Stderr)
+		return fmt.Errorf("%w: standard error %q, not %q", ErrDisturbed, got.Stderr, want.Stderr)
 	case want.Exit != got.Exit:
-		return fmt.Errorf("exit status %d, not %d", got.Exit, want.Exit)
+		return fmt.Errorf("%w: exit status %d, not %d", ErrDisturbed, got.Exit, want.Exit)
 	}
 	return nil
 }

@@ -77,6 +77,7 @@ func Programs() []Program {
 		{File: "noreturn.c", Exit: 21, Tags: Jumps},
 		{File: "recursion.c", Exit: 1, Args: []string{"1500"}, Soak: []string{"100000"}},
 		{File: "rep.c"},
+		{File: "server.c", Exit: 4, Tags: Threads | Vector | NoStatic},
 		{File: "setjmp_again.c", Tags: Jumps},
 		{File: "signal_jump.c", Exit: 8, Tags: Signals | Jumps},
 		{File: "signals.c", Tags: Signals},

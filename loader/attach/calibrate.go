@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"wpptrace/loader/target"
@@ -21,49 +22,54 @@ type Cost struct {
 // TypicalCost returns what hits cost in a virtual machine. On bare metal a single-stepped hit costs a tenth of it.
 func TypicalCost() Cost { return Cost{Emulated: 530 * time.Nanosecond, Stepped: 18 * time.Microsecond} }
 
-// Of each class so many hits are timed; the median of the rounds counts.
-const (
-	rounds        = 9
-	emulatedCalls = 200
-	steppedCalls  = 30
-)
+// A Calibrator measures what a hit costs on this machine: it keeps probes that report nothing on two functions of our own program. Other threads do not
+// disturb it, but all that makes the CPU slower does: where it matters, measure again.
+type Calibrator struct {
+	link link.Link
+}
 
-// reportTime is what the program adds to a bare hit on average; it was measured as 10 to 55 ns.
-const reportTime = 30 * time.Nanosecond
-
-// Calibrate measures on this machine what a hit costs: it puts probes that report nothing on two functions of our own program. Cost: some
-// 50 ms, mostly waiting.
-func (s *Session) Calibrate() (Cost, error) {
-	c, err := s.calibrate()
+// NewCalibrator puts its two probes in. The caller closes it. Cost: a few ms.
+func (s *Session) NewCalibrator() (*Calibrator, error) {
+	c, err := s.calibrator()
 	if err != nil {
-		return Cost{}, fmt.Errorf("measure the cost of a probe hit: %w", err)
+		return nil, fmt.Errorf("measure the cost of a probe hit: %w", err)
 	}
 	return c, nil
 }
 
-func (s *Session) calibrate() (Cost, error) {
+func (s *Session) calibrator() (*Calibrator, error) {
 	self, err := target.Open(os.Getpid())
 	if err != nil {
-		return Cost{}, err
+		return nil, err
 	}
 	defer self.Close()
 	exe, err := self.Executable()
 	if err != nil {
-		return Cost{}, err
+		return nil, err
 	}
 	defer exe.Close()
 	offsets, err := ownOffsets(self)
 	if err != nil {
-		return Cost{}, err
+		return nil, err
 	}
 	l, err := putProbes(exe, s.objects.Nothing, offsets, nil, self.PID)
 	if err != nil {
-		return Cost{}, err
+		return nil, probeError(err)
 	}
+	return &Calibrator{l}, nil
+}
+
+// Close takes the probes out.
+func (c *Calibrator) Close() error { return c.link.Close() }
+
+// reportTime is what the program adds to a bare hit on average; it was measured as 10 to 55 ns.
+const reportTime = 30 * time.Nanosecond
+
+// Measure times some hits of each class. effort is how many times 40 emulated and 5 single-stepped ones; each costs some 0.1 ms.
+func (c *Calibrator) Measure(effort int) Cost {
 	runtime.LockOSThread()
-	c := Cost{Emulated: timeCalls(emulated, emulatedCalls) + reportTime, Stepped: timeCalls(stepped, steppedCalls) + reportTime}
-	runtime.UnlockOSThread()
-	return c, l.Close()
+	defer runtime.UnlockOSThread()
+	return Cost{Emulated: timeCalls(emulated, effort, 40) + reportTime, Stepped: timeCalls(stepped, effort, 5) + reportTime}
 }
 
 // ownOffsets returns where in the file the functions emulated and stepped are.
@@ -81,9 +87,9 @@ func ownOffsets(self *target.Process) ([]uint64, error) {
 	return nil, fmt.Errorf("the functions at %x and %x are in no mapping of the executable", first, second)
 }
 
-// timeCalls returns the CPU time of a call, the median of some rounds.
-func timeCalls(call func(), n int) time.Duration {
-	var took [rounds]time.Duration
+// timeCalls returns the CPU time of a call, the median of some rounds of n.
+func timeCalls(call func(), rounds, n int) time.Duration {
+	took := make([]time.Duration, rounds)
 	for i := range took {
 		began := threadTime()
 		for range n {
@@ -91,7 +97,7 @@ func timeCalls(call func(), n int) time.Duration {
 		}
 		took[i] = (threadTime() - began) / time.Duration(n)
 	}
-	slices.Sort(took[:])
+	slices.Sort(took)
 	return took[rounds/2]
 }
 

@@ -3,6 +3,7 @@ package cfg
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -154,20 +155,22 @@ func (r *recovery) program(names map[uint64]string) *Program {
 
 // spreadTwice marks the routines that end by a jump to one that may return twice.
 func (p *Program) spreadTwice() {
-	type tail struct{ from, to uint64 }
-	var tails []tail
+	from := map[uint64][]uint64{} // tail callers
 	for _, r := range p.Routines {
 		for b := range r.Blocks {
 			if bl := &r.Blocks[b]; bl.End == Tail || bl.End == Jcc && bl.Succ[0] < 0 {
-				tails = append(tails, tail{r.Addr, bl.Target})
+				from[bl.Target] = append(from[bl.Target], r.Addr)
 			}
 		}
 	}
-	for changed := len(p.twice) > 0; changed; {
-		changed = false
-		for _, t := range tails {
-			if p.twice[t.to] && !p.twice[t.from] {
-				p.twice[t.from], changed = true, true
+	work := slices.Collect(maps.Keys(p.twice))
+	for len(work) > 0 {
+		to := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, caller := range from[to] {
+			if !p.twice[caller] {
+				p.twice[caller] = true
+				work = append(work, caller)
 			}
 		}
 	}
@@ -259,5 +262,9 @@ func (r *recovery) isStub(addr uint64) bool {
 // isFunction says whether addr is known to begin a function, though no unwind rows describe it.
 func (r *recovery) isFunction(addr uint64) bool {
 	s := r.im.SectionAt(addr)
-	return s != nil && s.Exec && (s.Addr == addr || slices.ContainsFunc(r.im.Symbols(), func(f image.Symbol) bool { return f.Addr == addr }))
+	if s == nil || !s.Exec {
+		return false
+	}
+	_, named := slices.BinarySearchFunc(r.im.Symbols(), addr, func(f image.Symbol, addr uint64) int { return cmp.Compare(f.Addr, addr) })
+	return named || s.Addr == addr
 }

@@ -1,0 +1,173 @@
+package kerneltests
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"wpptrace/kernel-tests/truth"
+	"wpptrace/kernel-tests/zoo"
+)
+
+// The server of the zoo works for each line and waits in between: it is attached to in one pause and detached from in the next.
+func TestAttachInMidRun(t *testing.T) {
+	builder, err := zoo.NewBuilder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(zoo.Programs(), func(p zoo.Program) bool { return p.Name == "server" })
+	for _, f := range []zoo.Flavour{
+		{Compiler: "gcc", Opt: "-O0", PIE: true},
+		{Compiler: "gcc", Opt: "-O2", PIE: true},
+		{Compiler: "gcc", Opt: "-O3", Stripped: true},
+	} {
+		t.Run(f.String(), func(t *testing.T) {
+			t.Parallel()
+			path, err := builder.Build(context.Background(), zoo.Programs()[i], f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			attachInMidRun(t, path)
+		})
+	}
+}
+
+func attachInMidRun(t *testing.T, path string) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience())
+	defer cancel()
+	want, err := truth.Run(ctx, truth.Options{Path: path, Env: zoo.Env(), Stdin: []byte("a\nb\nc\n"), Limit: most})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, ctx, path)
+	pristine := s.text(t)
+	s.round(t, "a")
+	file := filepath.Join(t.TempDir(), "server.wpp")
+	recording, err := tracer.Attach(ctx, s.cmd.Process.Pid, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(s.text(t), pristine) {
+		t.Error("attached, but no byte of text differs")
+	}
+	s.round(t, "b")
+	if err := recording.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(s.text(t), pristine) {
+		t.Error("text differs after detaching")
+	}
+	s.round(t, "c")
+	s.stop(t, want)
+
+	r, err := tracer.Read(ctx, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := truth.Compare(r.Streams, want, r.Routines, truth.Contiguous); err != nil {
+		t.Error(err)
+	}
+	if r.Stat.Lost != 0 || r.Stat.Anomalies != 0 {
+		t.Errorf("%d events lost, %d anomalies", r.Stat.Lost, r.Stat.Anomalies)
+	}
+	// Two thirds of the instructions run before and after; what a thread was in the middle of is not reported.
+	if got, least := r.Stat.Instructions, uint64(want.Total())/4; got < least {
+		t.Errorf("%d instructions of one round recorded, of %d in all three", got, want.Total())
+	}
+}
+
+// A server is a running server of the zoo.
+type server struct {
+	cmd    *exec.Cmd
+	input  io.WriteCloser
+	output *bufio.Reader
+	said   strings.Builder
+}
+
+func startServer(t *testing.T, ctx context.Context, path string) *server {
+	t.Helper()
+	s := &server{cmd: exec.CommandContext(ctx, path)}
+	s.cmd.Env = zoo.Env()
+	var err error
+	if s.input, err = s.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.output = bufio.NewReader(out)
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// round lets the server work for a line and waits until it has answered.
+func (s *server) round(t *testing.T, line string) {
+	t.Helper()
+	if _, err := fmt.Fprintln(s.input, line); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := s.output.ReadString('\n')
+	if err != nil {
+		t.Fatalf("answer to %q: %v", line, err)
+	}
+	s.said.WriteString(answer)
+}
+
+// stop ends the server and compares all that it said and its status with those of the truth.
+func (s *server) stop(t *testing.T, want *truth.Trace) {
+	t.Helper()
+	s.input.Close()
+	rest, err := io.ReadAll(s.output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.said.Write(rest)
+	_ = s.cmd.Wait() // the status says it
+	if got := s.said.String(); got != string(want.Stdout) {
+		t.Errorf("output %q, not %q", got, want.Stdout)
+	}
+	if got := s.cmd.ProcessState.ExitCode(); got != want.Exit {
+		t.Errorf("exit status %d, not %d", got, want.Exit)
+	}
+}
+
+// text reads the executable segment of the server's image from its memory.
+func (s *server) text(t *testing.T) []byte {
+	t.Helper()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", s.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	for line := range strings.Lines(string(maps)) {
+		if !strings.Contains(line, "r-xp") || !strings.HasSuffix(strings.TrimSpace(line), s.cmd.Path) {
+			continue
+		}
+		var from, to int64
+		if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err != nil {
+			t.Fatal(err)
+		}
+		text := make([]byte, to-from)
+		if _, err := mem.ReadAt(text, from); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	t.Fatal("no text is mapped")
+	return nil
+}

@@ -1,0 +1,6 @@
+// Package kerneltests proves wpptrace end to end, on a real kernel: it has only tests.
+//
+// Each runs as root. They promise that what is reported is what single-stepping sees, that the target notices nothing, and that
+// the plans for programs as a distribution ships them cover what they should, in the time that they should take. By default a
+// part of the matrix runs, in a few minutes; WPPTRACE_SOAK=1 runs all of it, for hours.
+package kerneltests

@@ -1,0 +1,168 @@
+package kerneltests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"wpptrace/kernel-tests/exact"
+	"wpptrace/kernel-tests/truth"
+	"wpptrace/kernel-tests/zoo"
+)
+
+// What a program's records must cover of its own instructions, by default and with --complete.
+const (
+	enough         = 0.95
+	enoughComplete = 0.99
+)
+
+// most is how many steps a truth may take: some seconds' worth.
+const (
+	most     = 200_000
+	mostSoak = 20_000_000
+)
+
+// unobservable lists the programs that execute less than enough outside of routines that cannot be observed by their nature.
+var unobservable = map[string]struct {
+	least float64 // share that is observed all the same
+	why   string
+}{
+	"alloca":   {0.95, "aligned realigns its stack, so that its CFA is an expression of memory"},
+	"switcher": {0.5, "its switching routine replaces the stack pointer; what it switches between resumes after each switch"},
+}
+
+// limits lists the programs that come out wrong, and are marked so, for a reason that no tracer of this kind can help. The
+// test demands that they do: a limit that is overcome has to go from here.
+var limits = map[string]string{
+	"fixup_skip": "its handler changes where the interrupted code goes on; sigreturn cannot be probed",
+}
+
+// zooCases are some flavours of each program, which together meet all pairs of the matrix; all of it when soaking.
+func zooCases() []zoo.Case {
+	if !soak() {
+		return zoo.Cases(3)
+	}
+	var cases []zoo.Case
+	for _, f := range zoo.Flavours() {
+		for _, p := range zoo.Programs() {
+			cases = append(cases, zoo.Case{Program: p, Flavour: f})
+		}
+	}
+	return cases
+}
+
+func expectation(p zoo.Program) exact.Expect {
+	const cuts = zoo.Fault | zoo.Signals | zoo.Jumps | zoo.Exceptions | zoo.KillsThreads | zoo.Coroutine
+	x := exact.Expect{Apart: p.Has(zoo.Timer), Execs: p.Has(zoo.Execs), Cut: p.Tags&cuts != 0, Limit: most}
+	if soak() {
+		x.Limit = mostSoak
+	}
+	return x
+}
+
+func TestZooIsExact(t *testing.T) {
+	builder, err := zoo.NewBuilder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := newTable(t)
+	for _, c := range zooCases() {
+		t.Run(c.Program.Name+"/"+c.Flavour.String(), func(t *testing.T) {
+			t.Parallel()
+			path, err := builder.Build(context.Background(), c.Program, c.Flavour)
+			if errors.Is(err, zoo.ErrNotBuildable) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			target := exact.Target{Path: path, Args: c.Program.Args, Env: zoo.Env(), Dir: t.TempDir(), FixedAddresses: c.Flavour.Static}
+			if soak() && c.Program.Soak != nil {
+				target.Args = c.Program.Soak
+			}
+			if why, ok := limits[c.Program.Name]; ok {
+				proveLimit(t, target, expectation(c.Program), why)
+				return
+			}
+			least, leastComplete := enough, enoughComplete
+			if u, ok := unobservable[c.Program.Name]; ok {
+				least, leastComplete = u.least, u.least
+			}
+			prove(t, table, target, expectation(c.Program), least, leastComplete)
+		})
+	}
+}
+
+// prove fails the test unless the records of a target are exact and cover enough.
+func prove(t *testing.T, table *table, target exact.Target, x exact.Expect, least, leastComplete float64) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience())
+	defer cancel()
+	p, err := exact.Prove(ctx, tracer, target, x)
+	if p != nil {
+		table.add(t.Name(), p)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Default.Share() < least {
+		t.Errorf("%.2f %% of its own instructions are observed, not %.0f %%:\n%s", 100*p.Default.Share(), 100*least, missed(p.Default))
+	}
+	if p.Complete.Share() < leastComplete {
+		t.Errorf("%.2f %% of its own instructions are observed with --complete, not %.0f %%:\n%s", 100*p.Complete.Share(), 100*leastComplete, missed(p.Complete))
+	}
+}
+
+// proveLimit fails the test unless the target runs as ever and its record differs.
+func proveLimit(t *testing.T, target exact.Target, x exact.Expect, why string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience())
+	defer cancel()
+	_, err := exact.Prove(ctx, tracer, target, x)
+	if !errors.Is(err, exact.ErrInexact) || errors.Is(err, exact.ErrDisturbed) {
+		t.Fatalf("the only difference expected is in the record, because %s; got: %v", why, err)
+	}
+}
+
+// patience bounds one case: a program that hangs fails alone.
+func patience() time.Duration {
+	if soak() {
+		return time.Hour
+	}
+	return 2 * time.Minute
+}
+
+// A table collects what the cases of a test cover and logs it when they have ended.
+type table struct {
+	mu   sync.Mutex
+	rows []string
+}
+
+func newTable(t *testing.T) *table {
+	table := &table{}
+	t.Cleanup(func() {
+		slices.Sort(table.rows)
+		t.Logf("%-72s %12s %9s %9s\n%s", "CASE", "INSTRUCTIONS", "DEFAULT", "COMPLETE", strings.Join(table.rows, "\n"))
+	})
+	return table
+}
+
+func (t *table) add(name string, p *exact.Proof) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rows = append(t.rows, fmt.Sprintf("%-72s %12d %8.2f%% %8.2f%%", name, p.Truth.Total(), 100*p.Default.Share(), 100*p.Complete.Share()))
+}
+
+// missed lists the routines that ran unobserved, with the reasons.
+func missed(c truth.Coverage) string {
+	var b strings.Builder
+	for _, m := range c.Missed {
+		fmt.Fprintf(&b, "  %d of %d in %s: %s\n", m.Insns, c.Known, m.Routine.Name, m.Routine.Reason)
+	}
+	return b.String()
+}

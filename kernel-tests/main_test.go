@@ -1,0 +1,41 @@
+package kerneltests
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"wpptrace/kernel-tests/exact"
+)
+
+// tracer is wpptrace, built once for all tests.
+var tracer *exact.Tracer
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "kernel-tests")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if tracer, err = exact.Build(context.Background(), dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// soak says that everything is to be run, whatever it takes.
+func soak() bool { return os.Getenv("WPPTRACE_SOAK") != "" }
+
+// require skips a test whose program is not installed.
+func require(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		t.Skipf("%s is not installed: apt-get install what provides it", program)
+	}
+}
