@@ -47,6 +47,7 @@ static __always_inline void send(struct thread *t)
 	if (!n)
 		return;
 	if (output(&t->batch, n)) {
+		count(METRIC_LOST_BATCHES);
 		t->batch.lost += t->batch.hits - t->sent;
 		lost(&t->batch, t->batch.hits - t->sent);
 		t->cfa = 0;
@@ -71,6 +72,13 @@ static __noinline int put(struct thread *t, __u64 word)
 	if (n + 1 >= BATCH_WORDS)
 		send(t);
 	return 0;
+}
+
+/* make_room sees to it that what one hit says, n words, is in one batch: a loss must not tear it. */
+static __always_inline void make_room(struct thread *t, __u64 n)
+{
+	if (t->batch.count + n > BATCH_WORDS)
+		send(t);
 }
 
 static __always_inline void put_repeats(struct thread *t)
@@ -171,6 +179,8 @@ static long resync_step(__u32 i, struct resync *r)
 	__u64 ra = 0, word;
 	struct call *c;
 
+	if (r->t->resync)
+		return 1; /* lost in the middle */
 	if (i == RESYNC_MAX - 1) {
 		put(r->t, WORD_FROM(FROM_RESYNC | FROM_TRUNCATED, 0));
 		return 1;
@@ -191,23 +201,25 @@ static long resync_step(__u32 i, struct resync *r)
 
 static __always_inline void announce(struct thread *t, const struct site *s, __u64 cfa)
 {
+	if (!t->resync) {
+		__u64 hash = find_chain(t, cfa);
+		if (t->cfa == cfa && t->hash == hash && t->routine == s->routine)
+			return;
+		put_repeats(t);
+		make_room(t, t->chain_len + 2);
+		t->hash = hash;
+	}
+	t->last = 0;
 	if (t->resync) {
 		struct resync r = {t, cfa};
 		put_repeats(t);
 		t->resync = 0;
 		t->cfa = 0;
-		t->last = 0;
 		loop(RESYNC_MAX, resync_step, &r);
 		return;
 	}
-	__u64 hash = find_chain(t, cfa);
-	if (t->cfa == cfa && t->hash == hash && t->routine == s->routine)
-		return;
-	put_repeats(t);
 	t->cfa = cfa;
-	t->hash = hash;
 	t->routine = s->routine;
-	t->last = 0;
 	put_chain(t);
 }
 
@@ -243,37 +255,55 @@ static __noinline __u64 case_value(struct registers *regs, const struct site *s)
 	return value & ((1ULL << 60) - 1);
 }
 
-/* report makes the word of a hit (design, section 4): which activation, which site, which way. */
-static __always_inline void report(struct registers *regs, struct thread *t, const struct site *s, __u32 id)
+/* say puts what a hit says into the batch. It returns 0 if a loss came in between: what was said before it is gone. */
+static __always_inline int say(struct registers *regs, struct thread *t, const struct site *s, __u64 cfa, __u64 word, __u64 out)
 {
-	/* a field of the context has to be loaded before it is chosen */
-	__u64 sp = *(volatile __u64 *)&regs->rsp, bp = *(volatile __u64 *)&regs->rbp, flags = *(volatile __u64 *)&regs->flags;
-	__u64 cfa = (s->base == 5 ? bp : sp) + (__s64)s->offset;
-	__u64 out = 0, which = 0;
+	__u64 which = 0;
 
-	if (cfa >> 47)
-		count(METRIC_HIGH_ADDRESS);
-	if (cfa > t->cfa)
-		t->cfa = 0; /* the remembered activation may be over */
 	if (t->resync || s->flags & SITE_FIRST)
 		announce(t, s, cfa);
-	if (s->condition < CONDITION_NONE)
-		out = condition(s->condition, flags);
+	if (t->resync)
+		return 0;
 	if (s->flags & SITE_CASE && out == !!(s->flags & SITE_CASE_TAKEN))
 		which = WORD_CASE(case_value(regs, s));
-	__u64 word = WORD_WITNESS(id, out, cfa);
 	if (word == t->last && which == t->last_case) {
 		t->repeats++;
 		t->batch.hits++;
-		return;
+		return 1;
 	}
 	put_repeats(t);
+	make_room(t, which ? 2 : 1);
+	if (t->resync)
+		return 0;
 	if (which)
 		put(t, which);
 	t->last = word;
 	t->last_case = which;
 	t->batch.hits++;
 	put(t, word);
+	return 1;
+}
+
+/* report makes the word of a hit (design, section 4): which activation, which site, which way. */
+static __always_inline void report(struct registers *regs, struct thread *t, const struct site *s, __u32 id)
+{
+	/* a field of the context has to be loaded before it is chosen */
+	__u64 sp = *(volatile __u64 *)&regs->rsp, bp = *(volatile __u64 *)&regs->rbp, flags = *(volatile __u64 *)&regs->flags;
+	__u64 cfa = (s->base == 5 ? bp : sp) + (__s64)s->offset;
+	__u64 out = s->condition < CONDITION_NONE ? condition(s->condition, flags) : 0;
+	__u64 word = WORD_WITNESS(id, out, cfa);
+
+	if (cfa >> 47)
+		count(METRIC_HIGH_ADDRESS);
+	if (cfa > t->cfa)
+		t->cfa = 0; /* the remembered activation may be over */
+	for (int i = 0; i < 2; i++)
+		if (say(regs, t, s, cfa, word, out))
+			return;
+	t->batch.hits++;
+	t->batch.lost++;
+	t->sent++;
+	lost(&t->batch, 1);
 }
 
 #endif

@@ -79,7 +79,7 @@ type TracerThread struct {
 	Restorer uint64
 	ChainCfa uint64
 	ChainLen uint64
-	Chain    [64]uint64
+	Chain    [56]uint64
 	Batch    TracerBatch
 }
 

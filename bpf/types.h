@@ -7,7 +7,7 @@
 
 #define MAX_SITES (1 << 18) /* a word has 18 bits for the site */
 #define BATCH_WORDS 64
-#define CHAIN_MAX 64     /* callers that may have made no word yet: the plan keeps them few */
+#define CHAIN_MAX 56     /* callers that may have made no word yet: the plan keeps them few */
 #define RESYNC_MAX 16384 /* callers sent when a thread is seen for the first time, or after a loss */
 
 /* An entry of the sites array; the attach cookie is its index. */

@@ -78,7 +78,6 @@ static __always_inline void lost(struct batch *b, __u64 hits)
 {
 	struct loss l = {b->hits, b->lost};
 
-	__sync_fetch_and_add(&metrics[METRIC_LOST_BATCHES], 1);
 	__sync_fetch_and_add(&metrics[METRIC_LOST_HITS], hits);
 	bpf_map_update_elem(&losses, &b->tid, &l, BPF_ANY);
 }

@@ -7,36 +7,52 @@ import (
 )
 
 // interrupt brings the innermost activation to the instruction at pc, which is about to run, and ends its path there: a signal handler
-// comes in between, or the thread is dead. Activations that must have returned before are ended. It reports false if no silent way leads to pc.
+// comes in between, or the thread is dead. Activations that must have returned before are ended, and routines that have made no word yet are
+// entered. It reports false if no silent way leads to pc.
 func (t *Thread) interrupt(pc uint64) bool {
-	t.intoSilentCallees(pc)
-	for depth := len(t.frames) - 1; depth >= 0; depth-- {
-		f := &t.frames[depth]
-		if b, k, ok := f.r.locate(pc); ok && t.interruptAt(depth, b, k) {
+	for entered := 0; entered < mostRelays; {
+		if t.interruptSome(pc) {
 			return true
 		}
-		if _, n := f.st.returnsBy(f.called); n == 0 {
+		if !t.enterToward(pc) {
+			return false
+		}
+		entered++
+	}
+	return false
+}
+
+// interruptSome interrupts the innermost activation that can have come to pc.
+func (t *Thread) interruptSome(pc uint64) bool {
+	for i := len(t.frames) - 1; i >= 0; i-- {
+		f := &t.frames[i]
+		if b, k, ok := f.r.locate(pc); ok && t.interruptAt(i, b, k) {
+			return true
+		}
+		if _, n := f.st.returnsBy(f.called || i < len(t.frames)-1); n == 0 {
 			return false
 		}
 	}
 	return false
 }
 
-// intoSilentCallees begins the activations of routines that have made no word yet, if pc lies in one that the innermost activation may have called.
-func (t *Thread) intoSilentCallees(pc uint64) {
-	for range mostRelays {
-		if len(t.frames) == 0 {
-			return
+// enterToward lets the innermost activation that can call the routine that holds pc call it.
+func (t *Thread) enterToward(pc uint64) bool {
+	for i := len(t.frames) - 1; i >= 0; i-- {
+		f := &t.frames[i]
+		if t.callToward(i, pc) {
+			return true
 		}
-		f := t.top()
-		if _, _, ok := f.r.locate(pc); ok || !t.callToward(f, pc) {
-			return
+		if _, n := f.st.returnsBy(f.called || i < len(t.frames)-1); n == 0 {
+			return false
 		}
 	}
+	return false
 }
 
-// callToward lets f call the routine that holds pc, if there is just one such call on its way.
-func (t *Thread) callToward(f *frame, pc uint64) bool {
+// callToward lets frame i call the routine that holds pc, if there is just one such call on its way.
+func (t *Thread) callToward(i int, pc uint64) bool {
+	f := &t.frames[i]
 	call, n := exit, 0
 	consider := func(b int) {
 		if f.r.kind[b] == plan.Known && isCall(f.r, b) && f.r.Blocks[b].Depth >= 0 && f.r.callee[b].holds(pc) {
@@ -56,6 +72,7 @@ func (t *Thread) callToward(f *frame, pc uint64) bool {
 	if n != 1 {
 		return false
 	}
+	t.finishAbove(i)
 	t.goToCall(f, call)
 	t.enter(frame{activation: activation{f.r.callee[call], f.cfa - uint64(f.r.Blocks[call].Depth)}})
 	return true
@@ -116,10 +133,14 @@ func (t *Thread) interruptAt(i, b, k int) bool {
 
 // beyond reports whether instruction k of block b, where the activation stands, has run already: then control has come to the block anew.
 func (f *frame) beyond(b, k int) bool {
-	if s := f.r.Site(b); s != nil {
+	s := f.r.Site(b)
+	switch {
+	case s == nil:
+		return false
+	case s.Stepped: // it may fault after its hit
 		return k < s.Insn
 	}
-	return false
+	return k <= s.Insn
 }
 
 // endAfter tells how a path ends whose last block is the trail's.

@@ -215,7 +215,7 @@ func (t *Thread) makeCall(p *frame) {
 	}
 	p.called = true
 	t.complete(p, p.r.numbers.Finish(p.st.block, callEnd(p.r, p.st.block)))
-	p.trail = nil
+	p.trail, p.skip = nil, 0
 	p.start = origin{exit, ops.StartCall}
 }
 

@@ -164,7 +164,7 @@ func (t *Thread) apply(f *frame, m *move) {
 		}
 	}
 	if m.fresh {
-		f.number, f.start, f.trail = m.add, m.start, nil
+		f.number, f.start, f.trail, f.skip = m.add, m.start, nil, 0
 	} else {
 		f.number += m.add
 	}

@@ -117,7 +117,7 @@ func TestParseBatchRefuses(t *testing.T) {
 		{"half a header", whole[:wire.BatchHeader-1], "less than its header"},
 		{"half a word", whole[:len(whole)-1], "2 words do not fit"},
 		{"more words than bytes", record(1<<31, wire.MakeCase(1)), "do not fit"},
-		{"as many words as can be", record(1<<32-1), "do not fit"},
+		{"as many words as can be", record(1<<32 - 1), "do not fit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := wire.ParseBatch(c.record); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -1,6 +1,220 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 
-func planCommand() *cobra.Command  { return &cobra.Command{Use: "plan"} }
-func checkCommand() *cobra.Command { return &cobra.Command{Use: "check"} }
+	"github.com/spf13/cobra"
+
+	"wpptrace/loader/attach"
+	"wpptrace/loader/paths"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/target"
+	"wpptrace/query"
+)
+
+func planCommand() *cobra.Command {
+	var pid int
+	var sel selection
+	var verbose, asJSON bool
+	c := &cobra.Command{
+		Use:   "plan [FLAG...] {-p PID | FILE}",
+		Short: "Tell what would be probed in a process or a file and what not, why, and at what cost",
+		Example: `  wpptrace plan -p 4711            of a process
+  wpptrace plan -v /usr/bin/bash   of a file, routine by routine; needs no privileges
+  wpptrace plan --complete -F '^parse' /usr/bin/bash`,
+		Long: `Nothing is attached. Expected hits rest on a static estimate of how often each block runs. The
+slow-down is the most that the program's own code can suffer; the time spent in libraries, in the
+kernel and asleep stays as it is.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("pid") == (len(args) == 1) {
+				return usagef("give either -p PID or a FILE to plan")
+			}
+			exe, name, err := openProgram(pid, args)
+			if err != nil {
+				return err
+			}
+			defer exe.Close()
+			p, err := loadProgram(exe, name, sel)
+			if err != nil {
+				return err
+			}
+			r := newPlanReport(p, name)
+			if asJSON {
+				return r.writeJSON(c.OutOrStdout())
+			}
+			return r.write(c.OutOrStdout(), verbose)
+		},
+	}
+	c.Flags().IntVarP(&pid, "pid", "p", 0, "plan for process `PID`")
+	addSelection(c.Flags(), &sel)
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "list the routines")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
+// openProgram opens the executable of a process, or a file.
+func openProgram(pid int, args []string) (exe *os.File, name string, err error) {
+	if len(args) == 1 {
+		exe, err = os.Open(args[0])
+		if err != nil {
+			err = fmt.Errorf("plan probes: %w", err)
+		}
+		return exe, filepath.Base(args[0]), err
+	}
+	p, err := target.Open(pid)
+	if err != nil {
+		return nil, "", err
+	}
+	defer p.Close()
+	exe, err = p.Executable()
+	return exe, p.Name, err
+}
+
+// A planReport sums up a plan. Its JSON form grows, within a version, by new members only.
+type planReport struct {
+	SchemaVersion int    `json:"schema_version"`
+	Program       string `json:"program"`
+
+	RoutinesTotal    int     `json:"routines_total"`
+	RoutinesObserved int     `json:"routines_observed"`
+	RoutinesImplied  int     `json:"routines_implied"` // observed without a probe: their callers imply what they do
+	RoutinesSilent   int     `json:"routines_silent"`  // that can run without a hit, where their callers imply it
+	AcyclicPaths     float64 `json:"acyclic_paths"`
+
+	Probes            int `json:"probes"`
+	ProbesSingleStep  int `json:"probes_single_stepped"`
+	ProbesConditional int `json:"probes_on_conditional_jumps"`
+
+	HitsPerThousand           float64 `json:"expected_hits_per_1000_instructions"`
+	HitsSingleStepPerThousand float64 `json:"expected_hits_single_stepped_per_1000_instructions"`
+	SlowDown                  float64 `json:"predicted_slow_down"`
+
+	LeftOut []leftOut `json:"left_out"`
+
+	routines []*plan.Routine
+	probes   []int // by routine
+}
+
+// leftOut counts the routines that are not observed for a reason.
+type leftOut struct {
+	Reason   string `json:"reason"`
+	Routines int    `json:"routines"`
+	Example  string `json:"example"`
+}
+
+func newPlanReport(p *program, name string) *planReport {
+	f := newForecast(p.plan, attach.TypicalCost())
+	r := &planReport{SchemaVersion: query.SchemaVersion, Program: name, RoutinesTotal: len(p.plan.Routines), Probes: len(p.plan.Sites),
+		HitsPerThousand: 1000 * (f.emulated + f.stepped), HitsSingleStepPerThousand: 1000 * f.stepped, SlowDown: f.slowDown(),
+		LeftOut: []leftOut{}, routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
+	for i := range p.plan.Sites {
+		s := &p.plan.Sites[i]
+		r.probes[s.Routine]++
+		if s.Stepped {
+			r.ProbesSingleStep++
+		}
+		if s.Condition < plan.NoCondition {
+			r.ProbesConditional++
+		}
+	}
+	for i, pr := range p.plan.Routines {
+		r.count(pr, r.probes[i])
+	}
+	slices.SortStableFunc(r.LeftOut, func(a, b leftOut) int { return cmp.Compare(b.Routines, a.Routines) })
+	return r
+}
+
+func (r *planReport) count(pr *plan.Routine, probes int) {
+	if !pr.Observed() {
+		reason := place.ReplaceAllString(pr.LeftOut, "")
+		i := slices.IndexFunc(r.LeftOut, func(l leftOut) bool { return l.Reason == reason })
+		if i < 0 {
+			i = len(r.LeftOut)
+			r.LeftOut = append(r.LeftOut, leftOut{Reason: reason, Example: pr.Name})
+		}
+		r.LeftOut[i].Routines++
+		return
+	}
+	r.RoutinesObserved++
+	r.AcyclicPaths += acyclicPaths(pr)
+	switch {
+	case probes == 0:
+		r.RoutinesImplied++
+	case pr.Silent:
+		r.RoutinesSilent++
+	}
+}
+
+// place is where a reason holds, which differs from routine to routine.
+var place = regexp.MustCompile(` at (0x)?[0-9a-f]+\b`)
+
+// acyclicPaths is the number of paths of a routine; 0 if they cannot be numbered.
+func acyclicPaths(r *plan.Routine) float64 {
+	n, err := paths.Number(r.Routine)
+	if err != nil {
+		return 0
+	}
+	return float64(n.Total)
+}
+
+func (r *planReport) write(w io.Writer, verbose bool) error {
+	out := bufio.NewWriter(w)
+	row := func(name string, format string, args ...any) {
+		fmt.Fprintf(out, "%-15s "+format+"\n", append([]any{name}, args...)...)
+	}
+	row("program", "%s", r.Program)
+	row("routines", "%d of %d observed (%.1f%%)", r.RoutinesObserved, r.RoutinesTotal, 100*float64(r.RoutinesObserved)/float64(max(r.RoutinesTotal, 1)))
+	row("", "%d of them without a probe, %d more at times without a hit: their callers imply what they do", r.RoutinesImplied, r.RoutinesSilent)
+	row("acyclic paths", "%.6g", r.AcyclicPaths)
+	row("probes", "%d: %d emulated, %d single-stepped; %d on conditional jumps", r.Probes, r.Probes-r.ProbesSingleStep, r.ProbesSingleStep, r.ProbesConditional)
+	row("expected hits", "%.0f in 1000 instructions, %.1f of them single-stepped", r.HitsPerThousand, r.HitsSingleStepPerThousand)
+	row("slow-down", "at most %.0f times while it runs its own code, if a hit costs %v, and %v single-stepped", r.SlowDown,
+		attach.TypicalCost().Emulated, attach.TypicalCost().Stepped)
+	row("left out", "%d routines", r.RoutinesTotal-r.RoutinesObserved)
+	for _, l := range r.LeftOut {
+		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason, shorten(l.Example, 100-16-len(l.Reason)-6))
+	}
+	if verbose {
+		r.writeRoutines(out)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	return nil
+}
+
+func (r *planReport) writeRoutines(out *bufio.Writer) {
+	fmt.Fprintf(out, "\n%12s %6s %12s %6s  ROUTINE\n", "ENTRY", "BLOCKS", "PATHS", "PROBES")
+	for i, pr := range r.routines {
+		if pr.Observed() {
+			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks), acyclicPaths(pr), r.probes[i], pr.Name)
+		} else {
+			fmt.Fprintf(out, "%12x %6d %12s %6s  %s: %s\n", pr.Addr, len(pr.Blocks), "-", "-", pr.Name, pr.LeftOut)
+		}
+	}
+}
+
+func (r *planReport) writeJSON(w io.Writer) error {
+	if err := json.NewEncoder(w).Encode(r); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	return nil
+}
+
+// shorten cuts a name to a width.
+func shorten(s string, width int) string {
+	runes := []rune(s)
+	if len(runes) <= width {
+		return s
+	}
+	return string(runes[:max(width-3, 0)]) + "..."
+}

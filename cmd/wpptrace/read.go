@@ -53,8 +53,9 @@ func hotCommand() *cobra.Command {
 		Example: `  wpptrace hot bash-4711.wpp                   subpaths that make up 1 % of all instructions or more
   wpptrace hot --top 5 -C 100000 bash-4711.wpp the five hottest that cost 100000 instructions or more
   wpptrace hot --cost count -l 3 -L 3 x.wpp    sequences of three paths, by how often they ran`,
-		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if it cost -C or more,
-and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are found.`,
+		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if it cost -C or
+more, and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are
+found.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, _, err := readSnapshot(args[0])
@@ -91,9 +92,10 @@ func dumpCommand() *cobra.Command {
 		Example: `  wpptrace dump bash-4711.wpp              TID ROUTINE PATH START-KIND END-KIND FIRST-ADDRESS
   wpptrace dump --as insns bash-4711.wpp   TID IMAGE ADDRESS, a line for each instruction
   wpptrace dump --as dot x.wpp | dot -Tsvg the grammar as a graph`,
-		Long: `Thread by thread, in execution order; addresses are link-time, in hex. Lines that begin with # say what is
-not in the stream: #gap N (N events lost), #resume (tracing began in the middle of an activation), #unwind N
-(N activations left without a return), #cut (the path before was cut off), #handler (a signal came).`,
+		Long: `Thread by thread, in execution order; addresses are link-time, in hex. Lines that begin with # say
+what is not in the stream: #gap N (N events lost), #resume (tracing began in the middle of an
+activation), #unwind N (N activations left without a return), #cut (the path before was cut off),
+#handler (a signal came).`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(query.Forms(), query.Form(form)) {

@@ -47,13 +47,14 @@ func recordCommand() *cobra.Command {
   wpptrace plan -p 4711                what would be probed, and what not and why
   wpptrace hot bash-4711.wpp           hot subpaths of a recording
   wpptrace dump --as insns x.wpp       every instruction that ran`,
-		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while it is traced, and as before
-afterwards. When the recording ends, the hot subpaths are printed: on stdout with -p; on stderr with --,
-where stdout is COMMAND's alone. The last line on stderr tells what was lost.
+		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while it is traced,
+and as before afterwards. When the recording ends, the hot subpaths are printed: on stdout with -p,
+on stderr with --, where stdout is COMMAND's alone. The last line on stderr tells what was lost.
 
 SIGINT and SIGTERM end the recording, a second one at once and without a snapshot; SIGUSR2 writes a
-snapshot and goes on. Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data
-were lost, with --strict; with --, that of COMMAND, or 128 and the signal that ended it.`,
+snapshot and goes on. A COMMAND that outlives the recording goes on untraced, and is waited for.
+Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data were lost, with
+--strict; with --, that of COMMAND, or 128 and the signal that ended it.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(c, args); err != nil {
@@ -214,6 +215,9 @@ func newJob(o *recordFlags, p *target.Process, cpu func() (time.Duration, error)
 	if err := checkOutput(j.path); err != nil {
 		return nil, err
 	}
+	if _, err := findNamespace(); err != nil {
+		return nil, fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err, namespaceFix)
+	}
 	exe, err := p.Executable()
 	if err != nil {
 		return nil, err
@@ -304,6 +308,7 @@ func checkOutput(path string) error {
 func (j *job) run() error {
 	s := watchSignals()
 	defer s.stop()
+	j.say("recording process %d (%s) to %s", j.process.PID, j.process.Name, j.path)
 	reason, err := j.watch(s)
 	if err != nil {
 		return err

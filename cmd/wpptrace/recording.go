@@ -171,7 +171,6 @@ func (t *thread) count(w wire.Word, p *plan.Plan) {
 // finish detaches and takes what is left. The recording stays readable.
 func (r *recording) finish(ctx context.Context) error {
 	r.takeSample()
-	println("CPU", r.last.cpu.String(), "hits", r.gauge.hits, r.gauge.stepped, "spent", r.last.hits.String(), "ratio", float64(r.last.cpu)/float64(r.last.hits), r.gauge.cost.Emulated, (r.last.cpu/time.Duration(r.gauge.hits)))
 	r.ended = time.Now()
 	if err := r.session.Detach(); err != nil {
 		return err

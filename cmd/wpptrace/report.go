@@ -33,7 +33,7 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	if err := j.printReport(s, uint64(st.Size())); err != nil {
 		return err
 	}
-	j.say("snapshot: %s, %v", j.path, size(st.Size()))
+	j.say("snapshot: %s (%d bytes)", j.path, st.Size())
 	if n := s.Figures.Anomalies; n > 0 {
 		j.say("%d words did not fit the program: its paths may be wrong near #cut and #unwind (-v tells more)", n)
 	}

@@ -35,8 +35,8 @@ func (s *size) Type() string { return "bytes" }
 func (s size) String() string {
 	for _, u := range units {
 		if s >= u.bytes && s%u.bytes == 0 {
-			return fmt.Sprint(int64(s/u.bytes), u.letter)
+			return fmt.Sprintf("%d%s", int64(s/u.bytes), u.letter)
 		}
 	}
-	return fmt.Sprint(int64(s))
+	return strconv.FormatInt(int64(s), 10)
 }

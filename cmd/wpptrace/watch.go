@@ -69,10 +69,8 @@ func (j *job) watch(s *signals) (reason string, err error) {
 			}
 		default:
 		}
-		if j.process.Wait(0) {
-			return "", nil
-		}
-		if reason := j.over(); reason != "" {
+		ended := j.process.Wait(0)
+		if reason := j.over(); reason != "" || ended {
 			return reason, nil
 		}
 		if now := time.Now(); now.After(next) {
@@ -97,7 +95,7 @@ func (j *job) writeNow(s *signals) error {
 	return nil
 }
 
-// over says why the recording of a process that still lives is to end; "": it is not.
+// over says why the recording of a process is to end before the process does; "": it is not.
 func (j *job) over() string {
 	name := fmt.Sprintf("process %d (%s)", j.process.PID, j.process.Name)
 	slower, known := j.gauge.recent()

@@ -44,10 +44,11 @@ func signalCode(tid int) (int32, error) {
 	return info.Code, nil
 }
 
-// nextStop waits for any traced thread of the calling OS thread; other children of this process are not touched.
-func nextStop() (tid int, status unix.WaitStatus, err error) {
+// nextStop waits for any traced thread of a process group. The calling OS thread may have other children, whose reports are not
+// for us: it started them for others before it came to us.
+func nextStop(group int) (tid int, status unix.WaitStatus, err error) {
 	for {
-		tid, err = unix.Wait4(-1, &status, unix.WALL|unix.WNOTHREAD, nil)
+		tid, err = unix.Wait4(-group, &status, unix.WALL|unix.WNOTHREAD, nil)
 		if err != unix.EINTR {
 			return tid, status, err
 		}

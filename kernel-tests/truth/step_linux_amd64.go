@@ -39,7 +39,7 @@ func (s *stepper) run() error {
 	for err == nil {
 		var tid int
 		var status unix.WaitStatus
-		tid, status, err = nextStop()
+		tid, status, err = nextStop(s.pid)
 		if err == unix.ECHILD {
 			return nil
 		}
@@ -101,7 +101,7 @@ func (s *stepper) add(tid int) *tracee {
 func (s *stepper) kill() {
 	_ = unix.Kill(s.pid, unix.SIGKILL)
 	for {
-		if _, _, err := nextStop(); err != nil {
+		if _, _, err := nextStop(s.pid); err != nil {
 			return
 		}
 	}

@@ -68,9 +68,10 @@ func (f *frame) flow() {
 		w := f.walk(a.block)
 		for w.next() {
 		}
+		depth := w.after()
 		for _, to := range bl.Succ {
 			if to >= 0 {
-				work = append(work, arrival{to, w.depth})
+				work = append(work, arrival{to, depth})
 			}
 		}
 		for _, to := range bl.Pads {

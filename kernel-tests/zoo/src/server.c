@@ -6,7 +6,7 @@
 
 #include "checksum.h"
 
-enum { WORKERS = 2, VALUES = 64 };
+enum { WORKERS = 2, VALUES = 32 };
 
 struct worker {
 	pthread_t thread;
@@ -29,7 +29,7 @@ static void *serve(void *argument)
 	struct worker *w = argument;
 	char c;
 	while (read(w->request[0], &c, 1) == 1) {
-		for (int i = 1; i < 20; i++)
+		for (int i = 1; i < 8; i++)
 			mix(collatz(i + c) + w->number);
 		mix(depth(8 + w->number));
 		if (write(w->answer[1], &c, 1) != 1)
@@ -55,7 +55,7 @@ NOINLINE static void serve_round(struct worker *workers, char c)
 	int values[VALUES];
 	for (int i = 0; i < VALUES; i++)
 		values[i] = collatz(i + c);
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < 8; i++)
 		mix(__builtin_cpu_supports("avx2") ? dot(values, i) : values[i]);
 	for (int i = 0; i < WORKERS; i++)
 		if (write(workers[i].request[1], &c, 1) != 1 || read(workers[i].answer[0], &c, 1) != 1)

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/features"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"wpptrace/loader/attach"
+	"wpptrace/loader/image"
+	"wpptrace/loader/target"
+	"wpptrace/query"
+)
+
+func checkCommand() *cobra.Command {
+	var pid int
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "check [--json] [-p PID]",
+		Short: "Check the kernel, the privileges and a process: each ok, or missing with the fix",
+		Example: `  wpptrace check           can this machine trace at all?
+  wpptrace check -p 4711   and process 4711?`,
+		Long: "Nothing is attached. The exit status is 1 if something is missing.",
+		Args: exactly(0, "none"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			r := checkReport{SchemaVersion: query.SchemaVersion, OK: true, Checks: []checked{}}
+			r.run(machineChecks)
+			if c.Flags().Changed("pid") {
+				r.checkTarget(pid)
+			}
+			if err := r.write(c.OutOrStdout(), asJSON); err != nil {
+				return err
+			}
+			if !r.OK {
+				return exitStatus(exitError)
+			}
+			return nil
+		},
+	}
+	c.Flags().IntVarP(&pid, "pid", "p", 0, "check process `PID` too")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
+// A check finds out about one thing. found is what there is; an error says that it will not do.
+type check struct {
+	name string
+	find func() (found string, err error)
+	fix  string
+}
+
+// checked is the outcome of a check.
+type checked struct {
+	Name  string `json:"name"`
+	OK    bool   `json:"ok"`
+	Found string `json:"found"` // what there is, or what is wrong
+	Fix   string `json:"fix,omitempty"`
+}
+
+// A checkReport is the outcome of all. Its JSON form grows, within a version, by new members only.
+type checkReport struct {
+	SchemaVersion int       `json:"schema_version"`
+	OK            bool      `json:"ok"`
+	Checks        []checked `json:"checks"`
+}
+
+func (r *checkReport) run(checks []check) {
+	for _, c := range checks {
+		found, err := c.find()
+		k := checked{Name: c.name, OK: err == nil, Found: found}
+		if err != nil {
+			k.Found, k.Fix, r.OK = err.Error(), c.fix, false
+		}
+		r.Checks = append(r.Checks, k)
+	}
+}
+
+func (r *checkReport) write(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(r)
+	}
+	for _, c := range r.Checks {
+		state, text := "ok", c.Found
+		if !c.OK {
+			state = "missing"
+			if c.Fix != "" {
+				text += ": " + c.Fix
+			}
+		}
+		if _, err := fmt.Fprintf(w, "%-8s %-16s %s\n", state, c.Name, text); err != nil {
+			return fmt.Errorf("write checks: %w", err)
+		}
+	}
+	return nil
+}
+
+// machineChecks are those of the kernel and of our privileges.
+var machineChecks = []check{
+	{"kernel", findKernel, "Linux 6.6 or later on x86-64 is needed"},
+	{"privileges", findPrivileges, "run wpptrace as root"},
+	{"pid namespace", findNamespace, namespaceFix},
+	{"bpf", findBPF, "a kernel with CONFIG_BPF_SYSCALL is needed, and no sandbox that forbids the bpf system call"},
+	{"btf", findBTF, "a kernel with CONFIG_DEBUG_INFO_BTF is needed"},
+	{"ring buffer", feature(func() error { return features.HaveMapType(ebpf.RingBuf) }), "Linux 5.8 or later is needed"},
+	{"task storage", feature(func() error { return features.HaveMapType(ebpf.TaskStorage) }), "Linux 5.11 or later is needed"},
+	{"uprobes", findUprobes, "a kernel with CONFIG_UPROBES and CONFIG_PERF_EVENTS is needed"},
+	{"uprobe_multi", feature(features.HaveBPFLinkUprobeMulti), "Linux 6.6 or later is needed"},
+}
+
+func findKernel() (string, error) {
+	version, err := features.LinuxVersionCode()
+	switch {
+	case err != nil:
+		return "", err
+	case version < 6<<16|6<<8:
+		return "", fmt.Errorf("%s is too old", kernelRelease())
+	}
+	return kernelRelease(), nil
+}
+
+// Capabilities, as include/uapi/linux/capability.h numbers them; all or root's one will do.
+var capabilities = []struct {
+	name   string
+	number uint
+}{{"CAP_BPF", unix.CAP_BPF}, {"CAP_PERFMON", unix.CAP_PERFMON}, {"CAP_SYS_PTRACE", unix.CAP_SYS_PTRACE}}
+
+func findPrivileges() (string, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return "", err
+	}
+	effective, err := effectiveCapabilities(string(status))
+	if err != nil {
+		return "", err
+	}
+	var missing []string
+	for _, c := range capabilities {
+		implied := c.number != unix.CAP_SYS_PTRACE && effective>>unix.CAP_SYS_ADMIN&1 == 1
+		if effective>>c.number&1 == 0 && !implied {
+			missing = append(missing, c.name)
+		}
+	}
+	if len(missing) > 0 {
+		return "", fmt.Errorf("no %s", strings.Join(missing, ", "))
+	}
+	return "CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE", nil
+}
+
+// effectiveCapabilities reads /proc/PID/status.
+func effectiveCapabilities(status string) (uint64, error) {
+	for line := range strings.Lines(status) {
+		if mask, ok := strings.CutPrefix(line, "CapEff:"); ok {
+			return strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+		}
+	}
+	return 0, errors.New("read /proc/self/status: it has no CapEff")
+}
+
+// initialPidNamespace is PROC_PID_INIT_INO of include/linux/proc_ns.h. BPF programs see the process numbers of that namespace.
+const initialPidNamespace = 4026531836
+
+const namespaceFix = "run wpptrace outside of the container, or in one with the host's pid namespace (docker run --pid=host)"
+
+func findNamespace() (string, error) {
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/pid", &st); err != nil {
+		return "", fmt.Errorf("look at /proc/self/ns/pid: %w", err)
+	}
+	if st.Ino != initialPidNamespace {
+		return "", errors.New("not the initial one: the kernel's process numbers are others than those seen here")
+	}
+	return "the initial one", nil
+}
+
+func findBPF() (string, error) {
+	return feature(func() error { return features.HaveMapType(ebpf.Array) })()
+}
+
+func findBTF() (string, error) {
+	const path = "/sys/kernel/btf/vmlinux"
+	if _, err := os.Stat(path); err != nil {
+		return "", err
+	}
+	return path, nil
+}
+
+func findUprobes() (string, error) {
+	const path = "/sys/bus/event_source/devices/uprobe"
+	if _, err := os.Stat(path); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return "", err
+	}
+	return path, nil
+}
+
+// feature makes a check of a probe for a feature of the kernel.
+func feature(have func() error) func() (string, error) {
+	return func() (string, error) {
+		err := have()
+		switch {
+		case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+			return "", fmt.Errorf("not known without privileges (%w)", err)
+		case errors.Is(err, ebpf.ErrNotSupported):
+			return "", errors.New("not in this kernel")
+		case err != nil:
+			return "", err
+		}
+		return "there", nil
+	}
+}
+
+// checkTarget checks a process, as far as one thing does not hide the next.
+func (r *checkReport) checkTarget(pid int) {
+	p, err := target.Open(pid)
+	r.run([]check{{"process", func() (string, error) {
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%d (%s)", p.PID, p.Name), nil
+	}, ""}})
+	if err != nil {
+		return
+	}
+	defer p.Close()
+	var im *image.Image
+	r.run([]check{
+		{"executable", func() (found string, err error) {
+			im, err = openImage(p)
+			return "x86-64, readable", err
+		}, ""},
+		{"shadow stack", func() (string, error) { return findShadowStack(p) }, "start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off"},
+	})
+	if im != nil {
+		r.run([]check{{"code", func() (string, error) { return "is the file's", attach.CheckText(p, im) }, ""}})
+	}
+}
+
+func openImage(p *target.Process) (*image.Image, error) {
+	exe, err := p.Executable()
+	if err != nil {
+		return nil, err
+	}
+	defer exe.Close()
+	st, err := exe.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", p.Name, err)
+	}
+	return image.Open(exe, st.Size(), p.Name)
+}
+
+func findShadowStack(p *target.Process) (string, error) {
+	on, err := p.ShadowStack()
+	if err == nil && on {
+		err = errors.New("on: kernels kill a probed process")
+	}
+	return "off", err
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
+)
+
+// TestMain makes the test binary stand in for wpptrace, in scripts and for tests that start it.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"wpptrace":       main,
+		"wpptrace-nobpf": mainWithoutBPF,
+	})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"status": checkStatus,
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PID", strconv.Itoa(os.Getpid()))
+			return nil
+		},
+	})
+}
+
+// checkStatus is the script command "status N PROGRAM ARG...": the program must exit with status N.
+func checkStatus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N PROGRAM [ARG...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	got := 0
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// wpptrace runs the program within the test and returns what it wrote.
+func wpptrace(args ...string) (stdout, stderr string, status int) {
+	var out, errs bytes.Buffer
+	status = run(args, &out, &errs)
+	return out.String(), errs.String(), status
+}
+
+func TestSize(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want size // -1: an error
+		back string
+	}{
+		{"4096", 4096, "4K"}, {"4K", 4096, "4K"}, {"64m", 64 << 20, "64M"}, {"1G", 1 << 30, "1G"}, {"5000", 5000, "5000"}, {"0", 0, "0"},
+		{"", -1, ""}, {"K", -1, ""}, {"-1", -1, ""}, {"4KB", -1, ""}, {"1e3", -1, ""}, {"9999999999", -1, ""},
+	} {
+		var s size
+		err := s.Set(c.text)
+		switch {
+		case c.want < 0:
+			if err == nil {
+				t.Errorf("%q: no error, but %v", c.text, s)
+			}
+		case err != nil || s != c.want || s.String() != c.back:
+			t.Errorf("%q: %d %v %v, want %d %v", c.text, s, s, err, c.want, c.back)
+		}
+	}
+}
+
+// Help is given for every flag of every command, and examples come first.
+func TestHelp(t *testing.T) {
+	root := rootCommand()
+	for _, c := range append(root.Commands(), root) {
+		if c.Hidden {
+			continue
+		}
+		if c.Example == "" || c.Short == "" {
+			t.Errorf("%s: no example, or no description", c.Name())
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" {
+				t.Errorf("%s --%s: no help", c.Name(), f.Name)
+			}
+		})
+		args := []string{"--help"}
+		if c != root {
+			args = []string{c.Name(), "--help"}
+		}
+		out, _, status := wpptrace(args...)
+		if status != 0 {
+			t.Errorf("%s --help: status %d", c.Name(), status)
+		}
+		for i, line := range bytes.Split([]byte(out), []byte("\n")) {
+			if len(line) > 100 {
+				t.Errorf("%s --help: line %d has %d columns: %s", c.Name(), i+1, len(line), line)
+			}
+		}
+	}
+}
