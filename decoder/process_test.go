@@ -31,7 +31,6 @@ type habits struct {
 	jump     int // it jumps to a setjmp that has returned
 	handler  int // a signal handler interrupts a block, or code that is not observed
 	altStack int // the handler runs on a stack of its own
-	switches int // the call switches to another stack
 	kill     int // a call of code that is not observed ends the thread
 }
 
@@ -68,9 +67,8 @@ type process struct {
 	random    *rand.Rand
 	habits    habits
 	frames    []*frame
-	away      [][]*frame // stacks that were switched away from
-	signalled int        // hits when the last signal came
-	stacks    int        // how many there have been
+	signalled int // hits when the last signal came
+	stacks    int // how many there have been
 	truth     []event
 	handlers  map[int]bool // the events with which signal handlers begin
 	hits      int

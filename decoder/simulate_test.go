@@ -4,11 +4,12 @@ package decoder_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -17,6 +18,7 @@ import (
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/decoder"
+	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
@@ -24,12 +26,10 @@ import (
 
 // A recorder is a sink that turns operations back into events.
 type recorder struct {
-	t       *testing.T
 	decoder *decoder.Decoder
 	plan    *plan.Plan
 	events  []event
 	marks   []mark
-	open    int
 	err     error
 }
 
@@ -176,98 +176,239 @@ func makePlan(path string, o plan.Options) (*plan.Plan, error) {
 	return plan.Make(c, o)
 }
 
+// programs are those of the zoo to walk in, each as the compiler makes it at one level.
+var programs = map[string]string{
+	"alloca": "-O2", "atexit": "-O2", "callbacks": "-O0", "cold": "-O2", "computed_goto": "-O2", "exception_callbacks": "-O2", "leaves": "-O2", "longjmp": "-O0",
+	"machine": "-O2", "mutual": "-O2", "noreturn": "-O0", "setjmp_again": "-O0", "switch_dense": "-O2", "switch_sparse": "-O0", "tailcalls": "-O2", "virtuals": "-O2",
+}
+
+// forEachProgram runs a test on the plan of each program.
+func forEachProgram(t *testing.T, test func(t *testing.T, p *plan.Plan)) {
+	for name, p := range plans(t) {
+		t.Run(name, func(t *testing.T) { test(t, p) })
+	}
+}
+
+// plans compiles and plans the programs, once for all tests.
+func plans(t *testing.T) map[string]*plan.Plan {
+	t.Helper()
+	list, err := planAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+var planAll = sync.OnceValues(func() (map[string]*plan.Plan, error) {
+	dir, err := os.MkdirTemp("", "walks")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	b, err := zoo.NewBuilder(dir)
+	if err != nil {
+		return nil, err
+	}
+	list := map[string]*plan.Plan{}
+	for _, program := range zoo.Programs() {
+		opt, ok := programs[program.Name]
+		if !ok {
+			continue
+		}
+		path, err := b.Build(context.Background(), program, zoo.Flavour{Compiler: "gcc", Opt: opt, PIE: true})
+		if err != nil {
+			return nil, err
+		}
+		if list[program.Name], err = makePlan(path, plan.Options{Complete: true}); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+})
+
+// once draws how often something happens: once in from to to times, or never.
+func once(t *rapid.T, name string, from, to int) int {
+	if !rapid.Bool().Draw(t, name+"?") {
+		return 0
+	}
+	return rapid.IntRange(from, to).Draw(t, name)
+}
+
 func TestWalksAreDecodedExactly(t *testing.T) {
-	list, _ := filepath.Glob("/tmp/unit/bin/*")
-	for _, path := range list {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			p, err := makePlan(path, plan.Options{Complete: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			rapid.Check(t, func(rt *rapid.T) { walkExactly(rt, p, drawHabits(rt)) })
+	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
+		rapid.Check(t, func(t *rapid.T) { walkExactly(t, p, habits{}) })
+	})
+}
+
+func TestCallbacksThrowsAndJumpsAreDecodedExactly(t *testing.T) {
+	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
+		rapid.Check(t, func(t *rapid.T) {
+			walkExactly(t, p, habits{callback: once(t, "callback", 2, 8), throw: once(t, "throw", 2, 10), jump: once(t, "jump", 2, 10), kill: once(t, "kill", 20, 200)})
 		})
-	}
+	})
 }
 
-func drawHabits(t *rapid.T) habits {
-	one := func(name string, from, to int) int {
-		if os.Getenv("NO_"+strings.ToUpper(name)) != "" {
-			return 0
-		}
-		if !rapid.Bool().Draw(t, name+"?") {
-			return 0
-		}
-		return rapid.IntRange(from, to).Draw(t, name)
-	}
-	return habits{callback: one("callback", 2, 8), throw: one("throw", 2, 10), jump: one("jump", 2, 10), handler: one("handler", 10, 200), altStack: one("altStack", 1, 3), kill: one("kill", 20, 200)}
+// TestHandlersAreDecodedApart: what a handler interrupts and the handler are each whole; the place between them is as exact as words are.
+func TestHandlersAreDecodedApart(t *testing.T) {
+	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
+		rapid.Check(t, func(t *rapid.T) {
+			walkExactly(t, p, habits{handler: rapid.IntRange(10, 200).Draw(t, "handler"), altStack: once(t, "altStack", 1, 3), callback: once(t, "callback", 2, 8)})
+		})
+	})
 }
 
-// walkExactly walks from the beginning to the thread's end, and demands that every event comes back.
-func walkExactly(t *rapid.T, p *plan.Plan, h habits) {
-	seed := rapid.Uint64().Draw(t, "seed")
-	blocks := rapid.IntRange(1, 3000).Draw(t, "blocks")
-	s := newProcess(p, h, seed)
-	s.thread = usermode.NewThread(7, 1, false)
-	defer s.thread.Free()
+// TestWalksMetInTheMiddle: of a thread that runs when it is attached to, a contiguous part is decoded.
+func TestWalksMetInTheMiddle(t *testing.T) {
+	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
+		rapid.Check(t, func(t *rapid.T) {
+			s := drawProcess(t, p, habits{callback: once(t, "callback", 2, 8)})
+			s.run(rapid.IntRange(0, 500).Draw(t, "blocks before"))
+			s.thread = usermode.NewThread(7, 1, true)
+			defer s.thread.Free()
+			d := s.finishAndDecode(t, rapid.IntRange(1, 1000).Draw(t, "blocks"))
+			demandPieces(t, d, s)
+		})
+	})
+}
+
+// TestWalksWithLosses: between losses contiguous parts are decoded.
+func TestWalksWithLosses(t *testing.T) {
+	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
+		rapid.Check(t, func(t *rapid.T) {
+			s := drawProcess(t, p, habits{callback: once(t, "callback", 2, 8)})
+			s.thread = usermode.NewThread(7, 1, false)
+			defer s.thread.Free()
+			refuse := rapid.SliceOfN(rapid.Bool(), 1, 8).Draw(t, "refuse")
+			n := 0
+			s.machine.Output = func([]byte) bool { n++; return !refuse[n%len(refuse)] }
+			d := s.finishAndDecode(t, rapid.IntRange(1, 1500).Draw(t, "blocks"))
+			demandPieces(t, d, s)
+		})
+	})
+}
+
+func drawProcess(t *rapid.T, p *plan.Plan, h habits) *process {
+	return newProcess(p, h, rapid.Uint64().Draw(t, "seed"))
+}
+
+// finishAndDecode runs so many blocks, ends the thread and decodes what it has sent.
+func (s *process) finishAndDecode(t *rapid.T, blocks int) *session {
 	s.run(blocks)
 	if s.trouble != nil {
 		t.Fatal(s.trouble)
 	}
 	s.kill()
-	d, err := newSession(p)
+	d, err := newSession(s.plan)
+	if err == nil {
+		err = d.take(s.machine)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.take(s.machine); err != nil {
-		t.Fatal(err)
+	if l := s.machine.Losses[7]; l.Lost > d.lost {
+		d.thread.Gap(l.Lost - d.lost)
 	}
 	d.thread.Close()
 	if a, m := d.decoder.Anomalies(); a != 0 || m != 0 {
 		t.Errorf("%d anomalies, %d ambiguities: %s", a, m, d.log.String())
 	}
+	return d
+}
+
+// walkExactly walks from the beginning to the thread's end, and demands that every event up to the last word comes back, and none that was not.
+func walkExactly(t *rapid.T, p *plan.Plan, h habits) {
+	s := drawProcess(t, p, h)
+	s.thread = usermode.NewThread(7, 1, false)
+	defer s.thread.Free()
+	d := s.finishAndDecode(t, rapid.IntRange(1, 1500).Draw(t, "blocks"))
 	got, gotHandlers := split(d.events, d.handlers())
 	want, wantHandlers := split(s.truth, s.handlers)
-	explain := func(what string, got, want []event) {
-		i := firstDifference(got, want)
-		for _, w := range d.words[max(0, len(d.words)-14):] {
-			t.Log(w)
-		}
-		t.Logf("marks: %v", d.marks)
-		if f := os.Getenv("DUMP"); f != "" {
-			var b strings.Builder
-			for _, w := range d.words {
-				fmt.Fprintln(&b, w)
-			}
-			mk := d.marks
-			for k, e := range got {
-				for len(mk) > 0 && mk[0].at <= k {
-					fmt.Fprintf(&b, "MARK %v %d\n", mk[0].kind, mk[0].n)
-					mk = mk[1:]
-				}
-				fmt.Fprintln(&b, "got", k, place(p, e))
-			}
-			for k, e := range want {
-				fmt.Fprintln(&b, "ran", k, place(p, e))
-			}
-			os.WriteFile(f, []byte(b.String()), 0o644)
-		}
-		t.Fatalf("%s: event %d of %d differs (%d decoded)\n%s", what, i, len(want), len(got), difference(p, got, want, i))
-	}
 	known := s.known
 	if len(wantHandlers) > 0 {
-		known = 0 // TODO
+		known = 0 // the last word may be a handler's
 	}
-	if i := firstDifference(got, want); i < len(got) || i < known {
-		explain("main", got, want)
-	}
-	for i, h := range gotHandlers {
+	demand(t, d, "the thread", unborn(got), unborn(want), known)
+	for i, handler := range gotHandlers {
 		if i >= len(wantHandlers) {
-			t.Fatalf("handler too many")
+			t.Fatalf("%d handlers ran, %d were decoded", len(wantHandlers), len(gotHandlers))
 		}
-		if k := firstDifference(h, wantHandlers[i]); k < len(h) || i < len(gotHandlers)-1 && k < len(wantHandlers[i]) {
-			explain("handler", h, wantHandlers[i])
+		known = 0
+		if finished(wantHandlers[i]) && i < len(gotHandlers)-1 {
+			known = len(wantHandlers[i])
+		}
+		demand(t, d, fmt.Sprintf("handler %d", i), unborn(handler), unborn(wantHandlers[i]), known)
+	}
+}
+
+// unborn takes activations off the end that have not run yet: whether they have begun nobody can know.
+func unborn(events []event) []event {
+	for n := len(events); n > 0 && events[n-1]&entered != 0; n-- {
+		events = events[:n-1]
+	}
+	return events
+}
+
+// finished reports whether all activations of a stream have ended.
+func finished(events []event) bool {
+	depth := 0
+	for _, e := range events {
+		switch {
+		case e&entered != 0:
+			depth++
+		case e == left:
+			depth--
 		}
 	}
+	return depth == 0
+}
+
+// demand fails unless got is the beginning of want, and holds its first known events.
+func demand(t *rapid.T, d *session, what string, got, want []event, known int) {
+	i := firstDifference(got, want)
+	if i == len(got) && i >= known {
+		return
+	}
+	t.Fatalf("%s: event %d of %d differs (%d decoded, marks %v)\n%s", what, i, len(want), len(got), d.marks, difference(d.plan, got, want, i))
+}
+
+// demandPieces fails unless what was decoded is parts of what ran, in order, with holes only at gap and resume marks.
+func demandPieces(t *rapid.T, d *session, s *process) {
+	ran := instructions(s.truth)
+	at := 0
+	for _, piece := range d.pieces() {
+		k := at
+		for ; k+len(piece) <= len(ran) && firstDifference(piece, ran[k:]) < len(piece); k++ {
+		}
+		if k+len(piece) > len(ran) {
+			i := firstDifference(piece, ran[at:])
+			t.Fatalf("a piece of %d events is no part of what ran after event %d\n%s", len(piece), at, difference(d.plan, piece, ran[at:], i))
+		}
+		at = k + len(piece)
+	}
+}
+
+// pieces cuts the instructions at gap and resume marks.
+func (r *recorder) pieces() (list [][]event) {
+	from := 0
+	for _, m := range append(r.marks, mark{at: len(r.events), kind: ops.Gap}) {
+		if m.kind != ops.Gap && m.kind != ops.Resume {
+			continue
+		}
+		if piece := instructions(r.events[from:m.at]); len(piece) > 0 {
+			list = append(list, piece)
+		}
+		from = m.at
+	}
+	return list
+}
+
+func instructions(events []event) (list []event) {
+	for _, e := range events {
+		if e&(entered|left) == 0 {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // handlers are the indices of the events with which signal handlers begin.

@@ -56,10 +56,11 @@ func zooCases() []zoo.Case {
 	return cases
 }
 
-func expectation(p zoo.Program) exact.Expect {
+func expectation(c zoo.Case) exact.Expect {
+	p := c.Program
 	// A fault comes at any instruction, as a timer does; the record has its handler at the last thing that was known before it.
 	const cuts = zoo.Fault | zoo.Signals | zoo.Jumps | zoo.Exceptions | zoo.KillsThreads | zoo.Coroutine
-	x := exact.Expect{Apart: p.Tags&(zoo.Timer|zoo.Fault) != 0, Execs: p.Has(zoo.Execs), Cut: p.Tags&cuts != 0, Limit: most}
+	x := exact.Expect{Apart: p.Tags&(zoo.Timer|zoo.Fault) != 0, Execs: p.Has(zoo.Execs), Cut: p.Tags&cuts != 0, Static: c.Flavour.Static, Limit: most}
 	if soak() {
 		x.Limit = mostSoak
 	}
@@ -87,14 +88,37 @@ func TestZooIsExact(t *testing.T) {
 				target.Args = c.Program.Soak
 			}
 			if why, ok := limits[c.Program.Name]; ok {
-				proveLimit(t, target, expectation(c.Program), why)
+				proveLimit(t, target, expectation(c), why)
 				return
 			}
 			least, leastComplete := enough, enoughComplete
 			if u, ok := unobservable[c.Program.Name]; ok {
 				least, leastComplete = u.least, u.least
 			}
-			prove(t, table, target, expectation(c.Program), least, leastComplete)
+			prove(t, table, target, expectation(c), least, leastComplete)
+		})
+	}
+}
+
+// Programs as the distribution ships them, from their first instruction to their last.
+func TestRealProgramsAreExact(t *testing.T) {
+	table := newTable(t)
+	for _, real := range zoo.Reals() {
+		t.Run(real.Name, func(t *testing.T) {
+			t.Parallel()
+			if real.Long && !soak() {
+				t.Skip("executes millions of instructions: runs with WPPTRACE_SOAK=1")
+			}
+			path, err := real.Path()
+			if err != nil {
+				t.Skip(err)
+			}
+			target := exact.Target{Path: path, Args: real.Args, Env: append(zoo.Env(), "PYTHONHASHSEED=0"), Dir: t.TempDir(), Stdin: []byte(real.Stdin)}
+			x := exact.Expect{Limit: most}
+			if soak() {
+				x.Limit = mostSoak
+			}
+			prove(t, table, target, x, enough, enoughComplete)
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"testing"
 
 	"wpptrace/kernel-tests/exact"
@@ -31,11 +30,3 @@ func buildAndRun(m *testing.M) int {
 
 // soak says that everything is to be run, whatever it takes.
 func soak() bool { return os.Getenv("WPPTRACE_SOAK") != "" }
-
-// require skips a test whose program is not installed.
-func require(t *testing.T, program string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err != nil {
-		t.Skipf("%s is not installed: apt-get install what provides it", program)
-	}
-}

@@ -60,7 +60,6 @@ func rootCommand() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.SetHelpCommand(&cobra.Command{Hidden: true})
 	root.AddCommand(planCommand(), checkCommand(), statCommand(), hotCommand(), dumpCommand())
 	for _, c := range append(root.Commands(), root) {
 		c.DisableFlagsInUseLine = true

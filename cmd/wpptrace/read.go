@@ -26,6 +26,9 @@ func statCommand() *cobra.Command {
 tabs; addresses are link-time, in hex, END exclusive; STATE is observed or left-out:REASON.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if asJSON && routines {
+				return usagef("both --json and --routines: give one of them")
+			}
 			s, size, err := readSnapshot(args[0])
 			switch {
 			case err != nil:
@@ -40,7 +43,6 @@ tabs; addresses are link-time, in hex, END exclusive; STATE is observed or left-
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	c.Flags().BoolVar(&routines, "routines", false, "list the routines instead")
-	c.MarkFlagsMutuallyExclusive("json", "routines")
 	return c
 }
 
@@ -50,9 +52,9 @@ func hotCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "hot [FLAG...] SNAPSHOT",
 		Short: "Print the hot subpaths of a snapshot: where the program's instructions go, in sequence",
-		Example: `  wpptrace hot bash-4711.wpp                   subpaths that make up 1 % of all instructions or more
-  wpptrace hot --top 5 -C 100000 bash-4711.wpp the five hottest that cost 100000 instructions or more
-  wpptrace hot --cost count -l 3 -L 3 x.wpp    sequences of three paths, by how often they ran`,
+		Example: `  wpptrace hot bash-4711.wpp                 subpaths that make up 1 % of all instructions or more
+  wpptrace hot --top 5 -C 1000 bash-4711.wpp the five hottest that cost 1000 instructions or more
+  wpptrace hot --cost count -l 3 -L 3 x.wpp  sequences of three paths, by how often they ran`,
 		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if it cost -C or
 more, and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are
 found.`,

@@ -23,7 +23,9 @@ type Expect struct {
 	Apart bool // handlers interrupt it at any instruction: the interrupted stream and the handlers are compared apart
 	Execs bool // it executes its own file anew, which ends a record
 	Cut   bool // faults, jumps or exits of other threads cut paths off
-	Limit int  // the most steps that the truth may take
+	// Static says that the C library is part of the image. Its setjmp, longjmp and the like do not count as the program's own code.
+	Static bool
+	Limit  int // the most steps that the truth may take
 }
 
 // A Proof is the outcome of comparing records with the truth.
@@ -70,7 +72,7 @@ func ProveAgainst(ctx context.Context, w *Tracer, t Target, x Expect, bare Outco
 	} {
 		r, traced, err := w.Record(ctx, t, run.flags...)
 		if err == nil {
-			*run.record, *run.coverage = r, ownCode(truth.Cover(want, r.Routines))
+			*run.record, *run.coverage = r, ownCode(truth.Cover(want, r.Routines), x.Static)
 			err = errors.Join(sameOutcome(bare, traced), r.Against(want, x))
 		}
 		if err != nil {
@@ -153,15 +155,20 @@ func onlyThread(t *truth.Trace, insns []uint64) *truth.Trace {
 	return &only
 }
 
-// ownCode takes out of a coverage what is not the program's own code: the C library's _start, which has no caller and so no
-// canonical frame address. A stripped program has no name for it.
-func ownCode(c truth.Coverage) truth.Coverage {
+// ownCode takes out of a coverage what is not the program's own code: _start where it is left out, and in a static image what
+// saves and restores stack pointers and return addresses, which only the C library's assembly does. A stripped program has no
+// names for them; reasons tell them as well. That a program's own routines are not among them, dynamic images show.
+func ownCode(c truth.Coverage, static bool) truth.Coverage {
+	reasons := []string{"outermost frame"}
+	if static {
+		reasons = append(reasons, "reads its own return address", "writes rsp from a register or memory", "unresolved indirect jump")
+	}
 	c.Missed = slices.DeleteFunc(c.Missed, func(m truth.Missed) bool {
-		start := strings.HasPrefix(m.Routine.Reason, "outermost frame")
-		if start {
+		library := slices.ContainsFunc(reasons, func(reason string) bool { return strings.HasPrefix(m.Routine.Reason, reason) })
+		if library {
 			c.Known -= m.Insns
 		}
-		return start
+		return library
 	})
 	return c
 }

@@ -106,6 +106,28 @@ func (w *Tracer) Read(ctx context.Context, file string) (*Record, error) {
 	return r, nil
 }
 
+// A Plan is what `wpptrace plan --json` says of how much would be observed.
+type Plan struct {
+	Total    int `json:"routines_total"`
+	Observed int `json:"routines_observed"`
+}
+
+// Share is the observed part, from 0 to 1.
+func (p Plan) Share() float64 { return float64(p.Observed) / float64(max(p.Total, 1)) }
+
+// Plan asks for the plan of a file.
+func (w *Tracer) Plan(ctx context.Context, path string, flags ...string) (Plan, error) {
+	var p Plan
+	out, err := w.output(ctx, append([]string{"plan", "--json", path}, flags...)...)
+	if err == nil {
+		err = json.Unmarshal(out, &p)
+	}
+	if err != nil {
+		return p, fmt.Errorf("plan %s: %w", path, err)
+	}
+	return p, nil
+}
+
 func (w *Tracer) output(ctx context.Context, args ...string) ([]byte, error) {
 	out, err := exec.CommandContext(ctx, w.path, args...).Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

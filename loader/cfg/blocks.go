@@ -26,6 +26,7 @@ type draft struct {
 	adopter *draft         // the routine that the pieces became parts of
 	leftOut string
 	returns bool
+	thunk   bool // it takes a return address of its own off the stack
 }
 
 // leave records why the routine is left out; the first reason stays.
@@ -44,7 +45,7 @@ const (
 // build finds the instructions that control flow reaches from the entry, the landing pads and the targets of the
 // tables found so far, and makes blocks and edges of them.
 func (r *recovery) build(d *draft) {
-	d.leftOut, d.returns = "", false
+	d.leftOut, d.returns, d.thunk = "", false, false
 	for _, i := range d.pieces {
 		p := &r.pieces[i]
 		clear(r.marks[p.first:p.last])
@@ -330,6 +331,7 @@ func (r *recovery) checkCall(d *draft, i int) {
 		d.leave("calls into the middle of an instruction at %x", r.insns[i].Addr)
 	case t < 0:
 	case r.inside(d, t) >= 0 && r.routineAt(t) < 0:
+		d.thunk = true
 		d.leave("calls into its own middle at %x", r.insns[i].Addr)
 	case r.routineAt(t) < 0:
 		d.leave("calls into the middle of a routine at %x", r.insns[i].Addr)

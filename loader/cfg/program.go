@@ -215,6 +215,9 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 			d.leave("has a second entry at %x", p.Lo)
 		}
 	}
+	if i, ok := r.label(d, d.tables); ok {
+		d.leave("may be entered in its middle at %x (address taken)", r.insns[i].Addr)
+	}
 	return r.analyseFrame(d)
 }
 
@@ -243,8 +246,17 @@ func (r *recovery) isEntered(d *draft, p *piece) bool {
 	return true
 }
 
-// leaveOutMiddles leaves out the routines that another one calls in their middle.
+// leaveOutMiddles leaves out the routines that another one calls in their middle, and those that jump to a thunk: it may return in their place.
 func (r *recovery) leaveOutMiddles() {
+	for i, t := range r.target {
+		if r.insns[i].Kind == x86.Call || t < 0 || r.marks[i]&reached == 0 {
+			continue
+		}
+		from, to := r.drafts[r.pieces[r.pieceOf[i]].routine], r.drafts[r.pieces[r.pieceOf[t]].routine]
+		if from != to && to.thunk {
+			from.leave("jumps to a thunk at %x", r.insns[i].Addr)
+		}
+	}
 	for i, t := range r.target {
 		if r.insns[i].Kind != x86.Call || t < 0 || r.marks[i]&reached == 0 || r.routineAt(int(t)) >= 0 {
 			continue

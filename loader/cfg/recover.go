@@ -90,7 +90,7 @@ func (r *recovery) makeDrafts() {
 		}
 		for _, i := range d.pieces {
 			r.pieces[i].routine = d.id
-			if i != e && d.entry >= 0 && r.isFunctionToo(&r.pieces[i]) {
+			if i != e && d.entry >= 0 && r.isEntryToo(&r.pieces[i]) {
 				d.others = append(d.others, r.pieces[i].first)
 			}
 		}
@@ -98,9 +98,9 @@ func (r *recovery) makeDrafts() {
 	}
 }
 
-// isFunctionToo says whether a piece that belongs to a routine is itself entered like one.
-func (r *recovery) isFunctionToo(p *piece) bool {
-	entered := p.called || p.symbol != "" && !strings.Contains(p.symbol, ".cold")
+// isEntryToo says whether a piece that belongs to a routine may itself be entered like one.
+func (r *recovery) isEntryToo(p *piece) bool {
+	entered := p.called || p.symbol != "" && !strings.Contains(p.symbol, ".cold") || r.mentions.has(p.Lo)
 	return entered && p.first < p.last && r.insns[p.first].Addr == p.Lo && cfaAt(p.Rows, p.Lo) == entryCFA
 }
 
@@ -142,6 +142,9 @@ func (r *recovery) solve() {
 		r.resolveAll(d)
 		if d.returns || r.noReturn[id] {
 			continue
+		}
+		if _, ok := r.label(d, d.tables); ok {
+			continue // who jumps there may have it return
 		}
 		r.noReturn[id] = true
 		for _, from := range callers.of(id) {

@@ -92,7 +92,7 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 			found[d.last(b)] = t
 		}
 	}
-	labels := s.hasLabels(found)
+	_, labels := r.label(d, found)
 	for _, b := range jumps {
 		if i := d.last(b); found[i] == nil && s.isTail(b, labels) {
 			found[i] = &table{tail: true, check: noCheck}
@@ -340,26 +340,26 @@ func (s *resolver) entryAt(at uint64, v value, l limit) (int, bool) {
 	return i, s.inside(s.d, i) >= 0 || l.guess && s.isOrphan(i)
 }
 
-// hasLabels says whether anything but the tables found mentions an instruction of the routine other than the first of
-// a piece: a jump through a pointer may then go there.
-func (s *resolver) hasLabels(found map[int]*table) bool {
+// label returns an instruction of the routine, other than the first of a piece, that anything but the tables found mentions: a jump
+// through a pointer, from this routine or from elsewhere, may go there.
+func (r *recovery) label(d *draft, found map[int]*table) (insn int, ok bool) {
 	known := map[int]bool{}
 	for _, t := range found {
 		for _, to := range t.targets {
 			known[to] = true
 		}
 	}
-	for _, pi := range s.d.pieces {
-		p := &s.pieces[pi]
+	for _, pi := range d.pieces {
+		p := &r.pieces[pi]
 		for at := p.Lo + 1; ; at++ {
 			var ok bool
-			if at, ok = s.mentions.next(at, p.Hi); !ok {
+			if at, ok = r.mentions.next(at, p.Hi); !ok {
 				break
 			}
-			if i := s.find(at); i >= 0 && !known[i] {
-				return true
+			if i := r.find(at); i >= 0 && !known[i] {
+				return i, true
 			}
 		}
 	}
-	return false
+	return 0, false
 }

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// copyProgram makes a copy of this program, under a name, where everybody may run it.
+func copyProgram(t *testing.T, name string) (path string) {
+	t.Helper()
+	dir := t.TempDir()
+	for d := dir; d != os.TempDir() && len(d) > 1; d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, name)
+	if err := os.WriteFile(path, self, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// fails runs a command that must exit with status 1 and say one line with this text.
+func fails(t *testing.T, cmd *exec.Cmd, text string) {
+	t.Helper()
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	cmd.Run()
+	got := errs.String()
+	if cmd.ProcessState.ExitCode() != 1 || strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "wpptrace: ") || !strings.Contains(got, text) {
+		t.Errorf("%v: %v: %q, want one line with %q", cmd.Args, cmd.ProcessState, got, text)
+	}
+}
+
+func TestNotRoot(t *testing.T) {
+	const nobody = 65534
+	program := copyProgram(t, "wpptrace")
+	work := t.TempDir()
+	if err := os.Chmod(work, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	asNobody := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(program, args...)
+		cmd.Dir = work
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		return cmd
+	}
+	s := startServer(t)
+	fails(t, asNobody("-p", strconv.Itoa(s.pid())), "run wpptrace as root")
+	fails(t, asNobody("--", "/bin/true"), "run wpptrace as root")
+	out, err := asNobody("check").Output()
+	if err == nil || !strings.Contains(string(out), "missing  privileges       no CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE: run wpptrace as root\n") {
+		t.Errorf("check: %v\n%s", err, out)
+	}
+	if out, err := asNobody("plan", "/bin/true").CombinedOutput(); err != nil {
+		t.Errorf("plan needs privileges: %v\n%s", err, out)
+	}
+	if left, _ := os.ReadDir(work); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+	s.isClean()
+	s.end()
+}
+
+func TestNoBPF(t *testing.T) {
+	work := t.TempDir()
+	s := startServer(t)
+	for _, args := range [][]string{{"-p", strconv.Itoa(s.pid())}, {"--", "/bin/true"}} {
+		cmd := exec.Command("wpptrace-nobpf", args...)
+		cmd.Dir = work
+		fails(t, cmd, "function not implemented: this kernel, or a sandbox, has no bpf system call")
+	}
+	out, err := exec.Command("wpptrace-nobpf", "check").Output()
+	if err == nil || !strings.Contains(string(out), "\nmissing  bpf ") {
+		t.Errorf("check: %v\n%s", err, out)
+	}
+	if left, _ := os.ReadDir(work); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+	s.isClean()
+	s.end()
+}
+
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4096"); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Unmount(dir, 0)
+	s := startServer(t)
+	w := startTracer(t, "-q", "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "-o", filepath.Join(dir, "x.wpp"))
+	s.ask(100)
+	waitProbed(t, s)
+	s.ask(100)
+	w.signal(unix.SIGUSR2)
+	w.expect("x.wpp: ")
+	w.signal(unix.SIGINT)
+	w.wait(1)
+	if got := w.errs.String(); strings.Count(got, "no space left on device") != 2 || strings.Count(got, "\n") != 2 {
+		t.Errorf("the snapshot in the middle and the one at the end: %q", got)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+	s.isClean()
+	s.end()
+}
+
+// waitProbed asks the server until there is a probe in it.
+func waitProbed(t *testing.T, s *subject) {
+	for range 100000 {
+		s.ask(1)
+		if _, _, status := wpptrace("check", "-p", strconv.Itoa(s.pid())); status != 0 {
+			return
+		}
+	}
+	t.Fatal("no probe came")
+}
+
+func TestBadSnapshots(t *testing.T) {
+	dir := t.TempDir()
+	good := filepath.Join(dir, "good.wpp")
+	if _, errs, status := wpptrace("-q", "-o", good, "--", "/bin/true"); status != 0 {
+		t.Fatal(errs)
+	}
+	whole, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	future := bytes.Clone(whole)
+	future[8] = 99
+	for name, content := range map[string][]byte{"empty": {}, "truncated": whole[:len(whole)/2], "future": future, "text": []byte("no snapshot at all, but long enough")} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"stat", "hot", "dump"} {
+			out, errs, status := wpptrace(command, path)
+			if status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, path) {
+				t.Errorf("%s %s: status %d, %q, %q", command, name, status, out, errs)
+			}
+		}
+	}
+}

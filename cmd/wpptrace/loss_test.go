@@ -1,0 +1,117 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/loader/attach"
+	"wpptrace/loader/target"
+	"wpptrace/query"
+)
+
+// With a ring buffer of a page and a reader that sleeps, most is lost: each thread knows how much, and says where.
+func TestLoss(t *testing.T) {
+	s := startServer(t)
+	p, err := target.Open(s.pid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	exe, err := p.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer exe.Close()
+	program, err := loadProgram(exe, p.Name, selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := attach.Load(p, program.image, program.plan, os.Getpagesize())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	r, err := newRecording(program, p, session, nil, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.cpu, r.gauge = p.CPU, &gauge{cost: attach.TypicalCost()}
+	defer session.Close()
+	if err := session.Attach(exe); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.begin(false); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		s.ask(50) // nobody reads meanwhile
+		if err := r.drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.isClean()
+	s.end()
+	checkLosses(t, r)
+}
+
+func checkLosses(t *testing.T, r *recording) {
+	t.Helper()
+	m, err := r.session.Metrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lost uint64
+	for _, th := range r.all {
+		if th.hits != th.received+th.lost {
+			t.Errorf("thread %d: %d hits, but %d received and %d lost", th.id, th.hits, th.received, th.lost)
+		}
+		if th.received == 0 || th.lost == 0 || th.gaps == 0 {
+			t.Errorf("thread %d: %d received, %d lost in %d gaps: the test does not test", th.id, th.received, th.lost, th.gaps)
+		}
+		lost += th.lost
+	}
+	if m.LostHits != lost {
+		t.Errorf("the kernel lost %d hits, the threads %d", m.LostHits, lost)
+	}
+	s, err := r.snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Figures.Lost != lost || s.Figures.Anomalies != 0 {
+		t.Errorf("the snapshot says that %d were lost, not %d; %d anomalies", s.Figures.Lost, lost, s.Figures.Anomalies)
+	}
+	if n := countGaps(t, s); n != int(s.Figures.Gaps) {
+		t.Errorf("%d gaps in the stream, %d in the figures", n, s.Figures.Gaps)
+	}
+	j := &job{recordFlags: &recordFlags{ring: size(os.Getpagesize())}, recording: r}
+	if line, isLost := j.lossLine(); !isLost || !strings.Contains(line, "use a larger --ring-size than 4K") {
+		t.Errorf("%v %s", isLost, line)
+	}
+}
+
+func countGaps(t *testing.T, s *wpp.Snapshot) int {
+	var dump strings.Builder
+	if err := query.Dump(&dump, s, query.Paths); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(dump.String(), "#gap ")
+}
+
+// The last line tells of losses, also with -q, and --strict makes them the status.
+func TestStrict(t *testing.T) {
+	args := []string{"-q", "--strict", "--ring-size", "4096", "-o", t.TempDir() + "/x.wpp", "--", "bash", "-c", "for ((i = 0; i < 3000; i++)); do x=$x$i; done"}
+	_, errs, status := wpptrace(args...)
+	if !strings.HasPrefix(errs, "lost: ") || strings.Count(errs, "\n") != 1 || strings.Contains(errs, "lost: 0") {
+		t.Errorf("%q", errs)
+	}
+	if status != exitLost {
+		t.Errorf("status %d, want %d", status, exitLost)
+	}
+}

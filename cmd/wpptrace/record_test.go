@@ -1,0 +1,238 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/query"
+)
+
+// A process that is attached to in mid-run answers and ends as one that nobody traces, and is left without a probe.
+func TestAttach(t *testing.T) {
+	questions := []int{20, 50, 30, 10}
+	want := answers(t, questions...)
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+	w.expect("predicted slow-down: at most")
+	w.expect("recording process")
+	var got []string
+	for i, n := range questions {
+		if i == len(questions)-1 {
+			w.signal(os.Interrupt)
+			w.expect("interrupted")
+			w.wait(0)
+			s.isClean()
+		}
+		got = append(got, s.ask(n))
+	}
+	s.end()
+	if !slices.Equal(got, want) {
+		t.Errorf("the server answered %q, untraced %q", got, want)
+	}
+	checkRecording(t, w, "x.wpp", 10000)
+	if !strings.Contains(w.stdout.String(), "SUBPATH") {
+		t.Errorf("no hot subpaths on stdout: %s", w.stdout.String())
+	}
+	if !strings.HasSuffix(w.errs.String(), "\nlost: 0 events\n") {
+		t.Errorf("the last line does not tell of losses: %s", w.errs.String())
+	}
+}
+
+// checkRecording fails the test unless the snapshot is a good one of so many paths or more.
+func checkRecording(t *testing.T, w *tracer, name string, least uint64) query.Stat {
+	t.Helper()
+	s, err := wpp.ReadFile(w.path(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat := query.NewStat(s, 0)
+	if stat.Paths < least || stat.Anomalies != 0 || stat.Lost != 0 {
+		t.Errorf("snapshot %s: %d paths, %d anomalies, %d lost; want %d paths or more, no anomaly, nothing lost", name, stat.Paths, stat.Anomalies, stat.Lost, least)
+	}
+	return stat
+}
+
+// SIGUSR2 writes a snapshot, and the recording goes on; the next snapshot keeps it as .old.
+func TestSnapshotOnSignal(t *testing.T) {
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+	w.expect("recording process")
+	s.ask(20)
+	w.signal(unix.SIGUSR2)
+	w.expect("recording goes on")
+	s.ask(20)
+	w.signal(unix.SIGTERM)
+	w.wait(0)
+	first := checkRecording(t, w, "x.wpp.old", 1000)
+	second := checkRecording(t, w, "x.wpp", 2000)
+	if second.Paths <= first.Paths {
+		t.Errorf("%d paths at the end, %d in the middle", second.Paths, first.Paths)
+	}
+	s.isClean()
+	s.end()
+}
+
+// A recording ends with its process, and says nothing of it.
+func TestTargetEnds(t *testing.T) {
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "--json")
+	w.expect("recording process")
+	s.ask(5)
+	s.end()
+	w.wait(0)
+	if names := w.files(); len(names) != 1 || names[0] != fmt.Sprintf("bash-%d.wpp", s.pid()) {
+		t.Errorf("files: %q", names)
+	}
+	if !strings.HasPrefix(w.stdout.String(), `{"schema_version":1,`) {
+		t.Errorf("no figures on stdout: %s", w.stdout.String())
+	}
+}
+
+func TestDuration(t *testing.T) {
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-d", "300ms", "-q", "-o", "x.wpp")
+	w.wait(0)
+	if w.errs.Len() > 0 || w.stdout.Len() > 0 {
+		t.Errorf("with -q: %s%s", w.errs.String(), w.stdout.String())
+	}
+	if names := w.files(); !slices.Equal(names, []string{"x.wpp"}) {
+		t.Errorf("files: %q", names)
+	}
+	s.isClean()
+	s.end()
+}
+
+// A process that is slowed down too much is left alone.
+func TestMaxSlowDown(t *testing.T) {
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "1.01", "-o", "x.wpp")
+	w.expect("recording process")
+	answer := make(chan string)
+	go func() { answer <- s.ask(200000) }()
+	w.expect("more than --max-slowdown 1.01: detached")
+	w.wait(0)
+	s.isClean()
+	<-answer
+	s.end()
+	checkRecording(t, w, "x.wpp", 1000)
+}
+
+// A second signal ends wpptrace at once, whatever it does; no file is left half-written.
+func TestSecondSignal(t *testing.T) {
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "-o", "x.wpp")
+	w.expect("recording process")
+	s.ask(200)
+	w.signal(os.Interrupt)
+	w.signal(unix.SIGTERM)
+	for w.lines.Scan() {
+		fmt.Fprintln(&w.errs, w.lines.Text())
+	}
+	w.cmd.Wait()
+	for _, name := range w.files() {
+		if name != "x.wpp" {
+			t.Errorf("%s is left", name)
+		}
+	}
+	s.isClean()
+	s.end()
+}
+
+// When wpptrace is killed, the kernel takes the probes out.
+func TestKilled(t *testing.T) {
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "-o", "x.wpp")
+	w.expect("recording process")
+	s.ask(20)
+	w.signal(os.Kill)
+	w.cmd.Wait()
+	if names := w.files(); len(names) > 0 {
+		t.Errorf("files: %q", names)
+	}
+	s.ask(20) // the dying process's links are closed by then, or while this is answered
+	waitClean(s)
+	s.end()
+}
+
+// waitClean asks the server until its text is clean.
+func waitClean(s *subject) {
+	for range 1000 {
+		s.ask(1)
+		if _, _, status := wpptrace("check", "-p", strconv.Itoa(s.pid())); status == 0 {
+			return
+		}
+	}
+	s.isClean()
+}
+
+// A command that is interrupted goes on untraced, and its status is returned.
+func TestInterruptCommand(t *testing.T) {
+	dir := t.TempDir()
+	fifo := dir + "/fifo"
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := startTracer(t, "-o", "x.wpp", "--", "bash", "-c", `trap "" INT; read -r x <"$0"; echo "got $x"; exit 9`, fifo)
+	w.expect("recording process")
+	w.signal(os.Interrupt)
+	w.expect("lost: 0 events")
+	if err := os.WriteFile(fifo, []byte("hello\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	w.wait(9)
+	if got := w.stdout.String(); got != "got hello\n" {
+		t.Errorf("output %q", got)
+	}
+}
+
+// Two recordings of one process do not get into each other's way: the second is refused.
+func TestTwice(t *testing.T) {
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "-o", "x.wpp")
+	w.expect("recording process")
+	second := startTracer(t, "-p", strconv.Itoa(s.pid()))
+	second.expect("a breakpoint stands there already")
+	second.wait(1)
+	out, _, status := wpptrace("check", "-p", strconv.Itoa(s.pid()))
+	if status != 1 || !strings.Contains(out, "a breakpoint stands there already") {
+		t.Errorf("check: status %d, %s", status, out)
+	}
+	w.signal(os.Interrupt)
+	w.wait(0)
+	s.isClean()
+	s.end()
+}
+
+// Processes that end at any moment of attaching give one clear line, or a recording.
+func TestTargetDiesWhileAttaching(t *testing.T) {
+	for i := range 25 {
+		cmd := exec.Command("sleep", fmt.Sprintf("0.%03d", i*5))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error)
+		go func() { done <- cmd.Wait() }()
+		path := t.TempDir() + "/x.wpp"
+		_, errs, status := wpptrace("-q", "-p", strconv.Itoa(cmd.Process.Pid), "-o", path)
+		if err := <-done; err != nil {
+			t.Errorf("sleep: %v", err)
+		}
+		switch {
+		case status == 0 && errs == "":
+			if _, err := wpp.ReadFile(path); err != nil {
+				t.Error(err)
+			}
+		case status == 1 && strings.Count(errs, "\n") == 1 && (strings.HasSuffix(errs, "it has exited\n") || strings.Contains(errs, "no such process")):
+		default:
+			t.Errorf("status %d: %s", status, errs)
+		}
+	}
+}

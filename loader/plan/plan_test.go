@@ -1,0 +1,409 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
+)
+
+// kinds has a routine for each thing that a plan must decide on.
+const kinds = `
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#define NOINLINE __attribute__((noipa))
+
+volatile int sink;
+jmp_buf env;
+
+__attribute__((noinline)) static int leaf(int n) { return n * 3 + 1; } /* lea; ret: silent */
+__attribute__((noinline)) int exported_leaf(int n) { return n * 5 + 2; }
+NOINLINE static int taken_leaf(int n) { return n * 7 + 3; }         /* its address is taken */
+int (*volatile pointer)(int) = taken_leaf;
+
+NOINLINE static int loops(int n) { int s = 0; for (int i = 0; i < n; i++) s += leaf(i) ^ sink; return s; }
+NOINLINE static int saves(int n) { int a = loops(n); sink = a; return a + loops(n + 1); } /* push: probed at its entry */
+NOINLINE static int even(int n);
+NOINLINE static int odd(int n) { sink++; return even(n - 1) + 1; }
+NOINLINE static int even(int n) { sink++; return odd(n - 1) + 1; }  /* a circle of calls without a decision */
+NOINLINE static int indirect(int n) { return pointer(n) + pointer(n + 1); }
+NOINLINE static int jumps(int n) { if (setjmp(env)) return 1; sink = n; return 2; }
+NOINLINE static int outside(int n) { char *p = malloc(n); sink = (int)strlen(p); return atoi(p) + rand(); }
+NOINLINE static int framed(int n) { volatile char *p = alloca(n); p[0] = leaf(n); return p[0] + saves(n); }
+NOINLINE static int dense(int n)
+{
+	switch (n) {
+	case 0: return sink * 3;
+	case 1: return leaf(4);
+	case 2: sink = 5; return 9;
+	case 3: return sink << 3;
+	case 4: return leaf(11) + 2;
+	case 5: return sink / 3;
+	case 6: return 77;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	return saves(argc) + even(argc) + indirect(argc) + jumps(argc) + outside(argc) + framed(argc) + dense(argc) + exported_leaf(argc);
+}
+`
+
+func TestPlansAreProven(t *testing.T) {
+	for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O3"}, {"-Os"}, {"-O2", "-fcf-protection=full"}, {"-O2", "-fno-omit-frame-pointer"}, {"-O2", "-fno-plt"}} {
+		for _, complete := range []bool{false, true} {
+			t.Run(fmt.Sprint(flags, complete), func(t *testing.T) {
+				prove(t, planned(t, compile(t, kinds, flags...), plan.Options{Complete: complete}))
+			})
+		}
+	}
+}
+
+// complete plans the kinds at -O2 with whatever probes they need.
+func complete(t *testing.T) *plan.Plan {
+	return planned(t, compile(t, kinds, "-O2"), plan.Options{Complete: true})
+}
+
+// sites counts the probes of a routine.
+func sites(r *plan.Routine) (n int) {
+	for b := range r.Blocks {
+		if r.Site(b) != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// blocks are those of a routine that end with a call of that kind.
+func blocks(r *plan.Routine, kind plan.Callee) (list []int) {
+	for b := range r.Blocks {
+		if k, _ := r.Callee(b); k == kind && calls(&r.Blocks[b]) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+func TestCheapEntriesAreProbed(t *testing.T) {
+	r := routine(t, complete(t), "saves")
+	if s := r.Site(r.Entry); s == nil || s.Stepped {
+		t.Errorf("the entry of saves, which begins with a push, has site %+v", s)
+	}
+}
+
+// TestRule1SilentLeaves: a routine may be silent if only observed code enters it, by direct calls.
+func TestRule1SilentLeaves(t *testing.T) {
+	p := complete(t)
+	for _, c := range []struct {
+		symbol string
+		silent bool
+	}{{"leaf", true}, {"exported_leaf", true}, {"taken_leaf", false}, {"main", false}} {
+		r := routine(t, p, c.symbol)
+		if r.Silent != c.silent {
+			t.Errorf("%s: silent %v, want %v", c.symbol, r.Silent, c.silent)
+		}
+		if c.symbol != "main" && (sites(r) == 0) != c.silent {
+			t.Errorf("%s has %d probes", c.symbol, sites(r))
+		}
+	}
+}
+
+// TestRule1UnobservedCallers: a leaf is not silent when one of its callers is not observed.
+func TestRule1UnobservedCallers(t *testing.T) {
+	p := planned(t, compile(t, kinds, "-O2"), plan.Options{Complete: true, Select: func(r *cfg.Routine) bool { return r.Symbol != "loops" }})
+	if r := routine(t, p, "leaf"); r.Silent || sites(r) == 0 {
+		t.Errorf("leaf, which code that is not observed calls: silent %v, %d probes", r.Silent, sites(r))
+	}
+}
+
+// TestRule2SilentCallersAreInTheChain: a call is followed to the caller's caller unless the caller has made a word.
+func TestRule2SilentCallersAreInTheChain(t *testing.T) {
+	p := planned(t, compile(t, `
+		int sink;
+		__attribute__((noinline)) static int speaks(int n) { return n > sink ? n : sink; }
+		__attribute__((noinline)) static int quiet(int n) { return speaks(n + 1) + 1; }
+		int main(int argc, char **argv) { return argc > 3 ? quiet(argc) : quiet(argc + 1) * 2; }`, "-O1"), plan.Options{Complete: true})
+	quiet, main := routine(t, p, "quiet"), routine(t, p, "main")
+	for _, b := range blocks(quiet, plan.Known) {
+		if c := p.Calls[quiet.Blocks[b].Hi]; c.Spoken != (quiet.Site(quiet.Entry) != nil) {
+			t.Errorf("the call in quiet: %+v, its entry's site: %v", c, quiet.Site(quiet.Entry))
+		}
+	}
+	for _, b := range blocks(main, plan.Known) {
+		if c := p.Calls[main.Blocks[b].Hi]; !c.Spoken {
+			t.Errorf("a call in main after its decision: %+v", c)
+		}
+	}
+}
+
+// TestRule3Circles: mutual recursion without a decision makes a word a round.
+func TestRule3Circles(t *testing.T) {
+	p := complete(t)
+	if sites(routine(t, p, "even"))+sites(routine(t, p, "odd")) == 0 {
+		t.Error("even and odd call one another without a word")
+	}
+}
+
+// TestRule4UnknownFrames: a call from a frame of unknown size comes after a word.
+func TestRule4UnknownFrames(t *testing.T) {
+	r := routine(t, complete(t), "framed")
+	unknown := 0
+	for _, b := range blocks(r, plan.Known) {
+		if r.Blocks[b].Depth < 0 {
+			unknown++
+			if r.Site(b) == nil && r.First(b) {
+				t.Errorf("the call before %x may be silent", r.Blocks[b].Hi)
+			}
+		}
+	}
+	if unknown == 0 {
+		t.Error("no call in framed has a frame of unknown size: the test tests nothing")
+	}
+}
+
+// TestRule5SetjmpSpeaksTwice: the call of setjmp is a witness, and so is what follows it.
+func TestRule5SetjmpSpeaksTwice(t *testing.T) {
+	r := routine(t, complete(t), "jumps")
+	found := false
+	for b := range r.Blocks {
+		if r.ReturnsTwice(b) {
+			found = true
+			if r.Site(b) == nil || r.Site(r.Blocks[b].Succ[0]) == nil {
+				t.Errorf("call %v, continuation %v", r.Site(b), r.Site(r.Blocks[b].Succ[0]))
+			}
+		}
+	}
+	if !found {
+		t.Error("no call in jumps returns twice")
+	}
+}
+
+// TestRule5LandingPadsSpeak on a cleanup and a handler.
+func TestRule5LandingPadsSpeak(t *testing.T) {
+	p := planned(t, compile(t, `
+		volatile int closed;
+		struct guard { ~guard() { ++closed; } };
+		int thrower(int n);
+		__attribute__((noipa)) int cleanup(int n) { guard g; return thrower(n); }
+		int catcher(int n) { try { return cleanup(n); } catch (int e) { return e; } }
+		__attribute__((noinline)) int thrower(int n) { if (n > 3) throw n; return n; }
+		int main(int argc, char **) { return catcher(argc); }`, "-xc++", "-O1"), plan.Options{Complete: true})
+	pads := 0
+	for _, r := range p.Routines {
+		if !r.Observed() {
+			continue
+		}
+		for _, b := range r.Pads {
+			pads++
+			if r.Site(b) == nil {
+				t.Errorf("the landing pad at %x of %s has no probe", r.Blocks[b].Lo, r.Name)
+			}
+		}
+	}
+	if pads < 2 {
+		t.Errorf("%d landing pads, want those of the cleanup and of the handler", pads)
+	}
+}
+
+// TestRule6CallsOfUnobservedCode: such a call is a witness; a function known to do nothing of the sort need not be.
+func TestRule6CallsOfUnobservedCode(t *testing.T) {
+	r := routine(t, complete(t), "outside")
+	external := blocks(r, plan.External)
+	if len(external) == 0 || len(blocks(r, plan.Harmless)) == 0 {
+		t.Fatalf("%d calls of unknown functions, %d of harmless ones", len(external), len(blocks(r, plan.Harmless)))
+	}
+	for _, b := range external {
+		if r.Site(b) == nil {
+			t.Errorf("the call before %x has no probe", r.Blocks[b].Hi)
+		}
+	}
+}
+
+// TestRule6IndirectCalls: between two indirect calls, and after the last, there is a word.
+func TestRule6IndirectCalls(t *testing.T) {
+	p := complete(t)
+	r := routine(t, p, "indirect")
+	if n := len(blocks(r, plan.Unknown)); n != 2 {
+		t.Fatalf("%d indirect calls, want 2", n)
+	}
+	if err := proveOpenCalls(p, r); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRule7TailJumps: whoever is jumped to by a routine that anybody may call returns to anybody, and must speak.
+func TestRule7TailJumps(t *testing.T) {
+	p := planned(t, compile(t, `
+		int sink;
+		__attribute__((noinline)) static int last(int n) { return n * 3 + 1; }
+		__attribute__((noinline)) static int first(int n) { return last(n + 1); }
+		int (*volatile pointer)(int) = first;
+		int main(int argc, char **argv) { return pointer(argc) + last(argc) + 1; }`, "-O2"), plan.Options{Complete: true})
+	r := routine(t, p, "first")
+	if end := r.Blocks[len(r.Blocks)-1].End; end != cfg.Tail {
+		t.Fatalf("first ends by %v, not by a jump", end)
+	}
+	prove(t, p)
+	if sites(r) == 0 {
+		t.Error("first, whose address is taken, has no probe")
+	}
+}
+
+// TestRule8SwitchesTellTheirCase at the bounds check, where the index is known.
+func TestRule8SwitchesTellTheirCase(t *testing.T) {
+	r := routine(t, complete(t), "dense")
+	for b := range r.Blocks {
+		if r.Blocks[b].End != cfg.Table {
+			continue
+		}
+		for c := range r.Blocks {
+			if s := r.Site(c); s != nil && s.Case != nil && s.Case.Table == b {
+				return
+			}
+		}
+		t.Fatal("nobody tells the case of the switch in dense")
+	}
+	t.Fatal("dense has no jump table")
+}
+
+func TestSelect(t *testing.T) {
+	p := planned(t, compile(t, kinds, "-O2"), plan.Options{Complete: true, Select: func(r *cfg.Routine) bool { return r.Symbol == "saves" }})
+	for _, r := range p.Routines {
+		switch {
+		case r.Observed() != (r.Symbol == "saves"):
+			t.Errorf("%s: left out: %q", r.Name, r.LeftOut)
+		case !r.Observed() && sites(r) > 0:
+			t.Errorf("%s is not observed and has %d probes", r.Name, sites(r))
+		}
+	}
+	if len(p.Sites) == 0 {
+		t.Error("no probe for the routine that was chosen")
+	}
+	prove(t, p)
+}
+
+// TestLeftOutReasons: each routine that is not observed says why.
+func TestLeftOutReasons(t *testing.T) {
+	p := planned(t, compile(t, `
+		#define NOINLINE __attribute__((noinline))
+		NOINLINE int counts(long n) { asm volatile("1: loop 1b" : "+c"(n)); return n; }
+		NOINLINE int fine(int n) { return n > 3 ? n : 4; }
+		int main(int argc, char **argv) { return counts(argc) + fine(argc); }`, "-O1"), plan.Options{Select: func(r *cfg.Routine) bool { return r.Symbol != "fine" }})
+	want := map[string]string{"counts": "no place for a probe", "fine": "not selected"}
+	for _, r := range p.Routines {
+		if reason, ok := want[r.Symbol]; ok && !strings.Contains(r.LeftOut, reason) {
+			t.Errorf("%s is left out because %q, want %q", r.Symbol, r.LeftOut, reason)
+		}
+		if c := p.Program.Routines[r.ID]; c.LeftOut != "" && r.LeftOut != c.LeftOut {
+			t.Errorf("%s: %q became %q", r.Name, c.LeftOut, r.LeftOut)
+		}
+	}
+}
+
+// TestCompleteObservesMore: without Complete routines that need dear probes often are left out, with it they are not.
+func TestCompleteObservesMore(t *testing.T) {
+	for _, path := range system() {
+		p := recovered(t, path)
+		observed := map[bool]int{}
+		stepped := map[bool]float64{}
+		for _, complete := range []bool{false, true} {
+			pl := planned(t, p, plan.Options{Complete: complete})
+			total := 0.0
+			for _, r := range pl.Routines {
+				switch {
+				case r.Observed():
+					observed[complete]++
+				case complete && strings.Contains(r.LeftOut, "single-stepped"):
+					t.Errorf("%s: %s is left out although everything is admitted: %s", path, r.Name, r.LeftOut)
+				}
+			}
+			for i := range pl.Sites {
+				total += pl.Sites[i].Expected
+				if pl.Sites[i].Stepped {
+					stepped[complete] += pl.Sites[i].Expected
+				}
+			}
+			stepped[complete] /= total
+		}
+		if observed[false] > observed[true] {
+			t.Errorf("%s: %d routines observed, %d with Complete", path, observed[false], observed[true])
+		}
+		if stepped[false] > 0.011 {
+			t.Errorf("%s: %.2f %% of the hits are expected to be single-stepped", path, 100*stepped[false])
+		}
+	}
+}
+
+// TestSitesAreSorted and each belongs to one block.
+func TestSitesAreSorted(t *testing.T) {
+	p := complete(t)
+	if !slices.IsSortedFunc(p.Sites, func(a, b plan.Site) int { return int(int64(a.Addr) - int64(b.Addr)) }) {
+		t.Error("sites are not in the order of their addresses")
+	}
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		if p.Routines[s.Routine].Site(s.Block) != s {
+			t.Errorf("site %d at %x is not the one of its block", i, s.Addr)
+		}
+	}
+}
+
+// TestTooManySites: a word has room for so many sites and no more.
+func TestTooManySites(t *testing.T) {
+	p := compile(t, `
+		asm(".text\n"
+		    ".macro decide name\n.globl \\name\n.type \\name, @function\n\\name:\n.cfi_startproc\n"
+		    ".rept 300\njz 1f\nnop\n1:\n.endr\nret\n.cfi_endproc\n.size \\name, .-\\name\n.endm\n"
+		    ".altmacro\n.macro one n\ndecide f\\n\n.endm\n"
+		    ".set i, 0\n.rept 900\none %i\n.set i, i+1\n.endr\n");
+		int main(void) { return 0; }`, "-O1")
+	_, err := plan.Make(p, plan.Options{Complete: true})
+	if err == nil || !strings.Contains(err.Error(), "probes are needed") {
+		t.Fatalf("error %v, want one that says how many probes are needed", err)
+	}
+}
+
+func ExampleMake() {
+	im, err := image.OpenFile("/usr/bin/true")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer im.Close()
+	program, err := cfg.Recover(im)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p, err := plan.Make(program, plan.Options{Select: func(r *cfg.Routine) bool { return r.Addr != im.Entry }})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range p.Routines {
+		if r.Addr == im.Entry {
+			fmt.Println("the entry point is observed:", r.Observed())
+		}
+	}
+	// Output: the entry point is observed: false
+}
+
+func BenchmarkMake(b *testing.B) {
+	for _, path := range system() {
+		b.Run(path[strings.LastIndexByte(path, '/')+1:], func(b *testing.B) {
+			p := recovered(b, path)
+			for b.Loop() {
+				if _, err := plan.Make(p, plan.Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(p.Routines))*float64(b.N)/b.Elapsed().Seconds(), "routines/s")
+		})
+	}
+}
