@@ -104,9 +104,16 @@ func (r *rig) words(t interface{ Fatal(...any) }) (list []wire.Word) {
 
 func (r *rig) expect(t *testing.T, want ...wire.Word) {
 	t.Helper()
-	if diff := cmp.Diff(want, r.words(t)); diff != "" {
+	if diff := cmp.Diff(printed(want), printed(r.words(t))); diff != "" {
 		t.Errorf("words differ (-want +got):\n%s", diff)
 	}
+}
+
+func printed(words []wire.Word) (list []string) {
+	for _, w := range words {
+		list = append(list, w.String())
+	}
+	return list
 }
 
 func register(number int, value uint64) func(*usermode.Registers) {

@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
@@ -55,7 +56,7 @@ func (t *Thread) callToward(i int, pc uint64) bool {
 	f := &t.frames[i]
 	call, n := exit, 0
 	consider := func(b int) {
-		if f.r.kind[b] == plan.Known && isCall(f.r, b) && f.r.Blocks[b].Depth >= 0 && f.r.callee[b].holds(pc) {
+		if f.r.kind[b] == plan.Known && f.r.makesCall(b) && f.r.Blocks[b].Depth >= 0 && f.r.callee[b].holds(pc) {
 			call, n = b, n+1
 		}
 	}
@@ -74,8 +75,15 @@ func (t *Thread) callToward(i int, pc uint64) bool {
 	}
 	t.finishAbove(i)
 	t.goToCall(f, call)
-	t.enter(frame{activation: activation{f.r.callee[call], f.cfa - uint64(f.r.Blocks[call].Depth)}})
+	block := &f.r.Blocks[call]
+	t.enter(frame{activation: activation{f.r.callee[call], f.cfa - uint64(block.Depth)}, from: wire.MakeFrom(wire.Inside, block.Hi)})
 	return true
+}
+
+// makesCall reports whether block b ends in a call, be it one that never returns.
+func (r *routine) makesCall(b int) bool {
+	e := r.Blocks[b].End
+	return e == cfg.Call || e == cfg.CallInd || e == cfg.NoReturn
 }
 
 // locate finds the block of an instruction and its index there.

@@ -122,9 +122,11 @@ func (t *Thread) leaveAbove(i int) {
 	if n == 0 {
 		return
 	}
-	for len(t.frames)-1 > i && t.hasReturned() {
+	returned := false
+	for len(t.frames)-1 > i && t.hasReturned(returned) {
 		root := t.top().root
 		t.finishAbove(len(t.frames) - 2)
+		returned = true
 		if root {
 			break // what called it threw
 		}
@@ -133,7 +135,7 @@ func (t *Thread) leaveAbove(i int) {
 	if n == 0 {
 		return
 	}
-	t.toThrow(t.top())
+	t.toThrow(t.top(), returned)
 	t.sink.Mark(ops.Unwind, uint64(n))
 	for range n {
 		t.sink.LeaveRoutine()
@@ -141,10 +143,11 @@ func (t *Thread) leaveAbove(i int) {
 	t.frames = t.frames[:i+1]
 }
 
-// hasReturned reports whether the innermost activation cannot be what is left from within: it stands at no call, none lies ahead, and it can come to its end.
-func (t *Thread) hasReturned() bool {
+// hasReturned reports whether the innermost activation cannot be what is left from within: it stands at no call, none lies ahead, and it can come to
+// its end. returned: what it called has come back.
+func (t *Thread) hasReturned(returned bool) bool {
 	f := t.top()
-	if f.called || f.atOpenCall() {
+	if f.called && !returned || !f.called && f.atOpenCall() {
 		return false
 	}
 	if _, ok := t.openCallAhead(f); ok {
@@ -155,11 +158,11 @@ func (t *Thread) hasReturned() bool {
 }
 
 // toThrow lets an activation that is left from within a call come to that call.
-func (t *Thread) toThrow(f *frame) {
+func (t *Thread) toThrow(f *frame, returned bool) {
 	switch {
-	case f.called:
+	case f.called && !returned:
 		return
-	case f.atOpenCall():
+	case !f.called && f.atOpenCall():
 		t.makeCall(f)
 		return
 	}
@@ -309,7 +312,7 @@ func (t *Thread) returnAgain(i, b int) {
 	if i < len(t.frames)-1 {
 		t.leaveAbove(i)
 	} else {
-		t.toThrow(&t.frames[i])
+		t.toThrow(&t.frames[i], false)
 	}
 	t.jumpTo(&t.frames[i], b, ops.StartCall)
 }

@@ -262,6 +262,9 @@ func (r *Routine) makeSite(b int) Site {
 	if insn.Kind == x86.Jcc {
 		s.Condition = insn.Op & 15
 	}
+	if s.Case != nil && !r.told(s.Case.Table) {
+		s.Case = nil // a probe put in later parts the two
+	}
 	return s
 }
 

@@ -122,16 +122,23 @@ func (r *Routine) tellTable(b int) {
 	if !p.on || !p.edges || p.tells != nil || check.Succ[0] == check.Succ[1] {
 		return
 	}
-	p.tells = &Case{Table: b, Operand: t.Index, Bias: t.Bias, Taken: r.leadsTo(check.Succ[0], b)}
+	for i, next := range check.Succ {
+		if r.leadsTo(next, b) {
+			p.tells = &Case{Table: b, Operand: t.Index, Bias: t.Bias, Taken: i == 0}
+		}
+	}
 }
 
-// leadsTo follows blocks with one successor from b.
+// leadsTo reports whether control runs from block b to the switch, past no other way and no other word.
 func (r *Routine) leadsTo(b, table int) bool {
 	for range r.Blocks {
+		if b < 0 || r.probed[b].on {
+			return false
+		}
 		if b == table {
 			return true
 		}
-		if b < 0 || len(r.Blocks[b].Succ) != 1 {
+		if len(r.Blocks[b].Succ) != 1 {
 			return false
 		}
 		b = r.Blocks[b].Succ[0]
@@ -159,7 +166,18 @@ func (r *Routine) told(b int) bool {
 		return true
 	}
 	t := r.Blocks[b].Table
-	return t != nil && t.Check >= 0 && r.probed[t.Check].tells != nil && r.probed[t.Check].tells.Table == b
+	if t == nil || t.Check < 0 {
+		return false
+	}
+	c := r.probed[t.Check].tells
+	if c == nil || c.Table != b {
+		return false
+	}
+	next := r.Blocks[t.Check].Succ[1]
+	if c.Taken {
+		next = r.Blocks[t.Check].Succ[0]
+	}
+	return r.leadsTo(next, b)
 }
 
 // successors are the nodes after block b: blocks, or exit.

@@ -1,0 +1,53 @@
+//go:build linux && cgo
+
+package usermode_test
+
+import (
+	"fmt"
+	"testing"
+
+	"wpptrace/bpf"
+	"wpptrace/bpf/usermode"
+	"wpptrace/bpf/wire"
+)
+
+func TestMemoryAtAnyAddress(t *testing.T) {
+	m := usermode.Memory{}
+	m.Set(0x1003, 0x1122334455667788)
+	if w, ok := m.Read(0x1003); !ok || w != 0x1122334455667788 {
+		t.Errorf("read %x, %v", w, ok)
+	}
+	if w, ok := m.Read(0x1000); !ok || w != 0x4455667788000000 {
+		t.Errorf("the word below reads %x, %v", w, ok)
+	}
+	if _, ok := m.Read(0x1009); ok {
+		t.Error("bytes that nobody has stored can be read")
+	}
+}
+
+func ExampleMachine() {
+	sites := []bpf.TracerSite{{Base: 4, Offset: 16, Condition: 4, CaseReg: usermode.NoReg, CaseIndex: usermode.NoReg}} // je, CFA = rsp + 16
+	m := usermode.New(sites, nil, 0x400000, 0x1000)
+	t := usermode.NewThread(1, 0, false)
+	defer t.Free()
+	var r usermode.Registers
+	r.General[4] = 0x7ffc0ff0
+	const zf = 1 << 6
+	for _, flags := range []uint64{zf, zf, 0} {
+		r.Flags = flags
+		m.Hit(t, 0, &r)
+	}
+	m.Drain(t)
+	b, err := wire.ParseBatch(m.Records[0])
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i := range b.Len() {
+		fmt.Println(b.Word(i))
+	}
+	// Output:
+	// witness 0:1 cfa 7ffc1000
+	// repeat 1
+	// witness 0:0 cfa 7ffc1000
+}

@@ -1,0 +1,159 @@
+//go:build linux && cgo
+
+package decoder_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
+	"wpptrace/decoder"
+	"wpptrace/loader/plan"
+)
+
+// small has a loop, a switch, a recursion, an indirect call and a call of unobserved code.
+const small = `
+#include <stdlib.h>
+volatile int sink;
+__attribute__((noinline)) static int pick(int n)
+{
+	switch (n & 7) {
+	case 0: return sink;
+	case 1: sink = 3; return 5;
+	case 2: return n * sink;
+	case 3: return 9;
+	case 4: return sink - n;
+	case 5: sink++; return 1;
+	}
+	return 2;
+}
+__attribute__((noinline)) int depth(int n) { return n ? depth(n - 1) + pick(n) : 0; }
+int (*volatile pointer)(int) = depth;
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++)
+		sink += pointer(i) + rand();
+	return pick(argc);
+}`
+
+var planSmall = sync.OnceValues(func() (*plan.Plan, error) {
+	dir, err := os.MkdirTemp("", "words")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	in, out := filepath.Join(dir, "in.c"), filepath.Join(dir, "program")
+	if err := os.WriteFile(in, []byte(small), 0o644); err != nil {
+		return nil, err
+	}
+	if b, err := exec.Command("gcc", "-O1", "-o", out, in).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("gcc: %w: %s", err, b)
+	}
+	return makePlan(out, plan.Options{Complete: true})
+})
+
+// A counter is a sink that counts.
+type counter struct{ enters, leaves, paths, marks int }
+
+func (c *counter) EnterRoutine(int)      { c.enters++ }
+func (c *counter) LeaveRoutine()         { c.leaves++ }
+func (c *counter) NewPath(int, uint64)   { c.paths++ }
+func (c *counter) Mark(ops.Mark, uint64) { c.marks++ }
+
+// FuzzWords: whatever words come, a thread neither panics nor hangs, and what it emits is bounded by the words and its plan.
+func FuzzWords(f *testing.F) {
+	p, err := planSmall()
+	if err != nil {
+		f.Fatal(err)
+	}
+	const stack = 0x7ffc0000
+	seed := func(words ...wire.Word) {
+		var b []byte
+		for _, w := range words {
+			b = binary.LittleEndian.AppendUint64(b, uint64(w))
+		}
+		f.Add(b)
+	}
+	seed()
+	seed(wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(0, 0, stack), wire.MakeRepeat(5), wire.MakeEnd(wire.Outside, 0))
+	seed(wire.MakeResync(wire.Inside, p.Sites[0].Addr+5), wire.MakeResync(wire.Truncated, 0), wire.MakeWitness(1, 1, stack))
+	seed(wire.MakeCase(1<<60-1), wire.MakeWitness(len(p.Sites)-1, 0, stack), wire.MakeCase(3), wire.MakeRepeat(2))
+	seed(wire.MakeWitness(wire.MaxSites-1, 1, 0), wire.MakeFrom(wire.Handler, p.Sites[1].Addr), wire.MakeWitness(0, 0, stack-64))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		const most = 4096
+		d, err := decoder.New(p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c counter
+		thread := d.Thread(&c)
+		for n := 0; len(data) >= 8 && n < most; n++ {
+			w := wire.Word(binary.LittleEndian.Uint64(data))
+			data = data[8:]
+			if w.Kind() == wire.Repeat && w.Value() > most { // it stands for as many hits, which take their time
+				w = wire.MakeRepeat(w.Value() % most)
+			}
+			if w.Kind() == wire.Witness { // most sites of a random word are not in the plan
+				w = wire.MakeWitness(w.Site()%(len(p.Sites)+1), w.Outcome(), w.CFA())
+			}
+			thread.Word(w)
+		}
+		thread.Gap(3)
+		thread.Close()
+		if c.leaves > c.enters+c.marks*most {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// TestPathOfNoNumber: a number that names no path is an error.
+func TestPathOfNoNumber(t *testing.T) {
+	p, err := planSmall()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := decoder.New(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, r := range p.Routines {
+		if !r.Observed() {
+			continue
+		}
+		if _, err := d.Path(id, d.Paths(id)); err == nil {
+			t.Errorf("%s has %d paths, and one with that number", r.Name, d.Paths(id))
+		}
+	}
+}
+
+func ExampleDecoder() {
+	p, err := planSmall()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d, err := decoder.New(p, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var c counter
+	t := d.Thread(&c)
+	for i := range p.Sites { // main is called from outside and comes to its first witness
+		s := &p.Sites[i]
+		if r := p.Routines[s.Routine]; r.Symbol == "main" && s.First {
+			t.Word(wire.MakeFrom(wire.Outside, 0))
+			t.Word(wire.MakeWitness(i, 0, 0x7ffc1000))
+			break
+		}
+	}
+	t.Close()
+	fmt.Println("activations:", c.enters)
+	// Output: activations: 1
+}
