@@ -122,7 +122,7 @@ func (t *Thread) interruptAt(i, b, k int) bool {
 		f.trail, f.skip = []int{b}, k
 		return true
 	}
-	m := f.st.to(b, f.called)
+	m, told := f.st.to(b, f.called), f.st
 	if m == nil {
 		return false
 	}
@@ -135,7 +135,9 @@ func (t *Thread) interruptAt(i, b, k int) bool {
 		blocks = blocks[:len(blocks)-1]
 	}
 	t.emitPrefix(f, blocks, k)
-	f.st, f.skip = f.r.justBefore(b), k
+	st := f.r.justBefore(b)
+	st.table, st.target = told.table, told.target
+	f.st, f.skip = st, k
 	return true
 }
 

@@ -145,31 +145,33 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 	t.enter(frame{activation: a, from: from})
 }
 
-// findCaller finds the frame that made the call: where the size of its frame is known, the one at that address, else the innermost that can have come to the call.
+// findCaller finds the frame that made the call: where the size of its frame is known, the one at that address; else the innermost that can
+// have come to the call, or else stands at it (what it called may have jumped on).
 func (t *Thread) findCaller(c place, cfa uint64, depth int, chain []wire.Word) int {
-	is := func(f *frame) bool {
-		if f.r != c.r || f.cfa <= cfa {
-			return false
+	if depth < 0 {
+		if i := t.innermost(c.r, cfa+1, chain, func(f *frame) bool {
+			return f.st.block == c.block && !f.called || f.st.to(c.block, f.called) != nil
+		}); i >= 0 {
+			return i
 		}
-		if depth < 0 {
-			return f.st.block == c.block || f.st.to(c.block, f.called) != nil
-		}
-		return f.cfa == cfa+uint64(depth)
+		return t.innermost(c.r, cfa+1, chain, func(f *frame) bool { return f.st.block == c.block })
 	}
-	for try := 0; try < 2; try++ {
-		for i := len(t.frames) - 1; i >= 0; i-- {
-			if depth >= 0 && t.frames[i].lowest > cfa+uint64(depth) {
-				break
-			}
-			if is(&t.frames[i]) && t.calledThrough(i, chain) {
-				return i
-			}
-		}
-		if depth < 0 || !t.revive(activation{c.r, cfa + uint64(depth)}, c.block, chain) {
-			break
+	at := cfa + uint64(depth)
+	i := t.find(activation{c.r, at}, chain)
+	if i < 0 && t.revive(activation{c.r, at}, c.block, chain) {
+		i = t.find(activation{c.r, at}, chain)
+	}
+	return i
+}
+
+// innermost finds the innermost frame of a routine at or above cfa that was called through chain and for which is holds, or -1.
+func (t *Thread) innermost(r *routine, cfa uint64, chain []wire.Word, is func(*frame) bool) int {
+	for i := len(t.frames) - 1; i >= 0; i-- {
+		if f := &t.frames[i]; f.r == r && f.cfa >= cfa && is(f) && t.calledThrough(i, chain) {
+			return i
 		}
 	}
-	return exit
+	return -1
 }
 
 // callFrom lets frame i come to its call at block c, which enters r, perhaps through silent routines that jump on.

@@ -53,6 +53,8 @@ type frame struct {
 	target  int // where the next switch goes; -1: nobody has said
 	jumps   []int
 	calling bool
+	spoken  bool // has made a word
+	landed  bool // came to its block by an exception or a second return, and has not said so yet
 	handler bool
 	// of code that is not observed
 	sp       uint64
@@ -275,6 +277,7 @@ func (s *process) hit(f *frame, site *plan.Site) {
 		s.tell(f, site, c, &regs, taken && site.Condition < usermode.ConditionNone)
 	}
 	s.hits++
+	f.spoken, f.landed = true, false
 	s.known = len(s.truth) + 1
 	s.machine.Hit(s.thread, uint32(slices.IndexFunc(s.plan.Sites, func(o plan.Site) bool { return o.Addr == site.Addr })), &regs)
 }
@@ -488,7 +491,7 @@ func (s *process) throw() bool {
 	}
 	f := s.unwindTo(at[s.dice(len(at))])
 	pads := f.r.Blocks[f.block].Pads
-	f.block = pads[s.dice(len(pads))]
+	f.block, f.landed = pads[s.dice(len(pads))], true
 	s.decide(f)
 	return true
 }
@@ -509,14 +512,28 @@ func (s *process) jump() bool {
 	}
 	to := at[s.dice(len(at))]
 	f := s.unwindTo(to.frame)
-	f.block = f.r.Blocks[to.block].Succ[0]
+	f.block, f.landed = f.r.Blocks[to.block].Succ[0], true
 	s.decide(f)
 	return true
 }
 
-// mayInterrupt is when a signal comes: not before what the last one interrupted, or its handler, has been heard of.
+// mayInterrupt is when a signal comes: not before what the last one interrupted, or its handler, has been heard of, nor where nobody can know of
+// the innermost activation.
 func (s *process) mayInterrupt() bool {
-	return s.hits > s.signalled+3 && s.chance(s.habits.handler) && len(s.stayers) > 0
+	if s.hits <= s.signalled+3 || len(s.stayers) == 0 || !s.chance(s.habits.handler) {
+		return false
+	}
+	for i := len(s.frames) - 1; i >= 0; i-- {
+		switch f := s.frames[i]; {
+		case f.landed:
+			return false
+		case f.r == nil:
+			return i == len(s.frames)-1
+		case f.spoken:
+			return true
+		}
+	}
+	return false
 }
 
 // signal interrupts the innermost frame at an instruction.

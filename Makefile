@@ -1,0 +1,59 @@
+# wpptrace: make, make demo, make test; the rest is for those who change it.
+
+# These run with the race detector; the others trace or single-step programs, which it slows down too much.
+RACE = ./bpf/... ./compress/... ./decoder/... ./loader/... ./query/...
+PLAIN = ./cmd/... ./kernel-tests/...
+
+.PHONY: wpptrace demo test soak bench fuzz generate fmt clean
+
+wpptrace:
+	@.ci/need-go
+	go build -o wpptrace ./cmd/wpptrace
+
+# Attaches to a bash that is at work and prints its hot subpaths. As root.
+demo: wpptrace
+	@.ci/need bash
+	demo/run
+
+# As root. A few minutes.
+test:
+	@.ci/need-go
+	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3
+	go vet ./...
+	@test -z "$$(gofmt -l .)" || { echo "not formatted, run make fmt:"; gofmt -l .; exit 1; }
+	go test -race $(RACE)
+	go test -timeout 20m $(PLAIN)
+
+# The whole matrix of programs, compilers and flags against single-stepping: hours.
+soak:
+	@.ci/need-go
+	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 clang
+	WPPTRACE_SOAK=1 go test -timeout 0 -v ./kernel-tests/...
+
+bench:
+	@.ci/need-go
+	go test -run '^$$' -bench . -benchmem ./...
+
+# Each fuzz target for a while.
+FUZZTIME = 30s
+fuzz:
+	@.ci/need-go
+	@set -e; for package in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
+			echo $$package $$target; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
+
+# The committed bindings of the BPF program and of the snapshot's schema.
+generate:
+	@.ci/need-go
+	@.ci/need clang-19 llvm-strip-19:llvm-19 protoc:protobuf-compiler
+	@test -e /usr/include/bpf/bpf_helpers.h || .ci/need libbpf-headers:libbpf-dev
+	GOBIN=$(CURDIR)/.bin go install google.golang.org/protobuf/cmd/protoc-gen-go
+	PATH=$(CURDIR)/.bin:$$PATH go generate ./...
+
+fmt:
+	gofmt -w .
+
+clean:
+	rm -rf wpptrace .bin
