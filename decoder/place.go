@@ -83,8 +83,11 @@ func (t *Thread) goOn(i int, s *plan.Site) bool {
 	return true
 }
 
-// beforeFirstReturn reports whether the activation stands at the call that block b follows.
+// beforeFirstReturn reports whether the activation stands at the call that block b follows, or was interrupted right behind it.
 func (f *frame) beforeFirstReturn(b int) bool {
+	if f.st.before && f.st.next[0] == b {
+		return true
+	}
 	at := f.st.block
 	return at != exit && isCall(f.r, at) && f.r.Blocks[at].Succ[0] == b
 }
@@ -301,10 +304,10 @@ func (t *Thread) enterRoot(a activation, from wire.Word) {
 			break
 		}
 	}
-	if f.handler {
-		t.endHandlers()
-	}
 	if from.Place() != wire.Handler || !t.interrupt(from.Address()) {
+		if f.handler {
+			t.endHandlers()
+		}
 		t.toOpenCall()
 	}
 	if f.handler {

@@ -3,6 +3,7 @@
 package decoder_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -279,7 +280,8 @@ func (s *process) hit(f *frame, site *plan.Site) {
 	s.hits++
 	f.spoken, f.landed = true, false
 	s.known = len(s.truth) + 1
-	s.machine.Hit(s.thread, uint32(slices.IndexFunc(s.plan.Sites, func(o plan.Site) bool { return o.Addr == site.Addr })), &regs)
+	cookie, _ := slices.BinarySearchFunc(s.plan.Sites, site.Addr, func(o plan.Site, addr uint64) int { return cmp.Compare(o.Addr, addr) })
+	s.machine.Hit(s.thread, uint32(cookie), &regs)
 }
 
 // flags are random ones under which the condition holds, or not.

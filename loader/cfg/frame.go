@@ -36,7 +36,11 @@ func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
 	for b := range d.blocks {
 		f.check(b)
 	}
-	return f.readsBack && f.savesReturn()
+	if f.readsBack && f.savesReturn() {
+		d.leave("stores its own return address (may return twice)")
+		return true
+	}
+	return false
 }
 
 // hasFramePointer says whether some rule needs rbp. Otherwise the rows tell the depth everywhere.
@@ -180,7 +184,10 @@ func (f *frame) check(b int) {
 		f.checkStackPointer(&w)
 		if f.readsReturn(&w) {
 			f.readsBack = true
-			f.d.leave("reads its own return address (may return twice) at %x", q.Addr)
+			const load = 0x8b
+			if q.Map != 0 || q.Op != load {
+				f.d.leave("changes or pops its own return address at %x", q.Addr)
+			}
 		}
 	}
 	last := w.insn()

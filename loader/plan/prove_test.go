@@ -68,7 +68,7 @@ func ways(r *plan.Routine, from, table, told int) (map[int][][]int, error) {
 			return nil
 		case n == exit:
 			found[n] = append(found[n], way)
-			next = []int{r.Entry}
+			next = entries(r)
 		case n == table:
 			next = []int{told}
 		default:
@@ -87,7 +87,10 @@ func ways(r *plan.Routine, from, table, told int) (map[int][][]int, error) {
 // proveOneWay: between a word and the next there is one way at most.
 func proveOneWay(p *plan.Plan, r *plan.Routine) error {
 	type start struct{ node, table, told int }
-	groups := [][]start{{{r.Entry, exit, 0}}} // of a group nothing tells the starts apart
+	var groups [][]start // of a group nothing tells the starts apart
+	for _, b := range entries(r) {
+		groups = append(groups, []start{{b, exit, 0}})
+	}
 	for b := range r.Blocks {
 		s := r.Site(b)
 		if s == nil {
@@ -137,10 +140,16 @@ func proveOneWay(p *plan.Plan, r *plan.Routine) error {
 	return nil
 }
 
-// silently are the blocks that can be reached without a word from a node, the node included, within one activation.
-func silently(r *plan.Routine, from int) map[int]bool {
-	seen := map[int]bool{from: true}
-	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
+// entries are the blocks by which a routine is entered.
+func entries(r *plan.Routine) []int { return append([]int{r.Entry}, r.Others...) }
+
+// silently are the blocks that can be reached without a word from some nodes, those included, within one activation.
+func silently(r *plan.Routine, from ...int) map[int]bool {
+	seen := map[int]bool{}
+	for _, n := range from {
+		seen[n] = true
+	}
+	for queue := from; len(queue) > 0; queue = queue[1:] {
 		n := queue[0]
 		if n == exit || r.Site(n) != nil {
 			continue
@@ -178,7 +187,7 @@ func proveSites(p *plan.Plan, r *plan.Routine) error {
 			return fmt.Errorf("probe at %x: CFA %+v became %d%+d", s.Addr, rule, s.Base, s.Offset)
 		case (q.Kind == x86.Jcc) != (s.Condition < plan.NoCondition):
 			return fmt.Errorf("probe at %x: condition %d", s.Addr, s.Condition)
-		case s.First != silently(r, r.Entry)[b]:
+		case s.First != silently(r, entries(r)...)[b]:
 			return fmt.Errorf("probe at %x: first %v", s.Addr, s.First)
 		}
 	}
@@ -202,7 +211,7 @@ func proveEntries(p *plan.Plan, r *plan.Routine) error {
 
 // proveSpoken: rule 2, a chain of callers ends only where the caller has made a word for certain.
 func proveSpoken(p *plan.Plan, r *plan.Routine) error {
-	reach := silently(r, r.Entry)
+	reach := silently(r, entries(r)...)
 	for b := range r.Blocks {
 		block := &r.Blocks[b]
 		c, ok := p.Calls[block.Hi]
@@ -221,7 +230,7 @@ func proveSpoken(p *plan.Plan, r *plan.Routine) error {
 
 // proveFrames: rule 4, no call of an observed routine with a frame of unknown size before the first word.
 func proveFrames(_ *plan.Plan, r *plan.Routine) error {
-	reach := silently(r, r.Entry)
+	reach := silently(r, entries(r)...)
 	for b := range r.Blocks {
 		block := &r.Blocks[b]
 		if kind, _ := r.Callee(b); calls(block) && block.Depth < 0 && kind == plan.Known && reach[b] && r.Site(b) == nil {
@@ -277,7 +286,7 @@ func proveOpenCalls(p *plan.Plan, r *plan.Routine) error {
 			}
 		}
 	}
-	for n := range silently(r, r.Entry) {
+	for n := range silently(r, entries(r)...) {
 		if n != exit && r.Site(n) == nil && open(n) {
 			return fmt.Errorf("no word before the call before %x", r.Blocks[n].Hi)
 		}
@@ -293,7 +302,7 @@ func proveNoCircle(p *plan.Plan) error {
 		if !r.Observed() {
 			continue
 		}
-		for b := range silently(r, r.Entry) {
+		for b := range silently(r, entries(r)...) {
 			if b == exit || r.Site(b) != nil {
 				continue
 			}

@@ -179,19 +179,33 @@ type stat struct {
 // kernelThread is PF_KTHREAD of include/linux/sched.h.
 const kernelThread = 0x00200000
 
-// stat reads /proc/PID/stat (proc_pid_stat(5)).
 func (p *Process) stat() (stat, error) {
 	b, err := os.ReadFile(p.proc("stat"))
 	if err != nil {
 		return stat{}, ErrGone
 	}
+	s, err := parseStat(b)
+	if err != nil {
+		return stat{}, fmt.Errorf("read %s: %w", p.proc("stat"), err)
+	}
+	return s, nil
+}
+
+// parseStat reads /proc/PID/stat (proc_pid_stat(5)). The name in it may hold anything.
+func parseStat(b []byte) (stat, error) {
 	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
 	if len(f) < 20 {
-		return stat{}, fmt.Errorf("read %s: %d fields", p.proc("stat"), len(f))
+		return stat{}, fmt.Errorf("%d fields after the name", len(f))
 	}
-	number := func(field int) uint64 {
-		n, _ := strconv.ParseUint(string(f[field-3]), 10, 64)
-		return n
+	const flags, started = 9, 22 // fields, counted from 1; the one after the name is the third
+	number := func(field int) (uint64, error) { return strconv.ParseUint(string(f[field-3]), 10, 64) }
+	flag, err := number(flags)
+	if err != nil {
+		return stat{}, fmt.Errorf("flags: %w", err)
 	}
-	return stat{state: f[0][0], kernel: number(9)&kernelThread != 0, started: number(22)}, nil
+	at, err := number(started)
+	if err != nil {
+		return stat{}, fmt.Errorf("start time: %w", err)
+	}
+	return stat{state: f[0][0], kernel: flag&kernelThread != 0, started: at}, nil
 }

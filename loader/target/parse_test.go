@@ -1,0 +1,85 @@
+package target
+
+import (
+	"os"
+	"testing"
+)
+
+func TestParseStat(t *testing.T) {
+	for _, c := range []struct {
+		line string
+		want stat
+		ok   bool
+	}{
+		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 12345 0 0", stat{'S', false, 12345}, true},
+		{"42 (a) b) (c) R 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 7 0 0", stat{'R', false, 7}, true},
+		{"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 3 0 0", stat{'S', true, 3}, true},
+		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1", stat{}, false},
+		{"42 (sh) S 1 1 1 0 -1 many 100 0 0 0 1 2 0 0 20 0 1 0 12345 0 0", stat{}, false},
+		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 -5 0 0", stat{}, false},
+		{"", stat{}, false},
+	} {
+		got, err := parseStat([]byte(c.line))
+		if got != c.want || (err == nil) != c.ok {
+			t.Errorf("%q: %+v, %v; want %+v", c.line, got, err, c.want)
+		}
+	}
+}
+
+func TestParseMapping(t *testing.T) {
+	for _, c := range []struct {
+		line  string
+		want  Mapping
+		inode uint64
+		ok    bool
+	}{
+		{"555555554000-555555556000 r--p 00000000 fe:00 1234    /usr/bin/true", Mapping{0x555555554000, 0x555555556000, 0, false}, 1234, true},
+		{"555555556000-55555555a000 r-xp 00002000 fe:00 1234    /a file (deleted)", Mapping{0x555555556000, 0x55555555a000, 0x2000, true}, 1234, true},
+		{"7ffff7fc9000-7ffff7fcd000 r--p 00000000 00:00 0       [vvar]", Mapping{0x7ffff7fc9000, 0x7ffff7fcd000, 0, false}, 0, true},
+		{"555555556000 r-xp 00002000 fe:00 1234", Mapping{}, 0, false},
+		{"555555556000-x r-xp 00002000 fe:00 1234", Mapping{}, 0, false},
+		{"5-6 r 0 0 0", Mapping{}, 0, false},
+		{"", Mapping{}, 0, false},
+	} {
+		got, inode, ok := parseMapping(c.line)
+		if got != c.want || inode != c.inode || ok != c.ok {
+			t.Errorf("%q: %+v %d %v, want %+v %d %v", c.line, got, inode, ok, c.want, c.inode, c.ok)
+		}
+	}
+}
+
+func TestHasShadowStack(t *testing.T) {
+	for status, want := range map[string]bool{
+		"Name:\tsh\nx86_Thread_features:\tshstk wrss\nx86_Thread_features_locked:\t\n": true,
+		"Name:\tsh\nx86_Thread_features:\t\nx86_Thread_features_locked:\tshstk\n":      false,
+		"Name:\tx86_Thread_features: shstk\n":                                        false,
+		"x86_Thread_features:\tnoshstk\n":                                            false,
+		"":                                                                           false,
+	} {
+		if got := hasShadowStack(status); got != want {
+			t.Errorf("%q: %v", status, got)
+		}
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	if b, err := os.ReadFile("/proc/self/stat"); err == nil {
+		f.Add(b)
+	}
+	f.Add([]byte("42 (a) b) S 1"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if s, err := parseStat(b); err != nil && s != (stat{}) {
+			t.Errorf("%+v with error %v", s, err)
+		}
+	})
+}
+
+func FuzzParseMapping(f *testing.F) {
+	f.Add("555555556000-55555555a000 r-xp 00002000 fe:00 1234    /usr/bin/true")
+	f.Add("- r-xp  ")
+	f.Fuzz(func(t *testing.T, line string) {
+		if m, inode, ok := parseMapping(line); !ok && (m != Mapping{} || inode != 0) {
+			t.Errorf("%q: %+v %d, but not ok", line, m, inode)
+		}
+	})
+}

@@ -1,0 +1,164 @@
+package target
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const patience = time.Minute
+
+func TestOpen(t *testing.T) {
+	p, err := Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if p.PID != os.Getpid() || !strings.HasSuffix(p.Name, ".test") || p.Started == 0 || !p.Alive() || p.Wait(0) {
+		t.Errorf("%+v, alive %v", p, p.Alive())
+	}
+	if got := p.Command(); !slices.Equal(got, os.Args) {
+		t.Errorf("command %q, want %q", got, os.Args)
+	}
+	threads, err := p.Threads()
+	if err != nil || !slices.Contains(threads, p.PID) {
+		t.Errorf("threads %v, %v", threads, err)
+	}
+	if p.ThreadName(p.PID) == "" || p.ThreadName(1) != "" {
+		t.Errorf("names of threads: %q, %q", p.ThreadName(p.PID), p.ThreadName(1))
+	}
+	before, err := p.CPU()
+	if err != nil || before <= 0 {
+		t.Errorf("CPU time %v, %v", before, err)
+	}
+	if mappings, err := p.ExecutableMappings(); err != nil || !slices.ContainsFunc(mappings, func(m Mapping) bool { return m.Exec }) {
+		t.Errorf("mappings %v, %v", mappings, err)
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	dead := exec.Command("true")
+	if err := dead.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer dead.Wait()
+	for zombie := false; !zombie; { // it stays one until Wait
+		b, err := os.ReadFile("/proc/" + strconv.Itoa(dead.Process.Pid) + "/stat")
+		zombie = err == nil && strings.Contains(string(b), ") Z ")
+	}
+	for _, c := range []struct {
+		name string
+		pid  int
+		want error
+	}{
+		{"no such process", 1<<22 + 1, ErrNoProcess},
+		{"kernel thread", 2, ErrKernelThread},
+		{"zombie", dead.Process.Pid, ErrGone},
+	} {
+		if p, err := Open(c.pid); !errors.Is(err, c.want) || !strings.Contains(err.Error(), strconv.Itoa(c.pid)) {
+			t.Errorf("%s: %v, %v; want %v", c.name, p, err, c.want)
+		}
+	}
+}
+
+func TestStart(t *testing.T) {
+	c, err := Start([]string{"sh", "-c", "exit 5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if !c.Alive() || c.Wait(0) {
+		t.Error("the child is not alive before its release")
+	}
+	c.Release()
+	if !c.Wait(patience) {
+		t.Fatal("the child does not end")
+	}
+	<-c.Done()
+	if status, err := c.ExitStatus(); status != 5 || err != nil {
+		t.Errorf("exit status %d, %v", status, err)
+	}
+	if c.Alive() {
+		t.Error("the child is alive after its end")
+	}
+	if cpu, err := c.CPU(); cpu <= 0 || err != nil {
+		t.Errorf("CPU time of the ended child: %v, %v", cpu, err)
+	}
+}
+
+func TestExitStatusOfSignal(t *testing.T) {
+	c, err := Start([]string{"sh", "-c", "kill -TERM $$"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.Release()
+	<-c.Done()
+	if status, err := c.ExitStatus(); status != 128+int(unix.SIGTERM) || err != nil {
+		t.Errorf("exit status %d, %v", status, err)
+	}
+}
+
+// A child that is not released does nothing.
+func TestKill(t *testing.T) {
+	file := t.TempDir() + "/ran"
+	c, err := Start([]string{"touch", file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.Kill()
+	if _, err := os.Stat(file); err == nil || c.Alive() {
+		t.Errorf("the child ran, or lives: %v", err)
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	for _, name := range []string{"/no/such/program", "no-such-program", "/dev/null", "/"} {
+		if c, err := Start([]string{name}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("start %s: %v, %v", name, c, err)
+		}
+	}
+}
+
+// A process whose file is gone can still be opened.
+func TestDeletedExecutable(t *testing.T) {
+	program := t.TempDir() + "/program"
+	content, err := os.ReadFile("/bin/true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Start([]string{program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	defer c.Kill()
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Open(c.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	f, err := p.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	mappings, err := p.ExecutableMappings()
+	if st, e := f.Stat(); e != nil || st.Size() != int64(len(content)) || p.Name != "program" || err != nil || len(mappings) == 0 {
+		t.Errorf("%v %v %q %v %v", st, e, p.Name, mappings, err)
+	}
+}
