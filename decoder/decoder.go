@@ -102,6 +102,12 @@ func (d *Decoder) prepare(r *routine) {
 // evidence left more than one way.
 func (d *Decoder) Anomalies() (anomalies, ambiguous uint64) { return d.anomalies, d.ambiguous }
 
+// observes reports whether an address lies in a routine whose paths are recorded.
+func (d *Decoder) observes(pc uint64) bool {
+	r := d.plan.Program.Containing(pc)
+	return r != nil && d.routines[r.ID].Observed()
+}
+
 // Paths is the number of acyclic paths of a routine; numbers from there on are partial paths.
 func (d *Decoder) Paths(routine int) uint64 {
 	if n := d.routines[routine].numbers; n != nil {

@@ -41,7 +41,7 @@ func (t *Thread) interruptSome(pc uint64) bool {
 func (t *Thread) enterToward(pc uint64) bool {
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		f := &t.frames[i]
-		if t.callToward(i, pc) {
+		if t.callToward(i, pc) || t.jumpToward(i, pc) {
 			return true
 		}
 		if _, n := f.st.returnsBy(f.called || i < len(t.frames)-1); n == 0 {
@@ -77,6 +77,28 @@ func (t *Thread) callToward(i int, pc uint64) bool {
 	t.goToCall(f, call)
 	block := &f.r.Blocks[call]
 	t.enter(frame{activation: activation{f.r.callee[call], f.cfa - uint64(block.Depth)}, from: wire.MakeFrom(wire.Inside, block.Hi)})
+	return true
+}
+
+// jumpToward lets frame i leave by a tail jump to the routine that holds pc, if there is just one such way.
+func (t *Thread) jumpToward(i int, pc uint64) bool {
+	f := &t.frames[i]
+	called := f.called || i < len(t.frames)-1
+	var way out
+	n := 0
+	for _, o := range f.st.outs(called) {
+		if r := f.r.tailTarget(o.block); r != nil && r.holds(pc) {
+			way, n = o, n+1
+		}
+	}
+	if n != 1 {
+		return false
+	}
+	t.finishAbove(i)
+	t.apply(f, f.st.moveOut(way, f.called))
+	next := frame{activation: activation{f.r.tailTarget(way.block), f.cfa}, from: f.from, root: f.root, handler: f.handler}
+	t.frames = t.frames[:i]
+	t.enter(next)
 	return true
 }
 

@@ -149,32 +149,44 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 }
 
 // findCaller finds the frame that made the call: where the size of its frame is known, the one at that address; else the innermost that can
-// have come to the call, or else stands at it (what it called may have jumped on).
+// have come to the call, or else that stands at it, if what it called may have jumped on.
 func (t *Thread) findCaller(c place, cfa uint64, depth int, chain []wire.Word) int {
 	if depth < 0 {
-		if i := t.innermost(c.r, cfa+1, chain, func(f *frame) bool {
+		i := t.innermost(c.r, cfa, chain, func(i int) bool {
+			f := &t.frames[i]
 			return f.st.block == c.block && !f.called || f.st.to(c.block, f.called) != nil
-		}); i >= 0 {
-			return i
+		})
+		if i < 0 {
+			i = t.innermost(c.r, cfa, chain, func(i int) bool { return t.mayJumpOn(i, c.block, cfa) })
 		}
-		return t.innermost(c.r, cfa+1, chain, func(f *frame) bool { return f.st.block == c.block })
+		return i
 	}
-	at := cfa + uint64(depth)
-	i := t.find(activation{c.r, at}, chain)
-	if i < 0 && t.revive(activation{c.r, at}, c.block, chain) {
-		i = t.find(activation{c.r, at}, chain)
+	a := activation{c.r, cfa + uint64(depth)}
+	i := t.find(a, chain)
+	if i < 0 && t.revive(a, c.block, chain) {
+		i = t.find(a, chain)
 	}
 	return i
 }
 
-// innermost finds the innermost frame of a routine at or above cfa that was called through chain and for which is holds, or -1.
-func (t *Thread) innermost(r *routine, cfa uint64, chain []wire.Word, is func(*frame) bool) int {
+// innermost finds the innermost frame of a routine above cfa that was called through chain and for which is holds, or -1.
+func (t *Thread) innermost(r *routine, cfa uint64, chain []wire.Word, is func(i int) bool) int {
 	for i := len(t.frames) - 1; i >= 0; i-- {
-		if f := &t.frames[i]; f.r == r && f.cfa >= cfa && is(f) && t.calledThrough(i, chain) {
+		if f := &t.frames[i]; f.r == r && f.cfa > cfa && is(i) && t.calledThrough(i, chain) {
 			return i
 		}
 	}
 	return -1
+}
+
+// mayJumpOn reports whether frame i stands at its call at block c, and what that entered may have left to another activation at cfa by a tail jump.
+func (t *Thread) mayJumpOn(i, c int, cfa uint64) bool {
+	f := &t.frames[i]
+	if f.st.block != c {
+		return false
+	}
+	k := f.r.kind[c]
+	return k == plan.External || k == plan.Unknown || i+1 < len(t.frames) && t.frames[i+1].cfa == cfa
 }
 
 // callFrom lets frame i come to its call at block c, which enters r, perhaps through silent routines that jump on.

@@ -73,11 +73,13 @@ func (f *frame) harmlessAhead() (block int, ok bool) {
 // end takes a thread's end. If it ended in other code, what led there silently has run: up to the first call of such code, or a return to it.
 func (t *Thread) end(w wire.Word) {
 	t.ended = true
-	if w.Place() == wire.Unreadable {
+	switch {
+	case w.Place() == wire.Unreadable:
 		t.cutAll()
-	}
-	if w.Place() == wire.Inside && t.interrupt(w.Address()) {
+	case w.Place() == wire.Inside && t.interrupt(w.Address()):
 		return
+	case w.Place() == wire.Inside && t.d.observes(w.Address()):
+		t.cutAll() // no one way leads there
 	}
 	for returned := false; len(t.frames) > 0; returned = true {
 		f := t.top()

@@ -156,12 +156,12 @@ func onlyThread(t *truth.Trace, insns []uint64) *truth.Trace {
 }
 
 // ownCode takes out of a coverage what is not the program's own code: _start where it is left out, and in a static image what
-// saves and restores stack pointers and return addresses, which only the C library's assembly does. A stripped program has no
+// saves and restores stack pointers and return addresses or ends in a system call, which only the C library's assembly does. A stripped program has no
 // names for them; reasons tell them as well. That a program's own routines are not among them, dynamic images show.
 func ownCode(c truth.Coverage, static bool) truth.Coverage {
 	reasons := []string{"outermost frame"}
 	if static {
-		reasons = append(reasons, "reads its own return address", "writes rsp from a register or memory", "unresolved indirect jump")
+		reasons = append(reasons, "reads its own return address", "writes rsp from a register or memory", "unresolved indirect jump", "runs into unknown code")
 	}
 	c.Missed = slices.DeleteFunc(c.Missed, func(m truth.Missed) bool {
 		library := slices.ContainsFunc(reasons, func(reason string) bool { return strings.HasPrefix(m.Routine.Reason, reason) })

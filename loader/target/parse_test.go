@@ -52,9 +52,9 @@ func TestHasShadowStack(t *testing.T) {
 	for status, want := range map[string]bool{
 		"Name:\tsh\nx86_Thread_features:\tshstk wrss\nx86_Thread_features_locked:\t\n": true,
 		"Name:\tsh\nx86_Thread_features:\t\nx86_Thread_features_locked:\tshstk\n":      false,
-		"Name:\tx86_Thread_features: shstk\n":                                        false,
-		"x86_Thread_features:\tnoshstk\n":                                            false,
-		"":                                                                           false,
+		"Name:\tx86_Thread_features: shstk\n":                                          false,
+		"x86_Thread_features:\tnoshstk\n":                                              false,
+		"":                                                                             false,
 	} {
 		if got := hasShadowStack(status); got != want {
 			t.Errorf("%q: %v", status, got)

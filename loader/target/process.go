@@ -73,8 +73,13 @@ func (p *Process) identify() error {
 
 func (p *Process) proc(name string) string { return fmt.Sprintf("/proc/%d/%s", p.PID, name) }
 
-// Close lets go of the process, which runs on.
-func (p *Process) Close() { unix.Close(p.fd) }
+// Close lets go of the process, which runs on. It is no longer Alive to us.
+func (p *Process) Close() {
+	if p.fd >= 0 {
+		unix.Close(p.fd)
+		p.fd = -1
+	}
+}
 
 // Alive reports whether the process, not a later one with its number, still runs.
 func (p *Process) Alive() bool {

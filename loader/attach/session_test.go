@@ -1,0 +1,265 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"wpptrace/bpf/wire"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/target"
+)
+
+// A subject is a program that stands before its first instruction, with a session that is loaded for it.
+type subject struct {
+	*target.Child
+	exe     *os.File
+	session *Session
+}
+
+func load(t *testing.T, argv ...string) *subject {
+	t.Helper()
+	c, err := target.Start(argv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &subject{Child: c}
+	t.Cleanup(func() {
+		if s.session != nil {
+			s.session.Close()
+		}
+		if c.Alive() {
+			c.Kill()
+		}
+		c.Close()
+	})
+	if s.exe, err = c.Executable(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.exe.Close() })
+	st, err := s.exe.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	im, err := image.Open(s.exe, st.Size(), c.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := cfg.Recover(im)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.Make(program, plan.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.session, err = Load(c.Process, im, p, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// poke writes a byte into the text of the program, at the first site.
+func (s *subject) poke(t *testing.T, b byte) {
+	t.Helper()
+	mem, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", s.PID), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	if _, err := mem.WriteAt([]byte{b}, int64(s.session.base+s.session.plan.Sites[0].Addr)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openFiles counts our descriptors: a link or map that is left would be one.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// From attaching to flushing: hits come, the counts agree, and the text is the file's again while the program still runs.
+func TestSession(t *testing.T) {
+	before := openFiles(t)
+	s := load(t, "/bin/cat", "/dev/null")
+	if err := s.session.Attach(s.exe); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckText(s.Process, s.session.image); !errors.Is(err, errBreakpoint) {
+		t.Errorf("no probe stands: %v", err)
+	}
+	if err := s.session.Enable(true); err != nil {
+		t.Fatal(err)
+	}
+	s.Release()
+	<-s.Done()
+	if err := s.session.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.session.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	words, hits := drain(t, s.session)
+	if words[wire.Witness] == 0 || words[wire.End] != 1 || hits == 0 {
+		t.Errorf("words by kind %v, %d hits", words, hits)
+	}
+	if m, err := s.session.Metrics(); err != nil || m != (Metrics{}) {
+		t.Errorf("metrics %+v, %v", m, err)
+	}
+	if l := s.session.Losses(); len(l) > 0 || s.session.Replaced() || s.session.Fill() != 0 {
+		t.Errorf("losses %v, replaced %v, fill %v", l, s.session.Replaced(), s.session.Fill())
+	}
+	if err := s.session.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.exe.Close()
+	s.Child.Close()
+	if after := openFiles(t); after > before {
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+}
+
+// drain reads all batches and counts words by kind, and the hits.
+func drain(t *testing.T, s *Session) (words map[wire.Kind]int, hits uint64) {
+	t.Helper()
+	words = map[wire.Kind]int{}
+	for {
+		b, err := s.Read(time.Now())
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return words, hits
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Len() {
+			words[b.Word(i).Kind()]++
+		}
+		hits += b.Witnesses()
+		if hits != b.Hits-b.Lost {
+			t.Errorf("%d hits in the words, %d - %d in the batch", hits, b.Hits, b.Lost)
+		}
+	}
+}
+
+// The kernel tells of hits before they are reported, and the program is clean after Detach while it runs on.
+func TestHits(t *testing.T) {
+	dir := t.TempDir()
+	fifo := dir + "/fifo"
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := load(t, "/bin/cat", fifo)
+	if err := s.session.Attach(s.exe); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.session.Hits(s.PID); err == nil {
+		t.Error("hits of a thread that has made none")
+	}
+	if err := s.session.Enable(true); err != nil {
+		t.Fatal(err)
+	}
+	s.Release()
+	f, err := os.OpenFile(fifo, os.O_WRONLY, 0) // when cat opens the other end
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := s.session.Hits(s.PID)
+	if err != nil || h.Made == 0 || h.Repeating > h.Made {
+		t.Errorf("%+v, %v", h, err)
+	}
+	if err := s.session.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckText(s.Process, s.session.image); err != nil {
+		t.Errorf("after detaching: %v", err)
+	}
+	if err := s.session.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if words, hits := drain(t, s.session); hits < h.Made || words[wire.End] != 0 {
+		t.Errorf("%d hits of %d, words %v", hits, h.Made, words)
+	}
+	f.Close()
+	<-s.Done()
+	if status, err := s.ExitStatus(); status != 0 || err != nil {
+		t.Errorf("exit status %d, %v", status, err)
+	}
+}
+
+// Where the text is not the file's, nothing is attached.
+func TestChangedText(t *testing.T) {
+	for _, c := range []struct {
+		b    byte
+		want string
+	}{
+		{breakpoint, "a breakpoint stands there already: detach the debugger or other tracer"},
+		{0x90, "is not the file's"},
+	} {
+		s := load(t, "/bin/true")
+		s.poke(t, c.b)
+		before := openFiles(t)
+		if err := s.session.Attach(s.exe); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "(true)") {
+			t.Errorf("attach: %v, want %s", err, c.want)
+		}
+		if err := CheckText(s.Process, s.session.image); err == nil {
+			t.Error("check of the text: no error")
+		}
+		if after := openFiles(t); after != before {
+			t.Errorf("%d descriptors before, %d after", before, after)
+		}
+	}
+}
+
+func TestAttachToDead(t *testing.T) {
+	s := load(t, "/bin/true")
+	s.Kill()
+	if err := s.session.Attach(s.exe); !errors.Is(err, target.ErrGone) {
+		t.Errorf("attach to a dead process: %v", err)
+	}
+}
+
+func TestProbeError(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{unix.ESRCH, "it has exited"},
+		{unix.EPERM, "operation not permitted: run wpptrace as root"},
+		{fmt.Errorf("create link: %w", ebpf.ErrNotSupported), "Linux 6.6 or later, with uprobe_multi links, is needed: wpptrace check tells what is missing"},
+		{unix.EINVAL, "invalid argument"},
+	} {
+		if got := probeError(c.err).Error(); !strings.Contains(got, c.want) {
+			t.Errorf("%v: %q, want %q", c.err, got, c.want)
+		}
+	}
+}
+
+func TestLoadError(t *testing.T) {
+	log := &ebpf.VerifierError{Cause: unix.EINVAL, Log: []string{"one", "two"}}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{unix.EPERM, "run wpptrace as root"},
+		{unix.ENOSYS, "no bpf system call"},
+		{ebpf.ErrNotSupported, "Linux 6.6 or later"},
+		{unix.ENOMEM, "a smaller --ring-size"},
+		{log, "load the BPF program: invalid argument: wpptrace check tells what is missing"},
+	} {
+		if got := loadError(fmt.Errorf("map: %w", c.err)).Error(); !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
+			t.Errorf("%v: %q, want %q", c.err, got, c.want)
+		}
+	}
+}
