@@ -108,6 +108,12 @@ func (d *Decoder) observes(pc uint64) bool {
 	return r != nil && d.routines[r.ID].Observed()
 }
 
+// entersByPointer reports whether the routine that holds an address may be called through a pointer.
+func (d *Decoder) entersByPointer(pc uint64) bool {
+	r := d.plan.Program.Containing(pc)
+	return r != nil && d.plan.Program.AddressTaken(r.Addr)
+}
+
 // Paths is the number of acyclic paths of a routine; numbers from there on are partial paths.
 func (d *Decoder) Paths(routine int) uint64 {
 	if n := d.routines[routine].numbers; n != nil {

@@ -55,7 +55,11 @@ func (t *Thread) enterToward(pc uint64) bool {
 func (t *Thread) callToward(i int, pc uint64) bool {
 	f := &t.frames[i]
 	call, n := exit, 0
+	byPointer := t.d.entersByPointer(pc)
 	consider := func(b int) {
+		if byPointer && f.r.kind[b] == plan.Unknown && f.r.makesCall(b) {
+			n++ // it may be this call as well
+		}
 		if f.r.kind[b] == plan.Known && f.r.makesCall(b) && f.r.Blocks[b].Depth >= 0 && f.r.callee[b].holds(pc) {
 			call, n = b, n+1
 		}
@@ -70,7 +74,7 @@ func (t *Thread) callToward(i int, pc uint64) bool {
 			}
 		}
 	}
-	if n != 1 {
+	if n != 1 || call == exit {
 		return false
 	}
 	t.finishAbove(i)

@@ -32,8 +32,9 @@ var unobservable = map[string]struct {
 	least float64 // share that is observed all the same
 	why   string
 }{
-	"alloca":   {0.95, "aligned realigns its stack, so that its CFA is an expression of memory"},
-	"switcher": {0.5, "its switching routine replaces the stack pointer; what it switches between resumes after each switch"},
+	"alloca":       {0.95, "aligned realigns its stack, so that its CFA is an expression of memory"},
+	"builtin_jump": {0.5, "receive is entered in its middle, at an address taken; climb jumps there"},
+	"switcher":     {0.5, "its switching routine replaces the stack pointer; what it switches between resumes after each switch"},
 }
 
 // limits lists the programs that come out wrong, and are marked so, for a reason that no tracer of this kind can help. The
@@ -100,6 +101,11 @@ func TestZooIsExact(t *testing.T) {
 	}
 }
 
+// aside names routines of real programs that are not the same in every run.
+var aside = map[string][]string{
+	"bash": {"fmtumax"}, // writes process numbers, digit by digit
+}
+
 // Programs as the distribution ships them, from their first instruction to their last.
 func TestRealProgramsAreExact(t *testing.T) {
 	table := newTable(t)
@@ -115,7 +121,7 @@ func TestRealProgramsAreExact(t *testing.T) {
 			}
 			// python3 hashes addresses.
 			target := exact.Target{Path: path, Args: real.Args, Env: append(zoo.Env(), "PYTHONHASHSEED=0"), Dir: t.TempDir(), Stdin: []byte(real.Stdin), FixedAddresses: true}
-			x := exact.Expect{Limit: most}
+			x := exact.Expect{Limit: most, Aside: aside[real.Name]}
 			if soak() {
 				x.Limit = mostSoak
 			}

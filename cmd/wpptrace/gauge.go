@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -88,6 +89,14 @@ func slower(cpu, hits time.Duration) float64 {
 	return float64(cpu) / float64(max(cpu-hits, cpu/mostSlower))
 }
 
+// times writes a slow-down.
+func times(slower float64) string {
+	if slower >= mostSlower {
+		return fmt.Sprintf("%d times or more", mostSlower)
+	}
+	return fmt.Sprintf("%.1f times", slower)
+}
+
 // takeSample asks what the target has used so far, if it can still be told.
 func (r *recording) takeSample() {
 	if cpu, err := r.cpu(); err == nil {
@@ -96,20 +105,26 @@ func (r *recording) takeSample() {
 	}
 }
 
-// hits sums up the hits so far, and of them those single-stepped. Those that have not been reported yet are asked for where the kernel can tell.
+// hits sums up the hits so far, and of them those single-stepped. Those that have not been reported yet, which may be many where the same one comes again and
+// again, the kernel is asked for.
 func (r *recording) hits() (hits, stepped uint64) {
 	for _, t := range r.all {
-		made, slow := t.hits, t.stepped
-		if r.threads[t.id] == t {
-			if h, err := r.session.Hits(int(t.id)); err == nil {
-				made = max(made, h.Made)
-				if h.Repeating > 0 && r.program.plan.Sites[h.Site].Stepped {
-					slow += h.Repeating
-				}
-			}
+		hits += t.hits
+		stepped += t.stepped
+	}
+	live, _ := r.process.Threads() // none, if the process has ended
+	for _, tid := range live {
+		h, err := r.session.Hits(tid)
+		if err != nil {
+			continue
 		}
-		hits += made
-		stepped += slow
+		if t := r.threads[uint32(tid)]; t != nil {
+			h.Made -= min(h.Made, t.hits)
+		}
+		hits += h.Made
+		if h.Repeating > 0 && r.program.plan.Sites[h.Site].Stepped {
+			stepped += h.Repeating
+		}
 	}
 	return hits, stepped
 }

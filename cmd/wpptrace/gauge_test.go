@@ -88,7 +88,7 @@ func TestStatusLine(t *testing.T) {
 			t.Errorf("no %q in %q", want, text)
 		}
 	}
-	if last := strings.LastIndex(text, "paths/s"); !strings.Contains(text[last:], "\r\x1b[K") {
+	if _, after, _ := strings.Cut(text, "wpptrace: 2.5s are over"); strings.Contains(after, "paths/s") {
 		t.Errorf("the line stays: %q", text)
 	}
 	s.isClean()

@@ -29,7 +29,7 @@ func loadProgram(f *os.File, name string, sel selection) (*program, error) {
 	}
 	c, err := cfg.Recover(im)
 	if err != nil {
-		return nil, fmt.Errorf("find the routines of %s: %w", name, err)
+		return nil, err
 	}
 	o, err := sel.options(c, name)
 	if err != nil {
@@ -37,7 +37,7 @@ func loadProgram(f *os.File, name string, sel selection) (*program, error) {
 	}
 	p, err := plan.Make(c, o)
 	if err != nil {
-		return nil, fmt.Errorf("plan probes for %s: %w", name, err)
+		return nil, err
 	}
 	return &program{im, c, p}, nil
 }

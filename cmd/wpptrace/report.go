@@ -30,6 +30,9 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	if err != nil {
 		return fmt.Errorf("look at snapshot: %w", err)
 	}
+	if m, err := j.session.Metrics(); err == nil {
+		j.log.Info("counted in the kernel", "failures", m)
+	}
 	if err := j.printReport(s, uint64(st.Size())); err != nil {
 		return err
 	}

@@ -25,12 +25,14 @@ func newStatusLine(w io.Writer, quiet bool) *statusLine {
 	}
 	return &statusLine{out: f, at: time.Now(), width: func() int {
 		width, _, err := term.GetSize(int(f.Fd()))
-		if err != nil {
-			return 80
+		if err != nil || width <= 0 { // a terminal may not know
+			return usualWidth
 		}
 		return width
 	}}
 }
+
+const usualWidth = 80
 
 // show writes the line when its time has come.
 func (l *statusLine) show(r *recording) {
@@ -51,7 +53,7 @@ func (l *statusLine) show(r *recording) {
 		text += fmt.Sprintf("  slow-down %.1f", slower)
 	}
 	l.at, l.paths, l.shown = now, paths, true
-	fmt.Fprintf(l.out, "\r\x1b[K%.*s", max(l.width()-1, 0), text)
+	fmt.Fprintf(l.out, "\r\x1b[K%.*s", l.width()-1, text)
 }
 
 // clear takes the line away.

@@ -105,8 +105,8 @@ func (j *job) over() string {
 	case j.limit > 0 && time.Since(j.began) >= j.limit:
 		return fmt.Sprintf("%v are over: tracing of %s ended", j.limit, name)
 	case known && j.maxSlowDown > 0 && slower > j.maxSlowDown:
-		return fmt.Sprintf("%s is slowed down %.1f times, more than --max-slowdown %v: detached; -F selects fewer routines, --max-slowdown 0 goes on whatever it costs",
-			name, slower, j.maxSlowDown)
+		return fmt.Sprintf("%s is slowed down %s, more than --max-slowdown %v: detached; -F selects fewer routines, --max-slowdown 0 goes on whatever it costs",
+			name, times(slower), j.maxSlowDown)
 	}
 	return ""
 }

@@ -25,7 +25,9 @@ type Expect struct {
 	Cut   bool // faults, jumps or exits of other threads cut paths off
 	// Static says that the C library is part of the image. Its setjmp, longjmp and the like do not count as the program's own code.
 	Static bool
-	Limit  int // the most steps that the truth may take
+	// Aside names routines that are not compared, because what they do differs from run to run.
+	Aside []string
+	Limit int // the most steps that the truth may take
 }
 
 // A Proof is the outcome of comparing records with the truth.
@@ -88,6 +90,7 @@ func (r *Record) Against(want *truth.Trace, x Expect) error {
 	if x.Apart {
 		mode = truth.Apart
 	}
+	r = r.without(x.Aside)
 	if x.Execs {
 		want = r.withoutSilentEnd(want)
 	}
@@ -105,6 +108,36 @@ func (r *Record) Against(want *truth.Trace, x Expect) error {
 		err = errors.Join(err, fmt.Errorf("%w: %d paths cut off where nothing cuts one", ErrInexact, n))
 	}
 	return err
+}
+
+// without is the record as if some routines had not been observed.
+func (r *Record) without(names []string) *Record {
+	if len(names) == 0 {
+		return r
+	}
+	less := &Record{Stat: r.Stat, Routines: slices.Clone(r.Routines)}
+	for i := range less.Routines {
+		if slices.Contains(names, less.Routines[i].Name) {
+			less.Routines[i].Observed = false
+		}
+	}
+	for _, s := range r.Streams {
+		kept := &truth.Stream{TID: s.TID}
+		marks := s.Marks
+		for i, pc := range s.Insns {
+			for ; len(marks) > 0 && marks[0].Index <= i; marks = marks[1:] {
+				kept.Marks = append(kept.Marks, truth.Mark{Index: len(kept.Insns), Kind: marks[0].Kind})
+			}
+			if routine, ok := less.Routines.Find(pc); !ok || routine.Observed {
+				kept.Insns = append(kept.Insns, pc)
+			}
+		}
+		for _, m := range marks {
+			kept.Marks = append(kept.Marks, truth.Mark{Index: len(kept.Insns), Kind: m.Kind})
+		}
+		less.Streams = append(less.Streams, kept)
+	}
+	return less
 }
 
 // cuts counts the paths that were cut off, but for those that a thread's end cuts: with the C library inside, it dies in one.
@@ -161,7 +194,7 @@ func onlyThread(t *truth.Trace, insns []uint64) *truth.Trace {
 func ownCode(c truth.Coverage, static bool) truth.Coverage {
 	reasons := []string{"outermost frame"}
 	if static {
-		reasons = append(reasons, "reads its own return address", "writes rsp from a register or memory", "unresolved indirect jump", "runs into unknown code")
+		reasons = append(reasons, "stores its own return address", "writes rsp from a register or memory", "unresolved indirect jump", "runs into unknown code")
 	}
 	c.Missed = slices.DeleteFunc(c.Missed, func(m truth.Missed) bool {
 		library := slices.ContainsFunc(reasons, func(reason string) bool { return strings.HasPrefix(m.Routine.Reason, reason) })

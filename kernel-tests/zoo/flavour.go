@@ -119,15 +119,25 @@ type Case struct {
 	Flavour Flavour
 }
 
-// Cases gives each program n flavours of the pairwise subset, in turn, so that the programs together use them all.
+// Cases gives each program n flavours of the pairwise subset that it can be built in, in turn, so that the programs together
+// use them all.
 func Cases(n int) []Case {
 	flavours := Pairwise()
 	var cases []Case
 	next := 0
 	for _, p := range Programs() {
-		for range min(n, len(flavours)) {
-			cases = append(cases, Case{p, flavours[next%len(flavours)]})
+		left := n
+		for range flavours {
+			f := flavours[next%len(flavours)]
+			if left == 0 {
+				break
+			}
 			next++
+			if f.Static && p.Has(NoStatic) {
+				continue
+			}
+			cases = append(cases, Case{p, f})
+			left--
 		}
 	}
 	return cases

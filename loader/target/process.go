@@ -36,7 +36,7 @@ func Open(pid int) (*Process, error) {
 	switch {
 	case errors.Is(err, unix.ESRCH):
 		return nil, fmt.Errorf("open process %d: %w: look for it with ps or pgrep", pid, ErrNoProcess)
-	case errors.Is(err, unix.EINVAL):
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT):
 		return nil, fmt.Errorf("open process %d: %w: name a process, not one of its threads", pid, ErrNoProcess)
 	case err != nil:
 		return nil, fmt.Errorf("open process %d: %w", pid, err)

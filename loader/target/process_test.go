@@ -60,12 +60,29 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		{"no such process", 1<<22 + 1, ErrNoProcess},
 		{"kernel thread", 2, ErrKernelThread},
+		{"thread", otherThread(t), ErrNoProcess},
 		{"zombie", dead.Process.Pid, ErrGone},
 	} {
 		if p, err := Open(c.pid); !errors.Is(err, c.want) || !strings.Contains(err.Error(), strconv.Itoa(c.pid)) {
 			t.Errorf("%s: %v, %v; want %v", c.name, p, err, c.want)
 		}
 	}
+}
+
+// otherThread returns the number of a thread of ours that is not the first.
+func otherThread(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil && tid != os.Getpid() {
+			return tid
+		}
+	}
+	t.Fatal("a Go program has but one thread")
+	return 0
 }
 
 func TestStart(t *testing.T) {
