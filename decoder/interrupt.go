@@ -141,7 +141,7 @@ func (r *routine) holds(pc uint64) bool {
 // interruptAt ends the running path of frame i before instruction k of block b.
 func (t *Thread) interruptAt(i, b, k int) bool {
 	f := &t.frames[i]
-	if f.st.block == b && !f.called && !f.beyond(b, k) {
+	if f.st.block == b && !f.called && (!f.beyond(b, k) || f.faulted(b, k)) {
 		t.finishAbove(i)
 		f = &t.frames[i]
 		t.emitPrefix(f, t.blocks(f), k)
@@ -165,6 +165,11 @@ func (t *Thread) interruptAt(i, b, k int) bool {
 	st.table, st.target = told.table, told.target
 	f.st, f.skip = st, k
 	return true
+}
+
+// faulted reports whether instruction k, where the activation spoke last, cannot have been come to again: its hit was its last, for it faulted.
+func (f *frame) faulted(b, k int) bool {
+	return k == f.r.Site(b).Insn && f.st.to(b, false) == nil
 }
 
 // beyond reports whether instruction k of block b, where the activation stands, has run already: then control has come to the block anew.

@@ -215,7 +215,7 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 			d.leave("has a second entry at %x", p.Lo)
 		}
 	}
-	if i, ok := r.label(d, d.tables); ok {
+	if i, ok := r.receiver(d); ok {
 		d.leave("may be entered in its middle at %x (address taken)", r.insns[i].Addr)
 	}
 	return r.analyseFrame(d)

@@ -143,7 +143,7 @@ func (r *recovery) solve() {
 		if d.returns || r.noReturn[id] {
 			continue
 		}
-		if _, ok := r.label(d, d.tables); ok {
+		if _, ok := r.receiver(d); ok {
 			continue // who jumps there may have it return
 		}
 		r.noReturn[id] = true

@@ -92,7 +92,7 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 			found[d.last(b)] = t
 		}
 	}
-	_, labels := r.label(d, found)
+	_, labels := r.label(d, found, func(int) bool { return true })
 	for _, b := range jumps {
 		if i := d.last(b); found[i] == nil && s.isTail(b, labels) {
 			found[i] = &table{tail: true, check: noCheck}
@@ -341,8 +341,8 @@ func (s *resolver) entryAt(at uint64, v value, l limit) (int, bool) {
 }
 
 // label returns an instruction of the routine, other than the first of a piece, that anything but the tables found mentions: a jump
-// through a pointer, from this routine or from elsewhere, may go there.
-func (r *recovery) label(d *draft, found map[int]*table) (insn int, ok bool) {
+// through a pointer, from this routine or from elsewhere, may go there. Only those for which is holds count.
+func (r *recovery) label(d *draft, found map[int]*table, is func(insn int) bool) (insn int, ok bool) {
 	known := map[int]bool{}
 	for _, t := range found {
 		for _, to := range t.targets {
@@ -356,10 +356,16 @@ func (r *recovery) label(d *draft, found map[int]*table) (insn int, ok bool) {
 			if at, ok = r.mentions.next(at, p.Hi); !ok {
 				break
 			}
-			if i := r.find(at); i >= 0 && !known[i] {
+			if i := r.find(at); i >= 0 && !known[i] && is(i) {
 				return i, true
 			}
 		}
 	}
 	return 0, false
+}
+
+// receiver returns an instruction that only a jump through a pointer can lead to, from elsewhere: the receiver of a non-local goto. What other ways lead
+// to, too, is mentioned by chance: a number that looks like its address.
+func (r *recovery) receiver(d *draft) (insn int, ok bool) {
+	return r.label(d, d.tables, func(i int) bool { return r.marks[i]&reached == 0 })
 }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"wpptrace/loader/attach"
+)
+
+func TestEffectiveCapabilities(t *testing.T) {
+	for _, c := range []struct {
+		status string
+		want   uint64
+		ok     bool
+	}{
+		{"Name:\tx\nCapPrm:\t00000000000000ff\nCapEff:\t000001ffffffffff\n", 0x1ffffffffff, true},
+		{"CapEff:\t0000000000000000\n", 0, true},
+		{"CapEff:\tall\n", 0, false},
+		{"CapPrm:\t00000000000000ff\n", 0, false},
+		{"", 0, false},
+	} {
+		got, err := effectiveCapabilities(c.status)
+		if got != c.want || (err == nil) != c.ok {
+			t.Errorf("%q: %x, %v; want %x", c.status, got, err, c.want)
+		}
+	}
+}
+
+// Each answer that a kernel may give to a probe for a feature.
+func TestFeature(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string // of the error; "": there is none
+	}{
+		{nil, ""},
+		{fmt.Errorf("probe: %w", unix.EPERM), "not known without privileges"},
+		{fmt.Errorf("probe: %w", ebpf.ErrNotSupported), "not in this kernel"},
+		{errors.New("something else"), "something else"},
+	} {
+		_, err := feature(func() error { return c.err })()
+		if got := fmt.Sprint(err); (err == nil) != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%v: %v, want %q", c.err, err, c.want)
+		}
+	}
+}
+
+// What is missing is told with the fix, and nothing hides what comes after it.
+func TestCheckReport(t *testing.T) {
+	r := checkReport{OK: true}
+	r.run([]check{
+		{"one", func() (string, error) { return "fine", nil }, "never told"},
+		{"two", func() (string, error) { return "", errors.New("broken") }, "mend it"},
+		{"three", func() (string, error) { return "fine", nil }, ""},
+	})
+	var out strings.Builder
+	if err := r.write(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	const want = "ok       one              fine\nmissing  two              broken: mend it\nok       three            fine\n"
+	if out.String() != want || r.OK {
+		t.Errorf("%q, ok %v; want %q", out.String(), r.OK, want)
+	}
+}
+
+func TestForecast(t *testing.T) {
+	f, err := os.Open("/bin/bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p, err := loadProgram(f, "bash", selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := newForecast(p.plan, attach.TypicalCost())
+	if hits := all.emulated + all.stepped; hits < 0.02 || hits > 0.6 {
+		t.Errorf("%.3f hits an instruction", hits)
+	}
+	if s := all.slowDown(); s < 20 || s > 1000 {
+		t.Errorf("slow-down %.1f", s)
+	}
+	var out strings.Builder
+	all.tell(&out, p.plan, 0)
+	if !strings.Contains(out.String(), "1.0 times at its present load of 0% of a CPU") {
+		t.Errorf("of an idle process: %s", out.String())
+	}
+}
+
+func FuzzEffectiveCapabilities(f *testing.F) {
+	f.Add("Name:\tx\nCapEff:\t000001ffffffffff\n")
+	f.Fuzz(func(t *testing.T, status string) {
+		if mask, err := effectiveCapabilities(status); err == nil && mask != 0 && !strings.Contains(status, "CapEff:") {
+			t.Errorf("%q: %x", status, mask)
+		}
+	})
+}
+
+// What a size prints, it reads back.
+func FuzzSize(f *testing.F) {
+	for _, text := range []string{"4096", "64M", "1G", "K", "-1", "99999999999999999999G"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var s, back size
+		if s.Set(text) != nil {
+			return
+		}
+		if err := back.Set(s.String()); s < 0 || (err != nil || back != s) && s < 1<<31 {
+			t.Errorf("%q: %d, printed %v, read back %d, %v", text, int64(s), s, int64(back), err)
+		}
+	})
+}
