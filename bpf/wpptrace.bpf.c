@@ -154,6 +154,8 @@ static __always_inline void finish(struct task_struct *task, int replaced)
 	rip -= image_base;
 	if (replaced)
 		put(t, WORD_END(FROM_UNREADABLE, 0));
+	else if (!enabled)
+		; /* what it did since is not known, so neither is what led to its end */
 	else if (rip < image_size)
 		put(t, WORD_END(FROM_INSIDE, rip));
 	else

@@ -127,9 +127,6 @@ func (r *recording) take(b wire.Batch) {
 	t.hits = b.Hits
 	for i := range b.Len() {
 		w := b.Word(i)
-		if w.Kind() == wire.End && r.session.Late(b) {
-			continue
-		}
 		t.count(w, r.program.plan)
 		t.words.Word(w)
 	}

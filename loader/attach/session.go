@@ -33,8 +33,6 @@ type Session struct {
 	iter    *link.Iter
 	reader  *ringbuf.Reader
 	record  ringbuf.Record
-
-	detached uint64 // CLOCK_BOOTTIME of Detach, ns; 0: not yet
 }
 
 // Attach puts the plan's probes into the process, whose executable is exe, and checks each of them. Nothing is reported before Enable.
@@ -183,11 +181,6 @@ func (s *Session) Detach() error {
 		return nil
 	}
 	// Probes go one after the other: what the rest of them would say has no meaning.
-	now, err := bootTime()
-	if err != nil {
-		return err
-	}
-	s.detached = now
 	if err := s.objects.Enabled.Set(uint32(0)); err != nil {
 		return fmt.Errorf("end the reports: %w", err)
 	}
@@ -197,9 +190,6 @@ func (s *Session) Detach() error {
 	s.probes = nil
 	return nil
 }
-
-// Late reports whether a batch was sent after Detach: the witnesses in it are good, but where its thread ended is not known from them.
-func (s *Session) Late(b wire.Batch) bool { return s.detached != 0 && b.Time >= s.detached }
 
 // Flush has the threads that still live hand over what they have not sent. Call it after Detach, and after the ring buffer has been
 // emptied, so that there is room.
