@@ -2,6 +2,7 @@ package cfg
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,7 +69,10 @@ func (p *Program) Callee(r *Routine, block int) (*Routine, string) {
 	case x86.CallInd, x86.JmpInd:
 		if code := p.Image.Bytes(q.Addr, q.end()); isRIPRelative(&q.Inst) && code != nil {
 			_, rm, _ := q.Operands(code, q.end())
-			return nil, p.imports[uint64(rm.Disp)]
+			if name := p.imports[uint64(rm.Disp)]; name != "" {
+				return nil, name
+			}
+			return p.inSlot(uint64(rm.Disp)), ""
 		}
 		return nil, ""
 	case x86.Jcc, x86.Loop:
@@ -87,6 +91,22 @@ func (p *Program) Callee(r *Routine, block int) (*Routine, string) {
 		return to, ""
 	}
 	return nil, p.imports[b.Target]
+}
+
+// inSlot returns the routine of this program whose address a slot of the global offset table holds, or nil.
+func (p *Program) inSlot(addr uint64) *Routine {
+	s := p.Image.SectionAt(addr)
+	if s == nil || s.Name != ".got" {
+		return nil
+	}
+	to, ok := p.Image.Relocations()[addr]
+	if b := p.Image.Bytes(addr, addr+8); !ok && len(b) == 8 {
+		to = binary.LittleEndian.Uint64(b)
+	}
+	if slices.Contains(p.Image.Resolvers(), to) {
+		return nil // what the resolver chooses will be there
+	}
+	return p.At(to)
 }
 
 // AddressTaken says whether anything but a direct call or jump mentions the routine entry: an instruction, a data
