@@ -175,7 +175,7 @@ int thread_exit(__u64 *args)
 SEC("tp_btf/sched_process_exec")
 int program_exec(__u64 *args)
 {
-	if (!enabled || bpf_get_current_pid_tgid() >> 32 != target)
+	if (bpf_get_current_pid_tgid() >> 32 != target)
 		return 0;
 	enabled = 0;
 	replaced = 1;

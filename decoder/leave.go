@@ -317,6 +317,31 @@ func (t *Thread) returnAgain(i, b int) {
 	t.jumpTo(&t.frames[i], b, ops.StartCall)
 }
 
+// returnUnseen brings frame i to block b where no silent way leads there: a call of unknown code, which may be setjmp, has returned a second time. It
+// reports false unless b lies behind just one such call.
+func (t *Thread) returnUnseen(i, b int) bool {
+	r := t.frames[i].r
+	behind, n := exit, 0
+	for c := range r.Blocks {
+		if r.kind[c] != plan.Unknown || r.Blocks[c].End != cfg.CallInd {
+			continue
+		}
+		next := r.Blocks[c].Succ[0]
+		if next == b || r.Site(next) == nil && r.at(next, 0).to(b, false) != nil {
+			behind, n = next, n+1
+		}
+	}
+	if n != 1 {
+		return false
+	}
+	t.returnAgain(i, behind)
+	if f := &t.frames[i]; behind != b {
+		f.st = r.at(behind, 0)
+		t.apply(f, f.st.to(b, false))
+	}
+	return true
+}
+
 // jumpTo begins a path at block b.
 func (t *Thread) jumpTo(f *frame, b int, kind ops.Start) {
 	id, ok := f.r.numbers.Begin(b, paths.Start(kind))

@@ -188,7 +188,7 @@ func (r *routine) tailTarget(b int) *routine {
 	return nil
 }
 
-// returns finds the way out that made no further word: by return, or by a tail jump to code that made none.
+// returnsBy finds the way out that made no further word: by return, or by a tail jump to code that made none.
 func (s *state) returnsBy(called bool) (o out, n int) {
 	for _, c := range s.outs(called) {
 		if t := s.r.tailTarget(c.block); t == nil || t.silent() != nil {
@@ -221,6 +221,9 @@ func (r *routine) silent() *silence {
 	return r.silence
 }
 
+// mostActs bounds what a routine may do silently: silent routines that call each other twice would double it at each level.
+const mostActs = 1 << 16
+
 func (q *silence) fill(r *routine) {
 	q.none = true
 	if !r.Silent {
@@ -231,9 +234,12 @@ func (q *silence) fill(r *routine) {
 	if n != 1 {
 		return
 	}
-	q.none = false
 	q.acts = append([]act{{kind: actEnter, routine: r}}, s.moveOut(o, false).acts...)
 	if t := r.tailTarget(o.block); t != nil {
 		q.acts = append(q.acts, t.silent().acts...)
+	}
+	q.none = len(q.acts) > mostActs
+	if q.none {
+		q.acts = nil
 	}
 }

@@ -73,6 +73,7 @@ func (t *Thread) goOn(i int, s *plan.Site) bool {
 		t.apply(&t.frames[i], m)
 	case s.First:
 		return false
+	case t.returnUnseen(i, s.Block):
 	default:
 		t.anomaly("no way to a word", "routine", f.r.Name, "from", f.address(), "to", f.r.Blocks[s.Block].Lo)
 		t.finishAbove(i)

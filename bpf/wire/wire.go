@@ -16,12 +16,11 @@ type Kind uint8
 
 // The kinds of word. A witness may be preceded by the chain of its callers (From, innermost first) and by a case.
 const (
-	Witness   Kind = iota // the activation with this CFA came to the site, with this outcome
-	From                  // a return address in the chain of callers of the activation that the next witness names
-	Case                  // the value that a switch reads at the next witness
-	Repeat                // the witness before it (with its case) came this many times more
-	Sigreturn             // the signal handler with this CFA ended; a From before it tells where the thread goes on
-	End                   // the thread ended, or its program was replaced; its user instruction pointer
+	Witness Kind = iota // the activation with this CFA came to the site, with this outcome
+	From                // a return address in the chain of callers of the activation that the next witness names
+	Case                // the value that a switch reads at the next witness
+	Repeat              // the witness before it (with its case) came this many times more
+	End                 // the thread ended, or its program was replaced; its user instruction pointer
 	Invalid
 )
 

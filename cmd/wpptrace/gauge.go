@@ -84,9 +84,13 @@ func (g *gauge) recent() (float64, bool) {
 	return slower(cpu, last.hits-first.hits), true
 }
 
-// slower is the slow-down of something that took this CPU time, of which this for hits.
+// hitDoubt is by how much hits may cost more than they do in the calibration, with its warm caches and its one thread. Where nearly all of the time goes
+// into hits, what is left for the program is a small difference of large numbers: for the target's sake the doubt counts against the tracer.
+const hitDoubt = 1.5
+
+// slower is the slow-down of something that took this CPU time, of which this for hits: an estimate on the high side.
 func slower(cpu, hits time.Duration) float64 {
-	return float64(cpu) / float64(max(cpu-hits, cpu/mostSlower))
+	return float64(cpu) / float64(max(cpu-time.Duration(hitDoubt*float64(hits)), cpu/mostSlower))
 }
 
 // times writes a slow-down.

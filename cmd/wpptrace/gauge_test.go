@@ -18,8 +18,9 @@ func TestSlower(t *testing.T) {
 		want      float64
 	}{
 		{time.Second, 0, 1},
-		{time.Second, 500 * time.Millisecond, 2},
-		{time.Second, 900 * time.Millisecond, 10},
+		{time.Second, 500 * time.Millisecond, 4},
+		{time.Second, 600 * time.Millisecond, 10},
+		{time.Second, 900 * time.Millisecond, mostSlower},
 		{time.Second, time.Second, mostSlower},
 		{time.Second, 3 * time.Second, mostSlower},
 	} {
@@ -65,7 +66,7 @@ func TestGaugeWindow(t *testing.T) {
 	if _, ok := g.recent(); ok {
 		t.Error("a slow-down of an idle process")
 	}
-	g.samples = []sample{at(0, time.Second, time.Second), at(1, 2*time.Second, 1800*time.Millisecond)}
+	g.samples = []sample{at(0, time.Second, time.Second), at(1, 2*time.Second, time.Second+1600*time.Millisecond/3)}
 	if got, ok := g.recent(); !ok || math.Abs(got-5) > 1e-6 {
 		t.Errorf("%v %v, want 5", got, ok)
 	}

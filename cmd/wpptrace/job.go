@@ -21,6 +21,7 @@ type job struct {
 	report io.Writer // hot subpaths or figures
 	errs   io.Writer
 	log    *slog.Logger
+	exe    *os.File // read until the last snapshot is written: source lines come last
 }
 
 // newJob prepares to record: plans, checks and attaches. When it fails nothing stays attached.
@@ -39,18 +40,9 @@ func newJob(o *recordFlags, p *target.Process, cpu func() (time.Duration, error)
 	if err != nil {
 		return nil, err
 	}
-	defer exe.Close()
-	program, err := loadProgram(exe, p.Name, o.selection)
-	if err != nil {
-		return nil, err
-	}
-	session, err := attach.Load(p, program.image, program.plan, int(o.ring))
-	if err != nil {
-		return nil, gone(p, err)
-	}
-	j.recording, err = newRecording(program, p, session, o.tids, j.log)
-	if err != nil {
-		session.Close()
+	j.exe = exe
+	if err := j.prepare(p); err != nil {
+		exe.Close()
 		return nil, err
 	}
 	j.cpu = cpu
@@ -59,6 +51,22 @@ func newJob(o *recordFlags, p *target.Process, cpu func() (time.Duration, error)
 		return nil, err
 	}
 	return j, nil
+}
+
+// prepare plans, and has the kernel take the program.
+func (j *job) prepare(p *target.Process) error {
+	program, err := loadProgram(j.exe, p.Name, j.selection)
+	if err != nil {
+		return err
+	}
+	session, err := attach.Load(p, program.image, program.plan, int(j.ring))
+	if err != nil {
+		return gone(p, err)
+	}
+	if j.recording, err = newRecording(program, p, session, j.tids, j.log); err != nil {
+		session.Close()
+	}
+	return err
 }
 
 // attach puts the probes in. A process that is at work already is told what to expect before.
@@ -149,6 +157,7 @@ func (j *job) close() {
 		j.gauge.close()
 	}
 	j.session.Close()
+	j.exe.Close()
 }
 
 // say prints a message, unless -q is given.

@@ -67,7 +67,7 @@ found.`,
 			report, err := query.Hot(s, q)
 			switch {
 			case err != nil:
-				return err
+				return usagef("%w", err)
 			case asJSON:
 				return query.WriteHotJSON(c.OutOrStdout(), s, report)
 			}

@@ -30,6 +30,7 @@ type recording struct {
 	all      []*thread          // in the order in which they began
 	only     map[uint32]bool    // thread ids; nil: all
 	command  []string
+	log      *slog.Logger
 	began    time.Time
 	ended    time.Time
 
@@ -59,7 +60,7 @@ func newRecording(p *program, process *target.Process, session *attach.Session, 
 	if err != nil {
 		return nil, err
 	}
-	r := &recording{program: p, process: process, session: session, decoder: d, threads: map[uint32]*thread{}, command: process.Command()}
+	r := &recording{program: p, process: process, session: session, decoder: d, threads: map[uint32]*thread{}, command: process.Command(), log: log}
 	for _, id := range tids {
 		if r.only == nil {
 			r.only = map[uint32]bool{}

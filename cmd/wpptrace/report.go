@@ -66,6 +66,14 @@ func (j *job) printReport(s *wpp.Snapshot, fileSize uint64) error {
 	return query.WriteHot(j.report, s, hot)
 }
 
+// gaps counts the places where something was lost.
+func (r *recording) gaps() (n uint64) {
+	for _, t := range r.all {
+		n += t.gaps
+	}
+	return n
+}
+
 // lossLine says what was lost, where, and what to do.
 func (j *job) lossLine() (line string, lost bool) {
 	m, err := j.session.Metrics()
@@ -73,7 +81,7 @@ func (j *job) lossLine() (line string, lost bool) {
 	case err != nil:
 		return fmt.Sprintf("lost: unknown (%v)", err), true
 	case m.LostHits > 0:
-		return fmt.Sprintf("lost: %d events in %d places, where the ring buffer was full: use a larger --ring-size than %v", m.LostHits, m.LostBatches, j.ring), true
+		return fmt.Sprintf("lost: %d events in %d places, where the ring buffer was full: use a larger --ring-size than %v", m.LostHits, j.gaps(), j.ring), true
 	case m.NoStorage > 0:
 		return fmt.Sprintf("lost: %d events for which the kernel had no memory", m.NoStorage), true
 	}

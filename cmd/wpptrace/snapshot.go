@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/hex"
+	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,8 +29,8 @@ func (r *recording) snapshot() (*wpp.Snapshot, error) {
 		return nil, err
 	}
 	lines, err := r.program.image.Lines()
-	if err != nil {
-		lines = nil // damaged debug information is none
+	if err != nil && !errors.Is(err, image.ErrNoLines) {
+		r.log.Warn("the snapshot has no source lines", "why", err)
 	}
 	files := fileTable{snapshot: s, index: map[string]int{}}
 	for i := range s.Routines {
@@ -129,10 +130,11 @@ func (r *recording) figures() wpp.Figures {
 		f.Lost += t.lost
 		f.Gaps += t.gaps
 	}
+	f.Anomalies, _ = r.decoder.Anomalies()
 	if m, err := r.session.Metrics(); err == nil {
 		f.Lost = max(f.Lost, m.LostHits)
+		f.Anomalies += m.NoSite + m.Unreadable + m.LongChain + m.HighAddress
 	}
-	f.Anomalies, _ = r.decoder.Anomalies()
 	f.SlowDown = r.slowDown()
 	return f
 }

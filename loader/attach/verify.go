@@ -18,7 +18,7 @@ func Base(p *target.Process, im *image.Image) (uint64, error) {
 	const page = 4096
 	for _, m := range mappings {
 		for _, s := range im.Segments {
-			if m.Offset == s.Offset&^(page-1) {
+			if m.Exec && m.Offset == s.Offset&^(page-1) {
 				return m.Lo - s.Addr&^(page-1), nil
 			}
 		}

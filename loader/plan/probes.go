@@ -23,7 +23,7 @@ type probe struct {
 // exit is the node that every way out of a routine leads to.
 const exit = -1
 
-// place returns where a probe of block b would sit: the last cheap instruction, else the last one that can be single-stepped.
+// seat returns where a probe of block b would sit: the last cheap instruction, else the last one that can be single-stepped.
 func (r *Routine) seat(b int) (p probe, ok bool) {
 	insns := r.Blocks[b].Insns
 	for _, class := range []x86.Class{x86.Emulated, x86.Stepped} {

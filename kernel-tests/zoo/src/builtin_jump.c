@@ -1,5 +1,4 @@
-// Jumps that the compiler makes itself, __builtin_setjmp and __builtin_longjmp: a routine is entered in its middle, at an
-// address that it has stored.
+// Jumps that the compiler makes itself (__builtin_setjmp, __builtin_longjmp): a routine is entered in its middle.
 #include "checksum.h"
 
 static void *place[5];

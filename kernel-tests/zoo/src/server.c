@@ -1,5 +1,5 @@
-// Works in rounds, one for each line of its input, and waits in between, so that a tracer can come and go: a main thread that
-// does vector arithmetic and two workers that wait for it in turn. Prints the checksum after each round.
+// Works in rounds, one for each line of its input, and waits in between, so that a tracer can come and go.
+// A main thread does vector arithmetic, two workers wait for it in turn. Prints the checksum after each round.
 #include <immintrin.h>
 #include <pthread.h>
 #include <unistd.h>
