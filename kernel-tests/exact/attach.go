@@ -1,15 +1,14 @@
 package exact
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
-	"time"
-
-	"golang.org/x/sys/unix"
+	"strings"
 )
 
 // A Recording is wpptrace attached to a running process.
@@ -19,32 +18,33 @@ type Recording struct {
 	ended  chan error
 }
 
-// askAgain is how often an attaching tracer is asked for a snapshot.
-const askAgain = 20 * time.Millisecond
-
-// Attach attaches to a process and returns when all probes stand and count. The snapshot is in file after Detach. When ctx
+// Attach attaches to a process and returns when all probes stand and count, which the tracer says. The snapshot is in file after Detach. When ctx
 // ends the tracer is killed.
 func (w *Tracer) Attach(ctx context.Context, pid int, file string, flags ...string) (*Recording, error) {
-	args := append([]string{"-q", "-o", file, "-p", strconv.Itoa(pid)}, flags...)
+	args := append([]string{"-o", file, "-p", strconv.Itoa(pid)}, flags...)
 	r := &Recording{cmd: exec.CommandContext(ctx, w.path, args...), ended: make(chan error, 1)}
-	r.cmd.Stderr = &r.stderr
+	messages, err := r.cmd.StderrPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start wpptrace: %w", err)
+	}
 	if err := r.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start wpptrace: %w", err)
 	}
-	go func() { r.ended <- r.cmd.Wait() }()
-	// It takes SIGUSR2 from when it records on; before, it does not mind.
-	for tick := time.NewTicker(askAgain); ; {
-		select {
-		case err := <-r.ended:
-			tick.Stop()
-			return nil, fmt.Errorf("attach to process %d: wpptrace ended: %v: %s", pid, err, r.stderr.Bytes())
-		case <-tick.C:
-			_ = r.cmd.Process.Signal(unix.SIGUSR2)
+	recording := make(chan bool, 1)
+	go func() {
+		for scan := bufio.NewScanner(messages); scan.Scan(); {
+			fmt.Fprintln(&r.stderr, scan.Text())
+			if strings.Contains(scan.Text(), "recording process") {
+				recording <- true
+			}
 		}
-		if _, err := os.Stat(file); err == nil {
-			tick.Stop()
-			return r, nil
-		}
+		r.ended <- r.cmd.Wait()
+	}()
+	select {
+	case <-recording:
+		return r, nil
+	case err := <-r.ended:
+		return nil, fmt.Errorf("attach to process %d: wpptrace ended: %v: %s", pid, err, r.stderr.Bytes())
 	}
 }
 
