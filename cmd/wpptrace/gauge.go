@@ -1,21 +1,22 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
 	"time"
 
 	"wpptrace/loader/attach"
+	"wpptrace/loader/target"
 )
 
-// A gauge measures how much slower the target runs: its CPU time over what is left of that without the cost of its hits.
+// A gauge measures how much slower the target runs: its CPU time over what of that was its own.
 type gauge struct {
 	calibrator *attach.Calibrator // nil: there is none, and the cost is the usual one
 	cost       attach.Cost        // of a hit, measured last
 	hits       uint64             // up to the last sample; stepped: of them, single-stepped
 	stepped    uint64
 	spent      time.Duration // on these
-	samples    []sample      // of the last window, the oldest first
+	nature     nature
+	samples    []sample // of the last window, the oldest first
 }
 
 // newGauge measures the cost of a hit on this machine.
@@ -40,20 +41,19 @@ func (g *gauge) close() {
 // A sample is what the target has used up to a moment since the recording began.
 type sample struct {
 	at   time.Time
-	cpu  time.Duration
+	used target.Times
 	hits time.Duration // of it, the cost of hits by calibration
 }
 
 const (
 	window      = time.Second
-	leastCPU    = 50 * time.Millisecond // in a window; of less, nothing follows
-	mostSlower  = 100                   // what is beyond cannot be told from the error of the calibration
+	leastCPU    = 200 * time.Millisecond // in a window; from less, nothing follows
 	samplePause = 200 * time.Millisecond
 )
 
-// add takes a sample: the CPU time and the hits of the target so far, stepped of them single-stepped. What a hit costs depends on how busy the machine is;
+// add takes a sample: what the target has used and its hits so far, stepped of them single-stepped. What a hit costs depends on how busy the machine is;
 // so it is measured again for the hits since the last sample.
-func (g *gauge) add(cpu time.Duration, hits, stepped uint64) sample {
+func (g *gauge) add(used target.Times, hits, stepped uint64) sample {
 	if g.calibrator != nil {
 		const effort = 3
 		g.cost = g.calibrator.Measure(effort)
@@ -63,7 +63,7 @@ func (g *gauge) add(cpu time.Duration, hits, stepped uint64) sample {
 	newStepped := stepped - g.stepped
 	g.spent += time.Duration(newStepped)*g.cost.Stepped + time.Duration(hits-g.hits-newStepped)*g.cost.Emulated
 	g.hits, g.stepped = hits, stepped
-	s := sample{at: time.Now(), cpu: cpu, hits: g.spent}
+	s := sample{at: time.Now(), used: used, hits: g.spent}
 	g.samples = append(g.samples, s)
 	for len(g.samples) > 2 && s.at.Sub(g.samples[1].at) >= window {
 		g.samples = g.samples[1:]
@@ -71,41 +71,34 @@ func (g *gauge) add(cpu time.Duration, hits, stepped uint64) sample {
 	return s
 }
 
-// recent is the slow-down over the last window; false: the window is not full yet, or the target has hardly run.
-func (g *gauge) recent() (float64, bool) {
+// recent is the slow-down over the last window; false: the target has hardly run in it.
+func (g *gauge) recent() (estimate, bool) {
 	if len(g.samples) == 0 {
-		return 0, false
+		return estimate{}, false
 	}
 	first, last := g.samples[0], g.samples[len(g.samples)-1]
-	cpu := last.cpu - first.cpu
-	if last.at.Sub(first.at) < window || cpu < leastCPU {
-		return 0, false
+	used := last.used.Sub(first.used)
+	if used.CPU < leastCPU {
+		return estimate{}, false
 	}
-	return slower(cpu, last.hits-first.hits), true
+	return g.nature.estimate(used, last.hits-first.hits), true
 }
 
-// hitDoubt is by how much hits may cost more than they do in the calibration, with its warm caches and its one thread. Where nearly all of the time goes
-// into hits, what is left for the program is a small difference of large numbers: for the target's sake the doubt counts against the tracer.
-const hitDoubt = 1.5
-
-// slower is the slow-down of something that took this CPU time, of which this for hits: an estimate on the high side.
-func slower(cpu, hits time.Duration) float64 {
-	return float64(cpu) / float64(max(cpu-time.Duration(hitDoubt*float64(hits)), cpu/mostSlower))
-}
-
-// times writes a slow-down.
-func times(slower float64) string {
-	if slower >= mostSlower {
-		return fmt.Sprintf("%d times or more", mostSlower)
+// exceeds reports whether the target is slowed down more than that: over a whole window, or beyond doubt.
+func (g *gauge) exceeds(most float64) (estimate, bool) {
+	e, known := g.recent()
+	if !known {
+		return e, false
 	}
-	return fmt.Sprintf("%.1f times", slower)
+	whole := g.samples[len(g.samples)-1].at.Sub(g.samples[0].at) >= window
+	return e, e.atLeast() > most || whole && e.slower() > most
 }
 
 // takeSample asks what the target has used so far, if it can still be told.
 func (r *recording) takeSample() {
-	if cpu, err := r.cpu(); err == nil {
+	if used, err := r.used(); err == nil {
 		hits, stepped := r.hits()
-		r.last = r.gauge.add(cpu-r.cpuBefore, hits, stepped)
+		r.last = r.gauge.add(used.Sub(r.usedBefore), hits, stepped)
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -10,23 +9,38 @@ import (
 	"time"
 
 	"wpptrace/loader/attach"
+	"wpptrace/loader/target"
 )
 
-func TestSlower(t *testing.T) {
+// What was measured (CPU and user time in a second, hits by calibration, the nature before) beside the slow-down that was true by a count of the work done.
+func TestEstimate(t *testing.T) {
+	const ms = time.Millisecond
 	for _, c := range []struct {
-		cpu, hits time.Duration
-		want      float64
+		what       string
+		user, hits time.Duration // of 1 s
+		nature     nature
+		low, high  float64
 	}{
-		{time.Second, 0, 1},
-		{time.Second, 500 * time.Millisecond, 4},
-		{time.Second, 600 * time.Millisecond, 10},
-		{time.Second, 900 * time.Millisecond, mostSlower},
-		{time.Second, time.Second, mostSlower},
-		{time.Second, 3 * time.Second, mostSlower},
+		{"no hits", 900 * ms, 0, nature{true, 0.1}, 1, 1.1},
+		{"true 2.0", 549 * ms, 500 * ms, nature{true, 0.01}, 1.7, 2.3},
+		{"true 9.4", 180 * ms, 900 * ms, nature{true, 0.03}, 6, 15},
+		{"true 9.4, hits taken for dearer than they are", 180 * ms, 1100 * ms, nature{true, 0.03}, 6, 25},
+		{"true 49", 113 * ms, 950 * ms, nature{true, 0.3}, 25, 100},
+		{"true 123", 95 * ms, 990 * ms, nature{true, 0.3}, 40, 100},
+		{"true 13.6, mostly system calls", 122 * ms, 920 * ms, nature{true, 2.3}, 7, 20},
+		{"nothing known of before", 300 * ms, 600 * ms, nature{}, 2.4, 2.6},
+		{"nothing known of before, all hits", 95 * ms, 1200 * ms, nature{}, 100, 100},
 	} {
-		if got := slower(c.cpu, c.hits); math.Abs(got-c.want) > 1e-6 {
-			t.Errorf("%v, of it %v for hits: %v, want %v", c.cpu, c.hits, got, c.want)
+		e := c.nature.estimate(target.Times{CPU: time.Second, User: c.user}, c.hits)
+		if got := e.slower(); got < c.low || got > c.high {
+			t.Errorf("%s: %.1f, want %v to %v", c.what, got, c.low, c.high)
 		}
+		if e.atLeast() > e.slower() || e.atLeast() < 1 {
+			t.Errorf("%s: at least %.1f of %.1f", c.what, e.atLeast(), e.slower())
+		}
+	}
+	if got := (nature{}).estimate(target.Times{}, 0).slower(); got != 1 {
+		t.Errorf("of nothing: %v", got)
 	}
 }
 
@@ -42,33 +56,36 @@ func TestGaugeCharges(t *testing.T) {
 		{150, 40, 1150 * time.Microsecond},
 		{210, 50, 1160 * time.Microsecond},
 	} {
-		if got := g.add(time.Second, c.hits, c.stepped).hits; got != c.want {
+		if got := g.add(target.Times{CPU: time.Second}, c.hits, c.stepped).hits; got != c.want {
 			t.Errorf("%d hits, %d single-stepped: %v, want %v", c.hits, c.stepped, got, c.want)
 		}
 	}
 }
 
-// The slow-down is that of the last window, and not told of a process that hardly runs.
-func TestGaugeWindow(t *testing.T) {
-	g := &gauge{}
+// A process is let go of when a whole window is beyond the limit, or before where there is no doubt.
+func TestGaugeExceeds(t *testing.T) {
+	const ms = time.Millisecond
 	begin := time.Now()
-	at := func(s float64, cpu, hits time.Duration) sample {
-		return sample{begin.Add(time.Duration(s * float64(time.Second))), cpu, hits}
+	at := func(after, cpu, user, hits time.Duration) sample {
+		return sample{begin.Add(after), target.Times{CPU: cpu, User: user}, hits}
 	}
-	if _, ok := g.recent(); ok {
-		t.Error("a slow-down without a sample")
-	}
-	g.samples = []sample{at(0, 0, 0), at(0.5, 500*time.Millisecond, 400*time.Millisecond)}
-	if _, ok := g.recent(); ok {
-		t.Error("a slow-down of half a window")
-	}
-	g.samples = []sample{at(0, 0, 0), at(1.1, 20*time.Millisecond, 19*time.Millisecond)}
-	if _, ok := g.recent(); ok {
-		t.Error("a slow-down of an idle process")
-	}
-	g.samples = []sample{at(0, time.Second, time.Second), at(1, 2*time.Second, time.Second+1600*time.Millisecond/3)}
-	if got, ok := g.recent(); !ok || math.Abs(got-5) > 1e-6 {
-		t.Errorf("%v %v, want 5", got, ok)
+	none := at(0, 0, 0, 0)
+	for _, c := range []struct {
+		what    string
+		samples []sample
+		want    bool
+	}{
+		{"no sample", nil, false},
+		{"idle", []sample{none, at(1100*ms, 20*ms, 2*ms, 19*ms)}, false},
+		{"slow beyond doubt", []sample{none, at(300*ms, 300*ms, 30*ms, 300*ms)}, true},
+		{"slow with a doubt", []sample{none, at(300*ms, 300*ms, 50*ms, 280*ms)}, false},
+		{"slow with a doubt over a window", []sample{none, at(1000*ms, 1000*ms, 165*ms, 935*ms)}, true},
+		{"hardly slow", []sample{none, at(1000*ms, 1000*ms, 600*ms, 400*ms)}, false},
+	} {
+		g := &gauge{nature: nature{true, 0}, samples: c.samples}
+		if e, got := g.exceeds(10); got != c.want {
+			t.Errorf("%s: %v, estimate %+v", c.what, got, e)
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ type job struct {
 }
 
 // newJob prepares to record: plans, checks and attaches. When it fails nothing stays attached.
-func newJob(o *recordFlags, p *target.Process, cpu func() (time.Duration, error), report, errs io.Writer) (*job, error) {
+func newJob(o *recordFlags, p *target.Process, used func() (target.Times, error), report, errs io.Writer) (*job, error) {
 	j := &job{recordFlags: o, report: report, errs: errs, path: o.output, log: newLog(errs, o.verbose)}
 	if j.path == "" {
 		j.path = fmt.Sprintf("%s-%d.wpp", p.Name, p.PID)
@@ -45,7 +45,7 @@ func newJob(o *recordFlags, p *target.Process, cpu func() (time.Duration, error)
 		exe.Close()
 		return nil, err
 	}
-	j.cpu = cpu
+	j.used = used
 	if err := j.attach(exe); err != nil {
 		j.close()
 		return nil, err
@@ -72,12 +72,15 @@ func (j *job) prepare(p *target.Process) error {
 // attach puts the probes in. A process that is at work already is told what to expect before.
 func (j *job) attach(exe *os.File) error {
 	j.gauge = newGauge(j.session, j.log)
-	if j.pid != 0 && !j.quiet {
-		load, err := measureLoad(j.process)
+	if j.pid != 0 {
+		before, load, err := measureLoad(j.process)
 		if err != nil {
 			return err
 		}
-		newForecast(j.program.plan, j.gauge.cost).tell(j.errs, j.program.plan, load)
+		j.gauge.nature = natureOf(before)
+		if !j.quiet {
+			newForecast(j.program.plan, j.gauge.cost).tell(j.errs, j.program.plan, load)
+		}
 	}
 	return j.session.Attach(exe)
 }
@@ -91,21 +94,20 @@ func gone(p *target.Process, err error) error {
 }
 
 // loadTime is how long the load of a process is measured.
-const loadTime = 50 * time.Millisecond
+const loadTime = 100 * time.Millisecond
 
-// measureLoad returns the CPU share that a process uses, 1 for one CPU.
-func measureLoad(p *target.Process) (float64, error) {
+// measureLoad returns what a process has used in its life, and the CPU share that it uses now, 1 for one CPU.
+func measureLoad(p *target.Process) (used target.Times, load float64, err error) {
 	began := time.Now()
-	before, err := p.CPU()
+	before, err := p.Times()
 	if err != nil {
-		return 0, gone(p, err)
+		return used, 0, gone(p, err)
 	}
 	p.Wait(loadTime)
-	after, err := p.CPU()
-	if err != nil {
-		return 0, gone(p, err)
+	if used, err = p.Times(); err != nil {
+		return used, 0, gone(p, err)
 	}
-	return float64(after-before) / float64(time.Since(began)), nil
+	return used, float64(used.CPU-before.CPU) / float64(time.Since(began)), nil
 }
 
 func newLog(w io.Writer, verbose bool) *slog.Logger {

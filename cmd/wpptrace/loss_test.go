@@ -39,7 +39,7 @@ func TestLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.cpu, r.gauge = p.CPU, &gauge{cost: attach.TypicalCost()}
+	r.used, r.gauge = p.Times, &gauge{cost: attach.TypicalCost()}
 	defer session.Close()
 	if err := session.Attach(exe); err != nil {
 		t.Fatal(err)

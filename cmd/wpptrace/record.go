@@ -135,7 +135,7 @@ func recordProcess(o *recordFlags, stdout, stderr io.Writer) error {
 	if err := checkThreads(p, o.tids); err != nil {
 		return err
 	}
-	j, err := newJob(o, p, p.CPU, stdout, stderr)
+	j, err := newJob(o, p, p.Times, stdout, stderr)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func recordChild(o *recordFlags, argv []string, stderr io.Writer) error {
 		return err
 	}
 	defer c.Close()
-	j, err := newJob(o, c.Process, c.CPU, stderr, stderr)
+	j, err := newJob(o, c.Process, c.Times, stderr, stderr)
 	if err == nil {
 		defer j.close()
 		err = j.begin(true)

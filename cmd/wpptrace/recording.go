@@ -34,10 +34,10 @@ type recording struct {
 	began    time.Time
 	ended    time.Time
 
-	gauge     *gauge
-	cpu       func() (time.Duration, error) // the CPU time of the process so far
-	cpuBefore time.Duration                 // when the recording began
-	last      sample                        // the last that could be taken
+	gauge      *gauge
+	used       func() (target.Times, error) // what the process has used so far
+	usedBefore target.Times                 // when the recording began
+	last       sample                       // the last that could be taken
 }
 
 // A thread is the record of one thread.
@@ -72,11 +72,12 @@ func newRecording(p *program, process *target.Process, session *attach.Session, 
 
 // begin starts the reports of the session. fromStart says that the process has not run yet.
 func (r *recording) begin(fromStart bool) error {
-	cpu, err := r.cpu()
+	used, err := r.used()
 	if err != nil {
 		return gone(r.process, err)
 	}
-	r.cpuBefore, r.began = cpu, time.Now()
+	r.usedBefore, r.began = used, time.Now()
+	r.takeSample()
 	return r.session.Enable(fromStart)
 }
 

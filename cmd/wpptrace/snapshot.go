@@ -148,10 +148,10 @@ func (r *recording) duration() time.Duration {
 
 // slowDown is that of the whole recording; 0: not known.
 func (r *recording) slowDown() float64 {
-	if r.last.cpu <= 0 {
+	if r.last.used.CPU <= 0 {
 		return 0
 	}
-	return slower(r.last.cpu, r.last.hits)
+	return r.gauge.nature.estimate(r.last.used, r.last.hits).slower()
 }
 
 func kernelRelease() string {

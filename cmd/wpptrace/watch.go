@@ -98,15 +98,15 @@ func (j *job) writeNow(s *signals) error {
 // over says why the recording of a process is to end before the process does; "": it is not.
 func (j *job) over() string {
 	name := fmt.Sprintf("process %d (%s)", j.process.PID, j.process.Name)
-	slower, known := j.gauge.recent()
 	switch {
 	case j.session.Replaced():
 		return name + " was replaced by exec: tracing ended"
 	case j.limit > 0 && time.Since(j.began) >= j.limit:
 		return fmt.Sprintf("%v are over: tracing of %s ended", j.limit, name)
-	case known && j.maxSlowDown > 0 && slower > j.maxSlowDown:
+	}
+	if e, over := j.gauge.exceeds(j.maxSlowDown); over && j.maxSlowDown > 0 {
 		return fmt.Sprintf("%s is slowed down %s, more than --max-slowdown %v: detached; -F selects fewer routines, --max-slowdown 0 goes on whatever it costs",
-			name, times(slower), j.maxSlowDown)
+			name, times(e.slower()), j.maxSlowDown)
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package target
 import (
 	"os"
 	"testing"
+	"time"
 )
 
 func TestParseStat(t *testing.T) {
@@ -11,9 +12,9 @@ func TestParseStat(t *testing.T) {
 		want stat
 		ok   bool
 	}{
-		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 12345 0 0", stat{'S', false, 12345}, true},
-		{"42 (a) b) (c) R 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 7 0 0", stat{'R', false, 7}, true},
-		{"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 3 0 0", stat{'S', true, 3}, true},
+		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 12345 0 0", stat{'S', false, 10 * time.Millisecond, 12345}, true},
+		{"42 (a) b) (c) R 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 7 0 0", stat{'R', false, 10 * time.Millisecond, 7}, true},
+		{"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 3 0 0", stat{'S', true, 0, 3}, true},
 		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1", stat{}, false},
 		{"42 (sh) S 1 1 1 0 -1 many 100 0 0 0 1 2 0 0 20 0 1 0 12345 0 0", stat{}, false},
 		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 -5 0 0", stat{}, false},

@@ -115,15 +115,28 @@ func (p *Process) Memory() (*os.File, error) {
 	return f, nil
 }
 
-// CPU is the time that the process has run, user and system, all threads, those that ended included.
-func (p *Process) CPU() (time.Duration, error) {
+// Times is what a process has used, user and system, all threads, those that ended included: CPU time, and of it that in user mode. The latter
+// goes in steps of 10 ms, and where the kernel accounts by clock ticks it is a sample.
+type Times struct {
+	CPU, User time.Duration
+}
+
+// Sub is what was used since.
+func (t Times) Sub(before Times) Times { return Times{t.CPU - before.CPU, t.User - before.User} }
+
+// Times returns what the process has used so far; a child may have ended, but must not have been waited for.
+func (p *Process) Times() (Times, error) {
 	// As clock_getcpuclockid(3): the process's number and CPUCLOCK_SCHED.
 	clock := int32(^p.PID)<<3 | 2
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {
-		return 0, fmt.Errorf("read the clock of process %d: %w", p.PID, err)
+		return Times{}, fmt.Errorf("read the clock of process %d: %w", p.PID, err)
 	}
-	return time.Duration(t.Nano()), nil
+	s, err := p.stat()
+	if err != nil {
+		return Times{}, err
+	}
+	return Times{CPU: time.Duration(t.Nano()), User: s.user}, nil
 }
 
 // ShadowStack reports whether the process runs with a CET shadow stack.
@@ -178,11 +191,15 @@ func (p *Process) ThreadName(tid int) string {
 type stat struct {
 	state   byte
 	kernel  bool
+	user    time.Duration
 	started uint64
 }
 
 // kernelThread is PF_KTHREAD of include/linux/sched.h.
 const kernelThread = 0x00200000
+
+// clockTick is the unit of times in /proc: USER_HZ is 100.
+const clockTick = 10 * time.Millisecond
 
 func (p *Process) stat() (stat, error) {
 	b, err := os.ReadFile(p.proc("stat"))
@@ -202,15 +219,19 @@ func parseStat(b []byte) (stat, error) {
 	if len(f) < 20 {
 		return stat{}, fmt.Errorf("%d fields after the name", len(f))
 	}
-	const flags, started = 9, 22 // fields, counted from 1; the one after the name is the third
+	const flags, user, started = 9, 14, 22 // fields, counted from 1; the one after the name is the third
 	number := func(field int) (uint64, error) { return strconv.ParseUint(string(f[field-3]), 10, 64) }
 	flag, err := number(flags)
 	if err != nil {
 		return stat{}, fmt.Errorf("flags: %w", err)
 	}
+	ticks, err := number(user)
+	if err != nil {
+		return stat{}, fmt.Errorf("time in user mode: %w", err)
+	}
 	at, err := number(started)
 	if err != nil {
 		return stat{}, fmt.Errorf("start time: %w", err)
 	}
-	return stat{state: f[0][0], kernel: flag&kernelThread != 0, started: at}, nil
+	return stat{state: f[0][0], kernel: flag&kernelThread != 0, user: time.Duration(ticks) * clockTick, started: at}, nil
 }

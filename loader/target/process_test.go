@@ -34,9 +34,9 @@ func TestOpen(t *testing.T) {
 	if p.ThreadName(p.PID) == "" || p.ThreadName(1) != "" {
 		t.Errorf("names of threads: %q, %q", p.ThreadName(p.PID), p.ThreadName(1))
 	}
-	before, err := p.CPU()
-	if err != nil || before <= 0 {
-		t.Errorf("CPU time %v, %v", before, err)
+	before, err := p.Times()
+	if err != nil || before.CPU <= 0 || before.User < 0 || before.User > before.CPU+clockTick {
+		t.Errorf("times %v, %v", before, err)
 	}
 	if mappings, err := p.ExecutableMappings(); err != nil || !slices.ContainsFunc(mappings, func(m Mapping) bool { return m.Exec }) {
 		t.Errorf("mappings %v, %v", mappings, err)
@@ -105,8 +105,8 @@ func TestStart(t *testing.T) {
 	if c.Alive() {
 		t.Error("the child is alive after its end")
 	}
-	if cpu, err := c.CPU(); cpu <= 0 || err != nil {
-		t.Errorf("CPU time of the ended child: %v, %v", cpu, err)
+	if used, err := c.Times(); used.CPU <= 0 || err != nil {
+		t.Errorf("times of the ended child: %v, %v", used, err)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,7 +17,7 @@ type Child struct {
 	release chan bool
 	done    chan struct{}
 	state   *os.ProcessState
-	cpu     time.Duration
+	used    Times
 	err     error
 }
 
@@ -57,7 +56,7 @@ func (c *Child) run(argv []string, started chan<- error) {
 		c.err = cmd.Process.Kill()
 	}
 	if c.waitDead() == nil {
-		c.cpu, _ = c.Process.CPU()
+		c.used, _ = c.Process.Times()
 	}
 	err := cmd.Wait()
 	c.state = cmd.ProcessState
@@ -93,13 +92,13 @@ func (c *Child) waitDead() error {
 	}
 }
 
-// CPU is as Process.CPU, but is known of a child that has ended too.
-func (c *Child) CPU() (time.Duration, error) {
+// Times is as Process.Times, but is known of a child that has ended too.
+func (c *Child) Times() (Times, error) {
 	if c.Wait(0) {
 		<-c.done
-		return c.cpu, nil
+		return c.used, nil
 	}
-	return c.Process.CPU()
+	return c.Process.Times()
 }
 
 // Release lets the child run.

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"wpptrace/loader/target"
+)
+
+// A nature is what a program does where it is not traced: the time that it spends in the kernel for each second in user mode.
+type nature struct {
+	known      bool
+	kernelTime float64
+}
+
+// natureOf tells it from what the process used before.
+func natureOf(before target.Times) nature {
+	const least = 100 * time.Millisecond
+	if before.User < least {
+		return nature{}
+	}
+	return nature{true, float64(before.CPU-before.User) / float64(before.User)}
+}
+
+// An estimate is how much of the CPU time of a program was its own, and how far off that may be.
+type estimate struct {
+	cpu, own, doubt float64
+}
+
+const (
+	hitDoubt   = 0.15 // of the cost of hits: they meet colder caches than those of the calibration
+	userDoubt  = 0.05 // of the CPU time
+	tickDoubt  = 10 * time.Millisecond
+	userOfHits = 0.1 // of the cost of a hit; what the clock tick, late after a trap, takes for time in user mode
+	mostSlower = 100 // what is beyond cannot be told from the error
+)
+
+// estimate weighs two ways to tell what was the program's own of the CPU time that it used, hits of it for hits by calibration. One is what the hits
+// leave, a small difference of large numbers where they take nearly all. The other is the time in user mode, for hits are served in the kernel; it
+// needs to be known how much of the program's own time is spent there.
+func (n nature) estimate(used target.Times, hits time.Duration) estimate {
+	cpu := float64(used.CPU)
+	e := estimate{cpu: cpu, own: cpu - float64(hits), doubt: hitDoubt*float64(hits) + 1}
+	user := max(float64(used.User)-userOfHits*float64(hits), 0)
+	if n.known {
+		own := user * (1 + n.kernelTime)
+		doubt := (userDoubt*cpu + float64(tickDoubt)) * (1 + n.kernelTime)
+		a, b := 1/(e.doubt*e.doubt), 1/(doubt*doubt)
+		e.own, e.doubt = (a*e.own+b*own)/(a+b), 1/math.Sqrt(a+b)
+	}
+	e.own = min(max(e.own, user, cpu/mostSlower), cpu)
+	return e
+}
+
+// slower is the slow-down: the CPU time over what was the program's own.
+func (e estimate) slower() float64 {
+	if e.cpu <= 0 {
+		return 1
+	}
+	return e.cpu / e.own
+}
+
+// atLeast is the slow-down where the doubt is the tracer's.
+func (e estimate) atLeast() float64 {
+	if e.cpu <= 0 {
+		return 1
+	}
+	return e.cpu / min(e.own+e.doubt, e.cpu)
+}
+
+// times writes a slow-down.
+func times(slower float64) string {
+	if slower >= mostSlower {
+		return fmt.Sprintf("%d times or more", mostSlower)
+	}
+	return fmt.Sprintf("%.1f times", slower)
+}
