@@ -35,7 +35,8 @@ func DefaultHotQuery() HotQuery {
 	return HotQuery{MinLength: 2, MaxLength: 100, MinShare: 0.01, Metric: Instructions}
 }
 
-func (q *HotQuery) validate() error {
+// Validate fails where the query makes no sense, whatever the snapshot.
+func (q *HotQuery) Validate() error {
 	switch {
 	case q.MinLength < 1:
 		return fmt.Errorf("find hot subpaths: minimum length %d is below 1", q.MinLength)
@@ -84,7 +85,7 @@ type HotReport struct {
 // time in proportion to MaxLength^2 times the right-hand sides, and memory to MaxLength times them. SEQUITUR's grammars of ten
 // million executed paths take some two seconds with the default query, ten times that for a MaxLength of 1000.
 func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
-	if err := q.validate(); err != nil {
+	if err := q.Validate(); err != nil {
 		return nil, err
 	}
 	threads, err := selectThreads(s, q.TIDs)

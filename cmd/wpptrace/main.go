@@ -25,7 +25,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.Execute()
+	c, err := root.ExecuteC()
 	var status exitStatus
 	var usage usageError
 	switch {
@@ -34,7 +34,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &status):
 		return int(status)
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "wpptrace: %v; see wpptrace --help\n", err)
+		fmt.Fprintf(stderr, "wpptrace: %v; see %s --help\n", err, c.CommandPath())
 		return exitUsage
 	}
 	fmt.Fprintf(stderr, "wpptrace: %v\n", err)
@@ -59,7 +59,7 @@ func rootCommand() *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.AddCommand(planCommand(), checkCommand(), statCommand(), hotCommand(), dumpCommand())
 	for _, c := range append(root.Commands(), root) {
 		c.DisableFlagsInUseLine = true

@@ -53,13 +53,16 @@ func hotCommand() *cobra.Command {
 		Use:   "hot [FLAG...] SNAPSHOT",
 		Short: "Print the hot subpaths of a snapshot: where the program's instructions go, in sequence",
 		Example: `  wpptrace hot bash-4711.wpp                 subpaths that make up 1 % of all instructions or more
-  wpptrace hot --top 5 -C 1000 bash-4711.wpp the five hottest that cost 1000 instructions or more
+  wpptrace hot --top 5 -C 5% bash-4711.wpp   the five hottest, of those that make up 5 % or more
   wpptrace hot --cost count -l 3 -L 3 x.wpp  sequences of three paths, by how often they ran`,
 		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if it cost -C or
 more, and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are
 found.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := q.Validate(); err != nil {
+				return usageError{err}
+			}
 			s, _, err := readSnapshot(args[0])
 			if err != nil {
 				return err
@@ -67,7 +70,7 @@ found.`,
 			report, err := query.Hot(s, q)
 			switch {
 			case err != nil:
-				return usagef("%w", err)
+				return err
 			case asJSON:
 				return query.WriteHotJSON(c.OutOrStdout(), s, report)
 			}
@@ -77,7 +80,7 @@ found.`,
 	f := c.Flags()
 	f.IntVarP(&q.MinLength, "min-length", "l", q.MinLength, "least `PATHS` of a subpath")
 	f.IntVarP(&q.MaxLength, "max-length", "L", q.MaxLength, "most `PATHS` of a subpath")
-	f.Uint64VarP(&q.MinCost, "min-cost", "C", 0, "least `COST` of a hot subpath (default 1 % of all)")
+	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)", func(text string) error { return setCost(&q, text) })
 	f.StringVar((*string)(&q.Metric), "cost", string(q.Metric), "what a path costs: its `instructions`, or \"count\": 1")
 	f.IntVar(&q.Top, "top", 0, "print only the hottest `N`")
 	f.IntSliceVar(&q.TIDs, "tid", nil, "only thread `TID` (repeatable)")

@@ -67,7 +67,10 @@ Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data w
 
 func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.IntVarP(&o.pid, "pid", "p", 0, "attach to process `PID`")
-	f.DurationVarP(&o.limit, "duration", "d", 0, "end the recording after this `TIME`, as 10s or 2m")
+	f.FuncP("duration", "d", "end the recording after this `TIME`, as 10s or 2m; without a unit: seconds", func(text string) (err error) {
+		o.limit, err = parseTime(text)
+		return err
+	})
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the snapshot (default NAME-PID.wpp); what was there becomes FILE.old")
 	addSelection(f, &o.selection)
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")

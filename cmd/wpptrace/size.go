@@ -23,8 +23,11 @@ func (s *size) Set(text string) error {
 		}
 	}
 	n, err := strconv.ParseInt(digits, 10, 32)
-	if err != nil || n < 0 {
-		return fmt.Errorf("%q is not a number of bytes, as 65536, 64K or 64M", text)
+	if err == nil && n < 0 {
+		err = strconv.ErrRange
+	}
+	if err != nil {
+		return err
 	}
 	*s = size(n) * unit
 	return nil
