@@ -106,7 +106,7 @@ func (r *checkReport) write(w io.Writer, asJSON bool) error {
 // machineChecks are those of the kernel and of our privileges.
 var machineChecks = []check{
 	{"kernel", findKernel, "Linux 6.6 or later on x86-64 is needed"},
-	{"privileges", findPrivileges, "run wpptrace as root"},
+	{"privileges", findPrivileges, privilegesFix},
 	{"pid namespace", findNamespace, namespaceFix},
 	{"bpf", findBPF, "a kernel with CONFIG_BPF_SYSCALL is needed, and no sandbox that forbids the bpf system call"},
 	{"btf", findBTF, "a kernel with CONFIG_DEBUG_INFO_BTF is needed"},
@@ -132,6 +132,8 @@ var capabilities = []struct {
 	name   string
 	number uint
 }{{"CAP_BPF", unix.CAP_BPF}, {"CAP_PERFMON", unix.CAP_PERFMON}, {"CAP_SYS_PTRACE", unix.CAP_SYS_PTRACE}}
+
+const privilegesFix = "run wpptrace as root (sudo wpptrace ...); a container must be a privileged one"
 
 func findPrivileges() (string, error) {
 	status, err := os.ReadFile("/proc/self/status")

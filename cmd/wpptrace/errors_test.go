@@ -59,10 +59,11 @@ func TestNotRoot(t *testing.T) {
 		return cmd
 	}
 	s := startServer(t)
-	fails(t, asNobody("-p", strconv.Itoa(s.pid())), "run wpptrace as root")
-	fails(t, asNobody("--", "/bin/true"), "run wpptrace as root")
+	const want = "no CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE: run wpptrace as root (sudo wpptrace ...); a container must be a privileged one\n"
+	fails(t, asNobody("-p", strconv.Itoa(s.pid())), "wpptrace: trace a process: "+want)
+	fails(t, asNobody("--", "/bin/true"), "wpptrace: trace a process: "+want)
 	out, err := asNobody("check").Output()
-	if err == nil || !strings.Contains(string(out), "missing  privileges       no CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE: run wpptrace as root\n") {
+	if err == nil || !strings.Contains(string(out), "missing  privileges       "+want) {
 		t.Errorf("check: %v\n%s", err, out)
 	}
 	if out, err := asNobody("plan", "/bin/true").CombinedOutput(); err != nil {
@@ -108,8 +109,9 @@ func TestFullDisk(t *testing.T) {
 	w.expect("no space left on device")
 	w.signal(unix.SIGINT)
 	w.wait(1)
-	if got := w.errs.String(); strings.Count(got, "no space left on device") != 2 {
-		t.Errorf("the snapshot in the middle and the one at the end: %q", got)
+	want := "wpptrace: write snapshot " + filepath.Join(dir, "x.wpp") + ": no space left on device: free some space there, or name another file with -o\n"
+	if got := w.errs.String(); strings.Count(got, want) != 2 {
+		t.Errorf("the snapshot in the middle and the one at the end: %q, want %q", got, want)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v is left", left)

@@ -126,7 +126,7 @@ func checkOutput(path string) error {
 	dir, base := filepath.Split(path)
 	f, err := os.CreateTemp(filepath.Clean(dir), "."+base+".*")
 	if err != nil {
-		return fmt.Errorf("write snapshot %s: %w: name another file with -o", path, err)
+		return writeError(path, err)
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }

@@ -123,6 +123,10 @@ const maxRing = 1 << 30
 
 // record records a process or a command, and reports.
 func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
+	// First: what the kernel refuses for the lack of them has many reasons.
+	if _, err := findPrivileges(); err != nil {
+		return fmt.Errorf("trace a process: %w: %s", err, privilegesFix)
+	}
 	if len(argv) == 0 {
 		return recordProcess(o, stdout, stderr)
 	}

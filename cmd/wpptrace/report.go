@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+
+	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
@@ -19,9 +22,22 @@ func (j *job) write(ctx context.Context) (*wpp.Snapshot, error) {
 		return nil, err
 	}
 	if err := wpp.WriteFileContext(ctx, j.path, s); err != nil {
-		return nil, err
+		return nil, writeError(j.path, err)
 	}
 	return s, nil
+}
+
+// writeError says what to do about a snapshot that the system does not write. Its temporary file is none of the user's business.
+func writeError(path string, err error) error {
+	var why unix.Errno
+	if !errors.As(err, &why) {
+		return err
+	}
+	remedy := "name another file with -o"
+	if why == unix.ENOSPC || why == unix.EDQUOT {
+		remedy = "free some space there, or " + remedy
+	}
+	return fmt.Errorf("write snapshot %s: %w: %s", path, why, remedy)
 }
 
 // tell prints the report of a recording that has been written.
