@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
+	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,6 +71,11 @@ func TestNotRoot(t *testing.T) {
 	if out, err := asNobody("plan", "/bin/true").CombinedOutput(); err != nil {
 		t.Errorf("plan needs privileges: %v\n%s", err, out)
 	}
+	snapshot := filepath.Join(filepath.Dir(program), "x.wpp")
+	if err := os.WriteFile(snapshot, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, asNobody("hot", snapshot), "x.wpp: permission denied: only its owner may read it: use sudo, or give it away with chown\n")
 	if left, _ := os.ReadDir(work); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
@@ -132,14 +139,24 @@ func TestBadSnapshots(t *testing.T) {
 	}
 	future := bytes.Clone(whole)
 	future[8] = 99
-	for name, content := range map[string][]byte{"empty": {}, "truncated": whole[:len(whole)/2], "future": future, "text": []byte("no snapshot at all, but long enough")} {
+	binary.LittleEndian.PutUint32(future[12:], crc32.Checksum(future[:12], crc32.MakeTable(crc32.Castagnoli)))
+	const again, other = "copy it again from where it was recorded, or record anew", "name a file that wpptrace has recorded"
+	for name, c := range map[string]struct {
+		content []byte
+		remedy  string
+	}{
+		"empty":     {nil, other},
+		"text":      {[]byte("no snapshot at all, but long enough"), other},
+		"truncated": {whole[:len(whole)/2], again},
+		"future":    {future, "use a newer wpptrace"},
+	} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, content, 0o600); err != nil {
+		if err := os.WriteFile(path, c.content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		for _, command := range []string{"stat", "hot", "dump"} {
 			out, errs, status := wpptrace(command, path)
-			if status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, path) {
+			if status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, path) || !strings.HasSuffix(errs, ": "+c.remedy+"\n") {
 				t.Errorf("%s %s: status %d, %q, %q", command, name, status, out, errs)
 			}
 		}

@@ -299,7 +299,7 @@ func TestWriteFileWhenTheWriterDies(t *testing.T) {
 	}
 }
 
-func TestReadFileNamesTheFile(t *testing.T) {
+func TestReadFileNamesTheFileAndTheRemedy(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, b []byte) string {
 		path := filepath.Join(dir, name)
@@ -309,15 +309,18 @@ func TestReadFileNamesTheFile(t *testing.T) {
 		return path
 	}
 	whole := encoded(t, smallSnapshot())
-	for path, want := range map[string]string{
-		write("short.wpp", whole[:len(whole)-30]): "snapshot %s is truncated in section thread 1: ",
-		write("new.wpp", frame(9, end)):           "snapshot %s has version 9; this wpptrace reads version 1: use a newer wpptrace",
-		write("text.wpp", []byte("text")):         "snapshot %s is no wpptrace snapshot",
-		filepath.Join(dir, "none.wpp"):            "read snapshot: open %s: ",
+	const again = ": copy it again from where it was recorded, or record anew"
+	for path, want := range map[string][2]string{
+		write("short.wpp", whole[:len(whole)-30]): {"snapshot %s is truncated in section thread 1: ", again},
+		write("bad.wpp", frame(1, end)):           {"snapshot %s is damaged: section end stands where figures should", again},
+		write("new.wpp", frame(9, end)):           {"snapshot %s has version 9; this wpptrace reads version 1", ": use a newer wpptrace"},
+		write("text.wpp", []byte("text")):         {"snapshot %s is no wpptrace snapshot", ": name a file that wpptrace has recorded"},
+		filepath.Join(dir, "none.wpp"):            {"read snapshot: open %s: ", ": name a file that wpptrace has recorded"},
+		dir:                                       {"read snapshot: read %s: ", ": name a file that wpptrace has recorded"},
 	} {
 		_, err := ReadFile(path)
-		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf(want, path)) {
-			t.Errorf("%v, want %s", err, want)
+		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf(want[0], path)) || !strings.HasSuffix(err.Error(), want[1]) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

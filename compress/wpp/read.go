@@ -1,8 +1,10 @@
 package wpp
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"google.golang.org/protobuf/proto"
@@ -18,18 +20,32 @@ func Read(r io.Reader) (*Snapshot, error) {
 	return s, nil
 }
 
-// ReadFile reads a snapshot from a file, as Read does; its errors name the file.
+// ReadFile reads a snapshot from a file, as Read does; its errors name the file and say what to do.
 func ReadFile(path string) (*Snapshot, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read snapshot: %w", err)
+		return nil, fileError(path, err)
 	}
 	defer f.Close()
 	s, err := read(f, maxRaw)
 	if err != nil {
-		return nil, fmt.Errorf("snapshot %s %w", path, err)
+		return nil, fileError(path, err)
 	}
 	return s, nil
+}
+
+func fileError(path string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("read snapshot: %w: only its owner may read it: use sudo, or give it away with chown", err)
+	case errors.As(err, new(*fs.PathError)):
+		return fmt.Errorf("read snapshot: %w: name a file that wpptrace has recorded", err)
+	case errors.Is(err, errNoSnapshot):
+		return fmt.Errorf("snapshot %s %w: name a file that wpptrace has recorded", path, err)
+	case errors.As(err, new(versionError)):
+		return fmt.Errorf("snapshot %s %w", path, err)
+	}
+	return fmt.Errorf("snapshot %s %w: copy it again from where it was recorded, or record anew", path, err)
 }
 
 // read's errors complete the sentence that begins with "snapshot" and its name.
