@@ -36,19 +36,24 @@ func newJob(o *recordFlags, p *target.Process, used func() (target.Times, error)
 	if _, err := findNamespace(); err != nil {
 		return nil, fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err, namespaceFix)
 	}
+	memory, err := p.Memory()
+	if err != nil {
+		return nil, gone(p, err)
+	}
+	defer memory.Close()
 	exe, err := p.Executable()
 	if err != nil {
-		return nil, err
+		return nil, gone(p, err)
 	}
 	j.exe = exe
 	if err := j.prepare(p); err != nil {
 		exe.Close()
-		return nil, err
+		return nil, replaced(p, memory, err)
 	}
 	j.used = used
 	if err := j.attach(exe); err != nil {
 		j.close()
-		return nil, err
+		return nil, replaced(p, memory, err)
 	}
 	return j, nil
 }
@@ -89,6 +94,16 @@ func (j *job) attach(exe *os.File) error {
 func gone(p *target.Process, err error) error {
 	if !p.Alive() {
 		return fmt.Errorf("attach to process %d (%s): %w", p.PID, p.Name, target.ErrGone)
+	}
+	return err
+}
+
+// replaced replaces an error by a plainer one where the process has called exec since its memory was opened: nothing fits the plan then.
+func replaced(p *target.Process, memory *os.File, err error) error {
+	// Memory that is gone has an end; what lives has none, nor anything at 0.
+	_, end := memory.ReadAt(make([]byte, 1), 0)
+	if errors.Is(end, io.EOF) && p.Alive() {
+		return fmt.Errorf("attach to process %d (%s): it has called exec meanwhile: try again", p.PID, p.Name)
 	}
 	return err
 }

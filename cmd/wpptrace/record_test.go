@@ -2,16 +2,20 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/loader/attach"
+	"wpptrace/loader/target"
 	"wpptrace/query"
 )
 
@@ -232,6 +236,45 @@ func TestTargetDiesWhileAttaching(t *testing.T) {
 		case status == 1 && strings.Count(errs, "\n") == 1 && (strings.HasSuffix(errs, "it has exited\n") || strings.Contains(errs, "no such process")):
 		default:
 			t.Errorf("status %d: %s", status, errs)
+		}
+	}
+}
+
+// A writerFunc is called for what is written.
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// A process that calls exec while it is being attached to, even one of the same program, gives one clear line.
+func TestExecWhileAttaching(t *testing.T) {
+	for _, next := range []string{"sleep 1000", "bash -c 'while read -r x; do :; done'"} {
+		cmd := exec.Command("bash", "-c", "read -r x; exec "+next)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+		p, err := target.Open(cmd.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		// What is said just before the probes go in is the sign for it.
+		before := p.Command()
+		said := writerFunc(func(text []byte) (int, error) {
+			fmt.Fprintln(in)
+			for slices.Equal(p.Command(), before) {
+				time.Sleep(time.Millisecond)
+			}
+			return len(text), nil
+		})
+		o := &recordFlags{pid: p.PID, ring: attach.DefaultRing, output: t.TempDir() + "/x.wpp"}
+		_, err = newJob(o, p, p.Times, io.Discard, said)
+		if err == nil || !strings.HasSuffix(err.Error(), "(bash): it has called exec meanwhile: try again") {
+			t.Errorf("exec %s: %v", next, err)
 		}
 	}
 }
