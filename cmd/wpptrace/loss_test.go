@@ -14,18 +14,37 @@ import (
 )
 
 // With a ring buffer of a page and a reader that sleeps, most is lost: each thread knows how much, and says where.
-func TestLoss(t *testing.T) {
+func TestLoss(t *testing.T) { checkLosses(t, recordWithLosses(t)) }
+
+// What other threads lose than those that are recorded is no loss.
+func TestLossOfOtherThreads(t *testing.T) {
+	const another = 1
+	r := recordWithLosses(t, another)
+	if m, err := r.session.Metrics(); err != nil || m.LostHits == 0 {
+		t.Errorf("%v lost, %v: the test does not test", m, err)
+	}
+	if f := r.figures(); f.Lost != 0 || f.Gaps != 0 {
+		t.Errorf("the figures have %d lost in %d gaps", f.Lost, f.Gaps)
+	}
+	j := &job{recordFlags: &recordFlags{}, recording: r}
+	if line, isLost := j.lossLine(); isLost || line != "lost: 0 events" {
+		t.Errorf("%v %s", isLost, line)
+	}
+}
+
+func recordWithLosses(t *testing.T, tids ...int) *recording {
+	t.Helper()
 	s := startServer(t)
 	p, err := target.Open(s.pid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
+	t.Cleanup(p.Close)
 	exe, err := p.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer exe.Close()
+	t.Cleanup(func() { exe.Close() })
 	program, err := loadProgram(exe, p.Name, selection{})
 	if err != nil {
 		t.Fatal(err)
@@ -35,12 +54,12 @@ func TestLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	r, err := newRecording(program, p, session, nil, log)
+	r, err := newRecording(program, p, session, tids, log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.used, r.gauge = p.Times, &gauge{cost: attach.TypicalCost()}
-	defer session.Close()
+	t.Cleanup(func() { session.Close() })
 	if err := session.Attach(exe); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +77,7 @@ func TestLoss(t *testing.T) {
 	}
 	s.isClean()
 	s.end()
-	checkLosses(t, r)
+	return r
 }
 
 func checkLosses(t *testing.T, r *recording) {

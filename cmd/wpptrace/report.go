@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/loader/attach"
 	"wpptrace/query"
 )
 
@@ -82,6 +83,17 @@ func (j *job) printReport(s *wpp.Snapshot, fileSize uint64) error {
 	return query.WriteHot(j.report, s, hot)
 }
 
+// lost counts the events of the recorded threads that were lost. Where that is all threads, the kernel counts those too that nothing is known of.
+func (r *recording) lost(m attach.Metrics) (n uint64) {
+	for _, t := range r.all {
+		n += t.lost
+	}
+	if r.only == nil {
+		n = max(n, m.LostHits)
+	}
+	return n
+}
+
 // gaps counts the places where something was lost.
 func (r *recording) gaps() (n uint64) {
 	for _, t := range r.all {
@@ -96,8 +108,8 @@ func (j *job) lossLine() (line string, lost bool) {
 	switch {
 	case err != nil:
 		return fmt.Sprintf("lost: unknown (%v)", err), true
-	case m.LostHits > 0:
-		return fmt.Sprintf("lost: %d events in %d places, where the ring buffer was full: use a larger --ring-size than %v", m.LostHits, j.gaps(), j.ring), true
+	case j.lost(m) > 0:
+		return fmt.Sprintf("lost: %d events in %d places, where the ring buffer was full: use a larger --ring-size than %v", j.lost(m), j.gaps(), j.ring), true
 	case m.NoStorage > 0:
 		return fmt.Sprintf("lost: %d events for which the kernel had no memory", m.NoStorage), true
 	}

@@ -127,14 +127,13 @@ func (r *recording) figures() wpp.Figures {
 		f.Hits += t.hits
 		f.HitsSingleStep += t.stepped
 		f.Words += t.words.Words()
-		f.Lost += t.lost
-		f.Gaps += t.gaps
 	}
 	f.Anomalies, _ = r.decoder.Anomalies()
-	if m, err := r.session.Metrics(); err == nil {
-		f.Lost = max(f.Lost, m.LostHits)
+	m, err := r.session.Metrics()
+	if err == nil {
 		f.Anomalies += m.NoSite + m.Unreadable + m.LongChain + m.HighAddress
 	}
+	f.Lost, f.Gaps = r.lost(m), r.gaps()
 	f.SlowDown = r.slowDown()
 	return f
 }
