@@ -69,6 +69,13 @@ func (f forecast) slowDown() float64 {
 
 // tell prints the forecast. load is the CPU share that the process uses now, 1 for one CPU.
 func (f forecast) tell(w io.Writer, p *plan.Plan, load float64) {
+	fmt.Fprintf(w, "wpptrace: %s\n", summary(p))
+	fmt.Fprintf(w, "wpptrace: predicted slow-down: at most %.1f times while it runs its own code, %.1f times at its present load of %.0f%% of a CPU\n",
+		f.slowDown(), 1+min(load, 1)*(f.slowDown()-1), 100*load)
+}
+
+// summary is a plan in one line.
+func summary(p *plan.Plan) string {
 	observed, stepped := 0, 0
 	for _, r := range p.Routines {
 		if r.Observed() {
@@ -80,7 +87,5 @@ func (f forecast) tell(w io.Writer, p *plan.Plan, load float64) {
 			stepped++
 		}
 	}
-	fmt.Fprintf(w, "wpptrace: %d of %d routines, %d probes (%d single-stepped)\n", observed, len(p.Routines), len(p.Sites), stepped)
-	fmt.Fprintf(w, "wpptrace: predicted slow-down: at most %.1f times while it runs its own code, %.1f times at its present load of %.0f%% of a CPU\n",
-		f.slowDown(), 1+min(load, 1)*(f.slowDown()-1), 100*load)
+	return fmt.Sprintf("%d of %d routines, %d probes (%d single-stepped)", observed, len(p.Routines), len(p.Sites), stepped)
 }

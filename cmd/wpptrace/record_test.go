@@ -114,6 +114,28 @@ func TestDuration(t *testing.T) {
 	s.end()
 }
 
+// A recording of a process that does nothing of its own says so.
+func TestNothingRuns(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	for state := ""; state != "S"; { // it sleeps by then
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(stat), "(sleep) ")
+		state, _, _ = strings.Cut(after, " ")
+	}
+	_, errs, status := wpptrace("-p", strconv.Itoa(cmd.Process.Pid), "-d", "0.1", "-o", t.TempDir()+"/x.wpp")
+	const want = "wpptrace: nothing of sleep's observed code ran while it was traced: it may sleep, or run in shared libraries, which are not traced\nlost: 0 events\n"
+	if status != 0 || !strings.HasSuffix(errs, want) {
+		t.Errorf("status %d: %q, want %q", status, errs, want)
+	}
+}
+
 // A process that is slowed down too much is left alone.
 func TestMaxSlowDown(t *testing.T) {
 	s := startServer(t)

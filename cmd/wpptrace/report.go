@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -58,6 +59,9 @@ func (j *job) tell(s *wpp.Snapshot) error {
 		j.say("%d words did not fit the program: its paths may be wrong near #cut and #unwind (-v tells more)", n)
 	}
 	line, lost := j.lossLine()
+	if !lost && !slices.ContainsFunc(s.Symbols, func(x wpp.Symbol) bool { return !x.IsMark }) {
+		j.say("nothing of %s's observed code ran while it was traced: it may sleep, or run in shared libraries, which are not traced", j.process.Name)
+	}
 	if lost || !j.quiet {
 		fmt.Fprintln(j.errs, line)
 	}
