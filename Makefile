@@ -56,4 +56,4 @@ fmt:
 	gofmt -w .
 
 clean:
-	rm -rf wpptrace .bin
+	rm -rf wpptrace .bin demo.wpp demo.wpp.old

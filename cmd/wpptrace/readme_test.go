@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,4 +42,44 @@ func TestReadme(t *testing.T) {
 	}
 	s.isClean()
 	s.end()
+}
+
+// The README's sample has the lines of today, but for the numbers and the rows of the table.
+func TestReadmeSample(t *testing.T) {
+	readme, err := os.ReadFile(root + "/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(readme), "```\nwpptrace: ")
+	sample, _, ok := strings.Cut("wpptrace: "+after, "```")
+	if !ok {
+		t.Fatal("the README has no sample")
+	}
+	bash := exec.Command("bash", "demo/collatz.sh")
+	bash.Dir = root
+	if err := bash.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bash.Process.Kill(); bash.Wait() })
+	t.Chdir(t.TempDir())
+	out, errs, status := wpptrace("-p", strconv.Itoa(bash.Process.Pid), "-d", "0.5", "--max-slowdown", "0", "-o", "demo.wpp")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	real := map[string]bool{"...": true}
+	for line := range strings.Lines(errs + out) {
+		real[layout(line)] = true
+	}
+	for line := range strings.Lines(sample) {
+		if isRow := strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "  SHARE"); !isRow && !real[layout(line)] {
+			t.Errorf("wpptrace does not print lines such as %q, but:\n%s%s", line, errs, out)
+		}
+	}
+}
+
+var number = regexp.MustCompile(`\d+(\.\d+)?`)
+
+// layout is a line without its numbers and the widths of its columns.
+func layout(line string) string {
+	return strings.Join(strings.Fields(number.ReplaceAllString(line, "N")), " ")
 }
