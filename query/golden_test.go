@@ -90,7 +90,7 @@ func TestHotTableIsNoWiderThanItSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(table.String()) {
-		if utf8.RuneCountInString(line) > tableColumns+1 {
+		if utf8.RuneCountInString(line) > TableColumns+1 {
 			t.Errorf("line of %d columns: %s", utf8.RuneCountInString(line)-1, line)
 		}
 	}

@@ -15,11 +15,13 @@ import (
 // SchemaVersion is the version of the JSON objects that this package writes. Within a version, members are only added.
 const SchemaVersion = 1
 
+// TableColumns is the width of tables, in a terminal or not.
+const TableColumns = 100
+
 // Limits of the table.
 const (
-	tableColumns = 100
-	tallestRow   = 12 // lines of one subpath
-	tailOfRow    = 4  // of these, after the line that says what was left out
+	tallestRow = 12 // lines of one subpath
+	tailOfRow  = 4  // of these, after the line that says what was left out
 )
 
 // WriteHot writes a report as a table 100 columns wide: a line for each path of a subpath, the same path several times in a row on one.
@@ -40,7 +42,7 @@ func WriteHot(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
 	title := "Command: " + printable(strings.Join(s.Figures.Command, " "))
 	tail := fmt.Sprintf(" (pid %d, %s)", s.Figures.PID, plural(r.Threads, "thread"))
-	fmt.Fprintf(out, "%s%s\n", shortenMiddle(title, tableColumns-len(tail)), tail)
+	fmt.Fprintf(out, "%s%s\n", shortenMiddle(title, TableColumns-len(tail)), tail)
 	total := unit(r.Total, r.Query.Metric)
 	if r.Query.Metric == Instructions {
 		total += " in " + plural(r.Paths, "path")
@@ -111,13 +113,13 @@ func newHotTable(s *wpp.Snapshot, r *HotReport) *hotTable {
 		row := foldPaths(s, p.Symbols, labels)
 		for _, l := range row {
 			if l.label != nil {
-				names = max(names, utf8.RuneCountInString(l.label.name(tableColumns)))
+				names = max(names, utf8.RuneCountInString(l.label.name(TableColumns)))
 				t.where = max(t.where, utf8.RuneCountInString(l.label.where())+len(l.repeat()))
 			}
 		}
 		t.rows = append(t.rows, row)
 	}
-	room := tableColumns - utf8.RuneCountInString(t.numbers(&Subpath{})) - 2
+	room := TableColumns - utf8.RuneCountInString(t.numbers(&Subpath{})) - 2
 	t.name = min(names, max(room-t.where, room/2))
 	t.where = min(t.where, room-t.name)
 	return t

@@ -91,6 +91,9 @@ func printable(name string) string {
 	}, name)
 }
 
+// Fit makes a name printable and at most width columns wide.
+func Fit(name string, width int) string { return shortenMiddle(printable(name), width) }
+
 // field makes a name one field of a line whose fields are separated by spaces.
 func field(name string) string { return strings.ReplaceAll(printable(name), " ", "_") }
 

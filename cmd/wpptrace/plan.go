@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -173,15 +174,15 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	}
 	row("program", "%s", r.Program)
 	row("routines", "%d of %d observed (%.1f%%)", r.RoutinesObserved, r.RoutinesTotal, 100*float64(r.RoutinesObserved)/float64(max(r.RoutinesTotal, 1)))
-	row("", "%d of them without a probe, %d more at times without a hit: their callers imply what they do", r.RoutinesImplied, r.RoutinesSilent)
+	row("", "%d of them without a probe, %d more at times without a hit: their callers tell", r.RoutinesImplied, r.RoutinesSilent)
 	row("acyclic paths", "%.6g", r.AcyclicPaths)
 	row("probes", "%d: %d emulated, %d single-stepped; %d on conditional jumps", r.Probes, r.Probes-r.ProbesSingleStep, r.ProbesSingleStep, r.ProbesConditional)
 	row("expected hits", "%.0f in 1000 instructions, %.1f of them single-stepped", r.HitsPerThousand, r.HitsSingleStepPerThousand)
-	row("slow-down", "at most %.0f times while it runs its own code, if a hit costs %v, and %v single-stepped", r.SlowDown,
+	row("slow-down", "at most %.0f times while it runs its own code, at %v a hit, %v single-stepped", r.SlowDown,
 		attach.TypicalCost().Emulated, attach.TypicalCost().Stepped)
 	row("left out", "%d routines", r.RoutinesTotal-r.RoutinesObserved)
 	for _, l := range r.LeftOut {
-		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason, shorten(l.Example, 100-16-len(l.Reason)-6))
+		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason, query.Fit(l.Example, query.TableColumns-16-len(l.Reason)-6))
 	}
 	if verbose {
 		r.writeRoutines(out)
@@ -192,14 +193,20 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	return nil
 }
 
+// writeRoutines writes a line for each routine. A reason that leaves too little of it for the name has a line of its own.
 func (r *planReport) writeRoutines(out *bufio.Writer) {
+	const room, leastName = query.TableColumns - 41, 12
 	fmt.Fprintf(out, "\n%12s %6s %12s %6s  ROUTINE\n", "ENTRY", "BLOCKS", "PATHS", "PROBES")
 	for i, pr := range r.routines {
 		if pr.Observed() {
-			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks), acyclicPaths(pr), r.probes[i], pr.Name)
-		} else {
-			fmt.Fprintf(out, "%12x %6d %12s %6s  %s: %s\n", pr.Addr, len(pr.Blocks), "-", "-", pr.Name, pr.LeftOut)
+			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks), acyclicPaths(pr), r.probes[i], query.Fit(pr.Name, room))
+			continue
 		}
+		name, separator := room-len(": ")-len(pr.LeftOut), ": "
+		if name < leastName {
+			name, separator = room, "\n"+strings.Repeat(" ", 20)
+		}
+		fmt.Fprintf(out, "%12x %6d %12s %6s  %s%s%s\n", pr.Addr, len(pr.Blocks), "-", "-", query.Fit(pr.Name, name), separator, pr.LeftOut)
 	}
 }
 
@@ -208,13 +215,4 @@ func (r *planReport) writeJSON(w io.Writer) error {
 		return fmt.Errorf("write plan: %w", err)
 	}
 	return nil
-}
-
-// shorten cuts a name to a width.
-func shorten(s string, width int) string {
-	runes := []rune(s)
-	if len(runes) <= width {
-		return s
-	}
-	return string(runes[:max(width-3, 0)]) + "..."
 }

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+	"wpptrace/query"
+)
+
+// However long names are, lines are no wider than tables, and reasons are whole.
+func TestPlanFits(t *testing.T) {
+	long := "std::vector<" + strings.Repeat("std::pair<int, ", 20) + ">::push_back(\x1b[2J)"
+	reasons := []string{"", "not selected", "two silent ways to the block at 55b68f, and no place for a probe on them"}
+	r := &planReport{}
+	for _, name := range []string{"f", long} {
+		for _, reason := range reasons {
+			r.routines = append(r.routines, &plan.Routine{Routine: &cfg.Routine{Name: name, Addr: 0x55b670}, LeftOut: reason})
+			r.probes = append(r.probes, 0)
+			if reason != "" {
+				r.LeftOut = append(r.LeftOut, leftOut{Reason: reason, Routines: 1, Example: name})
+			}
+		}
+	}
+	var out strings.Builder
+	if err := r.write(&out, true); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if n := utf8.RuneCountInString(line) - 1; n > query.TableColumns {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	for _, reason := range reasons[1:] {
+		if n := strings.Count(out.String(), reason); n != 4 {
+			t.Errorf("%q stands there %d times, not 4:\n%s", reason, n, out.String())
+		}
+	}
+	if !strings.Contains(out.String(), "  std::vector<std::pair...t, >::push_back(?[2J): not selected\n") || strings.Contains(out.String(), "\x1b") {
+		t.Errorf("%q", out.String())
+	}
+}
