@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -136,11 +135,10 @@ func newPlanReport(p *program, name string) *planReport {
 
 func (r *planReport) count(pr *plan.Routine, probes int) {
 	if !pr.Observed() {
-		reason := place.ReplaceAllString(pr.LeftOut, "")
-		i := slices.IndexFunc(r.LeftOut, func(l leftOut) bool { return l.Reason == reason })
+		i := slices.IndexFunc(r.LeftOut, func(l leftOut) bool { return l.Reason == pr.Cause })
 		if i < 0 {
 			i = len(r.LeftOut)
-			r.LeftOut = append(r.LeftOut, leftOut{Reason: reason, Example: pr.Name})
+			r.LeftOut = append(r.LeftOut, leftOut{Reason: pr.Cause, Example: pr.Name})
 		}
 		r.LeftOut[i].Routines++
 		return
@@ -154,9 +152,6 @@ func (r *planReport) count(pr *plan.Routine, probes int) {
 		r.RoutinesSilent++
 	}
 }
-
-// place is where a reason holds, which differs from routine to routine.
-var place = regexp.MustCompile(` at (0x)?[0-9a-f]+\b`)
 
 // acyclicPaths is the number of paths of a routine; 0 if they cannot be numbered.
 func acyclicPaths(r *plan.Routine) float64 {

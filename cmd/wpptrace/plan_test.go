@@ -42,3 +42,16 @@ func TestPlanFits(t *testing.T) {
 		t.Errorf("%q", out.String())
 	}
 }
+
+// Routines that are left out for the same cause are counted together, wherever it holds in them.
+func TestPlanCountsCauses(t *testing.T) {
+	var r planReport
+	for _, addr := range []uint64{0x1000, 0x2000, 0x3000} {
+		out := &plan.Routine{Routine: &cfg.Routine{Name: "f"}}
+		out.LeftOut, out.Cause = cfg.FormatReason("may be entered in its middle at %x (address taken)", addr)
+		r.count(out, 0)
+	}
+	if len(r.LeftOut) != 1 || r.LeftOut[0] != (leftOut{"may be entered in its middle (address taken)", 3, "f"}) {
+		t.Errorf("%+v", r.LeftOut)
+	}
+}

@@ -1,7 +1,6 @@
 package cfg
 
 import (
-	"fmt"
 	"slices"
 	"sort"
 
@@ -25,6 +24,7 @@ type draft struct {
 	refused map[int]bool   // jumps once resolved, and then no more
 	adopter *draft         // the routine that the pieces became parts of
 	leftOut string
+	cause   string // of leftOut
 	returns bool
 	thunk   bool // it takes a return address of its own off the stack
 }
@@ -32,7 +32,7 @@ type draft struct {
 // leave records why the routine is left out; the first reason stays.
 func (d *draft) leave(format string, args ...any) {
 	if d.leftOut == "" {
-		d.leftOut = fmt.Sprintf(format, args...)
+		d.leftOut, d.cause = FormatReason(format, args...)
 	}
 }
 
@@ -45,7 +45,7 @@ const (
 // build finds the instructions that control flow reaches from the entry, the landing pads and the targets of the
 // tables found so far, and makes blocks and edges of them.
 func (r *recovery) build(d *draft) {
-	d.leftOut, d.returns, d.thunk = "", false, false
+	d.leftOut, d.cause, d.returns, d.thunk = "", "", false, false
 	for _, i := range d.pieces {
 		p := &r.pieces[i]
 		clear(r.marks[p.first:p.last])
@@ -347,7 +347,7 @@ func (r *recovery) linkPads(d *draft, sites []image.CallSite) {
 		}
 		pad := r.blockOf(d, r.inside(d, r.find(site.Pad)))
 		if pad < 0 || site.Lo < end {
-			d.leave("call sites with landing pad %x make no sense", site.Pad)
+			d.leave("call sites with a landing pad at %x make no sense", site.Pad)
 			return
 		}
 		end = site.Hi

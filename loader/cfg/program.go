@@ -165,7 +165,7 @@ func (r *recovery) program(names map[uint64]string) *Program {
 	p.spreadTwice()
 	r.leaveOutMiddles()
 	for i, d := range kept {
-		p.Routines[i].LeftOut = d.leftOut
+		p.Routines[i].LeftOut, p.Routines[i].Cause = d.leftOut, d.cause
 		for _, k := range d.pieces {
 			r.pieces[k].routine = i
 		}

@@ -100,6 +100,9 @@ func TestLeftOut(t *testing.T) {
 		if test.reason == "" && r.LeftOut != "" || !strings.HasPrefix(r.LeftOut, test.reason) {
 			t.Errorf("%s: left out: %q, want %q", test.symbol, r.LeftOut, test.reason)
 		}
+		if want := strings.TrimSuffix(test.reason, " at"); r.Cause != want {
+			t.Errorf("%s: the cause is %q, not %q", test.symbol, r.Cause, want)
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package cfg
 
 import (
+	"fmt"
+	"strings"
+
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -66,7 +69,14 @@ type Routine struct {
 	Pads    []int       // all landing pads, block indices
 	Ranges  [][2]uint64 // link-time addresses, ends exclusive, sorted
 	LeftOut string      // why the routine cannot be traced; "" if its CFG is exact
+	Cause   string      // of LeftOut, see FormatReason
 	program *Program
+}
+
+// FormatReason returns the reason why a routine is left out, and its cause, which routines have in common: the reason without the place, for which format
+// has " at %x".
+func FormatReason(format string, args ...any) (reason, cause string) {
+	return fmt.Sprintf(format, args...), strings.ReplaceAll(format, " at %x", "")
 }
 
 // CFA returns the rule that gives the canonical frame address before the instruction at pc.

@@ -62,6 +62,7 @@ type Call struct {
 type Routine struct {
 	*cfg.Routine
 	LeftOut string // why it is not observed; "" if it is
+	Cause   string // of LeftOut, see cfg.FormatReason
 	// Silent says that an activation may end without a word: it is entered by direct calls and jumps of observed code alone.
 	Silent bool
 
@@ -87,6 +88,10 @@ type Plan struct {
 // Observed reports whether the routine's paths are recorded.
 func (r *Routine) Observed() bool { return r.LeftOut == "" }
 
+func (r *Routine) leave(format string, args ...any) {
+	r.LeftOut, r.Cause = cfg.FormatReason(format, args...)
+}
+
 // entries are the blocks by which the routine is entered.
 func (r *Routine) entries() []int { return append([]int{r.Entry}, r.Others...) }
 
@@ -105,9 +110,9 @@ func (r *Routine) First(block int) bool { return r.first[block] }
 func Make(program *cfg.Program, o Options) (*Plan, error) {
 	p := &Plan{Program: program, Calls: map[uint64]Call{}}
 	for _, c := range program.Routines {
-		r := &Routine{Routine: c, plan: p, LeftOut: c.LeftOut}
+		r := &Routine{Routine: c, plan: p, LeftOut: c.LeftOut, Cause: c.Cause}
 		if r.LeftOut == "" && o.Select != nil && !o.Select(c) {
-			r.LeftOut = "not selected"
+			r.leave("not selected")
 		}
 		r.calls = make([]calling, len(c.Blocks))
 		if r.Observed() {
@@ -209,7 +214,7 @@ func (p *Plan) thin() (leftOut bool) {
 	sum := 0.0
 	for _, d := range need {
 		if sum += d.hits; sum > max(steppedShare*total, steppedHits) {
-			d.r.LeftOut = fmt.Sprintf("needs a single-stepped probe at %x (--complete admits it)", d.at)
+			d.r.leave("needs a single-stepped probe at %x (--complete admits it)", d.at)
 			leftOut = true
 		}
 	}

@@ -300,6 +300,9 @@ func TestLeftOutReasons(t *testing.T) {
 		if reason, ok := want[r.Symbol]; ok && !strings.Contains(r.LeftOut, reason) {
 			t.Errorf("%s is left out because %q, want %q", r.Symbol, r.LeftOut, reason)
 		}
+		if (r.Cause == "") != r.Observed() || strings.ContainsAny(r.Cause, "%0123456789") {
+			t.Errorf("%s is left out because %q, the cause is %q", r.Symbol, r.LeftOut, r.Cause)
+		}
 		if c := p.Program.Routines[r.ID]; c.LeftOut != "" && r.LeftOut != c.LeftOut {
 			t.Errorf("%s: %q became %q", r.Name, c.LeftOut, r.LeftOut)
 		}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"math"
 
 	"wpptrace/loader/cfg"
@@ -65,7 +64,7 @@ func (r *Routine) probe(b int) bool {
 	}
 	p, ok := r.seat(b)
 	if !ok {
-		r.LeftOut = fmt.Sprintf("no place for a probe in the block at %x", r.Blocks[b].Lo)
+		r.leave("no place for a probe in the block at %x", r.Blocks[b].Lo)
 		return false
 	}
 	r.probed[b] = p

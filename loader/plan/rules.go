@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"math"
 
 	"wpptrace/loader/cfg"
@@ -147,7 +146,7 @@ func (r *Routine) probeOn(way []int) {
 		}
 	}
 	if best == exit {
-		r.LeftOut = fmt.Sprintf("no place for a probe on the way to the block at %x", r.address(way[0]))
+		r.leave("no place for a probe on the way to the block at %x", r.address(way[0]))
 		return
 	}
 	r.probe(best)

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"math"
 
 	"wpptrace/loader/cfg"
@@ -174,7 +173,7 @@ func (r *Routine) tellApart(a, b []int) {
 	case best != exit:
 		r.probe(best)
 	default:
-		r.LeftOut = fmt.Sprintf("two silent ways to the block at %x, and no place for a probe on them", r.address(a[0]))
+		r.leave("two silent ways to the block at %x, and no place for a probe on them", r.address(a[0]))
 	}
 }
 
