@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -90,18 +91,31 @@ wpptrace COMMAND --help tells more about each.{{end}}
 Flags:
 {{.LocalFlags.FlagUsagesWrapped 100}}`
 
-// version is that of the module, or the revision that it was built from.
+// version is that of this program.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
 	}
+	return versionOf(info)
+}
+
+// versionOf is the version of the module and, unless that has it in it, the revision that was built, if these are known.
+func versionOf(info *debug.BuildInfo) string {
+	version := strings.Trim(info.Main.Version, "()")
+	revision, changes := "", ""
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && info.Main.Version == "(devel)" {
-			return s.Value
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(len(s.Value), 12)]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changes = "+dirty"
 		}
 	}
-	return info.Main.Version
+	if revision == "" || strings.Contains(version, revision) {
+		return version
+	}
+	return version + " " + revision + changes
 }
 
 // exactly makes a check of the number of arguments that says what is expected.

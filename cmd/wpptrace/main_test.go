@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strconv"
 	"testing"
 
@@ -109,6 +110,26 @@ func TestHelp(t *testing.T) {
 			if len(line) > 100 {
 				t.Errorf("%s --help: line %d has %d columns: %s", c.Name(), i+1, len(line), line)
 			}
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	const revision = "279a34a1d65af30c99d8e6a1694aafc3f6a82b2f"
+	for _, c := range []struct{ module, revision, modified, want string }{
+		{"(devel)", "", "", "devel"},
+		{"(devel)", revision, "false", "devel 279a34a1d65a"},
+		{"(devel)", revision, "true", "devel 279a34a1d65a+dirty"},
+		{"v1.2.3", "", "", "v1.2.3"},
+		{"v1.2.3", revision, "false", "v1.2.3 279a34a1d65a"},
+		{"v0.0.0-20261121102810-279a34a1d65a+dirty", revision, "true", "v0.0.0-20261121102810-279a34a1d65a+dirty"},
+	} {
+		info := &debug.BuildInfo{Main: debug.Module{Version: c.module}}
+		if c.revision != "" {
+			info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: c.revision}, {Key: "vcs.modified", Value: c.modified}}
+		}
+		if got := versionOf(info); got != c.want {
+			t.Errorf("%+v: %s", c, got)
 		}
 	}
 }
