@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/exact"
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/kernel-tests/zoo"
@@ -117,7 +118,7 @@ func TestRealProgramsAreExact(t *testing.T) {
 			}
 			path, err := real.Path()
 			if err != nil {
-				t.Skip(err)
+				testenv.Missing(t, err)
 			}
 			// python3 hashes addresses.
 			target := exact.Target{Path: path, Args: real.Args, Env: append(zoo.Env(), "PYTHONHASHSEED=0"), Dir: t.TempDir(), Stdin: []byte(real.Stdin), FixedAddresses: true}

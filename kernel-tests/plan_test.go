@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/cfg"
@@ -41,7 +42,7 @@ func TestPlansOfRealPrograms(t *testing.T) {
 		t.Run(real.Name, func(t *testing.T) {
 			path, err := real.Path()
 			if err != nil {
-				t.Skip(err)
+				testenv.Missing(t, err)
 			}
 			for _, c := range []struct {
 				flags []string
@@ -159,7 +160,7 @@ func realPath(t testing.TB, name string) string {
 	i := slices.IndexFunc(zoo.Reals(), func(r zoo.Real) bool { return r.Name == name })
 	path, err := zoo.Reals()[i].Path()
 	if err != nil {
-		t.Skip(err)
+		testenv.Missing(t, err)
 	}
 	return path
 }

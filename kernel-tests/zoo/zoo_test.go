@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"wpptrace/internal/testenv"
 )
 
 // outcome runs a program of the zoo and gives its standard output, its standard error and its exit status.
@@ -97,6 +99,13 @@ func TestPairwiseCoversAllPairs(t *testing.T) {
 	}
 }
 
+// Where only one compiler is installed, all tests go without the other.
+func TestBothCompilers(t *testing.T) {
+	if _, err := clang(); err != nil {
+		testenv.Missing(t, err)
+	}
+}
+
 func TestCasesUseEveryFlavour(t *testing.T) {
 	used := map[Flavour]bool{}
 	for _, c := range Cases(1) {
@@ -132,7 +141,7 @@ func TestRealProgramsRunAlike(t *testing.T) {
 		t.Run(r.Name, func(t *testing.T) {
 			path, err := r.Path()
 			if err != nil {
-				t.Skip(err)
+				testenv.Missing(t, err)
 			}
 			var outputs [2]string
 			for i := range outputs {

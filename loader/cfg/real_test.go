@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 )
@@ -19,7 +20,7 @@ func TestRealPrograms(t *testing.T) {
 		share float64
 	}{
 		{"/usr/bin/bash", 0.99},
-		{"/usr/bin/python3.11", 0.985},
+		{"/usr/bin/python3", 0.985},
 		{"/usr/bin/sqlite3", 0.99},
 		{"/usr/bin/gzip", 0.985},
 		{"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", 0.99},
@@ -29,7 +30,7 @@ func TestRealPrograms(t *testing.T) {
 				t.Skip("short: bash alone")
 			}
 			if _, err := os.Stat(test.path); err != nil {
-				t.Skipf("not installed: %v", err)
+				testenv.Missing(t, err)
 			}
 			im, err := image.OpenFile(test.path)
 			if err != nil {
@@ -118,9 +119,9 @@ func TestDeterministic(t *testing.T) {
 
 // BenchmarkRecover measures a program of 2.6 MB of code.
 func BenchmarkRecover(b *testing.B) {
-	im, err := image.OpenFile("/usr/bin/python3.11")
+	im, err := image.OpenFile("/usr/bin/python3")
 	if err != nil {
-		b.Skipf("not installed: %v", err)
+		testenv.Missing(b, err)
 	}
 	defer im.Close()
 	b.ReportAllocs()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
@@ -71,9 +72,9 @@ func routine(t testing.TB, p *plan.Plan, symbol string) *plan.Routine {
 }
 
 // system are programs of the machine to prove plans on; those that are not installed are passed over.
-func system() (paths []string) {
-	for _, path := range []string{"/bin/bash", "/usr/bin/python3.11"} {
-		if _, err := os.Stat(path); err == nil {
+func system(t testing.TB) (paths []string) {
+	for _, path := range []string{"/bin/bash", "/usr/bin/python3"} {
+		if testenv.Have(t, path) {
 			paths = append(paths, path)
 		}
 	}

@@ -311,7 +311,7 @@ func TestLeftOutReasons(t *testing.T) {
 
 // TestCompleteObservesMore: without Complete routines that need dear probes often are left out, with it they are not.
 func TestCompleteObservesMore(t *testing.T) {
-	for _, path := range system() {
+	for _, path := range system(t) {
 		p := recovered(t, path)
 		observed := map[bool]int{}
 		stepped := map[bool]float64{}
@@ -398,7 +398,7 @@ func ExampleMake() {
 }
 
 func BenchmarkMake(b *testing.B) {
-	for _, path := range system() {
+	for _, path := range system(b) {
 		b.Run(path[strings.LastIndexByte(path, '/')+1:], func(b *testing.B) {
 			p := recovered(b, path)
 			for b.Loop() {

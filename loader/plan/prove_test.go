@@ -334,7 +334,7 @@ func proveNoCircle(p *plan.Plan) error {
 }
 
 func TestPlansOfTheSystemAreProven(t *testing.T) {
-	for _, path := range system() {
+	for _, path := range system(t) {
 		p := recovered(t, path)
 		for _, complete := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s complete %v", p.Image.Name, complete), func(t *testing.T) {

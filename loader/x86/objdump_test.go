@@ -10,15 +10,18 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"wpptrace/internal/testenv"
 )
 
-// binaries returns the programs and libraries to decode: the first two are on every machine that has a compiler.
+// binaries returns the programs and libraries to decode: the first three are on every machine that has a compiler.
 func binaries(t testing.TB) []string {
 	t.Helper()
-	found := []string{mustFind(t, "/bin/bash"), mustFind(t, "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6")}
-	for _, pattern := range []string{"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6", "/usr/bin/python3.11", "/usr/bin/sqlite3"} {
-		if _, err := os.Stat(pattern); err == nil {
-			found = append(found, pattern)
+	found := []string{mustFind(t, "/bin/bash"), mustFind(t, "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6"),
+		mustFind(t, "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/usr/lib64/libstdc++.so.6")}
+	for _, path := range []string{"/usr/bin/python3", "/usr/bin/sqlite3"} {
+		if testenv.Have(t, path) {
+			found = append(found, path)
 		}
 	}
 	return found
