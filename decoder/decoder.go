@@ -17,6 +17,7 @@ type Decoder struct {
 	routines  []*routine
 	returns   map[uint64]place // by return address
 	partials  map[string]uint64
+	callbacks map[*routine]bool // see calledBack
 	log       *slog.Logger
 	anomalies uint64
 	ambiguous uint64
@@ -106,12 +107,6 @@ func (d *Decoder) Anomalies() (anomalies, ambiguous uint64) { return d.anomalies
 func (d *Decoder) observes(pc uint64) bool {
 	r := d.plan.Program.Containing(pc)
 	return r != nil && d.routines[r.ID].Observed()
-}
-
-// entersByPointer reports whether the routine that holds an address may be called through a pointer.
-func (d *Decoder) entersByPointer(pc uint64) bool {
-	r := d.plan.Program.Containing(pc)
-	return r != nil && d.plan.Program.AddressTaken(r.Addr)
 }
 
 // Paths is the number of acyclic paths of a routine; numbers from there on are partial paths.

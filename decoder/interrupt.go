@@ -7,109 +7,96 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// interrupt brings the innermost activation to the instruction at pc, which is about to run, and ends its path there: a signal handler
-// comes in between, or the thread is dead. Activations that must have returned before are ended, and routines that have made no word yet are
-// entered. It reports false if no silent way leads to pc.
-func (t *Thread) interrupt(pc uint64) bool {
-	for entered := 0; entered < mostRelays; {
-		if t.interruptSome(pc) {
-			return true
-		}
-		if !t.enterToward(pc) {
-			return false
-		}
-		entered++
-	}
-	return false
-}
-
-// interruptSome interrupts the innermost activation that can have come to pc.
-func (t *Thread) interruptSome(pc uint64) bool {
-	for i := len(t.frames) - 1; i >= 0; i-- {
-		f := &t.frames[i]
-		if b, k, ok := f.r.locate(pc); ok && t.interruptAt(i, b, k) {
-			return true
-		}
-		if _, n := f.st.returnsBy(f.called || i < len(t.frames)-1); n == 0 {
-			return false
-		}
-	}
-	return false
-}
-
-// enterToward lets the innermost activation that can call the routine that holds pc call it.
-func (t *Thread) enterToward(pc uint64) bool {
-	for i := len(t.frames) - 1; i >= 0; i-- {
-		f := &t.frames[i]
-		if t.callToward(i, pc) || t.jumpToward(i, pc) {
-			return true
-		}
-		if _, n := f.st.returnsBy(f.called || i < len(t.frames)-1); n == 0 {
-			return false
-		}
-	}
-	return false
-}
-
-// callToward lets frame i call the routine that holds pc, if there is just one such call on its way.
-func (t *Thread) callToward(i int, pc uint64) bool {
-	f := &t.frames[i]
-	call, n := exit, 0
-	byPointer := t.d.entersByPointer(pc)
-	consider := func(b int) {
-		if byPointer && f.r.kind[b] == plan.Unknown && f.r.makesCall(b) {
-			n++ // it may be this call as well
-		}
-		if f.r.kind[b] == plan.Known && f.r.makesCall(b) && f.r.Blocks[b].Depth >= 0 && f.r.callee[b].holds(pc) {
-			call, n = b, n+1
-		}
-	}
-	if f.st.block != exit && !f.called {
-		consider(f.st.block)
-	}
-	if f.st.passes(f.called) {
-		for _, node := range f.st.silentWays().nodes {
-			if f.r.Site(node.block) == nil {
-				consider(node.block)
-			}
-		}
-	}
-	if n != 1 || call == exit {
-		return false
-	}
-	t.finishAbove(i)
-	t.goToCall(f, call)
-	block := &f.r.Blocks[call]
-	t.enter(frame{activation: activation{f.r.callee[call], f.cfa - uint64(block.Depth)}, from: wire.MakeFrom(wire.Inside, block.Hi)})
-	return true
-}
-
-// jumpToward lets frame i leave by a tail jump to the routine that holds pc, if there is just one such way.
-func (t *Thread) jumpToward(i int, pc uint64) bool {
-	f := &t.frames[i]
-	called := f.called || i < len(t.frames)-1
-	var way out
-	n := 0
-	for _, o := range f.st.outs(called) {
-		if r := f.r.tailTarget(o.block); r != nil && r.holds(pc) {
-			way, n = o, n+1
-		}
-	}
+// interrupt brings the thread to where it was interrupted: a signal handler comes in between, or the thread is dead. Activations that must have returned
+// before are ended, and routines that have made no word yet are entered. It reports false, and moves nothing, unless there is just one silent way there.
+func (t *Thread) interrupt(where spot) bool {
+	s := &search{spot: where, d: t.d, from: map[*routine]found{}}
+	i, n, way := s.thread(t)
 	if n != 1 {
 		return false
 	}
-	t.finishAbove(i)
-	t.apply(f, f.st.moveOut(way, f.called))
-	next := frame{activation: activation{f.r.tailTarget(way.block), f.cfa}, from: f.from, root: f.root, handler: f.handler}
-	t.frames = t.frames[:i]
-	t.enter(next)
+	t.follow(i, way)
 	return true
 }
 
-// makesCall reports whether block b ends in a call, be it one that never returns.
-func (r *routine) makesCall(b int) bool {
-	e := r.Blocks[b].End
-	return e == cfg.Call || e == cfg.CallInd || e == cfg.NoReturn
+// follow lets frame i walk its way to where it was interrupted.
+func (t *Thread) follow(i int, way []hop) {
+	for _, h := range way {
+		switch h.kind {
+		case hopHome:
+			t.finishAbove(i - 1)
+		case hopStop:
+			t.interruptAt(i, h.block, h.insn)
+		case hopCall:
+			t.finishAbove(i)
+			f := &t.frames[i]
+			t.goToCall(f, h.block)
+			if f.r.kind[h.block] == plan.Known {
+				block := &f.r.Blocks[h.block]
+				t.enter(frame{activation: activation{f.r.callee[h.block], f.cfa - uint64(block.Depth)}, from: wire.MakeFrom(wire.Inside, block.Hi)})
+			}
+		case hopTail:
+			t.finishAbove(i)
+			f := t.frames[i]
+			t.apply(&f, f.st.moveOut(h.out, f.called))
+			t.frames = t.frames[:i]
+			if to := f.r.tailTarget(h.out.block); to != nil {
+				t.enter(frame{activation: activation{to, f.cfa}, from: f.from, root: f.root, handler: f.handler})
+			}
+		}
+		i = len(t.frames) - 1
+	}
+}
+
+// handle begins a signal handler. Where several ways lead to what it interrupts, or none, nothing moves but what is certain: the handler is placed behind
+// the last word then.
+func (t *Thread) handle(f frame) {
+	where := spot{outside: true}
+	if f.from.Place() == wire.Handler {
+		where = spot{pc: f.from.Address()}
+	}
+	if !t.interrupt(where) {
+		t.endHandlers(f.cfa)
+		if len(t.frames) > 0 {
+			t.pause(t.top())
+		}
+	}
+	t.sink.Mark(ops.Handler, 0)
+	t.enter(f)
+}
+
+// pause ends the running path of an activation behind its last word, unless that ends it anyway, with what it calls or jumps to.
+func (t *Thread) pause(f *frame) {
+	b := f.st.block
+	if b == exit || f.called {
+		return
+	}
+	if f.atOpenCall() {
+		t.makeCall(f)
+		return
+	}
+	s, last := f.r.Site(b), len(f.r.Blocks[b].Insns)-1
+	if s == nil || s.Insn == last && f.r.Blocks[b].End != cfg.Jcc {
+		return
+	}
+	begun := 0 // instructions of the block that ran before the path began there
+	if len(f.trail) == 1 {
+		begun = f.skip
+	}
+	t.cut(f)
+	if s.Insn < last {
+		f.trail, f.skip = []int{b}, max(s.Insn+1, begun)
+	}
+}
+
+// endHandlers ends the handler that ran in the same place before: the next one has overwritten it.
+func (t *Thread) endHandlers(cfa uint64) {
+	for i := len(t.frames) - 1; i >= 0; i-- {
+		if f := &t.frames[i]; f.handler && f.cfa == cfa {
+			t.finishAbove(i - 1)
+			return
+		}
+	}
 }
 
 // locate finds the block of an instruction and its index there.
@@ -139,22 +126,19 @@ func (r *routine) holds(pc uint64) bool {
 }
 
 // interruptAt ends the running path of frame i before instruction k of block b.
-func (t *Thread) interruptAt(i, b, k int) bool {
+func (t *Thread) interruptAt(i, b, k int) {
 	f := &t.frames[i]
-	if f.st.block == b && !f.called && (!f.beyond(b, k) || f.faulted(b, k)) {
+	if f.st.block == b && !f.called && (!f.st.beyond(b, k) || f.st.faulted(b, k)) {
 		t.finishAbove(i)
 		f = &t.frames[i]
 		t.emitPrefix(f, t.blocks(f), k)
 		f.trail, f.skip = []int{b}, k
-		return true
-	}
-	m, told := f.st.to(b, f.called), f.st
-	if m == nil {
-		return false
+		return
 	}
 	t.finishAbove(i)
 	f = &t.frames[i]
-	t.apply(f, m)
+	told := f.st
+	t.apply(f, told.to(b, f.called))
 	f.st, f.called = f.r.at(b, 0), false
 	blocks := t.blocks(f)
 	if k == 0 {
@@ -164,17 +148,16 @@ func (t *Thread) interruptAt(i, b, k int) bool {
 	st := f.r.justBefore(b)
 	st.table, st.target = told.table, told.target
 	f.st, f.skip = st, k
-	return true
 }
 
 // faulted reports whether instruction k, where the activation spoke last, cannot have been come to again: its hit was its last, for it faulted.
-func (f *frame) faulted(b, k int) bool {
-	return k == f.r.Site(b).Insn && f.st.to(b, false) == nil
+func (st *state) faulted(b, k int) bool {
+	return k == st.r.Site(b).Insn && st.to(b, false) == nil
 }
 
 // beyond reports whether instruction k of block b, where the activation stands, has run already: then control has come to the block anew.
-func (f *frame) beyond(b, k int) bool {
-	s := f.r.Site(b)
+func (st *state) beyond(b, k int) bool {
+	s := st.r.Site(b)
 	switch {
 	case s == nil:
 		return false

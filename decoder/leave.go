@@ -124,10 +124,10 @@ func (t *Thread) leaveAbove(i int) {
 	}
 	returned := false
 	for len(t.frames)-1 > i && t.hasReturned(returned) {
-		root := t.top().root
+		root, handler := t.top().root, t.top().handler
 		t.finishAbove(len(t.frames) - 2)
-		returned = true
-		if root {
+		returned = !handler
+		if root && !handler {
 			break // what called it threw
 		}
 	}
@@ -206,7 +206,7 @@ func (t *Thread) cut(f *frame) {
 
 // emitPrefix emits the running path as it was cut off: these blocks, insns instructions of the last (0: all). The rest, if there is one, resumes.
 func (t *Thread) emitPrefix(f *frame, blocks []int, insns int) {
-	if len(blocks) > 0 {
+	if n := len(blocks); n > 1 || n == 1 && (insns == 0 || insns > f.skip) {
 		t.sink.NewPath(f.r.ID, t.d.partial(f.r, Partial{Start: f.start.kind, End: ops.EndCut, Blocks: blocks, Skip: f.skip, Insns: insns}))
 		t.sink.Mark(ops.Cut, 0)
 	}

@@ -62,7 +62,7 @@ func (t *Thread) goOn(i int, s *plan.Site) bool {
 		t.land(i, s.Block)
 		return true
 	}
-	if f.r.again[s.Block] && !f.beforeFirstReturn(s.Block) {
+	if f.r.again[s.Block] && !(f.beforeFirstReturn(s.Block) && t.haveReturned(i)) {
 		t.returnAgain(i, s.Block)
 		return true
 	}
@@ -91,6 +91,17 @@ func (f *frame) beforeFirstReturn(b int) bool {
 	}
 	at := f.st.block
 	return at != exit && isCall(f.r, at) && f.r.Blocks[at].Succ[0] == b
+}
+
+// haveReturned reports whether all activations above frame i can have come to their ends.
+func (t *Thread) haveReturned(i int) bool {
+	for k := len(t.frames) - 1; k > i; k-- {
+		f := &t.frames[k]
+		if _, n := f.st.returnsBy(f.called || k < len(t.frames)-1); n == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (f *frame) address() uint64 {
@@ -317,26 +328,12 @@ func (t *Thread) enterRoot(a activation, from wire.Word) {
 			break
 		}
 	}
-	if from.Place() != wire.Handler || !t.interrupt(from.Address()) {
-		if f.handler {
-			t.endHandlers()
-		}
-		t.toOpenCall()
-	}
 	if f.handler {
-		t.sink.Mark(ops.Handler, 0)
+		t.handle(f)
+		return
 	}
+	t.toOpenCall()
 	t.enter(f)
-}
-
-// endHandlers ends handlers that have nothing left to do: the next one is not called by them.
-func (t *Thread) endHandlers() {
-	for len(t.frames) > 0 && t.top().handler {
-		if _, n := t.top().st.returnsBy(t.top().called); n == 0 {
-			return
-		}
-		t.finishAbove(len(t.frames) - 2)
-	}
 }
 
 // toOpenCall lets the innermost activation come to the call of code that is not observed out of which something is called back.

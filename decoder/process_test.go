@@ -41,6 +41,7 @@ type event uint64
 const (
 	entered event = 1 << 63
 	left    event = 1 << 62
+	spoke   event = 1 << 61 // with an instruction: its probe was hit
 )
 
 // A frame is an activation, or code that is not observed.
@@ -75,7 +76,6 @@ type process struct {
 	truth     []event
 	handlers  map[int]bool // the events with which signal handlers begin
 	hits      int
-	known     int             // events up to the last hit
 	stayers   []*plan.Routine // those of rootable that end by returning
 	dead      bool
 	rootable  []*plan.Routine
@@ -242,10 +242,12 @@ func (s *process) runBlock(f *frame) {
 	}
 	site := f.r.Site(f.block)
 	for ; f.insn < stop; f.insn++ {
-		if site != nil && site.Insn == f.insn {
+		e := event(block.Insns[f.insn].Addr)
+		if s.thread != nil && site != nil && site.Insn == f.insn {
 			s.hit(f, site)
+			e |= spoke
 		}
-		s.truth = append(s.truth, event(block.Insns[f.insn].Addr))
+		s.truth = append(s.truth, e)
 	}
 	switch {
 	case interrupted:
@@ -259,9 +261,6 @@ func (s *process) runBlock(f *frame) {
 
 // hit runs the C of a hit with registers that say what the simulated process has decided.
 func (s *process) hit(f *frame, site *plan.Site) {
-	if s.thread == nil {
-		return
-	}
 	var regs usermode.Registers
 	for i := range regs.General {
 		regs.General[i] = 0x100000000 + uint64(i)*0x10000
@@ -279,7 +278,6 @@ func (s *process) hit(f *frame, site *plan.Site) {
 	}
 	s.hits++
 	f.spoken, f.landed = true, false
-	s.known = len(s.truth) + 1
 	cookie, _ := slices.BinarySearchFunc(s.plan.Sites, site.Addr, func(o plan.Site, addr uint64) int { return cmp.Compare(o.Addr, addr) })
 	s.machine.Hit(s.thread, uint32(cookie), &regs)
 }
@@ -498,15 +496,14 @@ func (s *process) throw() bool {
 	return true
 }
 
-// jump returns a second time from a setjmp of some caller, if there is one.
+// jump returns a second time from a setjmp of some caller, if there is one this side of any signal handler: what a handler that is left interrupted silently
+// nobody can know.
 func (s *process) jump() bool {
 	type place struct{ frame, block int }
 	var at []place
-	for i, f := range s.frames {
-		for _, b := range f.jumps {
-			if i < len(s.frames)-1 {
-				at = append(at, place{i, b})
-			}
+	for i := len(s.frames) - 2; i >= 0 && !s.frames[i+1].handler; i-- {
+		for _, b := range s.frames[i].jumps {
+			at = append(at, place{i, b})
 		}
 	}
 	if len(at) == 0 {
@@ -532,6 +529,16 @@ func (s *process) mayInterrupt() bool {
 		case f.r == nil:
 			return i == len(s.frames)-1
 		case f.spoken:
+			return true
+		}
+	}
+	return false
+}
+
+// unheard reports whether the thread runs in a handler of which nobody can know yet.
+func (s *process) unheard() bool {
+	for i := len(s.frames) - 1; i >= 0 && !s.dead && s.trouble == nil && s.hits == s.signalled; i-- {
+		if s.frames[i].handler {
 			return true
 		}
 	}

@@ -73,15 +73,16 @@ func (f *frame) harmlessAhead() (block int, ok bool) {
 // end takes a thread's end. If it ended in other code, what led there silently has run: up to the first call of such code, or a return to it.
 func (t *Thread) end(w wire.Word) {
 	t.ended = true
+	defer t.cutAll() // what handlers had interrupted
 	switch {
 	case w.Place() == wire.Unreadable:
-		t.cutAll()
-	case w.Place() == wire.Inside && t.interrupt(w.Address()):
+		return
+	case w.Place() == wire.Inside && t.interrupt(spot{pc: w.Address()}):
 		return
 	case w.Place() == wire.Inside && t.d.observes(w.Address()):
-		t.cutAll() // no one way leads there
+		return // no one way leads there
 	}
-	for returned := false; len(t.frames) > 0; returned = true {
+	for returned := false; len(t.frames) > 0; {
 		f := t.top()
 		if f.called && !returned {
 			return
@@ -103,9 +104,10 @@ func (t *Thread) end(w wire.Word) {
 			t.cut(f)
 			return
 		}
-		end, root := f.r.kind[o.block], f.root
+		end, root, handler := f.r.kind[o.block], f.root, f.handler
 		t.finishAbove(len(t.frames) - 2)
-		if root || end == plan.External || end == plan.Unknown {
+		returned = !handler
+		if root && !handler || end == plan.External || end == plan.Unknown {
 			return
 		}
 	}

@@ -78,8 +78,7 @@ func (t *Thread) Words() uint64 { return t.words }
 
 // Gap says that words are missing here: n hits. Every position is forgotten.
 func (t *Thread) Gap(n uint64) {
-	open := uint64(len(t.frames))
-	t.cutAll()
+	open := uint64(t.cutAll())
 	if open > 0 {
 		t.sink.Mark(ops.Unwind, open)
 		for range open {
@@ -98,11 +97,25 @@ func (t *Thread) Close() {
 	}
 }
 
-func (t *Thread) cutAll() {
-	if n := len(t.frames); n > 0 {
-		t.cut(&t.frames[n-1])
+// cutAll cuts the running path off, and those that handlers have interrupted, whose activations it leaves the inner ones for. All positions are forgotten;
+// it returns how many activations have not been left.
+func (t *Thread) cutAll() (open int) {
+	outermost := len(t.frames) - 1
+	for i := range t.frames {
+		if f := &t.frames[i]; !f.called && f.st.block != exit {
+			outermost = i
+			break
+		}
+	}
+	for i := len(t.frames) - 1; i >= outermost && i >= 0; i-- {
+		t.cut(&t.frames[i])
+		if i > outermost {
+			t.sink.Mark(ops.Unwind, 1)
+			t.sink.LeaveRoutine()
+		}
 	}
 	t.frames = t.frames[:0]
+	return outermost + 1
 }
 
 func (t *Thread) anomaly(what string, args ...any) {

@@ -1,0 +1,192 @@
+package decoder
+
+import (
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+)
+
+// A spot is where a thread was interrupted: before the instruction at pc, or in code that is not observed.
+type spot struct {
+	pc      uint64
+	outside bool
+}
+
+// A hop is a step on the way of an activation to the spot.
+type hop struct {
+	kind  hopKind
+	block int // of the call, or of the spot
+	insn  int // of the spot
+	out   out // of the tail jump
+}
+
+type hopKind uint8
+
+const (
+	hopStop hopKind = iota // the spot is in the activation itself
+	hopCall                // it calls
+	hopTail                // it leaves by a tail jump
+	hopHome                // it returns to code that is not observed
+)
+
+// found is how many silent ways lead to the spot, two standing for more, and the way if there is one.
+type found struct {
+	n   int
+	way []hop
+}
+
+func (f *found) add(n int, first hop, rest []hop) {
+	if n > 0 {
+		f.n, f.way = f.n+n, append([]hop{first}, rest...)
+	}
+}
+
+// unknown is a way that cannot be told from others.
+const unknown = 2
+
+// A search looks for the silent ways to a spot. Cost: the silent code that can be reached.
+type search struct {
+	spot
+	d    *Decoder
+	from map[*routine]found // by routine, from its entry
+}
+
+// thread looks for the ways from where a thread stands: from its innermost activation, and from each caller of those that can have returned. It returns
+// the index of the frame that the one way begins with.
+func (s *search) thread(t *Thread) (frame, n int, way []hop) {
+	for i := len(t.frames) - 1; i >= 0; i-- {
+		f := &t.frames[i]
+		called := f.called || i < len(t.frames)-1
+		here := s.within(f.st, called)
+		_, returns := f.st.returnsBy(called)
+		if called && f.atOpenCall() {
+			here.add(s.open(), hop{kind: hopCall, block: f.st.block}, nil)
+		}
+		if f.root && returns > 0 {
+			here.add(s.open(), hop{kind: hopHome}, nil)
+		}
+		if here.n > 0 {
+			frame, n, way = i, n+here.n, here.way
+		}
+		if returns == 0 || s.outside && f.root {
+			break
+		}
+	}
+	return frame, n, way
+}
+
+// within looks for the ways from a position in an activation.
+func (s *search) within(st *state, called bool) (f found) {
+	if b, k, ok := st.r.locate(s.pc); ok && !s.outside && st.leadsTo(b, k, called) {
+		f.add(1, hop{kind: hopStop, block: b, insn: k}, nil)
+	}
+	if st.block != exit && !called && st.r.makesCall(st.block) {
+		s.call(&f, st.r, st.block)
+	}
+	if st.passes(called) {
+		for _, node := range st.silentWays().nodes {
+			if st.r.Site(node.block) == nil && st.r.makesCall(node.block) {
+				s.call(&f, st.r, node.block)
+			}
+		}
+	}
+	for _, o := range st.outs(called) {
+		s.tail(&f, st.r, o)
+	}
+	return f
+}
+
+// leadsTo reports whether the activation can come silently to instruction k of block b.
+func (st *state) leadsTo(b, k int, called bool) bool {
+	if st.block == b && !called && (!st.beyond(b, k) || st.faulted(b, k)) {
+		return true
+	}
+	site := st.r.Site(b)
+	return (site == nil || k <= site.Insn) && st.to(b, called) != nil
+}
+
+// call looks through the call of block b.
+func (s *search) call(f *found, r *routine, b int) {
+	h := hop{kind: hopCall, block: b}
+	switch kind := r.kind[b]; {
+	case kind == plan.Known:
+		callee := s.entry(r.callee[b])
+		if callee.n > 0 && r.Blocks[b].Depth < 0 { // where its frame would be is not known
+			callee.n = unknown
+		}
+		f.add(callee.n, h, callee.way)
+	case kind == plan.Harmless && !s.outside:
+	default:
+		f.add(s.open(), h, nil)
+	}
+}
+
+// tail looks through a tail jump.
+func (s *search) tail(f *found, r *routine, o out) {
+	h := hop{kind: hopTail, out: o}
+	if to := r.tailTarget(o.block); to != nil {
+		there := s.entry(to)
+		f.add(there.n, h, there.way)
+		return
+	}
+	if r.jumpsAnywhere(o.block) {
+		f.add(s.open(), h, nil)
+	}
+}
+
+// entry looks for the ways from the entry of a routine.
+func (s *search) entry(r *routine) found {
+	if f, ok := s.from[r]; ok {
+		return f // of a routine that is being searched nothing yet: plans have no silent circles
+	}
+	s.from[r] = found{}
+	f := s.within(r.atEntry(), false)
+	s.from[r] = f
+	return f
+}
+
+// open is how many ways lead to the spot through code that is not known: it is there, or has silently called back.
+func (s *search) open() int {
+	if s.outside {
+		return 1
+	}
+	if r := s.d.plan.Program.Containing(s.pc); r != nil && s.d.calledBack()[s.d.routines[r.ID]] {
+		return unknown
+	}
+	return 0
+}
+
+// calledBack lists the routines that unknown code may call, and those that these come to silently.
+func (d *Decoder) calledBack() map[*routine]bool {
+	if d.callbacks != nil {
+		return d.callbacks
+	}
+	d.callbacks = map[*routine]bool{}
+	var list []*routine
+	add := func(r *routine) {
+		if r != nil && r.Observed() && !d.callbacks[r] {
+			d.callbacks[r] = true
+			list = append(list, r)
+		}
+	}
+	for _, r := range d.routines {
+		if d.plan.Program.AddressTaken(r.Addr) {
+			add(r)
+		}
+	}
+	for len(list) > 0 {
+		r := list[len(list)-1]
+		list = list[:len(list)-1]
+		for _, node := range r.atEntry().silentWays().nodes {
+			if r.Site(node.block) == nil {
+				add(r.callee[node.block])
+			}
+		}
+	}
+	return d.callbacks
+}
+
+// makesCall reports whether block b ends in a call, be it one that never returns.
+func (r *routine) makesCall(b int) bool {
+	e := r.Blocks[b].End
+	return e == cfg.Call || e == cfg.CallInd || e == cfg.NoReturn
+}
