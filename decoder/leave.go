@@ -124,11 +124,13 @@ func (t *Thread) leaveAbove(i int) {
 	}
 	returned := false
 	for len(t.frames)-1 > i && t.hasReturned(returned) {
-		root, handler := t.top().root, t.top().handler
+		f := t.top()
+		o, _ := f.st.returnsBy(f.called)
+		threw := f.root && !f.handler || f.r.jumpsAnywhere(o.block) // what called it, or what it jumped to
+		returned = !threw && !f.handler
 		t.finishAbove(len(t.frames) - 2)
-		returned = !handler
-		if root && !handler {
-			break // what called it threw
+		if threw {
+			break
 		}
 	}
 	n = len(t.frames) - 1 - i

@@ -62,7 +62,7 @@ func (t *Thread) goOn(i int, s *plan.Site) bool {
 		t.land(i, s.Block)
 		return true
 	}
-	if f.r.again[s.Block] && !(f.beforeFirstReturn(s.Block) && t.haveReturned(i)) {
+	if f.r.again[s.Block] && !t.firstReturn(i, s.Block) {
 		t.returnAgain(i, s.Block)
 		return true
 	}
@@ -84,10 +84,12 @@ func (t *Thread) goOn(i int, s *plan.Site) bool {
 	return true
 }
 
-// beforeFirstReturn reports whether the activation stands at the call that block b follows, or was interrupted right behind it.
-func (f *frame) beforeFirstReturn(b int) bool {
+// firstReturn reports whether frame i comes to block b by the first return of the call that it follows: it stands at that call, or was interrupted right
+// behind it by what has come to its end.
+func (t *Thread) firstReturn(i, b int) bool {
+	f := &t.frames[i]
 	if f.st.before && f.st.next[0] == b {
-		return true
+		return t.haveReturned(i)
 	}
 	at := f.st.block
 	return at != exit && isCall(f.r, at) && f.r.Blocks[at].Succ[0] == b
