@@ -19,7 +19,7 @@ func (t *Thread) place(a activation, s *plan.Site) {
 	if i < 0 && t.revive(a, s.Block, chain) {
 		i = t.find(a, chain)
 	}
-	if i >= 0 && t.goOn(i, s) {
+	if i >= 0 && t.goOn(i, s) || i < 0 && t.reappear(a, s) {
 		return
 	}
 	if !s.First || len(chain) == 0 {

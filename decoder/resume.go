@@ -23,6 +23,7 @@ func (t *Thread) resync(a activation, block int, chain []wire.Word) {
 		list = append(list, f)
 	}
 	list[len(list)-1].root = true
+	t.known = list[len(list)-1].activation.cfa
 	t.sink.Mark(ops.Resume, uint64(len(list)))
 	for k := len(list) - 1; k >= 0; k-- {
 		t.push(list[k])
@@ -31,6 +32,50 @@ func (t *Thread) resync(a activation, block int, chain []wire.Word) {
 }
 
 const resyncBit = 1 << 51
+
+// reappear takes up an activation that has stood, since before the thread was met, at a call which came to the activations that are known through code that is
+// not observed. If there is just one such call with a silent way to the word, the activation goes on behind it, else in its middle. It reports
+// false if there is none: then the activation is a new one.
+func (t *Thread) reappear(a activation, s *plan.Site) bool {
+	if t.known == 0 || a.cfa <= t.known || len(t.frames) == 0 {
+		return false
+	}
+	call, n := exit, 0
+	for b := range a.r.Blocks {
+		if !t.mayLeadTo(a.r, b, t.frames[0].r) || a.r.at(b, 0).to(s.Block, true) == nil {
+			continue
+		}
+		call, n = b, n+1
+	}
+	if n == 0 {
+		return false
+	}
+	t.known = a.cfa
+	t.finishAbove(-1)
+	t.sink.Mark(ops.Resume, 1)
+	t.push(frame{activation: a, root: true, st: a.r.at(call, 0), called: true, start: origin{exit, ops.StartCall}})
+	f := t.top()
+	if n > 1 || s.First { // a first word may be that of a new activation in the same place
+		t.resumeAt(f, s.Block)
+		return true
+	}
+	t.apply(f, f.st.to(s.Block, true))
+	return true
+}
+
+// mayLeadTo reports whether the call of block b may have come to routine to, if by way of other code.
+func (t *Thread) mayLeadTo(r *routine, b int, to *routine) bool {
+	if !isCall(r, b) {
+		return false
+	}
+	switch r.kind[b] {
+	case plan.External, plan.Unknown:
+		return true
+	case plan.Known:
+		return r.callee[b] == to
+	}
+	return false
+}
 
 // resume begins an activation in its middle: nothing is known of its callers.
 func (t *Thread) resume(a activation, block int) {

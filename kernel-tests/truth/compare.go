@@ -18,7 +18,7 @@ const (
 	// interrupted is compared without its handlers, and each handler activation with the truth's. A handler of a timer may
 	// run any number of times, like any of the truth's; the others as often as in the truth, in the same order.
 	Apart
-	// Contiguous demands that each stream is a contiguous part of the truth, with holes only at resume and gap marks: for a
+	// Contiguous demands that each stream is a contiguous part of the truth, with holes only where events were lost: for a
 	// tracer that was attached while the program ran.
 	Contiguous
 )
@@ -219,7 +219,7 @@ func commonPrefix(a, b []uint64) int {
 	return n
 }
 
-// contiguous looks for the stream's pieces between resume and gap marks in the truth, one after the other, each as early as
+// contiguous looks for the stream's pieces between gap marks in the truth, one after the other, each as early as
 // it fits.
 func (m *matcher) contiguous(want []uint64) error {
 	from, at := 0, 0
@@ -236,7 +236,7 @@ func (m *matcher) contiguous(want []uint64) error {
 		return nil
 	}
 	for _, mark := range m.got.Marks {
-		if (mark.Kind == "resume" || mark.Kind == "gap" || mark.Kind == "cut") && mark.Index > from {
+		if mark.Kind == "gap" && mark.Index > from {
 			if err := piece(mark.Index); err != nil {
 				return err
 			}

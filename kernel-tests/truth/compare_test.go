@@ -84,9 +84,10 @@ func TestCompare(t *testing.T) {
 		{"interrupted path cut after the handler", handled, Apart, "100 #handler 190 194 #cut 120", ""},
 		{"handler cut off", handled, Apart, "100 104 108 190 #cut 120", ""},
 		{"contiguous", plain, Contiguous, "140 108 10c", ""},
-		{"contiguous with a hole", plain, Contiguous, "104 140 #resume 110 130", ""},
+		{"contiguous with a loss", plain, Contiguous, "104 140 #gap 110 130", ""},
+		{"contiguous but for a hole", plain, Contiguous, "104 140 #resume 110 130", "not a contiguous part"},
 		{"hole without a mark", plain, Contiguous, "104 140 110 130", "not a contiguous part"},
-		{"pieces in the wrong order", plain, Contiguous, "110 130 #resume 104 140", "not a contiguous part"},
+		{"pieces in the wrong order", plain, Contiguous, "110 130 #gap 104 140", "not a contiguous part"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := Compare(record(t, test.record), &Trace{Threads: []*Thread{test.want}}, routines(t), test.mode)

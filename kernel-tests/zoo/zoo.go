@@ -48,6 +48,7 @@ func Programs() []Program {
 		{File: "alloca.c"},
 		{File: "atexit.c", Exit: 33},
 		{File: "avx.c", Tags: Vector},
+		{File: "beneath.c", Exit: 5, Tags: NoStatic},
 		{File: "builtin_jump.c", Tags: Jumps},
 		{File: "calculator.c", Tags: Jumps},
 		{File: "callbacks.c", Exit: 4},
