@@ -38,7 +38,7 @@ func (t *Thread) follow(i int, way []hop) {
 		case hopTail:
 			t.finishAbove(i)
 			f := t.frames[i]
-			t.apply(&f, f.st.moveOut(h.out, f.called))
+			t.apply(&f, h.out.move)
 			t.frames = t.frames[:i]
 			if to := f.r.tailTarget(h.out.block); to != nil {
 				t.enter(frame{activation: activation{to, f.cfa}, from: f.from, root: f.root, handler: f.handler})

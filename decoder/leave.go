@@ -22,7 +22,7 @@ func (t *Thread) finishAbove(i int) {
 			t.d.ambiguous++
 			t.d.log.Debug("more than one silent way out", "routine", f.r.Name, "from", f.address())
 		}
-		t.apply(f, f.st.moveOut(o, f.called))
+		t.apply(f, o.move)
 		tail := f.r.tailTarget(o.block)
 		t.frames = t.frames[:len(t.frames)-1]
 		if tail != nil {

@@ -150,34 +150,60 @@ func (s *state) passes(called bool) bool {
 	return called || s.block == exit || !isCall(s.r, s.block) || s.r.quiet(s.block)
 }
 
-// A way out of a routine.
+// An out is a way out of a routine.
 type out struct {
-	nodes []int
-	block int // the block that leaves
+	block int // the one that leaves
+	move  *move
 }
 
-// outs lists the silent ways out.
-func (s *state) outs(called bool) (list []out) {
+// An exits is what outs and returnsBy found from a state.
+type exits struct {
+	found   bool
+	list    []out
+	returns out // of the list, the first that makes no further word
+	n       int // how many of them do
+}
+
+// outs lists the silent ways out. Cost: a look-up, where it was asked for before.
+func (s *state) outs(called bool) []out { return s.leaving(called).list }
+
+// returnsBy finds the way out that made no further word: by return, or by a tail jump to code that made none.
+func (s *state) returnsBy(called bool) (o out, n int) {
+	e := s.leaving(called)
+	return e.returns, e.n
+}
+
+func (s *state) leaving(called bool) *exits {
+	e := &s.exits[0]
+	if called {
+		e = &s.exits[1]
+	}
+	if e.found {
+		return e
+	}
+	e.found = true
 	if !s.passes(called) {
-		return nil
+		return e
 	}
 	w := s.silentWays()
 	for _, i := range w.exits {
 		o := out{block: s.block}
+		m := newMover(s)
 		if i != exit {
-			o = out{w.way(i), w.nodes[i].block}
+			o.block = w.nodes[i].block
+			m.walk(w.way(i), called)
 		}
-		list = append(list, o)
+		m.leave()
+		o.move = &m.move
+		e.list = append(e.list, o)
+		if t := s.r.tailTarget(o.block); t == nil || t.silent() != nil {
+			if e.n == 0 {
+				e.returns = o
+			}
+			e.n++
+		}
 	}
-	return list
-}
-
-// moveOut is the move that leaves by o.
-func (s *state) moveOut(o out, called bool) *move {
-	m := newMover(s)
-	m.walk(o.nodes, called)
-	m.leave()
-	return &m.move
+	return e
 }
 
 // tailTarget is the observed routine that block b jumps to as it leaves, if it is known.
@@ -186,19 +212,6 @@ func (r *routine) tailTarget(b int) *routine {
 		return r.callee[b]
 	}
 	return nil
-}
-
-// returnsBy finds the way out that made no further word: by return, or by a tail jump to code that made none.
-func (s *state) returnsBy(called bool) (o out, n int) {
-	for _, c := range s.outs(called) {
-		if t := s.r.tailTarget(c.block); t == nil || t.silent() != nil {
-			if n == 0 {
-				o = c
-			}
-			n++
-		}
-	}
-	return o, n
 }
 
 // A silence is what a routine does when it makes no word.
@@ -234,7 +247,7 @@ func (q *silence) fill(r *routine) {
 	if n != 1 {
 		return
 	}
-	q.acts = append([]act{{kind: actEnter, routine: r}}, s.moveOut(o, false).acts...)
+	q.acts = append([]act{{kind: actEnter, routine: r}}, o.move.acts...)
 	if t := r.tailTarget(o.block); t != nil {
 		q.acts = append(q.acts, t.silent().acts...)
 	}

@@ -277,7 +277,7 @@ func (r *routine) relay(goal *routine, depth int) (acts []act, ok bool) {
 				continue
 			}
 		}
-		acts = append([]act{{kind: actEnter, routine: r}}, s.moveOut(o, false).acts...)
+		acts = append([]act{{kind: actEnter, routine: r}}, o.move.acts...)
 		return append(acts, rest...), true
 	}
 	return nil, false
@@ -309,7 +309,7 @@ func (t *Thread) tailJump(j int, a activation, from wire.Word) bool {
 		}
 		t.finishAbove(j)
 		q = &t.frames[j]
-		t.apply(q, q.st.moveOut(o, q.called))
+		t.apply(q, o.move)
 		t.emit(acts)
 		next := frame{activation: a, from: from, root: q.root, handler: q.handler}
 		t.frames = t.frames[:j]

@@ -18,6 +18,7 @@ type state struct {
 	target int
 	reach  *reach
 	moves  []cached
+	exits  [2]exits // the call where it stands has been made: 1
 }
 
 type cached struct {

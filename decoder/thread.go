@@ -20,7 +20,7 @@ type Thread struct {
 	lastT  bool
 	chain  []wire.Word // the chain that the kernel remembers, and whose it is
 	owner  activation
-	known  uint64      // the highest CFA up to which all activations are known since the thread was met; 0: all, from its beginning
+	known  uint64 // the highest CFA up to which all activations are known since the thread was met; 0: all, from its beginning
 	ended  bool
 	words  uint64
 }

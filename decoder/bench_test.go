@@ -1,0 +1,81 @@
+//go:build linux && cgo
+
+package decoder_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"wpptrace/bpf/usermode"
+	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
+	"wpptrace/decoder"
+	"wpptrace/loader/plan"
+)
+
+// discard is a sink for operations that are counted alone.
+type discard struct{ paths int }
+
+func (d *discard) EnterRoutine(int)        {}
+func (d *discard) LeaveRoutine()           {}
+func (d *discard) Mark(ops.Mark, uint64)   {}
+func (d *discard) NewPath(_ int, _ uint64) { d.paths++ }
+
+// BenchmarkWords decodes the words of random walks through programs of the zoo.
+func BenchmarkWords(b *testing.B) {
+	list, err := planAll()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		b.Run(name, func(b *testing.B) { benchmarkWords(b, list[name]) })
+	}
+}
+
+func benchmarkWords(b *testing.B, p *plan.Plan) {
+	words := walk(b, p)
+	d, err := decoder.New(p, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	sink := &discard{}
+	decode := func() {
+		t := d.Thread(sink)
+		for _, w := range words {
+			t.Word(w)
+		}
+	}
+	decode() // fills the tables
+	sink.paths = 0
+	b.ReportAllocs()
+	for b.Loop() {
+		decode()
+	}
+	n := float64(b.N) * float64(len(words))
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/n, "ns/word")
+	b.ReportMetric(n/b.Elapsed().Seconds()/1e6, "Mwords/s")
+	b.ReportMetric(float64(sink.paths)/n, "paths/word")
+}
+
+// walk returns the words of some walks, one after the other.
+func walk(b *testing.B, p *plan.Plan) (words []wire.Word) {
+	const most = 100_000
+	for seed := uint64(0); len(words) < most && seed < most; seed++ {
+		s := newProcess(p, habits{}, seed)
+		s.thread = usermode.NewThread(7, 1, false)
+		s.run(10_000)
+		s.kill()
+		s.thread.Free()
+		for _, record := range s.machine.Records {
+			batch, err := wire.ParseBatch(record)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i := range batch.Len() {
+				words = append(words, batch.Word(i))
+			}
+		}
+	}
+	return words
+}
