@@ -93,6 +93,11 @@ func collectMentions(im *image.Image, c *code) (whole, half *mentions) {
 			addWords(s, whole, half)
 		}
 	}
+	for i := range im.Sections {
+		if s := &im.Sections[i]; s.Exec {
+			whole.addUndescribed(s, c, !im.PIE)
+		}
+	}
 	for _, to := range im.Relocations() {
 		whole.add(to)
 	}
@@ -122,6 +127,39 @@ func addWords(s *image.Section, whole, half *mentions) {
 			whole.add(binary.LittleEndian.Uint64(s.Data[at:]))
 		}
 	}
+}
+
+// addUndescribed adds the routines that code without unwind information may call, jump to or take the address of: start-up code and hand-written
+// assembly. Where its instructions begin is not known, so all of its bytes are tried.
+func (m *mentions) addUndescribed(s *image.Section, c *code, absolute bool) {
+	const size = 4 // of a displacement or address
+	begins := func(addr uint64) bool {
+		i := c.findPiece(addr)
+		return i >= 0 && c.pieces[i].Lo == addr
+	}
+	for at := 0; at+size <= len(s.Data); at++ {
+		addr := s.Addr + uint64(at)
+		if i := c.findPiece(addr); i >= 0 {
+			at = int(c.pieces[i].Hi - s.Addr - 1)
+			continue
+		}
+		n := binary.LittleEndian.Uint32(s.Data[at:])
+		if to := addr + size + uint64(int64(int32(n))); isRelativeAt(s.Data, at) && begins(to) {
+			m.add(to)
+		}
+		if absolute && begins(uint64(n)) {
+			m.add(uint64(n))
+		}
+	}
+}
+
+// isRelativeAt reports whether a displacement at b[i] may be that of a call, a jump or a rip-relative operand.
+func isRelativeAt(b []byte, i int) bool {
+	if i < 2 {
+		return false
+	}
+	op := b[i-1]
+	return op == 0xe8 || op == 0xe9 || op&0xf0 == 0x80 && b[i-2] == 0x0f || op&0xc7 == 0x05
 }
 
 // addOperands adds the addresses that instruction i names by a rip-relative operand or, in a file that is not
