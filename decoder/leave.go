@@ -35,7 +35,7 @@ func (t *Thread) finishAbove(i int) {
 func (t *Thread) stuckBelow(i int) bool {
 	for k := len(t.frames) - 1; k > i; k-- {
 		f := &t.frames[k]
-		if _, n := f.st.returnsBy(f.called || k < len(t.frames)-1); n == 0 {
+		if _, n := f.st.returnsBy(t.inCall(k)); n == 0 {
 			return true
 		}
 		if f.root {

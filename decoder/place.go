@@ -19,7 +19,7 @@ func (t *Thread) place(a activation, s *plan.Site) {
 	if i < 0 && t.revive(a, s.Block, chain) {
 		i = t.find(a, chain)
 	}
-	if i >= 0 && t.goOn(i, s) || i < 0 && t.reappear(a, s) {
+	if i >= 0 && t.goOn(i, s) || i < 0 && t.reappear(a, s.Block) {
 		return
 	}
 	if !s.First || len(chain) == 0 {
@@ -99,7 +99,7 @@ func (t *Thread) firstReturn(i, b int) bool {
 func (t *Thread) haveReturned(i int) bool {
 	for k := len(t.frames) - 1; k > i; k-- {
 		f := &t.frames[k]
-		if _, n := f.st.returnsBy(f.called || k < len(t.frames)-1); n == 0 {
+		if _, n := f.st.returnsBy(t.inCall(k)); n == 0 {
 			return false
 		}
 	}
@@ -123,6 +123,9 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 	}
 	depth := caller.r.Blocks[caller.block].Depth
 	i := t.findCaller(caller, a.cfa, depth, chain[1:])
+	if i < 0 && depth >= 0 && t.reappear(activation{caller.r, a.cfa + uint64(depth)}, caller.block) {
+		i = len(t.frames) - 1
+	}
 	if i < 0 && depth >= 0 && len(chain) > 1 {
 		t.enterBy(activation{caller.r, a.cfa + uint64(depth)}, chain[1:])
 		i = len(t.frames) - 1

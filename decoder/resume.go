@@ -33,19 +33,18 @@ func (t *Thread) resync(a activation, block int, chain []wire.Word) {
 
 const resyncBit = 1 << 51
 
-// reappear takes up an activation that has stood, since before the thread was met, at a call which came to the activations that are known through code that is
-// not observed. If there is just one such call with a silent way to the word, the activation goes on behind it, else in its middle. It reports
-// false if there is none: then the activation is a new one.
-func (t *Thread) reappear(a activation, s *plan.Site) bool {
+// reappear takes up an activation that has stood, since before the thread was met, at a call which came to the activations that are known, perhaps through
+// code that is not observed, and lets it come to a block. If there is just one such call with a silent way to the block, the activation goes on behind
+// it, else with the block. It reports false if there is none: then the activation is a new one.
+func (t *Thread) reappear(a activation, block int) bool {
 	if t.known == 0 || a.cfa <= t.known || len(t.frames) == 0 {
 		return false
 	}
 	call, n := exit, 0
 	for b := range a.r.Blocks {
-		if !t.mayLeadTo(a.r, b, t.frames[0].r) || a.r.at(b, 0).to(s.Block, true) == nil {
-			continue
+		if t.mayLeadTo(a.r, b) && a.r.at(b, 0).to(block, true) != nil {
+			call, n = b, n+1
 		}
-		call, n = b, n+1
 	}
 	if n == 0 {
 		return false
@@ -55,16 +54,17 @@ func (t *Thread) reappear(a activation, s *plan.Site) bool {
 	t.sink.Mark(ops.Resume, 1)
 	t.push(frame{activation: a, root: true, st: a.r.at(call, 0), called: true, start: origin{exit, ops.StartCall}})
 	f := t.top()
-	if n > 1 || s.First { // a first word may be that of a new activation in the same place
-		t.resumeAt(f, s.Block)
+	if n > 1 || a.r.First(block) { // it may be a new activation in the same place
+		t.resumeAt(f, block)
 		return true
 	}
-	t.apply(f, f.st.to(s.Block, true))
+	t.apply(f, f.st.to(block, true))
+	f.st, f.called = f.r.at(block, 0), false
 	return true
 }
 
-// mayLeadTo reports whether the call of block b may have come to routine to, if by way of other code.
-func (t *Thread) mayLeadTo(r *routine, b int, to *routine) bool {
+// mayLeadTo reports whether the call of block b may have come to the outermost activation that is known.
+func (t *Thread) mayLeadTo(r *routine, b int) bool {
 	if !isCall(r, b) {
 		return false
 	}
@@ -72,7 +72,8 @@ func (t *Thread) mayLeadTo(r *routine, b int, to *routine) bool {
 	case plan.External, plan.Unknown:
 		return true
 	case plan.Known:
-		return r.callee[b] == to
+		from := t.frames[0].from
+		return r.callee[b].MayLeaveOpen() || from == 0 || from.Place() == wire.Inside
 	}
 	return false
 }

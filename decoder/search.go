@@ -55,7 +55,7 @@ type search struct {
 func (s *search) thread(t *Thread) (frame, n int, way []hop) {
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		f := &t.frames[i]
-		called := f.called || i < len(t.frames)-1
+		called := t.inCall(i)
 		here := s.within(f.st, called)
 		_, returns := f.st.returnsBy(called)
 		if called && f.atOpenCall() {

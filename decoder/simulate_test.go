@@ -84,7 +84,7 @@ type session struct {
 
 func newSession(p *plan.Plan) (*session, error) {
 	s := &session{}
-	d, err := decoder.New(p, slog.New(slog.NewTextHandler(&s.log, nil)))
+	d, err := decoder.New(p, slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		return nil, err
 	}

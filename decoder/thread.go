@@ -194,6 +194,11 @@ func (t *Thread) complete(f *frame, add uint64) {
 	}
 }
 
+// inCall reports whether frame i has made the call where it stands, and not been interrupted by a handler instead.
+func (t *Thread) inCall(i int) bool {
+	return t.frames[i].called || i < len(t.frames)-1 && !t.frames[i+1].handler
+}
+
 // push begins an activation.
 func (t *Thread) push(f frame) *frame {
 	t.forget(f.cfa)

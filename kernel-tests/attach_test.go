@@ -17,13 +17,13 @@ import (
 	"wpptrace/kernel-tests/zoo"
 )
 
-// These programs of the zoo work for each line and wait in between: they are attached to in one pause and detached from in the next.
+// These programs of the zoo, each compared in its mode, work for each line and wait in between: they are attached to in one pause and detached from in the next.
 func TestAttachInMidRun(t *testing.T) {
 	builder, err := zoo.NewBuilder(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"server", "beneath"} {
+	for name, mode := range map[string]truth.Mode{"server": truth.Contiguous, "beneath": truth.Pieces} {
 		i := slices.IndexFunc(zoo.Programs(), func(p zoo.Program) bool { return p.Name == name })
 		for _, f := range []zoo.Flavour{
 			{Compiler: "gcc", Opt: "-O0", PIE: true},
@@ -36,13 +36,13 @@ func TestAttachInMidRun(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				attachInMidRun(t, path)
+				attachInMidRun(t, path, mode)
 			})
 		}
 	}
 }
 
-func attachInMidRun(t *testing.T, path string) {
+func attachInMidRun(t *testing.T, path string, mode truth.Mode) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience())
 	defer cancel()
 	want, err := truth.Run(ctx, truth.Options{Path: path, Env: zoo.Env(), Stdin: []byte("a\nb\nc\n"), Limit: most})
@@ -50,8 +50,8 @@ func attachInMidRun(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	s := startServer(t, ctx, path)
-	pristine := s.text(t)
 	s.round(t, "a")
+	pristine := s.text(t)
 	file := filepath.Join(t.TempDir(), "server.wpp")
 	recording, err := tracer.Attach(ctx, s.cmd.Process.Pid, file)
 	if err != nil {
@@ -74,7 +74,7 @@ func attachInMidRun(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := truth.Compare(r.Streams, want, r.Routines, truth.Contiguous); err != nil {
+	if err := truth.Compare(r.Streams, want, r.Routines, mode); err != nil {
 		t.Error(err)
 	}
 	if r.Stat.Lost != 0 || r.Stat.Anomalies != 0 {

@@ -21,6 +21,8 @@ const (
 	// Contiguous demands that each stream is a contiguous part of the truth, with holes only where events were lost: for a
 	// tracer that was attached while the program ran.
 	Contiguous
+	// Pieces admits holes at resume marks too: for a program that was met beneath code that is not observed.
+	Pieces
 )
 
 // Compare compares the tracer's streams with the truth, restricted to the observed routines. Threads are paired in order of
@@ -34,7 +36,7 @@ func Compare(got []*Stream, want *Trace, routines Routines, mode Mode) error {
 			wanted = append(wanted, t)
 		}
 	}
-	if len(got) != len(wanted) && (mode != Contiguous || len(got) > len(wanted)) {
+	if len(got) != len(wanted) && (mode < Contiguous || len(got) > len(wanted)) {
 		return fmt.Errorf("%d threads in the record, %d in the truth", len(got), len(wanted))
 	}
 	for i, s := range got {
@@ -54,7 +56,9 @@ func compareThread(got *Stream, want *Thread, routines Routines, mode Mode) erro
 	m := matcher{got: got, routines: routines}
 	switch mode {
 	case Contiguous:
-		return m.contiguous(routines.observed(want.Insns))
+		return m.contiguous(routines.observed(want.Insns), "gap")
+	case Pieces:
+		return m.contiguous(routines.observed(want.Insns), "gap", "resume")
 	case Apart:
 		main, handlers := want.Split()
 		m.stack = []*expectation{{want: routines.observed(main)}}
@@ -219,9 +223,9 @@ func commonPrefix(a, b []uint64) int {
 	return n
 }
 
-// contiguous looks for the stream's pieces between gap marks in the truth, one after the other, each as early as
+// contiguous looks for the stream's pieces between some kinds of marks in the truth, one after the other, each as early as
 // it fits.
-func (m *matcher) contiguous(want []uint64) error {
+func (m *matcher) contiguous(want []uint64, holes ...string) error {
 	from, at := 0, 0
 	piece := func(to int) error {
 		insns := m.got.Insns[from:to]
@@ -236,7 +240,7 @@ func (m *matcher) contiguous(want []uint64) error {
 		return nil
 	}
 	for _, mark := range m.got.Marks {
-		if mark.Kind == "gap" && mark.Index > from {
+		if slices.Contains(holes, mark.Kind) && mark.Index > from {
 			if err := piece(mark.Index); err != nil {
 				return err
 			}

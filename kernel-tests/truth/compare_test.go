@@ -85,6 +85,7 @@ func TestCompare(t *testing.T) {
 		{"handler cut off", handled, Apart, "100 104 108 190 #cut 120", ""},
 		{"contiguous", plain, Contiguous, "140 108 10c", ""},
 		{"contiguous with a loss", plain, Contiguous, "104 140 #gap 110 130", ""},
+		{"pieces", plain, Pieces, "104 140 #resume 110 130", ""},
 		{"contiguous but for a hole", plain, Contiguous, "104 140 #resume 110 130", "not a contiguous part"},
 		{"hole without a mark", plain, Contiguous, "104 140 110 130", "not a contiguous part"},
 		{"pieces in the wrong order", plain, Contiguous, "110 130 #gap 104 140", "not a contiguous part"},

@@ -90,13 +90,6 @@ func blocks(r *plan.Routine, kind plan.Callee) (list []int) {
 	return list
 }
 
-func TestCheapEntriesAreProbed(t *testing.T) {
-	r := routine(t, complete(t), "saves")
-	if s := r.Site(r.Entry); s == nil || s.Stepped {
-		t.Errorf("the entry of saves, which begins with a push, has site %+v", s)
-	}
-}
-
 // TestRule1SilentLeaves: a routine may be silent if only observed code enters it, by direct calls.
 func TestRule1SilentLeaves(t *testing.T) {
 	p := complete(t)

@@ -74,14 +74,13 @@ func (r *Routine) probe(b int) bool {
 // start gives the routine the probes that it needs by itself: decisions, entry, landing pads, calls that may do anything.
 func (r *Routine) start() {
 	r.probed = make([]probe, len(r.Blocks))
-	for b, must := range r.mustSpeak() {
-		if must && !r.probe(b) {
+	must := r.mustSpeak()
+	for b := range must {
+		if must[b] && !r.probe(b) {
 			return
 		}
 	}
-	if p, ok := r.seat(r.Entry); ok && !p.stepped {
-		r.probe(r.Entry)
-	}
+	r.cheapest(must)
 	for b := range r.Blocks {
 		if r.Blocks[b].End == cfg.Table {
 			r.tellTable(b)
@@ -105,7 +104,7 @@ func (r *Routine) mustSpeak() []bool {
 		if r.ReturnsTwice(b) {
 			must[b], must[block.Succ[0]] = true, true
 		}
-		must[b] = must[b] || block.Insns[len(block.Insns)-1].Kind == x86.Jcc || kind == External
+		must[b] = must[b] || kind == External
 	}
 	return must
 }

@@ -248,10 +248,7 @@ func proveWitnesses(_ *plan.Plan, r *plan.Routine) error {
 	}
 	for b := range r.Blocks {
 		kind, _ := r.Callee(b)
-		switch {
-		case r.Blocks[b].End == cfg.Jcc:
-			speaks[b] = "a conditional jump"
-		case kind == plan.External:
+		if kind == plan.External {
 			speaks[b] = "a call of code that is not observed"
 		}
 		if r.ReturnsTwice(b) {

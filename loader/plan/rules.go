@@ -44,6 +44,37 @@ func (p *Plan) markTrailing() {
 	}
 }
 
+// MayLeaveOpen reports whether the routine may end without a word after a call of code that is not observed, or by a jump to it.
+func (r *Routine) MayLeaveOpen() bool { return r.open }
+
+// markOpen finds the routines that MayLeaveOpen.
+func (p *Plan) markOpen() {
+	for _, r := range p.Routines {
+		r.open = r.trailing
+	}
+	for again := true; again; {
+		again = false
+		for _, r := range p.Routines {
+			if r.Observed() && !r.open && r.jumpsOpen() {
+				r.open, again = true, true
+			}
+		}
+	}
+}
+
+// jumpsOpen reports whether the routine may leave by a jump to code that is not observed, or to a routine that may leave so.
+func (r *Routine) jumpsOpen() bool {
+	for b := range r.Blocks {
+		if isCall(&r.Blocks[b]) {
+			continue
+		}
+		if kind, t := r.Callee(b); kind == External || kind == Unknown || kind == Known && t.open {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *Routine) trails() bool {
 	s := newSearch(r)
 	for b := range r.Blocks {
@@ -125,7 +156,51 @@ func (r *Routine) obey() (changed bool) {
 			insist(r.continuation(b), ends)
 		}
 	}
+	return r.tellCallers(s) || changed
+}
+
+// tellCallers sees to it that what is called back after a word can come from one call alone. It reports whether anything changed.
+func (r *Routine) tellCallers(s *search) (changed bool) {
+	tell := func(from []int) {
+		for r.Observed() {
+			calls := s.collect(from, r.unannounced)
+			if len(calls) < 2 {
+				return
+			}
+			changed = true
+			r.probeOn(calls)
+		}
+	}
+	tell(r.entries())
+	for b := range r.Blocks {
+		r.eachStart(b, tell)
+	}
 	return changed
+}
+
+// collect lists the blocks that can be reached silently, within one activation, and for which is holds.
+func (s *search) collect(from []int, is func(block int) bool) (list []int) {
+	s.reset()
+	for _, n := range from {
+		if *s.at(n) == unseen {
+			s.visit(n, origin)
+		}
+	}
+	for i := 0; i < len(s.queue); i++ {
+		n := s.queue[i]
+		if n == exit {
+			continue
+		}
+		if is(n) {
+			list = append(list, n)
+		}
+		for _, next := range s.silent(n) {
+			if *s.at(next) == unseen {
+				s.visit(next, n)
+			}
+		}
+	}
+	return list
 }
 
 func (r *Routine) unfollowable(b int) bool {
