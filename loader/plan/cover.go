@@ -70,9 +70,27 @@ func newGraph(r *Routine) *graph {
 	return g
 }
 
+// A choice is what cheapest chose, and for what: leaving out a routine changes little for most others.
+type choice struct {
+	must   []bool
+	silent bool
+	on     []bool
+}
+
 // cheapest takes probes off, the dear ones first, as long as the edges that no probe tells of form a forest: then there is just one silent way from a word
 // to the next. Of some orders it takes what comes out cheapest.
 func (r *Routine) cheapest(must []bool) {
+	if c := &r.chosen; c.on == nil || c.silent != r.Silent || !slices.Equal(c.must, must) {
+		*c = choice{must, r.Silent, r.choose(must)}
+	}
+	for b, on := range r.chosen.on {
+		if on {
+			r.probe(b)
+		}
+	}
+}
+
+func (r *Routine) choose(must []bool) []bool {
 	g := newGraph(r)
 	prices := make([]float64, len(r.Blocks))
 	for b := range prices {
@@ -96,11 +114,7 @@ func (r *Routine) cheapest(must []bool) {
 			best, least = on, sum
 		}
 	}
-	for b, on := range best {
-		if on {
-			r.probe(b)
-		}
-	}
+	return best
 }
 
 // reduce returns the blocks that keep their probes.

@@ -73,7 +73,9 @@ type Routine struct {
 	calls    []calling // by block
 	freq     []float64
 	entry    float64 // expected activations
+	seats    []probe // where a probe of each block would sit
 	probed   []probe
+	chosen   choice
 	site     []int // index in Plan.Sites by block, -1 for none
 	first    []bool
 }

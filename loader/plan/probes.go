@@ -24,16 +24,26 @@ const exit = -1
 
 // seat returns where a probe of block b would sit: the last cheap instruction, else the last one that can be single-stepped.
 func (r *Routine) seat(b int) (p probe, ok bool) {
+	if r.seats == nil {
+		r.seats = make([]probe, len(r.Blocks))
+		for b := range r.seats {
+			r.seats[b] = r.findSeat(b)
+		}
+	}
+	return r.seats[b], r.seats[b].on
+}
+
+func (r *Routine) findSeat(b int) probe {
 	insns := r.Blocks[b].Insns
 	for _, class := range []x86.Class{x86.Emulated, x86.Stepped} {
 		for i := len(insns) - 1; i >= 0; i-- {
 			q := insns[i]
 			if q.Class(r.code(q)) == class && r.hasCFA(q.Addr) {
-				return probe{on: true, stepped: class == x86.Stepped, insn: i, edges: q.Kind == x86.Jcc}, true
+				return probe{on: true, stepped: class == x86.Stepped, insn: i, edges: q.Kind == x86.Jcc}
 			}
 		}
 	}
-	return probe{}, false
+	return probe{}
 }
 
 func (r *Routine) code(q cfg.Insn) []byte {
