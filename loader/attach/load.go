@@ -120,44 +120,33 @@ func (s *Session) fill() error {
 	return nil
 }
 
-// Flags of a site, as in bpf/types.h.
-const (
-	siteFirst = 1 << iota
-	siteCase
-	siteCaseTaken
-	siteCaseMemory
-	siteCaseRIP
-	siteCaseTarget
-)
-
-const noRegister = 16
-
 // siteOf turns a site of the plan into the kernel's.
 func siteOf(s *plan.Site) bpf.TracerSite {
-	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base, Condition: s.Condition, CaseReg: noRegister, CaseIndex: noRegister}
+	const none = uint8(bpf.TracerSiteNoneNO_REG)
+	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base, Condition: s.Condition, CaseReg: none, CaseIndex: none}
 	if s.First {
-		k.Flags |= siteFirst
+		k.Flags |= uint8(bpf.TracerSiteFlagSITE_FIRST)
 	}
 	if s.Case == nil {
 		return k
 	}
 	c := s.Case
-	k.Flags |= siteCase
+	k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE)
 	k.CaseSize = c.Operand.Size
 	if c.Taken {
-		k.Flags |= siteCaseTaken
+		k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE_TAKEN)
 	}
 	if c.Target {
-		k.Flags |= siteCaseTarget
+		k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE_TARGET)
 	}
 	if !c.Operand.Mem {
 		k.CaseReg = uint8(c.Operand.Reg)
 		return k
 	}
-	k.Flags |= siteCaseMemory
+	k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE_MEMORY)
 	k.CaseDisp, k.CaseScale = int32(c.Operand.Disp), c.Operand.Scale
 	if c.Operand.RIP {
-		k.Flags |= siteCaseRIP
+		k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE_RIP)
 	}
 	if c.Operand.Base >= 0 {
 		k.CaseReg = uint8(c.Operand.Base)

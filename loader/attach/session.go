@@ -194,15 +194,33 @@ func (s *Session) Detach() error {
 // Flush has the threads that still live hand over what they have not sent. Call it after Detach, and after the ring buffer has been
 // emptied, so that there is room.
 func (s *Session) Flush() error {
+	for {
+		unsent, err := s.flush()
+		if err != nil {
+			return fmt.Errorf("drain the threads of process %d: %w", s.process.PID, err)
+		}
+		if unsent == 0 {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// flush returns how many threads were at that themselves, because they come to their end: it may not be in the ring buffer yet.
+func (s *Session) flush() (unsent uint32, err error) {
+	if err := s.objects.Unsent.Set(uint32(0)); err != nil {
+		return 0, err
+	}
 	r, err := s.iter.Open()
 	if err != nil {
-		return fmt.Errorf("drain the threads of process %d: %w", s.process.PID, err)
+		return 0, err
 	}
 	defer r.Close()
 	if _, err := io.Copy(io.Discard, r); err != nil {
-		return fmt.Errorf("drain the threads of process %d: %w", s.process.PID, err)
+		return 0, err
 	}
-	return nil
+	err = s.objects.Unsent.Get(&unsent)
+	return unsent, err
 }
 
 // Close detaches, if need be, and frees everything.

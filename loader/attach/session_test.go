@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"wpptrace/bpf"
 	"wpptrace/bpf/wire"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
@@ -26,6 +28,12 @@ type subject struct {
 }
 
 func load(t *testing.T, argv ...string) *subject {
+	t.Helper()
+	return loadRing(t, 1<<20, argv...)
+}
+
+// loadRing loads with a ring buffer of so many bytes.
+func loadRing(t *testing.T, ring int, argv ...string) *subject {
 	t.Helper()
 	c, err := target.Start(argv)
 	if err != nil {
@@ -61,7 +69,7 @@ func load(t *testing.T, argv ...string) *subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.session, err = Load(c.Process, im, p, 1<<20); err != nil {
+	if s.session, err = Load(c.Process, im, p, ring); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -118,8 +126,8 @@ func TestSession(t *testing.T) {
 	if m, err := s.session.Metrics(); err != nil || m != (Metrics{}) {
 		t.Errorf("metrics %+v, %v", m, err)
 	}
-	if l := s.session.Losses(); len(l) > 0 || s.session.Replaced() || s.session.Fill() != 0 {
-		t.Errorf("losses %v, replaced %v, fill %v", l, s.session.Replaced(), s.session.Fill())
+	if l, err := s.session.Losses(); len(l) > 0 || err != nil || s.session.Replaced() || s.session.Fill() != 0 {
+		t.Errorf("losses %v, %v, replaced %v, fill %v", l, err, s.session.Replaced(), s.session.Fill())
 	}
 	if err := s.session.Close(); err != nil {
 		t.Fatal(err)
@@ -195,6 +203,84 @@ func TestHits(t *testing.T) {
 	<-s.Done()
 	if status, err := s.ExitStatus(); status != 0 || err != nil {
 		t.Errorf("exit status %d, %v", status, err)
+	}
+}
+
+// What is lost is known by thread, and a thread by its number and its start; where there is no room to note it, that is counted.
+func TestLosses(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		s := loadRing(t, os.Getpagesize(), "/bin/bash", "-c", "for ((i = 0; i < 50; i++)); do x=$i; done")
+		if full {
+			fillLosses(t, s.session)
+		}
+		if err := s.session.Attach(s.exe); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.session.Enable(true); err != nil {
+			t.Fatal(err)
+		}
+		s.Release()
+		<-s.Done() // nobody reads meanwhile
+		m, err := s.session.Metrics()
+		if err != nil || m.LostHits == 0 || (m.LostByWhom > 0) != full {
+			t.Errorf("full %v: %+v, %v", full, m, err)
+		}
+		list, err := s.session.Losses()
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = slices.DeleteFunc(list, func(l Loss) bool { return l.Thread != uint32(s.PID) })
+		const ticks = 10_000_000 // ns
+		if full {
+			if len(list) > 0 {
+				t.Errorf("losses are noted where there is no room: %+v", list)
+			}
+		} else if len(list) != 1 || list[0].Lost != m.LostHits || list[0].Hits < list[0].Lost || list[0].Started/ticks != s.Started {
+			t.Errorf("process %d, started at %d, lost %d hits: %+v", s.PID, s.Started, m.LostHits, list)
+		}
+	}
+}
+
+// fillLosses leaves no room to note losses.
+func fillLosses(t *testing.T, s *Session) {
+	t.Helper()
+	n := int(s.objects.Losses.MaxEntries())
+	who, losses := make([]bpf.TracerLife, n), make([]bpf.TracerLoss, n)
+	for i := range who {
+		who[i] = bpf.TracerLife{Tid: 1 << 22, Started: uint64(i)}
+	}
+	if _, err := s.objects.Losses.BatchUpdate(who, losses, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a thread hands over at its end, while the others are drained, is waited for.
+func TestFlushWaitsForThreadsThatEnd(t *testing.T) {
+	s := load(t, "/bin/cat", "/dev/null")
+	if err := s.session.Attach(s.exe); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.PidfdOpen(s.PID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	atIt := bpf.TracerThread{Sending: 1}
+	atIt.Batch.Tid = uint32(s.PID)
+	if err := s.session.objects.Threads.Put(int32(fd), atIt); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.session.flush(); n != 1 || err != nil {
+		t.Errorf("%d threads are at it, %v; want 1", n, err)
+	}
+	flushed := make(chan error)
+	go func() { flushed <- s.session.Flush() }()
+	atIt.Sending = 0
+	if err := s.session.objects.Threads.Put(int32(fd), atIt); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-flushed; err != nil {
+		t.Error(err)
 	}
 }
 
