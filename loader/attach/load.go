@@ -3,6 +3,7 @@ package attach
 import (
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -50,10 +51,27 @@ func (s *Session) load(ring int) error {
 			return fmt.Errorf("set %s of the BPF program: %w", name, err)
 		}
 	}
-	if err := spec.LoadAndAssign(&s.objects, nil); err != nil {
+	if err := undisturbed(func() error { return spec.LoadAndAssign(&s.objects, nil) }); err != nil {
 		return loadError(err)
 	}
 	return s.fill()
+}
+
+// undisturbed runs a function on a thread that takes no signals meanwhile. The verifier gives up at a signal and is begun anew: signals that come faster than
+// it is done would keep it at that for ever.
+func undisturbed(load func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var all, before unix.Sigset_t
+	all.Val[0] = ^uint64(0)
+	for _, own := range []unix.Signal{unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP} { // faults of the thread itself
+		all.Val[0] &^= 1 << (own - 1)
+	}
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &all, &before); err != nil {
+		return fmt.Errorf("block signals: %w", err)
+	}
+	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+	return load()
 }
 
 // textEnd is where the image's code ends.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -329,6 +330,34 @@ func TestProbeError(t *testing.T) {
 		if got := probeError(c.err).Error(); !strings.Contains(got, c.want) {
 			t.Errorf("%v: %q, want %q", c.err, got, c.want)
 		}
+	}
+}
+
+// Signals that come faster than the verifier is done must not have it begin anew for ever.
+func TestLoadUnderSignals(t *testing.T) {
+	const often, limit = 5 * time.Millisecond, 10 * time.Second
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	loaded, stopped := make(chan struct{}), make(chan bool)
+	go func(pid, tid int) {
+		late := time.After(limit)
+		for {
+			select {
+			case <-loaded:
+				stopped <- true
+				return
+			case <-late:
+				stopped <- false
+				return
+			case <-time.After(often):
+				unix.Tgkill(pid, tid, unix.SIGURG) // which means nothing to anybody
+			}
+		}
+	}(unix.Getpid(), unix.Gettid())
+	load(t, "/bin/true")
+	close(loaded)
+	if !<-stopped {
+		t.Errorf("loading has not come to its end within %v, as long as signals came", limit)
 	}
 }
 
