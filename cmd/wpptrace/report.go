@@ -6,15 +6,16 @@ import (
 	"os"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/loader/attach"
 	"wpptrace/query"
 )
 
 // hottest is how many subpaths are printed at the end of a recording.
 const hottest = 10
 
-// write writes a snapshot of what has been recorded so far.
-func (j *job) write(ctx context.Context) (*wpp.Snapshot, error) {
-	s, err := j.snapshot()
+// write completes a snapshot and writes it. It may run while the recording goes on.
+func (j *job) write(ctx context.Context, complete func() (*wpp.Snapshot, error)) (*wpp.Snapshot, error) {
+	s, err := complete()
 	if err != nil {
 		return nil, err
 	}
@@ -22,6 +23,17 @@ func (j *job) write(ctx context.Context) (*wpp.Snapshot, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// background returns what writes snapshots in the middle of the recording.
+func (j *job) background(ctx context.Context) *background {
+	return &background{begin: func() func() error {
+		complete := j.snapshot()
+		return func() error {
+			_, err := j.write(ctx, complete)
+			return err
+		}
+	}}
 }
 
 // tell prints the report of a recording that has been written.
@@ -77,11 +89,20 @@ func (r *recording) gaps() (n uint64) {
 // lossLine says what was lost, where, and what to do.
 func (j *job) lossLine() (line string, lost bool) {
 	m, err := j.session.Metrics()
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Sprintf("lost: unknown (%v)", err), true
+	}
+	return tellLosses(m, j.gaps(), j.ring)
+}
+
+func tellLosses(m attach.Metrics, places uint64, ring size) (line string, lost bool) {
+	switch {
 	case m.LostHits > 0:
-		return fmt.Sprintf("lost: %d events in %d places, where the ring buffer was full: use a larger --ring-size than %v", m.LostHits, j.gaps(), j.ring), true
+		unknown := ""
+		if m.LostByWhom > 0 {
+			unknown = " or more, too many threads to know of each what it lost"
+		}
+		return fmt.Sprintf("lost: %d events in %d places%s, where the ring buffer was full: use a larger --ring-size than %v", m.LostHits, places, unknown, ring), true
 	case m.NoStorage > 0:
 		return fmt.Sprintf("lost: %d events for which the kernel had no memory", m.NoStorage), true
 	}
