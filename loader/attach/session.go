@@ -35,18 +35,34 @@ type Session struct {
 	record  ringbuf.Record
 }
 
-// Attach puts the plan's probes into the process, whose executable is exe, and checks each of them. Nothing is reported before Enable.
-// Whatever fails, nothing stays attached. Cost: about 2 us a probe.
+// Attach puts the plan's probes into the process, whose executable is exe, and checks each of them, and that the process is what it was at Load. Nothing
+// is reported before Enable. Whatever fails, nothing stays attached. Cost: about 2 us a probe.
 func (s *Session) Attach(exe *os.File) error {
 	err := s.attach(exe)
-	if err == nil {
-		return nil
+	if cause := s.changed(exe); cause != nil {
+		err = cause // of whatever failed
 	}
-	s.unlink()
+	if err != nil {
+		s.unlink()
+		return fmt.Errorf("attach to process %d (%s): %w", s.process.PID, s.process.Name, err)
+	}
+	return nil
+}
+
+// changed fails when the process has ended, or runs another program by now, or the same one at another address.
+func (s *Session) changed(exe *os.File) error {
 	if !s.process.Alive() {
-		err = target.ErrGone
+		return target.ErrGone
 	}
-	return fmt.Errorf("attach to process %d (%s): %w", s.process.PID, s.process.Name, err)
+	same, err := s.process.Runs(exe)
+	if err != nil {
+		return target.ErrGone // its memory is, and so will it be
+	}
+	base, err := Base(s.process, s.image)
+	if !same || err != nil || base != s.base || s.Replaced() {
+		return target.ErrReplaced
+	}
+	return nil
 }
 
 // attach makes the links: first those that tell of a thread's end, then the probes.
@@ -131,7 +147,8 @@ func probeError(err error) error {
 	return err
 }
 
-// Enable starts the reports. fromStart says that the process has not run yet, so that no thread is met in its middle.
+// Enable starts the reports. fromStart says that the process has not run yet, so that no thread is met in its middle. It fails if the process has called exec
+// since Attach.
 func (s *Session) Enable(fromStart bool) error {
 	if !fromStart {
 		now, err := bootTime()
@@ -144,6 +161,9 @@ func (s *Session) Enable(fromStart bool) error {
 	}
 	if err := s.objects.Enabled.Set(uint32(1)); err != nil {
 		return fmt.Errorf("start the reports: %w", err)
+	}
+	if s.Replaced() {
+		return fmt.Errorf("trace process %d (%s): %w", s.process.PID, s.process.Name, target.ErrReplaced)
 	}
 	return nil
 }

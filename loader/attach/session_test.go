@@ -317,6 +317,68 @@ func TestAttachToDead(t *testing.T) {
 	}
 }
 
+// A process that calls exec at any moment of attaching is told from what it was, be it another program or the same one again.
+func TestExecWhileAttaching(t *testing.T) {
+	const bash = "/bin/bash"
+	for _, c := range []struct {
+		name, next string
+		attach     func(s *subject, exec func()) error
+	}{
+		{"another program, before", "/bin/cat", func(s *subject, exec func()) error { exec(); return s.session.Attach(s.exe) }},
+		{"the same program, before", bash, func(s *subject, exec func()) error { exec(); return s.session.Attach(s.exe) }},
+		{"another program, meanwhile", "/bin/cat", func(s *subject, exec func()) error { return errors.Join(s.session.attach(s.exe), s.after(exec)) }},
+		{"the same program, meanwhile", bash, func(s *subject, exec func()) error { return errors.Join(s.session.attach(s.exe), s.after(exec)) }},
+		{"another program, afterwards", "/bin/cat", func(s *subject, exec func()) error {
+			err := s.session.Attach(s.exe)
+			for exec(); !s.session.Replaced(); {
+				time.Sleep(time.Millisecond) // the kernel tells it when all of exec is done
+			}
+			return errors.Join(err, s.session.Enable(false))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fifo := t.TempDir() + "/fifo"
+			if err := unix.Mkfifo(fifo, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s := load(t, bash, "-c", `read x <"$0"; exec "$1" "$0"`, fifo, c.next)
+			s.Release()
+			exec := func() { s.exec(t, fifo) }
+			if err := c.attach(s, exec); !errors.Is(err, target.ErrReplaced) {
+				t.Errorf("attach: %v, want %v", err, target.ErrReplaced)
+			}
+			if err := s.session.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := os.WriteFile(fifo, nil, 0); err != nil { // the end of what the new program reads
+				t.Fatal(err)
+			}
+			<-s.Done()
+			if status, err := s.ExitStatus(); status != 0 || err != nil {
+				t.Errorf("the program ended with status %d, %v", status, err)
+			}
+		})
+	}
+}
+
+// after is what Attach asks after all probes stand.
+func (s *subject) after(exec func()) error {
+	exec()
+	return s.session.changed(s.exe)
+}
+
+// exec has the shell call exec, and waits until it has.
+func (s *subject) exec(t *testing.T, fifo string) {
+	t.Helper()
+	before := s.Command()
+	if err := os.WriteFile(fifo, []byte("x\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for slices.Equal(s.Command(), before) && s.Alive() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func TestProbeError(t *testing.T) {
 	for _, c := range []struct {
 		err  error
