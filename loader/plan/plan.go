@@ -98,9 +98,6 @@ func (r *Routine) Site(block int) *Site {
 	return nil
 }
 
-// First reports whether the block can be reached from the routine's entry without a word.
-func (r *Routine) First(block int) bool { return r.first[block] }
-
 // Make plans a program. Cost: linear in the program's size, about 0.3 s for 100,000 blocks.
 func Make(program *cfg.Program, o Options) (*Plan, error) {
 	p := &Plan{Program: program, Calls: map[uint64]Call{}}
