@@ -9,7 +9,7 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// mentions is the set of the addresses that the file mentions otherwise than in a direct call or jump: instructions
+// mentions is the set of the addresses that the file mentions otherwise than in a direct call or jump of a routine: instructions
 // that take them, data words, relocations, dynamic symbols, the program's entry. An address of code in it may be
 // reached through a pointer; an address of data in it begins an object, so that no table reaches beyond it.
 // It holds one bit for each byte of the mapped sections. It serves one goroutine.
@@ -83,8 +83,9 @@ func (m *mentions) next(lo, hi uint64) (uint64, bool) {
 func collectMentions(im *image.Image, c *code) (whole, half *mentions) {
 	whole, half = newMentions(im.Sections), newMentions(im.Sections)
 	for i := range c.insns {
-		whole.addOperands(c, i, !im.PIE)
+		whole.addOperands(&c.insns[i], c.bytes(i), !im.PIE)
 	}
+	whole.addUncovered(im, c)
 	for i := range im.Sections {
 		s := &im.Sections[i]
 		// In a position independent file all pointers have relocations but those of the dynamic section, which the
@@ -124,25 +125,25 @@ func addWords(s *image.Section, whole, half *mentions) {
 	}
 }
 
-// addOperands adds the addresses that instruction i names by a rip-relative operand or, in a file that is not
+// addOperands adds the addresses that an instruction names by a rip-relative operand or, in a file that is not
 // position independent, by an absolute displacement or an immediate.
-func (m *mentions) addOperands(c *code, i int, absolute bool) {
-	in := &c.insns[i].Inst
+func (m *mentions) addOperands(q *Insn, code []byte, absolute bool) {
+	in := &q.Inst
 	if isRIPRelative(in) {
-		_, rm, _ := c.operands(i)
+		_, rm, _ := q.Operands(code, q.end())
 		m.add(uint64(rm.Disp))
 	}
 	if !absolute {
 		return
 	}
 	if in.HasModRM && in.ModRM>>6 == 0 && in.ModRM&7 == 4 || in.HasModRM && in.ModRM>>6 == 2 {
-		_, rm, _ := c.operands(i)
+		_, rm, _ := q.Operands(code, q.end())
 		m.add(uint64(rm.Disp))
 	}
 	if n := addressImmediate(in); n > 0 {
-		m.add(immediate(c.bytes(i), n))
+		m.add(immediate(code, n))
 		if n == 4 {
-			m.add(immediate(c.bytes(i), n) & 0xffffffff)
+			m.add(immediate(code, n) & 0xffffffff)
 		}
 	}
 }
