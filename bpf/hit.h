@@ -15,6 +15,7 @@ struct thread {
 	__u64 last_case;
 	__u64 repeats;    /* how many more times it came */
 	__u64 sent;       /* hits in batches that were handed over or lost */
+	__u64 sending;    /* what is left of it is being handed over */
 	__u64 restorer;   /* where signal handlers return to, once seen */
 	__u64 chain_cfa;  /* of the outermost activation of the chain */
 	__u64 chain_len;
@@ -88,6 +89,20 @@ static __always_inline void put_repeats(struct thread *t)
 		t->repeats = 0;
 		put(t, WORD_REPEAT(n));
 	}
+}
+
+/* send_rest hands over what is left of a thread, with a last word (0: none). A thread that comes to its end and a tracer that takes itself off may both
+ * want to, at the same time on two processors: the second one leaves it to the first, and gets 0. */
+static __always_inline int send_rest(struct thread *t, __u64 word)
+{
+	if (__sync_lock_test_and_set(&t->sending, 1))
+		return 0;
+	put_repeats(t);
+	if (word)
+		put(t, word);
+	send(t);
+	*(volatile __u64 *)&t->sending = 0;
+	return 1;
 }
 
 /* is_restorer: does a handler that returns here return from a signal? */

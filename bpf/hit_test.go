@@ -397,6 +397,34 @@ func TestNothingIsSentOfNothing(t *testing.T) {
 	}
 }
 
+// TestRestIsSentOnce: a thread that ends on one processor while it is drained on another is handed over by one of them, its words whole and once.
+func TestRestIsSentOnce(t *testing.T) {
+	drain := func(m *usermode.Machine, thread *usermode.Thread) { m.Drain(thread) }
+	exit := func(m *usermode.Machine, thread *usermode.Thread) { m.Exit(thread, base+0x10) }
+	for _, c := range []struct {
+		name          string
+		first, second func(*usermode.Machine, *usermode.Thread)
+		words         int
+	}{{"drained, then ends", drain, exit, 1}, {"ends, then drained", exit, drain, 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, false)
+			other := usermode.New(sites, calls, base, size)
+			r.Output = func([]byte) bool {
+				c.second(other, r.thread)
+				return true
+			}
+			r.hit(plain, stack)
+			c.first(r.Machine, r.thread)
+			if len(other.Records) > 0 {
+				t.Errorf("the second sent %d batches while the first was at it", len(other.Records))
+			}
+			if words := r.words(t); len(words) != c.words || words[0] != wire.MakeWitness(plain, 0, stack) {
+				t.Errorf("words %v", words)
+			}
+		})
+	}
+}
+
 func TestUnknownSiteIsCounted(t *testing.T) {
 	r := newRig(t, false)
 	r.hit(uint32(len(sites)), stack)

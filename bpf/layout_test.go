@@ -20,6 +20,7 @@ import (
 var bindings = map[string]reflect.Type{
 	"site":   reflect.TypeFor[bpf.TracerSite](),
 	"call":   reflect.TypeFor[bpf.TracerCall](),
+	"life":   reflect.TypeFor[bpf.TracerLife](),
 	"batch":  reflect.TypeFor[bpf.TracerBatch](),
 	"loss":   reflect.TypeFor[bpf.TracerLoss](),
 	"thread": reflect.TypeFor[bpf.TracerThread](),
@@ -83,6 +84,18 @@ func TestLimitsAgree(t *testing.T) {
 	}
 }
 
+func TestPlacesAgree(t *testing.T) {
+	for c, ours := range map[bpf.TracerFrom]wire.Place{
+		bpf.TracerFromFROM_INSIDE: wire.Inside, bpf.TracerFromFROM_OUTSIDE: wire.Outside, bpf.TracerFromFROM_HANDLER: wire.Handler,
+		bpf.TracerFromFROM_HANDLER_OUTSIDE: wire.HandlerOutside, bpf.TracerFromFROM_UNREADABLE: wire.Unreadable,
+		bpf.TracerFromFROM_TRUNCATED: wire.Truncated, bpf.TracerFromFROM_KILLED: wire.Killed,
+	} {
+		if c != bpf.TracerFrom(ours) {
+			t.Errorf("place %d in C, %d in Go", c, ours)
+		}
+	}
+}
+
 // TestThreadFitsTaskStorage keeps what is remembered of a thread below the kernel's limit for task storage.
 func TestThreadFitsTaskStorage(t *testing.T) {
 	const limit = 65400
@@ -96,15 +109,14 @@ func TestWordsOfCAreWires(t *testing.T) {
 		site := rapid.IntRange(0, wire.MaxSites-1).Draw(t, "site")
 		outcome := rapid.IntRange(0, 1).Draw(t, "outcome")
 		value := rapid.Uint64().Draw(t, "value")
-		place := wire.Place(rapid.IntRange(0, int(wire.Truncated)).Draw(t, "place"))
-		const resync = 8
+		place := wire.Place(rapid.IntRange(0, int(wire.Killed)).Draw(t, "place"))
 		for _, c := range []struct {
 			name    string
 			c, ours wire.Word
 		}{
 			{"witness", usermode.Witness(site, outcome, value), wire.MakeWitness(site, outcome, value)},
 			{"from", usermode.From(place, value), wire.MakeFrom(place, value)},
-			{"resync", usermode.From(place|resync, value), wire.MakeResync(place, value)},
+			{"resync", usermode.From(place|wire.Place(bpf.TracerFromFROM_RESYNC), value), wire.MakeResync(place, value)},
 			{"case", usermode.Case(value), wire.MakeCase(value)},
 			{"repeat", usermode.Repeat(value >> 4), wire.MakeRepeat(value >> 4)},
 			{"end", usermode.End(place, value), wire.MakeEnd(place, value)},

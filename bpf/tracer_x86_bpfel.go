@@ -31,6 +31,25 @@ type TracerCall struct {
 	Spoken uint32
 }
 
+type TracerFrom uint32
+
+const (
+	TracerFromFROM_INSIDE          TracerFrom = 0
+	TracerFromFROM_OUTSIDE         TracerFrom = 1
+	TracerFromFROM_HANDLER         TracerFrom = 2
+	TracerFromFROM_HANDLER_OUTSIDE TracerFrom = 3
+	TracerFromFROM_UNREADABLE      TracerFrom = 4
+	TracerFromFROM_TRUNCATED       TracerFrom = 5
+	TracerFromFROM_KILLED          TracerFrom = 6
+	TracerFromFROM_RESYNC          TracerFrom = 8
+)
+
+type TracerLife struct {
+	_       structs.HostLayout
+	Started uint64
+	Tid     uint64
+}
+
 type TracerLoss struct {
 	_    structs.HostLayout
 	Hits uint64
@@ -44,10 +63,11 @@ const (
 	TracerMetricMETRIC_NO_SITE      TracerMetric = 1
 	TracerMetricMETRIC_LOST_BATCHES TracerMetric = 2
 	TracerMetricMETRIC_LOST_HITS    TracerMetric = 3
-	TracerMetricMETRIC_UNREADABLE   TracerMetric = 4
-	TracerMetricMETRIC_LONG_CHAIN   TracerMetric = 5
-	TracerMetricMETRIC_HIGH_ADDRESS TracerMetric = 6
-	TracerMetricMETRICS             TracerMetric = 7
+	TracerMetricMETRIC_LOST_BY_WHOM TracerMetric = 4
+	TracerMetricMETRIC_UNREADABLE   TracerMetric = 5
+	TracerMetricMETRIC_LONG_CHAIN   TracerMetric = 6
+	TracerMetricMETRIC_HIGH_ADDRESS TracerMetric = 7
+	TracerMetricMETRICS             TracerMetric = 8
 )
 
 type TracerSite struct {
@@ -66,6 +86,24 @@ type TracerSite struct {
 	Pad2      uint32
 }
 
+type TracerSiteFlag uint32
+
+const (
+	TracerSiteFlagSITE_FIRST       TracerSiteFlag = 1
+	TracerSiteFlagSITE_CASE        TracerSiteFlag = 2
+	TracerSiteFlagSITE_CASE_TAKEN  TracerSiteFlag = 4
+	TracerSiteFlagSITE_CASE_MEMORY TracerSiteFlag = 8
+	TracerSiteFlagSITE_CASE_RIP    TracerSiteFlag = 16
+	TracerSiteFlagSITE_CASE_TARGET TracerSiteFlag = 32
+)
+
+type TracerSiteNone uint32
+
+const (
+	TracerSiteNoneCONDITION_NONE TracerSiteNone = 16
+	TracerSiteNoneNO_REG         TracerSiteNone = 16
+)
+
 type TracerThread struct {
 	_        structs.HostLayout
 	Cfa      uint64
@@ -76,6 +114,7 @@ type TracerThread struct {
 	LastCase uint64
 	Repeats  uint64
 	Sent     uint64
+	Sending  uint64
 	Restorer uint64
 	ChainCfa uint64
 	ChainLen uint64
@@ -102,10 +141,11 @@ const (
 	TracerVarHighWater    = "high_water"
 	TracerVarImageBase    = "image_base"
 	TracerVarImageSize    = "image_size"
-	TracerVarMetricNames  = "metric_names"
 	TracerVarMetrics      = "metrics"
+	TracerVarNames        = "names"
 	TracerVarReplaced     = "replaced"
 	TracerVarTarget       = "target"
+	TracerVarUnsent       = "unsent"
 )
 
 // LoadTracer returns the embedded CollectionSpec for Tracer.
@@ -172,15 +212,16 @@ type TracerMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TracerVariableSpecs struct {
-	Enabled     *ebpf.VariableSpec `ebpf:"enabled"`
-	EnabledAt   *ebpf.VariableSpec `ebpf:"enabled_at"`
-	HighWater   *ebpf.VariableSpec `ebpf:"high_water"`
-	ImageBase   *ebpf.VariableSpec `ebpf:"image_base"`
-	ImageSize   *ebpf.VariableSpec `ebpf:"image_size"`
-	MetricNames *ebpf.VariableSpec `ebpf:"metric_names"`
-	Metrics     *ebpf.VariableSpec `ebpf:"metrics"`
-	Replaced    *ebpf.VariableSpec `ebpf:"replaced"`
-	Target      *ebpf.VariableSpec `ebpf:"target"`
+	Enabled   *ebpf.VariableSpec `ebpf:"enabled"`
+	EnabledAt *ebpf.VariableSpec `ebpf:"enabled_at"`
+	HighWater *ebpf.VariableSpec `ebpf:"high_water"`
+	ImageBase *ebpf.VariableSpec `ebpf:"image_base"`
+	ImageSize *ebpf.VariableSpec `ebpf:"image_size"`
+	Metrics   *ebpf.VariableSpec `ebpf:"metrics"`
+	Names     *ebpf.VariableSpec `ebpf:"names"`
+	Replaced  *ebpf.VariableSpec `ebpf:"replaced"`
+	Target    *ebpf.VariableSpec `ebpf:"target"`
+	Unsent    *ebpf.VariableSpec `ebpf:"unsent"`
 }
 
 // TracerObjects contains all objects after they have been loaded into the kernel.
@@ -224,15 +265,16 @@ func (m *TracerMaps) Close() error {
 //
 // It can be passed to LoadTracerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracerVariables struct {
-	Enabled     *ebpf.Variable `ebpf:"enabled"`
-	EnabledAt   *ebpf.Variable `ebpf:"enabled_at"`
-	HighWater   *ebpf.Variable `ebpf:"high_water"`
-	ImageBase   *ebpf.Variable `ebpf:"image_base"`
-	ImageSize   *ebpf.Variable `ebpf:"image_size"`
-	MetricNames *ebpf.Variable `ebpf:"metric_names"`
-	Metrics     *ebpf.Variable `ebpf:"metrics"`
-	Replaced    *ebpf.Variable `ebpf:"replaced"`
-	Target      *ebpf.Variable `ebpf:"target"`
+	Enabled   *ebpf.Variable `ebpf:"enabled"`
+	EnabledAt *ebpf.Variable `ebpf:"enabled_at"`
+	HighWater *ebpf.Variable `ebpf:"high_water"`
+	ImageBase *ebpf.Variable `ebpf:"image_base"`
+	ImageSize *ebpf.Variable `ebpf:"image_size"`
+	Metrics   *ebpf.Variable `ebpf:"metrics"`
+	Names     *ebpf.Variable `ebpf:"names"`
+	Replaced  *ebpf.Variable `ebpf:"replaced"`
+	Target    *ebpf.Variable `ebpf:"target"`
+	Unsent    *ebpf.Variable `ebpf:"unsent"`
 }
 
 // TracerPrograms contains all programs after they have been loaded into the kernel.

@@ -25,8 +25,8 @@ struct site {
 	__s32 case_disp;
 	__u32 pad2;
 };
-enum { CONDITION_NONE = 16, NO_REG = 16 };
-enum {
+enum site_none { CONDITION_NONE = 16, NO_REG = 16 };
+enum site_flag {
 	SITE_FIRST = 1,       /* may be the first word of its activation */
 	SITE_CASE = 2,        /* tells a switch's case when the outcome is case_on */
 	SITE_CASE_TAKEN = 4,  /* case_on is 1 */
@@ -53,6 +53,12 @@ struct batch {
 	__u64 words[BATCH_WORDS];
 };
 
+/* A thread, told from a later one with its number. */
+struct life {
+	__u64 started; /* as in its batches */
+	__u64 tid;
+};
+
 /* What a thread has lost; hits counts all that it had up to its last loss. */
 struct loss {
 	__u64 hits, lost;
@@ -64,6 +70,7 @@ enum metric {
 	METRIC_NO_SITE,        /* a cookie that names no site */
 	METRIC_LOST_BATCHES,   /* the ring buffer was full */
 	METRIC_LOST_HITS,      /* hits in those batches */
+	METRIC_LOST_BY_WHOM,   /* times that it could not be noted which thread had lost some */
 	METRIC_UNREADABLE,     /* a return address or case could not be read */
 	METRIC_LONG_CHAIN,     /* more than CHAIN_MAX callers without a word */
 	METRIC_HIGH_ADDRESS,   /* a CFA above 2^47 */
@@ -81,7 +88,7 @@ struct registers {
 #define WORD_CASE(value) (9ULL << 60 | ((value) & ((1ULL << 60) - 1)))
 #define WORD_REPEAT(count) (10ULL << 60 | (count))
 #define WORD_END(kind, address) (11ULL << 60 | (__u64)(kind) << 48 | ((address) & ((1ULL << 48) - 1)))
-enum { FROM_INSIDE, FROM_OUTSIDE, FROM_HANDLER, FROM_HANDLER_OUTSIDE, FROM_UNREADABLE, FROM_TRUNCATED, FROM_KILLED, FROM_RESYNC = 8 };
+enum from { FROM_INSIDE, FROM_OUTSIDE, FROM_HANDLER, FROM_HANDLER_OUTSIDE, FROM_UNREADABLE, FROM_TRUNCATED, FROM_KILLED, FROM_RESYNC = 8 };
 
 /* Where a signal frame keeps the interrupted instruction pointer, from the CFA of the handler: uc_mcontext.gregs[REG_RIP]. */
 #define SIGNAL_FRAME_RIP 168

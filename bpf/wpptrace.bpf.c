@@ -34,11 +34,12 @@ struct {
 	__type(key, __u64);
 	__type(value, struct call);
 } calls SEC(".maps");
-/* Hits and losses of threads that had losses, by thread id: a dead thread's last loss is known by this alone. */
+/* Hits and losses of threads that had losses: a dead thread's last loss is known by this alone. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1 << 14);
-	__type(key, __u32);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 16);
+	__type(key, struct life);
 	__type(value, struct loss);
 } losses SEC(".maps");
 
@@ -49,8 +50,14 @@ volatile const __u64 high_water;      /* bytes in the ring above which the consu
 __u64 enabled_at;                     /* CLOCK_BOOTTIME; 0: every thread is traced from its beginning */
 __u32 enabled;
 __u32 replaced;                       /* the target has called exec */
+__u32 unsent;                         /* threads whose rest was on its way when drain came to them */
 __u64 metrics[METRICS];
-const enum metric *metric_names __attribute__((unused)); /* keeps the names for the Go bindings */
+const struct {
+	enum metric m;
+	enum site_flag f;
+	enum site_none n;
+	enum from k;
+} *names __attribute__((unused)); /* keeps them for the Go bindings */
 
 static __always_inline void count(enum metric m)
 {
@@ -76,10 +83,12 @@ static __always_inline long output(struct batch *b, __u64 n)
 /* lost remembers a loss where the thread's death cannot hide it. */
 static __always_inline void lost(struct batch *b, __u64 hits)
 {
+	struct life who = {b->started, b->tid};
 	struct loss l = {b->hits, b->lost};
 
 	__sync_fetch_and_add(&metrics[METRIC_LOST_HITS], hits);
-	bpf_map_update_elem(&losses, &b->tid, &l, BPF_ANY);
+	if (bpf_map_update_elem(&losses, &who, &l, BPF_ANY))
+		count(METRIC_LOST_BY_WHOM);
 }
 /* The verifier has to see the bound. */
 #define bound_index(n) asm volatile("%0 &= 63" : "+r"(n))
@@ -142,25 +151,24 @@ int nothing(struct registers *regs)
 static __always_inline void finish(struct task_struct *task, int replaced)
 {
 	struct registers *regs;
-	__u64 rip = 0, nr = 0;
+	__u64 rip = 0, nr = 0, end = 0;
 	struct thread *t = bpf_task_storage_get(&threads, (void *)task, 0, 0);
 
 	if (!t || !t->batch.tid)
 		return;
-	put_repeats(t);
 	regs = (void *)bpf_task_pt_regs((void *)task);
 	bpf_probe_read_kernel(&rip, 8, &regs->rip);
 	bpf_probe_read_kernel(&nr, 8, &regs->orig_rax);
 	rip -= image_base;
 	if (replaced)
-		put(t, WORD_END(FROM_UNREADABLE, 0));
+		end = WORD_END(FROM_UNREADABLE, 0);
 	else if (!enabled)
 		; /* what it did since is not known, so neither is what led to its end */
 	else if (rip < image_size)
-		put(t, WORD_END(FROM_INSIDE, rip));
+		end = WORD_END(FROM_INSIDE, rip);
 	else
-		put(t, WORD_END(nr == __NR_exit || nr == __NR_exit_group ? FROM_OUTSIDE : FROM_KILLED, 0));
-	send(t);
+		end = WORD_END(nr == __NR_exit || nr == __NR_exit_group ? FROM_OUTSIDE : FROM_KILLED, 0);
+	send_rest(t, end);
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -193,9 +201,7 @@ int drain(struct bpf_iter__task *ctx)
 	if (!task || task->tgid != target)
 		return 0;
 	struct thread *t = bpf_task_storage_get(&threads, (void *)task, 0, 0);
-	if (!t || !t->batch.tid)
-		return 0;
-	put_repeats(t);
-	send(t);
+	if (t && t->batch.tid && !send_rest(t, 0))
+		unsent++;
 	return 0;
 }

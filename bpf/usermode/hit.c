@@ -90,17 +90,14 @@ void usermode_hit(struct machine m, struct thread *t, struct registers *regs, co
 void usermode_drain(struct machine m, struct thread *t)
 {
 	enter(m);
-	put_repeats(t);
-	send(t);
+	send_rest(t, 0);
 }
 
 void usermode_exit(struct machine m, struct thread *t, __u64 rip)
 {
 	enter(m);
-	put_repeats(t);
 	rip -= image_base;
-	put(t, rip < image_size ? WORD_END(FROM_INSIDE, rip) : WORD_END(FROM_OUTSIDE, 0));
-	send(t);
+	send_rest(t, rip < image_size ? WORD_END(FROM_INSIDE, rip) : WORD_END(FROM_OUTSIDE, 0));
 }
 
 __u64 usermode_condition(__u8 code, __u64 flags)
@@ -116,9 +113,10 @@ static const struct field fields[] = {
 	WHOLE(call), FIELD(call, depth), FIELD(call, spoken),
 	WHOLE(batch), FIELD(batch, tid), FIELD(batch, count), FIELD(batch, started), FIELD(batch, sequence), FIELD(batch, time), FIELD(batch, hits),
 	FIELD(batch, lost), FIELD(batch, words),
+	WHOLE(life), FIELD(life, started), FIELD(life, tid),
 	WHOLE(loss), FIELD(loss, hits), FIELD(loss, lost),
 	WHOLE(thread), FIELD(thread, cfa), FIELD(thread, hash), FIELD(thread, routine), FIELD(thread, resync), FIELD(thread, last), FIELD(thread, last_case),
-	FIELD(thread, repeats), FIELD(thread, sent), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain),
+	FIELD(thread, repeats), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain),
 	FIELD(thread, batch),
 };
 

@@ -150,8 +150,10 @@ func checkOutput(path string) error {
 func (j *job) run() error {
 	s := watchSignals()
 	defer s.stop()
+	b := j.background(s.abort)
+	defer b.wait() // no file is left half-written
 	j.say("recording process %d (%s) to %s", j.process.PID, j.process.Name, j.path)
-	reason, err := j.watch(s)
+	reason, err := j.watch(s, b)
 	if err != nil {
 		return err
 	}
@@ -161,7 +163,10 @@ func (j *job) run() error {
 	if err := j.finish(s.abort); err != nil {
 		return err
 	}
-	snapshot, err := j.write(s.abort)
+	if err := b.wait(); err != nil {
+		j.warn(s, err)
+	}
+	snapshot, err := j.write(s.abort, j.snapshot())
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func checkLosses(t *testing.T, r *recording) {
 	if m.LostHits != lost {
 		t.Errorf("the kernel lost %d hits, the threads %d", m.LostHits, lost)
 	}
-	s, err := r.snapshot()
+	s, err := r.snapshot()()
 	if err != nil {
 		t.Fatal(err)
 	}

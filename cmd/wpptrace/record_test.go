@@ -84,6 +84,39 @@ func TestSnapshotOnSignal(t *testing.T) {
 	s.end()
 }
 
+// Snapshots that are asked for faster than they can be written keep nobody from recording, and from ending.
+func TestSnapshotsWithoutEnd(t *testing.T) {
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "1M")
+	w.expect("predicted slow-down: at most")
+	enough, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-enough:
+				return
+			case <-time.After(time.Millisecond):
+				w.cmd.Process.Signal(unix.SIGUSR2)
+			}
+		}
+	}()
+	w.expect("recording process")
+	for range 20 {
+		s.ask(20)
+	}
+	close(enough)
+	<-stopped
+	w.expect("recording goes on")
+	w.signal(os.Interrupt)
+	w.wait(0)
+	if checkRecording(t, w, "x.wpp", 10000); !slices.Equal(w.files(), []string{"x.wpp", "x.wpp.old"}) {
+		t.Errorf("files: %q", w.files())
+	}
+	s.isClean()
+	s.end()
+}
+
 // A recording ends with its process, and says nothing of it.
 func TestTargetEnds(t *testing.T) {
 	s := startServer(t)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math"
 	"os"
 	"slices"
 	"time"
@@ -13,9 +12,9 @@ import (
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/compress/sequitur"
+	"wpptrace/compress/wpp"
 	"wpptrace/decoder"
 	"wpptrace/loader/attach"
-	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
 
@@ -26,7 +25,8 @@ type recording struct {
 	session  *attach.Session
 	decoder  *decoder.Decoder
 	alphabet ops.Symbols
-	threads  map[uint32]*thread // that live
+	symbols  []wpp.Symbol       // of the alphabet, as far as snapshots have needed them
+	threads  map[uint32]*thread // by number: the last that had it
 	all      []*thread          // in the order in which they began
 	only     map[uint32]bool    // thread ids; nil: all
 	command  []string
@@ -38,21 +38,6 @@ type recording struct {
 	used       func() (target.Times, error) // what the process has used so far
 	usedBefore target.Times                 // when the recording began
 	last       sample                       // the last that could be taken
-}
-
-// A thread is the record of one thread.
-type thread struct {
-	id       uint32
-	name     string
-	words    *decoder.Thread
-	grammar  *sequitur.Grammar
-	started  uint64 // CLOCK_BOOTTIME, ns
-	received uint64 // witnesses
-	hits     uint64
-	lost     uint64
-	gaps     uint64
-	stepped  uint64 // of the received, on single-stepped instructions
-	last     bool   // the last witness was
 }
 
 func newRecording(p *program, process *target.Process, session *attach.Session, tids []int, log *slog.Logger) (*recording, error) {
@@ -123,48 +108,23 @@ func (r *recording) take(b wire.Batch) {
 	if t == nil || t.started != b.Started { // numbers are used again
 		t = r.beginThread(b.Thread, b.Started)
 	}
-	if b.Lost > t.lost {
-		t.gap(b.Lost - t.lost)
-	}
-	t.hits = b.Hits
-	for i := range b.Len() {
-		w := b.Word(i)
-		t.count(w, r.program.plan)
-		t.words.Word(w)
-	}
+	t.take(b, r.program.plan)
 }
 
 func (r *recording) beginThread(id uint32, started uint64) *thread {
 	t := &thread{id: id, started: started, name: r.process.ThreadName(int(id)), grammar: sequitur.New()}
 	t.words = r.decoder.Thread(ops.NewRecorder(&r.alphabet, t.grammar.Append))
 	r.threads[id] = t
-	i, _ := slices.BinarySearchFunc(r.all, t, func(a, b *thread) int {
-		return cmp.Or(cmp.Compare(a.started, b.started), cmp.Compare(a.id, b.id))
-	})
+	i, _ := r.find(id, started)
 	r.all = slices.Insert(r.all, i, t)
 	return t
 }
 
-func (t *thread) gap(lost uint64) {
-	t.words.Gap(lost)
-	t.lost += lost
-	t.gaps++
-}
-
-func (t *thread) count(w wire.Word, p *plan.Plan) {
-	n := uint64(1)
-	switch w.Kind() {
-	case wire.Witness:
-		t.last = w.Site() < len(p.Sites) && p.Sites[w.Site()].Stepped
-	case wire.Repeat:
-		n = w.Value()
-	default:
-		return
-	}
-	t.received += n
-	if t.last {
-		t.stepped += n
-	}
+// find returns where a thread is in r.all, or would be.
+func (r *recording) find(id uint32, started uint64) (i int, ok bool) {
+	return slices.BinarySearchFunc(r.all, started, func(t *thread, started uint64) int {
+		return cmp.Or(cmp.Compare(t.started, started), cmp.Compare(t.id, id))
+	})
 }
 
 // finish detaches and takes what is left. The recording stays readable.
@@ -183,26 +143,38 @@ func (r *recording) finish(ctx context.Context) error {
 	if err := r.drain(ctx); err != nil {
 		return err
 	}
-	r.addLosses()
+	if err := r.addLosses(); err != nil {
+		return err
+	}
 	for _, t := range r.all {
-		t.words.Close()
+		if t.ended == nil {
+			t.end()
+		}
 	}
 	return nil
 }
 
-// addLosses adds what was lost last of each thread, which no batch came after to tell.
-func (r *recording) addLosses() {
-	for id, l := range r.session.Losses() {
-		if r.only != nil && !r.only[id] {
-			continue
+// addLosses adds what was lost last of each thread, which no batch came after to tell. A thread whose end came through has lost nothing since.
+func (r *recording) addLosses() error {
+	losses, err := r.session.Losses()
+	if err != nil {
+		return err
+	}
+	for _, l := range losses {
+		if r.only == nil || r.only[l.Thread] {
+			r.addLoss(l)
 		}
-		t := r.threads[id]
-		if t == nil {
-			t = r.beginThread(id, math.MaxUint64) // nothing of it came through, not even when it began
-		}
-		if l.Lost > t.lost {
-			t.hits = l.Hits
-			t.gap(l.Lost - t.lost)
-		}
+	}
+	return nil
+}
+
+func (r *recording) addLoss(l attach.Loss) {
+	i, ok := r.find(l.Thread, l.Started)
+	if !ok {
+		r.beginThread(l.Thread, l.Started)
+	}
+	if t := r.all[i]; l.Lost > t.lost {
+		t.hits = l.Hits
+		t.gap(l.Lost - t.lost)
 	}
 }

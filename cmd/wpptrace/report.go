@@ -17,9 +17,9 @@ import (
 // hottest is how many subpaths are printed at the end of a recording.
 const hottest = 10
 
-// write writes a snapshot of what has been recorded so far.
-func (j *job) write(ctx context.Context) (*wpp.Snapshot, error) {
-	s, err := j.snapshot()
+// write completes a snapshot and writes it. It may run while the recording goes on.
+func (j *job) write(ctx context.Context, complete func() (*wpp.Snapshot, error)) (*wpp.Snapshot, error) {
+	s, err := complete()
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +40,17 @@ func writeError(path string, err error) error {
 		remedy = "free some space there, or " + remedy
 	}
 	return fmt.Errorf("write snapshot %s: %w: %s", path, why, remedy)
+}
+
+// background returns what writes snapshots in the middle of the recording.
+func (j *job) background(ctx context.Context) *background {
+	return &background{begin: func() func() error {
+		complete := j.snapshot()
+		return func() error {
+			_, err := j.write(ctx, complete)
+			return err
+		}
+	}}
 }
 
 // tell prints the report of a recording that has been written.
@@ -109,11 +120,20 @@ func (r *recording) gaps() (n uint64) {
 // lossLine says what was lost, where, and what to do.
 func (j *job) lossLine() (line string, lost bool) {
 	m, err := j.session.Metrics()
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Sprintf("lost: unknown (%v)", err), true
-	case j.lost(m) > 0:
-		return fmt.Sprintf("lost: %d events in %d places, where the ring buffer was full: use a larger --ring-size than %v", j.lost(m), j.gaps(), j.ring), true
+	}
+	return tellLosses(m, j.lost(m), j.gaps(), j.ring)
+}
+
+func tellLosses(m attach.Metrics, events, places uint64, ring size) (line string, lost bool) {
+	switch {
+	case events > 0:
+		unknown := ""
+		if m.LostByWhom > 0 {
+			unknown = " or more, too many threads to know of each what it lost"
+		}
+		return fmt.Sprintf("lost: %d events in %d places%s, where the ring buffer was full: use a larger --ring-size than %v", events, places, unknown, ring), true
 	case m.NoStorage > 0:
 		return fmt.Sprintf("lost: %d events for which the kernel had no memory", m.NoStorage), true
 	}

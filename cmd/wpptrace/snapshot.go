@@ -3,6 +3,9 @@ package main
 import (
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,10 +17,14 @@ import (
 	"wpptrace/loader/image"
 )
 
-// snapshot makes a self-contained snapshot of what has been recorded so far.
-func (r *recording) snapshot() (*wpp.Snapshot, error) {
+// snapshot copies what the recording will change, which is quick, and leaves the rest to complete, which may run while the recording goes on: it makes
+// a self-contained snapshot of what had been recorded.
+func (r *recording) snapshot() (complete func() (*wpp.Snapshot, error)) {
+	if err := r.addSymbols(); err != nil {
+		return func() (*wpp.Snapshot, error) { return nil, err }
+	}
 	id, _ := hex.DecodeString(r.program.image.BuildID)
-	s := &wpp.Snapshot{Images: []wpp.Image{{Name: r.program.image.Name, BuildID: id}}, Figures: r.figures()}
+	s := &wpp.Snapshot{Images: []wpp.Image{{Name: r.program.image.Name, BuildID: id}}, Symbols: slices.Clip(r.symbols), Figures: r.figures()}
 	for _, pr := range r.program.plan.Routines {
 		w := wpp.Routine{Name: pr.Name, Symbol: pr.Symbol, Entry: pr.Addr, LeftOut: pr.LeftOut, Paths: r.decoder.Paths(pr.ID)}
 		for _, x := range pr.Ranges {
@@ -25,44 +32,69 @@ func (r *recording) snapshot() (*wpp.Snapshot, error) {
 		}
 		s.Routines = append(s.Routines, w)
 	}
-	if err := r.addSymbols(s); err != nil {
-		return nil, err
-	}
-	lines, err := r.program.image.Lines()
-	if err != nil && !errors.Is(err, image.ErrNoLines) {
-		r.log.Warn("the snapshot has no source lines", "why", err)
-	}
-	files := fileTable{snapshot: s, index: map[string]int{}}
-	for i := range s.Routines {
-		if s.Routines[i].Blocks != nil {
-			files.fill(&s.Routines[i], r.program.cfg.Routines[i], lines)
+	bodies := make([][][]uint32, len(r.all))
+	for i, t := range r.all {
+		s.Threads = append(s.Threads, wpp.Thread{TID: int(t.id), Name: t.name, Grammar: t.ended, Lost: t.lost, Gaps: t.gaps})
+		if t.ended == nil {
+			bodies[i] = t.grammar.Rules()
 		}
 	}
-	for _, t := range r.all {
-		s.Threads = append(s.Threads, wpp.Thread{TID: int(t.id), Name: t.name, Grammar: wpp.FromSequitur(t.grammar), Lost: t.lost, Gaps: t.gaps})
+	program, log := r.program, r.log
+	return func() (*wpp.Snapshot, error) {
+		addBlocks(s, program, log)
+		return s, addGrammars(s, bodies)
 	}
-	return s, nil
 }
 
-// addSymbols says what each symbol stands for, and makes room for the blocks of the routines that were met.
-func (r *recording) addSymbols(s *wpp.Snapshot) error {
-	for i := range r.alphabet.Len() {
+// addGrammars adds the grammars of the threads that have not ended, made of their rules' bodies.
+func addGrammars(s *wpp.Snapshot, bodies [][][]uint32) (err error) {
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		if t.Grammar != nil {
+			continue
+		}
+		if t.Grammar, err = wpp.NewGrammar(bodies[i]); err != nil {
+			return fmt.Errorf("copy the record of thread %d: %w", t.TID, err)
+		}
+	}
+	return nil
+}
+
+// addSymbols says what the symbols stand for that have come up since the last snapshot.
+func (r *recording) addSymbols() error {
+	for i := len(r.symbols); i < r.alphabet.Len(); i++ {
 		m := r.alphabet.Meaning(uint32(i))
 		if m.IsMark {
-			s.Symbols = append(s.Symbols, wpp.Symbol{IsMark: true, Mark: m.Mark, N: m.N})
+			r.symbols = append(r.symbols, wpp.Symbol{IsMark: true, Mark: m.Mark, N: m.N})
 			continue
 		}
 		p, err := r.decoder.Path(m.Routine, m.Path)
 		if err != nil {
 			return err
 		}
-		cr := r.program.cfg.Routines[m.Routine]
-		s.Symbols = append(s.Symbols, pathSymbol(m, p, cr))
-		if s.Routines[m.Routine].Blocks == nil {
-			s.Routines[m.Routine].Blocks = make([]wpp.Block, len(cr.Blocks))
-		}
+		r.symbols = append(r.symbols, pathSymbol(m, p, r.program.cfg.Routines[m.Routine]))
 	}
 	return nil
+}
+
+// addBlocks adds the blocks of the routines that were met.
+func addBlocks(s *wpp.Snapshot, p *program, log *slog.Logger) {
+	lines, err := p.image.Lines()
+	if err != nil && !errors.Is(err, image.ErrNoLines) {
+		log.Warn("the snapshot has no source lines", "why", err)
+	}
+	met := make([]bool, len(s.Routines))
+	for i := range s.Symbols {
+		if m := &s.Symbols[i]; !m.IsMark {
+			met[m.Routine] = true
+		}
+	}
+	files := fileTable{snapshot: s, index: map[string]int{}}
+	for i := range s.Routines {
+		if met[i] {
+			files.fill(&s.Routines[i], p.cfg.Routines[i], lines)
+		}
+	}
 }
 
 func pathSymbol(m ops.Meaning, p decoder.Partial, r *cfg.Routine) wpp.Symbol {
@@ -80,6 +112,7 @@ type fileTable struct {
 }
 
 func (t *fileTable) fill(to *wpp.Routine, from *cfg.Routine, lines *image.Lines) {
+	to.Blocks = make([]wpp.Block, len(from.Blocks))
 	for i := range from.Blocks {
 		b := &from.Blocks[i]
 		w := wpp.Block{Addr: b.Lo}
@@ -126,7 +159,7 @@ func (r *recording) figures() wpp.Figures {
 	for _, t := range r.all {
 		f.Hits += t.hits
 		f.HitsSingleStep += t.stepped
-		f.Words += t.words.Words()
+		f.Words += t.taken
 	}
 	f.Anomalies, _ = r.decoder.Anomalies()
 	m, err := r.session.Metrics()

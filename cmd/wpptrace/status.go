@@ -42,9 +42,8 @@ func (l *statusLine) show(r *recording) {
 	}
 	var paths, rules, symbols, lost uint64
 	for _, t := range r.all {
-		paths += t.grammar.Length()
-		rules += uint64(t.grammar.NumRules())
-		symbols += uint64(t.grammar.Symbols())
+		n, nr, ns := t.size()
+		paths, rules, symbols = paths+n, rules+nr, symbols+ns
 		lost += t.lost
 	}
 	text := fmt.Sprintf("%.0fs  %s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d", r.duration().Seconds(), short(float64(paths-l.paths)/now.Sub(l.at).Seconds()),

@@ -14,7 +14,7 @@ import (
 // signals are the wishes of the user during a recording.
 type signals struct {
 	end      <-chan struct{}  // closed: end the recording
-	snapshot <-chan os.Signal // write a snapshot and go on
+	snapshot <-chan os.Signal // write a snapshot meanwhile
 	abort    context.Context  // done: quit at once
 	stop     func()
 }
@@ -53,7 +53,7 @@ func watchSignals() *signals {
 const tick = 20 * time.Millisecond
 
 // watch records until there is a reason to end, which it returns; "": the process ended.
-func (j *job) watch(s *signals) (reason string, err error) {
+func (j *job) watch(s *signals, b *background) (reason string, err error) {
 	status := newStatusLine(j.errs, j.quiet)
 	defer status.clear()
 	for next := time.Now(); ; {
@@ -64,10 +64,14 @@ func (j *job) watch(s *signals) (reason string, err error) {
 		case <-s.end:
 			return fmt.Sprintf("interrupted: tracing of process %d (%s) ended", j.process.PID, j.process.Name), nil
 		case <-s.snapshot:
-			if err := j.writeNow(s); err != nil {
-				return "", err
-			}
+			b.request()
 		default:
+		}
+		switch done, err := b.poll(); {
+		case err != nil:
+			j.warn(s, err)
+		case done:
+			j.say("snapshot: %s, recording goes on", j.path)
 		}
 		ended := j.process.Wait(0)
 		if reason := j.over(); reason != "" || ended {
@@ -81,18 +85,11 @@ func (j *job) watch(s *signals) (reason string, err error) {
 	}
 }
 
-// writeNow writes a snapshot in the middle of the recording. A full disk, say, may be empty again when it ends.
-func (j *job) writeNow(s *signals) error {
-	_, err := j.write(s.abort)
-	switch {
-	case s.abort.Err() != nil:
-		return err
-	case err != nil:
+// warn tells of a snapshot in the middle of the recording that could not be written. A full disk, say, may be empty again when it ends.
+func (j *job) warn(s *signals, err error) {
+	if s.abort.Err() == nil {
 		fmt.Fprintf(j.errs, "wpptrace: %v\n", err)
-	default:
-		j.say("snapshot: %s, recording goes on", j.path)
 	}
-	return nil
 }
 
 // over says why the recording of a process is to end before the process does; "": it is not.

@@ -3,6 +3,7 @@ package attach
 import (
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -50,10 +51,27 @@ func (s *Session) load(ring int) error {
 			return fmt.Errorf("set %s of the BPF program: %w", name, err)
 		}
 	}
-	if err := spec.LoadAndAssign(&s.objects, nil); err != nil {
+	if err := undisturbed(func() error { return spec.LoadAndAssign(&s.objects, nil) }); err != nil {
 		return loadError(err)
 	}
 	return s.fill()
+}
+
+// undisturbed runs a function on a thread that takes no signals meanwhile. The verifier gives up at a signal and is begun anew: signals that come faster than
+// it is done would keep it at that for ever.
+func undisturbed(load func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var all, before unix.Sigset_t
+	all.Val[0] = ^uint64(0)
+	for _, own := range []unix.Signal{unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP} { // faults of the thread itself
+		all.Val[0] &^= 1 << (own - 1)
+	}
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &all, &before); err != nil {
+		return fmt.Errorf("block signals: %w", err)
+	}
+	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+	return load()
 }
 
 // textEnd is where the image's code ends.
@@ -120,44 +138,33 @@ func (s *Session) fill() error {
 	return nil
 }
 
-// Flags of a site, as in bpf/types.h.
-const (
-	siteFirst = 1 << iota
-	siteCase
-	siteCaseTaken
-	siteCaseMemory
-	siteCaseRIP
-	siteCaseTarget
-)
-
-const noRegister = 16
-
 // siteOf turns a site of the plan into the kernel's.
 func siteOf(s *plan.Site) bpf.TracerSite {
-	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base, Condition: s.Condition, CaseReg: noRegister, CaseIndex: noRegister}
+	const none = uint8(bpf.TracerSiteNoneNO_REG)
+	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base, Condition: s.Condition, CaseReg: none, CaseIndex: none}
 	if s.First {
-		k.Flags |= siteFirst
+		k.Flags |= uint8(bpf.TracerSiteFlagSITE_FIRST)
 	}
 	if s.Case == nil {
 		return k
 	}
 	c := s.Case
-	k.Flags |= siteCase
+	k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE)
 	k.CaseSize = c.Operand.Size
 	if c.Taken {
-		k.Flags |= siteCaseTaken
+		k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE_TAKEN)
 	}
 	if c.Target {
-		k.Flags |= siteCaseTarget
+		k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE_TARGET)
 	}
 	if !c.Operand.Mem {
 		k.CaseReg = uint8(c.Operand.Reg)
 		return k
 	}
-	k.Flags |= siteCaseMemory
+	k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE_MEMORY)
 	k.CaseDisp, k.CaseScale = int32(c.Operand.Disp), c.Operand.Scale
 	if c.Operand.RIP {
-		k.Flags |= siteCaseRIP
+		k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE_RIP)
 	}
 	if c.Operand.Base >= 0 {
 		k.CaseReg = uint8(c.Operand.Base)

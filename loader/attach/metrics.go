@@ -9,6 +9,7 @@ import (
 // Metrics are the failures that the BPF program has counted.
 type Metrics struct {
 	LostHits, LostBatches uint64 // the ring buffer was full
+	LostByWhom            uint64 // times that it could not be noted which thread had lost some: Losses is not complete
 	NoStorage             uint64 // hits that no memory was left for
 	NoSite                uint64 // hits of a probe that is not in the plan
 	Unreadable            uint64 // return addresses or switch values that could not be read
@@ -25,6 +26,7 @@ func (s *Session) Metrics() (Metrics, error) {
 	return Metrics{
 		LostHits:    m[bpf.TracerMetricMETRIC_LOST_HITS],
 		LostBatches: m[bpf.TracerMetricMETRIC_LOST_BATCHES],
+		LostByWhom:  m[bpf.TracerMetricMETRIC_LOST_BY_WHOM],
 		NoStorage:   m[bpf.TracerMetricMETRIC_NO_STORAGE],
 		NoSite:      m[bpf.TracerMetricMETRIC_NO_SITE],
 		Unreadable:  m[bpf.TracerMetricMETRIC_UNREADABLE],
@@ -33,15 +35,26 @@ func (s *Session) Metrics() (Metrics, error) {
 	}, nil
 }
 
-// Losses tells for each thread that lost hits how many it had made, and how many of them were lost, when it lost some last.
-func (s *Session) Losses() map[uint32]bpf.TracerLoss {
-	list := map[uint32]bpf.TracerLoss{}
-	var tid uint32
+// A Loss is what a thread had made and lost when it lost some hits last.
+type Loss struct {
+	Thread  uint32
+	Started uint64 // CLOCK_BOOTTIME when the thread began, ns
+	Hits    uint64
+	Lost    uint64 // of them
+}
+
+// Losses lists the threads that lost hits, those that have ended too.
+func (s *Session) Losses() (list []Loss, err error) {
+	var who bpf.TracerLife
 	var l bpf.TracerLoss
-	for it := s.objects.Losses.Iterate(); it.Next(&tid, &l); {
-		list[tid] = l
+	it := s.objects.Losses.Iterate()
+	for it.Next(&who, &l) {
+		list = append(list, Loss{uint32(who.Tid), who.Started, l.Hits, l.Lost})
 	}
-	return list
+	if err := it.Err(); err != nil {
+		return nil, fmt.Errorf("read what each thread has lost: %w", err)
+	}
+	return list, nil
 }
 
 // Replaced reports whether the process has called exec: its program is another one now, and nothing is reported any more.

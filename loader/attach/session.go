@@ -35,18 +35,34 @@ type Session struct {
 	record  ringbuf.Record
 }
 
-// Attach puts the plan's probes into the process, whose executable is exe, and checks each of them. Nothing is reported before Enable.
-// Whatever fails, nothing stays attached. Cost: about 2 us a probe.
+// Attach puts the plan's probes into the process, whose executable is exe, and checks each of them, and that the process is what it was at Load. Nothing
+// is reported before Enable. Whatever fails, nothing stays attached. Cost: about 2 us a probe.
 func (s *Session) Attach(exe *os.File) error {
 	err := s.attach(exe)
-	if err == nil {
-		return nil
+	if cause := s.changed(exe); cause != nil {
+		err = cause // of whatever failed
 	}
-	s.unlink()
+	if err != nil {
+		s.unlink()
+		return fmt.Errorf("attach to process %d (%s): %w", s.process.PID, s.process.Name, err)
+	}
+	return nil
+}
+
+// changed fails when the process has ended, or runs another program by now, or the same one at another address.
+func (s *Session) changed(exe *os.File) error {
 	if !s.process.Alive() {
-		err = target.ErrGone
+		return target.ErrGone
 	}
-	return fmt.Errorf("attach to process %d (%s): %w", s.process.PID, s.process.Name, err)
+	same, err := s.process.Runs(exe)
+	if err != nil {
+		return target.ErrGone // its memory is, and so will it be
+	}
+	base, err := Base(s.process, s.image)
+	if !same || err != nil || base != s.base || s.Replaced() {
+		return target.ErrReplaced
+	}
+	return nil
 }
 
 // attach makes the links: first those that tell of a thread's end, then the probes.
@@ -131,7 +147,8 @@ func probeError(err error) error {
 	return err
 }
 
-// Enable starts the reports. fromStart says that the process has not run yet, so that no thread is met in its middle.
+// Enable starts the reports. fromStart says that the process has not run yet, so that no thread is met in its middle. It fails if the process has called exec
+// since Attach.
 func (s *Session) Enable(fromStart bool) error {
 	if !fromStart {
 		now, err := bootTime()
@@ -144,6 +161,9 @@ func (s *Session) Enable(fromStart bool) error {
 	}
 	if err := s.objects.Enabled.Set(uint32(1)); err != nil {
 		return fmt.Errorf("start the reports: %w", err)
+	}
+	if s.Replaced() {
+		return fmt.Errorf("trace process %d (%s): %w", s.process.PID, s.process.Name, target.ErrReplaced)
 	}
 	return nil
 }
@@ -194,15 +214,33 @@ func (s *Session) Detach() error {
 // Flush has the threads that still live hand over what they have not sent. Call it after Detach, and after the ring buffer has been
 // emptied, so that there is room.
 func (s *Session) Flush() error {
+	for {
+		unsent, err := s.flush()
+		if err != nil {
+			return fmt.Errorf("drain the threads of process %d: %w", s.process.PID, err)
+		}
+		if unsent == 0 {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// flush returns how many threads were at that themselves, because they come to their end: it may not be in the ring buffer yet.
+func (s *Session) flush() (unsent uint32, err error) {
+	if err := s.objects.Unsent.Set(uint32(0)); err != nil {
+		return 0, err
+	}
 	r, err := s.iter.Open()
 	if err != nil {
-		return fmt.Errorf("drain the threads of process %d: %w", s.process.PID, err)
+		return 0, err
 	}
 	defer r.Close()
 	if _, err := io.Copy(io.Discard, r); err != nil {
-		return fmt.Errorf("drain the threads of process %d: %w", s.process.PID, err)
+		return 0, err
 	}
-	return nil
+	err = s.objects.Unsent.Get(&unsent)
+	return unsent, err
 }
 
 // Close detaches, if need be, and frees everything.

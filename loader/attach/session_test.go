@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"wpptrace/bpf"
 	"wpptrace/bpf/wire"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
@@ -26,6 +29,12 @@ type subject struct {
 }
 
 func load(t *testing.T, argv ...string) *subject {
+	t.Helper()
+	return loadRing(t, 1<<20, argv...)
+}
+
+// loadRing loads with a ring buffer of so many bytes.
+func loadRing(t *testing.T, ring int, argv ...string) *subject {
 	t.Helper()
 	c, err := target.Start(argv)
 	if err != nil {
@@ -61,7 +70,7 @@ func load(t *testing.T, argv ...string) *subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.session, err = Load(c.Process, im, p, 1<<20); err != nil {
+	if s.session, err = Load(c.Process, im, p, ring); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -118,8 +127,8 @@ func TestSession(t *testing.T) {
 	if m, err := s.session.Metrics(); err != nil || m != (Metrics{}) {
 		t.Errorf("metrics %+v, %v", m, err)
 	}
-	if l := s.session.Losses(); len(l) > 0 || s.session.Replaced() || s.session.Fill() != 0 {
-		t.Errorf("losses %v, replaced %v, fill %v", l, s.session.Replaced(), s.session.Fill())
+	if l, err := s.session.Losses(); len(l) > 0 || err != nil || s.session.Replaced() || s.session.Fill() != 0 {
+		t.Errorf("losses %v, %v, replaced %v, fill %v", l, err, s.session.Replaced(), s.session.Fill())
 	}
 	if err := s.session.Close(); err != nil {
 		t.Fatal(err)
@@ -198,6 +207,84 @@ func TestHits(t *testing.T) {
 	}
 }
 
+// What is lost is known by thread, and a thread by its number and its start; where there is no room to note it, that is counted.
+func TestLosses(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		s := loadRing(t, os.Getpagesize(), "/bin/bash", "-c", "for ((i = 0; i < 50; i++)); do x=$i; done")
+		if full {
+			fillLosses(t, s.session)
+		}
+		if err := s.session.Attach(s.exe); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.session.Enable(true); err != nil {
+			t.Fatal(err)
+		}
+		s.Release()
+		<-s.Done() // nobody reads meanwhile
+		m, err := s.session.Metrics()
+		if err != nil || m.LostHits == 0 || (m.LostByWhom > 0) != full {
+			t.Errorf("full %v: %+v, %v", full, m, err)
+		}
+		list, err := s.session.Losses()
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = slices.DeleteFunc(list, func(l Loss) bool { return l.Thread != uint32(s.PID) })
+		const ticks = 10_000_000 // ns
+		if full {
+			if len(list) > 0 {
+				t.Errorf("losses are noted where there is no room: %+v", list)
+			}
+		} else if len(list) != 1 || list[0].Lost != m.LostHits || list[0].Hits < list[0].Lost || list[0].Started/ticks != s.Started {
+			t.Errorf("process %d, started at %d, lost %d hits: %+v", s.PID, s.Started, m.LostHits, list)
+		}
+	}
+}
+
+// fillLosses leaves no room to note losses.
+func fillLosses(t *testing.T, s *Session) {
+	t.Helper()
+	n := int(s.objects.Losses.MaxEntries())
+	who, losses := make([]bpf.TracerLife, n), make([]bpf.TracerLoss, n)
+	for i := range who {
+		who[i] = bpf.TracerLife{Tid: 1 << 22, Started: uint64(i)}
+	}
+	if _, err := s.objects.Losses.BatchUpdate(who, losses, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a thread hands over at its end, while the others are drained, is waited for.
+func TestFlushWaitsForThreadsThatEnd(t *testing.T) {
+	s := load(t, "/bin/cat", "/dev/null")
+	if err := s.session.Attach(s.exe); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.PidfdOpen(s.PID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	atIt := bpf.TracerThread{Sending: 1}
+	atIt.Batch.Tid = uint32(s.PID)
+	if err := s.session.objects.Threads.Put(int32(fd), atIt); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.session.flush(); n != 1 || err != nil {
+		t.Errorf("%d threads are at it, %v; want 1", n, err)
+	}
+	flushed := make(chan error)
+	go func() { flushed <- s.session.Flush() }()
+	atIt.Sending = 0
+	if err := s.session.objects.Threads.Put(int32(fd), atIt); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-flushed; err != nil {
+		t.Error(err)
+	}
+}
+
 // Where the text is not the file's, nothing is attached.
 func TestChangedText(t *testing.T) {
 	for _, c := range []struct {
@@ -230,6 +317,68 @@ func TestAttachToDead(t *testing.T) {
 	}
 }
 
+// A process that calls exec at any moment of attaching is told from what it was, be it another program or the same one again.
+func TestExecWhileAttaching(t *testing.T) {
+	const bash = "/bin/bash"
+	for _, c := range []struct {
+		name, next string
+		attach     func(s *subject, exec func()) error
+	}{
+		{"another program, before", "/bin/cat", func(s *subject, exec func()) error { exec(); return s.session.Attach(s.exe) }},
+		{"the same program, before", bash, func(s *subject, exec func()) error { exec(); return s.session.Attach(s.exe) }},
+		{"another program, meanwhile", "/bin/cat", func(s *subject, exec func()) error { return errors.Join(s.session.attach(s.exe), s.after(exec)) }},
+		{"the same program, meanwhile", bash, func(s *subject, exec func()) error { return errors.Join(s.session.attach(s.exe), s.after(exec)) }},
+		{"another program, afterwards", "/bin/cat", func(s *subject, exec func()) error {
+			err := s.session.Attach(s.exe)
+			for exec(); !s.session.Replaced(); {
+				time.Sleep(time.Millisecond) // the kernel tells it when all of exec is done
+			}
+			return errors.Join(err, s.session.Enable(false))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fifo := t.TempDir() + "/fifo"
+			if err := unix.Mkfifo(fifo, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s := load(t, bash, "-c", `read x <"$0"; exec "$1" "$0"`, fifo, c.next)
+			s.Release()
+			exec := func() { s.exec(t, fifo) }
+			if err := c.attach(s, exec); !errors.Is(err, target.ErrReplaced) {
+				t.Errorf("attach: %v, want %v", err, target.ErrReplaced)
+			}
+			if err := s.session.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := os.WriteFile(fifo, nil, 0); err != nil { // the end of what the new program reads
+				t.Fatal(err)
+			}
+			<-s.Done()
+			if status, err := s.ExitStatus(); status != 0 || err != nil {
+				t.Errorf("the program ended with status %d, %v", status, err)
+			}
+		})
+	}
+}
+
+// after is what Attach asks after all probes stand.
+func (s *subject) after(exec func()) error {
+	exec()
+	return s.session.changed(s.exe)
+}
+
+// exec has the shell call exec, and waits until it has.
+func (s *subject) exec(t *testing.T, fifo string) {
+	t.Helper()
+	before := s.Command()
+	if err := os.WriteFile(fifo, []byte("x\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for slices.Equal(s.Command(), before) && s.Alive() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func TestProbeError(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -243,6 +392,34 @@ func TestProbeError(t *testing.T) {
 		if got := probeError(c.err).Error(); !strings.Contains(got, c.want) {
 			t.Errorf("%v: %q, want %q", c.err, got, c.want)
 		}
+	}
+}
+
+// Signals that come faster than the verifier is done must not have it begin anew for ever.
+func TestLoadUnderSignals(t *testing.T) {
+	const often, limit = 5 * time.Millisecond, 10 * time.Second
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	loaded, stopped := make(chan struct{}), make(chan bool)
+	go func(pid, tid int) {
+		late := time.After(limit)
+		for {
+			select {
+			case <-loaded:
+				stopped <- true
+				return
+			case <-late:
+				stopped <- false
+				return
+			case <-time.After(often):
+				unix.Tgkill(pid, tid, unix.SIGURG) // which means nothing to anybody
+			}
+		}
+	}(unix.Getpid(), unix.Gettid())
+	load(t, "/bin/true")
+	close(loaded)
+	if !<-stopped {
+		t.Errorf("loading has not come to its end within %v, as long as signals came", limit)
 	}
 }
 

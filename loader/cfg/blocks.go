@@ -60,63 +60,63 @@ func (r *recovery) build(d *draft) {
 
 // reach marks what control flow reaches.
 func (r *recovery) reach(d *draft) {
-	work := r.work[:0]
-	push := func(i int) {
-		if i >= 0 && r.marks[i]&leader == 0 {
-			r.marks[i] |= leader
-			work = append(work, i)
-		}
-	}
-	push(d.entry)
+	r.work = r.work[:0]
+	r.lead(d.entry)
 	for _, i := range d.others {
-		push(i)
+		r.lead(i)
 	}
 	for _, i := range d.pieces {
 		for _, site := range r.pieces[i].Calls {
 			if site.Pad != 0 {
-				push(r.inside(d, r.find(site.Pad)))
+				r.lead(r.inside(d, r.find(site.Pad)))
 			}
 		}
 	}
-	for len(work) > 0 {
-		i := work[len(work)-1]
-		work = work[:len(work)-1]
+	for len(r.work) > 0 {
+		i := r.work[len(r.work)-1]
+		r.work = r.work[:len(r.work)-1]
 		for i >= 0 && r.marks[i]&reached == 0 {
 			r.marks[i] |= reached
-			q := &r.insns[i]
-			switch q.Kind {
-			case x86.Jcc, x86.Loop:
-				push(r.inside(d, int(r.target[i])))
-				push(r.next(d, i))
-				i = -1
-			case x86.Jmp:
-				push(r.inside(d, int(r.target[i])))
-				i = -1
-			case x86.JmpInd:
-				if t := d.tables[i]; t != nil {
-					for _, to := range t.targets {
-						push(to)
-					}
-				}
-				i = -1
-			case x86.Ret, x86.Trap:
-				i = -1
-			case x86.Call, x86.CallInd:
-				if !r.neverReturns(i) {
-					push(r.next(d, i))
-				}
-				i = -1
-			default:
-				next := r.next(d, i)
-				if r.overlapped(i) {
-					push(next)
-					next = -1
-				}
-				i = next
-			}
+			i = r.goOn(d, i)
 		}
 	}
-	r.work = work
+}
+
+// lead marks instruction i, unless it is -1, as the beginning of a block, to be gone on from.
+func (r *recovery) lead(i int) {
+	if i >= 0 && r.marks[i]&leader == 0 {
+		r.marks[i] |= leader
+		r.work = append(r.work, i)
+	}
+}
+
+// goOn returns the instruction that follows i in its block, or -1, and leads to what else follows.
+func (r *recovery) goOn(d *draft, i int) int {
+	switch r.insns[i].Kind {
+	case x86.Jcc, x86.Loop:
+		r.lead(r.inside(d, int(r.target[i])))
+		r.lead(r.next(d, i))
+	case x86.Jmp:
+		r.lead(r.inside(d, int(r.target[i])))
+	case x86.JmpInd:
+		if t := d.tables[i]; t != nil {
+			for _, to := range t.targets {
+				r.lead(to)
+			}
+		}
+	case x86.Ret, x86.Trap:
+	case x86.Call, x86.CallInd:
+		if !r.neverReturns(i) {
+			r.lead(r.next(d, i))
+		}
+	default:
+		next := r.next(d, i)
+		if !r.overlapped(i) {
+			return next
+		}
+		r.lead(next)
+	}
+	return -1
 }
 
 // inside returns i if that instruction belongs to the routine, else -1.
@@ -223,17 +223,7 @@ func (r *recovery) end(d *draft, b int, room []int) []int {
 		}
 		return append(room, to)
 	case x86.Call, x86.CallInd:
-		bl.End = Call
-		if q.Kind == x86.CallInd {
-			bl.End = CallInd
-		}
-		r.checkCall(d, i)
-		// Compilers put nothing behind a call that they know never to return.
-		if next < 0 || r.neverReturns(i) {
-			bl.End = NoReturn
-			return room
-		}
-		return append(room, next)
+		return r.endCall(d, b, next, room)
 	case x86.JmpInd:
 		return r.endTable(d, b, room)
 	case x86.Ret:
@@ -253,6 +243,23 @@ func (r *recovery) end(d *draft, b int, room []int) []int {
 		return room
 	}
 	return append(room, r.orRunsOff(d, next, i))
+}
+
+// endCall ends block b at a call, which next follows.
+func (r *recovery) endCall(d *draft, b, next int, room []int) []int {
+	bl := &d.blocks[b]
+	i := d.last(b)
+	bl.End = Call
+	if r.insns[i].Kind == x86.CallInd {
+		bl.End = CallInd
+	}
+	r.checkCall(d, i)
+	// Compilers put nothing behind a call that they know never to return.
+	if next < 0 || r.neverReturns(i) {
+		bl.End = NoReturn
+		return room
+	}
+	return append(room, next)
 }
 
 // isUnreachable says whether instruction i, the last of a piece, is never executed: what lies behind it has another

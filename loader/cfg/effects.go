@@ -68,54 +68,28 @@ func regRegister(op *operation) uint16 {
 
 func oneByteWrites(op *operation) uint16 {
 	group := op.ModRM >> 3 & 7
-	opcodeReg := bitOf(int8(op.Op&7 | op.Rex<<3&8))
 	switch o := op.Op; {
-	case o < 0x40 && o>>3 == aluCmp, o == 0x84, o == 0x85, o == 0xa8, o == 0xa9, o >= 0x68 && o <= 0x6a && o != 0x69:
-		return 0
-	case o < 0x40 && o&7 < 2:
-		return rmRegister(op)
-	case o < 0x40 && o&7 < 4, o == 0x63, o == 0x69, o == 0x6b, o == 0x8d:
+	case o < 0x40:
+		return arithmeticWrites(op)
+	case o >= 0x50 && o <= 0x5f, o >= 0x90 && o <= 0x97, o >= 0xb0 && o <= 0xbf:
+		return opcodeWrites(op)
+	case o >= 0xf6 && o <= 0xf7, o >= 0xfe:
+		return unaryWrites(op)
+	case o == 0x63, o == 0x69, o == 0x6b, o == 0x8d:
 		return regRegister(op) | bitOf(op.reg)
 	case o == 0x8a, o == 0x8b:
 		return regRegister(op)
-	case o < 0x40:
-		return 1 << rax
-	case o >= 0x50 && o <= 0x57:
-		return 0
-	case o >= 0x58 && o <= 0x5f, o >= 0xb0 && o <= 0xbf:
-		if o < 0xb8 && op.Rex == 0 && o&7 >= 4 {
-			opcodeReg |= bitOf(int8(o&7 - 4))
-		}
-		return opcodeReg
 	case o >= 0x80 && o <= 0x83 && group == aluCmp:
 		return 0
 	case o == 0x88, o == 0x89, o >= 0x80 && o <= 0x83, o == 0x8f, o == 0xc6, o == 0xc7, o == 0xc0, o == 0xc1, o >= 0xd0 && o <= 0xd3, o == 0x8c:
 		return rmRegister(op)
 	case o == 0x86, o == 0x87:
 		return modRMRegisters(op) | rmRegister(op) | regRegister(op)
-	case o >= 0x90 && o <= 0x97:
-		if o == 0x90 && op.Rex&1 == 0 {
-			return 0
-		}
-		return opcodeReg | 1<<rax
 	case o == 0x98:
 		return 1 << rax
 	case o == 0x99:
 		return 1 << rdx
-	case o == 0x9b, o == 0x9c, o == 0x9d, o == 0x9e, o == 0xf5, o >= 0xf8 && o <= 0xfd:
-		return 0
-	case o == 0xf6, o == 0xf7:
-		if group < 2 {
-			return 0
-		}
-		if group >= 4 {
-			return 1<<rax | 1<<rdx
-		}
-		return rmRegister(op)
-	case o == 0xfe, o == 0xff:
-		if group < 2 {
-			return rmRegister(op)
-		}
+	case o == 0x68, o == 0x6a, o == 0x84, o == 0x85, o >= 0x9b && o <= 0x9e, o == 0xa8, o == 0xa9, o == 0xf5, o >= 0xf8 && o <= 0xfd:
 		return 0
 	case isString(&op.Inst):
 		return 1<<rax | 1<<rcx | 1<<rsi | 1<<rdi
@@ -125,6 +99,45 @@ func oneByteWrites(op *operation) uint16 {
 		return 1 << rax // fnstsw
 	}
 	return allRegisters
+}
+
+// arithmeticWrites is for add, or, adc, sbb, and, sub, xor and cmp in their six forms.
+func arithmeticWrites(op *operation) uint16 {
+	switch o := op.Op; {
+	case o>>3 == aluCmp:
+		return 0
+	case o&7 < 2:
+		return rmRegister(op)
+	case o&7 < 4:
+		return regRegister(op) | bitOf(op.reg)
+	}
+	return 1 << rax
+}
+
+// opcodeWrites is for instructions with a register in the opcode: push and pop, xchg with rax, mov of a constant.
+func opcodeWrites(op *operation) uint16 {
+	reg := bitOf(int8(op.Op&7 | op.Rex<<3&8))
+	switch o := op.Op; {
+	case o <= 0x57, o == 0x90 && op.Rex&1 == 0:
+		return 0
+	case o >= 0x90 && o <= 0x97:
+		return reg | 1<<rax
+	case o < 0xb8 && op.Rex == 0 && o&7 >= 4:
+		return reg | bitOf(int8(o&7-4)) // ah, ch, dh, bh
+	}
+	return reg
+}
+
+// unaryWrites is for test, not, neg, mul, imul, div and idiv (0xf6, 0xf7), and for inc, dec, call, jmp and push (0xfe, 0xff).
+func unaryWrites(op *operation) uint16 {
+	group := op.ModRM >> 3 & 7
+	switch first := op.Op <= 0xf7; {
+	case first && group >= 4:
+		return 1<<rax | 1<<rdx
+	case first && group >= 2, !first && group < 2:
+		return rmRegister(op)
+	}
+	return 0
 }
 
 func twoByteWrites(op *operation) uint16 {

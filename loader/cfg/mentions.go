@@ -9,7 +9,7 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// mentions is the set of the addresses that the file mentions otherwise than in a direct call or jump: instructions
+// mentions is the set of the addresses that the file mentions otherwise than in a direct call or jump of a routine: instructions
 // that take them, data words, relocations, dynamic symbols, the program's entry. An address of code in it may be
 // reached through a pointer; an address of data in it begins an object, so that no table reaches beyond it.
 // It holds one bit for each byte of the mapped sections. It serves one goroutine.
@@ -83,19 +83,15 @@ func (m *mentions) next(lo, hi uint64) (uint64, bool) {
 func collectMentions(im *image.Image, c *code) (whole, half *mentions) {
 	whole, half = newMentions(im.Sections), newMentions(im.Sections)
 	for i := range c.insns {
-		whole.addOperands(c, i, !im.PIE)
+		whole.addOperands(&c.insns[i], c.bytes(i), !im.PIE)
 	}
+	whole.addUncovered(im, c)
 	for i := range im.Sections {
 		s := &im.Sections[i]
 		// In a position independent file all pointers have relocations but those of the dynamic section, which the
 		// loader relocates unasked.
 		if !isUnwindData(s) && (!im.PIE || s.Name == ".dynamic") {
 			addWords(s, whole, half)
-		}
-	}
-	for i := range im.Sections {
-		if s := &im.Sections[i]; s.Exec {
-			whole.addUndescribed(s, c, !im.PIE)
 		}
 	}
 	for _, to := range im.Relocations() {
@@ -129,58 +125,25 @@ func addWords(s *image.Section, whole, half *mentions) {
 	}
 }
 
-// addUndescribed adds the routines that code without unwind information may call, jump to or take the address of: start-up code and hand-written
-// assembly. Where its instructions begin is not known, so all of its bytes are tried.
-func (m *mentions) addUndescribed(s *image.Section, c *code, absolute bool) {
-	const size = 4 // of a displacement or address
-	begins := func(addr uint64) bool {
-		i := c.findPiece(addr)
-		return i >= 0 && c.pieces[i].Lo == addr
-	}
-	for at := 0; at+size <= len(s.Data); at++ {
-		addr := s.Addr + uint64(at)
-		if i := c.findPiece(addr); i >= 0 {
-			at = int(c.pieces[i].Hi - s.Addr - 1)
-			continue
-		}
-		n := binary.LittleEndian.Uint32(s.Data[at:])
-		if to := addr + size + uint64(int64(int32(n))); isRelativeAt(s.Data, at) && begins(to) {
-			m.add(to)
-		}
-		if absolute && begins(uint64(n)) {
-			m.add(uint64(n))
-		}
-	}
-}
-
-// isRelativeAt reports whether a displacement at b[i] may be that of a call, a jump or a rip-relative operand.
-func isRelativeAt(b []byte, i int) bool {
-	if i < 2 {
-		return false
-	}
-	op := b[i-1]
-	return op == 0xe8 || op == 0xe9 || op&0xf0 == 0x80 && b[i-2] == 0x0f || op&0xc7 == 0x05
-}
-
-// addOperands adds the addresses that instruction i names by a rip-relative operand or, in a file that is not
+// addOperands adds the addresses that an instruction names by a rip-relative operand or, in a file that is not
 // position independent, by an absolute displacement or an immediate.
-func (m *mentions) addOperands(c *code, i int, absolute bool) {
-	in := &c.insns[i].Inst
+func (m *mentions) addOperands(q *Insn, code []byte, absolute bool) {
+	in := &q.Inst
 	if isRIPRelative(in) {
-		_, rm, _ := c.operands(i)
+		_, rm, _ := q.Operands(code, q.end())
 		m.add(uint64(rm.Disp))
 	}
 	if !absolute {
 		return
 	}
 	if in.HasModRM && in.ModRM>>6 == 0 && in.ModRM&7 == 4 || in.HasModRM && in.ModRM>>6 == 2 {
-		_, rm, _ := c.operands(i)
+		_, rm, _ := q.Operands(code, q.end())
 		m.add(uint64(rm.Disp))
 	}
 	if n := addressImmediate(in); n > 0 {
-		m.add(immediate(c.bytes(i), n))
+		m.add(immediate(code, n))
 		if n == 4 {
-			m.add(immediate(c.bytes(i), n) & 0xffffffff)
+			m.add(immediate(code, n) & 0xffffffff)
 		}
 	}
 }

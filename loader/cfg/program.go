@@ -132,45 +132,66 @@ func (p *Program) cfa(pc uint64) image.CFA {
 func (r *recovery) program(names map[uint64]string) *Program {
 	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, others: map[uint64]*Routine{}}
 	kept := slices.DeleteFunc(slices.Clone(r.drafts), func(d *draft) bool { return d.adopter != nil })
-	for _, d := range kept {
-		savesReturn := r.examine(d)
-		out := &Routine{
-			ID: len(p.Routines), Addr: d.addr, Symbol: names[d.addr], Blocks: d.blocks, Pads: d.pads, program: p,
-			Name: fmt.Sprintf("fn_%x", d.addr),
+	bare := r.uncovered(names)
+	made := make([]*Routine, len(kept))
+	for i, d := range kept {
+		for ; len(bare) > 0 && bare[0].Addr < d.addr; bare = bare[1:] {
+			p.add(bare[0], true)
 		}
-		if out.Symbol != "" {
-			out.Name = image.Demangle(out.Symbol)
-		}
-		if d.entry >= 0 {
-			out.Entry = int(r.blockAt[d.entry])
-			for _, i := range d.others {
-				out.Others = append(out.Others, int(r.blockAt[i]))
-				p.others[r.insns[i].Addr] = out
-			}
-		}
-		for _, i := range d.pieces {
-			out.Ranges = append(out.Ranges, [2]uint64{r.pieces[i].Lo, r.pieces[i].Hi})
-		}
-		for b := range out.Blocks {
-			if out.Blocks[b].End == Table {
-				out.Blocks[b].Table = r.finish(d.tables[d.last(b)])
-			}
-		}
-		if savesReturn || isReturnsTwiceSymbol(out.Symbol) {
+		if r.examine(d) {
 			p.twice[d.addr] = true
 		}
-		p.taken = append(p.taken, r.mentions.has(d.addr) || r.halves.has(d.addr))
-		p.Routines = append(p.Routines, out)
+		made[i] = r.routine(d, names[d.addr])
+		for _, at := range d.others {
+			p.others[r.insns[at].Addr] = made[i]
+		}
+		p.add(made[i], r.mentions.has(d.addr) || r.halves.has(d.addr))
+	}
+	for _, b := range bare {
+		p.add(b, true)
 	}
 	p.spreadTwice()
 	r.leaveOutMiddles()
 	for i, d := range kept {
-		p.Routines[i].LeftOut, p.Routines[i].Cause = d.leftOut, d.cause
+		made[i].LeftOut, made[i].Cause = d.leftOut, d.cause
 		for _, k := range d.pieces {
-			r.pieces[k].routine = i
+			r.pieces[k].routine = made[i].ID
 		}
 	}
 	return p
+}
+
+// add gives a routine its number. taken says that its address is.
+func (p *Program) add(r *Routine, taken bool) {
+	r.ID, r.program, r.Name = len(p.Routines), p, fmt.Sprintf("fn_%x", r.Addr)
+	if r.Symbol != "" {
+		r.Name = image.Demangle(r.Symbol)
+	}
+	if isReturnsTwiceSymbol(r.Symbol) {
+		p.twice[r.Addr] = true
+	}
+	p.taken = append(p.taken, taken)
+	p.Routines = append(p.Routines, r)
+}
+
+// routine makes the final routine of a draft.
+func (r *recovery) routine(d *draft, symbol string) *Routine {
+	out := &Routine{Addr: d.addr, Symbol: symbol, Blocks: d.blocks, Pads: d.pads}
+	if d.entry >= 0 {
+		out.Entry = int(r.blockAt[d.entry])
+		for _, i := range d.others {
+			out.Others = append(out.Others, int(r.blockAt[i]))
+		}
+	}
+	for _, i := range d.pieces {
+		out.Ranges = append(out.Ranges, [2]uint64{r.pieces[i].Lo, r.pieces[i].Hi})
+	}
+	for b := range out.Blocks {
+		if out.Blocks[b].End == Table {
+			out.Blocks[b].Table = r.finish(d.tables[d.last(b)])
+		}
+	}
+	return out
 }
 
 // spreadTwice marks the routines that end by a jump to one that may return twice.
@@ -288,8 +309,10 @@ func (r *recovery) leaveOutMiddles() {
 // isStub says whether addr lies in a section of linkage stubs.
 func (r *recovery) isStub(addr uint64) bool {
 	s := r.im.SectionAt(addr)
-	return s != nil && s.Exec && strings.HasPrefix(s.Name, ".plt")
+	return s != nil && s.Exec && isStubs(s)
 }
+
+func isStubs(s *image.Section) bool { return strings.HasPrefix(s.Name, ".plt") }
 
 // isFunction says whether addr is known to begin a function, though no unwind rows describe it.
 func (r *recovery) isFunction(addr uint64) bool {

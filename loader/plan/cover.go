@@ -8,6 +8,8 @@ import (
 	"wpptrace/loader/cfg"
 )
 
+type edge struct{ from, to int }
+
 // A graph is a routine's CFG as optimal tracing sees it (Ball and Larus 1994): calls lead to their continuations, every way out to EXIT, and EXIT to
 // ENTRY, one node with it where an activation must not be silent.
 type graph struct {

@@ -29,22 +29,22 @@ func TestParseStat(t *testing.T) {
 
 func TestParseMapping(t *testing.T) {
 	for _, c := range []struct {
-		line  string
-		want  Mapping
-		inode uint64
-		ok    bool
+		line string
+		want Mapping
+		file fileID
+		ok   bool
 	}{
-		{"555555554000-555555556000 r--p 00000000 fe:00 1234    /usr/bin/true", Mapping{0x555555554000, 0x555555556000, 0, false}, 1234, true},
-		{"555555556000-55555555a000 r-xp 00002000 fe:00 1234    /a file (deleted)", Mapping{0x555555556000, 0x55555555a000, 0x2000, true}, 1234, true},
-		{"7ffff7fc9000-7ffff7fcd000 r--p 00000000 00:00 0       [vvar]", Mapping{0x7ffff7fc9000, 0x7ffff7fcd000, 0, false}, 0, true},
-		{"555555556000 r-xp 00002000 fe:00 1234", Mapping{}, 0, false},
-		{"555555556000-x r-xp 00002000 fe:00 1234", Mapping{}, 0, false},
-		{"5-6 r 0 0 0", Mapping{}, 0, false},
-		{"", Mapping{}, 0, false},
+		{"555555554000-555555556000 r--p 00000000 fe:00 1234    /usr/bin/true", Mapping{0x555555554000, 0x555555556000, 0, false}, fileID{"fe:00", 1234}, true},
+		{"555555556000-55555555a000 r-xp 00002000 fe:00 1234    /a file (deleted)", Mapping{0x555555556000, 0x55555555a000, 0x2000, true}, fileID{"fe:00", 1234}, true},
+		{"7ffff7fc9000-7ffff7fcd000 r--p 00000000 00:00 0       [vvar]", Mapping{0x7ffff7fc9000, 0x7ffff7fcd000, 0, false}, fileID{"00:00", 0}, true},
+		{"555555556000 r-xp 00002000 fe:00 1234", Mapping{}, fileID{}, false},
+		{"555555556000-x r-xp 00002000 fe:00 1234", Mapping{}, fileID{}, false},
+		{"5-6 r 0 0 0", Mapping{}, fileID{}, false},
+		{"", Mapping{}, fileID{}, false},
 	} {
-		got, inode, ok := parseMapping(c.line)
-		if got != c.want || inode != c.inode || ok != c.ok {
-			t.Errorf("%q: %+v %d %v, want %+v %d %v", c.line, got, inode, ok, c.want, c.inode, c.ok)
+		got, file, ok := parseMapping(c.line)
+		if got != c.want || file != c.file || ok != c.ok {
+			t.Errorf("%q: %+v %v %v, want %+v %v %v", c.line, got, file, ok, c.want, c.file, c.ok)
 		}
 	}
 }
@@ -79,8 +79,8 @@ func FuzzParseMapping(f *testing.F) {
 	f.Add("555555556000-55555555a000 r-xp 00002000 fe:00 1234    /usr/bin/true")
 	f.Add("- r-xp  ")
 	f.Fuzz(func(t *testing.T, line string) {
-		if m, inode, ok := parseMapping(line); !ok && (m != Mapping{} || inode != 0) {
-			t.Errorf("%q: %+v %d, but not ok", line, m, inode)
+		if m, file, ok := parseMapping(line); !ok && (m != Mapping{} || file != fileID{}) {
+			t.Errorf("%q: %+v %v, but not ok", line, m, file)
 		}
 	})
 }

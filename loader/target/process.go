@@ -28,6 +28,7 @@ var (
 	ErrNoProcess    = errors.New("no such process")
 	ErrKernelThread = errors.New("it is a kernel thread, which has no program")
 	ErrGone         = errors.New("it has exited")
+	ErrReplaced     = errors.New("it has just called exec: try again to trace what it is now")
 )
 
 // Open takes hold of a process by its number.
@@ -104,6 +105,19 @@ func (p *Process) Executable() (*os.File, error) {
 		return nil, fmt.Errorf("open the executable of process %d: %w", p.PID, err)
 	}
 	return f, nil
+}
+
+// Runs reports whether the process runs the program of that file, one that Executable opened, still.
+func (p *Process) Runs(exe *os.File) (bool, error) {
+	before, err := exe.Stat()
+	if err != nil {
+		return false, fmt.Errorf("look at the executable of process %d: %w", p.PID, err)
+	}
+	now, err := os.Stat(p.proc("exe"))
+	if err != nil {
+		return false, fmt.Errorf("look at the executable of process %d: %w", p.PID, err)
+	}
+	return os.SameFile(before, now), nil
 }
 
 // Memory opens the memory of the process for reading.

@@ -137,6 +137,29 @@ func TestKill(t *testing.T) {
 	}
 }
 
+// A child that cannot be let go does not stand there for ever.
+func TestReleaseFails(t *testing.T) {
+	c, err := Start([]string{"true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	pid := c.PID
+	c.PID = 1 << 22 // nobody's
+	c.Release()
+	select {
+	case <-c.Done():
+	case <-time.After(patience):
+		t.Fatal("the child is still waited for")
+	}
+	if status, err := c.ExitStatus(); status != 128+int(unix.SIGKILL) || !errors.Is(err, unix.ESRCH) {
+		t.Errorf("exit status %d, %v", status, err)
+	}
+	if err := unix.Kill(pid, 0); !errors.Is(err, unix.ESRCH) {
+		t.Errorf("the child is there still: %v", err)
+	}
+}
+
 func TestStartErrors(t *testing.T) {
 	for _, name := range []string{"/no/such/program", "no-such-program", "/dev/null", "/"} {
 		if c, err := Start([]string{name}); err == nil || !strings.Contains(err.Error(), name) {

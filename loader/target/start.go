@@ -50,10 +50,14 @@ func (c *Child) run(argv []string, started chan<- error) {
 		return
 	}
 	started <- nil
-	if <-c.release {
-		c.err = unix.PtraceDetach(c.PID)
-	} else {
-		c.err = cmd.Process.Kill()
+	released := <-c.release
+	if released {
+		if err := unix.PtraceDetach(c.PID); err != nil {
+			c.err, released = fmt.Errorf("let process %d (%s) run: %w", c.PID, c.Name, err), false
+		}
+	}
+	if !released { // it would stand there for ever
+		c.err = errors.Join(c.err, cmd.Process.Kill())
 	}
 	if c.waitDead() == nil {
 		c.used, _ = c.Process.Times()

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"wpptrace/bpf/wire"
+	"wpptrace/compress/sequitur"
+	"wpptrace/compress/wpp"
+	"wpptrace/decoder"
+	"wpptrace/loader/plan"
+)
+
+// A thread is the record of one thread. A program may have any number of them one after the other: one that has ended keeps its figures and
+// its grammar, in a form that does not grow, alone.
+type thread struct {
+	id       uint32
+	name     string
+	words    *decoder.Thread   // nil: it has ended
+	grammar  *sequitur.Grammar // nil: it has ended
+	ended    *wpp.Grammar      // nil: it has not
+	started  uint64            // CLOCK_BOOTTIME, ns
+	taken    uint64            // words
+	received uint64            // witnesses
+	hits     uint64
+	lost     uint64
+	gaps     uint64
+	stepped  uint64 // of the received, on single-stepped instructions
+	last     bool   // the last witness was
+}
+
+// take decodes a batch of the thread.
+func (t *thread) take(b wire.Batch, p *plan.Plan) {
+	if b.Lost > t.lost {
+		t.gap(b.Lost - t.lost)
+	}
+	t.hits = b.Hits
+	t.taken += uint64(b.Len())
+	over := false
+	for i := range b.Len() {
+		w := b.Word(i)
+		t.count(w, p)
+		t.words.Word(w)
+		over = over || w.Kind() == wire.End
+	}
+	if over {
+		t.end()
+	}
+}
+
+func (t *thread) gap(lost uint64) {
+	t.words.Gap(lost)
+	t.lost += lost
+	t.gaps++
+}
+
+func (t *thread) count(w wire.Word, p *plan.Plan) {
+	n := uint64(1)
+	switch w.Kind() {
+	case wire.Witness:
+		t.last = w.Site() < len(p.Sites) && p.Sites[w.Site()].Stepped
+	case wire.Repeat:
+		n = w.Value()
+	default:
+		return
+	}
+	t.received += n
+	if t.last {
+		t.stepped += n
+	}
+}
+
+// end lets go of what only a thread that goes on needs.
+func (t *thread) end() {
+	t.words.Close()
+	t.ended = wpp.FromSequitur(t.grammar)
+	t.words, t.grammar = nil, nil
+}
+
+// size is that of the record: paths and marks, rules, and their symbols.
+func (t *thread) size() (paths, rules, symbols uint64) {
+	if t.ended != nil {
+		return t.ended.Length(0), uint64(t.ended.Rules()), uint64(t.ended.BodySymbols())
+	}
+	return t.grammar.Length(), uint64(t.grammar.NumRules()), uint64(t.grammar.Symbols())
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/binary"
+	"os"
+	"runtime"
+	"testing"
+
+	"wpptrace/bpf/wire"
+	"wpptrace/loader/attach"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/target"
+)
+
+// offline returns a recording of a program that nothing is attached to.
+func offline(t *testing.T) *recording {
+	t.Helper()
+	self, err := target.Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(self.Close)
+	f, err := os.Open("/bin/true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	p, err := loadProgram(f, "true", selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRecording(p, self, nil, nil, newLog(os.Stderr, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// batch makes a batch of a thread.
+func batch(t *testing.T, id uint32, started, hits, lost uint64, words ...wire.Word) wire.Batch {
+	t.Helper()
+	b := binary.LittleEndian.AppendUint32(nil, id)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(words)))
+	for _, v := range []uint64{started, 0, 0, hits, lost} {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint64(b, uint64(w))
+	}
+	parsed, err := wire.ParseBatch(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// first returns a word that begins an activation which unobserved code has called.
+func first(p *plan.Plan) []wire.Word {
+	for i := range p.Sites {
+		if p.Sites[i].First {
+			return []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(i, 0, 0x7ffc1000)}
+		}
+	}
+	return nil
+}
+
+// TestThreadsThatEnd: a program of 20,000 short threads does not have the tracer grow by what only threads that go on need.
+func TestThreadsThatEnd(t *testing.T) {
+	const threads, most = 20_000, 600 // bytes a thread
+	r := offline(t)
+	words := append(first(r.program.plan), wire.MakeEnd(wire.Outside, 0))
+	r.take(batch(t, 1, 1, 1, 0, words...)) // tables that all share
+	before := heap()
+	for i := range uint64(threads) {
+		r.take(batch(t, uint32(10+i%1000), 10+i, 1, 0, words...))
+	}
+	if grown := (heap() - before) / threads; grown > most {
+		t.Errorf("a thread that has ended takes %d bytes, more than %d", grown, most)
+	}
+	if len(r.all) != threads+1 || len(r.threads) > 1001 {
+		t.Errorf("%d threads, %d by number", len(r.all), len(r.threads))
+	}
+	for _, th := range r.all {
+		if paths, _, _ := th.size(); th.words != nil || th.grammar != nil || paths == 0 || th.taken != 3 || th.received != 1 || th.hits != 1 {
+			t.Fatalf("thread %d, started at %d: %+v", th.id, th.started, th)
+		}
+	}
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// What a thread lost last is added to that thread, not to a later one with its number; one of which nothing came through has its own start too.
+func TestLossesGoToTheirThreads(t *testing.T) {
+	r := offline(t)
+	word := first(r.program.plan)
+	end := wire.MakeEnd(wire.Outside, 0)
+	r.take(batch(t, 7, 100, 1, 0, word...)) // its end is lost
+	r.take(batch(t, 7, 300, 4, 3, append(word, end)...))
+	r.take(batch(t, 8, 200, 1, 0, append(word, end)...))
+	for _, l := range []attach.Loss{{Thread: 7, Started: 100, Hits: 6, Lost: 5}, {Thread: 7, Started: 300, Hits: 3, Lost: 3}, {Thread: 7, Started: 250, Hits: 9, Lost: 9}} {
+		r.addLoss(l)
+	}
+	type figures struct {
+		id                        uint32
+		started, hits, lost, gaps uint64
+	}
+	var got []figures
+	for _, th := range r.all {
+		got = append(got, figures{th.id, th.started, th.hits, th.lost, th.gaps})
+	}
+	want := []figures{{7, 100, 6, 5, 1}, {8, 200, 1, 0, 0}, {7, 250, 9, 9, 1}, {7, 300, 4, 3, 1}}
+	for i := range want {
+		if len(got) != len(want) || got[i] != want[i] {
+			t.Fatalf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+func TestTellLosses(t *testing.T) {
+	for _, c := range []struct {
+		m    attach.Metrics
+		want string
+		lost bool
+	}{
+		{attach.Metrics{}, "lost: 0 events", false},
+		{attach.Metrics{LostHits: 5, LostBatches: 2}, "lost: 5 events in 2 places, where the ring buffer was full: use a larger --ring-size than 4K", true},
+		{attach.Metrics{LostHits: 5, LostByWhom: 1},
+			"lost: 5 events in 2 places or more, too many threads to know of each what it lost, where the ring buffer was full: use a larger --ring-size than 4K", true},
+		{attach.Metrics{NoStorage: 3}, "lost: 3 events for which the kernel had no memory", true},
+	} {
+		if got, lost := tellLosses(c.m, c.m.LostHits, 2, 4096); got != c.want || lost != c.lost {
+			t.Errorf("%+v: %q, %v; want %q", c.m, got, lost, c.want)
+		}
+	}
+}

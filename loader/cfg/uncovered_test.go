@@ -1,0 +1,58 @@
+package cfg_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"wpptrace/loader/image"
+)
+
+// uncovered has functions without unwind information: one with a size, one without, and one that calls, jumps to and points at the program's routines.
+const uncovered = `
+volatile int sink;
+__attribute__((noinline,noclone)) static int called(int x) { return x * 3 + 1; }
+__attribute__((noinline,noclone)) static int jumped(int x) { return x * 5 + 1; }
+__attribute__((noinline,noclone)) static int pointed(int x) { return x * 7 + 1; }
+__attribute__((noinline,noclone)) static int left(int x) { return x * 9 + 1; }
+int sized(int), unsized(int), again(int);
+__asm__(".globl sized,again\n.type sized,@function\n.type again,@function\nsized:\nagain:\nsub $8,%rsp\nlea pointed(%rip),%rax\ncall called\nadd $8,%rsp\njmp jumped\n"
+	".size sized,.-sized\n.size again,.-again\nnop\n.p2align 4\n");
+__asm__(".globl unsized\n.type unsized,@function\nunsized:\nmov %edi,%eax\nret\n.globl label\nlabel: nop\n");
+int main(int c, char **v) { sink = called(c) + jumped(c + 1) + pointed(c + 2) + left(c + 3) + sized(c) + unsized(c); return 0; }
+`
+
+// TestUncoveredFunctions: a function that no unwind information covers is listed, once and with its extent; linkage stubs are none.
+func TestUncoveredFunctions(t *testing.T) {
+	p := recoverFile(t, compile(t, uncovered, "-O1", "-fno-toplevel-reorder", "-fno-pie", "-no-pie"))
+	const reason = "no unwind information"
+	main, sized, unsized := routine(t, p, "main"), routine(t, p, "again"), routine(t, p, "unsized")
+	for _, r := range p.Routines {
+		if s := p.Image.SectionAt(r.Addr); strings.HasPrefix(s.Name, ".plt") || r.Symbol == "sized" || r.Symbol == "label" {
+			t.Errorf("%s at %x in %s is no routine", r.Name, r.Addr, s.Name)
+		}
+		if p.Routines[r.ID] != r || p.At(r.Addr) != r {
+			t.Errorf("%s has number %d, and there is %v at %x", r.Name, r.ID, p.At(r.Addr), r.Addr)
+		}
+	}
+	i := slices.IndexFunc(p.Image.Symbols(), func(s image.Symbol) bool { return s.Name == "sized" })
+	length := p.Image.Symbols()[i].Size
+	if r := sized.Ranges[0]; sized.LeftOut != reason || len(sized.Ranges) != 1 || r[0] != sized.Addr || r[1]-r[0] != length {
+		t.Errorf("sized: %q, %x; want %q, %d bytes", sized.LeftOut, sized.Ranges, reason, length)
+	}
+	if r := unsized.Ranges[0]; unsized.LeftOut != reason || len(unsized.Ranges) != 1 || r[0] != unsized.Addr || r[1] < r[0]+4 || r[0] < main.Addr && r[1] > main.Addr {
+		t.Errorf("unsized: %q, %x; want %q", unsized.LeftOut, unsized.Ranges, reason)
+	}
+}
+
+// TestCodeThatIsNotCovered calls and jumps without anybody seeing it: what it mentions is as if its address was taken.
+func TestCodeThatIsNotCovered(t *testing.T) {
+	for _, flags := range [][]string{{"-O1", "-fPIE", "-pie"}, {"-O1", "-fno-pie", "-no-pie"}} {
+		p := recoverFile(t, compile(t, uncovered, flags...))
+		for symbol, want := range map[string]bool{"called": true, "jumped": true, "pointed": true, "left": false} {
+			if got := p.AddressTaken(routine(t, p, symbol).Addr); got != want {
+				t.Errorf("%v: the address of %s is taken: %v, want %v", flags, symbol, got, want)
+			}
+		}
+	}
+}

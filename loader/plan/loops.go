@@ -1,0 +1,167 @@
+package plan
+
+import "wpptrace/loader/cfg"
+
+// A nest tells how the loops of a routine lie within one another (Havlak, Nesting of Reducible and Irreducible Loops, 1997). A loop is named by its header; two
+// that share one are one. Cost: nearly linear in the routine's size; of a loop that is entered in its middle, as goto can, also in the loops around it.
+type nest struct {
+	r      *cfg.Routine
+	pre    []int  // blocks as a depth-first walk comes to them
+	post   []int  // and as it leaves them
+	place  []int  // by block: where it is in pre
+	last   []int  // by block: the last place of those that the walk came to from it
+	tree   []int  // by block: the number of the root that the walk came to it from
+	header []bool // by block
+	outer  []int  // by block: the header of the innermost loop that it is in, but its own; none
+	depth  []int  // by header: the loops that it is in
+
+	preds [][]int
+	in    []int         // by block: the header of the largest loop found so far that it is in, by way of others; itself
+	body  []int         // of the loop that is being gathered, loops within as their headers
+	mark  []int         // by block: the header of the loop that it was last gathered into
+	late  map[int][]int // by header: blocks that enter its loop in the middle
+}
+
+// none is no block.
+const none = -1
+
+func newNest(r *cfg.Routine) *nest {
+	size := len(r.Blocks)
+	n := &nest{r: r, place: make([]int, size), last: make([]int, size), tree: make([]int, size), header: make([]bool, size),
+		outer: make([]int, size), depth: make([]int, size), preds: make([][]int, size), in: make([]int, size), mark: make([]int, size), late: map[int][]int{}}
+	for b := range r.Blocks {
+		n.place[b], n.outer[b], n.mark[b], n.in[b] = none, none, none, b
+		for _, to := range r.Blocks[b].Succ {
+			if to >= 0 {
+				n.preds[to] = append(n.preds[to], b)
+			}
+		}
+	}
+	n.walk(r.Entry)
+	for _, b := range r.Others {
+		n.walk(b)
+	}
+	for _, p := range r.Pads {
+		n.walk(p)
+	}
+	for i := len(n.pre) - 1; i >= 0; i-- {
+		if n.header[n.pre[i]] {
+			n.gather(n.pre[i])
+		}
+	}
+	for _, h := range n.pre {
+		if o := n.outer[h]; n.header[h] && o != none {
+			n.depth[h] = n.depth[o] + 1
+		}
+	}
+	return n
+}
+
+// walk walks from a root, depth first, without recursion.
+func (n *nest) walk(root int) {
+	type visit struct{ block, next int }
+	var stack []visit
+	enter := func(b int) {
+		n.place[b], n.last[b], n.tree[b] = len(n.pre), len(n.r.Blocks), root
+		n.pre = append(n.pre, b)
+		stack = append(stack, visit{block: b})
+	}
+	if n.place[root] != none {
+		return
+	}
+	for enter(root); len(stack) > 0; {
+		top := &stack[len(stack)-1]
+		succ := n.r.Blocks[top.block].Succ
+		if top.next == len(succ) {
+			n.last[top.block] = len(n.pre) - 1
+			n.post = append(n.post, top.block)
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		to := succ[top.next]
+		top.next++
+		switch {
+		case to < 0:
+		case n.place[to] == none:
+			enter(to)
+		case n.isBack(top.block, to):
+			n.header[to] = true
+		}
+	}
+}
+
+// isBack reports whether an edge leads back to where the walk came from.
+func (n *nest) isBack(from, to int) bool {
+	return n.place[to] <= n.place[from] && n.place[from] <= n.last[to]
+}
+
+// gather finds what is in the loop of a header: what reaches an edge back to it without passing it. Loops within have been gathered before.
+func (n *nest) gather(header int) {
+	n.body = n.body[:0]
+	for _, b := range n.preds[header] {
+		if n.isBack(b, header) {
+			n.add(header, n.outermost(b))
+		}
+	}
+	for i := 0; i < len(n.body); i++ {
+		b := n.body[i]
+		for _, from := range n.preds[b] {
+			if !n.isBack(from, b) {
+				n.comeFrom(header, n.outermost(from))
+			}
+		}
+		for _, from := range n.late[b] {
+			n.comeFrom(header, n.outermost(from))
+		}
+	}
+	for _, b := range n.body {
+		n.outer[b], n.in[b] = header, header
+	}
+}
+
+// comeFrom takes a block that leads into the middle of a loop to be in it, if the walk came to it from the header, or if it is the way on from a landing pad;
+// else it enters the loop, and what loops the loop is in.
+func (n *nest) comeFrom(header, b int) {
+	if n.isBack(b, header) || n.place[b] > n.place[header] && n.tree[b] != n.tree[header] {
+		n.add(header, b)
+	} else {
+		n.late[header] = append(n.late[header], b)
+	}
+}
+
+func (n *nest) add(header, b int) {
+	if b != header && n.mark[b] != header {
+		n.mark[b] = header
+		n.body = append(n.body, b)
+	}
+}
+
+// outermost is the header of the largest loop found so far that a block is in, or the block.
+func (n *nest) outermost(b int) int {
+	for n.in[b] != b {
+		n.in[b] = n.in[n.in[b]]
+		b = n.in[b]
+	}
+	return b
+}
+
+// inner is the header of the innermost loop that a block is in, or none.
+func (n *nest) inner(b int) int {
+	if n.header[b] {
+		return b
+	}
+	return n.outer[b]
+}
+
+// leaves reports whether an edge leads out of a loop.
+func (n *nest) leaves(from, to int) bool {
+	loop := n.inner(from)
+	if loop == none {
+		return false
+	}
+	around := n.inner(to)
+	for around != none && n.depth[around] > n.depth[loop] {
+		around = n.outer[around]
+	}
+	return around != loop
+}
