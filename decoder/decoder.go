@@ -17,7 +17,7 @@ type Decoder struct {
 	routines  []*routine
 	returns   map[uint64]place // by return address
 	partials  map[string]uint64
-	callbacks map[*routine]bool // see calledBack
+	callers   map[*routine][]*routine // see silentCallers
 	log       *slog.Logger
 	anomalies uint64
 	ambiguous uint64

@@ -48,6 +48,8 @@ type search struct {
 	spot
 	d    *Decoder
 	from map[*routine]found // by routine, from its entry
+
+	asked, calledBack bool // whether code that is not known may have called back and come to the spot silently
 }
 
 // thread looks for the ways from where a thread stands: from its innermost activation, and from each caller of those that can have returned. It returns
@@ -149,40 +151,57 @@ func (s *search) open() int {
 	if s.outside {
 		return 1
 	}
-	if r := s.d.plan.Program.Containing(s.pc); r != nil && s.d.calledBack()[s.d.routines[r.ID]] {
+	if !s.asked {
+		s.asked = true
+		for _, r := range s.d.silentOrigins(s.pc) {
+			s.calledBack = s.calledBack || s.entry(r).n > 0
+		}
+	}
+	if s.calledBack {
 		return unknown
 	}
 	return 0
 }
 
-// calledBack lists the routines that unknown code may call, and those that these come to silently.
-func (d *Decoder) calledBack() map[*routine]bool {
-	if d.callbacks != nil {
-		return d.callbacks
+// silentOrigins lists the routines that unknown code may call and that may come silently to the routine that holds an address.
+func (d *Decoder) silentOrigins(pc uint64) (origins []*routine) {
+	holder := d.plan.Program.Containing(pc)
+	if holder == nil {
+		return nil
 	}
-	d.callbacks = map[*routine]bool{}
-	var list []*routine
-	add := func(r *routine) {
-		if r != nil && r.Observed() && !d.callbacks[r] {
-			d.callbacks[r] = true
-			list = append(list, r)
+	if d.callers == nil {
+		d.callers = d.silentCallers()
+	}
+	list, seen := []*routine{d.routines[holder.ID]}, map[*routine]bool{d.routines[holder.ID]: true}
+	for i := 0; i < len(list); i++ {
+		r := list[i]
+		if r.Observed() && d.plan.Program.AddressTaken(r.Addr) {
+			origins = append(origins, r)
 		}
-	}
-	for _, r := range d.routines {
-		if d.plan.Program.AddressTaken(r.Addr) {
-			add(r)
-		}
-	}
-	for len(list) > 0 {
-		r := list[len(list)-1]
-		list = list[:len(list)-1]
-		for _, node := range r.atEntry().silentWays().nodes {
-			if r.Site(node.block) == nil {
-				add(r.callee[node.block])
+		for _, caller := range d.callers[r] {
+			if !seen[caller] {
+				seen[caller] = true
+				list = append(list, caller)
 			}
 		}
 	}
-	return d.callbacks
+	return origins
+}
+
+// silentCallers lists for each routine those that come to a call of it, or a jump to it, before their first word.
+func (d *Decoder) silentCallers() map[*routine][]*routine {
+	callers := map[*routine][]*routine{}
+	for _, r := range d.routines {
+		if !r.Observed() {
+			continue
+		}
+		for _, node := range r.atEntry().silentWays().nodes {
+			if to := r.callee[node.block]; to != nil && r.Site(node.block) == nil {
+				callers[to] = append(callers[to], r)
+			}
+		}
+	}
+	return callers
 }
 
 // makesCall reports whether block b ends in a call, be it one that never returns.

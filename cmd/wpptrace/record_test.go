@@ -333,3 +333,28 @@ func TestExecWhileAttaching(t *testing.T) {
 		}
 	}
 }
+
+// A signal that comes twice at once, as from timeout, is one wish; later it ends wpptrace at once.
+func TestSignalTwiceAtOnce(t *testing.T) {
+	s := watchSignals()
+	defer s.stop()
+	send := func() {
+		if err := unix.Kill(os.Getpid(), unix.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send()
+	send()
+	<-s.end
+	select {
+	case <-s.abort.Done():
+		t.Error("the second of two signals at once aborts")
+	case <-time.After(sameWish + sameWish/2):
+	}
+	send()
+	select {
+	case <-s.abort.Done():
+	case <-time.After(10 * time.Second):
+		t.Error("a later signal does not abort")
+	}
+}

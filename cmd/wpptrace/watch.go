@@ -19,6 +19,9 @@ type signals struct {
 	stop     func()
 }
 
+// sameWish is how soon a second signal is the first once more: timeout and sudo send one to the process and to its group.
+const sameWish = 200 * time.Millisecond
+
 // watchSignals takes SIGINT, SIGTERM and SIGUSR2 until stop is called.
 func watchSignals() *signals {
 	ends, snapshots := make(chan os.Signal, 2), make(chan os.Signal, 1)
@@ -27,15 +30,18 @@ func watchSignals() *signals {
 	abort, cancel := context.WithCancel(context.Background())
 	end, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
-		for n := 0; ; n++ {
+		var first time.Time
+		for {
 			select {
 			case <-stopped:
 				return
 			case <-ends:
 			}
-			if n == 0 {
+			switch {
+			case first.IsZero():
+				first = time.Now()
 				close(end)
-			} else {
+			case time.Since(first) > sameWish:
 				cancel()
 			}
 		}

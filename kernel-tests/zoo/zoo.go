@@ -65,6 +65,7 @@ func Programs() []Program {
 		{File: "exceptions.cc", Exit: 12, Tags: Exceptions},
 		{File: "exec.c", Exit: 5, Tags: Execs},
 		{File: "fault.c", Exit: 6, Tags: Signals | Jumps | Fault},
+		{File: "fault_in_main.c", Exit: 6, Tags: Signals | Jumps | Fault},
 		{File: "fixup.c", Exit: 5, Tags: Signals | Fault},
 		{File: "fixup_skip.c", Exit: 3, Tags: Signals | Fault},
 		{File: "floats.c"},

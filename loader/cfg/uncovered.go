@@ -9,8 +9,10 @@ import (
 
 const noUnwind = "no unwind information"
 
-// uncovered lists, by address, the functions that symbols name and no frame description entry covers: hand-written assembly, and what the C compiler links
-// to every program. Such a function goes on to the next one, but no further than its size, if that is known.
+// startup are the functions of crti.o and crtbegin.o, which the compiler links to every program and which are none of its own.
+var startup = map[string]bool{"_init": true, "_fini": true, "frame_dummy": true, "register_tm_clones": true, "deregister_tm_clones": true, "__do_global_dtors_aux": true}
+
+// uncovered lists, by address, the functions that symbols name and no frame description entry covers, as hand-written assembly. Such a function goes on to the next one, but no further than its size, if that is known.
 func (r *recovery) uncovered(names map[uint64]string) (list []*Routine) {
 	symbols := r.im.Symbols()
 	for i := 0; i < len(symbols); {
@@ -19,7 +21,7 @@ func (r *recovery) uncovered(names map[uint64]string) (list []*Routine) {
 			size = max(size, symbols[i].Size)
 		}
 		s := r.im.SectionAt(addr)
-		if s == nil || !s.Exec || r.isStub(addr) || r.findPiece(addr) >= 0 {
+		if s == nil || !s.Exec || startup[names[addr]] || r.isStub(addr) || r.findPiece(addr) >= 0 {
 			continue
 		}
 		end := r.nextPiece(addr, s.Addr+uint64(len(s.Data)))
