@@ -28,13 +28,3 @@ func isNoReturnSymbol(name string) bool {
 	}
 	return strings.HasPrefix(name, "_ZSt") && strings.Contains(name, "__throw_")
 }
-
-// isReturnsTwiceSymbol says whether a function of that name may return more than once.
-func isReturnsTwiceSymbol(name string) bool {
-	switch name {
-	case "setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "__getcontext", "swapcontext",
-		"__swapcontext", "vfork", "__vfork", "__libc_vfork", "savectx":
-		return true
-	}
-	return false
-}

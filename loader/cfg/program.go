@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -20,7 +19,8 @@ type Program struct {
 	pieces  []piece
 	taken   []bool              // by routine
 	others  map[uint64]*Routine // by entries besides Routine.Addr
-	twice   map[uint64]bool     // entries
+	twice   map[uint64]bool     // entries of routines that may return twice
+	naming  map[int]bool        // routines that name one of these, or one that is imported, otherwise than by calling it
 	imports map[uint64]string
 }
 
@@ -116,11 +116,6 @@ func (p *Program) AddressTaken(entry uint64) bool {
 	return r == nil || p.taken[r.ID]
 }
 
-// ReturnsTwice says whether the routine may return more than once for one call, as setjmp and vfork do: it stores its
-// return address, is known by name, or ends by a jump to one that does. Imported functions are not the program's to
-// know.
-func (p *Program) ReturnsTwice(entry uint64) bool { return p.twice[entry] }
-
 func (p *Program) cfa(pc uint64) image.CFA {
 	if i := p.piece(pc); i >= 0 {
 		return cfaAt(p.pieces[i].Rows, pc)
@@ -130,7 +125,7 @@ func (p *Program) cfa(pc uint64) image.CFA {
 
 // program makes the final routines of the drafts.
 func (r *recovery) program(names map[uint64]string) *Program {
-	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, others: map[uint64]*Routine{}}
+	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, naming: map[int]bool{}, others: map[uint64]*Routine{}}
 	kept := slices.DeleteFunc(slices.Clone(r.drafts), func(d *draft) bool { return d.adopter != nil })
 	bare := r.uncovered(names)
 	made := make([]*Routine, len(kept))
@@ -151,6 +146,7 @@ func (r *recovery) program(names map[uint64]string) *Program {
 		p.add(b, true)
 	}
 	p.spreadTwice()
+	p.findNaming()
 	r.leaveOutMiddles()
 	for i, d := range kept {
 		made[i].LeftOut, made[i].Cause = d.leftOut, d.cause
@@ -192,29 +188,6 @@ func (r *recovery) routine(d *draft, symbol string) *Routine {
 		}
 	}
 	return out
-}
-
-// spreadTwice marks the routines that end by a jump to one that may return twice.
-func (p *Program) spreadTwice() {
-	from := map[uint64][]uint64{} // tail callers
-	for _, r := range p.Routines {
-		for b := range r.Blocks {
-			if bl := &r.Blocks[b]; bl.End == Tail || bl.End == Jcc && bl.Succ[0] < 0 {
-				from[bl.Target] = append(from[bl.Target], r.Addr)
-			}
-		}
-	}
-	work := slices.Collect(maps.Keys(p.twice))
-	for len(work) > 0 {
-		to := work[len(work)-1]
-		work = work[:len(work)-1]
-		for _, caller := range from[to] {
-			if !p.twice[caller] {
-				p.twice[caller] = true
-				work = append(work, caller)
-			}
-		}
-	}
 }
 
 // finish translates a table into block indices.

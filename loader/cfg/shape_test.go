@@ -267,3 +267,30 @@ func TestColdPart(t *testing.T) {
 		}
 	}
 }
+
+// TestSetjmpThroughRegister: clang -fno-plt loads the address of setjmp once for all its calls, which are indirect then.
+func TestSetjmpThroughRegister(t *testing.T) {
+	const source = `
+		extern int _setjmp(void *), puts(const char *);
+		int again(void *b) { int (*volatile f)(void *) = _setjmp; return f(b) + 1; }
+		int other(int (*f)(void *), void *b) { return f(b) + 1; }
+		int main(void) { static long b[64]; return again(b) + other((int (*)(void *))puts, b); }`
+	for _, flags := range [][]string{{"-O2", "-fPIE", "-pie"}, {"-O2", "-fno-pie", "-no-pie"}, {"-O2", "-fPIE", "-pie", "-fno-plt"}, {"-O2", "-static"}} {
+		p := recoverFile(t, compile(t, source, append(flags, "-fno-builtin", "-w")...))
+		for symbol, want := range map[string]bool{"again": true, "other": false} {
+			r, calls := routine(t, p, symbol), 0
+			for b := range r.Blocks {
+				if r.Blocks[b].End != cfg.CallInd {
+					continue
+				}
+				calls++
+				if got := p.CallReturnsTwice(r, b); got != want {
+					t.Errorf("%v: the indirect call of %s returns twice: %v, want %v", flags, symbol, got, want)
+				}
+			}
+			if calls == 0 {
+				t.Errorf("%v: %s has no indirect call", flags, symbol)
+			}
+		}
+	}
+}

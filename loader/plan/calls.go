@@ -55,17 +55,7 @@ func (r *Routine) callee(b int) (Callee, *Routine) {
 }
 
 // ReturnsTwice reports whether the call that ends block b may return more than once, as setjmp does.
-func (r *Routine) ReturnsTwice(b int) bool {
-	block := &r.Blocks[b]
-	if block.End != cfg.Call && block.End != cfg.CallInd {
-		return false
-	}
-	callee, name := r.plan.Program.Callee(r.Routine, b)
-	return twice[name] || callee != nil && r.plan.Program.ReturnsTwice(callee.Addr)
-}
-
-// twice are functions that may return more than once.
-var twice = set("setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "savectx", "vfork", "__vfork", "getcontext", "__getcontext", "swapcontext")
+func (r *Routine) ReturnsTwice(b int) bool { return r.plan.Program.CallReturnsTwice(r.Routine, b) }
 
 // harmless are C library functions that neither call back into the program, nor throw, nor jump, nor raise a signal:
 // functions of memory and strings whose names nobody else uses, and the allocator.
