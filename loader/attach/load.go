@@ -128,6 +128,7 @@ const (
 	siteCaseMemory
 	siteCaseRIP
 	siteCaseTarget
+	siteSlot
 )
 
 const noRegister = 16
@@ -137,6 +138,9 @@ func siteOf(s *plan.Site) bpf.TracerSite {
 	k := bpf.TracerSite{Offset: s.Offset, Routine: uint32(s.Routine), Base: s.Base, Condition: s.Condition, CaseReg: noRegister, CaseIndex: noRegister}
 	if s.First {
 		k.Flags |= siteFirst
+	}
+	if s.Slot {
+		k.Flags |= siteSlot
 	}
 	if s.Case == nil {
 		return k
