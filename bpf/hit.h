@@ -299,6 +299,29 @@ static __always_inline int say(struct registers *regs, struct thread *t, const s
 	return 1;
 }
 
+/* lose counts a hit that no word says. */
+static __always_inline void lose(struct thread *t)
+{
+	t->batch.hits++;
+	t->batch.lost++;
+	t->sent++;
+	lost(&t->batch, 1);
+}
+
+/* forgo gives up a hit whose activation is not known. What came before it is sent, so that the loss is where it belongs, and nothing is remembered. */
+static __noinline int forgo(struct thread *t)
+{
+	if (!t)
+		return 0;
+	put_repeats(t);
+	send(t);
+	t->cfa = 0;
+	t->last = 0;
+	t->resync = 1;
+	lose(t);
+	return 0;
+}
+
 /* report makes the word of a hit (design, section 4): which activation, which site, which way. */
 static __always_inline void report(struct registers *regs, struct thread *t, const struct site *s, __u32 id)
 {
@@ -306,8 +329,14 @@ static __always_inline void report(struct registers *regs, struct thread *t, con
 	__u64 sp = *(volatile __u64 *)&regs->rsp, bp = *(volatile __u64 *)&regs->rbp, flags = *(volatile __u64 *)&regs->flags;
 	__u64 cfa = (s->base == 5 ? bp : sp) + (__s64)s->offset;
 	__u64 out = s->condition < CONDITION_NONE ? condition(s->condition, flags) : 0;
-	__u64 word = WORD_WITNESS(id, out, cfa);
+	__u64 word;
 
+	if (s->flags & SITE_SLOT && read_user(&cfa, 8, cfa)) {
+		count(METRIC_UNREADABLE);
+		forgo(t);
+		return;
+	}
+	word = WORD_WITNESS(id, out, cfa);
 	if (cfa >> 47)
 		count(METRIC_HIGH_ADDRESS);
 	if (cfa > t->cfa)
@@ -315,10 +344,7 @@ static __always_inline void report(struct registers *regs, struct thread *t, con
 	for (int i = 0; i < 2; i++)
 		if (say(regs, t, s, cfa, word, out))
 			return;
-	t->batch.hits++;
-	t->batch.lost++;
-	t->sent++;
-	lost(&t->batch, 1);
+	lose(t);
 }
 
 #endif

@@ -31,6 +31,7 @@ const (
 	pointer        // an indirect jump: through [rdi + rcx*8 + 0x20]
 	global         // switch on a byte of the image, at 0x5000
 	framed         // CFA by rbp
+	slotted        // CFA in the frame of rbp
 )
 
 func site(s bpf.TracerSite) bpf.TracerSite {
@@ -57,6 +58,7 @@ var sites = []bpf.TracerSite{
 	pointer: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteCase | usermode.SiteCaseMemory | usermode.SiteCaseTarget, CaseReg: 7, CaseIndex: 1, CaseScale: 8, CaseDisp: 0x20, CaseSize: 8}),
 	global:  site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteCase | usermode.SiteCaseMemory | usermode.SiteCaseRIP, CaseReg: usermode.NoReg, CaseDisp: 0x5000, CaseSize: 1}),
 	framed:  site(bpf.TracerSite{Condition: usermode.ConditionNone, Base: 5, Offset: -8}),
+	slotted: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteSlot, Base: 5, Offset: -24}),
 }
 
 // calls: the one at 0x1000 is made by a caller that may have been silent, the one at 0x2000 by one that has spoken.
@@ -137,6 +139,41 @@ func TestFrameByRBP(t *testing.T) {
 	r := newRig(t, false)
 	r.hit(framed, 0, register(5, stack+8))
 	r.expect(t, wire.MakeWitness(framed, 0, stack))
+}
+
+func TestFrameInASlot(t *testing.T) {
+	r := newRig(t, false)
+	r.Memory.Set(stack-0x100-24, stack)
+	r.hit(slotted, 0, register(5, stack-0x100))
+	r.expect(t, wire.MakeWitness(slotted, 0, stack))
+}
+
+// TestFrameInASlotThatCannotBeRead: the hit is lost between the word before it and the word behind it, which stands alone.
+func TestFrameInASlotThatCannotBeRead(t *testing.T) {
+	r := newRig(t, false)
+	r.returns(stack, outside)
+	r.hit(plain, stack)
+	r.hit(plain, stack)
+	r.hit(slotted, 0, register(5, stack-0x100))
+	r.hit(plain, stack)
+	r.expect(t, wire.MakeWitness(plain, 0, stack), wire.MakeRepeat(1), wire.MakeResync(wire.Outside, 0), wire.MakeWitness(plain, 0, stack))
+	if n := r.Metrics[bpf.TracerMetricMETRIC_UNREADABLE]; n != 1 {
+		t.Errorf("%d unreadable words counted", n)
+	}
+	var hits, lost []uint64
+	for _, record := range r.Records {
+		b, err := wire.ParseBatch(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hits, lost = append(hits, b.Hits), append(lost, b.Lost)
+	}
+	if diff := cmp.Diff([][]uint64{{2, 4}, {0, 1}}, [][]uint64{hits, lost}); diff != "" {
+		t.Errorf("hits and losses of the batches differ (-want +got):\n%s", diff)
+	}
+	if l := r.Losses[42]; l.Hits != 3 || l.Lost != 1 || r.Metrics[bpf.TracerMetricMETRIC_LOST_HITS] != 1 {
+		t.Errorf("loss %+v, %d lost hits counted", l, r.Metrics[bpf.TracerMetricMETRIC_LOST_HITS])
+	}
 }
 
 func TestRepeatsAreCounted(t *testing.T) {

@@ -95,6 +95,7 @@ const (
 	TracerSiteFlagSITE_CASE_MEMORY TracerSiteFlag = 8
 	TracerSiteFlagSITE_CASE_RIP    TracerSiteFlag = 16
 	TracerSiteFlagSITE_CASE_TARGET TracerSiteFlag = 32
+	TracerSiteFlagSITE_SLOT        TracerSiteFlag = 64
 )
 
 type TracerSiteNone uint32

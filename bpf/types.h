@@ -12,7 +12,7 @@
 
 /* An entry of the sites array; the attach cookie is its index. */
 struct site {
-	__s32 offset;   /* CFA = base register + offset */
+	__s32 offset;   /* CFA = base register + offset, or what lies there: SITE_SLOT */
 	__u32 routine;
 	__u8 base;      /* hardware number: 4 rsp, 5 rbp */
 	__u8 condition; /* condition code of a conditional jump, or CONDITION_NONE */
@@ -27,12 +27,13 @@ struct site {
 };
 enum site_none { CONDITION_NONE = 16, NO_REG = 16 };
 enum site_flag {
-	SITE_FIRST = 1,       /* may be the first word of its activation */
-	SITE_CASE = 2,        /* tells a switch's case when the outcome is case_on */
-	SITE_CASE_TAKEN = 4,  /* case_on is 1 */
-	SITE_CASE_MEMORY = 8, /* the case is in memory */
-	SITE_CASE_RIP = 16,   /* case_disp is relative to the image */
-	SITE_CASE_TARGET = 32 /* the case is an absolute address: sent relative to the image */
+	SITE_FIRST = 1,        /* may be the first word of its activation */
+	SITE_CASE = 2,         /* tells a switch's case when the outcome is case_on */
+	SITE_CASE_TAKEN = 4,   /* case_on is 1 */
+	SITE_CASE_MEMORY = 8,  /* the case is in memory */
+	SITE_CASE_RIP = 16,    /* case_disp is relative to the image */
+	SITE_CASE_TARGET = 32, /* the case is an absolute address: sent relative to the image */
+	SITE_SLOT = 64         /* the routine keeps its CFA in memory, at base register + offset */
 };
 
 /* An entry of the calls map: what is known of a call of observed code, by its return address (relative to the image). */
@@ -71,7 +72,7 @@ enum metric {
 	METRIC_LOST_BATCHES,   /* the ring buffer was full */
 	METRIC_LOST_HITS,      /* hits in those batches */
 	METRIC_LOST_BY_WHOM,   /* times that it could not be noted which thread had lost some */
-	METRIC_UNREADABLE,     /* a return address or case could not be read */
+	METRIC_UNREADABLE,     /* a return address, case or CFA could not be read */
 	METRIC_LONG_CHAIN,     /* more than CHAIN_MAX callers without a word */
 	METRIC_HIGH_ADDRESS,   /* a CFA above 2^47 */
 	METRICS

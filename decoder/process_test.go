@@ -134,6 +134,7 @@ func kernelSite(s *plan.Site) bpf.TracerSite {
 		}
 	}
 	flag(s.First, usermode.SiteFirst)
+	flag(s.Slot, usermode.SiteSlot)
 	if s.Case == nil {
 		return k
 	}
@@ -266,7 +267,12 @@ func (s *process) hit(f *frame, site *plan.Site) {
 		regs.General[i] = 0x100000000 + uint64(i)*0x10000
 	}
 	regs.General[4] = f.cfa - 0x800
-	regs.General[site.Base] = f.cfa - uint64(int64(site.Offset))
+	if site.Slot {
+		regs.General[site.Base] = f.cfa - 0x400
+		s.machine.Memory.Set(regs.General[site.Base]+uint64(int64(site.Offset)), f.cfa)
+	} else {
+		regs.General[site.Base] = f.cfa - uint64(int64(site.Offset))
+	}
 	block := &f.r.Blocks[f.block]
 	taken := s.dice(2) == 1
 	if block.End == cfg.Jcc && site.Condition < usermode.ConditionNone {

@@ -33,7 +33,6 @@ var unobservable = map[string]struct {
 	least float64 // share that is observed all the same
 	why   string
 }{
-	"alloca":       {0.95, "aligned realigns its stack, so that its CFA is an expression of memory"},
 	"builtin_jump": {0.5, "receive is entered in its middle, at an address taken; climb jumps there"},
 	"switcher":     {0.5, "its switching routine replaces the stack pointer; what it switches between resumes after each switch"},
 }

@@ -80,6 +80,7 @@ func Programs() []Program {
 		{File: "mutual.c"},
 		{File: "noreturn.c", Exit: 21, Tags: Jumps},
 		{File: "overflow.c", Exit: 3, Tags: Threads | Signals | Jumps | Fault | NoStatic},
+		{File: "realigned.c", Exit: 6, Tags: Vector},
 		{File: "recursion.c", Exit: 1, Args: []string{"1500"}, Soak: []string{"100000"}},
 		{File: "rep.c"},
 		{File: "server.c", Exit: 4, Tags: Threads | Vector | NoStatic},

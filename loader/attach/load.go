@@ -145,6 +145,9 @@ func siteOf(s *plan.Site) bpf.TracerSite {
 	if s.First {
 		k.Flags |= uint8(bpf.TracerSiteFlagSITE_FIRST)
 	}
+	if s.Slot {
+		k.Flags |= uint8(bpf.TracerSiteFlagSITE_SLOT)
+	}
 	if s.Case == nil {
 		return k
 	}

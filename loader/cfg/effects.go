@@ -14,6 +14,10 @@ func writtenRegisters(op *operation) uint16 {
 	case 1:
 		return twoByteWrites(op)
 	}
+	switch in.Map {
+	case 2, 3, 0x12, 0x13: // legacy and VEX
+		return namedRegisters(op)
+	}
 	if in.Map&0xf == 2 && in.Op >= 0xe0 || in.Map&0xf == 3 && (in.Op == 0xf0 || in.Op >= 0x14 && in.Op <= 0x17) || in.Map >= 0x30 {
 		return allRegisters // bit manipulation and the like, seldom in the way
 	}
@@ -23,13 +27,23 @@ func writtenRegisters(op *operation) uint16 {
 			return modRMRegisters(op)
 		}
 	}
-	if in.Map == 3 && in.Op>>4 == 6 || in.Map == 0x13 && in.Op>>4 == 6 { // pcmpestri and the like
-		return 1 << rcx
-	}
 	if in.Map&0xf > 3 {
 		return allRegisters
 	}
 	return 0
+}
+
+// namedRegisters returns what an instruction of the three-byte maps may write.
+func namedRegisters(op *operation) (out uint16) {
+	if op.Map&0xf == 3 && op.Op>>4 == 6 { // pcmpestri and the like
+		out = 1 << rcx
+	}
+	for number := range uint8(16) {
+		if number != rsp && op.Writes(op.code, number) {
+			out |= 1 << number
+		}
+	}
+	return out
 }
 
 // modRMRegisters returns the registers that the ModRM byte names, written or not.

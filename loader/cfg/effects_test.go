@@ -57,7 +57,18 @@ func TestWrittenRegisters(t *testing.T) {
 		{"cvttsd2si %xmm0,%rbx", "f2480f2cd8", []int8{rbx}},
 		{"vmovmskps %ymm0,%edx", "c5fc50d0", []int8{rdx, rax}},
 		{"vpxor %xmm0,%xmm0,%xmm0", "c5f9efc0", nil},
-		{"mulx %rdx,%rbx,%r8", "c462e3f6c2", []int8{0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
+		{"mulx %rdx,%rbx,%r8", "c462e3f6c2", []int8{rbx, r8}},
+		{"andn %rdi,%rbx,%r9", "c462e0f2cf", []int8{r9}},
+		{"blsr %rdi,%rbx", "c4e2e0f3cf", []int8{rbx}},
+		{"shlx %rax,(%rdi),%rbx", "c4e2f9f71f", []int8{rbx}},
+		{"rorx $3,%rdi,%r9", "c463fbf0cf03", []int8{r9}},
+		{"crc32b %dl,%ebx", "f20f38f0da", []int8{rbx}},
+		{"movbe (%rdi),%ebx", "0f38f01f", []int8{rbx}},
+		{"movbe %ebx,(%rdi)", "0f38f11f", nil},
+		{"vpextrd $3,%xmm0,%eax", "c4e37916c003", []int8{rax}},
+		{"vpextrd $3,%xmm0,(%rdi)", "c4e379160703", nil},
+		{"vpbroadcastq %xmm1,%ymm5", "c4e27d59e9", nil},
+		{"pcmpistri $8,%xmm1,%xmm5", "660f3a63e908", []int8{rcx}},
 	} {
 		b, err := hex.DecodeString(test.code)
 		if err != nil {

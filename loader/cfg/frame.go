@@ -14,6 +14,7 @@ type frame struct {
 	d         *draft
 	depthIn   []int // by block: CFA - rsp before it
 	readsBack bool  // the routine reads its own return address
+	realigned bool  // its frame address is in a slot, and its rows say so truly: see realign.go
 	values    *resolver
 }
 
@@ -33,6 +34,7 @@ func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
 	if r.hasFramePointer(d) {
 		f.flow()
 	}
+	f.realigned = f.inSlot() && f.followsSlot()
 	for b := range d.blocks {
 		f.check(b)
 	}
@@ -197,7 +199,9 @@ func (f *frame) check(b int) {
 	if f.d.blocks[b].End == Ret && w.depth >= 0 && w.depth != 8 {
 		f.d.leave("returns elsewhere than to its caller at %x", last.Addr)
 	}
-	f.checkRow(w.row, last.Addr)
+	if !f.realigned || w.row.RA != image.RAAtCFA {
+		f.checkRow(w.row, last.Addr)
+	}
 }
 
 // checkRow leaves the routine out when the unwind row is of no use.
@@ -223,7 +227,7 @@ func (f *frame) checkStackPointer(w *walk) {
 		return
 	}
 	code := w.code()
-	if _, ok := q.StackDelta(code); ok || w.row.CFA.Reg == dwarfRBP && allocates(q, code) || f.restores(w) {
+	if _, ok := q.StackDelta(code); ok || w.row.CFA.Reg == dwarfRBP && allocates(q, code) || f.realigns(w) || f.restores(w) {
 		return
 	}
 	f.d.leave("writes rsp from a register or memory at %x", q.Addr)
@@ -286,7 +290,8 @@ func (f *frame) readsReturn(w *walk) bool {
 	if !q.HasModRM || q.ModRM>>6 == 3 || isRIPRelative(&q.Inst) || q.Map == 0 && q.Op == lea || isNop {
 		return false
 	}
-	if base := q.ModRM & 7; base != rsp && base != rbp {
+	isBased := isBase(w.row.CFA)
+	if base := q.ModRM & 7; base != rsp && base != rbp && !isBased {
 		return false
 	}
 	_, rm, _ := q.Operands(w.code(), q.end())
@@ -294,6 +299,9 @@ func (f *frame) readsReturn(w *walk) bool {
 		return false
 	}
 	switch {
+	case isBased && rm.Base == w.row.CFA.Reg:
+		isPush := q.Map == 0 && q.Op == 0xff && q.ModRM>>3&7 == 6 // a copy, for debuggers
+		return rm.Disp-int64(w.row.CFA.Off) == -8 && !isPush
 	case rm.Base == rsp && w.depth >= 0:
 		return int(rm.Disp)-w.depth == -8
 	case rm.Base == rbp && w.row.CFA.Reg == dwarfRBP:

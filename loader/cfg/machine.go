@@ -46,6 +46,10 @@ type comparison struct {
 // frameSymbol stands for the canonical frame address.
 const frameSymbol = 1
 
+// slotFrame is where the frame pointer of a routine is taken to be whose frame address is in a slot. Its true distance, which is not the same in all
+// activations, does not matter as long as nothing else is there.
+const slotFrame = 1 << 40
+
 // reset prepares the machine to run from an instruction where cfa is the rule. All registers hold symbols, the stack
 // or frame pointer by what the rule says.
 func (m *machine) reset(cfa image.CFA) {
@@ -62,6 +66,8 @@ func (m *machine) reset(cfa image.CFA) {
 		m.regs[rsp] = frame
 	case dwarfRBP:
 		m.regs[rbp] = frame
+	case image.Slot:
+		m.regs[rbp] = value{sym: frameSymbol, bits: 64, off: slotFrame}
 	}
 }
 

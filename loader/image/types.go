@@ -1,8 +1,8 @@
 package image
 
-// A CFA is a rule for the canonical frame address: a register plus an offset.
+// A CFA is a rule for the canonical frame address: a register plus an offset, or what lies in the frame at one.
 type CFA struct {
-	Reg int8 // DWARF number: 7 rsp, 6 rbp; Expression or Undefined when it is not register + offset
+	Reg int8 // DWARF number: 7 rsp, 6 rbp; Slot, Expression or Undefined when it is not register + offset
 	Off int32
 }
 
@@ -10,6 +10,7 @@ type CFA struct {
 const (
 	Expression int8 = -1
 	Undefined  int8 = -2
+	Slot       int8 = -3 // the 8 bytes at rbp + Off: compilers write so for routines that align their stack
 )
 
 // A Row is the unwind state from PC to the next row's PC.

@@ -157,12 +157,24 @@ func (p *frameProgram) frameAddress(op byte) bool {
 	case defCFAOffsetSF:
 		p.setOffset(p.sleb() * p.common.dataAlign)
 	case defCFAExpression:
-		p.skip(p.uleb())
-		p.state.cfa = CFA{Reg: Expression}
+		p.state.cfa = cfaByExpression(p.take(p.uleb()))
 	default:
 		return false
 	}
 	return true
+}
+
+// cfaByExpression reads a DWARF expression (DWARF 5, section 2.5). Of all that it could say one form is a rule: memory at rbp plus an offset.
+func cfaByExpression(c cursor) CFA {
+	const breg6, deref = 0x76, 0x06
+	if c.byte() != breg6 {
+		return CFA{Reg: Expression}
+	}
+	off := c.sleb()
+	if c.byte() != deref || c.failed || c.more() || off != int64(int32(off)) {
+		return CFA{Reg: Expression}
+	}
+	return CFA{Reg: Slot, Off: int32(off)}
 }
 
 func (p *frameProgram) setOffset(off int64) {

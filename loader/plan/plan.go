@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
 
@@ -35,6 +36,7 @@ type Site struct {
 	Stepped   bool  // the kernel single-steps the instruction
 	Base      uint8 // hardware number of the CFA's register: 4 rsp, 5 rbp
 	Offset    int32 // CFA = base + offset
+	Slot      bool  // CFA = what lies at base + offset
 	First     bool  // may be the first word of its activation
 	Case      *Case // the switch that it tells, if any
 	Expected  float64
@@ -267,7 +269,7 @@ func (r *Routine) makeSite(b int) Site {
 	insn := block.Insns[pr.insn]
 	rule := r.CFA(insn.Addr)
 	s := Site{Addr: insn.Addr, Routine: r.ID, Block: b, Insn: pr.insn, Condition: NoCondition, Stepped: pr.stepped,
-		Base: hardware(rule.Reg), Offset: rule.Off, First: r.first[b], Case: pr.tells, Expected: r.entry * r.freq[b]}
+		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Case: pr.tells, Expected: r.entry * r.freq[b]}
 	if insn.Kind == x86.Jcc {
 		s.Condition = insn.Op & 15
 	}
@@ -277,9 +279,9 @@ func (r *Routine) makeSite(b int) Site {
 	return s
 }
 
-// hardware turns the DWARF number of rsp or rbp into the hardware's.
-func hardware(dwarf int8) uint8 {
-	if dwarf == 6 {
+// hardware turns the register of a rule, by its DWARF number or that of a slot's rule, into the hardware's rsp or rbp.
+func hardware(reg int8) uint8 {
+	if reg == 6 || reg == image.Slot {
 		return 5
 	}
 	return 4

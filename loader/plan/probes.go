@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
 
@@ -52,7 +53,7 @@ func (r *Routine) code(q cfg.Insn) []byte {
 
 func (r *Routine) hasCFA(pc uint64) bool {
 	reg := r.CFA(pc).Reg
-	return reg == 6 || reg == 7
+	return reg == 6 || reg == 7 || reg == image.Slot
 }
 
 // price is the expected cost of a probe of block b.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/x86"
 )
@@ -169,7 +170,7 @@ func calls(b *cfg.Block) bool {
 	return k == x86.Call || k == x86.CallInd
 }
 
-// proveSites: each probe sits on an instruction of the allow-lists whose CFA is rsp or rbp and an offset, and says what it must.
+// proveSites: each probe sits on an instruction of the allow-lists whose CFA is rsp or rbp and an offset, or what lies there, and says what it must.
 func proveSites(p *plan.Plan, r *plan.Routine) error {
 	for b := range r.Blocks {
 		s := r.Site(b)
@@ -183,8 +184,8 @@ func proveSites(p *plan.Plan, r *plan.Routine) error {
 			return fmt.Errorf("the site of block %d is at %x in block %d of %d", b, s.Addr, s.Block, s.Routine)
 		case class == x86.Never || s.Stepped != (class == x86.Stepped):
 			return fmt.Errorf("probe at %x: class %d, stepped %v", s.Addr, class, s.Stepped)
-		case rule.Off != s.Offset || rule.Reg == 7 && s.Base != 4 || rule.Reg == 6 && s.Base != 5 || rule.Reg != 6 && rule.Reg != 7:
-			return fmt.Errorf("probe at %x: CFA %+v became %d%+d", s.Addr, rule, s.Base, s.Offset)
+		case rule.Off != s.Offset || s.Base != map[int8]uint8{6: 5, 7: 4, image.Slot: 5}[rule.Reg] || s.Slot != (rule.Reg == image.Slot):
+			return fmt.Errorf("probe at %x: CFA %+v became %d%+d, slot %v", s.Addr, rule, s.Base, s.Offset, s.Slot)
 		case (q.Kind == x86.Jcc) != (s.Condition < plan.NoCondition):
 			return fmt.Errorf("probe at %x: condition %d", s.Addr, s.Condition)
 		case s.First != silently(r, entries(r)...)[b]:

@@ -96,21 +96,24 @@ func (in Inst) arithmeticDelta(code []byte) (delta int, ok bool) {
 // WritesRSP reports whether rsp, or a part of it, is an explicit destination of the instruction at the start of code:
 // add to rsp, mov to esp, pop rsp, xchg. What push, pop, call, ret, enter and leave do by their nature does not count.
 // It answers true for truncated code.
-func (in Inst) WritesRSP(code []byte) bool {
+func (in Inst) WritesRSP(code []byte) bool { return in.Writes(code, rsp) }
+
+// Writes is WritesRSP for any general register. Of ah, ch, dh and bh it says nothing.
+func (in Inst) Writes(code []byte, number uint8) bool {
 	if len(code) < int(in.Len) {
 		return true
 	}
 	if !in.HasModRM {
-		return in.writesOpcodeRegister(rsp)
+		return in.writesOpcodeRegister(number)
 	}
 	toRM, toReg := in.destinations()
 	reg, rm, _ := in.Operands(code[:in.Len], 0)
 	byteWide := in.Map == 0 && oneByte[in.Op]&byteWide != 0 ||
 		in.Map == 1 && twoByte[in.Op]&byteWide != 0 && in.Op != 0xb6 && in.Op != 0xbe
-	if byteWide && in.Rex == 0 { // the number 4 is ah
+	if byteWide && in.Rex == 0 && number >= 4 && number < 8 { // the number 4 is ah
 		return false
 	}
-	return toRM && !rm.Mem && rm.Reg == rsp || toReg && reg == rsp || in.writesVVVV() && in.vvvv == rsp
+	return toRM && !rm.Mem && rm.Reg == int8(number) || toReg && reg == int8(number) || in.writesVVVV() && in.vvvv == number
 }
 
 // writesOpcodeRegister handles the opcodes whose low three bits name a register.
