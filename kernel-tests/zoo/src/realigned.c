@@ -1,5 +1,5 @@
-// Routines that align their stack to more than the calling convention does: vectors and aligned arrays next to arrays of variable size, so that the compiler
-// keeps the frame address in a register and in the frame. They recur, call each other and ordinary ones, and are called back.
+// Routines that align their stack to more than the calling convention does, beside arrays of variable size.
+// So the compiler keeps the frame address in a register and in the frame. They recur, call each other and ordinary ones, and are called back.
 #include <alloca.h>
 #include <immintrin.h>
 #include <stdalign.h>
