@@ -247,7 +247,7 @@ func (t *Thread) makeCall(p *frame) {
 	if p.called {
 		return
 	}
-	p.called = true
+	p.called, p.open = true, false
 	t.complete(p, p.r.numbers.Finish(p.st.block, callEnd(p.r, p.st.block)))
 	p.trail, p.skip = nil, 0
 	p.start = origin{exit, ops.StartCall}
@@ -361,13 +361,19 @@ func (t *Thread) toOpenCall() {
 		end := f.r.kind[o.block]
 		t.finishAbove(len(t.frames) - 2)
 		if end == plan.External || end == plan.Unknown { // it jumped to the code that calls back
+			if len(t.frames) > 0 {
+				t.top().open = t.top().called
+			}
 			return
 		}
 	}
 }
 
-// atOpenCall reports whether the activation stands at a call of code that is not observed.
+// atOpenCall reports whether the activation stands at a call of code that is not observed, or of what has jumped there.
 func (f *frame) atOpenCall() bool {
+	if f.called && f.open {
+		return true
+	}
 	b := f.st.block
 	if b == exit || f.r.Blocks[b].End == cfg.TailInd || f.r.Blocks[b].End == cfg.Tail || f.r.Blocks[b].End == cfg.Jcc {
 		return false

@@ -42,6 +42,7 @@ type frame struct {
 	trail   []int     // its blocks, if it began with a resume
 	skip    int       // instructions of the first of them that do not belong to it
 	called  bool      // the call where it stands has been made
+	open    bool      // and what that entered has jumped to code that is not observed
 	root    bool      // code that is not observed called it
 	handler bool      // as a signal handler
 }

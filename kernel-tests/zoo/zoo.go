@@ -71,6 +71,7 @@ func Programs() []Program {
 		{File: "floats.c"},
 		{File: "fork.c", Tags: Forks},
 		{File: "ifunc.c", Tags: EarlyCode},
+		{File: "jump_out.c", Exit: 8},
 		{File: "lambdas.cc"},
 		{File: "leaves.c"},
 		{File: "longjmp.c", Exit: 9, Tags: Jumps},

@@ -44,6 +44,9 @@ func (r *Routine) callee(b int) (Callee, *Routine) {
 			return Known, t
 		}
 	}
+	if callee != nil && callsNothing(callee) {
+		return Harmless, nil
+	}
 	direct := block.Insns[len(block.Insns)-1].Kind != x86.CallInd
 	switch {
 	case harmless[name] && block.End != cfg.NoReturn:
@@ -52,6 +55,30 @@ func (r *Routine) callee(b int) (Callee, *Routine) {
 		return External, nil
 	}
 	return Unknown, nil
+}
+
+// callsNothing reports whether a routine, whose code is known, runs nothing but itself: what is true of the functions named harmless is to be seen here.
+func callsNothing(r *cfg.Routine) bool {
+	if r.LeftOut != "" {
+		return false
+	}
+	for b := range r.Blocks {
+		switch r.Blocks[b].End {
+		case cfg.Fall, cfg.Jmp, cfg.Table, cfg.Ret:
+		case cfg.Jcc:
+			if slices.Contains(r.Blocks[b].Succ, -1) {
+				return false
+			}
+		default:
+			return false
+		}
+		for _, q := range r.Blocks[b].Insns {
+			if q.Kind == x86.Syscall {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // ReturnsTwice reports whether the call that ends block b may return more than once, as setjmp does.

@@ -12,12 +12,6 @@ import (
 // MaxSites is how many sites a plan may have: a word has 18 bits for one.
 const MaxSites = 1 << 18
 
-// Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits, or steppedHits of them in a small program.
-const (
-	steppedShare = 0.01
-	steppedHits  = 100_000
-)
-
 // Options say what to observe.
 type Options struct {
 	// Complete admits single-stepped probes wherever a routine needs them, whatever they cost.
@@ -175,55 +169,6 @@ func (p *Plan) settle() (leftOut bool) {
 		}
 	}
 	return false
-}
-
-// thin leaves out routines whose single-stepped probes are expected to make more than their share of all hits, the dearest first.
-func (p *Plan) thin() (leftOut bool) {
-	p.expect()
-	total := 0.0
-	type dear struct {
-		r    *Routine
-		hits float64
-		at   uint64
-	}
-	var need []dear
-	for _, r := range p.Routines {
-		if !r.Observed() {
-			continue
-		}
-		d := dear{r: r}
-		for b := range r.probed {
-			if !r.probed[b].on {
-				continue
-			}
-			hits := r.entry * r.freq[b]
-			total += hits
-			if r.probed[b].stepped {
-				d.hits += hits
-				d.at = r.Blocks[b].Insns[r.probed[b].insn].Addr
-			}
-		}
-		if d.at != 0 {
-			need = append(need, d)
-		}
-	}
-	slices.SortStableFunc(need, func(a, b dear) int {
-		switch {
-		case a.hits < b.hits:
-			return -1
-		case a.hits > b.hits:
-			return 1
-		}
-		return 0
-	})
-	sum := 0.0
-	for _, d := range need {
-		if sum += d.hits; sum > max(steppedShare*total, steppedHits) {
-			d.r.leave("needs a single-stepped probe at %x (--complete admits it)", d.at)
-			leftOut = true
-		}
-	}
-	return leftOut
 }
 
 // place makes the sites and the table of calls.

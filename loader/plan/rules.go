@@ -37,7 +37,7 @@ func (p *Plan) markTrailing() {
 	for again := true; again; {
 		again = false
 		for _, r := range p.Routines {
-			if r.Observed() && !r.rootable && !r.trailing && r.trails() {
+			if r.Observed() && !r.trailing && r.trails() {
 				r.trailing, again = true, true
 			}
 		}
@@ -83,7 +83,7 @@ func (r *Routine) trails() bool {
 				return true // whom it jumps to returns in its place
 			}
 		}
-		if r.opens(b) && s.reaches(r.continuation(b), exit) {
+		if !r.rootable && r.opens(b) && s.reaches(r.continuation(b), exit) { // a rootable one speaks in between
 			return true
 		}
 	}
