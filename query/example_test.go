@@ -37,6 +37,17 @@ func tracedLoop() *wpp.Snapshot {
 	return s
 }
 
+func ExampleBlockCounts() {
+	blocks, entries, err := query.BlockCounts(tracedLoop(), 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("entered", entries[0x1000], "times; its blocks ran", blocks[0x1000], "and", blocks[0x1008], "times")
+	// Output:
+	// entered 1 times; its blocks ran 5 and 2 times
+}
+
 func ExampleHot() {
 	s := tracedLoop()
 	q := query.DefaultHotQuery()

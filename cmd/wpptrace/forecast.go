@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wpptrace/loader/attach"
+	"wpptrace/loader/paths"
 	"wpptrace/loader/plan"
 )
 
@@ -60,6 +61,52 @@ func toNextProbe(r *plan.Routine, block int) float64 {
 		return float64(len(r.Blocks[block].Insns))
 	}
 	return float64(sum) / float64(ways)
+}
+
+// expectedHits is how many hits the probes of a routine are expected to make.
+func expectedHits(r *plan.Routine) (hits float64) {
+	if !r.Observed() {
+		return 0
+	}
+	for b := range r.Blocks {
+		if r.Site(b) != nil {
+			hits += r.Runs(b)
+		}
+	}
+	return hits
+}
+
+// expectedPaths is how many paths a routine is expected to run; 0 if they cannot be numbered.
+func expectedPaths(r *plan.Routine) (count float64) {
+	if !r.Observed() {
+		return 0
+	}
+	n, err := paths.Number(r.Routine)
+	if err != nil {
+		return 0
+	}
+	for b := range r.Blocks {
+		count += r.Runs(b) * endingShare(r, n, b)
+	}
+	return count
+}
+
+// endingShare is the share of a block's runs that are the last of their path: its ways on are weighed by how often they lead to.
+func endingShare(r *plan.Routine, n *paths.Numbering, b int) float64 {
+	var ending, all float64
+	for _, next := range r.Blocks[b].Succ {
+		if next < 0 { // it leaves by a conditional jump
+			continue
+		}
+		all += r.Runs(next)
+		if _, ends, _, _ := n.Step(b, next); ends {
+			ending += r.Runs(next)
+		}
+	}
+	if all == 0 {
+		return 1
+	}
+	return ending / all
 }
 
 // slowDown is how many times longer the process's own code takes.

@@ -77,7 +77,7 @@ func (j *job) prepare(p *target.Process) error {
 // attach puts the probes in. A process that is at work already is told what to expect before.
 func (j *job) attach(exe *os.File) error {
 	j.gauge = newGauge(j.session, j.log)
-	if j.pid != 0 {
+	if len(j.pids) > 0 {
 		before, load, err := measureLoad(j.process)
 		if err != nil {
 			return err

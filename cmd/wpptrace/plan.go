@@ -30,8 +30,8 @@ func planCommand() *cobra.Command {
 		Example: `  wpptrace plan -p 4711            of a process
   wpptrace plan -v /usr/bin/bash   of a file, routine by routine; needs no privileges
   wpptrace plan --complete -F '^parse' /usr/bin/bash`,
-		Long: `Nothing is attached. Expected hits rest on a static estimate of how often each block runs. The
-slow-down is the most that the program's own code can suffer; the time spent in libraries, in the
+		Long: `Nothing is attached. Expected hits rest on a static estimate of how often each block runs, or with
+--weights on how often it ran. The slow-down is the most that the program's own code can suffer; the time spent in libraries, in the
 kernel and asleep stays as it is.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -94,6 +94,7 @@ type planReport struct {
 	ProbesSingleStep  int `json:"probes_single_stepped"`
 	ProbesConditional int `json:"probes_on_conditional_jumps"`
 
+	HitsPerPath               float64 `json:"expected_hits_per_path"`
 	HitsPerThousand           float64 `json:"expected_hits_per_1000_instructions"`
 	HitsSingleStepPerThousand float64 `json:"expected_hits_single_stepped_per_1000_instructions"`
 	SlowDown                  float64 `json:"predicted_slow_down"`
@@ -126,8 +127,13 @@ func newPlanReport(p *program, name string) *planReport {
 			r.ProbesConditional++
 		}
 	}
+	var hits, paths float64
 	for i, pr := range p.plan.Routines {
 		r.count(pr, r.probes[i])
+		hits, paths = hits+expectedHits(pr), paths+expectedPaths(pr)
+	}
+	if paths > 0 {
+		r.HitsPerPath = hits / paths
 	}
 	slices.SortStableFunc(r.LeftOut, func(a, b leftOut) int { return cmp.Compare(b.Routines, a.Routines) })
 	return r
@@ -172,7 +178,7 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	row("", "%d of them without a probe, %d more at times without a hit: their callers tell", r.RoutinesImplied, r.RoutinesSilent)
 	row("acyclic paths", "%.6g", r.AcyclicPaths)
 	row("probes", "%d: %d emulated, %d single-stepped; %d on conditional jumps", r.Probes, r.Probes-r.ProbesSingleStep, r.ProbesSingleStep, r.ProbesConditional)
-	row("expected hits", "%.0f in 1000 instructions, %.1f of them single-stepped", r.HitsPerThousand, r.HitsSingleStepPerThousand)
+	row("expected hits", "%.2f a path; %.0f in 1000 instructions, %.1f of them single-stepped", r.HitsPerPath, r.HitsPerThousand, r.HitsSingleStepPerThousand)
 	row("slow-down", "at most %.0f times while it runs its own code, at %v a hit, %v single-stepped", r.SlowDown,
 		attach.TypicalCost().Emulated, attach.TypicalCost().Stepped)
 	row("left out", "%d routines", r.RoutinesTotal-r.RoutinesObserved)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/hex"
 	"fmt"
 	"os"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
+	"wpptrace/query"
 )
 
 // A program is what is known of a target's executable before anything is attached.
@@ -42,10 +44,11 @@ func loadProgram(f *os.File, name string, sel selection) (*program, error) {
 	return &program{im, c, p}, nil
 }
 
-// A selection says which routines to observe: the values of -F, -N and --complete.
+// A selection says which routines to observe, and by what to choose probes: the values of -F, -N, --complete and --weights.
 type selection struct {
 	only, not []string // regular expressions
 	complete  bool
+	weights   string // a snapshot
 }
 
 // options applies the selection to a program. An expression that matches nothing is a mistake.
@@ -59,6 +62,9 @@ func (s selection) options(c *cfg.Program, name string) (plan.Options, error) {
 		return plan.Options{}, err
 	}
 	o := plan.Options{Complete: s.complete}
+	if o.Weights, err = readWeights(s.weights, c.Image); err != nil {
+		return plan.Options{}, err
+	}
 	if only == nil && not == nil {
 		return o, nil
 	}
@@ -69,6 +75,27 @@ func (s selection) options(c *cfg.Program, name string) (plan.Options, error) {
 		}
 	}
 	return plan.Options{}, fmt.Errorf("select routines of %s: -F and -N leave none of %d", name, len(c.Routines))
+}
+
+// readWeights counts how often the blocks of a program ran in a recording of it; nil if there is none.
+func readWeights(path string, im *image.Image) (*plan.Weights, error) {
+	if path == "" {
+		return nil, nil
+	}
+	s, _, err := readSnapshot(path)
+	if err != nil {
+		return nil, err
+	}
+	for i := range s.Images {
+		if id := hex.EncodeToString(s.Images[i].BuildID); id == im.BuildID {
+			blocks, entries, err := query.BlockCounts(s, i)
+			if err != nil {
+				return nil, fmt.Errorf("count the blocks of %s: %w", path, err)
+			}
+			return &plan.Weights{Blocks: blocks, Entries: entries}, nil
+		}
+	}
+	return nil, fmt.Errorf("weigh %s by %s: that is a recording of another build: record this one, or leave --weights out", im.Name, path)
 }
 
 func compile(flag string, expressions []string, c *cfg.Program, name string) (list []*regexp.Regexp, err error) {

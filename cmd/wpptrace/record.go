@@ -18,7 +18,7 @@ import (
 
 // recordFlags are the flags of a recording.
 type recordFlags struct {
-	pid         int
+	pids        []int
 	limit       time.Duration
 	output      string
 	selection   selection
@@ -66,7 +66,7 @@ Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data w
 }
 
 func (o *recordFlags) add(f *pflag.FlagSet) {
-	f.IntVarP(&o.pid, "pid", "p", 0, "attach to process `PID`")
+	f.IntSliceVarP(&o.pids, "pid", "p", nil, "attach to process `PID`")
 	f.FuncP("duration", "d", "end the recording after this `TIME`, as 10s or 2m; without a unit: seconds", func(text string) (err error) {
 		o.limit, err = parseTime(text)
 		return err
@@ -85,6 +85,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 func addSelection(f *pflag.FlagSet, s *selection) {
 	f.StringArrayVarP(&s.only, "func", "F", nil, "observe only routines whose demangled name matches `REGEX` (repeatable)")
 	f.StringArrayVarP(&s.not, "no-func", "N", nil, "do not observe routines whose demangled name matches `REGEX` (repeatable)")
+	f.StringVar(&s.weights, "weights", "", "choose probes by how often the blocks ran in `SNAPSHOT`, a recording of the same program")
 	f.BoolVar(&s.complete, "complete", false, "observe routines too that need slow, single-stepped probes")
 }
 
@@ -95,14 +96,16 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 0 && dash != 0:
 		return usagef("unknown command %q: put -- before a program to trace it", args[0])
-	case dash == 0 && len(args) == 0:
+	case dash == 0 && (len(args) == 0 || args[0] == ""):
 		return usagef("no command after --")
 	case attaching && len(args) > 0:
 		return usagef("both -p and a command to trace: give one of them")
 	case !attaching && len(args) == 0:
 		return usagef("nothing to trace: give -p PID or -- COMMAND")
-	case attaching && o.pid <= 0:
-		return usagef("process number %d is not positive", o.pid)
+	case len(o.pids) > 1:
+		return usagef("-p %d and -p %d: one wpptrace traces one process: start another for the other", o.pids[0], o.pids[1])
+	case attaching && o.pids[0] <= 0:
+		return usagef("process number %d is not positive", o.pids[0])
 	case !attaching && len(o.tids) > 0:
 		return usagef("--tid needs -p: a command has no threads yet")
 	case o.limit < 0:
@@ -134,7 +137,7 @@ func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
 }
 
 func recordProcess(o *recordFlags, stdout, stderr io.Writer) error {
-	p, err := target.Open(o.pid)
+	p, err := target.Open(o.pids[0])
 	if err != nil {
 		return err
 	}

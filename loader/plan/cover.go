@@ -2,7 +2,9 @@ package plan
 
 import (
 	"cmp"
+	"iter"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"wpptrace/loader/cfg"
@@ -72,26 +74,6 @@ func newGraph(r *Routine) *graph {
 	return g
 }
 
-// A choice is what cheapest chose, and for what: leaving out a routine changes little for most others.
-type choice struct {
-	must   []bool
-	silent bool
-	on     []bool
-}
-
-// cheapest takes probes off, the dear ones first, as long as the edges that no probe tells of form a forest: then there is just one silent way from a word
-// to the next. Of some orders it takes what comes out cheapest.
-func (r *Routine) cheapest(must []bool) {
-	if c := &r.chosen; c.on == nil || c.silent != r.Silent || !slices.Equal(c.must, must) {
-		*c = choice{must, r.Silent, r.choose(must)}
-	}
-	for b, on := range r.chosen.on {
-		if on {
-			r.probe(b)
-		}
-	}
-}
-
 func (r *Routine) choose(must []bool) []bool {
 	g := newGraph(r)
 	prices := make([]float64, len(r.Blocks))
@@ -100,11 +82,7 @@ func (r *Routine) choose(must []bool) []bool {
 	}
 	least := math.Inf(1)
 	var best []bool
-	for _, weigh := range []func(b int) float64{
-		func(b int) float64 { return prices[b] },
-		func(b int) float64 { return prices[b] / max(1, float64(len(r.successors(b)))-0.5) },
-		func(b int) float64 { return prices[b] / float64(max(1, len(g.covers[b]))) },
-	} {
+	for weigh := range r.orders(g, prices) {
 		on := g.reduce(must, weigh)
 		sum := 0.0
 		for b := range on {
@@ -117,6 +95,36 @@ func (r *Routine) choose(must []bool) []bool {
 		}
 	}
 	return best
+}
+
+// Orders that are tried at random, where frequencies are measured: estimates are not worth the time.
+const (
+	randomOrders = 60
+	spread       = 0.7 // standard deviation of the logarithm of what prices are multiplied by
+)
+
+// orders are the orders to try dropping probes in, the heaviest first. They are the same at every call.
+func (r *Routine) orders(g *graph, prices []float64) iter.Seq[func(b int) float64] {
+	return func(yield func(func(b int) float64) bool) {
+		for _, weigh := range []func(b int) float64{
+			func(b int) float64 { return prices[b] },
+			func(b int) float64 { return prices[b] / max(1, float64(len(r.successors(b)))-0.5) },
+			func(b int) float64 { return prices[b] / float64(max(1, len(g.covers[b]))) },
+		} {
+			if !yield(weigh) {
+				return
+			}
+		}
+		if !r.measured || r.entry < 1 {
+			return
+		}
+		random := rand.New(rand.NewPCG(r.Addr, 0))
+		for range randomOrders {
+			if !yield(func(b int) float64 { return prices[b] * math.Exp(spread*random.NormFloat64()) }) {
+				return
+			}
+		}
+	}
 }
 
 // reduce returns the blocks that keep their probes.

@@ -2,6 +2,6 @@
 //
 // A block with a probe is a witness. Between two words of an activation there is exactly one silent way, an
 // activation is silent only where its callers imply what it did, and a word separates any two calls of code that is not observed. What cannot be made so is
-// left out, with its reason. This plan is the plain one: every conditional jump, every switch, every entry that has a cheap
-// instruction, and what the rules of silence ask for besides. The package knows nothing of the kernel and attaches nothing.
+// left out, with its reason. Of the sets of witnesses that do, it looks for a cheap one: the edges that no witness tells of form a forest (Ball and
+// Larus 1994), and the dear ones are dropped first. The package knows nothing of the kernel and attaches nothing.
 package plan

@@ -16,6 +16,9 @@ const (
 	leastFreq  = 1e-6
 )
 
+// neverEntered is how often a routine is taken to be entered that was not while frequencies were measured.
+const neverEntered = 0.1
+
 // flow is the routine's CFG as the estimate of frequencies sees it.
 type flow struct {
 	r       *cfg.Routine
@@ -46,6 +49,22 @@ func frequencies(r *cfg.Routine) []float64 {
 		freq[v] = max(freq[v], leastFreq)
 	}
 	return freq
+}
+
+// estimate finds how often each block runs for one activation: as it was measured, where that is known, and what never ran, yet might, as what is seldom.
+func (r *Routine) estimate(w *Weights) {
+	r.freq = frequencies(r.Routine)
+	if w == nil {
+		return
+	}
+	entries, known := w.Entries[r.Addr]
+	if r.measured = known; !known {
+		return
+	}
+	r.entry = max(float64(entries), neverEntered)
+	for b, static := range r.freq {
+		r.freq[b] = (float64(w.Blocks[r.Blocks[b].Lo]) + neverEntered*min(static, 1)) / r.entry
+	}
 }
 
 // findCold finds the blocks that lead to no return.
@@ -96,7 +115,9 @@ const (
 // expect estimates how often each routine is entered.
 func (p *Plan) expect() {
 	for _, r := range p.Routines {
-		r.entry = 1
+		if !r.measured {
+			r.entry = 1
+		}
 	}
 	sum := make([]float64, len(p.Routines))
 	for range callRounds {
@@ -117,7 +138,9 @@ func (p *Plan) expect() {
 			}
 		}
 		for i, r := range p.Routines {
-			r.entry = min(sum[i], mostCalls)
+			if !r.measured {
+				r.entry = min(sum[i], mostCalls)
+			}
 		}
 	}
 }

@@ -18,6 +18,14 @@ type Options struct {
 	Complete bool
 	// Select tells which routines to observe; nil means all.
 	Select func(r *cfg.Routine) bool
+	// Weights are measured frequencies; nil means static estimates.
+	Weights *Weights
+}
+
+// Weights say how often an earlier run of the same program came where. What they do not know is estimated.
+type Weights struct {
+	Blocks  map[uint64]uint64 // by address
+	Entries map[uint64]uint64 // activations, by the entry of each routine that was observed
 }
 
 // A Site is one probed instruction.
@@ -69,11 +77,14 @@ type Routine struct {
 	calls    []calling // by block
 	freq     []float64
 	entry    float64 // expected activations
+	measured bool    // entry and freq are
 	seats    []probe // where a probe of each block would sit
 	probed   []probe
 	chosen   choice
 	site     []int // index in Plan.Sites by block, -1 for none
 	first    []bool
+
+	unsettled bool // what the rules ask of it may have changed
 }
 
 // A Plan is the result: sites in the order of their addresses.
@@ -82,6 +93,8 @@ type Plan struct {
 	Routines []*Routine // by cfg.Routine.ID
 	Sites    []Site
 	Calls    map[uint64]Call
+
+	measured bool // some of the frequencies are
 }
 
 // Observed reports whether the routine's paths are recorded.
@@ -102,12 +115,15 @@ func (r *Routine) Site(block int) *Site {
 	return nil
 }
 
+// Runs is how often the block is expected to run: an estimate, good for ratios, or a count if the plan was made with Weights.
+func (r *Routine) Runs(block int) float64 { return r.entry * r.freq[block] }
+
 // First reports whether the block can be reached from the routine's entry without a word.
 func (r *Routine) First(block int) bool { return r.first[block] }
 
 // Make plans a program. Cost: linear in the program's size, about 0.3 s for 100,000 blocks.
 func Make(program *cfg.Program, o Options) (*Plan, error) {
-	p := &Plan{Program: program, Calls: map[uint64]Call{}}
+	p := &Plan{Program: program, Calls: map[uint64]Call{}, measured: o.Weights != nil}
 	for _, c := range program.Routines {
 		r := &Routine{Routine: c, plan: p, LeftOut: c.LeftOut, Cause: c.Cause}
 		if r.LeftOut == "" && o.Select != nil && !o.Select(c) {
@@ -115,7 +131,7 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 		}
 		r.calls = make([]calling, len(c.Blocks))
 		if r.Observed() {
-			r.freq = frequencies(c)
+			r.estimate(o.Weights)
 		}
 		r.site = make([]int, len(c.Blocks))
 		for b := range r.site {
@@ -153,14 +169,20 @@ func (p *Plan) choose() {
 
 // settle applies the rules that look beyond one routine until nothing changes. It reports whether a routine had to be left out.
 func (p *Plan) settle() (leftOut bool) {
+	for _, r := range p.Routines {
+		r.unsettled = r.Observed()
+	}
 	for changed := true; changed; {
 		p.markTrailing()
 		changed = false
 		for _, r := range p.Routines {
-			if !r.Observed() {
+			if !r.unsettled {
 				continue
 			}
-			changed = r.obey() || changed
+			if r.unsettled = r.obey(); r.unsettled {
+				r.separate() // a switch may not be told any more
+				changed = true
+			}
 			leftOut = leftOut || !r.Observed()
 		}
 		changed = p.breakCircles() || changed
@@ -234,6 +256,5 @@ func hardware(reg int8) uint8 {
 
 // isCall reports whether the block ends in a call instruction.
 func isCall(b *cfg.Block) bool {
-	k := b.Insns[len(b.Insns)-1].Kind
-	return k == x86.Call || k == x86.CallInd
+	return b.End == cfg.Call || b.End == cfg.CallInd || b.End == cfg.NoReturn
 }

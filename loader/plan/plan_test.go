@@ -403,3 +403,64 @@ func BenchmarkMake(b *testing.B) {
 		})
 	}
 }
+
+// TestWeights: where frequencies are measured, the probe goes where it was seldom hit, whatever the estimate says.
+func TestWeights(t *testing.T) {
+	p := compile(t, `
+		__attribute__((noinline)) static int choose(int n) {
+			if (n == 3) __asm__ volatile("jmp 1f; 1:" : "+r"(n));
+			else __asm__ volatile("jmp 1f; 1: nop" : "+r"(n));
+			return n + 1;
+		}
+		int main(int n, char **v) { return choose(n) + 1; }`, "-O1")
+	var choose *cfg.Routine
+	for _, r := range p.Routines {
+		if r.Symbol == "choose" {
+			choose = r
+		}
+	}
+	for _, usual := range []int{0, 1} { // of the two ways of the decision
+		decision, ways := parting(choose)
+		if decision < 0 {
+			t.Fatal("no decision whose two ways meet")
+		}
+		w := &plan.Weights{Blocks: map[uint64]uint64{}, Entries: map[uint64]uint64{choose.Addr: 1000}}
+		for b := range choose.Blocks {
+			w.Blocks[choose.Blocks[b].Lo] = 1000
+		}
+		for _, b := range ways[1-usual] {
+			w.Blocks[choose.Blocks[b].Lo] = 3
+		}
+		made, err := plan.Make(p, plan.Options{Weights: w})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := made.Routines[choose.ID]
+		speaks := func(b int) bool { return r.Site(b) != nil }
+		if !r.Observed() || speaks(decision) || slices.ContainsFunc(ways[usual], speaks) || !slices.ContainsFunc(ways[1-usual], speaks) {
+			t.Errorf("way %d is the usual one: %s; the decision speaks: %v, ways %v", usual, r.LeftOut, speaks(decision), ways)
+		}
+	}
+}
+
+// parting finds a decision whose two ways meet, and the blocks of each.
+func parting(r *cfg.Routine) (decision int, ways [2][]int) {
+	for b := range r.Blocks {
+		if r.Blocks[b].End != cfg.Jcc {
+			continue
+		}
+		for i, n := range r.Blocks[b].Succ {
+			ways[i] = nil
+			for ; n >= 0 && len(r.Blocks[n].Succ) == 1 && len(ways[i]) < len(r.Blocks); n = r.Blocks[n].Succ[0] {
+				ways[i] = append(ways[i], n)
+			}
+			ways[i] = append(ways[i], n)
+		}
+		for i, n := range ways[0] {
+			if k := slices.Index(ways[1], n); k > 0 && i > 0 && n >= 0 {
+				return b, [2][]int{ways[0][:i], ways[1][:k]}
+			}
+		}
+	}
+	return -1, ways
+}

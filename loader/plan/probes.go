@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
@@ -82,22 +83,41 @@ func (r *Routine) probe(b int) bool {
 	return true
 }
 
-// start gives the routine the probes that it needs by itself: decisions, entry, landing pads, calls that may do anything.
+// A choice is what start chose, and for what: leaving out a routine changes little for most others.
+type choice struct {
+	must   []bool
+	silent bool
+	probed []probe
+}
+
+// start gives the routine the probes that it needs by itself: what must speak, and what tells the ways from one word to the next apart.
 func (r *Routine) start() {
-	r.probed = make([]probe, len(r.Blocks))
 	must := r.mustSpeak()
+	if c := &r.chosen; c.probed != nil && c.silent == r.Silent && slices.Equal(c.must, must) {
+		r.probed = slices.Clone(c.probed)
+		return
+	}
+	r.probed = make([]probe, len(r.Blocks))
 	for b := range must {
 		if must[b] && !r.probe(b) {
 			return
 		}
 	}
-	r.cheapest(must)
+	for b, on := range r.choose(must) {
+		if on {
+			r.probe(b)
+		}
+	}
 	for b := range r.Blocks {
 		if r.Blocks[b].End == cfg.Table {
 			r.tellTable(b)
 		}
 	}
 	r.separate()
+	if r.Observed() {
+		r.prune(must)
+		r.chosen = choice{must, r.Silent, slices.Clone(r.probed)}
+	}
 }
 
 // mustSpeak names the witnesses that no other can stand for (design section 3, rule 5).

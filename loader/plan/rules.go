@@ -289,7 +289,7 @@ func (p *Plan) breakCircle(circle []*Routine) {
 		}
 	}
 	for _, b := range blocks {
-		if !best.probe(b) {
+		if best.unsettled = true; !best.probe(b) {
 			return
 		}
 	}

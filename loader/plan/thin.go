@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits, or steppedHits of them in a small program. A routine that
+// Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits, or steppedHits of them in a
+// small program whose frequencies are estimates. A routine that
 // calls nothing, so that nobody else is the poorer, is not worth its own where they make dearShare of its instructions: then they cost more than all else
 // does. That may lose dearLoss of all instructions.
 const (
@@ -40,7 +41,10 @@ func (p *Plan) thin() (leftOut bool) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b dear) int { return cmp.Compare(b.hits/b.insns, a.hits/a.insns) })
-	most, loss := max(steppedShare*hits, steppedHits), dearLoss*insns
+	most, loss := steppedShare*hits, dearLoss*insns
+	if !p.measured {
+		most = max(most, steppedHits)
+	}
 	for _, d := range list {
 		isDear := d.hits >= max(dearHits, dearShare*d.insns) && d.insns <= loss && callsNothing(d.Routine.Routine)
 		if stepped <= most && !isDear {

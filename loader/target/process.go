@@ -26,7 +26,7 @@ type Process struct {
 // Errors that say what is wrong with a target.
 var (
 	ErrNoProcess    = errors.New("no such process")
-	ErrKernelThread = errors.New("it is a kernel thread, which has no program")
+	ErrKernelThread = errors.New("it is a kernel thread, which has no program to trace: ps shows such in [brackets]")
 	ErrGone         = errors.New("it has exited")
 	ErrReplaced     = errors.New("it has just called exec: try again to trace what it is now")
 )

@@ -3,6 +3,7 @@ package target
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"runtime"
@@ -27,9 +28,25 @@ func Start(argv []string) (*Child, error) {
 	started := make(chan error)
 	go c.run(argv, started)
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start %s: %w", argv[0], err)
+		return nil, fmt.Errorf("start %s: %w", argv[0], explain(err))
 	}
 	return c, nil
+}
+
+// explain says what to do about a program that cannot be started.
+func explain(err error) error {
+	cause := errors.Unwrap(err)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return errors.New("no such program in PATH: check its name, or give its path")
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: check its path, and that of its interpreter if it is a script", cause)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: it must be a file that may be executed", cause)
+	case errors.Is(err, unix.ENOEXEC):
+		return fmt.Errorf("%w: it is no program for this machine, nor a script that begins with #!", cause)
+	}
+	return err
 }
 
 // run is the life of a child. The thread that starts it is the one that may let it go.

@@ -1,0 +1,104 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"wpptrace/loader/cfg"
+)
+
+// mostStarts bounds how many places the lack of a probe is looked at from. One that parts the ways from more stays.
+const mostStarts = 64
+
+// A pruner takes off probes that a forest keeps, yet no two ways need: in a forest no ways meet whichever way its edges are followed, and control follows
+// them forward.
+type pruner struct {
+	*search
+	before [][]int // by node, exit last: the nodes that it may follow
+	back   *search // the nodes that lead to a probe silently
+}
+
+// prune takes probes off, the dear ones first, as long as there is one silent way from each word to the next. Cost: for each probe the silent code around it.
+func (r *Routine) prune(must []bool) {
+	var order []int
+	for b := range r.probed {
+		if r.probed[b].on && !must[b] {
+			order = append(order, b)
+		}
+	}
+	if len(order) == 0 {
+		return
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.price(b), r.price(a)) })
+	p := newPruner(r)
+	for _, b := range order {
+		was := r.probed[b]
+		r.probed[b] = probe{}
+		if p.waysMeet(b) {
+			r.probed[b] = was
+		}
+	}
+}
+
+func newPruner(r *Routine) *pruner {
+	p := &pruner{search: newSearch(r), before: make([][]int, len(r.Blocks)+1), back: newSearch(r)}
+	for b := range r.Blocks {
+		for _, n := range r.successors(b) {
+			p.before[p.index(n)] = append(p.before[p.index(n)], b)
+		}
+	}
+	if !r.Silent {
+		for _, e := range r.entries() {
+			p.before[e] = append(p.before[e], exit)
+		}
+	}
+	return p
+}
+
+func (p *pruner) index(node int) int {
+	if node == exit {
+		return len(p.before) - 1
+	}
+	return node
+}
+
+// waysMeet reports whether there are two silent ways to the same node, from a place that leads silently to block b, which makes no word. It answers true
+// where there are too many such places.
+func (p *pruner) waysMeet(b int) bool {
+	r, s := p.r, p.back
+	s.reset()
+	s.visit(b, origin)
+	starts := 0
+	for i := 0; i < len(s.queue); i++ {
+		n := s.queue[i]
+		if n != exit && slices.Contains(r.entries(), n) && p.meet(r.entries()) {
+			return true
+		}
+		for _, m := range p.before[p.index(n)] {
+			if m == exit || !r.probed[m].on && !(r.Blocks[m].End == cfg.Table && r.told(m)) {
+				if *s.at(m) == unseen {
+					s.visit(m, n)
+				}
+				continue
+			}
+			if starts++; starts > mostStarts || p.meetFrom(m, n) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// meet reports whether two silent ways from any of some nodes lead to the same one.
+func (p *pruner) meet(from []int) bool {
+	_, _, found := p.twoWays(from)
+	return found
+}
+
+// meetFrom does so for a word of block b, or the end of a switch, when it goes on to node next.
+func (p *pruner) meetFrom(b, next int) (found bool) {
+	p.r.eachStart(b, func(from []int) {
+		found = found || slices.Contains(from, next) && p.meet(from)
+	})
+	return found
+}

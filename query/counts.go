@@ -1,0 +1,35 @@
+package query
+
+import (
+	"wpptrace/compress/ops"
+	"wpptrace/compress/wpp"
+)
+
+// BlockCounts returns how often each basic block of an image ran, by its address, and how often each of its observed routines was entered, by its entry: what
+// a later plan of the same program weighs its probes with. It takes time linear in the grammars and the paths of the alphabet.
+func BlockCounts(s *wpp.Snapshot, image int) (blocks, entries map[uint64]uint64, err error) {
+	f, err := NewFrequencies(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	blocks, entries = map[uint64]uint64{}, map[uint64]uint64{}
+	for i := range s.Routines {
+		if r := &s.Routines[i]; r.Image == image && r.LeftOut == "" {
+			entries[r.Entry] = 0
+		}
+	}
+	for sym := range s.Symbols {
+		p, r := &s.Symbols[sym], s.RoutineOf(uint32(sym))
+		if r == nil || r.Image != image {
+			continue
+		}
+		n := f.Symbol(uint32(sym))
+		for _, b := range p.Blocks {
+			blocks[r.Blocks[b].Addr] = addSaturating(blocks[r.Blocks[b].Addr], n)
+		}
+		if p.Start == ops.StartEntry {
+			entries[r.Entry] = addSaturating(entries[r.Entry], n)
+		}
+	}
+	return blocks, entries, nil
+}
