@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits, or steppedHits of them in a
-// small program whose frequencies are estimates. A routine that
-// calls nothing, so that nobody else is the poorer, is not worth its own where they make dearShare of its instructions: then they cost more than all else
-// does. That may lose dearLoss of all instructions.
+// Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits, or steppedHits of them in a small program whose
+// frequencies are estimates. And a routine that calls nothing, so that nobody else is the poorer, and is entered often, dearEntries times or more, is not
+// worth its own where they make dearShare of its instructions: then they cost more than all else does. That may lose dearLoss of all instructions.
 const (
 	steppedShare = 0.01
 	steppedHits  = 100_000
 	dearShare    = 1.0 / 200
-	dearHits     = 10
+	dearEntries  = 100
 	dearLoss     = 0.01
 )
 
@@ -46,7 +45,7 @@ func (p *Plan) thin() (leftOut bool) {
 		most = max(most, steppedHits)
 	}
 	for _, d := range list {
-		isDear := d.hits >= max(dearHits, dearShare*d.insns) && d.insns <= loss && callsNothing(d.Routine.Routine)
+		isDear := d.entry >= dearEntries && d.hits >= dearShare*d.insns && d.insns <= loss && callsNothing(d.Routine.Routine)
 		if stepped <= most && !isDear {
 			continue
 		}
