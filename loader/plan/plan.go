@@ -64,8 +64,7 @@ type Routine struct {
 
 	plan     *Plan
 	rootable bool      // code that is not observed may be its caller
-	trailing bool      // may end without a word after a call of code that is not observed
-	open     bool      // the same, or by a jump
+	trailing bool      // see MayLeaveOpen
 	calls    []calling // by block
 	freq     []float64
 	entry    float64 // expected activations
@@ -174,7 +173,6 @@ func (p *Plan) settle() (leftOut bool) {
 // place makes the sites and the table of calls.
 func (p *Plan) place() {
 	p.expect()
-	p.markOpen()
 	for _, r := range p.Routines {
 		if !r.Observed() {
 			continue
