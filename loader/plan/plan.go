@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -185,18 +186,17 @@ func (p *Plan) place() {
 			}
 		}
 	}
-	slices.SortFunc(p.Sites, func(a, b Site) int {
-		if a.Addr < b.Addr {
-			return -1
-		}
-		return 1
-	})
+	p.sortSites()
+	for _, r := range p.Routines {
+		r.Silent = r.Silent && r.Observed()
+	}
+}
+
+func (p *Plan) sortSites() {
+	slices.SortFunc(p.Sites, func(a, b Site) int { return cmp.Compare(a.Addr, b.Addr) })
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		p.Routines[s.Routine].site[s.Block] = i
-	}
-	for _, r := range p.Routines {
-		r.Silent = r.Silent && r.Observed()
 	}
 }
 
