@@ -16,6 +16,7 @@ import (
 	"wpptrace/loader/attach"
 	"wpptrace/loader/paths"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/verify"
 	"wpptrace/loader/target"
 	"wpptrace/query"
 )
@@ -23,16 +24,22 @@ import (
 func planCommand() *cobra.Command {
 	var pid int
 	var sel selection
-	var verbose, asJSON bool
+	var verbose, asJSON, prove bool
 	c := &cobra.Command{
 		Use:   "plan [FLAG...] {-p PID | FILE}",
 		Short: "Tell what would be probed in a process or a file and what not, why, and at what cost",
 		Example: `  wpptrace plan -p 4711            of a process
   wpptrace plan -v /usr/bin/bash   of a file, routine by routine; needs no privileges
-  wpptrace plan --complete -F '^parse' /usr/bin/bash`,
-		Long: `Nothing is attached. Expected hits rest on a static estimate of how often each block runs, or with
---weights on how often it ran. The slow-down is the most that the program's own code can suffer; the time spent in libraries, in the
-kernel and asleep stays as it is.`,
+  wpptrace plan --complete -F '^parse' /usr/bin/bash
+  wpptrace plan --verify FILE      prove that the words of the probes determine every path`,
+		Long: `Nothing is attached. Expected hits rest on a static estimate of how often each block runs, or on
+how often it ran in the recording that --weights names. The slow-down is the most that the program's
+own code can suffer; the time spent in libraries, in the kernel and asleep stays as it is.
+
+--verify proves the plan, apart from what made it: between two words there is one way at most, no
+circle of jumps or calls runs without a word, and no silence is left that code which is not
+observed could break by calling back, throwing or jumping. Each fault names its routine and the
+blocks of both ways that nothing tells apart; then the exit status is 1.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("pid") == (len(args) == 1) {
@@ -48,15 +55,21 @@ kernel and asleep stays as it is.`,
 				return err
 			}
 			r := newPlanReport(p, name)
-			if asJSON {
-				return r.writeJSON(c.OutOrStdout())
+			if prove {
+				r.prove(p.plan)
 			}
-			return r.write(c.OutOrStdout(), verbose)
+			if asJSON {
+				err = r.writeJSON(c.OutOrStdout())
+			} else {
+				err = r.write(c.OutOrStdout(), verbose)
+			}
+			return cmp.Or(err, r.unproven())
 		},
 	}
 	c.Flags().IntVarP(&pid, "pid", "p", 0, "plan for process `PID`")
 	addSelection(c.Flags(), &sel)
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "list the routines")
+	c.Flags().BoolVar(&prove, "verify", false, "prove that the probes' words determine every path")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
@@ -101,6 +114,9 @@ type planReport struct {
 
 	LeftOut []leftOut `json:"left_out"`
 
+	Verified *bool    `json:"verified,omitempty"` // with --verify alone
+	Faults   []string `json:"faults,omitempty"`
+
 	routines []*plan.Routine
 	probes   []int // by routine
 }
@@ -137,6 +153,23 @@ func newPlanReport(p *program, name string) *planReport {
 	}
 	slices.SortStableFunc(r.LeftOut, func(a, b leftOut) int { return cmp.Compare(b.Routines, a.Routines) })
 	return r
+}
+
+// prove adds what the verifier finds.
+func (r *planReport) prove(p *plan.Plan) {
+	for _, f := range verify.Plan(p) {
+		r.Faults = append(r.Faults, f.String())
+	}
+	proven := len(r.Faults) == 0
+	r.Verified = &proven
+}
+
+// unproven is the error that the plan has faults, or nil.
+func (r *planReport) unproven() error {
+	if len(r.Faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("verify the plan of %s: %d faults: what is recorded there may be wrong: leave these routines out with -N", r.Program, len(r.Faults))
 }
 
 func (r *planReport) count(pr *plan.Routine, probes int) {
@@ -185,6 +218,9 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	for _, l := range r.LeftOut {
 		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason, query.Fit(l.Example, query.TableColumns-16-len(l.Reason)-6))
 	}
+	if r.Verified != nil {
+		r.writeProof(out, row)
+	}
 	if verbose {
 		r.writeRoutines(out)
 	}
@@ -192,6 +228,17 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 		return fmt.Errorf("write plan: %w", err)
 	}
 	return nil
+}
+
+func (r *planReport) writeProof(out *bufio.Writer, row func(name, format string, args ...any)) {
+	if *r.Verified {
+		row("verified", "the words of the probes determine every path of the %d routines", r.RoutinesObserved)
+		return
+	}
+	row("not verified", "%d faults", len(r.Faults))
+	for _, f := range r.Faults {
+		fmt.Fprintf(out, "%15s %s\n", "", query.Fit(f, len(f)))
+	}
 }
 
 // writeRoutines writes a line for each routine. A reason that leaves too little of it for the name has a line of its own.

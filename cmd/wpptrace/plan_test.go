@@ -55,3 +55,22 @@ func TestPlanCountsCauses(t *testing.T) {
 		t.Errorf("%+v", r.LeftOut)
 	}
 }
+
+// A plan with a fault is reported, its ways whole, and an error.
+func TestPlanWithFaults(t *testing.T) {
+	proven := false
+	r := &planReport{Program: "prog", Verified: &proven, Faults: []string{"f\x1b at 4010: two silent ways: " + strings.Repeat("4010 -> ", 40) + "end"}}
+	var out strings.Builder
+	if err := r.write(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "not verified    1 faults\n") || strings.Count(out.String(), "4010 -> ") != 40 || strings.Contains(out.String(), "\x1b") {
+		t.Errorf("%q", out.String())
+	}
+	if err := r.unproven(); err == nil || !strings.Contains(err.Error(), "verify the plan of prog: 1 faults") {
+		t.Errorf("error %v", err)
+	}
+	if err := (&planReport{}).unproven(); err != nil {
+		t.Errorf("a plan without faults: %v", err)
+	}
+}

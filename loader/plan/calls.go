@@ -84,6 +84,9 @@ func callsNothing(r *cfg.Routine) bool {
 // ReturnsTwice reports whether the call that ends block b may return more than once, as setjmp does.
 func (r *Routine) ReturnsTwice(b int) bool { return r.plan.Program.CallReturnsTwice(r.Routine, b) }
 
+// IsHarmless reports whether a C library function of that name is known to neither call back, nor throw, nor return twice.
+func IsHarmless(name string) bool { return harmless[name] }
+
 // harmless are C library functions that neither call back into the program, nor throw, nor jump, nor raise a signal:
 // functions of memory and strings whose names nobody else uses, and the allocator.
 var harmless = set(

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -72,8 +73,7 @@ type Routine struct {
 
 	plan     *Plan
 	rootable bool      // code that is not observed may be its caller
-	trailing bool      // may end without a word after a call of code that is not observed
-	open     bool      // the same, or by a jump
+	trailing bool      // see MayLeaveOpen
 	calls    []calling // by block
 	freq     []float64
 	entry    float64 // expected activations
@@ -196,7 +196,6 @@ func (p *Plan) settle() (leftOut bool) {
 // place makes the sites and the table of calls.
 func (p *Plan) place() {
 	p.expect()
-	p.markOpen()
 	for _, r := range p.Routines {
 		if !r.Observed() {
 			continue
@@ -209,18 +208,17 @@ func (p *Plan) place() {
 			}
 		}
 	}
-	slices.SortFunc(p.Sites, func(a, b Site) int {
-		if a.Addr < b.Addr {
-			return -1
-		}
-		return 1
-	})
+	p.sortSites()
+	for _, r := range p.Routines {
+		r.Silent = r.Silent && r.Observed()
+	}
+}
+
+func (p *Plan) sortSites() {
+	slices.SortFunc(p.Sites, func(a, b Site) int { return cmp.Compare(a.Addr, b.Addr) })
 	for i := range p.Sites {
 		s := &p.Sites[i]
 		p.Routines[s.Routine].site[s.Block] = i
-	}
-	for _, r := range p.Routines {
-		r.Silent = r.Silent && r.Observed()
 	}
 }
 

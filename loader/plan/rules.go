@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 
 	"wpptrace/loader/cfg"
 )
@@ -29,10 +30,10 @@ func (r *Routine) unannounced(b int) bool {
 	return kind == Unknown
 }
 
-// markTrailing finds the routines that may end without a word after a call of code that is not observed.
+// markTrailing finds the routines that MayLeaveOpen.
 func (p *Plan) markTrailing() {
 	for _, r := range p.Routines {
-		r.trailing = false
+		r.trailing = r.Observed() && r.forks()
 	}
 	for again := true; again; {
 		again = false
@@ -44,36 +45,9 @@ func (p *Plan) markTrailing() {
 	}
 }
 
-// MayLeaveOpen reports whether the routine may end without a word after a call of code that is not observed, or by a jump to it.
-func (r *Routine) MayLeaveOpen() bool { return r.open }
-
-// markOpen finds the routines that MayLeaveOpen.
-func (p *Plan) markOpen() {
-	for _, r := range p.Routines {
-		r.open = r.trailing
-	}
-	for again := true; again; {
-		again = false
-		for _, r := range p.Routines {
-			if r.Observed() && !r.open && r.jumpsOpen() {
-				r.open, again = true, true
-			}
-		}
-	}
-}
-
-// jumpsOpen reports whether the routine may leave by a jump to code that is not observed, or to a routine that may leave so.
-func (r *Routine) jumpsOpen() bool {
-	for b := range r.Blocks {
-		if isCall(&r.Blocks[b]) {
-			continue
-		}
-		if kind, t := r.Callee(b); kind == External || kind == Unknown || kind == Known && t.open {
-			return true
-		}
-	}
-	return false
-}
+// MayLeaveOpen reports whether code may be called back, or an exception come, around the routine's silent end by what it, or a routine that it called or jumped
+// to, has entered: it ends without a word after a call of code that is not observed, or by a jump there, or where such a call might have been.
+func (r *Routine) MayLeaveOpen() bool { return r.trailing }
 
 func (r *Routine) trails() bool {
 	s := newSearch(r)
@@ -163,23 +137,42 @@ func (r *Routine) obey() (changed bool) {
 func (r *Routine) tellCallers(s *search) (changed bool) {
 	tell := func(from []int) {
 		for r.Observed() {
-			calls := s.collect(from, r.unannounced)
-			if len(calls) < 2 {
+			origins := s.origins(from)
+			if len(origins) < 2 || !r.rootable && slices.Equal(origins, []int{origins[0], exit}) {
 				return
 			}
 			changed = true
-			r.probeOn(calls)
+			r.probeOn(s.apart(origins))
 		}
 	}
-	tell(r.entries())
-	for b := range r.Blocks {
-		r.eachStart(b, tell)
-	}
+	r.eachSilence(tell)
 	return changed
 }
 
-// collect lists the blocks that can be reached silently, within one activation, and for which is holds.
-func (s *search) collect(from []int, is func(block int) bool) (list []int) {
+// eachSilence calls yield with the nodes from which silence begins: the entries, and what comes after each thing that a word may say.
+func (r *Routine) eachSilence(yield func(from []int)) {
+	yield(r.entries())
+	for b := range r.Blocks {
+		r.eachStart(b, yield)
+	}
+}
+
+// forks reports whether what is called back after some word may come from the routine or, after its silent end, from its caller.
+func (r *Routine) forks() (forks bool) {
+	if !slices.ContainsFunc(r.calls, func(c calling) bool { return c.kind == Unknown }) {
+		return false
+	}
+	s := newSearch(r)
+	r.eachSilence(func(from []int) {
+		origins := s.origins(from)
+		forks = forks || len(origins) > 1 && origins[len(origins)-1] == exit
+	})
+	return forks
+}
+
+// origins lists where code may be called back from that silence leads to, within one activation: the blocks that enter it unannounced, and last exit, for the
+// caller, if the activation can end without having entered it.
+func (s *search) origins(from []int) (list []int) {
 	s.reset()
 	for _, n := range from {
 		if *s.at(n) == unseen {
@@ -191,7 +184,7 @@ func (s *search) collect(from []int, is func(block int) bool) (list []int) {
 		if n == exit {
 			continue
 		}
-		if is(n) {
+		if s.r.unannounced(n) {
 			list = append(list, n)
 		}
 		for _, next := range s.silent(n) {
@@ -200,7 +193,27 @@ func (s *search) collect(from []int, is func(block int) bool) (list []int) {
 			}
 		}
 	}
+	if *s.at(exit) != unseen && !slices.ContainsFunc(s.way(exit), func(n int) bool { return n != exit && s.r.unannounced(n) }) {
+		list = append(list, exit)
+	}
 	return list
+}
+
+// apart lists the blocks that are on the way to some of the nodes found, and not on those to all.
+func (s *search) apart(nodes []int) (blocks []int) {
+	count := map[int]int{}
+	for _, n := range nodes {
+		for _, b := range s.way(n) {
+			count[b]++
+		}
+	}
+	for b, n := range count {
+		if b != exit && n < len(nodes) {
+			blocks = append(blocks, b)
+		}
+	}
+	slices.Sort(blocks)
+	return blocks
 }
 
 func (r *Routine) unfollowable(b int) bool {

@@ -1,0 +1,231 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/x86"
+)
+
+// classify finds out what each block calls or jumps to, and whom code that is not observed may enter.
+func (v *verifier) classify() {
+	for _, r := range v.routines {
+		for b := range r.Blocks {
+			r.kinds[b], r.callees[b] = v.callee(r, b)
+		}
+	}
+	var queue []*routine
+	reach := func(r *routine) {
+		if !r.returnsOut {
+			r.returnsOut = true
+			queue = append(queue, r)
+		}
+	}
+	enter := func(r *routine) {
+		r.rootable = true
+		reach(r)
+	}
+	for _, r := range v.routines {
+		switch {
+		case !r.Observed():
+			for _, to := range r.callees {
+				if to != nil && to != r {
+					enter(to)
+				}
+			}
+		case len(r.Others) > 0, v.plan.Program.AddressTaken(r.Addr), slices.Contains([]string{"main", "_init", "_fini"}, r.Symbol):
+			enter(r)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] { // whoever is jumped to returns in the jumper's place
+		for b, to := range queue[0].callees {
+			if to != nil && !isCall(&queue[0].Blocks[b]) {
+				reach(to)
+			}
+		}
+	}
+}
+
+// callee tells what kind of code block b enters as it ends, and the routine if that is observed.
+func (v *verifier) callee(r *routine, b int) (plan.Callee, *routine) {
+	block := &r.Blocks[b]
+	leaves := block.End == cfg.Tail || block.End == cfg.Jcc && block.Succ[0] < 0
+	switch {
+	case block.End == cfg.TailInd:
+		return plan.Unknown, nil
+	case !isCall(block) && !leaves:
+		return plan.NoCallee, nil
+	}
+	to, name := v.plan.Program.Callee(r.Routine.Routine, b)
+	switch {
+	case to != nil && v.routines[to.ID].Observed():
+		return plan.Known, v.routines[to.ID]
+	case to != nil && entersNothing(to), plan.IsHarmless(name) && block.End != cfg.NoReturn:
+		return plan.Harmless, nil
+	case block.Insns[len(block.Insns)-1].Kind == x86.CallInd:
+		return plan.Unknown, nil
+	}
+	return plan.External, nil
+}
+
+// entersNothing reports whether a routine, of which all code is known, has no instruction that leads elsewhere but to its caller.
+func entersNothing(r *cfg.Routine) bool {
+	for b := range r.Blocks {
+		block := &r.Blocks[b]
+		switch block.End {
+		case cfg.Call, cfg.CallInd, cfg.Tail, cfg.TailInd, cfg.NoReturn, cfg.Trap, cfg.Unresolved:
+			return false
+		}
+		if slices.Contains(block.Succ, -1) || slices.ContainsFunc(block.Insns, func(q cfg.Insn) bool { return q.Kind == x86.Syscall }) {
+			return false
+		}
+	}
+	return r.LeftOut == ""
+}
+
+// enters reports whether block b, without a word, enters code that may call back, or what may have entered such code silently before it came back.
+func (r *routine) enters(b int) bool {
+	return r.kinds[b] == plan.Unknown || r.kinds[b] == plan.External
+}
+
+// checkCallees: the plan has the routine call what it calls, and takes no routine for silent whose ends the callers cannot tell (rule 1).
+func (v *verifier) checkCallees(r *routine) {
+	for b := range r.Blocks {
+		kind, to := r.Callee(b)
+		if kind != r.kinds[b] || to != nil && v.routines[to.ID] != r.callees[b] {
+			r.fault(fmt.Sprintf("what the block at %x enters is of kind %d, not %d", r.Blocks[b].Lo, r.kinds[b], kind))
+			break
+		}
+	}
+	if r.silent && r.rootable {
+		r.fault("it may be silent, and code that is not observed may enter it")
+	}
+}
+
+// checkFirstCalls: a word comes before code is entered that may call back and that no word announces (rule 6).
+func (v *verifier) checkFirstCalls(r *routine) {
+	for b := range r.Blocks {
+		if r.first[b] && r.sites[b] == nil && r.kinds[b] == plan.Unknown {
+			r.fault("code that may call back is entered before a word", v.silentWay(r, r.entries, func(n int) bool { return n == b }))
+			return
+		}
+	}
+}
+
+// findTrailing finds the routines around whose silent end code may be called back that they, or what they call, have entered: they jump to it, or end silently
+// after a call of it, or fork.
+func (v *verifier) findTrailing() {
+	type caller struct {
+		r  *routine
+		by *routine
+	}
+	callers := map[*routine][]*routine{}
+	var queue []*routine
+	trail := func(r *routine) {
+		if !r.trailing {
+			r.trailing = true
+			queue = append(queue, r)
+		}
+	}
+	for _, r := range v.observed {
+		ends := r.backwards(func(n int) bool { return n == r.exit })
+		for b := range r.Blocks {
+			block := &r.Blocks[b]
+			last := !isCall(block) // what it jumps to returns in its place
+			if block.End == cfg.Call || block.End == cfg.CallInd {
+				last = ends[block.Succ[0]]
+			}
+			switch {
+			case !last:
+			case r.enters(b):
+				trail(r)
+			case r.callees[b] != nil:
+				callers[r.callees[b]] = append(callers[r.callees[b]], r)
+			}
+		}
+		if r.forks {
+			trail(r)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, r := range callers[queue[0]] {
+			trail(r)
+		}
+	}
+}
+
+// backwards marks the nodes from which silence can come, within one activation, to one that is looked for; those themselves too.
+func (r *routine) backwards(is func(n int) bool) []bool {
+	mark := make([]bool, r.exit+1)
+	var queue []int
+	before := make([][]int, r.exit+1)
+	for b := range r.Blocks {
+		if r.sites[b] == nil {
+			for _, n := range r.after(b) {
+				before[n] = append(before[n], b)
+			}
+		}
+	}
+	for n := range mark {
+		if is(n) {
+			mark[n] = true
+			queue = append(queue, n)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, b := range before[queue[0]] {
+			if !mark[b] {
+				mark[b] = true
+				queue = append(queue, b)
+			}
+		}
+	}
+	return mark
+}
+
+// opens reports whether code that is not observed may call back as long as nothing speaks after the call that ends block b.
+func (r *routine) opens(b int) bool {
+	return isCall(&r.Blocks[b]) && (r.enters(b) || r.callees[b] != nil && r.callees[b].trailing)
+}
+
+// checkOpenCalls: after a call of code that is not observed, or of what may have ended silently after one, a word comes before the next that no word
+// announces, and before the end of an activation that code which is not observed may have begun (rule 6).
+func (v *verifier) checkOpenCalls(r *routine) {
+	if r.trailing && !r.MayLeaveOpen() {
+		r.fault("it may end silently around a call of code that is not observed, and the plan does not say so")
+	}
+	is := func(n int) bool {
+		return n == r.exit && r.returnsOut || n != r.exit && r.kinds[n] == plan.Unknown && r.sites[n] == nil
+	}
+	bad := r.backwards(is)
+	for b := range r.Blocks {
+		block := &r.Blocks[b]
+		if block.End != cfg.Call && block.End != cfg.CallInd || !bad[block.Succ[0]] || !r.opens(b) {
+			continue
+		}
+		way := append(r.way(b), v.silentWay(r, block.Succ[:1], is)...)
+		what := "what is called back may come from the first or from the last call"
+		if way[len(way)-1] == RoutineEnd {
+			what = "what is called back may come from the call, or from the caller after the end"
+		}
+		r.fault(what, way[:1], way)
+		return
+	}
+}
+
+// checkPads: no silent way leads by ordinary flow from a call that may have thrown to where it throws (rule 5).
+func (v *verifier) checkPads(r *routine) {
+	for b := range r.Blocks {
+		block := &r.Blocks[b]
+		if len(block.Pads) == 0 || len(block.Succ) == 0 || !r.opens(b) {
+			continue
+		}
+		way := v.silentWay(r, block.Succ, func(n int) bool { return slices.Contains(block.Pads, n) })
+		if way != nil {
+			r.fault("a landing pad may come by an exception or by ordinary flow", append(r.way(b), way[len(way)-1]), append(r.way(b), way...))
+			return
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package verify
+
+import (
+	"fmt"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/x86"
+)
+
+// checkSites: each probe sits on an instruction of the allow-lists, where the frame's address is known, and its word says what the plan has it say.
+func (v *verifier) checkSites(r *routine) {
+	for b, s := range r.sites {
+		if s == nil {
+			continue
+		}
+		q := r.Blocks[b].Insns[s.Insn]
+		code := v.plan.Program.Image.Bytes(q.Addr, q.Addr+uint64(q.Len))
+		class, rule := q.Class(code), r.CFA(q.Addr)
+		what := ""
+		switch {
+		case q.Addr != s.Addr:
+			what = fmt.Sprintf("sits on no instruction, the nearest is at %x", q.Addr)
+		case class == x86.Never:
+			what = "sits on an instruction that must not carry one"
+		case s.Stepped != (class == x86.Stepped):
+			what = fmt.Sprintf("is taken to be single-stepped: %v", s.Stepped)
+		case !sameFrame(s, rule):
+			what = fmt.Sprintf("looks for the frame address at %d%+d, slot %v, and the rule there is %+v", s.Base, s.Offset, s.Slot, rule)
+		case (q.Kind == x86.Jcc) != (s.Condition < plan.NoCondition) || q.Kind == x86.Jcc && s.Condition != q.Op&15:
+			what = fmt.Sprintf("asks for condition %d", s.Condition)
+		case s.First != r.first[b]:
+			what = fmt.Sprintf("is taken for a possible first word: %v", s.First)
+		case s.Case != nil && !v.tellsCase(r, s):
+			what = "does not know the case of the switch that it tells"
+		default:
+			continue
+		}
+		r.fault(fmt.Sprintf("the probe at %x %s", s.Addr, what))
+		return
+	}
+}
+
+// sameFrame reports whether a site finds the frame's address by the rule of the unwind information: rsp or rbp and an offset, or what lies at rbp and an offset.
+func sameFrame(s *plan.Site, rule image.CFA) bool {
+	const rbp, rsp = 6, 7 // as DWARF numbers them
+	if s.Offset != rule.Off {
+		return false
+	}
+	switch rule.Reg {
+	case rsp:
+		return s.Base == 4 && !s.Slot
+	case rbp:
+		return s.Base == 5 && !s.Slot
+	case image.Slot:
+		return s.Base == 5 && s.Slot
+	}
+	return false
+}
+
+// tellsCase reports whether a site that tells a switch reads the index at the bounds check, or the target at the jump.
+func (v *verifier) tellsCase(r *routine, s *plan.Site) bool {
+	c := s.Case
+	if c.Table < 0 || c.Table >= r.exit || r.Blocks[c.Table].End != cfg.Table || s.Insn != len(r.Blocks[s.Block].Insns)-1 {
+		return false
+	}
+	if c.Target {
+		q := r.Blocks[s.Block].Insns[s.Insn]
+		_, operand, _ := q.Operands(v.plan.Program.Image.Bytes(q.Addr, q.Addr+uint64(q.Len)), q.Addr+uint64(q.Len))
+		operand.Size = 8
+		return s.Block == c.Table && c.Operand == operand
+	}
+	t := r.Blocks[c.Table].Table
+	return t != nil && len(t.Targets) > 0 && s.Block == t.Check && s.Condition < plan.NoCondition && c.Operand == t.Index && c.Bias == t.Bias
+}
+
+// checkWitnesses: what no other word can stand for speaks itself (rules 1 and 5).
+func (v *verifier) checkWitnesses(r *routine) {
+	demand := func(b int, what string) {
+		if r.sites[b] == nil {
+			r.fault(what+" has no probe", r.way(b))
+		}
+	}
+	for _, b := range r.Pads {
+		demand(b, "a landing pad")
+	}
+	for _, b := range r.Others {
+		demand(b, "a second entry")
+		demand(r.Entry, "an entry of several")
+	}
+	for b := range r.Blocks {
+		for _, pad := range r.Blocks[b].Pads {
+			demand(pad, "a landing pad")
+		}
+		if r.kinds[b] == plan.External {
+			demand(b, "what enters code that is not observed")
+		}
+		if r.ReturnsTwice(b) {
+			demand(b, "a call that may return twice")
+			demand(r.Blocks[b].Succ[0], "what follows a call that may return twice")
+		}
+	}
+}
+
+// checkCalls: a chain of callers is followed through frames of known size, and ends only where the caller has made a word for certain (rules 2 and 4).
+func (v *verifier) checkCalls(r *routine) {
+	for b := range r.Blocks {
+		block := &r.Blocks[b]
+		if !isCall(block) {
+			continue
+		}
+		unspoken := r.first[b] && r.sites[b] == nil
+		c, ok := v.plan.Calls[block.Hi]
+		switch {
+		case block.Depth < 0 && unspoken && r.kinds[b] == plan.Known:
+			r.fault("a call may come before a word, from a frame of unknown size", v.silentWay(r, r.entries, func(n int) bool { return n == b }))
+		case ok != (block.Depth >= 0):
+			r.fault(fmt.Sprintf("the call before %x is in the table of calls: %v; its frame is %d bytes", block.Hi, ok, block.Depth))
+		case ok && c.Depth != block.Depth:
+			r.fault(fmt.Sprintf("the frame at the call before %x is %d bytes, not %d", block.Hi, block.Depth, c.Depth))
+		case ok && c.Spoken && unspoken:
+			r.fault(fmt.Sprintf("the call before %x may come before a word, and callers are followed no further", block.Hi),
+				v.silentWay(r, r.entries, func(n int) bool { return n == b }))
+		case ok && !c.Spoken && !unspoken:
+			r.fault(fmt.Sprintf("the call before %x comes after a word, and is taken not to", block.Hi))
+		default:
+			continue
+		}
+		return
+	}
+}
+
+// checkTable: the table of calls has those of observed routines alone.
+func (v *verifier) checkTable() {
+	known := 0
+	for _, r := range v.observed {
+		for b := range r.Blocks {
+			if _, ok := v.plan.Calls[r.Blocks[b].Hi]; ok && isCall(&r.Blocks[b]) {
+				known++
+			}
+		}
+	}
+	if extra := len(v.plan.Calls) - known; extra != 0 {
+		v.faults = append(v.faults, Fault{What: fmt.Sprintf("%d entries of the table of calls are of no call", extra)})
+	}
+}
+
+// isCall reports whether the block ends in a call instruction.
+func isCall(b *cfg.Block) bool {
+	k := b.Insns[len(b.Insns)-1].Kind
+	return k == x86.Call || k == x86.CallInd
+}

@@ -1,0 +1,214 @@
+package verify
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+)
+
+// A Way is a sequence of blocks, by their addresses, that runs without a word of those between the first and the last; RoutineEnd stands for the end of an
+// activation.
+type Way []uint64
+
+// RoutineEnd is the place in a Way where the routine is left.
+const RoutineEnd = 0
+
+// A Fault is a place where silence is not sound.
+type Fault struct {
+	Routine string
+	Addr    uint64 // of the routine
+	What    string
+	Ways    []Way // that nothing tells apart; or the one that nothing speaks on
+}
+
+// String is the fault in one line.
+func (f Fault) String() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s at %x: %s", f.Routine, f.Addr, f.What)
+	for i, way := range f.Ways {
+		out.WriteString([]string{": ", ", and "}[min(i, 1)])
+		for k, addr := range way {
+			if k > 0 {
+				out.WriteString(" -> ")
+			}
+			if addr == RoutineEnd {
+				out.WriteString("end")
+			} else {
+				fmt.Fprintf(&out, "%x", addr)
+			}
+		}
+	}
+	return out.String()
+}
+
+// Plan returns what is wrong with a plan, by the addresses of routines: nil if it is sound. Of each kind of fault it names one a routine. Cost: the sum of
+// what can run silently after each word, in a sound plan nearly linear in the program's size.
+func Plan(p *plan.Plan) []Fault {
+	v := &verifier{plan: p}
+	v.prepare()
+	v.classify()
+	for _, r := range v.observed {
+		v.checkSites(r)
+		v.checkCallees(r)
+		v.checkCalls(r)
+		v.checkWitnesses(r)
+		v.checkWays(r)
+		v.checkFirstCalls(r)
+	}
+	v.checkTable()
+	v.findTrailing()
+	for _, r := range v.observed {
+		v.checkOpenCalls(r)
+		v.checkPads(r)
+	}
+	v.checkCircles()
+	slices.SortStableFunc(v.faults, func(a, b Fault) int { return cmp.Compare(a.Addr, b.Addr) })
+	return v.faults
+}
+
+// A verifier is the state of Plan.
+type verifier struct {
+	plan     *plan.Plan
+	routines []*routine // by plan.Routine.ID
+	observed []*routine
+	faults   []Fault
+}
+
+// A routine is what is found out of an observed routine.
+type routine struct {
+	*plan.Routine
+	v       *verifier
+	exit    int   // the node of every way out: the number of blocks
+	entries []int // blocks
+	sites   []*plan.Site
+	kinds   []plan.Callee // by block
+	callees []*routine    // by block: the observed routine that it calls or jumps to
+	first   []bool        // by block: it can be reached from the entry without a word
+	silent  bool          // an end is not followed by the next activation: the callers tell
+
+	rootable   bool // code that is not observed may enter it
+	returnsOut bool // it may return there: that has entered it, or what jumps to it
+	forks      bool // after some word code may be called back from it, or from its callers once it has silently ended
+	trailing   bool // what is called back around its silent end may come from it or from what it was called by
+
+	seen  []int // by node: the walk that last came to it
+	steps []step
+	walks int
+}
+
+// prepare makes the routines with their sites.
+func (v *verifier) prepare() {
+	v.routines = make([]*routine, len(v.plan.Routines))
+	for i, pr := range v.plan.Routines {
+		n := len(pr.Blocks)
+		r := &routine{Routine: pr, v: v, exit: n, kinds: make([]plan.Callee, n), callees: make([]*routine, n)}
+		v.routines[i] = r
+		if !pr.Observed() {
+			continue
+		}
+		v.observed = append(v.observed, r)
+		r.entries = append([]int{pr.Entry}, pr.Others...)
+		r.sites, r.seen, r.silent = make([]*plan.Site, n), make([]int, n+1), pr.Silent
+	}
+	for i := range v.plan.Sites {
+		v.placeSite(i)
+	}
+	for _, r := range v.observed {
+		r.markFirst()
+	}
+}
+
+// placeSite gives a site to its block.
+func (v *verifier) placeSite(i int) {
+	s := &v.plan.Sites[i]
+	if s.Routine < 0 || s.Routine >= len(v.routines) {
+		v.faults = append(v.faults, Fault{What: fmt.Sprintf("the probe at %x is of routine %d, and there are %d", s.Addr, s.Routine, len(v.routines))})
+		return
+	}
+	r := v.routines[s.Routine]
+	switch {
+	case !r.Observed():
+		r.fault(fmt.Sprintf("it is not observed and has a probe at %x", s.Addr))
+		return
+	case s.Block < 0 || s.Block >= r.exit || s.Insn < 0 || s.Insn >= len(r.Blocks[s.Block].Insns):
+		r.fault(fmt.Sprintf("the probe at %x is of no instruction", s.Addr))
+		return
+	case r.sites[s.Block] != nil:
+		r.fault(fmt.Sprintf("a block has probes at %x and %x", r.sites[s.Block].Addr, s.Addr))
+	case i > 0 && v.plan.Sites[i-1].Addr >= s.Addr:
+		r.fault(fmt.Sprintf("the probe at %x comes after that at %x", s.Addr, v.plan.Sites[i-1].Addr))
+	case r.Site(s.Block) != s:
+		r.fault(fmt.Sprintf("the probe at %x is not that of its block", s.Addr))
+	}
+	r.sites[s.Block] = s
+}
+
+func (r *routine) fault(what string, ways ...Way) {
+	r.v.faults = append(r.v.faults, Fault{Routine: r.Name, Addr: r.Addr, What: what, Ways: ways})
+}
+
+// way gives the addresses of nodes.
+func (r *routine) way(nodes ...int) Way {
+	way := make(Way, len(nodes))
+	for i, n := range nodes {
+		if n == r.exit {
+			way[i] = RoutineEnd
+		} else {
+			way[i] = r.Blocks[n].Lo
+		}
+	}
+	return way
+}
+
+// after are the nodes that may follow a block.
+func (r *routine) after(b int) []int {
+	block := &r.Blocks[b]
+	switch block.End {
+	case cfg.Ret, cfg.Tail, cfg.TailInd:
+		return []int{r.exit}
+	case cfg.NoReturn, cfg.Trap:
+		return nil
+	case cfg.Jcc:
+		if block.Succ[0] < 0 || block.Succ[1] < 0 || block.Succ[0] == block.Succ[1] {
+			return r.distinct(block.Succ)
+		}
+	}
+	return block.Succ
+}
+
+// distinct are the nodes of successors, each once.
+func (r *routine) distinct(succ []int) (nodes []int) {
+	for _, n := range succ {
+		if n < 0 {
+			n = r.exit
+		}
+		if !slices.Contains(nodes, n) {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// markFirst finds what can be reached from the entry without a word.
+func (r *routine) markFirst() {
+	r.first = make([]bool, r.exit)
+	queue := slices.Clone(r.entries)
+	for _, b := range queue {
+		r.first[b] = true
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		if r.sites[queue[0]] != nil {
+			continue
+		}
+		for _, n := range r.after(queue[0]) {
+			if n != r.exit && !r.first[n] {
+				r.first[n] = true
+				queue = append(queue, n)
+			}
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+)
+
+// A start is what may run next after a word, or in a new activation: of its nodes nothing tells which.
+type start struct {
+	word  int // the block that spoke; none: an activation begins
+	nodes []int
+	table int // the switch whose way the word has told
+	told  int // that way
+}
+
+// none is no node.
+const none = -1
+
+// A step of a walk is a node that silence may come to.
+type step struct {
+	node   int
+	parent int  // its index in the walk's steps, or none
+	told   bool // the switch whose way is known has not come yet
+	opened bool // a call of code that is not observed lies behind it, or a jump there
+	later  bool // it belongs to the next activation
+}
+
+// eachStart calls yield with the starts after each thing that a word of the routine may say, and with the one that its entry makes.
+func (r *routine) eachStart(yield func(s start)) {
+	yield(start{none, r.entries, none, none})
+	for b, s := range r.sites {
+		if s != nil {
+			r.startsAfter(b, s, yield)
+		}
+	}
+}
+
+func (r *routine) startsAfter(b int, s *plan.Site, yield func(s start)) {
+	block, c := &r.Blocks[b], s.Case
+	switch {
+	case c != nil && c.Target:
+		for _, to := range r.after(b) {
+			yield(start{b, []int{to}, none, none})
+		}
+	case s.Condition < plan.NoCondition && block.End == cfg.Jcc:
+		for i := range block.Succ {
+			next := r.distinct(block.Succ[i : i+1])
+			if c == nil || c.Taken != (i == 0) || c.Table < 0 || c.Table >= r.exit || r.Blocks[c.Table].Table == nil {
+				yield(start{b, next, none, none})
+				continue
+			}
+			for _, to := range slices.Compact(slices.Sorted(slices.Values(r.Blocks[c.Table].Table.Targets))) {
+				yield(start{b, next, c.Table, to})
+			}
+		}
+	default:
+		yield(start{b, r.after(b), none, none})
+	}
+}
+
+// checkWays: from a word, and all that it may say, there is one silent way to each place at most, be it within one activation or with its end and the beginning
+// of the next; and what is called back by code that is not observed on that way can come from one place alone.
+func (v *verifier) checkWays(r *routine) {
+	var twice, circle, sources bool
+	r.eachStart(func(s start) {
+		f := r.walk(s)
+		switch {
+		case f == nil:
+		case f.circle && !circle:
+			circle = true
+			r.fault("a silent circle", f.ways...)
+		case !f.circle && !twice:
+			twice = true
+			r.fault(fmt.Sprintf("two silent ways to the same place%s", r.since(s)), f.ways...)
+		}
+		if from := r.sources(); len(from) > 1 && !sources {
+			sources = true
+			r.fault(fmt.Sprintf("what is called back%s may come from two calls", r.since(s)), r.wayTo(s, from[0]), r.wayTo(s, from[1]))
+		} else if len(from) == 1 && r.endsUnopened() != none {
+			r.forksAt(s, from[0])
+		}
+	})
+}
+
+// since says after what a start comes.
+func (r *routine) since(s start) string {
+	if s.word == none {
+		return " from its entry on"
+	}
+	return fmt.Sprintf(" after the word of the block at %x", r.Blocks[s.word].Lo)
+}
+
+// A meeting is two ways to one node, or a circle.
+type meeting struct {
+	circle bool
+	ways   []Way
+}
+
+// walk visits what silence can come to from a start, and leaves the steps in r.steps. It stops at the first node that it comes to a second time.
+func (r *routine) walk(s start) *meeting {
+	r.walks++
+	r.steps = r.steps[:0]
+	for _, n := range s.nodes {
+		if m := r.come(s, step{node: n, parent: none, told: s.table != none}); m != nil {
+			return m
+		}
+	}
+	for i := 0; i < len(r.steps); i++ {
+		at := r.steps[i]
+		next := step{parent: i, told: at.told, opened: at.opened, later: at.later}
+		list := []int{}
+		switch n := at.node; {
+		case n == r.exit && r.silent:
+		case n == r.exit:
+			next.later = true
+			list = r.entries
+		case r.sites[n] != nil:
+		case n == s.table && at.told:
+			list, next.told = []int{s.told}, false
+		default:
+			next.opened = at.opened || r.enters(n)
+			list = r.after(n)
+		}
+		for _, n := range list {
+			next.node = n
+			if m := r.come(s, next); m != nil {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+// come adds a step, unless its node has been come to.
+func (r *routine) come(s start, next step) *meeting {
+	n := next.node
+	if r.seen[n] != r.walks {
+		r.seen[n] = r.walks
+		r.steps = append(r.steps, next)
+		return nil
+	}
+	before := slices.IndexFunc(r.steps, func(a step) bool { return a.node == n })
+	for i := next.parent; i != none; i = r.steps[i].parent {
+		if i == before {
+			return &meeting{circle: true, ways: []Way{r.stepsTo(s, before), append(r.between(before, next.parent), r.way(n)...)}}
+		}
+	}
+	second := append(r.stepsTo(s, next.parent), r.way(n)...)
+	return &meeting{ways: []Way{r.stepsTo(s, before), second}}
+}
+
+// stepsTo is the way of a walk to step i, from the word on.
+func (r *routine) stepsTo(s start, i int) Way {
+	way := r.between(none, i)
+	if s.word != none {
+		way = append(r.way(s.word), way...)
+	}
+	return way
+}
+
+// between is the way from one step to a later one; from the beginning, if the first is none.
+func (r *routine) between(from, to int) Way {
+	var nodes []int
+	for i := to; i != none; i = r.steps[i].parent {
+		nodes = append(nodes, r.steps[i].node)
+		if i == from {
+			break
+		}
+	}
+	slices.Reverse(nodes)
+	return r.way(nodes...)
+}
+
+// wayTo is the way of the last walk to a node.
+func (r *routine) wayTo(s start, node int) Way {
+	return r.stepsTo(s, slices.IndexFunc(r.steps, func(a step) bool { return a.node == node }))
+}
+
+// sources are the blocks of the last walk that may have code call back and do not say that they enter it.
+func (r *routine) sources() (blocks []int) {
+	for _, a := range r.steps {
+		if !a.later && a.node != r.exit && r.kinds[a.node] == plan.Unknown && r.sites[a.node] == nil {
+			blocks = append(blocks, a.node)
+		}
+	}
+	return blocks
+}
+
+// endsUnopened is the step of the last walk with which the activation ends, if nothing has been entered on the way that may call back.
+func (r *routine) endsUnopened() int {
+	return slices.IndexFunc(r.steps, func(a step) bool { return a.node == r.exit && !a.later && !a.opened })
+}
+
+// forksAt takes it that code may be called back from a block, or once the routine has ended, and nothing tells which.
+func (r *routine) forksAt(s start, source int) {
+	if r.returnsOut && !r.forks {
+		r.fault(fmt.Sprintf("what is called back%s may come from a call, or from the caller after its end", r.since(s)),
+			r.wayTo(s, source), r.wayTo(s, r.exit))
+	}
+	r.forks = true
+}
+
+// silentWay is a silent way within one activation to a node that is looked for, nil if there is none.
+func (v *verifier) silentWay(r *routine, from []int, is func(n int) bool) Way {
+	r.walks++
+	r.steps = r.steps[:0]
+	add := func(n, parent int) {
+		if r.seen[n] != r.walks {
+			r.seen[n] = r.walks
+			r.steps = append(r.steps, step{node: n, parent: parent})
+		}
+	}
+	for _, n := range from {
+		add(n, none)
+	}
+	for i := 0; i < len(r.steps); i++ {
+		n := r.steps[i].node
+		if is(n) {
+			return r.between(none, i)
+		}
+		if n == r.exit || r.sites[n] != nil {
+			continue
+		}
+		for _, next := range r.after(n) {
+			add(next, i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/verify"
+)
+
+// prove fails for each place where the plan's silence is not sound.
+func prove(t *testing.T, p *plan.Plan) {
+	t.Helper()
+	for i, f := range verify.Plan(p) {
+		if i < 10 {
+			t.Errorf("%s: %s", p.Program.Image.Name, f)
+		}
+	}
+}
+
+func TestPlansOfTheSystemAreProven(t *testing.T) {
+	for _, path := range system(t) {
+		p := recovered(t, path)
+		for _, complete := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s complete %v", p.Image.Name, complete), func(t *testing.T) {
+				prove(t, planned(t, p, plan.Options{Complete: complete}))
+			})
+		}
+	}
+}
+
+// TestEveryProbeIsNeeded: whichever probe is taken out of a plan, silence is not sound any more.
+func TestEveryProbeIsNeeded(t *testing.T) {
+	c := compile(t, kinds, "-O2")
+	for _, s := range planned(t, c, plan.Options{Complete: true}).Sites {
+		p := planned(t, c, plan.Options{Complete: true})
+		p.Without(p.Routines[s.Routine], s.Block)
+		if faults := verify.Plan(p); len(faults) == 0 {
+			t.Errorf("without the probe at %x of %s no fault is found", s.Addr, p.Routines[s.Routine].Name)
+		}
+	}
+}
+
+// more has what kinds has not: a way into the library by a jump, a loop that may end where it might have called.
+const more = `
+.text
+.macro routine name
+.globl \name
+.type \name, @function
+\name: .cfi_startproc
+.endm
+.macro done name
+.cfi_endproc
+.size \name, .-\name
+.endm
+.macro enter
+	push %rbx
+	.cfi_def_cfa_offset 16
+	.cfi_offset 3, -16
+.endm
+.macro leave_
+	pop %rbx
+	.cfi_def_cfa_offset 8
+	ret
+.endm
+routine jumps_out
+	push %rbx
+	.cfi_def_cfa_offset 16
+	pop %rbx
+	.cfi_def_cfa_offset 8
+	jmp qsort@PLT
+done jumps_out
+routine calls_after
+	enter
+	test %edi, %edi
+	je 1f
+	call jumps_out@PLT
+	call local
+	nop
+	call *(%rbx)
+	nop
+1:	leave_
+done calls_after
+local:	.cfi_startproc
+	lea 1(%rdi), %eax
+	ret
+done local
+routine loops_on
+	enter
+	mov %edi, %ebx
+1:	cmp $3, %ebx
+	jle 2f
+	cmp $5, %ebx
+	je 3f
+	mov %ebx, %edi
+	call *(%rsi)
+	mov %eax, %ebx
+	jmp 1b
+3:	dec %ebx
+	jmp 1b
+2:	leave_
+done loops_on
+.data
+.quad jumps_out, loops_on
+.text
+`
+
+// block returns the first block of a routine for which is holds and that has a probe.
+func block(t *testing.T, r *plan.Routine, is func(b int) bool) int {
+	t.Helper()
+	for b := range r.Blocks {
+		if r.Site(b) != nil && is(b) {
+			return b
+		}
+	}
+	t.Fatalf("no such probe in %s", r.Name)
+	return 0
+}
+
+func anyBlock(*plan.Routine, int) bool { return true }
+
+// A breakage is a way to break a plan, and what the verifier has to say of it.
+type breakage struct {
+	name    string
+	routine string
+	breaks  func(t *testing.T, p *plan.Plan, r *plan.Routine)
+	what    string
+	ways    int
+}
+
+// without takes out the first probe of those blocks.
+func without(is func(r *plan.Routine, b int) bool) func(*testing.T, *plan.Plan, *plan.Routine) {
+	return func(t *testing.T, p *plan.Plan, r *plan.Routine) {
+		p.Without(r, block(t, r, func(b int) bool { return is(r, b) }))
+	}
+}
+
+// site changes the first site of a routine for which is holds.
+func site(is func(s *plan.Site) bool, change func(s *plan.Site)) func(*testing.T, *plan.Plan, *plan.Routine) {
+	return func(t *testing.T, _ *plan.Plan, r *plan.Routine) {
+		change(r.Site(block(t, r, func(b int) bool { return is(r.Site(b)) })))
+	}
+}
+
+func anySite(*plan.Site) bool { return true }
+
+// call changes what the table has of the routine's first call.
+func call(change func(p *plan.Plan, at uint64)) func(*testing.T, *plan.Plan, *plan.Routine) {
+	return func(_ *testing.T, p *plan.Plan, r *plan.Routine) {
+		b := slices.IndexFunc(r.Blocks, func(b cfg.Block) bool { return calls(&b) })
+		change(p, r.Blocks[b].Hi)
+	}
+}
+
+var breakages = []breakage{
+	{"a decision without a word", "dense", without(func(r *plan.Routine, b int) bool { return r.Blocks[b].End == cfg.Jcc }), "two silent ways to the same place", 2},
+	{"a loop without a word", "loops", without(anyBlock), "a silent circle", 2},
+	{"an entry without a word", "taken_leaf", without(anyBlock), "a silent circle", 2},
+	{"a circle of calls without a word", "odd", func(t *testing.T, p *plan.Plan, _ *plan.Routine) { without(anyBlock)(t, p, routine(t, p, "even")) }, "again and again without a word", 1},
+	{"setjmp returns in silence", "jumps", without(func(r *plan.Routine, b int) bool { return b > 0 }), "what follows a call that may return twice has no probe", 1},
+	{"the library is called in silence", "outside", without(func(r *plan.Routine, b int) bool { return b > 0 }), "enters code that is not observed has no probe", 1},
+	{"two calls of anything", "indirect", without(func(r *plan.Routine, b int) bool { return b > 0 }), "may come from the first or from the last call", 2},
+	{"a call of anything before a word", "indirect", without(func(r *plan.Routine, b int) bool { return b == 0 }), "entered before a word", 1},
+	{"a frame of unknown size", "framed", without(anyBlock), "from a frame of unknown size", 1},
+	{"the library behind a jump, then a call of anything", "calls_after",
+		without(func(r *plan.Routine, b int) bool { return calls(&r.Blocks[b]) }), "may come from the first or from the last call", 2},
+	{"the plan forgets that the library is behind a jump", "jumps_out",
+		func(_ *testing.T, _ *plan.Plan, r *plan.Routine) { r.SetMayLeaveOpen(false) }, "the plan does not say so", 0},
+	{"a call of anything, or the end", "loops_on", without(func(r *plan.Routine, b int) bool { return r.Blocks[b].End == cfg.Jcc }), "from the caller after its end", 2},
+	{"a silent routine whose address is taken", "taken_leaf",
+		func(_ *testing.T, _ *plan.Plan, r *plan.Routine) { r.Silent = true }, "may be silent, and code that is not observed may enter it", 0},
+	{"first", "loops", site(anySite, func(s *plan.Site) { s.First = !s.First }), "possible first word", 0},
+	{"frame address", "loops", site(anySite, func(s *plan.Site) { s.Offset += 8 }), "looks for the frame address", 0},
+	{"frame register", "loops", site(anySite, func(s *plan.Site) { s.Base ^= 1 }), "looks for the frame address", 0},
+	{"frame slot", "loops", site(anySite, func(s *plan.Site) { s.Slot = true }), "looks for the frame address", 0},
+	{"condition", "loops", site(func(s *plan.Site) bool { return s.Condition < plan.NoCondition }, func(s *plan.Site) { s.Condition ^= 1 }), "asks for condition", 0},
+	{"class", "loops", site(anySite, func(s *plan.Site) { s.Stepped = !s.Stepped }), "single-stepped", 0},
+	{"address", "loops", site(anySite, func(s *plan.Site) { s.Addr++ }), "sits on no instruction", 0},
+	{"instruction", "loops", site(anySite, func(s *plan.Site) { s.Insn = 1000 }), "is of no instruction", 0},
+	{"bias", "dense", site(func(s *plan.Site) bool { return s.Case != nil }, func(s *plan.Site) { c := *s.Case; c.Bias++; s.Case = &c }), "does not know the case", 0},
+	{"case on the wrong way", "dense", site(func(s *plan.Site) bool { return s.Case != nil }, func(s *plan.Site) { c := *s.Case; c.Taken = !c.Taken; s.Case = &c }),
+		"two silent ways to the same place", 2},
+	{"depth", "loops", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.Depth += 8; p.Calls[at] = c }), "frame at the call", 0},
+	{"spoken", "loops", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.Spoken = true; p.Calls[at] = c }), "callers are followed no further", 1},
+	{"not spoken", "dense", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.Spoken = false; p.Calls[at] = c }), "comes after a word, and is taken not to", 0},
+	{"a call that is not in the table", "loops", call(func(p *plan.Plan, at uint64) { delete(p.Calls, at) }), "in the table of calls: false", 0},
+	{"a call that is none", "loops", call(func(p *plan.Plan, at uint64) { p.Calls[at+1] = plan.Call{} }), "of no call", 0},
+}
+
+// TestBrokenPlansAreFound, with the routine and the ways that nothing tells apart.
+func TestBrokenPlansAreFound(t *testing.T) {
+	c := compile(t, kinds+"asm("+strconv.Quote(more)+");", "-O2")
+	for _, b := range breakages {
+		t.Run(b.name, func(t *testing.T) {
+			p := planned(t, c, plan.Options{Complete: true})
+			prove(t, p)
+			b.breaks(t, p, routine(t, p, b.routine))
+			faults := verify.Plan(p)
+			for _, f := range faults {
+				if strings.Contains(f.What, b.what) && (f.Routine == b.routine || f.Routine == "") && len(f.Ways) == b.ways {
+					if strings.HasPrefix(f.What, "two silent ways") {
+						meet(t, f.Ways[0], f.Ways[1])
+					}
+					return
+				}
+			}
+			t.Errorf("want %q of %s with %d ways, found %v", b.what, b.routine, b.ways, faults)
+		})
+	}
+}
+
+// meet fails unless two ways are different, from one word or entry, to one place.
+func meet(t *testing.T, a, b verify.Way) {
+	t.Helper()
+	if a[0] != b[0] || a[len(a)-1] != b[len(b)-1] || slices.Equal(a, b) {
+		t.Errorf("%x and %x are not two ways from one place to another", a, b)
+	}
+}
