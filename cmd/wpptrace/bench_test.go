@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -62,7 +61,10 @@ func (l *live) report(b *testing.B) {
 }
 
 func (l *live) record(b *testing.B, argv ...string) {
-	c := startQuietly(b, argv)
+	c, err := zoo.Start(argv, "")
+	if err != nil {
+		b.Fatal(err)
+	}
 	defer c.Close()
 	exe, err := c.Executable()
 	if err != nil {
@@ -127,20 +129,4 @@ func threadTime() time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
 	return time.Duration(t.Nano())
-}
-
-// startQuietly starts a program whose output nobody sees.
-func startQuietly(b *testing.B, argv []string) *target.Child {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer null.Close()
-	defer func(in, out, err *os.File) { os.Stdin, os.Stdout, os.Stderr = in, out, err }(os.Stdin, os.Stdout, os.Stderr)
-	os.Stdin, os.Stdout, os.Stderr = null, null, null
-	c, err := target.Start(argv)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return c
 }

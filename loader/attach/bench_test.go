@@ -206,7 +206,10 @@ func (s *benchmarkSubject) count(b *testing.B, session *Session, r *round) {
 
 // run returns the CPU time of a run between attach and the detaching that it returns.
 func (s *benchmarkSubject) run(b *testing.B, attach func(*target.Child, *os.File) (detach func())) time.Duration {
-	c := start(b, s.argv)
+	c, err := zoo.Start(s.argv, "")
+	if err != nil {
+		b.Fatal(err)
+	}
 	defer c.Close()
 	exe, err := c.Executable()
 	if err != nil {
@@ -226,22 +229,6 @@ func (s *benchmarkSubject) run(b *testing.B, attach func(*target.Child, *os.File
 		b.Fatal(err)
 	}
 	return after.Sub(before).CPU
-}
-
-// start starts a program that says nothing.
-func start(b *testing.B, argv []string) *target.Child {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer null.Close()
-	defer func(in, out, err *os.File) { os.Stdin, os.Stdout, os.Stderr = in, out, err }(os.Stdin, os.Stdout, os.Stderr)
-	os.Stdin, os.Stdout, os.Stderr = null, null, null
-	c, err := target.Start(argv)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return c
 }
 
 func median(list []float64) float64 {
