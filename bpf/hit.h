@@ -19,6 +19,7 @@ struct thread {
 	__u64 restorer;   /* where signal handlers return to, once seen */
 	__u64 chain_cfa;  /* of the outermost activation of the chain */
 	__u64 chain_len;
+	__u64 chain_known; /* its last return address is one of the calls map */
 	__u64 chain[CHAIN_MAX];
 	struct batch batch;
 };
@@ -60,19 +61,22 @@ static __always_inline void send(struct thread *t)
 	t->batch.count = 0;
 }
 
-static __noinline int put(struct thread *t, __u64 word)
+static __noinline int send_full(struct thread *t)
 {
-	__u64 n;
+	if (t)
+		send(t);
+	return 0;
+}
 
-	if (!t)
-		return 0;
-	n = t->batch.count;
+static __always_inline void put(struct thread *t, __u64 word)
+{
+	__u64 n = t->batch.count;
+
 	bound_index(n);
 	t->batch.words[n] = word;
 	t->batch.count = n + 1;
 	if (n + 1 >= BATCH_WORDS)
-		send(t);
-	return 0;
+		send_full(t);
 }
 
 /* make_room sees to it that what one hit says, n words, is in one batch: a loss must not tear it. */
@@ -139,7 +143,7 @@ static __always_inline __u64 mix(__u64 hash, __u64 v)
 /* find_chain collects the return address of the activation and those of the callers that may have made no word yet. */
 static __noinline __u64 find_chain(struct thread *t, __u64 cfa)
 {
-	__u64 hash = 0, n = 0, ra = 0;
+	__u64 hash = 0, n = 0, ra = 0, known = 0;
 
 	if (!t)
 		return 0;
@@ -149,11 +153,14 @@ static __noinline __u64 find_chain(struct thread *t, __u64 cfa)
 			count(METRIC_UNREADABLE);
 			ra = 0;
 		}
+		if (i == 0 && t->cfa == cfa && t->chain_len == 1 && t->chain[0] == ra && ra != t->restorer)
+			return t->hash; /* nothing has changed since */
 		t->chain[i] = ra;
 		hash = mix(hash, ra);
 		n = i + 1;
 		__u64 key = ra - image_base;
 		struct call *c = call_at(&key);
+		known = !!c;
 		if (!c || c->spoken)
 			break;
 		cfa += c->depth;
@@ -163,6 +170,7 @@ static __noinline __u64 find_chain(struct thread *t, __u64 cfa)
 	if (ra && ra == t->restorer && !read_user(&ra, 8, cfa + SIGNAL_FRAME_RIP))
 		hash = mix(hash, ra); /* the same handler on the same stack, but it interrupted something else */
 	t->chain_len = n;
+	t->chain_known = known;
 	t->chain_cfa = cfa;
 	return hash;
 }
@@ -175,7 +183,7 @@ static __noinline int put_chain(struct thread *t)
 		if (i >= t->chain_len)
 			break;
 		__u64 ra = t->chain[i];
-		if (i + 1 == t->chain_len)
+		if (i + 1 == t->chain_len && !t->chain_known)
 			put(t, from_word(t, ra, t->chain_cfa));
 		else
 			put(t, WORD_FROM(FROM_INSIDE, ra - image_base));

@@ -116,18 +116,17 @@ struct {
 SEC("uprobe.multi")
 int hit(struct registers *regs)
 {
-	__u64 id = bpf_get_current_pid_tgid();
-
-	if (!enabled || id >> 32 != target)
-		return 0;
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	if (!enabled || task->tgid != target)
+		return 0;
 	struct thread *t = bpf_task_storage_get(&threads, (void *)task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {
 		count(METRIC_NO_STORAGE);
 		return 0;
 	}
 	if (!t->batch.tid) {
-		t->batch.tid = (__u32)id;
+		t->batch.tid = task->pid;
 		t->batch.started = task->start_boottime;
 		t->resync = t->batch.started < enabled_at;
 	}

@@ -53,8 +53,13 @@ func (r *Recording) Detach() error {
 	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
 		return fmt.Errorf("interrupt wpptrace: %w", err)
 	}
+	return r.Wait()
+}
+
+// Wait waits until the recording has ended, as it does with the process, and the snapshot is written.
+func (r *Recording) Wait() error {
 	if err := <-r.ended; err != nil {
-		return fmt.Errorf("detach: wpptrace: %w: %s", err, r.stderr.Bytes())
+		return fmt.Errorf("record: wpptrace: %w: %s", err, r.stderr.Bytes())
 	}
 	return nil
 }

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wpptrace/kernel-tests/zoo"
+	"wpptrace/loader/attach"
+	"wpptrace/loader/target"
+)
+
+// BenchmarkLive records busy programs as they run, from the ring buffer through the decoder into the grammar: hits a second, of which none may be lost, and the
+// CPU time that the consumer takes for each.
+func BenchmarkLive(b *testing.B) {
+	builder, err := zoo.NewBuilder(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	rounds := map[string]int{"many_paths": 1800, "machine": 1100, "switch_dense": 4000, "containers": 8000, "callbacks": 1400, "threads": 700} // for some 2,500,000 hits
+	for _, p := range zoo.Repeatable() {
+		n, ok := rounds[p.Name]
+		if !ok {
+			continue
+		}
+		path, err := builder.BuildRepeated(b.Context(), p, zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(p.Name, func(b *testing.B) {
+			var l live
+			for b.Loop() {
+				l.record(b, path, fmt.Sprint(n))
+			}
+			l.report(b)
+		})
+	}
+}
+
+// A live sums up recordings.
+type live struct {
+	hits, lost          uint64
+	took, spent, target time.Duration // on the wall, by the consumer, by the target
+	fullest             float64       // the ring buffer, 0 to 1
+}
+
+func (l *live) report(b *testing.B) {
+	hits := float64(l.hits)
+	b.ReportMetric(hits/l.took.Seconds(), "hits/s")
+	b.ReportMetric(float64(l.target)/hits, "target-ns/hit")
+	b.ReportMetric(float64(l.spent)/hits, "consumer-ns/hit")
+	b.ReportMetric(100*l.fullest, "ring-%")
+	b.ReportMetric(float64(l.lost), "lost")
+	if l.lost > 0 {
+		b.Errorf("%d of %d hits lost", l.lost, l.hits)
+	}
+}
+
+func (l *live) record(b *testing.B, argv ...string) {
+	c, err := zoo.Start(argv, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	exe, err := c.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer exe.Close()
+	program, err := loadProgram(exe, c.Name, selection{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	session, err := attach.Load(c.Process, program.image, program.plan, attach.DefaultRing)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer session.Close()
+	r, err := newRecording(program, c.Process, session, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.used, r.gauge = c.Times, &gauge{cost: attach.TypicalCost()}
+	if err := session.Attach(exe); err != nil {
+		b.Fatal(err)
+	}
+	if err := r.begin(true); err != nil {
+		b.Fatal(err)
+	}
+	l.consume(b, c, r)
+}
+
+// consume lets the program run and takes what it does, on one thread.
+func (l *live) consume(b *testing.B, c *target.Child, r *recording) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began, idle := time.Now(), threadTime()
+	c.Release()
+	for !c.Wait(0) {
+		if err := r.listen(time.Now().Add(tick)); err != nil {
+			b.Fatal(err)
+		}
+		l.fullest = max(l.fullest, r.session.Fill())
+	}
+	if err := r.drain(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	l.took += time.Since(began)
+	l.spent += threadTime() - idle
+	if err := r.finish(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	used, err := c.Times()
+	if err != nil {
+		b.Fatal(err)
+	}
+	l.target += used.CPU
+	f := r.figures()
+	l.hits += f.Hits
+	l.lost += f.Lost
+}
+
+// threadTime is the CPU time of the thread so far. The clock cannot fail.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
+	return time.Duration(t.Nano())
+}

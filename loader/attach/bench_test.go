@@ -1,0 +1,237 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"wpptrace/bpf/wire"
+	"wpptrace/kernel-tests/zoo"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/target"
+)
+
+// BenchmarkHit measures what a hit costs over whole runs of the zoo, return addresses, activations and batches included, beside that of an empty BPF program
+// at the same places. All are CPU times of the traced programs, less those of untraced runs. As the machine's speed changes, the three runs of a program take
+// turns, and figures are medians over the rounds; those called emulated are of the programs none of whose hits is single-stepped.
+func BenchmarkHit(b *testing.B) {
+	subjects := benchmarkSubjects(b)
+	empty := emptyProgram(b)
+	for b.Loop() {
+		var all, emulated comparison
+		const rounds = 5
+		for range rounds {
+			var r, e round
+			for _, s := range subjects {
+				one := s.compare(b, empty)
+				r.add(one)
+				if !s.stepped {
+					e.add(one)
+				}
+			}
+			all.add(r)
+			emulated.add(e)
+		}
+		all.report(b, "")
+		emulated.report(b, "-emulated")
+	}
+}
+
+// A comparison has the costs of a hit in some rounds, ns, traced and with the empty program, and the ratios of the two.
+type comparison struct{ ours, empty, ratio []float64 }
+
+func (c *comparison) add(r round) {
+	ours, empty := float64(r.traced-r.untraced), float64(r.empty-r.untraced)
+	c.ours = append(c.ours, ours/float64(r.hits))
+	c.empty = append(c.empty, empty/float64(r.hits))
+	c.ratio = append(c.ratio, ours/empty)
+}
+
+func (c *comparison) report(b *testing.B, which string) {
+	b.ReportMetric(median(c.ours), "ns/hit"+which)
+	b.ReportMetric(median(c.empty), "ns/hit-empty"+which)
+	b.ReportMetric(median(c.ratio), "ratio"+which)
+}
+
+// A benchmarkSubject is a program of the zoo and its plan.
+type benchmarkSubject struct {
+	argv    []string
+	image   *image.Image
+	plan    *plan.Plan
+	stepped bool // some of its hits are single-stepped
+}
+
+// benchmarkSubjects compiles and plans programs that can do all their work over and over, so often that each makes enough hits.
+func benchmarkSubjects(b *testing.B) (list []*benchmarkSubject) {
+	const enough = 50_000
+	builder, err := zoo.NewBuilder(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, p := range zoo.Repeatable() {
+		path, err := builder.BuildRepeated(b.Context(), p, zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		s := newSubject(b, append([]string{path, "1"}, p.Args...))
+		var once round
+		s.runTraced(b, &once)
+		s.argv[1] = fmt.Sprint(1 + enough/max(once.hits, 1))
+		s.stepped = once.stepped > 0
+		list = append(list, s)
+	}
+	return list
+}
+
+func newSubject(b *testing.B, argv []string) *benchmarkSubject {
+	im, err := image.OpenFile(argv[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { im.Close() })
+	program, err := cfg.Recover(im)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := plan.Make(program, plan.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return &benchmarkSubject{argv: argv, image: im, plan: p}
+}
+
+func emptyProgram(b *testing.B) *ebpf.Program {
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type:         ebpf.Kprobe,
+		AttachType:   ebpf.AttachTraceUprobeMulti,
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+		License:      "MIT",
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { p.Close() })
+	return p
+}
+
+// A round is what some programs took untraced, traced, and with the empty program at each hit.
+type round struct {
+	untraced, traced, empty time.Duration
+	hits, stepped           uint64 // of the traced
+}
+
+func (r *round) add(o round) {
+	r.untraced += o.untraced
+	r.traced += o.traced
+	r.empty += o.empty
+	r.hits += o.hits
+	r.stepped += o.stepped
+}
+
+func (s *benchmarkSubject) compare(b *testing.B, empty *ebpf.Program) (r round) {
+	r.untraced = s.run(b, func(*target.Child, *os.File) func() { return func() {} })
+	s.runTraced(b, &r)
+	r.empty = s.run(b, func(c *target.Child, exe *os.File) func() {
+		offsets := make([]uint64, len(s.plan.Sites))
+		for i := range offsets {
+			offsets[i], _ = s.image.FileOffset(s.plan.Sites[i].Addr)
+		}
+		l, err := putProbes(exe, empty, offsets, nil, c.PID)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return func() { l.Close() }
+	})
+	return r
+}
+
+func (s *benchmarkSubject) runTraced(b *testing.B, r *round) {
+	r.traced = s.run(b, func(c *target.Child, exe *os.File) func() {
+		session, err := Load(c.Process, s.image, s.plan, DefaultRing)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := session.Attach(exe); err != nil {
+			b.Fatal(err)
+		}
+		if err := session.Enable(true); err != nil {
+			b.Fatal(err)
+		}
+		return func() {
+			s.count(b, session, r)
+			session.Close()
+		}
+	})
+}
+
+// count counts the hits that a session of a process that has ended has reported.
+func (s *benchmarkSubject) count(b *testing.B, session *Session, r *round) {
+	last := map[uint32]wire.Word{} // of each thread
+	for {
+		batch, err := session.Read(time.Now())
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range batch.Len() {
+			n, w := uint64(1), batch.Word(i)
+			switch w.Kind() {
+			case wire.Witness:
+				last[batch.Thread] = w
+			case wire.Repeat:
+				n = w.Value()
+			default:
+				continue
+			}
+			r.hits += n
+			if s.plan.Sites[last[batch.Thread].Site()].Stepped {
+				r.stepped += n
+			}
+		}
+	}
+	if m, err := session.Metrics(); err != nil || m.LostHits > 0 {
+		b.Fatalf("metrics %+v, %v", m, err)
+	}
+}
+
+// run returns the CPU time of a run between attach and the detaching that it returns.
+func (s *benchmarkSubject) run(b *testing.B, attach func(*target.Child, *os.File) (detach func())) time.Duration {
+	c, err := zoo.Start(s.argv, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	exe, err := c.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer exe.Close()
+	detach := attach(c, exe)
+	defer detach()
+	before, err := c.Times()
+	if err != nil {
+		b.Fatal(err)
+	}
+	c.Release()
+	<-c.Done()
+	after, err := c.Times()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return after.Sub(before).CPU
+}
+
+func median(list []float64) float64 {
+	slices.Sort(list)
+	return list[len(list)/2]
+}
