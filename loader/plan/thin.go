@@ -14,6 +14,7 @@ const (
 	dearShare    = 1.0 / 200
 	dearEntries  = 100
 	dearLoss     = 0.01
+	negligible   = 1000 // a routine that makes less than this part of the most that may be stays
 )
 
 // A dear routine is one that needs single-stepped probes.
@@ -46,7 +47,7 @@ func (p *Plan) thin() (leftOut bool) {
 	}
 	for _, d := range list {
 		isDear := d.entry >= dearEntries && d.hits >= dearShare*d.insns && d.insns <= loss && callsNothing(d.Routine.Routine)
-		if stepped <= most && !isDear {
+		if (stepped <= most || d.hits < most/negligible) && !isDear {
 			continue
 		}
 		if isDear {
