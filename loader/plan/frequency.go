@@ -6,14 +6,16 @@ import (
 	"wpptrace/loader/cfg"
 )
 
-// Static branch heuristics after Ball and Larus 1993, coarse: loops run ten times, ways that cannot return are rare.
+// Static branch heuristics after Ball and Larus 1993, coarse: loops run ten times, ways that cannot return are rare. Of a jump ahead the compiler knew more,
+// and put in a straight line what it expected to be usual.
 const (
-	loopRounds = 10
-	mostRounds = 1000
-	coldWeight = 0.02
-	exitWeight = 0.11
-	padWeight  = 0.001
-	leastFreq  = 1e-6
+	loopRounds  = 10
+	mostRounds  = 1000
+	coldWeight  = 0.02
+	exitWeight  = 0.11
+	aheadWeight = 0.6
+	padWeight   = 0.001
+	leastFreq   = 1e-6
 )
 
 // neverEntered is how often a routine is taken to be entered that was not while frequencies were measured.
@@ -88,8 +90,11 @@ func (f *flow) spread(v int, freq []float64) {
 	succ := f.r.Blocks[v].Succ
 	f.weights = f.weights[:0]
 	total := 0.0
-	for _, w := range succ {
+	for i, w := range succ {
 		weight := 1.0
+		if b := &f.r.Blocks[v]; b.End == cfg.Jcc && i == 0 && w >= 0 && f.r.Blocks[w].Lo >= b.Hi {
+			weight = aheadWeight
+		}
 		if w >= 0 && f.cold[w] {
 			weight = coldWeight
 		}
