@@ -1,9 +1,9 @@
 package decoder
 
 import (
+	"encoding/binary"
 	"fmt"
 	"log/slog"
-	"strings"
 
 	"wpptrace/compress/ops"
 	"wpptrace/loader/cfg"
@@ -15,8 +15,9 @@ import (
 type Decoder struct {
 	plan      *plan.Plan
 	routines  []*routine
-	returns   map[uint64]place // by return address
-	partials  map[string]uint64
+	returns   map[uint64]place  // by return address
+	partials  map[string]uint64 // numbers, by what key spells
+	key       []byte
 	callers   map[*routine][]*routine // see silentCallers
 	log       *slog.Logger
 	anomalies uint64
@@ -132,14 +133,21 @@ func (d *Decoder) Path(routine int, number uint64) (Partial, error) {
 
 // partial returns the number of a partial path.
 func (d *Decoder) partial(r *routine, p Partial) uint64 {
-	var key strings.Builder
-	fmt.Fprint(&key, r.ID, p.Start, p.End, p.Skip, p.Insns, p.Blocks)
-	number, ok := d.partials[key.String()]
+	key := binary.AppendUvarint(d.key[:0], uint64(r.ID))
+	key = append(key, byte(p.Start), byte(p.End))
+	for _, n := range []int{p.Skip, p.Insns} {
+		key = binary.AppendUvarint(key, uint64(n))
+	}
+	for _, b := range p.Blocks {
+		key = binary.AppendUvarint(key, uint64(b))
+	}
+	d.key = key
+	number, ok := d.partials[string(key)]
 	if !ok {
 		number = r.numbers.Total + uint64(len(r.partials))
 		p.Blocks = append([]int(nil), p.Blocks...)
 		r.partials = append(r.partials, p)
-		d.partials[key.String()] = number
+		d.partials[string(key)] = number
 	}
 	return number
 }
