@@ -30,9 +30,11 @@ soak:
 	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 clang
 	WPPTRACE_SOAK=1 go test -timeout 0 -v ./kernel-tests/...
 
+# As root. Some ten minutes, on a machine that does nothing else.
 bench:
 	@.ci/need-go
-	go test -run '^$$' -bench . -benchmem ./...
+	@.ci/need gcc g++ bash gzip sqlite3
+	go test -run '^$$' -bench . -benchmem -timeout 20m ./...
 
 # Each fuzz target for a while.
 FUZZTIME = 30s

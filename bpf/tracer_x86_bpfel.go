@@ -26,9 +26,10 @@ type TracerBatch struct {
 }
 
 type TracerCall struct {
-	_      structs.HostLayout
-	Depth  uint32
-	Spoken uint32
+	_       structs.HostLayout
+	Address uint64
+	Depth   uint32
+	Spoken  uint32
 }
 
 type TracerFrom uint32
@@ -138,6 +139,7 @@ const (
 	TracerProgNothing     = "nothing"
 	TracerProgProgramExec = "program_exec"
 	TracerProgThreadExit  = "thread_exit"
+	TracerVarCallShift    = "call_shift"
 	TracerVarEnabled      = "enabled"
 	TracerVarEnabledAt    = "enabled_at"
 	TracerVarHighWater    = "high_water"
@@ -214,6 +216,7 @@ type TracerMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TracerVariableSpecs struct {
+	CallShift *ebpf.VariableSpec `ebpf:"call_shift"`
 	Enabled   *ebpf.VariableSpec `ebpf:"enabled"`
 	EnabledAt *ebpf.VariableSpec `ebpf:"enabled_at"`
 	HighWater *ebpf.VariableSpec `ebpf:"high_water"`
@@ -267,6 +270,7 @@ func (m *TracerMaps) Close() error {
 //
 // It can be passed to LoadTracerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracerVariables struct {
+	CallShift *ebpf.Variable `ebpf:"call_shift"`
 	Enabled   *ebpf.Variable `ebpf:"enabled"`
 	EnabledAt *ebpf.Variable `ebpf:"enabled_at"`
 	HighWater *ebpf.Variable `ebpf:"high_water"`

@@ -5,6 +5,10 @@
 
 #include <linux/types.h>
 
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
 #define MAX_SITES (1 << 18) /* a word has 18 bits for the site */
 #define BATCH_WORDS 64
 #define CHAIN_MAX 56     /* callers that may have made no word yet: the plan keeps them few */
@@ -36,11 +40,17 @@ enum site_flag {
 	SITE_SLOT = 64         /* the routine keeps its CFA in memory, at base register + offset */
 };
 
-/* An entry of the calls map: what is known of a call of observed code, by its return address (relative to the image). */
+/* An entry of the calls array, a table with open addressing: what is known of a call of observed code, by its return address. */
 struct call {
-	__u32 depth;  /* CFA - rsp before the call instruction, bytes */
-	__u32 spoken; /* its routine has made a word before it calls */
+	__u64 address; /* relative to the image; 0: the entry is empty */
+	__u32 depth;   /* CFA - rsp before the call instruction, bytes */
+	__u32 spoken;  /* its routine has made a word before it calls */
 };
+#define CALL_PROBES 16 /* a call is at most so many entries, less one, behind the first that it may be at */
+static __always_inline __u32 call_slot(__u64 address, __u32 shift)
+{
+	return (__u32)address * 0x9e3779b1u >> shift;
+}
 
 /* What goes through the ring buffer: count words of one thread. */
 struct batch {

@@ -9,9 +9,6 @@
 #include "hit.h"
 #include "_cgo_export.h"
 
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
 #ifndef __noinline
 #define __noinline __attribute__((noinline))
 #endif
@@ -110,7 +107,7 @@ __u64 usermode_condition(__u8 code, __u64 flags)
 static const struct field fields[] = {
 	WHOLE(site), FIELD(site, offset), FIELD(site, routine), FIELD(site, base), FIELD(site, condition), FIELD(site, flags), FIELD(site, case_reg),
 	FIELD(site, case_index), FIELD(site, case_scale), FIELD(site, case_size), FIELD(site, pad), FIELD(site, case_disp), FIELD(site, pad2),
-	WHOLE(call), FIELD(call, depth), FIELD(call, spoken),
+	WHOLE(call), FIELD(call, address), FIELD(call, depth), FIELD(call, spoken),
 	WHOLE(batch), FIELD(batch, tid), FIELD(batch, count), FIELD(batch, started), FIELD(batch, sequence), FIELD(batch, time), FIELD(batch, hits),
 	FIELD(batch, lost), FIELD(batch, words),
 	WHOLE(life), FIELD(life, started), FIELD(life, tid),

@@ -28,6 +28,7 @@ struct field {
 };
 const struct field *usermode_fields(size_t *count);
 
+static inline __u32 usermode_call_slot(__u64 address, __u32 shift) { return call_slot(address, shift); }
 static inline __u64 usermode_witness(__u64 site, __u64 out, __u64 cfa) { return WORD_WITNESS(site, out, cfa); }
 static inline __u64 usermode_from(__u64 kind, __u64 address) { return WORD_FROM(kind, address); }
 static inline __u64 usermode_case(__u64 value) { return WORD_CASE(value); }

@@ -34,6 +34,7 @@ const (
 	BatchWords = C.BATCH_WORDS
 	ChainMax   = C.CHAIN_MAX
 	ResyncMax  = C.RESYNC_MAX
+	CallProbes = C.CALL_PROBES
 )
 
 // Flags of a site, and its numbers for what it has not.
@@ -51,6 +52,11 @@ const (
 
 // SignalFrameRIP is where a signal frame keeps the interrupted instruction pointer, from the CFA of the handler.
 const SignalFrameRIP = C.SIGNAL_FRAME_RIP
+
+// CallSlot is the first entry of the table of calls that a return address may be at.
+func CallSlot(address uint64, shift uint32) uint32 {
+	return uint32(C.usermode_call_slot(C.__u64(address), C.__u32(shift)))
+}
 
 // Condition is whether a conditional jump with this condition code is taken (1) under these flags (0: it is not).
 func Condition(code uint8, flags uint64) uint64 {

@@ -40,12 +40,14 @@ func (s *Session) load(ring int) error {
 	}
 	spec.Maps["ring"].MaxEntries = uint32(ring)
 	spec.Maps["sites"].MaxEntries = uint32(max(len(s.plan.Sites), 1))
-	spec.Maps["calls"].MaxEntries = uint32(max(len(s.plan.Calls), 1))
+	calls, shift := bpf.NewCallTable(callsOf(s.plan))
+	spec.Maps["calls"].MaxEntries = uint32(len(calls))
 	for name, value := range map[string]any{
 		"target":     uint32(s.process.PID),
 		"image_base": s.base,
 		"image_size": textEnd(s.image),
 		"high_water": uint64(ring / 8),
+		"call_shift": shift,
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("set %s of the BPF program: %w", name, err)
@@ -54,7 +56,7 @@ func (s *Session) load(ring int) error {
 	if err := undisturbed(func() error { return spec.LoadAndAssign(&s.objects, nil) }); err != nil {
 		return loadError(err)
 	}
-	return s.fill()
+	return s.fill(calls)
 }
 
 // undisturbed runs a function on a thread that takes no signals meanwhile. The verifier gives up at a signal and is begun anew: signals that come faster than
@@ -109,33 +111,44 @@ func lastLine(err error) error {
 	return err
 }
 
-// fill writes the sites and the calls.
-func (s *Session) fill() error {
-	keys := make([]uint32, len(s.plan.Sites))
+// fill writes the sites and the table of calls.
+func (s *Session) fill(calls []bpf.TracerCall) error {
 	sites := make([]bpf.TracerSite, len(s.plan.Sites))
 	for i := range s.plan.Sites {
-		keys[i], sites[i] = uint32(i), siteOf(&s.plan.Sites[i])
+		sites[i] = siteOf(&s.plan.Sites[i])
 	}
-	if len(keys) > 0 {
-		if _, err := s.objects.Sites.BatchUpdate(keys, sites, nil); err != nil {
-			return fmt.Errorf("write %d sites: %w", len(keys), err)
-		}
+	if err := fillArray(s.objects.Sites, sites); err != nil {
+		return fmt.Errorf("write %d sites: %w", len(sites), err)
 	}
-	returns := make([]uint64, 0, len(s.plan.Calls))
-	calls := make([]bpf.TracerCall, 0, len(s.plan.Calls))
-	for ra, c := range s.plan.Calls {
-		call := bpf.TracerCall{Depth: uint32(c.Depth)}
+	if err := fillArray(s.objects.Calls, calls); err != nil {
+		return fmt.Errorf("write %d calls: %w", len(calls), err)
+	}
+	return nil
+}
+
+func fillArray[T any](m *ebpf.Map, entries []T) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	keys := make([]uint32, len(entries))
+	for i := range keys {
+		keys[i] = uint32(i)
+	}
+	_, err := m.BatchUpdate(keys, entries, nil)
+	return err
+}
+
+// callsOf lists the calls of the plan as the kernel has them.
+func callsOf(p *plan.Plan) []bpf.TracerCall {
+	calls := make([]bpf.TracerCall, 0, len(p.Calls))
+	for ra, c := range p.Calls {
+		call := bpf.TracerCall{Address: ra, Depth: uint32(c.Depth)}
 		if c.Spoken {
 			call.Spoken = 1
 		}
-		returns, calls = append(returns, ra), append(calls, call)
+		calls = append(calls, call)
 	}
-	if len(returns) > 0 {
-		if _, err := s.objects.Calls.BatchUpdate(returns, calls, nil); err != nil {
-			return fmt.Errorf("write %d calls: %w", len(returns), err)
-		}
-	}
-	return nil
+	return calls
 }
 
 // siteOf turns a site of the plan into the kernel's.

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
+	"wpptrace/compress/sequitur"
+	"wpptrace/decoder"
+	"wpptrace/internal/testenv"
+	"wpptrace/kernel-tests/zoo"
+	"wpptrace/loader/attach"
+)
+
+// BenchmarkPipeline measures what the consumer of a recording does with the words of real programs, on one core: decoding alone, with the alphabet, and with
+// the grammar, and the grammar alone. The stages take turns; figures are medians of some rounds, per word.
+func BenchmarkPipeline(b *testing.B) {
+	for _, real := range zoo.Busy() {
+		b.Run(real.Name, func(b *testing.B) {
+			path, err := real.Path()
+			if err != nil {
+				testenv.Missing(b, err)
+			}
+			program, words := recordWords(b, append([]string{path}, real.Args...), real.Stdin)
+			for b.Loop() {
+				measurePipeline(b, program, words)
+			}
+		})
+	}
+}
+
+// silence is a sink for operations that nobody wants.
+type silence struct{}
+
+func (silence) EnterRoutine(int)      {}
+func (silence) LeaveRoutine()         {}
+func (silence) NewPath(int, uint64)   {}
+func (silence) Mark(ops.Mark, uint64) {}
+
+func measurePipeline(b *testing.B, program *program, words []wire.Word) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	d, err := decoder.New(program.plan, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	decode := func(sink ops.Sink) {
+		t := d.Thread(sink)
+		for _, w := range words {
+			t.Word(w)
+		}
+		t.Close()
+	}
+	var symbols []uint32
+	// It fills the decoder's tables as well.
+	decode(ops.NewRecorder(&ops.Symbols{}, func(s uint32) { symbols = append(symbols, s) }))
+	stages := []struct {
+		name string
+		run  func()
+		took []time.Duration
+	}{
+		{name: "decode", run: func() { decode(silence{}) }},
+		{name: "decode+map", run: func() { decode(ops.NewRecorder(&ops.Symbols{}, func(uint32) {})) }},
+		{name: "decode+map+sequitur", run: func() { decode(ops.NewRecorder(&ops.Symbols{}, sequitur.New().Append)) }},
+		{name: "sequitur", run: func() {
+			g := sequitur.New()
+			for _, s := range symbols {
+				g.Append(s)
+			}
+		}},
+	}
+	const rounds = 5
+	for range rounds {
+		for i := range stages {
+			began := threadTime()
+			stages[i].run()
+			stages[i].took = append(stages[i].took, threadTime()-began)
+		}
+	}
+	for _, s := range stages {
+		slices.Sort(s.took)
+		b.ReportMetric(float64(s.took[rounds/2])/float64(len(words)), "ns/word:"+s.name)
+	}
+	b.ReportMetric(float64(len(symbols))/float64(len(words)), "symbols/word")
+}
+
+// recordWords runs a program of one thread and returns the words that its probes say.
+func recordWords(b *testing.B, argv []string, input string) (*program, []wire.Word) {
+	c, err := zoo.Start(argv, input)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	exe, err := c.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer exe.Close()
+	p, err := loadProgram(exe, c.Name, selection{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := attach.Load(c.Process, p.image, p.plan, attach.DefaultRing)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	if err := errors.Join(s.Attach(exe), s.Enable(true)); err != nil {
+		b.Fatal(err)
+	}
+	c.Release()
+	var words []wire.Word
+	for ended := false; !ended; {
+		ended = c.Wait(0)
+		for {
+			batch, err := s.Read(time.Now().Add(tick))
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				break
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i := range batch.Len() {
+				words = append(words, batch.Word(i))
+			}
+		}
+	}
+	if m, err := s.Metrics(); err != nil || m != (attach.Metrics{}) {
+		b.Fatalf("metrics %+v, %v", m, err)
+	}
+	return p, words
+}
