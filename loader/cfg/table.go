@@ -365,7 +365,10 @@ func (r *recovery) label(d *draft, found map[int]*table, is func(insn int) bool)
 }
 
 // receiver returns an instruction that only a jump through a pointer can lead to, from elsewhere: the receiver of a non-local goto. What other ways lead
-// to, too, is mentioned by chance: a number that looks like its address.
+// to, too, or what pads the space before an aligned block, is mentioned by chance: a number that looks like its address.
 func (r *recovery) receiver(d *draft) (insn int, ok bool) {
-	return r.label(d, d.tables, func(i int) bool { return r.marks[i]&reached == 0 })
+	return r.label(d, d.tables, func(i int) bool { return r.marks[i]&reached == 0 && !isPadding(&r.insns[i].Inst) })
 }
+
+// isPadding says whether the instruction is a nop of several bytes, as only assemblers make it, in front of labels and not behind them.
+func isPadding(in *x86.Inst) bool { return in.Map == 1 && in.Op == 0x1f }
