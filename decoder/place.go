@@ -58,11 +58,13 @@ func (t *Thread) callers(a activation, s *plan.Site) []wire.Word {
 // goOn lets frame i go on to a site. It reports false if the word must come from a new activation in the same place.
 func (t *Thread) goOn(i int, s *plan.Site) bool {
 	f := &t.frames[i]
-	if f.r.pad[s.Block] && !t.flows(f, s.Block) {
+	lands := (f.r.pad[s.Block] || f.r.again[s.Block] && !t.firstReturn(i, s.Block)) && !t.flows(i, s.Block)
+	switch {
+	case !lands || s.First && !t.mayLand(i, s.Block):
+	case f.r.pad[s.Block]:
 		t.land(i, s.Block)
 		return true
-	}
-	if f.r.again[s.Block] && !t.firstReturn(i, s.Block) {
+	default:
 		t.returnAgain(i, s.Block)
 		return true
 	}

@@ -65,8 +65,10 @@ type Routine struct {
 
 	plan     *Plan
 	rootable bool      // code that is not observed may be its caller
+	forks    bool      // what is called back after some word may come from it or, after its silent end, from its caller
 	trailing bool      // see MayLeaveOpen
 	calls    []calling // by block
+	again    []int     // blocks that follow calls which may return again
 	freq     []float64
 	entry    float64 // expected activations
 	seats    []probe // where a probe of each block would sit

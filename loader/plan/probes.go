@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
@@ -84,7 +85,7 @@ func (r *Routine) probe(b int) bool {
 
 // start gives the routine the probes that it needs by itself: decisions, entry, landing pads, calls that may do anything.
 func (r *Routine) start() {
-	r.probed = make([]probe, len(r.Blocks))
+	r.probed, r.forks = make([]probe, len(r.Blocks)), false
 	must := r.mustSpeak()
 	for b := range must {
 		if must[b] && !r.probe(b) {
@@ -109,11 +110,15 @@ func (r *Routine) mustSpeak() []bool {
 	for _, b := range r.Others {
 		must[b], must[r.Entry] = true, true
 	}
+	r.again = r.again[:0]
 	for b := range r.Blocks {
 		block := &r.Blocks[b]
 		kind, _ := r.Callee(b)
 		if r.ReturnsTwice(b) {
 			must[b], must[block.Succ[0]] = true, true
+			if !slices.Contains(r.again, block.Succ[0]) {
+				r.again = append(r.again, block.Succ[0])
+			}
 		}
 		must[b] = must[b] || kind == External
 	}

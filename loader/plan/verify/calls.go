@@ -13,6 +13,9 @@ import (
 func (v *verifier) classify() {
 	for _, r := range v.routines {
 		for b := range r.Blocks {
+			if r.Observed() && r.ReturnsTwice(b) && !slices.Contains(r.again, r.Blocks[b].Succ[0]) {
+				r.again = append(r.again, r.Blocks[b].Succ[0])
+			}
 			r.kinds[b], r.callees[b] = v.callee(r, b)
 		}
 	}
@@ -215,17 +218,18 @@ func (v *verifier) checkOpenCalls(r *routine) {
 	}
 }
 
-// checkPads: no silent way leads by ordinary flow from a call that may have thrown to where it throws (rule 5).
-func (v *verifier) checkPads(r *routine) {
+// checkLandings: after the last word of an observed routine each place in its caller comes either by an exception, or a second return, that it let out, or by
+// ordinary flow (rule 5).
+func (v *verifier) checkLandings(r *routine) {
 	for b := range r.Blocks {
-		block := &r.Blocks[b]
-		if len(block.Pads) == 0 || len(block.Succ) == 0 || !r.opens(b) {
+		if r.enters(b) || !r.opens(b) {
 			continue
 		}
-		way := v.silentWay(r, block.Succ, func(n int) bool { return slices.Contains(block.Pads, n) })
-		if way != nil {
-			r.fault("a landing pad may come by an exception or by ordinary flow", append(r.way(b), way[len(way)-1]), append(r.way(b), way...))
-			return
+		if list := r.landings(b); len(list) > 0 {
+			if m := r.walk(start{b, slices.Concat(r.after(b), list), none, none}); m != nil {
+				r.fault("a place may come by an exception, or a second return, or by ordinary flow", m.ways...)
+				return
+			}
 		}
 	}
 }
