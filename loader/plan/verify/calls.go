@@ -88,7 +88,7 @@ func entersNothing(r *cfg.Routine) bool {
 	return r.LeftOut == ""
 }
 
-// enters reports whether block b, without a word, enters code that may call back, or what may have entered such code silently before it came back.
+// enters reports whether block b enters code that may call back.
 func (r *routine) enters(b int) bool {
 	return r.kinds[b] == plan.Unknown || r.kinds[b] == plan.External
 }
@@ -120,10 +120,6 @@ func (v *verifier) checkFirstCalls(r *routine) {
 // findTrailing finds the routines around whose silent end code may be called back that they, or what they call, have entered: they jump to it, or end silently
 // after a call of it, or fork.
 func (v *verifier) findTrailing() {
-	type caller struct {
-		r  *routine
-		by *routine
-	}
 	callers := map[*routine][]*routine{}
 	var queue []*routine
 	trail := func(r *routine) {
