@@ -3,46 +3,41 @@
 package decoder_test
 
 import (
-	"os"
+	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/verify"
 )
 
-// assembled plans a program of a few routines in assembly language.
-func assembled(t *testing.T, source string) *plan.Plan {
-	t.Helper()
-	dir := t.TempDir()
-	in, out := filepath.Join(dir, "in.s"), filepath.Join(dir, "program")
-	if err := os.WriteFile(in, []byte(source), 0o644); err != nil {
-		t.Fatal(err)
+// assemble plans a program in assembly language. Its files are in dir.
+func assemble(dir, source string) (*plan.Plan, error) {
+	object, program := filepath.Join(dir, "program.o"), filepath.Join(dir, "program.so")
+	as := exec.Command("as", "-o", object)
+	as.Stdin = strings.NewReader(source)
+	for _, c := range []*exec.Cmd{as, exec.Command("ld", "-shared", "-o", program, object)} {
+		if b, err := c.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%s: %w\n%s", c.Path, err, b)
+		}
 	}
-	if b, err := exec.Command("gcc", "-shared", "-nostdlib", "-o", out, in).CombinedOutput(); err != nil {
-		t.Fatalf("assemble: %v\n%s", err, b)
-	}
-	p, err := makePlan(out, plan.Options{Complete: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return makePlan(program, plan.Options{Complete: true})
 }
 
-// TestCallbackOrEnd: a loop that calls through a pointer and whose last round ends the routine silently. What is called back may come from the loop, or from
-// the caller after the end; the plan has to have a word tell them apart.
-func TestCallbackOrEnd(t *testing.T) {
-	p := assembled(t, `
-		.text
-		.globl walks, other
-		.type walks, @function
-		.type other, @function
-	walks:	.cfi_startproc
+// found are programs, drawn at random at first, that came out wrong, by what was wrong with them. Labels that begin with throws are calls with a landing pad.
+var found = []struct {
+	name   string
+	habits habits
+	source string
+}{
+	// What is called back may come from the loop, or from the caller after the end: no word told which.
+	{"callback or end", habits{end: 50, callback: 2}, `
 		push %rbx
 		.cfi_def_cfa_offset 16
-		.cfi_offset 3, -16
 		mov %edi, %ebx
 	1:	cmp $3, %ebx
 		jle 2f
@@ -57,14 +52,91 @@ func TestCallbackOrEnd(t *testing.T) {
 	2:	pop %rbx
 		.cfi_def_cfa_offset 8
 		ret
+	pad:`},
+	// A landing pad that ordinary flow comes to, in a new activation, was taken for an exception.
+	{"landing pad in a new activation", habits{end: 50}, `
+		push %rbx
+		.cfi_def_cfa_offset 16
+	pad:	mov %eax, %ecx
+		.cfi_remember_state
+		pop %rbx
+		.cfi_def_cfa_offset 8
+		ret
+		.cfi_restore_state
+	throws:	call qsort@PLT
+	thrown:	jmp pad`},
+	// What follows setjmp, come to past it, was taken for its second return.
+	{"past setjmp", habits{end: 50}, `
+	1:	mov %eax, %ecx
+		je 2f
+		call _setjmp@PLT
+	2:	mov %eax, %ecx
+		jmp 1b
+	pad:`},
+	// A landing pad whose own call throws to it was taken for an exception.
+	{"landing pad of its own call", habits{end: 50, throw: 3}, `
+		call *%rdx
+	pad:	mov %eax, %ecx
+	throws:	call __cxa_throw@PLT
+	thrown:`},
+	// An exception and ordinary flow came to the same word.
+	{"landing pad behind its call", habits{end: 50, throw: 3}, `
+		nop
+	throws:	call qsort@PLT
+	thrown:	mov %eax, %ecx
+	pad:	mov %eax, %ecx
+		ret`},
+	// A thread that died at the first instruction of a block was said to have run all of it, twice.
+	{"death at a block's first instruction", habits{end: 50}, `
+		call _setjmp@PLT
+	pad:	call abort@PLT`},
+	// A tail jump out of what was called from a frame of unknown size was taken for a call by an outer activation of the same caller.
+	{"tail jump below a frame of unknown size", habits{end: 50, callback: 3}, `
+		push %rbp
+		.cfi_def_cfa_offset 16
+		.cfi_offset 6, -16
+		mov %rsp, %rbp
+		.cfi_def_cfa_register 6
+		sub %rax, %rsp
+		nop
+		call *%rdx
+		call jumps
+	pad:	nop
+		leave
+		.cfi_def_cfa 7, 8
+		ret
 		.cfi_endproc
-		.size walks, .-walks
-	other:	.cfi_startproc
-		test %edi, %edi
-		je 1f
-		mov $1, %eax
-	1:	ret
+		.type jumps, @function
+	jumps:	.cfi_startproc
+		nop
+		jmp last
 		.cfi_endproc
-		.size other, .-other`)
-	rapid.Check(t, func(t *rapid.T) { walkExactly(t, p, habits{callback: 2}) })
+		.type last, @function
+	last:	.cfi_startproc
+		nop
+		ret
+		.data
+		.quad jumps, last
+		.text`},
+}
+
+// TestFoundPrograms walks the programs that came out wrong.
+func TestFoundPrograms(t *testing.T) {
+	for _, f := range found {
+		t.Run(f.name, func(t *testing.T) {
+			source := ".text\n.globl f\n.type f, @function\nf: .cfi_startproc\n.cfi_lsda 0x1b, lsda\n" + f.source + "\n.cfi_endproc\n" +
+				".section .gcc_except_table, \"a\"\nlsda: .byte 0xff, 0xff, 1\n.uleb128 2f - 1f\n1:\n"
+			if strings.Contains(f.source, "throws:") {
+				source += ".uleb128 throws - f, thrown - throws, pad - f, 0\n"
+			}
+			p, err := assemble(t.TempDir(), source+"2:\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range verify.Plan(p) {
+				t.Error(f)
+			}
+			rapid.Check(t, func(t *rapid.T) { walkExactly(t, p, f.habits) })
+		})
+	}
 }

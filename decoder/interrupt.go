@@ -131,7 +131,7 @@ func (t *Thread) interruptAt(i, b, k int) {
 	if f.st.block == b && !f.called && (!f.st.beyond(b, k) || f.st.faulted(b, k)) {
 		t.finishAbove(i)
 		f = &t.frames[i]
-		t.emitPrefix(f, t.blocks(f), k)
+		t.emitPrefix(f, before(t.blocks(f), k), k)
 		f.trail, f.skip = []int{b}, k
 		return
 	}
@@ -140,14 +140,18 @@ func (t *Thread) interruptAt(i, b, k int) {
 	told := f.st
 	t.apply(f, told.to(b, f.called))
 	f.st, f.called = f.r.at(b, 0), false
-	blocks := t.blocks(f)
-	if k == 0 {
-		blocks = blocks[:len(blocks)-1]
-	}
-	t.emitPrefix(f, blocks, k)
+	t.emitPrefix(f, before(t.blocks(f), k), k)
 	st := f.r.justBefore(b)
 	st.table, st.target = told.table, told.target
 	f.st, f.skip = st, k
+}
+
+// before lists the blocks that have run, in part at least, before instruction k of the last.
+func before(blocks []int, k int) []int {
+	if k == 0 {
+		return blocks[:len(blocks)-1]
+	}
+	return blocks
 }
 
 // faulted reports whether instruction k, where the activation spoke last, cannot have been come to again: its hit was its last, for it faulted.

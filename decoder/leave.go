@@ -1,6 +1,8 @@
 package decoder
 
 import (
+	"slices"
+
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/loader/cfg"
@@ -241,33 +243,55 @@ func (t *Thread) blocks(f *frame) []int {
 	return p.Blocks
 }
 
-// flows reports whether the activation comes to landing pad b by ordinary flow: nothing on the way could have thrown to it.
-func (t *Thread) flows(f *frame, b int) bool {
+// flows reports whether frame i comes to block b by ordinary flow, not by an exception or a second return: plans leave no silent way by which it could be either.
+func (t *Thread) flows(i, b int) bool {
+	f := &t.frames[i]
 	m, ok := f.st.silentWays().find(b)
-	if !ok || !f.st.passes(f.called) {
+	if !ok || !f.st.passes(f.called) || t.throws(i, b) {
 		return false
 	}
-	for _, n := range f.st.silentWays().way(m) {
-		if f.r.throwsTo(n, b) {
-			return false
-		}
-	}
-	return f.st.block == exit || !f.r.throwsTo(f.st.block, b)
+	way := f.st.silentWays().way(m)
+	return !slices.ContainsFunc(way[:len(way)-1], func(n int) bool { return f.r.mayThrow(n, b) })
 }
 
-func (r *routine) throwsTo(call, pad int) bool {
-	for _, p := range r.Blocks[call].Pads {
-		if p == pad {
-			return true
-		}
+// mayLand reports whether frame i may come to block b by an exception or a second return: out of the call where it stands, or one that it may have come to silently.
+func (t *Thread) mayLand(i, b int) bool {
+	f := &t.frames[i]
+	return t.throws(i, b) || f.st.passes(f.called) && slices.ContainsFunc(f.st.silentWays().nodes, func(n node) bool {
+		return f.r.Site(n.block) == nil && f.r.mayThrow(n.block, b)
+	})
+}
+
+// throws reports whether what the call where frame i stands has entered may have come to block to otherwise than by its return. What is observed does so only
+// out of calls that it has not left.
+func (t *Thread) throws(i, to int) bool {
+	f := &t.frames[i]
+	b := f.st.block
+	if b == exit || !f.r.landsAt(b, to) {
+		return false
 	}
-	return false
+	if f.r.kind[b] == plan.Known {
+		return f.called && (f.r.callee[b].MayLeaveOpen() || !t.haveReturned(i))
+	}
+	return f.r.mayThrow(b, to)
+}
+
+// mayThrow reports whether the call of block b enters code that is not observed, which may come to block to otherwise than by its return.
+func (r *routine) mayThrow(b, to int) bool {
+	return (r.kind[b] == plan.External || r.kind[b] == plan.Unknown) && r.landsAt(b, to)
+}
+
+// landsAt reports whether control may come out of the call that ends block b to block to otherwise than by its return: it throws, or returns once more from an
+// earlier call.
+func (r *routine) landsAt(b, to int) bool {
+	block := &r.Blocks[b]
+	return slices.Contains(block.Pads, to) || r.again[to] && r.makesCall(b) && !slices.Contains(block.Succ, to)
 }
 
 // land brings frame i to a landing pad: the call where it stands threw, or one that it came to silently.
 func (t *Thread) land(i, pad int) {
 	f := &t.frames[i]
-	here := f.st.block != exit && f.r.throwsTo(f.st.block, pad)
+	here := f.st.block != exit && f.r.landsAt(f.st.block, pad)
 	switch {
 	case here && i < len(t.frames)-1:
 		t.leaveAbove(i)
@@ -285,7 +309,7 @@ func (t *Thread) toThrowingCall(i, pad int) {
 	best := exit
 	if f.st.passes(f.called) {
 		for _, n := range f.st.silentWays().nodes {
-			if f.r.Site(n.block) == nil && f.r.throwsTo(n.block, pad) {
+			if f.r.Site(n.block) == nil && f.r.mayThrow(n.block, pad) {
 				if best != exit {
 					t.d.ambiguous++
 					t.d.log.Debug("more than one call may have thrown", "routine", f.r.Name, "pad", f.r.Blocks[pad].Lo)

@@ -58,11 +58,13 @@ func (t *Thread) callers(a activation, s *plan.Site) []wire.Word {
 // goOn lets frame i go on to a site. It reports false if the word must come from a new activation in the same place.
 func (t *Thread) goOn(i int, s *plan.Site) bool {
 	f := &t.frames[i]
-	if f.r.pad[s.Block] && !t.flows(f, s.Block) {
+	lands := (f.r.pad[s.Block] || f.r.again[s.Block] && !t.firstReturn(i, s.Block)) && !t.flows(i, s.Block)
+	switch {
+	case !lands || s.First && !t.mayLand(i, s.Block):
+	case f.r.pad[s.Block]:
 		t.land(i, s.Block)
 		return true
-	}
-	if f.r.again[s.Block] && !t.firstReturn(i, s.Block) {
+	default:
 		t.returnAgain(i, s.Block)
 		return true
 	}
@@ -166,12 +168,12 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 }
 
 // findCaller finds the frame that made the call: where the size of its frame is known, the one at that address; else the innermost that can
-// have come to the call, or else that stands at it, if what it called may have jumped on.
+// have come to the call, or that stands at it and what it called has the same address; or else that stands at it, if what it called may have jumped on.
 func (t *Thread) findCaller(c place, cfa uint64, depth int, chain []wire.Word) int {
 	if depth < 0 {
 		i := t.innermost(c.r, cfa, chain, func(i int) bool {
 			f := &t.frames[i]
-			return f.st.block == c.block && !f.called || f.st.to(c.block, f.called) != nil
+			return f.st.block == c.block && (!f.called || i+1 < len(t.frames) && t.frames[i+1].cfa == cfa) || f.st.to(c.block, f.called) != nil
 		})
 		if i < 0 {
 			i = t.innermost(c.r, cfa, chain, func(i int) bool { return t.mayJumpOn(i, c.block, cfa) })

@@ -33,6 +33,7 @@ type habits struct {
 	handler  int // a signal handler interrupts a block, or code that is not observed
 	altStack int // the handler runs on a stack of its own
 	kill     int // a call of code that is not observed ends the thread
+	end      int // the code that began the thread ends it, and does not call once more; 0: as soon as it can
 }
 
 // An event is what happened: an instruction ran (its link-time address), an activation began (entered | routine), or one ended (left).
@@ -448,7 +449,7 @@ func (s *process) runOutside(f *frame) {
 		return
 	}
 	switch {
-	case s.chance(s.habits.callback) && len(s.rootable) > 0:
+	case len(s.frames) == 1 && s.habits.end > 0 && !s.chance(s.habits.end) && len(s.rootable) > 0, s.chance(s.habits.callback) && len(s.rootable) > 0:
 		s.callBack(s.rootable[s.dice(len(s.rootable))])
 		return
 	case s.mayInterrupt():

@@ -73,8 +73,10 @@ type Routine struct {
 
 	plan     *Plan
 	rootable bool      // code that is not observed may be its caller
+	forks    bool      // what is called back after some word may come from it or, after its silent end, from its caller
 	trailing bool      // see MayLeaveOpen
 	calls    []calling // by block
+	again    []int     // blocks that follow calls which may return again
 	freq     []float64
 	entry    float64 // expected activations
 	measured bool    // entry and freq are
@@ -169,11 +171,11 @@ func (p *Plan) choose() {
 
 // settle applies the rules that look beyond one routine until nothing changes. It reports whether a routine had to be left out.
 func (p *Plan) settle() (leftOut bool) {
-	for _, r := range p.Routines {
-		r.unsettled = r.Observed()
-	}
+	p.unsettle()
 	for changed := true; changed; {
-		p.markTrailing()
+		if p.markTrailing() {
+			p.unsettle()
+		}
 		changed = false
 		for _, r := range p.Routines {
 			if !r.unsettled {
@@ -191,6 +193,13 @@ func (p *Plan) settle() (leftOut bool) {
 		}
 	}
 	return false
+}
+
+// unsettle has the rules look at all routines again.
+func (p *Plan) unsettle() {
+	for _, r := range p.Routines {
+		r.unsettled = r.Observed()
+	}
 }
 
 // place makes the sites and the table of calls.

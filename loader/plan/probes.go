@@ -85,7 +85,7 @@ func (r *Routine) probe(b int) bool {
 
 // A choice is what start chose, and for what: leaving out a routine changes little for most others.
 type choice struct {
-	must   []bool
+	calls  []calling
 	silent bool
 	probed []probe
 }
@@ -93,7 +93,8 @@ type choice struct {
 // start gives the routine the probes that it needs by itself: what must speak, and what tells the ways from one word to the next apart.
 func (r *Routine) start() {
 	must := r.mustSpeak()
-	if c := &r.chosen; c.probed != nil && c.silent == r.Silent && slices.Equal(c.must, must) {
+	r.forks = false
+	if c := &r.chosen; c.probed != nil && c.silent == r.Silent && slices.Equal(c.calls, r.calls) {
 		r.probed = slices.Clone(c.probed)
 		return
 	}
@@ -116,7 +117,7 @@ func (r *Routine) start() {
 	r.separate()
 	if r.Observed() {
 		r.prune(must)
-		r.chosen = choice{must, r.Silent, slices.Clone(r.probed)}
+		r.chosen = choice{slices.Clone(r.calls), r.Silent, slices.Clone(r.probed)}
 	}
 }
 
@@ -129,11 +130,15 @@ func (r *Routine) mustSpeak() []bool {
 	for _, b := range r.Others {
 		must[b], must[r.Entry] = true, true
 	}
+	r.again = r.again[:0]
 	for b := range r.Blocks {
 		block := &r.Blocks[b]
 		kind, _ := r.Callee(b)
 		if r.ReturnsTwice(b) {
 			must[b], must[block.Succ[0]] = true, true
+			if !slices.Contains(r.again, block.Succ[0]) {
+				r.again = append(r.again, block.Succ[0])
+			}
 		}
 		must[b] = must[b] || kind == External
 	}

@@ -43,7 +43,7 @@ func (r *Routine) prune(must []bool) {
 func newPruner(r *Routine) *pruner {
 	p := &pruner{search: newSearch(r), before: make([][]int, len(r.Blocks)+1), back: newSearch(r)}
 	for b := range r.Blocks {
-		for _, n := range r.successors(b) {
+		for _, n := range r.onwards(b) {
 			p.before[p.index(n)] = append(p.before[p.index(n)], b)
 		}
 	}

@@ -30,10 +30,11 @@ func (r *Routine) unannounced(b int) bool {
 	return kind == Unknown
 }
 
-// markTrailing finds the routines that MayLeaveOpen.
-func (p *Plan) markTrailing() {
-	for _, r := range p.Routines {
-		r.trailing = r.Observed() && r.forks()
+// markTrailing finds the routines that MayLeaveOpen. It reports whether there are more than before.
+func (p *Plan) markTrailing() (more bool) {
+	before := make([]bool, len(p.Routines))
+	for i, r := range p.Routines {
+		before[i], r.trailing = r.trailing, r.Observed() && r.forks
 	}
 	for again := true; again; {
 		again = false
@@ -43,6 +44,10 @@ func (p *Plan) markTrailing() {
 			}
 		}
 	}
+	for i, r := range p.Routines {
+		more = more || r.trailing && !before[i]
+	}
+	return more
 }
 
 // MayLeaveOpen reports whether code may be called back, or an exception come, around the routine's silent end by what it, or a routine that it called or jumped
@@ -128,46 +133,46 @@ func (r *Routine) obey() (changed bool) {
 	for b := range r.Blocks {
 		if r.opens(b) {
 			insist(r.continuation(b), ends)
+			changed = r.tellThrown(s, b) || changed
 		}
 	}
 	return r.tellCallers(s) || changed
 }
 
-// tellCallers sees to it that what is called back after a word can come from one call alone. It reports whether anything changed.
+// tellThrown sees to it that a place which the call that ends block b may come to otherwise than by its return, after the last word of an observed routine that it
+// called, is not come to by ordinary flow as well. It reports whether anything changed.
+func (r *Routine) tellThrown(s *search, b int) (changed bool) {
+	if kind, _ := r.Callee(b); kind != Known || len(r.landings(b)) == 0 || !r.Observed() {
+		return false
+	}
+	return r.separateFrom(s, slices.Concat(r.successors(b), r.landings(b)))
+}
+
+// tellCallers sees to it that what is called back after a word can come from one call alone, and finds out whether the routine forks. It reports whether
+// anything changed.
 func (r *Routine) tellCallers(s *search) (changed bool) {
+	forks := false
 	tell := func(from []int) {
 		for r.Observed() {
 			origins := s.origins(from)
-			if len(origins) < 2 || !r.rootable && slices.Equal(origins, []int{origins[0], exit}) {
+			if len(origins) < 2 {
+				return
+			}
+			if !r.rootable && len(origins) == 2 && origins[1] == exit {
+				forks = true
 				return
 			}
 			changed = true
 			r.probeOn(s.apart(origins))
 		}
 	}
-	r.eachSilence(tell)
-	return changed
-}
-
-// eachSilence calls yield with the nodes from which silence begins: the entries, and what comes after each thing that a word may say.
-func (r *Routine) eachSilence(yield func(from []int)) {
-	yield(r.entries())
+	tell(r.entries())
 	for b := range r.Blocks {
-		r.eachStart(b, yield)
+		r.eachStart(b, tell)
 	}
-}
-
-// forks reports whether what is called back after some word may come from the routine or, after its silent end, from its caller.
-func (r *Routine) forks() (forks bool) {
-	if !slices.ContainsFunc(r.calls, func(c calling) bool { return c.kind == Unknown }) {
-		return false
-	}
-	s := newSearch(r)
-	r.eachSilence(func(from []int) {
-		origins := s.origins(from)
-		forks = forks || len(origins) > 1 && origins[len(origins)-1] == exit
-	})
-	return forks
+	changed = changed || r.forks != forks
+	r.forks = forks
+	return changed
 }
 
 // origins lists where code may be called back from that silence leads to, within one activation: the blocks that enter it unannounced, and last exit, for the

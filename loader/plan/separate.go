@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 
 	"wpptrace/loader/cfg"
 )
@@ -69,16 +70,44 @@ func (s *search) silent(node int) []int {
 	case r.probed[node].on, r.Blocks[node].End == cfg.Table && r.told(node):
 		return nil
 	}
-	return r.successors(node)
+	return r.onwards(node)
+}
+
+// onwards are the nodes that may run after block b without a word of what it calls.
+func (r *Routine) onwards(b int) []int {
+	next := r.successors(b)
+	if landings := r.throws(b); len(landings) > 0 {
+		return slices.Concat(next, landings)
+	}
+	return next
+}
+
+// throws are the places in the routine that code which is not observed, and which the call that ends block b enters, may come to without a word: the landing
+// pads of the call, and what follows calls that may return again.
+func (r *Routine) throws(b int) []int {
+	if kind, _ := r.Callee(b); isCall(&r.Blocks[b]) && (kind == External || kind == Unknown) {
+		return r.landings(b)
+	}
+	return nil
+}
+
+// landings are the places in the routine that the call which ends block b may come to otherwise than by its return.
+func (r *Routine) landings(b int) []int {
+	if len(r.again) == 0 {
+		return r.Blocks[b].Pads
+	}
+	own := r.continuation(b)
+	return slices.Concat(r.Blocks[b].Pads, slices.DeleteFunc(slices.Clone(r.again), func(n int) bool { return n == own }))
 }
 
 // twoWays searches from any of some nodes. If a node is reached twice it returns the nodes of both ways to it.
 func (s *search) twoWays(from []int) (a, b []int, found bool) {
 	s.reset()
 	for _, n := range from {
-		if *s.at(n) == unseen {
-			s.visit(n, origin)
+		if *s.at(n) != unseen {
+			return []int{n}, []int{n}, true
 		}
+		s.visit(n, origin)
 	}
 	for i := 0; i < len(s.queue); i++ {
 		n := s.queue[i]
@@ -102,7 +131,7 @@ func (r *Routine) eachStart(b int, yield func(from []int)) {
 			yield(next[i : i+1])
 		}
 	case r.probed[b].on:
-		yield(next)
+		yield(r.onwards(b))
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 func (v *verifier) classify() {
 	for _, r := range v.routines {
 		for b := range r.Blocks {
+			if r.Observed() && r.ReturnsTwice(b) && !slices.Contains(r.again, r.Blocks[b].Succ[0]) {
+				r.again = append(r.again, r.Blocks[b].Succ[0])
+			}
 			r.kinds[b], r.callees[b] = v.callee(r, b)
 		}
 	}
@@ -85,7 +88,7 @@ func entersNothing(r *cfg.Routine) bool {
 	return r.LeftOut == ""
 }
 
-// enters reports whether block b, without a word, enters code that may call back, or what may have entered such code silently before it came back.
+// enters reports whether block b enters code that may call back.
 func (r *routine) enters(b int) bool {
 	return r.kinds[b] == plan.Unknown || r.kinds[b] == plan.External
 }
@@ -117,10 +120,6 @@ func (v *verifier) checkFirstCalls(r *routine) {
 // findTrailing finds the routines around whose silent end code may be called back that they, or what they call, have entered: they jump to it, or end silently
 // after a call of it, or fork.
 func (v *verifier) findTrailing() {
-	type caller struct {
-		r  *routine
-		by *routine
-	}
 	callers := map[*routine][]*routine{}
 	var queue []*routine
 	trail := func(r *routine) {
@@ -215,17 +214,18 @@ func (v *verifier) checkOpenCalls(r *routine) {
 	}
 }
 
-// checkPads: no silent way leads by ordinary flow from a call that may have thrown to where it throws (rule 5).
-func (v *verifier) checkPads(r *routine) {
+// checkLandings: after the last word of an observed routine each place in its caller comes either by an exception, or a second return, that it let out, or by
+// ordinary flow (rule 5).
+func (v *verifier) checkLandings(r *routine) {
 	for b := range r.Blocks {
-		block := &r.Blocks[b]
-		if len(block.Pads) == 0 || len(block.Succ) == 0 || !r.opens(b) {
+		if r.enters(b) || !r.opens(b) {
 			continue
 		}
-		way := v.silentWay(r, block.Succ, func(n int) bool { return slices.Contains(block.Pads, n) })
-		if way != nil {
-			r.fault("a landing pad may come by an exception or by ordinary flow", append(r.way(b), way[len(way)-1]), append(r.way(b), way...))
-			return
+		if list := r.landings(b); len(list) > 0 {
+			if m := r.walk(start{b, slices.Concat(r.after(b), list), none, none}); m != nil {
+				r.fault("a place may come by an exception, or a second return, or by ordinary flow", m.ways...)
+				return
+			}
 		}
 	}
 }

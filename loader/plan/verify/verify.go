@@ -63,7 +63,7 @@ func Plan(p *plan.Plan) []Fault {
 	v.findTrailing()
 	for _, r := range v.observed {
 		v.checkOpenCalls(r)
-		v.checkPads(r)
+		v.checkLandings(r)
 	}
 	v.checkCircles()
 	slices.SortStableFunc(v.faults, func(a, b Fault) int { return cmp.Compare(a.Addr, b.Addr) })
@@ -86,6 +86,7 @@ type routine struct {
 	entries []int // blocks
 	sites   []*plan.Site
 	kinds   []plan.Callee // by block
+	again   []int         // blocks that follow calls which may return again
 	callees []*routine    // by block: the observed routine that it calls or jumps to
 	first   []bool        // by block: it can be reached from the entry without a word
 	silent  bool          // an end is not followed by the next activation: the callers tell

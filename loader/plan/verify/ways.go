@@ -57,8 +57,37 @@ func (r *routine) startsAfter(b int, s *plan.Site, yield func(s start)) {
 			}
 		}
 	default:
-		yield(start{b, r.after(b), none, none})
+		yield(start{b, r.onwards(b), none, none})
 	}
+}
+
+// onwards are the nodes that may run after a block without a word of what it enters.
+func (r *routine) onwards(b int) []int {
+	next := r.after(b)
+	if landings := r.throws(b); len(landings) > 0 {
+		return slices.Concat(next, landings)
+	}
+	return next
+}
+
+// throws are the places in the routine that code which is not observed, and which block b enters, may come to by an exception or by returning once more from an
+// earlier call.
+func (r *routine) throws(b int) []int {
+	if r.enters(b) && isCall(&r.Blocks[b]) {
+		return r.landings(b)
+	}
+	return nil
+}
+
+// landings are the places that control may come to out of the call that ends block b, otherwise than by its return.
+func (r *routine) landings(b int) []int {
+	list := slices.Clone(r.Blocks[b].Pads)
+	for _, n := range r.again {
+		if !slices.Contains(r.Blocks[b].Succ, n) {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // checkWays: from a word, and all that it may say, there is one silent way to each place at most, be it within one activation or with its end and the beginning
@@ -122,7 +151,7 @@ func (r *routine) walk(s start) *meeting {
 			list, next.told = []int{s.told}, false
 		default:
 			next.opened = at.opened || r.enters(n)
-			list = r.after(n)
+			list = r.onwards(n)
 		}
 		for _, n := range list {
 			next.node = n

@@ -1,0 +1,51 @@
+//go:build linux && cgo
+
+package decoder_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/verify"
+)
+
+// walksPerProgram is how often a program drawn at random is walked.
+const walksPerProgram = 8
+
+// TestRandomPrograms draws programs, proves their plans and walks them: what the words tell is what ran.
+func TestRandomPrograms(t *testing.T) {
+	for name, walk := range map[string]func(t *rapid.T, p *plan.Plan) *process{
+		"plain": func(t *rapid.T, p *plan.Plan) *process { return walkExactly(t, p, habits{end: 50}) },
+		"callbacks": func(t *rapid.T, p *plan.Plan) *process {
+			return walkExactly(t, p, habits{end: 50, callback: 3, kill: once(t, "kill", 20, 200)})
+		},
+		"throws": func(t *rapid.T, p *plan.Plan) *process {
+			return walkExactly(t, p, habits{end: 50, callback: once(t, "callback", 2, 8), throw: 3, jump: once(t, "jump", 2, 5)})
+		},
+		"handlers": func(t *rapid.T, p *plan.Plan) *process {
+			return walkExactly(t, p, habits{end: 50, callback: once(t, "callback", 2, 8), handler: rapid.IntRange(10, 200).Draw(t, "handler"), altStack: once(t, "altStack", 1, 3)})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, steps, programs := t.TempDir(), 0, 0
+			rapid.Check(t, func(t *rapid.T) {
+				source := drawProgram(t)
+				p, err := assemble(dir, source)
+				if err != nil {
+					t.Fatalf("%v\n%s", err, source)
+				}
+				t.Log(source)
+				for _, f := range verify.Plan(p) {
+					t.Errorf("%s", f)
+				}
+				programs++
+				for range walksPerProgram {
+					steps += len(walk(t, p).truth)
+				}
+			})
+			t.Logf("%d programs, %d steps", programs, steps)
+		})
+	}
+}
