@@ -63,11 +63,8 @@ func toNextProbe(r *plan.Routine, block int) float64 {
 	return float64(sum) / float64(ways)
 }
 
-// expectedHits is how many hits the probes of a routine are expected to make.
+// expectedHits is how many hits the probes of an observed routine are expected to make.
 func expectedHits(r *plan.Routine) (hits float64) {
-	if !r.Observed() {
-		return 0
-	}
 	for b := range r.Blocks {
 		if r.Site(b) != nil {
 			hits += r.Runs(b)
@@ -76,15 +73,8 @@ func expectedHits(r *plan.Routine) (hits float64) {
 	return hits
 }
 
-// expectedPaths is how many paths a routine is expected to run; 0 if they cannot be numbered.
-func expectedPaths(r *plan.Routine) (count float64) {
-	if !r.Observed() {
-		return 0
-	}
-	n, err := paths.Number(r.Routine)
-	if err != nil {
-		return 0
-	}
+// expectedPaths is how many paths an observed routine is expected to run.
+func expectedPaths(r *plan.Routine, n *paths.Numbering) (count float64) {
 	for b := range r.Blocks {
 		count += r.Runs(b) * endingShare(r, n, b)
 	}

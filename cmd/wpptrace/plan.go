@@ -117,8 +117,9 @@ type planReport struct {
 	Verified *bool    `json:"verified,omitempty"` // with --verify alone
 	Faults   []string `json:"faults,omitempty"`
 
-	routines []*plan.Routine
-	probes   []int // by routine
+	routines                    []*plan.Routine
+	probes                      []int // by routine
+	expectedHits, expectedPaths float64
 }
 
 // leftOut counts the routines that are not observed for a reason.
@@ -143,13 +144,11 @@ func newPlanReport(p *program, name string) *planReport {
 			r.ProbesConditional++
 		}
 	}
-	var hits, paths float64
 	for i, pr := range p.plan.Routines {
 		r.count(pr, r.probes[i])
-		hits, paths = hits+expectedHits(pr), paths+expectedPaths(pr)
 	}
-	if paths > 0 {
-		r.HitsPerPath = hits / paths
+	if r.expectedPaths > 0 {
+		r.HitsPerPath = r.expectedHits / r.expectedPaths
 	}
 	slices.SortStableFunc(r.LeftOut, func(a, b leftOut) int { return cmp.Compare(b.Routines, a.Routines) })
 	return r
@@ -183,7 +182,11 @@ func (r *planReport) count(pr *plan.Routine, probes int) {
 		return
 	}
 	r.RoutinesObserved++
-	r.AcyclicPaths += acyclicPaths(pr)
+	if n, err := paths.Number(pr.Routine); err == nil {
+		r.AcyclicPaths += float64(n.Total)
+		r.expectedPaths += expectedPaths(pr, n)
+	}
+	r.expectedHits += expectedHits(pr)
 	switch {
 	case probes == 0:
 		r.RoutinesImplied++

@@ -3,7 +3,10 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
@@ -131,16 +134,9 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 		if r.LeftOut == "" && o.Select != nil && !o.Select(c) {
 			r.leave("not selected")
 		}
-		r.calls = make([]calling, len(c.Blocks))
-		if r.Observed() {
-			r.estimate(o.Weights)
-		}
-		r.site = make([]int, len(c.Blocks))
-		for b := range r.site {
-			r.site[b] = -1
-		}
 		p.Routines = append(p.Routines, r)
 	}
+	p.each(func(r *Routine) bool { r.prepare(o.Weights); return false })
 	for again := true; again; {
 		p.choose()
 		again = !o.Complete && p.thin()
@@ -152,21 +148,50 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 	return p, nil
 }
 
+func (r *Routine) prepare(w *Weights) {
+	r.calls = make([]calling, len(r.Blocks))
+	r.site = make([]int, len(r.Blocks))
+	for b := range r.site {
+		r.site[b] = -1
+	}
+	if r.Observed() {
+		r.estimate(w)
+	}
+}
+
 // choose settles probes for all routines. Leaving one out changes what its callers call, so it starts anew then.
 func (p *Plan) choose() {
 	for again := true; again; {
 		p.classify()
-		again = false
-		for _, r := range p.Routines {
+		again = p.each(func(r *Routine) bool {
 			if r.Observed() {
 				r.start()
-				again = !r.Observed() || again
+				return !r.Observed()
 			}
-		}
+			return false
+		})
 		if !again {
 			again = p.settle()
 		}
 	}
+}
+
+// each calls a function for all routines, which changes nothing but its own, on all CPUs. It reports whether any answered true.
+func (p *Plan) each(change func(r *Routine) bool) bool {
+	var next atomic.Int64
+	var any atomic.Bool
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(p.Routines)); i = next.Add(1) - 1 {
+				if change(p.Routines[i]) {
+					any.Store(true)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return any.Load()
 }
 
 // settle applies the rules that look beyond one routine until nothing changes. It reports whether a routine had to be left out.
@@ -176,17 +201,16 @@ func (p *Plan) settle() (leftOut bool) {
 		if p.markTrailing() {
 			p.unsettle()
 		}
-		changed = false
-		for _, r := range p.Routines {
+		changed = p.each(func(r *Routine) bool {
 			if !r.unsettled {
-				continue
+				return false
 			}
 			if r.unsettled = r.obey(); r.unsettled {
 				r.separate() // a switch may not be told any more
-				changed = true
 			}
-			leftOut = leftOut || !r.Observed()
-		}
+			return r.unsettled
+		})
+		leftOut = slices.ContainsFunc(p.Routines, func(r *Routine) bool { return r.unsettled && !r.Observed() })
 		changed = p.breakCircles() || changed
 		if leftOut {
 			return true

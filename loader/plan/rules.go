@@ -120,8 +120,10 @@ func (r *Routine) obey() (changed bool) {
 			r.probeOn(way)
 		}
 	}
-	// whoever code that is not observed calls back must be able to say from where
-	insist(r.Entry, func(n int) bool { return n != exit && r.unannounced(n) })
+	calls := slices.ContainsFunc(r.calls, func(c calling) bool { return c.kind == Unknown })
+	if calls { // whoever code that is not observed calls back must be able to say from where
+		insist(r.Entry, func(n int) bool { return n != exit && r.unannounced(n) })
+	}
 	// a chain of callers is followed through frames of known size
 	insist(r.Entry, func(n int) bool { return n != exit && r.unfollowable(n) })
 	ends := func(n int) bool {
@@ -131,12 +133,15 @@ func (r *Routine) obey() (changed bool) {
 		return r.unannounced(n)
 	}
 	for b := range r.Blocks {
-		if r.opens(b) {
-			insist(r.continuation(b), ends)
-			changed = r.tellThrown(s, b) || changed
+		if !r.opens(b) {
+			continue
 		}
+		if calls || r.rootable {
+			insist(r.continuation(b), ends)
+		}
+		changed = r.tellThrown(s, b) || changed
 	}
-	return r.tellCallers(s) || changed
+	return calls && r.tellCallers(s) || changed
 }
 
 // tellThrown sees to it that a place which the call that ends block b may come to otherwise than by its return, after the last word of an observed routine that it
