@@ -300,7 +300,7 @@ func (t *Thread) tailJump(j int, a activation, from wire.Word) bool {
 		return false
 	}
 	q := &t.frames[j]
-	if q.cfa != a.cfa || q.from != from {
+	if !q.mayReturnTo(a.cfa, from) {
 		return false
 	}
 	for _, o := range q.st.outs(q.called) {
@@ -324,11 +324,16 @@ func (t *Thread) tailJump(j int, a activation, from wire.Word) bool {
 	return false
 }
 
+// mayReturnTo reports whether the activation is at this place and has this return address, as far as is known.
+func (f *frame) mayReturnTo(cfa uint64, from wire.Word) bool {
+	return f.cfa == cfa && (f.from == from || f.from == 0)
+}
+
 // enterRoot begins an activation that code which is not observed called: a callback, a handler, a thread's or coroutine's first.
 func (t *Thread) enterRoot(a activation, from wire.Word) {
 	f := frame{activation: a, from: from, root: true, handler: from.Place() == wire.Handler || from.Place() == wire.HandlerOutside}
 	for j := len(t.frames) - 1; j >= 0 && t.frames[j].lowest <= a.cfa; j-- {
-		if q := &t.frames[j]; q.root && q.cfa == a.cfa && q.from == from {
+		if q := &t.frames[j]; q.root && q.mayReturnTo(a.cfa, from) {
 			if t.tailJump(j, a, from) {
 				return
 			}
