@@ -25,10 +25,14 @@ func (t *Thread) finishAbove(i int) {
 			t.d.log.Debug("more than one silent way out", "routine", f.r.Name, "from", f.address())
 		}
 		t.apply(f, o.move)
-		tail := f.r.tailTarget(o.block)
+		tail, open := f.r.tailTarget(o.block), f.r.jumpsAnywhere(o.block)
 		t.frames = t.frames[:len(t.frames)-1]
 		if tail != nil {
 			t.emit(tail.silent().acts)
+			open = tail.MayLeaveOpen()
+		}
+		if open && len(t.frames)-1 > i { // it may have switched to another stack out of this call
+			t.top().open = t.top().called
 		}
 	}
 }

@@ -101,11 +101,15 @@ func gone(p *target.Process, err error) error {
 // replaced replaces an error by a plainer one where the process has called exec since its memory was opened: nothing fits the plan then.
 func replaced(p *target.Process, memory *os.File, err error) error {
 	// Memory that is gone has an end; what lives has none, nor anything at 0.
-	_, end := memory.ReadAt(make([]byte, 1), 0)
-	if errors.Is(end, io.EOF) && p.Alive() {
-		return fmt.Errorf("attach to process %d (%s): it has called exec meanwhile: try again", p.PID, p.Name)
+	if _, end := memory.ReadAt(make([]byte, 1), 0); !errors.Is(end, io.EOF) {
+		return err
 	}
-	return err
+	exe, openErr := p.Executable()
+	if openErr != nil { // a process that is about to exit has no memory, and so no program
+		return fmt.Errorf("attach to process %d (%s): %w", p.PID, p.Name, target.ErrGone)
+	}
+	exe.Close()
+	return fmt.Errorf("attach to process %d (%s): it has called exec meanwhile: try again", p.PID, p.Name)
 }
 
 // loadTime is how long the load of a process is measured.

@@ -32,6 +32,27 @@ static void generator(void)
 	yielded = -1; // and ends through uc_link
 }
 
+// Leaves by a tail jump, at every level of optimisation.
+int hop(ucontext_t *from, const ucontext_t *to);
+__asm__(".text\n.type hop, @function\nhop: .cfi_startproc\njmp swapcontext@PLT\n.cfi_endproc\n.size hop, .-hop\n");
+
+NOINLINE static void hopper(int n)
+{
+	if (n == 0)
+		return;
+	hopper(n / 2);
+	yielded = n;
+	hop(&contexts[0], &main_context);
+	if (n > 2)
+		hopper(n - 2);
+}
+
+static void hopping_generator(void)
+{
+	hopper(6);
+	yielded = -1;
+}
+
 static void prepare(ucontext_t *context, char *stack, void (*routine)(void))
 {
 	getcontext(context);
@@ -41,9 +62,9 @@ static void prepare(ucontext_t *context, char *stack, void (*routine)(void))
 	makecontext(context, routine, 0);
 }
 
-static void drain(char *stack)
+static void drain(char *stack, void (*from)(void))
 {
-	prepare(&contexts[0], stack, generator);
+	prepare(&contexts[0], stack, from);
 	for (;;) {
 		swapcontext(&main_context, &contexts[0]);
 		if (yielded < 0)
@@ -92,8 +113,9 @@ int main(void)
 	char *stacks[3];
 	for (int i = 0; i < 3; i++)
 		stacks[i] = malloc(STACK);
-	drain(static_stack);
-	drain(stacks[0]);
+	drain(static_stack, generator);
+	drain(stacks[0], generator);
+	drain(stacks[0], hopping_generator);
 	prepare(&contexts[0], stacks[0], member0);
 	prepare(&contexts[1], stacks[1], member1);
 	prepare(&contexts[2], static_stack, member2);
