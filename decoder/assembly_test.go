@@ -32,10 +32,11 @@ func assemble(dir, source string) (*plan.Plan, error) {
 var found = []struct {
 	name   string
 	habits habits
+	middle bool // it is met in the middle
 	source string
 }{
 	// What is called back may come from the loop, or from the caller after the end: no word told which.
-	{"callback or end", habits{end: 50, callback: 2}, `
+	{"callback or end", habits{end: 50, callback: 2}, false, `
 		push %rbx
 		.cfi_def_cfa_offset 16
 		mov %edi, %ebx
@@ -54,7 +55,7 @@ var found = []struct {
 		ret
 	pad:`},
 	// A landing pad that ordinary flow comes to, in a new activation, was taken for an exception.
-	{"landing pad in a new activation", habits{end: 50}, `
+	{"landing pad in a new activation", habits{end: 50}, false, `
 		push %rbx
 		.cfi_def_cfa_offset 16
 	pad:	mov %eax, %ecx
@@ -66,7 +67,7 @@ var found = []struct {
 	throws:	call qsort@PLT
 	thrown:	jmp pad`},
 	// What follows setjmp, come to past it, was taken for its second return.
-	{"past setjmp", habits{end: 50}, `
+	{"past setjmp", habits{end: 50}, false, `
 	1:	mov %eax, %ecx
 		je 2f
 		call _setjmp@PLT
@@ -74,24 +75,24 @@ var found = []struct {
 		jmp 1b
 	pad:`},
 	// A landing pad whose own call throws to it was taken for an exception.
-	{"landing pad of its own call", habits{end: 50, throw: 3}, `
+	{"landing pad of its own call", habits{end: 50, throw: 3}, false, `
 		call *%rdx
 	pad:	mov %eax, %ecx
 	throws:	call __cxa_throw@PLT
 	thrown:`},
 	// An exception and ordinary flow came to the same word.
-	{"landing pad behind its call", habits{end: 50, throw: 3}, `
+	{"landing pad behind its call", habits{end: 50, throw: 3}, false, `
 		nop
 	throws:	call qsort@PLT
 	thrown:	mov %eax, %ecx
 	pad:	mov %eax, %ecx
 		ret`},
 	// A thread that died at the first instruction of a block was said to have run all of it, twice.
-	{"death at a block's first instruction", habits{end: 50}, `
+	{"death at a block's first instruction", habits{end: 50}, false, `
 		call _setjmp@PLT
 	pad:	call abort@PLT`},
 	// A tail jump out of what was called from a frame of unknown size was taken for a call by an outer activation of the same caller.
-	{"tail jump below a frame of unknown size", habits{end: 50, callback: 3}, `
+	{"tail jump below a frame of unknown size", habits{end: 50, callback: 3}, false, `
 		push %rbp
 		.cfi_def_cfa_offset 16
 		.cfi_offset 6, -16
@@ -118,6 +119,40 @@ var found = []struct {
 		.data
 		.quad jumps, last
 		.text`},
+	// An exception that came to an activation which had stood there since before the thread was met was taken for a call.
+	{"landing pad beneath what was met", habits{end: 50, callback: 2, throw: 3}, true, `
+		push %rbp
+		.cfi_def_cfa_offset 16
+		.cfi_offset 6, -16
+		mov %rsp, %rbp
+		.cfi_def_cfa_register 6
+	pad:
+	throws:	call abort@PLT
+	thrown:`},
+	// A tail jump out of an activation whose caller is not known was taken for a call.
+	{"tail jump with an unknown caller", habits{end: 50}, true, `
+		push %rbp
+		.cfi_def_cfa_offset 16
+		.cfi_offset 6, -16
+		mov %rsp, %rbp
+		.cfi_def_cfa_register 6
+		sub %rax, %rsp
+		call jumps
+	pad:	je 3f
+		nop
+	3:	leave
+		.cfi_def_cfa 7, 8
+		ret
+		.cfi_endproc
+		.type jumps, @function
+	jumps:	.cfi_startproc
+		dec %edi
+		jne jumps
+		jmp f
+		.cfi_endproc
+		.type unused, @function
+	unused:	.cfi_startproc
+		ret`},
 }
 
 // TestFoundPrograms walks the programs that came out wrong.
@@ -136,7 +171,11 @@ func TestFoundPrograms(t *testing.T) {
 			for _, f := range verify.Plan(p) {
 				t.Error(f)
 			}
-			rapid.Check(t, func(t *rapid.T) { walkExactly(t, p, f.habits) })
+			walk := walkExactly
+			if f.middle {
+				walk = walkFromTheMiddle
+			}
+			rapid.Check(t, func(t *rapid.T) { walk(t, p, f.habits) })
 		})
 	}
 }

@@ -25,16 +25,24 @@ func (t *Thread) finishAbove(i int) {
 			t.d.log.Debug("more than one silent way out", "routine", f.r.Name, "from", f.address())
 		}
 		t.apply(f, o.move)
-		tail, open := f.r.tailTarget(o.block), f.r.jumpsAnywhere(o.block)
+		tail, open, orphan := f.r.tailTarget(o.block), f.r.jumpsAnywhere(o.block), f.orphan()
 		t.frames = t.frames[:len(t.frames)-1]
 		if tail != nil {
 			t.emit(tail.silent().acts)
 			open = tail.MayLeaveOpen()
 		}
+		if orphan { // what its callers did then is not known
+			t.sink.Mark(ops.Resume, 0)
+		}
 		if open && len(t.frames)-1 > i { // it may have switched to another stack out of this call
 			t.top().open = t.top().called
 		}
 	}
+}
+
+// orphan reports whether the activation has callers that are observed, or may have, and that nothing is known of.
+func (f *frame) orphan() bool {
+	return f.root && (f.from == 0 || f.from.Place() == wire.Inside || f.from.Place() == wire.Truncated)
 }
 
 // stuckBelow reports whether an activation between frame i and the innermost, on the same piece of stack, cannot come to its end silently.

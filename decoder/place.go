@@ -133,7 +133,9 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 		i = len(t.frames) - 1
 	}
 	if i < 0 {
-		t.enter(frame{activation: a, from: from, root: !t.resumeCaller(caller, a.cfa, depth)})
+		if !t.tailJumpFromRoot(a, from) {
+			t.enter(frame{activation: a, from: from, root: !t.resumeCaller(caller, a.cfa, depth)})
+		}
 		return
 	}
 	p := &t.frames[i]
@@ -324,6 +326,16 @@ func (t *Thread) tailJump(j int, a activation, from wire.Word) bool {
 	return false
 }
 
+// tailJumpFromRoot handles a tail jump out of an activation whose caller is not observed, or not known.
+func (t *Thread) tailJumpFromRoot(a activation, from wire.Word) bool {
+	for j := len(t.frames) - 1; j >= 0 && t.frames[j].lowest <= a.cfa; j-- {
+		if q := &t.frames[j]; q.root && q.mayReturnTo(a.cfa, from) {
+			return t.tailJump(j, a, from)
+		}
+	}
+	return false
+}
+
 // mayReturnTo reports whether the activation is at this place and has this return address, as far as is known.
 func (f *frame) mayReturnTo(cfa uint64, from wire.Word) bool {
 	return f.cfa == cfa && (f.from == from || f.from == 0)
@@ -332,13 +344,8 @@ func (f *frame) mayReturnTo(cfa uint64, from wire.Word) bool {
 // enterRoot begins an activation that code which is not observed called: a callback, a handler, a thread's or coroutine's first.
 func (t *Thread) enterRoot(a activation, from wire.Word) {
 	f := frame{activation: a, from: from, root: true, handler: from.Place() == wire.Handler || from.Place() == wire.HandlerOutside}
-	for j := len(t.frames) - 1; j >= 0 && t.frames[j].lowest <= a.cfa; j-- {
-		if q := &t.frames[j]; q.root && q.mayReturnTo(a.cfa, from) {
-			if t.tailJump(j, a, from) {
-				return
-			}
-			break
-		}
+	if t.tailJumpFromRoot(a, from) {
+		return
 	}
 	if f.handler {
 		t.handle(f)

@@ -14,7 +14,7 @@ import (
 // walksPerProgram is how often a program drawn at random is walked.
 const walksPerProgram = 8
 
-// TestRandomPrograms draws programs, proves their plans and walks them: what the words tell is what ran.
+// TestRandomPrograms draws programs, proves their plans and walks them: what the words tell is what ran, or marked as not known.
 func TestRandomPrograms(t *testing.T) {
 	for name, walk := range map[string]func(t *rapid.T, p *plan.Plan) *process{
 		"plain": func(t *rapid.T, p *plan.Plan) *process { return walkExactly(t, p, habits{end: 50}) },
@@ -26,6 +26,12 @@ func TestRandomPrograms(t *testing.T) {
 		},
 		"handlers": func(t *rapid.T, p *plan.Plan) *process {
 			return walkExactly(t, p, habits{end: 50, callback: once(t, "callback", 2, 8), handler: rapid.IntRange(10, 200).Draw(t, "handler"), altStack: once(t, "altStack", 1, 3)})
+		},
+		"middle": func(t *rapid.T, p *plan.Plan) *process {
+			return walkFromTheMiddle(t, p, habits{end: 50, callback: once(t, "callback", 2, 8)})
+		},
+		"losses": func(t *rapid.T, p *plan.Plan) *process {
+			return walkWithLosses(t, p, habits{end: 50, callback: once(t, "callback", 2, 8)})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

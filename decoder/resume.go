@@ -40,27 +40,47 @@ func (t *Thread) reappear(a activation, block int) bool {
 	if t.known == 0 || a.cfa <= t.known || len(t.frames) == 0 {
 		return false
 	}
-	call, n := exit, 0
+	call, n, lands := exit, 0, false
 	for b := range a.r.Blocks {
-		if t.mayLeadTo(a.r, b) && a.r.at(b, 0).to(block, true) != nil {
+		switch {
+		case t.mayLeadTo(a.r, b) && a.r.at(b, 0).to(block, true) != nil:
 			call, n = b, n+1
+		case a.r.mayComeBy(b, block):
+			lands = true
 		}
 	}
-	if n == 0 {
+	if n == 0 && !lands {
 		return false
 	}
 	t.known = a.cfa
-	t.finishAbove(-1)
+	if lands {
+		t.abandon()
+	} else {
+		t.finishAbove(-1)
+	}
 	t.sink.Mark(ops.Resume, 1)
-	t.push(frame{activation: a, root: true, st: a.r.at(call, 0), called: true, start: origin{exit, ops.StartCall}})
-	f := t.top()
-	if n > 1 || a.r.First(block) { // it may be a new activation in the same place
+	f := t.push(frame{activation: a, root: true})
+	if n > 1 || lands || a.r.First(block) { // it may be a new activation in the same place
 		t.resumeAt(f, block)
 		return true
 	}
+	f.st, f.called, f.start = a.r.at(call, 0), true, origin{exit, ops.StartCall}
 	t.apply(f, f.st.to(block, true))
 	f.st, f.called = f.r.at(block, 0), false
 	return true
+}
+
+// mayComeBy reports whether the call of block b may throw, or return a second time, to where a silent way leads to a block from.
+func (r *routine) mayComeBy(b, block int) bool {
+	if !r.makesCall(b) || r.kind[b] == plan.Harmless {
+		return false
+	}
+	for to := range r.Blocks {
+		if (r.pad[to] || r.again[to]) && r.landsAt(b, to) && (to == block || r.Site(to) == nil && r.at(to, 0).to(block, false) != nil) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayLeadTo reports whether the call of block b may have come to the outermost activation that is known.

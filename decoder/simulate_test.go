@@ -262,31 +262,39 @@ func TestHandlersAreDecodedApart(t *testing.T) {
 // TestWalksMetInTheMiddle: of a thread that runs when it is attached to, a contiguous part is decoded.
 func TestWalksMetInTheMiddle(t *testing.T) {
 	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
-		rapid.Check(t, func(t *rapid.T) {
-			s := drawProcess(t, p, habits{callback: once(t, "callback", 2, 8)})
-			s.run(rapid.IntRange(0, 500).Draw(t, "blocks before"))
-			s.thread = usermode.NewThread(7, 1, true)
-			defer s.thread.Free()
-			d := s.finishAndDecode(t, rapid.IntRange(1, 1000).Draw(t, "blocks"))
-			demandPieces(t, d, s)
-		})
+		rapid.Check(t, func(t *rapid.T) { walkFromTheMiddle(t, p, habits{callback: once(t, "callback", 2, 8)}) })
 	})
 }
 
 // TestWalksWithLosses: between losses contiguous parts are decoded.
 func TestWalksWithLosses(t *testing.T) {
 	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
-		rapid.Check(t, func(t *rapid.T) {
-			s := drawProcess(t, p, habits{callback: once(t, "callback", 2, 8)})
-			s.thread = usermode.NewThread(7, 1, false)
-			defer s.thread.Free()
-			refuse := rapid.SliceOfN(rapid.Bool(), 1, 8).Draw(t, "refuse")
-			n := 0
-			s.machine.Output = func([]byte) bool { n++; return !refuse[n%len(refuse)] }
-			d := s.finishAndDecode(t, rapid.IntRange(1, 1500).Draw(t, "blocks"))
-			demandPieces(t, d, s)
-		})
+		rapid.Check(t, func(t *rapid.T) { walkWithLosses(t, p, habits{callback: once(t, "callback", 2, 8)}) })
 	})
+}
+
+// walkFromTheMiddle meets a thread that runs already, and demands that what is decoded is parts of what ran.
+func walkFromTheMiddle(t *rapid.T, p *plan.Plan, h habits) *process {
+	s := drawProcess(t, p, h)
+	s.run(rapid.IntRange(0, 500).Draw(t, "blocks before"))
+	s.thread = usermode.NewThread(7, 1, true)
+	defer s.thread.Free()
+	d := s.finishAndDecode(t, rapid.IntRange(1, 1000).Draw(t, "blocks"))
+	demandPieces(t, d, s)
+	return s
+}
+
+// walkWithLosses walks while the ring refuses batches, and demands that what is decoded is parts of what ran.
+func walkWithLosses(t *rapid.T, p *plan.Plan, h habits) *process {
+	s := drawProcess(t, p, h)
+	s.thread = usermode.NewThread(7, 1, false)
+	defer s.thread.Free()
+	refuse := rapid.SliceOfN(rapid.Bool(), 1, 8).Draw(t, "refuse")
+	n := 0
+	s.machine.Output = func([]byte) bool { n++; return !refuse[n%len(refuse)] }
+	d := s.finishAndDecode(t, rapid.IntRange(1, 1500).Draw(t, "blocks"))
+	demandPieces(t, d, s)
+	return s
 }
 
 func drawProcess(t *rapid.T, p *plan.Plan, h habits) *process {

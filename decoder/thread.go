@@ -80,16 +80,22 @@ func (t *Thread) Words() uint64 { return t.words }
 
 // Gap says that words are missing here: n hits. Every position is forgotten.
 func (t *Thread) Gap(n uint64) {
-	open := uint64(t.cutAll())
-	if open > 0 {
-		t.sink.Mark(ops.Unwind, open)
-		for range open {
-			t.sink.LeaveRoutine()
-		}
-	}
+	t.abandon()
 	t.sink.Mark(ops.Gap, n)
 	t.away, t.chain, t.owner = nil, nil, activation{}
 	t.from, t.told = t.from[:0], false
+}
+
+// abandon cuts the running paths off and leaves all activations: how they ended is not known.
+func (t *Thread) abandon() {
+	open := t.cutAll()
+	if open == 0 {
+		return
+	}
+	t.sink.Mark(ops.Unwind, uint64(open))
+	for range open {
+		t.sink.LeaveRoutine()
+	}
 }
 
 // Close ends a stream that tracing was taken off from: what runs on is not known.
