@@ -125,6 +125,9 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 	}
 	depth := caller.r.Blocks[caller.block].Depth
 	i := t.findCaller(caller, a.cfa, depth, chain[1:])
+	if i < 0 && t.tailJumpFromRoot(a, from, false) {
+		return
+	}
 	if i < 0 && depth >= 0 && t.reappear(activation{caller.r, a.cfa + uint64(depth)}, caller.block) {
 		i = len(t.frames) - 1
 	}
@@ -133,14 +136,12 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 		i = len(t.frames) - 1
 	}
 	if i < 0 {
-		if !t.tailJumpFromRoot(a, from) {
-			t.enter(frame{activation: a, from: from, root: !t.resumeCaller(caller, a.cfa, depth)})
-		}
+		t.enter(frame{activation: a, from: from, root: !t.resumeCaller(caller, a.cfa, depth)})
 		return
 	}
 	p := &t.frames[i]
 	if p.called && p.st.block == caller.block {
-		if t.tailJump(i+1, a, from) {
+		if t.tailJump(i+1, a, from, true) {
 			return
 		}
 		if k := p.r.kind[caller.block]; k == plan.External || k == plan.Unknown { // what it called jumped on
@@ -296,8 +297,9 @@ func (r *routine) jumpsAnywhere(b int) bool {
 	return (e == cfg.TailInd || e == cfg.Tail || e == cfg.Jcc) && (r.kind[b] == plan.External || r.kind[b] == plan.Unknown)
 }
 
-// tailJump handles a new activation with the CFA and return address of the one at frame j: that one left by a tail jump (rule 7).
-func (t *Thread) tailJump(j int, a activation, from wire.Word) bool {
+// tailJump handles a new activation with the CFA and return address of the one at frame j: that one left by a tail jump (rule 7). unseen: perhaps
+// through code that is not observed.
+func (t *Thread) tailJump(j int, a activation, from wire.Word, unseen bool) bool {
 	if j >= len(t.frames) {
 		return false
 	}
@@ -307,7 +309,7 @@ func (t *Thread) tailJump(j int, a activation, from wire.Word) bool {
 	}
 	for _, o := range q.st.outs(q.called) {
 		var acts []act
-		ok := q.r.jumpsAnywhere(o.block)
+		ok := unseen && q.r.jumpsAnywhere(o.block)
 		if next := q.r.tailTarget(o.block); next != nil {
 			acts, ok = next.relay(a.r, 0)
 		}
@@ -327,10 +329,10 @@ func (t *Thread) tailJump(j int, a activation, from wire.Word) bool {
 }
 
 // tailJumpFromRoot handles a tail jump out of an activation whose caller is not observed, or not known.
-func (t *Thread) tailJumpFromRoot(a activation, from wire.Word) bool {
+func (t *Thread) tailJumpFromRoot(a activation, from wire.Word, unseen bool) bool {
 	for j := len(t.frames) - 1; j >= 0 && t.frames[j].lowest <= a.cfa; j-- {
 		if q := &t.frames[j]; q.root && q.mayReturnTo(a.cfa, from) {
-			return t.tailJump(j, a, from)
+			return t.tailJump(j, a, from, unseen)
 		}
 	}
 	return false
@@ -344,7 +346,7 @@ func (f *frame) mayReturnTo(cfa uint64, from wire.Word) bool {
 // enterRoot begins an activation that code which is not observed called: a callback, a handler, a thread's or coroutine's first.
 func (t *Thread) enterRoot(a activation, from wire.Word) {
 	f := frame{activation: a, from: from, root: true, handler: from.Place() == wire.Handler || from.Place() == wire.HandlerOutside}
-	if t.tailJumpFromRoot(a, from) {
+	if t.tailJumpFromRoot(a, from, true) {
 		return
 	}
 	if f.handler {

@@ -77,7 +77,7 @@ type process struct {
 	truth     []event
 	handlers  map[int]bool // the events with which signal handlers begin
 	hits      int
-	stayers   []*plan.Routine // those of rootable that end by returning
+	stayers   []*plan.Routine // those of rootable that end by returning: what a handler that has not been heard of did, nobody can know
 	dead      bool
 	rootable  []*plan.Routine
 	trouble   error // the CFG contradicts itself
@@ -110,7 +110,7 @@ func newProcess(p *plan.Plan, h habits, seed uint64) *process {
 		if p.Program.AddressTaken(r.Addr) && r.Addr != p.Program.Image.Entry {
 			s.rootable = append(s.rootable, r)
 			if !slices.ContainsFunc(r.Blocks, func(b cfg.Block) bool {
-				return b.End == cfg.Tail || b.End == cfg.TailInd || b.End == cfg.Jcc && b.Succ[0] < 0
+				return b.End == cfg.Trap || b.End == cfg.Tail || b.End == cfg.TailInd || b.End == cfg.Jcc && b.Succ[0] < 0
 			}) {
 				s.stayers = append(s.stayers, r)
 			}
