@@ -83,11 +83,11 @@ func (j *job) tell(s *wpp.Snapshot) error {
 }
 
 func (j *job) printReport(s *wpp.Snapshot, fileSize uint64) error {
-	if j.quiet {
-		return nil
-	}
-	if j.json {
+	switch {
+	case j.json:
 		return query.WriteStatJSON(j.report, query.NewStat(s, fileSize))
+	case j.quiet:
+		return nil
 	}
 	q := query.DefaultHotQuery()
 	q.Top = hottest
