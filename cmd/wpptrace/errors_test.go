@@ -65,7 +65,8 @@ func TestNotRoot(t *testing.T) {
 	fails(t, asNobody("-p", strconv.Itoa(s.pid())), "wpptrace: trace a process: "+want)
 	fails(t, asNobody("--", "/bin/true"), "wpptrace: trace a process: "+want)
 	out, err := asNobody("check").Output()
-	if err == nil || !strings.Contains(string(out), "missing  privileges       "+want) {
+	if text := string(out); err == nil || !strings.Contains(text, "missing  privileges       "+want) || !strings.Contains(text, "\nunknown  bpf ") ||
+		strings.Count(text, "missing") != 1 {
 		t.Errorf("check: %v\n%s", err, out)
 	}
 	if out, err := asNobody("plan", "/bin/true").CombinedOutput(); err != nil {

@@ -74,3 +74,11 @@ func TestPlanWithFaults(t *testing.T) {
 		t.Errorf("a plan without faults: %v", err)
 	}
 }
+
+// A Go program, as this one, has no unwind information; the error says so.
+func TestPlanOfGoProgram(t *testing.T) {
+	_, errs, status := wpptrace("plan", "/proc/self/exe")
+	if want := "wpptrace: recover routines of exe: no unwind information (.eh_frame), as in Go programs: wpptrace needs it\n"; status != 1 || errs != want {
+		t.Errorf("status %d, %q; want %q", status, errs, want)
+	}
+}
