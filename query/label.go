@@ -25,6 +25,8 @@ type label struct {
 	File         string `json:"file,omitempty"` // of the first block whose line is known
 	FirstLine    int    `json:"first_line,omitempty"`
 	LastLine     int    `json:"last_line,omitempty"`
+
+	lowest, highest uint64 // addresses of instructions: a path may jump backwards
 }
 
 // labelOf describes a path; its lines are the lowest and the highest in the file where it begins.
@@ -35,8 +37,10 @@ func labelOf(s *wpp.Snapshot, sym uint32) label {
 		Start: p.Start.String(), End: p.End.String(), Instructions: s.SymbolCost(sym),
 	}
 	for addr := range s.Instructions(sym) {
-		l.Last = hex(addr)
-		l.First = cmp.Or(l.First, l.Last)
+		if l.First == "" {
+			l.First, l.lowest, l.highest = hex(addr), addr, addr
+		}
+		l.Last, l.lowest, l.highest = hex(addr), min(l.lowest, addr), max(l.highest, addr)
 	}
 	file := -1
 	for piece := range s.Pieces(sym) {
@@ -73,7 +77,7 @@ func (l *label) where() string {
 	case l.File != "":
 		return printable(path.Base(l.File)) + ":" + strconv.Itoa(l.FirstLine) + "-" + strconv.Itoa(l.LastLine)
 	case l.First != "":
-		return printable(l.Image) + " " + l.First + "-" + l.Last
+		return printable(l.Image) + " " + hex(l.lowest) + "-" + hex(l.highest)
 	default:
 		return printable(l.Image)
 	}
