@@ -29,11 +29,30 @@ type label struct {
 	lowest, highest uint64 // addresses of instructions: a path may jump backwards
 }
 
-// labelOf describes a path; its lines are the lowest and the highest in the file where it begins.
-func labelOf(s *wpp.Snapshot, sym uint32) label {
+// labels describes the paths of a snapshot.
+type labels struct {
+	snapshot *wpp.Snapshot
+	names    []string // of the routines
+	known    map[uint32]*label
+}
+
+func newLabels(s *wpp.Snapshot) *labels {
+	return &labels{s, routineNames(s), make(map[uint32]*label)}
+}
+
+// of describes a path.
+func (l *labels) of(sym uint32) *label {
+	if l.known[sym] == nil {
+		l.known[sym] = labelOf(l.snapshot, l.names[l.snapshot.Symbols[sym].Routine], sym)
+	}
+	return l.known[sym]
+}
+
+// labelOf describes a path of a routine with that name; its lines are the lowest and the highest in the file where it begins.
+func labelOf(s *wpp.Snapshot, routine string, sym uint32) *label {
 	p := &s.Symbols[sym]
-	l := label{
-		Symbol: sym, Image: s.ImageOf(sym).Base(), Routine: routineName(s.RoutineOf(sym)), Path: p.Path,
+	l := &label{
+		Symbol: sym, Image: s.ImageOf(sym).Base(), Routine: routine, Path: p.Path,
 		Start: p.Start.String(), End: p.End.String(), Instructions: s.SymbolCost(sym),
 	}
 	for addr := range s.Instructions(sym) {
@@ -56,6 +75,21 @@ func labelOf(s *wpp.Snapshot, sym uint32) label {
 		l.LastLine = max(l.LastLine, b.Last)
 	}
 	return l
+}
+
+// routineNames are the names of a snapshot's routines. Those of the same name, as overloaded or static functions, are told apart by their entries' addresses.
+func routineNames(s *wpp.Snapshot) []string {
+	names, number := make([]string, len(s.Routines)), make(map[string]int)
+	for i := range s.Routines {
+		names[i] = routineName(&s.Routines[i])
+		number[names[i]]++
+	}
+	for i := range names {
+		if number[names[i]] > 1 {
+			names[i] += "@" + hex(s.Routines[i].Entry)
+		}
+	}
+	return names
 }
 
 // routineName is a routine's name made printable; a routine of a stripped file is named for its address.
