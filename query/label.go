@@ -106,15 +106,20 @@ func (l *label) name(width int) string {
 // where is the path's place in the source, or in the image when its lines are not known.
 func (l *label) where() string {
 	switch {
-	case l.File != "" && l.FirstLine == l.LastLine:
-		return printable(path.Base(l.File)) + ":" + strconv.Itoa(l.FirstLine)
 	case l.File != "":
-		return printable(path.Base(l.File)) + ":" + strconv.Itoa(l.FirstLine) + "-" + strconv.Itoa(l.LastLine)
+		return printable(path.Base(l.File)) + ":" + lines(l.FirstLine, l.LastLine)
 	case l.First != "":
 		return printable(l.Image) + " " + hex(l.lowest) + "-" + hex(l.highest)
 	default:
 		return printable(l.Image)
 	}
+}
+
+func lines(first, last int) string {
+	if first == last {
+		return strconv.Itoa(first)
+	}
+	return strconv.Itoa(first) + "-" + strconv.Itoa(last)
 }
 
 func hex(addr uint64) string { return strconv.FormatUint(addr, 16) }

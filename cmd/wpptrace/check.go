@@ -26,10 +26,10 @@ func checkCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check [--json] [-p PID]",
-		Short: "Check the kernel, the privileges and a process: each ok, missing with the fix, or unknown",
+		Short: "Check the kernel, the privileges and a process: each ok, or missing with the fix",
 		Example: `  wpptrace check           can this machine trace at all?
   wpptrace check -p 4711   and process 4711?`,
-		Long: "Nothing is attached. The exit status is 1 unless all is ok.",
+		Long: "Nothing is attached. What needs privileges to be found out is unknown without them. The exit status\nis 1 unless all is ok.",
 		Args: exactly(0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			r := checkReport{SchemaVersion: query.SchemaVersion, OK: true, Checks: []checked{}}

@@ -155,8 +155,8 @@ func TestBadSnapshots(t *testing.T) {
 		if err := os.WriteFile(path, c.content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, command := range []string{"stat", "hot", "dump"} {
-			out, errs, status := wpptrace(command, path)
+		for _, command := range [][]string{{"stat"}, {"hot"}, {"path", "main#0"}, {"dump"}} {
+			out, errs, status := wpptrace(append(command, path)...)
 			if status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, path) || !strings.HasSuffix(errs, ": "+c.remedy+"\n") {
 				t.Errorf("%s %s: status %d, %q, %q", command, name, status, out, errs)
 			}

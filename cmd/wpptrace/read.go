@@ -57,7 +57,14 @@ func hotCommand() *cobra.Command {
   wpptrace hot --cost count -l 3 -L 3 x.wpp  sequences of three paths, by how often they ran`,
 		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if it cost -C or
 more, and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are
-found.`,
+found. -l 1 -L 1 lists single paths; larger numbers, only sequences of that many.
+
+SHARE    what ran within the subpath, as a share of all; where subpaths overlap, it counts in each
+CUM.     what ran within it or one above it, counted once
+COUNT    how often the subpath ran
+LEN      how many paths it has
+SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path tells more); where
+         its code is; xN: N times in a row. ROUTINE@ADDRESS is one of several routines of that name.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := q.Validate(); err != nil {
@@ -86,6 +93,25 @@ found.`,
 	f.IntSliceVar(&q.TIDs, "tid", nil, "only thread `TID` (repeatable)")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
+}
+
+func pathCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "path ROUTINE#N SNAPSHOT",
+		Short: "Print what a path in the table of hot subpaths is: its blocks and their source lines",
+		Example: `  wpptrace path 'xmalloc#0' bash-4711.wpp            the name as hot prints it
+  wpptrace path 'std::vec...push_back#2' x.wpp       shortened too`,
+		Long: `A line for each basic block, in the order in which they ran: link-time addresses of its first and
+last instruction, in hex; how many there are; the source lines of these two, if they are known.`,
+		Args: exactly(2, "a path with a snapshot"),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, _, err := readSnapshot(args[1])
+			if err != nil {
+				return err
+			}
+			return query.WritePath(c.OutOrStdout(), s, args[0])
+		},
+	}
 }
 
 func dumpCommand() *cobra.Command {
