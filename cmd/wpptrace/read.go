@@ -14,6 +14,38 @@ import (
 
 // The commands that read a snapshot. They need no privileges.
 
+// statHelp says what each figure is.
+const statHelp = `--routines prints IMAGE START END STATE NAME for each contiguous range of each routine, separated by
+tabs; addresses are link-time, in hex, END exclusive; STATE is observed or left-out:REASON.
+
+The figures, with --json too:
+  schema_version         of these figures; within a version, they only become more
+  command, pid           what was traced
+  started, kernel        when and on which kernel
+  wpptrace_version       by which wpptrace
+  paths                  acyclic paths that ran, each as often as it did
+  distinct_paths         different ones among them
+  instructions           that ran in them
+  threads                that were recorded
+  rules, rhs_symbols     of the grammars: their rules, and the symbols on their right-hand sides
+  rules_per_path         rules / distinct_paths
+  trace_bytes            what the trace would take without compression
+  grammar_ascii_bytes    what the grammars take as text
+  grammar_bytes          size of the snapshot, the tables of the program included
+  ratio_ascii, ratio     trace_bytes / grammar_ascii_bytes, trace_bytes / grammar_bytes
+  bits_per_instruction   of the snapshot
+  duration_seconds       of the recording
+  hits                   how often a probe was hit, hits_single_stepped slow ones of them
+  hits_per_path          hits / paths
+  words                  8-byte reports of the kernel
+  slow_down              CPU time while traced over CPU time without, as measured; 0: not known;
+                         100: that or more
+  probes                 that were put in, probes_single_stepped slow ones of them
+  routines_total         of the program, routines_observed those that were observed,
+                         routines_met those of them that ran
+  lost, gaps             events that were lost, and in how many places
+  anomalies              words that did not fit the program: paths near #cut and #unwind are suspect`
+
 func statCommand() *cobra.Command {
 	var asJSON, routines bool
 	c := &cobra.Command{
@@ -21,9 +53,7 @@ func statCommand() *cobra.Command {
 		Short: "Print the figures of a snapshot: its size, its cost, and what was lost",
 		Example: `  wpptrace stat bash-4711.wpp              one figure a line
   wpptrace stat --routines bash-4711.wpp   what was observed, and what was not and why`,
-		Long: `hits_per_path and slow_down say what the recording cost, lost and gaps what it lacks.
---routines prints IMAGE START END STATE NAME for each contiguous range of each routine, separated by
-tabs; addresses are link-time, in hex, END exclusive; STATE is observed or left-out:REASON.`,
+		Long: statHelp,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if asJSON && routines {

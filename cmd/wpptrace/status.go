@@ -49,7 +49,7 @@ func (l *statusLine) show(r *recording) {
 	text := fmt.Sprintf("%.0fs  %s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d", r.duration().Seconds(), short(float64(paths-l.paths)/now.Sub(l.at).Seconds()),
 		100*r.session.Fill(), short(float64(rules)), float64(paths)/float64(max(symbols, 1)), lost)
 	if e, ok := r.gauge.recent(); ok {
-		text += fmt.Sprintf("  slow-down %.1f", e.slower())
+		text += "  slow-down " + times(e.slower())
 	}
 	l.at, l.paths, l.shown = now, paths, true
 	fmt.Fprintf(l.out, "\r\x1b[K%.*s", l.width()-1, text)
