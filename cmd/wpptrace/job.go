@@ -19,13 +19,14 @@ type job struct {
 	*recording
 	path   string
 	report io.Writer // hot subpaths or figures
-	errs   io.Writer
+	errs   *statusLine
 	log    *slog.Logger
 	exe    *os.File // read until the last snapshot is written: source lines come last
 }
 
 // newJob prepares to record: plans, checks and attaches. When it fails nothing stays attached.
-func newJob(o *recordFlags, p *target.Process, used func() (target.Times, error), report, errs io.Writer) (*job, error) {
+func newJob(o *recordFlags, p *target.Process, used func() (target.Times, error), report, stderr io.Writer) (*job, error) {
+	errs := newStatusLine(stderr, o.quiet)
 	j := &job{recordFlags: o, report: report, errs: errs, path: o.output, log: newLog(errs, o.verbose)}
 	if j.path == "" {
 		j.path = fmt.Sprintf("%s-%d.wpp", p.Name, p.PID)

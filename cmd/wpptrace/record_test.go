@@ -117,13 +117,14 @@ func TestSnapshotsWithoutEnd(t *testing.T) {
 	s.end()
 }
 
-// A recording ends with its process, and says nothing of it.
+// A recording ends with its process, and says so.
 func TestTargetEnds(t *testing.T) {
 	s := startServer(t)
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "--json")
 	w.expect("recording process")
 	s.ask(5)
 	s.end()
+	w.expect(fmt.Sprintf("wpptrace: process %d (bash) has exited", s.pid()))
 	w.wait(0)
 	if names := w.files(); len(names) != 1 || names[0] != fmt.Sprintf("bash-%d.wpp", s.pid()) {
 		t.Errorf("files: %q", names)
