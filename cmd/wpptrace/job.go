@@ -11,6 +11,7 @@ import (
 
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
+	"wpptrace/query"
 )
 
 // A job is a recording with all that goes with it: where the snapshot goes and where messages go.
@@ -65,6 +66,9 @@ func (j *job) prepare(p *target.Process) error {
 	if err != nil {
 		return err
 	}
+	if err := program.recordable(p.Name); err != nil {
+		return err
+	}
 	session, err := attach.Load(p, program.image, program.plan, int(j.ring))
 	if err != nil {
 		return gone(p, err)
@@ -78,6 +82,7 @@ func (j *job) prepare(p *target.Process) error {
 // attach puts the probes in. A process that is at work already is told what to expect before.
 func (j *job) attach(exe *os.File) error {
 	j.gauge = newGauge(j.session, j.log)
+	j.tellPlan()
 	if len(j.pids) > 0 {
 		before, load, err := measureLoad(j.process)
 		if err != nil {
@@ -85,10 +90,19 @@ func (j *job) attach(exe *os.File) error {
 		}
 		j.gauge.nature = natureOf(before)
 		if !j.quiet {
-			newForecast(j.program.plan, j.gauge.cost).tell(j.errs, j.program.plan, load)
+			newForecast(j.program.plan, j.gauge.cost).tell(j.errs, load)
 		}
 	}
 	return j.session.Attach(exe)
+}
+
+// tellPlan sums up the plan, and warns of one that is slower than it might be.
+func (j *job) tellPlan() {
+	p := j.program.plan
+	j.say("%s", summary(p))
+	if share, most := stepped(p); share > noticeable {
+		j.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it out", factor(100*share), query.Fit(most.Name, 60))
+	}
 }
 
 // gone replaces an error by a plainer one where the process has ended.

@@ -156,7 +156,8 @@ func dumpCommand() *cobra.Command {
 		Long: `Thread by thread, in execution order; addresses are link-time, in hex. Lines that begin with # say
 what is not in the stream: #gap N (N events lost), #resume (tracing began in the middle of an
 activation), #unwind N (N activations left without a return), #cut (the path before was cut off),
-#handler (a signal came).`,
+#handler (a signal came). Code that is not observed is in no line: shared libraries, routines that
+were left out (stat --routines), linkage stubs, start-up code such as _init and _fini.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(query.Forms(), query.Form(form)) {

@@ -173,7 +173,6 @@ func recordChild(o *recordFlags, argv []string, stderr io.Writer) error {
 		c.Kill()
 		return err
 	}
-	j.say("%s", summary(j.program.plan))
 	c.Release()
 	err = j.run()
 	if errors.Is(err, context.Canceled) {
