@@ -49,6 +49,9 @@ func recordCommand() *cobra.Command {
 and as before afterwards. When the recording ends, the hot subpaths are printed: on stdout with -p,
 on stderr with --, where stdout is COMMAND's alone. The last line on stderr tells what was lost.
 
+The code of the program itself is traced: not that of shared libraries, nor of processes that it
+starts, and a recording ends when the process calls exec. Go programs cannot be traced.
+
 SIGINT and SIGTERM end the recording, a second one at once and without a snapshot; SIGUSR2 writes a
 snapshot and goes on. A COMMAND that outlives the recording goes on untraced, and is waited for.
 Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data were lost, with
