@@ -87,7 +87,7 @@ func hotCommand() *cobra.Command {
   wpptrace hot --cost count -l 3 -L 3 x.wpp  sequences of three paths, by how often they ran`,
 		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if it cost -C or
 more, and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are
-found. -l 1 -L 1 lists single paths; larger numbers, only sequences of that many.
+found. -l 1 -L 1 lists single paths, -l 3 -L 3 sequences of three.
 
 SHARE    what ran within the subpath, as a share of all; where subpaths overlap, it counts in each
 CUM.     what ran within it or one above it, counted once
