@@ -137,11 +137,13 @@ const (
 	TracerProgDrain       = "drain"
 	TracerProgHit         = "hit"
 	TracerProgNothing     = "nothing"
+	TracerProgProcessFork = "process_fork"
 	TracerProgProgramExec = "program_exec"
 	TracerProgThreadExit  = "thread_exit"
 	TracerVarCallShift    = "call_shift"
 	TracerVarEnabled      = "enabled"
 	TracerVarEnabledAt    = "enabled_at"
+	TracerVarForked       = "forked"
 	TracerVarHighWater    = "high_water"
 	TracerVarImageBase    = "image_base"
 	TracerVarImageSize    = "image_size"
@@ -197,6 +199,7 @@ type TracerProgramSpecs struct {
 	Drain       *ebpf.ProgramSpec `ebpf:"drain"`
 	Hit         *ebpf.ProgramSpec `ebpf:"hit"`
 	Nothing     *ebpf.ProgramSpec `ebpf:"nothing"`
+	ProcessFork *ebpf.ProgramSpec `ebpf:"process_fork"`
 	ProgramExec *ebpf.ProgramSpec `ebpf:"program_exec"`
 	ThreadExit  *ebpf.ProgramSpec `ebpf:"thread_exit"`
 }
@@ -219,6 +222,7 @@ type TracerVariableSpecs struct {
 	CallShift *ebpf.VariableSpec `ebpf:"call_shift"`
 	Enabled   *ebpf.VariableSpec `ebpf:"enabled"`
 	EnabledAt *ebpf.VariableSpec `ebpf:"enabled_at"`
+	Forked    *ebpf.VariableSpec `ebpf:"forked"`
 	HighWater *ebpf.VariableSpec `ebpf:"high_water"`
 	ImageBase *ebpf.VariableSpec `ebpf:"image_base"`
 	ImageSize *ebpf.VariableSpec `ebpf:"image_size"`
@@ -273,6 +277,7 @@ type TracerVariables struct {
 	CallShift *ebpf.Variable `ebpf:"call_shift"`
 	Enabled   *ebpf.Variable `ebpf:"enabled"`
 	EnabledAt *ebpf.Variable `ebpf:"enabled_at"`
+	Forked    *ebpf.Variable `ebpf:"forked"`
 	HighWater *ebpf.Variable `ebpf:"high_water"`
 	ImageBase *ebpf.Variable `ebpf:"image_base"`
 	ImageSize *ebpf.Variable `ebpf:"image_size"`
@@ -290,6 +295,7 @@ type TracerPrograms struct {
 	Drain       *ebpf.Program `ebpf:"drain"`
 	Hit         *ebpf.Program `ebpf:"hit"`
 	Nothing     *ebpf.Program `ebpf:"nothing"`
+	ProcessFork *ebpf.Program `ebpf:"process_fork"`
 	ProgramExec *ebpf.Program `ebpf:"program_exec"`
 	ThreadExit  *ebpf.Program `ebpf:"thread_exit"`
 }
@@ -299,6 +305,7 @@ func (p *TracerPrograms) Close() error {
 		p.Drain,
 		p.Hit,
 		p.Nothing,
+		p.ProcessFork,
 		p.ProgramExec,
 		p.ThreadExit,
 	)

@@ -51,6 +51,7 @@ volatile const __u64 high_water;      /* bytes in the ring above which the consu
 __u64 enabled_at;                     /* CLOCK_BOOTTIME; 0: every thread is traced from its beginning */
 __u32 enabled;
 __u32 replaced;                       /* the target has called exec */
+__u32 forked;                         /* it has started a process, which is not traced */
 __u32 unsent;                         /* threads whose rest was on its way when drain came to them */
 __u64 metrics[METRICS];
 const struct {
@@ -200,6 +201,16 @@ int program_exec(__u64 *args)
 	replaced = 1;
 	finish((void *)bpf_get_current_task_btf(), 1); /* its registers are the new program's already */
 	bpf_task_storage_delete(&threads, (void *)bpf_get_current_task_btf());
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int process_fork(__u64 *args)
+{
+	struct task_struct *child = (void *)args[1];
+
+	if (enabled && bpf_get_current_pid_tgid() >> 32 == target && child->tgid != target)
+		forked = 1;
 	return 0;
 }
 

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -39,13 +40,14 @@ func Dump(w io.Writer, s *wpp.Snapshot, form Form, tids ...int) error {
 		return err
 	}
 	out := bufio.NewWriterSize(w, 1<<16)
+	labels := newLabels(s)
 	for _, t := range threads {
-		if err := dumpThread(out, s, t, form); err != nil {
+		if err := dumpThread(out, labels, t, form); err != nil {
 			return fmt.Errorf("dump thread %d as %s: %w", t.TID, form, err)
 		}
 	}
 	if form == Grammar {
-		writeAlphabet(out, s)
+		writeAlphabet(out, labels)
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("dump as %s: %w", form, err)
@@ -53,23 +55,23 @@ func Dump(w io.Writer, s *wpp.Snapshot, form Form, tids ...int) error {
 	return nil
 }
 
-func dumpThread(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread, form Form) error {
-	tid := strconv.Itoa(t.TID)
+func dumpThread(out *bufio.Writer, labels *labels, t *wpp.Thread, form Form) error {
+	s, tid := labels.snapshot, strconv.Itoa(t.TID)
 	switch form {
 	case Insns:
 		return writeStream(out, s, t, func(line []byte, sym uint32) []byte { return appendInstructions(line, s, tid, sym) })
 	case Blocks:
 		return writeStream(out, s, t, func(line []byte, sym uint32) []byte { return appendBlocks(line, s, tid, sym) })
 	case Paths:
-		return writeStream(out, s, t, func(line []byte, sym uint32) []byte { return appendPath(line, s, tid, sym) })
+		return writeStream(out, s, t, func(line []byte, sym uint32) []byte { return appendPath(line, labels, tid, sym) })
 	case Ops:
-		return writeOperations(out, s, t)
+		return writeOperations(out, labels, t)
 	case Grammar:
 		fmt.Fprintf(out, "# thread %d %s\n", t.TID, printable(t.Name))
 		_, err := t.Grammar.WriteASCII(out)
 		return err
 	case Dot:
-		return t.Grammar.WriteDot(out, func(sym uint32) string { return terminalText(s, sym) })
+		return t.Grammar.WriteDot(out, func(sym uint32) string { return terminalText(labels, sym) })
 	default:
 		return fmt.Errorf("no such form: use one of %v", Forms())
 	}
@@ -130,20 +132,16 @@ func appendBlocks(text []byte, s *wpp.Snapshot, tid string, sym uint32) []byte {
 	return text
 }
 
-func appendPath(text []byte, s *wpp.Snapshot, tid string, sym uint32) []byte {
-	p := &s.Symbols[sym]
-	first := "-"
-	for addr := range s.Instructions(sym) {
-		first = hex(addr)
-		break
-	}
-	fields := []string{tid, routineName(s.RoutineOf(sym)), strconv.FormatUint(p.Path, 10), p.Start.String(), p.End.String(), first}
+func appendPath(text []byte, labels *labels, tid string, sym uint32) []byte {
+	l := labels.of(sym)
+	fields := []string{tid, l.Routine, strconv.FormatUint(l.Path, 10), l.Start, l.End, cmp.Or(l.First, "-")}
 	return append(append(text, strings.Join(fields, "\t")...), '\n')
 }
 
-func writeOperations(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread) error {
+func writeOperations(out *bufio.Writer, labels *labels, t *wpp.Thread) error {
 	fmt.Fprintf(out, "EnterThread %d\n", t.TID)
-	expander := ops.NewExpander(&operationWriter{out: out, routines: s.Routines})
+	s := labels.snapshot
+	expander := ops.NewExpander(&operationWriter{out: out, names: labels.names})
 	for sym := range t.Grammar.Expand(0) {
 		if p := &s.Symbols[sym]; p.IsMark {
 			expander.Mark(p.Mark, p.N)
@@ -159,14 +157,14 @@ func writeOperations(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread) error {
 
 // An operationWriter is a sink that writes operations. Its writer remembers errors.
 type operationWriter struct {
-	out      *bufio.Writer
-	routines []wpp.Routine
-	line     []byte
+	out   *bufio.Writer
+	names []string // of the routines
+	line  []byte
 }
 
 func (w *operationWriter) EnterRoutine(routine int) {
 	w.out.WriteString("EnterRoutine ")
-	w.out.WriteString(routineName(&w.routines[routine]))
+	w.out.WriteString(w.names[routine])
 	w.out.WriteByte('\n')
 }
 
@@ -183,17 +181,17 @@ func (w *operationWriter) Mark(m ops.Mark, n uint64) {
 }
 
 // writeAlphabet says what the terminals of the grammars stand for.
-func writeAlphabet(out *bufio.Writer, s *wpp.Snapshot) {
+func writeAlphabet(out *bufio.Writer, labels *labels) {
 	out.WriteString("# terminals\n")
-	for sym := range s.Symbols {
-		fmt.Fprintf(out, "# %d: %s\n", sym, terminalText(s, uint32(sym)))
+	for sym := range labels.snapshot.Symbols {
+		fmt.Fprintf(out, "# %d: %s\n", sym, terminalText(labels, uint32(sym)))
 	}
 }
 
-func terminalText(s *wpp.Snapshot, sym uint32) string {
-	if p := &s.Symbols[sym]; p.IsMark {
+func terminalText(labels *labels, sym uint32) string {
+	if p := &labels.snapshot.Symbols[sym]; p.IsMark {
 		return strings.TrimSuffix(string(appendMark(nil, p.Mark, p.N)), "\n")
 	}
-	l := labelOf(s, sym)
+	l := labels.of(sym)
 	return fmt.Sprintf("%s#%d %s", l.Routine, l.Path, l.where())
 }

@@ -100,6 +100,7 @@ func TestWriteErrorsAreReported(t *testing.T) {
 		"stat":      func(w io.Writer) error { return WriteStat(w, NewStat(s, 0)) },
 		"stat json": func(w io.Writer) error { return WriteStatJSON(w, NewStat(s, 0)) },
 		"routines":  func(w io.Writer) error { return WriteRoutines(w, s) },
+		"path":      func(w io.Writer) error { return WritePath(w, s, "main#1") },
 	}
 	for _, form := range Forms() {
 		writers["dump "+string(form)] = func(w io.Writer) error { return Dump(w, s, form) }

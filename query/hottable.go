@@ -104,13 +104,13 @@ type hotLine struct {
 
 func newHotTable(s *wpp.Snapshot, r *HotReport) *hotTable {
 	t := &hotTable{report: r, count: len("COUNT"), length: len("LEN")}
-	labels := make(map[uint32]*label)
+	labels := newLabels(s)
 	names := 0
 	for i := range r.Subpaths {
 		p := &r.Subpaths[i]
 		t.count = max(t.count, len(strconv.FormatUint(p.Count, 10)))
 		t.length = max(t.length, len(strconv.Itoa(len(p.Symbols))))
-		row := foldPaths(s, p.Symbols, labels)
+		row := foldPaths(p.Symbols, labels)
 		for _, l := range row {
 			if l.label != nil {
 				names = max(names, utf8.RuneCountInString(l.label.name(TableColumns)))
@@ -126,18 +126,14 @@ func newHotTable(s *wpp.Snapshot, r *HotReport) *hotTable {
 }
 
 // foldPaths makes the lines of a subpath, the middle left out of those that are too many.
-func foldPaths(s *wpp.Snapshot, symbols []uint32, labels map[uint32]*label) []hotLine {
+func foldPaths(symbols []uint32, labels *labels) []hotLine {
 	var lines []hotLine
 	for i, sym := range symbols {
 		if i > 0 && sym == symbols[i-1] {
 			lines[len(lines)-1].times++
 			continue
 		}
-		if labels[sym] == nil {
-			l := labelOf(s, sym)
-			labels[sym] = &l
-		}
-		lines = append(lines, hotLine{labels[sym], 1})
+		lines = append(lines, hotLine{labels.of(sym), 1})
 	}
 	if len(lines) <= tallestRow {
 		return lines
@@ -188,13 +184,13 @@ func (t *hotTable) text(l hotLine) string {
 // the report's metric. The snapshot is the report's.
 func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 	type subpath struct {
-		Share      float64 `json:"share"`      // of covered in total
-		Cumulative float64 `json:"cumulative"` // share of what this subpath or one before it covers
-		Count      uint64  `json:"count"`
-		Cost       uint64  `json:"cost"`
-		Covered    uint64  `json:"covered"`
-		Length     int     `json:"length"`
-		Paths      []label `json:"paths"`
+		Share      float64  `json:"share"`      // of covered in total
+		Cumulative float64  `json:"cumulative"` // share of what this subpath or one before it covers
+		Count      uint64   `json:"count"`
+		Cost       uint64   `json:"cost"`
+		Covered    uint64   `json:"covered"`
+		Length     int      `json:"length"`
+		Paths      []*label `json:"paths"`
 	}
 	report := struct {
 		SchemaVersion int       `json:"schema_version"`
@@ -208,10 +204,11 @@ func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 		Found         int       `json:"found"`
 		Subpaths      []subpath `json:"subpaths"`
 	}{SchemaVersion, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength, r.MinCost, r.Found, []subpath{}}
+	labels := newLabels(s)
 	for _, p := range r.Subpaths {
 		row := subpath{share(p.Covered, r.Total), share(p.Cumulative, r.Total), p.Count, p.Cost, p.Covered, len(p.Symbols), nil}
 		for _, sym := range p.Symbols {
-			row.Paths = append(row.Paths, labelOf(s, sym))
+			row.Paths = append(row.Paths, labels.of(sym))
 		}
 		report.Subpaths = append(report.Subpaths, row)
 	}

@@ -25,18 +25,41 @@ type label struct {
 	File         string `json:"file,omitempty"` // of the first block whose line is known
 	FirstLine    int    `json:"first_line,omitempty"`
 	LastLine     int    `json:"last_line,omitempty"`
+
+	lowest, highest uint64 // addresses of instructions: a path may jump backwards
 }
 
-// labelOf describes a path; its lines are the lowest and the highest in the file where it begins.
-func labelOf(s *wpp.Snapshot, sym uint32) label {
+// labels describes the paths of a snapshot.
+type labels struct {
+	snapshot *wpp.Snapshot
+	names    []string // of the routines
+	known    map[uint32]*label
+}
+
+func newLabels(s *wpp.Snapshot) *labels {
+	return &labels{s, routineNames(s), make(map[uint32]*label)}
+}
+
+// of describes a path.
+func (l *labels) of(sym uint32) *label {
+	if l.known[sym] == nil {
+		l.known[sym] = labelOf(l.snapshot, l.names[l.snapshot.Symbols[sym].Routine], sym)
+	}
+	return l.known[sym]
+}
+
+// labelOf describes a path of a routine with that name; its lines are the lowest and the highest in the file where it begins.
+func labelOf(s *wpp.Snapshot, routine string, sym uint32) *label {
 	p := &s.Symbols[sym]
-	l := label{
-		Symbol: sym, Image: s.ImageOf(sym).Base(), Routine: routineName(s.RoutineOf(sym)), Path: p.Path,
+	l := &label{
+		Symbol: sym, Image: s.ImageOf(sym).Base(), Routine: routine, Path: p.Path,
 		Start: p.Start.String(), End: p.End.String(), Instructions: s.SymbolCost(sym),
 	}
 	for addr := range s.Instructions(sym) {
-		l.Last = hex(addr)
-		l.First = cmp.Or(l.First, l.Last)
+		if l.First == "" {
+			l.First, l.lowest, l.highest = hex(addr), addr, addr
+		}
+		l.Last, l.lowest, l.highest = hex(addr), min(l.lowest, addr), max(l.highest, addr)
 	}
 	file := -1
 	for piece := range s.Pieces(sym) {
@@ -54,6 +77,21 @@ func labelOf(s *wpp.Snapshot, sym uint32) label {
 	return l
 }
 
+// routineNames are the names of a snapshot's routines. Those of the same name, as overloaded or static functions, are told apart by their entries' addresses.
+func routineNames(s *wpp.Snapshot) []string {
+	names, number := make([]string, len(s.Routines)), make(map[string]int)
+	for i := range s.Routines {
+		names[i] = routineName(&s.Routines[i])
+		number[names[i]]++
+	}
+	for i := range names {
+		if number[names[i]] > 1 {
+			names[i] += "@" + hex(s.Routines[i].Entry)
+		}
+	}
+	return names
+}
+
 // routineName is a routine's name made printable; a routine of a stripped file is named for its address.
 func routineName(r *wpp.Routine) string {
 	return printable(cmp.Or(r.Name, r.Symbol, "sub_"+hex(r.Entry)))
@@ -68,15 +106,20 @@ func (l *label) name(width int) string {
 // where is the path's place in the source, or in the image when its lines are not known.
 func (l *label) where() string {
 	switch {
-	case l.File != "" && l.FirstLine == l.LastLine:
-		return printable(path.Base(l.File)) + ":" + strconv.Itoa(l.FirstLine)
 	case l.File != "":
-		return printable(path.Base(l.File)) + ":" + strconv.Itoa(l.FirstLine) + "-" + strconv.Itoa(l.LastLine)
+		return printable(path.Base(l.File)) + ":" + lines(l.FirstLine, l.LastLine)
 	case l.First != "":
-		return printable(l.Image) + " " + l.First + "-" + l.Last
+		return printable(l.Image) + " " + hex(l.lowest) + "-" + hex(l.highest)
 	default:
 		return printable(l.Image)
 	}
+}
+
+func lines(first, last int) string {
+	if first == last {
+		return strconv.Itoa(first)
+	}
+	return strconv.Itoa(first) + "-" + strconv.Itoa(last)
 }
 
 func hex(addr uint64) string { return strconv.FormatUint(addr, 16) }

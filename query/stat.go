@@ -2,11 +2,14 @@ package query
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
 	"reflect"
 	"strconv"
+	"strings"
+	"time"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
@@ -16,6 +19,12 @@ import (
 // not known are 0.
 type Stat struct {
 	SchemaVersion int `json:"schema_version"`
+
+	Command []string `json:"command"` // that was traced
+	PID     int      `json:"pid"`
+	Started string   `json:"started"` // when the recording was, RFC 3339; "": not known
+	Kernel  string   `json:"kernel"`
+	Tool    string   `json:"wpptrace_version"` // of the wpptrace that recorded
 
 	Paths         uint64 `json:"paths"`          // executions of acyclic paths
 	DistinctPaths uint64 `json:"distinct_paths"` // Larus's "Num Acyclic Paths"
@@ -37,7 +46,7 @@ type Stat struct {
 	HitsSingleStepped uint64  `json:"hits_single_stepped"`
 	HitsPerPath       float64 `json:"hits_per_path"`
 	Words             uint64  `json:"words"`
-	SlowDown          float64 `json:"slow_down"` // 0: not measured
+	SlowDown          float64 `json:"slow_down"` // 0: not measured; wpp.MostSlowDown: that or more
 	Probes            uint64  `json:"probes"`
 	ProbesSingleStep  uint64  `json:"probes_single_stepped"`
 	RoutinesTotal     int     `json:"routines_total"`
@@ -59,6 +68,11 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 	figures := &s.Figures
 	x := Stat{
 		SchemaVersion:     SchemaVersion,
+		Command:           append([]string{}, figures.Command...),
+		PID:               figures.PID,
+		Started:           timestamp(figures.Start),
+		Kernel:            figures.Kernel,
+		Tool:              figures.Tool,
 		Threads:           len(s.Threads),
 		Rules:             len(f.begin),
 		RHSSymbols:        len(f.body) - len(f.begin),
@@ -88,6 +102,13 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 	x.BitsPerInstruction = 8 * share(x.GrammarBytes, x.Instructions)
 	x.HitsPerPath = share(x.Hits, x.Paths)
 	return x
+}
+
+func timestamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 func (x *Stat) countPaths(s *wpp.Snapshot, f *forest) {
@@ -180,21 +201,34 @@ func operationBytes(operand uint64) uint64 {
 	}
 }
 
-// WriteStat writes the figures one a line, name and value separated by a space. The names are those of the JSON object.
+// WriteStat writes the figures one a line, name and value separated by a space. The names are those of the JSON object; what is not known is "-", and a
+// slow_down of MostSlowDown ">=100".
 func WriteStat(w io.Writer, x Stat) error {
 	out := bufio.NewWriter(w)
 	v := reflect.ValueOf(x)
 	for i := range v.NumField() {
-		value := fmt.Sprint(v.Field(i))
-		if v.Field(i).CanFloat() {
-			value = strconv.FormatFloat(v.Field(i).Float(), 'f', 3, 64)
+		name, value := v.Type().Field(i).Tag.Get("json"), statText(v.Field(i).Interface())
+		if name == "slow_down" && x.SlowDown >= wpp.MostSlowDown {
+			value = fmt.Sprintf(">=%d", wpp.MostSlowDown)
 		}
-		fmt.Fprintln(out, v.Type().Field(i).Tag.Get("json"), value)
+		fmt.Fprintln(out, name, value)
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write figures: %w", err)
 	}
 	return nil
+}
+
+func statText(value any) string {
+	switch v := value.(type) {
+	case float64:
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	case []string:
+		return statText(strings.Join(v, " "))
+	case string:
+		return cmp.Or(printable(v), "-")
+	}
+	return fmt.Sprint(value)
 }
 
 // WriteStatJSON writes the figures as one JSON object.

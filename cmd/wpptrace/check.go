@@ -29,7 +29,7 @@ func checkCommand() *cobra.Command {
 		Short: "Check the kernel, the privileges and a process: each ok, or missing with the fix",
 		Example: `  wpptrace check           can this machine trace at all?
   wpptrace check -p 4711   and process 4711?`,
-		Long: "Nothing is attached. The exit status is 1 if something is missing.",
+		Long: "Nothing is attached. What needs privileges to be found out is unknown without them. The exit status\nis 1 unless all is ok.",
 		Args: exactly(0, "none"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			r := checkReport{SchemaVersion: query.SchemaVersion, OK: true, Checks: []checked{}}
@@ -58,12 +58,26 @@ type check struct {
 	fix  string
 }
 
+// errUnknown is what a check cannot find out.
+var errUnknown = errors.New("not known without privileges: run wpptrace as root")
+
 // checked is the outcome of a check.
 type checked struct {
-	Name  string `json:"name"`
-	OK    bool   `json:"ok"`
-	Found string `json:"found"` // what there is, or what is wrong
-	Fix   string `json:"fix,omitempty"`
+	Name    string `json:"name"`
+	OK      bool   `json:"ok"`
+	Unknown bool   `json:"unknown,omitempty"` // it may be ok
+	Found   string `json:"found"`             // what there is, or what is wrong
+	Fix     string `json:"fix,omitempty"`
+}
+
+func (c *checked) state() string {
+	switch {
+	case c.OK:
+		return "ok"
+	case c.Unknown:
+		return "unknown"
+	}
+	return "missing"
 }
 
 // A checkReport is the outcome of all. Its JSON form grows, within a version, by new members only.
@@ -76,9 +90,12 @@ type checkReport struct {
 func (r *checkReport) run(checks []check) {
 	for _, c := range checks {
 		found, err := c.find()
-		k := checked{Name: c.name, OK: err == nil, Found: found}
+		k := checked{Name: c.name, OK: err == nil, Unknown: errors.Is(err, errUnknown), Found: found}
 		if err != nil {
-			k.Found, k.Fix, r.OK = err.Error(), c.fix, false
+			k.Found, r.OK = err.Error(), false
+		}
+		if !k.OK && !k.Unknown {
+			k.Fix = c.fix
 		}
 		r.Checks = append(r.Checks, k)
 	}
@@ -89,14 +106,11 @@ func (r *checkReport) write(w io.Writer, asJSON bool) error {
 		return json.NewEncoder(w).Encode(r)
 	}
 	for _, c := range r.Checks {
-		state, text := "ok", c.Found
-		if !c.OK {
-			state = "missing"
-			if c.Fix != "" {
-				text += ": " + c.Fix
-			}
+		text := c.Found
+		if c.Fix != "" {
+			text += ": " + c.Fix
 		}
-		if _, err := fmt.Fprintf(w, "%-8s %-16s %s\n", state, c.Name, text); err != nil {
+		if _, err := fmt.Fprintf(w, "%-8s %-16s %s\n", c.state(), c.Name, text); err != nil {
 			return fmt.Errorf("write checks: %w", err)
 		}
 	}
@@ -209,7 +223,10 @@ func feature(have func() error) func() (string, error) {
 		err := have()
 		switch {
 		case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-			return "", fmt.Errorf("not known without privileges (%w)", err)
+			if _, lacking := findPrivileges(); lacking != nil {
+				return "", errUnknown
+			}
+			return "", fmt.Errorf("forbidden, even to the privileged (%w)", err)
 		case errors.Is(err, ebpf.ErrNotSupported):
 			return "", errors.New("not in this kernel")
 		case err != nil:

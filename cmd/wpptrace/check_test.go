@@ -39,7 +39,7 @@ func TestFeature(t *testing.T) {
 		want string // of the error; "": there is none
 	}{
 		{nil, ""},
-		{fmt.Errorf("probe: %w", unix.EPERM), "not known without privileges"},
+		{fmt.Errorf("probe: %w", unix.EPERM), "forbidden, even to the privileged"},
 		{fmt.Errorf("probe: %w", ebpf.ErrNotSupported), "not in this kernel"},
 		{errors.New("something else"), "something else"},
 	} {
@@ -57,12 +57,14 @@ func TestCheckReport(t *testing.T) {
 		{"one", func() (string, error) { return "fine", nil }, "never told"},
 		{"two", func() (string, error) { return "", errors.New("broken") }, "mend it"},
 		{"three", func() (string, error) { return "fine", nil }, ""},
+		{"four", func() (string, error) { return "", errUnknown }, "never told"},
 	})
 	var out strings.Builder
 	if err := r.write(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	const want = "ok       one              fine\nmissing  two              broken: mend it\nok       three            fine\n"
+	const want = "ok       one              fine\nmissing  two              broken: mend it\nok       three            fine\n" +
+		"unknown  four             not known without privileges: run wpptrace as root\n"
 	if out.String() != want || r.OK {
 		t.Errorf("%q, ok %v; want %q", out.String(), r.OK, want)
 	}
@@ -86,8 +88,8 @@ func TestForecast(t *testing.T) {
 		t.Errorf("slow-down %.1f", s)
 	}
 	var out strings.Builder
-	all.tell(&out, p.plan, 0)
-	if !strings.Contains(out.String(), "1.0 times at its present load of 0% of a CPU") {
+	all.tell(&out, 0)
+	if !strings.Contains(out.String(), ", up to 1.0 at its present load of 0% of a CPU") {
 		t.Errorf("of an idle process: %s", out.String())
 	}
 }

@@ -65,7 +65,8 @@ func TestNotRoot(t *testing.T) {
 	fails(t, asNobody("-p", strconv.Itoa(s.pid())), "wpptrace: trace a process: "+want)
 	fails(t, asNobody("--", "/bin/true"), "wpptrace: trace a process: "+want)
 	out, err := asNobody("check").Output()
-	if err == nil || !strings.Contains(string(out), "missing  privileges       "+want) {
+	if text := string(out); err == nil || !strings.Contains(text, "missing  privileges       "+want) || !strings.Contains(text, "\nunknown  bpf ") ||
+		strings.Count(text, "missing") != 1 {
 		t.Errorf("check: %v\n%s", err, out)
 	}
 	if out, err := asNobody("plan", "/bin/true").CombinedOutput(); err != nil {
@@ -154,8 +155,8 @@ func TestBadSnapshots(t *testing.T) {
 		if err := os.WriteFile(path, c.content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for _, command := range []string{"stat", "hot", "dump"} {
-			out, errs, status := wpptrace(command, path)
+		for _, command := range [][]string{{"stat"}, {"hot"}, {"path", "main#0"}, {"dump"}} {
+			out, errs, status := wpptrace(append(command, path)...)
 			if status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, path) || !strings.HasSuffix(errs, ": "+c.remedy+"\n") {
 				t.Errorf("%s %s: status %d, %q, %q", command, name, status, out, errs)
 			}

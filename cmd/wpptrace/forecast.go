@@ -105,10 +105,42 @@ func (f forecast) slowDown() float64 {
 }
 
 // tell prints the forecast. load is the CPU share that the process uses now, 1 for one CPU.
-func (f forecast) tell(w io.Writer, p *plan.Plan, load float64) {
-	fmt.Fprintf(w, "wpptrace: %s\n", summary(p))
-	fmt.Fprintf(w, "wpptrace: predicted slow-down: at most %.1f times while it runs its own code, %.1f times at its present load of %.0f%% of a CPU\n",
-		f.slowDown(), 1+min(load, 1)*(f.slowDown()-1), 100*load)
+func (f forecast) tell(w io.Writer, load float64) {
+	fmt.Fprintf(w, "wpptrace: slow-down: up to %s times while it runs its own code, up to %s at its present load of %.0f%% of a CPU; it is measured as it runs\n",
+		factor(f.slowDown()), factor(1+min(load, 1)*(f.slowDown()-1)), 100*load)
+}
+
+// factor writes a number without digits that mean nothing.
+func factor(x float64) string {
+	if x >= 10 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.1f", x)
+}
+
+// noticeable is the share of single-stepped hits from which they cost as much as a third of the others.
+const noticeable = 0.01
+
+// stepped returns the share of the expected hits that are single-stepped, and the routine that makes most of them; nil: there is none.
+func stepped(p *plan.Plan) (share float64, most *plan.Routine) {
+	by := make([]float64, len(p.Routines))
+	all, sum := 0.0, 0.0
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		all += s.Expected
+		if !s.Stepped {
+			continue
+		}
+		sum += s.Expected
+		by[s.Routine] += s.Expected
+		if most == nil || by[s.Routine] > by[most.ID] {
+			most = p.Routines[s.Routine]
+		}
+	}
+	if most == nil {
+		return 0, nil
+	}
+	return sum / all, most
 }
 
 // summary is a plan in one line.

@@ -11,6 +11,7 @@ import (
 
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
+	"wpptrace/query"
 )
 
 // A job is a recording with all that goes with it: where the snapshot goes and where messages go.
@@ -19,13 +20,14 @@ type job struct {
 	*recording
 	path   string
 	report io.Writer // hot subpaths or figures
-	errs   io.Writer
+	errs   *statusLine
 	log    *slog.Logger
 	exe    *os.File // read until the last snapshot is written: source lines come last
 }
 
 // newJob prepares to record: plans, checks and attaches. When it fails nothing stays attached.
-func newJob(o *recordFlags, p *target.Process, used func() (target.Times, error), report, errs io.Writer) (*job, error) {
+func newJob(o *recordFlags, p *target.Process, used func() (target.Times, error), report, stderr io.Writer) (*job, error) {
+	errs := newStatusLine(stderr, o.quiet)
 	j := &job{recordFlags: o, report: report, errs: errs, path: o.output, log: newLog(errs, o.verbose)}
 	if j.path == "" {
 		j.path = fmt.Sprintf("%s-%d.wpp", p.Name, p.PID)
@@ -64,6 +66,9 @@ func (j *job) prepare(p *target.Process) error {
 	if err != nil {
 		return err
 	}
+	if err := program.recordable(p.Name); err != nil {
+		return err
+	}
 	session, err := attach.Load(p, program.image, program.plan, int(j.ring))
 	if err != nil {
 		return gone(p, err)
@@ -77,6 +82,7 @@ func (j *job) prepare(p *target.Process) error {
 // attach puts the probes in. A process that is at work already is told what to expect before.
 func (j *job) attach(exe *os.File) error {
 	j.gauge = newGauge(j.session, j.log)
+	j.tellPlan()
 	if len(j.pids) > 0 {
 		before, load, err := measureLoad(j.process)
 		if err != nil {
@@ -84,10 +90,19 @@ func (j *job) attach(exe *os.File) error {
 		}
 		j.gauge.nature = natureOf(before)
 		if !j.quiet {
-			newForecast(j.program.plan, j.gauge.cost).tell(j.errs, j.program.plan, load)
+			newForecast(j.program.plan, j.gauge.cost).tell(j.errs, load)
 		}
 	}
 	return j.session.Attach(exe)
+}
+
+// tellPlan sums up the plan, and warns of one that is slower than it might be.
+func (j *job) tellPlan() {
+	p := j.program.plan
+	j.say("%s", summary(p))
+	if share, most := stepped(p); share > noticeable {
+		j.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it out", factor(100*share), query.Fit(most.Name, 60))
+	}
 }
 
 // gone replaces an error by a plainer one where the process has ended.

@@ -33,8 +33,9 @@ func planCommand() *cobra.Command {
   wpptrace plan --complete -F '^parse' /usr/bin/bash
   wpptrace plan --verify FILE      prove that the words of the probes determine every path`,
 		Long: `Nothing is attached. Expected hits rest on a static estimate of how often each block runs, or on
-how often it ran in the recording that --weights names. The slow-down is the most that the program's
-own code can suffer; the time spent in libraries, in the kernel and asleep stays as it is.
+how often it ran in the recording that --weights names. The slow-down is an upper bound, often far
+above what a recording measures, for the program's own code running at its fastest; the time spent
+in libraries, in the kernel and asleep stays as it is.
 
 --verify proves the plan, apart from what made it: between two words there is one way at most, no
 circle of jumps or calls runs without a word, and no silence is left that code which is not
@@ -112,7 +113,8 @@ type planReport struct {
 	HitsSingleStepPerThousand float64 `json:"expected_hits_single_stepped_per_1000_instructions"`
 	SlowDown                  float64 `json:"predicted_slow_down"`
 
-	LeftOut []leftOut `json:"left_out"`
+	LeftOut  []leftOut `json:"left_out"`
+	Unlisted int       `json:"bytes_in_no_routine"` // linkage stubs, start-up code: what has no unwind information nor a symbol
 
 	Verified *bool    `json:"verified,omitempty"` // with --verify alone
 	Faults   []string `json:"faults,omitempty"`
@@ -120,6 +122,8 @@ type planReport struct {
 	routines                    []*plan.Routine
 	probes                      []int // by routine
 	expectedHits, expectedPaths float64
+	stepped                     float64 // share of the expected hits
+	mostStepped                 *plan.Routine
 }
 
 // leftOut counts the routines that are not observed for a reason.
@@ -133,7 +137,8 @@ func newPlanReport(p *program, name string) *planReport {
 	f := newForecast(p.plan, attach.TypicalCost())
 	r := &planReport{SchemaVersion: query.SchemaVersion, Program: name, RoutinesTotal: len(p.plan.Routines), Probes: len(p.plan.Sites),
 		HitsPerThousand: 1000 * (f.emulated + f.stepped), HitsSingleStepPerThousand: 1000 * f.stepped, SlowDown: f.slowDown(),
-		LeftOut: []leftOut{}, routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
+		LeftOut: []leftOut{}, Unlisted: p.cfg.Unlisted(), routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
+	r.stepped, r.mostStepped = stepped(p.plan)
 	for i := range p.plan.Sites {
 		s := &p.plan.Sites[i]
 		r.probes[s.Routine]++
@@ -215,12 +220,17 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	row("acyclic paths", "%.6g", r.AcyclicPaths)
 	row("probes", "%d: %d emulated, %d single-stepped; %d on conditional jumps", r.Probes, r.Probes-r.ProbesSingleStep, r.ProbesSingleStep, r.ProbesConditional)
 	row("expected hits", "%.2f a path; %.0f in 1000 instructions, %.1f of them single-stepped", r.HitsPerPath, r.HitsPerThousand, r.HitsSingleStepPerThousand)
-	row("slow-down", "at most %.0f times while it runs its own code, at %v a hit, %v single-stepped", r.SlowDown,
+	if share, most := r.stepped, r.mostStepped; share > noticeable {
+		row("warning", "%s%% of the expected hits are single-stepped, and slow, most in", factor(100*share))
+		row("", "%s: -N leaves it out", query.Fit(most.Name, query.TableColumns-16-len(": -N leaves it out")))
+	}
+	row("slow-down", "up to %.0f times while it runs its own code, at %v a hit, %v single-stepped", r.SlowDown,
 		attach.TypicalCost().Emulated, attach.TypicalCost().Stepped)
 	row("left out", "%d routines", r.RoutinesTotal-r.RoutinesObserved)
 	for _, l := range r.LeftOut {
 		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason, query.Fit(l.Example, query.TableColumns-16-len(l.Reason)-6))
 	}
+	row("not listed", "%d bytes in no routine, as linkage stubs and start-up code: not observed", r.Unlisted)
 	if r.Verified != nil {
 		r.writeProof(out, row)
 	}

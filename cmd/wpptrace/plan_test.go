@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -72,5 +73,65 @@ func TestPlanWithFaults(t *testing.T) {
 	}
 	if err := (&planReport{}).unproven(); err != nil {
 		t.Errorf("a plan without faults: %v", err)
+	}
+}
+
+// A Go program, as this one, has no unwind information; the error says so.
+func TestPlanOfGoProgram(t *testing.T) {
+	_, errs, status := wpptrace("plan", "/proc/self/exe")
+	if want := "wpptrace: recover routines of exe: no unwind information (.eh_frame), as in Go programs: wpptrace needs it\n"; status != 1 || errs != want {
+		t.Errorf("status %d, %q; want %q", status, errs, want)
+	}
+}
+
+// A plan of which too many hits are single-stepped is warned of with the routine that makes most of them.
+func TestStepped(t *testing.T) {
+	routines := []*plan.Routine{{Routine: &cfg.Routine{ID: 0, Name: "one"}}, {Routine: &cfg.Routine{ID: 1, Name: "two"}}}
+	fast, slow := plan.Site{Expected: 900}, plan.Site{Routine: 1, Expected: 30, Stepped: true}
+	for _, c := range []struct {
+		sites []plan.Site
+		share float64
+		most  *plan.Routine
+	}{
+		{nil, 0, nil},
+		{[]plan.Site{fast}, 0, nil},
+		{[]plan.Site{fast, slow, slow, {Expected: 40, Stepped: true}}, 0.1, routines[1]},
+	} {
+		share, most := stepped(&plan.Plan{Routines: routines, Sites: c.sites})
+		if share != c.share || most != c.most {
+			t.Errorf("%+v: %v, %v", c.sites, share, most)
+		}
+	}
+	var out strings.Builder
+	r := &planReport{stepped: 0.1, mostStepped: routines[1]}
+	if err := r.write(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	if want := "warning         10% of the expected hits are single-stepped, and slow, most in\n                two: -N leaves it out\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
+	}
+}
+
+// A plan with nothing to record is an error that says why.
+func TestRecordable(t *testing.T) {
+	good := &plan.Routine{Routine: &cfg.Routine{Name: "good"}}
+	bad := &plan.Routine{Routine: &cfg.Routine{Name: "bad"}, LeftOut: "needs a single-stepped probe at 401000 (--complete admits it)"}
+	isBad := func(r *cfg.Routine) bool { return r.Name == "bad" }
+	one := []plan.Site{{}}
+	for _, c := range []struct {
+		plan    plan.Plan
+		selects func(r *cfg.Routine) bool
+		want    string // in the error; "": there is none
+	}{
+		{plan.Plan{Routines: []*plan.Routine{good, bad}, Sites: one}, nil, ""},
+		{plan.Plan{Routines: []*plan.Routine{good, bad}, Sites: one}, isBad, "plan probes of prog: none of the 1 routines that are selected can be observed, as bad: " + bad.LeftOut},
+		{plan.Plan{Routines: []*plan.Routine{bad, bad}}, nil, "none of the 2 routines"},
+		{plan.Plan{Routines: []*plan.Routine{good}}, nil, "there is no place for any"},
+		{plan.Plan{}, nil, "there is no place for any"},
+	} {
+		err := (&program{plan: &c.plan, selects: c.selects}).recordable("prog")
+		if (err == nil) != (c.want == "") || !strings.Contains(fmt.Sprint(err), c.want) && c.want != "" {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
 	}
 }

@@ -17,6 +17,28 @@ type program struct {
 	image *image.Image
 	cfg   *cfg.Program
 	plan  *plan.Plan
+
+	selects func(r *cfg.Routine) bool // what was selected; nil: all
+}
+
+// recordable fails when there is nothing that a recording could record.
+func (p *program) recordable(name string) error {
+	selected, leftOut := 0, (*plan.Routine)(nil)
+	for _, r := range p.plan.Routines {
+		switch {
+		case p.selects != nil && !p.selects(r.Routine):
+		case r.Observed() && len(p.plan.Sites) > 0:
+			return nil
+		default:
+			selected++
+			leftOut = r
+		}
+	}
+	if leftOut == nil || leftOut.Observed() {
+		return fmt.Errorf("plan probes of %s: there is no place for any: select more routines with -F", name)
+	}
+	return fmt.Errorf("plan probes of %s: none of the %d routines that are selected can be observed, as %s: %s; wpptrace plan -v tells of each",
+		name, selected, query.Fit(leftOut.Name, 60), leftOut.LeftOut)
 }
 
 // loadProgram reads and plans an executable. name is what messages call it.
@@ -41,7 +63,7 @@ func loadProgram(f *os.File, name string, sel selection) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &program{im, c, p}, nil
+	return &program{im, c, p, o.Select}, nil
 }
 
 // A selection says which routines to observe, and by what to choose probes: the values of -F, -N, --complete and --weights.

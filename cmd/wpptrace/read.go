@@ -14,6 +14,38 @@ import (
 
 // The commands that read a snapshot. They need no privileges.
 
+// statHelp says what each figure is.
+const statHelp = `--routines prints IMAGE START END STATE NAME for each contiguous range of each routine, separated by
+tabs; addresses are link-time, in hex, END exclusive; STATE is observed or left-out:REASON.
+
+The figures, with --json too:
+  schema_version         of these figures; within a version, they only become more
+  command, pid           what was traced
+  started, kernel        when and on which kernel
+  wpptrace_version       by which wpptrace
+  paths                  acyclic paths that ran, each as often as it did
+  distinct_paths         different ones among them
+  instructions           that ran in them
+  threads                that were recorded
+  rules, rhs_symbols     of the grammars: their rules, and the symbols on their right-hand sides
+  rules_per_path         rules / distinct_paths
+  trace_bytes            what the trace would take without compression
+  grammar_ascii_bytes    what the grammars take as text
+  grammar_bytes          size of the snapshot, the tables of the program included
+  ratio_ascii, ratio     trace_bytes / grammar_ascii_bytes, trace_bytes / grammar_bytes
+  bits_per_instruction   of the snapshot
+  duration_seconds       of the recording
+  hits                   how often a probe was hit, hits_single_stepped slow ones of them
+  hits_per_path          hits / paths
+  words                  8-byte reports of the kernel
+  slow_down              CPU time while traced over CPU time without, as measured; 0: not known;
+                         100: that or more
+  probes                 that were put in, probes_single_stepped slow ones of them
+  routines_total         of the program, routines_observed those that were observed,
+                         routines_met those of them that ran
+  lost, gaps             events that were lost, and in how many places
+  anomalies              words that did not fit the program: paths near #cut and #unwind are suspect`
+
 func statCommand() *cobra.Command {
 	var asJSON, routines bool
 	c := &cobra.Command{
@@ -21,9 +53,7 @@ func statCommand() *cobra.Command {
 		Short: "Print the figures of a snapshot: its size, its cost, and what was lost",
 		Example: `  wpptrace stat bash-4711.wpp              one figure a line
   wpptrace stat --routines bash-4711.wpp   what was observed, and what was not and why`,
-		Long: `hits_per_path and slow_down say what the recording cost, lost and gaps what it lacks.
---routines prints IMAGE START END STATE NAME for each contiguous range of each routine, separated by
-tabs; addresses are link-time, in hex, END exclusive; STATE is observed or left-out:REASON.`,
+		Long: statHelp,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if asJSON && routines {
@@ -57,7 +87,14 @@ func hotCommand() *cobra.Command {
   wpptrace hot --cost count -l 3 -L 3 x.wpp  sequences of three paths, by how often they ran`,
 		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if it cost -C or
 more, and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are
-found.`,
+found. -l 1 -L 1 lists single paths, -l 3 -L 3 sequences of three.
+
+SHARE    what ran within the subpath, as a share of all; where subpaths overlap, it counts in each
+CUM.     what ran within it or one above it, counted once
+COUNT    how often the subpath ran
+LEN      how many paths it has
+SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path tells more); where
+         its code is; xN: N times in a row. ROUTINE@ADDRESS is one of several routines of that name.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := q.Validate(); err != nil {
@@ -88,6 +125,25 @@ found.`,
 	return c
 }
 
+func pathCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "path ROUTINE#N SNAPSHOT",
+		Short: "Print what a path in the table of hot subpaths is: its blocks and their source lines",
+		Example: `  wpptrace path 'xmalloc#0' bash-4711.wpp            the name as hot prints it
+  wpptrace path 'std::vec...push_back#2' x.wpp       shortened too`,
+		Long: `A line for each basic block, in the order in which they ran: link-time addresses of its first and
+last instruction, in hex; how many there are; the source lines of these two, if they are known.`,
+		Args: exactly(2, "a path with a snapshot"),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, _, err := readSnapshot(args[1])
+			if err != nil {
+				return err
+			}
+			return query.WritePath(c.OutOrStdout(), s, args[0])
+		},
+	}
+}
+
 func dumpCommand() *cobra.Command {
 	form := string(query.Paths)
 	var tids []int
@@ -100,7 +156,8 @@ func dumpCommand() *cobra.Command {
 		Long: `Thread by thread, in execution order; addresses are link-time, in hex. Lines that begin with # say
 what is not in the stream: #gap N (N events lost), #resume (tracing began in the middle of an
 activation), #unwind N (N activations left without a return), #cut (the path before was cut off),
-#handler (a signal came).`,
+#handler (a signal came). Code that is not observed is in no line: shared libraries, routines that
+were left out (stat --routines), linkage stubs, start-up code such as _init and _fini.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(query.Forms(), query.Form(form)) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -39,6 +40,9 @@ func TestReadme(t *testing.T) {
 	}
 	if n < 9 {
 		t.Errorf("the README has %d commands", n)
+	}
+	if limit := fmt.Sprintf("`--max-slowdown`, which is %d times if not given", defaultMaxSlowDown); !strings.Contains(string(readme), limit) {
+		t.Errorf("the README does not say %q", limit)
 	}
 	s.isClean()
 	s.end()

@@ -49,6 +49,9 @@ func recordCommand() *cobra.Command {
 and as before afterwards. When the recording ends, the hot subpaths are printed: on stdout with -p,
 on stderr with --, where stdout is COMMAND's alone. The last line on stderr tells what was lost.
 
+The code of the program itself is traced: not that of shared libraries, nor of processes that it
+starts, and a recording ends when the process calls exec. Go programs cannot be traced.
+
 SIGINT and SIGTERM end the recording, a second one at once and without a snapshot; SIGUSR2 writes a
 snapshot and goes on. A COMMAND that outlives the recording goes on untraced, and is waited for.
 Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data were lost, with
@@ -67,7 +70,7 @@ Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data w
 
 func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.IntSliceVarP(&o.pids, "pid", "p", nil, "attach to process `PID`")
-	f.FuncP("duration", "d", "end the recording after this `TIME`, as 10s or 2m; without a unit: seconds", func(text string) (err error) {
+	f.FuncP("duration", "d", "end the recording after this `TIME`, as 10s or 2m; without a unit: seconds; 0: when the process exits (the default)", func(text string) (err error) {
 		o.limit, err = parseTime(text)
 		return err
 	})
@@ -78,7 +81,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of two, as 64M")
 	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object instead of the hot subpaths")
 	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors and losses")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, losses and what --json asks for")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell what is being done")
 }
 
@@ -108,6 +111,8 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 		return usagef("process number %d is not positive", o.pids[0])
 	case !attaching && len(o.tids) > 0:
 		return usagef("--tid needs -p: a command has no threads yet")
+	case o.output == "-":
+		return usagef("-o -: a snapshot is a file: name one")
 	case o.limit < 0:
 		return usagef("duration %v is negative", o.limit)
 	case o.maxSlowDown != 0 && !(o.maxSlowDown > 1):
@@ -171,7 +176,6 @@ func recordChild(o *recordFlags, argv []string, stderr io.Writer) error {
 		c.Kill()
 		return err
 	}
-	j.say("%s", summary(j.program.plan))
 	c.Release()
 	err = j.run()
 	if errors.Is(err, context.Canceled) {

@@ -25,7 +25,7 @@ func TestAttach(t *testing.T) {
 	want := answers(t, questions...)
 	s := startServer(t)
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
-	w.expect("predicted slow-down: at most")
+	w.expect("slow-down: up to")
 	w.expect("recording process")
 	var got []string
 	for i, n := range questions {
@@ -88,7 +88,7 @@ func TestSnapshotOnSignal(t *testing.T) {
 func TestSnapshotsWithoutEnd(t *testing.T) {
 	s := startServer(t)
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "1M")
-	w.expect("predicted slow-down: at most")
+	w.expect("slow-down: up to")
 	enough, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -117,13 +117,14 @@ func TestSnapshotsWithoutEnd(t *testing.T) {
 	s.end()
 }
 
-// A recording ends with its process, and says nothing of it.
+// A recording ends with its process, and says so.
 func TestTargetEnds(t *testing.T) {
 	s := startServer(t)
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "--json")
 	w.expect("recording process")
 	s.ask(5)
 	s.end()
+	w.expect(fmt.Sprintf("wpptrace: process %d (bash) has exited", s.pid()))
 	w.wait(0)
 	if names := w.files(); len(names) != 1 || names[0] != fmt.Sprintf("bash-%d.wpp", s.pid()) {
 		t.Errorf("files: %q", names)

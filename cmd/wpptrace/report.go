@@ -69,6 +69,9 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	if n := s.Figures.Anomalies; n > 0 {
 		j.say("%d words did not fit the program: its paths may be wrong near #cut and #unwind (-v tells more)", n)
 	}
+	if j.session.Forked() {
+		j.say("process %d (%s) has started others, which were not traced: trace them with -p", j.process.PID, j.process.Name)
+	}
 	line, lost := j.lossLine()
 	if !lost && !slices.ContainsFunc(s.Symbols, func(x wpp.Symbol) bool { return !x.IsMark }) {
 		j.say("nothing of %s's observed code ran while it was traced: it may sleep, or run in shared libraries, which are not traced", j.process.Name)
@@ -83,11 +86,11 @@ func (j *job) tell(s *wpp.Snapshot) error {
 }
 
 func (j *job) printReport(s *wpp.Snapshot, fileSize uint64) error {
-	if j.quiet {
-		return nil
-	}
-	if j.json {
+	switch {
+	case j.json:
 		return query.WriteStatJSON(j.report, query.NewStat(s, fileSize))
+	case j.quiet:
+		return nil
 	}
 	q := query.DefaultHotQuery()
 	q.Top = hottest

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"wpptrace/compress/wpp"
 	"wpptrace/loader/target"
 )
 
@@ -33,7 +34,6 @@ const (
 	userDoubt  = 0.05 // of the CPU time
 	tickDoubt  = 10 * time.Millisecond
 	userOfHits = 0.1 // of the cost of a hit; what the clock tick, late after a trap, takes for time in user mode
-	mostSlower = 100 // what is beyond cannot be told from the error
 )
 
 // estimate weighs two ways to tell what was the program's own of the CPU time that it used, hits of it for hits by calibration. One is what the hits
@@ -49,7 +49,7 @@ func (n nature) estimate(used target.Times, hits time.Duration) estimate {
 		a, b := 1/(e.doubt*e.doubt), 1/(doubt*doubt)
 		e.own, e.doubt = (a*e.own+b*own)/(a+b), 1/math.Sqrt(a+b)
 	}
-	e.own = min(max(e.own, user, cpu/mostSlower), cpu)
+	e.own = min(max(e.own, user, cpu/wpp.MostSlowDown), cpu)
 	return e
 }
 
@@ -71,8 +71,8 @@ func (e estimate) atLeast() float64 {
 
 // times writes a slow-down.
 func times(slower float64) string {
-	if slower >= mostSlower {
-		return fmt.Sprintf("%d times or more", mostSlower)
+	if slower >= wpp.MostSlowDown {
+		return fmt.Sprintf("%d times or more", wpp.MostSlowDown)
 	}
 	return fmt.Sprintf("%.1f times", slower)
 }

@@ -4,32 +4,46 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
 )
 
-// A statusLine shows the state of a recording on a terminal, in one line that is written again every second.
+// A statusLine shows the state of a recording on a terminal, in one line that is written again every second. All other messages go by way of it, so
+// that they have lines of their own. Messages may come from any goroutine.
 type statusLine struct {
-	out   io.Writer // nil: there is no terminal
-	width func() int
+	out   io.Writer
+	width func() int // of the terminal; nil: there is none
 	at    time.Time
 	paths uint64 // then
+
+	mu    sync.Mutex // of out and what follows
 	shown bool
 }
 
 func newStatusLine(w io.Writer, quiet bool) *statusLine {
+	l := &statusLine{out: w, at: time.Now()}
 	f, ok := w.(*os.File)
 	if quiet || !ok || !term.IsTerminal(int(f.Fd())) {
-		return &statusLine{}
+		return l
 	}
-	return &statusLine{out: f, at: time.Now(), width: func() int {
+	l.width = func() int {
 		width, _, err := term.GetSize(int(f.Fd()))
 		if err != nil || width <= 0 { // a terminal may not know
 			return usualWidth
 		}
 		return width
-	}}
+	}
+	return l
+}
+
+// Write writes a message in place of the line, which comes again at its time.
+func (l *statusLine) Write(message []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.erase()
+	return l.out.Write(message)
 }
 
 const usualWidth = 80
@@ -37,7 +51,7 @@ const usualWidth = 80
 // show writes the line when its time has come.
 func (l *statusLine) show(r *recording) {
 	now := time.Now()
-	if l.out == nil || now.Sub(l.at) < time.Second {
+	if l.width == nil || now.Sub(l.at) < time.Second {
 		return
 	}
 	var paths, rules, symbols, lost uint64
@@ -49,14 +63,28 @@ func (l *statusLine) show(r *recording) {
 	text := fmt.Sprintf("%.0fs  %s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d", r.duration().Seconds(), short(float64(paths-l.paths)/now.Sub(l.at).Seconds()),
 		100*r.session.Fill(), short(float64(rules)), float64(paths)/float64(max(symbols, 1)), lost)
 	if e, ok := r.gauge.recent(); ok {
-		text += fmt.Sprintf("  slow-down %.1f", e.slower())
+		text += "  slow-down " + times(e.slower())
 	}
-	l.at, l.paths, l.shown = now, paths, true
+	l.at, l.paths = now, paths
+	l.replace(text)
+}
+
+// replace writes the line anew.
+func (l *statusLine) replace(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shown = true
 	fmt.Fprintf(l.out, "\r\x1b[K%.*s", l.width()-1, text)
 }
 
 // clear takes the line away.
 func (l *statusLine) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.erase()
+}
+
+func (l *statusLine) erase() {
 	if l.shown {
 		fmt.Fprint(l.out, "\r\x1b[K")
 		l.shown = false

@@ -58,10 +58,9 @@ func watchSignals() *signals {
 // tick is how often a recording looks up from its ring buffer.
 const tick = 20 * time.Millisecond
 
-// watch records until there is a reason to end, which it returns; "": the process ended.
+// watch records until there is a reason to end, which it returns; "": the command ended.
 func (j *job) watch(s *signals, b *background) (reason string, err error) {
-	status := newStatusLine(j.errs, j.quiet)
-	defer status.clear()
+	defer j.errs.clear()
 	for next := time.Now(); ; {
 		if err := j.listen(time.Now().Add(tick)); err != nil {
 			return "", err
@@ -81,13 +80,16 @@ func (j *job) watch(s *signals, b *background) (reason string, err error) {
 		}
 		ended := j.process.Wait(0)
 		if reason := j.over(); reason != "" || ended {
+			if attached := len(j.pids) > 0; reason == "" && attached {
+				reason = fmt.Sprintf("process %d (%s) has exited", j.process.PID, j.process.Name)
+			}
 			return reason, nil
 		}
 		if now := time.Now(); now.After(next) {
 			next = now.Add(samplePause)
 			j.takeSample()
 		}
-		status.show(j.recording)
+		j.errs.show(j.recording)
 	}
 }
 

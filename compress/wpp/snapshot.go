@@ -94,9 +94,12 @@ type Figures struct {
 	Gaps             uint64
 	Probes           uint64
 	ProbesSingleStep uint64  // of these, on single-stepped instructions
-	SlowDown         float64 // measured: run time with the probes over run time without; 0: not measured
+	SlowDown         float64 // measured: run time with the probes over run time without; 0: not measured; MostSlowDown: that or more
 	Anomalies        uint64  // words that the decoder could not explain
 }
+
+// MostSlowDown is the largest slow-down that is told: what is beyond cannot be told from the error.
+const MostSlowDown = 100
 
 // A Location is a place in the source.
 type Location struct {

@@ -57,6 +57,12 @@ func (s *Session) Losses() (list []Loss, err error) {
 	return list, nil
 }
 
+// Forked reports whether the process has started another one since Enable. That one runs untraced.
+func (s *Session) Forked() bool {
+	var v uint32
+	return s.objects.Forked.Get(&v) == nil && v != 0
+}
+
 // Replaced reports whether the process has called exec: its program is another one now, and nothing is reported any more.
 func (s *Session) Replaced() bool {
 	var v uint32

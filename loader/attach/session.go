@@ -77,7 +77,7 @@ func (s *Session) attach(exe *os.File) error {
 	if err := s.untouched(); err != nil {
 		return err
 	}
-	for _, p := range []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec} {
+	for _, p := range []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec, s.objects.ProcessFork} {
 		l, err := link.AttachTracing(link.TracingOptions{Program: p})
 		if err != nil {
 			return fmt.Errorf("follow the life of its threads: %w", err)

@@ -42,7 +42,7 @@ func Recover(im *image.Image) (*Program, error) {
 		return nil, fmt.Errorf("recover routines of %s: %w", im.Name, err)
 	}
 	if len(c.pieces) == 0 {
-		return nil, fmt.Errorf("recover routines of %s: no unwind information (.eh_frame) describes its code", im.Name)
+		return nil, fmt.Errorf("recover routines of %s: no unwind information (.eh_frame), as in Go programs: wpptrace needs it", im.Name)
 	}
 	r := &recovery{code: c, im: im, imports: im.Imports()}
 	r.mentions, r.halves = collectMentions(im, c)

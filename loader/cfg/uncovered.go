@@ -1,6 +1,8 @@
 package cfg
 
 import (
+	"cmp"
+	"slices"
 	"sort"
 
 	"wpptrace/loader/image"
@@ -76,4 +78,46 @@ func (m *mentions) addCode(code []byte, addr uint64, absolute bool) {
 		m.addOperands(&q, code[at:at+int(in.Len)], absolute)
 		at += int(in.Len)
 	}
+}
+
+// Unlisted is how many bytes of code are in no routine: linkage stubs, and what neither unwind information nor a symbol makes known, as start-up code.
+// Padding does not count.
+func (p *Program) Unlisted() (bytes int) {
+	var listed [][2]uint64
+	for _, r := range p.Routines {
+		listed = append(listed, r.Ranges...)
+	}
+	slices.SortFunc(listed, func(a, b [2]uint64) int { return cmp.Compare(a[0], b[0]) })
+	for i := range p.Image.Sections {
+		s := &p.Image.Sections[i]
+		if !s.Exec {
+			continue
+		}
+		at, end := s.Addr, s.Addr+uint64(len(s.Data))
+		for _, x := range listed {
+			if x[1] > at && x[0] < end {
+				bytes += withoutPadding(s.Data[at-s.Addr : max(at, x[0])-s.Addr])
+				at = min(x[1], end)
+			}
+		}
+		bytes += withoutPadding(s.Data[at-s.Addr:])
+	}
+	return bytes
+}
+
+// withoutPadding is the size of code without what stands between functions: nops, int3 and zeros.
+func withoutPadding(code []byte) (bytes int) {
+	const nop, int3 = 0x90, 0xcc
+	for len(code) > 0 {
+		in, ok := x86.Decode(code)
+		n := max(int(in.Len), 1)
+		isOneByte := in.Map == 0 && (in.Op == nop || in.Op == int3)
+		if code[0] == 0 {
+			n = 1
+		} else if !ok || !isOneByte && !isPadding(&in) {
+			bytes += n
+		}
+		code = code[n:]
+	}
+	return bytes
 }

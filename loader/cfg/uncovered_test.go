@@ -56,3 +56,18 @@ func TestCodeThatIsNotCovered(t *testing.T) {
 		}
 	}
 }
+
+// TestUnlisted: what no routine holds is linkage stubs and start-up code; padding is none of it.
+func TestUnlisted(t *testing.T) {
+	p := recoverFile(t, compile(t, uncovered, "-O1", "-fno-pie", "-no-pie", "-fcf-protection=none", "-falign-functions=256"))
+	least := 0
+	for i := range p.Image.Sections {
+		if s := &p.Image.Sections[i]; s.Exec && s.Name != ".text" {
+			least += len(s.Data)
+		}
+	}
+	const startup = 256 // frame_dummy and its like
+	if got := p.Unlisted(); least == 0 || got < least || got > least+startup {
+		t.Errorf("%d bytes, want %d or a little more", got, least)
+	}
+}

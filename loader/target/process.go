@@ -62,7 +62,7 @@ func (p *Process) identify() error {
 	exe, err := os.Readlink(p.proc("exe"))
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("read its executable: %w: run wpptrace as root", err)
+		return fmt.Errorf("read its executable: %w: %s", err, remedy(mayTrace()))
 	case errors.Is(err, fs.ErrNotExist) && s.kernel:
 		return ErrKernelThread
 	case err != nil:
@@ -70,6 +70,21 @@ func (p *Process) identify() error {
 	}
 	p.Name = filepath.Base(strings.TrimSuffix(exe, " (deleted)"))
 	return nil
+}
+
+// remedy says what to do about a process that may not be looked at. privileged is mayTrace.
+func remedy(privileged bool) string {
+	if !privileged {
+		return "run wpptrace as root, with CAP_SYS_PTRACE"
+	}
+	return "wpptrace has the privilege, but a sandbox around it or a security module (Landlock, SELinux, AppArmor ...) forbids it: run wpptrace outside"
+}
+
+// mayTrace reports whether we have CAP_SYS_PTRACE, with which all processes but those of other sandboxes may be looked at.
+func mayTrace() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData // of 32 capabilities each
+	return unix.Capget(&header, &data[0]) == nil && data[0].Effective>>unix.CAP_SYS_PTRACE&1 == 1
 }
 
 func (p *Process) proc(name string) string { return fmt.Sprintf("/proc/%d/%s", p.PID, name) }

@@ -202,3 +202,15 @@ func TestDeletedExecutable(t *testing.T) {
 		t.Errorf("%v %v %q %v %v", st, e, p.Name, mappings, err)
 	}
 }
+
+// A process that may not be looked at is told from one that this wpptrace lacks the privilege for.
+func TestRemedy(t *testing.T) {
+	if !mayTrace() {
+		t.Error("root has no CAP_SYS_PTRACE")
+	}
+	for privileged, want := range map[bool]string{false: "run wpptrace as root, ", true: "a sandbox around it or a security module"} {
+		if got := remedy(privileged); !strings.Contains(got, want) {
+			t.Errorf("privileged %v: %q, want %q", privileged, got, want)
+		}
+	}
+}

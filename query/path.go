@@ -1,0 +1,85 @@
+package query
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"wpptrace/compress/wpp"
+)
+
+// WritePath writes what the paths of this name are, ROUTINE#N as in the table of hot subpaths: how often each ran, and a line for each block, with its
+// addresses, instructions and source lines. Of a name, "..." stands for what the table has left out, and @ADDRESS may be missing. It fails when the
+// snapshot has no such path.
+func WritePath(w io.Writer, s *wpp.Snapshot, name string) error {
+	frequencies, err := NewFrequencies(s)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	labels, found := newLabels(s), false
+	for i := range s.Symbols {
+		if sym := uint32(i); !s.Symbols[i].IsMark && labels.matches(sym, name) {
+			found = true
+			writePath(out, s, labels.of(sym), frequencies.Symbol(sym))
+		}
+	}
+	if !found {
+		return fmt.Errorf("look for path %s: it did not run: name one as the table of hot subpaths does, ROUTINE#NUMBER", printable(name))
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write path %s: %w", printable(name), err)
+	}
+	return nil
+}
+
+// matches reports whether a path has the name.
+func (l *labels) matches(sym uint32, name string) bool {
+	p := &l.snapshot.Symbols[sym]
+	routine, ok := strings.CutSuffix(name, "#"+strconv.FormatUint(p.Path, 10))
+	return ok && (isShort(routine, l.names[p.Routine]) || isShort(routine, routineName(l.snapshot.RoutineOf(sym))))
+}
+
+// isShort reports whether short is the text, or what shortenMiddle may make of it.
+func isShort(short, text string) bool {
+	head, tail, cut := strings.Cut(short, ellipsis)
+	return short == text || cut && len(text) >= len(head)+len(tail) && strings.HasPrefix(text, head) && strings.HasSuffix(text, tail)
+}
+
+func writePath(out *bufio.Writer, s *wpp.Snapshot, l *label, count uint64) {
+	fmt.Fprintf(out, "%s#%d in %s, from %s to %s: %s, ran %s\n", l.Routine, l.Path, printable(l.Image), l.Start, l.End,
+		plural(l.Instructions, "instruction"), plural(count, "time"))
+	row := func(addresses, instructions, source string) {
+		line := fmt.Sprintf("  %-17s  %5s  %s", addresses, instructions, source)
+		out.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	row("ADDRESSES", "INSNS", "SOURCE")
+	for p := range s.Pieces(l.Symbol) {
+		if n := p.To - p.From; n > 0 {
+			row(addresses(p), strconv.Itoa(n), source(s, p.Block))
+		}
+	}
+}
+
+// addresses are those of the first and the last instruction of a piece.
+func addresses(p wpp.Piece) string {
+	first := p.Addr()
+	last := first
+	for _, n := range p.Block.Lengths[p.From : p.To-1] {
+		last += uint64(n)
+	}
+	if last == first {
+		return hex(first)
+	}
+	return hex(first) + "-" + hex(last)
+}
+
+// source is the place of a block in the source, "" if it is not known.
+func source(s *wpp.Snapshot, b *wpp.Block) string {
+	if b.Line == 0 {
+		return ""
+	}
+	return printable(s.Files[b.File]) + ":" + lines(b.Line, b.Last)
+}

@@ -1,0 +1,60 @@
+package query
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+)
+
+// A path is found by its name as the table of hot subpaths prints it, shortened or not.
+func TestWritePath(t *testing.T) {
+	s := compressor()
+	const long = "longest_match(std::vector<unsigned char, std::allocator<unsigned char> > const&, unsigned int, unsigned int)"
+	for name, want := range map[string]string{
+		long + "#1": long + "#1 in squeeze, from loop to return: 6 instructions, ran 100 times\n" +
+			"  ADDRESSES          INSNS  SOURCE\n" +
+			"  2000-2003              4  /src/squeeze/match.c:110-118\n" +
+			"  200b                   1  /src/squeeze/main.c:3-4\n" +
+			"  2004                   1  /src/squeeze/match.c:105\n",
+		"main#3": "main#3 in squeeze, from call to cut: 1 instruction, ran 1 time\n" +
+			"  ADDRESSES          INSNS  SOURCE\n" +
+			"  100d                   1  /src/squeeze/main.c:20-21\n",
+		"sub_3000#0": "sub_3000#0 in lib z.so, from entry to return: 2 instructions, ran 1 time\n" +
+			"  ADDRESSES          INSNS  SOURCE\n" +
+			"  3000-3001              2\n",
+	} {
+		for _, name := range []string{name, shortenMiddle(name, 40)} {
+			var out bytes.Buffer
+			if err := WritePath(&out, s, name); err != nil || out.String() != want {
+				t.Errorf("%s: %v, %q; want %q", name, err, out.String(), want)
+			}
+		}
+	}
+	for _, name := range []string{"", "main", "main#4", "main#", "#1", "#gap", "ain#1", "m...m#1", "\x1b#1"} {
+		err := WritePath(io.Discard, s, name)
+		if want := "look for path " + printable(name) + ": it did not run: name one as "; err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", name, err, want)
+		}
+	}
+}
+
+// Of routines of one name, each is found by its address and all are without.
+func TestWritePathOfOneName(t *testing.T) {
+	s := letters("aba")
+	s.Routines[1].Name = "a"
+	for name, want := range map[string][]string{"a#0": {"a@1000#0", "a@2000#0"}, "a@2000#0": {"a@2000#0"}} {
+		var out bytes.Buffer
+		if err := WritePath(&out, s, name); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(out.String(), " in letters"); n != len(want) {
+			t.Errorf("%s: %d paths\n%s", name, n, &out)
+		}
+		for _, text := range want {
+			if !strings.Contains(out.String(), text) {
+				t.Errorf("%s: no %s in\n%s", name, text, &out)
+			}
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package query
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"wpptrace/compress/wpp"
+)
+
+// What is not known is told, and so is that a slow-down may be larger.
+func TestWriteStatLimits(t *testing.T) {
+	var out bytes.Buffer
+	if err := WriteStat(&out, Stat{SlowDown: wpp.MostSlowDown}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\ncommand -\n", "\nstarted -\n", "\nslow_down >=100\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+}
