@@ -163,6 +163,7 @@ func (r *Routine) prepare(w *Weights) {
 func (p *Plan) choose() {
 	for again := true; again; {
 		p.classify()
+		p.expect()
 		again = p.each(func(r *Routine) bool {
 			if r.Observed() {
 				r.start()
@@ -210,10 +211,9 @@ func (p *Plan) settle() (leftOut bool) {
 			}
 			return r.unsettled
 		})
-		leftOut = slices.ContainsFunc(p.Routines, func(r *Routine) bool { return r.unsettled && !r.Observed() })
 		changed = p.breakCircles() || changed
-		if leftOut {
-			return true
+		if slices.ContainsFunc(p.Routines, func(r *Routine) bool { return r.unsettled && !r.Observed() }) {
+			return true // what calls it has to be planned anew, and a circle that it is on is one no more
 		}
 	}
 	return false
@@ -228,7 +228,6 @@ func (p *Plan) unsettle() {
 
 // place makes the sites and the table of calls.
 func (p *Plan) place() {
-	p.expect()
 	for _, r := range p.Routines {
 		if !r.Observed() {
 			continue

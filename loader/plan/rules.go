@@ -283,32 +283,15 @@ func (r *Routine) silentCallee(b int) *Routine {
 	return nil
 }
 
-// breakCircle probes the calls within the circle, or the entry, of the routine where that is cheapest.
+// breakCircle probes the calls within the circle, or the entry, of the routine where that is cheapest. A routine without a place for a probe is left out.
 func (p *Plan) breakCircle(circle []*Routine) {
-	in := map[*Routine]bool{}
-	for _, r := range circle {
-		in[r] = true
-	}
 	var best *Routine
 	var blocks []int
 	least := math.Inf(1)
 	for _, r := range circle {
-		var calls []int
-		cost := 0.0
-		for b := range r.Blocks {
-			if t := r.silentCallee(b); t != nil && in[t] {
-				calls = append(calls, b)
-				cost += r.price(b)
-			}
-		}
-		if len(calls) == 0 {
-			continue
-		}
-		if e := r.price(r.Entry); e < cost && !r.probed[r.Entry].on {
-			calls, cost = []int{r.Entry}, e
-		}
-		if cost < least || best == nil {
-			best, blocks, least = r, calls, cost
+		list, price := r.breaks(circle)
+		if total := max(r.entry, neverEntered) * price; len(list) > 0 && (total < least || best == nil) {
+			best, blocks, least = r, list, total
 		}
 	}
 	for _, b := range blocks {
@@ -316,4 +299,18 @@ func (p *Plan) breakCircle(circle []*Routine) {
 			return
 		}
 	}
+}
+
+// breaks lists the blocks whose probes make a word certain wherever the routine goes on along a circle, and what they cost for one activation.
+func (r *Routine) breaks(circle []*Routine) (blocks []int, price float64) {
+	for b := range r.Blocks {
+		if t := r.silentCallee(b); t != nil && slices.Contains(circle, t) {
+			blocks = append(blocks, b)
+			price += r.price(b)
+		}
+	}
+	if e := r.price(r.Entry); len(blocks) > 0 && e < price {
+		return []int{r.Entry}, e
+	}
+	return blocks, price
 }

@@ -27,7 +27,6 @@ type dear struct {
 
 // thin leaves out routines whose single-stepped probes are too dear, those first that lose the least by it. It reports whether it left out any.
 func (p *Plan) thin() (leftOut bool) {
-	p.expect()
 	var hits, stepped, insns float64
 	var list []dear
 	for _, r := range p.Routines {
