@@ -36,18 +36,9 @@ func TestCircleWithoutAPlaceForAProbe(t *testing.T) {
 func TestCircleIsBrokenWhereItIsEnteredLeast(t *testing.T) {
 	c := compile(t, assemble([2]string{"even", `call odd\nret`}, [2]string{"odd", `call even\nret`}), "-O1")
 	for _, seldom := range []string{"even", "odd"} {
-		w := &plan.Weights{Blocks: map[uint64]uint64{}, Entries: map[uint64]uint64{}}
-		for _, r := range c.Routines {
-			n := uint64(1000)
-			if r.Symbol == seldom {
-				n = 10
-			}
-			w.Entries[r.Addr] = n
-			for b := range r.Blocks {
-				w.Blocks[r.Blocks[b].Lo] = n
-			}
-		}
-		p := planned(t, c, plan.Options{Weights: w})
+		entries := map[string]uint64{"even": 1000, "odd": 1000}
+		entries[seldom] = 10
+		p := planned(t, c, plan.Options{Weights: counted(c, entries)})
 		prove(t, p)
 		for _, symbol := range []string{"even", "odd"} {
 			if speaks := sites(routine(t, p, symbol)) > 0; speaks != (symbol == seldom) {

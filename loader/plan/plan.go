@@ -137,9 +137,9 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 		p.Routines = append(p.Routines, r)
 	}
 	p.each(func(r *Routine) bool { r.prepare(o.Weights); return false })
-	for again := true; again; {
+	thin := thinning{Plan: p}
+	for p.choose(); !o.Complete && thin.round(); {
 		p.choose()
-		again = !o.Complete && p.thin()
 	}
 	p.place()
 	if len(p.Sites) > MaxSites {
