@@ -77,15 +77,15 @@ type Routine struct {
 	plan     *Plan
 	rootable bool      // code that is not observed may be its caller
 	forks    bool      // what is called back after some word may come from it or, after its silent end, from its caller
-	trailing bool      // see MayLeaveOpen
+	open     bool      // see MayLeaveOpen
 	calls    []calling // by block
-	again    []int     // blocks that follow calls which may return again
+	again    []int     // blocks that follow calls which may return again, each once
 	freq     []float64
 	entry    float64 // expected activations
 	measured bool    // entry and freq are
 	seats    []probe // where a probe of each block would sit
 	probed   []probe
-	chosen   choice
+	started  memo
 	site     []int // index in Plan.Sites by block, -1 for none
 	first    []bool
 
@@ -150,12 +150,14 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 
 func (r *Routine) prepare(w *Weights) {
 	r.calls = make([]calling, len(r.Blocks))
-	r.site = make([]int, len(r.Blocks))
-	for b := range r.site {
-		r.site[b] = -1
+	if !r.Observed() {
+		return
 	}
-	if r.Observed() {
-		r.estimate(w)
+	r.estimate(w)
+	for b := range r.Blocks {
+		if r.ReturnsTwice(b) && !slices.Contains(r.again, r.Blocks[b].Succ[0]) {
+			r.again = append(r.again, r.Blocks[b].Succ[0])
+		}
 	}
 }
 
@@ -199,7 +201,7 @@ func (p *Plan) each(change func(r *Routine) bool) bool {
 func (p *Plan) settle() (leftOut bool) {
 	p.unsettle()
 	for changed := true; changed; {
-		if p.markTrailing() {
+		if p.markOpen() {
 			p.unsettle()
 		}
 		changed = p.each(func(r *Routine) bool {
@@ -226,10 +228,13 @@ func (p *Plan) unsettle() {
 	}
 }
 
-// place makes the sites and the table of calls.
+// place makes the sites and the table of calls of the probes that are on.
 func (p *Plan) place() {
+	p.Sites = nil
 	for _, r := range p.Routines {
+		r.site = slices.Repeat([]int{none}, len(r.Blocks))
 		if !r.Observed() {
+			r.Silent = false
 			continue
 		}
 		r.markFirst()
@@ -240,13 +245,6 @@ func (p *Plan) place() {
 			}
 		}
 	}
-	p.sortSites()
-	for _, r := range p.Routines {
-		r.Silent = r.Silent && r.Observed()
-	}
-}
-
-func (p *Plan) sortSites() {
 	slices.SortFunc(p.Sites, func(a, b Site) int { return cmp.Compare(a.Addr, b.Addr) })
 	for i := range p.Sites {
 		s := &p.Sites[i]
