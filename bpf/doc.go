@@ -1,5 +1,5 @@
 // Package bpf holds the tracer's one BPF program, the structures that it shares with Go, and the generated bindings, which are committed: building
-// wpptrace needs no clang. The program says which witness was hit, which way it went and in which activation (design, section 4); it
+// wpptrace needs no clang. The program says which witness was hit, which way it went and in which activation (package wire has the words); it
 // keeps no stack and no path, so nothing in it can go stale. The C of a hit (hit.h) compiles for user space as well: see package usermode.
 package bpf
 

@@ -126,7 +126,8 @@ func (r *Routine) Runs(block int) float64 { return r.entry * r.freq[block] }
 // First reports whether the block can be reached from the routine's entry without a word.
 func (r *Routine) First(block int) bool { return r.first[block] }
 
-// Make plans a program. Cost: linear in the program's size, about 0.3 s for 100,000 blocks.
+// Make plans a program, on all CPUs. Cost: for what compilers make nearly linear in its size, on two CPUs 0.4 s for 100,000 blocks, and two to four times that
+// with Weights.
 func Make(program *cfg.Program, o Options) (*Plan, error) {
 	p := &Plan{Program: program, Calls: map[uint64]Call{}, measured: o.Weights != nil}
 	for _, c := range program.Routines {
