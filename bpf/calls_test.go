@@ -3,6 +3,7 @@
 package bpf_test
 
 import (
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -19,13 +20,40 @@ func TestCallTable(t *testing.T) {
 		for i, a := range addresses {
 			calls = append(calls, bpf.TracerCall{Address: a, Depth: uint32(i)})
 		}
-		table, shift := bpf.NewCallTable(calls)
+		table, shift, err := bpf.NewCallTable(calls)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most := max(len(calls), 1)*16 + usermode.CallProbes; len(table) > most {
+			t.Fatalf("%d entries for %d calls, more than %d", len(table), len(calls), most)
+		}
 		for _, c := range calls {
 			if got := lookUp(table, c.Address, shift); got == nil || *got != c {
 				t.Fatalf("%x: %v, want %v", c.Address, got, c)
 			}
 		}
 	})
+}
+
+// Addresses that the hash does not tell apart are found as long as they fit behind one another; more of them are an error, and the table does not grow for them.
+func TestCallTableCollisions(t *testing.T) {
+	var calls []bpf.TracerCall
+	for i := range uint64(usermode.CallProbes) {
+		calls = append(calls, bpf.TracerCall{Address: i<<32 | 0x1139})
+	}
+	table, shift, err := bpf.NewCallTable(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range calls {
+		if lookUp(table, c.Address, shift) == nil {
+			t.Errorf("%x is not found", c.Address)
+		}
+	}
+	calls = append(calls, bpf.TracerCall{Address: usermode.CallProbes<<32 | 0x1139})
+	if _, _, err := bpf.NewCallTable(calls); err == nil || !strings.Contains(err.Error(), "lay out the return addresses of 17 calls") {
+		t.Errorf("error %v", err)
+	}
 }
 
 func lookUp(table []bpf.TracerCall, address uint64, shift uint32) *bpf.TracerCall {

@@ -330,7 +330,7 @@ static __noinline int forgo(struct thread *t)
 	return 0;
 }
 
-/* report makes the word of a hit (design, section 4): which activation, which site, which way. */
+/* report makes the word of a hit, as package wire knows it: which activation, which site, which way. */
 static __always_inline void report(struct registers *regs, struct thread *t, const struct site *s, __u32 id)
 {
 	/* a field of the context has to be loaded before it is chosen */

@@ -32,6 +32,13 @@ type TracerCall struct {
 	Spoken  uint32
 }
 
+type TracerCallTable uint32
+
+const (
+	TracerCallTableCALL_PROBES     TracerCallTable = 16
+	TracerCallTableCALL_MULTIPLIER TracerCallTable = 2654435761
+)
+
 type TracerFrom uint32
 
 const (

@@ -46,10 +46,13 @@ struct call {
 	__u32 depth;   /* CFA - rsp before the call instruction, bytes */
 	__u32 spoken;  /* its routine has made a word before it calls */
 };
-#define CALL_PROBES 16 /* a call is at most so many entries, less one, behind the first that it may be at */
+enum call_table {
+	CALL_PROBES = 16,            /* a call is at most so many entries, less one, behind the first that it may be at */
+	CALL_MULTIPLIER = 0x9e3779b1 /* 2^32 divided by the golden ratio, which spreads addresses (Knuth, volume 3, 6.4) */
+};
 static __always_inline __u32 call_slot(__u64 address, __u32 shift)
 {
-	return (__u32)address * 0x9e3779b1u >> shift;
+	return (__u32)address * CALL_MULTIPLIER >> shift;
 }
 
 /* What goes through the ring buffer: count words of one thread. */

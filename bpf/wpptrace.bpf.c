@@ -59,6 +59,7 @@ const struct {
 	enum site_flag f;
 	enum site_none n;
 	enum from k;
+	enum call_table t;
 } *names __attribute__((unused)); /* keeps them for the Go bindings */
 
 static __always_inline void count(enum metric m)

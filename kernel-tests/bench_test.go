@@ -25,7 +25,8 @@ import (
 )
 
 // BenchmarkWhole traces busy programs whole with wpptrace, beside bpftrace counting the entries of the same routines, and the instructions that wpptrace's
-// probes are on. Each has a copy of the program of its own, so that all stand at once and their runs can take turns; figures are medians of CPU times of the program.
+// probes are on. Probes stand in a file's text, whoever runs it: each bpftrace has a copy of the program of its own, so that all stand at once, their runs can take
+// turns, and none slows another's. Figures are medians of CPU times of the program.
 func BenchmarkWhole(b *testing.B) {
 	if _, err := exec.LookPath("bpftrace"); err != nil {
 		testenv.Missing(b, fmt.Errorf("%w: apt-get install bpftrace", err))
@@ -224,6 +225,7 @@ func startBpftrace(b *testing.B, name, path string, addresses []uint64) *contend
 	if err != nil {
 		b.Fatal(err)
 	}
+	b.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() }) // should the benchmark end before it is closed
 	out := bufio.NewReader(pipe)
 	for line := ""; line != "ready\n"; { // which is printed when all probes stand
 		if line, err = out.ReadString('\n'); err != nil {

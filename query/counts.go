@@ -6,7 +6,8 @@ import (
 )
 
 // BlockCounts returns how often each basic block of an image ran, by its address, and how often each of its observed routines was entered, by its entry: what
-// a later plan of the same program weighs its probes with. It takes time linear in the grammars and the paths of the alphabet.
+// a later plan of the same program weighs its probes with. A block ran if it was seen from its first instruction on: not where a partial path begins behind that.
+// It takes time linear in the grammars and the paths of the alphabet.
 func BlockCounts(s *wpp.Snapshot, image int) (blocks, entries map[uint64]uint64, err error) {
 	f, err := NewFrequencies(s)
 	if err != nil {
@@ -24,7 +25,11 @@ func BlockCounts(s *wpp.Snapshot, image int) (blocks, entries map[uint64]uint64,
 			continue
 		}
 		n := f.Symbol(uint32(sym))
-		for _, b := range p.Blocks {
+		whole := p.Blocks
+		if p.Skip > 0 {
+			whole = whole[1:]
+		}
+		for _, b := range whole {
 			blocks[r.Blocks[b].Addr] = addSaturating(blocks[r.Blocks[b].Addr], n)
 		}
 		if p.Start == ops.StartEntry {

@@ -173,7 +173,15 @@ func (r *planReport) unproven() error {
 	if len(r.Faults) == 0 {
 		return nil
 	}
-	return fmt.Errorf("verify the plan of %s: %d faults: what is recorded there may be wrong: leave these routines out with -N", r.Program, len(r.Faults))
+	return fmt.Errorf("verify the plan of %s: %s: what is recorded there may be wrong: leave these routines out with -N", r.Program, r.faults())
+}
+
+// faults says how many there are.
+func (r *planReport) faults() string {
+	if len(r.Faults) == 1 {
+		return "1 fault"
+	}
+	return fmt.Sprintf("%d faults", len(r.Faults))
 }
 
 func (r *planReport) count(pr *plan.Routine, probes int) {
@@ -248,7 +256,7 @@ func (r *planReport) writeProof(out *bufio.Writer, row func(name, format string,
 		row("verified", "the words of the probes determine every path of the %d routines", r.RoutinesObserved)
 		return
 	}
-	row("not verified", "%d faults", len(r.Faults))
+	row("not verified", "%s", r.faults())
 	for _, f := range r.Faults {
 		fmt.Fprintf(out, "%15s %s\n", "", query.Fit(f, len(f)))
 	}

@@ -65,10 +65,14 @@ func TestPlanWithFaults(t *testing.T) {
 	if err := r.write(&out, false); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "not verified    1 faults\n") || strings.Count(out.String(), "4010 -> ") != 40 || strings.Contains(out.String(), "\x1b") {
+	if !strings.Contains(out.String(), "not verified    1 fault\n") || strings.Count(out.String(), "4010 -> ") != 40 || strings.Contains(out.String(), "\x1b") {
 		t.Errorf("%q", out.String())
 	}
-	if err := r.unproven(); err == nil || !strings.Contains(err.Error(), "verify the plan of prog: 1 faults") {
+	if err := r.unproven(); err == nil || !strings.Contains(err.Error(), "verify the plan of prog: 1 fault: ") {
+		t.Errorf("error %v", err)
+	}
+	r.Faults = append(r.Faults, "g at 4020: a silent circle")
+	if err := r.unproven(); err == nil || !strings.Contains(err.Error(), "verify the plan of prog: 2 faults: ") {
 		t.Errorf("error %v", err)
 	}
 	if err := (&planReport{}).unproven(); err != nil {

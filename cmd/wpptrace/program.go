@@ -104,6 +104,10 @@ func readWeights(path string, im *image.Image) (*plan.Weights, error) {
 	if path == "" {
 		return nil, nil
 	}
+	if im.BuildID == "" {
+		return nil, fmt.Errorf("weigh %s by %s: the program has no build id, so that nothing tells whether that is a recording of it: link it with -Wl,--build-id, or leave --weights out",
+			im.Name, path)
+	}
 	s, _, err := readSnapshot(path)
 	if err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import "fmt"
 // A Start says where a path begins.
 type Start uint8
 
-// The starts of a path (design: loader/paths).
+// The starts of a path.
 const (
 	StartEntry  Start = iota // the routine's entry
 	StartLoop                // the target of a back edge

@@ -142,7 +142,10 @@ func (s *benchmarkSubject) compare(b *testing.B, empty *ebpf.Program) (r round) 
 	r.empty = s.run(b, func(c *target.Child, exe *os.File) func() {
 		offsets := make([]uint64, len(s.plan.Sites))
 		for i := range offsets {
-			offsets[i], _ = s.image.FileOffset(s.plan.Sites[i].Addr)
+			var ok bool
+			if offsets[i], ok = s.image.FileOffset(s.plan.Sites[i].Addr); !ok {
+				b.Fatalf("no code in the file at %x", s.plan.Sites[i].Addr)
+			}
 		}
 		l, err := putProbes(exe, empty, offsets, nil, c.PID)
 		if err != nil {

@@ -40,7 +40,10 @@ func (s *Session) load(ring int) error {
 	}
 	spec.Maps["ring"].MaxEntries = uint32(ring)
 	spec.Maps["sites"].MaxEntries = uint32(max(len(s.plan.Sites), 1))
-	calls, shift := bpf.NewCallTable(callsOf(s.plan))
+	calls, shift, err := bpf.NewCallTable(callsOf(s.plan))
+	if err != nil {
+		return err
+	}
 	spec.Maps["calls"].MaxEntries = uint32(len(calls))
 	for name, value := range map[string]any{
 		"target":     uint32(s.process.PID),

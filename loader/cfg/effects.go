@@ -7,28 +7,32 @@ const allRegisters = 0xffff &^ (1 << rsp)
 
 // writtenRegisters returns the set of general registers that an instruction may write, at least.
 func writtenRegisters(op *operation) uint16 {
-	in := &op.Inst
-	switch in.Map {
+	switch op.Map {
 	case 0:
 		return oneByteWrites(op)
 	case 1:
 		return twoByteWrites(op)
-	}
-	switch in.Map {
 	case 2, 3, 0x12, 0x13: // legacy and VEX
 		return namedRegisters(op)
-	}
-	if in.Map&0xf == 2 && in.Op >= 0xe0 || in.Map&0xf == 3 && (in.Op == 0xf0 || in.Op >= 0x14 && in.Op <= 0x17) || in.Map >= 0x30 {
-		return allRegisters // bit manipulation and the like, seldom in the way
-	}
-	if in.Map&0xf == 1 && in.HasModRM {
-		switch in.Op {
-		case 0x7e, 0xc5, 0xd7, 0x50, 0x2c, 0x2d, 0x78, 0x79, 0x92, 0x93:
-			return modRMRegisters(op)
+	case 0x11, 0x21: // VEX and EVEX
+		return vectorWrites(op)
+	case 0x22:
+		if op.Op < 0xe0 { // bit manipulation is behind
+			return 0
+		}
+	case 0x23:
+		if op.Op != 0xf0 && (op.Op < 0x14 || op.Op > 0x17) { // rorx and vpextr are
+			return 0
 		}
 	}
-	if in.Map&0xf > 3 {
-		return allRegisters
+	return allRegisters // seldom in the way
+}
+
+// vectorWrites is for the map of vector instructions in which some write a general register.
+func vectorWrites(op *operation) uint16 {
+	switch op.Op {
+	case 0x7e, 0xc5, 0xd7, 0x50, 0x2c, 0x2d, 0x78, 0x79, 0x92, 0x93:
+		return modRMRegisters(op)
 	}
 	return 0
 }

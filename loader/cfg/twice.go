@@ -48,10 +48,14 @@ func (p *Program) findNaming() {
 		return
 	}
 	for _, r := range p.Routines {
-		if slices.ContainsFunc(r.Blocks, func(b Block) bool { return b.End == CallInd && p.names(r, twice) }) {
+		if hasIndirectCall(r) && p.names(r, twice) {
 			p.naming[r.ID] = true
 		}
 	}
+}
+
+func hasIndirectCall(r *Routine) bool {
+	return slices.ContainsFunc(r.Blocks, func(b Block) bool { return b.End == CallInd })
 }
 
 // names says whether an instruction of the routine takes one of the addresses, or loads from it.

@@ -16,7 +16,8 @@ type edge struct{ from, to int }
 // ENTRY, one node with it where an activation must not be silent.
 type graph struct {
 	r      *Routine
-	edges  []edge
+	edges  []edge  // those out of a block one after another, by the numbers of the blocks, then those from ENTRY
+	out    []int   // by block: the first of those out of it; one more at the end
 	covers [][]int // by block: the edges that a probe there tells of
 }
 
@@ -30,33 +31,42 @@ func (g *graph) leave() int {
 }
 
 func newGraph(r *Routine) *graph {
-	n := len(r.Blocks)
-	g := &graph{r: r, covers: make([][]int, n)}
-	in := make([]int, n)
-	from := make([]int, n+1) // of the edges, by block
+	g := &graph{r: r, covers: make([][]int, len(r.Blocks)), out: make([]int, len(r.Blocks)+1)}
 	for v := range r.Blocks {
-		from[v] = len(g.edges)
+		g.out[v] = len(g.edges)
 		for _, w := range r.successors(v) {
 			if w == exit {
 				w = g.leave()
-			} else {
-				in[w]++
 			}
 			g.edges = append(g.edges, edge{v, w})
 		}
 	}
-	from[n] = len(g.edges)
+	g.out[len(r.Blocks)] = len(g.edges)
 	for _, b := range r.entries() {
 		g.edges = append(g.edges, edge{g.enter(), b})
-		in[b]++
 	}
-	for _, b := range r.Pads {
+	g.coverEnds()
+	g.coverTables()
+	return g
+}
+
+// outOf are the edges out of block b: from and up to, not including.
+func (g *graph) outOf(b int) (from, to int) { return g.out[b], g.out[b+1] }
+
+// coverEnds: a probe tells of the one edge into its block and, as it tells which way a jump goes, or where there is one way only, of those out of it.
+func (g *graph) coverEnds() {
+	n := len(g.r.Blocks)
+	in := make([]int, n+2)
+	for _, e := range g.edges {
+		in[e.to]++
+	}
+	for _, b := range g.r.Pads { // an exception is a way in, too
 		in[b]++
 	}
 	for i, e := range g.edges {
 		if e.from < n {
-			p, ok := r.seat(e.from)
-			if ok && (p.edges || from[e.from+1]-from[e.from] == 1) {
+			p, ok := g.r.seat(e.from)
+			if from, to := g.outOf(e.from); ok && (p.edges || to-from == 1) {
 				g.covers[e.from] = append(g.covers[e.from], i)
 			}
 		}
@@ -64,24 +74,30 @@ func newGraph(r *Routine) *graph {
 			g.covers[e.to] = append(g.covers[e.to], i)
 		}
 	}
-	for b := range r.Blocks {
-		if t := r.Blocks[b].Table; t != nil && t.Check >= 0 && r.mayTell(b) {
-			for i := from[b]; i < from[b+1]; i++ {
-				g.covers[t.Check] = append(g.covers[t.Check], i)
-			}
-		}
-	}
-	return g
 }
 
-func (r *Routine) choose(must []bool) []bool {
+// coverTables: a probe of a switch's bounds check may tell which way the switch goes.
+func (g *graph) coverTables() {
+	for b := range g.r.Blocks {
+		if !g.r.mayTell(b) {
+			continue
+		}
+		check := g.r.Blocks[b].Table.Check
+		from, to := g.outOf(b)
+		for i := from; i < to; i++ {
+			g.covers[check] = append(g.covers[check], i)
+		}
+	}
+}
+
+// cover returns blocks whose probes, with those that must be, tell of all edges but a forest: the cheapest set that it comes upon.
+func (r *Routine) cover(must []bool) (best []bool) {
 	g := newGraph(r)
 	prices := make([]float64, len(r.Blocks))
 	for b := range prices {
 		prices[b] = r.price(b)
 	}
 	least := math.Inf(1)
-	var best []bool
 	for weigh := range r.orders(g, prices) {
 		on := g.reduce(must, weigh)
 		sum := 0.0
@@ -127,63 +143,82 @@ func (r *Routine) orders(g *graph, prices []float64) iter.Seq[func(b int) float6
 	}
 }
 
-// reduce returns the blocks that keep their probes.
+// reduce returns the blocks that keep their probes when as many as can be are dropped, the heaviest first.
 func (g *graph) reduce(must []bool, weigh func(b int) float64) []bool {
-	n := len(g.r.Blocks)
-	on, count := make([]bool, n), make([]int, len(g.edges))
-	order := make([]int, 0, n)
-	for b := range n {
-		if _, ok := g.r.seat(b); !ok && !must[b] {
-			continue
-		}
-		on[b] = true
-		for _, e := range g.covers[b] {
-			count[e]++
-		}
+	d := newReduction(g, must)
+	order := d.order(must, weigh)
+	for _, b := range g.r.between() { // what parts a switch from its bounds check must not speak
 		if !must[b] {
-			order = append(order, b)
+			d.drop(b)
 		}
 	}
-	weights := make([]float64, n)
 	for _, b := range order {
-		weights[b] = weigh(b)
+		d.drop(b)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
-	f := newForest(n + 2)
-	for i, e := range g.edges {
-		if count[i] == 0 {
-			f.join(e)
-		}
-	}
-	f.keep()
-	drop := func(b int) {
-		for _, e := range g.covers[b] {
-			count[e]--
-		}
-		on[b] = false
-		for _, e := range g.covers[b] {
-			if count[e] == 0 && !f.join(g.edges[e]) {
-				f.undo()
-				for _, e := range g.covers[b] {
-					count[e]++
-				}
-				on[b] = true
-				return
+	return d.on
+}
+
+// A reduction drops probes as long as the edges that none tells of form a forest.
+type reduction struct {
+	*graph
+	on     []bool  // by block: has a probe
+	told   []int   // by edge: how many probes tell of it
+	silent *forest // the edges of which none does
+}
+
+func newReduction(g *graph, must []bool) *reduction {
+	n := len(g.r.Blocks)
+	d := &reduction{graph: g, on: make([]bool, n), told: make([]int, len(g.edges)), silent: newForest(n + 2)}
+	for b := range n {
+		if _, ok := g.r.seat(b); ok || must[b] {
+			d.on[b] = true
+			for _, e := range g.covers[b] {
+				d.told[e]++
 			}
 		}
-		f.keep()
 	}
-	for _, b := range g.r.between() { // what parts a switch from its bounds check must not speak
-		if on[b] && !must[b] {
-			drop(b)
+	for i, e := range g.edges {
+		if d.told[i] == 0 {
+			d.silent.join(e)
 		}
 	}
-	for _, b := range order {
-		if on[b] {
-			drop(b)
+	d.silent.keep()
+	return d
+}
+
+// order are the blocks whose probes may be dropped, the heaviest first.
+func (d *reduction) order(must []bool, weigh func(b int) float64) []int {
+	var list []int
+	weights := make([]float64, len(d.on))
+	for b := range d.on {
+		if d.on[b] && !must[b] {
+			weights[b] = weigh(b)
+			list = append(list, b)
 		}
 	}
-	return on
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
+	return list
+}
+
+// drop takes the probe off a block, unless it has none or the edges that only this one tells of would close a circle.
+func (d *reduction) drop(b int) {
+	if !d.on[b] {
+		return
+	}
+	for _, e := range d.covers[b] {
+		d.told[e]--
+	}
+	for _, e := range d.covers[b] {
+		if d.told[e] == 0 && !d.silent.join(d.edges[e]) {
+			d.silent.undo()
+			for _, e := range d.covers[b] {
+				d.told[e]++
+			}
+			return
+		}
+	}
+	d.on[b] = false
+	d.silent.keep()
 }
 
 // between lists the blocks on the ways from bounds checks to their switches.

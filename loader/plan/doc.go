@@ -1,7 +1,34 @@
-// Package plan decides which instructions of a program carry a probe, so that the words of the probes determine every path (design, section 3).
+// Package plan decides which instructions of a program carry a probe, so that the words of the probes determine every path.
 //
 // A block with a probe is a witness. Between two words of an activation there is exactly one silent way, an
 // activation is silent only where its callers imply what it did, and a word separates any two calls of code that is not observed. What cannot be made so is
 // left out, with its reason. Of the sets of witnesses that do, it looks for a cheap one: the edges that no witness tells of form a forest (Ball and
 // Larus 1994), and the dear ones are dropped first. The package knows nothing of the kernel and attaches nothing.
+//
+// # The rules of silence
+//
+// What makes silence sound is numbered, and the numbers are used throughout. Code that is not observed is the libraries, the kernel, and the routines of the
+// program that are left out; it may call back, throw, and return twice.
+//
+//  1. An activation may end without a word only in a routine that observed code alone enters, by direct calls and jumps: its address is nowhere taken (in code,
+//     data, relocations, dynamic symbols), no routine that is left out calls it, and it is not main. Its one silent way is then implied by its caller's. Every
+//     other routine speaks between its entry and its end.
+//  2. The call site of a new activation is known by the chain of return addresses up to the first caller that is certain to have made a word before the call,
+//     not by one address: silent callers lie between.
+//  3. A circle of calls and tail jumps that can run without a word is broken: where that is cheapest, a routine's calls on the circle, or its entry, carry
+//     probes. A routine that tail jumps alone can lead back to itself is none that may be silent.
+//  4. Where the size of the frame is not known at a call of observed code (alloca), a word comes before the call: the chain is not followed through it.
+//  5. What comes otherwise than by a jump, a call or a return speaks for itself: landing pads, each entry of a routine that has several, and both the call of
+//     setjmp and its like and what follows it; and so does a call of code that is not observed and may not return (throw, longjmp, exit). Where a call of an
+//     observed routine may end by an exception or a second return that has passed through it, no place that this leads to is reached by ordinary silence as well.
+//  6. Code that is not observed is entered by a witness, if the call or the jump is direct. An indirect call, which may reach it, is one too, unless a word comes
+//     before it in its activation, and what is called back after any word can come from one such call alone. After either kind of call a word comes before the
+//     next indirect call that is no witness, and before the end of an activation that code which is not observed may have begun. Where what is called back may
+//     come from a call or, after the routine's silent end, from its caller, the routine is one that MayLeaveOpen. Functions that are known to do nothing of the
+//     kind (strcmp, memcpy ...: see IsHarmless) and routines that call nothing are not taken for such code.
+//  7. Whoever is tail-jumped to returns to the jumper's caller, through silent routines too: if that may be code that is not observed, rule 1 holds for the
+//     one jumped to as for the jumper. An indirect tail jump may lead to any routine.
+//  8. The way that a switch takes is told by the index at its bounds check, if nothing parts that from the jump; else by words at the targets that have one way
+//     in, or by the jump itself, single-stepped.
+//  9. What cannot be made sound is left out, and what calls it is planned anew. Package verify proves what remains.
 package plan

@@ -10,7 +10,7 @@ import (
 	"wpptrace/loader/cfg"
 )
 
-// graph makes a routine of the successors of its blocks.
+// drawing makes a routine of the successors of its blocks.
 func drawing(succ ...[]int) *cfg.Routine {
 	r := &cfg.Routine{Blocks: make([]cfg.Block, len(succ))}
 	for b := range succ {

@@ -2,9 +2,12 @@ package plan_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
@@ -352,6 +355,28 @@ func TestSitesAreSorted(t *testing.T) {
 		if p.Routines[s.Routine].Site(s.Block) != s {
 			t.Errorf("site %d at %x is not the one of its block", i, s.Addr)
 		}
+	}
+}
+
+// TestPlanIsTheSameOnAllCPUs: routines are planned side by side, and what comes out does not depend on which is done first.
+func TestPlanIsTheSameOnAllCPUs(t *testing.T) {
+	c := recovered(t, "/bin/bash")
+	type outcome struct {
+		Sites   []plan.Site
+		Calls   map[uint64]plan.Call
+		LeftOut []string
+	}
+	made := func(cpus int) (o outcome) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cpus))
+		p := planned(t, c, plan.Options{})
+		for _, r := range p.Routines {
+			o.LeftOut = append(o.LeftOut, r.LeftOut)
+		}
+		o.Sites, o.Calls = p.Sites, p.Calls
+		return o
+	}
+	if diff := cmp.Diff(made(1), made(8)); diff != "" {
+		t.Errorf("on one CPU and on eight (-1 +8):\n%s", diff)
 	}
 }
 

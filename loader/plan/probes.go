@@ -83,8 +83,8 @@ func (r *Routine) probe(b int) bool {
 	return true
 }
 
-// A choice is what start chose, and for what: leaving out a routine changes little for most others.
-type choice struct {
+// A memo is what start came to, and from what: leaving out a routine changes little for most others.
+type memo struct {
 	calls  []calling
 	silent bool
 	probed []probe
@@ -94,8 +94,8 @@ type choice struct {
 func (r *Routine) start() {
 	must := r.mustSpeak()
 	r.forks = false
-	if c := &r.chosen; c.probed != nil && c.silent == r.Silent && slices.Equal(c.calls, r.calls) {
-		r.probed = slices.Clone(c.probed)
+	if m := &r.started; m.probed != nil && m.silent == r.Silent && slices.Equal(m.calls, r.calls) {
+		r.probed = slices.Clone(m.probed)
 		return
 	}
 	r.probed = make([]probe, len(r.Blocks))
@@ -104,7 +104,7 @@ func (r *Routine) start() {
 			return
 		}
 	}
-	for b, on := range r.choose(must) {
+	for b, on := range r.cover(must) {
 		if on {
 			r.probe(b)
 		}
@@ -117,11 +117,11 @@ func (r *Routine) start() {
 	r.separate()
 	if r.Observed() {
 		r.prune(must)
-		r.chosen = choice{slices.Clone(r.calls), r.Silent, slices.Clone(r.probed)}
+		r.started = memo{slices.Clone(r.calls), r.Silent, slices.Clone(r.probed)}
 	}
 }
 
-// mustSpeak names the witnesses that no other can stand for (design section 3, rule 5).
+// mustSpeak names the witnesses that no other can stand for (rule 5, and of rule 6 the direct calls).
 func (r *Routine) mustSpeak() []bool {
 	must := make([]bool, len(r.Blocks))
 	for _, pad := range r.Pads {
@@ -130,17 +130,12 @@ func (r *Routine) mustSpeak() []bool {
 	for _, b := range r.Others {
 		must[b], must[r.Entry] = true, true
 	}
-	r.again = r.again[:0]
 	for b := range r.Blocks {
-		block := &r.Blocks[b]
 		kind, _ := r.Callee(b)
-		if r.ReturnsTwice(b) {
-			must[b], must[block.Succ[0]] = true, true
-			if !slices.Contains(r.again, block.Succ[0]) {
-				r.again = append(r.again, block.Succ[0])
-			}
-		}
-		must[b] = must[b] || kind == External
+		must[b] = must[b] || kind == External || r.ReturnsTwice(b)
+	}
+	for _, b := range r.again {
+		must[b] = true
 	}
 	return must
 }

@@ -16,7 +16,7 @@ func (r *Routine) opens(b int) bool {
 	case External, Unknown:
 		return true
 	case Known:
-		return t.trailing
+		return t.open
 	}
 	return false
 }
@@ -30,35 +30,35 @@ func (r *Routine) unannounced(b int) bool {
 	return kind == Unknown
 }
 
-// markTrailing finds the routines that MayLeaveOpen. It reports whether there are more than before.
-func (p *Plan) markTrailing() (more bool) {
+// markOpen finds the routines that MayLeaveOpen. It reports whether there are more than before.
+func (p *Plan) markOpen() (more bool) {
 	before := make([]bool, len(p.Routines))
 	for i, r := range p.Routines {
-		before[i], r.trailing = r.trailing, r.Observed() && r.forks
+		before[i], r.open = r.open, r.Observed() && r.forks
 	}
 	for again := true; again; {
 		again = false
 		for _, r := range p.Routines {
-			if r.Observed() && !r.trailing && r.trails() {
-				r.trailing, again = true, true
+			if r.Observed() && !r.open && r.leavesOpen() {
+				r.open, again = true, true
 			}
 		}
 	}
 	for i, r := range p.Routines {
-		more = more || r.trailing && !before[i]
+		more = more || r.open && !before[i]
 	}
 	return more
 }
 
 // MayLeaveOpen reports whether code may be called back, or an exception come, around the routine's silent end by what it, or a routine that it called or jumped
 // to, has entered: it ends without a word after a call of code that is not observed, or by a jump there, or where such a call might have been.
-func (r *Routine) MayLeaveOpen() bool { return r.trailing }
+func (r *Routine) MayLeaveOpen() bool { return r.open }
 
-func (r *Routine) trails() bool {
+func (r *Routine) leavesOpen() bool {
 	s := newSearch(r)
 	for b := range r.Blocks {
 		if !isCall(&r.Blocks[b]) {
-			if kind, t := r.Callee(b); kind == External || kind == Unknown || kind == Known && t.trailing {
+			if kind, t := r.Callee(b); kind == External || kind == Unknown || kind == Known && t.open {
 				return true // whom it jumps to returns in its place
 			}
 		}
@@ -107,7 +107,7 @@ func (s *search) find(from int, is func(node int) bool) (way []int, ok bool) {
 	return nil, false
 }
 
-// obey adds what rules 2, 4 and 6 of design section 3 ask for. It reports whether anything changed.
+// obey adds what rules 2, 4 and 6 ask for, and what rule 5 asks of calls of observed routines. It reports whether anything changed.
 func (r *Routine) obey() (changed bool) {
 	s := newSearch(r)
 	insist := func(from int, is func(int) bool) {
@@ -283,32 +283,15 @@ func (r *Routine) silentCallee(b int) *Routine {
 	return nil
 }
 
-// breakCircle probes the calls within the circle, or the entry, of the routine where that is cheapest.
+// breakCircle probes the calls within the circle, or the entry, of the routine where that is cheapest. A routine without a place for a probe is left out.
 func (p *Plan) breakCircle(circle []*Routine) {
-	in := map[*Routine]bool{}
-	for _, r := range circle {
-		in[r] = true
-	}
 	var best *Routine
 	var blocks []int
 	least := math.Inf(1)
 	for _, r := range circle {
-		var calls []int
-		cost := 0.0
-		for b := range r.Blocks {
-			if t := r.silentCallee(b); t != nil && in[t] {
-				calls = append(calls, b)
-				cost += r.price(b)
-			}
-		}
-		if len(calls) == 0 {
-			continue
-		}
-		if e := r.price(r.Entry); e < cost && !r.probed[r.Entry].on {
-			calls, cost = []int{r.Entry}, e
-		}
-		if cost < least || best == nil {
-			best, blocks, least = r, calls, cost
+		list, price := r.breaks(circle)
+		if total := max(r.entry, neverEntered) * price; len(list) > 0 && (total < least || best == nil) {
+			best, blocks, least = r, list, total
 		}
 	}
 	for _, b := range blocks {
@@ -316,4 +299,18 @@ func (p *Plan) breakCircle(circle []*Routine) {
 			return
 		}
 	}
+}
+
+// breaks lists the blocks whose probes make a word certain wherever the routine goes on along a circle, and what they cost for one activation.
+func (r *Routine) breaks(circle []*Routine) (blocks []int, price float64) {
+	for b := range r.Blocks {
+		if t := r.silentCallee(b); t != nil && slices.Contains(circle, t) {
+			blocks = append(blocks, b)
+			price += r.price(b)
+		}
+	}
+	if e := r.price(r.Entry); len(blocks) > 0 && e < price {
+		return []int{r.Entry}, e
+	}
+	return blocks, price
 }

@@ -135,7 +135,7 @@ func (r *Routine) eachStart(b int, yield func(from []int)) {
 	}
 }
 
-// separate adds probes until from each place there is only one silent way to each other place (design, section 3).
+// separate adds probes until from each place there is only one silent way to each other place.
 func (r *Routine) separate() {
 	s := newSearch(r)
 	for again := true; again && r.Observed(); {

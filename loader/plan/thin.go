@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits, or steppedHits of them in a small program whose
-// frequencies are estimates. And a routine that calls nothing, so that nobody else is the poorer, and is entered often, dearEntries times or more, is not
-// worth its own where they make dearShare of its instructions: then they cost more than all else does. That may lose dearLoss of all instructions.
+// Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits, or steppedHits of them in a small program. And a routine
+// that calls nothing, so that nobody else is the poorer, and is entered often, dearEntries times or more, is not worth its own where they make dearShare of its
+// instructions: then they cost more than all else does. That may lose dearLoss of all instructions.
 const (
 	steppedShare = 0.01
 	steppedHits  = 100_000
@@ -25,11 +25,43 @@ type dear struct {
 	at    uint64  // one of the probes
 }
 
-// thin leaves out routines whose single-stepped probes are too dear, those first that lose the least by it. It reports whether it left out any.
-func (p *Plan) thin() (leftOut bool) {
-	p.expect()
-	var hits, stepped, insns float64
-	var list []dear
+// A thinning leaves out routines whose single-stepped probes are too dear, in rounds: between them the others are planned anew.
+type thinning struct {
+	*Plan
+	begun bool
+	spare float64 // instructions that may still be lost to save what is dearer than all else
+}
+
+// round leaves out those first that lose the least by it. It reports whether it left out any.
+func (t *thinning) round() (leftOut bool) {
+	hits, stepped, insns, list := t.weigh()
+	if !t.begun {
+		t.begun, t.spare = true, dearLoss*insns
+	}
+	most := max(steppedShare*hits, steppedHits)
+	for _, d := range list {
+		tooMany := stepped > most && d.hits >= most/negligible
+		tooDear := (!t.measured || stepped > steppedHits) && t.isDear(d) // few hits, where they were counted, cost little
+		if !tooMany && !tooDear {
+			continue
+		}
+		if tooDear {
+			t.spare -= d.insns
+		}
+		stepped -= d.hits
+		d.leave("needs a single-stepped probe at %x (--complete admits it)", d.at)
+		leftOut = true
+	}
+	return leftOut
+}
+
+// isDear reports whether a routine's own single-stepped probes cost more than all that they tell.
+func (t *thinning) isDear(d dear) bool {
+	return d.entry >= dearEntries && d.hits >= dearShare*d.insns && d.insns <= t.spare && callsNothing(d.Routine.Routine)
+}
+
+// weigh returns how many hits are expected, how many of them single-stepped, in how many instructions, and the dear routines, those first that lose the least.
+func (p *Plan) weigh() (hits, stepped, insns float64, list []dear) {
 	for _, r := range p.Routines {
 		if !r.Observed() {
 			continue
@@ -41,23 +73,7 @@ func (p *Plan) thin() (leftOut bool) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b dear) int { return cmp.Compare(b.hits/b.insns, a.hits/a.insns) })
-	most, loss := steppedShare*hits, dearLoss*insns
-	if !p.measured {
-		most = max(most, steppedHits)
-	}
-	for _, d := range list {
-		isDear := d.entry >= dearEntries && d.hits >= dearShare*d.insns && d.insns <= loss && callsNothing(d.Routine.Routine)
-		if (stepped <= most || d.hits < most/negligible) && !isDear {
-			continue
-		}
-		if isDear {
-			loss -= d.insns
-		}
-		stepped -= d.hits
-		d.leave("needs a single-stepped probe at %x (--complete admits it)", d.at)
-		leftOut = true
-	}
-	return leftOut
+	return hits, stepped, insns, list
 }
 
 // weigh returns what the routine's single-stepped probes cost, and how many hits are expected of all.

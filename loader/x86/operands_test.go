@@ -165,6 +165,53 @@ func TestStackDelta(t *testing.T) {
 	}
 }
 
+func TestWrites(t *testing.T) {
+	for _, test := range []struct {
+		code, text string
+		want       []uint8
+	}{
+		{"89 c8", "mov %ecx,%eax", []uint8{0}},
+		{"8b c8", "mov %eax,%ecx", []uint8{1}},
+		{"89 07", "mov %eax,(%rdi)", nil},
+		{"4d 89 c7", "mov %r8,%r15", []uint8{15}},
+		{"41 5c", "pop %r12", []uint8{12}},
+		{"54", "push %rsp", nil},
+		{"48 83 fb 05", "cmp $5,%rbx", nil},
+		{"48 83 c3 05", "add $5,%rbx", []uint8{3}},
+		{"48 87 da", "xchg %rbx,%rdx", []uint8{2, 3}},
+		{"48 91", "xchg %rax,%rcx", []uint8{1}}, // rax not by name
+		{"49 0f c8", "bswap %r8", []uint8{8}},
+		{"88 c4", "mov %al,%ah", nil}, // of which it says nothing
+		{"40 88 c4", "mov %al,%spl", []uint8{4}},
+		{"f7 e3", "mul %ebx", nil}, // rax and rdx by its nature
+		{"0f af fe", "imul %esi,%edi", []uint8{7}},
+		{"0f ba e3 05", "bt $5,%ebx", nil},
+		{"0f ba eb 05", "bts $5,%ebx", []uint8{3}},
+		{"0f 38 f0 1f", "movbe (%rdi),%ebx", []uint8{3}},
+		{"c4 e2 e0 f3 cf", "blsr %rdi,%rbx", []uint8{3}},
+		{"c4 62 e3 f6 c2", "mulx %rdx,%rbx,%r8", []uint8{3, 8}},
+		{"c5 f8 58 e4", "vaddps %xmm4,%xmm0,%xmm4", nil},
+	} {
+		code := bytesOf(t, test.code)
+		in, ok := Decode(code)
+		if !ok || int(in.Len) != len(code) {
+			t.Fatalf("%s: decoded %d bytes, ok %v", test.text, in.Len, ok)
+		}
+		var got []uint8
+		for number := range uint8(16) {
+			if in.Writes(code, number) {
+				got = append(got, number)
+			}
+			if !in.Writes(code[:len(code)-1], number) {
+				t.Errorf("%s: register %d is not taken to be written by truncated code", test.text, number)
+			}
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.text, diff)
+		}
+	}
+}
+
 func ExampleInst_Operands() {
 	code := []byte{0x48, 0x63, 0x04, 0x87} // movslq (%rdi,%rax,4),%rax
 	in, _ := Decode(code)
@@ -182,6 +229,13 @@ func ExampleInst_StackDelta() {
 	// -8 true
 	// 40 true
 	// 0 false
+}
+
+func ExampleInst_Writes() {
+	code := []byte{0x4c, 0x89, 0xc3} // mov %r8,%rbx
+	in, _ := Decode(code)
+	fmt.Println(in.Writes(code, 3), in.Writes(code, 8))
+	// Output: true false
 }
 
 func ExampleInst_WritesRSP() {

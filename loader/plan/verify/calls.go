@@ -117,14 +117,14 @@ func (v *verifier) checkFirstCalls(r *routine) {
 	}
 }
 
-// findTrailing finds the routines around whose silent end code may be called back that they, or what they call, have entered: they jump to it, or end silently
+// findOpen finds the routines around whose silent end code may be called back that they, or what they call, have entered: they jump to it, or end silently
 // after a call of it, or fork.
-func (v *verifier) findTrailing() {
+func (v *verifier) findOpen() {
 	callers := map[*routine][]*routine{}
 	var queue []*routine
-	trail := func(r *routine) {
-		if !r.trailing {
-			r.trailing = true
+	mark := func(r *routine) {
+		if !r.open {
+			r.open = true
 			queue = append(queue, r)
 		}
 	}
@@ -139,18 +139,18 @@ func (v *verifier) findTrailing() {
 			switch {
 			case !last:
 			case r.enters(b):
-				trail(r)
+				mark(r)
 			case r.callees[b] != nil:
 				callers[r.callees[b]] = append(callers[r.callees[b]], r)
 			}
 		}
 		if r.forks {
-			trail(r)
+			mark(r)
 		}
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
 		for _, r := range callers[queue[0]] {
-			trail(r)
+			mark(r)
 		}
 	}
 }
@@ -186,13 +186,13 @@ func (r *routine) backwards(is func(n int) bool) []bool {
 
 // opens reports whether code that is not observed may call back as long as nothing speaks after the call that ends block b.
 func (r *routine) opens(b int) bool {
-	return isCall(&r.Blocks[b]) && (r.enters(b) || r.callees[b] != nil && r.callees[b].trailing)
+	return isCall(&r.Blocks[b]) && (r.enters(b) || r.callees[b] != nil && r.callees[b].open)
 }
 
 // checkOpenCalls: after a call of code that is not observed, or of what may have ended silently after one, a word comes before the next that no word
 // announces, and before the end of an activation that code which is not observed may have begun (rule 6).
 func (v *verifier) checkOpenCalls(r *routine) {
-	if r.trailing && !r.MayLeaveOpen() {
+	if r.open && !r.MayLeaveOpen() {
 		r.fault("it may end silently around a call of code that is not observed, and the plan does not say so")
 	}
 	is := func(n int) bool {

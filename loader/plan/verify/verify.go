@@ -60,7 +60,7 @@ func Plan(p *plan.Plan) []Fault {
 		v.checkFirstCalls(r)
 	}
 	v.checkTable()
-	v.findTrailing()
+	v.findOpen()
 	for _, r := range v.observed {
 		v.checkOpenCalls(r)
 		v.checkLandings(r)
@@ -94,7 +94,7 @@ type routine struct {
 	rootable   bool // code that is not observed may enter it
 	returnsOut bool // it may return there: that has entered it, or what jumps to it
 	forks      bool // after some word code may be called back from it, or from its callers once it has silently ended
-	trailing   bool // what is called back around its silent end may come from it or from what it was called by
+	open       bool // what is called back around its silent end may come from it or from what it was called by
 
 	seen  []int // by node: the walk that last came to it
 	steps []step

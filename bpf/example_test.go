@@ -1,0 +1,25 @@
+package bpf_test
+
+import (
+	"fmt"
+
+	"wpptrace/bpf"
+)
+
+func ExampleNewCallTable() {
+	table, shift, err := bpf.NewCallTable([]bpf.TracerCall{{Address: 0x1139, Depth: 16}, {Address: 0x1150, Depth: 32, Spoken: 1}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i, c := range table {
+		if c.Address != 0 {
+			fmt.Printf("entry %d: %x, depth %d\n", i, c.Address, c.Depth)
+		}
+	}
+	fmt.Println("shift", shift)
+	// Output:
+	// entry 1: 1150, depth 32
+	// entry 7: 1139, depth 16
+	// shift 29
+}

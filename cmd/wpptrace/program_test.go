@@ -1,0 +1,41 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/loader/image"
+)
+
+// Weights are taken from a recording of the very same build, which only a build id tells: two programs without one are not the same.
+func TestWeightsAreOfTheSameBuild(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		ours     string
+		recorded []byte
+		refusal  string
+	}{
+		{"the same", "0102", []byte{1, 2}, ""},
+		{"another", "0103", []byte{1, 2}, "that is a recording of another build"},
+		{"the recording has none", "0102", nil, "that is a recording of another build"},
+		{"the program has none", "", []byte{1, 2}, "the program has no build id"},
+		{"neither has one", "", nil, "the program has no build id"},
+	} {
+		path := filepath.Join(t.TempDir(), "x.wpp")
+		if err := wpp.WriteFile(path, &wpp.Snapshot{Images: []wpp.Image{{Name: "prog", BuildID: test.recorded}}}); err != nil {
+			t.Fatal(err)
+		}
+		w, err := readWeights(path, &image.Image{Name: "prog", BuildID: test.ours})
+		switch {
+		case test.refusal == "" && (err != nil || w == nil):
+			t.Errorf("%s: weights %v, error %v", test.name, w, err)
+		case test.refusal != "" && (err == nil || !strings.Contains(err.Error(), test.refusal)):
+			t.Errorf("%s: error %v, want %q", test.name, err, test.refusal)
+		}
+	}
+	if w, err := readWeights("", &image.Image{}); w != nil || err != nil {
+		t.Errorf("without --weights: %v, %v", w, err)
+	}
+}

@@ -1,0 +1,54 @@
+package plan_test
+
+import (
+	"slices"
+	"testing"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+)
+
+// dearLeaves are two leaves that need a single-stepped probe each, as anybody may call them, and a loop.
+const dearLeaves = `
+	int spins(int n) { do asm volatile("" : "+r"(n)); while (--n); return n; }
+	int first_leaf(int n) { asm volatile(".rept 6\nadd $1, %0\n.endr" : "+r"(n)); return n; }
+	int second_leaf(int n) { asm volatile(".rept 6\nsub $1, %0\n.endr" : "+r"(n)); return n; }
+	int (*volatile pointers[])(int) = {first_leaf, second_leaf};
+	int main(int argc, char **argv) { return spins(argc) + pointers[argc](argc); }`
+
+// counted are weights by which each routine was entered so often, and each of its blocks ran as often; what is not named, once.
+func counted(p *cfg.Program, entries map[string]uint64) *plan.Weights {
+	w := &plan.Weights{Blocks: map[uint64]uint64{}, Entries: map[uint64]uint64{}}
+	for _, r := range p.Routines {
+		n := max(entries[r.Symbol], 1)
+		w.Entries[r.Addr] = n
+		for b := range r.Blocks {
+			w.Blocks[r.Blocks[b].Lo] = n
+		}
+	}
+	return w
+}
+
+// TestDearLeaves: of those entered often, so many are left out as make up to one in a hundred of all instructions, however many rounds that takes; none where
+// their hits, as counted, are few.
+func TestDearLeaves(t *testing.T) {
+	c := compile(t, dearLeaves, "-O2")
+	for _, test := range []struct {
+		name    string
+		entries map[string]uint64
+		leftOut int
+	}{
+		{"both may be lost", map[string]uint64{"spins": 1e9, "first_leaf": 1e6, "second_leaf": 1e6}, 2},
+		{"only one may be lost", map[string]uint64{"spins": 1e9, "first_leaf": 3e6, "second_leaf": 3e6}, 1},
+		{"few hits", map[string]uint64{"spins": 1e8, "first_leaf": 4e4, "second_leaf": 4e4}, 0},
+		{"few hits are all that there are", map[string]uint64{"first_leaf": 4e4, "second_leaf": 4e4}, 0},
+	} {
+		p := planned(t, c, plan.Options{Weights: counted(c, test.entries)})
+		leaves := slices.DeleteFunc(slices.Clone(p.Routines), func(r *plan.Routine) bool {
+			return r.Observed() || r.Symbol != "first_leaf" && r.Symbol != "second_leaf"
+		})
+		if len(leaves) != test.leftOut {
+			t.Errorf("%s: %d leaves are left out, want %d", test.name, len(leaves), test.leftOut)
+		}
+	}
+}
