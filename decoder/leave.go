@@ -214,6 +214,7 @@ func (t *Thread) cut(f *frame) {
 			m.step(f.st.next[0], false)
 		}
 		t.apply(f, &m.move)
+		t.sink.Mark(ops.Cut, 0) // the path after it may have begun
 		f.start, f.trail = origin{exit, ops.StartResume}, nil
 		return
 	}
