@@ -15,7 +15,7 @@ const (
 	// cut off.
 	Exact Mode = iota
 	// Apart is Exact with signal handlers taken out, for programs whose handlers interrupt the middle of a path: what was
-	// interrupted is compared without its handlers, and each handler activation with the truth's. A handler of a timer may
+	// interrupted is compared without its handlers, and after a cut mark the truth may have what ran silently up to its handler, and each handler activation with the truth's. A handler of a timer may
 	// run any number of times, like any of the truth's; the others as often as in the truth, in the same order.
 	Apart
 	// Contiguous demands that each stream is a contiguous part of the truth, with holes only where events were lost: for a
@@ -53,7 +53,7 @@ func compareThread(got *Stream, want *Thread, routines Routines, mode Mode) erro
 			return fmt.Errorf("instruction %d, %s, is not in an observed routine", i, routines.place(pc))
 		}
 	}
-	m := matcher{got: got, routines: routines}
+	m := matcher{got: got, routines: routines, apart: mode == Apart}
 	switch mode {
 	case Contiguous:
 		return m.contiguous(routines.observed(want.Insns), "gap")
@@ -79,6 +79,7 @@ type matcher struct {
 	stack    []*expectation
 	ordered  [][]uint64 // handler activations still to come, in order
 	timers   [][]uint64 // distinct activations of timer handlers
+	apart    bool
 }
 
 // An expectation is what should come of one stream.
@@ -158,21 +159,33 @@ func (m *matcher) advance(pc uint64) bool {
 }
 
 // tail says whether the truth from e.next to end may be what a cut left out: instructions of one routine, the one that was
-// left, each right after the other.
+// left, each right after the other. What a handler interrupts may have gone on silently in any way, and into other routines by
+// their entries, for a while.
 func (m *matcher) tail(e *expectation, end int) bool {
-	const longest = 15 // bytes an instruction
+	const (
+		longest = 15 // bytes an instruction
+		silence = 64 // instructions
+	)
+	if m.apart && end-e.next > silence {
+		return false
+	}
 	for i := e.next; i < end; i++ {
-		if i == e.next {
-			if i == 0 || m.sameRoutine(e.want[i-1], e.want[i]) {
-				continue
+		switch {
+		case i == e.next:
+			if i > 0 && !m.sameRoutine(e.want[i-1], e.want[i]) {
+				return false
 			}
-			return false
-		}
-		if step := e.want[i] - e.want[i-1]; step == 0 || step > longest {
+		case m.apart && (m.sameRoutine(e.want[i-1], e.want[i]) || m.isEntry(e.want[i])):
+		case e.want[i] == e.want[i-1] || e.want[i]-e.want[i-1] > longest:
 			return false
 		}
 	}
 	return true
+}
+
+func (m *matcher) isEntry(pc uint64) bool {
+	r, ok := m.routines.Find(pc)
+	return ok && r.Start == pc
 }
 
 // sameRoutine compares names: a routine's cold part is a range of its own.

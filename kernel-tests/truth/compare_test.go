@@ -51,6 +51,7 @@ func TestCompare(t *testing.T) {
 			{Index: 7, Kind: Delivered, Signal: 11}, {Index: 9, Kind: Left},
 		},
 	}
+	silent := &Thread{Insns: []uint64{0x100, 0x104, 0x140, 0x144, 0x140, 0x148}}
 	for _, test := range []struct {
 		name   string
 		want   *Thread
@@ -83,6 +84,9 @@ func TestCompare(t *testing.T) {
 		{"interrupted path cut before the handler", handled, Apart, "100 #cut #handler 190 194 120", ""},
 		{"interrupted path cut after the handler", handled, Apart, "100 #handler 190 194 #cut 120", ""},
 		{"handler cut off", handled, Apart, "100 104 108 190 #cut 120", ""},
+		{"cut hides what ran silently", silent, Apart, "100 #cut", ""},
+		{"cut hides what ran silently, in order", silent, Exact, "100 #cut", "instruction 1 differs"},
+		{"cut hides a way into the middle", plain, Apart, "100 104 140 #cut 110 130", "instruction 3 differs"},
 		{"contiguous", plain, Contiguous, "140 108 10c", ""},
 		{"contiguous with a loss", plain, Contiguous, "104 140 #gap 110 130", ""},
 		{"pieces", plain, Pieces, "104 140 #resume 110 130", ""},
