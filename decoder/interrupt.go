@@ -76,7 +76,7 @@ func (t *Thread) pause(f *frame) {
 		return
 	}
 	s, last := f.r.Site(b), len(f.r.Blocks[b].Insns)-1
-	if s == nil || s.Insn == last && f.r.Blocks[b].End != cfg.Jcc {
+	if s == nil || s.Insn == last && f.r.endsPath(b) {
 		return
 	}
 	begun := 0 // instructions of the block that ran before the path began there
@@ -87,6 +87,15 @@ func (t *Thread) pause(f *frame) {
 	if s.Insn < last {
 		f.trail, f.skip = []int{b}, max(s.Insn+1, begun)
 	}
+}
+
+// endsPath reports whether every path that comes to the end of block b ends there.
+func (r *routine) endsPath(b int) bool {
+	switch r.Blocks[b].End {
+	case cfg.Fall, cfg.Jmp, cfg.Jcc, cfg.Table:
+		return false
+	}
+	return true
 }
 
 // endHandlers ends the handler that ran in the same place before: the next one has overwritten it.

@@ -159,8 +159,8 @@ func (m *matcher) advance(pc uint64) bool {
 }
 
 // tail says whether the truth from e.next to end may be what a cut left out: instructions of one routine, the one that was
-// left, each right after the other. What a handler interrupts may have gone on silently in any way, and into other routines by
-// their entries, for a while.
+// left, each right after the other. What a handler interrupts may have gone on silently in any way, into other routines by
+// their entries and back, for a while.
 func (m *matcher) tail(e *expectation, end int) bool {
 	const (
 		longest = 15 // bytes an instruction
@@ -175,7 +175,7 @@ func (m *matcher) tail(e *expectation, end int) bool {
 			if i > 0 && !m.sameRoutine(e.want[i-1], e.want[i]) {
 				return false
 			}
-		case m.apart && (m.sameRoutine(e.want[i-1], e.want[i]) || m.isEntry(e.want[i])):
+		case m.apart && (m.isEntry(e.want[i]) || slices.ContainsFunc(e.want[max(e.next-1, 0):i], func(pc uint64) bool { return m.sameRoutine(pc, e.want[i]) })):
 		case e.want[i] == e.want[i-1] || e.want[i]-e.want[i-1] > longest:
 			return false
 		}

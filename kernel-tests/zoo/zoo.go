@@ -1,6 +1,9 @@
 package zoo
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Program is one program of the zoo.
 type Program struct {
@@ -40,6 +43,12 @@ func (p Program) Cxx() bool { return strings.HasSuffix(p.File, ".cc") }
 
 // Env is the environment that every program of the zoo is run in, so that the C library's start-up code is always the same.
 func Env() []string { return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"} }
+
+// Named returns the program of that name, which must be one of Programs.
+func Named(name string) Program {
+	list := Programs()
+	return list[slices.IndexFunc(list, func(p Program) bool { return p.Name == name })]
+}
 
 // Programs lists the zoo.
 func Programs() []Program {
