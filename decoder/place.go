@@ -297,6 +297,24 @@ func (r *routine) jumpsAnywhere(b int) bool {
 	return (e == cfg.TailInd || e == cfg.Tail || e == cfg.Jcc) && (r.kind[b] == plan.External || r.kind[b] == plan.Unknown)
 }
 
+// jumpsOut reports whether the routine leaves at block b by a jump to code that is not observed, or through silent routines that do.
+func (r *routine) jumpsOut(b int) bool {
+	for range mostRelays {
+		if r.jumpsAnywhere(b) {
+			return true
+		}
+		if r = r.tailTarget(b); r == nil {
+			return false
+		}
+		o, n := r.atEntry().returnsBy(false)
+		if n == 0 {
+			return false
+		}
+		b = o.block
+	}
+	return false
+}
+
 // tailJump handles a new activation with the CFA and return address of the one at frame j: that one left by a tail jump (rule 7). unseen: perhaps
 // through code that is not observed.
 func (t *Thread) tailJump(j int, a activation, from wire.Word, unseen bool) bool {

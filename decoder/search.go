@@ -59,11 +59,11 @@ func (s *search) thread(t *Thread) (frame, n int, way []hop) {
 		f := &t.frames[i]
 		called := t.inCall(i)
 		here := s.within(f.st, called)
-		_, returns := f.st.returnsBy(called)
+		o, returns := f.st.returnsBy(called)
 		if called && f.atOpenCall() {
 			here.add(s.open(), hop{kind: hopCall, block: f.st.block}, nil)
 		}
-		if f.root && returns > 0 {
+		if f.root && returns > 0 && !f.r.jumpsOut(o.block) { // else it is among the ways within
 			here.add(s.open(), hop{kind: hopHome}, nil)
 		}
 		if here.n > 0 {

@@ -53,7 +53,7 @@ func (b *Builder) Build(ctx context.Context, p Program, f Flavour) (path string,
 }
 
 func (b *Builder) compile(ctx context.Context, p Program, f Flavour, name string) (string, error) {
-	if f.Static && p.Has(NoStatic) {
+	if f.Static && p.Has(NoStatic) || f.Compiler != "gcc" && p.Has(GNU) {
 		return "", fmt.Errorf("build %s: %w", name, ErrNotBuildable)
 	}
 	compiler, err := compilerFor(p, f)

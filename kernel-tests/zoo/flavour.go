@@ -133,7 +133,7 @@ func Cases(n int) []Case {
 				break
 			}
 			next++
-			if f.Static && p.Has(NoStatic) {
+			if f.Static && p.Has(NoStatic) || f.Compiler != "gcc" && p.Has(GNU) {
 				continue
 			}
 			cases = append(cases, Case{p, f})

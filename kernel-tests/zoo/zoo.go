@@ -33,6 +33,7 @@ const (
 	NoStatic                     // is not built statically: the C library takes other ways when threads meet
 	EarlyCode                    // runs code of its own before its entry point
 	KillsThreads                 // ends while its threads live
+	GNU                          // is GNU C, which gcc alone compiles
 )
 
 // Has says whether the program has all of these tags.
@@ -88,6 +89,8 @@ func Programs() []Program {
 		{File: "machine.c", Exit: 62},
 		{File: "many_paths.c"},
 		{File: "mutual.c"},
+		{File: "nested_functions.c", Exit: 7, Tags: Jumps | GNU},
+		{File: "nested_handlers.c", Exit: 5, Tags: Signals},
 		{File: "noreturn.c", Exit: 21, Tags: Jumps},
 		{File: "overflow.c", Exit: 3, Tags: Threads | Signals | Jumps | Fault | NoStatic},
 		{File: "realigned.c", Exit: 6, Tags: Vector},

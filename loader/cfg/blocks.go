@@ -16,6 +16,7 @@ type draft struct {
 	pieces  []int  // by address
 	entry   int    // an instruction; -1 if the bytes there are none
 	others  []int  // instructions by which it is entered as well
+	labels  []int  // instructions that routines called from it may jump back to
 	blocks  []Block
 	first   []int32 // by block: its first instruction
 	preds   [][]int32
@@ -63,6 +64,9 @@ func (r *recovery) reach(d *draft) {
 	r.work = r.work[:0]
 	r.lead(d.entry)
 	for _, i := range d.others {
+		r.lead(i)
+	}
+	for _, i := range d.labels {
 		r.lead(i)
 	}
 	for _, i := range d.pieces {
@@ -197,6 +201,7 @@ func (r *recovery) link(d *draft) {
 	for _, i := range d.pieces {
 		r.linkPads(d, r.pieces[i].Calls)
 	}
+	r.linkLabels(d)
 	slices.Sort(d.pads)
 	d.pads = slices.Compact(d.pads)
 }

@@ -51,6 +51,7 @@ func Recover(im *image.Image) (*Program, error) {
 	r.blockAt = make([]int32, len(c.insns))
 	names := r.nameSymbols()
 	r.makeDrafts()
+	r.findLabels()
 	r.solve()
 	return r.program(names), nil
 }
