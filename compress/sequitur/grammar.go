@@ -35,6 +35,8 @@ type Grammar struct {
 	// that it is no digram, or checks another digram in vain.
 	suspects []uint32
 
+	following following
+
 	length uint64
 }
 
@@ -78,16 +80,30 @@ func (g *Grammar) Append(terminal uint32) {
 		panic("sequitur: symbol is no terminal")
 	}
 	g.length++
+	for len(g.following.levels) > 0 {
+		if g.repeats(terminal) {
+			return
+		}
+		g.endRepetition()
+		g.settle()
+	}
+	g.push(terminal)
+	g.settle()
+}
+
+// push puts a symbol at the end of the start rule.
+func (g *Grammar) push(symbol uint32) {
 	guard := g.rules[start].guard
-	last := g.nodes[guard].prev
-	n := g.newNode(terminal)
-	g.link(last, n)
+	n := g.newNode(symbol)
+	g.link(g.nodes[guard].prev, n)
 	g.link(n, guard)
-	g.check(last)
-	for len(g.suspects) > 0 {
-		n := g.suspects[len(g.suspects)-1]
-		g.suspects = g.suspects[:len(g.suspects)-1]
-		g.check(n)
+}
+
+// flush ends what is being followed.
+func (g *Grammar) flush() {
+	for len(g.following.levels) > 0 {
+		g.endRepetition()
+		g.settle()
 	}
 }
 
@@ -119,6 +135,7 @@ func (g *Grammar) Bytes() uint64 {
 // bodies are read depth first. IsRule and RuleOf tell a body's symbols apart. It takes time and memory in proportion to the grammar, not
 // to the stream, and the copy is the caller's while appending goes on.
 func (g *Grammar) Rules() [][]uint32 {
+	g.flush()
 	bodies := make([][]uint32, 1, g.NumRules())
 	arena := make([]uint32, 0, g.Symbols())
 	number := make([]uint32, len(g.rules)) // by internal rule number; 0: not met yet

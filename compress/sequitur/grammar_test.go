@@ -198,11 +198,7 @@ func insertAfter(g *Grammar, n uint32, v uint32) {
 	g.link(m, right)
 	g.suspect(m)
 	g.suspect(n)
-	for len(g.suspects) > 0 {
-		n := g.suspects[len(g.suspects)-1]
-		g.suspects = g.suspects[:len(g.suspects)-1]
-		g.check(n)
-	}
+	g.settle()
 }
 
 func TestRulesIsACopy(t *testing.T) {

@@ -3,11 +3,14 @@ package sequitur
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // checkInvariants walks a grammar and reports the first thing that is not as the package promises: what it derives, digram
 // uniqueness, rule utility, the digram table, and the counts.
 func checkInvariants(g *Grammar, stream []uint32) error {
+	g = clone(g)
+	g.flush()
 	if err := checkRings(g); err != nil {
 		return err
 	}
@@ -140,4 +143,16 @@ func checkUses(g *Grammar) error {
 		}
 	}
 	return nil
+}
+
+// clone copies a grammar, so that it can be checked as if appending ended.
+func clone(g *Grammar) *Grammar {
+	c := *g
+	c.nodes = slices.Clone(g.nodes)
+	c.rules = slices.Clone(g.rules)
+	c.freeRules = slices.Clone(g.freeRules)
+	c.suspects = slices.Clone(g.suspects)
+	c.digrams.slots = slices.Clone(g.digrams.slots)
+	c.following.levels = slices.Clone(g.following.levels)
+	return &c
 }

@@ -6,13 +6,13 @@ func (g *Grammar) check(n uint32) {
 	nodes := g.nodes
 	right := nodes[n].next
 	a, b := nodes[n].value, nodes[right].value
-	if isGuard(a) || isGuard(b) {
+	if isGuard(a) || isGuard(b) || nodes[right].next == g.rules[start].guard { // the last digram is checked last
 		return
 	}
 	m := g.find(a, b)
 	switch {
 	case m == 0:
-		g.record(n, a, b)
+		g.digrams.insert(a, b, n)
 	case m == n:
 	case nodes[m].next == n: // m n right, all equal: the symbol before m may begin a digram that does not overlap n's
 		if before := nodes[m].prev; nodes[before].value == a {
@@ -34,18 +34,6 @@ func (g *Grammar) find(a, b uint32) uint32 {
 		return p
 	}
 	return g.digrams.find(g.nodes, a, b)
-}
-
-// record records the digram a b at n: the start rule's last one as pending, any other in the table.
-func (g *Grammar) record(n, a, b uint32) {
-	if g.nodes[g.nodes[n].next].next != g.rules[start].guard {
-		g.digrams.insert(a, b, n)
-		return
-	}
-	if p := g.pending; p != 0 {
-		g.digrams.insert(g.nodes[p].value, g.nodes[g.nodes[p].next].value, p)
-	}
-	g.pending = n
 }
 
 // forget takes the digram at n out of the record, if it is recorded there.
