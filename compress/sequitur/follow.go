@@ -21,7 +21,7 @@ type following struct {
 // follow begins to follow the occurrence of the last digram, whose left node is tail, at node m.
 func (g *Grammar) follow(tail, m uint32) {
 	g.following.tail = tail
-	g.following.levels = append(g.following.levels, level{m, g.nodes[g.nodes[m].next].next, 2})
+	g.following.levels = append(g.following.levels, level{m, g.at(g.at(m).next).next, 2})
 }
 
 // repeats takes a symbol if it is the next of what is followed.
@@ -29,28 +29,28 @@ func (g *Grammar) repeats(symbol uint32) bool {
 	f := &g.following
 	top := &f.levels[len(f.levels)-1]
 	for {
-		v := g.nodes[top.cursor].value
+		v := g.at(top.cursor).value
 		if v == symbol {
 			break
 		}
 		if !isNonterminal(v) {
 			return false
 		}
-		first := g.nodes[g.rules[v&ruleMask].guard].next
+		first := g.at(g.rules[v&ruleMask].guard).next
 		f.levels = append(f.levels, level{first, first, 0})
 		top = &f.levels[len(f.levels)-1]
 	}
 	for {
 		top.n++
-		top.cursor = g.nodes[top.cursor].next
+		top.cursor = g.at(top.cursor).next
 		if len(f.levels) == 1 {
-			if top.cursor == f.tail || isGuard(g.nodes[top.cursor].value) {
+			if top.cursor == f.tail || isGuard(g.at(top.cursor).value) {
 				g.endRepetition()
 				g.settle()
 			}
 			return true
 		}
-		if !isGuard(g.nodes[top.cursor].value) {
+		if !isGuard(g.at(top.cursor).value) {
 			return true
 		}
 		f.levels = f.levels[:len(f.levels)-1]
@@ -63,16 +63,16 @@ func (g *Grammar) endRepetition() {
 	f := &g.following
 	inner := f.levels[1:]
 	n := f.tail
-	right := g.nodes[n].next
-	before := g.nodes[n].prev
-	a, b := g.nodes[n].value, g.nodes[right].value
+	right := g.at(n).next
+	before := g.at(n).prev
+	a, b := g.at(n).value, g.at(right).value
 	guard := g.rules[start].guard
 	// the tail
 	g.cut(before)
-	g.freeNodeAt(right)
+	g.giveBack(right)
 	g.link(n, guard)
 	r := g.ruleOf(&f.levels[0])
-	g.nodes[n].value = ruleBit | r
+	g.at(n).value = ruleBit | r
 	g.rules[r].uses++
 	g.unuse(a)
 	g.unuse(b)
@@ -82,36 +82,36 @@ func (g *Grammar) endRepetition() {
 		if l.n == 0 {
 			continue
 		}
-		v := g.nodes[l.first].value
+		v := g.at(l.first).value
 		if l.n > 1 {
 			v = ruleBit | g.ruleOf(l)
 		}
-		last := g.nodes[guard].prev
-		x := g.newNode(v)
+		last := g.at(guard).prev
+		x := g.take(v)
 		g.use(v)
 		g.link(last, x)
 		g.link(x, guard)
 		g.suspect(last)
 	}
 	f.levels = f.levels[:0]
-	first := g.nodes[g.rules[r].guard].next
-	second := g.nodes[first].next
+	first := g.at(g.rules[r].guard).next
+	second := g.at(first).next
 	g.inlineSingle(second)
 	g.inlineSingle(first)
 }
 
 // ruleOf returns a rule whose body is what has been repeated of a level: the one that it is the whole body of, or a new one in its place.
 func (g *Grammar) ruleOf(l *level) uint32 {
-	before, after := g.nodes[l.first].prev, l.cursor
-	if v := g.nodes[before].value; isGuard(v) && before == after {
+	before, after := g.at(l.first).prev, l.cursor
+	if v := g.at(before).value; isGuard(v) && before == after {
 		return v & ruleMask
 	}
-	last := g.nodes[after].prev
+	last := g.at(after).prev
 	g.cut(before)
 	g.cut(last)
 	r := g.newRule()
 	guard := g.rules[r].guard
-	x := g.newNode(ruleBit | r)
+	x := g.take(ruleBit | r)
 	g.rules[r].uses++
 	g.link(before, x)
 	g.link(x, after)
@@ -135,10 +135,9 @@ func (g *Grammar) settle() {
 
 // checkLast restores digram uniqueness for the last digram. It reports whether others may be suspect then.
 func (g *Grammar) checkLast() bool {
-	nodes := g.nodes
-	right := nodes[g.rules[start].guard].prev
-	n := nodes[right].prev
-	a, b := nodes[n].value, nodes[right].value
+	right := g.at(g.rules[start].guard).prev
+	n := g.at(right).prev
+	a, b := g.at(n).value, g.at(right).value
 	if isGuard(a) || isGuard(b) {
 		return false
 	}
@@ -146,21 +145,21 @@ func (g *Grammar) checkLast() bool {
 	switch {
 	case m == 0:
 		if p := g.pending; p != 0 {
-			g.digrams.insert(g.nodes[p].value, g.nodes[g.nodes[p].next].value, p)
+			g.digrams.insert(g.at(p).value, g.at(g.at(p).next).value, p)
 		}
 		g.pending = n
 		return false
 	case m == n:
 		return false
-	case nodes[m].next == n: // m n right, all equal: the symbol before m may begin a digram that does not overlap n's
-		if before := nodes[m].prev; nodes[before].value == a {
+	case g.at(m).next == n: // m n right, all equal: the symbol before m may begin a digram that does not overlap n's
+		if before := g.at(m).prev; g.at(before).value == a {
 			g.match(n, g.move(m, before))
 			return true
 		}
 		return false
 	}
-	after := nodes[nodes[m].next].next
-	if after == n || isGuard(nodes[after].value) {
+	after := g.at(g.at(m).next).next
+	if after == n || isGuard(g.at(after).value) {
 		g.match(n, m)
 		return true
 	}
