@@ -2,7 +2,8 @@
 // and Witten (1997) as Larus 1999, section 3.1, uses it.
 //
 // It promises that after every Append the grammar derives exactly the symbols appended, that no two non-overlapping digrams are equal
-// (digram uniqueness) and that every rule but the start rule is used at least twice (rule utility); time is linear in the stream,
-// memory linear in the grammar, and nothing in it is a pointer that the garbage collector must follow.
+// (digram uniqueness) and that every rule but the start rule is used at least twice (rule utility); a repetition that goes on is held back, and told by the
+// methods that ask. Time is linear in the stream but for the depth of the rules that repetitions begin with, memory linear in the grammar: about 26 bytes for
+// each right-hand-side symbol, at no time more than 30, none of which the garbage collector must look into.
 // It does not bound memory (see Bytes), do I/O, or know what the symbols mean.
 package sequitur

@@ -1,6 +1,9 @@
 package sequitur
 
-import "unsafe"
+import (
+	"runtime"
+	"unsafe"
+)
 
 // In bodies, as Rules returns them, a symbol below ruleBit is a terminal; one with ruleBit set names a rule.
 const ruleBit uint32 = 1 << 31
@@ -19,9 +22,7 @@ func RuleSymbol(rule int) uint32 { return uint32(rule) | ruleBit }
 
 // A Grammar is a SEQUITUR grammar under construction. One goroutine uses it at a time.
 type Grammar struct {
-	nodes    []node
-	freeNode uint32 // head of the list of free nodes, linked by next; 0: none
-	live     int    // nodes in use, guards included
+	arena
 
 	rules     []rule
 	freeRules []uint32
@@ -35,7 +36,10 @@ type Grammar struct {
 	// that it is no digram, or checks another digram in vain.
 	suspects []uint32
 
+	following following
+
 	length uint64
+	near   uint64 // of no meaning: see digramTable.near
 }
 
 // A node is a symbol in the doubly linked body of a rule. Bodies are rings closed by a guard node. Node 0 is no node.
@@ -67,9 +71,21 @@ const start = 0
 
 // New returns the grammar of the empty stream.
 func New() *Grammar {
-	g := &Grammar{nodes: make([]node, 1, 64), digrams: newDigramTable()}
+	g := &Grammar{digrams: newDigramTable()}
+	g.take(freeValue) // node 0 is no node
+	g.live = 0
 	g.newRule()
+	runtime.SetFinalizer(g, (*Grammar).release)
 	return g
+}
+
+// release gives back what the collector does not know of.
+func (g *Grammar) release() {
+	release(g.nodes)
+	release(g.digrams.scratch)
+	for i := range g.digrams.segments {
+		release(g.digrams.segments[i].slots)
+	}
 }
 
 // Append appends a terminal, at most MaxTerminal, to the stream. It takes amortised constant time.
@@ -78,40 +94,65 @@ func (g *Grammar) Append(terminal uint32) {
 		panic("sequitur: symbol is no terminal")
 	}
 	g.length++
+	for len(g.following.levels) > 0 {
+		if g.repeats(terminal) {
+			return
+		}
+		g.endRepetition()
+		g.settle()
+	}
+	g.push(terminal)
+	g.settle()
+	runtime.KeepAlive(g)
+}
+
+// push puts a symbol at the end of the start rule.
+func (g *Grammar) push(symbol uint32) {
 	guard := g.rules[start].guard
-	last := g.nodes[guard].prev
-	n := g.newNode(terminal)
-	g.link(last, n)
+	n := g.take(symbol)
+	g.link(g.at(guard).prev, n)
 	g.link(n, guard)
-	g.check(last)
-	for len(g.suspects) > 0 {
-		n := g.suspects[len(g.suspects)-1]
-		g.suspects = g.suspects[:len(g.suspects)-1]
-		g.check(n)
+}
+
+// flush ends what is being followed.
+func (g *Grammar) flush() {
+	for len(g.following.levels) > 0 {
+		g.endRepetition()
+		g.settle()
 	}
 }
 
-// AppendAll appends terminals in order.
+// AppendAll appends terminals in order. It is faster than Append, one by one, where the grammar is larger than the processor's caches.
 func (g *Grammar) AppendAll(terminals []uint32) {
-	for _, t := range terminals {
+	for i, t := range terminals {
+		if i+1 < len(terminals) && len(g.following.levels) == 0 {
+			g.near += g.digrams.near(t, terminals[i+1])
+		}
 		g.Append(t)
 	}
+	runtime.KeepAlive(g)
 }
 
 // Length returns the number of terminals appended.
 func (g *Grammar) Length() uint64 { return g.length }
 
 // NumRules returns the number of rules, the start rule included.
-func (g *Grammar) NumRules() int { return len(g.rules) - len(g.freeRules) }
+func (g *Grammar) NumRules() int {
+	g.flush()
+	return len(g.rules) - len(g.freeRules)
+}
 
 // Symbols returns the number of right-hand-side symbols of all rules.
-func (g *Grammar) Symbols() int { return g.live - g.NumRules() }
+func (g *Grammar) Symbols() int {
+	rules := g.NumRules()
+	return g.live - rules
+}
 
 // Bytes returns the memory that the grammar holds.
 func (g *Grammar) Bytes() uint64 {
-	return uint64(cap(g.nodes))*uint64(unsafe.Sizeof(node{})) +
+	return uint64(len(g.nodes))*uint64(unsafe.Sizeof(node{})) +
 		uint64(cap(g.rules))*uint64(unsafe.Sizeof(rule{})) +
-		uint64(len(g.digrams.slots))*8 +
+		g.digrams.bytes() +
 		uint64(cap(g.freeRules)+cap(g.suspects))*4
 }
 
@@ -119,6 +160,7 @@ func (g *Grammar) Bytes() uint64 {
 // bodies are read depth first. IsRule and RuleOf tell a body's symbols apart. It takes time and memory in proportion to the grammar, not
 // to the stream, and the copy is the caller's while appending goes on.
 func (g *Grammar) Rules() [][]uint32 {
+	g.flush()
 	bodies := make([][]uint32, 1, g.NumRules())
 	arena := make([]uint32, 0, g.Symbols())
 	number := make([]uint32, len(g.rules)) // by internal rule number; 0: not met yet
@@ -127,8 +169,8 @@ func (g *Grammar) Rules() [][]uint32 {
 	copyBody := func(r uint32) frame {
 		at := len(arena)
 		guard := g.rules[r].guard
-		for n := g.nodes[guard].next; n != guard; n = g.nodes[n].next {
-			arena = append(arena, g.nodes[n].value)
+		for n := g.at(guard).next; n != guard; n = g.at(n).next {
+			arena = append(arena, g.at(n).value)
 		}
 		return frame{at, len(arena)}
 	}
@@ -154,29 +196,13 @@ func (g *Grammar) Rules() [][]uint32 {
 		}
 		*v = RuleSymbol(int(number[r]))
 	}
+	runtime.KeepAlive(g)
 	return bodies
 }
 
-func (g *Grammar) newNode(value uint32) uint32 {
-	g.live++
-	if n := g.freeNode; n != 0 {
-		g.freeNode = g.nodes[n].next
-		g.nodes[n].value = value
-		return n
-	}
-	g.nodes = append(g.nodes, node{value: value})
-	return uint32(len(g.nodes) - 1)
-}
-
-func (g *Grammar) freeNodeAt(n uint32) {
-	g.live--
-	g.nodes[n] = node{value: freeValue, next: g.freeNode}
-	g.freeNode = n
-}
-
 func (g *Grammar) link(left, right uint32) {
-	g.nodes[left].next = right
-	g.nodes[right].prev = left
+	g.at(left).next = right
+	g.at(right).prev = left
 }
 
 // newRule returns the number of a new rule with an empty body.
@@ -189,14 +215,14 @@ func (g *Grammar) newRule() uint32 {
 		r = uint32(len(g.rules))
 		g.rules = append(g.rules, rule{})
 	}
-	guard := g.newNode(guardBits | r)
+	guard := g.take(guardBits | r)
 	g.link(guard, guard)
 	g.rules[r] = rule{guard: guard}
 	return r
 }
 
 func (g *Grammar) freeRule(r uint32) {
-	g.freeNodeAt(g.rules[r].guard)
+	g.giveBack(g.rules[r].guard)
 	g.rules[r] = rule{}
 	g.freeRules = append(g.freeRules, r)
 }

@@ -173,13 +173,13 @@ func TestRunWhoseMiddleIsRecorded(t *testing.T) {
 	for _, side := range []string{"right", "left"} {
 		g := New()
 		g.AppendAll(runes("xaaay"))
-		x := g.nodes[g.rules[start].guard].next
-		first := g.nodes[x].next
+		x := g.at(g.rules[start].guard).next
+		first := g.at(x).next
 		g.move(g.find('a', 'a'), first)
-		second := g.nodes[first].next
+		second := g.at(first).next
 		if side == "right" {
 			g.move(first, second)
-			insertAfter(g, g.nodes[second].next, 'a')
+			insertAfter(g, g.at(second).next, 'a')
 		} else {
 			insertAfter(g, x, 'a')
 		}
@@ -191,18 +191,14 @@ func TestRunWhoseMiddleIsRecorded(t *testing.T) {
 
 // insertAfter puts a symbol behind node n, as inlining a rule of that symbol alone would.
 func insertAfter(g *Grammar, n uint32, v uint32) {
-	right := g.nodes[n].next
+	right := g.at(n).next
 	g.cut(n)
-	m := g.newNode(v)
+	m := g.take(v)
 	g.link(n, m)
 	g.link(m, right)
 	g.suspect(m)
 	g.suspect(n)
-	for len(g.suspects) > 0 {
-		n := g.suspects[len(g.suspects)-1]
-		g.suspects = g.suspects[:len(g.suspects)-1]
-		g.check(n)
-	}
+	g.settle()
 }
 
 func TestRulesIsACopy(t *testing.T) {
@@ -279,28 +275,4 @@ func Example() {
 	// R0 -> R1 R2 3 R2 4
 	// R1 -> 1 2
 	// R2 -> R1 1
-}
-
-func BenchmarkAppend(b *testing.B) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for name, stream := range map[string][]uint32{
-		"phrases": phrases(random, 1<<20),
-		"random":  randomStream(random, 1<<18),
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				New().AppendAll(stream)
-			}
-			b.ReportMetric(float64(b.N)*float64(len(stream))/b.Elapsed().Seconds()/1e6, "Msymbols/s")
-		})
-	}
-}
-
-// randomStream has no structure at all: the worst case.
-func randomStream(random *rand.Rand, n int) []uint32 {
-	stream := make([]uint32, n)
-	for i := range stream {
-		stream[i] = random.Uint32N(1 << 12)
-	}
-	return stream
 }

@@ -3,11 +3,15 @@ package sequitur
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 )
 
 // checkInvariants walks a grammar and reports the first thing that is not as the package promises: what it derives, digram
 // uniqueness, rule utility, the digram table, and the counts.
 func checkInvariants(g *Grammar, stream []uint32) error {
+	g = clone(g)
+	g.flush()
 	if err := checkRings(g); err != nil {
 		return err
 	}
@@ -24,17 +28,17 @@ func checkRings(g *Grammar) error {
 			continue
 		}
 		live++
-		if v := g.nodes[rule.guard].value; v != guardBits|uint32(r) {
+		if v := g.at(rule.guard).value; v != guardBits|uint32(r) {
 			return fmt.Errorf("guard of rule %d has value %#x", r, v)
 		}
-		for n := g.nodes[rule.guard].next; ; n = g.nodes[n].next {
-			if g.nodes[g.nodes[n].prev].next != n {
+		for n := g.at(rule.guard).next; ; n = g.at(n).next {
+			if g.at(g.at(n).prev).next != n {
 				return fmt.Errorf("rule %d: node %d is linked from one side only", r, n)
 			}
 			if n == rule.guard {
 				break
 			}
-			if isGuard(g.nodes[n].value) {
+			if isGuard(g.at(n).value) {
 				return fmt.Errorf("rule %d holds a guard or a free node", r)
 			}
 			live++
@@ -48,17 +52,17 @@ func checkRings(g *Grammar) error {
 
 func derive(g *Grammar) []uint32 {
 	var stream []uint32
-	stack := []uint32{g.nodes[g.rules[start].guard].next}
+	stack := []uint32{g.at(g.rules[start].guard).next}
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
-		v := g.nodes[n].value
+		v := g.at(n).value
 		if isGuard(v) {
 			stack = stack[:len(stack)-1]
 			continue
 		}
-		stack[len(stack)-1] = g.nodes[n].next
+		stack[len(stack)-1] = g.at(n).next
 		if isNonterminal(v) {
-			stack = append(stack, g.nodes[g.rules[v&ruleMask].guard].next)
+			stack = append(stack, g.at(g.rules[v&ruleMask].guard).next)
 		} else {
 			stream = append(stream, v)
 		}
@@ -87,12 +91,12 @@ func checkDigrams(g *Grammar) error {
 		}
 		previous := [2]uint32{freeValue, freeValue}
 		overlaps := false
-		for n := g.nodes[rule.guard].next; n != rule.guard; n = g.nodes[n].next {
-			right := g.nodes[n].next
+		for n := g.at(rule.guard).next; n != rule.guard; n = g.at(n).next {
+			right := g.at(n).next
 			if right == rule.guard {
 				break
 			}
-			digram := [2]uint32{g.nodes[n].value, g.nodes[right].value}
+			digram := [2]uint32{g.at(n).value, g.at(right).value}
 			overlaps = digram == previous && digram[0] == digram[1] && !overlaps
 			previous = digram
 			if !overlaps && len(occurrences[digram]) > 0 {
@@ -106,7 +110,7 @@ func checkDigrams(g *Grammar) error {
 			return fmt.Errorf("digram %#x at nodes %v is recorded at %d", digram, nodes, m)
 		}
 	}
-	recorded := g.digrams.used
+	recorded := g.digrams.used()
 	if g.pending != 0 {
 		recorded++
 	}
@@ -122,8 +126,8 @@ func checkUses(g *Grammar) error {
 		if rule.guard == 0 {
 			continue
 		}
-		for n := g.nodes[rule.guard].next; n != rule.guard; n = g.nodes[n].next {
-			if v := g.nodes[n].value; isNonterminal(v) {
+		for n := g.at(rule.guard).next; n != rule.guard; n = g.at(n).next {
+			if v := g.at(n).value; isNonterminal(v) {
 				uses[v&ruleMask]++
 			}
 		}
@@ -140,4 +144,30 @@ func checkUses(g *Grammar) error {
 		}
 	}
 	return nil
+}
+
+// clone copies a grammar, so that it can be checked as if appending ended.
+func clone(g *Grammar) *Grammar {
+	c := *g
+	c.nodes = resize(allocate[node](0), len(g.nodes))
+	copy(c.nodes, g.nodes)
+	c.rules = slices.Clone(g.rules)
+	c.freeRules = slices.Clone(g.freeRules)
+	c.suspects = slices.Clone(g.suspects)
+	c.digrams.scratch = nil
+	for i := range c.digrams.segments {
+		slots := g.digrams.segments[i].slots
+		c.digrams.segments[i].slots = allocate[uint64](len(slots))
+		copy(c.digrams.segments[i].slots, slots)
+	}
+	c.following.levels = slices.Clone(g.following.levels)
+	runtime.SetFinalizer(&c, (*Grammar).release)
+	return &c
+}
+
+func (t *digramTable) used() (n int) {
+	for i := range t.segments {
+		n += int(t.segments[i].used)
+	}
+	return n
 }

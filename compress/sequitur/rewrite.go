@@ -3,24 +3,23 @@ package sequitur
 // check restores digram uniqueness for the digram whose left node is n: records it, or, when it occurs elsewhere without
 // overlapping, replaces both (Larus 1999, figure 3).
 func (g *Grammar) check(n uint32) {
-	nodes := g.nodes
-	right := nodes[n].next
-	a, b := nodes[n].value, nodes[right].value
-	if isGuard(a) || isGuard(b) {
+	right := g.at(n).next
+	a, b := g.at(n).value, g.at(right).value
+	if isGuard(a) || isGuard(b) || g.at(right).next == g.rules[start].guard { // the last digram is checked last
 		return
 	}
 	m := g.find(a, b)
 	switch {
 	case m == 0:
-		g.record(n, a, b)
+		g.digrams.insert(a, b, n)
 	case m == n:
-	case nodes[m].next == n: // m n right, all equal: the symbol before m may begin a digram that does not overlap n's
-		if before := nodes[m].prev; nodes[before].value == a {
+	case g.at(m).next == n: // m n right, all equal: the symbol before m may begin a digram that does not overlap n's
+		if before := g.at(m).prev; g.at(before).value == a {
 			g.match(n, g.move(m, before))
 		}
 	case right == m: // n m and m's right, all equal: likewise behind
-		after := nodes[m].next
-		if nodes[nodes[after].next].value == a {
+		after := g.at(m).next
+		if g.at(g.at(after).next).value == a {
 			g.match(n, g.move(m, after))
 		}
 	default:
@@ -30,22 +29,10 @@ func (g *Grammar) check(n uint32) {
 
 // find returns the left node of the digram a b that is recorded or pending, or 0.
 func (g *Grammar) find(a, b uint32) uint32 {
-	if p := g.pending; p != 0 && g.nodes[p].value == a && g.nodes[g.nodes[p].next].value == b {
+	if p := g.pending; p != 0 && g.at(p).value == a && g.at(g.at(p).next).value == b {
 		return p
 	}
-	return g.digrams.find(g.nodes, a, b)
-}
-
-// record records the digram a b at n: the start rule's last one as pending, any other in the table.
-func (g *Grammar) record(n, a, b uint32) {
-	if g.nodes[g.nodes[n].next].next != g.rules[start].guard {
-		g.digrams.insert(a, b, n)
-		return
-	}
-	if p := g.pending; p != 0 {
-		g.digrams.insert(g.nodes[p].value, g.nodes[g.nodes[p].next].value, p)
-	}
-	g.pending = n
+	return g.digrams.find(&g.arena, a, b)
 }
 
 // forget takes the digram at n out of the record, if it is recorded there.
@@ -54,7 +41,7 @@ func (g *Grammar) forget(n uint32) {
 		g.pending = 0
 		return
 	}
-	a, b := g.nodes[n].value, g.nodes[g.nodes[n].next].value
+	a, b := g.at(n).value, g.at(g.at(n).next).value
 	if !isGuard(a) && !isGuard(b) {
 		g.digrams.remove(a, b, n)
 	}
@@ -62,8 +49,13 @@ func (g *Grammar) forget(n uint32) {
 
 // move records at node to the digram that is recorded at node from, and returns to.
 func (g *Grammar) move(from, to uint32) uint32 {
-	g.forget(from)
-	g.digrams.insert(g.nodes[to].value, g.nodes[g.nodes[to].next].value, to)
+	a, b := g.at(to).value, g.at(g.at(to).next).value
+	if g.pending == from {
+		g.pending = 0
+		g.digrams.insert(a, b, to)
+	} else {
+		g.digrams.move(a, b, from, to)
+	}
 	return to
 }
 
@@ -71,15 +63,15 @@ func (g *Grammar) move(from, to uint32) uint32 {
 // one of digrams that overlap; then a neighbour must be recorded instead.
 func (g *Grammar) cut(left uint32) {
 	g.forget(left)
-	v := g.nodes[left].value
-	right := g.nodes[left].next
-	if g.nodes[right].value != v || isGuard(v) {
+	v := g.at(left).value
+	right := g.at(left).next
+	if g.at(right).value != v || isGuard(v) {
 		return
 	}
-	if before := g.nodes[left].prev; g.nodes[before].value == v {
+	if before := g.at(left).prev; g.at(before).value == v {
 		g.suspect(before)
 	}
-	if after := g.nodes[right].next; g.nodes[after].value == v {
+	if after := g.at(right).next; g.at(after).value == v {
 		g.suspect(right)
 	}
 }
@@ -90,7 +82,7 @@ func (g *Grammar) suspect(n uint32) { g.suspects = append(g.suspects, n) }
 // match makes the digrams at n and m, equal and not overlapping, one of which m is recorded: by a rule that is one of them, by
 // lengthening a rule that occurs nowhere else, or by a new rule.
 func (g *Grammar) match(n, m uint32) {
-	a, b := g.nodes[n].value, g.nodes[g.nodes[n].next].value
+	a, b := g.at(n).value, g.at(g.at(n).next).value
 	if r, ok := g.wholeBody(m); ok {
 		g.replace(n, r)
 		g.inlineEnds(r)
@@ -112,39 +104,38 @@ func (g *Grammar) match(n, m uint32) {
 		return
 	}
 	r := g.newRule()
-	x, y := g.newNode(a), g.newNode(b)
+	x, y := g.take(a), g.take(b)
 	guard := g.rules[r].guard
 	g.link(guard, x)
 	g.link(x, y)
 	g.link(y, guard)
 	g.use(a)
 	g.use(b)
+	g.move(m, x)
 	g.replace(m, r)
 	g.replace(n, r)
-	g.digrams.insert(a, b, x)
 	g.inlineEnds(r)
 }
 
 // wholeBody reports whether the digram at n is the whole body of a rule, and of which.
 func (g *Grammar) wholeBody(n uint32) (r uint32, ok bool) {
-	before := g.nodes[n].prev
-	v := g.nodes[before].value
-	return v & ruleMask, isGuard(v) && g.nodes[g.nodes[n].next].next == before
+	before := g.at(n).prev
+	v := g.at(before).value
+	return v & ruleMask, isGuard(v) && g.at(g.at(n).next).next == before
 }
 
 func (g *Grammar) usedTwice(v uint32) bool { return isNonterminal(v) && g.rules[v&ruleMask].uses == 2 }
 
-// replace puts rule r in the place of the digram at n.
+// replace puts rule r in the place of the digram at n, which is recorded elsewhere.
 func (g *Grammar) replace(n, r uint32) {
-	right := g.nodes[n].next
-	before, after := g.nodes[n].prev, g.nodes[right].next
+	right := g.at(n).next
+	before, after := g.at(n).prev, g.at(right).next
 	g.cut(before)
 	g.cut(right)
-	g.forget(n)
-	g.unuse(g.nodes[n].value)
-	g.unuse(g.nodes[right].value)
-	g.freeNodeAt(right)
-	g.nodes[n].value = ruleBit | r
+	g.unuse(g.at(n).value)
+	g.unuse(g.at(right).value)
+	g.giveBack(right)
+	g.at(n).value = ruleBit | r
 	g.rules[r].uses++
 	g.link(n, after)
 	g.suspect(n)
@@ -155,24 +146,24 @@ func (g *Grammar) replace(n, r uint32) {
 // of the body of r, the rule that replaced the digram.
 func (g *Grammar) inlineEnds(r uint32) {
 	guard := g.rules[r].guard
-	g.inlineSingle(g.nodes[guard].next)
-	g.inlineSingle(g.nodes[guard].prev)
+	g.inlineSingle(g.at(guard).next)
+	g.inlineSingle(g.at(guard).prev)
 }
 
 // inlineSingle replaces the node n by the body of the rule that it names, if it is that rule's only use.
 func (g *Grammar) inlineSingle(n uint32) {
-	v := g.nodes[n].value
+	v := g.at(n).value
 	if !isNonterminal(v) || g.rules[v&ruleMask].uses != 1 {
 		return
 	}
 	guard := g.rules[v&ruleMask].guard
-	first, last := g.nodes[guard].next, g.nodes[guard].prev
-	before, after := g.nodes[n].prev, g.nodes[n].next
+	first, last := g.at(guard).next, g.at(guard).prev
+	before, after := g.at(n).prev, g.at(n).next
 	g.cut(before)
 	g.cut(n)
 	g.link(before, first)
 	g.link(last, after)
-	g.freeNodeAt(n)
+	g.giveBack(n)
 	g.freeRule(v & ruleMask)
 	g.suspect(last)
 	g.suspect(before)
@@ -181,11 +172,11 @@ func (g *Grammar) inlineSingle(n uint32) {
 // lengthenRight lengthens rule r, whose only uses are n and m, by the symbol that follows both.
 func (g *Grammar) lengthenRight(r, n, m uint32) {
 	guard := g.rules[r].guard
-	last := g.nodes[guard].prev
+	last := g.at(guard).prev
 	moved := g.cutRight(m)
 	dropped := g.cutRight(n)
-	g.unuse(g.nodes[dropped].value)
-	g.freeNodeAt(dropped)
+	g.unuse(g.at(dropped).value)
+	g.giveBack(dropped)
 	g.link(last, moved)
 	g.link(moved, guard)
 	g.suspect(last)
@@ -194,10 +185,10 @@ func (g *Grammar) lengthenRight(r, n, m uint32) {
 
 // cutRight takes the symbol that follows n out of its body and returns its node.
 func (g *Grammar) cutRight(n uint32) uint32 {
-	right := g.nodes[n].next
+	right := g.at(n).next
 	g.cut(right)
 	g.forget(n)
-	g.link(n, g.nodes[right].next)
+	g.link(n, g.at(right).next)
 	g.suspect(n)
 	return right
 }
@@ -205,11 +196,11 @@ func (g *Grammar) cutRight(n uint32) uint32 {
 // lengthenLeft lengthens rule r, whose only uses follow n and m, by the symbol before both.
 func (g *Grammar) lengthenLeft(r, n, m uint32) {
 	guard := g.rules[r].guard
-	first := g.nodes[guard].next
+	first := g.at(guard).next
 	g.cutLeft(m)
 	g.cutLeft(n)
-	g.unuse(g.nodes[n].value)
-	g.freeNodeAt(n)
+	g.unuse(g.at(n).value)
+	g.giveBack(n)
 	g.link(guard, m)
 	g.link(m, first)
 	g.suspect(m)
@@ -218,9 +209,9 @@ func (g *Grammar) lengthenLeft(r, n, m uint32) {
 
 // cutLeft takes n out of its body.
 func (g *Grammar) cutLeft(n uint32) {
-	before := g.nodes[n].prev
+	before := g.at(n).prev
 	g.cut(before)
 	g.forget(n)
-	g.link(before, g.nodes[n].next)
+	g.link(before, g.at(n).next)
 	g.suspect(before)
 }

@@ -1,0 +1,34 @@
+package sequitur
+
+// An arena holds the nodes.
+type arena struct {
+	nodes []node
+	used  uint32 // nodes that have been handed out
+	free  uint32 // head of the list of free nodes, linked by next; 0: none
+	live  int    // nodes in use, guards included
+}
+
+// at returns node n. The pointer is good until the next take.
+func (a *arena) at(n uint32) *node { return &a.nodes[n] }
+
+// take hands out a node.
+func (a *arena) take(value uint32) uint32 {
+	a.live++
+	if n := a.free; n != 0 {
+		a.free = a.nodes[n].next
+		a.nodes[n].value = value
+		return n
+	}
+	n := a.used
+	if a.used++; int(n) == len(a.nodes) {
+		a.nodes = resize(a.nodes, len(a.nodes)+len(a.nodes)/6+64) // little is ever empty
+	}
+	a.nodes[n].value = value
+	return n
+}
+
+func (a *arena) giveBack(n uint32) {
+	a.live--
+	a.nodes[n] = node{value: freeValue, next: a.free}
+	a.free = n
+}
