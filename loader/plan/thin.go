@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits, or steppedHits of them in a small program. And a routine
+// Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits, or steppedHits of them in a small program, countedHits where they were counted. And a routine
 // that calls nothing, so that nobody else is the poorer, and is entered often, dearEntries times or more, is not worth its own where they make dearShare of its
 // instructions: then they cost more than all else does. That may lose dearLoss of all instructions.
 const (
 	steppedShare = 0.01
 	steppedHits  = 100_000
+	countedHits  = 1000
 	dearShare    = 1.0 / 200
 	dearEntries  = 100
 	dearLoss     = 0.01
@@ -38,10 +39,14 @@ func (t *thinning) round() (leftOut bool) {
 	if !t.begun {
 		t.begun, t.spare = true, dearLoss*insns
 	}
-	most := max(steppedShare*hits, steppedHits)
+	least := float64(steppedHits)
+	if t.measured {
+		least = countedHits
+	}
+	most := max(steppedShare*hits, least)
 	for _, d := range list {
 		tooMany := stepped > most && d.hits >= most/negligible
-		tooDear := (!t.measured || stepped > steppedHits) && t.isDear(d) // few hits, where they were counted, cost little
+		tooDear := (!t.measured || stepped > least) && t.isDear(d) // few hits, where they were counted, cost little
 		if !tooMany && !tooDear {
 			continue
 		}

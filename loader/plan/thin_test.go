@@ -40,8 +40,8 @@ func TestDearLeaves(t *testing.T) {
 	}{
 		{"both may be lost", map[string]uint64{"spins": 1e9, "first_leaf": 1e6, "second_leaf": 1e6}, 2},
 		{"only one may be lost", map[string]uint64{"spins": 1e9, "first_leaf": 3e6, "second_leaf": 3e6}, 1},
-		{"few hits", map[string]uint64{"spins": 1e8, "first_leaf": 4e4, "second_leaf": 4e4}, 0},
-		{"few hits are all that there are", map[string]uint64{"first_leaf": 4e4, "second_leaf": 4e4}, 0},
+		{"few hits", map[string]uint64{"spins": 1e8, "first_leaf": 400, "second_leaf": 400}, 0},
+		{"few hits are all that there are", map[string]uint64{"first_leaf": 400, "second_leaf": 400}, 0},
 	} {
 		p := planned(t, c, plan.Options{Weights: counted(c, test.entries)})
 		leaves := slices.DeleteFunc(slices.Clone(p.Routines), func(r *plan.Routine) bool {
