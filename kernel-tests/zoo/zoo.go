@@ -109,6 +109,7 @@ func Programs() []Program {
 		{File: "thread_ends.c", Exit: 6, Tags: Threads | KillsThreads | Exceptions | NoStatic},
 		{File: "threads.c", Tags: Threads | NoStatic},
 		{File: "timer.c", Tags: Timer | Signals},
+		{File: "variants.cc", Exit: 6, Tags: Exceptions},
 		{File: "vfork.c", Tags: Forks},
 		{File: "virtuals.cc", Tags: Exceptions},
 	}

@@ -27,11 +27,12 @@ func (s *resolver) origins(at location, visit func(v value, written bool) bool) 
 	queue := []location{at}
 	for len(queue) > 0 {
 		at, queue = queue[0], queue[1:]
-		if len(seen) > maxLocations || s.steps <= 0 || s.entry[at.block] && !visit(value{}, false) {
+		before, known := s.before(at)
+		if len(seen) > maxLocations || s.steps <= 0 || !known && !visit(value{}, false) {
 			return nil, false
 		}
 		s.steps--
-		for _, p := range s.d.preds[at.block] {
+		for _, p := range before {
 			from := at
 			from.block = int(p)
 			if s.mayWrite(at, int(p)) {
@@ -51,6 +52,36 @@ func (s *resolver) origins(at location, visit func(v value, written bool) bool) 
 		}
 	}
 	return seen, true
+}
+
+// before lists the blocks that a location's value comes out of. It reports false if it may come from elsewhere as well. What throws to a landing pad leaves the
+// frame and the registers that belong to the caller as they were at the call.
+func (s *resolver) before(at location) (blocks []int32, known bool) {
+	const callersOwn = 1<<3 | 1<<5 | 0xf<<12 // rbx, rbp, r12 to r15
+	preds := s.d.preds[at.block]
+	switch {
+	case !s.entry[at.block]:
+		return preds, true
+	case len(s.throwers[at.block]) == 0, at.reg >= 0 && callersOwn>>at.reg&1 == 0:
+		return preds, false
+	}
+	return slices.Concat(preds, s.throwers[at.block]), true
+}
+
+// linkThrowers finds the calls that each landing pad belongs to. A label that a nested function jumps to has none: it finds the registers as they may be.
+func (s *resolver) linkThrowers() {
+	s.throwers = make(map[int][]int32)
+	for b := range s.d.blocks {
+		for _, pad := range s.d.blocks[b].Pads {
+			if !slices.Contains(s.d.labels, int(s.d.first[pad])) {
+				s.throwers[pad] = append(s.throwers[pad], int32(b))
+			}
+		}
+	}
+	delete(s.throwers, int(s.blockAt[s.d.entry]))
+	for _, i := range s.d.others {
+		delete(s.throwers, int(s.blockAt[i]))
+	}
 }
 
 // valueBehind returns what the location's register or slot holds when block b has run.

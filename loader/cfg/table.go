@@ -45,12 +45,13 @@ const (
 // A resolver finds what registers hold in one routine, the targets of its indirect jumps first of all.
 type resolver struct {
 	*recovery
-	d     *draft
-	runs  int      // left for this jump
-	entry []bool   // by block: control also comes from elsewhere (the entry, landing pads)
-	wrote []uint32 // by block: registers that it may write, and memoryBit; 0 until asked for
-	known map[extent][]int
-	held  map[location][]uint64 // the answers of constants
+	d        *draft
+	runs     int             // left for this jump
+	entry    []bool          // by block: control also comes from elsewhere (the entry, landing pads)
+	throwers map[int][]int32 // by landing pad: the blocks whose calls throw to it
+	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
+	known    map[extent][]int
+	held     map[location][]uint64 // the answers of constants
 }
 
 // An extent is a table as far as reading it goes: many jumps may use the same.
@@ -75,15 +76,7 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 	if len(jumps) == 0 {
 		return nil
 	}
-	d.linkPreds()
-	s := &resolver{recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)), known: map[extent][]int{}, held: map[location][]uint64{}}
-	s.entry[r.blockAt[d.entry]] = true
-	for _, i := range d.others {
-		s.entry[r.blockAt[i]] = true
-	}
-	for _, pad := range d.pads {
-		s.entry[pad] = true
-	}
+	s := r.newResolver(d)
 	found := make(map[int]*table, len(jumps))
 	for _, b := range jumps {
 		s.runs = maxRuns
@@ -109,9 +102,13 @@ func (r *recovery) newResolver(d *draft) *resolver {
 		known: map[extent][]int{}, held: map[location][]uint64{},
 	}
 	s.entry[r.blockAt[d.entry]] = true
+	for _, i := range d.others {
+		s.entry[r.blockAt[i]] = true
+	}
 	for _, pad := range d.pads {
 		s.entry[pad] = true
 	}
+	s.linkThrowers()
 	return s
 }
 

@@ -136,3 +136,37 @@ func TestTailCalls(t *testing.T) {
 		}
 	}
 }
+
+const tableAcrossPad = `
+__asm__(".globl across\n.type across,@function\nacross: .cfi_startproc\n.cfi_lsda 0x1b, across_lsda\n"
+	"push %r12\n.cfi_adjust_cfa_offset 8\nlea 5f(%rip), %r12\n"
+	"1: call leaf\n2: cmp $2, %edi\nja 4f\nmov %edi, %eax\nmovslq (%r12,%rax,4), %rax\nadd %r12, %rax\njmp *%rax\n"
+	"across_pad: call leaf\njmp 1b\n"
+	"6: dec %edi\njmp 1b\n"
+	"4: pop %r12\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size across, .-across\n"
+	".section .rodata\n5: .long 6b-5b, 4b-5b, 1b-5b\n"
+	".section .gcc_except_table,\"a\"\nacross_lsda: .byte 0xff, 0xff, 1\n.uleb128 8f-7f\n7: .uleb128 1b-across, 2b-1b, across_pad-across, 0\n8:\n.text\n");
+void across(void);
+__attribute__((noinline)) void leaf(void) { __asm__ volatile(""); }
+int main(void) { across(); return 0; }
+`
+
+// The base of a table that is kept in a register across a landing pad was not found.
+func TestTableAcrossLandingPad(t *testing.T) {
+	p := recoverFile(t, compile(t, tableAcrossPad, "-O1"))
+	for _, r := range p.Routines {
+		if r.Symbol != "across" {
+			continue
+		}
+		if r.LeftOut != "" {
+			t.Fatalf("left out: %s", r.LeftOut)
+		}
+		for b := range r.Blocks {
+			if r.Blocks[b].End == cfg.Table && len(r.Blocks[b].Table.Targets) != 3 {
+				t.Errorf("%d targets, want 3", len(r.Blocks[b].Table.Targets))
+			}
+		}
+		return
+	}
+	t.Error("no routine across")
+}
