@@ -62,6 +62,9 @@ func (b *Builder) compile(ctx context.Context, p Program, f Flavour, name string
 	}
 	path := filepath.Join(b.dir, name)
 	args := append(f.flags(), "-o", path, p.File)
+	if p.Cxx() {
+		args = append(args, "-std=c++17") // some clang that is current takes C++14
+	}
 	cmd := exec.CommandContext(ctx, compiler, args...)
 	cmd.Dir = filepath.Join(b.dir, "src")
 	if out, err := cmd.CombinedOutput(); err != nil {
