@@ -39,18 +39,31 @@ type Proof struct {
 
 // Prove runs a target bare, single-stepped, recorded, and recorded with --complete, and compares. What it returns next to an
 // error is what was found before. It costs 10 to 20 us an instruction of the truth and about half a second for the rest.
+//
+// A virtual machine was seen to lose a step, once in thousands of runs: a truth that a record contradicts is made once more, and
+// only one that comes out the same stands.
 func Prove(ctx context.Context, w *Tracer, t Target, x Expect) (*Proof, error) {
 	bare, err := t.Run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	want, err := truth.Run(ctx, truth.Options{
-		Path: t.Path, Args: t.Args, Env: t.Env, Dir: t.Dir, Stdin: t.Stdin, FixedAddresses: t.FixedAddresses, Limit: x.Limit,
-	})
+	want, err := t.step(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	return ProveAgainst(ctx, w, t, x, bare, want)
+	p, err := ProveAgainst(ctx, w, t, x, bare, want)
+	if errors.Is(err, ErrInexact) {
+		if again, e := t.step(ctx, x); e == nil && !again.Equal(want) {
+			return ProveAgainst(ctx, w, t, x, bare, again)
+		}
+	}
+	return p, err
+}
+
+func (t Target) step(ctx context.Context, x Expect) (*truth.Trace, error) {
+	return truth.Run(ctx, truth.Options{
+		Path: t.Path, Args: t.Args, Env: t.Env, Dir: t.Dir, Stdin: t.Stdin, FixedAddresses: t.FixedAddresses, Limit: x.Limit,
+	})
 }
 
 // ProveAgainst is Prove with a truth and a bare run that were made before.

@@ -12,6 +12,11 @@ type Trace struct {
 	Steps   int // single steps made, those outside of the main executable included: the run's cost
 }
 
+// Equal reports whether another run executed the same, thread by thread.
+func (t *Trace) Equal(other *Trace) bool {
+	return slices.EqualFunc(t.Threads, other.Threads, func(a, b *Thread) bool { return slices.Equal(a.Insns, b.Insns) })
+}
+
 // Total is the number of instructions that all threads executed in the main executable.
 func (t *Trace) Total() int {
 	n := 0
