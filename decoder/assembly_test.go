@@ -119,6 +119,23 @@ var found = []struct {
 		.data
 		.quad jumps, last
 		.text`},
+	// A routine that had to be left out while circles were looked for made the planner panic.
+	{"left out amidst planning", habits{end: 50}, false, `
+	throws:	call jumps
+	thrown:
+	pad:	mov %eax, %ecx
+		jmp f
+		.cfi_endproc
+		.type jumps, @function
+	jumps:	.cfi_startproc
+		jmp qsort@PLT
+		.cfi_endproc
+		.type other, @function
+	other:	.cfi_startproc
+		ret
+		.data
+		.quad other
+		.text`},
 	// An exception that came to an activation which had stood there since before the thread was met was taken for a call.
 	{"landing pad beneath what was met", habits{end: 50, callback: 2, throw: 3}, true, `
 		push %rbp

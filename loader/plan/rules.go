@@ -258,6 +258,9 @@ func (p *Plan) breakCircles() (changed bool) {
 		}
 	}
 	next := func(r *Routine) (out []*Routine) {
+		if !r.Observed() { // no more: it is about to be planned around
+			return nil
+		}
 		for b := range r.Blocks {
 			if t := r.silentCallee(b); t != nil {
 				out = append(out, t)
