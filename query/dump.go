@@ -23,21 +23,30 @@ const (
 	Ops     Form = "ops"     // the operations of Larus 1999, section 2, one a line
 	Grammar Form = "grammar" // the rules of each thread, then the paths that the terminals stand for
 	Dot     Form = "dot"     // the grammar of each thread as a graph for Graphviz
+	Symbols Form = "symbols" // of a snapshot of bare symbols, one thread: these, as little-endian numbers of 32 bits; not text
 )
 
 // Forms returns all forms.
-func Forms() []Form { return []Form{Insns, Blocks, Paths, Ops, Grammar, Dot} }
+func Forms() []Form { return append(textForms(), Symbols) }
+
+// textForms returns the forms of any snapshot.
+func textForms() []Form { return []Form{Insns, Blocks, Paths, Ops, Grammar, Dot} }
 
 // Dump writes the streams of the threads with these ids, or of all threads when there are none, one thread after the other in the order
 // of the snapshot. Marks are lines that begin with #: "#gap N" (N events lost; 0: how many is not known), "#resume", "#unwind N",
 // "#cut", "#handler". Of a path whose beginning or end is not known, the instructions are listed that are known to have run.
 //
 // It streams, with up to 64 MB for the text of paths met before; the output may be larger than the snapshot by any factor. It fails when w
-// does, when the form is none, or when the snapshot has no such thread.
+// does, when the form is none or not one for this snapshot, or when the snapshot has no such thread.
 func Dump(w io.Writer, s *wpp.Snapshot, form Form, tids ...int) error {
 	threads, err := selectThreads(s, tids)
 	if err != nil {
 		return err
+	}
+	if form == Symbols {
+		if err := checkSymbols(s, threads); err != nil {
+			return fmt.Errorf("dump as %s: %w", form, err)
+		}
 	}
 	out := bufio.NewWriterSize(w, 1<<16)
 	labels := newLabels(s)
@@ -72,6 +81,8 @@ func dumpThread(out *bufio.Writer, labels *labels, t *wpp.Thread, form Form) err
 		return err
 	case Dot:
 		return t.Grammar.WriteDot(out, func(sym uint32) string { return terminalText(labels, sym) })
+	case Symbols:
+		return writeSymbols(out, s, t)
 	default:
 		return fmt.Errorf("no such form: use one of %v", Forms())
 	}

@@ -68,7 +68,7 @@ func TestUnknownThread(t *testing.T) {
 
 func TestUnknownForm(t *testing.T) {
 	err := Dump(io.Discard, compressor(), "csv")
-	const want = "dump thread 4711 as csv: no such form: use one of [insns blocks paths ops grammar dot]"
+	const want = "dump thread 4711 as csv: no such form: use one of [insns blocks paths ops grammar dot symbols]"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -102,7 +102,7 @@ func TestWriteErrorsAreReported(t *testing.T) {
 		"routines":  func(w io.Writer) error { return WriteRoutines(w, s) },
 		"path":      func(w io.Writer) error { return WritePath(w, s, "main#1") },
 	}
-	for _, form := range Forms() {
+	for _, form := range textForms() {
 		writers["dump "+string(form)] = func(w io.Writer) error { return Dump(w, s, form) }
 	}
 	for name, write := range writers {

@@ -51,7 +51,7 @@ func FuzzQueries(f *testing.F) {
 		check(WriteHotJSON(io.Discard, s, report))
 		check(WriteStatJSON(io.Discard, NewStat(s, uint64(len(text)))))
 		check(WriteRoutines(io.Discard, s))
-		for _, form := range Forms() {
+		for _, form := range textForms() {
 			limit := limitedWriter(1 << 18)
 			check(Dump(&limit, s, form))
 		}

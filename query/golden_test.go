@@ -61,7 +61,7 @@ func TestGolden(t *testing.T) {
 		{"stat.json", func(w io.Writer) error { return WriteStatJSON(w, NewStat(s, 1000)) }},
 		{"routines.tsv", func(w io.Writer) error { return WriteRoutines(w, s) }},
 	}
-	for _, form := range Forms() {
+	for _, form := range textForms() {
 		tests = append(tests, struct {
 			name  string
 			write func(w io.Writer) error

@@ -42,6 +42,9 @@ func WriteHot(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
 	title := "Command: " + printable(strings.Join(s.Figures.Command, " "))
 	tail := fmt.Sprintf(" (pid %d, %s)", s.Figures.PID, plural(r.Threads, "thread"))
+	if len(s.Figures.Command) == 0 && len(s.Images) > 0 { // it was made of a trace that does not tell
+		title, tail = "Trace: "+printable(s.Images[0].Base()), fmt.Sprintf(" (%s)", plural(r.Threads, "thread"))
+	}
 	fmt.Fprintf(out, "%s%s\n", shortenMiddle(title, TableColumns-len(tail)), tail)
 	total := unit(r.Total, r.Query.Metric)
 	if r.Query.Metric == Instructions {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -74,6 +75,13 @@ func (j *job) prepare(p *target.Process) error {
 		return gone(p, err)
 	}
 	if j.recording, err = newRecording(program, p, session, j.tids, j.log); err != nil {
+		session.Close()
+		return err
+	}
+	if j.rawFile == "" {
+		return nil
+	}
+	if j.raw, err = createRawTrace(j.rawFile, j.recording); err != nil {
 		session.Close()
 	}
 	return err
@@ -182,6 +190,7 @@ func (j *job) run() error {
 	if err := j.finish(s.abort); err != nil {
 		return err
 	}
+	rawErr := j.raw.end()
 	if err := b.wait(); err != nil {
 		j.warn(s, err)
 	}
@@ -189,7 +198,7 @@ func (j *job) run() error {
 	if err != nil {
 		return err
 	}
-	return j.tell(snapshot)
+	return cmp.Or(rawErr, j.tell(snapshot))
 }
 
 // close frees everything; what is attached is detached.
@@ -198,6 +207,7 @@ func (j *job) close() {
 		j.gauge.close()
 	}
 	j.session.Close()
+	j.raw.abandon()
 	j.exe.Close()
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
@@ -87,7 +88,8 @@ func hotCommand() *cobra.Command {
   wpptrace hot --cost count -l 3 -L 3 x.wpp  sequences of three paths, by how often they ran`,
 		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if it cost -C or
 more, and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are
-found. -l 1 -L 1 lists single paths, -l 3 -L 3 sequences of three.
+found. -l 1 -L 1 lists single paths, -l 3 -L 3 sequences of three. Where no instructions are known,
+as after wpptrace compress, each path costs 1.
 
 SHARE    what ran within the subpath, as a share of all; where subpaths overlap, it counts in each
 CUM.     what ran within it or one above it, counted once
@@ -103,6 +105,9 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
 			s, _, err := readSnapshot(args[0])
 			if err != nil {
 				return err
+			}
+			if !c.Flags().Changed("cost") && !knowsInstructions(s) {
+				q.Metric = query.Executions
 			}
 			report, err := query.Hot(s, q)
 			switch {
@@ -123,6 +128,11 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
 	f.IntSliceVar(&q.TIDs, "tid", nil, "only thread `TID` (repeatable)")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
+}
+
+// knowsInstructions reports whether a snapshot tells what its paths consist of: one that was made of a trace does not.
+func knowsInstructions(s *wpp.Snapshot) bool {
+	return slices.ContainsFunc(s.Routines, func(r wpp.Routine) bool { return len(r.Blocks) > 0 })
 }
 
 func pathCommand() *cobra.Command {
@@ -157,11 +167,15 @@ func dumpCommand() *cobra.Command {
 what is not in the stream: #gap N (N events lost), #resume (tracing began in the middle of an
 activation), #unwind N (N activations left without a return), #cut (the path before was cut off),
 #handler (a signal came). Code that is not observed is in no line: shared libraries, routines that
-were left out (stat --routines), linkage stubs, start-up code such as _init and _fini.`,
+were left out (stat --routines), linkage stubs, start-up code such as _init and _fini. symbols is
+binary: little-endian 32-bit numbers, as wpptrace compress --symbols has read them.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(query.Forms(), query.Form(form)) {
 				return usagef("no form %q to dump as: use one of %s", form, formNames(", "))
+			}
+			if f, ok := c.OutOrStdout().(*os.File); ok && form == string(query.Symbols) && term.IsTerminal(int(f.Fd())) {
+				return usagef("--as %s is binary, and not written to a terminal: use > FILE, or a pipe", form)
 			}
 			s, _, err := readSnapshot(args[0])
 			if err != nil {

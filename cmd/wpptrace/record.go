@@ -21,6 +21,7 @@ type recordFlags struct {
 	pids        []int
 	limit       time.Duration
 	output      string
+	rawFile     string
 	selection   selection
 	tids        []int
 	maxSlowDown float64
@@ -75,6 +76,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 		return err
 	})
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the snapshot (default NAME-PID.wpp); what was there becomes FILE.old")
+	f.StringVar(&o.rawFile, "raw", "", "write the raw trace to `FILE` too, as wpptrace compress reads it; it is large")
 	addSelection(f, &o.selection)
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
 	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "detach when the process is slowed down more than `X` times; 0: never (the default with --)")
@@ -113,6 +115,10 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 		return usagef("--tid needs -p: a command has no threads yet")
 	case o.output == "-":
 		return usagef("-o -: a snapshot is a file: name one")
+	case o.rawFile != "" && o.rawFile == o.output:
+		return usagef("both -o and --raw %s: name two files", o.output)
+	case o.rawFile == "-":
+		return usagef("--raw -: a raw trace goes to a file: name one, or a named pipe")
 	case o.limit < 0:
 		return usagef("duration %v is negative", o.limit)
 	case o.maxSlowDown != 0 && !(o.maxSlowDown > 1):

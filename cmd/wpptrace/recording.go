@@ -29,6 +29,7 @@ type recording struct {
 	threads  map[uint32]*thread // by number: the last that had it
 	all      []*thread          // in the order in which they began
 	only     map[uint32]bool    // thread ids; nil: all
+	raw      *rawTrace          // nil: none is written
 	command  []string
 	log      *slog.Logger
 	began    time.Time
@@ -113,7 +114,11 @@ func (r *recording) take(b wire.Batch) {
 
 func (r *recording) beginThread(id uint32, started uint64) *thread {
 	t := &thread{id: id, started: started, name: r.process.ThreadName(int(id)), grammar: sequitur.New()}
-	t.words = r.decoder.Thread(ops.NewRecorder(&r.alphabet, t.grammar.Append))
+	var sink ops.Sink = ops.NewRecorder(&r.alphabet, t.grammar.Append)
+	if r.raw != nil {
+		sink = r.raw.besides(sink, t)
+	}
+	t.words = r.decoder.Thread(sink)
 	r.threads[id] = t
 	i, _ := r.find(id, started)
 	r.all = slices.Insert(r.all, i, t)

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"wpptrace/compress/ppcompress"
+	"wpptrace/compress/raw"
+	"wpptrace/compress/wpp"
+)
+
+func compressCommand() *cobra.Command {
+	var symbols bool
+	var output string
+	c := &cobra.Command{
+		Use:   "compress [--symbols] FILE -o SNAPSHOT",
+		Short: "Make a snapshot of a raw trace, whoever has written it",
+		Example: `  wpptrace compress x.raw -o x.wpp                     what wpptrace --raw x.raw has written
+  tracer | wpptrace compress - -o x.wpp                while another tracer writes
+  wpptrace compress --symbols x.u32 -o x.wpp           any numbers
+  wpptrace dump --as symbols x.wpp > x.u32             and back`,
+		Long: `docs/raw-trace.md tells other tracers what to write: the operations of Larus 1999, section 2, in
+bytes. FILE - is stdin. The trace is read once, from beginning to end, and need not fit into memory.
+A trace that is cut off gives a snapshot of what there is, an error, and status 1.
+
+Bare symbols are little-endian 32-bit numbers, at most 2147483647: path N of a routine called
+"symbols" is symbol N. A trace does not tell what its paths consist of: a snapshot of it has names
+and numbers, but neither instructions nor source lines.`,
+		Args: exactly(1, "a raw trace"),
+		RunE: func(c *cobra.Command, args []string) error {
+			switch output {
+			case "":
+				return usagef("no snapshot to write: give -o FILE")
+			case "-":
+				return usagef("-o -: a snapshot is a file: name one")
+			}
+			compress := ppcompress.Trace
+			if symbols {
+				compress = ppcompress.Symbols
+			}
+			return compressFile(compress, args[0], output, c.InOrStdin(), c.ErrOrStderr())
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` for the snapshot; what was there becomes FILE.old")
+	c.Flags().BoolVar(&symbols, "symbols", false, "read bare symbols instead of a raw trace")
+	return c
+}
+
+// compressFile compresses the trace in a file, or on stdin. One that is cut off is an error, but not without a snapshot.
+func compressFile(compress func(r io.Reader, image string) (*wpp.Snapshot, error), path, output string, stdin io.Reader, stderr io.Writer) error {
+	if err := checkOutput(output); err != nil {
+		return err
+	}
+	in, name := stdin, "stdin"
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return fmt.Errorf("read trace: %w", err)
+		}
+		defer f.Close()
+		in, name = f, filepath.Base(path)
+	}
+	s, cutOff := compress(in, name)
+	if cutOff != nil && !errors.Is(cutOff, raw.ErrTruncated) {
+		return fmt.Errorf("compress %s: %w", path, cutOff)
+	}
+	s.Figures.Tool = version()
+	if err := wpp.WriteFile(output, s); err != nil {
+		return writeError(output, err)
+	}
+	st, err := os.Stat(output)
+	if err != nil {
+		return fmt.Errorf("look at snapshot: %w", err)
+	}
+	fmt.Fprintf(stderr, "wpptrace: snapshot: %s (%d bytes)\n", output, st.Size())
+	if cutOff != nil {
+		return fmt.Errorf("compress %s: %w: the snapshot has what comes before", path, cutOff)
+	}
+	return nil
+}

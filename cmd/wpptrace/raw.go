@@ -1,0 +1,87 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/raw"
+)
+
+// A rawTrace is the raw trace that a recording writes besides its snapshot.
+type rawTrace struct {
+	file   *os.File
+	writer *raw.Writer
+}
+
+// createRawTrace begins a trace, and tells of all routines: the names of those that never run tell others apart.
+func createRawTrace(path string, r *recording) (*rawTrace, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, rawError(path, err)
+	}
+	w := raw.NewWriter(f, func(routine int, path uint64) (ops.Start, ops.End, error) {
+		p, err := r.decoder.Path(routine, path)
+		return p.Start, p.End, err
+	})
+	for _, pr := range r.program.plan.Routines {
+		w.DefineRoutine(pr.ID, raw.Routine{Entry: pr.Addr, Name: cmp.Or(pr.Name, pr.Symbol)})
+	}
+	return &rawTrace{f, w}, nil
+}
+
+// end writes what is left. There may be no trace.
+func (t *rawTrace) end() error {
+	if t == nil {
+		return nil
+	}
+	err := t.writer.Close()
+	if closeErr := t.file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return rawError(t.file.Name(), err)
+	}
+	return nil
+}
+
+// abandon leaves the trace as it is, cut off unless it has ended.
+func (t *rawTrace) abandon() {
+	if t != nil {
+		t.file.Close()
+	}
+}
+
+// rawError says what to do about a raw trace that the system does not write.
+func rawError(path string, err error) error {
+	var why unix.Errno
+	if !errors.As(err, &why) {
+		return err
+	}
+	return fmt.Errorf("write raw trace %s: %w: name another file with --raw", path, why)
+}
+
+// besides returns a sink that hands a thread's operations to another, and writes them.
+func (t *rawTrace) besides(sink ops.Sink, th *thread) ops.Sink {
+	return rawSink{sink, t.writer.Thread(raw.Thread{TID: int(th.id), Start: th.started, Name: th.name})}
+}
+
+// A rawSink writes what goes to another sink. What is entered and left follows.
+type rawSink struct {
+	ops.Sink
+	out *raw.ThreadWriter
+}
+
+func (s rawSink) NewPath(routine int, path uint64) {
+	s.Sink.NewPath(routine, path)
+	s.out.NewPath(routine, path)
+}
+
+func (s rawSink) Mark(m ops.Mark, n uint64) {
+	s.Sink.Mark(m, n)
+	s.out.Mark(m, n)
+}

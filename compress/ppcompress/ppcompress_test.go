@@ -1,0 +1,235 @@
+package ppcompress
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"pgregory.net/rapid"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/raw"
+	"wpptrace/compress/wpp"
+)
+
+// Path 0 of every routine in these tests is from entry to call, 1 from call to call, 2 from call to return, 3 from entry to return.
+func describe(_ int, path uint64) (ops.Start, ops.End, error) {
+	starts := [...]ops.Start{ops.StartEntry, ops.StartCall, ops.StartCall, ops.StartEntry}
+	ends := [...]ops.End{ops.EndCall, ops.EndCall, ops.EndReturn, ops.EndReturn}
+	return starts[path], ends[path], nil
+}
+
+// sample is the trace of two threads that take turns. The second one began first, and has lost something.
+func sample() []byte {
+	var out bytes.Buffer
+	w := raw.NewWriter(&out, describe)
+	w.DefineRoutine(0, raw.Routine{Entry: 0x40, Name: "main"})
+	a := w.Thread(raw.Thread{TID: 11, Start: 9, Name: "late"})
+	b := w.Thread(raw.Thread{TID: 12, Start: 5, Name: "early"})
+	a.NewPath(0, 0)
+	b.Mark(ops.Gap, 7)
+	b.Mark(ops.Resume, 1)
+	for range 10 {
+		a.NewPath(1, 3)
+		b.NewPath(0, 1)
+		a.NewPath(0, 1)
+	}
+	b.NewPath(0, 2)
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
+}
+
+// spell writes a thread's stream as ROUTINE#PATH and marks.
+func spell(s *wpp.Snapshot, t *wpp.Thread) string {
+	var words []string
+	for sym := range t.Grammar.Expand(0) {
+		if p := &s.Symbols[sym]; p.IsMark {
+			words = append(words, fmt.Sprintf("%v:%d", p.Mark, p.N))
+		} else {
+			words = append(words, fmt.Sprintf("%s#%d:%v-%v", s.Routines[p.Routine].Name, p.Path, p.Start, p.End))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func TestTrace(t *testing.T) {
+	s, err := Trace(bytes.NewReader(sample()), "sample.raw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	early, late := &s.Threads[0], &s.Threads[1]
+	if early.TID != 12 || early.Name != "early" || late.TID != 11 || late.Name != "late" {
+		t.Errorf("threads %d %s, %d %s", early.TID, early.Name, late.TID, late.Name)
+	}
+	want := "main#0:entry-call" + strings.Repeat(" routine_1#3:entry-return main#1:call-call", 10)
+	if got := spell(s, late); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	want = "gap:7 resume:1" + strings.Repeat(" main#1:call-call", 10) + " main#2:call-return"
+	if got := spell(s, early); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if early.Lost != 7 || early.Gaps != 1 || late.Lost != 0 || s.Figures.Lost != 7 || s.Figures.Gaps != 1 {
+		t.Errorf("losses: %+v, %+v, %+v", early, late, s.Figures)
+	}
+	if s.Images[0].Name != "sample.raw" || s.Routines[0].Entry != 0x40 || s.Routines[0].Paths != 3 || s.Routines[1].Paths != 4 {
+		t.Errorf("%+v %+v", s.Images, s.Routines)
+	}
+}
+
+// A trace that is cut off gives what there is; one with a fault gives nothing.
+func TestTraceCutOff(t *testing.T) {
+	trace := sample()
+	for n := 9; n < len(trace); n++ {
+		s, err := Trace(bytes.NewReader(trace[:n]), "x")
+		if !errors.Is(err, raw.ErrTruncated) || s == nil {
+			t.Fatalf("%d bytes: %v, %v", n, s, err)
+		}
+		if err := s.Check(); err != nil {
+			t.Fatalf("%d bytes: %v", n, err)
+		}
+	}
+	trace[len(trace)-1] = 0xff
+	if s, err := Trace(bytes.NewReader(trace), "x"); s != nil || err == nil || errors.Is(err, raw.ErrTruncated) {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+func bare(symbols ...uint32) (b []byte) {
+	for _, v := range symbols {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	return b
+}
+
+// numbers are the numbers of the paths of a snapshot of bare symbols.
+func numbers(s *wpp.Snapshot) (all []uint32) {
+	for sym := range s.Threads[0].Grammar.Expand(0) {
+		all = append(all, uint32(s.Symbols[sym].Path))
+	}
+	return all
+}
+
+func TestSymbolsComeBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		symbol := rapid.OneOf(rapid.Uint32Range(0, 5), rapid.Uint32Range(0, MaxSymbol))
+		want := slices.Repeat(rapid.SliceOf(symbol).Draw(t, "symbols"), rapid.SampledFrom([]int{1, 2, 3000}).Draw(t, "times"))
+		s, err := Symbols(iotest.HalfReader(bytes.NewReader(bare(want...))), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if got := numbers(s); !slices.Equal(got, want) {
+			t.Fatalf("%d symbols, want %d", len(got), len(want))
+		}
+	})
+}
+
+func TestSymbolFaults(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		trace io.Reader
+		want  string
+		kept  []uint32 // nil: there is no snapshot
+	}{
+		{"too large", bytes.NewReader(bare(1, 1<<31, 2)), "symbols at byte 4: 2147483648 is above 2147483647, the largest symbol", nil},
+		{"too large, later", bytes.NewReader(bare(append(make([]uint32, 20000), 1<<32-1)...)), "symbols at byte 80000: 4294967295 is above 2147483647, the largest symbol", nil},
+		{"cut off", bytes.NewReader(bare(5, 6, 7)[:10]), "symbols end at byte 10, within one of 4 bytes: the trace is cut off", []uint32{5, 6}},
+		{"broken", io.MultiReader(bytes.NewReader(bare(5)), iotest.ErrReader(errors.New("broken"))), "read symbols at byte 4: broken", nil},
+	} {
+		s, err := Symbols(c.trace, "x")
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+		if (s != nil) != (c.kept != nil) || s != nil && !slices.Equal(numbers(s), c.kept) {
+			t.Errorf("%s: snapshot %v", c.name, s)
+		}
+	}
+}
+
+// FuzzSymbols reads any bytes: they come back, or there is an error.
+func FuzzSymbols(f *testing.F) {
+	f.Add(bare(1, 2, 1, 2, MaxSymbol))
+	f.Add(bare(1 << 31)[:3])
+	f.Fuzz(func(t *testing.T, trace []byte) {
+		s, err := Symbols(bytes.NewReader(trace), "x")
+		if s == nil {
+			return
+		}
+		if got := bare(numbers(s)...); !bytes.HasPrefix(trace, got) || err == nil && len(got) != len(trace) {
+			t.Errorf("% x came back as % x, %v", trace, got, err)
+		}
+	})
+}
+
+// FuzzTrace makes snapshots of anything: what is accepted is a good one.
+func FuzzTrace(f *testing.F) {
+	f.Add(sample())
+	f.Fuzz(func(t *testing.T, trace []byte) {
+		if s, _ := Trace(bytes.NewReader(trace), "x"); s != nil {
+			if err := wpp.Write(io.Discard, s); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func ExampleTrace() {
+	var trace bytes.Buffer
+	w := raw.NewWriter(&trace, func(int, uint64) (ops.Start, ops.End, error) { return ops.StartEntry, ops.EndReturn, nil })
+	w.DefineRoutine(0, raw.Routine{Name: "main"})
+	w.Thread(raw.Thread{TID: 7}).NewPath(0, 300)
+	if err := w.Close(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := Trace(&trace, "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(s.Threads[0].TID, s.Routines[0].Name, s.Symbols[0].Path)
+	// Output: 7 main 300
+}
+
+func ExampleSymbols() {
+	s, err := Symbols(strings.NewReader("\x01\x00\x00\x00\x02\x00\x00\x00"), "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(numbers(s))
+	// Output: [1 2]
+}
+
+func BenchmarkTrace(b *testing.B) {
+	var out bytes.Buffer
+	w := raw.NewWriter(&out, describe)
+	thread := w.Thread(raw.Thread{})
+	thread.NewPath(0, 0)
+	for i := range 1_000_000 {
+		thread.NewPath(1+i%7*(i%11), 3)
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(out.Len()))
+	for b.Loop() {
+		if _, err := Trace(bytes.NewReader(out.Bytes()), "x"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
