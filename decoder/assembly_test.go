@@ -130,6 +130,11 @@ var found = []struct {
 	jumps:	.cfi_startproc
 		jmp qsort@PLT
 		.cfi_endproc
+		.type calls, @function
+	calls:	.cfi_startproc
+		mov %eax, %ecx
+		jmp f
+		.cfi_endproc
 		.type other, @function
 	other:	.cfi_startproc
 		ret
