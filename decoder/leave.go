@@ -130,11 +130,11 @@ func (t *Thread) revive(a activation, block int, chain []wire.Word) bool {
 	return false
 }
 
-// leaveAbove drops the frames above i: an exception or longjmp left them. throwing tells whether the innermost may have walked on to the call that did it.
-func (t *Thread) leaveAbove(i int) {
+// leaveAbove drops the frames above i: an exception or longjmp left them. It reports whether all of them had returned before: then it came out of a later call.
+func (t *Thread) leaveAbove(i int) (returnedAll bool) {
 	n := len(t.frames) - 1 - i
 	if n == 0 {
-		return
+		return false
 	}
 	returned := false
 	for len(t.frames)-1 > i && t.hasReturned(returned) {
@@ -149,7 +149,7 @@ func (t *Thread) leaveAbove(i int) {
 	}
 	n = len(t.frames) - 1 - i
 	if n == 0 {
-		return
+		return returned
 	}
 	t.toThrow(t.top(), returned)
 	t.sink.Mark(ops.Unwind, uint64(n))
@@ -157,6 +157,7 @@ func (t *Thread) leaveAbove(i int) {
 		t.sink.LeaveRoutine()
 	}
 	t.frames = t.frames[:i+1]
+	return false
 }
 
 // hasReturned reports whether the innermost activation cannot be what is left from within: it stands at no call, none lies ahead, and it can come to
@@ -348,10 +349,10 @@ func (t *Thread) toThrowingCall(i, pad int) {
 
 // returnAgain brings frame i to the continuation of a call that returns a second time (longjmp).
 func (t *Thread) returnAgain(i, b int) {
-	if i < len(t.frames)-1 {
-		t.leaveAbove(i)
-	} else {
+	if i == len(t.frames)-1 {
 		t.toThrow(&t.frames[i], false)
+	} else if t.leaveAbove(i) {
+		t.toThrow(&t.frames[i], true)
 	}
 	t.jumpTo(&t.frames[i], b, ops.StartCall)
 }
