@@ -100,7 +100,7 @@ func readSections(r io.Reader, maxRaw int) (*Snapshot, error) {
 		if err := f.message(h, name, &thread); err != nil {
 			return nil, err
 		}
-		t, err := decodeThread(&thread)
+		t, err := decodeThread(&thread, &f.left)
 		if err != nil {
 			return nil, damaged("section %s: %w", name, err)
 		}
