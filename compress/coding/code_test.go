@@ -4,10 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -171,58 +168,4 @@ func ExampleEncode() {
 	bodies, err := Decode(coded, 1000)
 	fmt.Println(bodies[0][2], bodies[1], err)
 	// Output: 7 [1 2 3] <nil>
-}
-
-// traces holds what the benchmarks measure: files of symbols, 4 bytes each, little-endian. Without it they make do with a stream.
-var traces = os.Getenv("WPPTRACE_TRACES")
-
-// benchmarkGrammars calls bench with the grammar of each trace.
-func benchmarkGrammars(b *testing.B, bench func(b *testing.B, bodies [][]uint32)) {
-	files, _ := filepath.Glob(filepath.Join(traces, "*.u32"))
-	if traces == "" || len(files) == 0 {
-		b.Run("stream", func(b *testing.B) { bench(b, grammarOf(stream(1_000_000)...)) })
-	}
-	for _, path := range files {
-		b.Run(strings.TrimSuffix(filepath.Base(path), ".u32"), func(b *testing.B) {
-			raw, err := os.ReadFile(path)
-			if err != nil {
-				b.Fatal(err)
-			}
-			g := sequitur.New()
-			for ; len(raw) >= 4; raw = raw[4:] {
-				g.Append(binary.LittleEndian.Uint32(raw))
-			}
-			bench(b, g.Rules())
-		})
-	}
-}
-
-func symbolsOf(bodies [][]uint32) (n int) {
-	for _, body := range bodies {
-		n += len(body)
-	}
-	return n
-}
-
-func BenchmarkEncode(b *testing.B) {
-	benchmarkGrammars(b, func(b *testing.B, bodies [][]uint32) {
-		size := 0
-		for b.Loop() {
-			size = len(Encode(bodies))
-		}
-		b.ReportMetric(float64(size), "bytes")
-		b.ReportMetric(float64(b.N*symbolsOf(bodies))/b.Elapsed().Seconds()/1e6, "Msymbols/s")
-	})
-}
-
-func BenchmarkDecode(b *testing.B) {
-	benchmarkGrammars(b, func(b *testing.B, bodies [][]uint32) {
-		coded := Encode(bodies)
-		for b.Loop() {
-			if _, err := Decode(coded, 1<<40); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.ReportMetric(float64(b.N*symbolsOf(bodies))/b.Elapsed().Seconds()/1e6, "Msymbols/s")
-	})
 }
