@@ -40,22 +40,25 @@ func invertSquash() (table [1 << 12]int16) {
 	return table
 }
 
-// A slot is what is known of one decision in one context, in 32 bits: 16 bits the probability of 1, 10 bits that tell the context from others in
-// the same place, 6 bits how often it was met. 0 is a free slot.
+// A slot is what is known of one decision in one context, in 32 bits: 16 bits the probability of 1, 11 bits that tell the context from others in
+// the same place, 5 bits how often it was met. 0 is a free slot.
 type slot uint32
 
 const (
-	slotMost  = 1<<6 - 1
-	slotCheck = 1<<16 - 1<<6
+	slotCheck = 1<<16 - 1<<5
+	slotMet   = 1<<5 - 1
+
+	// What was met so often counts as met no more often, so that what was learned long ago can be forgotten.
+	mostMet = 20
 )
 
 func (s slot) probability() uint32 { return uint32(s >> 16) }
-func (s slot) met() uint32         { return uint32(s & slotMost) }
+func (s slot) met() uint32         { return uint32(s & slotMet) }
 
-// rates says how far a probability moves towards a decision that was met so often before, in 65536ths of the way.
+// rates says how far a probability moves towards a decision that was met n times before, in 65536ths of the way: 1/(n+1.6).
 var rates = makeRates()
 
-func makeRates() (table [slotMost + 1]int32) {
+func makeRates() (table [slotMet + 1]int32) {
 	for n := range table {
 		table[n] = 5 * 65536 / (5*int32(n) + 8)
 	}
@@ -66,17 +69,17 @@ func makeRates() (table [slotMost + 1]int32) {
 func (s slot) after(decision uint32) slot {
 	p, n := int32(s>>16), s.met()
 	p += (int32(decision)*65535 - p) * (rates[n] >> 1) >> 15
-	return slot(p)<<16 | s&slotCheck | slot(min(n+1, slotMost))
+	return slot(p)<<16 | s&slotCheck | slot(min(n+1, mostMet))
 }
 
 // The contexts of a decision: what it is about, together with each of these numbers of terminals right before it.
-var orders = [...]int{0, 1, 2, 4}
+var orders = [...]int{0, 1, 6}
 
 const (
 	contexts = len(orders)
-	farthest = 4 // terminals that a context looks back at most
+	farthest = 6 // terminals that a context looks back at most
 
-	// From so many symbols on, only the first two contexts count: nearly all that is met in the others is met once, and costs most of the time.
+	// From so many symbols on, only the first two contexts count: nearly all that is met in a longer one is met once, at the greatest cost.
 	manySymbols = 1 << 20
 
 	lineLength = 16 // slots: 64 bytes
@@ -157,7 +160,7 @@ func (p *predictor) code(kind set, context uint64, member, decision uint32) uint
 	decision = p.coder.bit(decision, probability)
 	miss := int32(decision<<16) - int32(probability)
 	for i, x := range inputs[:p.used] {
-		weights[i] += (x*(miss>>2) + 1<<12) >> 13
+		weights[i] += (x*(miss>>2) + 1<<13) >> 14
 		*found[i] = found[i].after(decision)
 	}
 	return decision

@@ -86,7 +86,7 @@ func (m *model) stand(id int32, kind uint64) {
 
 // pair is the bit that says whether two nodes have been neighbours. Two pairs may share one, for the writer as for the reader.
 func (m *model) pair(left, right int32) uint64 {
-	return hash(uint64(left), uint64(right)) % uint64(64*len(m.pairs))
+	return hash(uint64(left), uint64(right)) & uint64(64*len(m.pairs)-1)
 }
 
 // stood reports whether a node seems to have stood behind the last symbol.
