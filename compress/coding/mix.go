@@ -79,8 +79,10 @@ const (
 	contexts = len(orders)
 	farthest = 6 // terminals that a context looks back at most
 
-	// From so many symbols on, only the first two contexts count: nearly all that is met in a longer one is met once, at the greatest cost.
+	// From so many symbols on, the longest context does not count, and then none but the first: where nothing repeats, nearly all that is met
+	// in a long one is met once, at the greatest cost.
 	manySymbols = 1 << 20
+	mostSymbols = 1 << 22
 
 	lineLength = 16 // slots: 64 bytes
 	ways       = 4  // places for a slot in its line
@@ -103,7 +105,10 @@ const firstWeight = 65536 * 35 / 100
 func newPredictor(c coder, symbols uint64) predictor {
 	lines := min(max(bits.Len64(symbols)-1, 10), 16) // logarithm of their number
 	p := predictor{coder: c, slots: make([]slot, lineLength<<lines), shift: uint(64 - lines), used: contexts}
-	if symbols >= manySymbols {
+	switch {
+	case symbols >= mostSymbols:
+		p.used = 1
+	case symbols >= manySymbols:
 		p.used = 2
 	}
 	for i := range p.weights {

@@ -21,7 +21,7 @@ type position struct {
 	nextSame   uint32
 }
 
-// pairs are sequences with the pairs in them. Every new pair contains the symbol that was put in last; so the others only become fewer, and no
+// pairs are sequences with the pairs in them. Every new pair contains the symbol that was put in last; so the others never become more, and no
 // new one occurs more often than what it comes from did.
 type pairs struct {
 	positions []position
@@ -65,9 +65,9 @@ func (p *pairs) number(left, right uint32) uint32 {
 	return n
 }
 
-// list lists the pair that begins at a position, unless it is none or overlaps an equal one that is listed.
+// list lists the pair that begins at a position, unless it is listed, none, or overlaps an equal one that is listed.
 func (p *pairs) list(at uint32) {
-	if at == none || p.positions[at].next == none {
+	if at == none || p.positions[at].next == none || p.positions[at].pair != none {
 		return
 	}
 	x := &p.positions[at]
@@ -121,6 +121,9 @@ func (p *pairs) replace(n, symbol uint32) {
 		}
 		p.list(x.prev)
 		p.list(at)
+		// What overlapped a pair that is gone now may be listed.
+		p.list(x.next)
+		p.list(p.positions[x.prev].prev)
 	}
 	p.file()
 }
