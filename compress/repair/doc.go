@@ -2,6 +2,6 @@
 // over and over, until no pair occurs twice; then it takes those rules out again that do not pay.
 //
 // It promises that the result derives what was given, that every rule but the start rule is used at least twice, and that the same input gives
-// the same result, in linear time. Unlike sequitur it needs all of its input at once, and some 50 bytes of memory a symbol.
+// the same result, in linear time. Unlike sequitur it needs all of its input at once, and 50 to 140 bytes of memory a symbol.
 // It does no I/O, and does not know what the symbols mean.
 package repair

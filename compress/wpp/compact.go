@@ -5,12 +5,12 @@ import (
 	"wpptrace/compress/repair"
 )
 
-// compactSymbols is how many symbols are looked at together for repetitions: some 50 bytes of memory each, and twice that where nothing repeats.
+// compactSymbols is how many symbols are looked at together for repetitions: 50 bytes of memory each, and up to 140 where nothing repeats.
 const compactSymbols = 1 << 24
 
 // Compact returns a grammar that derives the same and takes fewer bytes in a snapshot, or g itself where it finds none. It is made for one time
-// after a recording: it costs a second or so a million symbols of what the grammar derives, up to 16 million, of which it keeps some 50
-// to 100 bytes each in memory. In what derives more, it looks for repetitions within rules.
+// after a recording: it costs a second or two a million symbols of what the grammar derives, up to 16 million, of which it keeps some 50
+// to 140 bytes each in memory. In what derives more, it looks for repetitions within rules.
 func (g *Grammar) Compact() *Grammar { return g.compact(compactSymbols) }
 
 // compact is Compact, looking at so many symbols together.
