@@ -1,6 +1,10 @@
 package wpp
 
-import "io"
+import (
+	"io"
+
+	"wpptrace/compress/coding"
+)
 
 // Write writes a snapshot as a .wpp file. It refuses a snapshot that Check refuses. Cost: a pass over the snapshot; the columns and the
 // compressed bytes of one section at a time are held in memory besides it. Rules are renumbered in the order of their first use, as those
@@ -23,6 +27,9 @@ func Write(w io.Writer, s *Snapshot) error {
 		return err
 	}
 	for i := range s.Threads {
+		if err := f.spend(symbolBytes * s.Threads[i].Grammar.BodySymbols()); err != nil {
+			return err
+		}
 		if err := f.section(threadSection, encodeThread(&s.Threads[i])); err != nil {
 			return err
 		}
@@ -163,43 +170,10 @@ func encodeSymbols(symbols []Symbol) *SymbolSection {
 
 func encodeThread(t *Thread) *ThreadSection {
 	return &ThreadSection{
-		Tid:  int64(t.TID),
-		Name: []byte(t.Name),
-		Lost: t.Lost,
-		Gaps: t.Gaps,
-		Tree: encodeGrammar(t.Grammar),
+		Tid:   int64(t.TID),
+		Name:  []byte(t.Name),
+		Lost:  t.Lost,
+		Gaps:  t.Gaps,
+		Coded: coding.Encode(t.Grammar.bodies),
 	}
-}
-
-// newRule stands for a rule at its first use.
-const newRule = 1
-
-// encodeGrammar writes a grammar as wpp.proto describes. That numbers rules in the order of their first use, as sequitur does.
-func encodeGrammar(g *Grammar) []uint32 {
-	numbers := make([]uint32, g.Rules())
-	next := uint32(1)
-	tree := append(make([]uint32, 0, g.BodySymbols()+2*g.Rules()), uint32(len(g.bodies[0])))
-	for stack := [][]uint32{g.bodies[0]}; len(stack) > 0; {
-		top := &stack[len(stack)-1]
-		if len(*top) == 0 {
-			stack = stack[:len(stack)-1]
-			continue
-		}
-		v := (*top)[0]
-		*top = (*top)[1:]
-		if !IsRule(v) {
-			tree = append(tree, v<<1)
-			continue
-		}
-		r := RuleOf(v)
-		if numbers[r] != 0 {
-			tree = append(tree, (next-numbers[r])<<1|1)
-			continue
-		}
-		numbers[r] = next
-		next++
-		tree = append(tree, newRule, uint32(len(g.bodies[r])))
-		stack = append(stack, g.bodies[r])
-	}
-	return tree
 }

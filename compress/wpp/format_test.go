@@ -18,6 +18,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
+
+	"wpptrace/compress/coding"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -77,20 +79,43 @@ func grammarOfBodies(t *testing.T, bodies [][]uint32) *Grammar {
 	return g
 }
 
-// Files of version 1 must stay readable for ever: never write this one anew for a change of the format, add another.
-func TestReadsVersion1(t *testing.T) {
-	golden := filepath.Join("testdata", "version1.wpp")
+// Files of each version must stay readable for ever: a change of the format adds one. -update writes the newest only.
+func TestReadsAllVersions(t *testing.T) {
 	if *update {
-		if err := os.WriteFile(golden, encoded(t, smallSnapshot()), 0o644); err != nil {
+		if err := os.WriteFile(versionFile(version), encoded(t, smallSnapshot()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
+	for v := 1; v <= version; v++ {
+		got, err := ReadFile(versionFile(v))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := difference(smallSnapshot(), got); d != "" {
+			t.Errorf("version %d: %s", v, d)
+		}
 	}
-	if d := difference(smallSnapshot(), got); d != "" {
-		t.Fatal(d)
+}
+
+func versionFile(v int) string { return filepath.Join("testdata", fmt.Sprintf("version%d.wpp", v)) }
+
+// The symbols of coded grammars count in the limit of a file, since few bytes may hold many.
+func TestReadBoundsSymbols(t *testing.T) {
+	const n = 10_000
+	repeated := slices.Repeat([]uint32{0}, n)
+	s := &Snapshot{Symbols: smallSnapshot().Symbols[1:2], Threads: []Thread{{Grammar: grammarOfBodies(t, [][]uint32{repeated})}, {Grammar: grammarOf()}}}
+	file := encoded(t, s)
+	for _, c := range []struct {
+		limit int
+		want  string
+	}{
+		{(n + 100) * symbolBytes, ""},
+		{n * symbolBytes, "is damaged: section thread 0: coded grammar declares 10000 symbols, more than the "},
+	} {
+		_, err := read(bytes.NewReader(file), c.limit)
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("limit %d: %v, want %q", c.limit, err, c.want)
+		}
 	}
 }
 
@@ -252,7 +277,7 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		"nothing":             {nil, "is no wpptrace snapshot"},
 		"text":                {[]byte("#!/bin/sh\necho hello, world\n"), "is no wpptrace snapshot"},
-		"a newer version":     {frame(9, end), "has version 9; this wpptrace reads version 1: use a newer wpptrace"},
+		"a newer version":     {frame(9, end), "has version 9; this wpptrace reads versions 1 to 2: use a newer wpptrace"},
 		"sections missing":    {frame(1, end), "is damaged: section end stands where figures should"},
 		"sections twice":      {frame(1, good[0], good[0]), "is damaged: section figures stands where program should"},
 		"figures as a thread": {frame(1, append(slices.Clone(good), good[0])...), "is damaged: section figures stands where thread 2 should"},
@@ -274,6 +299,9 @@ func TestReadRefuses(t *testing.T) {
 		"the start rule":      {with(3, tree(1, 3)), "is damaged: section thread 0: refers back by 1 rules of 1"},
 		"cyclic rules":        {with(3, tree(1, 1, 1, 3)), "is damaged: section thread 0: 1 of 2 rules are unused or derive themselves"},
 		"empty rule":          {with(3, tree(1, 1, 0)), "is damaged: section thread 0: rule 1 of 2 is empty"},
+		"coded too short":     {with(3, coded([]byte{1, 0})), "is damaged: section thread 0: coded grammar ends too early"},
+		"coded too large":     {with(3, coded(binary.AppendUvarint(nil, maxRaw))), "is damaged: section thread 0: coded grammar declares 1073741824 symbols, more than the "},
+		"coded terminal":      {with(3, coded(coding.Encode([][]uint32{{5}}))), "is damaged: thread 0: rule 0: symbol 5 of 5"},
 		"unknown terminal":    {with(3, tree(1, 10)), "is damaged: thread 0: rule 0: symbol 5 of 5"},
 		"unknown mark":        {with(2, packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Kind[0] = 6 }))), "is damaged: symbol 0: unknown mark(5)"},
 		"mark above a byte":   {with(2, packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Kind[0] = 257 }))), "is damaged: section symbols: symbol 0: unknown mark 256"},
@@ -302,6 +330,8 @@ func TestReadRefuses(t *testing.T) {
 		})
 	}
 }
+
+func coded(coded []byte) section { return packed(threadSection, &ThreadSection{Coded: coded}) }
 
 func tree(tree ...uint32) section { return packed(threadSection, &ThreadSection{Tree: tree}) }
 
@@ -371,7 +401,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(nil), false)
 	f.Add(encoded(f, smallSnapshot()), false)
 	f.Add(frame(9, end), false)
-	for _, s := range smallSections() {
+	for _, s := range append(smallSections(), tree(3, 1, 2, 0, 2, 3, 4)) {
 		raw, err := decompress(s.stored, uint32(s.raw))
 		if err != nil {
 			f.Fatal(err)

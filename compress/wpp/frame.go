@@ -18,10 +18,11 @@ import (
 //	section:  4 bytes kind, 4 bytes stored length, 4 bytes raw length, 4 bytes checksum of the stored bytes,
 //	          4 bytes checksum of these 16; then the stored bytes: the section's protobuf message, compressed with zstd
 //
-// Version 1 has the sections figures, program and symbols, then one for each thread, then an empty end section, and nothing behind it.
+// There are the sections figures, program and symbols, then one for each thread, then an empty end section, and nothing behind it.
+// Version 2 differs from version 1 in how a thread's grammar is coded; both are read, version 2 is written.
 const (
 	magic   = "\x89WPP\r\n\x1a\n" // not text, and damaged by whoever converts line ends
-	version = 1
+	version = 2
 
 	headerSize        = 16
 	sectionHeaderSize = 20
@@ -29,8 +30,10 @@ const (
 
 // The limits hold for writers as for readers: no length is believed beyond them.
 const (
-	maxRaw    = 1 << 30 // bytes of all messages of a file, before compression
+	maxRaw    = 1 << 30 // bytes of all messages of a file, before compression, and symbolBytes for each symbol of a coded grammar
 	maxWindow = 8 << 20 // bytes of history that decompressing needs
+
+	symbolBytes = 16 // a few bytes may hold many symbols, and a symbol takes some memory
 )
 
 type sectionKind uint32
@@ -93,10 +96,9 @@ func (w *frameWriter) section(kind sectionKind, message proto.Message) error {
 		}
 		stored = w.zstd.EncodeAll(raw, nil)
 	}
-	if len(raw) > w.left {
-		return fmt.Errorf("section %v: snapshot is larger than %d MiB before compression", kind, maxRaw>>20)
+	if err := w.spend(len(raw)); err != nil {
+		return fmt.Errorf("section %v: %w", kind, err)
 	}
-	w.left -= len(raw)
 	header := binary.LittleEndian.AppendUint32(nil, uint32(kind))
 	header = binary.LittleEndian.AppendUint32(header, uint32(len(stored)))
 	header = binary.LittleEndian.AppendUint32(header, uint32(len(raw)))
@@ -107,6 +109,15 @@ func (w *frameWriter) section(kind sectionKind, message proto.Message) error {
 	}
 	_, err := w.w.Write(stored)
 	return err
+}
+
+// spend counts what a reader will need against the limit of a file.
+func (w *frameWriter) spend(n int) error {
+	if n > w.left {
+		return fmt.Errorf("snapshot is larger than %d MiB before compression", maxRaw>>20)
+	}
+	w.left -= n
+	return nil
 }
 
 // A frameReader reads the frame of a snapshot, trusting nothing: it allocates no more than it has read, and decompresses no more than
@@ -123,7 +134,7 @@ var errTruncated = errors.New("is truncated")
 type versionError uint32
 
 func (e versionError) Error() string {
-	return fmt.Sprintf("has version %d; this wpptrace reads version %d: use a newer wpptrace", uint32(e), version)
+	return fmt.Sprintf("has version %d; this wpptrace reads versions 1 to %d: use a newer wpptrace", uint32(e), version)
 }
 
 var errNoSnapshot = errors.New("is no wpptrace snapshot")
@@ -141,7 +152,7 @@ func newFrameReader(r io.Reader, maxRaw int) (*frameReader, error) {
 	case checksum(header[:12]) != binary.LittleEndian.Uint32(header[12:]):
 		return nil, damaged("header: checksum does not match")
 	}
-	if v := binary.LittleEndian.Uint32(header[8:]); v != version {
+	if v := binary.LittleEndian.Uint32(header[8:]); v < 1 || v > version {
 		return nil, versionError(v)
 	}
 	return &frameReader{r, maxRaw}, nil

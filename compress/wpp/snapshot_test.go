@@ -24,7 +24,7 @@ func grammarOf(stream ...uint32) *Grammar {
 	return FromSequitur(g)
 }
 
-// smallSnapshot has one of everything: it is the file testdata/version1.wpp.
+// smallSnapshot has one of everything: it is the files testdata/version*.wpp.
 func smallSnapshot() *Snapshot {
 	return &Snapshot{
 		Images: []Image{{Name: "/usr/bin/demo", BuildID: []byte{0xde, 0xad}}, {Name: "/lib/libdemo.so"}},

@@ -1,4 +1,4 @@
-// The sections of a .wpp snapshot, version 1. The frame around them is described in frame.go.
+// The sections of a .wpp snapshot, versions 1 and 2. The frame around them is described in frame.go.
 //
 // What there may be much of is kept in columns: one list for each field, in the order of the rows, since a column of like numbers
 // compresses better than rows, and a reader can check all lengths before it makes a row. Text is bytes, not string: the names
@@ -510,13 +510,15 @@ type ThreadSection struct {
 	Name  []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Lost  uint64                 `protobuf:"varint,3,opt,name=lost,proto3" json:"lost,omitempty"`
 	Gaps  uint64                 `protobuf:"varint,4,opt,name=gaps,proto3" json:"gaps,omitempty"`
-	// The grammar as a tree: each rule's body stands where the rule is first used, since what surrounds it predicts it best. A body is
+	// Version 1 has the grammar as a tree: each rule's body stands where the rule is first used, since what surrounds it predicts it best. A body is
 	// its length and then its symbols; the start rule's comes first. A symbol is
 	//
 	//	2t      the terminal t;
 	//	1       a rule not met before: its number is the next one, and its body follows;
 	//	2d + 1  the rule whose number is the next one less d.
-	Tree          []uint32 `protobuf:"varint,5,rep,packed,name=tree,proto3" json:"tree,omitempty"`
+	Tree []uint32 `protobuf:"varint,5,rep,packed,name=tree,proto3" json:"tree,omitempty"`
+	// Version 2 has the grammar as package coding writes it, in the same order, which is not empty.
+	Coded         []byte `protobuf:"bytes,6,opt,name=coded,proto3" json:"coded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -586,6 +588,13 @@ func (x *ThreadSection) GetTree() []uint32 {
 	return nil
 }
 
+func (x *ThreadSection) GetCoded() []byte {
+	if x != nil {
+		return x.Coded
+	}
+	return nil
+}
+
 var File_wpp_proto protoreflect.FileDescriptor
 
 const file_wpp_proto_rawDesc = "" +
@@ -648,13 +657,14 @@ const file_wpp_proto_rawDesc = "" +
 	"\x06blocks\x18\x06 \x03(\rR\x06blocks\x12\x12\n" +
 	"\x04skip\x18\a \x03(\rR\x04skip\x12\x10\n" +
 	"\x03cut\x18\b \x03(\rR\x03cut\x12\x14\n" +
-	"\x05block\x18\t \x03(\x12R\x05block\"q\n" +
+	"\x05block\x18\t \x03(\x12R\x05block\"\x87\x01\n" +
 	"\rThreadSection\x12\x10\n" +
 	"\x03tid\x18\x01 \x01(\x12R\x03tid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
 	"\x04lost\x18\x03 \x01(\x04R\x04lost\x12\x12\n" +
 	"\x04gaps\x18\x04 \x01(\x04R\x04gaps\x12\x12\n" +
-	"\x04tree\x18\x05 \x03(\rR\x04treeB\x17Z\x15wpptrace/compress/wppb\x06proto3"
+	"\x04tree\x18\x05 \x03(\rR\x04tree\x12\x14\n" +
+	"\x05coded\x18\x06 \x01(\fR\x05codedB\x17Z\x15wpptrace/compress/wppb\x06proto3"
 
 var (
 	file_wpp_proto_rawDescOnce sync.Once

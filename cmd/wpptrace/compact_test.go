@@ -1,0 +1,97 @@
+package main
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wpptrace/compress/sequitur"
+	"wpptrace/compress/wpp"
+)
+
+// writeRepetitive writes a snapshot of loops in loops, of marks only, in which there is something to gain.
+func writeRepetitive(t *testing.T) (path string) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	g := sequitur.New()
+	for range 3000 {
+		for range random.IntN(10) {
+			g.AppendAll([]uint32{10, 11, random.Uint32N(4), 12, 13})
+		}
+		g.Append(20 + random.Uint32N(20))
+	}
+	s := &wpp.Snapshot{Symbols: make([]wpp.Symbol, 40), Threads: []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(g)}}}
+	for i := range s.Symbols {
+		s.Symbols[i] = wpp.Symbol{IsMark: true, N: uint64(i)}
+	}
+	path = filepath.Join(t.TempDir(), "x.wpp")
+	if err := wpp.WriteFile(path, s); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func sizeOf(t *testing.T, path string) int64 {
+	t.Helper()
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st.Size()
+}
+
+// dumped is all that a snapshot says ran.
+func dumped(t *testing.T, path string) string {
+	t.Helper()
+	out, errs, status := wpptrace("dump", path)
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	return out
+}
+
+func TestCompact(t *testing.T) {
+	path := writeRepetitive(t)
+	before, want := sizeOf(t, path), dumped(t, path)
+	other := filepath.Join(t.TempDir(), "small.wpp")
+	for _, c := range []struct {
+		args   []string
+		output string
+	}{
+		{[]string{"compact", "-o", other, path}, other},
+		{[]string{"compact", path}, path},
+	} {
+		out, errs, status := wpptrace(c.args...)
+		if status != 0 || errs != "" || !strings.HasPrefix(out, c.output+": ") || strings.Count(out, "\n") != 1 {
+			t.Fatalf("%q: %d, %q, %q", c.args, status, out, errs)
+		}
+		if after := sizeOf(t, c.output); after >= before {
+			t.Errorf("%q: %d bytes, were %d", c.args, after, before)
+		}
+		if dumped(t, c.output) != want {
+			t.Errorf("%q: another dump", c.args)
+		}
+	}
+	if got := sizeOf(t, path+".old"); got != before {
+		t.Errorf("the old one has %d bytes, had %d", got, before)
+	}
+}
+
+func TestCompactFails(t *testing.T) {
+	path := writeRepetitive(t)
+	for _, c := range []struct {
+		args   []string
+		status int
+		text   string
+	}{
+		{[]string{"compact"}, exitUsage, "0 arguments where a snapshot is expected"},
+		{[]string{"compact", path + "x"}, exitError, "name a file that wpptrace has recorded"},
+		{[]string{"compact", "-o", filepath.Join(path, "x"), path}, exitError, "not a directory"},
+	} {
+		if out, errs, status := wpptrace(c.args...); status != c.status || out != "" || !strings.Contains(errs, c.text) {
+			t.Errorf("%q: %d, %q, %q", c.args, status, out, errs)
+		}
+	}
+}

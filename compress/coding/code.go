@@ -1,0 +1,134 @@
+package coding
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"wpptrace/compress/sequitur"
+)
+
+// Encode writes a grammar: the bodies of its rules, the start rule's first, with symbols as sequitur has them. Each rule but the start rule
+// must have a body, be used, and not derive itself. It takes a few microseconds and some hundred bytes a symbol, and 5 MiB besides.
+func Encode(bodies [][]uint32) []byte {
+	symbols := uint64(0)
+	for _, body := range bodies {
+		symbols += uint64(len(body))
+	}
+	w := newWriter(binary.AppendUvarint(nil, symbols))
+	m := newModel(w, symbols)
+	type open struct {
+		rule int
+		rest []uint32
+	}
+	numbers := make([]int, len(bodies)) // 0: not met yet
+	for next, stack := 1, []open{{0, bodies[0]}}; len(stack) > 0; {
+		top := &stack[len(stack)-1]
+		if m.ends(len(top.rest) == 0) {
+			m.end(top.rule)
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		v := top.rest[0]
+		top.rest = top.rest[1:]
+		rule := -1
+		if sequitur.IsRule(v) {
+			rule = sequitur.RuleOf(v)
+			v = sequitur.RuleSymbol(numbers[rule])
+		}
+		if !m.isNew(rule >= 0 && numbers[rule] == 0) {
+			m.symbol(v)
+			continue
+		}
+		numbers[rule] = next
+		m.begin()
+		stack = append(stack, open{next, bodies[rule]})
+		next++
+	}
+	return w.finish()
+}
+
+var (
+	errShort   = errors.New("coded grammar ends too early")
+	errLong    = errors.New("coded grammar goes on behind its end")
+	errSymbols = errors.New("coded grammar has other than the declared number of symbols")
+)
+
+// Decode reads what Encode wrote. It refuses a grammar of more than most symbols before it spends memory on them. No rule that it returns derives
+// itself, and all are used.
+func Decode(coded []byte, most uint64) ([][]uint32, error) {
+	symbols, n := binary.Uvarint(coded)
+	if n <= 0 {
+		return nil, errShort
+	}
+	if symbols > most {
+		return nil, fmt.Errorf("coded grammar declares %d symbols, more than the %d that may be left", symbols, most)
+	}
+	d := decoder{reader: newReader(coded[n:]), left: symbols}
+	d.model = newModel(d.reader, symbols)
+	d.begin()
+	for len(d.open) > 0 {
+		if err := d.symbol(); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(d.reader.in) > 0:
+		return nil, errLong
+	case d.left > 0:
+		return nil, errSymbols
+	}
+	return d.bodies, nil
+}
+
+// A decoder makes bodies of what its model reads.
+type decoder struct {
+	reader *reader
+	model  *model
+	bodies [][]uint32
+	open   []openBody
+	inOpen []uint32 // the symbols of the open bodies, the innermost's last
+	left   uint64   // symbols that may still come
+}
+
+// An openBody is a rule whose body begins at a place in inOpen and has not ended.
+type openBody struct{ rule, at int }
+
+func (d *decoder) begin() {
+	d.open = append(d.open, openBody{len(d.bodies), len(d.inOpen)})
+	d.bodies = append(d.bodies, nil)
+}
+
+// symbol reads the next symbol, or the end of a body.
+func (d *decoder) symbol() error {
+	ends := d.model.ends(false)
+	isNew := !ends && d.model.isNew(false)
+	switch {
+	case d.reader.missing > 0:
+		return errShort
+	case ends:
+		d.end()
+		return nil
+	case d.left == 0:
+		return errSymbols
+	}
+	d.left--
+	if !isNew {
+		d.inOpen = append(d.inOpen, d.model.symbol(0))
+		return nil
+	}
+	d.inOpen = append(d.inOpen, sequitur.RuleSymbol(len(d.bodies)))
+	d.model.begin()
+	d.begin()
+	return nil
+}
+
+// end closes the innermost body.
+func (d *decoder) end() {
+	top := d.open[len(d.open)-1]
+	d.open = d.open[:len(d.open)-1]
+	d.bodies[top.rule] = slices.Clone(d.inOpen[top.at:])
+	d.inOpen = d.inOpen[:top.at]
+	d.model.end(top.rule)
+}

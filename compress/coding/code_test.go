@@ -1,0 +1,192 @@
+package coding
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"wpptrace/compress/sequitur"
+)
+
+func grammarOf(stream ...uint32) [][]uint32 {
+	g := sequitur.New()
+	g.AppendAll(stream)
+	return g.Rules()
+}
+
+func rule(n int) uint32 { return sequitur.RuleSymbol(n) }
+
+// chain is a grammar of n rules, each of which begins with the next: the ways to them get long.
+func chain(n int) [][]uint32 {
+	bodies := [][]uint32{{rule(1)}}
+	for r := 1; r < n; r++ {
+		bodies = append(bodies, []uint32{rule(r + 1), uint32(r)})
+	}
+	bodies = append(bodies, []uint32{0})
+	for r := n; r > 0; r-- {
+		bodies[0] = append(bodies[0], rule(r))
+	}
+	return bodies
+}
+
+func checkRoundTrip(t interface{ Fatalf(string, ...any) }, bodies [][]uint32) {
+	got, err := Decode(Encode(bodies), 1<<30)
+	if err != nil || !slices.EqualFunc(got, bodies, slices.Equal) {
+		t.Fatalf("%v: got %v, %v", bodies, got, err)
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	for name, bodies := range map[string][][]uint32{
+		"empty":            {nil},
+		"one terminal":     {{7}},
+		"largest terminal": {{sequitur.MaxTerminal, 0, sequitur.MaxTerminal, 1 << 30, 1<<30 - 1}},
+		"rules of one":     {{rule(1), rule(1)}, {rule(2)}, {5}},
+		"figure 5":         {{rule(1), rule(1), rule(1)}, {rule(2), rule(3)}, {0, 1}, {1, 2}},
+		"long ways":        chain(5 * deepest),
+		"deep bodies":      chain(20_000),
+		"repetitions":      grammarOf(slices.Repeat([]uint32{3}, 1000)...),
+	} {
+		t.Run(name, func(t *testing.T) { checkRoundTrip(t, bodies) })
+	}
+}
+
+func TestRoundTripOfAnyStream(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		largest := rapid.SampledFrom([]uint32{0, 1, 3, 100, sequitur.MaxTerminal}).Draw(t, "largest")
+		n := rapid.IntRange(0, 2000).Draw(t, "length")
+		checkRoundTrip(t, grammarOf(rapid.SliceOfN(rapid.Uint32Range(0, largest), n, n).Draw(t, "stream")...))
+	})
+}
+
+// Rules need not be numbered in the order of their first use, but they come back so.
+func TestEncodeNumbersRules(t *testing.T) {
+	coded := Encode([][]uint32{{0, rule(2), rule(2)}, {1, 2}, {rule(1), 3, rule(1)}})
+	want := [][]uint32{{0, rule(1), rule(1)}, {rule(2), 3, rule(2)}, {1, 2}}
+	if got, err := Decode(coded, 100); err != nil || !slices.EqualFunc(got, want, slices.Equal) {
+		t.Fatal(got, err)
+	}
+}
+
+// stream is a program of sorts: loops of loops, with some chance in them.
+func stream(n int) []uint32 {
+	var s []uint32
+	for x := uint32(1); len(s) < n; x = x*1664525 + 1013904223 {
+		for range x >> 29 {
+			s = append(s, 10, 11, x>>20&3, 12, 13)
+		}
+		s = append(s, 20+x>>27)
+	}
+	return s[:n]
+}
+
+// Large grammars are coded in fewer contexts.
+func TestRoundTripOfManySymbols(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	body := make([]uint32, mostSymbols)
+	for _, n := range []int{manySymbols, mostSymbols} {
+		for i := range n {
+			body[i] = random.Uint32N(4)
+		}
+		coded := Encode([][]uint32{body[:n]})
+		got, err := Decode(coded, mostSymbols)
+		if err != nil || len(got) != 1 || !slices.Equal(got[0], body[:n]) {
+			t.Errorf("%d symbols do not come back: %v", n, err)
+		}
+		if bits := 8 * float64(len(coded)) / float64(n); bits > 2.1 {
+			t.Errorf("%d symbols take %.2f bits each, want 2", n, bits)
+		}
+	}
+}
+
+// The bytes are the format: a change of any context or constant that makes others makes files unreadable.
+func TestFormatStaysAsItIs(t *testing.T) {
+	for n, want := range map[int]struct {
+		bytes int
+		crc   uint32
+	}{
+		100:     {41, 0xda6ab2d5},
+		100_000: {5951, 0x63980505},
+	} {
+		coded := Encode(grammarOf(stream(n)...))
+		if crc := crc32.ChecksumIEEE(coded); len(coded) != want.bytes || crc != want.crc {
+			t.Errorf("%d symbols in %d bytes, checksum %#x, want %+v", n, len(coded), crc, want)
+		}
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	coded := Encode(grammarOf(stream(1000)...))
+	symbols, n := binary.Uvarint(coded)
+	declaring := func(symbols uint64) []byte { return append(binary.AppendUvarint(nil, symbols), coded[n:]...) }
+	for name, c := range map[string]struct {
+		coded []byte
+		want  string
+	}{
+		"nothing":          {nil, "coded grammar ends too early"},
+		"only a number":    {coded[:n], "coded grammar ends too early"},
+		"an endless one":   {slices.Repeat([]byte{0xff}, 20), "coded grammar ends too early"},
+		"a byte missing":   {coded[:len(coded)-1], "coded grammar ends too early"},
+		"a byte more":      {append(slices.Clone(coded), 0), "coded grammar goes on behind its end"},
+		"too many symbols": {declaring(10_001), "coded grammar declares 10001 symbols, more than the 10000 that may be left"},
+		"fewer declared":   {declaring(symbols - 1), "coded grammar has other than the declared number of symbols"},
+		"more declared":    {declaring(symbols + 1), "coded grammar has other than the declared number of symbols"},
+	} {
+		if _, err := Decode(c.coded, 10_000); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// A declared number costs no memory beyond the predictor's: symbols are believed when they come.
+func TestDecodeAllocatesWhatIsThere(t *testing.T) {
+	coded := binary.AppendUvarint(nil, 1<<40)
+	if n := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Decode(coded, 1<<50); err != errShort {
+				b.Fatal(err)
+			}
+		}
+		b.ReportAllocs()
+	}).AllocedBytesPerOp(); n > 8<<20 {
+		t.Errorf("%d bytes allocated", n)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(nil))
+	for _, n := range []int{0, 1, 10, 300} {
+		f.Add(Encode(grammarOf(stream(n)...)))
+	}
+	f.Add(Encode(chain(2 * deepest)))
+	f.Fuzz(func(t *testing.T, coded []byte) {
+		bodies, err := Decode(coded, 10_000)
+		if err != nil {
+			return
+		}
+		symbols := 0
+		for r, body := range bodies {
+			symbols += len(body)
+			if r > 0 && len(body) == 0 {
+				t.Fatalf("rule %d is empty", r)
+			}
+		}
+		if symbols > 10_000 {
+			t.Fatalf("%d symbols", symbols)
+		}
+		checkRoundTrip(t, bodies)
+	})
+}
+
+func ExampleEncode() {
+	r := sequitur.RuleSymbol
+	coded := Encode([][]uint32{{r(1), r(1), 7}, {1, 2, 3}})
+	bodies, err := Decode(coded, 1000)
+	fmt.Println(bodies[0][2], bodies[1], err)
+	// Output: 7 [1 2 3] <nil>
+}

@@ -1,0 +1,8 @@
+// Package coding writes grammars in few bytes and reads them back: the body of each rule stands where the rule is first used, and each
+// decision that this takes is predicted by mixing contexts and coded arithmetically.
+//
+// It promises that Decode returns what Encode was given, with rules numbered in the order of their first use; that it takes time and memory in
+// proportion to the symbols of the bodies, whatever they expand to; that Decode trusts nothing, and makes no rule that derives itself; and that
+// the bytes are the same on every machine: there is no floating point in it.
+// It does not check that a file is whole (see wpp), and a change of any context or constant in it changes the format.
+package coding

@@ -1,0 +1,183 @@
+package coding
+
+import "math/bits"
+
+// Probabilities are in 65536ths; stretched ones, ln(p/(1-p)), in 256ths.
+const (
+	half       = 1 << 15
+	stretchMax = 12*256 - 1
+)
+
+// logistic holds 65536 / (1 + exp(-x)) for x = -12, -11.5, ... 12, where it is neither 0 nor 1.
+var logistic = [49]int32{
+	1, 1, 1, 2, 3, 5, 8, 13, 22, 36, 60, 98,
+	162, 267, 439, 720, 1179, 1921, 3108, 4971, 7812, 11955, 17625, 24743,
+	32768, 40793, 47911, 53581, 57724, 60565, 62428, 63615, 64357, 64816, 65097, 65269,
+	65374, 65438, 65476, 65500, 65514, 65523, 65528, 65531, 65533, 65534, 65535, 65535,
+	65535,
+}
+
+// squash turns a stretched probability back into a probability, from 1 to 65535: a line between two of the points of logistic.
+func squash(x int32) uint32 {
+	x = min(max(x, -stretchMax), stretchMax) + 12*256
+	i, f := x>>7, x&127
+	return uint32((logistic[i]*(128-f) + logistic[i+1]*f) >> 7)
+}
+
+// stretched is the inverse of squash, by the probability's upper 12 bits.
+var stretched = invertSquash()
+
+func invertSquash() (table [1 << 12]int16) {
+	next := 0
+	for x := int32(-stretchMax); x <= stretchMax; x++ {
+		for p := int(squash(x) >> 4); next <= p; next++ {
+			table[next] = int16(x)
+		}
+	}
+	for ; next < len(table); next++ {
+		table[next] = stretchMax
+	}
+	return table
+}
+
+// A slot is what is known of one decision in one context, in 32 bits: 16 bits the probability of 1, 11 bits that tell the context from others in
+// the same place, 5 bits how often it was met. 0 is a free slot.
+type slot uint32
+
+const (
+	slotCheck = 1<<16 - 1<<5
+	slotMet   = 1<<5 - 1
+
+	// What was met so often counts as met no more often, so that what was learned long ago can be forgotten.
+	mostMet = 20
+)
+
+func (s slot) probability() uint32 { return uint32(s >> 16) }
+func (s slot) met() uint32         { return uint32(s & slotMet) }
+
+// rates says how far a probability moves towards a decision that was met n times before, in 65536ths of the way: 1/(n+1.6).
+var rates = makeRates()
+
+func makeRates() (table [slotMet + 1]int32) {
+	for n := range table {
+		table[n] = 5 * 65536 / (5*int32(n) + 8)
+	}
+	return table
+}
+
+// after returns the slot when the decision has been met once more.
+func (s slot) after(decision uint32) slot {
+	p, n := int32(s>>16), s.met()
+	p += (int32(decision)*65535 - p) * (rates[n] >> 1) >> 15
+	return slot(p)<<16 | s&slotCheck | slot(min(n+1, mostMet))
+}
+
+// The contexts of a decision: what it is about, together with each of these numbers of terminals right before it.
+var orders = [...]int{0, 1, 6}
+
+const (
+	contexts = len(orders)
+	farthest = 6 // terminals that a context looks back at most
+
+	// From so many symbols on, the longest context does not count, and then none but the first: where nothing repeats, nearly all that is met
+	// in a long one is met once, at the greatest cost.
+	manySymbols = 1 << 20
+	mostSymbols = 1 << 22
+
+	lineLength = 16 // slots: 64 bytes
+	ways       = 4  // places for a slot in its line
+)
+
+// A predictor predicts decisions, has them coded, and learns from them. Its memory is fixed when it is made.
+type predictor struct {
+	coder   coder
+	slots   []slot           // in lines
+	shift   uint             // of a hash, to the number of a line
+	used    int              // contexts that count
+	before  [contexts]uint64 // hash of the terminals before, by context
+	weights [sets][contexts + 1][contexts]int32
+}
+
+// firstWeight is what each context counts for before anything is learned, in 65536ths.
+const firstWeight = 65536 * 35 / 100
+
+// newPredictor makes a predictor for a number of symbols, in 64 KiB to 4 MiB.
+func newPredictor(c coder, symbols uint64) predictor {
+	lines := min(max(bits.Len64(symbols)-1, 10), 16) // logarithm of their number
+	p := predictor{coder: c, slots: make([]slot, lineLength<<lines), shift: uint(64 - lines), used: contexts}
+	switch {
+	case symbols >= mostSymbols:
+		p.used = 1
+	case symbols >= manySymbols:
+		p.used = 2
+	}
+	for i := range p.weights {
+		for j := range p.weights[i] {
+			for k := range p.weights[i][j] {
+				p.weights[i][j][k] = firstWeight
+			}
+		}
+	}
+	return p
+}
+
+// find returns a slot in the line that hash leads to: the member's own, or the least met one where it may stand, made free.
+func (p *predictor) find(hash uint64, member uint32) *slot {
+	at := uint32(hash>>p.shift) * lineLength
+	line := (*[lineLength]slot)(p.slots[at:])
+	member *= golden >> 32
+	at = uint32(hash>>16) ^ member>>28
+	check := slot(uint32(hash>>20)^member>>12) & slotCheck
+	worst := &line[at%lineLength]
+	for i := range uint32(ways) {
+		s := &line[(at^i)%lineLength]
+		if *s&slotCheck == check && s.met() > 0 {
+			return s
+		}
+		if s.met() < worst.met() {
+			worst = s
+		}
+	}
+	*worst = half<<16 | check
+	return worst
+}
+
+// code codes a decision of a kind. context is a hash of what it is about; the decisions that are taken together about one thing have the same
+// and are told apart by member, so that what is known of them lies side by side.
+func (p *predictor) code(kind set, context uint64, member, decision uint32) uint32 {
+	var found [contexts]*slot
+	var inputs [contexts]int32
+	known := 0 // contexts up to the longest that was met
+	for i := range p.used {
+		found[i] = p.find((p.before[i]^context)*golden, member)
+		s := *found[i]
+		if s.met() > 0 {
+			known = i + 1
+		}
+		inputs[i] = int32(stretched[s.probability()>>4])
+	}
+	weights := &p.weights[kind][known]
+	var sum int64
+	for i, x := range inputs[:p.used] {
+		sum += int64(x) * int64(weights[i])
+	}
+	probability := squash(int32(max(min(sum>>16, stretchMax), -stretchMax)))
+	decision = p.coder.bit(decision, probability)
+	miss := int32(decision<<16) - int32(probability)
+	for i, x := range inputs[:p.used] {
+		weights[i] += (x*(miss>>2) + 1<<13) >> 14
+		*found[i] = found[i].after(decision)
+	}
+	return decision
+}
+
+// golden is 2^64 divided by the golden ratio: multiplying by it spreads a key's bits over the upper half of the product.
+const golden = 0x9e3779b97f4a7c15
+
+// hash combines two keys.
+func hash(a, b uint64) uint64 {
+	h := (a+1)*golden + b
+	h ^= h >> 29
+	h *= 0xbf58476d1ce4e5b9
+	return h ^ h>>32
+}

@@ -1,0 +1,94 @@
+package wpp
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"wpptrace/compress/coding"
+	"wpptrace/compress/sequitur"
+)
+
+// The benchmarks of grammars run on the traces in this directory: *.u32, files of symbols, 4 bytes each, little-endian. Without it they make
+// do with a stream of their own.
+const tracesVariable = "WPPTRACE_TRACES"
+
+// benchmarkGrammars runs a benchmark on the grammar of each trace.
+func benchmarkGrammars(b *testing.B, bench func(b *testing.B, g *Grammar)) {
+	dir := os.Getenv(tracesVariable)
+	if dir == "" {
+		b.Run("loops", func(b *testing.B) { bench(b, grammarOf(loops(100_000)...)) })
+		return
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.u32"))
+	if err != nil || len(files) == 0 {
+		b.Fatalf("no *.u32 in %s: %v", dir, err)
+	}
+	for _, path := range files {
+		b.Run(strings.TrimSuffix(filepath.Base(path), ".u32"), func(b *testing.B) { bench(b, grammarOfTrace(b, path)) })
+	}
+}
+
+// loops is a stream of loops in loops, with some chance in them.
+func loops(n int) []uint32 {
+	var s []uint32
+	for x := uint32(1); len(s) < n; x = x*1664525 + 1013904223 {
+		for range x >> 29 {
+			s = append(s, 10, 11, x>>20&3, 12, 13)
+		}
+		s = append(s, 20+x>>27)
+	}
+	return s
+}
+
+func grammarOfTrace(b *testing.B, path string) *Grammar {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	g := sequitur.New()
+	for ; len(raw) >= 4; raw = raw[4:] {
+		g.Append(binary.LittleEndian.Uint32(raw))
+	}
+	return FromSequitur(g)
+}
+
+func reportSymbols(b *testing.B, symbols uint64) {
+	b.ReportMetric(float64(b.N)*float64(symbols)/b.Elapsed().Seconds()/1e6, "Msymbols/s")
+}
+
+func BenchmarkEncodeGrammar(b *testing.B) {
+	benchmarkGrammars(b, func(b *testing.B, g *Grammar) {
+		size := 0
+		for b.Loop() {
+			size = len(coding.Encode(g.bodies))
+		}
+		b.ReportMetric(float64(size), "bytes")
+		reportSymbols(b, uint64(g.BodySymbols()))
+	})
+}
+
+func BenchmarkDecodeGrammar(b *testing.B) {
+	benchmarkGrammars(b, func(b *testing.B, g *Grammar) {
+		coded := coding.Encode(g.bodies)
+		for b.Loop() {
+			if _, err := coding.Decode(coded, 1<<40); err != nil {
+				b.Fatal(err)
+			}
+		}
+		reportSymbols(b, uint64(g.BodySymbols()))
+	})
+}
+
+func BenchmarkCompact(b *testing.B) {
+	benchmarkGrammars(b, func(b *testing.B, g *Grammar) {
+		var c *Grammar
+		for b.Loop() {
+			c = g.Compact()
+		}
+		b.ReportMetric(float64(codedSize(c)), "bytes")
+		reportSymbols(b, g.Length(0))
+	})
+}
