@@ -8,11 +8,10 @@ import "math/bits"
 // It is made of segments that grow one by one, by less than double: little memory is empty or copied at any time.
 type digramTable struct {
 	segments [1 << segmentBits]segment
-	scratch  []uint64 // the entries of a segment that grows
 }
 
 const (
-	segmentBits  = 3
+	segmentBits  = 2
 	minSlots     = 8
 	digramMargin = 8 // slots behind those that are anybody's home; the last one stays empty
 )
@@ -81,11 +80,11 @@ func (t *digramTable) near(a, b uint32) uint64 {
 func (t *digramTable) insert(a, b, n uint32) {
 	h := digramHash(a, b)
 	s := t.segment(h)
-	if 10*s.used >= 7*s.homes {
-		t.grow(s)
+	if 4*s.used >= 3*s.homes {
+		s.grow()
 	}
 	for !s.place(h, n) {
-		t.grow(s)
+		s.grow()
 	}
 	s.used++
 }
@@ -101,29 +100,24 @@ func (s *segment) place(h, n uint32) bool {
 	return false
 }
 
-// grow makes a segment larger by less than a third, where it stands.
-func (t *digramTable) grow(s *segment) {
-	if len(t.scratch) < len(s.slots) {
-		t.scratch = resize(t.scratch, len(s.slots)+len(s.slots)/3)
-	}
-	entries := t.scratch[:0]
-	for _, e := range s.slots {
-		if e != 0 {
-			entries = append(entries, e)
+// grow makes a segment larger by two fifths.
+func (s *segment) grow() {
+	for homes := s.homes; ; {
+		homes += homes*2/5 + 2
+		bigger := newSegment(homes)
+		if bigger.takeAll(s.slots) {
+			release(s.slots)
+			s.slots, s.homes = bigger.slots, homes
+			return
 		}
-	}
-	for placed := false; !placed; {
-		s.homes += s.homes*3/10 + 2
-		s.slots = resize(s.slots, slotsFor(s.homes))
-		clear(s.slots)
-		placed = s.takeAll(entries)
+		release(bigger.slots)
 	}
 }
 
-// takeAll puts entries into an empty segment, and reports false if there is no room for one.
-func (s *segment) takeAll(entries []uint64) bool {
-	for _, e := range entries {
-		if !s.place(uint32(e>>32), uint32(e)) {
+// takeAll puts the entries among slots into an empty segment, and reports false if there is no room for one.
+func (s *segment) takeAll(slots []uint64) bool {
+	for _, e := range slots {
+		if e != 0 && !s.place(uint32(e>>32), uint32(e)) {
 			return false
 		}
 	}
@@ -164,7 +158,6 @@ func (t *digramTable) remove(a, b, n uint32) {
 }
 
 func (t *digramTable) bytes() (n uint64) {
-	n = 8 * uint64(len(t.scratch))
 	for i := range t.segments {
 		n += 8 * uint64(len(t.segments[i].slots))
 	}

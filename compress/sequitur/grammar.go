@@ -82,7 +82,6 @@ func New() *Grammar {
 // release gives back what the collector does not know of.
 func (g *Grammar) release() {
 	release(g.nodes)
-	release(g.digrams.scratch)
 	for i := range g.digrams.segments {
 		release(g.digrams.segments[i].slots)
 	}
@@ -150,7 +149,7 @@ func (g *Grammar) Symbols() int {
 
 // Bytes returns the memory that the grammar holds.
 func (g *Grammar) Bytes() uint64 {
-	return uint64(len(g.nodes))*uint64(unsafe.Sizeof(node{})) +
+	return uint64(g.used)*uint64(unsafe.Sizeof(node{})) +
 		uint64(cap(g.rules))*uint64(unsafe.Sizeof(rule{})) +
 		g.digrams.bytes() +
 		uint64(cap(g.freeRules)+cap(g.suspects))*4

@@ -154,7 +154,6 @@ func clone(g *Grammar) *Grammar {
 	c.rules = slices.Clone(g.rules)
 	c.freeRules = slices.Clone(g.freeRules)
 	c.suspects = slices.Clone(g.suspects)
-	c.digrams.scratch = nil
 	for i := range c.digrams.segments {
 		slots := g.digrams.segments[i].slots
 		c.digrams.segments[i].slots = allocate[uint64](len(slots))

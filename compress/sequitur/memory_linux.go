@@ -13,6 +13,14 @@ const mapped = 1 << 16
 // huge is the size from which memory is asked for in huge pages.
 const huge = 2 << 20
 
+// room is how many elements to make room for where n are needed: what is mapped is only a range of addresses until it is used.
+func room(n int) int {
+	if n*int(unsafe.Sizeof(node{})) < mapped {
+		return n + n/6 + 64
+	}
+	return 16 * n
+}
+
 // resize returns a slice of n elements that begins with those of s, and zeros behind them. s must have come from resize, and is used no more.
 func resize[T node | uint64](s []T, n int) []T {
 	var element T

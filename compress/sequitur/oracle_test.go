@@ -1,10 +1,6 @@
 package sequitur
 
-import (
-	"testing"
-
-	"pgregory.net/rapid"
-)
+import "testing"
 
 // A plain is SEQUITUR as Nevill-Manning and Witten published it, with a map and pointers, digram by digram: what the package must derive the same stream as,
 // and be faster than.
@@ -159,10 +155,11 @@ func (p *plain) symbols() (n int) {
 	return n
 }
 
-// The grammar is about as small as the plain one's: rules are made in another order, and after another.
+// Grammars are as small as the plain ones, taken together: rules are made in another order, which is better here and worse there.
 func TestAsSmallAsPlain(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		stream := programStream(rapid.Uint64().Draw(t, "seed"), 20_000)
+	ours, theirs := 0, 0
+	for seed := range uint64(30) {
+		stream := programStream(seed, 20_000)
 		g, p := New(), newPlain()
 		for _, v := range stream {
 			g.Append(v)
@@ -171,8 +168,10 @@ func TestAsSmallAsPlain(t *testing.T) {
 		if err := checkInvariants(g, stream); err != nil {
 			t.Fatal(err)
 		}
-		if ours, theirs := g.Symbols(), p.symbols(); ours > theirs+theirs/8+10 {
-			t.Errorf("%d symbols, %d plainly", ours, theirs)
-		}
-	})
+		ours, theirs = ours+g.Symbols(), theirs+p.symbols()
+	}
+	t.Logf("%d symbols, %d plainly", ours, theirs)
+	if ours > theirs+theirs/50 {
+		t.Errorf("%d symbols, %d plainly", ours, theirs)
+	}
 }
