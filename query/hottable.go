@@ -2,6 +2,7 @@ package query
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -52,7 +53,7 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
 	if n := len(r.Subpaths); n > 0 {
 		covered = r.Subpaths[n-1].Cumulative
 	}
-	fmt.Fprintf(out, "Showing %d of %s, which cover %.2f%%\n", len(r.Subpaths), plural(r.Found, "minimal hot subpath"), percent(covered, r.Total))
+	fmt.Fprintf(out, "Showing %d of %s, which cover %.2f%%\n", len(r.Subpaths), plural(r.Found, cmp.Or(r.Query.Kind, Minimal).noun()), percent(covered, r.Total))
 	fmt.Fprintf(out, "Hot: %s that cost %s or more\n", lengths(r.Query), unit(r.MinCost, r.Query.Metric))
 }
 
@@ -194,6 +195,7 @@ func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 	}
 	report := struct {
 		SchemaVersion int       `json:"schema_version"`
+		Kind          HotKind   `json:"kind"`
 		Metric        Metric    `json:"metric"`
 		Threads       int       `json:"threads"`
 		Paths         uint64    `json:"paths"`
@@ -203,7 +205,7 @@ func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 		MinCost       uint64    `json:"min_cost"`
 		Found         int       `json:"found"`
 		Subpaths      []subpath `json:"subpaths"`
-	}{SchemaVersion, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength, r.MinCost, r.Found, []subpath{}}
+	}{SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength, r.MinCost, r.Found, []subpath{}}
 	labels := newLabels(s)
 	for _, p := range r.Subpaths {
 		row := subpath{share(p.Covered, r.Total), share(p.Cumulative, r.Total), p.Count, p.Cost, p.Covered, len(p.Symbols), nil}

@@ -78,16 +78,21 @@ func statCommand() *cobra.Command {
 
 func hotCommand() *cobra.Command {
 	q := query.DefaultHotQuery()
-	var asJSON bool
+	var asJSON, larus, maximal bool
 	c := &cobra.Command{
 		Use:   "hot [FLAG...] SNAPSHOT",
 		Short: "Print the hot subpaths of a snapshot: where the program's instructions go, in sequence",
 		Example: `  wpptrace hot bash-4711.wpp                 subpaths that make up 1 % of all instructions or more
   wpptrace hot --top 5 -C 5% bash-4711.wpp   the five hottest, of those that make up 5 % or more
-  wpptrace hot --cost count -l 3 -L 3 x.wpp  sequences of three paths, by how often they ran`,
+  wpptrace hot --cost count -l 3 -L 3 x.wpp  sequences of three paths, by how often they ran
+  wpptrace hot --maximal -L 20 x.wpp         as long as they get, up to twenty paths`,
 		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if it cost -C or
 more, and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are
-found. -l 1 -L 1 lists single paths, -l 3 -L 3 sequences of three.
+found. -l 1 -L 1 lists single paths, -l 3 -L 3 sequences of three. Of several threads, counts are
+added up; --tid asks one.
+--maximal finds those instead that no path before or behind makes longer, up to -L, without making
+them rarer. --larus finds those that Larus's own algorithm (1999, figure 7) reports: a quick choice
+of the minimal ones and of some that are longer, which misses most. Counts are exact in all three.
 
 SHARE    what ran within the subpath, as a share of all; where subpaths overlap, it counts in each
 CUM.     what ran within it or one above it, counted once
@@ -97,6 +102,14 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
          its code is; xN: N times in a row. ROUTINE@ADDRESS is one of several routines of that name.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case larus && maximal:
+				return usagef("both --larus and --maximal: give one of them")
+			case larus:
+				q.Kind = query.Larus
+			case maximal:
+				q.Kind = query.Maximal
+			}
 			if err := q.Validate(); err != nil {
 				return usageError{err}
 			}
@@ -119,6 +132,8 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
 	f.IntVarP(&q.MaxLength, "max-length", "L", q.MaxLength, "most `PATHS` of a subpath")
 	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)", func(text string) error { return setCost(&q, text) })
 	f.StringVar((*string)(&q.Metric), "cost", string(q.Metric), "what a path costs: its `instructions`, or \"count\": 1")
+	f.BoolVar(&maximal, "maximal", false, "find the maximal hot subpaths")
+	f.BoolVar(&larus, "larus", false, "find what Larus's figure 7 does")
 	f.IntVar(&q.Top, "top", 0, "print only the hottest `N`")
 	f.IntSliceVar(&q.TIDs, "tid", nil, "only thread `TID` (repeatable)")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
