@@ -38,6 +38,37 @@ func TestDumpEqualsExpansion(t *testing.T) {
 	})
 }
 
+func TestDumpOfParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		s.Threads = s.Threads[:1]
+		length := uint64(len(streams(s)[0]))
+		cut := rapid.Uint64Range(0, length).Draw(t, "cut")
+		for _, form := range []Form{Insns, Blocks, Paths} {
+			var whole, parts, back bytes.Buffer
+			for _, err := range []error{
+				Dump(&whole, s, form),
+				DumpPart(&parts, s, form, Part{To: cut}),
+				DumpPart(&parts, s, form, Part{From: cut, To: length + 1}),
+				DumpPart(&back, s, form, Part{To: length, Backward: true}),
+			} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if parts.String() != whole.String() || string(reverseLines(back.Bytes())) != whole.String() {
+				t.Fatalf("%s: parts\n%s\nbackward\n%s\nwant\n%s", form, parts.String(), back.String(), whole.String())
+			}
+		}
+	})
+	for _, form := range []Form{Ops, Grammar, Dot} {
+		err := DumpPart(io.Discard, compressor(), form, Part{From: 1, To: 2})
+		if err == nil || !strings.Contains(err.Error(), "there are parts only of insns, blocks and paths") {
+			t.Error(err)
+		}
+	}
+}
+
 func TestDumpOfOneThread(t *testing.T) {
 	var both, first, second bytes.Buffer
 	s := compressor()

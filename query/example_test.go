@@ -111,3 +111,45 @@ func ExampleWriteRoutines() {
 	}
 	// Output: spin	1000	1010	observed	spin
 }
+
+func ExampleFind() {
+	s := tracedLoop()
+	report, err := query.Find(s, query.FindQuery{Pattern: "spin#1 *", First: 1, Top: 10})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query.WriteFind(os.Stdout, s, report)
+	// Output:
+	// 2 occurrences of spin#1 * in 1 thread
+	//
+	//      TID      POSITION  LENGTH  PATHS
+	//     4711             1       2  spin#1 spin#2
+	//     4711             3       2  spin#1 spin#2
+}
+
+func ExampleNewCursor() {
+	c := query.NewCursor(tracedLoop().Threads[0].Grammar)
+	c.Seek(2)
+	for sym, ok := c.Previous(); ok; sym, ok = c.Previous() {
+		fmt.Print(sym, " ")
+	}
+	// Output: 1 0
+}
+
+func ExampleRangeOf() {
+	for sym := range query.RangeOf(tracedLoop().Threads[0].Grammar, 1, 4, false) {
+		fmt.Print(sym, " ")
+	}
+	// Output: 1 2 1
+}
+
+func ExampleDumpPart() {
+	if err := query.DumpPart(os.Stdout, tracedLoop(), query.Blocks, query.Part{From: 3, To: 5, Backward: true}); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 4711 spin 1008
+	// 4711 spin 1000
+	// 4711 spin 1000
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -161,32 +162,45 @@ last instruction, in hex; how many there are; the source lines of these two, if 
 
 func dumpCommand() *cobra.Command {
 	form := string(query.Paths)
+	part := query.Part{To: math.MaxUint64}
 	var tids []int
 	c := &cobra.Command{
-		Use:   "dump [--as FORM] [--tid TID] SNAPSHOT",
+		Use:   "dump [--as FORM] [--tid TID] [--from N] [--to N] [--reverse] SNAPSHOT",
 		Short: "Print a snapshot in full: every path, block or instruction that ran, in order",
 		Example: `  wpptrace dump bash-4711.wpp              TID ROUTINE PATH START-KIND END-KIND FIRST-ADDRESS
   wpptrace dump --as insns bash-4711.wpp   TID IMAGE ADDRESS, a line for each instruction
-  wpptrace dump --as dot x.wpp | dot -Tsvg the grammar as a graph`,
+  wpptrace dump --as dot x.wpp | dot -Tsvg the grammar as a graph
+  wpptrace dump --from 900 --to 910 x.wpp  ten paths, at once, wherever they are`,
 		Long: `Thread by thread, in execution order; addresses are link-time, in hex. Lines that begin with # say
 what is not in the stream: #gap N (N events lost), #resume (tracing began in the middle of an
 activation), #unwind N (N activations left without a return), #cut (the path before was cut off),
 #handler (a signal came). Code that is not observed is in no line: shared libraries, routines that
-were left out (stat --routines), linkage stubs, start-up code such as _init and _fini.`,
+were left out (stat --routines), linkage stubs, start-up code such as _init and _fini.
+
+--from and --to select paths and marks of each thread by their positions, which count from 0 and
+which find prints; --reverse prints the last first. What is outside takes no time.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(query.Forms(), query.Form(form)) {
 				return usagef("no form %q to dump as: use one of %s", form, formNames(", "))
 			}
+			selects := part != query.Part{To: math.MaxUint64}
+			if selects && !query.Form(form).HasParts() {
+				return usagef("--from, --to and --reverse do not go with --as %s", form)
+			}
 			s, _, err := readSnapshot(args[0])
 			if err != nil {
 				return err
 			}
-			return query.Dump(c.OutOrStdout(), s, query.Form(form), tids...)
+			return query.DumpPart(c.OutOrStdout(), s, query.Form(form), part, tids...)
 		},
 	}
 	c.Flags().StringVar(&form, "as", form, "`FORM`: "+formNames(", "))
 	c.Flags().IntSliceVar(&tids, "tid", nil, "only thread `TID` (repeatable)")
+	c.Flags().Uint64Var(&part.From, "from", 0, "only from position `N` on")
+	c.Flags().Uint64Var(&part.To, "to", math.MaxUint64, "only before position `N`")
+	c.Flags().Lookup("to").DefValue = ""
+	c.Flags().BoolVar(&part.Backward, "reverse", false, "the last first")
 	return c
 }
 
