@@ -133,6 +133,18 @@ func TestWriteErrorsAreReported(t *testing.T) {
 		"routines":  func(w io.Writer) error { return WriteRoutines(w, s) },
 		"path":      func(w io.Writer) error { return WritePath(w, s, "main#1") },
 	}
+	found, err := Find(s, FindQuery{Pattern: "main", First: 1, Top: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writers["find"] = func(w io.Writer) error { return WriteFind(w, s, found) }
+	writers["find json"] = func(w io.Writer) error { return WriteFindJSON(w, s, found) }
+	rules, err := CheckRules(s, []string{"never main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writers["rules"] = func(w io.Writer) error { return WriteRules(w, s, rules) }
+	writers["rules json"] = func(w io.Writer) error { return WriteRulesJSON(w, s, rules) }
 	for _, form := range Forms() {
 		writers["dump "+string(form)] = func(w io.Writer) error { return Dump(w, s, form) }
 	}

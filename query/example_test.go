@@ -153,3 +153,19 @@ func ExampleDumpPart() {
 	// 4711 spin 1000
 	// 4711 spin 1000
 }
+
+func ExampleCheckRules() {
+	s := tracedLoop()
+	report, err := query.CheckRules(s, []string{"spin() before spin#1", "never spin#2 spin#1", "spin#1 and spin#2 balanced within 1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query.WriteRules(os.Stdout, s, report)
+	// Output:
+	// kept    spin() before spin#1
+	// broken  never spin#2 spin#1: 1 time
+	//         thread 4711, position 2, 2 paths: ran
+	//         spin#0 spin#1 [spin#2 spin#1] spin#2
+	// kept    spin#1 and spin#2 balanced within 1
+}

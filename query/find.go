@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"wpptrace/compress/wpp"
 )
@@ -171,20 +172,27 @@ func WriteFind(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
 	return nil
 }
 
-// writeOccurrence writes an occurrence, the middle of a long one left out.
 func writeOccurrence(out *bufio.Writer, labels *labels, o Occurrence) {
 	line := fmt.Sprintf("%8d  %12d  %6d  ", o.TID, o.Position, o.Length)
-	out.WriteString(line)
-	for i, sym := range o.Symbols {
-		if i > 0 {
-			out.WriteByte(' ')
-		}
-		out.WriteString(labels.text(sym))
-	}
+	out.WriteString(line + labels.stretch(o) + "\n")
+}
+
+// stretch is the paths and marks of an occurrence, the end of a long one left out.
+func (l *labels) stretch(o Occurrence) string {
+	text := strings.TrimPrefix(l.line(o.Symbols, "", " "), " ")
 	if uint64(len(o.Symbols)) < o.Length {
-		out.WriteString(" " + ellipsis)
+		text += " " + ellipsis
 	}
-	out.WriteByte('\n')
+	return text
+}
+
+// line is symbols with a text behind and before each.
+func (l *labels) line(symbols []uint32, behind, before string) string {
+	var b strings.Builder
+	for _, sym := range symbols {
+		b.WriteString(before + l.text(sym) + behind)
+	}
+	return b.String()
 }
 
 // text is a symbol in a line of them: a path, or a mark.
