@@ -139,6 +139,18 @@ func TestWriteErrorsAreReported(t *testing.T) {
 	}
 	writers["find"] = func(w io.Writer) error { return WriteFind(w, s, found) }
 	writers["find json"] = func(w io.Writer) error { return WriteFindJSON(w, s, found) }
+	order, err := PathOrder(s, "main", "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writers["order"] = func(w io.Writer) error { return WriteOrder(w, s, order) }
+	writers["order json"] = func(w io.Writer) error { return WriteOrderJSON(w, s, order) }
+	context, err := ContextOf(s, "main", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writers["context"] = func(w io.Writer) error { return WriteContext(w, s, context, 3) }
+	writers["context json"] = func(w io.Writer) error { return WriteContextJSON(w, s, context, 3) }
 	rules, err := CheckRules(s, []string{"never main"})
 	if err != nil {
 		t.Fatal(err)

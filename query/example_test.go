@@ -169,3 +169,51 @@ func ExampleCheckRules() {
 	//         spin#0 spin#1 [spin#2 spin#1] spin#2
 	// kept    spin#1 and spin#2 balanced within 1
 }
+
+func ExamplePathOrder() {
+	s := tracedLoop()
+	o, err := query.PathOrder(s, "spin#1", "spin#2")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query.WriteOrder(os.Stdout, s, o)
+	// Output:
+	// spin#1 before spin#2: always; 2 of 2 times had one before
+	//   first in thread 4711, position 1: spin#1 spin#2
+	// spin#2 before spin#1: sometimes; 1 of 2 times had one before
+	//   first in thread 4711, position 2: spin#2 spin#1
+}
+
+func ExampleNearestCommonAncestors() {
+	// Figure 5 of Larus 1999, with a = 0, b = 1, c = 2: S -> AAA, A -> BC, B -> ab, C -> bc.
+	a, b, c := wpp.RuleSymbol(1), wpp.RuleSymbol(2), wpp.RuleSymbol(3)
+	g, err := wpp.NewGrammar([][]uint32{{a, a, a}, {b, c}, {0, 1}, {1, 2}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range query.NearestCommonAncestors(g, 0, 2) {
+		fmt.Println("rule", r, "frequency", g.Uses(r))
+	}
+	// Output: rule 1 frequency 3
+}
+
+func ExampleContextOf() {
+	s := tracedLoop()
+	c, err := query.ContextOf(s, "spin#1", 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query.WriteContext(os.Stdout, s, c, 0)
+	// Output:
+	// spin#1 ran 2 times
+	//
+	//        COUNT    SHARE  BEFORE (2 of 2)
+	//            1   50.00%  spin#0
+	//            1   50.00%  spin#2
+	//
+	//        COUNT    SHARE  AFTER (1 of 1)
+	//            2  100.00%  spin#2
+}
