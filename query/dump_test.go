@@ -151,6 +151,13 @@ func TestWriteErrorsAreReported(t *testing.T) {
 	}
 	writers["context"] = func(w io.Writer) error { return WriteContext(w, s, context, 3) }
 	writers["context json"] = func(w io.Writer) error { return WriteContextJSON(w, s, context, 3) }
+	other := buildOf(letters("abab"), "x")
+	difference, err := Diff(other, buildOf(letters("ba"), "x"), DiffQuery{Hot: DefaultHotQuery()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writers["diff"] = func(w io.Writer) error { return WriteDiff(w, difference) }
+	writers["diff json"] = func(w io.Writer) error { return WriteDiffJSON(w, difference) }
 	rules, err := CheckRules(s, []string{"never main"})
 	if err != nil {
 		t.Fatal(err)

@@ -217,3 +217,31 @@ func ExampleContextOf() {
 	//        COUNT    SHARE  AFTER (1 of 1)
 	//            2  100.00%  spin#2
 }
+
+func ExampleDiff() {
+	before, after := tracedLoop(), tracedLoop()
+	before.Images[0].BuildID, after.Images[0].BuildID = []byte{1}, []byte{1}
+	g := sequitur.New()
+	g.AppendAll([]uint32{0, 1, 1, 1})
+	after.Threads[0].Grammar = wpp.FromSequitur(g)
+	report, err := query.Diff(before, after, query.DiffQuery{Hot: query.DefaultHotQuery(), Top: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query.WriteDiff(os.Stdout, report)
+	// Output:
+	// Total: 16 instructions, then 8 instructions
+	// Showing 2 of 2 paths that changed
+	//
+	// CHANGE            COST       COUNT        THEN  PATH
+	// gone               -10           2           0  spin#2
+	// hotter              +2           2           3  spin#1
+	//
+	// Showing 2 of 3 hot subpaths that changed
+	//
+	// CHANGE            COST       COUNT        THEN  SUBPATH
+	// gone               -14           2           0  spin#1
+	//                                                 spin#2
+	// new                 +8           0           2  spin#1 x2
+}

@@ -117,9 +117,17 @@ func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 		return nil, err
 	}
 	f := newForest(s, threads)
+	report := findHot(s, f, q)
+	report.Threads = len(threads)
+	report.rank(f, symbolCosts(s, q.Metric))
+	return report, nil
+}
+
+// findHot finds the subpaths, in no order, and not what they cover.
+func findHot(s *wpp.Snapshot, f *forest, q HotQuery) *HotReport {
 	cost := symbolCosts(s, q.Metric)
 	q.Kind = cmp.Or(q.Kind, Minimal)
-	report := &HotReport{Query: q, Threads: len(threads)}
+	report := &HotReport{Query: q}
 	report.measure(s, f, cost)
 	if q.Kind == Larus {
 		report.Subpaths = newFigure7(s, f, cost, report).run()
@@ -127,8 +135,7 @@ func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 		report.Subpaths = newSearch(s, f, cost, report).run()
 	}
 	report.Found = len(report.Subpaths)
-	report.rank(f, cost)
-	return report, nil
+	return report
 }
 
 func symbolCosts(s *wpp.Snapshot, m Metric) []uint64 {

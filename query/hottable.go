@@ -128,19 +128,27 @@ func newHotTable(s *wpp.Snapshot, r *HotReport) *hotTable {
 
 // foldPaths makes the lines of a subpath, the middle left out of those that are too many.
 func foldPaths(symbols []uint32, labels *labels) []hotLine {
-	var lines []hotLine
+	paths := make([]*label, len(symbols))
 	for i, sym := range symbols {
-		if i > 0 && sym == symbols[i-1] {
+		paths[i] = labels.of(sym)
+	}
+	return foldLabels(paths)
+}
+
+func foldLabels(paths []*label) []hotLine {
+	var lines []hotLine
+	for i, l := range paths {
+		if i > 0 && l == paths[i-1] {
 			lines[len(lines)-1].times++
 			continue
 		}
-		lines = append(lines, hotLine{labels.of(sym), 1})
+		lines = append(lines, hotLine{l, 1})
 	}
 	if len(lines) <= tallestRow {
 		return lines
 	}
 	head, tail := lines[:tallestRow-tailOfRow-1], lines[len(lines)-tailOfRow:]
-	left := len(symbols)
+	left := len(paths)
 	for _, l := range head {
 		left -= l.times
 	}
