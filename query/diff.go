@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
@@ -75,12 +76,11 @@ func Diff(a, b *wpp.Snapshot, q DiffQuery) (*DiffReport, error) {
 	}
 	x := newAlphabet(a, b)
 	sides := [2]*side{}
+	var both sync.WaitGroup
 	for i, s := range []*wpp.Snapshot{a, b} {
-		var err error
-		if sides[i], err = newSide(s, x, q.Hot, i); err != nil {
-			return nil, err
-		}
+		both.Go(func() { sides[i] = newSide(s, x, q.Hot, i) })
 	}
+	both.Wait()
 	r := &DiffReport{Query: q, TotalA: sides[0].total, TotalB: sides[1].total}
 	var paths [][]uint32
 	for sym, isMark := range x.isMark {
@@ -186,11 +186,8 @@ type side struct {
 	hot    [][]uint32
 }
 
-func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*side, error) {
-	threads, err := selectThreads(s, nil)
-	if err != nil {
-		return nil, err
-	}
+func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) *side {
+	threads, _ := selectThreads(s, nil)
 	f := newForest(s, threads)
 	report := findHot(s, f, q)
 	for pos, v := range f.body {
@@ -207,7 +204,7 @@ func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*side, error) {
 		}
 		d.hot = append(d.hot, common)
 	}
-	return d, nil
+	return d
 }
 
 // compare lists the sequences that changed, and how many there are of them.

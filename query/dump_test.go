@@ -164,6 +164,8 @@ func TestWriteErrorsAreReported(t *testing.T) {
 	}
 	writers["rules"] = func(w io.Writer) error { return WriteRules(w, s, rules) }
 	writers["rules json"] = func(w io.Writer) error { return WriteRulesJSON(w, s, rules) }
+	writers["figure 8"] = func(w io.Writer) error { return WriteFigure8(w, s) }
+	writers["figure 9"] = func(w io.Writer) error { return WriteFigure9(w, s) }
 	for _, form := range Forms() {
 		writers["dump "+string(form)] = func(w io.Writer) error { return Dump(w, s, form) }
 	}

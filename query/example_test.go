@@ -3,6 +3,7 @@ package query_test
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/sequitur"
@@ -244,4 +245,47 @@ func ExampleDiff() {
 	// gone               -14           2           0  spin#1
 	//                                                 spin#2
 	// new                 +8           0           2  spin#1 x2
+}
+
+func ExampleGrowth() {
+	for _, p := range query.Growth(tracedLoop().Threads[0].Grammar, 5) {
+		fmt.Println(p.Position, "symbols:", p.Rules, "rules of", p.Symbols)
+	}
+	// Output:
+	// 1 symbols: 1 rules of 1
+	// 2 symbols: 2 rules of 4
+	// 3 symbols: 2 rules of 4
+	// 4 symbols: 2 rules of 5
+	// 5 symbols: 2 rules of 5
+}
+
+func ExampleWriteFigure8() {
+	if err := query.WriteFigure8(os.Stdout, tracedLoop()); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// tid,position,rules,rhs_symbols
+	// 4711,1,1,1
+	// 4711,2,2,4
+	// 4711,3,2,4
+	// 4711,4,2,5
+	// 4711,5,2,5
+}
+
+func ExampleWriteFigure9() {
+	s := tracedLoop()
+	g := sequitur.New()
+	for range 1000 {
+		g.AppendAll([]uint32{1, 2})
+	}
+	s.Threads[0].Grammar = wpp.FromSequitur(g)
+	var out strings.Builder
+	if err := query.WriteFigure9(&out, s); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(strings.Join(strings.SplitN(out.String(), "\n", 4)[:3], "\n"))
+	// Output:
+	// min_cost,max_length,subpaths
+	// 10000,10,2
+	// 10000,20,2
 }

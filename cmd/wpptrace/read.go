@@ -19,6 +19,10 @@ import (
 const statHelp = `--routines prints IMAGE START END STATE NAME for each contiguous range of each routine, separated by
 tabs; addresses are link-time, in hex, END exclusive; STATE is observed or left-out:REASON.
 
+--csv prints the data of a figure of Larus (1999): figure8 how the grammar grows with the trace, as
+tid,position,rules,rhs_symbols: what the paths and marks before the position use of it; figure9 how
+many minimal hot subpaths of ten paths and more there are, as min_cost,max_length,subpaths.
+
 The figures, with --json too:
   schema_version         of these figures; within a version, they only become more
   command, pid           what was traced
@@ -34,6 +38,8 @@ The figures, with --json too:
   grammar_ascii_bytes    what the grammars take as text
   grammar_bytes          size of the snapshot, the tables of the program included
   ratio_ascii, ratio     trace_bytes / grammar_ascii_bytes, trace_bytes / grammar_bytes
+  trace_bytes_per_second, grammar_ascii_bytes_per_second
+                         of the recording
   bits_per_instruction   of the snapshot
   duration_seconds       of the recording
   hits                   how often a probe was hit, hits_single_stepped slow ones of them
@@ -49,21 +55,31 @@ The figures, with --json too:
 
 func statCommand() *cobra.Command {
 	var asJSON, routines bool
+	var csv string
 	c := &cobra.Command{
-		Use:   "stat [--json | --routines] SNAPSHOT",
+		Use:   "stat [--json | --routines | --csv FIGURE] SNAPSHOT",
 		Short: "Print the figures of a snapshot: its size, its cost, and what was lost",
 		Example: `  wpptrace stat bash-4711.wpp              one figure a line
   wpptrace stat --routines bash-4711.wpp   what was observed, and what was not and why`,
 		Long: statHelp,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if asJSON && routines {
+			switch {
+			case asJSON && routines:
 				return usagef("both --json and --routines: give one of them")
+			case csv != "" && (asJSON || routines):
+				return usagef("--csv goes neither with --json nor with --routines")
+			case csv != "" && csv != "figure8" && csv != "figure9":
+				return usagef("no figure %q: use one of figure8, figure9", csv)
 			}
 			s, size, err := readSnapshot(args[0])
 			switch {
 			case err != nil:
 				return err
+			case csv == "figure8":
+				return query.WriteFigure8(c.OutOrStdout(), s)
+			case csv == "figure9":
+				return query.WriteFigure9(c.OutOrStdout(), s)
 			case routines:
 				return query.WriteRoutines(c.OutOrStdout(), s)
 			case asJSON:
@@ -74,6 +90,7 @@ func statCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	c.Flags().BoolVar(&routines, "routines", false, "list the routines instead")
+	c.Flags().StringVar(&csv, "csv", "", "print the data of `FIGURE`: figure8, figure9")
 	return c
 }
 
