@@ -9,6 +9,7 @@ type automaton struct {
 	mask    []uint64 // class -> the atoms that its symbols are in; that of marks is 0
 	isMark  []bool   // of a class
 	start   uint32
+	tooMany bool     // states: what was read means nothing
 	table   []uint32 // state and class -> 0 if not known, or twice the next state, plus 1, plus 1 for a hit
 	resolve func(state, class uint32) (next uint32, hit bool)
 }
@@ -84,13 +85,14 @@ func newSubsets(a *atoms, p *positions, r reading) *automaton {
 	return x.automaton
 }
 
-// intern numbers a set. Where there are too many, their numbers are all mostStates, which readers take for an error.
+// intern numbers a set.
 func (x *subsets) intern(set bitset) uint32 {
 	key := set.key()
 	n, ok := x.number[key]
 	if !ok {
-		if len(x.sets) >= mostStates {
-			return mostStates
+		if len(x.sets) == mostStates {
+			x.tooMany = true
+			return 0
 		}
 		n = uint32(len(x.sets))
 		x.number[key], x.sets = n, append(x.sets, set)
@@ -100,7 +102,7 @@ func (x *subsets) intern(set bitset) uint32 {
 
 func (x *subsets) step(state, class uint32) (uint32, bool) {
 	to := newBitset()
-	if state < mostStates && !x.isMark[class] {
+	if !x.isMark[class] {
 		for i := range x.sets[state].all() {
 			to.add(x.follow[i])
 		}

@@ -25,8 +25,8 @@ type FindQuery struct {
 // An Occurrence is a stretch of a thread's stream.
 type Occurrence struct {
 	TID      int      `json:"tid"`
-	Position uint64   `json:"position"` // of its first symbol, from 0
-	Length   uint64   `json:"length"`   // in symbols
+	Position uint64   `json:"position"` // of its first symbol, from 0; 2^64-1: so far or farther, and not told
+	Length   uint64   `json:"length"`   // in symbols; 0: not told
 	Symbols  []uint32 `json:"symbols"`  // of a long one only the beginning
 }
 
@@ -45,7 +45,7 @@ type FindReport struct {
 }
 
 // Find finds all occurrences of a sequence of paths. With ** in it, what matches may be of several lengths: each end of a match is one
-// occurrence, of the shortest that ends there. No occurrence holds or crosses a mark. An occurrence begins before 2^64.
+// occurrence, of the shortest that ends there. No occurrence holds or crosses a mark.
 //
 // It takes time in proportion to the right-hand sides, times the states of an automaton that their rules are met in: one for most names, up
 // to 2^Gap for patterns with several **. Memory is bounded; Find fails where that does not suffice. An occurrence that is listed takes
@@ -130,11 +130,15 @@ func (x *finder) find(t *wpp.Thread, skip uint64, limit int) (count uint64, foun
 // mostContext bounds the symbols of an occurrence that a report lists.
 const mostContext = 16
 
-// stretch is the shortest match that ends at a position.
+// stretch is the shortest match that ends at a position; one of length 0 at the greatest position where that is not told any more.
 func stretch(t *wpp.Thread, begins *sweep, cursor *Cursor, end uint64) (Occurrence, error) {
+	beyond := Occurrence{TID: t.TID, Position: math.MaxUint64}
+	if end >= math.MaxUint64-1 {
+		return beyond, nil
+	}
 	hits, err := begins.hits(end, 0, 1)
-	if err != nil {
-		return Occurrence{}, err
+	if err != nil || len(hits) == 0 {
+		return beyond, err
 	}
 	length := hits[0].distance + 1
 	return occurrence(t, cursor, end+1-length, length), nil
@@ -144,8 +148,9 @@ func occurrence(t *wpp.Thread, cursor *Cursor, position, length uint64) Occurren
 	o := Occurrence{TID: t.TID, Position: position, Length: length}
 	cursor.Seek(position)
 	for range min(length, mostContext) {
-		sym, _ := cursor.Next()
-		o.Symbols = append(o.Symbols, sym)
+		if sym, ok := cursor.Next(); ok {
+			o.Symbols = append(o.Symbols, sym)
+		}
 	}
 	return o
 }

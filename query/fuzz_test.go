@@ -63,7 +63,7 @@ func FuzzQueries(f *testing.F) {
 
 // askByName asks all that takes names.
 func askByName(s *wpp.Snapshot, q HotQuery) error {
-	for _, pattern := range []string{"main ** main", "* main#1 *", "longest_match...int)"} {
+	for _, pattern := range []string{"main ** main", "* main#1 *", "'longest_match...int)'"} {
 		r, err := Find(s, FindQuery{Pattern: pattern, Gap: 5, First: 3, Top: 3})
 		if err != nil {
 			return err

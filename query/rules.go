@@ -35,6 +35,9 @@ type Violation struct {
 
 func violation(why string, o Occurrence, c *Cursor) Violation {
 	v := Violation{Why: why, Occurrence: o, Before: []uint32{}, After: []uint32{}}
+	if o.Position == math.MaxUint64 {
+		return v
+	}
 	c.Seek(o.Position - min(o.Position, 3))
 	for sym, ok := c.Next(); ok && c.Position() <= o.Position; sym, ok = c.Next() {
 		v.Before = append(v.Before, sym)

@@ -110,10 +110,6 @@ func (w *sweep) read(v *visit) bool {
 			state = to
 			continue
 		}
-		if state >= mostStates {
-			w.err = errTooComplex
-			return true
-		}
 		e := w.known(wpp.RuleOf(sym), state)
 		if e.exit == 0 {
 			v.state, v.hits, v.at = state, hits, n
@@ -123,7 +119,7 @@ func (w *sweep) read(v *visit) bool {
 		state, hits = e.exit-1, addSaturating(hits, e.hits)
 	}
 	v.state, v.hits = state, hits
-	if state >= mostStates {
+	if w.automaton.tooMany {
 		w.err = errTooComplex
 	}
 	return true
@@ -179,6 +175,9 @@ func (w *sweep) hits(from, skip uint64, limit int) ([]hit, error) {
 			found = append(found, hit{read, state})
 		}
 		state, read = to, addSaturating(read, 1)
+	}
+	if w.automaton.tooMany {
+		w.err = errTooComplex
 	}
 	return found, w.err
 }
