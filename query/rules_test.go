@@ -296,28 +296,41 @@ func TestRulesInEndless(t *testing.T) {
 	}
 }
 
-// tenStates is a rule whose automaton has ten states that a trace of pathsOfEight meets.
-const tenStates = "never r1 (!r1)* r2 (!r2)* r3 (!r3)* r4 (!r4)* r5#1 r5#1 r5#1 r5#1 r5#1 r5#2"
+// tenStates are rules whose automata have ten states and more. A trace meets few of those of the first, and all of the second's, which counts modulo ten.
+var tenStates = []string{"never r1 (!r1)* r2 (!r2)* r3 (!r3)* r4 (!r4)* r5#1 r5#1 r5#1 r5#1 r5#1 r5#2", "always (BUSIEST{10})*"}
+
+// busiest is the routine of most paths of a trace.
+func busiest(s *wpp.Snapshot) string {
+	counts := make([]int, len(s.Routines))
+	for sym := range s.Threads[0].Grammar.Expand(0) {
+		counts[s.Symbols[sym].Routine]++
+	}
+	return s.Routines[slices.Index(counts, slices.Max(counts))].Name
+}
 
 func BenchmarkRules(b *testing.B) {
-	for _, rule := range []string{tenStates, "r1() before r2", "r1() and r1#7 balanced"} {
-		b.Run(strings.ReplaceAll(rule[:min(len(rule), 14)], " ", "-"), func(b *testing.B) {
+	names := make(map[*wpp.Snapshot]string)
+	for _, tr := range traces() {
+		names[tr.packed] = busiest(tr.packed)
+	}
+	for _, text := range append(tenStates, "r1() before r2", "BUSIEST#0 and BUSIEST#1 balanced") {
+		b.Run(strings.ReplaceAll(text[:min(len(text), 18)], " ", "-"), func(b *testing.B) {
 			compare(b, 5, func(s *wpp.Snapshot) uint64 {
-				r, err := CheckRules(s, []string{rule})
+				r, err := CheckRules(s, []string{strings.ReplaceAll(text, "BUSIEST", names[s])})
 				if err != nil {
 					b.Fatal(err)
 				}
 				return r.Rules[0].Violations
 			}, func(s *wpp.Snapshot) uint64 {
-				names := newAtoms(s)
-				r, err := parseRule(names, rule)
+				paths := newAtoms(s)
+				r, err := parseRule(paths, strings.ReplaceAll(text, "BUSIEST", names[s]))
 				if err != nil {
 					b.Fatal(err)
 				}
 				if r.kind == balanced {
-					return balanceExpanded(s, names, r)
+					return balanceExpanded(s, paths, r)
 				}
-				x, err := r.automaton(names)
+				x, err := r.automaton(paths)
 				if err != nil {
 					b.Fatal(err)
 				}
