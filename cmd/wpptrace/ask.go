@@ -60,7 +60,7 @@ from 0, as dump --from does.`,
 	f := c.Flags()
 	f.BoolVar(&onlyCount, "count", false, "only count")
 	f.Uint64Var(&nth, "nth", 0, "print only occurrence `N`")
-	f.Lookup("nth").DefValue = ""
+
 	f.IntVar(&q.Top, "top", q.Top, "print only the first `N`")
 	f.IntVar(&q.Gap, "gap", q.Gap, "most paths that ** stands for: `N`")
 	f.IntSliceVar(&q.TIDs, "tid", nil, "only thread `TID` (repeatable)")

@@ -216,7 +216,7 @@ which find prints; --reverse prints the last first. What is outside takes no tim
 	c.Flags().IntSliceVar(&tids, "tid", nil, "only thread `TID` (repeatable)")
 	c.Flags().Uint64Var(&part.From, "from", 0, "only from position `N` on")
 	c.Flags().Uint64Var(&part.To, "to", math.MaxUint64, "only before position `N`")
-	c.Flags().Lookup("to").DefValue = ""
+	c.Flags().Lookup("to").DefValue = "0" // what help leaves out
 	c.Flags().BoolVar(&part.Backward, "reverse", false, "the last first")
 	return c
 }
