@@ -1,5 +1,7 @@
 package query
 
+import "slices"
+
 // coverage returns for each of the patterns the cost of what ran within an occurrence of it or of one before it, each execution
 // of a path counted once. Time and memory are in proportion to the right-hand sides times the longest pattern; time also to the
 // lengths of the occurrences found there.
@@ -28,9 +30,9 @@ type cover struct {
 	total   []uint64 // rank -> cost of what this pattern covers and no earlier one
 }
 
-func (c *cover) begin() { c.state = 0 }
+func (c *cover) begin(uint32) { c.state = 0 }
 
-func (c *cover) push(line []cell) {
+func (c *cover) push(line []cell, _ int) {
 	c.state = c.next(c.state, line[len(line)-1].symbol)
 	for m := c.match[c.state]; m != 0; m = c.match[c.fail[m]] {
 		for i := len(line) - int(c.depth[m]); i < len(line); i++ {
@@ -46,3 +48,82 @@ func (c *cover) settle(rule uint32, cells []cell) {
 		}
 	}
 }
+
+// coverEach sets what each of the subpaths covers, alone: each execution of a path counted once though occurrences of the subpath may
+// overlap. It is count times the subpath's cost less what overlaps: an occurrence that the next one follows d symbols later shares all but
+// its first d with it. How often one does is the frequency of the two of them in one string. These strings are counted all at once.
+func coverEach(f *forest, subpaths []Subpath, cost []uint64) {
+	var twice [][]uint32
+	var of []int // twice -> index in subpaths
+	for i := range subpaths {
+		p := &subpaths[i]
+		p.Covered = p.Cost
+		for _, d := range nearestShifts(p.Symbols) {
+			twice, of = append(twice, slices.Concat(p.Symbols[:d], p.Symbols)), append(of, i)
+		}
+	}
+	for k, n := range countAll(f, twice) {
+		p := &subpaths[of[k]]
+		shared := p.Symbols[len(twice[k])-len(p.Symbols):]
+		p.Covered -= min(p.Covered, mulSaturating(n, costOf(shared, cost)))
+	}
+}
+
+// nearestShifts returns by how many symbols an occurrence of a sequence may be followed by the next that overlaps it.
+func nearestShifts(sequence []uint32) []int {
+	var shifts []int
+	for d := 1; d < len(sequence); d++ {
+		if !slices.Equal(sequence[d:], sequence[:len(sequence)-d]) {
+			continue
+		}
+		twice := slices.Concat(sequence[:d], sequence)
+		between := slices.ContainsFunc(shifts, func(e int) bool { return slices.Equal(twice[e:e+len(sequence)], sequence) })
+		if !between {
+			shifts = append(shifts, d)
+		}
+	}
+	return shifts
+}
+
+// countAll returns how often each of the patterns occurs. It takes time and memory in proportion to the right-hand sides times
+// the longest pattern; time also to the occurrences found there.
+func countAll(f *forest, patterns [][]uint32) []uint64 {
+	if len(patterns) == 0 {
+		return nil
+	}
+	longest := 0
+	for _, p := range patterns {
+		longest = max(longest, len(p))
+	}
+	c := &counter{matcher: newMatcher(patterns, f.symbols), derived: f.derived, total: make([]uint64, len(patterns))}
+	readSeams(f, longest-1, c)
+	counts := make([]uint64, len(patterns))
+	for i, p := range patterns {
+		state := uint32(0)
+		for _, sym := range p {
+			state = c.down(state, sym)
+		}
+		counts[i] = c.total[c.rank[state]]
+	}
+	return counts
+}
+
+// A counter counts each occurrence at the lowest rule that has all of it.
+type counter struct {
+	*matcher
+	state   uint32
+	derived []uint64
+	rule    uint32
+	total   []uint64
+}
+
+func (c *counter) begin(rule uint32) { c.state, c.rule = 0, rule }
+
+func (c *counter) push(line []cell, inside int) {
+	c.state = c.next(c.state, line[len(line)-1].symbol)
+	for m := c.match[c.state]; m != 0 && int(c.depth[m]) > inside; m = c.match[c.fail[m]] {
+		c.total[c.rank[m]] = addSaturating(c.total[c.rank[m]], c.derived[c.rule])
+	}
+}
+
+func (c *counter) settle(uint32, []cell) {}

@@ -1,5 +1,6 @@
-// Package query answers questions about a snapshot: which subpaths are hot, how often a sequence of paths ran, what the
-// trace amounts to (stat), and what it says in full (dump).
+// Package query answers questions about a snapshot: which subpaths are hot, how often and where a sequence of paths ran, which rules of
+// order the threads keep, what ran before what, how it differs from another snapshot, what the trace amounts to (stat), and what it says in
+// full (dump).
 //
 // It promises exact answers, computed on the grammars: only a dump expands them, and it streams. Counts stop at 2^64-1, answers
 // are deterministic, and a snapshot is only read, so that any number of queries may run on it at once. The snapshot must be one

@@ -2,9 +2,12 @@ package query
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,6 +42,24 @@ func textForms() []Form { return []Form{Insns, Blocks, Paths, Ops, Grammar, Dot}
 // It streams, with up to 64 MB for the text of paths met before; the output may be larger than the snapshot by any factor. It fails when w
 // does, when the form is none or not one for this snapshot, or when the snapshot has no such thread.
 func Dump(w io.Writer, s *wpp.Snapshot, form Form, tids ...int) error {
+	return DumpPart(w, s, form, Part{To: math.MaxUint64}, tids...)
+}
+
+// A Part is the symbols of a thread's stream, paths and marks, at the positions from From on and before To; Backward, the last comes first, and of its
+// lines the last.
+type Part struct {
+	From, To uint64
+	Backward bool
+}
+
+func (p Part) isAll() bool { return p == Part{To: math.MaxUint64} }
+
+// DumpPart is Dump, but of a part of each thread's stream: what is outside is not expanded, so that it takes the time of Cursor.Seek, and then that
+// of the dump of the part alone. Of the operations, the rules and the graph there are no parts.
+func DumpPart(w io.Writer, s *wpp.Snapshot, form Form, part Part, tids ...int) error {
+	if !part.isAll() && !form.HasParts() {
+		return fmt.Errorf("dump as %s: there are parts only of %s, %s and %s", form, Insns, Blocks, Paths)
+	}
 	threads, err := selectThreads(s, tids)
 	if err != nil {
 		return err
@@ -51,7 +72,7 @@ func Dump(w io.Writer, s *wpp.Snapshot, form Form, tids ...int) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	labels := newLabels(s)
 	for _, t := range threads {
-		if err := dumpThread(out, labels, t, form); err != nil {
+		if err := dumpThread(out, labels, t, form, part); err != nil {
 			return fmt.Errorf("dump thread %d as %s: %w", t.TID, form, err)
 		}
 	}
@@ -64,15 +85,18 @@ func Dump(w io.Writer, s *wpp.Snapshot, form Form, tids ...int) error {
 	return nil
 }
 
-func dumpThread(out *bufio.Writer, labels *labels, t *wpp.Thread, form Form) error {
+// HasParts reports whether a part of a stream can be dumped in the form.
+func (f Form) HasParts() bool { return f == Insns || f == Blocks || f == Paths }
+
+func dumpThread(out *bufio.Writer, labels *labels, t *wpp.Thread, form Form, part Part) error {
 	s, tid := labels.snapshot, strconv.Itoa(t.TID)
 	switch form {
 	case Insns:
-		return writeStream(out, s, t, func(line []byte, sym uint32) []byte { return appendInstructions(line, s, tid, sym) })
+		return writeStream(out, s, t, part, func(line []byte, sym uint32) []byte { return appendInstructions(line, s, tid, sym) })
 	case Blocks:
-		return writeStream(out, s, t, func(line []byte, sym uint32) []byte { return appendBlocks(line, s, tid, sym) })
+		return writeStream(out, s, t, part, func(line []byte, sym uint32) []byte { return appendBlocks(line, s, tid, sym) })
 	case Paths:
-		return writeStream(out, s, t, func(line []byte, sym uint32) []byte { return appendPath(line, labels, tid, sym) })
+		return writeStream(out, s, t, part, func(line []byte, sym uint32) []byte { return appendPath(line, labels, tid, sym) })
 	case Ops:
 		return writeOperations(out, labels, t)
 	case Grammar:
@@ -92,16 +116,23 @@ func dumpThread(out *bufio.Writer, labels *labels, t *wpp.Thread, form Form) err
 const mostText = 64 << 20
 
 // writeStream writes what render makes of each symbol of a thread; marks look the same in every form.
-func writeStream(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread, render func(text []byte, sym uint32) []byte) error {
+func writeStream(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread, part Part, render func(text []byte, sym uint32) []byte) error {
 	texts := make([][]byte, len(s.Symbols))
 	kept := 0
-	for sym := range t.Grammar.Expand(0) {
+	symbols := t.Grammar.Expand(0)
+	if !part.isAll() {
+		symbols = RangeOf(t.Grammar, part.From, part.To, part.Backward)
+	}
+	for sym := range symbols {
 		text := texts[sym]
 		if text == nil {
 			if p := &s.Symbols[sym]; p.IsMark {
 				text = appendMark(nil, p.Mark, p.N)
 			} else {
 				text = render(nil, sym)
+			}
+			if part.Backward {
+				text = reverseLines(text)
 			}
 			if kept += len(text); kept <= mostText {
 				texts[sym] = text
@@ -112,6 +143,12 @@ func writeStream(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread, render func(
 		}
 	}
 	return nil
+}
+
+func reverseLines(text []byte) []byte {
+	lines := bytes.SplitAfter(text, []byte{'\n'})
+	slices.Reverse(lines)
+	return bytes.Join(lines, nil)
 }
 
 func appendMark(text []byte, m ops.Mark, n uint64) []byte {

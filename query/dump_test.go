@@ -38,6 +38,37 @@ func TestDumpEqualsExpansion(t *testing.T) {
 	})
 }
 
+func TestDumpOfParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		s.Threads = s.Threads[:1]
+		length := uint64(len(streams(s)[0]))
+		cut := rapid.Uint64Range(0, length).Draw(t, "cut")
+		for _, form := range []Form{Insns, Blocks, Paths} {
+			var whole, parts, back bytes.Buffer
+			for _, err := range []error{
+				Dump(&whole, s, form),
+				DumpPart(&parts, s, form, Part{To: cut}),
+				DumpPart(&parts, s, form, Part{From: cut, To: length + 1}),
+				DumpPart(&back, s, form, Part{To: length, Backward: true}),
+			} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if parts.String() != whole.String() || string(reverseLines(back.Bytes())) != whole.String() {
+				t.Fatalf("%s: parts\n%s\nbackward\n%s\nwant\n%s", form, parts.String(), back.String(), whole.String())
+			}
+		}
+	})
+	for _, form := range []Form{Ops, Grammar, Dot} {
+		err := DumpPart(io.Discard, compressor(), form, Part{From: 1, To: 2})
+		if err == nil || !strings.Contains(err.Error(), "there are parts only of insns, blocks and paths") {
+			t.Error(err)
+		}
+	}
+}
+
 func TestDumpOfOneThread(t *testing.T) {
 	var both, first, second bytes.Buffer
 	s := compressor()
@@ -102,6 +133,39 @@ func TestWriteErrorsAreReported(t *testing.T) {
 		"routines":  func(w io.Writer) error { return WriteRoutines(w, s) },
 		"path":      func(w io.Writer) error { return WritePath(w, s, "main#1") },
 	}
+	found, err := Find(s, FindQuery{Pattern: "main", First: 1, Top: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writers["find"] = func(w io.Writer) error { return WriteFind(w, s, found) }
+	writers["find json"] = func(w io.Writer) error { return WriteFindJSON(w, s, found) }
+	order, err := PathOrder(s, "main", "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writers["order"] = func(w io.Writer) error { return WriteOrder(w, s, order) }
+	writers["order json"] = func(w io.Writer) error { return WriteOrderJSON(w, s, order) }
+	context, err := ContextOf(s, "main", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writers["context"] = func(w io.Writer) error { return WriteContext(w, s, context, 3) }
+	writers["context json"] = func(w io.Writer) error { return WriteContextJSON(w, s, context, 3) }
+	other := buildOf(letters("abab"), "x")
+	difference, err := Diff(other, buildOf(letters("ba"), "x"), DiffQuery{Hot: DefaultHotQuery()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writers["diff"] = func(w io.Writer) error { return WriteDiff(w, difference) }
+	writers["diff json"] = func(w io.Writer) error { return WriteDiffJSON(w, difference) }
+	rules, err := CheckRules(s, []string{"never main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writers["rules"] = func(w io.Writer) error { return WriteRules(w, s, rules) }
+	writers["rules json"] = func(w io.Writer) error { return WriteRulesJSON(w, s, rules) }
+	writers["figure 8"] = func(w io.Writer) error { return WriteFigure8(w, s) }
+	writers["figure 9"] = func(w io.Writer) error { return WriteFigure9(w, s) }
 	for _, form := range textForms() {
 		writers["dump "+string(form)] = func(w io.Writer) error { return Dump(w, s, form) }
 	}

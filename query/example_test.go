@@ -3,6 +3,7 @@ package query_test
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/sequitur"
@@ -110,4 +111,181 @@ func ExampleWriteRoutines() {
 		fmt.Println(err)
 	}
 	// Output: spin	1000	1010	observed	spin
+}
+
+func ExampleFind() {
+	s := tracedLoop()
+	report, err := query.Find(s, query.FindQuery{Pattern: "spin#1 *", First: 1, Top: 10})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query.WriteFind(os.Stdout, s, report)
+	// Output:
+	// 2 occurrences of spin#1 * in 1 thread
+	//
+	//      TID      POSITION  LENGTH  PATHS
+	//     4711             1       2  spin#1 spin#2
+	//     4711             3       2  spin#1 spin#2
+}
+
+func ExampleNewCursor() {
+	c := query.NewCursor(tracedLoop().Threads[0].Grammar)
+	c.Seek(2)
+	for sym, ok := c.Previous(); ok; sym, ok = c.Previous() {
+		fmt.Print(sym, " ")
+	}
+	// Output: 1 0
+}
+
+func ExampleRangeOf() {
+	for sym := range query.RangeOf(tracedLoop().Threads[0].Grammar, 1, 4, false) {
+		fmt.Print(sym, " ")
+	}
+	// Output: 1 2 1
+}
+
+func ExampleDumpPart() {
+	if err := query.DumpPart(os.Stdout, tracedLoop(), query.Blocks, query.Part{From: 3, To: 5, Backward: true}); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 4711 spin 1008
+	// 4711 spin 1000
+	// 4711 spin 1000
+}
+
+func ExampleCheckRules() {
+	s := tracedLoop()
+	report, err := query.CheckRules(s, []string{"spin() before spin#1", "never spin#2 spin#1", "spin#1 and spin#2 balanced within 1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query.WriteRules(os.Stdout, s, report)
+	// Output:
+	// kept    spin() before spin#1
+	// broken  never spin#2 spin#1: 1 time
+	//         thread 4711, position 2, 2 paths: ran
+	//         spin#0 spin#1 [spin#2 spin#1] spin#2
+	// kept    spin#1 and spin#2 balanced within 1
+}
+
+func ExamplePathOrder() {
+	s := tracedLoop()
+	o, err := query.PathOrder(s, "spin#1", "spin#2")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query.WriteOrder(os.Stdout, s, o)
+	// Output:
+	// spin#1 before spin#2: always; 2 of 2 times had one before
+	//   first in thread 4711, position 1: spin#1 spin#2
+	// spin#2 before spin#1: sometimes; 1 of 2 times had one before
+	//   first in thread 4711, position 2: spin#2 spin#1
+}
+
+func ExampleNearestCommonAncestors() {
+	// Figure 5 of Larus 1999, with a = 0, b = 1, c = 2: S -> AAA, A -> BC, B -> ab, C -> bc.
+	a, b, c := wpp.RuleSymbol(1), wpp.RuleSymbol(2), wpp.RuleSymbol(3)
+	g, err := wpp.NewGrammar([][]uint32{{a, a, a}, {b, c}, {0, 1}, {1, 2}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range query.NearestCommonAncestors(g, 0, 2) {
+		fmt.Println("rule", r, "frequency", g.Uses(r))
+	}
+	// Output: rule 1 frequency 3
+}
+
+func ExampleContextOf() {
+	s := tracedLoop()
+	c, err := query.ContextOf(s, "spin#1", 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query.WriteContext(os.Stdout, s, c, 0)
+	// Output:
+	// spin#1 ran 2 times
+	//
+	//        COUNT    SHARE  BEFORE (2 of 2)
+	//            1   50.00%  spin#0
+	//            1   50.00%  spin#2
+	//
+	//        COUNT    SHARE  AFTER (1 of 1)
+	//            2  100.00%  spin#2
+}
+
+func ExampleDiff() {
+	before, after := tracedLoop(), tracedLoop()
+	before.Images[0].BuildID, after.Images[0].BuildID = []byte{1}, []byte{1}
+	g := sequitur.New()
+	g.AppendAll([]uint32{0, 1, 1, 1})
+	after.Threads[0].Grammar = wpp.FromSequitur(g)
+	report, err := query.Diff(before, after, query.DiffQuery{Hot: query.DefaultHotQuery(), Top: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query.WriteDiff(os.Stdout, report)
+	// Output:
+	// Total: 16 instructions, then 8 instructions
+	// Showing 2 of 2 paths that changed
+	//
+	// CHANGE            COST       COUNT        THEN  PATH
+	// gone               -10           2           0  spin#2
+	// hotter              +2           2           3  spin#1
+	//
+	// Showing 2 of 3 hot subpaths that changed
+	//
+	// CHANGE            COST       COUNT        THEN  SUBPATH
+	// gone               -14           2           0  spin#1
+	//                                                 spin#2
+	// new                 +8           0           2  spin#1 x2
+}
+
+func ExampleGrowth() {
+	for _, p := range query.Growth(tracedLoop().Threads[0].Grammar, 5) {
+		fmt.Println(p.Position, "symbols:", p.Rules, "rules of", p.Symbols)
+	}
+	// Output:
+	// 1 symbols: 1 rules of 1
+	// 2 symbols: 2 rules of 4
+	// 3 symbols: 2 rules of 4
+	// 4 symbols: 2 rules of 5
+	// 5 symbols: 2 rules of 5
+}
+
+func ExampleWriteFigure8() {
+	if err := query.WriteFigure8(os.Stdout, tracedLoop()); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// tid,position,rules,rhs_symbols
+	// 4711,1,1,1
+	// 4711,2,2,4
+	// 4711,3,2,4
+	// 4711,4,2,5
+	// 4711,5,2,5
+}
+
+func ExampleWriteFigure9() {
+	s := tracedLoop()
+	g := sequitur.New()
+	for range 1000 {
+		g.AppendAll([]uint32{1, 2})
+	}
+	s.Threads[0].Grammar = wpp.FromSequitur(g)
+	var out strings.Builder
+	if err := query.WriteFigure9(&out, s); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(strings.Join(strings.SplitN(out.String(), "\n", 4)[:3], "\n"))
+	// Output:
+	// min_cost,max_length,subpaths
+	// 10000,10,2
+	// 10000,20,2
 }

@@ -1,10 +1,6 @@
 package query
 
-import (
-	"slices"
-
-	"wpptrace/compress/wpp"
-)
+import "wpptrace/compress/wpp"
 
 // A place is an occurrence of a sequence of symbols in the grammar, given by where it ends: its last symbols are the first offset
 // terminals of the expansion of the symbol at body[pos].
@@ -107,35 +103,6 @@ func (f *Frequencies) Sequence(sequence []uint32) uint64 {
 		n = addSaturating(n, f.weight(p.pos))
 	}
 	return n
-}
-
-// covered returns the cost of all that ran within an occurrence of a sequence, each execution of a path counted once though
-// occurrences of the sequence may overlap. It is count times the sequence's cost less what overlaps: an occurrence that the next one
-// follows d symbols later shares all but its first d with it. How often one does is the frequency of the two of them in one string.
-func (f *Frequencies) covered(sequence []uint32, count uint64, cost []uint64) uint64 {
-	total := mulSaturating(count, costOf(sequence, cost))
-	for _, d := range nearestShifts(sequence) {
-		shared := sequence[d:]
-		twice := slices.Concat(sequence[:d], sequence)
-		total -= min(total, mulSaturating(f.Sequence(twice), costOf(shared, cost)))
-	}
-	return total
-}
-
-// nearestShifts returns by how many symbols an occurrence of a sequence may be followed by the next that overlaps it.
-func nearestShifts(sequence []uint32) []int {
-	var shifts []int
-	for d := 1; d < len(sequence); d++ {
-		if !slices.Equal(sequence[d:], sequence[:len(sequence)-d]) {
-			continue
-		}
-		twice := slices.Concat(sequence[:d], sequence)
-		between := slices.ContainsFunc(shifts, func(e int) bool { return slices.Equal(twice[e:e+len(sequence)], sequence) })
-		if !between {
-			shifts = append(shifts, d)
-		}
-	}
-	return shifts
 }
 
 func costOf(sequence []uint32, cost []uint64) uint64 {

@@ -3,6 +3,7 @@ package query
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"unicode"
@@ -51,11 +52,64 @@ func FuzzQueries(f *testing.F) {
 		check(WriteHotJSON(io.Discard, s, report))
 		check(WriteStatJSON(io.Discard, NewStat(s, uint64(len(text)))))
 		check(WriteRoutines(io.Discard, s))
+		check(WriteFigure8(io.Discard, s))
+		check(askByName(s, q))
 		for _, form := range textForms() {
 			limit := limitedWriter(1 << 18)
 			check(Dump(&limit, s, form))
 		}
 	})
+}
+
+// askByName asks all that takes names.
+func askByName(s *wpp.Snapshot, q HotQuery) error {
+	for _, pattern := range []string{"main ** main", "* main#1 *", "'longest_match...int)'"} {
+		r, err := Find(s, FindQuery{Pattern: pattern, Gap: 5, First: 3, Top: 3})
+		if err != nil {
+			return err
+		}
+		if err := WriteFindJSON(io.Discard, s, r); err != nil {
+			return err
+		}
+	}
+	rules, err := CheckRules(s, []string{"main before sub_3000", "main and sub_3000 balanced within 3", "every main followed by sub_3000", "never main+ sub_3000 .? main", "always (main sub_3000)*"})
+	if err != nil {
+		return err
+	}
+	if err := WriteRules(io.Discard, s, rules); err != nil {
+		return err
+	}
+	order, err := PathOrder(s, "main", "sub_3000")
+	if err != nil {
+		return err
+	}
+	if err := WriteOrder(io.Discard, s, order); err != nil {
+		return err
+	}
+	context, err := ContextOf(s, "main", 3)
+	if err != nil {
+		return err
+	}
+	if err := WriteContext(io.Discard, s, context, 5); err != nil {
+		return err
+	}
+	for i := range s.Images {
+		s.Images[i].BuildID = []byte{byte(i + 1)}
+	}
+	difference, err := Diff(s, s, DiffQuery{Hot: q})
+	if err != nil {
+		return err
+	}
+	if len(difference.Paths)+len(difference.Subpaths) > 0 {
+		return fmt.Errorf("it differs from itself: %+v", difference)
+	}
+	for _, kind := range []HotKind{Maximal, Larus} {
+		q.Kind = kind
+		if _, err := Hot(s, q); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bodiesOf reads rules that 255 separates: 128 + n is rule n + 1, what is less a terminal.

@@ -18,6 +18,24 @@ const (
 	Executions   Metric = "count"        // one
 )
 
+// A HotKind says which of the hot subpaths are asked for.
+type HotKind string
+
+// The kinds.
+const (
+	Minimal HotKind = "minimal" // of which no proper prefix of MinLength or more is hot: all of them
+	Maximal HotKind = "maximal" // that no path before or behind makes longer, up to MaxLength, without making them rarer: all of them
+	Larus   HotKind = "larus"   // those that the greedy algorithm of Larus 1999, figure 7, reports
+)
+
+// noun is what a report calls a subpath of the kind.
+func (k HotKind) noun() string {
+	if k == Larus {
+		return "greedy hot subpath"
+	}
+	return string(k) + " hot subpath"
+}
+
 // A HotQuery says which subpaths are hot: Larus's L, C and minimum length (1999, section 4.2 and figure 7).
 type HotQuery struct {
 	MinLength int     // in paths, at least 1
@@ -25,14 +43,15 @@ type HotQuery struct {
 	MinCost   uint64  // least cost of a hot subpath; where it is 0, MinShare counts
 	MinShare  float64 // least cost of a hot subpath as a share of the cost of all that ran, 0 to 1
 	Metric    Metric
-	Top       int   // keep so many, the hottest; 0: all
-	TIDs      []int // threads; nil: all
+	Kind      HotKind // "": Minimal
+	Top       int     // keep so many, the hottest; 0: all
+	TIDs      []int   // threads; nil: all
 }
 
 // DefaultHotQuery returns the query that asks for subpaths of 2 to 100 paths that make up 1 % of the instructions. The upper length
 // is where Larus found that few more turn up; his lower one, "greater than 1", is that of his worked example.
 func DefaultHotQuery() HotQuery {
-	return HotQuery{MinLength: 2, MaxLength: 100, MinShare: 0.01, Metric: Instructions}
+	return HotQuery{MinLength: 2, MaxLength: 100, MinShare: 0.01, Metric: Instructions, Kind: Minimal}
 }
 
 // Validate fails where the query makes no sense, whatever the snapshot.
@@ -46,6 +65,8 @@ func (q *HotQuery) Validate() error {
 		return fmt.Errorf("find hot subpaths: minimum share %g is not between 0 and 1", q.MinShare)
 	case q.Metric != Instructions && q.Metric != Executions:
 		return fmt.Errorf("find hot subpaths: unknown cost %q: use %q or %q", q.Metric, Instructions, Executions)
+	case q.Kind != "" && q.Kind != Minimal && q.Kind != Maximal && q.Kind != Larus:
+		return fmt.Errorf("find hot subpaths: unknown kind %q: use %q, %q or %q", q.Kind, Minimal, Maximal, Larus)
 	case q.Top < 0:
 		return fmt.Errorf("find hot subpaths: number of subpaths %d is below 0", q.Top)
 	}
@@ -72,18 +93,21 @@ type HotReport struct {
 	Paths    uint64    // executions of paths in these threads
 	Total    uint64    // the cost of them
 	MinCost  uint64    // the least cost of a hot subpath, from the query's MinCost or MinShare
-	Found    int       // minimal hot subpaths, before Top cuts them down
+	Found    int       // subpaths of the query's kind, before Top cuts them down
 	Subpaths []Subpath // by falling Covered, then by falling Count and rising Symbols
 }
 
-// Hot finds the minimal hot subpaths: the sequences of MinLength to MaxLength consecutive paths of a thread whose cost is at least C
+// Hot finds the hot subpaths of a kind, if not said otherwise the minimal ones: the sequences of MinLength to MaxLength consecutive paths of a thread whose cost is at least C
 // and of which no proper prefix of MinLength or more is hot (Larus 1999, section 4.2). It finds all of them, where figure 7 of the
 // paper is greedy and misses most. No subpath holds or crosses a mark, of whatever kind: after a gap, a resume, an unwinding or a signal,
 // what comes next did not follow from what came before. Equal sequences of several threads are one subpath.
 //
 // It grows sequences path by path and leaves off where even the dearest paths could not bring one to C. In the worst case that takes
 // time in proportion to MaxLength^2 times the right-hand sides, and memory to MaxLength times them. SEQUITUR's grammars of ten
-// million executed paths take some two seconds with the default query, ten times that for a MaxLength of 1000.
+// million executed paths take up to a second with the default query, ten times that for a MaxLength of 1000.
+//
+// The maximal ones take that time and memory too; there may be MaxLength times as many. Figure 7 takes time in proportion to the right-hand
+// sides times MaxLength.
 func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -93,13 +117,25 @@ func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 		return nil, err
 	}
 	f := newForest(s, threads)
-	cost := symbolCosts(s, q.Metric)
-	report := &HotReport{Query: q, Threads: len(threads)}
-	report.measure(s, f, cost)
-	report.Subpaths = newSearch(s, f, cost, report).run()
-	report.Found = len(report.Subpaths)
-	report.rank(f, cost)
+	report := findHot(s, f, q)
+	report.Threads = len(threads)
+	report.rank(f, symbolCosts(s, q.Metric))
 	return report, nil
+}
+
+// findHot finds the subpaths, in no order, and not what they cover.
+func findHot(s *wpp.Snapshot, f *forest, q HotQuery) *HotReport {
+	cost := symbolCosts(s, q.Metric)
+	q.Kind = cmp.Or(q.Kind, Minimal)
+	report := &HotReport{Query: q}
+	report.measure(s, f, cost)
+	if q.Kind == Larus {
+		report.Subpaths = newFigure7(s, f, cost, report).run()
+	} else {
+		report.Subpaths = newSearch(s, f, cost, report).run()
+	}
+	report.Found = len(report.Subpaths)
+	return report
 }
 
 func symbolCosts(s *wpp.Snapshot, m Metric) []uint64 {
@@ -140,14 +176,8 @@ func shareOf(total uint64, share float64) uint64 {
 }
 
 func (r *HotReport) rank(f *forest, cost []uint64) {
-	frequencies := newFrequencies(f)
-	for i := range r.Subpaths {
-		p := &r.Subpaths[i]
-		p.Covered = frequencies.covered(p.Symbols, p.Count, cost)
-	}
-	slices.SortFunc(r.Subpaths, func(a, b Subpath) int {
-		return cmp.Or(cmp.Compare(b.Covered, a.Covered), cmp.Compare(b.Count, a.Count), slices.Compare(a.Symbols, b.Symbols))
-	})
+	coverEach(f, r.Subpaths, cost)
+	slices.SortFunc(r.Subpaths, byCovered)
 	if r.Query.Top > 0 {
 		r.Subpaths = r.Subpaths[:min(r.Query.Top, len(r.Subpaths))]
 	}
@@ -158,4 +188,8 @@ func (r *HotReport) rank(f *forest, cost []uint64) {
 	for i, covered := range coverage(f, ranked, cost) {
 		r.Subpaths[i].Cumulative = covered
 	}
+}
+
+func byCovered(a, b Subpath) int {
+	return cmp.Or(cmp.Compare(b.Covered, a.Covered), cmp.Compare(b.Count, a.Count), slices.Compare(a.Symbols, b.Symbols))
 }

@@ -186,6 +186,7 @@ func TestHotRefusesSenselessQueries(t *testing.T) {
 		`find hot subpaths: unknown cost "cycles": use "instructions" or "count"`:                func(q *HotQuery) { q.Metric = "cycles" },
 		"find hot subpaths: number of subpaths -1 is below 0":                                    func(q *HotQuery) { q.Top = -1 },
 		"select thread 7: the snapshot has threads 4711 4712":                                    func(q *HotQuery) { q.TIDs = []int{7} },
+		`find hot subpaths: unknown kind "warm": use "minimal", "maximal" or "larus"`:            func(q *HotQuery) { q.Kind = "warm" },
 	}
 	for want, spoil := range tests {
 		q := DefaultHotQuery()

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -55,7 +56,7 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
 	if n := len(r.Subpaths); n > 0 {
 		covered = r.Subpaths[n-1].Cumulative
 	}
-	fmt.Fprintf(out, "Showing %d of %s, which cover %.2f%%\n", len(r.Subpaths), plural(r.Found, "minimal hot subpath"), percent(covered, r.Total))
+	fmt.Fprintf(out, "Showing %d of %s, which cover %.2f%%\n", len(r.Subpaths), plural(r.Found, cmp.Or(r.Query.Kind, Minimal).noun()), percent(covered, r.Total))
 	fmt.Fprintf(out, "Hot: %s that cost %s or more\n", lengths(r.Query), unit(r.MinCost, r.Query.Metric))
 }
 
@@ -130,19 +131,27 @@ func newHotTable(s *wpp.Snapshot, r *HotReport) *hotTable {
 
 // foldPaths makes the lines of a subpath, the middle left out of those that are too many.
 func foldPaths(symbols []uint32, labels *labels) []hotLine {
-	var lines []hotLine
+	paths := make([]*label, len(symbols))
 	for i, sym := range symbols {
-		if i > 0 && sym == symbols[i-1] {
+		paths[i] = labels.of(sym)
+	}
+	return foldLabels(paths)
+}
+
+func foldLabels(paths []*label) []hotLine {
+	var lines []hotLine
+	for i, l := range paths {
+		if i > 0 && l == paths[i-1] {
 			lines[len(lines)-1].times++
 			continue
 		}
-		lines = append(lines, hotLine{labels.of(sym), 1})
+		lines = append(lines, hotLine{l, 1})
 	}
 	if len(lines) <= tallestRow {
 		return lines
 	}
 	head, tail := lines[:tallestRow-tailOfRow-1], lines[len(lines)-tailOfRow:]
-	left := len(symbols)
+	left := len(paths)
 	for _, l := range head {
 		left -= l.times
 	}
@@ -197,6 +206,7 @@ func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 	}
 	report := struct {
 		SchemaVersion int       `json:"schema_version"`
+		Kind          HotKind   `json:"kind"`
 		Metric        Metric    `json:"metric"`
 		Threads       int       `json:"threads"`
 		Paths         uint64    `json:"paths"`
@@ -206,7 +216,7 @@ func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 		MinCost       uint64    `json:"min_cost"`
 		Found         int       `json:"found"`
 		Subpaths      []subpath `json:"subpaths"`
-	}{SchemaVersion, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength, r.MinCost, r.Found, []subpath{}}
+	}{SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength, r.MinCost, r.Found, []subpath{}}
 	labels := newLabels(s)
 	for _, p := range r.Subpaths {
 		row := subpath{share(p.Covered, r.Total), share(p.Cumulative, r.Total), p.Count, p.Cost, p.Covered, len(p.Symbols), nil}

@@ -14,7 +14,13 @@ type matcher struct {
 	match []uint32        // state -> the longest suffix of it, itself included, that is a pattern, or 0
 	rank  []uint32        // state -> the first of the patterns that equals it, or noPattern
 	depth []uint32        // state -> its length
+	taken []transition    // some of those met last
 }
+
+// A transition is what next has found out: traces take few of them, again and again.
+type transition struct{ state, symbol, to uint32 }
+
+const transitions = 1 << 14
 
 const noPattern = math.MaxUint32
 
@@ -22,7 +28,7 @@ type edge struct{ state, symbol uint32 }
 
 // newMatcher makes the automaton of patterns over symbols. Time and memory are linear in both, but for sorting the states.
 func newMatcher(patterns [][]uint32, symbols int) *matcher {
-	m := &matcher{child: make(map[edge]uint32), first: make([]uint32, symbols)}
+	m := &matcher{child: make(map[edge]uint32), first: make([]uint32, symbols), taken: make([]transition, transitions)}
 	m.addState(0)
 	into := []edge{{}} // state -> the edge that leads to it
 	for rank, p := range patterns {
@@ -74,7 +80,7 @@ func (m *matcher) link(into []edge) {
 	slices.SortStableFunc(states, func(a, b uint32) int { return cmp.Compare(m.depth[a], m.depth[b]) })
 	for _, state := range states {
 		if e := into[state]; e.state != 0 {
-			m.fail[state] = m.next(m.fail[e.state], e.symbol)
+			m.fail[state] = m.find(m.fail[e.state], e.symbol)
 		}
 		m.match[state] = m.match[m.fail[state]]
 		if m.rank[state] != noPattern {
@@ -85,6 +91,17 @@ func (m *matcher) link(into []edge) {
 
 // next is the state after reading a symbol.
 func (m *matcher) next(state, symbol uint32) uint32 {
+	if state == 0 {
+		return m.first[symbol]
+	}
+	known := &m.taken[(state*0x9e3779b1>>8^symbol*0x85ebca6b)%transitions]
+	if known.state != state || known.symbol != symbol {
+		*known = transition{state, symbol, m.find(state, symbol)}
+	}
+	return known.to
+}
+
+func (m *matcher) find(state, symbol uint32) uint32 {
 	for {
 		to := m.down(state, symbol)
 		if to != 0 || state == 0 {

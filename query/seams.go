@@ -1,18 +1,25 @@
 package query
 
-import "wpptrace/compress/wpp"
+import (
+	"math"
+
+	"wpptrace/compress/wpp"
+)
 
 // A reader sees all strings of up to margin+1 symbols that a forest derives, without expanding it: the seams of each rule.
 type reader interface {
-	// begin says that what is pushed next does not follow what was pushed before.
-	begin()
+	// begin says that what is pushed next, of the expansion of a rule, does not follow what was pushed before.
+	begin(rule uint32)
 	// push says that the last cell of the line was added. Up to margin+1 cells before it are there yet, but only those pushed since
-	// begin count. The reader may change their ranks.
-	push(line []cell)
+	// begin count. The reader may change their ranks. The last inside cells, if any, come from one symbol of the rule that is read: the reader
+	// has seen what they hold, when it read the rule that this symbol names. allInside says so of all since begin.
+	push(line []cell, inside int)
 	// settle hands out cells that are more than margin away from both edges of a rule's expansion, whose ranks no rule above
 	// can change, once for all derivations of the rule.
 	settle(rule uint32, cells []cell)
 }
+
+const allInside = math.MaxInt
 
 // A cell is a symbol of a rule's expansion. Its rank is the reader's; it begins as noPattern.
 type cell struct{ symbol, rank uint32 }
@@ -41,15 +48,17 @@ func (s *seams) isWide(rule uint32) bool { return s.length[rule] > 2*uint64(s.ma
 
 func (s *seams) read(rule uint32) {
 	s.line = s.line[:0]
-	s.reader.begin()
+	s.reader.begin(rule)
 	for _, v := range s.rightSide(rule) {
 		if !wpp.IsRule(v) {
-			s.push(cell{v, noPattern})
+			s.push(cell{v, noPattern}, 0)
 		} else if child := uint32(wpp.RuleOf(v)); s.isWide(child) {
 			s.pushAll(s.edges[child][:s.margin])
 			s.settle(rule, len(s.line))
-			s.reader.begin()
-			s.pushAll(s.edges[child][s.margin:])
+			s.reader.begin(rule)
+			for _, x := range s.edges[child][s.margin:] {
+				s.push(x, allInside)
+			}
 			s.release(child)
 		} else {
 			s.pushAll(s.edges[child])
@@ -62,14 +71,15 @@ func (s *seams) read(rule uint32) {
 	s.keepEdges(rule)
 }
 
-func (s *seams) push(x cell) {
+func (s *seams) push(x cell, inside int) {
 	s.line = append(s.line, x)
-	s.reader.push(s.line)
+	s.reader.push(s.line, inside)
 }
 
+// pushAll pushes the beginning of a symbol's expansion.
 func (s *seams) pushAll(cells []cell) {
-	for _, x := range cells {
-		s.push(x)
+	for i, x := range cells {
+		s.push(x, i+1)
 	}
 }
 
@@ -117,9 +127,9 @@ type window struct {
 	dearest uint64
 }
 
-func (w *window) begin() { w.length, w.sum = 0, 0 }
+func (w *window) begin(uint32) { w.length, w.sum = 0, 0 }
 
-func (w *window) push(line []cell) {
+func (w *window) push(line []cell, _ int) {
 	last := len(line) - 1
 	w.sum += w.cost[line[last].symbol]
 	if w.length++; w.length > w.width {

@@ -8,9 +8,9 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A search finds the minimal hot subpaths. It goes from each length to the next: a candidate is a sequence that is not hot, nor any of
+// A search finds the minimal hot subpaths, or the maximal ones. It goes from each length to the next: a candidate is a sequence that is not hot, nor any of
 // its prefixes of the least length, but may become so when it grows. Its places in the grammar are all that is kept of it, with its
-// node in a trie of the sequences met.
+// node in a trie of the sequences met. For the maximal ones it goes on where a sequence is hot, and see maximality.
 type search struct {
 	walker
 	isMark    []bool
@@ -20,6 +20,7 @@ type search struct {
 	minLength int
 	maxLength int
 	minCost   uint64
+	maximal   *maximality // nil: the minimal ones are asked for
 
 	trie     []trieNode
 	level    []candidate
@@ -57,6 +58,9 @@ func newSearch(s *wpp.Snapshot, f *forest, cost []uint64, r *HotReport) *search 
 	for sym := range s.Symbols {
 		x.isMark[sym] = s.Symbols[sym].IsMark
 	}
+	if r.Query.Kind == Maximal {
+		x.maximal = newMaximality()
+	}
 	x.dear = x.dearSymbols()
 	x.dearest = dearestWindow(f, x.maxLength, cost)
 	return x
@@ -65,6 +69,7 @@ func newSearch(s *wpp.Snapshot, f *forest, cost []uint64, r *HotReport) *search 
 func (x *search) run() []Subpath {
 	root := candidate{node: math.MaxUint32}
 	next := x.fork(root, x.singles(), 1, nil)
+	x.maximal.nextLength()
 	steps := []step{}
 	for length := 2; length <= x.maxLength && len(next) > 0; length++ {
 		x.level, next = next, x.level[:0]
@@ -76,7 +81,9 @@ func (x *search) run() []Subpath {
 			x.level[i].places = nil
 			next = x.fork(c, steps, length, next)
 		}
+		x.maximal.nextLength()
 	}
+	x.reportMaximal()
 	return x.found
 }
 
@@ -101,11 +108,13 @@ func (x *search) fork(c candidate, steps []step, length int, next []candidate) [
 			continue
 		}
 		cost := addSaturating(c.cost, x.cost[b.symbol])
+		hot := length >= x.minLength && mulSaturating(b.count, cost) >= x.minCost
 		switch {
-		case length >= x.minLength && mulSaturating(b.count, cost) >= x.minCost:
-			x.report(c.node, b, cost)
-		case x.mayBecomeHot(b.count, cost, length):
+		case hot && x.maximal == nil:
+			x.report(trieNode{c.node, b.symbol}, b.count, cost)
+		case hot || x.mayBecomeHot(b.count, cost, length):
 			x.trie = append(x.trie, trieNode{c.node, b.symbol})
+			x.maximal.add(x.trie, b.count, cost, hot)
 			b.kept = make([]place, 0, b.steps)
 			next = append(next, candidate{node: uint32(len(x.trie) - 1), cost: cost, places: b.kept[:b.steps]})
 		}
@@ -175,11 +184,12 @@ func (x *search) mayBecomeHot(count, cost uint64, length int) bool {
 	return false
 }
 
-func (x *search) report(parent uint32, b *branch, cost uint64) {
-	symbols := []uint32{b.symbol}
-	for n := parent; n != math.MaxUint32; n = x.trie[n].parent {
+// report adds what a node of the trie stands for, given what one execution costs.
+func (x *search) report(last trieNode, count, cost uint64) {
+	symbols := []uint32{last.symbol}
+	for n := last.parent; n != math.MaxUint32; n = x.trie[n].parent {
 		symbols = append(symbols, x.trie[n].symbol)
 	}
 	slices.Reverse(symbols)
-	x.found = append(x.found, Subpath{Symbols: symbols, Count: b.count, Cost: mulSaturating(b.count, cost)})
+	x.found = append(x.found, Subpath{Symbols: symbols, Count: count, Cost: mulSaturating(count, cost)})
 }

@@ -39,6 +39,8 @@ type Stat struct {
 	GrammarBytes       uint64  `json:"grammar_bytes"`       // of the snapshot file, program tables included; 0: not a file
 	RatioASCII         float64 `json:"ratio_ascii"`         // trace_bytes / grammar_ascii_bytes, Larus's "Trace/WPP"
 	Ratio              float64 `json:"ratio"`               // trace_bytes / grammar_bytes
+	TraceRate          float64 `json:"trace_bytes_per_second"`
+	GrammarRate        float64 `json:"grammar_ascii_bytes_per_second"` // Larus's "WPP/Sec"
 	BitsPerInstruction float64 `json:"bits_per_instruction"`
 
 	DurationSeconds   float64 `json:"duration_seconds"`
@@ -100,6 +102,10 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 	x.RatioASCII = share(x.TraceBytes, x.GrammarASCIIBytes)
 	x.Ratio = share(x.TraceBytes, x.GrammarBytes)
 	x.BitsPerInstruction = 8 * share(x.GrammarBytes, x.Instructions)
+	if x.DurationSeconds > 0 {
+		x.TraceRate = float64(x.TraceBytes) / x.DurationSeconds
+		x.GrammarRate = float64(x.GrammarASCIIBytes) / x.DurationSeconds
+	}
 	x.HitsPerPath = share(x.Hits, x.Paths)
 	return x
 }

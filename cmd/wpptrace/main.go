@@ -18,6 +18,7 @@ const (
 	exitError = 1
 	exitUsage = 2
 	exitLost  = 3 // data were lost, under --strict
+	exitBroke = 4 // a rule is broken
 )
 
 // run is wpptrace: results go to stdout, everything else to stderr. It returns the exit status.
@@ -61,7 +62,8 @@ func rootCommand() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
-	root.AddCommand(planCommand(), checkCommand(), statCommand(), hotCommand(), pathCommand(), dumpCommand(), compressCommand(), compactCommand())
+	root.AddCommand(planCommand(), checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(), rulesCommand(), orderCommand(), contextCommand(), diffCommand(),
+		dumpCommand(), compressCommand(), compactCommand())
 	for _, c := range append(root.Commands(), root) {
 		c.DisableFlagsInUseLine = true
 		c.Flags().SortFlags = false

@@ -25,7 +25,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"status": checkStatus,
+			"status":   checkStatus,
+			"snapshot": makeSnapshot,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PID", strconv.Itoa(os.Getpid()))

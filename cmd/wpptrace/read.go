@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -19,6 +20,10 @@ import (
 const statHelp = `--routines prints IMAGE START END STATE NAME for each contiguous range of each routine, separated by
 tabs; addresses are link-time, in hex, END exclusive; STATE is observed or left-out:REASON.
 
+--csv prints the data of a figure of Larus (1999): figure8 how the grammar grows with the trace, as
+tid,position,rules,rhs_symbols: what the paths and marks before the position use of it; figure9 how
+many minimal hot subpaths of ten paths and more there are, as min_cost,max_length,subpaths.
+
 The figures, with --json too:
   schema_version         of these figures; within a version, they only become more
   command, pid           what was traced
@@ -34,6 +39,8 @@ The figures, with --json too:
   grammar_ascii_bytes    what the grammars take as text
   grammar_bytes          size of the snapshot, the tables of the program included
   ratio_ascii, ratio     trace_bytes / grammar_ascii_bytes, trace_bytes / grammar_bytes
+  trace_bytes_per_second, grammar_ascii_bytes_per_second
+                         of the recording
   bits_per_instruction   of the snapshot
   duration_seconds       of the recording
   hits                   how often a probe was hit, hits_single_stepped slow ones of them
@@ -49,21 +56,31 @@ The figures, with --json too:
 
 func statCommand() *cobra.Command {
 	var asJSON, routines bool
+	var csv string
 	c := &cobra.Command{
-		Use:   "stat [--json | --routines] SNAPSHOT",
+		Use:   "stat [--json | --routines | --csv FIGURE] SNAPSHOT",
 		Short: "Print the figures of a snapshot: its size, its cost, and what was lost",
 		Example: `  wpptrace stat bash-4711.wpp              one figure a line
   wpptrace stat --routines bash-4711.wpp   what was observed, and what was not and why`,
 		Long: statHelp,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if asJSON && routines {
+			switch {
+			case asJSON && routines:
 				return usagef("both --json and --routines: give one of them")
+			case csv != "" && (asJSON || routines):
+				return usagef("--csv goes neither with --json nor with --routines")
+			case csv != "" && csv != "figure8" && csv != "figure9":
+				return usagef("no figure %q: use one of figure8, figure9", csv)
 			}
 			s, size, err := readSnapshot(args[0])
 			switch {
 			case err != nil:
 				return err
+			case csv == "figure8":
+				return query.WriteFigure8(c.OutOrStdout(), s)
+			case csv == "figure9":
+				return query.WriteFigure9(c.OutOrStdout(), s)
 			case routines:
 				return query.WriteRoutines(c.OutOrStdout(), s)
 			case asJSON:
@@ -74,22 +91,28 @@ func statCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	c.Flags().BoolVar(&routines, "routines", false, "list the routines instead")
+	c.Flags().StringVar(&csv, "csv", "", "print the data of `FIGURE`: figure8, figure9")
 	return c
 }
 
 func hotCommand() *cobra.Command {
 	q := query.DefaultHotQuery()
-	var asJSON bool
+	var asJSON, larus, maximal bool
 	c := &cobra.Command{
 		Use:   "hot [FLAG...] SNAPSHOT",
 		Short: "Print the hot subpaths of a snapshot: where the program's instructions go, in sequence",
 		Example: `  wpptrace hot bash-4711.wpp                 subpaths that make up 1 % of all instructions or more
   wpptrace hot --top 5 -C 5% bash-4711.wpp   the five hottest, of those that make up 5 % or more
-  wpptrace hot --cost count -l 3 -L 3 x.wpp  sequences of three paths, by how often they ran`,
+  wpptrace hot --cost count -l 3 -L 3 x.wpp  sequences of three paths, by how often they ran
+  wpptrace hot --maximal -L 20 x.wpp         as long as they get, up to twenty paths`,
 		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if it cost -C or
 more, and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are
-found. -l 1 -L 1 lists single paths, -l 3 -L 3 sequences of three. Where no instructions are known,
-as after wpptrace compress, each path costs 1.
+found. -l 1 -L 1 lists single paths, -l 3 -L 3 sequences of three. Of several threads, counts are
+added up; --tid asks one. Where no instructions are known, as after wpptrace compress, each path
+costs 1.
+--maximal finds those instead that no path before or behind makes longer, up to -L, without making
+them rarer. --larus finds those that Larus's own algorithm (1999, figure 7) reports: a quick choice
+of the minimal ones and of some that are longer, which misses most. Counts are exact in all three.
 
 SHARE    what ran within the subpath, as a share of all; where subpaths overlap, it counts in each
 CUM.     what ran within it or one above it, counted once
@@ -99,6 +122,14 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
          its code is; xN: N times in a row. ROUTINE@ADDRESS is one of several routines of that name.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case larus && maximal:
+				return usagef("both --larus and --maximal: give one of them")
+			case larus:
+				q.Kind = query.Larus
+			case maximal:
+				q.Kind = query.Maximal
+			}
 			if err := q.Validate(); err != nil {
 				return usageError{err}
 			}
@@ -124,6 +155,8 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
 	f.IntVarP(&q.MaxLength, "max-length", "L", q.MaxLength, "most `PATHS` of a subpath")
 	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)", func(text string) error { return setCost(&q, text) })
 	f.StringVar((*string)(&q.Metric), "cost", string(q.Metric), "what a path costs: its `instructions`, or \"count\": 1")
+	f.BoolVar(&maximal, "maximal", false, "find the maximal hot subpaths")
+	f.BoolVar(&larus, "larus", false, "find what Larus's figure 7 does")
 	f.IntVar(&q.Top, "top", 0, "print only the hottest `N`")
 	f.IntSliceVar(&q.TIDs, "tid", nil, "only thread `TID` (repeatable)")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -156,19 +189,24 @@ last instruction, in hex; how many there are; the source lines of these two, if 
 
 func dumpCommand() *cobra.Command {
 	form := string(query.Paths)
+	part := query.Part{To: math.MaxUint64}
 	var tids []int
 	c := &cobra.Command{
-		Use:   "dump [--as FORM] [--tid TID] SNAPSHOT",
+		Use:   "dump [--as FORM] [--tid TID] [--from N] [--to N] [--reverse] SNAPSHOT",
 		Short: "Print a snapshot in full: every path, block or instruction that ran, in order",
 		Example: `  wpptrace dump bash-4711.wpp              TID ROUTINE PATH START-KIND END-KIND FIRST-ADDRESS
   wpptrace dump --as insns bash-4711.wpp   TID IMAGE ADDRESS, a line for each instruction
-  wpptrace dump --as dot x.wpp | dot -Tsvg the grammar as a graph`,
+  wpptrace dump --as dot x.wpp | dot -Tsvg the grammar as a graph
+  wpptrace dump --from 900 --to 910 x.wpp  ten paths, at once, wherever they are`,
 		Long: `Thread by thread, in execution order; addresses are link-time, in hex. Lines that begin with # say
 what is not in the stream: #gap N (N events lost), #resume (tracing began in the middle of an
 activation), #unwind N (N activations left without a return), #cut (the path before was cut off),
 #handler (a signal came). Code that is not observed is in no line: shared libraries, routines that
 were left out (stat --routines), linkage stubs, start-up code such as _init and _fini. symbols is
-binary: little-endian 32-bit numbers, as wpptrace compress --symbols has read them.`,
+binary: little-endian 32-bit numbers, as wpptrace compress --symbols has read them.
+
+--from and --to select paths and marks of each thread by their positions, which count from 0 and
+which find prints; --reverse prints the last first. What is outside takes no time.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(query.Forms(), query.Form(form)) {
@@ -177,15 +215,23 @@ binary: little-endian 32-bit numbers, as wpptrace compress --symbols has read th
 			if f, ok := c.OutOrStdout().(*os.File); ok && form == string(query.Symbols) && term.IsTerminal(int(f.Fd())) {
 				return usagef("--as %s is binary, and not written to a terminal: use > FILE, or a pipe", form)
 			}
+			selects := part != query.Part{To: math.MaxUint64}
+			if selects && !query.Form(form).HasParts() {
+				return usagef("--from, --to and --reverse do not go with --as %s", form)
+			}
 			s, _, err := readSnapshot(args[0])
 			if err != nil {
 				return err
 			}
-			return query.Dump(c.OutOrStdout(), s, query.Form(form), tids...)
+			return query.DumpPart(c.OutOrStdout(), s, query.Form(form), part, tids...)
 		},
 	}
 	c.Flags().StringVar(&form, "as", form, "`FORM`: "+formNames(", "))
 	c.Flags().IntSliceVar(&tids, "tid", nil, "only thread `TID` (repeatable)")
+	c.Flags().Uint64Var(&part.From, "from", 0, "only from position `N` on")
+	c.Flags().Uint64Var(&part.To, "to", math.MaxUint64, "only before position `N`")
+	c.Flags().Lookup("to").DefValue = "0" // what help leaves out
+	c.Flags().BoolVar(&part.Backward, "reverse", false, "the last first")
 	return c
 }
 

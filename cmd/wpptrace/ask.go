@@ -1,0 +1,143 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"wpptrace/query"
+)
+
+// The commands that ask a snapshot for something by name. They need no privileges.
+
+// namesHelp says how paths are named.
+const namesHelp = `ROUTINE    any path of a routine, named as hot does: "..." may stand for a part of the name
+ROUTINE#N  path N of the routine
+ROUTINE()  a path that enters the routine
+'ROUTINE'  in quotes, a name with spaces, parentheses or other signs: 'f(int)'#2 is f(int), path 2`
+
+func findCommand() *cobra.Command {
+	q := query.FindQuery{Gap: 10, First: 1, Top: 10}
+	var asJSON, onlyCount bool
+	var nth uint64
+	c := &cobra.Command{
+		Use:   "find [FLAG...] PATTERN SNAPSHOT",
+		Short: "Print how often and where a sequence of paths ran",
+		Example: `  wpptrace find 'xmalloc#0 xmalloc#1' bash-4711.wpp    these two paths in a row
+  wpptrace find 'main * read' --nth 100 x.wpp          the 100th time that a path lay between
+  wpptrace find 'open() ** close()' --gap 50 x.wpp     with up to fifty between`,
+		Long: `PATTERN is a sequence of these, with spaces between:
+` + namesHelp + `
+*          any path
+**         none, or up to --gap any paths
+
+An occurrence is where a match ends, with the shortest stretch that matches there; occurrences may
+overlap. None crosses a line that dump marks with #. POSITION counts the thread's paths and marks
+from 0, as dump --from does.`,
+		Args: exactly(2, "a pattern with a snapshot"),
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case c.Flags().Changed("nth") && (nth == 0 || onlyCount):
+				return usagef("--nth counts from 1, and does not go with --count")
+			case nth > 0:
+				q.First, q.Top = nth, 1
+			case onlyCount:
+				q.Top = 0
+			}
+			q.Pattern = args[0]
+			s, _, err := readSnapshot(args[1])
+			if err != nil {
+				return err
+			}
+			report, err := query.Find(s, q)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return query.WriteFindJSON(c.OutOrStdout(), s, report)
+			}
+			return query.WriteFind(c.OutOrStdout(), s, report)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&onlyCount, "count", false, "only count")
+	f.Uint64Var(&nth, "nth", 0, "print only occurrence `N`")
+
+	f.IntVar(&q.Top, "top", q.Top, "print only the first `N`")
+	f.IntVar(&q.Gap, "gap", q.Gap, "most paths that ** stands for: `N`")
+	f.IntSliceVar(&q.TIDs, "tid", nil, "only thread `TID` (repeatable)")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
+func orderCommand() *cobra.Command {
+	var asJSON bool
+	var tids []int
+	c := &cobra.Command{
+		Use:   "order [FLAG...] P Q SNAPSHOT",
+		Short: "Print whether one path ever, or always, ran before another",
+		Example: `  wpptrace order 'init()' 'work()' x.wpp   did init come first, whenever work did?
+  wpptrace order 'f#1' 'f#2' x.wpp         of two paths of a routine`,
+		Long: `P and Q are each one of these:
+` + namesHelp + `
+
+P before Q is "always" if each Q had a P before it in its thread, "sometimes" if one had, "never" if
+none had. With the counts come the first Q behind a P and what ran from that P on.`,
+		Args: exactly(3, "two paths with a snapshot"),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, _, err := readSnapshot(args[2])
+			if err != nil {
+				return err
+			}
+			o, err := query.PathOrder(s, args[0], args[1], tids...)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return query.WriteOrderJSON(c.OutOrStdout(), s, o)
+			}
+			return query.WriteOrder(c.OutOrStdout(), s, o)
+		},
+	}
+	c.Flags().IntSliceVar(&tids, "tid", nil, "only thread `TID` (repeatable)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
+func contextCommand() *cobra.Command {
+	var asJSON bool
+	var tids []int
+	k, top := 1, 10
+	c := &cobra.Command{
+		Use:   "context [FLAG...] PATH SNAPSHOT",
+		Short: "Print what ran directly before and after a path",
+		Example: `  wpptrace context 'xmalloc#0' bash-4711.wpp    the path before each time, and the path after
+  wpptrace context -k 3 'malloc()' x.wpp        the three before each entry, and the three after`,
+		Long: `PATH is one of these:
+` + namesHelp + `
+
+COUNT is how often these paths ran directly before or after it, SHARE that of all its executions.
+There are fewer than -k at the beginning and the end of a thread. What dump marks with # is shown.`,
+		Args: exactly(2, "a path with a snapshot"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if top < 0 {
+				return usagef("--top %d is below 0", top)
+			}
+			s, _, err := readSnapshot(args[1])
+			if err != nil {
+				return err
+			}
+			around, err := query.ContextOf(s, args[0], k, tids...)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return query.WriteContextJSON(c.OutOrStdout(), s, around, top)
+			}
+			return query.WriteContext(c.OutOrStdout(), s, around, top)
+		},
+	}
+	c.Flags().IntVarP(&k, "paths", "k", k, "how many `PATHS` before and after")
+	c.Flags().IntVar(&top, "top", top, "print only the `N` most frequent of each; 0: all")
+	c.Flags().IntSliceVar(&tids, "tid", nil, "only thread `TID` (repeatable)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"wpptrace/query"
+)
+
+func diffCommand() *cobra.Command {
+	q := query.DiffQuery{Hot: query.DefaultHotQuery(), Top: 20}
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "diff [FLAG...] SNAPSHOT SNAPSHOT",
+		Short: "Print which paths and subpaths are new, gone, hotter or colder in a second snapshot",
+		Example: `  wpptrace diff before.wpp after.wpp             what changed most, of the same build
+  wpptrace diff --share -L 8 short.wpp long.wpp  of runs that were not equally long`,
+		Long: `Compared are all paths, and the subpaths that are hot in one of the snapshots, as hot finds them
+with the same flags. Both must be of the same build of the program. Threads are taken together.
+
+CHANGE  new: ran only in the second; gone: only in the first; hotter, colder: cost more or less
+COST    by how much it cost more in the second; with --share, of all that ran there
+COUNT   how often it ran in the first, THEN in the second`,
+		Args: exactly(2, "two snapshots"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := q.Hot.Validate(); err != nil {
+				return usageError{err}
+			}
+			first, _, err := readSnapshot(args[0])
+			if err != nil {
+				return err
+			}
+			second, _, err := readSnapshot(args[1])
+			if err != nil {
+				return err
+			}
+			report, err := query.Diff(first, second, q)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return query.WriteDiffJSON(c.OutOrStdout(), report)
+			}
+			return query.WriteDiff(c.OutOrStdout(), report)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&q.Share, "share", false, "compare shares of all that ran, not costs")
+	f.IntVarP(&q.Hot.MinLength, "min-length", "l", q.Hot.MinLength, "least `PATHS` of a subpath")
+	f.IntVarP(&q.Hot.MaxLength, "max-length", "L", q.Hot.MaxLength, "most `PATHS` of a subpath")
+	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)", func(text string) error { return setCost(&q.Hot, text) })
+	f.StringVar((*string)(&q.Hot.Metric), "cost", string(q.Hot.Metric), "what a path costs: its `instructions`, or \"count\": 1")
+	f.IntVar(&q.Top, "top", q.Top, "print only the `N` that changed most; 0: all")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/query"
+)
+
+// rulesHelp says what a rule may be.
+const rulesHelp = `A RULE is one argument. A, B and C are paths:
+` + namesHelp + `
+
+A before B                       no B runs before an A has
+every A followed by B            a B has run after the last A when the thread ends
+every A followed by B before C   no C runs after an A before a B has
+never A after B
+A and B balanced                 each A has its B behind it, and each B its A; [within N]: at most N
+                                 of A wait for theirs at a time (up to 1000000000)
+never REGEX                      no stretch of a thread matches
+always REGEX                     the paths that REGEX names, taken alone, are the beginning of what
+                                 it matches, from the thread's beginning on
+
+REGEX is paths with spaces between, . for any path, !A for any but A, and | * + ? {N} {N,M} ( ).
+
+Each thread is checked alone, and lines that dump marks with # are skipped; no stretch of "never
+REGEX" crosses one. What breaks a rule first is shown: where it begins, and its paths in brackets,
+between those around them. The exit status is 4 if a rule is broken.
+
+The command is called rules because check looks at this machine, not at a recording.`
+
+func rulesCommand() *cobra.Command {
+	var asJSON bool
+	var file string
+	var tids []int
+	c := &cobra.Command{
+		Use:   "rules [FLAG...] [RULE...] SNAPSHOT",
+		Short: "Check rules of order on a snapshot: what must run before, after or between what",
+		Example: `  wpptrace rules 'init() before work()' x.wpp
+  wpptrace rules 'lock() and unlock() balanced within 1' 'every open() followed by close()' x.wpp
+  wpptrace rules 'never free() (!malloc())* use()' x.wpp   a regular expression
+  wpptrace rules -f rules.txt --json x.wpp                 a rule a line; # begins a comment`,
+		Long: rulesHelp,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("0 arguments where rules and a snapshot are expected")
+			}
+			rules, err := readRules(file)
+			if err != nil {
+				return err
+			}
+			rules = append(rules, args[:len(args)-1]...)
+			if len(rules) == 0 {
+				return usagef("no rule: give one before the snapshot, or a file of them with -f")
+			}
+			s, _, err := readSnapshot(args[len(args)-1])
+			if err != nil {
+				return err
+			}
+			report, err := query.CheckRules(s, rules, tids...)
+			if err != nil {
+				return err
+			}
+			return tellRules(c, s, report, asJSON)
+		},
+	}
+	c.Flags().StringVarP(&file, "file", "f", "", "read rules from `FILE`, one a line")
+	c.Flags().IntSliceVar(&tids, "tid", nil, "only thread `TID` (repeatable)")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
+func tellRules(c *cobra.Command, s *wpp.Snapshot, report *query.RulesReport, asJSON bool) error {
+	write := query.WriteRules
+	if asJSON {
+		write = query.WriteRulesJSON
+	}
+	if err := write(c.OutOrStdout(), s, report); err != nil {
+		return err
+	}
+	for _, r := range report.Rules {
+		if !r.Kept {
+			return exitStatus(exitBroke)
+		}
+	}
+	return nil
+}
+
+// readRules reads a rule a line; empty lines and those that begin with # are none.
+func readRules(file string) (rules []string, err error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read rules: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			rules = append(rules, line)
+		}
+	}
+	return rules, nil
+}

@@ -1,0 +1,133 @@
+package query
+
+import (
+	"iter"
+	"sort"
+
+	"wpptrace/compress/wpp"
+)
+
+// A Cursor reads the stream of a grammar from any position, forward and backward, without expanding it: the tree of the derivation
+// is walked, of which only the way down to the cursor is kept (as Bille et al. do, arXiv 1001.1565, but without a bound on that way). The
+// cursor stands between two symbols. It belongs to one goroutine.
+type Cursor struct {
+	grammar  *wpp.Grammar
+	ends     []uint64 // of the start rule's symbols, each with what it derives: saturated
+	position uint64
+	way      []rung // at is the symbol behind the cursor; of the rungs above, the one that the cursor is in
+}
+
+// NewCursor makes a cursor that stands before the first symbol. It takes time and memory in proportion to the start rule.
+func NewCursor(g *wpp.Grammar) *Cursor {
+	c := &Cursor{grammar: g, way: []rung{{}}}
+	end := uint64(0)
+	for _, sym := range g.Body(0) {
+		end = addSaturating(end, c.width(sym))
+		c.ends = append(c.ends, end)
+	}
+	return c
+}
+
+func (c *Cursor) width(sym uint32) uint64 {
+	if wpp.IsRule(sym) {
+		return c.grammar.Length(wpp.RuleOf(sym))
+	}
+	return 1
+}
+
+// Position returns how many symbols are before the cursor.
+func (c *Cursor) Position() uint64 { return c.position }
+
+// Seek puts the cursor before the symbol at a position, or behind the last where the stream has no more than that. It takes time in proportion to the bodies
+// of the rules on the way down but the start rule's, of whose length it takes the logarithm. Of a stream of 2^64-1 symbols and more
+// it finds the first 2^64-1.
+func (c *Cursor) Seek(position uint64) {
+	if position >= c.grammar.Length(0) {
+		c.position = c.grammar.Length(0)
+		c.way = append(c.way[:0], rung{0, len(c.ends)})
+		return
+	}
+	c.position = position
+	at := sort.Search(len(c.ends), func(i int) bool { return c.ends[i] > position })
+	if at > 0 {
+		position -= c.ends[at-1]
+	}
+	c.way = append(c.way[:0], rung{0, at})
+	for {
+		top := c.way[len(c.way)-1]
+		sym := c.grammar.Body(top.rule)[top.at]
+		if !wpp.IsRule(sym) {
+			return
+		}
+		rule := wpp.RuleOf(sym)
+		i := 0
+		for body := c.grammar.Body(rule); c.width(body[i]) <= position; i++ {
+			position -= c.width(body[i])
+		}
+		c.way = append(c.way, rung{rule, i})
+	}
+}
+
+// Next returns the symbol behind the cursor and moves behind it; false at the end. Its time is constant on average over a stream.
+func (c *Cursor) Next() (sym uint32, ok bool) {
+	for {
+		top := &c.way[len(c.way)-1]
+		body := c.grammar.Body(top.rule)
+		switch {
+		case top.at == len(body) && len(c.way) == 1:
+			return 0, false
+		case top.at == len(body):
+			c.way = c.way[:len(c.way)-1]
+			c.way[len(c.way)-1].at++
+		case wpp.IsRule(body[top.at]):
+			c.way = append(c.way, rung{wpp.RuleOf(body[top.at]), 0})
+		default:
+			top.at++
+			c.position = addSaturating(c.position, 1)
+			return body[top.at-1], true
+		}
+	}
+}
+
+// Previous returns the symbol before the cursor and moves before it; false at the beginning. Its time is constant on average over a stream.
+func (c *Cursor) Previous() (sym uint32, ok bool) {
+	for {
+		top := &c.way[len(c.way)-1]
+		body := c.grammar.Body(top.rule)
+		switch {
+		case top.at == 0 && len(c.way) == 1:
+			return 0, false
+		case top.at == 0:
+			c.way = c.way[:len(c.way)-1]
+		case wpp.IsRule(body[top.at-1]):
+			top.at--
+			rule := wpp.RuleOf(body[top.at])
+			c.way = append(c.way, rung{rule, len(c.grammar.Body(rule))})
+		default:
+			top.at--
+			c.position--
+			return body[top.at], true
+		}
+	}
+}
+
+// RangeOf returns the symbols at the positions from one on and before another, backward where asked, as an iterator: time is that of Seek, and then
+// constant on average for a symbol. What is behind the end of the stream is left out.
+func RangeOf(g *wpp.Grammar, from, to uint64, backward bool) iter.Seq[uint32] {
+	to = min(to, g.Length(0))
+	return func(yield func(uint32) bool) {
+		c := NewCursor(g)
+		step := c.Next
+		if backward {
+			c.Seek(to)
+			step = c.Previous
+		} else {
+			c.Seek(from)
+		}
+		for range to - min(from, to) {
+			if sym, ok := step(); !ok || !yield(sym) {
+				return
+			}
+		}
+	}
+}

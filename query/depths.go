@@ -1,0 +1,75 @@
+package query
+
+import "wpptrace/compress/wpp"
+
+// Depths finds positions by the depth of a balanced rule there, on the way down from the start rule. Each takes time in proportion to the bodies on
+// that way.
+type depths struct {
+	rule    *rule
+	atoms   *atoms
+	grammar *wpp.Grammar
+	rules   []balance
+}
+
+// firstBelow is the first B without its A: where the depth falls below 0 first.
+func (x *depths) firstBelow() uint64 {
+	return x.first(func(before, part balance) bool { return before.then(part).lowest < 0 })
+}
+
+// firstAbove is the first A that is too deep.
+func (x *depths) firstAbove() uint64 {
+	return x.first(func(before, part balance) bool { return before.then(part).rise > int64(x.rule.limit) })
+}
+
+// first finds the first symbol with which what was read up to there has a property, which it keeps then.
+func (x *depths) first(has func(before, part balance) bool) (position uint64) {
+	var before balance
+	for rule, at := 0, 0; ; {
+		sym := x.grammar.Body(rule)[at]
+		part := x.rule.balanceOf(x.atoms, x.rules, sym)
+		switch {
+		case !has(before, part):
+			before = before.then(part)
+			position = addSaturating(position, x.width(sym))
+			at++
+		case wpp.IsRule(sym):
+			rule, at = wpp.RuleOf(sym), 0
+		default:
+			return position
+		}
+	}
+}
+
+// firstOpen is the first A without its B: what stands behind the last place where the depth is as low as it ever gets.
+func (x *depths) firstOpen() (position uint64) {
+	lowest, depth, rule := x.rules[0].lowest, int64(0), 0
+	for {
+		// The last symbol at whose end it is so, or at whose beginning or within which.
+		into, at := -1, position
+		inDepth, inPosition := depth, position
+		for i, sym := range x.grammar.Body(rule) {
+			part := x.rule.balanceOf(x.atoms, x.rules, sym)
+			end := addSigned(depth, part.sum)
+			switch {
+			case end == lowest:
+				into, at = -1, addSaturating(position, x.width(sym))
+			case addSigned(depth, part.lowest) == lowest && !wpp.IsRule(sym):
+				into, at = -1, position
+			case addSigned(depth, part.lowest) == lowest:
+				into, inDepth, inPosition = i, depth, position
+			}
+			depth, position = end, addSaturating(position, x.width(sym))
+		}
+		if into < 0 {
+			return at
+		}
+		rule, depth, position = wpp.RuleOf(x.grammar.Body(rule)[into]), inDepth, inPosition
+	}
+}
+
+func (x *depths) width(sym uint32) uint64 {
+	if wpp.IsRule(sym) {
+		return x.grammar.Length(wpp.RuleOf(sym))
+	}
+	return 1
+}

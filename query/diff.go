@@ -1,0 +1,264 @@
+package query
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/wpp"
+)
+
+// A Change is how the cost of a path or subpath differs from one snapshot to another.
+type Change string
+
+// The changes. What costs as much in both is none.
+const (
+	New    Change = "new"    // it ran only in the second
+	Gone   Change = "gone"   // it ran only in the first
+	Hotter Change = "hotter" // it cost more in the second
+	Colder Change = "colder" // it cost less in the second
+)
+
+// A DiffQuery says what of two snapshots is compared.
+type DiffQuery struct {
+	Hot   HotQuery // which subpaths: those that are hot in one of them; Metric counts for paths too; Top and TIDs are not used
+	Share bool     // compare shares of the cost of all, not costs: of runs that were not equally long
+	Top   int      // keep so many paths and subpaths, those whose cost changed most; 0: all
+}
+
+// A Difference is a path or subpath that changed.
+type Difference struct {
+	Change Change   `json:"change"`
+	Paths  []*label `json:"paths"`
+	CountA uint64   `json:"count_a"`
+	CountB uint64   `json:"count_b"`
+	CostA  uint64   `json:"cost_a"`
+	CostB  uint64   `json:"cost_b"`
+	ShareA float64  `json:"share_a"` // of all that ran
+	ShareB float64  `json:"share_b"`
+
+	symbols []uint32 // of the alphabet of both
+}
+
+// A DiffReport is the answer to a DiffQuery. Its differences stand by falling change of cost, or of share.
+type DiffReport struct {
+	Query    DiffQuery
+	TotalA   uint64 // the cost of all that ran
+	TotalB   uint64
+	Paths    []Difference
+	Subpaths []Difference
+	Found    [2]int // paths and subpaths, before Top cuts them down
+}
+
+// ErrOtherBuild says that two snapshots are of different programs.
+var ErrOtherBuild = errors.New("the snapshots are of different builds, whose paths cannot be compared")
+
+// Diff compares what all threads of two snapshots of the same build ran: the paths, and the subpaths that are hot in one of them, each with
+// its exact count and cost in both. Paths are the same if routine, number, beginning and end are. It fails where an image that both
+// have differs in its build id, or none is the same.
+//
+// It takes the time of Hot on both, less that of ranking, and that of counting what is hot in one in the other: in proportion to the right-hand sides times the longest
+// subpath.
+func Diff(a, b *wpp.Snapshot, q DiffQuery) (*DiffReport, error) {
+	q.Hot.Top, q.Hot.TIDs = 0, nil
+	if q.Top < 0 {
+		return nil, fmt.Errorf("compare snapshots: number of differences %d is below 0", q.Top)
+	}
+	if err := q.Hot.Validate(); err != nil {
+		return nil, err
+	}
+	if err := sameBuild(a, b); err != nil {
+		return nil, err
+	}
+	x := newAlphabet(a, b)
+	sides := [2]*side{}
+	var both sync.WaitGroup
+	for i, s := range []*wpp.Snapshot{a, b} {
+		both.Go(func() { sides[i] = newSide(s, x, q.Hot, i) })
+	}
+	both.Wait()
+	r := &DiffReport{Query: q, TotalA: sides[0].total, TotalB: sides[1].total}
+	var paths [][]uint32
+	for sym, isMark := range x.isMark {
+		if !isMark {
+			paths = append(paths, []uint32{uint32(sym)})
+		}
+	}
+	subpaths := slices.Concat(sides[0].hot, sides[1].hot)
+	slices.SortFunc(subpaths, slices.Compare)
+	subpaths = slices.CompactFunc(subpaths, slices.Equal)
+	r.Paths, r.Found[0] = r.compare(x, sides, paths)
+	r.Subpaths, r.Found[1] = r.compare(x, sides, subpaths)
+	return r, nil
+}
+
+// sameBuild compares the images that both snapshots have.
+func sameBuild(a, b *wpp.Snapshot) error {
+	common := 0
+	for i := range a.Images {
+		for j := range b.Images {
+			x, y := &a.Images[i], &b.Images[j]
+			if x.Base() != y.Base() {
+				continue
+			}
+			if !bytes.Equal(x.BuildID, y.BuildID) {
+				return fmt.Errorf("compare %s: %w: build ids %x and %x", printable(x.Base()), ErrOtherBuild, x.BuildID, y.BuildID)
+			}
+			if len(x.BuildID) == 0 {
+				return fmt.Errorf("compare %s: %w: it has no build id", printable(x.Base()), ErrOtherBuild)
+			}
+			common++
+		}
+	}
+	if common == 0 {
+		return fmt.Errorf("compare snapshots: %w: they have no image in common", ErrOtherBuild)
+	}
+	return nil
+}
+
+// An identity is what a path is known by in any snapshot of the build. The numbers of partial paths are each snapshot's own: they are known by their blocks.
+type identity struct {
+	build     string
+	entry     uint64
+	path      uint64
+	start     ops.Start
+	end       ops.End
+	skip, cut int
+	blocks    string // of a partial path: the addresses
+	mark      int    // not 0: a mark, which is like no other
+	side      int    // of a mark
+}
+
+// An alphabet numbers the paths of two snapshots together.
+type alphabet struct {
+	of     [2][]uint32 // symbol of a snapshot -> number
+	cost   []uint64    // by number: instructions; 0 for marks
+	isMark []bool
+	label  []func() *label
+}
+
+func newAlphabet(a, b *wpp.Snapshot) *alphabet {
+	x := &alphabet{}
+	number := make(map[identity]uint32)
+	for i, s := range []*wpp.Snapshot{a, b} {
+		labels := newLabels(s)
+		for sym := range s.Symbols {
+			id := identityOf(s, sym, i)
+			n, ok := number[id]
+			if !ok {
+				n = uint32(len(x.cost))
+				number[id] = n
+				x.cost = append(x.cost, s.SymbolCost(uint32(sym)))
+				x.isMark = append(x.isMark, s.Symbols[sym].IsMark)
+				x.label = append(x.label, func() *label { return labels.of(uint32(sym)) })
+			}
+			x.of[i] = append(x.of[i], n)
+		}
+	}
+	return x
+}
+
+func identityOf(s *wpp.Snapshot, sym, side int) identity {
+	p := &s.Symbols[sym]
+	if p.IsMark {
+		return identity{mark: sym + 1, side: side}
+	}
+	r := &s.Routines[p.Routine]
+	image := &s.Images[r.Image]
+	id := identity{build: string(image.BuildID), entry: r.Entry, path: p.Path, start: p.Start, end: p.End, skip: p.Skip, cut: p.Cut}
+	if p.Path >= r.Paths {
+		id.path = r.Paths
+		for _, b := range p.Blocks {
+			id.blocks += hex(r.Blocks[b].Addr) + " "
+		}
+	}
+	return id
+}
+
+// A side is one of the snapshots, in the common alphabet.
+type side struct {
+	forest *forest
+	total  uint64
+	hot    [][]uint32
+}
+
+func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) *side {
+	threads, _ := selectThreads(s, nil)
+	f := newForest(s, threads)
+	report := findHot(s, f, q)
+	for pos, v := range f.body {
+		if !wpp.IsRule(v) {
+			f.body[pos] = x.of[i][v]
+		}
+	}
+	f.symbols, f.prefix = len(x.cost), make([][]uint32, len(f.begin))
+	d := &side{forest: f, total: report.Total}
+	for _, p := range report.Subpaths {
+		common := make([]uint32, len(p.Symbols))
+		for k, sym := range p.Symbols {
+			common[k] = x.of[i][sym]
+		}
+		d.hot = append(d.hot, common)
+	}
+	return d
+}
+
+// compare lists the sequences that changed, and how many there are of them.
+func (r *DiffReport) compare(x *alphabet, sides [2]*side, sequences [][]uint32) (list []Difference, found int) {
+	countA, countB := countAll(sides[0].forest, sequences), countAll(sides[1].forest, sequences)
+	for i, symbols := range sequences {
+		cost := uint64(len(symbols))
+		if r.Query.Hot.Metric == Instructions {
+			cost = costOf(symbols, x.cost)
+		}
+		d := Difference{CountA: countA[i], CountB: countB[i], symbols: symbols}
+		d.CostA, d.CostB = mulSaturating(d.CountA, cost), mulSaturating(d.CountB, cost)
+		d.ShareA, d.ShareB = share(d.CostA, r.TotalA), share(d.CostB, r.TotalB)
+		if d.Change = r.change(&d); d.Change != "" {
+			list = append(list, d)
+		}
+	}
+	slices.SortFunc(list, func(a, b Difference) int {
+		return cmp.Or(cmp.Compare(r.size(&b), r.size(&a)), slices.Compare(a.symbols, b.symbols))
+	})
+	found = len(list)
+	if r.Query.Top > 0 {
+		list = list[:min(r.Query.Top, len(list))]
+	}
+	for i := range list {
+		for _, sym := range list[i].symbols {
+			list[i].Paths = append(list[i].Paths, x.label[sym]())
+		}
+	}
+	return list, found
+}
+
+func (r *DiffReport) change(d *Difference) Change {
+	order := cmp.Compare(d.CountA, d.CountB)
+	if r.Query.Share {
+		order = cmp.Compare(d.ShareA, d.ShareB)
+	}
+	switch {
+	case d.CountA == 0 && d.CountB > 0:
+		return New
+	case d.CountB == 0 && d.CountA > 0:
+		return Gone
+	case order < 0:
+		return Hotter
+	case order > 0:
+		return Colder
+	}
+	return ""
+}
+
+// size is by how much a cost, or share, changed.
+func (r *DiffReport) size(d *Difference) float64 {
+	if r.Query.Share {
+		return max(d.ShareA-d.ShareB, d.ShareB-d.ShareA)
+	}
+	return float64(max(d.CostA, d.CostB) - min(d.CostA, d.CostB))
+}

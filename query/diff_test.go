@@ -1,0 +1,192 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"wpptrace/compress/wpp"
+)
+
+// buildOf gives a snapshot a build id.
+func buildOf(s *wpp.Snapshot, id string) *wpp.Snapshot {
+	s.Images[0].BuildID = []byte(id)
+	return s
+}
+
+func TestDiff(t *testing.T) {
+	a, b := buildOf(letters("abcabcx", "ab"), "1"), buildOf(letters("bcbcbcxdd"), "1")
+	// Letters are numbered, and their routines stand, as they come; entries tell them.
+	r, err := Diff(a, b, DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, MinCost: 4, Metric: Instructions}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"gone a 3 0", "new d 0 2", "hotter c 2 3"}
+	if got := differences(r.Paths); !slices.Equal(got, want) {
+		t.Errorf("paths %q, want %q", got, want)
+	}
+	want = []string{"gone ab 3 0", "new cb 0 2", "hotter bc 2 3"}
+	if got := differences(r.Subpaths); !slices.Equal(got, want) {
+		t.Errorf("subpaths %q, want %q", got, want)
+	}
+}
+
+func differences(list []Difference) (texts []string) {
+	for _, d := range list {
+		name := ""
+		for _, l := range d.Paths {
+			name += l.Routine
+		}
+		texts = append(texts, fmt.Sprint(d.Change, " ", name, " ", d.CountA, " ", d.CountB))
+	}
+	return texts
+}
+
+func TestDiffRefuses(t *testing.T) {
+	q := DiffQuery{Hot: DefaultHotQuery()}
+	other := buildOf(letters("a"), "1")
+	other.Images[0].Name = "/usr/bin/digits"
+	for name, pair := range map[string][2]*wpp.Snapshot{
+		"another build":   {buildOf(letters("a"), "1"), buildOf(letters("a"), "2")},
+		"no build id":     {letters("a"), letters("a")},
+		"another program": {buildOf(letters("a"), "1"), other},
+	} {
+		if _, err := Diff(pair[0], pair[1], q); !errors.Is(err, ErrOtherBuild) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if _, err := Diff(other, other, DiffQuery{Hot: DefaultHotQuery(), Top: -1}); err == nil {
+		t.Error("-1 differences")
+	}
+	if _, err := Diff(other, other, DiffQuery{}); err == nil {
+		t.Error("no lengths")
+	}
+}
+
+func TestDiffOfItself(t *testing.T) {
+	s := buildOf(compressor(), "1")
+	s.Images[1].BuildID = []byte("2")
+	r, err := Diff(s, s, DiffQuery{Hot: DefaultHotQuery(), Share: true})
+	if err != nil || len(r.Paths)+len(r.Subpaths) > 0 {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+func TestDiffEqualsBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := buildOf(drawSnapshot(t), "1"), buildOf(drawSnapshot(t), "1")
+		for i := range b.Routines { // the same program
+			if i < len(a.Routines) {
+				b.Routines[i], b.Symbols[letter(b, rune(b.Routines[i].Name[0]))] = a.Routines[i], a.Symbols[letter(a, rune(b.Routines[i].Name[0]))]
+			}
+		}
+		q := DiffQuery{Hot: drawHotQuery(t, rapid.SampledFrom([]HotKind{Minimal, Maximal}).Draw(t, "kind")), Share: rapid.Bool().Draw(t, "share")}
+		got, err := Diff(a, b, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hot := map[string]bool{}
+		for _, s := range []*wpp.Snapshot{a, b} {
+			r, err := Hot(s, q.Hot)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range r.Subpaths {
+				hot[spell(s, p.Symbols)] = true
+			}
+		}
+		single := map[string]bool{}
+		for _, c := range "abcdefg" {
+			single[string(c)] = true
+		}
+		for _, part := range []struct {
+			texts map[string]bool
+			got   []Difference
+		}{{single, got.Paths}, {hot, got.Subpaths}} {
+			want := map[string][2]uint64{}
+			for text := range part.texts {
+				counts := [2]uint64{bruteCount(a, text), bruteCount(b, text)}
+				changed := counts[0] != counts[1]
+				if q.Share {
+					costs := [2]float64{}
+					for i, s := range []*wpp.Snapshot{a, b} {
+						if counts[i] > 0 {
+							costs[i] = share(counts[i]*costOf(unspell(s, text), symbolCosts(s, q.Hot.Metric)), [2]uint64{got.TotalA, got.TotalB}[i])
+						}
+					}
+					changed = costs[0] != costs[1]
+				}
+				if changed {
+					want[text] = counts
+				}
+			}
+			have := map[string][2]uint64{}
+			for _, d := range part.got {
+				text := ""
+				for _, l := range d.Paths {
+					text += l.Routine
+				}
+				have[text] = [2]uint64{d.CountA, d.CountB}
+				if (d.Change == New) != (d.CountA == 0) || (d.Change == Gone) != (d.CountB == 0) {
+					t.Fatalf("%+v", d)
+				}
+			}
+			if diff := gocmp.Diff(want, have); diff != "" {
+				t.Fatalf("brute force -, Diff +:\n%s", diff)
+			}
+		}
+	})
+}
+
+func unspell(s *wpp.Snapshot, text string) (symbols []uint32) {
+	for _, c := range text {
+		symbols = append(symbols, letter(s, c))
+	}
+	return symbols
+}
+
+func bruteCount(s *wpp.Snapshot, text string) (n uint64) {
+	for _, stream := range streams(s) {
+		all := spell(s, stream)
+		for i := range all {
+			if i+len(text) <= len(all) && all[i:i+len(text)] == text {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func BenchmarkDiff(b *testing.B) {
+	for _, tr := range traces() {
+		b.Run(tr.name, func(b *testing.B) {
+			first, second := buildOf(tr.packed, "1"), *tr.packed
+			second.Threads = []wpp.Thread{{TID: 1, Grammar: tailless(tr.packed.Threads[0].Grammar)}}
+			q := DiffQuery{Hot: DefaultHotQuery(), Top: 20}
+			for b.Loop() {
+				if _, err := Diff(first, &second, q); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// tailless is a grammar without the last tenth of what its start rule says, where no rule is lost by that.
+func tailless(g *wpp.Grammar) *wpp.Grammar {
+	bodies := make([][]uint32, g.Rules())
+	for r := range bodies {
+		bodies[r] = g.Body(r)
+	}
+	for n := len(bodies[0]) * 9 / 10; n < len(g.Body(0)); n += max(1, n/100) {
+		bodies[0] = g.Body(0)[:n]
+		if shorter, err := wpp.NewGrammar(bodies); err == nil {
+			return shorter
+		}
+	}
+	return g
+}

@@ -1,0 +1,113 @@
+package query
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/bits"
+
+	"wpptrace/compress/wpp"
+)
+
+// A GrowthPoint says how much of a thread's grammar the first symbols of its stream use: the rules met so far, and the symbols on their right-hand sides, of
+// the start rule's those met. A recording keeps only its last grammar: how large it was when the trace was that long is not known, but it was about so.
+type GrowthPoint struct {
+	Position uint64 // how many symbols
+	Rules    int    // the start rule too
+	Symbols  int
+}
+
+// Growth computes points at even distances, the last at the end of the stream; fewer where the stream is short. It takes time linear in the grammar and the points.
+func Growth(g *wpp.Grammar, points int) []GrowthPoint {
+	length := g.Length(0)
+	n := uint64(points)
+	if length < n {
+		n = length
+	}
+	var list []GrowthPoint
+	now := GrowthPoint{Rules: 1}
+	advance := func(width uint64) {
+		now.Position = addSaturating(now.Position, width)
+		for uint64(len(list)) < n {
+			hi, lo := bits.Mul64(length, uint64(len(list))+1)
+			due, _ := bits.Div64(hi, lo, n)
+			if due > now.Position {
+				return
+			}
+			list = append(list, GrowthPoint{due, now.Rules, now.Symbols})
+		}
+	}
+	met := make([]bool, g.Rules())
+	way := []rung{{}}
+	for len(way) > 0 {
+		top := &way[len(way)-1]
+		body := g.Body(top.rule)
+		if top.at == len(body) {
+			way = way[:len(way)-1]
+			continue
+		}
+		sym := body[top.at]
+		if top.at++; top.rule == 0 {
+			now.Symbols++
+		}
+		switch {
+		case !wpp.IsRule(sym):
+			advance(1)
+		case met[wpp.RuleOf(sym)]:
+			advance(g.Length(wpp.RuleOf(sym)))
+		default:
+			rule := wpp.RuleOf(sym)
+			met[rule] = true
+			now.Rules++
+			now.Symbols += len(g.Body(rule))
+			way = append(way, rung{rule, 0})
+		}
+	}
+	return list
+}
+
+// WriteFigure8 writes the size of each thread's grammar against the length of its trace, as figure 8 of Larus 1999 has that of WPPs for growing
+// inputs: comma-separated values, tid,position,rules,rhs_symbols, a hundred lines a thread. See GrowthPoint. Time is linear in the grammars.
+func WriteFigure8(w io.Writer, s *wpp.Snapshot) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintln(out, "tid,position,rules,rhs_symbols")
+	for i := range s.Threads {
+		for _, p := range Growth(s.Threads[i].Grammar, 100) {
+			fmt.Fprintf(out, "%d,%d,%d,%d\n", s.Threads[i].TID, p.Position, p.Rules, p.Symbols)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write figure 8: %w", err)
+	}
+	return nil
+}
+
+// WriteFigure9 writes how many minimal hot subpaths of ten paths or more there are, against the greatest length and the least cost, which are
+// those of figure 9 of Larus 1999: 10,000 and 100,000 instructions. (Its legend has "<=" for ">=".) Comma-separated values, min_cost,max_length,subpaths. Whether a
+// subpath is minimal depends on what it begins with alone, so that one search a cost finds those of all lengths: see Hot for its time.
+func WriteFigure9(w io.Writer, s *wpp.Snapshot) error {
+	const shortest, longest = 10, 100
+	out := bufio.NewWriter(w)
+	fmt.Fprintln(out, "min_cost,max_length,subpaths")
+	threads, err := selectThreads(s, nil)
+	if err != nil {
+		return err
+	}
+	for _, cost := range []uint64{10_000, 100_000} {
+		r := findHot(s, newForest(s, threads), HotQuery{MinLength: shortest, MaxLength: longest, MinCost: cost, Metric: Instructions})
+		var found [longest + 1]int
+		for _, p := range r.Subpaths {
+			found[len(p.Symbols)]++
+		}
+		sum := 0
+		for length := range found {
+			if sum += found[length]; length > 0 && length%10 == 0 {
+				fmt.Fprintf(out, "%d,%d,%d\n", cost, length, sum)
+			}
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write figure 9: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+package query
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"wpptrace/compress/wpp"
+)
+
+// A FindQuery asks where a sequence of paths ran.
+type FindQuery struct {
+	// Pattern is names separated by spaces: ROUTINE for any path of a routine, ROUTINE() for one that enters it, ROUTINE#N for its path
+	// N, * for any path, ** for up to Gap of any. A name with spaces or parentheses is put in quotes.
+	Pattern string
+	Gap     int    // at most 500
+	First   uint64 // list occurrences from this one on, 1 for the first in the threads together
+	Top     int    // list so many; 0: none
+	TIDs    []int  // threads; nil: all
+}
+
+// An Occurrence is a stretch of a thread's stream.
+type Occurrence struct {
+	TID      int      `json:"tid"`
+	Position uint64   `json:"position"` // of its first symbol, from 0; 2^64-1: so far or farther, and not told
+	Length   uint64   `json:"length"`   // in symbols; 0: not told
+	Symbols  []uint32 `json:"symbols"`  // of a long one only the beginning
+}
+
+// A ThreadCount is how often something was found in a thread.
+type ThreadCount struct {
+	TID   int    `json:"tid"`
+	Count uint64 `json:"count"`
+}
+
+// A FindReport is the answer to a FindQuery.
+type FindReport struct {
+	Query       FindQuery
+	Count       uint64 // saturated
+	Threads     []ThreadCount
+	Occurrences []Occurrence // those listed, by thread, then by their ends
+}
+
+// Find finds all occurrences of a sequence of paths. With ** in it, what matches may be of several lengths: each end of a match is one
+// occurrence, of the shortest that ends there. No occurrence holds or crosses a mark.
+//
+// It takes time in proportion to the right-hand sides, times the states of an automaton that their rules are met in: one for most names, up
+// to 2^Gap for patterns with several **. Memory is bounded; Find fails where that does not suffice. An occurrence that is listed takes
+// time in proportion to the bodies on the way down to it.
+func Find(s *wpp.Snapshot, q FindQuery) (*FindReport, error) {
+	fail := func(err error) (*FindReport, error) { return nil, fmt.Errorf("find %s: %w", printable(q.Pattern), err) }
+	if q.Gap < 0 || q.Gap > mostGap || q.Top < 0 || q.First == 0 {
+		return fail(fmt.Errorf("a gap of %d, %d of the occurrences from %d on: a gap is from 0 to %d, and occurrences count from 1", q.Gap, q.Top, q.First, mostGap))
+	}
+	threads, err := selectThreads(s, q.TIDs)
+	if err != nil {
+		return nil, err
+	}
+	names := newAtoms(s)
+	p, err := sequencePattern(names, q.Pattern, q.Gap)
+	if err != nil {
+		return fail(err)
+	}
+	finder, err := newFinder(names, p)
+	if err != nil {
+		return fail(err)
+	}
+	report := &FindReport{Query: q}
+	skip := q.First - 1
+	for _, t := range threads {
+		count, found, err := finder.find(t, skip, q.Top-len(report.Occurrences))
+		if err != nil {
+			return fail(err)
+		}
+		skip -= min(skip, count)
+		report.Count = addSaturating(report.Count, count)
+		report.Threads = append(report.Threads, ThreadCount{t.TID, count})
+		report.Occurrences = append(report.Occurrences, found...)
+	}
+	return report, nil
+}
+
+const mostGap = 500
+
+// A finder finds the stretches that match a pattern.
+type finder struct {
+	ends   *automaton // hits where a match ends
+	begins *automaton // read backward from an end, hits where a match begins
+}
+
+func newFinder(a *atoms, p *pattern) (*finder, error) {
+	forward, err := newPositions(p)
+	if err != nil {
+		return nil, err
+	}
+	if forward.last.has(0) {
+		return nil, fmt.Errorf("it matches where nothing ran")
+	}
+	backward, err := newPositions(p.reversed())
+	if err != nil {
+		return nil, err
+	}
+	return &finder{newSubsets(a, forward, anywhere), newSubsets(a, backward, here)}, nil
+}
+
+// find counts the matches in a thread, and returns limit of them behind the first skip.
+func (x *finder) find(t *wpp.Thread, skip uint64, limit int) (count uint64, found []Occurrence, err error) {
+	ends := newSweep(t.Grammar, x.ends, false)
+	if count, _, err = ends.whole(); err != nil || limit <= 0 || count <= skip {
+		return count, nil, err
+	}
+	hits, err := ends.hits(0, skip, limit)
+	if err != nil {
+		return count, nil, err
+	}
+	begins, cursor := newSweep(t.Grammar, x.begins, true), NewCursor(t.Grammar)
+	for _, h := range hits {
+		o, err := stretch(t, begins, cursor, h.distance)
+		if err != nil {
+			return count, nil, err
+		}
+		found = append(found, o)
+	}
+	return count, found, nil
+}
+
+// mostContext bounds the symbols of an occurrence that a report lists.
+const mostContext = 16
+
+// stretch is the shortest match that ends at a position; one of length 0 at the greatest position where that is not told any more.
+func stretch(t *wpp.Thread, begins *sweep, cursor *Cursor, end uint64) (Occurrence, error) {
+	beyond := Occurrence{TID: t.TID, Position: math.MaxUint64}
+	if end >= math.MaxUint64-1 {
+		return beyond, nil
+	}
+	hits, err := begins.hits(end, 0, 1)
+	if err != nil || len(hits) == 0 {
+		return beyond, err
+	}
+	length := hits[0].distance + 1
+	return occurrence(t, cursor, end+1-length, length), nil
+}
+
+func occurrence(t *wpp.Thread, cursor *Cursor, position, length uint64) Occurrence {
+	o := Occurrence{TID: t.TID, Position: position, Length: length}
+	cursor.Seek(position)
+	for range min(length, mostContext) {
+		if sym, ok := cursor.Next(); ok {
+			o.Symbols = append(o.Symbols, sym)
+		}
+	}
+	return o
+}
+
+// WriteFind writes a report: a line for each occurrence, TID POSITION LENGTH PATHS, and the counts.
+func WriteFind(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "%s of %s in %s\n", plural(r.Count, "occurrence"), printable(r.Query.Pattern), plural(len(r.Threads), "thread"))
+	if len(r.Threads) > 1 {
+		for _, t := range r.Threads {
+			fmt.Fprintf(out, "  %d in thread %d\n", t.Count, t.TID)
+		}
+	}
+	if len(r.Occurrences) > 0 {
+		fmt.Fprintf(out, "\n%8s  %12s  %6s  PATHS\n", "TID", "POSITION", "LENGTH")
+	}
+	labels := newLabels(s)
+	for _, o := range r.Occurrences {
+		writeOccurrence(out, labels, o)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write occurrences: %w", err)
+	}
+	return nil
+}
+
+func writeOccurrence(out *bufio.Writer, labels *labels, o Occurrence) {
+	line := fmt.Sprintf("%8d  %12d  %6d  ", o.TID, o.Position, o.Length)
+	out.WriteString(line + labels.stretch(o) + "\n")
+}
+
+// stretch is the paths and marks of an occurrence, the end of a long one left out.
+func (l *labels) stretch(o Occurrence) string {
+	text := strings.TrimPrefix(l.line(o.Symbols, "", " "), " ")
+	if uint64(len(o.Symbols)) < o.Length {
+		text += " " + ellipsis
+	}
+	return text
+}
+
+// line is symbols with a text behind and before each.
+func (l *labels) line(symbols []uint32, behind, before string) string {
+	var b strings.Builder
+	for _, sym := range symbols {
+		b.WriteString(before + l.text(sym) + behind)
+	}
+	return b.String()
+}
+
+// text is a symbol in a line of them: a path, or a mark.
+func (l *labels) text(sym uint32) string {
+	if p := &l.snapshot.Symbols[sym]; p.IsMark {
+		text := appendMark(nil, p.Mark, p.N)
+		return string(text[:len(text)-1])
+	}
+	return l.of(sym).name(math.MaxInt32)
+}
+
+// WriteFindJSON writes a report as one JSON object; paths says what the symbols of the occurrences are.
+func WriteFindJSON(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
+	report := struct {
+		SchemaVersion int               `json:"schema_version"`
+		Pattern       string            `json:"pattern"`
+		Count         uint64            `json:"count"`
+		Threads       []ThreadCount     `json:"threads"`
+		Occurrences   []Occurrence      `json:"occurrences"`
+		Paths         map[string]*label `json:"paths"`
+	}{SchemaVersion, r.Query.Pattern, r.Count, append([]ThreadCount{}, r.Threads...), append([]Occurrence{}, r.Occurrences...), labelsIn(s, r.Occurrences)}
+	return writeJSON(w, report, "occurrences")
+}
+
+// labelsIn describes the paths in stretches, by their symbols.
+func labelsIn(s *wpp.Snapshot, occurrences []Occurrence) map[string]*label {
+	labels, paths := newLabels(s), make(map[string]*label)
+	for _, o := range occurrences {
+		for _, sym := range o.Symbols {
+			if !s.Symbols[sym].IsMark {
+				paths[strconv.FormatUint(uint64(sym), 10)] = labels.of(sym)
+			}
+		}
+	}
+	return paths
+}

@@ -1,0 +1,157 @@
+package query
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"wpptrace/compress/wpp"
+)
+
+func TestOrderOfWorkedExamples(t *testing.T) {
+	for _, tt := range []struct {
+		texts                          []string
+		p, q                           string
+		everP, alwaysP, everQ, alwaysQ bool
+	}{
+		{[]string{"abbcabbcabbc"}, "a", "c", true, true, true, false},
+		{[]string{"abbcabbcabbc"}, "c", "a", true, false, true, true},
+		{[]string{"xaxb"}, "a", "b", true, true, false, false},
+		{[]string{"a", "b"}, "a", "b", false, false, false, false},
+		{[]string{"ab", "b"}, "a", "b", true, false, false, false},
+		{[]string{"aa"}, "a", "a", true, false, true, false},
+	} {
+		o, err := PathOrder(letters(tt.texts...), tt.p, tt.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.EverP != tt.everP || o.AlwaysP != tt.alwaysP || o.EverQ != tt.everQ || o.AlwaysQ != tt.alwaysQ {
+			t.Errorf("%q: %+v", tt.texts, o)
+		}
+	}
+}
+
+func TestOrderEqualsBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		a, b := letter(s, 'a'), letter(s, 'b')
+		got, err := PathOrder(s, "a", "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want Order
+		for _, stream := range streams(s) {
+			for i, sym := range stream {
+				switch sym {
+				case a:
+					want.PRan++
+					want.PAfterQ += uint64(min(1, slices.Index(stream[:i], b)+1))
+				case b:
+					want.QRan++
+					want.QAfterP += uint64(min(1, slices.Index(stream[:i], a)+1))
+				}
+			}
+		}
+		if got.PRan != want.PRan || got.QRan != want.QRan || got.PAfterQ != want.PAfterQ || got.QAfterP != want.QAfterP {
+			t.Fatalf("%+v, want %+v", got, want)
+		}
+	})
+}
+
+// The frequencies of nearest common ancestors in figure 5 are those of the sequences.
+func TestNearestCommonAncestors(t *testing.T) {
+	g := figure5(t).Threads[0].Grammar
+	for _, tt := range []struct {
+		symbols []uint32
+		want    []int
+	}{{[]uint32{0, 1}, []int{2}}, {[]uint32{1, 2}, []int{3}}, {[]uint32{0, 2}, []int{1}}, {[]uint32{0, 1, 2}, []int{1}}, {[]uint32{1}, []int{2, 3}}, {[]uint32{9}, nil}, {nil, nil}} {
+		got := NearestCommonAncestors(g, tt.symbols...)
+		slices.Sort(got)
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%v: %v, want %v", tt.symbols, got, tt.want)
+		}
+	}
+}
+
+func TestAncestorsEqualBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := drawGrammar(t, 100)
+		symbols := rapid.SliceOfN(rapid.Uint32Range(0, 99), 1, 70).Draw(t, "symbols")
+		if all := slices.Collect(g.Expand(0)); rapid.Bool().Draw(t, "that ran") {
+			symbols = all[:min(len(all), 70)]
+		}
+		hasAll := func(rule int) bool {
+			text := slices.Collect(g.Expand(rule))
+			return !slices.ContainsFunc(symbols, func(sym uint32) bool { return !slices.Contains(text, sym) })
+		}
+		var want []int
+		for r := range g.Rules() {
+			if hasAll(r) && !slices.ContainsFunc(g.Body(r), func(v uint32) bool { return wpp.IsRule(v) && hasAll(wpp.RuleOf(v)) }) {
+				want = append(want, r)
+			}
+		}
+		got := NearestCommonAncestors(g, symbols...)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%v: %v, want %v", symbols, got, want)
+		}
+	})
+}
+
+func TestContextOfFigure5(t *testing.T) {
+	s := figure5(t)
+	c, err := ContextOf(s, "b", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Context{Name: "b", Count: 6, Before: []Neighbour{{[]uint32{0}, 3}, {[]uint32{1}, 3}}, After: []Neighbour{{[]uint32{1}, 3}, {[]uint32{2}, 3}}}
+	if diff := gocmp.Diff(want, c); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+	for _, k := range []int{0, mostNeighbours + 1} {
+		if _, err := ContextOf(s, "b", k); err == nil {
+			t.Errorf("%d neighbours", k)
+		}
+	}
+}
+
+func TestContextEqualsBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		k := rapid.IntRange(1, 5).Draw(t, "k")
+		got, err := ContextOf(s, "a", k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := &Context{Name: "a"}
+		before, after := map[string]uint64{}, map[string]uint64{}
+		for _, stream := range streams(s) {
+			for i, sym := range stream {
+				if sym == letter(s, 'a') {
+					want.Count++
+					before[key(stream[max(0, i-k):i])]++
+					after[key(stream[i+1:min(len(stream), i+1+k)])]++
+				}
+			}
+		}
+		want.Before, want.After = bruteNeighbours(before), bruteNeighbours(after)
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Fatalf("brute force -, ContextOf +:\n%s", diff)
+		}
+	})
+}
+
+func bruteNeighbours(counts map[string]uint64) (list []Neighbour) {
+	for k, n := range counts {
+		if k != "" {
+			list = append(list, Neighbour{unkey(k), n})
+		}
+	}
+	slices.SortFunc(list, func(a, b Neighbour) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), slices.Compare(a.Symbols, b.Symbols))
+	})
+	return list
+}

@@ -1,0 +1,303 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"wpptrace/compress/wpp"
+)
+
+// A pattern is a regular expression over paths, as a tree.
+type pattern struct {
+	op    patternOp
+	of    []*pattern // none of a path; of a repetition, one
+	atom  int        // of a path: index in atoms, or anyPath
+	not   bool       // of a path: any but the atom's
+	least int        // of a repetition
+	most  int        // of a repetition; unbounded: no limit
+}
+
+type patternOp int
+
+const (
+	onePath  patternOp = iota
+	sequence           // all of them, one after the other
+	choice             // one of them
+	repetition
+)
+
+const (
+	anyPath   = -1
+	unbounded = -1
+	mostAtoms = 64
+)
+
+// Atoms are the names in patterns, each once, with the paths that they stand for.
+type atoms struct {
+	labels *labels
+	names  []string
+	number map[string]int
+	mask   []uint64 // symbol -> the atoms that it is in, a bit each
+}
+
+func newAtoms(s *wpp.Snapshot) *atoms {
+	return &atoms{labels: newLabels(s), number: make(map[string]int), mask: make([]uint64, len(s.Symbols))}
+}
+
+// add returns the number of a name: ROUTINE is all paths of a routine, ROUTINE#N one of them, ROUTINE() those that enter it. Of
+// the routine's name "..." may stand for a part, and @ADDRESS may be missing. A path that did not run is no error, a routine that does not
+// exist is one.
+func (a *atoms) add(name string) (int, error) {
+	if n, ok := a.number[name]; ok {
+		return n, nil
+	}
+	if len(a.names) == mostAtoms {
+		return 0, fmt.Errorf("more than %d names", mostAtoms)
+	}
+	routine, entered := strings.CutSuffix(name, "()")
+	routines := a.routines(routine)
+	path := ""
+	if at := strings.LastIndexByte(name, '#'); len(routines) == 0 && at >= 0 && !entered {
+		routines, path = a.routines(name[:at]), name[at+1:]
+		if _, err := strconv.ParseUint(path, 10, 64); err != nil {
+			return 0, fmt.Errorf("%s: %q is no number of a path", printable(name), path)
+		}
+	}
+	if len(routines) == 0 {
+		return 0, fmt.Errorf("no routine %s: name one as hot does: stat --routines lists them", printable(routine))
+	}
+	n := len(a.names)
+	a.names = append(a.names, name)
+	a.number[name] = n
+	for sym := range a.mask {
+		p := &a.labels.snapshot.Symbols[sym]
+		if !p.IsMark && routines[p.Routine] && (!entered || isEntry(p)) && (path == "" || strconv.FormatUint(p.Path, 10) == path) {
+			a.mask[sym] |= 1 << n
+		}
+	}
+	return n, nil
+}
+
+// routines are those of a name.
+func (a *atoms) routines(name string) map[int]bool {
+	found := make(map[int]bool)
+	for i := range a.labels.names {
+		if name != "" && (isShort(name, a.labels.names[i]) || isShort(name, routineName(&a.labels.snapshot.Routines[i]))) {
+			found[i] = true
+		}
+	}
+	return found
+}
+
+// A token is a word or a sign of a pattern.
+type token struct {
+	text  string
+	name  bool
+	glued bool // to the one before, without a space
+}
+
+const signs = "()|*+?{}!"
+
+// tokens splits a pattern. A name ends at a space or a sign; one that holds such is put in quotes, and "()" right behind a name belongs to
+// it.
+func tokens(text string) ([]token, error) {
+	var list []token
+	for glued := false; text != ""; glued = true {
+		text = strings.TrimLeftFunc(text, func(r rune) bool { glued = glued && !unicode.IsSpace(r); return unicode.IsSpace(r) })
+		if text == "" {
+			break
+		}
+		c := text[0]
+		if strings.IndexByte(signs, c) >= 0 {
+			list = append(list, token{text[:1], false, glued})
+			text = text[1:]
+			continue
+		}
+		end := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(signs, r) })
+		if end < 0 {
+			end = len(text)
+		}
+		name := text[:end]
+		if c == '\'' || c == '"' {
+			end = strings.IndexByte(text[1:], c)
+			if end < 0 {
+				return nil, fmt.Errorf("no %c at the end of %s", c, printable(text))
+			}
+			name, end = text[1:1+end], end+2
+		}
+		text = text[end:]
+		if strings.HasPrefix(text, "()") {
+			name, text = name+"()", text[2:]
+		}
+		list = append(list, token{name, true, glued})
+	}
+	return list, nil
+}
+
+// sequencePattern reads a sequence of names, "*" for any path, and "**" for up to gap paths.
+func sequencePattern(a *atoms, text string, gap int) (*pattern, error) {
+	list, err := tokens(text)
+	if err != nil {
+		return nil, err
+	}
+	whole := &pattern{op: sequence}
+	for i := 0; i < len(list); i++ {
+		item := &pattern{atom: anyPath}
+		switch {
+		case list[i].name:
+			if item.atom, err = a.add(list[i].text); err != nil {
+				return nil, err
+			}
+		case list[i].text != "*":
+			return nil, fmt.Errorf("%q is neither a name, nor *, nor **: put names that hold it in quotes", list[i].text)
+		case i+1 < len(list) && list[i+1] == (token{"*", false, true}):
+			item = &pattern{op: repetition, of: []*pattern{item}, most: gap}
+			i++
+		}
+		whole.of = append(whole.of, item)
+	}
+	return whole, nil
+}
+
+// A patternParser reads a regular expression by recursive descent.
+type patternParser struct {
+	atoms *atoms
+	rest  []token
+	depth int
+}
+
+// mostNested bounds the parentheses within each other.
+const mostNested = 100
+
+// regexPattern reads a regular expression: names, "." for any path, "!NAME" for any other, "|", "*", "+", "?", "{N}", "{N,}", "{N,M}"
+// and parentheses.
+func regexPattern(a *atoms, text string) (*pattern, error) {
+	list, err := tokens(text)
+	if err != nil {
+		return nil, err
+	}
+	p := &patternParser{atoms: a, rest: list}
+	whole, err := p.choice()
+	if err != nil {
+		return nil, err
+	}
+	if len(p.rest) > 0 {
+		return nil, fmt.Errorf("%q has no beginning", p.rest[0].text)
+	}
+	return whole, nil
+}
+
+func (p *patternParser) next(text string) bool {
+	if len(p.rest) == 0 || p.rest[0].name || p.rest[0].text != text {
+		return false
+	}
+	p.rest = p.rest[1:]
+	return true
+}
+
+func (p *patternParser) choice() (*pattern, error) {
+	if p.depth++; p.depth > mostNested {
+		return nil, fmt.Errorf("more than %d parentheses in each other", mostNested)
+	}
+	defer func() { p.depth-- }()
+	whole := &pattern{op: choice}
+	for {
+		one, err := p.sequence()
+		if err != nil {
+			return nil, err
+		}
+		whole.of = append(whole.of, one)
+		if !p.next("|") {
+			return whole, nil
+		}
+	}
+}
+
+func (p *patternParser) sequence() (*pattern, error) {
+	whole := &pattern{op: sequence}
+	for len(p.rest) > 0 && (p.rest[0].name || p.rest[0].text == "(" || p.rest[0].text == "!") {
+		one, err := p.single()
+		if err != nil {
+			return nil, err
+		}
+		if one, err = p.repeated(one); err != nil {
+			return nil, err
+		}
+		whole.of = append(whole.of, one)
+	}
+	if len(whole.of) == 0 {
+		return nil, errors.New("a path is missing")
+	}
+	return whole, nil
+}
+
+func (p *patternParser) single() (*pattern, error) {
+	if p.next("(") {
+		inner, err := p.choice()
+		if err == nil && !p.next(")") {
+			err = errors.New("no ) for a (")
+		}
+		return inner, err
+	}
+	one := &pattern{not: p.next("!"), atom: anyPath}
+	if len(p.rest) == 0 || !p.rest[0].name {
+		return nil, errors.New("no name behind !")
+	}
+	name := p.rest[0].text
+	p.rest = p.rest[1:]
+	if name == "." && !one.not {
+		return one, nil
+	}
+	var err error
+	one.atom, err = p.atoms.add(name)
+	return one, err
+}
+
+func (p *patternParser) repeated(one *pattern) (*pattern, error) {
+	for {
+		r := &pattern{op: repetition, of: []*pattern{one}, most: unbounded}
+		switch {
+		case p.next("*"):
+		case p.next("+"):
+			r.least = 1
+		case p.next("?"):
+			r.most = 1
+		case p.next("{"):
+			if err := p.bounds(r); err != nil {
+				return nil, err
+			}
+		default:
+			return one, nil
+		}
+		one = r
+	}
+}
+
+func (p *patternParser) bounds(r *pattern) (err error) {
+	if len(p.rest) == 0 || !p.rest[0].name {
+		return errors.New("no number behind {")
+	}
+	least, most, two := strings.Cut(p.rest[0].text, ",")
+	p.rest = p.rest[1:]
+	if r.least, err = strconv.Atoi(least); err != nil {
+		return fmt.Errorf("%q is no number", least)
+	}
+	switch {
+	case !two:
+		r.most = r.least
+	case most != "":
+		if r.most, err = strconv.Atoi(most); err != nil {
+			return fmt.Errorf("%q is no number", most)
+		}
+	}
+	if r.least < 0 || r.most < r.least && r.most != unbounded {
+		return fmt.Errorf("{%d,%d} is no range", r.least, r.most)
+	}
+	if !p.next("}") {
+		return errors.New("no } for a {")
+	}
+	return nil
+}

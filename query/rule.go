@@ -1,0 +1,241 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"wpptrace/compress/wpp"
+)
+
+// A rule is a property of the order of a thread's paths, read from text.
+type rule struct {
+	text  string
+	kind  ruleKind
+	a, b  int // atoms
+	c     int // or noAtom
+	limit uint64
+	regex *pattern
+}
+
+type ruleKind int
+
+const (
+	before   ruleKind = iota // A before B
+	followed                 // every A followed by B [before C]
+	neverOf                  // never A after B
+	balanced                 // A and B balanced [within N]
+	absent                   // never REGEX
+	always                   // always REGEX
+)
+
+const (
+	noAtom = -1
+
+	// mostDepth is the greatest limit of what is balanced.
+	mostDepth = 1_000_000_000
+)
+
+// parseRule reads a rule. Words of the language that are to be names of routines are put in quotes.
+func parseRule(a *atoms, text string) (*rule, error) {
+	list, err := tokens(text)
+	if err != nil {
+		return nil, err
+	}
+	r := &rule{text: text, a: noAtom, b: noAtom, c: noAtom, limit: mostDepth}
+	p := &ruleParser{atoms: a, rest: list}
+	switch {
+	case p.shape("_", "before", "_"):
+		r.kind = before
+	case p.shape("every", "_", "followed", "by", "_"), p.shape("every", "_", "followed", "by", "_", "before", "_"):
+		r.kind = followed
+	case p.shape("never", "_", "after", "_"):
+		r.kind = neverOf
+	case p.shape("_", "and", "_", "balanced"):
+		r.kind = balanced
+	case p.shape("_", "and", "_", "balanced", "within", "_"):
+		r.kind = balanced
+		last := len(list) - 1
+		if r.limit, err = strconv.ParseUint(list[last].text, 10, 64); err != nil || r.limit > mostDepth {
+			return nil, fmt.Errorf("%s is no depth up to %d", printable(list[last].text), mostDepth)
+		}
+		p.named = p.named[:2]
+	case len(list) > 1 && strings.HasPrefix(strings.TrimSpace(text), list[0].text) && (list[0].word("never") || list[0].word("always")):
+		r.kind = absent
+		if list[0].word("always") {
+			r.kind = always
+		}
+		r.regex, err = regexPattern(a, strings.TrimPrefix(strings.TrimSpace(text), list[0].text))
+		return r, err
+	default:
+		return nil, errors.New(`it is none of "A before B", "every A followed by B [before C]", "never A after B", "A and B balanced [within N]", "never REGEX", "always REGEX"`)
+	}
+	for i, to := range []*int{&r.a, &r.b, &r.c}[:len(p.named)] {
+		if *to, err = a.add(p.named[i]); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+type ruleParser struct {
+	atoms *atoms
+	rest  []token
+	named []string
+}
+
+func (t token) word(text string) bool { return t.name && t.text == text }
+
+// shape reports whether the words are these, with a name for each "_".
+func (p *ruleParser) shape(words ...string) bool {
+	p.named = nil
+	if len(words) != len(p.rest) {
+		return false
+	}
+	for i, w := range words {
+		switch {
+		case w == "_" && p.rest[i].name:
+			p.named = append(p.named, p.rest[i].text)
+		case !p.rest[i].word(w):
+			return false
+		}
+	}
+	return true
+}
+
+// automaton makes the automaton of a rule whose violations are hits, for all kinds but balanced.
+func (r *rule) automaton(a *atoms) (*automaton, error) {
+	if r.regex == nil {
+		x := classify(a)
+		x.resolve = func(state, class uint32) (uint32, bool) { return r.step(state, x.mask[class]) }
+		return x, nil
+	}
+	p, err := newPositions(r.regex)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case r.kind == absent && p.last.has(0):
+		return nil, errors.New("it matches where nothing ran")
+	case r.kind == absent:
+		return newSubsets(a, p, anywhere), nil
+	}
+	return newOnly(a, p, r.regex.atomsOf()), nil
+}
+
+// step is that of the patterns with names. A path that is both A and B is read as A first in "A before B", which it fulfils, and as B of an
+// earlier A, then as another A, in "every A followed by B"; in "never A after B" it violates what an earlier B has forbidden.
+func (r *rule) step(state uint32, mask uint64) (next uint32, violated bool) {
+	isA, isB := mask>>r.a&1 == 1, mask>>r.b&1 == 1
+	isC := r.c != noAtom && mask>>r.c&1 == 1
+	switch r.kind {
+	case before: // 1: A ran
+		if state == 0 && isA {
+			state = 1
+		}
+		return state, state == 0 && isB
+	case neverOf: // 1: B ran
+		violated = state == 1 && isA
+		if isB {
+			state = 1
+		}
+		return state, violated
+	default: // 1: a B is due
+		if isB {
+			state = 0
+		}
+		violated = state == 1 && isC
+		if isC {
+			state = 0
+		}
+		if isA {
+			state = 1
+		}
+		return state, violated
+	}
+}
+
+// violatedAtEnd reports whether a thread that ends in a state breaks the rule by that: what is due before a C is not overdue.
+func (r *rule) violatedAtEnd(state uint32) bool {
+	return r.kind == followed && r.c == noAtom && state == 1
+}
+
+// atomsOf are the atoms that a pattern names, as a mask.
+func (p *pattern) atomsOf() uint64 {
+	var mask uint64
+	if p.op == onePath && p.atom != anyPath {
+		mask = 1 << p.atom
+	}
+	for _, part := range p.of {
+		mask |= part.atomsOf()
+	}
+	return mask
+}
+
+// newOnly makes the automaton that hits where the paths that a pattern names, taken alone, are no beginning of what it matches any more.
+// It hits once: then it reads no more.
+func newOnly(a *atoms, p *positions, named uint64) *automaton {
+	x := &subsets{automaton: classify(a), positions: p, reading: here, number: make(map[string]uint32)}
+	begin := newBitset()
+	begin.set(0)
+	x.start = x.intern(begin)
+	dead := x.intern(newBitset())
+	x.resolve = func(state, class uint32) (uint32, bool) {
+		if x.mask[class]&named == 0 {
+			return state, false
+		}
+		next, _ := x.step(state, class)
+		return next, next == dead && state != dead
+	}
+	return x.automaton
+}
+
+// A balance is what reading some symbols does to a depth: it rises at each A, falls at each B. Sums stop at 2^62, far beyond any limit.
+type balance struct {
+	sum    int64
+	lowest int64 // of all beginnings, the empty one too
+	rise   int64 // from any beginning up to a later one, at most
+	top    int64 // highest of all beginnings
+}
+
+func (x balance) then(y balance) balance {
+	return balance{
+		sum:    addSigned(x.sum, y.sum),
+		lowest: min(x.lowest, addSigned(x.sum, y.lowest)),
+		top:    max(x.top, addSigned(x.sum, y.top)),
+		rise:   max(x.rise, y.rise, addSigned(addSigned(x.sum, y.top), -x.lowest)),
+	}
+}
+
+func addSigned(a, b int64) int64 {
+	const most = math.MaxInt64 >> 1
+	return max(-most, min(most, a+b))
+}
+
+// balances computes the balance of each rule of a grammar. It takes time linear in the right-hand sides.
+func (r *rule) balances(a *atoms, g *wpp.Grammar) []balance {
+	list := make([]balance, g.Rules())
+	order := g.Order()
+	for i := len(order) - 1; i >= 0; i-- {
+		var sum balance
+		for _, sym := range g.Body(order[i]) {
+			sum = sum.then(r.balanceOf(a, list, sym))
+		}
+		list[order[i]] = sum
+	}
+	return list
+}
+
+func (r *rule) balanceOf(a *atoms, rules []balance, sym uint32) balance {
+	switch {
+	case wpp.IsRule(sym):
+		return rules[wpp.RuleOf(sym)]
+	case a.mask[sym]>>r.a&1 == 1:
+		return balance{sum: 1, rise: 1, top: 1}
+	case a.mask[sym]>>r.b&1 == 1:
+		return balance{sum: -1, lowest: -1}
+	}
+	return balance{}
+}

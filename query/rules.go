@@ -1,0 +1,271 @@
+package query
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"wpptrace/compress/wpp"
+)
+
+// A RulesReport says which rules the threads keep.
+type RulesReport struct {
+	Rules []RuleReport `json:"rules"`
+	Gaps  uint64       `json:"gaps"` // places where events were lost: what is lost may keep a rule or break it
+}
+
+// A RuleReport says whether the threads keep a rule.
+type RuleReport struct {
+	Rule       string      `json:"rule"`
+	Kept       bool        `json:"kept"`
+	Violations uint64      `json:"violations"` // in all threads
+	Witnesses  []Violation `json:"witnesses"`  // the first of each thread that breaks the rule
+}
+
+// A Violation is where a thread breaks a rule first.
+type Violation struct {
+	Why        string   `json:"why"`
+	Occurrence          // the shortest stretch that breaks the rule where it is broken first
+	Before     []uint32 `json:"before"` // up to three symbols before it
+	After      []uint32 `json:"after"`  // up to three symbols behind it
+}
+
+func violation(why string, o Occurrence, c *Cursor) Violation {
+	v := Violation{Why: why, Occurrence: o, Before: []uint32{}, After: []uint32{}}
+	if o.Position == math.MaxUint64 {
+		return v
+	}
+	c.Seek(o.Position - min(o.Position, 3))
+	for sym, ok := c.Next(); ok && c.Position() <= o.Position; sym, ok = c.Next() {
+		v.Before = append(v.Before, sym)
+	}
+	c.Seek(addSaturating(o.Position, o.Length))
+	for range 3 {
+		if sym, ok := c.Next(); ok {
+			v.After = append(v.After, sym)
+		}
+	}
+	return v
+}
+
+// CheckRules checks rules on each of the threads with these ids, or on all. A rule is one of these, where A, B and C are names as in a
+// FindQuery:
+//
+//   - "A before B": no B runs before an A has
+//   - "every A followed by B": when a thread ends, a B has run after its last A
+//   - "every A followed by B before C": after an A no C runs before a B has
+//   - "never A after B"
+//   - "A and B balanced", "A and B balanced within N": no B runs without an A before it that is its own, at most N of A are without their B
+//     at a time, and none when the thread ends
+//   - "never REGEX": no stretch matches
+//   - "always REGEX": the paths that REGEX names, taken alone, are the beginning of what it matches, from the thread's beginning on
+//
+// A regular expression is names, "." for any path, "!NAME" for any other, "|", "*", "+", "?", "{N}", "{N,M}" and parentheses. Marks are skipped,
+// but in "never REGEX", where nothing matches across one.
+//
+// Each rule takes time in proportion to the right-hand sides, times the states of its automaton that their rules are met in; those that are
+// balanced once, whatever N. Memory is bounded, and CheckRules fails where that does not suffice. A witness takes as much again at most.
+func CheckRules(s *wpp.Snapshot, rules []string, tids ...int) (*RulesReport, error) {
+	threads, err := selectThreads(s, tids)
+	if err != nil {
+		return nil, err
+	}
+	report := &RulesReport{Rules: []RuleReport{}}
+	for _, t := range threads {
+		report.Gaps += t.Gaps
+	}
+	for _, text := range rules {
+		r, err := checkRule(s, text, threads)
+		if err != nil {
+			return nil, fmt.Errorf("rule %q: %w", printable(text), err)
+		}
+		report.Rules = append(report.Rules, *r)
+	}
+	return report, nil
+}
+
+func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport, error) {
+	names := newAtoms(s)
+	r, err := parseRule(names, text)
+	if err != nil {
+		return nil, err
+	}
+	check, err := r.checker(names)
+	if err != nil {
+		return nil, err
+	}
+	report := &RuleReport{Rule: text, Kept: true, Witnesses: []Violation{}}
+	for _, t := range threads {
+		violations, witness, err := check(t)
+		if err != nil {
+			return nil, err
+		}
+		if violations > 0 {
+			report.Kept = false
+			report.Violations = addSaturating(report.Violations, violations)
+			report.Witnesses = append(report.Witnesses, witness)
+		}
+	}
+	return report, nil
+}
+
+// A checker counts the violations of a rule in a thread, and tells the first.
+type checker func(t *wpp.Thread) (violations uint64, first Violation, err error)
+
+func (r *rule) checker(a *atoms) (checker, error) {
+	if r.kind == balanced {
+		for _, mask := range a.mask {
+			if mask>>r.a&1 == 1 && mask>>r.b&1 == 1 {
+				return nil, errors.New("a path is both")
+			}
+		}
+		return func(t *wpp.Thread) (uint64, Violation, error) { return r.checkBalance(a, t) }, nil
+	}
+	x, err := r.automaton(a)
+	if err != nil {
+		return nil, err
+	}
+	begins, beginsAtEnd := r.beginning(a, false), r.beginning(a, true)
+	if r.kind == absent {
+		p, err := newPositions(r.regex.reversed())
+		if err != nil {
+			return nil, err
+		}
+		begins = newSubsets(a, p, here)
+	}
+	return func(t *wpp.Thread) (uint64, Violation, error) { return r.check(t, x, begins, beginsAtEnd) }, nil
+}
+
+// beginning is the automaton that, read backward from where a rule is broken, or from the end of the thread, hits where what breaks it begins: at the
+// nearest A or B that forbids it, or, if none does, at once.
+func (r *rule) beginning(a *atoms, atEnd bool) *automaton {
+	x := classify(a)
+	atom := r.a
+	if r.kind == neverOf {
+		atom = r.b
+	}
+	if atEnd {
+		x.start = 1
+	}
+	x.resolve = func(state, class uint32) (uint32, bool) {
+		if r.kind == before || r.kind == always {
+			return 1, true
+		}
+		return 1, state == 1 && atom != noAtom && x.mask[class]>>atom&1 == 1
+	}
+	return x
+}
+
+func (r *rule) check(t *wpp.Thread, x, begins, beginsAtEnd *automaton) (uint64, Violation, error) {
+	sweep := newSweep(t.Grammar, x, false)
+	violations, exit, err := sweep.whole()
+	atEnd := err == nil && r.violatedAtEnd(exit)
+	if err != nil || violations == 0 && !atEnd {
+		return 0, Violation{}, err
+	}
+	end, why := t.Grammar.Length(0)-1, r.why()
+	if violations > 0 {
+		hits, err := sweep.hits(0, 0, 1)
+		if err != nil {
+			return 0, Violation{}, err
+		}
+		end = hits[0].distance
+	}
+	if atEnd {
+		violations, begins = addSaturating(violations, 1), beginsAtEnd
+	}
+	cursor := NewCursor(t.Grammar)
+	o, err := stretch(t, newSweep(t.Grammar, begins, true), cursor, end)
+	return violations, violation(why, o, cursor), err
+}
+
+func (r *rule) why() string {
+	switch {
+	case r.kind == before:
+		return "ran before"
+	case r.kind == followed && r.c == noAtom:
+		return "not followed up to the end"
+	case r.kind == followed:
+		return "not followed before"
+	case r.kind == neverOf:
+		return "ran after"
+	case r.kind == always:
+		return "out of order"
+	}
+	return "ran"
+}
+
+// checkBalance counts the B without their A, the A without their B, and the times that the depth rises beyond the limit as one.
+func (r *rule) checkBalance(a *atoms, t *wpp.Thread) (uint64, Violation, error) {
+	x := &depths{rule: r, atoms: a, grammar: t.Grammar, rules: r.balances(a, t.Grammar)}
+	whole := x.rules[0]
+	lone, open := uint64(-whole.lowest), uint64(addSigned(whole.sum, -whole.lowest))
+	violations := addSaturating(lone, open)
+	deep := whole.rise > int64(r.limit)
+	if deep {
+		violations = addSaturating(violations, 1)
+	}
+	if violations == 0 {
+		return 0, Violation{}, nil
+	}
+	// Of a B alone and of too many A, the one that comes first is told.
+	at, why := uint64(math.MaxUint64), ""
+	if lone > 0 {
+		at, why = x.firstBelow(), "without one before"
+	}
+	if deep {
+		if p := x.firstAbove(); p < at {
+			at, why = p, fmt.Sprintf("more than %d deep", r.limit)
+		}
+	}
+	if why == "" {
+		at, why = x.firstOpen(), "not followed up to the end"
+	}
+	cursor := NewCursor(t.Grammar)
+	return violations, violation(why, occurrence(t, cursor, at, 1), cursor), nil
+}
+
+// WriteRules writes a report: a line for each rule, and for each thread that breaks it where it does so first.
+func WriteRules(w io.Writer, s *wpp.Snapshot, r *RulesReport) error {
+	out := bufio.NewWriter(w)
+	labels := newLabels(s)
+	for _, rule := range r.Rules {
+		if rule.Kept {
+			fmt.Fprintf(out, "kept    %s\n", printable(rule.Rule))
+			continue
+		}
+		fmt.Fprintf(out, "broken  %s: %s\n", printable(rule.Rule), plural(rule.Violations, "time"))
+		for _, v := range rule.Witnesses {
+			fmt.Fprintf(out, "        thread %d, position %d, %s: %s\n", v.TID, v.Position, plural(v.Length, "path"), v.Why)
+			fmt.Fprintf(out, "        %s[%s]%s\n", labels.line(v.Before, " ", ""), labels.stretch(v.Occurrence), labels.line(v.After, "", " "))
+		}
+	}
+	if r.Gaps > 0 {
+		fmt.Fprintf(out, "%s where events were lost: what is lost may keep a rule or break it\n", plural(r.Gaps, "place"))
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write rules: %w", err)
+	}
+	return nil
+}
+
+// WriteRulesJSON writes a report as one JSON object; paths says what the symbols of the witnesses are.
+func WriteRulesJSON(w io.Writer, s *wpp.Snapshot, r *RulesReport) error {
+	var all []Occurrence
+	for _, rule := range r.Rules {
+		for _, v := range rule.Witnesses {
+			around := Occurrence{Symbols: slices.Concat(v.Before, v.After)}
+			all = append(all, around)
+			all = append(all, v.Occurrence)
+		}
+	}
+	report := struct {
+		SchemaVersion int `json:"schema_version"`
+		*RulesReport
+		Paths map[string]*label `json:"paths"`
+	}{SchemaVersion, r, labelsIn(s, all)}
+	return writeJSON(w, report, "rules")
+}

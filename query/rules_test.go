@@ -1,0 +1,358 @@
+package query
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"wpptrace/compress/wpp"
+)
+
+func TestRules(t *testing.T) {
+	for _, tt := range []struct {
+		text, rule string
+		violations uint64
+		at         uint64 // of the first
+		stretch    string
+	}{
+		{"xaxb", "a before b", 0, 0, ""},
+		{"xbaxb", "a before b", 1, 1, "b"},
+		{"xbbax", "a before b", 2, 1, "b"},
+		{"axbaxxb", "every a followed by b", 0, 0, ""},
+		{"axbaxx", "every a followed by b", 1, 3, "axx"},
+		{"aaxbcac", "every a followed by b before c", 1, 5, "ac"},
+		{"axa", "every a followed by b before c", 0, 0, ""},
+		{"acaxc", "every a followed by b before c", 2, 0, "ac"},
+		{"aabxb", "never a after b", 0, 0, ""},
+		{"abxbxaa", "never a after b", 2, 3, "bxa"},
+		{"axaxbxbx", "a and b balanced", 0, 0, ""},
+		{"abxbab", "a and b balanced", 1, 3, "b"},
+		{"xaxab", "a and b balanced", 1, 1, "a"},
+		{"aabab", "a and b balanced", 1, 0, "a"},
+		{"aabb", "a and b balanced within 1", 1, 1, "a"},
+		{"aabbb", "a and b balanced within 1", 2, 1, "a"},
+		{"xaxxbxa", "never a !b* b", 1, 1, "axxb"},
+		{"xaxxcxb", "never a . b", 0, 0, ""},
+		{"xaxb", "never a . b", 1, 1, "axb"},
+		{"ax#b", "never a .* b", 0, 0, ""},
+		{"axxbxaxb", "always (a b)*", 0, 0, ""},
+		{"axxbxxxbab", "always (a b)*", 1, 7, "b"},
+		{"x#axb", "always a b? c", 0, 0, ""},
+		{"abab", "never (a b){2}", 1, 0, "abab"},
+		{"abb", "never a() ('b' b) | c", 1, 0, "abb"},
+	} {
+		t.Run(tt.text+" "+tt.rule, func(t *testing.T) {
+			r, err := CheckRules(letters(tt.text, "xabc"), []string{tt.rule}, 100)
+			s := letters(tt.text, "xabc")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := r.Rules[0]
+			if got.Violations != tt.violations || got.Kept != (tt.violations == 0) || len(got.Witnesses) != min(1, int(tt.violations)) {
+				t.Fatalf("%+v", got)
+			}
+			if tt.violations == 0 {
+				return
+			}
+			w := got.Witnesses[0]
+			around := spell(s, w.Before) + "|" + spell(s, w.Symbols) + "|" + spell(s, w.After)
+			from, to := int(tt.at), int(tt.at)+len(tt.stretch)
+			want := tt.text[max(0, from-3):from] + "|" + tt.stretch + "|" + tt.text[to:min(len(tt.text), to+3)]
+			if w.Position != tt.at || w.Length != uint64(len(tt.stretch)) || around != want {
+				t.Errorf("%d at %d, %s, want %s", w.Length, w.Position, around, want)
+			}
+		})
+	}
+}
+
+func TestRulesRefuse(t *testing.T) {
+	for rule, want := range map[string]string{
+		"":                                       "it is none of",
+		"a then b":                               "it is none of",
+		"a before q":                             "no routine q",
+		"a and a balanced":                       "a path is both",
+		"a and b balanced within 1000000001":     "1000000001 is no depth up to 1000000000",
+		"never a*":                               "it matches where nothing ran",
+		"never (a":                               "no ) for a (",
+		"never a)":                               `")" has no beginning`,
+		"never a |":                              "a path is missing",
+		"never *":                                "a path is missing",
+		"never !":                                "no name behind !",
+		"never a{x}":                             `"x" is no number`,
+		"never a{2,1}":                           "{2,1} is no range",
+		"never a{2":                              "no } for a {",
+		"never a{":                               "no number behind {",
+		"never a{513}":                           "more than 512 paths",
+		"never b ((a{0}){999999999}){999999999}": "more than 512 paths",
+		"never " + strings.Repeat("(", 1000):     "more than 100 parentheses",
+	} {
+		if _, err := CheckRules(letters("abc"), []string{rule}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", rule, err, want)
+		}
+	}
+	if _, err := CheckRules(letters("abc"), nil, 5); err == nil {
+		t.Error("thread 5 is checked")
+	}
+}
+
+// bruteRule counts the violations in a text of letters, and tells where the first ends.
+func bruteRule(kind, text string, limit int) (violations int, first int) {
+	first = -1
+	note := func(i int) {
+		if violations++; first < 0 {
+			first = i
+		}
+	}
+	seenA, seenB, due, depth, deep := false, false, -1, 0, false
+	var open []int
+	for i, c := range text {
+		switch kind {
+		case "before":
+			if c == 'b' && !seenA {
+				note(i)
+			}
+		case "followed":
+			if c == 'b' {
+				due = -1
+			}
+		case "followed before":
+			if c == 'c' && due >= 0 {
+				note(i)
+			}
+			if c == 'b' || c == 'c' {
+				due = -1
+			}
+		case "never":
+			if c == 'a' && seenB {
+				note(i)
+			}
+		case "balanced":
+			switch {
+			case c == 'a':
+				open = append(open, i)
+			case c == 'b' && len(open) == 0:
+				note(i)
+			case c == 'b':
+				open = open[:len(open)-1]
+			}
+			if depth = len(open); depth > limit && !deep {
+				deep = true
+				note(i)
+			}
+		}
+		if c == 'a' {
+			seenA, due = true, i
+		}
+		seenB = seenB || c == 'b'
+	}
+	switch {
+	case kind == "followed" && due >= 0:
+		note(due)
+	case kind == "balanced":
+		for _, i := range open {
+			note(i)
+		}
+	}
+	return violations, first
+}
+
+func TestRulesEqualBruteForce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		for _, c := range "abc" {
+			letter(s, c)
+		}
+		limit := rapid.IntRange(0, 4).Draw(t, "limit")
+		for kind, rule := range map[string]string{
+			"before": "a before b", "followed": "every a followed by b", "followed before": "every a followed by b before c",
+			"never": "never a after b", "balanced": fmt.Sprint("a and b balanced within ", limit),
+		} {
+			got, err := CheckRules(s, []string{rule})
+			if err != nil {
+				t.Fatal(err)
+			}
+			total, witnesses := 0, got.Rules[0].Witnesses
+			for i, stream := range streams(s) {
+				violations, first := bruteRule(kind, spell(s, stream), limit)
+				if total += violations; violations == 0 {
+					continue
+				}
+				w := witnesses[0]
+				witnesses = witnesses[1:]
+				end := int(w.Position + w.Length - 1)
+				if kind == "followed" {
+					end = int(w.Position)
+				}
+				if w.TID != 100+i || end != first {
+					t.Fatalf("%s in %s: %+v, want %d", rule, spell(s, stream), w, first)
+				}
+			}
+			if got.Rules[0].Violations != uint64(total) || len(witnesses) > 0 {
+				t.Fatalf("%s: %+v, want %d", rule, got.Rules[0], total)
+			}
+		}
+	})
+}
+
+// TestRegexEqualsRegexp compares regular expressions with those of the standard library, end by end.
+func TestRegexEqualsRegexp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSnapshot(t)
+		for _, c := range "abc" {
+			letter(s, c)
+		}
+		ours, theirs := drawRegex(t, 3)
+		matches := regexp.MustCompile("^(?:" + theirs + ")$")
+		got, err := CheckRules(s, []string{"never a " + ours})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var total uint64
+		var want []Occurrence
+		for i, stream := range streams(s) {
+			text, before := spell(s, stream), total
+			for end := range text {
+				for begin := end; begin >= 0; begin-- {
+					if text[begin] == 'a' && matches.MatchString(text[begin+1:end+1]) {
+						if total++; total == before+1 {
+							want = append(want, Occurrence{TID: 100 + i, Position: uint64(begin), Length: uint64(end - begin + 1)})
+						}
+						break
+					}
+				}
+			}
+		}
+		if got.Rules[0].Violations != total || len(want) != len(got.Rules[0].Witnesses) {
+			t.Fatalf("%s: %+v, want %d: %+v", ours, got.Rules[0], total, want)
+		}
+		for i, w := range got.Rules[0].Witnesses {
+			if w.TID != want[i].TID || w.Position != want[i].Position || w.Length != want[i].Length {
+				t.Fatalf("%s: %+v, want %+v", ours, w, want[i])
+			}
+		}
+	})
+}
+
+// drawRegex draws a regular expression in both notations.
+func drawRegex(t *rapid.T, depth int) (ours, theirs string) {
+	if depth == 0 || rapid.Bool().Draw(t, "leaf") {
+		leaf := rapid.SampledFrom([][2]string{{"a", "a"}, {"b", "b"}, {"c", "c"}, {".", "[a-z]"}, {"!a", "[b-z]"}}).Draw(t, "letter")
+		return leaf[0], leaf[1]
+	}
+	a, a2 := drawRegex(t, depth-1)
+	switch rapid.IntRange(0, 2).Draw(t, "operator") {
+	case 0:
+		b, b2 := drawRegex(t, depth-1)
+		return "(" + a + " | " + b + ")", "(?:" + a2 + "|" + b2 + ")"
+	case 1:
+		b, b2 := drawRegex(t, depth-1)
+		return a + " " + b, a2 + b2
+	}
+	sign := rapid.SampledFrom([]string{"*", "+", "?", "{2}", "{1,3}", "{0,2}"}).Draw(t, "sign")
+	return "(" + a + ")" + sign, "(?:" + a2 + ")" + sign
+}
+
+// TestRulesInEndless checks 2^60 paths, and a depth that rises as far.
+func TestRulesInEndless(t *testing.T) {
+	s := letters("ab")
+	rule := wpp.RuleSymbol
+	double := func(first, last int, sym uint32) (bodies [][]uint32) {
+		for r := first; r < last; r++ {
+			bodies = append(bodies, slices.Repeat([]uint32{rule(r + 1)}, 2))
+		}
+		return append(bodies, []uint32{sym})
+	}
+	bodies := slices.Concat([][]uint32{{rule(1), rule(62)}}, double(1, 61, 0), double(62, 122, 1))
+	g, err := wpp.NewGrammar(bodies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Threads[0].Grammar = g
+	got, err := CheckRules(s, []string{"a and b balanced", "b before a", "a before b", "never a b", "never b after a", "always a* b*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct{ violations, at uint64 }{{1, mostDepth}, {1 << 60, 0}, {0, 0}, {1, 1<<60 - 1}, {1 << 60, 1<<60 - 1}, {0, 0}} {
+		r := got.Rules[i]
+		if r.Violations != want.violations || want.violations > 0 && r.Witnesses[0].Position != want.at {
+			t.Errorf("%+v, want %+v", r, want)
+		}
+	}
+	// A depth of 2^62 and more saturates, and is still too deep.
+	if s.Threads[0].Grammar, err = wpp.NewGrammar(double(0, 70, 0)); err != nil {
+		t.Fatal(err)
+	}
+	got, err = CheckRules(s, []string{"a and b balanced", "every a followed by b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Rules[0].Witnesses[0].Position != mostDepth || got.Rules[1].Violations != 1 || got.Rules[1].Witnesses[0].Position != math.MaxUint64 || s.Threads[0].Grammar.Length(0) != math.MaxUint64 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// tenStates are rules whose automata have ten states and more. A trace meets few of those of the first, and all of the second's, which counts modulo ten.
+var tenStates = []string{"never r1 (!r1)* r2 (!r2)* r3 (!r3)* r4 (!r4)* r5#1 r5#1 r5#1 r5#1 r5#1 r5#2", "always (BUSIEST{10})*"}
+
+// busiest is the routine of most paths of a trace.
+func busiest(s *wpp.Snapshot) string {
+	counts := make([]int, len(s.Routines))
+	for sym := range s.Threads[0].Grammar.Expand(0) {
+		counts[s.Symbols[sym].Routine]++
+	}
+	return s.Routines[slices.Index(counts, slices.Max(counts))].Name
+}
+
+func BenchmarkRules(b *testing.B) {
+	names := make(map[*wpp.Snapshot]string)
+	for _, tr := range traces() {
+		names[tr.packed] = busiest(tr.packed)
+	}
+	for _, text := range append(tenStates, "r1() before r2", "BUSIEST#0 and BUSIEST#1 balanced") {
+		b.Run(strings.ReplaceAll(text[:min(len(text), 18)], " ", "-"), func(b *testing.B) {
+			compare(b, 5, func(s *wpp.Snapshot) uint64 {
+				r, err := CheckRules(s, []string{strings.ReplaceAll(text, "BUSIEST", names[s])})
+				if err != nil {
+					b.Fatal(err)
+				}
+				return r.Rules[0].Violations
+			}, func(s *wpp.Snapshot) uint64 {
+				paths := newAtoms(s)
+				r, err := parseRule(paths, strings.ReplaceAll(text, "BUSIEST", names[s]))
+				if err != nil {
+					b.Fatal(err)
+				}
+				if r.kind == balanced {
+					return balanceExpanded(s, paths, r)
+				}
+				x, err := r.automaton(paths)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return readExpanded(s, x)
+			})
+		})
+	}
+}
+
+func balanceExpanded(s *wpp.Snapshot, a *atoms, r *rule) (violations uint64) {
+	depth, deep := uint64(0), uint64(0)
+	for sym := range s.Threads[0].Grammar.Expand(0) {
+		switch mask := a.mask[sym]; {
+		case mask>>r.a&1 == 1:
+			if depth++; depth > r.limit {
+				deep = 1
+			}
+		case mask>>r.b&1 == 1 && depth == 0:
+			violations++
+		case mask>>r.b&1 == 1:
+			depth--
+		}
+	}
+	return violations + depth + deep
+}

@@ -1,0 +1,223 @@
+package query
+
+import (
+	"wpptrace/compress/wpp"
+)
+
+// A sweep reads a grammar by an automaton, in one direction, without expanding it: what a rule does to a state, and how many hits are in
+// it, is found out once (as Ganty and Valero do, arXiv 1901.05252, for whether there are any). So it takes time in proportion to the right-hand
+// sides, times the states that their rules are met in, and constant memory for each rule and each of these. It belongs to one goroutine.
+type sweep struct {
+	grammar   *wpp.Grammar
+	automaton *automaton
+	backward  bool
+	pages     [][][]effect // by state, and by rule/pageRules
+	room      int          // effects that may be kept
+	stack     []visit
+	err       error
+}
+
+// An effect is what reading a rule's expansion from a state does.
+type effect struct {
+	hits uint64 // saturated
+	exit uint32 // state, plus 1; 0: not known
+}
+
+const pageRules = 512
+
+// mostEffects bounds the memory of a sweep: to 128 MB.
+const mostEffects = 1 << 23
+
+// A visit is a rule that is being read.
+type visit struct {
+	body  []uint32
+	rule  int
+	entry uint32
+	state uint32
+	at    int // symbols read
+	hits  uint64
+}
+
+func newSweep(g *wpp.Grammar, a *automaton, backward bool) *sweep {
+	return &sweep{grammar: g, automaton: a, backward: backward, room: mostEffects}
+}
+
+// known is the place of a rule's effect on a state.
+func (w *sweep) known(rule int, state uint32) *effect {
+	if int(state) < len(w.pages) && w.pages[state] != nil {
+		if page := w.pages[state][rule/pageRules]; page != nil {
+			return &page[rule%pageRules]
+		}
+	}
+	return w.unknown(rule, state)
+}
+
+// unknown makes a place for what reading a rule from a state does.
+func (w *sweep) unknown(rule int, state uint32) *effect {
+	for int(state) >= len(w.pages) {
+		w.pages = append(w.pages, nil)
+	}
+	rules := w.grammar.Rules()
+	if w.pages[state] == nil {
+		w.pages[state] = make([][]effect, rules/pageRules+1)
+		w.room -= rules / pageRules
+	}
+	page := make([]effect, min(pageRules, rules-rule/pageRules*pageRules))
+	w.pages[state][rule/pageRules] = page
+	if w.room -= len(page); w.room < 0 {
+		w.err = errTooComplex
+	}
+	return &page[rule%pageRules]
+}
+
+// effect is what reading a rule from a state does. After an error it means nothing.
+func (w *sweep) effect(rule int, state uint32) effect {
+	if e := w.known(rule, state); e.exit != 0 {
+		return *e
+	}
+	base := len(w.stack)
+	w.enter(rule, state)
+	var e effect
+	for len(w.stack) > base && w.err == nil {
+		top := &w.stack[len(w.stack)-1]
+		if w.read(top) {
+			e = effect{top.hits, top.state + 1}
+			*w.known(top.rule, top.entry) = e
+			w.stack = w.stack[:len(w.stack)-1]
+		}
+	}
+	w.stack = w.stack[:base]
+	return e
+}
+
+func (w *sweep) enter(rule int, state uint32) {
+	w.stack = append(w.stack, visit{body: w.grammar.Body(rule), rule: rule, entry: state, state: state})
+}
+
+// read reads on in a rule. It is over, and true, at the rule's end; or it enters a rule whose effect is not known.
+func (w *sweep) read(v *visit) bool {
+	state, hits, step, i := v.state, v.hits, 1, v.at
+	if w.backward {
+		step, i = -1, len(v.body)-1-v.at
+	}
+	for n := v.at; n < len(v.body); n, i = n+1, i+step {
+		sym := v.body[i]
+		if !wpp.IsRule(sym) {
+			to, hit := w.automaton.next(state, sym)
+			if hit {
+				hits = addSaturating(hits, 1)
+			}
+			state = to
+			continue
+		}
+		e := w.known(wpp.RuleOf(sym), state)
+		if e.exit == 0 {
+			v.state, v.hits, v.at = state, hits, n
+			w.enter(wpp.RuleOf(sym), state)
+			return false
+		}
+		state, hits = e.exit-1, addSaturating(hits, e.hits)
+	}
+	v.state, v.hits = state, hits
+	if w.automaton.tooMany {
+		w.err = errTooComplex
+	}
+	return true
+}
+
+// whole is what reading all does.
+func (w *sweep) whole() (hits uint64, exit uint32, err error) {
+	e := w.effect(0, w.automaton.start)
+	return e.hits, e.exit - 1, w.err
+}
+
+// A hit is where an automaton hit: after so many symbols were read before.
+type hit struct {
+	distance uint64
+	state    uint32 // before the symbol
+}
+
+// hits returns up to limit hits, of those from the symbol at a position on, the first skip left out. It takes time in proportion to the bodies
+// on the way down to each, and to what of the grammar it is the first to read.
+func (w *sweep) hits(from, skip uint64, limit int) ([]hit, error) {
+	var found []hit
+	state, read := w.automaton.start, uint64(0)
+	way := w.descend(from)
+	for len(way) > 0 && len(found) < limit && w.err == nil {
+		top := &way[len(way)-1]
+		body := w.grammar.Body(top.rule)
+		if top.at < 0 || top.at >= len(body) {
+			way = way[:len(way)-1]
+			continue
+		}
+		sym := body[top.at]
+		if w.backward {
+			top.at--
+		} else {
+			top.at++
+		}
+		if wpp.IsRule(sym) {
+			rule := wpp.RuleOf(sym)
+			e := w.effect(rule, state)
+			if e.hits > skip {
+				way = append(way, w.atEdge(rule))
+				continue
+			}
+			skip -= e.hits
+			state, read = e.exit-1, addSaturating(read, w.grammar.Length(rule))
+			continue
+		}
+		to, isHit := w.automaton.next(state, sym)
+		switch {
+		case isHit && skip > 0:
+			skip--
+		case isHit:
+			found = append(found, hit{read, state})
+		}
+		state, read = to, addSaturating(read, 1)
+	}
+	if w.automaton.tooMany {
+		w.err = errTooComplex
+	}
+	return found, w.err
+}
+
+// atEdge is where reading a rule begins.
+func (w *sweep) atEdge(rule int) rung {
+	if w.backward {
+		return rung{rule, len(w.grammar.Body(rule)) - 1}
+	}
+	return rung{rule, 0}
+}
+
+// A rung is a symbol of a rule's body on the way from the start rule down to a terminal.
+type rung struct{ rule, at int }
+
+// descend finds the way down to the terminal at a position, for those who read on from there: of the rungs but the last, at is beside the
+// symbol that leads down. Behind the end there is no way. It takes time in proportion to the bodies on it.
+func (w *sweep) descend(position uint64) []rung {
+	if position >= w.grammar.Length(0) {
+		return nil
+	}
+	way := []rung{{}}
+	for {
+		top := &way[len(way)-1]
+		sym := w.grammar.Body(top.rule)[top.at]
+		width := uint64(1)
+		if wpp.IsRule(sym) {
+			width = w.grammar.Length(wpp.RuleOf(sym))
+		}
+		switch {
+		case position >= width && width < 1<<64-1:
+			position -= width
+			top.at++
+		case !wpp.IsRule(sym):
+			return way
+		default:
+			if top.at++; w.backward {
+				top.at -= 2
+			}
+			way = append(way, rung{wpp.RuleOf(sym), 0})
+		}
+	}
+}
