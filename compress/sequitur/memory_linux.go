@@ -46,8 +46,7 @@ func allocate[T node | uint64](n int) []T {
 			advise(b)
 			return elementsOf[T](b, n)
 		}
-		panic("sequitur: out of memory")
-	}
+	} // a system that has no more mappings may have memory
 	return make([]T, n)
 }
 
@@ -55,9 +54,7 @@ func allocate[T node | uint64](n int) []T {
 func release[T node | uint64](s []T) {
 	var element T
 	if cap(s)*int(unsafe.Sizeof(element)) >= mapped {
-		if unix.Munmap(bytesOf(s)) != nil {
-			panic("sequitur: memory that is not ours")
-		}
+		_ = unix.Munmap(bytesOf(s)) // fails for what is not mapped, which the collector takes
 	}
 }
 
