@@ -26,7 +26,10 @@ A thread of a million paths takes a second or two and 50 to 140 MB of memory; no
 				return err
 			}
 			for i := range s.Threads {
-				s.Threads[i].Grammar = s.Threads[i].Grammar.Compact()
+				t := &s.Threads[i]
+				if t.Grammar, err = t.Grammar.Compact(); err != nil {
+					return fmt.Errorf("thread %d of %s: %w", t.TID, args[0], err)
+				}
 			}
 			if output == "" {
 				output = args[0]

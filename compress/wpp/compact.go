@@ -1,6 +1,8 @@
 package wpp
 
 import (
+	"fmt"
+
 	"wpptrace/compress/coding"
 	"wpptrace/compress/repair"
 )
@@ -10,19 +12,22 @@ const compactSymbols = 1 << 24
 
 // Compact returns a grammar that derives the same and takes fewer bytes in a snapshot, or g itself where it finds none. It is made for one time
 // after a recording: it costs a second or two a million symbols of what the grammar derives, up to 16 million, of which it keeps some 50
-// to 140 bytes each in memory. In what derives more, it looks for repetitions within rules.
-func (g *Grammar) Compact() *Grammar { return g.compact(compactSymbols) }
+// to 140 bytes each in memory. In what derives more, it looks for repetitions within rules. An error says that it came out wrong: g is as it was then.
+func (g *Grammar) Compact() (*Grammar, error) { return g.compact(compactSymbols) }
 
 // compact is Compact, looking at so many symbols together.
-func (g *Grammar) compact(symbols uint64) *Grammar {
+func (g *Grammar) compact(symbols uint64) (*Grammar, error) {
 	compacted, err := NewGrammar(repair.Compact(g.unfolded(symbols)))
 	if err != nil {
-		panic("wpp: grammar made by repair: " + err.Error())
+		return nil, fmt.Errorf("compact grammar: %w", err)
+	}
+	if compacted.Length(0) != g.Length(0) {
+		return nil, fmt.Errorf("compact grammar: it would derive %d symbols, not %d", compacted.Length(0), g.Length(0))
 	}
 	if len(coding.Encode(compacted.bodies)) >= len(coding.Encode(g.bodies)) {
-		return g
+		return g, nil
 	}
-	return compacted
+	return compacted, nil
 }
 
 // unfolded returns bodies of fewer rules, in which those that are not kept are expanded: the shorter ones, as many as make no more than most

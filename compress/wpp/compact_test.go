@@ -18,7 +18,10 @@ func TestCompact(t *testing.T) {
 		n := rapid.IntRange(0, 300).Draw(t, "length")
 		stream := rapid.SliceOfN(rapid.Uint32Range(0, largest), n, n).Draw(t, "stream")
 		g := grammarOf(stream...)
-		c := g.Compact()
+		c, err := g.Compact()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if got := slices.Collect(c.Expand(0)); !slices.Equal(got, stream) {
 			t.Fatalf("derives %v", got)
 		}
@@ -54,7 +57,10 @@ func TestCompactHugeExpansions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := g.compact(10_000)
+		c, err := g.compact(10_000)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if c.Length(0) != g.Length(0) || codedSize(c) > codedSize(g) {
 			t.Errorf("%d rules: length %d, want %d; %d bytes, were %d", n, c.Length(0), g.Length(0), codedSize(c), codedSize(g))
 		}
@@ -63,7 +69,11 @@ func TestCompactHugeExpansions(t *testing.T) {
 
 func ExampleGrammar_Compact() {
 	g := grammarOf(0, 1, 2, 3, 4, 0, 1, 2, 5, 1, 2, 3, 4, 6, 0, 1, 2, 3, 7, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4)
-	c := g.Compact()
+	c, err := g.Compact()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	fmt.Println(g.BodySymbols(), "symbols to", c.BodySymbols(), "for a stream of", c.Length(0))
 	// Output: 23 symbols to 22 for a stream of 33
 }

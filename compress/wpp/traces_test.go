@@ -86,7 +86,10 @@ func BenchmarkCompact(b *testing.B) {
 	benchmarkGrammars(b, func(b *testing.B, g *Grammar) {
 		var c *Grammar
 		for b.Loop() {
-			c = g.Compact()
+			var err error
+			if c, err = g.Compact(); err != nil {
+				b.Fatal(err)
+			}
 		}
 		b.ReportMetric(float64(codedSize(c)), "bytes")
 		reportSymbols(b, g.Length(0))
