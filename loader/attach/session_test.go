@@ -337,22 +337,21 @@ func TestExecWhileAttaching(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fifo := t.TempDir() + "/fifo"
-			if err := unix.Mkfifo(fifo, 0o600); err != nil {
+			dir := t.TempDir()
+			start, end := dir+"/start", dir+"/end" // two: with one, the new program may open it before we have closed it, and be at its end at once
+			if err := errors.Join(unix.Mkfifo(start, 0o600), unix.Mkfifo(end, 0o600)); err != nil {
 				t.Fatal(err)
 			}
-			s := load(t, bash, "-c", `read x <"$0"; exec "$1" "$0"`, fifo, c.next)
+			s := load(t, bash, "-c", `read x <"$0"; exec "$1" "$2"`, start, c.next, end)
 			s.Release()
-			exec := func() { s.exec(t, fifo) }
+			exec := func() { s.exec(t, start) }
 			if err := c.attach(s, exec); !errors.Is(err, target.ErrReplaced) {
 				t.Errorf("attach: %v, want %v", err, target.ErrReplaced)
 			}
 			if err := s.session.Close(); err != nil {
 				t.Error(err)
 			}
-			if err := os.WriteFile(fifo, nil, 0); err != nil { // the end of what the new program reads
-				t.Fatal(err)
-			}
+			s.tell(t, end, "") // all that the new program reads
 			<-s.Done()
 			if status, err := s.ExitStatus(); status != 0 || err != nil {
 				t.Errorf("the program ended with status %d, %v", status, err)
@@ -371,11 +370,30 @@ func (s *subject) after(exec func()) error {
 func (s *subject) exec(t *testing.T, fifo string) {
 	t.Helper()
 	before := s.Command()
-	if err := os.WriteFile(fifo, []byte("x\n"), 0); err != nil {
-		t.Fatal(err)
-	}
+	s.tell(t, fifo, "x\n")
 	for slices.Equal(s.Command(), before) && s.Alive() {
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// tell writes text to the program, which reads the pipe or is about to, and closes the pipe.
+func (s *subject) tell(t *testing.T, fifo, text string) {
+	t.Helper()
+	const patience = time.Minute
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		f, err := os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0) // fails while nobody reads
+		if errors.Is(err, unix.ENXIO) && s.Alive() && time.Since(began) < patience {
+			continue
+		}
+		if err != nil {
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID))
+			t.Fatalf("%v: the program reads nothing: %q, alive %t\n%s", err, s.Command(), s.Alive(), status)
+		}
+		defer f.Close()
+		if _, err := f.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		return
 	}
 }
 
