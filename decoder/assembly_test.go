@@ -175,6 +175,22 @@ var found = []struct {
 		.type unused, @function
 	unused:	.cfi_startproc
 		ret`},
+	// A handler that came before the first word of what a frame of unknown size had called: that was taken for the callee of an outer activation.
+	{"handler before the first word above a frame of unknown size", habits{end: 50, callback: 2, handler: 10}, false, `
+		push %rbp
+		.cfi_def_cfa_offset 16
+		.cfi_offset 6, -16
+		mov %rsp, %rbp
+		.cfi_def_cfa_register 6
+		sub %rax, %rsp
+		and $-16, %rsp
+		call *8(%rdi)
+		nop
+		mov %eax, %ecx
+		leave
+		.cfi_def_cfa 7, 8
+		ret
+	pad:`},
 }
 
 // TestFoundPrograms walks the programs that came out wrong.

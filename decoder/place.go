@@ -170,13 +170,14 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 	t.enter(frame{activation: a, from: from})
 }
 
-// findCaller finds the frame that made the call: where the size of its frame is known, the one at that address; else the innermost that can
-// have come to the call, or that stands at it and what it called has the same address; or else that stands at it, if what it called may have jumped on.
+// findCaller finds the frame that made the call: where the size of its frame is known, the one at that address; else the innermost that can have come
+// to the call, or that stands at it and what it called has the same address, or had made no word when a handler came; or else that stands at it, if what
+// it called may have jumped on.
 func (t *Thread) findCaller(c place, cfa uint64, depth int, chain []wire.Word) int {
 	if depth < 0 {
 		i := t.innermost(c.r, cfa, chain, func(i int) bool {
 			f := &t.frames[i]
-			return f.st.block == c.block && (!f.called || i+1 < len(t.frames) && t.frames[i+1].cfa == cfa) || f.st.to(c.block, f.called) != nil
+			return f.st.block == c.block && (!f.called || t.entered(i, cfa)) || f.st.to(c.block, f.called) != nil
 		})
 		if i < 0 {
 			i = t.innermost(c.r, cfa, chain, func(i int) bool { return t.mayJumpOn(i, c.block, cfa) })
@@ -189,6 +190,11 @@ func (t *Thread) findCaller(c place, cfa uint64, depth int, chain []wire.Word) i
 		i = t.find(a, chain)
 	}
 	return i
+}
+
+// entered reports whether what frame i calls is at cfa, or may be: a handler came before its first word.
+func (t *Thread) entered(i int, cfa uint64) bool {
+	return i+1 < len(t.frames) && (t.frames[i+1].cfa == cfa || t.frames[i+1].handler)
 }
 
 // innermost finds the innermost frame of a routine above cfa that was called through chain and for which is holds, or -1.
