@@ -41,7 +41,15 @@ static __always_inline __u64 condition(__u8 code, __u64 flags)
 	return v ^ (code & 1);
 }
 
-/* send hands the batch over. After a loss nothing is remembered: the next word says where it is all by itself. */
+/* forget sees to it that the next word says where it is all by itself. */
+static __always_inline void forget(struct thread *t)
+{
+	t->cfa = 0;
+	t->last = 0;
+	t->resync = 1;
+}
+
+/* send hands the batch over. After a loss nothing is remembered. */
 static __always_inline void send(struct thread *t)
 {
 	__u64 n = t->batch.count;
@@ -52,9 +60,7 @@ static __always_inline void send(struct thread *t)
 		count(METRIC_LOST_BATCHES);
 		t->batch.lost += t->batch.hits - t->sent;
 		lost(&t->batch, t->batch.hits - t->sent);
-		t->cfa = 0;
-		t->last = 0;
-		t->resync = 1;
+		forget(t);
 	}
 	t->sent = t->batch.hits;
 	t->batch.sequence++;
@@ -323,9 +329,7 @@ static __noinline int forgo(struct thread *t)
 		return 0;
 	put_repeats(t);
 	send(t);
-	t->cfa = 0;
-	t->last = 0;
-	t->resync = 1;
+	forget(t);
 	lose(t);
 	return 0;
 }

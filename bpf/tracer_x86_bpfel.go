@@ -75,7 +75,8 @@ const (
 	TracerMetricMETRIC_UNREADABLE   TracerMetric = 5
 	TracerMetricMETRIC_LONG_CHAIN   TracerMetric = 6
 	TracerMetricMETRIC_HIGH_ADDRESS TracerMetric = 7
-	TracerMetricMETRICS             TracerMetric = 8
+	TracerMetricMETRIC_UNREPORTED   TracerMetric = 8
+	TracerMetricMETRICS             TracerMetric = 9
 )
 
 type TracerSite struct {

@@ -78,7 +78,7 @@ struct loss {
 	__u64 hits, lost;
 };
 
-/* Failures, counted: index into the metrics array. */
+/* Failures and the like, counted: index into the metrics array. */
 enum metric {
 	METRIC_NO_STORAGE,     /* no task storage for a thread */
 	METRIC_NO_SITE,        /* a cookie that names no site */
@@ -88,6 +88,7 @@ enum metric {
 	METRIC_UNREADABLE,     /* a return address, case or CFA could not be read */
 	METRIC_LONG_CHAIN,     /* more than CHAIN_MAX callers without a word */
 	METRIC_HIGH_ADDRESS,   /* a CFA above 2^47 */
+	METRIC_UNREPORTED,     /* hits while probes were put in and out: no failure, but they took time */
 	METRICS
 };
 

@@ -132,8 +132,12 @@ int hit(struct registers *regs)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 
-	if (!enabled || task->tgid != target)
+	if (task->tgid != target)
 		return 0;
+	if (!enabled) {
+		count(METRIC_UNREPORTED);
+		return 0;
+	}
 	struct thread *t = bpf_task_storage_get(&threads, (void *)task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {
 		count(METRIC_NO_STORAGE);
@@ -215,7 +219,7 @@ int process_fork(__u64 *args)
 	return 0;
 }
 
-/* drain sends what the threads that still live have not sent; run when no probe stands any more. */
+/* drain sends what the threads that still live have not sent; run when no probe stands any more. Where one will stand again, they are met anew. */
 SEC("iter/task")
 int drain(struct bpf_iter__task *ctx)
 {
@@ -224,7 +228,10 @@ int drain(struct bpf_iter__task *ctx)
 	if (!task || task->tgid != target)
 		return 0;
 	struct thread *t = bpf_task_storage_get(&threads, (void *)task, 0, 0);
-	if (t && t->batch.tid && !send_rest(t, 0))
+	if (!t || !t->batch.tid)
+		return 0;
+	if (!send_rest(t, 0))
 		unsent++;
+	forget(t);
 	return 0;
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -27,9 +29,11 @@ const (
 
 // WriteHot writes a report as a table 100 columns wide: a line for each path of a subpath, the same path several times in a row on one.
 // SHARE is what ran within the subpath, CUM. what ran within it or one above it, each as a share of all that ran and
-// nothing counted twice, so that neither exceeds 100 % (Subpath.Covered and Cumulative). The snapshot is the report's.
+// nothing counted twice, so that neither exceeds 100 % (Subpath.Covered and Cumulative). The snapshot is the report's; where it is of a share of the
+// run, numbers are estimates of the whole.
 func WriteHot(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 	out := bufio.NewWriter(w)
+	r = r.estimate(s.Figures.Scale())
 	writeHotHeader(out, s, r)
 	if len(r.Subpaths) > 0 {
 		newHotTable(s, r).write(out)
@@ -38,6 +42,24 @@ func WriteHot(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 		return fmt.Errorf("write hot subpaths: %w", err)
 	}
 	return nil
+}
+
+// estimate returns a report on the whole run, where the recording is of a share of it: what was counted, times scale.
+func (r *HotReport) estimate(scale float64) *HotReport {
+	if scale == 1 {
+		return r
+	}
+	e := *r
+	e.Subpaths = slices.Clone(r.Subpaths)
+	counts := []*uint64{&e.Paths, &e.Total, &e.MinCost}
+	for i := range e.Subpaths {
+		p := &e.Subpaths[i]
+		counts = append(counts, &p.Count, &p.Cost, &p.Covered, &p.Cumulative)
+	}
+	for _, n := range counts {
+		*n = uint64(min(math.Round(float64(*n)*scale), math.MaxInt64))
+	}
+	return &e
 }
 
 func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
@@ -50,6 +72,9 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
 	total := unit(r.Total, r.Query.Metric)
 	if r.Query.Metric == Instructions {
 		total += " in " + plural(r.Paths, "path")
+	}
+	if f := &s.Figures; f.Scale() != 1 {
+		fmt.Fprintf(out, "Sampled: %.2f%% of its own CPU time, in %s: numbers are estimates of the whole\n", 100*f.Sampled, plural(f.Windows, "window"))
 	}
 	fmt.Fprintf(out, "Total: %s\n", total)
 	var covered uint64
@@ -193,7 +218,7 @@ func (t *hotTable) text(l hotLine) string {
 }
 
 // WriteHotJSON writes a report as one JSON object, every path of every subpath spelt out. Shares are fractions of 1; costs are in
-// the report's metric. The snapshot is the report's.
+// the report's metric. The snapshot is the report's; where it is of a share of the run, counts and costs are estimates of the whole.
 func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 	type subpath struct {
 		Share      float64  `json:"share"`      // of covered in total
@@ -204,6 +229,8 @@ func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 		Length     int      `json:"length"`
 		Paths      []*label `json:"paths"`
 	}
+	scale := s.Figures.Scale()
+	r = r.estimate(scale)
 	report := struct {
 		SchemaVersion int       `json:"schema_version"`
 		Kind          HotKind   `json:"kind"`
@@ -215,8 +242,9 @@ func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 		MaxLength     int       `json:"max_length"`
 		MinCost       uint64    `json:"min_cost"`
 		Found         int       `json:"found"`
+		Sampled       float64   `json:"sampled"` // the share of the program's own CPU time that was traced
 		Subpaths      []subpath `json:"subpaths"`
-	}{SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength, r.MinCost, r.Found, []subpath{}}
+	}{SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength, r.MinCost, r.Found, 1 / scale, []subpath{}}
 	labels := newLabels(s)
 	for _, p := range r.Subpaths {
 		row := subpath{share(p.Covered, r.Total), share(p.Cumulative, r.Total), p.Count, p.Cost, p.Covered, len(p.Symbols), nil}

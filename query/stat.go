@@ -57,6 +57,8 @@ type Stat struct {
 	Lost              uint64  `json:"lost"`         // events
 	Gaps              uint64  `json:"gaps"`
 	Anomalies         uint64  `json:"anomalies"`
+	Windows           uint64  `json:"windows"` // 0: traced all the time
+	Sampled           float64 `json:"sampled"` // the share of the program's own CPU time that was traced
 }
 
 // NewStat computes the figures of a snapshot, of which fileBytes is the size of the file, 0 when it is in none. It takes time linear in
@@ -90,6 +92,8 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		Lost:              figures.Lost,
 		Gaps:              figures.Gaps,
 		Anomalies:         figures.Anomalies,
+		Windows:           figures.Windows,
+		Sampled:           1 / figures.Scale(),
 	}
 	x.countPaths(s, f)
 	x.countRoutines(s)

@@ -58,17 +58,22 @@ func (g *gauge) add(used target.Times, hits, stepped uint64) sample {
 		const effort = 3
 		g.cost = g.calibrator.Measure(effort)
 	}
-	stepped = max(min(stepped, hits), g.stepped)
-	hits = max(hits, g.hits+stepped-g.stepped)
-	newStepped := stepped - g.stepped
-	g.spent += time.Duration(newStepped)*g.cost.Stepped + time.Duration(hits-g.hits-newStepped)*g.cost.Emulated
-	g.hits, g.stepped = hits, stepped
-	s := sample{at: time.Now(), used: used, hits: g.spent}
+	s := sample{at: time.Now(), used: used, hits: g.charge(hits, stepped)}
 	g.samples = append(g.samples, s)
 	for len(g.samples) > 2 && s.at.Sub(g.samples[1].at) >= window {
 		g.samples = g.samples[1:]
 	}
 	return s
+}
+
+// charge takes the hits so far, stepped of them single-stepped, and returns what they have cost.
+func (g *gauge) charge(hits, stepped uint64) time.Duration {
+	stepped = max(min(stepped, hits), g.stepped)
+	hits = max(hits, g.hits+stepped-g.stepped)
+	newStepped := stepped - g.stepped
+	g.spent += time.Duration(newStepped)*g.cost.Stepped + time.Duration(hits-g.hits-newStepped)*g.cost.Emulated
+	g.hits, g.stepped = hits, stepped
+	return g.spent
 }
 
 // recent is the slow-down over the last window; false: the target has hardly run in it.
@@ -103,8 +108,11 @@ func (r *recording) takeSample() {
 }
 
 // hits sums up the hits so far, and of them those single-stepped. Those that have not been reported yet, which may be many where the same one comes again and
-// again, the kernel is asked for.
+// again, the kernel is asked for, and those that are not, while probes go in and out.
 func (r *recording) hits() (hits, stepped uint64) {
+	if m, err := r.session.Metrics(); err == nil {
+		hits = m.Unreported
+	}
 	for _, t := range r.all {
 		hits += t.hits
 		stepped += t.stepped

@@ -24,6 +24,8 @@ type job struct {
 	errs   *statusLine
 	log    *slog.Logger
 	exe    *os.File // read until the last snapshot is written: source lines come last
+
+	paceTold bool
 }
 
 // newJob prepares to record: plans, checks and attaches. When it fails nothing stays attached.
@@ -100,6 +102,9 @@ func (j *job) attach(exe *os.File) error {
 		if !j.quiet {
 			newForecast(j.program.plan, j.gauge.cost).tell(j.errs, load)
 		}
+	}
+	if j.overhead > 0 {
+		j.pace = newPace(j.overhead/100, j.window)
 	}
 	return j.session.Attach(exe)
 }

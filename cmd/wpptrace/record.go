@@ -25,6 +25,8 @@ type recordFlags struct {
 	selection   selection
 	tids        []int
 	maxSlowDown float64
+	overhead    float64 // per cent; 0: no limit
+	window      time.Duration
 	ring        size
 	quiet       bool
 	verbose     bool
@@ -35,8 +37,14 @@ type recordFlags struct {
 // defaultMaxSlowDown is that of a process that is at work already; a command that is started to be traced has none.
 const defaultMaxSlowDown = 10
 
+// defaultOverhead is that of a process that is at work already, per cent; a command has no limit.
+const defaultOverhead = 5
+
+// defaultWindow is long enough for subpaths of any length that one would look at, and shorter than what a user of the process would notice.
+const defaultWindow = 10 * time.Millisecond
+
 func recordCommand() *cobra.Command {
-	o := recordFlags{ring: attach.DefaultRing, maxSlowDown: defaultMaxSlowDown}
+	o := recordFlags{ring: attach.DefaultRing, maxSlowDown: defaultMaxSlowDown, overhead: defaultOverhead, window: defaultWindow}
 	c := &cobra.Command{
 		Use:   "wpptrace {-p PID | [FLAG...] -- COMMAND [ARG...]}",
 		Short: "Record the whole program path of a live process: every path that every thread takes, in order",
@@ -47,7 +55,9 @@ func recordCommand() *cobra.Command {
   wpptrace hot bash-4711.wpp           hot subpaths of a recording
   wpptrace dump --as insns x.wpp       every instruction that ran`,
 		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while it is traced,
-and as before afterwards. When the recording ends, the hot subpaths are printed: on stdout with -p,
+and as before afterwards. With -p it is slowed down by 5% at most: where all of it cannot be had for
+that, it is traced in windows with gaps between them, and counts are estimates. --overhead changes
+that, and --overhead 0 traces all, whatever it costs up to --max-slowdown. When the recording ends, the hot subpaths are printed: on stdout with -p,
 on stderr with --, where stdout is COMMAND's alone. The last line on stderr tells what was lost.
 
 The code of the program itself is traced: not that of shared libraries, nor of processes that it
@@ -80,6 +90,8 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	addSelection(f, &o.selection)
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
 	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "detach when the process is slowed down more than `X` times; 0: never (the default with --)")
+	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's own CPU time more: where that does not do for all of it, trace it in windows; 0: no limit (the default with --, and where --max-slowdown is given)")
+	f.DurationVar(&o.window, "window", o.window, "`TIME` that a window lasts")
 	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of two, as 64M")
 	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object instead of the hot subpaths")
 	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")
@@ -123,14 +135,28 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 		return usagef("duration %v is negative", o.limit)
 	case o.maxSlowDown != 0 && !(o.maxSlowDown > 1):
 		return usagef("--max-slowdown %v is not above 1, and not 0", o.maxSlowDown)
+	case !(o.overhead >= 0 && o.overhead <= mostOverhead):
+		return usagef("--overhead %v is not a percentage from 0 to %v", o.overhead, mostOverhead)
+	case o.window < shortestWindow || o.window > longestWindow:
+		return usagef("--window %v is not from %v to %v", o.window, shortestWindow, longestWindow)
 	case o.ring < size(os.Getpagesize()) || o.ring&(o.ring-1) != 0 || o.ring > maxRing:
 		return usagef("--ring-size %v is not a power of two from %v to %v", o.ring, size(os.Getpagesize()), size(maxRing))
 	}
 	if !attaching && !c.Flags().Changed("max-slowdown") {
 		o.maxSlowDown = 0
 	}
+	if (!attaching || c.Flags().Changed("max-slowdown")) && !c.Flags().Changed("overhead") {
+		o.overhead = 0
+	}
 	return nil
 }
+
+// Limits of the budget.
+const (
+	mostOverhead   = 1000 // per cent
+	shortestWindow = time.Millisecond
+	longestWindow  = time.Minute
+)
 
 // maxRing is the largest ring buffer that the kernel makes.
 const maxRing = 1 << 30

@@ -36,6 +36,7 @@ type recording struct {
 	ended    time.Time
 
 	gauge      *gauge
+	pace       *pace                        // nil: there is no budget, and probes stand all the time
 	used       func() (target.Times, error) // what the process has used so far
 	usedBefore target.Times                 // when the recording began
 	last       sample                       // the last that could be taken
@@ -64,6 +65,7 @@ func (r *recording) begin(fromStart bool) error {
 	}
 	r.usedBefore, r.began = used, time.Now()
 	r.takeSample()
+	r.pace.begin()
 	return r.session.Enable(fromStart)
 }
 
@@ -132,10 +134,8 @@ func (r *recording) find(id uint32, started uint64) (i int, ok bool) {
 	})
 }
 
-// finish detaches and takes what is left. The recording stays readable.
-func (r *recording) finish(ctx context.Context) error {
-	r.takeSample()
-	r.ended = time.Now()
+// detach takes the probes out, and what the threads have not sent.
+func (r *recording) detach(ctx context.Context) error {
 	if err := r.session.Detach(); err != nil {
 		return err
 	}
@@ -145,7 +145,14 @@ func (r *recording) finish(ctx context.Context) error {
 	if err := r.session.Flush(); err != nil {
 		return err
 	}
-	if err := r.drain(ctx); err != nil {
+	return r.drain(ctx)
+}
+
+// finish detaches and takes what is left. The recording stays readable.
+func (r *recording) finish(ctx context.Context) error {
+	r.takeSample()
+	r.ended = time.Now()
+	if err := r.detach(ctx); err != nil {
 		return err
 	}
 	if err := r.addLosses(); err != nil {

@@ -69,6 +69,9 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	if n := s.Figures.Anomalies; n > 0 {
 		j.say("%d words did not fit the program: its paths may be wrong near #cut and #unwind (-v tells more)", n)
 	}
+	if n := s.Figures.Windows; n > 0 {
+		j.say("traced in %d windows, %s of its own CPU time; tracing took %s more", n, percentage(s.Figures.Sampled), percentage(j.pace.budget.Overhead()))
+	}
 	if j.session.Forked() {
 		j.say("process %d (%s) has started others, which were not traced: trace them with -p", j.process.PID, j.process.Name)
 	}

@@ -168,6 +168,7 @@ func (r *recording) figures() wpp.Figures {
 	}
 	f.Lost, f.Gaps = r.lost(m), r.gaps()
 	f.SlowDown = r.slowDown()
+	f.Windows, f.Sampled = r.pace.sampled(r.gauge.nature)
 	return f
 }
 

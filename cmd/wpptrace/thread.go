@@ -24,6 +24,7 @@ type thread struct {
 	gaps     uint64
 	stepped  uint64 // of the received, on single-stepped instructions
 	last     bool   // the last witness was
+	left     uint64 // words taken when its last window ended
 }
 
 // take decodes a batch of the thread.
@@ -49,6 +50,14 @@ func (t *thread) gap(lost uint64) {
 	t.words.Gap(lost)
 	t.lost += lost
 	t.gaps++
+}
+
+// leave says that what the thread does from here on is not known, unless that was said already.
+func (t *thread) leave() {
+	if t.taken > t.left {
+		t.words.Gap(0)
+		t.left = t.taken
+	}
 }
 
 func (t *thread) count(w wire.Word, p *plan.Plan) {

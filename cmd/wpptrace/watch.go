@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wpptrace/loader/target"
 )
 
 // signals are the wishes of the user during a recording.
@@ -62,7 +65,7 @@ const tick = 20 * time.Millisecond
 func (j *job) watch(s *signals, b *background) (reason string, err error) {
 	defer j.errs.clear()
 	for next := time.Now(); ; {
-		if err := j.listen(time.Now().Add(tick)); err != nil {
+		if err := j.listen(time.Now().Add(j.pace.pause())); err != nil {
 			return "", err
 		}
 		select {
@@ -85,12 +88,27 @@ func (j *job) watch(s *signals, b *background) (reason string, err error) {
 			}
 			return reason, nil
 		}
+		if err := j.keepPace(s.abort, j.exe); err != nil {
+			return j.disturbed(err)
+		}
+		j.tellPace()
 		if now := time.Now(); now.After(next) {
 			next = now.Add(samplePause)
 			j.takeSample()
 		}
 		j.errs.show(j.recording)
 	}
+}
+
+// disturbed is what to make of a window that could not be opened or closed: what has been recorded is kept, unless all is to be dropped.
+func (j *job) disturbed(err error) (reason string, fatal error) {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "", err
+	case errors.Is(err, target.ErrGone):
+		return fmt.Sprintf("process %d (%s) has exited", j.process.PID, j.process.Name), nil
+	}
+	return fmt.Sprintf("%v: tracing ended", err), nil
 }
 
 // warn tells of a snapshot in the middle of the recording that could not be written. A full disk, say, may be empty again when it ends.

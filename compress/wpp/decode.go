@@ -25,6 +25,8 @@ func decodeFigures(m *FiguresSection) Figures {
 		ProbesSingleStep: m.ProbesSingleStep,
 		SlowDown:         m.SlowDown,
 		Anomalies:        m.Anomalies,
+		Windows:          m.Windows,
+		Sampled:          m.Sampled,
 	}
 	if m.StartUnixNs != 0 {
 		f.Start = time.Unix(0, m.StartUnixNs).UTC()

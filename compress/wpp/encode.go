@@ -53,6 +53,8 @@ func encodeFigures(f *Figures) *FiguresSection {
 		ProbesSingleStep: f.ProbesSingleStep,
 		SlowDown:         f.SlowDown,
 		Anomalies:        f.Anomalies,
+		Windows:          f.Windows,
+		Sampled:          f.Sampled,
 	}
 	if f.Start.IsZero() { // that year has no Unix nanoseconds
 		m.StartUnixNs = 0

@@ -96,6 +96,16 @@ type Figures struct {
 	ProbesSingleStep uint64  // of these, on single-stepped instructions
 	SlowDown         float64 // measured: run time with the probes over run time without; 0: not measured; MostSlowDown: that or more
 	Anomalies        uint64  // words that the decoder could not explain
+	Windows          uint64  // traced in so many windows, with gaps between them; 0: all the time
+	Sampled          float64 // the share of the program's own CPU time that these are, above 0; 0: all
+}
+
+// Scale is what counts are to be multiplied with to estimate those of the whole run: 1 where it was traced all the time.
+func (f *Figures) Scale() float64 {
+	if f.Sampled > 0 && f.Sampled < 1 {
+		return 1 / f.Sampled
+	}
+	return 1
 }
 
 // MostSlowDown is the largest slow-down that is told: what is beyond cannot be told from the error.

@@ -45,6 +45,8 @@ type FiguresSection struct {
 	ProbesSingleStep uint64                 `protobuf:"varint,13,opt,name=probes_single_step,json=probesSingleStep,proto3" json:"probes_single_step,omitempty"`
 	SlowDown         float64                `protobuf:"fixed64,14,opt,name=slow_down,json=slowDown,proto3" json:"slow_down,omitempty"`
 	Anomalies        uint64                 `protobuf:"varint,15,opt,name=anomalies,proto3" json:"anomalies,omitempty"`
+	Windows          uint64                 `protobuf:"varint,16,opt,name=windows,proto3" json:"windows,omitempty"`
+	Sampled          float64                `protobuf:"fixed64,17,opt,name=sampled,proto3" json:"sampled,omitempty"` // 0: all
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -180,6 +182,20 @@ func (x *FiguresSection) GetSlowDown() float64 {
 func (x *FiguresSection) GetAnomalies() uint64 {
 	if x != nil {
 		return x.Anomalies
+	}
+	return 0
+}
+
+func (x *FiguresSection) GetWindows() uint64 {
+	if x != nil {
+		return x.Windows
+	}
+	return 0
+}
+
+func (x *FiguresSection) GetSampled() float64 {
+	if x != nil {
+		return x.Sampled
 	}
 	return 0
 }
@@ -599,7 +615,7 @@ var File_wpp_proto protoreflect.FileDescriptor
 
 const file_wpp_proto_rawDesc = "" +
 	"\n" +
-	"\twpp.proto\x12\fwpptrace.wpp\"\xaa\x03\n" +
+	"\twpp.proto\x12\fwpptrace.wpp\"\xde\x03\n" +
 	"\x0eFiguresSection\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\fR\x04tool\x12\x18\n" +
 	"\acommand\x18\x02 \x03(\fR\acommand\x12\x10\n" +
@@ -617,7 +633,9 @@ const file_wpp_proto_rawDesc = "" +
 	"\x06probes\x18\f \x01(\x04R\x06probes\x12,\n" +
 	"\x12probes_single_step\x18\r \x01(\x04R\x10probesSingleStep\x12\x1b\n" +
 	"\tslow_down\x18\x0e \x01(\x01R\bslowDown\x12\x1c\n" +
-	"\tanomalies\x18\x0f \x01(\x04R\tanomalies\"\xe3\x05\n" +
+	"\tanomalies\x18\x0f \x01(\x04R\tanomalies\x12\x18\n" +
+	"\awindows\x18\x10 \x01(\x04R\awindows\x12\x18\n" +
+	"\asampled\x18\x11 \x01(\x01R\asampled\"\xe3\x05\n" +
 	"\x0eProgramSection\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x1f\n" +
 	"\vtext_length\x18\x02 \x03(\rR\n" +

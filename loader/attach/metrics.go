@@ -6,7 +6,7 @@ import (
 	"wpptrace/bpf"
 )
 
-// Metrics are the failures that the BPF program has counted.
+// Metrics are what the BPF program has counted, failures but for the last.
 type Metrics struct {
 	LostHits, LostBatches uint64 // the ring buffer was full
 	LostByWhom            uint64 // times that it could not be noted which thread had lost some: Losses is not complete
@@ -15,6 +15,7 @@ type Metrics struct {
 	Unreadable            uint64 // return addresses or switch values that could not be read
 	LongChain             uint64 // chains of callers too long to follow
 	HighAddress           uint64 // frames above 2^47
+	Unreported            uint64 // hits while probes were put in and out
 }
 
 // Metrics reads the failures so far.
@@ -32,6 +33,7 @@ func (s *Session) Metrics() (Metrics, error) {
 		Unreadable:  m[bpf.TracerMetricMETRIC_UNREADABLE],
 		LongChain:   m[bpf.TracerMetricMETRIC_LONG_CHAIN],
 		HighAddress: m[bpf.TracerMetricMETRIC_HIGH_ADDRESS],
+		Unreported:  m[bpf.TracerMetricMETRIC_UNREPORTED],
 	}, nil
 }
 

@@ -21,7 +21,8 @@ import (
 )
 
 // A Session is a plan for a process, attached to it or about to be. The order of calls is Load, Attach, Enable, Read again and again, Detach, Read
-// until nothing comes, Flush, the same, Close; Close alone does at any time. It is used by one goroutine at a time.
+// until nothing comes, Flush, the same, Close; Close alone does at any time. Between Flush and Close it may be attached again: what the threads have
+// done meanwhile is not known, and each is met anew. It is used by one goroutine at a time.
 type Session struct {
 	process *target.Process
 	image   *image.Image
@@ -36,14 +37,20 @@ type Session struct {
 }
 
 // Attach puts the plan's probes into the process, whose executable is exe, and checks each of them, and that the process is what it was at Load. Nothing
-// is reported before Enable. Whatever fails, nothing stays attached. Cost: about 2 us a probe.
+// is reported before Enable. Whatever fails, no probe stays. Cost: about 2 us a probe.
 func (s *Session) Attach(exe *os.File) error {
+	defer Prompt()()
+	again := s.reader != nil
 	err := s.attach(exe)
 	if cause := s.changed(exe); cause != nil {
 		err = cause // of whatever failed
 	}
 	if err != nil {
-		s.unlink()
+		if again {
+			s.unprobe()
+		} else {
+			s.unlink()
+		}
 		return fmt.Errorf("attach to process %d (%s): %w", s.process.PID, s.process.Name, err)
 	}
 	return nil
@@ -65,7 +72,7 @@ func (s *Session) changed(exe *os.File) error {
 	return nil
 }
 
-// attach makes the links: first those that tell of a thread's end, then the probes.
+// attach makes the links: first those that tell of a thread's end, unless they stand since the last time, then the probes.
 func (s *Session) attach(exe *os.File) error {
 	on, err := s.process.ShadowStack()
 	switch {
@@ -77,6 +84,19 @@ func (s *Session) attach(exe *os.File) error {
 	if err := s.untouched(); err != nil {
 		return err
 	}
+	if s.reader == nil {
+		if err := s.listen(); err != nil {
+			return err
+		}
+	}
+	if err := s.probe(exe); err != nil {
+		return err
+	}
+	return s.standing()
+}
+
+// listen makes the links that tell of the life of threads, and opens the ring buffer.
+func (s *Session) listen() (err error) {
 	for _, p := range []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec, s.objects.ProcessFork} {
 		l, err := link.AttachTracing(link.TracingOptions{Program: p})
 		if err != nil {
@@ -90,10 +110,7 @@ func (s *Session) attach(exe *os.File) error {
 	if s.reader, err = ringbuf.NewReader(s.objects.Ring); err != nil {
 		return fmt.Errorf("open the ring buffer: %w", err)
 	}
-	if err := s.probe(exe); err != nil {
-		return err
-	}
-	return s.standing()
+	return nil
 }
 
 func (s *Session) probe(exe *os.File) error {
@@ -200,6 +217,7 @@ func (s *Session) Detach() error {
 	if s.probes == nil {
 		return nil
 	}
+	defer Prompt()()
 	// Probes go one after the other: what the rest of them would say has no meaning.
 	if err := s.objects.Enabled.Set(uint32(0)); err != nil {
 		return fmt.Errorf("end the reports: %w", err)
@@ -251,11 +269,17 @@ func (s *Session) Close() error {
 	return err
 }
 
-// unlink undoes attach.
-func (s *Session) unlink() {
+// unprobe undoes probe.
+func (s *Session) unprobe() {
 	if s.probes != nil {
 		s.probes.Close()
+		s.probes = nil
 	}
+}
+
+// unlink undoes attach.
+func (s *Session) unlink() {
+	s.unprobe()
 	for _, l := range s.others {
 		l.Close()
 	}
@@ -265,5 +289,5 @@ func (s *Session) unlink() {
 	if s.reader != nil {
 		s.reader.Close()
 	}
-	s.probes, s.others, s.iter, s.reader = nil, nil, nil, nil
+	s.others, s.iter, s.reader = nil, nil, nil
 }

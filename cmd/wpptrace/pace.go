@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"wpptrace/loader/attach"
+	"wpptrace/loader/govern"
+	"wpptrace/loader/target"
+)
+
+// A pace keeps a recording within its budget: probes stand all the time where that is cheap enough, else in windows as far apart as the budget asks.
+type pace struct {
+	budget *govern.Budget
+	window time.Duration
+	opened time.Time // zero: no probe stands
+	closed uint64    // windows
+	calm   func()    // of the window that is open: it is closed in time
+
+	used, traced         target.Times // accounted for; of it, in windows
+	usedHits, tracedHits time.Duration
+}
+
+func newPace(share float64, window time.Duration) *pace {
+	return &pace{budget: govern.New(share), window: window}
+}
+
+// pause is how long nothing need be decided.
+func (p *pace) pause() time.Duration {
+	switch {
+	case p == nil:
+		return tick
+	case p.opened.IsZero():
+		return min(tick, p.window)
+	}
+	return max(min(tick, time.Until(p.opened.Add(p.window))), time.Millisecond)
+}
+
+// sampled is how many windows there were, none if all was traced, and which share of the process's own CPU time they were.
+func (p *pace) sampled(n nature) (windows uint64, share float64) {
+	if p == nil || p.closed == 0 {
+		return 0, 0
+	}
+	windows = p.closed
+	if !p.opened.IsZero() {
+		windows++
+	}
+	within := n.estimate(p.traced, p.tracedHits).own
+	without := float64(p.used.CPU - p.traced.CPU - (p.usedHits - p.tracedHits))
+	return windows, within / (within + max(without, 0))
+}
+
+// begin notes that the first window is open.
+func (p *pace) begin() {
+	if p == nil {
+		return
+	}
+	p.calm = func() {}
+	if p.closed > 0 { // it may be the only one
+		p.calm = attach.Prompt()
+	}
+	p.opened = time.Now()
+}
+
+// end notes that a window is closed.
+func (p *pace) end() {
+	if p != nil && !p.opened.IsZero() {
+		p.calm()
+		p.closed, p.opened = p.closed+1, time.Time{}
+	}
+}
+
+// keepPace closes the window, or opens one, as the budget has it.
+func (r *recording) keepPace(ctx context.Context, exe *os.File) error {
+	p := r.pace
+	if p == nil {
+		return nil
+	}
+	r.account()
+	open, overdrawn := !p.opened.IsZero(), p.budget.Overdrawn()
+	switch {
+	case open && overdrawn && time.Since(p.opened) >= p.window:
+		return r.closeWindow(ctx)
+	case !open && !overdrawn:
+		return r.openWindow(exe)
+	}
+	return nil
+}
+
+// account charges the budget with what the process has used since the last time.
+func (r *recording) account() {
+	p := r.pace
+	used, err := r.used()
+	if err != nil {
+		return // it has exited
+	}
+	hits := r.gauge.charge(r.hits())
+	used = used.Sub(r.usedBefore)
+	newUsed, newHits := used.Sub(p.used), hits-p.usedHits
+	p.used, p.usedHits = used, hits
+	if !p.opened.IsZero() {
+		p.traced.CPU += newUsed.CPU
+		p.traced.User += newUsed.User
+		p.tracedHits += newHits
+	}
+	newHits = min(newHits, newUsed.CPU)
+	p.budget.Account(govern.Use{Own: newUsed.CPU - newHits, Probes: newHits})
+}
+
+// closeWindow takes the probes out. What the threads do from here on is not known.
+func (r *recording) closeWindow(ctx context.Context) error {
+	if err := r.detach(ctx); err != nil {
+		return err
+	}
+	r.pace.end()
+	r.account()
+	return r.leaveThreads()
+}
+
+// leaveThreads says of each thread that what comes next is not known, and lets go of those that have ended.
+func (r *recording) leaveThreads() error {
+	live := map[uint32]bool{}
+	ids, err := r.process.Threads()
+	if err != nil && r.process.Alive() {
+		return err
+	}
+	for _, id := range ids {
+		live[uint32(id)] = true
+	}
+	for _, t := range r.all {
+		switch {
+		case t.ended != nil:
+		case !live[t.id] || r.threads[t.id] != t:
+			t.end()
+		default:
+			t.leave()
+		}
+	}
+	return nil
+}
+
+// openWindow puts the probes in again.
+func (r *recording) openWindow(exe *os.File) error {
+	if err := r.session.Attach(exe); err != nil {
+		return err
+	}
+	r.account()
+	if err := r.session.Enable(false); err != nil {
+		return err
+	}
+	r.pace.begin()
+	return nil
+}
+
+// tellPace says once that windows have begun, and why.
+func (j *job) tellPace() {
+	p := j.pace
+	if p == nil || p.closed == 0 || j.paceTold {
+		return
+	}
+	j.paceTold = true
+	j.say("to trace all of it costs more than --overhead %v%% of its CPU time: it is traced in windows of %v from here on; --overhead 0 traces all", j.overhead, p.window)
+}
+
+func percentage(share float64) string { return fmt.Sprintf("%.3g%%", 100*share) }

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/wpp"
+	"wpptrace/query"
+)
+
+// work is a program that never ends and does the same again and again.
+const work = `while :; do
+	for ((i = 0; i < 50; i++)); do
+		s=$(((s * 31 + i) % 1000003))
+		case $s in *7) t=$t$s ;; *) t=${t%?} ;; esac
+	done
+done`
+
+func startWork(t *testing.T) (pid int) {
+	t.Helper()
+	cmd := exec.Command("bash", "-c", work)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	return cmd.Process.Pid
+}
+
+// recordWork records a process for a time and returns the snapshot and what was printed.
+func recordWork(t *testing.T, pid int, flags ...string) (s *wpp.Snapshot, out, errs string) {
+	t.Helper()
+	path := t.TempDir() + "/x.wpp"
+	out, errs, status := wpptrace(append([]string{"-p", strconv.Itoa(pid), "-o", path}, flags...)...)
+	if status != 0 {
+		t.Fatalf("status %d: %s", status, errs)
+	}
+	s, err := wpp.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, out, errs
+}
+
+// A busy process is traced in windows with gaps between them, and everything says so.
+func TestWindows(t *testing.T) {
+	pid := startWork(t)
+	s, out, errs := recordWork(t, pid, "-d", "3s", "--overhead", "20", "--window", "5ms")
+	f := s.Figures
+	if f.Windows < 2 || !(f.Sampled > 0 && f.Sampled < 0.5) || f.Lost != 0 || f.Gaps != 0 || f.Anomalies != 0 {
+		t.Errorf("figures %+v", f)
+	}
+	gaps := uint64(0)
+	for i, n := range symbolCounts(s.Threads[0].Grammar) {
+		if m := &s.Symbols[i]; m.IsMark && m.Mark == ops.Gap {
+			gaps += n
+		}
+	}
+	if gaps == 0 || gaps > f.Windows {
+		t.Errorf("%d gaps in %d windows", gaps, f.Windows)
+	}
+	for _, want := range []string{
+		"to trace all of it costs more than --overhead 20% of its CPU time: it is traced in windows of 5ms from here on",
+		fmt.Sprintf("traced in %d windows, ", f.Windows),
+	} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("%q is not in:\n%s", want, errs)
+		}
+	}
+	if !strings.Contains(out, fmt.Sprintf(" in %d windows: numbers are estimates of the whole\n", f.Windows)) {
+		t.Errorf("the report does not tell of windows:\n%s", out)
+	}
+}
+
+// symbolCounts counts how often each symbol comes in what the grammar stands for.
+func symbolCounts(g *wpp.Grammar) map[uint32]uint64 {
+	counts := map[uint32]uint64{}
+	for sym := range g.Expand(0) {
+		counts[sym]++
+	}
+	return counts
+}
+
+// A server that is traced in windows answers and ends as one that nobody traces, and nothing is left in it.
+func TestWindowsAreHarmless(t *testing.T) {
+	questions := []int{2000, 50, 3000, 10}
+	want := answers(t, questions...)
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--window", "1ms")
+	w.expect("recording process")
+	var got []string
+	for _, n := range questions {
+		got = append(got, s.ask(n))
+	}
+	w.signal(os.Interrupt)
+	w.wait(0)
+	s.isClean()
+	s.end()
+	if !slices.Equal(got, want) {
+		t.Errorf("the server answered %q, untraced %q", got, want)
+	}
+}
+
+// What the budget allows is traced without a gap.
+func TestOneWindowWhereItIsCheap(t *testing.T) {
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-d", "2s", "-o", "x.wpp", "-F", "^read_builtin$", "--overhead", "50")
+	w.expect("recording process")
+	for range 50 {
+		s.ask(10)
+	}
+	w.wait(0)
+	if strings.Contains(w.errs.String(), "windows") {
+		t.Errorf("there were windows: %s", w.errs.String())
+	}
+	if stat := checkRecording(t, w, "x.wpp", 50); stat.Windows != 0 || stat.Sampled != 1 {
+		t.Errorf("%d windows, %v sampled", stat.Windows, stat.Sampled)
+	}
+	s.end()
+}
+
+// calls makes some ten million calls a second, and says after so many how many there were and what CPU time they took, ns. Its routines are hot by rank.
+const calls = `
+#include <stdio.h>
+#include <time.h>
+#define ROUTINE(n) __attribute__((noinline)) static unsigned f##n(unsigned x) { return x & n + 1 ? x * 5 + n : x / 3 + 1; }
+ROUTINE(0) ROUTINE(1) ROUTINE(2) ROUTINE(3) ROUTINE(4) ROUTINE(5) ROUTINE(6) ROUTINE(7) ROUTINE(8) ROUTINE(9) ROUTINE(10) ROUTINE(11)
+static unsigned (*const routines[])(unsigned) = {f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11};
+volatile unsigned sink;
+int main(void)
+{
+	unsigned x = 1, seed = 1;
+	for (unsigned long n = 0;;) {
+		for (int i = 0; i < 1000000; i++) {
+			seed = seed * 1103515245 + 12345;
+			unsigned which = __builtin_ctz(seed >> 8 | 1 << 11); /* each half as often as the one before */
+			x = routines[which](x + seed);
+			for (volatile int idle = 0; idle < 20; idle++)
+				;
+		}
+		struct timespec t;
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+		sink = x;
+		printf("%lu %lu\n", n += 1000000, t.tv_sec * 1000000000ul + t.tv_nsec);
+		fflush(stdout);
+	}
+}`
+
+// startCalls builds calls and starts it. Each line of its output goes to lines.
+func startCalls(t testing.TB, lines func(text string)) (pid int) {
+	t.Helper()
+	path := t.TempDir() + "/calls"
+	gcc := exec.Command("gcc", "-O1", "-x", "c", "-", "-o", path)
+	gcc.Stdin = strings.NewReader(calls)
+	if out, err := gcc.CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v: %s", err, out)
+	}
+	cmd := exec.Command(path)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		for scan := bufio.NewScanner(out); scan.Scan(); {
+			lines(scan.Text())
+		}
+	}()
+	t.Cleanup(func() { cmd.Process.Kill(); <-done; cmd.Wait() })
+	return cmd.Process.Pid
+}
+
+// Windows show the subpaths that are hot in the whole.
+func TestHotInWindows(t *testing.T) {
+	pid := startCalls(t, func(string) {})
+	whole, _, _ := recordWork(t, pid, "-d", "1s", "--overhead", "0", "--max-slowdown", "0", "-q")
+	want := hottestOf(t, whole)
+	sampled, _, _ := recordWork(t, pid, "-d", "3s", "-q")
+	got, common := hottestOf(t, sampled), 0
+	for _, p := range got {
+		if slices.Contains(want, p) {
+			common++
+		}
+	}
+	if sampled.Figures.Windows < 2 || len(want) != hottest || common < hottest-1 {
+		t.Errorf("%d of %d hottest subpaths are found in %d windows:\n%q\nthey are\n%q", common, len(want), sampled.Figures.Windows, got, want)
+	}
+}
+
+// hottestOf lists the hottest subpaths, each as its routines and paths.
+func hottestOf(t *testing.T, s *wpp.Snapshot) (list []string) {
+	t.Helper()
+	q := query.DefaultHotQuery()
+	q.Top = hottest
+	r, err := query.Hot(s, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Subpaths {
+		var text strings.Builder
+		for _, sym := range r.Subpaths[i].Symbols {
+			fmt.Fprintf(&text, "%s#%d ", s.RoutineOf(sym).Name, s.Symbols[sym].Path)
+		}
+		list = append(list, text.String())
+	}
+	return list
+}

@@ -1,0 +1,35 @@
+package attach
+
+import (
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Prompt calls may be nested, and leave the thread as it was.
+func TestPrompt(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	nice := func() int {
+		n, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // of the thread
+		if err != nil {
+			t.Fatal(err)
+		}
+		return 20 - n
+	}
+	before := nice()
+	calm := Prompt()
+	inner := Prompt()
+	if got := nice(); got != -20 {
+		t.Errorf("nice %d, want -20", got)
+	}
+	inner()
+	if got := nice(); got != -20 {
+		t.Errorf("nice %d after the inner one, want -20", got)
+	}
+	calm()
+	if after := nice(); after != before {
+		t.Errorf("nice %d before, %d after", before, after)
+	}
+}

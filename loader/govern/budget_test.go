@@ -1,0 +1,77 @@
+package govern
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// A heavy process is traced in windows that cost what the budget allows, a light one all the time, an idle one too.
+func TestBudget(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		what            string
+		own, probes     time.Duration // in each ms while probes stand, the probes' first
+		overhead, error float64
+	}{
+		{"heavy", 100 * time.Microsecond, 900 * time.Microsecond, 0.05, 0.005},
+		{"light", 990 * time.Microsecond, 10 * time.Microsecond, 0.0101, 0.0001},
+		{"idle", 0, 0, 0, 0},
+	} {
+		const window = 10
+		b, standing, since := New(0.05), true, 0
+		for i := range 100_000 {
+			switch {
+			case standing && b.Overdrawn() && i-since >= window:
+				standing = false
+			case !standing && !b.Overdrawn():
+				standing, since = true, i
+			}
+			if standing {
+				b.Account(Use{c.own, c.probes})
+			} else {
+				b.Account(Use{Own: ms})
+			}
+		}
+		if got := b.Overhead(); math.Abs(got-c.overhead) > c.error {
+			t.Errorf("%s: overhead %.4f, want %v", c.what, got, c.overhead)
+		}
+	}
+}
+
+// Savings are bounded: after a calm hour, a heavy minute costs no more than the share of a second.
+func TestSavings(t *testing.T) {
+	b := New(0.05)
+	b.Account(Use{Own: time.Hour})
+	spent := time.Duration(0)
+	for ; !b.Overdrawn(); spent += time.Millisecond {
+		b.Account(Use{Probes: time.Millisecond})
+	}
+	if spent < 50*time.Millisecond || spent > 52*time.Millisecond {
+		t.Errorf("%v spent", spent)
+	}
+}
+
+// Whatever a process does, who spends only while the account is not overdrawn spends no more than its share, but for the last stretch and what it began with.
+func TestBudgetHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		share := rapid.Float64Range(0.001, 0.5).Draw(t, "share")
+		b := New(share)
+		var own, probes, largest time.Duration
+		for range rapid.IntRange(1, 200).Draw(t, "stretches") {
+			u := Use{Own: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "own"))}
+			if b.Overdrawn() {
+				b.Account(u)
+			} else {
+				u.Probes = time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "probes"))
+				b.Account(u)
+			}
+			own, probes, largest = own+u.Own, probes+u.Probes, max(largest, u.Probes)
+		}
+		if most := share*float64(own+advance) + float64(largest) + 1; float64(probes) > most {
+			t.Errorf("%v spent on probes, with %v of its own", probes, own)
+		}
+	})
+}
