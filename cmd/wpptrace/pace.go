@@ -17,7 +17,7 @@ type pace struct {
 	window time.Duration
 	opened time.Time // zero: no probe stands
 	closed uint64    // windows
-	calm   func()    // of the window that is open: it is closed in time
+	calm   func()    // of the window that is open: it is to be closed in time, and what that takes of the machine the budget bounds too
 
 	used, traced         target.Times // accounted for; of it, in windows
 	usedHits, tracedHits time.Duration
@@ -29,13 +29,14 @@ func newPace(share float64, window time.Duration) *pace {
 
 // pause is how long nothing need be decided.
 func (p *pace) pause() time.Duration {
-	switch {
-	case p == nil:
+	if p == nil {
 		return tick
-	case p.opened.IsZero():
-		return min(tick, p.window)
 	}
-	return max(min(tick, time.Until(p.opened.Add(p.window))), time.Millisecond)
+	pause := min(tick, p.window)
+	if left := time.Until(p.opened.Add(p.window)); left > 0 { // of the window
+		pause = min(pause, left)
+	}
+	return pause
 }
 
 // sampled is how many windows there were, none if all was traced, and which share of the process's own CPU time they were.
@@ -54,14 +55,9 @@ func (p *pace) sampled(n nature) (windows uint64, share float64) {
 
 // begin notes that the first window is open.
 func (p *pace) begin() {
-	if p == nil {
-		return
+	if p != nil {
+		p.calm, p.opened = attach.Prompt(), time.Now()
 	}
-	p.calm = func() {}
-	if p.closed > 0 { // it may be the only one
-		p.calm = attach.Prompt()
-	}
-	p.opened = time.Now()
 }
 
 // end notes that a window is closed.
@@ -105,7 +101,6 @@ func (r *recording) account() {
 		p.traced.User += newUsed.User
 		p.tracedHits += newHits
 	}
-	newHits = min(newHits, newUsed.CPU)
 	p.budget.Account(govern.Use{Own: newUsed.CPU - newHits, Probes: newHits})
 }
 
@@ -116,6 +111,7 @@ func (r *recording) closeWindow(ctx context.Context) error {
 	}
 	r.pace.end()
 	r.account()
+	r.log.Debug("a window has ended", "windows", r.pace.closed, "overhead", percentage(r.pace.budget.Overhead()))
 	return r.leaveThreads()
 }
 

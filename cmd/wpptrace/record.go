@@ -89,7 +89,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&o.rawFile, "raw", "", "write the raw trace to `FILE` too, as wpptrace compress reads it; it is large")
 	addSelection(f, &o.selection)
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
-	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "detach when the process is slowed down more than `X` times; 0: never (the default with --)")
+	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "without --overhead: detach when the process is slowed down more than `X` times; 0: never (the default with --)")
 	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's own CPU time more: where that does not do for all of it, trace it in windows; 0: no limit (the default with --, and where --max-slowdown is given)")
 	f.DurationVar(&o.window, "window", o.window, "`TIME` that a window lasts")
 	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of two, as 64M")
@@ -147,6 +147,9 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 	}
 	if (!attaching || c.Flags().Changed("max-slowdown")) && !c.Flags().Changed("overhead") {
 		o.overhead = 0
+	}
+	if o.overhead > 0 && !c.Flags().Changed("max-slowdown") { // the budget is the stricter one, in the long run
+		o.maxSlowDown = 0
 	}
 	return nil
 }

@@ -11,7 +11,8 @@ type Budget struct {
 	total  Use
 }
 
-// A Use is what a process used in some time, CPU time of all its threads: Own is what it would have used without probes, Probes what they took.
+// A Use is what a process used in some time, CPU time of all its threads: Own is what it would have used without probes, Probes what they took. Own may be
+// below 0, where it was taken for more before.
 type Use struct {
 	Own, Probes time.Duration
 }
@@ -34,10 +35,7 @@ func (b *Budget) Account(u Use) {
 // Overdrawn reports whether more was spent than earned.
 func (b *Budget) Overdrawn() bool { return b.credit < 0 }
 
-// Overhead is what the probes have taken so far, as a share of the process's own CPU time; 0: it has used none.
+// Overhead is what the probes have taken so far, as a share of the process's own CPU time, of which a microsecond is the least.
 func (b *Budget) Overhead() float64 {
-	if b.total.Own <= 0 {
-		return 0
-	}
-	return float64(b.total.Probes) / float64(b.total.Own)
+	return float64(b.total.Probes) / float64(max(b.total.Own, time.Microsecond))
 }
