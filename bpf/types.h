@@ -32,8 +32,8 @@ struct site {
 enum site_none { CONDITION_NONE = 16, NO_REG = 16 };
 enum site_flag {
 	SITE_FIRST = 1,        /* may be the first word of its activation */
-	SITE_CASE = 2,         /* tells a switch's case when the outcome is case_on */
-	SITE_CASE_TAKEN = 4,   /* case_on is 1 */
+	SITE_CASE = 2,         /* tells a switch's case, when the outcome is 0 */
+	SITE_CASE_TAKEN = 4,   /* no: when it is 1 */
 	SITE_CASE_MEMORY = 8,  /* the case is in memory */
 	SITE_CASE_RIP = 16,    /* case_disp is relative to the image */
 	SITE_CASE_TARGET = 32, /* the case is an absolute address: sent relative to the image */
@@ -66,6 +66,7 @@ struct batch {
 	__u64 lost;     /* of them, lost so far */
 	__u64 words[BATCH_WORDS];
 };
+_Static_assert((BATCH_WORDS & (BATCH_WORDS - 1)) == 0, "an index is bounded by a mask");
 
 /* A thread, told from a later one with its number. */
 struct life {

@@ -49,6 +49,7 @@ type Stat struct {
 	HitsPerPath       float64 `json:"hits_per_path"`
 	Words             uint64  `json:"words"`
 	SlowDown          float64 `json:"slow_down"` // 0: not measured; wpp.MostSlowDown: that or more
+	SlowDownVague     bool    `json:"slow_down_vague"` // slow_down is what it was at least
 	Probes            uint64  `json:"probes"`
 	ProbesSingleStep  uint64  `json:"probes_single_stepped"`
 	RoutinesTotal     int     `json:"routines_total"`
@@ -86,6 +87,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		HitsSingleStepped: figures.HitsSingleStep,
 		Words:             figures.Words,
 		SlowDown:          figures.SlowDown,
+		SlowDownVague:     figures.SlowDownVague,
 		Probes:            figures.Probes,
 		ProbesSingleStep:  figures.ProbesSingleStep,
 		RoutinesTotal:     len(s.Routines),
@@ -212,14 +214,14 @@ func operationBytes(operand uint64) uint64 {
 }
 
 // WriteStat writes the figures one a line, name and value separated by a space. The names are those of the JSON object; what is not known is "-", and a
-// slow_down of MostSlowDown ">=100".
+// slow_down of which only the least is known begins with ">=".
 func WriteStat(w io.Writer, x Stat) error {
 	out := bufio.NewWriter(w)
 	v := reflect.ValueOf(x)
 	for i := range v.NumField() {
 		name, value := v.Type().Field(i).Tag.Get("json"), statText(v.Field(i).Interface())
-		if name == "slow_down" && x.SlowDown >= wpp.MostSlowDown {
-			value = fmt.Sprintf(">=%d", wpp.MostSlowDown)
+		if name == "slow_down" && (x.SlowDownVague || x.SlowDown >= wpp.MostSlowDown) {
+			value = ">=" + statText(min(x.SlowDown, wpp.MostSlowDown))
 		}
 		fmt.Fprintln(out, name, value)
 	}

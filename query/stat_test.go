@@ -14,7 +14,7 @@ func TestWriteStatLimits(t *testing.T) {
 	if err := WriteStat(&out, Stat{SlowDown: wpp.MostSlowDown}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\ncommand -\n", "\nstarted -\n", "\nslow_down >=100\n"} {
+	for _, want := range []string{"\ncommand -\n", "\nstarted -\n", "\nslow_down >=100.000\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

@@ -13,15 +13,16 @@ import (
 
 // values says what the value of a flag must be, by the name that help gives it; "" is that of switches.
 var values = map[string]string{
-	"":      "true or false",
-	"BYTES": "a number of bytes, as 65536, 64K or 64M",
-	"COST":  "a cost, as 1000, or a share of all, as 5%",
-	"N":     "a whole number, as 10",
-	"PATHS": "a number of paths, as 3",
-	"PID":   "a process number: look for it with ps or pgrep",
-	"TID":   "a thread number, as 4711",
-	"TIME":  "a time, as 10, 10s or 2m",
-	"X":     "a number, as 10 or 2.5",
+	"":        "true or false",
+	"BYTES":   "a number of bytes, as 65536, 64K or 64M",
+	"COST":    "a cost, as 1000, or a share of all, as 5%",
+	"N":       "a whole number, as 10",
+	"PATHS":   "a number of paths, as 3",
+	"PERCENT": "a percentage, as 5 or 0.5",
+	"PID":     "a process number: look for it with ps or pgrep",
+	"TID":     "a thread number, as 4711",
+	"TIME":    "a time, as 10, 10s or 2m",
+	"X":       "a number, as 10 or 2.5",
 }
 
 // flagError makes a usage error of one in a flag. What the parser of a value says is meant for programmers, and left out.

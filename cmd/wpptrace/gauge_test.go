@@ -135,3 +135,20 @@ func TestShort(t *testing.T) {
 		}
 	}
 }
+
+// Where the hits leave hardly anything that could be told from the error, only the least is told.
+func TestVagueSlowDown(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		user, hits time.Duration // of 1 s
+		nature     nature
+		want       string
+	}{
+		{900 * ms, 100 * ms, nature{true, 0.1}, "1.1 times"},
+		{0, 900 * ms, nature{}, "at least 4.3 times"},
+	} {
+		if got := c.nature.estimate(target.Times{CPU: time.Second, User: c.user}, c.hits).tell(); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}

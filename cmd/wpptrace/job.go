@@ -179,9 +179,7 @@ func checkOutput(path string) error {
 }
 
 // run records until there is a reason to end, writes the snapshot and reports.
-func (j *job) run() error {
-	s := watchSignals()
-	defer s.stop()
+func (j *job) run(s *signals) error {
 	b := j.background(s.abort)
 	defer b.wait() // no file is left half-written
 	j.say("recording process %d (%s) to %s", j.process.PID, j.process.Name, j.path)

@@ -47,11 +47,13 @@ The figures, with --json too:
   hits_per_path          hits / paths
   words                  8-byte reports of the kernel
   slow_down              CPU time while traced over CPU time without, as measured; 0: not known;
-                         100: that or more
+                         100: that or more; slow_down_vague: it is what it was at least
   probes                 that were put in, probes_single_stepped slow ones of them
   routines_total         of the program, routines_observed those that were observed,
                          routines_met those of them that ran
   lost, gaps             events that were lost, and in how many places
+  windows, sampled       0 and 1: all was traced; else in so many windows, which are that share of
+                         its own CPU time
   anomalies              words that did not fit the program: paths near #cut and #unwind are suspect`
 
 func statCommand() *cobra.Command {

@@ -57,8 +57,10 @@ func recordCommand() *cobra.Command {
 		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while it is traced,
 and as before afterwards. With -p it is slowed down by 5% at most: where all of it cannot be had for
 that, it is traced in windows with gaps between them, and counts are estimates. --overhead changes
-that, and --overhead 0 traces all, whatever it costs up to --max-slowdown. When the recording ends, the hot subpaths are printed: on stdout with -p,
-on stderr with --, where stdout is COMMAND's alone. The last line on stderr tells what was lost.
+that, and --overhead 0 traces all, whatever it costs up to --max-slowdown.
+
+When the recording ends, the hot subpaths are printed: on stdout with -p, on stderr with --, where
+stdout is COMMAND's alone. The last line on stderr tells what was lost.
 
 The code of the program itself is traced: not that of shared libraries, nor of processes that it
 starts, and a recording ends when the process calls exec. Go programs cannot be traced.
@@ -170,13 +172,15 @@ func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
 	if _, err := findPrivileges(); err != nil {
 		return fmt.Errorf("trace a process: %w: %s", err, privilegesFix)
 	}
+	s := watchSignals()
+	defer s.stop()
 	if len(argv) == 0 {
-		return recordProcess(o, stdout, stderr)
+		return recordProcess(o, s, stdout, stderr)
 	}
-	return recordChild(o, argv, stderr)
+	return recordChild(o, s, argv, stderr)
 }
 
-func recordProcess(o *recordFlags, stdout, stderr io.Writer) error {
+func recordProcess(o *recordFlags, s *signals, stdout, stderr io.Writer) error {
 	p, err := target.Open(o.pids[0])
 	if err != nil {
 		return err
@@ -190,13 +194,16 @@ func recordProcess(o *recordFlags, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer j.close()
+	if err := s.interrupted(); err != nil {
+		return err
+	}
 	if err := j.begin(false); err != nil {
 		return err
 	}
-	return j.run()
+	return j.run(s)
 }
 
-func recordChild(o *recordFlags, argv []string, stderr io.Writer) error {
+func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) error {
 	c, err := target.Start(argv)
 	if err != nil {
 		return err
@@ -205,6 +212,9 @@ func recordChild(o *recordFlags, argv []string, stderr io.Writer) error {
 	j, err := newJob(o, c.Process, c.Times, stderr, stderr)
 	if err == nil {
 		defer j.close()
+		err = s.interrupted()
+	}
+	if err == nil {
 		err = j.begin(true)
 	}
 	if err != nil {
@@ -212,7 +222,7 @@ func recordChild(o *recordFlags, argv []string, stderr io.Writer) error {
 		return err
 	}
 	c.Release()
-	err = j.run()
+	err = j.run(s)
 	if errors.Is(err, context.Canceled) {
 		return err
 	}

@@ -359,3 +359,20 @@ func TestSignalTwiceAtOnce(t *testing.T) {
 		t.Error("a later signal does not abort")
 	}
 }
+
+// A signal that comes before the recording has begun is heard: nothing is recorded then, and nothing left.
+func TestInterruptedBeforeItBegins(t *testing.T) {
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+	w.expect("routines, ") // it has planned, and goes on to attach
+	w.signal(os.Interrupt)
+	w.wait(1)
+	if got := w.errs.String(); !strings.HasSuffix(got, "wpptrace: interrupted before the recording began: nothing was recorded\n") {
+		t.Errorf("it said %s", got)
+	}
+	if names := w.files(); len(names) > 0 {
+		t.Errorf("files: %q", names)
+	}
+	s.isClean()
+	s.end()
+}

@@ -142,7 +142,7 @@ func (r *recording) detach(ctx context.Context) error {
 	if err := r.drain(ctx); err != nil {
 		return err
 	}
-	if err := r.session.Flush(); err != nil {
+	if err := r.session.Flush(ctx); err != nil {
 		return err
 	}
 	return r.drain(ctx)

@@ -61,6 +61,20 @@ func (e estimate) slower() float64 {
 	return e.cpu / e.own
 }
 
+// vague reports whether the doubt is such that only atLeast can be told.
+func (e estimate) vague() bool { return e.doubt > mostDoubt*e.own }
+
+// mostDoubt is what the program's own time may be off by.
+const mostDoubt = 0.3
+
+// tell writes the slow-down, as far as it is known.
+func (e estimate) tell() string {
+	if e.vague() {
+		return "at least " + times(e.atLeast())
+	}
+	return times(e.slower())
+}
+
 // atLeast is the slow-down where the doubt is the tracer's.
 func (e estimate) atLeast() float64 {
 	if e.cpu <= 0 {

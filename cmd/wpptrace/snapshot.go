@@ -167,7 +167,7 @@ func (r *recording) figures() wpp.Figures {
 		f.Anomalies += m.NoSite + m.Unreadable + m.LongChain + m.HighAddress
 	}
 	f.Lost, f.Gaps = r.lost(m), r.gaps()
-	f.SlowDown = r.slowDown()
+	f.SlowDown, f.SlowDownVague = r.slowDown()
 	f.Windows, f.Sampled = r.pace.sampled(r.gauge.nature)
 	return f
 }
@@ -179,12 +179,16 @@ func (r *recording) duration() time.Duration {
 	return r.ended.Sub(r.began)
 }
 
-// slowDown is that of the whole recording; 0: not known.
-func (r *recording) slowDown() float64 {
+// slowDown is that of the whole recording, 0 where it is not known, or what it was at least.
+func (r *recording) slowDown() (slower float64, vague bool) {
 	if r.last.used.CPU <= 0 {
-		return 0
+		return 0, false
 	}
-	return r.gauge.nature.estimate(r.last.used, r.last.hits).slower()
+	e := r.gauge.nature.estimate(r.last.used, r.last.hits)
+	if e.vague() {
+		return e.atLeast(), true
+	}
+	return e.slower(), false
 }
 
 func kernelRelease() string {

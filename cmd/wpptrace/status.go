@@ -65,7 +65,7 @@ func (l *statusLine) show(r *recording) {
 	if windows, share := r.pace.sampled(r.gauge.nature); windows > 0 {
 		text += fmt.Sprintf("  overhead %s  traced %s", percentage(r.pace.budget.Overhead()), percentage(share))
 	} else if e, ok := r.gauge.recent(); ok {
-		text += "  slow-down " + times(e.slower())
+		text += "  slow-down " + e.tell()
 	}
 	l.at, l.paths = now, paths
 	l.replace(text)

@@ -22,6 +22,19 @@ type signals struct {
 	stop     func()
 }
 
+// errInterrupted says that there is no recording.
+var errInterrupted = errors.New("interrupted before the recording began: nothing was recorded")
+
+// interrupted fails when the recording is to end.
+func (s *signals) interrupted() error {
+	select {
+	case <-s.end:
+		return errInterrupted
+	default:
+		return nil
+	}
+}
+
 // sameWish is how soon a second signal is the first once more: timeout and sudo send one to the process and to its group.
 const sameWish = 200 * time.Millisecond
 
@@ -129,7 +142,7 @@ func (j *job) over() string {
 	}
 	if e, over := j.gauge.exceeds(j.maxSlowDown); over && j.maxSlowDown > 0 {
 		return fmt.Sprintf("%s is slowed down %s, more than --max-slowdown %v: detached; -F selects fewer routines, --max-slowdown 0 goes on whatever it costs",
-			name, times(e.slower()), j.maxSlowDown)
+			name, e.tell(), j.maxSlowDown)
 	}
 	return ""
 }

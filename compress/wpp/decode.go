@@ -27,6 +27,7 @@ func decodeFigures(m *FiguresSection) Figures {
 		Anomalies:        m.Anomalies,
 		Windows:          m.Windows,
 		Sampled:          m.Sampled,
+		SlowDownVague:    m.SlowDownVague,
 	}
 	if m.StartUnixNs != 0 {
 		f.Start = time.Unix(0, m.StartUnixNs).UTC()

@@ -55,6 +55,7 @@ func encodeFigures(f *Figures) *FiguresSection {
 		Anomalies:        f.Anomalies,
 		Windows:          f.Windows,
 		Sampled:          f.Sampled,
+		SlowDownVague:    f.SlowDownVague,
 	}
 	if f.Start.IsZero() { // that year has no Unix nanoseconds
 		m.StartUnixNs = 0

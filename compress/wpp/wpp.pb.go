@@ -47,6 +47,7 @@ type FiguresSection struct {
 	Anomalies        uint64                 `protobuf:"varint,15,opt,name=anomalies,proto3" json:"anomalies,omitempty"`
 	Windows          uint64                 `protobuf:"varint,16,opt,name=windows,proto3" json:"windows,omitempty"`
 	Sampled          float64                `protobuf:"fixed64,17,opt,name=sampled,proto3" json:"sampled,omitempty"` // 0: all
+	SlowDownVague    bool                   `protobuf:"varint,18,opt,name=slow_down_vague,json=slowDownVague,proto3" json:"slow_down_vague,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -198,6 +199,13 @@ func (x *FiguresSection) GetSampled() float64 {
 		return x.Sampled
 	}
 	return 0
+}
+
+func (x *FiguresSection) GetSlowDownVague() bool {
+	if x != nil {
+		return x.SlowDownVague
+	}
+	return false
 }
 
 // The tables of the program. A text is an index in the table of texts.
@@ -615,7 +623,7 @@ var File_wpp_proto protoreflect.FileDescriptor
 
 const file_wpp_proto_rawDesc = "" +
 	"\n" +
-	"\twpp.proto\x12\fwpptrace.wpp\"\xde\x03\n" +
+	"\twpp.proto\x12\fwpptrace.wpp\"\x86\x04\n" +
 	"\x0eFiguresSection\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\fR\x04tool\x12\x18\n" +
 	"\acommand\x18\x02 \x03(\fR\acommand\x12\x10\n" +
@@ -635,7 +643,8 @@ const file_wpp_proto_rawDesc = "" +
 	"\tslow_down\x18\x0e \x01(\x01R\bslowDown\x12\x1c\n" +
 	"\tanomalies\x18\x0f \x01(\x04R\tanomalies\x12\x18\n" +
 	"\awindows\x18\x10 \x01(\x04R\awindows\x12\x18\n" +
-	"\asampled\x18\x11 \x01(\x01R\asampled\"\xe3\x05\n" +
+	"\asampled\x18\x11 \x01(\x01R\asampled\x12&\n" +
+	"\x0fslow_down_vague\x18\x12 \x01(\bR\rslowDownVague\"\xe3\x05\n" +
 	"\x0eProgramSection\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x1f\n" +
 	"\vtext_length\x18\x02 \x03(\rR\n" +

@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -230,8 +231,8 @@ func (s *Session) Detach() error {
 }
 
 // Flush has the threads that still live hand over what they have not sent. Call it after Detach, and after the ring buffer has been
-// emptied, so that there is room.
-func (s *Session) Flush() error {
+// emptied, so that there is room. Those that come to their end meanwhile are waited for, until ctx is done.
+func (s *Session) Flush(ctx context.Context) error {
 	for {
 		unsent, err := s.flush()
 		if err != nil {
@@ -240,7 +241,11 @@ func (s *Session) Flush() error {
 		if unsent == 0 {
 			return nil
 		}
-		time.Sleep(time.Millisecond)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("drain the threads of process %d: %d are at it still: %w", s.process.PID, unsent, ctx.Err())
+		case <-time.After(time.Millisecond):
+		}
 	}
 }
 

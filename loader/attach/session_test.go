@@ -117,7 +117,7 @@ func TestSession(t *testing.T) {
 	if err := s.session.Detach(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.session.Flush(); err != nil {
+	if err := s.session.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	words, hits := drain(t, s.session)
@@ -194,7 +194,7 @@ func TestHits(t *testing.T) {
 	if err := CheckText(s.Process, s.session.image); err != nil {
 		t.Errorf("after detaching: %v", err)
 	}
-	if err := s.session.Flush(); err != nil {
+	if err := s.session.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if words, hits := drain(t, s.session); hits < h.Made || words[wire.End] != 0 {
@@ -275,7 +275,7 @@ func TestFlushWaitsForThreadsThatEnd(t *testing.T) {
 		t.Errorf("%d threads are at it, %v; want 1", n, err)
 	}
 	flushed := make(chan error)
-	go func() { flushed <- s.session.Flush() }()
+	go func() { flushed <- s.session.Flush(t.Context()) }()
 	atIt.Sending = 0
 	if err := s.session.objects.Threads.Put(int32(fd), atIt); err != nil {
 		t.Fatal(err)
