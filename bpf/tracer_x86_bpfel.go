@@ -114,6 +114,12 @@ const (
 	TracerSiteNoneNO_REG         TracerSiteNone = 16
 )
 
+type TracerStop struct {
+	_       structs.HostLayout
+	Stopped uint32
+	Other   uint32
+}
+
 type TracerThread struct {
 	_          structs.HostLayout
 	Cfa        uint64
@@ -141,12 +147,14 @@ const (
 	TracerMapLosses       = "losses"
 	TracerMapRing         = "ring"
 	TracerMapSites        = "sites"
+	TracerMapStops        = "stops"
 	TracerMapThreads      = "threads"
 	TracerProgDrain       = "drain"
 	TracerProgHit         = "hit"
 	TracerProgNothing     = "nothing"
 	TracerProgProcessFork = "process_fork"
 	TracerProgProgramExec = "program_exec"
+	TracerProgSignalSent  = "signal_sent"
 	TracerProgThreadExit  = "thread_exit"
 	TracerVarCallShift    = "call_shift"
 	TracerVarEnabled      = "enabled"
@@ -158,6 +166,7 @@ const (
 	TracerVarMetrics      = "metrics"
 	TracerVarNames        = "names"
 	TracerVarReplaced     = "replaced"
+	TracerVarStopWater    = "stop_water"
 	TracerVarTarget       = "target"
 	TracerVarUnsent       = "unsent"
 )
@@ -209,6 +218,7 @@ type TracerProgramSpecs struct {
 	Nothing     *ebpf.ProgramSpec `ebpf:"nothing"`
 	ProcessFork *ebpf.ProgramSpec `ebpf:"process_fork"`
 	ProgramExec *ebpf.ProgramSpec `ebpf:"program_exec"`
+	SignalSent  *ebpf.ProgramSpec `ebpf:"signal_sent"`
 	ThreadExit  *ebpf.ProgramSpec `ebpf:"thread_exit"`
 }
 
@@ -220,6 +230,7 @@ type TracerMapSpecs struct {
 	Losses  *ebpf.MapSpec `ebpf:"losses"`
 	Ring    *ebpf.MapSpec `ebpf:"ring"`
 	Sites   *ebpf.MapSpec `ebpf:"sites"`
+	Stops   *ebpf.MapSpec `ebpf:"stops"`
 	Threads *ebpf.MapSpec `ebpf:"threads"`
 }
 
@@ -237,6 +248,7 @@ type TracerVariableSpecs struct {
 	Metrics   *ebpf.VariableSpec `ebpf:"metrics"`
 	Names     *ebpf.VariableSpec `ebpf:"names"`
 	Replaced  *ebpf.VariableSpec `ebpf:"replaced"`
+	StopWater *ebpf.VariableSpec `ebpf:"stop_water"`
 	Target    *ebpf.VariableSpec `ebpf:"target"`
 	Unsent    *ebpf.VariableSpec `ebpf:"unsent"`
 }
@@ -265,6 +277,7 @@ type TracerMaps struct {
 	Losses  *ebpf.Map `ebpf:"losses"`
 	Ring    *ebpf.Map `ebpf:"ring"`
 	Sites   *ebpf.Map `ebpf:"sites"`
+	Stops   *ebpf.Map `ebpf:"stops"`
 	Threads *ebpf.Map `ebpf:"threads"`
 }
 
@@ -274,6 +287,7 @@ func (m *TracerMaps) Close() error {
 		m.Losses,
 		m.Ring,
 		m.Sites,
+		m.Stops,
 		m.Threads,
 	)
 }
@@ -292,6 +306,7 @@ type TracerVariables struct {
 	Metrics   *ebpf.Variable `ebpf:"metrics"`
 	Names     *ebpf.Variable `ebpf:"names"`
 	Replaced  *ebpf.Variable `ebpf:"replaced"`
+	StopWater *ebpf.Variable `ebpf:"stop_water"`
 	Target    *ebpf.Variable `ebpf:"target"`
 	Unsent    *ebpf.Variable `ebpf:"unsent"`
 }
@@ -305,6 +320,7 @@ type TracerPrograms struct {
 	Nothing     *ebpf.Program `ebpf:"nothing"`
 	ProcessFork *ebpf.Program `ebpf:"process_fork"`
 	ProgramExec *ebpf.Program `ebpf:"program_exec"`
+	SignalSent  *ebpf.Program `ebpf:"signal_sent"`
 	ThreadExit  *ebpf.Program `ebpf:"thread_exit"`
 }
 
@@ -315,6 +331,7 @@ func (p *TracerPrograms) Close() error {
 		p.Nothing,
 		p.ProcessFork,
 		p.ProgramExec,
+		p.SignalSent,
 		p.ThreadExit,
 	)
 }

@@ -79,6 +79,12 @@ struct loss {
 	__u64 hits, lost;
 };
 
+/* What is known of stopping the target so that nothing is lost; one entry of an array. */
+struct stop {
+	__u32 stopped; /* by us, and not let go on yet */
+	__u32 other;   /* the signal by which somebody else has stopped it since; 0: nobody has */
+};
+
 /* Failures and the like, counted: index into the metrics array. */
 enum metric {
 	METRIC_NO_STORAGE,     /* no task storage for a thread */

@@ -43,11 +43,19 @@ struct {
 	__type(value, struct loss);
 } losses SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct stop);
+} stops SEC(".maps");
+
 volatile const __u32 target;          /* thread group */
 volatile const __u64 image_base;      /* load address minus link-time address */
 volatile const __u64 image_size;
 volatile const __u32 call_shift;      /* of the table of calls */
 volatile const __u64 high_water;      /* bytes in the ring above which the consumer is woken */
+volatile const __u64 stop_water;      /* bytes in the ring above which the target is stopped; 0: it is not */
 __u64 enabled_at;                     /* CLOCK_BOOTTIME; 0: every thread is traced from its beginning */
 __u32 enabled;
 __u32 replaced;                       /* the target has called exec */
@@ -87,12 +95,13 @@ static __always_inline struct call *call_at(__u64 *key)
 }
 static __always_inline long output(struct batch *b, __u64 n)
 {
-	__u64 wake = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > high_water ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	__u64 size = sizeof(*b) - sizeof(b->words) + n * 8;
+	__u64 wake = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) + size > high_water ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 
 	if (n > BATCH_WORDS)
 		return 0;
 	b->time = bpf_ktime_get_boot_ns();
-	return bpf_ringbuf_output(&ring, b, sizeof(*b) - sizeof(b->words) + n * 8, wake);
+	return bpf_ringbuf_output(&ring, b, size, wake);
 }
 /* lost remembers a loss where the thread's death cannot hide it. */
 static __always_inline void lost(struct batch *b, __u64 hits)
@@ -107,6 +116,9 @@ static __always_inline void lost(struct batch *b, __u64 hits)
 /* The verifier has to see the bound. */
 #define bound_index(n) asm volatile("%0 &= %1" : "+r"(n) : "i"(BATCH_WORDS - 1))
 #define loop(n, step, ctx) bpf_loop(n, step, ctx, 0)
+
+/* Signals, and what stands for the sender where that is the kernel (SEND_SIG_PRIV). */
+enum { SIGCONT = 18, SIGSTOP = 19, SIGTTOU = 22, FROM_KERNEL = 1 };
 
 /* Offsets in struct registers by hardware number. */
 static const __u8 register_offset[16] = {80, 88, 96, 40, 152, 32, 104, 112, 72, 64, 56, 48, 24, 16, 8, 0};
@@ -126,6 +138,27 @@ struct {
 	__type(key, int);
 	__type(value, struct thread);
 } threads SEC(".maps");
+
+static __always_inline struct stop *stop_state(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&stops, &zero);
+}
+
+/* hold stops the target where the ring is about to be full. It comes into effect before another instruction of this thread runs. */
+static __always_inline void hold(void)
+{
+	struct stop *s;
+
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) <= stop_water)
+		return;
+	s = stop_state();
+	if (!s || __sync_val_compare_and_swap(&s->stopped, 0, 1))
+		return;
+	if (bpf_send_signal(SIGSTOP))
+		s->stopped = 0;
+}
 
 SEC("uprobe.multi")
 int hit(struct registers *regs)
@@ -154,7 +187,30 @@ int hit(struct registers *regs)
 		count(METRIC_NO_SITE);
 		return 0;
 	}
+	__u64 sequence = t->batch.sequence;
 	report(regs, t, s, cookie);
+	if (stop_water && t->batch.sequence != sequence) /* one has been handed over */
+		hold();
+	return 0;
+}
+
+/* Somebody stops the target that we have stopped, or lets it go on: neither is to be undone. */
+SEC("tp_btf/signal_generate")
+int signal_sent(__u64 *args)
+{
+	int sig = args[0];
+	struct task_struct *to = (void *)args[2];
+	struct stop *s;
+
+	if (to->tgid != target || sig < SIGCONT || sig > SIGTTOU)
+		return 0;
+	s = stop_state();
+	if (!s || !s->stopped)
+		return 0;
+	if (sig == SIGCONT)
+		s->stopped = s->other = 0;
+	else if (sig != SIGSTOP || args[1] > FROM_KERNEL)
+		s->other = sig;
 	return 0;
 }
 

@@ -167,7 +167,7 @@ func hitPlaces(b *testing.B, path string, real zoo.Real) []uint64 {
 		b.Fatal(err)
 	}
 	defer exe.Close()
-	s, err := attach.Load(c.Process, im, p, attach.DefaultRing)
+	s, err := attach.Load(c.Process, im, p, attach.Options{Ring: attach.DefaultRing})
 	if err != nil {
 		b.Fatal(err)
 	}

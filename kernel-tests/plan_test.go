@@ -143,7 +143,7 @@ func attachBash(t testing.TB, measure func(attach func())) (probes int) {
 		t.Fatal(err)
 	}
 	defer exe.Close()
-	s, err := attach.Load(process, im, p, attach.DefaultRing)
+	s, err := attach.Load(process, im, p, attach.Options{Ring: attach.DefaultRing})
 	if err != nil {
 		t.Fatal(err)
 	}

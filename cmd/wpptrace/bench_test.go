@@ -75,7 +75,7 @@ func (l *live) record(b *testing.B, argv ...string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	session, err := attach.Load(c.Process, program.image, program.plan, attach.DefaultRing)
+	session, err := attach.Load(c.Process, program.image, program.plan, attach.Options{Ring: attach.DefaultRing})
 	if err != nil {
 		b.Fatal(err)
 	}

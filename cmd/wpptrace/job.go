@@ -72,7 +72,7 @@ func (j *job) prepare(p *target.Process) error {
 	if err := program.recordable(p.Name); err != nil {
 		return err
 	}
-	session, err := attach.Load(p, program.image, program.plan, int(j.ring))
+	session, err := attach.Load(p, program.image, program.plan, attach.Options{Ring: int(j.ring), Hold: j.onOverflow == overflowStop})
 	if err != nil {
 		return gone(p, err)
 	}

@@ -49,7 +49,7 @@ func recordWithLosses(t *testing.T, tids ...int) *recording {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := attach.Load(p, program.image, program.plan, os.Getpagesize())
+	session, err := attach.Load(p, program.image, program.plan, attach.Options{Ring: os.Getpagesize()})
 	if err != nil {
 		t.Fatal(err)
 	}

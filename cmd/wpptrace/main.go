@@ -63,7 +63,7 @@ func rootCommand() *cobra.Command {
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.AddCommand(planCommand(), checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(), rulesCommand(), orderCommand(), contextCommand(), diffCommand(),
-		dumpCommand(), compressCommand(), compactCommand())
+		dumpCommand(), compressCommand(), compactCommand(), guardCommand())
 	for _, c := range append(root.Commands(), root) {
 		c.DisableFlagsInUseLine = true
 		c.Flags().SortFlags = false

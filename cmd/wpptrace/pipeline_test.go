@@ -105,7 +105,7 @@ func recordWords(b *testing.B, argv []string, input string) (*program, []wire.Wo
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := attach.Load(c.Process, p.image, p.plan, attach.DefaultRing)
+	s, err := attach.Load(c.Process, p.image, p.plan, attach.Options{Ring: attach.DefaultRing})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -158,7 +158,7 @@ func (s *benchmarkSubject) compare(b *testing.B, empty *ebpf.Program) (r round) 
 
 func (s *benchmarkSubject) runTraced(b *testing.B, r *round) {
 	r.traced = s.run(b, func(c *target.Child, exe *os.File) func() {
-		session, err := Load(c.Process, s.image, s.plan, DefaultRing)
+		session, err := Load(c.Process, s.image, s.plan, Options{Ring: DefaultRing})
 		if err != nil {
 			b.Fatal(err)
 		}

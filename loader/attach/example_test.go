@@ -68,7 +68,7 @@ func attachTo(c *target.Child, im *image.Image, p *plan.Plan) (*attach.Session, 
 		return nil, err
 	}
 	defer exe.Close()
-	s, err := attach.Load(c.Process, im, p, attach.DefaultRing)
+	s, err := attach.Load(c.Process, im, p, attach.Options{Ring: attach.DefaultRing})
 	if err != nil {
 		return nil, err
 	}

@@ -17,28 +17,33 @@ import (
 // DefaultRing is the size of the ring buffer, bytes.
 const DefaultRing = 64 << 20
 
-// Load prepares a session: it loads the BPF program with the tables of the plan for the image that the process runs. ring is the size of the ring
-// buffer in bytes, a power of two, at least a page. Nothing is attached yet, and the process is only looked at. The caller closes the session.
-// Cost: about 50 ms, the verifier's.
-func Load(p *target.Process, im *image.Image, pl *plan.Plan, ring int) (*Session, error) {
+// Options say how a session reports.
+type Options struct {
+	Ring int  // bytes of the ring buffer, a power of two, at least a page
+	Hold bool // stop the process, by SIGSTOP, where the ring buffer would overflow, until it has been read
+}
+
+// Load prepares a session: it loads the BPF program with the tables of the plan for the image that the process runs. Nothing is attached yet, and the
+// process is only looked at. The caller closes the session. Cost: about 50 ms, the verifier's.
+func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Session, error) {
 	base, err := Base(p, im)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{process: p, image: im, plan: pl, base: base}
-	if err := s.load(ring); err != nil {
+	s := &Session{process: p, image: im, plan: pl, base: base, hold: o.Hold}
+	if err := s.load(o); err != nil {
 		s.objects.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Session) load(ring int) error {
+func (s *Session) load(o Options) error {
 	spec, err := bpf.LoadTracer()
 	if err != nil {
 		return fmt.Errorf("read the BPF program: %w", err)
 	}
-	spec.Maps["ring"].MaxEntries = uint32(ring)
+	spec.Maps["ring"].MaxEntries = uint32(o.Ring)
 	spec.Maps["sites"].MaxEntries = uint32(max(len(s.plan.Sites), 1))
 	calls, shift, err := bpf.NewCallTable(callsOf(s.plan))
 	if err != nil {
@@ -49,7 +54,8 @@ func (s *Session) load(ring int) error {
 		"target":     uint32(s.process.PID),
 		"image_base": s.base,
 		"image_size": textEnd(s.image),
-		"high_water": uint64(ring / 8),
+		"high_water": uint64(o.Ring / 8),
+		"stop_water": o.stopWater(),
 		"call_shift": shift,
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
@@ -60,6 +66,18 @@ func (s *Session) load(ring int) error {
 		return loadError(err)
 	}
 	return s.fill(calls)
+}
+
+// stopWater is how full the ring buffer is when the process is stopped: other threads may have something to say before they stop.
+func (o Options) stopWater() uint64 {
+	const small = 64 << 10
+	switch {
+	case !o.Hold:
+		return 0
+	case o.Ring < small:
+		return uint64(o.Ring / 8)
+	}
+	return uint64(o.Ring / 2)
 }
 
 // undisturbed runs a function on a thread that takes no signals meanwhile. The verifier gives up at a signal and is begun anew: signals that come faster than

@@ -16,6 +16,7 @@ import (
 
 	"wpptrace/bpf"
 	"wpptrace/bpf/wire"
+	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
@@ -35,6 +36,8 @@ type Session struct {
 	iter    *link.Iter
 	reader  *ringbuf.Reader
 	record  ringbuf.Record
+	hold    bool // the process is stopped where the ring buffer would overflow
+	guard   *guard.Guard
 }
 
 // Attach puts the plan's probes into the process, whose executable is exe, and checks each of them, and that the process is what it was at Load. Nothing
@@ -98,7 +101,14 @@ func (s *Session) attach(exe *os.File) error {
 
 // listen makes the links that tell of the life of threads, and opens the ring buffer.
 func (s *Session) listen() (err error) {
-	for _, p := range []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec, s.objects.ProcessFork} {
+	programs := []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec, s.objects.ProcessFork}
+	if s.hold {
+		if s.guard, err = guard.Start(s.process, s.objects.Stops); err != nil {
+			return err
+		}
+		programs = append(programs, s.objects.SignalSent)
+	}
+	for _, p := range programs {
 		l, err := link.AttachTracing(link.TracingOptions{Program: p})
 		if err != nil {
 			return fmt.Errorf("follow the life of its threads: %w", err)
@@ -196,8 +206,13 @@ func bootTime() (uint64, error) {
 }
 
 // Read returns the next batch. Its memory is good until the next call. When none comes until the deadline it returns os.ErrDeadlineExceeded, and
-// has drained what there was.
+// has drained what there was. A process that was stopped because there was too much goes on when all has been read.
 func (s *Session) Read(deadline time.Time) (wire.Batch, error) {
+	if s.guard != nil && s.reader.AvailableBytes() == 0 {
+		if err := s.guard.LetGo(); err != nil {
+			return wire.Batch{}, err
+		}
+	}
 	s.reader.SetDeadline(deadline)
 	if err := s.reader.ReadInto(&s.record); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -287,6 +302,10 @@ func (s *Session) unlink() {
 	s.unprobe()
 	for _, l := range s.others {
 		l.Close()
+	}
+	if s.guard != nil {
+		s.guard.Close()
+		s.guard = nil
 	}
 	if s.iter != nil {
 		s.iter.Close()

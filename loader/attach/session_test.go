@@ -70,7 +70,7 @@ func loadRing(t *testing.T, ring int, argv ...string) *subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.session, err = Load(c.Process, im, p, ring); err != nil {
+	if s.session, err = Load(c.Process, im, p, Options{Ring: ring}); err != nil {
 		t.Fatal(err)
 	}
 	return s

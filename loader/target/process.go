@@ -113,6 +113,26 @@ func (p *Process) Wait(limit time.Duration) bool {
 	return n > 0
 }
 
+// Signal sends a signal to the process, not to a later one with its number.
+func (p *Process) Signal(s unix.Signal) error {
+	if err := unix.PidfdSendSignal(p.fd, s, nil, 0); err != nil {
+		return fmt.Errorf("send %v to process %d: %w", s, p.PID, err)
+	}
+	return nil
+}
+
+// Hand returns a descriptor of the process for a child of ours, which takes hold of it by Take. The caller closes it.
+func (p *Process) Hand() (*os.File, error) {
+	fd, err := unix.FcntlInt(uintptr(p.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("hand on process %d: %w", p.PID, err)
+	}
+	return os.NewFile(uintptr(fd), "process"), nil
+}
+
+// Take takes hold of a process by a descriptor that Hand returned. Only its signals are of use.
+func Take(fd int) *Process { return &Process{fd: fd} }
+
 // Executable opens the file that the process runs, deleted or not.
 func (p *Process) Executable() (*os.File, error) {
 	f, err := os.Open(p.proc("exe"))

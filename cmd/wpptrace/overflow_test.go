@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A ring buffer of a page and a command that fills it again and again: nothing is lost, and its output and status are its own.
+func TestNothingIsLostOfCommands(t *testing.T) {
+	const script = `for ((i = 0; i < 30; i++)); do s=$(((s * 31 + i) % 1000003)); done; echo $s; exit 3`
+	w := startTracer(t, "-q", "-o", "x.wpp", "--ring-size", "4K", "--", "bash", "-c", script)
+	w.wait(3)
+	if got := w.stdout.String(); got != "366027\n" {
+		t.Errorf("output %q", got)
+	}
+	checkRecording(t, w, "x.wpp", 10000)
+}
+
+// holdServer has a tracer stop the server because it does not read: it is stopped itself.
+func holdServer(t *testing.T) (*subject, *tracer, <-chan string) {
+	t.Helper()
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--overhead", "0", "--max-slowdown", "0", "--on-overflow", "stop", "--ring-size", "4K")
+	w.expect("recording process")
+	w.signal(unix.SIGSTOP)
+	w.waitState(w.cmd.Process.Pid, 'T')
+	answer := make(chan string, 1)
+	go func() {
+		fmt.Fprintln(s.in, 50)
+		line, _ := s.out.ReadString('\n')
+		answer <- line
+	}()
+	w.waitState(s.pid(), 'T')
+	return s, w, answer
+}
+
+// waitState waits until a process is in a state, as /proc/PID/stat has it.
+func (w *tracer) waitState(pid int, want byte) {
+	w.t.Helper()
+	for began := time.Now(); time.Since(began) < patience; time.Sleep(time.Millisecond) {
+		if stateOf(w.t, pid) == want {
+			return
+		}
+	}
+	w.t.Fatalf("process %d does not come to state %c", pid, want)
+}
+
+func stateOf(t *testing.T, pid int) byte {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stat[bytes.LastIndexByte(stat, ')')+2]
+}
+
+// A process that wpptrace has stopped goes on when wpptrace is killed.
+func TestKilledWhileItHolds(t *testing.T) {
+	want := answers(t, 50)
+	s, w, answer := holdServer(t)
+	w.signal(unix.SIGKILL)
+	w.cmd.Wait()
+	if got := <-answer; got != want[0] {
+		t.Errorf("the server answered %q, untraced %q", got, want[0])
+	}
+	waitClean(s)
+	s.end()
+}
+
+// A process that somebody else stops while wpptrace has stopped it stays so until they let it go on, and nothing is lost.
+func TestStoppedBySomebodyElse(t *testing.T) {
+	want := answers(t, 50)
+	s, w, answer := holdServer(t)
+	other := func(sig unix.Signal) {
+		if err := unix.Kill(s.pid(), sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other(unix.SIGSTOP)
+	w.signal(unix.SIGCONT)
+	const while = 300 * time.Millisecond
+	for began := time.Now(); time.Since(began) < while; time.Sleep(time.Millisecond) {
+		if state := stateOf(t, s.pid()); state != 'T' {
+			t.Fatalf("the server is in state %c", state)
+		}
+	}
+	other(unix.SIGCONT)
+	if got := <-answer; got != want[0] {
+		t.Errorf("the server answered %q, untraced %q", got, want[0])
+	}
+	w.signal(os.Interrupt)
+	w.wait(0)
+	checkRecording(t, w, "x.wpp", 10000)
+	s.isClean()
+	s.end()
+}
+
+// A process that somebody else lets go on too early is stopped again, and nothing is lost.
+func TestContinuedBySomebodyElse(t *testing.T) {
+	s, w, answer := holdServer(t)
+	for range 3 {
+		if err := unix.Kill(s.pid(), unix.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		w.waitState(s.pid(), 'T')
+	}
+	w.signal(unix.SIGCONT)
+	<-answer
+	w.signal(os.Interrupt)
+	w.wait(0)
+	checkRecording(t, w, "x.wpp", 10000)
+	s.end()
+}
