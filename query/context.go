@@ -24,15 +24,15 @@ type Context struct {
 	After  []Neighbour `json:"after"` // both by falling count, then by rising symbols
 }
 
-// mostNeighbours bounds the number of symbols of a context.
-const mostNeighbours = 1000
+// MostNeighbours is the greatest number of symbols of a context, to each side.
+const MostNeighbours = 1000
 
 // ContextOf finds the dynamic context of what a name as in a FindQuery stands for (Larus 1999, section 3.3): the sequences of k symbols, paths and
 // marks, that ran directly before and directly after it in the threads with these ids, or in all, and how often each did. Time and
 // memory are in proportion to the grammars, and to k times the places in them of the paths with what follows them.
 func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (*Context, error) {
-	if k < 1 || k > mostNeighbours {
-		return nil, fmt.Errorf("context of %s: %d paths to each side are not between 1 and %d", printable(name), k, mostNeighbours)
+	if k < 1 || k > MostNeighbours {
+		return nil, fmt.Errorf("context of %s: %d paths to each side are not between 1 and %d", printable(name), k, MostNeighbours)
 	}
 	threads, err := selectThreads(s, tids)
 	if err != nil {

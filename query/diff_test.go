@@ -67,6 +67,52 @@ func TestDiffRefuses(t *testing.T) {
 	}
 }
 
+// What was made of traces has no build id and no instructions: names tell the routines, and each path costs 1.
+func TestDiffOfTraces(t *testing.T) {
+	trace := func(file, text string) *wpp.Snapshot {
+		s := letters(text)
+		s.Images[0].Name = file
+		for i := range s.Routines {
+			s.Routines[i].Blocks = nil
+		}
+		for i := range s.Symbols {
+			s.Symbols[i].Blocks = nil
+		}
+		return s
+	}
+	r, err := Diff(trace("one.raw", "abab"), trace("two.raw", "bababac"), DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, MinCost: 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"hotter a 2 3", "hotter b 2 3", "new c 0 1"}
+	if got := differences(r.Paths); !slices.Equal(got, want) || r.TotalA != 4 || r.TotalB != 7 || r.Query.Hot.Metric != Executions {
+		t.Errorf("paths %q, want %q; %+v", got, want, r)
+	}
+	want = []string{"hotter ba 1 3"}
+	if got := differences(r.Subpaths); !slices.Equal(got, want) {
+		t.Errorf("subpaths %q, want %q", got, want)
+	}
+	if _, err := Diff(trace("one.raw", "a"), trace("two.raw", "b"), DiffQuery{Hot: DefaultHotQuery()}); !errors.Is(err, ErrOtherBuild) {
+		t.Errorf("nothing in common: error %v", err)
+	}
+}
+
+// Two images of a snapshot may have no build id: their routines are told apart by names.
+func TestDiffOfImagesWithoutBuildIDs(t *testing.T) {
+	of := func(text, image string) *wpp.Snapshot {
+		s := buildOf(letters(text), "1")
+		s.Images = append(s.Images, wpp.Image{Name: image})
+		last := &s.Routines[len(s.Routines)-1]
+		last.Image, last.Name, last.Entry = 1, image, 7
+		return s
+	}
+	r, err := Diff(of("ab", "x"), of("ab", "y"), DiffQuery{Hot: DefaultHotQuery()})
+	want := []string{"gone x 1 0", "new y 0 1"}
+	if err != nil || !slices.Equal(differences(r.Paths), want) {
+		t.Errorf("%+v, error %v, want %q", r, err, want)
+	}
+}
+
 func TestDiffOfItself(t *testing.T) {
 	s := buildOf(compressor(), "1")
 	s.Images[1].BuildID = []byte("2")

@@ -42,16 +42,15 @@ type HotQuery struct {
 	MaxLength int     // in paths
 	MinCost   uint64  // least cost of a hot subpath; where it is 0, MinShare counts
 	MinShare  float64 // least cost of a hot subpath as a share of the cost of all that ran, 0 to 1
-	Metric    Metric
+	Metric    Metric  // "": Instructions, or Executions where the snapshot does not tell what paths consist of
 	Kind      HotKind // "": Minimal
 	Top       int     // keep so many, the hottest; 0: all
 	TIDs      []int   // threads; nil: all
 }
 
-// DefaultHotQuery returns the query that asks for subpaths of 2 to 100 paths that make up 1 % of the instructions. The upper length
-// is where Larus found that few more turn up; his lower one, "greater than 1", is that of his worked example.
+// DefaultHotQuery returns the query that asks for subpaths of 2 to 100 paths that make up 1 % of the cost of all. The upper length is where Larus found that few more turn up; his lower one, "greater than 1", is that of his worked example.
 func DefaultHotQuery() HotQuery {
-	return HotQuery{MinLength: 2, MaxLength: 100, MinShare: 0.01, Metric: Instructions, Kind: Minimal}
+	return HotQuery{MinLength: 2, MaxLength: 100, MinShare: 0.01, Kind: Minimal}
 }
 
 // Validate fails where the query makes no sense, whatever the snapshot.
@@ -63,7 +62,7 @@ func (q *HotQuery) Validate() error {
 		return fmt.Errorf("find hot subpaths: maximum length %d is not between the minimum length %d and %d", q.MaxLength, q.MinLength, math.MaxInt32)
 	case !(q.MinShare >= 0 && q.MinShare <= 1):
 		return fmt.Errorf("find hot subpaths: minimum share %g is not between 0 and 1", q.MinShare)
-	case q.Metric != Instructions && q.Metric != Executions:
+	case q.Metric != "" && q.Metric != Instructions && q.Metric != Executions:
 		return fmt.Errorf("find hot subpaths: unknown cost %q: use %q or %q", q.Metric, Instructions, Executions)
 	case q.Kind != "" && q.Kind != Minimal && q.Kind != Maximal && q.Kind != Larus:
 		return fmt.Errorf("find hot subpaths: unknown kind %q: use %q, %q or %q", q.Kind, Minimal, Maximal, Larus)
@@ -119,14 +118,14 @@ func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 	f := newForest(s, threads)
 	report := findHot(s, f, q)
 	report.Threads = len(threads)
-	report.rank(f, symbolCosts(s, q.Metric))
+	report.rank(f, symbolCosts(s, report.Query.Metric))
 	return report, nil
 }
 
 // findHot finds the subpaths, in no order, and not what they cover.
 func findHot(s *wpp.Snapshot, f *forest, q HotQuery) *HotReport {
+	q.Kind, q.Metric = cmp.Or(q.Kind, Minimal), cmp.Or(q.Metric, naturalMetric(s))
 	cost := symbolCosts(s, q.Metric)
-	q.Kind = cmp.Or(q.Kind, Minimal)
 	report := &HotReport{Query: q}
 	report.measure(s, f, cost)
 	if q.Kind == Larus {
@@ -136,6 +135,14 @@ func findHot(s *wpp.Snapshot, f *forest, q HotQuery) *HotReport {
 	}
 	report.Found = len(report.Subpaths)
 	return report
+}
+
+// naturalMetric is what costs are counted in where nothing is said: paths of a snapshot that was made of a trace have no blocks.
+func naturalMetric(s *wpp.Snapshot) Metric {
+	if slices.ContainsFunc(s.Routines, func(r wpp.Routine) bool { return len(r.Blocks) > 0 }) {
+		return Instructions
+	}
+	return Executions
 }
 
 func symbolCosts(s *wpp.Snapshot, m Metric) []uint64 {
