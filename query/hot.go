@@ -39,7 +39,7 @@ func (k HotKind) noun() string {
 // A HotQuery says which subpaths are hot: Larus's L, C and minimum length (1999, section 4.2 and figure 7).
 type HotQuery struct {
 	MinLength int     // in paths, at least 1
-	MaxLength int     // in paths
+	MaxLength int     // in paths, at most 10,000
 	MinCost   uint64  // least cost of a hot subpath; where it is 0, MinShare counts
 	MinShare  float64 // least cost of a hot subpath as a share of the cost of all that ran, 0 to 1
 	Metric    Metric  // "": Instructions, or Executions where the snapshot does not tell what paths consist of
@@ -53,13 +53,16 @@ func DefaultHotQuery() HotQuery {
 	return HotQuery{MinLength: 2, MaxLength: 100, MinShare: 0.01, Kind: Minimal}
 }
 
+// mostLength bounds MaxLength, and by that the memory that a search takes for each symbol of a grammar.
+const mostLength = 10_000
+
 // Validate fails where the query makes no sense, whatever the snapshot.
 func (q *HotQuery) Validate() error {
 	switch {
 	case q.MinLength < 1:
 		return fmt.Errorf("find hot subpaths: minimum length %d is below 1", q.MinLength)
-	case q.MaxLength < q.MinLength || q.MaxLength > math.MaxInt32:
-		return fmt.Errorf("find hot subpaths: maximum length %d is not between the minimum length %d and %d", q.MaxLength, q.MinLength, math.MaxInt32)
+	case q.MaxLength < q.MinLength || q.MaxLength > mostLength:
+		return fmt.Errorf("find hot subpaths: maximum length %d is not between the minimum length %d and %d", q.MaxLength, q.MinLength, mostLength)
 	case !(q.MinShare >= 0 && q.MinShare <= 1):
 		return fmt.Errorf("find hot subpaths: minimum share %g is not between 0 and 1", q.MinShare)
 	case q.Metric != "" && q.Metric != Instructions && q.Metric != Executions:
@@ -105,7 +108,7 @@ type HotReport struct {
 // time in proportion to MaxLength^2 times the right-hand sides, and memory to MaxLength times them. SEQUITUR's grammars of ten
 // million executed paths take up to a second with the default query, ten times that for a MaxLength of 1000.
 //
-// The maximal ones take that time and memory too; there may be MaxLength times as many. Figure 7 takes time in proportion to the right-hand
+// The maximal ones take that time and memory too, and in practice five times that; there may be MaxLength times as many. Figure 7 takes time in proportion to the right-hand
 // sides times MaxLength.
 func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 	if err := q.Validate(); err != nil {
