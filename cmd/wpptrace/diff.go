@@ -1,8 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"sync"
+
 	"github.com/spf13/cobra"
 
+	"wpptrace/compress/wpp"
 	"wpptrace/query"
 )
 
@@ -26,11 +30,7 @@ COUNT   how often it ran in the first, THEN in the second`,
 			if err := q.Hot.Validate(); err != nil {
 				return usageError{err}
 			}
-			first, _, err := readSnapshot(args[0])
-			if err != nil {
-				return err
-			}
-			second, _, err := readSnapshot(args[1])
+			first, second, err := readBoth(args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -53,4 +53,14 @@ COUNT   how often it ran in the first, THEN in the second`,
 	f.IntVar(&q.Top, "top", q.Top, "print only the `N` that changed most; 0: all")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
+}
+
+// readBoth reads two snapshots at once.
+func readBoth(a, b string) (first, second *wpp.Snapshot, err error) {
+	var reading sync.WaitGroup
+	var errSecond error
+	reading.Go(func() { second, _, errSecond = readSnapshot(b) })
+	first, _, err = readSnapshot(a)
+	reading.Wait()
+	return first, second, cmp.Or(err, errSecond)
 }
