@@ -16,7 +16,7 @@ import (
 // which path n is symbol n; no path enters or leaves it. What is cut off within a symbol is treated as by Trace.
 func Symbols(r io.Reader, image string) (*wpp.Snapshot, error) {
 	var alphabet ops.Symbols
-	g := sequitur.New()
+	g := sequitur.NewFolding()
 	err := readSymbols(r, func(symbols []uint32) {
 		for i, s := range symbols {
 			symbols[i] = alphabet.Symbol(0, uint64(s))
