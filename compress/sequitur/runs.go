@@ -69,25 +69,30 @@ func (r *runs) bytes() uint64 {
 // unfold replaces in bodies what stands for runs. A run is made of rules that derive powers of two of its symbol; one that the bodies have several times
 // is a rule itself. As everywhere, a rule that is used once is put in its place.
 func (r *runs) unfold(bodies [][]uint32) [][]uint32 {
-	u := unfolding{bodies: bodies, powers: make(map[run]uint32)}
-	uses := make([]int, len(r.all))
+	times := make([]int, len(r.all)) // that a run is in the bodies
 	for _, body := range bodies {
 		for _, v := range body {
 			if r.isRun(v) {
-				uses[MaxTerminal-v]++
+				times[MaxTerminal-v]++
 			}
 		}
 	}
+	u := unfolding{base: len(bodies), powers: make(map[run]uint32)}
 	spelt := make([][]uint32, len(r.all))
 	for i, run := range r.all {
 		spelt[i] = u.spell(run)
-		if uses[i] > 1 && len(spelt[i]) > 1 {
+		if times[i] > 1 && len(spelt[i]) > 1 {
 			spelt[i] = []uint32{u.rule(spelt[i])}
 		}
+		u.use(spelt[i], times[i])
+	}
+	rules := u.kept()
+	for i := range spelt {
+		spelt[i] = u.inline(spelt[i])
 	}
 	for i, body := range bodies {
 		if slices.ContainsFunc(body, r.isRun) {
-			u.bodies[i] = splice(body, func(v uint32) []uint32 {
+			bodies[i] = splice(body, func(v uint32) []uint32 {
 				if r.isRun(v) {
 					return spelt[MaxTerminal-v]
 				}
@@ -95,17 +100,31 @@ func (r *runs) unfold(bodies [][]uint32) [][]uint32 {
 			})
 		}
 	}
-	return inlineSingles(u.bodies)
+	return append(bodies, rules...)
 }
 
+// An unfolding makes the rules that derive runs.
 type unfolding struct {
-	bodies [][]uint32
+	base   int // the first rule's number
+	rules  [][]uint32
+	uses   []int          // of each
+	number []uint32       // of each that is kept: what names it in the end
 	powers map[run]uint32 // a symbol and a power of two -> what derives it
 }
 
 func (u *unfolding) rule(body []uint32) uint32 {
-	u.bodies = append(u.bodies, body)
-	return RuleSymbol(len(u.bodies) - 1)
+	u.rules, u.uses = append(u.rules, body), append(u.uses, 0)
+	u.use(body, 1)
+	return RuleSymbol(u.base + len(u.rules) - 1)
+}
+
+// use counts the rules in a body that is used so many times.
+func (u *unfolding) use(body []uint32, times int) {
+	for _, v := range body {
+		if IsRule(v) {
+			u.uses[RuleOf(v)-u.base] += times
+		}
+	}
 }
 
 // spell derives a run of powers of two, the largest first.
@@ -129,9 +148,43 @@ func (u *unfolding) power(r run) uint32 {
 	return u.powers[r]
 }
 
+// kept returns the rules that are used more than once, with the others put in their places.
+func (u *unfolding) kept() (rules [][]uint32) {
+	u.number = make([]uint32, len(u.rules))
+	next := u.base
+	for i, n := range u.uses {
+		if n > 1 {
+			u.number[i] = RuleSymbol(next)
+			next++
+		}
+	}
+	for i, body := range u.rules {
+		if u.number[i] != 0 {
+			rules = append(rules, u.inline(body))
+		}
+	}
+	return rules
+}
+
+// inline puts rules that are not kept in their places in a body. They may use others that are not, as long as powers of two go.
+func (u *unfolding) inline(body []uint32) []uint32 {
+	var kept [1]uint32
+	return splice(body, func(v uint32) []uint32 {
+		if !IsRule(v) {
+			return nil
+		}
+		i := RuleOf(v) - u.base
+		if u.number[i] == 0 {
+			return u.inline(u.rules[i])
+		}
+		kept[0] = u.number[i]
+		return kept[:]
+	})
+}
+
 // splice replaces symbols by sequences; those that with has none for stay.
 func splice(body []uint32, with func(v uint32) []uint32) []uint32 {
-	var spliced []uint32
+	spliced := make([]uint32, 0, len(body)+len(body)/16+4)
 	for _, v := range body {
 		if sequence := with(v); sequence != nil {
 			spliced = append(spliced, sequence...)
@@ -140,45 +193,4 @@ func splice(body []uint32, with func(v uint32) []uint32) []uint32 {
 		}
 	}
 	return spliced
-}
-
-// inlineSingles puts each rule that is used once in its place, and numbers the others anew. Rules that are used once may use others that are, but not in a
-// long chain.
-func inlineSingles(bodies [][]uint32) [][]uint32 {
-	uses := make([]int, len(bodies))
-	for _, body := range bodies {
-		for _, v := range body {
-			if IsRule(v) {
-				uses[RuleOf(v)]++
-			}
-		}
-	}
-	isSingle := func(v uint32) bool { return IsRule(v) && uses[RuleOf(v)] == 1 }
-	var inline func(v uint32) []uint32
-	inline = func(v uint32) []uint32 {
-		if isSingle(v) {
-			return splice(bodies[RuleOf(v)], inline)
-		}
-		return nil
-	}
-	number := make([]uint32, len(bodies))
-	var kept [][]uint32
-	for r, body := range bodies {
-		if r > 0 && uses[r] < 2 {
-			continue
-		}
-		if slices.ContainsFunc(body, isSingle) {
-			body = splice(body, inline)
-		}
-		number[r] = RuleSymbol(len(kept))
-		kept = append(kept, body)
-	}
-	for _, body := range kept {
-		for i, v := range body {
-			if IsRule(v) {
-				body[i] = number[RuleOf(v)]
-			}
-		}
-	}
-	return kept
 }
