@@ -24,15 +24,15 @@ type Context struct {
 	After  []Neighbour `json:"after"` // both by falling count, then by rising symbols
 }
 
-// mostNeighbours bounds the number of symbols of a context.
-const mostNeighbours = 1000
+// MostNeighbours is the greatest number of symbols of a context, to each side.
+const MostNeighbours = 1000
 
 // ContextOf finds the dynamic context of what a name as in a FindQuery stands for (Larus 1999, section 3.3): the sequences of k symbols, paths and
 // marks, that ran directly before and directly after it in the threads with these ids, or in all, and how often each did. Time and
 // memory are in proportion to the grammars, and to k times the places in them of the paths with what follows them.
 func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (*Context, error) {
-	if k < 1 || k > mostNeighbours {
-		return nil, fmt.Errorf("context of %s: %d paths to each side are not between 1 and %d", printable(name), k, mostNeighbours)
+	if k < 1 || k > MostNeighbours {
+		return nil, fmt.Errorf("context of %s: %d paths to each side are not between 1 and %d", printable(name), k, MostNeighbours)
 	}
 	threads, err := selectThreads(s, tids)
 	if err != nil {
@@ -74,23 +74,24 @@ func reversedGrammar(g *wpp.Grammar) (*wpp.Grammar, error) {
 	return wpp.NewGrammar(bodies)
 }
 
-// A cluster is the places of the executions that the same symbols followed so far.
+// A cluster is the executions that the same symbols followed so far.
 type cluster struct {
 	symbols []uint32
 	count   uint64
-	places  []place
+	bundles []bundle
 }
 
 // neighbours lists what follows the paths of the first atom.
 func neighbours(a *atoms, f *forest, k int) (count uint64, list []Neighbour) {
-	w := walker{forest: f}
-	root := cluster{}
+	w := newWalker(f)
+	var at []uint32
 	for pos, v := range f.body {
 		if !wpp.IsRule(v) && a.mask[v]&1 == 1 {
-			root.places = append(root.places, place{uint32(pos), 1})
-			root.count = addSaturating(root.count, f.weight(uint32(pos)))
+			at = append(at, uint32(pos))
 		}
 	}
+	root := cluster{bundles: w.beginning(at)}
+	root.count = countOf(root.bundles)
 	level := []cluster{root}
 	for range k {
 		var next []cluster
@@ -112,21 +113,16 @@ func neighbours(a *atoms, f *forest, k int) (count uint64, list []Neighbour) {
 // split parts a cluster by what follows, and says how much of it something follows.
 func (w *walker) split(c cluster) (parts []cluster, followed uint64) {
 	number := make(map[uint32]int)
-	var steps []step
-	for _, p := range c.places {
-		steps = w.follow(p, steps[:0])
-		for _, st := range steps {
-			i, ok := number[st.symbol]
-			if !ok {
-				i = len(parts)
-				number[st.symbol] = i
-				parts = append(parts, cluster{symbols: append(slices.Clone(c.symbols), st.symbol)})
-			}
-			n := w.weight(st.to.pos)
-			parts[i].places = append(parts[i].places, st.to)
-			parts[i].count = addSaturating(parts[i].count, n)
-			followed = addSaturating(followed, n)
+	for _, st := range w.follow(c.bundles) {
+		i, ok := number[st.symbol]
+		if !ok {
+			i = len(parts)
+			number[st.symbol] = i
+			parts = append(parts, cluster{symbols: append(slices.Clone(c.symbols), st.symbol)})
 		}
+		parts[i].bundles = append(parts[i].bundles, st.to)
+		parts[i].count = addSaturating(parts[i].count, st.to.count)
+		followed = addSaturating(followed, st.to.count)
 	}
 	return parts, followed
 }

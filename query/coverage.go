@@ -32,12 +32,24 @@ type cover struct {
 
 func (c *cover) begin(uint32) { c.state = 0 }
 
-func (c *cover) push(line []cell, _ int) {
+// push ranks the cells that a match covers by the best of the matches that cover them: the longest first, which reach farthest back, and of the
+// shorter ones those that are better than all longer ones.
+func (c *cover) push(line []cell, inside int) {
 	c.state = c.next(c.state, line[len(line)-1].symbol)
-	for m := c.match[c.state]; m != 0; m = c.match[c.fail[m]] {
-		for i := len(line) - int(c.depth[m]); i < len(line); i++ {
-			line[i].rank = min(line[i].rank, c.rank[m])
+	best, from := uint32(noPattern), len(line)
+	for m := c.match[c.state]; m != 0 && int(c.depth[m]) > inside; m = c.match[c.fail[m]] {
+		if c.rank[m] < best {
+			begin := len(line) - int(c.depth[m])
+			lower(line[min(from, begin):begin], best)
+			best, from = c.rank[m], begin
 		}
+	}
+	lower(line[from:], best)
+}
+
+func lower(cells []cell, rank uint32) {
+	for i := range cells {
+		cells[i].rank = min(cells[i].rank, rank)
 	}
 }
 

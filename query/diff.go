@@ -25,7 +25,7 @@ const (
 
 // A DiffQuery says what of two snapshots is compared.
 type DiffQuery struct {
-	Hot   HotQuery // which subpaths: those that are hot in one of them; Metric counts for paths too; Top and TIDs are not used
+	Hot   HotQuery // which subpaths: those that are hot in one of them; Metric counts for paths too, "": Instructions if both know them; Top and TIDs are not used
 	Share bool     // compare shares of the cost of all, not costs: of runs that were not equally long
 	Top   int      // keep so many paths and subpaths, those whose cost changed most; 0: all
 }
@@ -59,7 +59,8 @@ var ErrOtherBuild = errors.New("the snapshots are of different builds, whose pat
 
 // Diff compares what all threads of two snapshots of the same build ran: the paths, and the subpaths that are hot in one of them, each with
 // its exact count and cost in both. Paths are the same if routine, number, beginning and end are. It fails where an image that both
-// have differs in its build id, or none is the same.
+// have differs in its build id, or none is the same. Snapshots that were made of traces have neither images nor build ids: their routines are known by
+// name and entry, of which they must have one in common.
 //
 // It takes the time of Hot on both, less that of ranking, and that of counting what is hot in one in the other: in proportion to the right-hand sides times the longest
 // subpath.
@@ -71,8 +72,16 @@ func Diff(a, b *wpp.Snapshot, q DiffQuery) (*DiffReport, error) {
 	if err := q.Hot.Validate(); err != nil {
 		return nil, err
 	}
-	if err := sameBuild(a, b); err != nil {
+	ofTraces := naturalMetric(a) == Executions && naturalMetric(b) == Executions
+	same := sameBuild
+	if ofTraces {
+		same = sameRoutines
+	}
+	if err := same(a, b); err != nil {
 		return nil, err
+	}
+	if q.Hot.Metric = cmp.Or(q.Hot.Metric, Instructions); ofTraces {
+		q.Hot.Metric = Executions
 	}
 	x := newAlphabet(a, b)
 	sides := [2]*side{}
@@ -120,9 +129,24 @@ func sameBuild(a, b *wpp.Snapshot) error {
 	return nil
 }
 
+// sameRoutines makes sure that two snapshots that were made of traces can be of the same program.
+func sameRoutines(a, b *wpp.Snapshot) error {
+	known := make(map[identity]bool)
+	for i := range a.Routines {
+		known[identity{routine: a.Routines[i].Name, entry: a.Routines[i].Entry}] = true
+	}
+	for i := range b.Routines {
+		if known[identity{routine: b.Routines[i].Name, entry: b.Routines[i].Entry}] {
+			return nil
+		}
+	}
+	return fmt.Errorf("compare snapshots: %w: they have no routine in common", ErrOtherBuild)
+}
+
 // An identity is what a path is known by in any snapshot of the build. The numbers of partial paths are each snapshot's own: they are known by their blocks.
 type identity struct {
 	build     string
+	routine   string // of an image without a build id
 	entry     uint64
 	path      uint64
 	start     ops.Start
@@ -170,7 +194,10 @@ func identityOf(s *wpp.Snapshot, sym, side int) identity {
 	r := &s.Routines[p.Routine]
 	image := &s.Images[r.Image]
 	id := identity{build: string(image.BuildID), entry: r.Entry, path: p.Path, start: p.Start, end: p.End, skip: p.Skip, cut: p.Cut}
-	if p.Path >= r.Paths {
+	if id.build == "" {
+		id.routine = r.Name
+	}
+	if p.Path >= r.Paths && len(r.Blocks) > 0 {
 		id.path = r.Paths
 		for _, b := range p.Blocks {
 			id.blocks += hex(r.Blocks[b].Addr) + " "

@@ -111,18 +111,17 @@ func (f *forest) rightSide(rule uint32) []uint32 {
 // weight is how often the symbol at a position of body is derived.
 func (f *forest) weight(pos uint32) uint64 { return f.derived[f.ruleOf[pos]] }
 
-// width is the number of terminals that the symbol at a position expands to.
-func (f *forest) width(pos uint32) uint64 {
-	if v := f.body[pos]; wpp.IsRule(v) {
+// width is the number of terminals that a symbol of a body expands to.
+func (f *forest) width(v uint32) uint64 {
+	if wpp.IsRule(v) {
 		return f.length[wpp.RuleOf(v)]
 	}
 	return 1
 }
 
-// terminal is the terminal at an offset, which must be below width(pos), of the expansion of the symbol at pos. All that comes
+// terminal is the terminal at an offset, which must be below width(v), of the expansion of a symbol. All that comes
 // before it is expanded too and kept with the rule, so the cost is constant on average.
-func (f *forest) terminal(pos, offset uint32) uint32 {
-	v := f.body[pos]
+func (f *forest) terminal(v, offset uint32) uint32 {
 	if !wpp.IsRule(v) {
 		return v
 	}

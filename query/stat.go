@@ -189,12 +189,9 @@ func traceBytes(s *wpp.Snapshot, f *Frequencies) uint64 {
 // resumed counts, by routine, the paths after a mark that do not begin at the routine's entry: activations that are entered there.
 func (f *Frequencies) resumed(s *wpp.Snapshot, mark uint32) map[int]uint64 {
 	entered := make(map[int]uint64)
-	for _, pos := range f.terminals.of(mark) {
-		f.steps = f.follow(place{pos, 1}, f.steps[:0])
-		for _, st := range f.steps {
-			if p := &s.Symbols[st.symbol]; !p.IsMark && p.Start != ops.StartEntry {
-				entered[p.Routine] = addSaturating(entered[p.Routine], f.weight(st.to.pos))
-			}
+	for _, st := range f.follow(f.places([]uint32{mark})) {
+		if p := &s.Symbols[st.symbol]; !p.IsMark && p.Start != ops.StartEntry {
+			entered[p.Routine] = addSaturating(entered[p.Routine], st.to.count)
 		}
 	}
 	return entered

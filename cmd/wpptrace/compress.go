@@ -28,9 +28,9 @@ func compressCommand() *cobra.Command {
 bytes. FILE - is stdin. The trace is read once, from beginning to end, and need not fit into memory.
 A trace that is cut off gives a snapshot of what there is, an error, and status 1.
 
-Bare symbols are little-endian 32-bit numbers, at most 2147483647: path N of a routine called
-"symbols" is symbol N. A trace does not tell what its paths consist of: a snapshot of it has names
-and numbers, but neither instructions nor source lines.`,
+Bare symbols are little-endian 32-bit numbers: path N of a routine called "symbols" is symbol N. A
+trace does not tell what its paths consist of: a snapshot of it has names and numbers, but neither
+instructions nor source lines.`,
 		Args: exactly(1, "a raw trace"),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch output {

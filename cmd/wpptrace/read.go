@@ -139,9 +139,6 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
 			if err != nil {
 				return err
 			}
-			if !c.Flags().Changed("cost") && !knowsInstructions(s) {
-				q.Metric = query.Executions
-			}
 			report, err := query.Hot(s, q)
 			switch {
 			case err != nil:
@@ -156,18 +153,13 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
 	f.IntVarP(&q.MinLength, "min-length", "l", q.MinLength, "least `PATHS` of a subpath")
 	f.IntVarP(&q.MaxLength, "max-length", "L", q.MaxLength, "most `PATHS` of a subpath")
 	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)", func(text string) error { return setCost(&q, text) })
-	f.StringVar((*string)(&q.Metric), "cost", string(q.Metric), "what a path costs: its `instructions`, or \"count\": 1")
+	f.StringVar((*string)(&q.Metric), "cost", "", "what a path costs: its `instructions`, the default, or \"count\": 1")
 	f.BoolVar(&maximal, "maximal", false, "find the maximal hot subpaths")
 	f.BoolVar(&larus, "larus", false, "find what Larus's figure 7 does")
 	f.IntVar(&q.Top, "top", 0, "print only the hottest `N`")
 	f.IntSliceVar(&q.TIDs, "tid", nil, "only thread `TID` (repeatable)")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
-}
-
-// knowsInstructions reports whether a snapshot tells what its paths consist of: one that was made of a trace does not.
-func knowsInstructions(s *wpp.Snapshot) bool {
-	return slices.ContainsFunc(s.Routines, func(r wpp.Routine) bool { return len(r.Blocks) > 0 })
 }
 
 func pathCommand() *cobra.Command {

@@ -115,7 +115,7 @@ func (r *recording) take(b wire.Batch) {
 }
 
 func (r *recording) beginThread(id uint32, started uint64) *thread {
-	t := &thread{id: id, started: started, name: r.process.ThreadName(int(id)), grammar: sequitur.New()}
+	t := &thread{id: id, started: started, name: r.process.ThreadName(int(id)), grammar: sequitur.NewFolding()}
 	var sink ops.Sink = ops.NewRecorder(&r.alphabet, t.grammar.Append)
 	if r.raw != nil {
 		sink = r.raw.besides(sink, t)

@@ -12,14 +12,11 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// MaxSymbol is the largest bare symbol.
-const MaxSymbol = sequitur.MaxTerminal
-
-// Symbols compresses bare symbols: little-endian numbers of 32 bits, at most MaxSymbol. The snapshot has one thread and one routine, called "symbols", of
+// Symbols compresses bare symbols: little-endian numbers of 32 bits. The snapshot has one thread and one routine, called "symbols", of
 // which path n is symbol n; no path enters or leaves it. What is cut off within a symbol is treated as by Trace.
 func Symbols(r io.Reader, image string) (*wpp.Snapshot, error) {
 	var alphabet ops.Symbols
-	g := sequitur.New()
+	g := sequitur.NewFolding()
 	err := readSymbols(r, func(symbols []uint32) {
 		for i, s := range symbols {
 			symbols[i] = alphabet.Symbol(0, uint64(s))
@@ -51,11 +48,7 @@ func readSymbols(r io.Reader, take func(symbols []uint32)) error {
 		n, err := io.ReadFull(r, buffer[:])
 		symbols = symbols[:0]
 		for b := buffer[:n]; len(b) >= size; b = b[size:] {
-			v := binary.LittleEndian.Uint32(b)
-			if v > MaxSymbol {
-				return fmt.Errorf("symbols at byte %d: %d is above %d, the largest symbol", at+int64(size*len(symbols)), v, MaxSymbol)
-			}
-			symbols = append(symbols, v)
+			symbols = append(symbols, binary.LittleEndian.Uint32(b))
 		}
 		take(symbols)
 		at += int64(n)

@@ -48,7 +48,7 @@ func (t *thread) Mark(m ops.Mark, n uint64) {
 }
 
 func (c *compressor) begin(id raw.Thread) ops.Sink {
-	g := sequitur.New()
+	g := sequitur.NewFolding()
 	t := &thread{Recorder: ops.NewRecorder(&c.alphabet, g.Append), Thread: id, grammar: g}
 	c.threads = append(c.threads, t)
 	return t
