@@ -160,7 +160,7 @@ func clone(g *Grammar) *Grammar {
 		copy(c.digrams.segments[i].slots, slots)
 	}
 	c.following.levels = slices.Clone(g.following.levels)
-	runtime.SetFinalizer(&c, (*Grammar).release)
+	runtime.SetFinalizer(&c, (*Grammar).Release)
 	return &c
 }
 
