@@ -26,6 +26,7 @@ type recordFlags struct {
 	tids        []int
 	maxSlowDown float64
 	ring        size
+	memory      memoryFlags
 	quiet       bool
 	verbose     bool
 	json        bool
@@ -36,7 +37,7 @@ type recordFlags struct {
 const defaultMaxSlowDown = 10
 
 func recordCommand() *cobra.Command {
-	o := recordFlags{ring: attach.DefaultRing, maxSlowDown: defaultMaxSlowDown}
+	o := recordFlags{ring: attach.DefaultRing, memory: defaultMemory(), maxSlowDown: defaultMaxSlowDown}
 	c := &cobra.Command{
 		Use:   "wpptrace {-p PID | [FLAG...] -- COMMAND [ARG...]}",
 		Short: "Record the whole program path of a live process: every path that every thread takes, in order",
@@ -81,6 +82,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
 	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "detach when the process is slowed down more than `X` times; 0: never (the default with --)")
 	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of two, as 64M")
+	o.memory.add(f)
 	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object instead of the hot subpaths")
 	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, losses and what --json asks for")
@@ -125,6 +127,9 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 		return usagef("--max-slowdown %v is not above 1, and not 0", o.maxSlowDown)
 	case o.ring < size(os.Getpagesize()) || o.ring&(o.ring-1) != 0 || o.ring > maxRing:
 		return usagef("--ring-size %v is not a power of two from %v to %v", o.ring, size(os.Getpagesize()), size(maxRing))
+	}
+	if err := o.memory.check(); err != nil {
+		return err
 	}
 	if !attaching && !c.Flags().Changed("max-slowdown") {
 		o.maxSlowDown = 0

@@ -15,6 +15,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/raw"
+	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 )
 
@@ -61,7 +62,7 @@ func spell(s *wpp.Snapshot, t *wpp.Thread) string {
 }
 
 func TestTrace(t *testing.T) {
-	s, err := Trace(bytes.NewReader(sample()), "sample.raw")
+	s, err := Trace(bytes.NewReader(sample()), "sample.raw", spill.New(nil, spill.Limits{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestTrace(t *testing.T) {
 func TestTraceCutOff(t *testing.T) {
 	trace := sample()
 	for n := 9; n < len(trace); n++ {
-		s, err := Trace(bytes.NewReader(trace[:n]), "x")
+		s, err := Trace(bytes.NewReader(trace[:n]), "x", spill.New(nil, spill.Limits{}))
 		if !errors.Is(err, raw.ErrTruncated) || s == nil {
 			t.Fatalf("%d bytes: %v, %v", n, s, err)
 		}
@@ -101,7 +102,7 @@ func TestTraceCutOff(t *testing.T) {
 		}
 	}
 	trace[len(trace)-1] = 0xff
-	if s, err := Trace(bytes.NewReader(trace), "x"); s != nil || err == nil || errors.Is(err, raw.ErrTruncated) {
+	if s, err := Trace(bytes.NewReader(trace), "x", spill.New(nil, spill.Limits{})); s != nil || err == nil || errors.Is(err, raw.ErrTruncated) {
 		t.Errorf("%v, %v", s, err)
 	}
 }
@@ -125,7 +126,7 @@ func TestSymbolsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		symbol := rapid.OneOf(rapid.Uint32Range(0, 5), rapid.Uint32Range(0, MaxSymbol))
 		want := slices.Repeat(rapid.SliceOf(symbol).Draw(t, "symbols"), rapid.SampledFrom([]int{1, 2, 3000}).Draw(t, "times"))
-		s, err := Symbols(iotest.HalfReader(bytes.NewReader(bare(want...))), "x")
+		s, err := Symbols(iotest.HalfReader(bytes.NewReader(bare(want...))), "x", spill.New(nil, spill.Limits{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +151,7 @@ func TestSymbolFaults(t *testing.T) {
 		{"cut off", bytes.NewReader(bare(5, 6, 7)[:10]), "symbols end at byte 10, within one of 4 bytes: the trace is cut off", []uint32{5, 6}},
 		{"broken", io.MultiReader(bytes.NewReader(bare(5)), iotest.ErrReader(errors.New("broken"))), "read symbols at byte 4: broken", nil},
 	} {
-		s, err := Symbols(c.trace, "x")
+		s, err := Symbols(c.trace, "x", spill.New(nil, spill.Limits{}))
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
@@ -165,7 +166,7 @@ func FuzzSymbols(f *testing.F) {
 	f.Add(bare(1, 2, 1, 2, MaxSymbol))
 	f.Add(bare(1 << 31)[:3])
 	f.Fuzz(func(t *testing.T, trace []byte) {
-		s, err := Symbols(bytes.NewReader(trace), "x")
+		s, err := Symbols(bytes.NewReader(trace), "x", spill.New(nil, spill.Limits{}))
 		if s == nil {
 			return
 		}
@@ -179,7 +180,7 @@ func FuzzSymbols(f *testing.F) {
 func FuzzTrace(f *testing.F) {
 	f.Add(sample())
 	f.Fuzz(func(t *testing.T, trace []byte) {
-		if s, _ := Trace(bytes.NewReader(trace), "x"); s != nil {
+		if s, _ := Trace(bytes.NewReader(trace), "x", spill.New(nil, spill.Limits{})); s != nil {
 			if err := wpp.Write(io.Discard, s); err != nil {
 				t.Error(err)
 			}
@@ -196,7 +197,7 @@ func ExampleTrace() {
 		fmt.Println(err)
 		return
 	}
-	s, err := Trace(&trace, "example")
+	s, err := Trace(&trace, "example", spill.New(nil, spill.Limits{}))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -206,7 +207,7 @@ func ExampleTrace() {
 }
 
 func ExampleSymbols() {
-	s, err := Symbols(strings.NewReader("\x01\x00\x00\x00\x02\x00\x00\x00"), "example")
+	s, err := Symbols(strings.NewReader("\x01\x00\x00\x00\x02\x00\x00\x00"), "example", spill.New(nil, spill.Limits{}))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -228,7 +229,7 @@ func BenchmarkTrace(b *testing.B) {
 	}
 	b.SetBytes(int64(out.Len()))
 	for b.Loop() {
-		if _, err := Trace(bytes.NewReader(out.Bytes()), "x"); err != nil {
+		if _, err := Trace(bytes.NewReader(out.Bytes()), "x", spill.New(nil, spill.Limits{})); err != nil {
 			b.Fatal(err)
 		}
 	}

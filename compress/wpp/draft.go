@@ -17,6 +17,7 @@ type Draft struct {
 	fsys  files
 	mutex sync.Mutex
 	ctx   context.Context // done: nothing is written any more
+	over  bool            // nothing is taken any more
 	file  file            // nil: there is none
 	out   *bufio.Writer
 	w     *fileWriter
@@ -41,7 +42,10 @@ func (d draftWriter) Write(p []byte) (int, error) {
 
 // open makes the temporary file, unless there is one.
 func (d *Draft) open() (err error) {
-	if d.file != nil {
+	switch {
+	case d.over:
+		return errors.New("it is given up")
+	case d.file != nil:
 		return nil
 	}
 	if _, err := checkPlace(d.fsys, d.path); err != nil {
@@ -90,7 +94,8 @@ func (d *Draft) spill(tables *Snapshot, thread int, t Thread) (*Segment, error) 
 
 // fail says where what has been recorded is.
 func (d *Draft) fail(err error) error {
-	if d.file == nil || len(d.w.segments) == 0 {
+	d.over = true
+	if d.file == nil || d.w == nil || len(d.w.segments) == 0 {
 		return also(fmt.Errorf("write snapshot %s: %w", d.path, err), d.discard())
 	}
 	return fmt.Errorf("write snapshot %s: %w; what was recorded before is in %s", d.path, err, d.file.Name())
@@ -102,6 +107,7 @@ func (d *Draft) Finish(ctx context.Context, s *Snapshot) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.ctx = ctx
+	defer func() { d.over = true }()
 	if err := d.finish(s); err != nil {
 		return fmt.Errorf("write snapshot %s: %w", d.path, err)
 	}
@@ -145,6 +151,7 @@ func (d *Draft) finish(s *Snapshot) error {
 func (d *Draft) Discard() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
+	d.over = true
 	if err := d.discard(); err != nil {
 		return fmt.Errorf("give up snapshot %s: %w", d.path, err)
 	}
