@@ -61,7 +61,8 @@ type plainWriter struct {
 }
 
 func newPlainWriter(out []byte) *plainWriter {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(plainBlock), zstd.WithEncoderCRC(false))
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(plainBlock),
+		zstd.WithAllLitEntropyCompression(true), zstd.WithEncoderCRC(false))
 	if err != nil {
 		panic("coding: " + err.Error()) // the options are wrong
 	}

@@ -16,7 +16,7 @@ import (
 // Counts are exact up to 2^64-1 and stay there (saturate) beyond.
 //
 // A large one may be of segments that stay in their file until they are needed. Then a method panics with a LoadError where one cannot be read any more (see
-// Recover), and a body that was returned takes memory as long as it is referred to. Walk such a grammar segment by segment: see Segments.
+// Recover), and a body that was returned takes memory as long as it is referred to. Walk such a grammar segment by segment: see Segment.
 type Grammar struct {
 	segments *segments // nil: there are none, but what follows
 
@@ -144,13 +144,21 @@ func (g *Grammar) Rules() int {
 	return len(g.bodies)
 }
 
-// Segments returns for each segment of a grammar, in the order of the stream, the number of its start rule; those of its other rules follow. A grammar that is none of segments
-// has none.
-func (g *Grammar) Segments() []int {
+// NumSegments returns how many segments the grammar is of; 0: it is in one piece.
+func (g *Grammar) NumSegments() int {
 	if g.segments == nil {
-		return nil
+		return 0
 	}
-	return g.segments.first[:len(g.segments.list)]
+	return len(g.segments.list)
+}
+
+// Segment returns a segment as a grammar of its own, decoded for the caller alone: rule r of it is rule first + r of the whole. Segments follow one another in the stream.
+func (g *Grammar) Segment(i int) (segment *Grammar, first int) {
+	segment, err := g.segments.list[i].load()
+	if err != nil {
+		panic(&LoadError{err})
+	}
+	return segment, g.segments.first[i]
 }
 
 // Body returns the right-hand side of a rule. It must not be changed.
