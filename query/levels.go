@@ -3,6 +3,7 @@ package query
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"wpptrace/compress/wpp"
@@ -19,7 +20,7 @@ type levels struct {
 const (
 	// mostFollowers bounds the sequences of a length that are counted exactly, and the candidates.
 	mostFollowers = 1 << 20
-	sieveBits     = 24
+	mostSieveBits = 24
 )
 
 func newLevels(s *wpp.Snapshot, f *forests, cost []uint64, r *HotReport) *levels {
@@ -91,7 +92,11 @@ func (x *levels) isHot(count, cost uint64, length int) bool {
 
 // followers counts the symbols that follow the candidates, by the candidates' indices, as far as they may matter.
 func (x *levels) followers(length int) (map[edge]uint64, error) {
-	f := &followers{levels: x, length: length, candidate: x.recognizer(length - 1), sieve: make([]uint32, 1<<sieveBits)}
+	sieveBits := 1
+	for _, t := range x.all.threads {
+		sieveBits = min(max(sieveBits, bits.Len(uint(t.Grammar.BodySymbols()))), mostSieveBits)
+	}
+	f := &followers{levels: x, length: length, candidate: x.recognizer(length - 1), sieve: make([]uint32, 1<<sieveBits), shift: 64 - sieveBits}
 	x.need = make(map[uint64]uint64)
 	readSeams(x.all, length-1, f)
 	dearest := uint64(0)
@@ -169,6 +174,7 @@ type followers struct {
 	length    int
 	candidate func(symbol uint32, first bool) uint32
 	sieve     []uint32        // by hash: counts, up to 2^32-1
+	shift     int             // of a hash
 	counts    map[edge]uint64 // nil: the sieve is being filled
 	tooMany   bool
 
@@ -188,7 +194,7 @@ func (f *followers) push(line []cell, inside int) {
 		return
 	}
 	e := edge{before, symbol}
-	at := &f.sieve[(uint64(e.state)<<32|uint64(e.symbol))*0x9E3779B97F4A7C15>>(64-sieveBits)]
+	at := &f.sieve[(uint64(e.state)<<32|uint64(e.symbol))*0x9E3779B97F4A7C15>>f.shift]
 	if f.counts == nil {
 		*at = uint32(min(uint64(*at)+min(f.weight, math.MaxUint32), math.MaxUint32))
 		return
