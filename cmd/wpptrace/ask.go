@@ -43,7 +43,7 @@ from 0, as dump --from does.`,
 				q.Top = 0
 			}
 			q.Pattern = args[0]
-			s, _, err := readSnapshot(args[1])
+			s, _, err := readSnapshot(c.ErrOrStderr(), args[1])
 			if err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ P before Q is "always" if each Q had a P before it in its thread, "sometimes" if
 none had. With the counts come the first Q behind a P and what ran from that P on.`,
 		Args: exactly(3, "two paths with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, _, err := readSnapshot(args[2])
+			s, _, err := readSnapshot(c.ErrOrStderr(), args[2])
 			if err != nil {
 				return err
 			}
@@ -121,7 +121,7 @@ There are fewer than -k at the beginning and the end of a thread. What dump mark
 			if top < 0 {
 				return usagef("--top %d is below 0", top)
 			}
-			s, _, err := readSnapshot(args[1])
+			s, _, err := readSnapshot(c.ErrOrStderr(), args[1])
 			if err != nil {
 				return err
 			}

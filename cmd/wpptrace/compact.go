@@ -21,7 +21,7 @@ says stays the same, and so do the answers of all commands, but for the figures 
 A thread of a million paths takes a second or two and 50 to 140 MB of memory; none more than 2.5 GB.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, before, err := readSnapshot(args[0])
+			s, before, err := readSnapshot(c.ErrOrStderr(), args[0])
 			if err != nil {
 				return err
 			}

@@ -25,11 +25,11 @@ COUNT   how often it ran in the first, THEN in the second`,
 			if err := q.Hot.Validate(); err != nil {
 				return usageError{err}
 			}
-			first, _, err := readSnapshot(args[0])
+			first, _, err := readSnapshot(c.ErrOrStderr(), args[0])
 			if err != nil {
 				return err
 			}
-			second, _, err := readSnapshot(args[1])
+			second, _, err := readSnapshot(c.ErrOrStderr(), args[1])
 			if err != nil {
 				return err
 			}
