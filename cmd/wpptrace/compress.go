@@ -69,6 +69,7 @@ func compressFile(compress compression, path string, rec *spill.Recording, outpu
 	if err := checkOutput(output); err != nil {
 		return err
 	}
+	defer rec.Abandon()
 	in, name := stdin, "stdin"
 	if path != "-" {
 		f, err := os.Open(path)
@@ -80,13 +81,10 @@ func compressFile(compress compression, path string, rec *spill.Recording, outpu
 	}
 	s, cutOff := compress(in, name, rec)
 	if cutOff != nil && !errors.Is(cutOff, raw.ErrTruncated) {
-		if rec.Err() == nil {
-			_ = rec.Draft().Discard()
-		}
 		return fmt.Errorf("compress %s: %w", path, cutOff)
 	}
 	s.Figures.Tool = version()
-	if err := rec.Draft().Finish(context.Background(), s); err != nil {
+	if err := rec.Finish(context.Background(), s); err != nil {
 		return writeError(output, err)
 	}
 	st, err := os.Stat(output)

@@ -200,7 +200,7 @@ func (j *job) run() error {
 	if err != nil {
 		return err
 	}
-	if err := j.streams.Draft().Finish(s.abort, snapshot); err != nil {
+	if err := j.streams.Finish(s.abort, snapshot); err != nil {
 		return writeError(j.path, err)
 	}
 	return cmp.Or(rawErr, j.tell(snapshot))
@@ -212,8 +212,8 @@ func (j *job) close() {
 		j.gauge.close()
 	}
 	j.session.Close()
-	if j.streams.Err() == nil { // else what was recorded is in the draft
-		_ = j.streams.Draft().Discard()
+	if err := j.streams.Abandon(); err != nil {
+		j.log.Warn("a temporary file stays", "why", err)
 	}
 	j.raw.abandon()
 	j.exe.Close()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -232,5 +233,50 @@ func BenchmarkTrace(b *testing.B) {
 		if _, err := Trace(bytes.NewReader(out.Bytes()), "x", spill.New(nil, spill.Limits{})); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// What is spilled meanwhile changes nothing.
+func TestTraceWithLittleMemory(t *testing.T) {
+	var trace bytes.Buffer
+	w := raw.NewWriter(&trace, describe)
+	var threads []*raw.ThreadWriter
+	for i := range 3 {
+		threads = append(threads, w.Thread(raw.Thread{TID: 10 + i, Start: uint64(9 - i), Name: "t"}))
+	}
+	for i, x := 0, uint64(1); i < 60_000; i++ {
+		x = x*6364136223846793005 + 1442695040888963407
+		threads[x>>40%3].NewPath(int(x>>33%40), 3)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want, err := Trace(bytes.NewReader(trace.Bytes()), "x", spill.New(nil, spill.Limits{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.wpp")
+	rec := spill.New(wpp.NewDraft(path), spill.Limits{Thread: 100_000})
+	s, err := Trace(bytes.NewReader(trace.Bytes()), "x", rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Threads[0].Grammar.NumSegments() < 2 {
+		t.Error("nothing was spilled")
+	}
+	if err := rec.Finish(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	got, err := wpp.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want.Threads {
+		if a, b := &want.Threads[i], &got.Threads[i]; a.TID != b.TID || spell(want, a) != spell(got, b) {
+			t.Errorf("thread %d is another", i)
+		}
+	}
+	if !slices.EqualFunc(want.Routines, got.Routines, func(a, b wpp.Routine) bool { return a.Name == b.Name && a.Paths == b.Paths }) {
+		t.Error("other routines")
 	}
 }

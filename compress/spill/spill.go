@@ -1,6 +1,7 @@
 package spill
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 
@@ -62,8 +63,23 @@ func (r *Recording) AddOther(bytes func() uint64) {
 // Err returns the first error of spilling, after which nothing is spilled any more: whoever records gives up.
 func (r *Recording) Err() error { return r.err }
 
-// Draft returns the draft, to finish it.
-func (r *Recording) Draft() *wpp.Draft { return r.draft }
+// Finish writes the recording's snapshot, whose grammars Copy has made, to the draft's place, and is over. See wpp.Draft.
+func (r *Recording) Finish(ctx context.Context, s *wpp.Snapshot) error {
+	r.wait()
+	if r.err != nil {
+		return r.err
+	}
+	return r.draft.Finish(ctx, s)
+}
+
+// Abandon gives the recording up, unless it is finished. What there is of the draft is removed, unless it is what spilling has left that failed.
+func (r *Recording) Abandon() error {
+	r.wait()
+	if r.err != nil || r.draft == nil {
+		return nil
+	}
+	return r.draft.Discard()
+}
 
 // Thread begins a thread.
 func (r *Recording) Thread(tid int, name string) *Thread {

@@ -39,7 +39,7 @@ func finished(t interface{ Fatal(...any) }, r *Recording, path string, threads [
 	if err := r.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Draft().Finish(context.Background(), s); err != nil {
+	if err := r.Finish(context.Background(), s); err != nil {
 		t.Fatal(err)
 	}
 	got, err := wpp.ReadFile(path)

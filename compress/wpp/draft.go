@@ -43,7 +43,7 @@ func (d draftWriter) Write(p []byte) (int, error) {
 // open makes the temporary file, unless there is one.
 func (d *Draft) open() (err error) {
 	switch {
-	case d.over:
+	case d.over: // by Finish or Discard, or an error before
 		return errors.New("it is given up")
 	case d.file != nil:
 		return nil
