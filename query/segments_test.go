@@ -256,3 +256,41 @@ func symbolsOf(raw []byte, most int) []uint32 {
 	}
 	return stream
 }
+
+// A sweep keeps what it knows of the rules of one segment only.
+func TestSweepForgetsSegments(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	s := letters("abcdefg")
+	stream := make([]uint32, 400_000)
+	for i := range stream {
+		stream[i] = random.Uint32N(7)
+	}
+	s.Threads[0].Grammar = sequiturOf(stream)
+	cut := cutInto(s, func(length int) []int {
+		var cuts []int
+		for at := 50_000; at < length; at += 50_000 {
+			cuts = append(cuts, at)
+		}
+		return cuts
+	})
+	g := cut.Threads[0].Grammar
+	names := newAtoms(s)
+	p, err := sequencePattern(names, "a b", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finder, err := newFinder(names, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newSweep(g, finder.ends, false)
+	w.room = 3 * g.Rules() / 2 // of two states and more
+	got, _, err := w.whole()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := newSweep(s.Threads[0].Grammar, finder.ends, false).whole()
+	if err != nil || got != want {
+		t.Errorf("%d hits, want %d: %v", got, want, err)
+	}
+}

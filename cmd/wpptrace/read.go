@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -245,6 +246,9 @@ func formNames(separator string) string {
 	return strings.Join(names, separator)
 }
 
+// largeMemory is what the collector keeps to with a snapshot that is read segment by segment: where these are large, so is what it leaves for later.
+const largeMemory = 400 << 20
+
 // readSnapshot reads a snapshot and tells the size of its file. Of one that is cut off it takes what is whole, with a warning.
 func readSnapshot(warnings io.Writer, path string) (*wpp.Snapshot, uint64, error) {
 	s, err := wpp.ReadFile(path)
@@ -253,6 +257,9 @@ func readSnapshot(warnings io.Writer, path string) (*wpp.Snapshot, uint64, error
 		fmt.Fprintf(warnings, "wpptrace: %v\n", err)
 	case err != nil:
 		return nil, 0, err
+	}
+	if slices.ContainsFunc(s.Threads, func(t wpp.Thread) bool { return t.Grammar.NumSegments() > 0 }) {
+		debug.SetMemoryLimit(largeMemory)
 	}
 	st, err := os.Stat(path)
 	if err != nil {
