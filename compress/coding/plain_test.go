@@ -1,6 +1,7 @@
 package coding
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -106,4 +107,11 @@ func BenchmarkPlain(b *testing.B) {
 		}
 		b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N*len(stream)), "ns/symbol")
 	})
+}
+
+func ExampleEncodePlain() {
+	coded := EncodePlain([][]uint32{{1, sequitur.RuleSymbol(1), 2, sequitur.RuleSymbol(1)}, {3, 4}})
+	bodies, err := DecodePlain(coded, 100)
+	fmt.Println(len(bodies), bodies[1], err)
+	// Output: 2 [3 4] <nil>
 }

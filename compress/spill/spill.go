@@ -43,10 +43,16 @@ type job struct {
 	err    error
 }
 
-// New returns a recording without threads that spills into a draft. Without limits it needs no draft.
+// mostThread is what a thread's grammar takes at most, whatever the limits: a segment has a greatest size.
+const mostThread = 3 << 29
+
+// New returns a recording without threads that spills into a draft. Without limits it needs no draft, and where there is none, they must not be reached.
 func New(draft *wpp.Draft, limits Limits) *Recording {
 	if limits.Other == nil {
 		limits.Other = func() uint64 { return 0 }
+	}
+	if draft != nil && (limits.Thread == 0 || limits.Thread > mostThread) {
+		limits.Thread = mostThread
 	}
 	return &Recording{draft: draft, limits: limits}
 }

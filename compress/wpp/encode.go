@@ -64,9 +64,10 @@ func (f *fileWriter) finish(s *Snapshot) error {
 		return err
 	}
 	numbers := make([][]uint32, len(s.Threads))
+	inThreads := f.left / 2 // what the grammars that are no segments may take of a file's limit
 	for i := range s.Threads {
 		t := &s.Threads[i]
-		list := t.Grammar.written()
+		list := t.Grammar.written(&inThreads)
 		thread := uint32(i) | unspilled
 		if len(list) > 0 && list[0].grammar == nil {
 			thread = list[0].about.Thread
@@ -95,14 +96,16 @@ func (f *fileWriter) finish(s *Snapshot) error {
 // unspilled is added to the number of a thread that no segment was spilled of.
 const unspilled = 1 << 31
 
-// written returns the segments that a grammar is written in; none: it is written with its thread.
-func (g *Grammar) written() []*Segment {
+// written returns the segments that a grammar is written in; none: it is written with its thread, and takes some of what is left for such.
+func (g *Grammar) written(left *int) []*Segment {
+	size := symbolBytes * g.BodySymbols()
 	switch {
 	case g.segments != nil:
 		return g.segments.list
-	case g.BodySymbols() >= mostMixed && !repeats(g):
+	case g.BodySymbols() >= mostMixed && !repeats(g) || size > *left:
 		return []*Segment{NewSegment(g)}
 	}
+	*left -= size
 	return nil
 }
 
