@@ -103,6 +103,7 @@ func (f *forest) rename(to []uint32, symbols int) {
 
 func (f *forest) lay(g *wpp.Grammar) {
 	base := len(f.begin)
+	f.body = slices.Grow(f.body, g.BodySymbols()+g.Rules())
 	f.used = append(f.used, make([]uint32, g.Rules())...)
 	for r := range g.Rules() {
 		f.begin = append(f.begin, uint32(len(f.body)))

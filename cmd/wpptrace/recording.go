@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"time"
+	"unsafe"
 
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
@@ -54,7 +55,9 @@ func newRecording(p *program, process *target.Process, session *attach.Session, 
 		}
 		r.only[uint32(id)] = true
 	}
-	streams.AddOther(func() uint64 { return r.alphabet.Bytes() * 3 / 2 })
+	streams.AddOther(func() uint64 {
+		return (r.alphabet.Bytes() + uint64(cap(r.symbols))*uint64(unsafe.Sizeof(wpp.Symbol{}))) * 3 / 2
+	})
 	streams.Begin(r.tables)
 	return r, nil
 }

@@ -43,8 +43,8 @@ type job struct {
 	err    error
 }
 
-// mostThread is what a thread's grammar takes at most, whatever the limits: a segment has a greatest size.
-const mostThread = 3 << 29
+// mostThread is what a thread's grammar takes at most, whatever the limits: some 14 million symbols, so that whoever asks needs little memory for a segment.
+const mostThread = 512 << 20
 
 // New returns a recording without threads that spills into a draft. Without limits it needs no draft, and where there is none, they must not be reached.
 func New(draft *wpp.Draft, limits Limits) *Recording {

@@ -10,7 +10,15 @@ type salvageError struct {
 }
 
 func (e *salvageError) Error() string {
-	return fmt.Sprintf("%v: read was what is whole, %d paths and marks in %d threads and %d segments: what ran after them is missing; copy it again from where it was recorded, if it is whole there", e.err, e.symbols, e.threads, e.segments)
+	return fmt.Sprintf("%v: read was what is whole, %d paths and marks of %s, with %s: what ran after them is missing; copy it again from where it was recorded, if it is whole there",
+		e.err, e.symbols, plural(e.threads, "thread"), plural(e.segments, "segment"))
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func (e *salvageError) Unwrap() error { return e.err }
