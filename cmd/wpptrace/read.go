@@ -247,7 +247,7 @@ func formNames(separator string) string {
 }
 
 // largeMemory is what the collector keeps to with a snapshot that is read segment by segment: where these are large, so is what it leaves for later.
-const largeMemory = 400 << 20
+const largeMemory = 300 << 20
 
 // readSnapshot reads a snapshot and tells the size of its file. Of one that is cut off it takes what is whole, with a warning.
 func readSnapshot(warnings io.Writer, path string) (*wpp.Snapshot, uint64, error) {
