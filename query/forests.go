@@ -17,7 +17,7 @@ type forests struct {
 }
 
 // mostAtOnce is how many right-hand-side symbols one forest may have of threads that are in segments. Tests make it less.
-var mostAtOnce = 1 << 23
+var mostAtOnce = 1 << 22
 
 func newForests(s *wpp.Snapshot, threads []*wpp.Thread) *forests {
 	f := &forests{threads: threads, symbols: len(s.Symbols)}

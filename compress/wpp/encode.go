@@ -12,7 +12,7 @@ import (
 
 // Write writes a snapshot as a .wpp file. It refuses a snapshot that Check refuses. Cost: a pass over the snapshot; the columns and the
 // compressed bytes of one section at a time are held in memory besides it. Rules are renumbered in the order of their first use, as those
-// of FromSequitur are already. What hardly repeats itself becomes a segment, coded as it is; segments are copied as they are.
+// of FromSequitur are already. A large grammar becomes a segment; segments of files are copied as they are.
 func Write(w io.Writer, s *Snapshot) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (g *Grammar) written(left *int) []*Segment {
 	switch {
 	case g.segments != nil:
 		return g.segments.list
-	case g.BodySymbols() >= mostMixed && !repeats(g) || size > *left:
+	case g.BodySymbols() > atOnce || size > *left:
 		return []*Segment{NewSegment(g)}
 	}
 	*left -= size

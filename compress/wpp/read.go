@@ -182,7 +182,7 @@ func (f *fileReader) read(h sectionHeader, name string) error {
 }
 
 // atOnce is how many symbols the grammars of segments may have, all together, to be read at once; else they stay in the file until they are needed.
-const atOnce = 1 << 23
+const atOnce = 1 << 22
 
 // snapshot returns what has been read.
 func (f *fileReader) snapshot() (*Snapshot, error) {

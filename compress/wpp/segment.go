@@ -39,9 +39,6 @@ const mostSegment = maxRaw / symbolBytes
 // repeats reports whether a grammar is so much smaller than what it derives that coding it well is worth the time.
 func repeats(g *Grammar) bool { return uint64(g.BodySymbols()) <= g.Length(0)/4 }
 
-// mostMixed is how many symbols are coded well in any case, a second or so a million.
-const mostMixed = 1 << 22
-
 // encodeSegment codes the grammar of a segment that is in memory: fast where it would gain little.
 func encodeSegment(about *SegmentSection, g *Grammar) (*SegmentSection, []byte) {
 	about = proto.CloneOf(about)
