@@ -84,12 +84,10 @@ func Diff(a, b *wpp.Snapshot, q DiffQuery) (*DiffReport, error) {
 		q.Hot.Metric = Executions
 	}
 	x := newAlphabet(a, b)
-	sides := [2]*side{}
-	var both sync.WaitGroup
-	for i, s := range []*wpp.Snapshot{a, b} {
-		both.Go(func() { sides[i] = newSide(s, x, q.Hot, i) })
+	sides, err := newSides(a, b, x, q.Hot)
+	if err != nil {
+		return nil, err
 	}
-	both.Wait()
 	r := &DiffReport{Query: q, TotalA: sides[0].total, TotalB: sides[1].total}
 	var paths [][]uint32
 	for sym, isMark := range x.isMark {
@@ -208,22 +206,20 @@ func identityOf(s *wpp.Snapshot, sym, side int) identity {
 
 // A side is one of the snapshots, in the common alphabet.
 type side struct {
-	forest *forest
-	total  uint64
-	hot    [][]uint32
+	forests *forests
+	total   uint64
+	hot     [][]uint32
 }
 
-func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) *side {
+func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*side, error) {
 	threads, _ := selectThreads(s, nil)
-	f := newForest(s, threads)
-	report := findHot(s, f, q)
-	for pos, v := range f.body {
-		if !wpp.IsRule(v) {
-			f.body[pos] = x.of[i][v]
-		}
+	f := newForests(s, threads)
+	report, err := findHot(s, f, q)
+	if err != nil {
+		return nil, fmt.Errorf("find hot subpaths: %w", err)
 	}
-	f.symbols, f.prefix = len(x.cost), make([][]uint32, len(f.begin))
-	d := &side{forest: f, total: report.Total}
+	f.rename(x.of[i], len(x.cost))
+	d := &side{forests: f, total: report.Total}
 	for _, p := range report.Subpaths {
 		common := make([]uint32, len(p.Symbols))
 		for k, sym := range p.Symbols {
@@ -231,12 +227,43 @@ func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) *side {
 		}
 		d.hot = append(d.hot, common)
 	}
-	return d
+	return d, nil
+}
+
+// newSides makes both sides: at once, but where one is in segments, which take memory and may fail.
+func newSides(a, b *wpp.Snapshot, x *alphabet, q HotQuery) (sides [2]*side, err error) {
+	var both sync.WaitGroup
+	var errs [2]error
+	for i, s := range []*wpp.Snapshot{a, b} {
+		if inSegments(a) || inSegments(b) {
+			sides[i], errs[i] = newSide(s, x, q, i)
+		} else {
+			both.Go(func() { sides[i], errs[i] = newSide(s, x, q, i) })
+		}
+	}
+	both.Wait()
+	return sides, cmp.Or(errs[0], errs[1])
+}
+
+func inSegments(s *wpp.Snapshot) bool {
+	return slices.ContainsFunc(s.Threads, func(t wpp.Thread) bool { return t.Grammar.NumSegments() > 0 })
+}
+
+// countAll is countAll, but that it has single paths counted already.
+func (d *side) countAll(sequences [][]uint32) []uint64 {
+	if !slices.ContainsFunc(sequences, func(s []uint32) bool { return len(s) != 1 }) {
+		counts := make([]uint64, len(sequences))
+		for i, s := range sequences {
+			counts[i] = d.forests.count()[s[0]]
+		}
+		return counts
+	}
+	return countAll(d.forests, sequences)
 }
 
 // compare lists the sequences that changed, and how many there are of them.
 func (r *DiffReport) compare(x *alphabet, sides [2]*side, sequences [][]uint32) (list []Difference, found int) {
-	countA, countB := countAll(sides[0].forest, sequences), countAll(sides[1].forest, sequences)
+	countA, countB := sides[0].countAll(sequences), sides[1].countAll(sequences)
 	for i, symbols := range sequences {
 		cost := uint64(len(symbols))
 		if r.Query.Hot.Metric == Instructions {

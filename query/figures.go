@@ -93,8 +93,12 @@ func WriteFigure9(w io.Writer, s *wpp.Snapshot) error {
 	if err != nil {
 		return err
 	}
+	forests := newForests(s, threads)
 	for _, cost := range []uint64{10_000, 100_000} {
-		r := findHot(s, newForest(s, threads), HotQuery{MinLength: shortest, MaxLength: longest, MinCost: cost})
+		r, err := findHot(s, forests, HotQuery{MinLength: shortest, MaxLength: longest, MinCost: cost})
+		if err != nil {
+			return err
+		}
 		var found [longest + 1]int
 		for _, p := range r.Subpaths {
 			found[len(p.Symbols)]++

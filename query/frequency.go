@@ -5,7 +5,8 @@ import "wpptrace/compress/wpp"
 // Frequencies tells how often symbols and sequences of symbols occur in the streams of one or more threads (Larus 1999, section
 // 3.3). (How often a rule does is wpp.Grammar.Uses.) It belongs to one goroutine.
 type Frequencies struct {
-	*walker
+	*walker   // nil: there are several forests
+	forests   *forests
 	terminals postings
 }
 
@@ -16,30 +17,34 @@ func NewFrequencies(s *wpp.Snapshot, tids ...int) (*Frequencies, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newFrequencies(newForest(s, threads)), nil
+	return newFrequencies(newForests(s, threads)), nil
 }
 
-func newFrequencies(f *forest) *Frequencies {
-	terminals := newPostings(f.body, f.symbols, func(v uint32) (uint32, bool) { return v, !wpp.IsRule(v) })
-	return &Frequencies{newWalker(f), terminals}
-}
-
-// Symbol returns how often a symbol, a path or a mark, occurs. It takes time linear in the symbol's places in the grammars.
-func (f *Frequencies) Symbol(sym uint32) uint64 {
-	var n uint64
-	if int(sym) < f.symbols {
-		for _, pos := range f.terminals.of(sym) {
-			n = addSaturating(n, f.weight(pos))
-		}
+func newFrequencies(all *forests) *Frequencies {
+	f := &Frequencies{forests: all}
+	if w := all.whole; w != nil {
+		f.walker = newWalker(w)
+		f.terminals = newPostings(w.body, w.symbols, func(v uint32) (uint32, bool) { return v, !wpp.IsRule(v) })
 	}
-	return n
+	return f
+}
+
+// Symbol returns how often a symbol, a path or a mark, occurs. The first time it takes time linear in the grammars.
+func (f *Frequencies) Symbol(sym uint32) uint64 {
+	if int(sym) < f.forests.symbols {
+		return f.forests.count()[sym]
+	}
+	return 0
 }
 
 // Sequence returns how often a sequence of symbols occurs within one thread, occurrences that overlap counted each. The empty
 // sequence does not occur. It takes time linear in the places in the grammars of the sequence's beginnings.
 func (f *Frequencies) Sequence(sequence []uint32) uint64 {
-	if len(sequence) == 0 || int(sequence[0]) >= f.symbols {
+	if len(sequence) == 0 || int(sequence[0]) >= f.forests.symbols {
 		return 0
+	}
+	if f.walker == nil {
+		return countAll(f.forests, [][]uint32{sequence})[0]
 	}
 	bundles := f.places(sequence[:1])
 	for _, sym := range sequence[1:] {

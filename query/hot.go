@@ -118,26 +118,33 @@ func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newForest(s, threads)
-	report := findHot(s, f, q)
+	f := newForests(s, threads)
+	report, err := findHot(s, f, q)
+	if err != nil {
+		return nil, fmt.Errorf("find hot subpaths: %w", err)
+	}
 	report.Threads = len(threads)
 	report.rank(f, symbolCosts(s, report.Query.Metric))
 	return report, nil
 }
 
 // findHot finds the subpaths, in no order, and not what they cover.
-func findHot(s *wpp.Snapshot, f *forest, q HotQuery) *HotReport {
+func findHot(s *wpp.Snapshot, f *forests, q HotQuery) (*HotReport, error) {
 	q.Kind, q.Metric = cmp.Or(q.Kind, Minimal), cmp.Or(q.Metric, naturalMetric(s))
 	cost := symbolCosts(s, q.Metric)
 	report := &HotReport{Query: q}
 	report.measure(s, f, cost)
-	if q.Kind == Larus {
+	var err error
+	switch {
+	case q.Kind == Larus:
 		report.Subpaths = newFigure7(s, f, cost, report).run()
-	} else {
+	case f.whole != nil:
 		report.Subpaths = newSearch(s, f, cost, report).run()
+	default:
+		report.Subpaths, err = newLevels(s, f, cost, report).run()
 	}
 	report.Found = len(report.Subpaths)
-	return report
+	return report, err
 }
 
 // naturalMetric is what costs are counted in where nothing is said: paths of a snapshot that was made of a trace have no blocks.
@@ -162,12 +169,11 @@ func symbolCosts(s *wpp.Snapshot, m Metric) []uint64 {
 	return cost
 }
 
-func (r *HotReport) measure(s *wpp.Snapshot, f *forest, cost []uint64) {
-	for pos, v := range f.body {
-		if wpp.IsRule(v) || s.Symbols[v].IsMark {
+func (r *HotReport) measure(s *wpp.Snapshot, f *forests, cost []uint64) {
+	for v, n := range f.count() {
+		if s.Symbols[v].IsMark {
 			continue
 		}
-		n := f.weight(uint32(pos))
 		r.Paths = addSaturating(r.Paths, n)
 		r.Total = addSaturating(r.Total, mulSaturating(n, cost[v]))
 	}
@@ -185,7 +191,7 @@ func shareOf(total uint64, share float64) uint64 {
 	return total
 }
 
-func (r *HotReport) rank(f *forest, cost []uint64) {
+func (r *HotReport) rank(f *forests, cost []uint64) {
 	coverEach(f, r.Subpaths, cost)
 	slices.SortFunc(r.Subpaths, byCovered)
 	if r.Query.Top > 0 {

@@ -171,7 +171,7 @@ func TestDearestWindowEqualsBruteForce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := dearestWindow(newForest(s, threads), width, cost); got != want {
+		if got := dearestWindow(newForests(s, threads), width, cost); got != want {
 			t.Fatalf("dearest window of %d costs %d, want %d", width, got, want)
 		}
 	})

@@ -45,9 +45,8 @@ type branch struct {
 	kept   []bundle
 }
 
-func newSearch(s *wpp.Snapshot, f *forest, cost []uint64, r *HotReport) *search {
+func newSearch(s *wpp.Snapshot, f *forests, cost []uint64, r *HotReport) *search {
 	x := &search{
-		walker:    newWalker(f),
 		isMark:    make([]bool, len(s.Symbols)),
 		cost:      cost,
 		minLength: r.Query.MinLength,
@@ -61,8 +60,13 @@ func newSearch(s *wpp.Snapshot, f *forest, cost []uint64, r *HotReport) *search 
 	if r.Query.Kind == Maximal {
 		x.maximal = newMaximality()
 	}
-	x.dear = x.dearSymbols()
-	x.dearest = dearestWindow(f, x.maxLength, cost)
+	x.dear = x.dearSymbols(f.count())
+	if f.whole != nil {
+		x.walker = newWalker(f.whole)
+		x.dearest = dearestWindow(f, x.maxLength, cost)
+	} else if len(x.dear) > 0 { // a bound that takes no reading
+		x.dearest = mulSaturating(uint64(x.maxLength), x.dear[0].cost)
+	}
 	return x
 }
 
@@ -174,12 +178,11 @@ func (x *search) count(steps []step) {
 type dearSymbol struct{ cost, count uint64 }
 
 // dearSymbols lists them from the dearest to the most frequent.
-func (x *search) dearSymbols() []dearSymbol {
+func (x *search) dearSymbols(counts []uint64) []dearSymbol {
 	all := make([]dearSymbol, len(x.cost))
-	for pos, v := range x.body {
-		if !wpp.IsRule(v) && !x.isMark[v] {
-			all[v].cost = x.cost[v]
-			all[v].count = addSaturating(all[v].count, x.weight(uint32(pos)))
+	for v, n := range counts {
+		if n > 0 && !x.isMark[v] {
+			all[v] = dearSymbol{x.cost[v], n}
 		}
 	}
 	slices.SortFunc(all, func(a, b dearSymbol) int { return cmp.Or(cmp.Compare(b.cost, a.cost), cmp.Compare(b.count, a.count)) })

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"io"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -30,7 +32,7 @@ COUNT   how often it ran in the first, THEN in the second`,
 			if err := q.Hot.Validate(); err != nil {
 				return usageError{err}
 			}
-			first, second, err := readBoth(args[0], args[1])
+			first, second, err := readBoth(c.ErrOrStderr(), args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -56,11 +58,13 @@ COUNT   how often it ran in the first, THEN in the second`,
 }
 
 // readBoth reads two snapshots at once.
-func readBoth(a, b string) (first, second *wpp.Snapshot, err error) {
+func readBoth(warnings io.Writer, a, b string) (first, second *wpp.Snapshot, err error) {
 	var reading sync.WaitGroup
 	var errSecond error
-	reading.Go(func() { second, _, errSecond = readSnapshot(b) })
-	first, _, err = readSnapshot(a)
+	var ofSecond bytes.Buffer
+	reading.Go(func() { second, _, errSecond = readSnapshot(&ofSecond, b) })
+	first, _, err = readSnapshot(warnings, a)
 	reading.Wait()
+	ofSecond.WriteTo(warnings)
 	return first, second, cmp.Or(err, errSecond)
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -75,7 +78,7 @@ func statCommand() *cobra.Command {
 			case csv != "" && csv != "figure8" && csv != "figure9":
 				return usagef("no figure %q: use one of figure8, figure9", csv)
 			}
-			s, size, err := readSnapshot(args[0])
+			s, size, err := readSnapshot(c.ErrOrStderr(), args[0])
 			switch {
 			case err != nil:
 				return err
@@ -135,7 +138,7 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
 			if err := q.Validate(); err != nil {
 				return usageError{err}
 			}
-			s, _, err := readSnapshot(args[0])
+			s, _, err := readSnapshot(c.ErrOrStderr(), args[0])
 			if err != nil {
 				return err
 			}
@@ -172,7 +175,7 @@ func pathCommand() *cobra.Command {
 last instruction, in hex; how many there are; the source lines of these two, if they are known.`,
 		Args: exactly(2, "a path with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, _, err := readSnapshot(args[1])
+			s, _, err := readSnapshot(c.ErrOrStderr(), args[1])
 			if err != nil {
 				return err
 			}
@@ -213,7 +216,7 @@ which find prints; --reverse prints the last first. What is outside takes no tim
 			if selects && !query.Form(form).HasParts() {
 				return usagef("--from, --to and --reverse do not go with --as %s", form)
 			}
-			s, _, err := readSnapshot(args[0])
+			s, _, err := readSnapshot(c.ErrOrStderr(), args[0])
 			if err != nil {
 				return err
 			}
@@ -237,11 +240,20 @@ func formNames(separator string) string {
 	return strings.Join(names, separator)
 }
 
-// readSnapshot reads a snapshot and tells the size of its file.
-func readSnapshot(path string) (*wpp.Snapshot, uint64, error) {
+// largeMemory is what the collector keeps to with a snapshot that is read segment by segment: where these are large, so is what it leaves for later.
+const largeMemory = 300 << 20
+
+// readSnapshot reads a snapshot and tells the size of its file. Of one that is cut off it takes what is whole, with a warning.
+func readSnapshot(warnings io.Writer, path string) (*wpp.Snapshot, uint64, error) {
 	s, err := wpp.ReadFile(path)
-	if err != nil {
+	switch {
+	case s != nil && errors.Is(err, wpp.ErrTruncated):
+		fmt.Fprintf(warnings, "wpptrace: %v\n", err)
+	case err != nil:
 		return nil, 0, err
+	}
+	if slices.ContainsFunc(s.Threads, func(t wpp.Thread) bool { return t.Grammar.NumSegments() > 0 }) {
+		debug.SetMemoryLimit(largeMemory)
 	}
 	st, err := os.Stat(path)
 	if err != nil {

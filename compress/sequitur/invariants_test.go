@@ -164,7 +164,7 @@ func clone(g *Grammar) *Grammar {
 	if g.runs != nil {
 		c.runs = &runs{last: g.runs.last, number: maps.Clone(g.runs.number), all: slices.Clone(g.runs.all)}
 	}
-	runtime.SetFinalizer(&c, (*Grammar).release)
+	runtime.SetFinalizer(&c, (*Grammar).Release)
 	return &c
 }
 
