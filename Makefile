@@ -24,10 +24,11 @@ test:
 	go test -race $(RACE)
 	go test -timeout 20m $(PLAIN)
 
-# The whole matrix of programs, compilers and flags against single-stepping: hours.
+# The whole matrix of programs, compilers and flags against single-stepping: hours. Before it, memory: minutes, and 2 GB of disk.
 soak:
 	@.ci/need-go
 	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 clang
+	WPPTRACE_SOAK=1 go test -timeout 0 -v -run SoakMemory ./cmd/wpptrace
 	WPPTRACE_SOAK=1 go test -timeout 0 -v ./kernel-tests/...
 
 # As root. Some ten minutes, on a machine that does nothing else.

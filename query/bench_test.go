@@ -79,7 +79,7 @@ func newTrace(name string, stream []uint32) trace {
 }
 
 func pathsOfEight(last uint32) *wpp.Snapshot {
-	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "/usr/bin/eights"}}}
+	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "/usr/bin/eights", BuildID: []byte{8}}}}
 	for sym := range last + 1 {
 		if sym%8 == 0 {
 			entry := 0x1000 * uint64(sym/8+1)
@@ -148,7 +148,7 @@ func flatOf(s *wpp.Snapshot) *wpp.Snapshot {
 }
 
 func BenchmarkHotKinds(b *testing.B) {
-	for _, kind := range []HotKind{Minimal, Larus} {
+	for _, kind := range []HotKind{Minimal, Maximal, Larus} {
 		b.Run(string(kind), func(b *testing.B) {
 			q := DefaultHotQuery()
 			q.Kind, q.Top = kind, 20

@@ -3,6 +3,7 @@ package query
 import (
 	"bufio"
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -24,15 +25,15 @@ type Context struct {
 	After  []Neighbour `json:"after"` // both by falling count, then by rising symbols
 }
 
-// mostNeighbours bounds the number of symbols of a context.
-const mostNeighbours = 1000
+// MostNeighbours is the greatest number of symbols of a context, to each side.
+const MostNeighbours = 1000
 
 // ContextOf finds the dynamic context of what a name as in a FindQuery stands for (Larus 1999, section 3.3): the sequences of k symbols, paths and
-// marks, that ran directly before and directly after it in the threads with these ids, or in all, and how often each did. Time and
-// memory are in proportion to the grammars, and to k times the places in them of the paths with what follows them.
+// marks, that ran directly before and directly after it in the threads with these ids, or in all, and how often each did. Time is in
+// proportion to k times the right-hand sides, memory to what it finds, of which there is a limit.
 func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (*Context, error) {
-	if k < 1 || k > mostNeighbours {
-		return nil, fmt.Errorf("context of %s: %d paths to each side are not between 1 and %d", printable(name), k, mostNeighbours)
+	if k < 1 || k > MostNeighbours {
+		return nil, fmt.Errorf("context of %s: %d paths to each side are not between 1 and %d", printable(name), k, MostNeighbours)
 	}
 	threads, err := selectThreads(s, tids)
 	if err != nil {
@@ -42,93 +43,106 @@ func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (*Context, erro
 	if _, err := names.add(name); err != nil {
 		return nil, fmt.Errorf("context of %s: %w", printable(name), err)
 	}
+	x := &neighbours{atoms: names, k: k}
+	forests := newForests(s, threads)
 	c := &Context{Name: name}
-	c.Count, c.After = neighbours(names, newForest(s, threads), k)
-	backward := make([]*wpp.Thread, len(threads))
-	for i, t := range threads {
-		reversed, err := reversedGrammar(t.Grammar)
-		if err != nil {
-			return nil, err
-		}
-		backward[i] = &wpp.Thread{TID: t.TID, Grammar: reversed}
+	for sym, n := range forests.count() {
+		c.Count = addSaturating(c.Count, n*(names.mask[sym]&1))
 	}
-	_, c.Before = neighbours(names, newForest(s, backward), k)
-	for _, n := range c.Before {
-		slices.Reverse(n.Symbols)
+	readSeams(forests, k, x)
+	for _, t := range threads {
+		x.readEnds(t.Grammar)
 	}
-	for _, list := range [][]Neighbour{c.Before, c.After} {
-		slices.SortFunc(list, func(a, b Neighbour) int {
-			return cmp.Or(cmp.Compare(b.Count, a.Count), slices.Compare(a.Symbols, b.Symbols))
-		})
+	if x.tooMany {
+		return nil, fmt.Errorf("context of %s: there are more than %d different ones: ask for fewer paths to each side, or of a path that is rarer", printable(name), mostContexts)
 	}
+	c.Before, c.After = x.before.list(), x.after.list()
 	return c, nil
 }
 
-// reversedGrammar derives the stream of a grammar backward.
-func reversedGrammar(g *wpp.Grammar) (*wpp.Grammar, error) {
-	bodies := make([][]uint32, g.Rules())
-	for r := range bodies {
-		bodies[r] = slices.Clone(g.Body(r))
-		slices.Reverse(bodies[r])
+// mostContexts bounds the memory for contexts, to some 100 MB for short ones.
+const mostContexts = 1 << 20
+
+// Neighbours reads what runs before and after the paths of the first atom.
+type neighbours struct {
+	atoms         *atoms
+	k             int
+	length        int // symbols since begin, up to k + 1
+	weight        uint64
+	before, after sequences
+	tooMany       bool
+}
+
+func (x *neighbours) begin(weight uint64) { x.length, x.weight = 0, weight }
+
+func (x *neighbours) push(line []cell, inside int) {
+	if x.length = min(x.length+1, x.k+1); x.length <= x.k || inside > x.k || x.tooMany {
+		return
 	}
-	return wpp.NewGrammar(bodies)
+	window := line[len(line)-x.k-1:]
+	if x.is(window[0].symbol) {
+		x.after.add(window[1:], x.weight)
+	}
+	if x.is(window[x.k].symbol) {
+		x.before.add(window[:x.k], x.weight)
+	}
+	x.tooMany = len(x.before)+len(x.after) > mostContexts
 }
 
-// A cluster is the places of the executions that the same symbols followed so far.
-type cluster struct {
-	symbols []uint32
-	count   uint64
-	places  []place
-}
+func (x *neighbours) settle(uint64, []cell) {}
 
-// neighbours lists what follows the paths of the first atom.
-func neighbours(a *atoms, f *forest, k int) (count uint64, list []Neighbour) {
-	w := walker{forest: f}
-	root := cluster{}
-	for pos, v := range f.body {
-		if !wpp.IsRule(v) && a.mask[v]&1 == 1 {
-			root.places = append(root.places, place{uint32(pos), 1})
-			root.count = addSaturating(root.count, f.weight(uint32(pos)))
+func (x *neighbours) is(sym uint32) bool { return x.atoms.mask[sym]&1 == 1 }
+
+// readEnds reads what has fewer than k symbols before it, because its thread begins there, or behind it, because that ends.
+func (x *neighbours) readEnds(g *wpp.Grammar) {
+	for _, backward := range []bool{false, true} {
+		from, to, found := uint64(0), uint64(x.k), &x.before
+		if backward {
+			to, found = g.Length(0), &x.after
+			from = to - min(to, uint64(x.k))
 		}
-	}
-	level := []cluster{root}
-	for range k {
-		var next []cluster
-		for _, c := range level {
-			longer, followed := w.split(c)
-			if followed < c.count && len(c.symbols) > 0 { // the thread ends there
-				list = append(list, Neighbour{c.symbols, c.count - followed})
+		var met []cell
+		for sym := range RangeOf(g, from, to, backward) {
+			if x.is(sym) && len(met) > 0 {
+				part := slices.Clone(met)
+				if backward {
+					slices.Reverse(part)
+				}
+				found.add(part, 1)
 			}
-			next = append(next, longer...)
+			met = append(met, cell{symbol: sym})
 		}
-		level = next
 	}
-	for _, c := range level {
-		list = append(list, Neighbour{c.symbols, c.count})
-	}
-	return root.count, list
 }
 
-// split parts a cluster by what follows, and says how much of it something follows.
-func (w *walker) split(c cluster) (parts []cluster, followed uint64) {
-	number := make(map[uint32]int)
-	var steps []step
-	for _, p := range c.places {
-		steps = w.follow(p, steps[:0])
-		for _, st := range steps {
-			i, ok := number[st.symbol]
-			if !ok {
-				i = len(parts)
-				number[st.symbol] = i
-				parts = append(parts, cluster{symbols: append(slices.Clone(c.symbols), st.symbol)})
-			}
-			n := w.weight(st.to.pos)
-			parts[i].places = append(parts[i].places, st.to)
-			parts[i].count = addSaturating(parts[i].count, n)
-			followed = addSaturating(followed, n)
-		}
+// Sequences are counted by their symbols.
+type sequences map[string]uint64
+
+func (s *sequences) add(cells []cell, weight uint64) {
+	if *s == nil {
+		*s = make(sequences)
 	}
-	return parts, followed
+	var key []byte
+	for _, c := range cells {
+		key = binary.LittleEndian.AppendUint32(key, c.symbol)
+	}
+	(*s)[string(key)] = addSaturating((*s)[string(key)], weight)
+}
+
+// list lists them by falling count, then by rising symbols.
+func (s sequences) list() []Neighbour {
+	var list []Neighbour
+	for key, n := range s {
+		symbols := make([]uint32, len(key)/4)
+		for i := range symbols {
+			symbols[i] = binary.LittleEndian.Uint32([]byte(key[4*i:]))
+		}
+		list = append(list, Neighbour{symbols, n})
+	}
+	slices.SortFunc(list, func(a, b Neighbour) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), slices.Compare(a.Symbols, b.Symbols))
+	})
+	return list
 }
 
 // WriteContext writes up to top of what ran before and after, all where top is 0: a line each, its count, its share of all executions, its paths.

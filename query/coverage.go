@@ -5,7 +5,7 @@ import "slices"
 // coverage returns for each of the patterns the cost of what ran within an occurrence of it or of one before it, each execution
 // of a path counted once. Time and memory are in proportion to the right-hand sides times the longest pattern; time also to the
 // lengths of the occurrences found there.
-func coverage(f *forest, patterns [][]uint32, cost []uint64) []uint64 {
+func coverage(f *forests, patterns [][]uint32, cost []uint64) []uint64 {
 	if len(patterns) == 0 {
 		return nil
 	}
@@ -13,7 +13,7 @@ func coverage(f *forest, patterns [][]uint32, cost []uint64) []uint64 {
 	for _, p := range patterns {
 		longest = max(longest, len(p))
 	}
-	c := &cover{matcher: newMatcher(patterns, f.symbols), derived: f.derived, cost: cost, total: make([]uint64, len(patterns))}
+	c := &cover{matcher: newMatcher(patterns, f.symbols), cost: cost, total: make([]uint64, len(patterns))}
 	readSeams(f, longest-1, c)
 	for i := 1; i < len(c.total); i++ {
 		c.total[i] = addSaturating(c.total[i], c.total[i-1])
@@ -24,27 +24,38 @@ func coverage(f *forest, patterns [][]uint32, cost []uint64) []uint64 {
 // A cover ranks each cell by the first of the patterns that cover it.
 type cover struct {
 	*matcher
-	state   uint32
-	derived []uint64
-	cost    []uint64
-	total   []uint64 // rank -> cost of what this pattern covers and no earlier one
+	state uint32
+	cost  []uint64
+	total []uint64 // rank -> cost of what this pattern covers and no earlier one
 }
 
-func (c *cover) begin(uint32) { c.state = 0 }
+func (c *cover) begin(uint64) { c.state = 0 }
 
-func (c *cover) push(line []cell, _ int) {
+// push ranks the cells that a match covers by the best of the matches that cover them: the longest first, which reach farthest back, and of the
+// shorter ones those that are better than all longer ones.
+func (c *cover) push(line []cell, inside int) {
 	c.state = c.next(c.state, line[len(line)-1].symbol)
-	for m := c.match[c.state]; m != 0; m = c.match[c.fail[m]] {
-		for i := len(line) - int(c.depth[m]); i < len(line); i++ {
-			line[i].rank = min(line[i].rank, c.rank[m])
+	best, from := uint32(noPattern), len(line)
+	for m := c.match[c.state]; m != 0 && int(c.depth[m]) > inside; m = c.match[c.fail[m]] {
+		if c.rank[m] < best {
+			begin := len(line) - int(c.depth[m])
+			lower(line[min(from, begin):begin], best)
+			best, from = c.rank[m], begin
 		}
+	}
+	lower(line[from:], best)
+}
+
+func lower(cells []cell, rank uint32) {
+	for i := range cells {
+		cells[i].rank = min(cells[i].rank, rank)
 	}
 }
 
-func (c *cover) settle(rule uint32, cells []cell) {
+func (c *cover) settle(weight uint64, cells []cell) {
 	for _, x := range cells {
 		if x.rank != noPattern {
-			c.total[x.rank] = addSaturating(c.total[x.rank], mulSaturating(c.derived[rule], c.cost[x.symbol]))
+			c.total[x.rank] = addSaturating(c.total[x.rank], mulSaturating(weight, c.cost[x.symbol]))
 		}
 	}
 }
@@ -52,7 +63,7 @@ func (c *cover) settle(rule uint32, cells []cell) {
 // coverEach sets what each of the subpaths covers, alone: each execution of a path counted once though occurrences of the subpath may
 // overlap. It is count times the subpath's cost less what overlaps: an occurrence that the next one follows d symbols later shares all but
 // its first d with it. How often one does is the frequency of the two of them in one string. These strings are counted all at once.
-func coverEach(f *forest, subpaths []Subpath, cost []uint64) {
+func coverEach(f *forests, subpaths []Subpath, cost []uint64) {
 	var twice [][]uint32
 	var of []int // twice -> index in subpaths
 	for i := range subpaths {
@@ -87,7 +98,7 @@ func nearestShifts(sequence []uint32) []int {
 
 // countAll returns how often each of the patterns occurs. It takes time and memory in proportion to the right-hand sides times
 // the longest pattern; time also to the occurrences found there.
-func countAll(f *forest, patterns [][]uint32) []uint64 {
+func countAll(f *forests, patterns [][]uint32) []uint64 {
 	if len(patterns) == 0 {
 		return nil
 	}
@@ -95,7 +106,7 @@ func countAll(f *forest, patterns [][]uint32) []uint64 {
 	for _, p := range patterns {
 		longest = max(longest, len(p))
 	}
-	c := &counter{matcher: newMatcher(patterns, f.symbols), derived: f.derived, total: make([]uint64, len(patterns))}
+	c := &counter{matcher: newMatcher(patterns, f.symbols), total: make([]uint64, len(patterns))}
 	readSeams(f, longest-1, c)
 	counts := make([]uint64, len(patterns))
 	for i, p := range patterns {
@@ -111,19 +122,18 @@ func countAll(f *forest, patterns [][]uint32) []uint64 {
 // A counter counts each occurrence at the lowest rule that has all of it.
 type counter struct {
 	*matcher
-	state   uint32
-	derived []uint64
-	rule    uint32
-	total   []uint64
+	state  uint32
+	weight uint64
+	total  []uint64
 }
 
-func (c *counter) begin(rule uint32) { c.state, c.rule = 0, rule }
+func (c *counter) begin(weight uint64) { c.state, c.weight = 0, weight }
 
 func (c *counter) push(line []cell, inside int) {
 	c.state = c.next(c.state, line[len(line)-1].symbol)
 	for m := c.match[c.state]; m != 0 && int(c.depth[m]) > inside; m = c.match[c.fail[m]] {
-		c.total[c.rank[m]] = addSaturating(c.total[c.rank[m]], c.derived[c.rule])
+		c.total[c.rank[m]] = addSaturating(c.total[c.rank[m]], c.weight)
 	}
 }
 
-func (c *counter) settle(uint32, []cell) {}
+func (c *counter) settle(uint64, []cell) {}

@@ -25,7 +25,7 @@ const (
 
 // A DiffQuery says what of two snapshots is compared.
 type DiffQuery struct {
-	Hot   HotQuery // which subpaths: those that are hot in one of them; Metric counts for paths too; Top and TIDs are not used
+	Hot   HotQuery // which subpaths: those that are hot in one of them; Metric counts for paths too, "": Instructions if both know them; Top and TIDs are not used
 	Share bool     // compare shares of the cost of all, not costs: of runs that were not equally long
 	Top   int      // keep so many paths and subpaths, those whose cost changed most; 0: all
 }
@@ -59,7 +59,8 @@ var ErrOtherBuild = errors.New("the snapshots are of different builds, whose pat
 
 // Diff compares what all threads of two snapshots of the same build ran: the paths, and the subpaths that are hot in one of them, each with
 // its exact count and cost in both. Paths are the same if routine, number, beginning and end are. It fails where an image that both
-// have differs in its build id, or none is the same.
+// have differs in its build id, or none is the same. Snapshots that were made of traces have neither images nor build ids: their routines are known by
+// name and entry, of which they must have one in common.
 //
 // It takes the time of Hot on both, less that of ranking, and that of counting what is hot in one in the other: in proportion to the right-hand sides times the longest
 // subpath.
@@ -71,16 +72,22 @@ func Diff(a, b *wpp.Snapshot, q DiffQuery) (*DiffReport, error) {
 	if err := q.Hot.Validate(); err != nil {
 		return nil, err
 	}
-	if err := sameBuild(a, b); err != nil {
+	ofTraces := naturalMetric(a) == Executions && naturalMetric(b) == Executions
+	same := sameBuild
+	if ofTraces {
+		same = sameRoutines
+	}
+	if err := same(a, b); err != nil {
 		return nil, err
 	}
-	x := newAlphabet(a, b)
-	sides := [2]*side{}
-	var both sync.WaitGroup
-	for i, s := range []*wpp.Snapshot{a, b} {
-		both.Go(func() { sides[i] = newSide(s, x, q.Hot, i) })
+	if q.Hot.Metric = cmp.Or(q.Hot.Metric, Instructions); ofTraces {
+		q.Hot.Metric = Executions
 	}
-	both.Wait()
+	x := newAlphabet(a, b)
+	sides, err := newSides(a, b, x, q.Hot)
+	if err != nil {
+		return nil, err
+	}
 	r := &DiffReport{Query: q, TotalA: sides[0].total, TotalB: sides[1].total}
 	var paths [][]uint32
 	for sym, isMark := range x.isMark {
@@ -120,9 +127,24 @@ func sameBuild(a, b *wpp.Snapshot) error {
 	return nil
 }
 
+// sameRoutines makes sure that two snapshots that were made of traces can be of the same program.
+func sameRoutines(a, b *wpp.Snapshot) error {
+	known := make(map[identity]bool)
+	for i := range a.Routines {
+		known[identity{routine: a.Routines[i].Name, entry: a.Routines[i].Entry}] = true
+	}
+	for i := range b.Routines {
+		if known[identity{routine: b.Routines[i].Name, entry: b.Routines[i].Entry}] {
+			return nil
+		}
+	}
+	return fmt.Errorf("compare snapshots: %w: they have no routine in common", ErrOtherBuild)
+}
+
 // An identity is what a path is known by in any snapshot of the build. The numbers of partial paths are each snapshot's own: they are known by their blocks.
 type identity struct {
 	build     string
+	routine   string // of an image without a build id
 	entry     uint64
 	path      uint64
 	start     ops.Start
@@ -170,7 +192,10 @@ func identityOf(s *wpp.Snapshot, sym, side int) identity {
 	r := &s.Routines[p.Routine]
 	image := &s.Images[r.Image]
 	id := identity{build: string(image.BuildID), entry: r.Entry, path: p.Path, start: p.Start, end: p.End, skip: p.Skip, cut: p.Cut}
-	if p.Path >= r.Paths {
+	if id.build == "" {
+		id.routine = r.Name
+	}
+	if p.Path >= r.Paths && len(r.Blocks) > 0 {
 		id.path = r.Paths
 		for _, b := range p.Blocks {
 			id.blocks += hex(r.Blocks[b].Addr) + " "
@@ -181,22 +206,20 @@ func identityOf(s *wpp.Snapshot, sym, side int) identity {
 
 // A side is one of the snapshots, in the common alphabet.
 type side struct {
-	forest *forest
-	total  uint64
-	hot    [][]uint32
+	forests *forests
+	total   uint64
+	hot     [][]uint32
 }
 
-func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) *side {
+func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*side, error) {
 	threads, _ := selectThreads(s, nil)
-	f := newForest(s, threads)
-	report := findHot(s, f, q)
-	for pos, v := range f.body {
-		if !wpp.IsRule(v) {
-			f.body[pos] = x.of[i][v]
-		}
+	f := newForests(s, threads)
+	report, err := findHot(s, f, q)
+	if err != nil {
+		return nil, fmt.Errorf("find hot subpaths: %w", err)
 	}
-	f.symbols, f.prefix = len(x.cost), make([][]uint32, len(f.begin))
-	d := &side{forest: f, total: report.Total}
+	f.rename(x.of[i], len(x.cost))
+	d := &side{forests: f, total: report.Total}
 	for _, p := range report.Subpaths {
 		common := make([]uint32, len(p.Symbols))
 		for k, sym := range p.Symbols {
@@ -204,12 +227,43 @@ func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) *side {
 		}
 		d.hot = append(d.hot, common)
 	}
-	return d
+	return d, nil
+}
+
+// newSides makes both sides: at once, but where one is in segments, which take memory and may fail.
+func newSides(a, b *wpp.Snapshot, x *alphabet, q HotQuery) (sides [2]*side, err error) {
+	var both sync.WaitGroup
+	var errs [2]error
+	for i, s := range []*wpp.Snapshot{a, b} {
+		if inSegments(a) || inSegments(b) {
+			sides[i], errs[i] = newSide(s, x, q, i)
+		} else {
+			both.Go(func() { sides[i], errs[i] = newSide(s, x, q, i) })
+		}
+	}
+	both.Wait()
+	return sides, cmp.Or(errs[0], errs[1])
+}
+
+func inSegments(s *wpp.Snapshot) bool {
+	return slices.ContainsFunc(s.Threads, func(t wpp.Thread) bool { return t.Grammar.NumSegments() > 0 })
+}
+
+// countAll is countAll, but that it has single paths counted already.
+func (d *side) countAll(sequences [][]uint32) []uint64 {
+	if !slices.ContainsFunc(sequences, func(s []uint32) bool { return len(s) != 1 }) {
+		counts := make([]uint64, len(sequences))
+		for i, s := range sequences {
+			counts[i] = d.forests.count()[s[0]]
+		}
+		return counts
+	}
+	return countAll(d.forests, sequences)
 }
 
 // compare lists the sequences that changed, and how many there are of them.
 func (r *DiffReport) compare(x *alphabet, sides [2]*side, sequences [][]uint32) (list []Difference, found int) {
-	countA, countB := countAll(sides[0].forest, sequences), countAll(sides[1].forest, sequences)
+	countA, countB := sides[0].countAll(sequences), sides[1].countAll(sequences)
 	for i, symbols := range sequences {
 		cost := uint64(len(symbols))
 		if r.Query.Hot.Metric == Instructions {

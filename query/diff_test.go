@@ -67,6 +67,52 @@ func TestDiffRefuses(t *testing.T) {
 	}
 }
 
+// What was made of traces has no build id and no instructions: names tell the routines, and each path costs 1.
+func TestDiffOfTraces(t *testing.T) {
+	trace := func(file, text string) *wpp.Snapshot {
+		s := letters(text)
+		s.Images[0].Name = file
+		for i := range s.Routines {
+			s.Routines[i].Blocks = nil
+		}
+		for i := range s.Symbols {
+			s.Symbols[i].Blocks = nil
+		}
+		return s
+	}
+	r, err := Diff(trace("one.raw", "abab"), trace("two.raw", "bababac"), DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, MinCost: 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"hotter a 2 3", "hotter b 2 3", "new c 0 1"}
+	if got := differences(r.Paths); !slices.Equal(got, want) || r.TotalA != 4 || r.TotalB != 7 || r.Query.Hot.Metric != Executions {
+		t.Errorf("paths %q, want %q; %+v", got, want, r)
+	}
+	want = []string{"hotter ba 1 3"}
+	if got := differences(r.Subpaths); !slices.Equal(got, want) {
+		t.Errorf("subpaths %q, want %q", got, want)
+	}
+	if _, err := Diff(trace("one.raw", "a"), trace("two.raw", "b"), DiffQuery{Hot: DefaultHotQuery()}); !errors.Is(err, ErrOtherBuild) {
+		t.Errorf("nothing in common: error %v", err)
+	}
+}
+
+// Two images of a snapshot may have no build id: their routines are told apart by names.
+func TestDiffOfImagesWithoutBuildIDs(t *testing.T) {
+	of := func(text, image string) *wpp.Snapshot {
+		s := buildOf(letters(text), "1")
+		s.Images = append(s.Images, wpp.Image{Name: image})
+		last := &s.Routines[len(s.Routines)-1]
+		last.Image, last.Name, last.Entry = 1, image, 7
+		return s
+	}
+	r, err := Diff(of("ab", "x"), of("ab", "y"), DiffQuery{Hot: DefaultHotQuery()})
+	want := []string{"gone x 1 0", "new y 0 1"}
+	if err != nil || !slices.Equal(differences(r.Paths), want) {
+		t.Errorf("%+v, error %v, want %q", r, err, want)
+	}
+}
+
 func TestDiffOfItself(t *testing.T) {
 	s := buildOf(compressor(), "1")
 	s.Images[1].BuildID = []byte("2")
@@ -161,32 +207,20 @@ func bruteCount(s *wpp.Snapshot, text string) (n uint64) {
 	return n
 }
 
+// BenchmarkDiff compares each trace with what it would be had it ended after four fifths.
 func BenchmarkDiff(b *testing.B) {
+	shorter := make(map[*wpp.Snapshot]trace)
 	for _, tr := range traces() {
-		b.Run(tr.name, func(b *testing.B) {
-			first, second := buildOf(tr.packed, "1"), *tr.packed
-			second.Threads = []wpp.Thread{{TID: 1, Grammar: tailless(tr.packed.Threads[0].Grammar)}}
-			q := DiffQuery{Hot: DefaultHotQuery(), Top: 20}
-			for b.Loop() {
-				if _, err := Diff(first, &second, q); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+		stream := tr.flat.Threads[0].Grammar.Body(0)
+		shorter[tr.packed] = newTrace(tr.name, stream[:len(stream)/5*4])
 	}
-}
-
-// tailless is a grammar without the last tenth of what its start rule says, where no rule is lost by that.
-func tailless(g *wpp.Grammar) *wpp.Grammar {
-	bodies := make([][]uint32, g.Rules())
-	for r := range bodies {
-		bodies[r] = g.Body(r)
-	}
-	for n := len(bodies[0]) * 9 / 10; n < len(g.Body(0)); n += max(1, n/100) {
-		bodies[0] = g.Body(0)[:n]
-		if shorter, err := wpp.NewGrammar(bodies); err == nil {
-			return shorter
+	ask := func(before, after *wpp.Snapshot) string {
+		r, err := Diff(before, after, DiffQuery{Hot: DefaultHotQuery(), Top: 20})
+		if err != nil {
+			b.Fatal(err)
 		}
+		return fmt.Sprint(r.Found, differences(r.Paths), differences(r.Subpaths))
 	}
-	return g
+	compare(b, 4, func(s *wpp.Snapshot) string { return ask(shorter[s].packed, s) },
+		func(s *wpp.Snapshot) string { return ask(shorter[s].flat, flatOf(s)) })
 }

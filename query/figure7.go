@@ -21,7 +21,8 @@ import (
 //   - Marks, which Larus has not, end subpaths and prefixes.
 //   - The same subpath may be reported at several rules. Here it is found once, and its count is the exact one.
 type figure7 struct {
-	*forest
+	*forest   // being read
+	all       *forests
 	isMark    []bool
 	cost      []uint64
 	minLength int
@@ -49,17 +50,14 @@ type limited struct {
 	covers  bool // it is the whole expansion
 }
 
-func newFigure7(s *wpp.Snapshot, f *forest, cost []uint64, r *HotReport) *figure7 {
+func newFigure7(s *wpp.Snapshot, f *forests, cost []uint64, r *HotReport) *figure7 {
 	x := &figure7{
-		forest:    f,
+		all:       f,
 		isMark:    make([]bool, len(s.Symbols)),
 		cost:      cost,
 		minLength: r.Query.MinLength,
 		maxLength: r.Query.MaxLength,
 		minCost:   r.MinCost,
-		prefix:    make([]limited, len(f.begin)),
-		suffix:    make([][]uint32, len(f.begin)),
-		unread:    make([]int, len(f.begin)),
 		reported:  make(map[string]bool),
 	}
 	for sym := range s.Symbols {
@@ -71,13 +69,27 @@ func newFigure7(s *wpp.Snapshot, f *forest, cost []uint64, r *HotReport) *figure
 // run takes time in proportion to the right-hand sides times MaxLength, besides that of counting what it finds. Prefixes and suffixes are let go of
 // when the last rule has read them.
 func (x *figure7) run() []Subpath {
-	for _, rule := range x.upwards {
-		x.visit(rule)
+	var prefix []limited // of segments' start rules
+	var suffix [][]uint32
+	for f := range x.all.each() {
+		rules := len(f.begin)
+		x.forest, x.prefix, x.suffix, x.unread = f, make([]limited, rules), make([][]uint32, rules), make([]int, rules)
+		if f.joins {
+			copy(x.prefix[1:], prefix)
+			copy(x.suffix[1:], suffix)
+			prefix, suffix = nil, nil
+		}
+		for _, rule := range f.upwards {
+			x.visit(rule)
+		}
+		if f.isSegment {
+			prefix, suffix = append(prefix, x.prefix[0]), append(suffix, x.suffix[0])
+		}
 	}
-	frequencies := newFrequencies(x.forest)
+	counts := countAll(x.all, x.found)
 	subpaths := make([]Subpath, len(x.found))
 	for i, symbols := range x.found {
-		n := frequencies.Sequence(symbols)
+		n := counts[i]
 		subpaths[i] = Subpath{Symbols: symbols, Count: n, Cost: mulSaturating(n, costOf(symbols, x.cost))}
 	}
 	return subpaths
@@ -106,7 +118,7 @@ func (x *figure7) visit(rule uint32) {
 			x.prefix[child].symbols, x.suffix[child] = nil, nil
 		}
 	}
-	if x.unread[rule] = len(x.uses.of(rule)); x.unread[rule] > 0 {
+	if x.unread[rule] = int(x.used[rule]); x.unread[rule] > 0 || x.isSegment {
 		x.prefix[rule], x.suffix[rule] = x.front, slices.Clone(x.subpath)
 	}
 }

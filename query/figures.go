@@ -83,7 +83,7 @@ func WriteFigure8(w io.Writer, s *wpp.Snapshot) error {
 }
 
 // WriteFigure9 writes how many minimal hot subpaths of ten paths or more there are, against the greatest length and the least cost, which are
-// those of figure 9 of Larus 1999: 10,000 and 100,000 instructions. (Its legend has "<=" for ">=".) Comma-separated values, min_cost,max_length,subpaths. Whether a
+// those of figure 9 of Larus 1999: 10,000 and 100,000 instructions, or paths where no instructions are known. (Its legend has "<=" for ">=".) Comma-separated values, min_cost,max_length,subpaths. Whether a
 // subpath is minimal depends on what it begins with alone, so that one search a cost finds those of all lengths: see Hot for its time.
 func WriteFigure9(w io.Writer, s *wpp.Snapshot) error {
 	const shortest, longest = 10, 100
@@ -93,8 +93,12 @@ func WriteFigure9(w io.Writer, s *wpp.Snapshot) error {
 	if err != nil {
 		return err
 	}
+	forests := newForests(s, threads)
 	for _, cost := range []uint64{10_000, 100_000} {
-		r := findHot(s, newForest(s, threads), HotQuery{MinLength: shortest, MaxLength: longest, MinCost: cost, Metric: Instructions})
+		r, err := findHot(s, forests, HotQuery{MinLength: shortest, MaxLength: longest, MinCost: cost})
+		if err != nil {
+			return err
+		}
 		var found [longest + 1]int
 		for _, p := range r.Subpaths {
 			found[len(p.Symbols)]++

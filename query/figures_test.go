@@ -96,3 +96,16 @@ func TestFigure9(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", got.String(), want)
 	}
 }
+
+// Where no instructions are known, each path costs 1.
+func TestFigure9OfATrace(t *testing.T) {
+	s := letters(strings.Repeat("a", 10_010))
+	s.Routines[0].Blocks, s.Symbols[0].Blocks = nil, nil
+	var out bytes.Buffer
+	if err := WriteFigure9(&out, s); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "\n10000,10,1\n") {
+		t.Errorf("%s", &out)
+	}
+}

@@ -22,6 +22,19 @@ type FindQuery struct {
 	TIDs    []int  // threads; nil: all
 }
 
+// Validate fails where the query makes no sense, whatever the snapshot.
+func (q *FindQuery) Validate() error {
+	switch {
+	case q.Gap < 0 || q.Gap > mostGap:
+		return fmt.Errorf("find %s: a gap of %d paths is not between 0 and %d", printable(q.Pattern), q.Gap, mostGap)
+	case q.Top < 0:
+		return fmt.Errorf("find %s: number of occurrences %d is below 0", printable(q.Pattern), q.Top)
+	case q.First == 0:
+		return fmt.Errorf("find %s: occurrence 0: they count from 1", printable(q.Pattern))
+	}
+	return nil
+}
+
 // An Occurrence is a stretch of a thread's stream.
 type Occurrence struct {
 	TID      int      `json:"tid"`
@@ -52,8 +65,8 @@ type FindReport struct {
 // time in proportion to the bodies on the way down to it.
 func Find(s *wpp.Snapshot, q FindQuery) (*FindReport, error) {
 	fail := func(err error) (*FindReport, error) { return nil, fmt.Errorf("find %s: %w", printable(q.Pattern), err) }
-	if q.Gap < 0 || q.Gap > mostGap || q.Top < 0 || q.First == 0 {
-		return fail(fmt.Errorf("a gap of %d, %d of the occurrences from %d on: a gap is from 0 to %d, and occurrences count from 1", q.Gap, q.Top, q.First, mostGap))
+	if err := q.Validate(); err != nil {
+		return nil, err
 	}
 	threads, err := selectThreads(s, q.TIDs)
 	if err != nil {

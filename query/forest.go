@@ -20,9 +20,13 @@ type forest struct {
 	derived []uint64 // rule -> how often it is derived, in all threads together
 	length  []uint64 // rule -> symbols in its expansion
 	upwards []uint32 // the rules, each after those that it uses
+	used    []uint32 // rule -> on how many right-hand sides it is
 	uses    postings // rule -> the positions of its uses
 	prefix  [][]uint32
 	symbols int // terminals are below this
+
+	isSegment bool // a segment of a thread: see forests
+	joins     bool // the segments of a thread
 }
 
 // endOfRule names a rule that no grammar is large enough to have.
@@ -69,15 +73,38 @@ func newForest(s *wpp.Snapshot, threads []*wpp.Thread) *forest {
 	for _, t := range threads {
 		f.lay(t.Grammar)
 	}
+	f.index()
+	return f
+}
+
+// index prepares for walking from a place to those around it.
+func (f *forest) index() {
 	f.prefix = make([][]uint32, len(f.begin))
+	for rule := range f.begin {
+		for range len(f.rightSide(uint32(rule))) + 1 {
+			f.ruleOf = append(f.ruleOf, uint32(rule))
+		}
+	}
 	f.uses = newPostings(f.body, len(f.begin), func(v uint32) (uint32, bool) {
 		return uint32(wpp.RuleOf(v)), v != endOfRule && wpp.IsRule(v)
 	})
-	return f
+}
+
+// rename gives the terminals other names, below a number of symbols.
+func (f *forest) rename(to []uint32, symbols int) {
+	for pos, v := range f.body {
+		if !wpp.IsRule(v) {
+			f.body[pos] = to[v]
+		}
+	}
+	f.symbols = symbols
+	clear(f.prefix)
 }
 
 func (f *forest) lay(g *wpp.Grammar) {
 	base := len(f.begin)
+	f.body = slices.Grow(f.body, g.BodySymbols()+g.Rules())
+	f.used = append(f.used, make([]uint32, g.Rules())...)
 	for r := range g.Rules() {
 		f.begin = append(f.begin, uint32(len(f.body)))
 		f.derived = append(f.derived, g.Uses(r))
@@ -85,13 +112,11 @@ func (f *forest) lay(g *wpp.Grammar) {
 		for _, v := range g.Body(r) {
 			if wpp.IsRule(v) {
 				v = wpp.RuleSymbol(base + wpp.RuleOf(v))
+				f.used[wpp.RuleOf(v)]++
 			}
 			f.body = append(f.body, v)
 		}
 		f.body = append(f.body, endOfRule)
-		for len(f.ruleOf) < len(f.body) {
-			f.ruleOf = append(f.ruleOf, uint32(base+r))
-		}
 	}
 	for _, r := range slices.Backward(g.Order()) {
 		f.upwards = append(f.upwards, uint32(base+r))
@@ -111,18 +136,17 @@ func (f *forest) rightSide(rule uint32) []uint32 {
 // weight is how often the symbol at a position of body is derived.
 func (f *forest) weight(pos uint32) uint64 { return f.derived[f.ruleOf[pos]] }
 
-// width is the number of terminals that the symbol at a position expands to.
-func (f *forest) width(pos uint32) uint64 {
-	if v := f.body[pos]; wpp.IsRule(v) {
+// width is the number of terminals that a symbol of a body expands to.
+func (f *forest) width(v uint32) uint64 {
+	if wpp.IsRule(v) {
 		return f.length[wpp.RuleOf(v)]
 	}
 	return 1
 }
 
-// terminal is the terminal at an offset, which must be below width(pos), of the expansion of the symbol at pos. All that comes
+// terminal is the terminal at an offset, which must be below width(v), of the expansion of a symbol. All that comes
 // before it is expanded too and kept with the rule, so the cost is constant on average.
-func (f *forest) terminal(pos, offset uint32) uint32 {
-	v := f.body[pos]
+func (f *forest) terminal(v, offset uint32) uint32 {
 	if !wpp.IsRule(v) {
 		return v
 	}

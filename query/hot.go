@@ -39,31 +39,33 @@ func (k HotKind) noun() string {
 // A HotQuery says which subpaths are hot: Larus's L, C and minimum length (1999, section 4.2 and figure 7).
 type HotQuery struct {
 	MinLength int     // in paths, at least 1
-	MaxLength int     // in paths
+	MaxLength int     // in paths, at most 10,000
 	MinCost   uint64  // least cost of a hot subpath; where it is 0, MinShare counts
 	MinShare  float64 // least cost of a hot subpath as a share of the cost of all that ran, 0 to 1
-	Metric    Metric
+	Metric    Metric  // "": Instructions, or Executions where the snapshot does not tell what paths consist of
 	Kind      HotKind // "": Minimal
 	Top       int     // keep so many, the hottest; 0: all
 	TIDs      []int   // threads; nil: all
 }
 
-// DefaultHotQuery returns the query that asks for subpaths of 2 to 100 paths that make up 1 % of the instructions. The upper length
-// is where Larus found that few more turn up; his lower one, "greater than 1", is that of his worked example.
+// DefaultHotQuery returns the query that asks for subpaths of 2 to 100 paths that make up 1 % of the cost of all. The upper length is where Larus found that few more turn up; his lower one, "greater than 1", is that of his worked example.
 func DefaultHotQuery() HotQuery {
-	return HotQuery{MinLength: 2, MaxLength: 100, MinShare: 0.01, Metric: Instructions, Kind: Minimal}
+	return HotQuery{MinLength: 2, MaxLength: 100, MinShare: 0.01, Kind: Minimal}
 }
+
+// mostLength bounds MaxLength, and by that the memory that a search takes for each symbol of a grammar.
+const mostLength = 10_000
 
 // Validate fails where the query makes no sense, whatever the snapshot.
 func (q *HotQuery) Validate() error {
 	switch {
 	case q.MinLength < 1:
 		return fmt.Errorf("find hot subpaths: minimum length %d is below 1", q.MinLength)
-	case q.MaxLength < q.MinLength || q.MaxLength > math.MaxInt32:
-		return fmt.Errorf("find hot subpaths: maximum length %d is not between the minimum length %d and %d", q.MaxLength, q.MinLength, math.MaxInt32)
+	case q.MaxLength < q.MinLength || q.MaxLength > mostLength:
+		return fmt.Errorf("find hot subpaths: maximum length %d is not between the minimum length %d and %d", q.MaxLength, q.MinLength, mostLength)
 	case !(q.MinShare >= 0 && q.MinShare <= 1):
 		return fmt.Errorf("find hot subpaths: minimum share %g is not between 0 and 1", q.MinShare)
-	case q.Metric != Instructions && q.Metric != Executions:
+	case q.Metric != "" && q.Metric != Instructions && q.Metric != Executions:
 		return fmt.Errorf("find hot subpaths: unknown cost %q: use %q or %q", q.Metric, Instructions, Executions)
 	case q.Kind != "" && q.Kind != Minimal && q.Kind != Maximal && q.Kind != Larus:
 		return fmt.Errorf("find hot subpaths: unknown kind %q: use %q, %q or %q", q.Kind, Minimal, Maximal, Larus)
@@ -106,7 +108,7 @@ type HotReport struct {
 // time in proportion to MaxLength^2 times the right-hand sides, and memory to MaxLength times them. SEQUITUR's grammars of ten
 // million executed paths take up to a second with the default query, ten times that for a MaxLength of 1000.
 //
-// The maximal ones take that time and memory too; there may be MaxLength times as many. Figure 7 takes time in proportion to the right-hand
+// The maximal ones take that time and memory too, and in practice five times that; there may be MaxLength times as many. Figure 7 takes time in proportion to the right-hand
 // sides times MaxLength.
 func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 	if err := q.Validate(); err != nil {
@@ -116,26 +118,41 @@ func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newForest(s, threads)
-	report := findHot(s, f, q)
+	f := newForests(s, threads)
+	report, err := findHot(s, f, q)
+	if err != nil {
+		return nil, fmt.Errorf("find hot subpaths: %w", err)
+	}
 	report.Threads = len(threads)
-	report.rank(f, symbolCosts(s, q.Metric))
+	report.rank(f, symbolCosts(s, report.Query.Metric))
 	return report, nil
 }
 
 // findHot finds the subpaths, in no order, and not what they cover.
-func findHot(s *wpp.Snapshot, f *forest, q HotQuery) *HotReport {
+func findHot(s *wpp.Snapshot, f *forests, q HotQuery) (*HotReport, error) {
+	q.Kind, q.Metric = cmp.Or(q.Kind, Minimal), cmp.Or(q.Metric, naturalMetric(s))
 	cost := symbolCosts(s, q.Metric)
-	q.Kind = cmp.Or(q.Kind, Minimal)
 	report := &HotReport{Query: q}
 	report.measure(s, f, cost)
-	if q.Kind == Larus {
+	var err error
+	switch {
+	case q.Kind == Larus:
 		report.Subpaths = newFigure7(s, f, cost, report).run()
-	} else {
+	case f.whole != nil:
 		report.Subpaths = newSearch(s, f, cost, report).run()
+	default:
+		report.Subpaths, err = newLevels(s, f, cost, report).run()
 	}
 	report.Found = len(report.Subpaths)
-	return report
+	return report, err
+}
+
+// naturalMetric is what costs are counted in where nothing is said: paths of a snapshot that was made of a trace have no blocks.
+func naturalMetric(s *wpp.Snapshot) Metric {
+	if slices.ContainsFunc(s.Routines, func(r wpp.Routine) bool { return len(r.Blocks) > 0 }) {
+		return Instructions
+	}
+	return Executions
 }
 
 func symbolCosts(s *wpp.Snapshot, m Metric) []uint64 {
@@ -152,12 +169,11 @@ func symbolCosts(s *wpp.Snapshot, m Metric) []uint64 {
 	return cost
 }
 
-func (r *HotReport) measure(s *wpp.Snapshot, f *forest, cost []uint64) {
-	for pos, v := range f.body {
-		if wpp.IsRule(v) || s.Symbols[v].IsMark {
+func (r *HotReport) measure(s *wpp.Snapshot, f *forests, cost []uint64) {
+	for v, n := range f.count() {
+		if s.Symbols[v].IsMark {
 			continue
 		}
-		n := f.weight(uint32(pos))
 		r.Paths = addSaturating(r.Paths, n)
 		r.Total = addSaturating(r.Total, mulSaturating(n, cost[v]))
 	}
@@ -175,7 +191,7 @@ func shareOf(total uint64, share float64) uint64 {
 	return total
 }
 
-func (r *HotReport) rank(f *forest, cost []uint64) {
+func (r *HotReport) rank(f *forests, cost []uint64) {
 	coverEach(f, r.Subpaths, cost)
 	slices.SortFunc(r.Subpaths, byCovered)
 	if r.Query.Top > 0 {

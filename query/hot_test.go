@@ -171,7 +171,7 @@ func TestDearestWindowEqualsBruteForce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := dearestWindow(newForest(s, threads), width, cost); got != want {
+		if got := dearestWindow(newForests(s, threads), width, cost); got != want {
 			t.Fatalf("dearest window of %d costs %d, want %d", width, got, want)
 		}
 	})
@@ -179,14 +179,15 @@ func TestDearestWindowEqualsBruteForce(t *testing.T) {
 
 func TestHotRefusesSenselessQueries(t *testing.T) {
 	tests := map[string]func(q *HotQuery){
-		"find hot subpaths: minimum length 0 is below 1":                                         func(q *HotQuery) { q.MinLength = 0 },
-		"find hot subpaths: maximum length 1 is not between the minimum length 2 and 2147483647": func(q *HotQuery) { q.MaxLength = 1 },
-		"find hot subpaths: minimum share 1.5 is not between 0 and 1":                            func(q *HotQuery) { q.MinShare = 1.5 },
-		"find hot subpaths: minimum share NaN is not between 0 and 1":                            func(q *HotQuery) { q.MinShare = math.NaN() },
-		`find hot subpaths: unknown cost "cycles": use "instructions" or "count"`:                func(q *HotQuery) { q.Metric = "cycles" },
-		"find hot subpaths: number of subpaths -1 is below 0":                                    func(q *HotQuery) { q.Top = -1 },
-		"select thread 7: the snapshot has threads 4711 4712":                                    func(q *HotQuery) { q.TIDs = []int{7} },
-		`find hot subpaths: unknown kind "warm": use "minimal", "maximal" or "larus"`:            func(q *HotQuery) { q.Kind = "warm" },
+		"find hot subpaths: minimum length 0 is below 1":                                        func(q *HotQuery) { q.MinLength = 0 },
+		"find hot subpaths: maximum length 1 is not between the minimum length 2 and 10000":     func(q *HotQuery) { q.MaxLength = 1 },
+		"find hot subpaths: maximum length 10001 is not between the minimum length 2 and 10000": func(q *HotQuery) { q.MaxLength = 10_001 },
+		"find hot subpaths: minimum share 1.5 is not between 0 and 1":                           func(q *HotQuery) { q.MinShare = 1.5 },
+		"find hot subpaths: minimum share NaN is not between 0 and 1":                           func(q *HotQuery) { q.MinShare = math.NaN() },
+		`find hot subpaths: unknown cost "cycles": use "instructions" or "count"`:               func(q *HotQuery) { q.Metric = "cycles" },
+		"find hot subpaths: number of subpaths -1 is below 0":                                   func(q *HotQuery) { q.Top = -1 },
+		"select thread 7: the snapshot has threads 4711 4712":                                   func(q *HotQuery) { q.TIDs = []int{7} },
+		`find hot subpaths: unknown kind "warm": use "minimal", "maximal" or "larus"`:           func(q *HotQuery) { q.Kind = "warm" },
 	}
 	for want, spoil := range tests {
 		q := DefaultHotQuery()

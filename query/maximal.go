@@ -13,11 +13,12 @@ type maximality struct {
 
 // An extension is what is known of a sequence.
 type extension struct {
-	count  uint64
-	cost   uint64 // of one execution
-	suffix uint32 // the node of the sequence without its first symbol, or noNode
-	hot    bool
-	longer bool // a longer one occurs as often
+	count    uint64
+	cost     uint64    // of one execution
+	suffix   uint32    // the node of the sequence without its first symbol, or noNode
+	children [2]uint32 // the nodes of what it grows to, from one up to another
+	hot      bool
+	longer   bool // a longer one occurs as often
 }
 
 const (
@@ -43,6 +44,27 @@ func (m *maximality) add(trie []trieNode, count, cost uint64, hot bool) {
 		if n < noNode && m.nodes[n].count == count {
 			m.nodes[n].longer = true
 		}
+	}
+}
+
+// goesOnAs returns the sequence without its first symbol, one that the search has followed, if it occurs as often: then that symbol comes before each
+// of its occurrences, and what follows them is the same, as often. What the search left off as never hot from the shorter one, it would from the
+// longer one: that may grow by one symbol less, and none is dearer than the dearest that occurs as often. If there is none such, it is nil.
+func (m *maximality) goesOnAs(node uint32) *extension {
+	if m == nil {
+		return nil
+	}
+	e := &m.nodes[node]
+	if e.suffix >= noNode || m.nodes[e.suffix].count != e.count || e.count == math.MaxUint64 {
+		return nil
+	}
+	return &m.nodes[e.suffix]
+}
+
+// setChildren says which nodes, up to but without the last, are what a node's sequence grows to.
+func (m *maximality) setChildren(node uint32, first, last int) {
+	if m != nil {
+		m.nodes[node].children = [2]uint32{uint32(first), uint32(last)}
 	}
 }
 

@@ -40,7 +40,7 @@ func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (*Order, error) {
 			return nil, fmt.Errorf("order of %s and %s: %w", printable(p), printable(q), err)
 		}
 	}
-	frequencies := newFrequencies(newForest(s, threads))
+	frequencies := newFrequencies(newForests(s, threads))
 	for sym, mask := range names.mask {
 		n := frequencies.Symbol(uint32(sym))
 		o.PRan = addSaturating(o.PRan, n*(mask>>numbers[0]&1))

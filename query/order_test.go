@@ -111,7 +111,7 @@ func TestContextOfFigure5(t *testing.T) {
 	if diff := gocmp.Diff(want, c); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
-	for _, k := range []int{0, mostNeighbours + 1} {
+	for _, k := range []int{0, MostNeighbours + 1} {
 		if _, err := ContextOf(s, "b", k); err == nil {
 			t.Errorf("%d neighbours", k)
 		}

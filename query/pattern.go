@@ -47,9 +47,9 @@ func newAtoms(s *wpp.Snapshot) *atoms {
 	return &atoms{labels: newLabels(s), number: make(map[string]int), mask: make([]uint64, len(s.Symbols))}
 }
 
-// add returns the number of a name: ROUTINE is all paths of a routine, ROUTINE#N one of them, ROUTINE() those that enter it. Of
-// the routine's name "..." may stand for a part, and @ADDRESS may be missing. A path that did not run is no error, a routine that does not
-// exist is one.
+// add returns the number of a name: ROUTINE is all paths of a routine, ROUTINE#N one of them, ROUTINE() those that enter it. In quotes, what looks like the
+// end of a name may belong to the routine's. Of that "..." may stand for a part, and @ADDRESS may be missing. A path that did not run
+// is no error, a routine that does not exist is one.
 func (a *atoms) add(name string) (int, error) {
 	if n, ok := a.number[name]; ok {
 		return n, nil
@@ -57,28 +57,57 @@ func (a *atoms) add(name string) (int, error) {
 	if len(a.names) == mostAtoms {
 		return 0, fmt.Errorf("more than %d names", mostAtoms)
 	}
-	routine, entered := strings.CutSuffix(name, "()")
-	routines := a.routines(routine)
-	path := ""
-	if at := strings.LastIndexByte(name, '#'); len(routines) == 0 && at >= 0 && !entered {
-		routines, path = a.routines(name[:at]), name[at+1:]
-		if _, err := strconv.ParseUint(path, 10, 64); err != nil {
-			return 0, fmt.Errorf("%s: %q is no number of a path", printable(name), path)
-		}
+	routines, which := a.split(name)
+	path, err := uint64(0), error(nil)
+	if strings.HasPrefix(which, "#") {
+		path, err = strconv.ParseUint(which[1:], 10, 64)
 	}
-	if len(routines) == 0 {
-		return 0, fmt.Errorf("no routine %s: name one as hot does: stat --routines lists them", printable(routine))
+	switch {
+	case len(routines) == 0:
+		return 0, fmt.Errorf("no routine %s: name one as hot does: stat --routines lists them", printable(strings.TrimSuffix(name, which)))
+	case err != nil || which != "" && which != "()" && which[0] != '#':
+		return 0, fmt.Errorf("%s: %q is no number of a path", printable(name), strings.TrimPrefix(which, "#"))
 	}
 	n := len(a.names)
 	a.names = append(a.names, name)
 	a.number[name] = n
 	for sym := range a.mask {
 		p := &a.labels.snapshot.Symbols[sym]
-		if !p.IsMark && routines[p.Routine] && (!entered || isEntry(p)) && (path == "" || strconv.FormatUint(p.Path, 10) == path) {
+		if !p.IsMark && routines[p.Routine] && (which == "" || which == "()" && isEntry(p) || which[0] == '#' && p.Path == path) {
 			a.mask[sym] |= 1 << n
 		}
 	}
 	return n, nil
+}
+
+// split parts a name into its routines and what says which of their paths: "", "()" or "#N". Where there is none, which is what was taken for that.
+func (a *atoms) split(name string) (routines map[int]bool, which string) {
+	if inner, rest, ok := unquote(name); ok {
+		if routines = a.routines(inner); len(routines) > 0 || rest != "" {
+			return routines, rest
+		}
+		name = inner
+	}
+	if routine, entered := strings.CutSuffix(name, "()"); entered {
+		if routines = a.routines(routine); len(routines) > 0 {
+			return routines, "()"
+		}
+	}
+	if routines = a.routines(name); len(routines) > 0 {
+		return routines, ""
+	}
+	if at := strings.LastIndexByte(name, '#'); at >= 0 {
+		return a.routines(name[:at]), name[at:]
+	}
+	return nil, ""
+}
+
+// unquote parts a name in quotes into what is in them and what is behind.
+func unquote(name string) (inner, rest string, ok bool) {
+	if name == "" || name[0] != '\'' && name[0] != '"' {
+		return "", "", false
+	}
+	return strings.Cut(name[1:], name[:1])
 }
 
 // routines are those of a name.
@@ -101,8 +130,7 @@ type token struct {
 
 const signs = "()|*+?{}!"
 
-// tokens splits a pattern. A name ends at a space or a sign; one that holds such is put in quotes, and "()" right behind a name belongs to
-// it.
+// tokens splits a pattern. A name ends at a space or a sign, but for "()" in it; one that begins with others is put in quotes, which stay with it.
 func tokens(text string) ([]token, error) {
 	var list []token
 	for glued := false; text != ""; glued = true {
@@ -110,31 +138,37 @@ func tokens(text string) ([]token, error) {
 		if text == "" {
 			break
 		}
-		c := text[0]
-		if strings.IndexByte(signs, c) >= 0 {
+		if strings.IndexByte(signs, text[0]) >= 0 {
 			list = append(list, token{text[:1], false, glued})
 			text = text[1:]
 			continue
 		}
-		end := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(signs, r) })
-		if end < 0 {
-			end = len(text)
-		}
-		name := text[:end]
-		if c == '\'' || c == '"' {
-			end = strings.IndexByte(text[1:], c)
-			if end < 0 {
-				return nil, fmt.Errorf("no %c at the end of %s", c, printable(text))
+		end := 0
+		if text[0] == '\'' || text[0] == '"' {
+			inner, _, ok := unquote(text)
+			if !ok {
+				return nil, fmt.Errorf("no %c at the end of %s", text[0], printable(text))
 			}
-			name, end = text[1:1+end], end+2
+			end = len(inner) + 2
 		}
+		end += nameEnd(text[end:])
+		list = append(list, token{text[:end], true, glued})
 		text = text[end:]
-		if strings.HasPrefix(text, "()") {
-			name, text = name+"()", text[2:]
-		}
-		list = append(list, token{name, true, glued})
 	}
 	return list, nil
+}
+
+// nameEnd is where a name without quotes ends.
+func nameEnd(text string) int {
+	for end := 0; ; end += len("()") {
+		n := strings.IndexFunc(text[end:], func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(signs, r) })
+		if n < 0 {
+			return len(text)
+		}
+		if end += n; !strings.HasPrefix(text[end:], "()") {
+			return end
+		}
+	}
 }
 
 // sequencePattern reads a sequence of names, "*" for any path, and "**" for up to gap paths.

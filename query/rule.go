@@ -62,7 +62,7 @@ func parseRule(a *atoms, text string) (*rule, error) {
 			return nil, fmt.Errorf("%s is no depth up to %d", printable(list[last].text), mostDepth)
 		}
 		p.named = p.named[:2]
-	case len(list) > 1 && strings.HasPrefix(strings.TrimSpace(text), list[0].text) && (list[0].word("never") || list[0].word("always")):
+	case len(list) > 1 && (list[0].word("never") || list[0].word("always")):
 		r.kind = absent
 		if list[0].word("always") {
 			r.kind = always

@@ -9,14 +9,15 @@ import (
 // A reader sees all strings of up to margin+1 symbols that a forest derives, without expanding it: the seams of each rule.
 type reader interface {
 	// begin says that what is pushed next, of the expansion of a rule, does not follow what was pushed before.
-	begin(rule uint32)
+	// It occurs weight times.
+	begin(weight uint64)
 	// push says that the last cell of the line was added. Up to margin+1 cells before it are there yet, but only those pushed since
 	// begin count. The reader may change their ranks. The last inside cells, if any, come from one symbol of the rule that is read: the reader
 	// has seen what they hold, when it read the rule that this symbol names. allInside says so of all since begin.
 	push(line []cell, inside int)
 	// settle hands out cells that are more than margin away from both edges of a rule's expansion, whose ranks no rule above
-	// can change, once for all derivations of the rule.
-	settle(rule uint32, cells []cell)
+	// can change, once for all derivations of the rule, of which there are weight.
+	settle(weight uint64, cells []cell)
 }
 
 const allInside = math.MaxInt
@@ -35,27 +36,42 @@ type seams struct {
 	line   []cell   // of the rule being read: its first margin cells, then those not settled yet
 }
 
-// readSeams takes time and memory in proportion to the right-hand sides times margin+1, the reader's own apart.
-func readSeams(f *forest, margin int, r reader) {
-	s := &seams{forest: f, reader: r, margin: margin, edges: make([][]cell, len(f.begin)), unread: make([]int, len(f.begin))}
-	for _, rule := range f.upwards {
-		s.read(rule)
+// readSeams takes time and memory in proportion to the right-hand sides times margin+1, the reader's own apart; memory to those of one forest.
+func readSeams(all *forests, margin int, r reader) {
+	var segments [][]cell // edges of their start rules
+	for f := range all.each() {
+		s := &seams{forest: f, reader: r, margin: margin, edges: make([][]cell, len(f.begin)), unread: make([]int, len(f.begin))}
+		if f.joins {
+			for i, edges := range segments {
+				s.edges[i+1], s.unread[i+1] = edges, 1
+			}
+			segments = nil
+		}
+		for _, rule := range f.upwards {
+			s.read(rule)
+		}
+		if f.isSegment {
+			segments = append(segments, s.edges[0])
+		}
 	}
 }
+
+// isTop reports whether no rule is above one.
+func (s *seams) isTop(rule uint32) bool { return s.used[rule] == 0 && !s.isSegment }
 
 // isWide reports whether the middle of a rule's expansion is left out of its edges.
 func (s *seams) isWide(rule uint32) bool { return s.length[rule] > 2*uint64(s.margin) }
 
 func (s *seams) read(rule uint32) {
 	s.line = s.line[:0]
-	s.reader.begin(rule)
+	s.reader.begin(s.derived[rule])
 	for _, v := range s.rightSide(rule) {
 		if !wpp.IsRule(v) {
 			s.push(cell{v, noPattern}, 0)
 		} else if child := uint32(wpp.RuleOf(v)); s.isWide(child) {
 			s.pushAll(s.edges[child][:s.margin])
 			s.settle(rule, len(s.line))
-			s.reader.begin(rule)
+			s.reader.begin(s.derived[rule])
 			for _, x := range s.edges[child][s.margin:] {
 				s.push(x, allInside)
 			}
@@ -86,17 +102,17 @@ func (s *seams) pushAll(cells []cell) {
 // settle hands out the line's cells up to end, but for the first margin ones, and drops them.
 func (s *seams) settle(rule uint32, end int) {
 	begin := min(s.margin, end)
-	if len(s.uses.of(rule)) == 0 {
+	if s.isTop(rule) {
 		begin = 0 // no rule is above a start rule
 	}
-	s.reader.settle(rule, s.line[begin:end])
+	s.reader.settle(s.derived[rule], s.line[begin:end])
 	s.line = append(s.line[:begin], s.line[end:]...)
 }
 
 func (s *seams) keepEdges(rule uint32) {
-	s.unread[rule] = len(s.uses.of(rule))
+	s.unread[rule] = int(s.used[rule])
 	switch {
-	case s.unread[rule] == 0:
+	case s.isTop(rule):
 		s.settle(rule, len(s.line))
 		return
 	case s.isWide(rule):
@@ -113,7 +129,7 @@ func (s *seams) release(rule uint32) {
 
 // dearestWindow returns the most that width symbols in a row, or fewer, cost anywhere. It takes time and memory in proportion to the
 // right-hand sides times width.
-func dearestWindow(f *forest, width int, cost []uint64) uint64 {
+func dearestWindow(f *forests, width int, cost []uint64) uint64 {
 	w := &window{width: width, cost: cost}
 	readSeams(f, width-1, w)
 	return w.dearest
@@ -127,7 +143,7 @@ type window struct {
 	dearest uint64
 }
 
-func (w *window) begin(uint32) { w.length, w.sum = 0, 0 }
+func (w *window) begin(uint64) { w.length, w.sum = 0, 0 }
 
 func (w *window) push(line []cell, _ int) {
 	last := len(line) - 1
@@ -139,4 +155,4 @@ func (w *window) push(line []cell, _ int) {
 	w.dearest = max(w.dearest, w.sum)
 }
 
-func (w *window) settle(uint32, []cell) {}
+func (w *window) settle(uint64, []cell) {}

@@ -9,10 +9,10 @@ import (
 )
 
 // A search finds the minimal hot subpaths, or the maximal ones. It goes from each length to the next: a candidate is a sequence that is not hot, nor any of
-// its prefixes of the least length, but may become so when it grows. Its places in the grammar are all that is kept of it, with its
+// its prefixes of the least length, but may become so when it grows. Its occurrences in the grammar are all that is kept of it, with its
 // node in a trie of the sequences met. For the maximal ones it goes on where a sequence is hot, and see maximality.
 type search struct {
-	walker
+	*walker
 	isMark    []bool
 	cost      []uint64 // of an execution of each symbol
 	dear      []dearSymbol
@@ -32,9 +32,9 @@ type search struct {
 type trieNode struct{ parent, symbol uint32 }
 
 type candidate struct {
-	node   uint32
-	cost   uint64 // of one execution
-	places []place
+	node    uint32
+	cost    uint64 // of one execution
+	bundles []bundle
 }
 
 // A branch is one of the symbols that follow a candidate.
@@ -42,12 +42,11 @@ type branch struct {
 	symbol uint32
 	count  uint64
 	steps  int
-	kept   []place
+	kept   []bundle
 }
 
-func newSearch(s *wpp.Snapshot, f *forest, cost []uint64, r *HotReport) *search {
+func newSearch(s *wpp.Snapshot, f *forests, cost []uint64, r *HotReport) *search {
 	x := &search{
-		walker:    walker{forest: f},
 		isMark:    make([]bool, len(s.Symbols)),
 		cost:      cost,
 		minLength: r.Query.MinLength,
@@ -61,8 +60,13 @@ func newSearch(s *wpp.Snapshot, f *forest, cost []uint64, r *HotReport) *search 
 	if r.Query.Kind == Maximal {
 		x.maximal = newMaximality()
 	}
-	x.dear = x.dearSymbols()
-	x.dearest = dearestWindow(f, x.maxLength, cost)
+	x.dear = x.dearSymbols(f.count())
+	if f.whole != nil {
+		x.walker = newWalker(f.whole)
+		x.dearest = dearestWindow(f, x.maxLength, cost)
+	} else if len(x.dear) > 0 { // a bound that takes no reading
+		x.dearest = mulSaturating(uint64(x.maxLength), x.dear[0].cost)
+	}
 	return x
 }
 
@@ -70,16 +74,17 @@ func (x *search) run() []Subpath {
 	root := candidate{node: math.MaxUint32}
 	next := x.fork(root, x.singles(), 1, nil)
 	x.maximal.nextLength()
-	steps := []step{}
 	for length := 2; length <= x.maxLength && len(next) > 0; length++ {
 		x.level, next = next, x.level[:0]
 		for i, c := range x.level {
-			steps = steps[:0]
-			for _, p := range c.places {
-				steps = x.follow(p, steps)
+			x.level[i].bundles = nil
+			begin := len(x.trie)
+			if shorter := x.maximal.goesOnAs(c.node); shorter != nil {
+				next = x.forkAs(shorter, c, length, next)
+			} else {
+				next = x.fork(c, x.follow(c.bundles), length, next)
 			}
-			x.level[i].places = nil
-			next = x.fork(c, steps, length, next)
+			x.maximal.setChildren(c.node, begin, len(x.trie))
 		}
 		x.maximal.nextLength()
 	}
@@ -89,17 +94,17 @@ func (x *search) run() []Subpath {
 
 // singles are the steps to all sequences of one symbol.
 func (x *search) singles() []step {
-	var steps []step
+	var at []uint32
 	for pos, v := range x.body {
 		if !wpp.IsRule(v) {
-			steps = append(steps, step{v, place{uint32(pos), 1}})
+			at = append(at, uint32(pos))
 		}
 	}
-	return steps
+	x.gather(at)
+	return x.steps
 }
 
-// fork sorts the steps that follow a candidate by their symbols. Sequences that are hot now are found; those that may become hot are
-// appended to next; the others are dropped.
+// fork sorts the steps that follow a candidate by their symbols, and appends what may become hot of that to next.
 func (x *search) fork(c candidate, steps []step, length int, next []candidate) []candidate {
 	x.count(steps)
 	for i := range x.branches {
@@ -107,17 +112,15 @@ func (x *search) fork(c candidate, steps []step, length int, next []candidate) [
 		if x.isMark[b.symbol] {
 			continue
 		}
-		cost := addSaturating(c.cost, x.cost[b.symbol])
-		hot := length >= x.minLength && mulSaturating(b.count, cost) >= x.minCost
-		switch {
-		case hot && x.maximal == nil:
-			x.report(trieNode{c.node, b.symbol}, b.count, cost)
-		case hot || x.mayBecomeHot(b.count, cost, length):
-			x.trie = append(x.trie, trieNode{c.node, b.symbol})
-			x.maximal.add(x.trie, b.count, cost, hot)
-			b.kept = make([]place, 0, b.steps)
-			next = append(next, candidate{node: uint32(len(x.trie) - 1), cost: cost, places: b.kept[:b.steps]})
+		longer, ok := x.grow(c, b.symbol, b.count, length)
+		if !ok {
+			continue
 		}
+		if x.maximal.goesOnAs(longer.node) == nil {
+			b.kept = make([]bundle, 0, b.steps)
+			longer.bundles = b.kept[:b.steps]
+		}
+		next = append(next, longer)
 	}
 	for _, st := range steps {
 		if b := &x.branches[x.branchOf[st.symbol]-1]; b.kept != nil {
@@ -128,6 +131,31 @@ func (x *search) fork(c candidate, steps []step, length int, next []candidate) [
 		x.branchOf[b.symbol] = 0
 	}
 	return next
+}
+
+// forkAs is fork for a candidate that goes on as a shorter sequence does.
+func (x *search) forkAs(shorter *extension, c candidate, length int, next []candidate) []candidate {
+	for n := shorter.children[0]; n < shorter.children[1]; n++ {
+		if longer, ok := x.grow(c, x.trie[n].symbol, x.maximal.nodes[n].count, length); ok {
+			next = append(next, longer)
+		}
+	}
+	return next
+}
+
+// grow makes a candidate longer by a symbol. A sequence that is hot now is found; one that may become hot is the next candidate; others are dropped.
+func (x *search) grow(c candidate, symbol uint32, count uint64, length int) (longer candidate, ok bool) {
+	cost := addSaturating(c.cost, x.cost[symbol])
+	hot := length >= x.minLength && mulSaturating(count, cost) >= x.minCost
+	switch {
+	case hot && x.maximal == nil:
+		x.report(trieNode{c.node, symbol}, count, cost)
+	case hot || x.mayBecomeHot(count, cost, length):
+		x.trie = append(x.trie, trieNode{c.node, symbol})
+		x.maximal.add(x.trie, count, cost, hot)
+		return candidate{node: uint32(len(x.trie) - 1), cost: cost}, true
+	}
+	return candidate{}, false
 }
 
 // count makes the branches of steps.
@@ -142,7 +170,7 @@ func (x *search) count(steps []step) {
 		}
 		b := &x.branches[i-1]
 		b.steps++
-		b.count = addSaturating(b.count, x.weight(st.to.pos))
+		b.count = addSaturating(b.count, st.to.count)
 	}
 }
 
@@ -150,12 +178,11 @@ func (x *search) count(steps []step) {
 type dearSymbol struct{ cost, count uint64 }
 
 // dearSymbols lists them from the dearest to the most frequent.
-func (x *search) dearSymbols() []dearSymbol {
+func (x *search) dearSymbols(counts []uint64) []dearSymbol {
 	all := make([]dearSymbol, len(x.cost))
-	for pos, v := range x.body {
-		if !wpp.IsRule(v) && !x.isMark[v] {
-			all[v].cost = x.cost[v]
-			all[v].count = addSaturating(all[v].count, x.weight(uint32(pos)))
+	for v, n := range counts {
+		if n > 0 && !x.isMark[v] {
+			all[v] = dearSymbol{x.cost[v], n}
 		}
 	}
 	slices.SortFunc(all, func(a, b dearSymbol) int { return cmp.Or(cmp.Compare(b.cost, a.cost), cmp.Compare(b.count, a.count)) })

@@ -48,7 +48,7 @@ type Stat struct {
 	HitsSingleStepped uint64  `json:"hits_single_stepped"`
 	HitsPerPath       float64 `json:"hits_per_path"`
 	Words             uint64  `json:"words"`
-	SlowDown          float64 `json:"slow_down"` // 0: not measured; wpp.MostSlowDown: that or more
+	SlowDown          float64 `json:"slow_down"`       // 0: not measured; wpp.MostSlowDown: that or more
 	SlowDownVague     bool    `json:"slow_down_vague"` // slow_down is what it was at least
 	Probes            uint64  `json:"probes"`
 	ProbesSingleStep  uint64  `json:"probes_single_stepped"`
@@ -69,7 +69,7 @@ type Stat struct {
 // or 8 for its operand, whichever is enough, so that most paths take his three. Marks take nothing: he has none.
 func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 	threads, _ := selectThreads(s, nil)
-	f := newForest(s, threads)
+	f := newForests(s, threads)
 	figures := &s.Figures
 	x := Stat{
 		SchemaVersion:     SchemaVersion,
@@ -79,8 +79,6 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		Kernel:            figures.Kernel,
 		Tool:              figures.Tool,
 		Threads:           len(s.Threads),
-		Rules:             len(f.begin),
-		RHSSymbols:        len(f.body) - len(f.begin),
 		GrammarBytes:      fileBytes,
 		DurationSeconds:   figures.Duration.Seconds(),
 		Hits:              figures.Hits,
@@ -99,9 +97,12 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 	}
 	x.countPaths(s, f)
 	x.countRoutines(s)
-	x.TraceBytes = traceBytes(s, newFrequencies(f))
+	x.TraceBytes = traceBytes(s, f)
 	for i := range s.Threads {
-		n, _ := s.Threads[i].Grammar.WriteASCII(io.Discard)
+		g := s.Threads[i].Grammar
+		x.Rules += g.Rules()
+		x.RHSSymbols += g.BodySymbols()
+		n, _ := g.WriteASCII(io.Discard)
 		x.GrammarASCIIBytes += uint64(n)
 	}
 	x.RulesPerPath = share(uint64(x.Rules), x.DistinctPaths)
@@ -123,21 +124,14 @@ func timestamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-func (x *Stat) countPaths(s *wpp.Snapshot, f *forest) {
-	ran := make([]bool, len(s.Symbols))
-	for pos, v := range f.body {
-		if wpp.IsRule(v) || s.Symbols[v].IsMark {
+func (x *Stat) countPaths(s *wpp.Snapshot, f *forests) {
+	for v, n := range f.count() {
+		if n == 0 || s.Symbols[v].IsMark {
 			continue
 		}
-		n := f.weight(uint32(pos))
-		ran[v] = true
+		x.DistinctPaths++
 		x.Paths = addSaturating(x.Paths, n)
-		x.Instructions = addSaturating(x.Instructions, mulSaturating(n, s.SymbolCost(v)))
-	}
-	for _, r := range ran {
-		if r {
-			x.DistinctPaths++
-		}
+		x.Instructions = addSaturating(x.Instructions, mulSaturating(n, s.SymbolCost(uint32(v))))
 	}
 }
 
@@ -158,21 +152,19 @@ func (x *Stat) countRoutines(s *wpp.Snapshot) {
 
 // traceBytes is the size of all threads' operations. Which routines are entered and left follows from the paths and the marks, as
 // package ops has it.
-func traceBytes(s *wpp.Snapshot, f *Frequencies) uint64 {
+func traceBytes(s *wpp.Snapshot, f *forests) uint64 {
 	var sum uint64
 	add := func(n, size uint64) { sum = addSaturating(sum, mulSaturating(n, size)) }
+	hasResumed := false
 	for i := range s.Threads {
 		add(1, operationBytes(uint64(s.Threads[i].TID)))
 	}
-	for sym := range s.Symbols {
-		n := f.Symbol(uint32(sym))
+	for sym, n := range f.count() {
 		switch p := &s.Symbols[sym]; {
 		case p.IsMark && p.Mark == ops.Unwind:
 			add(n, p.N)
 		case p.IsMark && p.Mark == ops.Resume:
-			for routine, times := range f.resumed(s, uint32(sym)) {
-				add(times, operationBytes(uint64(routine)))
-			}
+			hasResumed = true
 		case !p.IsMark:
 			add(n, operationBytes(p.Path))
 			if p.Start == ops.StartEntry {
@@ -183,22 +175,41 @@ func traceBytes(s *wpp.Snapshot, f *Frequencies) uint64 {
 			}
 		}
 	}
+	if hasResumed {
+		for routine, times := range countResumed(s, f) {
+			add(times, operationBytes(uint64(routine)))
+		}
+	}
 	return sum
 }
 
-// resumed counts, by routine, the paths after a mark that do not begin at the routine's entry: activations that are entered there.
-func (f *Frequencies) resumed(s *wpp.Snapshot, mark uint32) map[int]uint64 {
-	entered := make(map[int]uint64)
-	for _, pos := range f.terminals.of(mark) {
-		f.steps = f.follow(place{pos, 1}, f.steps[:0])
-		for _, st := range f.steps {
-			if p := &s.Symbols[st.symbol]; !p.IsMark && p.Start != ops.StartEntry {
-				entered[p.Routine] = addSaturating(entered[p.Routine], f.weight(st.to.pos))
-			}
-		}
-	}
-	return entered
+// resumed counts, by routine, the paths after a resume mark that do not begin at the routine's entry: activations that are entered there.
+type resumed struct {
+	symbols []wpp.Symbol
+	length  int // symbols since begin, up to 2
+	weight  uint64
+	entered map[int]uint64
 }
+
+func countResumed(s *wpp.Snapshot, f *forests) map[int]uint64 {
+	r := &resumed{symbols: s.Symbols, entered: make(map[int]uint64)}
+	readSeams(f, 1, r)
+	return r.entered
+}
+
+func (r *resumed) begin(weight uint64) { r.length, r.weight = 0, weight }
+
+func (r *resumed) push(line []cell, inside int) {
+	if r.length = min(2, r.length+1); r.length < 2 || inside >= 2 {
+		return
+	}
+	mark, p := &r.symbols[line[len(line)-2].symbol], &r.symbols[line[len(line)-1].symbol]
+	if mark.IsMark && mark.Mark == ops.Resume && !p.IsMark && p.Start != ops.StartEntry {
+		r.entered[p.Routine] = addSaturating(r.entered[p.Routine], r.weight)
+	}
+}
+
+func (r *resumed) settle(uint64, []cell) {}
 
 func operationBytes(operand uint64) uint64 {
 	switch {

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"slices"
+
 	"wpptrace/compress/wpp"
 )
 
@@ -12,6 +14,7 @@ type sweep struct {
 	automaton *automaton
 	backward  bool
 	pages     [][][]effect // by state, and by rule/pageRules
+	segments  map[int]int  // start rule of a segment -> the rule behind its last
 	room      int          // effects that may be kept
 	stack     []visit
 	err       error
@@ -39,7 +42,29 @@ type visit struct {
 }
 
 func newSweep(g *wpp.Grammar, a *automaton, backward bool) *sweep {
-	return &sweep{grammar: g, automaton: a, backward: backward, room: mostEffects}
+	w := &sweep{grammar: g, automaton: a, backward: backward, room: mostEffects}
+	if g.NumSegments() > 0 {
+		w.segments = make(map[int]int)
+		end := g.Rules()
+		for _, sym := range slices.Backward(g.Body(0)) {
+			w.segments[wpp.RuleOf(sym)], end = end, wpp.RuleOf(sym)
+		}
+	}
+	return w
+}
+
+// forget makes room for other segments when one has been read: rules of it are met in no other.
+func (w *sweep) forget(segment int) {
+	end, ok := w.segments[segment]
+	if !ok {
+		return
+	}
+	for _, pages := range w.pages {
+		for i := segment/pageRules + 1; i < end/pageRules && pages != nil; i++ {
+			w.room += len(pages[i])
+			pages[i] = nil
+		}
+	}
 }
 
 // known is the place of a rule's effect on a state.
@@ -83,6 +108,7 @@ func (w *sweep) effect(rule int, state uint32) effect {
 		if w.read(top) {
 			e = effect{top.hits, top.state + 1}
 			*w.known(top.rule, top.entry) = e
+			w.forget(top.rule)
 			w.stack = w.stack[:len(w.stack)-1]
 		}
 	}

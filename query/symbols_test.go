@@ -9,12 +9,13 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/ppcompress"
+	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 )
 
 func bareSymbols(t testing.TB, text string) *wpp.Snapshot {
 	t.Helper()
-	s, err := ppcompress.Symbols(strings.NewReader(text), "numbers")
+	s, err := ppcompress.Symbols(strings.NewReader(text), "numbers", spill.New(nil, spill.Limits{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestQueriesWithoutInstructions(t *testing.T) {
 }
 
 func ExampleDump_symbols() {
-	s, err := ppcompress.Symbols(strings.NewReader("\x01\x00\x00\x00\x02\x00\x00\x00"), "numbers")
+	s, err := ppcompress.Symbols(strings.NewReader("\x01\x00\x00\x00\x02\x00\x00\x00"), "numbers", spill.New(nil, spill.Limits{}))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -43,7 +43,10 @@ from 0, as dump --from does.`,
 				q.Top = 0
 			}
 			q.Pattern = args[0]
-			s, _, err := readSnapshot(args[1])
+			if err := q.Validate(); err != nil {
+				return usageError{err}
+			}
+			s, _, err := readSnapshot(c.ErrOrStderr(), args[1])
 			if err != nil {
 				return err
 			}
@@ -60,7 +63,6 @@ from 0, as dump --from does.`,
 	f := c.Flags()
 	f.BoolVar(&onlyCount, "count", false, "only count")
 	f.Uint64Var(&nth, "nth", 0, "print only occurrence `N`")
-
 	f.IntVar(&q.Top, "top", q.Top, "print only the first `N`")
 	f.IntVar(&q.Gap, "gap", q.Gap, "most paths that ** stands for: `N`")
 	f.IntSliceVar(&q.TIDs, "tid", nil, "only thread `TID` (repeatable)")
@@ -83,7 +85,7 @@ P before Q is "always" if each Q had a P before it in its thread, "sometimes" if
 none had. With the counts come the first Q behind a P and what ran from that P on.`,
 		Args: exactly(3, "two paths with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, _, err := readSnapshot(args[2])
+			s, _, err := readSnapshot(c.ErrOrStderr(), args[2])
 			if err != nil {
 				return err
 			}
@@ -118,10 +120,13 @@ COUNT is how often these paths ran directly before or after it, SHARE that of al
 There are fewer than -k at the beginning and the end of a thread. What dump marks with # is shown.`,
 		Args: exactly(2, "a path with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if top < 0 {
+			switch {
+			case top < 0:
 				return usagef("--top %d is below 0", top)
+			case k < 1 || k > query.MostNeighbours:
+				return usagef("-k %d is not between 1 and %d", k, query.MostNeighbours)
 			}
-			s, _, err := readSnapshot(args[1])
+			s, _, err := readSnapshot(c.ErrOrStderr(), args[1])
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/compress/spill"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
@@ -80,7 +81,7 @@ func (l *live) record(b *testing.B, argv ...string) {
 		b.Fatal(err)
 	}
 	defer session.Close()
-	r, err := newRecording(program, c.Process, session, nil, slog.New(slog.DiscardHandler))
+	r, err := newRecording(program, c.Process, session, spill.New(nil, spill.Limits{}), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -18,10 +18,11 @@ func compactCommand() *cobra.Command {
   wpptrace compact -o small.wpp bash-4711.wpp`,
 		Long: `Looks for repetitions in all that ran, where the recording could only look back. What the snapshot
 says stays the same, and so do the answers of all commands, but for the figures of its grammars.
-A thread of a million paths takes a second or two and 50 to 140 MB of memory; none more than 2.5 GB.`,
+A thread of a million paths takes a second or two and 50 to 140 MB of memory; none more than 2.5 GB.
+A snapshot so large that it stays in segments is left as it is.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, before, err := readSnapshot(args[0])
+			s, before, err := readSnapshot(c.ErrOrStderr(), args[0])
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,12 +12,14 @@ import (
 
 	"wpptrace/compress/ppcompress"
 	"wpptrace/compress/raw"
+	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 )
 
 func compressCommand() *cobra.Command {
 	var symbols bool
 	var output string
+	memory := defaultMemory()
 	c := &cobra.Command{
 		Use:   "compress [--symbols] FILE -o SNAPSHOT",
 		Short: "Make a snapshot of a raw trace, whoever has written it",
@@ -28,9 +31,12 @@ func compressCommand() *cobra.Command {
 bytes. FILE - is stdin. The trace is read once, from beginning to end, and need not fit into memory.
 A trace that is cut off gives a snapshot of what there is, an error, and status 1.
 
-Bare symbols are little-endian 32-bit numbers, at most 2147483647: path N of a routine called
-"symbols" is symbol N. A trace does not tell what its paths consist of: a snapshot of it has names
-and numbers, but neither instructions nor source lines.`,
+What --memory is too small for goes to FILE while it is being made, a segment at a time. If wpptrace
+is killed then, what it has written is in .FILE.NUMBER, which all commands read.
+
+Bare symbols are little-endian 32-bit numbers: path N of a routine called "symbols" is symbol N. A
+trace does not tell what its paths consist of: a snapshot of it has names and numbers, but neither
+instructions nor source lines.`,
 		Args: exactly(1, "a raw trace"),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch output {
@@ -39,23 +45,31 @@ and numbers, but neither instructions nor source lines.`,
 			case "-":
 				return usagef("-o -: a snapshot is a file: name one")
 			}
-			compress := ppcompress.Trace
+			var compress compression = ppcompress.Trace
 			if symbols {
 				compress = ppcompress.Symbols
 			}
-			return compressFile(compress, args[0], output, c.InOrStdin(), c.ErrOrStderr())
+			if err := memory.check(); err != nil {
+				return err
+			}
+			return compressFile(compress, args[0], spill.New(wpp.NewDraft(output), memory.process()), output, c.InOrStdin(), c.ErrOrStderr())
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` for the snapshot; what was there becomes FILE.old")
+	memory.add(c.Flags())
 	c.Flags().BoolVar(&symbols, "symbols", false, "read bare symbols instead of a raw trace")
 	return c
 }
 
+// A compression makes a snapshot of a trace.
+type compression func(r io.Reader, image string, rec *spill.Recording) (*wpp.Snapshot, error)
+
 // compressFile compresses the trace in a file, or on stdin. One that is cut off is an error, but not without a snapshot.
-func compressFile(compress func(r io.Reader, image string) (*wpp.Snapshot, error), path, output string, stdin io.Reader, stderr io.Writer) error {
+func compressFile(compress compression, path string, rec *spill.Recording, output string, stdin io.Reader, stderr io.Writer) error {
 	if err := checkOutput(output); err != nil {
 		return err
 	}
+	defer rec.Abandon()
 	in, name := stdin, "stdin"
 	if path != "-" {
 		f, err := os.Open(path)
@@ -65,12 +79,12 @@ func compressFile(compress func(r io.Reader, image string) (*wpp.Snapshot, error
 		defer f.Close()
 		in, name = f, filepath.Base(path)
 	}
-	s, cutOff := compress(in, name)
+	s, cutOff := compress(in, name, rec)
 	if cutOff != nil && !errors.Is(cutOff, raw.ErrTruncated) {
 		return fmt.Errorf("compress %s: %w", path, cutOff)
 	}
 	s.Figures.Tool = version()
-	if err := wpp.WriteFile(output, s); err != nil {
+	if err := rec.Finish(context.Background(), s); err != nil {
 		return writeError(output, err)
 	}
 	st, err := os.Stat(output)

@@ -1,8 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"io"
+	"sync"
+
 	"github.com/spf13/cobra"
 
+	"wpptrace/compress/wpp"
 	"wpptrace/query"
 )
 
@@ -16,6 +22,7 @@ func diffCommand() *cobra.Command {
   wpptrace diff --share -L 8 short.wpp long.wpp  of runs that were not equally long`,
 		Long: `Compared are all paths, and the subpaths that are hot in one of the snapshots, as hot finds them
 with the same flags. Both must be of the same build of the program. Threads are taken together.
+Routines of what wpptrace compress has made are the same if their names and addresses are.
 
 CHANGE  new: ran only in the second; gone: only in the first; hotter, colder: cost more or less
 COST    by how much it cost more in the second; with --share, of all that ran there
@@ -25,11 +32,7 @@ COUNT   how often it ran in the first, THEN in the second`,
 			if err := q.Hot.Validate(); err != nil {
 				return usageError{err}
 			}
-			first, _, err := readSnapshot(args[0])
-			if err != nil {
-				return err
-			}
-			second, _, err := readSnapshot(args[1])
+			first, second, err := readBoth(c.ErrOrStderr(), args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -48,8 +51,20 @@ COUNT   how often it ran in the first, THEN in the second`,
 	f.IntVarP(&q.Hot.MinLength, "min-length", "l", q.Hot.MinLength, "least `PATHS` of a subpath")
 	f.IntVarP(&q.Hot.MaxLength, "max-length", "L", q.Hot.MaxLength, "most `PATHS` of a subpath")
 	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)", func(text string) error { return setCost(&q.Hot, text) })
-	f.StringVar((*string)(&q.Hot.Metric), "cost", string(q.Hot.Metric), "what a path costs: its `instructions`, or \"count\": 1")
+	f.StringVar((*string)(&q.Hot.Metric), "cost", "", "what a path costs: its `instructions`, the default, or \"count\": 1")
 	f.IntVar(&q.Top, "top", q.Top, "print only the `N` that changed most; 0: all")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
+}
+
+// readBoth reads two snapshots at once.
+func readBoth(warnings io.Writer, a, b string) (first, second *wpp.Snapshot, err error) {
+	var reading sync.WaitGroup
+	var errSecond error
+	var ofSecond bytes.Buffer
+	reading.Go(func() { second, _, errSecond = readSnapshot(&ofSecond, b) })
+	first, _, err = readSnapshot(warnings, a)
+	reading.Wait()
+	ofSecond.WriteTo(warnings)
+	return first, second, cmp.Or(err, errSecond)
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"wpptrace/compress/spill"
+	"wpptrace/compress/wpp"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 	"wpptrace/query"
@@ -76,7 +78,7 @@ func (j *job) prepare(p *target.Process) error {
 	if err != nil {
 		return gone(p, err)
 	}
-	if j.recording, err = newRecording(program, p, session, j.tids, j.log); err != nil {
+	if j.recording, err = newRecording(program, p, session, spill.New(wpp.NewDraft(j.path), j.memory.limits()), j.tids, j.log); err != nil {
 		session.Close()
 		return err
 	}
@@ -197,9 +199,12 @@ func (j *job) run(s *signals) error {
 	if err := b.wait(); err != nil {
 		j.warn(s, err)
 	}
-	snapshot, err := j.write(s.abort, j.snapshot())
+	snapshot, err := j.snapshot()()
 	if err != nil {
 		return err
+	}
+	if err := j.streams.Finish(s.abort, snapshot); err != nil {
+		return writeError(j.path, err)
 	}
 	return cmp.Or(rawErr, j.tell(snapshot))
 }
@@ -210,6 +215,9 @@ func (j *job) close() {
 		j.gauge.close()
 	}
 	j.session.Close()
+	if err := j.streams.Abandon(); err != nil {
+		j.log.Warn("a temporary file stays", "why", err)
+	}
 	j.raw.abandon()
 	j.exe.Close()
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
@@ -54,7 +55,7 @@ func recordWithLosses(t *testing.T, tids ...int) *recording {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	r, err := newRecording(program, p, session, tids, log)
+	r, err := newRecording(program, p, session, spill.New(nil, spill.Limits{}), tids, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"wpptrace/compress/wpp"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -27,7 +29,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	c, err := root.ExecuteC()
+	c, err := execute(root)
 	var status exitStatus
 	var usage usageError
 	switch {
@@ -41,6 +43,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "wpptrace: %v\n", err)
 	return exitError
+}
+
+// execute runs the command that the arguments name. A snapshot may turn out to be unreadable while it is asked.
+func execute(root *cobra.Command) (c *cobra.Command, err error) {
+	c = root
+	defer wpp.Recover(&err)
+	return root.ExecuteC()
 }
 
 // An exitStatus ends the program with that status: what there is to say has been said.

@@ -16,8 +16,9 @@ import (
 // TestMain makes the test binary stand in for wpptrace, in scripts and for tests that start it.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"wpptrace":       main,
-		"wpptrace-nobpf": mainWithoutBPF,
+		"wpptrace":          main,
+		"wpptrace-nobpf":    mainWithoutBPF,
+		"wpptrace-measured": mainMeasured,
 	})
 }
 

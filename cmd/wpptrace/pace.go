@@ -127,7 +127,7 @@ func (r *recording) leaveThreads() error {
 	}
 	for _, t := range r.all {
 		switch {
-		case t.ended != nil:
+		case t.words == nil:
 		case !live[t.id] || r.threads[t.id] != t:
 			t.end()
 		default:

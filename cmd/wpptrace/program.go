@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 
@@ -108,7 +109,7 @@ func readWeights(path string, im *image.Image) (*plan.Weights, error) {
 		return nil, fmt.Errorf("weigh %s by %s: the program has no build id, so that nothing tells whether that is a recording of it: link it with -Wl,--build-id, or leave --weights out",
 			im.Name, path)
 	}
-	s, _, err := readSnapshot(path)
+	s, _, err := readSnapshot(io.Discard, path)
 	if err != nil {
 		return nil, err
 	}

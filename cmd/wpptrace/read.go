@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -75,7 +78,7 @@ func statCommand() *cobra.Command {
 			case csv != "" && csv != "figure8" && csv != "figure9":
 				return usagef("no figure %q: use one of figure8, figure9", csv)
 			}
-			s, size, err := readSnapshot(args[0])
+			s, size, err := readSnapshot(c.ErrOrStderr(), args[0])
 			switch {
 			case err != nil:
 				return err
@@ -135,12 +138,9 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
 			if err := q.Validate(); err != nil {
 				return usageError{err}
 			}
-			s, _, err := readSnapshot(args[0])
+			s, _, err := readSnapshot(c.ErrOrStderr(), args[0])
 			if err != nil {
 				return err
-			}
-			if !c.Flags().Changed("cost") && !knowsInstructions(s) {
-				q.Metric = query.Executions
 			}
 			report, err := query.Hot(s, q)
 			switch {
@@ -156,18 +156,13 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
 	f.IntVarP(&q.MinLength, "min-length", "l", q.MinLength, "least `PATHS` of a subpath")
 	f.IntVarP(&q.MaxLength, "max-length", "L", q.MaxLength, "most `PATHS` of a subpath")
 	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)", func(text string) error { return setCost(&q, text) })
-	f.StringVar((*string)(&q.Metric), "cost", string(q.Metric), "what a path costs: its `instructions`, or \"count\": 1")
+	f.StringVar((*string)(&q.Metric), "cost", "", "what a path costs: its `instructions`, the default, or \"count\": 1")
 	f.BoolVar(&maximal, "maximal", false, "find the maximal hot subpaths")
 	f.BoolVar(&larus, "larus", false, "find what Larus's figure 7 does")
 	f.IntVar(&q.Top, "top", 0, "print only the hottest `N`")
 	f.IntSliceVar(&q.TIDs, "tid", nil, "only thread `TID` (repeatable)")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
-}
-
-// knowsInstructions reports whether a snapshot tells what its paths consist of: one that was made of a trace does not.
-func knowsInstructions(s *wpp.Snapshot) bool {
-	return slices.ContainsFunc(s.Routines, func(r wpp.Routine) bool { return len(r.Blocks) > 0 })
 }
 
 func pathCommand() *cobra.Command {
@@ -180,7 +175,7 @@ func pathCommand() *cobra.Command {
 last instruction, in hex; how many there are; the source lines of these two, if they are known.`,
 		Args: exactly(2, "a path with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, _, err := readSnapshot(args[1])
+			s, _, err := readSnapshot(c.ErrOrStderr(), args[1])
 			if err != nil {
 				return err
 			}
@@ -221,7 +216,7 @@ which find prints; --reverse prints the last first. What is outside takes no tim
 			if selects && !query.Form(form).HasParts() {
 				return usagef("--from, --to and --reverse do not go with --as %s", form)
 			}
-			s, _, err := readSnapshot(args[0])
+			s, _, err := readSnapshot(c.ErrOrStderr(), args[0])
 			if err != nil {
 				return err
 			}
@@ -245,11 +240,20 @@ func formNames(separator string) string {
 	return strings.Join(names, separator)
 }
 
-// readSnapshot reads a snapshot and tells the size of its file.
-func readSnapshot(path string) (*wpp.Snapshot, uint64, error) {
+// largeMemory is what the collector keeps to with a snapshot that is read segment by segment: where these are large, so is what it leaves for later.
+const largeMemory = 300 << 20
+
+// readSnapshot reads a snapshot and tells the size of its file. Of one that is cut off it takes what is whole, with a warning.
+func readSnapshot(warnings io.Writer, path string) (*wpp.Snapshot, uint64, error) {
 	s, err := wpp.ReadFile(path)
-	if err != nil {
+	switch {
+	case s != nil && errors.Is(err, wpp.ErrTruncated):
+		fmt.Fprintf(warnings, "wpptrace: %v\n", err)
+	case err != nil:
 		return nil, 0, err
+	}
+	if slices.ContainsFunc(s.Threads, func(t wpp.Thread) bool { return t.Grammar.NumSegments() > 0 }) {
+		debug.SetMemoryLimit(largeMemory)
 	}
 	st, err := os.Stat(path)
 	if err != nil {

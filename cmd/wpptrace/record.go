@@ -29,6 +29,7 @@ type recordFlags struct {
 	window      time.Duration
 	ring        size
 	onOverflow  overflow
+	memory      memoryFlags
 	quiet       bool
 	verbose     bool
 	json        bool
@@ -45,7 +46,7 @@ const defaultOverhead = 5
 const defaultWindow = 10 * time.Millisecond
 
 func recordCommand() *cobra.Command {
-	o := recordFlags{onOverflow: overflowGap, ring: attach.DefaultRing, maxSlowDown: defaultMaxSlowDown, overhead: defaultOverhead, window: defaultWindow}
+	o := recordFlags{onOverflow: overflowGap, ring: attach.DefaultRing, memory: defaultMemory(), maxSlowDown: defaultMaxSlowDown, overhead: defaultOverhead, window: defaultWindow}
 	c := &cobra.Command{
 		Use:   "wpptrace {-p PID | [FLAG...] -- COMMAND [ARG...]}",
 		Short: "Record the whole program path of a live process: every path that every thread takes, in order",
@@ -97,6 +98,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.DurationVar(&o.window, "window", o.window, "`TIME` that a window lasts")
 	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of two, as 64M")
 	f.Var(&o.onOverflow, "on-overflow", "when that is full: `gap`: lose what comes, and say so (the default with -p), or stop: stop the process meanwhile (the default with --)")
+	o.memory.add(f)
 	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object instead of the hot subpaths")
 	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, losses and what --json asks for")
@@ -145,6 +147,9 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 		return usagef("--window %v is not from %v to %v", o.window, shortestWindow, longestWindow)
 	case o.ring < size(os.Getpagesize()) || o.ring&(o.ring-1) != 0 || o.ring > maxRing:
 		return usagef("--ring-size %v is not a power of two from %v to %v", o.ring, size(os.Getpagesize()), size(maxRing))
+	}
+	if err := o.memory.check(); err != nil {
+		return err
 	}
 	if !attaching && !c.Flags().Changed("on-overflow") {
 		o.onOverflow = overflowStop

@@ -8,10 +8,11 @@ import (
 	"os"
 	"slices"
 	"time"
+	"unsafe"
 
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
-	"wpptrace/compress/sequitur"
+	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 	"wpptrace/decoder"
 	"wpptrace/loader/attach"
@@ -25,6 +26,7 @@ type recording struct {
 	session  *attach.Session
 	decoder  *decoder.Decoder
 	alphabet ops.Symbols
+	streams  *spill.Recording
 	symbols  []wpp.Symbol       // of the alphabet, as far as snapshots have needed them
 	threads  map[uint32]*thread // by number: the last that had it
 	all      []*thread          // in the order in which they began
@@ -42,18 +44,22 @@ type recording struct {
 	last       sample                       // the last that could be taken
 }
 
-func newRecording(p *program, process *target.Process, session *attach.Session, tids []int, log *slog.Logger) (*recording, error) {
+func newRecording(p *program, process *target.Process, session *attach.Session, streams *spill.Recording, tids []int, log *slog.Logger) (*recording, error) {
 	d, err := decoder.New(p.plan, log)
 	if err != nil {
 		return nil, err
 	}
-	r := &recording{program: p, process: process, session: session, decoder: d, threads: map[uint32]*thread{}, command: process.Command(), log: log}
+	r := &recording{program: p, process: process, session: session, decoder: d, streams: streams, threads: map[uint32]*thread{}, command: process.Command(), log: log}
 	for _, id := range tids {
 		if r.only == nil {
 			r.only = map[uint32]bool{}
 		}
 		r.only[uint32(id)] = true
 	}
+	streams.AddOther(func() uint64 {
+		return (r.alphabet.Bytes() + uint64(cap(r.symbols))*uint64(unsafe.Sizeof(wpp.Symbol{}))) * 3 / 2
+	})
+	streams.Begin(r.tables)
 	return r, nil
 }
 
@@ -80,6 +86,9 @@ func (r *recording) listen(deadline time.Time) error {
 			return err
 		}
 		r.take(b)
+		if err := r.streams.Err(); err != nil {
+			return err
+		}
 		if time.Now().After(deadline) {
 			return nil
 		}
@@ -99,6 +108,9 @@ func (r *recording) drain(ctx context.Context) error {
 			return ctx.Err()
 		}
 		r.take(b)
+		if err := r.streams.Err(); err != nil {
+			return err
+		}
 	}
 }
 
@@ -115,8 +127,9 @@ func (r *recording) take(b wire.Batch) {
 }
 
 func (r *recording) beginThread(id uint32, started uint64) *thread {
-	t := &thread{id: id, started: started, name: r.process.ThreadName(int(id)), grammar: sequitur.New()}
-	var sink ops.Sink = ops.NewRecorder(&r.alphabet, t.grammar.Append)
+	t := &thread{id: id, started: started, name: r.process.ThreadName(int(id))}
+	t.stream = r.streams.Thread(int(id), t.name)
+	var sink ops.Sink = ops.NewRecorder(&r.alphabet, t.stream.Append)
 	if r.raw != nil {
 		sink = r.raw.besides(sink, t)
 	}
@@ -159,7 +172,7 @@ func (r *recording) finish(ctx context.Context) error {
 		return err
 	}
 	for _, t := range r.all {
-		if t.ended == nil {
+		if t.words != nil {
 			t.end()
 		}
 	}

@@ -17,18 +17,6 @@ import (
 // hottest is how many subpaths are printed at the end of a recording.
 const hottest = 10
 
-// write completes a snapshot and writes it. It may run while the recording goes on.
-func (j *job) write(ctx context.Context, complete func() (*wpp.Snapshot, error)) (*wpp.Snapshot, error) {
-	s, err := complete()
-	if err != nil {
-		return nil, err
-	}
-	if err := wpp.WriteFileContext(ctx, j.path, s); err != nil {
-		return nil, writeError(j.path, err)
-	}
-	return s, nil
-}
-
 // writeError says what to do about a snapshot that the system does not write. Its temporary file is none of the user's business.
 func writeError(path string, err error) error {
 	var why unix.Errno
@@ -47,8 +35,14 @@ func (j *job) background(ctx context.Context) *background {
 	return &background{begin: func() func() error {
 		complete := j.snapshot()
 		return func() error {
-			_, err := j.write(ctx, complete)
-			return err
+			s, err := complete()
+			if err != nil {
+				return err
+			}
+			if err := wpp.WriteFileContext(ctx, j.path, s); err != nil {
+				return writeError(j.path, err)
+			}
+			return nil
 		}
 	}}
 }

@@ -57,7 +57,7 @@ func rulesCommand() *cobra.Command {
 			if len(rules) == 0 {
 				return usagef("no rule: give one before the snapshot, or a file of them with -f")
 			}
-			s, _, err := readSnapshot(args[len(args)-1])
+			s, _, err := readSnapshot(c.ErrOrStderr(), args[len(args)-1])
 			if err != nil {
 				return err
 			}

@@ -20,11 +20,35 @@ import (
 // snapshot copies what the recording will change, which is quick, and leaves the rest to complete, which may run while the recording goes on: it makes
 // a self-contained snapshot of what had been recorded.
 func (r *recording) snapshot() (complete func() (*wpp.Snapshot, error)) {
+	_, program := r.tables(0)
+	var threads []wpp.Thread
+	var grammars []func() (*wpp.Grammar, error)
+	for _, t := range r.all {
+		threads = append(threads, wpp.Thread{TID: int(t.id), Name: t.name, Lost: t.lost, Gaps: t.gaps})
+		grammars = append(grammars, t.stream.Copy())
+	}
+	return func() (*wpp.Snapshot, error) {
+		s, err := program()
+		if err != nil {
+			return nil, err
+		}
+		s.Threads = threads
+		for i := range threads {
+			if threads[i].Grammar, err = grammars[i](); err != nil {
+				return nil, fmt.Errorf("copy the record of thread %d: %w", threads[i].TID, err)
+			}
+		}
+		return s, nil
+	}
+}
+
+// tables is snapshot without the threads, and only with the symbols from a number on. to is how many there are.
+func (r *recording) tables(from int) (to int, complete func() (*wpp.Snapshot, error)) {
 	if err := r.addSymbols(); err != nil {
-		return func() (*wpp.Snapshot, error) { return nil, err }
+		return from, func() (*wpp.Snapshot, error) { return nil, err }
 	}
 	id, _ := hex.DecodeString(r.program.image.BuildID)
-	s := &wpp.Snapshot{Images: []wpp.Image{{Name: r.program.image.Name, BuildID: id}}, Symbols: slices.Clip(r.symbols), Figures: r.figures()}
+	s := &wpp.Snapshot{Images: []wpp.Image{{Name: r.program.image.Name, BuildID: id}}, Figures: r.figures()}
 	for _, pr := range r.program.plan.Routines {
 		w := wpp.Routine{Name: pr.Name, Symbol: pr.Symbol, Entry: pr.Addr, LeftOut: pr.LeftOut, Paths: r.decoder.Paths(pr.ID)}
 		for _, x := range pr.Ranges {
@@ -32,32 +56,13 @@ func (r *recording) snapshot() (complete func() (*wpp.Snapshot, error)) {
 		}
 		s.Routines = append(s.Routines, w)
 	}
-	bodies := make([][][]uint32, len(r.all))
-	for i, t := range r.all {
-		s.Threads = append(s.Threads, wpp.Thread{TID: int(t.id), Name: t.name, Grammar: t.ended, Lost: t.lost, Gaps: t.gaps})
-		if t.ended == nil {
-			bodies[i] = t.grammar.Rules()
-		}
-	}
-	program, log := r.program, r.log
-	return func() (*wpp.Snapshot, error) {
+	all, program, log := slices.Clip(r.symbols), r.program, r.log
+	return len(all), func() (*wpp.Snapshot, error) {
+		s.Symbols = all
 		addBlocks(s, program, log)
-		return s, addGrammars(s, bodies)
+		s.Symbols = all[from:]
+		return s, nil
 	}
-}
-
-// addGrammars adds the grammars of the threads that have not ended, made of their rules' bodies.
-func addGrammars(s *wpp.Snapshot, bodies [][][]uint32) (err error) {
-	for i := range s.Threads {
-		t := &s.Threads[i]
-		if t.Grammar != nil {
-			continue
-		}
-		if t.Grammar, err = wpp.NewGrammar(bodies[i]); err != nil {
-			return fmt.Errorf("copy the record of thread %d: %w", t.TID, err)
-		}
-	}
-	return nil
 }
 
 // addSymbols says what the symbols stand for that have come up since the last snapshot.

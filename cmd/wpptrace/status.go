@@ -56,7 +56,7 @@ func (l *statusLine) show(r *recording) {
 	}
 	var paths, rules, symbols, lost uint64
 	for _, t := range r.all {
-		n, nr, ns := t.size()
+		n, nr, ns := t.stream.Size()
 		paths, rules, symbols = paths+n, rules+nr, symbols+ns
 		lost += t.lost
 	}

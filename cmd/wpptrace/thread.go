@@ -2,8 +2,7 @@ package main
 
 import (
 	"wpptrace/bpf/wire"
-	"wpptrace/compress/sequitur"
-	"wpptrace/compress/wpp"
+	"wpptrace/compress/spill"
 	"wpptrace/decoder"
 	"wpptrace/loader/plan"
 )
@@ -13,12 +12,11 @@ import (
 type thread struct {
 	id       uint32
 	name     string
-	words    *decoder.Thread   // nil: it has ended
-	grammar  *sequitur.Grammar // nil: it has ended
-	ended    *wpp.Grammar      // nil: it has not
-	started  uint64            // CLOCK_BOOTTIME, ns
-	taken    uint64            // words
-	received uint64            // witnesses
+	words    *decoder.Thread // nil: it has ended
+	stream   *spill.Thread
+	started  uint64 // CLOCK_BOOTTIME, ns
+	taken    uint64 // words
+	received uint64 // witnesses
 	hits     uint64
 	lost     uint64
 	gaps     uint64
@@ -79,14 +77,6 @@ func (t *thread) count(w wire.Word, p *plan.Plan) {
 // end lets go of what only a thread that goes on needs.
 func (t *thread) end() {
 	t.words.Close()
-	t.ended = wpp.FromSequitur(t.grammar)
-	t.words, t.grammar = nil, nil
-}
-
-// size is that of the record: paths and marks, rules, and their symbols.
-func (t *thread) size() (paths, rules, symbols uint64) {
-	if t.ended != nil {
-		return t.ended.Length(0), uint64(t.ended.Rules()), uint64(t.ended.BodySymbols())
-	}
-	return t.grammar.Length(), uint64(t.grammar.NumRules()), uint64(t.grammar.Symbols())
+	t.stream.End()
+	t.words = nil
 }

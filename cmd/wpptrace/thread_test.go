@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wpptrace/bpf/wire"
+	"wpptrace/compress/spill"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
@@ -29,7 +30,7 @@ func offline(t *testing.T) *recording {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRecording(p, self, nil, nil, newLog(os.Stderr, false))
+	r, err := newRecording(p, self, nil, spill.New(nil, spill.Limits{}), nil, newLog(os.Stderr, false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestThreadsThatEnd(t *testing.T) {
 		t.Errorf("%d threads, %d by number", len(r.all), len(r.threads))
 	}
 	for _, th := range r.all {
-		if paths, _, _ := th.size(); th.words != nil || th.grammar != nil || paths == 0 || th.taken != 3 || th.received != 1 || th.hits != 1 {
+		if paths, _, _ := th.stream.Size(); th.words != nil || paths == 0 || th.taken != 3 || th.received != 1 || th.hits != 1 {
 			t.Fatalf("thread %d, started at %d: %+v", th.id, th.started, th)
 		}
 	}

@@ -3,6 +3,7 @@
 //
 // It promises that Decode returns what Encode was given, with rules numbered in the order of their first use; that it takes time and memory in
 // proportion to the symbols of the bodies, whatever they expand to; that Decode trusts nothing, and makes no rule that derives itself; and that
-// the bytes are the same on every machine: there is no floating point in it.
+// the bytes are the same on every machine: there is no floating point in it. EncodePlain and DecodePlain are for grammars on which all this is lost: fast, their bytes those of a zstd
+// encoder, whichever it is.
 // It does not check that a file is whole (see wpp), and a change of any context or constant in it changes the format.
 package coding

@@ -51,6 +51,9 @@ func (s *Symbols) MarkSymbol(m Mark, n uint64) uint32 {
 // Len returns the number of symbols; they are numbered from 0.
 func (s *Symbols) Len() int { return len(s.keys) }
 
+// Bytes returns the memory that the alphabet holds. While it grows it takes half as much again for a moment.
+func (s *Symbols) Bytes() uint64 { return 16*uint64(cap(s.keys)) + 8*uint64(cap(s.slots)) }
+
 // Meaning returns what a symbol stands for. The symbol must be below Len.
 func (s *Symbols) Meaning(sym uint32) Meaning {
 	k := s.keys[sym]

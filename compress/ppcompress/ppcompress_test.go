@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/raw"
+	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 )
 
@@ -61,7 +64,7 @@ func spell(s *wpp.Snapshot, t *wpp.Thread) string {
 }
 
 func TestTrace(t *testing.T) {
-	s, err := Trace(bytes.NewReader(sample()), "sample.raw")
+	s, err := Trace(bytes.NewReader(sample()), "sample.raw", spill.New(nil, spill.Limits{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +95,7 @@ func TestTrace(t *testing.T) {
 func TestTraceCutOff(t *testing.T) {
 	trace := sample()
 	for n := 9; n < len(trace); n++ {
-		s, err := Trace(bytes.NewReader(trace[:n]), "x")
+		s, err := Trace(bytes.NewReader(trace[:n]), "x", spill.New(nil, spill.Limits{}))
 		if !errors.Is(err, raw.ErrTruncated) || s == nil {
 			t.Fatalf("%d bytes: %v, %v", n, s, err)
 		}
@@ -101,7 +104,7 @@ func TestTraceCutOff(t *testing.T) {
 		}
 	}
 	trace[len(trace)-1] = 0xff
-	if s, err := Trace(bytes.NewReader(trace), "x"); s != nil || err == nil || errors.Is(err, raw.ErrTruncated) {
+	if s, err := Trace(bytes.NewReader(trace), "x", spill.New(nil, spill.Limits{})); s != nil || err == nil || errors.Is(err, raw.ErrTruncated) {
 		t.Errorf("%v, %v", s, err)
 	}
 }
@@ -123,9 +126,9 @@ func numbers(s *wpp.Snapshot) (all []uint32) {
 
 func TestSymbolsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		symbol := rapid.OneOf(rapid.Uint32Range(0, 5), rapid.Uint32Range(0, MaxSymbol))
+		symbol := rapid.OneOf(rapid.Uint32Range(0, 5), rapid.Uint32())
 		want := slices.Repeat(rapid.SliceOf(symbol).Draw(t, "symbols"), rapid.SampledFrom([]int{1, 2, 3000}).Draw(t, "times"))
-		s, err := Symbols(iotest.HalfReader(bytes.NewReader(bare(want...))), "x")
+		s, err := Symbols(iotest.HalfReader(bytes.NewReader(bare(want...))), "x", spill.New(nil, spill.Limits{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,6 +141,18 @@ func TestSymbolsComeBack(t *testing.T) {
 	})
 }
 
+// A symbol may be any number of 32 bits, those too that a grammar could not hold as they are.
+func TestLargeSymbolsComeBack(t *testing.T) {
+	want := []uint32{math.MaxUint32, 1 << 31, 0, math.MaxUint32, 1 << 31, 1<<31 - 1}
+	s, err := Symbols(bytes.NewReader(bare(want...)), "x", spill.New(nil, spill.Limits{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := numbers(s); !slices.Equal(got, want) {
+		t.Errorf("%d, want %d", got, want)
+	}
+}
+
 func TestSymbolFaults(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -145,12 +160,10 @@ func TestSymbolFaults(t *testing.T) {
 		want  string
 		kept  []uint32 // nil: there is no snapshot
 	}{
-		{"too large", bytes.NewReader(bare(1, 1<<31, 2)), "symbols at byte 4: 2147483648 is above 2147483647, the largest symbol", nil},
-		{"too large, later", bytes.NewReader(bare(append(make([]uint32, 20000), 1<<32-1)...)), "symbols at byte 80000: 4294967295 is above 2147483647, the largest symbol", nil},
 		{"cut off", bytes.NewReader(bare(5, 6, 7)[:10]), "symbols end at byte 10, within one of 4 bytes: the trace is cut off", []uint32{5, 6}},
 		{"broken", io.MultiReader(bytes.NewReader(bare(5)), iotest.ErrReader(errors.New("broken"))), "read symbols at byte 4: broken", nil},
 	} {
-		s, err := Symbols(c.trace, "x")
+		s, err := Symbols(c.trace, "x", spill.New(nil, spill.Limits{}))
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
@@ -162,10 +175,10 @@ func TestSymbolFaults(t *testing.T) {
 
 // FuzzSymbols reads any bytes: they come back, or there is an error.
 func FuzzSymbols(f *testing.F) {
-	f.Add(bare(1, 2, 1, 2, MaxSymbol))
+	f.Add(bare(1, 2, 1, 2, math.MaxUint32))
 	f.Add(bare(1 << 31)[:3])
 	f.Fuzz(func(t *testing.T, trace []byte) {
-		s, err := Symbols(bytes.NewReader(trace), "x")
+		s, err := Symbols(bytes.NewReader(trace), "x", spill.New(nil, spill.Limits{}))
 		if s == nil {
 			return
 		}
@@ -179,7 +192,7 @@ func FuzzSymbols(f *testing.F) {
 func FuzzTrace(f *testing.F) {
 	f.Add(sample())
 	f.Fuzz(func(t *testing.T, trace []byte) {
-		if s, _ := Trace(bytes.NewReader(trace), "x"); s != nil {
+		if s, _ := Trace(bytes.NewReader(trace), "x", spill.New(nil, spill.Limits{})); s != nil {
 			if err := wpp.Write(io.Discard, s); err != nil {
 				t.Error(err)
 			}
@@ -196,7 +209,7 @@ func ExampleTrace() {
 		fmt.Println(err)
 		return
 	}
-	s, err := Trace(&trace, "example")
+	s, err := Trace(&trace, "example", spill.New(nil, spill.Limits{}))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -206,7 +219,7 @@ func ExampleTrace() {
 }
 
 func ExampleSymbols() {
-	s, err := Symbols(strings.NewReader("\x01\x00\x00\x00\x02\x00\x00\x00"), "example")
+	s, err := Symbols(strings.NewReader("\x01\x00\x00\x00\x02\x00\x00\x00"), "example", spill.New(nil, spill.Limits{}))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -228,8 +241,53 @@ func BenchmarkTrace(b *testing.B) {
 	}
 	b.SetBytes(int64(out.Len()))
 	for b.Loop() {
-		if _, err := Trace(bytes.NewReader(out.Bytes()), "x"); err != nil {
+		if _, err := Trace(bytes.NewReader(out.Bytes()), "x", spill.New(nil, spill.Limits{})); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// What is spilled meanwhile changes nothing.
+func TestTraceWithLittleMemory(t *testing.T) {
+	var trace bytes.Buffer
+	w := raw.NewWriter(&trace, describe)
+	var threads []*raw.ThreadWriter
+	for i := range 3 {
+		threads = append(threads, w.Thread(raw.Thread{TID: 10 + i, Start: uint64(9 - i), Name: "t"}))
+	}
+	for i, x := 0, uint64(1); i < 60_000; i++ {
+		x = x*6364136223846793005 + 1442695040888963407
+		threads[x>>40%3].NewPath(int(x>>33%40), 3)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want, err := Trace(bytes.NewReader(trace.Bytes()), "x", spill.New(nil, spill.Limits{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.wpp")
+	rec := spill.New(wpp.NewDraft(path), spill.Limits{Thread: 100_000})
+	s, err := Trace(bytes.NewReader(trace.Bytes()), "x", rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Threads[0].Grammar.NumSegments() < 2 {
+		t.Error("nothing was spilled")
+	}
+	if err := rec.Finish(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	got, err := wpp.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want.Threads {
+		if a, b := &want.Threads[i], &got.Threads[i]; a.TID != b.TID || spell(want, a) != spell(got, b) {
+			t.Errorf("thread %d is another", i)
+		}
+	}
+	if !slices.EqualFunc(want.Routines, got.Routines, func(a, b wpp.Routine) bool { return a.Name == b.Name && a.Paths == b.Paths }) {
+		t.Error("other routines")
 	}
 }

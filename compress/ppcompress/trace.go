@@ -7,35 +7,56 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/raw"
-	"wpptrace/compress/sequitur"
+	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 )
 
 // Trace compresses a raw trace. The snapshot names its one image as it is told to. Where the trace is cut off it returns a snapshot of what there is,
-// and an error that is raw.ErrTruncated; on any other error, no snapshot.
-func Trace(r io.Reader, image string) (*wpp.Snapshot, error) {
-	c := &compressor{reader: raw.NewReader(r)}
+// and an error that is raw.ErrTruncated; on any other error, no snapshot. Grammars that do not fit into the recording's limits are in its draft, with which the snapshot is to be written.
+func Trace(r io.Reader, image string, rec *spill.Recording) (*wpp.Snapshot, error) {
+	c := &compressor{image: image, reader: raw.NewReader(stopping{r, rec}), recording: rec}
+	rec.AddOther(func() uint64 { return c.alphabet.Bytes() * 3 / 2 })
+	rec.Begin(c.tables)
 	err := c.reader.Read(c.begin)
 	if err != nil && !isTruncated(err) {
 		return nil, err
 	}
-	return c.snapshot(image), err
+	s, threadsErr := c.snapshot()
+	if threadsErr != nil {
+		return nil, threadsErr
+	}
+	return s, err
+}
+
+// A stopping reader reads no more when spilling has failed.
+type stopping struct {
+	io.Reader
+	recording *spill.Recording
+}
+
+func (s stopping) Read(p []byte) (int, error) {
+	if err := s.recording.Err(); err != nil {
+		return 0, err
+	}
+	return s.Reader.Read(p)
 }
 
 // A compressor is a trace in the making.
 type compressor struct {
-	reader   *raw.Reader
-	alphabet ops.Symbols
-	threads  []*thread
+	image     string
+	reader    *raw.Reader
+	recording *spill.Recording
+	alphabet  ops.Symbols
+	threads   []*thread
 }
 
 // A thread takes the operations of one.
 type thread struct {
 	*ops.Recorder
 	raw.Thread
-	grammar *sequitur.Grammar
-	lost    uint64
-	gaps    uint64
+	stream *spill.Thread
+	lost   uint64
+	gaps   uint64
 }
 
 // Mark records a mark, and counts what it says is lost.
@@ -48,28 +69,51 @@ func (t *thread) Mark(m ops.Mark, n uint64) {
 }
 
 func (c *compressor) begin(id raw.Thread) ops.Sink {
-	g := sequitur.New()
-	t := &thread{Recorder: ops.NewRecorder(&c.alphabet, g.Append), Thread: id, grammar: g}
+	stream := c.recording.Thread(id.TID, id.Name)
+	t := &thread{Recorder: ops.NewRecorder(&c.alphabet, stream.Append), Thread: id, stream: stream}
 	c.threads = append(c.threads, t)
 	return t
 }
 
-func (c *compressor) snapshot(image string) *wpp.Snapshot {
-	s := &wpp.Snapshot{Images: []wpp.Image{{Name: image}}}
+func (c *compressor) snapshot() (*wpp.Snapshot, error) {
+	for _, t := range c.threads {
+		t.stream.End()
+	}
+	s := c.program(0)
+	slices.SortStableFunc(c.threads, func(a, b *thread) int { return cmp.Compare(a.Start, b.Start) })
+	for _, t := range c.threads {
+		grammar, err := t.stream.Copy()()
+		if err != nil {
+			return nil, err
+		}
+		s.Threads = append(s.Threads, wpp.Thread{TID: t.TID, Name: t.Name, Grammar: grammar, Lost: t.lost, Gaps: t.gaps})
+	}
+	return s, nil
+}
+
+// tables makes what is known so far.
+func (c *compressor) tables(from int) (to int, complete func() (*wpp.Snapshot, error)) {
+	s := c.program(from)
+	return c.alphabet.Len(), func() (*wpp.Snapshot, error) { return s, nil }
+}
+
+// program is a snapshot without threads, with the symbols from a number on.
+func (c *compressor) program(from int) *wpp.Snapshot {
+	s := &wpp.Snapshot{Images: []wpp.Image{{Name: c.image}}}
 	for _, r := range c.reader.Routines() {
 		s.Routines = append(s.Routines, wpp.Routine{Name: r.Name, Entry: r.Entry})
 	}
 	for i := range c.alphabet.Len() {
-		s.Symbols = append(s.Symbols, c.symbol(c.alphabet.Meaning(uint32(i))))
-	}
-	for i := range s.Symbols {
-		if r := s.RoutineOf(uint32(i)); r != nil {
-			r.Paths = max(r.Paths, s.Symbols[i].Path+1)
+		m := c.alphabet.Meaning(uint32(i))
+		if !m.IsMark {
+			r := &s.Routines[m.Routine]
+			r.Paths = max(r.Paths, m.Path+1)
+		}
+		if i >= from {
+			s.Symbols = append(s.Symbols, c.symbol(m))
 		}
 	}
-	slices.SortStableFunc(c.threads, func(a, b *thread) int { return cmp.Compare(a.Start, b.Start) })
 	for _, t := range c.threads {
-		s.Threads = append(s.Threads, wpp.Thread{TID: t.TID, Name: t.Name, Grammar: wpp.FromSequitur(t.grammar), Lost: t.lost, Gaps: t.gaps})
 		s.Figures.Lost += t.lost
 		s.Figures.Gaps += t.gaps
 	}

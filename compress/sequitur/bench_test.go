@@ -90,7 +90,7 @@ func BenchmarkAppend(b *testing.B) {
 			for b.Loop() {
 				runtime.GC()
 				began := time.Now()
-				g = New()
+				g = NewFolding()
 				g.AppendAll(stream)
 				ours = append(ours, rate(stream, began))
 				theirs = append(theirs, baseline(b, name, stream))

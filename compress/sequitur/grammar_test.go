@@ -254,7 +254,19 @@ func FuzzAppend(f *testing.F) {
 			stream = append(stream, uint32(c))
 		}
 		appendChecked(t, stream)
+		g := NewFolding()
+		g.AppendAll(stream)
+		if err := checkFolding(g, stream); err != nil {
+			t.Fatal(err)
+		}
 	})
+}
+
+func ExampleNewFolding() {
+	g := NewFolding()
+	g.AppendAll(runes("aaaaabaaaaac"))
+	fmt.Println(render(g.Rules()))
+	// Output: S->BbBc A->aa B->AAa
 }
 
 func Example() {

@@ -3,6 +3,7 @@ package sequitur
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 )
@@ -160,7 +161,10 @@ func clone(g *Grammar) *Grammar {
 		copy(c.digrams.segments[i].slots, slots)
 	}
 	c.following.levels = slices.Clone(g.following.levels)
-	runtime.SetFinalizer(&c, (*Grammar).release)
+	if g.runs != nil {
+		c.runs = &runs{last: g.runs.last, number: maps.Clone(g.runs.number), all: slices.Clone(g.runs.all)}
+	}
+	runtime.SetFinalizer(&c, (*Grammar).Release)
 	return &c
 }
 

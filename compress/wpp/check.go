@@ -123,12 +123,8 @@ func (s *Snapshot) checkThread(t *Thread) error {
 	if t.Grammar == nil {
 		return errors.New("no grammar")
 	}
-	for r, body := range t.Grammar.bodies {
-		for _, v := range body {
-			if !IsRule(v) && int64(v) >= int64(len(s.Symbols)) {
-				return fmt.Errorf("rule %d: symbol %d of %d", r, v, len(s.Symbols))
-			}
-		}
+	if t.Grammar.segments != nil { // which are checked when they are read
+		return checkJoin(t.Grammar.segments.list)
 	}
-	return nil
+	return checkTerminals(t.Grammar.bodies, len(s.Symbols))
 }

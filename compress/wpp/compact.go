@@ -13,7 +13,13 @@ const compactSymbols = 1 << 24
 // Compact returns a grammar that derives the same and takes fewer bytes in a snapshot, or g itself where it finds none. It is made for one time
 // after a recording: it costs a second or two a million symbols of what the grammar derives, up to 16 million, of which it keeps some 50
 // to 140 bytes each in memory. In what derives more, it looks for repetitions within rules. An error says that it came out wrong: g is as it was then.
-func (g *Grammar) Compact() (*Grammar, error) { return g.compact(compactSymbols) }
+// A grammar of segments, which are large, stays what it is.
+func (g *Grammar) Compact() (*Grammar, error) {
+	if g.segments != nil {
+		return g, nil
+	}
+	return g.compact(compactSymbols)
+}
 
 // compact is Compact, looking at so many symbols together.
 func (g *Grammar) compact(symbols uint64) (*Grammar, error) {

@@ -72,6 +72,7 @@ type programDecoder struct {
 	line                      int64
 }
 
+// decodeProgram sets the tables of the program.
 func decodeProgram(s *Snapshot, m *ProgramSection) error {
 	texts, err := decodeTexts(m)
 	if err != nil {
@@ -272,26 +273,41 @@ func decodeMark(mark uint32, n uint64) (Symbol, error) {
 	return Symbol{IsMark: true, Mark: ops.Mark(mark), N: n}, nil
 }
 
-// decodeThread decodes a thread. left is how many bytes the messages of its file may still have.
-func decodeThread(m *ThreadSection, left *int) (Thread, error) {
-	bodies, err := decodeBodies(m, left)
-	if err != nil {
-		return Thread{}, err
-	}
-	grammar, err := NewGrammar(bodies)
-	if err != nil {
-		return Thread{}, err
-	}
-	return Thread{TID: int(m.Tid), Name: string(m.Name), Grammar: grammar, Lost: m.Lost, Gaps: m.Gaps}, nil
+// thread decodes a thread. segments are those of the file.
+func (f *fileReader) thread(m *ThreadSection) (Thread, error) {
+	grammar, err := f.grammar(m)
+	return Thread{TID: int(m.Tid), Name: string(m.Name), Grammar: grammar, Lost: m.Lost, Gaps: m.Gaps}, err
 }
 
-func decodeBodies(m *ThreadSection, left *int) ([][]uint32, error) {
+func (f *fileReader) grammar(m *ThreadSection) (*Grammar, error) {
+	if len(m.Segment) == 0 {
+		bodies, err := f.bodies(m)
+		if err != nil {
+			return nil, err
+		}
+		return NewGrammar(bodies)
+	}
+	var list []*Segment
+	for _, n := range m.Segment {
+		if uint64(n) >= uint64(len(f.segments)) || f.segments[n] == nil {
+			return nil, fmt.Errorf("segment %d of %d, which is not there or another thread's", n, len(f.segments))
+		}
+		list = append(list, f.segments[n])
+		f.segments[n] = nil
+	}
+	if err := checkJoin(list); err != nil {
+		return nil, err
+	}
+	return Join(list), nil
+}
+
+func (f *fileReader) bodies(m *ThreadSection) ([][]uint32, error) {
 	if len(m.Coded) == 0 {
 		return decodeTree(m.Tree)
 	}
-	bodies, err := coding.Decode(m.Coded, uint64(*left/symbolBytes))
+	bodies, err := coding.Decode(m.Coded, uint64(f.left/symbolBytes))
 	for _, body := range bodies {
-		*left -= symbolBytes * len(body)
+		f.left -= symbolBytes * len(body)
 	}
 	return bodies, err
 }

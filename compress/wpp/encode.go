@@ -1,40 +1,152 @@
 package wpp
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"io"
+
+	"google.golang.org/protobuf/proto"
 
 	"wpptrace/compress/coding"
 )
 
 // Write writes a snapshot as a .wpp file. It refuses a snapshot that Check refuses. Cost: a pass over the snapshot; the columns and the
 // compressed bytes of one section at a time are held in memory besides it. Rules are renumbered in the order of their first use, as those
-// of FromSequitur are already.
+// of FromSequitur are already. A large grammar becomes a segment; segments of files are copied as they are.
 func Write(w io.Writer, s *Snapshot) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
-	f, err := newFrameWriter(w)
+	f, err := newFileWriter(w)
 	if err != nil {
 		return err
 	}
+	return f.finish(s)
+}
+
+// A fileWriter writes the sections of a snapshot.
+type fileWriter struct {
+	*frameWriter
+	program  [sha256.Size]byte   // of the last one written
+	symbols  int                 // that are written
+	segments map[*Segment]uint32 // that are written, and their numbers
+}
+
+func newFileWriter(w io.Writer) (*fileWriter, error) {
+	f, err := newFrameWriter(w)
+	return &fileWriter{frameWriter: f, segments: map[*Segment]uint32{}}, err
+}
+
+// tables writes figures, program and symbols; of the program only what differs from what was written before.
+func (f *fileWriter) tables(s *Snapshot) error {
 	if err := f.section(figuresSection, encodeFigures(&s.Figures)); err != nil {
 		return err
 	}
-	if err := f.section(programSection, encodeProgram(s)); err != nil {
-		return err
+	program := encodeProgram(s)
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(program)
+	if err != nil {
+		return fmt.Errorf("encode section %v: %w", programSection, err)
 	}
-	if err := f.section(symbolSection, encodeSymbols(s.Symbols)); err != nil {
-		return err
-	}
-	for i := range s.Threads {
-		if err := f.spend(symbolBytes * s.Threads[i].Grammar.BodySymbols()); err != nil {
+	if sum := sha256.Sum256(raw); sum != f.program {
+		f.program = sum
+		if err := f.section(programSection, program); err != nil {
 			return err
 		}
-		if err := f.section(threadSection, encodeThread(&s.Threads[i])); err != nil {
+	}
+	return f.alphabet(s.Symbols)
+}
+
+// finish writes what is not written yet.
+func (f *fileWriter) finish(s *Snapshot) error {
+	tables := *s
+	tables.Symbols = s.Symbols[f.symbols:]
+	if err := f.tables(&tables); err != nil {
+		return err
+	}
+	numbers := make([][]uint32, len(s.Threads))
+	inThreads := f.left / 2 // what the grammars that are no segments may take of a file's limit
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		list := t.Grammar.written(&inThreads)
+		thread := uint32(i) | unspilled
+		if len(list) > 0 && list[0].grammar == nil {
+			thread = list[0].about.Thread
+		}
+		for _, x := range list {
+			n, err := f.add(x, thread, t.TID, t.Name)
+			if err != nil {
+				return err
+			}
+			numbers[i] = append(numbers[i], n)
+		}
+	}
+	for i := range s.Threads {
+		if numbers[i] == nil {
+			if err := f.spend(symbolBytes * s.Threads[i].Grammar.BodySymbols()); err != nil {
+				return err
+			}
+		}
+		if err := f.section(threadSection, encodeThread(&s.Threads[i], numbers[i])); err != nil {
 			return err
 		}
 	}
 	return f.section(endSection, nil)
+}
+
+// unspilled is added to the number of a thread that no segment was spilled of.
+const unspilled = 1 << 31
+
+// written returns the segments that a grammar is written in; none: it is written with its thread, and takes some of what is left for such.
+func (g *Grammar) written(left *int) []*Segment {
+	size := symbolBytes * g.BodySymbols()
+	switch {
+	case g.segments != nil:
+		return g.segments.list
+	case g.BodySymbols() > atOnce || size > *left:
+		return []*Segment{NewSegment(g)}
+	}
+	*left -= size
+	return nil
+}
+
+// alphabetPart is how many symbols are in a section at most, so that their columns take little memory.
+const alphabetPart = 1 << 17
+
+// alphabet adds symbols to those written.
+func (f *fileWriter) alphabet(symbols []Symbol) error {
+	for {
+		n := min(len(symbols), alphabetPart)
+		if err := f.section(symbolSection, encodeSymbols(symbols[:n])); err != nil {
+			return err
+		}
+		f.symbols += n
+		if symbols = symbols[n:]; len(symbols) == 0 {
+			return nil
+		}
+	}
+}
+
+// add writes a segment of a thread, unless it is written, and returns its number. Its symbols must be written.
+func (f *fileWriter) add(s *Segment, thread uint32, tid int, name string) (uint32, error) {
+	if n, ok := f.segments[s]; ok {
+		return n, nil
+	}
+	n := uint32(len(f.segments))
+	f.segments[s] = n
+	_, err := f.code(s, thread, tid, name)
+	return n, err
+}
+
+// code writes a segment of a thread, and returns it as it is written; what it does not know is the file.
+func (f *fileWriter) code(s *Segment, thread uint32, tid int, name string) (*Segment, error) {
+	about, coded, err := s.coded()
+	if err != nil {
+		return nil, err
+	}
+	about = proto.CloneOf(about)
+	about.Thread, about.Tid, about.Name = thread, int64(tid), []byte(name)
+	at, h, err := f.segment(about, coded)
+	return &Segment{about: about, at: at, stored: h.stored, checked: h.storedChecked, terminals: f.symbols}, err
 }
 
 func encodeFigures(f *Figures) *FiguresSection {
@@ -171,12 +283,11 @@ func encodeSymbols(symbols []Symbol) *SymbolSection {
 	return m
 }
 
-func encodeThread(t *Thread) *ThreadSection {
-	return &ThreadSection{
-		Tid:   int64(t.TID),
-		Name:  []byte(t.Name),
-		Lost:  t.Lost,
-		Gaps:  t.Gaps,
-		Coded: coding.Encode(t.Grammar.bodies),
+// encodeThread makes the message of a thread, whose grammar is in the segments with these numbers, if there are any.
+func encodeThread(t *Thread, segments []uint32) *ThreadSection {
+	m := &ThreadSection{Tid: int64(t.TID), Name: []byte(t.Name), Lost: t.Lost, Gaps: t.Gaps, Segment: segments}
+	if segments == nil {
+		m.Coded = coding.Encode(t.Grammar.bodies)
 	}
+	return m
 }

@@ -1,7 +1,6 @@
 package wpp
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -25,13 +24,10 @@ func WriteFile(path string, s *Snapshot) error {
 
 // WriteFileContext is WriteFile, but that it gives up, with the context's error, when the context is done before all is written.
 func WriteFileContext(ctx context.Context, path string, s *Snapshot) error {
-	if err := writeFile(cancellable{osFiles{}, ctx}, path, s); err != nil {
-		return fmt.Errorf("write snapshot %s: %w", path, err)
-	}
-	return nil
+	return NewDraft(path).Finish(ctx, s)
 }
 
-// files is what WriteFile needs of a file system; tests make each step fail.
+// files is what a Draft needs of a file system; tests make each step fail.
 type files interface {
 	Lstat(name string) (fs.FileInfo, error)
 	CreateTemp(dir, pattern string) (file, error)
@@ -43,59 +39,46 @@ type files interface {
 
 type file interface {
 	io.WriteCloser
+	io.ReaderAt
 	Name() string
 	Sync() error
 }
 
-func writeFile(fsys files, path string, s *Snapshot) error {
+// checkPlace fails unless path is a regular file, a link, or nothing.
+func checkPlace(fsys files, path string) (exists bool, err error) {
 	info, err := fsys.Lstat(path)
-	exists := err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink:
+		return true, errors.New("is not a regular file")
 	}
-	if exists && !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink {
-		return errors.New("is not a regular file")
-	}
-	dir, base := filepath.Split(path)
-	if dir == "" {
-		dir = "."
-	}
-	temporary, err := writeTemporary(fsys, dir, base, s)
-	if err != nil {
-		return err
-	}
-	if exists {
+	return true, nil
+}
+
+// place renames a temporary file to path. On an error it removes it.
+func place(fsys files, path, temporary string) error {
+	exists, err := checkPlace(fsys, path)
+	switch {
+	case err != nil:
+	case exists:
 		err = replace(fsys, path, temporary)
-	} else {
+	default:
 		err = fsys.Rename(temporary, path)
 	}
 	if err != nil {
 		return also(err, fsys.Remove(temporary))
 	}
-	return fsys.SyncDir(dir)
+	return fsys.SyncDir(dirOf(path))
 }
 
-// writeTemporary writes a snapshot to a new file in dir, synced and closed, and returns its name. On an error there is no such file.
-func writeTemporary(fsys files, dir, base string, s *Snapshot) (name string, err error) {
-	f, err := fsys.CreateTemp(dir, "."+base+".*")
-	if err != nil {
-		return "", err
+func dirOf(path string) string {
+	if dir, _ := filepath.Split(path); dir != "" {
+		return dir
 	}
-	b := bufio.NewWriterSize(f, 1<<16)
-	err = Write(b, s)
-	if err == nil {
-		err = b.Flush()
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return "", also(err, fsys.Remove(f.Name()))
-	}
-	return f.Name(), nil
+	return "."
 }
 
 // replace renames temporary to path after it has given the file at path a second name, path.old; so there is no moment without a
@@ -129,39 +112,6 @@ func also(err, cleanup error) error {
 		return err
 	}
 	return fmt.Errorf("%w; then %w", err, cleanup)
-}
-
-// A cancellable file system takes no more writes when its context is done.
-type cancellable struct {
-	files
-	ctx context.Context
-}
-
-func (c cancellable) CreateTemp(dir, pattern string) (file, error) {
-	f, err := c.files.CreateTemp(dir, pattern)
-	if err != nil {
-		return nil, err
-	}
-	return cancellableFile{f, c.ctx}, nil
-}
-
-type cancellableFile struct {
-	file
-	ctx context.Context
-}
-
-func (f cancellableFile) Write(p []byte) (int, error) {
-	if err := f.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return f.file.Write(p)
-}
-
-func (f cancellableFile) Sync() error {
-	if err := f.ctx.Err(); err != nil {
-		return err
-	}
-	return f.file.Sync()
 }
 
 // osFiles is the file system of the machine.

@@ -235,7 +235,7 @@ func TestWriteFileWhenAStepFails(t *testing.T) {
 				}
 			}
 			f := &failingFiles{fail: fail, noLinks: noLinks}
-			err := writeFile(f, path, numbered(3))
+			err := newDraft(f, path).Finish(t.Context(), numbered(3))
 			if f.failed == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -286,7 +286,7 @@ func TestWriteFileWhenTheWriterDies(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := &failingFiles{fail: die, dies: true}
-		err := writeFile(f, path, numbered(2))
+		err := newDraft(f, path).Finish(t.Context(), numbered(2))
 		if f.failed == "" {
 			break
 		}
@@ -310,10 +310,11 @@ func TestReadFileNamesTheFileAndTheRemedy(t *testing.T) {
 	}
 	whole := encoded(t, smallSnapshot())
 	const again = ": copy it again from where it was recorded, or record anew"
+	const salvaged = ": read was what is whole, 11 paths and marks of 1 thread, with 0 segments: what ran after them is missing; copy it again from where it was recorded, if it is whole there"
 	for path, want := range map[string][2]string{
-		write("short.wpp", whole[:len(whole)-30]): {"snapshot %s is truncated in section thread 1: ", again},
+		write("short.wpp", whole[:len(whole)-30]): {"snapshot %s is truncated in section thread 1: ", salvaged},
 		write("bad.wpp", frame(1, end)):           {"snapshot %s is damaged: section end stands where figures should", again},
-		write("new.wpp", frame(9, end)):           {"snapshot %s has version 9; this wpptrace reads versions 1 to 2", ": use a newer wpptrace"},
+		write("new.wpp", frame(9, end)):           {"snapshot %s has version 9; this wpptrace reads versions 1 to 3", ": use a newer wpptrace"},
 		write("text.wpp", []byte("text")):         {"snapshot %s is no wpptrace snapshot", ": name a file that wpptrace has recorded"},
 		filepath.Join(dir, "none.wpp"):            {"read snapshot: open %s: ", ": name a file that wpptrace has recorded"},
 		dir:                                       {"read snapshot: read %s: ", ": name a file that wpptrace has recorded"},

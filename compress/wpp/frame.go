@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 
 	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/proto"
@@ -19,10 +20,19 @@ import (
 //	          4 bytes checksum of these 16; then the stored bytes: the section's protobuf message, compressed with zstd
 //
 // There are the sections figures, program and symbols, then one for each thread, then an empty end section, and nothing behind it.
-// Version 2 differs from version 1 in how a thread's grammar is coded; both are read, version 2 is written.
+//
+// A thread whose grammar did not fit into memory is in segments. They stand before the first thread, and are not compressed: their raw length is 0, and what is stored is the length of
+// a message, a varint, the message, and a grammar as package coding writes it. Figures, program and symbols come again before and between segments, and once more behind the last: what stood
+// before a segment suffices to understand it and those before it, so that a file that is cut off is good for its whole segments. The last figures and the last program count; symbols are
+// added to those before.
+//
+// Version 2 differs from version 1 in how a thread's grammar is coded, version 3 from version 2 in having segments, and in that there may be several sections of symbols; all are read,
+// version 3 is written.
 const (
 	magic   = "\x89WPP\r\n\x1a\n" // not text, and damaged by whoever converts line ends
-	version = 2
+	version = 3
+
+	withSegments = 3 // the first version that has them
 
 	headerSize        = 16
 	sectionHeaderSize = 20
@@ -44,6 +54,7 @@ const (
 	symbolSection
 	threadSection
 	endSection
+	segmentSection
 )
 
 var sectionNames = map[sectionKind]string{
@@ -52,6 +63,7 @@ var sectionNames = map[sectionKind]string{
 	symbolSection:  "symbols",
 	threadSection:  "thread",
 	endSection:     "end",
+	segmentSection: "segment",
 }
 
 func (k sectionKind) String() string {
@@ -69,7 +81,8 @@ func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 type frameWriter struct {
 	w    io.Writer
 	zstd *zstd.Encoder
-	left int // raw bytes that may still be written
+	left int   // raw bytes that may still be written
+	at   int64 // bytes written
 }
 
 func newFrameWriter(w io.Writer) (*frameWriter, error) {
@@ -83,7 +96,7 @@ func newFrameWriter(w io.Writer) (*frameWriter, error) {
 	if _, err := w.Write(header); err != nil {
 		return nil, err
 	}
-	return &frameWriter{w, encoder, maxRaw}, nil
+	return &frameWriter{w, encoder, maxRaw, headerSize}, nil
 }
 
 // section writes a message as a section; a nil message is written as no bytes at all.
@@ -99,16 +112,39 @@ func (w *frameWriter) section(kind sectionKind, message proto.Message) error {
 	if err := w.spend(len(raw)); err != nil {
 		return fmt.Errorf("section %v: %w", kind, err)
 	}
-	header := binary.LittleEndian.AppendUint32(nil, uint32(kind))
-	header = binary.LittleEndian.AppendUint32(header, uint32(len(stored)))
-	header = binary.LittleEndian.AppendUint32(header, uint32(len(raw)))
-	header = binary.LittleEndian.AppendUint32(header, checksum(stored))
-	header = binary.LittleEndian.AppendUint32(header, checksum(header))
-	if _, err := w.w.Write(header); err != nil {
-		return err
+	return w.write(sectionHeader{kind, uint32(len(stored)), uint32(len(raw)), checksum(stored)}, stored)
+}
+
+// segment writes a segment's message and its coded grammar, and returns what a reader needs to find them: where they are stored, and the header.
+func (w *frameWriter) segment(about *SegmentSection, coded []byte) (at int64, h sectionHeader, err error) {
+	message, err := proto.Marshal(about)
+	if err != nil {
+		return 0, h, fmt.Errorf("encode section %v: %w", segmentSection, err)
 	}
-	_, err := w.w.Write(stored)
-	return err
+	front := append(binary.AppendUvarint(nil, uint64(len(message))), message...)
+	if len(message) > mostAbout || about.Symbols > mostSegment || uint64(len(front))+uint64(len(coded)) > math.MaxUint32 {
+		return 0, h, fmt.Errorf("section %v: it is too large", segmentSection)
+	}
+	h = sectionHeader{segmentSection, uint32(len(front) + len(coded)), 0, crc32.Update(checksum(front), castagnoli, coded)}
+	err = w.write(h, front, coded)
+	return w.at - int64(h.stored), h, err
+}
+
+// write writes a section's header and what is stored of it.
+func (w *frameWriter) write(h sectionHeader, stored ...[]byte) error {
+	header := binary.LittleEndian.AppendUint32(nil, uint32(h.kind))
+	header = binary.LittleEndian.AppendUint32(header, h.stored)
+	header = binary.LittleEndian.AppendUint32(header, h.raw)
+	header = binary.LittleEndian.AppendUint32(header, h.storedChecked)
+	header = binary.LittleEndian.AppendUint32(header, checksum(header))
+	for _, b := range append([][]byte{header}, stored...) {
+		n, err := w.w.Write(b)
+		w.at += int64(n)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // spend counts what a reader will need against the limit of a file.
@@ -123,12 +159,13 @@ func (w *frameWriter) spend(n int) error {
 // A frameReader reads the frame of a snapshot, trusting nothing: it allocates no more than it has read, and decompresses no more than
 // a section declares and the file may still have.
 type frameReader struct {
-	r    io.Reader
-	left int // raw bytes that may still be read
+	r       io.Reader
+	left    int // raw bytes that may still be read
+	version uint32
 }
 
-// errTruncated says that the file ends before its end section.
-var errTruncated = errors.New("is truncated")
+// ErrTruncated says that a file ends before its end section.
+var ErrTruncated = errors.New("is truncated")
 
 // A versionError is the version of a file that this reader does not know.
 type versionError uint32
@@ -148,14 +185,15 @@ func newFrameReader(r io.Reader, maxRaw int) (*frameReader, error) {
 	case n == 0 || !bytes.HasPrefix(header[:n], []byte(magic)[:min(n, len(magic))]):
 		return nil, errNoSnapshot
 	case n < headerSize:
-		return nil, fmt.Errorf("%w in its header", errTruncated)
+		return nil, fmt.Errorf("%w in its header", ErrTruncated)
 	case checksum(header[:12]) != binary.LittleEndian.Uint32(header[12:]):
 		return nil, damaged("header: checksum does not match")
 	}
-	if v := binary.LittleEndian.Uint32(header[8:]); v < 1 || v > version {
+	v := binary.LittleEndian.Uint32(header[8:])
+	if v < 1 || v > version {
 		return nil, versionError(v)
 	}
-	return &frameReader{r, maxRaw}, nil
+	return &frameReader{r, maxRaw, v}, nil
 }
 
 // damaged returns the error of a file that is whole but not as it was written.
@@ -176,7 +214,7 @@ type sectionHeader struct {
 func (r *frameReader) next(name string) (sectionHeader, error) {
 	b := make([]byte, sectionHeaderSize)
 	if _, err := io.ReadFull(r.r, b); isEOF(err) {
-		return sectionHeader{}, fmt.Errorf("%w before section %s", errTruncated, name)
+		return sectionHeader{}, fmt.Errorf("%w before section %s", ErrTruncated, name)
 	} else if err != nil {
 		return sectionHeader{}, err
 	}
@@ -198,16 +236,14 @@ func (r *frameReader) next(name string) (sectionHeader, error) {
 
 // message reads the section behind a header into a message.
 func (r *frameReader) message(h sectionHeader, name string, message proto.Message) error {
-	var stored bytes.Buffer
-	if n, err := io.CopyN(&stored, r.r, int64(h.stored)); isEOF(err) {
-		return fmt.Errorf("%w in section %s: %d of %d bytes", errTruncated, name, n, h.stored)
-	} else if err != nil {
+	stored, err := r.stored(h, name)
+	if err != nil {
 		return err
 	}
-	if checksum(stored.Bytes()) != h.storedChecked {
+	if checksum(stored) != h.storedChecked {
 		return damaged("section %s: checksum does not match", name)
 	}
-	raw, err := decompress(stored.Bytes(), h.raw)
+	raw, err := decompress(stored, h.raw)
 	if err != nil {
 		return damaged("section %s: %w", name, err)
 	}
@@ -215,6 +251,59 @@ func (r *frameReader) message(h sectionHeader, name string, message proto.Messag
 		return damaged("section %s: %w", name, err)
 	}
 	return nil
+}
+
+// stored reads what is stored of the section behind a header. It takes no more memory than there is to read.
+func (r *frameReader) stored(h sectionHeader, name string) ([]byte, error) {
+	var b bytes.Buffer
+	if n, err := io.CopyN(&b, r.r, int64(h.stored)); isEOF(err) {
+		return nil, cutOff(name, n, h.stored)
+	} else if err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func cutOff(name string, n int64, stored uint32) error {
+	return fmt.Errorf("%w in section %s: %d of %d bytes", ErrTruncated, name, n, stored)
+}
+
+// segment reads the beginning of the segment behind a header, or all where the file can only be read once.
+func (r *frameReader) segment(h sectionHeader, name string) (*Segment, error) {
+	file, isFile := r.r.(interface {
+		io.ReaderAt
+		io.Seeker
+	})
+	if !isFile {
+		stored, err := r.stored(h, name)
+		if err != nil {
+			return nil, err
+		}
+		return newFileSegment(bytes.NewReader(stored), 0, h, stored)
+	}
+	at, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil, err
+	}
+	end, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	if end-at < int64(h.stored) {
+		return nil, cutOff(name, end-at, h.stored)
+	}
+	begin := make([]byte, min(h.stored, 2*mostAbout))
+	if _, err := file.ReadAt(begin, at); err != nil {
+		return nil, err
+	}
+	if _, err := file.Seek(at+int64(h.stored), io.SeekStart); err != nil {
+		return nil, err
+	}
+	s, err := newFileSegment(file, at, h, begin)
+	if err != nil {
+		return nil, damaged("section %s: %w", name, err)
+	}
+	return s, nil
 }
 
 func decompress(stored []byte, size uint32) ([]byte, error) {

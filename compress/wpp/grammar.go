@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"math/bits"
+	"slices"
 
 	"wpptrace/compress/sequitur"
 )
@@ -13,7 +14,12 @@ import (
 // children are its body's symbols. Rule 0 is the start rule and derives the thread's stream of symbols. It is immutable.
 //
 // Counts are exact up to 2^64-1 and stay there (saturate) beyond.
+//
+// A large one may be of segments that stay in their file until they are needed. Then a method panics with a LoadError where one cannot be read any more (see
+// Recover), and a body that was returned takes memory as long as it is referred to. Walk such a grammar segment by segment: see Segment.
 type Grammar struct {
+	segments *segments // nil: there are none, but what follows
+
 	bodies  [][]uint32
 	order   []int
 	lengths []uint64
@@ -131,23 +137,83 @@ func addSaturating(a, b uint64) uint64 {
 }
 
 // Rules returns the number of rules; they are numbered from 0, the start rule.
-func (g *Grammar) Rules() int { return len(g.bodies) }
+func (g *Grammar) Rules() int {
+	if g.segments != nil {
+		return g.segments.first[len(g.segments.list)]
+	}
+	return len(g.bodies)
+}
+
+// NumSegments returns how many segments the grammar is of; 0: it is in one piece.
+func (g *Grammar) NumSegments() int {
+	if g.segments == nil {
+		return 0
+	}
+	return len(g.segments.list)
+}
+
+// Segment returns a segment as a grammar of its own, decoded for the caller alone: rule r of it is rule first + r of the whole. Segments follow one another in the stream.
+func (g *Grammar) Segment(i int) (segment *Grammar, first int) {
+	segment, err := g.segments.list[i].load()
+	if err != nil {
+		panic(&LoadError{err})
+	}
+	return segment, g.segments.first[i]
+}
 
 // Body returns the right-hand side of a rule. It must not be changed.
-func (g *Grammar) Body(rule int) []uint32 { return g.bodies[rule] }
+func (g *Grammar) Body(rule int) []uint32 {
+	switch {
+	case g.segments == nil:
+		return g.bodies[rule]
+	case rule == 0:
+		return g.segments.start
+	}
+	l := g.segments.of(rule)
+	return l.grammar.bodies[rule-l.first]
+}
 
 // Order returns the rules in a topological order: each rule before those that it uses, the start rule first.
 // Walk it backwards to compute from the leaves up. It must not be changed.
-func (g *Grammar) Order() []int { return g.order }
+func (g *Grammar) Order() []int {
+	if g.segments != nil {
+		return g.segments.order()
+	}
+	return g.order
+}
 
 // Length returns the number of terminals that a rule derives.
-func (g *Grammar) Length(rule int) uint64 { return g.lengths[rule] }
+func (g *Grammar) Length(rule int) uint64 {
+	switch {
+	case g.segments == nil:
+		return g.lengths[rule]
+	case rule == 0:
+		return g.segments.length
+	}
+	if i, ok := slices.BinarySearch(g.segments.first, rule); ok { // without decoding it
+		return g.segments.list[i].about.Length
+	}
+	l := g.segments.of(rule)
+	return l.grammar.lengths[rule-l.first]
+}
 
 // Uses returns how often a rule occurs in the derivation of the stream: the frequency of its node (Larus 1999, section 3.3).
-func (g *Grammar) Uses(rule int) uint64 { return g.uses[rule] }
+func (g *Grammar) Uses(rule int) uint64 {
+	switch {
+	case g.segments == nil:
+		return g.uses[rule]
+	case rule == 0:
+		return 1
+	}
+	l := g.segments.of(rule)
+	return l.grammar.uses[rule-l.first]
+}
 
 // BodySymbols returns the number of right-hand-side symbols of all rules.
 func (g *Grammar) BodySymbols() int {
+	if g.segments != nil {
+		return g.segments.symbols()
+	}
 	n := 0
 	for _, body := range g.bodies {
 		n += len(body)
@@ -159,7 +225,7 @@ func (g *Grammar) BodySymbols() int {
 // grammar and costs constant time a terminal.
 func (g *Grammar) Expand(rule int) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
-		stack := [][]uint32{g.bodies[rule]}
+		stack := [][]uint32{g.Body(rule)}
 		for len(stack) > 0 {
 			top := &stack[len(stack)-1]
 			if len(*top) == 0 {
@@ -170,7 +236,7 @@ func (g *Grammar) Expand(rule int) iter.Seq[uint32] {
 			*top = (*top)[1:]
 			switch {
 			case IsRule(v):
-				stack = append(stack, g.bodies[RuleOf(v)])
+				stack = append(stack, g.Body(RuleOf(v)))
 			case !yield(v):
 				return
 			}

@@ -14,7 +14,8 @@ func (g *Grammar) WriteASCII(w io.Writer) (int64, error) {
 	b := bufio.NewWriter(w)
 	var size int64
 	var line []byte
-	for r, body := range g.bodies {
+	for r := range g.Rules() {
+		body := g.Body(r)
 		line = append(appendRule(line[:0], r), " ->"...)
 		for _, v := range body {
 			line = append(line, ' ')
@@ -48,8 +49,9 @@ func (g *Grammar) WriteDot(w io.Writer, label func(terminal uint32) string) erro
 	fmt.Fprint(b, "digraph wpp {\n\tordering=out\n")
 	frequency := map[uint32]uint64{}
 	var terminals []uint32
-	for r, body := range g.bodies {
-		fmt.Fprintf(b, "\t%s [label=\"%s\\n%d\"]\n", appendRule(nil, r), appendRule(nil, r), g.uses[r])
+	for r := range g.Rules() {
+		body, uses := g.Body(r), g.Uses(r)
+		fmt.Fprintf(b, "\t%s [label=\"%s\\n%d\"]\n", appendRule(nil, r), appendRule(nil, r), uses)
 		for _, v := range body {
 			if IsRule(v) {
 				fmt.Fprintf(b, "\t%s -> %s\n", appendRule(nil, r), appendRule(nil, RuleOf(v)))
@@ -59,7 +61,7 @@ func (g *Grammar) WriteDot(w io.Writer, label func(terminal uint32) string) erro
 			if _, seen := frequency[v]; !seen {
 				terminals = append(terminals, v)
 			}
-			frequency[v] = addSaturating(frequency[v], g.uses[r])
+			frequency[v] = addSaturating(frequency[v], uses)
 		}
 	}
 	for _, t := range terminals {

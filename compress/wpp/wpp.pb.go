@@ -1,4 +1,4 @@
-// The sections of a .wpp snapshot, versions 1 and 2. The frame around them is described in frame.go.
+// The sections of a .wpp snapshot, versions 1 to 3. The frame around them is described in frame.go.
 //
 // What there may be much of is kept in columns: one list for each field, in the order of the rows, since a column of like numbers
 // compresses better than rows, and a reader can check all lengths before it makes a row. Text is bytes, not string: the names
@@ -26,6 +26,52 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+type SegmentSection_Coding int32
+
+const (
+	SegmentSection_MIXED SegmentSection_Coding = 0 // coding.Encode
+	SegmentSection_PLAIN SegmentSection_Coding = 1 // coding.EncodePlain
+)
+
+// Enum value maps for SegmentSection_Coding.
+var (
+	SegmentSection_Coding_name = map[int32]string{
+		0: "MIXED",
+		1: "PLAIN",
+	}
+	SegmentSection_Coding_value = map[string]int32{
+		"MIXED": 0,
+		"PLAIN": 1,
+	}
+)
+
+func (x SegmentSection_Coding) Enum() *SegmentSection_Coding {
+	p := new(SegmentSection_Coding)
+	*p = x
+	return p
+}
+
+func (x SegmentSection_Coding) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SegmentSection_Coding) Descriptor() protoreflect.EnumDescriptor {
+	return file_wpp_proto_enumTypes[0].Descriptor()
+}
+
+func (SegmentSection_Coding) Type() protoreflect.EnumType {
+	return &file_wpp_proto_enumTypes[0]
+}
+
+func (x SegmentSection_Coding) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SegmentSection_Coding.Descriptor instead.
+func (SegmentSection_Coding) EnumDescriptor() ([]byte, []int) {
+	return file_wpp_proto_rawDescGZIP(), []int{4, 0}
+}
 
 // What was traced, how, and at what cost.
 type FiguresSection struct {
@@ -542,7 +588,9 @@ type ThreadSection struct {
 	//	2d + 1  the rule whose number is the next one less d.
 	Tree []uint32 `protobuf:"varint,5,rep,packed,name=tree,proto3" json:"tree,omitempty"`
 	// Version 2 has the grammar as package coding writes it, in the same order, which is not empty.
-	Coded         []byte `protobuf:"bytes,6,opt,name=coded,proto3" json:"coded,omitempty"`
+	Coded []byte `protobuf:"bytes,6,opt,name=coded,proto3" json:"coded,omitempty"`
+	// Version 3 may have it in segments instead: these of the file, counted from 0, whose streams follow one another.
+	Segment       []uint32 `protobuf:"varint,7,rep,packed,name=segment,proto3" json:"segment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -619,6 +667,107 @@ func (x *ThreadSection) GetCoded() []byte {
 	return nil
 }
 
+func (x *ThreadSection) GetSegment() []uint32 {
+	if x != nil {
+		return x.Segment
+	}
+	return nil
+}
+
+// What stands before the grammar in a segment: a part of the stream of a thread, as a grammar of its own. A reader finds out here what it needs to know of one that
+// it has not decoded.
+type SegmentSection struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Thread        uint32                 `protobuf:"varint,1,opt,name=thread,proto3" json:"thread,omitempty"` // a number that segments of the same thread have in common
+	Tid           int64                  `protobuf:"zigzag64,2,opt,name=tid,proto3" json:"tid,omitempty"`
+	Name          []byte                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Coding        SegmentSection_Coding  `protobuf:"varint,4,opt,name=coding,proto3,enum=wpptrace.wpp.SegmentSection_Coding" json:"coding,omitempty"`
+	Rules         uint64                 `protobuf:"varint,5,opt,name=rules,proto3" json:"rules,omitempty"`
+	Symbols       uint64                 `protobuf:"varint,6,opt,name=symbols,proto3" json:"symbols,omitempty"` // of all bodies
+	Length        uint64                 `protobuf:"varint,7,opt,name=length,proto3" json:"length,omitempty"`   // symbols of the stream
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SegmentSection) Reset() {
+	*x = SegmentSection{}
+	mi := &file_wpp_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SegmentSection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SegmentSection) ProtoMessage() {}
+
+func (x *SegmentSection) ProtoReflect() protoreflect.Message {
+	mi := &file_wpp_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SegmentSection.ProtoReflect.Descriptor instead.
+func (*SegmentSection) Descriptor() ([]byte, []int) {
+	return file_wpp_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SegmentSection) GetThread() uint32 {
+	if x != nil {
+		return x.Thread
+	}
+	return 0
+}
+
+func (x *SegmentSection) GetTid() int64 {
+	if x != nil {
+		return x.Tid
+	}
+	return 0
+}
+
+func (x *SegmentSection) GetName() []byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *SegmentSection) GetCoding() SegmentSection_Coding {
+	if x != nil {
+		return x.Coding
+	}
+	return SegmentSection_MIXED
+}
+
+func (x *SegmentSection) GetRules() uint64 {
+	if x != nil {
+		return x.Rules
+	}
+	return 0
+}
+
+func (x *SegmentSection) GetSymbols() uint64 {
+	if x != nil {
+		return x.Symbols
+	}
+	return 0
+}
+
+func (x *SegmentSection) GetLength() uint64 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
+}
+
 var File_wpp_proto protoreflect.FileDescriptor
 
 const file_wpp_proto_rawDesc = "" +
@@ -684,14 +833,26 @@ const file_wpp_proto_rawDesc = "" +
 	"\x06blocks\x18\x06 \x03(\rR\x06blocks\x12\x12\n" +
 	"\x04skip\x18\a \x03(\rR\x04skip\x12\x10\n" +
 	"\x03cut\x18\b \x03(\rR\x03cut\x12\x14\n" +
-	"\x05block\x18\t \x03(\x12R\x05block\"\x87\x01\n" +
+	"\x05block\x18\t \x03(\x12R\x05block\"\xa1\x01\n" +
 	"\rThreadSection\x12\x10\n" +
 	"\x03tid\x18\x01 \x01(\x12R\x03tid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
 	"\x04lost\x18\x03 \x01(\x04R\x04lost\x12\x12\n" +
 	"\x04gaps\x18\x04 \x01(\x04R\x04gaps\x12\x12\n" +
 	"\x04tree\x18\x05 \x03(\rR\x04tree\x12\x14\n" +
-	"\x05coded\x18\x06 \x01(\fR\x05codedB\x17Z\x15wpptrace/compress/wppb\x06proto3"
+	"\x05coded\x18\x06 \x01(\fR\x05coded\x12\x18\n" +
+	"\asegment\x18\a \x03(\rR\asegment\"\xf3\x01\n" +
+	"\x0eSegmentSection\x12\x16\n" +
+	"\x06thread\x18\x01 \x01(\rR\x06thread\x12\x10\n" +
+	"\x03tid\x18\x02 \x01(\x12R\x03tid\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\fR\x04name\x12;\n" +
+	"\x06coding\x18\x04 \x01(\x0e2#.wpptrace.wpp.SegmentSection.CodingR\x06coding\x12\x14\n" +
+	"\x05rules\x18\x05 \x01(\x04R\x05rules\x12\x18\n" +
+	"\asymbols\x18\x06 \x01(\x04R\asymbols\x12\x16\n" +
+	"\x06length\x18\a \x01(\x04R\x06length\"\x1e\n" +
+	"\x06Coding\x12\t\n" +
+	"\x05MIXED\x10\x00\x12\t\n" +
+	"\x05PLAIN\x10\x01B\x17Z\x15wpptrace/compress/wppb\x06proto3"
 
 var (
 	file_wpp_proto_rawDescOnce sync.Once
@@ -705,19 +866,23 @@ func file_wpp_proto_rawDescGZIP() []byte {
 	return file_wpp_proto_rawDescData
 }
 
-var file_wpp_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_wpp_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_wpp_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_wpp_proto_goTypes = []any{
-	(*FiguresSection)(nil), // 0: wpptrace.wpp.FiguresSection
-	(*ProgramSection)(nil), // 1: wpptrace.wpp.ProgramSection
-	(*SymbolSection)(nil),  // 2: wpptrace.wpp.SymbolSection
-	(*ThreadSection)(nil),  // 3: wpptrace.wpp.ThreadSection
+	(SegmentSection_Coding)(0), // 0: wpptrace.wpp.SegmentSection.Coding
+	(*FiguresSection)(nil),     // 1: wpptrace.wpp.FiguresSection
+	(*ProgramSection)(nil),     // 2: wpptrace.wpp.ProgramSection
+	(*SymbolSection)(nil),      // 3: wpptrace.wpp.SymbolSection
+	(*ThreadSection)(nil),      // 4: wpptrace.wpp.ThreadSection
+	(*SegmentSection)(nil),     // 5: wpptrace.wpp.SegmentSection
 }
 var file_wpp_proto_depIdxs = []int32{
-	0, // [0:0] is the sub-list for method output_type
-	0, // [0:0] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	0, // 0: wpptrace.wpp.SegmentSection.coding:type_name -> wpptrace.wpp.SegmentSection.Coding
+	1, // [1:1] is the sub-list for method output_type
+	1, // [1:1] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_wpp_proto_init() }
@@ -730,13 +895,14 @@ func file_wpp_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wpp_proto_rawDesc), len(file_wpp_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   4,
+			NumEnums:      1,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_wpp_proto_goTypes,
 		DependencyIndexes: file_wpp_proto_depIdxs,
+		EnumInfos:         file_wpp_proto_enumTypes,
 		MessageInfos:      file_wpp_proto_msgTypes,
 	}.Build()
 	File_wpp_proto = out.File

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// writeRandom writes bare symbols that hardly repeat themselves.
+func writeRandom(t *testing.T, symbols, alphabet int) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "random.u32")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range symbols {
+		w.Write(binary.LittleEndian.AppendUint32(w.AvailableBuffer(), random.Uint32N(uint32(alphabet))))
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// peakFile is the variable that names the file to which mainMeasured writes the most memory that was resident.
+const peakFile = "WPPTRACE_TEST_PEAK"
+
+// mainMeasured is wpptrace, but that it tells what memory it took. What the system tells of a process that has ended includes what its parent had when it began.
+func mainMeasured() {
+	status := run(os.Args[1:], os.Stdout, os.Stderr)
+	b, err := os.ReadFile("/proc/self/status")
+	if err == nil {
+		_, b, _ = bytes.Cut(b, []byte("VmHWM:"))
+		err = os.WriteFile(os.Getenv(peakFile), bytes.Fields(b)[0], 0o600)
+	}
+	if err != nil {
+		panic(err)
+	}
+	os.Exit(status)
+}
+
+// spend runs wpptrace in a process of its own, and returns the most memory that it had and the time that it took on a processor. What it prints must be what is in a file,
+// if one is named.
+func spend(t *testing.T, prints string, args ...string) (peak size, used time.Duration) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "peak")
+	c := exec.Command("wpptrace-measured", args...)
+	c.Env = append(os.Environ(), peakFile+"="+file)
+	var errs bytes.Buffer
+	c.Stderr = &errs
+	if prints != "" {
+		compare := exec.Command("cmp", "-", prints)
+		pipe, err := compare.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Stdout = pipe
+		if err := compare.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := errors.Join(pipe.Close(), compare.Wait()); err != nil {
+				t.Errorf("%s does not print what is in %s: %v", strings.Join(args, " "), prints, err)
+			}
+		}()
+	}
+	err := c.Run()
+	if status := c.ProcessState.ExitCode(); status != 0 && status != exitBroke {
+		t.Fatalf("%s: %v: %s", strings.Join(args, " "), err, errs.String())
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kib, err := strconv.Atoi(string(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	t.Logf("%s: %d MiB, %v", strings.Join(args, " "), kib>>10, used)
+	return size(kib) << 10, used
+}
+
+// What does not fit into the memory that compressing may take goes to the file, and comes back.
+func TestCompressKeepsToItsMemory(t *testing.T) {
+	random, snapshot := writeRandom(t, 3<<20, 1<<16), filepath.Join(t.TempDir(), "x.wpp")
+	if peak, _ := spend(t, "", "compress", "--symbols", "--memory", "64M", random, "-o", snapshot); peak > 64<<20 {
+		t.Errorf("it took %d bytes", peak)
+	}
+	spend(t, random, "dump", "--as", "symbols", snapshot)
+	// The file as it was when a recording was killed, say: its whole segments are read.
+	whole, err := os.ReadFile(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(snapshot, whole[:len(whole)*3/4], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, status := wpptrace("dump", "--as", "symbols", snapshot)
+	all, err := os.ReadFile(random)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status != 0 || len(out) < len(all)/4 || !bytes.HasPrefix(all, []byte(out)) {
+		t.Errorf("status %d, %d bytes of %d, or others", status, len(out), len(all))
+	}
+	if !strings.HasPrefix(errs, "wpptrace: snapshot "+snapshot+" is truncated ") || strings.Count(errs, "\n") != 1 {
+		t.Errorf("told %q", errs)
+	}
+}
+
+// 200 million symbols that hardly repeat themselves are compressed in 256 MiB, and each question about them is answered in 512 MiB and a minute. It takes two gigabytes
+// of disk and some ten minutes.
+func TestSoakMemory(t *testing.T) {
+	if os.Getenv("WPPTRACE_SOAK") == "" {
+		t.Skip("WPPTRACE_SOAK is not set: see make soak")
+	}
+	for name, alphabet := range map[string]int{"of 65536": 1 << 16, "of a million": 1_000_000} {
+		t.Run(name, func(t *testing.T) {
+			random, snapshot := writeRandom(t, 200_000_000, alphabet), filepath.Join(t.TempDir(), "x.wpp")
+			if peak, _ := spend(t, "", "compress", "--symbols", "--memory", "256M", random, "-o", snapshot); peak > 256<<20 {
+				t.Errorf("compressing took %d bytes", peak)
+			}
+			ask := func(prints string, args ...string) {
+				peak, used := spend(t, prints, append(args, snapshot)...)
+				if peak > 512<<20 || used > time.Minute {
+					t.Errorf("%s took %d bytes and %v", args[0], peak, used)
+				}
+			}
+			ask(random, "dump", "--as", "symbols")
+			for _, question := range [][]string{
+				{"hot"}, {"hot", "--maximal"}, {"hot", "--larus"}, {"hot", "-l", "2", "-L", "2", "-C", "1000"}, {"hot", "-l", "1", "-L", "1", "-C", "1", "--top", "5"},
+				{"find", "symbols#5"}, {"find", "--gap", "5", "symbols#5 ** symbols#7"}, {"order", "symbols#5", "symbols#7"}, {"context", "-k", "2", "symbols#5"},
+				{"rules", "symbols#5 before symbols#7", "never symbols#5 symbols#7", "symbols#5 and symbols#7 balanced"}, {"path", "symbols#5"},
+				{"stat"}, {"stat", "--csv", "figure8"}, {"stat", "--csv", "figure9"},
+				{"dump", "--from", "150000000", "--to", "150000009"}, {"dump", "--from", "150000000", "--to", "150000009", "--reverse"}, {"compact"},
+			} {
+				ask("", question...)
+			}
+		})
+	}
+}

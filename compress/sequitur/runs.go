@@ -1,0 +1,196 @@
+package sequitur
+
+import (
+	"math"
+	"slices"
+)
+
+// A run is a symbol that repeats.
+type run struct{ symbol, length uint32 }
+
+// Runs fold a stream: each run of two symbols and more is one symbol of the grammar, the same for the same run. Programs wait and scan in runs of any
+// length, of which SEQUITUR makes a rule for each bit of it anew.
+type runs struct {
+	last   run            // the run that the stream ends with, which is not in the grammar yet
+	number map[run]uint32 // -> index in all
+	all    []run          // run i is the terminal MaxTerminal-i
+	folded []uint32       // a buffer
+}
+
+// take adds a terminal to the stream. When a run ends by that, it returns what stands for that run.
+func (r *runs) take(terminal uint32) (symbol uint32, ok bool) {
+	if r.last.symbol == terminal && r.last.length > 0 && r.last.length < math.MaxUint32 {
+		r.last.length++
+		return 0, false
+	}
+	symbol, ok = r.end()
+	r.last = run{terminal, 1}
+	return symbol, ok
+}
+
+// end ends the last run, if there is one.
+func (r *runs) end() (symbol uint32, ok bool) {
+	last := r.last
+	r.last = run{}
+	if last.length <= 1 {
+		return last.symbol, last.length == 1
+	}
+	i, known := r.number[last]
+	if !known {
+		i = uint32(len(r.all))
+		r.number[last] = i
+		r.all = append(r.all, last)
+	}
+	return MaxTerminal - i, true
+}
+
+// fold is take for many; the slice that it returns is used again.
+func (r *runs) fold(terminals []uint32) []uint32 {
+	r.folded = r.folded[:0]
+	for _, t := range terminals {
+		if symbol, ok := r.take(t); ok {
+			r.folded = append(r.folded, symbol)
+		}
+	}
+	return r.folded
+}
+
+// isRun tells terminals that stand for runs.
+func (r *runs) isRun(v uint32) bool { return v <= MaxTerminal && v > MaxTerminal-uint32(len(r.all)) }
+
+func (r *runs) bytes() uint64 {
+	if r == nil {
+		return 0
+	}
+	const entry = 30 // of the map, about
+	return uint64(cap(r.all))*8 + uint64(len(r.number))*entry + uint64(cap(r.folded))*4
+}
+
+// unfold replaces in bodies what stands for runs. A run is made of rules that derive powers of two of its symbol; one that the bodies have several times
+// is a rule itself. As everywhere, a rule that is used once is put in its place.
+func (r *runs) unfold(bodies [][]uint32) [][]uint32 {
+	times := make([]int, len(r.all)) // that a run is in the bodies
+	for _, body := range bodies {
+		for _, v := range body {
+			if r.isRun(v) {
+				times[MaxTerminal-v]++
+			}
+		}
+	}
+	u := unfolding{base: len(bodies), powers: make(map[run]uint32)}
+	spelt := make([][]uint32, len(r.all))
+	for i, run := range r.all {
+		spelt[i] = u.spell(run)
+		if times[i] > 1 && len(spelt[i]) > 1 {
+			spelt[i] = []uint32{u.rule(spelt[i])}
+		}
+		u.use(spelt[i], times[i])
+	}
+	rules := u.kept()
+	for i := range spelt {
+		spelt[i] = u.inline(spelt[i])
+	}
+	for i, body := range bodies {
+		if slices.ContainsFunc(body, r.isRun) {
+			bodies[i] = splice(body, func(v uint32) []uint32 {
+				if r.isRun(v) {
+					return spelt[MaxTerminal-v]
+				}
+				return nil
+			})
+		}
+	}
+	return append(bodies, rules...)
+}
+
+// An unfolding makes the rules that derive runs.
+type unfolding struct {
+	base   int // the first rule's number
+	rules  [][]uint32
+	uses   []int          // of each
+	number []uint32       // of each that is kept: what names it in the end
+	powers map[run]uint32 // a symbol and a power of two -> what derives it
+}
+
+func (u *unfolding) rule(body []uint32) uint32 {
+	u.rules, u.uses = append(u.rules, body), append(u.uses, 0)
+	u.use(body, 1)
+	return RuleSymbol(u.base + len(u.rules) - 1)
+}
+
+// use counts the rules in a body that is used so many times.
+func (u *unfolding) use(body []uint32, times int) {
+	for _, v := range body {
+		if IsRule(v) {
+			u.uses[RuleOf(v)-u.base] += times
+		}
+	}
+}
+
+// spell derives a run of powers of two, the largest first.
+func (u *unfolding) spell(r run) (body []uint32) {
+	for bit := uint32(1 << 31); bit > 0; bit >>= 1 {
+		if r.length&bit != 0 {
+			body = append(body, u.power(run{r.symbol, bit}))
+		}
+	}
+	return body
+}
+
+func (u *unfolding) power(r run) uint32 {
+	if r.length == 1 {
+		return r.symbol
+	}
+	if _, ok := u.powers[r]; !ok {
+		half := u.power(run{r.symbol, r.length / 2})
+		u.powers[r] = u.rule([]uint32{half, half})
+	}
+	return u.powers[r]
+}
+
+// kept returns the rules that are used more than once, with the others put in their places.
+func (u *unfolding) kept() (rules [][]uint32) {
+	u.number = make([]uint32, len(u.rules))
+	next := u.base
+	for i, n := range u.uses {
+		if n > 1 {
+			u.number[i] = RuleSymbol(next)
+			next++
+		}
+	}
+	for i, body := range u.rules {
+		if u.number[i] != 0 {
+			rules = append(rules, u.inline(body))
+		}
+	}
+	return rules
+}
+
+// inline puts rules that are not kept in their places in a body. They may use others that are not, as long as powers of two go.
+func (u *unfolding) inline(body []uint32) []uint32 {
+	var kept [1]uint32
+	return splice(body, func(v uint32) []uint32 {
+		if !IsRule(v) {
+			return nil
+		}
+		i := RuleOf(v) - u.base
+		if u.number[i] == 0 {
+			return u.inline(u.rules[i])
+		}
+		kept[0] = u.number[i]
+		return kept[:]
+	})
+}
+
+// splice replaces symbols by sequences; those that with has none for stay.
+func splice(body []uint32, with func(v uint32) []uint32) []uint32 {
+	spliced := make([]uint32, 0, len(body)+len(body)/16+4)
+	for _, v := range body {
+		if sequence := with(v); sequence != nil {
+			spliced = append(spliced, sequence...)
+		} else {
+			spliced = append(spliced, v)
+		}
+	}
+	return spliced
+}

@@ -1,0 +1,169 @@
+package wpp
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+)
+
+// A Draft is a snapshot file in the making. While what it will hold is being recorded, it takes segments for which there is no memory. They go to a temporary file in the same
+// directory, ".NAME.wpp.NUMBER", which is good for reading whatever happens: what is missing at its end is missing, and no more. Finish makes it the snapshot, as WriteFile
+// does. Any number of goroutines may use a draft.
+type Draft struct {
+	path  string
+	fsys  files
+	mutex sync.Mutex
+	ctx   context.Context // done: nothing is written any more
+	over  bool            // nothing is taken any more
+	file  file            // nil: there is none
+	out   *bufio.Writer
+	w     *fileWriter
+}
+
+// NewDraft returns a draft of a snapshot at path, of which there is nothing yet in the directory.
+func NewDraft(path string) *Draft { return newDraft(osFiles{}, path) }
+
+func newDraft(fsys files, path string) *Draft {
+	return &Draft{path: path, fsys: fsys, ctx: context.Background()}
+}
+
+// A draftWriter writes to the temporary file unless the context is done.
+type draftWriter struct{ *Draft }
+
+func (d draftWriter) Write(p []byte) (int, error) {
+	if err := d.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return d.file.Write(p)
+}
+
+// open makes the temporary file, unless there is one.
+func (d *Draft) open() (err error) {
+	switch {
+	case d.over: // by Finish or Discard, or an error before
+		return errors.New("it is given up")
+	case d.file != nil:
+		return nil
+	}
+	if _, err := checkPlace(d.fsys, d.path); err != nil {
+		return err
+	}
+	if d.file, err = d.fsys.CreateTemp(dirOf(d.path), "."+filepath.Base(d.path)+".*"); err != nil {
+		d.file = nil
+		return err
+	}
+	d.out = bufio.NewWriterSize(draftWriter{d}, 1<<16)
+	d.w, err = newFileWriter(d.out)
+	return err
+}
+
+// Spill writes a segment of a thread and returns it as one that is in the file. tables are the figures and the tables of the program that are known so far, without threads;
+// of its symbols, only those that were not handed to Spill before. thread is a number below 2^31 that is the thread's alone. What was written is on the disk then. After an error the draft
+// takes nothing any more, and its file stays as far as it goes.
+func (d *Draft) Spill(tables *Snapshot, thread int, t Thread) (*Segment, error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	s, err := d.spill(tables, thread, t)
+	if err != nil {
+		return nil, d.fail(err)
+	}
+	return s, nil
+}
+
+func (d *Draft) spill(tables *Snapshot, thread int, t Thread) (*Segment, error) {
+	if err := d.open(); err != nil {
+		return nil, err
+	}
+	if err := d.w.tables(tables); err != nil {
+		return nil, err
+	}
+	s, err := d.w.code(NewSegment(t.Grammar), uint32(thread), t.TID, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	s.file = d.file
+	d.w.segments[s] = uint32(len(d.w.segments))
+	if err := d.out.Flush(); err != nil {
+		return nil, err
+	}
+	return s, d.file.Sync()
+}
+
+// fail says where what has been recorded is.
+func (d *Draft) fail(err error) error {
+	d.over = true
+	if d.file == nil || d.w == nil || len(d.w.segments) == 0 {
+		return also(fmt.Errorf("write snapshot %s: %w", d.path, err), d.discard())
+	}
+	return fmt.Errorf("write snapshot %s: %w; what was recorded before is in %s", d.path, err, d.file.Name())
+}
+
+// Finish writes what is not written yet of a snapshot whose segments may be in the draft, and puts the file in its place. See WriteFile. It gives up, with the context's
+// error, when the context is done before. Segments stay readable. The draft takes nothing any more.
+func (d *Draft) Finish(ctx context.Context, s *Snapshot) error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.ctx = ctx
+	defer func() { d.over = true }()
+	if err := d.finish(s); err != nil {
+		return fmt.Errorf("write snapshot %s: %w", d.path, err)
+	}
+	return nil
+}
+
+func (d *Draft) finish(s *Snapshot) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	err := d.open()
+	if d.file == nil {
+		return err
+	}
+	if err == nil {
+		err = d.w.finish(s)
+	}
+	if err == nil {
+		err = d.out.Flush()
+	}
+	if err == nil {
+		err = d.ctx.Err()
+	}
+	if err == nil {
+		err = d.file.Sync()
+	}
+	name := d.file.Name()
+	if !s.inFile() {
+		if closeErr := d.file.Close(); err == nil {
+			err = closeErr
+		}
+	}
+	d.file = nil
+	if err != nil {
+		return also(err, d.fsys.Remove(name))
+	}
+	return place(d.fsys, d.path, name)
+}
+
+// Discard removes what there is of a draft that is not finished.
+func (d *Draft) Discard() error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.over = true
+	if err := d.discard(); err != nil {
+		return fmt.Errorf("give up snapshot %s: %w", d.path, err)
+	}
+	return nil
+}
+
+func (d *Draft) discard() error {
+	if d.file == nil {
+		return nil
+	}
+	name := d.file.Name()
+	err := errors.Join(d.file.Close(), d.fsys.Remove(name))
+	d.file = nil
+	return err
+}

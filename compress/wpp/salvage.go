@@ -1,0 +1,65 @@
+package wpp
+
+import "fmt"
+
+// A salvageError says of a file that is cut off what of it was read.
+type salvageError struct {
+	err               error // where it is cut off
+	threads, segments int
+	symbols           uint64
+}
+
+func (e *salvageError) Error() string {
+	return fmt.Sprintf("%v: read was what is whole, %d paths and marks of %s, with %s: what ran after them is missing; copy it again from where it was recorded, if it is whole there",
+		e.err, e.symbols, plural(e.threads, "thread"), plural(e.segments, "segment"))
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func (e *salvageError) Unwrap() error { return e.err }
+
+// salvaged returns a snapshot of the threads that are whole, and of the whole segments of the others; none, with the error alone, where there are none.
+func (f *fileReader) salvaged(err error) (*Snapshot, error) {
+	left := make(map[uint32][]*Segment) // by thread
+	var threads []uint32
+	whole := 0
+	for _, x := range f.segments {
+		if x == nil {
+			whole++
+			continue
+		}
+		x.terminals = len(f.s.Symbols)
+		if _, loadErr := x.load(); loadErr != nil {
+			break // a system that went down has written the end of a file before the middle
+		}
+		n := x.about.Thread
+		if left[n] == nil {
+			threads = append(threads, n)
+		}
+		left[n] = append(left[n], x)
+		whole++
+	}
+	for _, n := range threads {
+		list := left[n]
+		if checkJoin(list) == nil {
+			f.s.Threads = append(f.s.Threads, Thread{TID: int(list[0].about.Tid), Name: string(list[0].about.Name), Grammar: Join(list)})
+		}
+	}
+	if len(f.s.Threads) == 0 {
+		return nil, err
+	}
+	s, checkErr := f.snapshot()
+	if checkErr != nil {
+		return nil, err
+	}
+	e := &salvageError{err: err, threads: len(s.Threads), segments: whole}
+	for i := range s.Threads {
+		e.symbols = addSaturating(e.symbols, s.Threads[i].Grammar.Length(0))
+	}
+	return s, e
+}

@@ -1,0 +1,210 @@
+package query
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"wpptrace/compress/wpp"
+)
+
+// Levels find what a search does where the grammars do not fit into memory: from each length to the next by reading all forests, once or twice. What follows a candidate is
+// counted first in a sieve, by a hash, where most of it fails; the rest is counted exactly (as Park, Chen and Yu do for sets of items). So memory is bounded whatever the stream.
+type levels struct {
+	*search
+	all  *forests
+	need map[uint64]uint64 // cost of a sequence of the length that is counted -> the least count that makes it hot, or hot later
+}
+
+const (
+	// mostFollowers bounds the sequences of a length that are counted exactly, and the candidates.
+	mostFollowers = 1 << 20
+	mostSieveBits = 24
+)
+
+func newLevels(s *wpp.Snapshot, f *forests, cost []uint64, r *HotReport) *levels {
+	return &levels{search: newSearch(s, f, cost, r), all: f}
+}
+
+func (x *levels) run() ([]Subpath, error) {
+	var next []candidate
+	for sym, n := range x.all.count() {
+		if n > 0 {
+			next = x.take(candidate{node: rootNode}, uint32(sym), n, 1, next)
+		}
+	}
+	x.maximal.nextLength()
+	for length := 2; length <= x.maxLength && len(next) > 0; length++ {
+		if len(next) > mostFollowers {
+			return nil, x.tooMany(length)
+		}
+		x.level, next = next, x.level[:0:0]
+		counts, err := x.followers(length)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range sortedEdges(counts) {
+			next = x.take(x.level[e.state], e.symbol, counts[e], length, next)
+		}
+		x.maximal.nextLength()
+	}
+	x.reportMaximal()
+	return x.found, nil
+}
+
+func (x *levels) tooMany(length int) error {
+	return fmt.Errorf("more than %d subpaths of %d paths may be hot, which is too much to keep in mind for a trace as large: ask for a greater least cost, or shorter ones", mostFollowers, length)
+}
+
+func sortedEdges(counts map[edge]uint64) []edge {
+	list := make([]edge, 0, len(counts))
+	for e := range counts {
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b edge) int {
+		return slices.Compare([]uint32{a.state, a.symbol}, []uint32{b.state, b.symbol})
+	})
+	return list
+}
+
+// take is what fork does with a branch.
+func (x *levels) take(c candidate, symbol uint32, count uint64, length int, next []candidate) []candidate {
+	if x.isMark[symbol] {
+		return next
+	}
+	cost := addSaturating(c.cost, x.cost[symbol])
+	hot := x.isHot(count, cost, length)
+	switch {
+	case hot && x.maximal == nil:
+		x.report(trieNode{c.node, symbol}, count, cost)
+	case hot || x.mayBecomeHot(count, cost, length):
+		x.trie = append(x.trie, trieNode{c.node, symbol})
+		x.maximal.add(x.trie, count, cost, hot)
+		next = append(next, candidate{node: uint32(len(x.trie) - 1), cost: cost})
+	}
+	return next
+}
+
+func (x *levels) isHot(count, cost uint64, length int) bool {
+	return length >= x.minLength && mulSaturating(count, cost) >= x.minCost
+}
+
+// followers counts the symbols that follow the candidates, by the candidates' indices, as far as they may matter.
+func (x *levels) followers(length int) (map[edge]uint64, error) {
+	sieveBits := 1
+	for _, t := range x.all.threads {
+		sieveBits = min(max(sieveBits, bits.Len(uint(t.Grammar.BodySymbols()))), mostSieveBits)
+	}
+	f := &followers{levels: x, length: length, candidate: x.recognizer(length - 1), sieve: make([]uint32, 1<<sieveBits), shift: 64 - sieveBits}
+	x.need = make(map[uint64]uint64)
+	readSeams(x.all, length-1, f)
+	dearest := uint64(0)
+	for _, c := range x.level {
+		dearest = max(dearest, addSaturating(c.cost, x.dear[0].cost))
+	}
+	if uint64(slices.Max(f.sieve)) < min(x.least(dearest, length), math.MaxUint32) {
+		return nil, nil
+	}
+	f.counts = make(map[edge]uint64)
+	readSeams(x.all, length-1, f)
+	if f.tooMany {
+		return nil, x.tooMany(length)
+	}
+	return f.counts, nil
+}
+
+// recognizer returns what tells, symbol by symbol, which candidate the last symbols are, or noPattern.
+func (x *levels) recognizer(length int) func(symbol uint32, first bool) uint32 {
+	if length == 1 {
+		single := slices.Repeat([]uint32{noPattern}, len(x.cost))
+		for i, c := range x.level {
+			single[x.trie[c.node].symbol] = uint32(i)
+		}
+		return func(symbol uint32, _ bool) uint32 { return single[symbol] }
+	}
+	patterns := make([][]uint32, len(x.level))
+	for i, c := range x.level {
+		patterns[i] = x.symbolsTo(c.node)
+	}
+	m, state := newMatcher(patterns, len(x.cost)), uint32(0)
+	return func(symbol uint32, first bool) uint32 {
+		if first {
+			state = 0
+		}
+		state = m.next(state, symbol)
+		if hit := m.match[state]; hit != 0 {
+			return m.rank[hit]
+		}
+		return noPattern
+	}
+}
+
+// symbolsTo is the sequence that a node of the trie stands for.
+func (x *levels) symbolsTo(node uint32) []uint32 {
+	var symbols []uint32
+	for ; node != rootNode; node = x.trie[node].parent {
+		symbols = append(symbols, x.trie[node].symbol)
+	}
+	slices.Reverse(symbols)
+	return symbols
+}
+
+// least is the least count of a sequence that matters.
+func (x *levels) least(cost uint64, length int) uint64 {
+	n, ok := x.need[cost]
+	if !ok {
+		low, high := uint64(0), uint64(math.MaxUint64) // the least that matters is above low, and at most high
+		for high-low > 1 {
+			if middle := low + (high-low)/2; x.isHot(middle, cost, length) || x.mayBecomeHot(middle, cost, length) {
+				high = middle
+			} else {
+				low = middle
+			}
+		}
+		n = high
+		x.need[cost] = n
+	}
+	return n
+}
+
+// Followers read what follows candidates, first into the sieve, then exactly.
+type followers struct {
+	*levels
+	length    int
+	candidate func(symbol uint32, first bool) uint32
+	sieve     []uint32        // by hash: counts, up to 2^32-1
+	shift     int             // of a hash
+	counts    map[edge]uint64 // nil: the sieve is being filled
+	tooMany   bool
+
+	weight uint64
+	pushed int
+	before uint32 // candidate that the symbols before are
+}
+
+func (f *followers) begin(weight uint64) { f.weight, f.pushed, f.before = weight, 0, noPattern }
+
+func (f *followers) push(line []cell, inside int) {
+	symbol := line[len(line)-1].symbol
+	before := f.before
+	f.before = f.candidate(symbol, f.pushed == 0)
+	f.pushed++
+	if before == noPattern || inside >= f.length || f.isMark[symbol] {
+		return
+	}
+	e := edge{before, symbol}
+	at := &f.sieve[(uint64(e.state)<<32|uint64(e.symbol))*0x9E3779B97F4A7C15>>f.shift]
+	if f.counts == nil {
+		*at = uint32(min(uint64(*at)+min(f.weight, math.MaxUint32), math.MaxUint32))
+		return
+	}
+	least := f.least(addSaturating(f.level[before].cost, f.cost[symbol]), f.length)
+	if *at < math.MaxUint32 && uint64(*at) < least || f.tooMany {
+		return
+	}
+	f.counts[e] = addSaturating(f.counts[e], f.weight)
+	f.tooMany = len(f.counts) > mostFollowers
+}
+
+func (f *followers) settle(uint64, []cell) {}

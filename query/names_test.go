@@ -1,0 +1,113 @@
+package query
+
+import (
+	"strings"
+	"testing"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/wpp"
+)
+
+// named makes a snapshot of routines with these names. Each has a path 0 that enters it and a path 1 that does not, and each ran once.
+func named(names ...string) *wpp.Snapshot {
+	s := letters(strings.Repeat("a", 2*len(names)))
+	s.Routines, s.Symbols = nil, nil
+	var body []uint32
+	for i, name := range names {
+		s.Routines = append(s.Routines, wpp.Routine{Name: name, Entry: uint64(i), Paths: 2})
+		body = append(body, uint32(2*i), uint32(2*i+1))
+		s.Symbols = append(s.Symbols, wpp.Symbol{Routine: i, End: ops.EndCall}, wpp.Symbol{Routine: i, Path: 1, Start: ops.StartCall, End: ops.EndReturn})
+	}
+	g, err := wpp.NewGrammar([][]uint32{body})
+	if err != nil {
+		panic(err)
+	}
+	s.Threads[0].Grammar = g
+	return s
+}
+
+func TestNames(t *testing.T) {
+	s := named("f", "g()", "g(int)", "operator()", "h#1", "a b", "it's", "before", "*")
+	for _, tt := range []struct {
+		name string
+		want []uint32 // the paths, two of each routine
+	}{
+		{"f", []uint32{0, 1}},
+		{"'f'", []uint32{0, 1}},
+		{"f()", []uint32{0}},
+		{"'f'()", []uint32{0}},
+		{"'f()'", []uint32{0}},
+		{"f#1", []uint32{1}},
+		{"f#01", []uint32{1}},
+		{"'f'#1", []uint32{1}},
+		{"'f#1'", []uint32{1}},
+		{"g()", []uint32{2, 3}},
+		{"g()#1", []uint32{3}},
+		{"'g()'", []uint32{2, 3}},
+		{"'g()'()", []uint32{2}},
+		{"'g()'#1", []uint32{3}},
+		{`"g(int)"#1`, []uint32{5}},
+		{"'g(int)#1'", []uint32{5}},
+		{"'g(int)'()", []uint32{4}},
+		{"'g(...'", []uint32{2, 3, 4, 5}},
+		{"operator()", []uint32{6, 7}},
+		{"operator()()", []uint32{6}},
+		{"operator()#0", []uint32{6}},
+		{"h#1", []uint32{8, 9}},
+		{"h#1#1", []uint32{9}},
+		{"'a b'#0", []uint32{10}},
+		{"it's", []uint32{12, 13}},
+		{`"it's"#1`, []uint32{13}},
+		{"'*'", []uint32{16, 17}},
+	} {
+		r, err := Find(s, FindQuery{Pattern: tt.name, First: 1, Top: 100})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		var got []uint32
+		for _, o := range r.Occurrences {
+			got = append(got, o.Symbols...)
+		}
+		if len(got) != len(tt.want) || got[0] != tt.want[0] || got[len(got)-1] != tt.want[len(tt.want)-1] {
+			t.Errorf("%s is %d, want %d", tt.name, got, tt.want)
+		}
+		c, err := ContextOf(s, tt.name, 1) // takes one name, and needs no quotes
+		if err != nil || c.Count != uint64(len(tt.want)) {
+			t.Errorf("the context of %s: %+v, error %v", tt.name, c, err)
+		}
+	}
+}
+
+func TestNamesRefused(t *testing.T) {
+	s := named("f", "g()")
+	for name, want := range map[string]string{
+		"''":      "find '': no routine '': name one as hot does: stat --routines lists them",
+		"'f'x":    `find 'f'x: 'f'x: "x" is no number of a path`,
+		"'f'#":    `find 'f'#: 'f'#: "" is no number of a path`,
+		"'f'#-1":  `find 'f'#-1: 'f'#-1: "-1" is no number of a path`,
+		"h()#1":   "find h()#1: no routine h(): name one as hot does: stat --routines lists them",
+		"'g()' '": "find 'g()' ': no ' at the end of '",
+	} {
+		if _, err := Find(s, FindQuery{Pattern: name, First: 1}); err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", name, err, want)
+		}
+	}
+}
+
+// A name in quotes is never a word of the language.
+func TestRuleOfQuotedWords(t *testing.T) {
+	s := named("before", "never", "f")
+	for rule, kept := range map[string]bool{
+		"'before' before f":       true,
+		"f before 'before'":       false,
+		"'never' before 'before'": false,
+	} {
+		if r, err := CheckRules(s, []string{rule}); err != nil || r.Rules[0].Kept != kept {
+			t.Errorf("%s: %+v, error %v", rule, r, err)
+		}
+	}
+	if _, err := CheckRules(s, []string{"'never' f"}); err == nil {
+		t.Error("a name is a word")
+	}
+}

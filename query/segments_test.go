@@ -1,0 +1,296 @@
+package query
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"wpptrace/compress/wpp"
+)
+
+// cutInto returns a snapshot whose threads' streams are another's, in segments.
+func cutInto(s *wpp.Snapshot, cuts func(length int) []int) *wpp.Snapshot {
+	c := *s
+	c.Threads = slices.Clone(s.Threads)
+	for i := range c.Threads {
+		stream := slices.Collect(s.Threads[i].Grammar.Expand(0))
+		var list []*wpp.Segment
+		at := 0
+		for _, end := range append(cuts(len(stream)), len(stream)) {
+			list = append(list, wpp.NewSegment(sequiturOf(stream[at:end])))
+			at = end
+		}
+		c.Threads[i].Grammar = wpp.Join(list)
+	}
+	return &c
+}
+
+func drawCuts(t *rapid.T) func(length int) []int {
+	return func(length int) []int {
+		cuts := rapid.SliceOfN(rapid.IntRange(0, length), 1, 5).Draw(t, "cuts")
+		slices.Sort(cuts)
+		return cuts
+	}
+}
+
+// oneByOne has the forests of segments read one after the other.
+func oneByOne(t testing.TB) {
+	before := mostAtOnce
+	mostAtOnce = 0
+	t.Cleanup(func() { mostAtOnce = before })
+}
+
+// answers are those to all questions but the ones about the grammar itself.
+func answers(s *wpp.Snapshot, q HotQuery, names [2]string, gap int) (map[string]any, error) {
+	all := map[string]any{}
+	var failed error
+	put := func(what string, answer any, err error) {
+		if err != nil {
+			failed = fmt.Errorf("%s: %w", what, err)
+		}
+		all[what] = answer
+	}
+	for _, kind := range []HotKind{Minimal, Maximal} {
+		q.Kind = kind
+		r, err := Hot(s, q)
+		put(string(kind), r, err)
+	}
+	found, err := Find(s, FindQuery{Pattern: names[0] + " ** " + names[1], Gap: gap, First: 2, Top: 5})
+	put("find", found, err)
+	rules, err := CheckRules(s, []string{names[0] + " before " + names[1], "every " + names[0] + " followed by " + names[1], "never " + names[0] + " " + names[1] + "*"})
+	put("rules", rules, err)
+	if names[0] != names[1] {
+		rules, err := CheckRules(s, []string{names[0] + " and " + names[1] + " balanced within 2"})
+		put("balanced", rules, err)
+	}
+	order, err := PathOrder(s, names[0], names[1])
+	put("order", order, err)
+	context, err := ContextOf(s, names[0], 1+gap)
+	put("context", context, err)
+	blocks, entries, err := BlockCounts(s, 0)
+	put("counts", []any{blocks, entries}, err)
+	stat := NewStat(s, 0)
+	put("stat", []any{stat.Paths, stat.DistinctPaths, stat.Instructions, stat.TraceBytes, stat.RoutinesMet}, nil)
+	for _, form := range []Form{Paths, Ops, Blocks} {
+		var out bytes.Buffer
+		err := Dump(&out, s, form)
+		put("dump "+string(form), out.String(), err)
+	}
+	for _, back := range []bool{false, true} {
+		var out bytes.Buffer
+		err := DumpPart(&out, s, Paths, Part{From: 3, To: 20, Backward: back})
+		put(fmt.Sprint("part ", back), out.String(), err)
+	}
+	return all, failed
+}
+
+func sameAnswers(t interface {
+	Fatalf(format string, args ...any)
+}, want, got map[string]any) {
+	for what := range want {
+		if diff := gocmp.Diff(want[what], got[what]); diff != "" {
+			t.Fatalf("%s: in one piece -, in segments +:\n%s", what, diff)
+		}
+	}
+}
+
+// All answers are those of the same trace in one piece, whether segments are read at once or one after the other.
+func TestSegmentsAnswerAsOne(t *testing.T) {
+	check := func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			s := drawSnapshot(t)
+			q := drawHotQuery(t, Minimal)
+			gap := rapid.IntRange(0, 3).Draw(t, "gap")
+			names := [2]string{s.Routines[0].Name, s.Routines[len(s.Routines)-1].Name}
+			want, err := answers(s, q, names, gap)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := answers(cutInto(s, drawCuts(t)), q, names, gap)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameAnswers(t, want, got)
+		})
+	}
+	t.Run("at once", check)
+	t.Run("one by one", func(t *testing.T) {
+		oneByOne(t)
+		check(t)
+	})
+}
+
+// What depends on the grammar is the same however it is read.
+func TestSegmentsReadEitherWay(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := cutInto(drawSnapshot(rt), drawCuts(rt))
+		q := drawHotQuery(rt, Larus)
+		ask := func() []any {
+			hot, err := Hot(s, q)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			var grammar bytes.Buffer
+			if err := Dump(&grammar, s, Grammar); err != nil {
+				rt.Fatal(err)
+			}
+			return []any{hot, grammar.String(), NewStat(s, 0)}
+		}
+		want := ask()
+		before := mostAtOnce
+		mostAtOnce = 0
+		got := ask()
+		mostAtOnce = before
+		if diff := gocmp.Diff(want, got); diff != "" {
+			rt.Fatalf("at once -, one by one +:\n%s", diff)
+		}
+	})
+}
+
+func TestDiffOfSegments(t *testing.T) {
+	oneByOne(t)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := drawSnapshot(t), drawSnapshot(t)
+		for _, s := range []*wpp.Snapshot{a, b} {
+			s.Images[0].BuildID = []byte{1}
+		}
+		q := DiffQuery{Hot: drawHotQuery(t, Minimal)}
+		want, err := Diff(a, b, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Diff(cutInto(a, drawCuts(t)), cutInto(b, drawCuts(t)), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := gocmp.Diff(want, got, gocmp.AllowUnexported(Difference{}, label{})); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+// Where too many subpaths may be hot, there is an error, and not a gigabyte of memory.
+func TestTooManyLevels(t *testing.T) {
+	oneByOne(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	stream := make([]uint32, 3*mostFollowers)
+	symbols := make([]wpp.Symbol, 3000)
+	for i := range stream {
+		stream[i] = random.Uint32N(uint32(len(symbols)))
+	}
+	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "x"}}, Routines: []wpp.Routine{{Name: "f"}}, Symbols: symbols}
+	for i := range symbols {
+		symbols[i].Path = uint64(i)
+	}
+	g, err := wpp.NewGrammar([][]uint32{stream})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Threads = []wpp.Thread{{Grammar: wpp.Join([]*wpp.Segment{wpp.NewSegment(g), wpp.NewSegment(sequiturOf([]uint32{1, 2}))})}}
+	_, err = Hot(s, HotQuery{MinLength: 2, MaxLength: 2, MinCost: 2, Metric: Executions})
+	if err == nil || !strings.Contains(err.Error(), "too much to keep in mind") {
+		t.Errorf("error %v", err)
+	}
+	if _, err = ContextOf(s, "f", 2); err == nil || !strings.Contains(err.Error(), "there are more than") {
+		t.Errorf("error %v", err)
+	}
+	r, err := Hot(s, HotQuery{MinLength: 2, MaxLength: 2, MinCost: 100, Metric: Executions})
+	if err != nil || len(r.Subpaths) > 0 {
+		t.Errorf("%d subpaths, %v", len(r.Subpaths), err)
+	}
+}
+
+// The beginnings of real traces, in WPP_TRACES, cut anywhere.
+func TestSegmentsOfTraces(t *testing.T) {
+	list := os.Getenv("WPP_TRACES")
+	if list == "" {
+		t.Skip("WPP_TRACES names no traces: files of little-endian uint32, parted by colons")
+	}
+	for _, file := range strings.Split(list, ":") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := newTrace(filepath.Base(file), symbolsOf(raw, 200_000)).packed
+			random := rand.New(rand.NewPCG(3, 4))
+			cut := cutInto(s, func(length int) []int {
+				cuts := []int{random.IntN(length), random.IntN(length), random.IntN(length)}
+				slices.Sort(cuts)
+				return cuts
+			})
+			q := HotQuery{MinLength: 2, MaxLength: 12, MinShare: 0.01, Metric: Executions}
+			names := [2]string{routineName(&s.Routines[0]), routineName(&s.Routines[len(s.Routines)-1])}
+			want, err := answers(s, q, names, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, most := range []int{math.MaxInt, 0} {
+				before := mostAtOnce
+				mostAtOnce = most
+				got, err := answers(cut, q, names, 1)
+				mostAtOnce = before
+				if err != nil {
+					t.Fatal(err)
+				}
+				sameAnswers(t, want, got)
+			}
+		})
+	}
+}
+
+func symbolsOf(raw []byte, most int) []uint32 {
+	stream := make([]uint32, min(most, len(raw)/4))
+	for i := range stream {
+		stream[i] = binary.LittleEndian.Uint32(raw[4*i:])
+	}
+	return stream
+}
+
+// A sweep keeps what it knows of the rules of one segment only.
+func TestSweepForgetsSegments(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	s := letters("abcdefg")
+	stream := make([]uint32, 400_000)
+	for i := range stream {
+		stream[i] = random.Uint32N(7)
+	}
+	s.Threads[0].Grammar = sequiturOf(stream)
+	cut := cutInto(s, func(length int) []int {
+		var cuts []int
+		for at := 50_000; at < length; at += 50_000 {
+			cuts = append(cuts, at)
+		}
+		return cuts
+	})
+	g := cut.Threads[0].Grammar
+	names := newAtoms(s)
+	p, err := sequencePattern(names, "a b", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finder, err := newFinder(names, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newSweep(g, finder.ends, false)
+	w.room = 3 * g.Rules() / 2 // of two states and more
+	got, _, err := w.whole()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _, err := newSweep(s.Threads[0].Grammar, finder.ends, false).whole()
+	if err != nil || got != want {
+		t.Errorf("%d hits, want %d: %v", got, want, err)
+	}
+}

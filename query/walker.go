@@ -1,0 +1,126 @@
+package query
+
+import "wpptrace/compress/wpp"
+
+// A bundle is occurrences of a sequence of symbols that go on alike, as far as one symbol of the grammar reaches: their last symbols are the first offset terminals
+// of what it expands to, wherever it stands.
+//
+// An occurrence belongs to the lowest rule whose expansion holds all of it. So a position where the symbol stands is for as many executions as its rule
+// has derivations, and each execution has one position: the windows across the seams of a rule that Goto et al. (arXiv 1103.3114) count,
+// but grown to the right from single symbols.
+type bundle struct {
+	symbol uint32 // of the grammar: a terminal or a rule
+	offset uint32
+	count  uint64   // executions
+	at     []uint32 // positions
+}
+
+// A step leads on from occurrences: the next symbol, a terminal, and those of the sequence that is longer by it.
+type step struct {
+	symbol uint32
+	to     bundle
+}
+
+// A walker follows occurrences to the right. It keeps its buffers from one to the next.
+type walker struct {
+	*forest
+	ended  []uint32
+	behind []uint32
+	steps  []step
+	of     []uint32 // symbol of the grammar, rules behind terminals -> its index in steps plus 1; all 0 between calls
+	sizes  []uint32 // of the bundles being made
+}
+
+func newWalker(f *forest) *walker {
+	return &walker{forest: f, of: make([]uint32, f.symbols+len(f.begin))}
+}
+
+// follow returns the steps that lead on from occurrences, until it is called again: one for those whose symbol goes on, and one for each symbol that comes
+// behind. At the end of a thread none does. Where a symbol goes on, time is constant however many occurrences there are.
+func (w *walker) follow(bundles []bundle) []step {
+	w.steps, w.behind = w.steps[:0], w.behind[:0]
+	for _, b := range bundles {
+		if uint64(b.offset) < w.width(b.symbol) {
+			b.offset++
+			w.steps = append(w.steps, step{w.terminal(b.symbol, b.offset-1), b})
+			continue
+		}
+		for _, pos := range b.at {
+			w.climb(pos)
+		}
+	}
+	w.gather(w.behind)
+	return w.steps
+}
+
+// climb lists the positions that come behind one: the next, unless its rule ends there; then those behind each use of the rule. As a rule is the last
+// symbol of another at most once, the way up meets no rule twice.
+func (w *walker) climb(pos uint32) {
+	w.ended = append(w.ended[:0], pos)
+	for len(w.ended) > 0 {
+		pos := w.ended[len(w.ended)-1] + 1
+		w.ended = w.ended[:len(w.ended)-1]
+		if w.body[pos] == endOfRule {
+			w.ended = append(w.ended, w.uses.of(w.ruleOf[pos])...)
+		} else {
+			w.behind = append(w.behind, pos)
+		}
+	}
+}
+
+// beginning returns bundles of the first terminals at positions.
+func (w *walker) beginning(at []uint32) []bundle {
+	w.steps = w.steps[:0]
+	w.gather(at)
+	bundles := make([]bundle, len(w.steps))
+	for i, st := range w.steps {
+		bundles[i] = st.to
+	}
+	return bundles
+}
+
+// gather appends the steps to the first terminals at positions, one for each symbol that stands there.
+func (w *walker) gather(at []uint32) {
+	first := len(w.steps)
+	w.sizes = w.sizes[:0]
+	for _, pos := range at {
+		i := &w.of[w.number(w.body[pos])]
+		if *i == 0 {
+			v := w.body[pos]
+			w.steps = append(w.steps, step{w.terminal(v, 0), bundle{symbol: v, offset: 1}})
+			w.sizes = append(w.sizes, 0)
+			*i = uint32(len(w.steps))
+		}
+		b := &w.steps[*i-1].to
+		b.count = addSaturating(b.count, w.weight(pos))
+		w.sizes[int(*i)-1-first]++
+	}
+	positions := make([]uint32, len(at))
+	made := w.steps[first:]
+	for i := range made {
+		n := w.sizes[i]
+		made[i].to.at, positions = positions[:0:n], positions[n:]
+	}
+	for _, pos := range at {
+		b := &w.steps[w.of[w.number(w.body[pos])]-1].to
+		b.at = append(b.at, pos)
+	}
+	for _, st := range made {
+		w.of[w.number(st.to.symbol)] = 0
+	}
+}
+
+func (w *walker) number(v uint32) int {
+	if wpp.IsRule(v) {
+		return w.symbols + wpp.RuleOf(v)
+	}
+	return int(v)
+}
+
+// countOf is how many executions bundles are.
+func countOf(bundles []bundle) (n uint64) {
+	for _, b := range bundles {
+		n = addSaturating(n, b.count)
+	}
+	return n
+}
