@@ -31,10 +31,11 @@ func (o *overflow) Set(text string) error {
 // guardCommand is what the guard of a process runs, which wpptrace starts itself.
 func guardCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    "wpptrace " + guard.Command,
-		Short:  "Let a process go on that a wpptrace had stopped which is gone",
-		Hidden: true,
-		Args:   exactly(0, "none"),
-		RunE:   func(*cobra.Command, []string) error { return guard.Stand() },
+		Use:     guard.Command,
+		Short:   "Let a process go on that a wpptrace had stopped which is gone",
+		Example: "  wpptrace starts it itself",
+		Hidden:  true,
+		Args:    exactly(0, "none"),
+		RunE:    func(*cobra.Command, []string) error { return guard.Stand() },
 	}
 }

@@ -61,8 +61,15 @@ func (g *Guard) start() error {
 		ExtraFiles:  []*os.File{ours, held, stops},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // signals of the terminal are not meant for it
 	}
+	ready, err := g.cmd.StdoutPipe()
+	if err != nil {
+		return errors.Join(err, theirs.Close())
+	}
 	if err := g.cmd.Start(); err != nil {
 		return errors.Join(err, theirs.Close())
+	}
+	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
+		return errors.Join(fmt.Errorf("it ended at once: %w", err), theirs.Close(), g.cmd.Wait())
 	}
 	return nil
 }
@@ -116,10 +123,7 @@ const (
 // Stand is the life of the process that start starts: it sleeps until the one that started it is gone, and lets the process go on as long as
 // its probes, which the kernel takes out by and by, may stop it again.
 func Stand() error {
-	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
-	if _, err := io.Copy(io.Discard, os.NewFile(lifeFD, "life")); err != nil {
-		return fmt.Errorf("wait for the end of wpptrace: %w", err)
-	}
+	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
 	stops, err := ebpf.NewMapFromFD(stopsFD)
 	if err != nil {
 		return fmt.Errorf("take hold of what was stopped: %w", err)
@@ -127,6 +131,12 @@ func Stand() error {
 	defer stops.Close()
 	p := target.Take(processFD)
 	defer p.Close()
+	if _, err := os.Stdout.WriteString("\n"); err != nil { // it stands
+		return fmt.Errorf("answer wpptrace: %w", err)
+	}
+	if _, err := io.Copy(io.Discard, os.NewFile(lifeFD, "life")); err != nil {
+		return fmt.Errorf("wait for the end of wpptrace: %w", err)
+	}
 	const enough = 200 * time.Millisecond
 	for last := time.Now(); time.Since(last) < enough; time.Sleep(time.Millisecond) {
 		stopped, err := letGo(p, stops)
