@@ -27,7 +27,7 @@ func WritePath(w io.Writer, s *wpp.Snapshot, name string) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("look for path %s: it did not run: name one as the table of hot subpaths does, ROUTINE#NUMBER", printable(name))
+		return fmt.Errorf("look for path %s: %s: name one as the table of hot subpaths does, ROUTINE#NUMBER", printable(name), labels.missing(name))
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write path %s: %w", printable(name), err)
@@ -40,6 +40,29 @@ func (l *labels) matches(sym uint32, name string) bool {
 	p := &l.snapshot.Symbols[sym]
 	routine, ok := strings.CutSuffix(name, "#"+strconv.FormatUint(p.Path, 10))
 	return ok && (isShort(routine, l.names[p.Routine]) || isShort(routine, routineName(l.snapshot.RoutineOf(sym))))
+}
+
+// missing says why no path has the name.
+func (l *labels) missing(name string) string {
+	i := strings.LastIndexByte(name, '#')
+	if i < 0 {
+		return "it has no number"
+	}
+	n, err := strconv.ParseUint(name[i+1:], 10, 64)
+	if err != nil {
+		return "its number is none"
+	}
+	for r := range l.snapshot.Routines {
+		routine := &l.snapshot.Routines[r]
+		switch {
+		case !isShort(name[:i], l.names[r]) && !isShort(name[:i], routineName(routine)):
+		case n >= routine.Paths:
+			return fmt.Sprintf("the routine has %s", plural(routine.Paths, "path"))
+		default:
+			return "it did not run"
+		}
+	}
+	return "there is no such routine"
 }
 
 // isShort reports whether short is the text, or what shortenMiddle may make of it.

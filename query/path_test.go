@@ -2,7 +2,6 @@ package query
 
 import (
 	"bytes"
-	"io"
 	"strings"
 	"testing"
 )
@@ -31,10 +30,17 @@ func TestWritePath(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"", "main", "main#4", "main#", "#1", "#gap", "ain#1", "m...m#1", "\x1b#1"} {
-		err := WritePath(io.Discard, s, name)
-		if want := "look for path " + printable(name) + ": it did not run: name one as "; err == nil || !strings.HasPrefix(err.Error(), want) {
+	for name, why := range map[string]string{
+		"": "it has no number", "main": "it has no number", "main#": "its number is none", "#gap": "its number is none", "main#4": "the routine has 3 paths",
+		"x#0": "there is no such routine", "#1": "there is no such routine", "ain#1": "there is no such routine", "m...m#1": "there is no such routine", "\x1b#1": "there is no such routine",
+	} {
+		var out bytes.Buffer
+		err := WritePath(&out, s, name)
+		if want := "look for path " + printable(name) + ": " + why + ": name one as "; err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", name, err, want)
+		}
+		if out.Len() > 0 {
+			t.Errorf("%q: wrote %q", name, &out)
 		}
 	}
 }

@@ -28,6 +28,7 @@ type job struct {
 	exe    *os.File // read until the last snapshot is written: source lines come last
 
 	paceTold bool
+	early    bool // the recording ended before it was to
 }
 
 // newJob prepares to record: plans, checks and attaches. When it fails nothing stays attached.
@@ -189,8 +190,8 @@ func (j *job) run(s *signals) error {
 	if err != nil {
 		return err
 	}
-	if reason != "" {
-		j.say("%s", reason)
+	if reason != "" && (j.early || !j.quiet) {
+		fmt.Fprintf(j.errs, "wpptrace: %s\n", reason)
 	}
 	if err := j.finish(s.abort); err != nil {
 		return err

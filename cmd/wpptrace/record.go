@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -101,7 +102,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	o.memory.add(f)
 	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object instead of the hot subpaths")
 	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, losses and what --json asks for")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, losses, an end before its time, and what --json asks for")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell what is being done")
 }
 
@@ -133,7 +134,7 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 		return usagef("--tid needs -p: a command has no threads yet")
 	case o.output == "-":
 		return usagef("-o -: a snapshot is a file: name one")
-	case o.rawFile != "" && o.rawFile == o.output:
+	case o.rawFile != "" && filepath.Clean(o.rawFile) == filepath.Clean(o.output):
 		return usagef("both -o and --raw %s: name two files", o.output)
 	case o.rawFile == "-":
 		return usagef("--raw -: a raw trace goes to a file: name one, or a named pipe")

@@ -133,7 +133,7 @@ func tellLosses(m attach.Metrics, events, places uint64, ring size) (line string
 		if m.LostByWhom > 0 {
 			unknown = " or more, too many threads to know of each what it lost"
 		}
-		return fmt.Sprintf("lost: %d events in %d places%s, where the ring buffer was full: use a larger --ring-size than %v", events, places, unknown, ring), true
+		return fmt.Sprintf("lost: %d events in %d places%s, where the ring buffer was full: use a larger --ring-size than %v, or --on-overflow stop", events, places, unknown, ring), true
 	case m.NoStorage > 0:
 		return fmt.Sprintf("lost: %d events for which the kernel had no memory", m.NoStorage), true
 	}

@@ -131,9 +131,9 @@ func TestTellLosses(t *testing.T) {
 		lost bool
 	}{
 		{attach.Metrics{}, "lost: 0 events", false},
-		{attach.Metrics{LostHits: 5, LostBatches: 2}, "lost: 5 events in 2 places, where the ring buffer was full: use a larger --ring-size than 4K", true},
+		{attach.Metrics{LostHits: 5, LostBatches: 2}, "lost: 5 events in 2 places, where the ring buffer was full: use a larger --ring-size than 4K, or --on-overflow stop", true},
 		{attach.Metrics{LostHits: 5, LostByWhom: 1},
-			"lost: 5 events in 2 places or more, too many threads to know of each what it lost, where the ring buffer was full: use a larger --ring-size than 4K", true},
+			"lost: 5 events in 2 places or more, too many threads to know of each what it lost, where the ring buffer was full: use a larger --ring-size than 4K, or --on-overflow stop", true},
 		{attach.Metrics{NoStorage: 3}, "lost: 3 events for which the kernel had no memory", true},
 	} {
 		if got, lost := tellLosses(c.m, c.m.LostHits, 2, 4096); got != c.want || lost != c.lost {

@@ -121,6 +121,7 @@ func (j *job) disturbed(err error) (reason string, fatal error) {
 	case errors.Is(err, target.ErrGone):
 		return fmt.Sprintf("process %d (%s) has exited", j.process.PID, j.process.Name), nil
 	}
+	j.early = true
 	return fmt.Sprintf("%v: tracing ended", err), nil
 }
 
@@ -141,6 +142,7 @@ func (j *job) over() string {
 		return fmt.Sprintf("%v are over: tracing of %s ended", j.limit, name)
 	}
 	if e, over := j.gauge.exceeds(j.maxSlowDown); over && j.maxSlowDown > 0 {
+		j.early = true
 		return fmt.Sprintf("%s is slowed down %s, more than --max-slowdown %v: detached; -F selects fewer routines, --max-slowdown 0 goes on whatever it costs",
 			name, e.tell(), j.maxSlowDown)
 	}
