@@ -53,7 +53,7 @@ func attachInMidRun(t *testing.T, path string, mode truth.Mode) {
 	s.round(t, "a")
 	pristine := s.text(t)
 	file := filepath.Join(t.TempDir(), "server.wpp")
-	recording, err := tracer.Attach(ctx, s.cmd.Process.Pid, file, "--overhead", "0")
+	recording, err := tracer.Attach(ctx, s.cmd.Process.Pid, file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // A ring buffer of a page and a command that fills it again and again: nothing is lost, and its output and status are its own.
 func TestNothingIsLostOfCommands(t *testing.T) {
 	const script = `for ((i = 0; i < 30; i++)); do s=$(((s * 31 + i) % 1000003)); done; echo $s; exit 3`
-	w := startTracer(t, "-q", "-o", "x.wpp", "--ring-size", "4K", "--", "bash", "-c", script)
+	w := startTracer(t, "-q", "-o", "x.wpp", "--ring-size", "4K", "--on-overflow", "stop", "--", "bash", "-c", script)
 	w.wait(3)
 	if got := w.stdout.String(); got != "366027\n" {
 		t.Errorf("output %q", got)
@@ -26,7 +26,7 @@ func TestNothingIsLostOfCommands(t *testing.T) {
 func holdServer(t *testing.T) (*subject, *tracer, <-chan string) {
 	t.Helper()
 	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--overhead", "0", "--max-slowdown", "0", "--on-overflow", "stop", "--ring-size", "4K")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--on-overflow", "stop", "--ring-size", "4K")
 	w.expect("recording process")
 	w.signal(unix.SIGSTOP)
 	w.waitState(w.cmd.Process.Pid, 'T')

@@ -94,7 +94,7 @@ func TestWindowsAreHarmless(t *testing.T) {
 	questions := []int{2000, 50, 3000, 10}
 	want := answers(t, questions...)
 	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--window", "1ms")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--overhead", "5", "--window", "1ms")
 	w.expect("recording process")
 	var got []string
 	for _, n := range questions {
@@ -185,14 +185,14 @@ func startCalls(t testing.TB, lines func(text string)) (pid int) {
 // Windows show the subpaths that are hot in the whole.
 func TestHotInWindows(t *testing.T) {
 	pid := startCalls(t, func(string) {})
-	w := startTracer(t, "-p", strconv.Itoa(pid), "-d", "1s", "--overhead", "0", "--max-slowdown", "0", "-q", "-o", "whole.wpp")
+	w := startTracer(t, "-p", strconv.Itoa(pid), "-d", "1s", "--max-slowdown", "0", "-q", "-o", "whole.wpp")
 	w.wait(0)
 	whole, err := wpp.ReadFile(w.path("whole.wpp"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := hottestOf(t, whole)
-	sampled, _ := recordWindows(t, pid, 5)
+	sampled, _ := recordWindows(t, pid, 5, "--overhead", "5")
 	got, common := hottestOf(t, sampled), 0
 	for _, p := range got {
 		if slices.Contains(want, p) {

@@ -40,14 +40,11 @@ type recordFlags struct {
 // defaultMaxSlowDown is that of a process that is at work already; a command that is started to be traced has none.
 const defaultMaxSlowDown = 10
 
-// defaultOverhead is that of a process that is at work already, per cent; a command has no limit.
-const defaultOverhead = 5
-
 // defaultWindow is long enough for subpaths of any length that one would look at, and shorter than what a user of the process would notice.
 const defaultWindow = 10 * time.Millisecond
 
 func recordCommand() *cobra.Command {
-	o := recordFlags{onOverflow: overflowGap, ring: attach.DefaultRing, memory: defaultMemory(), maxSlowDown: defaultMaxSlowDown, overhead: defaultOverhead, window: defaultWindow}
+	o := recordFlags{onOverflow: overflowGap, ring: attach.DefaultRing, memory: defaultMemory(), maxSlowDown: defaultMaxSlowDown, window: defaultWindow}
 	c := &cobra.Command{
 		Use:   "wpptrace {-p PID | [FLAG...] -- COMMAND [ARG...]}",
 		Short: "Record the whole program path of a live process: every path that every thread takes, in order",
@@ -58,9 +55,8 @@ func recordCommand() *cobra.Command {
   wpptrace hot bash-4711.wpp           hot subpaths of a recording
   wpptrace dump --as insns x.wpp       every instruction that ran`,
 		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while it is traced,
-and as before afterwards. With -p it is slowed down by 5% at most: where all of it cannot be had for
-that, it is traced in windows with gaps between them, and counts are estimates. --overhead changes
-that, and --overhead 0 traces all, whatever it costs up to --max-slowdown.
+and as before afterwards. With --overhead 5 it is slowed down by 5% at most: where all of it cannot
+be had for that, it is traced in windows with gaps between them, and counts are estimates.
 
 When the recording ends, the hot subpaths are printed: on stdout with -p, on stderr with --, where
 stdout is COMMAND's alone. The last line on stderr tells what was lost.
@@ -95,10 +91,10 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	addSelection(f, &o.selection)
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
 	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "without --overhead: detach when the process is slowed down more than `X` times; 0: never (the default with --)")
-	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's own CPU time more: where that does not do for all of it, trace it in windows; 0: no limit (the default with --, and where --max-slowdown is given)")
+	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's own CPU time more: where that does not do for all of it, trace it in windows; 0: no limit (the default)")
 	f.DurationVar(&o.window, "window", o.window, "`TIME` that a window lasts")
 	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of two, as 64M")
-	f.Var(&o.onOverflow, "on-overflow", "when that is full: `gap`: lose what comes, and say so (the default with -p), or stop: stop the process meanwhile (the default with --)")
+	f.Var(&o.onOverflow, "on-overflow", "when that is full: `gap`: lose what comes, and say so (the default), or stop: stop the process meanwhile")
 	o.memory.add(f)
 	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object instead of the hot subpaths")
 	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")
@@ -152,14 +148,8 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 	if err := o.memory.check(); err != nil {
 		return err
 	}
-	if !attaching && !c.Flags().Changed("on-overflow") {
-		o.onOverflow = overflowStop
-	}
 	if !attaching && !c.Flags().Changed("max-slowdown") {
 		o.maxSlowDown = 0
-	}
-	if (!attaching || c.Flags().Changed("max-slowdown")) && !c.Flags().Changed("overhead") {
-		o.overhead = 0
 	}
 	if o.overhead > 0 && !c.Flags().Changed("max-slowdown") { // the budget is the stricter one, in the long run
 		o.maxSlowDown = 0
