@@ -124,6 +124,10 @@ func attachBash(t testing.TB, measure func(attach func())) (probes int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	output, err := bash.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := bash.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +137,13 @@ func attachBash(t testing.TB, measure func(attach func())) (probes int) {
 			t.Error(err)
 		}
 	}()
+	// Start returns in the midst of exec, when nothing need be mapped yet.
+	if _, err := io.WriteString(input, "echo\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(output, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
 	process, err := target.Open(bash.Process.Pid)
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func Base(p *target.Process, im *image.Image) (uint64, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("find %s in the memory of process %d: it is not mapped", im.Name, p.PID)
+	return 0, fmt.Errorf("find %s in the memory of process %d: it is not mapped: if it has just been started, try again", im.Name, p.PID)
 }
 
 // breakpoint is what a probe puts into the text.
