@@ -53,18 +53,23 @@ func (p *pace) sampled(n nature) (windows uint64, share float64) {
 	return windows, within / (within + max(without, 0))
 }
 
-// begin notes that the first window is open.
+// begin notes that a window is open.
 func (p *pace) begin() {
 	if p != nil {
 		p.calm, p.opened = attach.Prompt(), time.Now()
 	}
 }
 
-// end notes that a window is closed.
+// end notes that the window is closed.
 func (p *pace) end() {
-	if p != nil && !p.opened.IsZero() {
+	p.relax()
+	p.closed, p.opened = p.closed+1, time.Time{}
+}
+
+// relax gives up the precedence of a window that is open: nothing that follows is urgent.
+func (p *pace) relax() {
+	if !p.opened.IsZero() {
 		p.calm()
-		p.closed, p.opened = p.closed+1, time.Time{}
 	}
 }
 

@@ -165,6 +165,10 @@ func (r *recording) detach(ctx context.Context) error {
 func (r *recording) finish(ctx context.Context) error {
 	r.takeSample()
 	r.ended = time.Now()
+	if p := r.pace; p != nil {
+		r.account()
+		defer p.relax()
+	}
 	if err := r.detach(ctx); err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 package guard_test
 
 import (
-	"fmt"
+	"log"
 
 	"github.com/cilium/ebpf"
 
@@ -9,16 +9,17 @@ import (
 	"wpptrace/loader/target"
 )
 
-// A process is watched over while a BPF program may stop it, and goes on when what it has said has been read.
+// A process is watched over while a BPF program may stop it, and goes on when what it has said has been read. It needs a program that calls
+// guard.Stand where it is started with guard.Command.
 func ExampleStart() {
-	watch := func(p *target.Process, stops *ebpf.Map) error {
-		g, err := guard.Start(p, stops)
-		if err != nil {
-			return err
-		}
-		defer g.Close()
-		return g.LetGo()
+	var p *target.Process // to be opened
+	var stops *ebpf.Map   // of the program
+	g, err := guard.Start(p, stops)
+	if err != nil {
+		log.Fatal(err)
 	}
-	fmt.Println(watch != nil)
-	// Output: true
+	defer g.Close()
+	if err := g.LetGo(); err != nil {
+		log.Fatal(err)
+	}
 }
