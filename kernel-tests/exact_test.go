@@ -60,9 +60,9 @@ var once = []zoo.Case{
 	{Program: zoo.Named("signals"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O0", PIE: true, Extra: "-fno-plt"}},
 }
 
-// zooCases are some flavours of each program, which together meet all pairs of the matrix; all of it when soaking.
+// zooCases are some flavours of each program, which together meet all pairs of the matrix; or all of it.
 func zooCases() []zoo.Case {
-	if !soak() {
+	if !matrix() {
 		return append(zoo.Cases(3), once...)
 	}
 	var cases []zoo.Case
@@ -82,7 +82,7 @@ func expectation(c zoo.Case) exact.Expect {
 	// A library call through the global offset table is not announced: which of two such calls a signal interrupted is not known.
 	apart = apart || p.Has(zoo.Signals) && c.Flavour.Extra == "-fno-plt"
 	x := exact.Expect{Apart: apart, Execs: p.Has(zoo.Execs), Cut: p.Tags&cuts != 0, Static: c.Flavour.Static, Limit: most}
-	if soak() {
+	if matrix() {
 		x.Limit = mostSoak
 	}
 	return x
@@ -156,8 +156,8 @@ func prove(t *testing.T, table *table, target exact.Target, x exact.Expect, leas
 	ctx, cancel := context.WithTimeout(t.Context(), patience())
 	defer cancel()
 	p, err := exact.Prove(ctx, tracer, target, x)
-	if errors.Is(err, truth.ErrLimit) && !soak() {
-		t.Skipf("%v: runs with WPPTRACE_SOAK=1", err)
+	if errors.Is(err, truth.ErrLimit) && !matrix() {
+		t.Skipf("%v: runs with WPPTRACE_MATRIX=1", err)
 	}
 	if p != nil {
 		table.add(t.Name(), p)
@@ -186,7 +186,7 @@ func proveLimit(t *testing.T, target exact.Target, x exact.Expect, why string) {
 
 // patience bounds one case: a program that hangs fails alone.
 func patience() time.Duration {
-	if soak() {
+	if matrix() {
 		return time.Hour
 	}
 	return 2 * time.Minute

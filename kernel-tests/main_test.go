@@ -28,5 +28,8 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// soak says that everything is to be run, whatever it takes.
+// matrix says that every program is to be run in every flavour, however many steps it takes.
+func matrix() bool { return os.Getenv("WPPTRACE_MATRIX") != "" || soak() }
+
+// soak says that besides, the programs are to be run on their longest inputs.
 func soak() bool { return os.Getenv("WPPTRACE_SOAK") != "" }
