@@ -1,0 +1,275 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"wpptrace/compress/wpp"
+)
+
+// probesOf counts the kernel's links that put probes into a process.
+func probesOf(t *testing.T, pid int) (n int) {
+	t.Helper()
+	var links link.Iterator
+	defer links.Close()
+	for links.Next() {
+		info, err := links.Link.Info()
+		if errors.Is(err, os.ErrNotExist) {
+			continue // it has gone meanwhile
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if probes := info.UprobeMulti(); probes != nil {
+			if of, ok := probes.Pid(); ok && int(of) == pid {
+				n++
+			}
+		}
+	}
+	if err := links.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A process at work notices nothing when wpptrace is killed, be it while it attaches, records, opens and closes windows, or has stopped the process.
+func TestKilledAtAnyMoment(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	kinds := [][]string{{}, {"--overhead", "20", "--window", "1ms"}, {"--on-overflow", "stop", "--ring-size", "4K"}, {"-F", "^(read|add|eval)"}}
+	s := startServer(t)
+	var questions []int
+	var got []string
+	probed := 0
+	kills := amount(6, 200)
+	for i := range kills {
+		kind := kinds[i%len(kinds)]
+		w := startTracer(t, append([]string{"-q", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0"}, kind...)...)
+		work := func() {
+			n := 1 + random.IntN(50)
+			questions, got = append(questions, n), append(got, s.ask(n))
+		}
+		if i%3 > 0 { // the moment is one of recording, not of whatever comes first
+			for began := time.Now(); probesOf(t, s.pid()) == 0; work() {
+				if time.Since(began) > patience {
+					t.Fatalf("kill %d, %q: no probe comes", i, kind)
+				}
+			}
+		}
+		for due := time.Now().Add(time.Duration(random.IntN(1000)) * time.Millisecond); time.Now().Before(due); {
+			work()
+		}
+		if probesOf(t, s.pid()) > 0 {
+			probed++
+		}
+		w.signal(unix.SIGKILL)
+		w.cmd.Wait()
+		for began := time.Now(); probesOf(t, s.pid()) > 0; time.Sleep(time.Millisecond) {
+			if time.Since(began) > patience {
+				t.Fatalf("kill %d, %q: a link is left", i, kind)
+			}
+		}
+		s.isClean()
+		if state := stateOf(t, s.pid()); state == 'T' {
+			t.Fatalf("kill %d, %q: the server is stopped", i, kind)
+		}
+	}
+	s.end()
+	if !slices.Equal(got, answers(t, questions...)) {
+		t.Error("the server did not answer as when nobody traces it")
+	}
+	t.Logf("killed %d times, %d of them while probes stood", kills, probed)
+	if probed < kills/4 {
+		t.Errorf("only %d of %d kills came while probes stood: the test does not test", probed, kills)
+	}
+}
+
+// busyThreads makes threads, some at a time, each of which calls leaf so many times.
+const busyThreads = `
+#include <pthread.h>
+#include <stdlib.h>
+static int calls;
+__attribute__((noinline)) static unsigned leaf(unsigned x) { return x * 5 + 1; }
+static void *work(void *arg)
+{
+	volatile unsigned sum = 0;
+	for (int i = 0; i < calls; i++)
+		sum = leaf(sum);
+	return arg;
+}
+int main(int argc, char **argv)
+{
+	int all = atoi(argv[1]), atOnce = atoi(argv[2]);
+	calls = atoi(argv[3]);
+	pthread_t *t = calloc(atOnce, sizeof(*t));
+	for (int done = 0; done < all; done += atOnce) {
+		for (int i = 0; i < atOnce; i++)
+			if (pthread_create(&t[i], 0, work, 0))
+				return 2;
+		for (int i = 0; i < atOnce; i++)
+			pthread_join(t[i], 0);
+	}
+	return 0;
+}`
+
+// Of threads, however many, busy and short ones, each is recorded whole.
+func TestThreadStorms(t *testing.T) {
+	program := compileC(t, busyThreads, "-O1", "-pthread")
+	for _, c := range []struct{ name, threads, atOnce, calls string }{
+		{"busy ones", "32", "32", strconv.Itoa(amount(20_000, 200_000))},
+		{"short ones", strconv.Itoa(amount(2_000, 10_000)), "20", "7"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := startTracer(t, "-q", "-o", "x.wpp", "--", program, c.threads, c.atOnce, c.calls)
+			w.wait(0)
+			s, err := wpp.ReadFile(w.path("x.wpp"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkRecording(t, w, "x.wpp", 1)
+			working := 0
+			for _, thread := range s.Threads {
+				if n := leaves(s, thread.Grammar); strconv.FormatUint(n, 10) == c.calls {
+					working++
+				} else if n != 0 {
+					t.Errorf("thread %d called leaf %d times, not %s times", thread.TID, n, c.calls)
+				}
+			}
+			if strconv.Itoa(working) != c.threads {
+				t.Errorf("%d threads called leaf, not %s", working, c.threads)
+			}
+		})
+	}
+}
+
+// leaves counts the paths of leaf, which has but one.
+func leaves(s *wpp.Snapshot, g *wpp.Grammar) (n uint64) {
+	for symbol, count := range symbolCounts(g) {
+		if !s.Symbols[symbol].IsMark && s.RoutineOf(symbol).Name == "leaf" {
+			n += count
+		}
+	}
+	return n
+}
+
+// A reader that stops at any moment for any time: what it misses is counted, or there is nothing to miss.
+func TestStalledReader(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		flags []string
+		lost  bool
+	}{
+		{"gap", []string{"--ring-size", "4K", "--on-overflow", "gap"}, true},
+		{"stop", []string{"--ring-size", "4K", "--on-overflow", "stop"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const rounds = 8
+			questions := make([]int, rounds)
+			for i := range questions {
+				questions[i] = 20
+			}
+			want := answers(t, questions...)
+			s := startServer(t)
+			w := startTracer(t, append([]string{"-q", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--json"}, c.flags...)...)
+			for probesOf(t, s.pid()) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(100 * time.Millisecond)
+			ended, stalled := make(chan struct{}), make(chan struct{})
+			go func() { // stalls it as long as the server is at work
+				defer close(stalled)
+				for {
+					for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGCONT} {
+						w.cmd.Process.Signal(sig)
+						time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
+					}
+					select {
+					case <-ended:
+						return
+					default:
+					}
+				}
+			}()
+			for i, n := range questions {
+				if got := s.ask(n); got != want[i] {
+					t.Errorf("the server answered %q, untraced %q", got, want[i])
+				}
+			}
+			close(ended)
+			<-stalled
+			w.signal(os.Interrupt)
+			w.wait(0)
+			s.isClean()
+			s.end()
+			r, err := wpp.ReadFile(w.path("x.wpp"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := r.Figures
+			if f.Anomalies != 0 || f.Hits < 10_000 || (f.Lost > 0) != c.lost || (f.Gaps > 0) != c.lost {
+				t.Errorf("%d hits, %d lost in %d gaps, %d anomalies; lost are to be some: %v", f.Hits, f.Lost, f.Gaps, f.Anomalies, c.lost)
+			}
+		})
+	}
+}
+
+// Windows are opened and closed again and again: nothing is left of one that has been closed, and the process notices none.
+func TestNothingLeaksFromWindows(t *testing.T) {
+	const few = 10 // by then all that stays has been made
+	program := compileC(t, busyThreads, "-O1", "-pthread")
+	busy := exec.Command(program, "1000000", "4", "2000000000")
+	if err := busy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { busy.Process.Kill(); busy.Wait() })
+	w := startTracer(t, "-v", "-p", strconv.Itoa(busy.Process.Pid), "-o", "x.wpp", "--overhead", "50", "--window", "1ms")
+	windows := func(n int) (descriptors int, memory uint64) {
+		for range n {
+			w.expect("a window has ended")
+		}
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", w.cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries), resident(t, w.cmd.Process.Pid)
+	}
+	descriptors, memory := windows(few)
+	moreDescriptors, moreMemory := windows(amount(40, 1000))
+	w.signal(os.Interrupt)
+	w.wait(0)
+	if d := moreDescriptors - descriptors; d < -1 || d > 1 { // the window that is open has one
+		t.Errorf("%d descriptors after %d windows, %d later", descriptors, few, moreDescriptors)
+	}
+	if moreMemory > memory+32<<20 {
+		t.Errorf("%d MiB after %d windows, %d MiB later", memory>>20, few, moreMemory>>20)
+	}
+	if n := probesOf(t, busy.Process.Pid); n > 0 {
+		t.Errorf("%d links are left", n)
+	}
+	checkRecording(t, w, "x.wpp", 1)
+}
+
+// resident is the memory of a process, bytes.
+func resident(t *testing.T, pid int) uint64 {
+	t.Helper()
+	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all, resident uint64
+	if _, err := fmt.Sscan(string(statm), &all, &resident); err != nil {
+		t.Fatal(err)
+	}
+	return resident * uint64(os.Getpagesize())
+}
