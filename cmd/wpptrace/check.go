@@ -7,13 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/features"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/cap"
 
 	"wpptrace/loader/attach"
 	"wpptrace/loader/image"
@@ -141,44 +141,28 @@ func findKernel() (string, error) {
 	return kernelRelease(), nil
 }
 
-// Capabilities, as include/uapi/linux/capability.h numbers them; all or root's one will do.
-var capabilities = []struct {
-	name   string
-	number uint
-}{{"CAP_BPF", unix.CAP_BPF}, {"CAP_PERFMON", unix.CAP_PERFMON}, {"CAP_SYS_PTRACE", unix.CAP_SYS_PTRACE}}
-
 const privilegesFix = "run wpptrace as root (sudo wpptrace ...); a container must be a privileged one"
 
+// findPrivileges looks for those capabilities that tracing takes. CAP_SYS_ADMIN does for the first two.
 func findPrivileges() (string, error) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return "", err
-	}
-	effective, err := effectiveCapabilities(string(status))
-	if err != nil {
-		return "", err
-	}
-	var missing []string
-	for _, c := range capabilities {
-		implied := c.number != unix.CAP_SYS_PTRACE && effective>>unix.CAP_SYS_ADMIN&1 == 1
-		if effective>>c.number&1 == 0 && !implied {
-			missing = append(missing, c.name)
+	have := cap.GetProc()
+	var names, missing []string
+	for _, c := range []cap.Value{cap.BPF, cap.PERFMON, cap.SYS_PTRACE} {
+		name := strings.ToUpper(c.String())
+		names = append(names, name)
+		if !effective(have, c) && (c == cap.SYS_PTRACE || !effective(have, cap.SYS_ADMIN)) {
+			missing = append(missing, name)
 		}
 	}
 	if len(missing) > 0 {
 		return "", fmt.Errorf("no %s", strings.Join(missing, ", "))
 	}
-	return "CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE", nil
+	return strings.Join(names, ", "), nil
 }
 
-// effectiveCapabilities reads /proc/PID/status.
-func effectiveCapabilities(status string) (uint64, error) {
-	for line := range strings.Lines(status) {
-		if mask, ok := strings.CutPrefix(line, "CapEff:"); ok {
-			return strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
-		}
-	}
-	return 0, errors.New("read /proc/self/status: it has no CapEff")
+func effective(have *cap.Set, c cap.Value) bool {
+	has, err := have.GetFlag(cap.Effective, c)
+	return err == nil && has
 }
 
 // initialPidNamespace is PROC_PID_INIT_INO of include/linux/proc_ns.h. BPF programs see the process numbers of that namespace.

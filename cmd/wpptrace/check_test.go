@@ -13,25 +13,6 @@ import (
 	"wpptrace/loader/attach"
 )
 
-func TestEffectiveCapabilities(t *testing.T) {
-	for _, c := range []struct {
-		status string
-		want   uint64
-		ok     bool
-	}{
-		{"Name:\tx\nCapPrm:\t00000000000000ff\nCapEff:\t000001ffffffffff\n", 0x1ffffffffff, true},
-		{"CapEff:\t0000000000000000\n", 0, true},
-		{"CapEff:\tall\n", 0, false},
-		{"CapPrm:\t00000000000000ff\n", 0, false},
-		{"", 0, false},
-	} {
-		got, err := effectiveCapabilities(c.status)
-		if got != c.want || (err == nil) != c.ok {
-			t.Errorf("%q: %x, %v; want %x", c.status, got, err, c.want)
-		}
-	}
-}
-
 // Each answer that a kernel may give to a probe for a feature.
 func TestFeature(t *testing.T) {
 	for _, c := range []struct {
@@ -92,15 +73,6 @@ func TestForecast(t *testing.T) {
 	if !strings.Contains(out.String(), ", up to 1.0 at its present load of 0% of a CPU") {
 		t.Errorf("of an idle process: %s", out.String())
 	}
-}
-
-func FuzzEffectiveCapabilities(f *testing.F) {
-	f.Add("Name:\tx\nCapEff:\t000001ffffffffff\n")
-	f.Fuzz(func(t *testing.T, status string) {
-		if mask, err := effectiveCapabilities(status); err == nil && mask != 0 && !strings.Contains(status, "CapEff:") {
-			t.Errorf("%q: %x", status, mask)
-		}
-	})
 }
 
 // What a size prints, it reads back.

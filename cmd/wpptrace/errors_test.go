@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"os"
 	"os/exec"
@@ -82,6 +83,57 @@ func TestNotRoot(t *testing.T) {
 	}
 	s.isClean()
 	s.end()
+}
+
+// Three capabilities do for a process of one's own, and a recording that has begun has none.
+func TestFewCapabilities(t *testing.T) {
+	const nobody = 65534
+	program := copyProgram(t, "wpptrace")
+	server := exec.Command("sleep", "1000")
+	server.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
+	work := t.TempDir()
+	if err := os.Chmod(work, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	few := &syscall.SysProcAttr{
+		Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
+		AmbientCaps: []uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE},
+	}
+	for _, c := range []struct {
+		who   *syscall.SysProcAttr
+		flags []string
+		want  string
+	}{
+		{few, nil, "0000000000000000"},
+		{nil, nil, "0000000000000000"},
+		{few, []string{"--overhead", "5"}, "000000c000080000"},
+		{nil, []string{"--overhead", "5"}, "000000c000880004"},
+		{nil, []string{"--on-overflow", "stop"}, "0000000000000020"},
+	} {
+		cmd := exec.Command(program, append([]string{"-p", strconv.Itoa(server.Process.Pid), "-o", "x.wpp"}, c.flags...)...)
+		cmd.Dir, cmd.SysProcAttr = work, c.who
+		if c.who == nil {
+			cmd.Dir = t.TempDir()
+		}
+		w := runTracer(t, cmd)
+		w.expect("recording process")
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, set := range []string{"CapPrm", "CapEff"} {
+			if !strings.Contains(string(status), set+":\t"+c.want+"\n") {
+				t.Errorf("%q: %s is not %s:\n%s", c.flags, set, c.want, status)
+			}
+		}
+		w.signal(os.Interrupt)
+		w.wait(0)
+		checkRecording(t, w, "x.wpp", 0)
+	}
 }
 
 func TestNoBPF(t *testing.T) {

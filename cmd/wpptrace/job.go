@@ -10,9 +10,12 @@ import (
 	"path/filepath"
 	"time"
 
+	"kernel.org/pub/linux/libs/security/libcap/cap"
+
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 	"wpptrace/loader/attach"
+	"wpptrace/loader/privilege"
 	"wpptrace/loader/target"
 	"wpptrace/query"
 )
@@ -185,6 +188,9 @@ func checkOutput(path string) error {
 func (j *job) run(s *signals) error {
 	b := j.background(s.abort)
 	defer b.wait() // no file is left half-written
+	if err := j.confine(); err != nil {
+		return err
+	}
 	j.say("recording process %d (%s) to %s", j.process.PID, j.process.Name, j.path)
 	reason, err := j.watch(s, b)
 	if err != nil {
@@ -208,6 +214,21 @@ func (j *job) run(s *signals) error {
 		return writeError(j.path, err)
 	}
 	return cmp.Or(rawErr, j.tell(snapshot))
+}
+
+// confine gives up what a recording does not take once it has begun: with windows, to attach again.
+func (j *job) confine() error {
+	var keep []cap.Value
+	if j.pace != nil {
+		keep = append(keep, cap.BPF, cap.PERFMON, cap.SYS_PTRACE, cap.DAC_READ_SEARCH, cap.SYS_NICE)
+		if !effective(cap.GetProc(), cap.BPF) {
+			keep = append(keep, cap.SYS_ADMIN)
+		}
+	}
+	if j.onOverflow == overflowStop {
+		keep = append(keep, cap.KILL)
+	}
+	return privilege.Confine([]string{j.path, wpp.Old(j.path)}, keep...)
 }
 
 // close frees everything; what is attached is detached.

@@ -132,8 +132,15 @@ type tracer struct {
 // startTracer runs wpptrace in a directory of its own.
 func startTracer(t *testing.T, args ...string) *tracer {
 	t.Helper()
-	w := &tracer{t: t, cmd: exec.Command("wpptrace", args...), dir: t.TempDir()}
-	w.cmd.Dir = w.dir
+	cmd := exec.Command("wpptrace", args...)
+	cmd.Dir = t.TempDir()
+	return runTracer(t, cmd)
+}
+
+// runTracer runs a command that is wpptrace.
+func runTracer(t *testing.T, cmd *exec.Cmd) *tracer {
+	t.Helper()
+	w := &tracer{t: t, cmd: cmd, dir: cmd.Dir}
 	w.cmd.Stdout = &w.stdout
 	errs, err := w.cmd.StderrPipe()
 	if err != nil {

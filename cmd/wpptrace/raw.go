@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/raw"
+	"wpptrace/loader/privilege"
 )
 
 // A rawTrace is the raw trace that a recording writes besides its snapshot.
@@ -20,7 +22,7 @@ type rawTrace struct {
 
 // createRawTrace begins a trace, and tells of all routines: the names of those that never run tell others apart.
 func createRawTrace(path string, r *recording) (*rawTrace, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := openRaw(path)
 	if err != nil {
 		return nil, rawError(path, err)
 	}
@@ -32,6 +34,38 @@ func createRawTrace(path string, r *recording) (*rawTrace, error) {
 		w.DefineRoutine(pr.ID, raw.Routine{Entry: pr.Addr, Name: cmp.Or(pr.Name, pr.Symbol)})
 	}
 	return &rawTrace{f, w}, nil
+}
+
+// openRaw makes a file, or takes what is there: a file that it makes empty, or a pipe. A link may lead to a pipe, as /dev/fd/63 does, but not to a file.
+func openRaw(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		return f, privilege.Give(f)
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	link := false
+	if f, err = os.OpenFile(path, os.O_WRONLY|unix.O_NOFOLLOW, 0); errors.Is(err, unix.ELOOP) {
+		link = true
+		f, err = os.OpenFile(path, os.O_WRONLY, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return f, nil
+	case err == nil && link:
+		err = unix.ELOOP
+	case err == nil:
+		err = f.Truncate(0)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // end writes what is left. There may be no trace.

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -122,5 +125,45 @@ func TestSymbolsOnTerminal(t *testing.T) {
 	const want = "wpptrace: --as symbols is binary, and not written to a terminal: use > FILE, or a pipe; see wpptrace dump --help\n"
 	if status != exitUsage || errs.String() != want {
 		t.Errorf("status %d: %s", status, errs.String())
+	}
+}
+
+// A raw trace goes to a file of its own, to one that it replaces, or to a pipe, also by way of a link; never through a link to a file.
+func TestRawTraceFollowsNoLink(t *testing.T) {
+	dir := t.TempDir()
+	precious := filepath.Join(dir, "precious")
+	if err := os.WriteFile(precious, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(precious, link); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	for _, c := range []struct {
+		path string
+		err  error
+	}{
+		{filepath.Join(dir, "new"), nil},
+		{filepath.Join(dir, "new"), nil},
+		{fmt.Sprintf("/proc/self/fd/%d", w.Fd()), nil},
+		{link, unix.ELOOP},
+		{filepath.Join(dir, "no", "such"), unix.ENOENT},
+	} {
+		f, err := openRaw(c.path)
+		if !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, want %v", c.path, err, c.err)
+		}
+		if err == nil {
+			f.Close()
+		}
+	}
+	if left, err := os.ReadFile(precious); string(left) != "old" {
+		t.Errorf("what a link leads to is now %q, %v", left, err)
 	}
 }

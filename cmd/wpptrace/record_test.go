@@ -87,7 +87,7 @@ func TestSnapshotOnSignal(t *testing.T) {
 // Snapshots that are asked for faster than they can be written keep nobody from recording, and from ending.
 func TestSnapshotsWithoutEnd(t *testing.T) {
 	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "1M")
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "16M")
 	w.expect("slow-down: up to")
 	enough, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

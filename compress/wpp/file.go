@@ -14,6 +14,9 @@ import (
 // oldSuffix is appended to the name of a snapshot that another one replaces.
 const oldSuffix = ".old"
 
+// Old is the name that the file at path gets when a snapshot replaces it.
+func Old(path string) string { return path + oldSuffix }
+
 // WriteFile writes a snapshot to a file, mode 0600, atomically and durably: to a temporary file in the same directory, which is synced and
 // then renamed. A file that was there becomes path.old, in the place of any older one. On an error the file that was there
 // is still there, whole, and the temporary file is gone; if only syncing the directory failed, the new file may be in place, the one before at
@@ -84,7 +87,7 @@ func dirOf(path string) string {
 // replace renames temporary to path after it has given the file at path a second name, path.old; so there is no moment without a
 // snapshot at path. Where the file system has no hard links there is.
 func replace(fsys files, path, temporary string) error {
-	old := path + oldSuffix
+	old := Old(path)
 	second := temporary + oldSuffix
 	if fsys.Link(path, second) == nil {
 		err := fsys.Rename(second, old)

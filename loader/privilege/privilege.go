@@ -1,0 +1,128 @@
+package privilege
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/cap"
+)
+
+// Confine leaves this process, on all its threads and for good, with those capabilities alone, as far as it has them. It will make or replace files, of one directory: where
+// sudo has begun the process, and who called sudo may do that, it goes on as that user; where it takes capabilities to do that, CAP_DAC_OVERRIDE and CAP_FOWNER stay too.
+// Cost: some system calls. One goroutine calls it, once.
+func Confine(files []string, keep ...cap.Value) error {
+	if uid, gid, ok := caller(); ok && os.Geteuid() == 0 && as(uid, gid, func() bool { return mayReplace(files, uid) }) {
+		if err := cap.SetGroups(gid); err != nil {
+			return fmt.Errorf("become group %d, which called sudo: %w", gid, err)
+		}
+		if err := cap.SetUID(uid); err != nil {
+			return fmt.Errorf("become user %d, who called sudo: %w", uid, err)
+		}
+	} else if uid := os.Geteuid(); !without(func() bool { return mayReplace(files, uid) }) {
+		keep = append(keep, cap.DAC_OVERRIDE, cap.FOWNER)
+	}
+	return only(keep)
+}
+
+// Give makes the one who called sudo the owner of a file that this process has made, if it still may.
+func Give(f *os.File) error {
+	if uid, gid, ok := caller(); ok && os.Geteuid() == 0 {
+		return f.Chown(uid, gid)
+	}
+	return nil
+}
+
+// caller is who called sudo, if anybody but root has.
+func caller() (uid, gid int, ok bool) {
+	uid, err := strconv.Atoi(os.Getenv("SUDO_UID"))
+	if err != nil || uid <= 0 {
+		return 0, 0, false
+	}
+	gid, err = strconv.Atoi(os.Getenv("SUDO_GID"))
+	return uid, gid, err == nil && gid > 0
+}
+
+// as asks a question about files as another user. The thread is the caller's alone meanwhile.
+func as(uid, gid int, ask func() bool) bool {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	group := setfs(unix.SYS_SETFSGID, gid)
+	defer setfs(unix.SYS_SETFSGID, group)
+	user := setfs(unix.SYS_SETFSUID, uid) // the capabilities for files go with it, and come back
+	defer setfs(unix.SYS_SETFSUID, user)
+	return ask()
+}
+
+// setfs sets the user, or group, by which files are accessed, and returns which it was.
+func setfs(call uintptr, id int) (was int) {
+	r, _, _ := syscall.RawSyscall(call, uintptr(id), 0, 0)
+	return int(r)
+}
+
+// without asks a question about files as this user without capabilities. The thread is the caller's alone meanwhile.
+func without(ask func() bool) bool {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var all [2]unix.CapUserData
+	if unix.Capget(&header, &all[0]) != nil {
+		return false
+	}
+	none := all
+	none[0].Effective, none[1].Effective = 0, 0
+	if unix.Capset(&header, &none[0]) != nil {
+		return false
+	}
+	defer unix.Capset(&header, &all[0])
+	return ask()
+}
+
+// mayReplace reports whether the calling thread, whose user is uid, may make or replace those files.
+func mayReplace(files []string, uid int) bool {
+	dir := filepath.Dir(files[0])
+	if unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS) != nil {
+		return false
+	}
+	d, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	if d.Mode()&fs.ModeSticky == 0 || owner(d) == uid {
+		return true
+	}
+	for _, name := range files {
+		f, err := os.Lstat(name)
+		if err == nil && owner(f) != uid || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
+}
+
+func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
+
+// only drops all other capabilities.
+func only(keep []cap.Value) error {
+	have, rest := cap.GetProc(), cap.NewSet()
+	for _, c := range keep {
+		if has, err := have.GetFlag(cap.Permitted, c); err != nil || !has {
+			continue // the kernel does not know it, or we never had it
+		}
+		for _, flag := range []cap.Flag{cap.Permitted, cap.Effective} {
+			if err := rest.SetFlag(flag, true, c); err != nil {
+				return fmt.Errorf("keep %v: %w", c, err)
+			}
+		}
+	}
+	if err := rest.SetProc(); err != nil {
+		return fmt.Errorf("give up capabilities: %w", err)
+	}
+	return nil
+}
