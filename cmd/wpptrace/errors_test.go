@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -85,16 +86,11 @@ func TestNotRoot(t *testing.T) {
 	s.end()
 }
 
-// Three capabilities do for a process of one's own, and a recording that has begun has none.
+// Three capabilities do for anybody's process, and a recording that has begun has none, or what its windows take.
 func TestFewCapabilities(t *testing.T) {
 	const nobody = 65534
 	program := copyProgram(t, "wpptrace")
-	server := exec.Command("sleep", "1000")
-	server.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
+	pid := startWork(t)
 	work := t.TempDir()
 	if err := os.Chmod(work, 0o777); err != nil {
 		t.Fatal(err)
@@ -110,11 +106,11 @@ func TestFewCapabilities(t *testing.T) {
 	}{
 		{few, nil, "0000000000000000"},
 		{nil, nil, "0000000000000000"},
-		{few, []string{"--overhead", "5"}, "000000c000080000"},
-		{nil, []string{"--overhead", "5"}, "000000c000880004"},
+		{few, []string{"--overhead", "20"}, "000000c000080000"},
+		{nil, []string{"--overhead", "20"}, "000000c000880000"},
 		{nil, []string{"--on-overflow", "stop"}, "0000000000000020"},
 	} {
-		cmd := exec.Command(program, append([]string{"-p", strconv.Itoa(server.Process.Pid), "-o", "x.wpp"}, c.flags...)...)
+		cmd := exec.Command(program, append([]string{"-v", "-p", strconv.Itoa(pid), "-o", "x.wpp", "--max-slowdown", "0"}, c.flags...)...)
 		cmd.Dir, cmd.SysProcAttr = work, c.who
 		if c.who == nil {
 			cmd.Dir = t.TempDir()
@@ -130,9 +126,16 @@ func TestFewCapabilities(t *testing.T) {
 				t.Errorf("%q: %s is not %s:\n%s", c.flags, set, c.want, status)
 			}
 		}
+		if slices.Contains(c.flags, "--overhead") {
+			for range 3 {
+				w.expect("a window has ended")
+			}
+		}
 		w.signal(os.Interrupt)
 		w.wait(0)
-		checkRecording(t, w, "x.wpp", 0)
+		if stat := checkRecording(t, w, "x.wpp", 1); slices.Contains(c.flags, "--overhead") != (stat.Windows > 2) {
+			t.Errorf("%q: %d windows", c.flags, stat.Windows)
+		}
 	}
 }
 

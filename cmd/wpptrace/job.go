@@ -47,11 +47,11 @@ func newJob(o *recordFlags, p *target.Process, used func() (target.Times, error)
 	if _, err := findNamespace(); err != nil {
 		return nil, fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err, namespaceFix)
 	}
-	memory, err := p.Memory()
+	run, err := p.Run()
 	if err != nil {
 		return nil, gone(p, err)
 	}
-	defer memory.Close()
+	defer run.Close()
 	exe, err := p.Executable()
 	if err != nil {
 		return nil, gone(p, err)
@@ -59,12 +59,12 @@ func newJob(o *recordFlags, p *target.Process, used func() (target.Times, error)
 	j.exe = exe
 	if err := j.prepare(p); err != nil {
 		exe.Close()
-		return nil, replaced(p, memory, err)
+		return nil, replaced(p, run, err)
 	}
 	j.used = used
 	if err := j.attach(exe); err != nil {
 		j.close()
-		return nil, replaced(p, memory, err)
+		return nil, replaced(p, run, err)
 	}
 	return j, nil
 }
@@ -132,10 +132,9 @@ func gone(p *target.Process, err error) error {
 	return err
 }
 
-// replaced replaces an error by a plainer one where the process has called exec since its memory was opened: nothing fits the plan then.
-func replaced(p *target.Process, memory *os.File, err error) error {
-	// Memory that is gone has an end; what lives has none, nor anything at 0.
-	if _, end := memory.ReadAt(make([]byte, 1), 0); !errors.Is(end, io.EOF) {
+// replaced replaces an error by a plainer one where the process has called exec since: nothing fits the plan then.
+func replaced(p *target.Process, run *target.Run, err error) error {
+	if !run.Over() {
 		return err
 	}
 	exe, openErr := p.Executable()
@@ -220,7 +219,7 @@ func (j *job) run(s *signals) error {
 func (j *job) confine() error {
 	var keep []cap.Value
 	if j.pace != nil {
-		keep = append(keep, cap.BPF, cap.PERFMON, cap.SYS_PTRACE, cap.DAC_READ_SEARCH, cap.SYS_NICE)
+		keep = append(keep, cap.BPF, cap.PERFMON, cap.SYS_PTRACE, cap.SYS_NICE)
 		if !effective(cap.GetProc(), cap.BPF) {
 			keep = append(keep, cap.SYS_ADMIN)
 		}

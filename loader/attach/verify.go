@@ -59,11 +59,6 @@ func (s *Session) standing() error {
 
 // readSites hands over the first byte of each probed instruction as it is in the memory of the process.
 func (s *Session) readSites(check func(i int, b byte) error) error {
-	mem, err := s.process.Memory()
-	if err != nil {
-		return err
-	}
-	defer mem.Close()
 	const chunk = 4096
 	buf := make([]byte, chunk)
 	sites := s.plan.Sites
@@ -74,8 +69,8 @@ func (s *Session) readSites(check func(i int, b byte) error) error {
 			n++
 		}
 		part := buf[:sites[i+n-1].Addr-lo+1]
-		if _, err := mem.ReadAt(part, int64(s.base+lo)); err != nil {
-			return fmt.Errorf("read its text at %x: %w", s.base+lo, err)
+		if err := s.process.ReadMemory(part, s.base+lo); err != nil {
+			return err
 		}
 		for k := i; k < i+n; k++ {
 			if err := check(k, part[sites[k].Addr-lo]); err != nil {
@@ -93,18 +88,13 @@ func CheckText(p *target.Process, im *image.Image) error {
 	if err != nil {
 		return err
 	}
-	mem, err := p.Memory()
-	if err != nil {
-		return err
-	}
-	defer mem.Close()
 	for _, section := range im.Sections {
 		if !section.Exec || section.Writable {
 			continue
 		}
 		text := make([]byte, len(section.Data))
-		if _, err := mem.ReadAt(text, int64(base+section.Addr)); err != nil {
-			return fmt.Errorf("read the code of process %d at %x: %w", p.PID, base+section.Addr, err)
+		if err := p.ReadMemory(text, base+section.Addr); err != nil {
+			return err
 		}
 		if bytes.Equal(text, section.Data) {
 			continue

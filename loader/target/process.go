@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -99,7 +100,7 @@ func (p *Process) Close() {
 
 // Alive reports whether the process, not a later one with its number, still runs.
 func (p *Process) Alive() bool {
-	if unix.PidfdSendSignal(p.fd, 0, nil, 0) != nil {
+	if errors.Is(unix.PidfdSendSignal(p.fd, 0, nil, 0), unix.ESRCH) { // EPERM: we may send it none
 		return false
 	}
 	s, err := p.stat()
@@ -155,14 +156,44 @@ func (p *Process) Runs(exe *os.File) (bool, error) {
 	return os.SameFile(before, now), nil
 }
 
-// Memory opens the memory of the process for reading.
-func (p *Process) Memory() (*os.File, error) {
-	f, err := os.Open(p.proc("mem"))
-	if err != nil {
-		return nil, fmt.Errorf("open the memory of process %d: %w", p.PID, err)
+// ReadMemory fills b with what is at an address of the process. It takes no more than CAP_SYS_PTRACE, where /proc/PID/mem asks for the right to read others' files too.
+func (p *Process) ReadMemory(b []byte, address uint64) error {
+	for done := 0; done < len(b); {
+		part := b[done:]
+		local := []unix.Iovec{{Base: &part[0], Len: uint64(len(part))}}
+		remote := []unix.RemoteIovec{{Base: uintptr(address) + uintptr(done), Len: len(part)}}
+		n, err := unix.ProcessVMReadv(p.PID, local, remote, 0)
+		if err == nil && n == 0 {
+			err = unix.EFAULT
+		}
+		if err != nil {
+			return fmt.Errorf("read the memory of process %d at %x: %w", p.PID, address+uint64(done), err)
+		}
+		done += n
 	}
-	return f, nil
+	return nil
 }
+
+// A Run is what a process does from one exec to the next.
+type Run struct{ maps *os.File }
+
+// Run takes hold of what the process does now. The caller closes it.
+func (p *Process) Run() (*Run, error) {
+	f, err := os.Open(p.proc("maps"))
+	if err != nil {
+		return nil, fmt.Errorf("open the memory map of process %d: %w", p.PID, err)
+	}
+	return &Run{f}, nil
+}
+
+// Over reports whether the process has called exec since, or has exited: memory that is gone has no mappings.
+func (r *Run) Over() bool {
+	_, err := r.maps.ReadAt(make([]byte, 1), 0)
+	return errors.Is(err, io.EOF)
+}
+
+// Close lets go of it.
+func (r *Run) Close() { r.maps.Close() }
 
 // Times is what a process has used, user and system, all threads, those that ended included: CPU time, and of it that in user mode. The latter
 // goes in steps of 10 ms, and where the kernel accounts by clock ticks it is a sample.

@@ -2,6 +2,7 @@ package target
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -211,6 +213,60 @@ func TestRemedy(t *testing.T) {
 	for privileged, want := range map[bool]string{false: "run wpptrace as root, ", true: "a sandbox around it or a security module"} {
 		if got := remedy(privileged); !strings.Contains(got, want) {
 			t.Errorf("privileged %v: %q, want %q", privileged, got, want)
+		}
+	}
+}
+
+func TestReadMemory(t *testing.T) {
+	self, err := Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer self.Close()
+	there := []byte("what is there")
+	got := make([]byte, len(there))
+	if err := self.ReadMemory(got, uint64(uintptr(unsafe.Pointer(&there[0])))); err != nil || string(got) != string(there) {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if err := self.ReadMemory(nil, 0); err != nil {
+		t.Errorf("nothing: %v", err)
+	}
+	if err := self.ReadMemory(got, 8); !errors.Is(err, unix.EFAULT) {
+		t.Errorf("where nothing is: %v", err)
+	}
+}
+
+// A run is over when the process calls exec, even of the same program, or exits.
+func TestRun(t *testing.T) {
+	for _, next := range []string{"exec sh -c 'read -r x'", "exit"} {
+		cmd := exec.Command("sh", "-c", "read -r x; "+next)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer cmd.Wait()
+		defer in.Close()
+		p, err := Open(cmd.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		r, err := p.Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if r.Over() {
+			t.Errorf("%s: it is over before", next)
+		}
+		fmt.Fprintln(in)
+		for began := time.Now(); !r.Over(); time.Sleep(time.Millisecond) {
+			if time.Since(began) > patience {
+				t.Fatalf("%s: it does not come to its end", next)
+			}
 		}
 	}
 }
