@@ -31,8 +31,7 @@ type Image struct {
 	resolvers   []uint64
 	imports     map[uint64]string
 
-	file   *elf.File
-	size   int64
+	file   elfFile
 	closer io.Closer
 	lines  func() (*Lines, error)
 }
@@ -82,14 +81,13 @@ func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 	if len(f.Sections) == 0 {
 		return nil, fmt.Errorf("%s has no section headers: its code cannot be told from its data", name)
 	}
-	im = &Image{Name: filepath.Base(name), PIE: f.Type == elf.ET_DYN, Entry: f.Entry, file: f, size: size}
+	im = &Image{Name: filepath.Base(name), PIE: f.Type == elf.ET_DYN, Entry: f.Entry, file: elfFile{f, size}}
 	im.lines = sync.OnceValues(im.readLines)
-	for _, read := range []func() error{im.readSegments, im.readSections, im.readNames, im.readFrames} {
+	for _, read := range []func() error{im.readSegments, im.readSections, im.readBuildID, im.readNames, im.readFrames} {
 		if err := read(); err != nil {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
 	}
-	im.BuildID = im.readBuildID()
 	return im, nil
 }
 
@@ -135,7 +133,7 @@ func (im *Image) readSegments() error {
 		if p.Type != elf.PT_LOAD || p.Flags&elf.PF_X == 0 {
 			continue
 		}
-		if p.Off+p.Filesz < p.Off || p.Off+p.Filesz > uint64(im.size) || p.Memsz < p.Filesz || p.Vaddr+p.Memsz < p.Vaddr {
+		if p.Off+p.Filesz < p.Off || p.Off+p.Filesz > uint64(im.file.size) || p.Memsz < p.Filesz || p.Vaddr+p.Memsz < p.Vaddr {
 			return fmt.Errorf("segment at %#x runs past the end of the file or of memory", p.Vaddr)
 		}
 		im.Segments = append(im.Segments, Segment{Addr: p.Vaddr, Offset: p.Off, FileLen: p.Filesz, MemLen: p.Memsz})
@@ -152,12 +150,12 @@ func (im *Image) readSegments() error {
 // readSections reads what is mapped and has bytes. Sections that share bytes of the file are refused, so that memory
 // is bounded by the file's size.
 func (im *Image) readSections() error {
-	budget := uint64(im.size)
+	budget := uint64(im.file.size)
 	for _, s := range im.file.Sections {
 		if s.Flags&elf.SHF_ALLOC == 0 || s.Type == elf.SHT_NOBITS || s.Size == 0 {
 			continue
 		}
-		if s.FileSize > budget || s.Offset > uint64(im.size)-s.FileSize {
+		if s.FileSize > budget || s.Offset > uint64(im.file.size)-s.FileSize {
 			return fmt.Errorf("section %s overlaps another or runs past the end of the file", s.Name)
 		}
 		if s.Addr+s.FileSize < s.Addr {
@@ -224,15 +222,21 @@ func (im *Image) FileOffset(addr uint64) (uint64, bool) {
 	return 0, false
 }
 
-// readBuildID reads the note that the linker leaves, 16 or 20 bytes as a rule.
-func (im *Image) readBuildID() string {
+func (im *Image) readBuildID() error {
+	if s := im.Section(".note.gnu.build-id"); s != nil {
+		im.BuildID = buildID(s.Data)
+	}
+	return nil
+}
+
+// buildID reads the note that the linker leaves, 16 or 20 bytes as a rule: in hex, or "" if it is none.
+func buildID(note []byte) string {
 	const maxIDLen = 64
-	s := im.Section(".note.gnu.build-id")
-	if s == nil || len(s.Data) < 16 || string(s.Data[12:16]) != "GNU\x00" {
+	if len(note) < 16 || string(note[12:16]) != "GNU\x00" {
 		return ""
 	}
-	id := s.Data[16:]
-	n := binary.LittleEndian.Uint32(s.Data[4:])
+	id := note[16:]
+	n := binary.LittleEndian.Uint32(note[4:])
 	if n > maxIDLen || int(n) > len(id) {
 		return ""
 	}
@@ -241,11 +245,11 @@ func (im *Image) readBuildID() string {
 
 // readNames reads symbols, relocations and imports.
 func (im *Image) readNames() error {
-	static, err := im.readSymbolTable(elf.SHT_SYMTAB)
+	static, err := im.staticSymbols()
 	if err != nil {
 		return err
 	}
-	dynamic, err := im.readSymbolTable(elf.SHT_DYNSYM)
+	dynamic, err := im.file.symbolTable(elf.SHT_DYNSYM)
 	if err != nil {
 		return err
 	}

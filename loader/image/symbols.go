@@ -12,7 +12,7 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// Symbols returns the functions that .symtab and .dynsym define, those chosen at load time (IFUNC) too, sorted by
+// Symbols returns the functions that .symtab, that of the debug information if the file has none, and .dynsym define, those chosen at load time (IFUNC) too, sorted by
 // address. A function that both tables name is there twice.
 func (im *Image) Symbols() []Symbol { return im.symbols }
 
@@ -24,22 +24,22 @@ type symbolEntry struct {
 	value, size uint64
 }
 
-// readSymbolTable reads the symbol table of a type, in the order of the file, without its empty first entry. The names
+// symbolTable reads the symbol table of a type, in the order of the file, without its empty first entry. The names
 // share the memory of one string. (debug/elf copies each name, which lets a small file claim any amount of memory.)
-func (im *Image) readSymbolTable(kind elf.SectionType) ([]symbolEntry, error) {
+func (f elfFile) symbolTable(kind elf.SectionType) ([]symbolEntry, error) {
 	const entryLen = 24
-	table := im.file.SectionByType(kind)
+	table := f.SectionByType(kind)
 	if table == nil {
 		return nil, nil
 	}
-	if table.Link == 0 || int(table.Link) >= len(im.file.Sections) {
+	if table.Link == 0 || int(table.Link) >= len(f.Sections) {
 		return nil, fmt.Errorf("symbol table %s has no names", table.Name)
 	}
-	data, err := im.plainSection(table)
+	data, err := f.plainSection(table)
 	if err != nil {
 		return nil, fmt.Errorf("symbol table %s: %w", table.Name, err)
 	}
-	nameData, err := im.plainSection(im.file.Sections[table.Link])
+	nameData, err := f.plainSection(f.Sections[table.Link])
 	if err != nil {
 		return nil, fmt.Errorf("names of symbol table %s: %w", table.Name, err)
 	}
@@ -58,8 +58,8 @@ func (im *Image) readSymbolTable(kind elf.SectionType) ([]symbolEntry, error) {
 }
 
 // plainSection reads a section that need not be mapped.
-func (im *Image) plainSection(s *elf.Section) ([]byte, error) {
-	if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || s.FileSize > uint64(im.size) {
+func (f elfFile) plainSection(s *elf.Section) ([]byte, error) {
+	if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || s.FileSize > uint64(f.size) {
 		return nil, errors.New("not in the file")
 	}
 	data := make([]byte, s.FileSize)
