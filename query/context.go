@@ -145,11 +145,11 @@ func (s sequences) list() []Neighbour {
 	return list
 }
 
-// WriteContext writes up to top of what ran before and after, all where top is 0: a line each, its count, its share of all executions, its paths.
+// WriteContext writes up to top of what ran before and after, all where top is 0: an entry each, its count, its share of all executions, its paths.
 func WriteContext(w io.Writer, s *wpp.Snapshot, c *Context, top int) error {
 	out := bufio.NewWriter(w)
 	labels := newLabels(s)
-	fmt.Fprintf(out, "%s ran %s\n", printable(c.Name), plural(c.Count, "time"))
+	writeFitted(out, "", c.Name, " ran "+plural(c.Count, "time"))
 	for _, side := range []struct {
 		title string
 		list  []Neighbour
@@ -160,7 +160,7 @@ func WriteContext(w io.Writer, s *wpp.Snapshot, c *Context, top int) error {
 		}
 		fmt.Fprintf(out, "\n%12s    SHARE  %s (%d of %d)\n", "COUNT", side.title, len(shown), len(side.list))
 		for _, n := range shown {
-			fmt.Fprintf(out, "%12d  %6.2f%%%s\n", n.Count, percent(n.Count, c.Count), " "+labels.line(n.Symbols, "", " "))
+			writeParagraph(out, fmt.Sprintf("%12d  %6.2f%%  ", n.Count, percent(n.Count, c.Count)), labels.words(n.Symbols))
 		}
 	}
 	if err := out.Flush(); err != nil {

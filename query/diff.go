@@ -25,7 +25,7 @@ const (
 
 // A DiffQuery says what of two snapshots is compared.
 type DiffQuery struct {
-	Hot   HotQuery // which subpaths: those that are hot in one of them; Metric counts for paths too, "": Instructions if both know them; Top and TIDs are not used
+	Hot   HotQuery // which subpaths: those that are hot in one of them; Metric counts for paths too, "": Instructions if both know them; Top, TIDs and Table are not used
 	Share bool     // compare shares of the cost of all, not costs: of runs that were not equally long
 	Top   int      // keep so many paths and subpaths, those whose cost changed most; 0: all
 }
@@ -65,7 +65,7 @@ var ErrOtherBuild = errors.New("the snapshots are of different builds, whose pat
 // It takes the time of Hot on both, less that of ranking, and that of counting what is hot in one in the other: in proportion to the right-hand sides times the longest
 // subpath.
 func Diff(a, b *wpp.Snapshot, q DiffQuery) (*DiffReport, error) {
-	q.Hot.Top, q.Hot.TIDs = 0, nil
+	q.Hot.Top, q.Hot.TIDs, q.Hot.Table = 0, nil, nil
 	if q.Top < 0 {
 		return nil, fmt.Errorf("compare snapshots: number of differences %d is below 0", q.Top)
 	}
@@ -214,7 +214,8 @@ type side struct {
 func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*side, error) {
 	threads, _ := selectThreads(s, nil)
 	f := newForests(s, threads)
-	report, err := findHot(s, f, q)
+	q = q.completed(s)
+	report, err := findHot(f, costsOf(s, q), q)
 	if err != nil {
 		return nil, fmt.Errorf("find hot subpaths: %w", err)
 	}

@@ -76,6 +76,36 @@ func ExampleHot() {
 	//                               spin#2  spin.c:7-11
 }
 
+// The first turn of the loop misses the cache.
+func ExampleReadCosts() {
+	measured := "path,before,misses\nspin#1,,1\nspin#2,spin#1,3\nspin#1,spin#0,90\n"
+	table, err := query.ReadCosts(strings.NewReader(measured), "misses")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s := tracedLoop()
+	report, err := query.Hot(s, query.HotQuery{MinLength: 2, MaxLength: 2, MinShare: 0.05, Table: table})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query.WriteHot(os.Stdout, s, report)
+	// Output:
+	// Command: spin 2 (pid 4711, 1 thread)
+	// Total: 97 misses in 5 paths
+	// Without a cost, taken as 0: 1 path; costs of what did not run: 0 rows
+	// Showing 2 of 2 minimal hot subpaths, which cover 95.88%
+	// Hot: 2 paths that cost 5 misses or more
+	//
+	//   SHARE     CUM.  COUNT  LEN  SUBPATH
+	//  95.88%   95.88%      1    2  after spin#0
+	//                               spin#1  spin.c:7-8
+	//                               spin#2  spin.c:7-11
+	//  92.78%   95.88%      1    2  spin#0  spin.c:7-8
+	//                               spin#1  spin.c:7-8
+}
+
 func ExampleNewFrequencies() {
 	f, err := query.NewFrequencies(tracedLoop())
 	if err != nil {

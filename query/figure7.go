@@ -50,20 +50,16 @@ type limited struct {
 	covers  bool // it is the whole expansion
 }
 
-func newFigure7(s *wpp.Snapshot, f *forests, cost []uint64, r *HotReport) *figure7 {
-	x := &figure7{
+func newFigure7(f *forests, c *costs, r *HotReport) *figure7 {
+	return &figure7{
 		all:       f,
-		isMark:    make([]bool, len(s.Symbols)),
-		cost:      cost,
+		isMark:    c.isMark,
+		cost:      c.of,
 		minLength: r.Query.MinLength,
 		maxLength: r.Query.MaxLength,
 		minCost:   r.MinCost,
 		reported:  make(map[string]bool),
 	}
-	for sym := range s.Symbols {
-		x.isMark[sym] = s.Symbols[sym].IsMark
-	}
-	return x
 }
 
 // run takes time in proportion to the right-hand sides times MaxLength, besides that of counting what it finds. Prefixes and suffixes are let go of

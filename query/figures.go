@@ -95,7 +95,8 @@ func WriteFigure9(w io.Writer, s *wpp.Snapshot) error {
 	}
 	forests := newForests(s, threads)
 	for _, cost := range []uint64{10_000, 100_000} {
-		r, err := findHot(s, forests, HotQuery{MinLength: shortest, MaxLength: longest, MinCost: cost})
+		q := (HotQuery{MinLength: shortest, MaxLength: longest, MinCost: cost}).completed(s)
+		r, err := findHot(forests, costsOf(s, q), q)
 		if err != nil {
 			return err
 		}

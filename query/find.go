@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"strings"
 
 	"wpptrace/compress/wpp"
 )
@@ -168,10 +167,10 @@ func occurrence(t *wpp.Thread, cursor *Cursor, position, length uint64) Occurren
 	return o
 }
 
-// WriteFind writes a report: a line for each occurrence, TID POSITION LENGTH PATHS, and the counts.
+// WriteFind writes a report 100 columns wide: an entry for each occurrence, TID POSITION LENGTH PATHS, and the counts.
 func WriteFind(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s of %s in %s\n", plural(r.Count, "occurrence"), printable(r.Query.Pattern), plural(len(r.Threads), "thread"))
+	writeFitted(out, plural(r.Count, "occurrence")+" of ", r.Query.Pattern, " in "+plural(len(r.Threads), "thread"))
 	if len(r.Threads) > 1 {
 		for _, t := range r.Threads {
 			fmt.Fprintf(out, "  %d in thread %d\n", t.Count, t.TID)
@@ -182,44 +181,12 @@ func WriteFind(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
 	}
 	labels := newLabels(s)
 	for _, o := range r.Occurrences {
-		writeOccurrence(out, labels, o)
+		writeParagraph(out, fmt.Sprintf("%8d  %12d  %6d  ", o.TID, o.Position, o.Length), labels.stretch(o))
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write occurrences: %w", err)
 	}
 	return nil
-}
-
-func writeOccurrence(out *bufio.Writer, labels *labels, o Occurrence) {
-	line := fmt.Sprintf("%8d  %12d  %6d  ", o.TID, o.Position, o.Length)
-	out.WriteString(line + labels.stretch(o) + "\n")
-}
-
-// stretch is the paths and marks of an occurrence, the end of a long one left out.
-func (l *labels) stretch(o Occurrence) string {
-	text := strings.TrimPrefix(l.line(o.Symbols, "", " "), " ")
-	if uint64(len(o.Symbols)) < o.Length {
-		text += " " + ellipsis
-	}
-	return text
-}
-
-// line is symbols with a text behind and before each.
-func (l *labels) line(symbols []uint32, behind, before string) string {
-	var b strings.Builder
-	for _, sym := range symbols {
-		b.WriteString(before + l.text(sym) + behind)
-	}
-	return b.String()
-}
-
-// text is a symbol in a line of them: a path, or a mark.
-func (l *labels) text(sym uint32) string {
-	if p := &l.snapshot.Symbols[sym]; p.IsMark {
-		text := appendMark(nil, p.Mark, p.N)
-		return string(text[:len(text)-1])
-	}
-	return l.of(sym).name(math.MaxInt32)
 }
 
 // WriteFindJSON writes a report as one JSON object; paths says what the symbols of the occurrences are.

@@ -254,3 +254,26 @@ func readExpanded(s *wpp.Snapshot, a *automaton) (count uint64) {
 	}
 	return count
 }
+
+// The hits of a rule may be more than its effect has bits for.
+func TestHitsBeyondAnEffect(t *testing.T) {
+	s := letters("ab")
+	bodies := [][]uint32{{wpp.RuleSymbol(1), 1}}
+	for r := 2; r <= 50; r++ {
+		bodies = append(bodies, []uint32{wpp.RuleSymbol(r), wpp.RuleSymbol(r)})
+	}
+	g, err := wpp.NewGrammar(append(bodies, []uint32{0}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Threads[0].Grammar = g
+	for _, first := range []uint64{1, manyHits - 1, manyHits, manyHits + 1, 1 << 49} {
+		r, err := Find(s, FindQuery{Pattern: "a", First: first, Top: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Count != 1<<49 || len(r.Occurrences) != 1 || r.Occurrences[0].Position != first-1 {
+			t.Errorf("occurrence %d of %d: %+v", first, r.Count, r.Occurrences)
+		}
+	}
+}

@@ -68,13 +68,23 @@ func threadList(s *wpp.Snapshot) string {
 }
 
 // newForest lays out the grammars of threads. Time and memory are linear in their right-hand sides.
-func newForest(s *wpp.Snapshot, threads []*wpp.Thread) *forest {
-	f := &forest{symbols: len(s.Symbols)}
-	for _, t := range threads {
-		f.lay(t.Grammar)
+func newForest(symbols int, grammars []rules) *forest {
+	f := &forest{symbols: symbols}
+	for _, g := range grammars {
+		f.lay(g)
 	}
 	f.index()
 	return f
+}
+
+// Rules are what a forest needs of a grammar. What Body returns is good until it is called again.
+type rules interface {
+	Rules() int
+	Body(rule int) []uint32
+	Order() []int
+	Length(rule int) uint64
+	Uses(rule int) uint64
+	BodySymbols() int
 }
 
 // index prepares for walking from a place to those around it.
@@ -101,7 +111,7 @@ func (f *forest) rename(to []uint32, symbols int) {
 	clear(f.prefix)
 }
 
-func (f *forest) lay(g *wpp.Grammar) {
+func (f *forest) lay(g rules) {
 	base := len(f.begin)
 	f.body = slices.Grow(f.body, g.BodySymbols()+g.Rules())
 	f.used = append(f.used, make([]uint32, g.Rules())...)

@@ -12,6 +12,7 @@ type forests struct {
 	threads []*wpp.Thread
 	symbols int      // terminals are below this
 	renamed []uint32 // terminal of a grammar -> of the forests; nil: the same
+	costs   *costs   // nil: no path is told apart by what ran before it
 	whole   *forest  // nil: there are several
 	counts  []uint64 // see count
 }
@@ -20,16 +21,38 @@ type forests struct {
 var mostAtOnce = 1 << 22
 
 func newForests(s *wpp.Snapshot, threads []*wpp.Thread) *forests {
+	return newForestsAt(s, threads, nil)
+}
+
+// newForestsAt makes forests whose terminals are those of costs.
+func newForestsAt(s *wpp.Snapshot, threads []*wpp.Thread, c *costs) *forests {
 	f := &forests{threads: threads, symbols: len(s.Symbols)}
+	if c != nil && c.varies != nil {
+		f.costs, f.symbols = c, len(c.of)
+	}
 	symbols, segments := 0, 0
 	for _, t := range threads {
 		symbols += t.Grammar.BodySymbols()
 		segments += t.Grammar.NumSegments()
 	}
 	if segments == 0 || symbols <= mostAtOnce {
-		f.whole = newForest(s, threads)
+		var grammars []rules
+		for _, t := range threads {
+			g, _ := f.behind(nothing, t.Grammar)
+			grammars = append(grammars, g)
+		}
+		f.whole = newForest(f.symbols, grammars)
 	}
 	return f
+}
+
+// behind is a grammar as it is laid out where a terminal ran before it, and its last terminal.
+func (f *forests) behind(before uint32, g *wpp.Grammar) (rules, uint32) {
+	if f.costs == nil {
+		return g, nothing
+	}
+	x := newInContext(g, f.costs, before)
+	return x, x.ends[0][1]
 }
 
 // rename gives the terminals other names, below a number of symbols.
@@ -48,13 +71,18 @@ func (f *forests) each() iter.Seq[*forest] {
 			return
 		}
 		for _, t := range f.threads {
-			g := t.Grammar
-			if g.NumSegments() == 0 && !yield(f.lay(g)) {
-				return
+			g, last := t.Grammar, uint32(nothing)
+			if g.NumSegments() == 0 {
+				whole, _ := f.behind(nothing, g)
+				if !yield(f.lay(whole)) {
+					return
+				}
 			}
 			for i := range g.NumSegments() {
 				segment, _ := g.Segment(i)
-				x := f.lay(segment)
+				var inContext rules
+				inContext, last = f.behind(last, segment)
+				x := f.lay(inContext)
 				x.isSegment = true
 				if !yield(x) {
 					return
@@ -67,7 +95,7 @@ func (f *forests) each() iter.Seq[*forest] {
 	}
 }
 
-func (f *forests) lay(g *wpp.Grammar) *forest {
+func (f *forests) lay(g rules) *forest {
 	x := &forest{symbols: f.symbols}
 	x.lay(g)
 	if f.renamed != nil {

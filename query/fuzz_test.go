@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -147,6 +148,26 @@ func FuzzNames(f *testing.F) {
 			if utf8.RuneCountInString(short) > max(width, len(ellipsis)+2) {
 				t.Errorf("%q is wider than %d columns", short, width)
 			}
+		}
+	})
+}
+
+// A table of costs that is read can be used.
+func FuzzReadCosts(f *testing.F) {
+	f.Add("path,before,misses\na#0,b#0,3\na#0,,1\n")
+	f.Add("path,cycles,misses\na...#0,3,4\n\"b\"#0,1,2\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		table, err := ReadCosts(strings.NewReader(text), "misses")
+		if err != nil {
+			return
+		}
+		s := letters("abcabc")
+		r, err := Hot(s, HotQuery{MinLength: 1, MaxLength: 3, Table: table})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteHot(io.Discard, s, r); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -16,6 +16,7 @@ type Metric string
 const (
 	Instructions Metric = "instructions" // the instructions that the path ran
 	Executions   Metric = "count"        // one
+	// Any other is the column of a CostTable.
 )
 
 // A HotKind says which of the hot subpaths are asked for.
@@ -38,14 +39,15 @@ func (k HotKind) noun() string {
 
 // A HotQuery says which subpaths are hot: Larus's L, C and minimum length (1999, section 4.2 and figure 7).
 type HotQuery struct {
-	MinLength int     // in paths, at least 1
-	MaxLength int     // in paths, at most 10,000
-	MinCost   uint64  // least cost of a hot subpath; where it is 0, MinShare counts
-	MinShare  float64 // least cost of a hot subpath as a share of the cost of all that ran, 0 to 1
-	Metric    Metric  // "": Instructions, or Executions where the snapshot does not tell what paths consist of
-	Kind      HotKind // "": Minimal
-	Top       int     // keep so many, the hottest; 0: all
-	TIDs      []int   // threads; nil: all
+	MinLength int        // in paths, at least 1
+	MaxLength int        // in paths, at most 10,000
+	MinCost   uint64     // least cost of a hot subpath; where it is 0, MinShare counts
+	MinShare  float64    // least cost of a hot subpath as a share of the cost of all that ran, 0 to 1
+	Metric    Metric     // "": Instructions, or Executions where the snapshot does not tell what paths consist of
+	Table     *CostTable // not nil: what paths cost; Metric becomes its Column
+	Kind      HotKind    // "": Minimal
+	Top       int        // keep so many, the hottest; 0: all
+	TIDs      []int      // threads; nil: all
 }
 
 // DefaultHotQuery returns the query that asks for subpaths of 2 to 100 paths that make up 1 % of the cost of all. The upper length is where Larus found that few more turn up; his lower one, "greater than 1", is that of his worked example.
@@ -65,7 +67,7 @@ func (q *HotQuery) Validate() error {
 		return fmt.Errorf("find hot subpaths: maximum length %d is not between the minimum length %d and %d", q.MaxLength, q.MinLength, mostLength)
 	case !(q.MinShare >= 0 && q.MinShare <= 1):
 		return fmt.Errorf("find hot subpaths: minimum share %g is not between 0 and 1", q.MinShare)
-	case q.Metric != "" && q.Metric != Instructions && q.Metric != Executions:
+	case q.Table == nil && q.Metric != "" && q.Metric != Instructions && q.Metric != Executions:
 		return fmt.Errorf("find hot subpaths: unknown cost %q: use %q or %q", q.Metric, Instructions, Executions)
 	case q.Kind != "" && q.Kind != Minimal && q.Kind != Maximal && q.Kind != Larus:
 		return fmt.Errorf("find hot subpaths: unknown kind %q: use %q, %q or %q", q.Kind, Minimal, Maximal, Larus)
@@ -78,8 +80,9 @@ func (q *HotQuery) Validate() error {
 // A Subpath is a sequence of consecutively executed acyclic paths.
 type Subpath struct {
 	Symbols []uint32
-	Count   uint64 // executions; those that overlap count each
-	Cost    uint64 // Count times the cost of its paths: what Larus compares with C
+	Before  []uint32 // the path that ran directly before these executions, where the first path costs something else behind it; or empty
+	Count   uint64   // executions; those that overlap count each
+	Cost    uint64   // Count times the cost of its paths: what Larus compares with C
 
 	// Covered is the cost of what ran within the subpath, each execution of a path counted once. It is Cost where no two
 	// occurrences overlap: in a loop of one path, two iterations in a row cost about twice what they cover.
@@ -96,6 +99,8 @@ type HotReport struct {
 	Total    uint64    // the cost of them
 	MinCost  uint64    // the least cost of a hot subpath, from the query's MinCost or MinShare
 	Found    int       // subpaths of the query's kind, before Top cuts them down
+	Unpriced int       // distinct paths that the query's table does not name: they cost nothing
+	Unused   int       // rows of it that name no path of the snapshot
 	Subpaths []Subpath // by falling Covered, then by falling Count and rising Symbols
 }
 
@@ -118,30 +123,43 @@ func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newForests(s, threads)
-	report, err := findHot(s, f, q)
+	q = q.completed(s)
+	c := costsOf(s, q)
+	f := newForestsAt(s, threads, c)
+	report, err := findHot(f, c, q)
 	if err != nil {
 		return nil, fmt.Errorf("find hot subpaths: %w", err)
 	}
-	report.Threads = len(threads)
-	report.rank(f, symbolCosts(s, report.Query.Metric))
+	report.Threads, report.Unpriced, report.Unused = len(threads), c.unpriced, c.unused
+	report.rank(f, c.of)
+	for i := range report.Subpaths {
+		p := &report.Subpaths[i]
+		p.Before = c.plain(p.Symbols)
+	}
 	return report, nil
 }
 
+// completed is the query with what it leaves to the snapshot.
+func (q HotQuery) completed(s *wpp.Snapshot) HotQuery {
+	if q.Kind = cmp.Or(q.Kind, Minimal); q.Table != nil {
+		q.Metric = Metric(q.Table.Column)
+	}
+	q.Metric = cmp.Or(q.Metric, naturalMetric(s))
+	return q
+}
+
 // findHot finds the subpaths, in no order, and not what they cover.
-func findHot(s *wpp.Snapshot, f *forests, q HotQuery) (*HotReport, error) {
-	q.Kind, q.Metric = cmp.Or(q.Kind, Minimal), cmp.Or(q.Metric, naturalMetric(s))
-	cost := symbolCosts(s, q.Metric)
+func findHot(f *forests, c *costs, q HotQuery) (*HotReport, error) {
 	report := &HotReport{Query: q}
-	report.measure(s, f, cost)
+	report.measure(f, c)
 	var err error
 	switch {
 	case q.Kind == Larus:
-		report.Subpaths = newFigure7(s, f, cost, report).run()
+		report.Subpaths = newFigure7(f, c, report).run()
 	case f.whole != nil:
-		report.Subpaths = newSearch(s, f, cost, report).run()
+		report.Subpaths = newSearch(f, c, report).run()
 	default:
-		report.Subpaths, err = newLevels(s, f, cost, report).run()
+		report.Subpaths, err = newLevels(f, c, report).run()
 	}
 	report.Found = len(report.Subpaths)
 	return report, err
@@ -169,13 +187,13 @@ func symbolCosts(s *wpp.Snapshot, m Metric) []uint64 {
 	return cost
 }
 
-func (r *HotReport) measure(s *wpp.Snapshot, f *forests, cost []uint64) {
+func (r *HotReport) measure(f *forests, c *costs) {
 	for v, n := range f.count() {
-		if s.Symbols[v].IsMark {
+		if c.isMark[v] {
 			continue
 		}
 		r.Paths = addSaturating(r.Paths, n)
-		r.Total = addSaturating(r.Total, mulSaturating(n, cost[v]))
+		r.Total = addSaturating(r.Total, mulSaturating(n, c.of[v]))
 	}
 	r.MinCost = r.Query.MinCost
 	if r.MinCost == 0 {

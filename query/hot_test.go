@@ -75,15 +75,19 @@ func TestHotEqualsBruteForce(t *testing.T) {
 
 // bruteHot finds the minimal hot subpaths on the expansion.
 func bruteHot(s *wpp.Snapshot, q HotQuery) []Subpath {
-	cost := symbolCosts(s, q.Metric)
 	texts := streams(s)
 	if q.TIDs != nil {
 		texts = texts[:1]
 	}
+	return bruteHotIn(texts, costsOf(s, q), q)
+}
+
+func bruteHotIn(texts [][]uint32, c *costs, q HotQuery) []Subpath {
+	cost := c.of
 	counts := make(map[string]uint64)
 	for _, text := range texts {
 		for i := range text {
-			for j := i + 1; j <= len(text) && j-i <= q.MaxLength && !s.Symbols[text[j-1]].IsMark; j++ {
+			for j := i + 1; j <= len(text) && j-i <= q.MaxLength && !c.isMark[text[j-1]]; j++ {
 				counts[key(text[i:j])]++
 			}
 		}

@@ -84,24 +84,32 @@ func counted(s *wpp.Snapshot, r *HotReport) map[string]uint64 {
 
 // bruteMaximal counts every substring of the expansion.
 func bruteMaximal(s *wpp.Snapshot, q HotQuery) map[string]uint64 {
+	maximal := make(map[string]uint64)
+	for _, p := range bruteMaximalIn(streams(s), costsOf(s, q), q) {
+		maximal[spell(s, p.Symbols)] = p.Count
+	}
+	return maximal
+}
+
+func bruteMaximalIn(texts [][]uint32, c *costs, q HotQuery) (maximal []Subpath) {
 	counts := make(map[string]uint64)
-	for _, text := range streams(s) {
+	for _, text := range texts {
 		for i := range text {
-			for j := i + 1; j <= len(text) && j-i <= q.MaxLength && !s.Symbols[text[j-1]].IsMark; j++ {
+			for j := i + 1; j <= len(text) && j-i <= q.MaxLength && !c.isMark[text[j-1]]; j++ {
 				counts[key(text[i:j])]++
 			}
 		}
 	}
-	cost := symbolCosts(s, q.Metric)
-	maximal := make(map[string]uint64)
 	for k, n := range counts {
 		symbols := unkey(k)
-		isHot := len(symbols) >= q.MinLength && n*costOf(symbols, cost) >= q.MinCost
+		isHot := len(symbols) >= q.MinLength && n*costOf(symbols, c.of) >= q.MinCost
 		for longer, m := range counts {
 			isHot = isHot && !(m == n && len(unkey(longer)) == len(symbols)+1 && strings.Contains(longer, k))
 		}
 		if isHot {
-			maximal[spell(s, symbols)] = n
+			p := Subpath{Symbols: symbols, Count: n, Cost: n * costOf(symbols, c.of)}
+			p.Covered = bruteCover(texts, c.of, [][]uint32{symbols})
+			maximal = append(maximal, p)
 		}
 	}
 	return maximal

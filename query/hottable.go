@@ -70,13 +70,16 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
 	}
 	fmt.Fprintf(out, "%s%s\n", shortenMiddle(title, TableColumns-len(tail)), tail)
 	total := unit(r.Total, r.Query.Metric)
-	if r.Query.Metric == Instructions {
+	if r.Query.Metric != Executions {
 		total += " in " + plural(r.Paths, "path")
 	}
 	if f := &s.Figures; f.Scale() != 1 {
 		fmt.Fprintf(out, "Sampled: %.2f%% of its own CPU time, in %s: numbers are estimates of the whole\n", 100*f.Sampled, plural(f.Windows, "window"))
 	}
 	fmt.Fprintf(out, "Total: %s\n", total)
+	if r.Unpriced > 0 || r.Unused > 0 {
+		fmt.Fprintf(out, "Without a cost, taken as 0: %s; costs of what did not run: %s\n", plural(r.Unpriced, "path"), plural(r.Unused, "row"))
+	}
 	var covered uint64
 	if n := len(r.Subpaths); n > 0 {
 		covered = r.Subpaths[n-1].Cumulative
@@ -93,10 +96,13 @@ func lengths(q HotQuery) string {
 }
 
 func unit(cost uint64, m Metric) string {
-	if m == Instructions {
+	switch m {
+	case Instructions:
 		return plural(cost, "instruction")
+	case Executions:
+		return plural(cost, "path")
 	}
-	return plural(cost, "path")
+	return fmt.Sprintf("%d %s", cost, Fit(string(m), TableColumns/4))
 }
 
 func plural[N int | uint64](n N, noun string) string {
@@ -123,9 +129,10 @@ type hotTable struct {
 	length int
 	name   int
 	where  int
+	room   int // of the columns behind the numbers
 }
 
-// A hotLine is a path that was executed several times in a row, or, without a label, paths left out.
+// A hotLine is a path that was executed several times in a row; without a label, paths left out; without times, what ran before a subpath.
 type hotLine struct {
 	label *label
 	times int
@@ -146,9 +153,13 @@ func newHotTable(s *wpp.Snapshot, r *HotReport) *hotTable {
 				t.where = max(t.where, utf8.RuneCountInString(l.label.where())+len(l.repeat()))
 			}
 		}
+		for _, sym := range p.Before {
+			row = append([]hotLine{{label: labels.of(sym)}}, row...)
+		}
 		t.rows = append(t.rows, row)
 	}
-	room := TableColumns - utf8.RuneCountInString(t.numbers(&Subpath{})) - 2
+	t.room = TableColumns - utf8.RuneCountInString(t.numbers(&Subpath{}))
+	room := t.room - 2
 	t.name = min(names, max(room-t.where, room/2))
 	t.where = min(t.where, room-t.name)
 	return t
@@ -213,6 +224,9 @@ func (t *hotTable) text(l hotLine) string {
 	if l.label == nil {
 		return ellipsis + " " + plural(l.times, "path") + " more " + ellipsis
 	}
+	if l.times == 0 {
+		return "after " + l.label.name(t.room-len("after "))
+	}
 	repeat := l.repeat()
 	return pad(l.label.name(t.name), t.name) + "  " + shortenLeft(l.label.where(), t.where-len(repeat)) + repeat
 }
@@ -227,6 +241,7 @@ func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 		Cost       uint64   `json:"cost"`
 		Covered    uint64   `json:"covered"`
 		Length     int      `json:"length"`
+		Before     []*label `json:"before,omitempty"` // the path that ran directly before, where these are only executions behind it
 		Paths      []*label `json:"paths"`
 	}
 	scale := s.Figures.Scale()
@@ -242,12 +257,17 @@ func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 		MaxLength     int       `json:"max_length"`
 		MinCost       uint64    `json:"min_cost"`
 		Found         int       `json:"found"`
-		Sampled       float64   `json:"sampled"` // the share of the program's own CPU time that was traced
+		Unpriced      int       `json:"unpriced,omitempty"` // distinct paths that the table of costs does not name
+		Unused        int       `json:"unused,omitempty"`   // rows of it that name no path of the snapshot
+		Sampled       float64   `json:"sampled"`            // the share of the program's own CPU time that was traced
 		Subpaths      []subpath `json:"subpaths"`
-	}{SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength, r.MinCost, r.Found, 1 / scale, []subpath{}}
+	}{SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength, r.MinCost, r.Found, r.Unpriced, r.Unused, 1 / scale, []subpath{}}
 	labels := newLabels(s)
 	for _, p := range r.Subpaths {
-		row := subpath{share(p.Covered, r.Total), share(p.Cumulative, r.Total), p.Count, p.Cost, p.Covered, len(p.Symbols), nil}
+		row := subpath{share(p.Covered, r.Total), share(p.Cumulative, r.Total), p.Count, p.Cost, p.Covered, len(p.Symbols), nil, nil}
+		for _, sym := range p.Before {
+			row.Before = append(row.Before, labels.of(sym))
+		}
 		for _, sym := range p.Symbols {
 			row.Paths = append(row.Paths, labels.of(sym))
 		}

@@ -5,8 +5,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-
-	"wpptrace/compress/wpp"
 )
 
 // Levels find what a search does where the grammars do not fit into memory: from each length to the next by reading all forests, once or twice. What follows a candidate is
@@ -23,8 +21,8 @@ const (
 	mostSieveBits = 24
 )
 
-func newLevels(s *wpp.Snapshot, f *forests, cost []uint64, r *HotReport) *levels {
-	return &levels{search: newSearch(s, f, cost, r), all: f}
+func newLevels(f *forests, c *costs, r *HotReport) *levels {
+	return &levels{search: newSearch(f, c, r), all: f}
 }
 
 func (x *levels) run() ([]Subpath, error) {

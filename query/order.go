@@ -142,9 +142,11 @@ func WriteOrder(w io.Writer, s *wpp.Snapshot, o *Order) error {
 		case ever:
 			how = "sometimes"
 		}
-		fmt.Fprintf(out, "%s before %s: %s; %d of %s had one before\n", printable(p), printable(q), how, after, plural(ran, "time"))
+		behind := fmt.Sprintf(": %s; %d of %s had one before", how, after, plural(ran, "time"))
+		half := (TableColumns - len(" before ") - len(behind)) / 2
+		fmt.Fprintf(out, "%s before %s%s\n", Fit(p, half), Fit(q, half), behind)
 		if ever {
-			fmt.Fprintf(out, "  first in thread %d, position %d: %s\n", first.TID, first.Position, labels.stretch(first.Occurrence))
+			writeParagraph(out, fmt.Sprintf("  first in thread %d, position %d: ", first.TID, first.Position), labels.stretch(first.Occurrence))
 		}
 	}
 	direction(o.P, o.Q, o.EverP, o.AlwaysP, o.QAfterP, o.QRan, o.FirstAfter[0])

@@ -234,13 +234,13 @@ func WriteRules(w io.Writer, s *wpp.Snapshot, r *RulesReport) error {
 	labels := newLabels(s)
 	for _, rule := range r.Rules {
 		if rule.Kept {
-			fmt.Fprintf(out, "kept    %s\n", printable(rule.Rule))
+			writeFitted(out, "kept    ", rule.Rule, "")
 			continue
 		}
-		fmt.Fprintf(out, "broken  %s: %s\n", printable(rule.Rule), plural(rule.Violations, "time"))
+		writeFitted(out, "broken  ", rule.Rule, ": "+plural(rule.Violations, "time"))
 		for _, v := range rule.Witnesses {
 			fmt.Fprintf(out, "        thread %d, position %d, %s: %s\n", v.TID, v.Position, plural(v.Length, "path"), v.Why)
-			fmt.Fprintf(out, "        %s[%s]%s\n", labels.line(v.Before, " ", ""), labels.stretch(v.Occurrence), labels.line(v.After, "", " "))
+			writeParagraph(out, "        ", slices.Concat(labels.words(v.Before), bracketed(labels.stretch(v.Occurrence)), labels.words(v.After)))
 		}
 	}
 	if r.Gaps > 0 {
@@ -250,6 +250,16 @@ func WriteRules(w io.Writer, s *wpp.Snapshot, r *RulesReport) error {
 		return fmt.Errorf("write rules: %w", err)
 	}
 	return nil
+}
+
+// bracketed puts words in brackets.
+func bracketed(words []string) []string {
+	if len(words) == 0 {
+		return []string{"[]"}
+	}
+	words[0] = "[" + words[0]
+	words[len(words)-1] += "]"
+	return words
 }
 
 // WriteRulesJSON writes a report as one JSON object; paths says what the symbols of the witnesses are.

@@ -296,34 +296,88 @@ func TestRulesInEndless(t *testing.T) {
 	}
 }
 
-// tenStates are rules whose automata have ten states and more. A trace meets few of those of the first, and all of the second's, which counts modulo ten.
-var tenStates = []string{"never r1 (!r1)* r2 (!r2)* r3 (!r3)* r4 (!r4)* r5#1 r5#1 r5#1 r5#1 r5#1 r5#2", "always (BUSIEST{10})*"}
+// tenStates are rules whose least automata have ten states and more. A trace meets few of those of the first, and all of the second's, which counts modulo ten.
+var tenStates = []string{"never r1 (!r1)* r2 (!r2)* r3 (!r3)* r4 (!r4)* r5#1 r5#1 r5#1 r5#1 r5#1 r5#2", "always (BUSIEST{10} LATEST?)*"}
 
-// busiest is the routine of most paths of a trace.
-func busiest(s *wpp.Snapshot) string {
-	counts := make([]int, len(s.Routines))
+func TestTenStates(t *testing.T) {
+	s := pathsOfEight(47)
+	for _, text := range tenStates {
+		paths := newAtoms(s)
+		r, err := parseRule(paths, strings.NewReplacer("BUSIEST", "r1", "LATEST", "r2#1").Replace(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := r.automaton(paths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := minimalStates(x, len(s.Symbols)); n < 10 {
+			t.Errorf("%s: %d states in the minimal automaton", text, n)
+		}
+	}
+}
+
+// minimalStates is how many states of an automaton some continuation tells apart (Moore 1956).
+func minimalStates(x *automaton, symbols int) int {
+	met, group := []uint32{x.start}, map[uint32]int{x.start: 0}
+	for i := 0; i < len(met); i++ {
+		for sym := range symbols {
+			to, _ := x.next(met[i], uint32(sym))
+			if _, ok := group[to]; !ok {
+				group[to] = 0
+				met = append(met, to)
+			}
+		}
+	}
+	for groups := 1; ; {
+		number, next := map[string]int{}, map[uint32]int{}
+		for _, from := range met {
+			key := fmt.Sprint(group[from])
+			for sym := range symbols {
+				to, hit := x.next(from, uint32(sym))
+				key += fmt.Sprint(" ", group[to], hit)
+			}
+			if _, ok := number[key]; !ok {
+				number[key] = len(number)
+			}
+			next[from] = number[key]
+		}
+		if group = next; len(number) == groups {
+			return groups
+		}
+		groups = len(number)
+	}
+}
+
+// landmarks are the routine of most paths of a trace, and the path that ran first of all the latest.
+func landmarks(s *wpp.Snapshot) *strings.Replacer {
+	counts, met, latest := make([]int, len(s.Routines)), make([]bool, len(s.Symbols)), uint32(0)
 	for sym := range s.Threads[0].Grammar.Expand(0) {
 		counts[s.Symbols[sym].Routine]++
+		if !met[sym] {
+			met[sym], latest = true, sym
+		}
 	}
-	return s.Routines[slices.Index(counts, slices.Max(counts))].Name
+	busiest := s.Routines[slices.Index(counts, slices.Max(counts))].Name
+	return strings.NewReplacer("BUSIEST", busiest, "LATEST", fmt.Sprintf("%s#%d", s.RoutineOf(latest).Name, s.Symbols[latest].Path))
 }
 
 func BenchmarkRules(b *testing.B) {
-	names := make(map[*wpp.Snapshot]string)
+	names := make(map[*wpp.Snapshot]*strings.Replacer)
 	for _, tr := range traces() {
-		names[tr.packed] = busiest(tr.packed)
+		names[tr.packed] = landmarks(tr.packed)
 	}
 	for _, text := range append(tenStates, "r1() before r2", "BUSIEST#0 and BUSIEST#1 balanced") {
 		b.Run(strings.ReplaceAll(text[:min(len(text), 18)], " ", "-"), func(b *testing.B) {
 			compare(b, 5, func(s *wpp.Snapshot) uint64 {
-				r, err := CheckRules(s, []string{strings.ReplaceAll(text, "BUSIEST", names[s])})
+				r, err := CheckRules(s, []string{names[s].Replace(text)})
 				if err != nil {
 					b.Fatal(err)
 				}
 				return r.Rules[0].Violations
 			}, func(s *wpp.Snapshot) uint64 {
 				paths := newAtoms(s)
-				r, err := parseRule(paths, strings.ReplaceAll(text, "BUSIEST", names[s]))
+				r, err := parseRule(paths, names[s].Replace(text))
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -45,17 +45,14 @@ type branch struct {
 	kept   []bundle
 }
 
-func newSearch(s *wpp.Snapshot, f *forests, cost []uint64, r *HotReport) *search {
+func newSearch(f *forests, c *costs, r *HotReport) *search {
 	x := &search{
-		isMark:    make([]bool, len(s.Symbols)),
-		cost:      cost,
+		isMark:    c.isMark,
+		cost:      c.of,
 		minLength: r.Query.MinLength,
 		maxLength: r.Query.MaxLength,
 		minCost:   r.MinCost,
-		branchOf:  make([]uint32, len(s.Symbols)),
-	}
-	for sym := range s.Symbols {
-		x.isMark[sym] = s.Symbols[sym].IsMark
+		branchOf:  make([]uint32, len(c.of)),
 	}
 	if r.Query.Kind == Maximal {
 		x.maximal = newMaximality()
@@ -63,7 +60,7 @@ func newSearch(s *wpp.Snapshot, f *forests, cost []uint64, r *HotReport) *search
 	x.dear = x.dearSymbols(f.count())
 	if f.whole != nil {
 		x.walker = newWalker(f.whole)
-		x.dearest = dearestWindow(f, x.maxLength, cost)
+		x.dearest = dearestWindow(f, x.maxLength, x.cost)
 	} else if len(x.dear) > 0 { // a bound that takes no reading
 		x.dearest = mulSaturating(uint64(x.maxLength), x.dear[0].cost)
 	}

@@ -13,23 +13,53 @@ type sweep struct {
 	grammar   *wpp.Grammar
 	automaton *automaton
 	backward  bool
-	pages     [][][]effect // by state, and by rule/pageRules
-	segments  map[int]int  // start rule of a segment -> the rule behind its last
-	room      int          // effects that may be kept
+	pages     [][][]effect        // by state, and by rule/pageRules
+	many      map[visitKey]uint64 // hits where there are manyHits or more
+	segments  map[int]int         // start rule of a segment -> the rule behind its last
+	room      int                 // effects that may be kept
 	stack     []visit
 	err       error
 }
 
-// An effect is what reading a rule's expansion from a state does.
-type effect struct {
-	hits uint64 // saturated
-	exit uint32 // state, plus 1; 0: not known
+// An effect is what reading a rule's expansion from a state does: the state that it ends in, plus 1, in the lower 16 bits, which suffice for mostStates; above, the hits, up to manyHits. 0: not known.
+// It is small because looking it up is what a sweep spends its time on.
+type effect uint64
+
+const (
+	manyHits = 1<<48 - 1
+	exitBits = 16
+)
+
+type visitKey struct {
+	rule  int
+	state uint32
+}
+
+func (e effect) exit() uint32 { return uint32(e&(1<<exitBits-1)) - 1 }
+
+// hits of an effect that is that of a rule on a state.
+func (w *sweep) hitsOf(e effect, rule int, state uint32) uint64 {
+	if n := uint64(e >> exitBits); n < manyHits {
+		return n
+	}
+	return w.many[visitKey{rule, state}]
+}
+
+// keep keeps an effect.
+func (w *sweep) keep(rule int, state uint32, hits uint64, exit uint32) effect {
+	e := effect(min(hits, manyHits)<<exitBits | uint64(exit) + 1)
+	*w.known(rule, state) = e
+	if hits >= manyHits {
+		w.many[visitKey{rule, state}] = hits
+		w.room -= 8 // a map's entry is so much larger
+	}
+	return e
 }
 
 const pageRules = 512
 
 // mostEffects bounds the memory of a sweep: to 128 MB.
-const mostEffects = 1 << 23
+const mostEffects = 1 << 24
 
 // A visit is a rule that is being read.
 type visit struct {
@@ -42,7 +72,7 @@ type visit struct {
 }
 
 func newSweep(g *wpp.Grammar, a *automaton, backward bool) *sweep {
-	w := &sweep{grammar: g, automaton: a, backward: backward, room: mostEffects}
+	w := &sweep{grammar: g, automaton: a, backward: backward, room: mostEffects, many: make(map[visitKey]uint64)}
 	if g.NumSegments() > 0 {
 		w.segments = make(map[int]int)
 		end := g.Rules()
@@ -97,8 +127,8 @@ func (w *sweep) unknown(rule int, state uint32) *effect {
 
 // effect is what reading a rule from a state does. After an error it means nothing.
 func (w *sweep) effect(rule int, state uint32) effect {
-	if e := w.known(rule, state); e.exit != 0 {
-		return *e
+	if e := *w.known(rule, state); e != 0 {
+		return e
 	}
 	base := len(w.stack)
 	w.enter(rule, state)
@@ -106,8 +136,7 @@ func (w *sweep) effect(rule int, state uint32) effect {
 	for len(w.stack) > base && w.err == nil {
 		top := &w.stack[len(w.stack)-1]
 		if w.read(top) {
-			e = effect{top.hits, top.state + 1}
-			*w.known(top.rule, top.entry) = e
+			e = w.keep(top.rule, top.entry, top.hits, top.state)
 			w.forget(top.rule)
 			w.stack = w.stack[:len(w.stack)-1]
 		}
@@ -136,13 +165,14 @@ func (w *sweep) read(v *visit) bool {
 			state = to
 			continue
 		}
-		e := w.known(wpp.RuleOf(sym), state)
-		if e.exit == 0 {
+		e := *w.known(wpp.RuleOf(sym), state)
+		if e == 0 {
 			v.state, v.hits, v.at = state, hits, n
 			w.enter(wpp.RuleOf(sym), state)
 			return false
 		}
-		state, hits = e.exit-1, addSaturating(hits, e.hits)
+		hits = addSaturating(hits, w.hitsOf(e, wpp.RuleOf(sym), state))
+		state = e.exit()
 	}
 	v.state, v.hits = state, hits
 	if w.automaton.tooMany {
@@ -154,7 +184,7 @@ func (w *sweep) read(v *visit) bool {
 // whole is what reading all does.
 func (w *sweep) whole() (hits uint64, exit uint32, err error) {
 	e := w.effect(0, w.automaton.start)
-	return e.hits, e.exit - 1, w.err
+	return w.hitsOf(e, 0, w.automaton.start), e.exit(), w.err
 }
 
 // A hit is where an automaton hit: after so many symbols were read before.
@@ -185,12 +215,13 @@ func (w *sweep) hits(from, skip uint64, limit int) ([]hit, error) {
 		if wpp.IsRule(sym) {
 			rule := wpp.RuleOf(sym)
 			e := w.effect(rule, state)
-			if e.hits > skip {
+			n := w.hitsOf(e, rule, state)
+			if n > skip {
 				way = append(way, w.atEdge(rule))
 				continue
 			}
-			skip -= e.hits
-			state, read = e.exit-1, addSaturating(read, w.grammar.Length(rule))
+			skip -= n
+			state, read = e.exit(), addSaturating(read, w.grammar.Length(rule))
 			continue
 		}
 		to, isHit := w.automaton.next(state, sym)

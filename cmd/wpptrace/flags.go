@@ -2,6 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +50,30 @@ func parseTime(text string) (time.Duration, error) {
 		text += "s"
 	}
 	return time.ParseDuration(text)
+}
+
+// setMetric sets what a path costs: a metric, or the column of a table, FILE or FILE:COLUMN.
+func setMetric(q *query.HotQuery, text string) error {
+	if q.Metric = query.Metric(text); text == "" || q.Metric == query.Instructions || q.Metric == query.Executions {
+		return nil
+	}
+	name, column := text, ""
+	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) && strings.Contains(text, ":") {
+		colon := strings.LastIndexByte(text, ':')
+		name, column = text[:colon], text[colon+1:]
+	}
+	file, err := os.Open(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return usagef("unknown cost %q: it is neither instructions nor count, nor a file", text)
+	case err != nil:
+		return fmt.Errorf("read costs: %w", err)
+	}
+	defer file.Close()
+	if q.Table, err = query.ReadCosts(file, column); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 // setCost sets the least cost of a hot subpath: a number, or a share of the cost of all.

@@ -103,12 +103,14 @@ func statCommand() *cobra.Command {
 func hotCommand() *cobra.Command {
 	q := query.DefaultHotQuery()
 	var asJSON, larus, maximal bool
+	var cost string
 	c := &cobra.Command{
 		Use:   "hot [FLAG...] SNAPSHOT",
 		Short: "Print the hot subpaths of a snapshot: where the program's instructions go, in sequence",
 		Example: `  wpptrace hot bash-4711.wpp                 subpaths that make up 1 % of all instructions or more
   wpptrace hot --top 5 -C 5% bash-4711.wpp   the five hottest, of those that make up 5 % or more
   wpptrace hot --cost count -l 3 -L 3 x.wpp  sequences of three paths, by how often they ran
+  wpptrace hot --cost t.csv:misses x.wpp     by what has been measured elsewhere
   wpptrace hot --maximal -L 20 x.wpp         as long as they get, up to twenty paths`,
 		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if it cost -C or
 more, and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are
@@ -118,6 +120,11 @@ costs 1.
 --maximal finds those instead that no path before or behind makes longer, up to -L, without making
 them rarer. --larus finds those that Larus's own algorithm (1999, figure 7) reports: a quick choice
 of the minimal ones and of some that are longer, which misses most. Counts are exact in all three.
+
+--cost FILE takes a table of costs: CSV with a header, a column "path" of ROUTINE#N, in full as
+--json has it, and one or more of whole numbers, of which :COLUMN names one. A column "before" may
+hold a path too, or nothing: the cost is then that of executions directly behind it in the thread,
+where no mark is between. Such a path counts apart there: a line "after ROUTINE#N" says so.
 
 SHARE    what ran within the subpath, as a share of all; where subpaths overlap, it counts in each
 CUM.     what ran within it or one above it, counted once
@@ -134,6 +141,9 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
 				q.Kind = query.Larus
 			case maximal:
 				q.Kind = query.Maximal
+			}
+			if err := setMetric(&q, cost); err != nil {
+				return err
 			}
 			if err := q.Validate(); err != nil {
 				return usageError{err}
@@ -156,7 +166,7 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
 	f.IntVarP(&q.MinLength, "min-length", "l", q.MinLength, "least `PATHS` of a subpath")
 	f.IntVarP(&q.MaxLength, "max-length", "L", q.MaxLength, "most `PATHS` of a subpath")
 	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)", func(text string) error { return setCost(&q, text) })
-	f.StringVar((*string)(&q.Metric), "cost", "", "what a path costs: its `instructions`, the default, or \"count\": 1")
+	f.StringVar(&cost, "cost", "", "what a path costs: its `instructions`, the default, \"count\": 1, or a FILE[:COLUMN] of costs")
 	f.BoolVar(&maximal, "maximal", false, "find the maximal hot subpaths")
 	f.BoolVar(&larus, "larus", false, "find what Larus's figure 7 does")
 	f.IntVar(&q.Top, "top", 0, "print only the hottest `N`")

@@ -18,6 +18,7 @@ func Encode(bodies [][]uint32) []byte {
 	}
 	w := newWriter(binary.AppendUvarint(nil, symbols))
 	m := newModel(w, symbols)
+	defer m.release()
 	type open struct {
 		rule int
 		rest []uint32
@@ -67,6 +68,7 @@ func Decode(coded []byte, most uint64) ([][]uint32, error) {
 	}
 	d := decoder{reader: newReader(coded[n:]), left: symbols}
 	d.model = newModel(d.reader, symbols)
+	defer d.model.release()
 	d.begin()
 	for len(d.open) > 0 {
 		if err := d.symbol(); err != nil {

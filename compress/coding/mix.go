@@ -1,6 +1,9 @@
 package coding
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync"
+)
 
 // Probabilities are in 65536ths; stretched ones, ln(p/(1-p)), in 256ths.
 const (
@@ -101,10 +104,22 @@ type predictor struct {
 // firstWeight is what each context counts for before anything is learned, in 65536ths.
 const firstWeight = 65536 * 35 / 100
 
+// Logarithms of how many lines a predictor has.
+const leastLines, mostLines = 10, 16
+
+// leastSlots keeps the slots of small predictors for the next ones: there are traces of a hundred thousand threads that do next to nothing.
+var leastSlots = sync.Pool{New: func() any { return new([lineLength << leastLines]slot) }}
+
 // newPredictor makes a predictor for a number of symbols, in 64 KiB to 4 MiB.
 func newPredictor(c coder, symbols uint64) predictor {
-	lines := min(max(bits.Len64(symbols)-1, 10), 16) // logarithm of their number
-	p := predictor{coder: c, slots: make([]slot, lineLength<<lines), shift: uint(64 - lines), used: contexts}
+	lines := min(max(bits.Len64(symbols)-1, leastLines), mostLines)
+	p := predictor{coder: c, shift: uint(64 - lines), used: contexts}
+	if lines == leastLines {
+		p.slots = leastSlots.Get().(*[lineLength << leastLines]slot)[:]
+		clear(p.slots)
+	} else {
+		p.slots = make([]slot, lineLength<<lines)
+	}
 	switch {
 	case symbols >= mostSymbols:
 		p.used = 1
@@ -119,6 +134,14 @@ func newPredictor(c coder, symbols uint64) predictor {
 		}
 	}
 	return p
+}
+
+// release ends the predictor.
+func (p *predictor) release() {
+	if len(p.slots) == lineLength<<leastLines {
+		leastSlots.Put((*[lineLength << leastLines]slot)(p.slots))
+	}
+	p.slots = nil
 }
 
 // find returns a slot in the line that hash leads to: the member's own, or the least met one where it may stand, made free.

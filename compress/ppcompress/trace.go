@@ -81,6 +81,7 @@ func (c *compressor) snapshot() (*wpp.Snapshot, error) {
 	}
 	s := c.program(0)
 	slices.SortStableFunc(c.threads, func(a, b *thread) int { return cmp.Compare(a.Start, b.Start) })
+	s.Threads = make([]wpp.Thread, 0, len(c.threads))
 	for _, t := range c.threads {
 		grammar, err := t.stream.Copy()()
 		if err != nil {

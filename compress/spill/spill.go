@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wpp"
 )
 
@@ -89,7 +88,7 @@ func (r *Recording) Abandon() error {
 
 // Thread begins a thread.
 func (r *Recording) Thread(tid int, name string) *Thread {
-	t := &Thread{TID: tid, Name: name, recording: r, number: len(r.threads), grammar: sequitur.NewFolding(), until: lookEvery}
+	t := &Thread{TID: tid, Name: name, recording: r, number: len(r.threads), until: lookEvery}
 	r.threads = append(r.threads, t)
 	return t
 }

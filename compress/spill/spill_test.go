@@ -60,14 +60,14 @@ func TestStreamsAreKept(t *testing.T) {
 		r := New(wpp.NewDraft(path), Limits{Thread: limit.Draw(t, "thread"), All: limit.Draw(t, "all")})
 		r.Begin(tables)
 		var threads []*Thread
-		want := map[int][]uint32{}
+		want, ended := map[int][]uint32{}, map[int]bool{}
 		symbol := rapid.Uint32Range(0, alphabet-1)
 		for tid := range rapid.IntRange(1, 3).Draw(t, "threads") {
 			threads = append(threads, r.Thread(tid, "t"))
 		}
 		for range rapid.IntRange(0, 12).Draw(t, "turns") {
 			i := rapid.IntRange(0, len(threads)-1).Draw(t, "whose")
-			if threads[i].grammar == nil {
+			if ended[i] {
 				continue
 			}
 			part := slices.Repeat(rapid.SliceOfN(symbol, 1, 40).Draw(t, "part"), rapid.IntRange(1, 200).Draw(t, "times"))
@@ -84,6 +84,7 @@ func TestStreamsAreKept(t *testing.T) {
 			}
 			if rapid.IntRange(0, 5).Draw(t, "ends") == 0 {
 				threads[i].End()
+				ended[i] = true
 			}
 		}
 		got := finished(t, r, path, threads)

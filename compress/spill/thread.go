@@ -15,8 +15,8 @@ type Thread struct {
 	recording *Recording
 	number    int
 	segments  []*wpp.Segment
-	grammar   *sequitur.Grammar // nil: it has ended, or another grows from the next symbol on
-	ended     *wpp.Grammar      // what there was in grammar at the end; nil: it has not ended, or that was spilled
+	grammar   *sequitur.Grammar // nil: it has ended, or one grows from the next symbol on
+	ended     *wpp.Grammar      // what there was in grammar at the end; nil: it has not ended, or there was nothing, or that was spilled
 	bytes     uint64            // that count as used
 	until     int               // symbols until they are counted again
 	spilled   size
@@ -30,6 +30,7 @@ const lookEvery = 1 << 10
 
 // Append appends a symbol to the thread's stream.
 func (t *Thread) Append(sym uint32) {
+	t.grow()
 	t.grammar.Append(sym)
 	if t.until--; t.until == 0 {
 		t.look()
@@ -40,11 +41,19 @@ func (t *Thread) Append(sym uint32) {
 func (t *Thread) AppendAll(symbols []uint32) {
 	for len(symbols) > 0 {
 		n := min(len(symbols), t.until)
+		t.grow()
 		t.grammar.AppendAll(symbols[:n])
 		if t.until -= n; t.until == 0 {
 			t.look()
 		}
 		symbols = symbols[n:]
+	}
+}
+
+// grow makes the grammar that the next symbol goes into: a thread may have none, and there may be many such.
+func (t *Thread) grow() {
+	if t.grammar == nil {
+		t.grammar = sequitur.NewFolding()
 	}
 }
 
@@ -82,7 +91,7 @@ func (t *Thread) close() (bodies [][]uint32) {
 		bodies = t.grammar.Rules()
 		t.spilled.add(t.grammar)
 		t.grammar.Release()
-		t.grammar = sequitur.NewFolding()
+		t.grammar = nil
 	}
 	t.count()
 	return bodies
@@ -96,6 +105,9 @@ func (s *size) add(g *sequitur.Grammar) {
 
 // End lets go of what only a thread that goes on needs.
 func (t *Thread) End() {
+	if t.grammar == nil {
+		return
+	}
 	t.ended = wpp.FromSequitur(t.grammar)
 	t.spilled.add(t.grammar)
 	t.grammar.Release()

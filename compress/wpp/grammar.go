@@ -156,7 +156,7 @@ func (g *Grammar) NumSegments() int {
 func (g *Grammar) Segment(i int) (segment *Grammar, first int) {
 	segment, err := g.segments.list[i].load()
 	if err != nil {
-		panic(&LoadError{err})
+		panic(g.segments.list[i].loadError(err))
 	}
 	return segment, g.segments.first[i]
 }

@@ -138,12 +138,15 @@ func checkTerminals(bodies [][]uint32, terminals int) error {
 	return nil
 }
 
+// emptyGrammar derives nothing. Threads that did nothing share it.
+var emptyGrammar = &Grammar{bodies: [][]uint32{nil}, order: []int{0}, lengths: []uint64{0}, uses: []uint64{1}}
+
 // Join returns the grammar of segments that follow one another: its start rule's symbols are their start rules. Segments that are in a
 // file stay there, but for some that were needed last.
 func Join(list []*Segment) *Grammar {
 	list = slices.DeleteFunc(slices.Clone(list), func(s *Segment) bool { return s.about.Length == 0 }) // only a start rule may be empty
 	if len(list) == 0 {
-		return &Grammar{bodies: [][]uint32{nil}, order: []int{0}, lengths: []uint64{0}, uses: []uint64{1}}
+		return emptyGrammar
 	}
 	if len(list) == 1 && list[0].grammar != nil {
 		return list[0].grammar

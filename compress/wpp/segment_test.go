@@ -272,6 +272,43 @@ func TestEveryBitFlipInSegments(t *testing.T) {
 	}
 }
 
+// TestDamagedSegmentNamesItsFile: what was found only when a segment was needed said neither which file it is in nor what to do.
+func TestDamagedSegmentNamesItsFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.wpp")
+	b := drafted(t, repetitive())
+	found := 0
+	for at := 0; at < len(b) && found < 10; at++ {
+		damaged := slices.Clone(b)
+		damaged[at] ^= 1
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		frame, err := newFrameReader(file, maxRaw)
+		if err != nil {
+			continue
+		}
+		lazy, err := (&fileReader{frameReader: frame, s: &Snapshot{}}).readAll()
+		if err != nil {
+			continue // it is found at once
+		}
+		if err = readThrough(lazy); err == nil {
+			continue // it is in what nobody reads
+		}
+		found++
+		if !strings.HasPrefix(err.Error(), "snapshot "+path+" is damaged: segment at byte ") || !strings.HasSuffix(err.Error(), "copy it again from where it was recorded, or record anew") {
+			t.Errorf("byte %d: %v", at, err)
+		}
+	}
+	if found == 0 {
+		t.Error("no damage is found when a segment is needed")
+	}
+}
+
 // readThrough reads all of a snapshot.
 func readThrough(s *Snapshot) (err error) {
 	defer Recover(&err)

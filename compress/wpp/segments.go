@@ -1,6 +1,7 @@
 package wpp
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 	"sync"
@@ -30,10 +31,26 @@ type loaded struct {
 }
 
 // A LoadError says that a segment of a snapshot could not be read when it was needed: the file has changed, or the disk fails.
-type LoadError struct{ Err error }
+type LoadError struct {
+	Err  error
+	path string // of the file; "": not known
+}
 
-func (e *LoadError) Error() string { return "snapshot " + e.Err.Error() }
+func (e *LoadError) Error() string {
+	if e.path == "" {
+		return "snapshot " + e.Err.Error()
+	}
+	return fmt.Sprintf("snapshot %s %v: copy it again from where it was recorded, or record anew", e.path, e.Err)
+}
 func (e *LoadError) Unwrap() error { return e.Err }
+
+func (s *Segment) loadError(err error) *LoadError {
+	e := &LoadError{Err: err}
+	if f, ok := s.file.(interface{ Name() string }); ok {
+		e.path = f.Name()
+	}
+	return e
+}
 
 // Recover makes an error of the panic of a method of Grammar whose segment cannot be read: whoever asks questions of a snapshot that was read from a file defers it.
 func Recover(err *error) {
@@ -88,7 +105,7 @@ func (s *segments) makeRoom(more int) {
 func (s *segments) load(i int) *loaded {
 	g, err := s.list[i].load()
 	if err != nil {
-		panic(&LoadError{err})
+		panic(s.list[i].loadError(err))
 	}
 	g = g.renumbered(s.first[i], s.list[i].grammar != nil)
 	return &loaded{first: s.first[i], end: s.first[i+1], grammar: g, bytes: s.list[i].bytes()}

@@ -1,0 +1,273 @@
+package query
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"wpptrace/compress/wpp"
+)
+
+// A CostTable says what executions of paths cost, as measured by any means: by path, and by path and what ran directly before it (Larus 1999, section 3.3, after
+// Ammons, Ball and Larus: "the number of cache misses in b after it executes path a"). It does not change, and serves any snapshot.
+type CostTable struct {
+	Column string // what is counted: cycles, misses
+	rows   []costRow
+}
+
+type costRow struct {
+	path, before string // names; before "": whatever ran before
+	cost         uint64
+}
+
+// ReadCosts reads a table in CSV with a header: a column "path", of names as WriteHotJSON spells them, ROUTINE#NUMBER; a column "before" of such names, if there is
+// one; and columns of whole numbers, of which one is taken, or the only one where column is "". No row may come twice.
+func ReadCosts(r io.Reader, column string) (*CostTable, error) {
+	fail := func(err error) (*CostTable, error) { return nil, fmt.Errorf("read costs: %w", err) }
+	lines := csv.NewReader(r)
+	header, err := lines.Read()
+	switch {
+	case errors.Is(err, io.EOF):
+		return fail(errors.New(`there is no header: the first line names the columns, as "path,before,cycles"`))
+	case err != nil:
+		return fail(err)
+	}
+	path, before := slices.Index(header, "path"), slices.Index(header, "before")
+	if path < 0 {
+		return fail(fmt.Errorf(`the header %q names no column "path"`, printable(strings.Join(header, ","))))
+	}
+	at, err := costColumn(header, column)
+	if err != nil {
+		return fail(err)
+	}
+	t, known := &CostTable{Column: header[at]}, make(map[costRow]bool)
+	for {
+		fields, err := lines.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return t, nil
+		case err != nil:
+			return fail(fmt.Errorf("%w: put names with commas in double quotes", err))
+		}
+		row := costRow{path: fields[path]}
+		if before >= 0 {
+			row.before = fields[before]
+		}
+		line, _ := lines.FieldPos(at)
+		if known[row] {
+			return fail(fmt.Errorf("line %d: there is a row for %s before", line, printable(strings.Trim(row.before+" "+row.path, " "))))
+		}
+		known[row] = true
+		if row.cost, err = strconv.ParseUint(fields[at], 10, 64); err != nil {
+			return fail(fmt.Errorf("line %d: %q is no whole number: multiply averages by a thousand", line, printable(fields[at])))
+		}
+		t.rows = append(t.rows, row)
+	}
+}
+
+// costColumn finds the column of costs of that name, or the only one.
+func costColumn(header []string, name string) (int, error) {
+	var costs []string
+	for _, h := range header {
+		if h != "path" && h != "before" {
+			costs = append(costs, h)
+		}
+	}
+	if name == "" && len(costs) == 1 {
+		name = costs[0]
+	}
+	if !slices.Contains(costs, name) {
+		return 0, fmt.Errorf("no column of costs %q: name one of %s", printable(name), printable(strings.Join(costs, ", ")))
+	}
+	return slices.Index(header, name), nil
+}
+
+// Costs are what executions of symbols cost. A path that costs something else behind another path is a symbol of its own there, behind those of the snapshot.
+type costs struct {
+	of     []uint64
+	isMark []bool
+	pairs  []pair // of the symbols behind those of the snapshot
+	apart  map[pair]uint32
+	varies []bool // by symbol of the snapshot: it is the path of a pair; nil: none is
+
+	unpriced int // distinct paths that ran, of which the table does not know what they cost
+	unused   int // rows of the table that name no path that ran
+}
+
+type pair struct{ before, path uint32 }
+
+// costsOf costs an alphabet by the query's table, or else by its metric.
+func costsOf(s *wpp.Snapshot, q HotQuery) *costs {
+	c := &costs{isMark: make([]bool, len(s.Symbols))}
+	for sym := range s.Symbols {
+		c.isMark[sym] = s.Symbols[sym].IsMark
+	}
+	if q.Table != nil {
+		c.read(s, q.Table)
+	} else {
+		c.of = symbolCosts(s, q.Metric)
+	}
+	return c
+}
+
+// read takes time in proportion to the table and the alphabet.
+func (c *costs) read(s *wpp.Snapshot, t *CostTable) {
+	c.of, c.apart = make([]uint64, len(s.Symbols)), make(map[pair]uint32)
+	names, known := newPathNames(s), make([]bool, len(s.Symbols))
+	for _, row := range t.rows {
+		if row.before == "" {
+			for _, sym := range names.of(row.path) {
+				c.of[sym], known[sym] = row.cost, true
+			}
+		}
+	}
+	for _, row := range t.rows {
+		paths, before := names.of(row.path), names.of(row.before)
+		if len(paths) == 0 || row.before != "" && len(before) == 0 {
+			c.unused++
+		}
+		for _, path := range paths {
+			for _, b := range before {
+				known[path] = true
+				c.split(pair{b, path}, row.cost, len(s.Symbols))
+			}
+		}
+	}
+	for sym, isKnown := range known {
+		if !isKnown && !c.isMark[sym] {
+			c.unpriced++
+		}
+	}
+}
+
+func (c *costs) split(p pair, cost uint64, symbols int) {
+	if cost == c.of[p.path] {
+		return
+	}
+	if c.varies == nil {
+		c.varies = make([]bool, symbols)
+	}
+	c.varies[p.path] = true
+	c.apart[p] = uint32(len(c.of))
+	c.pairs, c.of, c.isMark = append(c.pairs, p), append(c.of, cost), append(c.isMark, false)
+}
+
+// in is the symbol for a path behind another.
+func (c *costs) in(before, path uint32) uint32 {
+	if sym, ok := c.apart[pair{before, path}]; ok {
+		return sym
+	}
+	return path
+}
+
+// plain makes a sequence one of the snapshot's symbols, and returns what ran before it where it is only of executions behind that.
+func (c *costs) plain(sequence []uint32) (before []uint32) {
+	for i, sym := range sequence {
+		if n := len(c.of) - len(c.pairs); int(sym) >= n {
+			p := c.pairs[int(sym)-n]
+			if sequence[i] = p.path; i == 0 {
+				before = []uint32{p.before}
+			}
+		}
+	}
+	return before
+}
+
+// PathNames finds paths by their names.
+type pathNames struct {
+	labels *labels
+	known  map[string][]uint32
+}
+
+func newPathNames(s *wpp.Snapshot) *pathNames {
+	n := &pathNames{newLabels(s), make(map[string][]uint32)}
+	for i := range s.Symbols {
+		p := &s.Symbols[i]
+		if p.IsMark {
+			continue
+		}
+		number, full, short := "#"+strconv.FormatUint(p.Path, 10), n.labels.names[p.Routine], routineName(&s.Routines[p.Routine])
+		n.known[full+number] = append(n.known[full+number], uint32(i))
+		if short != full {
+			n.known[short+number] = append(n.known[short+number], uint32(i))
+		}
+	}
+	return n
+}
+
+// of returns the paths of a name as WritePath takes it. It takes time in proportion to the alphabet where the name is shortened, else constant time.
+func (n *pathNames) of(name string) []uint32 {
+	paths, ok := n.known[name]
+	if !ok && strings.Contains(name, ellipsis) {
+		for i := range n.labels.snapshot.Symbols {
+			if sym := uint32(i); !n.labels.snapshot.Symbols[i].IsMark && n.labels.matches(sym, name) {
+				paths = append(paths, sym)
+			}
+		}
+		n.known[name] = paths
+	}
+	return paths
+}
+
+// InContext is a grammar in which costs that depend on what ran before are told apart. Where a path comes behind another is known at the lowest rule that derives both, and
+// that is where its symbol stands: the interior node that such a cost is kept at. So a rule that begins with a path that varies derives all but it, and what uses the rule has it before
+// the rule. That makes the right-hand sides at most twice as many, and what queries sum up of rules and symbols stays exact.
+type inContext struct {
+	*wpp.Grammar
+	costs  *costs
+	before uint32      // what ran before the grammar
+	ends   [][2]uint32 // rule -> the first and the last symbol of what it derives
+	body   []uint32
+}
+
+// nothing ran before a thread's first symbol.
+const nothing = endOfRule
+
+// newInContext takes time linear in the right-hand sides.
+func newInContext(g *wpp.Grammar, c *costs, before uint32) *inContext {
+	x := &inContext{Grammar: g, costs: c, before: before, ends: make([][2]uint32, g.Rules())}
+	for _, r := range slices.Backward(g.Order()) {
+		if body := g.Body(r); len(body) > 0 {
+			x.ends[r] = [2]uint32{x.endsOf(body[0])[0], x.endsOf(body[len(body)-1])[1]}
+		}
+	}
+	return x
+}
+
+func (x *inContext) endsOf(v uint32) [2]uint32 {
+	if wpp.IsRule(v) {
+		return x.ends[wpp.RuleOf(v)]
+	}
+	return [2]uint32{v, v}
+}
+
+// Body is that of a rule, until it is called again.
+func (x *inContext) Body(rule int) []uint32 {
+	x.body = x.body[:0]
+	before := x.before
+	for i, v := range x.Grammar.Body(rule) {
+		ends := x.endsOf(v)
+		varies := x.costs.varies[ends[0]]
+		if varies && (i > 0 || rule == 0) {
+			x.body = append(x.body, x.costs.in(before, ends[0]))
+		}
+		if !varies || wpp.IsRule(v) && x.Grammar.Length(wpp.RuleOf(v)) > 1 {
+			x.body = append(x.body, v)
+		}
+		before = ends[1]
+	}
+	return x.body
+}
+
+// Length is that of what a rule derives.
+func (x *inContext) Length(rule int) uint64 {
+	n := x.Grammar.Length(rule)
+	if rule > 0 && n < 1<<64-1 && x.costs.varies[x.ends[rule][0]] {
+		n--
+	}
+	return n
+}
