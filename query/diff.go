@@ -231,19 +231,25 @@ func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*side, error) {
 	return d, nil
 }
 
-// newSides makes both sides: at once, but where one is in segments, which take memory and may fail.
+// newSides makes both sides.
 func newSides(a, b *wpp.Snapshot, x *alphabet, q HotQuery) (sides [2]*side, err error) {
-	var both sync.WaitGroup
+	snapshots := [2]*wpp.Snapshot{a, b}
 	var errs [2]error
-	for i, s := range []*wpp.Snapshot{a, b} {
-		if inSegments(a) || inSegments(b) {
-			sides[i], errs[i] = newSide(s, x, q, i)
-		} else {
-			both.Go(func() { sides[i], errs[i] = newSide(s, x, q, i) })
-		}
-	}
-	both.Wait()
+	ofBoth(inSegments(a) || inSegments(b), func(i int) { sides[i], errs[i] = newSide(snapshots[i], x, q, i) })
 	return sides, cmp.Or(errs[0], errs[1])
+}
+
+// ofBoth does something for both sides: at once, but for segments, which take memory and may fail.
+func ofBoth(segments bool, do func(side int)) {
+	if segments {
+		do(0)
+		do(1)
+		return
+	}
+	var first sync.WaitGroup
+	first.Go(func() { do(0) })
+	do(1)
+	first.Wait()
 }
 
 func inSegments(s *wpp.Snapshot) bool {
@@ -264,13 +270,14 @@ func (d *side) countAll(sequences [][]uint32) []uint64 {
 
 // compare lists the sequences that changed, and how many there are of them.
 func (r *DiffReport) compare(x *alphabet, sides [2]*side, sequences [][]uint32) (list []Difference, found int) {
-	countA, countB := sides[0].countAll(sequences), sides[1].countAll(sequences)
+	var counts [2][]uint64
+	ofBoth(sides[0].forests.whole == nil || sides[1].forests.whole == nil, func(i int) { counts[i] = sides[i].countAll(sequences) })
 	for i, symbols := range sequences {
 		cost := uint64(len(symbols))
 		if r.Query.Hot.Metric == Instructions {
 			cost = costOf(symbols, x.cost)
 		}
-		d := Difference{CountA: countA[i], CountB: countB[i], symbols: symbols}
+		d := Difference{CountA: counts[0][i], CountB: counts[1][i], symbols: symbols}
 		d.CostA, d.CostB = mulSaturating(d.CountA, cost), mulSaturating(d.CountB, cost)
 		d.ShareA, d.ShareB = share(d.CostA, r.TotalA), share(d.CostB, r.TotalB)
 		if d.Change = r.change(&d); d.Change != "" {

@@ -60,8 +60,10 @@ func newSearch(f *forests, c *costs, r *HotReport) *search {
 	x.dear = x.dearSymbols(f.count())
 	if f.whole != nil {
 		x.walker = newWalker(f.whole)
+	}
+	if f.whole != nil && r.Query.Metric != Executions {
 		x.dearest = dearestWindow(f, x.maxLength, x.cost)
-	} else if len(x.dear) > 0 { // a bound that takes no reading
+	} else if len(x.dear) > 0 { // a bound that takes no reading, and is as good where all paths cost the same
 		x.dearest = mulSaturating(uint64(x.maxLength), x.dear[0].cost)
 	}
 	return x

@@ -58,6 +58,9 @@ const (
 func (s slot) probability() uint32 { return uint32(s >> 16) }
 func (s slot) met() uint32         { return uint32(s & slotMet) }
 
+// is reports whether the slot is of the context with a check.
+func (s slot) is(check slot) bool { return s&slotCheck == check && s&slotMet > 0 }
+
 // rates says how far a probability moves towards a decision that was met n times before, in 65536ths of the way: 1/(n+1.6).
 var rates = makeRates()
 
@@ -91,10 +94,13 @@ const (
 	ways       = 4  // places for a slot in its line
 )
 
+// A line holds the slots of contexts whose hashes begin alike, in a line of the cache.
+type line [lineLength]slot
+
 // A predictor predicts decisions, has them coded, and learns from them. Its memory is fixed when it is made.
 type predictor struct {
 	coder   coder
-	slots   []slot           // in lines
+	lines   []line
 	shift   uint             // of a hash, to the number of a line
 	used    int              // contexts that count
 	before  [contexts]uint64 // hash of the terminals before, by context
@@ -107,18 +113,18 @@ const firstWeight = 65536 * 35 / 100
 // Logarithms of how many lines a predictor has.
 const leastLines, mostLines = 10, 16
 
-// leastSlots keeps the slots of small predictors for the next ones: there are traces of a hundred thousand threads that do next to nothing.
-var leastSlots = sync.Pool{New: func() any { return new([lineLength << leastLines]slot) }}
+// smallLines keeps the lines of small predictors for the next ones: there are traces of a hundred thousand threads that do next to nothing.
+var smallLines = sync.Pool{New: func() any { return new([1 << leastLines]line) }}
 
 // newPredictor makes a predictor for a number of symbols, in 64 KiB to 4 MiB.
 func newPredictor(c coder, symbols uint64) predictor {
 	lines := min(max(bits.Len64(symbols)-1, leastLines), mostLines)
 	p := predictor{coder: c, shift: uint(64 - lines), used: contexts}
 	if lines == leastLines {
-		p.slots = leastSlots.Get().(*[lineLength << leastLines]slot)[:]
-		clear(p.slots)
+		p.lines = smallLines.Get().(*[1 << leastLines]line)[:]
+		clear(p.lines)
 	} else {
-		p.slots = make([]slot, lineLength<<lines)
+		p.lines = make([]line, 1<<lines)
 	}
 	switch {
 	case symbols >= mostSymbols:
@@ -138,23 +144,18 @@ func newPredictor(c coder, symbols uint64) predictor {
 
 // release ends the predictor.
 func (p *predictor) release() {
-	if len(p.slots) == lineLength<<leastLines {
-		leastSlots.Put((*[lineLength << leastLines]slot)(p.slots))
+	if len(p.lines) == 1<<leastLines {
+		smallLines.Put((*[1 << leastLines]line)(p.lines))
 	}
-	p.slots = nil
+	p.lines = nil
 }
 
-// find returns a slot in the line that hash leads to: the member's own, or the least met one where it may stand, made free.
-func (p *predictor) find(hash uint64, member uint32) *slot {
-	at := uint32(hash>>p.shift) * lineLength
-	line := (*[lineLength]slot)(p.slots[at:])
-	member *= golden >> 32
-	at = uint32(hash>>16) ^ member>>28
-	check := slot(uint32(hash>>20)^member>>12) & slotCheck
-	worst := &line[at%lineLength]
-	for i := range uint32(ways) {
-		s := &line[(at^i)%lineLength]
-		if *s&slotCheck == check && s.met() > 0 {
+// find returns the slot of a context that is not at its first place in the line: the one that has its check, or the least met one where it may stand, made free.
+func (l *line) find(at uint32, check slot) *slot {
+	worst := &l[at%lineLength]
+	for i := uint32(1); i < ways; i++ {
+		s := &l[(at^i)%lineLength]
+		if s.is(check) {
 			return s
 		}
 		if s.met() < worst.met() {
@@ -171,13 +172,18 @@ func (p *predictor) code(kind set, context uint64, member, decision uint32) uint
 	var found [contexts]*slot
 	var inputs [contexts]int32
 	known := 0 // contexts up to the longest that was met
+	member *= golden >> 32
 	for i := range p.used {
-		found[i] = p.find((p.before[i]^context)*golden, member)
-		s := *found[i]
+		hash := (p.before[i] ^ context) * golden
+		line, at, check := &p.lines[hash>>p.shift], uint32(hash>>16)^member>>28, slot(uint32(hash>>20)^member>>12)&slotCheck
+		s := &line[at%lineLength]
+		if !s.is(check) {
+			s = line.find(at, check)
+		}
 		if s.met() > 0 {
 			known = i + 1
 		}
-		inputs[i] = int32(stretched[s.probability()>>4])
+		found[i], inputs[i] = s, int32(stretched[s.probability()>>4])
 	}
 	weights := &p.weights[kind][known]
 	var sum int64

@@ -50,6 +50,7 @@ type model struct {
 func newModel(c coder, symbols uint64) *model {
 	m := &model{predictor: newPredictor(c, symbols), tree: tree{byValue: map[uint32]int32{}}}
 	m.pairs = make([]uint64, 1<<min(max(bits.Len64(symbols)-2, 0), 18))
+	m.look()
 	m.begin()
 	return m
 }
@@ -99,7 +100,7 @@ func (m *model) stood(id int32) bool {
 	return m.pairs[k>>6]>>(k&63)&1 == 1
 }
 
-// look makes the contexts of the next symbol.
+// look makes the contexts of what comes behind the tail.
 func (m *model) look() {
 	h, n := uint64(0), 0
 	for i := range m.before {
@@ -128,13 +129,11 @@ func (m *model) ends(y bool) bool {
 	if m.open[len(m.open)-1].symbols == 0 && len(m.open) > 1 {
 		return false
 	}
-	m.look()
 	return m.flag(ends, hash(uint64(ends), m.place()), 0, y)
 }
 
 // isNew codes whether the next symbol is a new rule.
 func (m *model) isNew(y bool) bool {
-	m.look()
 	return m.flag(isNew, hash(uint64(isNew), m.place()), 0, y)
 }
 
@@ -152,6 +151,7 @@ func (m *model) symbol(symbol uint32) uint32 {
 		id = m.child(id)
 	}
 	m.tail.add(&m.nodes[id].tail)
+	m.look()
 	kind := uint64(aTerminal)
 	if m.nodes[id].parent >= 0 {
 		kind = aRule

@@ -21,7 +21,7 @@ func (a *arena) take(value uint32) uint32 {
 	}
 	n := a.used
 	if a.used++; int(n) == len(a.nodes) {
-		a.nodes = resize(a.nodes, room(len(a.nodes)))
+		a.nodes = resize(a.nodes, int(n+n/6+64))
 	}
 	a.nodes[n].value = value
 	return n

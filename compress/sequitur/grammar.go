@@ -2,7 +2,6 @@ package sequitur
 
 import (
 	"runtime"
-	"slices"
 	"unsafe"
 )
 
@@ -40,8 +39,10 @@ type Grammar struct {
 	following following
 	runs      *runs // nil: runs are not folded
 
+	queue   []uint32 // accepted, but not in the grammar yet
+	fetched uint32   // means nothing but that the compiler cannot leave out what fetch loads
+
 	length uint64
-	near   uint64 // of no meaning: see digramTable.near
 }
 
 // A node is a symbol in the doubly linked body of a rule. Bodies are rings closed by a guard node. Node 0 is no node.
@@ -68,12 +69,15 @@ type rule struct {
 	uses  uint32
 }
 
+// queueSize is how many symbols are appended together: their digrams are fewer than what a processor waits for at a time.
+const queueSize = 32
+
 // start is the number of the start rule.
 const start = 0
 
 // New returns the grammar of the empty stream.
 func New() *Grammar {
-	g := &Grammar{digrams: newDigramTable()}
+	g := &Grammar{digrams: newDigramTable(), queue: make([]uint32, 0, queueSize)}
 	g.take(freeValue) // node 0 is no node
 	g.live = 0
 	g.newRule()
@@ -94,31 +98,67 @@ func NewFolding() *Grammar {
 func (g *Grammar) Release() {
 	runtime.SetFinalizer(g, nil)
 	release(g.nodes)
-	for i := range g.digrams.segments {
-		release(g.digrams.segments[i].slots)
-	}
+	release(g.digrams.slots)
 	*g = Grammar{}
 }
 
 // Append appends a terminal, at most MaxTerminal, to the stream. It takes amortised constant time.
 func (g *Grammar) Append(terminal uint32) {
 	g.accept(terminal)
-	ok := true
-	if g.runs != nil {
-		terminal, ok = g.runs.take(terminal)
-	}
-	if ok {
-		g.append(terminal)
+	runtime.KeepAlive(g)
+}
+
+// AppendAll appends terminals in order.
+func (g *Grammar) AppendAll(terminals []uint32) {
+	for _, t := range terminals {
+		g.accept(t)
 	}
 	runtime.KeepAlive(g)
 }
 
-// accept counts a terminal.
+// accept counts a terminal, folds it, and puts it into the queue.
 func (g *Grammar) accept(terminal uint32) {
 	if terminal > MaxTerminal || g.runs != nil && g.runs.isRun(terminal) {
 		panic("sequitur: symbol is no terminal")
 	}
 	g.length++
+	if g.runs != nil {
+		var ok bool
+		if terminal, ok = g.runs.take(terminal); !ok {
+			return
+		}
+	}
+	g.enqueue(terminal)
+}
+
+func (g *Grammar) enqueue(symbol uint32) {
+	g.queue = append(g.queue, symbol)
+	if len(g.queue) == cap(g.queue) {
+		g.drain()
+	}
+}
+
+// drain appends what is in the queue.
+func (g *Grammar) drain() {
+	if len(g.following.levels) == 0 { // else symbols are compared, and few digrams looked for
+		g.fetch(g.queue)
+	}
+	for _, symbol := range g.queue {
+		g.append(symbol)
+	}
+	g.queue = g.queue[:0]
+}
+
+// fetch brings what will be looked at for the digrams of symbols into the cache: of memory, each digram's is another place, and the time goes into waiting for
+// them, which is done for all at once here.
+func (g *Grammar) fetch(symbols []uint32) {
+	var recorded [queueSize]uint32
+	for i := 1; i < len(symbols); i++ {
+		recorded[i] = g.digrams.firstGuess(symbols[i-1], symbols[i])
+	}
+	for _, n := range recorded {
+		g.fetched += g.at(g.at(g.at(n).next).next).value
+	}
 }
 
 func (g *Grammar) append(terminal uint32) {
@@ -145,33 +185,14 @@ func (g *Grammar) push(symbol uint32) {
 func (g *Grammar) flush() {
 	if g.runs != nil {
 		if symbol, ok := g.runs.end(); ok {
-			g.append(symbol)
+			g.enqueue(symbol)
 		}
 	}
+	g.drain()
 	for len(g.following.levels) > 0 {
 		g.endRepetition()
 		g.settle()
 	}
-}
-
-// AppendAll appends terminals in order. It is faster than Append, one by one, where the grammar is larger than the processor's caches.
-func (g *Grammar) AppendAll(terminals []uint32) {
-	const most = 1 << 12 // at a time, so that what is folded stays small
-	for chunk := range slices.Chunk(terminals, most) {
-		for _, t := range chunk {
-			g.accept(t)
-		}
-		if g.runs != nil {
-			chunk = g.runs.fold(chunk)
-		}
-		for i, t := range chunk {
-			if i+1 < len(chunk) && len(g.following.levels) == 0 {
-				g.near += g.digrams.near(t, chunk[i+1])
-			}
-			g.append(t)
-		}
-	}
-	runtime.KeepAlive(g)
 }
 
 // Length returns the number of terminals appended.
@@ -189,12 +210,13 @@ func (g *Grammar) Symbols() int {
 	return g.live - rules
 }
 
-// Bytes returns the memory that the grammar holds, to tell when to release it. While it grows it takes a sixth more for a moment. It is cheap.
+// Bytes returns the memory that the grammar holds, to tell when to release it. Where memory cannot grow in place, on systems other than Linux, it takes twice
+// that for a moment while it grows. It is cheap.
 func (g *Grammar) Bytes() uint64 {
 	return uint64(g.used)*uint64(unsafe.Sizeof(node{})) +
 		uint64(cap(g.rules))*uint64(unsafe.Sizeof(rule{})) +
 		g.digrams.bytes() +
-		uint64(cap(g.freeRules)+cap(g.suspects))*4 +
+		uint64(cap(g.freeRules)+cap(g.suspects)+cap(g.queue))*4 +
 		g.runs.bytes()
 }
 

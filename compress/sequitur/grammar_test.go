@@ -173,6 +173,7 @@ func TestRunWhoseMiddleIsRecorded(t *testing.T) {
 	for _, side := range []string{"right", "left"} {
 		g := New()
 		g.AppendAll(runes("xaaay"))
+		g.flush()
 		x := g.at(g.rules[start].guard).next
 		first := g.at(x).next
 		g.move(g.find('a', 'a'), first)

@@ -111,7 +111,7 @@ func checkDigrams(g *Grammar) error {
 			return fmt.Errorf("digram %#x at nodes %v is recorded at %d", digram, nodes, m)
 		}
 	}
-	recorded := g.digrams.used()
+	recorded := int(g.digrams.used)
 	if g.pending != 0 {
 		recorded++
 	}
@@ -155,22 +155,13 @@ func clone(g *Grammar) *Grammar {
 	c.rules = slices.Clone(g.rules)
 	c.freeRules = slices.Clone(g.freeRules)
 	c.suspects = slices.Clone(g.suspects)
-	for i := range c.digrams.segments {
-		slots := g.digrams.segments[i].slots
-		c.digrams.segments[i].slots = allocate[uint64](len(slots))
-		copy(c.digrams.segments[i].slots, slots)
-	}
+	c.queue = append(make([]uint32, 0, queueSize), g.queue...)
+	c.digrams.slots = allocate[uint64](len(g.digrams.slots))
+	copy(c.digrams.slots, g.digrams.slots)
 	c.following.levels = slices.Clone(g.following.levels)
 	if g.runs != nil {
 		c.runs = &runs{last: g.runs.last, number: maps.Clone(g.runs.number), all: slices.Clone(g.runs.all)}
 	}
 	runtime.SetFinalizer(&c, (*Grammar).Release)
 	return &c
-}
-
-func (t *digramTable) used() (n int) {
-	for i := range t.segments {
-		n += int(t.segments[i].used)
-	}
-	return n
 }

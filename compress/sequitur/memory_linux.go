@@ -6,30 +6,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapped is the size, in bytes, from which memory is mapped: it grows without being copied, goes back to the system at once, and what of it is not used yet
+// mapped is the size, in bytes, from which memory is mapped: it grows where it stands, goes back to the system at once, and what of it is not used yet
 // takes none.
 const mapped = 1 << 16
 
-// huge is the size from which memory is asked for in huge pages.
+// reserve is how many times the addresses that are needed are asked for, to grow into.
+const reserve = 16
+
+// huge is the size of a huge page, in which larger memory is asked for.
 const huge = 2 << 20
 
-// room is how many elements to make room for where n are needed: what is mapped is only a range of addresses until it is used.
-func room(n int) int {
-	if n*int(unsafe.Sizeof(node{})) < mapped {
-		return n + n/6 + 64
-	}
-	return 16 * n
-}
-
-// resize returns a slice of n elements that begins with those of s, and zeros behind them. s must have come from resize, and is used no more.
+// resize returns a slice of n elements, at least as many as s has, that begins with those of s, and zeros behind them. s must have come from resize or
+// allocate, and is used no more.
 func resize[T node | uint64](s []T, n int) []T {
-	var element T
-	size := int(unsafe.Sizeof(element))
-	was, is := cap(s)*size >= mapped, n*size >= mapped
-	if was && is {
-		if b, err := unix.Mremap(bytesOf(s), n*size, unix.MREMAP_MAYMOVE); err == nil {
-			advise(b)
-			return elementsOf[T](b, n)
+	if n <= cap(s) {
+		return s[:n]
+	}
+	room := roomFor[T](n)
+	if isMapped[T](cap(s)) {
+		if b, err := unix.Mremap(bytesOf(s), room*sizeOf[T](), unix.MREMAP_MAYMOVE); err == nil {
+			return elementsOf[T](b)[:n]
 		}
 	}
 	bigger := allocate[T](n)
@@ -40,11 +36,10 @@ func resize[T node | uint64](s []T, n int) []T {
 
 // allocate returns n zeros.
 func allocate[T node | uint64](n int) []T {
-	var element T
-	if size := n * int(unsafe.Sizeof(element)); size >= mapped {
-		if b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err == nil {
-			advise(b)
-			return elementsOf[T](b, n)
+	if isMapped[T](n) {
+		b, err := unix.Mmap(-1, 0, roomFor[T](n)*sizeOf[T](), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+		if err == nil {
+			return elementsOf[T](b)[:n]
 		}
 	} // a system that has no more mappings may have memory
 	return make([]T, n)
@@ -52,24 +47,35 @@ func allocate[T node | uint64](n int) []T {
 
 // release gives the memory of a slice from allocate or resize back.
 func release[T node | uint64](s []T) {
-	var element T
-	if cap(s)*int(unsafe.Sizeof(element)) >= mapped {
+	if isMapped[T](cap(s)) {
 		_ = unix.Munmap(bytesOf(s)) // fails for what is not mapped, which the collector takes
 	}
 }
 
-func bytesOf[T node | uint64](s []T) []byte {
+func sizeOf[T node | uint64]() int {
 	var element T
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), cap(s)*int(unsafe.Sizeof(element)))
+	return int(unsafe.Sizeof(element))
 }
 
-func elementsOf[T node | uint64](b []byte, n int) []T {
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+func isMapped[T node | uint64](n int) bool { return n*sizeOf[T]() >= mapped }
+
+// roomFor is how many elements to map where n are needed: whole huge pages, which are not parted then when they are mapped elsewhere.
+func roomFor[T node | uint64](n int) int {
+	n *= reserve
+	if n*sizeOf[T]() < huge {
+		return n
+	}
+	return (n + huge - 1) / huge * huge
 }
 
-// advise has a large mapping made of huge pages, where there are any: half the time goes into finding pages else.
-func advise(b []byte) {
+func bytesOf[T node | uint64](s []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), cap(s)*sizeOf[T]())
+}
+
+// elementsOf returns the elements in mapped memory. Half the time goes into finding pages where they are not huge.
+func elementsOf[T node | uint64](b []byte) []T {
 	if len(b) >= huge {
 		_ = unix.Madvise(b, unix.MADV_HUGEPAGE)
 	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/sizeOf[T]())
 }

@@ -2,10 +2,7 @@
 
 package sequitur
 
-// room is how many elements to make room for where n are needed: little is ever empty.
-func room(n int) int { return n + n/6 + 64 }
-
-// resize returns a slice of n elements that begins with those of s, and zeros behind them.
+// resize returns a slice of n elements, at least as many as s has, that begins with those of s, and zeros behind them.
 func resize[T node | uint64](s []T, n int) []T {
 	bigger := make([]T, n)
 	copy(bigger, s)

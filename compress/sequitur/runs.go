@@ -14,7 +14,6 @@ type runs struct {
 	last   run            // the run that the stream ends with, which is not in the grammar yet
 	number map[run]uint32 // -> index in all
 	all    []run          // run i is the terminal MaxTerminal-i
-	folded []uint32       // a buffer
 }
 
 // take adds a terminal to the stream. When a run ends by that, it returns what stands for that run.
@@ -44,17 +43,6 @@ func (r *runs) end() (symbol uint32, ok bool) {
 	return MaxTerminal - i, true
 }
 
-// fold is take for many; the slice that it returns is used again.
-func (r *runs) fold(terminals []uint32) []uint32 {
-	r.folded = r.folded[:0]
-	for _, t := range terminals {
-		if symbol, ok := r.take(t); ok {
-			r.folded = append(r.folded, symbol)
-		}
-	}
-	return r.folded
-}
-
 // isRun tells terminals that stand for runs.
 func (r *runs) isRun(v uint32) bool { return v <= MaxTerminal && v > MaxTerminal-uint32(len(r.all)) }
 
@@ -63,7 +51,7 @@ func (r *runs) bytes() uint64 {
 		return 0
 	}
 	const entry = 30 // of the map, about
-	return uint64(cap(r.all))*8 + uint64(len(r.number))*entry + uint64(cap(r.folded))*4
+	return uint64(cap(r.all))*8 + uint64(len(r.number))*entry
 }
 
 // unfold replaces in bodies what stands for runs. A run is made of rules that derive powers of two of its symbol; one that the bodies have several times
