@@ -3,8 +3,9 @@ package query
 import (
 	"cmp"
 	"fmt"
-	"math"
+	"math/big"
 	"slices"
+	"strconv"
 
 	"wpptrace/compress/wpp"
 )
@@ -201,12 +202,21 @@ func (r *HotReport) measure(f *forests, c *costs) {
 	}
 }
 
-// shareOf is the least whole number that is at least a share of the total.
+// shareOf is the least whole number that is at least a share of the total. The share is the decimal that is written so: 7 % of 100 are 7, though no binary number is 0.07.
 func shareOf(total uint64, share float64) uint64 {
-	if c := math.Ceil(float64(total) * share); c < math.MaxUint64 {
-		return min(total, uint64(c))
+	exact, ok := new(big.Rat).SetString(strconv.FormatFloat(share, 'g', -1, 64))
+	if !ok {
+		return total
 	}
-	return total
+	exact.Mul(exact, new(big.Rat).SetUint64(total))
+	cost, rest := new(big.Int).QuoRem(exact.Num(), exact.Denom(), new(big.Int))
+	if rest.Sign() > 0 {
+		cost.Add(cost, big.NewInt(1))
+	}
+	if !cost.IsUint64() {
+		return total
+	}
+	return min(total, cost.Uint64())
 }
 
 func (r *HotReport) rank(f *forests, cost []uint64) {

@@ -253,3 +253,15 @@ func BenchmarkHot(b *testing.B) {
 		}
 	}
 }
+
+// TestShareOfIsExact: 7 % of 100 were 8, since no binary number is 0.07.
+func TestShareOfIsExact(t *testing.T) {
+	for percent := range uint64(101) {
+		for _, total := range []uint64{0, 1, 99, 100, 1000, math.MaxUint64 / 100 * 100} {
+			want := total/100*percent + (total%100*percent+99)/100
+			if got := shareOf(total, float64(percent)/100); got != want {
+				t.Errorf("%d %% of %d: %d, want %d", percent, total, got, want)
+			}
+		}
+	}
+}

@@ -84,10 +84,9 @@ func setCost(q *query.HotQuery, text string) (err error) {
 		q.MinCost, err = strconv.ParseUint(text, 10, 64)
 		return err
 	}
-	percent, err := strconv.ParseFloat(share, 64)
-	if err == nil && !(percent >= 0 && percent <= 100) {
+	q.MinShare, err = strconv.ParseFloat(share+"e-2", 64) // in one step: a quotient of what was rounded is rounded twice
+	if err == nil && !(q.MinShare >= 0 && q.MinShare <= 1) {
 		err = strconv.ErrRange
 	}
-	q.MinShare = percent / 100
 	return err
 }

@@ -215,6 +215,9 @@ func (j *job) run(s *signals) error {
 	return cmp.Or(rawErr, j.tell(snapshot))
 }
 
+// confine is a variable for tests, which record in their own process and go on.
+var confine = privilege.Confine
+
 // confine gives up what a recording does not take once it has begun: with windows, to attach again.
 func (j *job) confine() error {
 	var keep []cap.Value
@@ -227,7 +230,7 @@ func (j *job) confine() error {
 	if j.onOverflow == overflowStop {
 		keep = append(keep, cap.KILL)
 	}
-	return privilege.Confine([]string{j.path, wpp.Old(j.path)}, keep...)
+	return confine([]string{j.path, wpp.Old(j.path)}, keep...)
 }
 
 // close frees everything; what is attached is detached.

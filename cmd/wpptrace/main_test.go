@@ -11,15 +11,24 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/pflag"
+	"kernel.org/pub/linux/libs/security/libcap/cap"
 )
 
 // TestMain makes the test binary stand in for wpptrace, in scripts and for tests that start it.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(privileged{m}, map[string]func(){
 		"wpptrace":          main,
 		"wpptrace-nobpf":    mainWithoutBPF,
 		"wpptrace-measured": mainMeasured,
 	})
+}
+
+// Tests that are privileged stay so when they record in their own process. Those that start wpptrace see it give up what it does not need.
+type privileged struct{ *testing.M }
+
+func (p privileged) Run() int {
+	confine = func([]string, ...cap.Value) error { return nil }
+	return p.M.Run()
 }
 
 func TestScripts(t *testing.T) {

@@ -69,7 +69,7 @@ func TestKilledWhileItHolds(t *testing.T) {
 	if got := <-answer; got != want[0] {
 		t.Errorf("the server answered %q, untraced %q", got, want[0])
 	}
-	waitClean(s)
+	s.becomesClean()
 	s.end()
 }
 

@@ -95,6 +95,23 @@ func (s *subject) end() {
 // isClean fails the test unless the server's text is as in its file: no probe is left.
 func (s *subject) isClean() {
 	s.t.Helper()
+	if err := s.residue(); err != nil {
+		s.t.Errorf("something is left in the server: %v", err)
+	}
+}
+
+// becomesClean waits for that: of what was killed, the kernel takes the probes out by and by.
+func (s *subject) becomesClean() {
+	s.t.Helper()
+	for began := time.Now(); s.residue() != nil && time.Since(began) < patience; {
+		time.Sleep(time.Millisecond)
+	}
+	s.isClean()
+}
+
+// residue is what differs between the server's text and its file.
+func (s *subject) residue() error {
+	s.t.Helper()
 	p, err := target.Open(s.pid())
 	if err != nil {
 		s.t.Fatal(err)
@@ -104,9 +121,7 @@ func (s *subject) isClean() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := attach.CheckText(p, im); err != nil {
-		s.t.Errorf("something is left in the server: %v", err)
-	}
+	return attach.CheckText(p, im)
 }
 
 // answers are what a server says that nobody traces.

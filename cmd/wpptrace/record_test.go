@@ -217,19 +217,8 @@ func TestKilled(t *testing.T) {
 		t.Errorf("files: %q", names)
 	}
 	s.ask(20) // the dying process's links are closed by then, or while this is answered
-	waitClean(s)
+	s.becomesClean()
 	s.end()
-}
-
-// waitClean asks the server until its text is clean.
-func waitClean(s *subject) {
-	for range 1000 {
-		s.ask(1)
-		if _, _, status := wpptrace("check", "-p", strconv.Itoa(s.pid())); status == 0 {
-			return
-		}
-	}
-	s.isClean()
 }
 
 // A command that is interrupted goes on untraced, and its status is returned.

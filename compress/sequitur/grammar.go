@@ -8,8 +8,11 @@ import (
 // In bodies, as Rules returns them, a symbol below ruleBit is a terminal; one with ruleBit set names a rule.
 const ruleBit uint32 = 1 << 31
 
-// MaxTerminal is the largest symbol that may be appended.
-const MaxTerminal = ruleBit - 1
+// MaxTerminal is the largest symbol that may be appended, MaxFoldingTerminal where runs are folded: those above stand for runs.
+const (
+	MaxTerminal        = ruleBit - 1
+	MaxFoldingTerminal = MaxTerminal / 2
+)
 
 // IsRule reports whether a symbol of a body names a rule, not a terminal.
 func IsRule(v uint32) bool { return v&ruleBit != 0 }
@@ -102,7 +105,7 @@ func (g *Grammar) Release() {
 	*g = Grammar{}
 }
 
-// Append appends a terminal, at most MaxTerminal, to the stream. It takes amortised constant time.
+// Append appends a terminal, at most MaxTerminal (MaxFoldingTerminal), to the stream. It takes amortised constant time.
 func (g *Grammar) Append(terminal uint32) {
 	g.accept(terminal)
 	runtime.KeepAlive(g)
@@ -118,7 +121,7 @@ func (g *Grammar) AppendAll(terminals []uint32) {
 
 // accept counts a terminal, folds it, and puts it into the queue.
 func (g *Grammar) accept(terminal uint32) {
-	if terminal > MaxTerminal || g.runs != nil && g.runs.isRun(terminal) {
+	if terminal > MaxTerminal || g.runs != nil && terminal > MaxFoldingTerminal {
 		panic("sequitur: symbol is no terminal")
 	}
 	g.length++

@@ -235,14 +235,21 @@ func TestFigures(t *testing.T) {
 }
 
 func TestAppendRefusesNonterminals(t *testing.T) {
-	g := New()
-	g.Append(MaxTerminal)
-	defer func() {
-		if recover() == nil {
-			t.Error("accepted")
+	for most, g := range map[uint32]*Grammar{MaxTerminal: New(), MaxFoldingTerminal: NewFolding()} {
+		g.AppendAll([]uint32{most, 5, 5, 6, most, most, 7})
+		got := fmt.Sprint(g.Rules())
+		if want := fmt.Sprint([][]uint32{{most, 5, 5, 6, most, most, 7}}); got != want {
+			t.Errorf("the largest terminal: %s, want %s", got, want)
 		}
-	}()
-	g.Append(MaxTerminal + 1)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%d is accepted", most+1)
+				}
+			}()
+			g.Append(most + 1)
+		}()
+	}
 }
 
 func FuzzAppend(f *testing.F) {

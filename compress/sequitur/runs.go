@@ -44,7 +44,7 @@ func (r *runs) end() (symbol uint32, ok bool) {
 }
 
 // isRun tells terminals that stand for runs.
-func (r *runs) isRun(v uint32) bool { return v <= MaxTerminal && v > MaxTerminal-uint32(len(r.all)) }
+func (r *runs) isRun(v uint32) bool { return v <= MaxTerminal && v > MaxFoldingTerminal }
 
 func (r *runs) bytes() uint64 {
 	if r == nil {

@@ -102,7 +102,8 @@ func (d *Draft) fail(err error) error {
 }
 
 // Finish writes what is not written yet of a snapshot whose segments may be in the draft, and puts the file in its place. See WriteFile. It gives up, with the context's
-// error, when the context is done before. Segments stay readable. The draft takes nothing any more.
+// error, when the context is done before. Segments stay readable. The draft takes nothing any more. After any other error a file that Spill has written to stays, and
+// the error names it.
 func (d *Draft) Finish(ctx context.Context, s *Snapshot) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -122,29 +123,41 @@ func (d *Draft) finish(s *Snapshot) error {
 	if d.file == nil {
 		return err
 	}
+	name, spilled := d.file.Name(), d.w != nil && len(d.w.segments) > 0
 	if err == nil {
-		err = d.w.finish(s)
+		err = d.complete(s)
 	}
-	if err == nil {
-		err = d.out.Flush()
-	}
-	if err == nil {
-		err = d.ctx.Err()
-	}
-	if err == nil {
-		err = d.file.Sync()
-	}
-	name := d.file.Name()
 	if !s.inFile() {
 		if closeErr := d.file.Close(); err == nil {
 			err = closeErr
 		}
 	}
 	d.file = nil
-	if err != nil {
-		return also(err, d.fsys.Remove(name))
+	placed := false
+	if err == nil {
+		placed, err = place(d.fsys, d.path, name)
 	}
-	return place(d.fsys, d.path, name)
+	switch {
+	case err == nil || placed:
+		return err
+	case spilled && d.ctx.Err() == nil:
+		return fmt.Errorf("%w; what was recorded is in %s", err, name)
+	}
+	return also(err, d.fsys.Remove(name))
+}
+
+// complete writes what is not written yet.
+func (d *Draft) complete(s *Snapshot) error {
+	if err := d.w.finish(s); err != nil {
+		return err
+	}
+	if err := d.out.Flush(); err != nil {
+		return err
+	}
+	if err := d.ctx.Err(); err != nil {
+		return err
+	}
+	return d.file.Sync()
 }
 
 // Discard removes what there is of a draft that is not finished.

@@ -61,8 +61,8 @@ func checkPlace(fsys files, path string) (exists bool, err error) {
 	return true, nil
 }
 
-// place renames a temporary file to path. On an error it removes it.
-func place(fsys files, path, temporary string) error {
+// place renames a temporary file to path, and reports whether it is there now, be it that the directory could not be synced.
+func place(fsys files, path, temporary string) (placed bool, err error) {
 	exists, err := checkPlace(fsys, path)
 	switch {
 	case err != nil:
@@ -72,9 +72,9 @@ func place(fsys files, path, temporary string) error {
 		err = fsys.Rename(temporary, path)
 	}
 	if err != nil {
-		return also(err, fsys.Remove(temporary))
+		return false, err
 	}
-	return fsys.SyncDir(dirOf(path))
+	return true, fsys.SyncDir(dirOf(path))
 }
 
 func dirOf(path string) string {

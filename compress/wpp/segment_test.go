@@ -394,3 +394,54 @@ func ExampleDraft() {
 	fmt.Println(slices.Collect(read.Threads[0].Grammar.Expand(0)))
 	// Output: [0 1 0 1 1 0]
 }
+
+// Whatever fails when a recording that has spilled is finished, what it spilled can be read: at its place, or where the error says. If it is given up, nothing is left.
+func TestFinishOnAFullDisk(t *testing.T) {
+	want := repetitive()
+	for fail := 1; ; fail++ {
+		path := filepath.Join(t.TempDir(), "x.wpp")
+		f := &failingFiles{}
+		d := newDraft(f, path)
+		segment, err := d.Spill(want, 0, want.Threads[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		final := *want
+		final.Threads = slices.Clone(want.Threads)
+		final.Threads[0].Grammar = Join([]*Segment{segment})
+		f.fail = f.step + fail
+		err = d.Finish(t.Context(), &final)
+		if f.failed == "" {
+			if err != nil || fail < 6 {
+				t.Fatalf("after %d steps: %v", fail, err)
+			}
+			break
+		}
+		left := path
+		if names := namesIn(t, filepath.Dir(path)); len(names) == 1 && err != nil {
+			left = filepath.Join(filepath.Dir(path), names[0])
+		} else if err != nil {
+			t.Fatalf("step %d, %s: left %v, error %v", fail, f.failed, names, err)
+		}
+		if left != path && !strings.Contains(err.Error(), left) {
+			t.Errorf("step %d, %s: %s is left, error %v", fail, f.failed, left, err)
+		}
+		got, readErr := ReadFile(left)
+		if readErr != nil && !errors.Is(readErr, ErrTruncated) || got == nil || got.Threads[0].Grammar.Length(0) != want.Threads[0].Grammar.Length(0) {
+			t.Errorf("step %d, %s: %v; read %v", fail, f.failed, err, readErr)
+		}
+	}
+	dir := t.TempDir()
+	d := NewDraft(filepath.Join(dir, "x.wpp"))
+	if _, err := d.Spill(want, 0, want.Threads[0]); err != nil {
+		t.Fatal(err)
+	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.Finish(done, want); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+	if names := namesIn(t, dir); len(names) > 0 {
+		t.Errorf("left after it was given up: %v", names)
+	}
+}
