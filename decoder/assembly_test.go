@@ -219,6 +219,28 @@ var found = []struct {
 		.type jumps, @function
 	jumps:	.cfi_startproc
 		jmp *%rdx`},
+	// A call from a frame of unknown size, after a recursive one, was taken for one by the inner activation.
+	{"call from a frame of unknown size after recursion", habits{end: 50, callback: 3}, walkExactly, `
+	self:	push %rbp
+		.cfi_def_cfa_offset 16
+		.cfi_offset 6, -16
+		mov %rsp, %rbp
+		.cfi_def_cfa_register 6
+	1:	je 2f
+	throws:	call ends
+	thrown:
+	pad:	mov %eax, %ecx
+		call self
+		jmp 1b
+	2:	leave
+		.cfi_def_cfa 7, 8
+		ret
+		.cfi_endproc
+		.globl other
+		.type other, @function
+	other:
+	ends:	.cfi_startproc
+		ret`},
 }
 
 // TestFoundPrograms walks the programs that came out wrong.
