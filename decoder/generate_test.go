@@ -25,6 +25,7 @@ type drawnRoutine struct {
 	blocks int
 	sites  []string // entries of its call-site table
 	tables int
+	asked  int
 }
 
 // A drawnFrame is how a routine keeps its frame.
@@ -93,7 +94,7 @@ func (d *drawing) block(last bool) {
 	for range d.pick("fill", 3) {
 		d.line("%s", fillers[d.pick("filler", len(fillers))])
 	}
-	const leaving, goingOn = 4, 9
+	const leaving, goingOn = 4, 11
 	kind := d.pick("end", leaving+goingOn)
 	if last {
 		kind %= leaving
@@ -118,7 +119,31 @@ func (d *drawing) block(last bool) {
 		d.tableJump()
 	case 10, 11:
 		d.line("je %s", d.target())
-	} // 12: runs on
+	case 12, 13:
+		d.ask()
+	} // 14: runs on
+}
+
+// ask asks one thing after another, and does something or not, or goes elsewhere.
+func (d *drawing) ask() {
+	for range 2 + d.pick("questions", 4) {
+		if d.rarely("elsewhere", 5) {
+			d.line("je %s", d.target())
+			continue
+		}
+		d.r.asked++
+		skip := fmt.Sprintf("asked%d_%d", d.r.id, d.r.asked)
+		d.line("je %s", skip)
+		switch d.pick("do", 8) {
+		case 6:
+			d.call(d.callee(false))
+		case 7:
+			d.line("jmp %s", d.target())
+		default:
+			d.line("%s", fillers[d.pick("filler", len(fillers))])
+		}
+		d.line("%s:", skip)
+	}
 }
 
 // leave leaves the frame, and the routine by an instruction.

@@ -128,6 +128,10 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 	if i < 0 && t.tailJumpFromRoot(a, from, false) {
 		return
 	}
+	if i < 0 && depth >= 0 && t.reappearAtCall(caller, a.cfa+uint64(depth), a.r) {
+		t.enter(frame{activation: a, from: from})
+		return
+	}
 	if i < 0 && depth >= 0 && t.reappear(activation{caller.r, a.cfa + uint64(depth)}, caller.block) {
 		i = len(t.frames) - 1
 	}
@@ -301,6 +305,24 @@ func (r *routine) relay(goal *routine, depth int) (acts []act, ok bool) {
 func (r *routine) jumpsAnywhere(b int) bool {
 	e := r.Blocks[b].End
 	return (e == cfg.TailInd || e == cfg.Tail || e == cfg.Jcc) && (r.kind[b] == plan.External || r.kind[b] == plan.Unknown)
+}
+
+// mayJumpOnTo reports whether tail jumps can lead from the routine to goal.
+func (r *routine) mayJumpOnTo(goal *routine) bool {
+	list, seen := []*routine{r}, map[*routine]bool{}
+	for i := 0; i < len(list); i++ {
+		for b := range list[i].Blocks {
+			next := list[i].tailTarget(b)
+			if next == goal || list[i].jumpsAnywhere(b) {
+				return true
+			}
+			if next != nil && !seen[next] {
+				seen[next] = true
+				list = append(list, next)
+			}
+		}
+	}
+	return false
 }
 
 // jumpsOut reports whether the routine leaves at block b by a jump to code that is not observed, or through silent routines that do.

@@ -70,6 +70,20 @@ func (t *Thread) reappear(a activation, block int) bool {
 	return true
 }
 
+// reappearAtCall takes up a caller that may have stood at its call since before the thread was met: what it called may have jumped on to a routine, and spoken
+// before. It reports false if the caller, known or not, must have made the call for that routine.
+func (t *Thread) reappearAtCall(c place, cfa uint64, to *routine) bool {
+	callee := c.r.callee[c.block]
+	if t.known == 0 || cfa <= t.known || len(t.frames) == 0 || callee == nil || !callee.mayJumpOnTo(to) {
+		return false
+	}
+	t.known = cfa
+	t.finishAbove(-1)
+	t.sink.Mark(ops.Resume, 1)
+	t.push(frame{activation: activation{c.r, cfa}, root: true, st: c.r.at(c.block, 0), called: true, start: origin{exit, ops.StartCall}})
+	return true
+}
+
 // mayComeBy reports whether the call of block b may throw, or return a second time, to where a silent way leads to a block from.
 func (r *routine) mayComeBy(b, block int) bool {
 	if !r.makesCall(b) || r.kind[b] == plan.Harmless {

@@ -116,6 +116,7 @@ func (p *Plan) classify() {
 			r.calls[b] = calling{kind, t}
 		}
 	}
+	p.findReentries()
 	fromOutside := make([]bool, len(p.Routines))
 	inCircle := p.tailCircles()
 	for _, q := range p.Routines {
@@ -140,6 +141,46 @@ func (p *Plan) classify() {
 					t.rootable, again = true, true
 				}
 			}
+		}
+	}
+}
+
+// findReentries finds out which routines may be entered again before they end: those on circles, and those out of which code that is not observed runs.
+func (p *Plan) findReentries() {
+	callers := make([][]*Routine, len(p.Routines))
+	var queue []*Routine
+	next := func(r *Routine) (out []*Routine) {
+		for _, c := range r.calls {
+			if c.kind == Known {
+				out = append(out, c.to)
+			}
+		}
+		return out
+	}
+	for _, r := range p.Routines {
+		r.circle, r.goesOut = 0, slices.ContainsFunc(r.calls, func(c calling) bool { return c.kind == External || c.kind == Unknown })
+		r.shifts = false
+		for b := range r.Blocks {
+			r.shifts = r.shifts || r.calls[b].kind == Known && isCall(&r.Blocks[b]) && r.Blocks[b].Depth < 0
+		}
+		if r.goesOut {
+			queue = append(queue, r)
+		}
+		for _, t := range next(r) {
+			callers[t.ID] = append(callers[t.ID], r)
+		}
+	}
+	for i := 0; i < len(queue); i++ {
+		for _, r := range callers[queue[i].ID] {
+			if !r.goesOut {
+				r.goesOut = true
+				queue = append(queue, r)
+			}
+		}
+	}
+	for i, circle := range circles(p.Routines, next) {
+		for _, r := range circle {
+			r.circle = i + 1
 		}
 	}
 }

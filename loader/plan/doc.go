@@ -18,6 +18,7 @@
 //  3. A circle of calls and tail jumps that can run without a word is broken: where that is cheapest, a routine's calls on the circle, or its entry, carry
 //     probes. A routine that tail jumps alone can lead back to itself is none that may be silent.
 //  4. Where the size of the frame is not known at a call of observed code (alloca), a word comes before the call: the chain is not followed through it.
+//     It comes after the last call that may have led to another activation of the routine, for either might make the call.
 //  5. What comes otherwise than by a jump, a call or a return speaks for itself: landing pads, each entry of a routine that has several, and both the call of
 //     setjmp and its like and what follows it; and so does a call of code that is not observed and may not return (throw, longjmp, exit). Where a call of an
 //     observed routine may end by an exception or a second return that has passed through it, no place that this leads to is reached by ordinary silence as well.

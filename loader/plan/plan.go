@@ -78,6 +78,9 @@ type Routine struct {
 	rootable bool      // code that is not observed may be its caller
 	forks    bool      // what is called back after some word may come from it or, after its silent end, from its caller
 	open     bool      // see MayLeaveOpen
+	shifts   bool      // it calls observed routines from where the size of its frame is not known
+	goesOut  bool      // code that is not observed may run before it ends
+	circle   int       // the circle of calls and jumps that it is on, from 1; 0: none
 	calls    []calling // by block
 	again    []int     // blocks that follow calls which may return again, each once
 	freq     []float64

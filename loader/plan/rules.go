@@ -124,8 +124,14 @@ func (r *Routine) obey() (changed bool) {
 	if calls { // whoever code that is not observed calls back must be able to say from where
 		insist(r.Entry, func(n int) bool { return n != exit && r.unannounced(n) })
 	}
-	// a chain of callers is followed through frames of known size
-	insist(r.Entry, func(n int) bool { return n != exit && r.unfollowable(n) })
+	// a chain of callers is followed through frames of known size; whose call it ends at the last word tells, be there other activations of the routine
+	unfollowable := func(n int) bool { return n != exit && r.unfollowable(n) }
+	insist(r.Entry, unfollowable)
+	for b := range r.Blocks {
+		if r.leadsBack(b) {
+			insist(r.continuation(b), unfollowable)
+		}
+	}
 	ends := func(n int) bool {
 		if n == exit {
 			return r.rootable
@@ -233,6 +239,20 @@ func (r *Routine) unfollowable(b int) bool {
 	}
 	kind, _ := r.Callee(b)
 	return kind == Known
+}
+
+// leadsBack reports whether the routine may be entered again out of the call that ends block b.
+func (r *Routine) leadsBack(b int) bool {
+	if !r.shifts || !isCall(&r.Blocks[b]) {
+		return false
+	}
+	switch kind, t := r.Callee(b); kind {
+	case External, Unknown:
+		return true
+	case Known:
+		return t.goesOut || r.circle != 0 && t.circle == r.circle
+	}
+	return false
 }
 
 // probeOn puts the cheapest probe on a way.

@@ -131,6 +131,44 @@ func (v *verifier) checkCalls(r *routine) {
 	}
 }
 
+// checkShifting: where a frame's size is not known, whose call a chain of callers ends at is told by a word after the last call that another activation of the
+// routine may have come out of (rule 4).
+func (v *verifier) checkShifting(r *routine) {
+	is := func(n int) bool {
+		return n != r.exit && r.sites[n] == nil && r.kinds[n] == plan.Known && isCall(&r.Blocks[n]) && r.Blocks[n].Depth < 0
+	}
+	bad := r.backwards(is)
+	for b := range r.Blocks {
+		block := &r.Blocks[b]
+		if (block.End == cfg.Call || block.End == cfg.CallInd) && bad[block.Succ[0]] && v.mayEnterAgain(r, b) {
+			r.fault("a call from a frame of unknown size may be that of another activation", append(r.way(b), v.silentWay(r, block.Succ[:1], is)...))
+			return
+		}
+	}
+}
+
+// mayEnterAgain reports whether what block b enters may lead to the routine, perhaps through code that is not observed.
+func (v *verifier) mayEnterAgain(r *routine, b int) bool {
+	if r.enters(b) {
+		return true
+	}
+	list, seen := []*routine{r.callees[b]}, map[*routine]bool{nil: true}
+	for ; len(list) > 0; list = list[1:] {
+		q := list[0]
+		if q == nil || seen[q] {
+			continue
+		}
+		seen[q] = true
+		for c := range q.Blocks {
+			if q.enters(c) || q.callees[c] == r {
+				return true
+			}
+		}
+		list = append(list, q.callees...)
+	}
+	return r.callees[b] == r
+}
+
 // checkTable: the table of calls has those of observed routines alone.
 func (v *verifier) checkTable() {
 	known := 0

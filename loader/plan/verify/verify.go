@@ -55,6 +55,7 @@ func Plan(p *plan.Plan) []Fault {
 		v.checkSites(r)
 		v.checkCallees(r)
 		v.checkCalls(r)
+		v.checkShifting(r)
 		v.checkWitnesses(r)
 		v.checkWays(r)
 		v.checkFirstCalls(r)
