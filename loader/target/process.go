@@ -66,6 +66,8 @@ func (p *Process) identify() error {
 		return fmt.Errorf("read its executable: %w: %s", err, remedy(mayTrace()))
 	case errors.Is(err, fs.ErrNotExist) && s.kernel:
 		return ErrKernelThread
+	case errors.Is(err, fs.ErrNotExist): // its memory has gone already, and so will it
+		return ErrGone
 	case err != nil:
 		return fmt.Errorf("read its executable: %w", err)
 	}
