@@ -21,7 +21,10 @@ type state struct {
 }
 
 // A choice is a switch or a conditional jump whose way is known.
-type choice struct{ block, to int }
+type choice struct {
+	block int
+	next  []int
+}
 
 type cached struct {
 	to     int
@@ -99,7 +102,7 @@ func (r *routine) inCase(s *plan.Site, outcome int, value uint64) *state {
 	if st == nil {
 		st = &state{r: r, block: s.Block, next: r.after(s.Block, outcome), told: told}
 		if s.Block == s.Case.Table {
-			st.next = []int{told[0].to}
+			st.next = told[0].next
 		}
 		if r.cases == nil || len(r.cases) >= mostCases {
 			r.cases = map[caseKey]*state{}
@@ -113,15 +116,15 @@ func (r *routine) inCase(s *plan.Site, outcome int, value uint64) *state {
 func (r *routine) choices(c *plan.Case, value uint64) (told []choice, key uint64, ok bool) {
 	if c.Jumps == nil {
 		target, ok := r.caseTarget(c, value)
-		return []choice{{c.Table, target}}, uint64(target), ok
+		return []choice{{c.Table, []int{target}}}, uint64(target), ok
 	}
+	told = make([]choice, len(c.Jumps))
 	for i, j := range c.Jumps {
-		taken := r.Asks(j).Holds(value)
-		to := r.Blocks[j].Succ[1]
-		if taken {
-			to, key = r.Blocks[j].Succ[0], key|1<<i
+		told[i] = choice{j, r.Blocks[j].Succ[1:]}
+		if r.Asks(j).Holds(value) {
+			told[i].next = r.Blocks[j].Succ[:1]
+			key |= 1 << i
 		}
-		told = append(told, choice{j, to})
 	}
 	return told, key, value>>(8*c.Operand.Size) == 0
 }
@@ -158,7 +161,7 @@ func (s *state) silentWays() *reach {
 	}
 	w := &reach{}
 	s.reach = w
-	seen := map[int]bool{}
+	seen := make([]bool, len(s.r.Blocks))
 	add := func(b, parent int) {
 		if b == exit {
 			w.exits = append(w.exits, parent)
@@ -187,7 +190,7 @@ func (s *state) silentWays() *reach {
 func (s *state) after(b int) []int {
 	for i := range s.told {
 		if s.told[i].block == b {
-			return []int{s.told[i].to}
+			return s.told[i].next
 		}
 	}
 	return s.r.after(b, 0)
@@ -200,11 +203,14 @@ func isCall(r *routine, b int) bool {
 
 // way lists the blocks from the state to node i, node i included.
 func (w *reach) way(i int) (blocks []int) {
-	for ; i != exit; i = w.nodes[i].parent {
-		blocks = append(blocks, w.nodes[i].block)
+	n := 0
+	for k := i; k != exit; k = w.nodes[k].parent {
+		n++
 	}
-	for a, z := 0, len(blocks)-1; a < z; a, z = a+1, z-1 {
-		blocks[a], blocks[z] = blocks[z], blocks[a]
+	blocks = make([]int, n)
+	for ; i != exit; i = w.nodes[i].parent {
+		n--
+		blocks[n] = w.nodes[i].block
 	}
 	return blocks
 }

@@ -95,7 +95,6 @@ func (s *search) apartFor(nodes []int) bool {
 // tellByValues takes probes off jumps that the value of a place in the frame tells of, the dear ones first, where words of other jumps can carry it. Before, there
 // was one silent way from each word to the next.
 func (r *Routine) tellByValues(must []bool) {
-	p := newPruner(r)
 	jumps, prices := map[x86.Operand][]int{}, map[x86.Operand]float64{}
 	var places []x86.Operand
 	for b, c := range r.conditions {
@@ -108,7 +107,11 @@ func (r *Routine) tellByValues(must []bool) {
 		jumps[c.Place] = append(jumps[c.Place], b)
 		prices[c.Place] += r.price(b)
 	}
+	if len(places) == 0 {
+		return
+	}
 	slices.SortStableFunc(places, func(a, b x86.Operand) int { return cmp.Compare(prices[b], prices[a]) })
+	p := newPruner(r)
 	for _, place := range places {
 		p.tellByValue(place, jumps[place])
 	}
