@@ -10,6 +10,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/raw"
+	"wpptrace/loader/plan"
 )
 
 // A rawTrace is the raw trace that a recording writes besides its snapshot.
@@ -28,10 +29,19 @@ func createRawTrace(path string, r *recording) (*rawTrace, error) {
 		p, err := r.decoder.Path(routine, path)
 		return p.Start, p.End, err
 	})
-	for _, pr := range r.program.plan.Routines {
-		w.DefineRoutine(pr.ID, raw.Routine{Entry: pr.Addr, Name: cmp.Or(pr.Name, pr.Symbol)})
+	t := &rawTrace{f, w}
+	t.define(r.program.plan)
+	return t, nil
+}
+
+// define tells of the routines of a plan. There may be no trace.
+func (t *rawTrace) define(p *plan.Plan) {
+	if t == nil {
+		return
 	}
-	return &rawTrace{f, w}, nil
+	for _, pr := range p.Routines {
+		t.writer.DefineRoutine(pr.ID, raw.Routine{Entry: pr.Addr + pr.Offset(), Name: cmp.Or(pr.Name, pr.Symbol)})
+	}
 }
 
 // end writes what is left. There may be no trace.
