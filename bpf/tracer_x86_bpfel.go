@@ -129,10 +129,18 @@ const (
 )
 
 type TracerStop struct {
-	_       structs.HostLayout
-	Stopped uint32
-	Other   uint32
+	_     structs.HostLayout
+	State uint32
+	Other uint32
 }
+
+type TracerStopState uint32
+
+const (
+	TracerStopStateSTOP_NONE TracerStopState = 0
+	TracerStopStateSTOP_SENT TracerStopState = 1
+	TracerStopStateSTOP_OURS TracerStopState = 2
+)
 
 type TracerThread struct {
 	_          structs.HostLayout

@@ -89,10 +89,15 @@ struct loss {
 	__u64 hits, lost;
 };
 
-/* What is known of stopping the target so that nothing is lost; one entry of an array. */
+/* What is known of stopping the target so that nothing is lost; one entry of an array. Only the BPF program writes it, where signals come one after the other. */
 struct stop {
-	__u32 stopped; /* by us, and not let go on yet */
-	__u32 other;   /* the signal by which somebody else has stopped it since; 0: nobody has */
+	__u32 state; /* enum stop_state */
+	__u32 other; /* somebody else's signal to stop that has come since: SIGCONT takes it back; 0: none */
+};
+enum stop_state {
+	STOP_NONE, /* it runs, or somebody else has stopped it */
+	STOP_SENT, /* our SIGSTOP is on its way: a SIGCONT now would come before it, and it would stand still for ever */
+	STOP_OURS, /* it is stopped, by us alone */
 };
 
 /* Failures and the like, counted: index into the metrics array. */

@@ -75,6 +75,7 @@ const struct {
 	enum from k;
 	enum call_table t;
 	enum library_table l;
+	enum stop_state s;
 } *names __attribute__((unused)); /* keeps them for the Go bindings */
 
 static __always_inline void count(enum metric m)
@@ -182,10 +183,10 @@ static __always_inline void halt(void)
 {
 	struct stop *s = stop_state();
 
-	if (!s || __sync_val_compare_and_swap(&s->stopped, 0, 1))
+	if (!s || __sync_val_compare_and_swap(&s->state, STOP_NONE, STOP_SENT) != STOP_NONE)
 		return;
 	if (bpf_send_signal(SIGSTOP))
-		s->stopped = 0;
+		s->state = STOP_NONE;
 }
 
 /* hold stops the target where the ring is about to be full. */
@@ -229,7 +230,10 @@ int hit(struct registers *regs)
 	return 0;
 }
 
-/* Somebody stops the target that we have stopped, or lets it go on: neither is to be undone. */
+/*
+ * Somebody stops the target that we have stopped, or lets it go on: neither is to be undone. Runs under the lock of the target's signals, so that it sees them in
+ * the order in which they take effect.
+ */
 SEC("tp_btf/signal_generate")
 int signal_sent(__u64 *args)
 {
@@ -244,12 +248,18 @@ int signal_sent(__u64 *args)
 		escaped = 1;
 	}
 	s = stop_state();
-	if (!s || !s->stopped)
+	if (!s || s->state == STOP_NONE)
 		return 0;
-	if (sig == SIGCONT)
-		s->stopped = s->other = 0;
-	else if (sig != SIGSTOP || args[1] > FROM_KERNEL)
-		s->other = sig;
+	if (sig == SIGSTOP && args[1] == FROM_KERNEL) { /* ours, or a debugger's, who does not stop the process */
+		if (s->state == STOP_SENT)
+			s->state = STOP_OURS;
+	} else {
+		s->other = sig == SIGCONT ? 0 : sig;
+	}
+	if (s->state == STOP_OURS && (sig == SIGCONT || s->other == SIGSTOP)) {
+		s->other = 0;
+		s->state = STOP_NONE;
+	}
 	return 0;
 }
 

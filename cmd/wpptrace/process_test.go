@@ -43,6 +43,8 @@ type subject struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
+
+	pipe *os.File // what out reads
 }
 
 // startServer runs the server and waits for its first answer.
@@ -57,7 +59,8 @@ func startServer(t *testing.T) *subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.out = bufio.NewReader(out)
+	s.pipe = out.(*os.File)
+	s.out = bufio.NewReader(s.pipe)
 	s.cmd.Stderr = os.Stderr
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -73,6 +76,9 @@ func (s *subject) pid() int { return s.cmd.Process.Pid }
 func (s *subject) ask(n int) string {
 	s.t.Helper()
 	if _, err := fmt.Fprintln(s.in, n); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := s.pipe.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		s.t.Fatal(err)
 	}
 	line, err := s.out.ReadString('\n')

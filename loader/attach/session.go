@@ -106,10 +106,9 @@ func (s *Session) attach(exe *os.File) error {
 func (s *Session) listen() (err error) {
 	programs := []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec, s.objects.ProcessFork}
 	if s.hold || s.shared {
-		if s.guard, err = guard.Start(s.process, s.objects.Stops); err != nil {
+		if s.guard, err = guard.Start(s.process, s.objects.SignalSent, s.objects.Stops); err != nil {
 			return err
 		}
-		programs = append(programs, s.objects.SignalSent)
 	}
 	if s.shared {
 		programs = append(programs, s.objects.CallMade)
@@ -294,12 +293,12 @@ func (s *Session) unprobe() {
 // unlink undoes attach.
 func (s *Session) unlink() {
 	s.unprobe()
-	for _, l := range s.others {
-		l.Close()
-	}
 	if s.guard != nil {
 		s.guard.Close()
 		s.guard = nil
+	}
+	for _, l := range s.others {
+		l.Close()
 	}
 	if s.iter != nil {
 		s.iter.Close()

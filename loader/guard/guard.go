@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"wpptrace/bpf"
@@ -24,15 +25,26 @@ const Command = "guard"
 type Guard struct {
 	process *target.Process
 	stops   *ebpf.Map
+	signals descriptor // the link of the program that keeps stops: the process has it too, for without it nobody knows what to undo
 	cmd     *exec.Cmd
 	life    *os.File // closed with us, however we end
 }
 
-// Start begins to watch over a process. stops is where the BPF program keeps what it has stopped. The caller closes the guard. Cost: a process, which sleeps.
-func Start(p *target.Process, stops *ebpf.Map) (*Guard, error) {
-	g := &Guard{process: p, stops: stops}
+type descriptor interface {
+	FD() int
+	Close() error
+}
+
+// Start begins to watch over a process. stops is where the BPF programs keep whether they have stopped it, signals the one of them that sees its signals. The
+// caller closes the guard. Cost: a process, which sleeps.
+func Start(p *target.Process, signals *ebpf.Program, stops *ebpf.Map) (*Guard, error) {
+	l, err := link.AttachTracing(link.TracingOptions{Program: signals})
+	if err != nil {
+		return nil, fmt.Errorf("follow the signals of process %d: %w", p.PID, err)
+	}
+	g := &Guard{process: p, stops: stops, signals: l.(descriptor)}
 	if err := g.start(); err != nil {
-		return nil, fmt.Errorf("start the guard of process %d: %w", p.PID, err)
+		return nil, fmt.Errorf("start the guard of process %d: %w", p.PID, errors.Join(err, l.Close()))
 	}
 	return g, nil
 }
@@ -43,12 +55,16 @@ func (g *Guard) start() error {
 		return err
 	}
 	defer held.Close()
-	fd, err := unix.FcntlInt(uintptr(g.stops.FD()), unix.F_DUPFD_CLOEXEC, 0)
+	stops, err := duplicate(g.stops.FD(), "stops")
 	if err != nil {
 		return err
 	}
-	stops := os.NewFile(uintptr(fd), "stops")
 	defer stops.Close()
+	signals, err := duplicate(g.signals.FD(), "signals")
+	if err != nil {
+		return err
+	}
+	defer signals.Close()
 	ours, theirs, err := os.Pipe()
 	if err != nil {
 		return err
@@ -58,7 +74,7 @@ func (g *Guard) start() error {
 	g.cmd = &exec.Cmd{
 		Path:        "/proc/self/exe",
 		Args:        []string{"wpptrace", Command},
-		ExtraFiles:  []*os.File{ours, held, stops},
+		ExtraFiles:  []*os.File{ours, held, stops, signals},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // signals of the terminal are not meant for it
 	}
 	ready, err := g.cmd.StdoutPipe()
@@ -74,6 +90,15 @@ func (g *Guard) start() error {
 	return nil
 }
 
+// duplicate is a descriptor of its own, for a child.
+func duplicate(fd int, name string) (*os.File, error) {
+	fd, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("duplicate the descriptor of %s: %w", name, err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
 // LetGo lets the process go on, if the BPF program has stopped it and nobody else since. Call it when there is room for what it will say.
 func (g *Guard) LetGo() error {
 	_, err := letGo(g.process, g.stops)
@@ -83,7 +108,7 @@ func (g *Guard) LetGo() error {
 // Close lets the process go on, if need be, and ends the watch. Nothing may stop it any more.
 func (g *Guard) Close() error {
 	err := g.LetGo()
-	return errors.Join(err, g.life.Close(), g.cmd.Wait())
+	return errors.Join(err, g.life.Close(), g.cmd.Wait(), g.signals.Close())
 }
 
 // letGo reports whether the process had been stopped.
@@ -93,19 +118,12 @@ func letGo(p *target.Process, stops *ebpf.Map) (stopped bool, err error) {
 	if err := stops.Lookup(key, &s); err != nil {
 		return false, fmt.Errorf("read whether the process was stopped: %w", err)
 	}
-	if s.Stopped == 0 {
+	if bpf.TracerStopState(s.State) != bpf.TracerStopStateSTOP_OURS {
 		return false, nil
 	}
-	if err := stops.Put(key, bpf.TracerStop{}); err != nil {
-		return true, fmt.Errorf("note that the process goes on: %w", err)
-	}
-	other := unix.Signal(s.Other)
-	if other == unix.SIGSTOP { // it is theirs now
-		return true, nil
-	}
-	err = p.Signal(unix.SIGCONT)
-	if other != 0 { // SIGCONT has taken that back, and it was meant
-		err = errors.Join(err, p.Signal(other))
+	err = p.Signal(unix.SIGCONT) // the BPF program sees it, and notes that the process goes on
+	if s.Other != 0 {            // SIGCONT has taken that back, and it was meant
+		err = errors.Join(err, p.Signal(unix.Signal(s.Other)))
 	}
 	if errors.Is(err, unix.ESRCH) { // it has been killed
 		err = nil
@@ -118,6 +136,7 @@ const (
 	lifeFD = 3 + iota
 	processFD
 	stopsFD
+	_ // of the link, which it only keeps
 )
 
 // Stand is the life of the process that start starts: it sleeps until the one that started it is gone, and lets the process go on as long as
