@@ -185,6 +185,7 @@ const (
 	TracerVarEscaped      = "escaped"
 	TracerVarForked       = "forked"
 	TracerVarHighWater    = "high_water"
+	TracerVarHolding      = "holding"
 	TracerVarImageBase    = "image_base"
 	TracerVarImageSize    = "image_size"
 	TracerVarLibraries    = "libraries"
@@ -274,6 +275,7 @@ type TracerVariableSpecs struct {
 	Escaped      *ebpf.VariableSpec `ebpf:"escaped"`
 	Forked       *ebpf.VariableSpec `ebpf:"forked"`
 	HighWater    *ebpf.VariableSpec `ebpf:"high_water"`
+	Holding      *ebpf.VariableSpec `ebpf:"holding"`
 	ImageBase    *ebpf.VariableSpec `ebpf:"image_base"`
 	ImageSize    *ebpf.VariableSpec `ebpf:"image_size"`
 	Libraries    *ebpf.VariableSpec `ebpf:"libraries"`
@@ -338,6 +340,7 @@ type TracerVariables struct {
 	Escaped      *ebpf.Variable `ebpf:"escaped"`
 	Forked       *ebpf.Variable `ebpf:"forked"`
 	HighWater    *ebpf.Variable `ebpf:"high_water"`
+	Holding      *ebpf.Variable `ebpf:"holding"`
 	ImageBase    *ebpf.Variable `ebpf:"image_base"`
 	ImageSize    *ebpf.Variable `ebpf:"image_size"`
 	Libraries    *ebpf.Variable `ebpf:"libraries"`

@@ -64,6 +64,7 @@ __u32 enabled;
 __u32 replaced;                       /* the target has called exec */
 __u32 forked;                         /* it has started a process, which is not traced */
 __u32 mapped;                         /* times that it has mapped code of a file */
+__u32 holding;                        /* it is stopped where it does, until that has been dealt with: probes stand, or are about to */
 __u32 settled;                        /* of them, those that have been dealt with */
 __u32 escaped;                        /* it has gone on before they were */
 __u32 unsent;                         /* threads whose rest was on its way when drain came to them */
@@ -243,12 +244,14 @@ int signal_sent(__u64 *args)
 
 	if (to->tgid != target || sig < SIGCONT || sig > SIGTTOU)
 		return 0;
-	if (sig == SIGCONT && mapped != settled) { /* what runs now may be a library that is not where we think */
+	s = stop_state();
+	if (!s)
+		return 0;
+	if (sig == SIGCONT && holding && mapped != settled && s->state != STOP_SENT) { /* what runs now may be a library that is not where we think */
 		enabled = 0;
 		escaped = 1;
 	}
-	s = stop_state();
-	if (!s || s->state == STOP_NONE)
+	if (s->state == STOP_NONE)
 		return 0;
 	if (sig == SIGSTOP && args[1] == FROM_KERNEL) { /* ours, or a debugger's, who does not stop the process */
 		if (s->state == STOP_SENT)
@@ -342,24 +345,27 @@ SEC("tp_btf/sys_exit")
 int call_made(__u64 *args)
 {
 	struct registers *regs = (void *)args[0];
-	__u64 nr = 0, prot = 0, flags = 0, rdi = 0, rsi = 0;
+	__s64 result = args[1];
+	__u64 nr = 0, prot = 0, flags = 0, address = result, size = 0;
 
-	if (bpf_get_current_pid_tgid() >> 32 != target || replaced || (__s64)args[1] < 0)
+	if (bpf_get_current_pid_tgid() >> 32 != target || replaced || result < 0)
 		return 0;
 	bpf_probe_read_kernel(&nr, 8, &regs->orig_rax);
-	if (nr == __NR_munmap) {
-		bpf_probe_read_kernel(&rdi, 8, &regs->rdi);
-		bpf_probe_read_kernel(&rsi, 8, &regs->rsi);
-		unmapped(rdi, rsi);
-	}
-	if (nr != __NR_mmap)
+	if (nr != __NR_mmap && nr != __NR_munmap)
+		return 0;
+	if (nr == __NR_munmap)
+		bpf_probe_read_kernel(&address, 8, &regs->rdi);
+	bpf_probe_read_kernel(&size, 8, &regs->rsi);
+	unmapped(address, size);
+	if (nr == __NR_munmap)
 		return 0;
 	bpf_probe_read_kernel(&prot, 8, &regs->rdx);
 	bpf_probe_read_kernel(&flags, 8, &regs->r10);
 	if (!(prot & PROT_EXEC) || flags & MAP_ANONYMOUS)
 		return 0;
 	__sync_fetch_and_add(&mapped, 1);
-	halt();
+	if (holding)
+		halt();
 	return 0;
 }
 

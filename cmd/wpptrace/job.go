@@ -78,6 +78,11 @@ func (j *job) prepare(p *target.Process) error {
 		return err
 	}
 	shared := len(j.selection.libs) > 0
+	if shared {
+		if err := p.CheckLibraries(); err != nil {
+			return gone(p, err)
+		}
+	}
 	if err := program.recordable(p.Name); err != nil && !shared {
 		return err
 	}
@@ -230,16 +235,24 @@ func (j *job) run(s *signals) error {
 // confine is a variable for tests, which record in their own process and go on.
 var confine = privilege.Confine
 
-// confine gives up what a recording does not take once it has begun: with windows, to attach again.
+// confine gives up what a recording does not take once it has begun: with windows, to attach again, with libraries, to open and probe those that come.
 func (j *job) confine() error {
+	shared := len(j.selection.libs) > 0
+	have := cap.GetProc()
 	var keep []cap.Value
 	if j.pace != nil {
-		keep = append(keep, cap.BPF, cap.PERFMON, cap.SYS_PTRACE, cap.SYS_NICE)
-		if !effective(cap.GetProc(), cap.BPF) {
-			keep = append(keep, cap.SYS_ADMIN)
-		}
+		keep = append(keep, cap.SYS_NICE)
 	}
-	if j.onOverflow == overflowStop {
+	if j.pace != nil || shared {
+		keep = append(keep, cap.BPF, cap.PERFMON, cap.SYS_PTRACE)
+	}
+	if shared {
+		keep = append(keep, cap.CHECKPOINT_RESTORE, cap.DAC_READ_SEARCH)
+	}
+	if (j.pace != nil || shared) && !effective(have, cap.BPF) || shared && !effective(have, cap.CHECKPOINT_RESTORE) {
+		keep = append(keep, cap.SYS_ADMIN)
+	}
+	if j.onOverflow == overflowStop || shared {
 		keep = append(keep, cap.KILL)
 	}
 	return confine([]string{j.path, wpp.Old(j.path)}, keep...)

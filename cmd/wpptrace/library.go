@@ -58,6 +58,9 @@ func (l *libraries) next(p *target.Process, s selection) ([]target.Library, erro
 	return list, nil
 }
 
+// forget has a library looked at again.
+func (l *libraries) forget(lib target.Library) { l.seen = slices.DeleteFunc(l.seen, lib.Same) }
+
 // open plans a library of a process.
 func (l *libraries) open(p *target.Process, lib target.Library, s selection) (*program, error) {
 	f, err := p.OpenLibrary(lib)
@@ -124,11 +127,12 @@ func (j *job) addLibraries() error {
 		return err
 	}
 	for _, lib := range list {
-		made, err := j.libraries.open(j.process, lib, j.selection)
-		if err == nil {
-			err = j.program.plan.Append(made.plan)
-		}
-		if err != nil {
+		made, err := j.planLibrary(lib)
+		switch {
+		case err != nil && (!j.session.Attached() || j.session.Mapped() || !j.hasMapped(lib)): // it comes and goes
+			j.libraries.forget(lib)
+			continue
+		case err != nil:
 			tellUnobserved(j.errs, lib, err)
 			continue
 		}
@@ -138,6 +142,23 @@ func (j *job) addLibraries() error {
 		j.say("%s: %s", query.Fit(path.Base(lib.Path), len(lib.Path)), summary(made.plan))
 	}
 	return nil
+}
+
+func (j *job) hasMapped(lib target.Library) bool {
+	all, err := j.process.Libraries()
+	return err != nil || slices.ContainsFunc(all, lib.Same)
+}
+
+// planLibrary makes a library the plan's last part.
+func (j *job) planLibrary(lib target.Library) (*program, error) {
+	if err := j.session.MayAdd(); err != nil {
+		return nil, err
+	}
+	made, err := j.libraries.open(j.process, lib, j.selection)
+	if err != nil {
+		return nil, err
+	}
+	return made, j.program.plan.Append(made.plan)
 }
 
 // addLibrary has the last part of the plan decoded and probed.
@@ -154,14 +175,7 @@ func (j *job) takeLibraries(ctx context.Context) error {
 	if !j.session.Mapped() {
 		return nil
 	}
-	err := j.session.Refresh()
-	if err == nil {
-		err = j.addLibraries()
-	}
-	if err != nil {
-		return gone(j.process, err)
-	}
-	escaped, err := j.settle()
+	escaped, err := j.refreshLibraries()
 	if err != nil || !escaped || !j.session.Attached() {
 		return err
 	}
@@ -171,16 +185,40 @@ func (j *job) takeLibraries(ctx context.Context) error {
 	if err := j.leaveThreads(); err != nil {
 		return err
 	}
-	if err := j.session.Attach(j.exe); err != nil {
+	if err := j.attachAgain(); err != nil {
 		return err
 	}
 	return j.session.Enable(false)
 }
 
+func (j *job) refreshLibraries() (escaped bool, err error) {
+	err = j.session.Refresh()
+	if err == nil {
+		err = j.addLibraries()
+	}
+	if err != nil {
+		return false, gone(j.process, err)
+	}
+	return j.settle()
+}
+
+// attachAgain puts the probes in again, in those libraries too that have been mapped since they were taken out.
+func (j *job) attachAgain() error {
+	if err := j.session.Attach(j.exe); err != nil {
+		return err
+	}
+	for j.session.Mapped() {
+		if _, err := j.refreshLibraries(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // settle tells of a process that somebody has let go on before its libraries were dealt with.
 func (j *job) settle() (escaped bool, err error) {
 	if escaped, err = j.session.Settle(); escaped {
-		fmt.Fprintf(j.errs, "wpptrace: somebody has let process %d (%s) go on, by SIGCONT, which was held because it had loaded code: what it did meanwhile is not recorded\n",
+		fmt.Fprintf(j.errs, "wpptrace: process %d (%s), which was held because it had loaded code, was let go on by a SIGCONT too early: what it did meanwhile is not recorded\n",
 			j.process.PID, j.process.Name)
 	}
 	return escaped, err

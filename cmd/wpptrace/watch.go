@@ -104,7 +104,7 @@ func (j *job) watch(s *signals, b *background) (reason string, err error) {
 			}
 			return reason, nil
 		}
-		if err := j.keepPace(s.abort, j.exe); err != nil {
+		if err := j.keepPace(s.abort); err != nil {
 			return j.disturbed(err)
 		}
 		j.tellPace()

@@ -16,26 +16,59 @@ const MaxLibraries = bpf.MaxLibraries
 
 // CheckLibrary compares the code of a library in the memory of a process with its file's. It fails where a library cannot be observed.
 func CheckLibrary(p *target.Process, im *image.Image, file *os.File) error {
-	base, err := libraryBase(p, im, file)
+	m := &mapped{image: im, file: file}
+	if err := m.find(p); err != nil {
+		return err
+	}
+	if m.absent {
+		return errors.New("it is not mapped any more")
+	}
+	return checkText(p, im, m.base)
+}
+
+// find looks where a library is now: nowhere, or in one place. It is an error if it is in more.
+func (m *mapped) find(p *target.Process) error {
+	mappings, err := p.Mappings(m.file)
 	if err != nil {
 		return err
 	}
-	return checkText(p, im, base)
+	all := bases(mappings, m.image)
+	if len(all) > 1 {
+		return errors.New("it is mapped more than once")
+	}
+	if m.absent = len(all) == 0; !m.absent {
+		m.base = all[0]
+	}
+	return nil
 }
 
-// libraryBase is where a library is mapped: what to add to a link-time address.
-func libraryBase(p *target.Process, im *image.Image, file *os.File) (uint64, error) {
-	mappings, err := p.Mappings(file)
-	if err != nil {
-		return 0, err
+// present checks a library where it is mapped. Where the process has unmapped it meanwhile, or code has been mapped so that the next Refresh is to look, it is absent.
+func (s *Session) present(m *mapped, check func(p *target.Process) error) error {
+	if m.absent {
+		return nil
 	}
-	switch all := bases(mappings, im); len(all) {
-	case 1:
-		return all[0], nil
-	case 0:
-		return 0, errors.New("it is not mapped any more")
+	err := check(s.process)
+	if err == nil {
+		return nil
 	}
-	return 0, errors.New("it is mapped more than once")
+	if findErr := m.find(s.process); findErr != nil {
+		return findErr
+	}
+	if m.absent = m.absent || s.Mapped(); m.absent {
+		return nil
+	}
+	return err
+}
+
+// MayAdd fails when no other library can be observed.
+func (s *Session) MayAdd() error {
+	switch {
+	case len(s.images) > MaxLibraries:
+		return fmt.Errorf("it is one too many: %d libraries can be observed: name fewer with --lib", MaxLibraries)
+	case !filtersByProcess():
+		return errors.New("Linux 6.10 or later is needed: before it, probes in a library slow down all processes that use it")
+	}
+	return nil
 }
 
 // Add takes in the library of the plan's next part, whose file stays open until Close, and puts its probes in, if those of the others stand. Call it while the
@@ -50,17 +83,14 @@ func (s *Session) Add(file *os.File) error {
 	return nil
 }
 
-func (s *Session) add(m *mapped) (err error) {
-	switch {
-	case !s.shared || len(s.images) > MaxLibraries:
-		return fmt.Errorf("it is one too many: %d libraries can be observed", MaxLibraries)
-	case !filtersByProcess():
-		return errors.New("Linux 6.10 or later is needed: before it, probes in a library slow down all processes that use it")
-	}
-	if m.base, err = libraryBase(s.process, m.image, m.file); err != nil {
+func (s *Session) add(m *mapped) error {
+	if err := s.MayAdd(); err != nil {
 		return err
 	}
-	if err := m.untouched(s.process); err != nil {
+	if err := m.find(s.process); err != nil {
+		return err
+	}
+	if err := s.present(m, m.untouched); err != nil {
 		return err
 	}
 	s.images = append(s.images, m)
@@ -83,19 +113,23 @@ func (s *Session) add(m *mapped) (err error) {
 	if err := m.probe(s.process, s.objects.Hit); err != nil {
 		return err
 	}
-	return m.standing(s.process)
+	return s.present(m, m.standing)
 }
 
-// tellPlaces tells the BPF program where the libraries are.
-func (s *Session) tellPlaces() error {
-	var list [MaxLibraries]bpf.TracerLibrary
+// places is where the libraries are, as the BPF program has it.
+func (s *Session) places() (list [MaxLibraries]bpf.TracerLibrary) {
 	for i, m := range s.images[1:] {
 		list[i] = bpf.TracerLibrary{Bias: m.base, Size: textEnd(m.image), First: m.image.Segments[0].Addr, Offset: s.plan.Parts[i+1].Offset}
 		if m.absent {
 			list[i].Size = 0
 		}
 	}
-	err := s.objects.Libraries.Set(list)
+	return list
+}
+
+// tellPlaces tells the BPF program of them.
+func (s *Session) tellPlaces() error {
+	err := s.objects.Libraries.Set(s.places())
 	if err == nil {
 		err = s.objects.LibraryCount.Set(uint32(len(s.images) - 1))
 	}
@@ -105,7 +139,7 @@ func (s *Session) tellPlaces() error {
 	return nil
 }
 
-// Mapped reports whether the process has mapped code since Refresh. If probes stand, it is held from then on until it has.
+// Mapped reports whether the process has mapped code since Refresh. From Attach on, until Detach, it is held from then on until Refresh.
 func (s *Session) Mapped() bool {
 	var n uint32
 	return s.shared && s.objects.Mapped.Get(&n) == nil && n != s.refreshed
@@ -116,26 +150,41 @@ func (s *Session) Refresh() error {
 	if err := s.objects.Mapped.Get(&s.refreshed); err != nil {
 		return fmt.Errorf("read what process %d has mapped: %w", s.process.PID, err)
 	}
-	for _, m := range s.images[1:] {
-		mappings, err := s.process.Mappings(m.file)
-		if err != nil {
-			return err
+	if err := s.findLibraries(); err != nil {
+		return err
+	}
+	if !s.attached {
+		return nil
+	}
+	return s.eachLibrary((*mapped).standing)
+}
+
+// findLibraries finds the libraries and tells where they are, until they have stayed there: where the process is not held it may unmap one meanwhile.
+func (s *Session) findLibraries() error {
+	for told := false; ; told = true {
+		before := s.places()
+		for _, m := range s.images[1:] {
+			if err := m.find(s.process); err != nil {
+				return fmt.Errorf("observe %s in process %d (%s): %w", m.image.Name, s.process.PID, s.process.Name, err)
+			}
 		}
-		all := bases(mappings, m.image)
-		if len(all) > 1 {
-			return fmt.Errorf("observe %s in process %d (%s): it is mapped twice now", m.image.Name, s.process.PID, s.process.Name)
+		if told && s.places() == before {
+			return nil
 		}
-		if m.absent = len(all) == 0; !m.absent {
-			m.base = all[0]
-		}
-		if m.absent || m.probes == nil {
-			continue
-		}
-		if err := m.standing(s.process); err != nil {
+		if err := s.tellPlaces(); err != nil {
 			return err
 		}
 	}
-	return s.tellPlaces()
+}
+
+// eachLibrary calls a check for all libraries where they are mapped.
+func (s *Session) eachLibrary(check func(m *mapped, p *target.Process) error) error {
+	for _, m := range s.images[1:] {
+		if err := s.present(m, func(p *target.Process) error { return check(m, p) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Attached reports whether probes stand.

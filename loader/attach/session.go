@@ -87,7 +87,7 @@ func (s *Session) attach(exe *os.File) error {
 		return errors.New("it has a shadow stack, with which kernels kill a probed process: start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off")
 	}
 	s.images[0].file = exe
-	if err := s.each((*mapped).untouched); err != nil {
+	if err := s.images[0].untouched(s.process); err != nil {
 		return err
 	}
 	if s.reader == nil {
@@ -95,17 +95,32 @@ func (s *Session) attach(exe *os.File) error {
 			return err
 		}
 	}
+	if err := s.objects.Holding.Set(uint32(1)); err != nil {
+		return fmt.Errorf("have it held where it maps code: %w", err)
+	}
+	if err := s.findLibraries(); err != nil {
+		return err
+	}
+	if err := s.eachLibrary((*mapped).untouched); err != nil {
+		return err
+	}
 	s.attached = true
 	if err := s.probe(); err != nil {
 		return err
 	}
-	return s.each((*mapped).standing)
+	if err := s.images[0].standing(s.process); err != nil {
+		return err
+	}
+	return s.eachLibrary((*mapped).standing)
 }
 
 // listen makes the links that tell of the life of threads, and opens the ring buffer.
 func (s *Session) listen() (err error) {
 	programs := []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec, s.objects.ProcessFork}
 	if s.hold || s.shared {
+		if errors.Is(s.process.Signal(0), unix.EPERM) { // before it is stopped, and stays so
+			return errors.New("it could be stopped, but not let go on: no CAP_KILL: run wpptrace as root, or leave out --lib and --on-overflow stop")
+		}
 		if s.guard, err = guard.Start(s.process, s.objects.SignalSent, s.objects.Stops); err != nil {
 			return err
 		}
@@ -133,19 +148,6 @@ func (s *Session) listen() (err error) {
 func (s *Session) probe() error {
 	for _, m := range s.images {
 		if err := m.probe(s.process, s.objects.Hit); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// each calls a check for all images that are mapped.
-func (s *Session) each(check func(m *mapped, p *target.Process) error) error {
-	for _, m := range s.images {
-		if m.absent {
-			continue
-		}
-		if err := check(m, s.process); err != nil {
 			return err
 		}
 	}
@@ -230,10 +232,12 @@ func (s *Session) Detach() error {
 		return fmt.Errorf("end the reports: %w", err)
 	}
 	s.attached = false
+	err := s.objects.Holding.Set(uint32(0))
 	for _, m := range s.images {
-		if err := m.unprobe(); err != nil {
-			return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
-		}
+		err = errors.Join(err, m.unprobe())
+	}
+	if err != nil {
+		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
 	}
 	return nil
 }
@@ -285,6 +289,7 @@ func (s *Session) Close() error {
 // unprobe undoes probe.
 func (s *Session) unprobe() {
 	s.attached = false
+	_ = s.objects.Holding.Set(uint32(0))
 	for _, m := range s.images {
 		_ = m.unprobe()
 	}

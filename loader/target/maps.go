@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -82,9 +83,28 @@ func (p *Process) Libraries() ([]Library, error) {
 	return list, nil
 }
 
+// CheckLibraries fails where the files of libraries cannot be opened for the lack of privileges: that is tried with the executable's.
+func (p *Process) CheckLibraries() error {
+	mappings, err := p.ExecutableMappings()
+	if err != nil || len(mappings) == 0 {
+		return err
+	}
+	f, err := os.Open(p.mapFile(mappings[0]))
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("open the libraries of process %d: %w: run wpptrace as root, with CAP_CHECKPOINT_RESTORE, and CAP_DAC_READ_SEARCH where it is another user's", p.PID, err)
+	}
+	f.Close()
+	return nil
+}
+
+// mapFile is by what name a mapping's file is opened.
+func (p *Process) mapFile(m Mapping) string {
+	return p.proc(fmt.Sprintf("map_files/%x-%x", m.Lo, m.Hi))
+}
+
 // OpenLibrary opens a library by way of its mapping: it may have been deleted, or be out of our reach by its path.
 func (p *Process) OpenLibrary(l Library) (*os.File, error) {
-	f, err := os.Open(p.proc(fmt.Sprintf("map_files/%x-%x", l.code.Lo, l.code.Hi)))
+	f, err := os.Open(p.mapFile(l.code))
 	if err != nil {
 		return nil, fmt.Errorf("open %s of process %d: %w", l.Path, p.PID, err)
 	}
