@@ -5,35 +5,61 @@ import (
 	"math/bits"
 )
 
+// MaxLibraries is how many images the program knows besides the executable.
+const MaxLibraries = int(TracerLibraryTableLIBRARIES_MAX)
+
+// A CallTable lays calls out as the BPF program looks them up: by open addressing.
+type CallTable struct {
+	Entries []TracerCall
+	Shift   uint32 // tells the first entry of an address
+}
+
 // A table is made twice as large, from 32 to 64 bytes a call, until every call has its place, and no more often than that.
 const mostDoublings = 2
 
-// NewCallTable lays calls, whose addresses are not 0 and all different, out as the BPF program looks them up: by open addressing, with shift telling the
-// first entry of an address. It takes 256 bytes a call at most, and 256 more; that there is no such table is an error.
-func NewCallTable(calls []TracerCall) (table []TracerCall, shift uint32, err error) {
-	shift = 31 - uint32(bits.Len(uint(len(calls))))
+// NewCallTable lays out calls, whose addresses are not 0 and all different, and leaves room for more where they are fewer than room. It takes 256 bytes
+// a call at most, and 256 more; that there is no such table is an error.
+func NewCallTable(calls []TracerCall, room int) (*CallTable, error) {
+	shift := 31 - uint32(bits.Len(uint(max(len(calls), room))))
 	for range 1 + mostDoublings {
-		if table, ok := layOut(calls, shift); ok {
-			return table, shift, nil
+		t := &CallTable{make([]TracerCall, 1<<(32-shift)+uint32(TracerCallTableCALL_PROBES)), shift}
+		if _, err := t.Add(calls); err == nil {
+			return t, nil
 		}
 		shift--
 	}
-	return nil, 0, fmt.Errorf("lay out the return addresses of %d calls: more than %d that are close by the table's hash", len(calls), TracerCallTableCALL_PROBES)
+	return nil, tooClose(len(calls))
 }
 
-func layOut(calls []TracerCall, shift uint32) (table []TracerCall, ok bool) {
+// Add adds calls, and returns the indices of their entries. After an error the table is of no use.
+func (t *CallTable) Add(calls []TracerCall) (entries []uint32, err error) {
 	const probes = uint32(TracerCallTableCALL_PROBES)
-	table = make([]TracerCall, 1<<(32-shift)+probes)
+	entries = make([]uint32, 0, len(calls))
 next:
 	for _, c := range calls {
-		first := uint32(c.Address) * uint32(TracerCallTableCALL_MULTIPLIER) >> shift
+		first := uint32(c.Address) * uint32(TracerCallTableCALL_MULTIPLIER) >> t.Shift
 		for i := first; i < first+probes; i++ {
-			if table[i].Address == 0 {
-				table[i] = c
+			if t.Entries[i].Address == 0 {
+				t.Entries[i] = c
+				entries = append(entries, i)
 				continue next
 			}
 		}
-		return nil, false
+		return nil, tooClose(len(calls))
 	}
-	return table, true
+	return entries, nil
+}
+
+// Taken lists the indices of the entries that hold calls.
+func (t *CallTable) Taken() (entries []uint32) {
+	for i := range t.Entries {
+		if t.Entries[i].Address != 0 {
+			entries = append(entries, uint32(i))
+		}
+	}
+	return entries
+}
+
+func tooClose(calls int) error {
+	return fmt.Errorf("lay out the return addresses of %d calls: more than %d that are close by the table's hash", calls, TracerCallTableCALL_PROBES)
 }

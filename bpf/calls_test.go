@@ -20,15 +20,15 @@ func TestCallTable(t *testing.T) {
 		for i, a := range addresses {
 			calls = append(calls, bpf.TracerCall{Address: a, Depth: uint32(i)})
 		}
-		table, shift, err := bpf.NewCallTable(calls)
+		table, err := bpf.NewCallTable(calls, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if most := max(len(calls), 1)*16 + usermode.CallProbes; len(table) > most {
-			t.Fatalf("%d entries for %d calls, more than %d", len(table), len(calls), most)
+		if most := max(len(calls), 1)*16 + usermode.CallProbes; len(table.Entries) > most {
+			t.Fatalf("%d entries for %d calls, more than %d", len(table.Entries), len(calls), most)
 		}
 		for _, c := range calls {
-			if got := lookUp(table, c.Address, shift); got == nil || *got != c {
+			if got := lookUp(table, c.Address); got == nil || *got != c {
 				t.Fatalf("%x: %v, want %v", c.Address, got, c)
 			}
 		}
@@ -41,23 +41,23 @@ func TestCallTableCollisions(t *testing.T) {
 	for i := range uint64(usermode.CallProbes) {
 		calls = append(calls, bpf.TracerCall{Address: i<<32 | 0x1139})
 	}
-	table, shift, err := bpf.NewCallTable(calls)
+	table, err := bpf.NewCallTable(calls, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range calls {
-		if lookUp(table, c.Address, shift) == nil {
+		if lookUp(table, c.Address) == nil {
 			t.Errorf("%x is not found", c.Address)
 		}
 	}
 	calls = append(calls, bpf.TracerCall{Address: usermode.CallProbes<<32 | 0x1139})
-	if _, _, err := bpf.NewCallTable(calls); err == nil || !strings.Contains(err.Error(), "lay out the return addresses of 17 calls") {
+	if _, err := bpf.NewCallTable(calls, 0); err == nil || !strings.Contains(err.Error(), "lay out the return addresses of 17 calls") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func lookUp(table []bpf.TracerCall, address uint64, shift uint32) *bpf.TracerCall {
-	first := usermode.CallSlot(address, shift)
+func lookUp(t *bpf.CallTable, address uint64) *bpf.TracerCall {
+	table, first := t.Entries, usermode.CallSlot(address, t.Shift)
 	for i := first; i < first+usermode.CallProbes && table[i].Address != 0; i++ {
 		if table[i].Address == address {
 			return &table[i]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* What happens at a hit. The includer provides read_user, register_value, call_at, output, lost, count, loop, bound_index, image_base
- * and image_size: the kernel's in wpptrace.bpf.c, a simulated process's in usermode. */
+/* What happens at a hit. The includer provides read_user, register_value, call_at, place, bias_of, output, lost, count, loop and bound_index: the
+ * kernel's in wpptrace.bpf.c, a simulated process's in usermode. place tells what an address in the memory of the process is at link time, with the
+ * offset of its image, or NOWHERE. */
 #ifndef WPPTRACE_HIT_H
 #define WPPTRACE_HIT_H
 
@@ -124,7 +125,7 @@ static __always_inline int is_restorer(__u64 ra)
 	return !read_user(&code, 8, ra) && (code == 0x0f0000000fc0c748ULL || (code & 0xffffffffffffffULL) == 0x050f0000000fb8ULL);
 }
 
-/* from_word tells where a return address leads: into the image, elsewhere, or out of a signal handler, to what it interrupted. */
+/* from_word tells where a return address leads: into an image, elsewhere, or out of a signal handler, to what it interrupted. */
 static __always_inline __u64 from_word(struct thread *t, __u64 ra, __u64 cfa)
 {
 	__u64 rip = 0;
@@ -132,12 +133,11 @@ static __always_inline __u64 from_word(struct thread *t, __u64 ra, __u64 cfa)
 	if (ra && (ra == t->restorer || is_restorer(ra))) {
 		t->restorer = ra;
 		read_user(&rip, 8, cfa + SIGNAL_FRAME_RIP);
-		rip -= image_base;
-		return rip < image_size ? WORD_FROM(FROM_HANDLER, rip) : WORD_FROM(FROM_HANDLER_OUTSIDE, 0);
+		rip = place(rip);
+		return rip != NOWHERE ? WORD_FROM(FROM_HANDLER, rip) : WORD_FROM(FROM_HANDLER_OUTSIDE, 0);
 	}
-	if (ra - image_base < image_size)
-		return WORD_FROM(FROM_INSIDE, ra - image_base);
-	return WORD_FROM(FROM_OUTSIDE, 0);
+	ra = place(ra);
+	return ra != NOWHERE ? WORD_FROM(FROM_INSIDE, ra) : WORD_FROM(FROM_OUTSIDE, 0);
 }
 
 static __always_inline __u64 mix(__u64 hash, __u64 v)
@@ -164,7 +164,7 @@ static __noinline __u64 find_chain(struct thread *t, __u64 cfa)
 		t->chain[i] = ra;
 		hash = mix(hash, ra);
 		n = i + 1;
-		__u64 key = ra - image_base;
+		__u64 key = place(ra);
 		struct call *c = call_at(&key);
 		known = !!c;
 		if (!c || c->spoken)
@@ -192,7 +192,7 @@ static __noinline int put_chain(struct thread *t)
 		if (i + 1 == t->chain_len && !t->chain_known)
 			put(t, from_word(t, ra, t->chain_cfa));
 		else
-			put(t, WORD_FROM(FROM_INSIDE, ra - image_base));
+			put(t, WORD_FROM(FROM_INSIDE, place(ra)));
 	}
 	return 0;
 }
@@ -218,7 +218,7 @@ static long resync_step(__u32 i, struct resync *r)
 		put(r->t, WORD_FROM(FROM_RESYNC | FROM_UNREADABLE, 0));
 		return 1;
 	}
-	__u64 key = ra - image_base;
+	__u64 key = place(ra);
 	c = call_at(&key);
 	word = c ? WORD_FROM(FROM_INSIDE, key) : from_word(r->t, ra, r->cfa);
 	put(r->t, word | (__u64)FROM_RESYNC << 48);
@@ -261,7 +261,7 @@ static __noinline __u64 case_value(struct registers *regs, const struct site *s)
 	if (s->flags & SITE_CASE_MEMORY) {
 		__u64 address = (__s64)s->case_disp;
 		if (s->flags & SITE_CASE_RIP)
-			address += image_base;
+			address += bias_of(s);
 		if (s->case_reg < NO_REG)
 			address += register_value(regs, s->case_reg);
 		if (s->case_index < NO_REG)
@@ -280,7 +280,7 @@ static __noinline __u64 case_value(struct registers *regs, const struct site *s)
 	else if (s->case_size == 4)
 		value &= 0xffffffff;
 	if (s->flags & SITE_CASE_TARGET)
-		value -= image_base;
+		value -= bias_of(s);
 	return value & ((1ULL << 60) - 1);
 }
 

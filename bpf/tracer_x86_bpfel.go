@@ -52,6 +52,20 @@ const (
 	TracerFromFROM_RESYNC          TracerFrom = 8
 )
 
+type TracerLibrary struct {
+	_      structs.HostLayout
+	Bias   uint64
+	Size   uint64
+	First  uint64
+	Offset uint64
+}
+
+type TracerLibraryTable uint32
+
+const (
+	TracerLibraryTableLIBRARIES_MAX TracerLibraryTable = 32
+)
+
 type TracerLife struct {
 	_       structs.HostLayout
 	Started uint64
@@ -90,9 +104,9 @@ type TracerSite struct {
 	CaseIndex uint8
 	CaseScale uint8
 	CaseSize  uint8
-	Pad       uint8
+	Library   uint8
 	CaseDisp  int32
-	Pad2      uint32
+	Pad       uint32
 }
 
 type TracerSiteFlag uint32
@@ -158,6 +172,7 @@ const (
 	TracerMapSites        = "sites"
 	TracerMapStops        = "stops"
 	TracerMapThreads      = "threads"
+	TracerProgCallMade    = "call_made"
 	TracerProgDrain       = "drain"
 	TracerProgHit         = "hit"
 	TracerProgNothing     = "nothing"
@@ -168,13 +183,20 @@ const (
 	TracerVarCallShift    = "call_shift"
 	TracerVarEnabled      = "enabled"
 	TracerVarEnabledAt    = "enabled_at"
+	TracerVarEscaped      = "escaped"
 	TracerVarForked       = "forked"
 	TracerVarHighWater    = "high_water"
+	TracerVarHolding      = "holding"
 	TracerVarImageBase    = "image_base"
 	TracerVarImageSize    = "image_size"
+	TracerVarLibraries    = "libraries"
+	TracerVarLibraryCount = "library_count"
+	TracerVarMapped       = "mapped"
 	TracerVarMetrics      = "metrics"
 	TracerVarNames        = "names"
 	TracerVarReplaced     = "replaced"
+	TracerVarSettled      = "settled"
+	TracerVarShared       = "shared"
 	TracerVarStopWater    = "stop_water"
 	TracerVarTarget       = "target"
 	TracerVarUnsent       = "unsent"
@@ -222,6 +244,7 @@ type TracerSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TracerProgramSpecs struct {
+	CallMade    *ebpf.ProgramSpec `ebpf:"call_made"`
 	Drain       *ebpf.ProgramSpec `ebpf:"drain"`
 	Hit         *ebpf.ProgramSpec `ebpf:"hit"`
 	Nothing     *ebpf.ProgramSpec `ebpf:"nothing"`
@@ -247,19 +270,26 @@ type TracerMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TracerVariableSpecs struct {
-	CallShift *ebpf.VariableSpec `ebpf:"call_shift"`
-	Enabled   *ebpf.VariableSpec `ebpf:"enabled"`
-	EnabledAt *ebpf.VariableSpec `ebpf:"enabled_at"`
-	Forked    *ebpf.VariableSpec `ebpf:"forked"`
-	HighWater *ebpf.VariableSpec `ebpf:"high_water"`
-	ImageBase *ebpf.VariableSpec `ebpf:"image_base"`
-	ImageSize *ebpf.VariableSpec `ebpf:"image_size"`
-	Metrics   *ebpf.VariableSpec `ebpf:"metrics"`
-	Names     *ebpf.VariableSpec `ebpf:"names"`
-	Replaced  *ebpf.VariableSpec `ebpf:"replaced"`
-	StopWater *ebpf.VariableSpec `ebpf:"stop_water"`
-	Target    *ebpf.VariableSpec `ebpf:"target"`
-	Unsent    *ebpf.VariableSpec `ebpf:"unsent"`
+	CallShift    *ebpf.VariableSpec `ebpf:"call_shift"`
+	Enabled      *ebpf.VariableSpec `ebpf:"enabled"`
+	EnabledAt    *ebpf.VariableSpec `ebpf:"enabled_at"`
+	Escaped      *ebpf.VariableSpec `ebpf:"escaped"`
+	Forked       *ebpf.VariableSpec `ebpf:"forked"`
+	HighWater    *ebpf.VariableSpec `ebpf:"high_water"`
+	Holding      *ebpf.VariableSpec `ebpf:"holding"`
+	ImageBase    *ebpf.VariableSpec `ebpf:"image_base"`
+	ImageSize    *ebpf.VariableSpec `ebpf:"image_size"`
+	Libraries    *ebpf.VariableSpec `ebpf:"libraries"`
+	LibraryCount *ebpf.VariableSpec `ebpf:"library_count"`
+	Mapped       *ebpf.VariableSpec `ebpf:"mapped"`
+	Metrics      *ebpf.VariableSpec `ebpf:"metrics"`
+	Names        *ebpf.VariableSpec `ebpf:"names"`
+	Replaced     *ebpf.VariableSpec `ebpf:"replaced"`
+	Settled      *ebpf.VariableSpec `ebpf:"settled"`
+	Shared       *ebpf.VariableSpec `ebpf:"shared"`
+	StopWater    *ebpf.VariableSpec `ebpf:"stop_water"`
+	Target       *ebpf.VariableSpec `ebpf:"target"`
+	Unsent       *ebpf.VariableSpec `ebpf:"unsent"`
 }
 
 // TracerObjects contains all objects after they have been loaded into the kernel.
@@ -305,25 +335,33 @@ func (m *TracerMaps) Close() error {
 //
 // It can be passed to LoadTracerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracerVariables struct {
-	CallShift *ebpf.Variable `ebpf:"call_shift"`
-	Enabled   *ebpf.Variable `ebpf:"enabled"`
-	EnabledAt *ebpf.Variable `ebpf:"enabled_at"`
-	Forked    *ebpf.Variable `ebpf:"forked"`
-	HighWater *ebpf.Variable `ebpf:"high_water"`
-	ImageBase *ebpf.Variable `ebpf:"image_base"`
-	ImageSize *ebpf.Variable `ebpf:"image_size"`
-	Metrics   *ebpf.Variable `ebpf:"metrics"`
-	Names     *ebpf.Variable `ebpf:"names"`
-	Replaced  *ebpf.Variable `ebpf:"replaced"`
-	StopWater *ebpf.Variable `ebpf:"stop_water"`
-	Target    *ebpf.Variable `ebpf:"target"`
-	Unsent    *ebpf.Variable `ebpf:"unsent"`
+	CallShift    *ebpf.Variable `ebpf:"call_shift"`
+	Enabled      *ebpf.Variable `ebpf:"enabled"`
+	EnabledAt    *ebpf.Variable `ebpf:"enabled_at"`
+	Escaped      *ebpf.Variable `ebpf:"escaped"`
+	Forked       *ebpf.Variable `ebpf:"forked"`
+	HighWater    *ebpf.Variable `ebpf:"high_water"`
+	Holding      *ebpf.Variable `ebpf:"holding"`
+	ImageBase    *ebpf.Variable `ebpf:"image_base"`
+	ImageSize    *ebpf.Variable `ebpf:"image_size"`
+	Libraries    *ebpf.Variable `ebpf:"libraries"`
+	LibraryCount *ebpf.Variable `ebpf:"library_count"`
+	Mapped       *ebpf.Variable `ebpf:"mapped"`
+	Metrics      *ebpf.Variable `ebpf:"metrics"`
+	Names        *ebpf.Variable `ebpf:"names"`
+	Replaced     *ebpf.Variable `ebpf:"replaced"`
+	Settled      *ebpf.Variable `ebpf:"settled"`
+	Shared       *ebpf.Variable `ebpf:"shared"`
+	StopWater    *ebpf.Variable `ebpf:"stop_water"`
+	Target       *ebpf.Variable `ebpf:"target"`
+	Unsent       *ebpf.Variable `ebpf:"unsent"`
 }
 
 // TracerPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to LoadTracerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracerPrograms struct {
+	CallMade    *ebpf.Program `ebpf:"call_made"`
 	Drain       *ebpf.Program `ebpf:"drain"`
 	Hit         *ebpf.Program `ebpf:"hit"`
 	Nothing     *ebpf.Program `ebpf:"nothing"`
@@ -335,6 +373,7 @@ type TracerPrograms struct {
 
 func (p *TracerPrograms) Close() error {
 	return _TracerClose(
+		p.CallMade,
 		p.Drain,
 		p.Hit,
 		p.Nothing,

@@ -25,9 +25,9 @@ struct site {
 	__u8 case_index;
 	__u8 case_scale;
 	__u8 case_size; /* bytes */
-	__u8 pad;
+	__u8 library;   /* the image that it is in: an index of libraries, plus one; 0: the executable */
 	__s32 case_disp;
-	__u32 pad2;
+	__u32 pad;
 };
 enum site_none { CONDITION_NONE = 16, NO_REG = 16 };
 enum site_flag {
@@ -36,14 +36,24 @@ enum site_flag {
 	SITE_CASE_TAKEN = 4,   /* no: when it is 1 */
 	SITE_CASE_MEMORY = 8,  /* the case is in memory */
 	SITE_CASE_RIP = 16,    /* case_disp is relative to the image */
-	SITE_CASE_TARGET = 32, /* the case is an absolute address: sent relative to the image */
+	SITE_CASE_TARGET = 32, /* the case is an absolute address: sent as at link time */
 	SITE_SLOT = 64,        /* the routine keeps its CFA in memory, at base register + offset */
 	SITE_VALUE = 128       /* tells a value, as it would a case, whatever the outcome */
 };
 
+enum library_table { LIBRARIES_MAX = 32 }; /* a power of two: an index is bounded by a mask */
+
+/* An observed image besides the executable. */
+struct library {
+	__u64 bias;   /* load address minus link-time address */
+	__u64 size;   /* from the link-time address 0 on; 0: it is not mapped */
+	__u64 first;  /* the link-time address where its code begins */
+	__u64 offset; /* what is added to a link-time address so that no two images have one in common */
+};
+
 /* An entry of the calls array, a table with open addressing: what is known of a call of observed code, by its return address. */
 struct call {
-	__u64 address; /* relative to the image; 0: the entry is empty */
+	__u64 address; /* link-time, with the offset of its image; 0: the entry is empty */
 	__u32 depth;   /* CFA - rsp before the call instruction, bytes */
 	__u32 spoken;  /* its routine has made a word before it calls */
 };
@@ -118,6 +128,9 @@ struct registers {
 #define WORD_REPEAT(count) (10ULL << 60 | (count))
 #define WORD_END(kind, address) (11ULL << 60 | (__u64)(kind) << 48 | ((address) & ((1ULL << 48) - 1)))
 enum from { FROM_INSIDE, FROM_OUTSIDE, FROM_HANDLER, FROM_HANDLER_OUTSIDE, FROM_UNREADABLE, FROM_TRUNCATED, FROM_KILLED, FROM_RESYNC = 8 };
+
+/* The place of an address that is in no observed image. */
+#define NOWHERE (~0ULL)
 
 /* Where a signal frame keeps the interrupted instruction pointer, from the CFA of the handler: uc_mcontext.gregs[REG_RIP]. */
 #define SIGNAL_FRAME_RIP 168

@@ -51,8 +51,11 @@ struct {
 } stops SEC(".maps");
 
 volatile const __u32 target;          /* thread group */
-volatile const __u64 image_base;      /* load address minus link-time address */
+volatile const __u64 image_base;      /* of the executable: load address minus link-time address */
 volatile const __u64 image_size;
+volatile const __u32 shared;          /* libraries are observed too: where not, the verifier takes out what serves them */
+struct library libraries[LIBRARIES_MAX];
+__u32 library_count;
 volatile const __u32 call_shift;      /* of the table of calls */
 volatile const __u64 high_water;      /* bytes in the ring above which the consumer is woken */
 volatile const __u64 stop_water;      /* bytes in the ring above which the target is stopped; 0: it is not */
@@ -60,6 +63,10 @@ __u64 enabled_at;                     /* CLOCK_BOOTTIME; 0: every thread is trac
 __u32 enabled;
 __u32 replaced;                       /* the target has called exec */
 __u32 forked;                         /* it has started a process, which is not traced */
+__u32 mapped;                         /* times that it has mapped code of a file */
+__u32 holding;                        /* it is stopped where it does, until that has been dealt with: probes stand, or are about to */
+__u32 settled;                        /* of them, those that have been dealt with */
+__u32 escaped;                        /* it has gone on before they were */
 __u32 unsent;                         /* threads whose rest was on its way when drain came to them */
 __u64 metrics[METRICS];
 const struct {
@@ -68,6 +75,7 @@ const struct {
 	enum site_none n;
 	enum from k;
 	enum call_table t;
+	enum library_table l;
 	enum stop_state s;
 } *names __attribute__((unused)); /* keeps them for the Go bindings */
 
@@ -79,11 +87,35 @@ static __always_inline long read_user(void *to, __u32 size, __u64 from)
 {
 	return bpf_probe_read_user(to, size, (void *)from);
 }
+/* place_in_library is global so that the verifier looks at it once, not once a caller. */
+__noinline __u64 place_in_library(__u64 address)
+{
+	for (__u32 i = 0; i < LIBRARIES_MAX; i++) {
+		if (i >= library_count)
+			break;
+		struct library *l = &libraries[i];
+		if (address - l->bias < l->size)
+			return address - l->bias + l->offset;
+	}
+	return NOWHERE;
+}
+static __always_inline __u64 place(__u64 address)
+{
+	if (address - image_base < image_size)
+		return address - image_base;
+	return shared ? place_in_library(address) : NOWHERE;
+}
+static __always_inline __u64 bias_of(const struct site *s)
+{
+	if (shared && s->library)
+		return libraries[(s->library - 1) & (LIBRARIES_MAX - 1)].bias;
+	return image_base;
+}
 static __always_inline struct call *call_at(__u64 *key)
 {
 	__u32 slot = call_slot(*key, call_shift);
 
-	if (*key >= image_size)
+	if (*key == NOWHERE)
 		return 0;
 	for (int i = 0; i < CALL_PROBES; i++, slot++) {
 		struct call *c = bpf_map_lookup_elem(&calls, &slot);
@@ -147,18 +179,22 @@ static __always_inline struct stop *stop_state(void)
 	return bpf_map_lookup_elem(&stops, &zero);
 }
 
-/* hold stops the target where the ring is about to be full. It comes into effect before another instruction of this thread runs. */
-static __always_inline void hold(void)
+/* halt stops the target, before another instruction of this thread runs. */
+static __always_inline void halt(void)
 {
-	struct stop *s;
+	struct stop *s = stop_state();
 
-	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) <= stop_water)
-		return;
-	s = stop_state();
 	if (!s || __sync_val_compare_and_swap(&s->state, STOP_NONE, STOP_SENT) != STOP_NONE)
 		return;
 	if (bpf_send_signal(SIGSTOP))
 		s->state = STOP_NONE;
+}
+
+/* hold stops the target where the ring is about to be full. */
+static __always_inline void hold(void)
+{
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > stop_water)
+		halt();
 }
 
 SEC("uprobe.multi")
@@ -209,7 +245,13 @@ int signal_sent(__u64 *args)
 	if (to->tgid != target || sig < SIGCONT || sig > SIGTTOU)
 		return 0;
 	s = stop_state();
-	if (!s || s->state == STOP_NONE)
+	if (!s)
+		return 0;
+	if (sig == SIGCONT && holding && mapped != settled && s->state != STOP_SENT) { /* what runs now may be a library that is not where we think */
+		enabled = 0;
+		escaped = 1;
+	}
+	if (s->state == STOP_NONE)
 		return 0;
 	if (sig == SIGSTOP && args[1] == FROM_KERNEL) { /* ours, or a debugger's, who does not stop the process */
 		if (s->state == STOP_SENT)
@@ -242,12 +284,12 @@ static __always_inline void finish(struct task_struct *task, int replaced)
 	regs = (void *)bpf_task_pt_regs((void *)task);
 	bpf_probe_read_kernel(&rip, 8, &regs->rip);
 	bpf_probe_read_kernel(&nr, 8, &regs->orig_rax);
-	rip -= image_base;
+	rip = place(rip);
 	if (replaced)
 		end = WORD_END(FROM_UNREADABLE, 0);
 	else if (!enabled)
 		; /* what it did since is not known, so neither is what led to its end */
-	else if (rip < image_size)
+	else if (rip != NOWHERE)
 		end = WORD_END(FROM_INSIDE, rip);
 	else
 		end = WORD_END(nr == __NR_exit || nr == __NR_exit_group ? FROM_OUTSIDE : FROM_KILLED, 0);
@@ -282,6 +324,48 @@ int process_fork(__u64 *args)
 
 	if (enabled && bpf_get_current_pid_tgid() >> 32 == target && child->tgid != target)
 		forked = 1;
+	return 0;
+}
+
+/* From linux/mman.h. */
+enum { PROT_EXEC = 4, MAP_ANONYMOUS = 32 };
+
+/* unmapped takes note that what lies there next is not the library, unless that is mapped anew. */
+static __always_inline void unmapped(__u64 lo, __u64 size)
+{
+	for (__u32 i = 0; i < LIBRARIES_MAX; i++) {
+		struct library *l = &libraries[i];
+		if (l->size && lo <= l->bias + l->first && l->bias + l->first < lo + size)
+			l->size = 0;
+	}
+}
+
+/* A system call has been made. Code that it has mapped may be of a library that is to be observed: none of it runs before that has been found out. */
+SEC("tp_btf/sys_exit")
+int call_made(__u64 *args)
+{
+	struct registers *regs = (void *)args[0];
+	__s64 result = args[1];
+	__u64 nr = 0, prot = 0, flags = 0, address = result, size = 0;
+
+	if (bpf_get_current_pid_tgid() >> 32 != target || replaced || result < 0)
+		return 0;
+	bpf_probe_read_kernel(&nr, 8, &regs->orig_rax);
+	if (nr != __NR_mmap && nr != __NR_munmap)
+		return 0;
+	if (nr == __NR_munmap)
+		bpf_probe_read_kernel(&address, 8, &regs->rdi);
+	bpf_probe_read_kernel(&size, 8, &regs->rsi);
+	unmapped(address, size);
+	if (nr == __NR_munmap)
+		return 0;
+	bpf_probe_read_kernel(&prot, 8, &regs->rdx);
+	bpf_probe_read_kernel(&flags, 8, &regs->r10);
+	if (!(prot & PROT_EXEC) || flags & MAP_ANONYMOUS)
+		return 0;
+	__sync_fetch_and_add(&mapped, 1);
+	if (holding)
+		halt();
 	return 0;
 }
 

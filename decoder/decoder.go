@@ -15,7 +15,7 @@ import (
 type Decoder struct {
 	plan      *plan.Plan
 	routines  []*routine
-	returns   map[uint64]place  // by return address
+	returns   map[uint64]place  // by return address, as plan.Plan.Calls
 	partials  map[string]uint64 // numbers, by what key spells
 	key       []byte
 	callers   map[*routine][]*routine // see silentCallers
@@ -59,21 +59,28 @@ func New(p *plan.Plan, log *slog.Logger) (*Decoder, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	d := &Decoder{plan: p, returns: map[uint64]place{}, partials: map[string]uint64{}, log: log}
-	for _, pr := range p.Routines {
+	return d, d.Grow()
+}
+
+// Grow takes in what has been appended to the plan since.
+func (d *Decoder) Grow() error {
+	known := len(d.routines)
+	for _, pr := range d.plan.Routines[known:] {
 		d.routines = append(d.routines, &routine{Routine: pr})
 	}
-	for _, r := range d.routines {
+	d.callers = nil
+	for _, r := range d.routines[known:] {
 		if !r.Observed() {
 			continue
 		}
 		n, err := paths.Number(r.Routine.Routine)
 		if err != nil {
-			return nil, fmt.Errorf("number the paths of %s: %w", r.Name, err)
+			return fmt.Errorf("number the paths of %s: %w", r.Name, err)
 		}
 		r.numbers = n
 		d.prepare(r)
 	}
-	return d, nil
+	return nil
 }
 
 func (d *Decoder) prepare(r *routine) {
@@ -92,7 +99,7 @@ func (d *Decoder) prepare(r *routine) {
 			r.callee[b] = d.routines[t.ID]
 		}
 		if block.End == cfg.Call || block.End == cfg.CallInd || block.End == cfg.NoReturn {
-			d.returns[block.Hi] = place{r, b}
+			d.returns[block.Hi+r.Offset()] = place{r, b}
 		}
 		if r.ReturnsTwice(b) {
 			r.again[block.Succ[0]] = true
@@ -106,8 +113,8 @@ func (d *Decoder) Anomalies() (anomalies, ambiguous uint64) { return d.anomalies
 
 // observes reports whether an address lies in a routine whose paths are recorded.
 func (d *Decoder) observes(pc uint64) bool {
-	r := d.plan.Program.Containing(pc)
-	return r != nil && d.routines[r.ID].Observed()
+	r := d.plan.Containing(pc)
+	return r != nil && r.Observed()
 }
 
 // Paths is the number of acyclic paths of a routine; numbers from there on are partial paths.

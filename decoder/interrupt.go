@@ -33,7 +33,7 @@ func (t *Thread) follow(i int, way []hop) {
 			t.goToCall(f, h.block)
 			if f.r.kind[h.block] == plan.Known {
 				block := &f.r.Blocks[h.block]
-				t.enter(frame{activation: activation{f.r.callee[h.block], f.cfa - uint64(block.Depth)}, from: wire.MakeFrom(wire.Inside, block.Hi)})
+				t.enter(frame{activation: activation{f.r.callee[h.block], f.cfa - uint64(block.Depth)}, from: wire.MakeFrom(wire.Inside, block.Hi+f.r.Offset())})
 			}
 		case hopTail:
 			t.finishAbove(i)
@@ -110,6 +110,7 @@ func (t *Thread) endHandlers(cfa uint64) {
 
 // locate finds the block of an instruction and its index there.
 func (r *routine) locate(pc uint64) (block, insn int, ok bool) {
+	pc -= r.Offset()
 	if !r.holds(pc) {
 		return 0, 0, false
 	}

@@ -148,7 +148,7 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 		if t.tailJump(i+1, a, from, true) {
 			return
 		}
-		if k := p.r.kind[caller.block]; k == plan.External || k == plan.Unknown { // what it called jumped on
+		if k := p.r.kind[caller.block]; p.open || k == plan.External || k == plan.Unknown { // what it called jumped on
 			t.finishAbove(i)
 			t.enter(frame{activation: a, from: from})
 			return
@@ -218,7 +218,7 @@ func (t *Thread) mayJumpOn(i, c int, cfa uint64) bool {
 		return false
 	}
 	k := f.r.kind[c]
-	return k == plan.External || k == plan.Unknown || i+1 < len(t.frames) && t.frames[i+1].cfa == cfa
+	return f.called && f.open || k == plan.External || k == plan.Unknown || i+1 < len(t.frames) && t.frames[i+1].cfa == cfa
 }
 
 // callFrom lets frame i come to its call at block c, which enters r, perhaps through silent routines that jump on.

@@ -165,7 +165,7 @@ func (s *search) open() int {
 
 // silentOrigins lists the routines that unknown code may call and that may come silently to the routine that holds an address.
 func (d *Decoder) silentOrigins(pc uint64) (origins []*routine) {
-	holder := d.plan.Program.Containing(pc)
+	holder := d.plan.Containing(pc)
 	if holder == nil {
 		return nil
 	}
@@ -175,7 +175,7 @@ func (d *Decoder) silentOrigins(pc uint64) (origins []*routine) {
 	list, seen := []*routine{d.routines[holder.ID]}, map[*routine]bool{d.routines[holder.ID]: true}
 	for i := 0; i < len(list); i++ {
 		r := list[i]
-		if r.Observed() && d.plan.Program.AddressTaken(r.Addr) {
+		if r.Observed() && r.AddressTaken() {
 			origins = append(origins, r)
 		}
 		for _, caller := range d.callers[r] {

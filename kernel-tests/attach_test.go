@@ -29,6 +29,7 @@ func TestAttachInMidRun(t *testing.T) {
 			{Compiler: "gcc", Opt: "-O0", PIE: true},
 			{Compiler: "gcc", Opt: "-O2", PIE: true},
 			{Compiler: "gcc", Opt: "-O3", Stripped: true},
+			{Compiler: "gcc", Opt: "-O2", Shared: true},
 		} {
 			t.Run(name+"/"+f.String(), func(t *testing.T) {
 				t.Parallel()
@@ -36,16 +37,20 @@ func TestAttachInMidRun(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				attachInMidRun(t, path, mode)
+				var libraries []string
+				if f.Shared {
+					libraries = []string{f.Library(zoo.Programs()[i])}
+				}
+				attachInMidRun(t, path, libraries, mode)
 			})
 		}
 	}
 }
 
-func attachInMidRun(t *testing.T, path string, mode truth.Mode) {
+func attachInMidRun(t *testing.T, path string, libraries []string, mode truth.Mode) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience())
 	defer cancel()
-	want, err := truth.Run(ctx, truth.Options{Path: path, Env: zoo.Env(), Stdin: []byte("a\nb\nc\n"), Limit: most})
+	want, err := truth.Run(ctx, truth.Options{Path: path, Env: zoo.Env(), Stdin: []byte("a\nb\nc\n"), Libraries: libraries, Limit: most})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +58,11 @@ func attachInMidRun(t *testing.T, path string, mode truth.Mode) {
 	s.round(t, "a")
 	pristine := s.text(t)
 	file := filepath.Join(t.TempDir(), "server.wpp")
-	recording, err := tracer.Attach(ctx, s.cmd.Process.Pid, file)
+	var flags []string
+	for _, name := range libraries {
+		flags = append(flags, "--lib", name)
+	}
+	recording, err := tracer.Attach(ctx, s.cmd.Process.Pid, file, flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +79,7 @@ func attachInMidRun(t *testing.T, path string, mode truth.Mode) {
 	s.round(t, "c")
 	s.stop(t, want)
 
-	r, err := tracer.Read(ctx, file)
+	r, err := tracer.Read(ctx, file, libraries...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,11 +77,23 @@ func labelOf(s *wpp.Snapshot, routine string, sym uint32) *label {
 	return l
 }
 
-// routineNames are the names of a snapshot's routines. Those of the same name, as overloaded or static functions, are told apart by their entries' addresses.
+// routineNames are the names of a snapshot's routines. Those of the same name are told apart by their images' names or, as overloaded or static functions, by
+// their entries' addresses.
 func routineNames(s *wpp.Snapshot) []string {
-	names, number := make([]string, len(s.Routines)), make(map[string]int)
+	names, number, image := make([]string, len(s.Routines)), make(map[string]int), make(map[string]int)
 	for i := range s.Routines {
-		names[i] = routineName(&s.Routines[i])
+		r := &s.Routines[i]
+		names[i] = routineName(r)
+		if first, met := image[names[i]]; !met {
+			image[names[i]] = r.Image
+		} else if first != r.Image {
+			image[names[i]] = inSeveral
+		}
+	}
+	for i := range names {
+		if image[names[i]] == inSeveral {
+			names[i] = qualifiedName(s, i)
+		}
 		number[names[i]]++
 	}
 	for i := range names {
@@ -90,6 +102,19 @@ func routineNames(s *wpp.Snapshot) []string {
 		}
 	}
 	return names
+}
+
+const inSeveral = -1 // images
+
+// qualifiedName is a routine's name with that of its image.
+func qualifiedName(s *wpp.Snapshot, routine int) string {
+	r := &s.Routines[routine]
+	return printable(s.Images[r.Image].Base()) + ":" + routineName(r)
+}
+
+// isNamed reports whether a routine has the name: that of the tables, its own, or that with its image's.
+func (l *labels) isNamed(routine int, name string) bool {
+	return isShort(name, l.names[routine]) || isShort(name, routineName(&l.snapshot.Routines[routine])) || isShort(name, qualifiedName(l.snapshot, routine))
 }
 
 // routineName is a routine's name made printable; a routine of a stripped file is named for its address.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"wpptrace/compress/wpp"
 )
 
 // Wherever a path jumps to, its place goes from the lowest address or line to the highest.
@@ -30,6 +32,24 @@ func TestRoutinesOfOneName(t *testing.T) {
 	s.Routines[2].Name = "a"
 	if got := routineNames(s); !slices.Equal(got, []string{"a@1000", "b", "a@3000"}) {
 		t.Errorf("names %q", got)
+	}
+	several := letters("abcabc")
+	several.Images = append(several.Images, wpp.Image{Name: "libb.so"})
+	several.Routines[2].Name, several.Routines[2].Image = "b", 1
+	if got := routineNames(several); !slices.Equal(got, []string{"a", "letters:b", "libb.so:b"}) {
+		t.Errorf("names %q", got)
+	}
+	l := newLabels(several)
+	for name, want := range map[string][]int{"b": {1, 2}, "libb.so:b": {2}, "letters:a": {0}, "libb.so:a": nil} {
+		var got []int
+		for i := range several.Routines {
+			if l.isNamed(i, name) {
+				got = append(got, i)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s names %v, want %v", name, got, want)
+		}
 	}
 	var out bytes.Buffer
 	report, err := Hot(s, DefaultHotQuery())

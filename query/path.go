@@ -39,7 +39,7 @@ func WritePath(w io.Writer, s *wpp.Snapshot, name string) error {
 func (l *labels) matches(sym uint32, name string) bool {
 	p := &l.snapshot.Symbols[sym]
 	routine, ok := strings.CutSuffix(name, "#"+strconv.FormatUint(p.Path, 10))
-	return ok && (isShort(routine, l.names[p.Routine]) || isShort(routine, routineName(l.snapshot.RoutineOf(sym))))
+	return ok && l.isNamed(p.Routine, routine)
 }
 
 // missing says why no path has the name.
@@ -55,7 +55,7 @@ func (l *labels) missing(name string) string {
 	for r := range l.snapshot.Routines {
 		routine := &l.snapshot.Routines[r]
 		switch {
-		case !isShort(name[:i], l.names[r]) && !isShort(name[:i], routineName(routine)):
+		case !l.isNamed(r, name[:i]):
 		case n >= routine.Paths:
 			return fmt.Sprintf("the routine has %s", plural(routine.Paths, "path"))
 		default:

@@ -114,7 +114,7 @@ func unquote(name string) (inner, rest string, ok bool) {
 func (a *atoms) routines(name string) map[int]bool {
 	found := make(map[int]bool)
 	for i := range a.labels.names {
-		if name != "" && (isShort(name, a.labels.names[i]) || isShort(name, routineName(&a.labels.snapshot.Routines[i]))) {
+		if name != "" && a.labels.isNamed(i, name) {
 			found[i] = true
 		}
 	}

@@ -30,11 +30,19 @@ static long read_user(void *to, __u32 size, __u64 from)
 	memcpy(to, &word, size);
 	return 0;
 }
+static __u64 place(__u64 address)
+{
+	return address - image_base < image_size ? address - image_base : NOWHERE;
+}
+static __u64 bias_of(const struct site *s)
+{
+	return image_base;
+}
 static struct call *call_at(__u64 *key)
 {
 	static _Thread_local struct call found;
 
-	return *key < image_size && findCall(machine, *key, &found) ? &found : NULL;
+	return *key != NOWHERE && findCall(machine, *key, &found) ? &found : NULL;
 }
 static long output(struct batch *b, __u64 n)
 {
@@ -93,8 +101,8 @@ void usermode_drain(struct machine m, struct thread *t)
 void usermode_exit(struct machine m, struct thread *t, __u64 rip)
 {
 	enter(m);
-	rip -= image_base;
-	send_rest(t, rip < image_size ? WORD_END(FROM_INSIDE, rip) : WORD_END(FROM_OUTSIDE, 0));
+	rip = place(rip);
+	send_rest(t, rip != NOWHERE ? WORD_END(FROM_INSIDE, rip) : WORD_END(FROM_OUTSIDE, 0));
 }
 
 __u64 usermode_condition(__u8 code, __u64 flags)
@@ -106,7 +114,7 @@ __u64 usermode_condition(__u8 code, __u64 flags)
 #define FIELD(s, f) {#s, #f, offsetof(struct s, f), sizeof(((struct s *)0)->f)}
 static const struct field fields[] = {
 	WHOLE(site), FIELD(site, offset), FIELD(site, routine), FIELD(site, base), FIELD(site, condition), FIELD(site, flags), FIELD(site, case_reg),
-	FIELD(site, case_index), FIELD(site, case_scale), FIELD(site, case_size), FIELD(site, pad), FIELD(site, case_disp), FIELD(site, pad2),
+	FIELD(site, case_index), FIELD(site, case_scale), FIELD(site, case_size), FIELD(site, library), FIELD(site, case_disp), FIELD(site, pad),
 	WHOLE(call), FIELD(call, address), FIELD(call, depth), FIELD(call, spoken),
 	WHOLE(batch), FIELD(batch, tid), FIELD(batch, count), FIELD(batch, started), FIELD(batch, sequence), FIELD(batch, time), FIELD(batch, hits),
 	FIELD(batch, lost), FIELD(batch, words),

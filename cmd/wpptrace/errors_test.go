@@ -95,10 +95,13 @@ func TestFewCapabilities(t *testing.T) {
 	if err := os.Chmod(work, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	few := &syscall.SysProcAttr{
-		Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
-		AmbientCaps: []uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE},
+	with := func(more ...uintptr) *syscall.SysProcAttr {
+		return &syscall.SysProcAttr{
+			Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
+			AmbientCaps: append([]uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE}, more...),
+		}
 	}
+	few := with()
 	for _, c := range []struct {
 		who   *syscall.SysProcAttr
 		flags []string
@@ -109,6 +112,10 @@ func TestFewCapabilities(t *testing.T) {
 		{few, []string{"--overhead", "20"}, "000000c000080000"},
 		{nil, []string{"--overhead", "20"}, "000000c000880000"},
 		{nil, []string{"--on-overflow", "stop"}, "0000000000000020"},
+		{with(unix.CAP_KILL), []string{"--on-overflow", "stop"}, "0000000000000020"},
+		{with(unix.CAP_KILL, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH), []string{"--lib", "none"}, "000001c000080024"},
+		{nil, []string{"--lib", "none"}, "000001c000080024"},
+		{nil, []string{"--lib", "none", "--overhead", "20"}, "000001c000880024"},
 	} {
 		cmd := exec.Command(program, append([]string{"-v", "-p", strconv.Itoa(pid), "-o", "x.wpp", "--max-slowdown", "0"}, c.flags...)...)
 		cmd.Dir, cmd.SysProcAttr = work, c.who
@@ -134,9 +141,38 @@ func TestFewCapabilities(t *testing.T) {
 		w.signal(os.Interrupt)
 		w.wait(0)
 		if stat := checkRecording(t, w, "x.wpp", 1); slices.Contains(c.flags, "--overhead") != (stat.Windows > 2) {
-			t.Errorf("%q: %d windows", c.flags, stat.Windows)
+			t.Errorf("%q: %d windows:\n%s", c.flags, stat.Windows, w.errs.String())
 		}
 	}
+}
+
+// What libraries and stopping take besides is missed before the process is touched.
+func TestTooFewCapabilities(t *testing.T) {
+	const nobody = 65534
+	program := copyProgram(t, "wpptrace")
+	s := startServer(t)
+	for _, c := range []struct {
+		flag, value string
+		more        []uintptr
+		want        string
+	}{
+		{"--lib", "none", nil, "permission denied: run wpptrace as root, with CAP_CHECKPOINT_RESTORE"},
+		{"--lib", "none", []uintptr{unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH}, "not let go on: no CAP_KILL"},
+		{"--on-overflow", "stop", nil, "not let go on: no CAP_KILL"},
+	} {
+		cmd := exec.Command(program, "-q", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", c.flag, c.value)
+		cmd.Dir = t.TempDir()
+		if err := os.Chmod(cmd.Dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
+			AmbientCaps: append([]uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE}, c.more...),
+		}
+		fails(t, cmd, c.want)
+	}
+	s.isClean()
+	s.end()
 }
 
 func TestNoBPF(t *testing.T) {

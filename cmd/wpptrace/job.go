@@ -30,6 +30,8 @@ type job struct {
 	log    *slog.Logger
 	exe    *os.File // read until the last snapshot is written: source lines come last
 
+	libraries libraries
+
 	paceTold bool
 	early    bool // the recording ended before it was to
 }
@@ -75,10 +77,16 @@ func (j *job) prepare(p *target.Process) error {
 	if err != nil {
 		return err
 	}
-	if err := program.recordable(p.Name); err != nil {
+	shared := len(j.selection.libs) > 0
+	if shared {
+		if err := p.CheckLibraries(); err != nil {
+			return gone(p, err)
+		}
+	}
+	if err := program.recordable(p.Name); err != nil && !shared {
 		return err
 	}
-	session, err := attach.Load(p, program.image, program.plan, attach.Options{Ring: int(j.ring), Hold: j.onOverflow == overflowStop})
+	session, err := attach.Load(p, program.image, program.plan, attach.Options{Ring: int(j.ring), Hold: j.onOverflow == overflowStop, Shared: shared})
 	if err != nil {
 		return gone(p, err)
 	}
@@ -86,10 +94,13 @@ func (j *job) prepare(p *target.Process) error {
 		session.Close()
 		return err
 	}
-	if j.rawFile == "" {
-		return nil
+	if j.rawFile != "" {
+		j.raw, err = createRawTrace(j.rawFile, j.recording)
 	}
-	if j.raw, err = createRawTrace(j.rawFile, j.recording); err != nil {
+	if err == nil {
+		err = j.addLibraries()
+	}
+	if err != nil {
 		session.Close()
 	}
 	return err
@@ -112,7 +123,10 @@ func (j *job) attach(exe *os.File) error {
 	if j.overhead > 0 {
 		j.pace = newPace(j.overhead/100, j.window)
 	}
-	return j.session.Attach(exe)
+	if err := j.session.Attach(exe); err != nil {
+		return err
+	}
+	return j.addLibraries() // also those that were mapped before we would have been told
 }
 
 // tellPlan sums up the plan, and warns of one that is slower than it might be.
@@ -201,6 +215,9 @@ func (j *job) run(s *signals) error {
 	if err := j.finish(s.abort); err != nil {
 		return err
 	}
+	if _, err := j.settle(); err != nil {
+		return err
+	}
 	rawErr := j.raw.end()
 	if err := b.wait(); err != nil {
 		j.warn(s, err)
@@ -218,16 +235,24 @@ func (j *job) run(s *signals) error {
 // confine is a variable for tests, which record in their own process and go on.
 var confine = privilege.Confine
 
-// confine gives up what a recording does not take once it has begun: with windows, to attach again.
+// confine gives up what a recording does not take once it has begun: with windows, to attach again, with libraries, to open and probe those that come.
 func (j *job) confine() error {
+	shared := len(j.selection.libs) > 0
+	have := cap.GetProc()
 	var keep []cap.Value
 	if j.pace != nil {
-		keep = append(keep, cap.BPF, cap.PERFMON, cap.SYS_PTRACE, cap.SYS_NICE)
-		if !effective(cap.GetProc(), cap.BPF) {
-			keep = append(keep, cap.SYS_ADMIN)
-		}
+		keep = append(keep, cap.SYS_NICE)
 	}
-	if j.onOverflow == overflowStop {
+	if j.pace != nil || shared {
+		keep = append(keep, cap.BPF, cap.PERFMON, cap.SYS_PTRACE)
+	}
+	if shared {
+		keep = append(keep, cap.CHECKPOINT_RESTORE, cap.DAC_READ_SEARCH)
+	}
+	if (j.pace != nil || shared) && !effective(have, cap.BPF) || shared && !effective(have, cap.CHECKPOINT_RESTORE) {
+		keep = append(keep, cap.SYS_ADMIN)
+	}
+	if j.onOverflow == overflowStop || shared {
 		keep = append(keep, cap.KILL)
 	}
 	return confine([]string{j.path, wpp.Old(j.path)}, keep...)
@@ -243,6 +268,7 @@ func (j *job) close() {
 		j.log.Warn("a temporary file stays", "why", err)
 	}
 	j.raw.abandon()
+	j.libraries.close()
 	j.exe.Close()
 }
 

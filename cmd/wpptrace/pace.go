@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"wpptrace/loader/attach"
@@ -74,18 +73,18 @@ func (p *pace) relax() {
 }
 
 // keepPace closes the window, or opens one, as the budget has it.
-func (r *recording) keepPace(ctx context.Context, exe *os.File) error {
-	p := r.pace
+func (j *job) keepPace(ctx context.Context) error {
+	p := j.pace
 	if p == nil {
 		return nil
 	}
-	r.account()
+	j.account()
 	open, overdrawn := !p.opened.IsZero(), p.budget.Overdrawn()
 	switch {
 	case open && overdrawn && time.Since(p.opened) >= p.window:
-		return r.closeWindow(ctx)
+		return j.closeWindow(ctx)
 	case !open && !overdrawn:
-		return r.openWindow(exe)
+		return j.openWindow()
 	}
 	return nil
 }
@@ -143,15 +142,15 @@ func (r *recording) leaveThreads() error {
 }
 
 // openWindow puts the probes in again.
-func (r *recording) openWindow(exe *os.File) error {
-	if err := r.session.Attach(exe); err != nil {
+func (j *job) openWindow() error {
+	if err := j.attachAgain(); err != nil {
 		return err
 	}
-	r.account()
-	if err := r.session.Enable(false); err != nil {
+	j.account()
+	if err := j.session.Enable(false); err != nil {
 		return err
 	}
-	r.pace.begin()
+	j.pace.begin()
 	return nil
 }
 

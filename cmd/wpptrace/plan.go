@@ -31,6 +31,7 @@ func planCommand() *cobra.Command {
 		Example: `  wpptrace plan -p 4711            of a process
   wpptrace plan -v /usr/bin/bash   of a file, routine by routine; needs no privileges
   wpptrace plan --complete -F '^parse' /usr/bin/bash
+  wpptrace plan --lib 'libssl*' -p 4711   and of a library that it has loaded
   wpptrace plan --verify FILE      prove that the words of the probes determine every path`,
 		Long: `Nothing is attached. Expected hits rest on a static estimate of how often each block runs, or on
 how often it ran in the recording that --weights names. The slow-down is an upper bound, often far
@@ -43,8 +44,14 @@ observed could break by calling back, throwing or jumping. Each fault names its 
 blocks of both ways that nothing tells apart; then the exit status is 1.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if c.Flags().Changed("pid") == (len(args) == 1) {
+			switch {
+			case c.Flags().Changed("pid") == (len(args) == 1):
 				return usagef("give either -p PID or a FILE to plan")
+			case len(sel.libs) > 0 && len(args) == 1:
+				return usagef("--lib needs -p: which libraries %s will run with is not known", args[0])
+			}
+			if err := sel.checkGlobs(); err != nil {
+				return err
 			}
 			exe, name, err := openProgram(pid, args)
 			if err != nil {
@@ -55,9 +62,25 @@ blocks of both ways that nothing tells apart; then the exit status is 1.`,
 			if err != nil {
 				return err
 			}
+			programs, err := planLibraries(pid, sel, c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			var faults []string
+			for _, p := range append([]*program{p}, programs...) {
+				if prove {
+					faults = append(faults, faultsOf(p.plan)...)
+				}
+			}
+			for _, library := range programs {
+				if err := p.plan.Append(library.plan); err != nil {
+					return err
+				}
+			}
 			r := newPlanReport(p, name)
 			if prove {
-				r.prove(p.plan)
+				proven := len(faults) == 0
+				r.Verified, r.Faults = &proven, faults
 			}
 			if asJSON {
 				err = r.writeJSON(c.OutOrStdout())
@@ -137,7 +160,7 @@ func newPlanReport(p *program, name string) *planReport {
 	f := newForecast(p.plan, attach.TypicalCost())
 	r := &planReport{SchemaVersion: query.SchemaVersion, Program: name, RoutinesTotal: len(p.plan.Routines), Probes: len(p.plan.Sites),
 		HitsPerThousand: 1000 * (f.emulated + f.stepped), HitsSingleStepPerThousand: 1000 * f.stepped, SlowDown: f.slowDown(),
-		LeftOut: []leftOut{}, Unlisted: p.cfg.Unlisted(), routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
+		LeftOut: []leftOut{}, Unlisted: unlisted(p.plan), routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
 	r.stepped, r.mostStepped = stepped(p.plan)
 	for i := range p.plan.Sites {
 		s := &p.plan.Sites[i]
@@ -159,13 +182,20 @@ func newPlanReport(p *program, name string) *planReport {
 	return r
 }
 
-// prove adds what the verifier finds.
-func (r *planReport) prove(p *plan.Plan) {
-	for _, f := range verify.Plan(p) {
-		r.Faults = append(r.Faults, f.String())
+// unlisted counts the bytes that are in no routine.
+func unlisted(p *plan.Plan) (bytes int) {
+	for _, part := range p.Parts {
+		bytes += part.Program.Unlisted()
 	}
-	proven := len(r.Faults) == 0
-	r.Verified = &proven
+	return bytes
+}
+
+// faultsOf lists what the verifier finds.
+func faultsOf(p *plan.Plan) (faults []string) {
+	for _, f := range verify.Plan(p) {
+		faults = append(faults, f.String())
+	}
+	return faults
 }
 
 // unproven is the error that the plan has faults, or nil.

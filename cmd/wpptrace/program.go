@@ -71,38 +71,47 @@ func loadProgram(f *os.File, name string, sel selection) (*program, error) {
 type selection struct {
 	only, not []string // regular expressions
 	complete  bool
-	weights   string // a snapshot
+	weights   string   // a snapshot
+	libs      []string // globs: the values of --lib
+	image     string   // the library's name and a colon, which an expression may begin with; "" for the executable
 }
 
 // options applies the selection to a program. An expression that matches nothing is a mistake.
 func (s selection) options(c *cfg.Program, name string) (plan.Options, error) {
-	only, err := compile("-F", s.only, c, name)
+	mayMiss := len(s.libs) > 0 // an expression may be meant for another image
+	only, err := compile("-F", s.only, c, name, mayMiss)
 	if err != nil {
 		return plan.Options{}, err
 	}
-	not, err := compile("-N", s.not, c, name)
+	not, err := compile("-N", s.not, c, name, mayMiss)
 	if err != nil {
 		return plan.Options{}, err
 	}
-	o := plan.Options{Complete: s.complete}
-	if o.Weights, err = readWeights(s.weights, c.Image); err != nil {
+	o := plan.Options{Complete: s.complete, Distrust: len(s.libs) > 0}
+	if o.Weights, err = readWeights(s.weights, c.Image, mayMiss); err != nil {
 		return plan.Options{}, err
 	}
 	if only == nil && not == nil {
 		return o, nil
 	}
-	o.Select = func(r *cfg.Routine) bool { return (only == nil || matches(only, r)) && !matches(not, r) }
+	o.Select = func(r *cfg.Routine) bool { return (only == nil || s.matches(only, r)) && !s.matches(not, r) }
 	for _, r := range c.Routines {
 		if o.Select(r) {
 			return o, nil
 		}
 	}
+	if mayMiss {
+		return o, nil
+	}
 	return plan.Options{}, fmt.Errorf("select routines of %s: -F and -N leave none of %d", name, len(c.Routines))
 }
 
-// readWeights counts how often the blocks of a program ran in a recording of it; nil if there is none.
-func readWeights(path string, im *image.Image) (*plan.Weights, error) {
+// readWeights counts how often the blocks of an image ran in a recording of it; nil if there is none. mayMiss: another image may have been recorded.
+func readWeights(path string, im *image.Image, mayMiss bool) (*plan.Weights, error) {
 	if path == "" {
+		return nil, nil
+	}
+	if im.BuildID == "" && mayMiss {
 		return nil, nil
 	}
 	if im.BuildID == "" {
@@ -122,10 +131,13 @@ func readWeights(path string, im *image.Image) (*plan.Weights, error) {
 			return &plan.Weights{Blocks: blocks, Entries: entries}, nil
 		}
 	}
+	if mayMiss {
+		return nil, nil
+	}
 	return nil, fmt.Errorf("weigh %s by %s: that is a recording of another build: record this one, or leave --weights out", im.Name, path)
 }
 
-func compile(flag string, expressions []string, c *cfg.Program, name string) (list []*regexp.Regexp, err error) {
+func compile(flag string, expressions []string, c *cfg.Program, name string, mayMiss bool) (list []*regexp.Regexp, err error) {
 	for _, text := range expressions {
 		re, err := regexp.Compile(text)
 		if err != nil {
@@ -134,9 +146,9 @@ func compile(flag string, expressions []string, c *cfg.Program, name string) (li
 		one := []*regexp.Regexp{re}
 		found := false
 		for _, r := range c.Routines {
-			found = found || matches(one, r)
+			found = found || selection{}.matches(one, r)
 		}
-		if !found {
+		if !found && !mayMiss {
 			return nil, fmt.Errorf("select routines of %s: %s %q matches none of %d: wpptrace plan -v lists them", name, flag, text, len(c.Routines))
 		}
 		list = append(list, re)
@@ -145,9 +157,9 @@ func compile(flag string, expressions []string, c *cfg.Program, name string) (li
 }
 
 // matches reports whether any of the expressions matches the demangled name.
-func matches(list []*regexp.Regexp, r *cfg.Routine) bool {
+func (s selection) matches(list []*regexp.Regexp, r *cfg.Routine) bool {
 	for _, re := range list {
-		if re.MatchString(r.Name) {
+		if re.MatchString(r.Name) || s.image != "" && re.MatchString(s.image+r.Name) {
 			return true
 		}
 	}

@@ -27,7 +27,7 @@ func TestWeightsAreOfTheSameBuild(t *testing.T) {
 		if err := wpp.WriteFile(path, &wpp.Snapshot{Images: []wpp.Image{{Name: "prog", BuildID: test.recorded}}}); err != nil {
 			t.Fatal(err)
 		}
-		w, err := readWeights(path, &image.Image{Name: "prog", BuildID: test.ours})
+		w, err := readWeights(path, &image.Image{Name: "prog", BuildID: test.ours}, false)
 		switch {
 		case test.refusal == "" && (err != nil || w == nil):
 			t.Errorf("%s: weights %v, error %v", test.name, w, err)
@@ -35,7 +35,7 @@ func TestWeightsAreOfTheSameBuild(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", test.name, err, test.refusal)
 		}
 	}
-	if w, err := readWeights("", &image.Image{}); w != nil || err != nil {
+	if w, err := readWeights("", &image.Image{}, false); w != nil || err != nil {
 		t.Errorf("without --weights: %v, %v", w, err)
 	}
 }

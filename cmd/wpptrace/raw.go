@@ -11,6 +11,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/raw"
+	"wpptrace/loader/plan"
 	"wpptrace/loader/privilege"
 )
 
@@ -30,10 +31,19 @@ func createRawTrace(path string, r *recording) (*rawTrace, error) {
 		p, err := r.decoder.Path(routine, path)
 		return p.Start, p.End, err
 	})
-	for _, pr := range r.program.plan.Routines {
-		w.DefineRoutine(pr.ID, raw.Routine{Entry: pr.Addr, Name: cmp.Or(pr.Name, pr.Symbol)})
+	t := &rawTrace{f, w}
+	t.define(r.program.plan)
+	return t, nil
+}
+
+// define tells of the routines of a plan. There may be no trace.
+func (t *rawTrace) define(p *plan.Plan) {
+	if t == nil {
+		return
 	}
-	return &rawTrace{f, w}, nil
+	for _, pr := range p.Routines {
+		t.writer.DefineRoutine(pr.ID, raw.Routine{Entry: pr.Addr + pr.Offset(), Name: cmp.Or(pr.Name, pr.Symbol)})
+	}
 }
 
 // openRaw makes a file, or takes what is there: a file that it makes empty, or a pipe. A link may lead to a pipe, as /dev/fd/63 does, but not to a file.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,8 +62,9 @@ be had for that, it is traced in windows with gaps between them, and counts are 
 When the recording ends, the hot subpaths are printed: on stdout with -p, on stderr with --, where
 stdout is COMMAND's alone. The last line on stderr tells what was lost.
 
-The code of the program itself is traced: not that of shared libraries, nor of processes that it
-starts, and a recording ends when the process calls exec. Go programs cannot be traced.
+The code of the program itself is traced, and with --lib that of shared libraries, whenever they are
+loaded: not that of processes that it starts, and a recording ends when the process calls exec. Go
+programs cannot be traced.
 
 SIGINT and SIGTERM end the recording, a second one at once and without a snapshot; SIGUSR2 writes a
 snapshot and goes on. A COMMAND that outlives the recording goes on untraced, and is waited for.
@@ -106,6 +108,7 @@ func addSelection(f *pflag.FlagSet, s *selection) {
 	f.StringArrayVarP(&s.only, "func", "F", nil, "observe only routines whose demangled name matches `REGEX` (repeatable)")
 	f.StringArrayVarP(&s.not, "no-func", "N", nil, "do not observe routines whose demangled name matches `REGEX` (repeatable)")
 	f.StringVar(&s.weights, "weights", "", "choose probes by how often the blocks ran in `SNAPSHOT`, a recording of the same program")
+	f.StringArrayVar(&s.libs, "lib", nil, "observe shared libraries too whose base name or path matches `GLOB` (repeatable)")
 	f.BoolVar(&s.complete, "complete", false, "observe routines too that need slow, single-stepped probes")
 }
 
@@ -145,7 +148,7 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 	case o.ring < size(os.Getpagesize()) || o.ring&(o.ring-1) != 0 || o.ring > maxRing:
 		return usagef("--ring-size %v is not a power of two from %v to %v", o.ring, size(os.Getpagesize()), size(maxRing))
 	}
-	if err := o.memory.check(); err != nil {
+	if err := cmp.Or(o.memory.check(), o.selection.checkGlobs()); err != nil {
 		return err
 	}
 	if !attaching && !c.Flags().Changed("max-slowdown") {

@@ -71,7 +71,7 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	}
 	line, lost := j.lossLine()
 	if !lost && !slices.ContainsFunc(s.Symbols, func(x wpp.Symbol) bool { return !x.IsMark }) {
-		j.say("nothing of %s's observed code ran while it was traced: it may sleep, or run in shared libraries, which are not traced", j.process.Name)
+		j.say("nothing of %s's observed code ran while it was traced: it may sleep, or run in shared libraries, which --lib has traced", j.process.Name)
 	}
 	if lost || !j.quiet {
 		fmt.Fprintln(j.errs, line)

@@ -15,6 +15,7 @@ import (
 	"wpptrace/decoder"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
 )
 
 // snapshot copies what the recording will change, which is quick, and leaves the rest to complete, which may run while the recording goes on: it makes
@@ -47,21 +48,31 @@ func (r *recording) tables(from int) (to int, complete func() (*wpp.Snapshot, er
 	if err := r.addSymbols(); err != nil {
 		return from, func() (*wpp.Snapshot, error) { return nil, err }
 	}
-	id, _ := hex.DecodeString(r.program.image.BuildID)
-	s := &wpp.Snapshot{Images: []wpp.Image{{Name: r.program.image.Name, BuildID: id}}, Figures: r.figures()}
-	for _, pr := range r.program.plan.Routines {
-		w := wpp.Routine{Name: pr.Name, Symbol: pr.Symbol, Entry: pr.Addr, LeftOut: pr.LeftOut, Paths: r.decoder.Paths(pr.ID)}
+	s := &wpp.Snapshot{Figures: r.figures()}
+	parts := slices.Clip(r.program.plan.Parts)
+	for i := range parts {
+		r.addImage(s, &parts[i])
+	}
+	all, log := slices.Clip(r.symbols), r.log
+	return len(all), func() (*wpp.Snapshot, error) {
+		s.Symbols = all
+		addBlocks(s, parts, log)
+		s.Symbols = all[from:]
+		return s, nil
+	}
+}
+
+// addImage adds an image with its routines.
+func (r *recording) addImage(s *wpp.Snapshot, part *plan.Part) {
+	im := part.Program.Image
+	id, _ := hex.DecodeString(im.BuildID)
+	s.Images = append(s.Images, wpp.Image{Name: im.Name, BuildID: id})
+	for _, pr := range part.Routines {
+		w := wpp.Routine{Name: pr.Name, Symbol: pr.Symbol, Image: len(s.Images) - 1, Entry: pr.Addr, LeftOut: pr.LeftOut, Paths: r.decoder.Paths(pr.ID)}
 		for _, x := range pr.Ranges {
 			w.Ranges = append(w.Ranges, wpp.Range{Lo: x[0], Hi: x[1]})
 		}
 		s.Routines = append(s.Routines, w)
-	}
-	all, program, log := slices.Clip(r.symbols), r.program, r.log
-	return len(all), func() (*wpp.Snapshot, error) {
-		s.Symbols = all
-		addBlocks(s, program, log)
-		s.Symbols = all[from:]
-		return s, nil
 	}
 }
 
@@ -77,17 +88,13 @@ func (r *recording) addSymbols() error {
 		if err != nil {
 			return err
 		}
-		r.symbols = append(r.symbols, pathSymbol(m, p, r.program.cfg.Routines[m.Routine]))
+		r.symbols = append(r.symbols, pathSymbol(m, p, r.program.plan.Routines[m.Routine].Routine))
 	}
 	return nil
 }
 
 // addBlocks adds the blocks of the routines that were met.
-func addBlocks(s *wpp.Snapshot, p *program, log *slog.Logger) {
-	lines, err := p.image.Lines()
-	if err != nil && !errors.Is(err, image.ErrNoLines) {
-		log.Warn("the snapshot has no source lines", "why", err)
-	}
+func addBlocks(s *wpp.Snapshot, parts []plan.Part, log *slog.Logger) {
 	met := make([]bool, len(s.Routines))
 	for i := range s.Symbols {
 		if m := &s.Symbols[i]; !m.IsMark {
@@ -95,9 +102,17 @@ func addBlocks(s *wpp.Snapshot, p *program, log *slog.Logger) {
 		}
 	}
 	files := fileTable{snapshot: s, index: map[string]int{}}
-	for i := range s.Routines {
-		if met[i] {
-			files.fill(&s.Routines[i], p.cfg.Routines[i], lines)
+	i := 0
+	for _, part := range parts {
+		lines, err := part.Program.Image.Lines()
+		if err != nil && !errors.Is(err, image.ErrNoLines) {
+			log.Warn("the snapshot has no source lines", "image", part.Program.Image.Name, "why", err)
+		}
+		for _, pr := range part.Routines {
+			if met[i] {
+				files.fill(&s.Routines[i], pr.Routine, lines)
+			}
+			i++
 		}
 	}
 }

@@ -81,6 +81,9 @@ func (j *job) watch(s *signals, b *background) (reason string, err error) {
 		if err := j.listen(time.Now().Add(j.pace.pause())); err != nil {
 			return "", err
 		}
+		if err := j.takeLibraries(s.abort); err != nil {
+			return j.disturbed(err)
+		}
 		select {
 		case <-s.end:
 			return fmt.Sprintf("interrupted: tracing of process %d (%s) ended", j.process.PID, j.process.Name), nil
@@ -101,7 +104,7 @@ func (j *job) watch(s *signals, b *background) (reason string, err error) {
 			}
 			return reason, nil
 		}
-		if err := j.keepPace(s.abort, j.exe); err != nil {
+		if err := j.keepPace(s.abort); err != nil {
 			return j.disturbed(err)
 		}
 		j.tellPace()

@@ -62,7 +62,7 @@ func Prove(ctx context.Context, w *Tracer, t Target, x Expect) (*Proof, error) {
 
 func (t Target) step(ctx context.Context, x Expect) (*truth.Trace, error) {
 	return truth.Run(ctx, truth.Options{
-		Path: t.Path, Args: t.Args, Env: t.Env, Dir: t.Dir, Stdin: t.Stdin, FixedAddresses: t.FixedAddresses, Limit: x.Limit,
+		Path: t.Path, Args: t.Args, Env: t.Env, Dir: t.Dir, Stdin: t.Stdin, FixedAddresses: t.FixedAddresses, Libraries: t.Libraries, Limit: x.Limit,
 	})
 }
 

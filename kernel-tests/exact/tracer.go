@@ -40,6 +40,8 @@ type Target struct {
 	Stdin []byte
 	// FixedAddresses turns address randomisation off, in every run.
 	FixedAddresses bool
+	// Libraries are the base names of shared libraries that are observed as well.
+	Libraries []string
 }
 
 // An Outcome is what others see of a run.
@@ -68,6 +70,9 @@ func (w *Tracer) Record(ctx context.Context, t Target, flags ...string) (*Record
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "run.wpp")
 	command := append([]string{w.path, "-q", "-o", file}, flags...)
+	for _, name := range t.Libraries {
+		command = append(command, "--lib", name)
+	}
 	outcome, err := t.run(ctx, append(command, "--")...)
 	if err != nil {
 		return nil, outcome, err
@@ -75,25 +80,25 @@ func (w *Tracer) Record(ctx context.Context, t Target, flags ...string) (*Record
 	if _, err := os.Stat(file); err != nil {
 		return nil, outcome, fmt.Errorf("record %s: no snapshot: %s", t.Path, outcome.Stderr)
 	}
-	r, err := w.Read(ctx, file)
+	r, err := w.Read(ctx, file, t.Libraries...)
 	return r, outcome, err
 }
 
-// Read reads a snapshot through wpptrace's commands.
-func (w *Tracer) Read(ctx context.Context, file string) (*Record, error) {
+// Read reads a snapshot through wpptrace's commands. Addresses of the libraries are as truth.Placed has them.
+func (w *Tracer) Read(ctx context.Context, file string, libraries ...string) (*Record, error) {
 	r := &Record{}
 	insns, err := w.output(ctx, "dump", "--as", "insns", file)
 	if err != nil {
 		return nil, err
 	}
-	if r.Streams, err = truth.ParseInsns(bytes.NewReader(insns), ""); err != nil {
+	if r.Streams, err = truth.ParseInsns(bytes.NewReader(insns), "", libraries...); err != nil {
 		return nil, err
 	}
 	routines, err := w.output(ctx, "stat", "--routines", file)
 	if err != nil {
 		return nil, err
 	}
-	if r.Routines, err = truth.ParseRoutines(bytes.NewReader(routines), ""); err != nil {
+	if r.Routines, err = truth.ParseRoutines(bytes.NewReader(routines), "", libraries...); err != nil {
 		return nil, err
 	}
 	stat, err := w.output(ctx, "stat", "--json", file)

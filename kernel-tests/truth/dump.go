@@ -27,10 +27,10 @@ type Mark struct {
 const maxLine = 1 << 20
 
 // ParseInsns reads the lines of `wpptrace dump --as insns`, `TID IMAGE ADDRESS`, for one image ("": all), and gives a stream
-// for each thread in order of first appearance. A mark, `#KIND [COUNT]`, stands before the next instruction; where that is a new
-// thread's first, a cut or an unwinding belongs to the thread before.
-func ParseInsns(r io.Reader, image string) ([]*Stream, error) {
-	p := insnParser{image: image, byTID: map[int]*Stream{}}
+// for each thread in order of first appearance. Addresses of libraries are as Placed has them. A mark, `#KIND [COUNT]`, stands before the next instruction; where
+// that is a new thread's first, a cut or an unwinding belongs to the thread before.
+func ParseInsns(r io.Reader, image string, libraries ...string) ([]*Stream, error) {
+	p := insnParser{image: image, libraries: libraries, byTID: map[int]*Stream{}}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	for n := 1; lines.Scan(); n++ {
@@ -46,11 +46,12 @@ func ParseInsns(r io.Reader, image string) ([]*Stream, error) {
 }
 
 type insnParser struct {
-	image   string
-	streams []*Stream
-	byTID   map[int]*Stream
-	last    *Stream
-	pending []string // kinds of the marks since the last instruction
+	image     string
+	libraries []string
+	streams   []*Stream
+	byTID     map[int]*Stream
+	last      *Stream
+	pending   []string // kinds of the marks since the last instruction
 }
 
 func (p *insnParser) line(line string) error {
@@ -85,7 +86,7 @@ func (p *insnParser) line(line string) error {
 		p.streams = append(p.streams, s)
 	}
 	p.settle(s)
-	s.Insns = append(s.Insns, pc)
+	s.Insns = append(s.Insns, Placed(p.libraries, fields[1], pc))
 	p.last = s
 	return nil
 }
@@ -117,7 +118,7 @@ type Routines []Routine
 
 // ParseRoutines reads the tab-separated lines of `wpptrace stat --routines`, `IMAGE START END STATE NAME`, for one image
 // ("": all).
-func ParseRoutines(r io.Reader, image string) (Routines, error) {
+func ParseRoutines(r io.Reader, image string, libraries ...string) (Routines, error) {
 	var routines Routines
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -133,6 +134,7 @@ func ParseRoutines(r io.Reader, image string) (Routines, error) {
 		if err != nil {
 			return nil, fmt.Errorf("parse list of routines, line %d: %w", n, err)
 		}
+		routine.Start, routine.End = Placed(libraries, fields[0], routine.Start), Placed(libraries, fields[0], routine.End)
 		routines = append(routines, routine)
 	}
 	if err := lines.Err(); err != nil {

@@ -4,30 +4,37 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 )
 
-// A curtain covers the image's code with int3 while its only thread is in a library, so that the library runs at full speed
-// and the first instruction of the image that is reached, from whichever side, stops the thread.
+// A curtain covers the code of the images with int3 while the only thread is in another library, so that that runs at full speed
+// and the first instruction of an image that is reached, from whichever side, stops the thread.
 type curtain struct {
-	img   *image
+	atlas *atlas
 	mem   *os.File // /proc/PID/mem of the traced process
-	cover []byte
-	drawn bool
-	// patience is how many steps outside of the image cost about as much as drawing the curtain and opening it again.
+	drawn []*image // those that it covers
+	// patience is how many steps outside of the images cost about as much as drawing the curtain and opening it again.
 	patience int
 }
 
-func newCurtain(img *image, pid int) (*curtain, error) {
+func newCurtain(a *atlas, pid int) (*curtain, error) {
 	mem, err := openMemory(pid)
 	if err != nil {
 		return nil, err
 	}
-	longest, pages := 0, 0
-	for _, s := range img.sections {
-		longest = max(longest, len(s.code))
-		pages += len(s.code)>>12 + 1
+	c := &curtain{atlas: a, mem: mem}
+	c.measure()
+	return c, nil
+}
+
+func (c *curtain) measure() {
+	pages := 0
+	for _, img := range c.atlas.all() {
+		for _, s := range img.sections {
+			pages += len(s.code)>>12 + 1
+		}
 	}
-	return &curtain{img: img, mem: mem, cover: bytes.Repeat([]byte{0xcc}, longest), patience: 4 + pages/8}, nil
+	c.patience = 4 + pages/8
 }
 
 func openMemory(pid int) (*os.File, error) {
@@ -38,32 +45,47 @@ func openMemory(pid int) (*os.File, error) {
 	return mem, nil
 }
 
-// possible says whether the image tells code from data, without which nothing may be covered.
-func (c *curtain) possible() bool { return len(c.img.sections) > 0 }
+// possible says whether the images tell code from data, without which nothing may be covered.
+func (c *curtain) possible() bool {
+	return !slices.ContainsFunc(c.atlas.all(), func(img *image) bool { return len(img.sections) == 0 })
+}
 
+// draw covers what is mapped now.
 func (c *curtain) draw() error {
-	for _, s := range c.img.sections {
-		if _, err := c.mem.WriteAt(c.cover[:len(s.code)], int64(s.lo+c.img.bias)); err != nil {
-			return fmt.Errorf("cover text: %w", err)
+	if err := c.atlas.look(0); err != nil {
+		return err
+	}
+	c.measure()
+	c.drawn = c.atlas.all()
+	for _, img := range c.drawn {
+		for _, s := range img.sections {
+			if _, err := c.mem.WriteAt(bytes.Repeat([]byte{0xcc}, len(s.code)), int64(s.lo+img.bias)); err != nil {
+				return fmt.Errorf("cover text: %w", err)
+			}
 		}
 	}
-	c.drawn = true
 	return nil
 }
 
-// open puts the code back; it does nothing when the curtain is not drawn.
+// open puts the code back; it does nothing when the curtain is not drawn. What has been unmapped meanwhile is gone.
 func (c *curtain) open() error {
-	if !c.drawn {
+	if len(c.drawn) == 0 {
 		return nil
 	}
-	c.drawn = false
-	return c.uncover(c.mem)
+	if err := c.atlas.look(0); err != nil {
+		return err
+	}
+	drawn := slices.DeleteFunc(c.drawn, func(img *image) bool { return !slices.Contains(c.atlas.all(), img) })
+	c.drawn = nil
+	return uncover(c.mem, drawn)
 }
 
-func (c *curtain) uncover(mem *os.File) error {
-	for _, s := range c.img.sections {
-		if _, err := mem.WriteAt(s.code, int64(s.lo+c.img.bias)); err != nil {
-			return fmt.Errorf("uncover text: %w", err)
+func uncover(mem *os.File, images []*image) error {
+	for _, img := range images {
+		for _, s := range img.sections {
+			if _, err := mem.WriteAt(s.code, int64(s.lo+img.bias)); err != nil {
+				return fmt.Errorf("uncover text: %w", err)
+			}
 		}
 	}
 	return nil
@@ -76,5 +98,5 @@ func (c *curtain) uncoverCopy(child int) error {
 		return err
 	}
 	defer mem.Close()
-	return c.uncover(mem)
+	return uncover(mem, c.atlas.all())
 }

@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An image is the main executable's text as the file has it, and where the process mapped it.
+// An image is the text of the main executable, or of a library, as the file has it, and where the process mapped it.
 type image struct {
 	segments []segment
 	sections []segment // the executable sections, which hold code alone; none in a file without section headers
 	phdr     uint64    // link-time address of the program headers
 	bias     uint64    // run-time minus link-time addresses
+	space    uint64    // what is added to a link-time address in a trace
 	file     fileID
 }
 
@@ -22,6 +23,7 @@ type image struct {
 type segment struct {
 	lo, hi uint64 // link-time addresses
 	code   []byte
+	offset uint64 // in the file
 }
 
 // A fileID tells files apart.
@@ -66,7 +68,7 @@ func openImage(path string) (*image, error) {
 		if _, err := p.ReadAt(code, 0); err != nil {
 			return nil, fmt.Errorf("read text of %s: %w", path, err)
 		}
-		img.segments = append(img.segments, segment{lo: p.Vaddr, hi: p.Vaddr + p.Filesz, code: code})
+		img.segments = append(img.segments, segment{lo: p.Vaddr, hi: p.Vaddr + p.Filesz, code: code, offset: p.Off})
 	}
 	for _, s := range f.Sections {
 		if s.Flags&elf.SHF_EXECINSTR == 0 || s.Type != elf.SHT_PROGBITS {
@@ -117,6 +119,9 @@ func (img *image) locate(pid int) error {
 	}
 	return fmt.Errorf("auxiliary vector of process %d has no AT_PHDR", pid)
 }
+
+// place is what a trace calls a run-time address.
+func (img *image) place(pc uint64) uint64 { return pc - img.bias + img.space }
 
 // contains says whether a run-time address is in the image's text.
 func (img *image) contains(pc uint64) bool {

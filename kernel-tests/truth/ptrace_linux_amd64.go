@@ -9,8 +9,9 @@ import (
 
 // Offsets in struct user, for PTRACE_PEEKUSER.
 const (
-	userRIP = 16 * 8
-	userRAX = 10 * 8
+	userRIP     = 16 * 8
+	userRAX     = 10 * 8
+	userOrigRAX = 15 * 8
 )
 
 // x/sys/unix wraps these requests with loops and allocations; the step loop makes three of them for every instruction.

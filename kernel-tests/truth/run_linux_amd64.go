@@ -30,6 +30,8 @@ type Options struct {
 	// StepAll single-steps libraries too, where otherwise int3 bytes in the image's text wait for control to come back.
 	// It is slower by as much as libraries execute; the result is the same.
 	StepAll bool
+	// Libraries are the base names of shared libraries that are recorded as well, by their addresses as Placed tells.
+	Libraries []string
 }
 
 // ErrLimit is the error of a run that was longer than Options.Limit.
@@ -78,7 +80,7 @@ func run(ctx context.Context, opt Options) (*Trace, error) {
 		streams.wait()
 		return nil, err
 	}
-	s := &stepper{pid: pid, limit: opt.Limit, stepAll: opt.StepAll, trace: &Trace{Exit: -1}}
+	s := &stepper{pid: pid, limit: opt.Limit, stepAll: opt.StepAll, libs: opt.Libraries, trace: &Trace{Exit: -1}}
 	stop := killWhenDone(ctx, pid)
 	err = s.run()
 	stop()

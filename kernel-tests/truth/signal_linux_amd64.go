@@ -103,9 +103,9 @@ func (s *stepper) followHandlers(t *tracee) error {
 
 // recordSyscall appends a system call of the image (a static program's), unless it is one that a signal interrupted and the
 // kernel has run again: then it is there already.
-func (s *stepper) recordSyscall(t *tracee, next uint64) error {
+func (s *stepper) recordSyscall(img *image, t *tracee, next uint64) error {
 	if t.restarts != t.pc {
-		t.Insns = append(t.Insns, t.pc-s.img.bias)
+		t.Insns = append(t.Insns, img.place(t.pc))
 	}
 	t.restarts = 0
 	rax, err := peekUser(t.TID, userRAX)

@@ -14,6 +14,8 @@ type stepper struct {
 	stepAll bool
 	trace   *Trace
 	img     *image
+	atlas   *atlas
+	libs    []string
 	curtain *curtain
 
 	live    map[int]*tracee
@@ -65,7 +67,7 @@ func (s *stepper) begin() error {
 	if !status.Stopped() {
 		return fmt.Errorf("program ended before its first instruction: %v", status)
 	}
-	const options = unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC
+	const options = unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_TRACESYSGOOD
 	if err := ptrace(unix.PTRACE_SETOPTIONS, s.pid, 0, options); err != nil {
 		return fmt.Errorf("set ptrace options: %w", err)
 	}
@@ -86,7 +88,8 @@ func (s *stepper) loaded() (err error) {
 	if err = s.img.locate(s.pid); err != nil {
 		return err
 	}
-	s.curtain, err = newCurtain(s.img, s.pid)
+	s.atlas = &atlas{pid: s.pid, exe: s.img, libraries: s.libs}
+	s.curtain, err = newCurtain(s.atlas, s.pid)
 	return err
 }
 
@@ -135,6 +138,9 @@ func (s *stepper) stopped(t *tracee, status unix.WaitStatus) error {
 		return s.event(t, event)
 	}
 	sig := status.StopSignal()
+	if sig == unix.SIGTRAP|sysGood {
+		return s.called(t)
+	}
 	if sig == unix.SIGTRAP {
 		return s.trapped(t)
 	}
@@ -148,8 +154,8 @@ func (s *stepper) stopped(t *tracee, status unix.WaitStatus) error {
 // ended notes a thread's death. A system call that a thread died in counts as executed: it was entered.
 func (s *stepper) ended(tid int, status unix.WaitStatus) {
 	if t := s.live[tid]; t != nil {
-		if status.Exited() && !t.free && s.img.contains(t.pc) && s.img.opcodeAt(t.pc) == syscallOp {
-			t.Insns = append(t.Insns, t.pc-s.img.bias)
+		if img, err := s.atlas.at(t.pc); err == nil && img != nil && status.Exited() && !t.free && img.opcodeAt(t.pc) == syscallOp {
+			t.Insns = append(t.Insns, img.place(t.pc))
 		}
 		delete(s.live, tid)
 	}
@@ -196,7 +202,7 @@ func (s *stepper) event(t *tracee, event int) error {
 	if err != nil {
 		return err
 	}
-	covered := s.curtain.drawn
+	covered := len(s.curtain.drawn) > 0
 	if err := s.curtain.open(); err != nil {
 		return err
 	}
@@ -270,9 +276,13 @@ func (s *stepper) trapped(t *tracee) error {
 		return fmt.Errorf("read program counter: %w", err)
 	}
 	s.trace.Steps++
-	if s.img.contains(t.pc) {
+	img, err := s.atlas.at(t.pc)
+	if err != nil {
+		return err
+	}
+	if img != nil {
 		t.outside = 0
-		deliver, err := s.record(t, pc)
+		deliver, err := s.record(img, t, pc)
 		if err != nil {
 			return err
 		}
@@ -294,8 +304,8 @@ func (s *stepper) trapped(t *tracee) error {
 }
 
 // record appends the instruction at t.pc, which has run and led to next. It says whether the trap is the instruction's own.
-func (s *stepper) record(t *tracee, next uint64) (deliver bool, err error) {
-	switch s.img.opcodeAt(t.pc) {
+func (s *stepper) record(img *image, t *tracee, next uint64) (deliver bool, err error) {
+	switch img.opcodeAt(t.pc) {
 	case repString:
 		if next == t.pc {
 			return false, nil // an iteration, not the end
@@ -303,12 +313,12 @@ func (s *stepper) record(t *tracee, next uint64) (deliver bool, err error) {
 	case int3:
 		deliver = true
 	case syscallOp:
-		return false, s.recordSyscall(t, next)
+		return false, s.recordSyscall(img, t, next)
 	}
 	if t.restarts != 0 && s.restarted(t, next) {
 		return false, nil
 	}
-	t.Insns = append(t.Insns, t.pc-s.img.bias)
+	t.Insns = append(t.Insns, img.place(t.pc))
 	return deliver, nil
 }
 
@@ -318,7 +328,10 @@ func (s *stepper) arrived(t *tracee) error {
 	if err != nil {
 		return fmt.Errorf("read program counter: %w", err)
 	}
-	if !s.img.contains(pc - 1) {
+	if img, err := s.atlas.at(pc - 1); err != nil || img == nil {
+		if err != nil {
+			return err
+		}
 		return s.signalled(t, int(unix.SIGTRAP)) // a library's own trap
 	}
 	if err := s.curtain.open(); err != nil {
@@ -347,7 +360,9 @@ func (s *stepper) resume(t *tracee, sig int) error {
 			return err
 		}
 		t.free = true
-		request = unix.PTRACE_CONT
+		if request = unix.PTRACE_CONT; len(s.libs) > 0 {
+			request = unix.PTRACE_SYSCALL
+		}
 	}
 	t.injected = sig
 	if err := ptrace(request, t.TID, 0, uintptr(sig)); err != nil {
@@ -360,5 +375,35 @@ func (s *stepper) resume(t *tracee, sig int) error {
 // handler, must be seen step by step.
 func (s *stepper) mayRunFree(t *tracee) bool {
 	return t.outside >= s.curtain.patience && !s.stepAll && len(s.live) == 1 && len(t.handlers) == 0 &&
-		s.curtain.possible() && !s.img.contains(t.pc)
+		s.curtain.possible() && s.isOutside(t.pc)
+}
+
+// isOutside says whether an address is in none of the images.
+func (s *stepper) isOutside(pc uint64) bool {
+	img, err := s.atlas.at(pc)
+	return err == nil && img == nil
+}
+
+// sysGood tells a stop at a system call from a trap.
+const sysGood = 0x80
+
+// called goes on at a system call of a thread that runs free, when it is made and when it has been. It may have mapped a library, which is covered then
+// before anything of it runs, or be about to unmap one.
+func (s *stepper) called(t *tracee) error {
+	nr, err := peekUser(t.TID, userOrigRAX)
+	if err != nil {
+		return fmt.Errorf("read system call: %w", err)
+	}
+	if nr == unix.SYS_MMAP || nr == unix.SYS_MUNMAP {
+		if err := s.curtain.open(); err != nil {
+			return err
+		}
+		if err := s.curtain.draw(); err != nil {
+			return err
+		}
+	}
+	if err := ptrace(unix.PTRACE_SYSCALL, t.TID, 0, 0); err != nil {
+		return fmt.Errorf("resume thread: %w", err)
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -53,7 +54,7 @@ func (b *Builder) Build(ctx context.Context, p Program, f Flavour) (path string,
 }
 
 func (b *Builder) compile(ctx context.Context, p Program, f Flavour, name string) (string, error) {
-	if f.Static && p.Has(NoStatic) || f.Compiler != "gcc" && p.Has(GNU) {
+	if f.Static && p.Has(NoStatic) || f.Shared && p.Has(EarlyCode) || f.Compiler != "gcc" && p.Has(GNU) {
 		return "", fmt.Errorf("build %s: %w", name, ErrNotBuildable)
 	}
 	compiler, err := compilerFor(p, f)
@@ -61,16 +62,66 @@ func (b *Builder) compile(ctx context.Context, p Program, f Flavour, name string
 		return "", fmt.Errorf("build %s: %w", name, err)
 	}
 	path := filepath.Join(b.dir, name)
+	if f.Shared {
+		return path, b.compileShared(ctx, p, f, compiler, path)
+	}
 	args := append(f.flags(), "-o", path, p.File)
 	if p.Cxx() {
 		args = append(args, "-std=c++17") // some clang that is current takes C++14
 	}
-	cmd := exec.CommandContext(ctx, compiler, args...)
+	return path, b.run(ctx, compiler, args...)
+}
+
+func (b *Builder) run(ctx context.Context, tool string, args ...string) error {
+	cmd := exec.CommandContext(ctx, tool, args...)
 	cmd.Dir = filepath.Join(b.dir, "src")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s with %s %s: %w\n%s", name, compiler, strings.Join(args, " "), err, out)
+		return fmt.Errorf("run %s %s: %w\n%s", tool, strings.Join(args, " "), err, out)
 	}
-	return path, nil
+	return nil
+}
+
+// Library is the base name of the library that a program in a flavour that is Shared consists of.
+func (f Flavour) Library(p Program) string { return "lib" + p.Name + "-" + f.String() + ".so" }
+
+// BuildCrossing compiles an executable, a library that it is linked with, and one that it opens, which call each other. It returns the path of the executable and
+// the base names of the libraries.
+func (b *Builder) BuildCrossing(ctx context.Context, f Flavour) (path string, libraries []string, err error) {
+	dir := filepath.Join(b.dir, "crossing-"+f.String())
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", nil, fmt.Errorf("build crossing: %w", err)
+	}
+	f.Shared = true
+	compile := func(to string, args ...string) {
+		if err == nil {
+			err = b.run(ctx, "g++", slices.Concat(f.flags(), []string{"-o", filepath.Join(dir, to)}, args)...)
+		}
+	}
+	const library, plugin = "libcrossing_lib.so", "libcrossing_plugin.so"
+	compile(library, "-shared", "shared/crossing_lib.cc")
+	compile(plugin, "-shared", "shared/crossing_plugin.cc")
+	compile("crossing", "-rdynamic", "shared/crossing.cc", "-L", dir, "-l:"+library, "-ldl", "-Wl,-rpath,$ORIGIN")
+	return filepath.Join(dir, "crossing"), []string{library, plugin}, err
+}
+
+// compileShared makes a library of the program, whose main is called zoo_main, and an executable that calls it.
+func (b *Builder) compileShared(ctx context.Context, p Program, f Flavour, compiler, path string) error {
+	object, library := path+".o", f.Library(p)
+	flags := f.flags()
+	if p.Cxx() {
+		flags = append(flags, "-std=c++17")
+	}
+	for _, step := range [][]string{
+		append([]string{compiler, "-c", "-o", object, p.File}, flags...),
+		{"objcopy", "--redefine-sym", "main=zoo_main", object},
+		append([]string{compiler, "-shared", "-o", filepath.Join(b.dir, library), object}, flags...),
+		append([]string{"gcc", "-o", path, "shared/main.c", "-L", b.dir, "-l:" + library, "-Wl,-rpath,$ORIGIN"}, f.Opt, "-pthread", "-fPIE", "-pie"),
+	} {
+		if err := b.run(ctx, step[0], step[1:]...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func compilerFor(p Program, f Flavour) (string, error) {

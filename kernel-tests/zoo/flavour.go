@@ -13,6 +13,7 @@ type Flavour struct {
 	PIE      bool
 	Static   bool
 	Stripped bool
+	Shared   bool   // all of it is a shared library, but for a main that calls the program's
 	Extra    string // one more compiler flag, or ""
 }
 
@@ -22,7 +23,7 @@ func (f Flavour) String() string {
 	for _, part := range []struct {
 		on   bool
 		text string
-	}{{f.PIE, "-pie"}, {f.Static, "-static"}, {f.Stripped, "-stripped"}, {f.Extra != "", f.Extra}} {
+	}{{f.PIE, "-pie"}, {f.Static, "-static"}, {f.Stripped, "-stripped"}, {f.Shared, "-shared"}, {f.Extra != "", f.Extra}} {
 		if part.on {
 			name += part.text
 		}
@@ -33,6 +34,8 @@ func (f Flavour) String() string {
 func (f Flavour) flags() []string {
 	flags := []string{f.Opt, "-pthread", "-w"}
 	switch {
+	case f.Shared:
+		flags = append(flags, "-fPIC")
 	case f.PIE && f.Static:
 		flags = append(flags, "-fPIE", "-static-pie")
 	case f.PIE:

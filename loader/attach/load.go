@@ -21,16 +21,18 @@ const DefaultRing = 64 << 20
 type Options struct {
 	Ring int  // bytes of the ring buffer, a power of two, at least a page
 	Hold bool // stop the process, by SIGSTOP, where the ring buffer would overflow, until it has been read
+	// Shared has libraries observed too, those that Add names, and stops the process where it maps code until Refresh. It takes 23 MB of the kernel's memory.
+	Shared bool
 }
 
-// Load prepares a session: it loads the BPF program with the tables of the plan for the image that the process runs. Nothing is attached yet, and the
+// Load prepares a session: it loads the BPF program with the tables of the plan's first part, for the image that the process runs. Nothing is attached yet, and the
 // process is only looked at. The caller closes the session. Cost: about 50 ms, the verifier's.
 func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Session, error) {
 	base, err := Base(p, im)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{process: p, image: im, plan: pl, base: base, hold: o.Hold}
+	s := &Session{process: p, plan: pl, images: []*mapped{newMapped(&pl.Parts[0], base)}, hold: o.Hold, shared: o.Shared}
 	if err := s.load(o); err != nil {
 		s.objects.Close()
 		return nil, err
@@ -44,19 +46,23 @@ func (s *Session) load(o Options) error {
 		return fmt.Errorf("read the BPF program: %w", err)
 	}
 	spec.Maps["ring"].MaxEntries = uint32(o.Ring)
-	spec.Maps["sites"].MaxEntries = uint32(max(len(s.plan.Sites), 1))
-	calls, shift, err := bpf.NewCallTable(callsOf(s.plan))
-	if err != nil {
+	sites, room, shared := len(s.images[0].sites), 0, uint32(0)
+	if s.shared {
+		sites, room, shared = plan.MaxSites, plan.MaxSites, 1
+	}
+	spec.Maps["sites"].MaxEntries = uint32(max(sites, 1))
+	if s.calls, err = bpf.NewCallTable(partCalls(s.plan, 0), room); err != nil {
 		return err
 	}
-	spec.Maps["calls"].MaxEntries = uint32(len(calls))
+	spec.Maps["calls"].MaxEntries = uint32(len(s.calls.Entries))
 	for name, value := range map[string]any{
 		"target":     uint32(s.process.PID),
-		"image_base": s.base,
-		"image_size": textEnd(s.image),
+		"image_base": s.images[0].base,
+		"image_size": textEnd(s.images[0].image),
+		"shared":     shared,
 		"high_water": uint64(o.Ring / 8),
 		"stop_water": o.stopWater(),
-		"call_shift": shift,
+		"call_shift": s.calls.Shift,
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("set %s of the BPF program: %w", name, err)
@@ -65,7 +71,10 @@ func (s *Session) load(o Options) error {
 	if err := undisturbed(func() error { return spec.LoadAndAssign(&s.objects, nil) }); err != nil {
 		return loadError(err)
 	}
-	return s.fill(calls)
+	if err := s.teachSites(s.images[0], 0); err != nil {
+		return err
+	}
+	return s.teachCalls(s.calls.Taken())
 }
 
 // stopWater is how full the ring buffer is when the process is stopped: other threads may have something to say before they stop.
@@ -132,44 +141,37 @@ func lastLine(err error) error {
 	return err
 }
 
-// fill writes the sites and the table of calls.
-func (s *Session) fill(calls []bpf.TracerCall) error {
-	sites := make([]bpf.TracerSite, len(s.plan.Sites))
-	for i := range s.plan.Sites {
-		sites[i] = siteOf(&s.plan.Sites[i])
+// teachSites writes the sites of an image into the kernel's table. library is its number, 0 for the executable.
+func (s *Session) teachSites(m *mapped, library int) error {
+	sites, entries := make([]bpf.TracerSite, len(m.sites)), make([]uint32, len(m.sites))
+	for i := range m.sites {
+		sites[i], entries[i] = siteOf(&m.sites[i]), uint32(m.first+i)
+		sites[i].Library = uint8(library)
 	}
-	if err := fillArray(s.objects.Sites, sites); err != nil {
+	if err := write(s.objects.Sites, entries, sites); err != nil {
 		return fmt.Errorf("write %d sites: %w", len(sites), err)
 	}
-	if err := fillArray(s.objects.Calls, calls); err != nil {
+	return nil
+}
+
+// teachCalls writes entries of the table of calls into the kernel's.
+func (s *Session) teachCalls(entries []uint32) error {
+	calls := make([]bpf.TracerCall, len(entries))
+	for i, e := range entries {
+		calls[i] = s.calls.Entries[e]
+	}
+	if err := write(s.objects.Calls, entries, calls); err != nil {
 		return fmt.Errorf("write %d calls: %w", len(calls), err)
 	}
 	return nil
 }
 
-func fillArray[T any](m *ebpf.Map, entries []T) error {
+func write[T any](m *ebpf.Map, keys []uint32, entries []T) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	keys := make([]uint32, len(entries))
-	for i := range keys {
-		keys[i] = uint32(i)
-	}
 	_, err := m.BatchUpdate(keys, entries, nil)
 	return err
-}
-
-// callsOf lists the calls of the plan as the kernel has them.
-func callsOf(p *plan.Plan) []bpf.TracerCall {
-	calls := make([]bpf.TracerCall, 0, len(p.Calls))
-	for ra, c := range p.Calls {
-		call := bpf.TracerCall{Address: ra, Depth: uint32(c.Depth)}
-		if c.Spoken {
-			call.Spoken = 1
-		}
-		calls = append(calls, call)
-	}
-	return calls
 }
 
 // siteOf turns a site of the plan into the kernel's.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/features"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
@@ -17,7 +16,6 @@ import (
 	"wpptrace/bpf"
 	"wpptrace/bpf/wire"
 	"wpptrace/loader/guard"
-	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
@@ -27,17 +25,20 @@ import (
 // done meanwhile is not known, and each is met anew. It is used by one goroutine at a time.
 type Session struct {
 	process *target.Process
-	image   *image.Image
 	plan    *plan.Plan
-	base    uint64 // load address minus link-time address
+	images  []*mapped // part by part of the plan: first the executable
+	calls   *bpf.CallTable
 	objects bpf.TracerObjects
-	probes  link.Link
 	others  []link.Link
 	iter    *link.Iter
 	reader  *ringbuf.Reader
 	record  ringbuf.Record
 	hold    bool // the process is stopped where the ring buffer would overflow
 	guard   *guard.Guard
+
+	attached  bool   // probes stand
+	shared    bool   // libraries are observed too
+	refreshed uint32 // times that the process had mapped code at the last Refresh
 }
 
 // Attach puts the plan's probes into the process, whose executable is exe, and checks each of them, and that the process is what it was at Load. Nothing
@@ -69,8 +70,8 @@ func (s *Session) changed(exe *os.File) error {
 	if err != nil {
 		return target.ErrGone // its memory is, and so will it be
 	}
-	base, err := Base(s.process, s.image)
-	if !same || err != nil || base != s.base || s.Replaced() {
+	base, err := Base(s.process, s.images[0].image)
+	if !same || err != nil || base != s.images[0].base || s.Replaced() {
 		return target.ErrReplaced
 	}
 	return nil
@@ -85,7 +86,8 @@ func (s *Session) attach(exe *os.File) error {
 	case on:
 		return errors.New("it has a shadow stack, with which kernels kill a probed process: start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off")
 	}
-	if err := s.untouched(); err != nil {
+	s.images[0].file = exe
+	if err := s.images[0].untouched(s.process); err != nil {
 		return err
 	}
 	if s.reader == nil {
@@ -93,19 +95,38 @@ func (s *Session) attach(exe *os.File) error {
 			return err
 		}
 	}
-	if err := s.probe(exe); err != nil {
+	if err := s.objects.Holding.Set(uint32(1)); err != nil {
+		return fmt.Errorf("have it held where it maps code: %w", err)
+	}
+	if err := s.findLibraries(); err != nil {
 		return err
 	}
-	return s.standing()
+	if err := s.eachLibrary((*mapped).untouched); err != nil {
+		return err
+	}
+	s.attached = true
+	if err := s.probe(); err != nil {
+		return err
+	}
+	if err := s.images[0].standing(s.process); err != nil {
+		return err
+	}
+	return s.eachLibrary((*mapped).standing)
 }
 
 // listen makes the links that tell of the life of threads, and opens the ring buffer.
 func (s *Session) listen() (err error) {
 	programs := []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec, s.objects.ProcessFork}
-	if s.hold {
+	if s.hold || s.shared {
+		if errors.Is(s.process.Signal(0), unix.EPERM) { // before it is stopped, and stays so
+			return errors.New("it could be stopped, but not let go on: no CAP_KILL: run wpptrace as root, or leave out --lib and --on-overflow stop")
+		}
 		if s.guard, err = guard.Start(s.process, s.objects.SignalSent, s.objects.Stops); err != nil {
 			return err
 		}
+	}
+	if s.shared {
+		programs = append(programs, s.objects.CallMade)
 	}
 	for _, p := range programs {
 		l, err := link.AttachTracing(link.TracingOptions{Program: p})
@@ -123,43 +144,15 @@ func (s *Session) listen() (err error) {
 	return nil
 }
 
-func (s *Session) probe(exe *os.File) error {
-	n := len(s.plan.Sites)
-	if n == 0 {
-		return nil
-	}
-	offsets, cookies := make([]uint64, n), make([]uint64, n)
-	for i := range s.plan.Sites {
-		offset, ok := s.image.FileOffset(s.plan.Sites[i].Addr)
-		if !ok || offset == 0 {
-			return fmt.Errorf("%x has no place in the file", s.plan.Sites[i].Addr)
+// probe puts the probes of all images in.
+func (s *Session) probe() error {
+	for _, m := range s.images {
+		if err := m.probe(s.process, s.objects.Hit); err != nil {
+			return err
 		}
-		offsets[i], cookies[i] = offset, uint64(i)
-	}
-	var err error
-	s.probes, err = putProbes(exe, s.objects.Hit, offsets, cookies, s.process.PID)
-	if err != nil {
-		return fmt.Errorf("put in %d probes: %w", n, probeError(err))
 	}
 	return nil
 }
-
-// putProbes attaches a program to places of a file in the memory of a process.
-func putProbes(exe *os.File, program *ebpf.Program, offsets, cookies []uint64, pid int) (link.Link, error) {
-	// By way of the descriptor: what the process runs, or what is at its path, may have become another file.
-	file, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", exe.Fd()))
-	if err != nil {
-		return nil, fmt.Errorf("open its executable: %w", err)
-	}
-	if version, err := features.LinuxVersionCode(); err == nil && version < firstWithFilter {
-		pid = 0
-	}
-	return file.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(pid)})
-}
-
-// firstWithFilter is Linux 6.10: before it the filter by process lets one thread through. There all processes that run the file are
-// slowed down, and the BPF program picks the one that is traced.
-const firstWithFilter = 6<<16 | 10<<8
 
 // probeError says what a user can do about probes that the kernel refuses.
 func probeError(err error) error {
@@ -205,9 +198,10 @@ func bootTime() (uint64, error) {
 }
 
 // Read returns the next batch. Its memory is good until the next call. When none comes until the deadline it returns os.ErrDeadlineExceeded, and
-// has drained what there was. A process that was stopped because there was too much goes on when all has been read.
+// has drained what there was. A process that was stopped because there was too much goes on when all has been read,
+// one that was because it has mapped code after Refresh.
 func (s *Session) Read(deadline time.Time) (wire.Batch, error) {
-	if s.guard != nil && s.reader.AvailableBytes() == 0 {
+	if s.guard != nil && s.reader.AvailableBytes() == 0 && !(s.attached && s.Mapped()) {
 		if err := s.guard.LetGo(); err != nil {
 			return wire.Batch{}, err
 		}
@@ -229,7 +223,7 @@ func (s *Session) Fill() float64 {
 
 // Detach takes the probes out. Cost: about 0.04 s and 2 us a probe. The process runs on as if nothing had been.
 func (s *Session) Detach() error {
-	if s.probes == nil {
+	if !s.attached {
 		return nil
 	}
 	defer Prompt()()
@@ -237,10 +231,14 @@ func (s *Session) Detach() error {
 	if err := s.objects.Enabled.Set(uint32(0)); err != nil {
 		return fmt.Errorf("end the reports: %w", err)
 	}
-	if err := s.probes.Close(); err != nil {
+	s.attached = false
+	err := s.objects.Holding.Set(uint32(0))
+	for _, m := range s.images {
+		err = errors.Join(err, m.unprobe())
+	}
+	if err != nil {
 		return fmt.Errorf("take the probes out of process %d: %w", s.process.PID, err)
 	}
-	s.probes = nil
 	return nil
 }
 
@@ -290,9 +288,10 @@ func (s *Session) Close() error {
 
 // unprobe undoes probe.
 func (s *Session) unprobe() {
-	if s.probes != nil {
-		s.probes.Close()
-		s.probes = nil
+	s.attached = false
+	_ = s.objects.Holding.Set(uint32(0))
+	for _, m := range s.images {
+		_ = m.unprobe()
 	}
 }
 

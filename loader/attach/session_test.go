@@ -84,7 +84,7 @@ func (s *subject) poke(t *testing.T, b byte) {
 		t.Fatal(err)
 	}
 	defer mem.Close()
-	if _, err := mem.WriteAt([]byte{b}, int64(s.session.base+s.session.plan.Sites[0].Addr)); err != nil {
+	if _, err := mem.WriteAt([]byte{b}, int64(s.session.images[0].base+s.session.plan.Sites[0].Addr)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -106,7 +106,7 @@ func TestSession(t *testing.T) {
 	if err := s.session.Attach(s.exe); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckText(s.Process, s.session.image); !errors.Is(err, errBreakpoint) {
+	if err := CheckText(s.Process, s.session.images[0].image); !errors.Is(err, errBreakpoint) {
 		t.Errorf("no probe stands: %v", err)
 	}
 	if err := s.session.Enable(true); err != nil {
@@ -191,7 +191,7 @@ func TestHits(t *testing.T) {
 	if err := s.session.Detach(); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckText(s.Process, s.session.image); err != nil {
+	if err := CheckText(s.Process, s.session.images[0].image); err != nil {
 		t.Errorf("after detaching: %v", err)
 	}
 	if err := s.session.Flush(t.Context()); err != nil {
@@ -300,7 +300,7 @@ func TestChangedText(t *testing.T) {
 		if err := s.session.Attach(s.exe); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "(true)") {
 			t.Errorf("attach: %v, want %s", err, c.want)
 		}
-		if err := CheckText(s.Process, s.session.image); err == nil {
+		if err := CheckText(s.Process, s.session.images[0].image); err == nil {
 			t.Error("check of the text: no error")
 		}
 		if after := openFiles(t); after != before {

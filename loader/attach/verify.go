@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
 
@@ -15,15 +17,23 @@ func Base(p *target.Process, im *image.Image) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if all := bases(mappings, im); len(all) > 0 {
+		return all[0], nil
+	}
+	return 0, fmt.Errorf("find %s in the memory of process %d: it is not mapped: if it has just been started, try again", im.Name, p.PID)
+}
+
+// bases lists the different places where an image is mapped.
+func bases(mappings []target.Mapping, im *image.Image) (list []uint64) {
 	const page = 4096
 	for _, m := range mappings {
 		for _, s := range im.Segments {
-			if m.Exec && m.Offset == s.Offset&^(page-1) {
-				return m.Lo - s.Addr&^(page-1), nil
+			if base := m.Lo - s.Addr&^(page-1); m.Exec && m.Offset == s.Offset&^(page-1) && !slices.Contains(list, base) {
+				list = append(list, base)
 			}
 		}
 	}
-	return 0, fmt.Errorf("find %s in the memory of process %d: it is not mapped: if it has just been started, try again", im.Name, p.PID)
+	return list
 }
 
 // breakpoint is what a probe puts into the text.
@@ -33,35 +43,36 @@ const breakpoint = 0xcc
 var errBreakpoint = errors.New("a breakpoint stands there already: detach the debugger or other tracer")
 
 // untouched fails when the text that the probes go into is not the file's.
-func (s *Session) untouched() error {
-	return s.readSites(func(i int, b byte) error {
-		site := &s.plan.Sites[i]
-		switch file := s.image.Bytes(site.Addr, site.Addr+1); {
+func (m *mapped) untouched(p *target.Process) error {
+	return m.readSites(p, func(site *plan.Site, b byte) error {
+		switch file := m.image.Bytes(site.Addr, site.Addr+1); {
 		case len(file) == 1 && file[0] == b:
 			return nil
 		case b == breakpoint:
-			return fmt.Errorf("its text at %x in %s: %w", site.Addr, s.plan.Routines[site.Routine].Name, errBreakpoint)
+			return fmt.Errorf("its text at %x in %s: %w", site.Addr, m.nameOf(site), errBreakpoint)
 		}
-		return fmt.Errorf("its text at %x in %s is not the file's: code that is changed at run time cannot be traced", site.Addr, s.plan.Routines[site.Routine].Name)
+		return fmt.Errorf("its text at %x in %s is not the file's: code that is changed at run time cannot be traced", site.Addr, m.nameOf(site))
 	})
 }
 
+// nameOf is the name of a site's routine.
+func (m *mapped) nameOf(s *plan.Site) string { return m.program.Containing(s.Addr).Name }
+
 // standing fails when a probe does not stand: some failures to put one in are silent.
-func (s *Session) standing() error {
-	return s.readSites(func(i int, b byte) error {
+func (m *mapped) standing(p *target.Process) error {
+	return m.readSites(p, func(site *plan.Site, b byte) error {
 		if b == breakpoint {
 			return nil
 		}
-		site := &s.plan.Sites[i]
-		return fmt.Errorf("the probe at %x in %s does not stand: its text was changed, or is not the file's", site.Addr, s.plan.Routines[site.Routine].Name)
+		return fmt.Errorf("the probe at %x in %s does not stand: its text was changed, or is not the file's", site.Addr, m.nameOf(site))
 	})
 }
 
 // readSites hands over the first byte of each probed instruction as it is in the memory of the process.
-func (s *Session) readSites(check func(i int, b byte) error) error {
+func (m *mapped) readSites(p *target.Process, check func(s *plan.Site, b byte) error) error {
 	const chunk = 4096
 	buf := make([]byte, chunk)
-	sites := s.plan.Sites
+	sites := m.sites
 	for i := 0; i < len(sites); {
 		lo := sites[i].Addr
 		n := 1
@@ -69,11 +80,11 @@ func (s *Session) readSites(check func(i int, b byte) error) error {
 			n++
 		}
 		part := buf[:sites[i+n-1].Addr-lo+1]
-		if err := s.process.ReadMemory(part, s.base+lo); err != nil {
+		if err := p.ReadMemory(part, m.base+lo); err != nil {
 			return err
 		}
 		for k := i; k < i+n; k++ {
-			if err := check(k, part[sites[k].Addr-lo]); err != nil {
+			if err := check(&sites[k], part[sites[k].Addr-lo]); err != nil {
 				return err
 			}
 		}
@@ -88,6 +99,10 @@ func CheckText(p *target.Process, im *image.Image) error {
 	if err != nil {
 		return err
 	}
+	return checkText(p, im, base)
+}
+
+func checkText(p *target.Process, im *image.Image, base uint64) error {
 	for _, section := range im.Sections {
 		if !section.Exec || section.Writable {
 			continue

@@ -49,7 +49,7 @@ func (r *Routine) callee(b int) (Callee, *Routine) {
 	}
 	direct := block.Insns[len(block.Insns)-1].Kind != x86.CallInd
 	switch {
-	case harmless[name] && block.End != cfg.NoReturn:
+	case r.plan.IsHarmless(name) && block.End != cfg.NoReturn:
 		return Harmless, nil
 	case direct:
 		return External, nil
@@ -84,8 +84,8 @@ func callsNothing(r *cfg.Routine) bool {
 // ReturnsTwice reports whether the call that ends block b may return more than once, as setjmp does.
 func (r *Routine) ReturnsTwice(b int) bool { return r.plan.Program.CallReturnsTwice(r.Routine, b) }
 
-// IsHarmless reports whether a C library function of that name is known to neither call back, nor throw, nor return twice.
-func IsHarmless(name string) bool { return harmless[name] }
+// IsHarmless reports whether an imported function of that name is known to neither call back, nor throw, nor return twice, nor to be observed.
+func (p *Plan) IsHarmless(name string) bool { return harmless[name] && !p.distrust }
 
 // harmless are C library functions that neither call back into the program, nor throw, nor jump, nor raise a signal:
 // functions of memory and strings whose names nobody else uses, and the allocator.

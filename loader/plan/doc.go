@@ -7,8 +7,8 @@
 //
 // # The rules of silence
 //
-// What makes silence sound is numbered, and the numbers are used throughout. Code that is not observed is the libraries, the kernel, and the routines of the
-// program that are left out; it may call back, throw, and return twice.
+// What makes silence sound is numbered, and the numbers are used throughout. Code that is not observed is the other images, be they observed by plans of their
+// own, the kernel, and the routines of the program that are left out; it may call back, throw, and return twice.
 //
 //  1. An activation may end without a word only in a routine that observed code alone enters, by direct calls and jumps: its address is nowhere taken (in code,
 //     data, relocations, dynamic symbols), no routine that is left out calls it, and it is not main. Its one silent way is then implied by its caller's. Every
@@ -26,7 +26,7 @@
 //     before it in its activation, and what is called back after any word can come from one such call alone. After either kind of call a word comes before the
 //     next indirect call that is no witness, and before the end of an activation that code which is not observed may have begun. Where what is called back may
 //     come from a call or, after the routine's silent end, from its caller, the routine is one that MayLeaveOpen. Functions that are known to do nothing of the
-//     kind (strcmp, memcpy ...: see IsHarmless) and routines that call nothing are not taken for such code.
+//     kind (strcmp, memcpy ...: see Plan.IsHarmless) and routines that call nothing are not taken for such code.
 //  7. Whoever is tail-jumped to returns to the jumper's caller, through silent routines too: if that may be code that is not observed, rule 1 holds for the
 //     one jumped to as for the jumper. An indirect tail jump may lead to any routine.
 //  8. The way that a switch takes is told by the index at its bounds check, if nothing parts that from the jump; else by words at the targets that have one way

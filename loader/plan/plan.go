@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -24,6 +23,8 @@ type Options struct {
 	Select func(r *cfg.Routine) bool
 	// Weights are measured frequencies; nil means static estimates.
 	Weights *Weights
+	// Distrust takes no imported function for harmless by its name: it may lie in another image that is observed.
+	Distrust bool
 }
 
 // Weights say how often an earlier run of the same program came where. What they do not know is estimated.
@@ -70,6 +71,7 @@ type Call struct {
 // A Routine is a routine with its probes.
 type Routine struct {
 	*cfg.Routine
+	ID      int    // index in Plan.Routines
 	LeftOut string // why it is not observed; "" if it is
 	Cause   string // of LeftOut, see cfg.FormatReason
 	// Silent says that an activation may end without a word: it is entered by direct calls and jumps of observed code alone.
@@ -97,13 +99,17 @@ type Routine struct {
 	unsettled bool // what the rules ask of it may have changed
 }
 
-// A Plan is the result: sites in the order of their addresses.
+// A Plan is the result: part by part, routines and sites in the order of their addresses. An address in it is a link-time address, to which the Offset of its
+// Part is added where the part is not known.
 type Plan struct {
-	Program  *cfg.Program
-	Routines []*Routine // by cfg.Routine.ID
+	Program  *cfg.Program // of the first part
+	Parts    []Part       // one for each image
+	Routines []*Routine   // by Routine.ID
 	Sites    []Site
-	Calls    map[uint64]Call
+	Calls    map[uint64]Call // by return address, Offset added
 
+	offset   uint64
+	distrust bool
 	measured bool // some of the frequencies are
 }
 
@@ -137,9 +143,9 @@ func (r *Routine) First(block int) bool { return r.first[block] }
 // Make plans a program, on all CPUs. Cost: for what compilers make nearly linear in its size, on two CPUs 0.4 s for 100,000 blocks, and two to four times that
 // with Weights.
 func Make(program *cfg.Program, o Options) (*Plan, error) {
-	p := &Plan{Program: program, Calls: map[uint64]Call{}, measured: o.Weights != nil}
+	p := &Plan{Program: program, Calls: map[uint64]Call{}, distrust: o.Distrust, measured: o.Weights != nil}
 	for _, c := range program.Routines {
-		r := &Routine{Routine: c, plan: p, LeftOut: c.LeftOut, Cause: c.Cause}
+		r := &Routine{Routine: c, ID: c.ID, plan: p, LeftOut: c.LeftOut, Cause: c.Cause}
 		if r.LeftOut == "" && o.Select != nil && !o.Select(c) {
 			r.leave("not selected")
 		}
@@ -152,8 +158,9 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 	}
 	p.place()
 	if len(p.Sites) > MaxSites {
-		return nil, fmt.Errorf("plan %s: %d probes are needed, %d are possible: choose routines with -F", program.Image.Name, len(p.Sites), MaxSites)
+		return nil, p.tooMany(len(p.Sites))
 	}
+	p.Parts = []Part{{Program: program, Routines: p.Routines, Sites: p.Sites}}
 	return p, nil
 }
 

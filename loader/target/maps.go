@@ -2,7 +2,9 @@ package target
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -20,13 +22,23 @@ type Mapping struct {
 
 // ExecutableMappings lists where the executable is mapped.
 func (p *Process) ExecutableMappings() ([]Mapping, error) {
-	executable, err := p.executableInMaps()
+	exe, err := p.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("look at the executable of process %d: %w", p.PID, err)
+		return nil, err
+	}
+	defer exe.Close()
+	return p.Mappings(exe)
+}
+
+// Mappings lists where a file is mapped.
+func (p *Process) Mappings(of *os.File) ([]Mapping, error) {
+	id, err := inMaps(of)
+	if err != nil {
+		return nil, fmt.Errorf("look at %s of process %d: %w", of.Name(), p.PID, err)
 	}
 	var list []Mapping
-	err = readMaps(p.proc("maps"), func(m Mapping, f fileID) {
-		if f == executable {
+	err = readMaps(p.proc("maps"), func(m Mapping, f fileID, _ string) {
+		if f == id {
 			list = append(list, m)
 		}
 	})
@@ -36,6 +48,77 @@ func (p *Process) ExecutableMappings() ([]Mapping, error) {
 	return list, nil
 }
 
+// A Library is a file besides the executable that a process has mapped to run code of it.
+type Library struct {
+	Path string // as /proc/PID/maps calls it, in the process's own mount namespace: a name, and nothing to open
+	code Mapping
+	id   fileID
+}
+
+// Same reports whether two libraries are the same file.
+func (l Library) Same(other Library) bool { return l.id == other.id }
+
+// Libraries lists the libraries of the process, in the order of their addresses.
+func (p *Process) Libraries() ([]Library, error) {
+	exe, err := p.Executable()
+	if err != nil {
+		return nil, err
+	}
+	defer exe.Close()
+	executable, err := inMaps(exe)
+	if err != nil {
+		return nil, fmt.Errorf("look at the executable of process %d: %w", p.PID, err)
+	}
+	seen := map[fileID]bool{executable: true}
+	var list []Library
+	err = readMaps(p.proc("maps"), func(m Mapping, f fileID, path string) {
+		if m.Exec && f.inode != 0 && strings.HasPrefix(path, "/") && !seen[f] {
+			seen[f] = true
+			list = append(list, Library{path, m, f})
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the libraries of process %d: %w", p.PID, err)
+	}
+	return list, nil
+}
+
+// CheckLibraries fails where the files of libraries cannot be opened for the lack of privileges: that is tried with the executable's.
+func (p *Process) CheckLibraries() error {
+	mappings, err := p.ExecutableMappings()
+	if err != nil || len(mappings) == 0 {
+		return err
+	}
+	f, err := os.Open(p.mapFile(mappings[0]))
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("open the libraries of process %d: %w: run wpptrace as root, with CAP_CHECKPOINT_RESTORE, and CAP_DAC_READ_SEARCH where it is another user's", p.PID, err)
+	}
+	f.Close()
+	return nil
+}
+
+// mapFile is by what name a mapping's file is opened.
+func (p *Process) mapFile(m Mapping) string {
+	return p.proc(fmt.Sprintf("map_files/%x-%x", m.Lo, m.Hi))
+}
+
+// OpenLibrary opens a library by way of its mapping: it may have been deleted, or be out of our reach by its path.
+func (p *Process) OpenLibrary(l Library) (*os.File, error) {
+	f, err := os.Open(p.mapFile(l.code))
+	if err != nil {
+		return nil, fmt.Errorf("open %s of process %d: %w", l.Path, p.PID, err)
+	}
+	id, err := inMaps(f)
+	if err == nil && id != l.id {
+		err = errors.New("another file has been mapped there meanwhile")
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("open %s of process %d: %w", l.Path, p.PID, err)
+	}
+	return f, nil
+}
+
 // A fileID is what /proc/PID/maps calls a file. It need not be what stat says: on btrfs a subvolume has a device of its own there, on overlayfs a
 // file has a device and an inode of the layer that it is in.
 type fileID struct {
@@ -43,20 +126,15 @@ type fileID struct {
 	inode  uint64
 }
 
-// executableInMaps finds out what the executable is called in maps: it is mapped here, and looked up among our own mappings.
-func (p *Process) executableInMaps() (id fileID, err error) {
-	exe, err := p.Executable()
-	if err != nil {
-		return fileID{}, err
-	}
-	defer exe.Close()
-	data, err := unix.Mmap(int(exe.Fd()), 0, 1, unix.PROT_READ, unix.MAP_PRIVATE)
+// inMaps finds out what a file is called in maps: it is mapped here, and looked up among our own mappings.
+func inMaps(file *os.File) (id fileID, err error) {
+	data, err := unix.Mmap(int(file.Fd()), 0, 1, unix.PROT_READ, unix.MAP_PRIVATE)
 	if err != nil {
 		return fileID{}, fmt.Errorf("map it: %w", err)
 	}
 	defer unix.Munmap(data)
 	at := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(data))))
-	err = readMaps("/proc/self/maps", func(m Mapping, f fileID) {
+	err = readMaps("/proc/self/maps", func(m Mapping, f fileID, _ string) {
 		if m.Lo <= at && at < m.Hi {
 			id = f
 		}
@@ -65,7 +143,7 @@ func (p *Process) executableInMaps() (id fileID, err error) {
 }
 
 // readMaps hands over the lines of a /proc/PID/maps.
-func readMaps(path string, each func(Mapping, fileID)) error {
+func readMaps(path string, each func(m Mapping, f fileID, path string)) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -74,10 +152,20 @@ func readMaps(path string, each func(Mapping, fileID)) error {
 	scan := bufio.NewScanner(f)
 	for scan.Scan() {
 		if m, id, ok := parseMapping(scan.Text()); ok {
-			each(m, id)
+			each(m, id, mappedPath(scan.Text()))
 		}
 	}
 	return scan.Err()
+}
+
+// mappedPath is what a line of /proc/PID/maps calls the file: what is left behind five fields.
+func mappedPath(line string) string {
+	const fields = 5
+	for range fields {
+		_, line, _ = strings.Cut(line, " ")
+		line = strings.TrimLeft(line, " ")
+	}
+	return strings.TrimSuffix(line, " (deleted)")
 }
 
 // parseMapping reads a line of /proc/PID/maps.

@@ -80,8 +80,40 @@ func mapped(t *testing.T, program, library string) {
 	if got, err := p.ExecutableMappings(); err != nil || fmt.Sprint(got) != fmt.Sprint(want) || len(want) == 0 {
 		t.Errorf("%v, %v\nwant %v\n%s", got, err, want, maps)
 	}
-	if library != "" && !strings.Contains(string(maps), library) {
+	if library == "" {
+		return
+	}
+	if !strings.Contains(string(maps), library) {
 		t.Errorf("%s is not loaded: the test does not test", library)
+	}
+	isAmong(t, p, library)
+}
+
+// isAmong fails the test unless a library is one of the process's, once, and can be opened.
+func isAmong(t *testing.T, p *Process, library string) {
+	t.Helper()
+	list, err := p.Libraries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, l := range list {
+		f, err := p.OpenLibrary(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		ours, err := os.Stat(library)
+		theirs, theirErr := f.Stat()
+		if err != nil || theirErr != nil {
+			t.Fatal(err, theirErr)
+		}
+		if os.SameFile(ours, theirs) {
+			found++
+		}
+	}
+	if found != 1 {
+		t.Errorf("%s is %d times among %v", library, found, list)
 	}
 }
 

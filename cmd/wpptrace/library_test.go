@@ -1,0 +1,322 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/loader/attach"
+)
+
+// plugin is a library that counts what it does by calls of leaf.
+const plugin = `
+__attribute__((noinline)) static unsigned leaf(unsigned x) { return x * 5 + 1; }
+unsigned run(unsigned n)
+{
+	volatile unsigned sum = 0;
+	for (unsigned i = 0; i < n; i++)
+		sum = leaf(sum);
+	return sum;
+}`
+
+// opener reads how, and how often, and answers when it is done: 0 opens a plugin, has it run 7 times and closes it, 1 does so in a thread, 2 in two threads with
+// two plugins at once; 3 opens one for good and has it run.
+const opener = `
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+static int times;
+static void run(void *library) { ((unsigned (*)(unsigned))dlsym(library, "run"))(7); }
+static void *work(void *path)
+{
+	for (int i = 0; i < times; i++) {
+		void *library = dlopen(path, RTLD_NOW);
+		if (!library)
+			return path;
+		run(library);
+		dlclose(library);
+	}
+	return 0;
+}
+int main(int argc, char **argv)
+{
+	pthread_t t[2];
+	void *kept = 0;
+	for (int how; puts("ready"), fflush(stdout), scanf("%d %d", &how, &times) == 2;) {
+		void *failed[2] = {0, 0};
+		if (how == 0)
+			failed[0] = work(argv[1]);
+		if (how == 3 && !kept)
+			kept = dlopen(argv[1], RTLD_NOW);
+		for (int i = 0; how == 3 && i < times; i++)
+			run(kept);
+		for (int i = 0; how < 3 && i < how; i++)
+			pthread_create(&t[i], 0, work, argv[1 + i]);
+		for (int i = 0; how < 3 && i < how; i++)
+			pthread_join(t[i], &failed[i]);
+		if (failed[0] || failed[1])
+			return 1;
+	}
+	return 7;
+}`
+
+// Ways of an opener, and how often a plugin runs each time.
+const (
+	inMain = iota
+	inThread
+	inTwoThreads
+	forGood
+	runs = 7
+)
+
+// An opened is an opener at work, and the plugins that it opens.
+type opened struct {
+	subject
+	plugins [2]string
+}
+
+func startOpener(t *testing.T) *opened {
+	t.Helper()
+	o := &opened{}
+	for i := range o.plugins {
+		o.plugins[i] = filepath.Join(filepath.Dir(compileC(t, plugin, "-O1", "-shared", "-fPIC")), "plugin.so")
+		if err := os.Rename(filepath.Join(filepath.Dir(o.plugins[i]), "prog"), o.plugins[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(compileC(t, opener, "-O1", "-pthread"), o.plugins[0], o.plugins[1])
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.subject = subject{t: t, cmd: cmd, in: in, out: bufio.NewReader(out), pipe: out.(*os.File)}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	o.answer()
+	return o
+}
+
+func (o *opened) begin(how, times int) {
+	o.t.Helper()
+	if _, err := fmt.Fprintln(o.in, how, times); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+func (o *opened) answer() {
+	o.t.Helper()
+	if err := o.pipe.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		o.t.Fatal(err)
+	}
+	if line, err := o.out.ReadString('\n'); err != nil {
+		o.t.Fatalf("the opener says %q: %v", line, err)
+	}
+}
+
+func (o *opened) open(how, times int) {
+	o.t.Helper()
+	o.begin(how, times)
+	o.answer()
+}
+
+// record has plugins observed that are open, or will be.
+func (o *opened) record(flags ...string) *tracer {
+	o.t.Helper()
+	return o.recordBy(exec.Command("wpptrace"), flags...)
+}
+
+// recordBy is record by a command that is wpptrace.
+func (o *opened) recordBy(cmd *exec.Cmd, flags ...string) *tracer {
+	o.t.Helper()
+	cmd.Args = append(append(cmd.Args, "-v", "-p", strconv.Itoa(o.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--lib", "plugin*.so"), flags...)
+	cmd.Dir = o.t.TempDir()
+	if err := os.Chmod(cmd.Dir, 0o777); err != nil {
+		o.t.Fatal(err)
+	}
+	w := runTracer(o.t, cmd)
+	w.expect("recording process")
+	return w
+}
+
+// finish ends the recording and the opener, and returns how often leaf was called.
+func (o *opened) finish(w *tracer) (calls uint64, s *wpp.Snapshot) {
+	o.t.Helper()
+	w.signal(os.Interrupt)
+	w.wait(0)
+	checkRecording(o.t, w, "x.wpp", 1)
+	s, err := wpp.ReadFile(w.path("x.wpp"))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for _, thread := range s.Threads {
+		calls += leaves(s, thread.Grammar)
+	}
+	for _, text := range []string{"not observed", "tracing ended: "} {
+		if strings.Contains(w.errs.String(), text) {
+			o.t.Errorf("wpptrace says %q:\n%s", text, w.errs.String())
+		}
+	}
+	o.isClean()
+	o.end()
+	return calls, s
+}
+
+// finishWith is finish, of a recording of so many calls.
+func (o *opened) finishWith(w *tracer, want int) {
+	o.t.Helper()
+	if calls, _ := o.finish(w); calls != uint64(want) {
+		o.t.Errorf("leaf was called %d times, not %d:\n%s", calls, want, w.errs.String())
+	}
+}
+
+// Libraries that come and go, in one thread or in two at once, are recorded whole, each time.
+func TestLibrariesComeAndGo(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		how, threads int
+		flags        []string
+	}{
+		{"in one thread", inThread, 1, nil},
+		{"in two threads", inTwoThreads, 2, nil},
+		{"stopped on overflow", inTwoThreads, 2, []string{"--on-overflow", "stop", "--ring-size", "4K"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const times = 50
+			o := startOpener(t)
+			w := o.record(c.flags...)
+			o.open(c.how, times)
+			o.open(c.how, times)
+			o.finishWith(w, 2*c.threads*times*runs)
+		})
+	}
+}
+
+// A recording that has begun opens and probes libraries with the capabilities that it has kept.
+func TestLibrariesWithFewCapabilities(t *testing.T) {
+	const nobody = 65534
+	for _, flags := range [][]string{nil, {"--on-overflow", "stop"}} {
+		cmd := exec.Command(copyProgram(t, "wpptrace"))
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
+			AmbientCaps: []uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE, unix.CAP_KILL, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH},
+		}
+		o := startOpener(t)
+		w := o.recordBy(cmd, flags...)
+		o.open(inThread, 5)
+		o.finishWith(w, 5*runs)
+	}
+}
+
+// With a budget, libraries come and go while probes stand and while they do not: windows open and close in all images.
+func TestWindowsOfLibraries(t *testing.T) {
+	o := startOpener(t)
+	w := o.record("--overhead", "5", "--window", "2ms")
+	const times, windows = 4000, 30
+	o.begin(inTwoThreads, times)
+	for range windows {
+		w.expect("a window has ended")
+	}
+	o.answer()
+	if calls, s := o.finish(w); calls == 0 || calls > 2*times*runs || s.Figures.Windows < windows {
+		t.Errorf("leaf was called %d times, in %d windows", calls, s.Figures.Windows)
+	}
+	if strings.Contains(w.errs.String(), "SIGCONT") {
+		t.Errorf("wpptrace takes its own SIGCONT for somebody else's:\n%s", w.errs.String())
+	}
+}
+
+// Of one thread, what it runs of libraries is recorded, and nothing of the others.
+func TestLibraryInOneThread(t *testing.T) {
+	o := startOpener(t)
+	w := o.record("--tid", strconv.Itoa(o.pid()))
+	o.open(inMain, 5)
+	o.open(inTwoThreads, 10)
+	o.finishWith(w, 5*runs)
+}
+
+// A library whose file has been removed is observed by way of the process, and what is in its place by now is another.
+func TestReplacedLibraries(t *testing.T) {
+	o := startOpener(t)
+	o.open(forGood, 1)
+	if err := os.Remove(o.plugins[0]); err != nil {
+		t.Fatal(err)
+	}
+	w := o.record()
+	o.open(forGood, 3)
+	if err := os.Rename(o.plugins[1], o.plugins[0]); err != nil {
+		t.Fatal(err)
+	}
+	o.open(inThread, 5)
+	o.open(forGood, 2)
+	o.finishWith(w, (3+5+2)*runs)
+}
+
+// More libraries than can be observed are code that is not observed, and the recording goes on.
+func TestTooManyLibraries(t *testing.T) {
+	dir := t.TempDir()
+	library, err := os.ReadFile(compileC(t, plugin, "-O1", "-shared", "-fPIC"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range attach.MaxLibraries + 2 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("plugin%d.so", i)), library, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := compileC(t, `
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < `+strconv.Itoa(attach.MaxLibraries+2)+`; i++) {
+		char path[4096];
+		snprintf(path, sizeof path, "%s/plugin%d.so", argv[1], i);
+		((unsigned (*)(unsigned))dlsym(dlopen(path, RTLD_NOW), "run"))(7);
+	}
+	return 0;
+}`)
+	w := startTracer(t, "-o", "x.wpp", "--lib", "plugin*", "--", program, dir)
+	w.wait(0)
+	checkRecording(t, w, "x.wpp", uint64(attach.MaxLibraries*runs))
+	if n := strings.Count(w.errs.String(), "is not observed: it is one too many: 32 libraries can be observed"); n != 2 {
+		t.Errorf("%d libraries are told of that are one too many, not 2:\n%s", n, w.errs.String())
+	}
+}
+
+// A process that somebody stops and lets go on, again and again, while it opens libraries, comes to its end, and what is recorded is so or told not to be.
+func TestLibrariesAndSomebodyElsesStops(t *testing.T) {
+	const times, stops = 50, 40
+	o := startOpener(t)
+	w := o.record()
+	o.begin(inThread, times)
+	for range stops {
+		for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGCONT} {
+			if err := unix.Kill(o.pid(), sig); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Millisecond) // at any moment of a library's arrival
+		}
+	}
+	o.answer()
+	calls, _ := o.finish(w)
+	early := strings.Contains(w.errs.String(), "by a SIGCONT too early")
+	if calls > times*runs || calls < times*runs && !early {
+		t.Errorf("leaf was called %d times, not %d:\n%s", calls, times*runs, w.errs.String())
+	}
+}

@@ -1,0 +1,100 @@
+package kerneltests
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"wpptrace/internal/testenv"
+	"wpptrace/kernel-tests/exact"
+	"wpptrace/kernel-tests/zoo"
+)
+
+// Every program of the zoo as a shared library, which an executable calls: its code is observed with --lib, from the moment that it is mapped.
+func TestLibrariesAreExact(t *testing.T) {
+	builder, err := zoo.NewBuilder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := newTable(t)
+	for _, opt := range []string{"-O2", "-O0"} {
+		f := zoo.Flavour{Compiler: "gcc", Opt: opt, Shared: true}
+		for _, p := range zoo.Programs() {
+			c := zoo.Case{Program: p, Flavour: f}
+			t.Run(p.Name+"/"+f.String(), func(t *testing.T) {
+				t.Parallel()
+				path, err := builder.Build(context.Background(), p, f)
+				if errors.Is(err, zoo.ErrNotBuildable) {
+					t.Skip(err)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				target := exact.Target{Path: path, Args: p.Args, Env: zoo.Env(), Dir: t.TempDir(), Libraries: []string{f.Library(p)}}
+				if why, ok := limits[p.Name]; ok {
+					proveLimit(t, target, expectation(c), why)
+					return
+				}
+				prove(t, table, target, expectation(c), 0, 0)
+			})
+		}
+	}
+}
+
+// An executable and its libraries call each other: callbacks, exceptions and jumps through and out of each other, tail calls through linkage stubs, handlers,
+// threads, a library that is opened and closed, all of it bound lazily or at once.
+func TestCrossingLibrariesIsExact(t *testing.T) {
+	builder, err := zoo.NewBuilder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := newTable(t)
+	for _, f := range []zoo.Flavour{
+		{Compiler: "gcc", Opt: "-O2"}, {Compiler: "gcc", Opt: "-O0"}, {Compiler: "gcc", Opt: "-O1", Extra: "-fno-plt"}, {Compiler: "gcc", Opt: "-O3", Extra: "-fcf-protection=full"},
+	} {
+		t.Run(f.String(), func(t *testing.T) {
+			t.Parallel()
+			path, libraries, err := builder.BuildCrossing(t.Context(), f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sets := [][]string{libraries, libraries[:1]}
+			if f.Extra != "-fno-plt" { // what jumps into code that is not observed by a call that is not announced may be taken for what comes after it in its place
+				sets = append(sets, libraries[1:])
+			}
+			for _, observed := range sets {
+				target := exact.Target{Path: path, Env: zoo.Env(), Dir: t.TempDir(), Libraries: observed}
+				prove(t, table, target, exact.Expect{Cut: true, Limit: most}, 0, 0)
+			}
+		})
+	}
+}
+
+// Libraries of the distribution, in programs of the distribution. Where libc.so.6 is observed, all that it calls back comes from routines that are.
+func TestRealLibrariesAreExact(t *testing.T) {
+	table := newTable(t)
+	for _, c := range []struct {
+		program, library string
+		args             []string
+	}{
+		{"sqlite3", "libsqlite3.so.0", []string{":memory:", "select 3 union select 1 order by 1;"}},
+		{"true", "libc.so.6", nil},
+		{"gzip", "libc.so.6", []string{"-cn", "/etc/protocols"}},
+	} {
+		t.Run(c.program+"/"+c.library, func(t *testing.T) {
+			t.Parallel()
+			path, err := exec.LookPath(c.program)
+			if err != nil {
+				testenv.Missing(t, err)
+			}
+			library, err := filepath.EvalSymlinks(filepath.Join("/usr/lib/x86_64-linux-gnu", c.library))
+			if err != nil {
+				testenv.Missing(t, err)
+			}
+			target := exact.Target{Path: path, Args: c.args, Env: append(zoo.Env(), "HOME=/nonexistent"), Dir: t.TempDir(), FixedAddresses: true, Libraries: []string{filepath.Base(library)}}
+			prove(t, table, target, exact.Expect{Limit: 10 * most}, 0, 0)
+		})
+	}
+}

@@ -1,0 +1,84 @@
+package attach
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/features"
+	"github.com/cilium/ebpf/link"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/target"
+)
+
+// A mapped is an image in the memory of the process, with its share of the plan.
+type mapped struct {
+	image   *image.Image
+	program *cfg.Program
+	sites   []plan.Site
+	first   int      // the cookie of the first of them
+	file    *os.File // the executable's is known from Attach on
+	base    uint64   // load address minus link-time address
+	absent  bool     // it was mapped, and is not any more
+	probes  link.Link
+}
+
+func newMapped(part *plan.Part, base uint64) *mapped {
+	return &mapped{image: part.Program.Image, program: part.Program, sites: part.Sites, first: part.First, base: base}
+}
+
+// probe puts the probes in. Where the image is not mapped, the kernel does so when it is.
+func (m *mapped) probe(p *target.Process, hit *ebpf.Program) error {
+	n := len(m.sites)
+	if n == 0 {
+		return nil
+	}
+	offsets, cookies := make([]uint64, n), make([]uint64, n)
+	for i := range m.sites {
+		offset, ok := m.image.FileOffset(m.sites[i].Addr)
+		if !ok || offset == 0 {
+			return fmt.Errorf("%x has no place in the file", m.sites[i].Addr)
+		}
+		offsets[i], cookies[i] = offset, uint64(m.first+i)
+	}
+	var err error
+	m.probes, err = putProbes(m.file, hit, offsets, cookies, p.PID)
+	if err != nil {
+		return fmt.Errorf("put in %d probes: %w", n, probeError(err))
+	}
+	return nil
+}
+
+// unprobe takes the probes out.
+func (m *mapped) unprobe() error {
+	if m.probes == nil {
+		return nil
+	}
+	err := m.probes.Close()
+	m.probes = nil
+	return err
+}
+
+// putProbes attaches a program to places of a file in the memory of a process.
+func putProbes(file *os.File, program *ebpf.Program, offsets, cookies []uint64, pid int) (link.Link, error) {
+	// By way of the descriptor: what the process runs, or what is at its path, may have become another file.
+	executable, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
+	if err != nil {
+		return nil, fmt.Errorf("open its executable: %w", err)
+	}
+	if !filtersByProcess() {
+		pid = 0
+	}
+	return executable.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(pid)})
+}
+
+// filtersByProcess reports whether the kernel is Linux 6.10 or later: before it the filter by process lets one thread through. There all processes that run the
+// file are slowed down, and the BPF program picks the one that is traced.
+func filtersByProcess() bool {
+	const first = 6<<16 | 10<<8
+	version, err := features.LinuxVersionCode()
+	return err != nil || version >= first
+}
