@@ -103,12 +103,13 @@ func TestFewCapabilities(t *testing.T) {
 		who   *syscall.SysProcAttr
 		flags []string
 		want  string
+		guard string
 	}{
-		{few, nil, "0000000000000000"},
-		{nil, nil, "0000000000000000"},
-		{few, []string{"--overhead", "20"}, "000000c000080000"},
-		{nil, []string{"--overhead", "20"}, "000000c000880000"},
-		{nil, []string{"--on-overflow", "stop"}, "0000000000000020"},
+		{few, nil, "0000000000000000", "0000000000000000"},
+		{nil, nil, "0000000000000000", "0000000000000000"},
+		{few, []string{"--overhead", "20"}, "0000000000080000", "000000c000000000"},
+		{nil, []string{"--overhead", "20"}, "0000000000880000", "000000c000800000"},
+		{nil, []string{"--on-overflow", "stop"}, "0000000000000020", "0000000000000020"},
 	} {
 		cmd := exec.Command(program, append([]string{"-v", "-p", strconv.Itoa(pid), "-o", "x.wpp", "--max-slowdown", "0"}, c.flags...)...)
 		cmd.Dir, cmd.SysProcAttr = work, c.who
@@ -117,15 +118,8 @@ func TestFewCapabilities(t *testing.T) {
 		}
 		w := runTracer(t, cmd)
 		w.expect("recording process")
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, set := range []string{"CapPrm", "CapEff"} {
-			if !strings.Contains(string(status), set+":\t"+c.want+"\n") {
-				t.Errorf("%q: %s is not %s:\n%s", c.flags, set, c.want, status)
-			}
-		}
+		hasCapabilities(t, cmd.Process.Pid, c.want)
+		hasCapabilities(t, guardOf(t, cmd.Process.Pid), c.guard)
 		if slices.Contains(c.flags, "--overhead") {
 			for range 3 {
 				w.expect("a window has ended")
@@ -137,6 +131,40 @@ func TestFewCapabilities(t *testing.T) {
 			t.Errorf("%q: %d windows", c.flags, stat.Windows)
 		}
 	}
+}
+
+func hasCapabilities(t *testing.T, pid int, want string) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range []string{"CapPrm", "CapEff"} {
+		if !strings.Contains(string(status), set+":\t"+want+"\n") {
+			t.Errorf("%s is not %s:\n%s", set, want, status)
+		}
+	}
+}
+
+// guardOf is the one child of a wpptrace that attaches.
+func guardOf(t *testing.T, pid int) (child int) {
+	t.Helper()
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(children) > 0 {
+			if _, err := fmt.Sscan(string(children), &child); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return child
 }
 
 func TestNoBPF(t *testing.T) {

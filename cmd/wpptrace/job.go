@@ -230,19 +230,23 @@ func (j *job) run(s *signals) error {
 // confine is a variable for tests, which record in their own process and go on.
 var confine = privilege.Confine
 
-// confine gives up what a recording does not take once it has begun: with windows, to attach again.
+// confine gives up what a recording does not take once it has begun, of this process and of the one that puts probes in: with windows it does so again.
 func (j *job) confine() error {
-	var keep []cap.Value
+	var own, guards []cap.Value
 	if j.pace != nil {
-		keep = append(keep, cap.BPF, cap.PERFMON, cap.SYS_PTRACE, cap.SYS_NICE)
+		own = append(own, cap.SYS_PTRACE, cap.SYS_NICE)
+		guards = append(guards, cap.BPF, cap.PERFMON, cap.SYS_NICE)
 		if !effective(cap.GetProc(), cap.BPF) {
-			keep = append(keep, cap.SYS_ADMIN)
+			guards = append(guards, cap.SYS_ADMIN)
 		}
 	}
 	if j.onOverflow == overflowStop {
-		keep = append(keep, cap.KILL)
+		own, guards = append(own, cap.KILL), append(guards, cap.KILL)
 	}
-	return confine([]string{j.path, wpp.Old(j.path)}, keep...)
+	if err := j.session.Confine(guards...); err != nil {
+		return err
+	}
+	return confine([]string{j.path, wpp.Old(j.path)}, own...)
 }
 
 // close frees everything; what is attached is detached.

@@ -6,8 +6,8 @@ import (
 	"os"
 	"time"
 
-	"wpptrace/loader/attach"
 	"wpptrace/loader/govern"
+	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 )
 
@@ -56,7 +56,7 @@ func (p *pace) sampled(n nature) (windows uint64, share float64) {
 // begin notes that a window is open.
 func (p *pace) begin() {
 	if p != nil {
-		p.calm, p.opened = attach.Prompt(), time.Now()
+		p.calm, p.opened = guard.Prompt(), time.Now()
 	}
 }
 
