@@ -7,12 +7,23 @@ import (
 	"testing"
 
 	"wpptrace/kernel-tests/exact"
+	"wpptrace/loader/guard"
 )
 
 // tracer is wpptrace, built once for all tests.
 var tracer *exact.Tracer
 
-func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+// TestMain lets the test binary, started again, be the guard of a session.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == guard.Command {
+		if err := guard.Stand(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(buildAndRun(m))
+}
 
 func buildAndRun(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "kernel-tests")

@@ -106,16 +106,17 @@ func TestFewCapabilities(t *testing.T) {
 		who   *syscall.SysProcAttr
 		flags []string
 		want  string
+		guard string
 	}{
-		{few, nil, "0000000000000000"},
-		{nil, nil, "0000000000000000"},
-		{few, []string{"--overhead", "20"}, "000000c000080000"},
-		{nil, []string{"--overhead", "20"}, "000000c000880000"},
-		{nil, []string{"--on-overflow", "stop"}, "0000000000000020"},
-		{with(unix.CAP_KILL), []string{"--on-overflow", "stop"}, "0000000000000020"},
-		{with(unix.CAP_KILL, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH), []string{"--lib", "none"}, "000001c000080024"},
-		{nil, []string{"--lib", "none"}, "000001c000080024"},
-		{nil, []string{"--lib", "none", "--overhead", "20"}, "000001c000880024"},
+		{few, nil, "0000000000000000", "0000000000000000"},
+		{nil, nil, "0000000000000000", "0000000000000000"},
+		{few, []string{"--overhead", "20"}, "0000000000080000", "000000c000000000"},
+		{nil, []string{"--overhead", "20"}, "0000000000880000", "000000c000800000"},
+		{nil, []string{"--on-overflow", "stop"}, "0000000000000020", "0000000000000020"},
+		{with(unix.CAP_KILL), []string{"--on-overflow", "stop"}, "0000000000000020", "0000000000000020"},
+		{with(unix.CAP_KILL, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH), []string{"--lib", "none"}, "0000010000080024", "000000c000000020"},
+		{nil, []string{"--lib", "none"}, "0000010000080024", "000000c000800020"},
+		{nil, []string{"--lib", "none", "--overhead", "20"}, "0000010000880024", "000000c000800020"},
 	} {
 		cmd := exec.Command(program, append([]string{"-v", "-p", strconv.Itoa(pid), "-o", "x.wpp", "--max-slowdown", "0"}, c.flags...)...)
 		cmd.Dir, cmd.SysProcAttr = work, c.who
@@ -124,15 +125,8 @@ func TestFewCapabilities(t *testing.T) {
 		}
 		w := runTracer(t, cmd)
 		w.expect("recording process")
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, set := range []string{"CapPrm", "CapEff"} {
-			if !strings.Contains(string(status), set+":\t"+c.want+"\n") {
-				t.Errorf("%q: %s is not %s:\n%s", c.flags, set, c.want, status)
-			}
-		}
+		hasCapabilities(t, cmd.Process.Pid, c.want)
+		hasCapabilities(t, guardOf(t, cmd.Process.Pid), c.guard)
 		if slices.Contains(c.flags, "--overhead") {
 			for range 3 {
 				w.expect("a window has ended")
@@ -144,6 +138,40 @@ func TestFewCapabilities(t *testing.T) {
 			t.Errorf("%q: %d windows:\n%s", c.flags, stat.Windows, w.errs.String())
 		}
 	}
+}
+
+func hasCapabilities(t *testing.T, pid int, want string) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range []string{"CapPrm", "CapEff"} {
+		if !strings.Contains(string(status), set+":\t"+want+"\n") {
+			t.Errorf("%s is not %s:\n%s", set, want, status)
+		}
+	}
+}
+
+// guardOf is the one child of a wpptrace that attaches.
+func guardOf(t *testing.T, pid int) (child int) {
+	t.Helper()
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(children) > 0 {
+			if _, err := fmt.Sscan(string(children), &child); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return child
 }
 
 // What libraries and stopping take besides is missed before the process is touched.

@@ -235,27 +235,34 @@ func (j *job) run(s *signals) error {
 // confine is a variable for tests, which record in their own process and go on.
 var confine = privilege.Confine
 
-// confine gives up what a recording does not take once it has begun: with windows, to attach again, with libraries, to open and probe those that come.
+// confine gives up what a recording does not take once it has begun, of this process and of the one that puts probes in: with windows it does so again, with
+// libraries it opens those that come.
 func (j *job) confine() error {
-	shared := len(j.selection.libs) > 0
-	have := cap.GetProc()
-	var keep []cap.Value
+	have, shared := cap.GetProc(), len(j.selection.libs) > 0
+	var own, guards []cap.Value
 	if j.pace != nil {
-		keep = append(keep, cap.SYS_NICE)
+		own = append(own, cap.SYS_NICE)
 	}
 	if j.pace != nil || shared {
-		keep = append(keep, cap.BPF, cap.PERFMON, cap.SYS_PTRACE)
+		own = append(own, cap.SYS_PTRACE)
+		guards = append(guards, cap.BPF, cap.PERFMON, cap.SYS_NICE)
+		if !effective(have, cap.BPF) {
+			guards = append(guards, cap.SYS_ADMIN)
+		}
 	}
 	if shared {
-		keep = append(keep, cap.CHECKPOINT_RESTORE, cap.DAC_READ_SEARCH)
-	}
-	if (j.pace != nil || shared) && !effective(have, cap.BPF) || shared && !effective(have, cap.CHECKPOINT_RESTORE) {
-		keep = append(keep, cap.SYS_ADMIN)
+		own = append(own, cap.CHECKPOINT_RESTORE, cap.DAC_READ_SEARCH)
+		if !effective(have, cap.CHECKPOINT_RESTORE) {
+			own = append(own, cap.SYS_ADMIN)
+		}
 	}
 	if j.onOverflow == overflowStop || shared {
-		keep = append(keep, cap.KILL)
+		own, guards = append(own, cap.KILL), append(guards, cap.KILL)
 	}
-	return confine([]string{j.path, wpp.Old(j.path)}, keep...)
+	if err := j.session.Confine(guards...); err != nil {
+		return err
+	}
+	return confine([]string{j.path, wpp.Old(j.path)}, own...)
 }
 
 // close frees everything; what is attached is detached.

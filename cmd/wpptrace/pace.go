@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"wpptrace/loader/attach"
 	"wpptrace/loader/govern"
+	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 )
 
@@ -55,7 +55,7 @@ func (p *pace) sampled(n nature) (windows uint64, share float64) {
 // begin notes that a window is open.
 func (p *pace) begin() {
 	if p != nil {
-		p.calm, p.opened = attach.Prompt(), time.Now()
+		p.calm, p.opened = guard.Prompt(), time.Now()
 	}
 }
 

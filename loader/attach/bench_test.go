@@ -14,6 +14,7 @@ import (
 	"wpptrace/bpf/wire"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
@@ -147,7 +148,7 @@ func (s *benchmarkSubject) compare(b *testing.B, empty *ebpf.Program) (r round) 
 				b.Fatalf("no code in the file at %x", s.plan.Sites[i].Addr)
 			}
 		}
-		l, err := putProbes(exe, empty, offsets, nil, c.PID)
+		l, err := guard.Put(exe, empty, offsets, nil, filter(c.PID))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 )
 
@@ -52,7 +53,7 @@ func (s *Session) calibrator() (*Calibrator, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := putProbes(exe, s.objects.Nothing, offsets, nil, self.PID)
+	l, err := guard.Put(exe, s.objects.Nothing, offsets, nil, filter(self.PID))
 	if err != nil {
 		return nil, probeError(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"wpptrace/bpf"
+	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
@@ -74,7 +75,7 @@ func (s *Session) MayAdd() error {
 // Add takes in the library of the plan's next part, whose file stays open until Close, and puts its probes in, if those of the others stand. Call it while the
 // process is held, or before Attach, so that nothing of the library has run unseen.
 func (s *Session) Add(file *os.File) error {
-	defer Prompt()()
+	defer guard.Prompt()()
 	m := newMapped(&s.plan.Parts[len(s.images)], 0)
 	m.file = file
 	if err := s.add(m); err != nil {
@@ -110,7 +111,7 @@ func (s *Session) add(m *mapped) error {
 	if !s.attached {
 		return nil
 	}
-	if err := m.probe(s.process, s.objects.Hit); err != nil {
+	if err := m.probe(s.guard, s.process, s.objects.Hit); err != nil {
 		return err
 	}
 	return s.present(m, m.standing)

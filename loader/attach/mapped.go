@@ -6,9 +6,9 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/features"
-	"github.com/cilium/ebpf/link"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
@@ -23,7 +23,7 @@ type mapped struct {
 	file    *os.File // the executable's is known from Attach on
 	base    uint64   // load address minus link-time address
 	absent  bool     // it was mapped, and is not any more
-	probes  link.Link
+	probes  *guard.Probes
 }
 
 func newMapped(part *plan.Part, base uint64) *mapped {
@@ -31,7 +31,7 @@ func newMapped(part *plan.Part, base uint64) *mapped {
 }
 
 // probe puts the probes in. Where the image is not mapped, the kernel does so when it is.
-func (m *mapped) probe(p *target.Process, hit *ebpf.Program) error {
+func (m *mapped) probe(g *guard.Guard, p *target.Process, hit *ebpf.Program) error {
 	n := len(m.sites)
 	if n == 0 {
 		return nil
@@ -45,8 +45,7 @@ func (m *mapped) probe(p *target.Process, hit *ebpf.Program) error {
 		offsets[i], cookies[i] = offset, uint64(m.first+i)
 	}
 	var err error
-	m.probes, err = putProbes(m.file, hit, offsets, cookies, p.PID)
-	if err != nil {
+	if m.probes, err = g.Probe(m.file, hit, offsets, cookies, filter(p.PID)); err != nil {
 		return fmt.Errorf("put in %d probes: %w", n, probeError(err))
 	}
 	return nil
@@ -62,17 +61,12 @@ func (m *mapped) unprobe() error {
 	return err
 }
 
-// putProbes attaches a program to places of a file in the memory of a process.
-func putProbes(file *os.File, program *ebpf.Program, offsets, cookies []uint64, pid int) (link.Link, error) {
-	// By way of the descriptor: what the process runs, or what is at its path, may have become another file.
-	executable, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
-	if err != nil {
-		return nil, fmt.Errorf("open its executable: %w", err)
+// filter is the process number by which the kernel picks whom probes are for; 0 where it cannot.
+func filter(pid int) int {
+	if filtersByProcess() {
+		return pid
 	}
-	if !filtersByProcess() {
-		pid = 0
-	}
-	return executable.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(pid)})
+	return 0
 }
 
 // filtersByProcess reports whether the kernel is Linux 6.10 or later: before it the filter by process lets one thread through. There all processes that run the

@@ -12,6 +12,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/cap"
 
 	"wpptrace/bpf"
 	"wpptrace/bpf/wire"
@@ -44,7 +45,7 @@ type Session struct {
 // Attach puts the plan's probes into the process, whose executable is exe, and checks each of them, and that the process is what it was at Load. Nothing
 // is reported before Enable. Whatever fails, no probe stays. Cost: about 2 us a probe.
 func (s *Session) Attach(exe *os.File) error {
-	defer Prompt()()
+	defer guard.Prompt()()
 	again := s.reader != nil
 	err := s.attach(exe)
 	if cause := s.changed(exe); cause != nil {
@@ -117,11 +118,14 @@ func (s *Session) attach(exe *os.File) error {
 // listen makes the links that tell of the life of threads, and opens the ring buffer.
 func (s *Session) listen() (err error) {
 	programs := []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec, s.objects.ProcessFork}
+	if s.guard, err = guard.Start(s.process); err != nil {
+		return err
+	}
 	if s.hold || s.shared {
 		if errors.Is(s.process.Signal(0), unix.EPERM) { // before it is stopped, and stays so
 			return errors.New("it could be stopped, but not let go on: no CAP_KILL: run wpptrace as root, or leave out --lib and --on-overflow stop")
 		}
-		if s.guard, err = guard.Start(s.process, s.objects.SignalSent, s.objects.Stops); err != nil {
+		if err := s.guard.Watch(s.objects.SignalSent, s.objects.Stops); err != nil {
 			return err
 		}
 	}
@@ -147,7 +151,7 @@ func (s *Session) listen() (err error) {
 // probe puts the probes of all images in.
 func (s *Session) probe() error {
 	for _, m := range s.images {
-		if err := m.probe(s.process, s.objects.Hit); err != nil {
+		if err := m.probe(s.guard, s.process, s.objects.Hit); err != nil {
 			return err
 		}
 	}
@@ -201,7 +205,7 @@ func bootTime() (uint64, error) {
 // has drained what there was. A process that was stopped because there was too much goes on when all has been read,
 // one that was because it has mapped code after Refresh.
 func (s *Session) Read(deadline time.Time) (wire.Batch, error) {
-	if s.guard != nil && s.reader.AvailableBytes() == 0 && !(s.attached && s.Mapped()) {
+	if s.reader.AvailableBytes() == 0 && !(s.attached && s.Mapped()) {
 		if err := s.guard.LetGo(); err != nil {
 			return wire.Batch{}, err
 		}
@@ -221,12 +225,15 @@ func (s *Session) Fill() float64 {
 	return float64(s.reader.AvailableBytes()) / float64(s.reader.BufferSize())
 }
 
+// Confine leaves the process that puts the session's probes in, and takes them out, with those capabilities alone; it takes none to take them out.
+func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep...) }
+
 // Detach takes the probes out. Cost: about 0.04 s and 2 us a probe. The process runs on as if nothing had been.
 func (s *Session) Detach() error {
 	if !s.attached {
 		return nil
 	}
-	defer Prompt()()
+	defer guard.Prompt()()
 	// Probes go one after the other: what the rest of them would say has no meaning.
 	if err := s.objects.Enabled.Set(uint32(0)); err != nil {
 		return fmt.Errorf("end the reports: %w", err)

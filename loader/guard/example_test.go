@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"log"
+	"os"
 
 	"github.com/cilium/ebpf"
 
@@ -9,17 +10,26 @@ import (
 	"wpptrace/loader/target"
 )
 
-// A process is watched over while a BPF program may stop it, and goes on when what it has said has been read. It needs a program that calls
-// guard.Stand where it is started with guard.Command.
+// The guard of a process puts probes in and takes them out, and lets the process go on where it has been stopped. It needs a program that calls guard.Stand where it
+// is started with guard.Command.
 func ExampleStart() {
-	var p *target.Process     // to be opened
-	var signals *ebpf.Program // sees its signals
-	var stops *ebpf.Map       // of the program
-	g, err := guard.Start(p, signals, stops)
+	var p *target.Process          // to be opened
+	var executable *os.File        // of the process
+	var hit, signals *ebpf.Program // one that probes run, one that sees the signals of the process
+	var stops *ebpf.Map            // what they have stopped
+	g, err := guard.Start(p)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer g.Close()
+	if err := g.Watch(signals, stops); err != nil {
+		log.Fatal(err)
+	}
+	probes, err := g.Probe(executable, hit, []uint64{0x1139}, []uint64{1}, p.PID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer probes.Close()
 	if err := g.LetGo(); err != nil {
 		log.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func Confine(files []string, keep ...cap.Value) error {
 	} else if uid := os.Geteuid(); !without(func() bool { return mayReplace(files, uid) }) {
 		keep = append(keep, cap.DAC_OVERRIDE, cap.FOWNER)
 	}
-	return only(keep)
+	return Keep(keep...)
 }
 
 // Give makes the one who called sudo the owner of a file that this process has made, if it still may.
@@ -108,8 +108,8 @@ func mayReplace(files []string, uid int) bool {
 
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
-// only drops all other capabilities.
-func only(keep []cap.Value) error {
+// Keep drops all other capabilities, on all threads of this process and for good.
+func Keep(keep ...cap.Value) error {
 	have, rest := cap.GetProc(), cap.NewSet()
 	for _, c := range keep {
 		if has, err := have.GetFlag(cap.Permitted, c); err != nil || !has {

@@ -1,0 +1,159 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"wpptrace/loader/privilege"
+	"wpptrace/loader/target"
+)
+
+// connFD is the descriptor that start hands on.
+const connFD = 3
+
+// A stand is what the guard has in hand.
+type stand struct {
+	conn    *net.UnixConn
+	probes  map[int]link.Link
+	last    int // number of a placement
+	process *target.Process
+	stops   *ebpf.Map // nil: nobody is stopped
+}
+
+// Stand is the life of the process that Start starts: it does what it is asked until the one that started it is gone. Then it takes out what it has put in, and lets
+// the process go on.
+func Stand() error {
+	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
+	conn, err := connection(os.NewFile(connFD, "wpptrace"))
+	if err != nil {
+		return fmt.Errorf("take hold of the connection to wpptrace: %w", err)
+	}
+	s := &stand{conn: conn, probes: map[int]link.Link{}}
+	err = s.serve()
+	return errors.Join(err, s.undo())
+}
+
+// undo takes out all probes. Meanwhile, and as long as hits that are under way may stop the process, it lets it go on.
+func (s *stand) undo() error {
+	removed := make(chan error, 1)
+	go func() {
+		var err error
+		for id := range s.probes {
+			err = errors.Join(err, s.remove(id))
+		}
+		removed <- err
+	}()
+	if s.stops == nil {
+		return <-removed
+	}
+	return s.release(removed)
+}
+
+func (s *stand) serve() error {
+	r := reply{} // it stands
+	for {
+		if err := send(s.conn, &r); errors.Is(err, unix.EPIPE) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("answer wpptrace: %w", err)
+		}
+		var q request
+		fds, err := receive(s.conn, &q)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.ECONNRESET) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read what wpptrace asks: %w", err)
+		}
+		r, err = s.do(&q, fds)
+		r.Refusal = refusalOf(err)
+	}
+}
+
+// do takes over the descriptors.
+func (s *stand) do(q *request, fds []int) (r reply, err error) {
+	switch {
+	case q.Watch && len(fds) == 3:
+		s.process = target.Take(fds[0])
+		s.stops, err = ebpf.NewMapFromFD(fds[1]) // the third, of the link, is only kept
+	case q.Probe != nil && len(fds) == 2:
+		r.Placement, err = s.place(q.Probe, os.NewFile(uintptr(fds[0]), "probed"), fds[1])
+	case q.Remove != 0:
+		err = s.remove(q.Remove)
+	case q.Confine != nil:
+		err = privilege.Keep(q.Confine.Keep...)
+	default:
+		closeAll(fds)
+		err = errors.New("the guard was asked for nothing that it does")
+	}
+	return r, err
+}
+
+func (s *stand) place(p *placement, file *os.File, hit int) (id int, err error) {
+	defer Prompt()()
+	defer file.Close()
+	program, err := ebpf.NewProgramFromFD(hit)
+	if err != nil {
+		return 0, err
+	}
+	defer program.Close()
+	l, err := Put(file, program, p.Offsets, p.Cookies, p.PID)
+	if err != nil {
+		return 0, err
+	}
+	s.last++
+	s.probes[s.last] = l
+	return s.last, nil
+}
+
+// Put does what Guard.Probe does, by this process: for its own memory.
+func Put(file *os.File, program *ebpf.Program, offsets, cookies []uint64, pid int) (link.Link, error) {
+	// By way of the descriptor: what the process runs, or what is at its path, may have become another file.
+	executable, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
+	if err != nil {
+		return nil, fmt.Errorf("open its executable: %w", err)
+	}
+	return executable.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(pid)})
+}
+
+func (s *stand) remove(id int) error {
+	defer Prompt()()
+	l := s.probes[id]
+	if l == nil {
+		return fmt.Errorf("no probes have the number %d", id)
+	}
+	delete(s.probes, id)
+	return l.Close()
+}
+
+// release lets the process go on until all is removed, and a while longer.
+func (s *stand) release(removed <-chan error) (err error) {
+	const enough = 200 * time.Millisecond
+	for last := time.Now(); removed != nil || time.Since(last) < enough; time.Sleep(time.Millisecond) {
+		stopped, failed := letGo(s.process, s.stops)
+		if failed != nil {
+			if removed != nil {
+				err = <-removed
+			}
+			return errors.Join(err, failed)
+		}
+		select {
+		case err = <-removed:
+			removed, last = nil, time.Now()
+		default:
+		}
+		if stopped {
+			last = time.Now()
+		}
+	}
+	return err
+}
