@@ -56,7 +56,7 @@ func refusalOf(err error) *refusal {
 func (r *refusal) Error() string { return r.Text }
 
 func (r *refusal) Is(target error) bool {
-	return target == ebpf.ErrNotSupported && r.Unsupported || r.Errno != 0 && r.Errno.Is(target) || target == r.Errno
+	return target == ebpf.ErrNotSupported && r.Unsupported || r.Errno != 0 && (r.Errno.Is(target) || target == r.Errno)
 }
 
 // maxMessage bounds what is read for a message, bytes: far more than a placement of all that a plan may have.
@@ -111,11 +111,11 @@ func receive(c *net.UnixConn, message any) (fds []int, err error) {
 		err = fmt.Errorf("a message of %d bytes", length)
 		return nil, err
 	}
-	body := make([]byte, length)
-	if _, err = io.ReadFull(c, body); err != nil {
+	var body bytes.Buffer // grows by what comes, whatever was announced
+	if _, err = io.CopyN(&body, c, int64(length)); err != nil {
 		return nil, err
 	}
-	err = gob.NewDecoder(bytes.NewReader(body)).Decode(message)
+	err = gob.NewDecoder(&body).Decode(message)
 	return fds, err
 }
 
