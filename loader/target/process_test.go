@@ -284,3 +284,43 @@ func TestHostileName(t *testing.T) {
 		t.Errorf("it is called %q, want %q", c.Name, want)
 	}
 }
+
+// Memory that its process keeps from being read is not waited for without end.
+func TestMemoryThatNeverAnswers(t *testing.T) {
+	defer func(d time.Duration) { answerTime = d }(answerTime)
+	answerTime = 50 * time.Millisecond
+	at := neverAnswering(t)
+	self, err := Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer self.Close()
+	if err := self.ReadMemory(make([]byte, 8), at); err == nil || !strings.Contains(err.Error(), "it has not answered for 50ms") {
+		t.Error(err)
+	}
+}
+
+// neverAnswering returns the address of a page of ours whose faults nobody serves (userfaultfd(2)).
+func neverAnswering(t *testing.T) (at uint64) {
+	t.Helper()
+	const apiRequest, registerRequest, version, missing = 0xc018aa3f, 0xc020aa00, 0xaa, 1
+	fd, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC, 0, 0)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	t.Cleanup(func() { unix.Close(int(fd)) }) // who waits goes on then
+	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(page))))
+	api := [3]uint64{version}
+	area := [4]uint64{at, uint64(len(page)), missing}
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, apiRequest, uintptr(unsafe.Pointer(&api))); errno != 0 {
+		t.Fatal(errno)
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, registerRequest, uintptr(unsafe.Pointer(&area))); errno != 0 {
+		t.Fatal(errno)
+	}
+	return at
+}
