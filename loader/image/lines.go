@@ -205,7 +205,7 @@ func (b *lineBuilder) addTable(lines *dwarf.LineReader) error {
 	begin := len(b.lines.rows)
 	var entry dwarf.LineEntry
 	var last *dwarf.LineFile
-	var file int32
+	file := int32(noFile)
 	for {
 		if err := lines.Next(&entry); err == io.EOF {
 			b.lines.rows = b.lines.rows[:begin] // a sequence without end
