@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,8 @@ import (
 	"unicode"
 
 	"golang.org/x/sys/unix"
+
+	"wpptrace/compress/wpp"
 )
 
 // A container that means harm: its program has a name, a build id, a link to debug information and source files that lead elsewhere, and lies in a root in which everything
@@ -152,6 +156,66 @@ func (w watch) by(pids map[int32]bool) (paths []string) {
 			events = events[e.Event_len:]
 		}
 	}
+}
+
+// branching is a small program with a bit of everything that is read of one.
+const branching = `
+static volatile int sum;
+static inline int half(int n) { return n / 2; }
+__attribute__((noinline)) static int choose(int n)
+{
+	switch (n) {
+	case 0: return 3;
+	case 1: sum++; return 7;
+	case 2: return half(sum);
+	case 3: sum -= 2; return choose(n - 1);
+	case 4: return n * sum;
+	case 5: sum = 9; return 1;
+	}
+	return -1;
+}
+void _start(void)
+{
+	for (int i = 0; i < 100; i++)
+		if (i % 3)
+			sum += choose(i % 8);
+	for (;;)
+		;
+}`
+
+// FuzzProgram changes bytes of a program: each five bytes of edits are an offset and a new value. All that a recording reads of it is read, and ends with a plan, or an error that
+// names it.
+func FuzzProgram(f *testing.F) {
+	program, err := os.ReadFile(compileC(f, branching, "-O2", "-g", "-nostdlib", "-static"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte{})
+	f.Add([]byte{0x40, 0x11, 0, 0, 0xe9, 0x80, 0x11, 0, 0, 0x0f})
+	f.Fuzz(func(t *testing.T, edits []byte) {
+		b := slices.Clone(program)
+		for ; len(edits) >= 5; edits = edits[5:] {
+			b[int(binary.LittleEndian.Uint32(edits))%len(b)] = edits[4]
+		}
+		file, err := os.CreateTemp(t.TempDir(), "")
+		must(t, err)
+		defer file.Close()
+		_, err = file.Write(b)
+		must(t, err)
+		p, err := loadProgram(file, "fuzzed", selection{})
+		if err != nil {
+			if text := err.Error(); !strings.Contains(text, "fuzzed") || strings.Contains(text, "mistake of wpptrace's") {
+				t.Fatal(err)
+			}
+			return
+		}
+		must(t, newPlanReport(p, "fuzzed").write(io.Discard, true))
+		s := &wpp.Snapshot{Routines: make([]wpp.Routine, len(p.plan.Routines)), Symbols: make([]wpp.Symbol, len(p.plan.Routines))}
+		for i := range s.Symbols {
+			s.Symbols[i].Routine = i
+		}
+		addBlocks(s, p, slog.New(slog.DiscardHandler))
+	})
 }
 
 // notAnswering has a page of its code answer nobody who reads it: it serves no fault there (userfaultfd(2)).

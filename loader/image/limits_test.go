@@ -76,26 +76,28 @@ func TestSparseFiles(t *testing.T) {
 	}
 }
 
+// namesOverlap makes a file with symbols of one name.
+func namesOverlap(symbols, long int) []byte {
+	entry := append(binary.LittleEndian.AppendUint32(nil, 1), 0x12, 0, 1, 0)
+	entry = append(entry, make([]byte, 16)...)
+	table := make([]byte, 24)
+	for range symbols {
+		table = append(table, entry...)
+	}
+	var b elfBuilder
+	b.add(".text", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, smallCode, 0, make([]byte, 64))
+	b.add(".strtab", elf.SHT_STRTAB, 0, smallTable, 0, []byte("\x00"+strings.Repeat("f", long)+"\x00"))
+	b.add(".symtab", elf.SHT_SYMTAB, 0, smallTable+2*uint64(long), 2, table)
+	return b.finish()
+}
+
 // Names that overlap are many times what they take in the file.
 func TestSymbolNamesOverlap(t *testing.T) {
 	const symbols, long = 1000, 20_000
-	entry := append(binary.LittleEndian.AppendUint32(nil, 1), 0x12, 0, 1, 0)
-	entry = append(entry, make([]byte, 16)...)
-	file := func(n int) []byte {
-		table := make([]byte, 24)
-		for range n {
-			table = append(table, entry...)
-		}
-		var b elfBuilder
-		b.add(".text", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, smallCode, 0, make([]byte, 64))
-		b.add(".strtab", elf.SHT_STRTAB, 0, smallTable, 0, []byte("\x00"+strings.Repeat("f", long)+"\x00"))
-		b.add(".symtab", elf.SHT_SYMTAB, 0, smallTable+2*long, 2, table)
-		return b.finish()
-	}
-	if im, err := Open(sparseFile(file(10)), sparseSize, "it"); err != nil || len(im.Symbols()) != 10 {
+	if im, err := Open(sparseFile(namesOverlap(10, long)), sparseSize, "it"); err != nil || len(im.Symbols()) != 10 {
 		t.Errorf("names that are shared: %v", err)
 	}
-	if _, err := Open(sparseFile(file(symbols)), sparseSize, "it"); err == nil || err.Error() != "read it: names of symbol table .symtab overlap" {
+	if _, err := Open(sparseFile(namesOverlap(symbols, long)), sparseSize, "it"); err == nil || err.Error() != "read it: names of symbol table .symtab overlap" {
 		t.Errorf("%d names of %d bytes in a table of %d: %v", symbols, long, long, err)
 	}
 }

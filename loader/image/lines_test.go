@@ -137,9 +137,9 @@ func smallDWARFWithoutFile() (abbrev, info, line []byte) {
 	return abbrev, info, line
 }
 
-// TestLinesOfNoFile: rows of a table that names no file were said to be of the first, which there was not, and looking for one ended wpptrace.
-func TestLinesOfNoFile(t *testing.T) {
-	file := lineELF(smallDWARFWithoutFile())
+// smallLines reads the lines of a file.
+func smallLines(t *testing.T, file []byte) *Lines {
+	t.Helper()
 	im, err := Open(bytes.NewReader(file), int64(len(file)), "small")
 	if err != nil {
 		t.Fatal(err)
@@ -148,6 +148,12 @@ func TestLinesOfNoFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return lines
+}
+
+// TestLinesOfNoFile: rows of a table that names no file were said to be of the first, which there was not, and looking for one ended wpptrace.
+func TestLinesOfNoFile(t *testing.T) {
+	lines := smallLines(t, lineELF(smallDWARFWithoutFile()))
 	if len(lines.rows) == 0 {
 		t.Error("there are no rows")
 	}
@@ -157,15 +163,7 @@ func TestLinesOfNoFile(t *testing.T) {
 }
 
 func TestSmallLines(t *testing.T) {
-	file := lineELF(smallDWARF())
-	im, err := Open(bytes.NewReader(file), int64(len(file)), "small")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := im.Lines()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := smallLines(t, lineELF(smallDWARF()))
 	for addr, want := range map[uint64]int{smallCode - 1: 0, smallCode: 7, smallCode + 3: 7, smallCode + 4: 9, smallCode + 7: 9, smallCode + 8: 0} {
 		if _, line, _ := lines.At(addr); line != want {
 			t.Errorf("%#x: line %d, want %d", addr, line, want)
