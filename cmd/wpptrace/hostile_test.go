@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -210,11 +209,14 @@ func FuzzProgram(f *testing.F) {
 			return
 		}
 		must(t, newPlanReport(p, "fuzzed").write(io.Discard, true))
-		s := &wpp.Snapshot{Routines: make([]wpp.Routine, len(p.plan.Routines)), Symbols: make([]wpp.Symbol, len(p.plan.Routines))}
-		for i := range s.Symbols {
-			s.Symbols[i].Routine = i
+		lines, err := p.image.Lines()
+		if err != nil {
+			return
 		}
-		addBlocks(s, p, slog.New(slog.DiscardHandler))
+		files := fileTable{snapshot: &wpp.Snapshot{}, index: map[string]int{}}
+		for _, r := range p.plan.Routines {
+			files.fill(&wpp.Routine{}, r.Routine, lines)
+		}
 	})
 }
 
