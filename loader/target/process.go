@@ -164,23 +164,9 @@ func (p *Process) Runs(exe *os.File) (bool, error) {
 	return os.SameFile(before, now), nil
 }
 
-// answerTime is how long a process may keep its memory from being read, by userfaultfd or a file system of its own. It is a variable for tests.
-var answerTime = 20 * time.Second
-
-// ReadMemory fills b with what is at an address of the process. It takes no more than CAP_SYS_PTRACE, where /proc/PID/mem asks for the right to read others' files too. Memory
-// that does not answer within 20 s is an error; b may be written to later on then, and nobody uses it any more.
+// ReadMemory fills b with what is at an address of the process. It takes no more than CAP_SYS_PTRACE, where /proc/PID/mem asks for the right to read others' files too. A process
+// may keep its memory from being read, by userfaultfd or a file system of its own: no signal ends the wait then but one that kills us.
 func (p *Process) ReadMemory(b []byte, address uint64) error {
-	done := make(chan error, 1)
-	go func() { done <- p.readMemory(b, address) }() // no signal ends the wait for it, but one that kills
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(answerTime):
-		return fmt.Errorf("read the memory of process %d at %x: it has not answered for %v: the process, or its file system, keeps it from being read", p.PID, address, answerTime)
-	}
-}
-
-func (p *Process) readMemory(b []byte, address uint64) error {
 	for done := 0; done < len(b); {
 		part := b[done:]
 		local := []unix.Iovec{{Base: &part[0], Len: uint64(len(part))}}
