@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"wpptrace/compress/wpp"
 )
 
 // copyProgram makes a copy of this program, under a name, where everybody may run it.
@@ -224,10 +227,15 @@ func TestNoBPF(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4096"); err != nil {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16384"); err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Unmount(dir, 0)
+	before := &wpp.Snapshot{Figures: wpp.Figures{PID: 4711}}
+	must(t, wpp.WriteFile(filepath.Join(dir, "x.wpp"), before))
+	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 1<<16), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
 	s := startServer(t)
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "-o", filepath.Join(dir, "x.wpp"))
 	w.expect("recording process")
@@ -240,8 +248,11 @@ func TestFullDisk(t *testing.T) {
 	if got := w.errs.String(); strings.Count(got, want) != 2 {
 		t.Errorf("the snapshot in the middle and the one at the end: %q, want %q", got, want)
 	}
-	if left, _ := os.ReadDir(dir); len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) > 0 {
 		t.Errorf("%v is left", left)
+	}
+	if old, err := wpp.ReadFile(filepath.Join(dir, "x.wpp")); err != nil || old.Figures.PID != before.Figures.PID {
+		t.Errorf("the old snapshot: %v", err)
 	}
 	s.isClean()
 	s.end()

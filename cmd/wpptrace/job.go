@@ -59,6 +59,10 @@ func newJob(o *recordFlags, p *target.Process, used func() (target.Times, error)
 		return nil, gone(p, err)
 	}
 	j.exe = exe
+	if !p.Alive() { // its number may be another's by now, and what was opened the other's too
+		exe.Close()
+		return nil, gone(p, target.ErrGone)
+	}
 	if err := j.prepare(p); err != nil {
 		exe.Close()
 		return nil, replaced(p, run, err)

@@ -9,7 +9,7 @@ import (
 )
 
 // compileC compiles a program that is called prog.
-func compileC(t *testing.T, code string, flags ...string) (path string) {
+func compileC(t testing.TB, code string, flags ...string) (path string) {
 	t.Helper()
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "prog.c"), filepath.Join(dir, "prog")

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -38,12 +39,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &status):
 		return int(status)
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "wpptrace: %v; see %s --help\n", err, c.CommandPath())
+		fmt.Fprintf(stderr, "wpptrace: %s; see %s --help\n", oneLine(err), c.CommandPath())
 		return exitUsage
 	}
-	fmt.Fprintf(stderr, "wpptrace: %v\n", err)
+	fmt.Fprintf(stderr, "wpptrace: %s\n", oneLine(err))
 	return exitError
 }
+
+// oneLine is an error as it is printed: names that it holds, of files and of what is in them, may hold anything.
+func oneLine(err error) string { return query.Fit(err.Error(), len(err.Error())) }
 
 // execute runs the command that the arguments name. A snapshot may turn out to be unreadable while it is asked.
 func execute(root *cobra.Command) (c *cobra.Command, err error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wpptrace/loader/attach"
+	"wpptrace/loader/image"
 	"wpptrace/loader/paths"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/verify"
@@ -101,7 +102,7 @@ blocks of both ways that nothing tells apart; then the exit status is 1.`,
 // openProgram opens the executable of a process, or a file.
 func openProgram(pid int, args []string) (exe *os.File, name string, err error) {
 	if len(args) == 1 {
-		exe, err = os.Open(args[0])
+		exe, _, err = image.OpenRegular(args[0])
 		if err != nil {
 			err = fmt.Errorf("plan probes: %w", err)
 		}

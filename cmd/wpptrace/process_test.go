@@ -48,9 +48,12 @@ type subject struct {
 }
 
 // startServer runs the server and waits for its first answer.
-func startServer(t *testing.T) *subject {
+func startServer(t *testing.T) *subject { return startSubject(t, exec.Command("bash", "-c", server)) }
+
+// startSubject runs a program that does as the server does.
+func startSubject(t *testing.T, cmd *exec.Cmd) *subject {
 	t.Helper()
-	s := &subject{t: t, cmd: exec.Command("bash", "-c", server)}
+	s := &subject{t: t, cmd: cmd}
 	var err error
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -197,6 +200,17 @@ func (w *tracer) wait(status int) {
 	w.cmd.Wait()
 	if got := w.cmd.ProcessState.ExitCode(); got != status {
 		w.t.Errorf("wpptrace ended with %v, want status %d:\n%s", w.cmd.ProcessState, status, w.errs.String())
+	}
+}
+
+// hasRecordedNothing fails the test unless the tracer ended, and says so, before it began, and left nothing.
+func (w *tracer) hasRecordedNothing() {
+	w.t.Helper()
+	if got := w.errs.String(); !strings.HasSuffix(got, "wpptrace: interrupted before the recording began: nothing was recorded\n") {
+		w.t.Errorf("it said %s", got)
+	}
+	if names := w.files(); len(names) > 0 {
+		w.t.Errorf("files: %q", names)
 	}
 }
 

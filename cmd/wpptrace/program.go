@@ -43,7 +43,16 @@ func (p *program) recordable(name string) error {
 }
 
 // loadProgram reads and plans an executable. name is what messages call it.
-func loadProgram(f *os.File, name string, sel selection) (*program, error) {
+func loadProgram(f *os.File, name string, sel selection) (p *program, err error) {
+	defer func() { // a file that we misunderstand must not end us while its process may be stopped
+		if cause := recover(); cause != nil {
+			p, err = nil, fmt.Errorf("plan probes of %s: %v: this is a mistake of wpptrace's: report it, with the file", name, cause)
+		}
+	}()
+	return readProgram(f, name, sel)
+}
+
+func readProgram(f *os.File, name string, sel selection) (*program, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", name, err)

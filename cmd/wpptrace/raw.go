@@ -46,8 +46,14 @@ func (t *rawTrace) define(p *plan.Plan) {
 	}
 }
 
-// openRaw makes a file, or takes what is there: a file that it makes empty, or a pipe. A link may lead to a pipe, as /dev/fd/63 does, but not to a file.
+// openRaw makes a file, in the place of one that is there: that one may be another's to read, or have another name. Or it takes a pipe, or a device. A link may lead to a pipe, as
+// /dev/fd/63 does, but not to a file.
 func openRaw(path string) (*os.File, error) {
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		return f, privilege.Give(f)
@@ -55,22 +61,12 @@ func openRaw(path string) (*os.File, error) {
 	if !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	link := false
-	if f, err = os.OpenFile(path, os.O_WRONLY|unix.O_NOFOLLOW, 0); errors.Is(err, unix.ELOOP) {
-		link = true
-		f, err = os.OpenFile(path, os.O_WRONLY, 0)
-	}
-	if err != nil {
+	if f, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
-	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return f, nil
-	case err == nil && link:
+	if err == nil && info.Mode().IsRegular() {
 		err = unix.ELOOP
-	case err == nil:
-		err = f.Truncate(0)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

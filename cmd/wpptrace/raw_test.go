@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -165,5 +166,25 @@ func TestRawTraceFollowsNoLink(t *testing.T) {
 	}
 	if left, err := os.ReadFile(precious); string(left) != "old" {
 		t.Errorf("what a link leads to is now %q, %v", left, err)
+	}
+}
+
+// A raw trace that replaces a file is nobody else's to read, and is not written to what is another name of that file.
+func TestRawTraceReplacesAFile(t *testing.T) {
+	dir := t.TempDir()
+	precious, path := filepath.Join(dir, "precious"), filepath.Join(dir, "x.raw")
+	must(t, os.WriteFile(precious, []byte("old"), 0o666))
+	must(t, os.Chown(precious, 65534, 65534))
+	must(t, os.Link(precious, path))
+	f, err := openRaw(path)
+	must(t, err)
+	defer f.Close()
+	info, err := f.Stat()
+	must(t, err)
+	if stat := info.Sys().(*syscall.Stat_t); info.Mode() != 0o600 || int(stat.Uid) != os.Geteuid() {
+		t.Errorf("mode %v, user %d", info.Mode(), stat.Uid)
+	}
+	if left, err := os.ReadFile(precious); string(left) != "old" {
+		t.Errorf("the file of the other name is now %q, %v", left, err)
 	}
 }

@@ -193,7 +193,7 @@ func recordProcess(o *recordFlags, s *signals, stdout, stderr io.Writer) error {
 	if err := checkThreads(p, o.tids); err != nil {
 		return err
 	}
-	j, err := newJob(o, p, p.Times, stdout, stderr)
+	j, err := prepareJob(o, s, p, p.Times, stdout, stderr)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 		return err
 	}
 	defer c.Close()
-	j, err := newJob(o, c.Process, c.Times, stderr, stderr)
+	j, err := prepareJob(o, s, c.Process, c.Times, stderr, stderr)
 	if err == nil {
 		defer j.close()
 		err = s.interrupted()
@@ -239,6 +239,13 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 		err = exitStatus(status)
 	}
 	return err
+}
+
+// prepareJob is newJob, but that a second signal ends wpptrace at once.
+func prepareJob(o *recordFlags, s *signals, p *target.Process, used func() (target.Times, error), report, stderr io.Writer) (*job, error) {
+	prepared := s.quitAtOnce(stderr)
+	defer prepared()
+	return newJob(o, p, used, report, stderr)
 }
 
 // checkThreads fails when the process has not all of these threads.

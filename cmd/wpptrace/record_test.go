@@ -356,12 +356,7 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 	w.expect("routines, ") // it has planned, and goes on to attach
 	w.signal(os.Interrupt)
 	w.wait(1)
-	if got := w.errs.String(); !strings.HasSuffix(got, "wpptrace: interrupted before the recording began: nothing was recorded\n") {
-		t.Errorf("it said %s", got)
-	}
-	if names := w.files(); len(names) > 0 {
-		t.Errorf("files: %q", names)
-	}
+	w.hasRecordedNothing()
 	s.isClean()
 	s.end()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -69,6 +70,15 @@ func watchSignals() *signals {
 		cancel()
 	})
 	return &signals{end: end, snapshot: snapshots, abort: abort, stop: stop}
+}
+
+// quitAtOnce ends wpptrace at the second signal until the function that it returns is called: there is nothing yet to be cleaned up that the kernel does not, and what
+// is asked of a process, or of its file system, may never be answered.
+func (s *signals) quitAtOnce(stderr io.Writer) (prepared func() bool) {
+	return context.AfterFunc(s.abort, func() {
+		fmt.Fprintf(stderr, "wpptrace: %v\n", errInterrupted)
+		os.Exit(exitError)
+	})
 }
 
 // tick is how often a recording looks up from its ring buffer.

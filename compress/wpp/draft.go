@@ -85,11 +85,15 @@ func (d *Draft) spill(tables *Snapshot, thread int, t Thread) (*Segment, error) 
 		return nil, err
 	}
 	s.file = d.file
+	first := len(d.w.segments) == 0
 	d.w.segments[s] = uint32(len(d.w.segments))
 	if err := d.out.Flush(); err != nil {
 		return nil, err
 	}
-	return s, d.file.Sync()
+	if err := d.file.Sync(); err != nil || !first {
+		return s, err
+	}
+	return s, d.fsys.SyncDir(dirOf(d.path)) // or the file has no name when the power is back
 }
 
 // fail says where what has been recorded is.

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -223,9 +225,20 @@ func (w *failingFile) Close() error {
 	return errors.Join(w.file.Close(), w.f.next("close"))
 }
 
+// large is a snapshot that takes several writes.
+func large(pid int) *Snapshot {
+	s := numbered(pid)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		s.Files = append(s.Files, strconv.FormatUint(random.Uint64(), 36))
+	}
+	return s
+}
+
 // Every step of WriteFile fails once: a whole snapshot, old or new, is where it was, and nothing else is left.
 func TestWriteFileWhenAStepFails(t *testing.T) {
 	for _, noLinks := range []bool{false, true} {
+		writes := 0
 		for fail := 1; ; fail++ {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "x.wpp")
@@ -235,12 +248,15 @@ func TestWriteFileWhenAStepFails(t *testing.T) {
 				}
 			}
 			f := &failingFiles{fail: fail, noLinks: noLinks}
-			err := newDraft(f, path).Finish(t.Context(), numbered(3))
+			err := newDraft(f, path).Finish(t.Context(), large(3))
 			if f.failed == "" {
-				if err != nil {
-					t.Fatal(err)
+				if err != nil || writes < 3 {
+					t.Fatalf("%d writes: %v", writes, err)
 				}
 				break
+			}
+			if f.failed == "write" {
+				writes++
 			}
 			step := fmt.Sprintf("step %d, %s (no links: %v)", fail, f.failed, noLinks)
 			checkAfterFailure(t, step, f.failed, path, err)

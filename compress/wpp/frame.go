@@ -201,6 +201,9 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("is damaged: "+format, args...)
 }
 
+// A garbledError says that there are other bytes than were written, or none.
+type garbledError struct{ error }
+
 func isEOF(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF }
 
 // A sectionHeader precedes a section.
@@ -218,20 +221,41 @@ func (r *frameReader) next(name string) (sectionHeader, error) {
 	} else if err != nil {
 		return sectionHeader{}, err
 	}
-	if checksum(b[:16]) != binary.LittleEndian.Uint32(b[16:]) {
-		return sectionHeader{}, damaged("header of section %s: checksum does not match", name)
-	}
-	h := sectionHeader{
-		kind:          sectionKind(binary.LittleEndian.Uint32(b)),
-		stored:        binary.LittleEndian.Uint32(b[4:]),
-		raw:           binary.LittleEndian.Uint32(b[8:]),
-		storedChecked: binary.LittleEndian.Uint32(b[12:]),
+	h, ok := parseSectionHeader(b)
+	if !ok {
+		return sectionHeader{}, garbledError{damaged("header of section %s: checksum does not match", name)}
 	}
 	if int64(h.raw) > int64(r.left) {
 		return sectionHeader{}, damaged("section %s declares %d bytes, more than the %d that may be left", name, h.raw, r.left)
 	}
 	r.left -= int(h.raw)
 	return h, nil
+}
+
+func parseSectionHeader(b []byte) (h sectionHeader, ok bool) {
+	if checksum(b[:16]) != binary.LittleEndian.Uint32(b[16:]) {
+		return sectionHeader{}, false
+	}
+	return sectionHeader{
+		kind:          sectionKind(binary.LittleEndian.Uint32(b)),
+		stored:        binary.LittleEndian.Uint32(b[4:]),
+		raw:           binary.LittleEndian.Uint32(b[8:]),
+		storedChecked: binary.LittleEndian.Uint32(b[12:]),
+	}, true
+}
+
+// isFinished reads what is left, and reports whether it ends as a file does that is whole. What a system that went down has left need not: its end may be zeros.
+func (r *frameReader) isFinished() bool {
+	last, buf := make([]byte, sectionHeaderSize), make([]byte, 1<<16)
+	for {
+		n, err := r.r.Read(buf)
+		last = append(last, buf[:n]...)
+		last = append(last[:0], last[len(last)-sectionHeaderSize:]...)
+		if err != nil {
+			h, ok := parseSectionHeader(last)
+			return ok && h.kind == endSection
+		}
+	}
 }
 
 // message reads the section behind a header into a message.
@@ -241,7 +265,7 @@ func (r *frameReader) message(h sectionHeader, name string, message proto.Messag
 		return err
 	}
 	if checksum(stored) != h.storedChecked {
-		return damaged("section %s: checksum does not match", name)
+		return garbledError{damaged("section %s: checksum does not match", name)}
 	}
 	raw, err := decompress(stored, h.raw)
 	if err != nil {
@@ -301,7 +325,7 @@ func (r *frameReader) segment(h sectionHeader, name string) (*Segment, error) {
 	}
 	s, err := newFileSegment(file, at, h, begin)
 	if err != nil {
-		return nil, damaged("section %s: %w", name, err)
+		return nil, garbledError{damaged("section %s: %w", name, err)} // its checksum is that of all of it, which is not read yet
 	}
 	return s, nil
 }

@@ -13,7 +13,7 @@ import (
 // names the section, and costs memory and time in proportion to what it decompresses to, at most 1 GiB of
 // sections and of grammars, at 16 bytes a symbol. Large segments stay where they are until they are needed: see Grammar.
 //
-// Of a file that is cut off it returns, with an error that is ErrTruncated, a snapshot of the threads and segments that are whole, if there are any.
+// Of a file that is cut off, or whose end was never written, it returns, with an error that is ErrTruncated, a snapshot of the threads and segments that are whole, if there are any.
 func Read(r io.Reader) (*Snapshot, error) {
 	s, err := read(r, maxRaw)
 	if err != nil {
@@ -81,6 +81,9 @@ type fileReader struct {
 
 func (f *fileReader) readAll() (*Snapshot, error) {
 	err := f.sections()
+	if errors.As(err, new(garbledError)) && !f.isFinished() {
+		err = fmt.Errorf("%w, and %w", ErrTruncated, err)
+	}
 	if errors.Is(err, ErrTruncated) {
 		return f.salvaged(err)
 	}

@@ -233,16 +233,7 @@ func TestSalvage(t *testing.T) {
 		if !strings.Contains(err.Error(), "read was what is whole") {
 			t.Errorf("%v", err)
 		}
-		symbols := uint64(0)
-		for i := range got.Threads {
-			stream := slices.Collect(got.Threads[i].Grammar.Expand(0))
-			j := slices.IndexFunc(want.Threads, func(t Thread) bool { return t.TID == got.Threads[i].TID })
-			all := slices.Collect(want.Threads[j].Grammar.Expand(0))
-			if len(stream) > len(all) || !slices.Equal(stream, all[:len(stream)]) {
-				t.Fatalf("the first %d of %d bytes: thread %d is %v", n, len(file), i, stream)
-			}
-			symbols += uint64(len(stream))
-		}
+		symbols := beginnings(t, fmt.Sprintf("the first %d of %d bytes", n, len(file)), want, got)
 		if symbols < most {
 			t.Fatalf("the first %d of %d bytes: %d symbols, fewer bytes gave %d", n, len(file), symbols, most)
 		}
@@ -251,6 +242,21 @@ func TestSalvage(t *testing.T) {
 	if all := want.Threads[0].Grammar.Length(0) + want.Threads[1].Grammar.Length(0); most != all {
 		t.Errorf("all but the end section gives %d symbols of %d", most, all)
 	}
+}
+
+// beginnings fails the test unless the threads of one snapshot are beginnings of another's, and counts their symbols.
+func beginnings(t *testing.T, name string, want, got *Snapshot) (symbols uint64) {
+	t.Helper()
+	for i := range got.Threads {
+		stream := slices.Collect(got.Threads[i].Grammar.Expand(0))
+		j := slices.IndexFunc(want.Threads, func(t Thread) bool { return t.TID == got.Threads[i].TID })
+		all := slices.Collect(want.Threads[j].Grammar.Expand(0))
+		if len(stream) > len(all) || !slices.Equal(stream, all[:len(stream)]) {
+			t.Fatalf("%s: thread %d is %v", name, i, stream)
+		}
+		symbols += uint64(len(stream))
+	}
+	return symbols
 }
 
 // A bit that flips in a segment of nothing, which nobody reads, goes unnoticed.

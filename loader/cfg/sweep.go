@@ -31,6 +31,12 @@ type code struct {
 	pieceOf []int32
 }
 
+// Limits of what is recovered, which takes about 200 bytes of memory for each instruction: a file with holes claims any number at no cost. They are variables for tests.
+var (
+	maxCode  = uint64(256 << 20) // bytes
+	maxInsns = 1 << 25
+)
+
 // sweep decodes every piece from its start to its end. Bytes that do not decode are skipped: control flow that
 // arrives there is noticed when blocks are built. Decoding depends on nothing but the address, so an instruction
 // that control flow reaches is right whatever lies around it.
@@ -49,11 +55,16 @@ func sweep(im *image.Image) (*code, error) {
 		c.pieces = append(c.pieces, piece{Range: r, code: b, parent: len(c.pieces)})
 		size += r.Hi - r.Lo
 	}
+	if size > maxCode {
+		return nil, fmt.Errorf("%d MB of code: more than %d MB take too much memory", size>>20, maxCode>>20)
+	}
 	const bytesPerInsn = 4 // a little below what compilers emit
 	c.insns = make([]Insn, 0, size/bytesPerInsn)
 	c.pieceOf = make([]int32, 0, size/bytesPerInsn)
 	for i := range c.pieces {
-		c.decode(i)
+		if c.decode(i); len(c.insns) > maxInsns {
+			return nil, fmt.Errorf("more than %d instructions take too much memory", maxInsns)
+		}
 	}
 	c.target = make([]int32, len(c.insns))
 	for i := range c.insns {
@@ -68,7 +79,7 @@ func sweep(im *image.Image) (*code, error) {
 func (c *code) decode(i int) {
 	p := &c.pieces[i]
 	p.first = len(c.insns)
-	for at := 0; at < len(p.code); {
+	for at := 0; at < len(p.code) && len(c.insns) <= maxInsns; {
 		in, ok := x86.Decode(p.code[at:])
 		if !ok {
 			at++

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 )
 
@@ -25,7 +24,7 @@ func (im *Image) withCompanion(read func(elfFile) error) (err error) {
 	if len(im.BuildID) < least {
 		return fs.ErrNotExist
 	}
-	f, err := os.Open(filepath.Join(debugRoot, ".build-id", im.BuildID[:2], im.BuildID[2:]+".debug"))
+	f, size, err := OpenRegular(filepath.Join(debugRoot, ".build-id", im.BuildID[:2], im.BuildID[2:]+".debug"))
 	if err != nil {
 		return err
 	}
@@ -35,18 +34,14 @@ func (im *Image) withCompanion(read func(elfFile) error) (err error) {
 			err = fmt.Errorf("read %s: malformed elf file: %v", f.Name(), p)
 		}
 	}()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file", f.Name())
+	if err := checkSections(f); err != nil {
+		return fmt.Errorf("read %s: malformed elf file: %w", f.Name(), err)
 	}
 	file, err := elf.NewFile(f)
 	if err != nil {
 		return fmt.Errorf("read %s: malformed elf file: %w", f.Name(), err)
 	}
-	companion := elfFile{file, info.Size()}
+	companion := elfFile{file, size}
 	if s := file.Section(".note.gnu.build-id"); s != nil {
 		if note, err := companion.plainSection(s); err == nil && buildID(note) == im.BuildID {
 			return read(companion)

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,19 +37,11 @@ type Image struct {
 
 // OpenFile opens the file at path. The caller closes the image; until then it keeps a descriptor open for Lines.
 func OpenFile(path string) (*Image, error) {
-	f, err := os.Open(path)
+	f, size, err := OpenRegular(path)
 	if err != nil {
 		return nil, fmt.Errorf("open image: %w", err)
 	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("open image: %s is no regular file", path)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	im, err := Open(f, st.Size(), path)
+	im, err := Open(f, size, path)
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -70,6 +61,9 @@ func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 	r = io.NewSectionReader(r, 0, size)
 	if err := checkMachine(r, name); err != nil {
 		return nil, err
+	}
+	if err := checkSections(r); err != nil {
+		return nil, fmt.Errorf("read %s: malformed elf file: %w", name, err)
 	}
 	f, err := elf.NewFile(r)
 	if err != nil {
@@ -121,7 +115,7 @@ func checkMachine(r io.ReaderAt, name string) error {
 	switch {
 	case elf.Class(header[elf.EI_CLASS]) == elf.ELFCLASS32:
 		return fmt.Errorf("%s is a 32-bit program: wpptrace traces x86-64 only", name)
-	case machine != elf.EM_X86_64:
+	case machine != elf.EM_X86_64 || order != binary.LittleEndian:
 		architecture := strings.ToLower(strings.TrimPrefix(machine.String(), "EM_"))
 		return fmt.Errorf("%s is a program for %s: wpptrace traces x86-64 only", name, architecture)
 	}
@@ -148,9 +142,9 @@ func (im *Image) readSegments() error {
 }
 
 // readSections reads what is mapped and has bytes. Sections that share bytes of the file are refused, so that memory
-// is bounded by the file's size.
+// is bounded by the file's size, and what a file with holes claims is.
 func (im *Image) readSections() error {
-	budget := uint64(im.file.size)
+	budget, room := uint64(im.file.size), uint64(maxMapped)
 	for _, s := range im.file.Sections {
 		if s.Flags&elf.SHF_ALLOC == 0 || s.Type == elf.SHT_NOBITS || s.Size == 0 {
 			continue
@@ -161,7 +155,10 @@ func (im *Image) readSections() error {
 		if s.Addr+s.FileSize < s.Addr {
 			return fmt.Errorf("section %s runs past the end of memory", s.Name)
 		}
-		budget -= s.FileSize
+		if s.FileSize > room {
+			return fmt.Errorf("section %s: more than %d MB are mapped: no program is that large", s.Name, maxMapped>>20)
+		}
+		budget, room = budget-s.FileSize, room-s.FileSize
 		data := make([]byte, s.FileSize)
 		if _, err := s.ReaderAt.ReadAt(data, 0); err != nil {
 			return fmt.Errorf("section %s: %w", s.Name, err)

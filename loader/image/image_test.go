@@ -255,6 +255,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(small)
 	f.Add(small[:len(small)-64])
 	f.Add([]byte("\x7fELF"))
+	f.Add(namesOverlap(3, 50))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		im, err := Open(bytes.NewReader(file), int64(len(file)), "fuzzed")
 		if err != nil {

@@ -83,6 +83,7 @@ type debugData struct {
 
 func (f elfFile) openDWARF() (debugData, error) {
 	sections := map[string][]byte{}
+	room := uint64(maxDebug)
 	for _, s := range f.Sections {
 		name, ok := strings.CutPrefix(s.Name, ".debug_")
 		if !ok {
@@ -93,6 +94,10 @@ func (f elfFile) openDWARF() (debugData, error) {
 		}
 		switch name {
 		case "abbrev", "info", "line", "str", "line_str", "str_offsets", "addr", "ranges", "rnglists":
+			if s.Size > room {
+				return debugData{}, fmt.Errorf("section %s: more than %d MB of debug information", s.Name, maxDebug>>20)
+			}
+			room -= s.Size
 			data, err := f.debugSection(s)
 			if err != nil {
 				return debugData{}, fmt.Errorf("section %s: %w", s.Name, err)
@@ -200,13 +205,16 @@ func (b *lineBuilder) addTable(lines *dwarf.LineReader) error {
 	begin := len(b.lines.rows)
 	var entry dwarf.LineEntry
 	var last *dwarf.LineFile
-	var file int32
+	file := int32(noFile)
 	for {
 		if err := lines.Next(&entry); err == io.EOF {
 			b.lines.rows = b.lines.rows[:begin] // a sequence without end
 			return nil
 		} else if err != nil {
 			return err
+		}
+		if len(b.lines.rows) >= maxRows {
+			return fmt.Errorf("more than %d rows", maxRows)
 		}
 		if entry.EndSequence {
 			b.lines.rows = append(b.lines.rows, lineRow{addr: entry.Address, file: noFile})

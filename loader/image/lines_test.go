@@ -127,8 +127,19 @@ func smallDWARF() (abbrev, info, line []byte) {
 	return abbrev, info, append(le.AppendUint32(nil, uint32(len(body))), body...)
 }
 
-func TestSmallLines(t *testing.T) {
-	file := lineELF(smallDWARF())
+// smallDWARFWithoutFile is smallDWARF whose line table names no file.
+func smallDWARFWithoutFile() (abbrev, info, line []byte) {
+	abbrev, info, line = smallDWARF()
+	name := bytes.Index(line, []byte("f.c\x00\x00\x00\x00\x00"))
+	line = slices.Delete(line, name, name+len("f.c\x00\x00\x00\x00"))
+	line[0] -= 7 // the length of the unit
+	line[6] -= 7 // that of its header
+	return abbrev, info, line
+}
+
+// smallLines reads the lines of a file.
+func smallLines(t *testing.T, file []byte) *Lines {
+	t.Helper()
 	im, err := Open(bytes.NewReader(file), int64(len(file)), "small")
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +148,22 @@ func TestSmallLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return lines
+}
+
+// TestLinesOfNoFile: rows of a table that names no file were said to be of the first, which there was not, and looking for one ended wpptrace.
+func TestLinesOfNoFile(t *testing.T) {
+	lines := smallLines(t, lineELF(smallDWARFWithoutFile()))
+	if len(lines.rows) == 0 {
+		t.Error("there are no rows")
+	}
+	if file, line, ok := lines.At(smallCode); ok {
+		t.Errorf("%s:%d", file, line)
+	}
+}
+
+func TestSmallLines(t *testing.T) {
+	lines := smallLines(t, lineELF(smallDWARF()))
 	for addr, want := range map[uint64]int{smallCode - 1: 0, smallCode: 7, smallCode + 3: 7, smallCode + 4: 9, smallCode + 7: 9, smallCode + 8: 0} {
 		if _, line, _ := lines.At(addr); line != want {
 			t.Errorf("%#x: line %d, want %d", addr, line, want)
@@ -166,6 +193,8 @@ func TestLinesCorrupt(t *testing.T) {
 
 func FuzzLines(f *testing.F) {
 	abbrev, info, line := smallDWARF()
+	f.Add(abbrev, info, line)
+	abbrev, info, line = smallDWARFWithoutFile()
 	f.Add(abbrev, info, line)
 	f.Fuzz(func(t *testing.T, abbrev, info, line []byte) {
 		file := lineELF(abbrev, info, line)

@@ -44,10 +44,15 @@ func (f elfFile) symbolTable(kind elf.SectionType) ([]symbolEntry, error) {
 		return nil, fmt.Errorf("names of symbol table %s: %w", table.Name, err)
 	}
 	names := string(nameData)
+	budget := nameBudget(len(data)/entryLen, len(names))
 	entries := make([]symbolEntry, 0, len(data)/entryLen)
 	for data = data[min(entryLen, len(data)):]; len(data) >= entryLen; data = data[entryLen:] {
+		name := nameAt(names, binary.LittleEndian.Uint32(data))
+		if budget -= len(name); budget < 0 {
+			return nil, fmt.Errorf("names of symbol table %s overlap", table.Name)
+		}
 		entries = append(entries, symbolEntry{
-			name:    nameAt(names, binary.LittleEndian.Uint32(data)),
+			name:    name,
 			kind:    elf.ST_TYPE(data[4]),
 			defined: binary.LittleEndian.Uint16(data[6:]) != uint16(elf.SHN_UNDEF),
 			value:   binary.LittleEndian.Uint64(data[8:]),
@@ -61,6 +66,9 @@ func (f elfFile) symbolTable(kind elf.SectionType) ([]symbolEntry, error) {
 func (f elfFile) plainSection(s *elf.Section) ([]byte, error) {
 	if s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 || s.FileSize > uint64(f.size) {
 		return nil, errors.New("not in the file")
+	}
+	if s.FileSize > maxTable {
+		return nil, fmt.Errorf("it has more than %d MB: no program has so many symbols", maxTable>>20)
 	}
 	data := make([]byte, s.FileSize)
 	if _, err := s.ReaderAt.ReadAt(data, 0); err != nil {

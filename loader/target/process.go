@@ -19,7 +19,7 @@ import (
 // A Process is a running process.
 type Process struct {
 	PID     int
-	Name    string // the executable's base name
+	Name    string // the executable's base name, with \n and the like for what cannot be printed
 	Started uint64 // clock ticks after boot: tells it from a later process with its number
 	fd      int
 }
@@ -71,8 +71,14 @@ func (p *Process) identify() error {
 	case err != nil:
 		return fmt.Errorf("read its executable: %w", err)
 	}
-	p.Name = filepath.Base(strings.TrimSuffix(exe, " (deleted)"))
+	p.Name = printable(filepath.Base(strings.TrimSuffix(exe, " (deleted)")))
 	return nil
+}
+
+// printable is a name that neither ends a line nor steers a terminal: a process may have its file called anything.
+func printable(name string) string {
+	quoted := strconv.Quote(name)
+	return quoted[1 : len(quoted)-1]
 }
 
 // remedy says what to do about a process that may not be looked at. privileged is mayTrace.
@@ -158,7 +164,8 @@ func (p *Process) Runs(exe *os.File) (bool, error) {
 	return os.SameFile(before, now), nil
 }
 
-// ReadMemory fills b with what is at an address of the process. It takes no more than CAP_SYS_PTRACE, where /proc/PID/mem asks for the right to read others' files too.
+// ReadMemory fills b with what is at an address of the process. It takes no more than CAP_SYS_PTRACE, where /proc/PID/mem asks for the right to read others' files too. A process
+// may keep its memory from being read, by userfaultfd or a file system of its own: no signal ends the wait then but one that kills us.
 func (p *Process) ReadMemory(b []byte, address uint64) error {
 	for done := 0; done < len(b); {
 		part := b[done:]

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+
+	"golang.org/x/sys/unix"
+
+	"wpptrace/compress/wpp"
+)
+
+// A container that means harm: its program has a name, a build id, a link to debug information and source files that lead elsewhere, and lies in a root in which everything
+// that somebody may look for is a trap. It is recorded, and of all that is in its root, and of what its names lead to, its program alone is opened.
+func TestHostileRoot(t *testing.T) {
+	const name = "a\nb\x1b[31m"
+	root := t.TempDir()
+	must(t, unix.Mount("tmpfs", root, "tmpfs", 0, "mode=755,size=64m"))
+	defer unix.Unmount(root, unix.MNT_DETACH)
+	program := filepath.Join(root, "bin", name)
+	setTraps(t, root)
+	must(t, os.Rename(hostileProgram(t, root), program))
+	must(t, os.Truncate(program, 10<<30)) // at no cost
+	container := exec.Command(program)
+	container.Args = []string{name, "\x1b]0;owned\a\n"}
+	container.Path = "/bin/" + name
+	container.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 100_000, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: 100_000, Size: 1}},
+		Credential:  &syscall.Credential{NoSetGroups: true},
+		Chroot:      root,
+	}
+	opened := watchOpened(t, root, "/etc/shadow", "/etc/passwd")
+	s := startSubject(t, container)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0", "-v")
+	w.expect("recording process")
+	s.ask(1000)
+	w.signal(os.Interrupt)
+	w.wait(0)
+	s.isClean()
+	s.end()
+	snapshot := fmt.Sprintf(`a\nb\x1b[31m-%d.wpp`, s.pid())
+	checkRecording(t, w, snapshot, 500)
+	printed := []string{w.stdout.String(), w.errs.String()}
+	for _, args := range [][]string{{"stat"}, {"stat", "--routines"}, {"hot"}, {"path", "work#0"}, {"dump", "--as", "paths"}, {"dump", "--as", "insns"}} {
+		out, errs, status := wpptrace(append(args, w.path(snapshot))...)
+		if status != 0 {
+			t.Errorf("%q: %s", args, errs)
+		}
+		printed = append(printed, out)
+	}
+	for _, text := range printed {
+		if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) }) {
+			t.Errorf("it steers the terminal: %q", text)
+		}
+	}
+	if !strings.Contains(printed[0], "work") {
+		t.Errorf("its routine is not in the report: %s", printed[0])
+	}
+	by := map[int32]bool{int32(w.cmd.Process.Pid): true, int32(os.Getpid()): true}
+	if got := opened.by(by); len(got) == 0 || slices.ContainsFunc(got, func(path string) bool { return !strings.HasSuffix(path, "/bin/"+name) }) {
+		t.Errorf("opened were %q, not %q alone", got, program)
+	}
+	if _, err := os.ReadFile("/etc/shadow"); err != nil || !slices.Equal(opened.by(by), []string{"/etc/shadow"}) {
+		t.Errorf("that /etc/shadow is opened goes unnoticed: %v", err)
+	}
+}
+
+// setTraps makes what somebody may look for in a root.
+func setTraps(t *testing.T, root string) {
+	t.Helper()
+	ids := filepath.Join(root, "usr/lib/debug/.build-id", hostileID[:2])
+	for _, dir := range []string{"bin/.debug", "usr/lib/debug/bin", "etc", "tmp"} {
+		must(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
+	}
+	must(t, os.MkdirAll(ids, 0o755))
+	for _, pipe := range []string{filepath.Join(ids, hostileID[2:]+".debug"), filepath.Join(root, "source.c"), filepath.Join(root, "bin/.debug/shadow")} {
+		must(t, unix.Mkfifo(pipe, 0o666))
+	}
+	must(t, unix.Mknod(filepath.Join(root, "bin/shadow"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5)))) // as /dev/zero
+	for link, to := range map[string]string{"etc/shadow": "/etc/shadow", "usr/lib/debug/bin/shadow": "/etc/shadow", "lib": "/proc/1/root/lib", "proc": "/proc"} {
+		must(t, os.Symlink(to, filepath.Join(root, link)))
+	}
+}
+
+// hostileID is ../../etc/shadow, as a build id.
+const hostileID = "2e2e2f2e2e2f6574632f736861646f77"
+
+// hostileProgram makes answering, with lines of /etc/shadow and of a pipe, and a link to debug information that leads to the former.
+func hostileProgram(t *testing.T, dir string) (program string) {
+	t.Helper()
+	source := "#line 1 \"/etc/shadow\"\n" + strings.Replace(answering, "int main", "#line 1 \"/source.c\"\nint main", 1)
+	program = compileC(t, source, "-O1", "-g", "-static", "-Wl,--build-id=0x"+hostileID)
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.WriteFile(link, []byte("../../../../../../etc/shadow\x00\x00\x00\x00\x12\x34\x56\x78"), 0o600))
+	moved := filepath.Join(dir, "program")
+	if out, err := exec.Command("objcopy", "--add-section", ".gnu_debuglink="+link, program, moved).CombinedOutput(); err != nil {
+		t.Fatalf("objcopy: %v\n%s", err, out)
+	}
+	return moved
+}
+
+// A watch tells who opens what (fanotify(7)).
+type watch struct {
+	t  *testing.T
+	fd int
+}
+
+// watchOpened watches a file system, and files elsewhere.
+func watchOpened(t *testing.T, filesystem string, files ...string) watch {
+	t.Helper()
+	fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC|unix.FAN_NONBLOCK|unix.FAN_UNLIMITED_QUEUE, unix.O_RDONLY|unix.O_LARGEFILE|unix.O_NONBLOCK)
+	must(t, err)
+	t.Cleanup(func() { unix.Close(fd) })
+	must(t, unix.FanotifyMark(fd, unix.FAN_MARK_ADD|unix.FAN_MARK_FILESYSTEM, unix.FAN_OPEN|unix.FAN_ACCESS|unix.FAN_ONDIR, unix.AT_FDCWD, filesystem))
+	for _, file := range files {
+		must(t, unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN|unix.FAN_ACCESS, unix.AT_FDCWD, file))
+	}
+	return watch{t, fd}
+}
+
+// by lists what some processes have opened, each once.
+func (w watch) by(pids map[int32]bool) (paths []string) {
+	w.t.Helper()
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := unix.Read(w.fd, buf)
+		if errors.Is(err, unix.EAGAIN) {
+			slices.Sort(paths)
+			return slices.Compact(paths)
+		}
+		must(w.t, err)
+		for events := buf[:n]; len(events) > 0; {
+			var e unix.FanotifyEventMetadata
+			_, err := binary.Decode(events, binary.NativeEndian, &e)
+			must(w.t, err)
+			path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", e.Fd))
+			must(w.t, err)
+			unix.Close(int(e.Fd))
+			if pids[e.Pid] {
+				paths = append(paths, path)
+			}
+			events = events[e.Event_len:]
+		}
+	}
+}
+
+// branching is a small program with a bit of everything that is read of one.
+const branching = `
+static volatile int sum;
+static inline int half(int n) { return n / 2; }
+__attribute__((noinline)) static int choose(int n)
+{
+	switch (n) {
+	case 0: return 3;
+	case 1: sum++; return 7;
+	case 2: return half(sum);
+	case 3: sum -= 2; return choose(n - 1);
+	case 4: return n * sum;
+	case 5: sum = 9; return 1;
+	}
+	return -1;
+}
+void _start(void)
+{
+	for (int i = 0; i < 100; i++)
+		if (i % 3)
+			sum += choose(i % 8);
+	for (;;)
+		;
+}`
+
+// FuzzProgram changes bytes of a program: each five bytes of edits are an offset and a new value. All that a recording reads of it is read, and ends with a plan, or an error that
+// names it.
+func FuzzProgram(f *testing.F) {
+	program, err := os.ReadFile(compileC(f, branching, "-O2", "-g", "-nostdlib", "-static"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte{})
+	f.Add([]byte{0x40, 0x11, 0, 0, 0xe9, 0x80, 0x11, 0, 0, 0x0f})
+	f.Fuzz(func(t *testing.T, edits []byte) {
+		b := slices.Clone(program)
+		for ; len(edits) >= 5; edits = edits[5:] {
+			b[int(binary.LittleEndian.Uint32(edits))%len(b)] = edits[4]
+		}
+		file, err := os.CreateTemp(t.TempDir(), "")
+		must(t, err)
+		defer file.Close()
+		_, err = file.Write(b)
+		must(t, err)
+		p, err := loadProgram(file, "fuzzed", selection{})
+		if err != nil {
+			if text := err.Error(); !strings.Contains(text, "fuzzed") || strings.Contains(text, "mistake of wpptrace's") {
+				t.Fatal(err)
+			}
+			return
+		}
+		must(t, newPlanReport(p, "fuzzed").write(io.Discard, true))
+		lines, err := p.image.Lines()
+		if err != nil {
+			return
+		}
+		files := fileTable{snapshot: &wpp.Snapshot{}, index: map[string]int{}}
+		for _, r := range p.plan.Routines {
+			files.fill(&wpp.Routine{}, r.Routine, lines)
+		}
+	})
+}
+
+// notAnswering has a page of its code answer nobody who reads it: it serves no fault there (userfaultfd(2)).
+const notAnswering = `
+#define _GNU_SOURCE
+#include <linux/userfaultfd.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((aligned(4096))) int away(int n) { int s = 0; for (int i = 0; i < n; i++) s = s * 31 + i; return s; }
+__attribute__((aligned(4096))) int main(int argc, char **argv)
+{
+	if (argc > 1)
+		return away(argc);
+	int fd = syscall(SYS_userfaultfd, 0);
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register page = {.range = {(uintptr_t)away, 4096}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+	if (ioctl(fd, UFFDIO_API, &api) || mmap(away, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED ||
+		ioctl(fd, UFFDIO_REGISTER, &page))
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	pause();
+	return 0;
+}`
+
+// A process that keeps its code from being read keeps nobody from quitting.
+func TestCodeThatNeverAnswers(t *testing.T) {
+	cmd := exec.Command(compileC(t, notAnswering, "-O1"))
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	if n, err := out.Read(make([]byte, 16)); n == 0 {
+		t.Fatal(err)
+	}
+	w := startTracer(t, "-p", strconv.Itoa(cmd.Process.Pid), "--max-slowdown", "0")
+	w.expect("slow-down: up to")
+	w.signal(os.Interrupt)
+	time.Sleep(2 * sameWish)
+	w.signal(os.Interrupt)
+	w.wait(1)
+	w.hasRecordedNothing()
+}
+
+// What is given for a program and is none is neither waited for nor told of on more than a line.
+func TestNoPrograms(t *testing.T) {
+	dir := t.TempDir()
+	pipe, secret := filepath.Join(dir, "a\npipe\x1b[31m"), filepath.Join(dir, "secret")
+	must(t, unix.Mkfifo(pipe, 0o600))
+	must(t, os.Symlink("/etc/shadow", secret))
+	for path, want := range map[string]string{
+		pipe:                             filepath.Join(dir, "a?pipe?[31m") + " is no regular file",
+		"/dev/zero":                      "/dev/zero is no regular file",
+		dir:                              dir + " is no regular file",
+		secret:                           "secret is not an elf program",
+		filepath.Join(dir, "none\nnone"): "none?none: no such file or directory",
+	} {
+		if out, errs, status := wpptrace("plan", path); status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.HasSuffix(errs, want+"\n") {
+			t.Errorf("%q: status %d, %q, want %q", path, status, errs, want)
+		}
+	}
+}

@@ -1,0 +1,324 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wpptrace/loader/attach"
+	"wpptrace/loader/target"
+)
+
+// answering does as the server does, in a way that its defines say.
+const answering = `
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static volatile unsigned traps;
+static void trapped(int signal) { traps++; }
+
+/* confine has the kernel kill us for any system call but those that answering takes. */
+static void confine(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_read, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(99);
+}
+
+__attribute__((noinline)) static unsigned work(unsigned s, unsigned i)
+{
+#ifdef TRAPS
+	if (s % 5 == 0)
+		__asm__ volatile("int3");
+#endif
+	return s % 7 ? s * 31 + i : s / 3 + 1;
+}
+
+int main(void)
+{
+	char line[32];
+	unsigned s = 1;
+	size_t have = 0;
+	signal(SIGTRAP, trapped);
+#ifdef CONFINED
+	confine();
+#endif
+	while (read(0, line + have, 1) == 1) {
+		if (line[have] != '\n') {
+			have += have < sizeof(line) - 1;
+			continue;
+		}
+		line[have] = 0;
+		have = 0;
+		for (int i = 0, n = atoi(line); i < n; i++)
+			s = work(s, i);
+		int length = snprintf(line, sizeof(line), "%u %u\n", s, traps);
+		if (write(1, line, length) != length)
+			return 1;
+	}
+	_exit(7);
+}`
+
+// A circumstance is what befalls a process that is traced.
+type circumstance struct {
+	name           string
+	flags          []string                   // of the compiler
+	before, during func(*testing.T, *subject) // the recording; nil: nothing
+	after          func(*testing.T, *subject) // it has ended, and the process goes on
+}
+
+// Whatever befalls a process, it is recorded, answers as when nobody traces it, and is left as it was.
+func TestCircumstances(t *testing.T) {
+	deleteFile := func(t *testing.T, s *subject) { must(t, os.Remove(s.cmd.Path)) }
+	replaceFile := func(t *testing.T, s *subject) {
+		other := compileC(t, "int main(void) { return 0; }")
+		must(t, os.Rename(other, s.cmd.Path))
+	}
+	stop := func(t *testing.T, s *subject) {
+		must(t, s.cmd.Process.Signal(unix.SIGSTOP))
+		for s.isRunning() {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	goOn := func(t *testing.T, s *subject) {
+		if s.isRunning() {
+			t.Error("a stop that somebody else made was undone")
+		}
+		must(t, s.cmd.Process.Signal(unix.SIGCONT))
+	}
+	for _, c := range []circumstance{
+		{name: "nothing"},
+		{name: "its file is deleted", before: deleteFile},
+		{name: "its file is deleted meanwhile", during: deleteFile},
+		{name: "its file is replaced", before: replaceFile},
+		{name: "its file is replaced meanwhile", during: replaceFile},
+		{name: "it is stopped", before: stop, during: goOn},
+		{name: "it is stopped meanwhile", during: stop, after: goOn},
+		{name: "it is stopped all the time", before: stop, after: goOn},
+		{name: "seccomp confines it", flags: []string{"-DCONFINED"}},
+		{name: "it runs into breakpoints of its own", flags: []string{"-DTRAPS"}},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.check(t) })
+	}
+}
+
+func (c *circumstance) check(t *testing.T) {
+	program := compileC(t, answering, append(c.flags, "-O1")...)
+	questions := []int{1000, 500, 2000}
+	untraced := startSubject(t, exec.Command(program))
+	var want, got []string
+	for _, n := range questions {
+		want = append(want, untraced.ask(n))
+	}
+	untraced.end()
+
+	s := startSubject(t, exec.Command(program))
+	befall := func(what func(*testing.T, *subject)) {
+		if what != nil {
+			what(t, s)
+		}
+		if s.isRunning() {
+			got = append(got, s.ask(questions[len(got)]))
+		}
+	}
+	befall(c.before)
+	asked := len(got)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+	w.expect("recording process " + strconv.Itoa(s.pid()) + " (prog) to")
+	befall(c.during)
+	least := uint64(1000 * (len(got) - asked) / 2)
+	w.signal(os.Interrupt)
+	w.wait(0)
+	s.isClean()
+	befall(c.after)
+	for len(got) < len(questions) {
+		befall(nil)
+	}
+	s.end()
+	if !slices.Equal(got, want) {
+		t.Errorf("it answered %q, untraced %q", got, want)
+	}
+	checkRecording(t, w, "x.wpp", least)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *subject) isRunning() bool { return stateOf(s.t, s.pid()) != 'T' }
+
+// A debugger that has a process, or takes it while it is recorded, and goes through it instruction by instruction, is in nobody's way.
+func TestDebugger(t *testing.T) {
+	program := compileC(t, answering, "-O1")
+	untraced := startSubject(t, exec.Command(program))
+	want := []string{untraced.ask(1000), untraced.ask(500)}
+	untraced.end()
+	for _, first := range []bool{true, false} {
+		s := startSubject(t, exec.Command(program))
+		debug := func() *debugger { return attachDebugger(t, s.pid()) }
+		var d *debugger
+		if first {
+			d = debug()
+		}
+		w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+		w.expect("recording process")
+		if !first {
+			d = debug()
+		}
+		fmt.Fprintln(s.in, 1000)
+		d.step(300)
+		answer, err := s.out.ReadString('\n')
+		must(t, err)
+		got := []string{answer, s.ask(500)}
+		w.signal(os.Interrupt)
+		w.wait(0)
+		s.isClean()
+		d.detach()
+		s.end()
+		if !slices.Equal(got, want) {
+			t.Errorf("the debugger first: %v: it answered %q, untraced %q", first, got, want)
+		}
+		checkRecording(t, w, "x.wpp", 200)
+	}
+}
+
+// A debugger has a process, which runs. What it does it does on one thread.
+type debugger struct {
+	t    *testing.T
+	pid  int
+	work chan func() error
+	done chan error
+}
+
+func attachDebugger(t *testing.T, pid int) *debugger {
+	d := &debugger{t, pid, make(chan func() error), make(chan error)}
+	go func() {
+		runtime.LockOSThread() // and the thread ends with it
+		for f := range d.work {
+			d.done <- f()
+		}
+	}()
+	t.Cleanup(func() { close(d.work) })
+	d.do(func() error { return unix.PtraceSeize(pid) })
+	return d
+}
+
+func (d *debugger) do(f func() error) {
+	d.t.Helper()
+	d.work <- f
+	must(d.t, <-d.done)
+}
+
+// step has the process go so many instructions, and then run.
+func (d *debugger) step(n int) {
+	d.t.Helper()
+	d.do(func() error {
+		if err := d.stop(); err != nil {
+			return err
+		}
+		for range n {
+			if err := unix.PtraceSingleStep(d.pid); err != nil {
+				return err
+			}
+			if err := d.wait(); err != nil {
+				return err
+			}
+		}
+		return unix.PtraceCont(d.pid, 0)
+	})
+}
+
+func (d *debugger) detach() {
+	d.t.Helper()
+	d.do(func() error { return errors.Join(d.stop(), unix.PtraceDetach(d.pid)) })
+}
+
+func (d *debugger) stop() error {
+	if err := unix.PtraceInterrupt(d.pid); err != nil {
+		return err
+	}
+	return d.wait()
+}
+
+func (d *debugger) wait() error {
+	var status unix.WaitStatus
+	_, err := unix.Wait4(d.pid, &status, unix.WALL, nil)
+	if err == nil && !status.Stopped() {
+		err = fmt.Errorf("it has not stopped: %x", status)
+	}
+	return err
+}
+
+// A process number that is used again is not the process that had it: nothing is looked at, and nothing put in.
+func TestNumberUsedAgain(t *testing.T) {
+	first := exec.Command("sleep", "1000")
+	must(t, first.Start())
+	pid := first.Process.Pid
+	p, err := target.Open(pid)
+	must(t, err)
+	defer p.Close()
+	must(t, first.Process.Kill())
+	first.Wait()
+	second := startAs(t, pid)
+	if err := p.Signal(unix.SIGKILL); !errors.Is(err, unix.ESRCH) || p.Alive() {
+		t.Errorf("it is taken for the process that had its number: %v", err)
+	}
+	said := writerFunc(func(text []byte) (int, error) {
+		t.Errorf("its program is looked at: %s", text)
+		return len(text), nil
+	})
+	o := &recordFlags{pids: []int{pid}, ring: attach.DefaultRing, output: t.TempDir() + "/x.wpp"}
+	if _, err := newJob(o, p, p.Times, io.Discard, said); err == nil || !strings.HasSuffix(err.Error(), "(sleep): it has exited") {
+		t.Errorf("it is recorded: %v", err)
+	}
+	second.isClean()
+	second.ask(10)
+	second.end()
+}
+
+// startAs starts the server as a process of that number.
+func startAs(t *testing.T, pid int) *subject {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < patience; {
+		must(t, os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(pid-1)), 0))
+		cmd := exec.Command("bash", "-c", server)
+		s := startSubject(t, cmd)
+		if s.pid() == pid {
+			return s
+		}
+		s.end() // somebody else was quicker
+	}
+	t.Fatalf("process number %d does not come up", pid)
+	return nil
+}
