@@ -110,7 +110,7 @@ func planLibraries(pid int, s selection, stderr io.Writer) ([]*program, error) {
 
 // tellUnobserved says why a library that --lib names is not observed.
 func tellUnobserved(w io.Writer, lib target.Library, why error) {
-	fmt.Fprintf(w, "wpptrace: %s is not observed: %v\n", query.Fit(lib.Path, len(lib.Path)), why)
+	fmt.Fprintf(w, "wpptrace: %s is not observed: %s\n", query.Fit(lib.Path, len(lib.Path)), oneLine(why))
 }
 
 func (l *libraries) close() {

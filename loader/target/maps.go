@@ -104,6 +104,13 @@ func (p *Process) mapFile(m Mapping) string {
 
 // OpenLibrary opens a library by way of its mapping: it may have been deleted, or be out of our reach by its path.
 func (p *Process) OpenLibrary(l Library) (*os.File, error) {
+	info, err := os.Stat(p.mapFile(l.code))
+	if err == nil && !info.Mode().IsRegular() { // a device may do anything when it is opened
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s of process %d: %w", l.Path, p.PID, err)
+	}
 	f, err := os.Open(p.mapFile(l.code))
 	if err != nil {
 		return nil, fmt.Errorf("open %s of process %d: %w", l.Path, p.PID, err)
