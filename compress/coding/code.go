@@ -86,7 +86,7 @@ func Decode(coded []byte, most uint64) ([][]uint32, error) {
 
 // A decoder makes bodies of what its model reads.
 type decoder struct {
-	reader *reader
+	reader *coder
 	model  *model
 	bodies [][]uint32
 	open   []openBody
