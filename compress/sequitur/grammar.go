@@ -93,7 +93,7 @@ func New() *Grammar {
 // Rules adds to derive these may repeat some. NumRules and Symbols count the grammar of runs.
 func NewFolding() *Grammar {
 	g := New()
-	g.runs = &runs{number: make(map[run]uint32)}
+	g.runs = &runs{}
 	return g
 }
 
@@ -283,7 +283,7 @@ func (g *Grammar) newRule() uint32 {
 		g.freeRules = g.freeRules[:k-1]
 	} else {
 		r = uint32(len(g.rules))
-		g.rules = append(g.rules, rule{})
+		g.rules = appendTightly(g.rules, rule{})
 	}
 	guard := g.take(guardBits | r)
 	g.link(guard, guard)

@@ -21,7 +21,7 @@ func checkFolding(g *Grammar, stream []uint32) error {
 			folded = append(folded, stream[i])
 		} else {
 			c.flush() // numbers the last run
-			folded = append(folded, MaxTerminal-c.runs.number[run{stream[i], uint32(n)}])
+			folded = append(folded, MaxTerminal-c.runs.number(run{stream[i], uint32(n)}))
 		}
 		i += n
 	}
