@@ -15,6 +15,7 @@ type runs struct {
 	last  run      // the run that the stream ends with, which is not in the grammar yet
 	all   []run    // run i is the terminal MaxTerminal-i
 	slots []uint32 // by hash: index in all plus 1; 0: empty
+	steps uint64   // doublings that all take, were none shared
 }
 
 // take adds a terminal to the stream. When a run ends by that, it returns what stands for that run.
@@ -46,6 +47,7 @@ func (r *runs) number(x run) uint32 {
 	slot := r.find(x)
 	if *slot == 0 {
 		r.all = appendTightly(r.all, x)
+		r.steps += uint64(bits.Len32(x.length) - 1)
 		*slot = uint32(len(r.all))
 	}
 	return *slot - 1
@@ -75,6 +77,15 @@ func (r *runs) bytes() uint64 {
 		return 0
 	}
 	return uint64(cap(r.all))*8 + uint64(cap(r.slots))*4
+}
+
+// unfoldingBytes is what unfold takes for a moment, at most: the rules of powers, each of which may be of one run only.
+func (r *runs) unfoldingBytes() uint64 {
+	if r == nil {
+		return 0
+	}
+	const eachRun, eachStep = 200, 360
+	return uint64(len(r.all))*eachRun + r.steps*eachStep
 }
 
 // unfold replaces in bodies what stands for runs. A run is made of rules that derive powers of two of its symbol; one that the bodies have several times
