@@ -66,7 +66,7 @@ func BenchmarkDecodeGrammar(b *testing.B) {
 	benchmarkGrammars(b, func(b *testing.B, g *Grammar) {
 		coded := coding.Encode(g.bodies)
 		for b.Loop() {
-			if _, err := coding.Decode(coded, 1<<40); err != nil {
+			if _, err := coding.Decode(coded, 1<<40, 1<<40); err != nil {
 				b.Fatal(err)
 			}
 		}
