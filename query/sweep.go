@@ -119,8 +119,12 @@ func (w *sweep) unknown(rule int, state uint32) *effect {
 	}
 	rules := w.grammar.Rules()
 	if w.pages[state] == nil {
+		const effects = 3 // as much as a page's place takes
+		if w.room -= effects * (rules/pageRules + 1); w.room < 0 {
+			w.err = errTooComplex
+			return new(effect)
+		}
 		w.pages[state] = make([][]effect, rules/pageRules+1)
-		w.room -= rules / pageRules
 	}
 	page := make([]effect, min(pageRules, rules-rule/pageRules*pageRules))
 	w.pages[state][rule/pageRules] = page
