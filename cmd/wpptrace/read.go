@@ -258,15 +258,22 @@ const smallFile = 1 << 20
 
 // readSnapshot reads a snapshot and tells the size of its file. Of one that is cut off it takes what is whole, with a warning.
 func readSnapshot(warnings io.Writer, path string) (*wpp.Snapshot, uint64, error) {
+	s, size, err := readPart(path)
+	if s != nil && errors.Is(err, wpp.ErrTruncated) {
+		fmt.Fprintf(warnings, "wpptrace: %v\n", err)
+		err = nil
+	}
+	return s, size, err
+}
+
+// readPart reads a snapshot, and of one that is cut off what is whole, with an error that is wpp.ErrTruncated.
+func readPart(path string) (*wpp.Snapshot, uint64, error) {
 	st, statErr := os.Stat(path)
 	if statErr == nil && st.Size() <= smallFile {
 		debug.SetGCPercent(400)
 	}
 	s, err := wpp.ReadFile(path)
-	switch {
-	case s != nil && errors.Is(err, wpp.ErrTruncated):
-		fmt.Fprintf(warnings, "wpptrace: %v\n", err)
-	case err != nil:
+	if s == nil {
 		return nil, 0, err
 	}
 	if statErr != nil {
@@ -275,5 +282,5 @@ func readSnapshot(warnings io.Writer, path string) (*wpp.Snapshot, uint64, error
 	if slices.ContainsFunc(s.Threads, func(t wpp.Thread) bool { return t.Grammar.NumSegments() > 0 }) {
 		debug.SetMemoryLimit(largeMemory)
 	}
-	return s, uint64(st.Size()), nil
+	return s, uint64(st.Size()), err
 }
