@@ -39,9 +39,14 @@ func classify(a *atoms) *automaton {
 
 // next is the state after a symbol.
 func (x *automaton) next(state, symbol uint32) (to uint32, hit bool) {
-	at := int(state)*len(x.mask) + int(x.class[symbol])
+	return x.after(state, x.class[symbol])
+}
+
+// after is next for any symbol of a class.
+func (x *automaton) after(state, class uint32) (to uint32, hit bool) {
+	at := int(state)*len(x.mask) + int(class)
 	if at >= len(x.table) || x.table[at] == 0 {
-		x.fill(state, x.class[symbol], at)
+		x.fill(state, class, at)
 	}
 	v := x.table[at] - 1
 	return v >> 1, v&1 == 1

@@ -69,7 +69,7 @@ func program(length int) []uint32 {
 // newTrace makes snapshots of a stream: symbol n is path n%8 of routine n/8, path 0 its entry and path 7 its return.
 func newTrace(name string, stream []uint32) trace {
 	t := trace{name, pathsOfEight(slices.Max(stream)), pathsOfEight(slices.Max(stream))}
-	g := sequitur.New()
+	g := sequitur.NewFolding() // as wpptrace does
 	g.AppendAll(stream)
 	t.packed.Threads = []wpp.Thread{{TID: 1, Grammar: wpp.FromSequitur(g)}}
 	flat, err := wpp.NewGrammar([][]uint32{stream})

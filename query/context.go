@@ -43,7 +43,7 @@ func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (*Context, erro
 	if _, err := names.add(name); err != nil {
 		return nil, fmt.Errorf("context of %s: %w", printable(name), err)
 	}
-	x := &neighbours{atoms: names, k: k}
+	x := &neighbours{atoms: names, k: k, most: mostContexts(k)}
 	forests := newForests(s, threads)
 	c := &Context{Name: name}
 	for sym, n := range forests.count() {
@@ -54,20 +54,24 @@ func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (*Context, erro
 		x.readEnds(t.Grammar)
 	}
 	if x.tooMany {
-		return nil, fmt.Errorf("context of %s: there are more than %d different ones: ask for fewer paths to each side, or of a path that is rarer", printable(name), mostContexts)
+		return nil, fmt.Errorf("context of %s: there are more than %d different ones: ask for fewer paths to each side, or of a path that is rarer", printable(name), x.most)
 	}
 	c.Before, c.After = x.before.list(), x.after.list()
 	return c, nil
 }
 
-// mostContexts bounds the memory for contexts, to some 100 MB for short ones.
-const mostContexts = 1 << 20
+// mostContexts bounds the memory for contexts of a length, to some 100 MB for short ones and 256 for long ones.
+func mostContexts(k int) int {
+	const most, bytes, eachContext, eachSymbol = 1 << 20, 256 << 20, 100, 8 // while they are counted, and when they are listed
+	return min(most, bytes/(eachContext+eachSymbol*k))
+}
 
 // Neighbours reads what runs before and after the paths of the first atom.
 type neighbours struct {
 	atoms         *atoms
 	k             int
 	length        int // symbols since begin, up to k + 1
+	most          int // contexts
 	weight        uint64
 	before, after sequences
 	tooMany       bool
@@ -86,7 +90,7 @@ func (x *neighbours) push(line []cell, inside int) {
 	if x.is(window[x.k].symbol) {
 		x.before.add(window[:x.k], x.weight)
 	}
-	x.tooMany = len(x.before)+len(x.after) > mostContexts
+	x.tooMany = len(x.before)+len(x.after) > x.most
 }
 
 func (x *neighbours) settle(uint64, []cell) {}

@@ -92,6 +92,7 @@ type costs struct {
 	isMark []bool
 	pairs  []pair // of the symbols behind those of the snapshot
 	apart  map[pair]uint32
+	err    error
 	varies []bool // by symbol of the snapshot: it is the path of a pair; nil: none is
 
 	unpriced int // distinct paths that ran, of which the table does not know what they cost
@@ -100,14 +101,14 @@ type costs struct {
 
 type pair struct{ before, path uint32 }
 
-// costsOf costs an alphabet by the query's table, or else by its metric.
+// costsOf costs an alphabet by the query's table, or else by its metric. Where rows of the table name the same path and differ, that is told in err.
 func costsOf(s *wpp.Snapshot, q HotQuery) *costs {
 	c := &costs{isMark: make([]bool, len(s.Symbols))}
 	for sym := range s.Symbols {
 		c.isMark[sym] = s.Symbols[sym].IsMark
 	}
 	if q.Table != nil {
-		c.read(s, q.Table)
+		c.err = c.read(s, q.Table)
 	} else {
 		c.of = symbolCosts(s, q.Metric)
 	}
@@ -115,16 +116,20 @@ func costsOf(s *wpp.Snapshot, q HotQuery) *costs {
 }
 
 // read takes time in proportion to the table and the alphabet.
-func (c *costs) read(s *wpp.Snapshot, t *CostTable) {
+func (c *costs) read(s *wpp.Snapshot, t *CostTable) error {
 	c.of, c.apart = make([]uint64, len(s.Symbols)), make(map[pair]uint32)
 	names, known := newPathNames(s), make([]bool, len(s.Symbols))
 	for _, row := range t.rows {
 		if row.before == "" {
 			for _, sym := range names.of(row.path) {
+				if known[sym] && c.of[sym] != row.cost {
+					return fmt.Errorf("table of costs: %s is named by another row too, which says that it costs %d: leave out one of them", printable(row.path), c.of[sym])
+				}
 				c.of[sym], known[sym] = row.cost, true
 			}
 		}
 	}
+	told := make(map[pair]uint64)
 	for _, row := range t.rows {
 		paths, before := names.of(row.path), names.of(row.before)
 		if len(paths) == 0 || row.before != "" && len(before) == 0 {
@@ -133,7 +138,12 @@ func (c *costs) read(s *wpp.Snapshot, t *CostTable) {
 		for _, path := range paths {
 			for _, b := range before {
 				known[path] = true
-				c.split(pair{b, path}, row.cost, len(s.Symbols))
+				p := pair{b, path}
+				if cost, ok := told[p]; ok && cost != row.cost {
+					return fmt.Errorf("table of costs: %s behind %s is named by another row too, which says that it costs %d: leave out one of them", printable(row.path), printable(row.before), cost)
+				}
+				told[p] = row.cost
+				c.split(p, row.cost, len(s.Symbols))
 			}
 		}
 	}
@@ -142,6 +152,7 @@ func (c *costs) read(s *wpp.Snapshot, t *CostTable) {
 			c.unpriced++
 		}
 	}
+	return nil
 }
 
 func (c *costs) split(p pair, cost uint64, symbols int) {

@@ -222,3 +222,24 @@ main#9,1,main#1
 		t.Errorf("costs %q, %d rows unused, want %q, 2", got, r.Unused, want)
 	}
 }
+
+// TestRowsThatNameTheSamePath: of f#0 and f@1000#0, the later row overwrote the earlier one.
+func TestRowsThatNameTheSamePath(t *testing.T) {
+	s := letters("abcabc")
+	s.Routines[1].Name = "a"
+	entry := fmt.Sprintf("%x", s.Routines[0].Entry)
+	for text, want := range map[string]string{
+		"path,n\na#0,1\na@" + entry + "#0,2\n":                        "a@" + entry + "#0 is named by another row too, which says that it costs 1",
+		"path,n\na#0,1\na@" + entry + "#0,1\n":                        "",
+		"path,before,n\na#0,c#0,1\na@" + entry + "#0,c#0,2\nc#0,,1\n": "a@" + entry + "#0 behind c#0 is named by another row too, which says that it costs 1",
+	} {
+		table, err := ReadCosts(strings.NewReader(text), "n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Hot(s, HotQuery{MinLength: 1, MaxLength: 2, MinCost: 1, Table: table})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}

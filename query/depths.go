@@ -5,10 +5,7 @@ import "wpptrace/compress/wpp"
 // Depths finds positions by the depth of a balanced rule there, on the way down from the start rule. Each takes time in proportion to the bodies on
 // that way.
 type depths struct {
-	rule    *rule
-	atoms   *atoms
-	grammar *wpp.Grammar
-	rules   []balance
+	*balances
 }
 
 // firstBelow is the first B without its A: where the depth falls below 0 first.
@@ -26,7 +23,7 @@ func (x *depths) first(has func(before, part balance) bool) (position uint64) {
 	var before balance
 	for rule, at := 0, 0; ; {
 		sym := x.grammar.Body(rule)[at]
-		part := x.rule.balanceOf(x.atoms, x.rules, sym)
+		part := x.of(sym)
 		switch {
 		case !has(before, part):
 			before = before.then(part)
@@ -42,13 +39,13 @@ func (x *depths) first(has func(before, part balance) bool) (position uint64) {
 
 // firstOpen is the first A without its B: what stands behind the last place where the depth is as low as it ever gets.
 func (x *depths) firstOpen() (position uint64) {
-	lowest, depth, rule := x.rules[0].lowest, int64(0), 0
+	lowest, depth, rule := x.whole().lowest, int64(0), 0
 	for {
 		// The last symbol at whose end it is so, or at whose beginning or within which.
 		into, at := -1, position
 		inDepth, inPosition := depth, position
 		for i, sym := range x.grammar.Body(rule) {
-			part := x.rule.balanceOf(x.atoms, x.rules, sym)
+			part := x.of(sym)
 			end := addSigned(depth, part.sum)
 			switch {
 			case end == lowest:

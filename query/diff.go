@@ -62,7 +62,7 @@ var ErrOtherBuild = errors.New("the snapshots are of different builds, whose pat
 // have differs in its build id, or none is the same. Snapshots that were made of traces have neither images nor build ids: their routines are known by
 // name and entry, of which they must have one in common.
 //
-// It takes the time of Hot on both, less that of ranking, and that of counting what is hot in one in the other: in proportion to the right-hand sides times the longest
+// It takes the time of Hot on both, less that of ranking, and that of counting what is hot in one alone in the other: in proportion to the right-hand sides times the longest
 // subpath.
 func Diff(a, b *wpp.Snapshot, q DiffQuery) (*DiffReport, error) {
 	q.Hot.Top, q.Hot.TIDs, q.Hot.Table = 0, nil, nil
@@ -95,7 +95,10 @@ func Diff(a, b *wpp.Snapshot, q DiffQuery) (*DiffReport, error) {
 			paths = append(paths, []uint32{uint32(sym)})
 		}
 	}
-	subpaths := slices.Concat(sides[0].hot, sides[1].hot)
+	var subpaths [][]uint32
+	for _, p := range slices.Concat(sides[0].hot, sides[1].hot) {
+		subpaths = append(subpaths, p.Symbols)
+	}
 	slices.SortFunc(subpaths, slices.Compare)
 	subpaths = slices.CompactFunc(subpaths, slices.Equal)
 	r.Paths, r.Found[0] = r.compare(x, sides, paths)
@@ -208,7 +211,7 @@ func identityOf(s *wpp.Snapshot, sym, side int) identity {
 type side struct {
 	forests *forests
 	total   uint64
-	hot     [][]uint32
+	hot     []Subpath // in the common alphabet, by rising symbols
 }
 
 func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*side, error) {
@@ -220,14 +223,13 @@ func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*side, error) {
 		return nil, fmt.Errorf("find hot subpaths: %w", err)
 	}
 	f.rename(x.of[i], len(x.cost))
-	d := &side{forests: f, total: report.Total}
-	for _, p := range report.Subpaths {
-		common := make([]uint32, len(p.Symbols))
+	d := &side{forests: f, total: report.Total, hot: report.Subpaths}
+	for _, p := range d.hot {
 		for k, sym := range p.Symbols {
-			common[k] = x.of[i][sym]
+			p.Symbols[k] = x.of[i][sym]
 		}
-		d.hot = append(d.hot, common)
 	}
+	slices.SortFunc(d.hot, func(a, b Subpath) int { return slices.Compare(a.Symbols, b.Symbols) })
 	return d, nil
 }
 
@@ -256,16 +258,24 @@ func inSegments(s *wpp.Snapshot) bool {
 	return slices.ContainsFunc(s.Threads, func(t wpp.Thread) bool { return t.Grammar.NumSegments() > 0 })
 }
 
-// countAll is countAll, but that it has single paths counted already.
+// countAll is countAll, but that it has single paths counted already, and what is hot here.
 func (d *side) countAll(sequences [][]uint32) []uint64 {
-	if !slices.ContainsFunc(sequences, func(s []uint32) bool { return len(s) != 1 }) {
-		counts := make([]uint64, len(sequences))
-		for i, s := range sequences {
+	counts := make([]uint64, len(sequences))
+	var other [][]uint32
+	var of []int // other -> index in sequences
+	for i, s := range sequences {
+		if len(s) == 1 {
 			counts[i] = d.forests.count()[s[0]]
+		} else if at, ok := slices.BinarySearchFunc(d.hot, s, func(p Subpath, s []uint32) int { return slices.Compare(p.Symbols, s) }); ok {
+			counts[i] = d.hot[at].Count
+		} else {
+			other, of = append(other, s), append(of, i)
 		}
-		return counts
 	}
-	return countAll(d.forests, sequences)
+	for k, n := range countAll(d.forests, other) {
+		counts[of[k]] = n
+	}
+	return counts
 }
 
 // compare lists the sequences that changed, and how many there are of them.

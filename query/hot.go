@@ -126,6 +126,9 @@ func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 	}
 	q = q.completed(s)
 	c := costsOf(s, q)
+	if c.err != nil {
+		return nil, fmt.Errorf("find hot subpaths: %w", c.err)
+	}
 	f := newForestsAt(s, threads, c)
 	report, err := findHot(f, c, q)
 	if err != nil {

@@ -316,14 +316,14 @@ func (p *patternParser) bounds(r *pattern) (err error) {
 	}
 	least, most, two := strings.Cut(p.rest[0].text, ",")
 	p.rest = p.rest[1:]
-	if r.least, err = strconv.Atoi(least); err != nil {
+	if r.least, err = count(least); err != nil {
 		return fmt.Errorf("%q is no number", least)
 	}
 	switch {
 	case !two:
 		r.most = r.least
 	case most != "":
-		if r.most, err = strconv.Atoi(most); err != nil {
+		if r.most, err = count(most); err != nil {
 			return fmt.Errorf("%q is no number", most)
 		}
 	}
@@ -334,4 +334,10 @@ func (p *patternParser) bounds(r *pattern) (err error) {
 		return errors.New("no } for a {")
 	}
 	return nil
+}
+
+// count reads how often something is repeated.
+func count(text string) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 31)
+	return int(n), err
 }

@@ -3,11 +3,8 @@ package query
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
-
-	"wpptrace/compress/wpp"
 )
 
 // A rule is a property of the order of a thread's paths, read from text.
@@ -190,52 +187,4 @@ func newOnly(a *atoms, p *positions, named uint64) *automaton {
 		return next, next == dead && state != dead
 	}
 	return x.automaton
-}
-
-// A balance is what reading some symbols does to a depth: it rises at each A, falls at each B. Sums stop at 2^62, far beyond any limit.
-type balance struct {
-	sum    int64
-	lowest int64 // of all beginnings, the empty one too
-	rise   int64 // from any beginning up to a later one, at most
-	top    int64 // highest of all beginnings
-}
-
-func (x balance) then(y balance) balance {
-	return balance{
-		sum:    addSigned(x.sum, y.sum),
-		lowest: min(x.lowest, addSigned(x.sum, y.lowest)),
-		top:    max(x.top, addSigned(x.sum, y.top)),
-		rise:   max(x.rise, y.rise, addSigned(addSigned(x.sum, y.top), -x.lowest)),
-	}
-}
-
-func addSigned(a, b int64) int64 {
-	const most = math.MaxInt64 >> 1
-	return max(-most, min(most, a+b))
-}
-
-// balances computes the balance of each rule of a grammar. It takes time linear in the right-hand sides.
-func (r *rule) balances(a *atoms, g *wpp.Grammar) []balance {
-	list := make([]balance, g.Rules())
-	order := g.Order()
-	for i := len(order) - 1; i >= 0; i-- {
-		var sum balance
-		for _, sym := range g.Body(order[i]) {
-			sum = sum.then(r.balanceOf(a, list, sym))
-		}
-		list[order[i]] = sum
-	}
-	return list
-}
-
-func (r *rule) balanceOf(a *atoms, rules []balance, sym uint32) balance {
-	switch {
-	case wpp.IsRule(sym):
-		return rules[wpp.RuleOf(sym)]
-	case a.mask[sym]>>r.a&1 == 1:
-		return balance{sum: 1, rise: 1, top: 1}
-	case a.mask[sym]>>r.b&1 == 1:
-		return balance{sum: -1, lowest: -1}
-	}
-	return balance{}
 }

@@ -200,8 +200,8 @@ func (r *rule) why() string {
 
 // checkBalance counts the B without their A, the A without their B, and the times that the depth rises beyond the limit as one.
 func (r *rule) checkBalance(a *atoms, t *wpp.Thread) (uint64, Violation, error) {
-	x := &depths{rule: r, atoms: a, grammar: t.Grammar, rules: r.balances(a, t.Grammar)}
-	whole := x.rules[0]
+	x := &depths{newBalances(r, a, t.Grammar)}
+	whole := x.whole()
 	lone, open := uint64(-whole.lowest), uint64(addSigned(whole.sum, -whole.lowest))
 	violations := addSaturating(lone, open)
 	deep := whole.rise > int64(r.limit)

@@ -410,3 +410,12 @@ func balanceExpanded(s *wpp.Snapshot, a *atoms, r *rule) (violations uint64) {
 	}
 	return violations + depth + deep
 }
+
+// TestNegativeRepetition: {3,-1} was taken for {3,}.
+func TestNegativeRepetition(t *testing.T) {
+	for _, text := range []string{"never a{3,-1}", "never a{-1}", "never a{-2,3}", "never a{99999999999}"} {
+		if _, err := CheckRules(letters("aaaa"), []string{text}); err == nil || !strings.Contains(err.Error(), "is no number") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

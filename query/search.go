@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"wpptrace/compress/wpp"
 )
 
 // A search finds the minimal hot subpaths, or the maximal ones. It goes from each length to the next: a candidate is a sequence that is not hot, nor any of
@@ -71,7 +69,7 @@ func newSearch(f *forests, c *costs, r *HotReport) *search {
 
 func (x *search) run() []Subpath {
 	root := candidate{node: math.MaxUint32}
-	next := x.fork(root, x.singles(), 1, nil)
+	next := x.fork(root, x.singles(nil), 1, nil)
 	x.maximal.nextLength()
 	for length := 2; length <= x.maxLength && len(next) > 0; length++ {
 		x.level, next = next, x.level[:0]
@@ -89,18 +87,6 @@ func (x *search) run() []Subpath {
 	}
 	x.reportMaximal()
 	return x.found
-}
-
-// singles are the steps to all sequences of one symbol.
-func (x *search) singles() []step {
-	var at []uint32
-	for pos, v := range x.body {
-		if !wpp.IsRule(v) {
-			at = append(at, uint32(pos))
-		}
-	}
-	x.gather(at)
-	return x.steps
 }
 
 // fork sorts the steps that follow a candidate by their symbols, and appends what may become hot of that to next.

@@ -294,3 +294,25 @@ func TestSweepForgetsSegments(t *testing.T) {
 		t.Errorf("%d hits, want %d: %v", got, want, err)
 	}
 }
+
+// Long contexts take more memory each, so that fewer of them are kept in mind.
+func TestContextsAreBoundedInBytes(t *testing.T) {
+	stream := make([]uint32, 300_000)
+	for i := range stream {
+		if i%2 == 1 {
+			stream[i] = 1 + uint32(i*i*31+i)%63
+		}
+	}
+	s := pathsOfEight(63)
+	g, err := wpp.NewGrammar([][]uint32{stream})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Threads = []wpp.Thread{{Grammar: g}}
+	for k, ok := range map[int]bool{2: true, MostNeighbours: false} {
+		_, err := ContextOf(s, "r0#0", k)
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("there are more than %d different ones", mostContexts(k))) {
+			t.Errorf("%d paths to each side: %v", k, err)
+		}
+	}
+}

@@ -8,12 +8,14 @@ import (
 
 // A sweep reads a grammar by an automaton, in one direction, without expanding it: what a rule does to a state, and how many hits are in
 // it, is found out once (as Ganty and Valero do, arXiv 1901.05252, for whether there are any). So it takes time in proportion to the right-hand
-// sides, times the states that their rules are met in, and constant memory for each rule and each of these. It belongs to one goroutine.
+// sides, times the states that their rules are met in (or all, where they are few: see fill), and constant memory for each rule and each of these. It belongs to one goroutine.
 type sweep struct {
 	grammar   *wpp.Grammar
 	automaton *automaton
 	backward  bool
-	pages     [][][]effect        // by state, and by rule/pageRules
+	states    int                 // not 0: effects of all rules on so many states, which are all there are, are known
+	all       []effect            // these, by rule and state
+	pages     [][][]effect        // the others, by state, and by rule/pageRules
 	many      map[visitKey]uint64 // hits where there are manyHits or more
 	segments  map[int]int         // start rule of a segment -> the rule behind its last
 	room      int                 // effects that may be kept
@@ -99,6 +101,9 @@ func (w *sweep) forget(segment int) {
 
 // known is the place of a rule's effect on a state.
 func (w *sweep) known(rule int, state uint32) *effect {
+	if w.states > 0 {
+		return &w.all[rule*w.states+int(state)]
+	}
 	if int(state) < len(w.pages) && w.pages[state] != nil {
 		if page := w.pages[state][rule/pageRules]; page != nil {
 			return &page[rule%pageRules]
@@ -114,8 +119,12 @@ func (w *sweep) unknown(rule int, state uint32) *effect {
 	}
 	rules := w.grammar.Rules()
 	if w.pages[state] == nil {
+		const effects = 3 // as much as a page's place takes
+		if w.room -= effects * (rules/pageRules + 1); w.room < 0 {
+			w.err = errTooComplex
+			return new(effect)
+		}
 		w.pages[state] = make([][]effect, rules/pageRules+1)
-		w.room -= rules / pageRules
 	}
 	page := make([]effect, min(pageRules, rules-rule/pageRules*pageRules))
 	w.pages[state][rule/pageRules] = page
@@ -183,6 +192,9 @@ func (w *sweep) read(v *visit) bool {
 
 // whole is what reading all does.
 func (w *sweep) whole() (hits uint64, exit uint32, err error) {
+	if n := w.automaton.states(mostStatesAtOnce); n > 0 && w.grammar.NumSegments() == 0 && n*w.grammar.Rules() <= w.room {
+		w.fill(n)
+	}
 	e := w.effect(0, w.automaton.start)
 	return w.hitsOf(e, 0, w.automaton.start), e.exit(), w.err
 }

@@ -68,6 +68,19 @@ func (w *walker) climb(pos uint32) {
 	}
 }
 
+// singles are the steps to all sequences of one symbol, or of one of some symbols.
+func (w *walker) singles(some []bool) []step {
+	var at []uint32
+	for pos, v := range w.body {
+		if !wpp.IsRule(v) && (some == nil || some[v]) {
+			at = append(at, uint32(pos))
+		}
+	}
+	w.steps = w.steps[:0]
+	w.gather(at)
+	return w.steps
+}
+
 // beginning returns bundles of the first terminals at positions.
 func (w *walker) beginning(at []uint32) []bundle {
 	w.steps = w.steps[:0]

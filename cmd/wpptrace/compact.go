@@ -19,11 +19,12 @@ func compactCommand() *cobra.Command {
 		Long: `Looks for repetitions in all that ran, where the recording could only look back. What the snapshot
 says stays the same, and so do the answers of all commands, but for the figures of its grammars.
 A thread of a million paths takes a second or two and 50 to 140 MB of memory; none more than 2.5 GB.
-A snapshot so large that it stays in segments is left as it is.`,
+A snapshot so large that it stays in segments is left as it is. One that is cut off is refused: the
+result would look whole.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, before, err := readSnapshot(c.ErrOrStderr(), args[0])
-			if err != nil {
+			s, before, err := readPart(args[0])
+			if err != nil { // of what is cut off, the result would look whole
 				return err
 			}
 			for i := range s.Threads {

@@ -21,6 +21,8 @@ func (m *memoryFlags) add(f *pflag.FlagSet) {
 const (
 	// leastMemory is what suffices for compressing anything.
 	leastMemory = 64 << 20
+	// leastThread is the least limit of a thread: with less, segments hold next to nothing, and are all tables.
+	leastThread = 64 << 10
 	// processMemory is what a process takes besides what it records: its code, the buffers of writing, and what the collector has not taken yet.
 	processMemory = 48 << 20
 )
@@ -28,6 +30,9 @@ const (
 func (m *memoryFlags) check() error {
 	if m.all > 0 && m.all < leastMemory {
 		return usagef("--memory %v is below %v, and not 0", m.all, size(leastMemory))
+	}
+	if m.thread > 0 && m.thread < leastThread {
+		return usagef("--thread-memory %v is below %v, and not 0", m.thread, size(leastThread))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,6 +36,42 @@ func writeRandom(t *testing.T, symbols, alphabet int) (path string) {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// writeSymbols writes bare symbols.
+func writeSymbols(t *testing.T, symbols []uint32) (path string) {
+	t.Helper()
+	b := make([]byte, 0, 4*len(symbols))
+	for _, sym := range symbols {
+		b = binary.LittleEndian.AppendUint32(b, sym)
+	}
+	path = filepath.Join(t.TempDir(), "symbols.u32")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// What is no grammar counts too: an alphabet, which may be as large as the trace, and what runs that share nothing are made of.
+func TestAlphabetAndRunsKeepToTheMemory(t *testing.T) {
+	var distinct, runs []uint32
+	for sym := range uint32(250_000) {
+		distinct = append(distinct, sym, sym/2, sym/3)
+		runs = append(runs, slices.Repeat([]uint32{sym % 50_000}, 3+int(sym/50_000))...)
+	}
+	for name, symbols := range map[string][]uint32{"alphabet": distinct, "runs": runs} {
+		t.Run(name, func(t *testing.T) {
+			file, snapshot := writeSymbols(t, symbols), filepath.Join(t.TempDir(), "x.wpp")
+			if peak, _ := spend(t, "", "compress", "--symbols", "--memory", "128M", file, "-o", snapshot); peak > 128<<20 {
+				t.Errorf("it took %d bytes", peak)
+			}
+			spend(t, file, "dump", "--as", "symbols", snapshot)
+		})
+	}
+	_, errs, status := wpptrace("compress", "--symbols", "--memory", "64M", writeSymbols(t, distinct), "-o", filepath.Join(t.TempDir(), "x.wpp"))
+	if status != exitError || !strings.Contains(errs, "of memory: what was met of the program and") || !strings.Contains(errs, "allow more memory") {
+		t.Errorf("an alphabet beyond all memory: status %d: %s", status, errs)
+	}
 }
 
 // peakFile is the variable that names the file to which mainMeasured writes the most memory that was resident.

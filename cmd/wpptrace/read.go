@@ -253,21 +253,34 @@ func formNames(separator string) string {
 // largeMemory is what the collector keeps to with a snapshot that is read segment by segment: where these are large, so is what it leaves for later.
 const largeMemory = 300 << 20
 
+// smallFile is the size of a snapshot that takes so little memory that the collector may leave four times as much to be collected.
+const smallFile = 1 << 20
+
 // readSnapshot reads a snapshot and tells the size of its file. Of one that is cut off it takes what is whole, with a warning.
 func readSnapshot(warnings io.Writer, path string) (*wpp.Snapshot, uint64, error) {
-	s, err := wpp.ReadFile(path)
-	switch {
-	case s != nil && errors.Is(err, wpp.ErrTruncated):
+	s, size, err := readPart(path)
+	if s != nil && errors.Is(err, wpp.ErrTruncated) {
 		fmt.Fprintf(warnings, "wpptrace: %v\n", err)
-	case err != nil:
+		err = nil
+	}
+	return s, size, err
+}
+
+// readPart reads a snapshot, and of one that is cut off what is whole, with an error that is wpp.ErrTruncated.
+func readPart(path string) (*wpp.Snapshot, uint64, error) {
+	st, statErr := os.Stat(path)
+	if statErr == nil && st.Size() <= smallFile {
+		debug.SetGCPercent(400)
+	}
+	s, err := wpp.ReadFile(path)
+	if s == nil {
 		return nil, 0, err
+	}
+	if statErr != nil {
+		return nil, 0, fmt.Errorf("look at snapshot: %w", statErr)
 	}
 	if slices.ContainsFunc(s.Threads, func(t wpp.Thread) bool { return t.Grammar.NumSegments() > 0 }) {
 		debug.SetMemoryLimit(largeMemory)
 	}
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, 0, fmt.Errorf("look at snapshot: %w", err)
-	}
-	return s, uint64(st.Size()), nil
+	return s, uint64(st.Size()), err
 }

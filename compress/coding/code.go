@@ -56,17 +56,17 @@ var (
 	errSymbols = errors.New("coded grammar has other than the declared number of symbols")
 )
 
-// Decode reads what Encode wrote. It refuses a grammar of more than most symbols before it spends memory on them. No rule that it returns derives
+// Decode reads what Encode wrote. It refuses a grammar of more symbols or rules than may be left before it spends memory on them: 16 bytes a symbol and 150 a rule, while it is read. No rule that it returns derives
 // itself, and all are used.
-func Decode(coded []byte, most uint64) ([][]uint32, error) {
+func Decode(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error) {
 	symbols, n := binary.Uvarint(coded)
 	if n <= 0 {
 		return nil, errShort
 	}
-	if symbols > most {
-		return nil, fmt.Errorf("coded grammar declares %d symbols, more than the %d that may be left", symbols, most)
+	if symbols > mostSymbols {
+		return nil, fmt.Errorf("coded grammar declares %d symbols, more than the %d that may be left", symbols, mostSymbols)
 	}
-	d := decoder{reader: newReader(coded[n:]), left: symbols}
+	d := decoder{reader: newReader(coded[n:]), left: symbols, mostRules: mostRules}
 	d.model = newModel(d.reader, symbols)
 	defer d.model.release()
 	d.begin()
@@ -86,12 +86,14 @@ func Decode(coded []byte, most uint64) ([][]uint32, error) {
 
 // A decoder makes bodies of what its model reads.
 type decoder struct {
-	reader *reader
+	reader *coder
 	model  *model
 	bodies [][]uint32
 	open   []openBody
 	inOpen []uint32 // the symbols of the open bodies, the innermost's last
 	left   uint64   // symbols that may still come
+
+	mostRules uint64
 }
 
 // An openBody is a rule whose body begins at a place in inOpen and has not ended.
@@ -119,6 +121,9 @@ func (d *decoder) symbol() error {
 	if !isNew {
 		d.inOpen = append(d.inOpen, d.model.symbol(0))
 		return nil
+	}
+	if uint64(len(d.bodies)) >= d.mostRules {
+		return fmt.Errorf("coded grammar has more rules than the %d that may be left", d.mostRules)
 	}
 	d.inOpen = append(d.inOpen, sequitur.RuleSymbol(len(d.bodies)))
 	d.model.begin()

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -35,7 +36,7 @@ func chain(n int) [][]uint32 {
 }
 
 func checkRoundTrip(t interface{ Fatalf(string, ...any) }, bodies [][]uint32) {
-	got, err := Decode(Encode(bodies), 1<<30)
+	got, err := Decode(Encode(bodies), 1<<30, 1<<30)
 	if err != nil || !slices.EqualFunc(got, bodies, slices.Equal) {
 		t.Fatalf("%v: got %v, %v", bodies, got, err)
 	}
@@ -68,7 +69,7 @@ func TestRoundTripOfAnyStream(t *testing.T) {
 func TestEncodeNumbersRules(t *testing.T) {
 	coded := Encode([][]uint32{{0, rule(2), rule(2)}, {1, 2}, {rule(1), 3, rule(1)}})
 	want := [][]uint32{{0, rule(1), rule(1)}, {rule(2), 3, rule(2)}, {1, 2}}
-	if got, err := Decode(coded, 100); err != nil || !slices.EqualFunc(got, want, slices.Equal) {
+	if got, err := Decode(coded, 100, 100); err != nil || !slices.EqualFunc(got, want, slices.Equal) {
 		t.Fatal(got, err)
 	}
 }
@@ -94,7 +95,7 @@ func TestRoundTripOfManySymbols(t *testing.T) {
 			body[i] = random.Uint32N(4)
 		}
 		coded := Encode([][]uint32{body[:n]})
-		got, err := Decode(coded, mostSymbols)
+		got, err := Decode(coded, mostSymbols, mostSymbols)
 		if err != nil || len(got) != 1 || !slices.Equal(got[0], body[:n]) {
 			t.Errorf("%d symbols do not come back: %v", n, err)
 		}
@@ -137,8 +138,25 @@ func TestDecodeRefuses(t *testing.T) {
 		"fewer declared":   {declaring(symbols - 1), "coded grammar has other than the declared number of symbols"},
 		"more declared":    {declaring(symbols + 1), "coded grammar has other than the declared number of symbols"},
 	} {
-		if _, err := Decode(c.coded, 10_000); err == nil || err.Error() != c.want {
+		if _, err := Decode(c.coded, 10_000, 10_000); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// A rule takes far more memory than a symbol, and is charged for.
+func TestDecodeRefusesTooManyRules(t *testing.T) {
+	bodies := grammarOf(stream(1000)...)
+	rules := uint64(len(bodies))
+	for name, c := range map[string]struct {
+		coded  []byte
+		decode func(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error)
+	}{"mixed": {Encode(bodies), Decode}, "plain": {EncodePlain(bodies), DecodePlain}} {
+		if _, err := c.decode(c.coded, 1000, rules); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := c.decode(c.coded, 1000, rules-1); err == nil || !strings.Contains(err.Error(), "rules, more than the ") && !strings.Contains(err.Error(), "more rules than the ") {
+			t.Errorf("%s: one rule more than there may be: %v", name, err)
 		}
 	}
 }
@@ -148,7 +166,7 @@ func TestDecodeAllocatesWhatIsThere(t *testing.T) {
 	coded := binary.AppendUvarint(nil, 1<<40)
 	if n := testing.Benchmark(func(b *testing.B) {
 		for b.Loop() {
-			if _, err := Decode(coded, 1<<50); err != errShort {
+			if _, err := Decode(coded, 1<<50, 1<<50); err != errShort {
 				b.Fatal(err)
 			}
 		}
@@ -165,7 +183,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(Encode(chain(2 * deepest)))
 	f.Fuzz(func(t *testing.T, coded []byte) {
-		bodies, err := Decode(coded, 10_000)
+		bodies, err := Decode(coded, 10_000, 10_000)
 		if err != nil {
 			return
 		}
@@ -186,7 +204,7 @@ func FuzzDecode(f *testing.F) {
 func ExampleEncode() {
 	r := sequitur.RuleSymbol
 	coded := Encode([][]uint32{{r(1), r(1), 7}, {1, 2, 3}})
-	bodies, err := Decode(coded, 1000)
+	bodies, err := Decode(coded, 1000, 1000)
 	fmt.Println(bodies[0][2], bodies[1], err)
 	// Output: 7 [1 2 3] <nil>
 }

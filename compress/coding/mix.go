@@ -99,12 +99,20 @@ type line [lineLength]slot
 
 // A predictor predicts decisions, has them coded, and learns from them. Its memory is fixed when it is made.
 type predictor struct {
-	coder   coder
+	*coder
 	lines   []line
 	shift   uint             // of a hash, to the number of a line
 	used    int              // contexts that count
 	before  [contexts]uint64 // hash of the terminals before, by context
 	weights [sets][contexts + 1][contexts]int32
+
+	about [contexts]place // what the next decisions are about, by context
+}
+
+// A place is where what is known of some decisions in a context lies: those about one thing that are taken together lie side by side, and are told apart by their member.
+type place struct {
+	line *line
+	hash uint64
 }
 
 // firstWeight is what each context counts for before anything is learned, in 65536ths.
@@ -117,7 +125,7 @@ const leastLines, mostLines = 10, 16
 var smallLines = sync.Pool{New: func() any { return new([1 << leastLines]line) }}
 
 // newPredictor makes a predictor for a number of symbols, in 64 KiB to 4 MiB.
-func newPredictor(c coder, symbols uint64) predictor {
+func newPredictor(c *coder, symbols uint64) predictor {
 	lines := min(max(bits.Len64(symbols)-1, leastLines), mostLines)
 	p := predictor{coder: c, shift: uint(64 - lines), used: contexts}
 	if lines == leastLines {
@@ -166,37 +174,57 @@ func (l *line) find(at uint32, check slot) *slot {
 	return worst
 }
 
-// code codes a decision of a kind. context is a hash of what it is about; the decisions that are taken together about one thing have the same
-// and are told apart by member, so that what is known of them lies side by side.
-func (p *predictor) code(kind set, context uint64, member, decision uint32) uint32 {
-	var found [contexts]*slot
-	var inputs [contexts]int32
+// decide says what the next decisions are about.
+func (p *predictor) decide(about uint64) {
+	for i := range p.used {
+		hash := (p.before[i] ^ about) * golden
+		p.about[i] = place{&p.lines[hash>>p.shift], hash}
+	}
+}
+
+// slot returns the slot of a member, which may be another's that is made free.
+func (l *place) slot(member uint32) *slot {
+	at, check := uint32(l.hash>>16)^member>>28, slot(uint32(l.hash>>20)^member>>12)&slotCheck
+	if s := &l.line[at%lineLength]; s.is(check) {
+		return s
+	}
+	return l.line.find(at, check)
+}
+
+func (s slot) stretched() int64 { return int64(stretched[s>>20]) }
+
+// code codes a decision of a kind, a member of those about one thing. It is what coding spends its time on, and so has no loop over the contexts.
+func (p *predictor) code(kind set, member, decision uint32) uint32 {
+	var unused slot
+	second, third := &unused, &unused
+	var x, y, z int64
 	known := 0 // contexts up to the longest that was met
 	member *= golden >> 32
-	for i := range p.used {
-		hash := (p.before[i] ^ context) * golden
-		line, at, check := &p.lines[hash>>p.shift], uint32(hash>>16)^member>>28, slot(uint32(hash>>20)^member>>12)&slotCheck
-		s := &line[at%lineLength]
-		if !s.is(check) {
-			s = line.find(at, check)
+	first := p.about[0].slot(member)
+	if x = first.stretched(); first.met() > 0 {
+		known = 1
+	}
+	if p.used > 1 {
+		second = p.about[1].slot(member)
+		if y = second.stretched(); second.met() > 0 {
+			known = 2
 		}
-		if s.met() > 0 {
-			known = i + 1
+	}
+	if p.used > 2 {
+		third = p.about[2].slot(member)
+		if z = third.stretched(); third.met() > 0 {
+			known = 3
 		}
-		found[i], inputs[i] = s, int32(stretched[s.probability()>>4])
 	}
 	weights := &p.weights[kind][known]
-	var sum int64
-	for i, x := range inputs[:p.used] {
-		sum += int64(x) * int64(weights[i])
-	}
+	sum := x*int64(weights[0]) + y*int64(weights[1]) + z*int64(weights[2])
 	probability := squash(int32(max(min(sum>>16, stretchMax), -stretchMax)))
-	decision = p.coder.bit(decision, probability)
-	miss := int32(decision<<16) - int32(probability)
-	for i, x := range inputs[:p.used] {
-		weights[i] += (x*(miss>>2) + 1<<13) >> 14
-		*found[i] = found[i].after(decision)
-	}
+	decision = p.bit(decision, probability)
+	miss := (int64(decision<<16) - int64(probability)) >> 2
+	weights[0] += int32((x*miss + 1<<13) >> 14)
+	weights[1] += int32((y*miss + 1<<13) >> 14)
+	weights[2] += int32((z*miss + 1<<13) >> 14)
+	*first, *second, *third = first.after(decision), second.after(decision), third.after(decision)
 	return decision
 }
 

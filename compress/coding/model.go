@@ -47,7 +47,7 @@ type model struct {
 	up    []uint32 // the rest of the way to the symbol to write
 }
 
-func newModel(c coder, symbols uint64) *model {
+func newModel(c *coder, symbols uint64) *model {
 	m := &model{predictor: newPredictor(c, symbols), tree: tree{byValue: map[uint32]int32{}}}
 	m.pairs = make([]uint64, 1<<min(max(bits.Len64(symbols)-2, 0), 18))
 	m.look()
@@ -90,14 +90,14 @@ func (m *model) pair(left, right int32) uint64 {
 	return hash(uint64(left), uint64(right)) & uint64(64*len(m.pairs)-1)
 }
 
-// stood reports whether a node seems to have stood behind the last symbol.
-func (m *model) stood(id int32) bool {
+// stood is 1 where a node seems to have stood behind the last symbol, and 0 where not.
+func (m *model) stood(id int32) set {
 	f := &m.open[len(m.open)-1]
 	if f.symbols == 0 {
-		return false
+		return 0
 	}
 	k := m.pair(f.last, id)
-	return m.pairs[k>>6]>>(k&63)&1 == 1
+	return set(m.pairs[k>>6] >> (k & 63) & 1)
 }
 
 // look makes the contexts of what comes behind the tail.
@@ -116,12 +116,12 @@ func (m *model) place() uint64 {
 	return m.kinds<<8 | uint64(min(len(m.open), 3))<<4 | uint64(min(m.open[len(m.open)-1].symbols, 3))
 }
 
-func (m *model) flag(kind set, context uint64, member uint32, y bool) bool {
+func (m *model) flag(kind set, member uint32, y bool) bool {
 	decision := uint32(0)
 	if y {
 		decision = 1
 	}
-	return m.code(kind, context, member, decision) == 1
+	return m.code(kind, member, decision) == 1
 }
 
 // ends codes whether the innermost body ends. Only the start rule's may be empty.
@@ -129,23 +129,23 @@ func (m *model) ends(y bool) bool {
 	if m.open[len(m.open)-1].symbols == 0 && len(m.open) > 1 {
 		return false
 	}
-	return m.flag(ends, hash(uint64(ends), m.place()), 0, y)
+	m.decide(hash(uint64(ends), m.place()))
+	return m.flag(ends, 0, y)
 }
 
 // isNew codes whether the next symbol is a new rule.
 func (m *model) isNew(y bool) bool {
-	return m.flag(isNew, hash(uint64(isNew), m.place()), 0, y)
+	m.decide(hash(uint64(isNew), m.place()))
+	return m.flag(isNew, 0, y)
 }
 
 // symbol codes a symbol that is no new rule.
 func (m *model) symbol(symbol uint32) uint32 {
 	id := m.leftmost(symbol)
 	for len(m.nodes[id].children) > 0 {
-		kind := stays
-		if m.stood(id) {
-			kind = stood
-		}
-		if m.flag(kind, hash(uint64(which), uint64(id)), uint32(kind)<<8, len(m.up) == 0) {
+		m.decide(hash(uint64(which), uint64(id)))
+		kind := stays + m.stood(id)
+		if m.flag(kind, uint32(kind)<<8, len(m.up) == 0) {
 			break
 		}
 		id = m.child(id)
@@ -210,8 +210,9 @@ func (m *model) child(id int32) int32 {
 // number codes a number below n: its length in bits, then its bits below the first.
 func (m *model) number(kind set, about uint64, v, n uint32) uint32 {
 	about = hash(uint64(kind), about)
+	m.decide(about)
 	length, longest := uint32(0), uint32(bits.Len32(n-1))
-	for length < longest && m.flag(kind, about, length, length < uint32(bits.Len32(v))) {
+	for length < longest && m.flag(kind, length, length < uint32(bits.Len32(v))) {
 		length++
 	}
 	if length < 2 {
@@ -221,8 +222,9 @@ func (m *model) number(kind set, about uint64, v, n uint32) uint32 {
 	for i := range length - 1 {
 		if i%3 == 0 { // as many as a line holds well
 			about = hash(about, uint64(length)<<32|uint64(k))
+			m.decide(about)
 		}
-		k = k<<1 | m.code(kind, about, k, v>>(length-2-i)&1)
+		k = k<<1 | m.code(kind, k, v>>(length-2-i)&1)
 	}
 	return min(k, n-1)
 }

@@ -95,9 +95,9 @@ func (w *plainWriter) flush() {
 	w.numbers, w.longest = w.numbers[:0], 0
 }
 
-// DecodePlain reads what EncodePlain wrote. It refuses a grammar of more than most symbols before it spends memory on them. What it returns may be no
+// DecodePlain reads what EncodePlain wrote. It refuses a grammar of more symbols or rules than may be left before it spends memory on them. What it returns may be no
 // grammar: rules may not exist, be empty, be used by none, or derive themselves. It takes some 5 ns a symbol.
-func DecodePlain(coded []byte, most uint64) ([][]uint32, error) {
+func DecodePlain(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error) {
 	var counts [3]uint64 // symbols, rules, terminals
 	for i := range counts {
 		n := 0
@@ -108,8 +108,10 @@ func DecodePlain(coded []byte, most uint64) ([][]uint32, error) {
 	}
 	symbols, rules, terminals := counts[0], counts[1], counts[2]
 	switch {
-	case symbols > most:
-		return nil, fmt.Errorf("coded grammar declares %d symbols, more than the %d that may be left", symbols, most)
+	case symbols > mostSymbols:
+		return nil, fmt.Errorf("coded grammar declares %d symbols, more than the %d that may be left", symbols, mostSymbols)
+	case rules > mostRules:
+		return nil, fmt.Errorf("coded grammar declares %d rules, more than the %d that may be left", rules, mostRules)
 	case rules == 0 || rules > symbols+1 || terminals > uint64(sequitur.MaxTerminal)+1:
 		return nil, errSymbols
 	}

@@ -23,7 +23,7 @@ func TestPlainRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		stream := rapid.SliceOfN(rapid.Uint32Range(0, rapid.SampledFrom([]uint32{2, 300, sequitur.MaxTerminal}).Draw(t, "most")), 0, 200).Draw(t, "stream")
 		want := grammarOfStream(stream)
-		got, err := DecodePlain(EncodePlain(want), uint64(len(stream)))
+		got, err := DecodePlain(EncodePlain(want), uint64(len(stream)), uint64(len(want)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestPlainSize(t *testing.T) {
 	if most := 2*len(stream) + len(stream)/50; len(coded) > most {
 		t.Errorf("%d symbols of 16 bits take %d bytes, more than %d", len(stream), len(coded), most)
 	}
-	got, err := DecodePlain(coded, uint64(len(stream)))
+	got, err := DecodePlain(coded, uint64(len(stream)), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,15 +56,15 @@ func TestPlainSize(t *testing.T) {
 
 func TestDecodePlainRefuses(t *testing.T) {
 	coded := EncodePlain([][]uint32{{1, 2, sequitur.RuleSymbol(1), sequitur.RuleSymbol(1)}, {3, 4}})
-	if _, err := DecodePlain(coded, 5); err == nil || !strings.Contains(err.Error(), "declares 6 symbols, more than the 5") {
+	if _, err := DecodePlain(coded, 5, 5); err == nil || !strings.Contains(err.Error(), "declares 6 symbols, more than the 5") {
 		t.Errorf("too many symbols: %v", err)
 	}
 	for n := range coded {
-		if _, err := DecodePlain(coded[:n], 6); err == nil {
+		if _, err := DecodePlain(coded[:n], 6, 6); err == nil {
 			t.Errorf("the first %d of %d bytes are accepted", n, len(coded))
 		}
 	}
-	if _, err := DecodePlain(append(coded, 0), 6); err != errLong {
+	if _, err := DecodePlain(append(coded, 0), 6, 6); err != errLong {
 		t.Errorf("one byte more: %v", err)
 	}
 }
@@ -74,7 +74,7 @@ func FuzzDecodePlain(f *testing.F) {
 	f.Add(EncodePlain([][]uint32{{}}))
 	f.Fuzz(func(t *testing.T, coded []byte) {
 		const most = 1 << 20
-		bodies, err := DecodePlain(coded, most)
+		bodies, err := DecodePlain(coded, most, most)
 		symbols := 0
 		for _, body := range bodies {
 			symbols += len(body)
@@ -101,7 +101,7 @@ func BenchmarkPlain(b *testing.B) {
 	})
 	b.Run("decode", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := DecodePlain(coded, 1<<22); err != nil {
+			if _, err := DecodePlain(coded, 1<<22, 1<<22); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -111,7 +111,7 @@ func BenchmarkPlain(b *testing.B) {
 
 func ExampleEncodePlain() {
 	coded := EncodePlain([][]uint32{{1, sequitur.RuleSymbol(1), 2, sequitur.RuleSymbol(1)}, {3, 4}})
-	bodies, err := DecodePlain(coded, 100)
+	bodies, err := DecodePlain(coded, 100, 100)
 	fmt.Println(len(bodies), bodies[1], err)
 	// Output: 2 [3 4] <nil>
 }

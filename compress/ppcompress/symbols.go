@@ -16,7 +16,7 @@ import (
 // which path n is symbol n; no path enters or leaves it. What is cut off within a symbol is treated as by Trace, and so is memory.
 func Symbols(r io.Reader, image string, rec *spill.Recording) (*wpp.Snapshot, error) {
 	c := &bareSymbols{image: image}
-	rec.AddOther(func() uint64 { return c.alphabet.Bytes() * 3 / 2 })
+	rec.AddOther(func() uint64 { return alphabetBytes(&c.alphabet) })
 	rec.Begin(c.tables)
 	thread := rec.Thread(0, "")
 	err := readSymbols(r, func(symbols []uint32) error {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"slices"
+	"unsafe"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/raw"
@@ -15,7 +16,7 @@ import (
 // and an error that is raw.ErrTruncated; on any other error, no snapshot. Grammars that do not fit into the recording's limits are in its draft, with which the snapshot is to be written.
 func Trace(r io.Reader, image string, rec *spill.Recording) (*wpp.Snapshot, error) {
 	c := &compressor{image: image, reader: raw.NewReader(stopping{r, rec}), recording: rec}
-	rec.AddOther(func() uint64 { return c.alphabet.Bytes() * 3 / 2 })
+	rec.AddOther(func() uint64 { return alphabetBytes(&c.alphabet) })
 	rec.Begin(c.tables)
 	err := c.reader.Read(c.begin)
 	if err != nil && !isTruncated(err) {
@@ -26,6 +27,11 @@ func Trace(r io.Reader, image string, rec *spill.Recording) (*wpp.Snapshot, erro
 		return nil, threadsErr
 	}
 	return s, err
+}
+
+// alphabetBytes is what an alphabet takes, while it grows, and in the end as symbols of a snapshot.
+func alphabetBytes(a *ops.Symbols) uint64 {
+	return a.Bytes()*3/2 + uint64(a.Len())*uint64(unsafe.Sizeof(wpp.Symbol{}))
 }
 
 // A stopping reader reads no more when spilling has failed.

@@ -95,11 +95,11 @@ func (t *digramTable) place(e uint64) bool {
 	return true
 }
 
-// grow makes the table larger by a third, where it stands: its entries go to the end, and from there, the first one first, to their places. No home moves up by
+// grow makes the table larger by a quarter, where it stands: its entries go to the end, and from there, the first one first, to their places. No home moves up by
 // more than the table has grown, so that no entry is overwritten.
 func (t *digramTable) grow() {
 	was := len(t.slots)
-	t.homes += t.homes / 3
+	t.homes += t.homes / 4
 	t.slots = resize(t.slots, slotsFor(t.homes))
 	entries := t.slots[len(t.slots)-was:]
 	copy(entries, t.slots)

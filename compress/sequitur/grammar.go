@@ -93,7 +93,7 @@ func New() *Grammar {
 // Rules adds to derive these may repeat some. NumRules and Symbols count the grammar of runs.
 func NewFolding() *Grammar {
 	g := New()
-	g.runs = &runs{number: make(map[run]uint32)}
+	g.runs = &runs{}
 	return g
 }
 
@@ -223,6 +223,9 @@ func (g *Grammar) Bytes() uint64 {
 		g.runs.bytes()
 }
 
+// UnfoldingBytes returns how much memory Rules takes at most, for a moment, to derive runs, besides the copy. It is cheap.
+func (g *Grammar) UnfoldingBytes() uint64 { return g.runs.unfoldingBytes() }
+
 // Rules returns a copy of the bodies of all rules: the start rule first, the others in the order of their first use when
 // bodies are read depth first, those that derive runs in any. IsRule and RuleOf tell a body's symbols apart. It takes time and memory in proportion to the grammar, not
 // to the stream, and the copy is the caller's while appending goes on.
@@ -283,7 +286,7 @@ func (g *Grammar) newRule() uint32 {
 		g.freeRules = g.freeRules[:k-1]
 	} else {
 		r = uint32(len(g.rules))
-		g.rules = append(g.rules, rule{})
+		g.rules = appendTightly(g.rules, rule{})
 	}
 	guard := g.take(guardBits | r)
 	g.link(guard, guard)

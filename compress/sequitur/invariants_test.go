@@ -3,7 +3,6 @@ package sequitur
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 )
@@ -160,7 +159,7 @@ func clone(g *Grammar) *Grammar {
 	copy(c.digrams.slots, g.digrams.slots)
 	c.following.levels = slices.Clone(g.following.levels)
 	if g.runs != nil {
-		c.runs = &runs{last: g.runs.last, number: maps.Clone(g.runs.number), all: slices.Clone(g.runs.all)}
+		c.runs = &runs{last: g.runs.last, slots: slices.Clone(g.runs.slots), all: slices.Clone(g.runs.all)}
 	}
 	runtime.SetFinalizer(&c, (*Grammar).Release)
 	return &c

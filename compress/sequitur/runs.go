@@ -2,6 +2,7 @@ package sequitur
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -11,9 +12,10 @@ type run struct{ symbol, length uint32 }
 // Runs fold a stream: each run of two symbols and more is one symbol of the grammar, the same for the same run. Programs wait and scan in runs of any
 // length, of which SEQUITUR makes a rule for each bit of it anew.
 type runs struct {
-	last   run            // the run that the stream ends with, which is not in the grammar yet
-	number map[run]uint32 // -> index in all
-	all    []run          // run i is the terminal MaxTerminal-i
+	last  run      // the run that the stream ends with, which is not in the grammar yet
+	all   []run    // run i is the terminal MaxTerminal-i
+	slots []uint32 // by hash: index in all plus 1; 0: empty
+	steps uint64   // doublings that all take, were none shared
 }
 
 // take adds a terminal to the stream. When a run ends by that, it returns what stands for that run.
@@ -34,13 +36,37 @@ func (r *runs) end() (symbol uint32, ok bool) {
 	if last.length <= 1 {
 		return last.symbol, last.length == 1
 	}
-	i, known := r.number[last]
-	if !known {
-		i = uint32(len(r.all))
-		r.number[last] = i
-		r.all = append(r.all, last)
+	return MaxTerminal - r.number(last), true
+}
+
+// number returns the index of a run, which may be new.
+func (r *runs) number(x run) uint32 {
+	if 8*len(r.all) >= 7*len(r.slots) {
+		r.grow()
 	}
-	return MaxTerminal - i, true
+	slot := r.find(x)
+	if *slot == 0 {
+		r.all = appendTightly(r.all, x)
+		r.steps += uint64(bits.Len32(x.length) - 1)
+		*slot = uint32(len(r.all))
+	}
+	return *slot - 1
+}
+
+// find returns the slot that a run is in, or may be put into.
+func (r *runs) find(x run) *uint32 {
+	at, _ := bits.Mul32(digramHash(x.symbol, x.length), uint32(len(r.slots)))
+	for r.slots[at] != 0 && r.all[r.slots[at]-1] != x {
+		at = (at + 1) % uint32(len(r.slots))
+	}
+	return &r.slots[at]
+}
+
+func (r *runs) grow() {
+	r.slots = make([]uint32, len(r.slots)+len(r.slots)/4+8)
+	for i, x := range r.all {
+		*r.find(x) = uint32(i + 1)
+	}
 }
 
 // isRun tells terminals that stand for runs.
@@ -50,8 +76,16 @@ func (r *runs) bytes() uint64 {
 	if r == nil {
 		return 0
 	}
-	const entry = 30 // of the map, about
-	return uint64(cap(r.all))*8 + uint64(len(r.number))*entry
+	return uint64(cap(r.all))*8 + uint64(cap(r.slots))*4
+}
+
+// unfoldingBytes is what unfold takes for a moment, at most: the rules of powers, each of which may be of one run only.
+func (r *runs) unfoldingBytes() uint64 {
+	if r == nil {
+		return 0
+	}
+	const eachRun, eachStep = 200, 360
+	return uint64(len(r.all))*eachRun + r.steps*eachStep
 }
 
 // unfold replaces in bodies what stands for runs. A run is made of rules that derive powers of two of its symbol; one that the bodies have several times

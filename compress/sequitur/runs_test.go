@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -21,7 +22,7 @@ func checkFolding(g *Grammar, stream []uint32) error {
 			folded = append(folded, stream[i])
 		} else {
 			c.flush() // numbers the last run
-			folded = append(folded, MaxTerminal-c.runs.number[run{stream[i], uint32(n)}])
+			folded = append(folded, MaxTerminal-c.runs.number(run{stream[i], uint32(n)}))
 		}
 		i += n
 	}
@@ -149,5 +150,32 @@ func TestFoldingOfTheLongestRun(t *testing.T) {
 	}
 	if lengths[0] != math.MaxUint32+2 {
 		t.Errorf("%d symbols", lengths[0])
+	}
+}
+
+// Runs that share nothing take the most to unfold, and that is what they are said to take.
+func TestUnfoldingBytes(t *testing.T) {
+	for name, lengths := range map[string][]int{"short": {2}, "medium": {21}, "of many lengths": {3, 30, 300}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewFolding()
+			for symbol := range uint32(20_000) {
+				for _, n := range lengths {
+					g.AppendAll(slices.Repeat([]uint32{symbol}, n))
+					g.Append(1 << 20)
+				}
+			}
+			g.NumRules()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			bodies := g.Rules()
+			runtime.ReadMemStats(&after)
+			took, copied := after.TotalAlloc-before.TotalAlloc, uint64(4*g.Symbols()+32*len(bodies))
+			if said := g.UnfoldingBytes(); took > said+copied || took < said/8 {
+				t.Errorf("%d bytes for %d runs and %d of copies, said to be %d", took, len(g.runs.all), copied, said)
+			}
+		})
+	}
+	if n := New().UnfoldingBytes(); n != 0 {
+		t.Errorf("%d bytes where runs are not folded", n)
 	}
 }

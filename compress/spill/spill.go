@@ -1,6 +1,7 @@
 package spill
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -25,11 +26,12 @@ type Recording struct {
 	limits Limits
 	tables Tables
 
-	threads []*Thread
-	used    uint64 // by the threads
-	told    int    // symbols that were handed to the draft
-	job     *job   // the segment that is being coded; nil: none is
-	err     error
+	threads  []*Thread
+	segments int
+	used     uint64 // by the threads
+	told     int    // symbols that were handed to the draft
+	job      *job   // the segment that is being coded; nil: none is
+	err      error
 }
 
 // A job is a segment being coded.
@@ -96,9 +98,33 @@ func (r *Recording) Thread(tid int, name string) *Thread {
 // leastSpilled is the size below which a grammar is not worth a segment.
 const leastSpilled = 16 << 10
 
+// leastGrammars is what must be left for grammars, or a quarter of all where that is less.
+const leastGrammars = 32 << 20
+
+// fail ends the recording. What was spilled stays in the draft's file.
+func (r *Recording) fail(err error) {
+	r.wait()
+	if r.draft != nil {
+		err = r.draft.Fail(err)
+	}
+	r.err = cmp.Or(r.err, err)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // fit spills until the limits are kept, or nothing is left that is worth it.
 func (r *Recording) fit(t *Thread) {
 	if r.err != nil {
+		return
+	}
+	if other := r.other(); r.limits.All > 0 && other+min(r.limits.All/4, leastGrammars) > r.limits.All {
+		r.fail(fmt.Errorf("record within %d MiB of memory: what was met of the program and %s take %d MiB of that: allow more memory",
+			r.limits.All>>20, plural(r.segments, "segment"), other>>20))
 		return
 	}
 	if r.limits.Thread > 0 && t.bytes > r.limits.Thread {
@@ -123,8 +149,14 @@ func (r *Recording) fit(t *Thread) {
 	}
 }
 
+// other is what counts as used besides grammars: each thread and each segment takes some, too.
+func (r *Recording) other() uint64 {
+	const eachThread, eachSegment = 400, 700
+	return r.limits.Other() + eachThread*uint64(len(r.threads)) + eachSegment*uint64(r.segments)
+}
+
 func (r *Recording) total() uint64 {
-	total := r.used + r.limits.Other()
+	total := r.used + r.other()
 	if r.job != nil {
 		total += r.job.bytes
 	}
@@ -164,6 +196,7 @@ func (r *Recording) spill(t *Thread) {
 	r.job = &job{thread: t, at: len(t.segments), bytes: codingBytes(bodies, told-r.told), done: make(chan struct{})}
 	r.told = told
 	t.segments = append(t.segments, nil)
+	r.segments++
 	go r.job.code(r.draft, wpp.Thread{TID: t.TID, Name: t.Name}, bodies, complete)
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -168,5 +169,45 @@ func TestSpillingFails(t *testing.T) {
 	g, err := th.Copy()()
 	if err != nil || g.Length(0) != 50_000 {
 		t.Errorf("what was recorded is lost: %v", err)
+	}
+}
+
+// A recording whose tables alone take what it may use says so, and where what it has spilled is.
+func TestTablesBeyondTheLimit(t *testing.T) {
+	const limit = 1 << 20
+	other := uint64(0)
+	dir := t.TempDir()
+	r := New(wpp.NewDraft(filepath.Join(dir, "x.wpp")), Limits{All: limit, Other: func() uint64 { return other }})
+	r.Begin(tables)
+	th := r.Thread(1, "t")
+	th.AppendAll(hardly(200_000))
+	if r.Err() != nil || r.segments == 0 {
+		t.Fatalf("%d segments, %v", r.segments, r.Err())
+	}
+	other = limit
+	th.AppendAll(hardly(2 * lookEvery))
+	kept, err := filepath.Glob(filepath.Join(dir, ".x.wpp.*"))
+	if err != nil || len(kept) != 1 || r.Err() == nil || !strings.HasSuffix(r.Err().Error(), "of that: allow more memory; what was recorded before is in "+kept[0]) {
+		t.Errorf("%v; %v", r.Err(), kept)
+	}
+	if err := r.Abandon(); err != nil {
+		t.Error(err)
+	}
+	if s, err := wpp.ReadFile(kept[0]); s == nil || !errors.Is(err, wpp.ErrTruncated) {
+		t.Errorf("what was spilled cannot be read: %v", err)
+	}
+}
+
+// Threads and segments take memory whatever becomes of their grammars.
+func TestManyThreadsCount(t *testing.T) {
+	const limit = 1 << 20
+	r := New(wpp.NewDraft(filepath.Join(t.TempDir(), "x.wpp")), Limits{All: limit})
+	r.Begin(tables)
+	for tid := range limit / 100 {
+		r.Thread(tid, "t")
+	}
+	r.threads[0].AppendAll(hardly(lookEvery))
+	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "allow more memory") {
+		t.Errorf("%d threads within %d bytes: %v", len(r.threads), limit, err)
 	}
 }

@@ -71,7 +71,7 @@ func (t *Thread) count() {
 	switch {
 	case t.grammar != nil:
 		// What growing, and copying its rules when it is closed, takes for a moment comes on top.
-		bytes = t.grammar.Bytes() / 8 * 11
+		bytes = t.grammar.Bytes()/8*11 + t.grammar.UnfoldingBytes()
 	case t.ended != nil:
 		const eachSymbol, eachRule = 4, 48
 		bytes = eachSymbol*uint64(t.ended.BodySymbols()) + eachRule*uint64(t.ended.Rules())

@@ -303,11 +303,17 @@ func (f *fileReader) grammar(m *ThreadSection) (*Grammar, error) {
 
 func (f *fileReader) bodies(m *ThreadSection) ([][]uint32, error) {
 	if len(m.Coded) == 0 {
-		return decodeTree(m.Tree)
+		if err := f.spend(symbolBytes * len(m.Tree)); err != nil {
+			return nil, err
+		}
+		bodies, err := decodeTree(m.Tree, f.rules)
+		f.rules -= len(bodies)
+		return bodies, err
 	}
-	bodies, err := coding.Decode(m.Coded, uint64(f.left/symbolBytes))
+	bodies, err := coding.Decode(m.Coded, uint64(f.left/symbolBytes), uint64(f.rules))
 	for _, body := range bodies {
 		f.left -= symbolBytes * len(body)
 	}
+	f.rules -= len(bodies)
 	return bodies, err
 }

@@ -96,6 +96,13 @@ func (d *Draft) spill(tables *Snapshot, thread int, t Thread) (*Segment, error) 
 	return s, d.fsys.SyncDir(dirOf(d.path)) // or the file has no name when the power is back
 }
 
+// Fail gives up a draft that will not be finished for a reason, and returns that with where what was recorded is: what Spill has written stays.
+func (d *Draft) Fail(reason error) error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	return d.fail(reason)
+}
+
 // fail says where what has been recorded is.
 func (d *Draft) fail(err error) error {
 	d.over = true

@@ -43,6 +43,9 @@ func (f *fileWriter) tables(s *Snapshot) error {
 		return err
 	}
 	program := encodeProgram(s)
+	if err := f.rows.program(program); err != nil {
+		return fmt.Errorf("section %v: %w", programSection, err)
+	}
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(program)
 	if err != nil {
 		return fmt.Errorf("encode section %v: %w", programSection, err)
@@ -64,7 +67,7 @@ func (f *fileWriter) finish(s *Snapshot) error {
 		return err
 	}
 	numbers := make([][]uint32, len(s.Threads))
-	inThreads := f.left / 2 // what the grammars that are no segments may take of a file's limit
+	inThreads := room{f.left / 2, maxRules} // what the grammars that are no segments may take of a file's limits
 	for i := range s.Threads {
 		t := &s.Threads[i]
 		list := t.Grammar.written(&inThreads)
@@ -96,16 +99,19 @@ func (f *fileWriter) finish(s *Snapshot) error {
 // unspilled is added to the number of a thread that no segment was spilled of.
 const unspilled = 1 << 31
 
+// Room is what may be left for grammars that are no segments.
+type room struct{ bytes, rules int }
+
 // written returns the segments that a grammar is written in; none: it is written with its thread, and takes some of what is left for such.
-func (g *Grammar) written(left *int) []*Segment {
+func (g *Grammar) written(left *room) []*Segment {
 	size := symbolBytes * g.BodySymbols()
 	switch {
 	case g.segments != nil:
 		return g.segments.list
-	case g.BodySymbols() > atOnce || size > *left:
+	case g.BodySymbols() > atOnce || size > left.bytes || g.Rules() > left.rules:
 		return []*Segment{NewSegment(g)}
 	}
-	*left -= size
+	left.bytes, left.rules = left.bytes-size, left.rules-g.Rules()
 	return nil
 }
 
@@ -116,6 +122,9 @@ const alphabetPart = 1 << 17
 func (f *fileWriter) alphabet(symbols []Symbol) error {
 	for {
 		n := min(len(symbols), alphabetPart)
+		if err := f.rows.symbols(n); err != nil {
+			return fmt.Errorf("section %v: %w", symbolSection, err)
+		}
 		if err := f.section(symbolSection, encodeSymbols(symbols[:n])); err != nil {
 			return err
 		}

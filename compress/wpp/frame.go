@@ -44,6 +44,10 @@ const (
 	maxWindow = 8 << 20 // bytes of history that decompressing needs
 
 	symbolBytes = 16 // a few bytes may hold many symbols, and a symbol takes some memory
+
+	maxRules = 1 << 24   // of all grammars of a file that are in no segment: reading one takes some 150 bytes; a rule in a file has two symbols at least
+	maxRows  = 2 << 30   // bytes of all rows that are made of the columns of a file
+	maxTable = 256 << 20 // bytes of the message of a section that has columns, whose elements take up to eight times as much
 )
 
 type sectionKind uint32
@@ -73,6 +77,12 @@ func (k sectionKind) String() string {
 	return fmt.Sprintf("of unknown kind %d", uint32(k))
 }
 
+// hasColumns reports whether a section's message is tables.
+func (k sectionKind) hasColumns() bool { return k == programSection || k == symbolSection }
+
+// isReplaced reports whether a section takes the place of the one of its kind before.
+func (k sectionKind) isReplaced() bool { return k == figuresSection || k == programSection }
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
@@ -81,8 +91,10 @@ func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 type frameWriter struct {
 	w    io.Writer
 	zstd *zstd.Encoder
-	left int   // raw bytes that may still be written
-	at   int64 // bytes written
+	left int                 // raw bytes that may still be written
+	at   int64               // bytes written
+	last map[sectionKind]int // raw bytes of the last figures and the last program, which the next ones replace
+	rows rows
 }
 
 func newFrameWriter(w io.Writer) (*frameWriter, error) {
@@ -96,7 +108,7 @@ func newFrameWriter(w io.Writer) (*frameWriter, error) {
 	if _, err := w.Write(header); err != nil {
 		return nil, err
 	}
-	return &frameWriter{w, encoder, maxRaw, headerSize}, nil
+	return &frameWriter{w: w, zstd: encoder, left: maxRaw, at: headerSize, last: map[sectionKind]int{}}, nil
 }
 
 // section writes a message as a section; a nil message is written as no bytes at all.
@@ -108,6 +120,13 @@ func (w *frameWriter) section(kind sectionKind, message proto.Message) error {
 			return fmt.Errorf("encode section %v: %w", kind, err)
 		}
 		stored = w.zstd.EncodeAll(raw, nil)
+	}
+	if kind.hasColumns() && len(raw) > maxTable {
+		return fmt.Errorf("section %v is larger than %d MiB before compression", kind, maxTable>>20)
+	}
+	if kind.isReplaced() {
+		w.left += w.last[kind]
+		w.last[kind] = len(raw)
 	}
 	if err := w.spend(len(raw)); err != nil {
 		return fmt.Errorf("section %v: %w", kind, err)
@@ -160,7 +179,10 @@ func (w *frameWriter) spend(n int) error {
 // a section declares and the file may still have.
 type frameReader struct {
 	r       io.Reader
-	left    int // raw bytes that may still be read
+	left    int                 // raw bytes that may still be read
+	last    map[sectionKind]int // raw bytes of the last figures and the last program, which the next ones replace
+	rules   int                 // that may still be read
+	rows    rows
 	version uint32
 }
 
@@ -193,7 +215,7 @@ func newFrameReader(r io.Reader, maxRaw int) (*frameReader, error) {
 	if v < 1 || v > version {
 		return nil, versionError(v)
 	}
-	return &frameReader{r, maxRaw, v}, nil
+	return &frameReader{r: r, left: maxRaw, last: map[sectionKind]int{}, rules: maxRules, version: v}, nil
 }
 
 // damaged returns the error of a file that is whole but not as it was written.
@@ -224,6 +246,13 @@ func (r *frameReader) next(name string) (sectionHeader, error) {
 	h, ok := parseSectionHeader(b)
 	if !ok {
 		return sectionHeader{}, garbledError{damaged("header of section %s: checksum does not match", name)}
+	}
+	if h.kind.hasColumns() && h.raw > maxTable {
+		return sectionHeader{}, damaged("section %s declares %d bytes, more than %d", name, h.raw, maxTable)
+	}
+	if h.kind.isReplaced() {
+		r.left += r.last[h.kind]
+		r.last[h.kind] = int(h.raw)
 	}
 	if int64(h.raw) > int64(r.left) {
 		return sectionHeader{}, damaged("section %s declares %d bytes, more than the %d that may be left", name, h.raw, r.left)
@@ -256,6 +285,15 @@ func (r *frameReader) isFinished() bool {
 			return ok && h.kind == endSection
 		}
 	}
+}
+
+// spend counts what has been read takes in memory.
+func (r *frameReader) spend(n int) error {
+	if n > r.left {
+		return fmt.Errorf("takes %d bytes, more than the %d that may be left", n, r.left)
+	}
+	r.left -= n
+	return nil
 }
 
 // message reads the section behind a header into a message.

@@ -152,8 +152,12 @@ func (g *Grammar) NumSegments() int {
 	return len(g.segments.list)
 }
 
-// Segment returns a segment as a grammar of its own, decoded for the caller alone: rule r of it is rule first + r of the whole. Segments follow one another in the stream.
+// Segment returns a segment, of which there are NumSegments, as a grammar of its own, decoded for the caller alone: rule r of it is rule first + r of the whole. Segments follow one
+// another in the stream. It panics with a LoadError where the segment cannot be read any more.
 func (g *Grammar) Segment(i int) (segment *Grammar, first int) {
+	if i < 0 || i >= g.NumSegments() {
+		panic(fmt.Sprintf("wpp: segment %d of %d", i, g.NumSegments()))
+	}
 	segment, err := g.segments.list[i].load()
 	if err != nil {
 		panic(g.segments.list[i].loadError(err))

@@ -148,6 +148,9 @@ func (f *fileReader) read(h sectionHeader, name string) error {
 		if err := f.message(h, name, &m); err != nil {
 			return err
 		}
+		if err := f.rows.program(&m); err != nil {
+			return damaged("section program: %w", err)
+		}
 		if err := decodeProgram(f.s, &m); err != nil {
 			return damaged("section program: %w", err)
 		}
@@ -155,6 +158,9 @@ func (f *fileReader) read(h sectionHeader, name string) error {
 		var m SymbolSection
 		if err := f.message(h, name, &m); err != nil {
 			return err
+		}
+		if err := f.rows.symbols(len(m.Kind)); err != nil {
+			return damaged("section symbols: %w", err)
 		}
 		symbols, err := decodeSymbols(&m)
 		if err != nil {

@@ -110,7 +110,7 @@ func (s *Segment) load() (*Grammar, error) {
 	if about.Coding == SegmentSection_PLAIN {
 		decode = coding.DecodePlain
 	}
-	bodies, err := decode(coded, about.Symbols)
+	bodies, err := decode(coded, about.Symbols, about.Rules)
 	if err != nil {
 		return nil, damaged("segment at byte %d: %w", s.at, err)
 	}

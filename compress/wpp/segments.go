@@ -138,7 +138,7 @@ func (g *Grammar) renumbered(first int, keep bool) *Grammar {
 }
 
 func (s *segments) order() []int {
-	order := append(make([]int, 0, s.first[len(s.list)]), 0)
+	order := []int{0} // what a segment declares is believed when it has been read
 	for i := range s.list {
 		first := s.first[i]
 		for _, r := range s.of(first).grammar.order {

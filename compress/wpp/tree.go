@@ -10,14 +10,15 @@ const newRule = 1
 
 // A treeDecoder takes the bodies of rules out of a tree, the coding of version 1. All bodies share one arena: no more symbols exist than the tree has elements.
 type treeDecoder struct {
-	tree   []uint32
-	arena  []uint32
-	bodies [][]uint32
-	open   [][]uint32 // of the bodies around the place reached, innermost last: the symbols still to come
+	tree      []uint32
+	arena     []uint32
+	bodies    [][]uint32
+	mostRules int
+	open      [][]uint32 // of the bodies around the place reached, innermost last: the symbols still to come
 }
 
-func decodeTree(tree []uint32) ([][]uint32, error) {
-	d := &treeDecoder{tree: tree, arena: make([]uint32, len(tree))}
+func decodeTree(tree []uint32, mostRules int) ([][]uint32, error) {
+	d := &treeDecoder{tree: tree, arena: make([]uint32, len(tree)), mostRules: mostRules}
 	if err := d.begin(); err != nil {
 		return nil, err
 	}
@@ -53,6 +54,9 @@ func (d *treeDecoder) take() (uint32, error) {
 
 // begin opens the body of the next rule, which begins here.
 func (d *treeDecoder) begin() error {
+	if len(d.bodies) == d.mostRules {
+		return fmt.Errorf("has more rules than the %d that may be left", d.mostRules)
+	}
 	n, err := d.take()
 	if err != nil {
 		return err

@@ -15,9 +15,15 @@ func TestDecodeTree(t *testing.T) {
 		{[]uint32{3, 1, 2, 2 * 'a', 2 * 'b', 3, 3}, []string{"S AAA", "A ab"}},
 		{[]uint32{3, 1, 2, 1, 2, 2 * 'a', 2 * 'b', 3, 5, 2 * 'c'}, []string{"S AAc", "A BB", "B ab"}},
 	} {
-		got, err := decodeTree(c.tree)
+		got, err := decodeTree(c.tree, 10)
 		if err != nil || !slices.EqualFunc(got, bodiesOf(c.want), slices.Equal) {
 			t.Errorf("%v: %v, %v, want %q", c.tree, got, err, c.want)
 		}
+	}
+}
+
+func TestTreeOfTooManyRules(t *testing.T) {
+	if _, err := decodeTree([]uint32{3, 1, 2, 2 * 'a', 2 * 'b', 3, 3}, 1); err == nil || err.Error() != "has more rules than the 1 that may be left" {
+		t.Error(err)
 	}
 }
