@@ -40,6 +40,7 @@ type Session struct {
 	attached  bool   // probes stand
 	shared    bool   // libraries are observed too
 	refreshed uint32 // times that the process had mapped code at the last Refresh
+	heldFrom  time.Time
 }
 
 // Attach puts the plan's probes into the process, whose executable is exe, and checks each of them, and that the process is what it was at Load. Nothing
@@ -205,8 +206,8 @@ func bootTime() (uint64, error) {
 // has drained what there was. A process that was stopped because there was too much goes on when all has been read,
 // one that was because it has mapped code after Refresh.
 func (s *Session) Read(deadline time.Time) (wire.Batch, error) {
-	if s.reader.AvailableBytes() == 0 && !(s.attached && s.Mapped()) {
-		if err := s.guard.LetGo(); err != nil {
+	if s.reader.AvailableBytes() == 0 {
+		if err := s.letGo(); err != nil {
 			return wire.Batch{}, err
 		}
 	}
@@ -218,6 +219,27 @@ func (s *Session) Read(deadline time.Time) (wire.Batch, error) {
 		return wire.Batch{}, fmt.Errorf("read the ring buffer: %w", err)
 	}
 	return wire.ParseBatch(s.record.RawSample)
+}
+
+// letGo lets the process go on if nothing keeps it stopped but what has been dealt with. Where libraries are observed that can be told only when all threads have
+// stopped: before, one may be about to map code.
+func (s *Session) letGo() error {
+	if s.shared && s.attached {
+		held, err := s.guard.Holds()
+		if err != nil || !held {
+			s.heldFrom = time.Time{}
+			return err
+		}
+		const patience = 200 * time.Millisecond // with a thread that waits in the kernel, for a process that may wait for this one
+		if s.heldFrom.IsZero() {
+			s.heldFrom = time.Now()
+		}
+		if !s.process.Stopped() && time.Since(s.heldFrom) < patience || s.Mapped() {
+			return nil
+		}
+		s.heldFrom = time.Time{}
+	}
+	return s.guard.LetGo()
 }
 
 // Fill is the share of the ring buffer that waits to be read, 0 to 1.

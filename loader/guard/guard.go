@@ -165,6 +165,15 @@ func (g *Guard) Confine(keep ...cap.Value) error {
 	return err
 }
 
+// Holds reports whether the BPF program has stopped the process, and nobody else since.
+func (g *Guard) Holds() (bool, error) {
+	if g.stops == nil {
+		return false, nil
+	}
+	s, err := stopOf(g.stops)
+	return s.ours(), err
+}
+
 // LetGo lets the process go on, if the BPF program has stopped it and nobody else since. Call it when there is room for what it will say.
 func (g *Guard) LetGo() error {
 	if g.stops == nil {
@@ -183,15 +192,23 @@ func (g *Guard) Close() error {
 	return err
 }
 
+// A stop is what is known of stopping the process.
+type stop bpf.TracerStop
+
+func stopOf(stops *ebpf.Map) (s stop, err error) {
+	if err := stops.Lookup(uint32(0), (*bpf.TracerStop)(&s)); err != nil {
+		return s, fmt.Errorf("read whether the process was stopped: %w", err)
+	}
+	return s, nil
+}
+
+func (s stop) ours() bool { return bpf.TracerStopState(s.State) == bpf.TracerStopStateSTOP_OURS }
+
 // letGo reports whether the process had been stopped.
 func letGo(p *target.Process, stops *ebpf.Map) (stopped bool, err error) {
-	const key = uint32(0)
-	var s bpf.TracerStop
-	if err := stops.Lookup(key, &s); err != nil {
-		return false, fmt.Errorf("read whether the process was stopped: %w", err)
-	}
-	if bpf.TracerStopState(s.State) != bpf.TracerStopStateSTOP_OURS {
-		return false, nil
+	s, err := stopOf(stops)
+	if err != nil || !s.ours() {
+		return false, err
 	}
 	err = p.Signal(unix.SIGCONT) // the BPF program sees it, and notes that the process goes on
 	if s.Other != 0 {            // SIGCONT has taken that back, and it was meant

@@ -277,6 +277,32 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestStopped(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	p, err := Open(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, c := range []struct {
+		sig  unix.Signal
+		want bool
+	}{{0, false}, {unix.SIGSTOP, true}, {unix.SIGCONT, false}} {
+		if err := p.Signal(c.sig); err != nil {
+			t.Fatal(err)
+		}
+		for began := time.Now(); p.Stopped() != c.want; time.Sleep(time.Millisecond) {
+			if time.Since(began) > 10*time.Second {
+				t.Fatalf("after signal %d it is never stopped: %v", c.sig, c.want)
+			}
+		}
+	}
+}
+
 // A file may be called anything: its name neither ends a line nor steers a terminal.
 func TestHostileName(t *testing.T) {
 	c, _ := startCopy(t, "a\nb\x1b[31m\xff")
