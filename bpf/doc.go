@@ -3,4 +3,4 @@
 // keeps no stack and no path, so nothing in it can go stale. The C of a hit (hit.h) compiles for user space as well: see package usermode.
 package bpf
 
-//go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type site -type call -type call_table -type library_table -type batch -type life -type loss -type stop -type stop_state -type metric -type site_flag -type site_none -type from Tracer wpptrace.bpf.c
+//go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type site -type call -type call_table -type library_table -type batch -type life -type loss -type stop -type metric -type site_flag -type site_none -type from Tracer wpptrace.bpf.c

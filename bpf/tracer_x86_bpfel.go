@@ -131,17 +131,10 @@ const (
 
 type TracerStop struct {
 	_     structs.HostLayout
-	State uint32
+	Ours  uint32
 	Other uint32
+	Since uint64
 }
-
-type TracerStopState uint32
-
-const (
-	TracerStopStateSTOP_NONE TracerStopState = 0
-	TracerStopStateSTOP_SENT TracerStopState = 1
-	TracerStopStateSTOP_OURS TracerStopState = 2
-)
 
 type TracerThread struct {
 	_          structs.HostLayout

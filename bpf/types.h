@@ -90,15 +90,14 @@ struct loss {
 	__u64 hits, lost;
 };
 
-/* What is known of stopping the target so that nothing is lost; one entry of an array. Only the BPF program writes it, where signals come one after the other. */
+/*
+ * What is known of stopping the target so that nothing is lost; one entry of an array. Only the program that sees its signals writes it, where they come one after
+ * the other: a thread's SIGSTOP may be on its way for long, and what overtakes it be meant for one before.
+ */
 struct stop {
-	__u32 state; /* enum stop_state */
-	__u32 other; /* somebody else's signal to stop that has come since: SIGCONT takes it back; 0: none */
-};
-enum stop_state {
-	STOP_NONE, /* it runs, or somebody else has stopped it */
-	STOP_SENT, /* our SIGSTOP is on its way: a SIGCONT now would come before it, and it would stand still for ever */
-	STOP_OURS, /* it is stopped, by us alone */
+	__u32 ours;  /* it is stopped, by us alone */
+	__u32 other; /* somebody else's signal to stop, which SIGCONT takes back: SIGSTOP, or what has come since we have stopped it; 0: none */
+	__u64 since; /* when SIGSTOP has come, ns */
 };
 
 /* Failures and the like, counted: index into the metrics array. */

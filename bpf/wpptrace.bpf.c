@@ -76,7 +76,6 @@ const struct {
 	enum from k;
 	enum call_table t;
 	enum library_table l;
-	enum stop_state s;
 } *names __attribute__((unused)); /* keeps them for the Go bindings */
 
 static __always_inline void count(enum metric m)
@@ -152,6 +151,7 @@ static __always_inline void lost(struct batch *b, __u64 hits)
 
 /* Signals, and what stands for the sender where that is the kernel (SEND_SIG_PRIV). */
 enum { SIGCONT = 18, SIGSTOP = 19, SIGTTOU = 22, FROM_KERNEL = 1 };
+#define SECOND 1000000000ULL
 
 /* Offsets in struct registers by hardware number. */
 static const __u8 register_offset[16] = {80, 88, 96, 40, 152, 32, 104, 112, 72, 64, 56, 48, 24, 16, 8, 0};
@@ -184,10 +184,8 @@ static __always_inline void halt(void)
 {
 	struct stop *s = stop_state();
 
-	if (!s || __sync_val_compare_and_swap(&s->state, STOP_NONE, STOP_SENT) != STOP_NONE)
-		return;
-	if (bpf_send_signal(SIGSTOP))
-		s->state = STOP_NONE;
+	if (s && !s->ours)
+		bpf_send_signal(SIGSTOP);
 }
 
 /* hold stops the target where the ring is about to be full. */
@@ -247,21 +245,24 @@ int signal_sent(__u64 *args)
 	s = stop_state();
 	if (!s)
 		return 0;
-	if (sig == SIGCONT && holding && mapped != settled && s->state != STOP_SENT) { /* what runs now may be a library that is not where we think */
-		enabled = 0;
-		escaped = 1;
-	}
-	if (s->state == STOP_NONE)
-		return 0;
-	if (sig == SIGSTOP && args[1] == FROM_KERNEL) { /* ours, or a debugger's, who does not stop the process */
-		if (s->state == STOP_SENT)
-			s->state = STOP_OURS;
-	} else {
-		s->other = sig == SIGCONT ? 0 : sig;
-	}
-	if (s->state == STOP_OURS && (sig == SIGCONT || s->other == SIGSTOP)) {
-		s->other = 0;
-		s->state = STOP_NONE;
+	if (sig == SIGSTOP && args[1] == FROM_KERNEL) {
+		/* Ours is for all threads, a debugger's is not. A thread that still runs long after somebody's SIGSTOP has a debugger who has kept that from it. */
+		if (args[3] && (s->other != SIGSTOP || bpf_ktime_get_ns() - s->since > SECOND)) {
+			s->ours = 1;
+			s->other = 0;
+		}
+	} else if (sig == SIGCONT) {
+		if (holding && mapped != settled && (s->ours || s->other)) { /* what runs now may be a library that is not where we think */
+			enabled = 0;
+			escaped = 1;
+		}
+		s->ours = s->other = 0;
+	} else if (sig == SIGSTOP) {
+		s->ours = 0;
+		s->other = SIGSTOP;
+		s->since = bpf_ktime_get_ns();
+	} else if (s->ours) {
+		s->other = sig;
 	}
 	return 0;
 }

@@ -171,7 +171,7 @@ func (g *Guard) Holds() (bool, error) {
 		return false, nil
 	}
 	s, err := stopOf(g.stops)
-	return s.ours(), err
+	return s.Ours != 0, err
 }
 
 // LetGo lets the process go on, if the BPF program has stopped it and nobody else since. Call it when there is room for what it will say.
@@ -192,22 +192,17 @@ func (g *Guard) Close() error {
 	return err
 }
 
-// A stop is what is known of stopping the process.
-type stop bpf.TracerStop
-
-func stopOf(stops *ebpf.Map) (s stop, err error) {
-	if err := stops.Lookup(uint32(0), (*bpf.TracerStop)(&s)); err != nil {
+func stopOf(stops *ebpf.Map) (s bpf.TracerStop, err error) {
+	if err := stops.Lookup(uint32(0), &s); err != nil {
 		return s, fmt.Errorf("read whether the process was stopped: %w", err)
 	}
 	return s, nil
 }
 
-func (s stop) ours() bool { return bpf.TracerStopState(s.State) == bpf.TracerStopStateSTOP_OURS }
-
 // letGo reports whether the process had been stopped.
 func letGo(p *target.Process, stops *ebpf.Map) (stopped bool, err error) {
 	s, err := stopOf(stops)
-	if err != nil || !s.ours() {
+	if err != nil || s.Ours == 0 {
 		return false, err
 	}
 	err = p.Signal(unix.SIGCONT) // the BPF program sees it, and notes that the process goes on

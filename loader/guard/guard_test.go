@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
@@ -17,49 +18,45 @@ import (
 	"wpptrace/loader/target"
 )
 
-// What is known of a stop follows the signals in the order in which they take effect: a SIGCONT that comes before our own SIGSTOP, which is on its way, once left
-// the process stopped for ever.
+// What is known of a stop follows the signals in the order in which they take effect: a SIGCONT that came before our own SIGSTOP, which was on its way, once left the
+// process stopped for ever.
 func TestSignalsBesideAStop(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		steps   []string
-		state   bpf.TracerStopState
-		other   unix.Signal
+		want    bpf.TracerStop
 		stopped bool
 	}{
-		{"nothing", []string{"SIGSTOP", "let go"}, bpf.TracerStopStateSTOP_NONE, 0, true},
-		{"on its way", []string{"hold", "let go"}, bpf.TracerStopStateSTOP_SENT, 0, false},
-		{"let go", []string{"hold", "stop", "let go"}, bpf.TracerStopStateSTOP_NONE, 0, false},
-		{"let go before it stops", []string{"hold", "let go", "stop", "let go"}, bpf.TracerStopStateSTOP_NONE, 0, false},
-		{"SIGCONT before it stops", []string{"hold", "SIGCONT", "stop"}, bpf.TracerStopStateSTOP_OURS, 0, true},
-		{"SIGCONT", []string{"hold", "stop", "SIGCONT"}, bpf.TracerStopStateSTOP_NONE, 0, false},
-		{"theirs too", []string{"hold", "stop", "SIGSTOP", "let go"}, bpf.TracerStopStateSTOP_NONE, 0, true},
-		{"theirs before it stops", []string{"hold", "SIGSTOP", "stop", "let go"}, bpf.TracerStopStateSTOP_NONE, 0, true},
-		{"theirs and SIGCONT before it stops", []string{"hold", "SIGSTOP", "SIGCONT", "stop"}, bpf.TracerStopStateSTOP_OURS, 0, true},
-		{"the terminal's", []string{"hold", "stop", "SIGTSTP"}, bpf.TracerStopStateSTOP_OURS, unix.SIGTSTP, true},
-		{"the terminal's is kept", []string{"hold", "stop", "SIGTSTP", "let go"}, bpf.TracerStopStateSTOP_NONE, 0, true},
-		{"the terminal's is taken back", []string{"hold", "stop", "SIGTSTP", "SIGCONT"}, bpf.TracerStopStateSTOP_NONE, 0, false},
+		{"theirs", []string{"SIGSTOP", "let go"}, bpf.TracerStop{Other: uint32(unix.SIGSTOP)}, true},
+		{"theirs is over", []string{"SIGSTOP", "SIGCONT"}, bpf.TracerStop{}, false},
+		{"ours", []string{"stop"}, bpf.TracerStop{Ours: 1}, true},
+		{"let go", []string{"stop", "let go"}, bpf.TracerStop{}, false},
+		{"let go before it stops", []string{"let go", "stop", "let go"}, bpf.TracerStop{}, false},
+		{"SIGCONT before it stops", []string{"SIGCONT", "stop"}, bpf.TracerStop{Ours: 1}, true},
+		{"SIGCONT", []string{"stop", "SIGCONT"}, bpf.TracerStop{}, false},
+		{"theirs too", []string{"stop", "SIGSTOP", "let go"}, bpf.TracerStop{Other: uint32(unix.SIGSTOP)}, true},
+		{"theirs and SIGCONT before it stops", []string{"SIGSTOP", "SIGCONT", "stop"}, bpf.TracerStop{Ours: 1}, true},
+		{"the terminal's", []string{"stop", "SIGTSTP"}, bpf.TracerStop{Ours: 1, Other: uint32(unix.SIGTSTP)}, true},
+		{"the terminal's is kept", []string{"stop", "SIGTSTP", "let go"}, bpf.TracerStop{}, true},
+		{"the terminal's is taken back", []string{"stop", "SIGTSTP", "SIGCONT"}, bpf.TracerStop{}, false},
+		{"a debugger's", []string{"debug"}, bpf.TracerStop{}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, stops := follow(t)
 			for _, step := range c.steps {
 				take(t, p, stops, step)
 			}
-			var s bpf.TracerStop
-			if err := stops.Lookup(uint32(0), &s); err != nil {
-				t.Fatal(err)
-			}
-			if state, other := bpf.TracerStopState(s.State), unix.Signal(s.Other); state != c.state || other != c.other {
-				t.Errorf("state %d, other signal %d; want %d and %d", state, other, c.state, c.other)
-			}
 			becomes(t, p, c.stopped)
+			if s, err := stopOf(stops); err != nil || s.Ours != c.want.Ours || s.Other != c.want.Other {
+				t.Errorf("it is known %+v, %v; want %+v but for the time", s, err, c.want)
+			}
 		})
 	}
 }
 
 // follow starts a process whose signals the BPF program sees.
 func follow(t *testing.T) (*target.Process, *ebpf.Map) {
-	cmd := exec.Command("sleep", "1000")
+	cmd := exec.Command("yes")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,10 +93,10 @@ func take(t *testing.T, p *target.Process, stops *ebpf.Map, step string) {
 	t.Helper()
 	var err error
 	switch step {
-	case "hold": // as a hit does before it sends the signal
-		err = stops.Put(uint32(0), bpf.TracerStop{State: uint32(bpf.TracerStopStateSTOP_SENT)})
 	case "stop":
-		err = stopFromKernel(p)
+		stop(t, p)
+	case "debug":
+		err = debug(p)
 	case "let go":
 		_, err = letGo(p, stops)
 	default:
@@ -110,35 +107,54 @@ func take(t *testing.T, p *target.Process, stops *ebpf.Map, step string) {
 	}
 }
 
-// stopFromKernel stops a process for good by a SIGSTOP whose sender is the kernel, as for a BPF program: a debugger's, which it has the process take.
-func stopFromKernel(p *target.Process) error {
+// stop stops a process as a hit does.
+func stop(t *testing.T, p *target.Process) {
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.RawTracepoint, License: "GPL", Instructions: asm.Instructions{
+		asm.FnGetCurrentPidTgid.Call(),
+		asm.RSh.Imm(asm.R0, 32),
+		asm.JNE.Imm(asm.R0, int32(p.PID), "end"),
+		asm.Mov.Imm(asm.R1, int32(unix.SIGSTOP)),
+		asm.FnSendSignal.Call(),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("end"),
+		asm.Return(),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: "sys_enter", Program: program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	becomes(t, p, true)
+}
+
+// debug attaches to a process, which the kernel stops for it, and lets it go on.
+func debug(p *target.Process) error {
 	runtime.LockOSThread() // it alone may debug what it has attached to
 	defer runtime.UnlockOSThread()
 	if err := unix.PtraceAttach(p.PID); err != nil {
 		return err
 	}
-	if _, err := unix.Wait4(p.PID, nil, unix.WUNTRACED, nil); err != nil {
+	if _, err := unix.Wait4(p.PID, nil, 0, nil); err != nil {
 		return err
 	}
-	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(p.PID), 0, uintptr(unix.SIGSTOP), 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
+	return unix.PtraceDetach(p.PID)
 }
 
 // becomes waits until the process is stopped, or runs, and stays so.
 func becomes(t *testing.T, p *target.Process, stopped bool) {
 	t.Helper()
-	const patience, enough = 10 * time.Second, 20 * time.Millisecond
+	const patience, enough = 10 * time.Second, 20
 	began := time.Now()
-	for last := began; time.Since(last) < enough; time.Sleep(time.Millisecond) {
+	for seen := 0; seen < enough; time.Sleep(time.Millisecond) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if state := bytes.Fields(stat)[2][0]; (state == 'T') != stopped {
-			last = time.Now()
+		if seen++; (bytes.Fields(stat)[2][0] == 'T') != stopped {
+			seen = 0
 		}
 		if time.Since(began) > patience {
 			t.Fatalf("stopped: %v", !stopped)
