@@ -189,8 +189,8 @@ func newLog(w io.Writer, verbose bool) *slog.Logger {
 
 // checkOutput fails when a snapshot could not be written to path: better now than after the recording.
 func checkOutput(path string) error {
-	st, err := os.Lstat(path)
-	if err == nil && !st.Mode().IsRegular() && st.Mode().Type() != os.ModeSymlink {
+	st, err := os.Stat(path) // a link would be replaced, and who made it to a device did not mean that
+	if err == nil && !st.Mode().IsRegular() {
 		return fmt.Errorf("write snapshot %s: it is not a regular file: name another with -o", path)
 	}
 	dir, base := filepath.Split(path)

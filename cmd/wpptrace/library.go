@@ -22,11 +22,22 @@ type libraries struct {
 
 // wants reports whether --lib names a library.
 func (s selection) wants(l target.Library) bool {
-	return slices.ContainsFunc(s.libs, func(glob string) bool {
-		base, _ := path.Match(glob, path.Base(l.Path))
-		whole, _ := path.Match(glob, l.Path)
-		return base || whole
-	})
+	return slices.ContainsFunc(s.libs, func(glob string) bool { return names(glob, l) })
+}
+
+func names(glob string, l target.Library) bool {
+	base, _ := path.Match(glob, path.Base(l.Path))
+	whole, _ := path.Match(glob, l.Path)
+	return base || whole
+}
+
+// tellUnmatched says which --lib has named no library so far.
+func (l *libraries) tellUnmatched(w io.Writer, s selection) {
+	for _, glob := range s.libs {
+		if !slices.ContainsFunc(l.seen, func(lib target.Library) bool { return names(glob, lib) }) {
+			fmt.Fprintf(w, "wpptrace: --lib %q has named no library: grep '\\.so' /proc/PID/maps lists those of a process\n", glob)
+		}
+	}
 }
 
 // checkGlobs finds a --lib that can match nothing.
