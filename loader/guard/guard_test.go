@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -57,6 +58,7 @@ func TestSignalsBesideAStop(t *testing.T) {
 // follow starts a process whose signals the BPF program sees.
 func follow(t *testing.T) (*target.Process, *ebpf.Map) {
 	cmd := exec.Command("yes")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // in a process group that nobody heeds, the terminal's signals do not stop it
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
