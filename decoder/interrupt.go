@@ -152,7 +152,7 @@ func (t *Thread) interruptAt(i, b, k int) {
 	f.st, f.called = f.r.at(b, 0), false
 	t.emitPrefix(f, before(t.blocks(f), k), k)
 	st := f.r.justBefore(b)
-	st.told = told.told
+	st.table, st.target = told.table, told.target
 	f.st, f.skip = st, k
 }
 

@@ -13,17 +13,12 @@ type state struct {
 	r      *routine
 	block  int // exit: nothing has run yet
 	next   []int
-	before bool     // nothing of the path has run since it was interrupted: next is where it goes on
-	told   []choice // what is known already of the ways to come
+	before bool // nothing of the path has run since it was interrupted: next is where it goes on
+	table  int  // the switch whose way is known already, or exit
+	target int
 	reach  *reach
 	moves  []cached
 	exits  [2]exits // the call where it stands has been made: 1
-}
-
-// A choice is a switch or a conditional jump whose way is known.
-type choice struct {
-	block int
-	next  []int
 }
 
 type cached struct {
@@ -47,7 +42,7 @@ type node struct {
 func (r *routine) atEntry() *state {
 	i := 2 * len(r.Blocks)
 	if r.states[i] == nil {
-		r.states[i] = &state{r: r, block: exit, next: append([]int{r.Entry}, r.Others...)}
+		r.states[i] = &state{r: r, block: exit, next: append([]int{r.Entry}, r.Others...), table: exit}
 	}
 	return r.states[i]
 }
@@ -56,14 +51,14 @@ func (r *routine) atEntry() *state {
 func (r *routine) at(b, outcome int) *state {
 	i := 2*b + outcome
 	if r.states[i] == nil {
-		r.states[i] = &state{r: r, block: b, next: r.after(b, outcome)}
+		r.states[i] = &state{r: r, block: b, next: r.after(b, outcome), table: exit}
 	}
 	return r.states[i]
 }
 
 // justBefore is the state of an activation that was interrupted in block b, before its probe.
 func (r *routine) justBefore(b int) *state {
-	return &state{r: r, block: exit, before: true, next: []int{b}}
+	return &state{r: r, block: exit, before: true, next: []int{b}, table: exit}
 }
 
 // after lists the nodes that may follow block b.
@@ -82,51 +77,25 @@ func (r *routine) after(b, outcome int) []int {
 	return block.Succ
 }
 
-// A caseKey names a state after a witness that tells a case or a value.
-type caseKey struct {
-	block, outcome int
-	told           uint64
-}
-
-// mostCases bounds the states that a routine keeps of those: a value may tell very many things.
-const mostCases = 1 << 12
-
-// inCase is the state after a witness that tells a switch's case, or by a value the ways of jumps; nil if it cannot be what the place holds.
+// inCase is the state after a witness that tells a switch's case; nil if the value is none of the table's.
 func (r *routine) inCase(s *plan.Site, outcome int, value uint64) *state {
-	told, key, ok := r.choices(s.Case, value)
+	target, ok := r.caseTarget(s.Case, value)
 	if !ok {
 		return nil
 	}
-	k := caseKey{s.Block, outcome, key}
-	st := r.cases[k]
+	key := [2]int{s.Block, target}
+	st := r.cases[key]
 	if st == nil {
-		st = &state{r: r, block: s.Block, next: r.after(s.Block, outcome), told: told}
+		st = &state{r: r, block: s.Block, next: r.after(s.Block, outcome), table: s.Case.Table, target: target}
 		if s.Block == s.Case.Table {
-			st.next = told[0].next
+			st.next = []int{target}
 		}
-		if r.cases == nil || len(r.cases) >= mostCases {
-			r.cases = map[caseKey]*state{}
+		if r.cases == nil {
+			r.cases = map[[2]int]*state{}
 		}
-		r.cases[k] = st
+		r.cases[key] = st
 	}
 	return st
-}
-
-// choices are what a value tells, and a number for it that is not that of anything else that a value tells there.
-func (r *routine) choices(c *plan.Case, value uint64) (told []choice, key uint64, ok bool) {
-	if c.Jumps == nil {
-		target, ok := r.caseTarget(c, value)
-		return []choice{{c.Table, []int{target}}}, uint64(target), ok
-	}
-	told = make([]choice, len(c.Jumps))
-	for i, j := range c.Jumps {
-		told[i] = choice{j, r.Blocks[j].Succ[1:]}
-		if r.Asks(j).Holds(value) {
-			told[i].next = r.Blocks[j].Succ[:1]
-			key |= 1 << i
-		}
-	}
-	return told, key, value>>(8*c.Operand.Size) == 0
 }
 
 func (r *routine) caseTarget(c *plan.Case, value uint64) (block int, ok bool) {
@@ -161,7 +130,7 @@ func (s *state) silentWays() *reach {
 	}
 	w := &reach{}
 	s.reach = w
-	seen := make([]bool, len(s.r.Blocks))
+	seen := map[int]bool{}
 	add := func(b, parent int) {
 		if b == exit {
 			w.exits = append(w.exits, parent)
@@ -177,23 +146,15 @@ func (s *state) silentWays() *reach {
 		b := w.nodes[i].block
 		switch {
 		case s.r.Site(b) != nil, isCall(s.r, b) && !s.r.quiet(b):
+		case b == s.table:
+			add(s.target, i)
 		default:
-			for _, n := range s.after(b) {
+			for _, n := range s.r.after(b, 0) {
 				add(n, i)
 			}
 		}
 	}
 	return w
-}
-
-// after lists the nodes that may follow block b, which has no probe.
-func (s *state) after(b int) []int {
-	for i := range s.told {
-		if s.told[i].block == b {
-			return s.told[i].next
-		}
-	}
-	return s.r.after(b, 0)
 }
 
 func isCall(r *routine, b int) bool {
@@ -203,14 +164,11 @@ func isCall(r *routine, b int) bool {
 
 // way lists the blocks from the state to node i, node i included.
 func (w *reach) way(i int) (blocks []int) {
-	n := 0
-	for k := i; k != exit; k = w.nodes[k].parent {
-		n++
-	}
-	blocks = make([]int, n)
 	for ; i != exit; i = w.nodes[i].parent {
-		n--
-		blocks[n] = w.nodes[i].block
+		blocks = append(blocks, w.nodes[i].block)
+	}
+	for a, z := 0, len(blocks)-1; a < z; a, z = a+1, z-1 {
+		blocks[a], blocks[z] = blocks[z], blocks[a]
 	}
 	return blocks
 }
