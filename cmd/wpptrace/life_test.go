@@ -196,8 +196,7 @@ func TestDebugger(t *testing.T) {
 		if !first {
 			d = debug()
 		}
-		fmt.Fprintln(s.in, 1000)
-		d.step(300)
+		d.stepFrom(300, func() { fmt.Fprintln(s.in, 1000) }) // what waits for a question cannot be stepped
 		answer, err := s.out.ReadString('\n')
 		must(t, err)
 		got := []string{answer, s.ask(500)}
@@ -240,13 +239,14 @@ func (d *debugger) do(f func() error) {
 	must(d.t, <-d.done)
 }
 
-// step has the process go so many instructions, and then run.
-func (d *debugger) step(n int) {
+// stepFrom stops the process, and has it go so many instructions from what begin begins, and then run.
+func (d *debugger) stepFrom(n int, begin func()) {
 	d.t.Helper()
 	d.do(func() error {
 		if err := d.stop(); err != nil {
 			return err
 		}
+		begin()
 		for range n {
 			if err := unix.PtraceSingleStep(d.pid); err != nil {
 				return err
