@@ -19,9 +19,12 @@ func TestLibrariesAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := newTable(t)
-	for _, opt := range []string{"-O2", "-O0"} {
+	for i, opt := range []string{"-O2", "-O0"} {
 		f := zoo.Flavour{Compiler: "gcc", Opt: opt, Shared: true}
-		for _, p := range zoo.Programs() {
+		for j, p := range zoo.Programs() {
+			if !matrix() && (i+j)%2 > 0 { // one of the two has to do
+				continue
+			}
 			c := zoo.Case{Program: p, Flavour: f}
 			t.Run(p.Name+"/"+f.String(), func(t *testing.T) {
 				t.Parallel()
