@@ -268,7 +268,7 @@ static __noinline __u64 case_value(struct registers *regs, const struct site *s)
 			address += register_value(regs, s->case_index) * s->case_scale;
 		if (read_user(&value, 8, address)) {
 			count(METRIC_UNREADABLE);
-			return (1ULL << 60) - 1;
+			return CASE_UNREADABLE;
 		}
 	} else {
 		value = register_value(regs, s->case_reg);
@@ -282,35 +282,6 @@ static __noinline __u64 case_value(struct registers *regs, const struct site *s)
 	if (s->flags & SITE_CASE_TARGET)
 		value -= bias_of(s);
 	return value & ((1ULL << 60) - 1);
-}
-
-/* say puts what a hit says into the batch. It returns 0 if a loss came in between: what was said before it is gone. */
-static __always_inline int say(struct registers *regs, struct thread *t, const struct site *s, __u64 cfa, __u64 word, __u64 out)
-{
-	__u64 which = 0;
-
-	if (t->resync || s->flags & SITE_FIRST)
-		announce(t, s, cfa);
-	if (t->resync)
-		return 0;
-	if (s->flags & SITE_CASE && out == !!(s->flags & SITE_CASE_TAKEN))
-		which = WORD_CASE(case_value(regs, s));
-	if (word == t->last && which == t->last_case) {
-		t->repeats++;
-		t->batch.hits++;
-		return 1;
-	}
-	put_repeats(t);
-	make_room(t, which ? 2 : 1);
-	if (t->resync)
-		return 0;
-	if (which)
-		put(t, which);
-	t->last = word;
-	t->last_case = which;
-	t->batch.hits++;
-	put(t, word);
-	return 1;
 }
 
 /* lose counts a hit that no word says. */
@@ -332,6 +303,42 @@ static __noinline int forgo(struct thread *t)
 	forget(t);
 	lose(t);
 	return 0;
+}
+
+/* say puts what a hit says into the batch. It returns 0 if a loss came in between: what was said before it is gone. */
+static __always_inline int say(struct registers *regs, struct thread *t, const struct site *s, __u64 cfa, __u64 word, __u64 out)
+{
+	__u64 which = 0;
+
+	if (t->resync || s->flags & SITE_FIRST)
+		announce(t, s, cfa);
+	if (t->resync)
+		return 0;
+	if (s->flags & (SITE_CASE | SITE_VALUE) && (s->flags & SITE_VALUE || out == !!(s->flags & SITE_CASE_TAKEN))) {
+		__u64 value = case_value(regs, s);
+
+		if (value == CASE_UNREADABLE && s->flags & SITE_VALUE) {
+			forgo(t);
+			return 1;
+		}
+		which = WORD_CASE(value);
+	}
+	if (word == t->last && which == t->last_case) {
+		t->repeats++;
+		t->batch.hits++;
+		return 1;
+	}
+	put_repeats(t);
+	make_room(t, which ? 2 : 1);
+	if (t->resync)
+		return 0;
+	if (which)
+		put(t, which);
+	t->last = word;
+	t->last_case = which;
+	t->batch.hits++;
+	put(t, word);
+	return 1;
 }
 
 /* report makes the word of a hit, as package wire knows it: which activation, which site, which way. */

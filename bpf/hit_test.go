@@ -32,6 +32,7 @@ const (
 	global         // switch on a byte of the image, at 0x5000
 	framed         // CFA by rbp
 	slotted        // CFA in the frame of rbp
+	valued         // jle that tells four bytes in the frame of rbp
 )
 
 func site(s bpf.TracerSite) bpf.TracerSite {
@@ -41,7 +42,7 @@ func site(s bpf.TracerSite) bpf.TracerSite {
 	if s.Offset == 0 {
 		s.Offset = 16
 	}
-	if s.Flags&usermode.SiteCase == 0 {
+	if s.Flags&(usermode.SiteCase|usermode.SiteValue) == 0 {
 		s.CaseReg = usermode.NoReg
 	}
 	if s.CaseIndex == 0 {
@@ -59,6 +60,7 @@ var sites = []bpf.TracerSite{
 	global:  site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteCase | usermode.SiteCaseMemory | usermode.SiteCaseRIP, CaseReg: usermode.NoReg, CaseDisp: 0x5000, CaseSize: 1}),
 	framed:  site(bpf.TracerSite{Condition: usermode.ConditionNone, Base: 5, Offset: -8}),
 	slotted: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteSlot, Base: 5, Offset: -24}),
+	valued:  site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteValue | usermode.SiteCaseMemory, CaseReg: 5, CaseDisp: -20, CaseSize: 4}),
 }
 
 // calls: the one at 0x1000 is made by a caller that may have been silent, the one at 0x2000 by one that has spoken.
@@ -149,12 +151,17 @@ func TestFrameInASlot(t *testing.T) {
 }
 
 // TestFrameInASlotThatCannotBeRead: the hit is lost between the word before it and the word behind it, which stands alone.
-func TestFrameInASlotThatCannotBeRead(t *testing.T) {
+func TestFrameInASlotThatCannotBeRead(t *testing.T) { loses(t, slotted) }
+
+// TestValueThatCannotBeRead: without it the way from the word to the next would not be known.
+func TestValueThatCannotBeRead(t *testing.T) { loses(t, valued) }
+
+func loses(t *testing.T, site uint32) {
 	r := newRig(t, false)
 	r.returns(stack, outside)
 	r.hit(plain, stack)
 	r.hit(plain, stack)
-	r.hit(slotted, 0, register(5, stack-0x100))
+	r.hit(site, stack, register(5, stack-0x100))
 	r.hit(plain, stack)
 	r.expect(t, wire.MakeWitness(plain, 0, stack), wire.MakeRepeat(1), wire.MakeResync(wire.Outside, 0), wire.MakeWitness(plain, 0, stack))
 	if n := r.Metrics[bpf.TracerMetricMETRIC_UNREADABLE]; n != 1 {
@@ -211,6 +218,10 @@ func TestCases(t *testing.T) {
 			[]func(*usermode.Registers){register(7, 0x9000), register(1, 3)}, []wire.Word{wire.MakeCase(0x1234), wire.MakeWitness(pointer, 0, stack)}},
 		{"a byte of the image", global, map[uint64]uint64{base + 0x5000: 0xffffffffffffff07}, nil,
 			[]wire.Word{wire.MakeCase(7), wire.MakeWitness(global, 0, stack)}},
+		{"a value in the frame", valued, map[uint64]uint64{stack - 0x100 - 24: 0xdeadbeef00000000, stack - 0x100 - 16: 0xffffffffffffffff},
+			[]func(*usermode.Registers){register(5, stack-0x100)}, []wire.Word{wire.MakeCase(0xdeadbeef), wire.MakeWitness(valued, 0, stack)}},
+		{"a value whatever the outcome", valued, map[uint64]uint64{stack - 0x100 - 24: 5 << 32, stack - 0x100 - 16: 0},
+			[]func(*usermode.Registers){register(5, stack-0x100), flags(1 << 6)}, []wire.Word{wire.MakeCase(5), wire.MakeWitness(valued, 1, stack)}},
 		{"not to be read", pointer, nil, nil, []wire.Word{wire.MakeCase(1<<60 - 1), wire.MakeWitness(pointer, 0, stack)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -119,6 +119,7 @@ const (
 	TracerSiteFlagSITE_CASE_RIP    TracerSiteFlag = 16
 	TracerSiteFlagSITE_CASE_TARGET TracerSiteFlag = 32
 	TracerSiteFlagSITE_SLOT        TracerSiteFlag = 64
+	TracerSiteFlagSITE_VALUE       TracerSiteFlag = 128
 )
 
 type TracerSiteNone uint32

@@ -37,7 +37,8 @@ enum site_flag {
 	SITE_CASE_MEMORY = 8,  /* the case is in memory */
 	SITE_CASE_RIP = 16,    /* case_disp is relative to the image */
 	SITE_CASE_TARGET = 32, /* the case is an absolute address: sent as at link time */
-	SITE_SLOT = 64         /* the routine keeps its CFA in memory, at base register + offset */
+	SITE_SLOT = 64,        /* the routine keeps its CFA in memory, at base register + offset */
+	SITE_VALUE = 128       /* tells a value, as it would a case, whatever the outcome */
 };
 
 enum library_table { LIBRARIES_MAX = 32 }; /* a power of two: an index is bounded by a mask */
@@ -122,6 +123,7 @@ struct registers {
 #define WORD_WITNESS(site, out, cfa) ((__u64)(site) << 45 | (__u64)(out) << 44 | (((cfa) >> 3) & ((1ULL << 44) - 1)))
 #define WORD_FROM(kind, address) (8ULL << 60 | (__u64)(kind) << 48 | ((address) & ((1ULL << 48) - 1)))
 #define WORD_CASE(value) (9ULL << 60 | ((value) & ((1ULL << 60) - 1)))
+#define CASE_UNREADABLE ((1ULL << 60) - 1)
 #define WORD_REPEAT(count) (10ULL << 60 | (count))
 #define WORD_END(kind, address) (11ULL << 60 | (__u64)(kind) << 48 | ((address) & ((1ULL << 48) - 1)))
 enum from { FROM_INSIDE, FROM_OUTSIDE, FROM_HANDLER, FROM_HANDLER_OUTSIDE, FROM_UNREADABLE, FROM_TRUNCATED, FROM_KILLED, FROM_RESYNC = 8 };

@@ -35,7 +35,7 @@ type routine struct {
 	*plan.Routine
 	numbers  *paths.Numbering
 	states   []*state // by 2*block + outcome; the last is the entry
-	cases    map[[2]int]*state
+	cases    map[caseKey]*state
 	kind     []plan.Callee
 	callee   []*routine
 	pad      []bool

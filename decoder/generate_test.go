@@ -32,21 +32,25 @@ type drawnRoutine struct {
 type drawnFrame struct {
 	name         string
 	enter, leave string
-	known        bool // where the frame address is at a call is fixed, so that arguments may be pushed
+	known        bool   // where the frame address is at a call is fixed, so that arguments may be pushed
+	place        string // in it
 }
 
 var drawnFrames = []drawnFrame{
-	{"none", "", "", true},
-	{"push", "push %rbx\n.cfi_adjust_cfa_offset 8", "pop %rbx\n.cfi_adjust_cfa_offset -8", true},
-	{"sub", "sub $24, %rsp\n.cfi_adjust_cfa_offset 24", "add $24, %rsp\n.cfi_adjust_cfa_offset -24", true},
+	{"none", "", "", true, "-8(%rsp)"},
+	{"push", "push %rbx\n.cfi_adjust_cfa_offset 8", "pop %rbx\n.cfi_adjust_cfa_offset -8", true, "-8(%rsp)"},
+	{"sub", "sub $24, %rsp\n.cfi_adjust_cfa_offset 24", "add $24, %rsp\n.cfi_adjust_cfa_offset -24", true, "8(%rsp)"},
 	{"rbp", "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6, -16\nmov %rsp, %rbp\n.cfi_def_cfa_register 6\nsub $32, %rsp",
-		"leave\n.cfi_def_cfa 7, 8", false},
+		"leave\n.cfi_def_cfa 7, 8", false, "-8(%rbp)"},
 	{"alloca", "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset 6, -16\nmov %rsp, %rbp\n.cfi_def_cfa_register 6\nsub %rax, %rsp\nand $-16, %rsp",
-		"leave\n.cfi_def_cfa 7, 8", false},
+		"leave\n.cfi_def_cfa 7, 8", false, "-8(%rbp)"},
 }
 
-// fillers are instructions of each class: emulated, single-stepped, never probed.
-var fillers = []string{"mov %eax, %ecx", "nop", "vpxor %xmm0, %xmm0, %xmm0"}
+// fillers are instructions of each class: emulated, single-stepped, never probed; and stores to the frame and elsewhere.
+var fillers = []string{"mov %eax, %ecx", "nop", "vpxor %xmm0, %xmm0, %xmm0", "mov %eax, PLACE", "mov %al, 2+PLACE", "mov %rax, 16(%rdi)", "mov %eax, 4+PLACE"}
+
+// questions are what jumps ask of a place in the frame.
+var questions = []string{"cmpl $3, PLACE", "mov PLACE, %eax\nand $2, %eax\ntest %eax, %eax", "mov PLACE, %edx\nshr $1, %edx\nand $3, %edx\ncmp $2, %edx", "testb $1, PLACE"}
 
 // drawProgram draws a program.
 func drawProgram(t *rapid.T) string {
@@ -58,6 +62,11 @@ func drawProgram(t *rapid.T) string {
 }
 
 func (d *drawing) line(format string, args ...any) { fmt.Fprintf(&d.text, format+"\n", args...) }
+
+// inFrame writes lines about the place in the frame.
+func (d *drawing) inFrame(lines string) {
+	d.line("%s", strings.ReplaceAll(lines, "PLACE", d.r.frame.place))
+}
 
 func (d *drawing) pick(what string, n int) int { return rapid.IntRange(0, n-1).Draw(d.T, what) }
 
@@ -92,9 +101,9 @@ func (d *drawing) target() string {
 // block draws what a block does and how it ends. The last one must not run on.
 func (d *drawing) block(last bool) {
 	for range d.pick("fill", 3) {
-		d.line("%s", fillers[d.pick("filler", len(fillers))])
+		d.inFrame(fillers[d.pick("filler", len(fillers))])
 	}
-	const leaving, goingOn = 4, 11
+	const leaving, goingOn = 4, 14
 	kind := d.pick("end", leaving+goingOn)
 	if last {
 		kind %= leaving
@@ -119,30 +128,31 @@ func (d *drawing) block(last bool) {
 		d.tableJump()
 	case 10, 11:
 		d.line("je %s", d.target())
-	case 12, 13:
+	case 12, 13, 14, 15, 16:
 		d.ask()
-	} // 14: runs on
+	} // 17: runs on
 }
 
-// ask asks one thing after another, and does something or not, or goes elsewhere.
+// ask asks one thing after another of the place in the frame, and does something or not, or goes elsewhere.
 func (d *drawing) ask() {
 	for range 2 + d.pick("questions", 4) {
+		d.inFrame(questions[d.pick("question", len(questions))])
+		answer := []string{"e", "ne", "b", "ge", "s", "g"}[d.pick("answer", 6)]
 		if d.rarely("elsewhere", 5) {
-			d.line("je %s", d.target())
+			d.line("j%s %s", answer, d.target())
 			continue
 		}
 		d.r.asked++
-		skip := fmt.Sprintf("asked%d_%d", d.r.id, d.r.asked)
-		d.line("je %s", skip)
+		d.line("j%s asked%d_%d", answer, d.r.id, d.r.asked)
 		switch d.pick("do", 8) {
 		case 6:
 			d.call(d.callee(false))
 		case 7:
 			d.line("jmp %s", d.target())
 		default:
-			d.line("%s", fillers[d.pick("filler", len(fillers))])
+			d.inFrame(fillers[d.pick("filler", len(fillers))])
 		}
-		d.line("%s:", skip)
+		d.line("asked%d_%d:", d.r.id, d.r.asked)
 	}
 }
 

@@ -152,7 +152,7 @@ func (t *Thread) interruptAt(i, b, k int) {
 	f.st, f.called = f.r.at(b, 0), false
 	t.emitPrefix(f, before(t.blocks(f), k), k)
 	st := f.r.justBefore(b)
-	st.table, st.target = told.table, told.target
+	st.told = told.told
 	f.st, f.skip = st, k
 }
 

@@ -62,6 +62,8 @@ type frame struct {
 	// of code that is not observed
 	sp       uint64
 	harmless bool
+
+	values map[x86.Operand]uint64 // what places in the frame hold, as far as anybody has looked
 }
 
 // A process is a simulated thread: it walks the CFGs of a plan at random, along ways that may never run in earnest, and runs the C of a hit at each probe.
@@ -140,7 +142,8 @@ func kernelSite(s *plan.Site) bpf.TracerSite {
 		return k
 	}
 	o := s.Case.Operand
-	flag(true, usermode.SiteCase)
+	flag(s.Case.Jumps == nil, usermode.SiteCase)
+	flag(s.Case.Jumps != nil, usermode.SiteValue)
 	flag(s.Case.Taken, usermode.SiteCaseTaken)
 	flag(s.Case.Target, usermode.SiteCaseTarget)
 	flag(o.Mem, usermode.SiteCaseMemory)
@@ -222,12 +225,36 @@ func (s *process) callBack(r *plan.Routine) {
 	s.begin(r, f.sp, outsideCode+0x1000+8*uint64(s.dice(4)))
 }
 
-// decide chooses the way out of the block that the frame has come to.
+// decide chooses the way out of the block that the frame has come to. What the block may store it has stored then.
 func (s *process) decide(f *frame) {
 	f.insn, f.out = 0, 0
-	if n := len(f.r.Blocks[f.block].Succ); n > 1 {
+	asks := f.r.Asks(f.block)
+	switch n := len(f.r.Blocks[f.block].Succ); {
+	case asks != nil && !asks.Holds(s.valueOf(f, asks.Place)):
+		f.out = 1
+	case asks == nil && n > 1:
 		f.out = s.dice(n)
 	}
+	for place := range f.values {
+		if !f.r.Keeps(f.block, place) {
+			delete(f.values, place)
+		}
+	}
+}
+
+// valueOf returns what a place in the frame holds.
+func (s *process) valueOf(f *frame, place x86.Operand) uint64 {
+	v, ok := f.values[place]
+	if !ok {
+		if v = s.random.Uint64() >> (64 - 8*place.Size); s.dice(2) == 0 {
+			v &= 7
+		}
+		if f.values == nil {
+			f.values = map[x86.Operand]uint64{}
+		}
+		f.values[place] = v
+	}
+	return v
 }
 
 // runBlock runs the rest of a block.
@@ -280,7 +307,10 @@ func (s *process) hit(f *frame, site *plan.Site) {
 		taken = f.out == 0
 	}
 	regs.Flags = s.flags(site.Condition, taken)
-	if c := site.Case; c != nil {
+	switch c := site.Case; {
+	case c != nil && c.Jumps != nil:
+		s.store(c.Operand, &regs, s.valueOf(f, c.Operand))
+	case c != nil:
 		s.tell(f, site, c, &regs, taken && site.Condition < usermode.ConditionNone)
 	}
 	s.hits++

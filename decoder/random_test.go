@@ -35,7 +35,7 @@ func TestRandomPrograms(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, steps, programs := t.TempDir(), 0, 0
+			dir, steps, programs, told := t.TempDir(), 0, 0, 0
 			rapid.Check(t, func(t *rapid.T) {
 				source := drawProgram(t)
 				p, err := assemble(dir, source)
@@ -47,11 +47,16 @@ func TestRandomPrograms(t *testing.T) {
 					t.Errorf("%s", f)
 				}
 				programs++
+				for i := range p.Sites {
+					if c := p.Sites[i].Case; c != nil {
+						told += len(c.Jumps)
+					}
+				}
 				for range walksPerProgram {
 					steps += len(walk(t, p).truth)
 				}
 			})
-			t.Logf("%d programs, %d steps", programs, steps)
+			t.Logf("%d programs, %d jumps told by values, %d steps", programs, told, steps)
 		})
 	}
 }

@@ -13,12 +13,17 @@ type state struct {
 	r      *routine
 	block  int // exit: nothing has run yet
 	next   []int
-	before bool // nothing of the path has run since it was interrupted: next is where it goes on
-	table  int  // the switch whose way is known already, or exit
-	target int
+	before bool     // nothing of the path has run since it was interrupted: next is where it goes on
+	told   []choice // what is known already of the ways to come
 	reach  *reach
 	moves  []cached
 	exits  [2]exits // the call where it stands has been made: 1
+}
+
+// A choice is a switch or a conditional jump whose way is known.
+type choice struct {
+	block int
+	next  []int
 }
 
 type cached struct {
@@ -42,7 +47,7 @@ type node struct {
 func (r *routine) atEntry() *state {
 	i := 2 * len(r.Blocks)
 	if r.states[i] == nil {
-		r.states[i] = &state{r: r, block: exit, next: append([]int{r.Entry}, r.Others...), table: exit}
+		r.states[i] = &state{r: r, block: exit, next: append([]int{r.Entry}, r.Others...)}
 	}
 	return r.states[i]
 }
@@ -51,14 +56,14 @@ func (r *routine) atEntry() *state {
 func (r *routine) at(b, outcome int) *state {
 	i := 2*b + outcome
 	if r.states[i] == nil {
-		r.states[i] = &state{r: r, block: b, next: r.after(b, outcome), table: exit}
+		r.states[i] = &state{r: r, block: b, next: r.after(b, outcome)}
 	}
 	return r.states[i]
 }
 
 // justBefore is the state of an activation that was interrupted in block b, before its probe.
 func (r *routine) justBefore(b int) *state {
-	return &state{r: r, block: exit, before: true, next: []int{b}, table: exit}
+	return &state{r: r, block: exit, before: true, next: []int{b}}
 }
 
 // after lists the nodes that may follow block b.
@@ -77,25 +82,51 @@ func (r *routine) after(b, outcome int) []int {
 	return block.Succ
 }
 
-// inCase is the state after a witness that tells a switch's case; nil if the value is none of the table's.
+// A caseKey names a state after a witness that tells a case or a value.
+type caseKey struct {
+	block, outcome int
+	told           uint64
+}
+
+// mostCases bounds the states that a routine keeps of those: a value may tell very many things.
+const mostCases = 1 << 12
+
+// inCase is the state after a witness that tells a switch's case, or by a value the ways of jumps; nil if it cannot be what the place holds.
 func (r *routine) inCase(s *plan.Site, outcome int, value uint64) *state {
-	target, ok := r.caseTarget(s.Case, value)
+	told, key, ok := r.choices(s.Case, value)
 	if !ok {
 		return nil
 	}
-	key := [2]int{s.Block, target}
-	st := r.cases[key]
+	k := caseKey{s.Block, outcome, key}
+	st := r.cases[k]
 	if st == nil {
-		st = &state{r: r, block: s.Block, next: r.after(s.Block, outcome), table: s.Case.Table, target: target}
+		st = &state{r: r, block: s.Block, next: r.after(s.Block, outcome), told: told}
 		if s.Block == s.Case.Table {
-			st.next = []int{target}
+			st.next = told[0].next
 		}
-		if r.cases == nil {
-			r.cases = map[[2]int]*state{}
+		if r.cases == nil || len(r.cases) >= mostCases {
+			r.cases = map[caseKey]*state{}
 		}
-		r.cases[key] = st
+		r.cases[k] = st
 	}
 	return st
+}
+
+// choices are what a value tells, and a number for it that is not that of anything else that a value tells there.
+func (r *routine) choices(c *plan.Case, value uint64) (told []choice, key uint64, ok bool) {
+	if c.Jumps == nil {
+		target, ok := r.caseTarget(c, value)
+		return []choice{{c.Table, []int{target}}}, uint64(target), ok
+	}
+	told = make([]choice, len(c.Jumps))
+	for i, j := range c.Jumps {
+		told[i] = choice{j, r.Blocks[j].Succ[1:]}
+		if r.Asks(j).Holds(value) {
+			told[i].next = r.Blocks[j].Succ[:1]
+			key |= 1 << i
+		}
+	}
+	return told, key, value>>(8*c.Operand.Size) == 0
 }
 
 func (r *routine) caseTarget(c *plan.Case, value uint64) (block int, ok bool) {
@@ -130,7 +161,7 @@ func (s *state) silentWays() *reach {
 	}
 	w := &reach{}
 	s.reach = w
-	seen := map[int]bool{}
+	seen := make([]bool, len(s.r.Blocks))
 	add := func(b, parent int) {
 		if b == exit {
 			w.exits = append(w.exits, parent)
@@ -146,15 +177,23 @@ func (s *state) silentWays() *reach {
 		b := w.nodes[i].block
 		switch {
 		case s.r.Site(b) != nil, isCall(s.r, b) && !s.r.quiet(b):
-		case b == s.table:
-			add(s.target, i)
 		default:
-			for _, n := range s.r.after(b, 0) {
+			for _, n := range s.after(b) {
 				add(n, i)
 			}
 		}
 	}
 	return w
+}
+
+// after lists the nodes that may follow block b, which has no probe.
+func (s *state) after(b int) []int {
+	for i := range s.told {
+		if s.told[i].block == b {
+			return s.told[i].next
+		}
+	}
+	return s.r.after(b, 0)
 }
 
 func isCall(r *routine, b int) bool {
@@ -164,11 +203,14 @@ func isCall(r *routine, b int) bool {
 
 // way lists the blocks from the state to node i, node i included.
 func (w *reach) way(i int) (blocks []int) {
-	for ; i != exit; i = w.nodes[i].parent {
-		blocks = append(blocks, w.nodes[i].block)
+	n := 0
+	for k := i; k != exit; k = w.nodes[k].parent {
+		n++
 	}
-	for a, z := 0, len(blocks)-1; a < z; a, z = a+1, z-1 {
-		blocks[a], blocks[z] = blocks[z], blocks[a]
+	blocks = make([]int, n)
+	for ; i != exit; i = w.nodes[i].parent {
+		n--
+		blocks[n] = w.nodes[i].block
 	}
 	return blocks
 }

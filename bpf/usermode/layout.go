@@ -45,6 +45,7 @@ const (
 	SiteCaseMemory = C.SITE_CASE_MEMORY
 	SiteCaseRIP    = C.SITE_CASE_RIP
 	SiteCaseTarget = C.SITE_CASE_TARGET
+	SiteValue      = C.SITE_VALUE
 	SiteSlot       = C.SITE_SLOT
 	ConditionNone  = C.CONDITION_NONE
 	NoReg          = C.NO_REG

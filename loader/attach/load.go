@@ -188,7 +188,11 @@ func siteOf(s *plan.Site) bpf.TracerSite {
 		return k
 	}
 	c := s.Case
-	k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE)
+	if c.Jumps != nil {
+		k.Flags |= uint8(bpf.TracerSiteFlagSITE_VALUE)
+	} else {
+		k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE)
+	}
 	k.CaseSize = c.Operand.Size
 	if c.Taken {
 		k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE_TAKEN)

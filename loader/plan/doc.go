@@ -32,4 +32,7 @@
 //  8. The way that a switch takes is told by the index at its bounds check, if nothing parts that from the jump; else by words at the targets that have one way
 //     in, or by the jump itself, single-stepped.
 //  9. What cannot be made sound is left out, and what calls it is planned anew. Package verify proves what remains.
+//  10. The word of a conditional jump may carry the value of a place in the frame as well. Until the next word of the activation it tells the way of the jumps
+//     whose outcome is a function of that place alone, as long as no silent way from the word to them passes a call, or a store but to other places of the frame.
+//     The routine takes no address in its frame, so that no callee, signal handler or thread has one. Other ways that part behind such a word never meet again.
 package plan

@@ -52,13 +52,14 @@ type Site struct {
 // NoCondition is the condition of a site that is no conditional jump.
 const NoCondition = 16
 
-// A Case says how a site tells which way a switch goes.
+// A Case says how a site tells which way a switch goes, or several conditional jumps.
 type Case struct {
-	Table   int         // the block with the jump
+	Table   int         // the block with the switch's jump; -1 for conditional jumps
 	Operand x86.Operand // the index at the site, or the address jumped to
 	Bias    int64       // position in the table = value + Bias
 	Taken   bool        // the outcome with which the switch is reached; for a site that is no conditional jump: false
 	Target  bool        // the operand is the address jumped to
+	Jumps   []int       // the blocks whose jumps ask for nothing but the operand, a place in the frame, until the next word of the activation
 }
 
 // A Call is what is known of a call by its return address.
@@ -76,23 +77,24 @@ type Routine struct {
 	// Silent says that an activation may end without a word: it is entered by direct calls and jumps of observed code alone.
 	Silent bool
 
-	plan     *Plan
-	rootable bool      // code that is not observed may be its caller
-	forks    bool      // what is called back after some word may come from it or, after its silent end, from its caller
-	open     bool      // see MayLeaveOpen
-	shifts   bool      // it calls observed routines from where the size of its frame is not known
-	goesOut  bool      // code that is not observed may run before it ends
-	circle   int       // the circle of calls and jumps that it is on, from 1; 0: none
-	calls    []calling // by block
-	again    []int     // blocks that follow calls which may return again, each once
-	freq     []float64
-	entry    float64 // expected activations
-	measured bool    // entry and freq are
-	seats    []probe // where a probe of each block would sit
-	probed   []probe
-	started  memo
-	site     []int // index in Plan.Sites by block, -1 for none
-	first    []bool
+	plan       *Plan
+	rootable   bool      // code that is not observed may be its caller
+	forks      bool      // what is called back after some word may come from it or, after its silent end, from its caller
+	open       bool      // see MayLeaveOpen
+	shifts     bool      // it calls observed routines from where the size of its frame is not known
+	goesOut    bool      // code that is not observed may run before it ends
+	circle     int       // the circle of calls and jumps that it is on, from 1; 0: none
+	calls      []calling // by block
+	again      []int     // blocks that follow calls which may return again, each once
+	freq       []float64
+	entry      float64          // expected activations
+	measured   bool             // entry and freq are
+	conditions []*cfg.Condition // by block
+	seats      []probe          // where a probe of each block would sit
+	probed     []probe
+	started    memo
+	site       []int // index in Plan.Sites by block, -1 for none
+	first      []bool
 
 	unsettled bool // what the rules ask of it may have changed
 }
@@ -132,6 +134,9 @@ func (r *Routine) Site(block int) *Site {
 // Runs is how often the block is expected to run: an estimate, good for ratios, or a count if the plan was made with Weights.
 func (r *Routine) Runs(block int) float64 { return r.entry * r.freq[block] }
 
+// Asks returns what the conditional jump that ends a block asks, if it asks for a place in the frame alone.
+func (r *Routine) Asks(block int) *cfg.Condition { return r.conditions[block] }
+
 // First reports whether the block can be reached from the routine's entry without a word.
 func (r *Routine) First(block int) bool { return r.first[block] }
 
@@ -165,6 +170,7 @@ func (r *Routine) prepare(w *Weights) {
 		return
 	}
 	r.estimate(w)
+	r.conditions = r.Conditions()
 	for b := range r.Blocks {
 		if r.ReturnsTwice(b) && !slices.Contains(r.again, r.Blocks[b].Succ[0]) {
 			r.again = append(r.again, r.Blocks[b].Succ[0])
@@ -281,6 +287,9 @@ func (r *Routine) makeSite(b int) Site {
 	}
 	if s.Case != nil && !r.told(s.Case.Table) {
 		s.Case = nil // a probe put in later parts the two
+	}
+	if pr.carries != nil {
+		s.Case = r.values(b)
 	}
 	return s
 }

@@ -18,7 +18,8 @@ type probe struct {
 	stepped bool
 	insn    int
 	tells   *Case
-	edges   bool // the words tell which out-edge is taken
+	edges   bool         // the words tell which out-edge is taken
+	carries *x86.Operand // the place in the frame whose value the words tell besides, if any
 }
 
 // exit is the node that every way out of a routine leads to.
@@ -117,6 +118,7 @@ func (r *Routine) start() {
 	r.separate()
 	if r.Observed() {
 		r.prune(must)
+		r.tellByValues(must)
 		r.started = memo{slices.Clone(r.calls), r.Silent, slices.Clone(r.probed)}
 	}
 }

@@ -26,11 +26,15 @@ func (r *Routine) prune(must []bool) {
 			order = append(order, b)
 		}
 	}
-	if len(order) == 0 {
-		return
+	if len(order) > 0 {
+		newPruner(r).takeOff(order)
 	}
+}
+
+// takeOff takes off the probes of some blocks, the dear ones first, that no two ways need.
+func (p *pruner) takeOff(order []int) {
+	r := p.r
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.price(b), r.price(a)) })
-	p := newPruner(r)
 	for _, b := range order {
 		was := r.probed[b]
 		r.probed[b] = probe{}
@@ -100,5 +104,11 @@ func (p *pruner) meetFrom(b, next int) (found bool) {
 	p.r.eachStart(b, func(from []int) {
 		found = found || slices.Contains(from, next) && p.meet(from)
 	})
-	return found
+	place := p.r.probed[b].carries
+	return found && (place == nil || !p.stretch(b, *place).clear)
+}
+
+// meetsAfter does so for a word of block b, whatever it goes on to.
+func (p *pruner) meetsAfter(b int) bool {
+	return slices.ContainsFunc(p.r.successors(b), func(next int) bool { return p.meetFrom(b, next) })
 }

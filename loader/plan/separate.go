@@ -141,6 +141,9 @@ func (r *Routine) separate() {
 	for again := true; again && r.Observed(); {
 		again = r.separateFrom(s, r.entries())
 		for b := range r.Blocks {
+			if r.valueTells(s, b) {
+				continue
+			}
 			r.eachStart(b, func(from []int) {
 				again = r.Observed() && r.separateFrom(s, from) || again
 			})

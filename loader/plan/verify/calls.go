@@ -222,7 +222,7 @@ func (v *verifier) checkLandings(r *routine) {
 			continue
 		}
 		if list := r.landings(b); len(list) > 0 {
-			if m := r.walk(start{b, slices.Concat(r.after(b), list), none, none}); m != nil {
+			if m := r.walk(start{word: b, nodes: slices.Concat(r.after(b), list), table: none}); m != nil {
 				r.fault("a place may come by an exception, or a second return, or by ordinary flow", m.ways...)
 				return
 			}

@@ -62,6 +62,9 @@ func sameFrame(s *plan.Site, rule image.CFA) bool {
 // tellsCase reports whether a site that tells a switch reads the index at the bounds check, or the target at the jump.
 func (v *verifier) tellsCase(r *routine, s *plan.Site) bool {
 	c := s.Case
+	if c.Jumps != nil {
+		return s.Condition < plan.NoCondition && s.Insn == len(r.Blocks[s.Block].Insns)-1 && c.Operand.Mem && r.HasInFrame(c.Operand, s.Addr)
+	}
 	if c.Table < 0 || c.Table >= r.exit || r.Blocks[c.Table].End != cfg.Table || s.Insn != len(r.Blocks[s.Block].Insns)-1 {
 		return false
 	}

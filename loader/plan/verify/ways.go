@@ -10,10 +10,11 @@ import (
 
 // A start is what may run next after a word, or in a new activation: of its nodes nothing tells which.
 type start struct {
-	word  int // the block that spoke; none: an activation begins
-	nodes []int
-	table int // the switch whose way the word has told
-	told  int // that way
+	word   int // the block that spoke; none: an activation begins
+	nodes  []int
+	table  int        // the switch whose way the word has told
+	told   int        // that way
+	values *plan.Case // it carries a value, which tells some jumps
 }
 
 // none is no node.
@@ -30,7 +31,7 @@ type step struct {
 
 // eachStart calls yield with the starts after each thing that a word of the routine may say, and with the one that its entry makes.
 func (r *routine) eachStart(yield func(s start)) {
-	yield(start{none, r.entries, none, none})
+	yield(start{word: none, nodes: r.entries, table: none})
 	for b, s := range r.sites {
 		if s != nil {
 			r.startsAfter(b, s, yield)
@@ -41,23 +42,25 @@ func (r *routine) eachStart(yield func(s start)) {
 func (r *routine) startsAfter(b int, s *plan.Site, yield func(s start)) {
 	block, c := &r.Blocks[b], s.Case
 	switch {
+	case c != nil && c.Jumps != nil:
+		yield(start{word: b, nodes: r.after(b), table: none, values: c})
 	case c != nil && c.Target:
 		for _, to := range r.after(b) {
-			yield(start{b, []int{to}, none, none})
+			yield(start{word: b, nodes: []int{to}, table: none})
 		}
 	case s.Condition < plan.NoCondition && block.End == cfg.Jcc:
 		for i := range block.Succ {
 			next := r.distinct(block.Succ[i : i+1])
 			if c == nil || c.Taken != (i == 0) || c.Table < 0 || c.Table >= r.exit || r.Blocks[c.Table].Table == nil {
-				yield(start{b, next, none, none})
+				yield(start{word: b, nodes: next, table: none})
 				continue
 			}
 			for _, to := range slices.Compact(slices.Sorted(slices.Values(r.Blocks[c.Table].Table.Targets))) {
-				yield(start{b, next, c.Table, to})
+				yield(start{word: b, nodes: next, table: c.Table, told: to})
 			}
 		}
 	default:
-		yield(start{b, r.onwards(b), none, none})
+		yield(start{word: b, nodes: r.onwards(b), table: none})
 	}
 }
 
@@ -95,6 +98,10 @@ func (r *routine) landings(b int) []int {
 func (v *verifier) checkWays(r *routine) {
 	var twice, circle, sources bool
 	r.eachStart(func(s start) {
+		if s.values != nil {
+			r.checkValues(s)
+			return
+		}
 		f := r.walk(s)
 		switch {
 		case f == nil:

@@ -1,0 +1,169 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/x86"
+)
+
+const (
+	mostTold    = 60  // jumps that one value may tell: one bit each
+	mostStretch = 500 // blocks that may run silently after a word with a value
+)
+
+// A stretch is what may run silently after a word that carries the value of a place in the frame.
+type stretch struct {
+	nodes []int // each behind all that it may follow; not all, if there is a circle
+	told  []int // the jumps whose way the value tells
+	clear bool  // whatever the value, there is one way to each node
+}
+
+// stretch finds what may run after the word of block b. Cost: for each jump that is not told, what lies behind it.
+func (s *search) stretch(b int, place x86.Operand) (t stretch) {
+	r := s.r
+	s.reset()
+	for _, n := range r.successors(b) {
+		s.visit(n, origin)
+	}
+	starts := len(s.queue)
+	before := map[int]int{} // by node: from how many it is come to
+	for i := 0; i < len(s.queue) && i < mostStretch; i++ {
+		for _, n := range s.silent(s.queue[i]) {
+			before[n]++
+			if *s.at(n) == unseen {
+				s.visit(n, s.queue[i])
+			}
+		}
+	}
+	all := slices.Clone(s.queue)
+	if len(all) > mostStretch {
+		return t
+	}
+	kept := map[int]bool{} // the value is still there
+	for _, n := range all[:starts] {
+		if kept[n] = true; before[n] == 0 {
+			t.nodes = append(t.nodes, n)
+		}
+	}
+	t.clear = true
+	for i := 0; i < len(t.nodes); i++ {
+		n := t.nodes[i]
+		next := s.silent(n)
+		told := n != exit && kept[n] && r.conditions[n] != nil && r.conditions[n].Place == place && !r.probed[n].on
+		if told {
+			t.told = append(t.told, n)
+		}
+		t.clear = t.clear && (told || s.apartFor(next)) && !(n != exit && r.unannounced(n))
+		keeps := n != exit && kept[n] && r.Keeps(n, place)
+		for _, to := range next {
+			was, met := kept[to]
+			kept[to] = keeps && (was || !met)
+			if before[to]--; before[to] == 0 {
+				t.nodes = append(t.nodes, to)
+			}
+		}
+	}
+	t.clear = t.clear && len(t.nodes) == len(all) && len(t.told) <= mostTold
+	return t
+}
+
+// apartFor reports whether what lies silently behind each of some nodes is not behind another.
+func (s *search) apartFor(nodes []int) bool {
+	if len(nodes) < 2 {
+		return true
+	}
+	behind := map[int]int{} // by node: which of them it lies behind
+	for i, n := range nodes {
+		queue := []int{n}
+		for ; len(queue) > 0; queue = queue[1:] {
+			n := queue[0]
+			if k, ok := behind[n]; ok {
+				if k != i {
+					return false
+				}
+				continue
+			}
+			behind[n] = i
+			queue = append(queue, s.silent(n)...)
+		}
+	}
+	return true
+}
+
+// tellByValues takes probes off jumps that the value of a place in the frame tells of, the dear ones first, where words of other jumps can carry it. Before, there
+// was one silent way from each word to the next.
+func (r *Routine) tellByValues(must []bool) {
+	jumps, prices := map[x86.Operand][]int{}, map[x86.Operand]float64{}
+	var places []x86.Operand
+	for b, c := range r.conditions {
+		if c == nil || !r.probed[b].on || must[b] {
+			continue
+		}
+		if jumps[c.Place] == nil {
+			places = append(places, c.Place)
+		}
+		jumps[c.Place] = append(jumps[c.Place], b)
+		prices[c.Place] += r.price(b)
+	}
+	if len(places) == 0 {
+		return
+	}
+	slices.SortStableFunc(places, func(a, b x86.Operand) int { return cmp.Compare(prices[b], prices[a]) })
+	p := newPruner(r)
+	for _, place := range places {
+		p.tellByValue(place, jumps[place])
+	}
+}
+
+// tellByValue has all words carry the value that can, takes off what probes it may, and leaves the value with the words that are in need of it.
+func (p *pruner) tellByValue(place x86.Operand, jumps []int) {
+	r := p.r
+	var carriers []int
+	for b := range r.probed {
+		if r.mayCarry(b, place) {
+			carriers = append(carriers, b)
+			r.probed[b].carries = &place
+		}
+	}
+	p.takeOff(jumps)
+	for _, b := range carriers {
+		r.probed[b].carries = nil
+		if r.probed[b].on && p.meetsAfter(b) {
+			r.probed[b].carries = &place
+		}
+	}
+}
+
+// mayCarry reports whether the word of block b may carry the value of a place, besides which way the jump goes that it sits on.
+func (r *Routine) mayCarry(b int, place x86.Operand) bool {
+	block, p := &r.Blocks[b], r.probed[b]
+	return p.on && p.edges && p.tells == nil && p.carries == nil && block.End == cfg.Jcc && r.HasInFrame(place, block.Insns[p.insn].Addr)
+}
+
+// valueTells reports whether the word of block b carries a value that tells what it leaves open. One that does not is dropped.
+func (r *Routine) valueTells(s *search, b int) bool {
+	place := r.probed[b].carries
+	if place == nil {
+		return false
+	}
+	if !s.stretch(b, *place).clear {
+		r.probed[b].carries = nil
+	}
+	return r.probed[b].carries != nil
+}
+
+// values is what the word of block b tells by a value.
+func (r *Routine) values(b int) *Case {
+	place := r.probed[b].carries
+	if place == nil {
+		return nil
+	}
+	told := newSearch(r).stretch(b, *place).told
+	if len(told) == 0 {
+		return nil
+	}
+	slices.Sort(told)
+	return &Case{Table: none, Operand: *place, Jumps: told}
+}

@@ -1,0 +1,127 @@
+package verify
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"wpptrace/loader/plan"
+)
+
+// A parting is a block at which ways part in silence, and nothing tells which was taken.
+type parting struct{ block, to int }
+
+// checkValues: a value tells jumps that ask for nothing else, and that no silent way leads to on which it may be overwritten. Whichever ways it tells, there is one
+// silent way to each place: two would part where nothing tells, and then each of both comes to it from another side of the same parting (rule 10).
+func (r *routine) checkValues(s start) {
+	reached, spoiled := r.reach(s.nodes, nil), r.reach(s.nodes, func(n int) bool { return !r.Keeps(n, s.values.Operand) })
+	conditions := r.Conditions()
+	tells := make([]bool, r.exit+1)
+	for _, j := range s.values.Jumps {
+		switch {
+		case j < 0 || j >= r.exit || conditions[j] == nil || conditions[j].Place != s.values.Operand:
+			r.fault(fmt.Sprintf("the word of the block at %x is said to tell of a jump that its value does not", r.Blocks[s.word].Lo))
+			return
+		case spoiled[j]:
+			r.fault("a value tells of a jump that comes after it may be overwritten", r.way(s.word, j))
+			return
+		}
+		tells[j] = true
+	}
+	for n := range reached {
+		if reached[n] && n != r.exit && r.kinds[n] == plan.Unknown && r.sites[n] == nil {
+			r.fault("code that may call back is entered after a word that tells by a value", r.way(s.word, n))
+			return
+		}
+	}
+	r.checkSides(s, tells)
+}
+
+// reach marks what silence may come to from some nodes, be it in the next activation; with behind, only what comes after a block, within the same activation, for
+// which that holds, or in a later one.
+func (r *routine) reach(from []int, behind func(n int) bool) []bool {
+	type arrival struct {
+		node   int
+		behind bool
+	}
+	seen, mark := map[arrival]bool{}, make([]bool, r.exit+1)
+	var queue []arrival
+	come := func(a arrival) {
+		if !seen[a] {
+			seen[a] = true
+			mark[a.node] = mark[a.node] || a.behind
+			queue = append(queue, a)
+		}
+	}
+	for _, n := range from {
+		come(arrival{n, behind == nil})
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		a := queue[0]
+		after := a.behind || a.node == r.exit || behind(a.node)
+		for _, n := range r.goesOn(a.node) {
+			come(arrival{n, after})
+		}
+	}
+	return mark
+}
+
+// goesOn are the nodes that silence may go on to, the value of no switch known.
+func (r *routine) goesOn(n int) []int {
+	switch {
+	case n == r.exit && r.silent:
+		return nil
+	case n == r.exit:
+		return r.entries
+	case r.sites[n] != nil:
+		return nil
+	}
+	return r.onwards(n)
+}
+
+// checkSides hands on to each node the sides of all partings that it may be come to by, and the nodes before it, until there is nothing new.
+func (r *routine) checkSides(s start, tells []bool) {
+	sides, before := make([]map[int]int, r.exit+1), make([]map[int]bool, r.exit+1)
+	queue := slices.Clone(s.nodes)
+	for _, n := range queue {
+		sides[n], before[n] = map[int]int{}, map[int]bool{}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		n := queue[0]
+		next := r.goesOn(n)
+		for _, to := range next {
+			changed := sides[to] == nil
+			if changed {
+				sides[to], before[to] = map[int]int{}, map[int]bool{}
+			}
+			add := func(p parting) (ok bool) {
+				side, met := sides[to][p.block]
+				sides[to][p.block] = p.to
+				changed = changed || !met
+				return !met || side == p.to
+			}
+			apart := true
+			for block, side := range sides[n] {
+				apart = add(parting{block, side}) && apart
+			}
+			if len(next) > 1 && !tells[n] {
+				apart = add(parting{n, to}) && apart
+			}
+			if !apart {
+				r.fault("ways part and meet again in silence, whatever a value tells", r.way(s.word, to))
+				return
+			}
+			for _, b := range append(slices.Collect(maps.Keys(before[n])), n) {
+				changed = changed || !before[to][b]
+				before[to][b] = true
+			}
+			if before[to][to] {
+				r.fault("a silent circle, whatever a value tells", r.way(s.word, to))
+				return
+			}
+			if changed {
+				queue = append(queue, to)
+			}
+		}
+	}
+}
