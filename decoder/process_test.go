@@ -81,6 +81,7 @@ type process struct {
 	hits      int
 	stayers   []*plan.Routine // those of rootable that end by returning: what a handler that has not been heard of did, nobody can know
 	dead      bool
+	unknown   bool // it died in a handler that nobody had heard of: for all that can be known, what that interrupted died there
 	rootable  []*plan.Routine
 	trouble   error // the CFG contradicts itself
 }
@@ -189,6 +190,7 @@ func (s *process) kill() {
 	if s.top().harmless {
 		s.finish()
 	}
+	s.unknown = s.unheard()
 	s.dead = true
 	ip := uint64(outsideCode)
 	if f := s.top(); f.r != nil {
