@@ -241,6 +241,43 @@ var found = []struct {
 	other:
 	ends:	.cfi_startproc
 		ret`},
+	// What a handler on a stack above had interrupted, and had not spoken yet, was taken for a callee of the handler's frame of unknown size.
+	{"handler on a stack above what it interrupts", habits{end: 50, handler: 10, altStack: 1}, walkExactly, `
+	self:	push %rbp
+		.cfi_def_cfa_offset 16
+		.cfi_offset 6, -16
+		mov %rsp, %rbp
+		.cfi_def_cfa_register 6
+		sub %rax, %rsp
+		je 1f
+		nop
+	1:	je 2f
+		leave
+		.cfi_remember_state
+		.cfi_def_cfa 7, 8
+		ret
+		.cfi_restore_state
+	2:	call self
+		je 3f
+		nop
+	3:
+	pad:	leave
+		.cfi_def_cfa 7, 8
+		ret`},
+	// An exception that came to an activation which had stood at a call since before the thread was met was taken for the call's return.
+	{"landing pad that the call's return leads to", habits{end: 50, callback: 3, throw: 3}, walkFromTheMiddle, `
+	self:	push %rbx
+		.cfi_def_cfa_offset 16
+		call *%rdx
+	throws:	call self
+	thrown:	je 1f
+		call __cxa_throw@PLT
+	1:	je 2f
+		nop
+	2:
+	pad:	pop %rbx
+		.cfi_def_cfa_offset 8
+		ret`},
 }
 
 // TestFoundPrograms walks the programs that came out wrong.

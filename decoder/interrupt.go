@@ -9,14 +9,18 @@ import (
 
 // interrupt brings the thread to where it was interrupted: a signal handler comes in between, or the thread is dead. Activations that must have returned
 // before are ended, and routines that have made no word yet are entered. It reports false, and moves nothing, unless there is just one silent way there.
-func (t *Thread) interrupt(where spot) bool {
+// alive is how many of the frames are certain not to have ended before.
+func (t *Thread) interrupt(where spot) (moved bool, alive int) {
 	s := &search{spot: where, d: t.d, from: map[*routine]found{}}
 	i, n, way := s.thread(t)
-	if n != 1 {
-		return false
+	switch n {
+	case 0:
+		return false, 0
+	case 1:
+		t.follow(i, way)
+		return true, len(t.frames)
 	}
-	t.follow(i, way)
-	return true
+	return false, i + 1
 }
 
 // follow lets frame i walk its way to where it was interrupted.
@@ -55,12 +59,14 @@ func (t *Thread) handle(f frame) {
 	if f.from.Place() == wire.Handler {
 		where = spot{pc: f.from.Address()}
 	}
-	if !t.interrupt(where) {
+	moved, alive := t.interrupt(where)
+	if !moved {
 		t.endHandlers(f.cfa)
 		if len(t.frames) > 0 {
 			t.pause(t.top())
 		}
 	}
+	f.over = min(alive, len(t.frames))
 	t.sink.Mark(ops.Handler, 0)
 	t.enter(f)
 }

@@ -1,6 +1,8 @@
 package decoder
 
 import (
+	"slices"
+
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/loader/cfg"
@@ -204,11 +206,25 @@ func (t *Thread) entered(i int, cfa uint64) bool {
 // innermost finds the innermost frame of a routine above cfa that was called through chain and for which is holds, or -1.
 func (t *Thread) innermost(r *routine, cfa uint64, chain []wire.Word, is func(i int) bool) int {
 	for i := len(t.frames) - 1; i >= 0; i-- {
-		if f := &t.frames[i]; f.r == r && f.cfa > cfa && is(i) && t.calledThrough(i, chain) {
+		if f := &t.frames[i]; f.r == r && f.cfa > cfa && is(i) && t.calledThrough(i, chain) && t.reaches(i, cfa) {
 			return i
 		}
 	}
 	return -1
+}
+
+// reaches reports whether the frame of activation i, whose size is not known, may come down to cfa: not if there is an activation between that a handler, which
+// it is or which it works for, has interrupted on a stack below its own.
+func (t *Thread) reaches(i int, cfa uint64) bool {
+	f := &t.frames[i]
+	if i == 0 || t.frames[i-1].lowest >= f.cfa {
+		return true
+	}
+	k := i
+	for k > 0 && !t.frames[k].handler {
+		k--
+	}
+	return !slices.ContainsFunc(t.frames[:t.frames[k].over], func(o frame) bool { return cfa < o.cfa && o.cfa < f.cfa })
 }
 
 // mayJumpOn reports whether frame i stands at its call at block c, and what that entered may have left to another activation at cfa by a tail jump.

@@ -42,12 +42,10 @@ func (t *Thread) reappear(a activation, block int) bool {
 	}
 	call, n, lands := exit, 0, false
 	for b := range a.r.Blocks {
-		switch {
-		case t.mayLeadTo(a.r, b) && a.r.at(b, 0).to(block, true) != nil:
+		if t.mayLeadTo(a.r, b) && a.r.at(b, 0).to(block, true) != nil {
 			call, n = b, n+1
-		case a.r.mayComeBy(b, block):
-			lands = true
 		}
+		lands = lands || a.r.mayComeBy(b, block)
 	}
 	if n == 0 && !lands {
 		return false
@@ -154,13 +152,13 @@ func (f *frame) harmlessAhead() (block int, ok bool) {
 func (t *Thread) end(w wire.Word) {
 	t.ended = true
 	defer t.cutAll() // what handlers had interrupted
-	switch {
-	case w.Place() == wire.Unreadable:
+	switch w.Place() {
+	case wire.Unreadable:
 		return
-	case w.Place() == wire.Inside && t.interrupt(spot{pc: w.Address()}):
-		return
-	case w.Place() == wire.Inside && t.d.observes(w.Address()):
-		return // no one way leads there
+	case wire.Inside:
+		if moved, _ := t.interrupt(spot{pc: w.Address()}); moved || t.d.observes(w.Address()) {
+			return // where no one way leads there, nothing is known
+		}
 	}
 	for returned := false; len(t.frames) > 0; {
 		f := t.top()

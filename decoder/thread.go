@@ -45,6 +45,7 @@ type frame struct {
 	open    bool      // and what that entered has jumped to code that is not observed
 	root    bool      // code that is not observed called it
 	handler bool      // as a signal handler
+	over    int       // of a handler: how many frames it has certainly interrupted
 }
 
 // Thread returns a decoder for a thread whose operations go to sink.
