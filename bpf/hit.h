@@ -25,21 +25,13 @@ struct thread {
 	struct batch batch;
 };
 
+/* condition has no branches: after the kernel's entry few of them are predicted. */
 static __always_inline __u64 condition(__u8 code, __u64 flags)
 {
-	__u64 cf = flags & 1, pf = flags >> 2 & 1, zf = flags >> 6 & 1, sf = flags >> 7 & 1, of = flags >> 11 & 1, v;
+	__u64 cf = flags & 1, pf = flags >> 2 & 1, zf = flags >> 6 & 1, sf = flags >> 7 & 1, less = sf ^ (flags >> 11 & 1);
+	__u64 all = (flags >> 11 & 1) | cf << 1 | zf << 2 | (cf | zf) << 3 | sf << 4 | pf << 5 | less << 6 | (zf | less) << 7;
 
-	switch (code >> 1) {
-	case 0: v = of; break;
-	case 1: v = cf; break;
-	case 2: v = zf; break;
-	case 3: v = cf | zf; break;
-	case 4: v = sf; break;
-	case 5: v = pf; break;
-	case 6: v = sf ^ of; break;
-	default: v = zf | (sf ^ of);
-	}
-	return v ^ (code & 1);
+	return (all >> (code >> 1) ^ code) & 1;
 }
 
 /* forget sees to it that the next word says where it is all by itself. */

@@ -22,44 +22,37 @@ import (
 
 // BenchmarkHit measures what a hit costs over whole runs of the zoo, return addresses, activations and batches included, beside that of an empty BPF program
 // at the same places. All are CPU times of the traced programs, less those of untraced runs. As the machine's speed changes, the three runs of a program take
-// turns, and figures are medians over the rounds; those called emulated are of the programs none of whose hits is single-stepped.
+// turns, and of each a program counts with its median over the rounds; figures called emulated are of the programs none of whose hits is single-stepped.
 func BenchmarkHit(b *testing.B) {
 	subjects := benchmarkSubjects(b)
 	empty := emptyProgram(b)
 	for b.Loop() {
-		var all, emulated comparison
 		const rounds = 5
+		runs := make([][]round, len(subjects))
 		for range rounds {
-			var r, e round
-			for _, s := range subjects {
-				one := s.compare(b, empty)
-				r.add(one)
-				if !s.stepped {
-					e.add(one)
-				}
+			for i, s := range subjects {
+				runs[i] = append(runs[i], s.compare(b, empty))
 			}
-			all.add(r)
-			emulated.add(e)
+		}
+		var all, emulated round
+		for i, s := range subjects {
+			m := medians(runs[i])
+			all.add(m)
+			if !s.stepped {
+				emulated.add(m)
+			}
 		}
 		all.report(b, "")
 		emulated.report(b, "-emulated")
 	}
 }
 
-// A comparison has the costs of a hit in some rounds, ns, traced and with the empty program, and the ratios of the two.
-type comparison struct{ ours, empty, ratio []float64 }
-
-func (c *comparison) add(r round) {
+// report gives what a hit costs, ns, traced and with the empty program, and the ratio of the two.
+func (r *round) report(b *testing.B, which string) {
 	ours, empty := float64(r.traced-r.untraced), float64(r.empty-r.untraced)
-	c.ours = append(c.ours, ours/float64(r.hits))
-	c.empty = append(c.empty, empty/float64(r.hits))
-	c.ratio = append(c.ratio, ours/empty)
-}
-
-func (c *comparison) report(b *testing.B, which string) {
-	b.ReportMetric(median(c.ours), "ns/hit"+which)
-	b.ReportMetric(median(c.empty), "ns/hit-empty"+which)
-	b.ReportMetric(median(c.ratio), "ratio"+which)
+	b.ReportMetric(ours/float64(r.hits), "ns/hit"+which)
+	b.ReportMetric(empty/float64(r.hits), "ns/hit-empty"+which)
+	b.ReportMetric(ours/empty, "ratio"+which)
 }
 
 // A benchmarkSubject is a program of the zoo and its plan.
@@ -235,7 +228,21 @@ func (s *benchmarkSubject) run(b *testing.B, attach func(*target.Child, *os.File
 	return after.Sub(before).CPU
 }
 
-func median(list []float64) float64 {
-	slices.Sort(list)
-	return list[len(list)/2]
+// medians of the rounds of one program, each time by itself.
+func medians(rounds []round) round {
+	of := func(what func(round) time.Duration) time.Duration {
+		list := make([]time.Duration, len(rounds))
+		for i, r := range rounds {
+			list[i] = what(r)
+		}
+		slices.Sort(list)
+		return list[len(list)/2]
+	}
+	return round{
+		untraced: of(func(r round) time.Duration { return r.untraced }),
+		traced:   of(func(r round) time.Duration { return r.traced }),
+		empty:    of(func(r round) time.Duration { return r.empty }),
+		hits:     rounds[0].hits,
+		stepped:  rounds[0].stepped,
+	}
 }
