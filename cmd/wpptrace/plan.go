@@ -25,7 +25,7 @@ import (
 func planCommand() *cobra.Command {
 	var pid int
 	var sel selection
-	var verbose, asJSON, prove bool
+	var verbose, asJSON, prove, try bool
 	c := &cobra.Command{
 		Use:   "plan [FLAG...] {-p PID | FILE}",
 		Short: "Tell what would be probed in a process or a file and what not, why, and at what cost",
@@ -33,11 +33,13 @@ func planCommand() *cobra.Command {
   wpptrace plan -v /usr/bin/bash   of a file, routine by routine; needs no privileges
   wpptrace plan --complete -F '^parse' /usr/bin/bash
   wpptrace plan --lib 'libssl*' -p 4711   and of a library that it has loaded
+  wpptrace plan --canary -p 4711   and how much slower it really gets: probes stand for a moment
   wpptrace plan --verify FILE      prove that the words of the probes determine every path`,
-		Long: `Nothing is attached. Expected hits rest on a static estimate of how often each block runs, or on
+		Long: `Nothing is attached, except with --canary. Expected hits rest on a static estimate of how often each block runs, or on
 how often it ran in the recording that --weights names. The slow-down is an upper bound, often far
 above what a recording measures, for the program's own code running at its fastest; the time spent
-in libraries, in the kernel and asleep stays as it is.
+in libraries, in the kernel and asleep stays as it is. --canary measures it: the probes stand in the
+process for 50ms, nothing is kept, and they go again.
 
 --verify proves the plan, apart from what made it: between two words there is one way at most, no
 circle of jumps or calls runs without a word, and no silence is left that code which is not
@@ -50,6 +52,10 @@ blocks of both ways that nothing tells apart; then the exit status is 1.`,
 				return usagef("give either -p PID or a FILE to plan")
 			case len(sel.libs) > 0 && len(args) == 1:
 				return usagef("--lib needs -p: which libraries %s will run with is not known", args[0])
+			case try && len(args) == 1:
+				return usagef("--canary needs -p: %s does not run", args[0])
+			case try && len(sel.libs) > 0:
+				return usagef("--canary cannot try --lib: give one of them")
 			}
 			if err := sel.checkGlobs(); err != nil {
 				return err
@@ -79,6 +85,11 @@ blocks of both ways that nothing tells apart; then the exit status is 1.`,
 				}
 			}
 			r := newPlanReport(p, name)
+			if try {
+				if r.Canary, err = sendCanary(pid, exe, p); err != nil {
+					return err
+				}
+			}
 			if prove {
 				proven := len(faults) == 0
 				r.Verified, r.Faults = &proven, faults
@@ -94,6 +105,7 @@ blocks of both ways that nothing tells apart; then the exit status is 1.`,
 	c.Flags().IntVarP(&pid, "pid", "p", 0, "plan for process `PID`")
 	addSelection(c.Flags(), &sel)
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "list the routines")
+	c.Flags().BoolVar(&try, "canary", false, "put the probes in for a moment, and tell the slow-down as measured")
 	c.Flags().BoolVar(&prove, "verify", false, "prove that the probes' words determine every path")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
@@ -139,6 +151,8 @@ type planReport struct {
 
 	LeftOut  []leftOut `json:"left_out"`
 	Unlisted int       `json:"bytes_in_no_routine"` // linkage stubs, start-up code: what has no unwind information nor a symbol
+
+	Canary *canary `json:"canary,omitempty"` // with --canary alone
 
 	Verified *bool    `json:"verified,omitempty"` // with --verify alone
 	Faults   []string `json:"faults,omitempty"`
@@ -265,6 +279,9 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	}
 	row("slow-down", "up to %.0f times while it runs its own code, at %v a hit, %v single-stepped", r.SlowDown,
 		attach.TypicalCost().Emulated, attach.TypicalCost().Stepped)
+	if r.Canary != nil {
+		row("canary", "%s", r.Canary)
+	}
 	row("left out", "%d routines", r.RoutinesTotal-r.RoutinesObserved)
 	for _, l := range r.LeftOut {
 		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason, query.Fit(l.Example, query.TableColumns-16-len(l.Reason)-6))

@@ -78,9 +78,21 @@ func (s *subject) pid() int { return s.cmd.Process.Pid }
 // ask has the server work for n rounds and returns its answer.
 func (s *subject) ask(n int) string {
 	s.t.Helper()
+	s.put(n)
+	return s.answer()
+}
+
+// put has the server begin to work for n rounds.
+func (s *subject) put(n int) {
+	s.t.Helper()
 	if _, err := fmt.Fprintln(s.in, n); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// answer waits for what the server has found out.
+func (s *subject) answer() string {
+	s.t.Helper()
 	if err := s.pipe.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		s.t.Fatal(err)
 	}

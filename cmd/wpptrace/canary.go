@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"wpptrace/compress/spill"
+	"wpptrace/compress/wpp"
+	"wpptrace/loader/attach"
+	"wpptrace/loader/guard"
+	"wpptrace/loader/target"
+)
+
+// canaryTime is how long the probes of a canary stand.
+const canaryTime = 50 * time.Millisecond
+
+// A canary is what a process did while its probes stood for a moment.
+type canary struct {
+	Seconds  float64 `json:"seconds"`
+	CPU      float64 `json:"cpu_seconds"` // that it used
+	Hits     uint64  `json:"hits"`
+	SlowDown float64 `json:"slow_down"` // CPU time over what it would have been; 0: it did not run
+	Vague    bool    `json:"slow_down_vague"`
+}
+
+// sendCanary attaches to a process for a moment. What comes is dropped.
+func sendCanary(pid int, exe *os.File, prog *program) (*canary, error) {
+	if _, err := findPrivileges(); err != nil {
+		return nil, fmt.Errorf("try probes in process %d: %w: %s", pid, err, privilegesFix)
+	}
+	p, err := target.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	if err := prog.recordable(p.Name); err != nil {
+		return nil, err
+	}
+	session, err := attach.Load(p, prog.image, prog.plan, attach.Options{Ring: attach.DefaultRing})
+	if err != nil {
+		return nil, gone(p, err)
+	}
+	defer session.Close()
+	memory := defaultMemory()
+	r, err := newRecording(prog, p, session, spill.New(wpp.NewDraft(os.DevNull), memory.limits()), nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	r.used, r.gauge = p.Times, newGauge(session, r.log)
+	defer r.gauge.close()
+	before, _, err := measureLoad(p)
+	if err != nil {
+		return nil, err
+	}
+	r.gauge.nature = natureOf(before)
+	if err := session.Attach(exe); err != nil {
+		return nil, gone(p, err)
+	}
+	c, err := r.try(canaryTime)
+	if err != nil {
+		err = gone(p, err)
+	}
+	return c, errors.Join(err, r.streams.Abandon())
+}
+
+// try records for a time and detaches.
+func (r *recording) try(long time.Duration) (*canary, error) {
+	defer guard.Prompt()() // not to stand longer than was asked for
+	if err := r.begin(false); err != nil {
+		return nil, err
+	}
+	first := r.last
+	if err := r.listen(r.began.Add(long)); err != nil {
+		return nil, err
+	}
+	if err := r.detach(context.Background()); err != nil {
+		return nil, err
+	}
+	r.takeSample()
+	used := r.last.used.Sub(first.used)
+	e := r.gauge.nature.estimate(used, r.last.hits-first.hits)
+	c := &canary{Seconds: time.Since(r.began).Seconds(), CPU: used.CPU.Seconds(), Hits: r.gauge.hits}
+	if c.Hits > 0 {
+		c.SlowDown, c.Vague = e.slower(), e.vague()
+		if c.Vague {
+			c.SlowDown = e.atLeast()
+		}
+	}
+	return c, nil
+}
+
+func (c *canary) String() string {
+	if c.SlowDown == 0 {
+		return fmt.Sprintf("not a hit in %.0f ms: it did not run its own code", 1000*c.Seconds)
+	}
+	slower := times(c.SlowDown)
+	if c.Vague {
+		slower = "at least " + slower
+	}
+	return fmt.Sprintf("slowed down %s, by %d hits in %.0f ms", slower, c.Hits, 1000*c.Seconds)
+}
