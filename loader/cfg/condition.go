@@ -183,7 +183,7 @@ func (e *evaluation) compute(op *operation) (to int8, value, flags *formula) {
 	}
 	accumulator := x86.Operand{Reg: rax}
 	switch o := op.Op; {
-	case op.Rep != 0:
+	case op.Rep != 0, op.Elsewhere():
 	case op.Map == 1 && (o == 0xb6 || o == 0xb7): // movzx
 		return wide(op.reg, e.read(op.rm, 1+o&1, op.Rex).then(stepCopy, 1+o&1, 0))
 	case op.Map == 1 && (o == 0xbe || o == 0xbf): // movsx

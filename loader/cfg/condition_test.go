@@ -40,14 +40,18 @@ func TestConditionsHoldAsTheProcessorHasIt(t *testing.T) {
 		}
 		p := recoverFile(t, path)
 		for i, a := range asked {
-			c := onlyCondition(t, routine(t, p, fmt.Sprintf("f%d", i)))
+			r := routine(t, p, fmt.Sprintf("f%d", i))
+			b, c := onlyCondition(t, r)
 			if c == nil {
 				t.Errorf("%v: %s %s: no condition is found", flags, a[0], a[1])
 				continue
 			}
-			inverted := c.Holds(uint64(values[0])) != (out[i] == '1')
+			taken := returned(t, p, r, r.Blocks[b].Succ[0])
+			if other := returned(t, p, r, r.Blocks[b].Succ[1]); taken+other != 1 {
+				t.Fatalf("%v: %s %s: the ways return %d and %d", flags, a[0], a[1], taken, other)
+			}
 			for k, v := range values {
-				if got, want := c.Holds(uint64(v)) != inverted, out[k*len(asked)+i] == '1'; got != want {
+				if got, want := c.Holds(uint64(v)), out[k*len(asked)+i] == '0'+taken; got != want {
 					t.Errorf("%v: %s %s with %#x: got %v, want %v", flags, a[0], a[1], v, got, want)
 				}
 			}
@@ -55,15 +59,24 @@ func TestConditionsHoldAsTheProcessorHasIt(t *testing.T) {
 	}
 }
 
-// onlyCondition is the condition of the one jump of a routine that has one.
-func onlyCondition(t *testing.T, r *cfg.Routine) (found *cfg.Condition) {
-	for _, c := range r.Conditions() {
+// onlyCondition is the condition of the one jump of a routine that has one, and its block.
+func onlyCondition(t *testing.T, r *cfg.Routine) (block int, found *cfg.Condition) {
+	for b, c := range r.Conditions() {
 		if c != nil && found != nil {
 			t.Errorf("%s has two conditions", r.Name)
 		}
 		if c != nil {
-			found = c
+			block, found = b, c
 		}
 	}
-	return found
+	return block, found
+}
+
+// returned is the constant that a block of a routine moves to eax.
+func returned(t *testing.T, p *cfg.Program, r *cfg.Routine, block int) byte {
+	code := p.Image.Bytes(r.Blocks[block].Lo, r.Blocks[block].Hi)
+	if len(code) < 5 || code[0] != 0xb8 {
+		t.Fatalf("block %x of %s does not begin with mov $constant, %%eax", r.Blocks[block].Lo, r.Name)
+	}
+	return code[1]
 }

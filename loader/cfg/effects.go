@@ -212,7 +212,7 @@ func storeSize(op *operation) int {
 	case op.rm.Size > 0:
 		return int(op.rm.Size)
 	case op.Map == 1 && op.Op == saveArea, op.Map == 1 && op.Op == 0xc7:
-		return 1 << 12
+		return 1 << 14
 	case op.Map == 0 && op.Op >= x87 && op.Op <= x87End:
 		return 108
 	case op.Map < 0x10:

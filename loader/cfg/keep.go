@@ -36,14 +36,19 @@ func (r *Routine) Keeps(b int, place x86.Operand) bool {
 // storesBeside reports whether a store goes to another place in the frame.
 func (op *operation) storesBeside(place x86.Operand) bool {
 	setsBit := op.Map == 1 && (op.Op == 0xab || op.Op == 0xb3 || op.Op == 0xbb) // perhaps far from the operand
-	if op.Map > 1 || setsBit || op.rm.Base != place.Base || op.rm.Index >= 0 {
+	if op.Map > 1 || setsBit || op.Elsewhere() || op.rm.Base != place.Base || op.rm.Index >= 0 {
 		return false
 	}
 	return op.rm.Disp+int64(storeSize(op)) <= place.Disp || place.Disp+int64(place.Size) <= op.rm.Disp
 }
 
-// HasInFrame reports whether a place is in the frame, below the return address, as seen from the instruction at pc.
+// HasInFrame reports whether a place is in the frame, below the return address, as seen from the instruction at pc. What is too far below the stack pointer is
+// the kernel's, for signals.
 func (r *Routine) HasInFrame(place x86.Operand, pc uint64) bool {
+	const redZone = 128
+	if place.Base == rsp && place.Disp < -redZone {
+		return false
+	}
 	cfa := r.CFA(pc)
 	return (cfa.Reg == dwarfRSP && place.Base == rsp || cfa.Reg == dwarfRBP && place.Base == rbp) && place.Disp+int64(place.Size) <= int64(cfa.Off)-8
 }
@@ -82,6 +87,8 @@ func (op *operation) opcodeRegister() int8 { return int8(op.Op&7 | op.Rex<<3&8) 
 func (op *operation) mentions(reg int8) bool {
 	const lea = 0x8d
 	switch {
+	case op.Third() == reg:
+		return true
 	case op.HasModRM && op.Map == 0 && op.Op == lea:
 		return op.rm.Base == reg || op.rm.Index == reg || op.reg == reg
 	case op.HasModRM:

@@ -12,6 +12,7 @@ func TestFramesAreHidden(t *testing.T) {
 		{"xor %eax, %eax", true}, {"mov %rax, -16(%rbp)", true}, {"sub $8, %rsp\n add $8, %rsp", true}, {"lea 8(%rdi), %rax", true}, {"nopl (%rbp)", true}, {"call f0", true},
 		{"lea -8(%rbp), %rax", false}, {"lea (%rdi,%rbp), %rax", false}, {"mov %rsp, %rax", false}, {"mov %rbp, %rax", false}, {"mov %rbp, (%rdi)", false}, {"push %rbp\n pop %rax", false},
 		{"push %rsp\n pop %rax", false}, {"add %rbp, %rax", false}, {"add %rsp, %rax", false}, {"xchg %rax, %rbp\n xchg %rax, %rbp", false}, {"cmp %rsp, %rax", false},
+		{"andn %rax, %rcx, %rdx", true}, {"andn %rax, %rbp, %rcx", false}, {"bzhi %rbp, %rax, %rcx", false}, {"shlx %rsp, %rax, %rcx", false},
 	}, func(asked bool, _ bool) bool { return asked })
 }
 
@@ -22,6 +23,11 @@ func TestBlocksKeepPlaces(t *testing.T) {
 		{"mov %eax, -8(%rbp)", false}, {"mov %al, -5(%rbp)", false}, {"mov %rax, -12(%rbp)", false}, {"mov %rax, -15(%rbp)", false}, {"movups %xmm0, -23(%rbp)", false},
 		{"mov %eax, (%rdi)", false}, {"mov %eax, (%rsp)", false}, {"mov %eax, -32(%rbp,%rcx,4)", false}, {"rep stosb", false}, {"push %rax\n pop %rax", false}, {"call f0", false},
 		{"bts %eax, -48(%rbp)", false}, {"maskmovdqu %xmm0, %xmm1", false}, {"incl -8(%rbp)", false}, {"sub $8, %rsp\n add $8, %rsp", false}, {"syscall", false},
+		{"mov %eax, %fs:-16(%rbp)", false}, {"mov %eax, -16(%ebp)", false}, {"mov %fs:-16(%rbp), %eax", true},
+		{"sete -8(%rbp)", false}, {"sete -9(%rbp)", true}, {"xchg %eax, -8(%rbp)", false}, {"lock xadd %eax, -8(%rbp)", false}, {"cmpxchg %ecx, -8(%rbp)", false},
+		{"cmpxchg8b -12(%rbp)", false}, {"btsl $1, -8(%rbp)", false}, {"shld $1, %eax, -8(%rbp)", false}, {"fstpt -16(%rbp)", false},
+		{"fnsave -112(%rbp)", false}, {"movlps %xmm0, -12(%rbp)", false}, {"movd %xmm0, -12(%rbp)", true}, {"movd %xmm0, -8(%rbp)", false}, {"movss %xmm0, -8(%rbp)", false},
+		{"vmovups %ymm0, -32(%rbp)", false}, {"vmovd %xmm0, -8(%rbp)", false}, {"movnti %eax, -8(%rbp)", false}, {"movbe %eax, -8(%rbp)", false}, {"notl -8(%rbp)", false},
 	}, func(_ bool, kept bool) bool { return kept })
 }
 

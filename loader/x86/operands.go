@@ -122,6 +122,17 @@ func (in Inst) twoByteWidth() uint8 {
 	return in.operandSize()
 }
 
+// Elsewhere reports whether memory operands are not where their registers say: a segment is added, or addresses have 32 bits.
+func (in Inst) Elsewhere() bool { return in.prefix&(segmentPrefix|addressPrefix) != 0 }
+
+// Third returns the general register that the instruction names besides its ModRM operands; -1: none.
+func (in Inst) Third() int8 {
+	if in.Map == 0x12 && in.Op >= 0xe0 || in.Map == 0x39 { // cmpccxadd, andn, blsr, bzhi, pdep, mulx, shlx ...; blcfill ...
+		return int8(in.vvvv)
+	}
+	return -1
+}
+
 // operandSize returns the width in bytes that the prefixes give an integer operand.
 func (in Inst) operandSize() uint8 {
 	switch {
