@@ -130,10 +130,11 @@ const (
 )
 
 type TracerStop struct {
-	_     structs.HostLayout
-	Ours  uint32
-	Other uint32
-	Since uint64
+	_      structs.HostLayout
+	Ours   uint32
+	Other  uint32
+	Since  uint64
+	Undone uint64
 }
 
 type TracerThread struct {

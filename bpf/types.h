@@ -98,6 +98,7 @@ struct stop {
 	__u32 ours;  /* it is stopped, by us alone */
 	__u32 other; /* somebody else's signal to stop, which SIGCONT takes back: SIGSTOP, or what has come since we have stopped it; 0: none */
 	__u64 since; /* when SIGSTOP has come, ns */
+	__u64 undone; /* the signal to stop that the last SIGCONT has taken back */
 };
 
 /* Failures and the like, counted: index into the metrics array. */

@@ -256,6 +256,7 @@ int signal_sent(__u64 *args)
 			enabled = 0;
 			escaped = 1;
 		}
+		s->undone = s->other;
 		s->ours = s->other = 0;
 	} else if (sig == SIGSTOP) {
 		s->ours = 0;

@@ -161,7 +161,7 @@ func (t *Thread) arrive(f *frame, s *plan.Site, outcome int) {
 			f.st = st
 			return
 		}
-		t.anomaly("switch with a case that its table has not", "routine", f.r.Name, "value", t.value)
+		t.anomaly("word with a case that its switch has not, or a value that its place cannot hold", "routine", f.r.Name, "value", t.value)
 	}
 	f.st = f.r.at(s.Block, outcome)
 }

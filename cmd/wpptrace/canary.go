@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"time"
 
 	"wpptrace/compress/spill"
-	"wpptrace/compress/wpp"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
@@ -45,8 +43,7 @@ func sendCanary(pid int, exe *os.File, prog *program) (*canary, error) {
 		return nil, gone(p, err)
 	}
 	defer session.Close()
-	memory := defaultMemory()
-	r, err := newRecording(prog, p, session, spill.New(wpp.NewDraft(os.DevNull), memory.limits()), nil, slog.New(slog.DiscardHandler))
+	r, err := newRecording(prog, p, session, spill.New(nil, spill.Limits{}), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +61,7 @@ func sendCanary(pid int, exe *os.File, prog *program) (*canary, error) {
 	if err != nil {
 		err = gone(p, err)
 	}
-	return c, errors.Join(err, r.streams.Abandon())
+	return c, err
 }
 
 // try records for a time and detaches.

@@ -216,8 +216,9 @@ func (j *job) run(s *signals) error {
 	if reason != "" && (j.early || !j.quiet) {
 		fmt.Fprintf(j.errs, "wpptrace: %s\n", reason)
 	}
-	if err := j.finish(s.abort); err != nil {
-		return err
+	disturbance := j.finish(s.abort)
+	if err := s.abort.Err(); err != nil {
+		return cmp.Or(disturbance, err)
 	}
 	if _, err := j.settle(); err != nil {
 		return err
@@ -233,7 +234,7 @@ func (j *job) run(s *signals) error {
 	if err := j.streams.Finish(s.abort, snapshot); err != nil {
 		return writeError(j.path, err)
 	}
-	return cmp.Or(rawErr, j.tell(snapshot))
+	return cmp.Or(rawErr, j.tell(snapshot), disturbance)
 }
 
 // confine is a variable for tests, which record in their own process and go on.

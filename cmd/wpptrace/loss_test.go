@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -36,6 +37,24 @@ func TestLossOfOtherThreads(t *testing.T) {
 func recordWithLosses(t *testing.T, tids ...int) *recording {
 	t.Helper()
 	s := startServer(t)
+	r := attachWithLosses(t, s, tids...)
+	for range 3 {
+		s.ask(20) // nobody reads meanwhile
+		if err := r.drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.isClean()
+	s.end()
+	return r
+}
+
+// attachWithLosses begins to record a server with a ring buffer of a page.
+func attachWithLosses(t *testing.T, s *subject, tids ...int) *recording {
+	t.Helper()
 	p, err := target.Open(s.pid())
 	if err != nil {
 		t.Fatal(err)
@@ -67,17 +86,6 @@ func recordWithLosses(t *testing.T, tids ...int) *recording {
 	if err := r.begin(false); err != nil {
 		t.Fatal(err)
 	}
-	for range 3 {
-		s.ask(20) // nobody reads meanwhile
-		if err := r.drain(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := r.finish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	s.isClean()
-	s.end()
 	return r
 }
 
@@ -133,5 +141,44 @@ func TestStrict(t *testing.T) {
 	}
 	if status != exitLost {
 		t.Errorf("status %d, want %d", status, exitLost)
+	}
+}
+
+// What a thread lost that came to its end in a window once had nowhere to go when the recording ended.
+func TestLossOfAThreadThatEndsInAWindow(t *testing.T) {
+	s := startSubject(t, exec.Command(compileC(t, `
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static unsigned s;
+__attribute__((noinline)) static unsigned work(unsigned s, unsigned i) { return s % 7 ? s * 31 + i : s / 3 + 1; }
+static void *run(void *n) { for (long i = 0; i < (long)n; i++) s = work(s, i); return 0; }
+int main(void)
+{
+	char line[32];
+	while (fgets(line, sizeof line, stdin)) {
+		pthread_t t;
+		pthread_create(&t, 0, run, (void *)atol(line));
+		pthread_join(t, 0);
+		printf("%u\n", s);
+		fflush(stdout);
+	}
+	return 7;
+}`, "-O1", "-pthread")))
+	r := attachWithLosses(t, s)
+	s.ask(20_000) // nobody reads meanwhile
+	r.pace = newPace(0.05, defaultWindow)
+	r.pace.begin()
+	if err := r.closeWindow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.isClean()
+	s.end()
+	m, err := r.session.Metrics()
+	if f := r.figures(); err != nil || m.LostHits == 0 || f.Lost != m.LostHits {
+		t.Errorf("the kernel lost %d hits (%v), the figures say %d", m.LostHits, err, f.Lost)
 	}
 }

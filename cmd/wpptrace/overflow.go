@@ -32,7 +32,7 @@ func (o *overflow) Set(text string) error {
 func guardCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     guard.Command,
-		Short:   "Let a process go on that a wpptrace had stopped which is gone",
+		Short:   "Put probes into a process for wpptrace, and take them out should that be gone",
 		Example: "  wpptrace starts it itself",
 		Hidden:  true,
 		Args:    exactly(0, "none"),

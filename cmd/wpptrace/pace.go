@@ -121,6 +121,9 @@ func (r *recording) closeWindow(ctx context.Context) error {
 
 // leaveThreads says of each thread that what comes next is not known, and lets go of those that have ended.
 func (r *recording) leaveThreads() error {
+	if err := r.addLosses(); err != nil { // while threads that have ended can still be told so
+		return err
+	}
 	live := map[uint32]bool{}
 	ids, err := r.process.Threads()
 	if err != nil && r.process.Alive() {

@@ -147,21 +147,19 @@ func (r *recording) find(id uint32, started uint64) (i int, ok bool) {
 	})
 }
 
-// detach takes the probes out, and what the threads have not sent.
+// detach takes the probes out, and what the threads have not sent, even if the probes could not be asked to go: they report nothing any more.
 func (r *recording) detach(ctx context.Context) error {
-	if err := r.session.Detach(); err != nil {
-		return err
-	}
+	left := r.session.Detach()
 	if err := r.drain(ctx); err != nil {
-		return err
+		return errors.Join(left, err)
 	}
 	if err := r.session.Flush(ctx); err != nil {
-		return err
+		return errors.Join(left, err)
 	}
-	return r.drain(ctx)
+	return errors.Join(left, r.drain(ctx))
 }
 
-// finish detaches and takes what is left. The recording stays readable.
+// finish detaches and takes what is left. The recording stays readable, after an error too, as far as it goes.
 func (r *recording) finish(ctx context.Context) error {
 	r.takeSample()
 	r.ended = time.Now()
@@ -169,18 +167,13 @@ func (r *recording) finish(ctx context.Context) error {
 		r.account()
 		defer p.relax()
 	}
-	if err := r.detach(ctx); err != nil {
-		return err
-	}
-	if err := r.addLosses(); err != nil {
-		return err
-	}
+	err := errors.Join(r.detach(ctx), r.addLosses())
 	for _, t := range r.all {
 		if t.words != nil {
 			t.end()
 		}
 	}
-	return nil
+	return err
 }
 
 // addLosses adds what was lost last of each thread, which no batch came after to tell. A thread whose end came through has lost nothing since.

@@ -151,6 +151,9 @@ func (j *job) over() string {
 	switch {
 	case j.session.Replaced():
 		return name + " was replaced by exec: tracing ended"
+	case j.session.Unguarded():
+		j.early = true
+		return fmt.Sprintf("the guard of %s has been killed, and its probes are out: tracing ended", name)
 	case j.limit > 0 && time.Since(j.began) >= j.limit:
 		return fmt.Sprintf("%v are over: tracing of %s ended", j.limit, name)
 	}

@@ -262,6 +262,9 @@ func (s *Session) Detach() error {
 	}
 	s.attached = false
 	err := s.objects.Holding.Set(uint32(0))
+	if s.Unguarded() {
+		return err // they have gone with it
+	}
 	for _, m := range s.images {
 		err = errors.Join(err, m.unprobe())
 	}
@@ -309,8 +312,7 @@ func (s *Session) flush() (unsent uint32, err error) {
 
 // Close detaches, if need be, and frees everything.
 func (s *Session) Close() error {
-	err := s.Detach()
-	s.unlink()
+	err := errors.Join(s.Detach(), s.unlink())
 	s.objects.Close()
 	return err
 }
@@ -324,15 +326,15 @@ func (s *Session) unprobe() {
 	}
 }
 
-// unlink undoes attach.
-func (s *Session) unlink() {
+// unlink undoes attach. The guard is the last that may let the process go on: what may stop it goes before.
+func (s *Session) unlink() (err error) {
 	s.unprobe()
-	if s.guard != nil {
-		s.guard.Close()
-		s.guard = nil
-	}
 	for _, l := range s.others {
 		l.Close()
+	}
+	if s.guard != nil {
+		err = s.guard.Close()
+		s.guard = nil
 	}
 	if s.iter != nil {
 		s.iter.Close()
@@ -341,4 +343,15 @@ func (s *Session) unlink() {
 		s.reader.Close()
 	}
 	s.others, s.iter, s.reader = nil, nil, nil
+	return err
+}
+
+// Unguarded reports whether the guard of the session has been killed: no probe stands any more, and nobody can put any in.
+func (s *Session) Unguarded() bool {
+	select {
+	case <-s.guard.Gone():
+		return true
+	default:
+		return false
+	}
 }

@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -25,6 +26,8 @@ type Guard struct {
 	process *target.Process
 	cmd     *exec.Cmd
 	conn    *net.UnixConn // closed with us, however we end
+	gone    chan struct{} // closed with it
+	status  error         // then
 
 	stops   *ebpf.Map // nil: nobody is stopped
 	signals link.Link // of the program that keeps stops: the guard has it too, for without it nobody knows what to undo
@@ -45,9 +48,8 @@ func (g *Guard) start() error {
 		return err
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "guard")
-	defer theirs.Close()
 	if g.conn, err = connection(os.NewFile(uintptr(pair[0]), "guard")); err != nil {
-		return err
+		return errors.Join(err, theirs.Close())
 	}
 	g.cmd = &exec.Cmd{
 		Path:        "/proc/self/exe",
@@ -55,14 +57,30 @@ func (g *Guard) start() error {
 		ExtraFiles:  []*os.File{theirs},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // signals of the terminal are not meant for it
 	}
-	if err := g.cmd.Start(); err != nil {
+	err = errors.Join(g.cmd.Start(), theirs.Close()) // that end is its alone: where it ends, so does the connection
+	if err != nil {
 		return errors.Join(err, g.conn.Close())
 	}
+	g.gone = make(chan struct{})
+	go func() {
+		g.status = g.cmd.Wait()
+		close(g.gone)
+	}()
 	if _, err := receive(g.conn, &reply{}); err != nil { // it stands
-		return errors.Join(fmt.Errorf("it ended at once: %w", err), g.conn.Close(), g.cmd.Wait())
+		return errors.Join(fmt.Errorf("it ended at once: %w", err), g.end())
 	}
 	return nil
 }
+
+// end ends the guard, if it has not ended by itself.
+func (g *Guard) end() error {
+	err := g.conn.Close()
+	<-g.gone
+	return errors.Join(err, g.status)
+}
+
+// Gone is closed when the guard has come to its end: it has been killed, and its probes are out.
+func (g *Guard) Gone() <-chan struct{} { return g.gone }
 
 // connection takes over the file.
 func connection(f *os.File) (*net.UnixConn, error) {
@@ -74,14 +92,19 @@ func connection(f *os.File) (*net.UnixConn, error) {
 	return c.(*net.UnixConn), nil
 }
 
+var errGone = errors.New("it has been killed, and its probes are out")
+
 func (g *Guard) ask(q *request, files ...*os.File) (reply, error) {
 	var r reply
 	err := send(g.conn, q, files...)
 	if err == nil {
 		_, err = receive(g.conn, &r)
 	}
+	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+		err = errGone
+	}
 	if err != nil {
-		return r, fmt.Errorf("ask the guard of process %d, which may have been killed: %w", g.process.PID, err)
+		return r, fmt.Errorf("ask the guard of process %d: %w", g.process.PID, err)
 	}
 	if r.Refusal != nil {
 		return r, r.Refusal
@@ -161,7 +184,7 @@ func (p *Probes) Close() error {
 
 // Confine leaves the guard with those capabilities alone: with none it can still undo what it has done, and, of a process of its own user, let it go on.
 func (g *Guard) Confine(keep ...cap.Value) error {
-	_, err := g.ask(&request{Confine: &confinment{keep}})
+	_, err := g.ask(&request{Confine: &confinement{keep}})
 	return err
 }
 
@@ -183,9 +206,9 @@ func (g *Guard) LetGo() error {
 	return err
 }
 
-// Close lets the process go on, if need be, and ends the guard. Nothing may stop the process any more.
+// Close lets the process go on, if need be, and ends the guard. Nothing may stop the process any more. An error says also that the guard had been killed.
 func (g *Guard) Close() error {
-	err := errors.Join(g.LetGo(), g.conn.Close(), g.cmd.Wait())
+	err := errors.Join(g.LetGo(), g.end())
 	if g.signals != nil {
 		err = errors.Join(err, g.signals.Close())
 	}
@@ -205,12 +228,20 @@ func letGo(p *target.Process, stops *ebpf.Map) (stopped bool, err error) {
 	if err != nil || s.Ours == 0 {
 		return false, err
 	}
-	err = p.Signal(unix.SIGCONT) // the BPF program sees it, and notes that the process goes on
-	if s.Other != 0 {            // SIGCONT has taken that back, and it was meant
-		err = errors.Join(err, p.Signal(unix.Signal(s.Other)))
-	}
-	if errors.Is(err, unix.ESRCH) { // it has been killed
+	if err = goOn(p, stops); errors.Is(err, unix.ESRCH) { // it has been killed
 		err = nil
 	}
 	return true, err
+}
+
+// goOn lets the process go on, but for the stop that somebody else may have made, just now perhaps.
+func goOn(p *target.Process, stops *ebpf.Map) error {
+	if err := p.Signal(unix.SIGCONT); err != nil { // the BPF program sees it, and notes what it takes back
+		return err
+	}
+	s, err := stopOf(stops)
+	if err == nil && s.Undone != 0 {
+		err = p.Signal(unix.Signal(s.Undone))
+	}
+	return err
 }

@@ -37,6 +37,8 @@ func TestSignalsBesideAStop(t *testing.T) {
 		{"SIGCONT", []string{"stop", "SIGCONT"}, bpf.TracerStop{}, false},
 		{"theirs too", []string{"stop", "SIGSTOP", "let go"}, bpf.TracerStop{Other: uint32(unix.SIGSTOP)}, true},
 		{"theirs and SIGCONT before it stops", []string{"SIGSTOP", "SIGCONT", "stop"}, bpf.TracerStop{Ours: 1}, true},
+		{"theirs as it is let go", []string{"stop", "SIGSTOP", "go on"}, bpf.TracerStop{Other: uint32(unix.SIGSTOP)}, true},
+		{"theirs was before", []string{"SIGSTOP", "SIGCONT", "stop", "go on"}, bpf.TracerStop{}, false},
 		{"the terminal's", []string{"stop", "SIGTSTP"}, bpf.TracerStop{Ours: 1, Other: uint32(unix.SIGTSTP)}, true},
 		{"the terminal's is kept", []string{"stop", "SIGTSTP", "let go"}, bpf.TracerStop{}, true},
 		{"the terminal's is taken back", []string{"stop", "SIGTSTP", "SIGCONT"}, bpf.TracerStop{}, false},
@@ -101,6 +103,8 @@ func take(t *testing.T, p *target.Process, stops *ebpf.Map, step string) {
 		err = debug(p)
 	case "let go":
 		_, err = letGo(p, stops)
+	case "go on":
+		err = goOn(p, stops)
 	default:
 		err = p.Signal(unix.SignalNum(step))
 	}

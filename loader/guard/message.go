@@ -17,10 +17,10 @@ import (
 
 // A request is what wpptrace asks of the guard, one at a time: the first field that is set.
 type request struct {
-	Watch   bool        // over who is stopped: with the descriptors of the link that sees its signals, and of the map of stops
-	Probe   *placement  // with the descriptors of a file and of a program
-	Remove  int         // the number of a placement
-	Confine *confinment // give up all capabilities but those
+	Watch   bool         // over who is stopped: with the descriptors of the link that sees its signals, and of the map of stops
+	Probe   *placement   // with the descriptors of a file and of a program
+	Remove  int          // the number of a placement
+	Confine *confinement // give up all capabilities but those
 }
 
 // A placement is a program at places of a file, in the memory of a process.
@@ -29,7 +29,7 @@ type placement struct {
 	PID              int // 0: of all that map the file
 }
 
-type confinment struct{ Keep []cap.Value }
+type confinement struct{ Keep []cap.Value }
 
 // A reply has the number of a placement, from 1, or says why there is none.
 type reply struct {
@@ -98,25 +98,27 @@ func receive(c *net.UnixConn, message any) (fds []int, err error) {
 	if fds, err = descriptors(rights[:m]); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			closeAll(fds)
-		}
-	}()
-	if _, err = io.ReadFull(c, size[n:]); err != nil {
+	if err := receiveBody(c, size, n, message); err != nil {
+		closeAll(fds)
 		return nil, err
+	}
+	return fds, nil
+}
+
+// receiveBody receives a message of whose size n bytes have come.
+func receiveBody(c *net.UnixConn, size []byte, n int, message any) error {
+	if _, err := io.ReadFull(c, size[n:]); err != nil {
+		return err
 	}
 	length := binary.LittleEndian.Uint32(size)
 	if length > maxMessage {
-		err = fmt.Errorf("a message of %d bytes", length)
-		return nil, err
+		return fmt.Errorf("a message of %d bytes", length)
 	}
 	var body bytes.Buffer // grows by what comes, whatever was announced
-	if _, err = io.CopyN(&body, c, int64(length)); err != nil {
-		return nil, err
+	if _, err := io.CopyN(&body, c, int64(length)); err != nil {
+		return err
 	}
-	err = gob.NewDecoder(&body).Decode(message)
-	return fds, err
+	return gob.NewDecoder(&body).Decode(message)
 }
 
 func descriptors(control []byte) (fds []int, err error) {

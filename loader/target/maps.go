@@ -102,16 +102,27 @@ func (p *Process) mapFile(m Mapping) string {
 	return p.proc(fmt.Sprintf("map_files/%x-%x", m.Lo, m.Hi))
 }
 
-// OpenLibrary opens a library by way of its mapping: it may have been deleted, or be out of our reach by its path.
-func (p *Process) OpenLibrary(l Library) (*os.File, error) {
-	info, err := os.Stat(p.mapFile(l.code))
-	if err == nil && !info.Mode().IsRegular() { // a device may do anything when it is opened
+// openRegular opens what a name leads to unless it is a device or the like, which may do anything when it is opened.
+func openRegular(name string) (*os.File, error) {
+	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	place := os.NewFile(uintptr(fd), name)
+	defer place.Close()
+	info, err := place.Stat()
+	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("it is no regular file")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open %s of process %d: %w", l.Path, p.PID, err)
+		return nil, err
 	}
-	f, err := os.Open(p.mapFile(l.code))
+	return os.Open(fmt.Sprintf("/proc/self/fd/%d", fd))
+}
+
+// OpenLibrary opens a library by way of its mapping: it may have been deleted, or be out of our reach by its path.
+func (p *Process) OpenLibrary(l Library) (*os.File, error) {
+	f, err := openRegular(p.mapFile(l.code))
 	if err != nil {
 		return nil, fmt.Errorf("open %s of process %d: %w", l.Path, p.PID, err)
 	}
