@@ -22,7 +22,7 @@ func letters(texts ...string) *wpp.Snapshot {
 		for _, c := range text {
 			g.Append(letter(s, c))
 		}
-		s.Threads = append(s.Threads, wpp.Thread{TID: 100 + i, Grammar: wpp.FromSequitur(g)})
+		s.Threads = append(s.Threads, wpp.Thread{TID: 100 + i, Grammar: wpp.FromSequitur(g), Ended: true})
 	}
 	return s
 }
@@ -86,7 +86,7 @@ func drawSnapshot(t *rapid.T) *wpp.Snapshot {
 		if rapid.Bool().Draw(t, "any grammar") {
 			g = drawGrammar(t, len(s.Symbols))
 		}
-		s.Threads = append(s.Threads, wpp.Thread{TID: 100 + i, Grammar: g})
+		s.Threads = append(s.Threads, wpp.Thread{TID: 100 + i, Grammar: g, Ended: rapid.Bool().Draw(t, "ended")})
 	}
 	return s
 }

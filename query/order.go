@@ -70,14 +70,14 @@ func (r *rule) firstIn(a *atoms, threads []*wpp.Thread, count *uint64) (first Vi
 		return first, err
 	}
 	for _, t := range threads {
-		n, witness, err := check(t)
+		v, err := check(t)
 		if err != nil {
 			return first, err
 		}
-		if *count == 0 && n > 0 {
-			first = witness
+		if *count == 0 && v.violations > 0 {
+			first = v.first
 		}
-		*count = addSaturating(*count, n)
+		*count = addSaturating(*count, v.violations)
 	}
 	return first, nil
 }

@@ -31,6 +31,9 @@ Each thread is checked alone, and lines that dump marks with # are skipped; no s
 REGEX" crosses one. What breaks a rule first is shown: where it begins, and its paths in brackets,
 between those around them. The exit status is 4 if a rule is broken.
 
+A rule is open, not broken, by what is due at the end of a thread that had not ended when the
+recording did, or of which that is not known, as in what wpptrace recorded before it kept count.
+
 The command is called rules because check looks at this machine, not at a recording.`
 
 func rulesCommand() *cobra.Command {
@@ -83,7 +86,7 @@ func tellRules(c *cobra.Command, s *wpp.Snapshot, report *query.RulesReport, asJ
 		return err
 	}
 	for _, r := range report.Rules {
-		if !r.Kept {
+		if r.Violations > 0 {
 			return exitStatus(exitBroke)
 		}
 	}

@@ -48,7 +48,7 @@ func checkStreams(t interface {
 	}
 	for i := range want.Threads {
 		a, b := &want.Threads[i], &got.Threads[i]
-		if !slices.Equal(slices.Collect(a.Grammar.Expand(0)), slices.Collect(b.Grammar.Expand(0))) || a.TID != b.TID || a.Name != b.Name || a.Lost != b.Lost {
+		if !slices.Equal(slices.Collect(a.Grammar.Expand(0)), slices.Collect(b.Grammar.Expand(0))) || a.TID != b.TID || a.Name != b.Name || a.Lost != b.Lost || a.Ended != b.Ended {
 			t.Fatalf("thread %d is another", i)
 		}
 		if a.Grammar.Length(0) != b.Grammar.Length(0) {
