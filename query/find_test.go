@@ -60,8 +60,13 @@ func TestFindRefuses(t *testing.T) {
 		"'main":         "find 'main: no ' at the end of 'main",
 		"main ** ** **": "find main ** ** **: more than 512 paths, repetitions spelt out",
 	} {
-		if _, err := Find(compressor(), FindQuery{Pattern: pattern, Gap: 300, First: 1}); err == nil || err.Error() != want {
+		q := FindQuery{Pattern: pattern, Gap: 300, First: 1}
+		if _, err := Find(compressor(), q); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", pattern, err, want)
+		}
+		depends := pattern == "nosuch" || pattern == "main#x"
+		if err := q.Validate(); (err == nil) != depends {
+			t.Errorf("%s, whatever the snapshot: %v", pattern, err)
 		}
 	}
 	if _, err := Find(compressor(), FindQuery{Pattern: "main"}); err == nil {

@@ -81,20 +81,21 @@ func CheckRules(s *wpp.Snapshot, rules []string, tids ...int) (*RulesReport, err
 	for _, text := range rules {
 		r, err := checkRule(s, text, threads)
 		if err != nil {
-			return nil, fmt.Errorf("rule %q: %w", printable(text), err)
+			return nil, err
 		}
 		report.Rules = append(report.Rules, *r)
 	}
 	return report, nil
 }
 
+// ValidateRule fails where a rule makes no sense, whatever the snapshot.
+func ValidateRule(text string) error {
+	_, err := readRule(withoutSnapshot(), text)
+	return err
+}
+
 func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport, error) {
-	names := newAtoms(s)
-	r, err := parseRule(names, text)
-	if err != nil {
-		return nil, err
-	}
-	check, err := r.checker(names)
+	check, err := readRule(newAtoms(s), text)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 	for _, t := range threads {
 		v, err := check(t)
 		if err != nil {
-			return nil, err
+			return nil, ruleError(text, err)
 		}
 		if v.violations > 0 || v.open > 0 {
 			report.Kept = false
@@ -113,6 +114,21 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 	}
 	return report, nil
 }
+
+// readRule returns what checks a rule.
+func readRule(names *atoms, text string) (checker, error) {
+	r, err := parseRule(names, text)
+	if err != nil {
+		return nil, ruleError(text, err)
+	}
+	check, err := r.checker(names)
+	if err != nil {
+		return nil, ruleError(text, err)
+	}
+	return check, nil
+}
+
+func ruleError(text string, err error) error { return fmt.Errorf("rule %q: %w", printable(text), err) }
 
 // A verdict is what a thread has to do with a rule.
 type verdict struct {

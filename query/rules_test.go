@@ -127,6 +127,10 @@ func TestRulesRefuse(t *testing.T) {
 		if _, err := CheckRules(letters("abc"), []string{rule}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", rule, err, want)
 		}
+		depends := want == "no routine q" || want == "a path is both"
+		if err := ValidateRule(rule); (err == nil) != depends {
+			t.Errorf("%s, whatever the snapshot: %v", rule, err)
+		}
 	}
 	if _, err := CheckRules(letters("abc"), nil, 5); err == nil {
 		t.Error("thread 5 is checked")

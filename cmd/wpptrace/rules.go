@@ -60,6 +60,11 @@ func rulesCommand() *cobra.Command {
 			if len(rules) == 0 {
 				return usagef("no rule: give one before the snapshot, or a file of them with -f")
 			}
+			for _, rule := range rules {
+				if err := query.ValidateRule(rule); err != nil {
+					return usageError{err}
+				}
+			}
 			s, _, err := readSnapshot(c.ErrOrStderr(), args[len(args)-1])
 			if err != nil {
 				return err
