@@ -13,6 +13,12 @@ import (
 	"wpptrace/compress/wpp"
 )
 
+// A fataler is a test, or one of many drawings of it.
+type fataler interface {
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // letters makes a snapshot of one thread a text: each letter is a path of one instruction in a routine of its own, each other
 // character a mark.
 func letters(texts ...string) *wpp.Snapshot {

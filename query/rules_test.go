@@ -213,38 +213,42 @@ func TestRulesEqualBruteForce(t *testing.T) {
 		for _, c := range "abc" {
 			letter(s, c)
 		}
-		limit := rapid.IntRange(0, 4).Draw(t, "limit")
-		for kind, rule := range map[string]string{
-			"before": "a before b", "followed": "every a followed by b", "followed before": "every a followed by b before c",
-			"never": "never a after b", "balanced": fmt.Sprint("a and b balanced within ", limit),
-		} {
-			got, err := CheckRules(s, []string{rule})
-			if err != nil {
-				t.Fatal(err)
+		checkRules(t, s, rapid.IntRange(0, 4).Draw(t, "limit"))
+	})
+}
+
+// checkRules compares the verdicts on rules of a, b and c with those of bruteRule.
+func checkRules(t fataler, s *wpp.Snapshot, limit int) {
+	for kind, rule := range map[string]string{
+		"before": "a before b", "followed": "every a followed by b", "followed before": "every a followed by b before c",
+		"never": "never a after b", "balanced": fmt.Sprint("a and b balanced within ", limit),
+	} {
+		got, err := CheckRules(s, []string{rule})
+		if err != nil {
+			t.Fatal(err)
+		}
+		total, totalOpen, witnesses := 0, 0, got.Rules[0].Witnesses
+		for i, stream := range streams(s) {
+			violations, open, first := bruteRule(kind, spell(s, stream), limit, s.Threads[i].Ended)
+			total += violations
+			totalOpen += open
+			if violations+open == 0 {
+				continue
 			}
-			total, totalOpen, witnesses := 0, 0, got.Rules[0].Witnesses
-			for i, stream := range streams(s) {
-				violations, open, first := bruteRule(kind, spell(s, stream), limit, s.Threads[i].Ended)
-				total += violations
-				totalOpen += open
-				if violations+open == 0 {
-					continue
-				}
-				w := witnesses[0]
-				witnesses = witnesses[1:]
-				end := int(w.Position + w.Length - 1)
-				if kind == "followed" {
-					end = int(w.Position)
-				}
-				if w.TID != 100+i || end != first {
-					t.Fatalf("%s in %s: %+v, want %d", rule, spell(s, stream), w, first)
-				}
+			w := witnesses[0]
+			witnesses = witnesses[1:]
+			end := int(w.Position + w.Length - 1)
+			if kind == "followed" {
+				end = int(w.Position)
 			}
-			if r := got.Rules[0]; r.Violations != uint64(total) || r.Open != uint64(totalOpen) || r.Kept != (total+totalOpen == 0) || len(witnesses) > 0 {
-				t.Fatalf("%s: %+v, want %d and %d open", rule, r, total, totalOpen)
+			if w.TID != 100+i || end != first {
+				t.Fatalf("%s in %s: %+v, want %d", rule, spell(s, stream), w, first)
 			}
 		}
-	})
+		if r := got.Rules[0]; r.Violations != uint64(total) || r.Open != uint64(totalOpen) || r.Kept != (total+totalOpen == 0) || len(witnesses) > 0 {
+			t.Fatalf("%s: %+v, want %d and %d open", rule, r, total, totalOpen)
+		}
+	}
 }
 
 // TestRegexEqualsRegexp compares regular expressions with those of the standard library, end by end.
