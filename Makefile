@@ -18,7 +18,7 @@ demo: wpptrace
 # As root. A few minutes.
 test:
 	@.ci/need-go
-	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3
+	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 xz:xz-utils
 	go vet ./...
 	@test -z "$$(gofmt -l .)" || { echo "not formatted, run make fmt:"; gofmt -l .; exit 1; }
 	go test -race $(RACE)
