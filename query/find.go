@@ -64,7 +64,7 @@ type FindReport struct {
 //
 // It takes time in proportion to the right-hand sides, times the states of an automaton that their rules are met in: one for most names, up
 // to 2^Gap for patterns with several **. Memory is bounded; Find fails where that does not suffice. An occurrence that is listed takes
-// time in proportion to the bodies on the way down to it.
+// time in proportion to the bodies on the way down to it, but for the start rule's.
 func Find(s *wpp.Snapshot, q FindQuery) (*FindReport, error) {
 	fail := func(err error) (*FindReport, error) { return nil, fmt.Errorf("find %s: %w", printable(q.Pattern), err) }
 	if err := q.Validate(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -228,6 +229,29 @@ func TestCursorEqualsExpansion(t *testing.T) {
 			t.Fatalf("%d to %d backward: %v, want %v", from, to, got, want)
 		}
 	})
+}
+
+// TestFindListsMany: each occurrence that was listed took the time to read the start rule up to it.
+func TestFindListsMany(t *testing.T) {
+	const length, listed, most = 1 << 20, 20_000, 5 * time.Second // 0.2 s; it was minutes
+	s := letters("ab")
+	stream := make([]uint32, length)
+	for i := range stream {
+		stream[i] = uint32(i) % 2
+	}
+	g, err := wpp.NewGrammar([][]uint32{stream})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Threads[0].Grammar = g
+	began := time.Now()
+	r, err := Find(s, FindQuery{Pattern: "b a", First: length/2 - listed, Top: listed})
+	if took := time.Since(began); err != nil || took > most {
+		t.Fatalf("%v, %v", took, err)
+	}
+	if last := r.Occurrences[len(r.Occurrences)-1]; len(r.Occurrences) != listed || last.Position != length-3 || last.Length != 2 {
+		t.Errorf("%d occurrences, the last %+v", len(r.Occurrences), last)
+	}
 }
 
 func BenchmarkFind(b *testing.B) {
