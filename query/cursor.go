@@ -12,25 +12,41 @@ import (
 // cursor stands between two symbols. It belongs to one goroutine.
 type Cursor struct {
 	grammar  *wpp.Grammar
-	ends     []uint64 // of the start rule's symbols, each with what it derives: saturated
+	ends     startEnds
 	position uint64
 	way      []rung // at is the symbol behind the cursor; of the rungs above, the one that the cursor is in
 }
 
 // NewCursor makes a cursor that stands before the first symbol. It takes time and memory in proportion to the start rule.
 func NewCursor(g *wpp.Grammar) *Cursor {
-	c := &Cursor{grammar: g, way: []rung{{}}}
-	end := uint64(0)
-	for _, sym := range g.Body(0) {
-		end = addSaturating(end, c.width(sym))
-		c.ends = append(c.ends, end)
-	}
-	return c
+	return &Cursor{grammar: g, way: []rung{{}}, ends: newStartEnds(g)}
 }
 
-func (c *Cursor) width(sym uint32) uint64 {
+// startEnds are the positions behind the start rule's symbols, each with what it derives: saturated. They find a position without reading that rule, which is often most of a grammar.
+type startEnds []uint64
+
+func newStartEnds(g *wpp.Grammar) startEnds {
+	ends, end := make(startEnds, 0, len(g.Body(0))), uint64(0)
+	for _, sym := range g.Body(0) {
+		end = addSaturating(end, widthOf(g, sym))
+		ends = append(ends, end)
+	}
+	return ends
+}
+
+// find returns the start rule's symbol that derives what stands at a position of the stream, and the position in that.
+func (e startEnds) find(position uint64) (at int, within uint64) {
+	at = sort.Search(len(e), func(i int) bool { return e[i] > position })
+	if at > 0 {
+		position -= e[at-1]
+	}
+	return at, position
+}
+
+// widthOf is how many symbols of the stream a symbol of a body derives.
+func widthOf(g *wpp.Grammar, sym uint32) uint64 {
 	if wpp.IsRule(sym) {
-		return c.grammar.Length(wpp.RuleOf(sym))
+		return g.Length(wpp.RuleOf(sym))
 	}
 	return 1
 }
@@ -48,10 +64,7 @@ func (c *Cursor) Seek(position uint64) {
 		return
 	}
 	c.position = position
-	at := sort.Search(len(c.ends), func(i int) bool { return c.ends[i] > position })
-	if at > 0 {
-		position -= c.ends[at-1]
-	}
+	at, position := c.ends.find(position)
 	c.way = append(c.way[:0], rung{0, at})
 	for {
 		top := c.way[len(c.way)-1]
@@ -61,8 +74,8 @@ func (c *Cursor) Seek(position uint64) {
 		}
 		rule := wpp.RuleOf(sym)
 		i := 0
-		for body := c.grammar.Body(rule); c.width(body[i]) <= position; i++ {
-			position -= c.width(body[i])
+		for body := c.grammar.Body(rule); widthOf(c.grammar, body[i]) <= position; i++ {
+			position -= widthOf(c.grammar, body[i])
 		}
 		c.way = append(c.way, rung{rule, i})
 	}

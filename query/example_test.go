@@ -201,6 +201,39 @@ func ExampleCheckRules() {
 	// kept    spin#1 and spin#2 balanced within 1
 }
 
+func ExampleCheckRules_open() {
+	s := tracedLoop() // of a thread that ran on, as far as is known
+	report, err := query.CheckRules(s, []string{"every spin#2 followed by spin#1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	query.WriteRules(os.Stdout, s, report)
+	// Output:
+	// open    every spin#2 followed by spin#1: 1 time
+	//         thread 4711, position 4, 1 path: not followed yet where the record ends
+	//         spin#1 spin#2 spin#1 [spin#2]
+}
+
+func ExampleValidateRule() {
+	fmt.Println(query.ValidateRule("every open() followed by close()"))
+	fmt.Println(query.ValidateRule("never (open() close()"))
+	// Output:
+	// <nil>
+	// rule "never (open() close()": no ) for a (
+}
+
+func ExampleWritePath() {
+	if err := query.WritePath(os.Stdout, tracedLoop(), "spin#2"); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// spin#2 in spin, from loop to loop: 5 instructions, ran 2 times
+	//   ADDRESSES          INSNS  SOURCE
+	//   1000-1004              2  /src/spin.c:7-8
+	//   1008-100f              3  /src/spin.c:9-11
+}
+
 func ExamplePathOrder() {
 	s := tracedLoop()
 	o, err := query.PathOrder(s, "spin#1", "spin#2")

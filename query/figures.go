@@ -37,7 +37,7 @@ func Growth(g *wpp.Grammar, points int) []GrowthPoint {
 			list = append(list, GrowthPoint{due, now.Rules, now.Symbols})
 		}
 	}
-	met := make([]bool, g.Rules())
+	var met []bool // of the rules up to the highest that has been: how many a file declares is not believed
 	way := []rung{{}}
 	for len(way) > 0 {
 		top := &way[len(way)-1]
@@ -53,13 +53,14 @@ func Growth(g *wpp.Grammar, points int) []GrowthPoint {
 		switch {
 		case !wpp.IsRule(sym):
 			advance(1)
-		case met[wpp.RuleOf(sym)]:
+		case wpp.RuleOf(sym) < len(met) && met[wpp.RuleOf(sym)]:
 			advance(g.Length(wpp.RuleOf(sym)))
 		default:
 			rule := wpp.RuleOf(sym)
-			met[rule] = true
 			now.Rules++
 			now.Symbols += len(g.Body(rule))
+			met = append(met, make([]bool, max(0, rule+1-len(met)))...)
+			met[rule] = true
 			way = append(way, rung{rule, 0})
 		}
 	}

@@ -31,6 +31,9 @@ func (q *FindQuery) Validate() error {
 	case q.First == 0:
 		return fmt.Errorf("find %s: occurrence 0: they count from 1", printable(q.Pattern))
 	}
+	if _, err := q.finder(withoutSnapshot()); err != nil {
+		return fmt.Errorf("find %s: %w", printable(q.Pattern), err)
+	}
 	return nil
 }
 
@@ -61,7 +64,7 @@ type FindReport struct {
 //
 // It takes time in proportion to the right-hand sides, times the states of an automaton that their rules are met in: one for most names, up
 // to 2^Gap for patterns with several **. Memory is bounded; Find fails where that does not suffice. An occurrence that is listed takes
-// time in proportion to the bodies on the way down to it.
+// time in proportion to the bodies on the way down to it, but for the start rule's.
 func Find(s *wpp.Snapshot, q FindQuery) (*FindReport, error) {
 	fail := func(err error) (*FindReport, error) { return nil, fmt.Errorf("find %s: %w", printable(q.Pattern), err) }
 	if err := q.Validate(); err != nil {
@@ -71,12 +74,7 @@ func Find(s *wpp.Snapshot, q FindQuery) (*FindReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := newAtoms(s)
-	p, err := sequencePattern(names, q.Pattern, q.Gap)
-	if err != nil {
-		return fail(err)
-	}
-	finder, err := newFinder(names, p)
+	finder, err := q.finder(newAtoms(s))
 	if err != nil {
 		return fail(err)
 	}
@@ -101,6 +99,14 @@ const mostGap = 500
 type finder struct {
 	ends   *automaton // hits where a match ends
 	begins *automaton // read backward from an end, hits where a match begins
+}
+
+func (q *FindQuery) finder(a *atoms) (*finder, error) {
+	p, err := sequencePattern(a, q.Pattern, q.Gap)
+	if err != nil {
+		return nil, err
+	}
+	return newFinder(a, p)
 }
 
 func newFinder(a *atoms, p *pattern) (*finder, error) {

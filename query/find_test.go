@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -60,8 +61,13 @@ func TestFindRefuses(t *testing.T) {
 		"'main":         "find 'main: no ' at the end of 'main",
 		"main ** ** **": "find main ** ** **: more than 512 paths, repetitions spelt out",
 	} {
-		if _, err := Find(compressor(), FindQuery{Pattern: pattern, Gap: 300, First: 1}); err == nil || err.Error() != want {
+		q := FindQuery{Pattern: pattern, Gap: 300, First: 1}
+		if _, err := Find(compressor(), q); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", pattern, err, want)
+		}
+		depends := pattern == "nosuch" || pattern == "main#x"
+		if err := q.Validate(); (err == nil) != depends {
+			t.Errorf("%s, whatever the snapshot: %v", pattern, err)
 		}
 	}
 	if _, err := Find(compressor(), FindQuery{Pattern: "main"}); err == nil {
@@ -74,7 +80,7 @@ func bruteFind(s *wpp.Snapshot, items string, gap int) []Occurrence {
 	var found []Occurrence
 	for i, text := range streams(s) {
 		for end := range text {
-			for begin := end; begin >= 0; begin-- {
+			for begin := end; begin >= max(0, end-len(items)*(gap+1)); begin-- {
 				if bruteMatch(s, text[begin:end+1], items, gap) {
 					found = append(found, Occurrence{TID: 100 + i, Position: uint64(begin), Length: uint64(end - begin + 1)})
 					break
@@ -113,29 +119,34 @@ func TestFindEqualsBruteForce(t *testing.T) {
 		for range rapid.IntRange(0, 4).Draw(t, "items") {
 			items += string(rapid.SampledFrom([]rune(names)).Draw(t, "item"))
 		}
-		pattern := strings.NewReplacer(".", "* ", "~", "** ").Replace(strings.Join(strings.Split(items, ""), " "))
 		gap := rapid.IntRange(0, 4).Draw(t, "gap")
 		first := rapid.IntRange(1, 5).Draw(t, "first")
-		got, err := Find(s, FindQuery{Pattern: pattern, Gap: gap, First: uint64(first), Top: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := bruteFind(s, items, gap)
-		if got.Count != uint64(len(want)) {
-			t.Fatalf("%s occurs %d times, want %d", pattern, got.Count, len(want))
-		}
-		want = want[min(len(want), first-1):min(len(want), first+3)]
-		for i := range got.Occurrences {
-			o := &got.Occurrences[i]
-			if stream := streams(s)[o.TID-100][o.Position:][:len(o.Symbols)]; !slices.Equal(stream, o.Symbols) {
-				t.Fatalf("at %d is %v, not %v", o.Position, stream, o.Symbols)
-			}
-			o.Symbols = nil
-		}
-		if diff := gocmp.Diff(want, got.Occurrences); len(want)+len(got.Occurrences) > 0 && diff != "" {
-			t.Fatalf("%s, gap %d: brute force -, Find +:\n%s", pattern, gap, diff)
-		}
+		checkFind(t, s, items, gap, first)
 	})
+}
+
+// checkFind compares the first occurrences, from one on, and how many there are, with those of bruteFind.
+func checkFind(t fataler, s *wpp.Snapshot, items string, gap, first int) {
+	pattern := strings.NewReplacer(".", "* ", "~", "** ").Replace(strings.Join(strings.Split(items, ""), " "))
+	got, err := Find(s, FindQuery{Pattern: pattern, Gap: gap, First: uint64(first), Top: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := bruteFind(s, items, gap)
+	if got.Count != uint64(len(want)) {
+		t.Fatalf("%s occurs %d times, want %d", pattern, got.Count, len(want))
+	}
+	want = want[min(len(want), first-1):min(len(want), first+3)]
+	for i := range got.Occurrences {
+		o := &got.Occurrences[i]
+		if stream := streams(s)[o.TID-100][o.Position:][:len(o.Symbols)]; !slices.Equal(stream, o.Symbols) {
+			t.Fatalf("at %d is %v, not %v", o.Position, stream, o.Symbols)
+		}
+		o.Symbols = nil
+	}
+	if diff := gocmp.Diff(want, got.Occurrences); len(want)+len(got.Occurrences) > 0 && diff != "" {
+		t.Fatalf("%s, gap %d: brute force -, Find +:\n%s", pattern, gap, diff)
+	}
 }
 
 // TestFindInEndless asks a grammar that derives 2^60 paths.
@@ -218,6 +229,29 @@ func TestCursorEqualsExpansion(t *testing.T) {
 			t.Fatalf("%d to %d backward: %v, want %v", from, to, got, want)
 		}
 	})
+}
+
+// TestFindListsMany: each occurrence that was listed took the time to read the start rule up to it.
+func TestFindListsMany(t *testing.T) {
+	const length, listed, most = 1 << 20, 20_000, 5 * time.Second // 0.2 s; it was minutes
+	s := letters("ab")
+	stream := make([]uint32, length)
+	for i := range stream {
+		stream[i] = uint32(i) % 2
+	}
+	g, err := wpp.NewGrammar([][]uint32{stream})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Threads[0].Grammar = g
+	began := time.Now()
+	r, err := Find(s, FindQuery{Pattern: "b a", First: length/2 - listed, Top: listed})
+	if took := time.Since(began); err != nil || took > most {
+		t.Fatalf("%v, %v", took, err)
+	}
+	if last := r.Occurrences[len(r.Occurrences)-1]; len(r.Occurrences) != listed || last.Position != length-3 || last.Length != 2 {
+		t.Errorf("%d occurrences, the last %+v", len(r.Occurrences), last)
+	}
 }
 
 func BenchmarkFind(b *testing.B) {

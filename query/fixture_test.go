@@ -13,6 +13,12 @@ import (
 	"wpptrace/compress/wpp"
 )
 
+// A fataler is a test, or one of many drawings of it.
+type fataler interface {
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // letters makes a snapshot of one thread a text: each letter is a path of one instruction in a routine of its own, each other
 // character a mark.
 func letters(texts ...string) *wpp.Snapshot {
@@ -22,7 +28,7 @@ func letters(texts ...string) *wpp.Snapshot {
 		for _, c := range text {
 			g.Append(letter(s, c))
 		}
-		s.Threads = append(s.Threads, wpp.Thread{TID: 100 + i, Grammar: wpp.FromSequitur(g)})
+		s.Threads = append(s.Threads, wpp.Thread{TID: 100 + i, Grammar: wpp.FromSequitur(g), Ended: true})
 	}
 	return s
 }
@@ -86,7 +92,7 @@ func drawSnapshot(t *rapid.T) *wpp.Snapshot {
 		if rapid.Bool().Draw(t, "any grammar") {
 			g = drawGrammar(t, len(s.Symbols))
 		}
-		s.Threads = append(s.Threads, wpp.Thread{TID: 100 + i, Grammar: g})
+		s.Threads = append(s.Threads, wpp.Thread{TID: 100 + i, Grammar: g, Ended: rapid.Bool().Draw(t, "ended")})
 	}
 	return s
 }

@@ -42,21 +42,26 @@ func TestFrequenciesEqualBruteForce(t *testing.T) {
 			from := rapid.IntRange(0, len(all)-1).Draw(t, "from")
 			sequence = all[from:min(len(all), from+rapid.IntRange(1, 20).Draw(t, "length"))]
 		}
-		var want uint64
-		for _, stream := range streams(s) {
-			for i := range stream {
-				if i+len(sequence) <= len(stream) && slices.Equal(stream[i:i+len(sequence)], sequence) {
-					want++
-				}
+		checkFrequency(t, f, streams(s), sequence)
+	})
+}
+
+// checkFrequency compares how often a sequence occurs with what counting in the streams gives.
+func checkFrequency(t fataler, f *Frequencies, streams [][]uint32, sequence []uint32) {
+	var want uint64
+	for _, stream := range streams {
+		for i := range stream {
+			if i+len(sequence) <= len(stream) && slices.Equal(stream[i:i+len(sequence)], sequence) {
+				want++
 			}
 		}
-		if got := f.Sequence(sequence); got != want {
-			t.Fatalf("%v occurs %d times, want %d", sequence, got, want)
-		}
-		if got := f.Symbol(sequence[0]); len(sequence) == 1 && got != want {
-			t.Fatalf("symbol %v occurs %d times, want %d", sequence[0], got, want)
-		}
-	})
+	}
+	if got := f.Sequence(sequence); got != want {
+		t.Fatalf("%v occurs %d times, want %d", sequence, got, want)
+	}
+	if got := f.Symbol(sequence[0]); len(sequence) == 1 && got != want {
+		t.Fatalf("symbol %v occurs %d times, want %d", sequence[0], got, want)
+	}
 }
 
 func TestFrequenciesSaturate(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 
 	"wpptrace/compress/wpp"
 )
@@ -70,14 +71,14 @@ func (r *rule) firstIn(a *atoms, threads []*wpp.Thread, count *uint64) (first Vi
 		return first, err
 	}
 	for _, t := range threads {
-		n, witness, err := check(t)
+		v, err := check(t)
 		if err != nil {
 			return first, err
 		}
-		if *count == 0 && n > 0 {
-			first = witness
+		if *count == 0 && v.violations > 0 {
+			first = v.first
 		}
-		*count = addSaturating(*count, n)
+		*count = addSaturating(*count, v.violations)
 	}
 	return first, nil
 }
@@ -92,16 +93,17 @@ func NearestCommonAncestors(g *wpp.Grammar, symbols ...uint32) []int {
 			number[sym] = len(number)
 		}
 	}
-	hasAll := make([]bool, g.Rules())
-	isNearest := make([]bool, g.Rules())
+	order := g.Order() // of the rules that there are, however many a file declares
+	hasAll := make([]bool, len(order))
+	isNearest := make([]bool, len(order))
 	for from := 0; from < len(number); from += 64 {
 		all := ^uint64(0) >> max(0, 64-(len(number)-from))
-		for r, has := range derives(g, number, from) {
+		for r, has := range derives(g, order, number, from) {
 			hasAll[r] = has&all == all && (from == 0 || hasAll[r])
 		}
 	}
 	var nearest []int
-	for _, r := range g.Order() {
+	for _, r := range order {
 		isNearest[r] = hasAll[r]
 		for _, sym := range g.Body(r) {
 			isNearest[r] = isNearest[r] && !(wpp.IsRule(sym) && hasAll[wpp.RuleOf(sym)])
@@ -114,11 +116,9 @@ func NearestCommonAncestors(g *wpp.Grammar, symbols ...uint32) []int {
 }
 
 // derives tells for each rule which of the 64 symbols numbered from one on it derives, a bit each.
-func derives(g *wpp.Grammar, number map[uint32]int, from int) []uint64 {
-	has := make([]uint64, g.Rules())
-	order := g.Order()
-	for i := len(order) - 1; i >= 0; i-- {
-		r := order[i]
+func derives(g *wpp.Grammar, order []int, number map[uint32]int, from int) []uint64 {
+	has := make([]uint64, len(order))
+	for _, r := range slices.Backward(order) {
 		for _, sym := range g.Body(r) {
 			if wpp.IsRule(sym) {
 				has[r] |= has[wpp.RuleOf(sym)]

@@ -36,29 +36,33 @@ func TestOrderOfWorkedExamples(t *testing.T) {
 
 func TestOrderEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSnapshot(t)
-		a, b := letter(s, 'a'), letter(s, 'b')
-		got, err := PathOrder(s, "a", "b")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want Order
-		for _, stream := range streams(s) {
-			for i, sym := range stream {
-				switch sym {
-				case a:
-					want.PRan++
-					want.PAfterQ += uint64(min(1, slices.Index(stream[:i], b)+1))
-				case b:
-					want.QRan++
-					want.QAfterP += uint64(min(1, slices.Index(stream[:i], a)+1))
-				}
+		checkOrder(t, drawSnapshot(t))
+	})
+}
+
+// checkOrder compares the order of a and b with that of the streams.
+func checkOrder(t fataler, s *wpp.Snapshot) {
+	a, b := letter(s, 'a'), letter(s, 'b')
+	got, err := PathOrder(s, "a", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want Order
+	for _, stream := range streams(s) {
+		for i, sym := range stream {
+			switch sym {
+			case a:
+				want.PRan++
+				want.PAfterQ += uint64(min(1, slices.Index(stream[:i], b)+1))
+			case b:
+				want.QRan++
+				want.QAfterP += uint64(min(1, slices.Index(stream[:i], a)+1))
 			}
 		}
-		if got.PRan != want.PRan || got.QRan != want.QRan || got.PAfterQ != want.PAfterQ || got.QAfterP != want.QAfterP {
-			t.Fatalf("%+v, want %+v", got, want)
-		}
-	})
+	}
+	if got.PRan != want.PRan || got.QRan != want.QRan || got.PAfterQ != want.PAfterQ || got.QAfterP != want.QAfterP {
+		t.Fatalf("%+v, want %+v", got, want)
+	}
 }
 
 // The frequencies of nearest common ancestors in figure 5 are those of the sequences.

@@ -35,9 +35,9 @@ const (
 	mostAtoms = 64
 )
 
-// Atoms are the names in patterns, each once, with the paths that they stand for.
+// Atoms are the names in patterns, each once, with the paths that they stand for. Without a snapshot, any name may be one, and stands for none.
 type atoms struct {
-	labels *labels
+	labels *labels // nil: there is no snapshot
 	names  []string
 	number map[string]int
 	mask   []uint64 // symbol -> the atoms that it is in, a bit each
@@ -46,6 +46,8 @@ type atoms struct {
 func newAtoms(s *wpp.Snapshot) *atoms {
 	return &atoms{labels: newLabels(s), number: make(map[string]int), mask: make([]uint64, len(s.Symbols))}
 }
+
+func withoutSnapshot() *atoms { return &atoms{number: make(map[string]int)} }
 
 // add returns the number of a name: ROUTINE is all paths of a routine, ROUTINE#N one of them, ROUTINE() those that enter it. In quotes, what looks like the
 // end of a name may belong to the routine's. Of that "..." may stand for a part, and @ADDRESS may be missing. A path that did not run
@@ -57,27 +59,40 @@ func (a *atoms) add(name string) (int, error) {
 	if len(a.names) == mostAtoms {
 		return 0, fmt.Errorf("more than %d names", mostAtoms)
 	}
-	routines, which := a.split(name)
-	path, err := uint64(0), error(nil)
-	if strings.HasPrefix(which, "#") {
-		path, err = strconv.ParseUint(which[1:], 10, 64)
-	}
-	switch {
-	case len(routines) == 0:
-		return 0, fmt.Errorf("no routine %s: name one as hot does: stat --routines lists them", printable(strings.TrimSuffix(name, which)))
-	case err != nil || which != "" && which != "()" && which[0] != '#':
-		return 0, fmt.Errorf("%s: %q is no number of a path", printable(name), strings.TrimPrefix(which, "#"))
+	isNamed := func(*wpp.Symbol) bool { return false }
+	if a.labels != nil {
+		var err error
+		if isNamed, err = a.resolve(name); err != nil {
+			return 0, err
+		}
 	}
 	n := len(a.names)
 	a.names = append(a.names, name)
 	a.number[name] = n
 	for sym := range a.mask {
-		p := &a.labels.snapshot.Symbols[sym]
-		if !p.IsMark && routines[p.Routine] && (which == "" || which == "()" && isEntry(p) || which[0] == '#' && p.Path == path) {
+		if isNamed(&a.labels.snapshot.Symbols[sym]) {
 			a.mask[sym] |= 1 << n
 		}
 	}
 	return n, nil
+}
+
+// resolve returns what tells the paths of a name.
+func (a *atoms) resolve(name string) (isNamed func(p *wpp.Symbol) bool, err error) {
+	routines, which := a.split(name)
+	path := uint64(0)
+	if strings.HasPrefix(which, "#") {
+		path, err = strconv.ParseUint(which[1:], 10, 64)
+	}
+	switch {
+	case len(routines) == 0:
+		return nil, fmt.Errorf("no routine %s: name one as hot does: stat --routines lists them", printable(strings.TrimSuffix(name, which)))
+	case err != nil || which != "" && which != "()" && which[0] != '#':
+		return nil, fmt.Errorf("%s: %q is no number of a path", printable(name), strings.TrimPrefix(which, "#"))
+	}
+	return func(p *wpp.Symbol) bool {
+		return !p.IsMark && routines[p.Routine] && (which == "" || which == "()" && isEntry(p) || which[0] == '#' && p.Path == path)
+	}, nil
 }
 
 // split parts a name into its routines and what says which of their paths: "", "()" or "#N". Where there is none, which is what was taken for that.

@@ -154,8 +154,8 @@ func (r *rule) step(state uint32, mask uint64) (next uint32, violated bool) {
 	}
 }
 
-// violatedAtEnd reports whether a thread that ends in a state breaks the rule by that: what is due before a C is not overdue.
-func (r *rule) violatedAtEnd(state uint32) bool {
+// isDue reports whether a B is due where a thread ends in a state: before a C is not by then.
+func (r *rule) isDue(state uint32) bool {
 	return r.kind == followed && r.c == noAtom && state == 1
 }
 

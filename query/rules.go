@@ -20,12 +20,13 @@ type RulesReport struct {
 // A RuleReport says whether the threads keep a rule.
 type RuleReport struct {
 	Rule       string      `json:"rule"`
-	Kept       bool        `json:"kept"`
+	Kept       bool        `json:"kept"`       // nothing breaks it, and nothing is open
 	Violations uint64      `json:"violations"` // in all threads
-	Witnesses  []Violation `json:"witnesses"`  // the first of each thread that breaks the rule
+	Open       uint64      `json:"open"`       // what is due where the streams end of threads that are not known to have ended: no violations yet
+	Witnesses  []Violation `json:"witnesses"`  // the first of each thread that breaks the rule or, if it does not, leaves it open
 }
 
-// A Violation is where a thread breaks a rule first.
+// A Violation is where a thread breaks a rule first, or leaves it open.
 type Violation struct {
 	Why        string   `json:"why"`
 	Occurrence          // the shortest stretch that breaks the rule where it is broken first
@@ -55,11 +56,11 @@ func violation(why string, o Occurrence, c *Cursor) Violation {
 // FindQuery:
 //
 //   - "A before B": no B runs before an A has
-//   - "every A followed by B": when a thread ends, a B has run after its last A
+//   - "every A followed by B": when a thread ends, a B has run after its last A; one that is not known to have ended leaves that open
 //   - "every A followed by B before C": after an A no C runs before a B has
 //   - "never A after B"
 //   - "A and B balanced", "A and B balanced within N": no B runs without an A before it that is its own, at most N of A are without their B
-//     at a time, and none when the thread ends
+//     at a time, and none when the thread ends; one that is not known to have ended leaves these open
 //   - "never REGEX": no stretch matches
 //   - "always REGEX": the paths that REGEX names, taken alone, are the beginning of what it matches, from the thread's beginning on
 //
@@ -80,40 +81,73 @@ func CheckRules(s *wpp.Snapshot, rules []string, tids ...int) (*RulesReport, err
 	for _, text := range rules {
 		r, err := checkRule(s, text, threads)
 		if err != nil {
-			return nil, fmt.Errorf("rule %q: %w", printable(text), err)
+			return nil, err
 		}
 		report.Rules = append(report.Rules, *r)
 	}
 	return report, nil
 }
 
+// ValidateRule fails where a rule makes no sense, whatever the snapshot.
+func ValidateRule(text string) error {
+	_, err := readRule(withoutSnapshot(), text)
+	return err
+}
+
 func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport, error) {
-	names := newAtoms(s)
-	r, err := parseRule(names, text)
-	if err != nil {
-		return nil, err
-	}
-	check, err := r.checker(names)
+	check, err := readRule(newAtoms(s), text)
 	if err != nil {
 		return nil, err
 	}
 	report := &RuleReport{Rule: text, Kept: true, Witnesses: []Violation{}}
 	for _, t := range threads {
-		violations, witness, err := check(t)
+		v, err := check(t)
 		if err != nil {
-			return nil, err
+			return nil, ruleError(text, err)
 		}
-		if violations > 0 {
+		if v.violations > 0 || v.open > 0 {
 			report.Kept = false
-			report.Violations = addSaturating(report.Violations, violations)
-			report.Witnesses = append(report.Witnesses, witness)
+			report.Violations = addSaturating(report.Violations, v.violations)
+			report.Open = addSaturating(report.Open, v.open)
+			report.Witnesses = append(report.Witnesses, v.first)
 		}
 	}
 	return report, nil
 }
 
-// A checker counts the violations of a rule in a thread, and tells the first.
-type checker func(t *wpp.Thread) (violations uint64, first Violation, err error)
+// readRule returns what checks a rule.
+func readRule(names *atoms, text string) (checker, error) {
+	r, err := parseRule(names, text)
+	if err != nil {
+		return nil, ruleError(text, err)
+	}
+	check, err := r.checker(names)
+	if err != nil {
+		return nil, ruleError(text, err)
+	}
+	return check, nil
+}
+
+func ruleError(text string, err error) error { return fmt.Errorf("rule %q: %w", printable(text), err) }
+
+// A verdict is what a thread has to do with a rule.
+type verdict struct {
+	violations, open uint64
+	first            Violation // or the first that is open, where there is no violation
+}
+
+// due counts what is due where the stream of a thread ends, and says so of the first.
+func (v *verdict) due(t *wpp.Thread, n uint64) (why string) {
+	if t.Ended {
+		v.violations = addSaturating(v.violations, n)
+		return "not followed up to the end"
+	}
+	v.open = n
+	return "not followed yet where the record ends"
+}
+
+// A checker gives the verdict on a thread.
+type checker func(t *wpp.Thread) (verdict, error)
 
 func (r *rule) checker(a *atoms) (checker, error) {
 	if r.kind == balanced {
@@ -122,7 +156,7 @@ func (r *rule) checker(a *atoms) (checker, error) {
 				return nil, errors.New("a path is both")
 			}
 		}
-		return func(t *wpp.Thread) (uint64, Violation, error) { return r.checkBalance(a, t) }, nil
+		return func(t *wpp.Thread) (verdict, error) { return r.checkBalance(a, t), nil }, nil
 	}
 	x, err := r.automaton(a)
 	if err != nil {
@@ -136,7 +170,7 @@ func (r *rule) checker(a *atoms) (checker, error) {
 		}
 		begins = newSubsets(a, p, here)
 	}
-	return func(t *wpp.Thread) (uint64, Violation, error) { return r.check(t, x, begins, beginsAtEnd) }, nil
+	return func(t *wpp.Thread) (verdict, error) { return r.check(t, x, begins, beginsAtEnd) }, nil
 }
 
 // beginning is the automaton that, read backward from where a rule is broken, or from the end of the thread, hits where what breaks it begins: at the
@@ -159,35 +193,34 @@ func (r *rule) beginning(a *atoms, atEnd bool) *automaton {
 	return x
 }
 
-func (r *rule) check(t *wpp.Thread, x, begins, beginsAtEnd *automaton) (uint64, Violation, error) {
+func (r *rule) check(t *wpp.Thread, x, begins, beginsAtEnd *automaton) (v verdict, err error) {
 	sweep := newSweep(t.Grammar, x, false)
 	violations, exit, err := sweep.whole()
-	atEnd := err == nil && r.violatedAtEnd(exit)
-	if err != nil || violations == 0 && !atEnd {
-		return 0, Violation{}, err
+	isDue := err == nil && r.isDue(exit)
+	if err != nil || violations == 0 && !isDue {
+		return v, err
 	}
 	end, why := t.Grammar.Length(0)-1, r.why()
-	if violations > 0 {
+	if v.violations = violations; violations > 0 {
 		hits, err := sweep.hits(0, 0, 1)
 		if err != nil {
-			return 0, Violation{}, err
+			return v, err
 		}
 		end = hits[0].distance
 	}
-	if atEnd {
-		violations, begins = addSaturating(violations, 1), beginsAtEnd
+	if isDue {
+		why, begins = v.due(t, 1), beginsAtEnd
 	}
 	cursor := NewCursor(t.Grammar)
 	o, err := stretch(t, newSweep(t.Grammar, begins, true), cursor, end)
-	return violations, violation(why, o, cursor), err
+	v.first = violation(why, o, cursor)
+	return v, err
 }
 
 func (r *rule) why() string {
 	switch {
 	case r.kind == before:
 		return "ran before"
-	case r.kind == followed && r.c == noAtom:
-		return "not followed up to the end"
 	case r.kind == followed:
 		return "not followed before"
 	case r.kind == neverOf:
@@ -199,17 +232,12 @@ func (r *rule) why() string {
 }
 
 // checkBalance counts the B without their A, the A without their B, and the times that the depth rises beyond the limit as one.
-func (r *rule) checkBalance(a *atoms, t *wpp.Thread) (uint64, Violation, error) {
+func (r *rule) checkBalance(a *atoms, t *wpp.Thread) (v verdict) {
 	x := &depths{newBalances(r, a, t.Grammar)}
 	whole := x.whole()
-	lone, open := uint64(-whole.lowest), uint64(addSigned(whole.sum, -whole.lowest))
-	violations := addSaturating(lone, open)
-	deep := whole.rise > int64(r.limit)
-	if deep {
-		violations = addSaturating(violations, 1)
-	}
-	if violations == 0 {
-		return 0, Violation{}, nil
+	lone, deep := uint64(-whole.lowest), whole.rise > int64(r.limit)
+	if v.violations = lone; deep {
+		v.violations = addSaturating(v.violations, 1)
 	}
 	// Of a B alone and of too many A, the one that comes first is told.
 	at, why := uint64(math.MaxUint64), ""
@@ -221,23 +249,34 @@ func (r *rule) checkBalance(a *atoms, t *wpp.Thread) (uint64, Violation, error) 
 			at, why = p, fmt.Sprintf("more than %d deep", r.limit)
 		}
 	}
+	if open := uint64(addSigned(whole.sum, -whole.lowest)); open > 0 {
+		if whyDue := v.due(t, open); why == "" {
+			at, why = x.firstOpen(), whyDue
+		}
+	}
 	if why == "" {
-		at, why = x.firstOpen(), "not followed up to the end"
+		return verdict{}
 	}
 	cursor := NewCursor(t.Grammar)
-	return violations, violation(why, occurrence(t, cursor, at, 1), cursor), nil
+	v.first = violation(why, occurrence(t, cursor, at, 1), cursor)
+	return v
 }
 
-// WriteRules writes a report: a line for each rule, and for each thread that breaks it where it does so first.
+// WriteRules writes a report: a line for each rule, and for each thread that breaks it, or leaves it open, where it does so first.
 func WriteRules(w io.Writer, s *wpp.Snapshot, r *RulesReport) error {
 	out := bufio.NewWriter(w)
 	labels := newLabels(s)
 	for _, rule := range r.Rules {
-		if rule.Kept {
+		switch {
+		case rule.Kept:
 			writeFitted(out, "kept    ", rule.Rule, "")
-			continue
+		case rule.Violations == 0:
+			writeFitted(out, "open    ", rule.Rule, ": "+plural(rule.Open, "time"))
+		case rule.Open == 0:
+			writeFitted(out, "broken  ", rule.Rule, ": "+plural(rule.Violations, "time"))
+		default:
+			writeFitted(out, "broken  ", rule.Rule, ": "+plural(rule.Violations, "time")+", and open "+plural(rule.Open, "time"))
 		}
-		writeFitted(out, "broken  ", rule.Rule, ": "+plural(rule.Violations, "time"))
 		for _, v := range rule.Witnesses {
 			fmt.Fprintf(out, "        thread %d, position %d, %s: %s\n", v.TID, v.Position, plural(v.Length, "path"), v.Why)
 			writeParagraph(out, "        ", slices.Concat(labels.words(v.Before), bracketed(labels.stretch(v.Occurrence)), labels.words(v.After)))

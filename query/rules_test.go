@@ -70,6 +70,39 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestOpenAtTheEnd: what was due where the record of a thread ends was a violation, also of one that ran on.
+func TestOpenAtTheEnd(t *testing.T) {
+	for _, tt := range []struct {
+		text, rule       string
+		violations, open uint64
+		at               uint64
+		why              string
+	}{
+		{"xaxx", "every a followed by b", 0, 1, 1, "not followed yet where the record ends"},
+		{"xaxbx", "every a followed by b", 0, 0, 0, ""},
+		{"xaxb#ax#", "every a followed by b", 0, 1, 5, "not followed yet where the record ends"},
+		{"xaxc", "every a followed by b before c", 1, 0, 1, "not followed before"},
+		{"axaab", "a and b balanced", 0, 2, 0, "not followed yet where the record ends"},
+		{"baa", "a and b balanced", 1, 2, 0, "without one before"},
+		{"aa", "a and b balanced within 1", 1, 2, 1, "more than 1 deep"},
+		{"axx", "never a b", 0, 0, 0, ""},
+	} {
+		s := letters(tt.text, "xabc")
+		s.Threads[0].Ended = false
+		r, err := CheckRules(s, []string{tt.rule}, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := r.Rules[0]
+		if got.Violations != tt.violations || got.Open != tt.open || got.Kept != (tt.why == "") {
+			t.Errorf("%s in %s: %+v", tt.rule, tt.text, got)
+		}
+		if tt.why != "" && (len(got.Witnesses) != 1 || got.Witnesses[0].Position != tt.at || got.Witnesses[0].Why != tt.why) {
+			t.Errorf("%s in %s: %+v, want %d: %s", tt.rule, tt.text, got.Witnesses, tt.at, tt.why)
+		}
+	}
+}
+
 func TestRulesRefuse(t *testing.T) {
 	for rule, want := range map[string]string{
 		"":                                       "it is none of",
@@ -94,22 +127,35 @@ func TestRulesRefuse(t *testing.T) {
 		if _, err := CheckRules(letters("abc"), []string{rule}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", rule, err, want)
 		}
+		depends := want == "no routine q" || want == "a path is both"
+		if err := ValidateRule(rule); (err == nil) != depends {
+			t.Errorf("%s, whatever the snapshot: %v", rule, err)
+		}
 	}
 	if _, err := CheckRules(letters("abc"), nil, 5); err == nil {
 		t.Error("thread 5 is checked")
 	}
 }
 
-// bruteRule counts the violations in a text of letters, and tells where the first ends.
-func bruteRule(kind, text string, limit int) (violations int, first int) {
+// bruteRule counts the violations in a text of letters and what is open behind it, and tells where the first ends.
+func bruteRule(kind, text string, limit int, ended bool) (violations, open, first int) {
 	first = -1
 	note := func(i int) {
 		if violations++; first < 0 {
 			first = i
 		}
 	}
+	noteDue := func(i int) {
+		if ended {
+			note(i)
+			return
+		}
+		if open++; first < 0 {
+			first = i
+		}
+	}
 	seenA, seenB, due, depth, deep := false, false, -1, 0, false
-	var open []int
+	var pending []int
 	for i, c := range text {
 		switch kind {
 		case "before":
@@ -134,13 +180,13 @@ func bruteRule(kind, text string, limit int) (violations int, first int) {
 		case "balanced":
 			switch {
 			case c == 'a':
-				open = append(open, i)
-			case c == 'b' && len(open) == 0:
+				pending = append(pending, i)
+			case c == 'b' && len(pending) == 0:
 				note(i)
 			case c == 'b':
-				open = open[:len(open)-1]
+				pending = pending[:len(pending)-1]
 			}
-			if depth = len(open); depth > limit && !deep {
+			if depth = len(pending); depth > limit && !deep {
 				deep = true
 				note(i)
 			}
@@ -152,13 +198,13 @@ func bruteRule(kind, text string, limit int) (violations int, first int) {
 	}
 	switch {
 	case kind == "followed" && due >= 0:
-		note(due)
+		noteDue(due)
 	case kind == "balanced":
-		for _, i := range open {
-			note(i)
+		for _, i := range pending {
+			noteDue(i)
 		}
 	}
-	return violations, first
+	return violations, open, first
 }
 
 func TestRulesEqualBruteForce(t *testing.T) {
@@ -167,36 +213,42 @@ func TestRulesEqualBruteForce(t *testing.T) {
 		for _, c := range "abc" {
 			letter(s, c)
 		}
-		limit := rapid.IntRange(0, 4).Draw(t, "limit")
-		for kind, rule := range map[string]string{
-			"before": "a before b", "followed": "every a followed by b", "followed before": "every a followed by b before c",
-			"never": "never a after b", "balanced": fmt.Sprint("a and b balanced within ", limit),
-		} {
-			got, err := CheckRules(s, []string{rule})
-			if err != nil {
-				t.Fatal(err)
+		checkRules(t, s, rapid.IntRange(0, 4).Draw(t, "limit"))
+	})
+}
+
+// checkRules compares the verdicts on rules of a, b and c with those of bruteRule.
+func checkRules(t fataler, s *wpp.Snapshot, limit int) {
+	for kind, rule := range map[string]string{
+		"before": "a before b", "followed": "every a followed by b", "followed before": "every a followed by b before c",
+		"never": "never a after b", "balanced": fmt.Sprint("a and b balanced within ", limit),
+	} {
+		got, err := CheckRules(s, []string{rule})
+		if err != nil {
+			t.Fatal(err)
+		}
+		total, totalOpen, witnesses := 0, 0, got.Rules[0].Witnesses
+		for i, stream := range streams(s) {
+			violations, open, first := bruteRule(kind, spell(s, stream), limit, s.Threads[i].Ended)
+			total += violations
+			totalOpen += open
+			if violations+open == 0 {
+				continue
 			}
-			total, witnesses := 0, got.Rules[0].Witnesses
-			for i, stream := range streams(s) {
-				violations, first := bruteRule(kind, spell(s, stream), limit)
-				if total += violations; violations == 0 {
-					continue
-				}
-				w := witnesses[0]
-				witnesses = witnesses[1:]
-				end := int(w.Position + w.Length - 1)
-				if kind == "followed" {
-					end = int(w.Position)
-				}
-				if w.TID != 100+i || end != first {
-					t.Fatalf("%s in %s: %+v, want %d", rule, spell(s, stream), w, first)
-				}
+			w := witnesses[0]
+			witnesses = witnesses[1:]
+			end := int(w.Position + w.Length - 1)
+			if kind == "followed" {
+				end = int(w.Position)
 			}
-			if got.Rules[0].Violations != uint64(total) || len(witnesses) > 0 {
-				t.Fatalf("%s: %+v, want %d", rule, got.Rules[0], total)
+			if w.TID != 100+i || end != first {
+				t.Fatalf("%s in %s: %+v, want %d", rule, spell(s, stream), w, first)
 			}
 		}
-	})
+		if r := got.Rules[0]; r.Violations != uint64(total) || r.Open != uint64(totalOpen) || r.Kept != (total+totalOpen == 0) || len(witnesses) > 0 {
+			t.Fatalf("%s: %+v, want %d and %d open", rule, r, total, totalOpen)
+		}
+	}
 }
 
 // TestRegexEqualsRegexp compares regular expressions with those of the standard library, end by end.

@@ -94,9 +94,7 @@ func answers(s *wpp.Snapshot, q HotQuery, names [2]string, gap int) (map[string]
 	return all, failed
 }
 
-func sameAnswers(t interface {
-	Fatalf(format string, args ...any)
-}, want, got map[string]any) {
+func sameAnswers(t fataler, want, got map[string]any) {
 	for what := range want {
 		if diff := gocmp.Diff(want[what], got[what]); diff != "" {
 			t.Fatalf("%s: in one piece -, in segments +:\n%s", what, diff)

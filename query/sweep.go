@@ -17,6 +17,7 @@ type sweep struct {
 	all       []effect            // these, by rule and state
 	pages     [][][]effect        // the others, by state, and by rule/pageRules
 	many      map[visitKey]uint64 // hits where there are manyHits or more
+	starts    startEnds           // nil: no position has been looked for yet
 	segments  map[int]int         // start rule of a segment -> the rule behind its last
 	room      int                 // effects that may be kept
 	stack     []visit
@@ -206,7 +207,7 @@ type hit struct {
 }
 
 // hits returns up to limit hits, of those from the symbol at a position on, the first skip left out. It takes time in proportion to the bodies
-// on the way down to each, and to what of the grammar it is the first to read.
+// on the way down to the first and to each, but for the start rule's, and to what of the grammar it is the first to read.
 func (w *sweep) hits(from, skip uint64, limit int) ([]hit, error) {
 	var found []hit
 	state, read := w.automaton.start, uint64(0)
@@ -263,19 +264,20 @@ func (w *sweep) atEdge(rule int) rung {
 type rung struct{ rule, at int }
 
 // descend finds the way down to the terminal at a position, for those who read on from there: of the rungs but the last, at is beside the
-// symbol that leads down. Behind the end there is no way. It takes time in proportion to the bodies on it.
+// symbol that leads down. Behind the end there is no way. It takes time in proportion to the bodies on it but the start rule's, of whose length it takes the logarithm.
 func (w *sweep) descend(position uint64) []rung {
 	if position >= w.grammar.Length(0) {
 		return nil
 	}
-	way := []rung{{}}
+	if w.starts == nil {
+		w.starts = newStartEnds(w.grammar)
+	}
+	at, position := w.starts.find(position)
+	way := []rung{{0, at}}
 	for {
 		top := &way[len(way)-1]
 		sym := w.grammar.Body(top.rule)[top.at]
-		width := uint64(1)
-		if wpp.IsRule(sym) {
-			width = w.grammar.Length(wpp.RuleOf(sym))
-		}
+		width := widthOf(w.grammar, sym)
 		switch {
 		case position >= width && width < 1<<64-1:
 			position -= width

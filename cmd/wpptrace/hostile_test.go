@@ -272,12 +272,13 @@ func TestNoPrograms(t *testing.T) {
 	pipe, secret := filepath.Join(dir, "a\npipe\x1b[31m"), filepath.Join(dir, "secret")
 	must(t, unix.Mkfifo(pipe, 0o600))
 	must(t, os.Symlink("/etc/shadow", secret))
+	const remedy = ": name a program's file by its path, or a running process with -p"
 	for path, want := range map[string]string{
-		pipe:                             filepath.Join(dir, "a?pipe?[31m") + " is no regular file",
-		"/dev/zero":                      "/dev/zero is no regular file",
-		dir:                              dir + " is no regular file",
+		pipe:                             filepath.Join(dir, "a?pipe?[31m") + " is no regular file" + remedy,
+		"/dev/zero":                      "/dev/zero is no regular file" + remedy,
+		dir:                              dir + " is no regular file" + remedy,
 		secret:                           "secret is not an elf program",
-		filepath.Join(dir, "none\nnone"): "none?none: no such file or directory",
+		filepath.Join(dir, "none\nnone"): "none?none: no such file or directory" + remedy,
 	} {
 		if out, errs, status := wpptrace("plan", path); status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.HasSuffix(errs, want+"\n") {
 			t.Errorf("%q: status %d, %q, want %q", path, status, errs, want)

@@ -13,7 +13,8 @@ import (
 )
 
 // makeSnapshot is the script command "snapshot FILE BUILD-ID THREAD...": it writes a snapshot of threads 1, 2 ... A thread is a text of
-// ROUTINE#N, paths of N+1 instructions of which #0 enters the routine, of "gap", and of "(TEXT)N", the text N times in a row.
+// ROUTINE#N, paths of N+1 instructions of which #0 enters the routine, of "gap", of "(TEXT)N", the text N times in a row, and, where its
+// end is not known, of "..." behind all that.
 func makeSnapshot(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: snapshot FILE BUILD-ID THREAD...")
@@ -24,10 +25,11 @@ func makeSnapshot(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	for i, text := range args[2:] {
 		g := sequitur.New()
+		text, runsOn := strings.CutSuffix(text, "...")
 		for _, word := range strings.Fields(unfold(ts, text)) {
 			g.Append(symbolOf(ts, s, word))
 		}
-		s.Threads = append(s.Threads, wpp.Thread{TID: i + 1, Name: "letters", Grammar: wpp.FromSequitur(g)})
+		s.Threads = append(s.Threads, wpp.Thread{TID: i + 1, Name: "letters", Grammar: wpp.FromSequitur(g), Ended: !runsOn})
 	}
 	ts.Check(wpp.WriteFile(ts.MkAbs(args[0]), s))
 }

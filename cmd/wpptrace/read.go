@@ -222,6 +222,9 @@ which find prints; --reverse prints the last first. What is outside takes no tim
 			if f, ok := c.OutOrStdout().(*os.File); ok && form == string(query.Symbols) && term.IsTerminal(int(f.Fd())) {
 				return usagef("--as %s is binary, and not written to a terminal: use > FILE, or a pipe", form)
 			}
+			if part.From > part.To {
+				return usagef("--from %d is behind --to %d: no position is between them", part.From, part.To)
+			}
 			selects := part != query.Part{To: math.MaxUint64}
 			if selects && !query.Form(form).HasParts() {
 				return usagef("--from, --to and --reverse do not go with --as %s", form)

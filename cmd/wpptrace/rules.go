@@ -31,6 +31,9 @@ Each thread is checked alone, and lines that dump marks with # are skipped; no s
 REGEX" crosses one. What breaks a rule first is shown: where it begins, and its paths in brackets,
 between those around them. The exit status is 4 if a rule is broken.
 
+A rule is open, not broken, by what is due at the end of a thread that had not ended when the
+recording did, or of which that is not known, as in what wpptrace recorded before it kept count.
+
 The command is called rules because check looks at this machine, not at a recording.`
 
 func rulesCommand() *cobra.Command {
@@ -56,6 +59,11 @@ func rulesCommand() *cobra.Command {
 			rules = append(rules, args[:len(args)-1]...)
 			if len(rules) == 0 {
 				return usagef("no rule: give one before the snapshot, or a file of them with -f")
+			}
+			for _, rule := range rules {
+				if err := query.ValidateRule(rule); err != nil {
+					return usageError{err}
+				}
 			}
 			s, _, err := readSnapshot(c.ErrOrStderr(), args[len(args)-1])
 			if err != nil {
@@ -83,7 +91,7 @@ func tellRules(c *cobra.Command, s *wpp.Snapshot, report *query.RulesReport, asJ
 		return err
 	}
 	for _, r := range report.Rules {
-		if !r.Kept {
+		if r.Violations > 0 {
 			return exitStatus(exitBroke)
 		}
 	}

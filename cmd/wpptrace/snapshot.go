@@ -25,7 +25,7 @@ func (r *recording) snapshot() (complete func() (*wpp.Snapshot, error)) {
 	var threads []wpp.Thread
 	var grammars []func() (*wpp.Grammar, error)
 	for _, t := range r.all {
-		threads = append(threads, wpp.Thread{TID: int(t.id), Name: t.name, Lost: t.lost, Gaps: t.gaps})
+		threads = append(threads, wpp.Thread{TID: int(t.id), Name: t.name, Lost: t.lost, Gaps: t.gaps, Ended: t.ended})
 		grammars = append(grammars, t.stream.Copy())
 	}
 	return func() (*wpp.Snapshot, error) {

@@ -12,7 +12,7 @@ import (
 type thread struct {
 	id       uint32
 	name     string
-	words    *decoder.Thread // nil: it has ended
+	words    *decoder.Thread // nil: it has ended, or the recording has
 	stream   *spill.Thread
 	started  uint64 // CLOCK_BOOTTIME, ns
 	taken    uint64 // words
@@ -20,6 +20,7 @@ type thread struct {
 	hits     uint64
 	lost     uint64
 	gaps     uint64
+	ended    bool   // its end was received
 	stepped  uint64 // of the received, on single-stepped instructions
 	last     bool   // the last witness was
 	left     uint64 // words taken when its last window ended
@@ -40,6 +41,7 @@ func (t *thread) take(b wire.Batch, p *plan.Plan) {
 		over = over || w.Kind() == wire.End
 	}
 	if over {
+		t.ended = true
 		t.end()
 	}
 }

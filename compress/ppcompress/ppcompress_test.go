@@ -91,7 +91,44 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// A trace that is cut off gives what there is; one with a fault gives nothing.
+// A thread has ended where nothing of it is open or missing at the end of a whole trace.
+func TestThreadsThatEnded(t *testing.T) {
+	begun := []uint64{0}
+	for name, tt := range map[string]struct {
+		paths []uint64
+		marks []ops.Mark
+		want  bool
+	}{
+		"returned":               {paths: []uint64{0, 2}, want: true},
+		"in a call":              {paths: begun},
+		"exited":                 {paths: begun, marks: []ops.Mark{ops.Unwind}, want: true},
+		"cut and exited":         {paths: begun, marks: []ops.Mark{ops.Cut, ops.Unwind}, want: true},
+		"something was lost":     {paths: []uint64{3}, marks: []ops.Mark{ops.Gap}},
+		"there were more around": {paths: []uint64{3}, marks: []ops.Mark{ops.Resume}},
+	} {
+		var out bytes.Buffer
+		w := raw.NewWriter(&out, describe)
+		thread := w.Thread(raw.Thread{TID: 1})
+		for _, p := range tt.paths {
+			thread.NewPath(0, p)
+		}
+		for _, m := range tt.marks {
+			thread.Mark(m, 1)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Trace(&out, "x", spill.New(nil, spill.Limits{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Threads[0].Ended != tt.want {
+			t.Errorf("%s: ended %v", name, s.Threads[0].Ended)
+		}
+	}
+}
+
+// A trace that is cut off gives what there is, of threads that have not ended; one with a fault gives nothing.
 func TestTraceCutOff(t *testing.T) {
 	trace := sample()
 	for n := 9; n < len(trace); n++ {
@@ -101,6 +138,9 @@ func TestTraceCutOff(t *testing.T) {
 		}
 		if err := s.Check(); err != nil {
 			t.Fatalf("%d bytes: %v", n, err)
+		}
+		if slices.ContainsFunc(s.Threads, func(t wpp.Thread) bool { return t.Ended }) {
+			t.Fatalf("%d bytes: a thread has ended", n)
 		}
 	}
 	trace[len(trace)-1] = 0xff

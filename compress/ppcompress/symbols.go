@@ -36,7 +36,7 @@ func Symbols(r io.Reader, image string, rec *spill.Recording) (*wpp.Snapshot, er
 		return nil, grammarErr
 	}
 	s := c.snapshot(0)
-	s.Threads = []wpp.Thread{{Grammar: grammar}}
+	s.Threads = []wpp.Thread{{Grammar: grammar, Ended: err == nil}}
 	return s, err
 }
 

@@ -22,7 +22,7 @@ func Trace(r io.Reader, image string, rec *spill.Recording) (*wpp.Snapshot, erro
 	if err != nil && !isTruncated(err) {
 		return nil, err
 	}
-	s, threadsErr := c.snapshot()
+	s, threadsErr := c.snapshot(err == nil)
 	if threadsErr != nil {
 		return nil, threadsErr
 	}
@@ -63,6 +63,8 @@ type thread struct {
 	stream *spill.Thread
 	lost   uint64
 	gaps   uint64
+	open   int  // activations
+	holes  bool // there may be activations that nothing tells of
 }
 
 // Mark records a mark, and counts what it says is lost.
@@ -71,8 +73,22 @@ func (t *thread) Mark(m ops.Mark, n uint64) {
 		t.lost += n
 		t.gaps++
 	}
+	t.holes = t.holes || m == ops.Gap || m == ops.Resume
 	t.Recorder.Mark(m, n)
 }
+
+func (t *thread) EnterRoutine(routine int) {
+	t.open++
+	t.Recorder.EnterRoutine(routine)
+}
+
+func (t *thread) LeaveRoutine() {
+	t.open--
+	t.Recorder.LeaveRoutine()
+}
+
+// ended reports whether a thread has ended where a whole trace does.
+func (t *thread) ended() bool { return t.open == 0 && !t.holes }
 
 func (c *compressor) begin(id raw.Thread) ops.Sink {
 	stream := c.recording.Thread(id.TID, id.Name)
@@ -81,7 +97,7 @@ func (c *compressor) begin(id raw.Thread) ops.Sink {
 	return t
 }
 
-func (c *compressor) snapshot() (*wpp.Snapshot, error) {
+func (c *compressor) snapshot(isWhole bool) (*wpp.Snapshot, error) {
 	for _, t := range c.threads {
 		t.stream.End()
 	}
@@ -93,7 +109,7 @@ func (c *compressor) snapshot() (*wpp.Snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.Threads = append(s.Threads, wpp.Thread{TID: t.TID, Name: t.Name, Grammar: grammar, Lost: t.lost, Gaps: t.gaps})
+		s.Threads = append(s.Threads, wpp.Thread{TID: t.TID, Name: t.Name, Grammar: grammar, Lost: t.lost, Gaps: t.gaps, Ended: isWhole && t.ended()})
 	}
 	return s, nil
 }

@@ -2,6 +2,8 @@ package wpp
 
 import (
 	"fmt"
+	"math/bits"
+	"slices"
 
 	"wpptrace/compress/coding"
 	"wpptrace/compress/repair"
@@ -27,8 +29,8 @@ func (g *Grammar) compact(symbols uint64) (*Grammar, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compact grammar: %w", err)
 	}
-	if compacted.Length(0) != g.Length(0) {
-		return nil, fmt.Errorf("compact grammar: it would derive %d symbols, not %d", compacted.Length(0), g.Length(0))
+	if compacted.fingerprint() != g.fingerprint() {
+		return nil, fmt.Errorf("compact grammar: it would not derive the same %d symbols", g.Length(0))
 	}
 	if len(coding.Encode(compacted.bodies)) >= len(coding.Encode(g.bodies)) {
 		return g, nil
@@ -86,4 +88,28 @@ func (g *Grammar) unfoldedSymbols(kept uint64) uint64 {
 		}
 	}
 	return n
+}
+
+// fingerprint is a number of what the grammar derives, whatever its rules: the stream as a polynomial, whose value is computed rule by rule.
+func (g *Grammar) fingerprint() uint64 {
+	const prime, base = 1<<61 - 1, 0x1b873593_cc9e2d51
+	times := func(a, b uint64) uint64 {
+		hi, lo := bits.Mul64(a, b)
+		return (lo&prime + (hi<<3 | lo>>61)) % prime
+	}
+	type text struct{ value, power uint64 } // power: the base to the length
+	of := make([]text, len(g.bodies))
+	for _, r := range slices.Backward(g.order) {
+		whole := text{0, 1}
+		for _, v := range g.bodies[r] {
+			part := text{uint64(v) + 1, base}
+			if IsRule(v) {
+				part = of[RuleOf(v)]
+			}
+			whole.value = (times(whole.value, part.power) + part.value) % prime
+			whole.power = times(whole.power, part.power)
+		}
+		of[r] = whole
+	}
+	return of[0].value
 }

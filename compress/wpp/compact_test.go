@@ -50,10 +50,23 @@ func TestUnfolded(t *testing.T) {
 	})
 }
 
-// What derives more than could ever be expanded is compacted within its rules.
+// nested is a grammar of n rules, each with the next one twice and something between that is the same in every third.
+func nested(n int) [][]uint32 {
+	bodies := make([][]uint32, n)
+	for r := range n - 1 {
+		bodies[r] = []uint32{RuleSymbol(r + 1), uint32(r % 3), 3, RuleSymbol(r + 1)}
+	}
+	bodies[n-1] = []uint32{4, 5, 6, 4, 5, 6}
+	return bodies
+}
+
+// What derives more than is looked at together is compacted within its rules. It derives the same: all of it, where that can be expanded.
 func TestCompactHugeExpansions(t *testing.T) {
-	for _, n := range []int{60, 70, 1000} {
-		g, err := NewGrammar(doubling(n))
+	for name, bodies := range map[string][][]uint32{
+		"2^60": doubling(60), "2^70": doubling(70), "2^1000": doubling(1000),
+		"nested 16": nested(16), "nested 60": nested(60), "nested 1000": nested(1000),
+	} {
+		g, err := NewGrammar(bodies)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,10 +74,38 @@ func TestCompactHugeExpansions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Length(0) != g.Length(0) || codedSize(c) > codedSize(g) {
-			t.Errorf("%d rules: length %d, want %d; %d bytes, were %d", n, c.Length(0), g.Length(0), codedSize(c), codedSize(g))
+		if c.fingerprint() != g.fingerprint() || c.Length(0) != g.Length(0) || codedSize(c) > codedSize(g) {
+			t.Errorf("%s: length %d, want %d; %d bytes, were %d", name, c.Length(0), g.Length(0), codedSize(c), codedSize(g))
+		}
+		if g.Length(0) < 1<<20 && !slices.Equal(slices.Collect(c.Expand(0)), slices.Collect(g.Expand(0))) {
+			t.Errorf("%s derives something else", name)
 		}
 	}
+}
+
+// A fingerprint is of what is derived: another grammar has the same, another stream, as long, has not.
+func TestFingerprint(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		stream := rapid.SliceOfN(rapid.Uint32Range(0, 3), 1, 200).Draw(t, "stream")
+		g := grammarOf(stream...)
+		flat, err := NewGrammar([][]uint32{stream})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.fingerprint() != flat.fingerprint() {
+			t.Fatalf("%v has two", stream)
+		}
+		at, by := rapid.IntRange(0, len(stream)-1).Draw(t, "at"), rapid.IntRange(0, len(stream)-1).Draw(t, "by")
+		other := slices.Clone(stream)
+		other[at], other[by] = other[by], other[at]
+		if same := slices.Equal(stream, other); (grammarOf(other...).fingerprint() == g.fingerprint()) != same {
+			t.Fatalf("%v and %v have the same: %v", stream, other, !same)
+		}
+		other[at]++
+		if grammarOf(other...).fingerprint() == g.fingerprint() {
+			t.Fatalf("%v and %v have the same", stream, other)
+		}
+	})
 }
 
 func ExampleGrammar_Compact() {

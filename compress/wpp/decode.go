@@ -276,7 +276,7 @@ func decodeMark(mark uint32, n uint64) (Symbol, error) {
 // thread decodes a thread. segments are those of the file.
 func (f *fileReader) thread(m *ThreadSection) (Thread, error) {
 	grammar, err := f.grammar(m)
-	return Thread{TID: int(m.Tid), Name: string(m.Name), Grammar: grammar, Lost: m.Lost, Gaps: m.Gaps}, err
+	return Thread{TID: int(m.Tid), Name: string(m.Name), Grammar: grammar, Lost: m.Lost, Gaps: m.Gaps, Ended: m.Ended}, err
 }
 
 func (f *fileReader) grammar(m *ThreadSection) (*Grammar, error) {

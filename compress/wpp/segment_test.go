@@ -3,6 +3,7 @@ package wpp
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 )
 
@@ -48,7 +50,7 @@ func checkStreams(t interface {
 	}
 	for i := range want.Threads {
 		a, b := &want.Threads[i], &got.Threads[i]
-		if !slices.Equal(slices.Collect(a.Grammar.Expand(0)), slices.Collect(b.Grammar.Expand(0))) || a.TID != b.TID || a.Name != b.Name || a.Lost != b.Lost {
+		if !slices.Equal(slices.Collect(a.Grammar.Expand(0)), slices.Collect(b.Grammar.Expand(0))) || a.TID != b.TID || a.Name != b.Name || a.Lost != b.Lost || a.Ended != b.Ended {
 			t.Fatalf("thread %d is another", i)
 		}
 		if a.Grammar.Length(0) != b.Grammar.Length(0) {
@@ -211,6 +213,43 @@ func TestDraft(t *testing.T) {
 			&Snapshot{Images: got.Images, Routines: got.Routines, Files: got.Files, Symbols: got.Symbols, Figures: got.Figures}); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
+	}
+}
+
+// liesFile is a snapshot with segments that have fewer rules than they declare: query's tests ask it questions.
+const liesFile = "testdata/version3-lies.wpp"
+
+func TestLyingSegments(t *testing.T) {
+	sections := smallSections()[:3]
+	var numbers []uint32
+	for i := range uint32(15) {
+		about, coded := encodeSegment(NewSegment(grammarOf(0, 1, 0, 1)).about, grammarOf(0, 1, 0, 1))
+		about.Tid, about.Rules, about.Symbols, about.Length = 4711, mostSegment, mostSegment, mostSegment
+		message, err := proto.Marshal(about)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored := binary.AppendUvarint(nil, uint64(len(message)))
+		sections = append(sections, section{segmentSection, slices.Concat(stored, message, coded), 0})
+		numbers = append(numbers, i)
+	}
+	file := frame(withSegments, append(sections, packed(threadSection, &ThreadSection{Tid: 4711, Segment: numbers}), end)...)
+	if *update {
+		if err := os.WriteFile(liesFile, file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := ReadFile(liesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := func() (err error) {
+		defer Recover(&err)
+		s.Threads[0].Grammar.Order()
+		return nil
+	}
+	if err := order(); err == nil || !strings.Contains(err.Error(), "it is not as large as it says") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -76,6 +76,7 @@ type Thread struct {
 	Grammar *Grammar
 	Lost    uint64 // events known to be lost
 	Gaps    uint64 // places where they were
+	Ended   bool   // its end is recorded: nothing ran after the stream; false where it ran on, or where that is not known
 }
 
 // Figures say what was traced, how, and at what cost.

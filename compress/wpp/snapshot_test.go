@@ -80,7 +80,7 @@ func anySnapshot(t *rapid.T) *Snapshot {
 	terminal := rapid.Uint32Range(0, uint32(len(s.Symbols)-1))
 	s.Threads = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Thread {
 		return Thread{
-			TID: int(rapid.Int32().Draw(t, "tid")), Name: text.Draw(t, "name"), Lost: rapid.Uint64().Draw(t, "lost"),
+			TID: int(rapid.Int32().Draw(t, "tid")), Name: text.Draw(t, "name"), Lost: rapid.Uint64().Draw(t, "lost"), Ended: rapid.Bool().Draw(t, "ended"),
 			Grammar: grammarOf(rapid.SliceOfN(terminal, 0, 60).Draw(t, "stream")...),
 		}
 	}), 0, 3).Draw(t, "threads")

@@ -591,6 +591,7 @@ type ThreadSection struct {
 	Coded []byte `protobuf:"bytes,6,opt,name=coded,proto3" json:"coded,omitempty"`
 	// Version 3 may have it in segments instead: these of the file, counted from 0, whose streams follow one another.
 	Segment       []uint32 `protobuf:"varint,7,rep,packed,name=segment,proto3" json:"segment,omitempty"`
+	Ended         bool     `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"` // the thread's end is recorded; files from before this field do not say
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -672,6 +673,13 @@ func (x *ThreadSection) GetSegment() []uint32 {
 		return x.Segment
 	}
 	return nil
+}
+
+func (x *ThreadSection) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
 }
 
 // What stands before the grammar in a segment: a part of the stream of a thread, as a grammar of its own. A reader finds out here what it needs to know of one that
@@ -833,7 +841,7 @@ const file_wpp_proto_rawDesc = "" +
 	"\x06blocks\x18\x06 \x03(\rR\x06blocks\x12\x12\n" +
 	"\x04skip\x18\a \x03(\rR\x04skip\x12\x10\n" +
 	"\x03cut\x18\b \x03(\rR\x03cut\x12\x14\n" +
-	"\x05block\x18\t \x03(\x12R\x05block\"\xa1\x01\n" +
+	"\x05block\x18\t \x03(\x12R\x05block\"\xb7\x01\n" +
 	"\rThreadSection\x12\x10\n" +
 	"\x03tid\x18\x01 \x01(\x12R\x03tid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
@@ -841,7 +849,8 @@ const file_wpp_proto_rawDesc = "" +
 	"\x04gaps\x18\x04 \x01(\x04R\x04gaps\x12\x12\n" +
 	"\x04tree\x18\x05 \x03(\rR\x04tree\x12\x14\n" +
 	"\x05coded\x18\x06 \x01(\fR\x05coded\x12\x18\n" +
-	"\asegment\x18\a \x03(\rR\asegment\"\xf3\x01\n" +
+	"\asegment\x18\a \x03(\rR\asegment\x12\x14\n" +
+	"\x05ended\x18\b \x01(\bR\x05ended\"\xf3\x01\n" +
 	"\x0eSegmentSection\x12\x16\n" +
 	"\x06thread\x18\x01 \x01(\rR\x06thread\x12\x10\n" +
 	"\x03tid\x18\x02 \x01(\x12R\x03tid\x12\x12\n" +
