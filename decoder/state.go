@@ -93,16 +93,16 @@ const mostCases = 1 << 12
 
 // inCase is the state after a witness that tells a switch's case, or by a value the ways of jumps; nil if it cannot be what the place holds.
 func (r *routine) inCase(s *plan.Site, outcome int, value uint64) *state {
-	told, key, ok := r.choices(s.Case, value)
+	told, ok := r.caseOf(s.Case, value)
 	if !ok {
 		return nil
 	}
-	k := caseKey{s.Block, outcome, key}
+	k := caseKey{s.Block, outcome, told}
 	st := r.cases[k]
 	if st == nil {
-		st = &state{r: r, block: s.Block, next: r.after(s.Block, outcome), told: told}
+		st = &state{r: r, block: s.Block, next: r.after(s.Block, outcome), told: r.choices(s.Case, told)}
 		if s.Block == s.Case.Table {
-			st.next = told[0].next
+			st.next = st.told[0].next
 		}
 		if r.cases == nil || len(r.cases) >= mostCases {
 			r.cases = map[caseKey]*state{}
@@ -112,21 +112,33 @@ func (r *routine) inCase(s *plan.Site, outcome int, value uint64) *state {
 	return st
 }
 
-// choices are what a value tells, and a number for it that is not that of anything else that a value tells there.
-func (r *routine) choices(c *plan.Case, value uint64) (told []choice, key uint64, ok bool) {
+// caseOf is a number for what a value tells: where the switch goes, or a bit for each jump.
+func (r *routine) caseOf(c *plan.Case, value uint64) (told uint64, ok bool) {
 	if c.Jumps == nil {
 		target, ok := r.caseTarget(c, value)
-		return []choice{{c.Table, []int{target}}}, uint64(target), ok
+		return uint64(target), ok
 	}
-	told = make([]choice, len(c.Jumps))
 	for i, j := range c.Jumps {
-		told[i] = choice{j, r.Blocks[j].Succ[1:]}
 		if r.Asks(j).Holds(value) {
-			told[i].next = r.Blocks[j].Succ[:1]
-			key |= 1 << i
+			told |= 1 << i
 		}
 	}
-	return told, key, value>>(8*c.Operand.Size) == 0
+	return told, value>>(8*c.Operand.Size) == 0
+}
+
+// choices are what such a number stands for.
+func (r *routine) choices(c *plan.Case, told uint64) []choice {
+	if c.Jumps == nil {
+		return []choice{{c.Table, []int{int(told)}}}
+	}
+	list := make([]choice, len(c.Jumps))
+	for i, j := range c.Jumps {
+		list[i] = choice{j, r.Blocks[j].Succ[1:]}
+		if told>>i&1 == 1 {
+			list[i].next = r.Blocks[j].Succ[:1]
+		}
+	}
+	return list
 }
 
 func (r *routine) caseTarget(c *plan.Case, value uint64) (block int, ok bool) {
