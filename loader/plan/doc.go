@@ -34,5 +34,6 @@
 //  9. What cannot be made sound is left out, and what calls it is planned anew. Package verify proves what remains.
 //  10. The word of a conditional jump may carry the value of a place in the frame as well. Until the next word of the activation it tells the way of the jumps
 //     whose outcome is a function of that place alone, as long as no silent way from the word to them passes a call, or a store but to other places of the frame.
-//     The routine takes no address in its frame, so that no callee, signal handler or thread has one. Other ways that part behind such a word never meet again.
+//     The routine takes no address in its frame, so that no callee, signal handler or thread has one; a handler that changes the frame by way of the registers
+//     that it interrupted (its ucontext) is not foreseen. Other ways that part behind such a word never meet again.
 package plan
