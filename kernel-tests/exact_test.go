@@ -63,7 +63,7 @@ var once = []zoo.Case{
 // zooCases are some flavours of each program, which together meet all pairs of the matrix; or all of it.
 func zooCases() []zoo.Case {
 	if !matrix() {
-		return append(zoo.Cases(3), once...)
+		return append(zoo.Cases(2), once...)
 	}
 	var cases []zoo.Case
 	for _, f := range zoo.Flavours() {

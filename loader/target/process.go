@@ -145,6 +145,9 @@ func Take(fd int) *Process { return &Process{fd: fd} }
 // Executable opens the file that the process runs, deleted or not.
 func (p *Process) Executable() (*os.File, error) {
 	f, err := os.Open(p.proc("exe"))
+	if errors.Is(err, os.ErrNotExist) { // it has no memory any more, and so no program
+		err = ErrGone
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open the executable of process %d: %w", p.PID, err)
 	}
