@@ -311,7 +311,7 @@ func (s *process) finishAndDecode(t *rapid.T, blocks int) *session {
 		t.Fatal(s.trouble)
 	}
 	s.kill()
-	if s.unknown {
+	if s.unknown { // it looks as if what the handler interrupted had died there
 		t.Skip("died in a handler that nobody had heard of")
 	}
 	d, err := newSession(s.plan)

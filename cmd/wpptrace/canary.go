@@ -70,7 +70,7 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 	if err := r.begin(false); err != nil {
 		return nil, err
 	}
-	first := r.last
+	first, unheard := r.last, r.gauge.hits
 	if err := r.listen(r.began.Add(long)); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 	r.takeSample()
 	used := r.last.used.Sub(first.used)
 	e := r.gauge.nature.estimate(used, r.last.hits-first.hits)
-	c := &canary{Seconds: time.Since(r.began).Seconds(), CPU: used.CPU.Seconds(), Hits: r.gauge.hits}
+	c := &canary{Seconds: time.Since(r.began).Seconds(), CPU: used.CPU.Seconds(), Hits: r.gauge.hits - unheard}
 	if c.Hits > 0 {
 		c.SlowDown, c.Vague = e.slower(), e.vague()
 		if c.Vague {

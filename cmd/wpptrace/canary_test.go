@@ -9,7 +9,7 @@ import (
 
 // TestCanary tries probes in a process at work and in one that waits: both go on as if nothing had been.
 func TestCanary(t *testing.T) {
-	const work = 300_000
+	const work = 800_000 // some seconds: it is to last until the canary comes
 	want := answers(t, work)
 	for _, c := range []struct {
 		name string
