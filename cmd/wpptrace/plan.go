@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wpptrace/internal/parallel"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/image"
 	"wpptrace/loader/paths"
@@ -158,7 +159,8 @@ type planReport struct {
 	Faults   []string `json:"faults,omitempty"`
 
 	routines                    []*plan.Routine
-	probes                      []int // by routine
+	probes                      []int     // by routine
+	paths                       []float64 // by routine: acyclic paths; 0 if they cannot be numbered
 	expectedHits, expectedPaths float64
 	stepped                     float64 // share of the expected hits
 	mostStepped                 *plan.Routine
@@ -187,6 +189,7 @@ func newPlanReport(p *program, name string) *planReport {
 			r.ProbesConditional++
 		}
 	}
+	r.numberPaths()
 	for i, pr := range p.plan.Routines {
 		r.count(pr, r.probes[i])
 	}
@@ -240,10 +243,7 @@ func (r *planReport) count(pr *plan.Routine, probes int) {
 		return
 	}
 	r.RoutinesObserved++
-	if n, err := paths.Number(pr.Routine); err == nil {
-		r.AcyclicPaths += float64(n.Total)
-		r.expectedPaths += expectedPaths(pr, n)
-	}
+	r.AcyclicPaths += r.paths[pr.ID]
 	r.expectedHits += expectedHits(pr)
 	switch {
 	case probes == 0:
@@ -253,13 +253,21 @@ func (r *planReport) count(pr *plan.Routine, probes int) {
 	}
 }
 
-// acyclicPaths is the number of paths of a routine; 0 if they cannot be numbered.
-func acyclicPaths(r *plan.Routine) float64 {
-	n, err := paths.Number(r.Routine)
-	if err != nil {
-		return 0
+// numberPaths finds how many acyclic paths each observed routine has, and how many are expected to run of all.
+func (r *planReport) numberPaths() {
+	expected := make([]float64, len(r.routines))
+	r.paths = make([]float64, len(r.routines))
+	parallel.Each(len(r.routines), func(i int) {
+		if !r.routines[i].Observed() {
+			return
+		}
+		if n, err := paths.Number(r.routines[i].Routine); err == nil {
+			r.paths[i], expected[i] = float64(n.Total), expectedPaths(r.routines[i], n)
+		}
+	})
+	for _, count := range expected {
+		r.expectedPaths += count
 	}
-	return float64(n.Total)
 }
 
 func (r *planReport) write(w io.Writer, verbose bool) error {
@@ -316,7 +324,7 @@ func (r *planReport) writeRoutines(out *bufio.Writer) {
 	fmt.Fprintf(out, "\n%12s %6s %12s %6s  ROUTINE\n", "ENTRY", "BLOCKS", "PATHS", "PROBES")
 	for i, pr := range r.routines {
 		if pr.Observed() {
-			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks), acyclicPaths(pr), r.probes[i], query.Fit(pr.Name, room))
+			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks), r.paths[i], r.probes[i], query.Fit(pr.Name, room))
 			continue
 		}
 		name, separator := room-len(": ")-len(pr.LeftOut), ": "

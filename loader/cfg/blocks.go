@@ -150,7 +150,13 @@ func (r *recovery) next(d *draft, i int) int {
 
 // cut makes blocks of the instructions reached: one ends before each leader and after each transfer of control.
 func (r *recovery) cut(d *draft) {
-	d.blocks, d.first = d.blocks[:0], d.first[:0]
+	leaders := 0
+	for _, pi := range d.pieces {
+		for _, mark := range r.marks[r.pieces[pi].first:r.pieces[pi].last] {
+			leaders += int(mark & leader / leader)
+		}
+	}
+	d.blocks, d.first = slices.Grow(d.blocks[:0], leaders), slices.Grow(d.first[:0], leaders)
 	for _, pi := range d.pieces {
 		p := &r.pieces[pi]
 		for i := p.first; i < p.last; {

@@ -101,13 +101,26 @@ func (f *formula) then(kind stepKind, size uint8, by uint64) *formula {
 // address in its frame: then nobody else knows the places. Cost: the length of the routine.
 func (r *Routine) Conditions() []*Condition {
 	list := make([]*Condition, len(r.Blocks))
-	if !r.hidesFrame() {
-		return list
-	}
+	some := false
 	for b := range r.Blocks {
-		list[b] = r.condition(b)
+		if r.mayReadFrame(b) {
+			list[b] = r.condition(b)
+			some = some || list[b] != nil
+		}
+	}
+	if some && !r.hidesFrame() {
+		clear(list)
 	}
 	return list
+}
+
+// mayReadFrame is a quick look whether a block that ends in a conditional jump may read memory at rsp or rbp + displacement: most do not.
+func (r *Routine) mayReadFrame(b int) bool {
+	const sib, atRBP = 4, 5 // in the low bits of ModRM
+	return r.Blocks[b].End == Jcc && slices.ContainsFunc(r.Blocks[b].Insns, func(q Insn) bool {
+		mod, base := q.ModRM>>6, q.ModRM&7
+		return q.HasModRM && mod != 3 && (base == sib || base == atRBP && mod != 0)
+	})
 }
 
 func (r *Routine) condition(b int) *Condition {

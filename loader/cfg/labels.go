@@ -10,7 +10,11 @@ import (
 // there, as an exception leaves them for a landing pad.
 func (r *recovery) findLabels() {
 	for i := range r.insns {
-		to := r.find(r.takenAddress(i))
+		taken := r.takenAddress(i)
+		if taken == 0 {
+			continue
+		}
+		to := r.find(taken)
 		if to < 0 || r.routineAt(to) >= 0 {
 			continue
 		}

@@ -116,13 +116,6 @@ func (p *Program) AddressTaken(entry uint64) bool {
 	return r == nil || p.taken[r.ID]
 }
 
-func (p *Program) cfa(pc uint64) image.CFA {
-	if i := p.piece(pc); i >= 0 {
-		return cfaAt(p.pieces[i].Rows, pc)
-	}
-	return image.CFA{Reg: image.Undefined}
-}
-
 // program makes the final routines of the drafts.
 func (r *recovery) program(names map[uint64]string) *Program {
 	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, naming: map[int]bool{}, others: map[uint64]*Routine{}}
@@ -181,6 +174,7 @@ func (r *recovery) routine(d *draft, symbol string) *Routine {
 	}
 	for _, i := range d.pieces {
 		out.Ranges = append(out.Ranges, [2]uint64{r.pieces[i].Lo, r.pieces[i].Hi})
+		out.rows = append(out.rows, r.pieces[i].Range)
 	}
 	for b := range out.Blocks {
 		if out.Blocks[b].End == Table {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"wpptrace/internal/parallel"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -67,12 +68,14 @@ func sweep(im *image.Image) (*code, error) {
 		}
 	}
 	c.target = make([]int32, len(c.insns))
-	for i := range c.insns {
-		c.target[i] = -1
-		if isRelative(c.insns[i].Kind) {
-			c.target[i] = int32(c.find(c.insns[i].target()))
+	parallel.Each(len(c.pieces), func(p int) {
+		for i := c.pieces[p].first; i < c.pieces[p].last; i++ {
+			c.target[i] = -1
+			if isRelative(c.insns[i].Kind) {
+				c.target[i] = int32(c.find(c.insns[i].target()))
+			}
 		}
-	}
+	})
 	return c, nil
 }
 

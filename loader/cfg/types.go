@@ -71,6 +71,7 @@ type Routine struct {
 	LeftOut string      // why the routine cannot be traced; "" if its CFG is exact
 	Cause   string      // of LeftOut, see FormatReason
 	program *Program
+	rows    []*image.Range // of Ranges
 }
 
 // FormatReason returns the reason why a routine is left out, and its cause, which routines have in common: the reason without the place, for which format
@@ -80,4 +81,11 @@ func FormatReason(format string, args ...any) (reason, cause string) {
 }
 
 // CFA returns the rule that gives the canonical frame address before the instruction at pc.
-func (r *Routine) CFA(pc uint64) image.CFA { return r.program.cfa(pc) }
+func (r *Routine) CFA(pc uint64) image.CFA {
+	for _, part := range r.rows {
+		if part.Lo <= pc && pc < part.Hi {
+			return cfaAt(part.Rows, pc)
+		}
+	}
+	return image.CFA{Reg: image.Undefined}
+}

@@ -28,33 +28,50 @@ type calling struct {
 	to   *Routine
 }
 
-func (r *Routine) callee(b int) (Callee, *Routine) {
+// A destination is where a block calls or jumps to, whatever of it is observed.
+type destination struct {
+	to        *Routine // of the program; nil if it is none, or not known
+	otherwise Callee   // what it is if that is not observed
+	twice     bool     // it may return more than once
+}
+
+// calling is what a block calls, now that it is known what is observed.
+func (d *destination) calling() calling {
+	switch {
+	case d.to == nil:
+		return calling{kind: d.otherwise}
+	case d.to.Observed():
+		return calling{Known, d.to}
+	case callsNothing(d.to.Routine):
+		return calling{kind: Harmless}
+	}
+	return calling{kind: d.otherwise}
+}
+
+func (r *Routine) destination(b int) (d destination) {
 	block := &r.Blocks[b]
 	leaves := block.End == cfg.Tail || block.End == cfg.Jcc && block.Succ[0] < 0
 	switch {
 	case isCall(block), leaves:
 	case block.End == cfg.TailInd:
-		return Unknown, nil
+		return destination{otherwise: Unknown}
 	default:
-		return NoCallee, nil
+		return destination{}
 	}
 	callee, name := r.plan.Program.Callee(r.Routine, b)
 	if callee != nil {
-		if t := r.plan.Routines[callee.ID]; t.Observed() {
-			return Known, t
-		}
+		d.to = r.plan.Routines[callee.ID]
 	}
-	if callee != nil && callsNothing(callee) {
-		return Harmless, nil
-	}
-	direct := block.Insns[len(block.Insns)-1].Kind != x86.CallInd
+	d.twice = r.plan.Program.CallReturnsTwice(r.Routine, b)
 	switch {
 	case r.plan.IsHarmless(name) && block.End != cfg.NoReturn:
-		return Harmless, nil
-	case direct:
-		return External, nil
+		d.otherwise = Harmless
+	case block.Insns[len(block.Insns)-1].Kind != x86.CallInd:
+		d.otherwise = External
+	default:
+		d.otherwise = Unknown
 	}
-	return Unknown, nil
+	return d
 }
 
 // callsNothing reports whether a routine, whose code is known, runs nothing but itself: what is true of the functions named harmless is to be seen here.
@@ -82,7 +99,7 @@ func callsNothing(r *cfg.Routine) bool {
 }
 
 // ReturnsTwice reports whether the call that ends block b may return more than once, as setjmp does.
-func (r *Routine) ReturnsTwice(b int) bool { return r.plan.Program.CallReturnsTwice(r.Routine, b) }
+func (r *Routine) ReturnsTwice(b int) bool { return r.destinations[b].twice }
 
 // IsHarmless reports whether an imported function of that name is known to neither call back, nor throw, nor return twice, nor to be observed.
 func (p *Plan) IsHarmless(name string) bool { return harmless[name] && !p.distrust }
@@ -110,12 +127,12 @@ func set(names ...string) map[string]bool {
 
 // classify finds for each routine who may enter it: Silent and rootable.
 func (p *Plan) classify() {
-	for _, r := range p.Routines {
-		for b := range r.Blocks {
-			kind, t := r.callee(b)
-			r.calls[b] = calling{kind, t}
+	p.each(func(r *Routine) bool {
+		for b := range r.destinations {
+			r.calls[b] = r.destinations[b].calling()
 		}
-	}
+		return false
+	})
 	p.findReentries()
 	fromOutside := make([]bool, len(p.Routines))
 	inCircle := p.tailCircles()
@@ -147,7 +164,9 @@ func (p *Plan) classify() {
 
 // findReentries finds out which routines may be entered again before they end: those on circles, and those out of which code that is not observed runs.
 func (p *Plan) findReentries() {
-	callers := make([][]*Routine, len(p.Routines))
+	for _, r := range p.Routines {
+		r.callers = r.callers[:0]
+	}
 	var queue []*Routine
 	next := func(r *Routine) (out []*Routine) {
 		for _, c := range r.calls {
@@ -167,11 +186,11 @@ func (p *Plan) findReentries() {
 			queue = append(queue, r)
 		}
 		for _, t := range next(r) {
-			callers[t.ID] = append(callers[t.ID], r)
+			t.callers = append(t.callers, r)
 		}
 	}
 	for i := 0; i < len(queue); i++ {
-		for _, r := range callers[queue[i].ID] {
+		for _, r := range queue[i].callers {
 			if !r.goesOut {
 				r.goesOut = true
 				queue = append(queue, r)

@@ -31,7 +31,7 @@ func (g *graph) leave() int {
 }
 
 func newGraph(r *Routine) *graph {
-	g := &graph{r: r, covers: make([][]int, len(r.Blocks)), out: make([]int, len(r.Blocks)+1)}
+	g := &graph{r: r, out: make([]int, len(r.Blocks)+1)}
 	for v := range r.Blocks {
 		g.out[v] = len(g.edges)
 		for _, w := range r.successors(v) {
@@ -42,11 +42,10 @@ func newGraph(r *Routine) *graph {
 		}
 	}
 	g.out[len(r.Blocks)] = len(g.edges)
-	for _, b := range r.entries() {
+	for _, b := range r.entries {
 		g.edges = append(g.edges, edge{g.enter(), b})
 	}
-	g.coverEnds()
-	g.coverTables()
+	g.covers = grouped(len(r.Blocks), g.coverTables(g.coverEnds()))
 	return g
 }
 
@@ -54,7 +53,7 @@ func newGraph(r *Routine) *graph {
 func (g *graph) outOf(b int) (from, to int) { return g.out[b], g.out[b+1] }
 
 // coverEnds: a probe tells of the one edge into its block and, as it tells which way a jump goes, or where there is one way only, of those out of it.
-func (g *graph) coverEnds() {
+func (g *graph) coverEnds() (list []pair) {
 	n := len(g.r.Blocks)
 	in := make([]int, n+2)
 	for _, e := range g.edges {
@@ -63,21 +62,23 @@ func (g *graph) coverEnds() {
 	for _, b := range g.r.Pads { // an exception is a way in, too
 		in[b]++
 	}
+	list = make([]pair, 0, 2*len(g.edges))
 	for i, e := range g.edges {
 		if e.from < n {
 			p, ok := g.r.seat(e.from)
 			if from, to := g.outOf(e.from); ok && (p.edges || to-from == 1) {
-				g.covers[e.from] = append(g.covers[e.from], i)
+				list = append(list, pair{e.from, i})
 			}
 		}
 		if e.to < n && in[e.to] == 1 {
-			g.covers[e.to] = append(g.covers[e.to], i)
+			list = append(list, pair{e.to, i})
 		}
 	}
+	return list
 }
 
 // coverTables: a probe of a switch's bounds check may tell which way the switch goes.
-func (g *graph) coverTables() {
+func (g *graph) coverTables(list []pair) []pair {
 	for b := range g.r.Blocks {
 		if !g.r.mayTell(b) {
 			continue
@@ -85,9 +86,10 @@ func (g *graph) coverTables() {
 		check := g.r.Blocks[b].Table.Check
 		from, to := g.outOf(b)
 		for i := from; i < to; i++ {
-			g.covers[check] = append(g.covers[check], i)
+			list = append(list, pair{check, i})
 		}
 	}
+	return list
 }
 
 // cover returns blocks whose probes, with those that must be, tell of all edges but a forest: the cheapest set that it comes upon.
@@ -97,10 +99,19 @@ func (r *Routine) cover(must []bool) (best []bool) {
 	for b := range prices {
 		prices[b] = r.price(b)
 	}
+	all := newReduction(g, must)
+	for _, b := range r.between() { // what parts a switch from its bounds check must not speak
+		if !must[b] {
+			all.drop(b)
+		}
+	}
 	least := math.Inf(1)
 	for weigh := range r.orders(g, prices) {
-		on := g.reduce(must, weigh)
-		sum := 0.0
+		d := all.clone()
+		for _, b := range d.order(must, weigh) {
+			d.drop(b)
+		}
+		on, sum := d.on, 0.0
 		for b := range on {
 			if on[b] {
 				sum += min(prices[b], math.MaxFloat32)
@@ -143,21 +154,6 @@ func (r *Routine) orders(g *graph, prices []float64) iter.Seq[func(b int) float6
 	}
 }
 
-// reduce returns the blocks that keep their probes when as many as can be are dropped, the heaviest first.
-func (g *graph) reduce(must []bool, weigh func(b int) float64) []bool {
-	d := newReduction(g, must)
-	order := d.order(must, weigh)
-	for _, b := range g.r.between() { // what parts a switch from its bounds check must not speak
-		if !must[b] {
-			d.drop(b)
-		}
-	}
-	for _, b := range order {
-		d.drop(b)
-	}
-	return d.on
-}
-
 // A reduction drops probes as long as the edges that none tells of form a forest.
 type reduction struct {
 	*graph
@@ -186,6 +182,10 @@ func newReduction(g *graph, must []bool) *reduction {
 	return d
 }
 
+func (d *reduction) clone() *reduction {
+	return &reduction{d.graph, slices.Clone(d.on), slices.Clone(d.told), d.silent.clone()}
+}
+
 // order are the blocks whose probes may be dropped, the heaviest first.
 func (d *reduction) order(must []bool, weigh func(b int) float64) []int {
 	var list []int
@@ -196,7 +196,7 @@ func (d *reduction) order(must []bool, weigh func(b int) float64) []int {
 			list = append(list, b)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
+	slices.SortFunc(list, func(a, b int) int { return cmp.Or(cmp.Compare(weights[b], weights[a]), a-b) })
 	return list
 }
 
@@ -263,6 +263,26 @@ func (r *Routine) chain(b int) []int {
 	return nil
 }
 
+// A pair is a number and another one that belongs to it.
+type pair struct{ key, value int }
+
+// grouped returns by key, from 0 to n-1, the values that belong to it, in the order of the list.
+func grouped(n int, list []pair) [][]int {
+	count := make([]int, n)
+	for _, p := range list {
+		count[p.key]++
+	}
+	room := make([]int, len(list))
+	values := make([][]int, n)
+	for key, n := range count {
+		values[key], room = room[:0:n], room[n:]
+	}
+	for _, p := range list {
+		values[p.key] = append(values[p.key], p.value)
+	}
+	return values
+}
+
 // A forest is a set of edges without a circle, whichever way they are followed: a disjoint-set structure whose last joins can be undone.
 type forest struct {
 	parent, size []int
@@ -275,6 +295,10 @@ func newForest(nodes int) *forest {
 		f.parent[i], f.size[i] = i, 1
 	}
 	return f
+}
+
+func (f *forest) clone() *forest {
+	return &forest{parent: slices.Clone(f.parent), size: slices.Clone(f.size)}
 }
 
 func (f *forest) root(n int) int {

@@ -27,16 +27,24 @@ const none = -1
 
 func newNest(r *cfg.Routine) *nest {
 	size := len(r.Blocks)
-	n := &nest{r: r, place: make([]int, size), last: make([]int, size), tree: make([]int, size), header: make([]bool, size),
-		outer: make([]int, size), depth: make([]int, size), preds: make([][]int, size), in: make([]int, size), mark: make([]int, size), late: map[int][]int{}}
+	room := make([]int, 9*size)
+	numbers := func() []int {
+		part := room[:size:size]
+		room = room[size:]
+		return part
+	}
+	n := &nest{r: r, pre: numbers()[:0], post: numbers()[:0], place: numbers(), last: numbers(), tree: numbers(), header: make([]bool, size),
+		outer: numbers(), depth: numbers(), in: numbers(), mark: numbers(), late: map[int][]int{}}
+	edges := make([]pair, 0, 2*size)
 	for b := range r.Blocks {
 		n.place[b], n.outer[b], n.mark[b], n.in[b] = none, none, none, b
 		for _, to := range r.Blocks[b].Succ {
 			if to >= 0 {
-				n.preds[to] = append(n.preds[to], b)
+				edges = append(edges, pair{to, b})
 			}
 		}
 	}
+	n.preds = grouped(size, edges)
 	n.walk(r.Entry)
 	for _, b := range r.Others {
 		n.walk(b)

@@ -2,11 +2,10 @@ package plan
 
 import (
 	"cmp"
-	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 
+	"wpptrace/internal/parallel"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
@@ -77,24 +76,27 @@ type Routine struct {
 	// Silent says that an activation may end without a word: it is entered by direct calls and jumps of observed code alone.
 	Silent bool
 
-	plan       *Plan
-	rootable   bool      // code that is not observed may be its caller
-	forks      bool      // what is called back after some word may come from it or, after its silent end, from its caller
-	open       bool      // see MayLeaveOpen
-	shifts     bool      // it calls observed routines from where the size of its frame is not known
-	goesOut    bool      // code that is not observed may run before it ends
-	circle     int       // the circle of calls and jumps that it is on, from 1; 0: none
-	calls      []calling // by block
-	again      []int     // blocks that follow calls which may return again, each once
-	freq       []float64
-	entry      float64          // expected activations
-	measured   bool             // entry and freq are
-	conditions []*cfg.Condition // by block
-	seats      []probe          // where a probe of each block would sit
-	probed     []probe
-	started    memo
-	site       []int // index in Plan.Sites by block, -1 for none
-	first      []bool
+	plan         *Plan
+	entries      []int         // the blocks by which it is entered
+	rootable     bool          // code that is not observed may be its caller
+	forks        bool          // what is called back after some word may come from it or, after its silent end, from its caller
+	open         bool          // see MayLeaveOpen
+	shifts       bool          // it calls observed routines from where the size of its frame is not known
+	goesOut      bool          // code that is not observed may run before it ends
+	callers      []*Routine    // that it is Known to
+	circle       int           // the circle of calls and jumps that it is on, from 1; 0: none
+	destinations []destination // by block
+	calls        []calling     // by block
+	again        []int         // blocks that follow calls which may return again, each once
+	freq         []float64
+	entry        float64          // expected activations
+	measured     bool             // entry and freq are
+	conditions   []*cfg.Condition // by block
+	seats        []probe          // where a probe of each block would sit
+	probed       []probe
+	started      memo
+	site         []int // index in Plan.Sites by block, -1 for none
+	first        []bool
 
 	unsettled bool // what the rules ask of it may have changed
 }
@@ -120,9 +122,6 @@ func (r *Routine) leave(format string, args ...any) {
 	r.LeftOut, r.Cause = cfg.FormatReason(format, args...)
 }
 
-// entries are the blocks by which the routine is entered.
-func (r *Routine) entries() []int { return append([]int{r.Entry}, r.Others...) }
-
 // Site returns the site of a block, or nil.
 func (r *Routine) Site(block int) *Site {
 	if i := r.site[block]; i >= 0 {
@@ -145,7 +144,7 @@ func (r *Routine) First(block int) bool { return r.first[block] }
 func Make(program *cfg.Program, o Options) (*Plan, error) {
 	p := &Plan{Program: program, Calls: map[uint64]Call{}, distrust: o.Distrust, measured: o.Weights != nil}
 	for _, c := range program.Routines {
-		r := &Routine{Routine: c, ID: c.ID, plan: p, LeftOut: c.LeftOut, Cause: c.Cause}
+		r := &Routine{Routine: c, ID: c.ID, plan: p, LeftOut: c.LeftOut, Cause: c.Cause, entries: append([]int{c.Entry}, c.Others...)}
 		if r.LeftOut == "" && o.Select != nil && !o.Select(c) {
 			r.leave("not selected")
 		}
@@ -166,6 +165,10 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 
 func (r *Routine) prepare(w *Weights) {
 	r.calls = make([]calling, len(r.Blocks))
+	r.destinations = make([]destination, len(r.Blocks))
+	for b := range r.Blocks {
+		r.destinations[b] = r.destination(b)
+	}
 	if !r.Observed() {
 		return
 	}
@@ -198,19 +201,12 @@ func (p *Plan) choose() {
 
 // each calls a function for all routines, which changes nothing but its own, on all CPUs. It reports whether any answered true.
 func (p *Plan) each(change func(r *Routine) bool) bool {
-	var next atomic.Int64
 	var any atomic.Bool
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(p.Routines)); i = next.Add(1) - 1 {
-				if change(p.Routines[i]) {
-					any.Store(true)
-				}
-			}
-		})
-	}
-	workers.Wait()
+	parallel.Each(len(p.Routines), func(i int) {
+		if change(p.Routines[i]) {
+			any.Store(true)
+		}
+	})
 	return any.Load()
 }
 
@@ -247,21 +243,27 @@ func (p *Plan) unsettle() {
 
 // place makes the sites and the table of calls of the probes that are on.
 func (p *Plan) place() {
-	p.Sites = nil
-	for _, r := range p.Routines {
+	sites := make([][]Site, len(p.Routines))
+	p.each(func(r *Routine) bool {
 		r.site = slices.Repeat([]int{none}, len(r.Blocks))
-		if !r.Observed() {
-			r.Silent = false
-			continue
+		if r.Silent = r.Silent && r.Observed(); r.Observed() {
+			r.markFirst()
+			for b := range r.Blocks {
+				if r.probed[b].on {
+					sites[r.ID] = append(sites[r.ID], r.makeSite(b))
+				}
+			}
 		}
-		r.markFirst()
+		return false
+	})
+	for _, r := range p.Routines {
 		for b := range r.Blocks {
-			r.placeCall(b)
-			if r.probed[b].on {
-				p.Sites = append(p.Sites, r.makeSite(b))
+			if r.Observed() {
+				r.placeCall(b)
 			}
 		}
 	}
+	p.Sites = slices.Concat(sites...)
 	slices.SortFunc(p.Sites, func(a, b Site) int { return cmp.Compare(a.Addr, b.Addr) })
 	for i := range p.Sites {
 		s := &p.Sites[i]

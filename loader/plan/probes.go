@@ -93,12 +93,12 @@ type memo struct {
 
 // start gives the routine the probes that it needs by itself: what must speak, and what tells the ways from one word to the next apart.
 func (r *Routine) start() {
-	must := r.mustSpeak()
 	r.forks = false
 	if m := &r.started; m.probed != nil && m.silent == r.Silent && slices.Equal(m.calls, r.calls) {
 		r.probed = slices.Clone(m.probed)
 		return
 	}
+	must := r.mustSpeak()
 	r.probed = make([]probe, len(r.Blocks))
 	for b := range must {
 		if must[b] && !r.probe(b) {
@@ -211,12 +211,14 @@ func (r *Routine) told(b int) bool {
 	return r.leadsTo(next, b)
 }
 
+var toExit = []int{exit}
+
 // successors are the nodes after block b: blocks, or exit.
 func (r *Routine) successors(b int) []int {
 	block := &r.Blocks[b]
 	switch block.End {
 	case cfg.Ret, cfg.Tail, cfg.TailInd:
-		return []int{exit}
+		return toExit
 	case cfg.NoReturn, cfg.Trap:
 		return nil
 	case cfg.Jcc:

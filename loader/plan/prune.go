@@ -45,23 +45,25 @@ func (p *pruner) takeOff(order []int) {
 }
 
 func newPruner(r *Routine) *pruner {
-	p := &pruner{search: newSearch(r), before: make([][]int, len(r.Blocks)+1), back: newSearch(r)}
+	p := &pruner{search: newSearch(r), back: newSearch(r)}
+	list := make([]pair, 0, 2*len(r.Blocks))
 	for b := range r.Blocks {
 		for _, n := range r.onwards(b) {
-			p.before[p.index(n)] = append(p.before[p.index(n)], b)
+			list = append(list, pair{p.index(n), b})
 		}
 	}
 	if !r.Silent {
-		for _, e := range r.entries() {
-			p.before[e] = append(p.before[e], exit)
+		for _, e := range r.entries {
+			list = append(list, pair{e, exit})
 		}
 	}
+	p.before = grouped(len(r.Blocks)+1, list)
 	return p
 }
 
 func (p *pruner) index(node int) int {
 	if node == exit {
-		return len(p.before) - 1
+		return len(p.r.Blocks)
 	}
 	return node
 }
@@ -75,7 +77,7 @@ func (p *pruner) waysMeet(b int) bool {
 	starts := 0
 	for i := 0; i < len(s.queue); i++ {
 		n := s.queue[i]
-		if n != exit && slices.Contains(r.entries(), n) && p.meet(r.entries()) {
+		if n != exit && slices.Contains(r.entries, n) && p.meet(r.entries) {
 			return true
 		}
 		for _, m := range p.before[p.index(n)] {

@@ -9,14 +9,9 @@ import (
 
 // opens reports whether code that is not observed may have run when control comes back to the end of block b.
 func (r *Routine) opens(b int) bool {
-	if !isCall(&r.Blocks[b]) {
-		return false
-	}
-	switch kind, t := r.Callee(b); kind {
-	case External, Unknown:
-		return true
-	case Known:
-		return t.open
+	switch kind, t := r.Callee(b); {
+	case kind == External, kind == Unknown, kind == Known && t.open:
+		return isCall(&r.Blocks[b])
 	}
 	return false
 }
@@ -36,11 +31,22 @@ func (p *Plan) markOpen() (more bool) {
 	for i, r := range p.Routines {
 		before[i], r.open = r.open, r.Observed() && r.forks
 	}
-	for again := true; again; {
-		again = false
-		for _, r := range p.Routines {
+	leave := make([]bool, len(p.Routines))
+	p.each(func(r *Routine) bool {
+		leave[r.ID] = r.Observed() && !r.open && r.leavesOpen()
+		return false
+	})
+	var queue []*Routine
+	for i, r := range p.Routines {
+		if r.open = r.open || leave[i]; r.open {
+			queue = append(queue, r)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, r := range queue[0].callers {
 			if r.Observed() && !r.open && r.leavesOpen() {
-				r.open, again = true, true
+				r.open = true
+				queue = append(queue, r)
 			}
 		}
 	}
@@ -55,14 +61,19 @@ func (p *Plan) markOpen() (more bool) {
 func (r *Routine) MayLeaveOpen() bool { return r.open }
 
 func (r *Routine) leavesOpen() bool {
-	s := newSearch(r)
-	for b := range r.Blocks {
-		if !isCall(&r.Blocks[b]) {
-			if kind, t := r.Callee(b); kind == External || kind == Unknown || kind == Known && t.open {
-				return true // whom it jumps to returns in its place
-			}
+	var s *search
+	for b, c := range r.calls {
+		switch {
+		case c.kind == NoCallee, c.kind == Harmless, c.kind == Known && !c.to.open:
+			continue
+		case !isCall(&r.Blocks[b]):
+			return true // whom it jumps to returns in its place
+		case r.rootable:
+			continue // it speaks in between
+		case s == nil:
+			s = newSearch(r)
 		}
-		if !r.rootable && r.opens(b) && s.reaches(r.continuation(b), exit) { // a rootable one speaks in between
+		if s.reaches(r.continuation(b), exit) {
 			return true
 		}
 	}
@@ -79,21 +90,29 @@ func (r *Routine) continuation(b int) int {
 
 // reaches reports whether there is a silent way, within one activation, from a node to another.
 func (s *search) reaches(from, to int) bool {
-	_, ok := s.find(from, func(n int) bool { return n == to })
-	return ok
+	return s.explore(from, func(n int) bool { return n == to }) != unseen
 }
 
 // find searches within one activation for a node that can be reached silently, and returns the way to it.
 func (s *search) find(from int, is func(node int) bool) (way []int, ok bool) {
-	if from == unseen {
+	node := s.explore(from, is)
+	if node == unseen {
 		return nil, false
+	}
+	return s.way(node), true
+}
+
+// explore returns the first such node that it comes to, or unseen.
+func (s *search) explore(from int, is func(node int) bool) (node int) {
+	if from == unseen {
+		return unseen
 	}
 	s.reset()
 	s.visit(from, origin)
 	for i := 0; i < len(s.queue); i++ {
 		n := s.queue[i]
 		if is(n) {
-			return s.way(n), true
+			return n
 		}
 		if n == exit {
 			continue
@@ -104,7 +123,7 @@ func (s *search) find(from int, is func(node int) bool) (way []int, ok bool) {
 			}
 		}
 	}
-	return nil, false
+	return unseen
 }
 
 // obey adds what rules 2, 4 and 6 ask for, and what rule 5 asks of calls of observed routines. It reports whether anything changed.
@@ -125,11 +144,13 @@ func (r *Routine) obey() (changed bool) {
 		insist(r.Entry, func(n int) bool { return n != exit && r.unannounced(n) })
 	}
 	// a chain of callers is followed through frames of known size; whose call it ends at the last word tells, be there other activations of the routine
-	unfollowable := func(n int) bool { return n != exit && r.unfollowable(n) }
-	insist(r.Entry, unfollowable)
-	for b := range r.Blocks {
-		if r.leadsBack(b) {
-			insist(r.continuation(b), unfollowable)
+	if r.shifts {
+		unfollowable := func(n int) bool { return n != exit && r.unfollowable(n) }
+		insist(r.Entry, unfollowable)
+		for b := range r.Blocks {
+			if r.leadsBack(b) {
+				insist(r.continuation(b), unfollowable)
+			}
 		}
 	}
 	ends := func(n int) bool {
@@ -177,7 +198,7 @@ func (r *Routine) tellCallers(s *search) (changed bool) {
 			r.probeOn(s.apart(origins))
 		}
 	}
-	tell(r.entries())
+	tell(r.entries)
 	for b := range r.Blocks {
 		r.eachStart(b, tell)
 	}
@@ -243,7 +264,7 @@ func (r *Routine) unfollowable(b int) bool {
 
 // leadsBack reports whether the routine may be entered again out of the call that ends block b.
 func (r *Routine) leadsBack(b int) bool {
-	if !r.shifts || !isCall(&r.Blocks[b]) {
+	if !isCall(&r.Blocks[b]) {
 		return false
 	}
 	switch kind, t := r.Callee(b); kind {
@@ -272,11 +293,12 @@ func (r *Routine) probeOn(way []int) {
 
 // breakCircles makes a word certain on every circle of calls and tail jumps (rule 3). It reports whether it added any.
 func (p *Plan) breakCircles() (changed bool) {
-	for _, r := range p.Routines {
+	p.each(func(r *Routine) bool {
 		if r.Observed() {
 			r.markFirst()
 		}
-	}
+		return false
+	})
 	next := func(r *Routine) (out []*Routine) {
 		if !r.Observed() { // no more: it is about to be planned around
 			return nil

@@ -11,8 +11,7 @@ import (
 type search struct {
 	r      *Routine
 	parent []int // by node, exit last; unseen, or origin, or the node before
-	seen   []int
-	queue  []int
+	queue  []int // the nodes that are not unseen, in the order in which they were come to
 }
 
 const (
@@ -21,7 +20,9 @@ const (
 )
 
 func newSearch(r *Routine) *search {
-	s := &search{r: r, parent: make([]int, len(r.Blocks)+1)}
+	nodes := len(r.Blocks) + 1
+	room := make([]int, 2*nodes)
+	s := &search{r: r, parent: room[:nodes:nodes], queue: room[nodes:nodes]}
 	for i := range s.parent {
 		s.parent[i] = unseen
 	}
@@ -36,26 +37,29 @@ func (s *search) at(node int) *int {
 }
 
 func (s *search) reset() {
-	for _, n := range s.seen {
+	for _, n := range s.queue {
 		*s.at(n) = unseen
 	}
-	s.seen, s.queue = s.seen[:0], s.queue[:0]
+	s.queue = s.queue[:0]
 }
 
 func (s *search) visit(node, from int) {
 	*s.at(node) = from
-	s.seen = append(s.seen, node)
 	s.queue = append(s.queue, node)
 }
 
 // way lists the nodes from the search's origin to node.
-func (s *search) way(node int) (nodes []int) {
-	for n := node; ; n = *s.at(n) {
-		nodes = append(nodes, n)
-		if *s.at(n) == origin {
-			return nodes
-		}
+func (s *search) way(node int) []int {
+	length := 1
+	for n := node; *s.at(n) != origin; n = *s.at(n) {
+		length++
 	}
+	nodes := make([]int, length)
+	for i := range nodes {
+		nodes[i] = node
+		node = *s.at(node)
+	}
+	return nodes
 }
 
 // silent are the nodes that may run after node without a word in between. An end of the activation goes on with the next one
@@ -66,7 +70,7 @@ func (s *search) silent(node int) []int {
 	case node == exit && r.Silent:
 		return nil
 	case node == exit:
-		return r.entries()
+		return r.entries
 	case r.probed[node].on, r.Blocks[node].End == cfg.Table && r.told(node):
 		return nil
 	}
@@ -85,7 +89,7 @@ func (r *Routine) onwards(b int) []int {
 // throws are the places in the routine that code which is not observed, and which the call that ends block b enters, may come to without a word: the landing
 // pads of the call, and what follows calls that may return again.
 func (r *Routine) throws(b int) []int {
-	if kind, _ := r.Callee(b); isCall(&r.Blocks[b]) && (kind == External || kind == Unknown) {
+	if kind, _ := r.Callee(b); (kind == External || kind == Unknown) && isCall(&r.Blocks[b]) {
 		return r.landings(b)
 	}
 	return nil
@@ -139,7 +143,7 @@ func (r *Routine) eachStart(b int, yield func(from []int)) {
 func (r *Routine) separate() {
 	s := newSearch(r)
 	for again := true; again && r.Observed(); {
-		again = r.separateFrom(s, r.entries())
+		again = r.separateFrom(s, r.entries)
 		for b := range r.Blocks {
 			if r.valueTells(s, b) {
 				continue
@@ -232,7 +236,7 @@ func (r *Routine) address(node int) uint64 {
 // markFirst finds the blocks that can be reached from the entry without a word.
 func (r *Routine) markFirst() {
 	r.first = make([]bool, len(r.Blocks))
-	queue := r.entries()
+	queue := slices.Clone(r.entries)
 	for _, b := range queue {
 		r.first[b] = true
 	}

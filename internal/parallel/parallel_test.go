@@ -1,0 +1,44 @@
+package parallel_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"wpptrace/internal/parallel"
+)
+
+func TestEach(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 1000} {
+		turns := make([]atomic.Int32, n)
+		parallel.Each(n, func(i int) { turns[i].Add(1) })
+		for i := range turns {
+			if got := turns[i].Load(); got != 1 {
+				t.Errorf("of %d: %d turns with %d, want one", n, got, i)
+			}
+		}
+	}
+}
+
+func ExampleEach() {
+	squares := make([]int, 5)
+	parallel.Each(len(squares), func(i int) { squares[i] = i * i })
+	fmt.Println(squares, slices.Max(squares))
+	// Output: [0 1 4 9 16] 16
+}
+
+func TestEachPanicsInItsCaller(t *testing.T) {
+	defer func() {
+		if cause := fmt.Sprint(recover()); !strings.HasPrefix(cause, "the third") || !strings.Contains(cause, "parallel_test.go") {
+			t.Errorf("recovered %q, want what a turn panicked with, and where", cause)
+		}
+	}()
+	parallel.Each(10, func(i int) {
+		if i == 3 {
+			panic("the third")
+		}
+	})
+	t.Error("Each returned")
+}
