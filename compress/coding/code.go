@@ -16,8 +16,14 @@ func Encode(bodies [][]uint32) []byte {
 	for _, body := range bodies {
 		symbols += uint64(len(body))
 	}
-	w := newWriter(binary.AppendUvarint(nil, symbols))
-	m := newModel(w, symbols)
+	mixed := worthMixing(symbols)
+	return encode([]byte{byte(mixed)}, bodies, symbols, mixed)
+}
+
+// encode appends a grammar of so many symbols.
+func encode(out []byte, bodies [][]uint32, symbols uint64, mixed int) []byte {
+	w := newWriter(binary.AppendUvarint(out, symbols))
+	m := newModel(w, symbols, mixed)
 	defer m.release()
 	type open struct {
 		rule int
@@ -52,6 +58,7 @@ func Encode(bodies [][]uint32) []byte {
 
 var (
 	errShort   = errors.New("coded grammar ends too early")
+	errMixed   = fmt.Errorf("coded grammar mixes other than 1 to %d contexts", contexts)
 	errLong    = errors.New("coded grammar goes on behind its end")
 	errSymbols = errors.New("coded grammar has other than the declared number of symbols")
 )
@@ -59,6 +66,21 @@ var (
 // Decode reads what Encode wrote. It refuses a grammar of more symbols or rules than may be left before it spends memory on them: 16 bytes a symbol and 150 a rule, while it is read. No rule that it returns derives
 // itself, and all are used.
 func Decode(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error) {
+	switch {
+	case len(coded) == 0:
+		return nil, errShort
+	case coded[0] == 0, int(coded[0]) > contexts:
+		return nil, errMixed
+	}
+	return decode(coded[1:], func(uint64) int { return int(coded[0]) }, mostSymbols, mostRules)
+}
+
+// DecodeEarly reads what Encode wrote before it told how many contexts are mixed, as Decode does.
+func DecodeEarly(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error) {
+	return decode(coded, mixedEarly, mostSymbols, mostRules)
+}
+
+func decode(coded []byte, mixed func(symbols uint64) int, mostSymbols, mostRules uint64) ([][]uint32, error) {
 	symbols, n := binary.Uvarint(coded)
 	if n <= 0 {
 		return nil, errShort
@@ -67,7 +89,7 @@ func Decode(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error) {
 		return nil, fmt.Errorf("coded grammar declares %d symbols, more than the %d that may be left", symbols, mostSymbols)
 	}
 	d := decoder{reader: newReader(coded[n:]), left: symbols, mostRules: mostRules}
-	d.model = newModel(d.reader, symbols)
+	d.model = newModel(d.reader, symbols, mixed(symbols))
 	defer d.model.release()
 	d.begin()
 	for len(d.open) > 0 {

@@ -2,6 +2,7 @@ package coding
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
@@ -57,6 +58,33 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// What is in files stays readable: how many contexts were mixed before they were told.
+func TestDecodeEarly(t *testing.T) {
+	for symbols, mixed := range map[uint64]int{100: 3, 1 << 17: 3, 1<<20 - 1: 3, 1 << 20: 2, 1 << 22: 1} {
+		if got := mixedEarly(symbols); got != mixed {
+			t.Errorf("%d symbols: %d contexts, want %d", symbols, got, mixed)
+		}
+	}
+	for _, length := range []int{0, 100, 1 << 18} {
+		bodies := grammarOf(stream(length)...)
+		symbols := symbolsOf(bodies)
+		got, err := DecodeEarly(encode(nil, bodies, symbols, mixedEarly(symbols)), 1<<30, 1<<30)
+		if err != nil || !slices.EqualFunc(got, bodies, slices.Equal) {
+			t.Errorf("stream of %d symbols: it comes back otherwise, or not: %v", length, err)
+		}
+	}
+}
+
+func TestDecodeRefusesContexts(t *testing.T) {
+	for _, mixed := range []int{0, contexts + 1, 255} {
+		coded := Encode([][]uint32{{1, 2, 3}})
+		coded[0] = byte(mixed)
+		if _, err := Decode(coded, 100, 100); !errors.Is(err, errMixed) {
+			t.Errorf("%d contexts: %v", mixed, err)
+		}
+	}
+}
+
 func TestRoundTripOfAnyStream(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		largest := rapid.SampledFrom([]uint32{0, 1, 3, 100, sequitur.MaxTerminal}).Draw(t, "largest")
@@ -108,30 +136,49 @@ func TestRoundTripOfManySymbols(t *testing.T) {
 // The bytes are the format: a change of any context or constant that makes others makes files unreadable.
 func TestFormatStaysAsItIs(t *testing.T) {
 	for n, want := range map[int]struct {
-		bytes int
-		crc   uint32
+		early  uint32 // checksum of what DecodeEarly reads
+		coded  uint32 // and of what Decode does
+		bytes  int    // of that
+		random bool   // symbols that hardly repeat
 	}{
-		100:     {41, 0xda6ab2d5},
-		100_000: {5950, 0x7ec7f168},
+		100:     {early: 0xda6ab2d5, coded: 0x68b391f7, bytes: 42},
+		100_000: {early: 0x7ec7f168, coded: 0x6c84d409, bytes: 5951},
+		200_000: {early: 0x90f9fd2b, coded: 0xbecaca9c, bytes: 264911, random: true},
 	} {
-		coded := Encode(grammarOf(stream(n)...))
-		if crc := crc32.ChecksumIEEE(coded); len(coded) != want.bytes || crc != want.crc {
-			t.Errorf("%d symbols in %d bytes, checksum %#x, want %+v", n, len(coded), crc, want)
+		s := stream(n)
+		for i := range s {
+			if want.random {
+				s[i] = uint32(hash(uint64(i), 0)) & 1023
+			}
+		}
+		bodies := grammarOf(s...)
+		symbols := symbolsOf(bodies)
+		early, coded := encode(nil, bodies, symbols, mixedEarly(symbols)), Encode(bodies)
+		if a, b := crc32.ChecksumIEEE(early), crc32.ChecksumIEEE(coded); len(coded) != want.bytes || a != want.early || b != want.coded {
+			t.Errorf("%d symbols in %d bytes, checksums %#x and early %#x, want %+v", n, len(coded), b, a, want)
 		}
 	}
 }
 
+func symbolsOf(bodies [][]uint32) (symbols uint64) {
+	for _, body := range bodies {
+		symbols += uint64(len(body))
+	}
+	return symbols
+}
+
 func TestDecodeRefuses(t *testing.T) {
 	coded := Encode(grammarOf(stream(1000)...))
-	symbols, n := binary.Uvarint(coded)
-	declaring := func(symbols uint64) []byte { return append(binary.AppendUvarint(nil, symbols), coded[n:]...) }
+	symbols, n := binary.Uvarint(coded[1:])
+	n++
+	declaring := func(symbols uint64) []byte { return append(binary.AppendUvarint(coded[:1:1], symbols), coded[n:]...) }
 	for name, c := range map[string]struct {
 		coded []byte
 		want  string
 	}{
 		"nothing":          {nil, "coded grammar ends too early"},
 		"only a number":    {coded[:n], "coded grammar ends too early"},
-		"an endless one":   {slices.Repeat([]byte{0xff}, 20), "coded grammar ends too early"},
+		"an endless one":   {append(coded[:1:1], slices.Repeat([]byte{0xff}, 20)...), "coded grammar ends too early"},
 		"a byte missing":   {coded[:len(coded)-1], "coded grammar ends too early"},
 		"a byte more":      {append(slices.Clone(coded), 0), "coded grammar goes on behind its end"},
 		"too many symbols": {declaring(10_001), "coded grammar declares 10001 symbols, more than the 10000 that may be left"},
@@ -163,7 +210,7 @@ func TestDecodeRefusesTooManyRules(t *testing.T) {
 
 // A declared number costs no memory beyond the predictor's: symbols are believed when they come.
 func TestDecodeAllocatesWhatIsThere(t *testing.T) {
-	coded := binary.AppendUvarint(nil, 1<<40)
+	coded := binary.AppendUvarint([]byte{byte(contexts)}, 1<<40)
 	if n := testing.Benchmark(func(b *testing.B) {
 		for b.Loop() {
 			if _, err := Decode(coded, 1<<50, 1<<50); err != errShort {

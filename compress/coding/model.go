@@ -47,8 +47,8 @@ type model struct {
 	up    []uint32 // the rest of the way to the symbol to write
 }
 
-func newModel(c *coder, symbols uint64) *model {
-	m := &model{predictor: newPredictor(c, symbols), tree: tree{byValue: map[uint32]int32{}}}
+func newModel(c *coder, symbols uint64, mixed int) *model {
+	m := &model{predictor: newPredictor(c, symbols, mixed), tree: tree{byValue: map[uint32]int32{}}}
 	m.pairs = make([]uint64, 1<<min(max(bits.Len64(symbols)-2, 0), 18))
 	m.look()
 	m.begin()

@@ -302,7 +302,11 @@ func (f *fileReader) grammar(m *ThreadSection) (*Grammar, error) {
 }
 
 func (f *fileReader) bodies(m *ThreadSection) ([][]uint32, error) {
-	if len(m.Coded) == 0 {
+	coded, decode := m.Grammar, coding.Decode
+	if len(m.Coded) > 0 {
+		coded, decode = m.Coded, coding.DecodeEarly
+	}
+	if len(coded) == 0 {
 		if err := f.spend(symbolBytes * len(m.Tree)); err != nil {
 			return nil, err
 		}
@@ -310,7 +314,7 @@ func (f *fileReader) bodies(m *ThreadSection) ([][]uint32, error) {
 		f.rules -= len(bodies)
 		return bodies, err
 	}
-	bodies, err := coding.Decode(m.Coded, uint64(f.left/symbolBytes), uint64(f.rules))
+	bodies, err := decode(coded, uint64(f.left/symbolBytes), uint64(f.rules))
 	for _, body := range bodies {
 		f.left -= symbolBytes * len(body)
 	}

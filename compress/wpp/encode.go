@@ -296,7 +296,7 @@ func encodeSymbols(symbols []Symbol) *SymbolSection {
 func encodeThread(t *Thread, segments []uint32) *ThreadSection {
 	m := &ThreadSection{Tid: int64(t.TID), Name: []byte(t.Name), Lost: t.Lost, Gaps: t.Gaps, Ended: t.Ended, Segment: segments}
 	if segments == nil {
-		m.Coded = coding.Encode(t.Grammar.bodies)
+		m.Grammar = coding.Encode(t.Grammar.bodies)
 	}
 	return m
 }

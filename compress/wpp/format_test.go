@@ -277,7 +277,7 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		"nothing":             {nil, "is no wpptrace snapshot"},
 		"text":                {[]byte("#!/bin/sh\necho hello, world\n"), "is no wpptrace snapshot"},
-		"a newer version":     {frame(9, end), "has version 9; this wpptrace reads versions 1 to 3: use a newer wpptrace"},
+		"a newer version":     {frame(9, end), "has version 9; this wpptrace reads versions 1 to 4: use a newer wpptrace"},
 		"sections missing":    {frame(1, end), "is damaged: section end stands where figures should"},
 		"sections twice":      {frame(1, good[0], good[0]), "is damaged: section figures stands where program should"},
 		"figures as a thread": {frame(1, append(slices.Clone(good), good[0])...), "is damaged: section figures stands where thread 2 should"},
@@ -299,8 +299,8 @@ func TestReadRefuses(t *testing.T) {
 		"the start rule":      {with(3, tree(1, 3)), "is damaged: section thread 0: refers back by 1 rules of 1"},
 		"cyclic rules":        {with(3, tree(1, 1, 1, 3)), "is damaged: section thread 0: 1 of 2 rules are unused or derive themselves"},
 		"empty rule":          {with(3, tree(1, 1, 0)), "is damaged: section thread 0: rule 1 of 2 is empty"},
-		"coded too short":     {with(3, coded([]byte{1, 0})), "is damaged: section thread 0: coded grammar ends too early"},
-		"coded too large":     {with(3, coded(binary.AppendUvarint(nil, maxRaw))), "is damaged: section thread 0: coded grammar declares 1073741824 symbols, more than the "},
+		"coded too short":     {with(3, coded([]byte{3, 1, 0})), "is damaged: section thread 0: coded grammar ends too early"},
+		"coded too large":     {with(3, coded(binary.AppendUvarint([]byte{3}, maxRaw))), "is damaged: section thread 0: coded grammar declares 1073741824 symbols, more than the "},
 		"coded terminal":      {with(3, coded(coding.Encode([][]uint32{{5}}))), "is damaged: thread 0: rule 0: symbol 5 of 5"},
 		"unknown terminal":    {with(3, tree(1, 10)), "is damaged: thread 0: rule 0: symbol 5 of 5"},
 		"unknown mark":        {with(2, packed(symbolSection, oneSymbol(func(m *SymbolSection) { m.Kind[0] = 6 }))), "is damaged: symbol 0: unknown mark(5)"},
@@ -331,7 +331,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-func coded(coded []byte) section { return packed(threadSection, &ThreadSection{Coded: coded}) }
+func coded(coded []byte) section { return packed(threadSection, &ThreadSection{Grammar: coded}) }
 
 func tree(tree ...uint32) section { return packed(threadSection, &ThreadSection{Tree: tree}) }
 

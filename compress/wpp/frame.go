@@ -26,11 +26,11 @@ import (
 // before a segment suffices to understand it and those before it, so that a file that is cut off is good for its whole segments. The last figures and the last program count; symbols are
 // added to those before.
 //
-// Version 2 differs from version 1 in how a thread's grammar is coded, version 3 from version 2 in having segments, and in that there may be several sections of symbols; all are read,
-// version 3 is written.
+// Version 2 differs from version 1 in how a thread's grammar is coded, version 3 from version 2 in having segments, and in that there may be several sections of symbols; version 4 from version 3
+// in that a coded grammar tells how many contexts are mixed; all are read, version 4 is written.
 const (
 	magic   = "\x89WPP\r\n\x1a\n" // not text, and damaged by whoever converts line ends
-	version = 3
+	version = 4
 
 	withSegments = 3 // the first version that has them
 

@@ -46,6 +46,7 @@ func encodeSegment(about *SegmentSection, g *Grammar) (*SegmentSection, []byte) 
 		about.Coding = SegmentSection_PLAIN
 		return about, coding.EncodePlain(g.bodies)
 	}
+	about.Coding = SegmentSection_MIXED
 	return about, coding.Encode(g.bodies)
 }
 
@@ -107,7 +108,10 @@ func (s *Segment) load() (*Grammar, error) {
 		return nil, err
 	}
 	decode := coding.Decode
-	if about.Coding == SegmentSection_PLAIN {
+	switch about.Coding {
+	case SegmentSection_EARLY:
+		decode = coding.DecodeEarly
+	case SegmentSection_PLAIN:
 		decode = coding.DecodePlain
 	}
 	bodies, err := decode(coded, about.Symbols, about.Rules)

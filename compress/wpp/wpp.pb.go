@@ -1,4 +1,4 @@
-// The sections of a .wpp snapshot, versions 1 to 3. The frame around them is described in frame.go.
+// The sections of a .wpp snapshot, versions 1 to 4. The frame around them is described in frame.go.
 //
 // What there may be much of is kept in columns: one list for each field, in the order of the rows, since a column of like numbers
 // compresses better than rows, and a reader can check all lengths before it makes a row. Text is bytes, not string: the names
@@ -30,19 +30,22 @@ const (
 type SegmentSection_Coding int32
 
 const (
-	SegmentSection_MIXED SegmentSection_Coding = 0 // coding.Encode
+	SegmentSection_EARLY SegmentSection_Coding = 0 // coding.DecodeEarly: version 3
 	SegmentSection_PLAIN SegmentSection_Coding = 1 // coding.EncodePlain
+	SegmentSection_MIXED SegmentSection_Coding = 2 // coding.Encode
 )
 
 // Enum value maps for SegmentSection_Coding.
 var (
 	SegmentSection_Coding_name = map[int32]string{
-		0: "MIXED",
+		0: "EARLY",
 		1: "PLAIN",
+		2: "MIXED",
 	}
 	SegmentSection_Coding_value = map[string]int32{
-		"MIXED": 0,
+		"EARLY": 0,
 		"PLAIN": 1,
+		"MIXED": 2,
 	}
 )
 
@@ -587,11 +590,13 @@ type ThreadSection struct {
 	//	1       a rule not met before: its number is the next one, and its body follows;
 	//	2d + 1  the rule whose number is the next one less d.
 	Tree []uint32 `protobuf:"varint,5,rep,packed,name=tree,proto3" json:"tree,omitempty"`
-	// Version 2 has the grammar as package coding writes it, in the same order, which is not empty.
+	// Versions 2 and 3 have the grammar as coding.DecodeEarly reads it, in the same order, which is not empty.
 	Coded []byte `protobuf:"bytes,6,opt,name=coded,proto3" json:"coded,omitempty"`
 	// Version 3 may have it in segments instead: these of the file, counted from 0, whose streams follow one another.
-	Segment       []uint32 `protobuf:"varint,7,rep,packed,name=segment,proto3" json:"segment,omitempty"`
-	Ended         bool     `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"` // the thread's end is recorded; files from before this field do not say
+	Segment []uint32 `protobuf:"varint,7,rep,packed,name=segment,proto3" json:"segment,omitempty"`
+	Ended   bool     `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"` // the thread's end is recorded; files from before this field do not say
+	// Version 4 has the grammar as coding.Encode writes it.
+	Grammar       []byte `protobuf:"bytes,9,opt,name=grammar,proto3" json:"grammar,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -682,6 +687,13 @@ func (x *ThreadSection) GetEnded() bool {
 	return false
 }
 
+func (x *ThreadSection) GetGrammar() []byte {
+	if x != nil {
+		return x.Grammar
+	}
+	return nil
+}
+
 // What stands before the grammar in a segment: a part of the stream of a thread, as a grammar of its own. A reader finds out here what it needs to know of one that
 // it has not decoded.
 type SegmentSection struct {
@@ -752,7 +764,7 @@ func (x *SegmentSection) GetCoding() SegmentSection_Coding {
 	if x != nil {
 		return x.Coding
 	}
-	return SegmentSection_MIXED
+	return SegmentSection_EARLY
 }
 
 func (x *SegmentSection) GetRules() uint64 {
@@ -841,7 +853,7 @@ const file_wpp_proto_rawDesc = "" +
 	"\x06blocks\x18\x06 \x03(\rR\x06blocks\x12\x12\n" +
 	"\x04skip\x18\a \x03(\rR\x04skip\x12\x10\n" +
 	"\x03cut\x18\b \x03(\rR\x03cut\x12\x14\n" +
-	"\x05block\x18\t \x03(\x12R\x05block\"\xb7\x01\n" +
+	"\x05block\x18\t \x03(\x12R\x05block\"\xd1\x01\n" +
 	"\rThreadSection\x12\x10\n" +
 	"\x03tid\x18\x01 \x01(\x12R\x03tid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x12\n" +
@@ -850,7 +862,8 @@ const file_wpp_proto_rawDesc = "" +
 	"\x04tree\x18\x05 \x03(\rR\x04tree\x12\x14\n" +
 	"\x05coded\x18\x06 \x01(\fR\x05coded\x12\x18\n" +
 	"\asegment\x18\a \x03(\rR\asegment\x12\x14\n" +
-	"\x05ended\x18\b \x01(\bR\x05ended\"\xf3\x01\n" +
+	"\x05ended\x18\b \x01(\bR\x05ended\x12\x18\n" +
+	"\agrammar\x18\t \x01(\fR\agrammar\"\xfe\x01\n" +
 	"\x0eSegmentSection\x12\x16\n" +
 	"\x06thread\x18\x01 \x01(\rR\x06thread\x12\x10\n" +
 	"\x03tid\x18\x02 \x01(\x12R\x03tid\x12\x12\n" +
@@ -858,10 +871,11 @@ const file_wpp_proto_rawDesc = "" +
 	"\x06coding\x18\x04 \x01(\x0e2#.wpptrace.wpp.SegmentSection.CodingR\x06coding\x12\x14\n" +
 	"\x05rules\x18\x05 \x01(\x04R\x05rules\x12\x18\n" +
 	"\asymbols\x18\x06 \x01(\x04R\asymbols\x12\x16\n" +
-	"\x06length\x18\a \x01(\x04R\x06length\"\x1e\n" +
+	"\x06length\x18\a \x01(\x04R\x06length\")\n" +
 	"\x06Coding\x12\t\n" +
-	"\x05MIXED\x10\x00\x12\t\n" +
-	"\x05PLAIN\x10\x01B\x17Z\x15wpptrace/compress/wppb\x06proto3"
+	"\x05EARLY\x10\x00\x12\t\n" +
+	"\x05PLAIN\x10\x01\x12\t\n" +
+	"\x05MIXED\x10\x02B\x17Z\x15wpptrace/compress/wppb\x06proto3"
 
 var (
 	file_wpp_proto_rawDescOnce sync.Once
