@@ -1,8 +1,9 @@
 # wpptrace: make, make demo, make test; the rest is for those who change it.
 
-# These run with the race detector; the others trace or single-step programs, which it slows down too much.
+# These run with the race detector, which takes ten times as long: with -short, on small programs. The others trace or single-step programs, which it slows
+# down too much, or have more to do without -short.
 RACE = ./bpf/... ./compress/... ./decoder/... ./internal/... ./loader/... ./query/...
-PLAIN = ./cmd/... ./kernel-tests/...
+PLAIN = ./cmd/... ./kernel-tests/... ./compress/coding ./loader/cfg ./loader/paths ./loader/plan
 
 .PHONY: wpptrace demo test matrix soak bench fuzz generate fmt clean
 
@@ -22,7 +23,7 @@ test:
 	go vet ./...
 	@test -z "$$(gofmt -l .)" || { echo "not formatted, run make fmt:"; gofmt -l .; exit 1; }
 	CGO_ENABLED=0 GOOS=darwin go build ./compress/... ./query/...
-	go test -race $(RACE)
+	go test -race -short $(RACE)
 	go test -timeout 20m $(PLAIN)
 
 # Every program in every flavour of compiler and flags, against single-stepping: some three hours.

@@ -33,7 +33,7 @@ func outcome(t *testing.T, path string, args []string) (string, int) {
 // A build of every program in every flavour of the pairwise subset takes minutes: some of them meet all pairs.
 func cases() []Case {
 	if os.Getenv("WPPTRACE_MATRIX") == "" {
-		return Cases(3)
+		return Cases(2)
 	}
 	return Cases(len(Pairwise()))
 }

@@ -8,3 +8,10 @@ func (p *Plan) Without(r *Routine, block int) {
 
 // SetMayLeaveOpen has the plan say so, or not.
 func (r *Routine) SetMayLeaveOpen(open bool) { r.open = open }
+
+// SetMostSites has plans have so many sites at most, until restore is called.
+func SetMostSites(n int) (restore func()) {
+	was := mostSites
+	mostSites = n
+	return func() { mostSites = was }
+}

@@ -121,7 +121,7 @@ func naturalLoops(n *nest) (loops [][]bool, ok bool) {
 
 // TestManyLoops: the time for 30,000 loops is a fraction of a second, however they lie.
 func TestManyLoops(t *testing.T) {
-	const loops, most = 30_000, 2 * time.Second
+	const loops, most = 100_000, 10 * time.Second
 	sequence, nested, middle := make([][]int, loops+1), make([][]int, 2*loops+1), make([][]int, 2*loops+1)
 	for i := range loops {
 		sequence[i] = []int{i, i + 1}

@@ -23,7 +23,7 @@ const spacing = 1 << 20
 // Append makes another image's plan a part of this one, behind all that it has: what has a number keeps it. The other plan is this one's from then on. It fails,
 // and changes nothing, if there would be too many sites.
 func (p *Plan) Append(q *Plan) error {
-	if len(p.Sites)+len(q.Sites) > MaxSites {
+	if len(p.Sites)+len(q.Sites) > mostSites {
 		return p.tooMany(len(p.Sites) + len(q.Sites))
 	}
 	last := p.Parts[len(p.Parts)-1]
@@ -44,7 +44,7 @@ func (p *Plan) Append(q *Plan) error {
 }
 
 func (p *Plan) tooMany(sites int) error {
-	return fmt.Errorf("plan %s: %d probes are needed, %d are possible: choose routines with -F", p.Program.Image.Name, sites, MaxSites)
+	return fmt.Errorf("plan %s: %d probes are needed, %d are possible: choose routines with -F", p.Program.Image.Name, sites, mostSites)
 }
 
 // end is where the image of a program ends, a link-time address.

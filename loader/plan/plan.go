@@ -14,6 +14,8 @@ import (
 // MaxSites is how many sites a plan may have: a word has 18 bits for one.
 const MaxSites = 1 << 18
 
+var mostSites = MaxSites // a variable for tests
+
 // Options say what to observe.
 type Options struct {
 	// Complete admits single-stepped probes wherever a routine needs them, whatever they cost.
@@ -156,7 +158,7 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 		p.choose()
 	}
 	p.place()
-	if len(p.Sites) > MaxSites {
+	if len(p.Sites) > mostSites {
 		return nil, p.tooMany(len(p.Sites))
 	}
 	p.Parts = []Part{{Program: program, Routines: p.Routines, Sites: p.Sites}}
