@@ -202,6 +202,7 @@ func (d *debugData) entry(r *dwarf.Reader) (*dwarf.Entry, error) {
 	if err != nil || e == nil {
 		return nil, err
 	}
+	d.complete(e)
 	return e, d.charge(nameBytes(e))
 }
 

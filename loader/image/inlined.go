@@ -3,6 +3,7 @@ package image
 import (
 	"cmp"
 	"debug/dwarf"
+	"errors"
 	"fmt"
 	"sync"
 )
@@ -115,18 +116,19 @@ func (d *debugData) routineName(at naming) (string, error) {
 			from = d.supplement
 		}
 		if from == nil {
-			return "", nil // it has been told that there is none
+			return "", errors.New("names are in another file, of which it does not tell")
 		}
 		_, e, err := from.entryAt(at.entry)
 		if err != nil || e == nil {
 			return plain, err
 		}
 		for _, attribute := range []dwarf.Attr{dwarf.AttrLinkageName, mipsLinkageName} {
-			if name := d.text(e, attribute); name != "" {
+			if name, _ := e.Val(attribute).(string); name != "" {
 				return Demangle(name), nil
 			}
 		}
-		plain = cmp.Or(plain, d.text(e, dwarf.AttrName))
+		name, _ := e.Val(dwarf.AttrName).(string)
+		plain = cmp.Or(plain, name)
 		next, ok := referred(e, at.shared)
 		if !ok {
 			return plain, nil
@@ -134,13 +136,6 @@ func (d *debugData) routineName(at naming) (string, error) {
 		at = next
 	}
 	return plain, nil
-}
-
-// text is a text that an entry has.
-func (d *debugData) text(e *dwarf.Entry, attribute dwarf.Attr) string {
-	d.complete(e)
-	name, _ := e.Val(attribute).(string)
-	return name
 }
 
 // referred is the entry that one refers to for what it does not say itself.

@@ -231,6 +231,69 @@ func FuzzInlined(f *testing.F) {
 	f.Fuzz(func(t *testing.T, abbrev, info, line []byte) { checkInlined(t, abbrev, info, line) })
 }
 
+// TestInlinedIsBounded: what a hostile file would have cost beyond measure ends, and is told.
+func TestInlinedIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		limit func(d *debugData)
+		want  string
+	}{
+		{func(d *debugData) { d.names = 0 }, "more than 8192 MB of names"},
+		{func(d *debugData) { d.ranges = 1 }, "more than 67108864 ranges"},
+	} {
+		lines := smallLines(t, lineELF(inlinedDWARF()))
+		c.limit(lines.inlined.debug)
+		if got := lines.Inlined(smallCode + 3); got != nil {
+			t.Errorf("%s: %v", c.want, got)
+		}
+		if err := lines.Trouble(); err == nil || err.Error() != "read inlined calls of small: "+c.want {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	abbrev, info, line := inlinedDWARF()
+	deeper := info[len(info)-4-23 : len(info)-4] // the call of h; then each entry's list of others ends
+	info = append(slices.Concat(info[:len(info)-4], bytes.Repeat(deeper, 2*maxCallDepth)), make([]byte, 4+2*maxCallDepth)...)
+	binary.LittleEndian.PutUint32(info, uint32(len(info)-4))
+	lines := smallLines(t, lineELF(abbrev, info, line))
+	if n := len(lines.Inlined(smallCode + 3)); n != maxCallDepth || lines.Trouble() != nil {
+		t.Errorf("%d calls in each other, %v", n, lines.Trouble())
+	}
+}
+
+// TestAbbreviationsOverlap: units could name a table at each offset of one, of which each is kept as long as the rest.
+func TestAbbreviationsOverlap(t *testing.T) {
+	_, _, line := smallDWARF()
+	const units = 50
+	attributes := func(n int) []byte {
+		return append(bytes.Repeat([]byte{1}, 3+units+2*n), 0, 0, 0)
+	}
+	var info []byte
+	for at := range units {
+		info = append(info, 8, 0, 0, 0, 4, 0, byte(2*at), 0, 0, 0, 8, 0)
+	}
+	for n, want := range map[int]string{400: "tables of abbreviations overlap", 1100: "an abbreviation has more than 1000 attributes"} {
+		file := lineELF(attributes(n), info, line)
+		im, err := Open(bytes.NewReader(file), int64(len(file)), "it")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := im.Lines(); err == nil || err.Error() != "read lines of it: "+want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestClipNames: names end where no compiler's does not, so that a long one that entries share is not copied for each.
+func TestClipNames(t *testing.T) {
+	long, longest := strings.Repeat("x", maxName-1), strings.Repeat("y", 3*maxName)
+	names := []byte("a\x00" + long + "\x00bc\x00" + longest + "\x00d\x00")
+	clipNames(names)
+	for i, name := range strings.Split(string(names), "\x00") {
+		if want := []int{1, maxName - 1, 2, maxName - 1, maxName - 1, maxName - 1, 0, 1, 0}; i >= len(want) || len(name) != want[i] {
+			t.Errorf("name %d has %d bytes, want %v", i, len(name), want)
+		}
+	}
+}
+
 // Code belongs to what is deepest, and behind its end to what is around it, also where ranges do not nest.
 func TestOwners(t *testing.T) {
 	for _, c := range []struct {

@@ -91,7 +91,6 @@ func (b *lineBuilder) addUnit(at dwarf.Offset) error {
 	if err != nil || unit == nil {
 		return err
 	}
-	b.debug.complete(unit)
 	b.debug.least = max(b.debug.least, nameBytes(unit))
 	if err := b.addCode(unit); err != nil {
 		return err
