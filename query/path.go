@@ -106,20 +106,20 @@ func addresses(p wpp.Piece) string {
 
 // source is the place of a span in the source, "" if it is not known, and behind it, for what is inlined, the place of each call up to the one in the routine that has the code.
 func source(s *wpp.Snapshot, routine string, span wpp.Span) []string {
-	place := func(file, first, last int) string {
+	place := func(before string, file, first, last int) string {
 		if first == 0 {
 			return ""
 		}
-		return printable(s.Files[file]) + ":" + lines(first, last)
+		return before + printable(s.Files[file]) + ":" + lines(first, last) + " "
 	}
-	out := []string{place(span.File, span.Line, span.Last)}
+	var out []string
+	line := place("", span.File, span.Line, span.Last)
 	for c := range s.Stack(span.Call) {
-		last := len(out) - 1
-		out[last] = strings.TrimLeft(out[last]+" in "+cmp.Or(printable(c.Name), "?"), " ")
-		out = append(out, strings.TrimRight("inlined at "+place(c.File, c.Line, c.Line), " "))
+		out = append(out, line+"in "+cmp.Or(printable(c.Name), "?"))
+		line = "inlined " + place("at ", c.File, c.Line, c.Line)
 	}
 	if span.Call != 0 {
-		out[len(out)-1] += " in " + routine
+		line += "in " + routine
 	}
-	return out
+	return append(out, line)
 }
