@@ -13,8 +13,6 @@ import (
 // chains is a program with calls that are inlined in each other, in code with loops and branches, in C++ and from several places.
 const chains = `#include <cstdio>
 #include <cstdlib>
-#include <string>
-#include <vector>
 
 namespace chain {
 inline __attribute__((always_inline)) int third(int x) { return x % 7 ? x * 3 + 1 : std::abs(x - 5); }
@@ -39,20 +37,35 @@ __attribute__((noinline)) int first(int n)
 
 static int recurse(int n) { return n < 2 ? n : recurse(n - 1) + recurse(n - 2); }
 
-__attribute__((noinline)) std::size_t vectors(int n)
-{
-	std::vector<std::string> v;
-	for (int i = 0; i < n; i++) {
-		auto lambda = [&](int k) { return std::string(k % 40, 'x'); };
-		v.push_back(lambda(chain::third(i)));
+template <typename T> struct Stack {
+	T *items = nullptr;
+	int used = 0, room = 0;
+	~Stack() { std::free(items); }
+	void grow() { items = static_cast<T *>(std::realloc(items, (room = 2 * room + 4) * sizeof(T))); }
+	void push(T item)
+	{
+		if (used == room)
+			grow();
+		items[used++] = item;
 	}
-	std::size_t sum = 0;
+	T *begin() { return items; }
+	T *end() { return items + used; }
+};
+
+__attribute__((noinline)) long stacks(int n)
+{
+	Stack<long> v;
+	for (int i = 0; i < n; i++) {
+		auto lambda = [&](int k) { return k % 40 + (long)n; };
+		v.push(lambda(chain::third(i)));
+	}
+	long sum = 0;
 	for (auto &s : v)
-		sum += s.size();
+		sum += s;
 	return sum;
 }
 
-int main(int argc, char **) { return std::printf("%d %d %zu\n", first(argc), recurse(argc + 10), vectors(argc * 10)) < 0; }
+int main(int argc, char **) { return std::printf("%d %d %ld\n", first(argc), recurse(argc + 10), stacks(argc * 10)) < 0; }
 `
 
 // inlinedAs is what addr2line -i -f says of each address: a line for each routine, the innermost first, and its place.
