@@ -112,6 +112,7 @@ func addBlocks(s *wpp.Snapshot, parts []plan.Part, troubles *debugTroubles) {
 		}
 		if lines != nil {
 			troubles.tell(im, "the snapshot does not tell of all inlined calls", lines.Trouble())
+			lines.Release()
 		}
 	}
 }

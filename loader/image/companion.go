@@ -178,17 +178,20 @@ func (im *Image) staticSymbols() (symbols []symbolEntry, err error) {
 // PassedOver returns why the file's debug information under /usr/lib/debug was not used for symbols, nil where it was, or was not looked for, or is not there.
 func (im *Image) PassedOver() error { return im.passedOver }
 
-// readLines reads the line tables, of the companion where the file has none.
+// withDebug hands the file that has the debug information to a function: the companion where the file itself has none.
+func (im *Image) withDebug(read func(elfFile) error) error {
+	if im.file.hasLines() {
+		return read(im.file)
+	}
+	return im.withCompanion(read)
+}
+
+// readLines reads the line tables.
 func (im *Image) readLines() (lines *Lines, err error) {
-	read := func(f elfFile) (err error) {
+	err = im.withDebug(func(f elfFile) (err error) {
 		lines, err = im.linesOf(f)
 		return err
-	}
-	if im.file.hasLines() {
-		err = read(im.file)
-	} else {
-		err = im.withCompanion(read)
-	}
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNoLines
 	}

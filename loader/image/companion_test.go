@@ -119,6 +119,7 @@ func everyLine(t *testing.T, im *Image) (all [][]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lines.Release()
 	for _, addr := range code(im) {
 		all = append(all, inlinedHere(lines, addr))
 	}

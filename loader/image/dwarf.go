@@ -17,8 +17,13 @@ type debugData struct {
 	supplement *debugData // what several files have in common (dwz(1)); nil: there is none
 	strings    []byte     // .debug_str, which files that have this one as their supplement refer to
 
-	names  int // bytes of names that may be read yet
-	ranges int // that may be read yet
+	left *debugRoom
+}
+
+// debugRoom is what of a file's debug information may be read yet.
+type debugRoom struct {
+	names  int // bytes
+	ranges int
 	least  int // bytes of names that are read each time that an entry is looked up: those of a unit's first entry at most
 }
 
@@ -52,7 +57,7 @@ func (f elfFile) openDWARF() (*debugData, error) {
 			return nil, err
 		}
 	}
-	return &debugData{data: data, units: units, strings: sections["str"], names: maxDebugNames, ranges: maxRanges}, nil
+	return &debugData{data: data, units: units, strings: sections["str"], left: &debugRoom{names: maxDebugNames, ranges: maxRanges}}, nil
 }
 
 func (f elfFile) readDebugSections() (map[string][]byte, error) {
@@ -208,7 +213,7 @@ func (d *debugData) entry(r *dwarf.Reader) (*dwarf.Entry, error) {
 
 // entryAt reads the entry at an offset, and returns a reader of those that follow.
 func (d *debugData) entryAt(at dwarf.Offset) (*dwarf.Reader, *dwarf.Entry, error) {
-	if err := d.charge(d.least); err != nil {
+	if err := d.charge(d.left.least); err != nil {
 		return nil, nil, err
 	}
 	r := d.data.Reader()
@@ -234,14 +239,14 @@ func (d *debugData) complete(e *dwarf.Entry) {
 
 // rangesOf returns the addresses that an entry covers.
 func (d *debugData) rangesOf(e *dwarf.Entry) ([][2]uint64, error) {
-	if err := d.charge(d.least); err != nil {
+	if err := d.charge(d.left.least); err != nil {
 		return nil, err
 	}
 	list, err := d.data.Ranges(e)
 	if err != nil {
 		return nil, err
 	}
-	if d.ranges -= len(list); d.ranges < 0 {
+	if d.left.ranges -= len(list); d.left.ranges < 0 {
 		return nil, fmt.Errorf("more than %d ranges", maxRanges)
 	}
 	return list, nil
@@ -249,7 +254,7 @@ func (d *debugData) rangesOf(e *dwarf.Entry) ([][2]uint64, error) {
 
 // charge counts names that were read.
 func (d *debugData) charge(bytes int) error {
-	if d.names -= bytes; d.names < 0 {
+	if d.left.names -= bytes; d.left.names < 0 {
 		return fmt.Errorf("more than %d MB of names", maxDebugNames>>20)
 	}
 	return nil

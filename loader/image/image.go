@@ -52,7 +52,7 @@ func OpenFile(path string) (*Image, error) {
 }
 
 // Open reads an ELF file of size bytes; name is what errors call it. It reads the mapped parts and the symbol tables
-// once, about 15 ms for 7 MB. r must stay readable while Lines has not been called.
+// once, about 15 ms for 7 MB. r must stay readable while Lines, or what it returns, is asked.
 func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 	defer func() { // debug/elf panics on some hostile files
 		if p := recover(); p != nil {

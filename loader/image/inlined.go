@@ -20,6 +20,13 @@ type Call struct {
 // about a microsecond. Where that fails there are no calls: see Trouble.
 func (l *Lines) Inlined(addr uint64) []Call { return l.inlined.at(addr) }
 
+// Release gives back the memory that debug information takes. Inlined reads it again when it is asked about a unit that it does not know.
+func (l *Lines) Release() {
+	l.inlined.mutex.Lock()
+	defer l.inlined.mutex.Unlock()
+	l.inlined.debug = nil
+}
+
 // Trouble returns the first reason why Inlined did not tell all; nil: there was none.
 func (l *Lines) Trouble() error {
 	l.inlined.mutex.Lock()
@@ -30,10 +37,11 @@ func (l *Lines) Trouble() error {
 // inlinedCalls are those of a file. What is known of a unit is read when one of its addresses is asked for.
 type inlinedCalls struct {
 	image *Image
-	debug *debugData
 	code  []ownedFrom // by index in units
 
 	mutex   sync.Mutex
+	debug   *debugData // nil: it is to be read again
+	left    *debugRoom
 	units   []inlineUnit
 	calls   []inlinedCall
 	names   map[naming]string
@@ -70,7 +78,7 @@ func (c *inlinedCalls) at(addr uint64) (stack []Call) {
 	u := &c.units[unit]
 	if !u.read {
 		u.read = true
-		c.note(c.guard(func() error { return c.readUnit(u) }))
+		c.note(c.read(func() error { return c.readUnit(u) }))
 	}
 	for i := ownerOf(u.code, addr); i != nowhere; i = c.calls[i].in {
 		x := &c.calls[i]
@@ -86,20 +94,36 @@ func (c *inlinedCalls) note(err error) {
 	}
 }
 
-// guard makes errors of the panics of debug/dwarf on some hostile files.
-func (c *inlinedCalls) guard(read func() error) (err error) {
+// read has debug information in memory while a function reads it, and makes errors of the panics of debug/dwarf on some hostile files.
+func (c *inlinedCalls) read(what func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("malformed debug information: %v", p)
 		}
 	}()
-	return read()
+	if c.debug == nil {
+		if err := c.image.withDebug(c.open); err != nil {
+			return err
+		}
+	}
+	return what()
+}
+
+// open reads debug information again. What it lacks has been told the first time.
+func (c *inlinedCalls) open(f elfFile) error {
+	d, err := f.openDWARF()
+	if err != nil {
+		return err
+	}
+	_ = f.openSupplement(d)
+	c.debug, d.left = d, c.left
+	return nil
 }
 
 func (c *inlinedCalls) name(at naming) string {
 	name, ok := c.names[at]
 	if !ok {
-		c.note(c.guard(func() (err error) { name, err = c.debug.routineName(at); return err }))
+		c.note(c.read(func() (err error) { name, err = c.debug.routineName(at); return err }))
 		c.names[at] = name
 	}
 	return name

@@ -250,8 +250,8 @@ func TestInlinedIsBounded(t *testing.T) {
 		limit func(d *debugData)
 		want  string
 	}{
-		{func(d *debugData) { d.names = 0 }, "more than 8192 MB of names"},
-		{func(d *debugData) { d.ranges = 1 }, "more than 67108864 ranges"},
+		{func(d *debugData) { d.left.names = 0 }, "more than 8192 MB of names"},
+		{func(d *debugData) { d.left.ranges = 1 }, "more than 67108864 ranges"},
 	} {
 		lines := smallLines(t, lineELF(inlinedDWARF()))
 		c.limit(lines.inlined.debug)
@@ -335,6 +335,25 @@ func TestOwners(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// What has been read of a unit stays when memory is given back, and the rest is read again; what may be read in all stays as it was.
+func TestRelease(t *testing.T) {
+	lines := smallLines(t, lineELF(inlinedDWARF()))
+	lines.Release()
+	want := []string{"h f.c:7", "g f.c:3", "f.c:5"}
+	for range 2 {
+		if got := inlinedHere(lines, smallCode+2); !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if lines.inlined.debug == nil || lines.inlined.debug.left != lines.inlined.left {
+			t.Error("it was not read again, or may be read anew without end")
+		}
+	}
+	lines.Release()
+	if got := inlinedHere(lines, smallCode+2); !slices.Equal(got, want) || lines.inlined.debug != nil {
+		t.Errorf("%q, want %q, without reading", got, want)
 	}
 }
 

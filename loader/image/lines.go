@@ -29,7 +29,7 @@ type lineRow struct {
 const noFile = -1
 
 // Lines returns the source lines that .debug_line describes, DWARF 2 to 5, of the file or of its debug information under /usr/lib/debug. The first call reads them, about 0.1 s for
-// 10 MB of debug information, and keeps that in memory; the error is ErrNoLines when there are none.
+// 10 MB of debug information, and keeps that in memory until Release; the error is ErrNoLines when there are none.
 func (im *Image) Lines() (*Lines, error) { return im.lines() }
 
 // At returns the source file and line of the code at addr.
@@ -91,7 +91,7 @@ func (b *lineBuilder) addUnit(at dwarf.Offset) error {
 	if err != nil || unit == nil {
 		return err
 	}
-	b.debug.least = max(b.debug.least, nameBytes(unit))
+	b.debug.left.least = max(b.debug.left.least, nameBytes(unit))
 	if err := b.addCode(unit); err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (b *lineBuilder) finish() *Lines {
 	}
 	b.lines.rows = slices.Clip(rows)
 	calls := &b.lines.inlined
-	calls.image, calls.debug, calls.code = b.image, b.debug, flatten(b.code)
+	calls.image, calls.debug, calls.left, calls.code = b.image, b.debug, b.debug.left, flatten(b.code)
 	calls.names = map[naming]string{}
 	return &b.lines
 }
