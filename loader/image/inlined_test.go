@@ -197,6 +197,25 @@ func TestSmallInlined(t *testing.T) {
 	}
 }
 
+// TestRoutineWithinACall: a routine that is defined within what is inlined elsewhere is not of those calls, nor is what is inlined in it.
+func TestRoutineWithinACall(t *testing.T) {
+	abbrev, info, line := inlinedDWARF()
+	le := binary.LittleEndian
+	sixth := le.AppendUint64(le.AppendUint64(nil, smallCode+5), 1)
+	callOfH := slices.Clone(info[len(info)-4-23 : len(info)-4])
+	copy(callOfH[5:], sixth)
+	callOfH[22] = 8 // the line
+	k := slices.Concat([]byte{3, 'k', 0}, sixth, callOfH, []byte{0, 0})
+	info = slices.Insert(info, len(info)-3, k...) // behind what h has in it
+	le.PutUint32(info, uint32(len(info)-4))
+	lines := smallLines(t, lineELF(abbrev, info, line))
+	for offset, want := range map[uint64][]string{4: {"h f.c:9", "g f.c:3", "f.c:5"}, 5: {"h f.c:9", "f.c:8"}} {
+		if got := inlinedHere(lines, smallCode+offset); !slices.Equal(got, want) || lines.Trouble() != nil {
+			t.Errorf("byte %d: %q, want %q; %v", offset, got, want, lines.Trouble())
+		}
+	}
+}
+
 // TestInlinedCorrupt changes each byte: what is told is bounded, and what is wrong has the file's name.
 func TestInlinedCorrupt(t *testing.T) {
 	abbrev, info, line := inlinedDWARF()
