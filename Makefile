@@ -19,7 +19,7 @@ demo: wpptrace
 # As root. A few minutes.
 test:
 	@.ci/need-go
-	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 xz:xz-utils
+	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 xz:xz-utils dwz
 	go vet ./...
 	@test -z "$$(gofmt -l .)" || { echo "not formatted, run make fmt:"; gofmt -l .; exit 1; }
 	CGO_ENABLED=0 GOOS=darwin go build ./compress/... ./query/...

@@ -20,7 +20,7 @@ func FuzzQueries(f *testing.F) {
 	f.Add([]byte{128, 128, 255, 129, 129, 255, 130, 130, 255, 131, 131, 255, 2, 2, 3}, uint8(7), uint8(15))
 	f.Add([]byte{}, uint8(1), uint8(0))
 	f.Fuzz(func(t *testing.T, text []byte, minLength, more uint8) {
-		s := compressor()
+		s := inlinedCompressor()
 		s.Threads = nil
 		for i, rules := range bytes.Split(text, []byte{254}) {
 			g, err := wpp.NewGrammar(bodiesOf(rules, len(s.Symbols)))

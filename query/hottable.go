@@ -228,7 +228,7 @@ func (t *hotTable) text(l hotLine) string {
 		return "after " + l.label.name(t.room-len("after "))
 	}
 	repeat := l.repeat()
-	return pad(l.label.name(t.name), t.name) + "  " + shortenLeft(l.label.where(), t.where-len(repeat)) + repeat
+	return pad(l.label.name(t.name), t.name) + "  " + l.label.whereIn(t.where-len(repeat)) + repeat
 }
 
 // WriteHotJSON writes a report as one JSON object, every path of every subpath spelt out. Shares are fractions of 1; costs are in

@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -22,11 +23,20 @@ type label struct {
 	Instructions uint64 `json:"instructions"`
 	First        string `json:"first_address,omitempty"` // of the instructions run, in hex; "" for a path without blocks
 	Last         string `json:"last_address,omitempty"`
-	File         string `json:"file,omitempty"` // of the first block whose line is known
+	File         string `json:"file,omitempty"` // of the routine's first instruction whose line is known; of inlined code, that of the call
 	FirstLine    int    `json:"first_line,omitempty"`
 	LastLine     int    `json:"last_line,omitempty"`
 
+	Inlined [][]inlinedCall `json:"inlined,omitempty"` // whose code ran, in the order of their beginnings: each with those that it is in, the innermost first
+
 	lowest, highest uint64 // addresses of instructions: a path may jump backwards
+}
+
+// An inlinedCall is one in whose place the code of a routine is: that is called, and where.
+type inlinedCall struct {
+	Routine string `json:"routine"`
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
 }
 
 // labels describes the paths of a snapshot.
@@ -61,20 +71,46 @@ func labelOf(s *wpp.Snapshot, routine string, sym uint32) *label {
 		}
 		l.Last, l.lowest, l.highest = hex(addr), min(l.lowest, addr), max(l.highest, addr)
 	}
-	file := -1
+	file, met := -1, map[int]bool{0: true}
 	for piece := range s.Pieces(sym) {
-		b := piece.Block
-		if b.Line == 0 || piece.From >= piece.To || file >= 0 && b.File != file {
-			continue
+		for span := range piece.Spans() {
+			if !met[span.Call] {
+				met[span.Call] = true
+				l.Inlined = append(l.Inlined, callsOf(s, span.Call))
+			}
+			x := ownPlace(s, span)
+			if x.Line == 0 || file >= 0 && x.File != file {
+				continue
+			}
+			if file < 0 {
+				file = x.File
+				l.File, l.FirstLine = s.Files[file], x.Line
+			}
+			l.FirstLine = min(l.FirstLine, x.Line)
+			l.LastLine = max(l.LastLine, x.Last)
 		}
-		if file < 0 {
-			file = b.File
-			l.File, l.FirstLine = s.Files[file], b.Line
-		}
-		l.FirstLine = min(l.FirstLine, b.Line)
-		l.LastLine = max(l.LastLine, b.Last)
 	}
 	return l
+}
+
+// ownPlace is a span with its place in the routine that has the code: where something is inlined, that of the call.
+func ownPlace(s *wpp.Snapshot, span wpp.Span) wpp.Span {
+	for c := range s.Stack(span.Call) {
+		span.File, span.Line, span.Last = c.File, c.Line, c.Line
+	}
+	return span
+}
+
+// callsOf describes a call and those that it is in.
+func callsOf(s *wpp.Snapshot, call int) (list []inlinedCall) {
+	for c := range s.Stack(call) {
+		x := inlinedCall{Routine: cmp.Or(printable(c.Name), "?"), Line: c.Line}
+		if c.Line > 0 {
+			x.File = s.Files[c.File]
+		}
+		list = append(list, x)
+	}
+	return list
 }
 
 // routineNames are the names of a snapshot's routines. Those of the same name are told apart by their images' names or, as overloaded or static functions, by
@@ -128,8 +164,44 @@ func (l *label) name(width int) string {
 	return shortenMiddle(l.Routine, width-len(number)) + number
 }
 
-// where is the path's place in the source, or in the image when its lines are not known.
+// where is the path's place, and in parentheses what is inlined there.
 func (l *label) where() string {
+	if names := l.inlinedNames(); names != "" {
+		return l.place() + " (" + names + ")"
+	}
+	return l.place()
+}
+
+// whereIn is where at most width columns wide.
+func (l *label) whereIn(width int) string {
+	const least = len(" (f...)")
+	where, place := l.where(), l.place()
+	switch rest := width - utf8.RuneCountInString(place); {
+	case utf8.RuneCountInString(where) <= width:
+		return where
+	case rest < least:
+		return shortenLeft(place, width)
+	default:
+		return place + string([]rune(where[len(place):])[:rest-len(ellipsis)-1]) + ellipsis + ")"
+	}
+}
+
+// inlinedNames are those of the routines whose code is inlined in the path, each once and behind that which it is inlined in.
+func (l *label) inlinedNames() string {
+	const widest = 30
+	var names []string
+	for _, calls := range l.Inlined {
+		for _, c := range slices.Backward(calls) {
+			if name := shortenMiddle(c.Routine, widest); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// place is the path's place in the source, or in the image when its lines are not known.
+func (l *label) place() string {
 	switch {
 	case l.File != "":
 		return printable(path.Base(l.File)) + ":" + lines(l.FirstLine, l.LastLine)

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,8 +11,8 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// WritePath writes what the paths of this name are, ROUTINE#N as in the table of hot subpaths: how often each ran, and a line for each block, with its
-// addresses, instructions and source lines. Of a name, "..." stands for what the table has left out, and @ADDRESS may be missing. It fails when the
+// WritePath writes what the paths of this name are, ROUTINE#N as in the table of hot subpaths: how often each ran, and a line for each block, or each part of one that is inlined from elsewhere, with its
+// addresses, instructions, source lines and inlined calls. Of a name, "..." stands for what the table has left out, and @ADDRESS may be missing. It fails when the
 // snapshot has no such path.
 func WritePath(w io.Writer, s *wpp.Snapshot, name string) error {
 	frequencies, err := NewFrequencies(s)
@@ -80,8 +81,12 @@ func writePath(out *bufio.Writer, s *wpp.Snapshot, l *label, count uint64) {
 	}
 	row("ADDRESSES", "INSNS", "SOURCE")
 	for p := range s.Pieces(l.Symbol) {
-		if n := p.To - p.From; n > 0 {
-			row(addresses(p), strconv.Itoa(n), source(s, p.Block))
+		for span := range p.Spans() {
+			sources := source(s, l.Routine, span)
+			row(addresses(wpp.Piece{Block: p.Block, From: span.From, To: span.To}), strconv.Itoa(span.To-span.From), sources[0])
+			for _, line := range sources[1:] {
+				row("", "", line)
+			}
 		}
 	}
 }
@@ -99,10 +104,22 @@ func addresses(p wpp.Piece) string {
 	return hex(first) + "-" + hex(last)
 }
 
-// source is the place of a block in the source, "" if it is not known.
-func source(s *wpp.Snapshot, b *wpp.Block) string {
-	if b.Line == 0 {
-		return ""
+// source is the place of a span in the source, "" if it is not known, and behind it, for what is inlined, the place of each call up to the one in the routine that has the code.
+func source(s *wpp.Snapshot, routine string, span wpp.Span) []string {
+	place := func(before string, file, first, last int) string {
+		if first == 0 {
+			return ""
+		}
+		return before + printable(s.Files[file]) + ":" + lines(first, last) + " "
 	}
-	return printable(s.Files[b.File]) + ":" + lines(b.Line, b.Last)
+	var out []string
+	line := place("", span.File, span.Line, span.Last)
+	for c := range s.Stack(span.Call) {
+		out = append(out, line+"in "+cmp.Or(printable(c.Name), "?"))
+		line = "inlined " + place("at ", c.File, c.Line, c.Line)
+	}
+	if span.Call != 0 {
+		line += "in " + routine
+	}
+	return append(out, line)
 }

@@ -213,9 +213,9 @@ func FuzzProgram(f *testing.F) {
 		if err != nil {
 			return
 		}
-		files := fileTable{snapshot: &wpp.Snapshot{}, index: map[string]int{}}
+		sources := newSourceTable(&wpp.Snapshot{})
 		for _, r := range p.plan.Routines {
-			files.fill(&wpp.Routine{}, r.Routine, lines)
+			sources.fill(&wpp.Routine{}, r.Routine, lines)
 		}
 	})
 }

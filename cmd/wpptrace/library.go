@@ -174,6 +174,7 @@ func (j *job) planLibrary(lib target.Library) (*program, error) {
 
 // addLibrary has the last part of the plan decoded and probed.
 func (j *job) addLibrary(p *plan.Plan) error {
+	j.tellPassedOver(p.Program.Image)
 	if err := j.decoder.Grow(); err != nil {
 		return err
 	}

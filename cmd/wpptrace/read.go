@@ -131,7 +131,8 @@ CUM.     what ran within it or one above it, counted once
 COUNT    how often the subpath ran
 LEN      how many paths it has
 SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path tells more); where
-         its code is; xN: N times in a row. ROUTINE@ADDRESS is one of several routines of that name.`,
+         its code is, and in parentheses the routines that are inlined there; xN: N times in a row.
+         ROUTINE@ADDRESS is one of several routines of that name.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -182,7 +183,9 @@ func pathCommand() *cobra.Command {
 		Example: `  wpptrace path 'xmalloc#0' bash-4711.wpp            the name as hot prints it
   wpptrace path 'std::vec...push_back#2' x.wpp       shortened too`,
 		Long: `A line for each basic block, in the order in which they ran: link-time addresses of its first and
-last instruction, in hex; how many there are; the source lines of these two, if they are known.`,
+last instruction, in hex; how many there are; the source lines of these two, if they are known. A
+block with code that is inlined from other routines has a line for each part of it, and lines that
+say in which routine, where that was called, and in which.`,
 		Args: exactly(2, "a path with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, _, err := readSnapshot(c.ErrOrStderr(), args[1])

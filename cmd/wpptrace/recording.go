@@ -34,6 +34,7 @@ type recording struct {
 	raw      *rawTrace          // nil: none is written
 	command  []string
 	log      *slog.Logger
+	troubles *debugTroubles
 	began    time.Time
 	ended    time.Time
 
@@ -49,7 +50,8 @@ func newRecording(p *program, process *target.Process, session *attach.Session, 
 	if err != nil {
 		return nil, err
 	}
-	r := &recording{program: p, process: process, session: session, decoder: d, streams: streams, threads: map[uint32]*thread{}, command: process.Command(), log: log}
+	r := &recording{program: p, process: process, session: session, decoder: d, streams: streams, threads: map[uint32]*thread{}, command: process.Command(), log: log, troubles: newDebugTroubles(log)}
+	r.tellPassedOver(p.image)
 	for _, id := range tids {
 		if r.only == nil {
 			r.only = map[uint32]bool{}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -14,7 +12,6 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/decoder"
 	"wpptrace/loader/cfg"
-	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 )
 
@@ -53,10 +50,10 @@ func (r *recording) tables(from int) (to int, complete func() (*wpp.Snapshot, er
 	for i := range parts {
 		r.addImage(s, &parts[i])
 	}
-	all, log := slices.Clip(r.symbols), r.log
+	all := slices.Clip(r.symbols)
 	return len(all), func() (*wpp.Snapshot, error) {
 		s.Symbols = all
-		addBlocks(s, parts, log)
+		addBlocks(s, parts, r.troubles)
 		s.Symbols = all[from:]
 		return s, nil
 	}
@@ -94,25 +91,28 @@ func (r *recording) addSymbols() error {
 }
 
 // addBlocks adds the blocks of the routines that were met.
-func addBlocks(s *wpp.Snapshot, parts []plan.Part, log *slog.Logger) {
+func addBlocks(s *wpp.Snapshot, parts []plan.Part, troubles *debugTroubles) {
 	met := make([]bool, len(s.Routines))
 	for i := range s.Symbols {
 		if m := &s.Symbols[i]; !m.IsMark {
 			met[m.Routine] = true
 		}
 	}
-	files := fileTable{snapshot: s, index: map[string]int{}}
+	sources := newSourceTable(s)
 	i := 0
 	for _, part := range parts {
-		lines, err := part.Program.Image.Lines()
-		if err != nil && !errors.Is(err, image.ErrNoLines) {
-			log.Warn("the snapshot has no source lines", "image", part.Program.Image.Name, "why", err)
-		}
+		im := part.Program.Image
+		lines, err := im.Lines()
+		troubles.tell(im, "the snapshot has no source lines", err)
 		for _, pr := range part.Routines {
 			if met[i] {
-				files.fill(&s.Routines[i], pr.Routine, lines)
+				sources.fill(&s.Routines[i], pr.Routine, lines)
 			}
 			i++
+		}
+		if lines != nil {
+			troubles.tell(im, "the snapshot does not tell of all inlined calls", lines.Trouble())
+			lines.Release()
 		}
 	}
 }
@@ -123,48 +123,6 @@ func pathSymbol(m ops.Meaning, p decoder.Partial, r *cfg.Routine) wpp.Symbol {
 		s.Cut = len(r.Blocks[p.Blocks[len(p.Blocks)-1]].Insns) - p.Insns
 	}
 	return s
-}
-
-// A fileTable fills the blocks of routines with instruction lengths and source lines.
-type fileTable struct {
-	snapshot *wpp.Snapshot
-	index    map[string]int
-}
-
-func (t *fileTable) fill(to *wpp.Routine, from *cfg.Routine, lines *image.Lines) {
-	to.Blocks = make([]wpp.Block, len(from.Blocks))
-	for i := range from.Blocks {
-		b := &from.Blocks[i]
-		w := wpp.Block{Addr: b.Lo}
-		for _, q := range b.Insns {
-			w.Lengths = append(w.Lengths, q.Len)
-		}
-		if lines != nil {
-			t.addLines(&w, b, lines)
-		}
-		to.Blocks[i] = w
-	}
-}
-
-func (t *fileTable) addLines(w *wpp.Block, b *cfg.Block, lines *image.Lines) {
-	file, line, ok := lines.At(b.Lo)
-	if !ok || line <= 0 {
-		return
-	}
-	w.File, w.Line, w.Last = t.number(file), line, line
-	if f, last, ok := lines.At(b.Insns[len(b.Insns)-1].Addr); ok && f == file && last > line {
-		w.Last = last
-	}
-}
-
-func (t *fileTable) number(name string) int {
-	i, ok := t.index[name]
-	if !ok {
-		i = len(t.snapshot.Files)
-		t.index[name] = i
-		t.snapshot.Files = append(t.snapshot.Files, name)
-	}
-	return i
 }
 
 // figures sums up the recording.

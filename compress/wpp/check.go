@@ -3,7 +3,6 @@ package wpp
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 // maxInstruction is the length of the longest instruction in bytes.
@@ -12,6 +11,9 @@ const maxInstruction = 15
 // Check reports the first thing in a snapshot that readers could not rely on: an index out of range, an unknown kind, an empty
 // block, a thread without a grammar. Read has checked what it returns; Write checks what it is given. It costs a pass over the snapshot.
 func (s *Snapshot) Check() error {
+	if err := s.checkCalls(); err != nil {
+		return err
+	}
 	for i := range s.Routines {
 		if err := s.checkRoutine(&s.Routines[i]); err != nil {
 			return fmt.Errorf("routine %d: %w", i, err)
@@ -69,13 +71,10 @@ func (s *Snapshot) checkBlock(b *Block) error {
 	if end < b.Addr {
 		return fmt.Errorf("runs past the end of the address space from %x", b.Addr)
 	}
-	if b.Line < 0 || b.Last < b.Line || b.Last > math.MaxInt32 || b.Line == 0 && b.Last != 0 {
-		return fmt.Errorf("lines %d to %d", b.Line, b.Last)
+	if err := s.checkLines(b.File, b.Line, b.Last); err != nil {
+		return err
 	}
-	if b.Line == 0 {
-		return nil
-	}
-	return checkIndex("file", b.File, len(s.Files))
+	return s.checkSpans(b)
 }
 
 func (s *Snapshot) checkSymbol(p *Symbol) error {

@@ -70,6 +70,7 @@ type programDecoder struct {
 
 	entry, rangeEnd, blockEnd uint64
 	line                      int64
+	spanCall, spanLine        int64
 }
 
 // decodeProgram sets the tables of the program.
@@ -88,13 +89,16 @@ func decodeProgram(s *Snapshot, m *ProgramSection) error {
 	if s.Files, err = d.files(); err != nil {
 		return err
 	}
+	if s.Calls, err = d.calls(); err != nil {
+		return err
+	}
 	s.Routines = make([]Routine, len(m.RoutineName))
 	for i := range s.Routines {
 		if err := d.routine(i, &s.Routines[i]); err != nil {
 			return fmt.Errorf("routine %d: %w", i, err)
 		}
 	}
-	if len(m.RangeLo) > 0 || len(m.BlockAddr) > 0 || len(m.InstructionLength) > 0 {
+	if len(m.RangeLo) > 0 || len(m.BlockAddr) > 0 || len(m.InstructionLength) > 0 || len(m.SpanCall) > 0 {
 		return errColumns
 	}
 	return nil
@@ -103,12 +107,16 @@ func decodeProgram(s *Snapshot, m *ProgramSection) error {
 func (d *programDecoder) sameLengths() bool {
 	m := d.m
 	routines, blocks := len(m.RoutineName), len(m.BlockAddr)
+	calls, spans := len(m.CallName), len(m.SpanInstructions)
 	return len(m.ImageName) == len(m.ImageBuildId) &&
 		routines == len(m.RoutineSymbol) && routines == len(m.RoutineImage) && routines == len(m.RoutineEntry) &&
 		routines == len(m.RoutineLeftOut) && routines == len(m.RoutinePaths) &&
 		routines == len(m.RoutineRanges) && routines == len(m.RoutineBlocks) &&
 		len(m.RangeLo) == len(m.RangeSize) &&
-		blocks == len(m.BlockInstructions) && blocks == len(m.BlockFile) && blocks == len(m.BlockLine) && blocks == len(m.BlockLast)
+		blocks == len(m.BlockInstructions) && blocks == len(m.BlockFile) && blocks == len(m.BlockLine) && blocks == len(m.BlockLast) &&
+		calls == len(m.CallFile) && calls == len(m.CallLine) && calls == len(m.CallIn) &&
+		(len(m.BlockSpans) == 0 || len(m.BlockSpans) == blocks) &&
+		spans == len(m.SpanCall) && spans == len(m.SpanFile) && spans == len(m.SpanLine) && spans == len(m.SpanLast)
 }
 
 // text sets texts by their numbers.
@@ -142,6 +150,22 @@ func (d *programDecoder) files() ([]string, error) {
 		}
 	}
 	return files, nil
+}
+
+func (d *programDecoder) calls() ([]Call, error) {
+	m := d.m
+	calls := make([]Call, len(m.CallName))
+	for i := range calls {
+		c := &calls[i]
+		if err := d.text(&c.Name, m.CallName[i]); err != nil {
+			return nil, fmt.Errorf("call %d: %w", i+1, err)
+		}
+		c.File, c.Line = int(m.CallFile[i]), int(m.CallLine[i])
+		if m.CallIn[i] > 0 {
+			c.In = i + 1 - int(m.CallIn[i])
+		}
+	}
+	return calls, nil
 }
 
 func (d *programDecoder) routine(i int, r *Routine) error {
@@ -216,6 +240,31 @@ func (d *programDecoder) block(b *Block) (err error) {
 	b.Line, b.Last = int(line), int(d.line)
 	m.BlockAddr, m.BlockInstructions = m.BlockAddr[1:], m.BlockInstructions[1:]
 	m.BlockFile, m.BlockLine, m.BlockLast = m.BlockFile[1:], m.BlockLine[1:], m.BlockLast[1:]
+	if len(m.BlockSpans) == 0 {
+		return nil
+	}
+	n := m.BlockSpans[0]
+	m.BlockSpans = m.BlockSpans[1:]
+	return d.spans(n, b)
+}
+
+// spans makes the spans at the front of the columns.
+func (d *programDecoder) spans(n uint32, b *Block) error {
+	m := d.m
+	instructions, err := cutFront(&m.SpanInstructions, n)
+	if err != nil || n == 0 {
+		return err
+	}
+	b.Spans = make([]Span, n)
+	at := 0
+	for i, count := range instructions {
+		d.spanCall += m.SpanCall[i]
+		line := d.spanLine + m.SpanLine[i]
+		d.spanLine = line + int64(m.SpanLast[i])
+		b.Spans[i] = Span{From: at, To: at + int(count), Call: int(d.spanCall), File: int(m.SpanFile[i]), Line: int(line), Last: int(d.spanLine)}
+		at += int(count)
+	}
+	m.SpanCall, m.SpanFile, m.SpanLine, m.SpanLast = m.SpanCall[n:], m.SpanFile[n:], m.SpanLine[n:], m.SpanLast[n:]
 	return nil
 }
 

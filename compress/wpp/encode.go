@@ -236,7 +236,47 @@ func encodeProgram(s *Snapshot) *ProgramSection {
 			blocks.encode(m, &r.Blocks[j])
 		}
 	}
+	encodeInlined(m, &texts, s)
 	return m
+}
+
+func encodeInlined(m *ProgramSection, texts *textTable, s *Snapshot) {
+	for i, c := range s.Calls {
+		in := 0
+		if c.In > 0 {
+			in = i + 1 - c.In
+		}
+		m.CallName = append(m.CallName, texts.number(c.Name))
+		m.CallFile = append(m.CallFile, fileOf(c.File, c.Line))
+		m.CallLine = append(m.CallLine, uint32(c.Line))
+		m.CallIn = append(m.CallIn, uint32(in))
+	}
+	call, line := 0, 0
+	for i := range s.Routines {
+		for j := range s.Routines[i].Blocks {
+			spans := s.Routines[i].Blocks[j].Spans
+			m.BlockSpans = append(m.BlockSpans, uint32(len(spans)))
+			for _, x := range spans {
+				m.SpanInstructions = append(m.SpanInstructions, uint32(x.To-x.From))
+				m.SpanCall = append(m.SpanCall, int64(x.Call-call))
+				m.SpanFile = append(m.SpanFile, fileOf(x.File, x.Line))
+				m.SpanLine = append(m.SpanLine, int64(x.Line-line))
+				m.SpanLast = append(m.SpanLast, uint64(x.Last-x.Line))
+				call, line = x.Call, x.Last
+			}
+		}
+	}
+	if len(m.SpanInstructions) == 0 {
+		m.BlockSpans = nil
+	}
+}
+
+// fileOf is the number of a file, 0 where the line is not known.
+func fileOf(file, line int) uint32 {
+	if line == 0 {
+		return 0
+	}
+	return uint32(file)
 }
 
 // A blockEncoder remembers what the next block is encoded against.
@@ -253,11 +293,7 @@ func (e *blockEncoder) encode(m *ProgramSection, b *Block) {
 	}
 	m.BlockInstructions = append(m.BlockInstructions, uint32(len(b.Lengths)))
 	m.InstructionLength = append(m.InstructionLength, b.Lengths...)
-	file := b.File
-	if b.Line == 0 {
-		file = 0
-	}
-	m.BlockFile = append(m.BlockFile, uint32(file))
+	m.BlockFile = append(m.BlockFile, fileOf(b.File, b.Line))
 	m.BlockLine = append(m.BlockLine, int64(b.Line-e.line))
 	m.BlockLast = append(m.BlockLast, uint64(b.Last-b.Line))
 	e.line = b.Last

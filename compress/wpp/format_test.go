@@ -400,8 +400,9 @@ const fuzzMaxRaw = 1 << 20
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(nil), false)
 	f.Add(encoded(f, smallSnapshot()), false)
+	f.Add(encoded(f, inlinedSnapshot()), false)
 	f.Add(frame(9, end), false)
-	for _, s := range append(smallSections(), tree(3, 1, 2, 0, 2, 3, 4)) {
+	for _, s := range append(smallSections(), tree(3, 1, 2, 0, 2, 3, 4), packed(programSection, encodeProgram(inlinedSnapshot()))) {
 		raw, err := decompress(s.stored, uint32(s.raw))
 		if err != nil {
 			f.Fatal(err)
@@ -439,6 +440,12 @@ func FuzzRead(f *testing.F) {
 		for sym := range s.Symbols {
 			s.SymbolCost(uint32(sym))
 			for range s.Locations(uint32(sym)) {
+			}
+			for piece := range s.Pieces(uint32(sym)) {
+				for span := range piece.Spans() {
+					for range s.Stack(span.Call) {
+					}
+				}
 			}
 		}
 	})

@@ -10,7 +10,9 @@ type rows struct{ ofProgram, ofSymbols int64 }
 const (
 	routineRow = 192
 	rangeRow   = 16
-	blockRow   = 72
+	blockRow   = 96
+	callRow    = 40
+	spanRow    = 48
 	textRow    = 32 // which may name an image, or a file
 	symbolRow  = 112
 )
@@ -18,6 +20,7 @@ const (
 // program counts the tables of a program, which replace those before.
 func (r *rows) program(m *ProgramSection) error {
 	r.ofProgram = routineRow*int64(len(m.RoutineName)) + rangeRow*int64(len(m.RangeLo)) + blockRow*int64(len(m.BlockAddr)) +
+		callRow*int64(len(m.CallName)) + spanRow*int64(len(m.SpanInstructions)) +
 		textRow*int64(len(m.TextLength)+len(m.ImageName)+len(m.File))
 	return r.check()
 }

@@ -37,6 +37,7 @@ func TestRowsAreCharged(t *testing.T) {
 	zeros := make([]uint32, n)
 	for name, m := range map[string]*ProgramSection{
 		"blocks": {BlockAddr: make([]int64, maxRows/blockRow+1)}, "routines": {RoutineName: zeros[:maxRows/routineRow+1]},
+		"calls": {CallName: make([]uint32, maxRows/callRow+1)}, "spans": {SpanInstructions: make([]uint32, maxRows/spanRow+1)},
 	} {
 		var r rows
 		if err := r.program(m); err == nil || err.Error() != "tables take 2048 MiB of memory, more than 2048" {

@@ -14,7 +14,8 @@ import (
 type Snapshot struct {
 	Images   []Image
 	Routines []Routine
-	Files    []string // source files that blocks refer to
+	Files    []string // source files that blocks and calls refer to
+	Calls    []Call   // that are inlined; their numbers count from 1
 	Symbols  []Symbol // by symbol, as the terminals of the grammars name them
 	Threads  []Thread
 	Figures  Figures
@@ -51,6 +52,7 @@ type Block struct {
 	File    int    // index in Snapshot.Files; means nothing where Line is 0
 	Line    int    // source line of the first instruction; 0: not known
 	Last    int    // source line of the last instruction in the same file; at least Line
+	Spans   []Span // of all its instructions, in their order; nil where none is inlined
 }
 
 // A Symbol is what a terminal of the grammars stands for: a path, or a mark.

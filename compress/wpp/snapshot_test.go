@@ -75,6 +75,7 @@ func anySnapshot(t *rapid.T) *Snapshot {
 			Windows: rapid.Uint64().Draw(t, "windows"), Sampled: rapid.Float64().Draw(t, "sampled"), SlowDownVague: rapid.Bool().Draw(t, "vague"),
 		},
 	}
+	s.Calls = anyCalls(t, s, text)
 	s.Routines = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Routine { return anyRoutine(t, s, text) }), 1, 4).Draw(t, "routines")
 	s.Symbols = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Symbol { return anySymbol(t, s.Routines) }), 1, 6).Draw(t, "symbols")
 	terminal := rapid.Uint32Range(0, uint32(len(s.Symbols)-1))
@@ -106,6 +107,9 @@ func anyRoutine(t *rapid.T, s *Snapshot, text *rapid.Generator[string]) Routine 
 				b.File = rapid.IntRange(0, len(s.Files)-1).Draw(t, "file")
 				b.Line = rapid.IntRange(1, 1<<31-1).Draw(t, "line")
 				b.Last = rapid.IntRange(b.Line, 1<<31-1).Draw(t, "last")
+			}
+			if rapid.Bool().Draw(t, "inlined") {
+				b.Spans = anySpans(t, s, len(b.Lengths))
 			}
 			return b
 		}), 0, 4).Draw(t, "blocks"),

@@ -285,8 +285,21 @@ type ProgramSection struct {
 	BlockLast         []uint64 `protobuf:"varint,20,rep,packed,name=block_last,json=blockLast,proto3" json:"block_last,omitempty"`   // less the block's line
 	// One byte an instruction, block by block: its length.
 	InstructionLength []byte `protobuf:"bytes,21,opt,name=instruction_length,json=instructionLength,proto3" json:"instruction_length,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// One element an inlined call, those that are in another one behind it. Their numbers count from 1.
+	CallName []uint32 `protobuf:"varint,22,rep,packed,name=call_name,json=callName,proto3" json:"call_name,omitempty"` // text
+	CallFile []uint32 `protobuf:"varint,23,rep,packed,name=call_file,json=callFile,proto3" json:"call_file,omitempty"` // 0 where line is 0
+	CallLine []uint32 `protobuf:"varint,24,rep,packed,name=call_line,json=callLine,proto3" json:"call_line,omitempty"`
+	CallIn   []uint32 `protobuf:"varint,25,rep,packed,name=call_in,json=callIn,proto3" json:"call_in,omitempty"` // the call's number less that of the one that it is in; 0: it is in none
+	// One element a block: number of spans; none at all where no block has spans.
+	BlockSpans []uint32 `protobuf:"varint,26,rep,packed,name=block_spans,json=blockSpans,proto3" json:"block_spans,omitempty"`
+	// One element a span, block by block.
+	SpanInstructions []uint32 `protobuf:"varint,27,rep,packed,name=span_instructions,json=spanInstructions,proto3" json:"span_instructions,omitempty"`
+	SpanCall         []int64  `protobuf:"zigzag64,28,rep,packed,name=span_call,json=spanCall,proto3" json:"span_call,omitempty"` // less that of the span before; 0: the code is of no call
+	SpanFile         []uint32 `protobuf:"varint,29,rep,packed,name=span_file,json=spanFile,proto3" json:"span_file,omitempty"`   // 0 where line is 0
+	SpanLine         []int64  `protobuf:"zigzag64,30,rep,packed,name=span_line,json=spanLine,proto3" json:"span_line,omitempty"` // less the last line of the span before
+	SpanLast         []uint64 `protobuf:"varint,31,rep,packed,name=span_last,json=spanLast,proto3" json:"span_last,omitempty"`   // less the span's line
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ProgramSection) Reset() {
@@ -462,6 +475,76 @@ func (x *ProgramSection) GetBlockLast() []uint64 {
 func (x *ProgramSection) GetInstructionLength() []byte {
 	if x != nil {
 		return x.InstructionLength
+	}
+	return nil
+}
+
+func (x *ProgramSection) GetCallName() []uint32 {
+	if x != nil {
+		return x.CallName
+	}
+	return nil
+}
+
+func (x *ProgramSection) GetCallFile() []uint32 {
+	if x != nil {
+		return x.CallFile
+	}
+	return nil
+}
+
+func (x *ProgramSection) GetCallLine() []uint32 {
+	if x != nil {
+		return x.CallLine
+	}
+	return nil
+}
+
+func (x *ProgramSection) GetCallIn() []uint32 {
+	if x != nil {
+		return x.CallIn
+	}
+	return nil
+}
+
+func (x *ProgramSection) GetBlockSpans() []uint32 {
+	if x != nil {
+		return x.BlockSpans
+	}
+	return nil
+}
+
+func (x *ProgramSection) GetSpanInstructions() []uint32 {
+	if x != nil {
+		return x.SpanInstructions
+	}
+	return nil
+}
+
+func (x *ProgramSection) GetSpanCall() []int64 {
+	if x != nil {
+		return x.SpanCall
+	}
+	return nil
+}
+
+func (x *ProgramSection) GetSpanFile() []uint32 {
+	if x != nil {
+		return x.SpanFile
+	}
+	return nil
+}
+
+func (x *ProgramSection) GetSpanLine() []int64 {
+	if x != nil {
+		return x.SpanLine
+	}
+	return nil
+}
+
+func (x *ProgramSection) GetSpanLast() []uint64 {
+	if x != nil {
+		return x.SpanLast
 	}
 	return nil
 }
@@ -813,7 +896,7 @@ const file_wpp_proto_rawDesc = "" +
 	"\tanomalies\x18\x0f \x01(\x04R\tanomalies\x12\x18\n" +
 	"\awindows\x18\x10 \x01(\x04R\awindows\x12\x18\n" +
 	"\asampled\x18\x11 \x01(\x01R\asampled\x12&\n" +
-	"\x0fslow_down_vague\x18\x12 \x01(\bR\rslowDownVague\"\xe3\x05\n" +
+	"\x0fslow_down_vague\x18\x12 \x01(\bR\rslowDownVague\"\x95\b\n" +
 	"\x0eProgramSection\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x1f\n" +
 	"\vtext_length\x18\x02 \x03(\rR\n" +
@@ -843,7 +926,18 @@ const file_wpp_proto_rawDesc = "" +
 	"block_line\x18\x13 \x03(\x12R\tblockLine\x12\x1d\n" +
 	"\n" +
 	"block_last\x18\x14 \x03(\x04R\tblockLast\x12-\n" +
-	"\x12instruction_length\x18\x15 \x01(\fR\x11instructionLength\"\xd1\x01\n" +
+	"\x12instruction_length\x18\x15 \x01(\fR\x11instructionLength\x12\x1b\n" +
+	"\tcall_name\x18\x16 \x03(\rR\bcallName\x12\x1b\n" +
+	"\tcall_file\x18\x17 \x03(\rR\bcallFile\x12\x1b\n" +
+	"\tcall_line\x18\x18 \x03(\rR\bcallLine\x12\x17\n" +
+	"\acall_in\x18\x19 \x03(\rR\x06callIn\x12\x1f\n" +
+	"\vblock_spans\x18\x1a \x03(\rR\n" +
+	"blockSpans\x12+\n" +
+	"\x11span_instructions\x18\x1b \x03(\rR\x10spanInstructions\x12\x1b\n" +
+	"\tspan_call\x18\x1c \x03(\x12R\bspanCall\x12\x1b\n" +
+	"\tspan_file\x18\x1d \x03(\rR\bspanFile\x12\x1b\n" +
+	"\tspan_line\x18\x1e \x03(\x12R\bspanLine\x12\x1b\n" +
+	"\tspan_last\x18\x1f \x03(\x04R\bspanLast\"\xd1\x01\n" +
 	"\rSymbolSection\x12\x12\n" +
 	"\x04kind\x18\x01 \x03(\rR\x04kind\x12\x18\n" +
 	"\aroutine\x18\x02 \x03(\x12R\aroutine\x12\x16\n" +

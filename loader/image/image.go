@@ -30,9 +30,10 @@ type Image struct {
 	resolvers   []uint64
 	imports     map[uint64]string
 
-	file   elfFile
-	closer io.Closer
-	lines  func() (*Lines, error)
+	file       elfFile
+	passedOver error
+	closer     io.Closer
+	lines      func() (*Lines, error)
 }
 
 // OpenFile opens the file at path. The caller closes the image; until then it keeps a descriptor open for Lines.
@@ -51,7 +52,7 @@ func OpenFile(path string) (*Image, error) {
 }
 
 // Open reads an ELF file of size bytes; name is what errors call it. It reads the mapped parts and the symbol tables
-// once, about 15 ms for 7 MB. r must stay readable while Lines has not been called.
+// once, about 15 ms for 7 MB. r must stay readable while Lines, or what it returns, is asked.
 func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 	defer func() { // debug/elf panics on some hostile files
 		if p := recover(); p != nil {
@@ -75,7 +76,7 @@ func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 	if len(f.Sections) == 0 {
 		return nil, fmt.Errorf("%s has no section headers: its code cannot be told from its data", name)
 	}
-	im = &Image{Name: filepath.Base(name), PIE: f.Type == elf.ET_DYN, Entry: f.Entry, file: elfFile{f, size}}
+	im = &Image{Name: filepath.Base(name), PIE: f.Type == elf.ET_DYN, Entry: f.Entry, file: elfFile{File: f, size: size}}
 	im.lines = sync.OnceValues(im.readLines)
 	for _, read := range []func() error{im.readSegments, im.readSections, im.readBuildID, im.readNames, im.readFrames} {
 		if err := read(); err != nil {

@@ -16,6 +16,14 @@ const (
 	maxTable  = 512 << 20 // bytes of a symbol table, and of its names
 	maxDebug  = 2 << 30   // bytes of debug information, unpacked
 	maxRows   = 1 << 26   // of line tables
+	maxLine   = 1 << 30
+	maxName   = 1 << 16 // bytes
+
+	maxDebugNames = 8 << 30   // bytes of names that are read in all
+	maxRangeLists = 256 << 20 // bytes
+	maxRanges     = 1 << 26   // that are read in all
+	maxCalls      = 1 << 22   // that are inlined, in units that are looked at
+	maxCallDepth  = 250
 
 	maxSections     = 1 << 16
 	maxSectionNames = 64 << 20 // bytes, where each section's name were all that there are
@@ -33,9 +41,14 @@ func OpenRegular(path string) (f *os.File, size int64, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	return regular(f)
+}
+
+// regular returns a file and its size if it is a regular one, and closes any other.
+func regular(f *os.File) (*os.File, int64, error) {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", path)
+		err = fmt.Errorf("%s is no regular file", f.Name())
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())

@@ -3,21 +3,20 @@ package image
 import (
 	"cmp"
 	"debug/dwarf"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 )
 
 // ErrNoLines says that a file has no line table.
 var ErrNoLines = errors.New("no line information")
 
-// Lines maps link-time addresses to source lines. It is safe for concurrent use.
+// Lines maps link-time addresses to source lines, and to the calls that are inlined there. It is safe for concurrent use.
 type Lines struct {
-	files []string
-	rows  []lineRow // sorted by address
+	files   []string
+	rows    []lineRow // sorted by address
+	inlined inlinedCalls
 }
 
 // A lineRow says what line the code from addr on belongs to.
@@ -30,7 +29,7 @@ type lineRow struct {
 const noFile = -1
 
 // Lines returns the source lines that .debug_line describes, DWARF 2 to 5, of the file or of its debug information under /usr/lib/debug. The first call reads them, about 0.1 s for
-// 10 MB of debug information; the error is ErrNoLines when there are none.
+// 10 MB of debug information, and keeps that in memory until Release; the error is ErrNoLines when there are none.
 func (im *Image) Lines() (*Lines, error) { return im.lines() }
 
 // At returns the source file and line of the code at addr.
@@ -48,9 +47,7 @@ func (l *Lines) At(addr uint64) (file string, line int, ok bool) {
 	return l.files[r.file], int(r.line), true
 }
 
-func (f elfFile) hasLines() bool {
-	return f.Section(".debug_line") != nil || f.Section(".zdebug_line") != nil
-}
+func (f elfFile) hasLines() bool { return f.debugSection("line") != nil }
 
 // linesOf reads the line tables of a file with the image's debug information.
 func (im *Image) linesOf(f elfFile) (lines *Lines, err error) {
@@ -66,125 +63,36 @@ func (im *Image) linesOf(f elfFile) (lines *Lines, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b := lineBuilder{image: im, indexes: map[string]int32{}, tables: map[int64]bool{}}
-	for _, at := range unitOffsets(debug.info) {
-		if err := b.addUnit(debug.data, at); err != nil {
-			return nil, fmt.Errorf("unit at %#x: %w", at, err)
+	trouble := f.openSupplement(debug)
+	b := lineBuilder{image: im, debug: debug, indexes: map[string]int32{}, tables: map[int64]bool{}}
+	for _, u := range debug.units {
+		if err := b.addUnit(u.first); err != nil {
+			return nil, fmt.Errorf("unit at %#x: %w", u.first, err)
 		}
 	}
-	return b.finish(), nil
+	lines = b.finish()
+	lines.inlined.note(trouble)
+	return lines, nil
 }
 
-// debugData is the debug information of a file, with the bytes of its .debug_info.
-type debugData struct {
-	data *dwarf.Data
-	info []byte
-}
-
-func (f elfFile) openDWARF() (debugData, error) {
-	sections := map[string][]byte{}
-	room := uint64(maxDebug)
-	for _, s := range f.Sections {
-		name, ok := strings.CutPrefix(s.Name, ".debug_")
-		if !ok {
-			name, ok = strings.CutPrefix(s.Name, ".zdebug_")
-		}
-		if !ok || s.Type == elf.SHT_NOBITS {
-			continue
-		}
-		switch name {
-		case "abbrev", "info", "line", "str", "line_str", "str_offsets", "addr", "ranges", "rnglists":
-			if s.Size > room {
-				return debugData{}, fmt.Errorf("section %s: more than %d MB of debug information", s.Name, maxDebug>>20)
-			}
-			room -= s.Size
-			data, err := f.debugSection(s)
-			if err != nil {
-				return debugData{}, fmt.Errorf("section %s: %w", s.Name, err)
-			}
-			sections[name] = data
-		}
-	}
-	data, err := dwarf.New(sections["abbrev"], nil, nil, sections["info"], sections["line"], nil, sections["ranges"], sections["str"])
-	if err != nil {
-		return debugData{}, err
-	}
-	for _, name := range []string{"line_str", "str_offsets", "addr", "rnglists"} {
-		if err := data.AddSection(".debug_"+name, sections[name]); err != nil {
-			return debugData{}, err
-		}
-	}
-	return debugData{data, sections["info"]}, nil
-}
-
-// debugSection reads a section and unpacks it, if it claims no more than compression can give.
-func (f elfFile) debugSection(s *elf.Section) ([]byte, error) {
-	const maxRatio = 64
-	if s.FileSize > uint64(f.size) || s.Size > maxRatio*max(s.FileSize, 4096) {
-		return nil, fmt.Errorf("claims %d bytes", s.Size)
-	}
-	return s.Data()
-}
-
-// unitOffsets finds the first entry of each unit of .debug_info. (debug/dwarf alone would read every entry.)
-func unitOffsets(info []byte) []dwarf.Offset {
-	const extended = 0xffffffff
-	var offsets []dwarf.Offset
-	c := cursor{data: info}
-	for c.more() {
-		wordLen := 4
-		length := c.uint(4)
-		if length == extended {
-			wordLen = 8
-			length = c.uint(8)
-		}
-		unit := c.take(length)
-		c.at = len(unit.data)
-		if unit.failed {
-			break
-		}
-		if headerLen := unitHeaderLen(&unit, wordLen); !unit.failed {
-			offsets = append(offsets, dwarf.Offset(unit.at+headerLen))
-		}
-	}
-	return offsets
-}
-
-// unitHeaderLen reads what follows the length in a unit's header, up to the address of its first entry, and returns
-// how many bytes are left to it. A word is an offset: 4 or 8 bytes.
-func unitHeaderLen(unit *cursor, wordLen int) int {
-	const (
-		skeletonUnit = 0x04
-		splitUnit    = 0x05
-		typeUnit     = 0x02
-		splitType    = 0x06
-	)
-	if version := unit.uint(2); version < 5 {
-		return wordLen + 1
-	}
-	switch unit.byte() {
-	case skeletonUnit, splitUnit:
-		return 1 + wordLen + 8
-	case typeUnit, splitType:
-		return 1 + wordLen + 8 + wordLen
-	}
-	return 1 + wordLen
-}
-
-// A lineBuilder collects the line tables of a file's units.
+// A lineBuilder collects the line tables of a file's units, and which code is whose.
 type lineBuilder struct {
 	image   *Image
+	debug   *debugData
 	lines   Lines
 	indexes map[string]int32 // of Lines.files
 	tables  map[int64]bool   // offsets of the line tables read: units may share one
+	code    []owned          // by units
 }
 
-// addUnit adds the line table of the unit whose first entry is at an offset.
-func (b *lineBuilder) addUnit(data *dwarf.Data, at dwarf.Offset) error {
-	r := data.Reader()
-	r.Seek(at)
-	unit, err := r.Next()
+// addUnit adds the unit whose first entry is at an offset.
+func (b *lineBuilder) addUnit(at dwarf.Offset) error {
+	_, unit, err := b.debug.entryAt(at)
 	if err != nil || unit == nil {
+		return err
+	}
+	b.debug.left.least = max(b.debug.left.least, nameBytes(unit))
+	if err := b.addCode(unit); err != nil {
 		return err
 	}
 	table, ok := unit.Val(dwarf.AttrStmtList).(int64)
@@ -192,11 +100,25 @@ func (b *lineBuilder) addUnit(data *dwarf.Data, at dwarf.Offset) error {
 		return nil
 	}
 	b.tables[table] = true
-	lines, err := data.LineReader(unit)
+	lines, err := b.debug.data.LineReader(unit)
 	if err != nil || lines == nil {
 		return err
 	}
 	return b.addTable(lines)
+}
+
+// addCode notes which code is a unit's.
+func (b *lineBuilder) addCode(unit *dwarf.Entry) error {
+	if unit.Tag != dwarf.TagCompileUnit || !unit.Children {
+		return nil
+	}
+	list, err := b.debug.rangesOf(unit)
+	if err != nil {
+		return err
+	}
+	b.code = b.image.own(b.code, list, len(b.lines.inlined.units), 0)
+	b.lines.inlined.units = append(b.lines.inlined.units, inlineUnit{first: unit.Offset})
+	return nil
 }
 
 // addTable adds one line table, sequence by sequence. The linker leaves sequences of code that it dropped: these begin
@@ -227,7 +149,7 @@ func (b *lineBuilder) addTable(lines *dwarf.LineReader) error {
 		if entry.File != last {
 			last, file = entry.File, b.fileIndex(entry.File)
 		}
-		b.lines.rows = append(b.lines.rows, lineRow{addr: entry.Address, file: file, line: int32(min(entry.Line, 1<<30))})
+		b.lines.rows = append(b.lines.rows, lineRow{addr: entry.Address, file: file, line: int32(min(entry.Line, maxLine))})
 	}
 }
 
@@ -260,5 +182,8 @@ func (b *lineBuilder) finish() *Lines {
 		}
 	}
 	b.lines.rows = slices.Clip(rows)
+	calls := &b.lines.inlined
+	calls.image, calls.debug, calls.left, calls.code = b.image, b.debug, b.debug.left, flatten(b.code)
+	calls.names = map[naming]string{}
 	return &b.lines
 }

@@ -80,11 +80,10 @@ func (f elfFile) plainSection(s *elf.Section) ([]byte, error) {
 // nameAt returns the name at an offset, cut at a length that no compiler reaches, so that reading many that overlap
 // takes bounded time.
 func nameAt(names string, at uint32) string {
-	const maxLen = 1 << 16
 	if uint64(at) >= uint64(len(names)) {
 		return ""
 	}
-	name := names[at:min(len(names), int(at)+maxLen)]
+	name := names[at:min(len(names), int(at)+maxName)]
 	name, _, _ = strings.Cut(name, "\x00")
 	return name
 }
