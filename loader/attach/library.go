@@ -66,7 +66,7 @@ func (s *Session) MayAdd() error {
 	switch {
 	case len(s.images) > MaxLibraries:
 		return fmt.Errorf("it is one too many: %d libraries can be observed: name fewer with --lib", MaxLibraries)
-	case !filtersByProcess():
+	case !s.way.ByProcess():
 		return errors.New("Linux 6.10 or later is needed: before it, probes in a library slow down all processes that use it")
 	}
 	return nil
@@ -111,7 +111,7 @@ func (s *Session) add(m *mapped) error {
 	if !s.attached {
 		return nil
 	}
-	if err := m.probe(s.guard, s.process, s.objects.Hit); err != nil {
+	if err := m.probe(s.guard, s.way, s.process, s.objects.Hit); err != nil {
 		return err
 	}
 	return s.present(m, m.standing)
