@@ -74,6 +74,14 @@ func zooCases() []zoo.Case {
 	return cases
 }
 
+func targetOf(c zoo.Case, path, dir string) exact.Target {
+	t := exact.Target{Path: path, Args: c.Program.Args, Env: zoo.Env(), Dir: dir, FixedAddresses: c.Flavour.Static}
+	if c.Flavour.Shared {
+		t.Libraries = []string{c.Flavour.Library(c.Program)}
+	}
+	return t
+}
+
 func expectation(c zoo.Case) exact.Expect {
 	p := c.Program
 	// A fault comes at any instruction, as a timer does; the record has its handler at the last thing that was known before it.
@@ -101,7 +109,7 @@ func TestZooIsExact(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			target := exact.Target{Path: path, Args: c.Program.Args, Env: zoo.Env(), Dir: t.TempDir(), FixedAddresses: c.Flavour.Static}
+			target := targetOf(c, path, t.TempDir())
 			if soak() && c.Program.Soak != nil {
 				target.Args = c.Program.Soak
 			}
@@ -152,7 +160,7 @@ func prove(t *testing.T, table *table, target exact.Target, x exact.Expect, leas
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience())
 	defer cancel()
-	p, err := exact.Prove(ctx, tracer, target, x)
+	p, err := proof(ctx, target, x)
 	if errors.Is(err, truth.ErrLimit) && !matrix() {
 		t.Skipf("%v: runs with WPPTRACE_MATRIX=1", err)
 	}
@@ -175,7 +183,7 @@ func proveLimit(t *testing.T, target exact.Target, x exact.Expect, why string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience())
 	defer cancel()
-	_, err := exact.Prove(ctx, tracer, target, x)
+	_, err := proof(ctx, target, x)
 	if !errors.Is(err, exact.ErrInexact) || errors.Is(err, exact.ErrDisturbed) {
 		t.Fatalf("the only difference expected is in the record, because %s; got: %v", why, err)
 	}

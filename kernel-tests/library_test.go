@@ -26,9 +26,12 @@ func libraryCases() (cases []zoo.Case) {
 
 // Every program of the zoo as a shared library, which an executable calls: its code is observed with --lib, from the moment that it is mapped.
 func TestLibrariesAreExact(t *testing.T) {
-	builder, cases := programs(t, libraryCases())
+	builder, err := zoo.NewBuilder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	table := newTable(t)
-	for _, c := range cases {
+	for _, c := range libraryCases() {
 		p, f := c.Program, c.Flavour
 		t.Run(p.Name+"/"+f.String(), func(t *testing.T) {
 			t.Parallel()
@@ -39,7 +42,7 @@ func TestLibrariesAreExact(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			target := exact.Target{Path: path, Args: p.Args, Env: zoo.Env(), Dir: t.TempDir(), Libraries: []string{f.Library(p)}}
+			target := targetOf(c, path, t.TempDir())
 			if why, ok := limits[p.Name]; ok {
 				proveLimit(t, target, expectation(c), why)
 				return
