@@ -130,6 +130,8 @@ func textEnd(im *image.Image) (end uint64) {
 func loadError(err error) error {
 	var remedy string
 	switch {
+	case errors.As(err, new(*ebpf.VerifierError)): // which says EACCES, but not of whoever loads it
+		remedy = "Linux 6.1 or later is needed: if this is one, report it"
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		remedy = "run wpptrace as root"
 	case errors.Is(err, unix.ENOSYS):

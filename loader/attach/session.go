@@ -244,6 +244,9 @@ func (s *Session) letGo() error {
 	return s.guard.LetGo()
 }
 
+// Way is how the session's probes go in.
+func (s *Session) Way() uprobe.Way { return s.way }
+
 // Fill is the share of the ring buffer that waits to be read, 0 to 1.
 func (s *Session) Fill() float64 {
 	return float64(s.reader.AvailableBytes()) / float64(s.reader.BufferSize())

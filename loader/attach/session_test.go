@@ -447,7 +447,6 @@ func TestLoadUnderSignals(t *testing.T) {
 }
 
 func TestLoadError(t *testing.T) {
-	log := &ebpf.VerifierError{Cause: unix.EINVAL, Log: []string{"one", "two"}}
 	for _, c := range []struct {
 		err  error
 		want string
@@ -456,7 +455,7 @@ func TestLoadError(t *testing.T) {
 		{unix.ENOSYS, "no bpf system call"},
 		{ebpf.ErrNotSupported, "Linux 6.1 or later"},
 		{unix.ENOMEM, "a smaller --ring-size"},
-		{log, "load the BPF program: invalid argument: wpptrace check tells what is missing"},
+		{&ebpf.VerifierError{Cause: unix.EACCES, Log: []string{"one", "two"}}, "load the BPF program: permission denied: Linux 6.1 or later is needed"},
 	} {
 		if got := loadError(fmt.Errorf("map: %w", c.err)).Error(); !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
 			t.Errorf("%v: %q, want %q", c.err, got, c.want)

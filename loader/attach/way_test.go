@@ -31,7 +31,7 @@ func TestWays(t *testing.T) {
 			first = hits
 		}
 		if len(hits) < threads || !slices.Equal(hits, first) {
-			t.Errorf("way %d: the threads make %d hits, not %d", way, hits, first)
+			t.Errorf("%v: the threads make %d hits, not %d", way, hits, first)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func hitsOfThreads(t *testing.T, way uprobe.Way, path string) (list []uint64) {
 		hits[b.Thread] += b.Witnesses()
 	}
 	if status, err := s.ExitStatus(); status != 0 || err != nil {
-		t.Errorf("way %d: the program ended with status %d, %v", way, status, err)
+		t.Errorf("%v: the program ended with status %d, %v", way, status, err)
 	}
 	if err := s.session.Close(); err != nil {
 		t.Error(err)

@@ -17,7 +17,8 @@ type Way int
 
 // The ways, those of older kernels first.
 const (
-	// Events: before Linux 6.6 each probe is a perf event of its own, in all processes that run the file, for those of one process are of one thread of it.
+	// Events: before Linux 6.6 each probe is a perf event of its own, in all processes that run the file, for those of one process would be of one thread of it.
+	// It is for the program to tell whom it is about.
 	Events Way = iota + 1
 	// Link: one link has all probes. Before Linux 6.10 its filter by process lets one thread through, so that it is in all processes that run the file too.
 	Link
@@ -49,8 +50,32 @@ func wayOf(version uint32, links error) Way {
 // linux is the number of a version of the kernel.
 func linux(major, minor uint32) uint32 { return major<<16 | minor<<8 }
 
-// ByProcess says that probes are in one process alone. Else the others that run the file are slowed down too, and it is for the program to tell them apart.
-func (w Way) ByProcess() bool { return w == ProcessLink }
+// String says what is to be expected of the way.
+func (w Way) String() string {
+	switch w {
+	case Events:
+		return fmt.Sprintf("a perf event each: %d at most, 0.1 s each to take out, and in all processes that run the program (Linux 6.6: one link for all)", mostEvents)
+	case Link:
+		return "one link for all, in all processes that run the program (Linux 6.10: in one alone)"
+	}
+	return "one link for all, in one process alone"
+}
+
+// Windows fails where probes cannot be put in and taken out again in a moment.
+func (w Way) Windows() error {
+	if w == Events {
+		return errors.New("Linux 6.6 or later is needed: before it, taking probes out takes 0.1 s each")
+	}
+	return nil
+}
+
+// Libraries fails where probes in a library would slow down all processes that use it.
+func (w Way) Libraries() error {
+	if w != ProcessLink {
+		return errors.New("Linux 6.10 or later is needed: before it, probes in a library slow down all processes that use it")
+	}
+	return nil
+}
 
 // mostEvents is how many perf events are put in at once. The kernel takes them out one by one, 0.1 s each, and nothing can hurry it or end that: half a
 // minute is what may be asked of whoever waits for it. Two descriptors each, they stay below the 1024 that a process may have where nobody has raised it.
@@ -96,7 +121,7 @@ func (w Way) Put(file *os.File, program *ebpf.Program, offsets, cookies []uint64
 	if w == Events {
 		return putEvents(executable, program, offsets, cookies)
 	}
-	if !w.ByProcess() {
+	if w != ProcessLink {
 		pid = 0
 	}
 	return executable.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(pid)})

@@ -32,7 +32,7 @@ func TestWayOf(t *testing.T) {
 		{linux(6, 8), errors.New("whatever"), Link}, // the same
 	} {
 		if got := wayOf(c.version, c.links); got != c.want {
-			t.Errorf("%x, %v: way %d, want %d", c.version, c.links, got, c.want)
+			t.Errorf("%x, %v: %v, want %v", c.version, c.links, got, c.want)
 		}
 	}
 }
@@ -51,26 +51,33 @@ func TestHere(t *testing.T) {
 		want = Link
 	}
 	if got := Here(); got != want {
-		t.Errorf("Linux %x goes way %d, not %d", version, got, want)
+		t.Errorf("Linux %x: %v, not %v", version, got, want)
 	}
 }
 
 func TestLimits(t *testing.T) {
 	for _, c := range []struct {
-		way       Way
-		most      int
-		longest   time.Duration // to take out as many
-		byProcess bool
+		way                Way
+		most               int
+		longest            time.Duration // to take out as many
+		windows, libraries bool
+		text               string
 	}{
-		{Events, 300, time.Minute, false},
-		{Link, 1 << 20, 3 * time.Second, false},
-		{ProcessLink, 1 << 20, 3 * time.Second, true},
+		{Events, 300, time.Minute, false, false, "a perf event each: 300 at most"},
+		{Link, 1 << 20, 3 * time.Second, true, false, "in all processes"},
+		{ProcessLink, 1 << 20, 3 * time.Second, true, true, "in one process alone"},
 	} {
-		if got := c.way.Most(); got != c.most || c.way.Removal(got) > c.longest || c.way.ByProcess() != c.byProcess {
-			t.Errorf("way %d: %d probes, out in %v, by process %v", c.way, got, c.way.Removal(got), c.way.ByProcess())
+		if got := c.way.Most(); got != c.most || c.way.Removal(got) > c.longest {
+			t.Errorf("way %d: %d probes, out in %v", c.way, got, c.way.Removal(got))
+		}
+		if windows, libraries := c.way.Windows(), c.way.Libraries(); (windows == nil) != c.windows || (libraries == nil) != c.libraries {
+			t.Errorf("way %d: windows: %v, libraries: %v", c.way, windows, libraries)
+		}
+		if got := c.way.String(); !strings.Contains(got, c.text) {
+			t.Errorf("way %d is said to be %q, without %q", c.way, got, c.text)
 		}
 		if _, err := c.way.Put(os.Stdin, nil, make([]uint64, c.most+1), nil, 0); err == nil || !strings.Contains(err.Error(), "more than") {
-			t.Errorf("way %d: more than it may be: %v", c.way, err)
+			t.Errorf("way %d takes more than it may: %v", c.way, err)
 		}
 	}
 }
