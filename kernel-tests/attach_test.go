@@ -17,6 +17,7 @@ import (
 	"wpptrace/kernel-tests/exact"
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/kernel-tests/zoo"
+	"wpptrace/loader/uprobe"
 )
 
 // midRun are the programs of the zoo that work for each line and wait in between, each with the mode in which it is compared.
@@ -48,6 +49,9 @@ func TestAttachInMidRun(t *testing.T) {
 			}
 			var libraries []string
 			if c.Flavour.Shared {
+				if err := uprobe.Here().Libraries(); err != nil {
+					t.Skip(err)
+				}
 				libraries = []string{c.Flavour.Library(c.Program)}
 			}
 			attachInMidRun(t, path, libraries, midRun[c.Program.Name])

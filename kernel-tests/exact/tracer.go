@@ -31,6 +31,9 @@ func Build(ctx context.Context, dir string) (*Tracer, error) {
 // NewTracer uses an executable that was built before.
 func NewTracer(path string) *Tracer { return &Tracer{path} }
 
+// Path is the executable's.
+func (w *Tracer) Path() string { return w.path }
+
 // A Target is a program and all that its execution depends on.
 type Target struct {
 	Path  string

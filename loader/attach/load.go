@@ -39,7 +39,7 @@ func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Sessio
 		o.Way = uprobe.Here()
 	}
 	if n, most := len(pl.Sites), o.Way.Most(); n > most {
-		return nil, fmt.Errorf("put %d probes into process %d (%s): a kernel before Linux 6.6 takes half a minute to take %d out, and more are not put in: select fewer routines with -F; wpptrace plan -F tells how many probes they take",
+		return nil, fmt.Errorf("put %d probes into process %d (%s): this kernel, before Linux 6.6, takes half a minute to take %d out, and more are not put in: select routines of it with -F; wpptrace plan -F tells how many probes some take",
 			n, p.PID, p.Name, most)
 	}
 	s := &Session{process: p, way: o.Way, plan: pl, images: []*mapped{newMapped(&pl.Parts[0], base)}, hold: o.Hold, shared: o.Shared}

@@ -76,7 +76,7 @@ func hitsOfThreads(t *testing.T, way uprobe.Way, path string) (list []uint64) {
 func TestTooManyProbes(t *testing.T) {
 	s := load(t, "/bin/bash", "-c", ":")
 	_, err := Load(s.Process, s.session.images[0].image, s.session.plan, Options{Ring: 1 << 20, Way: uprobe.Events})
-	if err == nil || !strings.Contains(err.Error(), "select fewer routines with -F") {
+	if err == nil || !strings.Contains(err.Error(), "select routines of it with -F") {
 		t.Errorf("all of bash: %v", err)
 	}
 }
