@@ -15,6 +15,9 @@ import (
 	"wpptrace/query"
 )
 
+// ErrRefused is the error of a target that wpptrace does not record; what it says comes with it.
+var ErrRefused = errors.New("no snapshot")
+
 // A Tracer is a wpptrace executable. It may be used concurrently.
 type Tracer struct{ path string }
 
@@ -81,7 +84,7 @@ func (w *Tracer) Record(ctx context.Context, t Target, flags ...string) (*Record
 		return nil, outcome, err
 	}
 	if _, err := os.Stat(file); err != nil {
-		return nil, outcome, fmt.Errorf("record %s: no snapshot: %s", t.Path, outcome.Stderr)
+		return nil, outcome, fmt.Errorf("record %s: %w: %s", t.Path, ErrRefused, outcome.Stderr)
 	}
 	r, err := w.Read(ctx, file, t.Libraries...)
 	return r, outcome, err

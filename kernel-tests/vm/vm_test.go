@@ -59,7 +59,7 @@ func build(t *testing.T) (files []string, binary string) {
 	run("", "go", "test", "-c", "-o", binary, "wpptrace/kernel-tests")
 	run("WPPTRACE_BUILD="+dir, binary)
 	files = []string{dir}
-	for _, name := range []string{"setarch", "true"} {
+	for _, name := range []string{"setarch", "true", "false"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Fatal(err)

@@ -270,6 +270,9 @@ func (s *Session) Detach() error {
 	if s.Unguarded() {
 		return err // they have gone with it
 	}
+	if !s.shared { // it may be stopped, and has nothing more to say: it need not wait until slow kernels have taken out all
+		err = errors.Join(err, s.guard.LetGo())
+	}
 	for _, m := range s.images {
 		err = errors.Join(err, m.unprobe())
 	}

@@ -72,6 +72,33 @@ func hitsOfThreads(t *testing.T, way uprobe.Way, path string) (list []uint64) {
 	return list
 }
 
+// A process that was stopped does not wait to go on until kernels that take probes out slowly have done so, or its words have been read.
+func TestDetachLetsGo(t *testing.T) {
+	s := loadWith(t, Options{Ring: os.Getpagesize(), Hold: true}, "/bin/bash", "-c", "for ((i = 0; i < 50; i++)); do x=$i; done")
+	if err := errors.Join(s.session.Attach(s.exe), s.session.Enable(true)); err != nil {
+		t.Fatal(err)
+	}
+	s.Release()
+	for held := false; !held; time.Sleep(time.Millisecond) {
+		var err error
+		if held, err = s.session.guard.Holds(); err != nil || !s.Alive() {
+			t.Fatalf("it was not stopped: %v", err)
+		}
+	}
+	if err := s.session.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	const patience = time.Minute
+	select {
+	case <-s.Done():
+	case <-time.After(patience):
+		t.Error("it is stopped still")
+	}
+	if status, err := s.ExitStatus(); status != 0 || err != nil {
+		t.Errorf("exit status %d, %v", status, err)
+	}
+}
+
 // A kernel that takes probes out one by one gets few.
 func TestTooManyProbes(t *testing.T) {
 	s := load(t, "/bin/bash", "-c", ":")
