@@ -80,7 +80,8 @@ func (m *Machine) pack(ctx context.Context, dir, to string) error {
 	return t.pack(ctx, to)
 }
 
-// boot returns when the machine is off. What the kernel has to say goes to its first serial line, the console, what the command says to the second.
+// boot returns when the machine is off. What the kernel has to say goes to its first serial line, the console, what the command says to the second. The
+// processor lacks cmpxchg16b, which QEMU 7.2 emulates so that it spoils the flags at times: kernels die of it.
 func (m *Machine) boot(ctx context.Context, files, console string, line func(string)) (status int, err error) {
 	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", "-accel", "tcg", "-cpu", "max,-cx16", "-smp", "1", "-m", "3072", "-nodefaults", "-display", "none", "-no-reboot",
 		"-kernel", m.Kernel, "-initrd", files, "-serial", "file:"+console, "-serial", "stdio",
