@@ -5,7 +5,7 @@
 RACE = ./bpf/... ./compress/... ./decoder/... ./internal/... ./loader/... ./query/...
 PLAIN = ./cmd/... ./kernel-tests/... ./compress/coding ./loader/cfg ./loader/paths ./loader/plan
 
-.PHONY: wpptrace demo test matrix soak bench fuzz generate fmt clean
+.PHONY: wpptrace demo test kernel-tests matrix soak bench fuzz generate fmt clean
 
 wpptrace:
 	@.ci/need-go
@@ -19,12 +19,19 @@ demo: wpptrace
 # As root. A few minutes.
 test:
 	@.ci/need-go
-	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 xz:xz-utils dwz
+	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 xz:xz-utils dwz cpio
 	go vet ./...
 	@test -z "$$(gofmt -l .)" || { echo "not formatted, run make fmt:"; gofmt -l .; exit 1; }
 	CGO_ENABLED=0 GOOS=darwin go build ./compress/... ./query/...
 	go test -race -short $(RACE)
 	go test -timeout 20m $(PLAIN)
+
+# The same programs on other kernels, those of kernel-tests/vm, which QEMU emulates: some hours.
+KERNEL_TESTS = TestCheck|TestManyProbes|TestZooIsExact|TestAttachInMidRun
+kernel-tests:
+	@.ci/need-go
+	@.ci/need gcc g++ clang bash gzip sed sqlite3 python3 qemu-system-x86_64:qemu-system-x86 cpio
+	WPPTRACE_KERNELS='$(KERNEL_TESTS)' go test -timeout 0 -v -run TestKernels ./kernel-tests/vm
 
 # Every program in every flavour of compiler and flags, against single-stepping: some three hours.
 matrix:

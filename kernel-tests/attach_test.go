@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,44 +14,64 @@ import (
 	"strings"
 	"testing"
 
+	"wpptrace/kernel-tests/exact"
 	"wpptrace/kernel-tests/truth"
 	"wpptrace/kernel-tests/zoo"
+	"wpptrace/loader/uprobe"
 )
 
-// These programs of the zoo, each compared in its mode, work for each line and wait in between: they are attached to in one pause and detached from in the next.
-func TestAttachInMidRun(t *testing.T) {
-	builder, err := zoo.NewBuilder(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, mode := range map[string]truth.Mode{"server": truth.Contiguous, "beneath": truth.Pieces} {
-		i := slices.IndexFunc(zoo.Programs(), func(p zoo.Program) bool { return p.Name == name })
+// midRun are the programs of the zoo that work for each line and wait in between, each with the mode in which it is compared.
+var midRun = map[string]truth.Mode{"server": truth.Contiguous, "beneath": truth.Pieces}
+
+func midRunCases() (cases []zoo.Case) {
+	for _, name := range slices.Sorted(maps.Keys(midRun)) {
 		for _, f := range []zoo.Flavour{
 			{Compiler: "gcc", Opt: "-O0", PIE: true},
 			{Compiler: "gcc", Opt: "-O2", PIE: true},
 			{Compiler: "gcc", Opt: "-O3", Stripped: true},
 			{Compiler: "gcc", Opt: "-O2", Shared: true},
 		} {
-			t.Run(name+"/"+f.String(), func(t *testing.T) {
-				t.Parallel()
-				path, err := builder.Build(context.Background(), zoo.Programs()[i], f)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var libraries []string
-				if f.Shared {
-					libraries = []string{f.Library(zoo.Programs()[i])}
-				}
-				attachInMidRun(t, path, libraries, mode)
-			})
+			cases = append(cases, zoo.Case{Program: zoo.Named(name), Flavour: f})
 		}
 	}
+	return cases
+}
+
+// They are attached to in one pause and detached from in the next.
+func TestAttachInMidRun(t *testing.T) {
+	builder, _ := programs(t, midRunCases())
+	for _, c := range midRunCases() {
+		t.Run(c.Program.Name+"/"+c.Flavour.String(), func(t *testing.T) {
+			t.Parallel()
+			path, err := builder.Build(context.Background(), c.Program, c.Flavour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var libraries []string
+			if c.Flavour.Shared {
+				if err := uprobe.Here().Libraries(); err != nil {
+					t.Skip(err)
+				}
+				libraries = []string{c.Flavour.Library(c.Program)}
+			}
+			attachInMidRun(t, path, libraries, midRun[c.Program.Name])
+		})
+	}
+}
+
+// midRunTruth is what they do with three lines.
+func midRunTruth(ctx context.Context, path string, libraries []string) (*truth.Trace, error) {
+	if built() != "" {
+		return readTruth(path, "mid-run")
+	}
+	target := exact.Target{Path: path, Env: zoo.Env(), Stdin: []byte("a\nb\nc\n"), Libraries: libraries}
+	return target.Truth(ctx, exact.Expect{Limit: most})
 }
 
 func attachInMidRun(t *testing.T, path string, libraries []string, mode truth.Mode) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience())
 	defer cancel()
-	want, err := truth.Run(ctx, truth.Options{Path: path, Env: zoo.Env(), Stdin: []byte("a\nb\nc\n"), Libraries: libraries, Limit: most})
+	want, err := midRunTruth(ctx, path, libraries)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,18 @@ import (
 	"wpptrace/kernel-tests/zoo"
 )
 
+// libraryCases are all programs of the zoo as shared libraries, with one optimisation each; or with both.
+func libraryCases() (cases []zoo.Case) {
+	for i, opt := range []string{"-O2", "-O0"} {
+		for j, p := range zoo.Programs() {
+			if matrix() || (i+j)%2 == 0 {
+				cases = append(cases, zoo.Case{Program: p, Flavour: zoo.Flavour{Compiler: "gcc", Opt: opt, Shared: true}})
+			}
+		}
+	}
+	return cases
+}
+
 // Every program of the zoo as a shared library, which an executable calls: its code is observed with --lib, from the moment that it is mapped.
 func TestLibrariesAreExact(t *testing.T) {
 	builder, err := zoo.NewBuilder(t.TempDir())
@@ -19,30 +31,24 @@ func TestLibrariesAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := newTable(t)
-	for i, opt := range []string{"-O2", "-O0"} {
-		f := zoo.Flavour{Compiler: "gcc", Opt: opt, Shared: true}
-		for j, p := range zoo.Programs() {
-			if !matrix() && (i+j)%2 > 0 { // one of the two has to do
-				continue
+	for _, c := range libraryCases() {
+		p, f := c.Program, c.Flavour
+		t.Run(p.Name+"/"+f.String(), func(t *testing.T) {
+			t.Parallel()
+			path, err := builder.Build(context.Background(), p, f)
+			if errors.Is(err, zoo.ErrNotBuildable) {
+				t.Skip(err)
 			}
-			c := zoo.Case{Program: p, Flavour: f}
-			t.Run(p.Name+"/"+f.String(), func(t *testing.T) {
-				t.Parallel()
-				path, err := builder.Build(context.Background(), p, f)
-				if errors.Is(err, zoo.ErrNotBuildable) {
-					t.Skip(err)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				target := exact.Target{Path: path, Args: p.Args, Env: zoo.Env(), Dir: t.TempDir(), Libraries: []string{f.Library(p)}}
-				if why, ok := limits[p.Name]; ok {
-					proveLimit(t, target, expectation(c), why)
-					return
-				}
-				prove(t, table, target, expectation(c), 0, 0)
-			})
-		}
+			if err != nil {
+				t.Fatal(err)
+			}
+			target := targetOf(c, path, t.TempDir())
+			if why, ok := limits[p.Name]; ok {
+				proveLimit(t, target, expectation(c), why)
+				return
+			}
+			prove(t, table, target, expectation(c), 0, 0)
+		})
 	}
 }
 

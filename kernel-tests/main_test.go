@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"wpptrace/kernel-tests/exact"
@@ -22,6 +23,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if dir := os.Getenv("WPPTRACE_BUILD"); dir != "" {
+		if err := buildAll(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(buildAndRun(m))
 }
 
@@ -32,7 +40,9 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if tracer, err = exact.Build(context.Background(), dir); err != nil {
+	if built() != "" {
+		tracer = exact.NewTracer(filepath.Join(built(), "wpptrace"))
+	} else if tracer, err = exact.Build(context.Background(), dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

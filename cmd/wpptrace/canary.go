@@ -43,6 +43,9 @@ func sendCanary(pid int, exe *os.File, prog *program) (*canary, error) {
 		return nil, gone(p, err)
 	}
 	defer session.Close()
+	if err := session.Way().Windows(); err != nil {
+		return nil, fmt.Errorf("try probes in process %d (%s): %w: leave --canary out", p.PID, p.Name, err)
+	}
 	r, err := newRecording(prog, p, session, spill.New(nil, spill.Limits{}), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err

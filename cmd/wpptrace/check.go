@@ -18,6 +18,7 @@ import (
 	"wpptrace/loader/attach"
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
+	"wpptrace/loader/uprobe"
 	"wpptrace/query"
 )
 
@@ -119,7 +120,7 @@ func (r *checkReport) write(w io.Writer, asJSON bool) error {
 
 // machineChecks are those of the kernel and of our privileges.
 var machineChecks = []check{
-	{"kernel", findKernel, "Linux 6.6 or later on x86-64 is needed"},
+	{"kernel", findKernel, "Linux 6.1 or later on x86-64 is needed"},
 	{"privileges", findPrivileges, privilegesFix},
 	{"pid namespace", findNamespace, namespaceFix},
 	{"bpf", findBPF, "a kernel with CONFIG_BPF_SYSCALL is needed, and no sandbox that forbids the bpf system call"},
@@ -127,7 +128,45 @@ var machineChecks = []check{
 	{"ring buffer", feature(func() error { return features.HaveMapType(ebpf.RingBuf) }), "Linux 5.8 or later is needed"},
 	{"task storage", feature(func() error { return features.HaveMapType(ebpf.TaskStorage) }), "Linux 5.11 or later is needed"},
 	{"uprobes", findUprobes, "a kernel with CONFIG_UPROBES and CONFIG_PERF_EVENTS is needed"},
-	{"uprobe_multi", feature(features.HaveBPFLinkUprobeMulti), "Linux 6.6 or later is needed"},
+	{"probes", findWay, "a kernel with CONFIG_BPF_EVENTS is needed"},
+	{"emulated", findEmulated, ""},
+	{"limits", func() (string, error) { return limitsOf(uprobe.Here()), nil }, ""},
+}
+
+// findWay tells how probes go in.
+func findWay() (string, error) {
+	links := features.HaveBPFLinkUprobeMulti()
+	if errors.Is(links, unix.EPERM) || errors.Is(links, unix.EACCES) {
+		return feature(func() error { return links })()
+	}
+	way := uprobe.Here()
+	version, err := features.LinuxVersionCode()
+	if err == nil && version >= 6<<16|6<<8 && way == uprobe.Events {
+		err = errors.New("no uprobe_multi links, which Linux 6.6 has")
+	}
+	return way.String(), err
+}
+
+// findEmulated tells what package x86 takes for emulated, which is what every kernel does.
+func findEmulated() (string, error) {
+	return "nop, push, direct call and jump, conditional jump: a hit on another instruction takes 2 to 40 times as long", nil
+}
+
+// limitsOf lists what cannot be had where probes go in that way.
+func limitsOf(w uprobe.Way) string {
+	var list []string
+	for _, limit := range []struct {
+		flags string
+		err   error
+	}{{"--overhead, plan --canary", w.Windows()}, {"--lib", w.Libraries()}} {
+		if limit.err != nil {
+			list = append(list, fmt.Sprintf("no %s (%v)", limit.flags, limit.err))
+		}
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, "; ")
 }
 
 func findKernel() (string, error) {
@@ -135,7 +174,7 @@ func findKernel() (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case version < 6<<16|6<<8:
+	case version < 6<<16|1<<8:
 		return "", fmt.Errorf("%s is too old", kernelRelease())
 	}
 	return kernelRelease(), nil

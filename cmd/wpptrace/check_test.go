@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/loader/attach"
+	"wpptrace/loader/uprobe"
 )
 
 // Each answer that a kernel may give to a probe for a feature.
@@ -48,6 +49,22 @@ func TestCheckReport(t *testing.T) {
 		"unknown  four             not known without privileges: run wpptrace as root\n"
 	if out.String() != want || r.OK {
 		t.Errorf("%q, ok %v; want %q", out.String(), r.OK, want)
+	}
+}
+
+// What a kernel does without is told with the version that has it.
+func TestLimits(t *testing.T) {
+	for way, want := range map[uprobe.Way][]string{
+		uprobe.Events:      {"no --overhead, plan --canary (Linux 6.6 or later is needed", "no --lib (Linux 6.10 or later is needed"},
+		uprobe.Link:        {"no --lib (Linux 6.10 or later is needed"},
+		uprobe.ProcessLink: {"none"},
+	} {
+		got := limitsOf(way)
+		for _, text := range want {
+			if !strings.Contains(got, text) || strings.Count(got, "no --") > len(want) {
+				t.Errorf("%v: %s; want %s", way, got, want)
+			}
+		}
 	}
 }
 

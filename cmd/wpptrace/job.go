@@ -94,6 +94,10 @@ func (j *job) prepare(p *target.Process) error {
 	if err != nil {
 		return gone(p, err)
 	}
+	if err := session.Way().Windows(); err != nil && j.overhead > 0 {
+		session.Close()
+		return fmt.Errorf("trace process %d (%s) with --overhead: %w: leave --overhead out, or see --max-slowdown", p.PID, p.Name, err)
+	}
 	if j.recording, err = newRecording(program, p, session, spill.New(wpp.NewDraft(j.path), j.memory.limits()), j.tids, j.log); err != nil {
 		session.Close()
 		return err
@@ -137,6 +141,9 @@ func (j *job) attach(exe *os.File) error {
 func (j *job) tellPlan() {
 	p := j.program.plan
 	j.say("%s", summary(p))
+	if took := j.session.Way().Removal(len(p.Sites)); took > time.Second {
+		j.say("on this kernel, before Linux 6.6, taking the probes out takes %.0f s, which nothing can hurry; until then others that run the program are slowed down too", took.Seconds())
+	}
 	if share, most := stepped(p); share > noticeable {
 		j.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it out", factor(100*share), query.Fit(most.Name, 60))
 	}

@@ -60,6 +60,15 @@ func Prove(ctx context.Context, w *Tracer, t Target, x Expect) (*Proof, error) {
 	return p, err
 }
 
+// Truth single-steps the target until a truth has come out twice, or a few times if it does not do the same each time.
+func (t Target) Truth(ctx context.Context, x Expect) (*truth.Trace, error) {
+	first, err := t.step(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	return t.stepUntilCertain(ctx, x, first)
+}
+
 // stepUntilCertain returns the first truth that comes out twice, the one that is known included; the last, if there is none in a few runs: the target does not do
 // the same each time.
 func (t Target) stepUntilCertain(ctx context.Context, x Expect, known *truth.Trace) (again *truth.Trace, err error) {

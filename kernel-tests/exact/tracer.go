@@ -15,6 +15,9 @@ import (
 	"wpptrace/query"
 )
 
+// ErrRefused is the error of a target that wpptrace does not record; what it says comes with it.
+var ErrRefused = errors.New("no snapshot")
+
 // A Tracer is a wpptrace executable. It may be used concurrently.
 type Tracer struct{ path string }
 
@@ -30,6 +33,9 @@ func Build(ctx context.Context, dir string) (*Tracer, error) {
 
 // NewTracer uses an executable that was built before.
 func NewTracer(path string) *Tracer { return &Tracer{path} }
+
+// Path is the executable's.
+func (w *Tracer) Path() string { return w.path }
 
 // A Target is a program and all that its execution depends on.
 type Target struct {
@@ -78,7 +84,7 @@ func (w *Tracer) Record(ctx context.Context, t Target, flags ...string) (*Record
 		return nil, outcome, err
 	}
 	if _, err := os.Stat(file); err != nil {
-		return nil, outcome, fmt.Errorf("record %s: no snapshot: %s", t.Path, outcome.Stderr)
+		return nil, outcome, fmt.Errorf("record %s: %w: %s", t.Path, ErrRefused, outcome.Stderr)
 	}
 	r, err := w.Read(ctx, file, t.Libraries...)
 	return r, outcome, err

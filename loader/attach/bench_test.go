@@ -14,10 +14,10 @@ import (
 	"wpptrace/bpf/wire"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/cfg"
-	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
+	"wpptrace/loader/uprobe"
 )
 
 // BenchmarkHit measures what a hit costs over whole runs of the zoo, return addresses, activations and batches included, beside that of an empty BPF program
@@ -141,7 +141,7 @@ func (s *benchmarkSubject) compare(b *testing.B, empty *ebpf.Program) (r round) 
 				b.Fatalf("no code in the file at %x", s.plan.Sites[i].Addr)
 			}
 		}
-		l, err := guard.Put(exe, empty, offsets, nil, filter(c.PID))
+		l, err := uprobe.Here().Put(exe, empty, offsets, nil, c.PID)
 		if err != nil {
 			b.Fatal(err)
 		}

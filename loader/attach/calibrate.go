@@ -2,15 +2,14 @@ package attach
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
 	"time"
 
-	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
-	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 )
 
@@ -26,7 +25,7 @@ func TypicalCost() Cost { return Cost{Emulated: 530 * time.Nanosecond, Stepped: 
 // A Calibrator measures what a hit costs on this machine: it keeps probes that report nothing on two functions of our own program. Other threads do not
 // disturb it, but all that makes the CPU slower does: where it matters, measure again.
 type Calibrator struct {
-	link link.Link
+	probes io.Closer
 }
 
 // NewCalibrator puts its two probes in. The caller closes it. Cost: a few ms.
@@ -53,7 +52,7 @@ func (s *Session) calibrator() (*Calibrator, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := guard.Put(exe, s.objects.Nothing, offsets, nil, filter(self.PID))
+	l, err := s.way.Put(exe, s.objects.Nothing, offsets, nil, self.PID)
 	if err != nil {
 		return nil, probeError(err)
 	}
@@ -61,7 +60,7 @@ func (s *Session) calibrator() (*Calibrator, error) {
 }
 
 // Close takes the probes out.
-func (c *Calibrator) Close() error { return c.link.Close() }
+func (c *Calibrator) Close() error { return c.probes.Close() }
 
 // reportTime is what the program adds to a bare hit on average; it was measured as 10 to 55 ns.
 const reportTime = 30 * time.Nanosecond

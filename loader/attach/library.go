@@ -63,13 +63,10 @@ func (s *Session) present(m *mapped, check func(p *target.Process) error) error 
 
 // MayAdd fails when no other library can be observed.
 func (s *Session) MayAdd() error {
-	switch {
-	case len(s.images) > MaxLibraries:
+	if len(s.images) > MaxLibraries {
 		return fmt.Errorf("it is one too many: %d libraries can be observed: name fewer with --lib", MaxLibraries)
-	case !filtersByProcess():
-		return errors.New("Linux 6.10 or later is needed: before it, probes in a library slow down all processes that use it")
 	}
-	return nil
+	return s.way.Libraries()
 }
 
 // Add takes in the library of the plan's next part, whose file stays open until Close, and puts its probes in, if those of the others stand. Call it while the
@@ -111,7 +108,7 @@ func (s *Session) add(m *mapped) error {
 	if !s.attached {
 		return nil
 	}
-	if err := m.probe(s.guard, s.process, s.objects.Hit); err != nil {
+	if err := m.probe(s.guard, s.way, s.process, s.objects.Hit); err != nil {
 		return err
 	}
 	return s.present(m, m.standing)

@@ -12,6 +12,7 @@ import (
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
+	"wpptrace/loader/uprobe"
 )
 
 // DefaultRing is the size of the ring buffer, bytes.
@@ -23,6 +24,8 @@ type Options struct {
 	Hold bool // stop the process, by SIGSTOP, where the ring buffer would overflow, until it has been read
 	// Shared has libraries observed too, those that Add names, and stops the process where it maps code until Refresh. It takes 23 MB of the kernel's memory.
 	Shared bool
+	// Way is how the probes go in; 0: the best that the running kernel has.
+	Way uprobe.Way
 }
 
 // Load prepares a session: it loads the BPF program with the tables of the plan's first part, for the image that the process runs. Nothing is attached yet, and the
@@ -32,7 +35,14 @@ func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Sessio
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{process: p, plan: pl, images: []*mapped{newMapped(&pl.Parts[0], base)}, hold: o.Hold, shared: o.Shared}
+	if o.Way == 0 {
+		o.Way = uprobe.Here()
+	}
+	if n, most := len(pl.Sites), o.Way.Most(); n > most {
+		return nil, fmt.Errorf("put %d probes into process %d (%s): this kernel, before Linux 6.6, takes half a minute to take %d out, and more are not put in: select routines of it with -F; wpptrace plan -F tells how many probes some take",
+			n, p.PID, p.Name, most)
+	}
+	s := &Session{process: p, way: o.Way, plan: pl, images: []*mapped{newMapped(&pl.Parts[0], base)}, hold: o.Hold, shared: o.Shared}
 	if err := s.load(o); err != nil {
 		s.objects.Close()
 		return nil, err
@@ -45,6 +55,8 @@ func (s *Session) load(o Options) error {
 	if err != nil {
 		return fmt.Errorf("read the BPF program: %w", err)
 	}
+	s.way.Prepare(spec.Programs["hit"])
+	s.way.Prepare(spec.Programs["nothing"])
 	spec.Maps["ring"].MaxEntries = uint32(o.Ring)
 	sites, room, shared := len(s.images[0].sites), 0, uint32(0)
 	if s.shared {
@@ -118,12 +130,14 @@ func textEnd(im *image.Image) (end uint64) {
 func loadError(err error) error {
 	var remedy string
 	switch {
+	case errors.As(err, new(*ebpf.VerifierError)): // which says EACCES, but not of whoever loads it
+		remedy = "Linux 6.1 or later is needed: if this is one, report it"
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		remedy = "run wpptrace as root"
 	case errors.Is(err, unix.ENOSYS):
 		remedy = "this kernel, or a sandbox, has no bpf system call: run wpptrace outside of it"
 	case errors.Is(err, ebpf.ErrNotSupported):
-		remedy = "Linux 6.6 or later with BPF and BTF is needed: wpptrace check tells what is missing"
+		remedy = "Linux 6.1 or later with BPF and BTF is needed: wpptrace check tells what is missing"
 	case errors.Is(err, unix.ENOMEM), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.E2BIG):
 		remedy = "give a smaller --ring-size, or select routines with -F"
 	default:

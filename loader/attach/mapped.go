@@ -5,13 +5,13 @@ import (
 	"os"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/features"
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
+	"wpptrace/loader/uprobe"
 )
 
 // A mapped is an image in the memory of the process, with its share of the plan.
@@ -31,7 +31,7 @@ func newMapped(part *plan.Part, base uint64) *mapped {
 }
 
 // probe puts the probes in. Where the image is not mapped, the kernel does so when it is.
-func (m *mapped) probe(g *guard.Guard, p *target.Process, hit *ebpf.Program) error {
+func (m *mapped) probe(g *guard.Guard, way uprobe.Way, p *target.Process, hit *ebpf.Program) error {
 	n := len(m.sites)
 	if n == 0 {
 		return nil
@@ -45,7 +45,7 @@ func (m *mapped) probe(g *guard.Guard, p *target.Process, hit *ebpf.Program) err
 		offsets[i], cookies[i] = offset, uint64(m.first+i)
 	}
 	var err error
-	if m.probes, err = g.Probe(m.file, hit, offsets, cookies, filter(p.PID)); err != nil {
+	if m.probes, err = g.Probe(way, m.file, hit, offsets, cookies, p.PID); err != nil {
 		return fmt.Errorf("put in %d probes: %w", n, probeError(err))
 	}
 	return nil
@@ -59,20 +59,4 @@ func (m *mapped) unprobe() error {
 	err := m.probes.Close()
 	m.probes = nil
 	return err
-}
-
-// filter is the process number by which the kernel picks whom probes are for; 0 where it cannot.
-func filter(pid int) int {
-	if filtersByProcess() {
-		return pid
-	}
-	return 0
-}
-
-// filtersByProcess reports whether the kernel is Linux 6.10 or later: before it the filter by process lets one thread through. There all processes that run the
-// file are slowed down, and the BPF program picks the one that is traced.
-func filtersByProcess() bool {
-	const first = 6<<16 | 10<<8
-	version, err := features.LinuxVersionCode()
-	return err != nil || version >= first
 }

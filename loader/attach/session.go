@@ -19,6 +19,7 @@ import (
 	"wpptrace/loader/guard"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
+	"wpptrace/loader/uprobe"
 )
 
 // A Session is a plan for a process, attached to it or about to be. The order of calls is Load, Attach, Enable, Read again and again, Detach, Read
@@ -26,6 +27,7 @@ import (
 // done meanwhile is not known, and each is met anew. It is used by one goroutine at a time.
 type Session struct {
 	process *target.Process
+	way     uprobe.Way
 	plan    *plan.Plan
 	images  []*mapped // part by part of the plan: first the executable
 	calls   *bpf.CallTable
@@ -152,7 +154,7 @@ func (s *Session) listen() (err error) {
 // probe puts the probes of all images in.
 func (s *Session) probe() error {
 	for _, m := range s.images {
-		if err := m.probe(s.guard, s.process, s.objects.Hit); err != nil {
+		if err := m.probe(s.guard, s.way, s.process, s.objects.Hit); err != nil {
 			return err
 		}
 	}
@@ -167,7 +169,7 @@ func probeError(err error) error {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return fmt.Errorf("%w: run wpptrace as root", err)
 	case errors.Is(err, ebpf.ErrNotSupported):
-		return fmt.Errorf("%w: Linux 6.6 or later, with uprobe_multi links, is needed: wpptrace check tells what is missing", err)
+		return fmt.Errorf("%w: Linux 6.1 or later, with uprobes, is needed: wpptrace check tells what is missing", err)
 	}
 	return err
 }
@@ -242,6 +244,9 @@ func (s *Session) letGo() error {
 	return s.guard.LetGo()
 }
 
+// Way is how the session's probes go in.
+func (s *Session) Way() uprobe.Way { return s.way }
+
 // Fill is the share of the ring buffer that waits to be read, 0 to 1.
 func (s *Session) Fill() float64 {
 	return float64(s.reader.AvailableBytes()) / float64(s.reader.BufferSize())
@@ -250,7 +255,7 @@ func (s *Session) Fill() float64 {
 // Confine leaves the process that puts the session's probes in, and takes them out, with those capabilities alone; it takes none to take them out.
 func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep...) }
 
-// Detach takes the probes out. Cost: about 0.04 s and 2 us a probe. The process runs on as if nothing had been.
+// Detach takes the probes out. Cost: that of uprobe.Way.Removal. The process runs on as if nothing had been.
 func (s *Session) Detach() error {
 	if !s.attached {
 		return nil
@@ -264,6 +269,9 @@ func (s *Session) Detach() error {
 	err := s.objects.Holding.Set(uint32(0))
 	if s.Unguarded() {
 		return err // they have gone with it
+	}
+	if !s.shared { // it may be stopped, and has nothing more to say: it need not wait until slow kernels have taken out all
+		err = errors.Join(err, s.guard.LetGo())
 	}
 	for _, m := range s.images {
 		err = errors.Join(err, m.unprobe())

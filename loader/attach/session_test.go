@@ -36,6 +36,11 @@ func load(t *testing.T, argv ...string) *subject {
 // loadRing loads with a ring buffer of so many bytes.
 func loadRing(t *testing.T, ring int, argv ...string) *subject {
 	t.Helper()
+	return loadWith(t, Options{Ring: ring}, argv...)
+}
+
+func loadWith(t *testing.T, o Options, argv ...string) *subject {
+	t.Helper()
 	c, err := target.Start(argv)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +75,7 @@ func loadRing(t *testing.T, ring int, argv ...string) *subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.session, err = Load(c.Process, im, p, Options{Ring: ring}); err != nil {
+	if s.session, err = Load(c.Process, im, p, o); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -404,7 +409,7 @@ func TestProbeError(t *testing.T) {
 	}{
 		{unix.ESRCH, "it has exited"},
 		{unix.EPERM, "operation not permitted: run wpptrace as root"},
-		{fmt.Errorf("create link: %w", ebpf.ErrNotSupported), "Linux 6.6 or later, with uprobe_multi links, is needed: wpptrace check tells what is missing"},
+		{fmt.Errorf("create link: %w", ebpf.ErrNotSupported), "Linux 6.1 or later, with uprobes, is needed: wpptrace check tells what is missing"},
 		{unix.EINVAL, "invalid argument"},
 	} {
 		if got := probeError(c.err).Error(); !strings.Contains(got, c.want) {
@@ -442,16 +447,15 @@ func TestLoadUnderSignals(t *testing.T) {
 }
 
 func TestLoadError(t *testing.T) {
-	log := &ebpf.VerifierError{Cause: unix.EINVAL, Log: []string{"one", "two"}}
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
 		{unix.EPERM, "run wpptrace as root"},
 		{unix.ENOSYS, "no bpf system call"},
-		{ebpf.ErrNotSupported, "Linux 6.6 or later"},
+		{ebpf.ErrNotSupported, "Linux 6.1 or later"},
 		{unix.ENOMEM, "a smaller --ring-size"},
-		{log, "load the BPF program: invalid argument: wpptrace check tells what is missing"},
+		{&ebpf.VerifierError{Cause: unix.EACCES, Log: []string{"one", "two"}}, "load the BPF program: permission denied: Linux 6.1 or later is needed"},
 	} {
 		if got := loadError(fmt.Errorf("map: %w", c.err)).Error(); !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
 			t.Errorf("%v: %q, want %q", c.err, got, c.want)

@@ -8,6 +8,7 @@ import (
 
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
+	"wpptrace/loader/uprobe"
 )
 
 // The guard of a process puts probes in and takes them out, and lets the process go on where it has been stopped. It needs a program that calls guard.Stand where it
@@ -25,7 +26,7 @@ func ExampleStart() {
 	if err := g.Watch(signals, stops); err != nil {
 		log.Fatal(err)
 	}
-	probes, err := g.Probe(executable, hit, []uint64{0x1139}, []uint64{1}, p.PID)
+	probes, err := g.Probe(uprobe.Here(), executable, hit, []uint64{0x1139}, []uint64{1}, p.PID)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 	"kernel.org/pub/linux/libs/security/libcap/cap"
+
+	"wpptrace/loader/uprobe"
 )
 
 // A request is what wpptrace asks of the guard, one at a time: the first field that is set.
@@ -25,8 +27,9 @@ type request struct {
 
 // A placement is a program at places of a file, in the memory of a process.
 type placement struct {
+	Way              uprobe.Way
 	Offsets, Cookies []uint64
-	PID              int // 0: of all that map the file
+	PID              int
 }
 
 type confinement struct{ Keep []cap.Value }

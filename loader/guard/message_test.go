@@ -9,6 +9,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"wpptrace/loader/uprobe"
 )
 
 // pair returns both ends of a connection.
@@ -45,7 +47,7 @@ func TestMessages(t *testing.T) {
 	}{
 		{"short", request{Remove: 7}, nil},
 		{"with descriptors", request{Watch: true}, []*os.File{file, file, file}},
-		{"long", request{Probe: &placement{make([]uint64, 1<<20), make([]uint64, 1<<20), 12}}, []*os.File{file}},
+		{"long", request{Probe: &placement{uprobe.Events, make([]uint64, 1<<20), make([]uint64, 1<<20), 12}}, []*os.File{file}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, b := pair(t)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"wpptrace/loader/privilege"
@@ -23,7 +22,7 @@ const connFD = 3
 // A stand is what the guard has in hand.
 type stand struct {
 	conn    *net.UnixConn
-	probes  map[int]link.Link
+	probes  map[int]io.Closer
 	last    int // number of a placement
 	process *target.Process
 	stops   *ebpf.Map // nil: nobody is stopped
@@ -37,7 +36,7 @@ func Stand() error {
 	if err != nil {
 		return fmt.Errorf("take hold of the connection to wpptrace: %w", err)
 	}
-	s := &stand{conn: conn, probes: map[int]link.Link{}}
+	s := &stand{conn: conn, probes: map[int]io.Closer{}}
 	err = s.serve()
 	return errors.Join(err, s.undo())
 }
@@ -106,23 +105,13 @@ func (s *stand) place(p *placement, file *os.File, hit int) (id int, err error) 
 		return 0, err
 	}
 	defer program.Close()
-	l, err := Put(file, program, p.Offsets, p.Cookies, p.PID)
+	l, err := p.Way.Put(file, program, p.Offsets, p.Cookies, p.PID)
 	if err != nil {
 		return 0, err
 	}
 	s.last++
 	s.probes[s.last] = l
 	return s.last, nil
-}
-
-// Put does what Guard.Probe does, by this process: for its own memory.
-func Put(file *os.File, program *ebpf.Program, offsets, cookies []uint64, pid int) (link.Link, error) {
-	// By way of the descriptor: what the process runs, or what is at its path, may have become another file.
-	executable, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
-	if err != nil {
-		return nil, fmt.Errorf("open its executable: %w", err)
-	}
-	return executable.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(pid)})
 }
 
 func (s *stand) remove(id int) error {

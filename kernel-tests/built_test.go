@@ -1,0 +1,117 @@
+package kerneltests
+
+import (
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"wpptrace/kernel-tests/exact"
+	"wpptrace/kernel-tests/truth"
+	"wpptrace/kernel-tests/zoo"
+)
+
+// built is the directory with all that tests run and compare with, on a machine that has no compilers and is slow; elsewhere "".
+func built() string { return os.Getenv("WPPTRACE_BUILT") }
+
+// buildAll makes such a directory.
+func buildAll(dir string) error {
+	ctx := context.Background()
+	if _, err := exact.Build(ctx, dir); err != nil {
+		return err
+	}
+	builder, err := zoo.NewBuilder(dir)
+	if err != nil {
+		return err
+	}
+	for _, c := range midRunCases() {
+		path, err := builder.Build(ctx, c.Program, c.Flavour)
+		if err != nil {
+			return err
+		}
+		want, err := midRunTruth(ctx, path, targetOf(c, path, "").Libraries)
+		if err := errors.Join(err, writeTruth(path, "mid-run", want)); err != nil {
+			return err
+		}
+	}
+	var cases []zoo.Case
+	for _, c := range zoo.Cases(1) {
+		c.Flavour.Static = false // the C library would be most of what is recorded
+		path, err := builder.Build(ctx, c.Program, c.Flavour)
+		if errors.Is(err, zoo.ErrNotBuildable) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		x := expectation(c)
+		x.Limit = mostSoak
+		want, err := targetOf(c, path, dir).Truth(ctx, x)
+		if err := errors.Join(err, writeTruth(path, "whole", want)); err != nil {
+			return err
+		}
+		cases = append(cases, c)
+	}
+	return builder.List(cases)
+}
+
+// programs returns a builder and the cases that it is to build: on a machine that has no compilers those that have been built before.
+func programs(t *testing.T, cases []zoo.Case) (*zoo.Builder, []zoo.Case) {
+	t.Helper()
+	if built() == "" {
+		builder, err := zoo.NewBuilder(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return builder, cases
+	}
+	builder, all, err := zoo.Built(built())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return builder, all
+}
+
+// proof compares records of a target with the truth: with the one of the machine that has built it, if there is one, for what a program of the zoo executes does
+// not depend on the machine.
+func proof(ctx context.Context, target exact.Target, x exact.Expect) (*exact.Proof, error) {
+	if built() == "" {
+		return exact.Prove(ctx, tracer, target, x)
+	}
+	want, err := readTruth(target.Path, "whole")
+	if errors.Is(err, os.ErrNotExist) {
+		return exact.Prove(ctx, tracer, target, x)
+	}
+	if err != nil {
+		return nil, err
+	}
+	bare, err := target.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return exact.ProveAgainst(ctx, tracer, target, x, bare, want)
+}
+
+// writeTruth writes what a program executes in some run beside it.
+func writeTruth(path, run string, want *truth.Trace) error {
+	f, err := os.Create(path + "." + run)
+	if err != nil {
+		return err
+	}
+	return errors.Join(gob.NewEncoder(f).Encode(want), f.Close())
+}
+
+func readTruth(path, run string) (*truth.Trace, error) {
+	f, err := os.Open(path + "." + run)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	want := &truth.Trace{}
+	if err := gob.NewDecoder(f).Decode(want); err != nil {
+		return nil, fmt.Errorf("read the truth of %s: %w", path, err)
+	}
+	return want, nil
+}

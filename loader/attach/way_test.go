@@ -1,0 +1,109 @@
+package attach
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"wpptrace/kernel-tests/zoo"
+	"wpptrace/loader/uprobe"
+)
+
+// However probes go in, every thread of the process is heard, as much, and nobody else.
+func TestWays(t *testing.T) {
+	builder, err := zoo.NewBuilder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := builder.Build(t.Context(), zoo.Named("threads"), zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const threads = 8 // at least
+	var first []uint64
+	for way := uprobe.Events; way <= uprobe.Here(); way++ { // a newer kernel has the older ones' ways too
+		hits := hitsOfThreads(t, way, path)
+		if first == nil {
+			first = hits
+		}
+		if len(hits) < threads || !slices.Equal(hits, first) {
+			t.Errorf("%v: the threads make %d hits, not %d", way, hits, first)
+		}
+	}
+}
+
+// hitsOfThreads lists how many hits each thread of a program makes. Meanwhile somebody else runs it too.
+func hitsOfThreads(t *testing.T, way uprobe.Way, path string) (list []uint64) {
+	t.Helper()
+	s := loadWith(t, Options{Ring: 1 << 20, Way: way}, path)
+	if err := errors.Join(s.session.Attach(s.exe), s.session.Enable(true)); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(path).CombinedOutput(); err != nil {
+		t.Fatalf("somebody else's: %v\n%s", err, out)
+	}
+	s.Release()
+	<-s.Done()
+	hits := map[uint32]uint64{}
+	for {
+		b, err := s.session.Read(time.Now())
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		hits[b.Thread] += b.Witnesses()
+	}
+	if status, err := s.ExitStatus(); status != 0 || err != nil {
+		t.Errorf("%v: the program ended with status %d, %v", way, status, err)
+	}
+	if err := s.session.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, n := range hits {
+		list = append(list, n)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// A process that was stopped does not wait to go on until kernels that take probes out slowly have done so, or its words have been read.
+func TestDetachLetsGo(t *testing.T) {
+	s := loadWith(t, Options{Ring: os.Getpagesize(), Hold: true}, "/bin/bash", "-c", "for ((i = 0; i < 50; i++)); do x=$i; done")
+	if err := errors.Join(s.session.Attach(s.exe), s.session.Enable(true)); err != nil {
+		t.Fatal(err)
+	}
+	s.Release()
+	for held := false; !held; time.Sleep(time.Millisecond) {
+		var err error
+		if held, err = s.session.guard.Holds(); err != nil || !s.Alive() {
+			t.Fatalf("it was not stopped: %v", err)
+		}
+	}
+	if err := s.session.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	const patience = time.Minute
+	select {
+	case <-s.Done():
+	case <-time.After(patience):
+		t.Error("it is stopped still")
+	}
+	if status, err := s.ExitStatus(); status != 0 || err != nil {
+		t.Errorf("exit status %d, %v", status, err)
+	}
+}
+
+// A kernel that takes probes out one by one gets few.
+func TestTooManyProbes(t *testing.T) {
+	s := load(t, "/bin/bash", "-c", ":")
+	_, err := Load(s.Process, s.session.images[0].image, s.session.plan, Options{Ring: 1 << 20, Way: uprobe.Events})
+	if err == nil || !strings.Contains(err.Error(), "select routines of it with -F") {
+		t.Errorf("all of bash: %v", err)
+	}
+}

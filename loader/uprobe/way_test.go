@@ -1,0 +1,83 @@
+package uprobe
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/features"
+	"golang.org/x/sys/unix"
+)
+
+func TestWayOf(t *testing.T) {
+	missing := fmt.Errorf("link: %w", ebpf.ErrNotSupported)
+	for _, c := range []struct {
+		version uint32
+		links   error
+		want    Way
+	}{
+		{linux(6, 1), missing, Events},
+		{linux(6, 5), missing, Events},
+		{linux(6, 6), nil, Link},
+		{linux(6, 9), nil, Link},
+		{linux(6, 10), nil, ProcessLink},
+		{linux(6, 18), nil, ProcessLink},
+		{linux(7, 0), nil, ProcessLink},
+		{linux(6, 18), missing, Events},             // one without a part of it
+		{linux(6, 18), unix.EPERM, ProcessLink},     // it cannot be known: loading will tell what is wrong
+		{linux(6, 8), errors.New("whatever"), Link}, // the same
+	} {
+		if got := wayOf(c.version, c.links); got != c.want {
+			t.Errorf("%x, %v: %v, want %v", c.version, c.links, got, c.want)
+		}
+	}
+}
+
+// What a kernel should have by its version it has: tests on it would go another way unnoticed.
+func TestHere(t *testing.T) {
+	version, err := features.LinuxVersionCode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Events
+	switch {
+	case version >= linux(6, 10):
+		want = ProcessLink
+	case version >= linux(6, 6):
+		want = Link
+	}
+	if got := Here(); got != want {
+		t.Errorf("Linux %x: %v, not %v", version, got, want)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for _, c := range []struct {
+		way                Way
+		most               int
+		longest            time.Duration // to take out as many
+		windows, libraries bool
+		text               string
+	}{
+		{Events, 300, time.Minute, false, false, "a perf event each: 300 at most"},
+		{Link, 1 << 20, 3 * time.Second, true, false, "in all processes"},
+		{ProcessLink, 1 << 20, 3 * time.Second, true, true, "in one process alone"},
+	} {
+		if got := c.way.Most(); got != c.most || c.way.Removal(got) > c.longest {
+			t.Errorf("way %d: %d probes, out in %v", c.way, got, c.way.Removal(got))
+		}
+		if windows, libraries := c.way.Windows(), c.way.Libraries(); (windows == nil) != c.windows || (libraries == nil) != c.libraries {
+			t.Errorf("way %d: windows: %v, libraries: %v", c.way, windows, libraries)
+		}
+		if got := c.way.String(); !strings.Contains(got, c.text) {
+			t.Errorf("way %d is said to be %q, without %q", c.way, got, c.text)
+		}
+		if _, err := c.way.Put(os.Stdin, nil, make([]uint64, c.most+1), nil, 0); err == nil || !strings.Contains(err.Error(), "more than") {
+			t.Errorf("way %d takes more than it may: %v", c.way, err)
+		}
+	}
+}
