@@ -352,3 +352,14 @@ func ExampleWriteFigure9() {
 	// 10000,10,2
 	// 10000,20,2
 }
+
+func ExampleCaveats() {
+	s := &wpp.Snapshot{
+		Images:   []wpp.Image{{Name: "/usr/bin/server"}},
+		Routines: []wpp.Routine{{Name: "listen", Entry: 0x1000, LeftOut: "not selected"}},
+	}
+	for _, caveat := range query.Caveats(s, "never listen") {
+		fmt.Println(caveat)
+	}
+	// Output: listen was not observed (not selected): whether it ran is not known
+}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
+	"wpptrace/compress/wpp"
 	"wpptrace/query"
 )
 
@@ -13,6 +16,13 @@ const namesHelp = `ROUTINE    any path of a routine, named as hot does: "..." ma
 ROUTINE#N  path N of the routine
 ROUTINE()  a path that enters the routine
 'ROUTINE'  in quotes, a name with spaces, parentheses or other signs: 'f(int)'#2 is f(int), path 2`
+
+// tellCaveats says what the recording does not know that is asked for with these names.
+func tellCaveats(c *cobra.Command, s *wpp.Snapshot, names ...string) {
+	for _, caveat := range query.Caveats(s, names...) {
+		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s\n", caveat)
+	}
+}
 
 func findCommand() *cobra.Command {
 	q := query.FindQuery{Gap: 10, First: 1, Top: 10}
@@ -51,6 +61,7 @@ from 0, as dump --from does.`,
 				return err
 			}
 			report, err := query.Find(s, q)
+			tellCaveats(c, s, q.Pattern)
 			switch {
 			case err != nil:
 				return err
@@ -90,6 +101,7 @@ none had. With the counts come the first Q behind a P and what ran from that P o
 				return err
 			}
 			o, err := query.PathOrder(s, args[0], args[1], tids...)
+			tellCaveats(c, s, args[:2]...)
 			switch {
 			case err != nil:
 				return err
@@ -131,6 +143,7 @@ There are fewer than -k at the beginning and the end of a thread. What dump mark
 				return err
 			}
 			around, err := query.ContextOf(s, args[0], k, tids...)
+			tellCaveats(c, s, args[0])
 			switch {
 			case err != nil:
 				return err

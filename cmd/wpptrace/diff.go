@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"sync"
 
@@ -37,6 +38,11 @@ COUNT   how often it ran in the first, THEN in the second`,
 				return err
 			}
 			report, err := query.Diff(first, second, q)
+			for i, s := range []*wpp.Snapshot{first, second} {
+				for _, caveat := range query.Caveats(s) {
+					fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: %s\n", query.Fit(args[i], len(args[i])), caveat)
+				}
+			}
 			switch {
 			case err != nil:
 				return err

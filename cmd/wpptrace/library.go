@@ -32,10 +32,10 @@ func names(glob string, l target.Library) bool {
 }
 
 // tellUnmatched says which --lib has named no library so far.
-func (l *libraries) tellUnmatched(w io.Writer, s selection) {
+func (l *libraries) tellUnmatched(w io.Writer, s selection, pid int) {
 	for _, glob := range s.libs {
 		if !slices.ContainsFunc(l.seen, func(lib target.Library) bool { return names(glob, lib) }) {
-			fmt.Fprintf(w, "wpptrace: --lib %q has named no library: grep '\\.so' /proc/PID/maps lists those of a process\n", glob)
+			fmt.Fprintf(w, "wpptrace: --lib %q has named no library: grep '\\.so' /proc/%d/maps lists those that a process has, while it runs\n", glob, pid)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,7 +57,7 @@ func recordCommand() *cobra.Command {
   wpptrace hot bash-4711.wpp           hot subpaths of a recording
   wpptrace dump --as insns x.wpp       every instruction that ran`,
 		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while it is traced,
-and as before afterwards. With --overhead 5 it is slowed down by 5% at most: where all of it cannot
+and as before afterwards. With --overhead 5 it is slowed down by 5% in the long run: where all of it cannot
 be had for that, it is traced in windows with gaps between them, and counts are estimates.
 
 When the recording ends, the hot subpaths are printed: on stdout with -p, on stderr with --, where
@@ -112,13 +113,22 @@ func addSelection(f *pflag.FlagSet, s *selection) {
 	f.BoolVar(&s.complete, "complete", false, "observe routines too that need slow, single-stepped probes")
 }
 
+// insteadOf says what may have been meant by what is no command.
+func insteadOf(c *cobra.Command, word string) string {
+	c.SuggestionsMinimumDistance = 2
+	if near := c.SuggestionsFor(word); len(near) > 0 {
+		return "it may be " + strings.Join(near, " or ")
+	}
+	return "put -- before a program to trace it"
+}
+
 // check finds what cannot be meant.
 func (o *recordFlags) check(c *cobra.Command, args []string) error {
 	attaching := c.Flags().Changed("pid")
 	dash := c.ArgsLenAtDash()
 	switch {
 	case len(args) > 0 && dash != 0:
-		return usagef("unknown command %q: put -- before a program to trace it", args[0])
+		return usagef("unknown command %q: %s", args[0], insteadOf(c, args[0]))
 	case dash == 0 && (len(args) == 0 || args[0] == ""):
 		return usagef("no command after --")
 	case attaching && len(args) > 0:

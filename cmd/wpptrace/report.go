@@ -69,7 +69,7 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	if j.session.Forked() {
 		j.say("process %d (%s) has started others, which were not traced: trace them with -p", j.process.PID, j.process.Name)
 	}
-	j.libraries.tellUnmatched(j.errs, j.selection)
+	j.libraries.tellUnmatched(j.errs, j.selection, j.process.PID)
 	line, lost := j.lossLine()
 	if !lost && !slices.ContainsFunc(s.Symbols, func(x wpp.Symbol) bool { return !x.IsMark }) {
 		j.say("nothing of %s's observed code ran while it was traced: it may sleep, or run in shared libraries, which --lib has traced", j.process.Name)

@@ -70,6 +70,7 @@ func rulesCommand() *cobra.Command {
 				return err
 			}
 			report, err := query.CheckRules(s, rules, tids...)
+			tellCaveats(c, s, rules...)
 			if err != nil {
 				return err
 			}

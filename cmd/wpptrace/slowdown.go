@@ -75,6 +75,14 @@ func (e estimate) tell() string {
 	return times(e.slower())
 }
 
+// tellLikely writes what the slow-down seems to be, and, where that is in doubt, what it is at least.
+func (e estimate) tellLikely() string {
+	if e.vague() {
+		return fmt.Sprintf("some %s (at least %s)", times(e.slower()), times(e.atLeast()))
+	}
+	return times(e.slower())
+}
+
 // atLeast is the slow-down where the doubt is the tracer's.
 func (e estimate) atLeast() float64 {
 	if e.cpu <= 0 {

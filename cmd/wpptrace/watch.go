@@ -160,7 +160,7 @@ func (j *job) over() string {
 	if e, over := j.gauge.exceeds(j.maxSlowDown); over && j.maxSlowDown > 0 {
 		j.early = true
 		return fmt.Sprintf("%s is slowed down %s, more than --max-slowdown %v: detached; -F selects fewer routines, --max-slowdown 0 goes on whatever it costs",
-			name, e.tell(), j.maxSlowDown)
+			name, e.tellLikely(), j.maxSlowDown)
 	}
 	return ""
 }

@@ -1,0 +1,60 @@
+package query
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"wpptrace/compress/wpp"
+)
+
+// Caveats returns what a recording does not know that bears on questions with these names in them, a line each; none for a recording of all that ran. A name is
+// that of a path, or a pattern or rule with such names.
+func Caveats(s *wpp.Snapshot, names ...string) (list []string) {
+	if f := &s.Figures; f.Scale() != 1 {
+		list = append(list, fmt.Sprintf("recorded is %.3g%% of the program's own CPU time, in %s: this is about these alone", 100*f.Sampled, plural(f.Windows, "window")))
+	}
+	if f := &s.Figures; f.Lost > 0 {
+		list = append(list, fmt.Sprintf("%s lost, in %s: this is about what was recorded", were(f.Lost, "event"), plural(f.Gaps, "place")))
+	}
+	a := newAtoms(s)
+	const most = 5
+	unobserved := 0
+	for _, i := range slices.Sorted(maps.Keys(a.named(names))) {
+		r := &s.Routines[i]
+		if r.LeftOut == "" {
+			continue
+		}
+		if unobserved++; unobserved <= most {
+			list = append(list, fmt.Sprintf("%s was not observed (%s): whether it ran is not known", printable(a.labels.names[i]), printable(r.LeftOut)))
+		}
+	}
+	if unobserved > most {
+		list = append(list, fmt.Sprintf("and %d more routines with such a name were not observed", unobserved-most))
+	}
+	return list
+}
+
+func were(n uint64, what string) string {
+	if n == 1 {
+		return plural(n, what) + " was"
+	}
+	return plural(n, what) + " were"
+}
+
+// named returns the routines of names, and of the names in patterns.
+func (a *atoms) named(texts []string) map[int]bool {
+	routines := map[int]bool{}
+	for _, text := range texts {
+		found, _ := a.split(text)
+		maps.Copy(routines, found)
+		words, _ := tokens(text) // what is no pattern has been told of
+		for _, w := range words {
+			if w.name {
+				found, _ := a.split(w.text)
+				maps.Copy(routines, found)
+			}
+		}
+	}
+	return routines
+}
