@@ -82,10 +82,10 @@ func TestComplaint(t *testing.T) {
 func TestTally(t *testing.T) {
 	const text = `=== RUN   TestOne
 === RUN   TestOne/a
-=== RUN   TestOne/b
+=== RUN   TestOne/b/c
 --- PASS: TestOne (0.13s)
     --- PASS: TestOne/a (18.05s)
-    --- SKIP: TestOne/b (0.00s)
+    --- SKIP: TestOne/b/c (0.00s)
 === RUN   TestTwo
 --- FAIL: TestTwo (0.13s)
 === RUN   TestThree

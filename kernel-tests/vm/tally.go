@@ -27,7 +27,9 @@ func (t *Tally) Read(line string) {
 		if t.parents == nil {
 			t.parents = map[string]bool{}
 		}
-		t.parents[path.Dir(name)] = true
+		for p := path.Dir(name); p != "."; p = path.Dir(p) {
+			t.parents[p] = true
+		}
 	case result == "--- FAIL:":
 		t.Failed = append(t.Failed, name)
 	case t.parents[name]:
