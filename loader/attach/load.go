@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/bpf"
+	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
@@ -23,6 +24,10 @@ type Options struct {
 	Hold bool // stop the process, by SIGSTOP, where the ring buffer would overflow, until it has been read
 	// Shared has libraries observed too, those that Add names, and stops the process where it maps code until Refresh. It takes 23 MB of the kernel's memory.
 	Shared bool
+	// Guard puts the probes in and takes them out; nil: one that the session starts and ends. The caller closes it, after the session.
+	Guard *guard.Guard
+	// Born says that the process is a fork of one that is traced by the same plan: the breakpoints in its text are copies of that one's.
+	Born bool
 }
 
 // Load prepares a session: it loads the BPF program with the tables of the plan's first part, for the image that the process runs. Nothing is attached yet, and the
@@ -32,7 +37,8 @@ func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Sessio
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{process: p, plan: pl, images: []*mapped{newMapped(&pl.Parts[0], base)}, hold: o.Hold, shared: o.Shared}
+	s := &Session{process: p, plan: pl, images: []*mapped{newMapped(&pl.Parts[0], base)}, hold: o.Hold, shared: o.Shared, guard: o.Guard}
+	s.images[0].born = o.Born
 	if err := s.load(o); err != nil {
 		s.objects.Close()
 		return nil, err
