@@ -105,6 +105,19 @@ func (f *Family) Holds(pid int) (bool, error) { return f.watch.Holds(pid) }
 // LetGo lets a process go that stands, unless somebody else has stopped it since.
 func (f *Family) LetGo(pid int) error { return f.watch.LetGo(pid) }
 
+// Alive reports whether any process of the family has not come to its end.
+func (f *Family) Alive() bool {
+	var pid uint32
+	for it := f.objects.Stops.Iterate(); it.Next(&pid, new(bpf.TracerStop)); {
+		p, err := target.Reach(int(pid))
+		if err == nil {
+			p.Close()
+			return true
+		}
+	}
+	return false
+}
+
 // Missed is how many processes there was no room for: they run and are not told of.
 func (f *Family) Missed() (n uint32) {
 	_ = f.objects.Missed.Get(&n) // which cannot fail
