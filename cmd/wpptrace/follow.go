@@ -32,8 +32,9 @@ type following struct {
 	first     *target.Process
 	firstUsed func() (target.Times, error)
 	firstJob  *job          // prepared; nil: its program cannot be recorded
-	jobs      map[*job]bool // those that have not ended, and whether they record: the others write
+	jobs      map[*job]bool // those that have not ended: they record, or write
 	recording map[int]*job  // by process
+	waiting   []family.News // of processes that stand
 	ended     chan ending   // of jobs
 	end       chan struct{} // closed: all jobs are to end
 	snapshot  map[*job]chan os.Signal
@@ -196,12 +197,14 @@ func (f *following) confine() error {
 // watch takes what comes until there is a reason to end.
 func (f *following) watch(s *signals) (reason string, err error) {
 	for {
-		n, err := f.family.Next(time.Now().Add(tick))
-		switch {
-		case err == nil:
-			f.take(n, s)
-		case !errors.Is(err, os.ErrDeadlineExceeded):
+		quiet, err := f.hear()
+		if err != nil {
 			return "", err
+		}
+		if len(f.waiting) > 0 {
+			n := f.waiting[0]
+			f.waiting = f.waiting[1:]
+			f.take(n, s)
 		}
 		select {
 		case <-s.end:
@@ -216,26 +219,79 @@ func (f *following) watch(s *signals) (reason string, err error) {
 			f.account(e)
 		default:
 		}
-		if f.limit > 0 && time.Since(f.began) >= f.limit {
+		switch {
+		case f.limit > 0 && time.Since(f.began) >= f.limit:
 			return fmt.Sprintf("%v are over: tracing ended", f.limit), nil
-		}
-		if err != nil && len(f.jobs) == 0 && !f.family.Alive() {
+		case quiet && len(f.jobs) == 0 && !f.family.Alive():
 			return "", nil
 		}
 		f.errs.showText(f.status)
 	}
 }
 
+// hear takes notice of all that there is news of, and waits for some if nothing is to be done. It reports whether there is none. Each probe that goes into a program is tried on
+// all processes that run it: those that there is no room for do not wait for it.
+func (f *following) hear() (quiet bool, err error) {
+	deadline := time.Now()
+	if len(f.waiting) == 0 {
+		deadline = deadline.Add(tick)
+	}
+	for {
+		n, err := f.family.Next(deadline)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return len(f.waiting) == 0, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if busy := f.busy(); f.recording[n.PID] == nil && busy+len(f.waiting) >= most(f.memory.all) {
+			f.refuse(n, f.tooMany())
+		} else {
+			f.waiting = append(f.waiting, n)
+		}
+		deadline = time.Now()
+	}
+}
+
+// tooMany says why a process is not recorded that there is no room for.
+func (f *following) tooMany() error {
+	return fmt.Errorf("%d are recorded at the same time, as many as --memory %v is for", most(f.memory.all), f.memory.all)
+}
+
+// busy counts the jobs that record: the others write.
+func (f *following) busy() (n int) {
+	for j := range f.jobs {
+		select {
+		case <-j.isOut:
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// refuse lets a process go that is not to be recorded.
+func (f *following) refuse(n family.News, why error) {
+	if p, err := target.Open(n.PID); err == nil { // else it has ended, and nothing of it ran
+		f.tellUnrecorded(p.PID, p.Name, why)
+		p.Close()
+	}
+	f.letGo(n.PID)
+}
+
 // take deals with a process that has begun, or with what it has become. It stands meanwhile.
 func (f *following) take(n family.News, s *signals) {
-	before := f.recording[n.PID]
-	if before != nil && n.Exec { // its probes would stand in what comes
+	if before := f.recording[n.PID]; before != nil && n.Exec { // its probes would stand in what comes
 		select {
 		case <-before.isOut:
 		case <-s.abort.Done():
 			return
 		}
 		delete(f.recording, n.PID)
+	}
+	if err := cmp.Or(n.Obstacle, f.makeRoom()); err != nil {
+		f.refuse(n, err)
+		return
 	}
 	p, err := target.Open(n.PID)
 	if err != nil {
@@ -259,12 +315,6 @@ func (f *following) letGo(pid int) {
 
 // adopt has a process recorded.
 func (f *following) adopt(n family.News, p *target.Process, s *signals) error {
-	if n.Obstacle != nil {
-		return n.Obstacle
-	}
-	if err := f.makeRoom(); err != nil {
-		return err
-	}
 	j, err := newChild(f.flagsOf(p), f.shared, p, !n.Exec, f.errs)
 	if err != nil {
 		return err
@@ -311,16 +361,8 @@ func (f *following) beginJob(j *job, n family.News) error {
 // makeRoom waits for jobs that only write, where there are as many as may be. It fails when all record.
 func (f *following) makeRoom() error {
 	for len(f.jobs) >= most(f.memory.all) {
-		writing := false
-		for j := range f.jobs {
-			select {
-			case <-j.isOut:
-				writing = true
-			default:
-			}
-		}
-		if !writing {
-			return fmt.Errorf("%d are recorded at the same time, as many as --memory %v is for", len(f.jobs), f.memory.all)
+		if f.busy() == len(f.jobs) {
+			return f.tooMany()
 		}
 		f.account(<-f.ended)
 	}
