@@ -56,6 +56,7 @@ static __always_inline void announce(struct task_struct *task, enum family_event
 {
 	struct news e = {task->tgid, what, obstacle(task)};
 
+	bpf_get_current_comm(e.name, sizeof(e.name));
 	if (bpf_ringbuf_output(&events, &e, sizeof(e), BPF_RB_FORCE_WAKEUP))
 		__sync_fetch_and_add(&missed, 1);
 	else if (e.obstacle == OBSTACLE_NONE)

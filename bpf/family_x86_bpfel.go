@@ -31,6 +31,7 @@ type FamilyNews struct {
 	Process  uint32
 	Event    uint32
 	Obstacle uint32
+	Name     [16]int8
 }
 
 type FamilyObstacle uint32

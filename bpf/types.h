@@ -110,6 +110,7 @@ struct news {
 	__u32 process;
 	__u32 event;    /* enum family_event */
 	__u32 obstacle; /* enum obstacle */
+	char name[16];  /* that of its first thread, ended by 0 */
 };
 
 /* Failures and the like, counted: index into the metrics array. */

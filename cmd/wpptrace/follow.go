@@ -272,10 +272,7 @@ func (f *following) busy() (n int) {
 
 // refuse lets a process go that is not to be recorded.
 func (f *following) refuse(n family.News, why error) {
-	if p, err := target.Open(n.PID); err == nil { // else it has ended, and nothing of it ran
-		f.tellUnrecorded(p.PID, p.Name, why)
-		p.Close()
-	}
+	f.tellUnrecorded(n.PID, n.Name, why)
 	f.letGo(n.PID)
 }
 

@@ -30,8 +30,9 @@ type Family struct {
 // News is of a process that stands before its first instruction, or that of another program, unless Obstacle says why it does not.
 type News struct {
 	PID      int
-	Exec     bool  // it has called exec; else another process has started it, as a copy of itself
-	Obstacle error // it runs, and is not to be stopped
+	Name     string // that of its first thread, with \n and the like for what cannot be printed
+	Exec     bool   // it has called exec; else another process has started it, as a copy of itself
+	Obstacle error  // it runs, and is not to be stopped
 }
 
 // Obstacles.
