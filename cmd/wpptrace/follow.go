@@ -286,8 +286,12 @@ func (f *following) take(n family.News, s *signals) {
 		}
 		delete(f.recording, n.PID)
 	}
-	if err := cmp.Or(n.Obstacle, f.makeRoom()); err != nil {
-		f.refuse(n, err)
+	why := n.Obstacle
+	if why == nil {
+		why = f.makeRoom()
+	}
+	if why != nil {
+		f.refuse(n, why)
 		return
 	}
 	p, err := target.Open(n.PID)

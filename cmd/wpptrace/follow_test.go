@@ -327,7 +327,7 @@ func TestFollowEnds(t *testing.T) {
 		s.put(5)
 		c.end(w)
 		w.expect(c.want)
-		if got := s.answer(); got != "5\n" {
+		if got := s.answer(); got != "4\n" {
 			t.Errorf("it answered %q", got)
 		}
 		w.wait(0)
@@ -375,4 +375,23 @@ func TestFollowGuardKilled(t *testing.T) {
 	w.wait(1)
 	s.becomesClean()
 	s.end()
+}
+
+// Processes are followed with no more privileges than it takes, and not with fewer: they could be stopped, but not let go on.
+func TestFollowFewCapabilities(t *testing.T) {
+	const nobody = 65534
+	program, work := copyProgram(t, "wpptrace"), t.TempDir()
+	must(t, os.Chmod(work, 0o777))
+	with := func(caps ...uintptr) *exec.Cmd {
+		cmd := exec.Command(program, "--follow-fork", "-o", "x.wpp", "--", "dash", "-c", "(:); exec true")
+		cmd.Dir = work
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}, AmbientCaps: caps}
+		return cmd
+	}
+	fails(t, with(unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE), "follow processes: no CAP_KILL: run wpptrace as root")
+	w := runTracer(t, with(unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE, unix.CAP_KILL))
+	w.wait(0)
+	if got := strings.Join(readFollowed(t, w.dir, w.errs.String()).recorded, " "); got != "dash dash true" {
+		t.Errorf("recorded: %s\n%s", got, w.errs.String())
+	}
 }

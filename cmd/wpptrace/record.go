@@ -53,6 +53,7 @@ func recordCommand() *cobra.Command {
 		Example: `  wpptrace -p 4711 -d 10s              trace process 4711 for ten seconds
   wpptrace -- gzip -c file > file.gz   trace a command from its first instruction to its exit
   wpptrace -F '^parse' -p 4711         only routines whose names begin with parse
+  wpptrace --follow-fork -- make       and each process that it starts, in a snapshot of its own
   wpptrace plan -p 4711                what would be probed, and what not and why
   wpptrace hot bash-4711.wpp           hot subpaths of a recording
   wpptrace dump --as insns x.wpp       every instruction that ran`,
@@ -64,8 +65,15 @@ When the recording ends, the hot subpaths are printed: on stdout with -p, on std
 stdout is COMMAND's alone. The last line on stderr tells what was lost.
 
 The code of the program itself is traced, and with --lib that of shared libraries, whenever they are
-loaded: not that of processes that it starts, and a recording ends when the process calls exec. Go
-programs cannot be traced.
+loaded. Go programs cannot be traced.
+
+With --follow-fork the processes that it starts are recorded too, those that these start, and what
+any of them becomes by exec: each program in each process in a snapshot of its own, NAME-PID.wpp, or
+with -o x.wpp the first in x.wpp and others in x.PID.wpp; a further one of the same name in
+x.PID.2.wpp. A process is stopped for some 0.2 s where it begins. All is over when the last of them
+has ended; hot prints the hot subpaths of each then. --memory and --ring-size are for all; --memory
+says how many are recorded at the same time, 16 if it is not given: others run untraced, and are
+told of. Without --follow-fork, a recording ends when the process calls exec.
 
 SIGINT and SIGTERM end the recording, a second one at once and without a snapshot; SIGUSR2 writes a
 snapshot and goes on. A COMMAND that outlives the recording goes on untraced, and is waited for.

@@ -125,14 +125,18 @@ func (f *Family) Missed() (n uint32) {
 	return n
 }
 
-// Disband has nobody stopped any more, and lets all go who are.
+// Disband has nobody stopped any more, and lets all go who are: those too that are about to stop. Cost: 0.1 s, unless the family is gone.
 func (f *Family) Disband() error {
 	err := f.objects.Following.Set(uint32(0))
 	for _, l := range f.links {
 		err = errors.Join(err, l.Close())
 	}
 	f.links = nil
-	return errors.Join(err, f.watch.LetAllGo())
+	const enough, pause = 100 * time.Millisecond, 5 * time.Millisecond
+	for began := time.Now(); err == nil && f.Alive() && time.Since(began) < enough; time.Sleep(pause) {
+		err = f.watch.LetAllGo()
+	}
+	return err
 }
 
 // Close disbands the family, if need be, and frees everything.
