@@ -216,12 +216,10 @@ func TestFollow(t *testing.T) {
 		want   string // recorded, a regular expression
 		refuse string // why others are not; "": none are
 	}{
-		{"fork", "prog prog", ""},
 		{"fork thread", "prog prog", ""},
 		{"spawned", "prog true", ""},
 		{"sharing", "prog", ""},
 		{"system", "dash prog", ""},
-		{"become", "prog true", ""},
 		{"become thread", "prog true", ""},
 		{"killed", "prog( prog)?", ""},
 		{"poked", "prog( prog)?( true)?", ""},
@@ -346,12 +344,12 @@ func TestFollowKilled(t *testing.T) {
 		cmd.Dir = t.TempDir()
 		w := runTracer(t, cmd)
 		w.expect("recording process")
-		s.put(6)
+		s.put(3)
 		w.expect("recording process")
 		time.Sleep(time.Duration(i*7%50) * time.Millisecond)
 		w.signal(unix.SIGKILL)
 		w.cmd.Wait()
-		sum += 6
+		sum += 3
 		if got := s.answer(); got != fmt.Sprintln(sum) {
 			t.Errorf("it answered %q, not %d", got, sum)
 		}
@@ -365,10 +363,10 @@ func TestFollowGuardKilled(t *testing.T) {
 	s := startSubject(t, exec.Command("dash", "-c", forking))
 	w := startTracer(t, "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-p", strconv.Itoa(s.pid()))
 	w.expect("recording process")
-	s.put(6)
+	s.put(3)
 	w.expect("recording process")
 	must(t, unix.Kill(guardOf(t, w.cmd.Process.Pid), unix.SIGKILL))
-	if got := s.answer(); got != "6\n" {
+	if got := s.answer(); got != "3\n" {
 		t.Errorf("it answered %q", got)
 	}
 	w.expect("killed")
