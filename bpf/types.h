@@ -91,7 +91,7 @@ struct loss {
 };
 
 /*
- * What is known of stopping the target so that nothing is lost; one entry of an array. Only the program that sees its signals writes it, where they come one after
+ * What is known of stopping a process so that nothing is lost; an entry of a map by process number. Only the program that sees its signals writes it, where they come one after
  * the other: a thread's SIGSTOP may be on its way for long, and what overtakes it be meant for one before.
  */
 struct stop {
@@ -99,6 +99,18 @@ struct stop {
 	__u32 other; /* somebody else's signal to stop, which SIGCONT takes back: SIGSTOP, or what has come since we have stopped it; 0: none */
 	__u64 since; /* when SIGSTOP has come, ns */
 	__u64 undone; /* the signal to stop that the last SIGCONT has taken back */
+};
+
+enum family_table { FAMILY_MAX = 8192 }; /* processes that live at the same time */
+enum family_event { FAMILY_BORN, FAMILY_EXEC };
+enum obstacle { OBSTACLE_NONE, OBSTACLE_DEBUGGER, OBSTACLE_JOB_CONTROL };
+
+/* A process that has begun, or another program. It is stopped, unless there is an obstacle. */
+struct news {
+	__u32 process;
+	__u32 event;    /* enum family_event */
+	__u32 obstacle; /* enum obstacle */
+	char name[16];  /* that of its first thread, ended by 0 */
 };
 
 /* Failures and the like, counted: index into the metrics array. */

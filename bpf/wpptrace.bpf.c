@@ -6,13 +6,10 @@
 #include <asm/unistd.h>
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
+#include "stop.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
-struct task_struct {
-	int pid, tgid;
-	__u64 start_boottime;
-} __attribute__((preserve_access_index));
 struct bpf_iter__task {
 	void *meta;
 	struct task_struct *task;
@@ -42,13 +39,6 @@ struct {
 	__type(key, struct life);
 	__type(value, struct loss);
 } losses SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct stop);
-} stops SEC(".maps");
 
 volatile const __u32 target;          /* thread group */
 volatile const __u64 image_base;      /* of the executable: load address minus link-time address */
@@ -151,10 +141,6 @@ static __always_inline void lost(struct batch *b, __u64 hits)
 #define bound_index(n) asm volatile("%0 &= %1" : "+r"(n) : "i"(BATCH_WORDS - 1))
 #define loop(n, step, ctx) bpf_loop(n, step, ctx, 0)
 
-/* Signals, and what stands for the sender where that is the kernel (SEND_SIG_PRIV). */
-enum { SIGCONT = 18, SIGSTOP = 19, SIGTTOU = 22, FROM_KERNEL = 1 };
-#define SECOND 1000000000ULL
-
 /* Offsets in struct registers by hardware number. */
 static const __u8 register_offset[16] = {80, 88, 96, 40, 152, 32, 104, 112, 72, 64, 56, 48, 24, 16, 8, 0};
 static __noinline __u64 register_value(struct registers *regs, __u32 number)
@@ -174,27 +160,11 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-static __always_inline struct stop *stop_state(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&stops, &zero);
-}
-
-/* halt stops the target, before another instruction of this thread runs. */
-static __always_inline void halt(void)
-{
-	struct stop *s = stop_state();
-
-	if (s && !s->ours)
-		bpf_send_signal(SIGSTOP);
-}
-
 /* hold stops the target where the ring is about to be full. */
 static __always_inline void hold(void)
 {
 	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > stop_water)
-		halt();
+		halt(target);
 }
 
 SEC("uprobe.multi")
@@ -231,42 +201,19 @@ int hit(struct registers *regs)
 	return 0;
 }
 
-/*
- * Somebody stops the target that we have stopped, or lets it go on: neither is to be undone. Runs under the lock of the target's signals, so that it sees them in
- * the order in which they take effect.
- */
 SEC("tp_btf/signal_generate")
 int signal_sent(__u64 *args)
 {
-	int sig = args[0];
 	struct task_struct *to = (void *)args[2];
 	struct stop *s;
 
-	if (to->tgid != target || sig < SIGCONT || sig > SIGTTOU)
+	if (to->tgid != target || !(s = stop_of(target)))
 		return 0;
-	s = stop_state();
-	if (!s)
-		return 0;
-	if (sig == SIGSTOP && args[1] == FROM_KERNEL) {
-		/* Ours is for all threads, a debugger's is not. A thread that still runs long after somebody's SIGSTOP has a debugger who has kept that from it. */
-		if (args[3] && (s->other != SIGSTOP || bpf_ktime_get_ns() - s->since > SECOND)) {
-			s->ours = 1;
-			s->other = 0;
-		}
-	} else if (sig == SIGCONT) {
-		if (holding && mapped != settled && (s->ours || s->other)) { /* what runs now may be a library that is not where we think */
-			enabled = 0;
-			escaped = 1;
-		}
-		s->undone = s->other;
-		s->ours = s->other = 0;
-	} else if (sig == SIGSTOP) {
-		s->ours = 0;
-		s->other = SIGSTOP;
-		s->since = bpf_ktime_get_ns();
-	} else if (s->ours) {
-		s->other = sig;
+	if (args[0] == SIGCONT && holding && mapped != settled && (s->ours || s->other)) { /* what runs now may be a library that is not where we think */
+		enabled = 0;
+		escaped = 1;
 	}
+	note_signal(s, args);
 	return 0;
 }
 
@@ -303,8 +250,12 @@ static __always_inline void finish(struct task_struct *task, int replaced)
 SEC("tp_btf/sched_process_exit")
 int thread_exit(__u64 *args)
 {
-	if (bpf_get_current_pid_tgid() >> 32 == target)
-		finish((void *)bpf_get_current_task_btf(), 0);
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	if (task->tgid == target) {
+		finish(task, 0);
+		forget_stop(task);
+	}
 	return 0;
 }
 
@@ -369,7 +320,7 @@ int call_made(__u64 *args)
 		return 0;
 	__sync_fetch_and_add(&mapped, 1);
 	if (holding)
-		halt();
+		halt(target);
 	return 0;
 }
 

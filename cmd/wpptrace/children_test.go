@@ -29,7 +29,7 @@ func TestChildren(t *testing.T) {
 	program := compileC(t, begetter, "-O1", "-pthread")
 	for child, want := range map[string]bool{"process": true, "thread": false, "none": false} {
 		_, errs, status := wpptrace("-o", filepath.Join(t.TempDir(), "x.wpp"), "--", program, child)
-		if got := strings.Contains(errs, " (prog) has started others, which were not traced: trace them with -p\n"); status != 0 || got != want {
+		if got := strings.Contains(errs, " (prog) has started others, which were not traced: --follow-fork traces them, too\n"); status != 0 || got != want {
 			t.Errorf("%s: status %d, %s", child, status, errs)
 		}
 	}

@@ -120,6 +120,8 @@ func TestFewCapabilities(t *testing.T) {
 		{with(unix.CAP_KILL, unix.CAP_CHECKPOINT_RESTORE, unix.CAP_DAC_READ_SEARCH), []string{"--lib", "none"}, "0000010000080024", "000000c000000020"},
 		{nil, []string{"--lib", "none"}, "0000010000080024", "000000c000800020"},
 		{nil, []string{"--lib", "none", "--overhead", "20"}, "0000010000880024", "000000c000800020"},
+		{with(unix.CAP_KILL, unix.CAP_DAC_READ_SEARCH), []string{"--follow-fork"}, "000000c000080024", "000000c000000020"},
+		{nil, []string{"--follow-fork"}, "000000c000080024", "000000c000800020"},
 	} {
 		cmd := exec.Command(program, append([]string{"-v", "-p", strconv.Itoa(pid), "-o", "x.wpp", "--max-slowdown", "0"}, c.flags...)...)
 		cmd.Dir, cmd.SysProcAttr = work, c.who

@@ -11,6 +11,7 @@ import (
 // A gauge measures how much slower the target runs: its CPU time over what of that was its own.
 type gauge struct {
 	calibrator *attach.Calibrator // nil: there is none, and the cost is the usual one
+	lent       bool               // it is another's, too
 	cost       attach.Cost        // of a hit, measured last
 	hits       uint64             // up to the last sample; stepped: of them, single-stepped
 	stepped    uint64
@@ -33,7 +34,7 @@ func newGauge(s *attach.Session, log *slog.Logger) *gauge {
 }
 
 func (g *gauge) close() {
-	if g.calibrator != nil {
+	if g.calibrator != nil && !g.lent {
 		g.calibrator.Close()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"kernel.org/pub/linux/libs/security/libcap/cap"
@@ -30,6 +31,10 @@ type job struct {
 	log    *slog.Logger
 	exe    *os.File // read until the last snapshot is written: source lines come last
 
+	shared    *shared // with other jobs; nil: there are none
+	born      bool    // the process is a fork of one that such a job has recorded
+	out       func()  // says that no probe stands any more
+	isOut     chan struct{}
 	libraries libraries
 
 	paceTold bool
@@ -37,47 +42,61 @@ type job struct {
 }
 
 // newJob prepares to record: plans, checks and attaches. When it fails nothing stays attached.
-func newJob(o *recordFlags, p *target.Process, used func() (target.Times, error), report, stderr io.Writer) (*job, error) {
-	errs := newStatusLine(stderr, o.quiet)
-	j := &job{recordFlags: o, report: report, errs: errs, path: o.output, log: newLog(errs, o.verbose)}
-	if j.path == "" {
-		j.path = fmt.Sprintf("%s-%d.wpp", p.Name, p.PID)
-	}
-	if err := checkOutput(j.path); err != nil {
+func newJob(o *recordFlags, with *shared, p *target.Process, used func() (target.Times, error), report, stderr io.Writer) (*job, error) {
+	j := &job{}
+	if err := j.init(o, with, p, used, report, stderr); err != nil {
 		return nil, err
-	}
-	if _, err := findNamespace(); err != nil {
-		return nil, fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err, namespaceFix)
-	}
-	run, err := p.Run()
-	if err != nil {
-		return nil, gone(p, err)
-	}
-	defer run.Close()
-	exe, err := p.Executable()
-	if err != nil {
-		return nil, gone(p, err)
-	}
-	j.exe = exe
-	if !p.Alive() { // its number may be another's by now, and what was opened the other's too
-		exe.Close()
-		return nil, gone(p, target.ErrGone)
-	}
-	if err := j.prepare(p); err != nil {
-		exe.Close()
-		return nil, replaced(p, run, err)
-	}
-	j.used = used
-	if err := j.attach(exe); err != nil {
-		j.close()
-		return nil, replaced(p, run, err)
 	}
 	return j, nil
 }
 
+func (j *job) init(o *recordFlags, with *shared, p *target.Process, used func() (target.Times, error), report, stderr io.Writer) error {
+	j.recordFlags, j.shared, j.report, j.errs, j.path = o, with, report, newStatusLine(stderr, o.quiet), cmp.Or(o.output, usualPath(p))
+	j.log = newLog(j.errs, o.verbose)
+	j.isOut = make(chan struct{})
+	j.out = sync.OnceFunc(func() { close(j.isOut) })
+	return j.open(p, used)
+}
+
+// usualPath is where the snapshot of a process goes if it is not said.
+func usualPath(p *target.Process) string { return fmt.Sprintf("%s-%d.wpp", p.Name, p.PID) }
+
+func (j *job) open(p *target.Process, used func() (target.Times, error)) error {
+	if err := checkOutput(j.path); err != nil {
+		return err
+	}
+	if _, err := findNamespace(); err != nil {
+		return fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err, namespaceFix)
+	}
+	run, err := p.Run()
+	if err != nil {
+		return gone(p, err)
+	}
+	defer run.Close()
+	exe, err := p.Executable()
+	if err != nil {
+		return gone(p, err)
+	}
+	j.exe = exe
+	if !p.Alive() { // its number may be another's by now, and what was opened the other's too
+		exe.Close()
+		return gone(p, target.ErrGone)
+	}
+	if err := j.prepare(p); err != nil {
+		exe.Close()
+		return replaced(p, run, err)
+	}
+	j.used = used
+	if err := j.attach(exe); err != nil {
+		j.close()
+		return replaced(p, run, err)
+	}
+	return nil
+}
+
 // prepare plans, and has the kernel take the program.
 func (j *job) prepare(p *target.Process) error {
-	program, err := loadProgram(j.exe, p.Name, j.selection)
+	program, err := j.shared.load(j.exe, p.Name, j.selection)
 	if err != nil {
 		return err
 	}
@@ -90,7 +109,9 @@ func (j *job) prepare(p *target.Process) error {
 	if err := program.recordable(p.Name); err != nil && !shared {
 		return err
 	}
-	session, err := attach.Load(p, program.image, program.plan, attach.Options{Ring: int(j.ring), Hold: j.onOverflow == overflowStop, Shared: shared})
+	session, err := attach.Load(p, program.image, program.plan, attach.Options{
+		Ring: int(j.ring), Hold: j.onOverflow == overflowStop, Shared: shared, Guard: j.shared.guardOfAll(), Born: j.born,
+	})
 	if err != nil {
 		return gone(p, err)
 	}
@@ -116,7 +137,7 @@ func (j *job) prepare(p *target.Process) error {
 
 // attach puts the probes in. A process that is at work already is told what to expect before.
 func (j *job) attach(exe *os.File) error {
-	j.gauge = newGauge(j.session, j.log)
+	j.gauge = j.shared.newGauge(j.session, j.log)
 	j.tellPlan()
 	if len(j.pids) > 0 {
 		before, load, err := measureLoad(j.process)
@@ -210,25 +231,35 @@ func checkOutput(path string) error {
 
 // run records until there is a reason to end, writes the snapshot and reports.
 func (j *job) run(s *signals) error {
-	b := j.background(s.abort)
-	defer b.wait() // no file is left half-written
 	if err := j.confine(); err != nil {
 		return err
 	}
 	j.say("recording process %d (%s) to %s", j.process.PID, j.process.Name, j.path)
+	snapshot, err := j.record(s)
+	if snapshot == nil {
+		return err
+	}
+	return cmp.Or(err, j.tell(snapshot))
+}
+
+// record records until there is a reason to end, and writes the snapshot. An error beside a snapshot is of something else.
+func (j *job) record(s *signals) (*wpp.Snapshot, error) {
+	b := j.background(s.abort)
+	defer b.wait() // no file is left half-written
 	reason, err := j.watch(s, b)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if reason != "" && (j.early || !j.quiet) {
 		fmt.Fprintf(j.errs, "wpptrace: %s\n", reason)
 	}
 	disturbance := j.finish(s.abort)
+	j.out()
 	if err := s.abort.Err(); err != nil {
-		return cmp.Or(disturbance, err)
+		return nil, cmp.Or(disturbance, err)
 	}
 	if _, err := j.settle(); err != nil {
-		return err
+		return nil, err
 	}
 	rawErr := j.raw.end()
 	if err := b.wait(); err != nil {
@@ -236,12 +267,12 @@ func (j *job) run(s *signals) error {
 	}
 	snapshot, err := j.snapshot()()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := j.streams.Finish(s.abort, snapshot); err != nil {
-		return writeError(j.path, err)
+		return nil, writeError(j.path, err)
 	}
-	return cmp.Or(rawErr, j.tell(snapshot), disturbance)
+	return snapshot, cmp.Or(rawErr, disturbance)
 }
 
 // confine is a variable for tests, which record in their own process and go on.
@@ -283,6 +314,7 @@ func (j *job) close() {
 		j.gauge.close()
 	}
 	j.session.Close()
+	j.out()
 	if err := j.streams.Abandon(); err != nil {
 		j.log.Warn("a temporary file stays", "why", err)
 	}

@@ -299,7 +299,7 @@ func TestNumberUsedAgain(t *testing.T) {
 		return len(text), nil
 	})
 	o := &recordFlags{pids: []int{pid}, ring: attach.DefaultRing, output: t.TempDir() + "/x.wpp"}
-	if _, err := newJob(o, p, p.Times, io.Discard, said); err == nil || !strings.HasSuffix(err.Error(), "(sleep): it has exited") {
+	if _, err := newJob(o, nil, p, p.Times, io.Discard, said); err == nil || !strings.HasSuffix(err.Error(), "(sleep): it has exited") {
 		t.Errorf("it is recorded: %v", err)
 	}
 	second.isClean()

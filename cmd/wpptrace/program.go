@@ -82,12 +82,13 @@ type selection struct {
 	complete  bool
 	weights   string   // a snapshot
 	libs      []string // globs: the values of --lib
+	others    bool     // other programs are recorded too: an expression may be meant for one of them
 	image     string   // the library's name and a colon, which an expression may begin with; "" for the executable
 }
 
 // options applies the selection to a program. An expression that matches nothing is a mistake.
 func (s selection) options(c *cfg.Program, name string) (plan.Options, error) {
-	mayMiss := len(s.libs) > 0 // an expression may be meant for another image
+	mayMiss := len(s.libs) > 0 || s.others // an expression may be meant for another image
 	only, err := compile("-F", s.only, c, name, mayMiss)
 	if err != nil {
 		return plan.Options{}, err

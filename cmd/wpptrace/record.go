@@ -26,6 +26,7 @@ type recordFlags struct {
 	output      string
 	rawFile     string
 	selection   selection
+	followFork  bool
 	tids        []int
 	maxSlowDown float64
 	overhead    float64 // per cent; 0: no limit
@@ -53,6 +54,7 @@ func recordCommand() *cobra.Command {
 		Example: `  wpptrace -p 4711 -d 10s              trace process 4711 for ten seconds
   wpptrace -- gzip -c file > file.gz   trace a command from its first instruction to its exit
   wpptrace -F '^parse' -p 4711         only routines whose names begin with parse
+  wpptrace --follow-fork -- make       and each process that it starts, in a snapshot of its own
   wpptrace plan -p 4711                what would be probed, and what not and why
   wpptrace hot bash-4711.wpp           hot subpaths of a recording
   wpptrace dump --as insns x.wpp       every instruction that ran`,
@@ -64,8 +66,15 @@ When the recording ends, the hot subpaths are printed: on stdout with -p, on std
 stdout is COMMAND's alone. The last line on stderr tells what was lost.
 
 The code of the program itself is traced, and with --lib that of shared libraries, whenever they are
-loaded: not that of processes that it starts, and a recording ends when the process calls exec. Go
-programs cannot be traced.
+loaded. Go programs cannot be traced.
+
+With --follow-fork the processes that it starts are recorded too, those that these start, and what
+any of them becomes by exec: each program in each process in a snapshot of its own, NAME-PID.wpp, or
+with -o x.wpp the first in x.wpp and others in x.PID.wpp; a further one of the same name in
+x.PID.2.wpp. A process is stopped for some 0.2 s where it begins. All is over when the last of them
+has ended; hot prints the hot subpaths of each then. --memory and --ring-size are for all; --memory
+says how many are recorded at the same time, 16 if it is not given: others run untraced, and are
+told of. Without --follow-fork, a recording ends when the process calls exec.
 
 SIGINT and SIGTERM end the recording, a second one at once and without a snapshot; SIGUSR2 writes a
 snapshot and goes on. A COMMAND that outlives the recording goes on untraced, and is waited for.
@@ -92,6 +101,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the snapshot (default NAME-PID.wpp); what was there becomes FILE.old")
 	f.StringVar(&o.rawFile, "raw", "", "write the raw trace to `FILE` too, as wpptrace compress reads it; it is large")
 	addSelection(f, &o.selection)
+	f.BoolVar(&o.followFork, "follow-fork", false, "record the processes too that it starts, and theirs, and what each becomes by exec, in a snapshot each")
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
 	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "without --overhead: detach when the process is slowed down more than `X` times; 0: never (the default with --)")
 	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's own CPU time more: where that does not do for all of it, trace it in windows; 0: no limit (the default)")
@@ -141,6 +151,8 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 		return usagef("process number %d is not positive", o.pids[0])
 	case !attaching && len(o.tids) > 0:
 		return usagef("--tid needs -p: a command has no threads yet")
+	case o.followFork && o.alone() != "":
+		return usagef("both --follow-fork and %s: that is for one process: give one of them", o.alone())
 	case o.output == "-":
 		return usagef("-o -: a snapshot is a file: name one")
 	case o.rawFile != "" && filepath.Clean(o.rawFile) == filepath.Clean(o.output):
@@ -186,6 +198,9 @@ func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
 	if _, err := findPrivileges(); err != nil {
 		return fmt.Errorf("trace a process: %w: %s", err, privilegesFix)
 	}
+	if err := o.mayFollow(); err != nil {
+		return err
+	}
 	s := watchSignals()
 	defer s.stop()
 	if len(argv) == 0 {
@@ -203,18 +218,18 @@ func recordProcess(o *recordFlags, s *signals, stdout, stderr io.Writer) error {
 	if err := checkThreads(p, o.tids); err != nil {
 		return err
 	}
-	j, err := prepareJob(o, s, p, p.Times, stdout, stderr)
+	r, err := prepare(o, s, p, p.Times, stdout, stderr)
 	if err != nil {
 		return err
 	}
-	defer j.close()
+	defer r.close()
 	if err := s.interrupted(); err != nil {
 		return err
 	}
-	if err := j.begin(false); err != nil {
+	if err := r.begin(false); err != nil {
 		return err
 	}
-	return j.run(s)
+	return r.run(s)
 }
 
 func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) error {
@@ -223,20 +238,20 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 		return err
 	}
 	defer c.Close()
-	j, err := prepareJob(o, s, c.Process, c.Times, stderr, stderr)
+	r, err := prepare(o, s, c.Process, c.Times, stderr, stderr)
 	if err == nil {
-		defer j.close()
+		defer r.close()
 		err = s.interrupted()
 	}
 	if err == nil {
-		err = j.begin(true)
+		err = r.begin(true)
 	}
 	if err != nil {
 		c.Kill()
 		return err
 	}
 	c.Release()
-	err = j.run(s)
+	err = r.run(s)
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -251,11 +266,21 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 	return err
 }
 
-// prepareJob is newJob, but that a second signal ends wpptrace at once.
-func prepareJob(o *recordFlags, s *signals, p *target.Process, used func() (target.Times, error), report, stderr io.Writer) (*job, error) {
+// A recorder has a process prepared: probes stand in it.
+type recorder interface {
+	begin(fromStart bool) error // fromStart: the process has not run yet
+	run(s *signals) error       // until the recording is over, and told of
+	close()
+}
+
+// prepare prepares to record a process, or that and those that it will start. A second signal ends wpptrace at once meanwhile.
+func prepare(o *recordFlags, s *signals, p *target.Process, used func() (target.Times, error), report, stderr io.Writer) (recorder, error) {
 	prepared := s.quitAtOnce(stderr)
 	defer prepared()
-	return newJob(o, p, used, report, stderr)
+	if o.followFork {
+		return newFollowing(o, p, used, report, stderr)
+	}
+	return newJob(o, nil, p, used, report, stderr)
 }
 
 // checkThreads fails when the process has not all of these threads.

@@ -317,7 +317,7 @@ func TestExecWhileAttaching(t *testing.T) {
 			return len(text), nil
 		})
 		o := &recordFlags{pids: []int{p.PID}, ring: attach.DefaultRing, output: t.TempDir() + "/x.wpp"}
-		_, err = newJob(o, p, p.Times, io.Discard, said)
+		_, err = newJob(o, nil, p, p.Times, io.Discard, said)
 		if err == nil || !strings.HasSuffix(err.Error(), "(bash): it has called exec meanwhile: try again") {
 			t.Errorf("exec %s: %v", next, err)
 		}

@@ -67,7 +67,7 @@ func (j *job) tell(s *wpp.Snapshot) error {
 		j.say("traced in %d windows, %s of its own CPU time; tracing took %s more", n, percentage(s.Figures.Sampled), percentage(j.pace.budget.Overhead()))
 	}
 	if j.session.Forked() {
-		j.say("process %d (%s) has started others, which were not traced: trace them with -p", j.process.PID, j.process.Name)
+		j.say("process %d (%s) has started others, which were not traced: --follow-fork traces them, too", j.process.PID, j.process.Name)
 	}
 	j.libraries.tellUnmatched(j.errs, j.selection, j.process.PID)
 	line, lost := j.lossLine()

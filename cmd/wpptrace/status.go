@@ -48,10 +48,21 @@ func (l *statusLine) Write(message []byte) (int, error) {
 
 const usualWidth = 80
 
-// show writes the line when its time has come.
+// due reports whether the time of the line has come.
+func (l *statusLine) due(now time.Time) bool { return l.width != nil && now.Sub(l.at) >= time.Second }
+
+// showText writes a line when its time has come.
+func (l *statusLine) showText(text func() string) {
+	if now := time.Now(); l.due(now) {
+		l.at = now
+		l.replace(text())
+	}
+}
+
+// show writes the line of a recording when its time has come.
 func (l *statusLine) show(r *recording) {
 	now := time.Now()
-	if l.width == nil || now.Sub(l.at) < time.Second {
+	if !l.due(now) {
 		return
 	}
 	var paths, rules, symbols, lost uint64

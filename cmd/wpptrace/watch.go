@@ -150,7 +150,7 @@ func (j *job) over() string {
 	name := fmt.Sprintf("process %d (%s)", j.process.PID, j.process.Name)
 	switch {
 	case j.session.Replaced():
-		return name + " was replaced by exec: tracing ended"
+		return name + " was replaced by exec: tracing ended; --follow-fork goes on"
 	case j.session.Unguarded():
 		j.early = true
 		return fmt.Sprintf("the guard of %s has been killed, and its probes are out: tracing ended", name)

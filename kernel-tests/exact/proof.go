@@ -90,7 +90,7 @@ func (t Target) step(ctx context.Context, x Expect) (*truth.Trace, error) {
 // ProveAgainst is Prove with a truth and a bare run that were made before.
 func ProveAgainst(ctx context.Context, w *Tracer, t Target, x Expect, bare Outcome, want *truth.Trace) (*Proof, error) {
 	if x.Execs {
-		want = untilExec(want)
+		want = UntilExec(want)
 	}
 	p := &Proof{Truth: want}
 	var errs []error
@@ -186,8 +186,8 @@ func (r *Record) cuts() (n int) {
 	return n
 }
 
-// untilExec is what the first thread of a trace executed before it came to the program's first instruction again.
-func untilExec(t *truth.Trace) *truth.Trace {
+// UntilExec is what the first thread of a trace executed before it came to the program's first instruction again.
+func UntilExec(t *truth.Trace) *truth.Trace {
 	insns := t.Threads[0].Insns
 	if again := slices.Index(insns[1:], insns[0]); again >= 0 {
 		insns = insns[:again+1]

@@ -43,7 +43,7 @@ func TestOwnCode(t *testing.T) {
 
 func TestATruthEndsAtAnExec(t *testing.T) {
 	run := &truth.Trace{Threads: []*truth.Thread{{Insns: []uint64{0x10, 0x11, 0x12, 0x10, 0x11}}}}
-	until := untilExec(run)
+	until := UntilExec(run)
 	if d := cmp.Diff([]uint64{0x10, 0x11, 0x12}, until.Threads[0].Insns); d != "" {
 		t.Error(d)
 	}

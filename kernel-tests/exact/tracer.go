@@ -90,6 +90,33 @@ func (w *Tracer) Record(ctx context.Context, t Target, flags ...string) (*Record
 	return r, outcome, err
 }
 
+// Follow runs the target under `wpptrace --follow-fork -- CMD`, and returns what came of each program, of the target itself first.
+func (w *Tracer) Follow(ctx context.Context, t Target) ([]*Record, Outcome, error) {
+	dir, err := os.MkdirTemp("", "exact")
+	if err != nil {
+		return nil, Outcome{}, err
+	}
+	defer os.RemoveAll(dir)
+	first := filepath.Join(dir, "run.wpp")
+	outcome, err := t.run(ctx, w.path, "-q", "--follow-fork", "-o", first, "--")
+	if err != nil {
+		return nil, outcome, err
+	}
+	others, err := filepath.Glob(filepath.Join(dir, "run.*.wpp"))
+	if err != nil {
+		return nil, outcome, err
+	}
+	var records []*Record
+	for _, file := range append([]string{first}, others...) {
+		r, err := w.Read(ctx, file)
+		if err != nil {
+			return nil, outcome, err
+		}
+		records = append(records, r)
+	}
+	return records, outcome, nil
+}
+
 // Read reads a snapshot through wpptrace's commands. Addresses of the libraries are as truth.Placed has them.
 func (w *Tracer) Read(ctx context.Context, file string, libraries ...string) (*Record, error) {
 	r := &Record{}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/bpf"
+	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
@@ -24,6 +25,10 @@ type Options struct {
 	Hold bool // stop the process, by SIGSTOP, where the ring buffer would overflow, until it has been read
 	// Shared has libraries observed too, those that Add names, and stops the process where it maps code until Refresh. It takes 23 MB of the kernel's memory.
 	Shared bool
+	// Guard puts the probes in and takes them out; nil: one that the session starts and ends. The caller closes it, after the session.
+	Guard *guard.Guard
+	// Born says that the process is a fork of one that is traced by the same plan: the breakpoints in its text are copies of that one's.
+	Born bool
 	// Way is how the probes go in; 0: the best that the running kernel has.
 	Way uprobe.Way
 }
@@ -42,7 +47,8 @@ func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Sessio
 		return nil, fmt.Errorf("put %d probes into process %d (%s): this kernel, before Linux 6.6, takes half a minute to take %d out, and more are not put in: select routines of it with -F; wpptrace plan -F tells how many probes some take",
 			n, p.PID, p.Name, most)
 	}
-	s := &Session{process: p, way: o.Way, plan: pl, images: []*mapped{newMapped(&pl.Parts[0], base)}, hold: o.Hold, shared: o.Shared}
+	s := &Session{process: p, way: o.Way, plan: pl, images: []*mapped{newMapped(&pl.Parts[0], base)}, hold: o.Hold, shared: o.Shared, guard: o.Guard}
+	s.images[0].born = o.Born
 	if err := s.load(o); err != nil {
 		s.objects.Close()
 		return nil, err

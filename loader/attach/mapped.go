@@ -23,6 +23,7 @@ type mapped struct {
 	file    *os.File // the executable's is known from Attach on
 	base    uint64   // load address minus link-time address
 	absent  bool     // it was mapped, and is not any more
+	born    bool     // with copies of the breakpoints of another process that has the same sites
 	probes  *guard.Probes
 }
 

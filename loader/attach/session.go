@@ -38,6 +38,8 @@ type Session struct {
 	record  ringbuf.Record
 	hold    bool // the process is stopped where the ring buffer would overflow
 	guard   *guard.Guard
+	own     bool         // the guard is the session's own
+	watch   *guard.Watch // nil: nobody is stopped
 
 	attached  bool   // probes stand
 	shared    bool   // libraries are observed too
@@ -120,17 +122,25 @@ func (s *Session) attach(exe *os.File) error {
 
 // listen makes the links that tell of the life of threads, and opens the ring buffer.
 func (s *Session) listen() (err error) {
-	programs := []*ebpf.Program{s.objects.ThreadExit, s.objects.ProgramExec, s.objects.ProcessFork}
-	if s.guard, err = guard.Start(s.process); err != nil {
-		return err
+	programs := []*ebpf.Program{s.objects.ProgramExec, s.objects.ProcessFork}
+	if s.guard == nil {
+		if s.guard, err = guard.Start(s.process); err != nil {
+			return err
+		}
+		s.own = true
 	}
 	if s.hold || s.shared {
 		if errors.Is(s.process.Signal(0), unix.EPERM) { // before it is stopped, and stays so
 			return errors.New("it could be stopped, but not let go on: no CAP_KILL: run wpptrace as root, or leave out --lib and --on-overflow stop")
 		}
-		if err := s.guard.Watch(s.objects.SignalSent, s.objects.Stops); err != nil {
+		if err := s.objects.Stops.Put(uint32(s.process.PID), bpf.TracerStop{}); err != nil {
+			return fmt.Errorf("watch over it: %w", err)
+		}
+		if s.watch, err = s.guard.Watch(s.objects.Stops, s.objects.SignalSent, s.objects.ThreadExit); err != nil {
 			return err
 		}
+	} else {
+		programs = append(programs, s.objects.ThreadExit)
 	}
 	if s.shared {
 		programs = append(programs, s.objects.CallMade)
@@ -226,8 +236,11 @@ func (s *Session) Read(deadline time.Time) (wire.Batch, error) {
 // letGo lets the process go on if nothing keeps it stopped but what has been dealt with. Where libraries are observed that can be told only when all threads have
 // stopped: before, one may be about to map code.
 func (s *Session) letGo() error {
+	if s.watch == nil {
+		return nil
+	}
 	if s.shared && s.attached {
-		held, err := s.guard.Holds()
+		held, err := s.watch.Holds(s.process.PID)
 		if err != nil || !held {
 			s.heldFrom = time.Time{}
 			return err
@@ -241,7 +254,7 @@ func (s *Session) letGo() error {
 		}
 		s.heldFrom = time.Time{}
 	}
-	return s.guard.LetGo()
+	return s.watch.LetGo(s.process.PID)
 }
 
 // Way is how the session's probes go in.
@@ -270,8 +283,8 @@ func (s *Session) Detach() error {
 	if s.Unguarded() {
 		return err // they have gone with it
 	}
-	if !s.shared { // it may be stopped, and has nothing more to say: it need not wait until slow kernels have taken out all
-		err = errors.Join(err, s.guard.LetGo())
+	if s.watch != nil && !s.shared { // it may be stopped, and has nothing more to say: it need not wait until slow kernels have taken out all
+		err = errors.Join(err, s.watch.LetGo(s.process.PID))
 	}
 	for _, m := range s.images {
 		err = errors.Join(err, m.unprobe())
@@ -334,15 +347,19 @@ func (s *Session) unprobe() {
 	}
 }
 
-// unlink undoes attach. The guard is the last that may let the process go on: what may stop it goes before.
+// unlink undoes attach. What may stop the process goes before what lets it go on.
 func (s *Session) unlink() (err error) {
 	s.unprobe()
 	for _, l := range s.others {
 		l.Close()
 	}
-	if s.guard != nil {
-		err = s.guard.Close()
-		s.guard = nil
+	if s.watch != nil {
+		err = s.watch.Close()
+		s.watch = nil
+	}
+	if s.own {
+		err = errors.Join(err, s.guard.Close())
+		s.guard, s.own = nil, false
 	}
 	if s.iter != nil {
 		s.iter.Close()

@@ -48,6 +48,8 @@ func (m *mapped) untouched(p *target.Process) error {
 		switch file := m.image.Bytes(site.Addr, site.Addr+1); {
 		case len(file) == 1 && file[0] == b:
 			return nil
+		case b == breakpoint && m.born:
+			return nil
 		case b == breakpoint:
 			return fmt.Errorf("its text at %x in %s: %w", site.Addr, m.nameOf(site), errBreakpoint)
 		}

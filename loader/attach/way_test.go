@@ -81,7 +81,7 @@ func TestDetachLetsGo(t *testing.T) {
 	s.Release()
 	for held := false; !held; time.Sleep(time.Millisecond) {
 		var err error
-		if held, err = s.session.guard.Holds(); err != nil || !s.Alive() {
+		if held, err = s.session.watch.Holds(s.PID); err != nil || !s.Alive() {
 			t.Fatalf("it was not stopped: %v", err)
 		}
 	}

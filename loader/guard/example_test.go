@@ -14,24 +14,27 @@ import (
 // The guard of a process puts probes in and takes them out, and lets the process go on where it has been stopped. It needs a program that calls guard.Stand where it
 // is started with guard.Command.
 func ExampleStart() {
-	var p *target.Process          // to be opened
-	var executable *os.File        // of the process
-	var hit, signals *ebpf.Program // one that probes run, one that sees the signals of the process
-	var stops *ebpf.Map            // what they have stopped
+	var p *target.Process           // to be opened
+	var executable *os.File         // of the process
+	var hit *ebpf.Program           // that probes run
+	var signals, ends *ebpf.Program // that see the signals of the process, and its end
+	var stops *ebpf.Map             // what they have stopped
 	g, err := guard.Start(p)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer g.Close()
-	if err := g.Watch(signals, stops); err != nil {
+	w, err := g.Watch(stops, signals, ends)
+	if err != nil {
 		log.Fatal(err)
 	}
+	defer w.Close()
 	probes, err := g.Probe(uprobe.Here(), executable, hit, []uint64{0x1139}, []uint64{1}, p.PID)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer probes.Close()
-	if err := g.LetGo(); err != nil {
+	if err := w.LetGo(p.PID); err != nil {
 		log.Fatal(err)
 	}
 }

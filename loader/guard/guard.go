@@ -7,14 +7,13 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
-	"wpptrace/bpf"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
 )
@@ -22,16 +21,14 @@ import (
 // Command is the argument with which this program, started again, is to call Stand.
 const Command = "guard"
 
-// A Guard is asked for what it does to a process. It is used by one goroutine at a time.
+// A Guard is asked for what it does to a process, and to those that this one has started. It may be used by several goroutines.
 type Guard struct {
 	process *target.Process
 	cmd     *exec.Cmd
+	asking  sync.Mutex    // of conn
 	conn    *net.UnixConn // closed with us, however we end
 	gone    chan struct{} // closed with it
 	status  error         // then
-
-	stops   *ebpf.Map // nil: nobody is stopped
-	signals link.Link // of the program that keeps stops: the guard has it too, for without it nobody knows what to undo
 }
 
 // Start starts the guard of a process. The caller closes it. Cost: some 10 ms, and a process, which sleeps.
@@ -96,6 +93,8 @@ func connection(f *os.File) (*net.UnixConn, error) {
 var errGone = errors.New("it has been killed, and its probes are out")
 
 func (g *Guard) ask(q *request, files ...*os.File) (reply, error) {
+	g.asking.Lock()
+	defer g.asking.Unlock()
 	var r reply
 	err := send(g.conn, q, files...)
 	if err == nil {
@@ -111,40 +110,6 @@ func (g *Guard) ask(q *request, files ...*os.File) (reply, error) {
 		return r, r.Refusal
 	}
 	return r, nil
-}
-
-// Watch has the guard let the process go on, should we be gone, where the BPF program has stopped it. stops is where that is kept, signals the program that sees
-// the signals of the process.
-func (g *Guard) Watch(signals *ebpf.Program, stops *ebpf.Map) error {
-	l, err := link.AttachTracing(link.TracingOptions{Program: signals})
-	if err != nil {
-		return fmt.Errorf("follow the signals of process %d: %w", g.process.PID, err)
-	}
-	if err := g.watch(l, stops); err != nil {
-		return fmt.Errorf("watch over process %d: %w", g.process.PID, errors.Join(err, l.Close()))
-	}
-	g.signals, g.stops = l, stops
-	return nil
-}
-
-func (g *Guard) watch(signals link.Link, stops *ebpf.Map) error {
-	process, err := g.process.Hand()
-	if err != nil {
-		return err
-	}
-	defer process.Close()
-	seen, err := duplicate(signals.(interface{ FD() int }).FD())
-	if err != nil {
-		return err
-	}
-	defer seen.Close()
-	kept, err := duplicate(stops.FD())
-	if err != nil {
-		return err
-	}
-	defer kept.Close()
-	_, err = g.ask(&request{Watch: true}, process, kept, seen)
-	return err
 }
 
 // duplicate is a file of its own on what a library holds.
@@ -189,60 +154,5 @@ func (g *Guard) Confine(keep ...cap.Value) error {
 	return err
 }
 
-// Holds reports whether the BPF program has stopped the process, and nobody else since.
-func (g *Guard) Holds() (bool, error) {
-	if g.stops == nil {
-		return false, nil
-	}
-	s, err := stopOf(g.stops)
-	return s.Ours != 0, err
-}
-
-// LetGo lets the process go on, if the BPF program has stopped it and nobody else since. Call it when there is room for what it will say.
-func (g *Guard) LetGo() error {
-	if g.stops == nil {
-		return nil
-	}
-	_, err := letGo(g.process, g.stops)
-	return err
-}
-
-// Close lets the process go on, if need be, and ends the guard. Nothing may stop the process any more. An error says also that the guard had been killed.
-func (g *Guard) Close() error {
-	err := errors.Join(g.LetGo(), g.end())
-	if g.signals != nil {
-		err = errors.Join(err, g.signals.Close())
-	}
-	return err
-}
-
-func stopOf(stops *ebpf.Map) (s bpf.TracerStop, err error) {
-	if err := stops.Lookup(uint32(0), &s); err != nil {
-		return s, fmt.Errorf("read whether the process was stopped: %w", err)
-	}
-	return s, nil
-}
-
-// letGo reports whether the process had been stopped.
-func letGo(p *target.Process, stops *ebpf.Map) (stopped bool, err error) {
-	s, err := stopOf(stops)
-	if err != nil || s.Ours == 0 {
-		return false, err
-	}
-	if err = goOn(p, stops); errors.Is(err, unix.ESRCH) { // it has been killed
-		err = nil
-	}
-	return true, err
-}
-
-// goOn lets the process go on, but for the stop that somebody else may have made, just now perhaps.
-func goOn(p *target.Process, stops *ebpf.Map) error {
-	if err := p.Signal(unix.SIGCONT); err != nil { // the BPF program sees it, and notes what it takes back
-		return err
-	}
-	s, err := stopOf(stops)
-	if err == nil && s.Undone != 0 {
-		err = p.Signal(unix.Signal(s.Undone))
-	}
-	return err
-}
+// Close ends the guard. An error says also that it had been killed.
+func (g *Guard) Close() error { return g.end() }

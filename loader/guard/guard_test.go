@@ -50,7 +50,7 @@ func TestSignalsBesideAStop(t *testing.T) {
 				take(t, p, stops, step)
 			}
 			becomes(t, p, c.stopped)
-			if s, err := stopOf(stops); err != nil || s.Ours != c.want.Ours || s.Other != c.want.Other {
+			if s, err := stopOf(stops, p.PID); err != nil || s.Ours != c.want.Ours || s.Other != c.want.Other {
 				t.Errorf("it is known %+v, %v; want %+v but for the time", s, err, c.want)
 			}
 		})
@@ -85,6 +85,9 @@ func follow(t *testing.T) (*target.Process, *ebpf.Map) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { loaded.Signals.Close(); loaded.Stops.Close() })
+	if err := loaded.Stops.Put(uint32(p.PID), bpf.TracerStop{}); err != nil {
+		t.Fatal(err)
+	}
 	l, err := link.AttachTracing(link.TracingOptions{Program: loaded.Signals})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +105,7 @@ func take(t *testing.T, p *target.Process, stops *ebpf.Map, step string) {
 	case "debug":
 		err = debug(p)
 	case "let go":
-		_, err = letGo(p, stops)
+		_, err = letGo(stops, p.PID)
 	case "go on":
 		err = goOn(p, stops)
 	default:

@@ -19,7 +19,7 @@ import (
 
 // A request is what wpptrace asks of the guard, one at a time: the first field that is set.
 type request struct {
-	Watch   bool         // over who is stopped: with the descriptors of the link that sees its signals, and of the map of stops
+	Watch   bool         // over who is stopped: with the descriptors of the map of stops, and of the links of those who keep it
 	Probe   *placement   // with the descriptors of a file and of a program
 	Remove  int          // the number of a placement
 	Confine *confinement // give up all capabilities but those
@@ -62,6 +62,9 @@ func (r *refusal) Is(target error) bool {
 	return target == ebpf.ErrNotSupported && r.Unsupported || r.Errno != 0 && (r.Errno.Is(target) || target == r.Errno)
 }
 
+// mostFiles is how many descriptors a message may have.
+const mostFiles = 4
+
 // maxMessage bounds what is read for a message, bytes: far more than a placement of all that a plan may have.
 const maxMessage = 1 << 30
 
@@ -90,7 +93,7 @@ func send(c *net.UnixConn, message any, files ...*os.File) error {
 
 // receive receives a message, and returns its descriptors, which the caller closes. At the end of the connection it returns io.EOF.
 func receive(c *net.UnixConn, message any) (fds []int, err error) {
-	size, rights := make([]byte, 4), make([]byte, unix.CmsgSpace(4*4))
+	size, rights := make([]byte, 4), make([]byte, unix.CmsgSpace(4*mostFiles))
 	n, m, _, _, err := c.ReadMsgUnix(size, rights)
 	if err == nil && n == 0 {
 		err = io.EOF

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/loader/privilege"
-	"wpptrace/loader/target"
 )
 
 // connFD is the descriptor that start hands on.
@@ -21,15 +20,14 @@ const connFD = 3
 
 // A stand is what the guard has in hand.
 type stand struct {
-	conn    *net.UnixConn
-	probes  map[int]io.Closer
-	last    int // number of a placement
-	process *target.Process
-	stops   *ebpf.Map // nil: nobody is stopped
+	conn   *net.UnixConn
+	probes map[int]io.Closer
+	last   int         // number of a placement
+	stops  []*ebpf.Map // empty: nobody is stopped
 }
 
 // Stand is the life of the process that Start starts: it does what it is asked until the one that started it is gone. Then it takes out what it has put in, and lets
-// the process go on.
+// go on who was stopped.
 func Stand() error {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
 	conn, err := connection(os.NewFile(connFD, "wpptrace"))
@@ -41,7 +39,7 @@ func Stand() error {
 	return errors.Join(err, s.undo())
 }
 
-// undo takes out all probes. Meanwhile, and as long as hits that are under way may stop the process, it lets it go on.
+// undo takes out all probes. Meanwhile, and as long as hits that are under way may stop a process, it lets all go on.
 func (s *stand) undo() error {
 	removed := make(chan error, 1)
 	go func() {
@@ -51,7 +49,7 @@ func (s *stand) undo() error {
 		}
 		removed <- err
 	}()
-	if s.stops == nil {
+	if len(s.stops) == 0 {
 		return <-removed
 	}
 	return s.release(removed)
@@ -81,9 +79,11 @@ func (s *stand) serve() error {
 // do takes over the descriptors.
 func (s *stand) do(q *request, fds []int) (r reply, err error) {
 	switch {
-	case q.Watch && len(fds) == 3:
-		s.process = target.Take(fds[0])
-		s.stops, err = ebpf.NewMapFromFD(fds[1]) // the third, of the link, is only kept
+	case q.Watch && len(fds) > 1:
+		var stops *ebpf.Map
+		if stops, err = ebpf.NewMapFromFD(fds[0]); err == nil { // the others, of links, are only kept
+			s.stops = append(s.stops, stops)
+		}
 	case q.Probe != nil && len(fds) == 2:
 		r.Placement, err = s.place(q.Probe, os.NewFile(uintptr(fds[0]), "probed"), fds[1])
 	case q.Remove != 0:
@@ -124,11 +124,11 @@ func (s *stand) remove(id int) error {
 	return l.Close()
 }
 
-// release lets the process go on until all is removed, and a while longer.
+// release lets processes go on until all is removed, and a while longer.
 func (s *stand) release(removed <-chan error) (err error) {
 	const enough = 200 * time.Millisecond
 	for last := time.Now(); removed != nil || time.Since(last) < enough; time.Sleep(time.Millisecond) {
-		stopped, failed := letGo(s.process, s.stops)
+		stopped, failed := s.letGo()
 		if failed != nil {
 			if removed != nil {
 				err = <-removed
@@ -145,4 +145,13 @@ func (s *stand) release(removed <-chan error) (err error) {
 		}
 	}
 	return err
+}
+
+// letGo reports whether any process had been stopped.
+func (s *stand) letGo() (any bool, err error) {
+	for _, stops := range s.stops {
+		stopped, failed := letAllGo(stops)
+		any, err = any || stopped, errors.Join(err, failed)
+	}
+	return any, err
 }

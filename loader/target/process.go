@@ -130,17 +130,14 @@ func (p *Process) Signal(s unix.Signal) error {
 	return nil
 }
 
-// Hand returns a descriptor of the process for a child of ours, which takes hold of it by Take. The caller closes it.
-func (p *Process) Hand() (*os.File, error) {
-	fd, err := unix.FcntlInt(uintptr(p.fd), unix.F_DUPFD_CLOEXEC, 0)
+// Reach takes hold of a process by its number for its signals alone: it is not looked at.
+func Reach(pid int) (*Process, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return nil, fmt.Errorf("hand on process %d: %w", p.PID, err)
+		return nil, fmt.Errorf("reach process %d: %w", pid, err)
 	}
-	return os.NewFile(uintptr(fd), "process"), nil
+	return &Process{PID: pid, fd: fd}, nil
 }
-
-// Take takes hold of a process by a descriptor that Hand returned. Only its signals are of use.
-func Take(fd int) *Process { return &Process{fd: fd} }
 
 // Executable opens the file that the process runs, deleted or not.
 func (p *Process) Executable() (*os.File, error) {

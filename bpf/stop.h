@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/* Who is stopped, and by whom: a process that a program stops is let go on by the user's side, which reads stops. */
+#ifndef WPPTRACE_STOP_H
+#define WPPTRACE_STOP_H
+
+#include "types.h"
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+struct signal_struct {
+	struct {
+		int counter;
+	} live; /* threads that have not come to their end */
+	void *tty;
+} __attribute__((preserve_access_index));
+struct task_struct {
+	int pid, tgid;
+	__u64 start_boottime;
+	unsigned int ptrace;
+	void *mm;
+	struct task_struct *real_parent;
+	struct signal_struct *signal;
+	struct sighand_struct *sighand;
+} __attribute__((preserve_access_index));
+
+/* Processes that may be stopped, by number; taken out when they come to their end, so that no later one with the number is taken for them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set when it is known */
+	__type(key, __u32);
+	__type(value, struct stop);
+} stops SEC(".maps");
+
+/* Signals, and what stands for the sender where that is the kernel (SEND_SIG_PRIV). */
+enum { SIGCONT = 18, SIGSTOP = 19, SIGTTOU = 22, FROM_KERNEL = 1 };
+#define SECOND 1000000000ULL
+
+static __always_inline struct stop *stop_of(__u32 process)
+{
+	return bpf_map_lookup_elem(&stops, &process);
+}
+
+/* halt stops the process that runs, before another instruction of this thread runs. */
+static __always_inline void halt(__u32 process)
+{
+	struct stop *s = stop_of(process);
+
+	if (s && !s->ours)
+		bpf_send_signal(SIGSTOP);
+}
+
+/* forget_stop is called at the end of each thread. */
+static __always_inline void forget_stop(struct task_struct *task)
+{
+	__u32 process = task->tgid;
+
+	if (task->signal->live.counter == 0)
+		bpf_map_delete_elem(&stops, &process);
+}
+
+/*
+ * Somebody stops a process that we have stopped, or lets it go on: neither is to be undone. args are those of signal_generate, which runs under the lock of the
+ * process's signals, so that they are seen in the order in which they take effect.
+ */
+static __always_inline void note_signal(struct stop *s, __u64 *args)
+{
+	int sig = args[0];
+
+	if (sig < SIGCONT || sig > SIGTTOU)
+		return;
+	if (sig == SIGSTOP && args[1] == FROM_KERNEL) {
+		/* Ours is for all threads, a debugger's is not. A thread that still runs long after somebody's SIGSTOP has a debugger who has kept that from it. */
+		if (args[3] && (s->other != SIGSTOP || bpf_ktime_get_ns() - s->since > SECOND)) {
+			s->ours = 1;
+			s->other = 0;
+		}
+	} else if (sig == SIGCONT) {
+		s->undone = s->other;
+		s->ours = s->other = 0;
+	} else if (sig == SIGSTOP) {
+		s->ours = 0;
+		s->other = SIGSTOP;
+		s->since = bpf_ktime_get_ns();
+	} else if (s->ours) {
+		s->other = sig;
+	}
+}
+
+#endif

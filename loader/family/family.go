@@ -1,0 +1,152 @@
+package family
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+
+	"wpptrace/bpf"
+	"wpptrace/loader/guard"
+	"wpptrace/loader/target"
+)
+
+// Most is how many processes of a family may live at the same time; those beyond are not followed.
+const Most = int(bpf.FamilyFamilyTableFAMILY_MAX)
+
+// A Family is a process, those that it has started since Follow, and those that these have. It is used by one goroutine at a time, but for LetGo and Holds.
+type Family struct {
+	objects bpf.FamilyObjects
+	watch   *guard.Watch
+	links   []link.Link // of what stops processes
+	reader  *ringbuf.Reader
+	record  ringbuf.Record
+}
+
+// News is of a process that stands before its first instruction, or that of another program, unless Obstacle says why it does not.
+type News struct {
+	PID      int
+	Name     string // that of its first thread, with \n and the like for what cannot be printed
+	Exec     bool   // it has called exec; else another process has started it, as a copy of itself
+	Obstacle error  // it runs, and is not to be stopped
+}
+
+// Obstacles.
+var (
+	ErrDebugger   = errors.New("a debugger has it")
+	ErrJobControl = errors.New("it is the job of a shell on a terminal, which would take it for stopped by its user: start it by wpptrace, or trace it with -p once it runs")
+)
+
+// Load prepares to follow processes; nothing is stopped before Follow. The caller closes the family, before the guard. Cost: some ms.
+func Load(g *guard.Guard) (*Family, error) {
+	f := &Family{}
+	if err := f.load(g); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("prepare to follow processes: %w", err)
+	}
+	return f, nil
+}
+
+func (f *Family) load(g *guard.Guard) error {
+	spec, err := bpf.LoadFamily()
+	if err != nil {
+		return err
+	}
+	spec.Maps["stops"].MaxEntries = uint32(Most)
+	if err := spec.LoadAndAssign(&f.objects, nil); err != nil {
+		return err
+	}
+	if f.reader, err = ringbuf.NewReader(f.objects.Events); err != nil {
+		return err
+	}
+	if f.watch, err = g.Watch(f.objects.Stops, f.objects.SignalSeen, f.objects.Ends); err != nil {
+		return err
+	}
+	for _, p := range []*ebpf.Program{f.objects.Begot, f.objects.Begins, f.objects.Becomes} {
+		l, err := link.AttachTracing(link.TracingOptions{Program: p})
+		if err != nil {
+			return err
+		}
+		f.links = append(f.links, l)
+	}
+	return nil
+}
+
+// Follow begins with a process: what it starts from here on belongs to the family, as itself does.
+func (f *Family) Follow(p *target.Process) error {
+	err := f.objects.Stops.Put(uint32(p.PID), bpf.TracerStop{})
+	if err == nil {
+		err = f.objects.Following.Set(uint32(1))
+	}
+	if err != nil {
+		return fmt.Errorf("follow process %d (%s): %w", p.PID, p.Name, err)
+	}
+	return nil
+}
+
+// Next waits for news until the deadline, and returns os.ErrDeadlineExceeded then.
+func (f *Family) Next(deadline time.Time) (News, error) {
+	f.reader.SetDeadline(deadline)
+	if err := f.reader.ReadInto(&f.record); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return News{}, os.ErrDeadlineExceeded
+		}
+		return News{}, fmt.Errorf("hear of new processes: %w", err)
+	}
+	return parse(f.record.RawSample)
+}
+
+// Holds reports whether a process still stands where News told of it: nobody has let it go.
+func (f *Family) Holds(pid int) (bool, error) { return f.watch.Holds(pid) }
+
+// LetGo lets a process go that stands, unless somebody else has stopped it since.
+func (f *Family) LetGo(pid int) error { return f.watch.LetGo(pid) }
+
+// Alive reports whether any process of the family has not come to its end.
+func (f *Family) Alive() bool {
+	var pid uint32
+	for it := f.objects.Stops.Iterate(); it.Next(&pid, new(bpf.TracerStop)); {
+		p, err := target.Reach(int(pid))
+		if err == nil {
+			p.Close()
+			return true
+		}
+	}
+	return false
+}
+
+// Missed is how many processes there was no room for: they run and are not told of.
+func (f *Family) Missed() (n uint32) {
+	_ = f.objects.Missed.Get(&n) // which cannot fail
+	return n
+}
+
+// Disband has nobody stopped any more, and lets all go who are: those too that are about to stop. Cost: 0.1 s, unless the family is gone.
+func (f *Family) Disband() error {
+	err := f.objects.Following.Set(uint32(0))
+	for _, l := range f.links {
+		err = errors.Join(err, l.Close())
+	}
+	f.links = nil
+	const enough, pause = 100 * time.Millisecond, 5 * time.Millisecond
+	for began := time.Now(); err == nil && f.Alive() && time.Since(began) < enough; time.Sleep(pause) {
+		err = f.watch.LetAllGo()
+	}
+	return err
+}
+
+// Close disbands the family, if need be, and frees everything.
+func (f *Family) Close() (err error) {
+	if f.watch != nil {
+		err = errors.Join(f.Disband(), f.watch.Close())
+	}
+	if f.reader != nil {
+		f.reader.Close()
+	}
+	f.objects.Close()
+	return err
+}

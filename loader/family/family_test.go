@@ -1,0 +1,120 @@
+package family_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"wpptrace/loader/family"
+	"wpptrace/loader/guard"
+	"wpptrace/loader/target"
+)
+
+const patience = time.Minute
+
+// follow starts a program that is followed from its first instruction on.
+func follow(t *testing.T, argv ...string) (*target.Child, *family.Family) {
+	t.Helper()
+	c, err := target.Start(argv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	g, err := guard.Start(c.Process)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	f, err := family.Load(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	if err := f.Follow(c.Process); err != nil {
+		t.Fatal(err)
+	}
+	c.Release()
+	return c, f
+}
+
+// Each process stands where it is told of, has done nothing yet, and goes on when it is let go.
+func TestEachIsStopped(t *testing.T) {
+	for _, c := range []struct{ script, want string }{
+		{"true", ""},
+		{"exec true", "exec true"},
+		{"(true); exit 3", "born sh"},
+		{"(:; exec /bin/true); exit 3", "born sh, exec true"},
+		{"/bin/true; exit 3", "exec true"}, // which sh starts by vfork
+		{"(exec sh -c 'exec sh -c \"exit 3\"'); exit $?", "born sh, exec sh, exec sh"},
+	} {
+		t.Run(c.script, func(t *testing.T) {
+			child, f := follow(t, "sh", "-c", c.script)
+			var got []string
+			for over := false; !over; {
+				n, err := f.Next(time.Now().Add(10 * time.Millisecond))
+				if errors.Is(err, os.ErrDeadlineExceeded) {
+					over = child.Wait(0)
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, stands(t, f, n))
+				if err := f.LetGo(n.PID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			<-child.Done()
+			status, err := child.ExitStatus()
+			if want := 3 * strings.Count(c.script, "exit 3"); err != nil || status != want {
+				t.Errorf("it ended with status %d, %v, not %d", status, err, want)
+			}
+			if strings.Join(got, ", ") != c.want {
+				t.Errorf("told of %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// stands waits for a process to be stopped, and says what was told of it.
+func stands(t *testing.T, f *family.Family, n family.News) string {
+	t.Helper()
+	p, err := target.Open(n.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for began := time.Now(); !p.Stopped(); time.Sleep(time.Millisecond) {
+		if time.Since(began) > patience {
+			t.Fatalf("%+v is not stopped", n)
+		}
+	}
+	if held, err := f.Holds(n.PID); err != nil || !held || n.Obstacle != nil {
+		t.Errorf("%+v is held: %v, %v", n, held, err)
+	}
+	name := p.Name
+	if name == "dash" {
+		name = "sh"
+	}
+	if n.Exec {
+		return "exec " + name
+	}
+	return "born " + name
+}
+
+// Whoever stands when all is over is let go.
+func TestDisband(t *testing.T) {
+	child, f := follow(t, "sh", "-c", "/bin/true; exit 3")
+	if _, err := f.Next(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Disband(); err != nil {
+		t.Fatal(err)
+	}
+	<-child.Done()
+	if status, err := child.ExitStatus(); status != 3 || err != nil {
+		t.Errorf("it ended with status %d, %v", status, err)
+	}
+}
