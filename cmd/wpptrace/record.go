@@ -71,7 +71,7 @@ loaded. Go programs cannot be traced.
 With --follow-fork the processes that it starts are recorded too, those that these start, and what
 any of them becomes by exec: each program in each process in a snapshot of its own, NAME-PID.wpp, or
 with -o x.wpp the first in x.wpp and others in x.PID.wpp; a further one of the same name in
-x.PID.2.wpp. A process is stopped for some 0.2 s where it begins. All is over when the last of them
+x.PID.2.wpp. A process is stopped for some 0.3 s where it begins. All is over when the last of them
 has ended; hot prints the hot subpaths of each then. --memory and --ring-size are for all; --memory
 says how many are recorded at the same time, 16 if it is not given: others run untraced, and are
 told of. Without --follow-fork, a recording ends when the process calls exec.
