@@ -1,9 +1,10 @@
 # wpptrace: make, make demo, make test; the rest is for those who change it.
 
-# These run with the race detector, which takes ten times as long: with -short, on small programs. The others trace or single-step programs, which it slows
-# down too much, or have more to do without -short.
-RACE = ./bpf/... ./compress/... ./decoder/... ./internal/... ./loader/... ./query/...
-PLAIN = ./cmd/... ./kernel-tests/... ./compress/coding ./loader/cfg ./loader/paths ./loader/plan
+# What runs goroutines is tested with the race detector, which takes ten times as long: with -short, on small programs.
+RACE = ./compress/coding ./compress/wpp ./decoder ./internal/... ./loader/attach ./loader/cfg ./loader/guard ./loader/image ./loader/plan ./query
+# The others, what traces or single-steps programs, which the detector slows down too much, and once more what has more to do without -short.
+PLAIN = ./bpf/... ./cmd/... ./compress/coding ./compress/ops ./compress/ppcompress ./compress/raw ./compress/repair ./compress/sequitur ./compress/spill ./kernel-tests/... \
+	./loader/cfg ./loader/family ./loader/govern ./loader/paths ./loader/plan/... ./loader/privilege ./loader/target ./loader/uprobe ./loader/x86
 
 .PHONY: wpptrace demo test kernel-tests matrix soak bench fuzz generate fmt clean
 
@@ -23,6 +24,7 @@ test:
 	go vet ./...
 	@test -z "$$(gofmt -l .)" || { echo "not formatted, run make fmt:"; gofmt -l .; exit 1; }
 	CGO_ENABLED=0 GOOS=darwin go build ./compress/... ./query/...
+	@test "$$(go list $(RACE) $(PLAIN) | sort -u)" = "$$(go list ./... | sort)" || { echo "a package is neither in RACE nor in PLAIN"; exit 1; }
 	go test -race -short $(RACE)
 	go test -timeout 20m $(PLAIN)
 

@@ -21,7 +21,7 @@ func TestPlanFits(t *testing.T) {
 	for _, name := range []string{"f", long} {
 		for _, reason := range reasons {
 			r.routines = append(r.routines, &plan.Routine{Routine: &cfg.Routine{Name: name, Addr: 0x55b670}, LeftOut: reason})
-			r.probes = append(r.probes, 0)
+			r.probes, r.paths = append(r.probes, 0), append(r.paths, 1)
 			if reason != "" {
 				r.LeftOut = append(r.LeftOut, leftOut{Reason: reason, Routines: 1, Example: name})
 			}

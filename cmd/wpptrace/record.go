@@ -59,8 +59,8 @@ func recordCommand() *cobra.Command {
   wpptrace hot bash-4711.wpp           hot subpaths of a recording
   wpptrace dump --as insns x.wpp       every instruction that ran`,
 		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while it is traced,
-and as before afterwards. With --overhead 5 it is slowed down by 5% in the long run: where all of it cannot
-be had for that, it is traced in windows with gaps between them, and counts are estimates.
+and as before afterwards. With --overhead 5 it is slowed down by 5% in the long run: where all of it
+cannot be had for that, it is traced in windows with gaps between them, and counts are estimates.
 
 When the recording ends, the hot subpaths are printed: on stdout with -p, on stderr with --, where
 stdout is COMMAND's alone. The last line on stderr tells what was lost.
