@@ -51,16 +51,21 @@ static __always_inline enum obstacle obstacle(struct task_struct *task)
 	return OBSTACLE_NONE;
 }
 
-/* announce tells of the process that runs and stops it. */
+/* announce stops the process that runs, and tells of it: in this order, for who hears of it may let it go at once. */
 static __always_inline void announce(struct task_struct *task, enum family_event what)
 {
-	struct news e = {task->tgid, what, obstacle(task)};
+	struct news *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
+	enum obstacle o = obstacle(task);
 
-	bpf_get_current_comm(e.name, sizeof(e.name));
-	if (bpf_ringbuf_output(&events, &e, sizeof(e), BPF_RB_FORCE_WAKEUP))
+	if (!e) {
 		__sync_fetch_and_add(&missed, 1);
-	else if (e.obstacle == OBSTACLE_NONE)
+		return;
+	}
+	*e = (struct news){task->tgid, what, o};
+	bpf_get_current_comm(e->name, sizeof(e->name));
+	if (o == OBSTACLE_NONE)
 		halt(task->tgid);
+	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -79,24 +84,19 @@ int begot(__u64 *args)
 	return 0;
 }
 
-/* A process begins as its parent's system call returns 0. One that shares its parent's memory runs the parent's program in it until it calls exec, and the parent may
+/* A process begins as its parent's system call, of whatever number, returns 0. One that shares its parent's memory runs the parent's program in it until it calls exec, and the parent may
  * wait for that. */
 SEC("tp_btf/sys_exit")
 int begins(__u64 *args)
 {
-	struct registers *regs = (void *)args[0];
 	struct task_struct *task;
-	__u64 nr = 0;
 	__u32 process;
 
-	if (args[1])
-		return 0;
-	bpf_probe_read_kernel(&nr, 8, &regs->orig_rax);
-	if (nr != __NR_fork && nr != __NR_clone && nr != __NR_clone3)
+	if (args[1] || !following)
 		return 0;
 	task = (void *)bpf_get_current_task_btf();
 	process = task->tgid;
-	if (task->pid == task->tgid && !bpf_map_delete_elem(&newborns, &process) && following)
+	if (task->pid == task->tgid && !bpf_map_delete_elem(&newborns, &process) && stop_of(process))
 		announce(task, FAMILY_BORN);
 	return 0;
 }
@@ -114,7 +114,12 @@ int becomes(__u64 *args)
 SEC("tp_btf/sched_process_exit")
 int ends(__u64 *args)
 {
-	forget_stop((void *)bpf_get_current_task_btf());
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u32 process = task->tgid;
+
+	if (task->signal->live.counter == 0)
+		bpf_map_delete_elem(&newborns, &process);
+	forget_stop(task);
 	return 0;
 }
 

@@ -58,6 +58,9 @@ func (l *labels) of(sym uint32) *label {
 	return l.known[sym]
 }
 
+// mostInlined is how many calls a label tells of: a file may have a stack of a thousand for each of a path's instructions.
+const mostInlined = 64
+
 // labelOf describes a path of a routine with that name; its lines are the lowest and the highest in the file where it begins.
 func labelOf(s *wpp.Snapshot, routine string, sym uint32) *label {
 	p := &s.Symbols[sym]
@@ -74,7 +77,7 @@ func labelOf(s *wpp.Snapshot, routine string, sym uint32) *label {
 	file, met := -1, map[int]bool{0: true}
 	for piece := range s.Pieces(sym) {
 		for span := range piece.Spans() {
-			if !met[span.Call] {
+			if !met[span.Call] && len(met) <= mostInlined {
 				met[span.Call] = true
 				l.Inlined = append(l.Inlined, callsOf(s, span.Call))
 			}

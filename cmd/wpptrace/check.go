@@ -158,7 +158,7 @@ func limitsOf(w uprobe.Way) string {
 	for _, limit := range []struct {
 		flags string
 		err   error
-	}{{"--overhead, --follow-fork, plan --canary", w.Windows()}, {"--lib", w.Libraries()}} {
+	}{{"--overhead, plan --canary", w.Windows()}, {"--lib", w.Libraries()}, {"--follow-fork", w.Families()}} {
 		if limit.err != nil {
 			list = append(list, fmt.Sprintf("no %s (%v)", limit.flags, limit.err))
 		}

@@ -59,12 +59,12 @@ func (o *recordFlags) alone() string {
 	return ""
 }
 
-// mayFollow fails where processes could be stopped, but not let go on: they may become another user's; and where it would take seconds to put probes into one.
+// mayFollow fails where processes could be stopped, but not let go on: they may become another user's; and where probes in one are in others too.
 func (o *recordFlags) mayFollow() error {
 	if !o.followFork {
 		return nil
 	}
-	if err := uprobe.Here().Windows(); err != nil {
+	if err := uprobe.Here().Families(); err != nil {
 		return fmt.Errorf("follow processes: %w: leave out --follow-fork", err)
 	}
 	if !effective(cap.GetProc(), cap.KILL) {
@@ -78,7 +78,7 @@ func newFollowing(o *recordFlags, p *target.Process, used func() (target.Times, 
 	o.selection.others = true
 	f := &following{
 		recordFlags: o, report: report, errs: newStatusLine(stderr, o.quiet), first: p, firstUsed: used,
-		jobs: map[*job]bool{}, recording: map[int]*job{}, ended: make(chan ending, most(o.memory.all)+1), end: make(chan struct{}),
+		jobs: map[*job]bool{}, recording: map[int]*job{}, ended: make(chan ending, atOnce(o.memory.all)+1), end: make(chan struct{}),
 		snapshot: map[*job]chan os.Signal{}, paths: map[string]bool{},
 	}
 	g, err := guard.Start(p)
@@ -116,8 +116,8 @@ const (
 	usualAtOnce = 16
 )
 
-// most is how many jobs there may be at the same time, given the memory for all.
-func most(memory size) int {
+// atOnce is how many jobs there may be at the same time, given the memory for all.
+func atOnce(memory size) int {
 	if memory == 0 {
 		return usualAtOnce
 	}
@@ -131,7 +131,7 @@ func (f *following) flagsOf(p *target.Process) *recordFlags {
 	o.output = f.pathOf(p)
 	o.ring = max(o.ring/ringShare, min(o.ring, leastRing))
 	if o.memory.all > 0 {
-		o.memory.all /= size(most(o.memory.all))
+		o.memory.all /= size(atOnce(o.memory.all))
 	}
 	return &o
 }
@@ -139,7 +139,7 @@ func (f *following) flagsOf(p *target.Process) *recordFlags {
 // pathOf is where the next snapshot of a process goes: where nobody else's has.
 func (f *following) pathOf(p *target.Process) string {
 	path := cmp.Or(f.output, usualPath(p))
-	if f.output != "" && f.firstJob != nil {
+	if f.output != "" && p != f.first {
 		path = numbered(f.output, p.PID)
 	}
 	unique := path
@@ -243,7 +243,8 @@ func (f *following) hear() (quiet bool, err error) {
 	if len(f.waiting) == 0 {
 		deadline = deadline.Add(tick)
 	}
-	for {
+	const most = 64 // of a storm, so that signals are heard
+	for range most {
 		n, err := f.family.Next(deadline)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return len(f.waiting) == 0, nil
@@ -251,18 +252,19 @@ func (f *following) hear() (quiet bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if busy := f.busy(); f.recording[n.PID] == nil && busy+len(f.waiting) >= most(f.memory.all) {
+		if busy := f.busy(); f.recording[n.PID] == nil && busy+len(f.waiting) >= atOnce(f.memory.all) {
 			f.refuse(n, f.tooMany())
 		} else {
 			f.waiting = append(f.waiting, n)
 		}
 		deadline = time.Now()
 	}
+	return false, nil
 }
 
 // tooMany says why a process is not recorded that there is no room for.
 func (f *following) tooMany() error {
-	return fmt.Errorf("%d are recorded at the same time, as many as --memory %v is for", most(f.memory.all), f.memory.all)
+	return fmt.Errorf("%d are recorded at the same time, as many as --memory %v is for", atOnce(f.memory.all), f.memory.all)
 }
 
 // busy counts the jobs that record: the others write.
@@ -286,9 +288,7 @@ func (f *following) refuse(n family.News, why error) {
 // take deals with a process that has begun, or with what it has become. It stands meanwhile.
 func (f *following) take(n family.News, s *signals) {
 	if before := f.recording[n.PID]; before != nil && n.Exec { // its probes would stand in what comes
-		select {
-		case <-before.isOut:
-		case <-s.abort.Done():
+		if !f.awaitOut(before, s) {
 			return
 		}
 		delete(f.recording, n.PID)
@@ -302,8 +302,12 @@ func (f *following) take(n family.News, s *signals) {
 		return
 	}
 	p, err := target.Open(n.PID)
+	if errors.Is(err, target.ErrGone) || errors.Is(err, target.ErrNoProcess) { // nothing of it ran
+		f.letGo(n.PID)
+		return
+	}
 	if err != nil {
-		f.letGo(n.PID) // it has ended: nothing of it ran
+		f.refuse(n, err)
 		return
 	}
 	if err := f.adopt(n, p, s); err != nil {
@@ -313,6 +317,24 @@ func (f *following) take(n family.News, s *signals) {
 		p.Close()
 	}
 	f.letGo(n.PID)
+}
+
+// awaitOut waits until the probes of a job are out, unless all is to end.
+func (f *following) awaitOut(j *job, s *signals) bool {
+	for {
+		select {
+		case <-j.isOut:
+			return true
+		case e := <-f.ended:
+			if f.account(e); e.job == j { // which fails before it has begun to take them out, should it fail early
+				return true
+			}
+		case <-s.end:
+			return false
+		case <-s.abort.Done():
+			return false
+		}
+	}
 }
 
 func (f *following) letGo(pid int) {
@@ -368,7 +390,7 @@ func (f *following) beginJob(j *job, n family.News) error {
 
 // makeRoom waits for jobs that only write, where there are as many as may be. It fails when all record.
 func (f *following) makeRoom() error {
-	for len(f.jobs) >= most(f.memory.all) {
+	for len(f.jobs) >= atOnce(f.memory.all) {
 		if f.busy() == len(f.jobs) {
 			return f.tooMany()
 		}

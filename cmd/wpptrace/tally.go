@@ -46,10 +46,11 @@ func (f *following) account(e ending) {
 		j.process.Close()
 	}
 	f.shared.tidy(f.jobs)
-	if err != nil && !errors.Is(err, context.Canceled) && f.tally.err != nil {
-		fmt.Fprintf(f.errs, "wpptrace: %s\n", oneLine(err)) // the first one comes last
-	} else if err != nil {
+	switch {
+	case f.tally.err == nil:
 		f.tally.err = err
+	case err != nil && !errors.Is(err, context.Canceled):
+		fmt.Fprintf(f.errs, "wpptrace: %s\n", oneLine(err)) // the first one comes last
 	}
 }
 

@@ -135,8 +135,9 @@ func textEnd(im *image.Image) (end uint64) {
 // loadError says what a user can do about a program that the kernel refuses.
 func loadError(err error) error {
 	var remedy string
+	refusal := &ebpf.VerifierError{}
 	switch {
-	case errors.As(err, new(*ebpf.VerifierError)): // which says EACCES, but not of whoever loads it
+	case errors.As(err, &refusal) && len(refusal.Log) > 0: // which says EACCES, but not of whoever loads it
 		remedy = "Linux 6.1 or later is needed: if this is one, report it"
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		remedy = "run wpptrace as root"

@@ -95,7 +95,7 @@ func openInstalled(name string) (f *os.File, size int64, err error) {
 		dir = path.Dir(dir)
 		if info, err := root.Stat(dir); err != nil {
 			return nil, 0, err
-		} else if !isRoots(info) || info.Mode().Perm()&0o002 != 0 {
+		} else if !isRoots(info) || info.Mode().Perm()&0o022 != 0 {
 			return nil, 0, errors.New("its directory is not root's alone")
 		}
 	}

@@ -64,7 +64,7 @@ func (f elfFile) readDebugSections() (map[string][]byte, error) {
 	sections := map[string][]byte{}
 	room := uint64(maxDebug)
 	for _, name := range debugSections {
-		s := f.debugSection(name)
+		s := f.Section(".debug_" + name)
 		if s == nil || s.Type == elf.SHT_NOBITS {
 			continue
 		}
@@ -79,14 +79,6 @@ func (f elfFile) readDebugSections() (map[string][]byte, error) {
 		sections[name] = data
 	}
 	return sections, nil
-}
-
-// debugSection returns a section of debug information, or nil.
-func (f elfFile) debugSection(name string) *elf.Section {
-	if s := f.Section(".debug_" + name); s != nil {
-		return s
-	}
-	return f.Section(".zdebug_" + name)
 }
 
 // unpack reads a section, if it claims no more than compression can give.

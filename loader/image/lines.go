@@ -47,7 +47,7 @@ func (l *Lines) At(addr uint64) (file string, line int, ok bool) {
 	return l.files[r.file], int(r.line), true
 }
 
-func (f elfFile) hasLines() bool { return f.debugSection("line") != nil }
+func (f elfFile) hasLines() bool { return f.Section(".debug_line") != nil }
 
 // linesOf reads the line tables of a file with the image's debug information.
 func (im *Image) linesOf(f elfFile) (lines *Lines, err error) {

@@ -77,6 +77,14 @@ func (w Way) Libraries() error {
 	return nil
 }
 
+// Families fails where the probes of a process stand in others too, so that those that it starts cannot be told from it.
+func (w Way) Families() error {
+	if w != ProcessLink {
+		return errors.New("Linux 6.10 or later is needed: before it, probes are in all processes of a program at once")
+	}
+	return nil
+}
+
 // mostEvents is how many perf events are put in at once. The kernel takes them out one by one, 0.1 s each, and nothing can hurry it or end that: half a
 // minute is what may be asked of whoever waits for it. Two descriptors each, they stay below the 1024 that a process may have where nobody has raised it.
 const mostEvents = 300
