@@ -90,7 +90,9 @@ const (
 	manySymbols = 1 << 17
 	mostSymbols = 1 << 22
 
+	// The same in files that do not tell: they stay readable for ever.
 	manySymbolsEarly = 1 << 20
+	mostSymbolsEarly = 1 << 22
 
 	lineLength = 16 // slots: 64 bytes
 	ways       = 4  // places for a slot in its line
@@ -140,10 +142,13 @@ func worthMixing(symbols uint64) int {
 
 // mixedEarly is how many were mixed before they were told.
 func mixedEarly(symbols uint64) int {
-	if symbols < manySymbolsEarly {
-		return contexts
+	switch {
+	case symbols >= mostSymbolsEarly:
+		return 1
+	case symbols >= manySymbolsEarly:
+		return 2
 	}
-	return worthMixing(symbols)
+	return contexts
 }
 
 // newPredictor makes a predictor for a number of symbols that mixes so many contexts, in 64 KiB to 4 MiB.

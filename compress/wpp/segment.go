@@ -107,12 +107,11 @@ func (s *Segment) load() (*Grammar, error) {
 	if err != nil {
 		return nil, err
 	}
-	decode := coding.Decode
-	switch about.Coding {
-	case SegmentSection_EARLY:
-		decode = coding.DecodeEarly
-	case SegmentSection_PLAIN:
-		decode = coding.DecodePlain
+	decode := map[SegmentSection_Coding]func([]byte, uint64, uint64) ([][]uint32, error){
+		SegmentSection_EARLY: coding.DecodeEarly, SegmentSection_PLAIN: coding.DecodePlain, SegmentSection_MIXED: coding.Decode,
+	}[about.Coding]
+	if decode == nil {
+		return nil, damaged("segment at byte %d: unknown coding %d", s.at, about.Coding)
 	}
 	bodies, err := decode(coded, about.Symbols, about.Rules)
 	if err != nil {

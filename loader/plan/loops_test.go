@@ -119,7 +119,7 @@ func naturalLoops(n *nest) (loops [][]bool, ok bool) {
 	return loops, true
 }
 
-// TestManyLoops: the time for 30,000 loops is a fraction of a second, however they lie.
+// TestManyLoops: the time for 100,000 loops is a fraction of a second, however they lie. One that grows with their square would be many times the bound.
 func TestManyLoops(t *testing.T) {
 	const loops, most = 100_000, 10 * time.Second
 	sequence, nested, middle := make([][]int, loops+1), make([][]int, 2*loops+1), make([][]int, 2*loops+1)

@@ -311,8 +311,7 @@ func TestLeftOutReasons(t *testing.T) {
 	}
 }
 
-// TestCompleteObservesMore: without Complete routines that need dear probes often are left out, with it they are not.
-// TestPlansOfTheSystem: they are proven, and with Complete more is observed.
+// TestPlansOfTheSystem: they are proven, and with Complete routines that need dear probes often are not left out.
 func TestPlansOfTheSystem(t *testing.T) {
 	for _, path := range system(t) {
 		p := recovered(t, path)
