@@ -12,11 +12,11 @@ import (
 	"wpptrace/kernel-tests/zoo"
 )
 
-// libraryCases are all programs of the zoo as shared libraries, with one optimisation each; or with both.
+// libraryCases are every other program of the zoo as a shared library, with one optimisation each; or all of them with both.
 func libraryCases() (cases []zoo.Case) {
 	for i, opt := range []string{"-O2", "-O0"} {
 		for j, p := range zoo.Programs() {
-			if matrix() || (i+j)%2 == 0 {
+			if matrix() || (i+j)%4 == 0 {
 				cases = append(cases, zoo.Case{Program: p, Flavour: zoo.Flavour{Compiler: "gcc", Opt: opt, Shared: true}})
 			}
 		}
@@ -24,7 +24,7 @@ func libraryCases() (cases []zoo.Case) {
 	return cases
 }
 
-// Every program of the zoo as a shared library, which an executable calls: its code is observed with --lib, from the moment that it is mapped.
+// Programs of the zoo as shared libraries, which an executable calls: their code is observed with --lib, from the moment that it is mapped.
 func TestLibrariesAreExact(t *testing.T) {
 	builder, err := zoo.NewBuilder(t.TempDir())
 	if err != nil {
@@ -90,7 +90,7 @@ func TestRealLibrariesAreExact(t *testing.T) {
 	}{
 		{"sqlite3", "libsqlite3.so.0", []string{":memory:", "select 3 union select 1 order by 1;"}},
 		{"true", "libc.so.6", nil},
-		{"gzip", "libc.so.6", []string{"-cn", "/etc/protocols"}},
+		{"gzip", "libc.so.6", []string{"-cn", "/etc/shells"}},
 	} {
 		t.Run(c.program+"/"+c.library, func(t *testing.T) {
 			t.Parallel()
