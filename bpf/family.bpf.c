@@ -4,7 +4,6 @@
 // Who belongs to a process: those that it starts, those that these start, and what any of them becomes by exec. Each is stopped before its first instruction, so that
 // nothing of it runs unseen, and somebody is told.
 #include "stop.h"
-#include <asm/unistd.h>
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 

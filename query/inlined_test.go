@@ -92,3 +92,18 @@ func TestWritePathWithInlinedCalls(t *testing.T) {
 		}
 	}
 }
+
+// A file may have another call for each instruction of a path: a label tells of so many.
+func TestLabelsAreBounded(t *testing.T) {
+	s := inlinedCompressor()
+	block := &s.Routines[0].Blocks[1]
+	block.Lengths, block.Spans = make([]byte, 1000), nil
+	for i := range block.Lengths {
+		block.Lengths[i] = 1
+		s.Calls = append(s.Calls, wpp.Call{Name: "f"})
+		block.Spans = append(block.Spans, wpp.Span{From: i, To: i + 1, Call: len(s.Calls)})
+	}
+	if n := len(labelOf(s, "main", 1).Inlined); n != mostInlined {
+		t.Errorf("%d calls of a thousand, want %d", n, mostInlined)
+	}
+}

@@ -393,3 +393,18 @@ func TestFollowFewCapabilities(t *testing.T) {
 		t.Errorf("recorded: %s\n%s", got, w.errs.String())
 	}
 }
+
+// What waits for a recording's probes to come out does not wait when all is to end.
+func TestAwaitOut(t *testing.T) {
+	closed := make(chan struct{})
+	close(closed)
+	for name, c := range map[string]struct {
+		out, end chan struct{}
+		want     bool
+	}{"they are out": {closed, nil, true}, "interrupted": {nil, closed, false}} {
+		f := &following{ended: make(chan ending)}
+		if got := f.awaitOut(&job{isOut: c.out}, &signals{end: c.end, abort: t.Context()}); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

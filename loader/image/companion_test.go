@@ -87,6 +87,9 @@ func TestCompanion(t *testing.T) {
 		"in a shared directory": {func() error {
 			return errors.Join(os.WriteFile(companion, file, 0o644), os.Chmod(filepath.Dir(companion), 0o777))
 		}, "its directory is not root's alone"},
+		"in a directory of a group": {func() error {
+			return errors.Join(os.WriteFile(companion, file, 0o644), os.Chmod(filepath.Dir(companion), 0o775))
+		}, "its directory is not root's alone"},
 		"10 GB of nothing": {func() error { return errors.Join(os.WriteFile(companion, nil, 0o600), os.Truncate(companion, 10<<30)) }, "malformed elf file: bad magic number"},
 		"not there":        {func() error { return nil }, ""},
 	} {
