@@ -9,21 +9,46 @@ import (
 	"wpptrace/compress/sequitur"
 )
 
+// From so many symbols on, a grammar is coded in one context: what mixing them saves of its bytes is not worth its time then.
+const manySymbols = 1 << 16
+
 // Encode writes a grammar: the bodies of its rules, the start rule's first, with symbols as sequitur has them. Each rule but the start rule
-// must have a body, be used, and not derive itself. It takes a few microseconds and some hundred bytes a symbol, and 5 MiB besides.
+// must have a body, be used, and not derive itself. It takes a few microseconds and some hundred bytes a symbol, one microsecond from 2^16 symbols on, and 5 MiB besides.
 func Encode(bodies [][]uint32) []byte {
 	symbols := uint64(0)
 	for _, body := range bodies {
 		symbols += uint64(len(body))
 	}
-	mixed := worthMixing(symbols)
+	mixed := contexts
+	if symbols >= manySymbols {
+		mixed = 0
+	}
 	return encode([]byte{byte(mixed)}, bodies, symbols, mixed)
+}
+
+// A grammarModel codes a grammar symbol by symbol. The same model writes and reads: what is to be written is given, and ignored when it reads; what
+// is written or read is returned.
+type grammarModel interface {
+	begin()                      // opens the body of the next rule
+	ends(y bool) bool            // whether the innermost body ends; only the start rule's may be empty
+	end(rule int)                // closes it: its rule is now the next symbol of the body around it
+	isNew(y bool) bool           // whether the next symbol is a new rule
+	symbol(symbol uint32) uint32 // a symbol that is no new rule
+	release()                    // gives back its memory
+}
+
+// newGrammarModel makes the model for a number of symbols that mixes so many contexts, or 0: one context, without mixing.
+func newGrammarModel(c *coder, symbols uint64, mixed int) grammarModel {
+	if mixed == 0 {
+		return newQuickModel(c, symbols)
+	}
+	return newModel(c, symbols, mixed)
 }
 
 // encode appends a grammar of so many symbols.
 func encode(out []byte, bodies [][]uint32, symbols uint64, mixed int) []byte {
 	w := newWriter(binary.AppendUvarint(out, symbols))
-	m := newModel(w, symbols, mixed)
+	m := newGrammarModel(w, symbols, mixed)
 	defer m.release()
 	type open struct {
 		rule int
@@ -58,7 +83,7 @@ func encode(out []byte, bodies [][]uint32, symbols uint64, mixed int) []byte {
 
 var (
 	errShort   = errors.New("coded grammar ends too early")
-	errMixed   = fmt.Errorf("coded grammar mixes other than 1 to %d contexts", contexts)
+	errMixed   = fmt.Errorf("coded grammar mixes other than 0 to %d contexts", contexts)
 	errLong    = errors.New("coded grammar goes on behind its end")
 	errSymbols = errors.New("coded grammar has other than the declared number of symbols")
 )
@@ -69,7 +94,7 @@ func Decode(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error) {
 	switch {
 	case len(coded) == 0:
 		return nil, errShort
-	case coded[0] == 0, int(coded[0]) > contexts:
+	case int(coded[0]) > contexts:
 		return nil, errMixed
 	}
 	return decode(coded[1:], func(uint64) int { return int(coded[0]) }, mostSymbols, mostRules)
@@ -89,7 +114,7 @@ func decode(coded []byte, mixed func(symbols uint64) int, mostSymbols, mostRules
 		return nil, fmt.Errorf("coded grammar declares %d symbols, more than the %d that may be left", symbols, mostSymbols)
 	}
 	d := decoder{reader: newReader(coded[n:]), left: symbols, mostRules: mostRules}
-	d.model = newModel(d.reader, symbols, mixed(symbols))
+	d.model = newGrammarModel(d.reader, symbols, mixed(symbols))
 	defer d.model.release()
 	d.begin()
 	for len(d.open) > 0 {
@@ -109,7 +134,7 @@ func decode(coded []byte, mixed func(symbols uint64) int, mostSymbols, mostRules
 // A decoder makes bodies of what its model reads.
 type decoder struct {
 	reader *coder
-	model  *model
+	model  grammarModel
 	bodies [][]uint32
 	open   []openBody
 	inOpen []uint32 // the symbols of the open bodies, the innermost's last

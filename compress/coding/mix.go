@@ -85,12 +85,7 @@ const (
 	contexts = len(orders)
 	farthest = 6 // terminals that a context looks back at most
 
-	// From so many symbols on, the longest context does not count, and then none but the first: it takes a third of the time for a twentieth of
-	// the size, and where nothing repeats, nearly all that is met in a long one is met once.
-	manySymbols = 1 << 17
-	mostSymbols = 1 << 22
-
-	// The same in files that do not tell: they stay readable for ever.
+	// From so many symbols on, early files mix a context less, and then none but the first.
 	manySymbolsEarly = 1 << 20
 	mostSymbolsEarly = 1 << 22
 
@@ -128,17 +123,6 @@ const leastLines, mostLines = 10, 16
 
 // smallLines keeps the lines of small predictors for the next ones: there are traces of a hundred thousand threads that do next to nothing.
 var smallLines = sync.Pool{New: func() any { return new([1 << leastLines]line) }}
-
-// worthMixing is how many contexts are worth their time for a number of symbols.
-func worthMixing(symbols uint64) int {
-	switch {
-	case symbols >= mostSymbols:
-		return 1
-	case symbols >= manySymbols:
-		return 2
-	}
-	return contexts
-}
 
 // mixedEarly is how many were mixed before they were told.
 func mixedEarly(symbols uint64) int {

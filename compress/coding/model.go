@@ -34,8 +34,7 @@ type frame struct {
 	tail        tail
 }
 
-// A model codes a grammar symbol by symbol. The same model writes and reads: what is to be written is given, and ignored when it reads; what
-// is written or read is returned.
+// A model is a grammarModel that mixes contexts.
 type model struct {
 	predictor
 	tree
