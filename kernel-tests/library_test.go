@@ -16,7 +16,7 @@ import (
 func libraryCases() (cases []zoo.Case) {
 	for i, opt := range []string{"-O2", "-O0"} {
 		for j, p := range zoo.Programs() {
-			if matrix() || (i+j)%4 == 0 {
+			if matrix() || (i+j)%4 == 0 && !p.Has(zoo.Long) {
 				cases = append(cases, zoo.Case{Program: p, Flavour: zoo.Flavour{Compiler: "gcc", Opt: opt, Shared: true}})
 			}
 		}

@@ -34,6 +34,7 @@ const (
 	EarlyCode                    // runs code of its own before its entry point
 	KillsThreads                 // ends while its threads live
 	GNU                          // is GNU C, which gcc alone compiles
+	Long                         // executes millions of instructions where its libraries' count, static or shared: for the whole matrix alone
 )
 
 // Has says whether the program has all of these tags.
@@ -70,9 +71,9 @@ func Programs() []Program {
 		{File: "conventions.c"},
 		{File: "coroutines.c", Tags: Coroutine},
 		{File: "empty.c"},
-		{File: "exception_callbacks.cc", Tags: Exceptions},
+		{File: "exception_callbacks.cc", Tags: Exceptions | Long},
 		{File: "exception_loop.cc", Tags: Exceptions},
-		{File: "exceptions.cc", Exit: 12, Tags: Exceptions},
+		{File: "exceptions.cc", Exit: 12, Tags: Exceptions | Long},
 		{File: "exec.c", Exit: 5, Tags: Execs},
 		{File: "fault.c", Exit: 6, Tags: Signals | Jumps | Fault},
 		{File: "fault_in_main.c", Exit: 6, Tags: Signals | Jumps | Fault},
@@ -108,10 +109,10 @@ func Programs() []Program {
 		{File: "tailcalls.c"},
 		{File: "thread_ends.c", Exit: 6, Tags: Threads | KillsThreads | Exceptions | NoStatic},
 		{File: "threads.c", Tags: Threads | NoStatic},
-		{File: "timer.c", Tags: Timer | Signals},
+		{File: "timer.c", Tags: Timer | Signals | Long},
 		{File: "variants.cc", Exit: 6, Tags: Exceptions},
 		{File: "vfork.c", Tags: Forks},
-		{File: "virtuals.cc", Tags: Exceptions},
+		{File: "virtuals.cc", Tags: Exceptions | Long},
 	}
 	for i := range programs {
 		p := &programs[i]
