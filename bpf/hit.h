@@ -22,6 +22,7 @@ struct thread {
 	__u64 chain_len;
 	__u64 chain_known; /* its last return address is one of the calls map */
 	__u64 chain[CHAIN_MAX];
+	__u64 untimed;    /* hits until one is timed */
 	struct batch batch;
 };
 

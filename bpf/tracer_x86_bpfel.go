@@ -90,7 +90,9 @@ const (
 	TracerMetricMETRIC_LONG_CHAIN   TracerMetric = 6
 	TracerMetricMETRIC_HIGH_ADDRESS TracerMetric = 7
 	TracerMetricMETRIC_UNREPORTED   TracerMetric = 8
-	TracerMetricMETRICS             TracerMetric = 9
+	TracerMetricMETRIC_TIMED        TracerMetric = 9
+	TracerMetricMETRIC_TIMED_NS     TracerMetric = 10
+	TracerMetricMETRICS             TracerMetric = 11
 )
 
 type TracerSite struct {
@@ -153,6 +155,7 @@ type TracerThread struct {
 	ChainLen   uint64
 	ChainKnown uint64
 	Chain      [56]uint64
+	Untimed    uint64
 	Batch      TracerBatch
 }
 

@@ -124,6 +124,8 @@ enum metric {
 	METRIC_LONG_CHAIN,     /* more than CHAIN_MAX callers without a word */
 	METRIC_HIGH_ADDRESS,   /* a CFA above 2^47 */
 	METRIC_UNREPORTED,     /* hits while probes were put in and out: no failure, but they took time */
+	METRIC_TIMED,          /* hits that were timed */
+	METRIC_TIMED_NS,       /* what the program took of them */
 	METRICS
 };
 

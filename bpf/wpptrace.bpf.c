@@ -68,9 +68,13 @@ const struct {
 	enum library_table l;
 } *names __attribute__((unused)); /* keeps them for the Go bindings */
 
+static __always_inline void add(enum metric m, __u64 n)
+{
+	__sync_fetch_and_add(&metrics[m], n);
+}
 static __always_inline void count(enum metric m)
 {
-	__sync_fetch_and_add(&metrics[m], 1);
+	add(m, 1);
 }
 static __always_inline long read_user(void *to, __u32 size, __u64 from)
 {
@@ -133,7 +137,7 @@ static __always_inline void lost(struct batch *b, __u64 hits)
 	struct life who = {b->started, b->tid};
 	struct loss l = {b->hits, b->lost};
 
-	__sync_fetch_and_add(&metrics[METRIC_LOST_HITS], hits);
+	add(METRIC_LOST_HITS, hits);
 	if (bpf_map_update_elem(&losses, &who, &l, BPF_ANY))
 		count(METRIC_LOST_BY_WHOM);
 }
@@ -159,6 +163,9 @@ struct {
 	__type(key, int);
 	__type(value, struct thread);
 } threads SEC(".maps");
+
+/* Hits that are not timed between two that are. With one of these they are a prime number, so that what comes at every so many hits is met as often as it comes. */
+#define UNTIMED 60
 
 /* hold stops the target where the ring is about to be full. */
 static __always_inline void hold(void)
@@ -194,8 +201,16 @@ int hit(struct registers *regs)
 		count(METRIC_NO_SITE);
 		return 0;
 	}
-	__u64 sequence = t->batch.sequence;
+	__u64 sequence = t->batch.sequence, began = 0;
+	if (!t->untimed--) {
+		t->untimed = UNTIMED;
+		began = bpf_ktime_get_ns();
+	}
 	report(regs, t, s, cookie);
+	if (began) {
+		add(METRIC_TIMED_NS, bpf_ktime_get_ns() - began);
+		count(METRIC_TIMED);
+	}
 	if (stop_water && t->batch.sequence != sequence) /* one has been handed over */
 		hold();
 	return 0;

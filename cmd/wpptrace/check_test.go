@@ -86,7 +86,7 @@ func TestForecast(t *testing.T) {
 		t.Errorf("slow-down %.1f", s)
 	}
 	var out strings.Builder
-	all.tell(&out, 0)
+	all.tell(&out, 0, 0)
 	if !strings.Contains(out.String(), ", up to 1.0 at its present load of 0% of a CPU") {
 		t.Errorf("of an idle process: %s", out.String())
 	}

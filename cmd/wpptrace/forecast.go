@@ -104,10 +104,14 @@ func (f forecast) slowDown() float64 {
 	return 1 + (f.emulated*float64(f.cost.Emulated)+f.stepped*float64(f.cost.Stepped))/instructionTime
 }
 
-// tell prints the forecast. load is the CPU share that the process uses now, 1 for one CPU.
-func (f forecast) tell(w io.Writer, load float64) {
-	fmt.Fprintf(w, "wpptrace: slow-down: up to %s times while it runs its own code, up to %s at its present load of %.0f%% of a CPU; it is measured as it runs\n",
-		factor(f.slowDown()), factor(1+min(load, 1)*(f.slowDown()-1)), 100*load)
+// tell prints the forecast. load is the CPU share that the process uses now, 1 for one CPU; overhead the budget, per cent, 0: there is none.
+func (f forecast) tell(w io.Writer, load, overhead float64) {
+	bound := "it is measured as it runs"
+	if overhead > 0 {
+		bound = fmt.Sprintf("--overhead keeps it to %v%% in the long run", overhead)
+	}
+	fmt.Fprintf(w, "wpptrace: slow-down: up to %s times while it runs its own code, up to %s at its present load of %.0f%% of a CPU; %s\n",
+		factor(f.slowDown()), factor(1+min(load, 1)*(f.slowDown()-1)), 100*load, bound)
 }
 
 // factor writes a number without digits that mean nothing.

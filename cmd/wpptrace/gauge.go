@@ -28,7 +28,7 @@ func newGauge(s *attach.Session, log *slog.Logger) *gauge {
 		return &gauge{cost: attach.TypicalCost()}
 	}
 	const effort = 15
-	cost := c.Measure(effort)
+	cost := c.Measure(effort, attach.TypicalReport)
 	log.Info("measured", "hit", cost.Emulated, "single-stepped hit", cost.Stepped)
 	return &gauge{calibrator: c, cost: cost}
 }
@@ -52,12 +52,12 @@ const (
 	samplePause = 200 * time.Millisecond
 )
 
-// add takes a sample: what the target has used and its hits so far, stepped of them single-stepped. What a hit costs depends on how busy the machine is;
-// so it is measured again for the hits since the last sample.
-func (g *gauge) add(used target.Times, hits, stepped uint64) sample {
-	if g.calibrator != nil {
+// add takes a sample: what the target has used and its hits so far, stepped of them single-stepped, and what reporting one takes. What a hit costs depends on how busy the machine is;
+// so it is measured again for the hits since the last sample, if there are any.
+func (g *gauge) add(used target.Times, hits, stepped uint64, report time.Duration) sample {
+	if g.calibrator != nil && hits > g.hits {
 		const effort = 3
-		g.cost = g.calibrator.Measure(effort)
+		g.cost = g.calibrator.Measure(effort, report)
 	}
 	s := sample{at: time.Now(), used: used, hits: g.charge(hits, stepped)}
 	g.samples = append(g.samples, s)
@@ -104,7 +104,7 @@ func (g *gauge) exceeds(most float64) (estimate, bool) {
 func (r *recording) takeSample() {
 	if used, err := r.used(); err == nil {
 		hits, stepped := r.hits()
-		r.last = r.gauge.add(used.Sub(r.usedBefore), hits, stepped)
+		r.last = r.gauge.add(used.Sub(r.usedBefore), hits, stepped, r.session.ReportTime())
 	}
 }
 

@@ -56,7 +56,7 @@ func TestGaugeCharges(t *testing.T) {
 		{150, 40, 1150 * time.Microsecond},
 		{210, 50, 1160 * time.Microsecond},
 	} {
-		if got := g.add(target.Times{CPU: time.Second}, c.hits, c.stepped).hits; got != c.want {
+		if got := g.add(target.Times{CPU: time.Second}, c.hits, c.stepped, 0).hits; got != c.want {
 			t.Errorf("%d hits, %d single-stepped: %v, want %v", c.hits, c.stepped, got, c.want)
 		}
 	}

@@ -146,11 +146,15 @@ func (j *job) attach(exe *os.File) error {
 		}
 		j.gauge.nature = natureOf(before)
 		if !j.quiet {
-			newForecast(j.program.plan, j.gauge.cost).tell(j.errs, load)
+			newForecast(j.program.plan, j.gauge.cost).tell(j.errs, load, j.overhead)
 		}
 	}
 	if j.overhead > 0 {
-		j.pace = newPace(j.overhead/100, j.window)
+		used, err := j.used()
+		if err != nil {
+			return gone(j.process, err)
+		}
+		j.pace = newPace(j.overhead/100, j.window, used)
 	}
 	if err := j.session.Attach(exe); err != nil {
 		return err

@@ -167,7 +167,7 @@ int main(void)
 }`, "-O1", "-pthread")))
 	r := attachWithLosses(t, s)
 	s.ask(20_000) // nobody reads meanwhile
-	r.pace = newPace(0.05, defaultWindow)
+	r.pace = newPace(0.05, defaultWindow, target.Times{})
 	r.pace.begin()
 	if err := r.closeWindow(t.Context()); err != nil {
 		t.Fatal(err)

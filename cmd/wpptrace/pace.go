@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 
 	"wpptrace/loader/govern"
@@ -18,25 +19,44 @@ type pace struct {
 	closed uint64    // windows
 	calm   func()    // of the window that is open: it is to be closed in time, and what that takes of the machine the budget bounds too
 
-	used, traced         target.Times // accounted for; of it, in windows
-	usedHits, tracedHits time.Duration
+	clock     target.Times  // of the process, when its use was accounted for last
+	hits      time.Duration // likewise
+	all       tracedUse     // since the probes went in first
+	inWindows tracedUse     // of that
 }
 
-func newPace(share float64, window time.Duration) *pace {
-	return &pace{budget: govern.New(share), window: window}
+// A tracedUse is what a process has used, and of it the cost of hits by calibration.
+type tracedUse struct {
+	target.Times
+	hits time.Duration
 }
 
-// pause is how long nothing need be decided.
+func (u *tracedUse) add(used target.Times, hits time.Duration) {
+	u.CPU, u.User, u.hits = u.CPU+used.CPU, u.User+used.User, u.hits+hits
+}
+
+// newPace begins to account for a process that has used so much so far, before any probe stands in it.
+func newPace(share float64, window time.Duration, used target.Times) *pace {
+	return &pace{budget: govern.New(share), window: window, clock: used}
+}
+
+// pause is how long nothing need be decided: a window lasts as long as it is to, and between them nothing is to be done before the debt can have been earned.
 func (p *pace) pause() time.Duration {
 	if p == nil {
 		return tick
 	}
-	pause := min(tick, p.window)
-	if left := time.Until(p.opened.Add(p.window)); left > 0 { // of the window
-		pause = min(pause, left)
+	if !p.opened.IsZero() {
+		if left := time.Until(p.opened.Add(p.window)); left > 0 {
+			return min(tick, left)
+		}
+		return min(tick, p.window)
 	}
-	return pause
+	earned := p.budget.Debt() / time.Duration(runtime.NumCPU())
+	return min(max(earned, shortestWindow), longestPause)
 }
+
+// longestPause is how long a signal may wait while no probe stands.
+const longestPause = 50 * time.Millisecond
 
 // sampled is how many windows there were, none if all was traced, and which share of the process's own CPU time they were.
 func (p *pace) sampled(n nature) (windows uint64, share float64) {
@@ -47,8 +67,8 @@ func (p *pace) sampled(n nature) (windows uint64, share float64) {
 	if !p.opened.IsZero() {
 		windows++
 	}
-	within := n.estimate(p.traced, p.tracedHits).own
-	without := float64(p.used.CPU - p.traced.CPU - (p.usedHits - p.tracedHits))
+	within := n.estimate(p.inWindows.Times, p.inWindows.hits).own
+	without := float64(p.all.CPU - p.inWindows.CPU - (p.all.hits - p.inWindows.hits))
 	return windows, within / (within + max(without, 0))
 }
 
@@ -89,7 +109,7 @@ func (j *job) keepPace(ctx context.Context) error {
 	return nil
 }
 
-// account charges the budget with what the process has used since the last time.
+// account charges the budget with what the process has used since the last time, and with the most that its hits may have cost.
 func (r *recording) account() {
 	p := r.pace
 	used, err := r.used()
@@ -97,15 +117,14 @@ func (r *recording) account() {
 		return // it has exited
 	}
 	hits := r.gauge.charge(r.hits())
-	used = used.Sub(r.usedBefore)
-	newUsed, newHits := used.Sub(p.used), hits-p.usedHits
-	p.used, p.usedHits = used, hits
+	newUsed, newHits := used.Sub(p.clock), hits-p.hits
+	p.clock, p.hits = used, hits
+	p.all.add(newUsed, newHits)
 	if !p.opened.IsZero() {
-		p.traced.CPU += newUsed.CPU
-		p.traced.User += newUsed.User
-		p.tracedHits += newHits
+		p.inWindows.add(newUsed, newHits)
 	}
-	p.budget.Account(govern.Use{Own: newUsed.CPU - newHits, Probes: newHits})
+	probes := min(newHits+time.Duration(hitDoubt*float64(newHits)), newUsed.CPU)
+	p.budget.Account(govern.Use{Own: newUsed.CPU - probes, Probes: probes})
 }
 
 // closeWindow takes the probes out. What the threads do from here on is not known.

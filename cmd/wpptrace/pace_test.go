@@ -182,7 +182,7 @@ func startCalls(t testing.TB, lines func(text string)) (pid int) {
 	return cmd.Process.Pid
 }
 
-// Windows show the subpaths that are hot in the whole.
+// Windows show the subpaths that are hot in the whole, with the budget that is usual.
 func TestHotInWindows(t *testing.T) {
 	pid := startCalls(t, func(string) {})
 	w := startTracer(t, "-p", strconv.Itoa(pid), "-d", "1s", "--max-slowdown", "0", "-q", "-o", "whole.wpp")
@@ -192,15 +192,17 @@ func TestHotInWindows(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := hottestOf(t, whole)
-	sampled, _ := recordWindows(t, pid, 5, "--overhead", "5")
-	got, common := hottestOf(t, sampled), 0
-	for _, p := range got {
-		if slices.Contains(want, p) {
-			common++
+	for range amount(1, 5) {
+		sampled, _ := recordWindows(t, pid, 5)
+		got, common := hottestOf(t, sampled), 0
+		for _, p := range got {
+			if slices.Contains(want, p) {
+				common++
+			}
 		}
-	}
-	if len(want) != hottest || common < hottest-1 {
-		t.Errorf("%d of %d hottest subpaths are found in %d windows:\n%q\nthey are\n%q", common, len(want), sampled.Figures.Windows, got, want)
+		if len(want) != hottest || common < hottest-1 {
+			t.Errorf("%d of %d hottest subpaths are found in %d windows:\n%q\nthey are\n%q", common, len(want), sampled.Figures.Windows, got, want)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
+	"wpptrace/loader/uprobe"
 )
 
 // recordFlags are the flags of a recording.
@@ -43,6 +44,9 @@ type recordFlags struct {
 // defaultMaxSlowDown is that of a process that is at work already; a command that is started to be traced has none.
 const defaultMaxSlowDown = 10
 
+// defaultOverhead is that of a process that is at work already, per cent; a command that is started to be traced has none.
+const defaultOverhead = 5
+
 // defaultWindow is long enough for subpaths of any length that one would look at, and shorter than what a user of the process would notice.
 const defaultWindow = 10 * time.Millisecond
 
@@ -59,8 +63,9 @@ func recordCommand() *cobra.Command {
   wpptrace hot bash-4711.wpp           hot subpaths of a recording
   wpptrace dump --as insns x.wpp       every instruction that ran`,
 		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while it is traced,
-and as before afterwards. With --overhead 5 it is slowed down by 5% in the long run: where all of it
-cannot be had for that, it is traced in windows with gaps between them, and counts are estimates.
+and as before afterwards. With -p it is slowed down by 5% in the long run: where all of it cannot be
+had for that, it is traced in windows with gaps between them, and counts are estimates. With
+--overhead 0 all of it is traced, whatever that costs; so is a COMMAND.
 
 When the recording ends, the hot subpaths are printed: on stdout with -p, on stderr with --, where
 stdout is COMMAND's alone. The last line on stderr tells what was lost.
@@ -103,11 +108,11 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	addSelection(f, &o.selection)
 	f.BoolVar(&o.followFork, "follow-fork", false, "record the processes too that it starts, and theirs, and what each becomes by exec, in a snapshot each")
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
-	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "without --overhead: detach when the process is slowed down more than `X` times; 0: never (the default with --)")
-	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's own CPU time more: where that does not do for all of it, trace it in windows; 0: no limit (the default)")
+	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "detach when the process is slowed down more than `X` times; 0: never (the default with --overhead); with -p and without --overhead, all is traced until then")
+	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's own CPU time more: where that does not do for all of it, trace it in windows; 0: no limit (the default with --; with -p: 5)")
 	f.DurationVar(&o.window, "window", o.window, "`TIME` that a window lasts")
 	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of two, as 64M")
-	f.Var(&o.onOverflow, "on-overflow", "when that is full: `gap`: lose what comes, and say so (the default), or stop: stop the process meanwhile")
+	f.Var(&o.onOverflow, "on-overflow", "when that is full: `gap`: lose what comes, and say so (the default with -p), or stop: stop the process meanwhile (the default with --)")
 	o.memory.add(f)
 	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object instead of the hot subpaths")
 	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")
@@ -173,13 +178,21 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 	if err := cmp.Or(o.memory.check(), o.selection.checkGlobs()); err != nil {
 		return err
 	}
-	if !attaching && !c.Flags().Changed("max-slowdown") {
-		o.maxSlowDown = 0
-	}
-	if o.overhead > 0 && !c.Flags().Changed("max-slowdown") { // the budget is the stricter one, in the long run
-		o.maxSlowDown = 0
-	}
+	o.complete(attaching, c.Flags().Changed)
 	return nil
+}
+
+// complete sets the flags that were not given: a process that is at work already is not to be held up, and of a command all is to be had.
+func (o *recordFlags) complete(attaching bool, given func(flag string) bool) {
+	if attaching && !given("overhead") && !given("max-slowdown") && !o.followFork && uprobe.Here().Windows() == nil {
+		o.overhead = defaultOverhead
+	}
+	if !given("max-slowdown") && (!attaching || o.overhead > 0) { // the budget is the stricter one, in the long run
+		o.maxSlowDown = 0
+	}
+	if !attaching && !given("on-overflow") && !o.followFork {
+		o.onOverflow = overflowStop
+	}
 }
 
 // Limits of the budget.

@@ -21,7 +21,7 @@ type Recording struct {
 // Attach attaches to a process and returns when all probes stand and count, which the tracer says. The snapshot is in file after Detach. When ctx
 // ends the tracer is killed.
 func (w *Tracer) Attach(ctx context.Context, pid int, file string, flags ...string) (*Recording, error) {
-	args := append([]string{"-o", file, "-p", strconv.Itoa(pid)}, flags...)
+	args := append([]string{"-o", file, "-p", strconv.Itoa(pid), "--overhead", "0"}, flags...)
 	r := &Recording{cmd: exec.CommandContext(ctx, w.path, args...), ended: make(chan error, 1)}
 	messages, err := r.cmd.StderrPipe()
 	if err != nil {

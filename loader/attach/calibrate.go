@@ -62,14 +62,12 @@ func (s *Session) calibrator() (*Calibrator, error) {
 // Close takes the probes out.
 func (c *Calibrator) Close() error { return c.probes.Close() }
 
-// reportTime is what the program adds to a bare hit on average; it was measured as 10 to 55 ns.
-const reportTime = 30 * time.Nanosecond
-
-// Measure times some hits of each class. effort is how many times 40 emulated and 5 single-stepped ones; each costs some 0.1 ms.
-func (c *Calibrator) Measure(effort int) Cost {
+// Measure times some hits of each class. effort is how many times 40 emulated and 5 single-stepped ones; each costs some 0.1 ms. report is
+// what reporting adds to it: see Session.ReportTime.
+func (c *Calibrator) Measure(effort int, report time.Duration) Cost {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	return Cost{Emulated: timeCalls(emulated, effort, 40) + reportTime, Stepped: timeCalls(stepped, effort, 5) + reportTime}
+	return Cost{Emulated: timeCalls(emulated, effort, 40) + report, Stepped: timeCalls(stepped, effort, 5) + report}
 }
 
 // ownOffsets returns where in the file the functions emulated and stepped are.

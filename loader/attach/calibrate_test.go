@@ -18,7 +18,7 @@ func TestCalibrate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := calibrator.Measure(9)
+	c := calibrator.Measure(9, TypicalReport)
 	if err := calibrator.Close(); err != nil {
 		t.Fatal(err)
 	}

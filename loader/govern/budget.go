@@ -18,11 +18,11 @@ type Use struct {
 }
 
 const (
-	advance   = 500 * time.Millisecond // of its own CPU time: what a process that was idle does first need not be missed
+	advance   = 100 * time.Millisecond // of its own CPU time: what a process that was idle does first need not be missed
 	mostSaved = time.Second            // a calm hour must not be paid back with a bad minute
 )
 
-// New returns a budget of that share: 0.05 is 5 % of the process's own CPU time. It begins with what half a second of that earns.
+// New returns a budget of that share: 0.05 is 5 % of the process's own CPU time. It begins with what a tenth of a second of that earns.
 func New(share float64) *Budget { return &Budget{share: share, credit: share * float64(advance)} }
 
 // Account takes account of what was used since the last call.
@@ -31,6 +31,9 @@ func (b *Budget) Account(u Use) {
 	b.total.Probes += u.Probes
 	b.credit = min(b.credit+b.share*float64(u.Own)-float64(u.Probes), b.share*float64(mostSaved))
 }
+
+// Debt is how much CPU time of its own the process needs before the account is overdrawn no more.
+func (b *Budget) Debt() time.Duration { return time.Duration(max(0, -b.credit/b.share)) }
 
 // Overdrawn reports whether more was spent than earned.
 func (b *Budget) Overdrawn() bool { return b.credit < 0 }
