@@ -125,7 +125,7 @@ enum metric {
 	METRIC_HIGH_ADDRESS,   /* a CFA above 2^47 */
 	METRIC_UNREPORTED,     /* hits while probes were put in and out: no failure, but they took time */
 	METRIC_TIMED,          /* hits that were timed */
-	METRIC_TIMED_NS,       /* what the program took of them */
+	METRIC_TIMED_NS,       /* what their reports took */
 	METRICS
 };
 

@@ -166,6 +166,7 @@ struct {
 
 /* Hits that are not timed between two that are. With one of these they are a prime number, so that what comes at every so many hits is met as often as it comes. */
 #define UNTIMED 60
+#define UNDISTURBED 50000 /* ns: what took longer was interrupted */
 
 /* hold stops the target where the ring is about to be full. */
 static __always_inline void hold(void)
@@ -194,6 +195,7 @@ int hit(struct registers *regs)
 		t->batch.tid = task->pid;
 		t->batch.started = task->start_boottime;
 		t->resync = t->batch.started < enabled_at;
+		t->untimed = UNTIMED;
 	}
 	__u32 cookie = bpf_get_attach_cookie(regs);
 	struct site *s = bpf_map_lookup_elem(&sites, &cookie);
@@ -208,8 +210,11 @@ int hit(struct registers *regs)
 	}
 	report(regs, t, s, cookie);
 	if (began) {
-		add(METRIC_TIMED_NS, bpf_ktime_get_ns() - began);
-		count(METRIC_TIMED);
+		__u64 took = bpf_ktime_get_ns() - began;
+		if (took < UNDISTURBED) {
+			add(METRIC_TIMED_NS, took);
+			count(METRIC_TIMED);
+		}
 	}
 	if (stop_water && t->batch.sequence != sequence) /* one has been handed over */
 		hold();

@@ -28,12 +28,13 @@ func TestCanary(t *testing.T) {
 			}()
 			var out []byte
 			var got []string
-			for out == nil {
+			for done := false; !done; {
 				if c.busy {
 					got = append(got, s.ask(work))
 				}
 				select {
 				case out = <-tried:
+					done = true
 				case <-time.After(time.Millisecond):
 				}
 			}

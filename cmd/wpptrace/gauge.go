@@ -13,9 +13,10 @@ type gauge struct {
 	calibrator *attach.Calibrator // nil: there is none, and the cost is the usual one
 	lent       bool               // it is another's, too
 	cost       attach.Cost        // of a hit, measured last
-	hits       uint64             // up to the last sample; stepped: of them, single-stepped
+	hits       uint64             // that have been charged; stepped: of them, single-stepped
 	stepped    uint64
 	spent      time.Duration // on these
+	measuredAt uint64        // hits, when the cost was measured last
 	nature     nature
 	samples    []sample // of the last window, the oldest first
 }
@@ -55,7 +56,8 @@ const (
 // add takes a sample: what the target has used and its hits so far, stepped of them single-stepped, and what reporting one takes. What a hit costs depends on how busy the machine is;
 // so it is measured again for the hits since the last sample, if there are any.
 func (g *gauge) add(used target.Times, hits, stepped uint64, report time.Duration) sample {
-	if g.calibrator != nil && hits > g.hits {
+	if g.calibrator != nil && hits > g.measuredAt {
+		g.measuredAt = hits
 		const effort = 3
 		g.cost = g.calibrator.Measure(effort, report)
 	}

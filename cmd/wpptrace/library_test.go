@@ -227,7 +227,7 @@ func TestLibrariesWithFewCapabilities(t *testing.T) {
 func TestWindowsOfLibraries(t *testing.T) {
 	o := startOpener(t)
 	w := o.record("--overhead", "5", "--window", "2ms")
-	const times, windows = 1000, 5
+	const times, windows = 4000, 3
 	o.begin(inTwoThreads, times)
 	for range windows {
 		w.expect("a window has ended")

@@ -134,7 +134,7 @@ func countGaps(t *testing.T, s *wpp.Snapshot) int {
 
 // The last line tells of losses, also with -q, and --strict makes them the status.
 func TestStrict(t *testing.T) {
-	args := []string{"-q", "--strict", "--ring-size", "4096", "-o", t.TempDir() + "/x.wpp", "--", "bash", "-c", "for ((i = 0; i < 50; i++)); do x=$i; done"}
+	args := []string{"-q", "--strict", "--on-overflow", "gap", "--ring-size", "4096", "-o", t.TempDir() + "/x.wpp", "--", "bash", "-c", "for ((i = 0; i < 50; i++)); do x=$i; done"}
 	_, errs, status := wpptrace(args...)
 	if !strings.HasPrefix(errs, "lost: ") || strings.Count(errs, "\n") != 1 || strings.Contains(errs, "lost: 0") {
 		t.Errorf("%q", errs)

@@ -52,7 +52,7 @@ func (p *pace) pause() time.Duration {
 		return min(tick, p.window)
 	}
 	earned := p.budget.Debt() / time.Duration(runtime.NumCPU())
-	return min(max(earned, shortestWindow), longestPause)
+	return min(max(earned, tick), longestPause)
 }
 
 // longestPause is how long a signal may wait while no probe stands.
@@ -112,18 +112,18 @@ func (j *job) keepPace(ctx context.Context) error {
 // account charges the budget with what the process has used since the last time, and with the most that its hits may have cost.
 func (r *recording) account() {
 	p := r.pace
+	hits := r.gauge.charge(r.hits()) // first: no hit is charged to a time before it
 	used, err := r.used()
 	if err != nil {
 		return // it has exited
 	}
-	hits := r.gauge.charge(r.hits())
 	newUsed, newHits := used.Sub(p.clock), hits-p.hits
 	p.clock, p.hits = used, hits
 	p.all.add(newUsed, newHits)
 	if !p.opened.IsZero() {
 		p.inWindows.add(newUsed, newHits)
 	}
-	probes := min(newHits+time.Duration(hitDoubt*float64(newHits)), newUsed.CPU)
+	probes := newHits + time.Duration(hitDoubt*float64(newHits))
 	p.budget.Account(govern.Use{Own: newUsed.CPU - probes, Probes: probes})
 }
 

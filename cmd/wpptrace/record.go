@@ -65,7 +65,7 @@ func recordCommand() *cobra.Command {
 		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while it is traced,
 and as before afterwards. With -p it is slowed down by 5% in the long run: where all of it cannot be
 had for that, it is traced in windows with gaps between them, and counts are estimates. With
---overhead 0 all of it is traced, whatever that costs; so is a COMMAND.
+--overhead 0 all of it is traced, up to --max-slowdown; so is a COMMAND, whatever that costs.
 
 When the recording ends, the hot subpaths are printed: on stdout with -p, on stderr with --, where
 stdout is COMMAND's alone. The last line on stderr tells what was lost.
@@ -108,11 +108,11 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	addSelection(f, &o.selection)
 	f.BoolVar(&o.followFork, "follow-fork", false, "record the processes too that it starts, and theirs, and what each becomes by exec, in a snapshot each")
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
-	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "detach when the process is slowed down more than `X` times; 0: never (the default with --overhead); with -p and without --overhead, all is traced until then")
-	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's own CPU time more: where that does not do for all of it, trace it in windows; 0: no limit (the default with --; with -p: 5)")
+	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "detach when the process is slowed down more than `X` times; 0: never (the default with -- and with --overhead); with -p and without --overhead, all is traced until then")
+	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's own CPU time more: where that does not do for all of it, trace it in windows; 0: no limit (the default; with -p it is 5, unless --max-slowdown or --follow-fork is given, or before Linux 6.6)")
 	f.DurationVar(&o.window, "window", o.window, "`TIME` that a window lasts")
 	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of two, as 64M")
-	f.Var(&o.onOverflow, "on-overflow", "when that is full: `gap`: lose what comes, and say so (the default with -p), or stop: stop the process meanwhile (the default with --)")
+	f.Var(&o.onOverflow, "on-overflow", "when that is full: `gap`: lose what comes, and say so (the default with -p), or stop: stop the process meanwhile (the default with -- and without --follow-fork)")
 	o.memory.add(f)
 	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object instead of the hot subpaths")
 	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")
@@ -178,13 +178,14 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 	if err := cmp.Or(o.memory.check(), o.selection.checkGlobs()); err != nil {
 		return err
 	}
-	o.complete(attaching, c.Flags().Changed)
+	o.complete(attaching, uprobe.Here().Windows() == nil, c.Flags().Changed)
 	return nil
 }
 
-// complete sets the flags that were not given: a process that is at work already is not to be held up, and of a command all is to be had.
-func (o *recordFlags) complete(attaching bool, given func(flag string) bool) {
-	if attaching && !given("overhead") && !given("max-slowdown") && !o.followFork && uprobe.Here().Windows() == nil {
+// complete sets the flags that were not given: a process that is at work already is not to be held up, and of a command all is to be had. windows says that the kernel can
+// put probes in and out in a moment.
+func (o *recordFlags) complete(attaching, windows bool, given func(flag string) bool) {
+	if attaching && windows && !given("overhead") && !given("max-slowdown") && !o.followFork {
 		o.overhead = defaultOverhead
 	}
 	if !given("max-slowdown") && (!attaching || o.overhead > 0) { // the budget is the stricter one, in the long run

@@ -73,6 +73,9 @@ func (r *recording) begin(fromStart bool) error {
 	}
 	r.usedBefore, r.began = used, time.Now()
 	r.takeSample()
+	if r.pace != nil {
+		r.account() // for what the probes cost before they report; it is no part of a window
+	}
 	r.pace.begin()
 	return r.session.Enable(fromStart)
 }

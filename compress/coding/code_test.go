@@ -214,16 +214,20 @@ func TestDecodeRefusesTooManyRules(t *testing.T) {
 
 // A declared number costs no memory beyond the predictor's: symbols are believed when they come.
 func TestDecodeAllocatesWhatIsThere(t *testing.T) {
-	coded := binary.AppendUvarint([]byte{byte(contexts)}, 1<<40)
-	if n := testing.Benchmark(func(b *testing.B) {
-		for b.Loop() {
-			if _, err := Decode(coded, 1<<50, 1<<50); err != errShort {
-				b.Fatal(err)
+	for mixed, most := range map[int]map[uint64]int64{contexts: {1 << 40: 8 << 20, 1: 128 << 10}, 0: {1 << 40: 8 << 20, 1: 128 << 10}} {
+		for symbols, most := range most {
+			coded := binary.AppendUvarint([]byte{byte(mixed)}, symbols)
+			if n := testing.Benchmark(func(b *testing.B) {
+				for b.Loop() {
+					if _, err := Decode(coded, 1<<50, 1<<50); err != errShort {
+						b.Fatal(err)
+					}
+				}
+				b.ReportAllocs()
+			}).AllocedBytesPerOp(); n > most {
+				t.Errorf("%d contexts, %d symbols declared: %d bytes allocated, more than %d", mixed, symbols, n, most)
 			}
 		}
-		b.ReportAllocs()
-	}).AllocedBytesPerOp(); n > 8<<20 {
-		t.Errorf("%d bytes allocated", n)
 	}
 }
 

@@ -111,8 +111,11 @@ func (m *model) look() {
 }
 
 // place describes where the next symbol stands.
-func (m *model) place() uint64 {
-	return m.kinds<<8 | uint64(min(len(m.open), 3))<<4 | uint64(min(m.open[len(m.open)-1].symbols, 3))
+func (m *model) place() uint64 { return standing(m.kinds, len(m.open), m.open[len(m.open)-1].symbols) }
+
+// standing describes where a symbol stands, by the kinds of those before, how many bodies are open, and how many symbols there are of the innermost.
+func standing(kinds uint64, open, symbols int) uint64 {
+	return kinds<<8 | uint64(min(open, 3))<<4 | uint64(min(symbols, 3))
 }
 
 func (m *model) flag(kind set, member uint32, y bool) bool {

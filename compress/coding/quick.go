@@ -56,8 +56,8 @@ type quickRule struct{ first, last, place uint32 }
 
 type quickFrame struct{ symbols, first uint32 }
 
-// Logarithms of how many lines a quickModel has: 2 MiB to 4 MiB.
-const leastQuickLines, mostQuickLines = 16, 17
+// Logarithms of how many lines a quickModel has: 32 KiB to 4 MiB.
+const leastQuickLines, mostQuickLines = 10, 17
 
 func newQuickModel(c *coder, symbols uint64) *quickModel {
 	lines := min(max(bits.Len64(symbols)-1, leastQuickLines), mostQuickLines)
@@ -124,7 +124,7 @@ func (m *quickModel) flag(member uint32, y bool) bool {
 
 // place describes where the next symbol stands.
 func (m *quickModel) place() uint64 {
-	return m.kinds<<8 | uint64(min(len(m.open), 3))<<4 | uint64(min(m.open[len(m.open)-1].symbols, 3))
+	return standing(m.kinds, len(m.open), int(m.open[len(m.open)-1].symbols))
 }
 
 func (m *quickModel) ends(y bool) bool {

@@ -277,7 +277,7 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		"nothing":             {nil, "is no wpptrace snapshot"},
 		"text":                {[]byte("#!/bin/sh\necho hello, world\n"), "is no wpptrace snapshot"},
-		"a newer version":     {frame(9, end), "has version 9; this wpptrace reads versions 1 to 4: use a newer wpptrace"},
+		"a newer version":     {frame(9, end), "has version 9; this wpptrace reads versions 1 to 5: use a newer wpptrace"},
 		"sections missing":    {frame(1, end), "is damaged: section end stands where figures should"},
 		"sections twice":      {frame(1, good[0], good[0]), "is damaged: section figures stands where program should"},
 		"figures as a thread": {frame(1, append(slices.Clone(good), good[0])...), "is damaged: section figures stands where thread 2 should"},

@@ -27,10 +27,10 @@ import (
 // added to those before.
 //
 // Version 2 differs from version 1 in how a thread's grammar is coded, version 3 from version 2 in having segments, and in that there may be several sections of symbols; version 4 from version 3
-// in that a coded grammar tells how many contexts are mixed; all are read, version 4 is written.
+// in that a coded grammar tells how many contexts are mixed, version 5 from version 4 in that these may be none, but a single one; all are read, version 5 is written.
 const (
 	magic   = "\x89WPP\r\n\x1a\n" // not text, and damaged by whoever converts line ends
-	version = 4
+	version = 5
 
 	withSegments = 3 // the first version that has them
 

@@ -678,7 +678,7 @@ type ThreadSection struct {
 	// Version 3 may have it in segments instead: these of the file, counted from 0, whose streams follow one another.
 	Segment []uint32 `protobuf:"varint,7,rep,packed,name=segment,proto3" json:"segment,omitempty"`
 	Ended   bool     `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"` // the thread's end is recorded; files from before this field do not say
-	// Version 4 has the grammar as coding.Encode writes it.
+	// Versions 4 and 5 have the grammar as coding.Encode writes it.
 	Grammar       []byte `protobuf:"bytes,9,opt,name=grammar,proto3" json:"grammar,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

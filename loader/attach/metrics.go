@@ -38,7 +38,7 @@ func (s *Session) Metrics() (Metrics, error) {
 	}, nil
 }
 
-// ReportTime is what the BPF program takes of a hit on average, besides what the kernel takes to run it: every 61st of each thread is timed.
+// ReportTime is what the report of a hit takes on average, most of what the BPF program does: that of every 61st of each thread is timed.
 func (s *Session) ReportTime() time.Duration {
 	const enough = 32
 	var m [bpf.TracerMetricMETRICS]uint64
