@@ -15,6 +15,7 @@ struct thread {
 	__u64 last;       /* the last word, 0: none, and its case */
 	__u64 last_case;
 	__u64 repeats;    /* how many more times it came */
+	__u64 stays;      /* the last hit's activation has another before any other can begin */
 	__u64 sent;       /* hits in batches that were handed over or lost */
 	__u64 sending;    /* what is left of it is being handed over */
 	__u64 restorer;   /* where signal handlers return to, once seen */
@@ -140,12 +141,10 @@ static __always_inline __u64 mix(__u64 hash, __u64 v)
 }
 
 /* find_chain collects the return address of the activation and those of the callers that may have made no word yet. */
-static __noinline __u64 find_chain(struct thread *t, __u64 cfa)
+static __always_inline __u64 find_chain(struct thread *t, __u64 cfa)
 {
 	__u64 hash = 0, n = 0, ra = 0, known = 0;
 
-	if (!t)
-		return 0;
 	for (int i = 0; i < CHAIN_MAX; i++) {
 		ra = 0;
 		if (read_user(&ra, 8, cfa - 8)) {
@@ -174,10 +173,8 @@ static __noinline __u64 find_chain(struct thread *t, __u64 cfa)
 	return hash;
 }
 
-static __noinline int put_chain(struct thread *t)
+static __always_inline void put_chain(struct thread *t)
 {
-	if (!t)
-		return 0;
 	for (__u64 i = 0; i < CHAIN_MAX; i++) {
 		if (i >= t->chain_len)
 			break;
@@ -187,7 +184,6 @@ static __noinline int put_chain(struct thread *t)
 		else
 			put(t, WORD_FROM(FROM_INSIDE, place(ra)));
 	}
-	return 0;
 }
 
 struct resync {
@@ -298,15 +294,23 @@ static __noinline int forgo(struct thread *t)
 	return 0;
 }
 
+/* is_last: is the activation certain to be that of the last hit, with nothing to say of its callers? To find that out by its return address is the dearest
+ * part of a hit. */
+static __always_inline int is_last(struct thread *t, const struct site *s, __u64 cfa)
+{
+	return t->stays && t->cfa == cfa && t->routine == s->routine;
+}
+
 /* say puts what a hit says into the batch. It returns 0 if a loss came in between: what was said before it is gone. */
 static __always_inline int say(struct registers *regs, struct thread *t, const struct site *s, __u64 cfa, __u64 word, __u64 out)
 {
 	__u64 which = 0;
 
-	if (t->resync || s->flags & SITE_FIRST)
+	if (t->resync || (s->flags & SITE_FIRST && !is_last(t, s, cfa)))
 		announce(t, s, cfa);
 	if (t->resync)
 		return 0;
+	t->stays = s->stays >> out & 1;
 	if (s->flags & (SITE_CASE | SITE_VALUE) && (s->flags & SITE_VALUE || out == !!(s->flags & SITE_CASE_TAKEN))) {
 		__u64 value = case_value(regs, s);
 

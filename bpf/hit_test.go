@@ -33,6 +33,7 @@ const (
 	framed         // CFA by rbp
 	slotted        // CFA in the frame of rbp
 	valued         // jle that tells four bytes in the frame of rbp
+	looping        // jle that may be first, and comes again in the same activation if it is taken
 )
 
 func site(s bpf.TracerSite) bpf.TracerSite {
@@ -61,6 +62,7 @@ var sites = []bpf.TracerSite{
 	framed:  site(bpf.TracerSite{Condition: usermode.ConditionNone, Base: 5, Offset: -8}),
 	slotted: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteSlot, Base: 5, Offset: -24}),
 	valued:  site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteValue | usermode.SiteCaseMemory, CaseReg: 5, CaseDisp: -20, CaseSize: 4}),
+	looping: site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteFirst, Routine: 1, Stays: 1 << 1}),
 }
 
 // calls: the one at 0x1000 is made by a caller that may have been silent, the one at 0x2000 by one that has spoken.
@@ -310,6 +312,37 @@ func TestChainIsSentAnew(t *testing.T) {
 			c.then(r)
 			r.hit(first, stack)
 			r.expect(t, append([]wire.Word{inner, word}, c.want...)...)
+		})
+	}
+}
+
+// TestActivationThatGoesOn: the callers of an activation are not looked up where the word before says that no other can have begun.
+func TestActivationThatGoesOn(t *testing.T) {
+	const up = stack + 256
+	taken := flags(0x40)
+	inner, outer := wire.MakeFrom(wire.Inside, 0x2000), wire.MakeFrom(wire.Outside, 0)
+	on, over := wire.MakeWitness(looping, 1, stack), wire.MakeWitness(looping, 0, stack)
+	for _, c := range []struct {
+		name string
+		run  func(r *rig)
+		want []wire.Word
+	}{
+		{"goes on", func(r *rig) { r.hit(looping, stack, taken); r.returns(stack, outside); r.hit(looping, stack) }, []wire.Word{inner, on, over}},
+		{"may have ended", func(r *rig) { r.hit(looping, stack); r.returns(stack, outside); r.hit(looping, stack) }, []wire.Word{inner, over, outer, over}},
+		{"interrupted by a word further out", func(r *rig) { r.hit(looping, stack, taken); r.hit(plain, up); r.hit(looping, stack) },
+			[]wire.Word{inner, on, wire.MakeWitness(plain, 0, up), inner, over}},
+		{"interrupted by another activation", func(r *rig) {
+			r.hit(looping, stack, taken)
+			r.returns(up, outside)
+			r.hit(looping, up, taken)
+			r.hit(looping, stack)
+		}, []wire.Word{inner, on, outer, wire.MakeWitness(looping, 1, up), inner, over}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, false)
+			r.returns(stack, base+0x2000)
+			c.run(r)
+			r.expect(t, c.want...)
 		})
 	}
 }

@@ -108,7 +108,7 @@ type TracerSite struct {
 	CaseSize  uint8
 	Library   uint8
 	CaseDisp  int32
-	Pad       uint32
+	Stays     uint32
 }
 
 type TracerSiteFlag uint32
@@ -148,6 +148,7 @@ type TracerThread struct {
 	Last       uint64
 	LastCase   uint64
 	Repeats    uint64
+	Stays      uint64
 	Sent       uint64
 	Sending    uint64
 	Restorer   uint64

@@ -27,7 +27,7 @@ struct site {
 	__u8 case_size; /* bytes */
 	__u8 library;   /* the image that it is in: an index of libraries, plus one; 0: the executable */
 	__s32 case_disp;
-	__u32 pad;
+	__u32 stays;    /* 1 << outcome: after it the activation neither calls nor ends before its next word */
 };
 enum site_none { CONDITION_NONE = 16, NO_REG = 16 };
 enum site_flag {

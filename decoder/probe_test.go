@@ -22,6 +22,11 @@ func kernelSite(s *plan.Site) bpf.TracerSite {
 		}
 	}
 	flag(s.First, usermode.SiteFirst)
+	for outcome, stays := range s.Stays {
+		if stays {
+			k.Stays |= 1 << outcome
+		}
+	}
 	flag(s.Slot, usermode.SiteSlot)
 	if s.Case == nil {
 		return k

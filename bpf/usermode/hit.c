@@ -114,14 +114,14 @@ __u64 usermode_condition(__u8 code, __u64 flags)
 #define FIELD(s, f) {#s, #f, offsetof(struct s, f), sizeof(((struct s *)0)->f)}
 static const struct field fields[] = {
 	WHOLE(site), FIELD(site, offset), FIELD(site, routine), FIELD(site, base), FIELD(site, condition), FIELD(site, flags), FIELD(site, case_reg),
-	FIELD(site, case_index), FIELD(site, case_scale), FIELD(site, case_size), FIELD(site, library), FIELD(site, case_disp), FIELD(site, pad),
+	FIELD(site, case_index), FIELD(site, case_scale), FIELD(site, case_size), FIELD(site, library), FIELD(site, case_disp), FIELD(site, stays),
 	WHOLE(call), FIELD(call, address), FIELD(call, depth), FIELD(call, spoken),
 	WHOLE(batch), FIELD(batch, tid), FIELD(batch, count), FIELD(batch, started), FIELD(batch, sequence), FIELD(batch, time), FIELD(batch, hits),
 	FIELD(batch, lost), FIELD(batch, words),
 	WHOLE(life), FIELD(life, started), FIELD(life, tid),
 	WHOLE(loss), FIELD(loss, hits), FIELD(loss, lost),
 	WHOLE(thread), FIELD(thread, cfa), FIELD(thread, hash), FIELD(thread, routine), FIELD(thread, resync), FIELD(thread, last), FIELD(thread, last_case),
-	FIELD(thread, repeats), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, untimed),
+	FIELD(thread, repeats), FIELD(thread, stays), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, untimed),
 	FIELD(thread, batch),
 };
 

@@ -21,20 +21,21 @@ import (
 )
 
 // BenchmarkHit measures what a hit costs over whole runs of the zoo, return addresses, activations and batches included, beside that of an empty BPF program
-// at the same places. All are CPU times of the traced programs, less those of untraced runs. As the machine's speed changes, the three runs of a program take
-// turns, and of each a program counts with its median over the rounds; figures called emulated are of the programs none of whose hits is single-stepped.
+// at the same places. All are CPU times of the traced programs, less those of untraced runs. As the machine's speed changes, the three runs of a program are
+// short and take turns at being the first, and of each a program counts with its median over the rounds. The figures are means over the programs, those called
+// emulated over the programs none of whose hits is single-stepped.
 func BenchmarkHit(b *testing.B) {
 	subjects := benchmarkSubjects(b)
 	empty := emptyProgram(b)
 	for b.Loop() {
-		const rounds = 5
+		const rounds = 11
 		runs := make([][]round, len(subjects))
-		for range rounds {
+		for n := range rounds {
 			for i, s := range subjects {
-				runs[i] = append(runs[i], s.compare(b, empty))
+				runs[i] = append(runs[i], s.compare(b, empty, n))
 			}
 		}
-		var all, emulated round
+		var all, emulated cost
 		for i, s := range subjects {
 			m := medians(runs[i])
 			all.add(m)
@@ -47,12 +48,21 @@ func BenchmarkHit(b *testing.B) {
 	}
 }
 
-// report gives what a hit costs, ns, traced and with the empty program, and the ratio of the two.
-func (r *round) report(b *testing.B, which string) {
-	ours, empty := float64(r.traced-r.untraced), float64(r.empty-r.untraced)
-	b.ReportMetric(ours/float64(r.hits), "ns/hit"+which)
-	b.ReportMetric(empty/float64(r.hits), "ns/hit-empty"+which)
-	b.ReportMetric(ours/empty, "ratio"+which)
+// A cost is what a hit costs, ns, summed over programs.
+type cost struct {
+	programs, ours, empty float64
+}
+
+func (c *cost) add(r round) {
+	c.programs++
+	c.ours += float64(r.traced-r.untraced) / float64(r.hits)
+	c.empty += float64(r.empty-r.untraced) / float64(r.hits)
+}
+
+func (c *cost) report(b *testing.B, which string) {
+	b.ReportMetric(c.ours/c.programs, "ns/hit"+which)
+	b.ReportMetric(c.empty/c.programs, "ns/hit-empty"+which)
+	b.ReportMetric(c.ours/c.empty, "ratio"+which)
 }
 
 // A benchmarkSubject is a program of the zoo and its plan.
@@ -63,9 +73,9 @@ type benchmarkSubject struct {
 	stepped bool // some of its hits are single-stepped
 }
 
-// benchmarkSubjects compiles and plans programs that can do all their work over and over, so often that each makes enough hits.
+// benchmarkSubjects compiles and plans programs that can do all their work over and over, so often that their hits take long enough.
 func benchmarkSubjects(b *testing.B) (list []*benchmarkSubject) {
-	const enough = 50_000
+	const emulated, stepped, enough = time.Microsecond, 13 * time.Microsecond, 50 * time.Millisecond
 	builder, err := zoo.NewBuilder(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
@@ -78,7 +88,7 @@ func benchmarkSubjects(b *testing.B) (list []*benchmarkSubject) {
 		s := newSubject(b, append([]string{path, "1"}, p.Args...))
 		var once round
 		s.runTraced(b, &once)
-		s.argv[1] = fmt.Sprint(1 + enough/max(once.hits, 1))
+		s.argv[1] = fmt.Sprint(1 + int(enough/(time.Duration(once.hits-once.stepped)*emulated+time.Duration(once.stepped)*stepped+1)))
 		s.stepped = once.stepped > 0
 		list = append(list, s)
 	}
@@ -116,24 +126,27 @@ func emptyProgram(b *testing.B) *ebpf.Program {
 	return p
 }
 
-// A round is what some programs took untraced, traced, and with the empty program at each hit.
+// A round is what a program took untraced, traced, and with the empty program at each hit.
 type round struct {
 	untraced, traced, empty time.Duration
 	hits, stepped           uint64 // of the traced
 }
 
-func (r *round) add(o round) {
-	r.untraced += o.untraced
-	r.traced += o.traced
-	r.empty += o.empty
-	r.hits += o.hits
-	r.stepped += o.stepped
+// compare makes the three runs, beginning with another one each time.
+func (s *benchmarkSubject) compare(b *testing.B, empty *ebpf.Program, turn int) (r round) {
+	runs := []func(){
+		func() { r.untraced = s.run(b, func(*target.Child, *os.File) func() { return func() {} }) },
+		func() { s.runTraced(b, &r) },
+		func() { r.empty = s.runEmpty(b, empty) },
+	}
+	for i := range runs {
+		runs[(turn+i)%len(runs)]()
+	}
+	return r
 }
 
-func (s *benchmarkSubject) compare(b *testing.B, empty *ebpf.Program) (r round) {
-	r.untraced = s.run(b, func(*target.Child, *os.File) func() { return func() {} })
-	s.runTraced(b, &r)
-	r.empty = s.run(b, func(c *target.Child, exe *os.File) func() {
+func (s *benchmarkSubject) runEmpty(b *testing.B, empty *ebpf.Program) time.Duration {
+	return s.run(b, func(c *target.Child, exe *os.File) func() {
 		offsets := make([]uint64, len(s.plan.Sites))
 		for i := range offsets {
 			var ok bool
@@ -147,7 +160,6 @@ func (s *benchmarkSubject) compare(b *testing.B, empty *ebpf.Program) (r round) 
 		}
 		return func() { l.Close() }
 	})
-	return r
 }
 
 func (s *benchmarkSubject) runTraced(b *testing.B, r *round) {

@@ -202,6 +202,11 @@ func siteOf(s *plan.Site) bpf.TracerSite {
 	if s.First {
 		k.Flags |= uint8(bpf.TracerSiteFlagSITE_FIRST)
 	}
+	for outcome, stays := range s.Stays {
+		if stays {
+			k.Stays |= 1 << outcome
+		}
+	}
 	if s.Slot {
 		k.Flags |= uint8(bpf.TracerSiteFlagSITE_SLOT)
 	}

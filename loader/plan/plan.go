@@ -39,14 +39,15 @@ type Site struct {
 	Addr      uint64
 	Routine   int // index in Plan.Routines
 	Block     int
-	Insn      int   // index in the block
-	Condition uint8 // condition code of a conditional jump, or NoCondition
-	Stepped   bool  // the kernel single-steps the instruction
-	Base      uint8 // hardware number of the CFA's register: 4 rsp, 5 rbp
-	Offset    int32 // CFA = base + offset
-	Slot      bool  // CFA = what lies at base + offset
-	First     bool  // may be the first word of its activation
-	Case      *Case // the switch that it tells, if any
+	Insn      int     // index in the block
+	Condition uint8   // condition code of a conditional jump, or NoCondition
+	Stepped   bool    // the kernel single-steps the instruction
+	Base      uint8   // hardware number of the CFA's register: 4 rsp, 5 rbp
+	Offset    int32   // CFA = base + offset
+	Slot      bool    // CFA = what lies at base + offset
+	First     bool    // may be the first word of its activation
+	Stays     [2]bool // by outcome, 0 for what is no conditional jump: after it the activation neither calls nor ends before its next word
+	Case      *Case   // the switch that it tells, if any
 	Expected  float64
 }
 
@@ -99,6 +100,7 @@ type Routine struct {
 	started      memo
 	site         []int // index in Plan.Sites by block, -1 for none
 	first        []bool
+	leaving      []bool
 
 	unsettled bool // what the rules ask of it may have changed
 }
@@ -250,6 +252,7 @@ func (p *Plan) place() {
 		r.site = slices.Repeat([]int{none}, len(r.Blocks))
 		if r.Silent = r.Silent && r.Observed(); r.Observed() {
 			r.markFirst()
+			r.markLeaving()
 			for b := range r.Blocks {
 				if r.probed[b].on {
 					sites[r.ID] = append(sites[r.ID], r.makeSite(b))
@@ -288,6 +291,11 @@ func (r *Routine) makeSite(b int) Site {
 		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Case: pr.tells, Expected: r.entry * r.freq[b]}
 	if insn.Kind == x86.Jcc {
 		s.Condition = insn.Op & 15
+	}
+	if insn.Kind == x86.Jcc && block.End == cfg.Jcc {
+		s.Stays = [2]bool{!r.leaves(block.Succ[1]), !r.leaves(block.Succ[0])}
+	} else if !isCall(block) {
+		s.Stays[0] = !r.leaves(r.successors(b)...)
 	}
 	if s.Case != nil && !r.told(s.Case.Table) {
 		s.Case = nil // a probe put in later parts the two

@@ -233,6 +233,25 @@ func (r *Routine) address(node int) uint64 {
 	return r.Blocks[node].Lo
 }
 
+// markLeaving finds the blocks from which a call, or the end of the activation, can be reached without a word.
+func (r *Routine) markLeaving() {
+	r.leaving = make([]bool, len(r.Blocks))
+	for again := true; again; {
+		again = false
+		for b := len(r.Blocks) - 1; b >= 0; b-- {
+			if !r.leaving[b] && !r.probed[b].on && (isCall(&r.Blocks[b]) || r.leaves(r.successors(b)...)) {
+				r.leaving[b] = true
+				again = true
+			}
+		}
+	}
+}
+
+// leaves reports whether an activation that goes on at one of these nodes can call or end before a word. Where it can go nowhere, it ends.
+func (r *Routine) leaves(nodes ...int) bool {
+	return len(nodes) == 0 || slices.ContainsFunc(nodes, func(n int) bool { return n == exit || r.leaving[n] })
+}
+
 // markFirst finds the blocks that can be reached from the entry without a word.
 func (r *Routine) markFirst() {
 	r.first = make([]bool, len(r.Blocks))

@@ -42,6 +42,32 @@ func (v *verifier) checkSites(r *routine) {
 	}
 }
 
+// checkStays: where a word is taken to be followed by another of its activation, nothing calls or ends the activation before that.
+func (v *verifier) checkStays(r *routine) {
+	parts := func(n int) bool {
+		return n == r.exit || r.sites[n] == nil && (isCall(&r.Blocks[n]) || len(r.after(n)) == 0)
+	}
+	for b, s := range r.sites {
+		if s == nil {
+			continue
+		}
+		block := &r.Blocks[b]
+		for outcome, stays := range s.Stays {
+			if !stays {
+				continue
+			}
+			next := r.after(b)
+			if s.Condition < plan.NoCondition && block.End == cfg.Jcc {
+				next = r.distinct(block.Succ[1-outcome : 2-outcome])
+			}
+			if way := v.silentWay(r, next, parts); way != nil || isCall(block) || len(next) == 0 {
+				r.fault("a word is taken to be followed by another of its activation", append(r.way(b), way...))
+				return
+			}
+		}
+	}
+}
+
 // sameFrame reports whether a site finds the frame's address by the rule of the unwind information: rsp or rbp and an offset, or what lies at rbp and an offset.
 func sameFrame(s *plan.Site, rule image.CFA) bool {
 	const rbp, rsp = 6, 7 // as DWARF numbers them

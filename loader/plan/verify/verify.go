@@ -53,6 +53,7 @@ func Plan(p *plan.Plan) []Fault {
 	v.classify()
 	for _, r := range v.observed {
 		v.checkSites(r)
+		v.checkStays(r)
 		v.checkCallees(r)
 		v.checkCalls(r)
 		v.checkShifting(r)
