@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"sync/atomic"
 
 	"wpptrace/internal/parallel"
 	"wpptrace/loader/image"
@@ -38,6 +39,8 @@ var (
 	maxInsns = 1 << 25
 )
 
+const bytesPerInsn = 4 // a little below what compilers emit
+
 // sweep decodes every piece from its start to its end. Bytes that do not decode are skipped: control flow that
 // arrives there is noticed when blocks are built. Decoding depends on nothing but the address, so an instruction
 // that control flow reaches is right whatever lies around it.
@@ -59,13 +62,8 @@ func sweep(im *image.Image) (*code, error) {
 	if size > maxCode {
 		return nil, fmt.Errorf("%d MB of code: more than %d MB take too much memory", size>>20, maxCode>>20)
 	}
-	const bytesPerInsn = 4 // a little below what compilers emit
-	c.insns = make([]Insn, 0, size/bytesPerInsn)
-	c.pieceOf = make([]int32, 0, size/bytesPerInsn)
-	for i := range c.pieces {
-		if c.decode(i); len(c.insns) > maxInsns {
-			return nil, fmt.Errorf("more than %d instructions take too much memory", maxInsns)
-		}
+	if !c.decode() {
+		return nil, fmt.Errorf("more than %d instructions take too much memory", maxInsns)
 	}
 	c.target = make([]int32, len(c.insns))
 	parallel.Each(len(c.pieces), func(p int) {
@@ -79,28 +77,59 @@ func sweep(im *image.Image) (*code, error) {
 	return c, nil
 }
 
-func (c *code) decode(i int) {
-	p := &c.pieces[i]
-	p.first = len(c.insns)
-	for at := 0; at < len(p.code) && len(c.insns) <= maxInsns; {
+// decode decodes all pieces, on all CPUs. It reports whether there are not too many instructions.
+func (c *code) decode() bool {
+	const stretch = 64 // pieces
+	decoded := make([][]Insn, (len(c.pieces)+stretch-1)/stretch)
+	var total atomic.Int64
+	parallel.Each(len(decoded), func(s int) {
+		pieces := c.pieces[s*stretch : min((s+1)*stretch, len(c.pieces))]
+		for i := range pieces {
+			if total.Load() > int64(maxInsns) {
+				return
+			}
+			before := len(decoded[s])
+			decoded[s] = pieces[i].decode(decoded[s])
+			pieces[i].first, pieces[i].last = before, len(decoded[s])
+			total.Add(int64(len(decoded[s]) - before))
+		}
+	})
+	if total.Load() > int64(maxInsns) {
+		return false
+	}
+	c.insns = slices.Concat(decoded...)
+	c.pieceOf = make([]int32, len(c.insns))
+	before := 0
+	for i := range c.pieces {
+		p := &c.pieces[i]
+		if i > 0 && i%stretch == 0 {
+			before += len(decoded[i/stretch-1])
+		}
+		p.first, p.last = before+p.first, before+p.last
+		for k := p.first; k < p.last; k++ {
+			c.pieceOf[k] = int32(i)
+		}
+	}
+	return true
+}
+
+// decode appends the piece's instructions to a list, at most a few more than maxInsns of them.
+func (p *piece) decode(list []Insn) []Insn {
+	list = slices.Grow(list, len(p.code)/bytesPerInsn)
+	for at, end := 0, len(list)+maxInsns; at < len(p.code) && len(list) <= end; {
 		in, ok := x86.Decode(p.code[at:])
 		if !ok {
 			at++
 			continue
 		}
-		c.add(i, at, in)
+		list = append(list, Insn{p.Lo + uint64(at), in})
 		const lock = 0xf0 // programs jump over it where they know that they have one thread
 		if bare, ok := x86.Decode(p.code[at+1:]); p.code[at] == lock && ok {
-			c.add(i, at+1, bare)
+			list = append(list, Insn{p.Lo + uint64(at+1), bare})
 		}
 		at += int(in.Len)
 	}
-	p.last = len(c.insns)
-}
-
-func (c *code) add(piece, at int, in x86.Inst) {
-	c.insns = append(c.insns, Insn{Addr: c.pieces[piece].Lo + uint64(at), Inst: in})
-	c.pieceOf = append(c.pieceOf, int32(piece))
+	return list
 }
 
 // bytes returns the bytes of instruction i.
