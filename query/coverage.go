@@ -1,6 +1,9 @@
 package query
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // coverage returns for each of the patterns the cost of what ran within an occurrence of it or of one before it, each execution
 // of a path counted once. Time and memory are in proportion to the right-hand sides times the longest pattern; time also to the
@@ -62,13 +65,17 @@ func (c *cover) settle(weight uint64, cells []cell) {
 
 // coverEach sets what each of the subpaths covers, alone: each execution of a path counted once though occurrences of the subpath may
 // overlap. It is count times the subpath's cost less what overlaps: an occurrence that the next one follows d symbols later shares all but
-// its first d with it. How often one does is the frequency of the two of them in one string. These strings are counted all at once.
-func coverEach(f *forests, subpaths []Subpath, cost []uint64) {
+// its first d with it. How often one does is the frequency of the two of them in one string. These strings are counted all at once. What is added and taken
+// away may pass 2^64: it is reckoned modulo 2^64, which what is covered is below, if the total of all that ran is. If not, it is the Cost.
+func coverEach(f *forests, subpaths []Subpath, cost []uint64, total uint64) {
 	var twice [][]uint32
 	var of []int // twice -> index in subpaths
 	for i := range subpaths {
 		p := &subpaths[i]
-		p.Covered = p.Cost
+		if p.Covered = p.Cost; total == math.MaxUint64 {
+			continue
+		}
+		p.Covered = p.Count * sum(p.Symbols, cost)
 		for _, d := range nearestShifts(p.Symbols) {
 			twice, of = append(twice, slices.Concat(p.Symbols[:d], p.Symbols)), append(of, i)
 		}
@@ -76,8 +83,16 @@ func coverEach(f *forests, subpaths []Subpath, cost []uint64) {
 	for k, n := range countAll(f, twice) {
 		p := &subpaths[of[k]]
 		shared := p.Symbols[len(twice[k])-len(p.Symbols):]
-		p.Covered -= min(p.Covered, mulSaturating(n, costOf(shared, cost)))
+		p.Covered -= n * sum(shared, cost)
 	}
+}
+
+// sum adds up costs, modulo 2^64.
+func sum(symbols []uint32, cost []uint64) (total uint64) {
+	for _, sym := range symbols {
+		total += cost[sym]
+	}
+	return total
 }
 
 // nearestShifts returns by how many symbols an occurrence of a sequence may be followed by the next that overlaps it.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 )
 
@@ -89,12 +88,7 @@ func Diff(a, b *wpp.Snapshot, q DiffQuery) (*DiffReport, error) {
 		return nil, err
 	}
 	r := &DiffReport{Query: q, TotalA: sides[0].total, TotalB: sides[1].total}
-	var paths [][]uint32
-	for sym, isMark := range x.isMark {
-		if !isMark {
-			paths = append(paths, []uint32{uint32(sym)})
-		}
-	}
+	paths := x.paths()
 	var subpaths [][]uint32
 	for _, p := range slices.Concat(sides[0].hot, sides[1].hot) {
 		subpaths = append(subpaths, p.Symbols)
@@ -132,79 +126,16 @@ func sameBuild(a, b *wpp.Snapshot) error {
 
 // sameRoutines makes sure that two snapshots that were made of traces can be of the same program.
 func sameRoutines(a, b *wpp.Snapshot) error {
-	known := make(map[identity]bool)
+	known := make(map[home]bool)
 	for i := range a.Routines {
-		known[identity{routine: a.Routines[i].Name, entry: a.Routines[i].Entry}] = true
+		known[home{routine: a.Routines[i].Name, entry: a.Routines[i].Entry}] = true
 	}
 	for i := range b.Routines {
-		if known[identity{routine: b.Routines[i].Name, entry: b.Routines[i].Entry}] {
+		if known[home{routine: b.Routines[i].Name, entry: b.Routines[i].Entry}] {
 			return nil
 		}
 	}
 	return fmt.Errorf("compare snapshots: %w: they have no routine in common", ErrOtherBuild)
-}
-
-// An identity is what a path is known by in any snapshot of the build. The numbers of partial paths are each snapshot's own: they are known by their blocks.
-type identity struct {
-	build     string
-	routine   string // of an image without a build id
-	entry     uint64
-	path      uint64
-	start     ops.Start
-	end       ops.End
-	skip, cut int
-	blocks    string // of a partial path: the addresses
-	mark      int    // not 0: a mark, which is like no other
-	side      int    // of a mark
-}
-
-// An alphabet numbers the paths of two snapshots together.
-type alphabet struct {
-	of     [2][]uint32 // symbol of a snapshot -> number
-	cost   []uint64    // by number: instructions; 0 for marks
-	isMark []bool
-	label  []func() *label
-}
-
-func newAlphabet(a, b *wpp.Snapshot) *alphabet {
-	x := &alphabet{}
-	number := make(map[identity]uint32)
-	for i, s := range []*wpp.Snapshot{a, b} {
-		labels := newLabels(s)
-		for sym := range s.Symbols {
-			id := identityOf(s, sym, i)
-			n, ok := number[id]
-			if !ok {
-				n = uint32(len(x.cost))
-				number[id] = n
-				x.cost = append(x.cost, s.SymbolCost(uint32(sym)))
-				x.isMark = append(x.isMark, s.Symbols[sym].IsMark)
-				x.label = append(x.label, func() *label { return labels.of(uint32(sym)) })
-			}
-			x.of[i] = append(x.of[i], n)
-		}
-	}
-	return x
-}
-
-func identityOf(s *wpp.Snapshot, sym, side int) identity {
-	p := &s.Symbols[sym]
-	if p.IsMark {
-		return identity{mark: sym + 1, side: side}
-	}
-	r := &s.Routines[p.Routine]
-	image := &s.Images[r.Image]
-	id := identity{build: string(image.BuildID), entry: r.Entry, path: p.Path, start: p.Start, end: p.End, skip: p.Skip, cut: p.Cut}
-	if id.build == "" {
-		id.routine = r.Name
-	}
-	if p.Path >= r.Paths && len(r.Blocks) > 0 {
-		id.path = r.Paths
-		for _, b := range p.Blocks {
-			id.blocks += hex(r.Blocks[b].Addr) + " "
-		}
-	}
-	return id
 }
 
 // A side is one of the snapshots, in the common alphabet.
@@ -303,7 +234,7 @@ func (r *DiffReport) compare(x *alphabet, sides [2]*side, sequences [][]uint32) 
 	}
 	for i := range list {
 		for _, sym := range list[i].symbols {
-			list[i].Paths = append(list[i].Paths, x.label[sym]())
+			list[i].Paths = append(list[i].Paths, x.label(sym))
 		}
 	}
 	return list, found

@@ -180,16 +180,21 @@ func TestWriteErrorsAreReported(t *testing.T) {
 // doubling is a grammar of a few rules that derives 2^60 paths, and then its mark.
 func doubling(t testing.TB) *wpp.Snapshot {
 	s := letters("a#")
-	bodies := [][]uint32{{wpp.RuleSymbol(1), 1}}
-	for r := 2; r <= 60; r++ {
-		bodies = append(bodies, slices.Repeat([]uint32{wpp.RuleSymbol(r)}, 2))
+	s.Threads[0].Grammar = repeated(t, 59, []uint32{wpp.RuleSymbol(1), 1}, []uint32{0, 0})
+	return s
+}
+
+// repeated is a grammar with a start rule whose rule 1 derives a body, again and again: as often as 2 to the power of a number of doublings.
+func repeated(t testing.TB, doublings int, start, body []uint32) *wpp.Grammar {
+	bodies := [][]uint32{start}
+	for r := range doublings {
+		bodies = append(bodies, slices.Repeat([]uint32{wpp.RuleSymbol(r + 2)}, 2))
 	}
-	g, err := wpp.NewGrammar(append(bodies, []uint32{0, 0}))
+	g, err := wpp.NewGrammar(append(bodies, body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Threads[0].Grammar = g
-	return s
+	return g
 }
 
 func TestEndlessDumpStopsWithItsWriter(t *testing.T) {

@@ -198,25 +198,35 @@ func WriteFind(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
 // WriteFindJSON writes a report as one JSON object; paths says what the symbols of the occurrences are.
 func WriteFindJSON(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
 	report := struct {
-		SchemaVersion int               `json:"schema_version"`
-		Pattern       string            `json:"pattern"`
-		Count         uint64            `json:"count"`
-		Threads       []ThreadCount     `json:"threads"`
-		Occurrences   []Occurrence      `json:"occurrences"`
-		Paths         map[string]*label `json:"paths"`
+		SchemaVersion int            `json:"schema_version"`
+		Pattern       string         `json:"pattern"`
+		Count         uint64         `json:"count"`
+		Threads       []ThreadCount  `json:"threads"`
+		Occurrences   []Occurrence   `json:"occurrences"`
+		Paths         map[string]any `json:"paths"`
 	}{SchemaVersion, r.Query.Pattern, r.Count, append([]ThreadCount{}, r.Threads...), append([]Occurrence{}, r.Occurrences...), labelsIn(s, r.Occurrences)}
 	return writeJSON(w, report, "occurrences")
 }
 
-// labelsIn describes the paths in stretches, by their symbols.
-func labelsIn(s *wpp.Snapshot, occurrences []Occurrence) map[string]*label {
-	labels, paths := newLabels(s), make(map[string]*label)
+// A markLabel says what a symbol that is no path is, as dump names it.
+type markLabel struct {
+	Symbol uint32 `json:"symbol"`
+	Mark   string `json:"mark"`
+	N      uint64 `json:"n"`
+}
+
+// labelsIn describes the paths in stretches, and the marks between them, by their symbols.
+func labelsIn(s *wpp.Snapshot, occurrences []Occurrence) map[string]any {
+	labels, described := newLabels(s), make(map[string]any)
 	for _, o := range occurrences {
 		for _, sym := range o.Symbols {
-			if !s.Symbols[sym].IsMark {
-				paths[strconv.FormatUint(uint64(sym), 10)] = labels.of(sym)
+			key := strconv.FormatUint(uint64(sym), 10)
+			if p := &s.Symbols[sym]; p.IsMark {
+				described[key] = markLabel{sym, p.Mark.String(), p.N}
+			} else {
+				described[key] = labels.of(sym)
 			}
 		}
 	}
-	return paths
+	return described
 }

@@ -55,7 +55,7 @@ func TestFindRefuses(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"":              "find : it matches where nothing ran",
 		"**":            "find **: it matches where nothing ran",
-		"nosuch":        "find nosuch: no routine nosuch: name one as hot does: stat --routines lists them",
+		"nosuch":        "find nosuch: no routine nosuch: name one as dump prints it",
 		"main#x":        `find main#x: main#x: "x" is no number of a path`,
 		"main | main":   `find main | main: "|" is neither a name, nor *, nor **: put names that hold it in quotes`,
 		"'main":         "find 'main: no ' at the end of 'main",

@@ -57,7 +57,13 @@ func (f *forests) behind(before uint32, g *wpp.Grammar) (rules, uint32) {
 
 // rename gives the terminals other names, below a number of symbols.
 func (f *forests) rename(to []uint32, symbols int) {
-	f.renamed, f.symbols, f.counts = to, symbols, nil
+	if old := f.counts; old != nil {
+		f.counts = make([]uint64, symbols)
+		for v, n := range old {
+			f.counts[to[v]] = addSaturating(f.counts[to[v]], n)
+		}
+	}
+	f.renamed, f.symbols = to, symbols
 	if f.whole != nil {
 		f.whole.rename(to, symbols)
 	}

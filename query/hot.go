@@ -223,7 +223,7 @@ func shareOf(total uint64, share float64) uint64 {
 }
 
 func (r *HotReport) rank(f *forests, cost []uint64) {
-	coverEach(f, r.Subpaths, cost)
+	coverEach(f, r.Subpaths, cost, r.Total)
 	slices.SortFunc(r.Subpaths, byCovered)
 	if r.Query.Top > 0 {
 		r.Subpaths = r.Subpaths[:min(r.Query.Top, len(r.Subpaths))]

@@ -240,6 +240,24 @@ func TestRareDearPath(t *testing.T) {
 	}
 }
 
+// TestCoveredIsExactBeyondItsTerms: the cost of all occurrences together passed 2^64, and with it went what they cover.
+func TestCoveredIsExactBeyondItsTerms(t *testing.T) {
+	s := letters("ab")
+	s.Threads[0].Grammar = repeated(t, 60, []uint32{wpp.RuleSymbol(1), 0}, []uint32{0, 1})
+	r, err := Hot(s, HotQuery{MinLength: 90, MaxLength: 90, MinShare: 0.01, Metric: Executions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Subpaths) != 2 {
+		t.Fatalf("%d subpaths, want 2", len(r.Subpaths))
+	}
+	for _, p := range r.Subpaths {
+		if r.Total-p.Covered > 1 || p.Count < 1<<59 {
+			t.Errorf("%d times, covers %d of %d", p.Count, p.Covered, r.Total)
+		}
+	}
+}
+
 func BenchmarkHot(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var text strings.Builder

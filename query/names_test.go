@@ -82,11 +82,11 @@ func TestNames(t *testing.T) {
 func TestNamesRefused(t *testing.T) {
 	s := named("f", "g()")
 	for name, want := range map[string]string{
-		"''":      "find '': no routine '': name one as hot does: stat --routines lists them",
+		"''":      "find '': no routine '': name one as dump prints it",
 		"'f'x":    `find 'f'x: 'f'x: "x" is no number of a path`,
 		"'f'#":    `find 'f'#: 'f'#: "" is no number of a path`,
 		"'f'#-1":  `find 'f'#-1: 'f'#-1: "-1" is no number of a path`,
-		"h()#1":   "find h()#1: no routine h(): name one as hot does: stat --routines lists them",
+		"h()#1":   "find h()#1: no routine h(): name one as dump prints it",
 		"'g()' '": "find 'g()' ': no ' at the end of '",
 	} {
 		if _, err := Find(s, FindQuery{Pattern: name, First: 1}); err == nil || err.Error() != want {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"wpptrace/compress/wpp"
@@ -61,6 +62,19 @@ func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (*Order, error) {
 	}
 	o.EverP, o.AlwaysP = o.QAfterP > 0, o.QRan > 0 && o.QAfterP == o.QRan
 	o.EverQ, o.AlwaysQ = o.PAfterQ > 0, o.PRan > 0 && o.PAfterQ == o.PRan
+	for _, part := range []struct {
+		always *bool
+		ran    uint64
+		p, q   int
+	}{{&o.AlwaysP, o.QRan, numbers[0], numbers[1]}, {&o.AlwaysQ, o.PRan, numbers[1], numbers[0]}} {
+		if *part.always && part.ran == math.MaxUint64 { // there may be more of both: their numbers tell nothing
+			none := uint64(0)
+			if _, err := (&rule{kind: before, a: part.p, b: part.q, c: noAtom}).firstIn(names, threads, &none); err != nil {
+				return nil, err
+			}
+			*part.always = none == 0
+		}
+	}
 	return o, nil
 }
 
@@ -172,9 +186,9 @@ func WriteOrderJSON(w io.Writer, s *wpp.Snapshot, o *Order) error {
 	report := struct {
 		SchemaVersion int `json:"schema_version"`
 		*Order
-		FirstP *first            `json:"first_p_to_q"` // null: there is none
-		FirstQ *first            `json:"first_q_to_p"`
-		Paths  map[string]*label `json:"paths"`
+		FirstP *first         `json:"first_p_to_q"` // null: there is none
+		FirstQ *first         `json:"first_q_to_p"`
+		Paths  map[string]any `json:"paths"`
 	}{SchemaVersion, o, firsts[0], firsts[1], labelsIn(s, []Occurrence{o.FirstAfter[0].Occurrence, o.FirstAfter[1].Occurrence})}
 	return writeJSON(w, report, "order")
 }

@@ -34,6 +34,19 @@ func TestOrderOfWorkedExamples(t *testing.T) {
 	}
 }
 
+// TestOrderBeyondCounting: where paths ran more often than can be counted, equal counts do not say that none was first.
+func TestOrderBeyondCounting(t *testing.T) {
+	s := letters("ab")
+	s.Threads[0].Grammar = repeated(t, 64, []uint32{wpp.RuleSymbol(1)}, []uint32{0, 1})
+	o, err := PathOrder(s, "a", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !o.AlwaysP || !o.EverQ || o.AlwaysQ {
+		t.Errorf("a always before b %v, b ever before a %v, always %v", o.AlwaysP, o.EverQ, o.AlwaysQ)
+	}
+}
+
 func TestOrderEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		checkOrder(t, drawSnapshot(t))

@@ -89,3 +89,19 @@ func TestParagraph(t *testing.T) {
 		}
 	}
 }
+
+// TestMarksAreDescribed: JSON says what a mark is that stands beside paths, as text does.
+func TestMarksAreDescribed(t *testing.T) {
+	s := letters("ab#ab")
+	around, err := ContextOf(s, "b", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := WriteContextJSON(&out, s, around, 0); err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"symbol":2,"mark":"gap","n":35}`; !strings.Contains(out.String(), want) {
+		t.Errorf("no %s in %s", want, out.String())
+	}
+}

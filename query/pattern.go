@@ -86,7 +86,7 @@ func (a *atoms) resolve(name string) (isNamed func(p *wpp.Symbol) bool, err erro
 	}
 	switch {
 	case len(routines) == 0:
-		return nil, fmt.Errorf("no routine %s: name one as hot does: stat --routines lists them", printable(strings.TrimSuffix(name, which)))
+		return nil, fmt.Errorf("no routine %s: name one as dump prints it", printable(strings.TrimSuffix(name, which)))
 	case err != nil || which != "" && which != "()" && which[0] != '#':
 		return nil, fmt.Errorf("%s: %q is no number of a path", printable(name), strings.TrimPrefix(which, "#"))
 	}

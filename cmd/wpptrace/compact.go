@@ -9,6 +9,14 @@ import (
 	"wpptrace/compress/wpp"
 )
 
+// A counter counts what is written.
+type counter uint64
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
+}
+
 func compactCommand() *cobra.Command {
 	var output string
 	c := &cobra.Command{
@@ -19,8 +27,8 @@ func compactCommand() *cobra.Command {
 		Long: `Looks for repetitions in all that ran, where the recording could only look back. What the snapshot
 says stays the same, and so do the answers of all commands, but for the figures of its grammars.
 A thread of a million paths takes a second or two and 50 to 140 MB of memory; none more than 2.5 GB.
-A snapshot so large that it stays in segments is left as it is. One that is cut off is refused: the
-result would look whole.`,
+A snapshot that would not be smaller is left as it is, and so is one so large that it stays in
+segments. One that is cut off is refused: the result would look whole.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, before, err := readPart(args[0])
@@ -35,6 +43,14 @@ result would look whole.`,
 			}
 			if output == "" {
 				output = args[0]
+				var after counter
+				if err := wpp.Write(&after, s); err != nil {
+					return fmt.Errorf("compact %s: %w", args[0], err)
+				}
+				if uint64(after) >= before {
+					_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d bytes: left as it is, for it would not be smaller\n", output, before)
+					return err
+				}
 			}
 			if err := wpp.WriteFile(output, s); err != nil {
 				return writeError(output, err)

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
+	"runtime/debug"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -63,14 +65,21 @@ COUNT   how often it ran in the first, THEN in the second`,
 	return c
 }
 
-// readBoth reads two snapshots at once.
+// readBoth reads two snapshots, at once where they are so small that the memory for it does not matter.
 func readBoth(warnings io.Writer, a, b string) (first, second *wpp.Snapshot, err error) {
+	const small = 64 << 20
 	var reading sync.WaitGroup
 	var errSecond error
 	var ofSecond bytes.Buffer
 	reading.Go(func() { second, _, errSecond = readSnapshot(&ofSecond, b) })
+	if st, err := os.Stat(b); err == nil && st.Size() > small {
+		reading.Wait()
+	}
 	first, _, err = readSnapshot(warnings, a)
 	reading.Wait()
+	if first != nil && second != nil && inSegments(first) && inSegments(second) {
+		debug.SetMemoryLimit(twoLarge)
+	}
 	ofSecond.WriteTo(warnings)
 	return first, second, cmp.Or(err, errSecond)
 }

@@ -256,8 +256,12 @@ func formNames(separator string) string {
 	return strings.Join(names, separator)
 }
 
-// largeMemory is what the collector keeps to with a snapshot that is read segment by segment: where these are large, so is what it leaves for later.
-const largeMemory = 300 << 20
+// largeMemory is what the collector keeps to with a snapshot that is read segment by segment, and twoLarge with two: where segments are large, so is what it
+// leaves for later.
+const (
+	largeMemory = 300 << 20
+	twoLarge    = 390 << 20
+)
 
 // smallFile is the size of a snapshot that takes so little memory that the collector may leave four times as much to be collected.
 const smallFile = 1 << 20
@@ -285,8 +289,12 @@ func readPart(path string) (*wpp.Snapshot, uint64, error) {
 	if statErr != nil {
 		return nil, 0, fmt.Errorf("look at snapshot: %w", statErr)
 	}
-	if slices.ContainsFunc(s.Threads, func(t wpp.Thread) bool { return t.Grammar.NumSegments() > 0 }) {
+	if inSegments(s) {
 		debug.SetMemoryLimit(largeMemory)
 	}
 	return s, uint64(st.Size()), err
+}
+
+func inSegments(s *wpp.Snapshot) bool {
+	return slices.ContainsFunc(s.Threads, func(t wpp.Thread) bool { return t.Grammar.NumSegments() > 0 })
 }

@@ -58,14 +58,13 @@ type Block struct {
 // A Symbol is what a terminal of the grammars stands for: a path, or a mark.
 type Symbol struct {
 	IsMark bool
+	Mark   ops.Mark  // of a mark
+	Start  ops.Start // of a path
+	End    ops.End   // of a path
 
-	Mark ops.Mark // of a mark
-	N    uint64   // of a mark
-
-	Routine int       // of a path: index in Snapshot.Routines
-	Path    uint64    // of a path: its number in the routine
-	Start   ops.Start // of a path
-	End     ops.End   // of a path
+	N       uint64 // of a mark
+	Routine int    // of a path: index in Snapshot.Routines
+	Path    uint64 // of a path: its number in the routine
 	Blocks  []int     // of a path: indices in Routine.Blocks, in execution order; may be empty for a partial path
 	Skip    int       // instructions of the first block that come before the path's first; 0 but for partial paths
 	Cut     int       // instructions of the last block that come after the path's last; 0 but for partial paths

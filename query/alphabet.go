@@ -1,0 +1,118 @@
+package query
+
+import (
+	"encoding/binary"
+
+	"wpptrace/compress/ops"
+	"wpptrace/compress/wpp"
+)
+
+// A home is what a routine is known by in any snapshot of the build.
+type home struct {
+	build   string
+	routine string // of an image without a build id
+	entry   uint64
+}
+
+// An identity is what a path is known by in any snapshot of the build. The numbers of partial paths are each snapshot's own: they are known by their blocks.
+type identity struct {
+	path      uint64
+	home      uint32 // by number
+	partial   uint32 // its blocks, by number
+	skip, cut uint32
+	start     ops.Start
+	end       ops.End
+}
+
+// A place is a symbol of one of two snapshots.
+type place struct {
+	side   int32
+	symbol uint32
+}
+
+// An alphabet numbers the paths of two snapshots together, and the marks, of which each is like no other.
+type alphabet struct {
+	of     [2][]uint32 // symbol of a snapshot -> number
+	cost   []uint64    // by number: instructions; 0 for marks
+	isMark []bool
+	first  []place // by number: where it is met first
+	labels [2]*labels
+}
+
+func newAlphabet(a, b *wpp.Snapshot) *alphabet {
+	x := &alphabet{labels: [2]*labels{newLabels(a), newLabels(b)}}
+	homes, partial := map[home]uint32{}, map[string]uint32{}
+	number := make(map[identity]uint32, max(len(a.Symbols), len(b.Symbols)))
+	for i, s := range []*wpp.Snapshot{a, b} {
+		x.of[i] = make([]uint32, len(s.Symbols))
+		homeOf := make([]uint32, len(s.Routines))
+		for k := range s.Routines {
+			homeOf[k] = numberOf(homes, homeOfRoutine(s, &s.Routines[k]))
+		}
+		for sym := range s.Symbols {
+			p, next := &s.Symbols[sym], uint32(len(x.cost))
+			n := next
+			if !p.IsMark {
+				id := identity{path: p.Path, home: homeOf[p.Routine], skip: uint32(p.Skip), cut: uint32(p.Cut), start: p.Start, end: p.End}
+				if r := &s.Routines[p.Routine]; p.Path >= r.Paths && len(r.Blocks) > 0 {
+					id.path, id.partial = r.Paths, numberOf(partial, blocksOf(r, p))
+				}
+				known, ok := number[id]
+				if ok {
+					n = known
+				} else {
+					number[id] = n
+				}
+			}
+			if x.of[i][sym] = n; n == next {
+				x.cost = append(x.cost, s.SymbolCost(uint32(sym)))
+				x.isMark = append(x.isMark, p.IsMark)
+				x.first = append(x.first, place{int32(i), uint32(sym)})
+			}
+		}
+	}
+	return x
+}
+
+// paths are the sequences of one path.
+func (x *alphabet) paths() (list [][]uint32) {
+	all := make([]uint32, len(x.isMark))
+	for sym, isMark := range x.isMark {
+		if all[sym] = uint32(sym); !isMark {
+			list = append(list, all[sym:sym+1:sym+1])
+		}
+	}
+	return list
+}
+
+// label describes a path by its number.
+func (x *alphabet) label(n uint32) *label {
+	return x.labels[x.first[n].side].of(x.first[n].symbol)
+}
+
+// numberOf numbers the keys of a map from 1 as they come.
+func numberOf[K comparable](numbers map[K]uint32, key K) uint32 {
+	n, ok := numbers[key]
+	if !ok {
+		n = uint32(len(numbers) + 1)
+		numbers[key] = n
+	}
+	return n
+}
+
+func homeOfRoutine(s *wpp.Snapshot, r *wpp.Routine) home {
+	h := home{build: string(s.Images[r.Image].BuildID), entry: r.Entry}
+	if h.build == "" {
+		h.routine = r.Name
+	}
+	return h
+}
+
+// blocksOf are the addresses of a path's blocks.
+func blocksOf(r *wpp.Routine, p *wpp.Symbol) string {
+	var blocks []byte
+	for _, b := range p.Blocks {
+		blocks = binary.LittleEndian.AppendUint64(blocks, r.Blocks[b].Addr)
+	}
+	return string(blocks)
+}
