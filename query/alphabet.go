@@ -12,6 +12,7 @@ type home struct {
 	build   string
 	routine string // of an image without a build id
 	entry   uint64
+	nth     int // of those of which the rest is the same: entries that are not known are 0
 }
 
 // An identity is what a path is known by in any snapshot of the build. The numbers of partial paths are each snapshot's own: they are known by their blocks.
@@ -46,8 +47,13 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 	for i, s := range []*wpp.Snapshot{a, b} {
 		x.of[i] = make([]uint32, len(s.Symbols))
 		homeOf := make([]uint32, len(s.Routines))
+		met := make(map[home]int)
 		for k := range s.Routines {
-			homeOf[k] = numberOf(homes, homeOfRoutine(s, &s.Routines[k]))
+			h := homeOfRoutine(s, &s.Routines[k])
+			same := h
+			met[same]++
+			h.nth = met[same]
+			homeOf[k] = numberOf(homes, h)
 		}
 		for sym := range s.Symbols {
 			p, next := &s.Symbols[sym], uint32(len(x.cost))

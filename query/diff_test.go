@@ -224,3 +224,25 @@ func BenchmarkDiff(b *testing.B) {
 	compare(b, 4, func(s *wpp.Snapshot) string { return ask(shorter[s].packed, s) },
 		func(s *wpp.Snapshot) string { return ask(shorter[s].flat, flatOf(s)) })
 }
+
+// TestRoutinesWithoutEntries: routines whose entries are not known are told apart by their order, by name and in two snapshots.
+func TestRoutinesWithoutEntries(t *testing.T) {
+	twins := func(text string) *wpp.Snapshot {
+		s := letters(text)
+		s.Images[0].BuildID = []byte{1}
+		for i := range s.Routines {
+			s.Routines[i].Name, s.Routines[i].Entry = "f", 0
+		}
+		return s
+	}
+	r, err := Diff(twins("abb"), twins("aaaabb"), DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, Metric: Executions}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Paths) != 1 || r.Paths[0].CountA != 1 || r.Paths[0].CountB != 4 || r.Paths[0].Paths[0].Routine != "f@0" {
+		t.Errorf("%+v", r.Paths)
+	}
+	if names := routineNames(twins("ab")); !slices.Equal(names, []string{"f@0", "f@0.2"}) {
+		t.Errorf("names %q", names)
+	}
+}

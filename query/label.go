@@ -117,7 +117,7 @@ func callsOf(s *wpp.Snapshot, call int) (list []inlinedCall) {
 }
 
 // routineNames are the names of a snapshot's routines. Those of the same name are told apart by their images' names or, as overloaded or static functions, by
-// their entries' addresses.
+// their entries' addresses, and those that have the same, which is 0 where it is not known, by their order.
 func routineNames(s *wpp.Snapshot) []string {
 	names, number, image := make([]string, len(s.Routines)), make(map[string]int), make(map[string]int)
 	for i := range s.Routines {
@@ -138,6 +138,12 @@ func routineNames(s *wpp.Snapshot) []string {
 	for i := range names {
 		if number[names[i]] > 1 {
 			names[i] += "@" + hex(s.Routines[i].Entry)
+		}
+	}
+	met := make(map[string]int)
+	for i, name := range names {
+		if met[name]++; met[name] > 1 {
+			names[i] += "." + strconv.Itoa(met[name])
 		}
 	}
 	return names

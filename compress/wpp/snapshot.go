@@ -65,9 +65,9 @@ type Symbol struct {
 	N       uint64 // of a mark
 	Routine int    // of a path: index in Snapshot.Routines
 	Path    uint64 // of a path: its number in the routine
-	Blocks  []int     // of a path: indices in Routine.Blocks, in execution order; may be empty for a partial path
-	Skip    int       // instructions of the first block that come before the path's first; 0 but for partial paths
-	Cut     int       // instructions of the last block that come after the path's last; 0 but for partial paths
+	Blocks  []int  // of a path: indices in Routine.Blocks, in execution order; may be empty for a partial path
+	Skip    int    // instructions of the first block that come before the path's first; 0 but for partial paths
+	Cut     int    // instructions of the last block that come after the path's last; 0 but for partial paths
 }
 
 // A Thread is the whole program path of one thread.
