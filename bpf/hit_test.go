@@ -34,6 +34,7 @@ const (
 	slotted        // CFA in the frame of rbp
 	valued         // jle that tells four bytes in the frame of rbp
 	looping        // jle that may be first, and comes again in the same activation if it is taken
+	staying        // never first, and followed by another word of its activation
 )
 
 func site(s bpf.TracerSite) bpf.TracerSite {
@@ -63,6 +64,7 @@ var sites = []bpf.TracerSite{
 	slotted: site(bpf.TracerSite{Condition: usermode.ConditionNone, Flags: usermode.SiteSlot, Base: 5, Offset: -24}),
 	valued:  site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteValue | usermode.SiteCaseMemory, CaseReg: 5, CaseDisp: -20, CaseSize: 4}),
 	looping: site(bpf.TracerSite{Condition: 14, Flags: usermode.SiteFirst, Routine: 1, Stays: 1 << 1}),
+	staying: site(bpf.TracerSite{Condition: usermode.ConditionNone, Stays: 1}),
 }
 
 // calls: the one at 0x1000 is made by a caller that may have been silent, the one at 0x2000 by one that has spoken.
@@ -331,6 +333,13 @@ func TestActivationThatGoesOn(t *testing.T) {
 		{"may have ended", func(r *rig) { r.hit(looping, stack); r.returns(stack, outside); r.hit(looping, stack) }, []wire.Word{inner, over, outer, over}},
 		{"interrupted by a word further out", func(r *rig) { r.hit(looping, stack, taken); r.hit(plain, up); r.hit(looping, stack) },
 			[]wire.Word{inner, on, wire.MakeWitness(plain, 0, up), inner, over}},
+		{"another on the same alternate stack", func(r *rig) {
+			r.returns(up, outside)
+			r.hit(looping, up)
+			r.hit(staying, stack)
+			r.returns(up, base+0x2000)
+			r.hit(looping, up)
+		}, []wire.Word{outer, wire.MakeWitness(looping, 0, up), wire.MakeWitness(staying, 0, stack), inner, wire.MakeWitness(looping, 0, up)}},
 		{"interrupted by another activation", func(r *rig) {
 			r.hit(looping, stack, taken)
 			r.returns(up, outside)

@@ -189,7 +189,7 @@ func WriteContextJSON(w io.Writer, s *wpp.Snapshot, c *Context, top int) error {
 	report := struct {
 		SchemaVersion int `json:"schema_version"`
 		Context
-		Paths map[string]any `json:"paths"`
-	}{SchemaVersion, shown, labelsIn(s, all)}
+		legend
+	}{SchemaVersion, shown, legendOf(s, all)}
 	return writeJSON(w, report, "context")
 }

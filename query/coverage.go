@@ -65,8 +65,8 @@ func (c *cover) settle(weight uint64, cells []cell) {
 
 // coverEach sets what each of the subpaths covers, alone: each execution of a path counted once though occurrences of the subpath may
 // overlap. It is count times the subpath's cost less what overlaps: an occurrence that the next one follows d symbols later shares all but
-// its first d with it. How often one does is the frequency of the two of them in one string. These strings are counted all at once. What is added and taken
-// away may pass 2^64: it is reckoned modulo 2^64, which what is covered is below, if the total of all that ran is. If not, it is the Cost.
+// its first d with it. How often one does is the frequency of the two of them in one string. These strings are counted all at once. Terms may
+// pass 2^64, so they are added modulo 2^64: the result is exact, for it is at most the total. Where that has passed 2^64 itself, Covered is the Cost.
 func coverEach(f *forests, subpaths []Subpath, cost []uint64, total uint64) {
 	var twice [][]uint32
 	var of []int // twice -> index in subpaths

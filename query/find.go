@@ -198,13 +198,13 @@ func WriteFind(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
 // WriteFindJSON writes a report as one JSON object; paths says what the symbols of the occurrences are.
 func WriteFindJSON(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
 	report := struct {
-		SchemaVersion int            `json:"schema_version"`
-		Pattern       string         `json:"pattern"`
-		Count         uint64         `json:"count"`
-		Threads       []ThreadCount  `json:"threads"`
-		Occurrences   []Occurrence   `json:"occurrences"`
-		Paths         map[string]any `json:"paths"`
-	}{SchemaVersion, r.Query.Pattern, r.Count, append([]ThreadCount{}, r.Threads...), append([]Occurrence{}, r.Occurrences...), labelsIn(s, r.Occurrences)}
+		SchemaVersion int           `json:"schema_version"`
+		Pattern       string        `json:"pattern"`
+		Count         uint64        `json:"count"`
+		Threads       []ThreadCount `json:"threads"`
+		Occurrences   []Occurrence  `json:"occurrences"`
+		legend
+	}{SchemaVersion, r.Query.Pattern, r.Count, append([]ThreadCount{}, r.Threads...), append([]Occurrence{}, r.Occurrences...), legendOf(s, r.Occurrences)}
 	return writeJSON(w, report, "occurrences")
 }
 
@@ -215,18 +215,24 @@ type markLabel struct {
 	N      uint64 `json:"n"`
 }
 
-// labelsIn describes the paths in stretches, and the marks between them, by their symbols.
-func labelsIn(s *wpp.Snapshot, occurrences []Occurrence) map[string]any {
-	labels, described := newLabels(s), make(map[string]any)
+// legend says in JSON what symbols are.
+type legend struct {
+	Paths map[string]*label    `json:"paths"`
+	Marks map[string]markLabel `json:"marks,omitempty"`
+}
+
+// legendOf describes the paths in stretches, and the marks between them, by their symbols.
+func legendOf(s *wpp.Snapshot, occurrences []Occurrence) legend {
+	labels, l := newLabels(s), legend{make(map[string]*label), make(map[string]markLabel)}
 	for _, o := range occurrences {
 		for _, sym := range o.Symbols {
 			key := strconv.FormatUint(uint64(sym), 10)
 			if p := &s.Symbols[sym]; p.IsMark {
-				described[key] = markLabel{sym, p.Mark.String(), p.N}
+				l.Marks[key] = markLabel{sym, p.Mark.String(), p.N}
 			} else {
-				described[key] = labels.of(sym)
+				l.Paths[key] = labels.of(sym)
 			}
 		}
 	}
-	return described
+	return l
 }

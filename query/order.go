@@ -186,9 +186,9 @@ func WriteOrderJSON(w io.Writer, s *wpp.Snapshot, o *Order) error {
 	report := struct {
 		SchemaVersion int `json:"schema_version"`
 		*Order
-		FirstP *first         `json:"first_p_to_q"` // null: there is none
-		FirstQ *first         `json:"first_q_to_p"`
-		Paths  map[string]any `json:"paths"`
-	}{SchemaVersion, o, firsts[0], firsts[1], labelsIn(s, []Occurrence{o.FirstAfter[0].Occurrence, o.FirstAfter[1].Occurrence})}
+		FirstP *first `json:"first_p_to_q"` // null: there is none
+		FirstQ *first `json:"first_q_to_p"`
+		legend
+	}{SchemaVersion, o, firsts[0], firsts[1], legendOf(s, []Occurrence{o.FirstAfter[0].Occurrence, o.FirstAfter[1].Occurrence})}
 	return writeJSON(w, report, "order")
 }

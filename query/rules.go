@@ -301,7 +301,7 @@ func bracketed(words []string) []string {
 	return words
 }
 
-// WriteRulesJSON writes a report as one JSON object; paths says what the symbols of the witnesses are, marks too.
+// WriteRulesJSON writes a report as one JSON object; paths says what the symbols of the witnesses are.
 func WriteRulesJSON(w io.Writer, s *wpp.Snapshot, r *RulesReport) error {
 	var all []Occurrence
 	for _, rule := range r.Rules {
@@ -314,7 +314,7 @@ func WriteRulesJSON(w io.Writer, s *wpp.Snapshot, r *RulesReport) error {
 	report := struct {
 		SchemaVersion int `json:"schema_version"`
 		*RulesReport
-		Paths map[string]any `json:"paths"`
-	}{SchemaVersion, r, labelsIn(s, all)}
+		legend
+	}{SchemaVersion, r, legendOf(s, all)}
 	return writeJSON(w, report, "rules")
 }

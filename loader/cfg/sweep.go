@@ -39,8 +39,6 @@ var (
 	maxInsns = 1 << 25
 )
 
-const bytesPerInsn = 4 // a little below what compilers emit
-
 // sweep decodes every piece from its start to its end. Bytes that do not decode are skipped: control flow that
 // arrives there is noticed when blocks are built. Decoding depends on nothing but the address, so an instruction
 // that control flow reaches is right whatever lies around it.
@@ -85,13 +83,9 @@ func (c *code) decode() bool {
 	parallel.Each(len(decoded), func(s int) {
 		pieces := c.pieces[s*stretch : min((s+1)*stretch, len(c.pieces))]
 		for i := range pieces {
-			if total.Load() > int64(maxInsns) {
-				return
-			}
 			before := len(decoded[s])
-			decoded[s] = pieces[i].decode(decoded[s])
-			pieces[i].first, pieces[i].last = before, len(decoded[s])
-			total.Add(int64(len(decoded[s]) - before))
+			decoded[s] = pieces[i].decode(decoded[s], &total)
+			pieces[i].first, pieces[i].last = before, len(decoded[s]) // in the stretch, until all are together
 		}
 	})
 	if total.Load() > int64(maxInsns) {
@@ -113,10 +107,18 @@ func (c *code) decode() bool {
 	return true
 }
 
-// decode appends the piece's instructions to a list, at most a few more than maxInsns of them.
-func (p *piece) decode(list []Insn) []Insn {
+// decode appends the piece's instructions to a list, unless there are more than maxInsns in all.
+func (p *piece) decode(list []Insn, total *atomic.Int64) []Insn {
+	const bytesPerInsn = 4 // a little below what compilers emit
 	list = slices.Grow(list, len(p.code)/bytesPerInsn)
-	for at, end := 0, len(list)+maxInsns; at < len(p.code) && len(list) <= end; {
+	counted := len(list)
+	for at := 0; at < len(p.code); {
+		if n := len(list) - counted; n >= 4096 {
+			counted += n
+			if total.Add(int64(n)) > int64(maxInsns) {
+				return list
+			}
+		}
 		in, ok := x86.Decode(p.code[at:])
 		if !ok {
 			at++
@@ -129,6 +131,7 @@ func (p *piece) decode(list []Insn) []Insn {
 		}
 		at += int(in.Len)
 	}
+	total.Add(int64(len(list) - counted))
 	return list
 }
 

@@ -36,4 +36,7 @@
 //     whose outcome is a function of that place alone, as long as no silent way from the word to them passes a call, or a store but to other places of the frame.
 //     The routine takes no address in its frame, so that no callee, signal handler or thread has one; a handler that changes the frame by way of the registers
 //     that it interrupted (its ucontext) is not foreseen. Other ways that part behind such a word never meet again.
+//  11. Where no call and no end of the activation can come before its next word, that word is taken to be of the same activation if routine and frame address are,
+//     and its return address is not read again (Site.Stays). A signal handler that is not observed and leaves by a jump for code that is not observed either, which
+//     enters the routine anew in the same place, is not foreseen.
 package plan

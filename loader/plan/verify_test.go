@@ -225,6 +225,8 @@ var breakages = []breakage{
 	{"first", "loops", site(anySite, func(s *plan.Site) { s.First = !s.First }), "possible first word", 0},
 	{"another word of the activation", "loops", site(func(s *plan.Site) bool { return !s.Stays[0] }, func(s *plan.Site) { s.Stays[0] = true }),
 		"is taken to be followed by another of its activation", 1},
+	{"another word of the activation when the jump is taken", "loops", site(func(s *plan.Site) bool { return s.Condition < plan.NoCondition && !s.Stays[1] }, func(s *plan.Site) { s.Stays[1] = true }),
+		"is taken to be followed by another of its activation", 1},
 	{"frame address", "loops", site(anySite, func(s *plan.Site) { s.Offset += 8 }), "looks for the frame address", 0},
 	{"frame register", "loops", site(anySite, func(s *plan.Site) { s.Base ^= 1 }), "looks for the frame address", 0},
 	{"frame slot", "loops", site(anySite, func(s *plan.Site) { s.Slot = true }), "looks for the frame address", 0},
