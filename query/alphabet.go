@@ -12,7 +12,12 @@ type home struct {
 	build   string
 	routine string // of an image without a build id
 	entry   uint64
-	nth     int // of those of which the rest is the same: entries that are not known are 0
+}
+
+// A nthHome tells homes of one snapshot apart that are the same, for entries that are not known are 0: it counts them, from 1.
+type nthHome struct {
+	home
+	nth int
 }
 
 // An identity is what a path is known by in any snapshot of the build. The numbers of partial paths are each snapshot's own: they are known by their blocks.
@@ -42,7 +47,7 @@ type alphabet struct {
 
 func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 	x := &alphabet{labels: [2]*labels{newLabels(a), newLabels(b)}}
-	homes, partial := map[home]uint32{}, map[string]uint32{}
+	homes, partial := map[nthHome]uint32{}, map[string]uint32{}
 	number := make(map[identity]uint32, max(len(a.Symbols), len(b.Symbols)))
 	for i, s := range []*wpp.Snapshot{a, b} {
 		x.of[i] = make([]uint32, len(s.Symbols))
@@ -50,10 +55,8 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 		met := make(map[home]int)
 		for k := range s.Routines {
 			h := homeOfRoutine(s, &s.Routines[k])
-			same := h
-			met[same]++
-			h.nth = met[same]
-			homeOf[k] = numberOf(homes, h)
+			met[h]++
+			homeOf[k] = numberOf(homes, nthHome{h, met[h]})
 		}
 		for sym := range s.Symbols {
 			p, next := &s.Symbols[sym], uint32(len(x.cost))
@@ -84,7 +87,8 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 func (x *alphabet) paths() (list [][]uint32) {
 	all := make([]uint32, len(x.isMark))
 	for sym, isMark := range x.isMark {
-		if all[sym] = uint32(sym); !isMark {
+		all[sym] = uint32(sym)
+		if !isMark {
 			list = append(list, all[sym:sym+1:sym+1])
 		}
 	}
