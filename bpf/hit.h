@@ -15,7 +15,7 @@ struct thread {
 	__u64 last;       /* the last word, 0: none, and its case */
 	__u64 last_case;
 	__u64 repeats;    /* how many more times it came */
-	__u64 stays;      /* the activation of the last hit, by its CFA, if it has another before it calls or ends; or 0 */
+	__u64 stays;      /* the activation of the last hit has another before it calls or ends */
 	__u64 sent;       /* hits in batches that were handed over or lost */
 	__u64 sending;    /* what is left of it is being handed over */
 	__u64 restorer;   /* where signal handlers return to, once seen */
@@ -294,11 +294,10 @@ static __noinline int forgo(struct thread *t)
 	return 0;
 }
 
-/* is_last: is the activation certain to be that of the last hit, and its callers known? To find that out by its return address is the dearest part of a hit. The
- * last hit need not be of the activation whose callers were sent last: a handler may have been there in between, on another stack. */
+/* is_last: is the activation certain to be that of the last hit, and its callers known? To find that out by its return address is the dearest part of a hit. */
 static __always_inline int is_last(struct thread *t, const struct site *s, __u64 cfa)
 {
-	return t->stays == cfa && t->cfa == cfa && t->routine == s->routine;
+	return t->stays && t->cfa == cfa && t->routine == s->routine;
 }
 
 /* say puts what a hit says into the batch. It returns 0 if a loss came in between: what was said before it is gone. */
@@ -310,7 +309,7 @@ static __always_inline int say(struct registers *regs, struct thread *t, const s
 		announce(t, s, cfa);
 	if (t->resync)
 		return 0;
-	t->stays = s->stays >> out & 1 ? cfa : 0;
+	t->stays = s->stays >> out & 1;
 	if (s->flags & (SITE_CASE | SITE_VALUE) && (s->flags & SITE_VALUE || out == !!(s->flags & SITE_CASE_TAKEN))) {
 		__u64 value = case_value(regs, s);
 
@@ -355,8 +354,8 @@ static __always_inline void report(struct registers *regs, struct thread *t, con
 	word = WORD_WITNESS(id, out, cfa);
 	if (cfa >> 47)
 		count(METRIC_HIGH_ADDRESS);
-	if (cfa > t->cfa)
-		t->cfa = 0; /* the remembered activation may be over */
+	if (cfa != t->cfa)
+		t->cfa = 0; /* the remembered activation may be over: if that was not further in, it was a handler on another stack */
 	for (int i = 0; i < 2; i++)
 		if (say(regs, t, s, cfa, word, out))
 			return;

@@ -294,7 +294,7 @@ func TestChainIsSentOnce(t *testing.T) {
 }
 
 func TestChainIsSentAnew(t *testing.T) {
-	const up = stack + 256
+	const up, in = stack + 256, stack - 1<<32
 	word := wire.MakeWitness(first, 0, stack)
 	inner := wire.MakeFrom(wire.Inside, 0x2000)
 	for _, c := range []struct {
@@ -304,6 +304,7 @@ func TestChainIsSentAnew(t *testing.T) {
 	}{
 		{"from another caller", func(r *rig) { r.returns(stack, outside) }, []wire.Word{wire.MakeFrom(wire.Outside, 0), word}},
 		{"after a word further out", func(r *rig) { r.hit(plain, up) }, []wire.Word{wire.MakeWitness(plain, 0, up), inner, word}},
+		{"after a word of what a handler on a higher stack had interrupted", func(r *rig) { r.hit(plain, in) }, []wire.Word{wire.MakeWitness(plain, 0, in), inner, word}},
 		{"for another routine", func(r *rig) { sites[first].Routine = 2 }, []wire.Word{inner, word}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

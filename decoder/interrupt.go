@@ -1,6 +1,8 @@
 package decoder
 
 import (
+	"slices"
+
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/loader/cfg"
@@ -104,11 +106,14 @@ func (r *routine) endsPath(b int) bool {
 	return true
 }
 
-// endHandlers ends the handler that ran in the same place before: the next one has overwritten it.
+// endHandlers ends the handler that ran in the same place before: the next one has overwritten it. If another has come since that need not have interrupted it,
+// that one may still run, and where it is to end is not known yet.
 func (t *Thread) endHandlers(cfa uint64) {
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		if f := &t.frames[i]; f.handler && f.cfa == cfa {
-			t.finishAbove(i - 1)
+			if !slices.ContainsFunc(t.frames[i+1:], func(o frame) bool { return o.handler && o.over <= i }) {
+				t.finishAbove(i - 1)
+			}
 			return
 		}
 	}

@@ -459,14 +459,25 @@ func (s *process) unheard() bool {
 	return false
 }
 
+// otherStack is the top of an alternate stack below or above the main one: mostly one that has been used before, if nothing is on it.
+func (s *process) otherStack() uint64 {
+	const usual = 2
+	base := uint64(otherStacks)
+	if s.dice(2) == 0 {
+		base = mainStack
+	}
+	top := base + uint64(1+s.dice(usual))*stackStride
+	if slices.ContainsFunc(s.frames, func(f *frame) bool { return f.cfa <= top && f.cfa > top-stackStride }) {
+		s.stacks++
+		top = base + uint64(usual+s.stacks)*stackStride
+	}
+	return top
+}
+
 // signal interrupts the innermost frame at an instruction.
 func (s *process) signal(sp, ip uint64) {
 	if s.chance(s.habits.altStack) {
-		s.stacks++
-		sp = otherStacks + uint64(s.stacks)*stackStride
-		if s.dice(2) == 0 {
-			sp += mainStack - otherStacks
-		}
+		sp = s.otherStack()
 	}
 	cfa := sp &^ 15
 	s.machine.Memory.Set(cfa+usermode.SignalFrameRIP, ip)

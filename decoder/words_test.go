@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/decoder"
+	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 )
 
@@ -130,6 +132,50 @@ func TestPathOfNoNumber(t *testing.T) {
 			t.Errorf("%s has %d paths, and one with that number", r.Name, d.Paths(id))
 		}
 	}
+}
+
+// TestHandlerInPlaceOfOneThatEndedUnseen: a handler ends with nothing said, another comes elsewhere, and in it one in the first one's place. What ended is not the
+// second's caller, which goes on after the third.
+func TestHandlerInPlaceOfOneThatEndedUnseen(t *testing.T) {
+	p, err := planSmall()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := decoder.New(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const stack, other, further = 0x7ffc0000, 0x7ff00000, 0x7fe00000
+	main, depth := firstSite(p, "main"), firstSite(p, "depth")
+	r := p.Routines[p.Sites[depth].Routine]
+	call := slices.IndexFunc(r.Blocks, func(b cfg.Block) bool { return b.End == cfg.Call && b.Target == r.Addr })
+	home := slices.Index(r.Blocks[p.Sites[depth].Block].Succ, call) // the outcome 1 leads to the first
+	nowhere := wire.MakeFrom(wire.Handler, 1)                       // nothing that is known leads there
+
+	rec := &recorder{decoder: d, plan: p}
+	thread := d.Thread(rec)
+	for _, w := range []wire.Word{
+		wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(main, 0, stack),
+		nowhere, wire.MakeWitness(depth, home, other),
+		nowhere, wire.MakeWitness(depth, 1-home, further),
+		nowhere, wire.MakeWitness(depth, home, other),
+		wire.MakeFrom(wire.Inside, r.Blocks[call].Hi+r.Offset()), wire.MakeWitness(depth, home, further-uint64(r.Blocks[call].Depth)),
+	} {
+		thread.Word(w)
+	}
+	if a, m := d.Anomalies(); a != 0 || m != 0 || rec.err != nil {
+		t.Errorf("%d anomalies, %d ambiguities, %v", a, m, rec.err)
+	}
+	for _, m := range rec.marks {
+		if m.kind == ops.Resume {
+			t.Errorf("the second handler was taken for ended: marks %v", rec.marks)
+		}
+	}
+}
+
+// firstSite is the first site that may be the first of a routine's activations.
+func firstSite(p *plan.Plan, name string) int {
+	return slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.First && p.Routines[s.Routine].Symbol == name })
 }
 
 func ExampleDecoder() {
