@@ -224,6 +224,13 @@ func (n *pathNames) of(name string) []uint32 {
 	return paths
 }
 
+// matches reports whether a path has the name.
+func (l *labels) matches(sym uint32, name string) bool {
+	p := &l.snapshot.Symbols[sym]
+	routine, ok := strings.CutSuffix(name, "#"+strconv.FormatUint(p.Path, 10))
+	return ok && l.isNamed(p.Routine, routine)
+}
+
 // InContext is a grammar in which costs that depend on what ran before are told apart. Where a path comes behind another is known at the lowest rule that derives both, and
 // that is where its symbol stands: the interior node that such a cost is kept at. So a rule that begins with a path that varies derives all but it, and what uses the rule has it before
 // the rule. That makes the right-hand sides at most twice as many, and what queries sum up of rules and symbols stays exact.

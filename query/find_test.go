@@ -32,7 +32,6 @@ func TestFind(t *testing.T) {
 		{[]string{"aaa"}, "a a", 0, []string{"100 0 aa", "100 1 aa"}},
 		{[]string{"ab", "cab"}, "'a' \"b\"", 0, []string{"100 0 ab", "101 1 ab"}},
 		{[]string{"a#b ab"}, "a ** b", 5, []string{"100 4 ab"}},
-		{[]string{"ab"}, "a#7", 0, nil},
 		{[]string{"ab"}, "a() b()", 0, []string{"100 0 ab"}},
 	} {
 		s := letters(tt.texts...)
@@ -55,8 +54,9 @@ func TestFindRefuses(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"":              "find : it matches where nothing ran",
 		"**":            "find **: it matches where nothing ran",
-		"nosuch":        "find nosuch: no routine nosuch: name one as dump prints it",
+		"nosuch":        "find nosuch: no routine nosuch: name one as dump prints it, in quotes if there are spaces or signs in it",
 		"main#x":        `find main#x: main#x: "x" is no number of a path`,
+		"main#999":      `find main#999: main#999: the routine has 3 paths`,
 		"main | main":   `find main | main: "|" is neither a name, nor *, nor **: put names that hold it in quotes`,
 		"'main":         "find 'main: no ' at the end of 'main",
 		"main ** ** **": "find main ** ** **: more than 512 paths, repetitions spelt out",
@@ -65,7 +65,7 @@ func TestFindRefuses(t *testing.T) {
 		if _, err := Find(compressor(), q); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", pattern, err, want)
 		}
-		depends := pattern == "nosuch" || pattern == "main#x"
+		depends := pattern == "nosuch" || pattern == "main#x" || pattern == "main#999"
 		if err := q.Validate(); (err == nil) != depends {
 			t.Errorf("%s, whatever the snapshot: %v", pattern, err)
 		}

@@ -115,7 +115,7 @@ type HotReport struct {
 // million executed paths take up to a second with the default query, ten times that for a MaxLength of 1000.
 //
 // The maximal ones take that time and memory too, and in practice five times that; there may be MaxLength times as many. Figure 7 takes time in proportion to the right-hand
-// sides times MaxLength.
+// sides times MaxLength. It fails where the answer, or what may become part of it, would take much more than half a gigabyte.
 func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func findHot(f *forests, c *costs, q HotQuery) (*HotReport, error) {
 	case q.Kind == Larus:
 		report.Subpaths = newFigure7(f, c, report).run()
 	case f.whole != nil:
-		report.Subpaths = newSearch(f, c, report).run()
+		report.Subpaths, err = newSearch(f, c, report).run()
 	default:
 		report.Subpaths, err = newLevels(f, c, report).run()
 	}

@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -203,6 +204,34 @@ func TestHotRefusesSenselessQueries(t *testing.T) {
 }
 
 // TestLongSeams has a start rule so long that its line is settled on the way, and patterns that lie across.
+// TestHotRefusesWhatIsTooMuch: of a stream that repeats so many different paths, every stretch is as frequent as its beginnings.
+func TestHotRefusesWhatIsTooMuch(t *testing.T) {
+	const length = 1000
+	for period, want := range map[int]string{
+		mostFoundSymbols/length - 1: "",
+		mostFoundSymbols/length + 1: "find hot subpaths: the hot subpaths have more than 4194304 paths together, which is too much to keep in mind: ask for a greater least cost, or shorter ones",
+		mostSequences/length + 100:  "find hot subpaths: more than 4194304 sequences of up to 977 paths may be hot, which is too much to keep in mind: ask for a greater least cost, or shorter ones",
+	} {
+		var once []uint32
+		for sym := range period {
+			once = append(once, uint32(sym))
+		}
+		times := slices.Repeat([]uint32{wpp.RuleSymbol(1)}, 4)
+		g, err := wpp.NewGrammar([][]uint32{times, once})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &wpp.Snapshot{Images: []wpp.Image{{Name: "many"}}, Routines: []wpp.Routine{{Name: "r", Paths: uint64(period)}}, Threads: []wpp.Thread{{Grammar: g}}}
+		for sym := range period {
+			s.Symbols = append(s.Symbols, wpp.Symbol{Path: uint64(sym)})
+		}
+		_, err = Hot(s, HotQuery{MinLength: length, MaxLength: length, MinCost: 3 * length, Top: 1})
+		if got := fmt.Sprint(err); err == nil && want != "" || err != nil && got != want {
+			t.Errorf("period %d: error %v, want %q", period, err, want)
+		}
+	}
+}
+
 func TestLongSeams(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var text strings.Builder

@@ -74,7 +74,7 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
 		total += " in " + plural(r.Paths, "path")
 	}
 	if f := &s.Figures; f.Scale() != 1 {
-		fmt.Fprintf(out, "Sampled: %.2f%% of its own CPU time, in %s: numbers are estimates of the whole\n", 100*f.Sampled, plural(f.Windows, "window"))
+		fmt.Fprintf(out, "Sampled: %.3g%% of its own CPU time, in %s: numbers are estimates of the whole\n", 100*f.Sampled, plural(f.Windows, "window"))
 	}
 	fmt.Fprintf(out, "Total: %s\n", total)
 	if r.Unpriced > 0 || r.Unused > 0 {

@@ -48,11 +48,11 @@ func (x *levels) run() ([]Subpath, error) {
 		x.maximal.nextLength()
 	}
 	x.reportMaximal()
-	return x.found, nil
+	return x.answer()
 }
 
 func (x *levels) tooMany(length int) error {
-	return fmt.Errorf("more than %d subpaths of %d paths may be hot, which is too much to keep in mind for a trace as large: ask for a greater least cost, or shorter ones", mostFollowers, length)
+	return fmt.Errorf("more than %d subpaths of %d paths may be hot, which is too much to keep in mind for a trace as large: %s", mostFollowers, length, askForLess)
 }
 
 func sortedEdges(counts map[edge]uint64) []edge {

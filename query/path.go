@@ -13,22 +13,23 @@ import (
 
 // WritePath writes what the paths of this name are, ROUTINE#N as in the table of hot subpaths: how often each ran, and a line for each block, or each part of one that is inlined from elsewhere, with its
 // addresses, instructions, source lines and inlined calls. Of a name, "..." stands for what the table has left out, and @ADDRESS may be missing. It fails when the
-// snapshot has no such path.
+// snapshot has no such path. The routine may be in quotes.
 func WritePath(w io.Writer, s *wpp.Snapshot, name string) error {
 	frequencies, err := NewFrequencies(s)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)
-	labels, found := newLabels(s), false
+	names, found := newAtoms(s), false
+	routines, number := names.split(name)
 	for i := range s.Symbols {
-		if sym := uint32(i); !s.Symbols[i].IsMark && labels.matches(sym, name) {
+		if p := &s.Symbols[i]; !p.IsMark && routines[p.Routine] && number == "#"+strconv.FormatUint(p.Path, 10) {
 			found = true
-			writePath(out, s, labels.of(sym), frequencies.Symbol(sym))
+			writePath(out, s, names.labels.of(uint32(i)), frequencies.Symbol(uint32(i)))
 		}
 	}
 	if !found {
-		return fmt.Errorf("look for path %s: %s: name one as the table of hot subpaths does, ROUTINE#NUMBER", printable(name), labels.missing(name))
+		return fmt.Errorf("look for path %s: %s: name one as the table of hot subpaths does, ROUTINE#NUMBER", printable(name), names.missing(routines, number))
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write path %s: %w", printable(name), err)
@@ -36,34 +37,22 @@ func WritePath(w io.Writer, s *wpp.Snapshot, name string) error {
 	return nil
 }
 
-// matches reports whether a path has the name.
-func (l *labels) matches(sym uint32, name string) bool {
-	p := &l.snapshot.Symbols[sym]
-	routine, ok := strings.CutSuffix(name, "#"+strconv.FormatUint(p.Path, 10))
-	return ok && l.isNamed(p.Routine, routine)
-}
-
-// missing says why no path has the name.
-func (l *labels) missing(name string) string {
-	i := strings.LastIndexByte(name, '#')
-	if i < 0 {
+// missing says why no path that ran has the number.
+func (a *atoms) missing(routines map[int]bool, number string) string {
+	if !strings.HasPrefix(number, "#") {
 		return "it has no number"
 	}
-	n, err := strconv.ParseUint(name[i+1:], 10, 64)
-	if err != nil {
+	n, err := strconv.ParseUint(number[1:], 10, 64)
+	switch {
+	case err != nil:
 		return "its number is none"
+	case len(routines) == 0:
+		return "there is no such routine"
 	}
-	for r := range l.snapshot.Routines {
-		routine := &l.snapshot.Routines[r]
-		switch {
-		case !l.isNamed(r, name[:i]):
-		case n >= routine.Paths:
-			return fmt.Sprintf("the routine has %s", plural(routine.Paths, "path"))
-		default:
-			return "it did not run"
-		}
+	if paths := a.paths(routines); n >= paths {
+		return "the routine has " + plural(paths, "path")
 	}
-	return "there is no such routine"
+	return "it did not run"
 }
 
 // isShort reports whether short is the text, or what shortenMiddle may make of it.

@@ -23,7 +23,8 @@ func TestWritePath(t *testing.T) {
 			"  ADDRESSES          INSNS  SOURCE\n" +
 			"  3000-3001              2\n",
 	} {
-		for _, name := range []string{name, shortenMiddle(name, 40)} {
+		routine, number, _ := strings.Cut(name, "#")
+		for _, name := range []string{name, shortenMiddle(name, 40), "'" + routine + "'#" + number} {
 			var out bytes.Buffer
 			if err := WritePath(&out, s, name); err != nil || out.String() != want {
 				t.Errorf("%s: %v, %q; want %q", name, err, out.String(), want)

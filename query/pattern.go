@@ -3,6 +3,7 @@ package query
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -51,7 +52,7 @@ func withoutSnapshot() *atoms { return &atoms{number: make(map[string]int)} }
 
 // add returns the number of a name: ROUTINE is all paths of a routine, ROUTINE#N one of them, ROUTINE() those that enter it. In quotes, what looks like the
 // end of a name may belong to the routine's. Of that "..." may stand for a part, and @ADDRESS may be missing. A path that did not run
-// is no error, a routine that does not exist is one.
+// is no error, one that the routine does not have is one, and so is a routine that does not exist.
 func (a *atoms) add(name string) (int, error) {
 	if n, ok := a.number[name]; ok {
 		return n, nil
@@ -86,13 +87,44 @@ func (a *atoms) resolve(name string) (isNamed func(p *wpp.Symbol) bool, err erro
 	}
 	switch {
 	case len(routines) == 0:
-		return nil, fmt.Errorf("no routine %s: name one as dump prints it", printable(strings.TrimSuffix(name, which)))
+		return nil, a.noRoutine(strings.TrimSuffix(name, which))
 	case err != nil || which != "" && which != "()" && which[0] != '#':
 		return nil, fmt.Errorf("%s: %q is no number of a path", printable(name), strings.TrimPrefix(which, "#"))
 	}
-	return func(p *wpp.Symbol) bool {
+	isNamed = func(p *wpp.Symbol) bool {
 		return !p.IsMark && routines[p.Routine] && (which == "" || which == "()" && isEntry(p) || which[0] == '#' && p.Path == path)
-	}, nil
+	}
+	if paths := a.paths(routines); strings.HasPrefix(which, "#") && path >= paths && !slices.ContainsFunc(a.labels.snapshot.Symbols, func(p wpp.Symbol) bool { return isNamed(&p) }) {
+		return nil, fmt.Errorf("%s: the routine has %s", printable(name), plural(paths, "path"))
+	}
+	return isNamed, nil
+}
+
+// paths is how many whole paths the one of the routines has that has most of them.
+func (a *atoms) paths(routines map[int]bool) (most uint64) {
+	for r := range routines {
+		most = max(most, a.labels.snapshot.Routines[r].Paths)
+	}
+	return most
+}
+
+// noRoutine says that no routine has a name, and which it may be: names are without parameters.
+func (a *atoms) noRoutine(name string) error {
+	if inner, _, ok := unquote(name); ok {
+		name = inner
+	}
+	plain, _, _ := strings.Cut(name, "(")
+	const most = 3
+	var similar []string
+	for i := range a.labels.names {
+		if plain != "" && routineName(&a.labels.snapshot.Routines[i]) == plain && len(similar) < most {
+			similar = append(similar, a.labels.names[i])
+		}
+	}
+	if len(similar) > 0 {
+		return fmt.Errorf("no routine %s, but %s", printable(name), strings.Join(similar, ", "))
+	}
+	return fmt.Errorf("no routine %s: name one as dump prints it, in quotes if there are spaces or signs in it", printable(name))
 }
 
 // split parts a name into its routines and what says which of their paths: "", "()" or "#N". Where there is none, which is what was taken for that.

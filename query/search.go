@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -25,7 +26,14 @@ type search struct {
 	branches []branch
 	branchOf []uint32 // symbol -> its index in branches plus 1; all 0 between forks
 	found    []Subpath
+	size     int // symbols in found
 }
+
+// mostFoundSymbols and mostSequences bound the memory that an answer takes, and the search for it: to some 500 MB each.
+const (
+	mostFoundSymbols = 1 << 22
+	mostSequences    = 1 << 22
+)
 
 type trieNode struct{ parent, symbol uint32 }
 
@@ -67,11 +75,14 @@ func newSearch(f *forests, c *costs, r *HotReport) *search {
 	return x
 }
 
-func (x *search) run() []Subpath {
+func (x *search) run() ([]Subpath, error) {
 	root := candidate{node: math.MaxUint32}
 	next := x.fork(root, x.singles(nil), 1, nil)
 	x.maximal.nextLength()
 	for length := 2; length <= x.maxLength && len(next) > 0; length++ {
+		if len(x.trie) > mostSequences {
+			return nil, fmt.Errorf("more than %d sequences of up to %d paths may be hot, which is too much to keep in mind: %s", mostSequences, length-1, askForLess)
+		}
 		x.level, next = next, x.level[:0]
 		for i, c := range x.level {
 			x.level[i].bundles = nil
@@ -86,7 +97,17 @@ func (x *search) run() []Subpath {
 		x.maximal.nextLength()
 	}
 	x.reportMaximal()
-	return x.found
+	return x.answer()
+}
+
+const askForLess = "ask for a greater least cost, or shorter ones"
+
+// answer is what was found, if it was not too much.
+func (x *search) answer() ([]Subpath, error) {
+	if x.size > mostFoundSymbols {
+		return nil, fmt.Errorf("the hot subpaths have more than %d paths together, which is too much to keep in mind: %s", mostFoundSymbols, askForLess)
+	}
+	return x.found, nil
 }
 
 // fork sorts the steps that follow a candidate by their symbols, and appends what may become hot of that to next.
@@ -198,10 +219,14 @@ func (x *search) mayBecomeHot(count, cost uint64, length int) bool {
 
 // report adds what a node of the trie stands for, given what one execution costs.
 func (x *search) report(last trieNode, count, cost uint64) {
+	if x.size > mostFoundSymbols {
+		return
+	}
 	symbols := []uint32{last.symbol}
 	for n := last.parent; n != math.MaxUint32; n = x.trie[n].parent {
 		symbols = append(symbols, x.trie[n].symbol)
 	}
 	slices.Reverse(symbols)
+	x.size += len(symbols)
 	x.found = append(x.found, Subpath{Symbols: symbols, Count: count, Cost: mulSaturating(count, cost)})
 }

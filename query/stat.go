@@ -245,6 +245,9 @@ func WriteStat(w io.Writer, x Stat) error {
 func statText(value any) string {
 	switch v := value.(type) {
 	case float64:
+		if v > 0 && v < 0.001 {
+			return strconv.FormatFloat(v, 'g', 3, 64)
+		}
 		return strconv.FormatFloat(v, 'f', 3, 64)
 	case []string:
 		return statText(strings.Join(v, " "))

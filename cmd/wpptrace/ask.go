@@ -15,7 +15,7 @@ import (
 const namesHelp = `ROUTINE    any path of a routine, named as hot does: "..." may stand for a part of the name
 ROUTINE#N  path N of the routine
 ROUTINE()  a path that enters the routine
-'ROUTINE'  in quotes, a name with spaces, parentheses or other signs: 'f(int)'#2 is f(int), path 2`
+'ROUTINE'  in quotes, a name with spaces or signs: 'operator new'#2 is path 2 of operator new`
 
 // tellCaveats says what the recording does not know that is asked for with these names.
 func tellCaveats(c *cobra.Command, s *wpp.Snapshot, names ...string) {

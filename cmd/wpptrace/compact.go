@@ -31,6 +31,9 @@ A snapshot that would not be smaller is left as it is, and so is one so large th
 segments. One that is cut off is refused: the result would look whole.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if output == "-" {
+				return usagef("-o -: a snapshot is a file: name one")
+			}
 			s, before, err := readPart(args[0])
 			if err != nil { // of what is cut off, the result would look whole
 				return err

@@ -112,11 +112,11 @@ func hotCommand() *cobra.Command {
   wpptrace hot --cost count -l 3 -L 3 x.wpp  sequences of three paths, by how often they ran
   wpptrace hot --cost t.csv:misses x.wpp     by what has been measured elsewhere
   wpptrace hot --maximal -L 20 x.wpp         as long as they get, up to twenty paths`,
-		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if it cost -C or
-more, and minimal if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are
-found. -l 1 -L 1 lists single paths, -l 3 -L 3 sequences of three. Of several threads, counts are
-added up; --tid asks one. Where no instructions are known, as after wpptrace compress, each path
-costs 1.
+		Long: `A subpath is a sequence of acyclic paths that ran one after the other. It is hot if COUNT times the
+cost of its paths is -C or more, which is more than its SHARE where it overlaps itself, and minimal
+if no shorter beginning of it is hot (Larus 1999). All minimal hot subpaths are found. -l 1 -L 1
+lists single paths, -l 3 -L 3 sequences of three. Of several threads, counts are added up; --tid
+asks one. Where no instructions are known, as after wpptrace compress, each path costs 1.
 --maximal finds those instead that no path before or behind makes longer, up to -L, without making
 them rarer. --larus finds those that Larus's own algorithm (1999, figure 7) reports: a quick choice
 of the minimal ones and of some that are longer, which misses most. Counts are exact in all three.

@@ -108,7 +108,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	addSelection(f, &o.selection)
 	f.BoolVar(&o.followFork, "follow-fork", false, "record the processes too that it starts, and theirs, and what each becomes by exec, in a snapshot each")
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
-	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "detach when the process is slowed down more than `X` times; 0: never (the default with -- and with --overhead); with -p and without --overhead, all is traced until then")
+	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "detach when the process is slowed down more than `X` times; 0: never (the default with -- and with --overhead other than 0); with -p and without --overhead, all is traced until then")
 	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's own CPU time more: where that does not do for all of it, trace it in windows; 0: no limit (the default; with -p it is 5, unless --max-slowdown or --follow-fork is given, or before Linux 6.6)")
 	f.DurationVar(&o.window, "window", o.window, "`TIME` that a window lasts")
 	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of two, as 64M")
@@ -131,7 +131,7 @@ func addSelection(f *pflag.FlagSet, s *selection) {
 // insteadOf says what may have been meant by what is no command.
 func insteadOf(c *cobra.Command, word string) string {
 	c.SuggestionsMinimumDistance = 2
-	if near := c.SuggestionsFor(word); len(near) > 0 {
+	if near := c.SuggestionsFor(word); len(near) > 0 && !strings.Contains(word, "/") {
 		return "it may be " + strings.Join(near, " or ")
 	}
 	return "put -- before a program to trace it"

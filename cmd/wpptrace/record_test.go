@@ -164,7 +164,7 @@ func TestNothingRuns(t *testing.T) {
 		state, _, _ = strings.Cut(after, " ")
 	}
 	_, errs, status := wpptrace("-p", strconv.Itoa(cmd.Process.Pid), "-d", "0.1", "-o", t.TempDir()+"/x.wpp")
-	const want = "wpptrace: nothing of sleep's observed code ran while it was traced: it may sleep, or run in shared libraries, which --lib has traced\nlost: 0 events\n"
+	const want = "wpptrace: nothing of sleep's observed code ran while it was traced: it may sleep, or run in shared libraries, which --lib traces\nlost: 0 events\n"
 	if status != 0 || !strings.HasSuffix(errs, want) {
 		t.Errorf("status %d: %q, want %q", status, errs, want)
 	}

@@ -72,7 +72,7 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	j.libraries.tellUnmatched(j.errs, j.selection, j.process.PID)
 	line, lost := j.lossLine()
 	if !lost && !slices.ContainsFunc(s.Symbols, func(x wpp.Symbol) bool { return !x.IsMark }) {
-		j.say("nothing of %s's observed code ran while it was traced: it may sleep, or run in shared libraries, which --lib has traced", j.process.Name)
+		j.say("nothing of %s's observed code ran while it was traced: it may sleep, or run in shared libraries, which --lib traces", j.process.Name)
 	}
 	if lost || !j.quiet {
 		fmt.Fprintln(j.errs, line)
