@@ -77,13 +77,14 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 	if err := r.listen(r.began.Add(long)); err != nil {
 		return nil, err
 	}
+	stood := time.Since(r.began)
+	r.takeSample() // before the probes go out: that takes longer than they stood, while the process is slowed down less and less
 	if err := r.detach(context.Background()); err != nil {
 		return nil, err
 	}
-	r.takeSample()
 	used := r.last.used.Sub(first.used)
 	e := r.gauge.nature.estimate(used, r.last.hits-first.hits)
-	c := &canary{Seconds: time.Since(r.began).Seconds(), CPU: used.CPU.Seconds(), Hits: r.gauge.hits - unheard}
+	c := &canary{Seconds: stood.Seconds(), CPU: used.CPU.Seconds(), Hits: r.gauge.hits - unheard}
 	if c.Hits > 0 {
 		c.SlowDown, c.Vague = e.slower(), e.vague()
 		if c.Vague {

@@ -42,7 +42,8 @@ func TestCanary(t *testing.T) {
 			if err := json.Unmarshal(out, &plan); err != nil {
 				t.Fatal(err)
 			}
-			if got := plan.Canary; (got.Hits > 0) != c.busy || (got.SlowDown > 1) != c.busy || got.Seconds < canaryTime.Seconds() {
+			stood := plan.Canary.Seconds / canaryTime.Seconds()
+			if got := plan.Canary; (got.Hits > 0) != c.busy || (got.SlowDown > 1) != c.busy || stood < 0.9 || stood > 10 { // the kernel's timers may be a tick early
 				t.Errorf("the canary tells %+v", got)
 			}
 			s.isClean()
