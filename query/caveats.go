@@ -12,7 +12,7 @@ import (
 // that of a path, or a pattern or rule with such names.
 func Caveats(s *wpp.Snapshot, names ...string) (list []string) {
 	if f := &s.Figures; f.Scale() != 1 {
-		list = append(list, fmt.Sprintf("recorded is %.3g%% of the program's own CPU time, in %s: this is about these alone", 100*f.Sampled, plural(f.Windows, "window")))
+		list = append(list, fmt.Sprintf("recorded is %s of the program's own CPU time, in %s: this is about these alone", f.TellSampled(), plural(f.Windows, "window")))
 	}
 	if f := &s.Figures; f.Lost > 0 {
 		list = append(list, fmt.Sprintf("%s lost, in %s: this is about what was recorded", were(f.Lost, "event"), plural(f.Gaps, "place")))

@@ -74,7 +74,7 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
 		total += " in " + plural(r.Paths, "path")
 	}
 	if f := &s.Figures; f.Scale() != 1 {
-		fmt.Fprintf(out, "Sampled: %.3g%% of its own CPU time, in %s: numbers are estimates of the whole\n", 100*f.Sampled, plural(f.Windows, "window"))
+		fmt.Fprintf(out, "Sampled: %s of its own CPU time, in %s: numbers are %sestimates of the whole\n", f.TellSampled(), plural(f.Windows, "window"), rough(f))
 	}
 	fmt.Fprintf(out, "Total: %s\n", total)
 	if r.Unpriced > 0 || r.Unused > 0 {
@@ -103,6 +103,14 @@ func unit(cost uint64, m Metric) string {
 		return plural(cost, "path")
 	}
 	return fmt.Sprintf("%d %s", cost, Fit(string(m), TableColumns/4))
+}
+
+// rough is what estimates are where the share of what was traced is in doubt.
+func rough(f *wpp.Figures) string {
+	if f.SampledMost > 0 {
+		return "rough "
+	}
+	return ""
 }
 
 func plural[N int | uint64](n N, noun string) string {

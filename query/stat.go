@@ -58,8 +58,9 @@ type Stat struct {
 	Lost              uint64  `json:"lost"`         // events
 	Gaps              uint64  `json:"gaps"`
 	Anomalies         uint64  `json:"anomalies"`
-	Windows           uint64  `json:"windows"` // 0: traced all the time
-	Sampled           float64 `json:"sampled"` // the share of the program's own CPU time that was traced
+	Windows           uint64  `json:"windows"`      // 0: traced all the time
+	Sampled           float64 `json:"sampled"`      // the share of the program's own CPU time that was traced
+	SampledMost       float64 `json:"sampled_most"` // what that may be, where it is in doubt; 0: it is not
 }
 
 // NewStat computes the figures of a snapshot, of which fileBytes is the size of the file, 0 when it is in none. It takes time linear in
@@ -94,6 +95,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		Anomalies:         figures.Anomalies,
 		Windows:           figures.Windows,
 		Sampled:           1 / figures.Scale(),
+		SampledMost:       figures.SampledMost,
 	}
 	x.countPaths(s, f)
 	x.countRoutines(s)

@@ -58,18 +58,23 @@ func (p *pace) pause() time.Duration {
 // longestPause is how long a signal may wait while no probe stands.
 const longestPause = 50 * time.Millisecond
 
-// sampled is how many windows there were, none if all was traced, and which share of the process's own CPU time they were.
-func (p *pace) sampled(n nature) (windows uint64, share float64) {
+// sampled is how many windows there were, none if all was traced, and which share of the process's own CPU time they were; most is what that may be, where it is in
+// doubt, else 0.
+func (p *pace) sampled(n nature) (windows uint64, share, most float64) {
 	if p == nil || p.closed == 0 {
-		return 0, 0
+		return 0, 0, 0
 	}
 	windows = p.closed
 	if !p.opened.IsZero() {
 		windows++
 	}
-	within := n.estimate(p.inWindows.Times, p.inWindows.hits).own
-	without := float64(p.all.CPU - p.inWindows.CPU - (p.all.hits - p.inWindows.hits))
-	return windows, within / (within + max(without, 0))
+	e := n.estimate(p.inWindows.Times, p.inWindows.hits)
+	without := max(float64(p.all.CPU-p.inWindows.CPU-(p.all.hits-p.inWindows.hits)), 0)
+	if mostlyHits := 2*p.inWindows.hits > p.inWindows.CPU; mostlyHits || e.vague() {
+		within := min(e.own+e.doubt, e.cpu)
+		most = within / (within + without)
+	}
+	return windows, e.own / (e.own + without), most
 }
 
 // begin notes that a window is open.

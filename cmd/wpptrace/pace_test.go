@@ -75,7 +75,11 @@ func TestWindows(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", want, w.errs.String())
 		}
 	}
-	if !strings.Contains(w.stdout.String(), fmt.Sprintf(" in %d windows: numbers are estimates of the whole\n", f.Windows)) {
+	rough := "rough " // hits take most of the time of a window of such a program, and what they leave is its own
+	if f.SampledMost == 0 {
+		rough = ""
+	}
+	if f.SampledMost > 0 && f.SampledMost < f.Sampled || !strings.Contains(w.stdout.String(), fmt.Sprintf(" in %d windows: numbers are %sestimates of the whole\n", f.Windows, rough)) {
 		t.Errorf("the report does not tell of windows:\n%s", w.stdout.String())
 	}
 }

@@ -64,7 +64,7 @@ func (j *job) tell(s *wpp.Snapshot) error {
 		j.say("%d words did not fit the program: its paths may be wrong near #cut and #unwind (-v tells more)", n)
 	}
 	if n := s.Figures.Windows; n > 0 {
-		j.say("traced in %d windows, %s of its own CPU time; tracing took %s more", n, percentage(s.Figures.Sampled), percentage(j.pace.budget.Overhead()))
+		j.say("traced in %d windows, %s of its own CPU time; tracing took %s more", n, s.Figures.TellSampled(), percentage(j.pace.budget.Overhead()))
 	}
 	if j.session.Forked() {
 		j.say("process %d (%s) has started others, which were not traced: --follow-fork traces them, too", j.process.PID, j.process.Name)

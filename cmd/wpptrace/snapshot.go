@@ -146,7 +146,7 @@ func (r *recording) figures() wpp.Figures {
 	}
 	f.Lost, f.Gaps = r.lost(m), r.gaps()
 	f.SlowDown, f.SlowDownVague = r.slowDown()
-	f.Windows, f.Sampled = r.pace.sampled(r.gauge.nature)
+	f.Windows, f.Sampled, f.SampledMost = r.pace.sampled(r.gauge.nature)
 	return f
 }
 

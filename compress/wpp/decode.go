@@ -27,6 +27,7 @@ func decodeFigures(m *FiguresSection) Figures {
 		Anomalies:        m.Anomalies,
 		Windows:          m.Windows,
 		Sampled:          m.Sampled,
+		SampledMost:      m.SampledMost,
 		SlowDownVague:    m.SlowDownVague,
 	}
 	if m.StartUnixNs != 0 {

@@ -176,6 +176,7 @@ func encodeFigures(f *Figures) *FiguresSection {
 		Anomalies:        f.Anomalies,
 		Windows:          f.Windows,
 		Sampled:          f.Sampled,
+		SampledMost:      f.SampledMost,
 		SlowDownVague:    f.SlowDownVague,
 	}
 	if f.Start.IsZero() { // that year has no Unix nanoseconds

@@ -1,6 +1,7 @@
 package wpp
 
 import (
+	"fmt"
 	"iter"
 	"path"
 	"time"
@@ -101,6 +102,7 @@ type Figures struct {
 	Anomalies        uint64  // words that the decoder could not explain
 	Windows          uint64  // traced in so many windows, with gaps between them; 0: all the time
 	Sampled          float64 // the share of the program's own CPU time that these are, above 0; 0: all
+	SampledMost      float64 // what Sampled may be, where it is the small difference of large times; 0: it is not in doubt
 }
 
 // Scale is what counts are to be multiplied with to estimate those of the whole run: 1 where it was traced all the time.
@@ -109,6 +111,14 @@ func (f *Figures) Scale() float64 {
 		return 1 / f.Sampled
 	}
 	return 1
+}
+
+// TellSampled writes Sampled in per cent, and what it is at most where it is in doubt.
+func (f *Figures) TellSampled() string {
+	if f.SampledMost > 0 {
+		return fmt.Sprintf("some %.3g%% (at most %.3g%%)", 100*f.Sampled, 100*f.SampledMost)
+	}
+	return fmt.Sprintf("%.3g%%", 100*f.Sampled)
 }
 
 // MostSlowDown is the largest slow-down that is told: what is beyond cannot be told from the error.

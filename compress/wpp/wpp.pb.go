@@ -97,6 +97,7 @@ type FiguresSection struct {
 	Windows          uint64                 `protobuf:"varint,16,opt,name=windows,proto3" json:"windows,omitempty"`
 	Sampled          float64                `protobuf:"fixed64,17,opt,name=sampled,proto3" json:"sampled,omitempty"` // 0: all
 	SlowDownVague    bool                   `protobuf:"varint,18,opt,name=slow_down_vague,json=slowDownVague,proto3" json:"slow_down_vague,omitempty"`
+	SampledMost      float64                `protobuf:"fixed64,19,opt,name=sampled_most,json=sampledMost,proto3" json:"sampled_most,omitempty"` // what sampled may be, where it is in doubt; 0: it is not
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -255,6 +256,13 @@ func (x *FiguresSection) GetSlowDownVague() bool {
 		return x.SlowDownVague
 	}
 	return false
+}
+
+func (x *FiguresSection) GetSampledMost() float64 {
+	if x != nil {
+		return x.SampledMost
+	}
+	return 0
 }
 
 // The tables of the program. A text is an index in the table of texts.
@@ -875,7 +883,7 @@ var File_wpp_proto protoreflect.FileDescriptor
 
 const file_wpp_proto_rawDesc = "" +
 	"\n" +
-	"\twpp.proto\x12\fwpptrace.wpp\"\x86\x04\n" +
+	"\twpp.proto\x12\fwpptrace.wpp\"\xa9\x04\n" +
 	"\x0eFiguresSection\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\fR\x04tool\x12\x18\n" +
 	"\acommand\x18\x02 \x03(\fR\acommand\x12\x10\n" +
@@ -896,7 +904,8 @@ const file_wpp_proto_rawDesc = "" +
 	"\tanomalies\x18\x0f \x01(\x04R\tanomalies\x12\x18\n" +
 	"\awindows\x18\x10 \x01(\x04R\awindows\x12\x18\n" +
 	"\asampled\x18\x11 \x01(\x01R\asampled\x12&\n" +
-	"\x0fslow_down_vague\x18\x12 \x01(\bR\rslowDownVague\"\x95\b\n" +
+	"\x0fslow_down_vague\x18\x12 \x01(\bR\rslowDownVague\x12!\n" +
+	"\fsampled_most\x18\x13 \x01(\x01R\vsampledMost\"\x95\b\n" +
 	"\x0eProgramSection\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x1f\n" +
 	"\vtext_length\x18\x02 \x03(\rR\n" +
