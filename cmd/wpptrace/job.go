@@ -139,9 +139,11 @@ func (j *job) prepare(p *target.Process) error {
 func (j *job) attach(exe *os.File) error {
 	j.gauge = j.shared.newGauge(j.session, j.log)
 	j.tellPlan()
+	load := 0.0
 	if len(j.pids) > 0 {
-		before, load, err := measureLoad(j.process)
-		if err != nil {
+		var before target.Times
+		var err error
+		if before, load, err = measureLoad(j.process); err != nil {
 			return err
 		}
 		j.gauge.nature = natureOf(before)
@@ -154,9 +156,9 @@ func (j *job) attach(exe *os.File) error {
 		if err != nil {
 			return gone(j.process, err)
 		}
-		j.pace = newPace(j.overhead/100, j.window, used)
+		j.pace = newPace(j.overhead/100, j.window, used, load)
 	}
-	if err := j.session.Attach(exe); err != nil {
+	if err := j.accountWaiting(func() error { return j.session.Attach(exe) }); err != nil {
 		return err
 	}
 	return j.addLibraries() // also those that were mapped before we would have been told

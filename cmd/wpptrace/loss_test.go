@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
@@ -167,7 +168,7 @@ int main(void)
 }`, "-O1", "-pthread")))
 	r := attachWithLosses(t, s)
 	s.ask(20_000) // nobody reads meanwhile
-	r.pace = newPace(0.05, defaultWindow, target.Times{})
+	r.pace = newPace(0.05, defaultWindow, target.Times{}, 1)
 	r.pace.begin()
 	if err := r.closeWindow(t.Context()); err != nil {
 		t.Fatal(err)
@@ -180,5 +181,31 @@ int main(void)
 	m, err := r.session.Metrics()
 	if f := r.figures(); err != nil || m.LostHits == 0 || f.Lost != m.LostHits {
 		t.Errorf("the kernel lost %d hits (%v), the figures say %d", m.LostHits, err, f.Lost)
+	}
+}
+
+// TestWaitingIsCharged: what a busy process does not do while probes go in or out is paid from the budget; one that has nothing to do pays nothing.
+func TestWaitingIsCharged(t *testing.T) {
+	s := startServer(t)
+	r := attachWithLosses(t, s)
+	for load, charged := range map[float64]bool{1: true, 0: false} {
+		used, err := r.used()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.pace = newPace(0.05, defaultWindow, used, load)
+		err = r.accountWaiting(func() error { // in which it does nothing
+			r.process.Wait(20 * time.Millisecond)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.pace.budget.Overhead(); (got > 0) != charged {
+			t.Errorf("at load %v, the budget is charged with %v of what it did", load, got)
+		}
+	}
+	if err := r.finish(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -20,6 +20,10 @@ type pace struct {
 	calm   func()    // of the window that is open: it is to be closed in time, and what that takes of the machine the budget bounds too
 
 	clock     target.Times  // of the process, when its use was accounted for last
+	at        time.Time     // likewise
+	load      float64       // CPU time for a second while no probe stands, or goes in or out
+	rested    time.Time     // when the last window had been closed
+	restClock target.Times  // likewise
 	hits      time.Duration // likewise
 	all       tracedUse     // since the probes went in first
 	inWindows tracedUse     // of that
@@ -35,9 +39,9 @@ func (u *tracedUse) add(used target.Times, hits time.Duration) {
 	u.CPU, u.User, u.hits = u.CPU+used.CPU, u.User+used.User, u.hits+hits
 }
 
-// newPace begins to account for a process that has used so much so far, before any probe stands in it.
-func newPace(share float64, window time.Duration, used target.Times) *pace {
-	return &pace{budget: govern.New(share), window: window, clock: used}
+// newPace begins to account for a process that has used so much so far, and uses load of a CPU, before any probe stands in it.
+func newPace(share float64, window time.Duration, used target.Times, load float64) *pace {
+	return &pace{budget: govern.New(share), window: window, clock: used, at: time.Now(), load: load}
 }
 
 // pause is how long nothing need be decided: a window lasts as long as it is to, and between them nothing is to be done before the debt can have been earned.
@@ -90,6 +94,17 @@ func (p *pace) end() {
 	p.closed, p.opened = p.closed+1, time.Time{}
 }
 
+// rest notes that no probe stands, nor goes out.
+func (p *pace) rest() { p.rested, p.restClock = p.at, p.clock }
+
+// atRest measures the load, if no probe has stood for long enough.
+func (p *pace) atRest() {
+	const least = 10 * time.Millisecond
+	if long := p.at.Sub(p.rested); !p.rested.IsZero() && long >= least {
+		p.load = float64(p.clock.Sub(p.restClock).CPU) / float64(long)
+	}
+}
+
 // relax gives up the precedence of a window that is open: nothing that follows is urgent.
 func (p *pace) relax() {
 	if !p.opened.IsZero() {
@@ -123,7 +138,7 @@ func (r *recording) account() {
 		return // it has exited
 	}
 	newUsed, newHits := used.Sub(p.clock), hits-p.hits
-	p.clock, p.hits = used, hits
+	p.clock, p.hits, p.at = used, hits, time.Now()
 	p.all.add(newUsed, newHits)
 	if !p.opened.IsZero() {
 		p.inWindows.add(newUsed, newHits)
@@ -132,13 +147,41 @@ func (r *recording) account() {
 	p.budget.Account(govern.Use{Own: newUsed.CPU - probes, Probes: probes})
 }
 
+// accountWaiting charges the budget with what the process would have done, but did not, while probes went in or out: each takes the lock of its memory, which it
+// waits for if it runs on another CPU, and a page's change interrupts it. For a large program that is more than its hits cost. What it did not do because it had nothing
+// to do cannot be told from that, but waiting for a probe has its bound.
+func (r *recording) accountWaiting(change func() error) error {
+	p := r.pace
+	if p == nil {
+		return change()
+	}
+	r.account()
+	before, hits, began := p.clock, p.hits, p.at
+	err := change()
+	r.account()
+	did := p.clock.Sub(before).CPU - (p.hits - hits)
+	waited := time.Duration(p.load*float64(p.at.Sub(began))) - did
+	most := time.Duration(len(r.program.plan.Sites)) * mostWait
+	p.budget.Account(govern.Use{Probes: min(max(0, waited), most)})
+	return err
+}
+
+// mostWait is what putting a probe in, or out, has been seen to cost a process that runs on another CPU.
+const mostWait = 70 * time.Microsecond
+
 // closeWindow takes the probes out. What the threads do from here on is not known.
 func (r *recording) closeWindow(ctx context.Context) error {
-	if err := r.detach(ctx); err != nil {
+	err := r.accountWaiting(func() error {
+		err := r.detach(ctx)
+		if err == nil {
+			r.pace.end()
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	r.pace.end()
-	r.account()
+	r.pace.rest()
 	r.log.Debug("a window has ended", "windows", r.pace.closed, "overhead", percentage(r.pace.budget.Overhead()))
 	return r.leaveThreads()
 }
@@ -170,10 +213,10 @@ func (r *recording) leaveThreads() error {
 
 // openWindow puts the probes in again.
 func (j *job) openWindow() error {
-	if err := j.attachAgain(); err != nil {
+	j.pace.atRest()
+	if err := j.accountWaiting(j.attachAgain); err != nil {
 		return err
 	}
-	j.account()
 	if err := j.session.Enable(false); err != nil {
 		return err
 	}
