@@ -355,7 +355,7 @@ static __always_inline void report(struct registers *regs, struct thread *t, con
 	if (cfa >> 47)
 		count(METRIC_HIGH_ADDRESS);
 	if (cfa != t->cfa)
-		t->cfa = 0; /* the remembered activation may be over: if that was not further in, it was a handler on another stack */
+		t->cfa = 0; /* the remembered activation may be over: this one is further out, or on another stack */
 	for (int i = 0; i < 2; i++)
 		if (say(regs, t, s, cfa, word, out))
 			return;

@@ -107,15 +107,29 @@ func (r *routine) endsPath(b int) bool {
 }
 
 // endHandlers ends the handler that ran in the same place before: the next one has overwritten it. If another has come since that need not have interrupted it,
-// that one may still run, and where it is to end is not known yet.
+// that one may still run, and where the first is to end is not known yet; but most of many have ended.
 func (t *Thread) endHandlers(cfa uint64) {
-	for i := len(t.frames) - 1; i >= 0; i-- {
-		if f := &t.frames[i]; f.handler && f.cfa == cfa {
-			if !slices.ContainsFunc(t.frames[i+1:], func(o frame) bool { return o.handler && o.over <= i }) {
-				t.finishAbove(i - 1)
-			}
-			return
+	const most = 64
+	handlers, outermost, innermost := 0, -1, -1
+	for i := range t.frames {
+		f := &t.frames[i]
+		if !f.handler {
+			continue
 		}
+		handlers++
+		if f.cfa == cfa {
+			innermost = i
+			if outermost < 0 {
+				outermost = i
+			}
+		}
+	}
+	switch {
+	case innermost < 0:
+	case handlers > most:
+		t.finishAbove(outermost - 1)
+	case !slices.ContainsFunc(t.frames[innermost+1:], func(o frame) bool { return o.handler && o.over <= innermost }):
+		t.finishAbove(innermost - 1)
 	}
 }
 

@@ -173,6 +173,30 @@ func TestHandlerInPlaceOfOneThatEndedUnseen(t *testing.T) {
 	}
 }
 
+// TestHandlersWithoutEndAreBounded: of handlers in turns at two places, which nothing between them says have ended, few are kept.
+func TestHandlersWithoutEndAreBounded(t *testing.T) {
+	p, err := planSmall()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := decoder.New(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c counter
+	thread := d.Thread(&c)
+	thread.Word(wire.MakeFrom(wire.Outside, 0))
+	thread.Word(wire.MakeWitness(firstSite(p, "main"), 0, 0x7ffc0000))
+	const handlers, most = 10_000, 200
+	for i := range handlers {
+		thread.Word(wire.MakeFrom(wire.Handler, 1))
+		thread.Word(wire.MakeWitness(firstSite(p, "depth"), 0, 0x7fe00000+uint64(i%2)<<20))
+	}
+	if open := c.enters - c.leaves; c.enters < handlers || open > most {
+		t.Errorf("%d activations, %d of them open", c.enters, open)
+	}
+}
+
 // firstSite is the first site that may be the first of a routine's activations.
 func firstSite(p *plan.Plan, name string) int {
 	return slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.First && p.Routines[s.Routine].Symbol == name })

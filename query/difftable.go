@@ -45,7 +45,7 @@ func (r *DiffReport) writeTable(out *bufio.Writer, title string, list []Differen
 func (r *DiffReport) delta(d *Difference) string {
 	switch {
 	case r.Query.Share:
-		return fmt.Sprintf("%+.3g%%", 100*(d.ShareB-d.ShareA))
+		return fmt.Sprintf("%+.4f%%", 100*(d.ShareB-d.ShareA))
 	case d.CostB >= d.CostA:
 		return fmt.Sprintf("+%d", d.CostB-d.CostA)
 	}

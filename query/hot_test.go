@@ -203,7 +203,6 @@ func TestHotRefusesSenselessQueries(t *testing.T) {
 	}
 }
 
-// TestLongSeams has a start rule so long that its line is settled on the way, and patterns that lie across.
 // TestHotRefusesWhatIsTooMuch: of a stream that repeats so many different paths, every stretch is as frequent as its beginnings.
 func TestHotRefusesWhatIsTooMuch(t *testing.T) {
 	const length = 1000
@@ -232,6 +231,7 @@ func TestHotRefusesWhatIsTooMuch(t *testing.T) {
 	}
 }
 
+// TestLongSeams has a start rule so long that its line is settled on the way, and patterns that lie across.
 func TestLongSeams(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var text strings.Builder

@@ -44,11 +44,14 @@ func (x *levels) run() ([]Subpath, error) {
 		}
 		for _, e := range sortedEdges(counts) {
 			next = x.take(x.level[e.state], e.symbol, counts[e], length, next)
+			if err := x.tooLarge(length); err != nil {
+				return nil, err
+			}
 		}
 		x.maximal.nextLength()
 	}
 	x.reportMaximal()
-	return x.answer()
+	return x.found, x.tooLarge(x.maxLength)
 }
 
 func (x *levels) tooMany(length int) error {

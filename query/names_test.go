@@ -82,7 +82,7 @@ func TestNames(t *testing.T) {
 func TestNamesRefused(t *testing.T) {
 	s := named("f", "g()")
 	for name, want := range map[string]string{
-		"''":       "find '': no routine : name one as dump prints it, in quotes if there are spaces or signs in it",
+		"''":       "find '': no routine '': name one as dump prints it, in quotes if there are spaces or signs in it",
 		"'f'x":     `find 'f'x: 'f'x: "x" is no number of a path`,
 		"'f'#":     `find 'f'#: 'f'#: "" is no number of a path`,
 		"'f'#-1":   `find 'f'#-1: 'f'#-1: "-1" is no number of a path`,

@@ -22,8 +22,10 @@ func WritePath(w io.Writer, s *wpp.Snapshot, name string) error {
 	out := bufio.NewWriter(w)
 	names, found := newAtoms(s), false
 	routines, number := names.split(name)
+	digits, numbered := strings.CutPrefix(number, "#")
+	path, err := strconv.ParseUint(digits, 10, 64)
 	for i := range s.Symbols {
-		if p := &s.Symbols[i]; !p.IsMark && routines[p.Routine] && number == "#"+strconv.FormatUint(p.Path, 10) {
+		if p := &s.Symbols[i]; numbered && err == nil && !p.IsMark && routines[p.Routine] && p.Path == path {
 			found = true
 			writePath(out, s, names.labels.of(uint32(i)), frequencies.Symbol(uint32(i)))
 		}

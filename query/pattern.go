@@ -110,7 +110,7 @@ func (a *atoms) paths(routines map[int]bool) (most uint64) {
 
 // noRoutine says that no routine has a name, and which it may be: names are without parameters.
 func (a *atoms) noRoutine(name string) error {
-	if inner, _, ok := unquote(name); ok {
+	if inner, _, ok := unquote(name); ok && inner != "" {
 		name = inner
 	}
 	plain, _, _ := strings.Cut(name, "(")

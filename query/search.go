@@ -29,7 +29,7 @@ type search struct {
 	size     int // symbols in found
 }
 
-// mostFoundSymbols and mostSequences bound the memory that an answer takes, and the search for it: to some 500 MB each.
+// mostFoundSymbols and mostSequences bound the memory that it takes to count an answer, a hundred bytes a symbol, and to search for it.
 const (
 	mostFoundSymbols = 1 << 22
 	mostSequences    = 1 << 22
@@ -80,9 +80,6 @@ func (x *search) run() ([]Subpath, error) {
 	next := x.fork(root, x.singles(nil), 1, nil)
 	x.maximal.nextLength()
 	for length := 2; length <= x.maxLength && len(next) > 0; length++ {
-		if len(x.trie) > mostSequences {
-			return nil, fmt.Errorf("more than %d sequences of up to %d paths may be hot, which is too much to keep in mind: %s", mostSequences, length-1, askForLess)
-		}
 		x.level, next = next, x.level[:0]
 		for i, c := range x.level {
 			x.level[i].bundles = nil
@@ -93,21 +90,27 @@ func (x *search) run() ([]Subpath, error) {
 				next = x.fork(c, x.follow(c.bundles), length, next)
 			}
 			x.maximal.setChildren(c.node, begin, len(x.trie))
+			if err := x.tooLarge(length); err != nil {
+				return nil, err
+			}
 		}
 		x.maximal.nextLength()
 	}
 	x.reportMaximal()
-	return x.answer()
+	return x.found, x.tooLarge(x.maxLength)
 }
 
 const askForLess = "ask for a greater least cost, or shorter ones"
 
-// answer is what was found, if it was not too much.
-func (x *search) answer() ([]Subpath, error) {
-	if x.size > mostFoundSymbols {
-		return nil, fmt.Errorf("the hot subpaths have more than %d paths together, which is too much to keep in mind: %s", mostFoundSymbols, askForLess)
+// tooLarge fails when the search, which has come to that length, takes more memory than it may.
+func (x *search) tooLarge(length int) error {
+	switch {
+	case x.size > mostFoundSymbols:
+		return fmt.Errorf("the hot subpaths have more than %d paths together, which is too much to keep in mind: %s", mostFoundSymbols, askForLess)
+	case len(x.trie) > mostSequences:
+		return fmt.Errorf("more than %d sequences of up to %d paths may be hot, which is too much to keep in mind: %s", mostSequences, length, askForLess)
 	}
-	return x.found, nil
+	return nil
 }
 
 // fork sorts the steps that follow a candidate by their symbols, and appends what may become hot of that to next.

@@ -60,7 +60,7 @@ type Stat struct {
 	Anomalies         uint64  `json:"anomalies"`
 	Windows           uint64  `json:"windows"`      // 0: traced all the time
 	Sampled           float64 `json:"sampled"`      // the share of the program's own CPU time that was traced
-	SampledMost       float64 `json:"sampled_most"` // what that may be, where it is in doubt; 0: it is not
+	SampledMost       float64 `json:"sampled_most"` // what that may be at most, where it is in doubt; 0: it is not
 }
 
 // NewStat computes the figures of a snapshot, of which fileBytes is the size of the file, 0 when it is in none. It takes time linear in

@@ -78,7 +78,7 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 		return nil, err
 	}
 	stood := time.Since(r.began)
-	r.takeSample() // before the probes go out: that takes longer than they stood, while the process is slowed down less and less
+	r.takeSample() // before the probes go out: that may take longer than they stood, while the process is slowed down less and less
 	if err := r.detach(context.Background()); err != nil {
 		return nil, err
 	}

@@ -158,7 +158,14 @@ func (j *job) attach(exe *os.File) error {
 		}
 		j.pace = newPace(j.overhead/100, j.window, used, load)
 	}
-	if err := j.accountWaiting(func() error { return j.session.Attach(exe) }); err != nil {
+	attach := func() error { return j.session.Attach(exe) }
+	var err error
+	if j.pace != nil {
+		err = j.accountWaiting(load, attach)
+	} else {
+		err = attach()
+	}
+	if err != nil {
 		return err
 	}
 	return j.addLibraries() // also those that were mapped before we would have been told

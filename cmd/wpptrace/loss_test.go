@@ -188,13 +188,13 @@ int main(void)
 func TestWaitingIsCharged(t *testing.T) {
 	s := startServer(t)
 	r := attachWithLosses(t, s)
-	for load, charged := range map[float64]bool{1: true, 0: false} {
+	for load, charged := range map[float64]bool{1: true, 2: true, 0: false} {
 		used, err := r.used()
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.pace = newPace(0.05, defaultWindow, used, load)
-		err = r.accountWaiting(func() error { // in which it does nothing
+		err = r.accountWaiting(load, func() error { // in which it does nothing
 			r.process.Wait(20 * time.Millisecond)
 			return nil
 		})

@@ -20,11 +20,11 @@ type pace struct {
 	calm   func()    // of the window that is open: it is to be closed in time, and what that takes of the machine the budget bounds too
 
 	clock     target.Times  // of the process, when its use was accounted for last
-	at        time.Time     // likewise
-	load      float64       // CPU time for a second while no probe stands, or goes in or out
-	rested    time.Time     // when the last window had been closed
-	restClock target.Times  // likewise
 	hits      time.Duration // likewise
+	at        time.Time     // when that was
+	since     time.Time     // of the window that is open, or of the rest between two: when it began
+	began     time.Duration // CPU time that the process had used then
+	load      float64       // CPUs that the process uses while no probe stands
 	all       tracedUse     // since the probes went in first
 	inWindows tracedUse     // of that
 }
@@ -42,6 +42,15 @@ func (u *tracedUse) add(used target.Times, hits time.Duration) {
 // newPace begins to account for a process that has used so much so far, and uses load of a CPU, before any probe stands in it.
 func newPace(share float64, window time.Duration, used target.Times, load float64) *pace {
 	return &pace{budget: govern.New(share), window: window, clock: used, at: time.Now(), load: load}
+}
+
+// turn notes that a window has been opened, or closed.
+func (p *pace) turn() { p.since, p.began = p.at, p.clock.CPU }
+
+// rate is how many CPUs the process has used since the last turn.
+func (p *pace) rate() float64 {
+	const least = time.Millisecond // of less, nothing can be told
+	return float64(p.clock.CPU-p.began) / float64(max(p.at.Sub(p.since), least))
 }
 
 // pause is how long nothing need be decided: a window lasts as long as it is to, and between them nothing is to be done before the debt can have been earned.
@@ -94,17 +103,6 @@ func (p *pace) end() {
 	p.closed, p.opened = p.closed+1, time.Time{}
 }
 
-// rest notes that no probe stands, nor goes out.
-func (p *pace) rest() { p.rested, p.restClock = p.at, p.clock }
-
-// atRest measures the load, if no probe has stood for long enough.
-func (p *pace) atRest() {
-	const least = 10 * time.Millisecond
-	if long := p.at.Sub(p.rested); !p.rested.IsZero() && long >= least {
-		p.load = float64(p.clock.Sub(p.restClock).CPU) / float64(long)
-	}
-}
-
 // relax gives up the precedence of a window that is open: nothing that follows is urgent.
 func (p *pace) relax() {
 	if !p.opened.IsZero() {
@@ -147,22 +145,18 @@ func (r *recording) account() {
 	p.budget.Account(govern.Use{Own: newUsed.CPU - probes, Probes: probes})
 }
 
-// accountWaiting charges the budget with what the process would have done, but did not, while probes went in or out: each takes the lock of its memory, which it
+// accountWaiting does something that puts probes in or takes them out, of a process that would use so many CPUs without, and charges the budget with what the process would have done, but did not, while probes went in or out: each takes the lock of its memory, which it
 // waits for if it runs on another CPU, and a page's change interrupts it. For a large program that is more than its hits cost. What it did not do because it had nothing
-// to do cannot be told from that, but waiting for a probe has its bound.
-func (r *recording) accountWaiting(change func() error) error {
+// to do cannot be told from that, but waiting for a probe has its bound. The use up to then has been accounted for.
+func (r *recording) accountWaiting(load float64, change func() error) error {
 	p := r.pace
-	if p == nil {
-		return change()
-	}
-	r.account()
-	before, hits, began := p.clock, p.hits, p.at
+	began, before := p.at, p.clock.CPU
 	err := change()
-	r.account()
-	did := p.clock.Sub(before).CPU - (p.hits - hits)
-	waited := time.Duration(p.load*float64(p.at.Sub(began))) - did
-	most := time.Duration(len(r.program.plan.Sites)) * mostWait
-	p.budget.Account(govern.Use{Probes: min(max(0, waited), most)})
+	r.account() // hits too, which the CPU time that was used holds
+	waited := time.Duration(load*float64(p.at.Sub(began))) - (p.clock.CPU - before)
+	most := max(1, load) * float64(len(r.program.plan.Sites)) * float64(mostWait)
+	p.budget.Account(govern.Use{Probes: min(max(0, waited), time.Duration(most))})
+	p.turn()
 	return err
 }
 
@@ -171,7 +165,9 @@ const mostWait = 70 * time.Microsecond
 
 // closeWindow takes the probes out. What the threads do from here on is not known.
 func (r *recording) closeWindow(ctx context.Context) error {
-	err := r.accountWaiting(func() error {
+	r.account()
+	load := min(r.pace.load, r.pace.rate()) // it may do less than it did before
+	err := r.accountWaiting(load, func() error {
 		err := r.detach(ctx)
 		if err == nil {
 			r.pace.end()
@@ -181,7 +177,6 @@ func (r *recording) closeWindow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.pace.rest()
 	r.log.Debug("a window has ended", "windows", r.pace.closed, "overhead", percentage(r.pace.budget.Overhead()))
 	return r.leaveThreads()
 }
@@ -213,8 +208,9 @@ func (r *recording) leaveThreads() error {
 
 // openWindow puts the probes in again.
 func (j *job) openWindow() error {
-	j.pace.atRest()
-	if err := j.accountWaiting(j.attachAgain); err != nil {
+	j.account()
+	j.pace.load = j.pace.rate()
+	if err := j.accountWaiting(j.pace.load, j.attachAgain); err != nil {
 		return err
 	}
 	if err := j.session.Enable(false); err != nil {

@@ -3,15 +3,18 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/loader/target"
 	"wpptrace/query"
 )
 
@@ -227,4 +230,25 @@ func hottestOf(t *testing.T, s *wpp.Snapshot) (list []string) {
 		list = append(list, text.String())
 	}
 	return list
+}
+
+// TestSampledShare: the share that windows are of a run is in doubt where it is what hits leave of the time in them.
+func TestSampledShare(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		hits    time.Duration // in the windows, of a second of CPU time there
+		doubted bool
+	}{{"few hits", 100 * time.Millisecond, false}, {"hits most of the time", 900 * time.Millisecond, true}, {"nothing else", time.Second, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPace(0.05, defaultWindow, target.Times{}, 1)
+			p.closed = 2
+			p.inWindows = tracedUse{target.Times{CPU: time.Second}, c.hits}
+			p.all = tracedUse{target.Times{CPU: 10 * time.Second}, c.hits}
+			windows, share, most := p.sampled(nature{})
+			own := float64(time.Second - c.hits)
+			if want := own / (own + 9e9); windows != 2 || math.Abs(share-want) > 0.01 || (most > share) != c.doubted || !c.doubted && most != 0 {
+				t.Errorf("%d windows, %v of it, at most %v; want %v", windows, share, most, want)
+			}
+		})
+	}
 }

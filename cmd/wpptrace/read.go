@@ -56,7 +56,7 @@ The figures, with --json too:
                          routines_met those of them that ran
   lost, gaps             events that were lost, and in how many places
   windows, sampled       0 and 1: all was traced; else in so many windows, which are that share of
-                         its own CPU time; sampled_most: what that may be, 0: it is not in doubt
+                         its own CPU time; sampled_most: at most, 0: it is not in doubt
   anomalies              words that did not fit the program: paths near #cut and #unwind are suspect`
 
 func statCommand() *cobra.Command {

@@ -102,7 +102,7 @@ type Figures struct {
 	Anomalies        uint64  // words that the decoder could not explain
 	Windows          uint64  // traced in so many windows, with gaps between them; 0: all the time
 	Sampled          float64 // the share of the program's own CPU time that these are, above 0; 0: all
-	SampledMost      float64 // what Sampled may be, where it is the small difference of large times; 0: it is not in doubt
+	SampledMost      float64 // what Sampled may be at most, where it is the small difference of large times; 0: it is not in doubt
 }
 
 // Scale is what counts are to be multiplied with to estimate those of the whole run: 1 where it was traced all the time.
