@@ -161,7 +161,7 @@ func (j *job) attach(exe *os.File) error {
 	attach := func() error { return j.session.Attach(exe) }
 	var err error
 	if j.pace != nil {
-		err = j.accountWaiting(load, attach)
+		err = j.accountChange(load, attach)
 	} else {
 		err = attach()
 	}

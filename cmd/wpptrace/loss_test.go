@@ -184,8 +184,8 @@ int main(void)
 	}
 }
 
-// TestWaitingIsCharged: what a busy process does not do while probes go in or out is paid from the budget; one that has nothing to do pays nothing.
-func TestWaitingIsCharged(t *testing.T) {
+// TestChangeIsCharged: what a busy process does not do while probes go in or out is paid from the budget; one that has nothing to do pays nothing.
+func TestChangeIsCharged(t *testing.T) {
 	s := startServer(t)
 	r := attachWithLosses(t, s)
 	for load, charged := range map[float64]bool{1: true, 2: true, 0: false} {
@@ -194,7 +194,7 @@ func TestWaitingIsCharged(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.pace = newPace(0.05, defaultWindow, used, load)
-		err = r.accountWaiting(load, func() error { // in which it does nothing
+		err = r.accountChange(load, func() error { // in which it does nothing
 			r.process.Wait(20 * time.Millisecond)
 			return nil
 		})

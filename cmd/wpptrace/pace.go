@@ -145,17 +145,17 @@ func (r *recording) account() {
 	p.budget.Account(govern.Use{Own: newUsed.CPU - probes, Probes: probes})
 }
 
-// accountWaiting does something that puts probes in or takes them out, of a process that would use so many CPUs without, and charges the budget with what the process would have done, but did not, while probes went in or out: each takes the lock of its memory, which it
-// waits for if it runs on another CPU, and a page's change interrupts it. For a large program that is more than its hits cost. What it did not do because it had nothing
-// to do cannot be told from that, but waiting for a probe has its bound. The use up to then has been accounted for.
-func (r *recording) accountWaiting(load float64, change func() error) error {
+// accountChange puts probes in or takes them out, of a process that would use so many CPUs without that, and charges the budget with it. Each probe takes the lock of its
+// memory, which it waits for where it runs on another CPU, and interrupts it, for a page changes: it hardly gets on meanwhile, so all that it would have done is taken
+// for lost, up to the most that so many probes have been seen to cost. The use up to then has been accounted for.
+func (r *recording) accountChange(load float64, change func() error) error {
 	p := r.pace
-	began, before := p.at, p.clock.CPU
+	began, hits := p.at, p.hits
 	err := change()
-	r.account() // hits too, which the CPU time that was used holds
-	waited := time.Duration(load*float64(p.at.Sub(began))) - (p.clock.CPU - before)
+	r.account()
+	lost := load*float64(p.at.Sub(began)) - float64(p.hits-hits)
 	most := max(1, load) * float64(len(r.program.plan.Sites)) * float64(mostWait)
-	p.budget.Account(govern.Use{Probes: min(max(0, waited), time.Duration(most))})
+	p.budget.Account(govern.Use{Probes: time.Duration(min(max(0, lost), most))})
 	p.turn()
 	return err
 }
@@ -167,7 +167,7 @@ const mostWait = 70 * time.Microsecond
 func (r *recording) closeWindow(ctx context.Context) error {
 	r.account()
 	load := min(r.pace.load, r.pace.rate()) // it may do less than it did before
-	err := r.accountWaiting(load, func() error {
+	err := r.accountChange(load, func() error {
 		err := r.detach(ctx)
 		if err == nil {
 			r.pace.end()
@@ -210,7 +210,7 @@ func (r *recording) leaveThreads() error {
 func (j *job) openWindow() error {
 	j.account()
 	j.pace.load = j.pace.rate()
-	if err := j.accountWaiting(j.pace.load, j.attachAgain); err != nil {
+	if err := j.accountChange(j.pace.load, j.attachAgain); err != nil {
 		return err
 	}
 	if err := j.session.Enable(false); err != nil {
