@@ -25,6 +25,7 @@ type pace struct {
 	since     time.Time     // of the window that is open, or of the rest between two: when it began
 	began     time.Duration // CPU time that the process had used then
 	load      float64       // CPUs that the process uses while no probe stands
+	owed      time.Duration // the least debt since the window that is open was opened
 	all       tracedUse     // since the probes went in first
 	inWindows tracedUse     // of that
 }
@@ -45,7 +46,16 @@ func newPace(share float64, window time.Duration, used target.Times, load float6
 }
 
 // turn notes that a window has been opened, or closed.
-func (p *pace) turn() { p.since, p.began = p.at, p.clock.CPU }
+func (p *pace) turn() { p.since, p.began, p.owed = p.at, p.clock.CPU, p.budget.Debt() }
+
+// deeper reports whether the hits of the window that is open run into debt, or deeper into that which putting its probes in has left. While that is being paid off,
+// taking them out would only cost more.
+func (p *pace) deeper() bool {
+	const slack = 100 * time.Millisecond // of the process's own CPU time: a burst of hits
+	debt := p.budget.Debt()
+	p.owed = min(p.owed, debt)
+	return debt > 0 && (p.owed == 0 || debt > p.owed+slack)
+}
 
 // rate is how many CPUs the process has used since the last turn.
 func (p *pace) rate() float64 {
@@ -117,11 +127,10 @@ func (j *job) keepPace(ctx context.Context) error {
 		return nil
 	}
 	j.account()
-	open, overdrawn := !p.opened.IsZero(), p.budget.Overdrawn()
-	switch {
-	case open && overdrawn && time.Since(p.opened) >= p.window:
+	switch open := !p.opened.IsZero(); {
+	case open && p.deeper() && time.Since(p.opened) >= p.window:
 		return j.closeWindow(ctx)
-	case !open && !overdrawn:
+	case !open && !p.budget.Overdrawn():
 		return j.openWindow()
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/loader/govern"
 	"wpptrace/loader/target"
 	"wpptrace/query"
 )
@@ -250,5 +251,31 @@ func TestSampledShare(t *testing.T) {
 				t.Errorf("%d windows, %v of it, at most %v; want %v", windows, share, most, want)
 			}
 		})
+	}
+}
+
+// TestDebtOfAttachingIsPaidOff: what putting probes in has cost is no reason to take them out, as long as hits let it be paid off.
+func TestDebtOfAttachingIsPaidOff(t *testing.T) {
+	const own = 100 * time.Millisecond
+	p := newPace(0.05, defaultWindow, target.Times{}, 1)
+	p.budget.Account(govern.Use{Probes: time.Second})
+	p.turn()
+	for i, c := range []struct {
+		hits   time.Duration
+		deeper bool
+	}{{0, false}, {time.Millisecond, false}, {own, true}} {
+		p.budget.Account(govern.Use{Own: own, Probes: c.hits})
+		if got := p.deeper(); got != c.deeper {
+			t.Errorf("step %d: deeper in debt: %v, %v", i, got, p.budget.Debt())
+		}
+	}
+	p = newPace(0.05, defaultWindow, target.Times{}, 1)
+	p.turn()
+	if p.deeper() {
+		t.Error("in debt at first")
+	}
+	p.budget.Account(govern.Use{Own: own, Probes: own})
+	if !p.deeper() {
+		t.Error("hits have cost twenty times what was earned, and it is in no debt")
 	}
 }
