@@ -60,6 +60,19 @@ var planSmall = sync.OnceValues(func() (*plan.Plan, error) {
 	return makePlan(out, plan.Options{Complete: true})
 })
 
+func decodeSmall(t *testing.T) (*plan.Plan, *decoder.Decoder) {
+	t.Helper()
+	p, err := planSmall()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := decoder.New(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, d
+}
+
 // A counter is a sink that counts.
 type counter struct{ enters, leaves, paths, marks int }
 
@@ -116,14 +129,7 @@ func FuzzWords(f *testing.F) {
 
 // TestPathOfNoNumber: a number that names no path is an error.
 func TestPathOfNoNumber(t *testing.T) {
-	p, err := planSmall()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := decoder.New(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, d := decodeSmall(t)
 	for id, r := range p.Routines {
 		if !r.Observed() {
 			continue
@@ -137,14 +143,7 @@ func TestPathOfNoNumber(t *testing.T) {
 // TestHandlerInPlaceOfOneThatEndedUnseen: a handler ends with nothing said, another comes elsewhere, and in it one in the first one's place. What ended is not the
 // second's caller, which goes on after the third.
 func TestHandlerInPlaceOfOneThatEndedUnseen(t *testing.T) {
-	p, err := planSmall()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := decoder.New(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, d := decodeSmall(t)
 	const stack, other, further = 0x7ffc0000, 0x7ff00000, 0x7fe00000
 	main, depth := firstSite(p, "main"), firstSite(p, "depth")
 	r := p.Routines[p.Sites[depth].Routine]
@@ -175,14 +174,7 @@ func TestHandlerInPlaceOfOneThatEndedUnseen(t *testing.T) {
 
 // TestHandlersWithoutEndAreBounded: of handlers in turns at two places, which nothing between them says have ended, few are kept.
 func TestHandlersWithoutEndAreBounded(t *testing.T) {
-	p, err := planSmall()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := decoder.New(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, d := decodeSmall(t)
 	var c counter
 	thread := d.Thread(&c)
 	thread.Word(wire.MakeFrom(wire.Outside, 0))

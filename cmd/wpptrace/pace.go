@@ -174,7 +174,6 @@ const mostWait = 70 * time.Microsecond
 
 // closeWindow takes the probes out. What the threads do from here on is not known.
 func (r *recording) closeWindow(ctx context.Context) error {
-	r.account()
 	load := min(r.pace.load, r.pace.rate()) // it may do less than it did before
 	err := r.accountChange(load, func() error {
 		err := r.detach(ctx)
@@ -217,7 +216,6 @@ func (r *recording) leaveThreads() error {
 
 // openWindow puts the probes in again.
 func (j *job) openWindow() error {
-	j.account()
 	j.pace.load = j.pace.rate()
 	if err := j.accountChange(j.pace.load, j.attachAgain); err != nil {
 		return err
