@@ -14,15 +14,12 @@ import (
 // alive is how many of the frames are certain not to have ended before.
 func (t *Thread) interrupt(where spot) (moved bool, alive int) {
 	s := &search{spot: where, d: t.d, from: map[*routine]found{}}
-	i, n, way := s.thread(t)
-	switch n {
-	case 0:
-		return false, 0
-	case 1:
+	i, alive, n, way := s.thread(t)
+	if n == 1 {
 		t.follow(i, way)
 		return true, len(t.frames)
 	}
-	return false, i + 1
+	return false, alive
 }
 
 // follow lets frame i walk its way to where it was interrupted.

@@ -28,15 +28,17 @@ const (
 	hopHome                // it returns to code that is not observed
 )
 
-// found is how many silent ways lead to the spot, two standing for more, and the way if there is one.
+// found is how many silent ways lead to the spot, two standing for more, the way if there is one, and whether one of them ends the activation it begins with.
 type found struct {
-	n   int
-	way []hop
+	n    int
+	way  []hop
+	ends bool
 }
 
 func (f *found) add(n int, first hop, rest []hop) {
 	if n > 0 {
 		f.n, f.way = f.n+n, append([]hop{first}, rest...)
+		f.ends = f.ends || first.kind == hopHome || first.kind == hopTail
 	}
 }
 
@@ -53,8 +55,8 @@ type search struct {
 }
 
 // thread looks for the ways from where a thread stands: from its innermost activation, and from each caller of those that can have returned. It returns
-// the index of the frame that the one way begins with.
-func (s *search) thread(t *Thread) (frame, n int, way []hop) {
+// the index of the frame that the one way begins with, and how many frames none of the ways ends.
+func (s *search) thread(t *Thread) (frame, alive, n int, way []hop) {
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		f := &t.frames[i]
 		called := t.inCall(i)
@@ -67,13 +69,16 @@ func (s *search) thread(t *Thread) (frame, n int, way []hop) {
 			here.add(s.open(), hop{kind: hopHome}, nil)
 		}
 		if here.n > 0 {
-			frame, n, way = i, n+here.n, here.way
+			frame, alive, n, way = i, i+1, n+here.n, here.way
+			if here.ends {
+				alive = i
+			}
 		}
 		if returns == 0 || s.outside && f.root {
 			break
 		}
 	}
-	return frame, n, way
+	return frame, alive, n, way
 }
 
 // within looks for the ways from a position in an activation.

@@ -19,9 +19,10 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// small has a loop, a switch, a recursion, an indirect call and a call of unobserved code.
+// small has a loop, a switch, a recursion, an indirect call and calls of unobserved code.
 const small = `
 #include <stdlib.h>
+#include <string.h>
 volatile int sink;
 __attribute__((noinline)) static int pick(int n)
 {
@@ -37,6 +38,14 @@ __attribute__((noinline)) static int pick(int n)
 }
 __attribute__((noinline)) int depth(int n) { return n ? depth(n - 1) + pick(n) : 0; }
 int (*volatile pointer)(int) = depth;
+__attribute__((noinline)) int compare(const char *a, const char *b)
+{
+	int r = 2;
+	if (*a)
+		r = strcmp(a, b);
+	return r;
+}
+int (*volatile comparison)(const char *, const char *) = compare;
 int main(int argc, char **argv)
 {
 	for (int i = 0; i < argc; i++)
@@ -149,26 +158,40 @@ func TestHandlerInPlaceOfOneThatEndedUnseen(t *testing.T) {
 	r := p.Routines[p.Sites[depth].Routine]
 	call := slices.IndexFunc(r.Blocks, func(b cfg.Block) bool { return b.End == cfg.Call && b.Target == r.Addr })
 	home := slices.Index(r.Blocks[p.Sites[depth].Block].Succ, call) // the outcome 1 leads to the first
-	nowhere := wire.MakeFrom(wire.Handler, 1)                       // nothing that is known leads there
+	compare := firstSite(p, "compare")
+	s := &p.Sites[compare]
+	toCall := slices.IndexFunc(p.Routines[s.Routine].Blocks[s.Block].Succ, func(b int) bool { return p.Routines[s.Routine].Blocks[b].End == cfg.Call })
 
-	rec := &recorder{decoder: d, plan: p}
-	thread := d.Thread(rec)
-	for _, w := range []wire.Word{
-		wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(main, 0, stack),
-		nowhere, wire.MakeWitness(depth, home, other),
-		nowhere, wire.MakeWitness(depth, 1-home, further),
-		nowhere, wire.MakeWitness(depth, home, other),
-		wire.MakeFrom(wire.Inside, r.Blocks[call].Hi+r.Offset()), wire.MakeWitness(depth, home, further-uint64(r.Blocks[call].Depth)),
+	for _, c := range []struct {
+		name  string
+		first wire.Word
+		from  wire.Word // of the second
+	}{
+		{"nothing known leads to the second", wire.MakeWitness(depth, home, other), wire.MakeFrom(wire.Handler, 1)},
+		{"the first was in its call or had returned", wire.MakeWitness(compare, 1-toCall, other), wire.MakeFrom(wire.HandlerOutside, 0)},
 	} {
-		thread.Word(w)
-	}
-	if a, m := d.Anomalies(); a != 0 || m != 0 || rec.err != nil {
-		t.Errorf("%d anomalies, %d ambiguities, %v", a, m, rec.err)
-	}
-	for _, m := range rec.marks {
-		if m.kind == ops.Resume {
-			t.Errorf("the second handler was taken for ended: marks %v", rec.marks)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			before, _ := d.Anomalies()
+			rec := &recorder{decoder: d, plan: p}
+			thread := d.Thread(rec)
+			for _, w := range []wire.Word{
+				wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(main, 0, stack),
+				wire.MakeFrom(wire.Handler, 1), c.first,
+				c.from, wire.MakeWitness(depth, 1-home, further),
+				wire.MakeFrom(wire.Handler, 1), wire.MakeWitness(depth, home, other),
+				wire.MakeFrom(wire.Inside, r.Blocks[call].Hi+r.Offset()), wire.MakeWitness(depth, home, further-uint64(r.Blocks[call].Depth)),
+			} {
+				thread.Word(w)
+			}
+			if a, m := d.Anomalies(); a != before || m != 0 || rec.err != nil {
+				t.Errorf("%d anomalies, %d ambiguities, %v", a-before, m, rec.err)
+			}
+			for _, m := range rec.marks {
+				if m.kind == ops.Resume {
+					t.Errorf("the second handler was taken for ended: marks %v", rec.marks)
+				}
+			}
+		})
 	}
 }
 
