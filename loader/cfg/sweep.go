@@ -77,11 +77,19 @@ func sweep(im *image.Image) (*code, error) {
 
 // decode decodes all pieces, on all CPUs. It reports whether there are not too many instructions.
 func (c *code) decode() bool {
-	const stretch = 64 // pieces
+	const (
+		stretch      = 64 // pieces
+		bytesPerInsn = 4  // a little below what compilers emit
+	)
 	decoded := make([][]Insn, (len(c.pieces)+stretch-1)/stretch)
 	var total atomic.Int64
 	parallel.Each(len(decoded), func(s int) {
 		pieces := c.pieces[s*stretch : min((s+1)*stretch, len(c.pieces))]
+		size := 0
+		for i := range pieces {
+			size += len(pieces[i].code)
+		}
+		decoded[s] = make([]Insn, 0, size/bytesPerInsn)
 		for i := range pieces {
 			before := len(decoded[s])
 			decoded[s] = pieces[i].decode(decoded[s], &total)
@@ -109,8 +117,6 @@ func (c *code) decode() bool {
 
 // decode appends the piece's instructions to a list, unless there are more than maxInsns in all.
 func (p *piece) decode(list []Insn, total *atomic.Int64) []Insn {
-	const bytesPerInsn = 4 // a little below what compilers emit
-	list = slices.Grow(list, len(p.code)/bytesPerInsn)
 	counted := len(list)
 	for at := 0; at < len(p.code); {
 		if n := len(list) - counted; n >= 4096 {

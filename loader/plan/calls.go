@@ -128,7 +128,7 @@ func set(names ...string) map[string]bool {
 // classify finds for each routine who may enter it: Silent and rootable.
 func (p *Plan) classify() {
 	p.each(func(r *Routine) bool {
-		for b := range r.destinations {
+		for _, b := range r.leads {
 			r.calls[b] = r.destinations[b].calling()
 		}
 		return false
@@ -137,7 +137,7 @@ func (p *Plan) classify() {
 	fromOutside := make([]bool, len(p.Routines))
 	inCircle := p.tailCircles()
 	for _, q := range p.Routines {
-		for b := range q.Blocks {
+		for _, b := range q.leads {
 			if kind, t := q.Callee(b); kind == Known && !q.Observed() && t != q {
 				fromOutside[t.ID] = true
 			}
@@ -153,7 +153,7 @@ func (p *Plan) classify() {
 			if !q.rootable || !q.Observed() {
 				continue
 			}
-			for b := range q.Blocks {
+			for _, b := range q.leads {
 				if kind, t := q.Callee(b); kind == Known && !isCall(&q.Blocks[b]) && !t.rootable {
 					t.rootable, again = true, true
 				}
@@ -169,24 +169,27 @@ func (p *Plan) findReentries() {
 	}
 	var queue []*Routine
 	next := func(r *Routine) (out []*Routine) {
-		for _, c := range r.calls {
-			if c.kind == Known {
-				out = append(out, c.to)
+		for _, b := range r.leads {
+			if kind, t := r.Callee(b); kind == Known {
+				out = append(out, t)
 			}
 		}
 		return out
 	}
 	for _, r := range p.Routines {
-		r.circle, r.goesOut = 0, slices.ContainsFunc(r.calls, func(c calling) bool { return c.kind == External || c.kind == Unknown })
-		r.shifts = false
-		for b := range r.Blocks {
-			r.shifts = r.shifts || r.calls[b].kind == Known && isCall(&r.Blocks[b]) && r.Blocks[b].Depth < 0
+		r.circle, r.goesOut, r.shifts = 0, false, false
+		for _, b := range r.leads {
+			kind, _ := r.Callee(b)
+			r.goesOut = r.goesOut || kind == External || kind == Unknown
+			r.shifts = r.shifts || kind == Known && isCall(&r.Blocks[b]) && r.Blocks[b].Depth < 0
 		}
 		if r.goesOut {
 			queue = append(queue, r)
 		}
 		for _, t := range next(r) {
-			t.callers = append(t.callers, r)
+			if n := len(t.callers); n == 0 || t.callers[n-1] != r {
+				t.callers = append(t.callers, r)
+			}
 		}
 	}
 	for i := 0; i < len(queue); i++ {
@@ -208,7 +211,7 @@ func (p *Plan) findReentries() {
 func (p *Plan) tailCircles() []bool {
 	in := make([]bool, len(p.Routines))
 	next := func(r *Routine) (out []*Routine) {
-		for b := range r.Blocks {
+		for _, b := range r.leads {
 			if kind, t := r.Callee(b); kind == Known && !isCall(&r.Blocks[b]) {
 				out = append(out, t)
 			}

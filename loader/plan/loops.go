@@ -20,6 +20,7 @@ type nest struct {
 	body  []int         // of the loop that is being gathered, loops within as their headers
 	mark  []int         // by block: the header of the loop that it was last gathered into
 	late  map[int][]int // by header: blocks that enter its loop in the middle
+	noted []int         // by block: the header that it was last noted so for
 }
 
 // none is no block.
@@ -27,17 +28,17 @@ const none = -1
 
 func newNest(r *cfg.Routine) *nest {
 	size := len(r.Blocks)
-	room := make([]int, 9*size)
+	room := make([]int, 10*size)
 	numbers := func() []int {
 		part := room[:size:size]
 		room = room[size:]
 		return part
 	}
 	n := &nest{r: r, pre: numbers()[:0], post: numbers()[:0], place: numbers(), last: numbers(), tree: numbers(), header: make([]bool, size),
-		outer: numbers(), depth: numbers(), in: numbers(), mark: numbers(), late: map[int][]int{}}
+		outer: numbers(), depth: numbers(), in: numbers(), mark: numbers(), noted: numbers(), late: map[int][]int{}}
 	edges := make([]pair, 0, 2*size)
 	for b := range r.Blocks {
-		n.place[b], n.outer[b], n.mark[b], n.in[b] = none, none, none, b
+		n.place[b], n.outer[b], n.mark[b], n.noted[b], n.in[b] = none, none, none, none, b
 		for _, to := range r.Blocks[b].Succ {
 			if to >= 0 {
 				edges = append(edges, pair{to, b})
@@ -132,7 +133,8 @@ func (n *nest) gather(header int) {
 func (n *nest) comeFrom(header, b int) {
 	if n.isBack(b, header) || n.place[b] > n.place[header] && n.tree[b] != n.tree[header] {
 		n.add(header, b)
-	} else {
+	} else if n.noted[b] != header {
+		n.noted[b] = header
 		n.late[header] = append(n.late[header], b)
 	}
 }

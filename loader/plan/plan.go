@@ -86,8 +86,9 @@ type Routine struct {
 	open         bool          // see MayLeaveOpen
 	shifts       bool          // it calls observed routines from where the size of its frame is not known
 	goesOut      bool          // code that is not observed may run before it ends
-	callers      []*Routine    // that it is Known to
+	callers      []*Routine    // that it is Known to, each once
 	circle       int           // the circle of calls and jumps that it is on, from 1; 0: none
+	leads        []int         // the blocks that call, or jump to another routine
 	destinations []destination // by block
 	calls        []calling     // by block
 	again        []int         // blocks that follow calls which may return again, each once
@@ -155,10 +156,7 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 		p.Routines = append(p.Routines, r)
 	}
 	p.each(func(r *Routine) bool { r.prepare(o.Weights); return false })
-	thin := thinning{Plan: p}
-	for p.choose(); !o.Complete && thin.round(); {
-		p.choose()
-	}
+	p.choose(&thinning{Plan: p, admits: o.Complete})
 	p.place()
 	if len(p.Sites) > mostSites {
 		return nil, p.tooMany(len(p.Sites))
@@ -171,35 +169,29 @@ func (r *Routine) prepare(w *Weights) {
 	r.calls = make([]calling, len(r.Blocks))
 	r.destinations = make([]destination, len(r.Blocks))
 	for b := range r.Blocks {
-		r.destinations[b] = r.destination(b)
+		if r.destinations[b] = r.destination(b); r.destinations[b] != (destination{}) {
+			r.leads = append(r.leads, b)
+		}
 	}
 	if !r.Observed() {
 		return
 	}
 	r.estimate(w)
 	r.conditions = r.Conditions()
-	for b := range r.Blocks {
+	for _, b := range r.leads {
 		if r.ReturnsTwice(b) && !slices.Contains(r.again, r.Blocks[b].Succ[0]) {
 			r.again = append(r.again, r.Blocks[b].Succ[0])
 		}
 	}
 }
 
-// choose settles probes for all routines. Leaving one out changes what its callers call, so it starts anew then.
-func (p *Plan) choose() {
+// choose settles probes for all routines. Leaving one out changes what its callers call, so it starts anew then; what looks beyond one routine takes longest, and
+// comes when there is nothing else to leave out.
+func (p *Plan) choose(thin *thinning) {
 	for again := true; again; {
 		p.classify()
 		p.expect()
-		again = p.each(func(r *Routine) bool {
-			if r.Observed() {
-				r.start()
-				return !r.Observed()
-			}
-			return false
-		})
-		if !again {
-			again = p.settle()
-		}
+		again = p.each((*Routine).start) || thin.round() || p.settle() || thin.round()
 	}
 }
 
@@ -262,10 +254,11 @@ func (p *Plan) place() {
 		return false
 	})
 	for _, r := range p.Routines {
-		for b := range r.Blocks {
-			if r.Observed() {
-				r.placeCall(b)
-			}
+		if !r.Observed() {
+			continue
+		}
+		for _, b := range r.leads {
+			r.placeCall(b)
 		}
 	}
 	p.Sites = slices.Concat(sites...)

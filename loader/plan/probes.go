@@ -91,18 +91,22 @@ type memo struct {
 	probed []probe
 }
 
-// start gives the routine the probes that it needs by itself: what must speak, and what tells the ways from one word to the next apart.
-func (r *Routine) start() {
+// start gives an observed routine the probes that it needs by itself: what must speak, and what tells the ways from one word to the next apart. It reports
+// whether the routine had to be left out.
+func (r *Routine) start() (leftOut bool) {
+	if !r.Observed() {
+		return false
+	}
 	r.forks = false
 	if m := &r.started; m.probed != nil && m.silent == r.Silent && slices.Equal(m.calls, r.calls) {
 		r.probed = slices.Clone(m.probed)
-		return
+		return false
 	}
 	must := r.mustSpeak()
 	r.probed = make([]probe, len(r.Blocks))
 	for b := range must {
 		if must[b] && !r.probe(b) {
-			return
+			return true
 		}
 	}
 	for b, on := range r.cover(must) {
@@ -116,11 +120,15 @@ func (r *Routine) start() {
 		}
 	}
 	r.separate()
+	if !r.Observed() {
+		return true
+	}
+	r.prune(must)
+	r.tellByValues(must)
 	if r.Observed() {
-		r.prune(must)
-		r.tellByValues(must)
 		r.started = memo{slices.Clone(r.calls), r.Silent, slices.Clone(r.probed)}
 	}
+	return !r.Observed()
 }
 
 // mustSpeak names the witnesses that no other can stand for (rule 5, and of rule 6 the direct calls).
@@ -132,7 +140,7 @@ func (r *Routine) mustSpeak() []bool {
 	for _, b := range r.Others {
 		must[b], must[r.Entry] = true, true
 	}
-	for b := range r.Blocks {
+	for _, b := range r.leads {
 		kind, _ := r.Callee(b)
 		must[b] = must[b] || kind == External || r.ReturnsTwice(b)
 	}

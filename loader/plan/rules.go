@@ -33,7 +33,7 @@ func (p *Plan) markOpen() (more bool) {
 	}
 	leave := make([]bool, len(p.Routines))
 	p.each(func(r *Routine) bool {
-		leave[r.ID] = r.Observed() && !r.open && r.leavesOpen()
+		leave[r.ID] = r.Observed() && !r.open && r.leavesOpen(nil)
 		return false
 	})
 	var queue []*Routine
@@ -44,7 +44,7 @@ func (p *Plan) markOpen() (more bool) {
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
 		for _, r := range queue[0].callers {
-			if r.Observed() && !r.open && r.leavesOpen() {
+			if r.Observed() && !r.open && r.leavesOpen(queue[0]) {
 				r.open = true
 				queue = append(queue, r)
 			}
@@ -60,11 +60,12 @@ func (p *Plan) markOpen() (more bool) {
 // to, has entered: it ends without a word after a call of code that is not observed, or by a jump there, or where such a call might have been.
 func (r *Routine) MayLeaveOpen() bool { return r.open }
 
-func (r *Routine) leavesOpen() bool {
+// leavesOpen reports whether the routine does so; if a callee is given, by its calls of that one.
+func (r *Routine) leavesOpen(callee *Routine) bool {
 	var s *search
-	for b, c := range r.calls {
-		switch {
-		case c.kind == NoCallee, c.kind == Harmless, c.kind == Known && !c.to.open:
+	for _, b := range r.leads {
+		switch kind, t := r.Callee(b); {
+		case kind == Harmless, kind == Known && !t.open, callee != nil && t != callee:
 			continue
 		case !isCall(&r.Blocks[b]):
 			return true // whom it jumps to returns in its place
@@ -139,7 +140,7 @@ func (r *Routine) obey() (changed bool) {
 			r.probeOn(way)
 		}
 	}
-	calls := slices.ContainsFunc(r.calls, func(c calling) bool { return c.kind == Unknown })
+	calls := slices.ContainsFunc(r.leads, func(b int) bool { return r.calls[b].kind == Unknown })
 	if calls { // whoever code that is not observed calls back must be able to say from where
 		insist(r.Entry, func(n int) bool { return n != exit && r.unannounced(n) })
 	}
@@ -147,7 +148,7 @@ func (r *Routine) obey() (changed bool) {
 	if r.shifts {
 		unfollowable := func(n int) bool { return n != exit && r.unfollowable(n) }
 		insist(r.Entry, unfollowable)
-		for b := range r.Blocks {
+		for _, b := range r.leads {
 			if r.leadsBack(b) {
 				insist(r.continuation(b), unfollowable)
 			}
@@ -159,7 +160,7 @@ func (r *Routine) obey() (changed bool) {
 		}
 		return r.unannounced(n)
 	}
-	for b := range r.Blocks {
+	for _, b := range r.leads {
 		if !r.opens(b) {
 			continue
 		}
@@ -303,7 +304,7 @@ func (p *Plan) breakCircles() (changed bool) {
 		if !r.Observed() { // no more: it is about to be planned around
 			return nil
 		}
-		for b := range r.Blocks {
+		for _, b := range r.leads {
 			if t := r.silentCallee(b); t != nil {
 				out = append(out, t)
 			}
@@ -348,7 +349,7 @@ func (p *Plan) breakCircle(circle []*Routine) {
 
 // breaks lists the blocks whose probes make a word certain wherever the routine goes on along a circle, and what they cost for one activation.
 func (r *Routine) breaks(circle []*Routine) (blocks []int, price float64) {
-	for b := range r.Blocks {
+	for _, b := range r.leads {
 		if t := r.silentCallee(b); t != nil && slices.Contains(circle, t) {
 			blocks = append(blocks, b)
 			price += r.price(b)

@@ -29,12 +29,16 @@ type dear struct {
 // A thinning leaves out routines whose single-stepped probes are too dear, in rounds: between them the others are planned anew.
 type thinning struct {
 	*Plan
-	begun bool
-	spare float64 // instructions that may still be lost to save what is dearer than all else
+	admits bool // all of them
+	begun  bool
+	spare  float64 // instructions that may still be lost to save what is dearer than all else
 }
 
 // round leaves out those first that lose the least by it. It reports whether it left out any.
 func (t *thinning) round() (leftOut bool) {
+	if t.admits {
+		return false
+	}
 	hits, stepped, insns, list := t.weigh()
 	if !t.begun {
 		t.begun, t.spare = true, dearLoss*insns
