@@ -280,7 +280,7 @@ func (r *Routine) makeSite(b int) Site {
 	block, pr := &r.Blocks[b], r.probed[b]
 	insn := block.Insns[pr.insn]
 	rule := r.CFA(insn.Addr)
-	s := Site{Addr: insn.Addr, Routine: r.ID, Block: b, Insn: pr.insn, Condition: NoCondition, Stepped: pr.stepped,
+	s := Site{Addr: insn.Addr, Routine: r.ID, Block: b, Insn: int(pr.insn), Condition: NoCondition, Stepped: pr.stepped,
 		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Case: pr.tells, Expected: r.entry * r.freq[b]}
 	if insn.Kind == x86.Jcc {
 		s.Condition = insn.Op & 15

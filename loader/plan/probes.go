@@ -16,9 +16,9 @@ const steppedCost = 40
 type probe struct {
 	on      bool
 	stepped bool
-	insn    int
+	edges   bool // the words tell which out-edge is taken
+	insn    int32
 	tells   *Case
-	edges   bool         // the words tell which out-edge is taken
 	carries *x86.Operand // the place in the frame whose value the words tell besides, if any
 }
 
@@ -42,7 +42,7 @@ func (r *Routine) findSeat(b int) probe {
 		for i := len(insns) - 1; i >= 0; i-- {
 			q := insns[i]
 			if q.Class(r.code(q)) == class && r.hasCFA(q.Addr) {
-				return probe{on: true, stepped: class == x86.Stepped, insn: i, edges: q.Kind == x86.Jcc}
+				return probe{on: true, stepped: class == x86.Stepped, insn: int32(i), edges: q.Kind == x86.Jcc}
 			}
 		}
 	}
@@ -195,7 +195,7 @@ func (r *Routine) tellJump(b int) bool {
 	}
 	_, operand, _ := q.Operands(r.code(q), q.Addr+uint64(q.Len))
 	operand.Size = 8
-	r.probed[b] = probe{on: true, stepped: true, insn: i, edges: true, tells: &Case{Table: b, Operand: operand, Target: true}}
+	r.probed[b] = probe{on: true, stepped: true, insn: int32(i), edges: true, tells: &Case{Table: b, Operand: operand, Target: true}}
 	return true
 }
 

@@ -52,9 +52,9 @@ func Decode(code []byte) (Inst, bool) {
 		return Inst{}, false
 	}
 	if a&rel8 != 0 {
-		in.Rel = int64(int8(code[at]))
+		in.Rel = int32(int8(code[at]))
 	} else if a&rel32 != 0 {
-		in.Rel = int64(int32(binary.LittleEndian.Uint32(code[at:])))
+		in.Rel = int32(binary.LittleEndian.Uint32(code[at:]))
 	}
 	in.Len = uint8(end)
 	return in, true

@@ -28,8 +28,9 @@ const (
 )
 
 // An Inst is one decoded instruction. Under VEX, EVEX and XOP the prefix's fields appear as their legacy equivalents:
-// Rex is 0x40 with the bits W, R, X and B, OpSize and Rep are what the field pp implies.
+// Rex is 0x40 with the bits W, R, X and B, OpSize and Rep are what the field pp implies. It is kept to 16 bytes: a program has millions.
 type Inst struct {
+	Rel      int32 // displacement of a relative jump or call, from the instruction's end
 	Len      uint8 // bytes
 	Kind     Kind
 	Op       byte  // opcode in its map
@@ -37,9 +38,8 @@ type Inst struct {
 	ModRM    byte
 	HasModRM bool
 	Rex      byte
-	OpSize   bool  // 66 prefix
-	Rep      byte  // f2, f3 or 0
-	Rel      int64 // displacement of a relative jump or call, from the instruction's end
+	OpSize   bool // 66 prefix
+	Rep      byte // f2, f3 or 0
 
 	prefix    prefix
 	operandAt uint8 // offset of the ModRM byte, or of the first byte behind the opcode
