@@ -23,15 +23,18 @@ import (
 // midRun are the programs of the zoo that work for each line and wait in between, each with the mode in which it is compared.
 var midRun = map[string]truth.Mode{"server": truth.Contiguous, "beneath": truth.Pieces}
 
+// midRunCases are each of the flavours with one of the programs; or all of them.
 func midRunCases() (cases []zoo.Case) {
-	for _, name := range slices.Sorted(maps.Keys(midRun)) {
-		for _, f := range []zoo.Flavour{
+	for p, name := range slices.Sorted(maps.Keys(midRun)) {
+		for i, f := range []zoo.Flavour{
 			{Compiler: "gcc", Opt: "-O0", PIE: true},
 			{Compiler: "gcc", Opt: "-O2", PIE: true},
 			{Compiler: "gcc", Opt: "-O3", Stripped: true},
 			{Compiler: "gcc", Opt: "-O2", Shared: true},
 		} {
-			cases = append(cases, zoo.Case{Program: zoo.Named(name), Flavour: f})
+			if matrix() || i%len(midRun) == p {
+				cases = append(cases, zoo.Case{Program: zoo.Named(name), Flavour: f})
+			}
 		}
 	}
 	return cases

@@ -205,11 +205,13 @@ func TestHotRefusesSenselessQueries(t *testing.T) {
 
 // TestHotRefusesWhatIsTooMuch: of a stream that repeats so many different paths, every stretch is as frequent as its beginnings.
 func TestHotRefusesWhatIsTooMuch(t *testing.T) {
-	const length = 1000
+	const length = 100
+	lowerLimit(t, &mostFoundSymbols, 1<<16)
+	lowerLimit(t, &mostSequences, 1<<16)
 	for period, want := range map[int]string{
 		mostFoundSymbols/length - 1: "",
-		mostFoundSymbols/length + 1: "find hot subpaths: the hot subpaths have more than 4194304 paths together, which is too much to keep in mind: ask for a greater least cost, or shorter ones",
-		mostSequences/length + 100:  "find hot subpaths: more than 4194304 sequences of up to 977 paths may be hot, which is too much to keep in mind: ask for a greater least cost, or shorter ones",
+		mostFoundSymbols/length + 1: "find hot subpaths: the hot subpaths have more than 65536 paths together, which is too much to keep in mind: ask for a greater least cost, or shorter ones",
+		mostSequences/length + 100:  "find hot subpaths: more than 65536 sequences of up to 87 paths may be hot, which is too much to keep in mind: ask for a greater least cost, or shorter ones",
 	} {
 		var once []uint32
 		for sym := range period {

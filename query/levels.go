@@ -15,11 +15,10 @@ type levels struct {
 	need map[uint64]uint64 // cost of a sequence of the length that is counted -> the least count that makes it hot, or hot later
 }
 
-const (
-	// mostFollowers bounds the sequences of a length that are counted exactly, and the candidates.
-	mostFollowers = 1 << 20
-	mostSieveBits = 24
-)
+// mostFollowers bounds the sequences of a length that are counted exactly, and the candidates. It is a variable for tests.
+var mostFollowers = 1 << 20
+
+const mostSieveBits = 24
 
 func newLevels(f *forests, c *costs, r *HotReport) *levels {
 	return &levels{search: newSearch(f, c, r), all: f}

@@ -29,8 +29,8 @@ type search struct {
 	size     int // symbols in found
 }
 
-// mostFoundSymbols and mostSequences bound the memory that it takes to count an answer, a hundred bytes a symbol, and to search for it.
-const (
+// mostFoundSymbols and mostSequences bound the memory that it takes to count an answer, a hundred bytes a symbol, and to search for it. They are variables for tests.
+var (
 	mostFoundSymbols = 1 << 22
 	mostSequences    = 1 << 22
 )

@@ -324,15 +324,15 @@ func TestAttachToDead(t *testing.T) {
 
 // A process that calls exec at any moment of attaching is told from what it was, be it another program or the same one again.
 func TestExecWhileAttaching(t *testing.T) {
-	const bash = "/bin/bash"
+	const shell = "/bin/sh"
 	for _, c := range []struct {
 		name, next string
 		attach     func(s *subject, exec func()) error
 	}{
 		{"another program, before", "/bin/cat", func(s *subject, exec func()) error { exec(); return s.session.Attach(s.exe) }},
-		{"the same program, before", bash, func(s *subject, exec func()) error { exec(); return s.session.Attach(s.exe) }},
+		{"the same program, before", shell, func(s *subject, exec func()) error { exec(); return s.session.Attach(s.exe) }},
 		{"another program, meanwhile", "/bin/cat", func(s *subject, exec func()) error { return errors.Join(s.session.attach(s.exe), s.after(exec)) }},
-		{"the same program, meanwhile", bash, func(s *subject, exec func()) error { return errors.Join(s.session.attach(s.exe), s.after(exec)) }},
+		{"the same program, meanwhile", shell, func(s *subject, exec func()) error { return errors.Join(s.session.attach(s.exe), s.after(exec)) }},
 		{"another program, afterwards", "/bin/cat", func(s *subject, exec func()) error {
 			err := s.session.Attach(s.exe)
 			for exec(); !s.session.Replaced(); {
@@ -347,7 +347,7 @@ func TestExecWhileAttaching(t *testing.T) {
 			if err := errors.Join(unix.Mkfifo(start, 0o600), unix.Mkfifo(end, 0o600)); err != nil {
 				t.Fatal(err)
 			}
-			s := load(t, bash, "-c", `read x <"$0"; exec "$1" "$2"`, start, c.next, end)
+			s := load(t, shell, "-c", `read x <"$0"; exec "$1" "$2"`, start, c.next, end)
 			s.Release()
 			exec := func() { s.exec(t, start) }
 			if err := c.attach(s, exec); !errors.Is(err, target.ErrReplaced) {

@@ -47,7 +47,7 @@ func TestMessages(t *testing.T) {
 	}{
 		{"short", request{Remove: 7}, nil},
 		{"with descriptors", request{Watch: true}, []*os.File{file, file, file}},
-		{"long", request{Probe: &placement{uprobe.Events, make([]uint64, 1<<20), make([]uint64, 1<<20), 12}}, []*os.File{file}},
+		{"long", request{Probe: &placement{uprobe.Events, make([]uint64, 1<<17), make([]uint64, 1<<17), 12}}, []*os.File{file}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, b := pair(t)
