@@ -11,15 +11,20 @@ import (
 
 // interrupt brings the thread to where it was interrupted: a signal handler comes in between, or the thread is dead. Activations that must have returned
 // before are ended, and routines that have made no word yet are entered. It reports false, and moves nothing, unless there is just one silent way there.
-// alive is how many of the frames are certain not to have ended before.
-func (t *Thread) interrupt(where spot) (moved bool, alive int) {
+// over is how many of the frames had not ended before, as far as is known, and alive of how many that is certain: the innermost may have.
+func (t *Thread) interrupt(where spot) (moved bool, over, alive int) {
 	s := &search{spot: where, d: t.d, from: map[*routine]found{}}
-	i, alive, n, way := s.thread(t)
-	if n == 1 {
-		t.follow(i, way)
-		return true, len(t.frames)
+	i, ways := s.thread(t)
+	switch {
+	case ways.n == 0:
+		return false, 0, 0
+	case ways.n == 1:
+		t.follow(i, ways.way)
+		return true, len(t.frames), len(t.frames)
+	case ways.ends:
+		return false, i + 1, i
 	}
-	return false, alive
+	return false, i + 1, i + 1
 }
 
 // follow lets frame i walk its way to where it was interrupted.
@@ -58,14 +63,14 @@ func (t *Thread) handle(f frame) {
 	if f.from.Place() == wire.Handler {
 		where = spot{pc: f.from.Address()}
 	}
-	moved, alive := t.interrupt(where)
+	moved, over, alive := t.interrupt(where)
 	if !moved {
 		t.endHandlers(f.cfa)
 		if len(t.frames) > 0 {
 			t.pause(t.top())
 		}
 	}
-	f.over = min(alive, len(t.frames))
+	f.over, f.alive = min(over, len(t.frames)), min(alive, len(t.frames))
 	t.sink.Mark(ops.Handler, 0)
 	t.enter(f)
 }
@@ -125,7 +130,7 @@ func (t *Thread) endHandlers(cfa uint64) {
 	case innermost < 0:
 	case handlers > most:
 		t.finishAbove(outermost - 1)
-	case !slices.ContainsFunc(t.frames[innermost+1:], func(o frame) bool { return o.handler && o.over <= innermost }):
+	case !slices.ContainsFunc(t.frames[innermost+1:], func(o frame) bool { return o.handler && o.alive <= innermost }):
 		t.finishAbove(innermost - 1)
 	}
 }

@@ -55,8 +55,8 @@ type search struct {
 }
 
 // thread looks for the ways from where a thread stands: from its innermost activation, and from each caller of those that can have returned. It returns
-// the index of the frame that the one way begins with, and how many frames none of the ways ends.
-func (s *search) thread(t *Thread) (frame, alive, n int, way []hop) {
+// the index of the frame that the one way begins with, of several that of the outermost, and whether one of them ends that.
+func (s *search) thread(t *Thread) (frame int, all found) {
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		f := &t.frames[i]
 		called := t.inCall(i)
@@ -69,16 +69,13 @@ func (s *search) thread(t *Thread) (frame, alive, n int, way []hop) {
 			here.add(s.open(), hop{kind: hopHome}, nil)
 		}
 		if here.n > 0 {
-			frame, alive, n, way = i, i+1, n+here.n, here.way
-			if here.ends {
-				alive = i
-			}
+			frame, all = i, found{all.n + here.n, here.way, here.ends}
 		}
 		if returns == 0 || s.outside && f.root {
 			break
 		}
 	}
-	return frame, alive, n, way
+	return frame, all
 }
 
 // within looks for the ways from a position in an activation.

@@ -45,7 +45,8 @@ type frame struct {
 	open    bool      // and what that entered has jumped to code that is not observed
 	root    bool      // code that is not observed called it
 	handler bool      // as a signal handler
-	over    int       // of a handler: how many frames it has certainly interrupted
+	over    int       // of a handler: how many frames it has interrupted, of which the innermost may have ended before
+	alive   int       // and how many it has certainly interrupted
 }
 
 // Thread returns a decoder for a thread whose operations go to sink.
