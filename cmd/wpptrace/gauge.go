@@ -69,6 +69,15 @@ func (g *gauge) add(used target.Times, hits, stepped uint64, report time.Duratio
 	return s
 }
 
+// unreported is what a hit costs now that is not reported.
+func (g *gauge) unreported() time.Duration {
+	if g.calibrator == nil {
+		return attach.TypicalCost().Emulated - attach.TypicalReport
+	}
+	const effort = 15
+	return g.calibrator.Measure(effort, 0).Emulated
+}
+
 // charge takes the hits so far, stepped of them single-stepped, and returns what they have cost.
 func (g *gauge) charge(hits, stepped uint64) time.Duration {
 	stepped = max(min(stepped, hits), g.stepped)

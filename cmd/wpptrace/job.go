@@ -157,6 +157,9 @@ func (j *job) attach(exe *os.File) error {
 			return gone(j.process, err)
 		}
 		j.pace = newPace(j.overhead/100, j.window, used, load)
+		if j.only == nil { // of a thread among others it cannot be told what is its own
+			j.pace.rating = newRating(j.program.plan)
+		}
 	}
 	attach := func() error { return j.session.Attach(exe) }
 	var err error

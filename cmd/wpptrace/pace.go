@@ -28,6 +28,7 @@ type pace struct {
 	owed      time.Duration // the least debt since the window that is open was opened
 	all       tracedUse     // since the probes went in first
 	inWindows tracedUse     // of that
+	rating    *rating       // nil: there is none
 }
 
 // A tracedUse is what a process has used, and of it the cost of hits by calibration.
@@ -92,13 +93,20 @@ func (p *pace) sampled(n nature) (windows uint64, share, most float64) {
 		windows++
 	}
 	e := n.estimate(p.inWindows.Times, p.inWindows.hits)
+	rated, known := p.rating.estimate(p.inWindows.CPU)
+	if known = known && rated.doubt*e.own < e.doubt*rated.own; known {
+		e = rated
+	}
 	without := max(float64(p.all.CPU-p.inWindows.CPU-(p.all.hits-p.inWindows.hits)), 0)
-	if mostlyHits := 2*p.inWindows.hits > p.inWindows.CPU; mostlyHits || e.vague() {
+	if p.mostlyHits() && !known || e.vague() {
 		within := min(e.own+e.doubt, e.cpu)
 		most = within / (within + without)
 	}
 	return windows, e.own / (e.own + without), most
 }
+
+// mostlyHits reports whether hits take more of the time in windows than all else, so that what they leave tells little.
+func (p *pace) mostlyHits() bool { return 2*p.inWindows.hits > p.inWindows.CPU }
 
 // begin notes that a window is open.
 func (p *pace) begin() {
@@ -186,7 +194,10 @@ func (r *recording) closeWindow(ctx context.Context) error {
 		return err
 	}
 	r.log.Debug("a window has ended", "windows", r.pace.closed, "overhead", percentage(r.pace.budget.Overhead()))
-	return r.leaveThreads()
+	if err := r.leaveThreads(); err != nil {
+		return err
+	}
+	return r.rate()
 }
 
 // leaveThreads says of each thread that what comes next is not known, and lets go of those that have ended.

@@ -235,19 +235,29 @@ func hottestOf(t *testing.T, s *wpp.Snapshot) (list []string) {
 
 // TestSampledShare: the share that windows are of a run is in doubt where it is what hits leave of the time in them.
 func TestSampledShare(t *testing.T) {
+	rated := &rating{within: []uint64{1000}, sites: []int{0}, hits: 10_000, own: 300 * time.Millisecond} // 30 ms were the process's own
 	for _, c := range []struct {
 		name    string
 		hits    time.Duration // in the windows, of a second of CPU time there
+		rating  *rating
+		own     time.Duration
 		doubted bool
-	}{{"few hits", 100 * time.Millisecond, false}, {"hits most of the time", 900 * time.Millisecond, true}, {"nothing else", time.Second, true}} {
+	}{
+		{"few hits", 100 * time.Millisecond, nil, 900 * time.Millisecond, false},
+		{"few hits, and a rating", 100 * time.Millisecond, rated, 900 * time.Millisecond, false},
+		{"hits most of the time", 900 * time.Millisecond, nil, 100 * time.Millisecond, true},
+		{"nothing else", time.Second, nil, 0, true},
+		{"hits most of the time, and a rating", 900 * time.Millisecond, rated, 30 * time.Millisecond, false},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPace(0.05, defaultWindow, target.Times{}, 1)
+			p.rating = c.rating
 			p.closed = 2
 			p.inWindows = tracedUse{target.Times{CPU: time.Second}, c.hits}
 			p.all = tracedUse{target.Times{CPU: 10 * time.Second}, c.hits}
 			windows, share, most := p.sampled(nature{})
-			own := float64(time.Second - c.hits)
-			if want := own / (own + 9e9); windows != 2 || math.Abs(share-want) > 0.01 || (most > share) != c.doubted || !c.doubted && most != 0 {
+			own := float64(c.own)
+			if want := own / (own + 9e9); windows != 2 || math.Abs(share-want) > 0.0015 || (most > share) != c.doubted || !c.doubted && most != 0 {
 				t.Errorf("%d windows, %v of it, at most %v; want %v", windows, share, most, want)
 			}
 		})

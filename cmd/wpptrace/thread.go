@@ -22,12 +22,12 @@ type thread struct {
 	gaps     uint64
 	ended    bool   // its end was received
 	stepped  uint64 // of the received, on single-stepped instructions
-	last     bool   // the last witness was
+	site     int    // of the last witness
 	left     uint64 // words taken when its last window ended
 }
 
 // take decodes a batch of the thread.
-func (t *thread) take(b wire.Batch, p *plan.Plan) {
+func (t *thread) take(b wire.Batch, p *plan.Plan, rating *rating) {
 	if b.Lost > t.lost {
 		t.gap(b.Lost - t.lost)
 	}
@@ -36,7 +36,7 @@ func (t *thread) take(b wire.Batch, p *plan.Plan) {
 	over := false
 	for i := range b.Len() {
 		w := b.Word(i)
-		t.count(w, p)
+		t.count(w, p, rating)
 		t.words.Word(w)
 		over = over || w.Kind() == wire.End
 	}
@@ -60,20 +60,21 @@ func (t *thread) leave() {
 	}
 }
 
-func (t *thread) count(w wire.Word, p *plan.Plan) {
+func (t *thread) count(w wire.Word, p *plan.Plan, rating *rating) {
 	n := uint64(1)
 	switch w.Kind() {
 	case wire.Witness:
-		t.last = w.Site() < len(p.Sites) && p.Sites[w.Site()].Stepped
+		t.site = w.Site()
 	case wire.Repeat:
 		n = w.Value()
 	default:
 		return
 	}
 	t.received += n
-	if t.last {
+	if t.site < len(p.Sites) && p.Sites[t.site].Stepped {
 		t.stepped += n
 	}
+	rating.count(t.site, n)
 }
 
 // end lets go of what only a thread that goes on needs.

@@ -295,6 +295,40 @@ func (s *Session) Detach() error {
 	return nil
 }
 
+// Count puts the probes of some sites of the executable in, alone, and takes them out when wait returns. It returns how many hits they got while that ran; none is
+// reported. Call it while no other probes stand. Cost: a few ms besides.
+func (s *Session) Count(sites []plan.Site, wait func() error) (hits uint64, err error) {
+	some := *s.images[0]
+	some.sites = sites
+	if err = some.untouched(s.process); err == nil {
+		err = some.probe(s.guard, s.way, s.process, s.objects.Hit)
+	}
+	if err == nil {
+		hits, err = s.unreported(wait)
+		err = errors.Join(err, some.unprobe())
+	}
+	if err != nil {
+		if cause := s.changed(some.file); cause != nil {
+			err = cause
+		}
+		return 0, fmt.Errorf("count hits in process %d (%s): %w", s.process.PID, s.process.Name, err)
+	}
+	return hits, nil
+}
+
+// unreported is how many hits come, and are not reported, while something runs.
+func (s *Session) unreported(during func() error) (hits uint64, err error) {
+	before, err := s.Metrics()
+	if err != nil {
+		return 0, err
+	}
+	if err := during(); err != nil {
+		return 0, err
+	}
+	after, err := s.Metrics()
+	return after.Unreported - before.Unreported, err
+}
+
 // Flush has the threads that still live hand over what they have not sent. Call it after Detach, and after the ring buffer has been
 // emptied, so that there is room. Those that come to their end meanwhile are waited for, until ctx is done.
 func (s *Session) Flush(ctx context.Context) error {
