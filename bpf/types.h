@@ -123,7 +123,7 @@ enum metric {
 	METRIC_UNREADABLE,     /* a return address, case or CFA could not be read */
 	METRIC_LONG_CHAIN,     /* more than CHAIN_MAX callers without a word */
 	METRIC_HIGH_ADDRESS,   /* a CFA above 2^47 */
-	METRIC_UNREPORTED,     /* hits while probes were put in and out: no failure, but they took time */
+	METRIC_UNREPORTED,     /* hits while probes were put in and out, or counted alone: no failure, but they took time */
 	METRIC_TIMED,          /* hits that were timed */
 	METRIC_TIMED_NS,       /* what their reports took */
 	METRICS

@@ -60,10 +60,13 @@ func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (*Context, erro
 	return c, nil
 }
 
-// mostContexts bounds the memory for contexts of a length, to some 100 MB for short ones and 256 for long ones.
+// mostShortContexts bounds the memory for short contexts, to some 100 MB. It is a variable for tests.
+var mostShortContexts = 1 << 20
+
+// mostContexts bounds the memory for contexts of a length, that for long ones to 256 MB.
 func mostContexts(k int) int {
-	const most, bytes, eachContext, eachSymbol = 1 << 20, 256 << 20, 100, 8 // while they are counted, and when they are listed
-	return min(most, bytes/(eachContext+eachSymbol*k))
+	const bytes, eachContext, eachSymbol = 256 << 20, 100, 8 // while they are counted, and when they are listed
+	return min(mostShortContexts, bytes/(eachContext+eachSymbol*k))
 }
 
 // Neighbours reads what runs before and after the paths of the first atom.

@@ -205,6 +205,10 @@ func TestTooManyLevels(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "too much to keep in mind") {
 		t.Errorf("error %v", err)
 	}
+	lowerLimit(t, &mostShortContexts, 1<<14)
+	if _, err = ContextOf(s, "f", 2); err == nil || !strings.Contains(err.Error(), "there are more than 16384 different ones") {
+		t.Errorf("error %v", err)
+	}
 	r, err := Hot(s, HotQuery{MinLength: 2, MaxLength: 2, MinCost: 100, Metric: Executions})
 	if err != nil || len(r.Subpaths) > 0 {
 		t.Errorf("%d subpaths, %v", len(r.Subpaths), err)

@@ -120,7 +120,7 @@ func (r *recording) takeSample() {
 }
 
 // hits sums up the hits so far, and of them those single-stepped. Those that have not been reported yet, which may be many where the same one comes again and
-// again, the kernel is asked for, and those that are not, while probes go in and out.
+// again, the kernel is asked for, and those that are not, while probes go in and out or are counted alone.
 func (r *recording) hits() (hits, stepped uint64) {
 	if m, err := r.session.Metrics(); err == nil {
 		hits = m.Unreported

@@ -197,7 +197,7 @@ func (r *recording) closeWindow(ctx context.Context) error {
 	if err := r.leaveThreads(); err != nil {
 		return err
 	}
-	return r.rate()
+	return r.rateWindows()
 }
 
 // leaveThreads says of each thread that what comes next is not known, and lets go of those that have ended.

@@ -235,7 +235,7 @@ func hottestOf(t *testing.T, s *wpp.Snapshot) (list []string) {
 
 // TestSampledShare: the share that windows are of a run is in doubt where it is what hits leave of the time in them.
 func TestSampledShare(t *testing.T) {
-	rated := &rating{within: []uint64{1000}, sites: []int{0}, hits: 10_000, own: 300 * time.Millisecond} // 30 ms were the process's own
+	rated := &rating{within: []uint64{1000}, all: 1000, sites: []int{0}, bursts: 1000, times: 10, hits: 10_000, own: 300 * time.Millisecond} // 30 ms were the process's own
 	for _, c := range []struct {
 		name    string
 		hits    time.Duration // in the windows, of a second of CPU time there

@@ -128,7 +128,7 @@ func (r *recording) take(b wire.Batch) {
 	if t == nil || t.started != b.Started { // numbers are used again
 		t = r.beginThread(b.Thread, b.Started)
 	}
-	t.take(b, r.program.plan, r.pace.rates())
+	t.take(b, r.program.plan, ratingOf(r.pace))
 }
 
 func (r *recording) beginThread(id uint32, started uint64) *thread {

@@ -16,7 +16,7 @@ type Metrics struct {
 	Unreadable            uint64 // return addresses or switch values that could not be read
 	LongChain             uint64 // chains of callers too long to follow
 	HighAddress           uint64 // frames above 2^47
-	Unreported            uint64 // hits while probes were put in and out
+	Unreported            uint64 // hits while probes were put in and out, or counted alone
 }
 
 // Metrics reads the failures so far.

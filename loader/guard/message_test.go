@@ -2,8 +2,10 @@ package guard
 
 import (
 	"errors"
+	"math"
 	"net"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -47,7 +49,7 @@ func TestMessages(t *testing.T) {
 	}{
 		{"short", request{Remove: 7}, nil},
 		{"with descriptors", request{Watch: true}, []*os.File{file, file, file}},
-		{"long", request{Probe: &placement{uprobe.Events, make([]uint64, 1<<17), make([]uint64, 1<<17), 12}}, []*os.File{file}},
+		{"long", request{Probe: &placement{uprobe.Events, slices.Repeat([]uint64{math.MaxUint64}, 1<<18), make([]uint64, 1<<18), 12}}, []*os.File{file}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, b := pair(t)

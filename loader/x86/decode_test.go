@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -185,4 +186,11 @@ func ExampleDecode() {
 	// 1000: 4 bytes, call false, emulated false, rsp-8
 	// 1004: 5 bytes, call true, emulated true, rsp+0
 	// 1009: 1 bytes, call false, emulated false, rsp+8
+}
+
+// A program has millions of instructions.
+func TestInstIsSmall(t *testing.T) {
+	if size := unsafe.Sizeof(Inst{}); size != 16 {
+		t.Errorf("it has %d bytes", size)
+	}
 }
