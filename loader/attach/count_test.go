@@ -1,0 +1,56 @@
+package attach
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wpptrace/loader/plan"
+	"wpptrace/loader/target"
+)
+
+// TestCount: between two attachments hits of some sites are counted, of which nothing is reported and nothing stays.
+func TestCount(t *testing.T) {
+	s := load(t, "/bin/sh", "-c", "while :; do :; done")
+	t.Cleanup(func() { s.Signal(unix.SIGKILL) })
+	if err := errors.Join(s.session.Attach(s.exe), s.session.Detach(), s.session.Flush(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	s.Release()
+	wait := func() error { s.Wait(50 * time.Millisecond); return nil }
+	sites := s.session.plan.Sites
+	hits, err := s.session.Count(sites, wait)
+	if err != nil || hits == 0 {
+		t.Fatalf("%d hits, %v", hits, err)
+	}
+	if err := CheckText(s.Process, s.session.images[0].image); err != nil {
+		t.Error(err)
+	}
+	if hits, err := s.session.Count(sites[:1], wait); hits != 0 || err != nil { // where the program begins
+		t.Errorf("%d hits where it does not come to, %v", hits, err)
+	}
+	close := slices.IndexFunc(sites, func(s plan.Site) bool { return s.Addr-sites[0].Addr > 4096 })
+	if _, err := s.session.Count([]plan.Site{sites[0], sites[close-1], sites[close], sites[len(sites)-1]}, wait); err != nil {
+		t.Error(err)
+	}
+	trouble := errors.New("trouble")
+	if _, err := s.session.Count(sites, func() error { return trouble }); !errors.Is(err, trouble) {
+		t.Errorf("error %v", err)
+	}
+	if err := CheckText(s.Process, s.session.images[0].image); err != nil {
+		t.Error(err)
+	}
+	if words, _ := drain(t, s.session); len(words) != 0 {
+		t.Errorf("words %v", words)
+	}
+	if err := s.Signal(unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-s.Done()
+	if _, err := s.session.Count(sites, wait); !errors.Is(err, target.ErrGone) {
+		t.Errorf("of a process that has ended: %v", err)
+	}
+}
