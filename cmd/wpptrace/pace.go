@@ -94,7 +94,7 @@ func (p *pace) sampled(n nature) (windows uint64, share, most float64) {
 	}
 	e := n.estimate(p.inWindows.Times, p.inWindows.hits)
 	rated, known := p.rating.estimate(p.inWindows.CPU)
-	if known = known && rated.doubt*e.own < e.doubt*rated.own; known {
+	if known = known && p.mostlyHits(); known { // then what they leave is in more doubt than it seems
 		e = rated
 	}
 	without := max(float64(p.all.CPU-p.inWindows.CPU-(p.all.hits-p.inWindows.hits)), 0)

@@ -21,6 +21,7 @@ type rating struct {
 	sites  []int    // that are counted between windows, in order; nil: none have been chosen
 	dear   bool     // they are come to too often
 	spent  time.Duration
+	before rated // what the sites that were chosen before have told
 
 	// Since they were chosen.
 	chosenAt uint64 // what windows had recorded of them then
@@ -33,13 +34,17 @@ type rating struct {
 	cost     time.Duration // of the hits, by calibration
 }
 
+// A rated is what is known by counting: the process's own time in windows for each hit of them, and how far off that may be, relative to it. 0: nothing is known.
+type rated struct{ ownByHit, doubt float64 }
+
 const (
 	ratingTime  = 50 * time.Millisecond
 	firstRating = 20 * time.Millisecond // of sites that may be too dear
 	ratingShare = 0.1                   // of the cost of hits: what counting may cost
 	dearRating  = 0.5                   // of the CPU time while they are counted: sites that cost more are too dear
 
-	leastOfSite  = 20      // hits: of fewer, little can be told
+	leastOfSite  = 20      // hits: with fewer, a site is not known to be rare
+	leastTold    = 5       // hits: by fewer, nothing is told
 	leastOfSites = 200     // of all that are counted together, if there are as many that are seldom come to
 	manyHits     = 200_000 // of all: what has not come up then is not waited for
 	firstShare   = 0.001   // of all hits, what is counted at first
@@ -104,11 +109,12 @@ func (r *rating) choose(sites []plan.Site) bool {
 		for _, site := range r.sites { // they are to come up anew
 			r.within[site] = 0
 		}
-		*r = rating{within: r.within, all: r.all, share: r.share, spent: r.spent}
+		*r = rating{within: r.within, all: r.all, share: r.share, spent: r.spent, before: r.before}
 	}
 	list := r.rarest(sites)
 	r.dear = false
 	if len(list) > 0 && !slices.Equal(list, r.sites) {
+		r.before = r.rated()
 		r.sites, r.times, r.bursts, r.hits, r.own, r.cost = list, 0, 0, 0, 0, 0
 		r.last = r.recorded()
 		r.chosenAt, r.allAt = r.last, r.all
@@ -159,17 +165,24 @@ func (r *rating) add(hits uint64, used, cost, change time.Duration) {
 
 // estimate tells how much of the CPU time in windows was the process's own; false: that is not known.
 func (r *rating) estimate(cpu time.Duration) (e estimate, known bool) {
-	if r == nil || r.hits < leastOfSite || r.own == 0 {
+	if r == nil {
 		return estimate{}, false
 	}
+	by := r.rated()
+	own := by.ownByHit * float64(r.all)
+	return estimate{cpu: float64(cpu), own: min(own, float64(cpu)), doubt: by.doubt * own}, own > 0
+}
+
+// rated is what the sites tell, or if they tell nothing yet, those before.
+func (r *rating) rated() rated {
 	within := r.recorded() - r.chosenAt
-	if within < leastOfSite || r.bursts == 0 {
-		return estimate{}, false
+	if within < leastTold || r.bursts == 0 || r.hits < leastTold || r.own == 0 {
+		return r.before
 	}
-	own := float64(within) * float64(r.own) / float64(r.hits) * float64(r.all) / float64(r.all-r.allAt)
+	ownByHit := float64(within) * float64(r.own) / float64(r.hits) / float64(r.all-r.allAt)
 	cost, clock, times := hitDoubt*float64(r.cost)/float64(r.own), float64(clockDoubt)/float64(r.own), float64(r.times)
-	doubt := own * math.Sqrt(1/float64(r.bursts)+1/float64(r.hits)+cost*cost+times*clock*clock+countDoubt*countDoubt/times+windowDoubt*windowDoubt)
-	return estimate{cpu: float64(cpu), own: min(own, float64(cpu)), doubt: doubt}, true
+	doubt := math.Sqrt(1/float64(r.bursts) + 1/float64(r.hits) + cost*cost + times*clock*clock + countDoubt*countDoubt/times + windowDoubt*windowDoubt)
+	return rated{ownByHit, doubt}
 }
 
 // rateWindows counts rare sites for a while after a window, where that is needed, and worth its cost.
