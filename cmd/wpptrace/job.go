@@ -161,14 +161,7 @@ func (j *job) attach(exe *os.File) error {
 			j.pace.rating = newRating(j.program.plan)
 		}
 	}
-	attach := func() error { return j.session.Attach(exe) }
-	var err error
-	if j.pace != nil {
-		err = j.accountChange(load, attach)
-	} else {
-		err = attach()
-	}
-	if err != nil {
+	if err := j.accountChange(load, func() error { return j.session.Attach(exe) }); err != nil {
 		return err
 	}
 	return j.addLibraries() // also those that were mapped before we would have been told

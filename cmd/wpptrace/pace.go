@@ -164,9 +164,12 @@ func (r *recording) account() {
 
 // accountChange puts probes in or takes them out, of a process that would use so many CPUs without that, and charges the budget with it. Each probe takes the lock of its
 // memory, which it waits for where it runs on another CPU, and interrupts it, for a page changes: it hardly gets on meanwhile, so all that it would have done is taken
-// for lost, up to the most that so many probes have been seen to cost. The use up to then has been accounted for.
+// for lost, up to the most that so many probes have been seen to cost. The use up to then has been accounted for. Without a budget there is nothing to charge.
 func (r *recording) accountChange(load float64, change func() error) error {
 	p := r.pace
+	if p == nil {
+		return change()
+	}
 	began, hits := p.at, p.hits
 	err := change()
 	r.account()

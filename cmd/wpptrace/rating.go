@@ -95,8 +95,9 @@ func (r *rating) endWindow() {
 
 // due reports whether the sites are to be counted, now that hits have cost so much in all.
 func (r *rating) due(hits time.Duration) bool {
-	e, known := r.estimate(math.MaxInt64)
-	return float64(r.spent) <= ratingShare*float64(hits) && !(known && e.doubt <= littleDoubt*e.own)
+	by := r.rated()
+	known := by.ownByHit > 0 && by.doubt <= littleDoubt
+	return !known && float64(r.spent) <= ratingShare*float64(hits)
 }
 
 // choose chooses the sites: those that windows have come to least, but not so seldom that it is chance. It reports false as long as too little is known.

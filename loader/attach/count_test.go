@@ -32,8 +32,8 @@ func TestCount(t *testing.T) {
 	if hits, err := s.session.Count(sites[:1], wait); hits != 0 || err != nil { // where the program begins
 		t.Errorf("%d hits where it does not come to, %v", hits, err)
 	}
-	close := slices.IndexFunc(sites, func(s plan.Site) bool { return s.Addr-sites[0].Addr > 4096 })
-	if _, err := s.session.Count([]plan.Site{sites[0], sites[close-1], sites[close], sites[len(sites)-1]}, wait); err != nil {
+	far := slices.IndexFunc(sites, func(s plan.Site) bool { return s.Addr-sites[0].Addr > 4096 })
+	if _, err := s.session.Count([]plan.Site{sites[0], sites[far-1], sites[far], sites[len(sites)-1]}, wait); err != nil {
 		t.Error(err)
 	}
 	trouble := errors.New("trouble")
