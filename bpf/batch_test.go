@@ -1,0 +1,199 @@
+//go:build linux && cgo
+
+package bpf_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"wpptrace/bpf"
+	"wpptrace/bpf/usermode"
+	"wpptrace/bpf/wire"
+)
+
+func TestBatchIsSentWhenItIsFull(t *testing.T) {
+	r := newRig(t, false)
+	for i := range uint64(usermode.BatchWords) {
+		if len(r.Records) != 0 {
+			t.Fatalf("sent after %d words", i)
+		}
+		r.hit(plain, stack+16*i)
+	}
+	if len(r.Records) != 1 {
+		t.Fatalf("%d records after %d words, want 1", len(r.Records), usermode.BatchWords)
+	}
+	r.hit(plain, stack)
+	r.Exit(r.thread, base+0x10)
+	for i, want := range []wire.Batch{{Thread: 42, Started: 7, Hits: usermode.BatchWords}, {Thread: 42, Started: 7, Sequence: 1, Hits: usermode.BatchWords + 1}} {
+		b, err := wire.ParseBatch(r.Records[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Thread != want.Thread || b.Started != want.Started || b.Sequence != want.Sequence || b.Hits != want.Hits || b.Lost != 0 {
+			t.Errorf("batch %d: %+v, want %+v", i, b, want)
+		}
+	}
+	words := r.words(t)
+	if got, want := words[len(words)-1], wire.MakeEnd(wire.Inside, 0x10); got != want {
+		t.Errorf("the last word is %v, want %v", got, want)
+	}
+}
+
+// TestNothingIsSentOfNothing: a thread that has said nothing since sends no empty batch.
+func TestNothingIsSentOfNothing(t *testing.T) {
+	r := newRig(t, false)
+	r.hit(plain, stack)
+	r.Drain(r.thread)
+	r.Drain(r.thread)
+	if len(r.Records) != 1 {
+		t.Errorf("%d records, want 1", len(r.Records))
+	}
+}
+
+// TestRestIsSentOnce: a thread that ends on one processor while it is drained on another is handed over by one of them, its words whole and once.
+func TestRestIsSentOnce(t *testing.T) {
+	drain := func(m *usermode.Machine, thread *usermode.Thread) { m.Drain(thread) }
+	exit := func(m *usermode.Machine, thread *usermode.Thread) { m.Exit(thread, base+0x10) }
+	for _, c := range []struct {
+		name          string
+		first, second func(*usermode.Machine, *usermode.Thread)
+		words         int
+	}{{"drained, then ends", drain, exit, 1}, {"ends, then drained", exit, drain, 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, false)
+			other := usermode.New(sites, calls, base, size)
+			r.Output = func([]byte) bool {
+				c.second(other, r.thread)
+				return true
+			}
+			r.hit(plain, stack)
+			c.first(r.Machine, r.thread)
+			if len(other.Records) > 0 {
+				t.Errorf("the second sent %d batches while the first was at it", len(other.Records))
+			}
+			if words := r.words(t); len(words) != c.words || words[0] != wire.MakeWitness(plain, 0, stack) {
+				t.Errorf("words %v", words)
+			}
+		})
+	}
+}
+
+func TestUnknownSiteIsCounted(t *testing.T) {
+	r := newRig(t, false)
+	r.hit(uint32(len(sites)), stack)
+	r.expect(t)
+	if r.Metrics[bpf.TracerMetricMETRIC_NO_SITE] != 1 {
+		t.Error("the hit of no site was not counted")
+	}
+}
+
+// TestWordAfterALossStandsAlone: what was remembered is forgotten with a lost batch.
+func TestWordAfterALossStandsAlone(t *testing.T) {
+	r := newRig(t, false)
+	r.returns(stack, base+0x2000)
+	r.returns(stack+48, outside)
+	r.hit(first, stack)
+	r.Output = func([]byte) bool { return false }
+	r.Drain(r.thread)
+	r.Output = func([]byte) bool { return true }
+	r.hit(first, stack)
+	r.expect(t, wire.MakeResync(wire.Inside, 0x2000), wire.MakeResync(wire.Outside, 0), wire.MakeWitness(first, 0, stack))
+	if diff := cmp.Diff(bpf.TracerLoss{Hits: 1, Lost: 1}, r.Losses[42], cmp.Comparer(func(a, b bpf.TracerLoss) bool { return a == b })); diff != "" {
+		t.Errorf("loss differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestLossesAddUp: whatever is refused, hits = received + lost, batch by batch and at the end.
+func TestLossesAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRig(t, rapid.Bool().Draw(t, "midRun"))
+		for i := range uint64(64) {
+			r.returns(stack+16*i, []uint64{base + 0x1000, base + 0x2000, outside}[i%3])
+		}
+		refuse := rapid.SliceOfN(rapid.Bool(), 1, 40).Draw(t, "refuse")
+		batches := 0
+		r.Output = func([]byte) bool {
+			batches++
+			return !refuse[batches%len(refuse)]
+		}
+		hits := uint64(rapid.IntRange(0, 2000).Draw(t, "hits"))
+		sequence := rapid.SliceOfN(rapid.IntRange(0, 255), 1, 64).Draw(t, "sequence")
+		for i := range hits {
+			v := uint64(sequence[i%uint64(len(sequence))])
+			r.hit(uint32(v%3), stack+16*(v>>3))
+		}
+		r.Drain(r.thread)
+		var received, lost, next uint64
+		for _, record := range r.Records {
+			b, err := wire.ParseBatch(record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Lost == lost && b.Sequence != next {
+				t.Fatalf("batch %d follows batch %d without a loss", b.Sequence, next)
+			}
+			next, lost = b.Sequence+1, b.Lost
+			received += b.Witnesses()
+			if received+lost != b.Hits {
+				t.Fatalf("batch %d: %d received + %d lost are not %d hits", b.Sequence, received, lost, b.Hits)
+			}
+		}
+		if l, ok := r.Losses[42]; ok {
+			lost = l.Lost
+		}
+		if received+lost != hits {
+			t.Fatalf("%d received + %d lost are not %d hits", received, lost, hits)
+		}
+		if n := r.Metrics[bpf.TracerMetricMETRIC_LOST_HITS]; n != lost {
+			t.Fatalf("%d lost hits counted, %d lost", n, lost)
+		}
+	})
+}
+
+// TestChainTornByALoss: when a batch is refused in the middle of what a hit says, the next one must not begin with the rest of it: half a chain
+// names wrong callers, and a witness without its case goes an unknown way.
+func TestChainTornByALoss(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		midRun bool
+		site   uint32
+		fill   uint64 // words in the batch before the hit
+	}{
+		{"between two callers", false, first, usermode.BatchWords - 1},
+		{"between the chain and its witness", false, first, usermode.BatchWords - 3},
+		{"between the case and its witness", false, table, usermode.BatchWords - 1},
+		{"within a resync", true, plain, usermode.BatchWords},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, c.midRun)
+			r.returns(stack, base+0x1000)
+			callers := uint64(3)
+			if c.midRun {
+				callers = usermode.BatchWords + 3
+			}
+			for i := uint64(1); i < callers-1; i++ {
+				r.returns(stack+32*i, base+0x1000)
+			}
+			r.returns(stack+32*(callers-1), outside)
+			if !c.midRun {
+				for i := range c.fill {
+					r.hit(plain, stack-16*(i+1))
+				}
+			}
+			refused := 0
+			r.Output = func([]byte) bool { refused++; return refused > 1 }
+			r.hit(c.site, stack, register(6, 5), flags(1))
+			var want []wire.Word
+			for range callers - 1 {
+				want = append(want, wire.MakeResync(wire.Inside, 0x1000))
+			}
+			want = append(want, wire.MakeResync(wire.Outside, 0))
+			if c.site == table {
+				want = append(want, wire.MakeCase(5))
+			}
+			r.expect(t, append(want, wire.MakeWitness(int(c.site), 0, stack))...)
+		})
+	}
+}

@@ -1,0 +1,207 @@
+//go:build linux && cgo
+
+package bpf_test
+
+import (
+	"testing"
+
+	"wpptrace/bpf"
+	"wpptrace/bpf/usermode"
+	"wpptrace/bpf/wire"
+)
+
+func TestFirstWordSendsItsCaller(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		address uint64
+		want    wire.Word
+	}{
+		{"inside", base + 0x2000, wire.MakeFrom(wire.Inside, 0x2000)},
+		{"inside, no call of the plan", base + 0x3000, wire.MakeFrom(wire.Inside, 0x3000)},
+		{"outside", outside, wire.MakeFrom(wire.Outside, 0)},
+		{"just behind the image", base + size, wire.MakeFrom(wire.Outside, 0)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, false)
+			r.returns(stack, c.address)
+			r.hit(first, stack)
+			r.expect(t, c.want, wire.MakeWitness(first, 0, stack))
+		})
+	}
+}
+
+func TestChainEndsAtTheFirstCallerThatHasSpoken(t *testing.T) {
+	r := newRig(t, false)
+	r.returns(stack, base+0x1000)
+	r.returns(stack+32, base+0x1000)
+	r.returns(stack+64, base+0x2000)
+	r.returns(stack+112, outside)
+	r.hit(first, stack)
+	r.expect(t, wire.MakeFrom(wire.Inside, 0x1000), wire.MakeFrom(wire.Inside, 0x1000), wire.MakeFrom(wire.Inside, 0x2000), wire.MakeWitness(first, 0, stack))
+}
+
+func TestChainIsSentOnce(t *testing.T) {
+	from, word := wire.MakeFrom(wire.Inside, 0x2000), wire.MakeWitness(first, 0, stack)
+	r := newRig(t, false)
+	r.returns(stack, base+0x2000)
+	r.hit(first, stack)
+	r.hit(jump, stack)
+	r.hit(first, stack)
+	r.expect(t, from, word, wire.MakeWitness(jump, 0, stack), word)
+}
+
+func TestChainIsSentAnew(t *testing.T) {
+	const up, in = stack + 256, stack - 1<<32
+	word := wire.MakeWitness(first, 0, stack)
+	inner := wire.MakeFrom(wire.Inside, 0x2000)
+	for _, c := range []struct {
+		name string
+		then func(r *rig)
+		want []wire.Word
+	}{
+		{"from another caller", func(r *rig) { r.returns(stack, outside) }, []wire.Word{wire.MakeFrom(wire.Outside, 0), word}},
+		{"after a word further out", func(r *rig) { r.hit(plain, up) }, []wire.Word{wire.MakeWitness(plain, 0, up), inner, word}},
+		{"after a word of what a handler on a higher stack had interrupted", func(r *rig) { r.hit(plain, in) }, []wire.Word{wire.MakeWitness(plain, 0, in), inner, word}},
+		{"for another routine", func(r *rig) { sites[first].Routine = 2 }, []wire.Word{inner, word}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			defer func() { sites[first].Routine = 1 }()
+			r := newRig(t, false)
+			r.returns(stack, base+0x2000)
+			r.hit(first, stack)
+			c.then(r)
+			r.hit(first, stack)
+			r.expect(t, append([]wire.Word{inner, word}, c.want...)...)
+		})
+	}
+}
+
+// TestActivationThatGoesOn: the callers of an activation are not looked up where the word before says that no other can have begun.
+func TestActivationThatGoesOn(t *testing.T) {
+	const up = stack + 256
+	taken := flags(0x40)
+	inner, outer := wire.MakeFrom(wire.Inside, 0x2000), wire.MakeFrom(wire.Outside, 0)
+	on, over := wire.MakeWitness(looping, 1, stack), wire.MakeWitness(looping, 0, stack)
+	for _, c := range []struct {
+		name string
+		run  func(r *rig)
+		want []wire.Word
+	}{
+		{"goes on", func(r *rig) { r.hit(looping, stack, taken); r.returns(stack, outside); r.hit(looping, stack) }, []wire.Word{inner, on, over}},
+		{"may have ended", func(r *rig) { r.hit(looping, stack); r.returns(stack, outside); r.hit(looping, stack) }, []wire.Word{inner, over, outer, over}},
+		{"interrupted by a word further out", func(r *rig) { r.hit(looping, stack, taken); r.hit(plain, up); r.hit(looping, stack) },
+			[]wire.Word{inner, on, wire.MakeWitness(plain, 0, up), inner, over}},
+		{"another on the same alternate stack", func(r *rig) {
+			r.returns(up, outside)
+			r.hit(looping, up)
+			r.hit(staying, stack)
+			r.returns(up, base+0x2000)
+			r.hit(looping, up)
+		}, []wire.Word{outer, wire.MakeWitness(looping, 0, up), wire.MakeWitness(staying, 0, stack), inner, wire.MakeWitness(looping, 0, up)}},
+		{"interrupted by another activation", func(r *rig) {
+			r.hit(looping, stack, taken)
+			r.returns(up, outside)
+			r.hit(looping, up, taken)
+			r.hit(looping, stack)
+		}, []wire.Word{inner, on, outer, wire.MakeWitness(looping, 1, up), inner, over}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, false)
+			r.returns(stack, base+0x2000)
+			c.run(r)
+			r.expect(t, c.want...)
+		})
+	}
+}
+
+func TestChainThatCannotBeRead(t *testing.T) {
+	r := newRig(t, false)
+	r.hit(first, stack)
+	r.expect(t, wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(first, 0, stack))
+	if r.Metrics[bpf.TracerMetricMETRIC_UNREADABLE] == 0 {
+		t.Error("the unreadable return address was not counted")
+	}
+}
+
+func TestEndlessChain(t *testing.T) {
+	r := newRig(t, false)
+	for i := range uint64(2 * usermode.ChainMax) {
+		r.returns(stack+32*i, base+0x1000)
+	}
+	r.hit(first, stack)
+	if n := len(r.words(t)); n != usermode.ChainMax+1 {
+		t.Errorf("%d words, want %d callers and the witness", n, usermode.ChainMax)
+	}
+	if r.Metrics[bpf.TracerMetricMETRIC_LONG_CHAIN] != 1 {
+		t.Error("the long chain was not counted")
+	}
+}
+
+func TestHandlerTellsWhatItInterrupted(t *testing.T) {
+	const movRAX, movEAX = 0x0f0000000fc0c748, 0x050f0000000fb8
+	for _, c := range []struct {
+		name     string
+		code, ip uint64
+		want     wire.Word
+	}{
+		{"inside", movRAX, base + 0x777, wire.MakeFrom(wire.Handler, 0x777)},
+		{"inside, other restorer", movEAX, base + 0x777, wire.MakeFrom(wire.Handler, 0x777)},
+		{"outside", movRAX, outside, wire.MakeFrom(wire.HandlerOutside, 0)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, false)
+			r.Memory.Set(trap, c.code)
+			r.returns(stack, trap)
+			r.Memory.Set(stack+usermode.SignalFrameRIP, c.ip)
+			r.hit(first, stack)
+			r.expect(t, c.want, wire.MakeWitness(first, 0, stack))
+		})
+	}
+}
+
+// TestHandlerAgainElsewhere: the same handler on the same stack, which interrupted another instruction, is another activation.
+func TestHandlerAgainElsewhere(t *testing.T) {
+	r := newRig(t, false)
+	r.Memory.Set(trap, 0x0f0000000fc0c748)
+	r.returns(stack, trap)
+	var want []wire.Word
+	for _, ip := range []uint64{0x100, 0x200} {
+		r.Memory.Set(stack+usermode.SignalFrameRIP, base+ip)
+		r.hit(first, stack)
+		want = append(want, wire.MakeFrom(wire.Handler, ip), wire.MakeWitness(first, 0, stack))
+	}
+	r.expect(t, want...)
+}
+
+func TestResyncSendsAllCallers(t *testing.T) {
+	r := newRig(t, true)
+	r.returns(stack, base+0x2000)
+	r.returns(stack+48, base+0x1000)
+	r.returns(stack+80, outside)
+	r.hit(plain, stack)
+	r.hit(plain, stack+8)
+	r.expect(t, wire.MakeResync(wire.Inside, 0x2000), wire.MakeResync(wire.Inside, 0x1000), wire.MakeResync(wire.Outside, 0),
+		wire.MakeWitness(plain, 0, stack), wire.MakeWitness(plain, 0, stack+8))
+}
+
+func TestResyncOfAStackThatCannotBeRead(t *testing.T) {
+	r := newRig(t, true)
+	r.returns(stack, base+0x1000)
+	r.hit(plain, stack)
+	r.expect(t, wire.MakeResync(wire.Inside, 0x1000), wire.MakeResync(wire.Unreadable, 0), wire.MakeWitness(plain, 0, stack))
+}
+
+func TestResyncOfAnEndlessStack(t *testing.T) {
+	r := newRig(t, true)
+	for i := range uint64(usermode.ResyncMax) {
+		r.returns(stack+32*i, base+0x1000)
+	}
+	r.hit(plain, stack)
+	words := r.words(t)
+	if len(words) != usermode.ResyncMax+1 {
+		t.Fatalf("%d words, want %d callers and the witness", len(words), usermode.ResyncMax)
+	}
+	if got, want := words[len(words)-2], wire.MakeResync(wire.Truncated, 0); got != want {
+		t.Errorf("the chain ends with %v, want %v", got, want)
+	}
+}
