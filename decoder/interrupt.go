@@ -14,17 +14,31 @@ import (
 // over is how many of the frames had not ended before, as far as is known, and alive of how many that is certain: the innermost may have.
 func (t *Thread) interrupt(where spot) (moved bool, over, alive int) {
 	s := &search{spot: where, d: t.d, from: map[*routine]found{}}
-	i, ways := s.thread(t)
-	switch {
-	case ways.n == 0:
+	ways := s.thread(t)
+	i := ways.frame
+	switch ways.n {
+	case 0:
 		return false, 0, 0
-	case ways.n == 1:
+	case 1:
 		t.follow(i, ways.way)
 		return true, len(t.frames), len(t.frames)
-	case ways.ends:
+	}
+	t.finishAbove(len(t.frames) - 1 - ways.returned)
+	if ways.jumped {
+		t.endPath(t.top())
+	}
+	if ways.ends {
 		return false, i + 1, i
 	}
 	return false, i + 1, i + 1
+}
+
+// endPath ends the running path of an activation that has jumped out of where it stands. That it is left is said when it is known where to.
+func (t *Thread) endPath(f *frame) {
+	m := newMover(f.st)
+	m.finish()
+	t.apply(f, &m.move)
+	f.start, f.trail = origin{exit, ops.StartResume}, nil
 }
 
 // follow lets frame i walk its way to where it was interrupted.
@@ -75,10 +89,13 @@ func (t *Thread) handle(f frame) {
 	t.enter(f)
 }
 
+// hasEndedPath reports whether no path is running: endPath has ended the last.
+func (f *frame) hasEndedPath() bool { return f.start.kind == ops.StartResume && len(f.trail) == 0 }
+
 // pause ends the running path of an activation behind its last word, unless that ends it anyway, with what it calls or jumps to.
 func (t *Thread) pause(f *frame) {
 	b := f.st.block
-	if b == exit || f.called {
+	if b == exit || f.called || f.hasEndedPath() {
 		return
 	}
 	if f.atOpenCall() {

@@ -193,7 +193,7 @@ func (t *Thread) toThrow(f *frame, returned bool) {
 // cut emits what is known of a path whose tail is not.
 func (t *Thread) cut(f *frame) {
 	b := f.st.block
-	if b == exit || f.called {
+	if b == exit || f.called || f.hasEndedPath() {
 		return
 	}
 	insns, done := 0, false

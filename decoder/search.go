@@ -28,17 +28,19 @@ const (
 	hopHome                // it returns to code that is not observed
 )
 
-// found is how many silent ways lead to the spot, two standing for more, the way if there is one, and whether one of them ends the activation it begins with.
+// found is how many silent ways lead to the spot, two standing for more, the way if there is one, and whether one of them ends the activation it begins with,
+// or does not.
 type found struct {
-	n    int
-	way  []hop
-	ends bool
+	n           int
+	way         []hop
+	ends, stays bool
 }
 
 func (f *found) add(n int, first hop, rest []hop) {
 	if n > 0 {
 		f.n, f.way = f.n+n, append([]hop{first}, rest...)
-		f.ends = f.ends || first.kind == hopHome || first.kind == hopTail
+		ends := first.kind == hopHome || first.kind == hopTail
+		f.ends, f.stays = f.ends || ends, f.stays || !ends
 	}
 }
 
@@ -54,9 +56,16 @@ type search struct {
 	asked, calledBack bool // whether code that is not known may have called back and come to the spot silently
 }
 
-// thread looks for the ways from where a thread stands: from its innermost activation, and from each caller of those that can have returned. It returns
-// the index of the frame that the one way begins with, of several that of the outermost, and whether one of them ends that.
-func (s *search) thread(t *Thread) (frame int, all found) {
+// An outlook is what a search has found from where a thread stands.
+type outlook struct {
+	found
+	frame    int  // the one that the way begins with, of several that of the outermost
+	returned int  // how many of the innermost activations have returned on all ways
+	jumped   bool // the one that called them, or the innermost itself, has left on all ways, by the jump that it stands at
+}
+
+// thread looks for the ways from where a thread stands: from its innermost activation, and from each caller of those that can have returned.
+func (s *search) thread(t *Thread) (all outlook) {
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		f := &t.frames[i]
 		called := t.inCall(i)
@@ -68,14 +77,19 @@ func (s *search) thread(t *Thread) (frame int, all found) {
 		if f.root && returns > 0 && !f.r.jumpsOut(o.block) { // else it is among the ways within
 			here.add(s.open(), hop{kind: hopHome}, nil)
 		}
-		if here.n > 0 {
-			frame, all = i, found{all.n + here.n, here.way, here.ends}
+		certain := returns == 1 && all.n == 0 && all.returned == len(t.frames)-1-i
+		switch {
+		case here.n > 0:
+			all.jumped = all.jumped || certain && !here.stays && o.block == f.st.block && f.r.jumpsAnywhere(o.block)
+			all.found, all.frame = found{all.n + here.n, here.way, here.ends, here.stays}, i
+		case certain && !f.handler && f.r.tailTarget(o.block) == nil:
+			all.returned++
 		}
 		if returns == 0 || s.outside && f.root {
 			break
 		}
 	}
-	return frame, all
+	return all
 }
 
 // within looks for the ways from a position in an activation.

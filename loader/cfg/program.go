@@ -110,7 +110,7 @@ func (p *Program) inSlot(addr uint64) *Routine {
 }
 
 // AddressTaken says whether anything but a direct call or jump mentions the routine entry: an instruction, a data
-// word, a relocation, a dynamic symbol, the program's entry. It answers true for what is no routine's entry.
+// word, a relocation, a dynamic symbol, the program's entry, a distance from elsewhere. It answers true for what is no routine's entry.
 func (p *Program) AddressTaken(entry uint64) bool {
 	r := p.At(entry)
 	return r == nil || p.taken[r.ID]
@@ -120,7 +120,7 @@ func (p *Program) AddressTaken(entry uint64) bool {
 func (r *recovery) program(names map[uint64]string) *Program {
 	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, naming: map[int]bool{}, others: map[uint64]*Routine{}}
 	kept := slices.DeleteFunc(slices.Clone(r.drafts), func(d *draft) bool { return d.adopter != nil })
-	bare := r.uncovered(names)
+	bare, taken := r.uncovered(names), r.findTaken()
 	made := make([]*Routine, len(kept))
 	for i, d := range kept {
 		for ; len(bare) > 0 && bare[0].Addr < d.addr; bare = bare[1:] {
@@ -133,7 +133,7 @@ func (r *recovery) program(names map[uint64]string) *Program {
 		for _, at := range d.others {
 			p.others[r.insns[at].Addr] = made[i]
 		}
-		p.add(made[i], r.mentions.has(d.addr) || r.halves.has(d.addr))
+		p.add(made[i], taken[d.id])
 	}
 	for _, b := range bare {
 		p.add(b, true)
@@ -223,10 +223,33 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 			d.leave("has a second entry at %x", p.Lo)
 		}
 	}
+	if r.splitsStack(d) {
+		d.leave("may be entered in its middle, on another stack (-fsplit-stack)")
+	}
 	if i, ok := r.receiver(d); ok {
 		d.leave("may be entered in its middle at %x (address taken)", r.insns[i].Addr)
 	}
 	return r.analyseFrame(d)
+}
+
+// splitsStack says whether the routine may be called anew in its middle, where too little of its stack is left: it compares that with the limit in its thread's
+// control block, or calls what does so then.
+func (r *recovery) splitsStack(d *draft) bool {
+	const cmpWithMemory, fs, limit = 0x3b, 0x64, 0x70
+	entry := r.blockAt[d.entry]
+	for i := range d.blocks[entry].Insns {
+		q, code := &d.blocks[entry].Insns[i].Inst, r.bytes(int(d.first[entry])+i)
+		if q.Map == 0 && q.Op == cmpWithMemory && code[0] == fs && len(code) == 9 && immediate(code, 4) == limit {
+			return true
+		}
+	}
+	return slices.ContainsFunc(d.blocks, func(b Block) bool {
+		if b.End != Call {
+			return false
+		}
+		callee := r.findPiece(b.Target)
+		return callee >= 0 && strings.HasPrefix(r.pieces[callee].symbol, "__morestack")
+	})
 }
 
 // isOutermost says whether the routine has no caller by its unwind rows.

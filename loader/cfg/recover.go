@@ -141,7 +141,7 @@ func (r *recovery) solve() {
 			continue
 		}
 		r.resolveAll(d)
-		if d.returns || r.noReturn[id] {
+		if d.returns || r.noReturn[id] || d.leftOut != "" { // of what is left out it is not known where it goes
 			continue
 		}
 		if _, ok := r.receiver(d); ok {

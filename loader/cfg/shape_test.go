@@ -128,6 +128,32 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// Of code that is left out it is not known whether it returns: a return by way of a call into the thunk's own middle, say.
+func TestReturnThunk(t *testing.T) {
+	const source = `
+		__attribute__((noinline)) static int f(int k, int x) { if (k & 1) x += 3; return x * k + 1; }
+		int main() { int s = 0; for (int i = 0; i < 20; i++) s = s * 3 + f(i, s & 63); return s; }`
+	p := recoverFile(t, compile(t, source, "-O2", "-mfunction-return=thunk", "-fcf-protection=none"))
+	if n := ends(routine(t, p, "main")); n[cfg.Call] != 1 || n[cfg.NoReturn] != 0 {
+		t.Errorf("blocks of main by how they end: %v", n)
+	}
+	if r := routine(t, p, "f"); r.Cause != "jumps to a thunk" {
+		t.Errorf("f is left out for %q", r.LeftOut)
+	}
+}
+
+func TestSplitStack(t *testing.T) {
+	const source = `
+		__attribute__((noinline)) static int f(int k, int x) { volatile char room[100000]; room[k] = x; return room[k] + 1; }
+		int main() { int s = 0; for (int i = 0; i < 20; i++) s = s * 3 + f(i, s & 63); return s; }`
+	p := recoverFile(t, compile(t, source, "-O2", "-fsplit-stack"))
+	for _, symbol := range []string{"main", "f"} {
+		if r := routine(t, p, symbol); r.Cause != "may be entered in its middle, on another stack (-fsplit-stack)" {
+			t.Errorf("%s is left out for %q", symbol, r.LeftOut)
+		}
+	}
+}
+
 // TestConditionalTail checks the jump out of a routine that a condition guards.
 func TestConditionalTail(t *testing.T) {
 	r := routine(t, recoverFile(t, compile(t, shapes, "-O2")), "maybe")

@@ -1,0 +1,41 @@
+// Functions whose addresses are nowhere as they are: as distances from a table, from the word itself, and with a tag.
+#include "checksum.h"
+
+typedef unsigned function(unsigned x);
+
+NOINLINE static unsigned triple(unsigned x) { return x * 3 + 1; }
+NOINLINE static unsigned lower(unsigned x) { return x > 5 ? x - 5 : x; }
+NOINLINE static unsigned odd(unsigned x) { return x & 1 ? x ^ 9 : triple(x); }
+NOINLINE static unsigned halve(unsigned x) { return x / 2 + lower(x); }
+
+// Not static, so that the assembler finds it, and in no table of dynamic symbols.
+#define HIDDEN __attribute__((noinline, visibility("hidden")))
+HIDDEN unsigned first(unsigned x) { return x % 7 ? x + 2 : odd(x); }
+HIDDEN unsigned second(unsigned x) { return x & 4 ? x * 5 : halve(x); }
+HIDDEN unsigned third(unsigned x) { return x > 20 ? second(x) : x + 11; }
+
+extern const int table[], own[];
+__asm__(".pushsection .rodata\n.balign 4\n"
+	".hidden table\n.globl table\ntable: .long first - table, second - table\n"
+	".long 0\n"
+	".hidden own\n.globl own\nown: .long third - .\n"
+	".popsection\n");
+
+static char *volatile tagged[] = {(char *)triple + 3, (char *)lower + 1};
+
+NOINLINE static unsigned by_table(unsigned i, unsigned x) { return ((function *)((const char *)table + table[i]))(x) + 1; }
+NOINLINE static unsigned by_itself(unsigned x) { return ((function *)((const char *)own + *own))(x) + 1; }
+NOINLINE static unsigned by_tag(unsigned i, unsigned x) { return ((function *)(tagged[i] - (i ? 1 : 3)))(x) + 1; }
+
+int main(void)
+{
+	for (unsigned i = 0; i < 40; i++) {
+		mix(by_table(i & 1, i));
+		mix(by_itself(i));
+		mix(by_tag(i >> 1 & 1, i));
+		if (i % 3 == 0)
+			mix(first(i) + second(i) + third(i) + triple(i) + lower(i));
+	}
+	report();
+	return 0;
+}

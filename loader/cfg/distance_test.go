@@ -1,0 +1,56 @@
+package cfg_test
+
+import "testing"
+
+const distances = `
+#define HIDDEN __attribute__((noinline, visibility("hidden")))
+typedef int function(int);
+HIDDEN int in_table(int x) { return x % 7; }
+HIDDEN int last_in_table(int x) { return x % 9; }
+HIDDEN int from_itself(int x) { return x % 11; }
+HIDDEN int far_from_itself(int x) { return x % 15; }
+HIDDEN int behind_table(int x) { return x % 13; }
+__attribute__((noinline)) static int tagged(int x) { return x * 3 + 1; }
+__attribute__((noinline)) static int called(int x) { return x * 5 + 1; }
+extern const int table[], own[];
+extern const long far[];
+asm(".pushsection .rodata\n.balign 8\n"
+	".globl far, table, own\n.hidden far, table, own\n"
+	"far: .quad far_from_itself - .\n"
+	"table: .long in_table - table, last_in_table - table, 0, behind_table - table\n"
+	"own: .long from_itself - .\n"
+	".popsection\n");
+char *volatile tag = (char *)tagged + 3;
+int main(int argc, char **argv)
+{
+	function *f[] = {
+		(function *)((char *)table + table[argc & 1]), (function *)((char *)own + *own), (function *)((char *)far + *far), (function *)(tag - 3)};
+	int sum = 0;
+	for (int i = 0; i < 4; i++)
+		sum += f[i](argc);
+	return sum + called(argc) + in_table(1) + last_in_table(2) + behind_table(3) + from_itself(4) + far_from_itself(5) + tagged(6);
+}
+`
+
+// A routine whose address is given as a distance, or with a tag, may be entered through a pointer.
+func TestDistancesAreReferences(t *testing.T) {
+	for _, c := range []struct {
+		flags []string
+		taken map[string]bool
+	}{
+		{[]string{"-O1", "-pie", "-fPIE"}, map[string]bool{"called": false}},
+		{[]string{"-O1", "-no-pie", "-fno-pie"}, map[string]bool{"called": false}},
+		{[]string{"-O1", "-pie", "-fPIE", "-mcmodel=large"}, map[string]bool{"called": true}}, // every call is by a distance
+	} {
+		p := recoverFile(t, compile(t, distances, c.flags...))
+		want := map[string]bool{"in_table": true, "last_in_table": true, "from_itself": true, "far_from_itself": true, "tagged": true, "main": true}
+		for symbol, taken := range c.taken {
+			want[symbol] = taken
+		}
+		for symbol, want := range want {
+			if got := p.AddressTaken(routine(t, p, symbol).Addr); got != want {
+				t.Errorf("%v: address of %s taken: %v, want %v", c.flags, symbol, got, want)
+			}
+		}
+	}
+}
