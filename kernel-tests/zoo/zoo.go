@@ -99,6 +99,7 @@ func Programs() []Program {
 		{File: "realigned.c", Exit: 6, Tags: Vector},
 		{File: "recursion.c", Exit: 1, Args: []string{"1500"}, Soak: []string{"100000"}},
 		{File: "rep.c"},
+		{File: "rethrown.cc", Exit: 4, Tags: Exceptions | Long},
 		{File: "server.c", Exit: 4, Tags: Threads | Vector | NoStatic},
 		{File: "setjmp_again.c", Tags: Jumps},
 		{File: "signal_jump.c", Exit: 8, Tags: Signals | Jumps},

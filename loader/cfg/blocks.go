@@ -41,6 +41,7 @@ func (d *draft) leave(format string, args ...any) {
 const (
 	reached uint8 = 1 << iota
 	leader        // begins a block
+	landing       // begins a landing pad
 )
 
 // build finds the instructions that control flow reaches from the entry, the landing pads and the targets of the
@@ -71,8 +72,12 @@ func (r *recovery) reach(d *draft) {
 	}
 	for _, i := range d.pieces {
 		for _, site := range r.pieces[i].Calls {
-			if site.Pad != 0 {
-				r.lead(r.inside(d, r.find(site.Pad)))
+			if site.Pad == 0 {
+				continue
+			}
+			if pad := r.inside(d, r.find(site.Pad)); pad >= 0 {
+				r.lead(pad)
+				r.marks[pad] |= landing
 			}
 		}
 	}
@@ -265,12 +270,32 @@ func (r *recovery) endCall(d *draft, b, next int, room []int) []int {
 		bl.End = CallInd
 	}
 	r.checkCall(d, i)
-	// Compilers put nothing behind a call that they know never to return.
-	if next < 0 || r.neverReturns(i) {
+	// Compilers put nothing behind a call that they know never to return, or what is come to otherwise.
+	if next < 0 || r.neverReturns(i) || r.takesException(d, next) {
 		bl.End = NoReturn
 		return room
 	}
 	return append(room, next)
+}
+
+// takesException says whether block b is a landing pad that begins by looking at the exception, in rax and rdx: no call returns to it.
+func (r *recovery) takesException(d *draft, b int) bool {
+	const mov, cmp, test = 0x89, 0x83, 0x85
+	const rax, rdx = 0, 2
+	first := int(d.first[b])
+	if r.marks[first]&landing == 0 {
+		return false
+	}
+	for k, q := range d.blocks[b].Insns[:min(4, len(d.blocks[b].Insns))] {
+		if !q.HasModRM || q.Map != 0 {
+			continue
+		}
+		reg, rm, _ := r.operands(first + k)
+		if q.Op == mov && (reg == rax || reg == rdx) || (q.Op == cmp || q.Op == test) && !rm.Mem && rm.Reg == rdx {
+			return true
+		}
+	}
+	return false
 }
 
 // isUnreachable says whether instruction i, the last of a piece, is never executed: what lies behind it has another

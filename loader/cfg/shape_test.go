@@ -142,6 +142,24 @@ func TestReturnThunk(t *testing.T) {
 	}
 }
 
+// What returns to a landing pad that looks at the exception does not return, though nobody knows the function.
+func TestPadBehindCall(t *testing.T) {
+	const source = `
+		[[noreturn]] void gone(int);
+		void back(int);
+		extern "C" int never(int i) { try { gone(i); } catch (int v) { return v + i; } return 2; }
+		extern "C" int returns(int i) { try { back(i); } catch (int v) { return v + i; } return 2; }`
+	for _, compiler := range []string{"-O0", "-O1", "-O2"} {
+		p := recoverFile(t, compile(t, source, "-xc++", compiler, "-shared", "-fPIC"))
+		if n := ends(routine(t, p, "never"))[cfg.NoReturn]; n == 0 {
+			t.Errorf("%s: every call of never returns", compiler)
+		}
+		if r := routine(t, p, "returns"); len(r.Blocks[0].Succ) == 0 {
+			t.Errorf("%s: the first block of returns has no successor: %+v", compiler, r.Blocks[0])
+		}
+	}
+}
+
 func TestSplitStack(t *testing.T) {
 	const source = `
 		__attribute__((noinline)) static int f(int k, int x) { volatile char room[100000]; room[k] = x; return room[k] + 1; }
