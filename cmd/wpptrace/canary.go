@@ -38,7 +38,7 @@ func sendCanary(pid int, exe *os.File, prog *program) (*canary, error) {
 	if err := prog.recordable(p.Name); err != nil {
 		return nil, err
 	}
-	session, err := attach.Load(p, prog.image, prog.plan, attach.Options{Ring: attach.DefaultRing})
+	session, err := attach.Load(p, prog.image, prog.plan, attach.Options{Ring: int(fitRing(attach.DefaultRing, allowedMemory()))})
 	if err != nil {
 		return nil, gone(p, err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ instructions nor source lines.`,
 			if symbols {
 				compress = ppcompress.Symbols
 			}
-			if err := memory.check(); err != nil {
+			if err := cmp.Or(memory.check(), memory.fit(allowedMemory(), 1, c.Flags().Changed)); err != nil {
 				return err
 			}
 			return compressFile(compress, args[0], spill.New(wpp.NewDraft(output), memory.process()), output, c.InOrStdin(), c.ErrOrStderr())

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"math"
 	"runtime/debug"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/pflag"
 
 	"wpptrace/compress/spill"
@@ -14,7 +17,7 @@ type memoryFlags struct{ all, thread size }
 func defaultMemory() memoryFlags { return memoryFlags{all: 1 << 30} }
 
 func (m *memoryFlags) add(f *pflag.FlagSet) {
-	f.Var(&m.all, "memory", "most `BYTES` of memory for what is recorded, as 256M; what is beyond goes to the snapshot's file meanwhile, which gets larger; 0: no limit")
+	f.Var(&m.all, "memory", "most `BYTES` of memory for what is recorded, as 256M; what is beyond goes to the snapshot's file meanwhile, which gets larger; 0: no limit; where the control group allows little, the default is less")
 	f.Var(&m.thread, "thread-memory", "most `BYTES` of memory for each thread; 0: no limit but that for all")
 }
 
@@ -50,4 +53,49 @@ func (m *memoryFlags) process() spill.Limits {
 		l.All -= processMemory
 	}
 	return l
+}
+
+// allowedMemory is what the control group of this process allows all that are in it: the kernel kills what takes more. 0: no less than there is.
+func allowedMemory() size {
+	limit, err := memlimit.FromCgroup()
+	if err != nil { // no limit, or nothing that tells one
+		return 0
+	}
+	return size(min(limit, math.MaxInt64))
+}
+
+// fit keeps the limit, if it was not given, within a part of what is allowed.
+func (m *memoryFlags) fit(allowed, part size, given func(flag string) bool) error {
+	if allowed == 0 || given("memory") {
+		return nil
+	}
+	if allowed < leastMemory {
+		return fmt.Errorf("keep to the %v of memory that the control group of this process allows: have it allow %v or more", allowed, size(leastMemory))
+	}
+	m.all = min(m.all, allowed/part)
+	return nil
+}
+
+// fitMemory keeps what was not given within what is allowed: a quarter is for what is recorded, half for the process itself, what it plans and prints included, and a sixteenth for
+// the buffer. The rest is for its guard and the kernel.
+func (o *recordFlags) fitMemory(allowed size, given func(flag string) bool) error {
+	if allowed == 0 {
+		return nil
+	}
+	if err := o.memory.fit(allowed, 4, given); err != nil {
+		return err
+	}
+	debug.SetMemoryLimit(int64(allowed / 2))
+	if !given("ring-size") {
+		o.ring = fitRing(o.ring, allowed)
+	}
+	return nil
+}
+
+// fitRing makes a buffer between kernel and wpptrace smaller, the size of which nobody gave, where less is allowed.
+func fitRing(ring, allowed size) size {
+	for allowed > 0 && ring > allowed/16 {
+		ring /= 2
+	}
+	return ring
 }

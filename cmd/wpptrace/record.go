@@ -78,8 +78,8 @@ any of them becomes by exec: each program in each process in a snapshot of its o
 with -o x.wpp the first in x.wpp and others in x.PID.wpp; a further one of the same name in
 x.PID.2.wpp. A process is stopped for some 0.3 s where it begins. All is over when the last of them
 has ended; hot prints the hot subpaths of each then. --memory and --ring-size are for all; --memory
-says how many are recorded at the same time, 16 if it is not given: others run untraced, and are
-told of. Without --follow-fork, a recording ends when the process calls exec.
+says how many are recorded at the same time, one for each 64M: others run untraced, and are told of.
+Without --follow-fork, a recording ends when the process calls exec.
 
 SIGINT and SIGTERM end the recording, a second one at once and without a snapshot; SIGUSR2 writes a
 snapshot and goes on. A COMMAND that outlives the recording goes on untraced, and is waited for.
@@ -179,7 +179,7 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 		return err
 	}
 	o.complete(attaching, uprobe.Here().Windows() == nil, c.Flags().Changed)
-	return nil
+	return o.fitMemory(allowedMemory(), c.Flags().Changed)
 }
 
 // complete sets the flags that were not given: a process that is at work already is not to be held up, and of a command all is to be had. windows says that the kernel can
