@@ -209,6 +209,9 @@ func (s *stepper) event(t *tracee, event int) error {
 	if err := s.born(int(child), event == unix.PTRACE_EVENT_CLONE, covered && event == unix.PTRACE_EVENT_FORK); err != nil {
 		return err
 	}
+	if event == unix.PTRACE_EVENT_VFORK {
+		t.outside = 0 // the child runs in its memory until it goes on itself: no curtain may be drawn before
+	}
 	if t.free {
 		t.free = false
 		return s.resumeAt(t, 0)

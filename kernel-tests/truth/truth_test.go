@@ -143,10 +143,10 @@ func TestCurtainMissesNothing(t *testing.T) {
 	flavour := zoo.Flavour{Compiler: "gcc", Opt: "-O1", PIE: true}
 	programs := []string{"callbacks", "signal_jump"}
 	if !testing.Short() {
-		programs = append(programs, "constructors", "fork", "longjmp", "ifunc")
+		programs = append(programs, "constructors", "fork", "longjmp", "ifunc", "vfork")
 	}
 	if os.Getenv("WPPTRACE_SOAK") != "" {
-		programs = append(programs, "vfork", "exec", "atexit")
+		programs = append(programs, "exec", "atexit")
 	}
 	for _, name := range programs {
 		t.Run(name, func(t *testing.T) {
