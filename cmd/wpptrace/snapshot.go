@@ -157,8 +157,11 @@ func (r *recording) duration() time.Duration {
 	return r.ended.Sub(r.began)
 }
 
-// slowDown is that of the whole recording, 0 where it is not known, or what it was at least.
+// slowDown is that of the whole recording, 0 where it is not known, or what it was at least. Where there were windows, putting probes in and out counts, too.
 func (r *recording) slowDown() (slower float64, vague bool) {
+	if r.pace != nil && r.pace.closed > 0 {
+		return 1 + r.pace.budget.Overhead(), false
+	}
 	if r.last.used.CPU <= 0 {
 		return 0, false
 	}
