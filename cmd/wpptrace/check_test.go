@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/loader/attach"
+	"wpptrace/loader/plan"
 	"wpptrace/loader/uprobe"
 )
 
@@ -89,6 +90,26 @@ func TestForecast(t *testing.T) {
 	all.tell(&out, 0, 0)
 	if !strings.Contains(out.String(), ", up to 1.0 at its present load of 0% of a CPU") {
 		t.Errorf("of an idle process: %s", out.String())
+	}
+}
+
+// Whoever attaches to a large program is told what that alone costs it, if it is at work.
+func TestLargePlanIsWarnedOf(t *testing.T) {
+	for _, c := range []struct {
+		probes int
+		load   float64
+		want   string
+	}{
+		{10_000, 1, ""},
+		{69_000, 0.1, ""},
+		{69_000, 1, "wpptrace: putting in 69000 probes may hold it up for some 2.1 s, and taking them out again, too: -F narrows what is observed\n"},
+	} {
+		var out strings.Builder
+		p := &program{plan: &plan.Plan{Sites: make([]plan.Site, c.probes)}}
+		j := &job{recordFlags: &recordFlags{}, recording: &recording{program: p}, errs: newStatusLine(&out, true)}
+		if j.tellChange(c.load); out.String() != c.want {
+			t.Errorf("%d probes at %v: told %q", c.probes, c.load, out.String())
+		}
 	}
 }
 

@@ -149,6 +149,7 @@ func (j *job) attach(exe *os.File) error {
 		j.gauge.nature = natureOf(before)
 		if !j.quiet {
 			newForecast(j.program.plan, j.gauge.cost).tell(j.errs, load, j.overhead)
+			j.tellChange(load)
 		}
 	}
 	if j.overhead > 0 {
@@ -176,6 +177,15 @@ func (j *job) tellPlan() {
 	}
 	if share, most := stepped(p); share > noticeable {
 		j.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it out", factor(100*share), query.Fit(most.Name, 60))
+	}
+}
+
+// tellChange warns where putting the probes in is felt by a process that uses so many CPUs.
+func (j *job) tellChange(load float64) {
+	const usualWait, felt = 30 * time.Microsecond, 500 * time.Millisecond // usualWait is for each probe
+	probes := len(j.program.plan.Sites)
+	if takes := time.Duration(min(load, 1) * float64(probes) * float64(usualWait)); takes > felt {
+		j.say("putting in %d probes may hold it up for some %.1f s, and taking them out again, too: -F narrows what is observed", probes, takes.Seconds())
 	}
 }
 
