@@ -13,15 +13,16 @@ func (r *recovery) findTaken() (taken []bool) {
 	taken = make([]bool, len(r.drafts))
 	for _, d := range r.drafts {
 		end := r.pieces[r.findPiece(d.addr)].Hi
-		_, named := r.mentions.next(d.addr, min(d.addr+maxTag+1, end))
-		taken[d.id] = named || r.halves.has(d.addr)
+		_, taken[d.id] = r.mentions.next(d.addr, min(d.addr+maxTag+1, end))
 	}
 	f := &distances{recovery: r, taken: taken, code: r.pieces[0].Lo, size: r.pieces[len(r.pieces)-1].Hi - r.pieces[0].Lo}
 	for i := range r.im.Sections {
 		s := &r.im.Sections[i]
-		if !isUnwindData(s) {
-			f.fromWords(s)
-			f.fromTables(s)
+		switch end := s.Addr + uint64(len(s.Data)); {
+		case s.Exec && !isStubs(s):
+			r.eachUncovered(s, func(lo, hi uint64) { f.search(s, lo, hi) }) // assemblers are given tables amidst code
+		case !isUnwindData(s):
+			f.search(s, s.Addr, end)
 		}
 	}
 	f.fromOffsetTable()
@@ -47,30 +48,43 @@ func (f *distances) note(addr uint64) {
 	}
 }
 
-// fromWords finds distances from the word itself, as in relative pointers.
-func (f *distances) fromWords(s *image.Section) {
-	for at := int(-s.Addr & 3); at+4 <= len(s.Data); at += 4 {
-		addr := s.Addr + uint64(at)
-		f.note(addr + distance(s.Data[at:]))
-		if addr%8 == 0 && at+8 <= len(s.Data) {
-			f.note(addr + binary.LittleEndian.Uint64(s.Data[at:]))
+// search searches a part of a section.
+func (f *distances) search(s *image.Section, lo, hi uint64) {
+	f.fromBytes(s.Data[lo-s.Addr:hi-s.Addr], lo)
+	for base, ok := f.mentions.next(lo, hi); ok; base, ok = f.mentions.next(base+1, hi) {
+		f.fromTable(s.Data[base-s.Addr:hi-s.Addr], base)
+	}
+}
+
+// fromBytes finds distances from the word itself, as in relative pointers, wherever it is: packed structures have words at any address. So have they addresses as
+// they are, for which a small program may use half a pointer's size; in a position independent file they have relocations.
+func (f *distances) fromBytes(data []byte, addr uint64) {
+	for ; len(data) >= 4; data, addr = data[1:], addr+1 {
+		f.note(addr + distance(data))
+		if !f.im.PIE {
+			f.note(uint64(binary.LittleEndian.Uint32(data)))
+		}
+		if len(data) < 8 {
+			continue
+		}
+		word := binary.LittleEndian.Uint64(data)
+		f.note(addr + word)
+		if !f.im.PIE {
+			f.note(word)
 		}
 	}
 }
 
-// fromTables finds distances from where a table begins, as in relative virtual tables. A table is taken to begin at each address that is mentioned, and to go on as
-// long as its words lead to code.
-func (f *distances) fromTables(s *image.Section) {
+// fromTable finds distances from where a table begins, as in relative virtual tables. One may begin at each address that is mentioned, and goes on as long as its words
+// lead to code.
+func (f *distances) fromTable(data []byte, base uint64) {
 	const most = 1024 // words
-	end := s.Addr + uint64(len(s.Data))
-	for base, ok := f.mentions.next(s.Addr, end); ok; base, ok = f.mentions.next(base+1, end) {
-		for at := base - s.Addr; at+4 <= uint64(len(s.Data)) && at < base-s.Addr+4*most; at += 4 {
-			to := base + distance(s.Data[at:])
-			if f.findPiece(to) < 0 {
-				break
-			}
-			f.note(to)
+	for range most {
+		if len(data) < 4 || f.findPiece(base+distance(data)) < 0 {
+			return
 		}
+		f.note(base + distance(data))
+		data = data[4:]
 	}
 }
 

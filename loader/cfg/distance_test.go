@@ -11,6 +11,8 @@ HIDDEN int from_itself(int x) { return x % 11; }
 HIDDEN int far_from_itself(int x) { return x % 15; }
 HIDDEN int behind_table(int x) { return x % 13; }
 __attribute__((noinline)) static int tagged(int x) { return x * 3 + 1; }
+__attribute__((noinline)) static int packed(int x) { return x * 9 + 1; }
+HIDDEN int amidst_code(int x) { return x % 17; }
 __attribute__((noinline)) static int called(int x) { return x * 5 + 1; }
 extern const int table[], own[];
 extern const long far[];
@@ -19,16 +21,22 @@ asm(".pushsection .rodata\n.balign 8\n"
 	"far: .quad far_from_itself - .\n"
 	"table: .long in_table - table, last_in_table - table, 0, behind_table - table\n"
 	"own: .long from_itself - .\n"
-	".popsection\n");
+	".popsection\n"
+	".pushsection .text\n.balign 4\n.globl text\n.hidden text\ntext: .long amidst_code - text\n.popsection\n");
+extern const int text[];
+static struct __attribute__((packed)) { char c; function *f; } odd = {1, packed};
 char *volatile tag = (char *)tagged + 3;
 int main(int argc, char **argv)
 {
 	function *f[] = {
-		(function *)((char *)table + table[argc & 1]), (function *)((char *)own + *own), (function *)((char *)far + *far), (function *)(tag - 3)};
+		(function *)((char *)table + table[argc & 1]), (function *)((char *)own + *own), (function *)((char *)far + *far), (function *)(tag - 3), odd.f,
+		(function *)((char *)text + *text)};
 	int sum = 0;
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 6; i++)
 		sum += f[i](argc);
-	return sum + called(argc) + in_table(1) + last_in_table(2) + behind_table(3) + from_itself(4) + far_from_itself(5) + tagged(6);
+	if (argc > 5)
+		odd.f = 0;
+	return sum + called(argc) + in_table(1) + last_in_table(2) + behind_table(3) + from_itself(4) + far_from_itself(5) + tagged(6) + packed(7) + amidst_code(8);
 }
 `
 
@@ -43,7 +51,7 @@ func TestDistancesAreReferences(t *testing.T) {
 		{[]string{"-O1", "-pie", "-fPIE", "-mcmodel=large"}, map[string]bool{"called": true}}, // every call is by a distance
 	} {
 		p := recoverFile(t, compile(t, distances, c.flags...))
-		want := map[string]bool{"in_table": true, "last_in_table": true, "from_itself": true, "far_from_itself": true, "tagged": true, "main": true}
+		want := map[string]bool{"in_table": true, "last_in_table": true, "from_itself": true, "far_from_itself": true, "tagged": true, "packed": true, "amidst_code": true, "main": true}
 		for symbol, taken := range c.taken {
 			want[symbol] = taken
 		}

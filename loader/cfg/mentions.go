@@ -78,35 +78,34 @@ func (m *mentions) next(lo, hi uint64) (uint64, bool) {
 	return 0, false
 }
 
-// collectMentions reads the whole image for mentions. The second result holds those in data words of half a pointer's
-// size, which a small program may use for pointers, and many of which are numbers that look like an address.
-func collectMentions(im *image.Image, c *code) (whole, half *mentions) {
-	whole, half = newMentions(im.Sections), newMentions(im.Sections)
+// collectMentions reads the whole image for mentions.
+func collectMentions(im *image.Image, c *code) *mentions {
+	m := newMentions(im.Sections)
 	for i := range c.insns {
-		whole.addOperands(&c.insns[i], c.bytes(i), !im.PIE)
+		m.addOperands(&c.insns[i], c.bytes(i), !im.PIE)
 	}
-	whole.addUncovered(im, c)
+	m.addUncovered(im, c)
 	for i := range im.Sections {
 		s := &im.Sections[i]
 		// In a position independent file all pointers have relocations but those of the dynamic section, which the
 		// loader relocates unasked.
 		if !isUnwindData(s) && (!im.PIE || s.Name == ".dynamic") {
-			addWords(s, whole, half)
+			m.addWords(s)
 		}
 	}
 	for _, to := range im.Relocations() {
-		whole.add(to)
+		m.add(to)
 	}
 	for _, to := range im.Resolvers() {
-		whole.add(to)
+		m.add(to)
 	}
 	for _, s := range im.Symbols() {
 		if s.Dynamic {
-			whole.add(s.Addr)
+			m.add(s.Addr)
 		}
 	}
-	whole.add(im.Entry)
-	return whole, half
+	m.add(im.Entry)
+	return m
 }
 
 func isUnwindData(s *image.Section) bool {
@@ -114,14 +113,9 @@ func isUnwindData(s *image.Section) bool {
 }
 
 // addWords adds the aligned words of a section.
-func addWords(s *image.Section, whole, half *mentions) {
-	for at := int(-s.Addr & 3); at+4 <= len(s.Data); at += 4 {
-		if low := uint64(binary.LittleEndian.Uint32(s.Data[at:])); low != 0 {
-			half.add(low)
-		}
-		if (s.Addr+uint64(at))%8 == 0 && at+8 <= len(s.Data) {
-			whole.add(binary.LittleEndian.Uint64(s.Data[at:]))
-		}
+func (m *mentions) addWords(s *image.Section) {
+	for at := int(-s.Addr & 7); at+8 <= len(s.Data); at += 8 {
+		m.add(binary.LittleEndian.Uint64(s.Data[at:]))
 	}
 }
 

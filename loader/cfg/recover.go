@@ -15,7 +15,6 @@ type recovery struct {
 	im        *image.Image
 	imports   map[uint64]string
 	mentions  *mentions
-	halves    *mentions // in words of half a pointer's size
 	drafts    []*draft
 	marks     []uint8   // by instruction
 	blockAt   []int32   // by instruction: the block of its routine that begins there, or -1
@@ -45,7 +44,7 @@ func Recover(im *image.Image) (*Program, error) {
 		return nil, fmt.Errorf("recover routines of %s: no unwind information (.eh_frame), as in Go programs: wpptrace needs it", im.Name)
 	}
 	r := &recovery{code: c, im: im, imports: im.Imports()}
-	r.mentions, r.halves = collectMentions(im, c)
+	r.mentions = collectMentions(im, c)
 	r.steps = baseSteps + stepsPerInsn*len(c.insns)
 	r.marks = make([]uint8, len(c.insns))
 	r.blockAt = make([]int32, len(c.insns))

@@ -50,17 +50,23 @@ func (c *code) nextPiece(addr, end uint64) uint64 {
 // addUncovered adds what the code mentions that no frame description entry covers. Nobody sees its calls and jumps made: they are mentions too.
 func (m *mentions) addUncovered(im *image.Image, c *code) {
 	for i := range im.Sections {
-		s := &im.Sections[i]
-		end := s.Addr + uint64(len(s.Data))
-		for at := s.Addr; s.Exec && !isStubs(s) && at < end; {
-			if p := c.findPiece(at); p >= 0 {
-				at = c.pieces[p].Hi
-				continue
-			}
-			hi := c.nextPiece(at, end)
-			m.addCode(s.Data[at-s.Addr:hi-s.Addr], at, !im.PIE)
-			at = hi
+		if s := &im.Sections[i]; s.Exec && !isStubs(s) {
+			c.eachUncovered(s, func(lo, hi uint64) { m.addCode(s.Data[lo-s.Addr:hi-s.Addr], lo, !im.PIE) })
 		}
+	}
+}
+
+// eachUncovered calls back for each part of a section that no frame description entry covers.
+func (c *code) eachUncovered(s *image.Section, visit func(lo, hi uint64)) {
+	end := s.Addr + uint64(len(s.Data))
+	for at := s.Addr; at < end; {
+		if p := c.findPiece(at); p >= 0 {
+			at = c.pieces[p].Hi
+			continue
+		}
+		hi := c.nextPiece(at, end)
+		visit(at, hi)
+		at = hi
 	}
 }
 

@@ -1,4 +1,4 @@
-// Functions whose addresses are nowhere as they are: as distances from a table, from the word itself, and with a tag.
+// Functions whose addresses are nowhere as words of their own: as distances from a table and from the word itself, with a tag, and in packed structures.
 #include "checksum.h"
 
 typedef unsigned function(unsigned x);
@@ -21,20 +21,30 @@ __asm__(".pushsection .rodata\n.balign 4\n"
 	".hidden own\n.globl own\nown: .long third - .\n"
 	".popsection\n");
 
+NOINLINE static unsigned scale(unsigned x) { return x * 5 + (x & 3 ? 1 : 2); }
+static struct __attribute__((packed)) {
+	char kind;
+	function *f;
+} odd_place[] = {{1, scale}, {2, halve}};
+
 static char *volatile tagged[] = {(char *)triple + 3, (char *)lower + 1};
 
 NOINLINE static unsigned by_table(unsigned i, unsigned x) { return ((function *)((const char *)table + table[i]))(x) + 1; }
 NOINLINE static unsigned by_itself(unsigned x) { return ((function *)((const char *)own + *own))(x) + 1; }
 NOINLINE static unsigned by_tag(unsigned i, unsigned x) { return ((function *)(tagged[i] - (i ? 1 : 3)))(x) + 1; }
 
+NOINLINE static unsigned by_packed(unsigned i, unsigned x) { return odd_place[i].f(x) + 1; }
+
 int main(void)
 {
 	for (unsigned i = 0; i < 40; i++) {
 		mix(by_table(i & 1, i));
 		mix(by_itself(i));
+		mix(by_packed(i & 1, i));
 		mix(by_tag(i >> 1 & 1, i));
 		if (i % 3 == 0)
-			mix(first(i) + second(i) + third(i) + triple(i) + lower(i));
+			mix(first(i) + second(i) + third(i) + triple(i) + lower(i) + scale(i));
+		odd_place[i & 1].kind++;
 	}
 	report();
 	return 0;
