@@ -40,10 +40,18 @@ type distances struct {
 }
 
 func (f *distances) note(addr uint64) {
-	if addr-f.code >= f.size {
+	if addr-f.code < f.size { // so that nearly all are dealt with inline
+		f.take(addr)
+	}
+}
+
+// take looks for a routine that is entered at addr: where it is, a piece of code begins.
+func (f *distances) take(addr uint64) {
+	i := f.findPiece(addr)
+	if i < 0 || f.pieces[i].Lo != addr || f.pieces[i].first == f.pieces[i].last {
 		return
 	}
-	if id := f.routineAt(f.find(addr)); id >= 0 {
+	if id := f.routineAt(f.pieces[i].first); id >= 0 {
 		f.taken[id] = true
 	}
 }
