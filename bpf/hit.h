@@ -313,7 +313,7 @@ static __always_inline int say(struct registers *regs, struct thread *t, const s
 	if (s->flags & (SITE_CASE | SITE_VALUE) && (s->flags & SITE_VALUE || out == !!(s->flags & SITE_CASE_TAKEN))) {
 		__u64 value = case_value(regs, s);
 
-		if (value == CASE_UNREADABLE && s->flags & SITE_VALUE) {
+		if (value == CASE_UNREADABLE) {
 			forgo(t);
 			return 1;
 		}

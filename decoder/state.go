@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"wpptrace/bpf/wire"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 )
@@ -151,10 +152,7 @@ func (r *routine) caseTarget(c *plan.Case, value uint64) (block int, ok bool) {
 		}
 		return 0, false
 	}
-	i := value + uint64(c.Bias)
-	if bits := uint(c.Operand.Size) * 8; bits < 64 {
-		i &= 1<<bits - 1
-	}
+	i := (value + uint64(c.Bias)) & (1<<min(8*uint(c.Operand.Size), wire.CaseBits) - 1)
 	if i >= uint64(len(table.Table.Targets)) {
 		return 0, false
 	}

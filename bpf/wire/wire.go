@@ -90,8 +90,11 @@ func MakeFrom(p Place, address uint64) Word {
 // MakeResync returns a word of a whole chain of callers.
 func MakeResync(p Place, address uint64) Word { return MakeFrom(p, address) | 1<<51 }
 
+// CaseBits are what a word has of the value that a switch reads: the low ones.
+const CaseBits = 60
+
 // MakeCase returns the word of a switch's value.
-func MakeCase(v uint64) Word { return Word(9<<60 | v&(1<<60-1)) }
+func MakeCase(v uint64) Word { return Word(9<<60 | v&(1<<CaseBits-1)) }
 
 // MakeRepeat returns the word that repeats the witness before it n times.
 func MakeRepeat(n uint64) Word { return Word(10<<60 | n&(1<<60-1)) }

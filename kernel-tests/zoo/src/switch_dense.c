@@ -67,6 +67,37 @@ NOINLINE static int nested(int a, int b)
 	return r * 2;
 }
 
+NOINLINE static unsigned long wide(unsigned long c, unsigned long x)
+{
+	switch (c) {
+	case 0: x += 1; break;
+	case 1: x *= 3; break;
+	case 2: x ^= 9; break;
+	case 3: x = ~x; break;
+	case 5: x += 4; break;
+	case 7: x *= 5; break;
+	case 8: mix(x); break;
+	case 9: x ^= 77; break;
+	case 10: x -= 3; break;
+	default: x += 3;
+	}
+	return x;
+}
+
+NOINLINE static long wide_negative(long c, long x)
+{
+	switch (c) {
+	case -5: x += 1; break;
+	case -4: x *= 3; break;
+	case -3: x ^= 9; break;
+	case -1: x += 4; break;
+	case 0: x *= 5; break;
+	case 1: mix(x); break;
+	case 2: x -= 3; break;
+	}
+	return x;
+}
+
 // A state machine: every case leads back to the switch.
 NOINLINE static void machine(const char *input)
 {
@@ -95,6 +126,8 @@ int main(void)
 		for (int a = -1; a < 7; a++)
 			for (int b = -1; b < 6; b++)
 				mix(nested(a, b));
+		for (long c = -8; c < 14; c++)
+			mix(wide(c, c + round) + wide_negative(c, round));
 		machine("abacdcdaabbccddabcd");
 	}
 	report();
