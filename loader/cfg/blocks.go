@@ -280,17 +280,23 @@ func (r *recovery) endCall(d *draft, b, next int, room []int) []int {
 
 // takesException says whether block b is a landing pad that begins by looking at the exception, in rax and rdx: no call returns to it.
 func (r *recovery) takesException(d *draft, b int) bool {
-	const mov, cmp, test = 0x89, 0x83, 0x85
-	const rax, rdx = 0, 2
-	first := int(d.first[b])
-	if r.marks[first]&landing == 0 {
+	if r.marks[d.first[b]]&landing == 0 {
 		return false
 	}
-	for k, q := range d.blocks[b].Insns[:min(4, len(d.blocks[b].Insns))] {
+	if to := r.target[d.first[b]]; len(d.blocks[b].Insns) == 1 && d.blocks[b].Insns[0].Kind == x86.Jmp { // what several pads begin with is there once
+		if b = r.blockOf(d, r.inside(d, int(to))); b < 0 {
+			return false
+		}
+	}
+	const mov, cmp, test = 0x89, 0x83, 0x85
+	const rax, rdx = 0, 2
+	insns := d.blocks[b].Insns
+	for k := range insns[:min(4, len(insns))] {
+		q := &insns[k]
 		if !q.HasModRM || q.Map != 0 {
 			continue
 		}
-		reg, rm, _ := r.operands(first + k)
+		reg, rm, _ := r.operands(int(d.first[b]) + k)
 		if q.Op == mov && (reg == rax || reg == rdx) || (q.Op == cmp || q.Op == test) && !rm.Mem && rm.Reg == rdx {
 			return true
 		}
@@ -394,6 +400,9 @@ func (r *recovery) linkPads(d *draft, sites []image.CallSite) {
 			return
 		}
 		end = site.Hi
+		if d.blocks[pad].Insns[0].Kind == x86.Trap {
+			continue // nothing of it ever runs
+		}
 		d.pads = append(d.pads, pad)
 		b := sort.Search(len(d.blocks), func(b int) bool { return d.blocks[b].Hi > site.Lo })
 		for ; b < len(d.blocks) && d.blocks[b].Lo < site.Hi; b++ {

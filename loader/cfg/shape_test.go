@@ -160,6 +160,37 @@ func TestPadBehindCall(t *testing.T) {
 	}
 }
 
+// A landing pad that begins with a trap is none that speaks: nothing of it ever runs. Rust has them where a panic cannot get to. Several that begin alike jump to what they
+// have in common, and that is looked at for whether a call returns to one of them.
+func TestPadsThatTrapOrJump(t *testing.T) {
+	const source = `
+		void gone(int), back(int);
+		extern "C" int padded(int);
+		asm(".text\n.type padded,@function\npadded:\n.cfi_startproc\n.cfi_personality 0x3,__gxx_personality_v0\n.cfi_lsda 0x3,9f\n"
+			"push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n"
+			"test %edi,%edi\nje 5f\n"
+			"1: call _Z4backi\n2: pop %rbx\n.cfi_remember_state\n.cfi_adjust_cfa_offset -8\nret\n.cfi_restore_state\n"
+			"3: ud2\n"
+			"5: call _Z4gonei\n6: jmp 7f\n"
+			"7: mov %rax,%rdi\ncall _Unwind_Resume\n"
+			".cfi_endproc\n8: .size padded,.-padded\n"
+			".section .gcc_except_table,\"a\"\n"
+			"9: .byte 0xff,0xff,1\n.uleb128 11f-10f\n"
+			"10: .uleb128 1b-padded\n.uleb128 2b-1b\n.uleb128 3b-padded\n.uleb128 0\n"
+			".uleb128 5b-padded\n.uleb128 6b-5b\n.uleb128 6b-padded\n.uleb128 0\n"
+			"11: .text\n");
+		void gone(int i) { throw i; }
+		void back(int) {}
+		int main(int argc, char **) { return padded(argc); }`
+	r := routine(t, recoverFile(t, compile(t, source, "-xc++", "-O1", "-no-pie", "-fno-pie")), "padded")
+	if r.LeftOut != "" || len(r.Pads) != 1 {
+		t.Errorf("left out: %q, pads %v", r.LeftOut, r.Pads)
+	}
+	if n := ends(r); n[cfg.Trap] != 1 || n[cfg.NoReturn] != 2 || n[cfg.Call] != 1 {
+		t.Errorf("blocks by how they end: %v", n)
+	}
+}
+
 func TestSplitStack(t *testing.T) {
 	const source = `
 		__attribute__((noinline)) static int f(int k, int x) { volatile char room[100000]; room[k] = x; return room[k] + 1; }
