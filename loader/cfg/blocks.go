@@ -289,7 +289,7 @@ func (r *recovery) takesException(d *draft, b int) bool {
 		}
 	}
 	const mov, cmp, test = 0x89, 0x83, 0x85
-	const rax, rdx = 0, 2
+	const rax, rdx, wide = 0, 2, 8
 	insns := d.blocks[b].Insns
 	for k := range insns[:min(4, len(insns))] {
 		q := &insns[k]
@@ -297,7 +297,7 @@ func (r *recovery) takesException(d *draft, b int) bool {
 			continue
 		}
 		reg, rm, _ := r.operands(int(d.first[b]) + k)
-		if q.Op == mov && (reg == rax || reg == rdx) || (q.Op == cmp || q.Op == test) && !rm.Mem && rm.Reg == rdx {
+		if q.Op == mov && reg == rax && q.Rex&wide != 0 || (q.Op == cmp || q.Op == test) && !rm.Mem && rm.Reg == rdx {
 			return true
 		}
 	}
