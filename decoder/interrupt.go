@@ -33,6 +33,22 @@ func (t *Thread) interrupt(where spot) (moved bool, over, alive int) {
 	return false, i + 1, i + 1
 }
 
+// endInterrupters ends the handlers that came before this one had run its first instruction: of signals that are delivered at once the last one's handler runs first, as
+// if it had interrupted the one before. That one's frame is right above its own or, where only one of them has a stack of its own, below what was interrupted first.
+func (t *Thread) endInterrupters(f *frame) {
+	const signalFrame, near = 16 << 10, 1 << 20 // bytes: with all vector and matrix registers a signal's frame is not larger
+	entry := wire.MakeFrom(wire.Handler, f.r.Addr+f.r.Offset())
+	for i := range t.frames {
+		g := &t.frames[i]
+		switch {
+		case !g.handler || g.from != entry:
+		case f.cfa-g.cfa <= signalFrame, i > 0 && t.frames[i-1].cfa-f.cfa <= near && g.cfa-f.cfa > near:
+			t.finishAbove(i - 1)
+			return
+		}
+	}
+}
+
 // endPath ends the running path of an activation that has jumped out of where it stands. That it is left is said when it is known where to.
 func (t *Thread) endPath(f *frame) {
 	m := newMover(f.st)
@@ -47,6 +63,9 @@ func (t *Thread) follow(i int, way []hop) {
 		switch h.kind {
 		case hopHome:
 			t.finishAbove(i - 1)
+		case hopStay:
+			t.finishAbove(i)
+			t.makeCall(&t.frames[i])
 		case hopStop:
 			t.interruptAt(i, h.block, h.insn)
 		case hopCall:
@@ -73,6 +92,7 @@ func (t *Thread) follow(i int, way []hop) {
 // handle begins a signal handler. Where several ways lead to what it interrupts, or none, nothing moves but what is certain: the handler is placed behind
 // the last word then.
 func (t *Thread) handle(f frame) {
+	t.endInterrupters(&f)
 	where := spot{outside: true}
 	if f.from.Place() == wire.Handler {
 		where = spot{pc: f.from.Address()}

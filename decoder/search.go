@@ -26,6 +26,7 @@ const (
 	hopCall                // it calls
 	hopTail                // it leaves by a tail jump
 	hopHome                // it returns to code that is not observed
+	hopStay                // it is in the call where it stands
 )
 
 // found is how many silent ways lead to the spot, two standing for more, the way if there is one, and whether one of them ends the activation it begins with,
@@ -72,7 +73,7 @@ func (s *search) thread(t *Thread) (all outlook) {
 		here := s.within(f.st, called)
 		o, returns := f.st.returnsBy(called)
 		if called && f.atOpenCall() {
-			here.add(s.open(), hop{kind: hopCall, block: f.st.block}, nil)
+			here.add(s.open(), hop{kind: hopStay}, nil)
 		}
 		if f.root && returns > 0 && !f.r.jumpsOut(o.block) { // else it is among the ways within
 			here.add(s.open(), hop{kind: hopHome}, nil)
