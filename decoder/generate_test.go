@@ -46,11 +46,12 @@ var drawnFrames = []drawnFrame{
 		"leave\n.cfi_def_cfa 7, 8", false, "-8(%rbp)"},
 }
 
-// fillers are instructions of each class: emulated, single-stepped, never probed; and stores to the frame and elsewhere.
-var fillers = []string{"mov %eax, %ecx", "nop", "vpxor %xmm0, %xmm0, %xmm0", "mov %eax, PLACE", "mov %al, 2+PLACE", "mov %rax, 16(%rdi)", "mov %eax, 4+PLACE"}
+// fillers are instructions of each class: emulated, single-stepped, never probed; and stores to the frame and elsewhere. Neither they nor the questions ask for all of rax,
+// or for rdx, as landing pads do that no call returns to.
+var fillers = []string{"mov %eax, %ecx", "nop", "vpxor %xmm0, %xmm0, %xmm0", "mov %eax, PLACE", "mov %al, 2+PLACE", "mov %rcx, 16(%rdi)", "mov %eax, 4+PLACE"}
 
 // questions are what jumps ask of a place in the frame.
-var questions = []string{"cmpl $3, PLACE", "mov PLACE, %eax\nand $2, %eax\ntest %eax, %eax", "mov PLACE, %edx\nshr $1, %edx\nand $3, %edx\ncmp $2, %edx", "testb $1, PLACE"}
+var questions = []string{"cmpl $3, PLACE", "mov PLACE, %eax\nand $2, %eax\ntest %eax, %eax", "mov PLACE, %esi\nshr $1, %esi\nand $3, %esi\ncmp $2, %esi", "testb $1, PLACE"}
 
 // drawProgram draws a program.
 func drawProgram(t *rapid.T) string {
