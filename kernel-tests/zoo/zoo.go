@@ -95,6 +95,7 @@ func Programs() []Program {
 		{File: "nested_handlers.c", Exit: 5, Tags: Signals},
 		{File: "noreturn.c", Exit: 21, Tags: Jumps},
 		{File: "overflow.c", Exit: 3, Tags: Threads | Signals | Jumps | Fault | NoStatic},
+		{File: "pending.c", Exit: 3, Tags: Signals},
 		{File: "raised.c", Exit: 2, Tags: Signals},
 		{File: "realigned.c", Exit: 6, Tags: Vector},
 		{File: "recursion.c", Exit: 1, Args: []string{"1500"}, Soak: []string{"100000"}},
