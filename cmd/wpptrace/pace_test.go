@@ -73,7 +73,7 @@ func TestWindows(t *testing.T) {
 	}
 	for _, want := range []string{
 		"to trace all of it costs more than --overhead 20% of its CPU time: it is traced in windows of 5ms from here on",
-		fmt.Sprintf("traced in %d windows, ", f.Windows),
+		fmt.Sprintf("traced in %d window", f.Windows),
 		fmt.Sprintf("; tracing took %s more\n", percentage(f.SlowDown-1)),
 	} {
 		if !strings.Contains(w.errs.String(), want) {

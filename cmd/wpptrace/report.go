@@ -63,9 +63,7 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	if n := s.Figures.Anomalies; n > 0 {
 		j.say("%d words did not fit the program: its paths may be wrong near #cut and #unwind (-v tells more)", n)
 	}
-	if n := s.Figures.Windows; n > 0 {
-		j.say("traced in %d windows, %s of its own CPU time; tracing took %s more", n, s.Figures.TellSampled(), percentage(j.pace.budget.Overhead()))
-	}
+	j.tellWindows(s.Figures)
 	if j.session.Forked() {
 		j.say("process %d (%s) has started others, which were not traced: --follow-fork traces them, too", j.process.PID, j.process.Name)
 	}
@@ -81,6 +79,22 @@ func (j *job) tell(s *wpp.Snapshot) error {
 		return exitStatus(exitLost)
 	}
 	return nil
+}
+
+// tellWindows sums up the windows, if there were any.
+func (j *job) tellWindows(f wpp.Figures) {
+	if f.Windows == 0 {
+		return
+	}
+	const few = 5
+	windows := fmt.Sprintf("%d windows", f.Windows)
+	if f.Windows == 1 {
+		windows = "1 window"
+	}
+	j.say("traced in %s, %s of its own CPU time; tracing took %s more", windows, f.TellSampled(), percentage(j.pace.budget.Overhead()))
+	if f.Windows < few {
+		j.say("so few show little of what it does: record longer, fewer routines (-F), or all that it does (--overhead 0)")
+	}
 }
 
 func (j *job) printReport(s *wpp.Snapshot, fileSize uint64) error {
