@@ -281,7 +281,10 @@ func (r *checkReport) checkTarget(pid int) {
 		{"shadow stack", func() (string, error) { return findShadowStack(p) }, "start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off"},
 	})
 	if im != nil {
-		r.run([]check{{"code", func() (string, error) { return "is the file's", attach.CheckText(p, im) }, ""}})
+		r.run([]check{
+			{"code", func() (string, error) { return "is the file's", attach.CheckText(p, im) }, ""},
+			{"unwind data", func() (string, error) { return findUnwind(im) }, "compile it with -fasynchronous-unwind-tables; Go programs cannot be traced"},
+		})
 	}
 }
 
@@ -296,6 +299,18 @@ func openImage(p *target.Process) (*image.Image, error) {
 		return nil, fmt.Errorf("look at %s: %w", p.Name, err)
 	}
 	return image.Open(exe, st.Size(), p.Name)
+}
+
+// findUnwind tells how much of the code the unwind information covers.
+func findUnwind(im *image.Image) (string, error) {
+	bytes := uint64(0)
+	for _, r := range im.Ranges {
+		bytes += r.Hi - r.Lo
+	}
+	if bytes == 0 {
+		return "", errors.New("none (.eh_frame), as in Go programs")
+	}
+	return fmt.Sprintf("of %d bytes of code", bytes), nil
 }
 
 func findShadowStack(p *target.Process) (string, error) {

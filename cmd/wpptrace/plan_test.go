@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -91,6 +92,23 @@ func TestPlanOfGoProgram(t *testing.T) {
 	_, errs, status := wpptrace("plan", path)
 	if want := "wpptrace: recover routines of gofmt: no unwind information (.eh_frame), as in Go programs: wpptrace needs it\n"; status != 1 || errs != want {
 		t.Errorf("status %d, %q; want %q", status, errs, want)
+	}
+}
+
+// That it cannot be traced is told by check too.
+func TestCheckOfGoProgram(t *testing.T) {
+	cmd := exec.Command("gofmt") // which waits for what it is to format
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		testenv.Missing(t, err)
+	}
+	t.Cleanup(func() { stdin.Close(); cmd.Wait() })
+	out, _, status := wpptrace("check", "-p", strconv.Itoa(cmd.Process.Pid))
+	if status != 1 || !strings.Contains(out, "missing  unwind data      none (.eh_frame), as in Go programs: ") {
+		t.Errorf("status %d:\n%s", status, out)
 	}
 }
 

@@ -12,10 +12,13 @@ import (
 func (r *recovery) findTaken() (taken []bool) {
 	taken = make([]bool, len(r.drafts))
 	for _, d := range r.drafts {
-		end := r.pieces[r.findPiece(d.addr)].Hi
-		_, taken[d.id] = r.mentions.next(d.addr, min(d.addr+maxTag+1, end))
+		end := d.addr + maxTag + 1
+		if i := r.findPiece(d.addr); i >= 0 {
+			end = min(end, r.pieces[i].Hi)
+		}
+		_, taken[d.id] = r.mentions.next(d.addr, end)
 	}
-	f := &distances{recovery: r, taken: taken, code: r.pieces[0].Lo, size: r.pieces[len(r.pieces)-1].Hi - r.pieces[0].Lo}
+	f := &distances{recovery: r, taken: taken, code: r.pieces[0].Lo, size: r.pieces[len(r.pieces)-1].Hi - r.pieces[0].Lo, left: mostTableWords}
 	for i := range r.im.Sections {
 		s := &r.im.Sections[i]
 		switch end := s.Addr + uint64(len(s.Data)); {
@@ -26,6 +29,11 @@ func (r *recovery) findTaken() (taken []bool) {
 		}
 	}
 	f.fromOffsetTable()
+	if f.left < 0 {
+		for id := range taken {
+			taken[id] = true
+		}
+	}
 	return taken
 }
 
@@ -37,7 +45,11 @@ type distances struct {
 	*recovery
 	taken      []bool
 	code, size uint64 // where code lies
+	left       int    // words of tables that may still be looked at
 }
+
+// mostTableWords bounds the words of all tables, which overlap: more than half a second of looking at them is hostile. All routines are taken for entered then.
+const mostTableWords = 1 << 23
 
 func (f *distances) note(addr uint64) {
 	if addr-f.code < f.size { // so that nearly all are dealt with inline
@@ -88,10 +100,15 @@ func (f *distances) fromBytes(data []byte, addr uint64) {
 func (f *distances) fromTable(data []byte, base uint64) {
 	const most = 1024 // words
 	for range most {
-		if len(data) < 4 || f.findPiece(base+distance(data)) < 0 {
+		if len(data) < 4 || f.left < 0 {
 			return
 		}
-		f.note(base + distance(data))
+		f.left--
+		to := base + distance(data)
+		if to-f.code >= f.size || f.findPiece(to) < 0 {
+			return
+		}
+		f.take(to)
 		data = data[4:]
 	}
 }
