@@ -10,7 +10,8 @@ import (
 )
 
 // interrupt brings the thread to where it was interrupted: a signal handler comes in between, or the thread is dead. Activations that must have returned
-// before are ended, and routines that have made no word yet are entered. It reports false, and moves nothing, unless there is just one silent way there.
+// before are ended, and routines that have made no word yet are entered. It reports whether there is just one silent way there. If there are
+// several, only what they share moves: activations that have returned are ended, and the last path of one that has jumped away.
 // over is how many of the frames had not ended before, as far as is known, and alive of how many that is certain: the innermost may have.
 func (t *Thread) interrupt(where spot) (moved bool, over, alive int) {
 	s := &search{spot: where, d: t.d, from: map[*routine]found{}}

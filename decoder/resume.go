@@ -157,7 +157,7 @@ func (t *Thread) end(w wire.Word) {
 		return
 	case wire.Inside:
 		if moved, _, _ := t.interrupt(spot{pc: w.Address()}); moved || t.d.observes(w.Address()) {
-			return // where no one way leads there, nothing is known
+			return // where no one way leads there, no more is known
 		}
 	}
 	for returned := false; len(t.frames) > 0; {

@@ -59,7 +59,7 @@ type search struct {
 
 // An outlook is what a search has found from where a thread stands.
 type outlook struct {
-	found
+	found         // of all ways; whether they end an activation, of the outermost that they begin with
 	frame    int  // the one that the way begins with, of several that of the outermost
 	returned int  // how many of the innermost activations have returned on all ways
 	jumped   bool // the one that called them, or the innermost itself, has left on all ways, by the jump that it stands at
@@ -78,7 +78,8 @@ func (s *search) thread(t *Thread) (all outlook) {
 		if f.root && returns > 0 && !f.r.jumpsOut(o.block) { // else it is among the ways within
 			here.add(s.open(), hop{kind: hopHome}, nil)
 		}
-		certain := returns == 1 && all.n == 0 && all.returned == len(t.frames)-1-i
+		// where stacks are switched, one that stands at a call out of which that may be has perhaps not returned
+		certain := returns == 1 && all.n == 0 && all.returned == len(t.frames)-1-i && (len(t.away) == 0 || !f.atOpenCall())
 		switch {
 		case here.n > 0:
 			all.jumped = all.jumped || certain && !here.stays && o.block == f.st.block && f.r.jumpsAnywhere(o.block)

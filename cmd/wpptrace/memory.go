@@ -85,7 +85,7 @@ func (o *recordFlags) fitMemory(allowed size, given func(flag string) bool) erro
 	if err := o.memory.fit(allowed, 4, given); err != nil {
 		return err
 	}
-	debug.SetMemoryLimit(int64(allowed / 2))
+	debug.SetMemoryLimit(min(int64(allowed/2), debug.SetMemoryLimit(-1)))
 	if !given("ring-size") {
 		o.ring = fitRing(o.ring, allowed)
 	}

@@ -73,7 +73,7 @@ func TestWindows(t *testing.T) {
 	}
 	for _, want := range []string{
 		"to trace all of it costs more than --overhead 20% of its CPU time: it is traced in windows of 5ms from here on",
-		fmt.Sprintf("traced in %d window", f.Windows),
+		fmt.Sprintf("traced in %d windows, ", f.Windows),
 		fmt.Sprintf("; tracing took %s more\n", percentage(f.SlowDown-1)),
 	} {
 		if !strings.Contains(w.errs.String(), want) {
@@ -86,6 +86,23 @@ func TestWindows(t *testing.T) {
 	}
 	if f.SampledMost > 0 && f.SampledMost < f.Sampled || !strings.Contains(w.stdout.String(), fmt.Sprintf(" in %d windows: numbers are %sestimates of the whole\n", f.Windows, rough)) {
 		t.Errorf("the report does not tell of windows:\n%s", w.stdout.String())
+	}
+}
+
+// Few windows are said to show little.
+func TestFewWindows(t *testing.T) {
+	for windows, want := range map[uint64]string{
+		0: "",
+		1: "wpptrace: traced in 1 window, 50% of its own CPU time; tracing took 0% more\nwpptrace: so few show little ",
+		4: "wpptrace: traced in 4 windows, 50% of its own CPU time; tracing took 0% more\nwpptrace: so few show little ",
+		5: "wpptrace: traced in 5 windows, 50% of its own CPU time; tracing took 0% more\n",
+	} {
+		var out strings.Builder
+		j := &job{recordFlags: &recordFlags{}, recording: &recording{pace: newPace(0.05, time.Millisecond, target.Times{}, 1)}, errs: newStatusLine(&out, true)}
+		j.tellWindows(wpp.Figures{Windows: windows, Sampled: 0.5})
+		if got := out.String(); !strings.HasPrefix(got, want) || strings.Contains(got, "so few") != strings.Contains(want, "so few") || want == "" && got != "" {
+			t.Errorf("%d windows: told %q", windows, got)
+		}
 	}
 }
 

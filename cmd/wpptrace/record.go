@@ -78,7 +78,8 @@ any of them becomes by exec: each program in each process in a snapshot of its o
 with -o x.wpp the first in x.wpp and others in x.PID.wpp; a further one of the same name in
 x.PID.2.wpp. A process is stopped for some 0.3 s where it begins. All is over when the last of them
 has ended; hot prints the hot subpaths of each then. --memory and --ring-size are for all; --memory
-says how many are recorded at the same time, one for each 64M: others run untraced, and are told of.
+says how many are recorded at the same time, one for each 64M (16 with 0): others run untraced, and
+are told of.
 Without --follow-fork, a recording ends when the process calls exec.
 
 SIGINT and SIGTERM end the recording, a second one at once and without a snapshot; SIGUSR2 writes a

@@ -283,25 +283,34 @@ func (r *recovery) takesException(d *draft, b int) bool {
 	if r.marks[d.first[b]]&landing == 0 {
 		return false
 	}
-	if to := r.target[d.first[b]]; len(d.blocks[b].Insns) == 1 && d.blocks[b].Insns[0].Kind == x86.Jmp { // what several pads begin with is there once
-		if b = r.blockOf(d, r.inside(d, int(to))); b < 0 {
+	if k := d.blocks[b].begins(); d.blocks[b].Insns[k].Kind == x86.Jmp { // what several pads begin with is there once
+		if b = r.blockOf(d, r.inside(d, int(r.target[int(d.first[b])+k]))); b < 0 {
 			return false
 		}
 	}
-	const mov, cmp, test = 0x89, 0x83, 0x85
+	const mov, arithmetic, test = 0x89, 0x83, 0x85
 	const rax, rdx, wide = 0, 2, 8
 	insns := d.blocks[b].Insns
-	for k := range insns[:min(4, len(insns))] {
+	for k := range insns[:min(4, len(insns))] { // schedulers put others before it
 		q := &insns[k]
 		if !q.HasModRM || q.Map != 0 {
 			continue
 		}
 		reg, rm, _ := r.operands(int(d.first[b]) + k)
-		if q.Op == mov && reg == rax && q.Rex&wide != 0 || (q.Op == cmp || q.Op == test) && !rm.Mem && rm.Reg == rdx {
+		if q.Op == mov && reg == rax && q.Rex&wide != 0 || (q.Op == arithmetic || q.Op == test) && !rm.Mem && rm.Reg == rdx {
 			return true
 		}
 	}
 	return false
+}
+
+// begins is the index of the first instruction of a block that does anything: what may be jumped to by a pointer can be marked so.
+func (b *Block) begins() int {
+	const marks, endbr64 = 0x1e, 0xfa // f3 0f 1e fa
+	if q := &b.Insns[0]; len(b.Insns) > 1 && q.Map == 1 && q.Op == marks && q.ModRM == endbr64 {
+		return 1
+	}
+	return 0
 }
 
 // isUnreachable says whether instruction i, the last of a piece, is never executed: what lies behind it has another
@@ -400,7 +409,7 @@ func (r *recovery) linkPads(d *draft, sites []image.CallSite) {
 			return
 		}
 		end = site.Hi
-		if d.blocks[pad].Insns[0].Kind == x86.Trap {
+		if d.blocks[pad].Insns[d.blocks[pad].begins()].Kind == x86.Trap {
 			continue // nothing of it ever runs
 		}
 		d.pads = append(d.pads, pad)

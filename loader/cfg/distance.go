@@ -12,13 +12,9 @@ import (
 func (r *recovery) findTaken() (taken []bool) {
 	taken = make([]bool, len(r.drafts))
 	for _, d := range r.drafts {
-		end := d.addr + maxTag + 1
-		if i := r.findPiece(d.addr); i >= 0 {
-			end = min(end, r.pieces[i].Hi)
-		}
-		_, taken[d.id] = r.mentions.next(d.addr, end)
+		_, taken[d.id] = r.mentions.next(d.addr, min(d.addr+maxTag+1, r.pieces[r.findPiece(d.addr)].Hi))
 	}
-	f := &distances{recovery: r, taken: taken, code: r.pieces[0].Lo, size: r.pieces[len(r.pieces)-1].Hi - r.pieces[0].Lo, left: mostTableWords}
+	f := &distances{recovery: r, taken: taken, lo: r.pieces[0].Lo, size: r.pieces[len(r.pieces)-1].Hi - r.pieces[0].Lo, left: mostLookUps}
 	for i := range r.im.Sections {
 		s := &r.im.Sections[i]
 		switch end := s.Addr + uint64(len(s.Data)); {
@@ -43,22 +39,25 @@ const maxTag = 15
 // distances finds routines whose addresses are given as distances.
 type distances struct {
 	*recovery
-	taken      []bool
-	code, size uint64 // where code lies
-	left       int    // words of tables that may still be looked at
+	taken    []bool
+	lo, size uint64 // where code lies
+	left     int    // look-ups
 }
 
-// mostTableWords bounds the words of all tables, which overlap: more than half a second of looking at them is hostile. All routines are taken for entered then.
-const mostTableWords = 1 << 23
+// mostLookUps is ten times what programs need, and takes a second: more is hostile. All routines are taken for entered by pointers then.
+const mostLookUps = 1 << 23
 
 func (f *distances) note(addr uint64) {
-	if addr-f.code < f.size { // so that nearly all are dealt with inline
+	if addr-f.lo < f.size { // so that nearly all are dealt with inline
 		f.take(addr)
 	}
 }
 
 // take looks for a routine that is entered at addr: where it is, a piece of code begins.
 func (f *distances) take(addr uint64) {
+	if f.left--; f.left < 0 {
+		return
+	}
 	i := f.findPiece(addr)
 	if i < 0 || f.pieces[i].Lo != addr || f.pieces[i].first == f.pieces[i].last {
 		return
@@ -96,19 +95,19 @@ func (f *distances) fromBytes(data []byte, addr uint64) {
 }
 
 // fromTable finds distances from where a table begins, as in relative virtual tables. One may begin at each address that is mentioned, and goes on as long as its words
-// lead to code.
+// lead to code, be it stubs or without unwind information, or to nothing.
 func (f *distances) fromTable(data []byte, base uint64) {
 	const most = 1024 // words
 	for range most {
 		if len(data) < 4 || f.left < 0 {
 			return
 		}
-		f.left--
-		to := base + distance(data)
-		if to-f.code >= f.size || f.findPiece(to) < 0 {
-			return
+		if to := base + distance(data); to != base {
+			if s := f.im.SectionAt(to); s == nil || !s.Exec {
+				return
+			}
+			f.take(to)
 		}
-		f.take(to)
 		data = data[4:]
 	}
 }

@@ -5,11 +5,12 @@ import "testing"
 const distances = `
 #define HIDDEN __attribute__((noinline, visibility("hidden")))
 typedef int function(int);
+int puts(const char *);
 HIDDEN int in_table(int x) { return x % 7; }
 HIDDEN int last_in_table(int x) { return x % 9; }
 HIDDEN int from_itself(int x) { return x % 11; }
 HIDDEN int far_from_itself(int x) { return x % 15; }
-HIDDEN int behind_table(int x) { return x % 13; }
+HIDDEN int behind_others(int x) { return x % 13; }
 __attribute__((noinline)) static int tagged(int x) { return x * 3 + 1; }
 __attribute__((noinline)) static int packed(int x) { return x * 9 + 1; }
 HIDDEN int amidst_code(int x) { return x % 17; }
@@ -19,10 +20,10 @@ extern const long far[];
 asm(".pushsection .rodata\n.balign 8\n"
 	".globl far, table, own\n.hidden far, table, own\n"
 	"far: .quad far_from_itself - .\n"
-	"table: .long in_table - table, last_in_table - table, 0, behind_table - table\n"
+	"table: .long in_table - table, last_in_table - table, 0, puts@PLT + 12, bare - table, behind_others - table\n"
 	"own: .long from_itself - .\n"
 	".popsection\n"
-	".pushsection .text\n.balign 4\n.globl text\n.hidden text\ntext: .long amidst_code - text\n.popsection\n");
+	".pushsection .text\nbare: ret\n.balign 4\n.globl text\n.hidden text\ntext: .long amidst_code - text\n.popsection\n");
 extern const int text[];
 static struct __attribute__((packed)) { char c; function *f; } odd = {1, packed};
 char *volatile tag = (char *)tagged + 3;
@@ -31,12 +32,12 @@ int main(int argc, char **argv)
 	function *f[] = {
 		(function *)((char *)table + table[argc & 1]), (function *)((char *)own + *own), (function *)((char *)far + *far), (function *)(tag - 3), odd.f,
 		(function *)((char *)text + *text)};
-	int sum = 0;
+	int sum = puts("");
 	for (int i = 0; i < 6; i++)
 		sum += f[i](argc);
 	if (argc > 5)
 		odd.f = 0;
-	return sum + called(argc) + in_table(1) + last_in_table(2) + behind_table(3) + from_itself(4) + far_from_itself(5) + tagged(6) + packed(7) + amidst_code(8);
+	return sum + called(argc) + in_table(1) + last_in_table(2) + behind_others(3) + from_itself(4) + far_from_itself(5) + tagged(6) + packed(7) + amidst_code(8);
 }
 `
 
@@ -51,7 +52,7 @@ func TestDistancesAreReferences(t *testing.T) {
 		{[]string{"-O1", "-pie", "-fPIE", "-mcmodel=large"}, map[string]bool{"called": true}}, // every call is by a distance
 	} {
 		p := recoverFile(t, compile(t, distances, c.flags...))
-		want := map[string]bool{"in_table": true, "last_in_table": true, "from_itself": true, "far_from_itself": true, "tagged": true, "packed": true, "amidst_code": true, "main": true}
+		want := map[string]bool{"in_table": true, "last_in_table": true, "from_itself": true, "far_from_itself": true, "tagged": true, "packed": true, "behind_others": true, "amidst_code": true, "main": true}
 		for symbol, taken := range c.taken {
 			want[symbol] = taken
 		}

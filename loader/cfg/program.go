@@ -233,7 +233,7 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 }
 
 // splitsStack says whether the routine may be called anew in its middle, where too little of its stack is left: it compares that with the limit in its thread's
-// control block, or calls what does so then.
+// control block or, where its frame is large, calls __morestack in any case.
 func (r *recovery) splitsStack(d *draft) bool {
 	const cmpWithMemory, fs, limit = 0x3b, 0x64, 0x70
 	entry := r.blockAt[d.entry]

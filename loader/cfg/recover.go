@@ -34,7 +34,7 @@ const (
 
 // Recover finds the routines of an image and the control flow graph of each. It fails only when the image holds no
 // code with unwind information; what is wrong with one routine leaves that one out. The program shares the image and
-// must not be changed; with that, it is safe for concurrent use. Cost: about 0.1 us a byte of code.
+// must not be changed; with that, it is safe for concurrent use. Cost: about 0.1 us a byte of code, and 10 ns a byte of data.
 func Recover(im *image.Image) (*Program, error) {
 	c, err := sweep(im)
 	if err != nil {

@@ -170,8 +170,8 @@ func TestPadsThatTrapOrJump(t *testing.T) {
 			"push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n"
 			"test %edi,%edi\nje 5f\n"
 			"1: call _Z4backi\n2: pop %rbx\n.cfi_remember_state\n.cfi_adjust_cfa_offset -8\nret\n.cfi_restore_state\n"
-			"3: ud2\n"
-			"5: call _Z4gonei\n6: jmp 7f\n"
+			"3: MARK\nud2\n"
+			"5: call _Z4gonei\n6: MARK\njmp 7f\n"
 			"7: mov %rax,%rdi\ncall _Unwind_Resume\n"
 			".cfi_endproc\n8: .size padded,.-padded\n"
 			".section .gcc_except_table,\"a\"\n"
@@ -179,15 +179,18 @@ func TestPadsThatTrapOrJump(t *testing.T) {
 			"10: .uleb128 1b-padded\n.uleb128 2b-1b\n.uleb128 3b-padded\n.uleb128 0\n"
 			".uleb128 5b-padded\n.uleb128 6b-5b\n.uleb128 6b-padded\n.uleb128 0\n"
 			"11: .text\n");
-		void gone(int i) { throw i; }
+		void (*volatile thrower)(int);
+		void gone(int i) { thrower(i); }
 		void back(int) {}
 		int main(int argc, char **) { return padded(argc); }`
-	r := routine(t, recoverFile(t, compile(t, source, "-xc++", "-O1", "-no-pie", "-fno-pie")), "padded")
-	if r.LeftOut != "" || len(r.Pads) != 1 {
-		t.Errorf("left out: %q, pads %v", r.LeftOut, r.Pads)
-	}
-	if n := ends(r); n[cfg.Trap] != 1 || n[cfg.NoReturn] != 2 || n[cfg.Call] != 1 {
-		t.Errorf("blocks by how they end: %v", n)
+	for _, mark := range []string{"", "endbr64"} {
+		r := routine(t, recoverFile(t, compile(t, strings.ReplaceAll(source, "MARK", mark), "-xc++", "-O1", "-no-pie", "-fno-pie")), "padded")
+		if r.LeftOut != "" || len(r.Pads) != 1 {
+			t.Errorf("%s: left out: %q, pads %v", mark, r.LeftOut, r.Pads)
+		}
+		if n := ends(r); n[cfg.Trap] != 1 || n[cfg.NoReturn] != 2 || n[cfg.Call] != 1 {
+			t.Errorf("%s: blocks by how they end: %v", mark, n)
+		}
 	}
 }
 
