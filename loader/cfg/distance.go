@@ -97,12 +97,15 @@ func (f *distances) fromBytes(data []byte, addr uint64) {
 // fromTable finds distances from where a table begins, as in relative virtual tables. One may begin at each address that is mentioned, and goes on as long as its words
 // lead to code, be it stubs or without unwind information, or to nothing.
 func (f *distances) fromTable(data []byte, base uint64) {
-	const most = 1024 // words
+	const most, mostEmpty = 1024, 16 // words, and words in a row that lead to nothing
+	empty := 0
 	for range most {
-		if len(data) < 4 || f.left < 0 {
+		if len(data) < 4 || f.left < 0 || empty > mostEmpty {
 			return
 		}
+		empty++
 		if to := base + distance(data); to != base {
+			empty = 0
 			if s := f.im.SectionAt(to); s == nil || !s.Exec {
 				return
 			}
