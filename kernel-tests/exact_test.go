@@ -66,7 +66,7 @@ func zooCases() []zoo.Case {
 	if !matrix() {
 		return append(zoo.Cases(1), once...)
 	}
-	var cases []zoo.Case
+	cases := []zoo.Case{{Program: zoo.Named("exceptions"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O2", Static: true, Sorting: true}}}
 	for _, f := range zoo.Flavours() {
 		for _, p := range zoo.Programs() {
 			cases = append(cases, zoo.Case{Program: p, Flavour: f})

@@ -13,8 +13,11 @@ type Flavour struct {
 	PIE      bool
 	Static   bool
 	Stripped bool
-	Shared   bool   // all of it is a shared library, but for a main that calls the program's
-	Extra    string // one more compiler flag, or ""
+	Shared   bool // all of it is a shared library, but for a main that calls the program's
+	// Sorting leaves it to a static executable that is not PIE to register its unwind tables and to sort them at the first
+	// exception, in millions of instructions. Without it the linker sorts them, as for all other executables.
+	Sorting bool
+	Extra   string // one more compiler flag, or ""
 }
 
 // String names the flavour; it is good for file names.
@@ -23,7 +26,7 @@ func (f Flavour) String() string {
 	for _, part := range []struct {
 		on   bool
 		text string
-	}{{f.PIE, "-pie"}, {f.Static, "-static"}, {f.Stripped, "-stripped"}, {f.Shared, "-shared"}, {f.Extra != "", f.Extra}} {
+	}{{f.PIE, "-pie"}, {f.Static, "-static"}, {f.Stripped, "-stripped"}, {f.Shared, "-shared"}, {f.Sorting, "-sorting"}, {f.Extra != "", f.Extra}} {
 		if part.on {
 			name += part.text
 		}
@@ -42,6 +45,9 @@ func (f Flavour) flags() []string {
 		flags = append(flags, "-fPIE", "-pie")
 	case f.Static:
 		flags = append(flags, "-fno-pie", "-static")
+		if !f.Sorting {
+			flags = append(flags, "-Wl,--eh-frame-hdr,--wrap=__register_frame_info")
+		}
 	default:
 		flags = append(flags, "-fno-pie", "-no-pie")
 	}

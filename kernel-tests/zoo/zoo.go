@@ -34,7 +34,7 @@ const (
 	EarlyCode                    // runs code of its own before its entry point
 	KillsThreads                 // ends while its threads live
 	GNU                          // is GNU C, which gcc alone compiles
-	Long                         // executes millions of instructions where its libraries' count, static or shared: for the whole matrix alone
+	Long                         // executes a million instructions and more where its libraries' count, static or shared: for the whole matrix alone
 )
 
 // Has says whether the program has all of these tags.
@@ -72,9 +72,9 @@ func Programs() []Program {
 		{File: "coroutines.c", Tags: Coroutine},
 		{File: "distances.c"},
 		{File: "empty.c"},
-		{File: "exception_callbacks.cc", Tags: Exceptions | Long},
+		{File: "exception_callbacks.cc", Tags: Exceptions},
 		{File: "exception_loop.cc", Tags: Exceptions},
-		{File: "exceptions.cc", Exit: 12, Tags: Exceptions | Long},
+		{File: "exceptions.cc", Exit: 12, Tags: Exceptions},
 		{File: "exec.c", Exit: 5, Tags: Execs},
 		{File: "fault.c", Exit: 6, Tags: Signals | Jumps | Fault},
 		{File: "fault_in_main.c", Exit: 6, Tags: Signals | Jumps | Fault},
@@ -116,7 +116,7 @@ func Programs() []Program {
 		{File: "timer.c", Tags: Timer | Signals | Long},
 		{File: "variants.cc", Exit: 6, Tags: Exceptions},
 		{File: "vfork.c", Tags: Forks},
-		{File: "virtuals.cc", Tags: Exceptions | Long},
+		{File: "virtuals.cc", Tags: Exceptions},
 	}
 	for i := range programs {
 		p := &programs[i]

@@ -6,10 +6,12 @@ import "bytes"
 // lists here name is admitted: on other instructions the kernel refuses a probe, counts wrong, or corrupts the target.
 func (in Inst) Class(code []byte) Class {
 	switch {
-	case len(code) < int(in.Len) || in.prefix != 0:
+	case len(code) < int(in.Len):
 		return Never
 	case in.emulated():
 		return Emulated
+	case in.prefix != 0:
+		return Never
 	case in.stepped(code[:in.Len]):
 		return Stepped
 	}
@@ -17,8 +19,11 @@ func (in Inst) Class(code []byte) Class {
 }
 
 // emulated names what every kernel that has uprobes on x86-64 emulates. The lengths admit no prefix but REX.B in front
-// of push and bnd in front of a branch.
+// of push, bnd in front of a branch, and the address size in front of a call: so linkers fill up what was indirect.
 func (in Inst) emulated() bool {
+	if in.prefix != 0 {
+		return in.prefix == addressPrefix && in.Kind == Call && in.Op == 0xe8 && in.Len == 6 && in.Rex == 0 && !in.OpSize && in.Rep == 0
+	}
 	length := in.Len
 	if in.Rep == 0xf2 {
 		length--

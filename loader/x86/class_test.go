@@ -16,6 +16,7 @@ func TestClass(t *testing.T) {
 		{"41 57", "push %r15", Emulated},
 		{"e8 01 02 03 04", "call", Emulated},
 		{"f2 e8 01 02 03 04", "bnd call", Emulated},
+		{"67 e8 01 02 03 04", "addr32 call, which linkers make of an indirect one", Emulated},
 		{"e9 01 02 03 04", "jmp", Emulated},
 		{"eb 01", "jmp", Emulated},
 		{"f2 eb 01", "bnd jmp", Emulated},
@@ -65,6 +66,12 @@ func TestClass(t *testing.T) {
 		{"48 e8 01 02 03 04", "rex.W call", Never},
 		{"66 66 48 e8 01 02 03 04", "the call of __tls_get_addr", Never},
 		{"f3 e8 01 02 03 04", "repz call", Never},
+		{"67 f2 e8 01 02 03 04", "addr32 bnd call", Never},
+		{"67 67 e8 01 02 03 04", "addr32 twice", Never},
+		{"2e e8 01 02 03 04", "cs call", Never},
+		{"67 e9 01 02 03 04", "addr32 jmp", Never},
+		{"67 eb 01", "addr32 jmp", Never},
+		{"67 50", "addr32 push %rax", Never},
 		{"f2 f2 e8 01 02 03 04", "bnd twice", Never},
 		{"2e 74 01", "je,pn", Never},
 		{"3e ff e0", "notrack jmp *%rax", Never},
@@ -131,11 +138,13 @@ func isEmulated(prefix string, first, second byte) bool {
 	push := first >= 0x50 && first <= 0x57
 	switch prefix {
 	case "":
-		return branch || push || first == 0x90 || first == 0xf2 && (second == 0xe8) || first == 0x41 && second&0xf8 == 0x50
+		return branch || push || first == 0x90 || (first == 0xf2 || first == 0x67) && second == 0xe8 || first == 0x41 && second&0xf8 == 0x50
 	case "\xf2":
 		return branch
 	case "\x41":
 		return push
+	case "\x67":
+		return first == 0xe8
 	}
 	return false
 }
