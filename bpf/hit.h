@@ -244,9 +244,13 @@ static __always_inline void announce(struct thread *t, const struct site *s, __u
 static __noinline __u64 case_value(struct registers *regs, const struct site *s)
 {
 	__u64 value = 0;
+	__u32 size;
 
 	if (!s)
 		return 0;
+	size = s->case_size;
+	if (size < 1 || size > 8) /* for the verifier: it is 1, 2, 4 or 8 */
+		size = 8;
 	if (s->flags & SITE_CASE_MEMORY) {
 		__u64 address = (__s64)s->case_disp;
 		if (s->flags & SITE_CASE_RIP)
@@ -255,19 +259,14 @@ static __noinline __u64 case_value(struct registers *regs, const struct site *s)
 			address += register_value(regs, s->case_reg);
 		if (s->case_index < NO_REG)
 			address += register_value(regs, s->case_index) * s->case_scale;
-		if (read_user(&value, 8, address)) {
+		if (read_user(&value, size, address)) {
 			count(METRIC_UNREADABLE);
 			return CASE_UNREADABLE;
 		}
 	} else {
 		value = register_value(regs, s->case_reg);
 	}
-	if (s->case_size == 1)
-		value &= 0xff;
-	else if (s->case_size == 2)
-		value &= 0xffff;
-	else if (s->case_size == 4)
-		value &= 0xffffffff;
+	value &= ~0ULL >> (64 - 8 * size);
 	if (s->flags & SITE_CASE_TARGET)
 		value -= bias_of(s);
 	return value & ((1ULL << 60) - 1);

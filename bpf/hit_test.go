@@ -224,6 +224,8 @@ func TestCases(t *testing.T) {
 			[]func(*usermode.Registers){register(7, 0x9000), register(1, 3)}, []wire.Word{wire.MakeCase(0x1234), wire.MakeWitness(pointer, 0, stack)}},
 		{"a byte of the image", global, map[uint64]uint64{base + 0x5000: 0xffffffffffffff07}, nil,
 			[]wire.Word{wire.MakeCase(7), wire.MakeWitness(global, 0, stack)}},
+		{"a value at the end of what can be read", valued, map[uint64]uint64{stack - 0x100 - 24: 0xdeadbeef00000000},
+			[]func(*usermode.Registers){register(5, stack-0x100)}, []wire.Word{wire.MakeCase(0xdeadbeef), wire.MakeWitness(valued, 0, stack)}},
 		{"a value in the frame", valued, map[uint64]uint64{stack - 0x100 - 24: 0xdeadbeef00000000, stack - 0x100 - 16: 0xffffffffffffffff},
 			[]func(*usermode.Registers){register(5, stack-0x100)}, []wire.Word{wire.MakeCase(0xdeadbeef), wire.MakeWitness(valued, 0, stack)}},
 		{"a value whatever the outcome", valued, map[uint64]uint64{stack - 0x100 - 24: 5 << 32, stack - 0x100 - 16: 0},

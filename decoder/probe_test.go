@@ -137,7 +137,7 @@ func (s *process) store(o x86.Operand, regs *usermode.Registers, value uint64) {
 	if o.Index >= 0 {
 		address += regs.General[o.Index] * uint64(o.Scale)
 	}
-	was, _ := s.machine.Memory.Read(address)
+	was, _ := s.machine.Memory.Read(address, 8)
 	mask := ^uint64(0) >> (64 - 8*uint(o.Size))
 	s.machine.Memory.Set(address, was&^mask|value&mask)
 }

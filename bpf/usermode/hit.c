@@ -24,8 +24,8 @@ static long read_user(void *to, __u32 size, __u64 from)
 {
 	__u64 word;
 
-	assert(size == 8);
-	if (readMemory(machine, from, &word))
+	assert(size <= sizeof(word));
+	if (readMemory(machine, from, size, &word))
 		return -1;
 	memcpy(to, &word, size);
 	return 0;

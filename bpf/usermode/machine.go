@@ -25,12 +25,12 @@ func (m Memory) Set(address, word uint64) {
 	}
 }
 
-// Read returns the 8 bytes at any address; ok is false if one of them cannot be read.
-func (m Memory) Read(address uint64) (word uint64, ok bool) {
+// Read returns up to 8 bytes at any address, with what follows them or zeros above; ok is false if one of them cannot be read.
+func (m Memory) Read(address, size uint64) (word uint64, ok bool) {
 	low, shift := address&^7, address&7*8
 	word, ok = m[low]
-	if shift == 0 || !ok {
-		return word, ok
+	if shift/8+size <= 8 || !ok {
+		return word >> shift, ok
 	}
 	high, ok := m[low+8]
 	return word>>shift | high<<(64-shift), ok
@@ -120,8 +120,8 @@ func (m *Machine) run(call func(C.struct_machine)) {
 func machineOf(h C.uintptr_t) *Machine { return cgo.Handle(h).Value().(*Machine) }
 
 //export readMemory
-func readMemory(h C.uintptr_t, address C.__u64, to *C.__u64) C.int {
-	word, ok := machineOf(h).Memory.Read(uint64(address))
+func readMemory(h C.uintptr_t, address C.__u64, size C.__u32, to *C.__u64) C.int {
+	word, ok := machineOf(h).Memory.Read(uint64(address), uint64(size))
 	if !ok {
 		return -1
 	}

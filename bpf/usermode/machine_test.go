@@ -14,14 +14,17 @@ import (
 func TestMemoryAtAnyAddress(t *testing.T) {
 	m := usermode.Memory{}
 	m.Set(0x1003, 0x1122334455667788)
-	if w, ok := m.Read(0x1003); !ok || w != 0x1122334455667788 {
+	if w, ok := m.Read(0x1003, 8); !ok || w != 0x1122334455667788 {
 		t.Errorf("read %x, %v", w, ok)
 	}
-	if w, ok := m.Read(0x1000); !ok || w != 0x4455667788000000 {
+	if w, ok := m.Read(0x1000, 8); !ok || w != 0x4455667788000000 {
 		t.Errorf("the word below reads %x, %v", w, ok)
 	}
-	if _, ok := m.Read(0x1009); ok {
+	if _, ok := m.Read(0x1009, 8); ok {
 		t.Error("bytes that nobody has stored can be read")
+	}
+	if w, ok := m.Read(0x100e, 2); !ok || w != 0 {
+		t.Errorf("the last two bytes read %x, %v", w, ok)
 	}
 }
 
