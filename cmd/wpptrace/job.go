@@ -182,10 +182,10 @@ func (j *job) tellPlan() {
 
 // tellChange warns where putting the probes in is felt by a process that uses so many CPUs.
 func (j *job) tellChange(load float64) {
-	const usualWait, felt = 30 * time.Microsecond, 500 * time.Millisecond // usualWait is for each probe
+	const usualWait, felt = 6 * time.Microsecond, 250 * time.Millisecond // usualWait is for each probe
 	probes := len(j.program.plan.Sites)
 	if takes := time.Duration(min(load, 1) * float64(probes) * float64(usualWait)); takes > felt {
-		j.say("putting in %d probes may hold it up for some %.1f s, and taking them out again, too: -F narrows what is observed", probes, takes.Seconds())
+		j.say("putting in %d probes holds it up for some %.1f s, and taking them out again, too: -F narrows what is observed", probes, takes.Seconds())
 	}
 }
 

@@ -106,7 +106,8 @@ func (c *Child) hold(pid int) error {
 // waitDead waits for the end of the child, but leaves it to be waited for again: until then its clock can be read.
 func (c *Child) waitDead() error {
 	for {
-		err := unix.Waitid(unix.P_PID, c.PID, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		// A thread of ours that freezes it has it stop: that is not for us.
+		err := unix.Waitid(unix.P_PID, c.PID, nil, unix.WEXITED|unix.WNOWAIT|unix.WNOTHREAD, nil)
 		if !errors.Is(err, unix.EINTR) {
 			return err
 		}
