@@ -68,13 +68,8 @@ func (t *Thread) setAside(i int) {
 	for k > i+1 && !t.frames[k].root {
 		k--
 	}
+	t.toThrow(t.top(), false)
 	piece := append([]frame(nil), t.frames[k:]...)
-	inner := &piece[len(piece)-1]
-	if !inner.called && !inner.atOpenCall() {
-		t.cut(inner)
-	} else if !inner.called {
-		t.makeCall(inner)
-	}
 	t.sink.Mark(ops.Unwind, uint64(len(piece)))
 	for range piece {
 		t.sink.LeaveRoutine()
@@ -87,6 +82,17 @@ func (t *Thread) setAside(i int) {
 		t.away = append(t.away[:0], t.away[1:]...)
 	}
 	t.away = append(t.away, piece)
+}
+
+// leaveBelow takes off what lies below cfa, where code that is not observed calls back: it has caught what was thrown, or runs on another stack.
+func (t *Thread) leaveBelow(cfa uint64) {
+	i := len(t.frames) - 1
+	for i >= 0 && t.frames[i].cfa <= cfa {
+		i--
+	}
+	for len(t.frames)-1 > i {
+		t.setAside(i)
+	}
 }
 
 // forget drops the pieces of stack that a new activation at cfa has overwritten.
@@ -109,13 +115,17 @@ func (t *Thread) forget(cfa uint64) {
 	t.away = kept
 }
 
-// revive brings back a piece of stack that was switched away from, if it holds the activation and that can go on to the block.
-func (t *Thread) revive(a activation, block int, chain []wire.Word) bool {
+// revive brings back a piece of stack that was switched away from, if it holds the activation and that can go on to the block, or stands there. first: a new
+// activation may come to it as well, in the same place.
+func (t *Thread) revive(a activation, block int, first bool, chain []wire.Word) bool {
 	for k := len(t.away) - 1; k >= 0; k-- {
 		piece := t.away[k]
 		for j := range piece {
 			f := &piece[j]
-			if f.activation != a || len(chain) > 0 && f.from != chain[0] || f.st.to(block, f.called) == nil && f.st.block != block {
+			if f.activation != a || len(chain) > 0 && f.from != chain[0] {
+				continue
+			}
+			if f.st.to(block, f.called) == nil && (first || f.called || f.st.block != block) || !calleesReturn(piece[j+1:]) {
 				continue
 			}
 			t.away = append(t.away[:k], t.away[k+1:]...)

@@ -18,7 +18,7 @@ func (t *Thread) place(a activation, s *plan.Site) {
 		return
 	}
 	i := t.find(a, chain)
-	if i < 0 && t.revive(a, s.Block, chain) {
+	if i < 0 && t.revive(a, s.Block, s.First, chain) {
 		i = t.find(a, chain)
 	}
 	if i >= 0 && t.goOn(i, s) || i < 0 && t.reappear(a, s.Block) {
@@ -72,7 +72,7 @@ func (t *Thread) goOn(i int, s *plan.Site) bool {
 	}
 	m := f.st.to(s.Block, f.called)
 	switch {
-	case m != nil:
+	case m != nil && (!s.First || calleesReturn(t.frames[i+1:])):
 		t.finishAbove(i)
 		t.apply(&t.frames[i], m)
 	case s.First:
@@ -104,6 +104,20 @@ func (t *Thread) haveReturned(i int) bool {
 	for k := len(t.frames) - 1; k > i; k-- {
 		f := &t.frames[k]
 		if _, n := f.st.returnsBy(t.inCall(k)); n == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// calleesReturn reports whether the frames above another, up to the first that it has not called, can have come to their ends.
+func calleesReturn(above []frame) bool {
+	for k := range above {
+		f := &above[k]
+		if f.root {
+			break
+		}
+		if _, n := f.st.returnsBy(f.called || k+1 < len(above) && !above[k+1].handler); n == 0 {
 			return false
 		}
 	}
@@ -192,7 +206,7 @@ func (t *Thread) findCaller(c place, cfa uint64, depth int, chain []wire.Word) i
 	}
 	a := activation{c.r, cfa + uint64(depth)}
 	i := t.find(a, chain)
-	if i < 0 && t.revive(a, c.block, chain) {
+	if i < 0 && t.revive(a, c.block, false, chain) {
 		i = t.find(a, chain)
 	}
 	return i
@@ -206,7 +220,7 @@ func (t *Thread) entered(i int, cfa uint64) bool {
 // innermost finds the innermost frame of a routine above cfa that was called through chain and for which is holds, or -1.
 func (t *Thread) innermost(r *routine, cfa uint64, chain []wire.Word, is func(i int) bool) int {
 	for i := len(t.frames) - 1; i >= 0; i-- {
-		if f := &t.frames[i]; f.r == r && f.cfa > cfa && is(i) && t.calledThrough(i, chain) && t.reaches(i, cfa) {
+		if f := &t.frames[i]; f.r == r && f.cfa > cfa && !f.gone && is(i) && t.calledThrough(i, chain) && t.reaches(i, cfa) {
 			return i
 		}
 	}
@@ -416,6 +430,7 @@ func (t *Thread) enterRoot(a activation, from wire.Word) {
 		return
 	}
 	t.toOpenCall()
+	t.leaveBelow(a.cfa)
 	t.enter(f)
 }
 

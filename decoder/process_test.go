@@ -28,6 +28,7 @@ const (
 type habits struct {
 	callback int // code that is not observed calls back
 	throw    int // it throws to a landing pad
+	catch    int // it throws to code that is not observed
 	jump     int // it jumps to a setjmp that has returned
 	handler  int // a signal handler interrupts a block, or code that is not observed
 	altStack int // the handler runs on a stack of its own
@@ -74,6 +75,7 @@ type process struct {
 	habits    habits
 	frames    []*frame
 	signalled int // hits when the last signal came
+	caught    int // and when code that is not observed last caught something; 0: never
 	stacks    int // how many there have been
 	truth     []event
 	handlers  map[int]bool // the events with which signal handlers begin
@@ -362,7 +364,7 @@ func (s *process) runOutside(f *frame) {
 	case s.mayInterrupt():
 		s.signal(f.sp-0x2000, outsideCode+0x77)
 		return
-	case s.chance(s.habits.throw) && s.throw(), s.chance(s.habits.jump) && s.jump():
+	case s.chance(s.habits.throw) && s.throw(), s.chance(s.habits.catch) && s.catch(), s.chance(s.habits.jump) && s.jump():
 		return
 	case s.chance(s.habits.kill):
 		s.kill()
@@ -410,6 +412,22 @@ func (s *process) throw() bool {
 	return true
 }
 
+// catch lands in code that is not observed, if observed code has been called by some, this side of any signal handler.
+func (s *process) catch() bool {
+	var at []int
+	for i := len(s.frames) - 2; i >= 0 && !s.frames[i+1].handler; i-- {
+		if s.frames[i].r == nil {
+			at = append(at, i)
+		}
+	}
+	if len(at) == 0 {
+		return false
+	}
+	s.unwindTo(at[s.dice(len(at))])
+	s.caught = s.hits
+	return true
+}
+
 // jump returns a second time from a setjmp of some caller, if there is one this side of any signal handler: what a handler that is left interrupted silently
 // nobody can know.
 func (s *process) jump() bool {
@@ -449,9 +467,15 @@ func (s *process) mayInterrupt() bool {
 	return false
 }
 
-// unheard reports whether the thread runs in a handler of which nobody can know yet.
+// unheard reports whether nobody can know yet what the thread runs in: a handler, or what has gone on since something was caught.
 func (s *process) unheard() bool {
-	for i := len(s.frames) - 1; i >= 0 && !s.dead && s.trouble == nil && s.hits == s.signalled; i-- {
+	if s.dead || s.trouble != nil {
+		return false
+	}
+	if s.caught > 0 && s.hits == s.caught {
+		return true
+	}
+	for i := len(s.frames) - 1; i >= 0 && s.hits == s.signalled; i-- {
 		if s.frames[i].handler {
 			return true
 		}

@@ -22,7 +22,7 @@ func TestRandomPrograms(t *testing.T) {
 			return walkExactly(t, p, habits{end: 50, callback: 3, kill: once(t, "kill", 20, 200)})
 		},
 		"throws": func(t *rapid.T, p *plan.Plan) *process {
-			return walkExactly(t, p, habits{end: 50, callback: once(t, "callback", 2, 8), throw: 3, jump: once(t, "jump", 2, 5)})
+			return walkExactly(t, p, habits{end: 50, callback: once(t, "callback", 2, 8), throw: 3, catch: once(t, "catch", 2, 5), jump: once(t, "jump", 2, 5)})
 		},
 		"handlers": func(t *rapid.T, p *plan.Plan) *process {
 			return walkExactly(t, p, habits{end: 50, callback: once(t, "callback", 2, 8), handler: rapid.IntRange(10, 200).Draw(t, "handler"), altStack: once(t, "altStack", 1, 3)})

@@ -244,7 +244,7 @@ func TestWalksAreDecodedExactly(t *testing.T) {
 func TestCallbacksThrowsAndJumpsAreDecodedExactly(t *testing.T) {
 	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
 		rapid.Check(t, func(t *rapid.T) {
-			walkExactly(t, p, habits{callback: once(t, "callback", 2, 8), throw: once(t, "throw", 2, 10), jump: once(t, "jump", 2, 10), kill: once(t, "kill", 20, 200)})
+			walkExactly(t, p, habits{callback: once(t, "callback", 2, 8), throw: once(t, "throw", 2, 10), catch: once(t, "catch", 2, 10), jump: once(t, "jump", 2, 10), kill: once(t, "kill", 20, 200)})
 		})
 	})
 }
@@ -311,8 +311,8 @@ func (s *process) finishAndDecode(t *rapid.T, blocks int) *session {
 		t.Fatal(s.trouble)
 	}
 	s.kill()
-	if s.unknown { // it looks as if what the handler interrupted had died there
-		t.Skip("died in a handler that nobody had heard of")
+	if s.unknown { // it looks as if what the handler interrupted, or what was left, had died there
+		t.Skip("died where nobody had heard of it")
 	}
 	d, err := newSession(s.plan)
 	if err == nil {

@@ -44,6 +44,7 @@ type frame struct {
 	called  bool      // the call where it stands has been made
 	open    bool      // and what that entered has jumped to code that is not observed
 	root    bool      // code that is not observed called it
+	gone    bool      // another activation is in its place, or in that of one of its callers
 	handler bool      // as a signal handler
 	over    int       // of a handler: how many frames it has interrupted, of which the innermost may have ended before
 	alive   int       // and how many it has certainly interrupted
@@ -211,12 +212,27 @@ func (t *Thread) inCall(i int) bool {
 // push begins an activation.
 func (t *Thread) push(f frame) *frame {
 	t.forget(f.cfa)
+	if i := t.inPlace(f.cfa); i >= 0 {
+		for k := i; k < len(t.frames) && (k == i || !t.frames[k].root); k++ {
+			t.frames[k].gone = true
+		}
+	}
 	f.lowest = f.cfa
 	if n := len(t.frames); n > 0 {
 		f.lowest = min(f.cfa, t.frames[n-1].lowest)
 	}
 	t.frames = append(t.frames, f)
 	return &t.frames[len(t.frames)-1]
+}
+
+// inPlace returns the innermost frame of an activation at cfa, or -1.
+func (t *Thread) inPlace(cfa uint64) int {
+	for i := len(t.frames) - 1; i >= 0 && t.frames[i].lowest <= cfa; i-- {
+		if t.frames[i].cfa == cfa {
+			return i
+		}
+	}
+	return -1
 }
 
 // enter begins an activation at its entry.
@@ -229,7 +245,7 @@ func (t *Thread) enter(f frame) *frame {
 // find returns the innermost frame of an activation whose chain of callers is this, or -1. It stops where all that is left lies above.
 func (t *Thread) find(a activation, chain []wire.Word) int {
 	for i := len(t.frames) - 1; i >= 0 && t.frames[i].lowest <= a.cfa; i-- {
-		if t.frames[i].activation == a && t.calledThrough(i, chain) {
+		if t.frames[i].activation == a && !t.frames[i].gone && t.calledThrough(i, chain) {
 			return i
 		}
 	}

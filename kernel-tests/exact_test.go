@@ -36,6 +36,7 @@ var unobservable = map[string]struct {
 }{
 	"nested_functions": {0.2, "its nested functions jump to a place that they do not know"},
 	"builtin_jump":     {0.5, "receive is entered in its middle, at an address taken; climb jumps there"},
+	"raised":           {0.98, "stripped, what two of its routines jump to has neither a symbol nor unwind information"},
 	"switcher":         {0.5, "its switching routine replaces the stack pointer; what it switches between resumes after each switch"},
 }
 

@@ -56,17 +56,26 @@ type Activation struct {
 	Insns  []uint64
 }
 
-// Split takes the stream apart: what the thread ran outside of any handler, and each handler activation in order of delivery.
-// After a handler was left, what follows belongs to what it had interrupted.
+// Split takes the stream apart: what the thread ran outside of any handler, and each handler activation, in the order in which they began: of signals that are
+// delivered at once the last one's handler runs first. After a handler was left, what follows belongs to what it had interrupted.
 func (t *Thread) Split() (main []uint64, handlers []Activation) {
-	var open []int // the activations that are running, innermost last
+	const pending = -1
+	type delivery struct{ signal, handler int } // handler: its index, or pending
+	var open []delivery                         // those whose handlers are running, innermost last
 	add := func(insns []uint64) {
 		if len(open) == 0 {
 			main = append(main, insns...)
 			return
 		}
-		h := &handlers[open[len(open)-1]]
-		h.Insns = append(h.Insns, insns...)
+		d := &open[len(open)-1]
+		if d.handler == pending && len(insns) > 0 {
+			d.handler = len(handlers)
+			handlers = append(handlers, Activation{Signal: d.signal})
+		}
+		if d.handler != pending {
+			h := &handlers[d.handler]
+			h.Insns = append(h.Insns, insns...)
+		}
 	}
 	from := 0
 	for _, e := range t.Events {
@@ -74,8 +83,7 @@ func (t *Thread) Split() (main []uint64, handlers []Activation) {
 		from = e.Index
 		switch {
 		case e.Kind == Delivered:
-			open = append(open, len(handlers))
-			handlers = append(handlers, Activation{Signal: e.Signal})
+			open = append(open, delivery{e.Signal, pending})
 		case len(open) > 0:
 			open = open[:len(open)-1]
 		}

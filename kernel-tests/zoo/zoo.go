@@ -63,6 +63,7 @@ func Programs() []Program {
 		{File: "builtin_jump.c", Tags: Jumps},
 		{File: "calculator.c", Tags: Jumps},
 		{File: "callbacks.c", Exit: 4},
+		{File: "caught.cc", Exit: 6, Tags: Exceptions},
 		{File: "closed_stdout.c", Exit: 3},
 		{File: "cold.c", Exit: 13},
 		{File: "computed_goto.c"},

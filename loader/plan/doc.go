@@ -39,4 +39,7 @@
 //  11. Where no call and no end of the activation can come before its next word, that word is taken to be of the same activation if routine and frame address are,
 //     and its return address is not read again (Site.Stays). A signal handler that is not observed and leaves by a jump for code that is not observed either, which
 //     enters the routine anew in the same place, is not foreseen.
+//  12. Code that is not observed may catch what is thrown or jumps out of an activation that such code has begun, and begin another in the same place, with the same
+//     return address. So where such code may have run, and control comes back by the call's return or to a landing pad, a word comes before any place that silence
+//     leads to from the entry; and a word comes before what MayLeaveOpen is called.
 package plan

@@ -169,7 +169,85 @@ func (r *Routine) obey() (changed bool) {
 		}
 		changed = r.tellThrown(s, b) || changed
 	}
-	return calls && r.tellCallers(s) || changed
+	changed = calls && r.tellCallers(s) || changed
+	return r.rootable && r.tellEntry(s, insist) || changed
+}
+
+// tellEntry sees to it that an activation that code which is not observed begins, where it has caught what was thrown or jumped out of another in the same place, is
+// told from that one going on (rule 12). It reports whether anything changed.
+func (r *Routine) tellEntry(s *search, insist func(from int, is func(int) bool)) (changed bool) {
+	insist(r.Entry, func(n int) bool { return n != exit && !r.probed[n].on && r.opensCallee(n) })
+	for r.Observed() {
+		first := s.all(r.Entry)
+		way := r.backTo(s, first)
+		if way == nil {
+			return changed
+		}
+		b, price := exit, math.Inf(1)
+		if !r.probed[r.Entry].on && !slices.ContainsFunc(r.Blocks, func(b cfg.Block) bool { return slices.Contains(b.Succ, r.Entry) }) {
+			b, price = r.Entry, r.price(r.Entry)
+		}
+		for _, n := range way {
+			if n != exit && !first[n] && !r.probed[n].on && r.price(n) < price {
+				b, price = n, r.price(n)
+			}
+		}
+		if b == exit {
+			r.leave("no place for a probe that tells a new activation from the one before: see the block at %x", r.address(way[0]))
+			return true
+		}
+		changed = r.probe(b)
+	}
+	return changed
+}
+
+// opensCallee reports whether block b calls an observed routine that MayLeaveOpen.
+func (r *Routine) opensCallee(b int) bool {
+	kind, _ := r.Callee(b)
+	return kind == Known && r.opens(b)
+}
+
+// backTo finds a silent way from where code that is not observed has been running to one of some blocks; nil, if there is none.
+func (r *Routine) backTo(s *search, blocks []bool) []int {
+	is := func(n int) bool { return n != exit && blocks[n] }
+	for _, b := range r.leads {
+		if r.opens(b) {
+			if way, found := s.find(r.continuation(b), is); found {
+				return way
+			}
+		}
+		if r.leadsOut(b) {
+			for _, pad := range r.landings(b) {
+				if way, found := s.find(pad, is); found {
+					return way
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// leadsOut reports whether code that is not observed may run before the call that ends block b is over.
+func (r *Routine) leadsOut(b int) bool {
+	switch kind, t := r.Callee(b); kind {
+	case External, Unknown:
+		return isCall(&r.Blocks[b])
+	case Known:
+		return isCall(&r.Blocks[b]) && t.goesOut
+	}
+	return false
+}
+
+// all marks the blocks that can be reached silently from one, within one activation.
+func (s *search) all(from int) []bool {
+	s.explore(from, func(int) bool { return false })
+	marked := make([]bool, len(s.r.Blocks))
+	for _, n := range s.queue {
+		if n != exit {
+			marked[n] = true
+		}
+	}
+	return marked
 }
 
 // tellThrown sees to it that a place which the call that ends block b may come to otherwise than by its return, after the last word of an observed routine that it

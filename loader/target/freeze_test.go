@@ -3,10 +3,12 @@ package target
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -102,13 +104,14 @@ func awaitProgress(t *testing.T, p *Process) {
 	}
 }
 
-func states(t *testing.T, p *Process) (n map[byte]int) {
+// threads are those of a process by their state, with the time that they have been on a CPU.
+func threads(t *testing.T, p *Process) map[byte]map[int]string {
 	t.Helper()
 	ids, err := p.Threads()
 	if err != nil {
 		t.Fatal(err)
 	}
-	n = map[byte]int{}
+	list := map[byte]map[int]string{}
 	for _, id := range ids {
 		b, err := os.ReadFile(p.proc(fmt.Sprintf("task/%d/stat", id)))
 		if err != nil {
@@ -118,9 +121,27 @@ func states(t *testing.T, p *Process) (n map[byte]int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n[s.state]++
+		used, _ := os.ReadFile(p.proc(fmt.Sprintf("task/%d/schedstat", id)))
+		if list[s.state] == nil {
+			list[s.state] = map[int]string{}
+		}
+		list[s.state][id], _, _ = strings.Cut(string(used), " ")
 	}
-	return n
+	return list
+}
+
+// awaitFrozen waits until so many threads at least are held by ptrace, and returns them: one of the runtime's own may be among them.
+func awaitFrozen(t *testing.T, p *Process, n int) map[int]string {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		all := threads(t, p)
+		if len(all['t']) >= n {
+			return all['t']
+		}
+		if time.Since(began) > patience {
+			t.Fatalf("threads by state: %v", all)
+		}
+	}
 }
 
 // Threads that run are kept from it, again and again; those that sleep are left alone, and the parent hears of nothing.
@@ -133,18 +154,14 @@ func TestFreeze(t *testing.T) {
 	awaitProgress(t, p)
 	for range 20 {
 		thaw := p.Freeze()
-		for began := time.Now(); states(t, p)['t'] < spinners; time.Sleep(time.Millisecond) {
-			if time.Since(began) > patience {
-				t.Fatalf("states of the threads: %v", states(t, p))
-			}
-		}
-		if n := states(t, p); n['S'] == 0 {
-			t.Errorf("no thread sleeps: %v", n)
-		}
-		before := cpuTime(t, p)
+		before := awaitFrozen(t, p, spinners)
 		time.Sleep(10 * time.Millisecond)
-		if used := cpuTime(t, p) - before; used > time.Millisecond { // a runtime's sleepers wake up now and then
-			t.Errorf("it has used %v, frozen", used)
+		all := threads(t, p)
+		if !maps.Equal(before, all['t']) {
+			t.Errorf("threads and their time: before %v, after %v", before, all['t'])
+		}
+		if len(all['S']) == 0 {
+			t.Errorf("no thread sleeps: %v", all)
 		}
 		var status unix.WaitStatus
 		if pid, err := unix.Wait4(p.PID, &status, unix.WNOHANG|unix.WUNTRACED|unix.WCONTINUED|unix.WNOTHREAD, nil); pid != 0 || err != nil {
@@ -199,9 +216,7 @@ func TestFreezeInVain(t *testing.T) {
 	first := p.Freeze()
 	second := p.Freeze()
 	second()
-	if n := states(t, p); n['t'] != 1 {
-		t.Errorf("another's thaw has let it go: %v", n)
-	}
+	awaitFrozen(t, p, 1)
 	_ = p.Signal(unix.SIGKILL)
 	first()
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
@@ -217,16 +232,12 @@ func TestKilledWhileItFreezes(t *testing.T) {
 	p := open(t, cmd)
 	freezer := again("WPPTRACE_FREEZE=" + strconv.Itoa(p.PID))
 	startAndHear(t, freezer)
-	for began := time.Now(); states(t, p)['t'] < spinners; time.Sleep(time.Millisecond) {
-		if time.Since(began) > patience {
-			t.Fatal("it is not frozen")
-		}
-	}
+	awaitFrozen(t, p, spinners)
 	if err := freezer.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	awaitProgress(t, p)
-	if n := states(t, p); n['t'] != 0 {
-		t.Errorf("states of the threads: %v", n)
+	if all := threads(t, p); len(all['t']) > 0 {
+		t.Errorf("threads by state: %v", all)
 	}
 }

@@ -63,9 +63,11 @@ func Plan(p *plan.Plan) []Fault {
 	}
 	v.checkTable()
 	v.findOpen()
+	v.findOutgoing()
 	for _, r := range v.observed {
 		v.checkOpenCalls(r)
 		v.checkLandings(r)
+		v.checkAnew(r)
 	}
 	v.checkCircles()
 	slices.SortStableFunc(v.faults, func(a, b Fault) int { return cmp.Compare(a.Addr, b.Addr) })
@@ -97,6 +99,7 @@ type routine struct {
 	returnsOut bool // it may return there: that has entered it, or what jumps to it
 	forks      bool // after some word code may be called back from it, or from its callers once it has silently ended
 	open       bool // what is called back around its silent end may come from it or from what it was called by
+	goesOut    bool // code that is not observed may run in its course
 
 	seen  []int // by node: the walk that last came to it
 	steps []step

@@ -1,0 +1,57 @@
+package verify
+
+import "wpptrace/loader/cfg"
+
+// findOutgoing finds the routines in whose course code may run that is not observed.
+func (v *verifier) findOutgoing() {
+	callers := map[*routine][]*routine{}
+	var queue []*routine
+	mark := func(r *routine) {
+		if !r.goesOut {
+			r.goesOut = true
+			queue = append(queue, r)
+		}
+	}
+	for _, r := range v.observed {
+		for b, to := range r.callees {
+			if to != nil {
+				callers[to] = append(callers[to], r)
+			} else if r.enters(b) {
+				mark(r)
+			}
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, r := range callers[queue[0]] {
+			mark(r)
+		}
+	}
+}
+
+// checkAnew: code that is not observed may catch what leaves an activation that such code has begun, and begin another in the same place. No word that comes first
+// then, be it of the routine or of what it calls, comes as the first activation goes on as well (rule 12).
+func (v *verifier) checkAnew(r *routine) {
+	if !r.returnsOut {
+		return
+	}
+	calls := func(n int) bool { return n != r.exit && r.sites[n] == nil && r.callees[n] != nil && r.opens(n) }
+	if way := v.silentWay(r, r.entries, calls); way != nil {
+		r.fault("what may leave it from within is called before a word", way)
+		return
+	}
+	begins := func(n int) bool { return n != r.exit && r.first[n] }
+	for b := range r.Blocks {
+		block := &r.Blocks[b]
+		var from []int
+		if r.opens(b) && block.End != cfg.NoReturn {
+			from = append(from, block.Succ[0])
+		}
+		if isCall(block) && (r.enters(b) || r.callees[b] != nil && r.callees[b].goesOut) {
+			from = append(from, r.landings(b)...)
+		}
+		if way := v.silentWay(r, from, begins); way != nil {
+			r.fault("a new activation may be taken for one that goes on", append(r.way(b), way...))
+			return
+		}
+	}
+}
