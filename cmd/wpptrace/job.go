@@ -168,10 +168,14 @@ func (j *job) attach(exe *os.File) error {
 	return j.addLibraries() // also those that were mapped before we would have been told
 }
 
-// tellPlan sums up the plan, and warns of one that is slower than it might be.
+// tellPlan sums up the plan, and warns of one that is slower than it might be, or that much is missing in.
 func (j *job) tellPlan() {
 	p := j.program.plan
 	j.say("%s", summary(p))
+	const much, usual = 0.05, 1 << 12 // usual are the bytes of start-up code and linkage stubs
+	if bytes, share := unlisted(p); share > much && bytes > usual {
+		j.say("%d bytes of its code, %.0f%%, are in no routine, for no unwind information tells of them: they are not observed", bytes, 100*share)
+	}
 	if took := j.session.Way().Removal(len(p.Sites)); took > time.Second {
 		j.say("on this kernel, before Linux 6.6, taking the probes out takes %.0f s, which nothing can hurry; until then others that run the program are slowed down too", took.Seconds())
 	}

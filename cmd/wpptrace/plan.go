@@ -177,8 +177,9 @@ func newPlanReport(p *program, name string) *planReport {
 	f := newForecast(p.plan, attach.TypicalCost())
 	r := &planReport{SchemaVersion: query.SchemaVersion, Program: name, RoutinesTotal: len(p.plan.Routines), Probes: len(p.plan.Sites),
 		HitsPerThousand: 1000 * (f.emulated + f.stepped), HitsSingleStepPerThousand: 1000 * f.stepped, SlowDown: f.slowDown(),
-		LeftOut: []leftOut{}, Unlisted: unlisted(p.plan), routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
+		LeftOut: []leftOut{}, routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
 	r.stepped, r.mostStepped = stepped(p.plan)
+	r.Unlisted, _ = unlisted(p.plan)
 	for i := range p.plan.Sites {
 		s := &p.plan.Sites[i]
 		r.probes[s.Routine]++
@@ -200,12 +201,18 @@ func newPlanReport(p *program, name string) *planReport {
 	return r
 }
 
-// unlisted counts the bytes that are in no routine.
-func unlisted(p *plan.Plan) (bytes int) {
+// unlisted counts the bytes of code that are in no routine, and tells their share.
+func unlisted(p *plan.Plan) (bytes int, share float64) {
+	listed := uint64(0)
 	for _, part := range p.Parts {
 		bytes += part.Program.Unlisted()
 	}
-	return bytes
+	for _, r := range p.Routines {
+		for _, x := range r.Ranges {
+			listed += x[1] - x[0]
+		}
+	}
+	return bytes, float64(bytes) / max(float64(bytes)+float64(listed), 1)
 }
 
 // faultsOf lists what the verifier finds.
@@ -294,7 +301,8 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	for _, l := range r.LeftOut {
 		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason, query.Fit(l.Example, query.TableColumns-16-len(l.Reason)-6))
 	}
-	row("not listed", "%d bytes in no routine, as linkage stubs and start-up code: not observed", r.Unlisted)
+	row("not listed", "%d bytes in no routine, as linkage stubs, start-up code and what has no unwind", r.Unlisted)
+	row("", "information: not observed")
 	if r.Verified != nil {
 		r.writeProof(out, row)
 	}

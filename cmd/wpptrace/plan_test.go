@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -160,6 +161,22 @@ func TestRecordable(t *testing.T) {
 		err := (&program{plan: &c.plan, selects: c.selects}).recordable("prog")
 		if (err == nil) != (c.want == "") || !strings.Contains(fmt.Sprint(err), c.want) && c.want != "" {
 			t.Errorf("error %v, want %q", err, c.want)
+		}
+	}
+}
+
+// Of code that nothing tells of, and that is much, the recording says so; start-up code and linkage stubs are not worth a word.
+func TestCodeInNoRoutineIsToldOf(t *testing.T) {
+	const code = `int main(void) { return 0; }
+__asm__(".text\n.rept %s\nxor %%eax, %%eax\n.endr");`
+	for _, c := range []struct {
+		instructions string
+		told         bool
+	}{{"100", false}, {"4000", true}} {
+		program := compileC(t, strings.NewReplacer("%s", c.instructions, "%%", "%").Replace(code), "-O1", "-s")
+		_, errs, status := wpptrace("-o", filepath.Join(t.TempDir(), "x.wpp"), "--", program)
+		if told := strings.Contains(errs, "%, are in no routine, for no unwind information tells of them: they are not observed\n"); status != 0 || told != c.told {
+			t.Errorf("%s instructions: exit %d, told %v:\n%s", c.instructions, status, told, errs)
 		}
 	}
 }
