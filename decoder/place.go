@@ -429,27 +429,28 @@ func (t *Thread) enterRoot(a activation, from wire.Word) {
 		t.handle(f)
 		return
 	}
-	t.toOpenCall()
-	t.leaveBelow(a.cfa)
+	if t.toOpenCall() {
+		t.leaveBelow(a.cfa)
+	}
 	t.enter(f)
 }
 
-// toOpenCall lets the innermost activation come to the call of code that is not observed out of which something is called back.
+// toOpenCall lets the innermost activation come to the call of code that is not observed out of which something is called back, if there is one.
 // The plan puts at most one such call between two words.
-func (t *Thread) toOpenCall() {
+func (t *Thread) toOpenCall() (found bool) {
 	for len(t.frames) > 0 {
 		f := t.top()
 		if f.atOpenCall() {
 			t.makeCall(f)
-			return
+			return true
 		}
 		if c, ok := t.openCallAhead(f); ok {
 			t.goToCall(f, c)
-			return
+			return true
 		}
 		o, n := f.st.returnsBy(f.called)
 		if n == 0 { // interrupted by a handler that is not observed itself
-			return
+			return false
 		}
 		end := f.r.kind[o.block]
 		t.finishAbove(len(t.frames) - 2)
@@ -457,9 +458,10 @@ func (t *Thread) toOpenCall() {
 			if len(t.frames) > 0 {
 				t.top().open = t.top().called
 			}
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // atOpenCall reports whether the activation stands at a call of code that is not observed, or of what has jumped there.
