@@ -48,93 +48,11 @@ func (f *frame) orphan() bool {
 // stuckBelow reports whether an activation between frame i and the innermost, on the same piece of stack, cannot come to its end silently.
 func (t *Thread) stuckBelow(i int) bool {
 	for k := len(t.frames) - 1; k > i; k-- {
-		f := &t.frames[k]
-		if _, n := f.st.returnsBy(t.inCall(k)); n == 0 {
+		if !mayEnd(t.frames, k) {
 			return true
 		}
-		if f.root {
+		if t.frames[k].root {
 			return false
-		}
-	}
-	return false
-}
-
-// mostAway bounds how many pieces of stack are kept for a return to them.
-const mostAway = 1024
-
-// setAside takes the innermost piece of stack off, down to its root or to frame i.
-func (t *Thread) setAside(i int) {
-	k := len(t.frames) - 1
-	for k > i+1 && !t.frames[k].root {
-		k--
-	}
-	t.toThrow(t.top(), false)
-	piece := append([]frame(nil), t.frames[k:]...)
-	t.sink.Mark(ops.Unwind, uint64(len(piece)))
-	for range piece {
-		t.sink.LeaveRoutine()
-	}
-	t.frames = t.frames[:k]
-	if !piece[0].root {
-		return // what it called cannot come back without its caller
-	}
-	if len(t.away) == mostAway {
-		t.away = append(t.away[:0], t.away[1:]...)
-	}
-	t.away = append(t.away, piece)
-}
-
-// leaveBelow takes off what lies below cfa, where code that is not observed calls back: it has caught what was thrown, or runs on another stack.
-func (t *Thread) leaveBelow(cfa uint64) {
-	i := len(t.frames) - 1
-	for i >= 0 && t.frames[i].cfa <= cfa {
-		i--
-	}
-	for len(t.frames)-1 > i {
-		t.setAside(i)
-	}
-}
-
-// forget drops the pieces of stack that a new activation at cfa has overwritten.
-func (t *Thread) forget(cfa uint64) {
-	if len(t.away) == 0 {
-		return
-	}
-	kept := t.away[:0]
-	for _, piece := range t.away {
-		for k := range piece {
-			if piece[k].cfa == cfa {
-				piece = piece[:k]
-				break
-			}
-		}
-		if len(piece) > 0 {
-			kept = append(kept, piece)
-		}
-	}
-	t.away = kept
-}
-
-// revive brings back a piece of stack that was switched away from, if it holds the activation and that can go on to the block, or stands there. first: a new
-// activation may come to it as well, in the same place.
-func (t *Thread) revive(a activation, block int, first bool, chain []wire.Word) bool {
-	for k := len(t.away) - 1; k >= 0; k-- {
-		piece := t.away[k]
-		for j := range piece {
-			f := &piece[j]
-			if f.activation != a || len(chain) > 0 && f.from != chain[0] {
-				continue
-			}
-			if f.st.to(block, f.called) == nil && (first || f.called || f.st.block != block) || !calleesReturn(piece[j+1:]) {
-				continue
-			}
-			t.away = append(t.away[:k], t.away[k+1:]...)
-			t.toOpenCall()
-			t.sink.Mark(ops.Resume, uint64(len(piece)))
-			for _, g := range piece {
-				t.push(g)
-			}
-			return true
 		}
 	}
 	return false

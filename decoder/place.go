@@ -102,22 +102,7 @@ func (t *Thread) firstReturn(i, b int) bool {
 // haveReturned reports whether all activations above frame i can have come to their ends.
 func (t *Thread) haveReturned(i int) bool {
 	for k := len(t.frames) - 1; k > i; k-- {
-		f := &t.frames[k]
-		if _, n := f.st.returnsBy(t.inCall(k)); n == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// calleesReturn reports whether the frames above another, up to the first that it has not called, can have come to their ends.
-func calleesReturn(above []frame) bool {
-	for k := range above {
-		f := &above[k]
-		if f.root {
-			break
-		}
-		if _, n := f.st.returnsBy(f.called || k+1 < len(above) && !above[k+1].handler); n == 0 {
+		if !mayEnd(t.frames, k) {
 			return false
 		}
 	}
@@ -430,7 +415,7 @@ func (t *Thread) enterRoot(a activation, from wire.Word) {
 		return
 	}
 	if t.toOpenCall() {
-		t.leaveBelow(a.cfa)
+		t.leaveOverwritten(a.cfa)
 	}
 	t.enter(f)
 }

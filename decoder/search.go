@@ -69,7 +69,7 @@ type outlook struct {
 func (s *search) thread(t *Thread) (all outlook) {
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		f := &t.frames[i]
-		called := t.inCall(i)
+		called := inCall(t.frames, i)
 		here := s.within(f.st, called)
 		o, returns := f.st.returnsBy(called)
 		if called && f.atOpenCall() {

@@ -339,6 +339,9 @@ func walkExactly(t *rapid.T, p *plan.Plan, h habits) *process {
 	d := s.finishAndDecode(t, rapid.IntRange(1, 1500).Draw(t, "blocks"))
 	got, gotHandlers := split(d.events, d.handlers())
 	want, wantHandlers := split(s.truth, s.handlers)
+	if h.catch > 0 { // that an activation was left for code that is not observed, the next word need not tell
+		got, want = withoutEnds(got), withoutEnds(want)
+	}
 	demand(t, d, "the thread", trimmed(got), trimmed(want))
 	for i, handler := range gotHandlers {
 		if i >= len(wantHandlers) {
@@ -347,6 +350,10 @@ func walkExactly(t *rapid.T, p *plan.Plan, h habits) *process {
 		demand(t, d, fmt.Sprintf("handler %d", i), trimmed(handler), trimmed(wantHandlers[i]))
 	}
 	return s
+}
+
+func withoutEnds(events []event) []event {
+	return slices.DeleteFunc(slices.Clone(events), func(e event) bool { return e == left })
 }
 
 // trimmed takes off the end activations that have not run yet and the ends of others: whether they have begun, or ended, nobody can know.

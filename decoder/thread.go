@@ -204,37 +204,6 @@ func (t *Thread) complete(f *frame, add uint64) {
 	}
 }
 
-// inCall reports whether frame i has made the call where it stands, and not been interrupted by a handler instead.
-func (t *Thread) inCall(i int) bool {
-	return t.frames[i].called || i < len(t.frames)-1 && !t.frames[i+1].handler
-}
-
-// push begins an activation.
-func (t *Thread) push(f frame) *frame {
-	t.forget(f.cfa)
-	if i := t.inPlace(f.cfa); i >= 0 {
-		for k := i; k < len(t.frames) && (k == i || !t.frames[k].root); k++ {
-			t.frames[k].gone = true
-		}
-	}
-	f.lowest = f.cfa
-	if n := len(t.frames); n > 0 {
-		f.lowest = min(f.cfa, t.frames[n-1].lowest)
-	}
-	t.frames = append(t.frames, f)
-	return &t.frames[len(t.frames)-1]
-}
-
-// inPlace returns the innermost frame of an activation at cfa, or -1.
-func (t *Thread) inPlace(cfa uint64) int {
-	for i := len(t.frames) - 1; i >= 0 && t.frames[i].lowest <= cfa; i-- {
-		if t.frames[i].cfa == cfa {
-			return i
-		}
-	}
-	return -1
-}
-
 // enter begins an activation at its entry.
 func (t *Thread) enter(f frame) *frame {
 	t.sink.EnterRoutine(f.r.ID)

@@ -25,15 +25,17 @@ func (m Memory) Set(address, word uint64) {
 	}
 }
 
-// Read returns up to 8 bytes at any address, with what follows them or zeros above; ok is false if one of them cannot be read.
-func (m Memory) Read(address, size uint64) (word uint64, ok bool) {
+// Read returns 1 to 8 bytes at any address; ok is false if one of them cannot be read.
+func (m Memory) Read(address, size uint64) (value uint64, ok bool) {
 	low, shift := address&^7, address&7*8
-	word, ok = m[low]
-	if shift/8+size <= 8 || !ok {
-		return word >> shift, ok
+	value, ok = m[low]
+	value >>= shift
+	if ok && shift/8+size > 8 {
+		var high uint64
+		high, ok = m[low+8]
+		value |= high << (64 - shift)
 	}
-	high, ok := m[low+8]
-	return word>>shift | high<<(64-shift), ok
+	return value & (^uint64(0) >> (64 - 8*size)), ok
 }
 
 // Registers are those of a thread at a hit.

@@ -23,6 +23,12 @@ func TestMemoryAtAnyAddress(t *testing.T) {
 	if _, ok := m.Read(0x1009, 8); ok {
 		t.Error("bytes that nobody has stored can be read")
 	}
+	if w, ok := m.Read(0x1005, 2); !ok || w != 0x5566 {
+		t.Errorf("two bytes read %x, %v", w, ok)
+	}
+	if w, ok := m.Read(0x1007, 2); !ok || w != 0x3344 {
+		t.Errorf("two bytes of two words read %x, %v", w, ok)
+	}
 	if w, ok := m.Read(0x100e, 2); !ok || w != 0 {
 		t.Errorf("the last two bytes read %x, %v", w, ok)
 	}

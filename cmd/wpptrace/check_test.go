@@ -102,7 +102,7 @@ func TestLargePlanIsWarnedOf(t *testing.T) {
 	}{
 		{10_000, 1, ""},
 		{69_000, 0.1, ""},
-		{69_000, 1, "wpptrace: putting in 69000 probes holds it up for some 0.4 s, and taking them out again, too: -F narrows what is observed\n"},
+		{69_000, 1, "wpptrace: putting in 69000 probes may hold it up for some 2.1 s, and taking them out again, too: -F narrows what is observed\n"},
 	} {
 		var out strings.Builder
 		p := &program{plan: &plan.Plan{Sites: make([]plan.Site, c.probes)}}

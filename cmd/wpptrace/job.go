@@ -174,7 +174,7 @@ func (j *job) tellPlan() {
 	j.say("%s", summary(p))
 	const much, usual = 0.05, 1 << 12 // usual are the bytes of start-up code and linkage stubs
 	if bytes, share := unlisted(p); share > much && bytes > usual {
-		j.say("%d bytes of its code, %.0f%%, are in no routine, for no unwind information tells of them: they are not observed", bytes, 100*share)
+		j.say("%d bytes of its code, %.0f%%, are in no routine, as start-up code and what has no unwind information: they are not observed", bytes, 100*share)
 	}
 	if took := j.session.Way().Removal(len(p.Sites)); took > time.Second {
 		j.say("on this kernel, before Linux 6.6, taking the probes out takes %.0f s, which nothing can hurry; until then others that run the program are slowed down too", took.Seconds())
@@ -186,10 +186,10 @@ func (j *job) tellPlan() {
 
 // tellChange warns where putting the probes in is felt by a process that uses so many CPUs.
 func (j *job) tellChange(load float64) {
-	const usualWait, felt = 6 * time.Microsecond, 250 * time.Millisecond // usualWait is for each probe
+	const usualWait, felt = 30 * time.Microsecond, 500 * time.Millisecond // usualWait is for each probe
 	probes := len(j.program.plan.Sites)
 	if takes := time.Duration(min(load, 1) * float64(probes) * float64(usualWait)); takes > felt {
-		j.say("putting in %d probes holds it up for some %.1f s, and taking them out again, too: -F narrows what is observed", probes, takes.Seconds())
+		j.say("putting in %d probes may hold it up for some %.1f s, and taking them out again, too: -F narrows what is observed", probes, takes.Seconds())
 	}
 }
 

@@ -175,7 +175,7 @@ __asm__(".text\n.rept %s\nxor %%eax, %%eax\n.endr");`
 	}{{"100", false}, {"4000", true}} {
 		program := compileC(t, strings.NewReplacer("%s", c.instructions, "%%", "%").Replace(code), "-O1", "-s")
 		_, errs, status := wpptrace("-o", filepath.Join(t.TempDir(), "x.wpp"), "--", program)
-		if told := strings.Contains(errs, "%, are in no routine, for no unwind information tells of them: they are not observed\n"); status != 0 || told != c.told {
+		if told := strings.Contains(errs, "%, are in no routine, as start-up code and what has no unwind information: they are not observed\n"); status != 0 || told != c.told {
 			t.Errorf("%s instructions: exit %d, told %v:\n%s", c.instructions, status, told, errs)
 		}
 	}

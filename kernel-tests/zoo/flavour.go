@@ -15,7 +15,8 @@ type Flavour struct {
 	Stripped bool
 	Shared   bool // all of it is a shared library, but for a main that calls the program's
 	// Sorting leaves it to a static executable that is not PIE to register its unwind tables and to sort them at the first
-	// exception, in millions of instructions. Without it the linker sorts them, as for all other executables.
+	// exception, in millions of instructions. Without it the linker sorts them, as for all other executables: the start-up code's
+	// weak reference to what registers them is renamed, and stays 0.
 	Sorting bool
 	Extra   string // one more compiler flag, or ""
 }

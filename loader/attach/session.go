@@ -161,23 +161,8 @@ func (s *Session) listen() (err error) {
 	return nil
 }
 
-// still keeps the process from running on while probes go in or out, where they are many: each of them interrupts it for some 50 us where it runs on another CPU,
-// ten times as long as it takes itself.
-func (s *Session) still() (goOn func()) {
-	const many = 2000
-	probes := 0
-	for _, m := range s.images {
-		probes += len(m.sites)
-	}
-	if probes < many {
-		return func() {}
-	}
-	return s.process.Freeze()
-}
-
 // probe puts the probes of all images in.
 func (s *Session) probe() error {
-	defer s.still()()
 	for _, m := range s.images {
 		if err := m.probe(s.guard, s.way, s.process, s.objects.Hit); err != nil {
 			return err
@@ -301,7 +286,6 @@ func (s *Session) Detach() error {
 	if s.watch != nil && !s.shared { // it may be stopped, and has nothing more to say: it need not wait until slow kernels have taken out all
 		err = errors.Join(err, s.watch.LetGo(s.process.PID))
 	}
-	defer s.still()()
 	for _, m := range s.images {
 		err = errors.Join(err, m.unprobe())
 	}

@@ -169,20 +169,28 @@ func (r *Routine) obey() (changed bool) {
 		}
 		changed = r.tellThrown(s, b) || changed
 	}
-	changed = calls && r.tellCallers(s) || changed
-	return r.rootable && r.tellEntry(s, insist) || changed
+	if calls && r.tellCallers(s) {
+		changed = true
+	}
+	if r.rootable {
+		insist(r.Entry, func(n int) bool { return n != exit && !r.probed[n].on && r.opensCallee(n) })
+		if r.tellEntry(s) {
+			changed = true
+		}
+	}
+	return changed
 }
 
 // tellEntry sees to it that an activation that code which is not observed begins, where it has caught what was thrown or jumped out of another in the same place, is
 // told from that one going on (rule 12). It reports whether anything changed.
-func (r *Routine) tellEntry(s *search, insist func(from int, is func(int) bool)) (changed bool) {
-	insist(r.Entry, func(n int) bool { return n != exit && !r.probed[n].on && r.opensCallee(n) })
+func (r *Routine) tellEntry(s *search) (changed bool) {
 	for r.Observed() {
-		first := s.all(r.Entry)
+		first := s.all(r.entries)
 		way := r.backTo(s, first)
 		if way == nil {
-			return changed
+			break
 		}
+		changed = true
 		b, price := exit, math.Inf(1)
 		if !r.probed[r.Entry].on && !slices.ContainsFunc(r.Blocks, func(b cfg.Block) bool { return slices.Contains(b.Succ, r.Entry) }) {
 			b, price = r.Entry, r.price(r.Entry)
@@ -194,9 +202,9 @@ func (r *Routine) tellEntry(s *search, insist func(from int, is func(int) bool))
 		}
 		if b == exit {
 			r.leave("no place for a probe that tells a new activation from the one before: see the block at %x", r.address(way[0]))
-			return true
+			break
 		}
-		changed = r.probe(b)
+		r.probe(b)
 	}
 	return changed
 }
@@ -238,14 +246,16 @@ func (r *Routine) leadsOut(b int) bool {
 	return false
 }
 
-// all marks the blocks that can be reached silently from one, within one activation.
-func (s *search) all(from int) []bool {
-	s.explore(from, func(int) bool { return false })
+// all marks the blocks that can be reached silently from some, within one activation.
+func (s *search) all(from []int) []bool {
 	marked := make([]bool, len(s.r.Blocks))
-	for _, n := range s.queue {
-		if n != exit {
-			marked[n] = true
-		}
+	for _, b := range from {
+		s.explore(b, func(n int) bool {
+			if n != exit {
+				marked[n] = true
+			}
+			return false
+		})
 	}
 	return marked
 }

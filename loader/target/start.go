@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -106,14 +105,9 @@ func (c *Child) hold(pid int) error {
 
 // waitDead waits for the end of the child, but leaves it to be waited for again: until then its clock can be read.
 func (c *Child) waitDead() error {
-	const stopped, pause = 4, time.Millisecond // CLD_TRAPPED of waitid(2): a thread of ours freezes it
 	for {
-		var info unix.Siginfo
-		err := unix.Waitid(unix.P_PID, c.PID, &info, unix.WEXITED|unix.WNOWAIT, nil)
-		switch {
-		case err == nil && info.Code == stopped:
-			time.Sleep(pause)
-		case !errors.Is(err, unix.EINTR):
+		err := unix.Waitid(unix.P_PID, c.PID, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

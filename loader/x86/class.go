@@ -19,7 +19,8 @@ func (in Inst) Class(code []byte) Class {
 }
 
 // emulated names what every kernel that has uprobes on x86-64 emulates. The lengths admit no prefix but REX.B in front
-// of push, bnd in front of a branch, and the address size in front of a call: so linkers fill up what was indirect.
+// of push and bnd in front of a branch; besides, a call may have the prefix for the address size, by which linkers fill up
+// what was indirect.
 func (in Inst) emulated() bool {
 	if in.prefix != 0 {
 		return in.prefix == addressPrefix && in.Kind == Call && in.Op == 0xe8 && in.Len == 6 && in.Rex == 0 && !in.OpSize && in.Rep == 0
