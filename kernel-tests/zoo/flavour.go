@@ -16,7 +16,7 @@ type Flavour struct {
 	Shared   bool // all of it is a shared library, but for a main that calls the program's
 	// Sorting leaves it to a static executable that is not PIE to register its unwind tables and to sort them at the first
 	// exception, in millions of instructions. Without it the linker sorts them, as for all other executables: the start-up code's
-	// weak reference to what registers them is renamed, and stays 0.
+	// weak references to what registers them, and undoes that, are renamed, and stay 0.
 	Sorting bool
 	Extra   string // one more compiler flag, or ""
 }
@@ -47,7 +47,7 @@ func (f Flavour) flags() []string {
 	case f.Static:
 		flags = append(flags, "-fno-pie", "-static")
 		if !f.Sorting {
-			flags = append(flags, "-Wl,--eh-frame-hdr,--wrap=__register_frame_info")
+			flags = append(flags, "-Wl,--eh-frame-hdr,--wrap=__register_frame_info,--wrap=__deregister_frame_info")
 		}
 	default:
 		flags = append(flags, "-fno-pie", "-no-pie")
