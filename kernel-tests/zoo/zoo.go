@@ -57,6 +57,7 @@ func Programs() []Program {
 	programs := []Program{
 		{File: "abort_caught.c", Exit: 250, Tags: Signals | Jumps | Fault},
 		{File: "alloca.c"},
+		{File: "allocator.c"},
 		{File: "atexit.c", Exit: 33},
 		{File: "avx.c", Tags: Vector},
 		{File: "beneath.c", Exit: 5, Tags: NoStatic},
@@ -98,6 +99,7 @@ func Programs() []Program {
 		{File: "overflow.c", Exit: 3, Tags: Threads | Signals | Jumps | Fault | NoStatic},
 		{File: "pending.c", Exit: 3, Tags: Signals | NoStatic},
 		{File: "raised.c", Exit: 2, Tags: Signals},
+		{File: "raw_thread.c", Tags: Threads},
 		{File: "realigned.c", Exit: 6, Tags: Vector},
 		{File: "recursion.c", Exit: 1, Args: []string{"1500"}, Soak: []string{"100000"}},
 		{File: "rep.c"},

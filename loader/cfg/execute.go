@@ -200,8 +200,23 @@ func (m *machine) stepTwoByte(op *operation) bool {
 	return false
 }
 
-// conditionalMove models one idiom: an index beyond the last is replaced by a constant.
+// conditionalMove chooses between two values.
 func (m *machine) conditionalMove(op *operation) bool {
+	if m.limit(op) {
+		return true
+	}
+	if op.size != 8 {
+		return false
+	}
+	held, moved := m.regs[op.reg], m.get(op.rm, 8, op.Rex)
+	v := m.fresh(chosen)
+	m.symbols[v.sym].value, m.symbols[v.sym].other = held, moved
+	m.regs[op.reg] = v
+	return true
+}
+
+// limit models one idiom of conditional moves: an index beyond the last is replaced by a constant.
+func (m *machine) limit(op *operation) bool {
 	const above, aboveEqual = 7, 3
 	c := m.compare
 	held := m.regs[op.reg]

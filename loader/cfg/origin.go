@@ -242,12 +242,25 @@ func (s *resolver) allOrigins(reg int8, b, n int, accept func(v value, written b
 	return ok
 }
 
+// isChoice says whether one of two values that are chosen between is a whole pointer from elsewhere, wherever the other one is from. What a register held when the
+// block began is not looked into.
+func (s *resolver) isChoice(v value) bool {
+	held := v.form == symbolic && s.machine.symbols[v.sym].source == initial
+	return !held && s.isPointer(v)
+}
+
 // isPointer says whether a value is a whole pointer from elsewhere.
 func (s *resolver) isPointer(v value) bool {
 	switch v.form {
 	case symbolic:
-		from := s.machine.symbols[v.sym].source
-		return v.off == 0 && v.bits == 64 && !v.dirty && (from == loaded || from == result || from == initial)
+		whole := v.off == 0 && v.bits == 64 && !v.dirty
+		switch from := &s.machine.symbols[v.sym]; from.source {
+		case loaded, result, initial:
+			return whole
+		case chosen:
+			return whole && s.isChoice(from.value) && s.isChoice(from.other)
+		}
+		return false
 	case element:
 		return v.size == 8
 	case constant:

@@ -226,6 +226,9 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 	if r.splitsStack(d) {
 		d.leave("may be entered in its middle, on another stack (-fsplit-stack)")
 	}
+	if i, ok := r.startsThread(d); ok {
+		d.leave("starts threads in its middle at %x", r.insns[i].Addr)
+	}
 	if i, ok := r.receiver(d); ok {
 		d.leave("may be entered in its middle at %x (address taken)", r.insns[i].Addr)
 	}
@@ -250,6 +253,30 @@ func (r *recovery) splitsStack(d *draft) bool {
 		callee := r.findPiece(b.Target)
 		return callee >= 0 && strings.HasPrefix(r.pieces[callee].symbol, "__morestack")
 	})
+}
+
+// startsThread finds a system call by which a thread begins to run behind it: the library's clone has unwind rows that say so.
+func (r *recovery) startsThread(d *draft) (insn int, found bool) {
+	const clone, clone3 = 56, 435
+	var s *resolver
+	for b := range d.blocks {
+		for k := range d.blocks[b].Insns {
+			if d.blocks[b].Insns[k].Kind != x86.Syscall {
+				continue
+			}
+			if s == nil {
+				s = r.newResolver(d)
+			}
+			s.allOrigins(rax, b, k, func(v value, written bool) bool {
+				found = found || v.form == constant && (v.off == clone || v.off == clone3)
+				return v.form == constant
+			})
+			if found {
+				return int(d.first[b]) + k, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // isOutermost says whether the routine has no caller by its unwind rows.

@@ -70,9 +70,22 @@ __asm__(".globl misplacer\n.type misplacer,@function\nmisplacer:\n.cfi_startproc
 	"push %rbx\n.cfi_adjust_cfa_offset 8\nmov %rsp,%rbx\ntest %edi,%edi\nje 1f\nmov %rsi,%rbx\n1: push %rdi\n.cfi_adjust_cfa_offset 8\ncall leaf\n"
 	"mov %rbx,%rsp\n.cfi_adjust_cfa_offset -8\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size misplacer,.-misplacer\n");
 
+int chooser(int);
+__asm__(".globl chooser\n.type chooser,@function\nchooser:\n.cfi_startproc\n"
+	"lea counter(%rip),%rax\nlea sibling(%rip),%rdx\ntest %edi,%edi\ncmove %rdx,%rax\njmp *%rax\n.cfi_endproc\n.size chooser,.-chooser\n");
+int waverer(int);
+__asm__(".globl waverer\n.type waverer,@function\nwaverer:\n.cfi_startproc\n"
+	"lea counter(%rip),%rax\nlea 1f(%rip),%rdx\ntest %edi,%edi\ncmove %rdx,%rax\njmp *%rax\n1: ret\n.cfi_endproc\n.size waverer,.-waverer\n");
+void cloner(void);
+__asm__(".globl cloner\n.type cloner,@function\ncloner:\n.cfi_startproc\n"
+	"mov $56,%eax\ntest %edi,%edi\nje 1f\nmov $435,%eax\n1: syscall\nret\n.cfi_endproc\n.size cloner,.-cloner\n");
+void asker(void);
+__asm__(".globl asker\n.type asker,@function\nasker:\n.cfi_startproc\n"
+	"mov $39,%eax\nsyscall\nret\n.cfi_endproc\n.size asker,.-asker\n");
+
 int (*volatile pointer)(int) = sibling;
 int main(int c, char **v) {
-	if (c > 100) { switcher(v); exchanger(v); saver(v); thunk(); liar(); counter(); middle(); entered(); restorer(); misplacer(); farther(); forever(1); }
+	if (c > 100) { switcher(v); exchanger(v); saver(v); thunk(); liar(); counter(); middle(); entered(); restorer(); misplacer(); chooser(c); waverer(c); cloner(); asker(); farther(); forever(1); }
 	return maybe(c) + guarded(c) + loops(c) + variable(c) + fixed(c) + indirect(pointer, c) + twice() + (own() != 0);
 }
 `
@@ -93,6 +106,10 @@ func TestLeftOut(t *testing.T) {
 		{"middle", "calls into the middle of a routine at"},
 		{"entered", "called in its middle at"},
 		{"farther", "jumps to unknown code at"},
+		{"chooser", ""},
+		{"waverer", "unresolved indirect jump at"},
+		{"cloner", "starts threads in its middle at"},
+		{"asker", ""},
 		{"leaf", ""}, {"sibling", ""}, {"maybe", ""}, {"die", ""}, {"guarded", ""}, {"loops", ""}, {"variable", ""}, {"fixed", ""},
 		{"forever", ""}, {"indirect", ""}, {"twice", ""}, {"counter", ""}, {"main", ""},
 	} {
@@ -120,6 +137,7 @@ func TestEnds(t *testing.T) {
 		{"guarded", cfg.NoReturn, 1},
 		{"forever", cfg.Ret, 0}, {"forever", cfg.Call, 1},
 		{"indirect", cfg.CallInd, 1},
+		{"chooser", cfg.TailInd, 1},
 		{"fixed", cfg.Call, 2},
 	} {
 		if got := ends(routine(t, p, test.symbol))[test.end]; got != test.want {

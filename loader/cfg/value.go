@@ -52,13 +52,15 @@ const (
 	loaded                 // memory, of a pointer's size
 	result                 // what a call returned, or a system call
 	named                  // another value, given a name so that it can be added to
+	chosen                 // one of two values
 )
 
 // A symbol is an unknown number that a value may be made of.
 type symbol struct {
 	source source
 	reg    int8  // initial: the register
-	value  value // named: its value
+	value  value // named: its value; chosen: one of the two
+	other  value // chosen: the other
 	slot   slot  // loaded: from where
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
 
@@ -102,7 +103,22 @@ func callsNothing(r *cfg.Routine) bool {
 func (r *Routine) ReturnsTwice(b int) bool { return r.destinations[b].twice }
 
 // IsHarmless reports whether an imported function of that name is known to neither call back, nor throw, nor return twice, nor to be observed.
-func (p *Plan) IsHarmless(name string) bool { return harmless[name] && !p.distrust }
+func (p *Plan) IsHarmless(name string) bool {
+	return harmless[name] && !p.distrust && !(p.allocates && allocating[name])
+}
+
+// hasAllocator reports whether the C library gets its memory from the program.
+func hasAllocator(program *cfg.Program) bool {
+	return slices.ContainsFunc(program.Image.Symbols(), func(s image.Symbol) bool {
+		return s.Dynamic && slices.Contains([]string{"malloc", "calloc", "realloc", "free"}, s.Name)
+	})
+}
+
+// allocating are those of the functions below that use the allocator, be it for a conversion of characters that they load.
+var allocating = set(
+	"malloc", "calloc", "realloc", "free", "strdup", "strndup", "strcoll", "strxfrm",
+	"mbrtowc", "mbrlen", "mbstowcs", "mbsrtowcs", "wcrtomb", "btowc",
+)
 
 // harmless are C library functions that neither call back into the program, nor throw, nor jump, nor raise a signal:
 // functions of memory and strings whose names nobody else uses, and the allocator.

@@ -115,9 +115,10 @@ type Plan struct {
 	Sites    []Site
 	Calls    map[uint64]Call // by return address, Offset added
 
-	offset   uint64
-	distrust bool
-	measured bool // some of the frequencies are
+	offset    uint64
+	distrust  bool
+	allocates bool // the C library gets its memory from the program
+	measured  bool // some of the frequencies are
 }
 
 // Observed reports whether the routine's paths are recorded.
@@ -147,7 +148,7 @@ func (r *Routine) First(block int) bool { return r.first[block] }
 // Make plans a program, on all CPUs. Cost: for what compilers make nearly linear in its size, on two CPUs 0.4 s for 100,000 blocks, and two to four times that
 // with Weights.
 func Make(program *cfg.Program, o Options) (*Plan, error) {
-	p := &Plan{Program: program, Calls: map[uint64]Call{}, distrust: o.Distrust, measured: o.Weights != nil}
+	p := &Plan{Program: program, Calls: map[uint64]Call{}, distrust: o.Distrust, allocates: hasAllocator(program), measured: o.Weights != nil}
 	for _, c := range program.Routines {
 		r := &Routine{Routine: c, ID: c.ID, plan: p, LeftOut: c.LeftOut, Cause: c.Cause, entries: append([]int{c.Entry}, c.Others...)}
 		if r.LeftOut == "" && o.Select != nil && !o.Select(c) {

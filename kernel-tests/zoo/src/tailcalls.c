@@ -1,4 +1,4 @@
-// Tail calls: sibling, conditional, indirect, in a cycle, out of a switch, to a library, and with stack arguments.
+// Tail calls: sibling, conditional, indirect, to one of two, in a cycle, out of a switch, to a library, and with stack arguments.
 #include <string.h>
 
 #include "checksum.h"
@@ -34,6 +34,14 @@ static unary volatile table[] = {leaf, sibling, conditional};
 NOINLINE static unsigned indirect(unsigned x) { return table[x % 3](x); }
 NOINLINE static unsigned guarded(unsigned x) { return x % 5 ? table[x % 2](x) : indirect(x + 1); }
 
+// What is jumped to is chosen without a branch, before the frame is taken down.
+NOINLINE static unsigned choose(const unsigned *kinds, unsigned x)
+{
+	static volatile unsigned seen;
+	seen = leaf(x);
+	return (kinds[x % 4] & 2 ? leaf : sibling)(x + seen);
+}
+
 NOINLINE static unsigned dispatch(unsigned op, unsigned x)
 {
 	switch (op) {
@@ -68,6 +76,7 @@ int main(int argc, char **argv)
 		mix(guarded(x));
 		mix(dispatch(x % 7, x));
 		mix(ping(x, 1));
+		mix(choose((const unsigned[]){1, 2, 4, 6}, x));
 	}
 	mix(many_swapped(1, 2, 3, 4, 5, 6, 7, argc));
 	mix(to_library("tail"));
