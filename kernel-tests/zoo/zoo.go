@@ -99,7 +99,7 @@ func Programs() []Program {
 		{File: "overflow.c", Exit: 3, Tags: Threads | Signals | Jumps | Fault | NoStatic},
 		{File: "pending.c", Exit: 3, Tags: Signals | NoStatic},
 		{File: "raised.c", Exit: 2, Tags: Signals},
-		{File: "raw_thread.c", Tags: Threads},
+		{File: "raw_thread.c", Tags: Threads | NoStatic},
 		{File: "realigned.c", Exit: 6, Tags: Vector},
 		{File: "recursion.c", Exit: 1, Args: []string{"1500"}, Soak: []string{"100000"}},
 		{File: "rep.c"},
