@@ -5,7 +5,7 @@
 #include "checksum.h"
 
 static _Alignas(16) char pool[1 << 16];
-static size_t used;
+static volatile size_t used, largest;
 
 void *malloc(size_t n)
 {
@@ -13,14 +13,15 @@ void *malloc(size_t n)
 	used += (n + 15) & ~(size_t)15;
 	if (used > sizeof(pool))
 		return 0;
-	mix(n);
+	if (n > largest)
+		largest = n;
 	return pool + at;
 }
 
 void free(void *p)
 {
-	if (p)
-		mix(7);
+	if (p == pool)
+		largest = 0;
 }
 
 void *calloc(size_t n, size_t size) { return memset(malloc(n * size), 0, n * size); }
