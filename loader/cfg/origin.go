@@ -216,11 +216,10 @@ func (s *resolver) constants(at location, known bool) []uint64 {
 
 // isTail says whether the unresolved indirect jump that ends block b leaves the routine: the frame is gone, and its
 // target is a pointer that came as an argument, out of memory or from a call, not the sum that an element of a
-// relative table is part of. Where labels of the routine are mentioned (the answer of hasLabels), any pointer might be one.
+// relative table is part of. Where labels of the routine are mentioned at which the frame is gone as well, any pointer might be one.
 func (s *resolver) isTail(b int, labels bool) bool {
 	i := s.d.last(b)
-	p := &s.pieces[s.pieceOf[i]]
-	if labels || cfaAt(p.Rows, s.insns[i].Addr) != entryCFA {
+	if labels || !s.isFrameless(i) {
 		return false
 	}
 	_, rm, _ := s.operands(i)

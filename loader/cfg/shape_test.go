@@ -76,6 +76,10 @@ __asm__(".globl chooser\n.type chooser,@function\nchooser:\n.cfi_startproc\n"
 int waverer(int);
 __asm__(".globl waverer\n.type waverer,@function\nwaverer:\n.cfi_startproc\n"
 	"lea counter(%rip),%rax\nlea 1f(%rip),%rdx\ntest %edi,%edi\ncmove %rdx,%rax\njmp *%rax\n1: ret\n.cfi_endproc\n.size waverer,.-waverer\n");
+int applier(void *, int);
+__asm__(".globl applier\n.type applier,@function\napplier:\n.cfi_startproc\n"
+	"push %rdi\n.cfi_adjust_cfa_offset 8\nmov %esi,%edi\ncall leaf\n1: mov %eax,%esi\npop %rdi\n.cfi_adjust_cfa_offset -8\nmov (%rdi),%rax\njmp *%rax\n.cfi_endproc\n"
+	".size applier,.-applier\n.data\n.quad 1b\n.text\n");
 void cloner(void);
 __asm__(".globl cloner\n.type cloner,@function\ncloner:\n.cfi_startproc\n"
 	"mov $56,%eax\ntest %edi,%edi\nje 1f\nmov $435,%eax\n1: syscall\nret\n.cfi_endproc\n.size cloner,.-cloner\n");
@@ -85,7 +89,7 @@ __asm__(".globl asker\n.type asker,@function\nasker:\n.cfi_startproc\n"
 
 int (*volatile pointer)(int) = sibling;
 int main(int c, char **v) {
-	if (c > 100) { switcher(v); exchanger(v); saver(v); thunk(); liar(); counter(); middle(); entered(); restorer(); misplacer(); chooser(c); waverer(c); cloner(); asker(); farther(); forever(1); }
+	if (c > 100) { switcher(v); exchanger(v); saver(v); thunk(); liar(); counter(); middle(); entered(); restorer(); misplacer(); chooser(c); waverer(c); applier(v, c); cloner(); asker(); farther(); forever(1); }
 	return maybe(c) + guarded(c) + loops(c) + variable(c) + fixed(c) + indirect(pointer, c) + twice() + (own() != 0);
 }
 `
@@ -107,6 +111,7 @@ func TestLeftOut(t *testing.T) {
 		{"entered", "called in its middle at"},
 		{"farther", "jumps to unknown code at"},
 		{"chooser", ""},
+		{"applier", ""},
 		{"waverer", "unresolved indirect jump at"},
 		{"cloner", "starts threads in its middle at"},
 		{"asker", ""},
@@ -137,7 +142,7 @@ func TestEnds(t *testing.T) {
 		{"guarded", cfg.NoReturn, 1},
 		{"forever", cfg.Ret, 0}, {"forever", cfg.Call, 1},
 		{"indirect", cfg.CallInd, 1},
-		{"chooser", cfg.TailInd, 1},
+		{"chooser", cfg.TailInd, 1}, {"applier", cfg.TailInd, 1},
 		{"fixed", cfg.Call, 2},
 	} {
 		if got := ends(routine(t, p, test.symbol))[test.end]; got != test.want {

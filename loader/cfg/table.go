@@ -85,13 +85,18 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 			found[d.last(b)] = t
 		}
 	}
-	_, labels := r.label(d, found, func(int) bool { return true })
+	_, labels := r.label(d, found, r.isFrameless)
 	for _, b := range jumps {
 		if i := d.last(b); found[i] == nil && s.isTail(b, labels) {
 			found[i] = &table{tail: true, check: noCheck}
 		}
 	}
 	return found
+}
+
+// isFrameless says whether the frame is gone, or not there yet, at an instruction.
+func (r *recovery) isFrameless(i int) bool {
+	return cfaAt(r.pieces[r.pieceOf[i]].Rows, r.insns[i].Addr) == entryCFA
 }
 
 // newResolver prepares the search for values in a routine whose blocks are built.
