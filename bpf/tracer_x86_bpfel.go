@@ -168,6 +168,7 @@ const (
 	TracerMapLosses       = "losses"
 	TracerMapRing         = "ring"
 	TracerMapSites        = "sites"
+	TracerMapSlots        = "slots"
 	TracerMapStops        = "stops"
 	TracerMapThreads      = "threads"
 	TracerProgCallMade    = "call_made"
@@ -260,6 +261,7 @@ type TracerMapSpecs struct {
 	Losses  *ebpf.MapSpec `ebpf:"losses"`
 	Ring    *ebpf.MapSpec `ebpf:"ring"`
 	Sites   *ebpf.MapSpec `ebpf:"sites"`
+	Slots   *ebpf.MapSpec `ebpf:"slots"`
 	Stops   *ebpf.MapSpec `ebpf:"stops"`
 	Threads *ebpf.MapSpec `ebpf:"threads"`
 }
@@ -314,6 +316,7 @@ type TracerMaps struct {
 	Losses  *ebpf.Map `ebpf:"losses"`
 	Ring    *ebpf.Map `ebpf:"ring"`
 	Sites   *ebpf.Map `ebpf:"sites"`
+	Slots   *ebpf.Map `ebpf:"slots"`
 	Stops   *ebpf.Map `ebpf:"stops"`
 	Threads *ebpf.Map `ebpf:"threads"`
 }
@@ -324,6 +327,7 @@ func (m *TracerMaps) Close() error {
 		m.Losses,
 		m.Ring,
 		m.Sites,
+		m.Slots,
 		m.Stops,
 		m.Threads,
 	)

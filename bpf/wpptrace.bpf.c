@@ -157,6 +157,18 @@ static __noinline __u64 register_value(struct registers *regs, __u32 number)
 
 #include "hit.h"
 
+/* Hits that are not timed between two that are. With one of these they are a prime number, so that what comes at every so many hits is met as often as it comes. */
+#define UNTIMED 60
+#define UNDISTURBED 50000 /* ns: what took longer was interrupted */
+
+/* What is remembered of threads. Nearly every thread has a slot for itself, which is found for a tenth of what task storage costs: that is for those whose slot another has. */
+#define SLOTS 1024 /* a power of two: threads that follow each other have different ones */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SLOTS);
+	__type(key, __u32);
+	__type(value, struct thread);
+} slots SEC(".maps");
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -164,9 +176,47 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-/* Hits that are not timed between two that are. With one of these they are a prime number, so that what comes at every so many hits is met as often as it comes. */
-#define UNTIMED 60
-#define UNDISTURBED 50000 /* ns: what took longer was interrupted */
+static __always_inline struct thread *slot_of(__u32 tid)
+{
+	__u32 slot = tid & (SLOTS - 1);
+
+	return bpf_map_lookup_elem(&slots, &slot);
+}
+static __always_inline int is_its(const struct thread *slot, const struct task_struct *task)
+{
+	return slot->batch.tid == task->pid && slot->batch.started == task->start_boottime;
+}
+
+/* begin_thread gives a thread that has no slot one, or task storage. */
+static __noinline struct thread *begin_thread(struct task_struct *task, struct thread *slot)
+{
+	struct thread *t = bpf_task_storage_get(&threads, (void *)task, 0, 0);
+
+	if (t)
+		return t;
+	if (!__sync_val_compare_and_swap(&slot->batch.tid, 0, task->pid))
+		t = slot;
+	else if (!(t = bpf_task_storage_get(&threads, (void *)task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE)))
+		return 0;
+	t->batch.tid = task->pid;
+	t->batch.started = task->start_boottime;
+	t->batch.count = t->batch.sequence = t->batch.hits = t->batch.lost = 0;
+	t->sent = t->repeats = t->stays = t->restorer = t->chain_len = 0;
+	forget(t);
+	t->resync = t->batch.started < enabled_at;
+	t->untimed = UNTIMED;
+	return t;
+}
+
+/* thread_of finds what is remembered of a thread, if anything. */
+static __always_inline struct thread *thread_of(struct task_struct *task)
+{
+	struct thread *slot = slot_of(task->pid);
+
+	if (slot && is_its(slot, task))
+		return slot;
+	return bpf_task_storage_get(&threads, (void *)task, 0, 0);
+}
 
 /* hold stops the target where the ring is about to be full. */
 static __always_inline void hold(void)
@@ -186,16 +236,12 @@ int hit(struct registers *regs)
 		count(METRIC_UNREPORTED);
 		return 0;
 	}
-	struct thread *t = bpf_task_storage_get(&threads, (void *)task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct thread *t = slot_of(task->pid);
+	if (t && !is_its(t, task))
+		t = begin_thread(task, t);
 	if (!t) {
 		count(METRIC_NO_STORAGE);
 		return 0;
-	}
-	if (!t->batch.tid) {
-		t->batch.tid = task->pid;
-		t->batch.started = task->start_boottime;
-		t->resync = t->batch.started < enabled_at;
-		t->untimed = UNTIMED;
 	}
 	__u32 cookie = bpf_get_attach_cookie(regs);
 	struct site *s = bpf_map_lookup_elem(&sites, &cookie);
@@ -244,13 +290,13 @@ int nothing(struct registers *regs)
 	return 0;
 }
 
-static __always_inline void finish(struct task_struct *task, int replaced)
+/* finish sends what is left of a thread that ends, or whose program is replaced: t is what is remembered of it, if anything. */
+static __always_inline void finish(struct task_struct *task, struct thread *t, int replaced)
 {
 	struct registers *regs;
 	__u64 rip = 0, nr = 0, end = 0;
-	struct thread *t = bpf_task_storage_get(&threads, (void *)task, 0, 0);
 
-	if (!t || !t->batch.tid)
+	if (!t)
 		return;
 	regs = (void *)bpf_task_pt_regs((void *)task);
 	bpf_probe_read_kernel(&rip, 8, &regs->rip);
@@ -265,6 +311,8 @@ static __always_inline void finish(struct task_struct *task, int replaced)
 	else
 		end = WORD_END(nr == __NR_exit || nr == __NR_exit_group ? FROM_OUTSIDE : FROM_KILLED, 0);
 	send_rest(t, end);
+	if (t == slot_of(t->batch.tid))
+		t->batch.tid = 0; /* another may have it */
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -273,7 +321,7 @@ int thread_exit(__u64 *args)
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 
 	if (task->tgid == target) {
-		finish(task, 0);
+		finish(task, thread_of(task), 0);
 		forget_stop(task);
 	}
 	return 0;
@@ -283,12 +331,21 @@ int thread_exit(__u64 *args)
 SEC("tp_btf/sched_process_exec")
 int program_exec(__u64 *args)
 {
-	if (bpf_get_current_pid_tgid() >> 32 != target)
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u32 before = args[1]; /* its number */
+	struct thread *slot;
+
+	if (task->tgid != target)
 		return 0;
 	enabled = 0;
 	replaced = 1;
-	finish((void *)bpf_get_current_task_btf(), 1); /* its registers are the new program's already */
-	bpf_task_storage_delete(&threads, (void *)bpf_get_current_task_btf());
+	slot = slot_of(before);
+	if (slot && slot->batch.tid == before) { /* it has the first thread's number and age now */
+		finish(task, slot, 1);
+		return 0;
+	}
+	finish(task, bpf_task_storage_get(&threads, (void *)task, 0, 0), 1);
+	bpf_task_storage_delete(&threads, (void *)task);
 	return 0;
 }
 
@@ -352,8 +409,8 @@ int drain(struct bpf_iter__task *ctx)
 
 	if (!task || task->tgid != target)
 		return 0;
-	struct thread *t = bpf_task_storage_get(&threads, (void *)task, 0, 0);
-	if (!t || !t->batch.tid)
+	struct thread *t = thread_of(task);
+	if (!t)
 		return 0;
 	if (!send_rest(t, 0))
 		unsent++;

@@ -133,6 +133,7 @@ func TestThreadStorms(t *testing.T) {
 	for _, c := range []struct{ name, threads, atOnce, calls string }{
 		{"busy ones", "32", "32", strconv.Itoa(amount(20_000, 200_000))},
 		{"short ones", strconv.Itoa(amount(2_000, 10_000)), "20", "7"},
+		{"more than have slots", "1200", "1200", "1000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := startTracer(t, "-q", "-o", "x.wpp", "--", program, c.threads, c.atOnce, c.calls)
