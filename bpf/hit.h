@@ -23,7 +23,7 @@ struct thread {
 	__u64 chain_len;
 	__u64 chain_known; /* its last return address is one of the calls map */
 	__u64 chain[CHAIN_MAX];
-	__u64 untimed;    /* hits until one is timed */
+	__u64 untimed;    /* hits until one is timed; its includer's */
 	struct batch batch;
 };
 
@@ -42,6 +42,17 @@ static __always_inline void forget(struct thread *t)
 	t->cfa = 0;
 	t->last = 0;
 	t->resync = 1;
+}
+
+/* begin is how a thread starts, in memory that may have been another's. sending is not touched: that one's rest may be on its way yet. */
+static __always_inline void begin(struct thread *t, __u32 tid, __u64 started, __u32 resync)
+{
+	t->batch.tid = tid;
+	t->batch.started = started;
+	t->batch.count = t->batch.sequence = t->batch.hits = t->batch.lost = 0;
+	t->sent = t->repeats = t->stays = t->restorer = t->chain_len = 0;
+	forget(t);
+	t->resync = resync;
 }
 
 /* send hands the batch over. After a loss nothing is remembered. */

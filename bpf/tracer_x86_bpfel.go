@@ -19,7 +19,6 @@ type TracerBatch struct {
 	Count    uint32
 	Started  uint64
 	Sequence uint64
-	Time     uint64
 	Hits     uint64
 	Lost     uint64
 	Words    [64]uint64

@@ -72,7 +72,6 @@ struct batch {
 	__u32 count;
 	__u64 started;  /* CLOCK_BOOTTIME when the thread began, ns: tells it from a later one with its number */
 	__u64 sequence; /* from 0 for each thread; lost batches count */
-	__u64 time;     /* CLOCK_BOOTTIME when it was sent, ns */
 	__u64 hits;     /* hits of the thread so far, those of this batch included */
 	__u64 lost;     /* of them, lost so far */
 	__u64 words[BATCH_WORDS];

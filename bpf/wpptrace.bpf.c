@@ -128,7 +128,6 @@ static __always_inline long output(struct batch *b, __u64 n)
 		return 0;
 	size = sizeof(*b) - sizeof(b->words) + n * 8;
 	wake = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) + size > high_water ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-	b->time = bpf_ktime_get_boot_ns();
 	return bpf_ringbuf_output(&ring, b, size, wake);
 }
 /* lost remembers a loss where the thread's death cannot hide it. */
@@ -198,12 +197,7 @@ static __noinline struct thread *begin_thread(struct task_struct *task, struct t
 		t = slot;
 	else if (!(t = bpf_task_storage_get(&threads, (void *)task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE)))
 		return 0;
-	t->batch.tid = task->pid;
-	t->batch.started = task->start_boottime;
-	t->batch.count = t->batch.sequence = t->batch.hits = t->batch.lost = 0;
-	t->sent = t->repeats = t->stays = t->restorer = t->chain_len = 0;
-	forget(t);
-	t->resync = t->batch.started < enabled_at;
+	begin(t, task->pid, task->start_boottime, task->start_boottime < enabled_at);
 	t->untimed = UNTIMED;
 	return t;
 }
@@ -290,40 +284,52 @@ int nothing(struct registers *regs)
 	return 0;
 }
 
-/* finish sends what is left of a thread that ends, or whose program is replaced: t is what is remembered of it, if anything. */
-static __always_inline void finish(struct task_struct *task, struct thread *t, int replaced)
+/* end_of is the last word of a thread that has come to its end. */
+static __always_inline __u64 end_of(struct task_struct *task)
 {
-	struct registers *regs;
-	__u64 rip = 0, nr = 0, end = 0;
+	struct registers *regs = (void *)bpf_task_pt_regs((void *)task);
+	__u64 rip = 0, nr = 0;
 
-	if (!t)
-		return;
-	regs = (void *)bpf_task_pt_regs((void *)task);
+	if (!enabled)
+		return 0; /* what it did since is not known, so neither is what led to its end */
 	bpf_probe_read_kernel(&rip, 8, &regs->rip);
 	bpf_probe_read_kernel(&nr, 8, &regs->orig_rax);
 	rip = place(rip);
-	if (replaced)
-		end = WORD_END(FROM_UNREADABLE, 0);
-	else if (!enabled)
-		; /* what it did since is not known, so neither is what led to its end */
-	else if (rip != NOWHERE)
-		end = WORD_END(FROM_INSIDE, rip);
-	else
-		end = WORD_END(nr == __NR_exit || nr == __NR_exit_group ? FROM_OUTSIDE : FROM_KILLED, 0);
-	send_rest(t, end);
-	if (t == slot_of(t->batch.tid))
-		t->batch.tid = 0; /* another may have it */
+	if (rip != NOWHERE)
+		return WORD_END(FROM_INSIDE, rip);
+	return WORD_END(nr == __NR_exit || nr == __NR_exit_group ? FROM_OUTSIDE : FROM_KILLED, 0);
+}
+
+/* finish sends what is left of a thread. Its slot, if it has one, is another's then, but where drain is sending the rest: it looks at the slot yet. */
+static __always_inline void finish(struct thread *t, __u64 end)
+{
+	if (t && send_rest(t, end) && t == slot_of(t->batch.tid))
+		t->batch.tid = 0;
+}
+
+static long finish_slot(__u32 slot, void *unused)
+{
+	struct thread *t = bpf_map_lookup_elem(&slots, &slot);
+
+	if (t && t->batch.tid)
+		finish(t, WORD_END(FROM_UNREADABLE, 0));
+	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
 int thread_exit(__u64 *args)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct thread *t;
 
-	if (task->tgid == target) {
-		finish(task, thread_of(task), 0);
-		forget_stop(task);
-	}
+	if (task->tgid != target)
+		return 0;
+	t = thread_of(task);
+	if (t)
+		finish(t, end_of(task));
+	else if (!task->signal->live.counter) /* in an exec that has failed it has the first thread's number and age already */
+		loop(SLOTS, finish_slot, 0);
+	forget_stop(task);
 	return 0;
 }
 
@@ -341,10 +347,10 @@ int program_exec(__u64 *args)
 	replaced = 1;
 	slot = slot_of(before);
 	if (slot && slot->batch.tid == before) { /* it has the first thread's number and age now */
-		finish(task, slot, 1);
+		finish(slot, WORD_END(FROM_UNREADABLE, 0));
 		return 0;
 	}
-	finish(task, bpf_task_storage_get(&threads, (void *)task, 0, 0), 1);
+	finish(bpf_task_storage_get(&threads, (void *)task, 0, 0), WORD_END(FROM_UNREADABLE, 0));
 	bpf_task_storage_delete(&threads, (void *)task);
 	return 0;
 }

@@ -75,13 +75,13 @@ static void enter(struct machine m)
 
 struct thread *usermode_thread(__u32 tid, __u64 started, int resync)
 {
-	struct thread *t = calloc(1, sizeof(*t));
+	struct thread *t = malloc(sizeof(*t));
 
 	if (!t)
 		abort();
-	t->batch.tid = tid;
-	t->batch.started = started;
-	t->resync = resync;
+	memset(t, 0xa5, sizeof(*t)); /* what another thread has left */
+	t->sending = 0;
+	begin(t, tid, started, resync);
 	return t;
 }
 
@@ -116,7 +116,7 @@ static const struct field fields[] = {
 	WHOLE(site), FIELD(site, offset), FIELD(site, routine), FIELD(site, base), FIELD(site, condition), FIELD(site, flags), FIELD(site, case_reg),
 	FIELD(site, case_index), FIELD(site, case_scale), FIELD(site, case_size), FIELD(site, library), FIELD(site, case_disp), FIELD(site, stays),
 	WHOLE(call), FIELD(call, address), FIELD(call, depth), FIELD(call, spoken),
-	WHOLE(batch), FIELD(batch, tid), FIELD(batch, count), FIELD(batch, started), FIELD(batch, sequence), FIELD(batch, time), FIELD(batch, hits),
+	WHOLE(batch), FIELD(batch, tid), FIELD(batch, count), FIELD(batch, started), FIELD(batch, sequence), FIELD(batch, hits),
 	FIELD(batch, lost), FIELD(batch, words),
 	WHOLE(life), FIELD(life, started), FIELD(life, tid),
 	WHOLE(loss), FIELD(loss, hits), FIELD(loss, lost),

@@ -126,14 +126,13 @@ type Batch struct {
 	Thread   uint32
 	Started  uint64 // CLOCK_BOOTTIME when the thread began, ns
 	Sequence uint64 // from 0 for each thread; a batch that was lost has a number too
-	Time     uint64 // CLOCK_BOOTTIME, ns
 	Hits     uint64 // of the thread up to here
 	Lost     uint64 // of them
 	words    []byte
 }
 
 // BatchHeader is the length of a record before its words, bytes.
-const BatchHeader = 48
+const BatchHeader = 40
 
 // ParseBatch reads a record. The batch refers to the record's memory. It fails on a record that is too short for what it says it holds.
 func ParseBatch(record []byte) (Batch, error) {
@@ -148,9 +147,8 @@ func ParseBatch(record []byte) (Batch, error) {
 		Thread:   binary.LittleEndian.Uint32(record),
 		Started:  binary.LittleEndian.Uint64(record[8:]),
 		Sequence: binary.LittleEndian.Uint64(record[16:]),
-		Time:     binary.LittleEndian.Uint64(record[24:]),
-		Hits:     binary.LittleEndian.Uint64(record[32:]),
-		Lost:     binary.LittleEndian.Uint64(record[40:]),
+		Hits:     binary.LittleEndian.Uint64(record[24:]),
+		Lost:     binary.LittleEndian.Uint64(record[32:]),
 		words:    record[BatchHeader : BatchHeader+8*n],
 	}, nil
 }

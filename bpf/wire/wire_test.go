@@ -75,7 +75,7 @@ func record(count uint32, words ...wire.Word) []byte {
 	b := make([]byte, 0, wire.BatchHeader+8*len(words))
 	b = binary.LittleEndian.AppendUint32(b, 42)
 	b = binary.LittleEndian.AppendUint32(b, count)
-	for _, v := range []uint64{1, 2, 3, 4, 5} { // started, sequence, time, hits, lost
+	for _, v := range []uint64{1, 2, 3, 4} { // started, sequence, hits, lost
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	for _, w := range words {
@@ -90,7 +90,7 @@ func TestParseBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Thread != 42 || b.Started != 1 || b.Sequence != 2 || b.Time != 3 || b.Hits != 4 || b.Lost != 5 {
+	if b.Thread != 42 || b.Started != 1 || b.Sequence != 2 || b.Hits != 3 || b.Lost != 4 {
 		t.Errorf("header %+v", b)
 	}
 	if b.Len() != len(words) {

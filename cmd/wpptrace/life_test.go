@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -15,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/compress/wpp"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 )
@@ -321,4 +326,52 @@ func startAs(t *testing.T, pid int) *subject {
 	}
 	t.Fatalf("process number %d does not come up", pid)
 	return nil
+}
+
+// TestExecThatFails: a thread whose exec fails when the others are gone already, and it has the first one's number, ends with what it has done.
+func TestExecThatFails(t *testing.T) {
+	program := compileC(t, `
+#include <pthread.h>
+#include <unistd.h>
+__attribute__((noinline)) static unsigned leaf(unsigned x) { return x * 5 + 1; }
+static void *work(void *file)
+{
+	volatile unsigned sum = 0;
+	for (int i = 0; i < 7; i++)
+		sum = leaf(sum);
+	execl(file, file, (char *)0);
+	return file;
+}
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	pthread_create(&t, 0, work, argv[1]);
+	pthread_join(t, 0);
+	return 0;
+}`, "-O1", "-pthread")
+	file := filepath.Join(t.TempDir(), "misplaced")
+	header := elf.Header64{Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+		Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: uint32(elf.EV_CURRENT), Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1}
+	segment := elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Off: 1, Vaddr: 0x400000, Filesz: 64, Memsz: 64} // cannot be mapped
+	var image bytes.Buffer
+	if err := errors.Join(binary.Write(&image, binary.LittleEndian, header), binary.Write(&image, binary.LittleEndian, segment)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, image.Bytes(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w := startTracer(t, "-q", "-o", "x.wpp", "--", program, file)
+	w.wait(128 + int(unix.SIGSEGV))
+	s, err := wpp.ReadFile(w.path("x.wpp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRecording(t, w, "x.wpp", 1)
+	var n uint64
+	for _, thread := range s.Threads {
+		n += leaves(s, thread.Grammar)
+	}
+	if n != 7 {
+		t.Errorf("leaf was called %d times, not 7", n)
+	}
 }

@@ -138,8 +138,10 @@ func (r *recording) figures() wpp.Figures {
 		f.Hits += t.hits
 		f.HitsSingleStep += t.stepped
 		f.Words += t.taken
+		f.Anomalies += t.amiss
 	}
-	f.Anomalies, _ = r.decoder.Anomalies()
+	misfits, _ := r.decoder.Anomalies()
+	f.Anomalies += misfits
 	m, err := r.session.Metrics()
 	if err == nil {
 		f.Anomalies += m.NoSite + m.Unreadable + m.LongChain + m.HighAddress

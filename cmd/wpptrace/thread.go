@@ -15,22 +15,25 @@ type thread struct {
 	words    *decoder.Thread // nil: it has ended, or the recording has
 	stream   *spill.Thread
 	started  uint64 // CLOCK_BOOTTIME, ns
+	batches  uint64 // sent, those that were lost included
 	taken    uint64 // words
 	received uint64 // witnesses
 	hits     uint64
 	lost     uint64
 	gaps     uint64
+	amiss    uint64 // batches whose hits are not those received and lost
 	ended    bool   // its end was received
 	stepped  uint64 // of the received, on single-stepped instructions
 	site     int    // of the last witness
 	left     uint64 // words taken when its last window ended
 }
 
-// take decodes a batch of the thread.
+// take decodes a batch of the thread. One that does not add up with those before it is told of, and nothing is said to have run on across it.
 func (t *thread) take(b wire.Batch, p *plan.Plan, rating *rating) {
-	if b.Lost > t.lost {
-		t.gap(b.Lost - t.lost)
+	if b.Lost > t.lost || b.Sequence != t.batches {
+		t.gap(b.Lost - min(b.Lost, t.lost))
 	}
+	t.batches = b.Sequence + 1
 	t.hits = b.Hits
 	t.taken += uint64(b.Len())
 	over := false
@@ -39,6 +42,11 @@ func (t *thread) take(b wire.Batch, p *plan.Plan, rating *rating) {
 		t.count(w, p, rating)
 		t.words.Word(w)
 		over = over || w.Kind() == wire.End
+	}
+	if t.received+t.lost != t.hits {
+		t.amiss++
+		t.received = t.hits - min(t.hits, t.lost)
+		t.words.Gap(0)
 	}
 	if over {
 		t.ended = true

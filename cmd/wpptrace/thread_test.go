@@ -42,7 +42,7 @@ func batch(t *testing.T, id uint32, started, hits, lost uint64, words ...wire.Wo
 	t.Helper()
 	b := binary.LittleEndian.AppendUint32(nil, id)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(words)))
-	for _, v := range []uint64{started, 0, 0, hits, lost} {
+	for _, v := range []uint64{started, 0, hits, lost} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	for _, w := range words {
@@ -121,6 +121,35 @@ func TestLossesGoToTheirThreads(t *testing.T) {
 		if len(got) != len(want) || got[i] != want[i] {
 			t.Fatalf("%+v, want %+v", got, want)
 		}
+	}
+}
+
+// A batch that does not follow the one before it, and one that says less or more than it counts, are no lossless record.
+func TestBatchesThatDoNotAddUp(t *testing.T) {
+	r := offline(t)
+	words := first(r.program.plan)
+	for _, c := range []struct {
+		name                 string
+		sequence, hits, lost uint64
+		gaps, anomalies      uint64
+	}{
+		{"the next one", 1, 2, 0, 0, 0},
+		{"one after a loss", 2, 7, 5, 1, 0},
+		{"one after another that is missing", 2, 2, 0, 1, 0},
+		{"one whose hits are missing", 1, 3, 0, 0, 1},
+		{"one that says more than there was", 1, 1, 0, 0, 1},
+		{"one that begins again", 0, 1, 0, 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			th := r.beginThread(1, 1)
+			th.take(batch(t, 1, 1, 1, 0, words...), r.program.plan, nil)
+			b := batch(t, 1, 1, c.hits, c.lost, words...)
+			b.Sequence = c.sequence
+			th.take(b, r.program.plan, nil)
+			if th.gaps != c.gaps || th.amiss != c.anomalies || th.received+th.lost != th.hits {
+				t.Errorf("%d gaps, not %d; %d amiss, not %d; %d received, %d lost, %d hits", th.gaps, c.gaps, th.amiss, c.anomalies, th.received, th.lost, th.hits)
+			}
+		})
 	}
 }
 

@@ -16,8 +16,8 @@ type Hits struct {
 	Site      int    // the index in the plan of that site; means nothing if Repeating is 0
 }
 
-// Hits asks the kernel for the hits of a thread, those not reported yet included. It fails for a thread that has made none, and for some that are gone. Cost: a
-// system call, or four where threads are many.
+// Hits asks the kernel for the hits of a thread, those not reported yet included. It fails for a thread that has made none, for some that are gone, and before
+// Linux 6.9 for some where threads are many. Cost: a system call, or four for a thread that has no slot.
 func (s *Session) Hits(tid int) (Hits, error) {
 	t, err := s.thread(tid)
 	if err != nil {
