@@ -16,8 +16,17 @@ func (m *machine) stepOneByte(op *operation) bool {
 	switch o := op.Op; {
 	case o < 0x40 && o&7 < 6:
 		return m.stepALU(op)
-	case o >= 0x50 && o <= 0x5f:
-		m.pushPop(op)
+	case o >= 0x50 && o <= 0x57:
+		m.push(m.regs[op.opcodeRegister()])
+		return true
+	case o >= 0x58 && o <= 0x5f:
+		m.regs[op.opcodeRegister()] = m.pop()
+		return true
+	case o == 0x68 && !op.OpSize:
+		m.push(number(immediate(op.code, 4)))
+		return true
+	case o == 0x6a && !op.OpSize:
+		m.push(number(immediate(op.code, 1)))
 		return true
 	case o == 0x80, o == 0x81, o == 0x83:
 		return m.alu(op, op.ModRM>>3&7, op.rm, m.immediateALU(op), sizeOf(op))
@@ -38,8 +47,11 @@ func (m *machine) stepOneByte(op *operation) bool {
 		return m.signExtend(op, op.reg, 4, m.get(op.rm, 4, op.Rex))
 	case o == 0x98 && op.size == 8:
 		return m.signExtend(op, rax, 4, m.read(rax, 4, op.Rex))
+	case o >= 0xb0 && o <= 0xb7:
+		m.write(op.opcodeRegister(), 1, op.Rex, number(immediate(op.code, 1)))
+		return true
 	case o >= 0xb8 && o <= 0xbf && op.size != 2:
-		m.write(int8(o&7|op.Rex<<3&8), op.size, op.Rex, number(immediate(op.code, int(op.size))))
+		m.write(op.opcodeRegister(), op.size, op.Rex, number(immediate(op.code, int(op.size))))
 		return true
 	case o == 0xc7:
 		m.set(op.rm, op.size, op.Rex, m.narrow(number(immediate(op.code, min(4, int(op.size)))), op.size*8))
@@ -130,18 +142,17 @@ func (m *machine) compareWith(v, with value, size uint8) {
 	m.compare = comparison{valid: with.form == constant, size: size, v: v, with: uint64(with.off)}
 }
 
-func (m *machine) pushPop(op *operation) {
-	reg := int8(op.Op&7 | op.Rex<<3&8)
-	top := x86.Operand{Mem: true, Reg: -1, Base: rsp, Index: -1, Scale: 1}
-	if op.Op < 0x58 {
-		pushed := m.regs[reg]
-		m.regs[rsp] = m.sum(m.regs[rsp], value{form: constant, off: -8}, 64)
-		m.store(top, 8, pushed)
-		return
-	}
-	popped := m.load(top, 8)
+var top = x86.Operand{Mem: true, Reg: -1, Base: rsp, Index: -1, Scale: 1}
+
+func (m *machine) push(v value) {
+	m.regs[rsp] = m.sum(m.regs[rsp], value{form: constant, off: -8}, 64)
+	m.store(top, 8, v)
+}
+
+func (m *machine) pop() value {
+	v := m.load(top, 8)
 	m.regs[rsp] = m.sum(m.regs[rsp], number(8), 64)
-	m.regs[reg] = popped
+	return v
 }
 
 func (m *machine) exchange(op *operation) bool {

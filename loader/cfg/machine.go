@@ -163,6 +163,9 @@ func (m *machine) write(reg int8, size uint8, rex byte, v value) {
 	case v.form == symbolic:
 		v.bits, v.dirty = min(v.bits, size*8), true
 		m.regs[reg] = v
+	case v.form == constant && m.regs[reg].form == constant:
+		low := int64(1)<<(size*8) - 1
+		m.regs[reg].off = m.regs[reg].off&^low | v.off&low
 	default:
 		m.regs[reg] = m.fresh(computed)
 	}

@@ -2,11 +2,11 @@ package cfg
 
 import "strings"
 
-// isNoReturnImport says whether a library function of that name never returns.
+// isNoReturnImport says whether a library function of that name never returns: its header declares it so.
 func isNoReturnImport(name string) bool {
 	switch name {
 	case "err", "errx", "verr", "verrx", "pthread_exit", "thrd_exit", "quick_exit", "siglongjmp", "__assert",
-		"g_assertion_message_expr", "g_assertion_message", "svc_exit":
+		"g_assertion_message_expr":
 		return true
 	}
 	return isNoReturnSymbol(name)
@@ -22,8 +22,7 @@ func isNoReturnSymbol(name string) bool {
 		"_Unwind_Resume", "_Unwind_RaiseException_Resume",
 		"__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast", "__cxa_bad_typeid", "__cxa_call_unexpected",
 		"__cxa_call_terminate", "__cxa_throw_bad_array_new_length", "__cxa_throw_bad_array_length",
-		"__cxa_pure_virtual", "__cxa_deleted_virtual", "_ZSt9terminatev", "_ZSt10unexpectedv",
-		"__rust_start_panic", "rust_panic":
+		"__cxa_pure_virtual", "__cxa_deleted_virtual", "_ZSt9terminatev", "_ZSt10unexpectedv", "rust_panic":
 		return true
 	}
 	return strings.HasPrefix(name, "_ZSt") && strings.Contains(name, "__throw_")

@@ -35,23 +35,56 @@ func (s *resolver) origins(at location, visit func(v value, written bool) bool) 
 		for _, p := range before {
 			from := at
 			from.block = int(p)
-			if s.mayWrite(at, int(p)) {
-				v := s.valueBehind(at, int(p))
-				var passed bool
-				if from, passed = s.passed(v, int(p)); !passed {
-					if !visit(v, true) {
-						return nil, false
-					}
-					continue
-				}
+			if !s.mayWrite(at, int(p)) {
+				queue = from.enqueue(queue, seen)
+				continue
 			}
-			if !seen[from] {
-				seen[from] = true
-				queue = append(queue, from)
+			passed, ok := s.trace(s.valueBehind(at, int(p)), int(p), visit)
+			if !ok {
+				return nil, false
+			}
+			for _, from := range passed {
+				queue = from.enqueue(queue, seen)
 			}
 		}
 	}
 	return seen, true
+}
+
+// enqueue adds a location that was not seen yet to those whose values are looked for.
+func (at location) enqueue(queue []location, seen map[location]bool) []location {
+	if seen[at] {
+		return queue
+	}
+	seen[at] = true
+	return append(queue, at)
+}
+
+// trace visits what a value is that block b has made, each of those that it was chosen from, but for what was only moved from where it was when the block
+// began: it returns those places.
+func (s *resolver) trace(v value, b int, visit func(v value, written bool) bool) (passed []location, ok bool) {
+	values := []value{v}
+	for i := 0; i < len(values); i++ {
+		s.steps -= len(values)
+		v := values[i]
+		if at, ok := s.passed(v, b); ok {
+			passed = append(passed, at)
+			continue
+		}
+		from := &s.machine.symbols[v.sym]
+		if from.source != chosen || !v.isWhole() {
+			if !visit(v, true) {
+				return nil, false
+			}
+			continue
+		}
+		for _, one := range [...]value{from.value, from.other} {
+			if !slices.Contains(values, one) {
+				values = append(values, one)
+			}
+		}
+	}
+	return passed, s.steps > 0
 }
 
 // before lists the blocks that a location's value comes out of. It reports false if it may come from elsewhere as well. What throws to a landing pad leaves the
@@ -111,7 +144,7 @@ func (s *resolver) registerAfter(reg int8, b, n int) value {
 
 // passed tells a value that block b only moved from where it was when the block began.
 func (s *resolver) passed(v value, b int) (location, bool) {
-	if v.form != symbolic || v.off != 0 || v.bits != 64 || v.dirty {
+	if !v.isWhole() {
 		return location{}, false
 	}
 	return s.locationOf(v.sym, b)
@@ -232,34 +265,21 @@ func (s *resolver) isTail(b int, labels bool) bool {
 // allOrigins says whether a register, when the first n instructions of block b have run, holds nothing but what accept
 // accepts, wherever it comes from; written is false for what it held when the routine was entered.
 func (s *resolver) allOrigins(reg int8, b, n int, accept func(v value, written bool) bool) bool {
-	v := s.registerAfter(reg, b, n)
-	at, passed := s.passed(v, b)
-	if !passed {
-		return accept(v, true)
+	places, ok := s.trace(s.registerAfter(reg, b, n), b, accept)
+	for _, at := range places {
+		if ok {
+			_, ok = s.origins(at, accept)
+		}
 	}
-	_, ok := s.origins(at, accept)
 	return ok
-}
-
-// isChoice says whether one of two values that are chosen between is a whole pointer from elsewhere, wherever the other one is from. What a register held when the
-// block began is not looked into.
-func (s *resolver) isChoice(v value) bool {
-	held := v.form == symbolic && s.machine.symbols[v.sym].source == initial
-	return !held && s.isPointer(v)
 }
 
 // isPointer says whether a value is a whole pointer from elsewhere.
 func (s *resolver) isPointer(v value) bool {
 	switch v.form {
 	case symbolic:
-		whole := v.off == 0 && v.bits == 64 && !v.dirty
-		switch from := &s.machine.symbols[v.sym]; from.source {
-		case loaded, result, initial:
-			return whole
-		case chosen:
-			return whole && s.isChoice(from.value) && s.isChoice(from.other)
-		}
-		return false
+		from := s.machine.symbols[v.sym].source
+		return v.isWhole() && (from == loaded || from == result || from == initial)
 	case element:
 		return v.size == 8
 	case constant:

@@ -255,7 +255,8 @@ func (r *recovery) splitsStack(d *draft) bool {
 	})
 }
 
-// startsThread finds a system call by which a thread begins to run behind it: the library's clone has unwind rows that say so.
+// startsThread finds a system call by which a thread may begin to run behind it: the library's clone has unwind rows that say so. A number that is not known is no
+// sign of one: who hands a number to a function that makes system calls has no new stack for it to return on.
 func (r *recovery) startsThread(d *draft) (insn int, found bool) {
 	const clone, clone3 = 56, 435
 	var s *resolver
@@ -267,11 +268,12 @@ func (r *recovery) startsThread(d *draft) (insn int, found bool) {
 			if s == nil {
 				s = r.newResolver(d)
 			}
-			s.allOrigins(rax, b, k, func(v value, written bool) bool {
-				found = found || v.form == constant && (v.off == clone || v.off == clone3)
-				return v.form == constant
+			starts := false
+			known := s.allOrigins(rax, b, k, func(v value, written bool) bool {
+				starts = starts || v.form == constant && (v.off == clone || v.off == clone3)
+				return true
 			})
-			if found {
+			if starts || !known {
 				return int(d.first[b]) + k, true
 			}
 		}

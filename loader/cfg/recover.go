@@ -171,6 +171,9 @@ func (r *recovery) resolveAll(d *draft) {
 		found := r.resolveTables(d)
 		if sameTables(d.tables, found) {
 			d.tables = found
+			if r.refuseThreads(d) {
+				continue
+			}
 			return
 		}
 		for i := range d.tables {

@@ -48,6 +48,13 @@ __asm__(".globl thunk\n.type thunk,@function\nthunk:\n.cfi_startproc\n"
 void liar(void);
 __asm__(".globl liar\n.type liar,@function\nliar:\n.cfi_startproc\n"
 	"push %rbx\npush %rbx\n.cfi_adjust_cfa_offset 8\npop %rbx\npop %rbx\nret\n.cfi_endproc\n.size liar,.-liar\n");
+int pusher(int);
+__asm__(".globl pusher\n.type pusher,@function\npusher:\n.cfi_startproc\n"
+	"push %rbx\n.cfi_adjust_cfa_offset 8\nmov %edi,%eax\npush %rbx\npush %rcx\nxor %ecx,%ecx\ncpuid\npop %rcx\npop %rbx\nadd %edi,%eax\n"
+	"pop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size pusher,.-pusher\n");
+void keeper(void);
+__asm__(".globl keeper\n.type keeper,@function\nkeeper:\n.cfi_startproc\n"
+	"push %rbx\ncall leaf\npop %rbx\nret\n.cfi_endproc\n.size keeper,.-keeper\n");
 void counter(void);
 __asm__(".globl counter\n.type counter,@function\ncounter:\n.cfi_startproc\n"
 	"mov $5,%ecx\n1: nop\nloop 1b\nret\n.cfi_endproc\n.size counter,.-counter\n");
@@ -83,13 +90,22 @@ __asm__(".globl applier\n.type applier,@function\napplier:\n.cfi_startproc\n"
 void cloner(void);
 __asm__(".globl cloner\n.type cloner,@function\ncloner:\n.cfi_startproc\n"
 	"mov $56,%eax\ntest %edi,%edi\nje 1f\nmov $435,%eax\n1: syscall\nret\n.cfi_endproc\n.size cloner,.-cloner\n");
+void copier(int, int);
+__asm__(".globl copier\n.type copier,@function\ncopier:\n.cfi_startproc\n"
+	"mov %esi,%eax\ntest %edi,%edi\nje 1f\nmov $56,%eax\n1: syscall\nret\n.cfi_endproc\n.size copier,.-copier\n");
+void splitter(void);
+__asm__(".globl splitter\n.type splitter,@function\nsplitter:\n.cfi_startproc\n"
+	"xor %eax,%eax\nmov $56,%al\nsyscall\nret\n.cfi_endproc\n.size splitter,.-splitter\n");
+void budder(void);
+__asm__(".globl budder\n.type budder,@function\nbudder:\n.cfi_startproc\n"
+	"push $56\n.cfi_adjust_cfa_offset 8\npop %rax\n.cfi_adjust_cfa_offset -8\nsyscall\nret\n.cfi_endproc\n.size budder,.-budder\n");
 void asker(void);
 __asm__(".globl asker\n.type asker,@function\nasker:\n.cfi_startproc\n"
 	"mov $39,%eax\nsyscall\nret\n.cfi_endproc\n.size asker,.-asker\n");
 
 int (*volatile pointer)(int) = sibling;
 int main(int c, char **v) {
-	if (c > 100) { switcher(v); exchanger(v); saver(v); thunk(); liar(); counter(); middle(); entered(); restorer(); misplacer(); chooser(c); waverer(c); applier(v, c); cloner(); asker(); farther(); forever(1); }
+	if (c > 100) { switcher(v); exchanger(v); saver(v); thunk(); liar(); pusher(c); keeper(); counter(); middle(); entered(); restorer(); misplacer(); chooser(c); waverer(c); applier(v, c); cloner(); copier(c, c); splitter(); budder(); asker(); farther(); forever(1); }
 	return maybe(c) + guarded(c) + loops(c) + variable(c) + fixed(c) + indirect(pointer, c) + twice() + (own() != 0);
 }
 `
@@ -107,6 +123,8 @@ func TestLeftOut(t *testing.T) {
 		{"own", ""},
 		{"thunk", "calls into its own middle at"},
 		{"liar", "unwind rows contradict the stack pointer at"},
+		{"keeper", "unwind rows contradict the stack pointer at"},
+		{"pusher", ""},
 		{"middle", "calls into the middle of a routine at"},
 		{"entered", "called in its middle at"},
 		{"farther", "jumps to unknown code at"},
@@ -114,6 +132,9 @@ func TestLeftOut(t *testing.T) {
 		{"applier", ""},
 		{"waverer", "unresolved indirect jump at"},
 		{"cloner", "starts threads in its middle at"},
+		{"copier", "starts threads in its middle at"},
+		{"splitter", "starts threads in its middle at"},
+		{"budder", "starts threads in its middle at"},
 		{"asker", ""},
 		{"leaf", ""}, {"sibling", ""}, {"maybe", ""}, {"die", ""}, {"guarded", ""}, {"loops", ""}, {"variable", ""}, {"fixed", ""},
 		{"forever", ""}, {"indirect", ""}, {"twice", ""}, {"counter", ""}, {"main", ""},
@@ -125,6 +146,20 @@ func TestLeftOut(t *testing.T) {
 		if want := strings.TrimSuffix(test.reason, " at"); r.Cause != want {
 			t.Errorf("%s: the cause is %q, not %q", test.symbol, r.Cause, want)
 		}
+	}
+}
+
+// Where the rows do not tell of a push and a pop, they are corrected, and there alone.
+func TestRowsAreCorrected(t *testing.T) {
+	r := routine(t, recoverFile(t, compile(t, shapes, "-O2")), "pusher")
+	var got []int32
+	for b := range r.Blocks {
+		for _, q := range r.Blocks[b].Insns {
+			got = append(got, r.CFA(q.Addr).Off)
+		}
+	}
+	if want := []int32{8, 16, 16, 24, 32, 32, 32, 24, 16, 16, 8}; !slices.Equal(got, want) {
+		t.Errorf("the frame address is at rsp + %v, not %v", got, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cfg
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -10,10 +11,11 @@ import (
 
 // A table is what an indirect jump was resolved to.
 type table struct {
-	tail    bool  // the jump leaves the routine
-	targets []int // instructions
-	indexed bool  // targets holds one for each index, from 0 on
-	check   check
+	tail     bool  // the jump leaves the routine
+	threaded bool  // it may go to any label of the routine whose address is taken
+	targets  []int // instructions
+	indexed  bool  // targets holds one for each index, from 0 on
+	check    check
 }
 
 // A check is a bounds check and where the index lies at its conditional jump: position = index + bias.
@@ -87,8 +89,14 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 	}
 	_, labels := r.label(d, found, r.isFrameless)
 	for _, b := range jumps {
-		if i := d.last(b); found[i] == nil && s.isTail(b, labels) {
+		switch i := d.last(b); {
+		case found[i] != nil:
+		case s.isTail(b, labels):
 			found[i] = &table{tail: true, check: noCheck}
+		default:
+			if t := cmp.Or(s.variable(b), s.threaded(b)); t != nil {
+				found[i] = t
+			}
 		}
 	}
 	return found
@@ -96,7 +104,11 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 
 // isFrameless says whether the frame is gone, or not there yet, at an instruction.
 func (r *recovery) isFrameless(i int) bool {
-	return cfaAt(r.pieces[r.pieceOf[i]].Rows, r.insns[i].Addr) == entryCFA
+	return r.frameAt(i) == entryCFA
+}
+
+func (r *recovery) frameAt(i int) image.CFA {
+	return cfaAt(r.pieces[r.pieceOf[i]].Rows, r.insns[i].Addr)
 }
 
 // newResolver prepares the search for values in a routine whose blocks are built.

@@ -34,6 +34,9 @@ type value struct {
 
 func number(n uint64) value { return value{form: constant, off: int64(n)} }
 
+// isWhole says whether v is what a symbol stands for, all 64 bits of it.
+func (v value) isWhole() bool { return v.form == symbolic && v.off == 0 && v.bits == 64 && !v.dirty }
+
 // index returns the index of a value that has one.
 func (v value) index() value { return value{bits: v.bits, sym: v.sym, off: v.shift} }
 

@@ -1,0 +1,49 @@
+package cfg
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"wpptrace/loader/image"
+)
+
+// correct makes the unwind rows of a block true where the stack pointer moves without their saying so, and back again: inline assembly that pushes and pops is
+// no compiler's business. It reports whether it did: what is still untrue where the block ends stays as it is.
+func (f *frame) correct(b int) bool {
+	w := f.walk(b)
+	p := &f.pieces[f.pieceOf[w.first]]
+	var corrected []image.Row
+	untrue := false
+	compare := func(row image.Row, pc uint64, depth int) bool {
+		if row.CFA.Reg != dwarfRSP || depth < 0 || depth > math.MaxInt32 {
+			return false
+		}
+		was := untrue
+		if untrue = int(row.CFA.Off) != depth; untrue || was {
+			row.PC, row.CFA.Off = pc, int32(depth)
+			corrected = append(corrected, row)
+		}
+		return true
+	}
+	for w.next() {
+		if w.k > 0 {
+			w.depth = w.expected
+		}
+		if !compare(w.row, w.insn().Addr, w.depth) {
+			return false
+		}
+	}
+	if end := w.insn().end(); f.d.blocks[b].End == Fall && !compare(rowAt(p.Rows, end), end, w.after()) {
+		return false
+	}
+	if len(corrected) == 0 || untrue {
+		return false
+	}
+	p.Rows = slices.DeleteFunc(slices.Clone(p.Rows), func(row image.Row) bool {
+		return corrected[0].PC <= row.PC && row.PC <= corrected[len(corrected)-1].PC
+	})
+	p.Rows = append(p.Rows, corrected...)
+	slices.SortFunc(p.Rows, func(a, b image.Row) int { return cmp.Compare(a.PC, b.PC) })
+	return true
+}
