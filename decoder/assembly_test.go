@@ -278,6 +278,47 @@ var found = []struct {
 	pad:	pop %rbx
 		.cfi_def_cfa_offset 8
 		ret`},
+	// What was caught by code that is not observed, thrown out of a call that had not been announced, was taken to have come later.
+	{"thrown out of an unannounced call", habits{end: 50, callback: 2, catch: 2}, walkExactly, `
+		push %rbx
+		.cfi_def_cfa_offset 16
+		je 1f
+		call passes
+	1:	call qsort@PLT
+		pop %rbx
+		.cfi_def_cfa_offset 8
+	pad:	ret
+		.cfi_endproc
+		.type passes, @function
+	passes:	.cfi_startproc
+		call fails
+		add $1, %eax
+		ret
+		.cfi_endproc
+		.type fails, @function
+	fails:	.cfi_startproc
+		je 1f
+		nop
+	1:	call *(%rsi)
+		ret`},
+	// What was begun anew, when what a call had been left by was caught, was taken to be the loop going on without having come to the call.
+	{"a new activation beside a call", habits{end: 50, callback: 2, catch: 2}, walkExactly, `
+	again:	cmp $3, %edi
+		jg 1f
+		nop
+	1:	cmp $3, %esi
+		jge 3f
+	2:	push %rsi
+		.cfi_adjust_cfa_offset 8
+		call *%rdx
+		add $8, %rsp
+		.cfi_adjust_cfa_offset -8
+	3:	cmp $3, %edi
+		je 4f
+		mov %eax, %ecx
+	4:	cmp $2, %esi
+		jb 2b
+	pad:	jmp again`},
 }
 
 // TestFoundPrograms walks the programs that came out wrong.

@@ -16,7 +16,7 @@ func (t *Thread) finishAbove(i int) {
 	for len(t.frames)-1 > i {
 		f := t.top()
 		o, n := f.st.returnsBy(f.called)
-		if n == 0 || f.atOpenCall() && t.stuckBelow(i) {
+		if n == 0 || f.mayHaveThrown() && t.stuckBelow(i) {
 			t.setAside(i)
 			continue
 		}
@@ -25,7 +25,7 @@ func (t *Thread) finishAbove(i int) {
 			t.d.log.Debug("more than one silent way out", "routine", f.r.Name, "from", f.address())
 		}
 		t.apply(f, o.move)
-		tail, open, orphan := f.r.tailTarget(o.block), f.r.jumpsAnywhere(o.block), f.orphan()
+		tail, open, orphan := f.r.tailTarget(o.block), f.r.jumpsAnywhere(o.block), t.isOrphan(f)
 		t.frames = t.frames[:len(t.frames)-1]
 		if tail != nil {
 			t.emit(tail.silent().acts)
@@ -40,9 +40,23 @@ func (t *Thread) finishAbove(i int) {
 	}
 }
 
-// orphan reports whether the activation has callers that are observed, or may have, and that nothing is known of.
-func (f *frame) orphan() bool {
-	return f.root && (f.from == 0 || f.from.Place() == wire.Inside || f.from.Place() == wire.Truncated)
+// mayHaveThrown reports whether the activation may have been left from within a call of code that is not observed, where it stands or that it has come to silently.
+func (f *frame) mayHaveThrown() bool {
+	return f.atOpenCall() || f.st.passes(f.called) && len(f.st.silentWays().open) > 0
+}
+
+// isOrphan reports whether the activation has callers that are observed, or may have, and that nothing is known of.
+func (t *Thread) isOrphan(f *frame) bool {
+	switch {
+	case !f.root:
+		return false
+	case f.from == 0:
+		return true
+	case f.from.Place() == wire.Inside:
+		_, observed := t.d.returns[f.from.Address()]
+		return observed
+	}
+	return f.from.Place() == wire.Truncated
 }
 
 // stuckBelow reports whether an activation between frame i and the innermost, on the same piece of stack, cannot come to its end silently.

@@ -467,19 +467,13 @@ func (t *Thread) openCallAhead(f *frame) (block int, ok bool) {
 	if !f.st.passes(f.called) {
 		return 0, false
 	}
-	n := 0
-	for _, node := range f.st.silentWays().nodes {
-		b := node.block
-		if f.r.Site(b) == nil && f.r.kind[b] == plan.Unknown && f.r.Blocks[b].End != cfg.TailInd {
-			if n == 0 {
-				block = b
-			}
-			n++
-		}
+	open := f.st.silentWays().open
+	if len(open) == 0 {
+		return 0, false
 	}
-	if n > 1 {
+	if len(open) > 1 {
 		t.d.ambiguous++
 		t.d.log.Debug("a callback may come from more than one call", "routine", f.r.Name, "from", f.address())
 	}
-	return block, n > 0
+	return open[0], true
 }

@@ -37,6 +37,7 @@ type cached struct {
 type reach struct {
 	nodes []node
 	exits []int // indices in nodes; exit: the state's own block leaves
+	open  []int // blocks that call unknown code, and say nothing of it
 }
 
 type node struct {
@@ -188,6 +189,9 @@ func (s *state) silentWays() *reach {
 		switch {
 		case s.r.Site(b) != nil, isCall(s.r, b) && !s.r.quiet(b):
 		default:
+			if s.r.kind[b] == plan.Unknown && s.r.Blocks[b].End != cfg.TailInd {
+				w.open = append(w.open, b)
+			}
 			for _, n := range s.after(b) {
 				add(n, i)
 			}

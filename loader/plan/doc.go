@@ -40,6 +40,6 @@
 //     and its return address is not read again (Site.Stays). A signal handler that is not observed and leaves by a jump for code that is not observed either, which
 //     enters the routine anew in the same place, is not foreseen.
 //  12. Code that is not observed may catch what is thrown or jumps out of an activation that such code has begun, and begin another in the same place, with the same
-//     return address. So no block is come to in silence both from an entry and from where such code has come back, by a call's return or to a landing pad; and a
-//     word comes before a routine is called that MayLeaveOpen.
+//     return address. So no block is come to in silence both from an entry and from where such code has come back, by a call's return or to a landing pad, or from a
+//     word behind which it may have been called without another; and a word comes before a routine is called that MayLeaveOpen.
 package plan

@@ -188,6 +188,9 @@ func (r *Routine) tellEntry(s *search) (changed bool) {
 		first := s.all(r.entries)
 		way := r.backTo(s, first)
 		if way == nil {
+			way = r.besideCall(s, first)
+		}
+		if way == nil {
 			break
 		}
 		changed = true
@@ -233,6 +236,22 @@ func (r *Routine) backTo(s *search, blocks []bool) []int {
 		}
 	}
 	return nil
+}
+
+// besideCall finds a silent way to one of some blocks from where silence leads to a call of code that is not observed as well; nil, if there is none.
+func (r *Routine) besideCall(s *search, blocks []bool) (way []int) {
+	for b := range r.Blocks {
+		r.eachStart(b, func(from []int) {
+			reached, calls := s.all(from), false
+			for n := range r.Blocks {
+				calls = calls || reached[n] && r.unannounced(n) && isCall(&r.Blocks[n])
+			}
+			for i := 0; calls && way == nil && i < len(from); i++ {
+				way, _ = s.find(from[i], func(n int) bool { return n != exit && blocks[n] })
+			}
+		})
+	}
+	return way
 }
 
 // leadsOut reports whether code that is not observed may run before the call that ends block b is over.

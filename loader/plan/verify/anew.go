@@ -1,6 +1,9 @@
 package verify
 
-import "wpptrace/loader/cfg"
+import (
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+)
 
 // findOutgoing finds the routines in whose course code may run that is not observed.
 func (v *verifier) findOutgoing() {
@@ -54,4 +57,19 @@ func (v *verifier) checkAnew(r *routine) {
 			return
 		}
 	}
+	unsaid := func(n int) bool {
+		return n != r.exit && r.sites[n] == nil && r.kinds[n] == plan.Unknown && isCall(&r.Blocks[n])
+	}
+	r.eachStart(func(s start) {
+		nodes := s.nodes
+		if s.table != none {
+			nodes = []int{s.told} // nothing is called before the switch
+		}
+		if s.word == none || v.silentWay(r, nodes, unsaid) == nil {
+			return
+		}
+		if way := v.silentWay(r, nodes, begins); way != nil {
+			r.fault("a new activation may be taken for one that has not come to its call", append(r.way(s.word), way...))
+		}
+	})
 }
