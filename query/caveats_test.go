@@ -29,7 +29,7 @@ func TestCaveats(t *testing.T) {
 			"recorded is 0.123% of the program's own CPU time, in 3 windows: this is about these alone",
 			"70 events were lost, in 2 places: this is about what was recorded", mainLeftOut}},
 		{nil, wpp.Figures{Windows: 1, Sampled: 0.00123, SampledMost: 0.02}, []string{
-			"recorded is some 0.123% (at most 2%) of the program's own CPU time, in 1 window: this is about these alone"}},
+			"recorded is at most 2% of the program's own CPU time, in 1 window: this is about these alone"}},
 	} {
 		s.Figures = c.figures
 		if got := Caveats(s, c.names...); !slices.Equal(got, c.want) {

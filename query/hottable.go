@@ -73,8 +73,8 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
 	if r.Query.Metric != Executions {
 		total += " in " + plural(r.Paths, "path")
 	}
-	if f := &s.Figures; f.Scale() != 1 {
-		fmt.Fprintf(out, "Sampled: %s of its own CPU time, in %s: numbers are %sestimates of the whole\n", f.TellSampled(), plural(f.Windows, "window"), rough(f))
+	if f := &s.Figures; f.IsSampled() {
+		fmt.Fprintf(out, "Sampled: %s of its own CPU time, in %s: numbers are %s\n", f.TellSampled(), plural(f.Windows, "window"), numbers(f))
 	}
 	fmt.Fprintf(out, "Total: %s\n", total)
 	if r.Unpriced > 0 || r.Unused > 0 {
@@ -86,6 +86,9 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
 	}
 	fmt.Fprintf(out, "Showing %d of %s, which cover %.2f%%\n", len(r.Subpaths), plural(r.Found, cmp.Or(r.Query.Kind, Minimal).noun()), percent(covered, r.Total))
 	fmt.Fprintf(out, "Hot: %s that cost %s or more\n", lengths(r.Query), unit(r.MinCost, r.Query.Metric))
+	if r.Found == 0 && r.Paths > 0 {
+		fmt.Fprintln(out, "None are: -l 1 shows single paths, a lower -C what cost less")
+	}
 }
 
 func lengths(q HotQuery) string {
@@ -105,12 +108,12 @@ func unit(cost uint64, m Metric) string {
 	return fmt.Sprintf("%d %s", cost, Fit(string(m), TableColumns/4))
 }
 
-// rough is what estimates are where the share of what was traced is in doubt.
-func rough(f *wpp.Figures) string {
-	if f.SampledMost > 0 {
-		return "rough "
+// numbers says what those of a report are of.
+func numbers(f *wpp.Figures) string {
+	if f.Scale() == 1 {
+		return "those of the windows"
 	}
-	return ""
+	return "estimates of the whole"
 }
 
 func plural[N int | uint64](n N, noun string) string {
@@ -252,8 +255,7 @@ func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 		Before     []*label `json:"before,omitempty"` // the path that ran directly before, where these are only executions behind it
 		Paths      []*label `json:"paths"`
 	}
-	scale := s.Figures.Scale()
-	r = r.estimate(scale)
+	r = r.estimate(s.Figures.Scale())
 	report := struct {
 		SchemaVersion int       `json:"schema_version"`
 		Kind          HotKind   `json:"kind"`
@@ -267,9 +269,10 @@ func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 		Found         int       `json:"found"`
 		Unpriced      int       `json:"unpriced,omitempty"` // distinct paths that the table of costs does not name
 		Unused        int       `json:"unused,omitempty"`   // rows of it that name no path of the snapshot
-		Sampled       float64   `json:"sampled"`            // the share of the program's own CPU time that was traced
+		Sampled       float64   `json:"sampled"`            // as in Stat
+		SampledMost   float64   `json:"sampled_most"`
 		Subpaths      []subpath `json:"subpaths"`
-	}{SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength, r.MinCost, r.Found, r.Unpriced, r.Unused, 1 / scale, []subpath{}}
+	}{SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength, r.MinCost, r.Found, r.Unpriced, r.Unused, sampled(&s.Figures), s.Figures.SampledMost, []subpath{}}
 	labels := newLabels(s)
 	for _, p := range r.Subpaths {
 		row := subpath{share(p.Covered, r.Total), share(p.Cumulative, r.Total), p.Count, p.Cost, p.Covered, len(p.Symbols), nil, nil}

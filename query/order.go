@@ -85,7 +85,7 @@ func (r *rule) firstIn(a *atoms, threads []*wpp.Thread, count *uint64) (first Vi
 		return first, err
 	}
 	for _, t := range threads {
-		v, err := check(t)
+		v, err := check(t, false)
 		if err != nil {
 			return first, err
 		}
@@ -157,6 +157,9 @@ func WriteOrder(w io.Writer, s *wpp.Snapshot, o *Order) error {
 			how = "sometimes"
 		}
 		behind := fmt.Sprintf(": %s; %d of %s had one before", how, after, plural(ran, "time"))
+		if ran == 0 {
+			behind = ": never; the second did not run"
+		}
 		half := (TableColumns - len(" before ") - len(behind)) / 2
 		fmt.Fprintf(out, "%s before %s%s\n", Fit(p, half), Fit(q, half), behind)
 		if ever {

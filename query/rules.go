@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 )
 
@@ -22,7 +23,7 @@ type RuleReport struct {
 	Rule       string      `json:"rule"`
 	Kept       bool        `json:"kept"`       // nothing breaks it, and nothing is open
 	Violations uint64      `json:"violations"` // in all threads
-	Open       uint64      `json:"open"`       // what is due where the streams end of threads that are not known to have ended: no violations yet
+	Open       uint64      `json:"open"`       // what may have been kept before a record began, or may be yet where it ends of a thread that ran on: no violations
 	Witnesses  []Violation `json:"witnesses"`  // the first of each thread that breaks the rule or, if it does not, leaves it open
 }
 
@@ -61,6 +62,9 @@ func violation(why string, o Occurrence, c *Cursor) Violation {
 //   - "never A after B"
 //   - "A and B balanced", "A and B balanced within N": no B runs without an A before it that is its own, at most N of A are without their B
 //     at a time, and none when the thread ends; one that is not known to have ended leaves these open
+//
+// What may have been kept before the record of a thread began, in the midst of it, is open as well: a B of the first rule, and one of the balanced without its A.
+//
 //   - "never REGEX": no stretch matches
 //   - "always REGEX": the paths that REGEX names, taken alone, are the beginning of what it matches, from the thread's beginning on
 //
@@ -101,7 +105,7 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 	}
 	report := &RuleReport{Rule: text, Kept: true, Witnesses: []Violation{}}
 	for _, t := range threads {
-		v, err := check(t)
+		v, err := check(t, BeginsMidway(s, t))
 		if err != nil {
 			return nil, ruleError(text, err)
 		}
@@ -130,6 +134,12 @@ func readRule(names *atoms, text string) (checker, error) {
 
 func ruleError(text string, err error) error { return fmt.Errorf("rule %q: %w", printable(text), err) }
 
+// BeginsMidway reports whether a thread had run before its record begins.
+func BeginsMidway(s *wpp.Snapshot, t *wpp.Thread) bool {
+	sym, ok := NewCursor(t.Grammar).Next()
+	return ok && s.Symbols[sym].IsMark && (s.Symbols[sym].Mark == ops.Resume || s.Symbols[sym].Mark == ops.Gap)
+}
+
 // A verdict is what a thread has to do with a rule.
 type verdict struct {
 	violations, open uint64
@@ -142,12 +152,19 @@ func (v *verdict) due(t *wpp.Thread, n uint64) (why string) {
 		v.violations = addSaturating(v.violations, n)
 		return "not followed up to the end"
 	}
-	v.open = n
+	v.open = addSaturating(v.open, n)
 	return "not followed yet where the record ends"
 }
 
-// A checker gives the verdict on a thread.
-type checker func(t *wpp.Thread) (verdict, error)
+// excuse takes n violations for open: what would keep the rule may have run before the record begins.
+func (v *verdict) excuse(n uint64, why string) (excused string) {
+	v.violations -= n
+	v.open = addSaturating(v.open, n)
+	return why + " in what is recorded"
+}
+
+// A checker gives the verdict on a thread. midway: it had run before its record begins.
+type checker func(t *wpp.Thread, midway bool) (verdict, error)
 
 func (r *rule) checker(a *atoms) (checker, error) {
 	if r.kind == balanced {
@@ -156,7 +173,7 @@ func (r *rule) checker(a *atoms) (checker, error) {
 				return nil, errors.New("a path is both")
 			}
 		}
-		return func(t *wpp.Thread) (verdict, error) { return r.checkBalance(a, t), nil }, nil
+		return func(t *wpp.Thread, midway bool) (verdict, error) { return r.checkBalance(a, t, midway), nil }, nil
 	}
 	x, err := r.automaton(a)
 	if err != nil {
@@ -170,7 +187,7 @@ func (r *rule) checker(a *atoms) (checker, error) {
 		}
 		begins = newSubsets(a, p, here)
 	}
-	return func(t *wpp.Thread) (verdict, error) { return r.check(t, x, begins, beginsAtEnd) }, nil
+	return func(t *wpp.Thread, midway bool) (verdict, error) { return r.check(t, midway, x, begins, beginsAtEnd) }, nil
 }
 
 // beginning is the automaton that, read backward from where a rule is broken, or from the end of the thread, hits where what breaks it begins: at the
@@ -193,7 +210,7 @@ func (r *rule) beginning(a *atoms, atEnd bool) *automaton {
 	return x
 }
 
-func (r *rule) check(t *wpp.Thread, x, begins, beginsAtEnd *automaton) (v verdict, err error) {
+func (r *rule) check(t *wpp.Thread, midway bool, x, begins, beginsAtEnd *automaton) (v verdict, err error) {
 	sweep := newSweep(t.Grammar, x, false)
 	violations, exit, err := sweep.whole()
 	isDue := err == nil && r.isDue(exit)
@@ -207,6 +224,9 @@ func (r *rule) check(t *wpp.Thread, x, begins, beginsAtEnd *automaton) (v verdic
 			return v, err
 		}
 		end = hits[0].distance
+	}
+	if midway && (r.kind == before || r.kind == always) && violations > 0 {
+		why = v.excuse(violations, why)
 	}
 	if isDue {
 		why, begins = v.due(t, 1), beginsAtEnd
@@ -232,7 +252,7 @@ func (r *rule) why() string {
 }
 
 // checkBalance counts the B without their A, the A without their B, and the times that the depth rises beyond the limit as one.
-func (r *rule) checkBalance(a *atoms, t *wpp.Thread) (v verdict) {
+func (r *rule) checkBalance(a *atoms, t *wpp.Thread, midway bool) (v verdict) {
 	x := &depths{newBalances(r, a, t.Grammar)}
 	whole := x.whole()
 	lone, deep := uint64(-whole.lowest), whole.rise > int64(r.limit)
@@ -243,6 +263,9 @@ func (r *rule) checkBalance(a *atoms, t *wpp.Thread) (v verdict) {
 	at, why := uint64(math.MaxUint64), ""
 	if lone > 0 {
 		at, why = x.firstBelow(), "without one before"
+		if midway {
+			why = v.excuse(lone, why)
+		}
 	}
 	if deep {
 		if p := x.firstAbove(); p < at {

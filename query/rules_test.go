@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 )
 
@@ -103,6 +104,36 @@ func TestOpenAtTheEnd(t *testing.T) {
 	}
 }
 
+// TestOpenAtTheBeginning: what may have run before the record of a thread begins was taken for what has not.
+func TestOpenAtTheBeginning(t *testing.T) {
+	for _, tt := range []struct {
+		text, rule       string
+		violations, open uint64
+		why              string
+	}{
+		{"#bab", "a before b", 0, 1, "ran before in what is recorded"},
+		{"bab", "a before b", 1, 0, "ran before"},
+		{"b#ab", "a before b", 1, 0, "ran before"},
+		{"#xbb", "a and b balanced", 0, 2, "without one before in what is recorded"},
+		{"#baa", "a and b balanced within 1", 1, 3, "without one before in what is recorded"},
+		{"#xab", "always x (a b)*", 0, 0, ""},
+		{"#ba", "always (a b)*", 0, 1, "out of order in what is recorded"},
+		{"#ba", "never a after b", 1, 0, "ran after"},
+	} {
+		s := letters(tt.text, "xabc")
+		s.Threads[0].Ended = false
+		s.Symbols[letter(s, '#')].Mark = ops.Resume
+		r, err := CheckRules(s, []string{tt.rule}, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := r.Rules[0]
+		if got.Violations != tt.violations || got.Open != tt.open || got.Kept != (tt.why == "") || tt.why != "" && got.Witnesses[0].Why != tt.why {
+			t.Errorf("%s in %s: %+v", tt.rule, tt.text, got)
+		}
+	}
+}
+
 func TestRulesRefuse(t *testing.T) {
 	for rule, want := range map[string]string{
 		"":                                       "it is none of",
@@ -138,11 +169,17 @@ func TestRulesRefuse(t *testing.T) {
 }
 
 // bruteRule counts the violations in a text of letters and what is open behind it, and tells where the first ends.
-func bruteRule(kind, text string, limit int, ended bool) (violations, open, first int) {
+func bruteRule(kind, text string, limit int, ended, midway bool) (violations, open, first int) {
 	first = -1
 	note := func(i int) {
 		if violations++; first < 0 {
 			first = i
+		}
+	}
+	noteLone := func(i int) {
+		note(i)
+		if midway {
+			violations, open = violations-1, open+1
 		}
 	}
 	noteDue := func(i int) {
@@ -160,7 +197,7 @@ func bruteRule(kind, text string, limit int, ended bool) (violations, open, firs
 		switch kind {
 		case "before":
 			if c == 'b' && !seenA {
-				note(i)
+				noteLone(i)
 			}
 		case "followed":
 			if c == 'b' {
@@ -182,7 +219,7 @@ func bruteRule(kind, text string, limit int, ended bool) (violations, open, firs
 			case c == 'a':
 				pending = append(pending, i)
 			case c == 'b' && len(pending) == 0:
-				note(i)
+				noteLone(i)
 			case c == 'b':
 				pending = pending[:len(pending)-1]
 			}
@@ -229,7 +266,7 @@ func checkRules(t fataler, s *wpp.Snapshot, limit int) {
 		}
 		total, totalOpen, witnesses := 0, 0, got.Rules[0].Witnesses
 		for i, stream := range streams(s) {
-			violations, open, first := bruteRule(kind, spell(s, stream), limit, s.Threads[i].Ended)
+			violations, open, first := bruteRule(kind, spell(s, stream), limit, s.Threads[i].Ended, BeginsMidway(s, &s.Threads[i]))
 			total += violations
 			totalOpen += open
 			if violations+open == 0 {

@@ -59,8 +59,8 @@ type Stat struct {
 	Gaps              uint64  `json:"gaps"`
 	Anomalies         uint64  `json:"anomalies"`
 	Windows           uint64  `json:"windows"`      // 0: traced all the time
-	Sampled           float64 `json:"sampled"`      // the share of the program's own CPU time that was traced
-	SampledMost       float64 `json:"sampled_most"` // what that may be at most, where it is in doubt; 0: it is not
+	Sampled           float64 `json:"sampled"`      // the share of the program's own CPU time that was traced; 0: it is not known, but at most SampledMost
+	SampledMost       float64 `json:"sampled_most"` // 0, where it is known
 }
 
 // NewStat computes the figures of a snapshot, of which fileBytes is the size of the file, 0 when it is in none. It takes time linear in
@@ -94,7 +94,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		Gaps:              figures.Gaps,
 		Anomalies:         figures.Anomalies,
 		Windows:           figures.Windows,
-		Sampled:           1 / figures.Scale(),
+		Sampled:           sampled(figures),
 		SampledMost:       figures.SampledMost,
 	}
 	x.countPaths(s, f)
@@ -224,6 +224,14 @@ func operationBytes(operand uint64) uint64 {
 	default:
 		return 9
 	}
+}
+
+// sampled is the share of the program's own CPU time that was traced; 0, where that is not known.
+func sampled(f *wpp.Figures) float64 {
+	if f.SampledMost > 0 {
+		return 0
+	}
+	return 1 / f.Scale()
 }
 
 // WriteStat writes the figures one a line, name and value separated by a space. The names are those of the JSON object; what is not known is "-", and a

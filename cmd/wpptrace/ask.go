@@ -24,6 +24,19 @@ func tellCaveats(c *cobra.Command, s *wpp.Snapshot, names ...string) {
 	}
 }
 
+// tellBeginnings says of how many threads the recording lacks the beginning.
+func tellBeginnings(c *cobra.Command, s *wpp.Snapshot) {
+	midway := 0
+	for i := range s.Threads {
+		if query.BeginsMidway(s, &s.Threads[i]) {
+			midway++
+		}
+	}
+	if midway > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: threads that ran before the recording began: %d: what they did then is not known\n", midway)
+	}
+}
+
 func findCommand() *cobra.Command {
 	q := query.FindQuery{Gap: 10, First: 1, Top: 10}
 	var asJSON, onlyCount bool
@@ -65,6 +78,8 @@ from 0, as dump --from does.`,
 			switch {
 			case err != nil:
 				return err
+			case nth > report.Count:
+				return fmt.Errorf("find %s: there is no occurrence %d: it has %d", q.Pattern, nth, report.Count)
 			case asJSON:
 				return query.WriteFindJSON(c.OutOrStdout(), s, report)
 			}
@@ -102,6 +117,7 @@ none had. With the counts come the first Q behind a P and what ran from that P o
 			}
 			o, err := query.PathOrder(s, args[0], args[1], tids...)
 			tellCaveats(c, s, args[:2]...)
+			tellBeginnings(c, s)
 			switch {
 			case err != nil:
 				return err

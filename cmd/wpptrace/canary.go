@@ -22,7 +22,8 @@ type canary struct {
 	CPU      float64 `json:"cpu_seconds"` // that it used
 	Hits     uint64  `json:"hits"`
 	SlowDown float64 `json:"slow_down"` // CPU time over what it would have been; 0: it did not run
-	Vague    bool    `json:"slow_down_vague"`
+	Vague    bool    `json:"slow_down_vague"` // that is the least
+	likely   string  // what is printed
 }
 
 // sendCanary attaches to a process for a moment. What comes is dropped.
@@ -86,7 +87,7 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 	e := r.gauge.nature.estimate(used, r.last.hits-first.hits)
 	c := &canary{Seconds: stood.Seconds(), CPU: used.CPU.Seconds(), Hits: r.gauge.hits - unheard}
 	if c.Hits > 0 {
-		c.SlowDown, c.Vague = e.slower(), e.vague()
+		c.SlowDown, c.Vague, c.likely = e.slower(), e.vague(), e.tellLikely()
 		if c.Vague {
 			c.SlowDown = e.atLeast()
 		}
@@ -98,9 +99,5 @@ func (c *canary) String() string {
 	if c.SlowDown == 0 {
 		return fmt.Sprintf("not a hit in %.0f ms: it did not run its own code", 1000*c.Seconds)
 	}
-	slower := times(c.SlowDown)
-	if c.Vague {
-		slower = "at least " + slower
-	}
-	return fmt.Sprintf("slowed down %s, by %d hits in %.0f ms", slower, c.Hits, 1000*c.Seconds)
+	return fmt.Sprintf("slowed down %s, by %d hits in %.0f ms", c.likely, c.Hits, 1000*c.Seconds)
 }

@@ -86,7 +86,7 @@ func TestCompactFails(t *testing.T) {
 		status int
 		text   string
 	}{
-		{[]string{"compact"}, exitUsage, "0 arguments where a snapshot is expected"},
+		{[]string{"compact"}, exitUsage, "a snapshot expected, not 0 arguments"},
 		{[]string{"compact", path + "x"}, exitError, "name a file that wpptrace has recorded"},
 		{[]string{"compact", "-o", filepath.Join(path, "x"), path}, exitError, "not a directory"},
 	} {

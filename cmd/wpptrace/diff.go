@@ -39,6 +39,9 @@ COUNT   how often it ran in the first, THEN in the second`,
 			if err != nil {
 				return err
 			}
+			if sampled := first.Figures.IsSampled() || second.Figures.IsSampled(); sampled && !c.Flags().Changed("share") {
+				q.Share = true
+			}
 			report, err := query.Diff(first, second, q)
 			for i, s := range []*wpp.Snapshot{first, second} {
 				for _, caveat := range query.Caveats(s) {
@@ -55,7 +58,7 @@ COUNT   how often it ran in the first, THEN in the second`,
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&q.Share, "share", false, "compare shares of all that ran, not costs")
+	f.BoolVar(&q.Share, "share", false, "compare shares of all that ran, not costs: usual where one was traced in windows")
 	f.IntVarP(&q.Hot.MinLength, "min-length", "l", q.Hot.MinLength, "least `PATHS` of a subpath")
 	f.IntVarP(&q.Hot.MaxLength, "max-length", "L", q.Hot.MaxLength, "most `PATHS` of a subpath")
 	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)", func(text string) error { return setCost(&q.Hot, text) })

@@ -16,8 +16,8 @@ type forecast struct {
 	cost              attach.Cost
 }
 
-// instructionTime is what an instruction takes where nothing is probed: two and a half a nanosecond at best.
-const instructionTime = 0.4 * float64(time.Nanosecond)
+// instructionTime is what an instruction takes where nothing is probed: ten were seen in a nanosecond, and a forecast is not to be exceeded.
+const instructionTime = 0.1 * float64(time.Nanosecond)
 
 // newForecast weighs each probe with how often the plan expects it to be hit, and each hit with the instructions from there to the next.
 func newForecast(p *plan.Plan, cost attach.Cost) forecast {

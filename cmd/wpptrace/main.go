@@ -133,11 +133,18 @@ func versionOf(info *debug.BuildInfo) string {
 	return version + " " + revision + changes
 }
 
+func arguments(n int) string {
+	if n == 1 {
+		return "1 argument"
+	}
+	return fmt.Sprintf("%d arguments", n)
+}
+
 // exactly makes a check of the number of arguments that says what is expected.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usagef("%d arguments where %s is expected", len(args), what)
+			return usagef("%s expected, not %s", what, arguments(len(args)))
 		}
 		return nil
 	}

@@ -80,11 +80,11 @@ func TestWindows(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", want, w.errs.String())
 		}
 	}
-	rough := "rough " // hits take most of the time of a window of such a program, and what they leave is its own
+	numbers := "those of the windows" // hits take most of the time of a window of such a program, and what they leave is its own
 	if f.SampledMost == 0 {
-		rough = ""
+		numbers = "estimates of the whole"
 	}
-	if f.SampledMost > 0 && f.SampledMost < f.Sampled || !strings.Contains(w.stdout.String(), fmt.Sprintf(" in %d windows: numbers are %sestimates of the whole\n", f.Windows, rough)) {
+	if f.SampledMost > 0 && f.SampledMost < f.Sampled || !strings.Contains(w.stdout.String(), fmt.Sprintf(" in %d windows: numbers are %s\n", f.Windows, numbers)) {
 		t.Errorf("the report does not tell of windows:\n%s", w.stdout.String())
 	}
 }

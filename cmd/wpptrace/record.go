@@ -114,6 +114,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.DurationVar(&o.window, "window", o.window, "`TIME` that a window lasts")
 	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of two, as 64M")
 	f.Var(&o.onOverflow, "on-overflow", "when that is full: `gap`: lose what comes, and say so (the default with -p), or stop: stop the process meanwhile (the default with -- and without --follow-fork)")
+	f.Lookup("on-overflow").DefValue = "" // the text says which
 	o.memory.add(f)
 	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object instead of the hot subpaths")
 	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")

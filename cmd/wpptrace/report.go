@@ -70,7 +70,11 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	j.libraries.tellUnmatched(j.errs, j.selection, j.process.PID)
 	line, lost := j.lossLine()
 	if !lost && !slices.ContainsFunc(s.Symbols, func(x wpp.Symbol) bool { return !x.IsMark }) {
-		j.say("nothing of %s's observed code ran while it was traced: it may sleep, or run in shared libraries, which --lib traces", j.process.Name)
+		where := "in shared libraries, which --lib traces"
+		if len(j.selection.only)+len(j.selection.not) > 0 {
+			where = "what -F and -N leave out"
+		}
+		j.say("nothing of %s's observed code ran while it was traced: it may sleep, or run %s", j.process.Name, where)
 	}
 	if lost || !j.quiet {
 		fmt.Fprintln(j.errs, line)

@@ -32,7 +32,8 @@ REGEX" crosses one. What breaks a rule first is shown: where it begins, and its 
 between those around them. The exit status is 4 if a rule is broken.
 
 A rule is open, not broken, by what is due at the end of a thread that had not ended when the
-recording did, or of which that is not known, as in what wpptrace recorded before it kept count.
+recording did, or of which that is not known, as in what wpptrace recorded before it kept count; and
+by what lacks what must have run before it, in a thread that ran before the recording began.
 
 The command is called rules because check looks at this machine, not at a recording.`
 
@@ -50,7 +51,7 @@ func rulesCommand() *cobra.Command {
 		Long: rulesHelp,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("0 arguments where rules and a snapshot are expected")
+				return usagef("rules and a snapshot expected, not %s", arguments(0))
 			}
 			rules, err := readRules(file)
 			if err != nil {

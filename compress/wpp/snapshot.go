@@ -102,21 +102,24 @@ type Figures struct {
 	Anomalies        uint64  // words that the decoder could not explain
 	Windows          uint64  // traced in so many windows, with gaps between them; 0: all the time
 	Sampled          float64 // the share of the program's own CPU time that these are, above 0; 0: all
-	SampledMost      float64 // what Sampled may be at most, where it is the small difference of large times; 0: it is not in doubt
+	SampledMost      float64 // where Sampled is the small difference of large times: what it is at most, and all that is known; else 0
 }
 
-// Scale is what counts are to be multiplied with to estimate those of the whole run: 1 where it was traced all the time.
+// IsSampled reports whether a part of the run alone was traced.
+func (f *Figures) IsSampled() bool { return f.Sampled > 0 && f.Sampled < 1 }
+
+// Scale is what counts are to be multiplied with to estimate those of the whole run: 1 where it was traced all the time, and where nobody knows.
 func (f *Figures) Scale() float64 {
-	if f.Sampled > 0 && f.Sampled < 1 {
+	if f.IsSampled() && f.SampledMost == 0 {
 		return 1 / f.Sampled
 	}
 	return 1
 }
 
-// TellSampled writes Sampled in per cent, and what it is at most where it is in doubt.
+// TellSampled writes Sampled in per cent, or what it is at most.
 func (f *Figures) TellSampled() string {
 	if f.SampledMost > 0 {
-		return fmt.Sprintf("some %.3g%% (at most %.3g%%)", 100*f.Sampled, 100*f.SampledMost)
+		return fmt.Sprintf("at most %.3g%%", 100*f.SampledMost)
 	}
 	return fmt.Sprintf("%.3g%%", 100*f.Sampled)
 }
