@@ -1,6 +1,6 @@
 // Package bpf holds the tracer's BPF programs, the structures that they share with Go, and the generated bindings, which are committed: building
 // wpptrace needs no clang. The one that traces says which witness was hit, which way it went and in which activation (package wire has the words); it
-// keeps no stack and no path, so nothing in it can go stale. The C of a hit (hit.h) compiles for user space as well: see package usermode. The other one
+// keeps no path, and of the stack the last activation with its callers, which it reads again wherever these may be others. The C of a hit (hit.h) compiles for user space as well: see package usermode. The other one
 // (family.bpf.c) knows the processes that a traced one has started, and stops each before its first instruction.
 package bpf
 

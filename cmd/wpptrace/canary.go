@@ -21,7 +21,7 @@ type canary struct {
 	Seconds  float64 `json:"seconds"`
 	CPU      float64 `json:"cpu_seconds"` // that it used
 	Hits     uint64  `json:"hits"`
-	SlowDown float64 `json:"slow_down"` // CPU time over what it would have been; 0: it did not run
+	SlowDown float64 `json:"slow_down"`       // CPU time over what it would have been; 0: it did not run
 	Vague    bool    `json:"slow_down_vague"` // that is the least
 	likely   string  // what is printed
 }

@@ -248,8 +248,9 @@ func (s *resolver) constants(at location, known bool) []uint64 {
 }
 
 // isTail says whether the unresolved indirect jump that ends block b leaves the routine: the frame is gone, and its
-// target is a pointer that came as an argument, out of memory or from a call, not the sum that an element of a
-// relative table is part of. Where labels of the routine are mentioned at which the frame is gone as well, any pointer might be one.
+// target is a pointer that came as an argument, out of memory or from a call, or a routine's address, or one of several such, not the sum that an element of a
+// relative table is part of. Where labels of the routine are mentioned at which the frame is gone as well, any pointer might be one: while the frame stands,
+// only the routine's own labels can be jumped to (threaded).
 func (s *resolver) isTail(b int, labels bool) bool {
 	i := s.d.last(b)
 	if labels || !s.isFrameless(i) {

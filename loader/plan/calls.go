@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"wpptrace/loader/cfg"
-	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
 
@@ -101,44 +100,6 @@ func callsNothing(r *cfg.Routine) bool {
 
 // ReturnsTwice reports whether the call that ends block b may return more than once, as setjmp does.
 func (r *Routine) ReturnsTwice(b int) bool { return r.destinations[b].twice }
-
-// IsHarmless reports whether an imported function of that name is known to neither call back, nor throw, nor return twice, nor to be observed.
-func (p *Plan) IsHarmless(name string) bool {
-	return !p.distrust && (harmless[name] || allocating[name] && !p.allocates)
-}
-
-// hasAllocator reports whether the C library gets its memory from the program.
-func hasAllocator(program *cfg.Program) bool {
-	return slices.ContainsFunc(program.Image.Symbols(), func(s image.Symbol) bool {
-		return s.Dynamic && slices.Contains([]string{"malloc", "calloc", "realloc", "free"}, s.Name)
-	})
-}
-
-// harmless are C library functions that neither call back into the program, nor throw, nor jump, nor raise a signal:
-// functions of memory and strings whose names nobody else uses.
-var harmless = set(
-	"memcpy", "memmove", "memset", "memcmp", "memchr", "memrchr", "rawmemchr", "mempcpy", "memmem", "__memcpy_chk", "__memmove_chk", "__memset_chk", "__mempcpy_chk", "bcmp",
-	"strlen", "strnlen", "strcmp", "strncmp", "strcasecmp", "strncasecmp", "strchr", "strrchr", "strchrnul", "strstr", "strcpy", "strncpy", "stpcpy", "strcat", "strncat",
-	"strspn", "strcspn", "strpbrk", "strtok", "strtok_r", "strsep", "__strcpy_chk", "__strcat_chk", "__stpcpy_chk", "__strncpy_chk", "__strncat_chk",
-	"strtol", "strtoul", "strtoll", "strtoull", "strtod", "atoi", "atol",
-	"isalnum", "isalpha", "isdigit", "isspace", "isupper", "islower", "toupper", "tolower", "__ctype_b_loc", "__ctype_tolower_loc", "__ctype_toupper_loc", "__ctype_get_mb_cur_max",
-	"wcslen", "wmemchr", "wmemcpy", "wmemset", "wcschr", "iswalnum", "iswprint", "towupper", "towlower", "mbsinit",
-	"__errno_location", "getenv", "clock_gettime", "gettimeofday", "getpid", "pthread_self",
-)
-
-// allocating are such functions, too, but for the allocator, which they use, be it for a conversion of characters that they load.
-var allocating = set(
-	"malloc", "calloc", "realloc", "free", "strdup", "strndup", "strcoll", "strxfrm",
-	"mbrtowc", "mbrlen", "mbstowcs", "mbsrtowcs", "wcrtomb", "btowc",
-)
-
-func set(names ...string) map[string]bool {
-	m := make(map[string]bool, len(names))
-	for _, n := range names {
-		m[n] = true
-	}
-	return m
-}
 
 // classify finds for each routine who may enter it: Silent and rootable.
 func (p *Plan) classify() {
@@ -239,83 +200,4 @@ func (p *Plan) tailCircles() []bool {
 		}
 	}
 	return in
-}
-
-// circles returns the strongly connected components of the observed routines under next that contain a circle (Tarjan 1972, iterative).
-func circles(routines []*Routine, next func(*Routine) []*Routine) [][]*Routine {
-	n := len(routines)
-	w := &componentWalk{next: next, number: make([]int, n), low: make([]int, n), on: make([]bool, n)}
-	for _, root := range routines {
-		if w.number[root.ID] == 0 && root.Observed() {
-			w.walk(root)
-		}
-	}
-	return w.circles
-}
-
-// A componentWalk is the state of circles.
-type componentWalk struct {
-	next    func(*Routine) []*Routine
-	count   int
-	number  []int  // by routine: when the walk came to it, from 1
-	low     []int  // by routine: the lowest number known to be in its component
-	on      []bool // by routine: it is on the stack
-	stack   []*Routine
-	calls   []visit
-	circles [][]*Routine
-}
-
-// A visit is a routine whose successors are being walked.
-type visit struct {
-	r    *Routine
-	succ []*Routine
-	i    int
-}
-
-func (w *componentWalk) walk(root *Routine) {
-	for w.enter(root); len(w.calls) > 0; {
-		v := &w.calls[len(w.calls)-1]
-		if v.i == len(v.succ) {
-			done := *v
-			w.calls = w.calls[:len(w.calls)-1]
-			w.leave(done)
-			continue
-		}
-		t := v.succ[v.i]
-		v.i++
-		if w.number[t.ID] == 0 {
-			w.enter(t)
-		} else if w.on[t.ID] {
-			w.low[v.r.ID] = min(w.low[v.r.ID], w.number[t.ID])
-		}
-	}
-}
-
-func (w *componentWalk) enter(r *Routine) {
-	w.count++
-	w.number[r.ID], w.low[r.ID], w.on[r.ID] = w.count, w.count, true
-	w.stack = append(w.stack, r)
-	w.calls = append(w.calls, visit{r: r, succ: w.next(r)})
-}
-
-func (w *componentWalk) leave(v visit) {
-	id := v.r.ID
-	if w.low[id] == w.number[id] {
-		k := len(w.stack) - 1
-		for w.stack[k] != v.r {
-			k--
-		}
-		component := slices.Clone(w.stack[k:])
-		w.stack = w.stack[:k]
-		for _, r := range component {
-			w.on[r.ID] = false
-		}
-		if len(component) > 1 || slices.Contains(v.succ, v.r) {
-			w.circles = append(w.circles, component)
-		}
-	}
-	if len(w.calls) > 0 {
-		up := w.calls[len(w.calls)-1].r.ID
-		w.low[up] = min(w.low[up], w.low[id])
-	}
 }
