@@ -1,6 +1,7 @@
 package cfg
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,21 +56,26 @@ func Recover(im *image.Image) (*Program, error) {
 	return r.program(names), nil
 }
 
-// nameSymbols gives each piece its symbol and returns all of them by address. Of several symbols that of .symtab
-// wins, then the first by name.
+// nameSymbols gives each piece its symbol and returns all of them by address. Of several symbols that one wins by which programs call it.
 func (r *recovery) nameSymbols() map[uint64]string {
 	names := map[uint64]string{}
-	dynamic := map[uint64]bool{}
 	for _, s := range r.im.Symbols() {
-		if old, ok := names[s.Addr]; ok && (old != "" && !dynamic[s.Addr] || s.Dynamic) {
-			continue
+		if old, ok := names[s.Addr]; !ok || byCallersName(s.Name, old) < 0 {
+			names[s.Addr] = s.Name
 		}
-		names[s.Addr], dynamic[s.Addr] = s.Name, s.Dynamic
 	}
 	for i := range r.pieces {
 		r.pieces[i].symbol = names[r.pieces[i].Lo]
 	}
 	return names
+}
+
+// byCallersName orders the names of one function, what programs call it first: libraries have others for their own use, which begin with underscores or are longer.
+func byCallersName(a, b string) int {
+	underscores := func(name string) int { return len(name) - len(strings.TrimLeft(name, "_")) }
+	return cmp.Or(
+		cmp.Compare(min(len(b), 1), min(len(a), 1)), // any before none
+		cmp.Compare(underscores(a), underscores(b)), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
 // makeDrafts groups the pieces into routines, sorted by entry.

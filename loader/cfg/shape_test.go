@@ -430,3 +430,21 @@ func TestSetjmpThroughRegister(t *testing.T) {
 		}
 	}
 }
+
+// A function that has several names goes by the one that programs call.
+func TestNames(t *testing.T) {
+	const source = `
+		int __lib_open(int x) { return x + 1; }
+		int open_it(int) __attribute__((alias("__lib_open")));
+		int open_it_impl(int) __attribute__((alias("__lib_open")));
+		int _open_it(int) __attribute__((alias("__lib_open")));
+		int main(void) { return open_it(3); }`
+	p := recoverFile(t, compile(t, source, "-O0"))
+	routine(t, p, "open_it")
+	routine(t, p, "main")
+	for _, r := range p.Routines {
+		if strings.Contains(r.Symbol, "open") && r.Symbol != "open_it" {
+			t.Errorf("a routine is called %s", r.Symbol)
+		}
+	}
+}
