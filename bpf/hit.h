@@ -23,7 +23,7 @@ struct thread {
 	__u64 chain_len;
 	__u64 chain_known; /* its last return address is one of the calls map */
 	__u64 chain[CHAIN_MAX];
-	__u64 untimed;    /* hits until one is timed; its includer's */
+	__u64 untimed;    /* hits until one is timed; not set by begin */
 	struct batch batch;
 };
 

@@ -11,6 +11,7 @@ struct signal_struct {
 	struct {
 		int counter;
 	} live; /* threads that have not come to their end */
+	int nr_threads; /* threads that are not gone */
 	void *tty;
 } __attribute__((preserve_access_index));
 struct task_struct {

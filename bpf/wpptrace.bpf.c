@@ -327,7 +327,7 @@ int thread_exit(__u64 *args)
 	t = thread_of(task);
 	if (t)
 		finish(t, end_of(task));
-	else if (!task->signal->live.counter) /* in an exec that has failed it has the first thread's number and age already */
+	else if (task->signal->nr_threads == 1) /* in an exec that has failed, the others are gone, and it has the first one's number and age */
 		loop(SLOTS, finish_slot, 0);
 	forget_stop(task);
 	return 0;

@@ -268,12 +268,12 @@ func (r *rule) checkBalance(a *atoms, t *wpp.Thread, midway bool) (v verdict) {
 		}
 	}
 	if deep {
-		if p := x.firstAbove(); p < at {
+		if p := x.firstAbove(); p < at || midway { // then what is alone is excused
 			at, why = p, fmt.Sprintf("more than %d deep", r.limit)
 		}
 	}
 	if open := uint64(addSigned(whole.sum, -whole.lowest)); open > 0 {
-		if whyDue := v.due(t, open); why == "" {
+		if whyDue := v.due(t, open); why == "" || midway && !deep && t.Ended {
 			at, why = x.firstOpen(), whyDue
 		}
 	}

@@ -115,7 +115,7 @@ func TestOpenAtTheBeginning(t *testing.T) {
 		{"bab", "a before b", 1, 0, "ran before"},
 		{"b#ab", "a before b", 1, 0, "ran before"},
 		{"#xbb", "a and b balanced", 0, 2, "without one before in what is recorded"},
-		{"#baa", "a and b balanced within 1", 1, 3, "without one before in what is recorded"},
+		{"#baa", "a and b balanced within 1", 1, 3, "more than 1 deep"},
 		{"#xab", "always x (a b)*", 0, 0, ""},
 		{"#ba", "always (a b)*", 0, 1, "out of order in what is recorded"},
 		{"#ba", "never a after b", 1, 0, "ran after"},
@@ -170,26 +170,30 @@ func TestRulesRefuse(t *testing.T) {
 
 // bruteRule counts the violations in a text of letters and what is open behind it, and tells where the first ends.
 func bruteRule(kind, text string, limit int, ended, midway bool) (violations, open, first int) {
-	first = -1
+	broken, left := -1, -1
 	note := func(i int) {
-		if violations++; first < 0 {
-			first = i
+		if violations++; broken < 0 {
+			broken = i
+		}
+	}
+	leave := func(i int) {
+		if open++; left < 0 {
+			left = i
 		}
 	}
 	noteLone := func(i int) {
-		note(i)
 		if midway {
-			violations, open = violations-1, open+1
+			leave(i)
+			return
 		}
+		note(i)
 	}
 	noteDue := func(i int) {
 		if ended {
 			note(i)
 			return
 		}
-		if open++; first < 0 {
-			first = i
-		}
+		leave(i)
 	}
 	seenA, seenB, due, depth, deep := false, false, -1, 0, false
 	var pending []int
@@ -241,7 +245,10 @@ func bruteRule(kind, text string, limit int, ended, midway bool) (violations, op
 			noteDue(i)
 		}
 	}
-	return violations, open, first
+	if broken < 0 {
+		broken = left
+	}
+	return violations, open, broken
 }
 
 func TestRulesEqualBruteForce(t *testing.T) {

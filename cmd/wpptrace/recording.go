@@ -203,5 +203,6 @@ func (r *recording) addLoss(l attach.Loss) {
 	if t := r.all[i]; l.Lost > t.lost {
 		t.hits = l.Hits
 		t.gap(l.Lost - t.lost)
+		t.skipped = true
 	}
 }

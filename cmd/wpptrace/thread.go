@@ -15,7 +15,8 @@ type thread struct {
 	words    *decoder.Thread // nil: it has ended, or the recording has
 	stream   *spill.Thread
 	started  uint64 // CLOCK_BOOTTIME, ns
-	batches  uint64 // sent, those that were lost included
+	batches  uint64 // sent, those that were lost included,
+	skipped  bool   // but for some of which it is known otherwise that they were lost
 	taken    uint64 // words
 	received uint64 // witnesses
 	hits     uint64
@@ -30,9 +31,14 @@ type thread struct {
 
 // take decodes a batch of the thread. One that does not add up with those before it is told of, and nothing is said to have run on across it.
 func (t *thread) take(b wire.Batch, p *plan.Plan, rating *rating) {
-	if b.Lost > t.lost || b.Sequence != t.batches {
+	if t.words == nil {
+		t.amiss++
+		return
+	}
+	if b.Lost > t.lost || b.Sequence != t.batches && !t.skipped {
 		t.gap(b.Lost - min(b.Lost, t.lost))
 	}
+	t.skipped = false
 	t.batches = b.Sequence + 1
 	t.hits = b.Hits
 	t.taken += uint64(b.Len())

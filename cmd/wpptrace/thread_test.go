@@ -153,6 +153,25 @@ func TestBatchesThatDoNotAddUp(t *testing.T) {
 	}
 }
 
+// A loss that the kernel was asked for is one gap, not another one with the next batch; and nothing comes after a thread's end.
+func TestBatchesAfterLossAndEnd(t *testing.T) {
+	r := offline(t)
+	words := first(r.program.plan)
+	r.take(batch(t, 1, 1, 1, 0, words...))
+	r.addLoss(attach.Loss{Thread: 1, Started: 1, Hits: 6, Lost: 5})
+	next := batch(t, 1, 1, 7, 5, append(words, wire.MakeEnd(wire.Outside, 0))...)
+	next.Sequence = 2
+	r.take(next)
+	th := r.threads[1]
+	if th.gaps != 1 || th.amiss != 0 || !th.ended {
+		t.Errorf("%+v", th)
+	}
+	r.take(batch(t, 1, 1, 8, 5, words...))
+	if th.amiss != 1 || th.hits != 7 {
+		t.Errorf("after its end: %+v", th)
+	}
+}
+
 func TestTellLosses(t *testing.T) {
 	for _, c := range []struct {
 		m    attach.Metrics

@@ -97,7 +97,7 @@ type FiguresSection struct {
 	Windows          uint64                 `protobuf:"varint,16,opt,name=windows,proto3" json:"windows,omitempty"`
 	Sampled          float64                `protobuf:"fixed64,17,opt,name=sampled,proto3" json:"sampled,omitempty"` // 0: all
 	SlowDownVague    bool                   `protobuf:"varint,18,opt,name=slow_down_vague,json=slowDownVague,proto3" json:"slow_down_vague,omitempty"`
-	SampledMost      float64                `protobuf:"fixed64,19,opt,name=sampled_most,json=sampledMost,proto3" json:"sampled_most,omitempty"` // what sampled may be at most, where it is in doubt; 0: it is not
+	SampledMost      float64                `protobuf:"fixed64,19,opt,name=sampled_most,json=sampledMost,proto3" json:"sampled_most,omitempty"` // what sampled is at most, where no more is known; 0: it is known
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }

@@ -115,7 +115,6 @@ func Programs() []Program {
 		{File: "switch_sparse.c"},
 		{File: "switcher.c", Tags: Coroutine},
 		{File: "tailcalls.c"},
-		{File: "threaded_code.c"},
 		{File: "thread_ends.c", Exit: 6, Tags: Threads | KillsThreads | Exceptions | NoStatic},
 		{File: "threads.c", Tags: Threads | NoStatic},
 		{File: "timer.c", Tags: Timer | Signals | Long},

@@ -290,6 +290,43 @@ func TestFlushWaitsForThreadsThatEnd(t *testing.T) {
 	}
 }
 
+// TestSlotIsKeptWhileItIsDrained: a thread that ended while its rest was on its way had its number taken out of that.
+func TestSlotIsKeptWhileItIsDrained(t *testing.T) {
+	for _, sending := range []uint64{0, 1} {
+		fifo := t.TempDir() + "/fifo"
+		if err := unix.Mkfifo(fifo, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := load(t, "/bin/cat", fifo)
+		if err := errors.Join(s.session.Attach(s.exe), s.session.Enable(true)); err != nil {
+			t.Fatal(err)
+		}
+		s.Release()
+		f, err := os.OpenFile(fifo, os.O_WRONLY, 0) // when cat opens the other end
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		slots := s.session.objects.Slots
+		slot := uint32(s.PID) % slots.MaxEntries()
+		var thread bpf.TracerThread
+		if err := slots.Lookup(slot, &thread); err != nil || thread.Batch.Tid != uint32(s.PID) {
+			t.Fatalf("the slot has thread %d, not %d: %v", thread.Batch.Tid, s.PID, err)
+		}
+		thread.Sending = sending
+		if err := slots.Put(slot, thread); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Kill(s.PID, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		<-s.Done()
+		if err := slots.Lookup(slot, &thread); err != nil || (thread.Batch.Tid == 0) != (sending == 0) {
+			t.Errorf("sending %d: when thread %d has ended its slot has %d: %v", sending, s.PID, thread.Batch.Tid, err)
+		}
+	}
+}
+
 // Where the text is not the file's, nothing is attached.
 func TestChangedText(t *testing.T) {
 	for _, c := range []struct {

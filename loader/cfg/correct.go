@@ -13,14 +13,16 @@ import (
 func (f *frame) correct(b int) bool {
 	w := f.walk(b)
 	p := &f.pieces[f.pieceOf[w.first]]
-	var corrected []image.Row
+	if f.steps -= w.n + len(p.Rows); f.steps < 0 {
+		return false
+	}
+	var corrected []image.Row // from the first that is untrue on
 	untrue := false
 	compare := func(row image.Row, pc uint64, depth int) bool {
 		if row.CFA.Reg != dwarfRSP || depth < 0 || depth > math.MaxInt32 {
 			return false
 		}
-		was := untrue
-		if untrue = int(row.CFA.Off) != depth; untrue || was {
+		if untrue = int(row.CFA.Off) != depth; untrue || len(corrected) > 0 {
 			row.PC, row.CFA.Off = pc, int32(depth)
 			corrected = append(corrected, row)
 		}

@@ -142,15 +142,17 @@ func (m *machine) compareWith(v, with value, size uint8) {
 	m.compare = comparison{valid: with.form == constant, size: size, v: v, with: uint64(with.off)}
 }
 
-var top = x86.Operand{Mem: true, Reg: -1, Base: rsp, Index: -1, Scale: 1}
+func stackTop() x86.Operand {
+	return x86.Operand{Mem: true, Reg: -1, Base: rsp, Index: -1, Scale: 1}
+}
 
 func (m *machine) push(v value) {
 	m.regs[rsp] = m.sum(m.regs[rsp], value{form: constant, off: -8}, 64)
-	m.store(top, 8, v)
+	m.store(stackTop(), 8, v)
 }
 
 func (m *machine) pop() value {
-	v := m.load(top, 8)
+	v := m.load(stackTop(), 8)
 	m.regs[rsp] = m.sum(m.regs[rsp], number(8), 64)
 	return v
 }

@@ -183,9 +183,10 @@ func (f *frame) check(b int) {
 		if w.k > 0 && w.expected >= 0 && w.depth != w.expected {
 			if f.correct(b) {
 				f.check(b)
-				return
+			} else {
+				f.d.leave("unwind rows contradict the stack pointer at %x", q.Addr)
 			}
-			f.d.leave("unwind rows contradict the stack pointer at %x", q.Addr)
+			return
 		}
 		f.checkStackPointer(&w)
 		if f.readsReturn(&w) {

@@ -27,12 +27,16 @@ type machine struct {
 	symbols []symbol
 	bounds  []bound
 	compare comparison
+
+	wary  bool // the frame's memory does not survive what may have its address
+	stale bool // a value has been read that is taken to have survived
 }
 
 // A cell is a known place in memory.
 type cell struct {
 	slot
 	value value
+	old   bool // what may have the frame's address has run since
 }
 
 // A comparison is what the flags hold: those of v - with, both of size bytes.
@@ -55,7 +59,7 @@ const slotFrame = 1 << 40
 func (m *machine) reset(cfa image.CFA) {
 	m.memory, m.bounds = m.memory[:0], m.bounds[:0]
 	m.symbols = append(m.symbols[:0], symbol{}, symbol{})
-	m.compare = comparison{}
+	m.compare, m.stale = comparison{}, false
 	for i := range m.regs {
 		m.regs[i] = m.fresh(initial)
 		m.symbols[m.regs[i].sym].reg = int8(i)
@@ -130,8 +134,16 @@ func (m *machine) forgetRegisters(set uint16, from source) {
 	}
 }
 
-func (m *machine) forgetMemory() {
+func (m *machine) forgetGlobals() {
 	m.memory = slices.DeleteFunc(m.memory, func(c cell) bool { return c.base != frameSymbol })
+}
+
+// forgetMemory forgets what a call may change, or a store through a pointer.
+func (m *machine) forgetMemory() {
+	m.memory = slices.DeleteFunc(m.memory, func(c cell) bool { return c.base != frameSymbol || m.wary })
+	for i := range m.memory {
+		m.memory[i].old = true
+	}
 }
 
 // forget gives everything that an instruction may write a new symbol.
@@ -232,16 +244,19 @@ func (m *machine) load(rm x86.Operand, size uint8) value {
 // memory, and one within the frame to change nothing else (see call).
 func (m *machine) store(rm x86.Operand, size int, v value) {
 	at, ok := m.place(rm, uint8(min(size, 255)))
-	if !ok || at.base != frameSymbol {
+	switch {
+	case ok && at.base == 0: // an absolute address is none of the frame's
+		m.forgetGlobals()
+	case !ok || at.base != frameSymbol:
 		m.forgetMemory()
-	} else {
+	default:
 		end := at.disp + int64(size)
 		m.memory = slices.DeleteFunc(m.memory, func(c cell) bool {
 			return c.base == frameSymbol && c.disp < end && at.disp < c.disp+int64(c.size)
 		})
 	}
 	if ok && size <= 8 {
-		m.memory = append(m.memory, cell{at, v})
+		m.memory = append(m.memory, cell{slot: at, value: v})
 	}
 }
 

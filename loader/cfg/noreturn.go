@@ -5,8 +5,7 @@ import "strings"
 // isNoReturnImport says whether a library function of that name never returns: its header declares it so.
 func isNoReturnImport(name string) bool {
 	switch name {
-	case "err", "errx", "verr", "verrx", "pthread_exit", "thrd_exit", "quick_exit", "siglongjmp", "__assert",
-		"g_assertion_message_expr":
+	case "err", "errx", "verr", "verrx", "__assert", "g_assertion_message_expr":
 		return true
 	}
 	return isNoReturnSymbol(name)
@@ -16,7 +15,7 @@ func isNoReturnImport(name string) bool {
 // those that the C and C++ standards and the C library reserve, which a program cannot use otherwise.
 func isNoReturnSymbol(name string) bool {
 	switch name {
-	case "abort", "exit", "_exit", "_Exit", "longjmp", "_longjmp", "__longjmp", "__longjmp_chk", "__libc_siglongjmp",
+	case "abort", "exit", "_exit", "_Exit", "quick_exit", "pthread_exit", "thrd_exit", "longjmp", "_longjmp", "siglongjmp", "__longjmp", "__longjmp_chk", "__libc_siglongjmp",
 		"__libc_longjmp", "__stack_chk_fail", "__stack_chk_fail_local", "__fortify_fail", "__chk_fail",
 		"__assert_fail", "__assert_perror_fail", "__libc_fatal", "__libc_start_main", "__pthread_exit",
 		"_Unwind_Resume", "_Unwind_RaiseException_Resume",

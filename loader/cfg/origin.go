@@ -39,7 +39,7 @@ func (s *resolver) origins(at location, visit func(v value, written bool) bool) 
 				queue = from.enqueue(queue, seen)
 				continue
 			}
-			passed, ok := s.trace(s.valueBehind(at, int(p)), int(p), visit)
+			passed, ok := s.choices(s.valueBehind(at, int(p)), int(p), visit)
 			if !ok {
 				return nil, false
 			}
@@ -60,9 +60,9 @@ func (at location) enqueue(queue []location, seen map[location]bool) []location 
 	return append(queue, at)
 }
 
-// trace visits what a value is that block b has made, each of those that it was chosen from, but for what was only moved from where it was when the block
+// choices visits what a value is that block b has made, each of those that it was chosen from, but for what was only moved from where it was when the block
 // began: it returns those places.
-func (s *resolver) trace(v value, b int, visit func(v value, written bool) bool) (passed []location, ok bool) {
+func (s *resolver) choices(v value, b int, visit func(v value, written bool) bool) (passed []location, ok bool) {
 	values := []value{v}
 	for i := 0; i < len(values); i++ {
 		s.steps -= len(values)
@@ -147,7 +147,8 @@ func (s *resolver) passed(v value, b int) (location, bool) {
 	if !v.isWhole() {
 		return location{}, false
 	}
-	return s.locationOf(v.sym, b)
+	at, ok := s.locationOf(v.sym, b)
+	return at, ok && (at.reg >= 0 || !s.inRegisters)
 }
 
 // locationOf returns where the number that a symbol stands for lay when block b began, the machine having run from there.
@@ -184,11 +185,16 @@ func (s *resolver) writes(b int) (out uint32) {
 		}
 		op := newOperation(q, s.bytes(i))
 		out |= uint32(writtenRegisters(&op))
-		if op.rm.Mem && writesMemory(&op) || q.Map == 0 && q.Op&0xf8 == 0x50 {
+		if op.rm.Mem && writesMemory(&op) || pushes(&q.Inst) {
 			out |= memoryBit
 		}
 	}
 	return out
+}
+
+// pushes says whether an instruction stores what it names in front of the stack.
+func pushes(in *x86.Inst) bool {
+	return in.Map == 0 && (in.Op&0xf8 == 0x50 || in.Op == 0x68 || in.Op == 0x6a)
 }
 
 // bases returns the constants that the symbols of a table's base and anchor, 0 for none, may stand for, in pairs: the
@@ -249,8 +255,7 @@ func (s *resolver) constants(at location, known bool) []uint64 {
 
 // isTail says whether the unresolved indirect jump that ends block b leaves the routine: the frame is gone, and its
 // target is a pointer that came as an argument, out of memory or from a call, or a routine's address, or one of several such, not the sum that an element of a
-// relative table is part of. Where labels of the routine are mentioned at which the frame is gone as well, any pointer might be one: while the frame stands,
-// only the routine's own labels can be jumped to (threaded).
+// relative table is part of. Where labels of the routine are mentioned at which the frame is gone as well, any pointer might be one.
 func (s *resolver) isTail(b int, labels bool) bool {
 	i := s.d.last(b)
 	if labels || !s.isFrameless(i) {
@@ -266,7 +271,7 @@ func (s *resolver) isTail(b int, labels bool) bool {
 // allOrigins says whether a register, when the first n instructions of block b have run, holds nothing but what accept
 // accepts, wherever it comes from; written is false for what it held when the routine was entered.
 func (s *resolver) allOrigins(reg int8, b, n int, accept func(v value, written bool) bool) bool {
-	places, ok := s.trace(s.registerAfter(reg, b, n), b, accept)
+	places, ok := s.choices(s.registerAfter(reg, b, n), b, accept)
 	for _, at := range places {
 		if ok {
 			_, ok = s.origins(at, accept)

@@ -73,9 +73,10 @@ func (r *recovery) nameSymbols() map[uint64]string {
 // byCallersName orders the names of one function, what programs call it first: libraries have others for their own use, which begin with underscores or are longer.
 func byCallersName(a, b string) int {
 	underscores := func(name string) int { return len(name) - len(strings.TrimLeft(name, "_")) }
+	part := func(name string) int { return strings.Count(name, ".cold") }
 	return cmp.Or(
 		cmp.Compare(min(len(b), 1), min(len(a), 1)), // any before none
-		cmp.Compare(underscores(a), underscores(b)), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+		cmp.Compare(part(a), part(b)), cmp.Compare(underscores(a), underscores(b)), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
 // makeDrafts groups the pieces into routines, sorted by entry.
@@ -177,9 +178,6 @@ func (r *recovery) resolveAll(d *draft) {
 		found := r.resolveTables(d)
 		if sameTables(d.tables, found) {
 			d.tables = found
-			if r.refuseThreads(d) {
-				continue
-			}
 			return
 		}
 		for i := range d.tables {

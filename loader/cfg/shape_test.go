@@ -51,6 +51,7 @@ __asm__(".globl liar\n.type liar,@function\nliar:\n.cfi_startproc\n"
 int pusher(int);
 __asm__(".globl pusher\n.type pusher,@function\npusher:\n.cfi_startproc\n"
 	"push %rbx\n.cfi_adjust_cfa_offset 8\nmov %edi,%eax\npush %rbx\npush %rcx\nxor %ecx,%ecx\ncpuid\npop %rcx\npop %rbx\nadd %edi,%eax\n"
+	"push %rbp\n.cfi_adjust_cfa_offset 8\npushf\npopf\npop %rbp\n.cfi_adjust_cfa_offset -8\npush %rcx\npop %rcx\n1: dec %edi\njns 1b\n"
 	"pop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size pusher,.-pusher\n");
 void keeper(void);
 __asm__(".globl keeper\n.type keeper,@function\nkeeper:\n.cfi_startproc\n"
@@ -158,7 +159,7 @@ func TestRowsAreCorrected(t *testing.T) {
 			got = append(got, r.CFA(q.Addr).Off)
 		}
 	}
-	if want := []int32{8, 16, 16, 24, 32, 32, 32, 24, 16, 16, 8}; !slices.Equal(got, want) {
+	if want := []int32{8, 16, 16, 24, 32, 32, 32, 24, 16, 16, 24, 32, 24, 16, 24, 16, 16, 16, 8}; !slices.Equal(got, want) {
 		t.Errorf("the frame address is at rsp + %v, not %v", got, want)
 	}
 }

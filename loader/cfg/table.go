@@ -1,7 +1,6 @@
 package cfg
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -11,11 +10,10 @@ import (
 
 // A table is what an indirect jump was resolved to.
 type table struct {
-	tail     bool  // the jump leaves the routine
-	threaded bool  // it may go to any label of the routine whose address is taken
-	targets  []int // instructions
-	indexed  bool  // targets holds one for each index, from 0 on
-	check    check
+	tail    bool  // the jump leaves the routine
+	targets []int // instructions
+	indexed bool  // targets holds one for each index, from 0 on
+	check   check
 }
 
 // A check is a bounds check and where the index lies at its conditional jump: position = index + bias.
@@ -54,6 +52,8 @@ type resolver struct {
 	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
 	known    map[extent][]int
 	held     map[location][]uint64 // the answers of constants
+
+	inRegisters bool // the search for origins does not go through memory
 }
 
 // An extent is a table as far as reading it goes: many jumps may use the same.
@@ -94,7 +94,7 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 		case s.isTail(b, labels):
 			found[i] = &table{tail: true, check: noCheck}
 		default:
-			if t := cmp.Or(s.variable(b), s.threaded(b)); t != nil {
+			if t := s.variable(b); t != nil {
 				found[i] = t
 			}
 		}
@@ -104,11 +104,7 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 
 // isFrameless says whether the frame is gone, or not there yet, at an instruction.
 func (r *recovery) isFrameless(i int) bool {
-	return r.frameAt(i) == entryCFA
-}
-
-func (r *recovery) frameAt(i int) image.CFA {
-	return cfaAt(r.pieces[r.pieceOf[i]].Rows, r.insns[i].Addr)
+	return cfaAt(r.pieces[r.pieceOf[i]].Rows, r.insns[i].Addr) == entryCFA
 }
 
 // newResolver prepares the search for values in a routine whose blocks are built.
@@ -187,8 +183,24 @@ func merge(a, b *table) *table {
 	return t
 }
 
-// run executes the blocks of a way, the last first, and returns the operand of the jump at its end.
+// run executes the blocks of a way, the last first, and returns the operand of the jump at its end. What a compiler keeps in the frame, it knows to survive calls
+// and stores through pointers; a pointer to jump to that a program keeps there may have been changed by them.
 func (s *resolver) run(way []int) value {
+	v := s.follow(way)
+	if !s.machine.stale || v.form == symbolic {
+		return v
+	}
+	s.machine.wary = true
+	w := s.follow(way)
+	s.machine.wary = false
+	if w.form != v.form {
+		return w
+	}
+	return s.follow(way)
+}
+
+// follow is run, whatever may have changed the frame's memory.
+func (s *resolver) follow(way []int) value {
 	m := &s.machine
 	m.reset(s.cfaOf(way[len(way)-1]))
 	for k := len(way) - 1; k > 0; k-- {

@@ -291,6 +291,7 @@ func typeBound(v value) (uint64, bool) {
 // slotAt returns what is known of that place in memory, or a new symbol for it.
 func (m *machine) slotAt(at slot) value {
 	if i := slices.IndexFunc(m.memory, func(c cell) bool { return c.slot == at }); i >= 0 {
+		m.stale = m.stale || m.memory[i].old
 		return m.memory[i].value
 	}
 	v := m.fresh(loaded)
@@ -298,6 +299,6 @@ func (m *machine) slotAt(at slot) value {
 	if at.size < 8 {
 		v.bits = at.size * 8
 	}
-	m.memory = append(m.memory, cell{at, v})
+	m.memory = append(m.memory, cell{slot: at, value: v})
 	return v
 }

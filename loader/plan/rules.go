@@ -240,16 +240,28 @@ func (r *Routine) backTo(s *search, blocks []bool) []int {
 
 // besideCall finds a silent way to one of some blocks from where silence leads to a call of code that is not observed as well; nil, if there is none.
 func (r *Routine) besideCall(s *search, blocks []bool) (way []int) {
+	var calls []int
+	for _, b := range r.leads {
+		if r.unannounced(b) && isCall(&r.Blocks[b]) {
+			calls = append(calls, b)
+		}
+	}
+	if len(calls) == 0 {
+		return nil
+	}
 	for b := range r.Blocks {
 		r.eachStart(b, func(from []int) {
-			reached, calls := s.all(from), false
-			for n := range r.Blocks {
-				calls = calls || reached[n] && r.unannounced(n) && isCall(&r.Blocks[n])
+			reached := s.all(from)
+			if !slices.ContainsFunc(calls, func(n int) bool { return reached[n] }) {
+				return
 			}
-			for i := 0; calls && way == nil && i < len(from); i++ {
+			for i := 0; way == nil && i < len(from); i++ {
 				way, _ = s.find(from[i], func(n int) bool { return n != exit && blocks[n] })
 			}
 		})
+		if way != nil {
+			break
+		}
 	}
 	return way
 }

@@ -61,15 +61,25 @@ func (v *verifier) checkAnew(r *routine) {
 		return n != r.exit && r.sites[n] == nil && r.kinds[n] == plan.Unknown && isCall(&r.Blocks[n])
 	}
 	r.eachStart(func(s start) {
-		nodes := s.nodes
-		if s.table != none {
-			nodes = []int{s.told} // nothing is called before the switch
-		}
-		if s.word == none || v.silentWay(r, nodes, unsaid) == nil {
+		groups := [][]int{s.nodes}
+		switch {
+		case s.word == none:
 			return
+		case s.table != none:
+			groups = [][]int{{s.told}} // nothing is called before the switch
+		case s.values != nil && len(s.nodes) == len(r.Blocks[s.word].Succ):
+			groups = groups[:0] // the word tells the outcome besides
+			for _, n := range s.nodes {
+				groups = append(groups, []int{n})
+			}
 		}
-		if way := v.silentWay(r, nodes, begins); way != nil {
-			r.fault("a new activation may be taken for one that has not come to its call", append(r.way(s.word), way...))
+		for _, nodes := range groups {
+			if v.silentWay(r, nodes, unsaid) == nil {
+				continue
+			}
+			if way := v.silentWay(r, nodes, begins); way != nil {
+				r.fault("a new activation may be taken for one that has not come to its call", append(r.way(s.word), way...))
+			}
 		}
 	})
 }
