@@ -52,6 +52,14 @@ func parseTime(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
+// addTime adds a flag whose value is a time.
+func addTime(f *pflag.FlagSet, to *time.Duration, name, letter, usage string) {
+	f.FuncP(name, letter, usage, func(text string) (err error) {
+		*to, err = parseTime(text)
+		return err
+	})
+}
+
 // setMetric sets what a path costs: a metric, or the column of a table, FILE or FILE:COLUMN.
 func setMetric(q *query.HotQuery, text string) error {
 	if q.Metric = query.Metric(text); text == "" || q.Metric == query.Instructions || q.Metric == query.Executions {

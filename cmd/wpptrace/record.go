@@ -24,6 +24,7 @@ import (
 type recordFlags struct {
 	pids        []int
 	limit       time.Duration
+	every       time.Duration // between snapshots; 0: there is one, at the end
 	output      string
 	rawFile     string
 	selection   selection
@@ -100,10 +101,8 @@ Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data w
 
 func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.IntSliceVarP(&o.pids, "pid", "p", nil, "attach to process `PID`")
-	f.FuncP("duration", "d", "end the recording after this `TIME`, as 10s or 2m; without a unit: seconds; 0: when the process exits (the default)", func(text string) (err error) {
-		o.limit, err = parseTime(text)
-		return err
-	})
+	addTime(f, &o.limit, "duration", "d", "end the recording after this `TIME`, as 10s or 2m; without a unit: seconds; 0: when the process exits (the default)")
+	addTime(f, &o.every, "snapshot-every", "", "write a snapshot each time that this `TIME` has passed, as SIGUSR2 does; 0: at the end alone (the default)")
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the snapshot (default NAME-PID.wpp); what was there becomes FILE.old")
 	f.StringVar(&o.rawFile, "raw", "", "write the raw trace to `FILE` too, as wpptrace compress reads it; it is large")
 	addSelection(f, &o.selection)
@@ -168,6 +167,8 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 		return usagef("--raw -: a raw trace goes to a file: name one, or a named pipe")
 	case o.limit < 0:
 		return usagef("duration %v is negative", o.limit)
+	case o.every < 0:
+		return usagef("--snapshot-every %v is negative", o.every)
 	case o.maxSlowDown != 0 && !(o.maxSlowDown > 1):
 		return usagef("--max-slowdown %v is not above 1, and not 0", o.maxSlowDown)
 	case !(o.overhead >= 0 && o.overhead <= mostOverhead):

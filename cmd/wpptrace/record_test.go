@@ -53,15 +53,20 @@ func TestAttach(t *testing.T) {
 // checkRecording fails the test unless the snapshot is a good one of so many paths or more.
 func checkRecording(t *testing.T, w *tracer, name string, least uint64) query.Stat {
 	t.Helper()
-	s, err := wpp.ReadFile(w.path(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stat := query.NewStat(s, 0)
+	stat := statOf(t, w, name)
 	if stat.Paths < least || stat.Anomalies != 0 || stat.Lost != 0 {
 		t.Errorf("snapshot %s: %d paths, %d anomalies, %d lost; want %d paths or more, no anomaly, nothing lost", name, stat.Paths, stat.Anomalies, stat.Lost, least)
 	}
 	return stat
+}
+
+func statOf(t *testing.T, w *tracer, name string) query.Stat {
+	t.Helper()
+	s, err := wpp.ReadFile(w.path(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return query.NewStat(s, 0)
 }
 
 // SIGUSR2 writes a snapshot, and the recording goes on; the next snapshot keeps it as .old.
@@ -80,6 +85,29 @@ func TestSnapshotOnSignal(t *testing.T) {
 	if second.Paths <= first.Paths {
 		t.Errorf("%d paths at the end, %d in the middle", second.Paths, first.Paths)
 	}
+	s.isClean()
+	s.end()
+}
+
+// --snapshot-every writes one each time, and the recording goes on.
+func TestSnapshotEvery(t *testing.T) {
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--snapshot-every", "0.3")
+	w.expect("recording process")
+	for _, least := range []uint64{1000, 2000} {
+		s.ask(20)
+		const most = 20 // snapshots until all of that is in one
+		for range most {
+			w.expect("recording goes on")
+			if statOf(t, w, "x.wpp").Paths >= least {
+				break
+			}
+		}
+		checkRecording(t, w, "x.wpp", least)
+	}
+	w.signal(unix.SIGTERM)
+	w.wait(0)
+	checkRecording(t, w, "x.wpp", 2000)
 	s.isClean()
 	s.end()
 }

@@ -87,6 +87,7 @@ const tick = 20 * time.Millisecond
 // watch records until there is a reason to end, which it returns; "": the command ended.
 func (j *job) watch(s *signals, b *background) (reason string, err error) {
 	defer j.errs.clear()
+	lastSnapshot := j.began
 	for next := time.Now(); ; {
 		if err := j.listen(time.Now().Add(j.pace.pause())); err != nil {
 			return "", err
@@ -100,6 +101,10 @@ func (j *job) watch(s *signals, b *background) (reason string, err error) {
 		case <-s.snapshot:
 			b.request()
 		default:
+		}
+		if j.every > 0 && time.Since(lastSnapshot) >= j.every {
+			lastSnapshot = time.Now()
+			b.request()
 		}
 		switch done, err := b.poll(); {
 		case err != nil:
