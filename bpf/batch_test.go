@@ -52,7 +52,8 @@ func TestNothingIsSentOfNothing(t *testing.T) {
 	}
 }
 
-// TestRestIsSentOnce: a thread that ends on one processor while it is drained on another is handed over by one of them, its words whole and once.
+// TestRestIsSentOnce: a thread that ends on one processor while it is drained on another is handed
+// over by one of them, its words whole and once.
 func TestRestIsSentOnce(t *testing.T) {
 	drain := func(m *usermode.Machine, thread *usermode.Thread) { m.Drain(thread) }
 	exit := func(m *usermode.Machine, thread *usermode.Thread) { m.Exit(thread, base+0x10) }
@@ -152,8 +153,9 @@ func TestLossesAddUp(t *testing.T) {
 	})
 }
 
-// TestChainTornByALoss: when a batch is refused in the middle of what a hit says, the next one must not begin with the rest of it: half a chain
-// names wrong callers, and a witness without its case goes an unknown way.
+// TestChainTornByALoss: when a batch is refused in the middle of what a hit says, the next one must
+// not begin with the rest of it: half a chain names wrong callers, and a witness without its case
+// goes an unknown way.
 func TestChainTornByALoss(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -14,11 +14,13 @@ type CallTable struct {
 	Shift   uint32 // tells the first entry of an address
 }
 
-// A table is made twice as large, from 32 to 64 bytes a call, until every call has its place, and no more often than that.
+// A table is made twice as large, from 32 to 64 bytes a call, until every call has its place, and
+// no more often than that.
 const mostDoublings = 2
 
-// NewCallTable lays out calls, whose addresses are not 0 and all different, and leaves room for more where they are fewer than room. It takes 256 bytes
-// a call at most, and 256 more; that there is no such table is an error.
+// NewCallTable lays out calls, whose addresses are not 0 and all different, and leaves room for
+// more where they are fewer than room. It takes 256 bytes a call at most, and 256 more; that there
+// is no such table is an error.
 func NewCallTable(calls []TracerCall, room int) (*CallTable, error) {
 	shift := 31 - uint32(bits.Len(uint(max(len(calls), room))))
 	for range 1 + mostDoublings {

@@ -76,7 +76,8 @@ func TestChainIsSentAnew(t *testing.T) {
 	}
 }
 
-// TestActivationThatGoesOn: the callers of an activation are not looked up where the word before says that no other can have begun.
+// TestActivationThatGoesOn: the callers of an activation are not looked up where the word before
+// says that no other can have begun.
 func TestActivationThatGoesOn(t *testing.T) {
 	const up = stack + 256
 	taken := flags(0x40)
@@ -159,7 +160,8 @@ func TestHandlerTellsWhatItInterrupted(t *testing.T) {
 	}
 }
 
-// TestHandlerAgainElsewhere: the same handler on the same stack, which interrupted another instruction, is another activation.
+// TestHandlerAgainElsewhere: the same handler on the same stack, which interrupted another
+// instruction, is another activation.
 func TestHandlerAgainElsewhere(t *testing.T) {
 	r := newRig(t, false)
 	r.Memory.Set(trap, 0x0f0000000fc0c748)

@@ -66,7 +66,8 @@ var sites = []bpf.TracerSite{
 	staying: site(bpf.TracerSite{Condition: usermode.ConditionNone, Stays: 1}),
 }
 
-// calls: the one at 0x1000 is made by a caller that may have been silent, the one at 0x2000 by one that has spoken.
+// calls: the one at 0x1000 is made by a caller that may have been silent, the one at 0x2000 by one
+// that has spoken.
 var calls = map[uint64]bpf.TracerCall{0x1000: {Depth: 32}, 0x2000: {Depth: 48, Spoken: 1}}
 
 // A rig is a machine with one thread.
@@ -153,7 +154,8 @@ func TestFrameInASlot(t *testing.T) {
 	r.expect(t, wire.MakeWitness(slotted, 0, stack))
 }
 
-// TestFrameInASlotThatCannotBeRead: the hit is lost between the word before it and the word behind it, which stands alone.
+// TestFrameInASlotThatCannotBeRead: the hit is lost between the word before it and the word behind
+// it, which stands alone.
 func TestFrameInASlotThatCannotBeRead(t *testing.T) { loses(t, slotted) }
 
 // TestValueThatCannotBeRead: without it the way from the word to the next would not be known.

@@ -96,7 +96,8 @@ func TestPlacesAgree(t *testing.T) {
 	}
 }
 
-// TestThreadFitsTaskStorage keeps what is remembered of a thread below the kernel's limit for task storage.
+// TestThreadFitsTaskStorage keeps what is remembered of a thread below the kernel's limit for task
+// storage.
 func TestThreadFitsTaskStorage(t *testing.T) {
 	const limit = 65400
 	if size := bindings["thread"].Size(); size > limit {

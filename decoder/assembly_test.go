@@ -28,14 +28,16 @@ func assemble(dir, source string) (*plan.Plan, error) {
 	return makePlan(program, plan.Options{Complete: true})
 }
 
-// found are programs, drawn at random at first, that came out wrong, by what was wrong with them. Labels that begin with throws are calls with a landing pad.
+// found are programs, drawn at random at first, that came out wrong, by what was wrong with them.
+// Labels that begin with throws are calls with a landing pad.
 var found = []struct {
 	name   string
 	habits habits
 	walk   func(t *rapid.T, p *plan.Plan, h habits) *process
 	source string
 }{
-	// What is called back may come from the loop, or from the caller after the end: no word told which.
+	// What is called back may come from the loop, or from the caller after the end: no word told
+	// which.
 	{"callback or end", habits{end: 50, callback: 2}, walkExactly, `
 		push %rbx
 		.cfi_def_cfa_offset 16
@@ -91,7 +93,8 @@ var found = []struct {
 	{"death at a block's first instruction", habits{end: 50}, walkExactly, `
 		call _setjmp@PLT
 	pad:	call abort@PLT`},
-	// A tail jump out of what was called from a frame of unknown size was taken for a call by an outer activation of the same caller.
+	// A tail jump out of what was called from a frame of unknown size was taken for a call by an
+	// outer activation of the same caller.
 	{"tail jump below a frame of unknown size", habits{end: 50, callback: 3}, walkExactly, `
 		push %rbp
 		.cfi_def_cfa_offset 16
@@ -141,7 +144,8 @@ var found = []struct {
 		.data
 		.quad other
 		.text`},
-	// An exception that came to an activation which had stood there since before the thread was met was taken for a call.
+	// An exception that came to an activation which had stood there since before the thread was met
+	// was taken for a call.
 	{"landing pad beneath what was met", habits{end: 50, callback: 2, throw: 3}, walkFromTheMiddle, `
 		push %rbp
 		.cfi_def_cfa_offset 16
@@ -175,7 +179,8 @@ var found = []struct {
 		.type unused, @function
 	unused:	.cfi_startproc
 		ret`},
-	// A handler that came before the first word of what a frame of unknown size had called: that was taken for the callee of an outer activation.
+	// A handler that came before the first word of what a frame of unknown size had called: that
+	// was taken for the callee of an outer activation.
 	{"handler before the first word above a frame of unknown size", habits{end: 50, callback: 2, handler: 10}, walkExactly, `
 		push %rbp
 		.cfi_def_cfa_offset 16
@@ -191,7 +196,8 @@ var found = []struct {
 		.cfi_def_cfa 7, 8
 		ret
 	pad:`},
-	// A routine that was jumped to out of one which had spoken before the thread was met: its caller was taken for a new activation.
+	// A routine that was jumped to out of one which had spoken before the thread was met: its
+	// caller was taken for a new activation.
 	{"tail jump out of what was not met, beneath a new caller", habits{end: 50, callback: 2}, walkFromTheMiddle, `
 		push %rbx
 		.cfi_def_cfa_offset 16
@@ -210,7 +216,8 @@ var found = []struct {
 		.type last, @function
 	last:	.cfi_startproc
 		jmp qsort@PLT`},
-	// What was lost had jumped on to the routine that had called it, and so on: all of these were taken for new activations.
+	// What was lost had jumped on to the routine that had called it, and so on: all of these were
+	// taken for new activations.
 	{"tail jump out of what was lost, to its caller's routine", habits{end: 50, callback: 6}, walkWithLosses, `
 		call jumps
 	pad:	mov %eax, %ecx
@@ -219,7 +226,8 @@ var found = []struct {
 		.type jumps, @function
 	jumps:	.cfi_startproc
 		jmp *%rdx`},
-	// A call from a frame of unknown size, after a recursive one, was taken for one by the inner activation.
+	// A call from a frame of unknown size, after a recursive one, was taken for one by the inner
+	// activation.
 	{"call from a frame of unknown size after recursion", habits{end: 50, callback: 3}, walkExactly, `
 	self:	push %rbp
 		.cfi_def_cfa_offset 16
@@ -241,7 +249,8 @@ var found = []struct {
 	other:
 	ends:	.cfi_startproc
 		ret`},
-	// What a handler on a stack above had interrupted, and had not spoken yet, was taken for a callee of the handler's frame of unknown size.
+	// What a handler on a stack above had interrupted, and had not spoken yet, was taken for a
+	// callee of the handler's frame of unknown size.
 	{"handler on a stack above what it interrupts", habits{end: 50, handler: 10, altStack: 1}, walkExactly, `
 	self:	push %rbp
 		.cfi_def_cfa_offset 16
@@ -264,7 +273,8 @@ var found = []struct {
 	pad:	leave
 		.cfi_def_cfa 7, 8
 		ret`},
-	// An exception that came to an activation which had stood at a call since before the thread was met was taken for the call's return.
+	// An exception that came to an activation which had stood at a call since before the thread was
+	// met was taken for the call's return.
 	{"landing pad that the call's return leads to", habits{end: 50, callback: 3, throw: 3}, walkFromTheMiddle, `
 	self:	push %rbx
 		.cfi_def_cfa_offset 16
@@ -278,7 +288,8 @@ var found = []struct {
 	pad:	pop %rbx
 		.cfi_def_cfa_offset 8
 		ret`},
-	// What was caught by code that is not observed, thrown out of a call that had not been announced, was taken to have come later.
+	// What was caught by code that is not observed, thrown out of a call that had not been
+	// announced, was taken to have come later.
 	{"thrown out of an unannounced call", habits{end: 50, callback: 2, catch: 2}, walkExactly, `
 		push %rbx
 		.cfi_def_cfa_offset 16
@@ -301,7 +312,8 @@ var found = []struct {
 		nop
 	1:	call *(%rsi)
 		ret`},
-	// What was begun anew, when what a call had been left by was caught, was taken to be the loop going on without having come to the call.
+	// What was begun anew, when what a call had been left by was caught, was taken to be the loop
+	// going on without having come to the call.
 	{"a new activation beside a call", habits{end: 50, callback: 2, catch: 2}, walkExactly, `
 	again:	cmp $3, %edi
 		jg 1f

@@ -11,7 +11,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A Decoder holds what all threads of a program share: the tables from position and witness to the way between them, filled as they are needed.
+// A Decoder holds what all threads of a program share: the tables from position and witness to the
+// way between them, filled as they are needed.
 type Decoder struct {
 	plan      *plan.Plan
 	routines  []*routine
@@ -53,7 +54,8 @@ type Partial struct {
 	Insns  int // instructions of the last block up to the last that ran; 0: all
 }
 
-// New prepares to decode the words of a plan. log hears of what does not fit the plan; it may be nil.
+// New prepares to decode the words of a plan. log hears of what does not fit the plan; it may be
+// nil.
 func New(p *plan.Plan, log *slog.Logger) (*Decoder, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -107,8 +109,8 @@ func (d *Decoder) prepare(r *routine) {
 	}
 }
 
-// Anomalies counts the words that did not fit the plan: 0 unless something outside the model happened. Ambiguous counts the times that
-// evidence left more than one way.
+// Anomalies counts the words that did not fit the plan: 0 unless something outside the model
+// happened. Ambiguous counts the times that evidence left more than one way.
 func (d *Decoder) Anomalies() (anomalies, ambiguous uint64) { return d.anomalies, d.ambiguous }
 
 // observes reports whether an address lies in a routine whose paths are recorded.

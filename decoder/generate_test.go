@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A drawing is a program drawn at random, as it is written down in assembly language. Whatever can be drawn is a program that could be: its frames
-// are right, and its unwind information is.
+// A drawing is a program drawn at random, as it is written down in assembly language. Whatever can
+// be drawn is a program that could be: its frames are right, and its unwind information is.
 type drawing struct {
 	*rapid.T
 	text, data, lsda strings.Builder
@@ -46,8 +46,9 @@ var drawnFrames = []drawnFrame{
 		"leave\n.cfi_def_cfa 7, 8", false, "-8(%rbp)"},
 }
 
-// fillers are instructions of each class: emulated, single-stepped, never probed; and stores to the frame and elsewhere. Neither they nor the questions ask for all of rax,
-// or for rdx, as landing pads do that no call returns to.
+// fillers are instructions of each class: emulated, single-stepped, never probed; and stores to the
+// frame and elsewhere. Neither they nor the questions ask for all of rax, or for rdx, as landing
+// pads do that no call returns to.
 var fillers = []string{"mov %eax, %ecx", "nop", "vpxor %xmm0, %xmm0, %xmm0", "mov %eax, PLACE", "mov %al, 2+PLACE", "mov %rcx, 16(%rdi)", "mov %eax, 4+PLACE"}
 
 // questions are what jumps ask of a place in the frame.
@@ -134,7 +135,8 @@ func (d *drawing) block(last bool) {
 	} // 17: runs on
 }
 
-// ask asks one thing after another of the place in the frame, and does something or not, or goes elsewhere.
+// ask asks one thing after another of the place in the frame, and does something or not, or goes
+// elsewhere.
 func (d *drawing) ask() {
 	for range 2 + d.pick("questions", 4) {
 		d.inFrame(questions[d.pick("question", len(questions))])
@@ -183,7 +185,8 @@ func (d *drawing) jumpTarget() string {
 	return d.target()
 }
 
-// callee is what is called, or jumped to: a routine, code that is not observed, code known to be harmless, or anything.
+// callee is what is called, or jumped to: a routine, code that is not observed, code known to be
+// harmless, or anything.
 func (d *drawing) callee(jump bool) string {
 	switch d.pick("callee", 6) {
 	case 3:

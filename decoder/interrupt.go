@@ -9,10 +9,12 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// interrupt brings the thread to where it was interrupted: a signal handler comes in between, or the thread is dead. Activations that must have returned
-// before are ended, and routines that have made no word yet are entered. It reports whether there is just one silent way there. If there are
-// several, only what they share moves: activations that have returned are ended, and the last path of one that has jumped away.
-// over is how many of the frames had not ended before, as far as is known, and alive of how many that is certain: the innermost may have.
+// interrupt brings the thread to where it was interrupted: a signal handler comes in between, or
+// the thread is dead. Activations that must have returned before are ended, and routines that have
+// made no word yet are entered. It reports whether there is just one silent way there. If there are
+// several, only what they share moves: activations that have returned are ended, and the last path
+// of one that has jumped away. over is how many of the frames had not ended before, as far as is
+// known, and alive of how many that is certain: the innermost may have.
 func (t *Thread) interrupt(where spot) (moved bool, over, alive int) {
 	s := &search{spot: where, d: t.d, from: map[*routine]found{}}
 	ways := s.thread(t)
@@ -34,8 +36,10 @@ func (t *Thread) interrupt(where spot) (moved bool, over, alive int) {
 	return false, i + 1, i + 1
 }
 
-// endInterrupters ends the handlers that came before this one had run its first instruction: of signals that are delivered at once the last one's handler runs first, as
-// if it had interrupted the one before. That one's frame is right above its own or, where only one of them has a stack of its own, below what was interrupted first.
+// endInterrupters ends the handlers that came before this one had run its first instruction: of
+// signals that are delivered at once the last one's handler runs first, as if it had interrupted
+// the one before. That one's frame is right above its own or, where only one of them has a stack of
+// its own, below what was interrupted first.
 func (t *Thread) endInterrupters(f *frame) {
 	const signalFrame, near = 16 << 10, 1 << 20 // bytes: with all vector and matrix registers a signal's frame is not larger
 	entry := wire.MakeFrom(wire.Handler, f.r.Addr+f.r.Offset())
@@ -50,7 +54,8 @@ func (t *Thread) endInterrupters(f *frame) {
 	}
 }
 
-// endPath ends the running path of an activation that has jumped out of where it stands. That it is left is said when it is known where to.
+// endPath ends the running path of an activation that has jumped out of where it stands. That it is
+// left is said when it is known where to.
 func (t *Thread) endPath(f *frame) {
 	m := newMover(f.st)
 	m.finish()
@@ -90,8 +95,8 @@ func (t *Thread) follow(i int, way []hop) {
 	}
 }
 
-// handle begins a signal handler. Where several ways lead to what it interrupts, or none, nothing moves but what is certain: the handler is placed behind
-// the last word then.
+// handle begins a signal handler. Where several ways lead to what it interrupts, or none, nothing
+// moves but what is certain: the handler is placed behind the last word then.
 func (t *Thread) handle(f frame) {
 	t.endInterrupters(&f)
 	where := spot{outside: true}
@@ -113,7 +118,8 @@ func (t *Thread) handle(f frame) {
 // hasEndedPath reports whether no path is running: endPath has ended the last.
 func (f *frame) hasEndedPath() bool { return f.start.kind == ops.StartResume && len(f.trail) == 0 }
 
-// pause ends the running path of an activation behind its last word, unless that ends it anyway, with what it calls or jumps to.
+// pause ends the running path of an activation behind its last word, unless that ends it anyway,
+// with what it calls or jumps to.
 func (t *Thread) pause(f *frame) {
 	b := f.st.block
 	if b == exit || f.called || f.hasEndedPath() {
@@ -146,8 +152,9 @@ func (r *routine) endsPath(b int) bool {
 	return true
 }
 
-// endHandlers ends the handler that ran in the same place before: the next one has overwritten it. If another has come since that need not have interrupted it,
-// that one may still run, and where the first is to end is not known yet; but most of many have ended.
+// endHandlers ends the handler that ran in the same place before: the next one has overwritten it.
+// If another has come since that need not have interrupted it, that one may still run, and where
+// the first is to end is not known yet; but most of many have ended.
 func (t *Thread) endHandlers(cfa uint64) {
 	const most = 64
 	handlers, outermost, innermost := 0, -1, -1
@@ -229,12 +236,14 @@ func before(blocks []int, k int) []int {
 	return blocks
 }
 
-// faulted reports whether instruction k, where the activation spoke last, cannot have been come to again: its hit was its last, for it faulted.
+// faulted reports whether instruction k, where the activation spoke last, cannot have been come to
+// again: its hit was its last, for it faulted.
 func (st *state) faulted(b, k int) bool {
 	return k == st.r.Site(b).Insn && st.to(b, false) == nil
 }
 
-// beyond reports whether instruction k of block b, where the activation stands, has run already: then control has come to the block anew.
+// beyond reports whether instruction k of block b, where the activation stands, has run already:
+// then control has come to the block anew.
 func (st *state) beyond(b, k int) bool {
 	s := st.r.Site(b)
 	switch {

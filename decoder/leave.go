@@ -10,8 +10,10 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// finishAbove ends the frames above i, innermost first. Those that can come to their end silently did so. One that cannot was left
-// (longjmp, exception) and with it all that stood on it, up to the code that is not observed which called it; such a piece may be a stack that was switched away from.
+// finishAbove ends the frames above i, innermost first. Those that can come to their end silently
+// did so. One that cannot was left (longjmp, exception) and with it all that stood on it, up to the
+// code that is not observed which called it; such a piece may be a stack that was switched away
+// from.
 func (t *Thread) finishAbove(i int) {
 	for len(t.frames)-1 > i {
 		f := t.top()
@@ -40,12 +42,14 @@ func (t *Thread) finishAbove(i int) {
 	}
 }
 
-// mayHaveThrown reports whether the activation may have been left from within a call of code that is not observed, where it stands or that it has come to silently.
+// mayHaveThrown reports whether the activation may have been left from within a call of code that
+// is not observed, where it stands or that it has come to silently.
 func (f *frame) mayHaveThrown() bool {
 	return f.atOpenCall() || f.st.passes(f.called) && len(f.st.silentWays().open) > 0
 }
 
-// isOrphan reports whether the activation has callers that are observed, or may have, and that nothing is known of.
+// isOrphan reports whether the activation has callers that are observed, or may have, and that
+// nothing is known of.
 func (t *Thread) isOrphan(f *frame) bool {
 	switch {
 	case !f.root:
@@ -59,7 +63,8 @@ func (t *Thread) isOrphan(f *frame) bool {
 	return f.from.Place() == wire.Truncated
 }
 
-// stuckBelow reports whether an activation between frame i and the innermost, on the same piece of stack, cannot come to its end silently.
+// stuckBelow reports whether an activation between frame i and the innermost, on the same piece of
+// stack, cannot come to its end silently.
 func (t *Thread) stuckBelow(i int) bool {
 	for k := len(t.frames) - 1; k > i; k-- {
 		if !mayEnd(t.frames, k) {
@@ -72,7 +77,8 @@ func (t *Thread) stuckBelow(i int) bool {
 	return false
 }
 
-// leaveAbove drops the frames above i: an exception or longjmp left them. It reports whether all of them had returned before: then it came out of a later call.
+// leaveAbove drops the frames above i: an exception or longjmp left them. It reports whether all of
+// them had returned before: then it came out of a later call.
 func (t *Thread) leaveAbove(i int) (returnedAll bool) {
 	n := len(t.frames) - 1 - i
 	if n == 0 {
@@ -102,8 +108,9 @@ func (t *Thread) leaveAbove(i int) (returnedAll bool) {
 	return false
 }
 
-// hasReturned reports whether the innermost activation cannot be what is left from within: it stands at no call, none lies ahead, and it can come to
-// its end. returned: what it called has come back.
+// hasReturned reports whether the innermost activation cannot be what is left from within: it
+// stands at no call, none lies ahead, and it can come to its end. returned: what it called has come
+// back.
 func (t *Thread) hasReturned(returned bool) bool {
 	f := t.top()
 	if f.called && !returned || !f.called && f.atOpenCall() {
@@ -164,7 +171,8 @@ func (t *Thread) cut(f *frame) {
 	t.emitPrefix(f, t.blocks(f), insns)
 }
 
-// emitPrefix emits the running path as it was cut off: these blocks, insns instructions of the last (0: all). The rest, if there is one, resumes.
+// emitPrefix emits the running path as it was cut off: these blocks, insns instructions of the last
+// (0: all). The rest, if there is one, resumes.
 func (t *Thread) emitPrefix(f *frame, blocks []int, insns int) {
 	if n := len(blocks); n > 1 || n == 1 && (insns == 0 || insns > f.skip) {
 		t.sink.NewPath(f.r.ID, t.d.partial(f.r, Partial{Start: f.start.kind, End: ops.EndCut, Blocks: blocks, Skip: f.skip, Insns: insns}))
@@ -199,7 +207,8 @@ func (t *Thread) blocks(f *frame) []int {
 	return p.Blocks
 }
 
-// flows reports whether frame i comes to block b by ordinary flow, not by an exception or a second return: plans leave no silent way by which it could be either.
+// flows reports whether frame i comes to block b by ordinary flow, not by an exception or a second
+// return: plans leave no silent way by which it could be either.
 func (t *Thread) flows(i, b int) bool {
 	f := &t.frames[i]
 	m, ok := f.st.silentWays().find(b)
@@ -210,7 +219,8 @@ func (t *Thread) flows(i, b int) bool {
 	return !slices.ContainsFunc(way[:len(way)-1], func(n int) bool { return f.r.mayThrow(n, b) })
 }
 
-// mayLand reports whether frame i may come to block b by an exception or a second return: out of the call where it stands, or one that it may have come to silently.
+// mayLand reports whether frame i may come to block b by an exception or a second return: out of
+// the call where it stands, or one that it may have come to silently.
 func (t *Thread) mayLand(i, b int) bool {
 	f := &t.frames[i]
 	return t.throws(i, b) || f.st.passes(f.called) && slices.ContainsFunc(f.st.silentWays().nodes, func(n node) bool {
@@ -218,8 +228,8 @@ func (t *Thread) mayLand(i, b int) bool {
 	})
 }
 
-// throws reports whether what the call where frame i stands has entered may have come to block to otherwise than by its return. What is observed does so only
-// out of calls that it has not left.
+// throws reports whether what the call where frame i stands has entered may have come to block to
+// otherwise than by its return. What is observed does so only out of calls that it has not left.
 func (t *Thread) throws(i, to int) bool {
 	f := &t.frames[i]
 	b := f.st.block
@@ -232,19 +242,21 @@ func (t *Thread) throws(i, to int) bool {
 	return f.r.mayThrow(b, to)
 }
 
-// mayThrow reports whether the call of block b enters code that is not observed, which may come to block to otherwise than by its return.
+// mayThrow reports whether the call of block b enters code that is not observed, which may come to
+// block to otherwise than by its return.
 func (r *routine) mayThrow(b, to int) bool {
 	return (r.kind[b] == plan.External || r.kind[b] == plan.Unknown) && r.landsAt(b, to)
 }
 
-// landsAt reports whether control may come out of the call that ends block b to block to otherwise than by its return: it throws, or returns once more from an
-// earlier call.
+// landsAt reports whether control may come out of the call that ends block b to block to otherwise
+// than by its return: it throws, or returns once more from an earlier call.
 func (r *routine) landsAt(b, to int) bool {
 	block := &r.Blocks[b]
 	return slices.Contains(block.Pads, to) || r.again[to] && r.makesCall(b) && !slices.Contains(block.Succ, to)
 }
 
-// land brings frame i to a landing pad: the call where it stands threw, or one that it came to silently.
+// land brings frame i to a landing pad: the call where it stands threw, or one that it came to
+// silently.
 func (t *Thread) land(i, pad int) {
 	f := &t.frames[i]
 	here := f.st.block != exit && f.r.landsAt(f.st.block, pad)
@@ -299,8 +311,9 @@ func (t *Thread) returnAgain(i, b int) {
 	t.jumpTo(&t.frames[i], b, ops.StartCall)
 }
 
-// returnUnseen brings frame i to block b where no silent way leads there: a call of unknown code, which may be setjmp, has returned a second time. It
-// reports false unless b lies behind just one such call.
+// returnUnseen brings frame i to block b where no silent way leads there: a call of unknown code,
+// which may be setjmp, has returned a second time. It reports false unless b lies behind just one
+// such call.
 func (t *Thread) returnUnseen(i, b int) bool {
 	r := t.frames[i].r
 	behind, n := exit, 0

@@ -79,7 +79,8 @@ func callEnd(r *routine, b int) paths.End {
 	return paths.EndCall
 }
 
-// step goes on to block b. called: the call that the mover stands at has been made and its path is out.
+// step goes on to block b. called: the call that the mover stands at has been made and its path is
+// out.
 func (m *mover) step(b int, called bool) {
 	switch {
 	case m.at == exit && m.before:
@@ -145,7 +146,8 @@ func (s *state) to(b int, called bool) *move {
 	return found
 }
 
-// passes reports whether the activation can go on from where it stands: not if it stands at a call of a routine that has to speak and has not.
+// passes reports whether the activation can go on from where it stands: not if it stands at a call
+// of a routine that has to speak and has not.
 func (s *state) passes(called bool) bool {
 	return called || s.block == exit || !isCall(s.r, s.block) || s.r.quiet(s.block)
 }
@@ -167,7 +169,8 @@ type exits struct {
 // outs lists the silent ways out. Cost: a look-up, where it was asked for before.
 func (s *state) outs(called bool) []out { return s.leaving(called).list }
 
-// returnsBy finds the way out that made no further word: by return, or by a tail jump to code that made none.
+// returnsBy finds the way out that made no further word: by return, or by a tail jump to code that
+// made none.
 func (s *state) returnsBy(called bool) (o out, n int) {
 	e := s.leaving(called)
 	return e.returns, e.n
@@ -234,7 +237,8 @@ func (r *routine) silent() *silence {
 	return r.silence
 }
 
-// mostActs bounds what a routine may do silently: silent routines that call each other twice would double it at each level.
+// mostActs bounds what a routine may do silently: silent routines that call each other twice would
+// double it at each level.
 const mostActs = 1 << 16
 
 func (q *silence) fill(r *routine) {

@@ -9,8 +9,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// place finds out which activation a word belongs to, ends what must have ended, and walks to the word's block. Afterwards the innermost frame
-// is the activation, with its path up to the block.
+// place finds out which activation a word belongs to, ends what must have ended, and walks to the
+// word's block. Afterwards the innermost frame is the activation, with its path up to the block.
 func (t *Thread) place(a activation, s *plan.Site) {
 	chain := t.callers(a, s)
 	if len(chain) > 0 && chain[0].Resync() {
@@ -41,7 +41,8 @@ func (t *Thread) place(a activation, s *plan.Site) {
 
 func (t *Thread) top() *frame { return &t.frames[len(t.frames)-1] }
 
-// callers is the chain that came with the word, or the one that the kernel remembers and so did not send again.
+// callers is the chain that came with the word, or the one that the kernel remembers and so did not
+// send again.
 func (t *Thread) callers(a activation, s *plan.Site) []wire.Word {
 	if len(t.from) > 0 {
 		if !t.from[0].Resync() {
@@ -57,7 +58,8 @@ func (t *Thread) callers(a activation, s *plan.Site) []wire.Word {
 	return nil
 }
 
-// goOn lets frame i go on to a site. It reports false if the word must come from a new activation in the same place.
+// goOn lets frame i go on to a site. It reports false if the word must come from a new activation
+// in the same place.
 func (t *Thread) goOn(i int, s *plan.Site) bool {
 	f := &t.frames[i]
 	lands := (f.r.pad[s.Block] || f.r.again[s.Block] && !t.firstReturn(i, s.Block)) && !t.flows(i, s.Block)
@@ -88,8 +90,8 @@ func (t *Thread) goOn(i int, s *plan.Site) bool {
 	return true
 }
 
-// firstReturn reports whether frame i comes to block b by the first return of the call that it follows: it stands at that call, or was interrupted right
-// behind it by what has come to its end.
+// firstReturn reports whether frame i comes to block b by the first return of the call that it
+// follows: it stands at that call, or was interrupted right behind it by what has come to its end.
 func (t *Thread) firstReturn(i, b int) bool {
 	f := &t.frames[i]
 	if f.st.before && f.st.next[0] == b {
@@ -116,7 +118,8 @@ func (f *frame) address() uint64 {
 	return f.r.Blocks[f.st.block].Lo
 }
 
-// enterBy begins an activation whose chain of callers is known, and those of its callers that have made no word yet.
+// enterBy begins an activation whose chain of callers is known, and those of its callers that have
+// made no word yet.
 func (t *Thread) enterBy(a activation, chain []wire.Word) {
 	from := chain[0]
 	caller, known := t.d.returns[from.Address()]
@@ -175,9 +178,10 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 	t.enter(frame{activation: a, from: from})
 }
 
-// findCaller finds the frame that made the call: where the size of its frame is known, the one at that address; else the innermost that can have come
-// to the call, or that stands at it and what it called has the same address, or had made no word when a handler came; or else that stands at it, if what
-// it called may have jumped on.
+// findCaller finds the frame that made the call: where the size of its frame is known, the one at
+// that address; else the innermost that can have come to the call, or that stands at it and what it
+// called has the same address, or had made no word when a handler came; or else that stands at it,
+// if what it called may have jumped on.
 func (t *Thread) findCaller(c place, cfa uint64, depth int, chain []wire.Word) int {
 	if depth < 0 {
 		i := t.innermost(c.r, cfa, chain, func(i int) bool {
@@ -197,12 +201,14 @@ func (t *Thread) findCaller(c place, cfa uint64, depth int, chain []wire.Word) i
 	return i
 }
 
-// entered reports whether what frame i calls is at cfa, or may be: a handler came before its first word.
+// entered reports whether what frame i calls is at cfa, or may be: a handler came before its first
+// word.
 func (t *Thread) entered(i int, cfa uint64) bool {
 	return i+1 < len(t.frames) && (t.frames[i+1].cfa == cfa || t.frames[i+1].handler)
 }
 
-// innermost finds the innermost frame of a routine above cfa that was called through chain and for which is holds, or -1.
+// innermost finds the innermost frame of a routine above cfa that was called through chain and for
+// which is holds, or -1.
 func (t *Thread) innermost(r *routine, cfa uint64, chain []wire.Word, is func(i int) bool) int {
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		if f := &t.frames[i]; f.r == r && f.cfa > cfa && !f.gone && is(i) && t.calledThrough(i, chain) && t.reaches(i, cfa) {
@@ -212,8 +218,9 @@ func (t *Thread) innermost(r *routine, cfa uint64, chain []wire.Word, is func(i 
 	return -1
 }
 
-// reaches reports whether the frame of activation i, whose size is not known, may come down to cfa: not if there is an activation between that a handler, which
-// it is or which it works for, has interrupted on a stack below its own.
+// reaches reports whether the frame of activation i, whose size is not known, may come down to cfa:
+// not if there is an activation between that a handler, which it is or which it works for, has
+// interrupted on a stack below its own.
 func (t *Thread) reaches(i int, cfa uint64) bool {
 	f := &t.frames[i]
 	if i == 0 || t.frames[i-1].lowest >= f.cfa {
@@ -226,7 +233,8 @@ func (t *Thread) reaches(i int, cfa uint64) bool {
 	return !slices.ContainsFunc(t.frames[:t.frames[k].over], func(o frame) bool { return cfa < o.cfa && o.cfa < f.cfa })
 }
 
-// mayJumpOn reports whether frame i stands at its call at block c, and what that entered may have left to another activation at cfa by a tail jump.
+// mayJumpOn reports whether frame i stands at its call at block c, and what that entered may have
+// left to another activation at cfa by a tail jump.
 func (t *Thread) mayJumpOn(i, c int, cfa uint64) bool {
 	f := &t.frames[i]
 	if f.st.block != c {
@@ -236,7 +244,8 @@ func (t *Thread) mayJumpOn(i, c int, cfa uint64) bool {
 	return f.called && f.open || k == plan.External || k == plan.Unknown || i+1 < len(t.frames) && t.frames[i+1].cfa == cfa
 }
 
-// callFrom lets frame i come to its call at block c, which enters r, perhaps through silent routines that jump on.
+// callFrom lets frame i come to its call at block c, which enters r, perhaps through silent
+// routines that jump on.
 func (t *Thread) callFrom(i, c int, r *routine) bool {
 	p := &t.frames[i]
 	if p.st.block != c || p.called {
@@ -316,7 +325,8 @@ func (r *routine) relay(goal *routine, depth int) (acts []act, ok bool) {
 	return nil, false
 }
 
-// jumpsAnywhere reports whether the routine leaves at block b by a jump to code that is not observed, or not known: which may jump on to any routine.
+// jumpsAnywhere reports whether the routine leaves at block b by a jump to code that is not
+// observed, or not known: which may jump on to any routine.
 func (r *routine) jumpsAnywhere(b int) bool {
 	e := r.Blocks[b].End
 	return (e == cfg.TailInd || e == cfg.Tail || e == cfg.Jcc) && (r.kind[b] == plan.External || r.kind[b] == plan.Unknown)
@@ -340,7 +350,8 @@ func (r *routine) mayJumpOnTo(goal *routine) bool {
 	return false
 }
 
-// jumpsOut reports whether the routine leaves at block b by a jump to code that is not observed, or through silent routines that do.
+// jumpsOut reports whether the routine leaves at block b by a jump to code that is not observed, or
+// through silent routines that do.
 func (r *routine) jumpsOut(b int) bool {
 	for range mostRelays {
 		if r.jumpsAnywhere(b) {
@@ -358,8 +369,8 @@ func (r *routine) jumpsOut(b int) bool {
 	return false
 }
 
-// tailJump handles a new activation with the CFA and return address of the one at frame j: that one left by a tail jump (rule 7). unseen: perhaps
-// through code that is not observed.
+// tailJump handles a new activation with the CFA and return address of the one at frame j: that one
+// left by a tail jump (rule 7). unseen: perhaps through code that is not observed.
 func (t *Thread) tailJump(j int, a activation, from wire.Word, unseen bool) bool {
 	if j >= len(t.frames) {
 		return false
@@ -389,7 +400,8 @@ func (t *Thread) tailJump(j int, a activation, from wire.Word, unseen bool) bool
 	return false
 }
 
-// tailJumpFromRoot handles a tail jump out of an activation whose caller is not observed, or not known.
+// tailJumpFromRoot handles a tail jump out of an activation whose caller is not observed, or not
+// known.
 func (t *Thread) tailJumpFromRoot(a activation, from wire.Word, unseen bool) bool {
 	for j := len(t.frames) - 1; j >= 0 && t.frames[j].lowest <= a.cfa; j-- {
 		if q := &t.frames[j]; q.root && q.mayReturnTo(a.cfa, from) {
@@ -399,12 +411,14 @@ func (t *Thread) tailJumpFromRoot(a activation, from wire.Word, unseen bool) boo
 	return false
 }
 
-// mayReturnTo reports whether the activation is at this place and has this return address, as far as is known.
+// mayReturnTo reports whether the activation is at this place and has this return address, as far
+// as is known.
 func (f *frame) mayReturnTo(cfa uint64, from wire.Word) bool {
 	return f.cfa == cfa && (f.from == from || f.from == 0)
 }
 
-// enterRoot begins an activation that code which is not observed called: a callback, a handler, a thread's or coroutine's first.
+// enterRoot begins an activation that code which is not observed called: a callback, a handler, a
+// thread's or coroutine's first.
 func (t *Thread) enterRoot(a activation, from wire.Word) {
 	f := frame{activation: a, from: from, root: true, handler: from.Place() == wire.Handler || from.Place() == wire.HandlerOutside}
 	if t.tailJumpFromRoot(a, from, true) {
@@ -420,8 +434,9 @@ func (t *Thread) enterRoot(a activation, from wire.Word) {
 	t.enter(f)
 }
 
-// toOpenCall lets the innermost activation come to the call of code that is not observed out of which something is called back, if there is one.
-// The plan puts at most one such call between two words.
+// toOpenCall lets the innermost activation come to the call of code that is not observed out of
+// which something is called back, if there is one. The plan puts at most one such call between two
+// words.
 func (t *Thread) toOpenCall() (found bool) {
 	for len(t.frames) > 0 {
 		f := t.top()
@@ -449,7 +464,8 @@ func (t *Thread) toOpenCall() (found bool) {
 	return false
 }
 
-// atOpenCall reports whether the activation stands at a call of code that is not observed, or of what has jumped there.
+// atOpenCall reports whether the activation stands at a call of code that is not observed, or of
+// what has jumped there.
 func (f *frame) atOpenCall() bool {
 	if f.called && f.open {
 		return true

@@ -36,7 +36,8 @@ type habits struct {
 	end      int // the code that began the thread ends it, and does not call once more; 0: as soon as it can
 }
 
-// An event is what happened: an instruction ran (its link-time address), an activation began (entered | routine), or one ended (left).
+// An event is what happened: an instruction ran (its link-time address), an activation began
+// (entered | routine), or one ended (left).
 type event uint64
 
 const (
@@ -66,7 +67,8 @@ type frame struct {
 	values map[x86.Operand]uint64 // what places in the frame hold, as far as anybody has looked
 }
 
-// A process is a simulated thread: it walks the CFGs of a plan at random, along ways that may never run in earnest, and runs the C of a hit at each probe.
+// A process is a simulated thread: it walks the CFGs of a plan at random, along ways that may never
+// run in earnest, and runs the C of a hit at each probe.
 type process struct {
 	plan      *plan.Plan
 	machine   *usermode.Machine
@@ -193,7 +195,8 @@ func (s *process) callBack(r *plan.Routine) {
 	s.begin(r, f.sp, outsideCode+0x1000+8*uint64(s.dice(4)))
 }
 
-// decide chooses the way out of the block that the frame has come to. What the block may store it has stored then.
+// decide chooses the way out of the block that the frame has come to. What the block may store it
+// has stored then.
 func (s *process) decide(f *frame) {
 	f.insn, f.out = 0, 0
 	asks := f.r.Asks(f.block)
@@ -412,7 +415,8 @@ func (s *process) throw() bool {
 	return true
 }
 
-// catch lands in code that is not observed, if observed code has been called by some, this side of any signal handler.
+// catch lands in code that is not observed, if observed code has been called by some, this side of
+// any signal handler.
 func (s *process) catch() bool {
 	var at []int
 	for i := len(s.frames) - 2; i >= 0 && !s.frames[i+1].handler; i-- {
@@ -428,8 +432,8 @@ func (s *process) catch() bool {
 	return true
 }
 
-// jump returns a second time from a setjmp of some caller, if there is one this side of any signal handler: what a handler that is left interrupted silently
-// nobody can know.
+// jump returns a second time from a setjmp of some caller, if there is one this side of any signal
+// handler: what a handler that is left interrupted silently nobody can know.
 func (s *process) jump() bool {
 	type place struct{ frame, block int }
 	var at []place
@@ -448,8 +452,8 @@ func (s *process) jump() bool {
 	return true
 }
 
-// mayInterrupt is when a signal comes: not before what the last one interrupted, or its handler, has been heard of, nor where nobody can know of
-// the innermost activation.
+// mayInterrupt is when a signal comes: not before what the last one interrupted, or its handler,
+// has been heard of, nor where nobody can know of the innermost activation.
 func (s *process) mayInterrupt() bool {
 	if s.hits <= s.signalled+3 || len(s.stayers) == 0 || !s.chance(s.habits.handler) {
 		return false
@@ -467,7 +471,8 @@ func (s *process) mayInterrupt() bool {
 	return false
 }
 
-// unheard reports whether nobody can know yet what the thread runs in: a handler, or what has gone on since something was caught.
+// unheard reports whether nobody can know yet what the thread runs in: a handler, or what has gone
+// on since something was caught.
 func (s *process) unheard() bool {
 	if s.dead || s.trouble != nil {
 		return false
@@ -483,7 +488,8 @@ func (s *process) unheard() bool {
 	return false
 }
 
-// otherStack is the top of an alternate stack below or above the main one: mostly one that has been used before, if nothing is on it.
+// otherStack is the top of an alternate stack below or above the main one: mostly one that has been
+// used before, if nothing is on it.
 func (s *process) otherStack() uint64 {
 	const usual = 2
 	base := uint64(otherStacks)

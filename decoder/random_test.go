@@ -14,7 +14,8 @@ import (
 // walksPerProgram is how often a program drawn at random is walked.
 const walksPerProgram = 8
 
-// TestRandomPrograms draws programs, proves their plans and walks them: what the words tell is what ran, or marked as not known.
+// TestRandomPrograms draws programs, proves their plans and walks them: what the words tell is what
+// ran, or marked as not known.
 func TestRandomPrograms(t *testing.T) {
 	for name, walk := range map[string]func(t *rapid.T, p *plan.Plan) *process{
 		"plain": func(t *rapid.T, p *plan.Plan) *process { return walkExactly(t, p, habits{end: 50}) },

@@ -6,7 +6,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// resync begins anew with the whole chain of callers: each stands at its call. What they did before is not known.
+// resync begins anew with the whole chain of callers: each stands at its call. What they did before
+// is not known.
 func (t *Thread) resync(a activation, block int, chain []wire.Word) {
 	t.cutAll()
 	t.away = nil
@@ -33,9 +34,11 @@ func (t *Thread) resync(a activation, block int, chain []wire.Word) {
 
 const resyncBit = 1 << 51
 
-// reappear takes up an activation that has stood, since before the thread was met, at a call which came to the activations that are known, perhaps through
-// code that is not observed, and lets it come to a block. If there is just one such call with a silent way to the block, the activation goes on behind
-// it, else with the block. It reports false if there is none: then the activation is a new one.
+// reappear takes up an activation that has stood, since before the thread was met, at a call which
+// came to the activations that are known, perhaps through code that is not observed, and lets it
+// come to a block. If there is just one such call with a silent way to the block, the activation
+// goes on behind it, else with the block. It reports false if there is none: then the activation is
+// a new one.
 func (t *Thread) reappear(a activation, block int) bool {
 	if t.known == 0 || a.cfa <= t.known || len(t.frames) == 0 {
 		return false
@@ -68,8 +71,9 @@ func (t *Thread) reappear(a activation, block int) bool {
 	return true
 }
 
-// reappearAtCall takes up a caller that may have stood at its call since before the thread was met: what it called may have jumped on to a routine, and spoken
-// before. It reports false if the caller, known or not, must have made the call for that routine.
+// reappearAtCall takes up a caller that may have stood at its call since before the thread was met:
+// what it called may have jumped on to a routine, and spoken before. It reports false if the
+// caller, known or not, must have made the call for that routine.
 func (t *Thread) reappearAtCall(c place, cfa uint64, to *routine) bool {
 	callee := c.r.callee[c.block]
 	if t.known == 0 || cfa <= t.known || len(t.frames) == 0 || callee == nil || !callee.mayJumpOnTo(to) {
@@ -82,7 +86,8 @@ func (t *Thread) reappearAtCall(c place, cfa uint64, to *routine) bool {
 	return true
 }
 
-// mayComeBy reports whether the call of block b may throw, or return a second time, to where a silent way leads to a block from.
+// mayComeBy reports whether the call of block b may throw, or return a second time, to where a
+// silent way leads to a block from.
 func (r *routine) mayComeBy(b, block int) bool {
 	if !r.makesCall(b) || r.kind[b] == plan.Harmless {
 		return false
@@ -95,7 +100,8 @@ func (r *routine) mayComeBy(b, block int) bool {
 	return false
 }
 
-// mayLeadTo reports whether the call of block b may have come to the outermost activation that is known.
+// mayLeadTo reports whether the call of block b may have come to the outermost activation that is
+// known.
 func (t *Thread) mayLeadTo(r *routine, b int) bool {
 	if !isCall(r, b) {
 		return false
@@ -118,7 +124,8 @@ func (t *Thread) resume(a activation, block int) {
 	t.resumeAt(t.top(), block)
 }
 
-// resumeCaller begins a caller in its middle: it is known to stand at its call. It reports false if its frame is not known.
+// resumeCaller begins a caller in its middle: it is known to stand at its call. It reports false if
+// its frame is not known.
 func (t *Thread) resumeCaller(c place, cfa uint64, depth int) bool {
 	t.toOpenCall()
 	t.sink.Mark(ops.Resume, 1)
@@ -135,7 +142,8 @@ func (t *Thread) resumeAt(f *frame, b int) {
 	f.number, f.start, f.trail, f.skip = 0, origin{b, ops.StartResume}, []int{b}, 0
 }
 
-// harmlessAhead finds the first call of harmless code that the activation may have come to silently.
+// harmlessAhead finds the first call of harmless code that the activation may have come to
+// silently.
 func (f *frame) harmlessAhead() (block int, ok bool) {
 	if !f.st.passes(f.called) {
 		return 0, false
@@ -148,7 +156,8 @@ func (f *frame) harmlessAhead() (block int, ok bool) {
 	return 0, false
 }
 
-// end takes a thread's end. If it ended in other code, what led there silently has run: up to the first call of such code, or a return to it.
+// end takes a thread's end. If it ended in other code, what led there silently has run: up to the
+// first call of such code, or a return to it.
 func (t *Thread) end(w wire.Word) {
 	t.ended = true
 	defer t.cutAll() // what handlers had interrupted

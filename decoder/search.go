@@ -5,7 +5,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A spot is where a thread was interrupted: before the instruction at pc, or in code that is not observed.
+// A spot is where a thread was interrupted: before the instruction at pc, or in code that is not
+// observed.
 type spot struct {
 	pc      uint64
 	outside bool
@@ -29,8 +30,8 @@ const (
 	hopStay                // it is in the call where it stands
 )
 
-// found is how many silent ways lead to the spot, two standing for more, the way if there is one, and whether one of them ends the activation it begins with,
-// or does not.
+// found is how many silent ways lead to the spot, two standing for more, the way if there is one,
+// and whether one of them ends the activation it begins with, or does not.
 type found struct {
 	n           int
 	way         []hop
@@ -65,7 +66,8 @@ type outlook struct {
 	jumped   bool // the one that called them, or the innermost itself, has left on all ways, by the jump that it stands at
 }
 
-// thread looks for the ways from where a thread stands: from its innermost activation, and from each caller of those that can have returned.
+// thread looks for the ways from where a thread stands: from its innermost activation, and from
+// each caller of those that can have returned.
 func (s *search) thread(t *Thread) (all outlook) {
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		f := &t.frames[i]
@@ -78,7 +80,8 @@ func (s *search) thread(t *Thread) (all outlook) {
 		if f.root && returns > 0 && !f.r.jumpsOut(o.block) { // else it is among the ways within
 			here.add(s.open(), hop{kind: hopHome}, nil)
 		}
-		// where stacks are switched, one that stands at a call out of which that may be has perhaps not returned
+		// where stacks are switched, one that stands at a call out of which that may be has perhaps
+		// not returned
 		certain := returns == 1 && all.n == 0 && all.returned == len(t.frames)-1-i && (len(t.away) == 0 || !f.atOpenCall())
 		switch {
 		case here.n > 0:
@@ -164,7 +167,8 @@ func (s *search) entry(r *routine) found {
 	return f
 }
 
-// open is how many ways lead to the spot through code that is not known: it is there, or has silently called back.
+// open is how many ways lead to the spot through code that is not known: it is there, or has
+// silently called back.
 func (s *search) open() int {
 	if s.outside {
 		return 1
@@ -181,7 +185,8 @@ func (s *search) open() int {
 	return 0
 }
 
-// silentOrigins lists the routines that unknown code may call and that may come silently to the routine that holds an address.
+// silentOrigins lists the routines that unknown code may call and that may come silently to the
+// routine that holds an address.
 func (d *Decoder) silentOrigins(pc uint64) (origins []*routine) {
 	holder := d.plan.Containing(pc)
 	if holder == nil {
@@ -206,7 +211,8 @@ func (d *Decoder) silentOrigins(pc uint64) (origins []*routine) {
 	return origins
 }
 
-// silentCallers lists for each routine those that come to a call of it, or a jump to it, before their first word.
+// silentCallers lists for each routine those that come to a call of it, or a jump to it, before
+// their first word.
 func (d *Decoder) silentCallers() map[*routine][]*routine {
 	callers := map[*routine][]*routine{}
 	for _, r := range d.routines {

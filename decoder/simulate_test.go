@@ -249,8 +249,9 @@ func TestCallbacksThrowsAndJumpsAreDecodedExactly(t *testing.T) {
 	})
 }
 
-// TestHandlersAreDecodedApart: what a handler interrupts, be it at any instruction, and the handler are each whole; the place between them is exact where
-// one silent way leads to it, else as exact as words are.
+// TestHandlersAreDecodedApart: what a handler interrupts, be it at any instruction, and the handler
+// are each whole; the place between them is exact where one silent way leads to it, else as exact
+// as words are.
 func TestHandlersAreDecodedApart(t *testing.T) {
 	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -259,7 +260,8 @@ func TestHandlersAreDecodedApart(t *testing.T) {
 	})
 }
 
-// TestWalksMetInTheMiddle: of a thread that runs when it is attached to, a contiguous part is decoded.
+// TestWalksMetInTheMiddle: of a thread that runs when it is attached to, a contiguous part is
+// decoded.
 func TestWalksMetInTheMiddle(t *testing.T) {
 	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
 		rapid.Check(t, func(t *rapid.T) { walkFromTheMiddle(t, p, habits{callback: once(t, "callback", 2, 8)}) })
@@ -273,7 +275,8 @@ func TestWalksWithLosses(t *testing.T) {
 	})
 }
 
-// walkFromTheMiddle meets a thread that runs already, and demands that what is decoded is parts of what ran.
+// walkFromTheMiddle meets a thread that runs already, and demands that what is decoded is parts of
+// what ran.
 func walkFromTheMiddle(t *rapid.T, p *plan.Plan, h habits) *process {
 	s := drawProcess(t, p, h)
 	s.run(rapid.IntRange(0, 500).Draw(t, "blocks before"))
@@ -284,7 +287,8 @@ func walkFromTheMiddle(t *rapid.T, p *plan.Plan, h habits) *process {
 	return s
 }
 
-// walkWithLosses walks while the ring refuses batches, and demands that what is decoded is parts of what ran.
+// walkWithLosses walks while the ring refuses batches, and demands that what is decoded is parts of
+// what ran.
 func walkWithLosses(t *rapid.T, p *plan.Plan, h habits) *process {
 	s := drawProcess(t, p, h)
 	s.thread = usermode.NewThread(7, 1, false)
@@ -331,7 +335,8 @@ func (s *process) finishAndDecode(t *rapid.T, blocks int) *session {
 	return d
 }
 
-// walkExactly walks from the beginning to the thread's end, and demands that every event up to the last word comes back, and none that was not.
+// walkExactly walks from the beginning to the thread's end, and demands that every event up to the
+// last word comes back, and none that was not.
 func walkExactly(t *rapid.T, p *plan.Plan, h habits) *process {
 	s := drawProcess(t, p, h)
 	s.thread = usermode.NewThread(7, 1, false)
@@ -356,7 +361,8 @@ func withoutEnds(events []event) []event {
 	return slices.DeleteFunc(slices.Clone(events), func(e event) bool { return e == left })
 }
 
-// trimmed takes off the end activations that have not run yet and the ends of others: whether they have begun, or ended, nobody can know.
+// trimmed takes off the end activations that have not run yet and the ends of others: whether they
+// have begun, or ended, nobody can know.
 func trimmed(events []event) []event {
 	n := len(events)
 	for n > 0 && (events[n-1] == left || events[n-1]&entered != 0) {
@@ -390,7 +396,8 @@ func silenced(events []event) []event {
 	return list
 }
 
-// demandPieces fails unless what was decoded is parts of what ran, in order, with holes only at gap and resume marks.
+// demandPieces fails unless what was decoded is parts of what ran, in order, with holes only at gap
+// and resume marks.
 func demandPieces(t *rapid.T, d *session, s *process) {
 	ran := instructions(silenced(s.truth))
 	at := 0
@@ -447,7 +454,8 @@ func (r *recorder) handlers() map[int]bool {
 	return at
 }
 
-// split takes the activations of signal handlers, by the events with which they begin, out of a stream.
+// split takes the activations of signal handlers, by the events with which they begin, out of a
+// stream.
 func split(events []event, begins map[int]bool) (main []event, handlers [][]event) {
 	type stream struct{ handler, depth int }
 	stack := []stream{{handler: -1}}

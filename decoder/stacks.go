@@ -31,7 +31,8 @@ func (t *Thread) inPlace(cfa uint64) int {
 	return -1
 }
 
-// inCall reports whether frame k has made the call where it stands, and not been interrupted by a handler instead.
+// inCall reports whether frame k has made the call where it stands, and not been interrupted by a
+// handler instead.
 func inCall(frames []frame, k int) bool {
 	return frames[k].called || k+1 < len(frames) && !frames[k+1].handler
 }
@@ -42,7 +43,8 @@ func mayEnd(frames []frame, k int) bool {
 	return n > 0
 }
 
-// calleesReturn reports whether the frames above another, up to the first that it has not called, can have come to their ends.
+// calleesReturn reports whether the frames above another, up to the first that it has not called,
+// can have come to their ends.
 func calleesReturn(above []frame) bool {
 	for k := 0; k < len(above) && !above[k].root; k++ {
 		if !mayEnd(above, k) {
@@ -77,8 +79,9 @@ func (t *Thread) setAside(i int) {
 	t.away = append(t.away, piece)
 }
 
-// leaveOverwritten takes off what cannot be on its stack any more, for code that is not observed calls back at cfa: the activation in that place, or what was called
-// back by what an activation there had jumped to, and all that lies below.
+// leaveOverwritten takes off what cannot be on its stack any more, for code that is not observed
+// calls back at cfa: the activation in that place, or what was called back by what an activation
+// there had jumped to, and all that lies below.
 func (t *Thread) leaveOverwritten(cfa uint64) {
 	i := len(t.frames)
 	for i > 0 && t.frames[i-1].cfa < cfa {
@@ -97,7 +100,8 @@ func (t *Thread) leaveOverwritten(cfa uint64) {
 	}
 }
 
-// openAt is the CFA of what the activation has called, if that has jumped to code that is not observed, and is known; else 0.
+// openAt is the CFA of what the activation has called, if that has jumped to code that is not
+// observed, and is known; else 0.
 func (f *frame) openAt() uint64 {
 	if !f.called || !f.open || f.st.block == exit || f.r.Blocks[f.st.block].Depth < 0 {
 		return 0
@@ -125,8 +129,9 @@ func (t *Thread) forget(cfa uint64) {
 	t.away = kept
 }
 
-// revive brings back a piece of stack that was switched away from, if it holds the activation and that can go on to the block, or stands there. first: a new
-// activation may come to it as well, in the same place.
+// revive brings back a piece of stack that was switched away from, if it holds the activation and
+// that can go on to the block, or stands there. first: a new activation may come to it as well, in
+// the same place.
 func (t *Thread) revive(a activation, block int, first bool, chain []wire.Word) bool {
 	for k := len(t.away) - 1; k >= 0; k-- {
 		piece := t.away[k]

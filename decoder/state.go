@@ -9,7 +9,8 @@ import (
 // exit is the node that every way out of a routine leads to.
 const exit = -1
 
-// A state is the position of an activation: the block that spoke last (or that it is known to have come to), and which way it goes from there.
+// A state is the position of an activation: the block that spoke last (or that it is known to have
+// come to), and which way it goes from there.
 type state struct {
 	r      *routine
 	block  int // exit: nothing has run yet
@@ -54,7 +55,8 @@ func (r *routine) atEntry() *state {
 	return r.states[i]
 }
 
-// at is the state after block b: when its probe said outcome, or when it is known to have come there without a word.
+// at is the state after block b: when its probe said outcome, or when it is known to have come
+// there without a word.
 func (r *routine) at(b, outcome int) *state {
 	i := 2*b + outcome
 	if r.states[i] == nil {
@@ -93,7 +95,8 @@ type caseKey struct {
 // mostCases bounds the states that a routine keeps of those: a value may tell very many things.
 const mostCases = 1 << 12
 
-// inCase is the state after a witness that tells a switch's case, or by a value the ways of jumps; nil if it cannot be what the place holds.
+// inCase is the state after a witness that tells a switch's case, or by a value the ways of jumps;
+// nil if it cannot be what the place holds.
 func (r *routine) inCase(s *plan.Site, outcome int, value uint64) *state {
 	told, ok := r.caseOf(s.Case, value)
 	if !ok {
@@ -160,12 +163,14 @@ func (r *routine) caseTarget(c *plan.Case, value uint64) (block int, ok bool) {
 	return table.Table.Targets[i], true
 }
 
-// quiet reports whether control can pass block b, which has no probe, without a word of the code that it calls.
+// quiet reports whether control can pass block b, which has no probe, without a word of the code
+// that it calls.
 func (r *routine) quiet(b int) bool {
 	return r.kind[b] != plan.Known || r.callee[b].silent() != nil
 }
 
-// silentWays finds what can run from the state on without a word. called: the call that ends the state's block has been made already.
+// silentWays finds what can run from the state on without a word. called: the call that ends the
+// state's block has been made already.
 func (s *state) silentWays() *reach {
 	if s.reach != nil {
 		return s.reach

@@ -108,8 +108,9 @@ func (t *Thread) Close() {
 	}
 }
 
-// cutAll cuts the running path off, and those that handlers have interrupted, whose activations it leaves the inner ones for. All positions are forgotten;
-// it returns how many activations have not been left.
+// cutAll cuts the running path off, and those that handlers have interrupted, whose activations it
+// leaves the inner ones for. All positions are forgotten; it returns how many activations have not
+// been left.
 func (t *Thread) cutAll() (open int) {
 	outermost := len(t.frames) - 1
 	for i := range t.frames {
@@ -211,7 +212,8 @@ func (t *Thread) enter(f frame) *frame {
 	return t.push(f)
 }
 
-// find returns the innermost frame of an activation whose chain of callers is this, or -1. It stops where all that is left lies above.
+// find returns the innermost frame of an activation whose chain of callers is this, or -1. It stops
+// where all that is left lies above.
 func (t *Thread) find(a activation, chain []wire.Word) int {
 	for i := len(t.frames) - 1; i >= 0 && t.frames[i].lowest <= a.cfa; i-- {
 		if t.frames[i].activation == a && !t.frames[i].gone && t.calledThrough(i, chain) {

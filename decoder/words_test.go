@@ -90,7 +90,8 @@ func (c *counter) LeaveRoutine()         { c.leaves++ }
 func (c *counter) NewPath(int, uint64)   { c.paths++ }
 func (c *counter) Mark(ops.Mark, uint64) { c.marks++ }
 
-// FuzzWords: whatever words come, a thread neither panics nor hangs, and what it emits is bounded by the words and its plan.
+// FuzzWords: whatever words come, a thread neither panics nor hangs, and what it emits is bounded
+// by the words and its plan.
 func FuzzWords(f *testing.F) {
 	p, err := planSmall()
 	if err != nil {
@@ -149,8 +150,9 @@ func TestPathOfNoNumber(t *testing.T) {
 	}
 }
 
-// TestHandlerInPlaceOfOneThatEndedUnseen: a handler ends with nothing said, another comes elsewhere, and in it one in the first one's place. What ended is not the
-// second's caller, which goes on after the third.
+// TestHandlerInPlaceOfOneThatEndedUnseen: a handler ends with nothing said, another comes
+// elsewhere, and in it one in the first one's place. What ended is not the second's caller, which
+// goes on after the third.
 func TestHandlerInPlaceOfOneThatEndedUnseen(t *testing.T) {
 	p, d := decodeSmall(t)
 	const stack, other, further = 0x7ffc0000, 0x7ff00000, 0x7fe00000
@@ -195,7 +197,8 @@ func TestHandlerInPlaceOfOneThatEndedUnseen(t *testing.T) {
 	}
 }
 
-// TestHandlersWithoutEndAreBounded: of handlers in turns at two places, which nothing between them says have ended, few are kept.
+// TestHandlersWithoutEndAreBounded: of handlers in turns at two places, which nothing between them
+// says have ended, few are kept.
 func TestHandlersWithoutEndAreBounded(t *testing.T) {
 	p, d := decodeSmall(t)
 	var c counter

@@ -20,7 +20,8 @@ import (
 	"wpptrace/loader/uprobe"
 )
 
-// midRun are the programs of the zoo that work for each line and wait in between, each with the mode in which it is compared.
+// midRun are the programs of the zoo that work for each line and wait in between, each with the
+// mode in which it is compared.
 var midRun = map[string]truth.Mode{"server": truth.Contiguous, "beneath": truth.Pieces}
 
 // midRunCases are each of the flavours with one of the programs; or all of them.
@@ -113,7 +114,8 @@ func attachInMidRun(t *testing.T, path string, libraries []string, mode truth.Mo
 	if r.Stat.Lost != 0 || r.Stat.Anomalies != 0 {
 		t.Errorf("%d events lost, %d anomalies", r.Stat.Lost, r.Stat.Anomalies)
 	}
-	// Two thirds of the instructions run before and after; what a thread was in the middle of is not reported.
+	// Two thirds of the instructions run before and after; what a thread was in the middle of is
+	// not reported.
 	if got, least := r.Stat.Instructions, uint64(want.Total())/5; got < least {
 		t.Errorf("%d instructions of one round recorded, of %d in all three", got, want.Total())
 	}

@@ -24,9 +24,11 @@ import (
 	"wpptrace/loader/attach"
 )
 
-// BenchmarkWhole traces busy programs whole with wpptrace, beside bpftrace counting the entries of the same routines, and the instructions that wpptrace's
-// probes are on. Probes stand in a file's text, whoever runs it: each bpftrace has a copy of the program of its own, so that all stand at once, their runs can take
-// turns, and none slows another's. Figures are medians of CPU times of the program.
+// BenchmarkWhole traces busy programs whole with wpptrace, beside bpftrace counting the entries of
+// the same routines, and the instructions that wpptrace's probes are on. Probes stand in a file's
+// text, whoever runs it: each bpftrace has a copy of the program of its own, so that all stand at
+// once, their runs can take turns, and none slows another's. Figures are medians of CPU times of
+// the program.
 func BenchmarkWhole(b *testing.B) {
 	if _, err := exec.LookPath("bpftrace"); err != nil {
 		testenv.Missing(b, fmt.Errorf("%w: apt-get install bpftrace", err))
@@ -200,7 +202,8 @@ func hitPlaces(b *testing.B, path string, real zoo.Real) []uint64 {
 // mostBpftrace bounds the probes given to one bpftrace: it takes them out one by one, 0.1 s each.
 const mostBpftrace = 400
 
-// startBpftrace starts bpftrace counting the executions of some instructions, and returns when its probes stand; nil if they are too many.
+// startBpftrace starts bpftrace counting the executions of some instructions, and returns when its
+// probes stand; nil if they are too many.
 func startBpftrace(b *testing.B, name, path string, addresses []uint64) *contender {
 	if len(addresses) > mostBpftrace {
 		b.Logf("%-22s %5d probes: left out, bpftrace takes minutes to take more than %d out", name, len(addresses), mostBpftrace)

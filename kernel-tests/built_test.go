@@ -13,7 +13,8 @@ import (
 	"wpptrace/kernel-tests/zoo"
 )
 
-// built is the directory with all that tests run and compare with, on a machine that has no compilers and is slow; elsewhere "".
+// built is the directory with all that tests run and compare with, on a machine that has no
+// compilers and is slow; elsewhere "".
 func built() string { return os.Getenv("WPPTRACE_BUILT") }
 
 // buildAll makes such a directory.
@@ -57,7 +58,8 @@ func buildAll(dir string) error {
 	return builder.List(cases)
 }
 
-// programs returns a builder and the cases that it is to build: on a machine that has no compilers those that have been built before.
+// programs returns a builder and the cases that it is to build: on a machine that has no compilers
+// those that have been built before.
 func programs(t *testing.T, cases []zoo.Case) (*zoo.Builder, []zoo.Case) {
 	t.Helper()
 	if built() == "" {
@@ -74,8 +76,8 @@ func programs(t *testing.T, cases []zoo.Case) (*zoo.Builder, []zoo.Case) {
 	return builder, all
 }
 
-// proof compares records of a target with the truth: with the one of the machine that has built it, if there is one, for what a program of the zoo executes does
-// not depend on the machine.
+// proof compares records of a target with the truth: with the one of the machine that has built it,
+// if there is one, for what a program of the zoo executes does not depend on the machine.
 func proof(ctx context.Context, target exact.Target, x exact.Expect) (*exact.Proof, error) {
 	if built() == "" {
 		return exact.Prove(ctx, tracer, target, x)

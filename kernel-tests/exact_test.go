@@ -29,7 +29,8 @@ const (
 	mostSoak = 20_000_000
 )
 
-// unobservable lists the programs that execute less than enough outside of routines that cannot be observed by their nature.
+// unobservable lists the programs that execute less than enough outside of routines that cannot be
+// observed by their nature.
 var unobservable = map[string]struct {
 	least float64 // share that is observed all the same
 	why   string
@@ -40,8 +41,8 @@ var unobservable = map[string]struct {
 	"switcher":         {0.5, "its switching routine replaces the stack pointer; what it switches between resumes after each switch"},
 }
 
-// limits lists the programs that come out wrong, and are marked so, for a reason that no tracer of this kind can help. The
-// test demands that they do: a limit that is overcome has to go from here.
+// limits lists the programs that come out wrong, and are marked so, for a reason that no tracer of
+// this kind can help. The test demands that they do: a limit that is overcome has to go from here.
 var limits = map[string]string{
 	"fixup_skip": "its handler changes where the interrupted code goes on; sigreturn cannot be probed",
 }
@@ -58,13 +59,15 @@ var once = []zoo.Case{
 	{Program: zoo.Named("nested_functions"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O0", PIE: true}},
 	// a handler that a handler raises by a tail jump came before the jumper's last paths
 	{Program: zoo.Named("nested_handlers"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true}},
-	// an exception out of a call through the global offset table, which the library caught, was taken to have come later
+	// an exception out of a call through the global offset table, which the library caught, was
+	// taken to have come later
 	{Program: zoo.Named("caught"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O0", PIE: true, Extra: "-fno-plt"}},
 	// signals that a function reached through the global offset table raises
 	{Program: zoo.Named("signals"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O0", PIE: true, Extra: "-fno-plt"}},
 }
 
-// zooCases are a flavour of each program, which together meet all pairs of the matrix; or all of it.
+// zooCases are a flavour of each program, which together meet all pairs of the matrix; or all of
+// it.
 func zooCases() []zoo.Case {
 	if !matrix() {
 		return append(zoo.Cases(1), once...)
@@ -88,10 +91,12 @@ func targetOf(c zoo.Case, path, dir string) exact.Target {
 
 func expectation(c zoo.Case) exact.Expect {
 	p := c.Program
-	// A fault comes at any instruction, as a timer does; the record has its handler at the last thing that was known before it.
+	// A fault comes at any instruction, as a timer does; the record has its handler at the last
+	// thing that was known before it.
 	const cuts = zoo.Fault | zoo.Signals | zoo.Jumps | zoo.Exceptions | zoo.KillsThreads | zoo.Coroutine
 	apart := p.Tags&(zoo.Timer|zoo.Fault) != 0
-	// A library call through the global offset table is not announced: which of two such calls a signal interrupted is not known.
+	// A library call through the global offset table is not announced: which of two such calls a
+	// signal interrupted is not known.
 	apart = apart || p.Has(zoo.Signals) && c.Flavour.Extra == "-fno-plt"
 	x := exact.Expect{Apart: apart, Execs: p.Has(zoo.Execs), Cut: p.Tags&cuts != 0, Static: c.Flavour.Static, Limit: most}
 	if matrix() {

@@ -13,8 +13,9 @@ import (
 	"wpptrace/kernel-tests/zoo"
 )
 
-// Each program that comes out of one is recorded as if it were alone: a process goes on exactly as its parent forks, and what it becomes by exec is exact from its
-// first instruction on, be it by fork and exec, by vfork, by posix_spawn or by exec alone.
+// Each program that comes out of one is recorded as if it were alone: a process goes on exactly as
+// its parent forks, and what it becomes by exec is exact from its first instruction on, be it by
+// fork and exec, by vfork, by posix_spawn or by exec alone.
 func TestFollowingIsExact(t *testing.T) {
 	builder, err := zoo.NewBuilder(t.TempDir())
 	if err != nil {
@@ -54,7 +55,8 @@ func TestFollowingIsExact(t *testing.T) {
 	}
 }
 
-// followed fails the test unless the first target comes out exact, and all others, which follow from it, and so many forks.
+// followed fails the test unless the first target comes out exact, and all others, which follow
+// from it, and so many forks.
 func followed(t *testing.T, targets []exact.Target, execs bool, born int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience())
@@ -119,7 +121,8 @@ func compareAlone(t *testing.T, ctx context.Context, r *exact.Record, target exa
 	}
 }
 
-// forker works, forks, and works more on both sides; where it is given an argument it does not fork, and goes on as the child.
+// forker works, forks, and works more on both sides; where it is given an argument it does not
+// fork, and goes on as the child.
 const forker = `
 #include <sys/wait.h>
 #include <unistd.h>
@@ -135,7 +138,8 @@ int main(int c, char **v) {
 	_exit(sink & 15);
 }`
 
-// A process that is forked is recorded from what it does first to its end: in the activations that it was forked in, and in those that these return to.
+// A process that is forked is recorded from what it does first to its end: in the activations that
+// it was forked in, and in those that these return to.
 func TestForksAreExact(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "forker")
 	if err := os.WriteFile(path+".c", []byte(forker), 0o600); err != nil {

@@ -13,7 +13,8 @@ import (
 	"wpptrace/loader/uprobe"
 )
 
-// What the kernel should have by its version it has: where a test lacks something, it goes another way or is skipped.
+// What the kernel should have by its version it has: where a test lacks something, it goes another
+// way or is skipped.
 func TestCheck(t *testing.T) {
 	version, err := features.LinuxVersionCode()
 	if err != nil {
@@ -34,7 +35,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Where probes are taken out one by one, a program that needs many is refused, and some of its routines are not.
+// Where probes are taken out one by one, a program that needs many is refused, and some of its
+// routines are not.
 func TestManyProbes(t *testing.T) {
 	if uprobe.Here() != uprobe.Events {
 		t.Skip("this kernel takes out as many as a plan may have in a moment")

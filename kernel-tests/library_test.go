@@ -12,7 +12,8 @@ import (
 	"wpptrace/kernel-tests/zoo"
 )
 
-// libraryCases are every other program of the zoo as a shared library, with one optimisation each; or all of them with both.
+// libraryCases are every other program of the zoo as a shared library, with one optimisation each;
+// or all of them with both.
 func libraryCases() (cases []zoo.Case) {
 	for i, opt := range []string{"-O2", "-O0"} {
 		for j, p := range zoo.Programs() {
@@ -24,7 +25,8 @@ func libraryCases() (cases []zoo.Case) {
 	return cases
 }
 
-// Programs of the zoo as shared libraries, which an executable calls: their code is observed with --lib, from the moment that it is mapped.
+// Programs of the zoo as shared libraries, which an executable calls: their code is observed with
+// --lib, from the moment that it is mapped.
 func TestLibrariesAreExact(t *testing.T) {
 	builder, err := zoo.NewBuilder(t.TempDir())
 	if err != nil {
@@ -52,8 +54,9 @@ func TestLibrariesAreExact(t *testing.T) {
 	}
 }
 
-// An executable and its libraries call each other: callbacks, exceptions and jumps through and out of each other, tail calls through linkage stubs, handlers,
-// threads, a library that is opened and closed, all of it bound lazily or at once.
+// An executable and its libraries call each other: callbacks, exceptions and jumps through and out
+// of each other, tail calls through linkage stubs, handlers, threads, a library that is opened and
+// closed, all of it bound lazily or at once.
 func TestCrossingLibrariesIsExact(t *testing.T) {
 	builder, err := zoo.NewBuilder(t.TempDir())
 	if err != nil {
@@ -81,7 +84,8 @@ func TestCrossingLibrariesIsExact(t *testing.T) {
 	}
 }
 
-// Libraries of the distribution, in programs of the distribution. Where libc.so.6 is observed, all that it calls back comes from routines that are.
+// Libraries of the distribution, in programs of the distribution. Where libc.so.6 is observed, all
+// that it calls back comes from routines that are.
 func TestRealLibrariesAreExact(t *testing.T) {
 	table := newTable(t)
 	type call struct {

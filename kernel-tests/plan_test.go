@@ -60,7 +60,8 @@ func TestPlansOfRealPrograms(t *testing.T) {
 	}
 }
 
-// The plan of python3 takes about a second alone on two slow cores; another machine, or a busy one, is given four times that.
+// The plan of python3 takes about a second alone on two slow cores; another machine, or a busy one,
+// is given four times that.
 func TestPlanOfPythonIsFast(t *testing.T) {
 	const most = 6 * time.Second
 	path := realPath(t, "python3")
@@ -78,8 +79,9 @@ func BenchmarkPlanOfPython(b *testing.B) {
 	}
 }
 
-// 10,000 probes are to stand within 0.2 s. Each waits for every fork under way on the machine, so that the clock on the wall says
-// little where others are at work: the test goes by processor time, and has three times that; the benchmark takes the wall's.
+// 10,000 probes are to stand within 0.2 s. Each waits for every fork under way on the machine, so
+// that the clock on the wall says little where others are at work: the test goes by processor time,
+// and has three times that; the benchmark takes the wall's.
 func TestProbesStandSoon(t *testing.T) {
 	const most = 600 * time.Millisecond
 	var before, after unix.Rusage
@@ -114,7 +116,8 @@ func BenchmarkAttachToBash(b *testing.B) {
 	b.ReportMetric(float64(took.Milliseconds())*10_000/float64(probes), "ms/10k-probes")
 }
 
-// attachBash has the probes put, by measure, into a bash that waits for its input, and says how many they are.
+// attachBash has the probes put, by measure, into a bash that waits for its input, and says how
+// many they are.
 func attachBash(t testing.TB, measure func(attach func())) (probes int) {
 	t.Helper()
 	path := realPath(t, "bash")

@@ -14,13 +14,15 @@ type home struct {
 	entry   uint64
 }
 
-// A nthHome tells homes of one snapshot apart that are the same, for entries that are not known are 0: it counts them, from 1.
+// A nthHome tells homes of one snapshot apart that are the same, for entries that are not known are
+// 0: it counts them, from 1.
 type nthHome struct {
 	home
 	nth int
 }
 
-// An identity is what a path is known by in any snapshot of the build. The numbers of partial paths are each snapshot's own: they are known by their blocks.
+// An identity is what a path is known by in any snapshot of the build. The numbers of partial paths
+// are each snapshot's own: they are known by their blocks.
 type identity struct {
 	path      uint64
 	home      uint32 // by number
@@ -36,7 +38,8 @@ type place struct {
 	symbol uint32
 }
 
-// An alphabet numbers the paths of two snapshots together, and the marks, of which each is like no other.
+// An alphabet numbers the paths of two snapshots together, and the marks, of which each is like no
+// other.
 type alphabet struct {
 	of     [2][]uint32 // symbol of a snapshot -> number
 	cost   []uint64    // by number: instructions; 0 for marks

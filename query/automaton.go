@@ -2,8 +2,9 @@ package query
 
 import "errors"
 
-// An automaton reads symbols one after the other. Each step may be a hit: that of a pattern's end, or of a rule's violation. Its states are
-// numbered as they are met, and its table filled as it is read. It belongs to one goroutine.
+// An automaton reads symbols one after the other. Each step may be a hit: that of a pattern's end,
+// or of a rule's violation. Its states are numbered as they are met, and its table filled as it is
+// read. It belongs to one goroutine.
 type automaton struct {
 	class   []uint32 // symbol -> its class; the symbols of a class are alike
 	mask    []uint64 // class -> the atoms that its symbols are in; that of marks is 0

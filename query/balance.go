@@ -7,7 +7,8 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A balance is what reading some symbols does to a depth: it rises at each A, falls at each B. Sums stop at 2^62, far beyond any limit.
+// A balance is what reading some symbols does to a depth: it rises at each A, falls at each B. Sums
+// stop at 2^62, far beyond any limit.
 type balance struct {
 	sum    int64
 	lowest int64 // of all beginnings, the empty one too
@@ -29,7 +30,8 @@ func addSigned(a, b int64) int64 {
 	return max(-most, min(most, a+b))
 }
 
-// Balances are those of the rules of a grammar: of all, or of the start rule's symbols and of one segment at a time. They belong to one goroutine.
+// Balances are those of the rules of a grammar: of all, or of the start rule's symbols and of one
+// segment at a time. They belong to one goroutine.
 type balances struct {
 	rule    *rule
 	atoms   *atoms
@@ -39,7 +41,8 @@ type balances struct {
 	list    []balance
 }
 
-// newBalances takes time linear in the right-hand sides, and 32 bytes a rule, of one segment where there are any.
+// newBalances takes time linear in the right-hand sides, and 32 bytes a rule, of one segment where
+// there are any.
 func newBalances(r *rule, a *atoms, g *wpp.Grammar) *balances {
 	x := &balances{rule: r, atoms: a, grammar: g, starts: map[uint32]balance{}}
 	if g.NumSegments() == 0 {

@@ -18,15 +18,15 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A trace is a snapshot, and the same with grammars that compress nothing: one rule that is the stream. What a query costs on the second
-// is what it costs on the expansion.
+// A trace is a snapshot, and the same with grammars that compress nothing: one rule that is the
+// stream. What a query costs on the second is what it costs on the expansion.
 type trace struct {
 	name         string
 	packed, flat *wpp.Snapshot
 }
 
-// traces are one that is made up and, of the files that WPP_TRACES lists with colons between, those of real programs: symbols of
-// 32 bits, little-endian. They are read once.
+// traces are one that is made up and, of the files that WPP_TRACES lists with colons between, those
+// of real programs: symbols of 32 bits, little-endian. They are read once.
 var traces = sync.OnceValue(func() []trace {
 	list := []trace{newTrace("made-up", program(1<<20))}
 	for _, file := range filepath.SplitList(os.Getenv("WPP_TRACES")) {
@@ -43,7 +43,8 @@ var traces = sync.OnceValue(func() []trace {
 	return list
 })
 
-// program makes up the trace of a program with nested loops whose bodies branch, most often the same way.
+// program makes up the trace of a program with nested loops whose bodies branch, most often the
+// same way.
 func program(length int) []uint32 {
 	random := rand.New(rand.NewPCG(1, 2))
 	var stream []uint32
@@ -66,7 +67,8 @@ func program(length int) []uint32 {
 	return stream[:length]
 }
 
-// newTrace makes snapshots of a stream: symbol n is path n%8 of routine n/8, path 0 its entry and path 7 its return.
+// newTrace makes snapshots of a stream: symbol n is path n%8 of routine n/8, path 0 its entry and
+// path 7 its return.
 func newTrace(name string, stream []uint32) trace {
 	t := trace{name, pathsOfEight(slices.Max(stream)), pathsOfEight(slices.Max(stream))}
 	g := sequitur.NewFolding() // as wpptrace does
@@ -103,8 +105,9 @@ func pathsOfEight(last uint32) *wpp.Snapshot {
 	return s
 }
 
-// compare times a query on the grammar and on the expansion of each trace, and fails where the answers differ or the grammar is not so
-// many times as fast. On what is made up it only tells how many times. The expansion of a long trace takes a query a minute or more.
+// compare times a query on the grammar and on the expansion of each trace, and fails where the
+// answers differ or the grammar is not so many times as fast. On what is made up it only tells how
+// many times. The expansion of a long trace takes a query a minute or more.
 func compare[T comparable](b *testing.B, times float64, ask func(s *wpp.Snapshot) T, onExpansion func(s *wpp.Snapshot) T) {
 	for i, tr := range traces() {
 		b.Run(tr.name, func(b *testing.B) {

@@ -8,8 +8,9 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// Caveats returns what a recording does not know that bears on questions with these names in them, a line each; none for a recording of all that ran. A name is
-// that of a path, or a pattern or rule with such names.
+// Caveats returns what a recording does not know that bears on questions with these names in them,
+// a line each; none for a recording of all that ran. A name is that of a path, or a pattern or rule
+// with such names.
 func Caveats(s *wpp.Snapshot, names ...string) (list []string) {
 	if f := &s.Figures; f.IsSampled() {
 		list = append(list, fmt.Sprintf("recorded is %s of the program's own CPU time, in %s: this is about these alone", f.TellSampled(), plural(f.Windows, "window")))

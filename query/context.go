@@ -28,9 +28,10 @@ type Context struct {
 // MostNeighbours is the greatest number of symbols of a context, to each side.
 const MostNeighbours = 1000
 
-// ContextOf finds the dynamic context of what a name as in a FindQuery stands for (Larus 1999, section 3.3): the sequences of k symbols, paths and
-// marks, that ran directly before and directly after it in the threads with these ids, or in all, and how often each did. Time is in
-// proportion to k times the right-hand sides, memory to what it finds, of which there is a limit.
+// ContextOf finds the dynamic context of what a name as in a FindQuery stands for (Larus 1999,
+// section 3.3): the sequences of k symbols, paths and marks, that ran directly before and directly
+// after it in the threads with these ids, or in all, and how often each did. Time is in proportion
+// to k times the right-hand sides, memory to what it finds, of which there is a limit.
 func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (*Context, error) {
 	if k < 1 || k > MostNeighbours {
 		return nil, fmt.Errorf("context of %s: %d paths to each side are not between 1 and %d", printable(name), k, MostNeighbours)
@@ -60,7 +61,8 @@ func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (*Context, erro
 	return c, nil
 }
 
-// mostShortContexts bounds the memory for short contexts, to some 100 MB. It is a variable for tests.
+// mostShortContexts bounds the memory for short contexts, to some 100 MB. It is a variable for
+// tests.
 var mostShortContexts = 1 << 20
 
 // mostContexts bounds the memory for contexts of a length, that for long ones to 256 MB.
@@ -100,7 +102,8 @@ func (x *neighbours) settle(uint64, []cell) {}
 
 func (x *neighbours) is(sym uint32) bool { return x.atoms.mask[sym]&1 == 1 }
 
-// readEnds reads what has fewer than k symbols before it, because its thread begins there, or behind it, because that ends.
+// readEnds reads what has fewer than k symbols before it, because its thread begins there, or
+// behind it, because that ends.
 func (x *neighbours) readEnds(g *wpp.Grammar) {
 	for _, backward := range []bool{false, true} {
 		from, to, found := uint64(0), uint64(x.k), &x.before
@@ -152,7 +155,8 @@ func (s sequences) list() []Neighbour {
 	return list
 }
 
-// WriteContext writes up to top of what ran before and after, all where top is 0: an entry each, its count, its share of all executions, its paths.
+// WriteContext writes up to top of what ran before and after, all where top is 0: an entry each,
+// its count, its share of all executions, its paths.
 func WriteContext(w io.Writer, s *wpp.Snapshot, c *Context, top int) error {
 	out := bufio.NewWriter(w)
 	labels := newLabels(s)
@@ -176,7 +180,8 @@ func WriteContext(w io.Writer, s *wpp.Snapshot, c *Context, top int) error {
 	return nil
 }
 
-// WriteContextJSON writes a context, up to top of each side, all where top is 0, as one JSON object; paths says what the symbols are.
+// WriteContextJSON writes a context, up to top of each side, all where top is 0, as one JSON
+// object; paths says what the symbols are.
 func WriteContextJSON(w io.Writer, s *wpp.Snapshot, c *Context, top int) error {
 	shown := *c
 	var all []Occurrence

@@ -12,8 +12,10 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A CostTable says what executions of paths cost, as measured by any means: by path, and by path and what ran directly before it (Larus 1999, section 3.3, after
-// Ammons, Ball and Larus: "the number of cache misses in b after it executes path a"). It does not change, and serves any snapshot.
+// A CostTable says what executions of paths cost, as measured by any means: by path, and by path
+// and what ran directly before it (Larus 1999, section 3.3, after Ammons, Ball and Larus: "the
+// number of cache misses in b after it executes path a"). It does not change, and serves any
+// snapshot.
 type CostTable struct {
 	Column string // what is counted: cycles, misses
 	rows   []costRow
@@ -24,8 +26,9 @@ type costRow struct {
 	cost         uint64
 }
 
-// ReadCosts reads a table in CSV with a header: a column "path", of names as WriteHotJSON spells them, ROUTINE#NUMBER; a column "before" of such names, if there is
-// one; and columns of whole numbers, of which one is taken, or the only one where column is "". No row may come twice.
+// ReadCosts reads a table in CSV with a header: a column "path", of names as WriteHotJSON spells
+// them, ROUTINE#NUMBER; a column "before" of such names, if there is one; and columns of whole
+// numbers, of which one is taken, or the only one where column is "". No row may come twice.
 func ReadCosts(r io.Reader, column string) (*CostTable, error) {
 	fail := func(err error) (*CostTable, error) { return nil, fmt.Errorf("read costs: %w", err) }
 	lines := csv.NewReader(r)
@@ -86,7 +89,8 @@ func costColumn(header []string, name string) (int, error) {
 	return slices.Index(header, name), nil
 }
 
-// Costs are what executions of symbols cost. A path that costs something else behind another path is a symbol of its own there, behind those of the snapshot.
+// Costs are what executions of symbols cost. A path that costs something else behind another path
+// is a symbol of its own there, behind those of the snapshot.
 type costs struct {
 	of     []uint64
 	isMark []bool
@@ -101,7 +105,8 @@ type costs struct {
 
 type pair struct{ before, path uint32 }
 
-// costsOf costs an alphabet by the query's table, or else by its metric. Where rows of the table name the same path and differ, that is told in err.
+// costsOf costs an alphabet by the query's table, or else by its metric. Where rows of the table
+// name the same path and differ, that is told in err.
 func costsOf(s *wpp.Snapshot, q HotQuery) *costs {
 	c := &costs{isMark: make([]bool, len(s.Symbols))}
 	for sym := range s.Symbols {
@@ -175,7 +180,8 @@ func (c *costs) in(before, path uint32) uint32 {
 	return path
 }
 
-// plain makes a sequence one of the snapshot's symbols, and returns what ran before it where it is only of executions behind that.
+// plain makes a sequence one of the snapshot's symbols, and returns what ran before it where it is
+// only of executions behind that.
 func (c *costs) plain(sequence []uint32) (before []uint32) {
 	for i, sym := range sequence {
 		if n := len(c.of) - len(c.pairs); int(sym) >= n {
@@ -210,7 +216,8 @@ func newPathNames(s *wpp.Snapshot) *pathNames {
 	return n
 }
 
-// of returns the paths of a name as WritePath takes it. It takes time in proportion to the alphabet where the name is shortened, else constant time.
+// of returns the paths of a name as WritePath takes it. It takes time in proportion to the alphabet
+// where the name is shortened, else constant time.
 func (n *pathNames) of(name string) []uint32 {
 	paths, ok := n.known[name]
 	if !ok && strings.Contains(name, ellipsis) {
@@ -231,9 +238,11 @@ func (l *labels) matches(sym uint32, name string) bool {
 	return ok && l.isNamed(p.Routine, routine)
 }
 
-// InContext is a grammar in which costs that depend on what ran before are told apart. Where a path comes behind another is known at the lowest rule that derives both, and
-// that is where its symbol stands: the interior node that such a cost is kept at. So a rule that begins with a path that varies derives all but it, and what uses the rule has it before
-// the rule. That makes the right-hand sides at most twice as many, and what queries sum up of rules and symbols stays exact.
+// InContext is a grammar in which costs that depend on what ran before are told apart. Where a path
+// comes behind another is known at the lowest rule that derives both, and that is where its symbol
+// stands: the interior node that such a cost is kept at. So a rule that begins with a path that
+// varies derives all but it, and what uses the rule has it before the rule. That makes the
+// right-hand sides at most twice as many, and what queries sum up of rules and symbols stays exact.
 type inContext struct {
 	*wpp.Grammar
 	costs  *costs

@@ -68,7 +68,8 @@ func TestHotByCostTable(t *testing.T) {
 	}
 }
 
-// What costs depend on is told apart in the expansion, and the subpaths of that are counted one by one.
+// What costs depend on is told apart in the expansion, and the subpaths of that are counted one by
+// one.
 func TestHotByCostTableEqualsBruteForce(t *testing.T) {
 	check := func(t *testing.T, cut bool) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -129,7 +130,8 @@ func TestHotByCostTableEqualsBruteForce(t *testing.T) {
 	})
 }
 
-// bruteContexts gives each execution of a path that has a cost of its own behind the path before it a symbol of its own.
+// bruteContexts gives each execution of a path that has a cost of its own behind the path before it
+// a symbol of its own.
 func bruteContexts(s *wpp.Snapshot, table *CostTable) ([][]uint32, *costs) {
 	c := &costs{of: make([]uint64, len(s.Symbols)), isMark: make([]bool, len(s.Symbols))}
 	name := func(sym uint32) string {
@@ -167,7 +169,8 @@ func bruteContexts(s *wpp.Snapshot, table *CostTable) ([][]uint32, *costs) {
 	return texts, c
 }
 
-// sortSubpaths makes an order that does not depend on the numbers of what is behind the snapshot's symbols, as what was covered before does.
+// sortSubpaths makes an order that does not depend on the numbers of what is behind the snapshot's
+// symbols, as what was covered before does.
 func sortSubpaths(list []Subpath) {
 	for i := range list {
 		list[i].Cumulative = 0
@@ -197,7 +200,8 @@ func TestCostTableRefuses(t *testing.T) {
 	}
 }
 
-// Names are those that WriteHotJSON prints, with or without the address of one of several, or shortened as in the table.
+// Names are those that WriteHotJSON prints, with or without the address of one of several, or
+// shortened as in the table.
 func TestCostTableNames(t *testing.T) {
 	s := compressor()
 	table, err := ReadCosts(strings.NewReader(`before,misses,path

@@ -4,8 +4,9 @@ import (
 	"slices"
 )
 
-// countAll returns how often each of the patterns, which are not empty, occurs. It takes time and memory in proportion to the right-hand sides times
-// the longest pattern, much less where patterns are rare.
+// countAll returns how often each of the patterns, which are not empty, occurs. It takes time and
+// memory in proportion to the right-hand sides times the longest pattern, much less where patterns
+// are rare.
 func countAll(f *forests, patterns [][]uint32) []uint64 {
 	switch {
 	case len(patterns) == 0:
@@ -30,7 +31,8 @@ func countAll(f *forests, patterns [][]uint32) []uint64 {
 	return counts
 }
 
-// A counter counts each occurrence at the lowest rule that has all of it, where the forests are read one after the other.
+// A counter counts each occurrence at the lowest rule that has all of it, where the forests are
+// read one after the other.
 type counter struct {
 	*matcher
 	state  uint32
@@ -49,7 +51,8 @@ func (c *counter) push(line []cell, inside int) {
 
 func (c *counter) settle(uint64, []cell) {}
 
-// A trieCounter follows the occurrences of patterns in a forest from symbol to symbol, once for all that begin alike.
+// A trieCounter follows the occurrences of patterns in a forest from symbol to symbol, once for all
+// that begin alike.
 type trieCounter struct {
 	*walker
 	patterns [][]uint32
@@ -58,7 +61,8 @@ type trieCounter struct {
 	groupOf  []uint32 // symbol -> the group among those being made, plus 1; all 0 between groups
 }
 
-// A group is patterns that begin alike, from one in order up to another, and the occurrences of that beginning.
+// A group is patterns that begin alike, from one in order up to another, and the occurrences of
+// that beginning.
 type group struct {
 	from, to int
 	bundles  []bundle
@@ -104,7 +108,8 @@ func (x *trieCounter) begins() []bool {
 	return begins
 }
 
-// part appends to next the groups of a group, by the symbol at a place, with those of the steps that lead there.
+// part appends to next the groups of a group, by the symbol at a place, with those of the steps
+// that lead there.
 func (x *trieCounter) part(g group, steps []step, at int, next []group) []group {
 	first := len(next)
 	for i := g.from; i < g.to; i++ {

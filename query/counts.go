@@ -5,9 +5,11 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// BlockCounts returns how often each basic block of an image ran, by its address, and how often each of its observed routines was entered, by its entry: what
-// a later plan of the same program weighs its probes with. A block ran if it was seen from its first instruction on: not where a partial path begins behind that.
-// It takes time linear in the grammars and the paths of the alphabet.
+// BlockCounts returns how often each basic block of an image ran, by its address, and how often
+// each of its observed routines was entered, by its entry: what a later plan of the same program
+// weighs its probes with. A block ran if it was seen from its first instruction on: not where a
+// partial path begins behind that. It takes time linear in the grammars and the paths of the
+// alphabet.
 func BlockCounts(s *wpp.Snapshot, image int) (blocks, entries map[uint64]uint64, err error) {
 	f, err := NewFrequencies(s)
 	if err != nil {

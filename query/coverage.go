@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// coverage returns for each of the patterns the cost of what ran within an occurrence of it or of one before it, each execution
-// of a path counted once. Time and memory are in proportion to the right-hand sides times the longest pattern; time also to the
-// lengths of the occurrences found there.
+// coverage returns for each of the patterns the cost of what ran within an occurrence of it or of
+// one before it, each execution of a path counted once. Time and memory are in proportion to the
+// right-hand sides times the longest pattern; time also to the lengths of the occurrences found
+// there.
 func coverage(f *forests, patterns [][]uint32, cost []uint64) []uint64 {
 	if len(patterns) == 0 {
 		return nil
@@ -34,8 +35,9 @@ type cover struct {
 
 func (c *cover) begin(uint64) { c.state = 0 }
 
-// push ranks the cells that a match covers by the best of the matches that cover them: the longest first, which reach farthest back, and of the
-// shorter ones those that are better than all longer ones.
+// push ranks the cells that a match covers by the best of the matches that cover them: the longest
+// first, which reach farthest back, and of the shorter ones those that are better than all longer
+// ones.
 func (c *cover) push(line []cell, inside int) {
 	c.state = c.next(c.state, line[len(line)-1].symbol)
 	best, from := uint32(noPattern), len(line)
@@ -63,10 +65,12 @@ func (c *cover) settle(weight uint64, cells []cell) {
 	}
 }
 
-// coverEach sets what each of the subpaths covers, alone: each execution of a path counted once though occurrences of the subpath may
-// overlap. It is count times the subpath's cost less what overlaps: an occurrence that the next one follows d symbols later shares all but
-// its first d with it. How often one does is the frequency of the two of them in one string. These strings are counted all at once. Terms may
-// pass 2^64, so they are added modulo 2^64: the result is exact, for it is at most the total. Where that has passed 2^64 itself, Covered is the Cost.
+// coverEach sets what each of the subpaths covers, alone: each execution of a path counted once
+// though occurrences of the subpath may overlap. It is count times the subpath's cost less what
+// overlaps: an occurrence that the next one follows d symbols later shares all but its first d with
+// it. How often one does is the frequency of the two of them in one string. These strings are
+// counted all at once. Terms may pass 2^64, so they are added modulo 2^64: the result is exact, for
+// it is at most the total. Where that has passed 2^64 itself, Covered is the Cost.
 func coverEach(f *forests, subpaths []Subpath, cost []uint64, total uint64) {
 	var twice [][]uint32
 	var of []int // twice -> index in subpaths
@@ -95,7 +99,8 @@ func sum(symbols []uint32, cost []uint64) (total uint64) {
 	return total
 }
 
-// nearestShifts returns by how many symbols an occurrence of a sequence may be followed by the next that overlaps it.
+// nearestShifts returns by how many symbols an occurrence of a sequence may be followed by the next
+// that overlaps it.
 func nearestShifts(sequence []uint32) []int {
 	var shifts []int
 	for d := 1; d < len(sequence); d++ {

@@ -7,9 +7,10 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A Cursor reads the stream of a grammar from any position, forward and backward, without expanding it: the tree of the derivation
-// is walked, of which only the way down to the cursor is kept (as Bille et al. do, arXiv 1001.1565, but without a bound on that way). The
-// cursor stands between two symbols. It belongs to one goroutine.
+// A Cursor reads the stream of a grammar from any position, forward and backward, without expanding
+// it: the tree of the derivation is walked, of which only the way down to the cursor is kept (as
+// Bille et al. do, arXiv 1001.1565, but without a bound on that way). The cursor stands between two
+// symbols. It belongs to one goroutine.
 type Cursor struct {
 	grammar  *wpp.Grammar
 	ends     startEnds
@@ -17,12 +18,14 @@ type Cursor struct {
 	way      []rung // at is the symbol behind the cursor; of the rungs above, the one that the cursor is in
 }
 
-// NewCursor makes a cursor that stands before the first symbol. It takes time and memory in proportion to the start rule.
+// NewCursor makes a cursor that stands before the first symbol. It takes time and memory in
+// proportion to the start rule.
 func NewCursor(g *wpp.Grammar) *Cursor {
 	return &Cursor{grammar: g, way: []rung{{}}, ends: newStartEnds(g)}
 }
 
-// startEnds are the positions behind the start rule's symbols, each with what it derives: saturated. They find a position without reading that rule, which is often most of a grammar.
+// startEnds are the positions behind the start rule's symbols, each with what it derives:
+// saturated. They find a position without reading that rule, which is often most of a grammar.
 type startEnds []uint64
 
 func newStartEnds(g *wpp.Grammar) startEnds {
@@ -34,7 +37,8 @@ func newStartEnds(g *wpp.Grammar) startEnds {
 	return ends
 }
 
-// find returns the start rule's symbol that derives what stands at a position of the stream, and the position in that.
+// find returns the start rule's symbol that derives what stands at a position of the stream, and
+// the position in that.
 func (e startEnds) find(position uint64) (at int, within uint64) {
 	at = sort.Search(len(e), func(i int) bool { return e[i] > position })
 	if at > 0 {
@@ -54,9 +58,10 @@ func widthOf(g *wpp.Grammar, sym uint32) uint64 {
 // Position returns how many symbols are before the cursor.
 func (c *Cursor) Position() uint64 { return c.position }
 
-// Seek puts the cursor before the symbol at a position, or behind the last where the stream has no more than that. It takes time in proportion to the bodies
-// of the rules on the way down but the start rule's, of whose length it takes the logarithm. Of a stream of 2^64-1 symbols and more
-// it finds the first 2^64-1.
+// Seek puts the cursor before the symbol at a position, or behind the last where the stream has no
+// more than that. It takes time in proportion to the bodies of the rules on the way down but the
+// start rule's, of whose length it takes the logarithm. Of a stream of 2^64-1 symbols and more it
+// finds the first 2^64-1.
 func (c *Cursor) Seek(position uint64) {
 	if position >= c.grammar.Length(0) {
 		c.position = c.grammar.Length(0)
@@ -81,7 +86,8 @@ func (c *Cursor) Seek(position uint64) {
 	}
 }
 
-// Next returns the symbol behind the cursor and moves behind it; false at the end. Its time is constant on average over a stream.
+// Next returns the symbol behind the cursor and moves behind it; false at the end. Its time is
+// constant on average over a stream.
 func (c *Cursor) Next() (sym uint32, ok bool) {
 	for {
 		top := &c.way[len(c.way)-1]
@@ -102,7 +108,8 @@ func (c *Cursor) Next() (sym uint32, ok bool) {
 	}
 }
 
-// Previous returns the symbol before the cursor and moves before it; false at the beginning. Its time is constant on average over a stream.
+// Previous returns the symbol before the cursor and moves before it; false at the beginning. Its
+// time is constant on average over a stream.
 func (c *Cursor) Previous() (sym uint32, ok bool) {
 	for {
 		top := &c.way[len(c.way)-1]
@@ -124,8 +131,9 @@ func (c *Cursor) Previous() (sym uint32, ok bool) {
 	}
 }
 
-// RangeOf returns the symbols at the positions from one on and before another, backward where asked, as an iterator: time is that of Seek, and then
-// constant on average for a symbol. What is behind the end of the stream is left out.
+// RangeOf returns the symbols at the positions from one on and before another, backward where
+// asked, as an iterator: time is that of Seek, and then constant on average for a symbol. What is
+// behind the end of the stream is left out.
 func RangeOf(g *wpp.Grammar, from, to uint64, backward bool) iter.Seq[uint32] {
 	to = min(to, g.Length(0))
 	return func(yield func(uint32) bool) {

@@ -2,8 +2,8 @@ package query
 
 import "wpptrace/compress/wpp"
 
-// Depths finds positions by the depth of a balanced rule there, on the way down from the start rule. Each takes time in proportion to the bodies on
-// that way.
+// Depths finds positions by the depth of a balanced rule there, on the way down from the start
+// rule. Each takes time in proportion to the bodies on that way.
 type depths struct {
 	*balances
 }
@@ -18,7 +18,8 @@ func (x *depths) firstAbove() uint64 {
 	return x.first(func(before, part balance) bool { return before.then(part).rise > int64(x.rule.limit) })
 }
 
-// first finds the first symbol with which what was read up to there has a property, which it keeps then.
+// first finds the first symbol with which what was read up to there has a property, which it keeps
+// then.
 func (x *depths) first(has func(before, part balance) bool) (position uint64) {
 	var before balance
 	for rule, at := 0, 0; ; {
@@ -37,7 +38,8 @@ func (x *depths) first(has func(before, part balance) bool) (position uint64) {
 	}
 }
 
-// firstOpen is the first A without its B: what stands behind the last place where the depth is as low as it ever gets.
+// firstOpen is the first A without its B: what stands behind the last place where the depth is as
+// low as it ever gets.
 func (x *depths) firstOpen() (position uint64) {
 	lowest, depth, rule := x.whole().lowest, int64(0), 0
 	for {

@@ -43,7 +43,8 @@ type Difference struct {
 	symbols []uint32 // of the alphabet of both
 }
 
-// A DiffReport is the answer to a DiffQuery. Its differences stand by falling change of cost, or of share.
+// A DiffReport is the answer to a DiffQuery. Its differences stand by falling change of cost, or of
+// share.
 type DiffReport struct {
 	Query    DiffQuery
 	TotalA   uint64 // the cost of all that ran
@@ -56,13 +57,14 @@ type DiffReport struct {
 // ErrOtherBuild says that two snapshots are of different programs.
 var ErrOtherBuild = errors.New("the snapshots are of different builds, whose paths cannot be compared")
 
-// Diff compares what all threads of two snapshots of the same build ran: the paths, and the subpaths that are hot in one of them, each with
-// its exact count and cost in both. Paths are the same if routine, number, beginning and end are. It fails where an image that both
-// have differs in its build id, or none is the same. Snapshots that were made of traces have neither images nor build ids: their routines are known by
-// name and entry, of which they must have one in common.
+// Diff compares what all threads of two snapshots of the same build ran: the paths, and the
+// subpaths that are hot in one of them, each with its exact count and cost in both. Paths are the
+// same if routine, number, beginning and end are. It fails where an image that both have differs in
+// its build id, or none is the same. Snapshots that were made of traces have neither images nor
+// build ids: their routines are known by name and entry, of which they must have one in common.
 //
-// It takes the time of Hot on both, less that of ranking, and that of counting what is hot in one alone in the other: in proportion to the right-hand sides times the longest
-// subpath.
+// It takes the time of Hot on both, less that of ranking, and that of counting what is hot in one
+// alone in the other: in proportion to the right-hand sides times the longest subpath.
 func Diff(a, b *wpp.Snapshot, q DiffQuery) (*DiffReport, error) {
 	q.Hot.Top, q.Hot.TIDs, q.Hot.Table = 0, nil, nil
 	if q.Top < 0 {

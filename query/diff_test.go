@@ -67,7 +67,8 @@ func TestDiffRefuses(t *testing.T) {
 	}
 }
 
-// What was made of traces has no build id and no instructions: names tell the routines, and each path costs 1.
+// What was made of traces has no build id and no instructions: names tell the routines, and each
+// path costs 1.
 func TestDiffOfTraces(t *testing.T) {
 	trace := func(file, text string) *wpp.Snapshot {
 		s := letters(text)
@@ -225,7 +226,8 @@ func BenchmarkDiff(b *testing.B) {
 		func(s *wpp.Snapshot) string { return ask(shorter[s].flat, flatOf(s)) })
 }
 
-// TestRoutinesWithoutEntries: routines whose entries are not known are told apart by their order, by name and in two snapshots.
+// TestRoutinesWithoutEntries: routines whose entries are not known are told apart by their order,
+// by name and in two snapshots.
 func TestRoutinesWithoutEntries(t *testing.T) {
 	twins := func(text string) *wpp.Snapshot {
 		s := letters(text)

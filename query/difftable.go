@@ -6,8 +6,9 @@ import (
 	"io"
 )
 
-// WriteDiff writes a report as two tables, of paths and of subpaths: a line for each path of a difference, the same path several times
-// in a row on one. COST is that in the second snapshot less that in the first, or with DiffQuery.Share in percent of all.
+// WriteDiff writes a report as two tables, of paths and of subpaths: a line for each path of a
+// difference, the same path several times in a row on one. COST is that in the second snapshot less
+// that in the first, or with DiffQuery.Share in percent of all.
 func WriteDiff(w io.Writer, r *DiffReport) error {
 	out := bufio.NewWriter(w)
 	metric := r.Query.Hot.Metric
@@ -52,7 +53,8 @@ func (r *DiffReport) delta(d *Difference) string {
 	return fmt.Sprintf("-%d", d.CostA-d.CostB)
 }
 
-// WriteDiffJSON writes a report as one JSON object, every path of every difference spelt out. Shares are fractions of 1.
+// WriteDiffJSON writes a report as one JSON object, every path of every difference spelt out.
+// Shares are fractions of 1.
 func WriteDiffJSON(w io.Writer, r *DiffReport) error {
 	report := struct {
 		SchemaVersion int          `json:"schema_version"`

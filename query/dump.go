@@ -18,7 +18,8 @@ import (
 // A Form is a text form of a dump.
 type Form string
 
-// The forms. Fields are separated by spaces, those of Paths by tabs; addresses are link-time, in hex without 0x.
+// The forms. Fields are separated by spaces, those of Paths by tabs; addresses are link-time, in
+// hex without 0x.
 const (
 	Insns   Form = "insns"   // TID IMAGE ADDRESS, a line for each instruction executed
 	Blocks  Form = "blocks"  // TID IMAGE ADDRESS, a line for each basic block entered: where it begins
@@ -35,18 +36,20 @@ func Forms() []Form { return append(textForms(), Symbols) }
 // textForms returns the forms of any snapshot.
 func textForms() []Form { return []Form{Insns, Blocks, Paths, Ops, Grammar, Dot} }
 
-// Dump writes the streams of the threads with these ids, or of all threads when there are none, one thread after the other in the order
-// of the snapshot. Marks are lines that begin with #: "#gap N" (N events lost; 0: how many is not known), "#resume", "#unwind N",
-// "#cut", "#handler". Of a path whose beginning or end is not known, the instructions are listed that are known to have run.
+// Dump writes the streams of the threads with these ids, or of all threads when there are none, one
+// thread after the other in the order of the snapshot. Marks are lines that begin with #: "#gap N"
+// (N events lost; 0: how many is not known), "#resume", "#unwind N", "#cut", "#handler". Of a path
+// whose beginning or end is not known, the instructions are listed that are known to have run.
 //
-// It streams, with up to 64 MB for the text of paths met before; the output may be larger than the snapshot by any factor. It fails when w
-// does, when the form is none or not one for this snapshot, or when the snapshot has no such thread.
+// It streams, with up to 64 MB for the text of paths met before; the output may be larger than the
+// snapshot by any factor. It fails when w does, when the form is none or not one for this snapshot,
+// or when the snapshot has no such thread.
 func Dump(w io.Writer, s *wpp.Snapshot, form Form, tids ...int) error {
 	return DumpPart(w, s, form, Part{To: math.MaxUint64}, tids...)
 }
 
-// A Part is the symbols of a thread's stream, paths and marks, at the positions from From on and before To; Backward, the last comes first, and of its
-// lines the last.
+// A Part is the symbols of a thread's stream, paths and marks, at the positions from From on and
+// before To; Backward, the last comes first, and of its lines the last.
 type Part struct {
 	From, To uint64
 	Backward bool
@@ -54,8 +57,9 @@ type Part struct {
 
 func (p Part) isAll() bool { return p == Part{To: math.MaxUint64} }
 
-// DumpPart is Dump, but of a part of each thread's stream: what is outside is not expanded, so that it takes the time of Cursor.Seek, and then that
-// of the dump of the part alone. Of the operations, the rules and the graph there are no parts.
+// DumpPart is Dump, but of a part of each thread's stream: what is outside is not expanded, so that
+// it takes the time of Cursor.Seek, and then that of the dump of the part alone. Of the operations,
+// the rules and the graph there are no parts.
 func DumpPart(w io.Writer, s *wpp.Snapshot, form Form, part Part, tids ...int) error {
 	if !part.isAll() && !form.HasParts() {
 		return fmt.Errorf("dump as %s: there are parts only of %s, %s and %s", form, Insns, Blocks, Paths)
@@ -115,7 +119,8 @@ func dumpThread(out *bufio.Writer, labels *labels, t *wpp.Thread, form Form, par
 // mostText bounds the text that writeStream keeps for the symbols that it has met.
 const mostText = 64 << 20
 
-// writeStream writes what render makes of each symbol of a thread; marks look the same in every form.
+// writeStream writes what render makes of each symbol of a thread; marks look the same in every
+// form.
 func writeStream(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread, part Part, render func(text []byte, sym uint32) []byte) error {
 	texts := make([][]byte, len(s.Symbols))
 	kept := 0

@@ -184,7 +184,8 @@ func doubling(t testing.TB) *wpp.Snapshot {
 	return s
 }
 
-// repeated is a grammar with a start rule whose rule 1 derives a body, again and again: as often as 2 to the power of a number of doublings.
+// repeated is a grammar with a start rule whose rule 1 derives a body, again and again: as often as
+// 2 to the power of a number of doublings.
 func repeated(t testing.TB, doublings int, start, body []uint32) *wpp.Grammar {
 	bodies := [][]uint32{start}
 	for r := range doublings {

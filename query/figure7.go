@@ -7,10 +7,11 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A figure7 finds hot subpaths as Larus does (1999, figure 7): it visits each rule once, after those that it uses, and appends the
-// prefixes of these to one string of at most L symbols, the subpath. Where the subpath becomes hot by the frequency of the rule, it is
-// reported and begun anew. The choice is greedy: what begins within a reported subpath is missed, and so is what is hot only by what
-// several rules add to it.
+// A figure7 finds hot subpaths as Larus does (1999, figure 7): it visits each rule once, after
+// those that it uses, and appends the prefixes of these to one string of at most L symbols, the
+// subpath. Where the subpath becomes hot by the frequency of the rule, it is reported and begun
+// anew. The choice is greedy: what begins within a reported subpath is missed, and so is what is
+// hot only by what several rules add to it.
 //
 // Where the listing leaves room, it is read so:
 //   - Freeze(Length()) comes after Clear(), and would freeze nothing away. The text says that a prefix ends where the first hot subpath
@@ -62,8 +63,8 @@ func newFigure7(f *forests, c *costs, r *HotReport) *figure7 {
 	}
 }
 
-// run takes time in proportion to the right-hand sides times MaxLength, besides that of counting what it finds. Prefixes and suffixes are let go of
-// when the last rule has read them.
+// run takes time in proportion to the right-hand sides times MaxLength, besides that of counting
+// what it finds. Prefixes and suffixes are let go of when the last rule has read them.
 func (x *figure7) run() []Subpath {
 	var prefix []limited // of segments' start rules
 	var suffix [][]uint32

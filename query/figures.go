@@ -9,15 +9,18 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A GrowthPoint says how much of a thread's grammar the first symbols of its stream use: the rules met so far, and the symbols on their right-hand sides, of
-// the start rule's those met. A recording keeps only its last grammar: how large it was when the trace was that long is not known, but it was about so.
+// A GrowthPoint says how much of a thread's grammar the first symbols of its stream use: the rules
+// met so far, and the symbols on their right-hand sides, of the start rule's those met. A recording
+// keeps only its last grammar: how large it was when the trace was that long is not known, but it
+// was about so.
 type GrowthPoint struct {
 	Position uint64 // how many symbols
 	Rules    int    // the start rule too
 	Symbols  int
 }
 
-// Growth computes points at even distances, the last at the end of the stream; fewer where the stream is short. It takes time linear in the grammar and the points.
+// Growth computes points at even distances, the last at the end of the stream; fewer where the
+// stream is short. It takes time linear in the grammar and the points.
 func Growth(g *wpp.Grammar, points int) []GrowthPoint {
 	length := g.Length(0)
 	n := uint64(points)
@@ -67,8 +70,10 @@ func Growth(g *wpp.Grammar, points int) []GrowthPoint {
 	return list
 }
 
-// WriteFigure8 writes the size of each thread's grammar against the length of its trace, as figure 8 of Larus 1999 has that of WPPs for growing
-// inputs: comma-separated values, tid,position,rules,rhs_symbols, a hundred lines a thread. See GrowthPoint. Time is linear in the grammars.
+// WriteFigure8 writes the size of each thread's grammar against the length of its trace, as figure
+// 8 of Larus 1999 has that of WPPs for growing inputs: comma-separated values,
+// tid,position,rules,rhs_symbols, a hundred lines a thread. See GrowthPoint. Time is linear in the
+// grammars.
 func WriteFigure8(w io.Writer, s *wpp.Snapshot) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, "tid,position,rules,rhs_symbols")
@@ -83,9 +88,12 @@ func WriteFigure8(w io.Writer, s *wpp.Snapshot) error {
 	return nil
 }
 
-// WriteFigure9 writes how many minimal hot subpaths of ten paths or more there are, against the greatest length and the least cost, which are
-// those of figure 9 of Larus 1999: 10,000 and 100,000 instructions, or paths where no instructions are known. (Its legend has "<=" for ">=".) Comma-separated values, min_cost,max_length,subpaths. Whether a
-// subpath is minimal depends on what it begins with alone, so that one search a cost finds those of all lengths: see Hot for its time.
+// WriteFigure9 writes how many minimal hot subpaths of ten paths or more there are, against the
+// greatest length and the least cost, which are those of figure 9 of Larus 1999: 10,000 and 100,000
+// instructions, or paths where no instructions are known. (Its legend has "<=" for ">=".)
+// Comma-separated values, min_cost,max_length,subpaths. Whether a subpath is minimal depends on
+// what it begins with alone, so that one search a cost finds those of all lengths: see Hot for its
+// time.
 func WriteFigure9(w io.Writer, s *wpp.Snapshot) error {
 	const shortest, longest = 10, 100
 	out := bufio.NewWriter(w)

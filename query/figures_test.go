@@ -12,7 +12,8 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// Of figure 5's grammar the first four symbols meet all rules, and each A is one symbol of the start rule more.
+// Of figure 5's grammar the first four symbols meet all rules, and each A is one symbol of the
+// start rule more.
 func TestGrowthOfFigure5(t *testing.T) {
 	got := Growth(figure5(t).Threads[0].Grammar, 6)
 	want := []GrowthPoint{{2, 3, 5}, {4, 4, 7}, {6, 4, 8}, {8, 4, 8}, {10, 4, 9}, {12, 4, 9}}

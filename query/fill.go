@@ -2,11 +2,13 @@ package query
 
 import "wpptrace/compress/wpp"
 
-// mostStatesAtOnce is how many states all rules are read from at once, whether or not they are met in them: what one state leads to need not be waited for before
-// the next is looked at, which makes up for that.
+// mostStatesAtOnce is how many states all rules are read from at once, whether or not they are met
+// in them: what one state leads to need not be waited for before the next is looked at, which makes
+// up for that.
 const mostStatesAtOnce = 16
 
-// states finds out all steps of an automaton, and returns how many states it has, or 0 where that is more than most.
+// states finds out all steps of an automaton, and returns how many states it has, or 0 where that
+// is more than most.
 func (x *automaton) states(most int) int {
 	n := int(x.start) + 1
 	for state := 0; state < n; state++ {

@@ -12,8 +12,9 @@ import (
 
 // A FindQuery asks where a sequence of paths ran.
 type FindQuery struct {
-	// Pattern is names separated by spaces: ROUTINE for any path of a routine, ROUTINE() for one that enters it, ROUTINE#N for its path
-	// N, * for any path, ** for up to Gap of any. A name with spaces or parentheses is put in quotes.
+	// Pattern is names separated by spaces: ROUTINE for any path of a routine, ROUTINE() for one
+	// that enters it, ROUTINE#N for its path N, * for any path, ** for up to Gap of any. A name
+	// with spaces or parentheses is put in quotes.
 	Pattern string
 	Gap     int    // at most 500
 	First   uint64 // list occurrences from this one on, 1 for the first in the threads together
@@ -59,12 +60,14 @@ type FindReport struct {
 	Occurrences []Occurrence // those listed, by thread, then by their ends
 }
 
-// Find finds all occurrences of a sequence of paths. With ** in it, what matches may be of several lengths: each end of a match is one
-// occurrence, of the shortest that ends there. No occurrence holds or crosses a mark.
+// Find finds all occurrences of a sequence of paths. With ** in it, what matches may be of several
+// lengths: each end of a match is one occurrence, of the shortest that ends there. No occurrence
+// holds or crosses a mark.
 //
-// It takes time in proportion to the right-hand sides, times the states of an automaton that their rules are met in: one for most names, up
-// to 2^Gap for patterns with several **. Memory is bounded; Find fails where that does not suffice. An occurrence that is listed takes
-// time in proportion to the bodies on the way down to it, but for the start rule's.
+// It takes time in proportion to the right-hand sides, times the states of an automaton that their
+// rules are met in: one for most names, up to 2^Gap for patterns with several **. Memory is
+// bounded; Find fails where that does not suffice. An occurrence that is listed takes time in
+// proportion to the bodies on the way down to it, but for the start rule's.
 func Find(s *wpp.Snapshot, q FindQuery) (*FindReport, error) {
 	fail := func(err error) (*FindReport, error) { return nil, fmt.Errorf("find %s: %w", printable(q.Pattern), err) }
 	if err := q.Validate(); err != nil {
@@ -148,7 +151,8 @@ func (x *finder) find(t *wpp.Thread, skip uint64, limit int) (count uint64, foun
 // mostContext bounds the symbols of an occurrence that a report lists.
 const mostContext = 16
 
-// stretch is the shortest match that ends at a position; one of length 0 at the greatest position where that is not told any more.
+// stretch is the shortest match that ends at a position; one of length 0 at the greatest position
+// where that is not told any more.
 func stretch(t *wpp.Thread, begins *sweep, cursor *Cursor, end uint64) (Occurrence, error) {
 	beyond := Occurrence{TID: t.TID, Position: math.MaxUint64}
 	if end >= math.MaxUint64-1 {
@@ -173,7 +177,8 @@ func occurrence(t *wpp.Thread, cursor *Cursor, position, length uint64) Occurren
 	return o
 }
 
-// WriteFind writes a report 100 columns wide: an entry for each occurrence, TID POSITION LENGTH PATHS, and the counts.
+// WriteFind writes a report 100 columns wide: an entry for each occurrence, TID POSITION LENGTH
+// PATHS, and the counts.
 func WriteFind(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
 	out := bufio.NewWriter(w)
 	writeFitted(out, plural(r.Count, "occurrence")+" of ", r.Query.Pattern, " in "+plural(len(r.Threads), "thread"))
@@ -195,7 +200,8 @@ func WriteFind(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
 	return nil
 }
 
-// WriteFindJSON writes a report as one JSON object; paths says what the symbols of the occurrences are.
+// WriteFindJSON writes a report as one JSON object; paths says what the symbols of the occurrences
+// are.
 func WriteFindJSON(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
 	report := struct {
 		SchemaVersion int           `json:"schema_version"`

@@ -125,7 +125,8 @@ func TestFindEqualsBruteForce(t *testing.T) {
 	})
 }
 
-// checkFind compares the first occurrences, from one on, and how many there are, with those of bruteFind.
+// checkFind compares the first occurrences, from one on, and how many there are, with those of
+// bruteFind.
 func checkFind(t fataler, s *wpp.Snapshot, items string, gap, first int) {
 	pattern := strings.NewReplacer(".", "* ", "~", "** ").Replace(strings.Join(strings.Split(items, ""), " "))
 	got, err := Find(s, FindQuery{Pattern: pattern, Gap: gap, First: uint64(first), Top: 4})
@@ -180,7 +181,8 @@ func TestFindBeyond(t *testing.T) {
 	}
 }
 
-// TestFindGivesUp: where a may have been in any of the last 16 places, there are more states than fit on a stream without order.
+// TestFindGivesUp: where a may have been in any of the last 16 places, there are more states than
+// fit on a stream without order.
 func TestFindGivesUp(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var text strings.Builder

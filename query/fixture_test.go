@@ -19,8 +19,8 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// letters makes a snapshot of one thread a text: each letter is a path of one instruction in a routine of its own, each other
-// character a mark.
+// letters makes a snapshot of one thread a text: each letter is a path of one instruction in a
+// routine of its own, each other character a mark.
 func letters(texts ...string) *wpp.Snapshot {
 	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "/usr/bin/letters"}}}
 	for i, text := range texts {
@@ -139,8 +139,9 @@ func streams(s *wpp.Snapshot) [][]uint32 {
 	return all
 }
 
-// compressor is a small program with all that a snapshot may hold: source lines, a stripped routine, names that mislead a terminal,
-// every mark, and paths whose beginning or end is not known. Its main loop ran a hundred times.
+// compressor is a small program with all that a snapshot may hold: source lines, a stripped
+// routine, names that mislead a terminal, every mark, and paths whose beginning or end is not
+// known. Its main loop ran a hundred times.
 func compressor() *wpp.Snapshot {
 	s := &wpp.Snapshot{
 		Images: []wpp.Image{{Name: "/usr/bin/squeeze"}, {Name: "/usr/lib/lib z.so"}},

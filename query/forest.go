@@ -10,9 +10,10 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A forest is the grammars of one or more threads laid side by side, with what the queries ask of them: how often each rule is
-// derived, and where it is used. Rules are numbered through. It takes about 12 bytes a right-hand-side symbol and 60 a rule. A query
-// extends the prefixes as it needs them, so a forest belongs to one goroutine.
+// A forest is the grammars of one or more threads laid side by side, with what the queries ask of
+// them: how often each rule is derived, and where it is used. Rules are numbered through. It takes
+// about 12 bytes a right-hand-side symbol and 60 a rule. A query extends the prefixes as it needs
+// them, so a forest belongs to one goroutine.
 type forest struct {
 	body    []uint32 // the right-hand sides, one after the other, each closed by endOfRule
 	ruleOf  []uint32 // position in body -> its rule
@@ -154,8 +155,9 @@ func (f *forest) width(v uint32) uint64 {
 	return 1
 }
 
-// terminal is the terminal at an offset, which must be below width(v), of the expansion of a symbol. All that comes
-// before it is expanded too and kept with the rule, so the cost is constant on average.
+// terminal is the terminal at an offset, which must be below width(v), of the expansion of a
+// symbol. All that comes before it is expanded too and kept with the rule, so the cost is constant
+// on average.
 func (f *forest) terminal(v, offset uint32) uint32 {
 	if !wpp.IsRule(v) {
 		return v
@@ -167,7 +169,8 @@ func (f *forest) terminal(v, offset uint32) uint32 {
 	return f.prefix[r][offset]
 }
 
-// expand makes prefix[rule] the first n terminals of the rule's expansion, or all of it where it is shorter.
+// expand makes prefix[rule] the first n terminals of the rule's expansion, or all of it where it is
+// shorter.
 func (f *forest) expand(rule uint32, n uint64) {
 	n = min(n, f.length[rule])
 	out := make([]uint32, 0, n)
@@ -214,7 +217,8 @@ func newPostings(values []uint32, keys int, key func(v uint32) (k uint32, ok boo
 	return postings{first, at}
 }
 
-// addSaturating and mulSaturating stop at the greatest uint64: a grammar of a few lines derives more.
+// addSaturating and mulSaturating stop at the greatest uint64: a grammar of a few lines derives
+// more.
 func addSaturating(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	if carry != 0 {

@@ -6,8 +6,9 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// Forests are what a query reads of threads: one forest where their grammars fit into memory, and where not one after the other, of a thread or of a segment of one. Whatever
-// reads all of them in turn takes the memory of one. They belong to one goroutine.
+// Forests are what a query reads of threads: one forest where their grammars fit into memory, and
+// where not one after the other, of a thread or of a segment of one. Whatever reads all of them in
+// turn takes the memory of one. They belong to one goroutine.
 type forests struct {
 	threads []*wpp.Thread
 	symbols int      // terminals are below this
@@ -17,7 +18,8 @@ type forests struct {
 	counts  []uint64 // see count
 }
 
-// mostAtOnce is how many right-hand-side symbols one forest may have of threads that are in segments. Tests make it less.
+// mostAtOnce is how many right-hand-side symbols one forest may have of threads that are in
+// segments. Tests make it less.
 var mostAtOnce = 1 << 22
 
 func newForests(s *wpp.Snapshot, threads []*wpp.Thread) *forests {
@@ -110,8 +112,8 @@ func (f *forests) lay(g rules) *forest {
 	return x
 }
 
-// joint is the forest of the start rule of a grammar in segments. What a query has found out of the start rules of these, it knows of rules 1, 2 and so on, which have no right-hand
-// sides here.
+// joint is the forest of the start rule of a grammar in segments. What a query has found out of the
+// start rules of these, it knows of rules 1, 2 and so on, which have no right-hand sides here.
 func joint(g *wpp.Grammar, symbols int) *forest {
 	x := &forest{symbols: symbols, upwards: []uint32{0}, joins: true}
 	for i, v := range g.Body(0) {

@@ -2,16 +2,18 @@ package query
 
 import "wpptrace/compress/wpp"
 
-// Frequencies tells how often symbols and sequences of symbols occur in the streams of one or more threads (Larus 1999, section
-// 3.3). (How often a rule does is wpp.Grammar.Uses.) It belongs to one goroutine.
+// Frequencies tells how often symbols and sequences of symbols occur in the streams of one or more
+// threads (Larus 1999, section 3.3). (How often a rule does is wpp.Grammar.Uses.) It belongs to one
+// goroutine.
 type Frequencies struct {
 	*walker   // nil: there are several forests
 	forests   *forests
 	terminals postings
 }
 
-// NewFrequencies prepares the frequencies in the threads with these ids, or in all threads when none is given. It takes time and
-// memory linear in the grammars, some 16 bytes a right-hand-side symbol. It fails where the snapshot has no such thread.
+// NewFrequencies prepares the frequencies in the threads with these ids, or in all threads when
+// none is given. It takes time and memory linear in the grammars, some 16 bytes a right-hand-side
+// symbol. It fails where the snapshot has no such thread.
 func NewFrequencies(s *wpp.Snapshot, tids ...int) (*Frequencies, error) {
 	threads, err := selectThreads(s, tids)
 	if err != nil {
@@ -29,7 +31,8 @@ func newFrequencies(all *forests) *Frequencies {
 	return f
 }
 
-// Symbol returns how often a symbol, a path or a mark, occurs. The first time it takes time linear in the grammars.
+// Symbol returns how often a symbol, a path or a mark, occurs. The first time it takes time linear
+// in the grammars.
 func (f *Frequencies) Symbol(sym uint32) uint64 {
 	if int(sym) < f.forests.symbols {
 		return f.forests.count()[sym]
@@ -37,8 +40,9 @@ func (f *Frequencies) Symbol(sym uint32) uint64 {
 	return 0
 }
 
-// Sequence returns how often a sequence of symbols occurs within one thread, occurrences that overlap counted each. The empty
-// sequence does not occur. It takes time linear in the places in the grammars of the sequence's beginnings.
+// Sequence returns how often a sequence of symbols occurs within one thread, occurrences that
+// overlap counted each. The empty sequence does not occur. It takes time linear in the places in
+// the grammars of the sequence's beginnings.
 func (f *Frequencies) Sequence(sequence []uint32) uint64 {
 	if len(sequence) == 0 || int(sequence[0]) >= f.forests.symbols {
 		return 0

@@ -94,8 +94,8 @@ func TestFrequenciesSaturate(t *testing.T) {
 
 func TestStatCountsResumedActivations(t *testing.T) {
 	s := compressor()
-	// The worker enters longest_match and main where it resumes, and sub_3000 at its entry. A path, a routine and a thread of it take
-	// 2 bytes or 3, two returns and two unwindings 1 each.
+	// The worker enters longest_match and main where it resumes, and sub_3000 at its entry. A path,
+	// a routine and a thread of it take 2 bytes or 3, two returns and two unwindings 1 each.
 	s.Threads = s.Threads[1:]
 	if got, want := NewStat(s, 0).TraceBytes, uint64(3+3*2+3*2+3); got != want {
 		t.Errorf("trace bytes %d, want %d", got, want)

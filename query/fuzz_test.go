@@ -13,7 +13,8 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// FuzzQueries asks everything of a program with any grammars that wpp accepts, those that derive 2^64 paths among them.
+// FuzzQueries asks everything of a program with any grammars that wpp accepts, those that derive
+// 2^64 paths among them.
 func FuzzQueries(f *testing.F) {
 	f.Add([]byte{128, 128, 128, 255, 129, 130, 255, 0, 1, 255, 1, 2}, uint8(2), uint8(8)) // figure 5
 	f.Add([]byte{0, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 12, 4, 5, 254, 6, 7, 8, 7, 9, 10, 11, 13, 11}, uint8(2), uint8(8))

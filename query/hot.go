@@ -38,7 +38,8 @@ func (k HotKind) noun() string {
 	return string(k) + " hot subpath"
 }
 
-// A HotQuery says which subpaths are hot: Larus's L, C and minimum length (1999, section 4.2 and figure 7).
+// A HotQuery says which subpaths are hot: Larus's L, C and minimum length (1999, section 4.2 and
+// figure 7).
 type HotQuery struct {
 	MinLength int        // in paths, at least 1
 	MaxLength int        // in paths, at most 10,000
@@ -51,12 +52,15 @@ type HotQuery struct {
 	TIDs      []int      // threads; nil: all
 }
 
-// DefaultHotQuery returns the query that asks for subpaths of 2 to 100 paths that make up 1 % of the cost of all. The upper length is where Larus found that few more turn up; his lower one, "greater than 1", is that of his worked example.
+// DefaultHotQuery returns the query that asks for subpaths of 2 to 100 paths that make up 1 % of
+// the cost of all. The upper length is where Larus found that few more turn up; his lower one,
+// "greater than 1", is that of his worked example.
 func DefaultHotQuery() HotQuery {
 	return HotQuery{MinLength: 2, MaxLength: 100, MinShare: 0.01, Kind: Minimal}
 }
 
-// mostLength bounds MaxLength, and by that the memory that a search takes for each symbol of a grammar.
+// mostLength bounds MaxLength, and by that the memory that a search takes for each symbol of a
+// grammar.
 const mostLength = 10_000
 
 // Validate fails where the query makes no sense, whatever the snapshot.
@@ -85,10 +89,12 @@ type Subpath struct {
 	Count   uint64   // executions; those that overlap count each
 	Cost    uint64   // Count times the cost of its paths: what Larus compares with C
 
-	// Covered is the cost of what ran within the subpath, each execution of a path counted once. It is Cost where no two
-	// occurrences overlap: in a loop of one path, two iterations in a row cost about twice what they cover.
+	// Covered is the cost of what ran within the subpath, each execution of a path counted once. It
+	// is Cost where no two occurrences overlap: in a loop of one path, two iterations in a row cost
+	// about twice what they cover.
 	Covered uint64
-	// Cumulative is the cost of what ran within this subpath or one before it in the report, each execution of a path counted once.
+	// Cumulative is the cost of what ran within this subpath or one before it in the report, each
+	// execution of a path counted once.
 	Cumulative uint64
 }
 
@@ -105,17 +111,22 @@ type HotReport struct {
 	Subpaths []Subpath // by falling Covered, then by falling Count and rising Symbols
 }
 
-// Hot finds the hot subpaths of a kind, if not said otherwise the minimal ones: the sequences of MinLength to MaxLength consecutive paths of a thread whose cost is at least C
-// and of which no proper prefix of MinLength or more is hot (Larus 1999, section 4.2). It finds all of them, where figure 7 of the
-// paper is greedy and misses most. No subpath holds or crosses a mark, of whatever kind: after a gap, a resume, an unwinding or a signal,
-// what comes next did not follow from what came before. Equal sequences of several threads are one subpath.
+// Hot finds the hot subpaths of a kind, if not said otherwise the minimal ones: the sequences of
+// MinLength to MaxLength consecutive paths of a thread whose cost is at least C and of which no
+// proper prefix of MinLength or more is hot (Larus 1999, section 4.2). It finds all of them, where
+// figure 7 of the paper is greedy and misses most. No subpath holds or crosses a mark, of whatever
+// kind: after a gap, a resume, an unwinding or a signal, what comes next did not follow from what
+// came before. Equal sequences of several threads are one subpath.
 //
-// It grows sequences path by path and leaves off where even the dearest paths could not bring one to C. In the worst case that takes
-// time in proportion to MaxLength^2 times the right-hand sides, and memory to MaxLength times them. SEQUITUR's grammars of ten
-// million executed paths take up to a second with the default query, ten times that for a MaxLength of 1000.
+// It grows sequences path by path and leaves off where even the dearest paths could not bring one
+// to C. In the worst case that takes time in proportion to MaxLength^2 times the right-hand sides,
+// and memory to MaxLength times them. SEQUITUR's grammars of ten million executed paths take up to
+// a second with the default query, ten times that for a MaxLength of 1000.
 //
-// The maximal ones take that time and memory too, and in practice five times that; there may be MaxLength times as many. Figure 7 takes time in proportion to the right-hand
-// sides times MaxLength. It fails where the answer, or what may become part of it, would take much more than half a gigabyte.
+// The maximal ones take that time and memory too, and in practice five times that; there may be
+// MaxLength times as many. Figure 7 takes time in proportion to the right-hand sides times
+// MaxLength. It fails where the answer, or what may become part of it, would take much more than
+// half a gigabyte.
 func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -169,7 +180,8 @@ func findHot(f *forests, c *costs, q HotQuery) (*HotReport, error) {
 	return report, err
 }
 
-// naturalMetric is what costs are counted in where nothing is said: paths of a snapshot that was made of a trace have no blocks.
+// naturalMetric is what costs are counted in where nothing is said: paths of a snapshot that was
+// made of a trace have no blocks.
 func naturalMetric(s *wpp.Snapshot) Metric {
 	if slices.ContainsFunc(s.Routines, func(r wpp.Routine) bool { return len(r.Blocks) > 0 }) {
 		return Instructions
@@ -205,7 +217,8 @@ func (r *HotReport) measure(f *forests, c *costs) {
 	}
 }
 
-// shareOf is the least whole number that is at least a share of the total. The share is the decimal that is written so: 7 % of 100 are 7, though no binary number is 0.07.
+// shareOf is the least whole number that is at least a share of the total. The share is the decimal
+// that is written so: 7 % of 100 are 7, though no binary number is 0.07.
 func shareOf(total uint64, share float64) uint64 {
 	exact, ok := new(big.Rat).SetString(strconv.FormatFloat(share, 'g', -1, 64))
 	if !ok {

@@ -203,7 +203,8 @@ func TestHotRefusesSenselessQueries(t *testing.T) {
 	}
 }
 
-// TestHotRefusesWhatIsTooMuch: of a stream that repeats so many different paths, every stretch is as frequent as its beginnings.
+// TestHotRefusesWhatIsTooMuch: of a stream that repeats so many different paths, every stretch is
+// as frequent as its beginnings.
 func TestHotRefusesWhatIsTooMuch(t *testing.T) {
 	const length = 100
 	lowerLimit(t, &mostFoundSymbols, 1<<16)
@@ -233,7 +234,8 @@ func TestHotRefusesWhatIsTooMuch(t *testing.T) {
 	}
 }
 
-// TestLongSeams has a start rule so long that its line is settled on the way, and patterns that lie across.
+// TestLongSeams has a start rule so long that its line is settled on the way, and patterns that lie
+// across.
 func TestLongSeams(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var text strings.Builder
@@ -271,7 +273,8 @@ func TestRareDearPath(t *testing.T) {
 	}
 }
 
-// TestCoveredIsExactBeyondItsTerms: the cost of all occurrences together passed 2^64, and with it went what they cover.
+// TestCoveredIsExactBeyondItsTerms: the cost of all occurrences together passed 2^64, and with it
+// went what they cover.
 func TestCoveredIsExactBeyondItsTerms(t *testing.T) {
 	s := letters("ab")
 	s.Threads[0].Grammar = repeated(t, 60, []uint32{wpp.RuleSymbol(1), 0}, []uint32{0, 1})

@@ -15,7 +15,8 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// SchemaVersion is the version of the JSON objects that this package writes. Within a version, members are only added.
+// SchemaVersion is the version of the JSON objects that this package writes. Within a version,
+// members are only added.
 const SchemaVersion = 1
 
 // TableColumns is the width of tables, in a terminal or not.
@@ -27,10 +28,11 @@ const (
 	tailOfRow  = 4  // of these, after the line that says what was left out
 )
 
-// WriteHot writes a report as a table 100 columns wide: a line for each path of a subpath, the same path several times in a row on one.
-// SHARE is what ran within the subpath, CUM. what ran within it or one above it, each as a share of all that ran and
-// nothing counted twice, so that neither exceeds 100 % (Subpath.Covered and Cumulative). The snapshot is the report's; where it is of a share of the
-// run, numbers are estimates of the whole.
+// WriteHot writes a report as a table 100 columns wide: a line for each path of a subpath, the same
+// path several times in a row on one. SHARE is what ran within the subpath, CUM. what ran within it
+// or one above it, each as a share of all that ran and nothing counted twice, so that neither
+// exceeds 100 % (Subpath.Covered and Cumulative). The snapshot is the report's; where it is of a
+// share of the run, numbers are estimates of the whole.
 func WriteHot(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 	out := bufio.NewWriter(w)
 	r = r.estimate(s.Figures.Scale())
@@ -44,7 +46,8 @@ func WriteHot(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 	return nil
 }
 
-// estimate returns a report on the whole run, where the recording is of a share of it: what was counted, times scale.
+// estimate returns a report on the whole run, where the recording is of a share of it: what was
+// counted, times scale.
 func (r *HotReport) estimate(scale float64) *HotReport {
 	if scale == 1 {
 		return r
@@ -143,7 +146,8 @@ type hotTable struct {
 	room   int // of the columns behind the numbers
 }
 
-// A hotLine is a path that was executed several times in a row; without a label, paths left out; without times, what ran before a subpath.
+// A hotLine is a path that was executed several times in a row; without a label, paths left out;
+// without times, what ran before a subpath.
 type hotLine struct {
 	label *label
 	times int
@@ -242,8 +246,9 @@ func (t *hotTable) text(l hotLine) string {
 	return pad(l.label.name(t.name), t.name) + "  " + l.label.whereIn(t.where-len(repeat)) + repeat
 }
 
-// WriteHotJSON writes a report as one JSON object, every path of every subpath spelt out. Shares are fractions of 1; costs are in
-// the report's metric. The snapshot is the report's; where it is of a share of the run, counts and costs are estimates of the whole.
+// WriteHotJSON writes a report as one JSON object, every path of every subpath spelt out. Shares
+// are fractions of 1; costs are in the report's metric. The snapshot is the report's; where it is
+// of a share of the run, counts and costs are estimates of the whole.
 func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 	type subpath struct {
 		Share      float64  `json:"share"`      // of covered in total

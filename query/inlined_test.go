@@ -10,7 +10,9 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// inlinedCompressor is compressor with inlined calls: two in each other in a block of main, one of which nothing is known in the middle of longest_match, and one with a name that misleads a terminal.
+// inlinedCompressor is compressor with inlined calls: two in each other in a block of main, one of
+// which nothing is known in the middle of longest_match, and one with a name that misleads a
+// terminal.
 func inlinedCompressor() *wpp.Snapshot {
 	s := compressor()
 	s.Files = append(s.Files, "/usr/include/c++/12/bits/stl_vector.h")
@@ -26,7 +28,8 @@ func inlinedCompressor() *wpp.Snapshot {
 	return s
 }
 
-// Tables name what is inlined behind the lines of the routine itself, or of its calls; JSON has each call.
+// Tables name what is inlined behind the lines of the routine itself, or of its calls; JSON has
+// each call.
 func TestInlinedGolden(t *testing.T) {
 	s := inlinedCompressor()
 	for name, write := range map[string]func(io.Writer, *wpp.Snapshot, *HotReport) error{"hot-inlined.txt": WriteHot, "hot-inlined.json": WriteHotJSON} {

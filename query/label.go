@@ -12,7 +12,8 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A label says in words what a symbol's path is: which path of which routine, and where its code is.
+// A label says in words what a symbol's path is: which path of which routine, and where its code
+// is.
 type label struct {
 	Symbol       uint32 `json:"symbol"`
 	Image        string `json:"image"`
@@ -58,10 +59,12 @@ func (l *labels) of(sym uint32) *label {
 	return l.known[sym]
 }
 
-// mostInlined is how many calls a label tells of: a file may have a stack of a thousand for each of a path's instructions.
+// mostInlined is how many calls a label tells of: a file may have a stack of a thousand for each of
+// a path's instructions.
 const mostInlined = 64
 
-// labelOf describes a path of a routine with that name; its lines are the lowest and the highest in the file where it begins.
+// labelOf describes a path of a routine with that name; its lines are the lowest and the highest in
+// the file where it begins.
 func labelOf(s *wpp.Snapshot, routine string, sym uint32) *label {
 	p := &s.Symbols[sym]
 	l := &label{
@@ -96,7 +99,8 @@ func labelOf(s *wpp.Snapshot, routine string, sym uint32) *label {
 	return l
 }
 
-// ownPlace is a span with its place in the routine that has the code: where something is inlined, that of the call.
+// ownPlace is a span with its place in the routine that has the code: where something is inlined,
+// that of the call.
 func ownPlace(s *wpp.Snapshot, span wpp.Span) wpp.Span {
 	for c := range s.Stack(span.Call) {
 		span.File, span.Line, span.Last = c.File, c.Line, c.Line
@@ -116,8 +120,9 @@ func callsOf(s *wpp.Snapshot, call int) (list []inlinedCall) {
 	return list
 }
 
-// routineNames are the names of a snapshot's routines. Those of the same name are told apart by their images' names or, as overloaded or static functions, by
-// their entries' addresses, and those that have the same, which is 0 where it is not known, by their order.
+// routineNames are the names of a snapshot's routines. Those of the same name are told apart by
+// their images' names or, as overloaded or static functions, by their entries' addresses, and those
+// that have the same, which is 0 where it is not known, by their order.
 func routineNames(s *wpp.Snapshot) []string {
 	names, number, image := make([]string, len(s.Routines)), make(map[string]int), make(map[string]int)
 	for i := range s.Routines {
@@ -157,12 +162,14 @@ func qualifiedName(s *wpp.Snapshot, routine int) string {
 	return printable(s.Images[r.Image].Base()) + ":" + routineName(r)
 }
 
-// isNamed reports whether a routine has the name: that of the tables, its own, or that with its image's.
+// isNamed reports whether a routine has the name: that of the tables, its own, or that with its
+// image's.
 func (l *labels) isNamed(routine int, name string) bool {
 	return isShort(name, l.names[routine]) || isShort(name, routineName(&l.snapshot.Routines[routine])) || isShort(name, qualifiedName(l.snapshot, routine))
 }
 
-// routineName is a routine's name made printable; a routine of a stripped file is named for its address.
+// routineName is a routine's name made printable; a routine of a stripped file is named for its
+// address.
 func routineName(r *wpp.Routine) string {
 	return printable(cmp.Or(r.Name, r.Symbol, "sub_"+hex(r.Entry)))
 }
@@ -195,7 +202,8 @@ func (l *label) whereIn(width int) string {
 	}
 }
 
-// inlinedNames are those of the routines whose code is inlined in the path, each once and behind that which it is inlined in.
+// inlinedNames are those of the routines whose code is inlined in the path, each once and behind
+// that which it is inlined in.
 func (l *label) inlinedNames() string {
 	const widest = 30
 	var names []string
@@ -230,7 +238,8 @@ func lines(first, last int) string {
 
 func hex(addr uint64) string { return strconv.FormatUint(addr, 16) }
 
-// printable replaces what could move a terminal's cursor or break a line: names come from the traced program's file.
+// printable replaces what could move a terminal's cursor or break a line: names come from the
+// traced program's file.
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
@@ -248,7 +257,8 @@ func field(name string) string { return strings.ReplaceAll(printable(name), " ",
 
 const ellipsis = "..."
 
-// shortenMiddle takes out the middle of a text that is wider than width columns: C++ names differ at both ends.
+// shortenMiddle takes out the middle of a text that is wider than width columns: C++ names differ
+// at both ends.
 func shortenMiddle(text string, width int) string {
 	runes := []rune(text)
 	width = max(width, len(ellipsis)+2)
@@ -260,7 +270,8 @@ func shortenMiddle(text string, width int) string {
 	return string(runes[:head]) + ellipsis + string(runes[len(runes)-tail:])
 }
 
-// shortenLeft takes out the beginning of a text that is wider than width columns: a place in the source differs at its end.
+// shortenLeft takes out the beginning of a text that is wider than width columns: a place in the
+// source differs at its end.
 func shortenLeft(text string, width int) string {
 	runes := []rune(text)
 	width = max(width, len(ellipsis)+1)

@@ -26,7 +26,8 @@ func TestPlacesRunForwards(t *testing.T) {
 	}
 }
 
-// Routines of the same name are told apart, in every table and dump; others are called what they are.
+// Routines of the same name are told apart, in every table and dump; others are called what they
+// are.
 func TestRoutinesOfOneName(t *testing.T) {
 	s := letters("abcabc")
 	s.Routines[2].Name = "a"

@@ -7,15 +7,18 @@ import (
 	"slices"
 )
 
-// Levels find what a search does where the grammars do not fit into memory: from each length to the next by reading all forests, once or twice. What follows a candidate is
-// counted first in a sieve, by a hash, where most of it fails; the rest is counted exactly (as Park, Chen and Yu do for sets of items). So memory is bounded whatever the stream.
+// Levels find what a search does where the grammars do not fit into memory: from each length to the
+// next by reading all forests, once or twice. What follows a candidate is counted first in a sieve,
+// by a hash, where most of it fails; the rest is counted exactly (as Park, Chen and Yu do for sets
+// of items). So memory is bounded whatever the stream.
 type levels struct {
 	*search
 	all  *forests
 	need map[uint64]uint64 // cost of a sequence of the length that is counted -> the least count that makes it hot, or hot later
 }
 
-// mostFollowers bounds the sequences of a length that are counted exactly, and the candidates. It is a variable for tests.
+// mostFollowers bounds the sequences of a length that are counted exactly, and the candidates. It
+// is a variable for tests.
 var mostFollowers = 1 << 20
 
 const mostSieveBits = 24
@@ -90,7 +93,8 @@ func (x *levels) isHot(count, cost uint64, length int) bool {
 	return length >= x.minLength && mulSaturating(count, cost) >= x.minCost
 }
 
-// followers counts the symbols that follow the candidates, by the candidates' indices, as far as they may matter.
+// followers counts the symbols that follow the candidates, by the candidates' indices, as far as
+// they may matter.
 func (x *levels) followers(length int) (map[edge]uint64, error) {
 	sieveBits := 1
 	for _, t := range x.all.threads {
@@ -114,7 +118,8 @@ func (x *levels) followers(length int) (map[edge]uint64, error) {
 	return f.counts, nil
 }
 
-// recognizer returns what tells, symbol by symbol, which candidate the last symbols are, or noPattern.
+// recognizer returns what tells, symbol by symbol, which candidate the last symbols are, or
+// noPattern.
 func (x *levels) recognizer(length int) func(symbol uint32, first bool) uint32 {
 	if length == 1 {
 		single := slices.Repeat([]uint32{noPattern}, len(x.cost))

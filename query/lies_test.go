@@ -9,7 +9,8 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// TestLyingSegments: a file of two kilobytes that declares a thousand million rules had some questions allocate for as many before they read one.
+// TestLyingSegments: a file of two kilobytes that declares a thousand million rules had some
+// questions allocate for as many before they read one.
 func TestLyingSegments(t *testing.T) {
 	for name, ask := range map[string]func(s *wpp.Snapshot) error{
 		"figure 8":  func(s *wpp.Snapshot) error { return WriteFigure8(io.Discard, s) },

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// A matcher is the automaton of Aho and Corasick: it finds all occurrences of patterns in one reading. State 0 is its root.
+// A matcher is the automaton of Aho and Corasick: it finds all occurrences of patterns in one
+// reading. State 0 is its root.
 type matcher struct {
 	child map[edge]uint32 // but for the root's, which are in first
 	first []uint32        // symbol -> the root's child, 0 if there is none
@@ -26,7 +27,8 @@ const noPattern = math.MaxUint32
 
 type edge struct{ state, symbol uint32 }
 
-// newMatcher makes the automaton of patterns over symbols. Time and memory are linear in both, but for sorting the states.
+// newMatcher makes the automaton of patterns over symbols. Time and memory are linear in both, but
+// for sorting the states.
 func newMatcher(patterns [][]uint32, symbols int) *matcher {
 	m := &matcher{child: make(map[edge]uint32), first: make([]uint32, symbols), taken: make([]transition, transitions)}
 	m.addState(0)

@@ -8,7 +8,8 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// named makes a snapshot of routines with these names. Each has a path 0 that enters it and a path 1 that does not, and each ran once.
+// named makes a snapshot of routines with these names. Each has a path 0 that enters it and a path
+// 1 that does not, and each ran once.
 func named(names ...string) *wpp.Snapshot {
 	s := letters(strings.Repeat("a", 2*len(names)))
 	s.Routines, s.Symbols = nil, nil

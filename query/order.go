@@ -26,9 +26,10 @@ type Order struct {
 	FirstAfter []Violation `json:"-"` // the first Q behind a P and what ran from that P on; then the first P behind a Q; empty where there is none
 }
 
-// PathOrder tells whether P ever, or always, runs before Q, and Q before P, in the threads with these ids, or in all (Larus 1999, section 3.3: P runs
-// before Q if an inorder walk from a common ancestor meets P first). P always runs before Q if Q ran, and each Q had a P before it. Names are those of a
-// FindQuery. It takes time and memory linear in the grammars.
+// PathOrder tells whether P ever, or always, runs before Q, and Q before P, in the threads with
+// these ids, or in all (Larus 1999, section 3.3: P runs before Q if an inorder walk from a common
+// ancestor meets P first). P always runs before Q if Q ran, and each Q had a P before it. Names are
+// those of a FindQuery. It takes time and memory linear in the grammars.
 func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (*Order, error) {
 	threads, err := selectThreads(s, tids)
 	if err != nil {
@@ -97,9 +98,10 @@ func (r *rule) firstIn(a *atoms, threads []*wpp.Thread, count *uint64) (first Vi
 	return first, nil
 }
 
-// NearestCommonAncestors returns the rules that derive all of some symbols, terminals of the grammar, and use no rule that does (Larus 1999, section
-// 3.3), each before those that it uses. There may be several: a node of a DAG has many parents. No symbols have none. It takes time and memory linear in the
-// grammar, times the 64th part of the symbols.
+// NearestCommonAncestors returns the rules that derive all of some symbols, terminals of the
+// grammar, and use no rule that does (Larus 1999, section 3.3), each before those that it uses.
+// There may be several: a node of a DAG has many parents. No symbols have none. It takes time and
+// memory linear in the grammar, times the 64th part of the symbols.
 func NearestCommonAncestors(g *wpp.Grammar, symbols ...uint32) []int {
 	number := make(map[uint32]int)
 	for _, sym := range symbols {

@@ -34,7 +34,8 @@ func TestOrderOfWorkedExamples(t *testing.T) {
 	}
 }
 
-// TestOrderBeyondCounting: where paths ran more often than can be counted, equal counts do not say that none was first.
+// TestOrderBeyondCounting: where paths ran more often than can be counted, equal counts do not say
+// that none was first.
 func TestOrderBeyondCounting(t *testing.T) {
 	s := letters("ab")
 	s.Threads[0].Grammar = repeated(t, 64, []uint32{wpp.RuleSymbol(1)}, []uint32{0, 1})

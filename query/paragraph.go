@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// widestName is how wide a routine's name with a path's number gets in running text, at most: about what it gets in tables.
+// widestName is how wide a routine's name with a path's number gets in running text, at most: about
+// what it gets in tables.
 const widestName = 40
 
 // words are symbols as running text has them: paths, their names shortened as in tables, and marks.

@@ -11,9 +11,11 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// WritePath writes what the paths of this name are, ROUTINE#N as in the table of hot subpaths: how often each ran, and a line for each block, or each part of one that is inlined from elsewhere, with its
-// addresses, instructions, source lines and inlined calls. Of a name, "..." stands for what the table has left out, and @ADDRESS may be missing. It fails when the
-// snapshot has no such path. The routine may be in quotes.
+// WritePath writes what the paths of this name are, ROUTINE#N as in the table of hot subpaths: how
+// often each ran, and a line for each block, or each part of one that is inlined from elsewhere,
+// with its addresses, instructions, source lines and inlined calls. Of a name, "..." stands for
+// what the table has left out, and @ADDRESS may be missing. It fails when the snapshot has no such
+// path. The routine may be in quotes.
 func WritePath(w io.Writer, s *wpp.Snapshot, name string) error {
 	frequencies, err := NewFrequencies(s)
 	if err != nil {
@@ -95,7 +97,8 @@ func addresses(p wpp.Piece) string {
 	return hex(first) + "-" + hex(last)
 }
 
-// source is the place of a span in the source, "" if it is not known, and behind it, for what is inlined, the place of each call up to the one in the routine that has the code.
+// source is the place of a span in the source, "" if it is not known, and behind it, for what is
+// inlined, the place of each call up to the one in the routine that has the code.
 func source(s *wpp.Snapshot, routine string, span wpp.Span) []string {
 	place := func(before string, file, first, last int) string {
 		if first == 0 {

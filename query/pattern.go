@@ -36,7 +36,8 @@ const (
 	mostAtoms = 64
 )
 
-// Atoms are the names in patterns, each once, with the paths that they stand for. Without a snapshot, any name may be one, and stands for none.
+// Atoms are the names in patterns, each once, with the paths that they stand for. Without a
+// snapshot, any name may be one, and stands for none.
 type atoms struct {
 	labels *labels // nil: there is no snapshot
 	names  []string
@@ -50,9 +51,11 @@ func newAtoms(s *wpp.Snapshot) *atoms {
 
 func withoutSnapshot() *atoms { return &atoms{number: make(map[string]int)} }
 
-// add returns the number of a name: ROUTINE is all paths of a routine, ROUTINE#N one of them, ROUTINE() those that enter it. In quotes, what looks like the
-// end of a name may belong to the routine's. Of that "..." may stand for a part, and @ADDRESS may be missing. A path that did not run
-// is no error, one that the routine does not have is one, and so is a routine that does not exist.
+// add returns the number of a name: ROUTINE is all paths of a routine, ROUTINE#N one of them,
+// ROUTINE() those that enter it. In quotes, what looks like the end of a name may belong to the
+// routine's. Of that "..." may stand for a part, and @ADDRESS may be missing. A path that did not
+// run is no error, one that the routine does not have is one, and so is a routine that does not
+// exist.
 func (a *atoms) add(name string) (int, error) {
 	if n, ok := a.number[name]; ok {
 		return n, nil
@@ -127,7 +130,8 @@ func (a *atoms) noRoutine(name string) error {
 	return fmt.Errorf("no routine %s: name one as dump prints it, in quotes if there are spaces or signs in it", printable(name))
 }
 
-// split parts a name into its routines and what says which of their paths: "", "()" or "#N". Where there is none, which is what was taken for that.
+// split parts a name into its routines and what says which of their paths: "", "()" or "#N". Where
+// there is none, which is what was taken for that.
 func (a *atoms) split(name string) (routines map[int]bool, which string) {
 	if inner, rest, ok := unquote(name); ok {
 		if routines = a.routines(inner); len(routines) > 0 || rest != "" {
@@ -177,7 +181,8 @@ type token struct {
 
 const signs = "()|*+?{}!"
 
-// tokens splits a pattern. A name ends at a space or a sign, but for "()" in it; one that begins with others is put in quotes, which stay with it.
+// tokens splits a pattern. A name ends at a space or a sign, but for "()" in it; one that begins
+// with others is put in quotes, which stay with it.
 func tokens(text string) ([]token, error) {
 	var list []token
 	for glued := false; text != ""; glued = true {
@@ -253,8 +258,8 @@ type patternParser struct {
 // mostNested bounds the parentheses within each other.
 const mostNested = 100
 
-// regexPattern reads a regular expression: names, "." for any path, "!NAME" for any other, "|", "*", "+", "?", "{N}", "{N,}", "{N,M}"
-// and parentheses.
+// regexPattern reads a regular expression: names, "." for any path, "!NAME" for any other, "|",
+// "*", "+", "?", "{N}", "{N,}", "{N,M}" and parentheses.
 func regexPattern(a *atoms, text string) (*pattern, error) {
 	list, err := tokens(text)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// beginnings are streams of which tests take the first symbols: some that are made up, and those of the files that WPP_TRACES lists.
+// beginnings are streams of which tests take the first symbols: some that are made up, and those of
+// the files that WPP_TRACES lists.
 func beginnings(t *testing.T, most int) map[string][]uint32 {
 	random := rand.New(rand.NewPCG(7, 8))
 	runs, noise := make([]uint32, most), make([]uint32, most)
@@ -36,7 +37,8 @@ func beginnings(t *testing.T, most int) map[string][]uint32 {
 	return all
 }
 
-// spelled is a snapshot of a grammar in which three symbols are the paths of routines a, b and c, and all others are of routine x.
+// spelled is a snapshot of a grammar in which three symbols are the paths of routines a, b and c,
+// and all others are of routine x.
 func spelled(g *wpp.Grammar, last uint32, abc []uint32) *wpp.Snapshot {
 	s := letters("", "abcx")
 	s.Symbols = make([]wpp.Symbol, last+1)
@@ -52,7 +54,8 @@ func spelled(g *wpp.Grammar, last uint32, abc []uint32) *wpp.Snapshot {
 	return s
 }
 
-// TestPrefixesEqualBruteForce: what is asked of the beginnings of traces is answered as their expansion does.
+// TestPrefixesEqualBruteForce: what is asked of the beginnings of traces is answered as their
+// expansion does.
 func TestPrefixesEqualBruteForce(t *testing.T) {
 	lengths := []int{1, 60, 700, 3000}
 	for name, whole := range beginnings(t, slices.Max(lengths)) {
@@ -81,7 +84,8 @@ func TestPrefixesEqualBruteForce(t *testing.T) {
 	}
 }
 
-// checkGrams compares the counts of all sequences of up to eight symbols with those of the stream, and of some that are hardly in it.
+// checkGrams compares the counts of all sequences of up to eight symbols with those of the stream,
+// and of some that are hardly in it.
 func checkGrams(t *testing.T, g *wpp.Grammar, stream []uint32) {
 	s := spelled(g, slices.Max(stream), nil)
 	f, err := NewFrequencies(s)

@@ -11,7 +11,8 @@ import (
 // isEntry reports whether a path begins where its routine does, and was seen from there on.
 func isEntry(p *wpp.Symbol) bool { return !p.IsMark && p.Start == ops.StartEntry }
 
-// A positions automaton is the one of Glushkov: a state but the first for each path that a pattern names, and no empty steps.
+// A positions automaton is the one of Glushkov: a state but the first for each path that a pattern
+// names, and no empty steps.
 type positions struct {
 	path   []*pattern // position -> what it reads; nil for 0, where reading begins
 	follow []bitset   // position -> what may be read next
@@ -29,7 +30,8 @@ type fragment struct {
 	empty       bool
 }
 
-// newPositions makes the automaton of a pattern. It takes time in proportion to the cube of the pattern's size, of which mostPositions is the greatest.
+// newPositions makes the automaton of a pattern. It takes time in proportion to the cube of the
+// pattern's size, of which mostPositions is the greatest.
 func newPositions(p *pattern) (*positions, error) {
 	x := &positions{path: []*pattern{nil}, follow: []bitset{newBitset()}}
 	whole, err := x.build(p)

@@ -122,8 +122,9 @@ func (r *rule) automaton(a *atoms) (*automaton, error) {
 	return newOnly(a, p, r.regex.atomsOf()), nil
 }
 
-// step is that of the patterns with names. A path that is both A and B is read as A first in "A before B", which it fulfils, and as B of an
-// earlier A, then as another A, in "every A followed by B"; in "never A after B" it violates what an earlier B has forbidden.
+// step is that of the patterns with names. A path that is both A and B is read as A first in "A
+// before B", which it fulfils, and as B of an earlier A, then as another A, in "every A followed by
+// B"; in "never A after B" it violates what an earlier B has forbidden.
 func (r *rule) step(state uint32, mask uint64) (next uint32, violated bool) {
 	isA, isB := mask>>r.a&1 == 1, mask>>r.b&1 == 1
 	isC := r.c != noAtom && mask>>r.c&1 == 1
@@ -171,8 +172,8 @@ func (p *pattern) atomsOf() uint64 {
 	return mask
 }
 
-// newOnly makes the automaton that hits where the paths that a pattern names, taken alone, are no beginning of what it matches any more.
-// It hits once: then it reads no more.
+// newOnly makes the automaton that hits where the paths that a pattern names, taken alone, are no
+// beginning of what it matches any more. It hits once: then it reads no more.
 func newOnly(a *atoms, p *positions, named uint64) *automaton {
 	x := &subsets{automaton: classify(a), positions: p, reading: here, number: make(map[string]uint32)}
 	begin := newBitset()

@@ -53,8 +53,8 @@ func violation(why string, o Occurrence, c *Cursor) Violation {
 	return v
 }
 
-// CheckRules checks rules on each of the threads with these ids, or on all. A rule is one of these, where A, B and C are names as in a
-// FindQuery:
+// CheckRules checks rules on each of the threads with these ids, or on all. A rule is one of these,
+// where A, B and C are names as in a FindQuery:
 //
 //   - "A before B": no B runs before an A has
 //   - "every A followed by B": when a thread ends, a B has run after its last A; one that is not known to have ended leaves that open
@@ -63,16 +63,19 @@ func violation(why string, o Occurrence, c *Cursor) Violation {
 //   - "A and B balanced", "A and B balanced within N": no B runs without an A before it that is its own, at most N of A are without their B
 //     at a time, and none when the thread ends; one that is not known to have ended leaves these open
 //
-// What may have been kept before the record of a thread began, in the midst of it, is open as well: a B of the first rule, and one of the balanced without its A.
+// What may have been kept before the record of a thread began, in the midst of it, is open as well:
+// a B of the first rule, and one of the balanced without its A.
 //
 //   - "never REGEX": no stretch matches
 //   - "always REGEX": the paths that REGEX names, taken alone, are the beginning of what it matches, from the thread's beginning on
 //
-// A regular expression is names, "." for any path, "!NAME" for any other, "|", "*", "+", "?", "{N}", "{N,M}" and parentheses. Marks are skipped,
-// but in "never REGEX", where nothing matches across one.
+// A regular expression is names, "." for any path, "!NAME" for any other, "|", "*", "+", "?",
+// "{N}", "{N,M}" and parentheses. Marks are skipped, but in "never REGEX", where nothing matches
+// across one.
 //
-// Each rule takes time in proportion to the right-hand sides, times the states of its automaton that their rules are met in; those that are
-// balanced once, whatever N. Memory is bounded, and CheckRules fails where that does not suffice. A witness takes as much again at most.
+// Each rule takes time in proportion to the right-hand sides, times the states of its automaton
+// that their rules are met in; those that are balanced once, whatever N. Memory is bounded, and
+// CheckRules fails where that does not suffice. A witness takes as much again at most.
 func CheckRules(s *wpp.Snapshot, rules []string, tids ...int) (*RulesReport, error) {
 	threads, err := selectThreads(s, tids)
 	if err != nil {
@@ -156,7 +159,8 @@ func (v *verdict) due(t *wpp.Thread, n uint64) (why string) {
 	return "not followed yet where the record ends"
 }
 
-// excuse takes n violations for open: what would keep the rule may have run before the record begins.
+// excuse takes n violations for open: what would keep the rule may have run before the record
+// begins.
 func (v *verdict) excuse(n uint64, why string) (excused string) {
 	v.violations -= n
 	v.open = addSaturating(v.open, n)
@@ -190,8 +194,9 @@ func (r *rule) checker(a *atoms) (checker, error) {
 	return func(t *wpp.Thread, midway bool) (verdict, error) { return r.check(t, midway, x, begins, beginsAtEnd) }, nil
 }
 
-// beginning is the automaton that, read backward from where a rule is broken, or from the end of the thread, hits where what breaks it begins: at the
-// nearest A or B that forbids it, or, if none does, at once.
+// beginning is the automaton that, read backward from where a rule is broken, or from the end of
+// the thread, hits where what breaks it begins: at the nearest A or B that forbids it, or, if none
+// does, at once.
 func (r *rule) beginning(a *atoms, atEnd bool) *automaton {
 	x := classify(a)
 	atom := r.a
@@ -251,7 +256,8 @@ func (r *rule) why() string {
 	return "ran"
 }
 
-// checkBalance counts the B without their A, the A without their B, and the times that the depth rises beyond the limit as one.
+// checkBalance counts the B without their A, the A without their B, and the times that the depth
+// rises beyond the limit as one.
 func (r *rule) checkBalance(a *atoms, t *wpp.Thread, midway bool) (v verdict) {
 	x := &depths{newBalances(r, a, t.Grammar)}
 	whole := x.whole()
@@ -285,7 +291,8 @@ func (r *rule) checkBalance(a *atoms, t *wpp.Thread, midway bool) (v verdict) {
 	return v
 }
 
-// WriteRules writes a report: a line for each rule, and for each thread that breaks it, or leaves it open, where it does so first.
+// WriteRules writes a report: a line for each rule, and for each thread that breaks it, or leaves
+// it open, where it does so first.
 func WriteRules(w io.Writer, s *wpp.Snapshot, r *RulesReport) error {
 	out := bufio.NewWriter(w)
 	labels := newLabels(s)
@@ -324,7 +331,8 @@ func bracketed(words []string) []string {
 	return words
 }
 
-// WriteRulesJSON writes a report as one JSON object; paths says what the symbols of the witnesses are.
+// WriteRulesJSON writes a report as one JSON object; paths says what the symbols of the witnesses
+// are.
 func WriteRulesJSON(w io.Writer, s *wpp.Snapshot, r *RulesReport) error {
 	var all []Occurrence
 	for _, rule := range r.Rules {

@@ -71,7 +71,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestOpenAtTheEnd: what was due where the record of a thread ends was a violation, also of one that ran on.
+// TestOpenAtTheEnd: what was due where the record of a thread ends was a violation, also of one
+// that ran on.
 func TestOpenAtTheEnd(t *testing.T) {
 	for _, tt := range []struct {
 		text, rule       string
@@ -104,7 +105,8 @@ func TestOpenAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestOpenAtTheBeginning: what may have run before the record of a thread begins was taken for what has not.
+// TestOpenAtTheBeginning: what may have run before the record of a thread begins was taken for what
+// has not.
 func TestOpenAtTheBeginning(t *testing.T) {
 	for _, tt := range []struct {
 		text, rule       string
@@ -168,7 +170,8 @@ func TestRulesRefuse(t *testing.T) {
 	}
 }
 
-// bruteRule counts the violations in a text of letters and what is open behind it, and tells where the first ends.
+// bruteRule counts the violations in a text of letters and what is open behind it, and tells where
+// the first ends.
 func bruteRule(kind, text string, limit int, ended, midway bool) (violations, open, first int) {
 	broken, left := -1, -1
 	note := func(i int) {
@@ -295,7 +298,8 @@ func checkRules(t fataler, s *wpp.Snapshot, limit int) {
 	}
 }
 
-// TestRegexEqualsRegexp compares regular expressions with those of the standard library, end by end.
+// TestRegexEqualsRegexp compares regular expressions with those of the standard library, end by
+// end.
 func TestRegexEqualsRegexp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSnapshot(t)
@@ -392,7 +396,8 @@ func TestRulesInEndless(t *testing.T) {
 	}
 }
 
-// tenStates are rules whose least automata have ten states and more. A trace meets few of those of the first, and all of the second's, which counts modulo ten.
+// tenStates are rules whose least automata have ten states and more. A trace meets few of those of
+// the first, and all of the second's, which counts modulo ten.
 var tenStates = []string{"never r1 (!r1)* r2 (!r2)* r3 (!r3)* r4 (!r4)* r5#1 r5#1 r5#1 r5#1 r5#1 r5#2", "always (BUSIEST{10} LATEST?)*"}
 
 func TestTenStates(t *testing.T) {
@@ -445,7 +450,8 @@ func minimalStates(x *automaton, symbols int) int {
 	}
 }
 
-// landmarks are the routine of most paths of a trace, and the path that ran first of all the latest.
+// landmarks are the routine of most paths of a trace, and the path that ran first of all the
+// latest.
 func landmarks(s *wpp.Snapshot) *strings.Replacer {
 	counts, met, latest := make([]int, len(s.Routines)), make([]bool, len(s.Symbols)), uint32(0)
 	for sym := range s.Threads[0].Grammar.Expand(0) {

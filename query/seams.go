@@ -6,17 +6,21 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A reader sees all strings of up to margin+1 symbols that a forest derives, without expanding it: the seams of each rule.
+// A reader sees all strings of up to margin+1 symbols that a forest derives, without expanding it:
+// the seams of each rule.
 type reader interface {
-	// begin says that what is pushed next, of the expansion of a rule, does not follow what was pushed before.
-	// It occurs weight times.
+	// begin says that what is pushed next, of the expansion of a rule, does not follow what was
+	// pushed before. It occurs weight times.
 	begin(weight uint64)
-	// push says that the last cell of the line was added. Up to margin+1 cells before it are there yet, but only those pushed since
-	// begin count. The reader may change their ranks. The last inside cells, if any, come from one symbol of the rule that is read: the reader
-	// has seen what they hold, when it read the rule that this symbol names. allInside says so of all since begin.
+	// push says that the last cell of the line was added. Up to margin+1 cells before it are there
+	// yet, but only those pushed since begin count. The reader may change their ranks. The last
+	// inside cells, if any, come from one symbol of the rule that is read: the reader has seen what
+	// they hold, when it read the rule that this symbol names. allInside says so of all since
+	// begin.
 	push(line []cell, inside int)
-	// settle hands out cells that are more than margin away from both edges of a rule's expansion, whose ranks no rule above
-	// can change, once for all derivations of the rule, of which there are weight.
+	// settle hands out cells that are more than margin away from both edges of a rule's expansion,
+	// whose ranks no rule above can change, once for all derivations of the rule, of which there
+	// are weight.
 	settle(weight uint64, cells []cell)
 }
 
@@ -25,8 +29,9 @@ const allInside = math.MaxInt
 // A cell is a symbol of a rule's expansion. Its rank is the reader's; it begins as noPattern.
 type cell struct{ symbol, rank uint32 }
 
-// seams reads a forest from the rules that use no others upwards. What crosses into a rule from outside reaches at most margin symbols
-// into it; so of each rule only the edges are kept for the rules above.
+// seams reads a forest from the rules that use no others upwards. What crosses into a rule from
+// outside reaches at most margin symbols into it; so of each rule only the edges are kept for the
+// rules above.
 type seams struct {
 	*forest
 	reader reader
@@ -36,7 +41,8 @@ type seams struct {
 	line   []cell   // of the rule being read: its first margin cells, then those not settled yet
 }
 
-// readSeams takes time and memory in proportion to the right-hand sides times margin+1, the reader's own apart; memory to those of one forest.
+// readSeams takes time and memory in proportion to the right-hand sides times margin+1, the
+// reader's own apart; memory to those of one forest.
 func readSeams(all *forests, margin int, r reader) {
 	var segments [][]cell // edges of their start rules
 	for f := range all.each() {
@@ -127,8 +133,8 @@ func (s *seams) release(rule uint32) {
 	}
 }
 
-// dearestWindow returns the most that width symbols in a row, or fewer, cost anywhere. It takes time and memory in proportion to the
-// right-hand sides times width.
+// dearestWindow returns the most that width symbols in a row, or fewer, cost anywhere. It takes
+// time and memory in proportion to the right-hand sides times width.
 func dearestWindow(f *forests, width int, cost []uint64) uint64 {
 	w := &window{width: width, cost: cost}
 	readSeams(f, width-1, w)

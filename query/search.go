@@ -7,9 +7,11 @@ import (
 	"slices"
 )
 
-// A search finds the minimal hot subpaths, or the maximal ones. It goes from each length to the next: a candidate is a sequence that is not hot, nor any of
-// its prefixes of the least length, but may become so when it grows. Its occurrences in the grammar are all that is kept of it, with its
-// node in a trie of the sequences met. For the maximal ones it goes on where a sequence is hot, and see maximality.
+// A search finds the minimal hot subpaths, or the maximal ones. It goes from each length to the
+// next: a candidate is a sequence that is not hot, nor any of its prefixes of the least length, but
+// may become so when it grows. Its occurrences in the grammar are all that is kept of it, with its
+// node in a trie of the sequences met. For the maximal ones it goes on where a sequence is hot, and
+// see maximality.
 type search struct {
 	*walker
 	isMark    []bool
@@ -29,7 +31,8 @@ type search struct {
 	size     int // symbols in found
 }
 
-// mostFoundSymbols and mostSequences bound the memory that it takes to count an answer, a hundred bytes a symbol, and to search for it. They are variables for tests.
+// mostFoundSymbols and mostSequences bound the memory that it takes to count an answer, a hundred
+// bytes a symbol, and to search for it. They are variables for tests.
 var (
 	mostFoundSymbols = 1 << 22
 	mostSequences    = 1 << 22
@@ -113,7 +116,8 @@ func (x *search) tooLarge(length int) error {
 	return nil
 }
 
-// fork sorts the steps that follow a candidate by their symbols, and appends what may become hot of that to next.
+// fork sorts the steps that follow a candidate by their symbols, and appends what may become hot of
+// that to next.
 func (x *search) fork(c candidate, steps []step, length int, next []candidate) []candidate {
 	x.count(steps)
 	for i := range x.branches {
@@ -152,7 +156,8 @@ func (x *search) forkAs(shorter *extension, c candidate, length int, next []cand
 	return next
 }
 
-// grow makes a candidate longer by a symbol. A sequence that is hot now is found; one that may become hot is the next candidate; others are dropped.
+// grow makes a candidate longer by a symbol. A sequence that is hot now is found; one that may
+// become hot is the next candidate; others are dropped.
 func (x *search) grow(c candidate, symbol uint32, count uint64, length int) (longer candidate, ok bool) {
 	cost := addSaturating(c.cost, x.cost[symbol])
 	hot := length >= x.minLength && mulSaturating(count, cost) >= x.minCost
@@ -204,8 +209,9 @@ func (x *search) dearSymbols(counts []uint64) []dearSymbol {
 	return dear
 }
 
-// mayBecomeHot is exact pruning. If the dearest symbol that a sequence grows by is d, it grows by no more than d's cost a symbol, and
-// occurs then no more often than d does, nor than it does now. Nor does it ever cost more than the dearest window.
+// mayBecomeHot is exact pruning. If the dearest symbol that a sequence grows by is d, it grows by
+// no more than d's cost a symbol, and occurs then no more often than d does, nor than it does now.
+// Nor does it ever cost more than the dearest window.
 func (x *search) mayBecomeHot(count, cost uint64, length int) bool {
 	more := uint64(x.maxLength - length)
 	for _, d := range x.dear {

@@ -107,7 +107,8 @@ func sameAnswers(t fataler, want, got map[string]any) {
 	}
 }
 
-// All answers are those of the same trace in one piece, whether segments are read at once or one after the other.
+// All answers are those of the same trace in one piece, whether segments are read at once or one
+// after the other.
 func TestSegmentsAnswerAsOne(t *testing.T) {
 	check := func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {

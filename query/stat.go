@@ -15,8 +15,8 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A Stat is the figures of a snapshot: those of Larus's table 1, the cost of the tracing, and what was lost. Ratios whose divisor is
-// not known are 0.
+// A Stat is the figures of a snapshot: those of Larus's table 1, the cost of the tracing, and what
+// was lost. Ratios whose divisor is not known are 0.
 type Stat struct {
 	SchemaVersion int `json:"schema_version"`
 
@@ -63,11 +63,12 @@ type Stat struct {
 	SampledMost       float64 `json:"sampled_most"` // 0, where it is known
 }
 
-// NewStat computes the figures of a snapshot, of which fileBytes is the size of the file, 0 when it is in none. It takes time linear in
-// the grammars and the program tables.
+// NewStat computes the figures of a snapshot, of which fileBytes is the size of the file, 0 when it
+// is in none. It takes time linear in the grammars and the program tables.
 //
-// TraceBytes is what the uncompressed trace would take in the operations of Larus 1999, section 2: a byte for the operation and 0, 1, 2, 4
-// or 8 for its operand, whichever is enough, so that most paths take his three. Marks take nothing: he has none.
+// TraceBytes is what the uncompressed trace would take in the operations of Larus 1999, section 2:
+// a byte for the operation and 0, 1, 2, 4 or 8 for its operand, whichever is enough, so that most
+// paths take his three. Marks take nothing: he has none.
 func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 	threads, _ := selectThreads(s, nil)
 	f := newForests(s, threads)
@@ -152,8 +153,8 @@ func (x *Stat) countRoutines(s *wpp.Snapshot) {
 	}
 }
 
-// traceBytes is the size of all threads' operations. Which routines are entered and left follows from the paths and the marks, as
-// package ops has it.
+// traceBytes is the size of all threads' operations. Which routines are entered and left follows
+// from the paths and the marks, as package ops has it.
 func traceBytes(s *wpp.Snapshot, f *forests) uint64 {
 	var sum uint64
 	add := func(n, size uint64) { sum = addSaturating(sum, mulSaturating(n, size)) }
@@ -185,7 +186,8 @@ func traceBytes(s *wpp.Snapshot, f *forests) uint64 {
 	return sum
 }
 
-// resumed counts, by routine, the paths after a resume mark that do not begin at the routine's entry: activations that are entered there.
+// resumed counts, by routine, the paths after a resume mark that do not begin at the routine's
+// entry: activations that are entered there.
 type resumed struct {
 	symbols []wpp.Symbol
 	length  int // symbols since begin, up to 2
@@ -234,8 +236,9 @@ func sampled(f *wpp.Figures) float64 {
 	return 1 / f.Scale()
 }
 
-// WriteStat writes the figures one a line, name and value separated by a space. The names are those of the JSON object; what is not known is "-", and a
-// slow_down of which only the least is known begins with ">=".
+// WriteStat writes the figures one a line, name and value separated by a space. The names are those
+// of the JSON object; what is not known is "-", and a slow_down of which only the least is known
+// begins with ">=".
 func WriteStat(w io.Writer, x Stat) error {
 	out := bufio.NewWriter(w)
 	v := reflect.ValueOf(x)
@@ -270,8 +273,9 @@ func statText(value any) string {
 // WriteStatJSON writes the figures as one JSON object.
 func WriteStatJSON(w io.Writer, x Stat) error { return writeJSON(w, x, "figures") }
 
-// WriteRoutines writes a line for each contiguous range of each routine, five fields separated by tabs: IMAGE START END STATE NAME.
-// Addresses are link-time, in hex without 0x, END exclusive; STATE is "observed" or "left-out:REASON".
+// WriteRoutines writes a line for each contiguous range of each routine, five fields separated by
+// tabs: IMAGE START END STATE NAME. Addresses are link-time, in hex without 0x, END exclusive;
+// STATE is "observed" or "left-out:REASON".
 func WriteRoutines(w io.Writer, s *wpp.Snapshot) error {
 	out := bufio.NewWriter(w)
 	for i := range s.Routines {

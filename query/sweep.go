@@ -6,9 +6,11 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A sweep reads a grammar by an automaton, in one direction, without expanding it: what a rule does to a state, and how many hits are in
-// it, is found out once (as Ganty and Valero do, arXiv 1901.05252, for whether there are any). So it takes time in proportion to the right-hand
-// sides, times the states that their rules are met in (or all, where they are few: see fill), and constant memory for each rule and each of these. It belongs to one goroutine.
+// A sweep reads a grammar by an automaton, in one direction, without expanding it: what a rule does
+// to a state, and how many hits are in it, is found out once (as Ganty and Valero do, arXiv
+// 1901.05252, for whether there are any). So it takes time in proportion to the right-hand sides,
+// times the states that their rules are met in (or all, where they are few: see fill), and constant
+// memory for each rule and each of these. It belongs to one goroutine.
 type sweep struct {
 	grammar   *wpp.Grammar
 	automaton *automaton
@@ -24,8 +26,9 @@ type sweep struct {
 	err       error
 }
 
-// An effect is what reading a rule's expansion from a state does: the state that it ends in, plus 1, in the lower 16 bits, which suffice for mostStates; above, the hits, up to manyHits. 0: not known.
-// It is small because looking it up is what a sweep spends its time on.
+// An effect is what reading a rule's expansion from a state does: the state that it ends in, plus
+// 1, in the lower 16 bits, which suffice for mostStates; above, the hits, up to manyHits. 0: not
+// known. It is small because looking it up is what a sweep spends its time on.
 type effect uint64
 
 const (
@@ -159,7 +162,8 @@ func (w *sweep) enter(rule int, state uint32) {
 	w.stack = append(w.stack, visit{body: w.grammar.Body(rule), rule: rule, entry: state, state: state})
 }
 
-// read reads on in a rule. It is over, and true, at the rule's end; or it enters a rule whose effect is not known.
+// read reads on in a rule. It is over, and true, at the rule's end; or it enters a rule whose
+// effect is not known.
 func (w *sweep) read(v *visit) bool {
 	state, hits, step, i := v.state, v.hits, 1, v.at
 	if w.backward {
@@ -206,8 +210,9 @@ type hit struct {
 	state    uint32 // before the symbol
 }
 
-// hits returns up to limit hits, of those from the symbol at a position on, the first skip left out. It takes time in proportion to the bodies
-// on the way down to the first and to each, but for the start rule's, and to what of the grammar it is the first to read.
+// hits returns up to limit hits, of those from the symbol at a position on, the first skip left
+// out. It takes time in proportion to the bodies on the way down to the first and to each, but for
+// the start rule's, and to what of the grammar it is the first to read.
 func (w *sweep) hits(from, skip uint64, limit int) ([]hit, error) {
 	var found []hit
 	state, read := w.automaton.start, uint64(0)
@@ -263,8 +268,10 @@ func (w *sweep) atEdge(rule int) rung {
 // A rung is a symbol of a rule's body on the way from the start rule down to a terminal.
 type rung struct{ rule, at int }
 
-// descend finds the way down to the terminal at a position, for those who read on from there: of the rungs but the last, at is beside the
-// symbol that leads down. Behind the end there is no way. It takes time in proportion to the bodies on it but the start rule's, of whose length it takes the logarithm.
+// descend finds the way down to the terminal at a position, for those who read on from there: of
+// the rungs but the last, at is beside the symbol that leads down. Behind the end there is no way.
+// It takes time in proportion to the bodies on it but the start rule's, of whose length it takes
+// the logarithm.
 func (w *sweep) descend(position uint64) []rung {
 	if position >= w.grammar.Length(0) {
 		return nil

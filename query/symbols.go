@@ -10,10 +10,12 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// errNoSymbols refuses a snapshot that paths of several routines, or marks, are in: the numbers of its paths do not tell them apart.
+// errNoSymbols refuses a snapshot that paths of several routines, or marks, are in: the numbers of
+// its paths do not tell them apart.
 var errNoSymbols = errors.New("these are no bare symbols: name a snapshot that wpptrace compress --symbols has made")
 
-// checkSymbols fails unless every symbol of a snapshot is a path of one routine whose number has 32 bits.
+// checkSymbols fails unless every symbol of a snapshot is a path of one routine whose number has 32
+// bits.
 func checkSymbols(s *wpp.Snapshot, threads []*wpp.Thread) error {
 	if len(s.Routines) != 1 {
 		return errNoSymbols

@@ -2,12 +2,14 @@ package query
 
 import "wpptrace/compress/wpp"
 
-// A bundle is occurrences of a sequence of symbols that go on alike, as far as one symbol of the grammar reaches: their last symbols are the first offset terminals
-// of what it expands to, wherever it stands.
+// A bundle is occurrences of a sequence of symbols that go on alike, as far as one symbol of the
+// grammar reaches: their last symbols are the first offset terminals of what it expands to,
+// wherever it stands.
 //
-// An occurrence belongs to the lowest rule whose expansion holds all of it. So a position where the symbol stands is for as many executions as its rule
-// has derivations, and each execution has one position: the windows across the seams of a rule that Goto et al. (arXiv 1103.3114) count,
-// but grown to the right from single symbols.
+// An occurrence belongs to the lowest rule whose expansion holds all of it. So a position where the
+// symbol stands is for as many executions as its rule has derivations, and each execution has one
+// position: the windows across the seams of a rule that Goto et al. (arXiv 1103.3114) count, but
+// grown to the right from single symbols.
 type bundle struct {
 	symbol uint32 // of the grammar: a terminal or a rule
 	offset uint32
@@ -15,7 +17,8 @@ type bundle struct {
 	at     []uint32 // positions
 }
 
-// A step leads on from occurrences: the next symbol, a terminal, and those of the sequence that is longer by it.
+// A step leads on from occurrences: the next symbol, a terminal, and those of the sequence that is
+// longer by it.
 type step struct {
 	symbol uint32
 	to     bundle
@@ -35,8 +38,9 @@ func newWalker(f *forest) *walker {
 	return &walker{forest: f, of: make([]uint32, f.symbols+len(f.begin))}
 }
 
-// follow returns the steps that lead on from occurrences, until it is called again: one for those whose symbol goes on, and one for each symbol that comes
-// behind. At the end of a thread none does. Where a symbol goes on, time is constant however many occurrences there are.
+// follow returns the steps that lead on from occurrences, until it is called again: one for those
+// whose symbol goes on, and one for each symbol that comes behind. At the end of a thread none
+// does. Where a symbol goes on, time is constant however many occurrences there are.
 func (w *walker) follow(bundles []bundle) []step {
 	w.steps, w.behind = w.steps[:0], w.behind[:0]
 	for _, b := range bundles {
@@ -53,8 +57,9 @@ func (w *walker) follow(bundles []bundle) []step {
 	return w.steps
 }
 
-// climb lists the positions that come behind one: the next, unless its rule ends there; then those behind each use of the rule. As a rule is the last
-// symbol of another at most once, the way up meets no rule twice.
+// climb lists the positions that come behind one: the next, unless its rule ends there; then those
+// behind each use of the rule. As a rule is the last symbol of another at most once, the way up
+// meets no rule twice.
 func (w *walker) climb(pos uint32) {
 	w.ended = append(w.ended[:0], pos)
 	for len(w.ended) > 0 {
@@ -92,7 +97,8 @@ func (w *walker) beginning(at []uint32) []bundle {
 	return bundles
 }
 
-// gather appends the steps to the first terminals at positions, one for each symbol that stands there.
+// gather appends the steps to the first terminals at positions, one for each symbol that stands
+// there.
 func (w *walker) gather(at []uint32) {
 	first := len(w.steps)
 	w.sizes = w.sizes[:0]

@@ -11,7 +11,8 @@ import (
 	"wpptrace/bpf/wire"
 )
 
-// A Field is a member of a structure of C as the compiler laid it out, in bytes. Name "" is the whole structure.
+// A Field is a member of a structure of C as the compiler laid it out, in bytes. Name "" is the
+// whole structure.
 type Field struct {
 	Struct, Name string
 	Offset, Size uintptr
@@ -51,7 +52,8 @@ const (
 	NoReg          = C.NO_REG
 )
 
-// SignalFrameRIP is where a signal frame keeps the interrupted instruction pointer, from the CFA of the handler.
+// SignalFrameRIP is where a signal frame keeps the interrupted instruction pointer, from the CFA of
+// the handler.
 const SignalFrameRIP = C.SIGNAL_FRAME_RIP
 
 // CallSlot is the first entry of the table of calls that a return address may be at.
@@ -59,7 +61,8 @@ func CallSlot(address uint64, shift uint32) uint32 {
 	return uint32(C.usermode_call_slot(C.__u64(address), C.__u32(shift)))
 }
 
-// Condition is whether a conditional jump with this condition code is taken (1) under these flags (0: it is not).
+// Condition is whether a conditional jump with this condition code is taken (1) under these flags
+// (0: it is not).
 func Condition(code uint8, flags uint64) uint64 {
 	return uint64(C.usermode_condition(C.__u8(code), C.__u64(flags)))
 }

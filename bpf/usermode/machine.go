@@ -13,7 +13,8 @@ import (
 	"wpptrace/bpf"
 )
 
-// A Memory is the memory of a simulated process: the 8-byte words that can be read, by address. Addresses are multiples of 8.
+// A Memory is the memory of a simulated process: the 8-byte words that can be read, by address.
+// Addresses are multiples of 8.
 type Memory map[uint64]uint64
 
 // Set stores a word at any address; the bytes around it that nobody has stored read as 0.
@@ -47,7 +48,8 @@ type Registers struct {
 // A Machine is a simulated process with a plan's tables. It is used by one goroutine at a time.
 type Machine struct {
 	Memory Memory
-	// Output takes a record as the ring buffer would, and keeps it: true; false: there is no room. By default there always is.
+	// Output takes a record as the ring buffer would, and keeps it: true; false: there is no room.
+	// By default there always is.
 	Output  func(record []byte) bool
 	Records [][]byte                        // what Output took
 	Losses  map[uint32]bpf.TracerLoss       // by thread
@@ -58,8 +60,8 @@ type Machine struct {
 	base, size uint64
 }
 
-// New returns a machine whose image of size bytes is loaded at base above its link-time addresses. The attach cookie is the index in sites; calls are by
-// link-time return address.
+// New returns a machine whose image of size bytes is loaded at base above its link-time addresses.
+// The attach cookie is the index in sites; calls are by link-time return address.
 func New(sites []bpf.TracerSite, calls map[uint64]bpf.TracerCall, base, size uint64) *Machine {
 	return &Machine{
 		Memory: Memory{}, Losses: map[uint32]bpf.TracerLoss{}, sites: sites, calls: calls, base: base, size: size,
@@ -70,7 +72,8 @@ func New(sites []bpf.TracerSite, calls map[uint64]bpf.TracerCall, base, size uin
 // A Thread is what the program remembers of a thread.
 type Thread struct{ c *C.struct_thread }
 
-// NewThread returns a thread that began at started (ns); midRun: it ran before the tracer was attached. The caller frees it.
+// NewThread returns a thread that began at started (ns); midRun: it ran before the tracer was
+// attached. The caller frees it.
 func NewThread(tid uint32, started uint64, midRun bool) *Thread {
 	resync := C.int(0)
 	if midRun {

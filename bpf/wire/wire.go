@@ -14,7 +14,8 @@ type Word uint64
 // A Kind is what a word says.
 type Kind uint8
 
-// The kinds of word. A witness may be preceded by the chain of its callers (From, innermost first) and by a case.
+// The kinds of word. A witness may be preceded by the chain of its callers (From, innermost first)
+// and by a case.
 const (
 	Witness Kind = iota // the activation with this CFA came to the site, with this outcome
 	From                // a return address in the chain of callers of the activation that the next witness names
@@ -74,7 +75,8 @@ func (w Word) Place() Place { return Place(w >> 48 & 7) }
 // Address is the link-time address of a From or End that is Inside, or of a Handler.
 func (w Word) Address() uint64 { return uint64(w) & (1<<48 - 1) }
 
-// Resync reports whether a From belongs to the whole chain of callers, sent when a thread is first seen in mid-run or after a loss.
+// Resync reports whether a From belongs to the whole chain of callers, sent when a thread is first
+// seen in mid-run or after a loss.
 func (w Word) Resync() bool { return w>>51&1 == 1 }
 
 // MakeWitness returns the word of a hit.
@@ -134,7 +136,8 @@ type Batch struct {
 // BatchHeader is the length of a record before its words, bytes.
 const BatchHeader = 40
 
-// ParseBatch reads a record. The batch refers to the record's memory. It fails on a record that is too short for what it says it holds.
+// ParseBatch reads a record. The batch refers to the record's memory. It fails on a record that is
+// too short for what it says it holds.
 func ParseBatch(record []byte) (Batch, error) {
 	if len(record) < BatchHeader {
 		return Batch{}, fmt.Errorf("read a batch of words: %d bytes are less than its header", len(record))

@@ -1,6 +1,7 @@
 package main
 
-// A background writes snapshots while the recording goes on, one at a time. Requests that come while one is being written get one more together.
+// A background writes snapshots while the recording goes on, one at a time. Requests that come
+// while one is being written get one more together.
 type background struct {
 	begin   func() (write func() error) // write runs on another goroutine
 	written chan error                  // hears of the one that is being written; nil: none is
@@ -33,7 +34,8 @@ func (b *background) poll() (done bool, err error) {
 	}
 }
 
-// wait waits for the one that is being written, and says how that went. Another one that was asked for is not begun.
+// wait waits for the one that is being written, and says how that went. Another one that was asked
+// for is not begun.
 func (b *background) wait() (err error) {
 	if b.written != nil {
 		err = <-b.written

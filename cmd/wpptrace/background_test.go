@@ -30,7 +30,8 @@ func next(b *background) error {
 	}
 }
 
-// However many requests come while a snapshot is being written, one is written at a time, and one more for all of them.
+// However many requests come while a snapshot is being written, one is written at a time, and one
+// more for all of them.
 func TestRequestsMerge(t *testing.T) {
 	w, b := newSlow()
 	if done, _ := b.poll(); done || b.wait() != nil {
@@ -61,7 +62,8 @@ func TestRequestsMerge(t *testing.T) {
 	}
 }
 
-// At the end of the recording the snapshot that is being written is waited for, and none is begun: the last one is to come.
+// At the end of the recording the snapshot that is being written is waited for, and none is begun:
+// the last one is to come.
 func TestLastRequestIsDropped(t *testing.T) {
 	w, b := newSlow()
 	b.request()

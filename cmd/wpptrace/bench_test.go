@@ -15,8 +15,9 @@ import (
 	"wpptrace/loader/target"
 )
 
-// BenchmarkLive records busy programs as they run, from the ring buffer through the decoder into the grammar: hits a second, of which none may be lost, and the
-// CPU time that the consumer takes for each.
+// BenchmarkLive records busy programs as they run, from the ring buffer through the decoder into
+// the grammar: hits a second, of which none may be lost, and the CPU time that the consumer takes
+// for each.
 func BenchmarkLive(b *testing.B) {
 	builder, err := zoo.NewBuilder(b.TempDir())
 	if err != nil {

@@ -68,8 +68,8 @@ func (p *progress) stretch(t *testing.T, from, to time.Time) time.Duration {
 	return p.at[last].Sub(p.at[first]) / time.Duration(last-first)
 }
 
-// Under the usual budget of 5 %, ten million calls a second get slower by 2.5 to 7.5 %: the time that the same work takes, in the median of five recordings, each
-// between two stretches without.
+// Under the usual budget of 5 %, ten million calls a second get slower by 2.5 to 7.5 %: the time
+// that the same work takes, in the median of five recordings, each between two stretches without.
 func TestBudgetIsKept(t *testing.T) {
 	if os.Getenv("WPPTRACE_SOAK") == "" {
 		t.Skip("WPPTRACE_SOAK is not set, and it takes a machine that does nothing else: see make soak")
@@ -97,7 +97,8 @@ func TestBudgetIsKept(t *testing.T) {
 	}
 }
 
-// A process that waits is left alone, when windows have been, too: in two seconds it uses less than a hundredth of them.
+// A process that waits is left alone, when windows have been, too: in two seconds it uses less than
+// a hundredth of them.
 func TestIdleProcessIsLeftAlone(t *testing.T) {
 	s := startServer(t)
 	p, err := target.Open(s.pid())

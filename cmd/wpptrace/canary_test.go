@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestCanary tries probes in a process at work and in one that waits: both go on as if nothing had been.
+// TestCanary tries probes in a process at work and in one that waits: both go on as if nothing had
+// been.
 func TestCanary(t *testing.T) {
 	const work = 20_000
 	for _, c := range []struct {

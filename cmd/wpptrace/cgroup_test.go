@@ -34,7 +34,8 @@ var (
 	filesOfV2 = controlFiles{"memory.max", "memory.swap.max", "0", "memory.peak", "memory.events"}
 )
 
-// makeGroup makes a control group that allows the least memory that wpptrace takes, and removes it when the test ends.
+// makeGroup makes a control group that allows the least memory that wpptrace takes, and removes it
+// when the test ends.
 func makeGroup(t *testing.T) controlGroup {
 	t.Helper()
 	parents, files := findGroups(t)
@@ -60,8 +61,8 @@ func makeGroup(t *testing.T) controlGroup {
 	return g
 }
 
-// findGroups returns the groups under which one may be made, the best first: that of the test, and in version 2 the root, for a group that has processes has no groups
-// with limits.
+// findGroups returns the groups under which one may be made, the best first: that of the test, and
+// in version 2 the root, for a group that has processes has no groups with limits.
 func findGroups(t *testing.T) (parents []string, files controlFiles) {
 	t.Helper()
 	own, err := os.ReadFile("/proc/self/cgroup")
@@ -86,7 +87,8 @@ func findGroups(t *testing.T) (parents []string, files controlFiles) {
 	return []string{filepath.Join(mount, strings.TrimPrefix(unified, root)), mount}, filesOfV2
 }
 
-// findMount returns where a file system of a type is mounted that has an option, and which of its directories.
+// findMount returns where a file system of a type is mounted that has an option, and which of its
+// directories.
 func findMount(t *testing.T, kind, option string) (mount, root string) {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -104,7 +106,8 @@ func findMount(t *testing.T, kind, option string) (mount, root string) {
 	return "", ""
 }
 
-// makeLimited makes a group that has a file for its limit. In version 2 its parent has to be told that it has.
+// makeLimited makes a group that has a file for its limit. In version 2 its parent has to be told
+// that it has.
 func makeLimited(dir, limit string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -156,7 +159,8 @@ func (g controlGroup) startTracer(t *testing.T, args ...string) *tracer {
 	return runTracer(t, cmd)
 }
 
-// isKept fails the test if the group ever took more than it is allowed, or the kernel killed anybody for that.
+// isKept fails the test if the group ever took more than it is allowed, or the kernel killed
+// anybody for that.
 func (g controlGroup) isKept(t *testing.T) {
 	t.Helper()
 	peak, err := strconv.Atoi(g.read(t, g.peak))
@@ -170,7 +174,8 @@ func (g controlGroup) isKept(t *testing.T) {
 	t.Logf("%.1f MiB of memory were taken", float64(peak)/(1<<20))
 }
 
-// randomPaths is a program whose paths cannot be compressed: which path of step is next says a byte of a random sequence. It takes so many steps, or never ends.
+// randomPaths is a program whose paths cannot be compressed: which path of step is next says a byte
+// of a random sequence. It takes so many steps, or never ends.
 const randomPaths = `
 #include <stdint.h>
 #include <stdlib.h>
@@ -249,7 +254,8 @@ func (s *sequence) find(bytes []byte, most uint64) (skipped uint64, ok bool) {
 	return 0, false
 }
 
-// dumpSteps calls back for each whole path of step that a snapshot has, in order, and for the number of events of each gap.
+// dumpSteps calls back for each whole path of step that a snapshot has, in order, and for the
+// number of events of each gap.
 func dumpSteps(t *testing.T, snapshot string, path func(number string), gap func(events uint64)) {
 	t.Helper()
 	dump := exec.Command("wpptrace", "dump", snapshot)
@@ -280,7 +286,8 @@ func dumpSteps(t *testing.T, snapshot string, path func(number string), gap func
 	}
 }
 
-// learnSteps records the program from its start and returns the byte that each path of step stands for. That there is such a byte proves the recording.
+// learnSteps records the program from its start and returns the byte that each path of step stands
+// for. That there is such a byte proves the recording.
 func learnSteps(t *testing.T, program string) map[string]byte {
 	t.Helper()
 	const steps = 20_000
@@ -337,7 +344,8 @@ func (f *trail) step(b byte) {
 	}
 }
 
-// gap says that events are missing, of which each step makes one or more, and parts of two steps besides.
+// gap says that events are missing, of which each step makes one or more, and parts of two steps
+// besides.
 func (f *trail) gap(events uint64) {
 	f.gaps++
 	f.lost += events
@@ -361,7 +369,8 @@ func (f *trail) find(s *sequence, bytes []byte) (skipped uint64) {
 	return skipped
 }
 
-// followSteps compares the snapshot's steps with the sequence: they are a part of it but for gaps, which are all in the figures.
+// followSteps compares the snapshot's steps with the sequence: they are a part of it but for gaps,
+// which are all in the figures.
 func followSteps(t *testing.T, snapshot string, bytes map[string]byte) {
 	t.Helper()
 	s, err := wpp.ReadFile(snapshot)
@@ -387,8 +396,9 @@ func followSteps(t *testing.T, snapshot string, bytes map[string]byte) {
 	}
 }
 
-// In a control group of 64 MiB, as containers are, a stream of paths that cannot be compressed is recorded, for a minute with make soak: wpptrace lives, keeps within it, and tells
-// what it missed. All else is exact.
+// In a control group of 64 MiB, as containers are, a stream of paths that cannot be compressed is
+// recorded, for a minute with make soak: wpptrace lives, keeps within it, and tells what it missed.
+// All else is exact.
 func TestSmallControlGroup(t *testing.T) {
 	group := makeGroup(t)
 	program := compileRandomPaths(t)

@@ -182,7 +182,8 @@ func findKernel() (string, error) {
 
 const privilegesFix = "run wpptrace as root (sudo wpptrace ...); a container must be a privileged one"
 
-// findPrivileges looks for those capabilities that tracing takes. CAP_SYS_ADMIN does for the first two.
+// findPrivileges looks for those capabilities that tracing takes. CAP_SYS_ADMIN does for the first
+// two.
 func findPrivileges() (string, error) {
 	have := cap.GetProc()
 	var names, missing []string
@@ -204,7 +205,8 @@ func effective(have *cap.Set, c cap.Value) bool {
 	return err == nil && has
 }
 
-// initialPidNamespace is PROC_PID_INIT_INO of include/linux/proc_ns.h. BPF programs see the process numbers of that namespace.
+// initialPidNamespace is PROC_PID_INIT_INO of include/linux/proc_ns.h. BPF programs see the process
+// numbers of that namespace.
 const initialPidNamespace = 4026531836
 
 const namespaceFix = "run wpptrace outside of the container, or in one with the host's pid namespace (docker run --pid=host)"

@@ -11,7 +11,8 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// writeRepetitive writes a snapshot of loops in loops, of marks only, in which there is something to gain.
+// writeRepetitive writes a snapshot of loops in loops, of marks only, in which there is something
+// to gain.
 func writeRepetitive(t *testing.T) (path string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -65,7 +65,8 @@ instructions nor source lines.`,
 // A compression makes a snapshot of a trace.
 type compression func(r io.Reader, image string, rec *spill.Recording) (*wpp.Snapshot, error)
 
-// compressFile compresses the trace in a file, or on stdin. One that is cut off is an error, but not without a snapshot.
+// compressFile compresses the trace in a file, or on stdin. One that is cut off is an error, but
+// not without a snapshot.
 func compressFile(compress compression, path string, rec *spill.Recording, output string, stdin io.Reader, stderr io.Writer) error {
 	if err := checkOutput(output); err != nil {
 		return err

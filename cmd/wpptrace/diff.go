@@ -68,7 +68,8 @@ COUNT   how often it ran in the first, THEN in the second`,
 	return c
 }
 
-// readBoth reads two snapshots, at once where they are so small that the memory for it does not matter.
+// readBoth reads two snapshots, at once where they are so small that the memory for it does not
+// matter.
 func readBoth(warnings io.Writer, a, b string) (first, second *wpp.Snapshot, err error) {
 	const small = 64 << 20
 	var reading sync.WaitGroup

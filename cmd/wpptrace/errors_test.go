@@ -89,7 +89,8 @@ func TestNotRoot(t *testing.T) {
 	s.end()
 }
 
-// Three capabilities do for anybody's process, and a recording that has begun has none, or what its windows take.
+// Three capabilities do for anybody's process, and a recording that has begun has none, or what its
+// windows take.
 func TestFewCapabilities(t *testing.T) {
 	const nobody = 65534
 	program := copyProgram(t, "wpptrace")

@@ -48,7 +48,8 @@ func countProbes(pid int) (n int, err error) {
 	return n, links.Err()
 }
 
-// A process at work notices nothing when wpptrace is killed at any moment: before it attaches, while it does, while it records, between windows.
+// A process at work notices nothing when wpptrace is killed at any moment: before it attaches,
+// while it does, while it records, between windows.
 func TestKilledAtAnyMoment(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -99,7 +100,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// busyThreads makes threads, some at a time, each of which calls leaf so many times and lives until all of these have.
+// busyThreads makes threads, some at a time, each of which calls leaf so many times and lives until
+// all of these have.
 const busyThreads = `
 #include <pthread.h>
 #include <stdlib.h>
@@ -171,7 +173,8 @@ func leaves(s *wpp.Snapshot, g *wpp.Grammar) (n uint64) {
 	return n
 }
 
-// A reader that stops at any moment for any time: what it misses is counted, or there is nothing to miss.
+// A reader that stops at any moment for any time: what it misses is counted, or there is nothing to
+// miss.
 func TestStalledReader(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -232,7 +235,8 @@ func TestStalledReader(t *testing.T) {
 	}
 }
 
-// Windows are opened and closed again and again: nothing is left of one that has been closed, and the process notices none.
+// Windows are opened and closed again and again: nothing is left of one that has been closed, and
+// the process notices none.
 func TestNothingLeaksFromWindows(t *testing.T) {
 	const few = 5 // by then all that stays has been made
 	program := compileC(t, busyThreads, "-O1", "-pthread")

@@ -14,7 +14,8 @@ import (
 	"wpptrace/query"
 )
 
-// values says what the value of a flag must be, by the name that help gives it; "" is that of switches.
+// values says what the value of a flag must be, by the name that help gives it; "" is that of
+// switches.
 var values = map[string]string{
 	"":        "true or false",
 	"BYTES":   "a number of bytes, as 65536, 64K or 64M",
@@ -29,7 +30,8 @@ var values = map[string]string{
 	"X":       "a number, as 10 or 2.5",
 }
 
-// flagError makes a usage error of one in a flag. What the parser of a value says is meant for programmers, and left out.
+// flagError makes a usage error of one in a flag. What the parser of a value says is meant for
+// programmers, and left out.
 func flagError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {

@@ -20,8 +20,9 @@ import (
 	"wpptrace/loader/uprobe"
 )
 
-// A following is the recording of a process, of those that it starts, and of what any of them becomes by exec: each program in each process has a job of
-// its own. It belongs to one goroutine; each job that records has another.
+// A following is the recording of a process, of those that it starts, and of what any of them
+// becomes by exec: each program in each process has a job of its own. It belongs to one goroutine;
+// each job that records has another.
 type following struct {
 	*recordFlags
 	shared *shared
@@ -59,7 +60,8 @@ func (o *recordFlags) alone() string {
 	return ""
 }
 
-// mayFollow fails where processes could be stopped, but not let go on: they may become another user's; and where probes in one are in others too.
+// mayFollow fails where processes could be stopped, but not let go on: they may become another
+// user's; and where probes in one are in others too.
 func (o *recordFlags) mayFollow() error {
 	if !o.followFork {
 		return nil
@@ -73,7 +75,8 @@ func (o *recordFlags) mayFollow() error {
 	return nil
 }
 
-// newFollowing prepares to record a process and those that it will start. When it fails nothing stays attached.
+// newFollowing prepares to record a process and those that it will start. When it fails nothing
+// stays attached.
 func newFollowing(o *recordFlags, p *target.Process, used func() (target.Times, error), report, stderr io.Writer) (*following, error) {
 	o.selection.others = true
 	f := &following{
@@ -96,7 +99,8 @@ func newFollowing(o *recordFlags, p *target.Process, used func() (target.Times, 
 	return f, nil
 }
 
-// prepareFirst puts the probes into the first process. Where that cannot be recorded, those that it starts are all the same.
+// prepareFirst puts the probes into the first process. Where that cannot be recorded, those that it
+// starts are all the same.
 func (f *following) prepareFirst() (err error) {
 	flags := f.flagsOf(f.first)
 	flags.pids, flags.ring, flags.quiet = f.pids, f.ring, f.quiet
@@ -236,8 +240,9 @@ func (f *following) watch(s *signals) (reason string, err error) {
 	}
 }
 
-// hear takes notice of all that there is news of, and waits for some if nothing is to be done. It reports whether there is none. Each probe that goes into a program is tried on
-// all processes that run it: those that there is no room for do not wait for it.
+// hear takes notice of all that there is news of, and waits for some if nothing is to be done. It
+// reports whether there is none. Each probe that goes into a program is tried on all processes that
+// run it: those that there is no room for do not wait for it.
 func (f *following) hear() (quiet bool, err error) {
 	deadline := time.Now()
 	if len(f.waiting) == 0 {
@@ -369,7 +374,8 @@ func newChild(o *recordFlags, with *shared, p *target.Process, born bool, stderr
 // errEscaped says that it is not known what a process did.
 var errEscaped = errors.New("somebody has let it go on, by a SIGCONT, before probes stood")
 
-// beginJob starts the reports. Of a program that stands before its first instruction nothing is missing.
+// beginJob starts the reports. Of a program that stands before its first instruction nothing is
+// missing.
 func (f *following) beginJob(j *job, n family.News) error {
 	held, err := f.family.Holds(n.PID)
 	if err != nil {
@@ -388,7 +394,8 @@ func (f *following) beginJob(j *job, n family.News) error {
 	return err
 }
 
-// makeRoom waits for jobs that only write, where there are as many as may be. It fails when all record.
+// makeRoom waits for jobs that only write, where there are as many as may be. It fails when all
+// record.
 func (f *following) makeRoom() error {
 	for len(f.jobs) >= atOnce(f.memory.all) {
 		if f.busy() == len(f.jobs) {

@@ -284,7 +284,8 @@ func openTerminal(t *testing.T) (terminal *os.File, name string) {
 	return terminal, fmt.Sprintf("/dev/pts/%d", n)
 }
 
-// Each program of a pipeline has a snapshot; one that cannot be recorded is told of, and runs; figures come one object a line.
+// Each program of a pipeline has a snapshot; one that cannot be recorded is told of, and runs;
+// figures come one object a line.
 func TestFollowPipeline(t *testing.T) {
 	const silent = `void _start(void) { __asm__("mov $60, %eax; xor %edi, %edi; syscall"); }`
 	program := compileC(t, silent, "-nostdlib", "-static", "-fno-asynchronous-unwind-tables")
@@ -375,7 +376,8 @@ func TestFollowGuardKilled(t *testing.T) {
 	s.end()
 }
 
-// Processes are followed with no more privileges than it takes, and not with fewer: they could be stopped, but not let go on.
+// Processes are followed with no more privileges than it takes, and not with fewer: they could be
+// stopped, but not let go on.
 func TestFollowFewCapabilities(t *testing.T) {
 	const nobody = 65534
 	program, work := copyProgram(t, "wpptrace"), t.TempDir()

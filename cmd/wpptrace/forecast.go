@@ -16,10 +16,12 @@ type forecast struct {
 	cost              attach.Cost
 }
 
-// instructionTime is what an instruction takes where nothing is probed: ten were seen in a nanosecond, and a forecast is not to be exceeded.
+// instructionTime is what an instruction takes where nothing is probed: ten were seen in a
+// nanosecond, and a forecast is not to be exceeded.
 const instructionTime = 0.1 * float64(time.Nanosecond)
 
-// newForecast weighs each probe with how often the plan expects it to be hit, and each hit with the instructions from there to the next.
+// newForecast weighs each probe with how often the plan expects it to be hit, and each hit with the
+// instructions from there to the next.
 func newForecast(p *plan.Plan, cost attach.Cost) forecast {
 	f := forecast{cost: cost}
 	instructions := 0.0
@@ -39,8 +41,9 @@ func newForecast(p *plan.Plan, cost attach.Cost) forecast {
 	return f
 }
 
-// toNextProbe is how many instructions run from the end of a block to the end of the next one with a probe, on average over its ways. Instructions
-// of silent callees are left out, so that the forecast is on the high side.
+// toNextProbe is how many instructions run from the end of a block to the end of the next one with
+// a probe, on average over its ways. Instructions of silent callees are left out, so that the
+// forecast is on the high side.
 func toNextProbe(r *plan.Routine, block int) float64 {
 	const farthest = 64 // blocks
 	ways, sum := 0, 0
@@ -81,7 +84,8 @@ func expectedPaths(r *plan.Routine, n *paths.Numbering) (count float64) {
 	return count
 }
 
-// endingShare is the share of a block's runs that are the last of their path: its ways on are weighed by how often they lead to.
+// endingShare is the share of a block's runs that are the last of their path: its ways on are
+// weighed by how often they lead to.
 func endingShare(r *plan.Routine, n *paths.Numbering, b int) float64 {
 	var ending, all float64
 	for _, next := range r.Blocks[b].Succ {
@@ -104,7 +108,8 @@ func (f forecast) slowDown() float64 {
 	return 1 + (f.emulated*float64(f.cost.Emulated)+f.stepped*float64(f.cost.Stepped))/instructionTime
 }
 
-// tell prints the forecast. load is the CPU share that the process uses now, 1 for one CPU; overhead the budget, per cent, 0: there is none.
+// tell prints the forecast. load is the CPU share that the process uses now, 1 for one CPU;
+// overhead the budget, per cent, 0: there is none.
 func (f forecast) tell(w io.Writer, load, overhead float64) {
 	bound := "it is measured as it runs"
 	if overhead > 0 {
@@ -122,10 +127,12 @@ func factor(x float64) string {
 	return fmt.Sprintf("%.1f", x)
 }
 
-// noticeable is the share of single-stepped hits from which they cost as much as a third of the others.
+// noticeable is the share of single-stepped hits from which they cost as much as a third of the
+// others.
 const noticeable = 0.01
 
-// stepped returns the share of the expected hits that are single-stepped, and the routine that makes most of them; nil: there is none.
+// stepped returns the share of the expected hits that are single-stepped, and the routine that
+// makes most of them; nil: there is none.
 func stepped(p *plan.Plan) (share float64, most *plan.Routine) {
 	by := make([]float64, len(p.Routines))
 	all, sum := 0.0, 0.0

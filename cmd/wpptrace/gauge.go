@@ -53,8 +53,9 @@ const (
 	samplePause = 200 * time.Millisecond
 )
 
-// add takes a sample: what the target has used and its hits so far, stepped of them single-stepped, and what reporting one takes. What a hit costs depends on how busy the machine is;
-// so it is measured again for the hits since the last sample, if there are any.
+// add takes a sample: what the target has used and its hits so far, stepped of them single-stepped,
+// and what reporting one takes. What a hit costs depends on how busy the machine is; so it is
+// measured again for the hits since the last sample, if there are any.
 func (g *gauge) add(used target.Times, hits, stepped uint64, report time.Duration) sample {
 	if g.calibrator != nil && hits > g.measuredAt {
 		g.measuredAt = hits
@@ -101,7 +102,8 @@ func (g *gauge) recent() (estimate, bool) {
 	return g.nature.estimate(used, last.hits-first.hits), true
 }
 
-// exceeds reports whether the target is slowed down more than that: over a whole window, or beyond doubt.
+// exceeds reports whether the target is slowed down more than that: over a whole window, or beyond
+// doubt.
 func (g *gauge) exceeds(most float64) (estimate, bool) {
 	e, known := g.recent()
 	if !known {
@@ -119,8 +121,9 @@ func (r *recording) takeSample() {
 	}
 }
 
-// hits sums up the hits so far, and of them those single-stepped. Those that have not been reported yet, which may be many where the same one comes again and
-// again, the kernel is asked for, and those that are not, while probes go in and out or are counted alone.
+// hits sums up the hits so far, and of them those single-stepped. Those that have not been reported
+// yet, which may be many where the same one comes again and again, the kernel is asked for, and
+// those that are not, while probes go in and out or are counted alone.
 func (r *recording) hits() (hits, stepped uint64) {
 	if m, err := r.session.Metrics(); err == nil {
 		hits = m.Unreported

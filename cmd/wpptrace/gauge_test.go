@@ -12,7 +12,8 @@ import (
 	"wpptrace/loader/target"
 )
 
-// What was measured (CPU and user time in a second, hits by calibration, the nature before) beside the slow-down that was true by a count of the work done.
+// What was measured (CPU and user time in a second, hits by calibration, the nature before) beside
+// the slow-down that was true by a count of the work done.
 func TestEstimate(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -44,7 +45,8 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// Hits are charged by class, what was charged stays charged, and counts that fall back for once do no harm.
+// Hits are charged by class, what was charged stays charged, and counts that fall back for once do
+// no harm.
 func TestGaugeCharges(t *testing.T) {
 	g := &gauge{cost: attach.Cost{Emulated: time.Microsecond, Stepped: 20 * time.Microsecond}}
 	for _, c := range []struct {
@@ -62,7 +64,8 @@ func TestGaugeCharges(t *testing.T) {
 	}
 }
 
-// A process is let go of when a whole window is beyond the limit, or before where there is no doubt.
+// A process is let go of when a whole window is beyond the limit, or before where there is no
+// doubt.
 func TestGaugeExceeds(t *testing.T) {
 	const ms = time.Millisecond
 	begin := time.Now()

@@ -21,8 +21,10 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A container that means harm: its program has a name, a build id, a link to debug information and source files that lead elsewhere, and lies in a root in which everything
-// that somebody may look for is a trap. It is recorded, and of all that is in its root, and of what its names lead to, its program alone is opened.
+// A container that means harm: its program has a name, a build id, a link to debug information and
+// source files that lead elsewhere, and lies in a root in which everything that somebody may look
+// for is a trap. It is recorded, and of all that is in its root, and of what its names lead to, its
+// program alone is opened.
 func TestHostileRoot(t *testing.T) {
 	const name = "a\nb\x1b[31m"
 	root := t.TempDir()
@@ -98,7 +100,8 @@ func setTraps(t *testing.T, root string) {
 // hostileID is ../../etc/shadow, as a build id.
 const hostileID = "2e2e2f2e2e2f6574632f736861646f77"
 
-// hostileProgram makes answering, with lines of /etc/shadow and of a pipe, and a link to debug information that leads to the former.
+// hostileProgram makes answering, with lines of /etc/shadow and of a pipe, and a link to debug
+// information that leads to the former.
 func hostileProgram(t *testing.T, dir string) (program string) {
 	t.Helper()
 	source := "#line 1 \"/etc/shadow\"\n" + strings.Replace(answering, "int main", "#line 1 \"/source.c\"\nint main", 1)
@@ -182,8 +185,8 @@ void _start(void)
 		;
 }`
 
-// FuzzProgram changes bytes of a program: each five bytes of edits are an offset and a new value. All that a recording reads of it is read, and ends with a plan, or an error that
-// names it.
+// FuzzProgram changes bytes of a program: each five bytes of edits are an offset and a new value.
+// All that a recording reads of it is read, and ends with a plan, or an error that names it.
 func FuzzProgram(f *testing.F) {
 	program, err := os.ReadFile(compileC(f, branching, "-O2", "-g", "-nostdlib", "-static"))
 	if err != nil {
@@ -220,7 +223,8 @@ func FuzzProgram(f *testing.F) {
 	})
 }
 
-// notAnswering has a page of its code answer nobody who reads it: it serves no fault there (userfaultfd(2)).
+// notAnswering has a page of its code answer nobody who reads it: it serves no fault there
+// (userfaultfd(2)).
 const notAnswering = `
 #define _GNU_SOURCE
 #include <linux/userfaultfd.h>

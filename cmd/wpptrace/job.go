@@ -168,7 +168,8 @@ func (j *job) attach(exe *os.File) error {
 	return j.addLibraries() // also those that were mapped before we would have been told
 }
 
-// tellPlan sums up the plan, and warns of one that is slower than it might be, or that much is missing in.
+// tellPlan sums up the plan, and warns of one that is slower than it might be, or that much is
+// missing in.
 func (j *job) tellPlan() {
 	p := j.program.plan
 	j.say("%s", summary(p))
@@ -201,7 +202,8 @@ func gone(p *target.Process, err error) error {
 	return err
 }
 
-// replaced replaces an error by a plainer one where the process has called exec since: nothing fits the plan then.
+// replaced replaces an error by a plainer one where the process has called exec since: nothing fits
+// the plan then.
 func replaced(p *target.Process, run *target.Run, err error) error {
 	if !run.Over() {
 		return err
@@ -217,7 +219,8 @@ func replaced(p *target.Process, run *target.Run, err error) error {
 // loadTime is how long the load of a process is measured.
 const loadTime = 100 * time.Millisecond
 
-// measureLoad returns what a process has used in its life, and the CPU share that it uses now, 1 for one CPU.
+// measureLoad returns what a process has used in its life, and the CPU share that it uses now, 1
+// for one CPU.
 func measureLoad(p *target.Process) (used target.Times, load float64, err error) {
 	began := time.Now()
 	before, err := p.Times()
@@ -238,7 +241,8 @@ func newLog(w io.Writer, verbose bool) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// checkOutput fails when a snapshot could not be written to path: better now than after the recording.
+// checkOutput fails when a snapshot could not be written to path: better now than after the
+// recording.
 func checkOutput(path string) error {
 	st, err := os.Stat(path) // a link would be replaced, and who made it to a device did not mean that
 	if err == nil && !st.Mode().IsRegular() {
@@ -265,7 +269,8 @@ func (j *job) run(s *signals) error {
 	return cmp.Or(err, j.tell(snapshot))
 }
 
-// record records until there is a reason to end, and writes the snapshot. An error beside a snapshot is of something else.
+// record records until there is a reason to end, and writes the snapshot. An error beside a
+// snapshot is of something else.
 func (j *job) record(s *signals) (*wpp.Snapshot, error) {
 	b := j.background(s.abort)
 	defer b.wait() // no file is left half-written
@@ -301,8 +306,8 @@ func (j *job) record(s *signals) (*wpp.Snapshot, error) {
 // confine is a variable for tests, which record in their own process and go on.
 var confine = privilege.Confine
 
-// confine gives up what a recording does not take once it has begun, of this process and of the one that puts probes in: with windows it does so again, with
-// libraries it opens those that come.
+// confine gives up what a recording does not take once it has begun, of this process and of the one
+// that puts probes in: with windows it does so again, with libraries it opens those that come.
 func (j *job) confine() error {
 	have, shared := cap.GetProc(), len(j.selection.libs) > 0
 	var own, guards []cap.Value

@@ -91,7 +91,8 @@ func (l *libraries) open(p *target.Process, lib target.Library, s selection) (*p
 	return made, nil
 }
 
-// planLibraries plans those libraries that --lib names and that a process has mapped by now, each by itself.
+// planLibraries plans those libraries that --lib names and that a process has mapped by now, each
+// by itself.
 func planLibraries(pid int, s selection, stderr io.Writer) ([]*program, error) {
 	if len(s.libs) == 0 {
 		return nil, nil
@@ -130,8 +131,8 @@ func (l *libraries) close() {
 	}
 }
 
-// addLibraries has those libraries observed that --lib names and that the process has mapped by now. One that cannot be is told of, and is code that is not
-// observed.
+// addLibraries has those libraries observed that --lib names and that the process has mapped by
+// now. One that cannot be is told of, and is code that is not observed.
 func (j *job) addLibraries() error {
 	list, err := j.libraries.next(j.process, j.selection)
 	if err != nil {
@@ -182,7 +183,8 @@ func (j *job) addLibrary(p *plan.Plan) error {
 	return j.session.Add(j.libraries.files[len(j.libraries.files)-1])
 }
 
-// takeLibraries deals with code that the process has mapped. It is held meanwhile; if somebody has let it go on, what its threads have done is not known.
+// takeLibraries deals with code that the process has mapped. It is held meanwhile; if somebody has
+// let it go on, what its threads have done is not known.
 func (j *job) takeLibraries(ctx context.Context) error {
 	if !j.session.Mapped() {
 		return nil
@@ -214,7 +216,8 @@ func (j *job) refreshLibraries() (escaped bool, err error) {
 	return j.settle()
 }
 
-// attachAgain puts the probes in again, in those libraries too that have been mapped since they were taken out.
+// attachAgain puts the probes in again, in those libraries too that have been mapped since they
+// were taken out.
 func (j *job) attachAgain() error {
 	if err := j.session.Attach(j.exe); err != nil {
 		return err

@@ -29,8 +29,9 @@ unsigned run(unsigned n)
 	return sum;
 }`
 
-// opener reads how, and how often, and answers when it is done: 0 opens a plugin, has it run 7 times and closes it, 1 does so in a thread, 2 in two threads with
-// two plugins at once; 3 opens one for good and has it run.
+// opener reads how, and how often, and answers when it is done: 0 opens a plugin, has it run 7
+// times and closes it, 1 does so in a thread, 2 in two threads with two plugins at once; 3 opens
+// one for good and has it run.
 const opener = `
 #include <dlfcn.h>
 #include <pthread.h>
@@ -223,7 +224,8 @@ func TestLibrariesWithFewCapabilities(t *testing.T) {
 	}
 }
 
-// With a budget, libraries come and go while probes stand and while they do not: windows open and close in all images.
+// With a budget, libraries come and go while probes stand and while they do not: windows open and
+// close in all images.
 func TestWindowsOfLibraries(t *testing.T) {
 	o := startOpener(t)
 	w := o.record("--overhead", "5", "--window", "2ms")
@@ -250,7 +252,8 @@ func TestLibraryInOneThread(t *testing.T) {
 	o.finishWith(w, 5*runs)
 }
 
-// A library whose file has been removed is observed by way of the process, and what is in its place by now is another.
+// A library whose file has been removed is observed by way of the process, and what is in its place
+// by now is another.
 func TestReplacedLibraries(t *testing.T) {
 	o := startOpener(t)
 	o.open(forGood, 1)
@@ -299,7 +302,8 @@ int main(int argc, char **argv)
 	}
 }
 
-// A process that somebody stops and lets go on, again and again, while it opens libraries, comes to its end, and what is recorded is so or told not to be.
+// A process that somebody stops and lets go on, again and again, while it opens libraries, comes to
+// its end, and what is recorded is so or told not to be.
 func TestLibrariesAndSomebodyElsesStops(t *testing.T) {
 	const times, stops = 50, 40
 	o := startOpener(t)

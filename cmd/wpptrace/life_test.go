@@ -100,7 +100,8 @@ type circumstance struct {
 	after          func(*testing.T, *subject) // it has ended, and the process goes on
 }
 
-// Whatever befalls a process, it is recorded, answers as when nobody traces it, and is left as it was.
+// Whatever befalls a process, it is recorded, answers as when nobody traces it, and is left as it
+// was.
 func TestCircumstances(t *testing.T) {
 	deleteFile := func(t *testing.T, s *subject) { must(t, os.Remove(s.cmd.Path)) }
 	replaceFile := func(t *testing.T, s *subject) {
@@ -183,7 +184,8 @@ func must(t *testing.T, err error) {
 
 func (s *subject) isRunning() bool { return stateOf(s.t, s.pid()) != 'T' }
 
-// A debugger that has a process, or takes it while it is recorded, and goes through it instruction by instruction, is in nobody's way.
+// A debugger that has a process, or takes it while it is recorded, and goes through it instruction
+// by instruction, is in nobody's way.
 func TestDebugger(t *testing.T) {
 	program := compileC(t, answering, "-O1")
 	untraced := startSubject(t, exec.Command(program))
@@ -244,7 +246,8 @@ func (d *debugger) do(f func() error) {
 	must(d.t, <-d.done)
 }
 
-// stepFrom stops the process, and has it go so many instructions from what begin begins, and then run.
+// stepFrom stops the process, and has it go so many instructions from what begin begins, and then
+// run.
 func (d *debugger) stepFrom(n int, begin func()) {
 	d.t.Helper()
 	d.do(func() error {
@@ -285,7 +288,8 @@ func (d *debugger) wait() error {
 	return err
 }
 
-// A process number that is used again is not the process that had it: nothing is looked at, and nothing put in.
+// A process number that is used again is not the process that had it: nothing is looked at, and
+// nothing put in.
 func TestNumberUsedAgain(t *testing.T) {
 	first := exec.Command("sleep", "1000")
 	must(t, first.Start())
@@ -328,7 +332,8 @@ func startAs(t *testing.T, pid int) *subject {
 	return nil
 }
 
-// TestExecThatFails: a thread whose exec fails when the others are gone already, and it has the first one's number, ends with what it has done.
+// TestExecThatFails: a thread whose exec fails when the others are gone already, and it has the
+// first one's number, ends with what it has done.
 func TestExecThatFails(t *testing.T) {
 	program := compileC(t, `
 #include <pthread.h>

@@ -96,7 +96,8 @@ func checkInlined(t *testing.T, snapshot, dir string) {
 	}
 }
 
-// installDebug has a program's debug information in a directory as it is to be in /usr/lib/debug, as if for a build id in hex, and strips the program of it.
+// installDebug has a program's debug information in a directory as it is to be in /usr/lib/debug,
+// as if for a build id in hex, and strips the program of it.
 func installDebug(t *testing.T, dir, program, id string) {
 	t.Helper()
 	companion := filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")
@@ -108,7 +109,8 @@ func installDebug(t *testing.T, dir, program, id string) {
 	}
 }
 
-// recordWithDebug records a program where a directory is /usr/lib/debug, which it is for the tracer alone.
+// recordWithDebug records a program where a directory is /usr/lib/debug, which it is for the tracer
+// alone.
 func recordWithDebug(t *testing.T, dir, snapshot, program string) (messages string) {
 	t.Helper()
 	const place = "/usr/lib/debug"
@@ -130,7 +132,8 @@ func buildIDOf(t *testing.T, program string) string {
 	return im.BuildID
 }
 
-// TestInstalledDebugInformation: a stripped program is recorded as one with debug information, if that is installed.
+// TestInstalledDebugInformation: a stripped program is recorded as one with debug information, if
+// that is installed.
 func TestInstalledDebugInformation(t *testing.T) {
 	dir, snapshot := t.TempDir(), filepath.Join(t.TempDir(), "x.wpp")
 	program := compileC(t, inlining, "-g", "-O2")
@@ -142,7 +145,8 @@ func TestInstalledDebugInformation(t *testing.T) {
 	checkInlined(t, snapshot, filepath.Dir(program))
 }
 
-// TestForeignDebugInformation: what is installed for a build id that it has not is passed over, which one line says; the recording is as without it.
+// TestForeignDebugInformation: what is installed for a build id that it has not is passed over,
+// which one line says; the recording is as without it.
 func TestForeignDebugInformation(t *testing.T) {
 	dir, snapshot := t.TempDir(), filepath.Join(t.TempDir(), "x.wpp")
 	program, other := compileC(t, inlining, "-g", "-O2"), compileC(t, inlining, "-g", "-O1")

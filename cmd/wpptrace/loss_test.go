@@ -16,7 +16,8 @@ import (
 	"wpptrace/query"
 )
 
-// With a ring buffer of a page and a reader that sleeps, most is lost: each thread knows how much, and says where.
+// With a ring buffer of a page and a reader that sleeps, most is lost: each thread knows how much,
+// and says where.
 func TestLoss(t *testing.T) { checkLosses(t, recordWithLosses(t)) }
 
 // What other threads lose than those that are recorded is no loss.
@@ -145,7 +146,8 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// What a thread lost that came to its end in a window once had nowhere to go when the recording ended.
+// What a thread lost that came to its end in a window once had nowhere to go when the recording
+// ended.
 func TestLossOfAThreadThatEndsInAWindow(t *testing.T) {
 	s := startSubject(t, exec.Command(compileC(t, `
 #include <pthread.h>
@@ -184,7 +186,8 @@ int main(void)
 	}
 }
 
-// TestChangeIsCharged: what a busy process does not do while probes go in or out is paid from the budget; one that has nothing to do pays nothing.
+// TestChangeIsCharged: what a busy process does not do while probes go in or out is paid from the
+// budget; one that has nothing to do pays nothing.
 func TestChangeIsCharged(t *testing.T) {
 	s := startServer(t)
 	r := attachWithLosses(t, s)

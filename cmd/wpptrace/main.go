@@ -46,10 +46,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitError
 }
 
-// oneLine is an error as it is printed: names that it holds, of files and of what is in them, may hold anything.
+// oneLine is an error as it is printed: names that it holds, of files and of what is in them, may
+// hold anything.
 func oneLine(err error) string { return query.Fit(err.Error(), len(err.Error())) }
 
-// execute runs the command that the arguments name. A snapshot may turn out to be unreadable while it is asked.
+// execute runs the command that the arguments name. A snapshot may turn out to be unreadable while
+// it is asked.
 func execute(root *cobra.Command) (c *cobra.Command, err error) {
 	c = root
 	defer wpp.Recover(&err)
@@ -115,7 +117,8 @@ func version() string {
 	return versionOf(info)
 }
 
-// versionOf is the version of the module and, unless that has it in it, the revision that was built, if these are known.
+// versionOf is the version of the module and, unless that has it in it, the revision that was
+// built, if these are known.
 func versionOf(info *debug.BuildInfo) string {
 	version := strings.Trim(info.Main.Version, "()")
 	revision, changes := "", ""

@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// Tests that are privileged stay so when they record in their own process. Those that start wpptrace see it give up what it does not need.
+// Tests that are privileged stay so when they record in their own process. Those that start
+// wpptrace see it give up what it does not need.
 type privileged struct{ *testing.M }
 
 func (p privileged) Run() int {

@@ -24,9 +24,11 @@ func (m *memoryFlags) add(f *pflag.FlagSet) {
 const (
 	// leastMemory is what suffices for compressing anything.
 	leastMemory = 64 << 20
-	// leastThread is the least limit of a thread: with less, segments hold next to nothing, and are all tables.
+	// leastThread is the least limit of a thread: with less, segments hold next to nothing, and are
+	// all tables.
 	leastThread = 64 << 10
-	// processMemory is what a process takes besides what it records: its code, the buffers of writing, and what the collector has not taken yet.
+	// processMemory is what a process takes besides what it records: its code, the buffers of
+	// writing, and what the collector has not taken yet.
 	processMemory = 48 << 20
 )
 
@@ -55,7 +57,8 @@ func (m *memoryFlags) process() spill.Limits {
 	return l
 }
 
-// allowedMemory is what the control group of this process allows all that are in it: the kernel kills what takes more. 0: no less than there is.
+// allowedMemory is what the control group of this process allows all that are in it: the kernel
+// kills what takes more. 0: no less than there is.
 func allowedMemory() size {
 	limit, err := memlimit.FromCgroup()
 	if err != nil { // no limit, or nothing that tells one
@@ -76,8 +79,9 @@ func (m *memoryFlags) fit(allowed, part size, given func(flag string) bool) erro
 	return nil
 }
 
-// fitMemory keeps what was not given within what is allowed: a quarter is for what is recorded, half for the process itself, what it plans and prints included, and a sixteenth for
-// the buffer. The rest is for its guard and the kernel.
+// fitMemory keeps what was not given within what is allowed: a quarter is for what is recorded,
+// half for the process itself, what it plans and prints included, and a sixteenth for the buffer.
+// The rest is for its guard and the kernel.
 func (o *recordFlags) fitMemory(allowed size, given func(flag string) bool) error {
 	if allowed == 0 {
 		return nil
@@ -92,7 +96,8 @@ func (o *recordFlags) fitMemory(allowed size, given func(flag string) bool) erro
 	return nil
 }
 
-// fitRing makes a buffer between kernel and wpptrace smaller, the size of which nobody gave, where less is allowed.
+// fitRing makes a buffer between kernel and wpptrace smaller, the size of which nobody gave, where
+// less is allowed.
 func fitRing(ring, allowed size) size {
 	for allowed > 0 && ring > allowed/16 {
 		ring /= 2

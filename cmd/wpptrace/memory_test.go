@@ -106,7 +106,8 @@ func writeSymbols(t *testing.T, symbols []uint32) (path string) {
 	return path
 }
 
-// What is no grammar counts too: an alphabet, which may be as large as the trace, and what runs that share nothing are made of.
+// What is no grammar counts too: an alphabet, which may be as large as the trace, and what runs
+// that share nothing are made of.
 func TestAlphabetAndRunsKeepToTheMemory(t *testing.T) {
 	var distinct, runs []uint32
 	for sym := range uint32(250_000) {
@@ -128,10 +129,12 @@ func TestAlphabetAndRunsKeepToTheMemory(t *testing.T) {
 	}
 }
 
-// peakFile is the variable that names the file to which mainMeasured writes the most memory that was resident.
+// peakFile is the variable that names the file to which mainMeasured writes the most memory that
+// was resident.
 const peakFile = "WPPTRACE_TEST_PEAK"
 
-// mainMeasured is wpptrace, but that it tells what memory it took. What the system tells of a process that has ended includes what its parent had when it began.
+// mainMeasured is wpptrace, but that it tells what memory it took. What the system tells of a
+// process that has ended includes what its parent had when it began.
 func mainMeasured() {
 	status := run(os.Args[1:], os.Stdout, os.Stderr)
 	b, err := os.ReadFile("/proc/self/status")
@@ -145,8 +148,8 @@ func mainMeasured() {
 	os.Exit(status)
 }
 
-// spend runs wpptrace in a process of its own, and returns the most memory that it had and the time that it took on a processor. What it prints must be what is in a file,
-// if one is named.
+// spend runs wpptrace in a process of its own, and returns the most memory that it had and the time
+// that it took on a processor. What it prints must be what is in a file, if one is named.
 func spend(t *testing.T, prints string, args ...string) (peak size, used time.Duration) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "peak")
@@ -215,8 +218,9 @@ func TestCompressKeepsToItsMemory(t *testing.T) {
 	}
 }
 
-// 200 million symbols that hardly repeat themselves are compressed in 256 MiB, and each question about them is answered in 512 MiB and a minute. It takes two gigabytes
-// of disk and some ten minutes.
+// 200 million symbols that hardly repeat themselves are compressed in 256 MiB, and each question
+// about them is answered in 512 MiB and a minute. It takes two gigabytes of disk and some ten
+// minutes.
 func TestSoakMemory(t *testing.T) {
 	if os.Getenv("WPPTRACE_SOAK") == "" {
 		t.Skip("WPPTRACE_SOAK is not set: see make soak")

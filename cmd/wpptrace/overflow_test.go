@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A ring buffer of a page and a command that fills it again and again: nothing is lost, and its output and status are its own.
+// A ring buffer of a page and a command that fills it again and again: nothing is lost, and its
+// output and status are its own.
 func TestNothingIsLostOfCommands(t *testing.T) {
 	const script = `for ((i = 0; i < 30; i++)); do s=$(((s * 31 + i) % 1000003)); done; echo $s; exit 3`
 	w := startTracer(t, "-q", "-o", "x.wpp", "--ring-size", "4K", "--on-overflow", "stop", "--", "bash", "-c", script)
@@ -73,7 +74,8 @@ func TestKilledWhileItHolds(t *testing.T) {
 	s.end()
 }
 
-// A process that somebody else stops while wpptrace has stopped it stays so until they let it go on, and nothing is lost.
+// A process that somebody else stops while wpptrace has stopped it stays so until they let it go
+// on, and nothing is lost.
 func TestStoppedBySomebodyElse(t *testing.T) {
 	want := answers(t, 50)
 	s, w, answer := holdServer(t)

@@ -11,7 +11,8 @@ import (
 	"wpptrace/loader/target"
 )
 
-// A pace keeps a recording within its budget: probes stand all the time where that is cheap enough, else in windows as far apart as the budget asks.
+// A pace keeps a recording within its budget: probes stand all the time where that is cheap enough,
+// else in windows as far apart as the budget asks.
 type pace struct {
 	budget *govern.Budget
 	window time.Duration
@@ -41,7 +42,8 @@ func (u *tracedUse) add(used target.Times, hits time.Duration) {
 	u.CPU, u.User, u.hits = u.CPU+used.CPU, u.User+used.User, u.hits+hits
 }
 
-// newPace begins to account for a process that has used so much so far, and uses load of a CPU, before any probe stands in it.
+// newPace begins to account for a process that has used so much so far, and uses load of a CPU,
+// before any probe stands in it.
 func newPace(share float64, window time.Duration, used target.Times, load float64) *pace {
 	return &pace{budget: govern.New(share), window: window, clock: used, at: time.Now(), load: load}
 }
@@ -49,8 +51,9 @@ func newPace(share float64, window time.Duration, used target.Times, load float6
 // turn notes that a window has been opened, or closed.
 func (p *pace) turn() { p.since, p.began, p.owed = p.at, p.clock.CPU, p.budget.Debt() }
 
-// deeper reports whether the hits of the window that is open run into debt, or deeper into that which putting its probes in has left. While that is being paid off,
-// taking them out would only cost more.
+// deeper reports whether the hits of the window that is open run into debt, or deeper into that
+// which putting its probes in has left. While that is being paid off, taking them out would only
+// cost more.
 func (p *pace) deeper() bool {
 	const slack = 100 * time.Millisecond // of the process's own CPU time: a burst of hits
 	debt := p.budget.Debt()
@@ -64,7 +67,8 @@ func (p *pace) rate() float64 {
 	return float64(p.clock.CPU-p.began) / float64(max(p.at.Sub(p.since), least))
 }
 
-// pause is how long nothing need be decided: a window lasts as long as it is to, and between them nothing is to be done before the debt can have been earned.
+// pause is how long nothing need be decided: a window lasts as long as it is to, and between them
+// nothing is to be done before the debt can have been earned.
 func (p *pace) pause() time.Duration {
 	if p == nil {
 		return tick
@@ -82,8 +86,8 @@ func (p *pace) pause() time.Duration {
 // longestPause is how long a signal may wait while no probe stands.
 const longestPause = 50 * time.Millisecond
 
-// sampled is how many windows there were, none if all was traced, and which share of the process's own CPU time they were; most is what that may be, where it is in
-// doubt, else 0.
+// sampled is how many windows there were, none if all was traced, and which share of the process's
+// own CPU time they were; most is what that may be, where it is in doubt, else 0.
 func (p *pace) sampled(n nature) (windows uint64, share, most float64) {
 	if p == nil || p.closed == 0 {
 		return 0, 0, 0
@@ -105,7 +109,8 @@ func (p *pace) sampled(n nature) (windows uint64, share, most float64) {
 	return windows, e.own / (e.own + without), most
 }
 
-// mostlyHits reports whether hits take more of the time in windows than all else, so that what they leave tells little.
+// mostlyHits reports whether hits take more of the time in windows than all else, so that what they
+// leave tells little.
 func (p *pace) mostlyHits() bool { return 2*p.inWindows.hits > p.inWindows.CPU }
 
 // begin notes that a window is open.
@@ -144,7 +149,8 @@ func (j *job) keepPace(ctx context.Context) error {
 	return nil
 }
 
-// account charges the budget with what the process has used since the last time, and with the most that its hits may have cost.
+// account charges the budget with what the process has used since the last time, and with the most
+// that its hits may have cost.
 func (r *recording) account() {
 	p := r.pace
 	hits := r.gauge.charge(r.hits()) // first: no hit is charged to a time before it
@@ -162,9 +168,12 @@ func (r *recording) account() {
 	p.budget.Account(govern.Use{Own: newUsed.CPU - probes, Probes: probes})
 }
 
-// accountChange puts probes in or takes them out, of a process that would use so many CPUs without that, and charges the budget with it. Each probe takes the lock of its
-// memory, which it waits for where it runs on another CPU, and interrupts it, for a page changes: it hardly gets on meanwhile, so all that it would have done is taken
-// for lost, up to the most that so many probes have been seen to cost. The use up to then has been accounted for. Without a budget there is nothing to charge.
+// accountChange puts probes in or takes them out, of a process that would use so many CPUs without
+// that, and charges the budget with it. Each probe takes the lock of its memory, which it waits for
+// where it runs on another CPU, and interrupts it, for a page changes: it hardly gets on meanwhile,
+// so all that it would have done is taken for lost, up to the most that so many probes have been
+// seen to cost. The use up to then has been accounted for. Without a budget there is nothing to
+// charge.
 func (r *recording) accountChange(load float64, change func() error) error {
 	p := r.pace
 	if p == nil {
@@ -180,7 +189,8 @@ func (r *recording) accountChange(load float64, change func() error) error {
 	return err
 }
 
-// mostWait is what putting a probe in, or out, has been seen to cost a process that runs on another CPU.
+// mostWait is what putting a probe in, or out, has been seen to cost a process that runs on another
+// CPU.
 const mostWait = 70 * time.Microsecond
 
 // closeWindow takes the probes out. What the threads do from here on is not known.
@@ -203,7 +213,8 @@ func (r *recording) closeWindow(ctx context.Context) error {
 	return r.rateWindows()
 }
 
-// leaveThreads says of each thread that what comes next is not known, and lets go of those that have ended.
+// leaveThreads says of each thread that what comes next is not known, and lets go of those that
+// have ended.
 func (r *recording) leaveThreads() error {
 	if err := r.addLosses(); err != nil { // while threads that have ended can still be told so
 		return err

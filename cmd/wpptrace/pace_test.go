@@ -115,7 +115,8 @@ func symbolCounts(g *wpp.Grammar) map[uint32]uint64 {
 	return counts
 }
 
-// A server that is traced in windows answers and ends as one that nobody traces, and nothing is left in it.
+// A server that is traced in windows answers and ends as one that nobody traces, and nothing is
+// left in it.
 func TestWindowsAreHarmless(t *testing.T) {
 	questions := []int{2000, 50, 3000, 10}
 	want := answers(t, questions...)
@@ -153,7 +154,8 @@ func TestOneWindowWhereItIsCheap(t *testing.T) {
 	s.end()
 }
 
-// calls makes some ten million calls a second, and says after so many how many there were and what CPU time they took, ns. Its routines are hot by rank.
+// calls makes some ten million calls a second, and says after so many how many there were and what
+// CPU time they took, ns. Its routines are hot by rank.
 const calls = `
 #include <stdio.h>
 #include <time.h>
@@ -251,7 +253,8 @@ func hottestOf(t *testing.T, s *wpp.Snapshot) (list []string) {
 	return list
 }
 
-// TestSampledShare: the share that windows are of a run is in doubt where it is what hits leave of the time in them.
+// TestSampledShare: the share that windows are of a run is in doubt where it is what hits leave of
+// the time in them.
 func TestSampledShare(t *testing.T) {
 	rated := &rating{within: []uint64{1000}, all: 1000, sites: []int{0}, bursts: 1000, times: 10, hits: 10_000, own: 300 * time.Millisecond} // 30 ms were the process's own
 	for _, c := range []struct {
@@ -282,7 +285,8 @@ func TestSampledShare(t *testing.T) {
 	}
 }
 
-// TestDebtOfAttachingIsPaidOff: what putting probes in has cost is no reason to take them out, as long as hits let it be paid off.
+// TestDebtOfAttachingIsPaidOff: what putting probes in has cost is no reason to take them out, as
+// long as hits let it be paid off.
 func TestDebtOfAttachingIsPaidOff(t *testing.T) {
 	const own = 100 * time.Millisecond
 	p := newPace(0.05, defaultWindow, target.Times{}, 1)

@@ -17,8 +17,9 @@ import (
 	"wpptrace/loader/attach"
 )
 
-// BenchmarkPipeline measures what the consumer of a recording does with the words of real programs, on one core: decoding alone, with the alphabet, and with
-// the grammar, and the grammar alone. The stages take turns; figures are medians of some rounds, per word.
+// BenchmarkPipeline measures what the consumer of a recording does with the words of real programs,
+// on one core: decoding alone, with the alphabet, and with the grammar, and the grammar alone. The
+// stages take turns; figures are medians of some rounds, per word.
 func BenchmarkPipeline(b *testing.B) {
 	for _, real := range zoo.Busy() {
 		b.Run(real.Name, func(b *testing.B) {

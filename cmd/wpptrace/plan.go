@@ -260,7 +260,8 @@ func (r *planReport) count(pr *plan.Routine, probes int) {
 	}
 }
 
-// numberPaths finds how many acyclic paths each observed routine has, and how many are expected to run of all.
+// numberPaths finds how many acyclic paths each observed routine has, and how many are expected to
+// run of all.
 func (r *planReport) numberPaths() {
 	expected := make([]float64, len(r.routines))
 	r.paths = make([]float64, len(r.routines))
@@ -326,7 +327,8 @@ func (r *planReport) writeProof(out *bufio.Writer, row func(name, format string,
 	}
 }
 
-// writeRoutines writes a line for each routine. A reason that leaves too little of it for the name has a line of its own.
+// writeRoutines writes a line for each routine. A reason that leaves too little of it for the name
+// has a line of its own.
 func (r *planReport) writeRoutines(out *bufio.Writer) {
 	const room, leastName = query.TableColumns - 41, 12
 	fmt.Fprintf(out, "\n%12s %6s %12s %6s  ROUTINE\n", "ENTRY", "BLOCKS", "PATHS", "PROBES")

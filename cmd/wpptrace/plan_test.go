@@ -113,7 +113,8 @@ func TestCheckOfGoProgram(t *testing.T) {
 	}
 }
 
-// A plan of which too many hits are single-stepped is warned of with the routine that makes most of them.
+// A plan of which too many hits are single-stepped is warned of with the routine that makes most of
+// them.
 func TestStepped(t *testing.T) {
 	routines := []*plan.Routine{{Routine: &cfg.Routine{ID: 0, Name: "one"}}, {Routine: &cfg.Routine{ID: 1, Name: "two"}}}
 	fast, slow := plan.Site{Expected: 900}, plan.Site{Routine: 1, Expected: 30, Stepped: true}
@@ -165,7 +166,8 @@ func TestRecordable(t *testing.T) {
 	}
 }
 
-// Of code that nothing tells of, and that is much, the recording says so; start-up code and linkage stubs are not worth a word.
+// Of code that nothing tells of, and that is much, the recording says so; start-up code and linkage
+// stubs are not worth a word.
 func TestCodeInNoRoutineIsToldOf(t *testing.T) {
 	const code = `int main(void) { return 0; }
 __asm__(".text\n.rept %s\nxor %%eax, %%eax\n.endr");`

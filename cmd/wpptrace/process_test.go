@@ -26,7 +26,8 @@ func amount(sample, all int) int {
 	return sample
 }
 
-// server is a program that was not built to be traced. It answers each number that it reads by another, and exits with status 7 at the end.
+// server is a program that was not built to be traced. It answers each number that it reads by
+// another, and exits with status 7 at the end.
 const server = `s=1
 while read -r n; do
 	for ((i = 0; i < n; i++)); do
@@ -215,7 +216,8 @@ func (w *tracer) wait(status int) {
 	}
 }
 
-// hasRecordedNothing fails the test unless the tracer ended, and says so, before it began, and left nothing.
+// hasRecordedNothing fails the test unless the tracer ended, and says so, before it began, and left
+// nothing.
 func (w *tracer) hasRecordedNothing() {
 	w.t.Helper()
 	if got := w.errs.String(); !strings.HasSuffix(got, "wpptrace: interrupted before the recording began: nothing was recorded\n") {

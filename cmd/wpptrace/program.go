@@ -76,7 +76,8 @@ func readProgram(f *os.File, name string, sel selection) (*program, error) {
 	return &program{im, c, p, o.Select}, nil
 }
 
-// A selection says which routines to observe, and by what to choose probes: the values of -F, -N, --complete and --weights.
+// A selection says which routines to observe, and by what to choose probes: the values of -F, -N,
+// --complete and --weights.
 type selection struct {
 	only, not []string // regular expressions
 	complete  bool
@@ -116,7 +117,8 @@ func (s selection) options(c *cfg.Program, name string) (plan.Options, error) {
 	return plan.Options{}, fmt.Errorf("select routines of %s: -F and -N leave none of %d", name, len(c.Routines))
 }
 
-// readWeights counts how often the blocks of an image ran in a recording of it; nil if there is none. mayMiss: another image may have been recorded.
+// readWeights counts how often the blocks of an image ran in a recording of it; nil if there is
+// none. mayMiss: another image may have been recorded.
 func readWeights(path string, im *image.Image, mayMiss bool) (*plan.Weights, error) {
 	if path == "" {
 		return nil, nil

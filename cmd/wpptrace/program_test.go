@@ -9,7 +9,8 @@ import (
 	"wpptrace/loader/image"
 )
 
-// Weights are taken from a recording of the very same build, which only a build id tells: two programs without one are not the same.
+// Weights are taken from a recording of the very same build, which only a build id tells: two
+// programs without one are not the same.
 func TestWeightsAreOfTheSameBuild(t *testing.T) {
 	for _, test := range []struct {
 		name     string

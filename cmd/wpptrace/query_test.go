@@ -12,9 +12,11 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// makeSnapshot is the script command "snapshot FILE BUILD-ID THREAD...": it writes a snapshot of threads 1, 2 ... A thread is a text of
-// ROUTINE#N, paths of N+1 instructions of which #0 enters the routine, of "gap", of "(TEXT)N", the text N times in a row, and, where its
-// end is not known, of "..." behind all that. A FILE that begins with "windows" was traced in windows, nobody knows how much of it.
+// makeSnapshot is the script command "snapshot FILE BUILD-ID THREAD...": it writes a snapshot of
+// threads 1, 2 ... A thread is a text of ROUTINE#N, paths of N+1 instructions of which #0 enters
+// the routine, of "gap", of "(TEXT)N", the text N times in a row, and, where its end is not known,
+// of "..." behind all that. A FILE that begins with "windows" was traced in windows, nobody knows
+// how much of it.
 func makeSnapshot(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: snapshot FILE BUILD-ID THREAD...")

@@ -11,9 +11,10 @@ import (
 	"wpptrace/loader/target"
 )
 
-// A rating tells how much of the process's own time windows are, be nearly all of them spent on hits: some sites that are seldom come to are counted between windows
-// too, where no other probes stand, and the process comes to them there as often as it would have in windows. What is chosen by is not what is told by: a site is
-// chosen when chance has brought it up.
+// A rating tells how much of the process's own time windows are, be nearly all of them spent on
+// hits: some sites that are seldom come to are counted between windows too, where no other probes
+// stand, and the process comes to them there as often as it would have in windows. What is chosen
+// by is not what is told by: a site is chosen when chance has brought it up.
 type rating struct {
 	within []uint64 // by site of the executable: hits that windows have recorded
 	all    uint64   // hits that they have recorded of all sites of the executable
@@ -34,7 +35,8 @@ type rating struct {
 	cost     time.Duration // of the hits, by calibration
 }
 
-// A rated is what is known by counting: the process's own time in windows for each hit of them, and how far off that may be, relative to it. 0: nothing is known.
+// A rated is what is known by counting: the process's own time in windows for each hit of them, and
+// how far off that may be, relative to it. 0: nothing is known.
 type rated struct{ ownByHit, doubt float64 }
 
 const (
@@ -100,7 +102,8 @@ func (r *rating) due(hits time.Duration) bool {
 	return !known && float64(r.spent) <= ratingShare*float64(hits)
 }
 
-// choose chooses the sites: those that windows have come to least, but not so seldom that it is chance. It reports false as long as too little is known.
+// choose chooses the sites: those that windows have come to least, but not so seldom that it is
+// chance. It reports false as long as too little is known.
 func (r *rating) choose(sites []plan.Site) bool {
 	idle := r.times >= idleTimes && r.hits < uint64(r.times)
 	if r.sites != nil && !r.dear && !idle {
@@ -152,7 +155,8 @@ func (r *rating) time() time.Duration {
 	return ratingTime
 }
 
-// add notes what came of counting: so many hits, which have cost so much of the CPU time that the process used, and what putting the probes in and out has.
+// add notes what came of counting: so many hits, which have cost so much of the CPU time that the
+// process used, and what putting the probes in and out has.
 func (r *rating) add(hits uint64, used, cost, change time.Duration) {
 	r.times++
 	r.hits += hits
@@ -164,7 +168,8 @@ func (r *rating) add(hits uint64, used, cost, change time.Duration) {
 	}
 }
 
-// estimate tells how much of the CPU time in windows was the process's own; false: that is not known.
+// estimate tells how much of the CPU time in windows was the process's own; false: that is not
+// known.
 func (r *rating) estimate(cpu time.Duration) (e estimate, known bool) {
 	if r == nil {
 		return estimate{}, false
@@ -186,7 +191,8 @@ func (r *rating) rated() rated {
 	return rated{ownByHit, doubt}
 }
 
-// rateWindows counts rare sites for a while after a window, where that is needed, and worth its cost.
+// rateWindows counts rare sites for a while after a window, where that is needed, and worth its
+// cost.
 func (r *recording) rateWindows() error {
 	p, sites := r.pace, r.program.plan.Parts[0].Sites
 	if p.rating == nil {

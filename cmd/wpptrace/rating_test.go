@@ -62,7 +62,8 @@ func TestRatingChoosesRareSites(t *testing.T) {
 	}
 }
 
-// What windows were of the process's own time follows from how often it comes to the same sites outside.
+// What windows were of the process's own time follows from how often it comes to the same sites
+// outside.
 func TestRatingEstimates(t *testing.T) {
 	r := rating{within: make([]uint64, 2), share: firstShare}
 	r.count(0, 50_000)
@@ -111,7 +112,8 @@ func TestRatingEstimates(t *testing.T) {
 	}
 }
 
-// TestRatingIsNotOfChance: of many sites that are equally rare the one that is chosen is one that chance has brought up, which the estimate does not share.
+// TestRatingIsNotOfChance: of many sites that are equally rare the one that is chosen is one that
+// chance has brought up, which the estimate does not share.
 func TestRatingIsNotOfChance(t *testing.T) {
 	const runs, rare, windows, each = 100, 300, 450, 30 // a window comes to so many of the sites, and is a millisecond
 	random := rand.New(rand.NewPCG(1, 2))
@@ -144,7 +146,8 @@ func TestRatingIsNotOfChance(t *testing.T) {
 	}
 }
 
-// What is recorded in windows of a process that hits slow down hundreds of times tells how much it did in all.
+// What is recorded in windows of a process that hits slow down hundreds of times tells how much it
+// did in all.
 func TestNumbersOfWindows(t *testing.T) {
 	var p progress
 	pid := startCalls(t, p.note)

@@ -21,7 +21,8 @@ type rawTrace struct {
 	writer *raw.Writer
 }
 
-// createRawTrace begins a trace, and tells of all routines: the names of those that never run tell others apart.
+// createRawTrace begins a trace, and tells of all routines: the names of those that never run tell
+// others apart.
 func createRawTrace(path string, r *recording) (*rawTrace, error) {
 	f, err := openRaw(path)
 	if err != nil {
@@ -46,8 +47,9 @@ func (t *rawTrace) define(p *plan.Plan) {
 	}
 }
 
-// openRaw makes a file, in the place of one that is there: that one may be another's to read, or have another name. Or it takes a pipe, or a device. A link may lead to a pipe, as
-// /dev/fd/63 does, but not to a file.
+// openRaw makes a file, in the place of one that is there: that one may be another's to read, or
+// have another name. Or it takes a pipe, or a device. A link may lead to a pipe, as /dev/fd/63
+// does, but not to a file.
 func openRaw(path string) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 		if err := os.Remove(path); err != nil {

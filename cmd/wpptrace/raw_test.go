@@ -15,7 +15,8 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// sameOperations fails the test unless the raw trace of a recording makes the same operations as its snapshot.
+// sameOperations fails the test unless the raw trace of a recording makes the same operations as
+// its snapshot.
 func sameOperations(t *testing.T, w *tracer, snapshot, trace string) {
 	t.Helper()
 	again := w.path("again.wpp")
@@ -129,7 +130,8 @@ func TestSymbolsOnTerminal(t *testing.T) {
 	}
 }
 
-// A raw trace goes to a file of its own, to one that it replaces, or to a pipe, also by way of a link; never through a link to a file.
+// A raw trace goes to a file of its own, to one that it replaces, or to a pipe, also by way of a
+// link; never through a link to a file.
 func TestRawTraceFollowsNoLink(t *testing.T) {
 	dir := t.TempDir()
 	precious := filepath.Join(dir, "precious")
@@ -169,7 +171,8 @@ func TestRawTraceFollowsNoLink(t *testing.T) {
 	}
 }
 
-// A raw trace that replaces a file is nobody else's to read, and is not written to what is another name of that file.
+// A raw trace that replaces a file is nobody else's to read, and is not written to what is another
+// name of that file.
 func TestRawTraceReplacesAFile(t *testing.T) {
 	dir := t.TempDir()
 	precious, path := filepath.Join(dir, "precious"), filepath.Join(dir, "x.raw")

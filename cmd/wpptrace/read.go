@@ -256,17 +256,19 @@ func formNames(separator string) string {
 	return strings.Join(names, separator)
 }
 
-// largeMemory is what the collector keeps to with a snapshot that is read segment by segment, and twoLarge with two: where segments are large, so is what it
-// leaves for later.
+// largeMemory is what the collector keeps to with a snapshot that is read segment by segment, and
+// twoLarge with two: where segments are large, so is what it leaves for later.
 const (
 	largeMemory = 300 << 20
 	twoLarge    = 390 << 20
 )
 
-// smallFile is the size of a snapshot that takes so little memory that the collector may leave four times as much to be collected.
+// smallFile is the size of a snapshot that takes so little memory that the collector may leave four
+// times as much to be collected.
 const smallFile = 1 << 20
 
-// readSnapshot reads a snapshot and tells the size of its file. Of one that is cut off it takes what is whole, with a warning.
+// readSnapshot reads a snapshot and tells the size of its file. Of one that is cut off it takes
+// what is whole, with a warning.
 func readSnapshot(warnings io.Writer, path string) (*wpp.Snapshot, uint64, error) {
 	s, size, err := readPart(path)
 	if s != nil && errors.Is(err, wpp.ErrTruncated) {
@@ -276,7 +278,8 @@ func readSnapshot(warnings io.Writer, path string) (*wpp.Snapshot, uint64, error
 	return s, size, err
 }
 
-// readPart reads a snapshot, and of one that is cut off what is whole, with an error that is wpp.ErrTruncated.
+// readPart reads a snapshot, and of one that is cut off what is whole, with an error that is
+// wpp.ErrTruncated.
 func readPart(path string) (*wpp.Snapshot, uint64, error) {
 	st, statErr := os.Stat(path)
 	if statErr == nil && st.Size() <= smallFile {

@@ -42,13 +42,16 @@ type recordFlags struct {
 	strict      bool
 }
 
-// defaultMaxSlowDown is that of a process that is at work already; a command that is started to be traced has none.
+// defaultMaxSlowDown is that of a process that is at work already; a command that is started to be
+// traced has none.
 const defaultMaxSlowDown = 10
 
-// defaultOverhead is that of a process that is at work already, per cent; a command that is started to be traced has none.
+// defaultOverhead is that of a process that is at work already, per cent; a command that is started
+// to be traced has none.
 const defaultOverhead = 5
 
-// defaultWindow is long enough for subpaths of any length that one would look at, and shorter than what a user of the process would notice.
+// defaultWindow is long enough for subpaths of any length that one would look at, and shorter than
+// what a user of the process would notice.
 const defaultWindow = 10 * time.Millisecond
 
 func recordCommand() *cobra.Command {
@@ -185,8 +188,9 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 	return o.fitMemory(allowedMemory(), c.Flags().Changed)
 }
 
-// complete sets the flags that were not given: a process that is at work already is not to be held up, and of a command all is to be had. windows says that the kernel can
-// put probes in and out in a moment.
+// complete sets the flags that were not given: a process that is at work already is not to be held
+// up, and of a command all is to be had. windows says that the kernel can put probes in and out in
+// a moment.
 func (o *recordFlags) complete(attaching, windows bool, given func(flag string) bool) {
 	if attaching && windows && !given("overhead") && !given("max-slowdown") && !o.followFork {
 		o.overhead = defaultOverhead
@@ -290,7 +294,8 @@ type recorder interface {
 	close()
 }
 
-// prepare prepares to record a process, or that and those that it will start. A second signal ends wpptrace at once meanwhile.
+// prepare prepares to record a process, or that and those that it will start. A second signal ends
+// wpptrace at once meanwhile.
 func prepare(o *recordFlags, s *signals, p *target.Process, used func() (target.Times, error), report, stderr io.Writer) (recorder, error) {
 	prepared := s.quitAtOnce(stderr)
 	defer prepared()

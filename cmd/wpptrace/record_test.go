@@ -19,7 +19,8 @@ import (
 	"wpptrace/query"
 )
 
-// A process that is attached to in mid-run answers and ends as one that nobody traces, and is left without a probe.
+// A process that is attached to in mid-run answers and ends as one that nobody traces, and is left
+// without a probe.
 func TestAttach(t *testing.T) {
 	questions := []int{20, 50, 30, 10}
 	want := answers(t, questions...)
@@ -112,7 +113,8 @@ func TestSnapshotEvery(t *testing.T) {
 	s.end()
 }
 
-// Snapshots that are asked for faster than they can be written keep nobody from recording, and from ending.
+// Snapshots that are asked for faster than they can be written keep nobody from recording, and from
+// ending.
 func TestSnapshotsWithoutEnd(t *testing.T) {
 	s := startServer(t)
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "16M")
@@ -318,7 +320,8 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// A process that calls exec while it is being attached to, even one of the same program, gives one clear line.
+// A process that calls exec while it is being attached to, even one of the same program, gives one
+// clear line.
 func TestExecWhileAttaching(t *testing.T) {
 	for _, next := range []string{"sleep 1000", "bash -c 'while read -r x; do :; done'"} {
 		cmd := exec.Command("bash", "-c", "read -r x; exec "+next)
@@ -377,7 +380,8 @@ func TestSignalTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// A signal that comes before the recording has begun is heard: nothing is recorded then, and nothing left.
+// A signal that comes before the recording has begun is heard: nothing is recorded then, and
+// nothing left.
 func TestInterruptedBeforeItBegins(t *testing.T) {
 	s := startServer(t)
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")

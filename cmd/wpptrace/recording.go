@@ -19,7 +19,8 @@ import (
 	"wpptrace/loader/target"
 )
 
-// A recording is a trace in the making: the words of a session decoded and compressed, thread by thread. It belongs to one goroutine.
+// A recording is a trace in the making: the words of a session decoded and compressed, thread by
+// thread. It belongs to one goroutine.
 type recording struct {
 	program  *program
 	process  *target.Process
@@ -152,7 +153,8 @@ func (r *recording) find(id uint32, started uint64) (i int, ok bool) {
 	})
 }
 
-// detach takes the probes out, and what the threads have not sent, even if the probes could not be asked to go: they report nothing any more.
+// detach takes the probes out, and what the threads have not sent, even if the probes could not be
+// asked to go: they report nothing any more.
 func (r *recording) detach(ctx context.Context) error {
 	left := r.session.Detach()
 	if err := r.drain(ctx); err != nil {
@@ -164,7 +166,8 @@ func (r *recording) detach(ctx context.Context) error {
 	return errors.Join(left, r.drain(ctx))
 }
 
-// finish detaches and takes what is left. The recording stays readable, after an error too, as far as it goes.
+// finish detaches and takes what is left. The recording stays readable, after an error too, as far
+// as it goes.
 func (r *recording) finish(ctx context.Context) error {
 	r.takeSample()
 	r.ended = time.Now()
@@ -181,7 +184,8 @@ func (r *recording) finish(ctx context.Context) error {
 	return err
 }
 
-// addLosses adds what was lost last of each thread, which no batch came after to tell. A thread whose end came through has lost nothing since.
+// addLosses adds what was lost last of each thread, which no batch came after to tell. A thread
+// whose end came through has lost nothing since.
 func (r *recording) addLosses() error {
 	losses, err := r.session.Losses()
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 // hottest is how many subpaths are printed at the end of a recording.
 const hottest = 10
 
-// writeError says what to do about a snapshot that the system does not write. Its temporary file is none of the user's business.
+// writeError says what to do about a snapshot that the system does not write. Its temporary file is
+// none of the user's business.
 func writeError(path string, err error) error {
 	var why unix.Errno
 	if !errors.As(err, &why) {
@@ -117,7 +118,8 @@ func (j *job) printReport(s *wpp.Snapshot, fileSize uint64) error {
 	return query.WriteHot(j.report, s, hot)
 }
 
-// lost counts the events of the recorded threads that were lost. Where that is all threads, the kernel counts those too that nothing is known of.
+// lost counts the events of the recorded threads that were lost. Where that is all threads, the
+// kernel counts those too that nothing is known of.
 func (r *recording) lost(m attach.Metrics) (n uint64) {
 	for _, t := range r.all {
 		n += t.lost

@@ -13,15 +13,16 @@ import (
 	"wpptrace/loader/guard"
 )
 
-// shared is what jobs have in common that record several programs at the same time. It is used by one goroutine at a time. A job that is alone has none: nil
-// makes what it needs for it alone.
+// shared is what jobs have in common that record several programs at the same time. It is used by
+// one goroutine at a time. A job that is alone has none: nil makes what it needs for it alone.
 type shared struct {
 	guard    *guard.Guard
 	gauge    *gauge // lends its calibrator; nil: no job has needed one yet
 	programs []shelved
 }
 
-// mostShelved is how many programs are kept that no job may need: to read and plan one takes up to some seconds.
+// mostShelved is how many programs are kept that no job may need: to read and plan one takes up to
+// some seconds.
 const mostShelved = 8
 
 // A shelved is a program that was read before, or why it cannot be recorded.
@@ -37,7 +38,8 @@ type errUnrecordable struct{ error }
 
 func (e errUnrecordable) Unwrap() error { return e.error }
 
-// load is loadProgram, but that what was read before is not read again, and that a program is recordable.
+// load is loadProgram, but that what was read before is not read again, and that a program is
+// recordable.
 func (s *shared) load(exe *os.File, name string, sel selection) (*program, error) {
 	if s == nil {
 		return loadProgram(exe, name, sel)

@@ -9,7 +9,8 @@ import (
 	"wpptrace/loader/target"
 )
 
-// A nature is what a program does where it is not traced: the time that it spends in the kernel for each second in user mode.
+// A nature is what a program does where it is not traced: the time that it spends in the kernel for
+// each second in user mode.
 type nature struct {
 	known      bool
 	kernelTime float64
@@ -36,8 +37,9 @@ const (
 	userOfHits = 0.1 // of the cost of a hit; what the clock tick, late after a trap, takes for time in user mode
 )
 
-// estimate weighs two ways to tell what was the program's own of the CPU time that it used, hits of it for hits by calibration. One is what the hits
-// leave, a small difference of large numbers where they take nearly all. The other is the time in user mode, for hits are served in the kernel; it
+// estimate weighs two ways to tell what was the program's own of the CPU time that it used, hits of
+// it for hits by calibration. One is what the hits leave, a small difference of large numbers where
+// they take nearly all. The other is the time in user mode, for hits are served in the kernel; it
 // needs to be known how much of the program's own time is spent there.
 func (n nature) estimate(used target.Times, hits time.Duration) estimate {
 	cpu := float64(used.CPU)
@@ -75,7 +77,8 @@ func (e estimate) tell() string {
 	return times(e.slower())
 }
 
-// tellLikely writes what the slow-down seems to be, and, where that is in doubt, what it is at least.
+// tellLikely writes what the slow-down seems to be, and, where that is in doubt, what it is at
+// least.
 func (e estimate) tellLikely() string {
 	if e.vague() {
 		return fmt.Sprintf("some %s (at least %s)", times(e.slower()), times(e.atLeast()))

@@ -15,8 +15,9 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// snapshot copies what the recording will change, which is quick, and leaves the rest to complete, which may run while the recording goes on: it makes
-// a self-contained snapshot of what had been recorded.
+// snapshot copies what the recording will change, which is quick, and leaves the rest to complete,
+// which may run while the recording goes on: it makes a self-contained snapshot of what had been
+// recorded.
 func (r *recording) snapshot() (complete func() (*wpp.Snapshot, error)) {
 	_, program := r.tables(0)
 	var threads []wpp.Thread
@@ -40,7 +41,8 @@ func (r *recording) snapshot() (complete func() (*wpp.Snapshot, error)) {
 	}
 }
 
-// tables is snapshot without the threads, and only with the symbols from a number on. to is how many there are.
+// tables is snapshot without the threads, and only with the symbols from a number on. to is how
+// many there are.
 func (r *recording) tables(from int) (to int, complete func() (*wpp.Snapshot, error)) {
 	if err := r.addSymbols(); err != nil {
 		return from, func() (*wpp.Snapshot, error) { return nil, err }
@@ -159,7 +161,8 @@ func (r *recording) duration() time.Duration {
 	return r.ended.Sub(r.began)
 }
 
-// slowDown is that of the whole recording, 0 where it is not known, or what it was at least. Where there were windows, putting probes in and out counts, too.
+// slowDown is that of the whole recording, 0 where it is not known, or what it was at least. Where
+// there were windows, putting probes in and out counts, too.
 func (r *recording) slowDown() (slower float64, vague bool) {
 	if r.pace != nil && r.pace.closed > 0 {
 		return 1 + r.pace.budget.Overhead(), false

@@ -11,7 +11,8 @@ import (
 	"wpptrace/loader/image"
 )
 
-// A sourceTable fills the blocks of routines with what is known of their instructions: lengths, source lines and inlined calls.
+// A sourceTable fills the blocks of routines with what is known of their instructions: lengths,
+// source lines and inlined calls.
 type sourceTable struct {
 	snapshot *wpp.Snapshot
 	files    map[string]int
@@ -39,7 +40,8 @@ func (t *sourceTable) fill(to *wpp.Routine, from *cfg.Routine, lines *image.Line
 	}
 }
 
-// place is that of the first of some instructions of a block, up to the line of the last, if it is in the same file.
+// place is that of the first of some instructions of a block, up to the line of the last, if it is
+// in the same file.
 func (t *sourceTable) place(lines *image.Lines, b *cfg.Block, from, to int) (file, first, last int) {
 	name, line, ok := lines.At(b.Insns[from].Addr)
 	if !ok || line <= 0 {
@@ -100,7 +102,8 @@ func (t *sourceTable) file(name string) int {
 	return i
 }
 
-// debugTroubles tells what of an image's debug information is passed over, once for each image. It is safe for concurrent use.
+// debugTroubles tells what of an image's debug information is passed over, once for each image. It
+// is safe for concurrent use.
 type debugTroubles struct {
 	log   *slog.Logger
 	mutex sync.Mutex

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/term"
 )
 
-// A statusLine shows the state of a recording on a terminal, in one line that is written again every second. All other messages go by way of it, so
-// that they have lines of their own. Messages may come from any goroutine.
+// A statusLine shows the state of a recording on a terminal, in one line that is written again
+// every second. All other messages go by way of it, so that they have lines of their own. Messages
+// may come from any goroutine.
 type statusLine struct {
 	out   io.Writer
 	width func() int // of the terminal; nil: there is none

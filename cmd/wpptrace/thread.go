@@ -7,8 +7,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A thread is the record of one thread. A program may have any number of them one after the other: one that has ended keeps its figures and
-// its grammar, in a form that does not grow, alone.
+// A thread is the record of one thread. A program may have any number of them one after the other:
+// one that has ended keeps its figures and its grammar, in a form that does not grow, alone.
 type thread struct {
 	id       uint32
 	name     string
@@ -29,7 +29,8 @@ type thread struct {
 	left     uint64 // words taken when its last window ended
 }
 
-// take decodes a batch of the thread. One that does not add up with those before it is told of, and nothing is said to have run on across it.
+// take decodes a batch of the thread. One that does not add up with those before it is told of, and
+// nothing is said to have run on across it.
 func (t *thread) take(b wire.Batch, p *plan.Plan, rating *rating) {
 	if t.words == nil {
 		t.amiss++

@@ -65,7 +65,8 @@ func first(p *plan.Plan) []wire.Word {
 	return nil
 }
 
-// TestThreadsThatEnd: a program of 20,000 short threads does not have the tracer grow by what only threads that go on need.
+// TestThreadsThatEnd: a program of 20,000 short threads does not have the tracer grow by what only
+// threads that go on need.
 func TestThreadsThatEnd(t *testing.T) {
 	const threads, most = 20_000, 600 // bytes a thread
 	r := offline(t)
@@ -97,7 +98,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// What a thread lost last is added to that thread, not to a later one with its number; one of which nothing came through has its own start too.
+// What a thread lost last is added to that thread, not to a later one with its number; one of which
+// nothing came through has its own start too.
 func TestLossesGoToTheirThreads(t *testing.T) {
 	r := offline(t)
 	word := first(r.program.plan)
@@ -124,7 +126,8 @@ func TestLossesGoToTheirThreads(t *testing.T) {
 	}
 }
 
-// A batch that does not follow the one before it, and one that says less or more than it counts, are no lossless record.
+// A batch that does not follow the one before it, and one that says less or more than it counts,
+// are no lossless record.
 func TestBatchesThatDoNotAddUp(t *testing.T) {
 	r := offline(t)
 	words := first(r.program.plan)
@@ -153,7 +156,8 @@ func TestBatchesThatDoNotAddUp(t *testing.T) {
 	}
 }
 
-// A loss that the kernel was asked for is one gap, not another one with the next batch; and nothing comes after a thread's end.
+// A loss that the kernel was asked for is one gap, not another one with the next batch; and nothing
+// comes after a thread's end.
 func TestBatchesAfterLossAndEnd(t *testing.T) {
 	r := offline(t)
 	words := first(r.program.plan)

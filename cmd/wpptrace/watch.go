@@ -36,7 +36,8 @@ func (s *signals) interrupted() error {
 	}
 }
 
-// sameWish is how soon a second signal is the first once more: timeout and sudo send one to the process and to its group.
+// sameWish is how soon a second signal is the first once more: timeout and sudo send one to the
+// process and to its group.
 const sameWish = 200 * time.Millisecond
 
 // watchSignals takes SIGINT, SIGTERM and SIGUSR2 until stop is called.
@@ -72,8 +73,9 @@ func watchSignals() *signals {
 	return &signals{end: end, snapshot: snapshots, abort: abort, stop: stop}
 }
 
-// quitAtOnce ends wpptrace at the second signal until the function that it returns is called: there is nothing yet to be cleaned up that the kernel does not, and what
-// is asked of a process, or of its file system, may never be answered.
+// quitAtOnce ends wpptrace at the second signal until the function that it returns is called: there
+// is nothing yet to be cleaned up that the kernel does not, and what is asked of a process, or of
+// its file system, may never be answered.
 func (s *signals) quitAtOnce(stderr io.Writer) (prepared func() bool) {
 	return context.AfterFunc(s.abort, func() {
 		fmt.Fprintf(stderr, "wpptrace: %v\n", errInterrupted)
@@ -131,7 +133,8 @@ func (j *job) watch(s *signals, b *background) (reason string, err error) {
 	}
 }
 
-// disturbed is what to make of a window that could not be opened or closed: what has been recorded is kept, unless all is to be dropped.
+// disturbed is what to make of a window that could not be opened or closed: what has been recorded
+// is kept, unless all is to be dropped.
 func (j *job) disturbed(err error) (reason string, fatal error) {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -143,7 +146,8 @@ func (j *job) disturbed(err error) (reason string, fatal error) {
 	return fmt.Sprintf("%v: tracing ended", err), nil
 }
 
-// warn tells of a snapshot in the middle of the recording that could not be written. A full disk, say, may be empty again when it ends.
+// warn tells of a snapshot in the middle of the recording that could not be written. A full disk,
+// say, may be empty again when it ends.
 func (j *job) warn(s *signals, err error) {
 	if s.abort.Err() == nil {
 		fmt.Fprintf(j.errs, "wpptrace: %v\n", err)

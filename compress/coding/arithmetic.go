@@ -1,8 +1,9 @@
 package coding
 
-// A coder writes or reads binary decisions: an arithmetic coder without carries, whose interval's leading bytes are written, or read, as soon as its ends agree on
-// them. One model serves both directions, so that they cannot disagree. Behind the end of the bytes it reads zeros and counts them: what is made of such is not
-// to be believed.
+// A coder writes or reads binary decisions: an arithmetic coder without carries, whose interval's
+// leading bytes are written, or read, as soon as its ends agree on them. One model serves both
+// directions, so that they cannot disagree. Behind the end of the bytes it reads zeros and counts
+// them: what is made of such is not to be believed.
 type coder struct {
 	low, high uint32
 	reads     bool
@@ -23,9 +24,11 @@ func newReader(in []byte) *coder {
 	return c
 }
 
-// bit codes a decision, given the probability of 1 in 65536ths, from 1 to 65535. It returns the decision: the one given when it writes, the one read when it reads. The interval
-// from low to high is divided in the proportion of the probability: 1 gets what is up to the middle, 0 the rest. It branches on the decision, which the processor foretells about as
-// well as the model does, and so need not wait for.
+// bit codes a decision, given the probability of 1 in 65536ths, from 1 to 65535. It returns the
+// decision: the one given when it writes, the one read when it reads. The interval from low to high
+// is divided in the proportion of the probability: 1 gets what is up to the middle, 0 the rest. It
+// branches on the decision, which the processor foretells about as well as the model does, and so
+// need not wait for.
 func (c *coder) bit(decision, probability uint32) uint32 {
 	middle := c.low + uint32(uint64(c.high-c.low)*uint64(probability)>>16)
 	is := decision == 1

@@ -9,11 +9,14 @@ import (
 	"wpptrace/compress/sequitur"
 )
 
-// From so many symbols on, a grammar is coded in one context: what mixing them saves of its bytes is not worth its time then.
+// From so many symbols on, a grammar is coded in one context: what mixing them saves of its bytes
+// is not worth its time then.
 const manySymbols = 1 << 16
 
-// Encode writes a grammar: the bodies of its rules, the start rule's first, with symbols as sequitur has them. Each rule but the start rule
-// must have a body, be used, and not derive itself. It takes a few microseconds and some hundred bytes a symbol, one microsecond from 2^16 symbols on, and 5 MiB besides.
+// Encode writes a grammar: the bodies of its rules, the start rule's first, with symbols as
+// sequitur has them. Each rule but the start rule must have a body, be used, and not derive itself.
+// It takes a few microseconds and some hundred bytes a symbol, one microsecond from 2^16 symbols
+// on, and 5 MiB besides.
 func Encode(bodies [][]uint32) []byte {
 	symbols := uint64(0)
 	for _, body := range bodies {
@@ -26,8 +29,8 @@ func Encode(bodies [][]uint32) []byte {
 	return encode([]byte{byte(mixed)}, bodies, symbols, mixed)
 }
 
-// A grammarModel codes a grammar symbol by symbol. The same model writes and reads: what is to be written is given, and ignored when it reads; what
-// is written or read is returned.
+// A grammarModel codes a grammar symbol by symbol. The same model writes and reads: what is to be
+// written is given, and ignored when it reads; what is written or read is returned.
 type grammarModel interface {
 	begin()                      // opens the body of the next rule
 	ends(y bool) bool            // whether the innermost body ends; only the start rule's may be empty
@@ -37,7 +40,8 @@ type grammarModel interface {
 	release()                    // gives back its memory
 }
 
-// newGrammarModel makes the model for a number of symbols that mixes so many contexts, or 0: one context, without mixing.
+// newGrammarModel makes the model for a number of symbols that mixes so many contexts, or 0: one
+// context, without mixing.
 func newGrammarModel(c *coder, symbols uint64, mixed int) grammarModel {
 	if mixed == 0 {
 		return newQuickModel(c, symbols)
@@ -88,8 +92,9 @@ var (
 	errSymbols = errors.New("coded grammar has other than the declared number of symbols")
 )
 
-// Decode reads what Encode wrote. It refuses a grammar of more symbols or rules than may be left before it spends memory on them: 16 bytes a symbol and 150 a rule, while it is read. No rule that it returns derives
-// itself, and all are used.
+// Decode reads what Encode wrote. It refuses a grammar of more symbols or rules than may be left
+// before it spends memory on them: 16 bytes a symbol and 150 a rule, while it is read. No rule that
+// it returns derives itself, and all are used.
 func Decode(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error) {
 	switch {
 	case len(coded) == 0:

@@ -137,7 +137,8 @@ func TestRoundTripOfManySymbols(t *testing.T) {
 	}
 }
 
-// The bytes are the format: a change of any context or constant that makes others makes files unreadable.
+// The bytes are the format: a change of any context or constant that makes others makes files
+// unreadable.
 func TestFormatStaysAsItIs(t *testing.T) {
 	for n, want := range map[int]struct {
 		early  uint32 // checksum of what DecodeEarly reads

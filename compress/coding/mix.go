@@ -20,7 +20,8 @@ var logistic = [49]int32{
 	65535,
 }
 
-// squash turns a stretched probability back into a probability, from 1 to 65535: a line between two of the points of logistic.
+// squash turns a stretched probability back into a probability, from 1 to 65535: a line between two
+// of the points of logistic.
 func squash(x int32) uint32 {
 	x = min(max(x, -stretchMax), stretchMax) + 12*256
 	i, f := x>>7, x&127
@@ -43,15 +44,17 @@ func invertSquash() (table [1 << 12]int16) {
 	return table
 }
 
-// A slot is what is known of one decision in one context, in 32 bits: 16 bits the probability of 1, 11 bits that tell the context from others in
-// the same place, 5 bits how often it was met. 0 is a free slot.
+// A slot is what is known of one decision in one context, in 32 bits: 16 bits the probability of 1,
+// 11 bits that tell the context from others in the same place, 5 bits how often it was met. 0 is a
+// free slot.
 type slot uint32
 
 const (
 	slotCheck = 1<<16 - 1<<5
 	slotMet   = 1<<5 - 1
 
-	// What was met so often counts as met no more often, so that what was learned long ago can be forgotten.
+	// What was met so often counts as met no more often, so that what was learned long ago can be
+	// forgotten.
 	mostMet = 20
 )
 
@@ -61,7 +64,8 @@ func (s slot) met() uint32         { return uint32(s & slotMet) }
 // is reports whether the slot is of the context with a check.
 func (s slot) is(check slot) bool { return s&slotCheck == check && s&slotMet > 0 }
 
-// rates says how far a probability moves towards a decision that was met n times before, in 65536ths of the way: 1/(n+1.6).
+// rates says how far a probability moves towards a decision that was met n times before, in
+// 65536ths of the way: 1/(n+1.6).
 var rates = makeRates()
 
 func makeRates() (table [slotMet + 1]int32) {
@@ -78,7 +82,8 @@ func (s slot) after(decision uint32) slot {
 	return slot(p)<<16 | s&slotCheck | slot(min(n+1, mostMet))
 }
 
-// The contexts of a decision: what it is about, together with each of these numbers of terminals right before it.
+// The contexts of a decision: what it is about, together with each of these numbers of terminals
+// right before it.
 var orders = [...]int{0, 1, 6}
 
 const (
@@ -96,7 +101,8 @@ const (
 // A line holds the slots of contexts whose hashes begin alike, in a line of the cache.
 type line [lineLength]slot
 
-// A predictor predicts decisions, has them coded, and learns from them. Its memory is fixed when it is made.
+// A predictor predicts decisions, has them coded, and learns from them. Its memory is fixed when it
+// is made.
 type predictor struct {
 	*coder
 	lines   []line
@@ -109,7 +115,8 @@ type predictor struct {
 	ahead slot            // read so that all their lines are on the way from memory before the first of them is waited for
 }
 
-// A place is where what is known of some decisions in a context lies: those about one thing that are taken together lie side by side, and are told apart by their member.
+// A place is where what is known of some decisions in a context lies: those about one thing that
+// are taken together lie side by side, and are told apart by their member.
 type place struct {
 	line *line
 	hash uint64
@@ -121,7 +128,8 @@ const firstWeight = 65536 * 35 / 100
 // Logarithms of how many lines a predictor has.
 const leastLines, mostLines = 10, 16
 
-// smallLines keeps the lines of small predictors for the next ones: there are traces of a hundred thousand threads that do next to nothing.
+// smallLines keeps the lines of small predictors for the next ones: there are traces of a hundred
+// thousand threads that do next to nothing.
 var smallLines = sync.Pool{New: func() any { return new([1 << leastLines]line) }}
 
 // mixedEarly is how many were mixed before they were told.
@@ -135,7 +143,8 @@ func mixedEarly(symbols uint64) int {
 	return contexts
 }
 
-// newPredictor makes a predictor for a number of symbols that mixes so many contexts, in 64 KiB to 4 MiB.
+// newPredictor makes a predictor for a number of symbols that mixes so many contexts, in 64 KiB to
+// 4 MiB.
 func newPredictor(c *coder, symbols uint64, mixed int) predictor {
 	lines := min(max(bits.Len64(symbols)-1, leastLines), mostLines)
 	p := predictor{coder: c, shift: uint(64 - lines), used: mixed}
@@ -163,7 +172,8 @@ func (p *predictor) release() {
 	p.lines = nil
 }
 
-// find returns the slot of a context that is not at its first place in the line: the one that has its check, or the least met one where it may stand, made free.
+// find returns the slot of a context that is not at its first place in the line: the one that has
+// its check, or the least met one where it may stand, made free.
 func (l *line) find(at uint32, check slot) *slot {
 	worst := &l[at%lineLength]
 	for i := uint32(1); i < ways; i++ {
@@ -202,7 +212,8 @@ func (l *place) slot(member uint32) *slot {
 
 func (s slot) stretched() int64 { return int64(stretched[s>>20]) }
 
-// code codes a decision of a kind, a member of those about one thing. It is what coding spends its time on, and so has no loop over the contexts.
+// code codes a decision of a kind, a member of those about one thing. It is what coding spends its
+// time on, and so has no loop over the contexts.
 func (p *predictor) code(kind set, member, decision uint32) uint32 {
 	var unused slot
 	second, third := &unused, &unused
@@ -237,7 +248,8 @@ func (p *predictor) code(kind set, member, decision uint32) uint32 {
 	return decision
 }
 
-// golden is 2^64 divided by the golden ratio: multiplying by it spreads a key's bits over the upper half of the product.
+// golden is 2^64 divided by the golden ratio: multiplying by it spreads a key's bits over the upper
+// half of the product.
 const golden = 0x9e3779b97f4a7c15
 
 // hash combines two keys.

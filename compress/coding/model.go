@@ -84,7 +84,8 @@ func (m *model) stand(id int32, kind uint64) {
 	m.kinds = m.kinds<<2&15 | kind
 }
 
-// pair is the bit that says whether two nodes have been neighbours. Two pairs may share one, for the writer as for the reader.
+// pair is the bit that says whether two nodes have been neighbours. Two pairs may share one, for
+// the writer as for the reader.
 func (m *model) pair(left, right int32) uint64 {
 	return hash(uint64(left), uint64(right)) & uint64(64*len(m.pairs)-1)
 }
@@ -113,7 +114,8 @@ func (m *model) look() {
 // place describes where the next symbol stands.
 func (m *model) place() uint64 { return standing(m.kinds, len(m.open), m.open[len(m.open)-1].symbols) }
 
-// standing describes where a symbol stands, by the kinds of those before, how many bodies are open, and how many symbols there are of the innermost.
+// standing describes where a symbol stands, by the kinds of those before, how many bodies are open,
+// and how many symbols there are of the innermost.
 func standing(kinds uint64, open, symbols int) uint64 {
 	return kinds<<8 | uint64(min(open, 3))<<4 | uint64(min(symbols, 3))
 }
@@ -162,7 +164,8 @@ func (m *model) symbol(symbol uint32) uint32 {
 	return m.nodes[id].symbol
 }
 
-// leftmost codes the terminal that a symbol begins with, and leaves the way from there to the symbol to be coded.
+// leftmost codes the terminal that a symbol begins with, and leaves the way from there to the
+// symbol to be coded.
 func (m *model) leftmost(symbol uint32) int32 {
 	rank := uint32(len(m.terminals))
 	if id := m.of(symbol); id >= 0 {
@@ -176,7 +179,8 @@ func (m *model) leftmost(symbol uint32) int32 {
 	return m.terminals[rank]
 }
 
-// newTerminal codes the value of a new terminal: how far it is from the one expected, which is one more than the last new one's.
+// newTerminal codes the value of a new terminal: how far it is from the one expected, which is one
+// more than the last new one's.
 func (m *model) newTerminal(value uint32) uint32 {
 	far := m.number(newValue, 0, fold((value-m.value-1)&sequitur.MaxTerminal), sequitur.MaxTerminal+1)
 	m.value = (m.value + 1 + unfold(far)) & sequitur.MaxTerminal

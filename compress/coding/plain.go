@@ -11,14 +11,16 @@ import (
 	"wpptrace/compress/sequitur"
 )
 
-// plainBlock is how many numbers are coded together, least significant bytes first: so each of their bytes fills a block of zstd, whose statistics are its own.
+// plainBlock is how many numbers are coded together, least significant bytes first: so each of
+// their bytes fills a block of zstd, whose statistics are its own.
 const plainBlock = 1 << 17
 
 // plainBytes is the most that a number takes.
 const plainBytes = 4
 
-// EncodePlain writes a grammar as Encode does, but as it is: for one that hardly repeats itself, on which what Encode does is lost. It takes some
-// 10 ns a symbol, and a byte of memory for each that it writes, 4 a symbol at most. It must have a start rule, and at most 2^32 rules and terminals.
+// EncodePlain writes a grammar as Encode does, but as it is: for one that hardly repeats itself, on
+// which what Encode does is lost. It takes some 10 ns a symbol, and a byte of memory for each that
+// it writes, 4 a symbol at most. It must have a start rule, and at most 2^32 rules and terminals.
 func EncodePlain(bodies [][]uint32) []byte {
 	symbols, terminals := 0, uint32(0)
 	for _, body := range bodies {
@@ -50,7 +52,8 @@ func EncodePlain(bodies [][]uint32) []byte {
 	return w.out
 }
 
-// A plainWriter writes numbers in blocks: a byte that says how many bytes a number has, the length of what follows, and the bytes, compressed.
+// A plainWriter writes numbers in blocks: a byte that says how many bytes a number has, the length
+// of what follows, and the bytes, compressed.
 type plainWriter struct {
 	out     []byte
 	numbers []uint32
@@ -95,8 +98,9 @@ func (w *plainWriter) flush() {
 	w.numbers, w.longest = w.numbers[:0], 0
 }
 
-// DecodePlain reads what EncodePlain wrote. It refuses a grammar of more symbols or rules than may be left before it spends memory on them. What it returns may be no
-// grammar: rules may not exist, be empty, be used by none, or derive themselves. It takes some 5 ns a symbol.
+// DecodePlain reads what EncodePlain wrote. It refuses a grammar of more symbols or rules than may
+// be left before it spends memory on them. What it returns may be no grammar: rules may not exist,
+// be empty, be used by none, or derive themselves. It takes some 5 ns a symbol.
 func DecodePlain(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error) {
 	var counts [3]uint64 // symbols, rules, terminals
 	for i := range counts {

@@ -33,7 +33,8 @@ func TestPlainRoundTrip(t *testing.T) {
 	})
 }
 
-// Of what does not repeat itself, next to nothing is lost against the entropy, over several blocks too.
+// Of what does not repeat itself, next to nothing is lost against the entropy, over several blocks
+// too.
 func TestPlainSize(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	stream := make([]uint32, 2*plainBlock+17)

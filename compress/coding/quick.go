@@ -6,7 +6,8 @@ import (
 	"wpptrace/compress/sequitur"
 )
 
-// A chance is what is known of one decision in one context, in 16 bits: 12 bits the probability of 1, 4 bits how often it was met.
+// A chance is what is known of one decision in one context, in 16 bits: 12 bits the probability of
+// 1, 4 bits how often it was met.
 type chance uint16
 
 const (
@@ -24,7 +25,8 @@ func (c chance) after(decision uint32) chance {
 	return chance(p)<<4 | min(n+1, mostChanceMet)
 }
 
-// A chanceLine holds the chances of decisions that are taken together, behind a number that tells what they are about from others in the same place.
+// A chanceLine holds the chances of decisions that are taken together, behind a number that tells
+// what they are about from others in the same place.
 type chanceLine [16]chance
 
 // freshLine is a line of which nothing is known.
@@ -33,8 +35,9 @@ var freshLine = chanceLine{
 	evenChance, evenChance, evenChance, evenChance, evenChance, evenChance, evenChance, evenChance,
 }
 
-// A quickModel codes a grammar as model does, but in one context and not mixed: the terminal before predicts the one that a symbol begins with, and that one which symbol it is. It takes
-// a fifth of the time or less, and on SEQUITUR's grammars of programs' paths 7 to 13 % more bytes.
+// A quickModel codes a grammar as model does, but in one context and not mixed: the terminal before
+// predicts the one that a symbol begins with, and that one which symbol it is. It takes a fifth of
+// the time or less, and on SEQUITUR's grammars of programs' paths 7 to 13 % more bytes.
 type quickModel struct {
 	*coder
 	lines []chanceLine
@@ -50,7 +53,8 @@ type quickModel struct {
 	value     uint32            // of the last new terminal
 }
 
-// A quickRule is a rule whose body is complete: its first and last terminal, by rank, and its place among those that begin with the first.
+// A quickRule is a rule whose body is complete: its first and last terminal, by rank, and its place
+// among those that begin with the first.
 type quickRule struct{ first, last, place uint32 }
 
 type quickFrame struct{ symbols, first uint32 }
@@ -84,7 +88,8 @@ func (m *quickModel) end(rule int) {
 	m.stand(f.first, m.last, aNewRule)
 }
 
-// stand makes an expansion, from its first terminal to its last, the next symbol of the innermost body.
+// stand makes an expansion, from its first terminal to its last, the next symbol of the innermost
+// body.
 func (m *quickModel) stand(first, last uint32, kind uint64) {
 	f := &m.open[len(m.open)-1]
 	if f.symbols == 0 {
@@ -157,7 +162,8 @@ func (m *quickModel) symbol(symbol uint32) uint32 {
 	return symbol
 }
 
-// find returns the rank of the terminal that a symbol begins with, and its place among those that begin with it. The next rank is that of a new terminal.
+// find returns the rank of the terminal that a symbol begins with, and its place among those that
+// begin with it. The next rank is that of a new terminal.
 func (m *quickModel) find(symbol uint32) (rank, place uint32) {
 	if sequitur.IsRule(symbol) {
 		r := m.rules[sequitur.RuleOf(symbol)]
@@ -189,7 +195,8 @@ func (m *quickModel) number(about uint64, v, n uint32) uint32 {
 	return min(1<<(length-1)|m.bits(hash(about, uint64(length)), v, length-1), n-1)
 }
 
-// length codes a length up to the longest: short ones each by whether there is a longer one, so that what was learned stays when the longest grows.
+// length codes a length up to the longest: short ones each by whether there is a longer one, so
+// that what was learned stays when the longest grows.
 func (m *quickModel) length(about uint64, length, longest uint32) uint32 {
 	const short = 4
 	if longest >= short {
@@ -203,7 +210,8 @@ func (m *quickModel) length(about uint64, length, longest uint32) uint32 {
 	return l
 }
 
-// bits codes the lowest bits of a number, the highest of them first: so many of them together as a line has chances for.
+// bits codes the lowest bits of a number, the highest of them first: so many of them together as a
+// line has chances for.
 func (m *quickModel) bits(about uint64, v, width uint32) uint32 {
 	const together = 4
 	read, member := uint32(0), uint32(1)

@@ -2,9 +2,11 @@ package coding
 
 import "wpptrace/compress/sequitur"
 
-// A node is a symbol that has been met: a terminal, or a rule whose body is complete. Its children are the rules whose bodies begin with it, so
-// that a symbol is coded as the way down to it from the terminal that its expansion begins with. What stood before predicts that terminal
-// and that way well, but hardly the symbol: where SEQUITUR has been, no two symbols stand side by side twice.
+// A node is a symbol that has been met: a terminal, or a rule whose body is complete. Its children
+// are the rules whose bodies begin with it, so that a symbol is coded as the way down to it from
+// the terminal that its expansion begins with. What stood before predicts that terminal and that
+// way well, but hardly the symbol: where SEQUITUR has been, no two symbols stand side by side
+// twice.
 type node struct {
 	symbol   uint32
 	parent   int32  // -1: a terminal

@@ -75,14 +75,16 @@ func name(names []string, kind string, i uint8) string {
 // A Sink takes the operations of one thread, in order (Larus 1999, section 2).
 // It is called from one goroutine at a time and must not keep the caller waiting.
 //
-// A stream is well formed when it keeps the rules of the package comment. So a decoder puts a Resume mark directly before
-// the first path of the activation that it resumes, gives up activations after a gap by an Unwind mark, and reports an activation that
-// ends before any path of it is known by a partial path without blocks (StartEntry or StartResume to EndCut).
+// A stream is well formed when it keeps the rules of the package comment. So a decoder puts a
+// Resume mark directly before the first path of the activation that it resumes, gives up
+// activations after a gap by an Unwind mark, and reports an activation that ends before any path of
+// it is known by a partial path without blocks (StartEntry or StartResume to EndCut).
 type Sink interface {
 	// EnterRoutine says that a new activation of a routine began.
 	EnterRoutine(routine int)
-	// NewPath says that the path with this number ran to its end in the innermost activation of the routine.
-	// Numbers at and above the routine's number of acyclic paths name partial paths (StartResume or EndCut).
+	// NewPath says that the path with this number ran to its end in the innermost activation of the
+	// routine. Numbers at and above the routine's number of acyclic paths name partial paths
+	// (StartResume or EndCut).
 	NewPath(routine int, path uint64)
 	// LeaveRoutine says that the innermost activation ended, by return, tail jump or unwinding.
 	LeaveRoutine()

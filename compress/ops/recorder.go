@@ -1,14 +1,15 @@
 package ops
 
-// A Recorder is the Sink of one thread that turns its operations into symbols and appends them to a grammar, or wherever
-// emit puts them. It neither allocates nor looks at path tables: an operation costs one look-up in the alphabet.
+// A Recorder is the Sink of one thread that turns its operations into symbols and appends them to a
+// grammar, or wherever emit puts them. It neither allocates nor looks at path tables: an operation
+// costs one look-up in the alphabet.
 type Recorder struct {
 	symbols *Symbols
 	emit    func(sym uint32)
 }
 
-// NewRecorder returns a recorder that names paths and marks by an alphabet, which several recorders may share, and hands
-// each symbol to emit in the order of the thread's execution.
+// NewRecorder returns a recorder that names paths and marks by an alphabet, which several recorders
+// may share, and hands each symbol to emit in the order of the thread's execution.
 func NewRecorder(symbols *Symbols, emit func(sym uint32)) *Recorder {
 	return &Recorder{symbols, emit}
 }
@@ -25,10 +26,12 @@ func (r *Recorder) NewPath(routine int, path uint64) { r.emit(r.symbols.Symbol(r
 // Mark appends the mark's symbol.
 func (r *Recorder) Mark(m Mark, n uint64) { r.emit(r.symbols.MarkSymbol(m, n)) }
 
-// An Expander turns the paths and marks of one thread back into operations, by the rules of the package comment.
+// An Expander turns the paths and marks of one thread back into operations, by the rules of the
+// package comment.
 //
-// It keeps no stack: a thread's stream may be as deep as it likes. A hostile Unwind count is cut off at the number of activations
-// that are open, so that the work is bounded by the length of the stream.
+// It keeps no stack: a thread's stream may be as deep as it likes. A hostile Unwind count is cut
+// off at the number of activations that are open, so that the work is bounded by the length of the
+// stream.
 type Expander struct {
 	sink    Sink
 	open    uint64

@@ -54,7 +54,8 @@ func expand(symbols *Symbols, stream []uint32, sink Sink) {
 	}
 }
 
-// A program plays a thread for a sink: random calls, loops, returns, tail jumps, handlers, unwinding and gaps.
+// A program plays a thread for a sink: random calls, loops, returns, tail jumps, handlers,
+// unwinding and gaps.
 type program struct {
 	t     *rapid.T
 	sink  Sink
@@ -133,7 +134,8 @@ func TestExpanderUndoesRecorder(t *testing.T) {
 	})
 }
 
-// An Unwind mark that counts more than is open, from a hostile file, costs no time and leaves nothing that was not entered.
+// An Unwind mark that counts more than is open, from a hostile file, costs no time and leaves
+// nothing that was not entered.
 func TestExpanderBoundsUnwind(t *testing.T) {
 	var got transcript
 	x := NewExpander(&got)

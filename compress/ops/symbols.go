@@ -2,7 +2,8 @@ package ops
 
 import "math/bits"
 
-// MaxSymbols is the number of symbols that an alphabet may have: half of the 32-bit numbers, the other half names the rules of grammars.
+// MaxSymbols is the number of symbols that an alphabet may have: half of the 32-bit numbers, the
+// other half names the rules of grammars.
 const MaxSymbols = 1 << 31
 
 // A Meaning is what a symbol stands for: a path, or a mark.
@@ -14,11 +15,13 @@ type Meaning struct {
 	N       uint64 // of a mark
 }
 
-// Symbols is the alphabet of a program: one symbol for each distinct (routine, path) and each distinct (mark, n), numbered densely
-// from 0 in the order first seen (Larus 1999, section 3.3). A mark is a symbol of its own so that no subpath crosses one unnoticed.
+// Symbols is the alphabet of a program: one symbol for each distinct (routine, path) and each
+// distinct (mark, n), numbered densely from 0 in the order first seen (Larus 1999, section 3.3). A
+// mark is a symbol of its own so that no subpath crosses one unnoticed.
 //
-// All threads' recorders share one alphabet, from one goroutine. A look-up probes one table and allocates nothing once the symbol is
-// known; memory is 16 bytes a symbol and 8 to 16 for its slots. The zero value is an empty alphabet.
+// All threads' recorders share one alphabet, from one goroutine. A look-up probes one table and
+// allocates nothing once the symbol is known; memory is 16 bytes a symbol and 8 to 16 for its
+// slots. The zero value is an empty alphabet.
 type Symbols struct {
 	keys  []key
 	slots []uint64 // upper half: the key's hash; lower half: the symbol + 1; 0: empty
@@ -51,7 +54,8 @@ func (s *Symbols) MarkSymbol(m Mark, n uint64) uint32 {
 // Len returns the number of symbols; they are numbered from 0.
 func (s *Symbols) Len() int { return len(s.keys) }
 
-// Bytes returns the memory that the alphabet holds. While it grows it takes half as much again for a moment.
+// Bytes returns the memory that the alphabet holds. While it grows it takes half as much again for
+// a moment.
 func (s *Symbols) Bytes() uint64 { return 16*uint64(cap(s.keys)) + 8*uint64(cap(s.slots)) }
 
 // Meaning returns what a symbol stands for. The symbol must be below Len.

@@ -50,7 +50,8 @@ func anyMeaning(t *rapid.T) Meaning {
 	return Meaning{Routine: rapid.OneOf(rapid.IntRange(0, 5), rapid.IntRange(0, math.MaxInt32)).Draw(t, "routine"), Path: number}
 }
 
-// A program of many routines with few paths each, as real ones are, must not make long probe sequences: the table is told by its slots.
+// A program of many routines with few paths each, as real ones are, must not make long probe
+// sequences: the table is told by its slots.
 func TestSymbolsSpread(t *testing.T) {
 	var s Symbols
 	for routine := range 20_000 {

@@ -25,7 +25,8 @@ func idle(threads int) []byte {
 	return out.Bytes()
 }
 
-// TestIdleThreadsAreCheap: each took a grammar and 64 KiB of a coder's tables, so that 200,000 took half a minute and half a gigabyte.
+// TestIdleThreadsAreCheap: each took a grammar and 64 KiB of a coder's tables, so that 200,000 took
+// half a minute and half a gigabyte.
 func TestIdleThreadsAreCheap(t *testing.T) {
 	const threads = 20_000
 	trace := idle(threads)

@@ -21,14 +21,16 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// Path 0 of every routine in these tests is from entry to call, 1 from call to call, 2 from call to return, 3 from entry to return.
+// Path 0 of every routine in these tests is from entry to call, 1 from call to call, 2 from call to
+// return, 3 from entry to return.
 func describe(_ int, path uint64) (ops.Start, ops.End, error) {
 	starts := [...]ops.Start{ops.StartEntry, ops.StartCall, ops.StartCall, ops.StartEntry}
 	ends := [...]ops.End{ops.EndCall, ops.EndCall, ops.EndReturn, ops.EndReturn}
 	return starts[path], ends[path], nil
 }
 
-// sample is the trace of two threads that take turns. The second one began first, and has lost something.
+// sample is the trace of two threads that take turns. The second one began first, and has lost
+// something.
 func sample() []byte {
 	var out bytes.Buffer
 	w := raw.NewWriter(&out, describe)
@@ -128,7 +130,8 @@ func TestThreadsThatEnded(t *testing.T) {
 	}
 }
 
-// A trace that is cut off gives what there is, of threads that have not ended; one with a fault gives nothing.
+// A trace that is cut off gives what there is, of threads that have not ended; one with a fault
+// gives nothing.
 func TestTraceCutOff(t *testing.T) {
 	trace := sample()
 	for n := 9; n < len(trace); n++ {

@@ -12,8 +12,9 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// Symbols compresses bare symbols: little-endian numbers of 32 bits. The snapshot has one thread and one routine, called "symbols", of
-// which path n is symbol n; no path enters or leaves it. What is cut off within a symbol is treated as by Trace, and so is memory.
+// Symbols compresses bare symbols: little-endian numbers of 32 bits. The snapshot has one thread
+// and one routine, called "symbols", of which path n is symbol n; no path enters or leaves it. What
+// is cut off within a symbol is treated as by Trace, and so is memory.
 func Symbols(r io.Reader, image string, rec *spill.Recording) (*wpp.Snapshot, error) {
 	c := &bareSymbols{image: image}
 	rec.AddOther(func() uint64 { return alphabetBytes(&c.alphabet) })
@@ -65,7 +66,8 @@ func (c *bareSymbols) tables(from int) (to int, complete func() (*wpp.Snapshot, 
 	return c.alphabet.Len(), func() (*wpp.Snapshot, error) { return s, nil }
 }
 
-// readSymbols reads symbols to the end and hands them on, some thousands at a time, in a slice that it uses again.
+// readSymbols reads symbols to the end and hands them on, some thousands at a time, in a slice that
+// it uses again.
 func readSymbols(r io.Reader, take func(symbols []uint32) error) error {
 	const size = 4
 	var buffer [1 << 16]byte

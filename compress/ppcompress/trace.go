@@ -12,8 +12,10 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// Trace compresses a raw trace. The snapshot names its one image as it is told to. Where the trace is cut off it returns a snapshot of what there is,
-// and an error that is raw.ErrTruncated; on any other error, no snapshot. Grammars that do not fit into the recording's limits are in its draft, with which the snapshot is to be written.
+// Trace compresses a raw trace. The snapshot names its one image as it is told to. Where the trace
+// is cut off it returns a snapshot of what there is, and an error that is raw.ErrTruncated; on any
+// other error, no snapshot. Grammars that do not fit into the recording's limits are in its draft,
+// with which the snapshot is to be written.
 func Trace(r io.Reader, image string, rec *spill.Recording) (*wpp.Snapshot, error) {
 	c := &compressor{image: image, reader: raw.NewReader(stopping{r, rec}), recording: rec}
 	rec.AddOther(func() uint64 { return alphabetBytes(&c.alphabet) })

@@ -7,7 +7,8 @@ import (
 	"io"
 )
 
-// A bytesIn is a source of bytes and of the operands that are made of them. It counts, and remembers the source's error.
+// A bytesIn is a source of bytes and of the operands that are made of them. It counts, and
+// remembers the source's error.
 type bytesIn struct {
 	r   *bufio.Reader
 	at  int64 // bytes read

@@ -16,7 +16,8 @@ const head = magic + "\x01"
 
 // Whatever cannot be meant gives an error of one line that says where and what.
 func TestFaults(t *testing.T) {
-	// Routine 1 has path 0 from entry to return, path 1 from entry to call, path 2 from loop to call.
+	// Routine 1 has path 0 from entry to return, path 1 from entry to call, path 2 from loop to
+	// call.
 	const begin = head + "\x0c\x01\x00\x02\x0c\x01\x01\x01\x0c\x01\x02\x11\x01\x00"
 	for _, c := range []struct{ name, trace, want string }{
 		{"empty", "", "raw trace at byte 0: this is no raw trace: see docs/raw-trace.md"},

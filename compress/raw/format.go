@@ -2,7 +2,8 @@ package raw
 
 import "wpptrace/compress/ops"
 
-// The header: a magic number that is not text, and damaged by whoever converts line ends; and a version.
+// The header: a magic number that is not text, and damaged by whoever converts line ends; and a
+// version.
 const (
 	magic   = "\x89RAW\r\n\x1a\n"
 	version = 1

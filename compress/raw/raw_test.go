@@ -101,7 +101,8 @@ func pathsAndMarks(t transcript) (kept transcript) {
 	return kept
 }
 
-// Paths and marks come back as they were written, in each thread's order, and routines by the order in which they come up.
+// Paths and marks come back as they were written, in each thread's order, and routines by the order
+// in which they come up.
 func TestReaderUndoesWriter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		steps := drawSteps(t)
@@ -139,7 +140,8 @@ func TestReaderUndoesWriter(t *testing.T) {
 	})
 }
 
-// Where nothing is missing, the operations are those that follow from paths and marks by package ops.
+// Where nothing is missing, the operations are those that follow from paths and marks by package
+// ops.
 func TestOperationsFollow(t *testing.T) {
 	paths := []struct {
 		routine int

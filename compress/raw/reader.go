@@ -29,7 +29,8 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{in: bytesIn{r: bufio.NewReaderSize(r, 1<<16)}, indices: map[uint64]int{}, threads: map[uint64]*thread{}}
 }
 
-// Routines returns the routines that have come up, by the numbers that sinks are given: in the order in which they did. It must not be changed.
+// Routines returns the routines that have come up, by the numbers that sinks are given: in the
+// order in which they did. It must not be changed.
 func (r *Reader) Routines() []Routine { return r.routines }
 
 // Path returns where a path starts and ends that a sink was given.
@@ -38,8 +39,10 @@ func (r *Reader) Path(routine int, path uint64) (ops.Start, ops.End) {
 	return k.start, k.end
 }
 
-// Read reads the trace to its end. It asks begin for the sink of each thread, when the thread comes up, and hands it the thread's operations. Errors
-// name the byte, counted from 0, where the operation begins that cannot be meant; they are ErrTruncated, or the source's, or a fault of the trace.
+// Read reads the trace to its end. It asks begin for the sink of each thread, when the thread comes
+// up, and hands it the thread's operations. Errors name the byte, counted from 0, where the
+// operation begins that cannot be meant; they are ErrTruncated, or the source's, or a fault of the
+// trace.
 func (r *Reader) Read(begin func(Thread) ops.Sink) error {
 	r.begin = begin
 	at, err := int64(0), r.header()
@@ -186,7 +189,8 @@ func (r *Reader) addRoutine(number uint64, routine Routine) {
 	r.routines = append(r.routines, routine)
 }
 
-// routine reads the number of a routine and returns its index. One that was not defined has its number for a name.
+// routine reads the number of a routine and returns its index. One that was not defined has its
+// number for a name.
 func (r *Reader) routine() (index int, err error) {
 	number, err := r.in.number("routine")
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"wpptrace/compress/ops"
 )
 
-// A thread is what a reader knows of a thread: its open activations, by which it makes sure that what is said of them is true.
+// A thread is what a reader knows of a thread: its open activations, by which it makes sure that
+// what is said of them is true.
 type thread struct {
 	reader *Reader
 	sink   ops.Sink

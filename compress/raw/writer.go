@@ -13,7 +13,8 @@ import (
 // errTooDeep says that a trace has more open activations than a reader accepts.
 var errTooDeep = fmt.Errorf("more than %d activations are open", mostOpen)
 
-// A Writer writes a raw trace. The first error ends it: nothing more is written, and Close returns it. It belongs to one goroutine, with all its threads.
+// A Writer writes a raw trace. The first error ends it: nothing more is written, and Close returns
+// it. It belongs to one goroutine, with all its threads.
 type Writer struct {
 	out      *bufio.Writer
 	describe func(routine int, path uint64) (ops.Start, ops.End, error)
@@ -24,7 +25,8 @@ type Writer struct {
 	err      error
 }
 
-// NewWriter begins a trace. It asks describe, once for each path, where the path starts and ends, when it comes up first.
+// NewWriter begins a trace. It asks describe, once for each path, where the path starts and ends,
+// when it comes up first.
 func NewWriter(w io.Writer, describe func(routine int, path uint64) (ops.Start, ops.End, error)) *Writer {
 	out := bufio.NewWriterSize(w, 1<<16)
 	out.WriteString(magic)
@@ -32,13 +34,15 @@ func NewWriter(w io.Writer, describe func(routine int, path uint64) (ops.Start, 
 	return &Writer{out: out, describe: describe}
 }
 
-// DefineRoutine names a routine, before any path of it. One that is never defined is known by its number alone.
+// DefineRoutine names a routine, before any path of it. One that is never defined is known by its
+// number alone.
 func (w *Writer) DefineRoutine(routine int, r Routine) {
 	w.put(defineRoutine, uint64(routine), r.Entry)
 	w.name(r.Name)
 }
 
-// Thread begins a thread and returns the sink of its operations. The threads' operations may come in any order, each thread's own being kept.
+// Thread begins a thread and returns the sink of its operations. The threads' operations may come
+// in any order, each thread's own being kept.
 func (w *Writer) Thread(t Thread) *ThreadWriter {
 	tw := &ThreadWriter{w: w, number: w.threads}
 	w.threads++
@@ -96,8 +100,10 @@ func (w *Writer) kindsOf(routine int, path uint64) kinds {
 	return k
 }
 
-// A ThreadWriter is the sink of one thread of a trace. As in a snapshot, what is entered and left follows from the paths and the marks, by the rules of package
-// ops: EnterRoutine and LeaveRoutine are written where these imply them. An activation that Resume told of only by number is entered by its first path.
+// A ThreadWriter is the sink of one thread of a trace. As in a snapshot, what is entered and left
+// follows from the paths and the marks, by the rules of package ops: EnterRoutine and LeaveRoutine
+// are written where these imply them. An activation that Resume told of only by number is entered
+// by its first path.
 type ThreadWriter struct {
 	w       *Writer
 	number  uint64

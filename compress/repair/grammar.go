@@ -2,9 +2,11 @@ package repair
 
 import "wpptrace/compress/sequitur"
 
-// Compact makes a small grammar of the bodies of a grammar's rules, the start rule's first, with symbols as sequitur has them: it derives the
-// same. Every rule of the input but the start rule must be used, have a body, and not derive itself. What is repeated is found within and
-// across bodies, but not inside a rule that they name; so a body of all that the start rule derives gives the smallest result.
+// Compact makes a small grammar of the bodies of a grammar's rules, the start rule's first, with
+// symbols as sequitur has them: it derives the same. Every rule of the input but the start rule
+// must be used, have a body, and not derive itself. What is repeated is found within and across
+// bodies, but not inside a rule that they name; so a body of all that the start rule derives gives
+// the smallest result.
 func Compact(bodies [][]uint32) [][]uint32 {
 	return prune(replacePairs(bodies))
 }
@@ -33,7 +35,8 @@ func replacePairs(bodies [][]uint32) [][]uint32 {
 	return result
 }
 
-// leastSaved is how many symbols a rule must save to pay: that it begins and ends somewhere must be written, too.
+// leastSaved is how many symbols a rule must save to pay: that it begins and ends somewhere must be
+// written, too.
 const leastSaved = 3
 
 // A pruner takes rules out: what names them gets their bodies instead.
@@ -61,7 +64,8 @@ func prune(bodies [][]uint32) [][]uint32 {
 	return p.kept()
 }
 
-// bottomUp returns the rules in an order in which each comes after those that it uses. uses is how often each is.
+// bottomUp returns the rules in an order in which each comes after those that it uses. uses is how
+// often each is.
 func bottomUp(bodies [][]uint32, uses []int) []int {
 	left := append([]int(nil), uses...)
 	order := make([]int, len(bodies))

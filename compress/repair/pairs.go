@@ -3,8 +3,8 @@ package repair
 // none is no position and no pair.
 const none = 0
 
-// A pair is two symbols side by side. Its occurrences are listed by the position of the left one; those that overlap one that is listed, as in
-// three equal symbols, are not.
+// A pair is two symbols side by side. Its occurrences are listed by the position of the left one;
+// those that overlap one that is listed, as in three equal symbols, are not.
 type pair struct {
 	left, right uint32
 	count       uint32
@@ -12,7 +12,8 @@ type pair struct {
 	next        uint32 // pair in the same bucket
 }
 
-// A position is a symbol of a sequence and its neighbours. Position 0 is none, and ends each sequence on both sides.
+// A position is a symbol of a sequence and its neighbours. Position 0 is none, and ends each
+// sequence on both sides.
 type position struct {
 	symbol     uint32
 	prev, next uint32
@@ -21,8 +22,9 @@ type position struct {
 	nextSame   uint32
 }
 
-// pairs are sequences with the pairs in them. Every new pair contains the symbol that was put in last; so the others never become more, and no
-// new one occurs more often than what it comes from did.
+// pairs are sequences with the pairs in them. Every new pair contains the symbol that was put in
+// last; so the others never become more, and no new one occurs more often than what it comes from
+// did.
 type pairs struct {
 	positions []position
 	pairs     []pair
@@ -65,7 +67,8 @@ func (p *pairs) number(left, right uint32) uint32 {
 	return n
 }
 
-// list lists the pair that begins at a position, unless it is listed, none, or overlaps an equal one that is listed.
+// list lists the pair that begins at a position, unless it is listed, none, or overlaps an equal
+// one that is listed.
 func (p *pairs) list(at uint32) {
 	if at == none || p.positions[at].next == none || p.positions[at].pair != none {
 		return

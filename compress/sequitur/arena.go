@@ -33,7 +33,8 @@ func (a *arena) giveBack(n uint32) {
 	a.free = n
 }
 
-// appendTightly is append, but that it leaves no more than a sixth of the slice for what is to come: append may double it.
+// appendTightly is append, but that it leaves no more than a sixth of the slice for what is to
+// come: append may double it.
 func appendTightly[T any](s []T, x T) []T {
 	if len(s) == cap(s) {
 		s = append(make([]T, 0, len(s)+len(s)/6+8), s...)

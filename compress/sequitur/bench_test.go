@@ -47,7 +47,8 @@ func programStream(seed uint64, n int) []uint32 {
 	return stream
 }
 
-// traces are the streams to measure with: generated, or those of the files of little-endian uint32 that WPP_TRACES lists, parted by colons.
+// traces are the streams to measure with: generated, or those of the files of little-endian uint32
+// that WPP_TRACES lists, parted by colons.
 func traces(b *testing.B) map[string][]uint32 {
 	list := os.Getenv("WPP_TRACES")
 	if list == "" {
@@ -80,8 +81,9 @@ func randomStream(random *rand.Rand, n int) []uint32 {
 	return stream
 }
 
-// BenchmarkAppend measures symbols a second beside a baseline, in turn: the plain SEQUITUR of the tests, or the command that WPP_BASELINE names, which is given
-// a trace's file and prints Msym/s=NUMBER.
+// BenchmarkAppend measures symbols a second beside a baseline, in turn: the plain SEQUITUR of the
+// tests, or the command that WPP_BASELINE names, which is given a trace's file and prints
+// Msym/s=NUMBER.
 func BenchmarkAppend(b *testing.B) {
 	for name, stream := range traces(b) {
 		b.Run(name, func(b *testing.B) {

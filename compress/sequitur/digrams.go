@@ -2,8 +2,9 @@ package sequitur
 
 import "math/bits"
 
-// A digramTable finds a digram by its two values: open addressing over slots that hold a hash and the digram's left node, sorted but for the empty ones between
-// them. Each digram of the grammar is in it once, but for the pending one; of equal digrams that overlap (aaa) it holds one.
+// A digramTable finds a digram by its two values: open addressing over slots that hold a hash and
+// the digram's left node, sorted but for the empty ones between them. Each digram of the grammar is
+// in it once, but for the pending one; of equal digrams that overlap (aaa) it holds one.
 type digramTable struct {
 	slots []uint64 // upper half: the digram's hash, lower half: the left node; 0: empty
 	homes uint32
@@ -55,7 +56,8 @@ func (t *digramTable) find(nodes *arena, a, b uint32) uint32 {
 	return 0
 }
 
-// firstGuess returns the left node of the digram a b if that is recorded in the first slot where it may be, or 0: what most digrams need, without a branch.
+// firstGuess returns the left node of the digram a b if that is recorded in the first slot where it
+// may be, or 0: what most digrams need, without a branch.
 func (t *digramTable) firstGuess(a, b uint32) (n uint32) {
 	first := entry(a, b, 0)
 	if e := t.slots[t.home(first)]; e>>32 == first>>32 {
@@ -75,7 +77,8 @@ func (t *digramTable) insert(a, b, n uint32) {
 	t.used++
 }
 
-// place puts an entry where it belongs and moves those behind it, and reports false if there is no room but the last slot.
+// place puts an entry where it belongs and moves those behind it, and reports false if there is no
+// room but the last slot.
 func (t *digramTable) place(e uint64) bool {
 	i := t.home(e)
 	for t.slots[i] != 0 && t.slots[i] < e {
@@ -95,8 +98,9 @@ func (t *digramTable) place(e uint64) bool {
 	return true
 }
 
-// grow makes the table larger by a quarter, where it stands: its entries go to the end, and from there, the first one first, to their places. No home moves up by
-// more than the table has grown, so that no entry is overwritten.
+// grow makes the table larger by a quarter, where it stands: its entries go to the end, and from
+// there, the first one first, to their places. No home moves up by more than the table has grown,
+// so that no entry is overwritten.
 func (t *digramTable) grow() {
 	was := len(t.slots)
 	t.homes += t.homes / 4
@@ -121,7 +125,8 @@ func (t *digramTable) move(a, b, from, to uint32) {
 	t.insert(a, b, to)
 }
 
-// remove forgets the digram a b if it is recorded at left node n, and moves those behind it that are not at home.
+// remove forgets the digram a b if it is recorded at left node n, and moves those behind it that
+// are not at home.
 func (t *digramTable) remove(a, b, n uint32) {
 	e := entry(a, b, n)
 	i := t.home(e)

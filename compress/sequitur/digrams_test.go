@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A table of random digrams against a map, and of those whose hashes are the largest: they meet the end of the table, for which it must grow.
+// A table of random digrams against a map, and of those whose hashes are the largest: they meet the
+// end of the table, for which it must grow.
 func TestDigramTable(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 9))
 	for name, smallest := range map[string]uint32{"any": 0, "last": 63 << 26} {

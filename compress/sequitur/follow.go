@@ -1,18 +1,22 @@
 package sequitur
 
-// Following makes long repetitions cheap. SEQUITUR, when it meets a digram again, makes a rule of the two occurrences and then lengthens that rule symbol by
-// symbol, each time at the price of several digrams. But of a digram there is one other occurrence only, so what lengthens the rule is known: the symbols
-// that follow there. A grammar that follows an occurrence compares them with those that arrive, into the bodies of the rules that they name, and changes
-// nothing until the repetition ends. Then the rule is made at once: of the repeated nodes, as they stand.
+// Following makes long repetitions cheap. SEQUITUR, when it meets a digram again, makes a rule of
+// the two occurrences and then lengthens that rule symbol by symbol, each time at the price of
+// several digrams. But of a digram there is one other occurrence only, so what lengthens the rule
+// is known: the symbols that follow there. A grammar that follows an occurrence compares them with
+// those that arrive, into the bodies of the rules that they name, and changes nothing until the
+// repetition ends. Then the rule is made at once: of the repeated nodes, as they stand.
 
-// A level is how far a body, or what follows the digram that began the repetition, has been repeated.
+// A level is how far a body, or what follows the digram that began the repetition, has been
+// repeated.
 type level struct {
 	first  uint32 // node
 	cursor uint32 // the next node to be repeated
 	n      int    // nodes repeated
 }
 
-// A following is a repetition that has begun and may go on. The first two symbols of the repetition stand at the end of the start rule, the others nowhere yet.
+// A following is a repetition that has begun and may go on. The first two symbols of the repetition
+// stand at the end of the start rule, the others nowhere yet.
 type following struct {
 	levels []level // the occurrence, then the rules that its next symbol begins with; none: nothing is followed
 	tail   uint32  // the first of the two nodes at the end of the start rule
@@ -100,7 +104,8 @@ func (g *Grammar) endRepetition() {
 	g.inlineSingle(first)
 }
 
-// ruleOf returns a rule whose body is what has been repeated of a level: the one that it is the whole body of, or a new one in its place.
+// ruleOf returns a rule whose body is what has been repeated of a level: the one that it is the
+// whole body of, or a new one in its place.
 func (g *Grammar) ruleOf(l *level) uint32 {
 	before, after := g.at(l.first).prev, l.cursor
 	if v := g.at(before).value; isGuard(v) && before == after {
@@ -122,7 +127,8 @@ func (g *Grammar) ruleOf(l *level) uint32 {
 	return r
 }
 
-// settle checks what is suspect, and the last digram of the start rule after all others: what that repeats is followed.
+// settle checks what is suspect, and the last digram of the start rule after all others: what that
+// repeats is followed.
 func (g *Grammar) settle() {
 	for again := true; again; again = g.checkLast() {
 		for len(g.suspects) > 0 {
@@ -133,7 +139,8 @@ func (g *Grammar) settle() {
 	}
 }
 
-// checkLast restores digram uniqueness for the last digram. It reports whether others may be suspect then.
+// checkLast restores digram uniqueness for the last digram. It reports whether others may be
+// suspect then.
 func (g *Grammar) checkLast() bool {
 	right := g.at(g.rules[start].guard).prev
 	n := g.at(right).prev

@@ -5,10 +5,12 @@ import (
 	"unsafe"
 )
 
-// In bodies, as Rules returns them, a symbol below ruleBit is a terminal; one with ruleBit set names a rule.
+// In bodies, as Rules returns them, a symbol below ruleBit is a terminal; one with ruleBit set
+// names a rule.
 const ruleBit uint32 = 1 << 31
 
-// MaxTerminal is the largest symbol that may be appended, MaxFoldingTerminal where runs are folded: those above stand for runs.
+// MaxTerminal is the largest symbol that may be appended, MaxFoldingTerminal where runs are folded:
+// those above stand for runs.
 const (
 	MaxTerminal        = ruleBit - 1
 	MaxFoldingTerminal = MaxTerminal / 2
@@ -31,12 +33,12 @@ type Grammar struct {
 	freeRules []uint32
 
 	digrams digramTable
-	// pending is the left node of the start rule's last digram while that is not in the table yet, or 0. Most last digrams
-	// are replaced by the next symbol; so they never enter the table.
+	// pending is the left node of the start rule's last digram while that is not in the table yet,
+	// or 0. Most last digrams are replaced by the next symbol; so they never enter the table.
 	pending uint32
 
-	// suspects are left nodes of digrams whose uniqueness must be checked again. A node freed meanwhile is harmless: check sees
-	// that it is no digram, or checks another digram in vain.
+	// suspects are left nodes of digrams whose uniqueness must be checked again. A node freed
+	// meanwhile is harmless: check sees that it is no digram, or checks another digram in vain.
 	suspects []uint32
 
 	following following
@@ -48,7 +50,8 @@ type Grammar struct {
 	length uint64
 }
 
-// A node is a symbol in the doubly linked body of a rule. Bodies are rings closed by a guard node. Node 0 is no node.
+// A node is a symbol in the doubly linked body of a rule. Bodies are rings closed by a guard node.
+// Node 0 is no node.
 //
 //	value < 2^31           a terminal
 //	value = ruleBit + r    rule r
@@ -72,7 +75,8 @@ type rule struct {
 	uses  uint32
 }
 
-// queueSize is how many symbols are appended together: their digrams are fewer than what a processor waits for at a time.
+// queueSize is how many symbols are appended together: their digrams are fewer than what a
+// processor waits for at a time.
 const queueSize = 32
 
 // start is the number of the start rule.
@@ -88,16 +92,19 @@ func New() *Grammar {
 	return g
 }
 
-// NewFolding returns the grammar of the empty stream, in which a run of equal symbols will be one symbol. Where there are runs that takes less time, much
-// less where they are long, and in most cases the grammar is smaller: docs/architecture.md has figures. Digrams are unique in the grammar of runs; what
-// Rules adds to derive these may repeat some. NumRules and Symbols count the grammar of runs.
+// NewFolding returns the grammar of the empty stream, in which a run of equal symbols will be one
+// symbol. Where there are runs that takes less time, much less where they are long, and in most
+// cases the grammar is smaller: docs/architecture.md has figures. Digrams are unique in the grammar
+// of runs; what Rules adds to derive these may repeat some. NumRules and Symbols count the grammar
+// of runs.
 func NewFolding() *Grammar {
 	g := New()
 	g.runs = &runs{}
 	return g
 }
 
-// Release gives the memory of a grammar back at once. The grammar must not be used any more. One that is not released is so when nothing refers to it.
+// Release gives the memory of a grammar back at once. The grammar must not be used any more. One
+// that is not released is so when nothing refers to it.
 func (g *Grammar) Release() {
 	runtime.SetFinalizer(g, nil)
 	release(g.nodes)
@@ -105,7 +112,8 @@ func (g *Grammar) Release() {
 	*g = Grammar{}
 }
 
-// Append appends a terminal, at most MaxTerminal (MaxFoldingTerminal), to the stream. It takes amortised constant time.
+// Append appends a terminal, at most MaxTerminal (MaxFoldingTerminal), to the stream. It takes
+// amortised constant time.
 func (g *Grammar) Append(terminal uint32) {
 	g.accept(terminal)
 	runtime.KeepAlive(g)
@@ -152,8 +160,9 @@ func (g *Grammar) drain() {
 	g.queue = g.queue[:0]
 }
 
-// fetch brings what will be looked at for the digrams of symbols into the cache: of memory, each digram's is another place, and the time goes into waiting for
-// them, which is done for all at once here.
+// fetch brings what will be looked at for the digrams of symbols into the cache: of memory, each
+// digram's is another place, and the time goes into waiting for them, which is done for all at once
+// here.
 func (g *Grammar) fetch(symbols []uint32) {
 	var recorded [queueSize]uint32
 	for i := 1; i < len(symbols); i++ {
@@ -213,8 +222,9 @@ func (g *Grammar) Symbols() int {
 	return g.live - rules
 }
 
-// Bytes returns the memory that the grammar holds, to tell when to release it. Where memory cannot grow in place, on systems other than Linux, it takes twice
-// that for a moment while it grows. It is cheap.
+// Bytes returns the memory that the grammar holds, to tell when to release it. Where memory cannot
+// grow in place, on systems other than Linux, it takes twice that for a moment while it grows. It
+// is cheap.
 func (g *Grammar) Bytes() uint64 {
 	return uint64(g.used)*uint64(unsafe.Sizeof(node{})) +
 		uint64(cap(g.rules))*uint64(unsafe.Sizeof(rule{})) +
@@ -223,18 +233,21 @@ func (g *Grammar) Bytes() uint64 {
 		g.runs.bytes()
 }
 
-// UnfoldingBytes returns how much memory Rules takes at most, for a moment, to derive runs, besides the copy. It is cheap.
+// UnfoldingBytes returns how much memory Rules takes at most, for a moment, to derive runs, besides
+// the copy. It is cheap.
 func (g *Grammar) UnfoldingBytes() uint64 { return g.runs.unfoldingBytes() }
 
-// Rules returns a copy of the bodies of all rules: the start rule first, the others in the order of their first use when
-// bodies are read depth first, those that derive runs in any. IsRule and RuleOf tell a body's symbols apart. It takes time and memory in proportion to the grammar, not
-// to the stream, and the copy is the caller's while appending goes on.
+// Rules returns a copy of the bodies of all rules: the start rule first, the others in the order of
+// their first use when bodies are read depth first, those that derive runs in any. IsRule and
+// RuleOf tell a body's symbols apart. It takes time and memory in proportion to the grammar, not to
+// the stream, and the copy is the caller's while appending goes on.
 func (g *Grammar) Rules() [][]uint32 {
 	g.flush()
 	bodies := make([][]uint32, 1, g.NumRules())
 	arena := make([]uint32, 0, g.Symbols())
 	number := make([]uint32, len(g.rules)) // by internal rule number; 0: not met yet
-	// A frame is a body being copied: where its symbols begin in the arena, and the next one to look into.
+	// A frame is a body being copied: where its symbols begin in the arena, and the next one to
+	// look into.
 	type frame struct{ at, end int }
 	copyBody := func(r uint32) frame {
 		at := len(arena)

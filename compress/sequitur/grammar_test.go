@@ -44,7 +44,8 @@ func ruleLetter(r int) rune {
 	return rune('A' + r - 1)
 }
 
-// The examples of Larus 1999 and its slides as SEQUITUR itself yields them; rules are named in the order of their first use.
+// The examples of Larus 1999 and its slides as SEQUITUR itself yields them; rules are named in the
+// order of their first use.
 func TestWorkedExamples(t *testing.T) {
 	for stream, want := range map[string]string{
 		"":                  "S->",
@@ -106,7 +107,8 @@ func TestInvariantsAfterEveryAppend(t *testing.T) {
 	})
 }
 
-// Streams of a few phrases over and over are what programs make; rules grow, are lengthened and inlined.
+// Streams of a few phrases over and over are what programs make; rules grow, are lengthened and
+// inlined.
 func TestInvariantsOnPhrases(t *testing.T) {
 	for seed := range uint64(400) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -114,7 +116,8 @@ func TestInvariantsOnPhrases(t *testing.T) {
 	}
 }
 
-// phrases returns a stream of at least n symbols made of up to five phrases in random order, one symbol dominating.
+// phrases returns a stream of at least n symbols made of up to five phrases in random order, one
+// symbol dominating.
 func phrases(random *rand.Rand, n int) []uint32 {
 	alphabet := 1 + random.Uint32N(4)
 	dominance := random.Float64()
@@ -167,8 +170,8 @@ func TestInvariantsOnNestedLoops(t *testing.T) {
 	}
 }
 
-// In a run of three equal symbols either digram may be the recorded one. No stream is known to record the second and then
-// to make the run longer, so the test moves the record itself.
+// In a run of three equal symbols either digram may be the recorded one. No stream is known to
+// record the second and then to make the run longer, so the test moves the record itself.
 func TestRunWhoseMiddleIsRecorded(t *testing.T) {
 	for _, side := range []string{"right", "left"} {
 		g := New()

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// checkInvariants walks a grammar and reports the first thing that is not as the package promises: what it derives, digram
-// uniqueness, rule utility, the digram table, and the counts.
+// checkInvariants walks a grammar and reports the first thing that is not as the package promises:
+// what it derives, digram uniqueness, rule utility, the digram table, and the counts.
 func checkInvariants(g *Grammar, stream []uint32) error {
 	g = clone(g)
 	g.flush()
@@ -82,7 +82,8 @@ func equalStreams(a, b []uint32) bool {
 	return true
 }
 
-// checkDigrams counts the non-overlapping occurrences of each digram with a map and compares the record with it.
+// checkDigrams counts the non-overlapping occurrences of each digram with a map and compares the
+// record with it.
 func checkDigrams(g *Grammar) error {
 	occurrences := map[[2]uint32][]uint32{}
 	for r, rule := range g.rules {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapped is the size, in bytes, from which memory is mapped: it grows where it stands, goes back to the system at once, and what of it is not used yet
-// takes none.
+// mapped is the size, in bytes, from which memory is mapped: it grows where it stands, goes back to
+// the system at once, and what of it is not used yet takes none.
 const mapped = 1 << 16
 
 // reserve is how many times the addresses that are needed are asked for, to grow into.
@@ -16,8 +16,8 @@ const reserve = 16
 // huge is the size of a huge page, in which larger memory is asked for.
 const huge = 2 << 20
 
-// resize returns a slice of n elements, at least as many as s has, that begins with those of s, and zeros behind them. s must have come from resize or
-// allocate, and is used no more.
+// resize returns a slice of n elements, at least as many as s has, that begins with those of s, and
+// zeros behind them. s must have come from resize or allocate, and is used no more.
 func resize[T node | uint64](s []T, n int) []T {
 	if n <= cap(s) {
 		return s[:n]
@@ -59,7 +59,8 @@ func sizeOf[T node | uint64]() int {
 
 func isMapped[T node | uint64](n int) bool { return n*sizeOf[T]() >= mapped }
 
-// roomFor is how many elements to map where n are needed: whole huge pages, which are not parted then when they are mapped elsewhere.
+// roomFor is how many elements to map where n are needed: whole huge pages, which are not parted
+// then when they are mapped elsewhere.
 func roomFor[T node | uint64](n int) int {
 	n *= reserve
 	if n*sizeOf[T]() < huge {
@@ -72,7 +73,8 @@ func bytesOf[T node | uint64](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), cap(s)*sizeOf[T]())
 }
 
-// elementsOf returns the elements in mapped memory. Half the time goes into finding pages where they are not huge.
+// elementsOf returns the elements in mapped memory. Half the time goes into finding pages where
+// they are not huge.
 func elementsOf[T node | uint64](b []byte) []T {
 	if len(b) >= huge {
 		_ = unix.Madvise(b, unix.MADV_HUGEPAGE)

@@ -19,7 +19,8 @@ func TestMemoryThatIsNotMapped(t *testing.T) {
 	release(make([]uint64, n))
 }
 
-// The peak is what matters: at no time from a thousand symbols on may a grammar hold more than thirty bytes for each, and fifteen for each distinct run.
+// The peak is what matters: at no time from a thousand symbols on may a grammar hold more than
+// thirty bytes for each, and fifteen for each distinct run.
 func TestPeakMemory(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	var runs []uint32

@@ -2,7 +2,8 @@
 
 package sequitur
 
-// resize returns a slice of n elements, at least as many as s has, that begins with those of s, and zeros behind them.
+// resize returns a slice of n elements, at least as many as s has, that begins with those of s, and
+// zeros behind them.
 func resize[T node | uint64](s []T, n int) []T {
 	bigger := make([]T, n)
 	copy(bigger, s)

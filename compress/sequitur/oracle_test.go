@@ -2,8 +2,8 @@ package sequitur
 
 import "testing"
 
-// A plain is SEQUITUR as Nevill-Manning and Witten published it, with a map and pointers, digram by digram: what the package must derive the same stream as,
-// and be faster than.
+// A plain is SEQUITUR as Nevill-Manning and Witten published it, with a map and pointers, digram by
+// digram: what the package must derive the same stream as, and be faster than.
 type plain struct {
 	digrams map[[2]uint32]*plainSymbol
 	rules   []*plainRule // by number; nil: it does not exist any more
@@ -155,7 +155,8 @@ func (p *plain) symbols() (n int) {
 	return n
 }
 
-// Grammars are as small as the plain ones, taken together: rules are made in another order, which is better here and worse there.
+// Grammars are as small as the plain ones, taken together: rules are made in another order, which
+// is better here and worse there.
 func TestAsSmallAsPlain(t *testing.T) {
 	ours, theirs := 0, 0
 	for seed := range uint64(30) {

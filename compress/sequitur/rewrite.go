@@ -1,7 +1,7 @@
 package sequitur
 
-// check restores digram uniqueness for the digram whose left node is n: records it, or, when it occurs elsewhere without
-// overlapping, replaces both (Larus 1999, figure 3).
+// check restores digram uniqueness for the digram whose left node is n: records it, or, when it
+// occurs elsewhere without overlapping, replaces both (Larus 1999, figure 3).
 func (g *Grammar) check(n uint32) {
 	right := g.at(n).next
 	a, b := g.at(n).value, g.at(right).value
@@ -59,8 +59,9 @@ func (g *Grammar) move(from, to uint32) uint32 {
 	return to
 }
 
-// cut forgets the digram at left before the link to its right node goes. In a run of equal symbols that may have been the recorded
-// one of digrams that overlap; then a neighbour must be recorded instead.
+// cut forgets the digram at left before the link to its right node goes. In a run of equal symbols
+// that may have been the recorded one of digrams that overlap; then a neighbour must be recorded
+// instead.
 func (g *Grammar) cut(left uint32) {
 	g.forget(left)
 	v := g.at(left).value
@@ -79,8 +80,8 @@ func (g *Grammar) cut(left uint32) {
 // suspect has the digram at n checked again before Append returns; last in, first out.
 func (g *Grammar) suspect(n uint32) { g.suspects = append(g.suspects, n) }
 
-// match makes the digrams at n and m, equal and not overlapping, one of which m is recorded: by a rule that is one of them, by
-// lengthening a rule that occurs nowhere else, or by a new rule.
+// match makes the digrams at n and m, equal and not overlapping, one of which m is recorded: by a
+// rule that is one of them, by lengthening a rule that occurs nowhere else, or by a new rule.
 func (g *Grammar) match(n, m uint32) {
 	a, b := g.at(n).value, g.at(g.at(n).next).value
 	if r, ok := g.wholeBody(m); ok {
@@ -94,7 +95,8 @@ func (g *Grammar) match(n, m uint32) {
 		g.inlineEnds(r)
 		return
 	}
-	// A new rule for a b would leave a rule used only here with one use, to be inlined at once: lengthen that rule instead.
+	// A new rule for a b would leave a rule used only here with one use, to be inlined at once:
+	// lengthen that rule instead.
 	if a != b && g.usedTwice(a) {
 		g.lengthenRight(a&ruleMask, n, m)
 		return
@@ -142,15 +144,16 @@ func (g *Grammar) replace(n, r uint32) {
 	g.suspect(before)
 }
 
-// inlineEnds restores rule utility: replacing a digram takes uses away from its two symbols only, and where one use is left it is an end
-// of the body of r, the rule that replaced the digram.
+// inlineEnds restores rule utility: replacing a digram takes uses away from its two symbols only,
+// and where one use is left it is an end of the body of r, the rule that replaced the digram.
 func (g *Grammar) inlineEnds(r uint32) {
 	guard := g.rules[r].guard
 	g.inlineSingle(g.at(guard).next)
 	g.inlineSingle(g.at(guard).prev)
 }
 
-// inlineSingle replaces the node n by the body of the rule that it names, if it is that rule's only use.
+// inlineSingle replaces the node n by the body of the rule that it names, if it is that rule's only
+// use.
 func (g *Grammar) inlineSingle(n uint32) {
 	v := g.at(n).value
 	if !isNonterminal(v) || g.rules[v&ruleMask].uses != 1 {

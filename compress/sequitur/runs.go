@@ -9,8 +9,9 @@ import (
 // A run is a symbol that repeats.
 type run struct{ symbol, length uint32 }
 
-// Runs fold a stream: each run of two symbols and more is one symbol of the grammar, the same for the same run. Programs wait and scan in runs of any
-// length, of which SEQUITUR makes a rule for each bit of it anew.
+// Runs fold a stream: each run of two symbols and more is one symbol of the grammar, the same for
+// the same run. Programs wait and scan in runs of any length, of which SEQUITUR makes a rule for
+// each bit of it anew.
 type runs struct {
 	last  run      // the run that the stream ends with, which is not in the grammar yet
 	all   []run    // run i is the terminal MaxTerminal-i
@@ -79,7 +80,8 @@ func (r *runs) bytes() uint64 {
 	return uint64(cap(r.all))*8 + uint64(cap(r.slots))*4
 }
 
-// unfoldingBytes is what unfold takes for a moment, at most: the rules of powers, each of which may be of one run only.
+// unfoldingBytes is what unfold takes for a moment, at most: the rules of powers, each of which may
+// be of one run only.
 func (r *runs) unfoldingBytes() uint64 {
 	if r == nil {
 		return 0
@@ -88,8 +90,9 @@ func (r *runs) unfoldingBytes() uint64 {
 	return uint64(len(r.all))*eachRun + r.steps*eachStep
 }
 
-// unfold replaces in bodies what stands for runs. A run is made of rules that derive powers of two of its symbol; one that the bodies have several times
-// is a rule itself. As everywhere, a rule that is used once is put in its place.
+// unfold replaces in bodies what stands for runs. A run is made of rules that derive powers of two
+// of its symbol; one that the bodies have several times is a rule itself. As everywhere, a rule
+// that is used once is put in its place.
 func (r *runs) unfold(bodies [][]uint32) [][]uint32 {
 	times := make([]int, len(r.all)) // that a run is in the bodies
 	for _, body := range bodies {
@@ -188,7 +191,8 @@ func (u *unfolding) kept() (rules [][]uint32) {
 	return rules
 }
 
-// inline puts rules that are not kept in their places in a body. They may use others that are not, as long as powers of two go.
+// inline puts rules that are not kept in their places in a body. They may use others that are not,
+// as long as powers of two go.
 func (u *unfolding) inline(body []uint32) []uint32 {
 	var kept [1]uint32
 	return splice(body, func(v uint32) []uint32 {

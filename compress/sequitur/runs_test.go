@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// checkFolding reports what is not as promised of a folding grammar: in the grammar of runs the invariants, of the rules what they derive and their uses.
+// checkFolding reports what is not as promised of a folding grammar: in the grammar of runs the
+// invariants, of the rules what they derive and their uses.
 func checkFolding(g *Grammar, stream []uint32) error {
 	c := clone(g)
 	var folded []uint32

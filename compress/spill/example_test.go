@@ -11,7 +11,8 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A recording of one thread, whose symbols are known beforehand, with at most 64 KiB for its grammar.
+// A recording of one thread, whose symbols are known beforehand, with at most 64 KiB for its
+// grammar.
 func ExampleRecording() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

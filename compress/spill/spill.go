@@ -16,8 +16,9 @@ type Limits struct {
 	Other  func() uint64
 }
 
-// Tables copies what a recording knows of the program so far, and of the symbols from a number on, which is quick, and leaves the rest to complete, which may run while the recording goes
-// on: it makes a snapshot without threads. to is how many symbols there are then.
+// Tables copies what a recording knows of the program so far, and of the symbols from a number on,
+// which is quick, and leaves the rest to complete, which may run while the recording goes on: it
+// makes a snapshot without threads. to is how many symbols there are then.
 type Tables func(from int) (to int, complete func() (*wpp.Snapshot, error))
 
 // A Recording is the grammars of threads in the making. It belongs to one goroutine.
@@ -44,10 +45,12 @@ type job struct {
 	err    error
 }
 
-// mostThread is what a thread's grammar takes at most, whatever the limits: some 14 million symbols, so that whoever asks needs little memory for a segment.
+// mostThread is what a thread's grammar takes at most, whatever the limits: some 14 million
+// symbols, so that whoever asks needs little memory for a segment.
 const mostThread = 512 << 20
 
-// New returns a recording without threads that spills into a draft. Without limits it needs no draft, and where there is none, they must not be reached.
+// New returns a recording without threads that spills into a draft. Without limits it needs no
+// draft, and where there is none, they must not be reached.
 func New(draft *wpp.Draft, limits Limits) *Recording {
 	if limits.Other == nil {
 		limits.Other = func() uint64 { return 0 }
@@ -67,10 +70,12 @@ func (r *Recording) AddOther(bytes func() uint64) {
 	r.limits.Other = func() uint64 { return before() + bytes() }
 }
 
-// Err returns the first error of spilling, after which nothing is spilled any more: whoever records gives up.
+// Err returns the first error of spilling, after which nothing is spilled any more: whoever records
+// gives up.
 func (r *Recording) Err() error { return r.err }
 
-// Finish writes the recording's snapshot, whose grammars Copy has made, to the draft's place, and is over. See wpp.Draft.
+// Finish writes the recording's snapshot, whose grammars Copy has made, to the draft's place, and
+// is over. See wpp.Draft.
 func (r *Recording) Finish(ctx context.Context, s *wpp.Snapshot) error {
 	r.wait()
 	if r.err != nil {
@@ -79,7 +84,8 @@ func (r *Recording) Finish(ctx context.Context, s *wpp.Snapshot) error {
 	return r.draft.Finish(ctx, s)
 }
 
-// Abandon gives the recording up, unless it is finished. What there is of the draft is removed, unless it is what spilling has left that failed.
+// Abandon gives the recording up, unless it is finished. What there is of the draft is removed,
+// unless it is what spilling has left that failed.
 func (r *Recording) Abandon() error {
 	r.wait()
 	if r.err != nil || r.draft == nil {
@@ -189,7 +195,8 @@ func (r *Recording) wait() {
 	}
 }
 
-// spill has what a thread has in memory coded and written, and its memory freed. There must be no job.
+// spill has what a thread has in memory coded and written, and its memory freed. There must be no
+// job.
 func (r *Recording) spill(t *Thread) {
 	bodies := t.close()
 	told, complete := r.tables(r.told)
@@ -200,7 +207,8 @@ func (r *Recording) spill(t *Thread) {
 	go r.job.code(r.draft, wpp.Thread{TID: t.TID, Name: t.Name}, bodies, complete)
 }
 
-// codingBytes is about what coding a grammar takes: its bodies, what they become, and the tables of the coder; and the part of the alphabet that comes before it.
+// codingBytes is about what coding a grammar takes: its bodies, what they become, and the tables of
+// the coder; and the part of the alphabet that comes before it.
 func codingBytes(bodies [][]uint32, alphabet int) uint64 {
 	const fixed, eachSymbol, eachRule, eachOfAlphabet = 12 << 20, 8, 250, 100
 	n := uint64(fixed + eachRule*len(bodies) + eachOfAlphabet*alphabet)

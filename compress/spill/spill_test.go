@@ -110,7 +110,8 @@ func hardly(n int) []uint32 {
 	return stream
 }
 
-// The largest grammar goes first; a limit for each thread is kept too; and what counts besides leaves less.
+// The largest grammar goes first; a limit for each thread is kept too; and what counts besides
+// leaves less.
 func TestLimits(t *testing.T) {
 	const limit, symbols = 1 << 20, 200_000
 	for name, limits := range map[string]Limits{

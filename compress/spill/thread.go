@@ -50,7 +50,8 @@ func (t *Thread) AppendAll(symbols []uint32) {
 	}
 }
 
-// grow makes the grammar that the next symbol goes into: a thread may have none, and there may be many such.
+// grow makes the grammar that the next symbol goes into: a thread may have none, and there may be
+// many such.
 func (t *Thread) grow() {
 	if t.grammar == nil {
 		t.grammar = sequitur.NewFolding()
@@ -80,7 +81,8 @@ func (t *Thread) count() {
 	t.bytes = bytes
 }
 
-// close returns the rules of what the thread has in memory, and frees it. If the thread goes on, it does so with an empty grammar.
+// close returns the rules of what the thread has in memory, and frees it. If the thread goes on, it
+// does so with an empty grammar.
 func (t *Thread) close() (bodies [][]uint32) {
 	if t.ended != nil {
 		for r := range t.ended.Rules() {
@@ -115,7 +117,8 @@ func (t *Thread) End() {
 	t.count()
 }
 
-// Size returns how large the thread's stream is, and its grammars are: rules and the symbols on their right-hand sides.
+// Size returns how large the thread's stream is, and its grammars are: rules and the symbols on
+// their right-hand sides.
 func (t *Thread) Size() (length, rules, symbols uint64) {
 	all := t.spilled
 	if t.grammar != nil {
@@ -124,7 +127,8 @@ func (t *Thread) Size() (length, rules, symbols uint64) {
 	return all.length, all.rules, all.symbols
 }
 
-// Copy copies what the thread will change, which is quick, and leaves the rest to complete, which may run while the thread goes on: it makes the grammar of the stream so far.
+// Copy copies what the thread will change, which is quick, and leaves the rest to complete, which
+// may run while the thread goes on: it makes the grammar of the stream so far.
 func (t *Thread) Copy() (complete func() (*wpp.Grammar, error)) {
 	if j := t.recording.job; j != nil && j.thread == t {
 		t.recording.wait()

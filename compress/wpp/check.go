@@ -8,8 +8,9 @@ import (
 // maxInstruction is the length of the longest instruction in bytes.
 const maxInstruction = 15
 
-// Check reports the first thing in a snapshot that readers could not rely on: an index out of range, an unknown kind, an empty
-// block, a thread without a grammar. Read has checked what it returns; Write checks what it is given. It costs a pass over the snapshot.
+// Check reports the first thing in a snapshot that readers could not rely on: an index out of
+// range, an unknown kind, an empty block, a thread without a grammar. Read has checked what it
+// returns; Write checks what it is given. It costs a pass over the snapshot.
 func (s *Snapshot) Check() error {
 	if err := s.checkCalls(); err != nil {
 		return err
@@ -99,7 +100,8 @@ func (s *Snapshot) checkSymbol(p *Symbol) error {
 	return checkPartial(p, blocks)
 }
 
-// checkPartial makes sure that skipping and cutting instructions leaves no negative number of them anywhere.
+// checkPartial makes sure that skipping and cutting instructions leaves no negative number of them
+// anywhere.
 func checkPartial(p *Symbol, blocks []Block) error {
 	first, last := 0, 0
 	if n := len(p.Blocks); n > 0 {

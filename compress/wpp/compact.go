@@ -9,13 +9,16 @@ import (
 	"wpptrace/compress/repair"
 )
 
-// compactSymbols is how many symbols are looked at together for repetitions: 50 bytes of memory each, and up to 140 where nothing repeats.
+// compactSymbols is how many symbols are looked at together for repetitions: 50 bytes of memory
+// each, and up to 140 where nothing repeats.
 const compactSymbols = 1 << 24
 
-// Compact returns a grammar that derives the same and takes fewer bytes in a snapshot, or g itself where it finds none. It is made for one time
-// after a recording: it costs a second or two a million symbols of what the grammar derives, up to 16 million, of which it keeps some 50
-// to 140 bytes each in memory. In what derives more, it looks for repetitions within rules. An error says that it came out wrong: g is as it was then.
-// A grammar of segments, which are large, stays what it is.
+// Compact returns a grammar that derives the same and takes fewer bytes in a snapshot, or g itself
+// where it finds none. It is made for one time after a recording: it costs a second or two a
+// million symbols of what the grammar derives, up to 16 million, of which it keeps some 50 to 140
+// bytes each in memory. In what derives more, it looks for repetitions within rules. An error says
+// that it came out wrong: g is as it was then. A grammar of segments, which are large, stays what
+// it is.
 func (g *Grammar) Compact() (*Grammar, error) {
 	if g.segments != nil {
 		return g, nil
@@ -38,8 +41,8 @@ func (g *Grammar) compact(symbols uint64) (*Grammar, error) {
 	return compacted, nil
 }
 
-// unfolded returns bodies of fewer rules, in which those that are not kept are expanded: the shorter ones, as many as make no more than most
-// symbols, or none.
+// unfolded returns bodies of fewer rules, in which those that are not kept are expanded: the
+// shorter ones, as many as make no more than most symbols, or none.
 func (g *Grammar) unfolded(most uint64) [][]uint32 {
 	log := 63
 	for log > 0 && g.unfoldedSymbols(1<<log) > most {
@@ -72,7 +75,8 @@ func (g *Grammar) unfolded(most uint64) [][]uint32 {
 	return bodies
 }
 
-// unfoldedSymbols returns how many symbols the bodies have when only the start rule and those that derive so many symbols are kept.
+// unfoldedSymbols returns how many symbols the bodies have when only the start rule and those that
+// derive so many symbols are kept.
 func (g *Grammar) unfoldedSymbols(kept uint64) uint64 {
 	n := uint64(0)
 	for r, body := range g.bodies {
@@ -90,7 +94,8 @@ func (g *Grammar) unfoldedSymbols(kept uint64) uint64 {
 	return n
 }
 
-// fingerprint is a number of what the grammar derives, whatever its rules: the stream as a polynomial, whose value is computed rule by rule.
+// fingerprint is a number of what the grammar derives, whatever its rules: the stream as a
+// polynomial, whose value is computed rule by rule.
 func (g *Grammar) fingerprint() uint64 {
 	const prime, base = 1<<61 - 1, 0x1b873593_cc9e2d51
 	times := func(a, b uint64) uint64 {

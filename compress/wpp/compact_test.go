@@ -50,7 +50,8 @@ func TestUnfolded(t *testing.T) {
 	})
 }
 
-// nested is a grammar of n rules, each with the next one twice and something between that is the same in every third.
+// nested is a grammar of n rules, each with the next one twice and something between that is the
+// same in every third.
 func nested(n int) [][]uint32 {
 	bodies := make([][]uint32, n)
 	for r := range n - 1 {
@@ -60,7 +61,8 @@ func nested(n int) [][]uint32 {
 	return bodies
 }
 
-// What derives more than is looked at together is compacted within its rules. It derives the same: all of it, where that can be expanded.
+// What derives more than is looked at together is compacted within its rules. It derives the same:
+// all of it, where that can be expanded.
 func TestCompactHugeExpansions(t *testing.T) {
 	for name, bodies := range map[string][][]uint32{
 		"2^60": doubling(60), "2^70": doubling(70), "2^1000": doubling(1000),
@@ -83,7 +85,8 @@ func TestCompactHugeExpansions(t *testing.T) {
 	}
 }
 
-// A fingerprint is of what is derived: another grammar has the same, another stream, as long, has not.
+// A fingerprint is of what is derived: another grammar has the same, another stream, as long, has
+// not.
 func TestFingerprint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		stream := rapid.SliceOfN(rapid.Uint32Range(0, 3), 1, 200).Draw(t, "stream")

@@ -39,7 +39,8 @@ func decodeFigures(m *FiguresSection) Figures {
 	return f
 }
 
-// errColumns says that the columns of a table do not have the same number of rows, or do not hold what another column counts.
+// errColumns says that the columns of a table do not have the same number of rows, or do not hold
+// what another column counts.
 var errColumns = errors.New("columns disagree")
 
 // cutFront takes the first n elements off a column.
@@ -64,7 +65,8 @@ func decodeTexts(m *ProgramSection) ([]string, error) {
 	return texts, nil
 }
 
-// A programDecoder makes rows of the columns of a program section, and takes the columns of ranges and blocks off from the front.
+// A programDecoder makes rows of the columns of a program section, and takes the columns of ranges
+// and blocks off from the front.
 type programDecoder struct {
 	m     *ProgramSection
 	texts []string

@@ -9,9 +9,11 @@ import (
 	"sync"
 )
 
-// A Draft is a snapshot file in the making. While what it will hold is being recorded, it takes segments for which there is no memory. They go to a temporary file in the same
-// directory, ".NAME.wpp.NUMBER", which is good for reading whatever happens: what is missing at its end is missing, and no more. Finish makes it the snapshot, as WriteFile
-// does. Any number of goroutines may use a draft.
+// A Draft is a snapshot file in the making. While what it will hold is being recorded, it takes
+// segments for which there is no memory. They go to a temporary file in the same directory,
+// ".NAME.wpp.NUMBER", which is good for reading whatever happens: what is missing at its end is
+// missing, and no more. Finish makes it the snapshot, as WriteFile does. Any number of goroutines
+// may use a draft.
 type Draft struct {
 	path  string
 	fsys  files
@@ -60,9 +62,11 @@ func (d *Draft) open() (err error) {
 	return err
 }
 
-// Spill writes a segment of a thread and returns it as one that is in the file. tables are the figures and the tables of the program that are known so far, without threads;
-// of its symbols, only those that were not handed to Spill before. thread is a number below 2^31 that is the thread's alone. What was written is on the disk then. After an error the draft
-// takes nothing any more, and its file stays as far as it goes.
+// Spill writes a segment of a thread and returns it as one that is in the file. tables are the
+// figures and the tables of the program that are known so far, without threads; of its symbols,
+// only those that were not handed to Spill before. thread is a number below 2^31 that is the
+// thread's alone. What was written is on the disk then. After an error the draft takes nothing any
+// more, and its file stays as far as it goes.
 func (d *Draft) Spill(tables *Snapshot, thread int, t Thread) (*Segment, error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -96,7 +100,8 @@ func (d *Draft) spill(tables *Snapshot, thread int, t Thread) (*Segment, error) 
 	return s, d.fsys.SyncDir(dirOf(d.path)) // or the file has no name when the power is back
 }
 
-// Fail gives up a draft that will not be finished for a reason, and returns that with where what was recorded is: what Spill has written stays.
+// Fail gives up a draft that will not be finished for a reason, and returns that with where what
+// was recorded is: what Spill has written stays.
 func (d *Draft) Fail(reason error) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -112,9 +117,10 @@ func (d *Draft) fail(err error) error {
 	return fmt.Errorf("write snapshot %s: %w; what was recorded before is in %s", d.path, err, d.file.Name())
 }
 
-// Finish writes what is not written yet of a snapshot whose segments may be in the draft, and puts the file in its place. See WriteFile. It gives up, with the context's
-// error, when the context is done before. Segments stay readable. The draft takes nothing any more. After any other error a file that Spill has written to stays, and
-// the error names it.
+// Finish writes what is not written yet of a snapshot whose segments may be in the draft, and puts
+// the file in its place. See WriteFile. It gives up, with the context's error, when the context is
+// done before. Segments stay readable. The draft takes nothing any more. After any other error a
+// file that Spill has written to stays, and the error names it.
 func (d *Draft) Finish(ctx context.Context, s *Snapshot) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

@@ -10,9 +10,10 @@ import (
 	"wpptrace/compress/coding"
 )
 
-// Write writes a snapshot as a .wpp file. It refuses a snapshot that Check refuses. Cost: a pass over the snapshot; the columns and the
-// compressed bytes of one section at a time are held in memory besides it. Rules are renumbered in the order of their first use, as those
-// of FromSequitur are already. A large grammar becomes a segment; segments of files are copied as they are.
+// Write writes a snapshot as a .wpp file. It refuses a snapshot that Check refuses. Cost: a pass
+// over the snapshot; the columns and the compressed bytes of one section at a time are held in
+// memory besides it. Rules are renumbered in the order of their first use, as those of FromSequitur
+// are already. A large grammar becomes a segment; segments of files are copied as they are.
 func Write(w io.Writer, s *Snapshot) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -37,7 +38,8 @@ func newFileWriter(w io.Writer) (*fileWriter, error) {
 	return &fileWriter{frameWriter: f, segments: map[*Segment]uint32{}}, err
 }
 
-// tables writes figures, program and symbols; of the program only what differs from what was written before.
+// tables writes figures, program and symbols; of the program only what differs from what was
+// written before.
 func (f *fileWriter) tables(s *Snapshot) error {
 	if err := f.section(figuresSection, encodeFigures(&s.Figures)); err != nil {
 		return err
@@ -102,7 +104,8 @@ const unspilled = 1 << 31
 // Room is what may be left for grammars that are no segments.
 type room struct{ bytes, rules int }
 
-// written returns the segments that a grammar is written in; none: it is written with its thread, and takes some of what is left for such.
+// written returns the segments that a grammar is written in; none: it is written with its thread,
+// and takes some of what is left for such.
 func (g *Grammar) written(left *room) []*Segment {
 	size := symbolBytes * g.BodySymbols()
 	switch {
@@ -115,7 +118,8 @@ func (g *Grammar) written(left *room) []*Segment {
 	return nil
 }
 
-// alphabetPart is how many symbols are in a section at most, so that their columns take little memory.
+// alphabetPart is how many symbols are in a section at most, so that their columns take little
+// memory.
 const alphabetPart = 1 << 17
 
 // alphabet adds symbols to those written.
@@ -135,7 +139,8 @@ func (f *fileWriter) alphabet(symbols []Symbol) error {
 	}
 }
 
-// add writes a segment of a thread, unless it is written, and returns its number. Its symbols must be written.
+// add writes a segment of a thread, unless it is written, and returns its number. Its symbols must
+// be written.
 func (f *fileWriter) add(s *Segment, thread uint32, tid int, name string) (uint32, error) {
 	if n, ok := f.segments[s]; ok {
 		return n, nil
@@ -146,7 +151,8 @@ func (f *fileWriter) add(s *Segment, thread uint32, tid int, name string) (uint3
 	return n, err
 }
 
-// code writes a segment of a thread, and returns it as it is written; what it does not know is the file.
+// code writes a segment of a thread, and returns it as it is written; what it does not know is the
+// file.
 func (f *fileWriter) code(s *Segment, thread uint32, tid int, name string) (*Segment, error) {
 	about, coded, err := s.coded()
 	if err != nil {
@@ -329,7 +335,8 @@ func encodeSymbols(symbols []Symbol) *SymbolSection {
 	return m
 }
 
-// encodeThread makes the message of a thread, whose grammar is in the segments with these numbers, if there are any.
+// encodeThread makes the message of a thread, whose grammar is in the segments with these numbers,
+// if there are any.
 func encodeThread(t *Thread, segments []uint32) *ThreadSection {
 	m := &ThreadSection{Tid: int64(t.TID), Name: []byte(t.Name), Lost: t.Lost, Gaps: t.Gaps, Ended: t.Ended, Segment: segments}
 	if segments == nil {

@@ -17,15 +17,18 @@ const oldSuffix = ".old"
 // Old is the name that the file at path gets when a snapshot replaces it.
 func Old(path string) string { return path + oldSuffix }
 
-// WriteFile writes a snapshot to a file, mode 0600, atomically and durably: to a temporary file in the same directory, which is synced and
-// then renamed. A file that was there becomes path.old, in the place of any older one. On an error the file that was there
-// is still there, whole, and the temporary file is gone; if only syncing the directory failed, the new file may be in place, the one before at
-// path.old. Only a regular file or a symbolic link is replaced, and a link is not followed.
+// WriteFile writes a snapshot to a file, mode 0600, atomically and durably: to a temporary file in
+// the same directory, which is synced and then renamed. A file that was there becomes path.old, in
+// the place of any older one. On an error the file that was there is still there, whole, and the
+// temporary file is gone; if only syncing the directory failed, the new file may be in place, the
+// one before at path.old. Only a regular file or a symbolic link is replaced, and a link is not
+// followed.
 func WriteFile(path string, s *Snapshot) error {
 	return WriteFileContext(context.Background(), path, s)
 }
 
-// WriteFileContext is WriteFile, but that it gives up, with the context's error, when the context is done before all is written.
+// WriteFileContext is WriteFile, but that it gives up, with the context's error, when the context
+// is done before all is written.
 func WriteFileContext(ctx context.Context, path string, s *Snapshot) error {
 	return NewDraft(path).Finish(ctx, s)
 }
@@ -61,7 +64,8 @@ func checkPlace(fsys files, path string) (exists bool, err error) {
 	return true, nil
 }
 
-// place renames a temporary file to path, and reports whether it is there now, be it that the directory could not be synced.
+// place renames a temporary file to path, and reports whether it is there now, be it that the
+// directory could not be synced.
 func place(fsys files, path, temporary string) (placed bool, err error) {
 	exists, err := checkPlace(fsys, path)
 	switch {
@@ -84,8 +88,8 @@ func dirOf(path string) string {
 	return "."
 }
 
-// replace renames temporary to path after it has given the file at path a second name, path.old; so there is no moment without a
-// snapshot at path. Where the file system has no hard links there is.
+// replace renames temporary to path after it has given the file at path a second name, path.old; so
+// there is no moment without a snapshot at path. Where the file system has no hard links there is.
 func replace(fsys files, path, temporary string) error {
 	old := Old(path)
 	second := temporary + oldSuffix

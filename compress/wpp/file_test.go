@@ -133,7 +133,8 @@ func TestWriteFileRefuses(t *testing.T) {
 	}
 }
 
-// A failingFiles is the machine's file system, but its n-th step fails, and all steps after it where it has died.
+// A failingFiles is the machine's file system, but its n-th step fails, and all steps after it
+// where it has died.
 type failingFiles struct {
 	osFiles
 	step, fail int
@@ -235,7 +236,8 @@ func large(pid int) *Snapshot {
 	return s
 }
 
-// Every step of WriteFile fails once: a whole snapshot, old or new, is where it was, and nothing else is left.
+// Every step of WriteFile fails once: a whole snapshot, old or new, is where it was, and nothing
+// else is left.
 func TestWriteFileWhenAStepFails(t *testing.T) {
 	for _, noLinks := range []bool{false, true} {
 		writes := 0

@@ -56,7 +56,8 @@ func TestRoundTripOfNothing(t *testing.T) {
 	}
 }
 
-// A grammar whose rules are not numbered in the order of their first use comes back with such numbers.
+// A grammar whose rules are not numbered in the order of their first use comes back with such
+// numbers.
 func TestRoundTripRenumbersRules(t *testing.T) {
 	s := smallSnapshot()
 	s.Threads[0].Grammar = grammarOfBodies(t, [][]uint32{{0, RuleSymbol(2), RuleSymbol(2)}, {1, 2}, {RuleSymbol(1), 3, RuleSymbol(1)}})
@@ -79,7 +80,8 @@ func grammarOfBodies(t *testing.T, bodies [][]uint32) *Grammar {
 	return g
 }
 
-// Files of each version must stay readable for ever: a change of the format adds one. -update writes the newest only.
+// Files of each version must stay readable for ever: a change of the format adds one. -update
+// writes the newest only.
 func TestReadsAllVersions(t *testing.T) {
 	if *update {
 		if err := os.WriteFile(versionFile(version), encoded(t, smallSnapshot()), 0o644); err != nil {
@@ -347,7 +349,8 @@ func oneRoutine(change func(*ProgramSection)) *ProgramSection {
 	return m
 }
 
-// A file may declare lengths, but memory is spent on bytes that are there: neither a stored nor a raw length is allocated from.
+// A file may declare lengths, but memory is spent on bytes that are there: neither a stored nor a
+// raw length is allocated from.
 func TestReadAllocatesWhatIsThere(t *testing.T) {
 	for name, file := range map[string][]byte{
 		"stored": frame(1, section{figuresSection, nil, 0})[:headerSize],

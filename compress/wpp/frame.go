@@ -13,21 +13,28 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A .wpp file is a header and a sequence of sections. All numbers are little-endian; all checksums are CRC-32C.
+// A .wpp file is a header and a sequence of sections. All numbers are little-endian; all checksums
+// are CRC-32C.
 //
 //	header:   8 bytes magic, 4 bytes version, 4 bytes checksum of these 12
 //	section:  4 bytes kind, 4 bytes stored length, 4 bytes raw length, 4 bytes checksum of the stored bytes,
 //	          4 bytes checksum of these 16; then the stored bytes: the section's protobuf message, compressed with zstd
 //
-// There are the sections figures, program and symbols, then one for each thread, then an empty end section, and nothing behind it.
+// There are the sections figures, program and symbols, then one for each thread, then an empty end
+// section, and nothing behind it.
 //
-// A thread whose grammar did not fit into memory is in segments. They stand before the first thread, and are not compressed: their raw length is 0, and what is stored is the length of
-// a message, a varint, the message, and a grammar as package coding writes it. Figures, program and symbols come again before and between segments, and once more behind the last: what stood
-// before a segment suffices to understand it and those before it, so that a file that is cut off is good for its whole segments. The last figures and the last program count; symbols are
-// added to those before.
+// A thread whose grammar did not fit into memory is in segments. They stand before the first
+// thread, and are not compressed: their raw length is 0, and what is stored is the length of a
+// message, a varint, the message, and a grammar as package coding writes it. Figures, program and
+// symbols come again before and between segments, and once more behind the last: what stood before
+// a segment suffices to understand it and those before it, so that a file that is cut off is good
+// for its whole segments. The last figures and the last program count; symbols are added to those
+// before.
 //
-// Version 2 differs from version 1 in how a thread's grammar is coded, version 3 from version 2 in having segments, and in that there may be several sections of symbols; version 4 from version 3
-// in that a coded grammar tells how many contexts are mixed, version 5 from version 4 in that these may be none, but a single one; all are read, version 5 is written.
+// Version 2 differs from version 1 in how a thread's grammar is coded, version 3 from version 2 in
+// having segments, and in that there may be several sections of symbols; version 4 from version 3
+// in that a coded grammar tells how many contexts are mixed, version 5 from version 4 in that these
+// may be none, but a single one; all are read, version 5 is written.
 const (
 	magic   = "\x89WPP\r\n\x1a\n" // not text, and damaged by whoever converts line ends
 	version = 5
@@ -134,7 +141,8 @@ func (w *frameWriter) section(kind sectionKind, message proto.Message) error {
 	return w.write(sectionHeader{kind, uint32(len(stored)), uint32(len(raw)), checksum(stored)}, stored)
 }
 
-// segment writes a segment's message and its coded grammar, and returns what a reader needs to find them: where they are stored, and the header.
+// segment writes a segment's message and its coded grammar, and returns what a reader needs to find
+// them: where they are stored, and the header.
 func (w *frameWriter) segment(about *SegmentSection, coded []byte) (at int64, h sectionHeader, err error) {
 	message, err := proto.Marshal(about)
 	if err != nil {
@@ -175,8 +183,8 @@ func (w *frameWriter) spend(n int) error {
 	return nil
 }
 
-// A frameReader reads the frame of a snapshot, trusting nothing: it allocates no more than it has read, and decompresses no more than
-// a section declares and the file may still have.
+// A frameReader reads the frame of a snapshot, trusting nothing: it allocates no more than it has
+// read, and decompresses no more than a section declares and the file may still have.
 type frameReader struct {
 	r       io.Reader
 	left    int                 // raw bytes that may still be read
@@ -273,7 +281,8 @@ func parseSectionHeader(b []byte) (h sectionHeader, ok bool) {
 	}, true
 }
 
-// isFinished reads what is left, and reports whether it ends as a file does that is whole. What a system that went down has left need not: its end may be zeros.
+// isFinished reads what is left, and reports whether it ends as a file does that is whole. What a
+// system that went down has left need not: its end may be zeros.
 func (r *frameReader) isFinished() bool {
 	last, buf := make([]byte, sectionHeaderSize), make([]byte, 1<<16)
 	for {
@@ -315,7 +324,8 @@ func (r *frameReader) message(h sectionHeader, name string, message proto.Messag
 	return nil
 }
 
-// stored reads what is stored of the section behind a header. It takes no more memory than there is to read.
+// stored reads what is stored of the section behind a header. It takes no more memory than there is
+// to read.
 func (r *frameReader) stored(h sectionHeader, name string) ([]byte, error) {
 	var b bytes.Buffer
 	if n, err := io.CopyN(&b, r.r, int64(h.stored)); isEOF(err) {
@@ -330,7 +340,8 @@ func cutOff(name string, n int64, stored uint32) error {
 	return fmt.Errorf("%w in section %s: %d of %d bytes", ErrTruncated, name, n, stored)
 }
 
-// segment reads the beginning of the segment behind a header, or all where the file can only be read once.
+// segment reads the beginning of the segment behind a header, or all where the file can only be
+// read once.
 func (r *frameReader) segment(h sectionHeader, name string) (*Segment, error) {
 	file, isFile := r.r.(interface {
 		io.ReaderAt

@@ -10,13 +10,16 @@ import (
 	"wpptrace/compress/sequitur"
 )
 
-// A Grammar is the whole program path of one thread as a DAG (Larus 1999, section 3.3): each rule is an interior node whose
-// children are its body's symbols. Rule 0 is the start rule and derives the thread's stream of symbols. It is immutable.
+// A Grammar is the whole program path of one thread as a DAG (Larus 1999, section 3.3): each rule
+// is an interior node whose children are its body's symbols. Rule 0 is the start rule and derives
+// the thread's stream of symbols. It is immutable.
 //
 // Counts are exact up to 2^64-1 and stay there (saturate) beyond.
 //
-// A large one may be of segments that stay in their file until they are needed. Then a method panics with a LoadError where one cannot be read any more (see
-// Recover), and a body that was returned takes memory as long as it is referred to. Walk such a grammar segment by segment: see Segment.
+// A large one may be of segments that stay in their file until they are needed. Then a method
+// panics with a LoadError where one cannot be read any more (see Recover), and a body that was
+// returned takes memory as long as it is referred to. Walk such a grammar segment by segment: see
+// Segment.
 type Grammar struct {
 	segments *segments // nil: there are none, but what follows
 
@@ -35,7 +38,8 @@ func RuleOf(v uint32) int { return sequitur.RuleOf(v) }
 // RuleSymbol returns the symbol that names a rule in a body.
 func RuleSymbol(rule int) uint32 { return sequitur.RuleSymbol(rule) }
 
-// FromSequitur returns an immutable copy of a grammar that may go on growing. It takes time and memory in proportion to the grammar.
+// FromSequitur returns an immutable copy of a grammar that may go on growing. It takes time and
+// memory in proportion to the grammar.
 func FromSequitur(g *sequitur.Grammar) *Grammar {
 	grammar, err := NewGrammar(g.Rules())
 	if err != nil {
@@ -44,8 +48,9 @@ func FromSequitur(g *sequitur.Grammar) *Grammar {
 	return grammar
 }
 
-// NewGrammar makes a grammar of rule bodies, start rule first, which it keeps and which must not change any more. It refuses a grammar
-// without a start rule, with a rule that does not exist, is empty (but for the start rule), is never used, or derives itself.
+// NewGrammar makes a grammar of rule bodies, start rule first, which it keeps and which must not
+// change any more. It refuses a grammar without a start rule, with a rule that does not exist, is
+// empty (but for the start rule), is never used, or derives itself.
 func NewGrammar(bodies [][]uint32) (*Grammar, error) {
 	if len(bodies) == 0 {
 		return nil, fmt.Errorf("grammar has no start rule")
@@ -81,7 +86,8 @@ func countReferences(bodies [][]uint32) ([]uint32, error) {
 	return references, nil
 }
 
-// sort finds a topological order from the start rule down; what the order does not reach is unused or cyclic.
+// sort finds a topological order from the start rule down; what the order does not reach is unused
+// or cyclic.
 func (g *Grammar) sort(references []uint32) error {
 	if references[0] > 0 {
 		return fmt.Errorf("the start rule is used by a rule")
@@ -152,8 +158,9 @@ func (g *Grammar) NumSegments() int {
 	return len(g.segments.list)
 }
 
-// Segment returns a segment, of which there are NumSegments, as a grammar of its own, decoded for the caller alone: rule r of it is rule first + r of the whole. Segments follow one
-// another in the stream. It panics with a LoadError where the segment cannot be read any more.
+// Segment returns a segment, of which there are NumSegments, as a grammar of its own, decoded for
+// the caller alone: rule r of it is rule first + r of the whole. Segments follow one another in the
+// stream. It panics with a LoadError where the segment cannot be read any more.
 func (g *Grammar) Segment(i int) (segment *Grammar, first int) {
 	if i < 0 || i >= g.NumSegments() {
 		panic(fmt.Sprintf("wpp: segment %d of %d", i, g.NumSegments()))
@@ -177,8 +184,8 @@ func (g *Grammar) Body(rule int) []uint32 {
 	return l.grammar.bodies[rule-l.first]
 }
 
-// Order returns the rules in a topological order: each rule before those that it uses, the start rule first.
-// Walk it backwards to compute from the leaves up. It must not be changed.
+// Order returns the rules in a topological order: each rule before those that it uses, the start
+// rule first. Walk it backwards to compute from the leaves up. It must not be changed.
 func (g *Grammar) Order() []int {
 	if g.segments != nil {
 		return g.segments.order()
@@ -201,7 +208,8 @@ func (g *Grammar) Length(rule int) uint64 {
 	return l.grammar.lengths[rule-l.first]
 }
 
-// Uses returns how often a rule occurs in the derivation of the stream: the frequency of its node (Larus 1999, section 3.3).
+// Uses returns how often a rule occurs in the derivation of the stream: the frequency of its node
+// (Larus 1999, section 3.3).
 func (g *Grammar) Uses(rule int) uint64 {
 	switch {
 	case g.segments == nil:
@@ -225,8 +233,8 @@ func (g *Grammar) BodySymbols() int {
 	return n
 }
 
-// Expand iterates over the terminals that a rule derives, in order; Expand(0) is the whole stream. It keeps a stack as deep as the
-// grammar and costs constant time a terminal.
+// Expand iterates over the terminals that a rule derives, in order; Expand(0) is the whole stream.
+// It keeps a stack as deep as the grammar and costs constant time a terminal.
 func (g *Grammar) Expand(rule int) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		stack := [][]uint32{g.Body(rule)}

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// grammar makes a grammar of lines like "S AAB": upper-case letters are rules, S the start rule, others terminals.
+// grammar makes a grammar of lines like "S AAB": upper-case letters are rules, S the start rule,
+// others terminals.
 func grammar(t *testing.T, lines ...string) *Grammar {
 	t.Helper()
 	g, err := NewGrammar(bodiesOf(lines))
@@ -86,7 +87,8 @@ func TestNewGrammarRefuses(t *testing.T) {
 	}
 }
 
-// doubling is a grammar of n rules besides the start rule: each derives twice what the next does, the last one 1.
+// doubling is a grammar of n rules besides the start rule: each derives twice what the next does,
+// the last one 1.
 func doubling(n int) [][]uint32 {
 	bodies := make([][]uint32, n+1)
 	bodies[0] = []uint32{RuleSymbol(1)}

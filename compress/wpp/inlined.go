@@ -24,7 +24,8 @@ type Span struct {
 	Last     int
 }
 
-// Stack iterates over a call and those that it is in, the innermost first, by its number in Calls, from 1; there are none in 0.
+// Stack iterates over a call and those that it is in, the innermost first, by its number in Calls,
+// from 1; there are none in 0.
 func (s *Snapshot) Stack(call int) iter.Seq[*Call] {
 	return func(yield func(*Call) bool) {
 		for call > 0 && yield(&s.Calls[call-1]) {
@@ -33,7 +34,8 @@ func (s *Snapshot) Stack(call int) iter.Seq[*Call] {
 	}
 }
 
-// Spans iterates over the spans that a piece ran some of, cut to what it ran: without inlined code, that is one for the block.
+// Spans iterates over the spans that a piece ran some of, cut to what it ran: without inlined code,
+// that is one for the block.
 func (p Piece) Spans() iter.Seq[Span] {
 	return func(yield func(Span) bool) {
 		b := p.Block
@@ -72,7 +74,8 @@ func (s *Snapshot) checkCalls() error {
 	return nil
 }
 
-// checkSpans makes sure that the spans of a block, if there are any, are all of it, one behind the other.
+// checkSpans makes sure that the spans of a block, if there are any, are all of it, one behind the
+// other.
 func (s *Snapshot) checkSpans(b *Block) error {
 	at := 0
 	for _, x := range b.Spans {

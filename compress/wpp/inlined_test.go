@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// inlinedSnapshot is smallSnapshot with inlined calls: it is the file testdata/version3-inlined.wpp.
+// inlinedSnapshot is smallSnapshot with inlined calls: it is the file
+// testdata/version3-inlined.wpp.
 func inlinedSnapshot() *Snapshot {
 	s := smallSnapshot()
 	s.Calls = []Call{{Name: "demo::step", Line: 11}, {Name: "std::min<int>", File: 1, Line: 30, In: 1}, {Line: 0}}
@@ -58,7 +59,8 @@ func TestReadsInlinedCalls(t *testing.T) {
 	}
 }
 
-// A snapshot of a program in which nothing is inlined takes no more than it did before that was kept.
+// A snapshot of a program in which nothing is inlined takes no more than it did before that was
+// kept.
 func TestNothingInlinedTakesNothing(t *testing.T) {
 	m := encodeProgram(smallSnapshot())
 	if m.BlockSpans != nil || m.CallName != nil {

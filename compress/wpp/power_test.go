@@ -14,8 +14,9 @@ import (
 	"testing"
 )
 
-// volatileFiles is a file system in memory that forgets, when the power fails at a step, what was not synced: what a file has got since it was last synced, and the last
-// of what was done to the directory. From then on all fails.
+// volatileFiles is a file system in memory that forgets, when the power fails at a step, what was
+// not synced: what a file has got since it was last synced, and the last of what was done to the
+// directory. From then on all fails.
 type volatileFiles struct {
 	names   map[string]*volatileFile
 	changes []map[string]*volatileFile // of the directory, each at once; nil: a name is removed
@@ -170,7 +171,8 @@ func pidIn(file []byte) int {
 	return s.Figures.PID
 }
 
-// The power fails at any step of writing a snapshot: the old one or the new one is there, whole; the new one, once WriteFile has returned.
+// The power fails at any step of writing a snapshot: the old one or the new one is there, whole;
+// the new one, once WriteFile has returned.
 func TestPowerFailsWhileWriting(t *testing.T) {
 	const path = "dir/x.wpp"
 	for _, noLinks := range []bool{false, true} {
@@ -197,7 +199,8 @@ func TestPowerFailsWhileWriting(t *testing.T) {
 	}
 }
 
-// The power fails at any step of a recording that spills: what had been spilled is read, and nothing that was not recorded.
+// The power fails at any step of a recording that spills: what had been spilled is read, and
+// nothing that was not recorded.
 func TestPowerFailsWhileSpilling(t *testing.T) {
 	const path, temporary = "dir/x.wpp", "dir/.x.wpp.1"
 	want := repetitive()
@@ -239,7 +242,8 @@ func TestPowerFailsWhileSpilling(t *testing.T) {
 	}
 }
 
-// A part of a file that is zero, wherever it begins and ends, as a system that went down leaves it: what is read was recorded, or there is an error.
+// A part of a file that is zero, wherever it begins and ends, as a system that went down leaves it:
+// what is read was recorded, or there is an error.
 func TestHoles(t *testing.T) {
 	want := repetitive()
 	whole := drafted(t, want)

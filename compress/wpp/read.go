@@ -9,11 +9,13 @@ import (
 	"slices"
 )
 
-// Read reads a snapshot. It trusts nothing that it reads: a file that is truncated, damaged or made to harm gives an error of one line that
-// names the section, and costs memory and time in proportion to what it decompresses to, at most 1 GiB of
-// sections and of grammars, at 16 bytes a symbol. Large segments stay where they are until they are needed: see Grammar.
+// Read reads a snapshot. It trusts nothing that it reads: a file that is truncated, damaged or made
+// to harm gives an error of one line that names the section, and costs memory and time in
+// proportion to what it decompresses to, at most 1 GiB of sections and of grammars, at 16 bytes a
+// symbol. Large segments stay where they are until they are needed: see Grammar.
 //
-// Of a file that is cut off, or whose end was never written, it returns, with an error that is ErrTruncated, a snapshot of the threads and segments that are whole, if there are any.
+// Of a file that is cut off, or whose end was never written, it returns, with an error that is
+// ErrTruncated, a snapshot of the threads and segments that are whole, if there are any.
 func Read(r io.Reader) (*Snapshot, error) {
 	s, err := read(r, maxRaw)
 	if err != nil {
@@ -22,7 +24,8 @@ func Read(r io.Reader) (*Snapshot, error) {
 	return s, nil
 }
 
-// ReadFile reads a snapshot from a file, as Read does; its errors name the file and say what to do. The file stays open as long as segments of it may be needed.
+// ReadFile reads a snapshot from a file, as Read does; its errors name the file and say what to do.
+// The file stays open as long as segments of it may be needed.
 func ReadFile(path string) (*Snapshot, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -190,7 +193,8 @@ func (f *fileReader) read(h sectionHeader, name string) error {
 	return nil
 }
 
-// atOnce is how many symbols the grammars of segments may have, all together, to be read at once; else they stay in the file until they are needed.
+// atOnce is how many symbols the grammars of segments may have, all together, to be read at once;
+// else they stay in the file until they are needed.
 const atOnce = 1 << 22
 
 // snapshot returns what has been read.

@@ -2,8 +2,9 @@ package wpp
 
 import "fmt"
 
-// Rows count what the rows take in memory that are made of the columns of a file: a row of zeros is a few bytes there, and next to nothing when they are compressed. They are counted
-// when they are written, too, so that what is written can be read.
+// Rows count what the rows take in memory that are made of the columns of a file: a row of zeros is
+// a few bytes there, and next to nothing when they are compressed. They are counted when they are
+// written, too, so that what is written can be read.
 type rows struct{ ofProgram, ofSymbols int64 }
 
 // What rows take.

@@ -23,7 +23,8 @@ func plural(n int, noun string) string {
 
 func (e *salvageError) Unwrap() error { return e.err }
 
-// salvaged returns a snapshot of the threads that are whole, and of the whole segments of the others; none, with the error alone, where there are none.
+// salvaged returns a snapshot of the threads that are whole, and of the whole segments of the
+// others; none, with the error alone, where there are none.
 func (f *fileReader) salvaged(err error) (*Snapshot, error) {
 	left := make(map[uint32][]*Segment) // by thread
 	var threads []uint32

@@ -12,7 +12,8 @@ import (
 	"wpptrace/compress/coding"
 )
 
-// A Segment is a part of the stream of a thread, as a grammar of its own: in memory, or in a file, from which it is read when it is needed.
+// A Segment is a part of the stream of a thread, as a grammar of its own: in memory, or in a file,
+// from which it is read when it is needed.
 type Segment struct {
 	about   *SegmentSection // its thread means something only in a file
 	grammar *Grammar        // nil: it is in the file
@@ -36,7 +37,8 @@ func (s *Segment) Length() uint64 { return s.about.Length }
 // mostSegment bounds the symbols of a segment, as maxRaw bounds those of a file's other grammars.
 const mostSegment = maxRaw / symbolBytes
 
-// repeats reports whether a grammar is so much smaller than what it derives that coding it well is worth the time.
+// repeats reports whether a grammar is so much smaller than what it derives that coding it well is
+// worth the time.
 func repeats(g *Grammar) bool { return uint64(g.BodySymbols()) <= g.Length(0)/4 }
 
 // encodeSegment codes the grammar of a segment that is in memory: fast where it would gain little.
@@ -50,7 +52,8 @@ func encodeSegment(about *SegmentSection, g *Grammar) (*SegmentSection, []byte) 
 	return about, coding.Encode(g.bodies)
 }
 
-// newFileSegment is the segment of a section, whose stored bytes are at a place of a file and begin with these.
+// newFileSegment is the segment of a section, whose stored bytes are at a place of a file and begin
+// with these.
 func newFileSegment(file io.ReaderAt, at int64, h sectionHeader, begin []byte) (*Segment, error) {
 	s := &Segment{about: &SegmentSection{}, file: file, at: at, stored: h.stored, checked: h.storedChecked}
 	message, _, err := cutMessage(begin)
@@ -69,7 +72,8 @@ func newFileSegment(file io.ReaderAt, at int64, h sectionHeader, begin []byte) (
 // mostAbout bounds the message of a segment.
 const mostAbout = 1 << 12
 
-// cutMessage parts what is stored of a segment, or the beginning of it, into the message and what is behind.
+// cutMessage parts what is stored of a segment, or the beginning of it, into the message and what
+// is behind.
 func cutMessage(stored []byte) (message, rest []byte, err error) {
 	n, k := binary.Uvarint(stored)
 	if k <= 0 || n > mostAbout || n > uint64(len(stored)-k) {
@@ -144,8 +148,8 @@ func checkTerminals(bodies [][]uint32, terminals int) error {
 // emptyGrammar derives nothing. Threads that did nothing share it.
 var emptyGrammar = &Grammar{bodies: [][]uint32{nil}, order: []int{0}, lengths: []uint64{0}, uses: []uint64{1}}
 
-// Join returns the grammar of segments that follow one another: its start rule's symbols are their start rules. Segments that are in a
-// file stay there, but for some that were needed last.
+// Join returns the grammar of segments that follow one another: its start rule's symbols are their
+// start rules. Segments that are in a file stay there, but for some that were needed last.
 func Join(list []*Segment) *Grammar {
 	list = slices.DeleteFunc(slices.Clone(list), func(s *Segment) bool { return s.about.Length == 0 }) // only a start rule may be empty
 	if len(list) == 0 {

@@ -17,7 +17,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// inSegments returns a snapshot whose threads' streams are those of another's, cut by a rule into segments in memory.
+// inSegments returns a snapshot whose threads' streams are those of another's, cut by a rule into
+// segments in memory.
 func inSegments(s *Snapshot, cut func(length int) []int) *Snapshot {
 	c := *s
 	c.Threads = slices.Clone(s.Threads)
@@ -127,7 +128,8 @@ func checkSameGrammar(t *rapid.T, a, b *Grammar) {
 	}
 }
 
-// drafted spills the threads of a snapshot in halves, in turns, with the symbols and routines that they need, and returns the file.
+// drafted spills the threads of a snapshot in halves, in turns, with the symbols and routines that
+// they need, and returns the file.
 func drafted(t *testing.T, s *Snapshot) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.wpp")
@@ -183,7 +185,8 @@ func drafted(t *testing.T, s *Snapshot) []byte {
 	return b
 }
 
-// repetitive is a snapshot one of whose threads repeats itself, so that both ways of coding segments are met.
+// repetitive is a snapshot one of whose threads repeats itself, so that both ways of coding
+// segments are met.
 func repetitive() *Snapshot {
 	s := smallSnapshot()
 	s.Threads[0].Grammar = grammarOf(slices.Repeat([]uint32{0, 1}, 100)...)
@@ -211,7 +214,8 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// liesFile is a snapshot with segments that have fewer rules than they declare: query's tests ask it questions.
+// liesFile is a snapshot with segments that have fewer rules than they declare: query's tests ask
+// it questions.
 const liesFile = "testdata/version3-lies.wpp"
 
 func TestLyingSegments(t *testing.T) {
@@ -249,7 +253,8 @@ func TestLyingSegments(t *testing.T) {
 	}
 }
 
-// However a draft is cut off, what is read of it are beginnings of the threads, and no less than the whole segments.
+// However a draft is cut off, what is read of it are beginnings of the threads, and no less than
+// the whole segments.
 func TestSalvage(t *testing.T) {
 	want := repetitive()
 	file := drafted(t, want)
@@ -279,7 +284,8 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// beginnings fails the test unless the threads of one snapshot are beginnings of another's, and counts their symbols.
+// beginnings fails the test unless the threads of one snapshot are beginnings of another's, and
+// counts their symbols.
 func beginnings(t *testing.T, name string, want, got *Snapshot) (symbols uint64) {
 	t.Helper()
 	for i := range got.Threads {
@@ -313,7 +319,8 @@ func TestEveryBitFlipInSegments(t *testing.T) {
 	}
 }
 
-// TestDamagedSegmentNamesItsFile: what was found only when a segment was needed said neither which file it is in nor what to do.
+// TestDamagedSegmentNamesItsFile: what was found only when a segment was needed said neither which
+// file it is in nor what to do.
 func TestDamagedSegmentNamesItsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.wpp")
 	b := drafted(t, repetitive())
@@ -436,7 +443,8 @@ func ExampleDraft() {
 	// Output: [0 1 0 1 1 0]
 }
 
-// Whatever fails when a recording that has spilled is finished, what it spilled can be read: at its place, or where the error says. If it is given up, nothing is left.
+// Whatever fails when a recording that has spilled is finished, what it spilled can be read: at its
+// place, or where the error says. If it is given up, nothing is left.
 func TestFinishOnAFullDisk(t *testing.T) {
 	want := repetitive()
 	for fail := 1; ; fail++ {

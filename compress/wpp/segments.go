@@ -8,10 +8,12 @@ import (
 	"sync/atomic"
 )
 
-// keptBytes bounds what is kept in memory of the segments of a thread; the one that was needed last is kept in any case.
+// keptBytes bounds what is kept in memory of the segments of a thread; the one that was needed last
+// is kept in any case.
 const keptBytes = 64 << 20
 
-// segments are the grammars of a thread's segments under one start rule. They are decoded when they are needed, and some are kept.
+// segments are the grammars of a thread's segments under one start rule. They are decoded when they
+// are needed, and some are kept.
 type segments struct {
 	list   []*Segment
 	first  []int    // the number of each one's start rule, then that of rules
@@ -30,7 +32,8 @@ type loaded struct {
 	bytes      int
 }
 
-// A LoadError says that a segment of a snapshot could not be read when it was needed: the file has changed, or the disk fails.
+// A LoadError says that a segment of a snapshot could not be read when it was needed: the file has
+// changed, or the disk fails.
 type LoadError struct {
 	Err  error
 	path string // of the file; "": not known
@@ -52,7 +55,8 @@ func (s *Segment) loadError(err error) *LoadError {
 	return e
 }
 
-// Recover makes an error of the panic of a method of Grammar whose segment cannot be read: whoever asks questions of a snapshot that was read from a file defers it.
+// Recover makes an error of the panic of a method of Grammar whose segment cannot be read: whoever
+// asks questions of a snapshot that was read from a file defers it.
 func Recover(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -117,7 +121,8 @@ func (s *Segment) bytes() int {
 	return int(eachSymbol*s.about.Symbols + eachRule*s.about.Rules)
 }
 
-// renumbered returns a grammar whose bodies name its rules by numbers from first on. It changes the bodies, unless it has to keep them.
+// renumbered returns a grammar whose bodies name its rules by numbers from first on. It changes the
+// bodies, unless it has to keep them.
 func (g *Grammar) renumbered(first int, keep bool) *Grammar {
 	bodies := g.bodies
 	if keep {

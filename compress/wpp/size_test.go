@@ -11,7 +11,8 @@ import (
 	"wpptrace/internal/testenv"
 )
 
-// nestedLoops is a stream of three loops in each other whose bodies branch by the counters and, now and then, by chance.
+// nestedLoops is a stream of three loops in each other whose bodies branch by the counters and, now
+// and then, by chance.
 func nestedLoops(n int) []uint32 {
 	random := rand.New(rand.NewPCG(13, 14))
 	var s []uint32

@@ -9,9 +9,10 @@ import (
 	"wpptrace/compress/ops"
 )
 
-// A Snapshot is all that a .wpp file holds: the program's tables, the alphabet of paths and marks, and a grammar for each thread.
-// Indices refer from one table to another; a snapshot that Read returned, or that Check accepts, has none out of range.
-// Whoever fills one owns it; readers share it and change nothing, so any number of goroutines may query it.
+// A Snapshot is all that a .wpp file holds: the program's tables, the alphabet of paths and marks,
+// and a grammar for each thread. Indices refer from one table to another; a snapshot that Read
+// returned, or that Check accepts, has none out of range. Whoever fills one owns it; readers share
+// it and change nothing, so any number of goroutines may query it.
 type Snapshot struct {
 	Images   []Image
 	Routines []Routine
@@ -108,7 +109,8 @@ type Figures struct {
 // IsSampled reports whether a part of the run alone was traced.
 func (f *Figures) IsSampled() bool { return f.Sampled > 0 && f.Sampled < 1 }
 
-// Scale is what counts are to be multiplied with to estimate those of the whole run: 1 where it was traced all the time, and where nobody knows.
+// Scale is what counts are to be multiplied with to estimate those of the whole run: 1 where it was
+// traced all the time, and where nobody knows.
 func (f *Figures) Scale() float64 {
 	if f.IsSampled() && f.SampledMost == 0 {
 		return 1 / f.Sampled
@@ -149,7 +151,8 @@ func (s *Snapshot) ImageOf(sym uint32) *Image {
 	return nil
 }
 
-// SymbolCost returns the number of instructions of a symbol's path; a mark costs nothing. It costs a step a block.
+// SymbolCost returns the number of instructions of a symbol's path; a mark costs nothing. It costs
+// a step a block.
 func (s *Snapshot) SymbolCost(sym uint32) (instructions uint64) {
 	p := &s.Symbols[sym]
 	if p.IsMark {
@@ -177,7 +180,8 @@ func (p Piece) Addr() uint64 {
 	return addr
 }
 
-// Pieces iterates over the parts of blocks that a symbol's path ran, in execution order; a mark has none.
+// Pieces iterates over the parts of blocks that a symbol's path ran, in execution order; a mark has
+// none.
 func (s *Snapshot) Pieces(sym uint32) iter.Seq[Piece] {
 	return func(yield func(Piece) bool) {
 		p := &s.Symbols[sym]
@@ -200,7 +204,8 @@ func (s *Snapshot) Pieces(sym uint32) iter.Seq[Piece] {
 	}
 }
 
-// Instructions iterates over the link-time addresses of the instructions of a symbol's path, in execution order; a mark has none.
+// Instructions iterates over the link-time addresses of the instructions of a symbol's path, in
+// execution order; a mark has none.
 func (s *Snapshot) Instructions(sym uint32) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		for p := range s.Pieces(sym) {
@@ -215,7 +220,8 @@ func (s *Snapshot) Instructions(sym uint32) iter.Seq[uint64] {
 	}
 }
 
-// Location returns the source line of the first instruction of a symbol's path, as far as it is known by block.
+// Location returns the source line of the first instruction of a symbol's path, as far as it is
+// known by block.
 func (s *Snapshot) Location(sym uint32) (Location, bool) {
 	for l := range s.Locations(sym) {
 		return l, true
@@ -223,8 +229,8 @@ func (s *Snapshot) Location(sym uint32) (Location, bool) {
 	return Location{}, false
 }
 
-// Locations iterates over the source lines of a symbol's path in execution order: the first and the last line of each block
-// that has any, without direct repetitions.
+// Locations iterates over the source lines of a symbol's path in execution order: the first and the
+// last line of each block that has any, without direct repetitions.
 func (s *Snapshot) Locations(sym uint32) iter.Seq[Location] {
 	return func(yield func(Location) bool) {
 		var last Location

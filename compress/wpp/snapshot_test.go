@@ -13,7 +13,8 @@ import (
 	"wpptrace/compress/sequitur"
 )
 
-// difference compares snapshots; nil and empty slices are equal, grammars are what their bodies are.
+// difference compares snapshots; nil and empty slices are equal, grammars are what their bodies
+// are.
 func difference(want, got *Snapshot) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs(), cmp.AllowUnexported(Grammar{}))
 }

@@ -11,8 +11,9 @@ import (
 	"wpptrace/compress/sequitur"
 )
 
-// benchmarkGrammars runs a benchmark on the grammar of each of the traces that WPP_TRACES lists with colons between: files of symbols, 4 bytes each, little-endian.
-// Where there are none, it makes do with a stream of its own.
+// benchmarkGrammars runs a benchmark on the grammar of each of the traces that WPP_TRACES lists
+// with colons between: files of symbols, 4 bytes each, little-endian. Where there are none, it
+// makes do with a stream of its own.
 func benchmarkGrammars(b *testing.B, bench func(b *testing.B, g *Grammar)) {
 	files := filepath.SplitList(os.Getenv("WPP_TRACES"))
 	if len(files) == 0 {

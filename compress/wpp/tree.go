@@ -8,7 +8,8 @@ import (
 // newRule stands for a rule at its first use.
 const newRule = 1
 
-// A treeDecoder takes the bodies of rules out of a tree, the coding of version 1. All bodies share one arena: no more symbols exist than the tree has elements.
+// A treeDecoder takes the bodies of rules out of a tree, the coding of version 1. All bodies share
+// one arena: no more symbols exist than the tree has elements.
 type treeDecoder struct {
 	tree      []uint32
 	arena     []uint32

@@ -9,8 +9,9 @@ import (
 	"sync/atomic"
 )
 
-// Each calls turn with each number from 0 to n-1, in any order, several at a time, and returns when all calls have returned. If some panic, others may
-// not be made, and Each panics with what the first one did, so that its caller can recover.
+// Each calls turn with each number from 0 to n-1, in any order, several at a time, and returns when
+// all calls have returned. If some panic, others may not be made, and Each panics with what the
+// first one did, so that its caller can recover.
 func Each(n int, turn func(i int)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup

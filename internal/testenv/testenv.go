@@ -1,5 +1,5 @@
-// Package testenv knows what tests may expect of the machine. Where CI is set, all is installed that .ci/run asks for: a test that went without a program
-// would go unnoticed there, and fails.
+// Package testenv knows what tests may expect of the machine. Where CI is set, all is installed
+// that .ci/run asks for: a test that went without a program would go unnoticed there, and fails.
 package testenv
 
 import (

@@ -18,8 +18,8 @@ type Recording struct {
 	ended  chan error
 }
 
-// Attach attaches to a process and returns when all probes stand and count, which the tracer says. The snapshot is in file after Detach. When ctx
-// ends the tracer is killed.
+// Attach attaches to a process and returns when all probes stand and count, which the tracer says.
+// The snapshot is in file after Detach. When ctx ends the tracer is killed.
 func (w *Tracer) Attach(ctx context.Context, pid int, file string, flags ...string) (*Recording, error) {
 	args := append([]string{"-o", file, "-p", strconv.Itoa(pid), "--overhead", "0"}, flags...)
 	r := &Recording{cmd: exec.CommandContext(ctx, w.path, args...), ended: make(chan error, 1)}
@@ -56,7 +56,8 @@ func (r *Recording) Detach() error {
 	return r.Wait()
 }
 
-// Wait waits until the recording has ended, as it does with the process, and the snapshot is written.
+// Wait waits until the recording has ended, as it does with the process, and the snapshot is
+// written.
 func (r *Recording) Wait() error {
 	if err := <-r.ended; err != nil {
 		return fmt.Errorf("record: wpptrace: %w: %s", err, r.stderr.Bytes())

@@ -11,8 +11,8 @@ import (
 	"wpptrace/kernel-tests/truth"
 )
 
-// ErrInexact is the error of a record that differs from the truth; ErrDisturbed that of a target which behaved otherwise than
-// it does alone.
+// ErrInexact is the error of a record that differs from the truth; ErrDisturbed that of a target
+// which behaved otherwise than it does alone.
 var (
 	ErrInexact   = errors.New("the record is not exact")
 	ErrDisturbed = errors.New("the target was disturbed")
@@ -23,7 +23,8 @@ type Expect struct {
 	Apart bool // handlers interrupt it at any instruction: the interrupted stream and the handlers are compared apart
 	Execs bool // it executes its own file anew, which ends a record
 	Cut   bool // faults, jumps or exits of other threads cut paths off
-	// Static says that the C library is part of the image. Its setjmp, longjmp and the like do not count as the program's own code.
+	// Static says that the C library is part of the image. Its setjmp, longjmp and the like do not
+	// count as the program's own code.
 	Static bool
 	// Aside names routines that are not compared, because what they do differs from run to run.
 	Aside []string
@@ -37,11 +38,12 @@ type Proof struct {
 	Record, AllRecords *Record // without and with --complete
 }
 
-// Prove runs a target bare, single-stepped, recorded, and recorded with --complete, and compares. What it returns next to an
-// error is what was found before. It costs 10 to 20 us an instruction of the truth and about half a second for the rest.
+// Prove runs a target bare, single-stepped, recorded, and recorded with --complete, and compares.
+// What it returns next to an error is what was found before. It costs 10 to 20 us an instruction of
+// the truth and about half a second for the rest.
 //
-// A virtual machine was seen to lose a step, once in thousands of runs, and oftener under load: a truth that a record contradicts is
-// made again, until one has come out twice.
+// A virtual machine was seen to lose a step, once in thousands of runs, and oftener under load: a
+// truth that a record contradicts is made again, until one has come out twice.
 func Prove(ctx context.Context, w *Tracer, t Target, x Expect) (*Proof, error) {
 	bare, err := t.Run(ctx)
 	if err != nil {
@@ -60,7 +62,8 @@ func Prove(ctx context.Context, w *Tracer, t Target, x Expect) (*Proof, error) {
 	return p, err
 }
 
-// Truth single-steps the target until a truth has come out twice, or a few times if it does not do the same each time.
+// Truth single-steps the target until a truth has come out twice, or a few times if it does not do
+// the same each time.
 func (t Target) Truth(ctx context.Context, x Expect) (*truth.Trace, error) {
 	first, err := t.step(ctx, x)
 	if err != nil {
@@ -69,8 +72,8 @@ func (t Target) Truth(ctx context.Context, x Expect) (*truth.Trace, error) {
 	return t.stepUntilCertain(ctx, x, first)
 }
 
-// stepUntilCertain returns the first truth that comes out twice, the one that is known included; the last, if there is none in a few runs: the target does not do
-// the same each time.
+// stepUntilCertain returns the first truth that comes out twice, the one that is known included;
+// the last, if there is none in a few runs: the target does not do the same each time.
 func (t Target) stepUntilCertain(ctx context.Context, x Expect, known *truth.Trace) (again *truth.Trace, err error) {
 	const most = 4
 	for seen := []*truth.Trace{known}; len(seen) <= most; seen = append(seen, again) {
@@ -174,7 +177,8 @@ func (r *Record) without(names []string) *Record {
 	return less
 }
 
-// cuts counts the paths that were cut off, but for those that a thread's end cuts: with the C library inside, it dies in one.
+// cuts counts the paths that were cut off, but for those that a thread's end cuts: with the C
+// library inside, it dies in one.
 func (r *Record) cuts() (n int) {
 	for _, s := range r.Streams {
 		for _, m := range s.Marks {
@@ -186,7 +190,8 @@ func (r *Record) cuts() (n int) {
 	return n
 }
 
-// UntilExec is what the first thread of a trace executed before it came to the program's first instruction again.
+// UntilExec is what the first thread of a trace executed before it came to the program's first
+// instruction again.
 func UntilExec(t *truth.Trace) *truth.Trace {
 	insns := t.Threads[0].Insns
 	if again := slices.Index(insns[1:], insns[0]); again >= 0 {
@@ -195,8 +200,8 @@ func UntilExec(t *truth.Trace) *truth.Trace {
 	return onlyThread(t, insns)
 }
 
-// withoutSilentEnd takes from a truth that ends with an exec some instructions that the record does not have: an exec is no
-// evidence of what ran silently before it.
+// withoutSilentEnd takes from a truth that ends with an exec some instructions that the record does
+// not have: an exec is no evidence of what ran silently before it.
 func (r *Record) withoutSilentEnd(t *truth.Trace) *truth.Trace {
 	const longest = 64
 	insns, recorded := t.Threads[0].Insns, 0
@@ -222,9 +227,10 @@ func onlyThread(t *truth.Trace, insns []uint64) *truth.Trace {
 	return &only
 }
 
-// ownCode takes out of a coverage what is not the program's own code: _start where it is left out, and in a static image what
-// saves and restores stack pointers and return addresses or ends in a system call, which only the C library's assembly does. A stripped program has no
-// names for them; reasons tell them as well. That a program's own routines are not among them, dynamic images show.
+// ownCode takes out of a coverage what is not the program's own code: _start where it is left out,
+// and in a static image what saves and restores stack pointers and return addresses or ends in a
+// system call, which only the C library's assembly does. A stripped program has no names for them;
+// reasons tell them as well. That a program's own routines are not among them, dynamic images show.
 func ownCode(c truth.Coverage, static bool) truth.Coverage {
 	reasons := []string{"outermost frame"}
 	if static {

@@ -66,8 +66,8 @@ type Record struct {
 // Run runs the target without a tracer.
 func (t Target) Run(ctx context.Context) (Outcome, error) { return t.run(ctx) }
 
-// Record runs the target under `wpptrace -- CMD` with further flags. The target's files are the tracer's: with -q it writes
-// nothing to them.
+// Record runs the target under `wpptrace -- CMD` with further flags. The target's files are the
+// tracer's: with -q it writes nothing to them.
 func (w *Tracer) Record(ctx context.Context, t Target, flags ...string) (*Record, Outcome, error) {
 	dir, err := os.MkdirTemp("", "exact")
 	if err != nil {
@@ -90,7 +90,8 @@ func (w *Tracer) Record(ctx context.Context, t Target, flags ...string) (*Record
 	return r, outcome, err
 }
 
-// Follow runs the target under `wpptrace --follow-fork -- CMD`, and returns what came of each program, of the target itself first.
+// Follow runs the target under `wpptrace --follow-fork -- CMD`, and returns what came of each
+// program, of the target itself first.
 func (w *Tracer) Follow(ctx context.Context, t Target) ([]*Record, Outcome, error) {
 	dir, err := os.MkdirTemp("", "exact")
 	if err != nil {
@@ -117,7 +118,8 @@ func (w *Tracer) Follow(ctx context.Context, t Target) ([]*Record, Outcome, erro
 	return records, outcome, nil
 }
 
-// Read reads a snapshot through wpptrace's commands. Addresses of the libraries are as truth.Placed has them.
+// Read reads a snapshot through wpptrace's commands. Addresses of the libraries are as truth.Placed
+// has them.
 func (w *Tracer) Read(ctx context.Context, file string, libraries ...string) (*Record, error) {
 	r := &Record{}
 	insns, err := w.output(ctx, "dump", "--as", "insns", file)
@@ -174,8 +176,8 @@ func (w *Tracer) output(ctx context.Context, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// run runs the target behind a prefix command. Every run passes through setarch or none does, so that the environment is the
-// same in all.
+// run runs the target behind a prefix command. Every run passes through setarch or none does, so
+// that the environment is the same in all.
 func (t Target) run(ctx context.Context, prefix ...string) (Outcome, error) {
 	argv := append(append(prefix, t.Path), t.Args...)
 	if t.FixedAddresses {

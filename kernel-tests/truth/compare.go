@@ -11,23 +11,27 @@ type Mode uint8
 
 // The modes.
 const (
-	// Exact demands the same instructions in the same order. After a cut mark the truth may have more of the block that was
-	// cut off.
+	// Exact demands the same instructions in the same order. After a cut mark the truth may have
+	// more of the block that was cut off.
 	Exact Mode = iota
-	// Apart is Exact with signal handlers taken out, for programs whose handlers interrupt the middle of a path: what was
-	// interrupted is compared without its handlers, and after a cut mark the truth may have what ran silently up to its handler, and each handler activation with the truth's. A handler of a timer may
-	// run any number of times, like any of the truth's; the others as often as in the truth, in the same order.
+	// Apart is Exact with signal handlers taken out, for programs whose handlers interrupt the
+	// middle of a path: what was interrupted is compared without its handlers, and after a cut mark
+	// the truth may have what ran silently up to its handler, and each handler activation with the
+	// truth's. A handler of a timer may run any number of times, like any of the truth's; the
+	// others as often as in the truth, in the same order.
 	Apart
-	// Contiguous demands that each stream is a contiguous part of the truth, with holes only where events were lost: for a
-	// tracer that was attached while the program ran.
+	// Contiguous demands that each stream is a contiguous part of the truth, with holes only where
+	// events were lost: for a tracer that was attached while the program ran.
 	Contiguous
-	// Pieces admits holes at resume marks too: for a program that was met beneath code that is not observed.
+	// Pieces admits holes at resume marks too: for a program that was met beneath code that is not
+	// observed.
 	Pieces
 )
 
-// Compare compares the tracer's streams with the truth, restricted to the observed routines. Threads are paired in order of
-// appearance; threads without an observed instruction are left aside. The error shows the first difference of the first
-// thread that differs, with its neighbourhood.
+// Compare compares the tracer's streams with the truth, restricted to the observed routines.
+// Threads are paired in order of appearance; threads without an observed instruction are left
+// aside. The error shows the first difference of the first thread that differs, with its
+// neighbourhood.
 func Compare(got []*Stream, want *Trace, routines Routines, mode Mode) error {
 	got = slices.DeleteFunc(slices.Clone(got), func(s *Stream) bool { return len(s.Insns) == 0 })
 	var wanted []*Thread
@@ -72,7 +76,8 @@ func compareThread(got *Stream, want *Thread, routines Routines, mode Mode) erro
 	return m.match()
 }
 
-// A matcher follows a stream along the truth, which in mode Apart is a stack: the interrupted stream and running handlers.
+// A matcher follows a stream along the truth, which in mode Apart is a stack: the interrupted
+// stream and running handlers.
 type matcher struct {
 	got      *Stream
 	routines Routines
@@ -136,7 +141,8 @@ func (m *matcher) passMarks(marks []Mark, i int) []Mark {
 	return marks
 }
 
-// advance takes one instruction if it is the next of the innermost stream, or the first after a tail that was cut off.
+// advance takes one instruction if it is the next of the innermost stream, or the first after a
+// tail that was cut off.
 func (m *matcher) advance(pc uint64) bool {
 	e := m.top()
 	at := e.next
@@ -158,9 +164,9 @@ func (m *matcher) advance(pc uint64) bool {
 	return true
 }
 
-// tail says whether the truth from e.next to end may be what a cut left out: instructions of one routine, the one that was
-// left, each right after the other. What a handler interrupts may have gone on silently in any way, into other routines by
-// their entries and back, for a while.
+// tail says whether the truth from e.next to end may be what a cut left out: instructions of one
+// routine, the one that was left, each right after the other. What a handler interrupts may have
+// gone on silently in any way, into other routines by their entries and back, for a while.
 func (m *matcher) tail(e *expectation, end int) bool {
 	const (
 		longest = 15 // bytes an instruction
@@ -205,8 +211,8 @@ func (m *matcher) leaveCutHandler() bool {
 	return true
 }
 
-// enterHandler begins the handler activation that starts with instruction i: the next in order, or the timer's that agrees
-// longest with what follows.
+// enterHandler begins the handler activation that starts with instruction i: the next in order, or
+// the timer's that agrees longest with what follows.
 func (m *matcher) enterHandler(i int) bool {
 	rest := m.got.Insns[i:]
 	if len(m.ordered) > 0 && m.ordered[0][0] == rest[0] {
@@ -236,8 +242,8 @@ func commonPrefix(a, b []uint64) int {
 	return n
 }
 
-// contiguous looks for the stream's pieces between some kinds of marks in the truth, one after the other, each as early as
-// it fits.
+// contiguous looks for the stream's pieces between some kinds of marks in the truth, one after the
+// other, each as early as it fits.
 func (m *matcher) contiguous(want []uint64, holes ...string) error {
 	from, at := 0, 0
 	piece := func(to int) error {

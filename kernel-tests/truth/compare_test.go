@@ -42,7 +42,8 @@ func record(t *testing.T, text string) []*Stream {
 
 func TestCompare(t *testing.T) {
 	plain := &Thread{Insns: []uint64{0x20, 0x100, 0x104, 0x140, 0x162, 0x108, 0x10c, 0x110, 0x130}}
-	// A timer's handler twice, by different ways, and a fault's whose handler jumps away, in the middle of a block.
+	// A timer's handler twice, by different ways, and a fault's whose handler jumps away, in the
+	// middle of a block.
 	handled := &Thread{
 		Insns: []uint64{0x100, 0x180, 0x184, 0x104, 0x180, 0x188, 0x108, 0x190, 0x194, 0x120},
 		Events: []Event{
@@ -149,7 +150,8 @@ func TestComparePairsThreads(t *testing.T) {
 	}
 }
 
-// Whatever ran, its own record agrees with it, and no record with one instruction changed, added or taken out does.
+// Whatever ran, its own record agrees with it, and no record with one instruction changed, added or
+// taken out does.
 func TestCompareFindsEveryChange(t *testing.T) {
 	rs := routines(t)
 	rapid.Check(t, func(t *rapid.T) {

@@ -26,9 +26,10 @@ type Mark struct {
 // maxLine bounds a line of the tracer's output: a demangled name can be long.
 const maxLine = 1 << 20
 
-// ParseInsns reads the lines of `wpptrace dump --as insns`, `TID IMAGE ADDRESS`, for one image ("": all), and gives a stream
-// for each thread in order of first appearance. Addresses of libraries are as Placed has them. A mark, `#KIND [COUNT]`, stands before the next instruction; where
-// that is a new thread's first, a cut or an unwinding belongs to the thread before.
+// ParseInsns reads the lines of `wpptrace dump --as insns`, `TID IMAGE ADDRESS`, for one image ("":
+// all), and gives a stream for each thread in order of first appearance. Addresses of libraries are
+// as Placed has them. A mark, `#KIND [COUNT]`, stands before the next instruction; where that is a
+// new thread's first, a cut or an unwinding belongs to the thread before.
 func ParseInsns(r io.Reader, image string, libraries ...string) ([]*Stream, error) {
 	p := insnParser{image: image, libraries: libraries, byTID: map[int]*Stream{}}
 	lines := bufio.NewScanner(r)
@@ -116,8 +117,8 @@ type Routine struct {
 // Routines are the ranges of one image, sorted by Start.
 type Routines []Routine
 
-// ParseRoutines reads the tab-separated lines of `wpptrace stat --routines`, `IMAGE START END STATE NAME`, for one image
-// ("": all).
+// ParseRoutines reads the tab-separated lines of `wpptrace stat --routines`, `IMAGE START END STATE
+// NAME`, for one image ("": all).
 func ParseRoutines(r io.Reader, image string, libraries ...string) (Routines, error) {
 	var routines Routines
 	lines := bufio.NewScanner(r)

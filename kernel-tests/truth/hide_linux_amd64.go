@@ -7,13 +7,15 @@ import (
 	"slices"
 )
 
-// A curtain covers the code of the images with int3 while the only thread is in another library, so that that runs at full speed
-// and the first instruction of an image that is reached, from whichever side, stops the thread.
+// A curtain covers the code of the images with int3 while the only thread is in another library, so
+// that that runs at full speed and the first instruction of an image that is reached, from
+// whichever side, stops the thread.
 type curtain struct {
 	atlas *atlas
 	mem   *os.File // /proc/PID/mem of the traced process
 	drawn []*image // those that it covers
-	// patience is how many steps outside of the images cost about as much as drawing the curtain and opening it again.
+	// patience is how many steps outside of the images cost about as much as drawing the curtain
+	// and opening it again.
 	patience int
 }
 
@@ -67,7 +69,8 @@ func (c *curtain) draw() error {
 	return nil
 }
 
-// open puts the code back; it does nothing when the curtain is not drawn. What has been unmapped meanwhile is gone.
+// open puts the code back; it does nothing when the curtain is not drawn. What has been unmapped
+// meanwhile is gone.
 func (c *curtain) open() error {
 	if len(c.drawn) == 0 {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An image is the text of the main executable, or of a library, as the file has it, and where the process mapped it.
+// An image is the text of the main executable, or of a library, as the file has it, and where the
+// process mapped it.
 type image struct {
 	segments []segment
 	sections []segment // the executable sections, which hold code alone; none in a file without section headers
@@ -104,7 +105,8 @@ func identify(path string) (phoff uint64, file fileID, err error) {
 	return binary.LittleEndian.Uint64(b[:]), fileID{stat.Dev, stat.Ino}, nil
 }
 
-// locate finds the bias from the program headers' address, which the kernel puts in the process's auxiliary vector.
+// locate finds the bias from the program headers' address, which the kernel puts in the process's
+// auxiliary vector.
 func (img *image) locate(pid int) error {
 	aux, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pid))
 	if err != nil {

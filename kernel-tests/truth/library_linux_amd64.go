@@ -11,12 +11,14 @@ import (
 // librarySpace is what lies between the addresses of one library and those of the next in a trace.
 const librarySpace = 1 << 44
 
-// Placed is an address of a library in a trace: libraries[i] is the one with that name; any other name is the executable's.
+// Placed is an address of a library in a trace: libraries[i] is the one with that name; any other
+// name is the executable's.
 func Placed(libraries []string, name string, addr uint64) uint64 {
 	return addr + uint64(slices.Index(libraries, name)+1)*librarySpace
 }
 
-// An atlas knows which image is where in a process. Libraries come and go: it looks again whenever control passes from one mapping to another.
+// An atlas knows which image is where in a process. Libraries come and go: it looks again whenever
+// control passes from one mapping to another.
 type atlas struct {
 	pid       int
 	exe       *image

@@ -14,7 +14,8 @@ const (
 	userOrigRAX = 15 * 8
 )
 
-// x/sys/unix wraps these requests with loops and allocations; the step loop makes three of them for every instruction.
+// x/sys/unix wraps these requests with loops and allocations; the step loop makes three of them for
+// every instruction.
 func ptrace(request, tid int, addr, data uintptr) error {
 	if _, _, e := unix.Syscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), addr, data, 0, 0); e != 0 {
 		return e
@@ -45,8 +46,8 @@ func signalCode(tid int) (int32, error) {
 	return info.Code, nil
 }
 
-// nextStop waits for any traced thread of a process group. The calling OS thread may have other children, whose reports are not
-// for us: it started them for others before it came to us.
+// nextStop waits for any traced thread of a process group. The calling OS thread may have other
+// children, whose reports are not for us: it started them for others before it came to us.
 func nextStop(group int) (tid int, status unix.WaitStatus, err error) {
 	for {
 		tid, err = unix.Wait4(-group, &status, unix.WALL|unix.WNOTHREAD, nil)

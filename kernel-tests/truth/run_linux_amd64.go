@@ -23,24 +23,29 @@ type Options struct {
 	Dir   string   // "": the current directory
 	Stdin []byte
 
-	// Limit is the most steps to make, in libraries too; 0 is no limit. A run that reaches it is killed and gives ErrLimit.
+	// Limit is the most steps to make, in libraries too; 0 is no limit. A run that reaches it is
+	// killed and gives ErrLimit.
 	Limit int
-	// FixedAddresses turns address randomisation off: the C library in a static program branches on address bits.
+	// FixedAddresses turns address randomisation off: the C library in a static program branches on
+	// address bits.
 	FixedAddresses bool
-	// StepAll single-steps libraries too, where otherwise int3 bytes in the image's text wait for control to come back.
-	// It is slower by as much as libraries execute; the result is the same.
+	// StepAll single-steps libraries too, where otherwise int3 bytes in the image's text wait for
+	// control to come back. It is slower by as much as libraries execute; the result is the same.
 	StepAll bool
-	// Libraries are the base names of shared libraries that are recorded as well, by their addresses as Placed tells.
+	// Libraries are the base names of shared libraries that are recorded as well, by their
+	// addresses as Placed tells.
 	Libraries []string
 }
 
 // ErrLimit is the error of a run that was longer than Options.Limit.
 var ErrLimit = errors.New("step limit reached")
 
-// Run executes the program under ptrace, from its exec to its exit, or to the exec of another file. Its standard streams are
-// pipes. When ctx ends the program is killed; Run returns when all processes that hold its output have closed it.
-// The program sees one CPU in its affinity, and leads its process group. It costs 10 to 35 us an instruction of the image. Calls may run side by side: each has an OS thread of its own.
-// From the first call on, this process gets no SIGCHLD any more when a child stops.
+// Run executes the program under ptrace, from its exec to its exit, or to the exec of another file.
+// Its standard streams are pipes. When ctx ends the program is killed; Run returns when all
+// processes that hold its output have closed it. The program sees one CPU in its affinity, and
+// leads its process group. It costs 10 to 35 us an instruction of the image. Calls may run side by
+// side: each has an OS thread of its own. From the first call on, this process gets no SIGCHLD any
+// more when a child stops.
 func Run(ctx context.Context, opt Options) (*Trace, error) {
 	type result struct {
 		trace *Trace
@@ -48,8 +53,8 @@ func Run(ctx context.Context, opt Options) (*Trace, error) {
 	}
 	done := make(chan result)
 	go func() {
-		// ptrace requests must come from the thread that started the child. It is never unlocked, so that it ends with this
-		// goroutine, and its personality with it.
+		// ptrace requests must come from the thread that started the child. It is never unlocked,
+		// so that it ends with this goroutine, and its personality with it.
 		runtime.LockOSThread()
 		trace, err := run(ctx, opt)
 		done <- result{trace, err}
@@ -96,8 +101,9 @@ func run(ctx context.Context, opt Options) (*Trace, error) {
 	return s.trace, err
 }
 
-// waitUnsignalled turns off the signals that stops of children send to this process: each would run the runtime's handler, on a thread that has to be woken, while
-// the stepping thread waits for the stop itself.
+// waitUnsignalled turns off the signals that stops of children send to this process: each would run
+// the runtime's handler, on a thread that has to be woken, while the stepping thread waits for the
+// stop itself.
 var waitUnsignalled = sync.OnceValue(func() error {
 	const noChildStop = 1                                      // SA_NOCLDSTOP
 	var action struct{ handler, flags, restorer, mask uint64 } // as the kernel has it
@@ -114,8 +120,8 @@ var waitUnsignalled = sync.OnceValue(func() error {
 	return set(unsafe.Pointer(&action), nil)
 })
 
-// stayOnOneCPU keeps the calling thread, and the program that it starts, on the CPU that it is on: to wake the other side on
-// another CPU after each step would cost three times as much.
+// stayOnOneCPU keeps the calling thread, and the program that it starts, on the CPU that it is on:
+// to wake the other side on another CPU after each step would cost three times as much.
 func stayOnOneCPU() error {
 	var cpu uint32
 	if _, _, e := unix.Syscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); e != 0 {
@@ -147,7 +153,8 @@ func start(opt Options, streams *streams) (pid int, err error) {
 	return pid, nil
 }
 
-// killWhenDone kills the process when ctx ends. A pidfd, so that no later process of the same number is hit.
+// killWhenDone kills the process when ctx ends. A pidfd, so that no later process of the same
+// number is hit.
 func killWhenDone(ctx context.Context, pid int) (stop func()) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

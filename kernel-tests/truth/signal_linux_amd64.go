@@ -25,7 +25,8 @@ func eventMessage(tid int) (v uint64, err error) {
 	return v, nil
 }
 
-// signalled delivers a signal. The instruction at t.pc has not run: a step's own trap is always reported first.
+// signalled delivers a signal. The instruction at t.pc has not run: a step's own trap is always
+// reported first.
 func (s *stepper) signalled(t *tracee, sig int) error {
 	if err := s.curtain.open(); err != nil {
 		return err
@@ -51,9 +52,9 @@ func (s *stepper) enterHandler(t *tracee, sig int) error {
 	return s.resume(t, 0)
 }
 
-// handlerStack says where rsp stays while a handler runs that was entered with this rsp. Its frame holds the return address
-// and the ucontext, with the alternate stack at byte 16: a handler on that stack is left when rsp leaves the stack, another
-// when rsp rises above its frame.
+// handlerStack says where rsp stays while a handler runs that was entered with this rsp. Its frame
+// holds the return address and the ucontext, with the alternate stack at byte 16: a handler on that
+// stack is left when rsp leaves the stack, another when rsp rises above its frame.
 func handlerStack(tid int, rsp uint64) (lo, hi uint64, err error) {
 	const uContext, ucStack = 8, 16
 	base, err := peekText(tid, rsp+uContext+ucStack)
@@ -101,8 +102,8 @@ func (s *stepper) followHandlers(t *tracee) error {
 	return nil
 }
 
-// recordSyscall appends a system call of the image (a static program's), unless it is one that a signal interrupted and the
-// kernel has run again: then it is there already.
+// recordSyscall appends a system call of the image (a static program's), unless it is one that a
+// signal interrupted and the kernel has run again: then it is there already.
 func (s *stepper) recordSyscall(img *image, t *tracee, next uint64) error {
 	if t.restarts != t.pc {
 		t.Insns = append(t.Insns, img.place(t.pc))
@@ -119,7 +120,8 @@ func (s *stepper) recordSyscall(img *image, t *tracee, next uint64) error {
 	return nil
 }
 
-// restarted says that the step from t.pc ran the system call before it again and not the instruction at t.pc.
+// restarted says that the step from t.pc ran the system call before it again and not the
+// instruction at t.pc.
 func (s *stepper) restarted(t *tracee, next uint64) bool {
 	call := t.restarts
 	t.restarts = 0

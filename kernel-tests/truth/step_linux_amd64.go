@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A stepper runs one program to its end. All of it happens on the OS thread that started the program.
+// A stepper runs one program to its end. All of it happens on the OS thread that started the
+// program.
 type stepper struct {
 	pid     int
 	limit   int
@@ -151,7 +152,8 @@ func (s *stepper) stopped(t *tracee, status unix.WaitStatus) error {
 	return s.signalled(t, int(sig))
 }
 
-// ended notes a thread's death. A system call that a thread died in counts as executed: it was entered.
+// ended notes a thread's death. A system call that a thread died in counts as executed: it was
+// entered.
 func (s *stepper) ended(tid int, status unix.WaitStatus) {
 	if t := s.live[tid]; t != nil {
 		if img, err := s.atlas.at(t.pc); err == nil && img != nil && status.Exited() && !t.free && img.opcodeAt(t.pc) == syscallOp {
@@ -169,7 +171,8 @@ func (s *stepper) ended(tid int, status unix.WaitStatus) {
 	}
 }
 
-// unknown is a stop of a child whose birth was not announced yet, or of a forked child that is to be let go.
+// unknown is a stop of a child whose birth was not announced yet, or of a forked child that is to
+// be let go.
 func (s *stepper) unknown(tid int) error {
 	covered, orphan := s.orphans[tid]
 	if !orphan {
@@ -238,8 +241,8 @@ func (s *stepper) born(child int, thread, covered bool) error {
 	}
 }
 
-// execed goes on with the same file at its new addresses; another program ends the recording and runs on its own. The thread
-// that made the call has the process's id from here on.
+// execed goes on with the same file at its new addresses; another program ends the recording and
+// runs on its own. The thread that made the call has the process's id from here on.
 func (s *stepper) execed(t *tracee) error {
 	clear(s.live)
 	before := s.img.file
@@ -306,7 +309,8 @@ func (s *stepper) trapped(t *tracee) error {
 	return s.resume(t, 0)
 }
 
-// record appends the instruction at t.pc, which has run and led to next. It says whether the trap is the instruction's own.
+// record appends the instruction at t.pc, which has run and led to next. It says whether the trap
+// is the instruction's own.
 func (s *stepper) record(img *image, t *tracee, next uint64) (deliver bool, err error) {
 	switch img.opcodeAt(t.pc) {
 	case repString:
@@ -374,8 +378,8 @@ func (s *stepper) resume(t *tracee, sig int) error {
 	return nil
 }
 
-// mayRunFree says whether the thread is so deep in a library that covering the image pays. Other threads, and the end of a
-// handler, must be seen step by step.
+// mayRunFree says whether the thread is so deep in a library that covering the image pays. Other
+// threads, and the end of a handler, must be seen step by step.
 func (s *stepper) mayRunFree(t *tracee) bool {
 	return t.outside >= s.curtain.patience && !s.stepAll && len(s.live) == 1 && len(t.handlers) == 0 &&
 		s.curtain.possible() && s.isOutside(t.pc)
@@ -390,8 +394,9 @@ func (s *stepper) isOutside(pc uint64) bool {
 // sysGood tells a stop at a system call from a trap.
 const sysGood = 0x80
 
-// called goes on at a system call of a thread that runs free, when it is made and when it has been. It may have mapped a library, which is covered then
-// before anything of it runs, or be about to unmap one.
+// called goes on at a system call of a thread that runs free, when it is made and when it has been.
+// It may have mapped a library, which is covered then before anything of it runs, or be about to
+// unmap one.
 func (s *stepper) called(t *tracee) error {
 	nr, err := peekUser(t.TID, userOrigRAX)
 	if err != nil {

@@ -56,8 +56,10 @@ type Activation struct {
 	Insns  []uint64
 }
 
-// Split takes the stream apart: what the thread ran outside of any handler, and each handler activation, in the order in which they began: of signals that are
-// delivered at once the last one's handler runs first. After a handler was left, what follows belongs to what it had interrupted.
+// Split takes the stream apart: what the thread ran outside of any handler, and each handler
+// activation, in the order in which they began: of signals that are delivered at once the last
+// one's handler runs first. After a handler was left, what follows belongs to what it had
+// interrupted.
 func (t *Thread) Split() (main []uint64, handlers []Activation) {
 	const pending = -1
 	type delivery struct{ signal, handler int } // handler: its index, or pending

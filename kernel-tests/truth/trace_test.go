@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Of signals that are delivered at once the last one's handler runs first; a handler of which nothing ran is none.
+// Of signals that are delivered at once the last one's handler runs first; a handler of which
+// nothing ran is none.
 func TestSplitOfSignalsAtOnce(t *testing.T) {
 	thread := &Thread{
 		Insns: []uint64{1, 20, 10, 2, 3},

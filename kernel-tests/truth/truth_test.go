@@ -137,8 +137,8 @@ func built(t *testing.T, name string, f zoo.Flavour) (truth.Options, zoo.Program
 	return truth.Options{}, zoo.Program{}
 }
 
-// What runs behind the curtain must not be missed: control comes back to the image by return, callback, longjmp, signal,
-// resolver, constructor and in a forked child.
+// What runs behind the curtain must not be missed: control comes back to the image by return,
+// callback, longjmp, signal, resolver, constructor and in a forked child.
 func TestCurtainMissesNothing(t *testing.T) {
 	flavour := zoo.Flavour{Compiler: "gcc", Opt: "-O1", PIE: true}
 	programs := []string{"callbacks", "signal_jump"}

@@ -25,8 +25,8 @@ func Kernels() []Kernel {
 	return []Kernel{{"6.1", "bookworm"}, {"6.12", "bookworm-backports"}}
 }
 
-// Fetch returns the path of the kernel's image, by way of apt the first time: it is kept in the directory cache. It takes a Debian machine, whose
-// mirror has the suite, and half a minute.
+// Fetch returns the path of the kernel's image, by way of apt the first time: it is kept in the
+// directory cache. It takes a Debian machine, whose mirror has the suite, and half a minute.
 func (k Kernel) Fetch(ctx context.Context, cache string) (path string, err error) {
 	kept, err := filepath.Glob(filepath.Join(cache, "vmlinuz-"+k.Series+".*"))
 	if err != nil {
@@ -76,7 +76,8 @@ func (k Kernel) fetch(ctx context.Context, cache string) (path string, err error
 	return path, os.Rename(images[0], path)
 }
 
-// pick returns the newest of those packages that hold a kernel for virtual machines and no signature; "" if there is none.
+// pick returns the newest of those packages that hold a kernel for virtual machines and no
+// signature; "" if there is none.
 func (k Kernel) pick(names []string) string {
 	wanted := regexp.MustCompile(`^linux-image-` + regexp.QuoteMeta(k.Series) + `\.[^-]+(-[0-9]+)?-cloud-amd64-unsigned$`)
 	return newest(slices.DeleteFunc(names, func(name string) bool { return !wanted.MatchString(name) }))
@@ -134,7 +135,8 @@ func (p *packages) use(ctx context.Context, suite string) error {
 	return err
 }
 
-// run runs a command in the directory, with the options if it is one of apt's, and returns what it prints.
+// run runs a command in the directory, with the options if it is one of apt's, and returns what it
+// prints.
 func (p *packages) run(ctx context.Context, name string, args ...string) (string, error) {
 	all := args
 	if strings.HasPrefix(name, "apt-") {

@@ -29,12 +29,14 @@ type Order struct{ Command, Env []string }
 // OrderFile is where.
 const OrderFile = "/order.json"
 
-// Ended is what the machine's first process writes when the command has ended, before the exit status.
+// Ended is what the machine's first process writes when the command has ended, before the exit
+// status.
 const Ended = "vm: exit status "
 
-// Run boots the machine and hands on what the command prints, standard error included, line by line. It returns the exit status. That the kernel panicked, or
-// complained of itself, that the machine stopped otherwise and that ctx was done before the command had ended are errors. Cost: 3 s, for the machine is
-// emulated, and all that runs in it is 10 to 50 times slower.
+// Run boots the machine and hands on what the command prints, standard error included, line by
+// line. It returns the exit status. That the kernel panicked, or complained of itself, that the
+// machine stopped otherwise and that ctx was done before the command had ended are errors. Cost: 3
+// s, for the machine is emulated, and all that runs in it is 10 to 50 times slower.
 func (m *Machine) Run(ctx context.Context, line func(text string)) (status int, err error) {
 	dir, err := os.MkdirTemp("", "vm")
 	if err != nil {
@@ -80,8 +82,9 @@ func (m *Machine) pack(ctx context.Context, dir, to string) error {
 	return t.pack(ctx, to)
 }
 
-// boot returns when the machine is off. What the kernel has to say goes to its first serial line, the console, what the command says to the second. The
-// processor lacks cmpxchg16b, which QEMU 7.2 emulates so that it spoils the flags at times: kernels die of it.
+// boot returns when the machine is off. What the kernel has to say goes to its first serial line,
+// the console, what the command says to the second. The processor lacks cmpxchg16b, which QEMU 7.2
+// emulates so that it spoils the flags at times: kernels die of it.
 func (m *Machine) boot(ctx context.Context, files, console string, line func(string)) (status int, err error) {
 	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", "-accel", "tcg", "-cpu", "max,-cx16", "-smp", "1", "-m", "3072", "-nodefaults", "-display", "none", "-no-reboot",
 		"-kernel", m.Kernel, "-initrd", files, "-serial", "file:"+console, "-serial", "stdio",

@@ -6,7 +6,8 @@ import (
 	"regexp"
 )
 
-// A Tally is the outcome of tests, as go test -v prints it, line by line. Those that consist of others count for nothing if they pass.
+// A Tally is the outcome of tests, as go test -v prints it, line by line. Those that consist of
+// others count for nothing if they pass.
 type Tally struct {
 	Passed, Skipped int
 	Failed          []string

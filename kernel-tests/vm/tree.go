@@ -35,7 +35,8 @@ func newTree(dir string) (*tree, error) {
 // at is the place of one of the machine's files.
 func (t *tree) at(path string) string { return filepath.Join(t.dir, path) }
 
-// add has the machine have a file of ours, or a directory, at the same path, with the libraries that it needs if it is a program.
+// add has the machine have a file of ours, or a directory, at the same path, with the libraries
+// that it needs if it is a program.
 func (t *tree) add(ctx context.Context, path string) error {
 	return filepath.WalkDir(path, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -45,7 +45,8 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// build makes all that the tests of kernels need, and returns what that is, and the program that they are.
+// build makes all that the tests of kernels need, and returns what that is, and the program that
+// they are.
 func build(t *testing.T) (files []string, binary string) {
 	dir := t.TempDir()
 	binary = filepath.Join(dir, "kernel-tests")

@@ -17,10 +17,12 @@ import (
 //go:embed src
 var sources embed.FS
 
-// ErrNotBuildable is the error of a program that cannot be had in a flavour at all, as opposed to one that failed to build.
+// ErrNotBuildable is the error of a program that cannot be had in a flavour at all, as opposed to
+// one that failed to build.
 var ErrNotBuildable = errors.New("not buildable in this flavour")
 
-// A Builder compiles programs into a directory, each program and flavour once. It may be used concurrently.
+// A Builder compiles programs into a directory, each program and flavour once. It may be used
+// concurrently.
 type Builder struct {
 	dir     string
 	built   bool // it compiles nothing
@@ -28,7 +30,8 @@ type Builder struct {
 	results map[string]func() (string, error)
 }
 
-// NewBuilder writes the sources into dir, which must exist and is the caller's to remove, and builds there.
+// NewBuilder writes the sources into dir, which must exist and is the caller's to remove, and
+// builds there.
 func NewBuilder(dir string) (*Builder, error) {
 	src, err := fs.Sub(sources, "src")
 	if err != nil {
@@ -40,8 +43,8 @@ func NewBuilder(dir string) (*Builder, error) {
 	return &Builder{dir: dir, results: map[string]func() (string, error){}}, nil
 }
 
-// Build compiles the program, unless it was compiled before, and returns the executable's path. Its error wraps
-// ErrNotBuildable where the flavour makes no sense for the program.
+// Build compiles the program, unless it was compiled before, and returns the executable's path. Its
+// error wraps ErrNotBuildable where the flavour makes no sense for the program.
 func (b *Builder) Build(ctx context.Context, p Program, f Flavour) (path string, err error) {
 	name := p.Name + "-" + f.String()
 	b.mu.Lock()
@@ -88,8 +91,8 @@ func (b *Builder) run(ctx context.Context, tool string, args ...string) error {
 // Library is the base name of the library that a program in a flavour that is Shared consists of.
 func (f Flavour) Library(p Program) string { return "lib" + p.Name + "-" + f.String() + ".so" }
 
-// BuildCrossing compiles an executable, a library that it is linked with, and one that it opens, which call each other. It returns the path of the executable and
-// the base names of the libraries.
+// BuildCrossing compiles an executable, a library that it is linked with, and one that it opens,
+// which call each other. It returns the path of the executable and the base names of the libraries.
 func (b *Builder) BuildCrossing(ctx context.Context, f Flavour) (path string, libraries []string, err error) {
 	dir := filepath.Join(b.dir, "crossing-"+f.String())
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -108,7 +111,8 @@ func (b *Builder) BuildCrossing(ctx context.Context, f Flavour) (path string, li
 	return filepath.Join(dir, "crossing"), []string{library, plugin}, err
 }
 
-// compileShared makes a library of the program, whose main is called zoo_main, and an executable that calls it.
+// compileShared makes a library of the program, whose main is called zoo_main, and an executable
+// that calls it.
 func (b *Builder) compileShared(ctx context.Context, p Program, f Flavour, compiler, path string) error {
 	object, library := path+".o", f.Library(p)
 	flags := f.flags()

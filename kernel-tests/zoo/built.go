@@ -16,7 +16,8 @@ type listedCase struct {
 	Flavour Flavour
 }
 
-// List writes into the builder's directory which cases are there. With that, Built takes them up on a machine that has no compiler.
+// List writes into the builder's directory which cases are there. With that, Built takes them up on
+// a machine that has no compiler.
 func (b *Builder) List(cases []Case) error {
 	list := make([]listedCase, len(cases))
 	for i, c := range cases {
@@ -32,7 +33,8 @@ func (b *Builder) List(cases []Case) error {
 	return nil
 }
 
-// Built returns a builder that compiles nothing, for its programs are in dir already, and the cases that are listed there.
+// Built returns a builder that compiles nothing, for its programs are in dir already, and the cases
+// that are listed there.
 func Built(dir string) (*Builder, []Case, error) {
 	text, err := os.ReadFile(filepath.Join(dir, listed))
 	var list []listedCase

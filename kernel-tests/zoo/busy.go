@@ -40,8 +40,9 @@ func Busy() []Real {
 	}
 }
 
-// Start starts a program with this input and stops it before its first instruction; its output is thrown away. It is for one goroutine at a time: the program
-// has what are our standard files meanwhile.
+// Start starts a program with this input and stops it before its first instruction; its output is
+// thrown away. It is for one goroutine at a time: the program has what are our standard files
+// meanwhile.
 func Start(argv []string, input string) (c *target.Child, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

@@ -14,9 +14,10 @@ type Flavour struct {
 	Static   bool
 	Stripped bool
 	Shared   bool // all of it is a shared library, but for a main that calls the program's
-	// Sorting leaves it to a static executable that is not PIE to register its unwind tables and to sort them at the first
-	// exception, in millions of instructions. Without it the linker sorts them, as for all other executables: the start-up code's
-	// weak references to what registers them, and undoes that, are renamed, and stay 0.
+	// Sorting leaves it to a static executable that is not PIE to register its unwind tables and to
+	// sort them at the first exception, in millions of instructions. Without it the linker sorts
+	// them, as for all other executables: the start-up code's weak references to what registers
+	// them, and undoes that, are renamed, and stay 0.
 	Sorting bool
 	Extra   string // one more compiler flag, or ""
 }
@@ -68,7 +69,8 @@ func extras() []string {
 	return []string{"", "-g", "-fcf-protection=full", "-fno-omit-frame-pointer", "-fomit-frame-pointer", "-fno-plt", "-ffunction-sections"}
 }
 
-// Compilers lists the compilers that are installed: gcc, and clang under its plain name or the highest version's.
+// Compilers lists the compilers that are installed: gcc, and clang under its plain name or the
+// highest version's.
 func Compilers() []string {
 	compilers := []string{"gcc"}
 	if _, err := clang(); err == nil {
@@ -87,8 +89,9 @@ func clang() (suffix string, err error) {
 	return "", err
 }
 
-// Flavours is the whole matrix, in a fixed order: every compiler, optimisation, position dependence, linkage and symbol
-// table, each without an extra flag, and the extra flags one by one with every compiler and optimisation.
+// Flavours is the whole matrix, in a fixed order: every compiler, optimisation, position
+// dependence, linkage and symbol table, each without an extra flag, and the extra flags one by one
+// with every compiler and optimisation.
 func Flavours() []Flavour {
 	var all []Flavour
 	for _, compiler := range Compilers() {
@@ -104,8 +107,8 @@ func Flavours() []Flavour {
 	return all
 }
 
-// Pairwise is a small part of the matrix, the same at every call, in which any two values of two different factors meet at
-// least once.
+// Pairwise is a small part of the matrix, the same at every call, in which any two values of two
+// different factors meet at least once.
 func Pairwise() []Flavour {
 	compilers, opts, extra := Compilers(), optimisations(), extras()
 	sizes := []int{len(compilers), len(opts), 2, 2, 2, len(extra)}
@@ -129,8 +132,8 @@ type Case struct {
 	Flavour Flavour
 }
 
-// Cases gives each program n flavours of the pairwise subset that it can be built in, in turn, so that the programs together
-// use them all.
+// Cases gives each program n flavours of the pairwise subset that it can be built in, in turn, so
+// that the programs together use them all.
 func Cases(n int) []Case {
 	flavours := Pairwise()
 	var cases []Case
@@ -156,8 +159,9 @@ func Cases(n int) []Case {
 // A pair is a value of one factor with a value of a later one.
 type pair struct{ f, v, g, w int }
 
-// pairwise is a greedy covering array of strength two: each row takes the open pair that comes first, then gives every other
-// factor the value that closes the most open pairs. Ties go round with the rows, so that no value is preferred.
+// pairwise is a greedy covering array of strength two: each row takes the open pair that comes
+// first, then gives every other factor the value that closes the most open pairs. Ties go round
+// with the rows, so that no value is preferred.
 func pairwise(sizes []int) [][]int {
 	open := map[pair]bool{}
 	var order []pair
@@ -194,7 +198,8 @@ func pairwise(sizes []int) [][]int {
 	return rows
 }
 
-// bestValue is the value of factor f that closes the most open pairs with the factors that have one; turn says where to begin.
+// bestValue is the value of factor f that closes the most open pairs with the factors that have
+// one; turn says where to begin.
 func bestValue(row []int, f, size, turn int, open map[pair]bool) int {
 	best, most := 0, -1
 	for i := range size {

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Repeatable lists the programs that can begin anew again and again in one process: they leave nothing behind that would keep them from it, and do not end
-// the process.
+// Repeatable lists the programs that can begin anew again and again in one process: they leave
+// nothing behind that would keep them from it, and do not end the process.
 func Repeatable() []Program {
 	names := []string{
 		"alloca", "avx", "beneath", "builtin_jump", "calculator", "callbacks", "computed_goto", "containers", "conventions", "coroutines", "exception_callbacks",
@@ -31,8 +31,9 @@ int main(int argc, char **argv)
 }
 `
 
-// BuildRepeated compiles a repeatable program so that its first argument says how often it runs, for measurements: over one run of a few milliseconds
-// the start of the process would outweigh all else.
+// BuildRepeated compiles a repeatable program so that its first argument says how often it runs,
+// for measurements: over one run of a few milliseconds the start of the process would outweigh all
+// else.
 func (b *Builder) BuildRepeated(ctx context.Context, p Program, f Flavour) (path string, err error) {
 	source := fmt.Sprintf(repeated, p.File)
 	p.Name, p.File = "repeated_"+p.Name, "repeated_"+p.File

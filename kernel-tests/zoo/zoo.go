@@ -43,7 +43,8 @@ func (p Program) Has(tags Tag) bool { return p.Tags&tags == tags }
 // Cxx says whether the program is C++, not C.
 func (p Program) Cxx() bool { return strings.HasSuffix(p.File, ".cc") }
 
-// Env is the environment that every program of the zoo is run in, so that the C library's start-up code is always the same.
+// Env is the environment that every program of the zoo is run in, so that the C library's start-up
+// code is always the same.
 func Env() []string { return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"} }
 
 // Named returns the program of that name, which must be one of Programs.

@@ -14,7 +14,8 @@ import (
 	"wpptrace/internal/testenv"
 )
 
-// outcome runs a program of the zoo and gives its standard output, its standard error and its exit status.
+// outcome runs a program of the zoo and gives its standard output, its standard error and its exit
+// status.
 func outcome(t *testing.T, path string, args []string) (string, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -30,7 +31,8 @@ func outcome(t *testing.T, path string, args []string) (string, int) {
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// A build of every program in every flavour of the pairwise subset takes minutes: some of them meet all pairs.
+// A build of every program in every flavour of the pairwise subset takes minutes: some of them meet
+// all pairs.
 func cases() []Case {
 	if os.Getenv("WPPTRACE_MATRIX") == "" {
 		return Cases(2)

@@ -20,10 +20,12 @@ import (
 	"wpptrace/loader/uprobe"
 )
 
-// BenchmarkHit measures what a hit costs over whole runs of the zoo, return addresses, activations and batches included, beside that of an empty BPF program
-// at the same places. All are CPU times of the traced programs, less those of untraced runs. As the machine's speed changes, the three runs of a program are
-// short and take turns at being the first, and of each a program counts with its median over the rounds. The figures are means over the programs, those called
-// emulated over the programs none of whose hits is single-stepped.
+// BenchmarkHit measures what a hit costs over whole runs of the zoo, return addresses, activations
+// and batches included, beside that of an empty BPF program at the same places. All are CPU times
+// of the traced programs, less those of untraced runs. As the machine's speed changes, the three
+// runs of a program are short and take turns at being the first, and of each a program counts with
+// its median over the rounds. The figures are means over the programs, those called emulated over
+// the programs none of whose hits is single-stepped.
 func BenchmarkHit(b *testing.B) {
 	subjects := benchmarkSubjects(b)
 	empty := emptyProgram(b)
@@ -73,7 +75,8 @@ type benchmarkSubject struct {
 	stepped bool // some of its hits are single-stepped
 }
 
-// benchmarkSubjects compiles and plans programs that can do all their work over and over, so often that their hits take long enough.
+// benchmarkSubjects compiles and plans programs that can do all their work over and over, so often
+// that their hits take long enough.
 func benchmarkSubjects(b *testing.B) (list []*benchmarkSubject) {
 	const emulated, stepped, enough = time.Microsecond, 13 * time.Microsecond, 50 * time.Millisecond
 	builder, err := zoo.NewBuilder(b.TempDir())

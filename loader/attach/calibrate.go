@@ -19,11 +19,13 @@ type Cost struct {
 	Stepped  time.Duration // single-stepped
 }
 
-// TypicalCost returns what hits cost in a virtual machine. On bare metal a single-stepped hit costs a tenth of it.
+// TypicalCost returns what hits cost in a virtual machine. On bare metal a single-stepped hit costs
+// a tenth of it.
 func TypicalCost() Cost { return Cost{Emulated: 530 * time.Nanosecond, Stepped: 18 * time.Microsecond} }
 
-// A Calibrator measures what a hit costs on this machine: it keeps probes that report nothing on two functions of our own program. Other threads do not
-// disturb it, but all that makes the CPU slower does: where it matters, measure again.
+// A Calibrator measures what a hit costs on this machine: it keeps probes that report nothing on
+// two functions of our own program. Other threads do not disturb it, but all that makes the CPU
+// slower does: where it matters, measure again.
 type Calibrator struct {
 	probes io.Closer
 }
@@ -62,8 +64,8 @@ func (s *Session) calibrator() (*Calibrator, error) {
 // Close takes the probes out.
 func (c *Calibrator) Close() error { return c.probes.Close() }
 
-// Measure times some hits of each class. effort is how many times 40 emulated and 5 single-stepped ones; each costs some 0.1 ms. report is
-// what reporting adds to it: see Session.ReportTime.
+// Measure times some hits of each class. effort is how many times 40 emulated and 5 single-stepped
+// ones; each costs some 0.1 ms. report is what reporting adds to it: see Session.ReportTime.
 func (c *Calibrator) Measure(effort int, report time.Duration) Cost {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -106,7 +108,8 @@ func threadTime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// emulated begins with an instruction that the kernel emulates at a hit, stepped with one that it single-steps.
+// emulated begins with an instruction that the kernel emulates at a hit, stepped with one that it
+// single-steps.
 func emulated()
 func stepped()
 

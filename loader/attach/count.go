@@ -7,8 +7,10 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// Count puts the probes of some sites of the executable in, alone, and takes them out when wait returns. The sites are in the order of their addresses. It returns how
-// many hits they got while that ran; none is reported, so that it does not matter which cookies they have. Call it while no other probes stand. Cost: a few ms besides.
+// Count puts the probes of some sites of the executable in, alone, and takes them out when wait
+// returns. The sites are in the order of their addresses. It returns how many hits they got while
+// that ran; none is reported, so that it does not matter which cookies they have. Call it while no
+// other probes stand. Cost: a few ms besides.
 func (s *Session) Count(sites []plan.Site, wait func() error) (hits uint64, err error) {
 	some := *s.images[0]
 	some.sites = sites

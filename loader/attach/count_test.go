@@ -12,7 +12,8 @@ import (
 	"wpptrace/loader/target"
 )
 
-// TestCount: between two attachments hits of some sites are counted, of which nothing is reported and nothing stays.
+// TestCount: between two attachments hits of some sites are counted, of which nothing is reported
+// and nothing stays.
 func TestCount(t *testing.T) {
 	s := load(t, "/bin/sh", "-c", "while :; do :; done")
 	t.Cleanup(func() { s.Signal(unix.SIGKILL) })

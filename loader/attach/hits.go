@@ -16,8 +16,9 @@ type Hits struct {
 	Site      int    // the index in the plan of that site; means nothing if Repeating is 0
 }
 
-// Hits asks the kernel for the hits of a thread, those not reported yet included. It fails for a thread that has made none, for some that are gone, and before
-// Linux 6.9 for some where threads are many. Cost: a system call, or four for a thread that has no slot.
+// Hits asks the kernel for the hits of a thread, those not reported yet included. It fails for a
+// thread that has made none, for some that are gone, and before Linux 6.9 for some where threads
+// are many. Cost: a system call, or four for a thread that has no slot.
 func (s *Session) Hits(tid int) (Hits, error) {
 	t, err := s.thread(tid)
 	if err != nil {
@@ -26,7 +27,8 @@ func (s *Session) Hits(tid int) (Hits, error) {
 	return Hits{Made: t.Batch.Hits, Repeating: t.Repeats, Site: wire.Word(t.Last).Site()}, nil
 }
 
-// thread reads what the BPF program remembers of a thread: in its slot or, if another has that, in its task storage.
+// thread reads what the BPF program remembers of a thread: in its slot or, if another has that, in
+// its task storage.
 func (s *Session) thread(tid int) (t bpf.TracerThread, err error) {
 	if err := s.objects.Slots.Lookup(uint32(tid)%s.objects.Slots.MaxEntries(), &t); err == nil && t.Batch.Tid == uint32(tid) {
 		return t, nil

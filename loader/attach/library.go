@@ -15,7 +15,8 @@ import (
 // MaxLibraries is how many libraries a session may have.
 const MaxLibraries = bpf.MaxLibraries
 
-// CheckLibrary compares the code of a library in the memory of a process with its file's. It fails where a library cannot be observed.
+// CheckLibrary compares the code of a library in the memory of a process with its file's. It fails
+// where a library cannot be observed.
 func CheckLibrary(p *target.Process, im *image.Image, file *os.File) error {
 	m := &mapped{image: im, file: file}
 	if err := m.find(p); err != nil {
@@ -43,7 +44,8 @@ func (m *mapped) find(p *target.Process) error {
 	return nil
 }
 
-// present checks a library where it is mapped. Where the process has unmapped it meanwhile, or code has been mapped so that the next Refresh is to look, it is absent.
+// present checks a library where it is mapped. Where the process has unmapped it meanwhile, or code
+// has been mapped so that the next Refresh is to look, it is absent.
 func (s *Session) present(m *mapped, check func(p *target.Process) error) error {
 	if m.absent {
 		return nil
@@ -69,8 +71,9 @@ func (s *Session) MayAdd() error {
 	return s.way.Libraries()
 }
 
-// Add takes in the library of the plan's next part, whose file stays open until Close, and puts its probes in, if those of the others stand. Call it while the
-// process is held, or before Attach, so that nothing of the library has run unseen.
+// Add takes in the library of the plan's next part, whose file stays open until Close, and puts its
+// probes in, if those of the others stand. Call it while the process is held, or before Attach, so
+// that nothing of the library has run unseen.
 func (s *Session) Add(file *os.File) error {
 	defer guard.Prompt()()
 	m := newMapped(&s.plan.Parts[len(s.images)], 0)
@@ -137,13 +140,15 @@ func (s *Session) tellPlaces() error {
 	return nil
 }
 
-// Mapped reports whether the process has mapped code since Refresh. From Attach on, until Detach, it is held from then on until Refresh.
+// Mapped reports whether the process has mapped code since Refresh. From Attach on, until Detach,
+// it is held from then on until Refresh.
 func (s *Session) Mapped() bool {
 	var n uint32
 	return s.shared && s.objects.Mapped.Get(&n) == nil && n != s.refreshed
 }
 
-// Refresh looks where the libraries are now. One that is mapped again has its probes again; one that is mapped twice is an error.
+// Refresh looks where the libraries are now. One that is mapped again has its probes again; one
+// that is mapped twice is an error.
 func (s *Session) Refresh() error {
 	if err := s.objects.Mapped.Get(&s.refreshed); err != nil {
 		return fmt.Errorf("read what process %d has mapped: %w", s.process.PID, err)
@@ -157,7 +162,8 @@ func (s *Session) Refresh() error {
 	return s.eachLibrary((*mapped).standing)
 }
 
-// findLibraries finds the libraries and tells where they are, until they have stayed there: where the process is not held it may unmap one meanwhile.
+// findLibraries finds the libraries and tells where they are, until they have stayed there: where
+// the process is not held it may unmap one meanwhile.
 func (s *Session) findLibraries() error {
 	for told := false; ; told = true {
 		before := s.places()
@@ -188,8 +194,9 @@ func (s *Session) eachLibrary(check func(m *mapped, p *target.Process) error) er
 // Attached reports whether probes stand.
 func (s *Session) Attached() bool { return s.attached }
 
-// Settle says that all is dealt with that the process had mapped at the last Refresh. It reports whether somebody has let it go on before: then nothing has been
-// reported since, and what its threads have done is not known.
+// Settle says that all is dealt with that the process had mapped at the last Refresh. It reports
+// whether somebody has let it go on before: then nothing has been reported since, and what its
+// threads have done is not known.
 func (s *Session) Settle() (escaped bool, err error) {
 	var n uint32
 	err = s.objects.Settled.Set(s.refreshed)

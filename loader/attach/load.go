@@ -23,18 +23,22 @@ const DefaultRing = 64 << 20
 type Options struct {
 	Ring int  // bytes of the ring buffer, a power of two, at least a page
 	Hold bool // stop the process, by SIGSTOP, where the ring buffer would overflow, until it has been read
-	// Shared has libraries observed too, those that Add names, and stops the process where it maps code until Refresh. It takes 23 MB of the kernel's memory.
+	// Shared has libraries observed too, those that Add names, and stops the process where it maps
+	// code until Refresh. It takes 23 MB of the kernel's memory.
 	Shared bool
-	// Guard puts the probes in and takes them out; nil: one that the session starts and ends. The caller closes it, after the session.
+	// Guard puts the probes in and takes them out; nil: one that the session starts and ends. The
+	// caller closes it, after the session.
 	Guard *guard.Guard
-	// Born says that the process is a fork of one that is traced by the same plan: the breakpoints in its text are copies of that one's.
+	// Born says that the process is a fork of one that is traced by the same plan: the breakpoints
+	// in its text are copies of that one's.
 	Born bool
 	// Way is how the probes go in; 0: the best that the running kernel has.
 	Way uprobe.Way
 }
 
-// Load prepares a session: it loads the BPF program with the tables of the plan's first part, for the image that the process runs. Nothing is attached yet, and the
-// process is only looked at. The caller closes the session. Cost: about 50 ms, the verifier's.
+// Load prepares a session: it loads the BPF program with the tables of the plan's first part, for
+// the image that the process runs. Nothing is attached yet, and the process is only looked at. The
+// caller closes the session. Cost: about 50 ms, the verifier's.
 func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Session, error) {
 	base, err := Base(p, im)
 	if err != nil {
@@ -95,7 +99,8 @@ func (s *Session) load(o Options) error {
 	return s.teachCalls(s.calls.Taken())
 }
 
-// stopWater is how full the ring buffer is when the process is stopped: other threads may have something to say before they stop.
+// stopWater is how full the ring buffer is when the process is stopped: other threads may have
+// something to say before they stop.
 func (o Options) stopWater() uint64 {
 	const small = 64 << 10
 	switch {
@@ -107,8 +112,9 @@ func (o Options) stopWater() uint64 {
 	return uint64(o.Ring / 2)
 }
 
-// undisturbed runs a function on a thread that takes no signals meanwhile. The verifier gives up at a signal and is begun anew: signals that come faster than
-// it is done would keep it at that for ever.
+// undisturbed runs a function on a thread that takes no signals meanwhile. The verifier gives up at
+// a signal and is begun anew: signals that come faster than it is done would keep it at that for
+// ever.
 func undisturbed(load func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -162,7 +168,8 @@ func lastLine(err error) error {
 	return err
 }
 
-// teachSites writes the sites of an image into the kernel's table. library is its number, 0 for the executable.
+// teachSites writes the sites of an image into the kernel's table. library is its number, 0 for the
+// executable.
 func (s *Session) teachSites(m *mapped, library int) error {
 	sites, entries := make([]bpf.TracerSite, len(m.sites)), make([]uint32, len(m.sites))
 	for i := range m.sites {

@@ -38,7 +38,8 @@ func (s *Session) Metrics() (Metrics, error) {
 	}, nil
 }
 
-// ReportTime is what the report of a hit takes on average, most of what the BPF program does: that of every 61st of each thread is timed.
+// ReportTime is what the report of a hit takes on average, most of what the BPF program does: that
+// of every 61st of each thread is timed.
 func (s *Session) ReportTime() time.Duration {
 	const enough = 32
 	var m [bpf.TracerMetricMETRICS]uint64
@@ -48,7 +49,8 @@ func (s *Session) ReportTime() time.Duration {
 	return time.Duration(m[bpf.TracerMetricMETRIC_TIMED_NS] / m[bpf.TracerMetricMETRIC_TIMED])
 }
 
-// TypicalReport is what it takes where words say little: 10 to 55 ns were measured. Long chains of callers take half a microsecond.
+// TypicalReport is what it takes where words say little: 10 to 55 ns were measured. Long chains of
+// callers take half a microsecond.
 const TypicalReport = 30 * time.Nanosecond
 
 // A Loss is what a thread had made and lost when it lost some hits last.
@@ -79,7 +81,8 @@ func (s *Session) Forked() bool {
 	return s.objects.Forked.Get(&v) == nil && v != 0
 }
 
-// Replaced reports whether the process has called exec: its program is another one now, and nothing is reported any more.
+// Replaced reports whether the process has called exec: its program is another one now, and nothing
+// is reported any more.
 func (s *Session) Replaced() bool {
 	var v uint32
 	return s.objects.Replaced.Get(&v) == nil && v != 0

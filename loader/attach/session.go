@@ -22,9 +22,10 @@ import (
 	"wpptrace/loader/uprobe"
 )
 
-// A Session is a plan for a process, attached to it or about to be. The order of calls is Load, Attach, Enable, Read again and again, Detach, Read
-// until nothing comes, Flush, the same, Close; Close alone does at any time. Between Flush and Close it may be attached again: what the threads have
-// done meanwhile is not known, and each is met anew. It is used by one goroutine at a time.
+// A Session is a plan for a process, attached to it or about to be. The order of calls is Load,
+// Attach, Enable, Read again and again, Detach, Read until nothing comes, Flush, the same, Close;
+// Close alone does at any time. Between Flush and Close it may be attached again: what the threads
+// have done meanwhile is not known, and each is met anew. It is used by one goroutine at a time.
 type Session struct {
 	process *target.Process
 	way     uprobe.Way
@@ -47,8 +48,9 @@ type Session struct {
 	heldFrom  time.Time
 }
 
-// Attach puts the plan's probes into the process, whose executable is exe, and checks each of them, and that the process is what it was at Load. Nothing
-// is reported before Enable. Whatever fails, no probe stays. Cost: about 2 us a probe.
+// Attach puts the plan's probes into the process, whose executable is exe, and checks each of them,
+// and that the process is what it was at Load. Nothing is reported before Enable. Whatever fails,
+// no probe stays. Cost: about 2 us a probe.
 func (s *Session) Attach(exe *os.File) error {
 	defer guard.Prompt()()
 	again := s.reader != nil
@@ -67,7 +69,8 @@ func (s *Session) Attach(exe *os.File) error {
 	return nil
 }
 
-// changed fails when the process has ended, or runs another program by now, or the same one at another address.
+// changed fails when the process has ended, or runs another program by now, or the same one at
+// another address.
 func (s *Session) changed(exe *os.File) error {
 	if !s.process.Alive() {
 		return target.ErrGone
@@ -83,7 +86,8 @@ func (s *Session) changed(exe *os.File) error {
 	return nil
 }
 
-// attach makes the links: first those that tell of a thread's end, unless they stand since the last time, then the probes.
+// attach makes the links: first those that tell of a thread's end, unless they stand since the last
+// time, then the probes.
 func (s *Session) attach(exe *os.File) error {
 	on, err := s.process.ShadowStack()
 	switch {
@@ -184,8 +188,8 @@ func probeError(err error) error {
 	return err
 }
 
-// Enable starts the reports. fromStart says that the process has not run yet, so that no thread is met in its middle. It fails if the process has called exec
-// since Attach.
+// Enable starts the reports. fromStart says that the process has not run yet, so that no thread is
+// met in its middle. It fails if the process has called exec since Attach.
 func (s *Session) Enable(fromStart bool) error {
 	if !fromStart {
 		now, err := bootTime()
@@ -214,9 +218,10 @@ func bootTime() (uint64, error) {
 	return uint64(now.Nano()), nil
 }
 
-// Read returns the next batch. Its memory is good until the next call. When none comes until the deadline it returns os.ErrDeadlineExceeded, and
-// has drained what there was. A process that was stopped because there was too much goes on when all has been read,
-// one that was because it has mapped code after Refresh.
+// Read returns the next batch. Its memory is good until the next call. When none comes until the
+// deadline it returns os.ErrDeadlineExceeded, and has drained what there was. A process that was
+// stopped because there was too much goes on when all has been read, one that was because it has
+// mapped code after Refresh.
 func (s *Session) Read(deadline time.Time) (wire.Batch, error) {
 	if s.reader.AvailableBytes() == 0 {
 		if err := s.letGo(); err != nil {
@@ -233,8 +238,9 @@ func (s *Session) Read(deadline time.Time) (wire.Batch, error) {
 	return wire.ParseBatch(s.record.RawSample)
 }
 
-// letGo lets the process go on if nothing keeps it stopped but what has been dealt with. Where libraries are observed that can be told only when all threads have
-// stopped: before, one may be about to map code.
+// letGo lets the process go on if nothing keeps it stopped but what has been dealt with. Where
+// libraries are observed that can be told only when all threads have stopped: before, one may be
+// about to map code.
 func (s *Session) letGo() error {
 	if s.watch == nil {
 		return nil
@@ -265,10 +271,12 @@ func (s *Session) Fill() float64 {
 	return float64(s.reader.AvailableBytes()) / float64(s.reader.BufferSize())
 }
 
-// Confine leaves the process that puts the session's probes in, and takes them out, with those capabilities alone; it takes none to take them out.
+// Confine leaves the process that puts the session's probes in, and takes them out, with those
+// capabilities alone; it takes none to take them out.
 func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep...) }
 
-// Detach takes the probes out. Cost: that of uprobe.Way.Removal. The process runs on as if nothing had been.
+// Detach takes the probes out. Cost: that of uprobe.Way.Removal. The process runs on as if nothing
+// had been.
 func (s *Session) Detach() error {
 	if !s.attached {
 		return nil
@@ -295,8 +303,9 @@ func (s *Session) Detach() error {
 	return nil
 }
 
-// Flush has the threads that still live hand over what they have not sent. Call it after Detach, and after the ring buffer has been
-// emptied, so that there is room. Those that come to their end meanwhile are waited for, until ctx is done.
+// Flush has the threads that still live hand over what they have not sent. Call it after Detach,
+// and after the ring buffer has been emptied, so that there is room. Those that come to their end
+// meanwhile are waited for, until ctx is done.
 func (s *Session) Flush(ctx context.Context) error {
 	for {
 		unsent, err := s.flush()
@@ -314,7 +323,8 @@ func (s *Session) Flush(ctx context.Context) error {
 	}
 }
 
-// flush returns how many threads were at that themselves, because they come to their end: it may not be in the ring buffer yet.
+// flush returns how many threads were at that themselves, because they come to their end: it may
+// not be in the ring buffer yet.
 func (s *Session) flush() (unsent uint32, err error) {
 	if err := s.objects.Unsent.Set(uint32(0)); err != nil {
 		return 0, err
@@ -371,7 +381,8 @@ func (s *Session) unlink() (err error) {
 	return err
 }
 
-// Unguarded reports whether the guard of the session has been killed: no probe stands any more, and nobody can put any in.
+// Unguarded reports whether the guard of the session has been killed: no probe stands any more, and
+// nobody can put any in.
 func (s *Session) Unguarded() bool {
 	select {
 	case <-s.guard.Gone():

@@ -21,7 +21,8 @@ import (
 	"wpptrace/loader/target"
 )
 
-// A subject is a program that stands before its first instruction, with a session that is loaded for it.
+// A subject is a program that stands before its first instruction, with a session that is loaded
+// for it.
 type subject struct {
 	*target.Child
 	exe     *os.File
@@ -104,7 +105,8 @@ func openFiles(t *testing.T) int {
 	return len(entries)
 }
 
-// From attaching to flushing: hits come, the counts agree, and the text is the file's again while the program still runs.
+// From attaching to flushing: hits come, the counts agree, and the text is the file's again while
+// the program still runs.
 func TestSession(t *testing.T) {
 	before := openFiles(t)
 	s := load(t, "/bin/cat", "/dev/null")
@@ -167,7 +169,8 @@ func drain(t *testing.T, s *Session) (words map[wire.Kind]int, hits uint64) {
 	}
 }
 
-// The kernel tells of hits before they are reported, and the program is clean after Detach while it runs on.
+// The kernel tells of hits before they are reported, and the program is clean after Detach while it
+// runs on.
 func TestHits(t *testing.T) {
 	dir := t.TempDir()
 	fifo := dir + "/fifo"
@@ -212,7 +215,8 @@ func TestHits(t *testing.T) {
 	}
 }
 
-// What is lost is known by thread, and a thread by its number and its start; where there is no room to note it, that is counted.
+// What is lost is known by thread, and a thread by its number and its start; where there is no room
+// to note it, that is counted.
 func TestLosses(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		s := loadRing(t, os.Getpagesize(), "/bin/bash", "-c", "for ((i = 0; i < 50; i++)); do x=$i; done")
@@ -290,7 +294,8 @@ func TestFlushWaitsForThreadsThatEnd(t *testing.T) {
 	}
 }
 
-// TestSlotIsKeptWhileItIsDrained: a thread that ended while its rest was on its way had its number taken out of that.
+// TestSlotIsKeptWhileItIsDrained: a thread that ended while its rest was on its way had its number
+// taken out of that.
 func TestSlotIsKeptWhileItIsDrained(t *testing.T) {
 	for _, sending := range []uint64{0, 1} {
 		fifo := t.TempDir() + "/fifo"
@@ -359,7 +364,8 @@ func TestAttachToDead(t *testing.T) {
 	}
 }
 
-// A process that calls exec at any moment of attaching is told from what it was, be it another program or the same one again.
+// A process that calls exec at any moment of attaching is told from what it was, be it another
+// program or the same one again.
 func TestExecWhileAttaching(t *testing.T) {
 	const shell = "/bin/sh"
 	for _, c := range []struct {

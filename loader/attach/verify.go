@@ -39,7 +39,8 @@ func bases(mappings []target.Mapping, im *image.Image) (list []uint64) {
 // breakpoint is what a probe puts into the text.
 const breakpoint = 0xcc
 
-// errBreakpoint says that somebody else's probe stands in the text: what ours would replace is not known then.
+// errBreakpoint says that somebody else's probe stands in the text: what ours would replace is not
+// known then.
 var errBreakpoint = errors.New("a breakpoint stands there already: detach the debugger or other tracer")
 
 // untouched fails when the text that the probes go into is not the file's.
@@ -70,7 +71,8 @@ func (m *mapped) standing(p *target.Process) error {
 	})
 }
 
-// readSites hands over the first byte of each probed instruction as it is in the memory of the process.
+// readSites hands over the first byte of each probed instruction as it is in the memory of the
+// process.
 func (m *mapped) readSites(p *target.Process, check func(s *plan.Site, b byte) error) error {
 	const chunk = 4096
 	buf := make([]byte, chunk)
@@ -95,7 +97,8 @@ func (m *mapped) readSites(p *target.Process, check func(s *plan.Site, b byte) e
 	return nil
 }
 
-// CheckText compares the code of the process with the file's, byte by byte, and fails where they differ.
+// CheckText compares the code of the process with the file's, byte by byte, and fails where they
+// differ.
 func CheckText(p *target.Process, im *image.Image) error {
 	base, err := Base(p, im)
 	if err != nil {

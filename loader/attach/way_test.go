@@ -36,7 +36,8 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// hitsOfThreads lists how many hits each thread of a program makes. Meanwhile somebody else runs it too.
+// hitsOfThreads lists how many hits each thread of a program makes. Meanwhile somebody else runs it
+// too.
 func hitsOfThreads(t *testing.T, way uprobe.Way, path string) (list []uint64) {
 	t.Helper()
 	s := loadWith(t, Options{Ring: 1 << 20, Way: way}, path)
@@ -72,7 +73,8 @@ func hitsOfThreads(t *testing.T, way uprobe.Way, path string) (list []uint64) {
 	return list
 }
 
-// A process that was stopped does not wait to go on until kernels that take probes out slowly have done so, or its words have been read.
+// A process that was stopped does not wait to go on until kernels that take probes out slowly have
+// done so, or its words have been read.
 func TestDetachLetsGo(t *testing.T) {
 	s := loadWith(t, Options{Ring: os.Getpagesize(), Hold: true}, "/bin/bash", "-c", "for ((i = 0; i < 50; i++)); do x=$i; done")
 	if err := errors.Join(s.session.Attach(s.exe), s.session.Enable(true)); err != nil {

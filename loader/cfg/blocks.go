@@ -8,8 +8,8 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// A draft is a routine in the making: its blocks are built anew whenever a jump table or a call that never returns is
-// found, for both change what can be reached.
+// A draft is a routine in the making: its blocks are built anew whenever a jump table or a call
+// that never returns is found, for both change what can be reached.
 type draft struct {
 	id      int
 	addr    uint64 // of the entry
@@ -44,8 +44,8 @@ const (
 	landing       // begins a landing pad
 )
 
-// build finds the instructions that control flow reaches from the entry, the landing pads and the targets of the
-// tables found so far, and makes blocks and edges of them.
+// build finds the instructions that control flow reaches from the entry, the landing pads and the
+// targets of the tables found so far, and makes blocks and edges of them.
 func (r *recovery) build(d *draft) {
 	d.leftOut, d.cause, d.returns, d.thunk = "", "", false, false
 	for _, i := range d.pieces {
@@ -153,7 +153,8 @@ func (r *recovery) next(d *draft, i int) int {
 	return r.inside(d, n)
 }
 
-// cut makes blocks of the instructions reached: one ends before each leader and after each transfer of control.
+// cut makes blocks of the instructions reached: one ends before each leader and after each transfer
+// of control.
 func (r *recovery) cut(d *draft) {
 	leaders := 0
 	for _, pi := range d.pieces {
@@ -270,7 +271,8 @@ func (r *recovery) endCall(d *draft, b, next int, room []int) []int {
 		bl.End = CallInd
 	}
 	r.checkCall(d, i)
-	// Compilers put nothing behind a call that they know never to return, or what is come to otherwise.
+	// Compilers put nothing behind a call that they know never to return, or what is come to
+	// otherwise.
 	if next < 0 || r.neverReturns(i) || r.takesException(d, next) {
 		bl.End = NoReturn
 		return room
@@ -278,7 +280,8 @@ func (r *recovery) endCall(d *draft, b, next int, room []int) []int {
 	return append(room, next)
 }
 
-// takesException says whether block b is a landing pad that begins by looking at the exception, in rax and rdx: no call returns to it.
+// takesException says whether block b is a landing pad that begins by looking at the exception, in
+// rax and rdx: no call returns to it.
 func (r *recovery) takesException(d *draft, b int) bool {
 	if r.marks[d.first[b]]&landing == 0 {
 		return false
@@ -304,7 +307,8 @@ func (r *recovery) takesException(d *draft, b int) bool {
 	return false
 }
 
-// begins is the index of the first instruction of a block that does anything: what may be jumped to by a pointer can be marked so.
+// begins is the index of the first instruction of a block that does anything: what may be jumped to
+// by a pointer can be marked so.
 func (b *Block) begins() int {
 	const marks, endbr64 = 0x1e, 0xfa // f3 0f 1e fa
 	if q := &b.Insns[0]; len(b.Insns) > 1 && q.Map == 1 && q.Op == marks && q.ModRM == endbr64 {
@@ -313,8 +317,9 @@ func (b *Block) begins() int {
 	return 0
 }
 
-// isUnreachable says whether instruction i, the last of a piece, is never executed: what lies behind it has another
-// frame. Compilers leave such ends where the source says that control does not get there.
+// isUnreachable says whether instruction i, the last of a piece, is never executed: what lies
+// behind it has another frame. Compilers leave such ends where the source says that control does
+// not get there.
 func (r *recovery) isUnreachable(i int) bool {
 	next := r.find(r.insns[i].end())
 	delta, ok := r.insns[i].StackDelta(r.bytes(i))

@@ -53,8 +53,8 @@ func predecessors(r *cfg.Routine, b int) (out []int) {
 	return out
 }
 
-// TestChecks runs programs under ptrace, and compares what a table's check says about the way at the conditional jump
-// with the way that the program then takes.
+// TestChecks runs programs under ptrace, and compares what a table's check says about the way at
+// the conditional jump with the way that the program then takes.
 func TestChecks(t *testing.T) {
 	for _, test := range []struct {
 		flags []string
@@ -80,7 +80,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// traceChecks runs the program and returns how often each check was passed within bounds and beyond.
+// traceChecks runs the program and returns how often each check was passed within bounds and
+// beyond.
 func traceChecks(t *testing.T, path string, sites map[uint64]checkSite) map[string]*[2]int {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -134,7 +135,8 @@ type tracee struct {
 	base uint64
 }
 
-// follow lets the program run from a check to where it leads, compares, and returns 0 within bounds, 1 beyond.
+// follow lets the program run from a check to where it leads, compares, and returns 0 within
+// bounds, 1 beyond.
 func (tr *tracee) follow(site checkSite, regs *syscall.PtraceRegs) int {
 	table := site.r.Blocks[site.table].Table
 	position := tr.position(table, regs)

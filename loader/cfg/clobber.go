@@ -15,8 +15,8 @@ type clobber struct {
 	set     uint16
 }
 
-// clobbers returns the registers that the call i may change. Compilers keep values in caller-saved registers across
-// the calls of routines that they know not to change them.
+// clobbers returns the registers that the call i may change. Compilers keep values in caller-saved
+// registers across the calls of routines that they know not to change them.
 func (r *recovery) clobbers(i int) uint16 {
 	if r.insns[i].Kind != x86.Call {
 		return callerSaved
@@ -24,7 +24,8 @@ func (r *recovery) clobbers(i int) uint16 {
 	return r.clobbersOf(r.routineAt(int(r.target[i])), 0)
 }
 
-// clobbersOf returns the caller-saved registers that some instruction of the routine writes, or of one that it calls.
+// clobbersOf returns the caller-saved registers that some instruction of the routine writes, or of
+// one that it calls.
 func (r *recovery) clobbersOf(id, depth int) uint16 {
 	if id < 0 || depth > maxCallDepth {
 		return callerSaved
@@ -48,7 +49,8 @@ func (r *recovery) clobbersOf(id, depth int) uint16 {
 	return set
 }
 
-// clobbersBy returns the registers that instruction i of a routine changes before the routine returns.
+// clobbersBy returns the registers that instruction i of a routine changes before the routine
+// returns.
 func (r *recovery) clobbersBy(id, i, depth int) uint16 {
 	q := &r.insns[i]
 	switch q.Kind {

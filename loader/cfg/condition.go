@@ -7,8 +7,9 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// A Condition is what a conditional jump asks, where the answer is a function of one place in its routine's own frame, as that is when control comes to the
-// block: the block reads it before it writes memory, computes with constants, and compares with one.
+// A Condition is what a conditional jump asks, where the answer is a function of one place in its
+// routine's own frame, as that is when control comes to the block: the block reads it before it
+// writes memory, computes with constants, and compares with one.
 type Condition struct {
 	Place x86.Operand // memory at rsp or rbp + displacement; 1, 2 or 4 bytes
 	steps []step      // the last one is the comparison
@@ -97,8 +98,9 @@ func (f *formula) then(kind stepKind, size uint8, by uint64) *formula {
 	return &formula{f.place, append(slices.Clip(f.steps), step{kind, size, by})}
 }
 
-// Conditions returns by block what the jump that ends it asks; nil for one that asks for anything else, or is none. There are none in a routine that takes an
-// address in its frame: then nobody else knows the places. Cost: the length of the routine.
+// Conditions returns by block what the jump that ends it asks; nil for one that asks for anything
+// else, or is none. There are none in a routine that takes an address in its frame: then nobody
+// else knows the places. Cost: the length of the routine.
 func (r *Routine) Conditions() []*Condition {
 	list := make([]*Condition, len(r.Blocks))
 	some := false
@@ -114,7 +116,8 @@ func (r *Routine) Conditions() []*Condition {
 	return list
 }
 
-// mayReadFrame is a quick look whether a block that ends in a conditional jump may read memory at rsp or rbp + displacement: most do not.
+// mayReadFrame is a quick look whether a block that ends in a conditional jump may read memory at
+// rsp or rbp + displacement: most do not.
 func (r *Routine) mayReadFrame(b int) bool {
 	const sib, atRBP = 4, 5 // in the low bits of ModRM
 	return r.Blocks[b].End == Jcc && slices.ContainsFunc(r.Blocks[b].Insns, func(q Insn) bool {
@@ -185,7 +188,8 @@ func (e *evaluation) read(o x86.Operand, size uint8, rex byte) *formula {
 	return e.regs[o.Reg]
 }
 
-// compute returns which register, all of it, an instruction writes (-1: none) and with what, and what the flags compare then.
+// compute returns which register, all of it, an instruction writes (-1: none) and with what, and
+// what the flags compare then.
 func (e *evaluation) compute(op *operation) (to int8, value, flags *formula) {
 	size, group := sizeOf(op), op.ModRM>>3&7
 	wide := func(reg int8, v *formula) (int8, *formula, *formula) {

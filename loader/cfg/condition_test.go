@@ -21,7 +21,8 @@ var asked = [][2]string{
 var values = []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 31, 32, 33, 41, 42, 43, 47, 63, 64, 100, 101, 127, 128, 129, 255, 256, 257, 258, 300, 301, 32767, 32768, 65535, 65536,
 	65539, 0x7ffffffe, 0x7fffffff, 0x80000000, 0x80000001, 0x80000002, 0xfffffff0, 0xfffffff8, 0xfffffff9, 0xfffffffa, 0xfffffffb, 0xfffffffc, 0xfffffffd, 0xfffffffe, 0xffffffff}
 
-// TestConditionsHoldAsTheProcessorHasIt: each jump goes one way where its condition holds, and the other where it does not.
+// TestConditionsHoldAsTheProcessorHasIt: each jump goes one way where its condition holds, and the
+// other where it does not.
 func TestConditionsHoldAsTheProcessorHasIt(t *testing.T) {
 	var source, list, numbers strings.Builder
 	for i, a := range asked {

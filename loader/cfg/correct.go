@@ -8,8 +8,9 @@ import (
 	"wpptrace/loader/image"
 )
 
-// correct makes the unwind rows of a block true where the stack pointer moves without their saying so, and back again: inline assembly that pushes and pops is
-// no compiler's business. It reports whether it did: what is still untrue where the block ends stays as it is.
+// correct makes the unwind rows of a block true where the stack pointer moves without their saying
+// so, and back again: inline assembly that pushes and pops is no compiler's business. It reports
+// whether it did: what is still untrue where the block ends stays as it is.
 func (f *frame) correct(b int) bool {
 	w := f.walk(b)
 	p := &f.pieces[f.pieceOf[w.first]]

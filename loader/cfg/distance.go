@@ -7,8 +7,9 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// findTaken finds the routines that may be entered through a pointer. What a file says of an address is what a linker can: the address itself and a few bytes more
-// (a pointer with a tag), or its distance from something else.
+// findTaken finds the routines that may be entered through a pointer. What a file says of an
+// address is what a linker can: the address itself and a few bytes more (a pointer with a tag), or
+// its distance from something else.
 func (r *recovery) findTaken() (taken []bool) {
 	taken = make([]bool, len(r.drafts))
 	for _, d := range r.drafts {
@@ -44,7 +45,8 @@ type distances struct {
 	left     int    // look-ups
 }
 
-// mostLookUps is ten times what programs need, and takes a second: more is hostile. All routines are taken for entered by pointers then.
+// mostLookUps is ten times what programs need, and takes a second: more is hostile. All routines
+// are taken for entered by pointers then.
 const mostLookUps = 1 << 23
 
 func (f *distances) note(addr uint64) {
@@ -75,8 +77,9 @@ func (f *distances) search(s *image.Section, lo, hi uint64) {
 	}
 }
 
-// fromBytes finds distances from the word itself, as in relative pointers, wherever it is: packed structures have words at any address. So have they addresses as
-// they are, for which a small program may use half a pointer's size; in a position independent file they have relocations.
+// fromBytes finds distances from the word itself, as in relative pointers, wherever it is: packed
+// structures have words at any address. So have they addresses as they are, for which a small
+// program may use half a pointer's size; in a position independent file they have relocations.
 func (f *distances) fromBytes(data []byte, addr uint64) {
 	for ; len(data) >= 4; data, addr = data[1:], addr+1 {
 		f.note(addr + distance(data))
@@ -94,8 +97,9 @@ func (f *distances) fromBytes(data []byte, addr uint64) {
 	}
 }
 
-// fromTable finds distances from where a table begins, as in relative virtual tables. One may begin at each address that is mentioned, and goes on as long as its words
-// lead to code, be it stubs or without unwind information, or to nothing.
+// fromTable finds distances from where a table begins, as in relative virtual tables. One may begin
+// at each address that is mentioned, and goes on as long as its words lead to code, be it stubs or
+// without unwind information, or to nothing.
 func (f *distances) fromTable(data []byte, base uint64) {
 	const most, mostEmpty = 1024, 16 // words, and words in a row that lead to nothing
 	empty := 0
@@ -117,7 +121,8 @@ func (f *distances) fromTable(data []byte, base uint64) {
 
 func distance(b []byte) uint64 { return uint64(int64(int32(binary.LittleEndian.Uint32(b)))) }
 
-// fromOffsetTable finds distances from the global offset table, as the large code model has them in instructions.
+// fromOffsetTable finds distances from the global offset table, as the large code model has them in
+// instructions.
 func (f *distances) fromOffsetTable() {
 	var bases []uint64
 	for i := range f.im.Sections {

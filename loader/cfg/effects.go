@@ -132,7 +132,8 @@ func arithmeticWrites(op *operation) uint16 {
 	return 1 << rax
 }
 
-// opcodeWrites is for instructions with a register in the opcode: push and pop, xchg with rax, mov of a constant.
+// opcodeWrites is for instructions with a register in the opcode: push and pop, xchg with rax, mov
+// of a constant.
 func opcodeWrites(op *operation) uint16 {
 	reg := bitOf(int8(op.Op&7 | op.Rex<<3&8))
 	switch o := op.Op; {
@@ -146,7 +147,8 @@ func opcodeWrites(op *operation) uint16 {
 	return reg
 }
 
-// unaryWrites is for test, not, neg, mul, imul, div and idiv (0xf6, 0xf7), and for inc, dec, call, jmp and push (0xfe, 0xff).
+// unaryWrites is for test, not, neg, mul, imul, div and idiv (0xf6, 0xf7), and for inc, dec, call,
+// jmp and push (0xfe, 0xff).
 func unaryWrites(op *operation) uint16 {
 	group := op.ModRM >> 3 & 7
 	switch first := op.Op <= 0xf7; {

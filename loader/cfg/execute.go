@@ -11,7 +11,8 @@ const (
 	aluCmp = 7
 )
 
-// stepOneByte executes an instruction of the one-byte map. It answers false when it does not model it.
+// stepOneByte executes an instruction of the one-byte map. It answers false when it does not model
+// it.
 func (m *machine) stepOneByte(op *operation) bool {
 	switch o := op.Op; {
 	case o < 0x40 && o&7 < 6:
@@ -197,7 +198,8 @@ func (m *machine) shift(op *operation) bool {
 	return true
 }
 
-// stepTwoByte executes an instruction of the two-byte map. It answers false when it does not model it.
+// stepTwoByte executes an instruction of the two-byte map. It answers false when it does not model
+// it.
 func (m *machine) stepTwoByte(op *operation) bool {
 	switch o := op.Op; {
 	case o == 0xb6, o == 0xb7:

@@ -7,8 +7,9 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// A frame analysis follows the stack pointer through a routine, to know how deep the frame is at each call, and to
-// find what would make activations impossible to tell apart by their canonical frame address (CFA).
+// A frame analysis follows the stack pointer through a routine, to know how deep the frame is at
+// each call, and to find what would make activations impossible to tell apart by their canonical
+// frame address (CFA).
 type frame struct {
 	*recovery
 	d         *draft
@@ -24,8 +25,8 @@ const (
 	depthUnset   = -2
 )
 
-// analyseFrame fills in the blocks' depths and leaves the routine out when its frame is not understood. It says
-// whether the routine keeps its return address somewhere, as setjmp does.
+// analyseFrame fills in the blocks' depths and leaves the routine out when its frame is not
+// understood. It says whether the routine keeps its return address somewhere, as setjmp does.
 func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
 	f := &frame{recovery: r, d: d, depthIn: make([]int, len(d.blocks))}
 	for b := range f.depthIn {
@@ -140,8 +141,8 @@ func (w *walk) next() bool {
 func (w *walk) insn() *Insn  { return &w.f.insns[w.first+w.k] }
 func (w *walk) code() []byte { return w.f.bytes(w.first + w.k) }
 
-// leavesRSP says of most instructions at a glance that they leave rsp alone: it appears neither in the ModRM byte nor
-// is it moved by the opcode's nature.
+// leavesRSP says of most instructions at a glance that they leave rsp alone: it appears neither in
+// the ModRM byte nor is it moved by the opcode's nature.
 func leavesRSP(in *x86.Inst) bool {
 	return in.HasModRM && in.Map <= 1 && in.Op != 0xff && in.Op != 0x8f && in.ModRM>>3&7 != rsp && in.ModRM&0xc7 != 0xc0|rsp
 }
@@ -238,8 +239,8 @@ func (f *frame) checkStackPointer(w *walk) {
 	f.d.leave("writes rsp from a register or memory at %x", q.Addr)
 }
 
-// allocates says whether an instruction changes rsp as compilers do in a routine with a frame pointer: to allocate
-// memory on the stack, to align it, to release it.
+// allocates says whether an instruction changes rsp as compilers do in a routine with a frame
+// pointer: to allocate memory on the stack, to align it, to release it.
 func allocates(q *Insn, code []byte) bool {
 	if q.Map != 0 {
 		return false
@@ -261,8 +262,8 @@ func allocates(q *Insn, code []byte) bool {
 	return false
 }
 
-// restores says whether the instruction sets rsp to what it was earlier in the activation: compilers save it in a
-// register where they push an unknown number of arguments.
+// restores says whether the instruction sets rsp to what it was earlier in the activation:
+// compilers save it in a register where they push an unknown number of arguments.
 func (f *frame) restores(w *walk) bool {
 	q := w.insn()
 	reg, rm, _ := q.Operands(w.code(), q.end())
@@ -284,7 +285,8 @@ func (f *frame) restores(w *walk) bool {
 	})
 }
 
-// readsReturn says whether the instruction uses the return address of its own activation, other than to return.
+// readsReturn says whether the instruction uses the return address of its own activation, other
+// than to return.
 func (f *frame) readsReturn(w *walk) bool {
 	q := w.insn()
 	const pop, popEnd, lea = 0x58, 0x5f, 0x8d
@@ -315,8 +317,8 @@ func (f *frame) readsReturn(w *walk) bool {
 	return false
 }
 
-// savesReturn says whether a routine that reads its return address may store it: what it reads is followed through
-// registers, in the order of addresses.
+// savesReturn says whether a routine that reads its return address may store it: what it reads is
+// followed through registers, in the order of addresses.
 func (f *frame) savesReturn() bool {
 	var holds [16]bool
 	for b := range f.d.blocks {

@@ -10,8 +10,8 @@ import (
 	"wpptrace/loader/image"
 )
 
-// FuzzRecover changes bytes of a program: each five bytes of edits are an offset, a little above the file's size at
-// most, and a new value.
+// FuzzRecover changes bytes of a program: each five bytes of edits are an offset, a little above
+// the file's size at most, and a new value.
 func FuzzRecover(f *testing.F) {
 	program, err := os.ReadFile(compile(f, switches, "-O2", "-fno-asynchronous-unwind-tables", "-funwind-tables", "-Wl,--build-id=none"))
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// A crossing is a jump from one piece to the first instruction of another that may be a tail call as well as a way
-// into a part of the same routine.
+// A crossing is a jump from one piece to the first instruction of another that may be a tail call
+// as well as a way into a part of the same routine.
 type crossing struct {
 	from, to    int
 	conditional bool
 }
 
-// group joins pieces into routines. A jump into the middle of a piece, or to one whose frame is already set up, makes
-// the two one routine; so do a landing pad and the jump to a cold part. It returns the pieces of each routine, sorted
-// by their first.
+// group joins pieces into routines. A jump into the middle of a piece, or to one whose frame is
+// already set up, makes the two one routine; so do a landing pad and the jump to a cold part. It
+// returns the pieces of each routine, sorted by their first.
 func (c *code) group(m *mentions) [][]int {
 	var doubtful []crossing
 	for i := range c.insns {
@@ -67,15 +67,17 @@ func (c *code) cross(i, t int, doubtful []crossing) []crossing {
 	return append(doubtful, crossing{from, to, kind != x86.Jmp})
 }
 
-// contradict says whether the frame is another at the jump i than at its target t: then the jump is never taken. A
-// compiler makes such a jump of one to a cold part in which nothing is left, at whose address another one's begins.
+// contradict says whether the frame is another at the jump i than at its target t: then the jump is
+// never taken. A compiler makes such a jump of one to a cold part in which nothing is left, at
+// whose address another one's begins.
 func (c *code) contradict(i, t int) bool {
 	from := cfaAt(c.pieces[c.pieceOf[i]].Rows, c.insns[i].Addr)
 	to := cfaAt(c.pieces[c.pieceOf[t]].Rows, c.insns[t].Addr)
 	return from.Reg == to.Reg && from.Off != to.Off && (from.Reg == dwarfRSP || from.Reg == dwarfRBP)
 }
 
-// isColdPart tells a part that the compiler moved away from a routine that is called as the last act of another.
+// isColdPart tells a part that the compiler moved away from a routine that is called as the last
+// act of another.
 func (c *code) isColdPart(x crossing, m *mentions) bool {
 	to := &c.pieces[x.to]
 	if strings.Contains(to.symbol, ".cold") {
@@ -92,7 +94,8 @@ func (c *code) root(i int) int {
 	return i
 }
 
-// join makes the smaller root the parent, so that a group's order does not depend on the order of joins.
+// join makes the smaller root the parent, so that a group's order does not depend on the order of
+// joins.
 func (c *code) join(i, j int) {
 	i, j = c.root(i), c.root(j)
 	c.pieces[max(i, j)].parent = min(i, j)
@@ -121,7 +124,8 @@ func (c *code) entryOf(group []int, m *mentions) int {
 	return best
 }
 
-// entryCFA is the rule at a routine's entry: the call has pushed the return address and nothing else.
+// entryCFA is the rule at a routine's entry: the call has pushed the return address and nothing
+// else.
 var entryCFA = image.CFA{Reg: dwarfRSP, Off: 8}
 
 // The numbers that DWARF gives to the registers of frames.
@@ -148,7 +152,8 @@ func rowAt(rows []image.Row, pc uint64) image.Row {
 	return rows[i-1]
 }
 
-// isOrphan says whether instruction i begins a piece that nothing but a table can lead to: the cold part of a case.
+// isOrphan says whether instruction i begins a piece that nothing but a table can lead to: the cold
+// part of a case.
 func (r *recovery) isOrphan(i int) bool {
 	id := r.routineAt(i)
 	if id < 0 || len(r.drafts[id].pieces) != 1 {

@@ -7,7 +7,8 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// keepsFrame reports whether an instruction leaves rsp and rbp alone, and all memory but its operand.
+// keepsFrame reports whether an instruction leaves rsp and rbp alone, and all memory but its
+// operand.
 func (op *operation) keepsFrame() bool {
 	delta, ok := op.StackDelta(op.code)
 	switch {
@@ -25,7 +26,8 @@ func (op *operation) keepsFrame() bool {
 
 func (op *operation) stores() bool { return op.rm.Mem && writesMemory(op) }
 
-// Keeps reports whether block b surely leaves a place in the frame alone. It may call nothing, and store nowhere but in other places of the frame.
+// Keeps reports whether block b surely leaves a place in the frame alone. It may call nothing, and
+// store nowhere but in other places of the frame.
 func (r *Routine) Keeps(b int, place x86.Operand) bool {
 	return !slices.ContainsFunc(r.Blocks[b].Insns, func(q Insn) bool {
 		op := r.operation(&q)
@@ -42,8 +44,8 @@ func (op *operation) storesBeside(place x86.Operand) bool {
 	return op.rm.Disp+int64(storeSize(op)) <= place.Disp || place.Disp+int64(place.Size) <= op.rm.Disp
 }
 
-// HasInFrame reports whether a place is in the frame, below the return address, as seen from the instruction at pc. What is too far below the stack pointer is
-// the kernel's, for signals.
+// HasInFrame reports whether a place is in the frame, below the return address, as seen from the
+// instruction at pc. What is too far below the stack pointer is the kernel's, for signals.
 func (r *Routine) HasInFrame(place x86.Operand, pc uint64) bool {
 	const redZone = 128
 	if place.Base == rsp && place.Disp < -redZone {
@@ -53,8 +55,8 @@ func (r *Routine) HasInFrame(place x86.Operand, pc uint64) bool {
 	return (cfa.Reg == dwarfRSP && place.Base == rsp || cfa.Reg == dwarfRBP && place.Base == rbp) && place.Disp+int64(place.Size) <= int64(cfa.Off)-8
 }
 
-// hidesFrame reports whether the routine takes no address in its frame: rsp, and rbp where it is the frame pointer, are used for memory operands only, and to
-// make the frame and to undo it.
+// hidesFrame reports whether the routine takes no address in its frame: rsp, and rbp where it is
+// the frame pointer, are used for memory operands only, and to make the frame and to undo it.
 func (r *Routine) hidesFrame() bool {
 	pointer := false
 	for b := range r.Blocks {
@@ -83,7 +85,8 @@ func (op *operation) isPush(reg int8) bool {
 // opcodeRegister is the register that the low bits of the opcode name.
 func (op *operation) opcodeRegister() int8 { return int8(op.Op&7 | op.Rex<<3&8) }
 
-// mentions reports whether an instruction may use the value of a register otherwise than for a memory operand.
+// mentions reports whether an instruction may use the value of a register otherwise than for a
+// memory operand.
 func (op *operation) mentions(reg int8) bool {
 	const lea = 0x8d
 	switch {

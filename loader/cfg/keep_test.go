@@ -37,8 +37,8 @@ type line struct {
 	want bool
 }
 
-// inFrame makes a routine of each line, between two jumps that ask for the place, and compares what is found of it: whether the jumps ask for it, and whether the
-// block keeps it.
+// inFrame makes a routine of each line, between two jumps that ask for the place, and compares what
+// is found of it: whether the jumps ask for it, and whether the block keeps it.
 func inFrame(t *testing.T, lines []line, found func(asked, kept bool) bool) {
 	var source strings.Builder
 	for i, l := range lines {

@@ -6,8 +6,9 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// findLabels finds the instructions amidst a routine whose address another routine takes: a nested function of GNU C leaves its parent's callees by a jump
-// there, as an exception leaves them for a landing pad.
+// findLabels finds the instructions amidst a routine whose address another routine takes: a nested
+// function of GNU C leaves its parent's callees by a jump there, as an exception leaves them for a
+// landing pad.
 func (r *recovery) findLabels() {
 	for i := range r.insns {
 		taken := r.takenAddress(i)
@@ -25,7 +26,8 @@ func (r *recovery) findLabels() {
 	}
 }
 
-// takenAddress is the address that instruction i puts into a register or into memory, 0 if it does nothing of the kind.
+// takenAddress is the address that instruction i puts into a register or into memory, 0 if it does
+// nothing of the kind.
 func (r *recovery) takenAddress(i int) uint64 {
 	q := &r.insns[i]
 	const lea, movImmediate, movToRegister = 0x8d, 0xc7, 0xb8
@@ -55,8 +57,9 @@ func (r *recovery) linkLabels(d *draft) {
 	}
 }
 
-// variable finds the labels that the jump which ends block b may lead to where it goes to one of several that a register was given. What lies in the frame may have
-// been changed through a pointer.
+// variable finds the labels that the jump which ends block b may lead to where it goes to one of
+// several that a register was given. What lies in the frame may have been changed through a
+// pointer.
 func (s *resolver) variable(b int) *table {
 	_, rm, _ := s.operands(s.d.last(b))
 	t := &table{check: noCheck}

@@ -27,7 +27,8 @@ F int changed(unsigned n) {
 int main(void) { printf("%d\\n", variable(40) + changed(2)); return 0; }
 `
 
-// A jump to what a variable was given leads to one of these labels, but where a call may have changed it.
+// A jump to what a variable was given leads to one of these labels, but where a call may have
+// changed it.
 func TestLabels(t *testing.T) {
 	for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O3"}, {"-Os"}, {"-O2", "-fno-pie", "-no-pie"}, {"-O1", "-fcf-protection=full"}, {"-O2", "-fno-omit-frame-pointer"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {

@@ -19,8 +19,9 @@ const (
 	r11 = 11
 )
 
-// A machine executes instructions symbolically, to find what an indirect jump's target is made of. It models what
-// compilers use to compute one, and gives the result of everything else a symbol of its own.
+// A machine executes instructions symbolically, to find what an indirect jump's target is made of.
+// It models what compilers use to compute one, and gives the result of everything else a symbol of
+// its own.
 type machine struct {
 	regs    [16]value
 	memory  []cell
@@ -50,12 +51,13 @@ type comparison struct {
 // frameSymbol stands for the canonical frame address.
 const frameSymbol = 1
 
-// slotFrame is where the frame pointer of a routine is taken to be whose frame address is in a slot. Its true distance, which is not the same in all
-// activations, does not matter as long as nothing else is there.
+// slotFrame is where the frame pointer of a routine is taken to be whose frame address is in a
+// slot. Its true distance, which is not the same in all activations, does not matter as long as
+// nothing else is there.
 const slotFrame = 1 << 40
 
-// reset prepares the machine to run from an instruction where cfa is the rule. All registers hold symbols, the stack
-// or frame pointer by what the rule says.
+// reset prepares the machine to run from an instruction where cfa is the rule. All registers hold
+// symbols, the stack or frame pointer by what the rule says.
 func (m *machine) reset(cfa image.CFA) {
 	m.memory, m.bounds = m.memory[:0], m.bounds[:0]
 	m.symbols = append(m.symbols[:0], symbol{}, symbol{})
@@ -118,8 +120,8 @@ func operandSize(in *x86.Inst) uint8 {
 	return 4
 }
 
-// call forgets what a call, or a system call, may change: the registers in the set. The frame's own memory is taken
-// to survive: a compiler that proves an index bounded has proven that.
+// call forgets what a call, or a system call, may change: the registers in the set. The frame's own
+// memory is taken to survive: a compiler that proves an index bounded has proven that.
 func (m *machine) call(clobbers uint16) {
 	m.forgetRegisters(clobbers, result)
 	m.compare.valid = false
@@ -240,8 +242,8 @@ func (m *machine) load(rm x86.Operand, size uint8) value {
 	return v
 }
 
-// store writes memory: a store through another pointer than the frame's is taken not to change the frame's own
-// memory, and one within the frame to change nothing else (see call).
+// store writes memory: a store through another pointer than the frame's is taken not to change the
+// frame's own memory, and one within the frame to change nothing else (see call).
 func (m *machine) store(rm x86.Operand, size int, v value) {
 	at, ok := m.place(rm, uint8(min(size, 255)))
 	switch {
@@ -260,7 +262,8 @@ func (m *machine) store(rm x86.Operand, size int, v value) {
 	}
 }
 
-// branch notes what the direction of the conditional jump that ends the block says about the value compared.
+// branch notes what the direction of the conditional jump that ends the block says about the value
+// compared.
 func (m *machine) branch(condition byte, taken bool, block int) {
 	c := &m.compare
 	if !c.valid || c.v.form != symbolic {
@@ -294,7 +297,8 @@ func (m *machine) branch(condition byte, taken bool, block int) {
 	}
 }
 
-// locate finds where the symbolic value v lies, give or take a constant, while the flags of its comparison hold.
+// locate finds where the symbolic value v lies, give or take a constant, while the flags of its
+// comparison hold.
 func (m *machine) locate(v value, size uint8, block int) check {
 	if m.symbols[v.sym].source == named || v.dirty {
 		return noCheck

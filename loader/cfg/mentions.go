@@ -9,10 +9,11 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// mentions is the set of the addresses that the file mentions otherwise than in a direct call or jump of a routine: instructions
-// that take them, data words, relocations, dynamic symbols, the program's entry. An address of code in it may be
-// reached through a pointer; an address of data in it begins an object, so that no table reaches beyond it.
-// It holds one bit for each byte of the mapped sections. It serves one goroutine.
+// mentions is the set of the addresses that the file mentions otherwise than in a direct call or
+// jump of a routine: instructions that take them, data words, relocations, dynamic symbols, the
+// program's entry. An address of code in it may be reached through a pointer; an address of data in
+// it begins an object, so that no table reaches beyond it. It holds one bit for each byte of the
+// mapped sections. It serves one goroutine.
 type mentions struct {
 	sections []image.Section
 	bits     [][]uint64 // by section
@@ -87,8 +88,8 @@ func collectMentions(im *image.Image, c *code) *mentions {
 	m.addUncovered(im, c)
 	for i := range im.Sections {
 		s := &im.Sections[i]
-		// In a position independent file all pointers have relocations but those of the dynamic section, which the
-		// loader relocates unasked.
+		// In a position independent file all pointers have relocations but those of the dynamic
+		// section, which the loader relocates unasked.
 		if !isUnwindData(s) && (!im.PIE || s.Name == ".dynamic") {
 			m.addWords(s)
 		}
@@ -119,8 +120,8 @@ func (m *mentions) addWords(s *image.Section) {
 	}
 }
 
-// addOperands adds the addresses that an instruction names by a rip-relative operand or, in a file that is not
-// position independent, by an absolute displacement or an immediate.
+// addOperands adds the addresses that an instruction names by a rip-relative operand or, in a file
+// that is not position independent, by an absolute displacement or an immediate.
 func (m *mentions) addOperands(q *Insn, code []byte, absolute bool) {
 	in := &q.Inst
 	if isRIPRelative(in) {
@@ -142,7 +143,8 @@ func (m *mentions) addOperands(q *Insn, code []byte, absolute bool) {
 	}
 }
 
-// addressImmediate returns the size of the instruction's immediate when that can hold an address, else 0.
+// addressImmediate returns the size of the instruction's immediate when that can hold an address,
+// else 0.
 func addressImmediate(in *x86.Inst) int {
 	if in.Map != 0 || in.OpSize {
 		return 0

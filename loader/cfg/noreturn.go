@@ -2,7 +2,8 @@ package cfg
 
 import "strings"
 
-// isNoReturnImport says whether a library function of that name never returns: its header declares it so.
+// isNoReturnImport says whether a library function of that name never returns: its header declares
+// it so.
 func isNoReturnImport(name string) bool {
 	switch name {
 	case "err", "errx", "verr", "verrx", "__assert", "g_assertion_message_expr":
@@ -11,8 +12,9 @@ func isNoReturnImport(name string) bool {
 	return isNoReturnSymbol(name)
 }
 
-// isNoReturnSymbol says whether a function of that name never returns, though its code need not tell: the names are
-// those that the C and C++ standards and the C library reserve, which a program cannot use otherwise.
+// isNoReturnSymbol says whether a function of that name never returns, though its code need not
+// tell: the names are those that the C and C++ standards and the C library reserve, which a program
+// cannot use otherwise.
 func isNoReturnSymbol(name string) bool {
 	switch name {
 	case "abort", "exit", "_exit", "_Exit", "quick_exit", "pthread_exit", "thrd_exit", "longjmp", "_longjmp", "siglongjmp", "__longjmp", "__longjmp_chk", "__libc_siglongjmp",

@@ -19,9 +19,9 @@ const memoryBit = 1 << 16
 // maxLocations bounds the search for the origins of one value.
 const maxLocations = 1 << 14
 
-// origins visits every value that the location at may hold: what the instructions that reach it wrote, or ok = false
-// at the routine's entry. It answers false when visit does, or when the search was given up, and returns the locations
-// that it came through.
+// origins visits every value that the location at may hold: what the instructions that reach it
+// wrote, or ok = false at the routine's entry. It answers false when visit does, or when the search
+// was given up, and returns the locations that it came through.
 func (s *resolver) origins(at location, visit func(v value, written bool) bool) (seen map[location]bool, ok bool) {
 	seen = map[location]bool{at: true}
 	queue := []location{at}
@@ -60,8 +60,8 @@ func (at location) enqueue(queue []location, seen map[location]bool) []location 
 	return append(queue, at)
 }
 
-// choices visits what a value is that block b has made, each of those that it was chosen from, but for what was only moved from where it was when the block
-// began: it returns those places.
+// choices visits what a value is that block b has made, each of those that it was chosen from, but
+// for what was only moved from where it was when the block began: it returns those places.
 func (s *resolver) choices(v value, b int, visit func(v value, written bool) bool) (passed []location, ok bool) {
 	values := []value{v}
 	for i := 0; i < len(values); i++ {
@@ -87,8 +87,9 @@ func (s *resolver) choices(v value, b int, visit func(v value, written bool) boo
 	return passed, s.steps > 0
 }
 
-// before lists the blocks that a location's value comes out of. It reports false if it may come from elsewhere as well. What throws to a landing pad leaves the
-// frame and the registers that belong to the caller as they were at the call.
+// before lists the blocks that a location's value comes out of. It reports false if it may come
+// from elsewhere as well. What throws to a landing pad leaves the frame and the registers that
+// belong to the caller as they were at the call.
 func (s *resolver) before(at location) (blocks []int32, known bool) {
 	const callersOwn = 1<<3 | 1<<5 | 0xf<<12 // rbx, rbp, r12 to r15
 	preds := s.d.preds[at.block]
@@ -101,7 +102,8 @@ func (s *resolver) before(at location) (blocks []int32, known bool) {
 	return slices.Concat(preds, s.throwers[at.block]), true
 }
 
-// linkThrowers finds the calls that each landing pad belongs to. A label that a nested function jumps to has none: it finds the registers as they may be.
+// linkThrowers finds the calls that each landing pad belongs to. A label that a nested function
+// jumps to has none: it finds the registers as they may be.
 func (s *resolver) linkThrowers() {
 	s.throwers = make(map[int][]int32)
 	for b := range s.d.blocks {
@@ -151,7 +153,8 @@ func (s *resolver) passed(v value, b int) (location, bool) {
 	return at, ok && (at.reg >= 0 || !s.inRegisters)
 }
 
-// locationOf returns where the number that a symbol stands for lay when block b began, the machine having run from there.
+// locationOf returns where the number that a symbol stands for lay when block b began, the machine
+// having run from there.
 func (s *resolver) locationOf(sym int32, b int) (location, bool) {
 	switch from := &s.machine.symbols[sym]; {
 	case from.source == initial:
@@ -197,8 +200,9 @@ func pushes(in *x86.Inst) bool {
 	return in.Map == 0 && (in.Op&0xf8 == 0x50 || in.Op == 0x68 || in.Op == 0x6a)
 }
 
-// bases returns the constants that the symbols of a table's base and anchor, 0 for none, may stand for, in pairs: the
-// machine has run from the start of block first. It returns nil when not all their origins are constants.
+// bases returns the constants that the symbols of a table's base and anchor, 0 for none, may stand
+// for, in pairs: the machine has run from the start of block first. It returns nil when not all
+// their origins are constants.
 func (s *resolver) bases(first int, base, anchor int32) (pairs [][2]uint64) {
 	// The search for origins uses the machine, and its symbols are gone then.
 	baseAt, baseKnown := s.locationOf(base, first)
@@ -223,7 +227,8 @@ func (s *resolver) bases(first int, base, anchor int32) (pairs [][2]uint64) {
 	return [][2]uint64{{bases[0], anchors[0]}}
 }
 
-// constants returns the constants that a location, if known, may hold; nil when it may hold anything else.
+// constants returns the constants that a location, if known, may hold; nil when it may hold
+// anything else.
 func (s *resolver) constants(at location, known bool) []uint64 {
 	if !known {
 		return nil
@@ -253,9 +258,11 @@ func (s *resolver) constants(at location, known bool) []uint64 {
 	return out
 }
 
-// isTail says whether the unresolved indirect jump that ends block b leaves the routine: the frame is gone, and its
-// target is a pointer that came as an argument, out of memory or from a call, or a routine's address, or one of several such, not the sum that an element of a
-// relative table is part of. Where labels of the routine are mentioned at which the frame is gone as well, any pointer might be one.
+// isTail says whether the unresolved indirect jump that ends block b leaves the routine: the frame
+// is gone, and its target is a pointer that came as an argument, out of memory or from a call, or a
+// routine's address, or one of several such, not the sum that an element of a relative table is
+// part of. Where labels of the routine are mentioned at which the frame is gone as well, any
+// pointer might be one.
 func (s *resolver) isTail(b int, labels bool) bool {
 	i := s.d.last(b)
 	if labels || !s.isFrameless(i) {
@@ -268,8 +275,9 @@ func (s *resolver) isTail(b int, labels bool) bool {
 	return s.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, written bool) bool { return !written || s.isPointer(v) })
 }
 
-// allOrigins says whether a register, when the first n instructions of block b have run, holds nothing but what accept
-// accepts, wherever it comes from; written is false for what it held when the routine was entered.
+// allOrigins says whether a register, when the first n instructions of block b have run, holds
+// nothing but what accept accepts, wherever it comes from; written is false for what it held when
+// the routine was entered.
 func (s *resolver) allOrigins(reg int8, b, n int, accept func(v value, written bool) bool) bool {
 	places, ok := s.choices(s.registerAfter(reg, b, n), b, accept)
 	for _, at := range places {

@@ -55,13 +55,13 @@ func (p *Program) piece(addr uint64) int {
 	return i
 }
 
-// Import returns the name of the imported function that the linkage stub at addr jumps to, or whose address the slot
-// of the global offset table at addr holds; "" when addr is neither.
+// Import returns the name of the imported function that the linkage stub at addr jumps to, or whose
+// address the slot of the global offset table at addr holds; "" when addr is neither.
 func (p *Program) Import(addr uint64) string { return p.imports[addr] }
 
-// Callee returns where the call or tail jump that ends a block goes: a routine of the program, or the name of an
-// imported function, called through its stub or its slot. It returns nil and "" when neither is known, as for a
-// pointer, or the block ends otherwise.
+// Callee returns where the call or tail jump that ends a block goes: a routine of the program, or
+// the name of an imported function, called through its stub or its slot. It returns nil and "" when
+// neither is known, as for a pointer, or the block ends otherwise.
 func (p *Program) Callee(r *Routine, block int) (*Routine, string) {
 	b := &r.Blocks[block]
 	q := &b.Insns[len(b.Insns)-1]
@@ -93,7 +93,8 @@ func (p *Program) Callee(r *Routine, block int) (*Routine, string) {
 	return nil, p.imports[b.Target]
 }
 
-// inSlot returns the routine of this program whose address a slot of the global offset table holds, or nil.
+// inSlot returns the routine of this program whose address a slot of the global offset table holds,
+// or nil.
 func (p *Program) inSlot(addr uint64) *Routine {
 	s := p.Image.SectionAt(addr)
 	if s == nil || s.Name != ".got" {
@@ -109,8 +110,9 @@ func (p *Program) inSlot(addr uint64) *Routine {
 	return p.At(to)
 }
 
-// AddressTaken says whether anything but a direct call or jump mentions the routine entry: an instruction, a data
-// word, a relocation, a dynamic symbol, the program's entry, a distance from elsewhere. It answers true for what is no routine's entry.
+// AddressTaken says whether anything but a direct call or jump mentions the routine entry: an
+// instruction, a data word, a relocation, a dynamic symbol, the program's entry, a distance from
+// elsewhere. It answers true for what is no routine's entry.
 func (p *Program) AddressTaken(entry uint64) bool {
 	r := p.At(entry)
 	return r == nil || p.taken[r.ID]
@@ -235,8 +237,9 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 	return r.analyseFrame(d)
 }
 
-// splitsStack says whether the routine may be called anew in its middle, where too little of its stack is left: it compares that with the limit in its thread's
-// control block or, where its frame is large, calls __morestack in any case.
+// splitsStack says whether the routine may be called anew in its middle, where too little of its
+// stack is left: it compares that with the limit in its thread's control block or, where its frame
+// is large, calls __morestack in any case.
 func (r *recovery) splitsStack(d *draft) bool {
 	const cmpWithMemory, fs, limit = 0x3b, 0x64, 0x70
 	entry := r.blockAt[d.entry]
@@ -255,8 +258,9 @@ func (r *recovery) splitsStack(d *draft) bool {
 	})
 }
 
-// startsThread finds a system call by which a thread may begin to run behind it: the library's clone has unwind rows that say so. A number that is not known is no
-// sign of one: who hands a number to a function that makes system calls has no new stack for it to return on.
+// startsThread finds a system call by which a thread may begin to run behind it: the library's
+// clone has unwind rows that say so. A number that is not known is no sign of one: who hands a
+// number to a function that makes system calls has no new stack for it to return on.
 func (r *recovery) startsThread(d *draft) (insn int, found bool) {
 	const clone, clone3 = 56, 435
 	var s *resolver
@@ -289,8 +293,8 @@ func (r *recovery) isOutermost(d *draft) bool {
 	})
 }
 
-// isEntered says whether a part of a routine may be entered from outside. A mention of a part that is entered with a
-// frame already, or by a table, is no pointer to a function.
+// isEntered says whether a part of a routine may be entered from outside. A mention of a part that
+// is entered with a frame already, or by a table, is no pointer to a function.
 func (r *recovery) isEntered(d *draft, p *piece) bool {
 	if p.called || p.symbol != "" && !strings.Contains(p.symbol, ".cold") {
 		return true
@@ -306,7 +310,8 @@ func (r *recovery) isEntered(d *draft, p *piece) bool {
 	return true
 }
 
-// leaveOutMiddles leaves out the routines that another one calls in their middle, and those that jump to a thunk: it may return in their place.
+// leaveOutMiddles leaves out the routines that another one calls in their middle, and those that
+// jump to a thunk: it may return in their place.
 func (r *recovery) leaveOutMiddles() {
 	for i, t := range r.target {
 		if r.insns[i].Kind == x86.Call || t < 0 || r.marks[i]&reached == 0 {

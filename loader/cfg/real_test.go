@@ -13,7 +13,8 @@ import (
 	"wpptrace/loader/image"
 )
 
-// TestRealPrograms checks what share of the routines of programs, as a distribution ships them, has an exact graph.
+// TestRealPrograms checks what share of the routines of programs, as a distribution ships them, has
+// an exact graph.
 func TestRealPrograms(t *testing.T) {
 	for _, test := range []struct {
 		path  string

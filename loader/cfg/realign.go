@@ -7,13 +7,15 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// Compilers that align a routine's stack to more than the calling convention does keep its canonical frame address in a register, and that in the new frame:
+// Compilers that align a routine's stack to more than the calling convention does keep its
+// canonical frame address in a register, and that in the new frame:
 //
 //	lea 8(%rsp),%r10; and $-32,%rsp; push -8(%r10); push %rbp; mov %rsp,%rbp; push %r10
 //	...
 //	mov -8(%rbp),%r10; leave; lea -8(%r10),%rsp; ret
 //
-// Such a routine's frame is understood when each of its instructions turns an unwind row that is true into one that is.
+// Such a routine's frame is understood when each of its instructions turns an unwind row that is
+// true into one that is.
 
 // inSlot says whether some rule finds the routine's frame address in a slot.
 func (f *frame) inSlot() bool {
@@ -22,7 +24,8 @@ func (f *frame) inSlot() bool {
 	})
 }
 
-// followsSlot says whether the rows of a routine whose frame address is in a slot are true from the entry on.
+// followsSlot says whether the rows of a routine whose frame address is in a slot are true from the
+// entry on.
 func (f *frame) followsSlot() bool {
 	for _, i := range append([]int{f.d.entry}, f.d.others...) {
 		if f.cfaOf(int(f.blockAt[i])) != entryCFA {
@@ -43,7 +46,8 @@ func (f *frame) cfaOf(b int) image.CFA {
 	return cfaAt(f.pieces[f.pieceOf[f.d.first[b]]].Rows, f.d.blocks[b].Lo)
 }
 
-// rowsFollow says whether the rows within block b, and those of the blocks behind it, follow from the one before it. below is rbp - rsp there.
+// rowsFollow says whether the rows within block b, and those of the blocks behind it, follow from
+// the one before it. below is rbp - rsp there.
 func (f *frame) rowsFollow(b, below int) bool {
 	bl := &f.d.blocks[b]
 	w := f.walk(b)
@@ -61,7 +65,8 @@ func (f *frame) rowsFollow(b, below int) bool {
 	}
 }
 
-// leavesWell says whether block b, whose last rule is cfa, stays in the routine, or leaves it with nothing but the return address on the stack.
+// leavesWell says whether block b, whose last rule is cfa, stays in the routine, or leaves it with
+// nothing but the return address on the stack.
 func (f *frame) leavesWell(b int, cfa image.CFA) bool {
 	switch bl := &f.d.blocks[b]; bl.End {
 	case Ret, Tail, TailInd:
@@ -72,10 +77,12 @@ func (f *frame) leavesWell(b int, cfa image.CFA) bool {
 	return true
 }
 
-// isBase says whether the rule is that of a register that a routine keeps while it aligns its stack. The numbers of these are the hardware's.
+// isBase says whether the rule is that of a register that a routine keeps while it aligns its
+// stack. The numbers of these are the hardware's.
 func isBase(cfa image.CFA) bool { return cfa.Reg >= 8 && cfa.Reg <= 15 }
 
-// turns says whether rule to holds behind an instruction before which rule from does. below is rbp - rsp before it.
+// turns says whether rule to holds behind an instruction before which rule from does. below is what
+// rbp is above rsp by before it.
 func turns(op *operation, from, to image.CFA, below int) bool {
 	switch {
 	case isBase(from) && from == to:
@@ -110,7 +117,8 @@ func overwrites(op *operation, reg int8) bool {
 	return writtenRegisters(op)&bitOf(reg) != 0
 }
 
-// storesIn says whether the instruction names a place within the slot as what it writes. Vector instructions name the beginning of a place.
+// storesIn says whether the instruction names a place within the slot as what it writes. Vector
+// instructions name the beginning of a place.
 func (op *operation) storesIn(at image.CFA) bool {
 	if !op.rm.Mem || op.rm.Base != rbp || op.rm.Index >= 0 || !writesMemory(op) {
 		return false
@@ -138,7 +146,8 @@ func (op *operation) isShort(opcode byte, reg int8) bool {
 	return op.Map == 0 && op.Op == opcode|byte(reg&7) && op.Rex&1 == byte(reg>>3) && !op.OpSize
 }
 
-// framePointers returns rbp - rsp before each block, depthUnknown where it is not known or not always the same.
+// framePointers returns rbp - rsp before each block, depthUnknown where it is not known or not
+// always the same.
 func (f *frame) framePointers() []int {
 	below := make([]int, len(f.d.blocks))
 	for b := range below {
@@ -201,7 +210,8 @@ func belowAfter(op *operation, below int) int {
 	return max(below-delta, depthUnknown)
 }
 
-// realigns says whether the instruction changes rsp as a routine does whose frame address is in a register or a slot.
+// realigns says whether the instruction changes rsp as a routine does whose frame address is in a
+// register or a slot.
 func (f *frame) realigns(w *walk) bool {
 	q, code := w.insn(), w.code()
 	switch from := w.row.CFA; {

@@ -10,7 +10,8 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// recovery is the state of one call of Recover. What is indexed by instruction covers the whole file.
+// recovery is the state of one call of Recover. What is indexed by instruction covers the whole
+// file.
 type recovery struct {
 	*code
 	im        *image.Image
@@ -26,16 +27,17 @@ type recovery struct {
 	steps     int // left to the search for jump tables, in instructions executed
 }
 
-// The search for jump tables takes about 20 instructions for each of a program's; an interpreter's dispatch takes
-// thousands. More than this is hostile.
+// The search for jump tables takes about 20 instructions for each of a program's; an interpreter's
+// dispatch takes thousands. More than this is hostile.
 const (
 	baseSteps    = 20_000_000
 	stepsPerInsn = 100
 )
 
-// Recover finds the routines of an image and the control flow graph of each. It fails only when the image holds no
-// code with unwind information; what is wrong with one routine leaves that one out. The program shares the image and
-// must not be changed; with that, it is safe for concurrent use. Cost: about 0.1 us a byte of code, and 10 ns a byte of data.
+// Recover finds the routines of an image and the control flow graph of each. It fails only when the
+// image holds no code with unwind information; what is wrong with one routine leaves that one out.
+// The program shares the image and must not be changed; with that, it is safe for concurrent use.
+// Cost: about 0.1 us a byte of code, and 10 ns a byte of data.
 func Recover(im *image.Image) (*Program, error) {
 	c, err := sweep(im)
 	if err != nil {
@@ -56,7 +58,8 @@ func Recover(im *image.Image) (*Program, error) {
 	return r.program(names), nil
 }
 
-// nameSymbols gives each piece its symbol and returns all of them by address. Of several symbols that one wins by which programs call it.
+// nameSymbols gives each piece its symbol and returns all of them by address. Of several symbols
+// that one wins by which programs call it.
 func (r *recovery) nameSymbols() map[uint64]string {
 	names := map[uint64]string{}
 	for _, s := range r.im.Symbols() {
@@ -70,7 +73,8 @@ func (r *recovery) nameSymbols() map[uint64]string {
 	return names
 }
 
-// byCallersName orders the names of one function, what programs call it first: libraries have others for their own use, which begin with underscores or are longer.
+// byCallersName orders the names of one function, what programs call it first: libraries have
+// others for their own use, which begin with underscores or are longer.
 func byCallersName(a, b string) int {
 	underscores := func(name string) int { return len(name) - len(strings.TrimLeft(name, "_")) }
 	part := func(name string) int { return strings.Count(name, ".cold") }
@@ -123,8 +127,8 @@ func (r *recovery) routineAt(i int) int {
 	return -1
 }
 
-// solve builds all routines. A routine found never to return changes its callers, which are built again; whether a
-// routine returns can only change from yes to no, so that comes to an end.
+// solve builds all routines. A routine found never to return changes its callers, which are built
+// again; whether a routine returns can only change from yes to no, so that comes to an end.
 func (r *recovery) solve() {
 	r.noReturn = make([]bool, len(r.drafts))
 	r.clobbered = make([]clobber, len(r.drafts))
@@ -165,12 +169,13 @@ func (r *recovery) solve() {
 	}
 }
 
-// maxRounds bounds how often a routine's blocks are built again because a table revealed code with another one.
+// maxRounds bounds how often a routine's blocks are built again because a table revealed code with
+// another one.
 const maxRounds = 32
 
-// resolveAll builds a routine and resolves its indirect jumps until both agree: all are resolved again on the final
-// blocks, for a table may reveal another way to a jump resolved before. One that is resolved no more then stays
-// unresolved, so that this comes to an end.
+// resolveAll builds a routine and resolves its indirect jumps until both agree: all are resolved
+// again on the final blocks, for a table may reveal another way to a jump resolved before. One that
+// is resolved no more then stays unresolved, so that this comes to an end.
 func (r *recovery) resolveAll(d *draft) {
 	d.tables, d.refused = nil, nil
 	for range maxRounds {
@@ -243,8 +248,8 @@ func (r *recovery) neverReturns(i int) bool {
 	return isNoReturnImport(r.importThroughSlot(i))
 }
 
-// importThroughSlot returns the imported function that the indirect call or jump i reaches through its slot of the
-// global offset table, or "".
+// importThroughSlot returns the imported function that the indirect call or jump i reaches through
+// its slot of the global offset table, or "".
 func (r *recovery) importThroughSlot(i int) string {
 	if q := &r.insns[i]; !isRIPRelative(&q.Inst) || q.Kind != x86.CallInd && q.Kind != x86.JmpInd {
 		return ""

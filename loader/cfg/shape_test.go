@@ -187,7 +187,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// Of code that is left out it is not known whether it returns: a return by way of a call into the thunk's own middle, say.
+// Of code that is left out it is not known whether it returns: a return by way of a call into the
+// thunk's own middle, say.
 func TestReturnThunk(t *testing.T) {
 	const source = `
 		__attribute__((noinline)) static int f(int k, int x) { if (k & 1) x += 3; return x * k + 1; }
@@ -201,7 +202,8 @@ func TestReturnThunk(t *testing.T) {
 	}
 }
 
-// What returns to a landing pad that looks at the exception does not return, though nobody knows the function.
+// What returns to a landing pad that looks at the exception does not return, though nobody knows
+// the function.
 func TestPadBehindCall(t *testing.T) {
 	const source = `
 		[[noreturn]] void gone(int);
@@ -219,8 +221,9 @@ func TestPadBehindCall(t *testing.T) {
 	}
 }
 
-// A landing pad that begins with a trap is none that speaks: nothing of it ever runs. Rust has them where a panic cannot get to. Several that begin alike jump to what they
-// have in common, and that is looked at for whether a call returns to one of them.
+// A landing pad that begins with a trap is none that speaks: nothing of it ever runs. Rust has them
+// where a panic cannot get to. Several that begin alike jump to what they have in common, and that
+// is looked at for whether a call returns to one of them.
 func TestPadsThatTrapOrJump(t *testing.T) {
 	const source = `
 		void gone(int), back(int);
@@ -279,8 +282,8 @@ func TestConditionalTail(t *testing.T) {
 	t.Error("no conditional tail jump")
 }
 
-// TestDepth compares the depth at each call with what the compiler's unwind rows say, or with none where the frame
-// has no fixed size.
+// TestDepth compares the depth at each call with what the compiler's unwind rows say, or with none
+// where the frame has no fixed size.
 func TestDepth(t *testing.T) {
 	for _, flags := range [][]string{{"-O0"}, {"-O2"}, {"-O2", "-fno-omit-frame-pointer"}} {
 		p := recoverFile(t, compile(t, shapes, append(flags, "-fno-ipa-stack-alignment")...))
@@ -384,7 +387,8 @@ func TestPads(t *testing.T) {
 	}
 }
 
-// TestColdPart checks that the part of a routine that the compiler moved away is part of it, in a stripped file too.
+// TestColdPart checks that the part of a routine that the compiler moved away is part of it, in a
+// stripped file too.
 func TestColdPart(t *testing.T) {
 	for _, strip := range []bool{false, true} {
 		flags := []string{"-xc++", "-O2"}
@@ -405,7 +409,8 @@ func TestColdPart(t *testing.T) {
 	}
 }
 
-// TestSetjmpThroughRegister: clang -fno-plt loads the address of setjmp once for all its calls, which are indirect then.
+// TestSetjmpThroughRegister: clang -fno-plt loads the address of setjmp once for all its calls,
+// which are indirect then.
 func TestSetjmpThroughRegister(t *testing.T) {
 	const source = `
 		extern int _setjmp(void *), puts(const char *);

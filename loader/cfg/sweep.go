@@ -13,7 +13,8 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// A piece is one contiguous range of code, a frame description entry. Some pieces together make a routine.
+// A piece is one contiguous range of code, a frame description entry. Some pieces together make a
+// routine.
 type piece struct {
 	*image.Range
 	code        []byte
@@ -25,7 +26,8 @@ type piece struct {
 	jumpers     []int // other pieces that jump to it, at most two
 }
 
-// code is all that the linear sweep over the pieces finds. The slices after insns run parallel to it.
+// code is all that the linear sweep over the pieces finds. The slices after insns run parallel to
+// it.
 type code struct {
 	pieces  []piece
 	insns   []Insn
@@ -33,15 +35,16 @@ type code struct {
 	pieceOf []int32
 }
 
-// Limits of what is recovered, which takes about 200 bytes of memory for each instruction: a file with holes claims any number at no cost. They are variables for tests.
+// Limits of what is recovered, which takes about 200 bytes of memory for each instruction: a file
+// with holes claims any number at no cost. They are variables for tests.
 var (
 	maxCode  = uint64(256 << 20) // bytes
 	maxInsns = 1 << 25
 )
 
-// sweep decodes every piece from its start to its end. Bytes that do not decode are skipped: control flow that
-// arrives there is noticed when blocks are built. Decoding depends on nothing but the address, so an instruction
-// that control flow reaches is right whatever lies around it.
+// sweep decodes every piece from its start to its end. Bytes that do not decode are skipped:
+// control flow that arrives there is noticed when blocks are built. Decoding depends on nothing but
+// the address, so an instruction that control flow reaches is right whatever lies around it.
 func sweep(im *image.Image) (*code, error) {
 	c := &code{}
 	size := uint64(0)

@@ -1,7 +1,7 @@
 package cfg_test
 
-// switches is a program of all the forms of switches and computed gotos that compilers make tables of. It calls each
-// with indices within its table and beyond.
+// switches is a program of all the forms of switches and computed gotos that compilers make tables
+// of. It calls each with indices within its table and beyond.
 const switches = `
 #include <stdio.h>
 #include <stdlib.h>

@@ -16,7 +16,8 @@ type table struct {
 	check   check
 }
 
-// A check is a bounds check and where the index lies at its conditional jump: position = index + bias.
+// A check is a bounds check and where the index lies at its conditional jump: position = index +
+// bias.
 type check struct {
 	block int // -1 for none
 	index x86.Operand
@@ -42,7 +43,8 @@ const (
 	minEntries = 2    // of a table whose index has no bound: one could be a pointer that stands alone
 )
 
-// A resolver finds what registers hold in one routine, the targets of its indirect jumps first of all.
+// A resolver finds what registers hold in one routine, the targets of its indirect jumps first of
+// all.
 type resolver struct {
 	*recovery
 	d        *draft
@@ -65,9 +67,9 @@ type extent struct {
 	certainty    certainty
 }
 
-// resolveTables resolves the indirect jumps of a routine whose blocks are built, and returns what it finds by the
-// jumps' instructions. It resolves the tables first: a label that a table holds is no reason to mistrust a tail jump.
-// A jump that d.refused holds stays unresolved.
+// resolveTables resolves the indirect jumps of a routine whose blocks are built, and returns what
+// it finds by the jumps' instructions. It resolves the tables first: a label that a table holds is
+// no reason to mistrust a tail jump. A jump that d.refused holds stays unresolved.
 func (r *recovery) resolveTables(d *draft) map[int]*table {
 	jumps := make([]int, 0, 8)
 	for b := range d.blocks {
@@ -137,9 +139,10 @@ func sameTables(a, b map[int]*table) bool {
 	return true
 }
 
-// explore finds the table of the jump that ends block way[0], reached along the way, which runs backwards. As long as
-// the index is not bounded on the way, it is made longer, by each predecessor in turn: all of them have to lead to a
-// table, and none around a loop, where the index could become another.
+// explore finds the table of the jump that ends block way[0], reached along the way, which runs
+// backwards. As long as the index is not bounded on the way, it is made longer, by each predecessor
+// in turn: all of them have to lead to a table, and none around a loop, where the index could
+// become another.
 func (s *resolver) explore(way []int) (*table, certainty) {
 	s.runs--
 	t, how := s.read(way, s.run(way))
@@ -183,8 +186,9 @@ func merge(a, b *table) *table {
 	return t
 }
 
-// run executes the blocks of a way, the last first, and returns the operand of the jump at its end. What a compiler keeps in the frame, it knows to survive calls
-// and stores through pointers; a pointer to jump to that a program keeps there may have been changed by them.
+// run executes the blocks of a way, the last first, and returns the operand of the jump at its end.
+// What a compiler keeps in the frame, it knows to survive calls and stores through pointers; a
+// pointer to jump to that a program keeps there may have been changed by them.
 func (s *resolver) run(way []int) value {
 	v := s.follow(way)
 	if !s.machine.stale || v.form == symbolic {
@@ -294,8 +298,8 @@ func (s *resolver) limit(way []int, v value) limit {
 	return l
 }
 
-// isCheck says whether control reaches the way's jump only through the conditional jump of block b on it, without a
-// call in between.
+// isCheck says whether control reaches the way's jump only through the conditional jump of block b
+// on it, without a call in between.
 func (s *resolver) isCheck(way []int, b int) bool {
 	at := slices.Index(way, b)
 	if at < 1 {
@@ -341,8 +345,8 @@ func (s *resolver) readEntries(v value, l limit) (targets []int) {
 	return targets
 }
 
-// entryAt reads one entry of a table and returns the instruction that it leads to, in the routine or in a part that
-// becomes the routine's by that.
+// entryAt reads one entry of a table and returns the instruction that it leads to, in the routine
+// or in a part that becomes the routine's by that.
 func (s *resolver) entryAt(at uint64, v value, l limit) (int, bool) {
 	to, relocated := uint64(0), false
 	if v.size == 8 {
@@ -366,8 +370,9 @@ func (s *resolver) entryAt(at uint64, v value, l limit) (int, bool) {
 	return i, s.inside(s.d, i) >= 0 || l.guess && s.isOrphan(i)
 }
 
-// label returns an instruction of the routine, other than the first of a piece, that anything but the tables found mentions: a jump
-// through a pointer, from this routine or from elsewhere, may go there. Only those for which is holds count.
+// label returns an instruction of the routine, other than the first of a piece, that anything but
+// the tables found mentions: a jump through a pointer, from this routine or from elsewhere, may go
+// there. Only those for which is holds count.
 func (r *recovery) label(d *draft, found map[int]*table, is func(insn int) bool) (insn int, ok bool) {
 	known := map[int]bool{}
 	for _, t := range found {
@@ -390,11 +395,13 @@ func (r *recovery) label(d *draft, found map[int]*table, is func(insn int) bool)
 	return 0, false
 }
 
-// receiver returns an instruction that only a jump through a pointer can lead to, from elsewhere: the receiver of a non-local goto. What other ways lead
-// to, too, or what pads the space before an aligned block, is mentioned by chance: a number that looks like its address.
+// receiver returns an instruction that only a jump through a pointer can lead to, from elsewhere:
+// the receiver of a non-local goto. What other ways lead to, too, or what pads the space before an
+// aligned block, is mentioned by chance: a number that looks like its address.
 func (r *recovery) receiver(d *draft) (insn int, ok bool) {
 	return r.label(d, d.tables, func(i int) bool { return r.marks[i]&reached == 0 && !isPadding(&r.insns[i].Inst) })
 }
 
-// isPadding says whether the instruction is a nop of several bytes, as only assemblers make it, in front of labels and not behind them.
+// isPadding says whether the instruction is a nop of several bytes, as only assemblers make it, in
+// front of labels and not behind them.
 func isPadding(in *x86.Inst) bool { return in.Map == 1 && in.Op == 0x1f }

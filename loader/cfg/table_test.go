@@ -11,8 +11,8 @@ import (
 	"wpptrace/loader/cfg"
 )
 
-// TestTables compares the targets of all tables with what the compiler's relocations say: none is missed, none
-// invented.
+// TestTables compares the targets of all tables with what the compiler's relocations say: none is
+// missed, none invented.
 func TestTables(t *testing.T) {
 	for _, flags := range switchFlags {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
@@ -63,8 +63,9 @@ func addTargets(found map[*cfg.Routine]map[uint64]bool, r *cfg.Routine, b int) {
 	}
 }
 
-// relocatedTargets returns the addresses within routines that the linker wrote into data, by routine. A table's
-// entry holds an address, or one relative to the table; where a table begins, the relocations of the code tell.
+// relocatedTargets returns the addresses within routines that the linker wrote into data, by
+// routine. A table's entry holds an address, or one relative to the table; where a table begins,
+// the relocations of the code tell.
 func relocatedTargets(t *testing.T, path string, p *cfg.Program) map[*cfg.Routine]map[uint64]bool {
 	t.Helper()
 	f, err := elf.Open(path)

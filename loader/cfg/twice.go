@@ -17,13 +17,14 @@ func isReturnsTwiceSymbol(name string) bool {
 	return false
 }
 
-// ReturnsTwice says whether the routine may return more than once for one call, as setjmp and vfork do: it stores its
-// return address, is known by name, or ends by a jump to one that does. Imported functions are not the program's to
-// know.
+// ReturnsTwice says whether the routine may return more than once for one call, as setjmp and vfork
+// do: it stores its return address, is known by name, or ends by a jump to one that does. Imported
+// functions are not the program's to know.
 func (p *Program) ReturnsTwice(entry uint64) bool { return p.twice[entry] }
 
-// CallReturnsTwice says whether the call that ends a block may return more than once. A call through a register or a pointer
-// may, if the routine names such a function otherwise than by calling it: compilers load its address once for many calls.
+// CallReturnsTwice says whether the call that ends a block may return more than once. A call
+// through a register or a pointer may, if the routine names such a function otherwise than by
+// calling it: compilers load its address once for many calls.
 func (p *Program) CallReturnsTwice(r *Routine, block int) bool {
 	end := r.Blocks[block].End
 	if end != Call && end != CallInd {

@@ -48,16 +48,17 @@ type Block struct {
 // A JumpTable is a resolved jump table, or the table of a computed goto.
 type JumpTable struct {
 	Targets []int // block index for each table entry, by table index from the first entry reachable; nil if only the set of targets is known
-	// Check is the block whose conditional jump checks the index's bound (its not-leaving side leads to the table's
-	// jump through blocks with a single predecessor and no call), or -1.
+	// Check is the block whose conditional jump checks the index's bound (its not-leaving side
+	// leads to the table's jump through blocks with a single predecessor and no call), or -1.
 	Check int
-	// Index is where the index is just before Check's conditional jump. The low Index.Size bytes, zero-extended,
-	// plus Bias (modulo 2^(8*Index.Size)) give the position in Targets.
+	// Index is where the index is just before Check's conditional jump. The low Index.Size bytes,
+	// zero-extended, plus Bias (modulo 2^(8*Index.Size)) give the position in Targets.
 	Index x86.Operand
 	Bias  int64
 }
 
-// A Routine is a function: its entry, all its blocks wherever they lie (cold parts too), its landing pads.
+// A Routine is a function: its entry, all its blocks wherever they lie (cold parts too), its
+// landing pads.
 type Routine struct {
 	ID      int    // index in Program.Routines
 	Name    string // demangled; fn_<address> when the file has no name
@@ -74,8 +75,8 @@ type Routine struct {
 	rows    []*image.Range // of Ranges
 }
 
-// FormatReason returns the reason why a routine is left out, and its cause, which routines have in common: the reason without the place, for which format
-// has " at %x".
+// FormatReason returns the reason why a routine is left out, and its cause, which routines have in
+// common: the reason without the place, for which format has " at %x".
 func FormatReason(format string, args ...any) (reason, cause string) {
 	return fmt.Sprintf(format, args...), strings.ReplaceAll(format, " at %x", "")
 }

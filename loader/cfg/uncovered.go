@@ -11,10 +11,13 @@ import (
 
 const noUnwind = "no unwind information"
 
-// startup are the functions of crti.o and crtbegin.o, which the compiler links to every program and which are none of its own.
+// startup are the functions of crti.o and crtbegin.o, which the compiler links to every program and
+// which are none of its own.
 var startup = map[string]bool{"_init": true, "_fini": true, "frame_dummy": true, "register_tm_clones": true, "deregister_tm_clones": true, "__do_global_dtors_aux": true}
 
-// uncovered lists, by address, the functions that symbols name and no frame description entry covers, as hand-written assembly. Such a function goes on to the next one, but no further than its size, if that is known.
+// uncovered lists, by address, the functions that symbols name and no frame description entry
+// covers, as hand-written assembly. Such a function goes on to the next one, but no further than
+// its size, if that is known.
 func (r *recovery) uncovered(names map[uint64]string) (list []*Routine) {
 	symbols := r.im.Symbols()
 	for i := 0; i < len(symbols); {
@@ -47,7 +50,8 @@ func (c *code) nextPiece(addr, end uint64) uint64 {
 	return end
 }
 
-// addUncovered adds what the code mentions that no frame description entry covers. Nobody sees its calls and jumps made: they are mentions too.
+// addUncovered adds what the code mentions that no frame description entry covers. Nobody sees its
+// calls and jumps made: they are mentions too.
 func (m *mentions) addUncovered(im *image.Image, c *code) {
 	for i := range im.Sections {
 		if s := &im.Sections[i]; s.Exec && !isStubs(s) {
@@ -86,8 +90,8 @@ func (m *mentions) addCode(code []byte, addr uint64, absolute bool) {
 	}
 }
 
-// Unlisted is how many bytes of code are in no routine: linkage stubs, and what neither unwind information nor a symbol makes known, as start-up code.
-// Padding does not count.
+// Unlisted is how many bytes of code are in no routine: linkage stubs, and what neither unwind
+// information nor a symbol makes known, as start-up code. Padding does not count.
 func (p *Program) Unlisted() (bytes int) {
 	var listed [][2]uint64
 	for _, r := range p.Routines {

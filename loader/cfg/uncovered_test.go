@@ -8,7 +8,8 @@ import (
 	"wpptrace/loader/image"
 )
 
-// uncovered has functions without unwind information: one with a size, one without, and one that calls, jumps to and points at the program's routines.
+// uncovered has functions without unwind information: one with a size, one without, and one that
+// calls, jumps to and points at the program's routines.
 const uncovered = `
 volatile int sink;
 __attribute__((noinline,noclone)) static int called(int x) { return x * 3 + 1; }
@@ -22,7 +23,8 @@ __asm__(".globl unsized\n.type unsized,@function\nunsized:\nmov %edi,%eax\nret\n
 int main(int c, char **v) { sink = called(c) + jumped(c + 1) + pointed(c + 2) + left(c + 3) + sized(c) + unsized(c); return 0; }
 `
 
-// TestUncoveredFunctions: a function that no unwind information covers is listed, once and with its extent; linkage stubs are none.
+// TestUncoveredFunctions: a function that no unwind information covers is listed, once and with its
+// extent; linkage stubs are none.
 func TestUncoveredFunctions(t *testing.T) {
 	p := recoverFile(t, compile(t, uncovered, "-O1", "-fno-toplevel-reorder", "-fno-pie", "-no-pie"))
 	const reason = "no unwind information"
@@ -45,7 +47,8 @@ func TestUncoveredFunctions(t *testing.T) {
 	}
 }
 
-// TestCodeThatIsNotCovered calls and jumps without anybody seeing it: what it mentions is as if its address was taken.
+// TestCodeThatIsNotCovered calls and jumps without anybody seeing it: what it mentions is as if its
+// address was taken.
 func TestCodeThatIsNotCovered(t *testing.T) {
 	for _, flags := range [][]string{{"-O1", "-fPIE", "-pie"}, {"-O1", "-fno-pie", "-no-pie"}} {
 		p := recoverFile(t, compile(t, uncovered, flags...))

@@ -14,8 +14,9 @@ const (
 	target               // element + base + anchor: the jump target that an element of a relative table stands for
 )
 
-// A value is what the machine knows of the contents of a register or of memory. In the forms with an index, the
-// index is the symbolic value (sym, shift, bits); base and anchorBase are symbols, 0 for none.
+// A value is what the machine knows of the contents of a register or of memory. In the forms with
+// an index, the index is the symbolic value (sym, shift, bits); base and anchorBase are symbols, 0
+// for none.
 type value struct {
 	form   form
 	bits   uint8 // symbolic: how many low bits; 64 for all
@@ -133,7 +134,8 @@ func (m *machine) narrow(v value, bits uint8) value {
 	return value{sym: m.fresh(computed).sym, bits: bits}
 }
 
-// extend returns v of that many bits, sign-extended. A bounded index is too small for its sign to matter.
+// extend returns v of that many bits, sign-extended. A bounded index is too small for its sign to
+// matter.
 func (m *machine) extend(v value, bits uint8) value {
 	switch v = m.narrow(v, bits); v.form {
 	case constant:
@@ -199,7 +201,8 @@ func (m *machine) sumConstant(a value, off int64) value {
 	return m.fresh(computed)
 }
 
-// sumSymbol adds a pointer: the base of the table that a is an index of, or what its elements are relative to.
+// sumSymbol adds a pointer: the base of the table that a is an index of, or what its elements are
+// relative to.
 func (m *machine) sumSymbol(a, b value) value {
 	switch {
 	case a.form == scaled || a.form == address && a.base == 0:
@@ -214,7 +217,8 @@ func (m *machine) sumSymbol(a, b value) value {
 	return m.fresh(computed)
 }
 
-// times returns v * scale. What is no plain index becomes one: an element of a table of numbers, for one.
+// times returns v * scale. What is no plain index becomes one: an element of a table of numbers,
+// for one.
 func (m *machine) times(v value, scale uint8) value {
 	switch {
 	case scale == 1:
@@ -229,7 +233,8 @@ func (m *machine) times(v value, scale uint8) value {
 	return value{form: scaled, scale: scale}.withIndex(v)
 }
 
-// indexed returns base + index with the index not scaled, as a byte table and a scaled index have it.
+// indexed returns base + index with the index not scaled, as a byte table and a scaled index have
+// it.
 func (m *machine) indexed(base, index value) value {
 	if base.form == constant && index.form == symbolic && !index.dirty {
 		return value{form: address, scale: 1, off: base.off}.withIndex(index)
@@ -250,8 +255,8 @@ func (m *machine) limited(most uint64) value {
 // maxNames bounds how many names of values of named values are looked through.
 const maxNames = 8
 
-// boundOf returns the least bound on the symbolic value v. Widths need not agree: where a compiler compares some low
-// bits and then uses more of them, it knows the others to be zero.
+// boundOf returns the least bound on the symbolic value v. Widths need not agree: where a compiler
+// compares some low bits and then uses more of them, it knows the others to be zero.
 func (m *machine) boundOf(v value) (bound, bool) {
 	off := int64(0) // to be added to the bound of what v is made of
 	for range maxNames {
@@ -279,8 +284,8 @@ func (m *machine) boundOf(v value) (bound, bool) {
 	return bound{}, false
 }
 
-// typeBound returns the greatest number that fits in v when that has less than 32 bits: a bound on the index of a
-// table, though seldom that of the table's length.
+// typeBound returns the greatest number that fits in v when that has less than 32 bits: a bound on
+// the index of a table, though seldom that of the table's length.
 func typeBound(v value) (uint64, bool) {
 	if v.bits > 16 {
 		return 0, false

@@ -18,7 +18,8 @@ import (
 // Most is how many processes of a family may live at the same time; those beyond are not followed.
 const Most = int(bpf.FamilyFamilyTableFAMILY_MAX)
 
-// A Family is a process, those that it has started since Follow, and those that these have. It is used by one goroutine at a time, but for LetGo and Holds.
+// A Family is a process, those that it has started since Follow, and those that these have. It is
+// used by one goroutine at a time, but for LetGo and Holds.
 type Family struct {
 	objects bpf.FamilyObjects
 	watch   *guard.Watch
@@ -27,7 +28,8 @@ type Family struct {
 	record  ringbuf.Record
 }
 
-// News is of a process that stands before its first instruction, or that of another program, unless Obstacle says why it does not.
+// News is of a process that stands before its first instruction, or that of another program, unless
+// Obstacle says why it does not.
 type News struct {
 	PID      int
 	Name     string // that of its first thread, with \n and the like for what cannot be printed
@@ -41,7 +43,8 @@ var (
 	ErrJobControl = errors.New("it is the job of a shell on a terminal, which would take it for stopped by its user: start it by wpptrace, or trace it with -p once it runs")
 )
 
-// Load prepares to follow processes; nothing is stopped before Follow. The caller closes the family, before the guard. Cost: some ms.
+// Load prepares to follow processes; nothing is stopped before Follow. The caller closes the
+// family, before the guard. Cost: some ms.
 func Load(g *guard.Guard) (*Family, error) {
 	f := &Family{}
 	if err := f.load(g); err != nil {
@@ -125,7 +128,8 @@ func (f *Family) Missed() (n uint32) {
 	return n
 }
 
-// Disband has nobody stopped any more, and lets all go who are: those too that are about to stop. Cost: 0.1 s, unless the family is gone.
+// Disband has nobody stopped any more, and lets all go who are: those too that are about to stop.
+// Cost: 0.1 s, unless the family is gone.
 func (f *Family) Disband() error {
 	err := f.objects.Following.Set(uint32(0))
 	for _, l := range f.links {

@@ -2,17 +2,19 @@ package govern
 
 import "time"
 
-// A Budget is an account of CPU time: the process's own earns a share, what the probes take is paid from it. It may be overdrawn, since probes cost more or
-// less than one can know before: then nothing is to be spent until the debt has been earned, so that in the long run the budget holds whatever the
-// process does. It is used by one goroutine at a time; each call costs a few ns.
+// A Budget is an account of CPU time: the process's own earns a share, what the probes take is paid
+// from it. It may be overdrawn, since probes cost more or less than one can know before: then
+// nothing is to be spent until the debt has been earned, so that in the long run the budget holds
+// whatever the process does. It is used by one goroutine at a time; each call costs a few ns.
 type Budget struct {
 	share  float64
 	credit float64 // ns; negative: debt
 	total  Use
 }
 
-// A Use is what a process used in some time, CPU time of all its threads: Own is what it would have used without probes, Probes what they took. Own may be
-// below 0, where it was taken for more before.
+// A Use is what a process used in some time, CPU time of all its threads: Own is what it would have
+// used without probes, Probes what they took. Own may be below 0, where it was taken for more
+// before.
 type Use struct {
 	Own, Probes time.Duration
 }
@@ -22,7 +24,8 @@ const (
 	mostSaved = time.Second            // a calm hour must not be paid back with a bad minute
 )
 
-// New returns a budget of that share: 0.05 is 5 % of the process's own CPU time. It begins with what a tenth of a second of that earns.
+// New returns a budget of that share: 0.05 is 5 % of the process's own CPU time. It begins with
+// what a tenth of a second of that earns.
 func New(share float64) *Budget { return &Budget{share: share, credit: share * float64(advance)} }
 
 // Account takes account of what was used since the last call.
@@ -38,7 +41,8 @@ func (b *Budget) Debt() time.Duration { return time.Duration(max(0, -b.credit/b.
 // Overdrawn reports whether more was spent than earned.
 func (b *Budget) Overdrawn() bool { return b.credit < 0 }
 
-// Overhead is what the probes have taken so far, as a share of the process's own CPU time, of which a microsecond is the least.
+// Overhead is what the probes have taken so far, as a share of the process's own CPU time, of which
+// a microsecond is the least.
 func (b *Budget) Overhead() float64 {
 	return float64(b.total.Probes) / float64(max(b.total.Own, time.Microsecond))
 }

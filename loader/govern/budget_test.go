@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A heavy process is traced in windows that cost what the budget allows, a light one all the time, an idle one too.
+// A heavy process is traced in windows that cost what the budget allows, a light one all the time,
+// an idle one too.
 func TestBudget(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -54,7 +55,8 @@ func TestSavings(t *testing.T) {
 	}
 }
 
-// Whatever a process does, who spends only while the account is not overdrawn spends no more than its share, but for the last stretch and what it began with.
+// Whatever a process does, who spends only while the account is not overdrawn spends no more than
+// its share, but for the last stretch and what it began with.
 func TestBudgetHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := rapid.Float64Range(0.001, 0.5).Draw(t, "share")

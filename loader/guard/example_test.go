@@ -11,8 +11,8 @@ import (
 	"wpptrace/loader/uprobe"
 )
 
-// The guard of a process puts probes in and takes them out, and lets the process go on where it has been stopped. It needs a program that calls guard.Stand where it
-// is started with guard.Command.
+// The guard of a process puts probes in and takes them out, and lets the process go on where it has
+// been stopped. It needs a program that calls guard.Stand where it is started with guard.Command.
 func ExampleStart() {
 	var p *target.Process           // to be opened
 	var executable *os.File         // of the process

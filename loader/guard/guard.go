@@ -21,7 +21,8 @@ import (
 // Command is the argument with which this program, started again, is to call Stand.
 const Command = "guard"
 
-// A Guard is asked for what it does to a process, and to those that this one has started. It may be used by several goroutines.
+// A Guard is asked for what it does to a process, and to those that this one has started. It may be
+// used by several goroutines.
 type Guard struct {
 	process *target.Process
 	cmd     *exec.Cmd
@@ -31,7 +32,8 @@ type Guard struct {
 	status  error         // then
 }
 
-// Start starts the guard of a process. The caller closes it. Cost: some 10 ms, and a process, which sleeps.
+// Start starts the guard of a process. The caller closes it. Cost: some 10 ms, and a process, which
+// sleeps.
 func Start(p *target.Process) (*Guard, error) {
 	g := &Guard{process: p}
 	if err := g.start(); err != nil {
@@ -127,8 +129,9 @@ type Probes struct {
 	id    int
 }
 
-// Probe puts a program at places of a file, where it is mapped in the memory of a process, as uprobe.Way.Put does. Errors that the
-// kernel gave are told by errors.Is. The caller closes the probes, before the guard. Cost: about 2 us a place in a link, 0.3 ms one that is an event.
+// Probe puts a program at places of a file, where it is mapped in the memory of a process, as
+// uprobe.Way.Put does. Errors that the kernel gave are told by errors.Is. The caller closes the
+// probes, before the guard. Cost: about 2 us a place in a link, 0.3 ms one that is an event.
 func (g *Guard) Probe(way uprobe.Way, file *os.File, program *ebpf.Program, offsets, cookies []uint64, pid int) (*Probes, error) {
 	hit, err := duplicate(program.FD())
 	if err != nil {
@@ -148,7 +151,8 @@ func (p *Probes) Close() error {
 	return err
 }
 
-// Confine leaves the guard with those capabilities alone: with none it can still undo what it has done, and, of a process of its own user, let it go on.
+// Confine leaves the guard with those capabilities alone: with none it can still undo what it has
+// done, and, of a process of its own user, let it go on.
 func (g *Guard) Confine(keep ...cap.Value) error {
 	_, err := g.ask(&request{Confine: &confinement{keep}})
 	return err

@@ -19,8 +19,8 @@ import (
 	"wpptrace/loader/target"
 )
 
-// What is known of a stop follows the signals in the order in which they take effect: a SIGCONT that came before our own SIGSTOP, which was on its way, once left the
-// process stopped for ever.
+// What is known of a stop follows the signals in the order in which they take effect: a SIGCONT
+// that came before our own SIGSTOP, which was on its way, once left the process stopped for ever.
 func TestSignalsBesideAStop(t *testing.T) {
 	for _, c := range []struct {
 		name    string

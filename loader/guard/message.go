@@ -65,7 +65,8 @@ func (r *refusal) Is(target error) bool {
 // mostFiles is how many descriptors a message may have.
 const mostFiles = 4
 
-// maxMessage bounds what is read for a message, bytes: far more than a placement of all that a plan may have.
+// maxMessage bounds what is read for a message, bytes: far more than a placement of all that a plan
+// may have.
 const maxMessage = 1 << 30
 
 // send sends a message, with descriptors.
@@ -91,7 +92,8 @@ func send(c *net.UnixConn, message any, files ...*os.File) error {
 	return err
 }
 
-// receive receives a message, and returns its descriptors, which the caller closes. At the end of the connection it returns io.EOF.
+// receive receives a message, and returns its descriptors, which the caller closes. At the end of
+// the connection it returns io.EOF.
 func receive(c *net.UnixConn, message any) (fds []int, err error) {
 	size, rights := make([]byte, 4), make([]byte, unix.CmsgSpace(4*mostFiles))
 	n, m, _, _, err := c.ReadMsgUnix(size, rights)

@@ -26,8 +26,8 @@ type stand struct {
 	stops  []*ebpf.Map // empty: nobody is stopped
 }
 
-// Stand is the life of the process that Start starts: it does what it is asked until the one that started it is gone. Then it takes out what it has put in, and lets
-// go on who was stopped.
+// Stand is the life of the process that Start starts: it does what it is asked until the one that
+// started it is gone. Then it takes out what it has put in, and lets go on who was stopped.
 func Stand() error {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
 	conn, err := connection(os.NewFile(connFD, "wpptrace"))
@@ -39,7 +39,8 @@ func Stand() error {
 	return errors.Join(err, s.undo())
 }
 
-// undo takes out all probes. Meanwhile, and as long as hits that are under way may stop a process, it lets all go on.
+// undo takes out all probes. Meanwhile, and as long as hits that are under way may stop a process,
+// it lets all go on.
 func (s *stand) undo() error {
 	removed := make(chan error, 1)
 	go func() {

@@ -13,14 +13,17 @@ import (
 	"wpptrace/loader/target"
 )
 
-// A Watch knows which processes BPF programs have stopped, and lets them go on. It may be used by several goroutines.
+// A Watch knows which processes BPF programs have stopped, and lets them go on. It may be used by
+// several goroutines.
 type Watch struct {
 	stops *ebpf.Map
 	links []link.Link // of the programs that keep stops: the guard has them too, for without them nobody knows what to undo
 }
 
-// Watch has the guard let go on, should we be gone, whom BPF programs have stopped. stops tells who that is, by process number; programs keep it: they see the
-// signals of those processes and take out of it who comes to his end. The caller closes the watch, before the guard, and frees stops then.
+// Watch has the guard let go on, should we be gone, whom BPF programs have stopped. stops tells who
+// that is, by process number; programs keep it: they see the signals of those processes and take
+// out of it who comes to his end. The caller closes the watch, before the guard, and frees stops
+// then.
 func (g *Guard) Watch(stops *ebpf.Map, programs ...*ebpf.Program) (*Watch, error) {
 	w := &Watch{stops: stops}
 	for _, p := range programs {
@@ -60,7 +63,8 @@ func (w *Watch) Holds(pid int) (bool, error) {
 	return s.Ours != 0, err
 }
 
-// LetGo lets a process go on, if a BPF program has stopped it and nobody else since. Call it when there is room for what it will say.
+// LetGo lets a process go on, if a BPF program has stopped it and nobody else since. Call it when
+// there is room for what it will say.
 func (w *Watch) LetGo(pid int) error {
 	_, err := letGo(w.stops, pid)
 	return err

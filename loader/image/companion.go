@@ -25,7 +25,8 @@ var debugRoot = installedAt
 
 const installedAt = "/usr/lib/debug"
 
-// companionOf is the name under debugRoot of the debug information of what bears a build id, in hex.
+// companionOf is the name under debugRoot of the debug information of what bears a build id, in
+// hex.
 func companionOf(id string) (name string, ok bool) {
 	const least = 4 // digits
 	if len(id) < least {
@@ -34,8 +35,9 @@ func companionOf(id string) (name string, ok bool) {
 	return path.Join(".build-id", id[:2], id[2:]+".debug"), true
 }
 
-// withCompanion hands the image's debug information to a function, if it is in a file of its own: fs.ErrNotExist if it is not. The file is found by the build id
-// alone, and has to bear it: nothing that the image says names a path.
+// withCompanion hands the image's debug information to a function, if it is in a file of its own:
+// fs.ErrNotExist if it is not. The file is found by the build id alone, and has to bear it: nothing
+// that the image says names a path.
 func (im *Image) withCompanion(read func(elfFile) error) error {
 	name, ok := companionOf(im.BuildID)
 	if !ok {
@@ -51,7 +53,8 @@ func (im *Image) withCompanion(read func(elfFile) error) error {
 	})
 }
 
-// withInstalled hands a file under debugRoot to a function, and makes errors of what is wrong with it, which name it.
+// withInstalled hands a file under debugRoot to a function, and makes errors of what is wrong with
+// it, which name it.
 func withInstalled(name string, read func(elfFile) error) error {
 	f, size, err := openInstalled(name)
 	if err == nil {
@@ -83,8 +86,9 @@ func readInstalled(f *os.File, size int64, read func(elfFile) error) (err error)
 	return read(elfFile{file, size, true})
 }
 
-// openInstalled opens a regular file under debugRoot, which the caller closes. Links are followed within it alone, and only those that root has made: no directory that others may change is
-// looked into, and nothing of theirs is opened, nor a device, which may notice.
+// openInstalled opens a regular file under debugRoot, which the caller closes. Links are followed
+// within it alone, and only those that root has made: no directory that others may change is looked
+// into, and nothing of theirs is opened, nor a device, which may notice.
 func openInstalled(name string) (f *os.File, size int64, err error) {
 	root, err := os.OpenRoot(debugRoot)
 	if err != nil {
@@ -121,8 +125,9 @@ func isRoots(info fs.FileInfo) bool {
 	return ok && (s.Uid == 0 || int(s.Uid) == os.Geteuid())
 }
 
-// openSupplement reads what a file's debug information shares with other files' (dwz(1)), if it does. That is found by its build id, or, for a file that is installed itself, under
-// the name that it gives.
+// openSupplement reads what a file's debug information shares with other files' (dwz(1)), if it
+// does. That is found by its build id, or, for a file that is installed itself, under the name that
+// it gives.
 func (f elfFile) openSupplement(d *debugData) error {
 	s := f.Section(".gnu_debugaltlink")
 	if s == nil {
@@ -157,7 +162,8 @@ func (f elfFile) openSupplement(d *debugData) error {
 	return nil
 }
 
-// staticSymbols reads .symtab, that of the companion where the file has been stripped of its own. A companion that is not good is none, and said to be so.
+// staticSymbols reads .symtab, that of the companion where the file has been stripped of its own. A
+// companion that is not good is none, and said to be so.
 func (im *Image) staticSymbols() (symbols []symbolEntry, err error) {
 	if im.file.SectionByType(elf.SHT_SYMTAB) != nil {
 		return im.file.symbolTable(elf.SHT_SYMTAB)
@@ -175,10 +181,12 @@ func (im *Image) staticSymbols() (symbols []symbolEntry, err error) {
 	return symbols, nil
 }
 
-// PassedOver returns why the file's debug information under /usr/lib/debug was not used for symbols, nil where it was, or was not looked for, or is not there.
+// PassedOver returns why the file's debug information under /usr/lib/debug was not used for
+// symbols, nil where it was, or was not looked for, or is not there.
 func (im *Image) PassedOver() error { return im.passedOver }
 
-// withDebug hands the file that has the debug information to a function: the companion where the file itself has none.
+// withDebug hands the file that has the debug information to a function: the companion where the
+// file itself has none.
 func (im *Image) withDebug(read func(elfFile) error) error {
 	if im.file.hasLines() {
 		return read(im.file)

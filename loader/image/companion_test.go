@@ -19,7 +19,8 @@ import (
 	"wpptrace/internal/testenv"
 )
 
-// install puts the debug information of a program where a distribution does, as if for a build id, and strips the program of it.
+// install puts the debug information of a program where a distribution does, as if for a build id,
+// and strips the program of it.
 func install(t *testing.T, program, id string) (companion string) {
 	t.Helper()
 	companion = filepath.Join(debugRoot, ".build-id", id[:2], id[2:]+".debug")
@@ -31,14 +32,16 @@ func install(t *testing.T, program, id string) (companion string) {
 	return companion
 }
 
-// installAt has debug information looked for in a directory of the test's. Tests that do so do not run in parallel.
+// installAt has debug information looked for in a directory of the test's. Tests that do so do not
+// run in parallel.
 func installAt(t *testing.T) {
 	before := debugRoot
 	t.Cleanup(func() { debugRoot = before })
 	debugRoot = t.TempDir()
 }
 
-// A stripped program with its debug information under /usr/lib/debug has the names, lines and inlined calls that it had.
+// A stripped program with its debug information under /usr/lib/debug has the names, lines and
+// inlined calls that it had.
 func TestCompanion(t *testing.T) {
 	installAt(t)
 	program := compile(t, "chains.cc", chains, "-O2", "-g")
@@ -155,7 +158,8 @@ func TestCompanionBehindALink(t *testing.T) {
 	}
 }
 
-// Debug information that two files share, as dwz makes it, is found by its name among what is installed, and by its build id.
+// Debug information that two files share, as dwz makes it, is found by its name among what is
+// installed, and by its build id.
 func TestSupplement(t *testing.T) {
 	if _, err := exec.LookPath("dwz"); err != nil {
 		testenv.Missing(t, err)
@@ -194,7 +198,8 @@ func TestSupplement(t *testing.T) {
 	}
 }
 
-// checkWithoutSupplement: what is not there, or another's, is not read; that is told once, and calls have no names.
+// checkWithoutSupplement: what is not there, or another's, is not read; that is told once, and
+// calls have no names.
 func checkWithoutSupplement(t *testing.T, program, supplement, id string) {
 	t.Helper()
 	other := compile(t, "exceptions.cc", exceptions, "-g")

@@ -2,7 +2,8 @@ package image
 
 import "encoding/binary"
 
-// A cursor reads the variable-length encodings of DWARF. Once a read fails, all that follow fail and give zero.
+// A cursor reads the variable-length encodings of DWARF. Once a read fails, all that follow fail
+// and give zero.
 type cursor struct {
 	data   []byte
 	at     int
@@ -105,8 +106,8 @@ func (c *cursor) string() string {
 	return string(c.data[from : c.at-1])
 }
 
-// A pointerEncoding says how a pointer is written (Linux Standard Base, DW_EH_PE): its format in the low four bits,
-// then what it is relative to, then whether it is the address of the pointer.
+// A pointerEncoding says how a pointer is written (Linux Standard Base, DW_EH_PE): its format in
+// the low four bits, then what it is relative to, then whether it is the address of the pointer.
 type pointerEncoding byte
 
 const (
@@ -126,7 +127,8 @@ const (
 	formatS64                     = 0xc
 )
 
-// pointer reads an encoded pointer; zero means none. It fails on what is relative to anything but itself.
+// pointer reads an encoded pointer; zero means none. It fails on what is relative to anything but
+// itself.
 func (c *cursor) pointer(e pointerEncoding) uint64 {
 	if e == omitted {
 		return 0

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// debugData is the debug information of a file. What it may cost to read is bounded: a hostile file's entries can share one long name, or one long list of ranges.
+// debugData is the debug information of a file. What it may cost to read is bounded: a hostile
+// file's entries can share one long name, or one long list of ranges.
 type debugData struct {
 	data  *dwarf.Data
 	units []debugUnit
@@ -91,7 +92,8 @@ func (f elfFile) unpack(s *elf.Section) ([]byte, error) {
 	return s.Data()
 }
 
-// clipNames ends names at a length that no compiler reaches: debug/dwarf copies one each time that an entry has it.
+// clipNames ends names at a length that no compiler reaches: debug/dwarf copies one each time that
+// an entry has it.
 func clipNames(names []byte) {
 	for len(names) > maxName {
 		if end := bytes.IndexByte(names[:maxName], 0); end >= 0 {
@@ -128,7 +130,8 @@ func debugUnits(info []byte) []debugUnit {
 	return units
 }
 
-// unitHeader reads what follows the length in a unit's header, and returns the offset of its table of abbreviations. A word is an offset: 4 or 8 bytes.
+// unitHeader reads what follows the length in a unit's header, and returns the offset of its table
+// of abbreviations. A word is an offset: 4 or 8 bytes.
 func unitHeader(unit *cursor, wordLen int) (table uint64) {
 	const (
 		typeUnit     = 0x02
@@ -154,8 +157,8 @@ func unitHeader(unit *cursor, wordLen int) (table uint64) {
 	return table
 }
 
-// checkAbbreviations fails where units share parts of their tables, or an abbreviation has more attributes than any: debug/dwarf keeps a table for each offset that a
-// unit names.
+// checkAbbreviations fails where units share parts of their tables, or an abbreviation has more
+// attributes than any: debug/dwarf keeps a table for each offset that a unit names.
 func checkAbbreviations(data []byte, units []debugUnit) error {
 	known := map[uint64]bool{}
 	room := len(data)

@@ -77,9 +77,9 @@ type frameReader struct {
 	rows    []Row
 }
 
-// readFrames reads the frame description entries of a section that is loaded at addr. An entry whose code cannot be
-// located is passed over; an entry that is located, but not understood, is there with the fault. Time and memory are
-// linear in the length of data.
+// readFrames reads the frame description entries of a section that is loaded at addr. An entry
+// whose code cannot be located is passed over; an entry that is located, but not understood, is
+// there with the fault. Time and memory are linear in the length of data.
 func readFrames(data []byte, addr uint64) ([]frameEntry, error) {
 	r := frameReader{data: data, addr: addr, common: map[uint64]*commonEntry{}}
 	for at := uint64(0); at+4 <= uint64(len(data)); {
@@ -105,7 +105,8 @@ func readFrames(data []byte, addr uint64) ([]frameEntry, error) {
 	return r.entries, nil
 }
 
-// record returns a cursor over the record at offset at, set behind its length. It is empty for a terminator.
+// record returns a cursor over the record at offset at, set behind its length. It is empty for a
+// terminator.
 func (r *frameReader) record(at uint64) (cursor, error) {
 	const extended = 0xffffffff
 	c := cursor{data: r.data, at: int(at), addr: r.addr}

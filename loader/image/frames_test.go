@@ -47,7 +47,8 @@ func withoutSlots(rows []Row) []Row {
 	return rows
 }
 
-// realigned has a routine that aligns its stack and finds its arguments, which have no fixed distance then, by a register that it keeps.
+// realigned has a routine that aligns its stack and finds its arguments, which have no fixed
+// distance then, by a register that it keeps.
 const realigned = `
 #include <string.h>
 volatile int sink;
@@ -63,7 +64,8 @@ __attribute__((noinline)) int aligned(int n)
 int main(int n, char **v) { return aligned(n) & 1; }
 `
 
-// TestSlotsEqualReadelf compares the frame addresses that routines keep in a slot with the instructions that readelf prints.
+// TestSlotsEqualReadelf compares the frame addresses that routines keep in a slot with the
+// instructions that readelf prints.
 func TestSlotsEqualReadelf(t *testing.T) {
 	for _, level := range []string{"-O0", "-O2", "-O3"} {
 		path := compile(t, "realigned.c", realigned, level)
@@ -84,7 +86,8 @@ func TestSlotsEqualReadelf(t *testing.T) {
 	}
 }
 
-// readelfRows returns the rows of each frame description entry by its first address, without those that repeat.
+// readelfRows returns the rows of each frame description entry by its first address, without those
+// that repeat.
 func readelfRows(t *testing.T, path string) map[uint64][]Row {
 	entry := regexp.MustCompile(`^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) .*pc=([0-9a-f]+)\.\.([0-9a-f]+)`)
 	common := regexp.MustCompile(`^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE`)
@@ -197,7 +200,8 @@ func TestSmallImage(t *testing.T) {
 	}
 }
 
-// frameData makes an .eh_frame section at address 0 with one common entry and one entry of 256 bytes at smallCode.
+// frameData makes an .eh_frame section at address 0 with one common entry and one entry of 256
+// bytes at smallCode.
 func frameData(version byte, augmentation string, initial, program []byte) []byte {
 	le := binary.LittleEndian
 	common := append([]byte{0, 0, 0, 0, version}, augmentation...)
@@ -382,7 +386,8 @@ func TestCallSites(t *testing.T) {
 	checkPads(t, mustOpen(t, "/lib/x86_64-linux-gnu/libc.so.6"))
 }
 
-// checkPads checks that all call sites lie in their range and all landing pads in code that is described.
+// checkPads checks that all call sites lie in their range and all landing pads in code that is
+// described.
 func checkPads(t *testing.T, im *Image) {
 	t.Helper()
 	pads := 0

@@ -14,8 +14,9 @@ import (
 	"sync"
 )
 
-// An Image is an ELF file for x86-64, an executable or a shared object. All addresses are link-time addresses. What its
-// fields and methods return is shared and must not be changed; with that, it is safe for concurrent use.
+// An Image is an ELF file for x86-64, an executable or a shared object. All addresses are link-time
+// addresses. What its fields and methods return is shared and must not be changed; with that, it is
+// safe for concurrent use.
 type Image struct {
 	Name     string    // base name of the file
 	BuildID  string    // in hex, "" if the file has none
@@ -36,7 +37,8 @@ type Image struct {
 	lines      func() (*Lines, error)
 }
 
-// OpenFile opens the file at path. The caller closes the image; until then it keeps a descriptor open for Lines.
+// OpenFile opens the file at path. The caller closes the image; until then it keeps a descriptor
+// open for Lines.
 func OpenFile(path string) (*Image, error) {
 	f, size, err := OpenRegular(path)
 	if err != nil {
@@ -51,8 +53,9 @@ func OpenFile(path string) (*Image, error) {
 	return im, nil
 }
 
-// Open reads an ELF file of size bytes; name is what errors call it. It reads the mapped parts and the symbol tables
-// once, about 15 ms for 7 MB. r must stay readable while Lines, or what it returns, is asked.
+// Open reads an ELF file of size bytes; name is what errors call it. It reads the mapped parts and
+// the symbol tables once, about 15 ms for 7 MB. r must stay readable while Lines, or what it
+// returns, is asked.
 func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 	defer func() { // debug/elf panics on some hostile files
 		if p := recover(); p != nil {
@@ -142,8 +145,8 @@ func (im *Image) readSegments() error {
 	return nil
 }
 
-// readSections reads what is mapped and has bytes. Sections that share bytes of the file are refused, so that memory
-// is bounded by the file's size, and what a file with holes claims is.
+// readSections reads what is mapped and has bytes. Sections that share bytes of the file are
+// refused, so that memory is bounded by the file's size, and what a file with holes claims is.
 func (im *Image) readSections() error {
 	budget, room := uint64(im.file.size), uint64(maxMapped)
 	for _, s := range im.file.Sections {
@@ -201,7 +204,8 @@ func (im *Image) SectionAt(addr uint64) *Section {
 	return &im.Sections[i]
 }
 
-// Bytes returns the bytes from lo to hi (exclusive), shared, or nil when they do not lie in one section.
+// Bytes returns the bytes from lo to hi (exclusive), shared, or nil when they do not lie in one
+// section.
 func (im *Image) Bytes(lo, hi uint64) []byte {
 	s := im.SectionAt(lo)
 	if s == nil || hi < lo || hi-s.Addr > uint64(len(s.Data)) {
@@ -210,7 +214,8 @@ func (im *Image) Bytes(lo, hi uint64) []byte {
 	return s.Data[lo-s.Addr : hi-s.Addr : hi-s.Addr]
 }
 
-// FileOffset returns where in the file the code at addr is; it answers false outside of the executable segments.
+// FileOffset returns where in the file the code at addr is; it answers false outside of the
+// executable segments.
 func (im *Image) FileOffset(addr uint64) (uint64, bool) {
 	for _, s := range im.Segments {
 		if addr >= s.Addr && addr-s.Addr < s.FileLen {
@@ -227,7 +232,8 @@ func (im *Image) readBuildID() error {
 	return nil
 }
 
-// buildID reads the note that the linker leaves, 16 or 20 bytes as a rule: in hex, or "" if it is none.
+// buildID reads the note that the linker leaves, 16 or 20 bytes as a rule: in hex, or "" if it is
+// none.
 func buildID(note []byte) string {
 	const maxIDLen = 64
 	if len(note) < 16 || string(note[12:16]) != "GNU\x00" {

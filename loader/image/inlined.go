@@ -15,12 +15,15 @@ type Call struct {
 	Line    int    // of the call; 0: neither is known
 }
 
-// Inlined returns the calls that the code at addr is inlined for, the innermost first: At tells the place in the first one's routine, each call its place in the
-// next one's, and the last one that in the routine which has the code. The first address of a unit has its entries read, about 0.3 s for 10 MB of debug information; then it takes
-// about a microsecond. Where that fails there are no calls: see Trouble.
+// Inlined returns the calls that the code at addr is inlined for, the innermost first: At tells the
+// place in the first one's routine, each call its place in the next one's, and the last one that in
+// the routine which has the code. The first address of a unit has its entries read, about 0.3 s for
+// 10 MB of debug information; then it takes about a microsecond. Where that fails there are no
+// calls: see Trouble.
 func (l *Lines) Inlined(addr uint64) []Call { return l.inlined.at(addr) }
 
-// Release gives back the memory that debug information takes. Inlined reads it again when it is asked about a unit that it does not know.
+// Release gives back the memory that debug information takes. Inlined reads it again when it is
+// asked about a unit that it does not know.
 func (l *Lines) Release() {
 	l.inlined.mutex.Lock()
 	defer l.inlined.mutex.Unlock()
@@ -34,7 +37,8 @@ func (l *Lines) Trouble() error {
 	return l.inlined.trouble
 }
 
-// inlinedCalls are those of a file. What is known of a unit is read when one of its addresses is asked for.
+// inlinedCalls are those of a file. What is known of a unit is read when one of its addresses is
+// asked for.
 type inlinedCalls struct {
 	image *Image
 	code  []ownedFrom // by index in units
@@ -94,7 +98,8 @@ func (c *inlinedCalls) note(err error) {
 	}
 }
 
-// read has debug information in memory while a function reads it, and makes errors of the panics of debug/dwarf on some hostile files.
+// read has debug information in memory while a function reads it, and makes errors of the panics of
+// debug/dwarf on some hostile files.
 func (c *inlinedCalls) read(what func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -129,7 +134,8 @@ func (c *inlinedCalls) name(at naming) string {
 	return name
 }
 
-// routineName is the name of the routine that an entry is of, demangled: its own, or that of the entry that it refers to.
+// routineName is the name of the routine that an entry is of, demangled: its own, or that of the
+// entry that it refers to.
 func (d *debugData) routineName(at naming) (string, error) {
 	const mipsLinkageName = dwarf.Attr(0x2007) // before DWARF 4
 	const most = 8                             // entries that refer to each other

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// chains is a program with calls that are inlined in each other, in code with loops and branches, in C++ and from several places.
+// chains is a program with calls that are inlined in each other, in code with loops and branches,
+// in C++ and from several places.
 const chains = `#include <cstdio>
 #include <cstdlib>
 
@@ -68,7 +69,8 @@ __attribute__((noinline)) long stacks(int n)
 int main(int argc, char **) { return std::printf("%d %d %ld\n", first(argc), recurse(argc + 10), stacks(argc * 10)) < 0; }
 `
 
-// inlinedAs is what addr2line -i -f says of each address: a line for each routine, the innermost first, and its place.
+// inlinedAs is what addr2line -i -f says of each address: a line for each routine, the innermost
+// first, and its place.
 func inlinedAs(t *testing.T, path string, addrs []uint64) [][]string {
 	t.Helper()
 	var input strings.Builder
@@ -99,7 +101,8 @@ func inlinedHere(l *Lines, addr uint64) (stack []string) {
 	return append(stack, file+":"+strconv.Itoa(line))
 }
 
-// TestInlinedEqualsAddr2line compares the calls at every byte of a program's code with addr2line's. At up to three places in each that calls the innermost routine by the name of the outermost
+// TestInlinedEqualsAddr2line compares the calls at every byte of a program's code with addr2line's.
+// At up to three places in each that calls the innermost routine by the name of the outermost
 // (llvm-symbolizer does not).
 func TestInlinedEqualsAddr2line(t *testing.T) {
 	for _, flags := range []string{"-g -O2", "-g -O3 -gdwarf-4", "-g -O1 -gdwarf-3", "-g -O2 -gz -no-pie", "-g -O2 -ffunction-sections -Wl,--gc-sections"} {
@@ -151,7 +154,8 @@ func code(im *Image) (addrs []uint64) {
 	return addrs
 }
 
-// inlinedDWARF is smallDWARF of a routine f whose bytes from the second on are of g, which it calls in line 5, and those from the third to the fifth of h, which g calls in line 3.
+// inlinedDWARF is smallDWARF of a routine f whose bytes from the second on are of g, which it calls
+// in line 5, and those from the third to the fifth of h, which g calls in line 3.
 func inlinedDWARF() (abbrev, info, line []byte) {
 	const (
 		name, ofString       = 0x03, 0x08
@@ -197,7 +201,8 @@ func TestSmallInlined(t *testing.T) {
 	}
 }
 
-// TestRoutineWithinACall: a routine that is defined within what is inlined elsewhere is not of those calls, nor is what is inlined in it.
+// TestRoutineWithinACall: a routine that is defined within what is inlined elsewhere is not of
+// those calls, nor is what is inlined in it.
 func TestRoutineWithinACall(t *testing.T) {
 	abbrev, info, line := inlinedDWARF()
 	le := binary.LittleEndian
@@ -216,7 +221,8 @@ func TestRoutineWithinACall(t *testing.T) {
 	}
 }
 
-// TestInlinedCorrupt changes each byte: what is told is bounded, and what is wrong has the file's name.
+// TestInlinedCorrupt changes each byte: what is told is bounded, and what is wrong has the file's
+// name.
 func TestInlinedCorrupt(t *testing.T) {
 	abbrev, info, line := inlinedDWARF()
 	troubles := 0
@@ -291,7 +297,8 @@ func TestInlinedIsBounded(t *testing.T) {
 	}
 }
 
-// TestAbbreviationsOverlap: units could name a table at each offset of one, of which each is kept as long as the rest.
+// TestAbbreviationsOverlap: units could name a table at each offset of one, of which each is kept
+// as long as the rest.
 func TestAbbreviationsOverlap(t *testing.T) {
 	_, _, line := smallDWARF()
 	const units = 50
@@ -314,7 +321,8 @@ func TestAbbreviationsOverlap(t *testing.T) {
 	}
 }
 
-// TestClipNames: names end where no compiler's does not, so that a long one that entries share is not copied for each.
+// TestClipNames: names end where no compiler's does not, so that a long one that entries share is
+// not copied for each.
 func TestClipNames(t *testing.T) {
 	long, longest := strings.Repeat("x", maxName-1), strings.Repeat("y", 3*maxName)
 	names := []byte("a\x00" + long + "\x00bc\x00" + longest + "\x00d\x00")
@@ -326,7 +334,8 @@ func TestClipNames(t *testing.T) {
 	}
 }
 
-// Code belongs to what is deepest, and behind its end to what is around it, also where ranges do not nest.
+// Code belongs to what is deepest, and behind its end to what is around it, also where ranges do
+// not nest.
 func TestOwners(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -357,7 +366,8 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// What has been read of a unit stays when memory is given back, and the rest is read again; what may be read in all stays as it was.
+// What has been read of a unit stays when memory is given back, and the rest is read again; what
+// may be read in all stays as it was.
 func TestRelease(t *testing.T) {
 	lines := smallLines(t, lineELF(inlinedDWARF()))
 	lines.Release()

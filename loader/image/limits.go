@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// What a file may claim. One with holes claims terabytes at no cost; the largest programs there are stay below these by a factor of two.
+// What a file may claim. One with holes claims terabytes at no cost; the largest programs there are
+// stay below these by a factor of two.
 const (
 	maxMapped = 1 << 30   // bytes of sections that are mapped
 	maxTable  = 512 << 20 // bytes of a symbol table, and of its names
@@ -29,13 +30,15 @@ const (
 	maxSectionNames = 64 << 20 // bytes, where each section's name were all that there are
 )
 
-// nameBudget is how many bytes the names of a symbol table may have that share those of its table of names: linkers let some share, a hostile file all.
+// nameBudget is how many bytes the names of a symbol table may have that share those of its table
+// of names: linkers let some share, a hostile file all.
 func nameBudget(symbols, bytes int) int {
 	const average, shares = 256, 16
 	return average*symbols + shares*bytes
 }
 
-// OpenRegular opens a file, and waits for nobody meanwhile, as the opening of a named pipe does. The caller closes it.
+// OpenRegular opens a file, and waits for nobody meanwhile, as the opening of a named pipe does.
+// The caller closes it.
 func OpenRegular(path string) (f *os.File, size int64, err error) {
 	f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -56,7 +59,8 @@ func regular(f *os.File) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// checkSections fails where the headers of sections claim more than there can be: debug/elf makes a copy of the name of each. What else is wrong with them it says itself.
+// checkSections fails where the headers of sections claim more than there can be: debug/elf makes a
+// copy of the name of each. What else is wrong with them it says itself.
 func checkSections(r io.ReaderAt) error {
 	var h elf.Header64
 	if binary.Read(io.NewSectionReader(r, 0, 1<<16), binary.LittleEndian, &h) != nil || h.Shoff == 0 {

@@ -12,7 +12,8 @@ import (
 // ErrNoLines says that a file has no line table.
 var ErrNoLines = errors.New("no line information")
 
-// Lines maps link-time addresses to source lines, and to the calls that are inlined there. It is safe for concurrent use.
+// Lines maps link-time addresses to source lines, and to the calls that are inlined there. It is
+// safe for concurrent use.
 type Lines struct {
 	files   []string
 	rows    []lineRow // sorted by address
@@ -28,8 +29,9 @@ type lineRow struct {
 
 const noFile = -1
 
-// Lines returns the source lines that .debug_line describes, DWARF 2 to 5, of the file or of its debug information under /usr/lib/debug. The first call reads them, about 0.1 s for
-// 10 MB of debug information, and keeps that in memory until Release; the error is ErrNoLines when there are none.
+// Lines returns the source lines that .debug_line describes, DWARF 2 to 5, of the file or of its
+// debug information under /usr/lib/debug. The first call reads them, about 0.1 s for 10 MB of debug
+// information, and keeps that in memory until Release; the error is ErrNoLines when there are none.
 func (im *Image) Lines() (*Lines, error) { return im.lines() }
 
 // At returns the source file and line of the code at addr.
@@ -121,8 +123,8 @@ func (b *lineBuilder) addCode(unit *dwarf.Entry) error {
 	return nil
 }
 
-// addTable adds one line table, sequence by sequence. The linker leaves sequences of code that it dropped: these begin
-// outside of all executable segments.
+// addTable adds one line table, sequence by sequence. The linker leaves sequences of code that it
+// dropped: these begin outside of all executable segments.
 func (b *lineBuilder) addTable(lines *dwarf.LineReader) error {
 	begin := len(b.lines.rows)
 	var entry dwarf.LineEntry
@@ -166,7 +168,8 @@ func (b *lineBuilder) fileIndex(f *dwarf.LineFile) int32 {
 	return index
 }
 
-// finish sorts the rows. Of several at one address the last counts, but a row counts before the end of a sequence.
+// finish sorts the rows. Of several at one address the last counts, but a row counts before the end
+// of a sequence.
 func (b *lineBuilder) finish() *Lines {
 	slices.SortStableFunc(b.lines.rows, func(x, y lineRow) int {
 		return cmp.Or(cmp.Compare(x.addr, y.addr), cmp.Compare(min(x.file, 0), min(y.file, 0)))

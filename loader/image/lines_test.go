@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// TestLinesEqualAddr2line compares the line of every byte of the program's own functions with addr2line's.
+// TestLinesEqualAddr2line compares the line of every byte of the program's own functions with
+// addr2line's.
 func TestLinesEqualAddr2line(t *testing.T) {
 	for _, flags := range []string{"-g -O0", "-g -O2", "-gdwarf-4 -O2", "-gdwarf-3 -O1 -no-pie", "-gdwarf-5 -gz -O3", "-gdwarf-5 -fdebug-types-section -O2", "-g -O2 -ffunction-sections -Wl,--gc-sections -Wl,--emit-relocs"} {
 		t.Run(flags, func(t *testing.T) {
@@ -113,7 +114,8 @@ func lineELF(abbrev, info, line []byte) []byte {
 	return b.finish()
 }
 
-// smallDWARF returns one unit whose line table gives line 7 of f.c to smallCode and line 9 to smallCode + 4.
+// smallDWARF returns one unit whose line table gives line 7 of f.c to smallCode and line 9 to
+// smallCode + 4.
 func smallDWARF() (abbrev, info, line []byte) {
 	le := binary.LittleEndian
 	abbrev = []byte{1, 0x11, 0, 0x10, 0x17, 0, 0, 0} // a unit without children: DW_AT_stmt_list, DW_FORM_sec_offset
@@ -151,7 +153,8 @@ func smallLines(t *testing.T, file []byte) *Lines {
 	return lines
 }
 
-// TestLinesOfNoFile: rows of a table that names no file were said to be of the first, which there was not, and looking for one ended wpptrace.
+// TestLinesOfNoFile: rows of a table that names no file were said to be of the first, which there
+// was not, and looking for one ended wpptrace.
 func TestLinesOfNoFile(t *testing.T) {
 	lines := smallLines(t, lineELF(smallDWARFWithoutFile()))
 	if len(lines.rows) == 0 {
@@ -171,7 +174,8 @@ func TestSmallLines(t *testing.T) {
 	}
 }
 
-// TestLinesCorrupt changes each byte of the debug information: what comes is lines or an error that names the file.
+// TestLinesCorrupt changes each byte of the debug information: what comes is lines or an error that
+// names the file.
 func TestLinesCorrupt(t *testing.T) {
 	abbrev, info, line := smallDWARF()
 	file := lineELF(abbrev, info, line)

@@ -1,13 +1,14 @@
 package image
 
-// A callSiteReader reads the call-site tables of language-specific data areas (Itanium C++ ABI, exception handling).
+// A callSiteReader reads the call-site tables of language-specific data areas (Itanium C++ ABI,
+// exception handling).
 type callSiteReader struct {
 	image *Image
 	total int // call sites read so far
 }
 
-// read reads the table of the function in r and says what is wrong with it, or "". Tables that overlap are not
-// followed beyond the number of entries that their section has room for.
+// read reads the table of the function in r and says what is wrong with it, or "". Tables that
+// overlap are not followed beyond the number of entries that their section has room for.
 func (c *callSiteReader) read(lsda uint64, r Range) (calls []CallSite, fault string) {
 	const badTable = "cannot read the exception table"
 	s := c.image.SectionAt(lsda)

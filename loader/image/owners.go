@@ -22,7 +22,8 @@ type ownedFrom struct {
 
 const nowhere = -1 // there is no owner
 
-// own adds ranges of code to a list. The linker leaves those of code that it dropped: these begin outside of all executable segments.
+// own adds ranges of code to a list. The linker leaves those of code that it dropped: these begin
+// outside of all executable segments.
 func (im *Image) own(list []owned, ranges [][2]uint64, owner, depth int) []owned {
 	for _, r := range ranges {
 		if _, ok := im.FileOffset(r[0]); ok && r[0] < r[1] {
@@ -32,7 +33,8 @@ func (im *Image) own(list []owned, ranges [][2]uint64, owner, depth int) []owned
 	return list
 }
 
-// Open ranges are those that an address is in: a heap that has the deepest on top, and of several such the one that begins last.
+// Open ranges are those that an address is in: a heap that has the deepest on top, and of several
+// such the one that begins last.
 type openRanges []owned
 
 func (h openRanges) Len() int { return len(h) }
@@ -48,7 +50,8 @@ func (h *openRanges) Pop() any {
 	return r
 }
 
-// flatten says of each address who owns it: of the ranges that it is in, the deepest one does, and of several such the one that begins last.
+// flatten says of each address who owns it: of the ranges that it is in, the deepest one does, and
+// of several such the one that begins last.
 func flatten(list []owned) []ownedFrom {
 	slices.SortFunc(list, func(a, b owned) int { return cmp.Compare(a.lo, b.lo) })
 	var rows []ownedFrom

@@ -10,17 +10,17 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// Relocations returns what the loader writes before the program runs: for each address of a word, the link-time
-// address that it will hold (less the load base). They are the relative relocations (RELR's too) and those against
-// functions that the file defines itself.
+// Relocations returns what the loader writes before the program runs: for each address of a word,
+// the link-time address that it will hold (less the load base). They are the relative relocations
+// (RELR's too) and those against functions that the file defines itself.
 func (im *Image) Relocations() map[uint64]uint64 { return im.relocations }
 
-// Resolvers returns the addresses of the functions that the loader calls to choose an implementation (IRELATIVE),
-// sorted.
+// Resolvers returns the addresses of the functions that the loader calls to choose an
+// implementation (IRELATIVE), sorted.
 func (im *Image) Resolvers() []uint64 { return im.resolvers }
 
-// Imports returns the name of the function that each procedure linkage stub jumps to, by the stub's address, and by
-// the address of the slot of the global offset table that holds its address.
+// Imports returns the name of the function that each procedure linkage stub jumps to, by the stub's
+// address, and by the address of the slot of the global offset table that holds its address.
 func (im *Image) Imports() map[uint64]string { return im.imports }
 
 // readRelocations fills in relocations and resolvers and returns the imported functions by slot.
@@ -44,7 +44,8 @@ func (im *Image) readRelocations(dynamic []symbolEntry) map[uint64]string {
 	return slots
 }
 
-// readRela reads a table of relocations with addends; dynamic lacks the symbol table's empty first entry.
+// readRela reads a table of relocations with addends; dynamic lacks the symbol table's empty first
+// entry.
 func (im *Image) readRela(data []byte, dynamic []symbolEntry, slots map[uint64]string) {
 	const entryLen = 24
 	for ; len(data) >= entryLen; data = data[entryLen:] {
@@ -74,8 +75,8 @@ func (im *Image) readRela(data []byte, dynamic []symbolEntry, slots map[uint64]s
 
 const shtRELR elf.SectionType = 19
 
-// readRelr reads the packed form of relative relocations: an even word is the address of one, an odd word says by its
-// bits which of the next 63 words are. The words themselves hold the values.
+// readRelr reads the packed form of relative relocations: an even word is the address of one, an
+// odd word says by its bits which of the next 63 words are. The words themselves hold the values.
 func (im *Image) readRelr(data []byte) {
 	const word = 8
 	var next uint64
@@ -99,8 +100,8 @@ func (im *Image) relocateInPlace(addr uint64) {
 	}
 }
 
-// readStubs adds to the imported slots the stubs that jump through them: a stub is a jump, with or without an endbr64
-// in front.
+// readStubs adds to the imported slots the stubs that jump through them: a stub is a jump, with or
+// without an endbr64 in front.
 func (im *Image) readStubs(slots map[uint64]string) map[uint64]string {
 	imports := make(map[uint64]string, 2*len(slots))
 	for _, s := range im.Sections {

@@ -13,8 +13,9 @@ const (
 	smallTable  = 0x1200
 )
 
-// smallELF makes a shared object of a few kilobytes with everything in it that Open reads: one function of 16 bytes
-// with unwind rows and a landing pad, a stub, relocations of each form, and symbols.
+// smallELF makes a shared object of a few kilobytes with everything in it that Open reads: one
+// function of 16 bytes with unwind rows and a landing pad, a stub, relocations of each form, and
+// symbols.
 func smallELF() []byte {
 	le := binary.LittleEndian
 	code := append(bytes.Repeat([]byte{0x90}, 15), 0xc3)
@@ -47,7 +48,8 @@ func smallELF() []byte {
 	return b.finish()
 }
 
-// smallFrameData describes code of 16 bytes at smallCode that pushes a register, with a call-site table at smallTable.
+// smallFrameData describes code of 16 bytes at smallCode that pushes a register, with a call-site
+// table at smallTable.
 func smallFrameData() []byte {
 	le := binary.LittleEndian
 	common := append([]byte{0, 0, 0, 0, 1}, "zLR\x00"...)
@@ -67,12 +69,14 @@ func smallFrameData() []byte {
 	return append(data, 0, 0, 0, 0)
 }
 
-// smallCallSites says that what is thrown in bytes 2 to 6 lands at byte 10, and what is thrown in 8 to 9 nowhere.
+// smallCallSites says that what is thrown in bytes 2 to 6 lands at byte 10, and what is thrown in 8
+// to 9 nowhere.
 func smallCallSites() []byte {
 	return []byte{0xff, 0xff, formatULEB, 8, 2, 4, 10, 1, 8, 1, 0, 0}
 }
 
-// An elfBuilder lays sections out at file offsets equal to their addresses, in one executable segment.
+// An elfBuilder lays sections out at file offsets equal to their addresses, in one executable
+// segment.
 type elfBuilder struct {
 	file     []byte
 	names    []byte

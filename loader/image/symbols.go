@@ -12,8 +12,9 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// Symbols returns the functions that .symtab, that of the debug information if the file has none, and .dynsym define, those chosen at load time (IFUNC) too, sorted by
-// address. A function that both tables name is there twice.
+// Symbols returns the functions that .symtab, that of the debug information if the file has none,
+// and .dynsym define, those chosen at load time (IFUNC) too, sorted by address. A function that
+// both tables name is there twice.
 func (im *Image) Symbols() []Symbol { return im.symbols }
 
 // A symbolEntry is an entry of a symbol table.
@@ -24,8 +25,9 @@ type symbolEntry struct {
 	value, size uint64
 }
 
-// symbolTable reads the symbol table of a type, in the order of the file, without its empty first entry. The names
-// share the memory of one string. (debug/elf copies each name, which lets a small file claim any amount of memory.)
+// symbolTable reads the symbol table of a type, in the order of the file, without its empty first
+// entry. The names share the memory of one string. (debug/elf copies each name, which lets a small
+// file claim any amount of memory.)
 func (f elfFile) symbolTable(kind elf.SectionType) ([]symbolEntry, error) {
 	const entryLen = 24
 	table := f.SectionByType(kind)
@@ -77,8 +79,8 @@ func (f elfFile) plainSection(s *elf.Section) ([]byte, error) {
 	return data, nil
 }
 
-// nameAt returns the name at an offset, cut at a length that no compiler reaches, so that reading many that overlap
-// takes bounded time.
+// nameAt returns the name at an offset, cut at a length that no compiler reaches, so that reading
+// many that overlap takes bounded time.
 func nameAt(names string, at uint32) string {
 	if uint64(at) >= uint64(len(names)) {
 		return ""
@@ -106,8 +108,8 @@ func functionSymbols(static, dynamic []symbolEntry) []Symbol {
 	return out
 }
 
-// Demangle returns the source form of a C++ or Rust symbol without parameters, other symbols as they are. The suffix
-// that a compiler gives to a clone (.cold, .part.0, .constprop.0) stays.
+// Demangle returns the source form of a C++ or Rust symbol without parameters, other symbols as
+// they are. The suffix that a compiler gives to a clone (.cold, .part.0, .constprop.0) stays.
 func Demangle(symbol string) string {
 	const maxPower = 12 // 4096 characters: a mangled name can stand for one exponentially longer
 	name, err := demangle.ToString(symbol, demangle.NoParams, demangle.MaxLength(maxPower))
@@ -117,8 +119,8 @@ func Demangle(symbol string) string {
 	return name + cloneSuffix(symbol)
 }
 
-// cloneSuffix returns the suffix behind a mangled name: what begins at the first dot, but in a name of the old Rust
-// scheme, which has dots of its own, what is behind its hash (17h, 16 digits, E).
+// cloneSuffix returns the suffix behind a mangled name: what begins at the first dot, but in a name
+// of the old Rust scheme, which has dots of its own, what is behind its hash (17h, 16 digits, E).
 func cloneSuffix(symbol string) string {
 	const hashLen = len("17h0123456789abcdefE")
 	if at := strings.LastIndex(symbol, "17h"); at > 0 && at+hashLen <= len(symbol) && symbol[at+hashLen-1] == 'E' {

@@ -1,6 +1,7 @@
 package image
 
-// A CFA is a rule for the canonical frame address: a register plus an offset, or what lies in the frame at one.
+// A CFA is a rule for the canonical frame address: a register plus an offset, or what lies in the
+// frame at one.
 type CFA struct {
 	Reg int8 // DWARF number: 7 rsp, 6 rbp; Slot, Expression or Undefined when it is not register + offset
 	Off int32
@@ -30,7 +31,8 @@ const (
 	RAOther                   // anything else
 )
 
-// A CallSite is an entry of a language-specific data area: an exception thrown in [Lo, Hi) lands at Pad (0: nowhere).
+// A CallSite is an entry of a language-specific data area: an exception thrown in [Lo, Hi) lands at
+// Pad (0: nowhere).
 type CallSite struct {
 	Lo, Hi, Pad uint64
 	Action      uint64

@@ -11,8 +11,8 @@ type unwindState struct {
 	ra  RARule
 }
 
-// A frameProgram executes call frame instructions (DWARF 5, section 6.4.2) and appends the rows that they give. Of the
-// registers it follows the return address only.
+// A frameProgram executes call frame instructions (DWARF 5, section 6.4.2) and appends the rows
+// that they give. Of the registers it follows the return address only.
 type frameProgram struct {
 	cursor
 	common   *commonEntry
@@ -164,7 +164,8 @@ func (p *frameProgram) frameAddress(op byte) bool {
 	return true
 }
 
-// cfaByExpression reads a DWARF expression (DWARF 5, section 2.5). Of all that it could say one form is a rule: memory at rbp plus an offset.
+// cfaByExpression reads a DWARF expression (DWARF 5, section 2.5). Of all that it could say one
+// form is a rule: memory at rbp plus an offset.
 func cfaByExpression(c cursor) CFA {
 	const breg6, deref = 0x76, 0x06
 	if c.byte() != breg6 {
@@ -193,7 +194,8 @@ func cfaOf(reg uint64, off int64) CFA {
 	return CFA{Reg: int8(reg), Off: int32(off)}
 }
 
-// unsignedOffset keeps what does not fit a signed offset from wrapping around to something that does.
+// unsignedOffset keeps what does not fit a signed offset from wrapping around to something that
+// does.
 func unsignedOffset(off uint64) int64 { return int64(min(off, math.MaxInt64)) }
 
 // registerRule executes the instructions that say where a register was saved.

@@ -8,8 +8,8 @@ import (
 	"wpptrace/loader/cfg"
 )
 
-// maxCount is how many paths may begin at one block: a block that has more becomes a start, and the edges into it
-// end their paths.
+// maxCount is how many paths may begin at one block: a block that has more becomes a start, and the
+// edges into it end their paths.
 const maxCount = 1 << 16
 
 // A Numbering holds the numbers of a routine's paths. It is read-only and safe for concurrent use.
@@ -19,7 +19,8 @@ type Numbering struct {
 	starts []start
 }
 
-// A start is a dummy edge from ENTRY to a block: the paths that begin so have the numbers from first on.
+// A start is a dummy edge from ENTRY to a block: the paths that begin so have the numbers from
+// first on.
 type start struct {
 	block int
 	kind  Start
@@ -38,7 +39,8 @@ type node struct {
 // maxExits is how many ends paths can have at one block: its own, a back edge and an extra cut.
 const maxExits = 3
 
-// An edge leads to the block to. One that ends a path has the increment of the exit that it ends by.
+// An edge leads to the block to. One that ends a path has the increment of the exit that it ends
+// by.
 type edge struct {
 	to   int32
 	ends bool
@@ -47,7 +49,8 @@ type edge struct {
 	inc  uint64
 }
 
-// Number numbers the paths of a routine. It fails when the routine's graph is not exact. Cost: linear in the edges.
+// Number numbers the paths of a routine. It fails when the routine's graph is not exact. Cost:
+// linear in the edges.
 func Number(r *cfg.Routine) (*Numbering, error) {
 	if len(r.Blocks) == 0 {
 		return nil, fmt.Errorf("number paths of %s: it has no blocks", r.Name)
@@ -107,7 +110,8 @@ func startKinds(r *cfg.Routine, w *order) []kindSet {
 
 func isCall(b *cfg.Block) bool { return b.End == cfg.Call || b.End == cfg.CallInd }
 
-// count makes the node of block b, whose successors on paths have theirs, and returns what is left of room.
+// count makes the node of block b, whose successors on paths have theirs, and returns what is left
+// of room.
 func (n *Numbering) count(r *cfg.Routine, b int, w *order, kinds []kindSet, room []edge) []edge {
 	v := &n.nodes[b]
 	bl := &r.Blocks[b]
@@ -140,7 +144,8 @@ func (n *Numbering) count(r *cfg.Routine, b int, w *order, kinds []kindSet, room
 	return room
 }
 
-// endOf returns the end of the paths that leave the routine, or its current activation, at the end of a block.
+// endOf returns the end of the paths that leave the routine, or its current activation, at the end
+// of a block.
 func endOf(b *cfg.Block) (End, bool) {
 	switch b.End {
 	case cfg.Call, cfg.CallInd:
@@ -209,8 +214,8 @@ func (n *Numbering) number(kinds []kindSet) {
 	}
 }
 
-// Begin returns the number's initial value for a path that starts at the block in that way; ok is false when none
-// does.
+// Begin returns the number's initial value for a path that starts at the block in that way; ok is
+// false when none does.
 func (n *Numbering) Begin(block int, kind Start) (id uint64, ok bool) {
 	if block < 0 || block >= len(n.nodes) {
 		return 0, false
@@ -223,10 +228,11 @@ func (n *Numbering) Begin(block int, kind Start) (id uint64, ok bool) {
 	return 0, false
 }
 
-// Step walks the edge between two blocks. Either the path goes on and inc is to be added to its number; or the edge
-// ends it: then inc completes its number, end says how, and the next path starts at to in the way that next says.
-// The edge from a call to its continuation ends its path, as Finish(from, EndCall) does. What is no edge of the routine cuts
-// the path: the answer is true, EndCut, StartResume. Cost: a few comparisons; a binary search behind a large switch.
+// Step walks the edge between two blocks. Either the path goes on and inc is to be added to its
+// number; or the edge ends it: then inc completes its number, end says how, and the next path
+// starts at to in the way that next says. The edge from a call to its continuation ends its path,
+// as Finish(from, EndCall) does. What is no edge of the routine cuts the path: the answer is true,
+// EndCut, StartResume. Cost: a few comparisons; a binary search behind a large switch.
 func (n *Numbering) Step(from, to int) (inc uint64, ends bool, end End, next Start) {
 	if e := n.edge(from, to); e != nil {
 		return e.inc, e.ends, e.end, e.next
@@ -252,8 +258,8 @@ func (n *Numbering) edge(from, to int) *edge {
 	return nil
 }
 
-// Finish returns what completes the number of a path that ends with the block in that way, which has to be one of the
-// block's ends (0 otherwise).
+// Finish returns what completes the number of a path that ends with the block in that way, which
+// has to be one of the block's ends (0 otherwise).
 func (n *Numbering) Finish(block int, end End) (inc uint64) {
 	inc, _ = n.nodes[block].findExit(end)
 	return inc

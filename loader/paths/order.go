@@ -2,8 +2,8 @@ package paths
 
 import "wpptrace/loader/cfg"
 
-// order is what a depth-first walk of a routine's graph finds. The edges from a call to its continuation are not
-// walked: paths end there anyway, and fewer edges are back edges so.
+// order is what a depth-first walk of a routine's graph finds. The edges from a call to its
+// continuation are not walked: paths end there anyway, and fewer edges are back edges so.
 type order struct {
 	post []int // all blocks, each after those that its edges lead to, back edges aside
 	rank []int // by block: its place in post
@@ -18,8 +18,8 @@ const (
 	ongoing = -2 // on the way from the root
 )
 
-// walk goes through all blocks: from the entry, then from the blocks after calls, then from the landing pads, then
-// from what is left, each in the order of their indices.
+// walk goes through all blocks: from the entry, then from the blocks after calls, then from the
+// landing pads, then from what is left, each in the order of their indices.
 func walk(r *cfg.Routine) *order {
 	n := len(r.Blocks)
 	o := &order{post: make([]int, 0, n), rank: make([]int, n)}
@@ -47,7 +47,8 @@ func walk(r *cfg.Routine) *order {
 	return o
 }
 
-// from walks everything new that is reached from the block root. It keeps its own stack: routines are input.
+// from walks everything new that is reached from the block root. It keeps its own stack: routines
+// are input.
 func (o *order) from(r *cfg.Routine, root int, stack []visit) []visit {
 	o.rank[root] = ongoing
 	stack = append(stack, visit{root, 0})
@@ -70,6 +71,6 @@ func (o *order) from(r *cfg.Routine, root int, stack []visit) []visit {
 	return stack
 }
 
-// isBack says whether the edge from block b to block to, which is not one from a call, is a back edge: it leads to a
-// block that was not done when b was.
+// isBack says whether the edge from block b to block to, which is not one from a call, is a back
+// edge: it leads to a block that was not done when b was.
 func (o *order) isBack(b, to int) bool { return o.rank[to] >= o.rank[b] }

@@ -45,8 +45,8 @@ func (e End) String() string {
 	return names[e]
 }
 
-// A Path is a sequence of blocks, by their indices in the routine, that execution can follow from a start to an end
-// without passing another: a block once at most, its last instruction included.
+// A Path is a sequence of blocks, by their indices in the routine, that execution can follow from a
+// start to an end without passing another: a block once at most, its last instruction included.
 type Path struct {
 	Start  Start
 	End    End

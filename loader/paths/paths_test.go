@@ -52,7 +52,8 @@ func decodeAll(t testing.TB, n *Numbering) (out []Path) {
 	return out
 }
 
-// TestBallLarus numbers the graph of figure 3 of Ball and Larus 1996, A to F, with edges in the order of blocks.
+// TestBallLarus numbers the graph of figure 3 of Ball and Larus 1996, A to F, with edges in the
+// order of blocks.
 func TestBallLarus(t *testing.T) {
 	n := number(t, graph(
 		block{cfg.Jcc, []int{1, 2}},
@@ -151,8 +152,8 @@ func TestExtraCuts(t *testing.T) {
 	}
 }
 
-// checkInverse checks that Encode undoes Decode, and that walking a path gives its number: for every path, or for
-// some chosen at random when there are many.
+// checkInverse checks that Encode undoes Decode, and that walking a path gives its number: for
+// every path, or for some chosen at random when there are many.
 func checkInverse(t testing.TB, n *Numbering, r *cfg.Routine, random func() uint64) {
 	t.Helper()
 	const many = 256
@@ -205,8 +206,8 @@ func drawGraph(t *rapid.T) *cfg.Routine {
 	return r
 }
 
-// TestNumbersAreDense checks on graphs of any shape that the numbers of all paths, found by walking, are exactly those
-// below Total, each once.
+// TestNumbersAreDense checks on graphs of any shape that the numbers of all paths, found by
+// walking, are exactly those below Total, each once.
 func TestNumbersAreDense(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawGraph(t)
@@ -269,7 +270,8 @@ func list(n *Numbering, r *cfg.Routine, b int, id uint64, seen []int) {
 	}
 }
 
-// TestWalk follows random executions of random graphs and checks that each path walked decodes to what was walked.
+// TestWalk follows random executions of random graphs and checks that each path walked decodes to
+// what was walked.
 func TestWalk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawGraph(t)

@@ -74,7 +74,8 @@ func (r *Routine) destination(b int) (d destination) {
 	return d
 }
 
-// callsNothing reports whether a routine, whose code is known, runs nothing but itself: what is true of the functions named harmless is to be seen here.
+// callsNothing reports whether a routine, whose code is known, runs nothing but itself: what is
+// true of the functions named harmless is to be seen here.
 func callsNothing(r *cfg.Routine) bool {
 	if r.LeftOut != "" {
 		return false
@@ -98,7 +99,8 @@ func callsNothing(r *cfg.Routine) bool {
 	return true
 }
 
-// ReturnsTwice reports whether the call that ends block b may return more than once, as setjmp does.
+// ReturnsTwice reports whether the call that ends block b may return more than once, as setjmp
+// does.
 func (r *Routine) ReturnsTwice(b int) bool { return r.destinations[b].twice }
 
 // classify finds for each routine who may enter it: Silent and rootable.
@@ -138,7 +140,8 @@ func (p *Plan) classify() {
 	}
 }
 
-// findReentries finds out which routines may be entered again before they end: those on circles, and those out of which code that is not observed runs.
+// findReentries finds out which routines may be entered again before they end: those on circles,
+// and those out of which code that is not observed runs.
 func (p *Plan) findReentries() {
 	for _, r := range p.Routines {
 		r.callers = r.callers[:0]

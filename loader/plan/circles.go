@@ -2,7 +2,8 @@ package plan
 
 import "slices"
 
-// circles returns the strongly connected components of the observed routines under next that contain a circle (Tarjan 1972, iterative).
+// circles returns the strongly connected components of the observed routines under next that
+// contain a circle (Tarjan 1972, iterative).
 func circles(routines []*Routine, next func(*Routine) []*Routine) [][]*Routine {
 	n := len(routines)
 	w := &componentWalk{next: next, number: make([]int, n), low: make([]int, n), on: make([]bool, n)}

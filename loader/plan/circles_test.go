@@ -7,7 +7,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// assemble wraps routines of assembly, each a name and its body, into a C program whose main calls the first.
+// assemble wraps routines of assembly, each a name and its body, into a C program whose main calls
+// the first.
 func assemble(routines ...[2]string) string {
 	var s strings.Builder
 	s.WriteString("asm(\".text\\n\"\n")
@@ -18,7 +19,8 @@ func assemble(routines ...[2]string) string {
 	return s.String()
 }
 
-// TestCircleWithoutAPlaceForAProbe: it is broken by leaving routines out, and their callers are planned anew.
+// TestCircleWithoutAPlaceForAProbe: it is broken by leaving routines out, and their callers are
+// planned anew.
 func TestCircleWithoutAPlaceForAProbe(t *testing.T) {
 	const call = `.byte 0x48, 0xe8\n.long %s - . - 4\nret` // a prefix that no probe may sit on
 	p := planned(t, compile(t, assemble(

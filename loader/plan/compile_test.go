@@ -71,7 +71,8 @@ func routine(t testing.TB, p *plan.Plan, symbol string) *plan.Routine {
 	return nil
 }
 
-// system are programs of the machine to prove plans on; those that are not installed are passed over.
+// system are programs of the machine to prove plans on; those that are not installed are passed
+// over.
 func system(t testing.TB) (paths []string) {
 	list := []string{"/bin/bash", "/bin/gzip", "/usr/bin/sqlite3", "/usr/bin/python3"}
 	if testing.Short() {

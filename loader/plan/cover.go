@@ -12,8 +12,9 @@ import (
 
 type edge struct{ from, to int }
 
-// A graph is a routine's CFG as optimal tracing sees it (Ball and Larus 1994): calls lead to their continuations, every way out to EXIT, and EXIT to
-// ENTRY, one node with it where an activation must not be silent.
+// A graph is a routine's CFG as optimal tracing sees it (Ball and Larus 1994): calls lead to their
+// continuations, every way out to EXIT, and EXIT to ENTRY, one node with it where an activation
+// must not be silent.
 type graph struct {
 	r      *Routine
 	edges  []edge  // those out of a block one after another, by the numbers of the blocks, then those from ENTRY
@@ -52,7 +53,8 @@ func newGraph(r *Routine) *graph {
 // outOf are the edges out of block b: from and up to, not including.
 func (g *graph) outOf(b int) (from, to int) { return g.out[b], g.out[b+1] }
 
-// coverEnds: a probe tells of the one edge into its block and, as it tells which way a jump goes, or where there is one way only, of those out of it.
+// coverEnds: a probe tells of the one edge into its block and, as it tells which way a jump goes,
+// or where there is one way only, of those out of it.
 func (g *graph) coverEnds() (list []pair) {
 	n := len(g.r.Blocks)
 	in := make([]int, n+2)
@@ -92,7 +94,8 @@ func (g *graph) coverTables(list []pair) []pair {
 	return list
 }
 
-// cover returns blocks whose probes, with those that must be, tell of all edges but a forest: the cheapest set that it comes upon.
+// cover returns blocks whose probes, with those that must be, tell of all edges but a forest: the
+// cheapest set that it comes upon.
 func (r *Routine) cover(must []bool) (best []bool) {
 	g := newGraph(r)
 	prices := make([]float64, len(r.Blocks))
@@ -124,13 +127,15 @@ func (r *Routine) cover(must []bool) (best []bool) {
 	return best
 }
 
-// Orders that are tried at random, where frequencies are measured: estimates are not worth the time.
+// Orders that are tried at random, where frequencies are measured: estimates are not worth the
+// time.
 const (
 	randomOrders = 60
 	spread       = 0.7 // standard deviation of the logarithm of what prices are multiplied by
 )
 
-// orders are the orders to try dropping probes in, the heaviest first. They are the same at every call.
+// orders are the orders to try dropping probes in, the heaviest first. They are the same at every
+// call.
 func (r *Routine) orders(g *graph, prices []float64) iter.Seq[func(b int) float64] {
 	return func(yield func(func(b int) float64) bool) {
 		for _, weigh := range []func(b int) float64{
@@ -200,7 +205,8 @@ func (d *reduction) order(must []bool, weigh func(b int) float64) []int {
 	return list
 }
 
-// drop takes the probe off a block, unless it has none or the edges that only this one tells of would close a circle.
+// drop takes the probe off a block, unless it has none or the edges that only this one tells of
+// would close a circle.
 func (d *reduction) drop(b int) {
 	if !d.on[b] {
 		return
@@ -241,7 +247,8 @@ func (r *Routine) mayTell(b int) bool {
 	return ok && p.edges && r.chain(b) != nil
 }
 
-// chain lists the blocks from the bounds check of the switch at b, that not included, to the switch: nil if other ways part or join.
+// chain lists the blocks from the bounds check of the switch at b, that not included, to the
+// switch: nil if other ways part or join.
 func (r *Routine) chain(b int) []int {
 	t := r.Blocks[b].Table
 	check := &r.Blocks[t.Check]
@@ -283,7 +290,8 @@ func grouped(n int, list []pair) [][]int {
 	return values
 }
 
-// A forest is a set of edges without a circle, whichever way they are followed: a disjoint-set structure whose last joins can be undone.
+// A forest is a set of edges without a circle, whichever way they are followed: a disjoint-set
+// structure whose last joins can be undone.
 type forest struct {
 	parent, size []int
 	joined       []int // the roots that were joined to others since the last keep

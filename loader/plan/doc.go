@@ -1,14 +1,18 @@
-// Package plan decides which instructions of a program carry a probe, so that the words of the probes determine every path.
+// Package plan decides which instructions of a program carry a probe, so that the words of the
+// probes determine every path.
 //
-// A block with a probe is a witness. Between two words of an activation there is exactly one silent way, an
-// activation is silent only where its callers imply what it did, and a word separates any two calls of code that is not observed. What cannot be made so is
-// left out, with its reason. Of the sets of witnesses that do, it looks for a cheap one: the edges that no witness tells of form a forest (Ball and
-// Larus 1994), and the dear ones are dropped first. The package knows nothing of the kernel and attaches nothing.
+// A block with a probe is a witness. Between two words of an activation there is exactly one silent
+// way, an activation is silent only where its callers imply what it did, and a word separates any
+// two calls of code that is not observed. What cannot be made so is left out, with its reason. Of
+// the sets of witnesses that do, it looks for a cheap one: the edges that no witness tells of form
+// a forest (Ball and Larus 1994), and the dear ones are dropped first. The package knows nothing of
+// the kernel and attaches nothing.
 //
 // # The rules of silence
 //
-// What makes silence sound is numbered, and the numbers are used throughout. Code that is not observed is the other images, be they observed by plans of their
-// own, the kernel, and the routines of the program that are left out; it may call back, throw, and return twice.
+// What makes silence sound is numbered, and the numbers are used throughout. Code that is not
+// observed is the other images, be they observed by plans of their own, the kernel, and the
+// routines of the program that are left out; it may call back, throw, and return twice.
 //
 //  1. An activation may end without a word only in a routine that observed code alone enters, by direct calls and jumps: its address is nowhere taken (in code,
 //     data, relocations, dynamic symbols; as it is, with a tag, or as a distance from the word itself, from its table or from the global offset table), no routine

@@ -6,8 +6,9 @@ import (
 	"wpptrace/loader/cfg"
 )
 
-// Static branch heuristics after Ball and Larus 1993, coarse: loops run ten times, ways that cannot return are rare. Of a jump ahead the compiler knew more,
-// and put in a straight line what it expected to be usual.
+// Static branch heuristics after Ball and Larus 1993, coarse: loops run ten times, ways that cannot
+// return are rare. Of a jump ahead the compiler knew more, and put in a straight line what it
+// expected to be usual.
 const (
 	loopRounds  = 10
 	mostRounds  = 1000
@@ -18,7 +19,8 @@ const (
 	leastFreq   = 1e-6
 )
 
-// neverEntered is how often a routine is taken to be entered that was not while frequencies were measured.
+// neverEntered is how often a routine is taken to be entered that was not while frequencies were
+// measured.
 const neverEntered = 0.1
 
 // flow is the routine's CFG as the estimate of frequencies sees it.
@@ -53,7 +55,8 @@ func frequencies(r *cfg.Routine) []float64 {
 	return freq
 }
 
-// estimate finds how often each block runs for one activation: as it was measured, where that is known, and what never ran, yet might, as what is seldom.
+// estimate finds how often each block runs for one activation: as it was measured, where that is
+// known, and what never ran, yet might, as what is seldom.
 func (r *Routine) estimate(w *Weights) {
 	r.freq = frequencies(r.Routine)
 	if w == nil {
@@ -111,7 +114,8 @@ func (f *flow) spread(v int, freq []float64) {
 	}
 }
 
-// Expected activations are spread over direct calls a few rounds deep; a routine that anybody may enter has one besides.
+// Expected activations are spread over direct calls a few rounds deep; a routine that anybody may
+// enter has one besides.
 const (
 	callRounds = 4
 	mostCalls  = 1e6

@@ -7,7 +7,8 @@ import (
 	"wpptrace/loader/image"
 )
 
-// IsHarmless reports whether an imported function of that name is known to neither call back, nor throw, nor return twice, nor to be observed.
+// IsHarmless reports whether an imported function of that name is known to neither call back, nor
+// throw, nor return twice, nor to be observed.
 func (p *Plan) IsHarmless(name string) bool {
 	return !p.distrust && (harmless[name] || allocating[name] && !p.allocates)
 }
@@ -19,8 +20,8 @@ func hasAllocator(program *cfg.Program) bool {
 	})
 }
 
-// harmless are C library functions that neither call back into the program, nor throw, nor jump, nor raise a signal:
-// functions of memory and strings whose names nobody else uses.
+// harmless are C library functions that neither call back into the program, nor throw, nor jump,
+// nor raise a signal: functions of memory and strings whose names nobody else uses.
 var harmless = set(
 	"memcpy", "memmove", "memset", "memcmp", "memchr", "memrchr", "rawmemchr", "mempcpy", "memmem", "__memcpy_chk", "__memmove_chk", "__memset_chk", "__mempcpy_chk", "bcmp",
 	"strlen", "strnlen", "strcmp", "strncmp", "strcasecmp", "strncasecmp", "strchr", "strrchr", "strchrnul", "strstr", "strcpy", "strncpy", "stpcpy", "strcat", "strncat",
@@ -31,7 +32,8 @@ var harmless = set(
 	"__errno_location", "getenv", "clock_gettime", "gettimeofday", "getpid", "pthread_self",
 )
 
-// allocating are such functions, too, but for the allocator, which they use, be it for a conversion of characters that they load.
+// allocating are such functions, too, but for the allocator, which they use, be it for a conversion
+// of characters that they load.
 var allocating = set(
 	"malloc", "calloc", "realloc", "free", "strdup", "strndup", "strcoll", "strxfrm",
 	"mbrtowc", "mbrlen", "mbstowcs", "mbsrtowcs", "wcrtomb", "btowc",

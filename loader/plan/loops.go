@@ -2,8 +2,10 @@ package plan
 
 import "wpptrace/loader/cfg"
 
-// A nest tells how the loops of a routine lie within one another (Havlak, Nesting of Reducible and Irreducible Loops, 1997). A loop is named by its header; two
-// that share one are one. Cost: nearly linear in the routine's size; of a loop that is entered in its middle, as goto can, also in the loops around it.
+// A nest tells how the loops of a routine lie within one another (Havlak, Nesting of Reducible and
+// Irreducible Loops, 1997). A loop is named by its header; two that share one are one. Cost: nearly
+// linear in the routine's size; of a loop that is entered in its middle, as goto can, also in the
+// loops around it.
 type nest struct {
 	r      *cfg.Routine
 	pre    []int  // blocks as a depth-first walk comes to them
@@ -104,7 +106,8 @@ func (n *nest) isBack(from, to int) bool {
 	return n.place[to] <= n.place[from] && n.place[from] <= n.last[to]
 }
 
-// gather finds what is in the loop of a header: what reaches an edge back to it without passing it. Loops within have been gathered before.
+// gather finds what is in the loop of a header: what reaches an edge back to it without passing it.
+// Loops within have been gathered before.
 func (n *nest) gather(header int) {
 	n.body = n.body[:0]
 	for _, b := range n.preds[header] {
@@ -128,8 +131,9 @@ func (n *nest) gather(header int) {
 	}
 }
 
-// comeFrom takes a block that leads into the middle of a loop to be in it, if the walk came to it from the header, or if it is the way on from a landing pad;
-// else it enters the loop, and what loops the loop is in.
+// comeFrom takes a block that leads into the middle of a loop to be in it, if the walk came to it
+// from the header, or if it is the way on from a landing pad; else it enters the loop, and what
+// loops the loop is in.
 func (n *nest) comeFrom(header, b int) {
 	if n.isBack(b, header) || n.place[b] > n.place[header] && n.tree[b] != n.tree[header] {
 		n.add(header, b)

@@ -60,7 +60,8 @@ func TestNest(t *testing.T) {
 	}
 }
 
-// TestLoopsAreNatural: where each loop is entered by its header alone, it is what reaches an edge back to the header without passing it.
+// TestLoopsAreNatural: where each loop is entered by its header alone, it is what reaches an edge
+// back to the header without passing it.
 func TestLoopsAreNatural(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 12).Draw(t, "blocks")
@@ -119,7 +120,8 @@ func naturalLoops(n *nest) (loops [][]bool, ok bool) {
 	return loops, true
 }
 
-// TestManyLoops: the time for 100,000 loops is a fraction of a second, however they lie. One that grows with their square would be many times the bound.
+// TestManyLoops: the time for 100,000 loops is a fraction of a second, however they lie. One that
+// grows with their square would be many times the bound.
 func TestManyLoops(t *testing.T) {
 	const loops, most = 100_000, 10 * time.Second
 	sequence, nested, middle := make([][]int, loops+1), make([][]int, 2*loops+1), make([][]int, 2*loops+1)

@@ -8,7 +8,8 @@ import (
 	"wpptrace/loader/cfg"
 )
 
-// A Part is the share that an image has in a plan. To it, the other images are code that is not observed.
+// A Part is the share that an image has in a plan. To it, the other images are code that is not
+// observed.
 type Part struct {
 	Program  *cfg.Program
 	Offset   uint64 // what makes of a link-time address of the image one that no other image of the plan has
@@ -17,11 +18,13 @@ type Part struct {
 	First    int    // the index in Plan.Sites of the first
 }
 
-// spacing is what lies at least between images: the code of one does not refer so far beyond its end.
+// spacing is what lies at least between images: the code of one does not refer so far beyond its
+// end.
 const spacing = 1 << 20
 
-// Append makes another image's plan a part of this one, behind all that it has: what has a number keeps it. The other plan is this one's from then on. It fails,
-// and changes nothing, if there would be too many sites.
+// Append makes another image's plan a part of this one, behind all that it has: what has a number
+// keeps it. The other plan is this one's from then on. It fails, and changes nothing, if there
+// would be too many sites.
 func (p *Plan) Append(q *Plan) error {
 	if len(p.Sites)+len(q.Sites) > mostSites {
 		return p.tooMany(len(p.Sites) + len(q.Sites))

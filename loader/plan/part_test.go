@@ -6,7 +6,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// What is appended gets numbers and addresses of its own, and keeps its link-time addresses where its part is known; what was there keeps its own.
+// What is appended gets numbers and addresses of its own, and keeps its link-time addresses where
+// its part is known; what was there keeps its own.
 func TestAppend(t *testing.T) {
 	const source = `
 		int twice(int x) { return x % 3 ? 2 * x : x; }

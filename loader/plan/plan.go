@@ -24,11 +24,13 @@ type Options struct {
 	Select func(r *cfg.Routine) bool
 	// Weights are measured frequencies; nil means static estimates.
 	Weights *Weights
-	// Distrust takes no imported function for harmless by its name: it may lie in another image that is observed.
+	// Distrust takes no imported function for harmless by its name: it may lie in another image
+	// that is observed.
 	Distrust bool
 }
 
-// Weights say how often an earlier run of the same program came where. What they do not know is estimated.
+// Weights say how often an earlier run of the same program came where. What they do not know is
+// estimated.
 type Weights struct {
 	Blocks  map[uint64]uint64 // by address
 	Entries map[uint64]uint64 // activations, by the entry of each routine that was observed
@@ -76,7 +78,8 @@ type Routine struct {
 	ID      int    // index in Plan.Routines
 	LeftOut string // why it is not observed; "" if it is
 	Cause   string // of LeftOut, see cfg.FormatReason
-	// Silent says that an activation may end without a word: it is entered by direct calls and jumps of observed code alone.
+	// Silent says that an activation may end without a word: it is entered by direct calls and
+	// jumps of observed code alone.
 	Silent bool
 
 	plan         *Plan
@@ -106,8 +109,9 @@ type Routine struct {
 	unsettled bool // what the rules ask of it may have changed
 }
 
-// A Plan is the result: part by part, routines and sites in the order of their addresses. An address in it is a link-time address, to which the Offset of its
-// Part is added where the part is not known.
+// A Plan is the result: part by part, routines and sites in the order of their addresses. An
+// address in it is a link-time address, to which the Offset of its Part is added where the part is
+// not known.
 type Plan struct {
 	Program  *cfg.Program // of the first part
 	Parts    []Part       // one for each image
@@ -136,17 +140,19 @@ func (r *Routine) Site(block int) *Site {
 	return nil
 }
 
-// Runs is how often the block is expected to run: an estimate, good for ratios, or a count if the plan was made with Weights.
+// Runs is how often the block is expected to run: an estimate, good for ratios, or a count if the
+// plan was made with Weights.
 func (r *Routine) Runs(block int) float64 { return r.entry * r.freq[block] }
 
-// Asks returns what the conditional jump that ends a block asks, if it asks for a place in the frame alone.
+// Asks returns what the conditional jump that ends a block asks, if it asks for a place in the
+// frame alone.
 func (r *Routine) Asks(block int) *cfg.Condition { return r.conditions[block] }
 
 // First reports whether the block can be reached from the routine's entry without a word.
 func (r *Routine) First(block int) bool { return r.first[block] }
 
-// Make plans a program, on all CPUs. Cost: for what compilers make nearly linear in its size, on two CPUs 0.4 s for 100,000 blocks, and two to four times that
-// with Weights.
+// Make plans a program, on all CPUs. Cost: for what compilers make nearly linear in its size, on
+// two CPUs 0.4 s for 100,000 blocks, and two to four times that with Weights.
 func Make(program *cfg.Program, o Options) (*Plan, error) {
 	p := &Plan{Program: program, Calls: map[uint64]Call{}, distrust: o.Distrust, allocates: hasAllocator(program), measured: o.Weights != nil}
 	for _, c := range program.Routines {
@@ -186,8 +192,9 @@ func (r *Routine) prepare(w *Weights) {
 	}
 }
 
-// choose settles probes for all routines. Leaving one out changes what its callers call, so it starts anew then; what looks beyond one routine takes longest, and
-// comes when there is nothing else to leave out.
+// choose settles probes for all routines. Leaving one out changes what its callers call, so it
+// starts anew then; what looks beyond one routine takes longest, and comes when there is nothing
+// else to leave out.
 func (p *Plan) choose(thin *thinning) {
 	for again := true; again; {
 		p.classify()
@@ -196,7 +203,8 @@ func (p *Plan) choose(thin *thinning) {
 	}
 }
 
-// each calls a function for all routines, which changes nothing but its own, on all CPUs. It reports whether any answered true.
+// each calls a function for all routines, which changes nothing but its own, on all CPUs. It
+// reports whether any answered true.
 func (p *Plan) each(change func(r *Routine) bool) bool {
 	var any atomic.Bool
 	parallel.Each(len(p.Routines), func(i int) {
@@ -207,7 +215,8 @@ func (p *Plan) each(change func(r *Routine) bool) bool {
 	return any.Load()
 }
 
-// settle applies the rules that look beyond one routine until nothing changes. It reports whether a routine had to be left out.
+// settle applies the rules that look beyond one routine until nothing changes. It reports whether a
+// routine had to be left out.
 func (p *Plan) settle() (leftOut bool) {
 	p.unsettle()
 	for changed := true; changed; {
@@ -300,7 +309,8 @@ func (r *Routine) makeSite(b int) Site {
 	return s
 }
 
-// hardware turns the register of a rule, by its DWARF number or that of a slot's rule, into the hardware's rsp or rbp.
+// hardware turns the register of a rule, by its DWARF number or that of a slot's rule, into the
+// hardware's rsp or rbp.
 func hardware(reg int8) uint8 {
 	if reg == 6 || reg == image.Slot {
 		return 5

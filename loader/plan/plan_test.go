@@ -126,7 +126,8 @@ func TestRule1UnobservedCallers(t *testing.T) {
 	}
 }
 
-// TestRule2SilentCallersAreInTheChain: a call is followed to the caller's caller unless the caller has made a word.
+// TestRule2SilentCallersAreInTheChain: a call is followed to the caller's caller unless the caller
+// has made a word.
 func TestRule2SilentCallersAreInTheChain(t *testing.T) {
 	p := planned(t, compile(t, `
 		int sink;
@@ -215,7 +216,8 @@ func TestRule5LandingPadsSpeak(t *testing.T) {
 	}
 }
 
-// TestRule6CallsOfUnobservedCode: such a call is a witness; a function known to do nothing of the sort need not be.
+// TestRule6CallsOfUnobservedCode: such a call is a witness; a function known to do nothing of the
+// sort need not be.
 func TestRule6CallsOfUnobservedCode(t *testing.T) {
 	r := routine(t, complete(t), "outside")
 	external := blocks(r, plan.External)
@@ -239,7 +241,8 @@ func TestRule6IndirectCalls(t *testing.T) {
 	prove(t, p)
 }
 
-// TestRule7TailJumps: whoever is jumped to by a routine that anybody may call returns to anybody, and must speak.
+// TestRule7TailJumps: whoever is jumped to by a routine that anybody may call returns to anybody,
+// and must speak.
 func TestRule7TailJumps(t *testing.T) {
 	p := planned(t, compile(t, `
 		int sink;
@@ -311,7 +314,8 @@ func TestLeftOutReasons(t *testing.T) {
 	}
 }
 
-// TestPlansOfTheSystem: they are proven, and with Complete routines that need dear probes often are not left out.
+// TestPlansOfTheSystem: they are proven, and with Complete routines that need dear probes often are
+// not left out.
 func TestPlansOfTheSystem(t *testing.T) {
 	for _, path := range system(t) {
 		p := recovered(t, path)
@@ -360,7 +364,8 @@ func TestSitesAreSorted(t *testing.T) {
 	}
 }
 
-// TestPlanIsTheSameOnAllCPUs: routines are planned side by side, and what comes out does not depend on which is done first.
+// TestPlanIsTheSameOnAllCPUs: routines are planned side by side, and what comes out does not depend
+// on which is done first.
 func TestPlanIsTheSameOnAllCPUs(t *testing.T) {
 	c := recovered(t, "/bin/bash")
 	type outcome struct {
@@ -443,7 +448,8 @@ func BenchmarkMake(b *testing.B) {
 	}
 }
 
-// TestWeights: where frequencies are measured, the probe goes where it was seldom hit, whatever the estimate says.
+// TestWeights: where frequencies are measured, the probe goes where it was seldom hit, whatever the
+// estimate says.
 func TestWeights(t *testing.T) {
 	p := compile(t, `
 		__attribute__((noinline)) static int choose(int n) {

@@ -25,7 +25,8 @@ type probe struct {
 // exit is the node that every way out of a routine leads to.
 const exit = -1
 
-// seat returns where a probe of block b would sit: the last cheap instruction, else the last one that can be single-stepped.
+// seat returns where a probe of block b would sit: the last cheap instruction, else the last one
+// that can be single-stepped.
 func (r *Routine) seat(b int) (p probe, ok bool) {
 	if r.seats == nil {
 		r.seats = make([]probe, len(r.Blocks))
@@ -70,7 +71,8 @@ func (r *Routine) price(b int) float64 {
 	return r.freq[b]
 }
 
-// probe puts a probe on block b. It reports false, and leaves the routine out, if there is no place for one.
+// probe puts a probe on block b. It reports false, and leaves the routine out, if there is no place
+// for one.
 func (r *Routine) probe(b int) bool {
 	if r.probed[b].on {
 		return true
@@ -84,15 +86,17 @@ func (r *Routine) probe(b int) bool {
 	return true
 }
 
-// A memo is what start came to, and from what: leaving out a routine changes little for most others.
+// A memo is what start came to, and from what: leaving out a routine changes little for most
+// others.
 type memo struct {
 	calls  []calling
 	silent bool
 	probed []probe
 }
 
-// start gives an observed routine the probes that it needs by itself: what must speak, and what tells the ways from one word to the next apart. It reports
-// whether the routine had to be left out.
+// start gives an observed routine the probes that it needs by itself: what must speak, and what
+// tells the ways from one word to the next apart. It reports whether the routine had to be left
+// out.
 func (r *Routine) start() (leftOut bool) {
 	if !r.Observed() {
 		return false
@@ -131,7 +135,8 @@ func (r *Routine) start() (leftOut bool) {
 	return !r.Observed()
 }
 
-// mustSpeak names the witnesses that no other can stand for (rule 5, and of rule 6 the direct calls).
+// mustSpeak names the witnesses that no other can stand for (rule 5, and of rule 6 the direct
+// calls).
 func (r *Routine) mustSpeak() []bool {
 	must := make([]bool, len(r.Blocks))
 	for _, pad := range r.Pads {
@@ -168,7 +173,8 @@ func (r *Routine) tellTable(b int) {
 	}
 }
 
-// leadsTo reports whether control runs from block b to the switch, past no other way and no other word.
+// leadsTo reports whether control runs from block b to the switch, past no other way and no other
+// word.
 func (r *Routine) leadsTo(b, table int) bool {
 	for range r.Blocks {
 		if b < 0 || r.probed[b].on {

@@ -7,18 +7,20 @@ import (
 	"wpptrace/loader/cfg"
 )
 
-// mostStarts bounds how many places the lack of a probe is looked at from. One that parts the ways from more stays.
+// mostStarts bounds how many places the lack of a probe is looked at from. One that parts the ways
+// from more stays.
 const mostStarts = 64
 
-// A pruner takes off probes that a forest keeps, yet no two ways need: in a forest no ways meet whichever way its edges are followed, and control follows
-// them forward.
+// A pruner takes off probes that a forest keeps, yet no two ways need: in a forest no ways meet
+// whichever way its edges are followed, and control follows them forward.
 type pruner struct {
 	*search
 	before [][]int // by node, exit last: the nodes that it may follow
 	back   *search // the nodes that lead to a probe silently
 }
 
-// prune takes probes off, the dear ones first, as long as there is one silent way from each word to the next. Cost: for each probe the silent code around it.
+// prune takes probes off, the dear ones first, as long as there is one silent way from each word to
+// the next. Cost: for each probe the silent code around it.
 func (r *Routine) prune(must []bool) {
 	var order []int
 	for b := range r.probed {
@@ -68,8 +70,8 @@ func (p *pruner) index(node int) int {
 	return node
 }
 
-// waysMeet reports whether there are two silent ways to the same node, from a place that leads silently to block b, which makes no word. It answers true
-// where there are too many such places.
+// waysMeet reports whether there are two silent ways to the same node, from a place that leads
+// silently to block b, which makes no word. It answers true where there are too many such places.
 func (p *pruner) waysMeet(b int) bool {
 	r, s := p.r, p.back
 	s.reset()

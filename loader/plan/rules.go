@@ -7,7 +7,8 @@ import (
 	"wpptrace/loader/cfg"
 )
 
-// opens reports whether code that is not observed may have run when control comes back to the end of block b.
+// opens reports whether code that is not observed may have run when control comes back to the end
+// of block b.
 func (r *Routine) opens(b int) bool {
 	switch kind, t := r.Callee(b); {
 	case kind == External, kind == Unknown, kind == Known && t.open:
@@ -16,7 +17,8 @@ func (r *Routine) opens(b int) bool {
 	return false
 }
 
-// unannounced reports whether block b enters code that may not be observed, and no word of the block says so.
+// unannounced reports whether block b enters code that may not be observed, and no word of the
+// block says so.
 func (r *Routine) unannounced(b int) bool {
 	if r.probed[b].on {
 		return false
@@ -56,8 +58,10 @@ func (p *Plan) markOpen() (more bool) {
 	return more
 }
 
-// MayLeaveOpen reports whether code may be called back, or an exception come, around the routine's silent end by what it, or a routine that it called or jumped
-// to, has entered: it ends without a word after a call of code that is not observed, or by a jump there, or where such a call might have been.
+// MayLeaveOpen reports whether code may be called back, or an exception come, around the routine's
+// silent end by what it, or a routine that it called or jumped to, has entered: it ends without a
+// word after a call of code that is not observed, or by a jump there, or where such a call might
+// have been.
 func (r *Routine) MayLeaveOpen() bool { return r.open }
 
 // leavesOpen reports whether the routine does so; if a callee is given, by its calls of that one.
@@ -94,7 +98,8 @@ func (s *search) reaches(from, to int) bool {
 	return s.explore(from, func(n int) bool { return n == to }) != unseen
 }
 
-// find searches within one activation for a node that can be reached silently, and returns the way to it.
+// find searches within one activation for a node that can be reached silently, and returns the way
+// to it.
 func (s *search) find(from int, is func(node int) bool) (way []int, ok bool) {
 	node := s.explore(from, is)
 	if node == unseen {
@@ -127,7 +132,8 @@ func (s *search) explore(from int, is func(node int) bool) (node int) {
 	return unseen
 }
 
-// obey adds what rules 2, 4 and 6 ask for, and what rule 5 asks of calls of observed routines. It reports whether anything changed.
+// obey adds what rules 2, 4 and 6 ask for, and what rule 5 asks of calls of observed routines. It
+// reports whether anything changed.
 func (r *Routine) obey() (changed bool) {
 	s := newSearch(r)
 	insist := func(from int, is func(int) bool) {
@@ -144,7 +150,8 @@ func (r *Routine) obey() (changed bool) {
 	if calls { // whoever code that is not observed calls back must be able to say from where
 		insist(r.Entry, func(n int) bool { return n != exit && r.unannounced(n) })
 	}
-	// a chain of callers is followed through frames of known size; whose call it ends at the last word tells, be there other activations of the routine
+	// a chain of callers is followed through frames of known size; whose call it ends at the last
+	// word tells, be there other activations of the routine
 	if r.shifts {
 		unfollowable := func(n int) bool { return n != exit && r.unfollowable(n) }
 		insist(r.Entry, unfollowable)
@@ -181,8 +188,9 @@ func (r *Routine) obey() (changed bool) {
 	return changed
 }
 
-// tellEntry sees to it that an activation that code which is not observed begins, where it has caught what was thrown or jumped out of another in the same place, is
-// told from that one going on (rule 12). It reports whether anything changed.
+// tellEntry sees to it that an activation that code which is not observed begins, where it has
+// caught what was thrown or jumped out of another in the same place, is told from that one going on
+// (rule 12). It reports whether anything changed.
 func (r *Routine) tellEntry(s *search) (changed bool) {
 	for r.Observed() {
 		first := s.all(r.entries)
@@ -218,7 +226,8 @@ func (r *Routine) opensCallee(b int) bool {
 	return kind == Known && r.opens(b)
 }
 
-// backTo finds a silent way from where code that is not observed has been running to one of some blocks; nil, if there is none.
+// backTo finds a silent way from where code that is not observed has been running to one of some
+// blocks; nil, if there is none.
 func (r *Routine) backTo(s *search, blocks []bool) []int {
 	is := func(n int) bool { return n != exit && blocks[n] }
 	for _, b := range r.leads {
@@ -238,7 +247,8 @@ func (r *Routine) backTo(s *search, blocks []bool) []int {
 	return nil
 }
 
-// besideCall finds a silent way to one of some blocks from where silence leads to a call of code that is not observed as well; nil, if there is none.
+// besideCall finds a silent way to one of some blocks from where silence leads to a call of code
+// that is not observed as well; nil, if there is none.
 func (r *Routine) besideCall(s *search, blocks []bool) (way []int) {
 	var calls []int
 	for _, b := range r.leads {
@@ -266,7 +276,8 @@ func (r *Routine) besideCall(s *search, blocks []bool) (way []int) {
 	return way
 }
 
-// leadsOut reports whether code that is not observed may run before the call that ends block b is over.
+// leadsOut reports whether code that is not observed may run before the call that ends block b is
+// over.
 func (r *Routine) leadsOut(b int) bool {
 	switch kind, t := r.Callee(b); kind {
 	case External, Unknown:
@@ -291,8 +302,9 @@ func (s *search) all(from []int) []bool {
 	return marked
 }
 
-// tellThrown sees to it that a place which the call that ends block b may come to otherwise than by its return, after the last word of an observed routine that it
-// called, is not come to by ordinary flow as well. It reports whether anything changed.
+// tellThrown sees to it that a place which the call that ends block b may come to otherwise than by
+// its return, after the last word of an observed routine that it called, is not come to by ordinary
+// flow as well. It reports whether anything changed.
 func (r *Routine) tellThrown(s *search, b int) (changed bool) {
 	if kind, _ := r.Callee(b); kind != Known || len(r.landings(b)) == 0 || !r.Observed() {
 		return false
@@ -300,8 +312,8 @@ func (r *Routine) tellThrown(s *search, b int) (changed bool) {
 	return r.separateFrom(s, slices.Concat(r.successors(b), r.landings(b)))
 }
 
-// tellCallers sees to it that what is called back after a word can come from one call alone, and finds out whether the routine forks. It reports whether
-// anything changed.
+// tellCallers sees to it that what is called back after a word can come from one call alone, and
+// finds out whether the routine forks. It reports whether anything changed.
 func (r *Routine) tellCallers(s *search) (changed bool) {
 	forks := false
 	tell := func(from []int) {
@@ -327,8 +339,9 @@ func (r *Routine) tellCallers(s *search) (changed bool) {
 	return changed
 }
 
-// origins lists where code may be called back from that silence leads to, within one activation: the blocks that enter it unannounced, and last exit, for the
-// caller, if the activation can end without having entered it.
+// origins lists where code may be called back from that silence leads to, within one activation:
+// the blocks that enter it unannounced, and last exit, for the caller, if the activation can end
+// without having entered it.
 func (s *search) origins(from []int) (list []int) {
 	s.reset()
 	for _, n := range from {
@@ -411,7 +424,8 @@ func (r *Routine) probeOn(way []int) {
 	r.probe(best)
 }
 
-// breakCircles makes a word certain on every circle of calls and tail jumps (rule 3). It reports whether it added any.
+// breakCircles makes a word certain on every circle of calls and tail jumps (rule 3). It reports
+// whether it added any.
 func (p *Plan) breakCircles() (changed bool) {
 	p.each(func(r *Routine) bool {
 		if r.Observed() {
@@ -437,7 +451,8 @@ func (p *Plan) breakCircles() (changed bool) {
 	return changed
 }
 
-// silentCallee is the observed routine that block b may enter before its own routine has made a word.
+// silentCallee is the observed routine that block b may enter before its own routine has made a
+// word.
 func (r *Routine) silentCallee(b int) *Routine {
 	if !r.first[b] || r.probed[b].on {
 		return nil
@@ -448,7 +463,8 @@ func (r *Routine) silentCallee(b int) *Routine {
 	return nil
 }
 
-// breakCircle probes the calls within the circle, or the entry, of the routine where that is cheapest. A routine without a place for a probe is left out.
+// breakCircle probes the calls within the circle, or the entry, of the routine where that is
+// cheapest. A routine without a place for a probe is left out.
 func (p *Plan) breakCircle(circle []*Routine) {
 	var best *Routine
 	var blocks []int
@@ -466,7 +482,8 @@ func (p *Plan) breakCircle(circle []*Routine) {
 	}
 }
 
-// breaks lists the blocks whose probes make a word certain wherever the routine goes on along a circle, and what they cost for one activation.
+// breaks lists the blocks whose probes make a word certain wherever the routine goes on along a
+// circle, and what they cost for one activation.
 func (r *Routine) breaks(circle []*Routine) (blocks []int, price float64) {
 	for _, b := range r.leads {
 		if t := r.silentCallee(b); t != nil && slices.Contains(circle, t) {

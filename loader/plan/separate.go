@@ -62,8 +62,8 @@ func (s *search) way(node int) []int {
 	return nodes
 }
 
-// silent are the nodes that may run after node without a word in between. An end of the activation goes on with the next one
-// where nothing else would speak in between.
+// silent are the nodes that may run after node without a word in between. An end of the activation
+// goes on with the next one where nothing else would speak in between.
 func (s *search) silent(node int) []int {
 	r := s.r
 	switch {
@@ -86,8 +86,9 @@ func (r *Routine) onwards(b int) []int {
 	return next
 }
 
-// throws are the places in the routine that code which is not observed, and which the call that ends block b enters, may come to without a word: the landing
-// pads of the call, and what follows calls that may return again.
+// throws are the places in the routine that code which is not observed, and which the call that
+// ends block b enters, may come to without a word: the landing pads of the call, and what follows
+// calls that may return again.
 func (r *Routine) throws(b int) []int {
 	if kind, _ := r.Callee(b); (kind == External || kind == Unknown) && isCall(&r.Blocks[b]) {
 		return r.landings(b)
@@ -95,7 +96,8 @@ func (r *Routine) throws(b int) []int {
 	return nil
 }
 
-// landings are the places in the routine that the call which ends block b may come to otherwise than by its return.
+// landings are the places in the routine that the call which ends block b may come to otherwise
+// than by its return.
 func (r *Routine) landings(b int) []int {
 	if len(r.again) == 0 {
 		return r.Blocks[b].Pads
@@ -104,7 +106,8 @@ func (r *Routine) landings(b int) []int {
 	return slices.Concat(r.Blocks[b].Pads, slices.DeleteFunc(slices.Clone(r.again), func(n int) bool { return n == own }))
 }
 
-// twoWays searches from any of some nodes. If a node is reached twice it returns the nodes of both ways to it.
+// twoWays searches from any of some nodes. If a node is reached twice it returns the nodes of both
+// ways to it.
 func (s *search) twoWays(from []int) (a, b []int, found bool) {
 	s.reset()
 	for _, n := range from {
@@ -125,7 +128,8 @@ func (s *search) twoWays(from []int) (a, b []int, found bool) {
 	return nil, nil, false
 }
 
-// eachStart calls yield with the nodes that may come next after a word of block b, one set for each thing that the word may say.
+// eachStart calls yield with the nodes that may come next after a word of block b, one set for each
+// thing that the word may say.
 func (r *Routine) eachStart(b int, yield func(from []int)) {
 	tells := r.probed[b].edges || r.Blocks[b].End == cfg.Table && r.told(b)
 	next := r.successors(b)
@@ -170,7 +174,8 @@ func (r *Routine) separateFrom(s *search, from []int) (changed bool) {
 	return true
 }
 
-// tellApart puts the cheapest probe on a block that is on one of the two ways only, or on a circle. Both ways begin with the node at which they meet.
+// tellApart puts the cheapest probe on a block that is on one of the two ways only, or on a circle.
+// Both ways begin with the node at which they meet.
 func (r *Routine) tellApart(a, b []int) {
 	count := map[int]int{}
 	for _, n := range a {
@@ -233,7 +238,8 @@ func (r *Routine) address(node int) uint64 {
 	return r.Blocks[node].Lo
 }
 
-// markLeaving finds the blocks from which a call, or the end of the activation, can be reached without a word.
+// markLeaving finds the blocks from which a call, or the end of the activation, can be reached
+// without a word.
 func (r *Routine) markLeaving() {
 	r.leaving = make([]bool, len(r.Blocks))
 	for again := true; again; {
@@ -247,7 +253,8 @@ func (r *Routine) markLeaving() {
 	}
 }
 
-// leaves reports whether an activation that goes on at one of these nodes can call or end before a word. Where it can go nowhere, it ends.
+// leaves reports whether an activation that goes on at one of these nodes can call or end before a
+// word. Where it can go nowhere, it ends.
 func (r *Routine) leaves(nodes ...int) bool {
 	return len(nodes) == 0 || slices.ContainsFunc(nodes, func(n int) bool { return n == exit || r.leaving[n] })
 }

@@ -5,9 +5,11 @@ import (
 	"slices"
 )
 
-// Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits, or steppedHits of them in a small program, countedHits where they were counted. And a routine
-// that calls nothing, so that nobody else is the poorer, and is entered often, dearEntries times or more, is not worth its own where they make dearShare of its
-// instructions: then they cost more than all else does. That may lose dearLoss of all instructions.
+// Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits,
+// or steppedHits of them in a small program, countedHits where they were counted. And a routine
+// that calls nothing, so that nobody else is the poorer, and is entered often, dearEntries times or
+// more, is not worth its own where they make dearShare of its instructions: then they cost more
+// than all else does. That may lose dearLoss of all instructions.
 const (
 	steppedShare = 0.01
 	steppedHits  = 100_000
@@ -26,7 +28,8 @@ type dear struct {
 	at    uint64  // one of the probes
 }
 
-// A thinning leaves out routines whose single-stepped probes are too dear, in rounds: between them the others are planned anew.
+// A thinning leaves out routines whose single-stepped probes are too dear, in rounds: between them
+// the others are planned anew.
 type thinning struct {
 	*Plan
 	admits bool // all of them
@@ -69,7 +72,8 @@ func (t *thinning) isDear(d dear) bool {
 	return d.entry >= dearEntries && d.hits >= dearShare*d.insns && d.insns <= t.spare && callsNothing(d.Routine.Routine)
 }
 
-// weigh returns how many hits are expected, how many of them single-stepped, in how many instructions, and the dear routines, those first that lose the least.
+// weigh returns how many hits are expected, how many of them single-stepped, in how many
+// instructions, and the dear routines, those first that lose the least.
 func (p *Plan) weigh() (hits, stepped, insns float64, list []dear) {
 	for _, r := range p.Routines {
 		if !r.Observed() {
@@ -85,7 +89,8 @@ func (p *Plan) weigh() (hits, stepped, insns float64, list []dear) {
 	return hits, stepped, insns, list
 }
 
-// weigh returns what the routine's single-stepped probes cost, and how many hits are expected of all.
+// weigh returns what the routine's single-stepped probes cost, and how many hits are expected of
+// all.
 func (r *Routine) weigh() (d dear, hits float64) {
 	d.Routine = r
 	for b := range r.probed {

@@ -8,7 +8,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// dearLeaves are two leaves that need a single-stepped probe each, as anybody may call them, and a loop.
+// dearLeaves are two leaves that need a single-stepped probe each, as anybody may call them, and a
+// loop.
 const dearLeaves = `
 	int spins(int n) { do asm volatile("" : "+r"(n)); while (--n); return n; }
 	int first_leaf(int n) { asm volatile(".rept 6\nadd $1, %0\n.endr" : "+r"(n)); return n; }
@@ -16,7 +17,8 @@ const dearLeaves = `
 	int (*volatile pointers[])(int) = {first_leaf, second_leaf};
 	int main(int argc, char **argv) { return spins(argc) + pointers[argc](argc); }`
 
-// counted are weights by which each routine was entered so often, and each of its blocks ran as often; what is not named, once.
+// counted are weights by which each routine was entered so often, and each of its blocks ran as
+// often; what is not named, once.
 func counted(p *cfg.Program, entries map[string]uint64) *plan.Weights {
 	w := &plan.Weights{Blocks: map[uint64]uint64{}, Entries: map[uint64]uint64{}}
 	for _, r := range p.Routines {
@@ -29,8 +31,8 @@ func counted(p *cfg.Program, entries map[string]uint64) *plan.Weights {
 	return w
 }
 
-// TestDearLeaves: of those entered often, so many are left out as make up to one in a hundred of all instructions, however many rounds that takes; none where
-// their hits, as counted, are few.
+// TestDearLeaves: of those entered often, so many are left out as make up to one in a hundred of
+// all instructions, however many rounds that takes; none where their hits, as counted, are few.
 func TestDearLeaves(t *testing.T) {
 	c := compile(t, dearLeaves, "-O2")
 	for _, test := range []struct {

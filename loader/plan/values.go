@@ -20,7 +20,8 @@ type stretch struct {
 	clear bool  // whatever the value, there is one way to each node
 }
 
-// stretch finds what may run after the word of block b. Cost: for each jump that is not told, what lies behind it.
+// stretch finds what may run after the word of block b. Cost: for each jump that is not told, what
+// lies behind it.
 func (s *search) stretch(b int, place x86.Operand) (t stretch) {
 	r := s.r
 	s.reset()
@@ -92,8 +93,9 @@ func (s *search) apartFor(nodes []int) bool {
 	return true
 }
 
-// tellByValues takes probes off jumps that the value of a place in the frame tells of, the dear ones first, where words of other jumps can carry it. Before, there
-// was one silent way from each word to the next.
+// tellByValues takes probes off jumps that the value of a place in the frame tells of, the dear
+// ones first, where words of other jumps can carry it. Before, there was one silent way from each
+// word to the next.
 func (r *Routine) tellByValues(must []bool) {
 	jumps, prices := map[x86.Operand][]int{}, map[x86.Operand]float64{}
 	var places []x86.Operand
@@ -117,7 +119,8 @@ func (r *Routine) tellByValues(must []bool) {
 	}
 }
 
-// tellByValue has all words carry the value that can, takes off what probes it may, and leaves the value with the words that are in need of it.
+// tellByValue has all words carry the value that can, takes off what probes it may, and leaves the
+// value with the words that are in need of it.
 func (p *pruner) tellByValue(place x86.Operand, jumps []int) {
 	r := p.r
 	var carriers []int
@@ -136,13 +139,15 @@ func (p *pruner) tellByValue(place x86.Operand, jumps []int) {
 	}
 }
 
-// mayCarry reports whether the word of block b may carry the value of a place, besides which way the jump goes that it sits on.
+// mayCarry reports whether the word of block b may carry the value of a place, besides which way
+// the jump goes that it sits on.
 func (r *Routine) mayCarry(b int, place x86.Operand) bool {
 	block, p := &r.Blocks[b], r.probed[b]
 	return p.on && p.edges && p.tells == nil && p.carries == nil && block.End == cfg.Jcc && r.HasInFrame(place, block.Insns[p.insn].Addr)
 }
 
-// valueTells reports whether the word of block b carries a value that tells what it leaves open. One that does not is dropped.
+// valueTells reports whether the word of block b carries a value that tells what it leaves open.
+// One that does not is dropped.
 func (r *Routine) valueTells(s *search, b int) bool {
 	place := r.probed[b].carries
 	if place == nil {

@@ -33,8 +33,8 @@ func TestEveryProbeIsNeeded(t *testing.T) {
 	}
 }
 
-// more has what kinds has not: a way into the library by a jump, a loop that may end where it might have called, recursion from a frame of unknown size,
-// jumps that ask for one place in the frame.
+// more has what kinds has not: a way into the library by a jump, a loop that may end where it might
+// have called, recursion from a frame of unknown size, jumps that ask for one place in the frame.
 const more = `
 .text
 .macro routine name

@@ -14,9 +14,11 @@ import (
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 )
 
-// Confine leaves this process, on all its threads and for good, with those capabilities alone, as far as it has them. It will make or replace files, of one directory: where
-// sudo has begun the process, and who called sudo may do that, it goes on as that user; where it takes capabilities to do that, CAP_DAC_OVERRIDE and CAP_FOWNER stay too.
-// Cost: some system calls. One goroutine calls it, once.
+// Confine leaves this process, on all its threads and for good, with those capabilities alone, as
+// far as it has them. It will make or replace files, of one directory: where sudo has begun the
+// process, and who called sudo may do that, it goes on as that user; where it takes capabilities to
+// do that, CAP_DAC_OVERRIDE and CAP_FOWNER stay too. Cost: some system calls. One goroutine calls
+// it, once.
 func Confine(files []string, keep ...cap.Value) error {
 	if uid, gid, ok := caller(); ok && os.Geteuid() == 0 && as(uid, gid, func() bool { return mayReplace(files, uid) }) {
 		if err := cap.SetGroups(gid); err != nil {
@@ -31,7 +33,8 @@ func Confine(files []string, keep ...cap.Value) error {
 	return Keep(keep...)
 }
 
-// Give makes the one who called sudo the owner of a file that this process has made, if it still may.
+// Give makes the one who called sudo the owner of a file that this process has made, if it still
+// may.
 func Give(f *os.File) error {
 	if uid, gid, ok := caller(); ok && os.Geteuid() == 0 {
 		return f.Chown(uid, gid)
@@ -66,7 +69,8 @@ func setfs(call uintptr, id int) (was int) {
 	return int(r)
 }
 
-// without asks a question about files as this user without capabilities. The thread is the caller's alone meanwhile.
+// without asks a question about files as this user without capabilities. The thread is the caller's
+// alone meanwhile.
 func without(ask func() bool) bool {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -84,7 +88,8 @@ func without(ask func() bool) bool {
 	return ask()
 }
 
-// mayReplace reports whether the calling thread, whose user is uid, may make or replace those files.
+// mayReplace reports whether the calling thread, whose user is uid, may make or replace those
+// files.
 func mayReplace(files []string, uid int) bool {
 	dir := filepath.Dir(files[0])
 	if unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS) != nil {

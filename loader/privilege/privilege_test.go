@@ -14,7 +14,8 @@ import (
 
 const nobody = 65534
 
-// TestMain lets the test binary, started again, confine itself and write its file: what is given up stays so.
+// TestMain lets the test binary, started again, confine itself and write its file: what is given up
+// stays so.
 func TestMain(m *testing.M) {
 	if file := os.Getenv("CONFINE"); file != "" {
 		if err := confineAndWrite(file); err != nil {
@@ -56,7 +57,8 @@ func confineAndWrite(file string) error {
 	return nil
 }
 
-// What is left is what was asked for, what writing takes, and the user who called sudo where that user may write.
+// What is left is what was asked for, what writing takes, and the user who called sudo where that
+// user may write.
 func TestConfine(t *testing.T) {
 	const (
 		own     = "0000000000000000, 000000c000000000, 000000c000000000\n"

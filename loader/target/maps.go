@@ -83,7 +83,8 @@ func (p *Process) Libraries() ([]Library, error) {
 	return list, nil
 }
 
-// CheckLibraries fails where the files of libraries cannot be opened for the lack of privileges: that is tried with the executable's.
+// CheckLibraries fails where the files of libraries cannot be opened for the lack of privileges:
+// that is tried with the executable's.
 func (p *Process) CheckLibraries() error {
 	mappings, err := p.ExecutableMappings()
 	if err != nil || len(mappings) == 0 {
@@ -102,7 +103,8 @@ func (p *Process) mapFile(m Mapping) string {
 	return p.proc(fmt.Sprintf("map_files/%x-%x", m.Lo, m.Hi))
 }
 
-// openRegular opens what a name leads to unless it is a device or the like, which may do anything when it is opened.
+// openRegular opens what a name leads to unless it is a device or the like, which may do anything
+// when it is opened.
 func openRegular(name string) (*os.File, error) {
 	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -120,7 +122,8 @@ func openRegular(name string) (*os.File, error) {
 	return os.Open(fmt.Sprintf("/proc/self/fd/%d", fd))
 }
 
-// OpenLibrary opens a library by way of its mapping: it may have been deleted, or be out of our reach by its path.
+// OpenLibrary opens a library by way of its mapping: it may have been deleted, or be out of our
+// reach by its path.
 func (p *Process) OpenLibrary(l Library) (*os.File, error) {
 	f, err := openRegular(p.mapFile(l.code))
 	if err != nil {
@@ -137,14 +140,16 @@ func (p *Process) OpenLibrary(l Library) (*os.File, error) {
 	return f, nil
 }
 
-// A fileID is what /proc/PID/maps calls a file. It need not be what stat says: on btrfs a subvolume has a device of its own there, on overlayfs a
-// file has a device and an inode of the layer that it is in.
+// A fileID is what /proc/PID/maps calls a file. It need not be what stat says: on btrfs a subvolume
+// has a device of its own there, on overlayfs a file has a device and an inode of the layer that it
+// is in.
 type fileID struct {
 	device string
 	inode  uint64
 }
 
-// inMaps finds out what a file is called in maps: it is mapped here, and looked up among our own mappings.
+// inMaps finds out what a file is called in maps: it is mapped here, and looked up among our own
+// mappings.
 func inMaps(file *os.File) (id fileID, err error) {
 	data, err := unix.Mmap(int(file.Fd()), 0, 1, unix.PROT_READ, unix.MAP_PRIVATE)
 	if err != nil {

@@ -39,7 +39,8 @@ func install(t *testing.T, from, to string) string {
 	return to
 }
 
-// mapped runs a cat, with a library loaded first, and compares ExecutableMappings with the lines of maps that bear its path.
+// mapped runs a cat, with a library loaded first, and compares ExecutableMappings with the lines of
+// maps that bear its path.
 func mapped(t *testing.T, program, library string) {
 	t.Helper()
 	cmd := exec.Command(program)
@@ -119,7 +120,8 @@ func isAmong(t *testing.T, p *Process, library string) {
 
 const library = "/lib/x86_64-linux-gnu/libm.so.6"
 
-// TestMappingsOfTwoDevices: a library on another file system, with the same inode number, is not the program.
+// TestMappingsOfTwoDevices: a library on another file system, with the same inode number, is not
+// the program.
 func TestMappingsOfTwoDevices(t *testing.T) {
 	program := install(t, "/bin/cat", filepath.Join(mount(t, "tmpfs", ""), "program"))
 	library := install(t, library, filepath.Join(mount(t, "tmpfs", ""), "library"))
@@ -130,7 +132,8 @@ func TestMappingsOfTwoDevices(t *testing.T) {
 	mapped(t, program, library)
 }
 
-// TestMappingsOnOverlay: on overlayfs, where containers have their files, maps and stat may call a file by different numbers.
+// TestMappingsOnOverlay: on overlayfs, where containers have their files, maps and stat may call a
+// file by different numbers.
 func TestMappingsOnOverlay(t *testing.T) {
 	lower, upper := mount(t, "tmpfs", ""), mount(t, "tmpfs", "")
 	install(t, "/bin/cat", filepath.Join(lower, "lower"))

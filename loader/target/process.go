@@ -75,7 +75,8 @@ func (p *Process) identify() error {
 	return nil
 }
 
-// printable is a name that neither ends a line nor steers a terminal: a process may have its file called anything.
+// printable is a name that neither ends a line nor steers a terminal: a process may have its file
+// called anything.
 func printable(name string) string {
 	quoted := strconv.Quote(name)
 	return quoted[1 : len(quoted)-1]
@@ -89,7 +90,8 @@ func remedy(privileged bool) string {
 	return "wpptrace has the privilege, but a sandbox around it or a security module (Landlock, SELinux, AppArmor ...) forbids it: run wpptrace outside"
 }
 
-// mayTrace reports whether we have CAP_SYS_PTRACE, with which all processes but those of other sandboxes may be looked at.
+// mayTrace reports whether we have CAP_SYS_PTRACE, with which all processes but those of other
+// sandboxes may be looked at.
 func mayTrace() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData // of 32 capabilities each
@@ -151,7 +153,8 @@ func (p *Process) Executable() (*os.File, error) {
 	return f, nil
 }
 
-// Runs reports whether the process runs the program of that file, one that Executable opened, still.
+// Runs reports whether the process runs the program of that file, one that Executable opened,
+// still.
 func (p *Process) Runs(exe *os.File) (bool, error) {
 	before, err := exe.Stat()
 	if err != nil {
@@ -164,8 +167,10 @@ func (p *Process) Runs(exe *os.File) (bool, error) {
 	return os.SameFile(before, now), nil
 }
 
-// ReadMemory fills b with what is at an address of the process. It takes no more than CAP_SYS_PTRACE, where /proc/PID/mem asks for the right to read others' files too. A process
-// may keep its memory from being read, by userfaultfd or a file system of its own: no signal ends the wait then but one that kills us.
+// ReadMemory fills b with what is at an address of the process. It takes no more than
+// CAP_SYS_PTRACE, where /proc/PID/mem asks for the right to read others' files too. A process may
+// keep its memory from being read, by userfaultfd or a file system of its own: no signal ends the
+// wait then but one that kills us.
 func (p *Process) ReadMemory(b []byte, address uint64) error {
 	for done := 0; done < len(b); {
 		part := b[done:]
@@ -195,7 +200,8 @@ func (p *Process) Run() (*Run, error) {
 	return &Run{f}, nil
 }
 
-// Over reports whether the process has called exec since, or has exited: memory that is gone has no mappings.
+// Over reports whether the process has called exec since, or has exited: memory that is gone has no
+// mappings.
 func (r *Run) Over() bool {
 	_, err := r.maps.ReadAt(make([]byte, 1), 0)
 	return errors.Is(err, io.EOF)
@@ -204,8 +210,9 @@ func (r *Run) Over() bool {
 // Close lets go of it.
 func (r *Run) Close() { r.maps.Close() }
 
-// Times is what a process has used, user and system, all threads, those that ended included: CPU time, and of it that in user mode. The latter
-// goes in steps of 10 ms, and where the kernel accounts by clock ticks it is a sample.
+// Times is what a process has used, user and system, all threads, those that ended included: CPU
+// time, and of it that in user mode. The latter goes in steps of 10 ms, and where the kernel
+// accounts by clock ticks it is a sample.
 type Times struct {
 	CPU, User time.Duration
 }
@@ -213,7 +220,8 @@ type Times struct {
 // Sub is what was used since.
 func (t Times) Sub(before Times) Times { return Times{t.CPU - before.CPU, t.User - before.User} }
 
-// Times returns what the process has used so far; a child may have ended, but must not have been waited for.
+// Times returns what the process has used so far; a child may have ended, but must not have been
+// waited for.
 func (p *Process) Times() (Times, error) {
 	// As clock_getcpuclockid(3): the process's number and CPUCLOCK_SCHED.
 	clock := int32(^p.PID)<<3 | 2

@@ -22,7 +22,8 @@ type Child struct {
 	err     error
 }
 
-// Start starts a program with our standard files and stops it at its exec. If we die before Release, it dies.
+// Start starts a program with our standard files and stops it at its exec. If we die before
+// Release, it dies.
 func Start(argv []string) (*Child, error) {
 	c := &Child{release: make(chan bool, 1), done: make(chan struct{})}
 	started := make(chan error)
@@ -103,7 +104,8 @@ func (c *Child) hold(pid int) error {
 	return err
 }
 
-// waitDead waits for the end of the child, but leaves it to be waited for again: until then its clock can be read.
+// waitDead waits for the end of the child, but leaves it to be waited for again: until then its
+// clock can be read.
 func (c *Child) waitDead() error {
 	for {
 		err := unix.Waitid(unix.P_PID, c.PID, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -134,7 +136,8 @@ func (c *Child) Kill() {
 // Done is closed when the child has ended.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// ExitStatus is what a shell would report: the exit status, or 128 and the signal that killed it. Call it after Done.
+// ExitStatus is what a shell would report: the exit status, or 128 and the signal that killed it.
+// Call it after Done.
 func (c *Child) ExitStatus() (int, error) {
 	if c.state == nil {
 		return 1, c.err

@@ -17,17 +17,19 @@ type Way int
 
 // The ways, those of older kernels first.
 const (
-	// Events: before Linux 6.6 each probe is a perf event of its own, in all processes that run the file, for those of one process would be of one thread of it.
-	// It is for the program to tell whom it is about.
+	// Events: before Linux 6.6 each probe is a perf event of its own, in all processes that run the
+	// file, for those of one process would be of one thread of it. It is for the program to tell
+	// whom it is about.
 	Events Way = iota + 1
-	// Link: one link has all probes. Before Linux 6.10 its filter by process lets one thread through, so that it is in all processes that run the file too.
+	// Link: one link has all probes. Before Linux 6.10 its filter by process lets one thread
+	// through, so that it is in all processes that run the file too.
 	Link
 	// ProcessLink: one link has all probes, in one process.
 	ProcessLink
 )
 
-// Here is the way of the running kernel. What it has is asked; that the filter of a link is broken shows only to a process with several threads, and is told by
-// the kernel's version.
+// Here is the way of the running kernel. What it has is asked; that the filter of a link is broken
+// shows only to a process with several threads, and is told by the kernel's version.
 func Here() Way {
 	version, err := features.LinuxVersionCode()
 	if err != nil {
@@ -77,7 +79,8 @@ func (w Way) Libraries() error {
 	return nil
 }
 
-// Families fails where the probes of a process stand in others too, so that those that it starts cannot be told from it.
+// Families fails where the probes of a process stand in others too, so that those that it starts
+// cannot be told from it.
 func (w Way) Families() error {
 	if w != ProcessLink {
 		return errors.New("Linux 6.10 or later is needed: before it, probes are in all processes of a program at once")
@@ -85,8 +88,10 @@ func (w Way) Families() error {
 	return nil
 }
 
-// mostEvents is how many perf events are put in at once. The kernel takes them out one by one, 0.1 s each, and nothing can hurry it or end that: half a
-// minute is what may be asked of whoever waits for it. Two descriptors each, they stay below the 1024 that a process may have where nobody has raised it.
+// mostEvents is how many perf events are put in at once. The kernel takes them out one by one, 0.1
+// s each, and nothing can hurry it or end that: half a minute is what may be asked of whoever waits
+// for it. Two descriptors each, they stay below the 1024 that a process may have where nobody has
+// raised it.
 const mostEvents = 300
 
 // mostLinked is what a link takes.
@@ -115,13 +120,15 @@ func (w Way) Prepare(p *ebpf.ProgramSpec) {
 	}
 }
 
-// Put puts a program at places of a file, wherever it is mapped in the memory of the process pid, or of all if the kernel cannot tell them apart. Each place has
-// a cookie; none has where cookies is nil. What it returns takes them out when it is closed.
+// Put puts a program at places of a file, wherever it is mapped in the memory of the process pid,
+// or of all if the kernel cannot tell them apart. Each place has a cookie; none has where cookies
+// is nil. What it returns takes them out when it is closed.
 func (w Way) Put(file *os.File, program *ebpf.Program, offsets, cookies []uint64, pid int) (io.Closer, error) {
 	if most := w.Most(); len(offsets) > most {
 		return nil, fmt.Errorf("%d probes are more than the %d that this kernel takes", len(offsets), most)
 	}
-	// By way of the descriptor: what the process runs, or what is at its path, may have become another file.
+	// By way of the descriptor: what the process runs, or what is at its path, may have become
+	// another file.
 	executable, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
 	if err != nil {
 		return nil, fmt.Errorf("open its executable: %w", err)

@@ -2,8 +2,9 @@ package x86
 
 import "bytes"
 
-// Class says whether a uprobe may sit on the instruction at the start of code, and what a hit costs. Only what the
-// lists here name is admitted: on other instructions the kernel refuses a probe, counts wrong, or corrupts the target.
+// Class says whether a uprobe may sit on the instruction at the start of code, and what a hit
+// costs. Only what the lists here name is admitted: on other instructions the kernel refuses a
+// probe, counts wrong, or corrupts the target.
 func (in Inst) Class(code []byte) Class {
 	switch {
 	case len(code) < int(in.Len):
@@ -18,9 +19,9 @@ func (in Inst) Class(code []byte) Class {
 	return Never
 }
 
-// emulated names what every kernel that has uprobes on x86-64 emulates. The lengths admit no prefix but REX.B in front
-// of push and bnd in front of a branch; besides, a call may have the prefix for the address size, by which linkers fill up
-// what was indirect.
+// emulated names what every kernel that has uprobes on x86-64 emulates. The lengths admit no prefix
+// but REX.B in front of push and bnd in front of a branch; besides, a call may have the prefix for
+// the address size, by which linkers fill up what was indirect.
 func (in Inst) emulated() bool {
 	if in.prefix != 0 {
 		return in.prefix == addressPrefix && in.Kind == Call && in.Op == 0xe8 && in.Len == 6 && in.Rex == 0 && !in.OpSize && in.Rep == 0
@@ -51,8 +52,8 @@ func (in Inst) isPush() bool { return in.Map == 0 && in.Op&0xf8 == 0x50 }
 // nop5 is the nop that newer kernels overwrite with a call, which clobbers the red zone.
 var nop5 = []byte{0x0f, 0x1f, 0x44, 0x00, 0x00}
 
-// stepped names plain integer instructions that read neither rip (but for an operand), flags as a whole, nor segments,
-// that do not repeat and do not enter the kernel.
+// stepped names plain integer instructions that read neither rip (but for an operand), flags as a
+// whole, nor segments, that do not repeat and do not enter the kernel.
 func (in Inst) stepped(code []byte) bool {
 	if in.Map > 1 || in.Rep != 0 {
 		return in.isEndbr64()

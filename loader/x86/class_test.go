@@ -118,7 +118,8 @@ func TestClass(t *testing.T) {
 	}
 }
 
-// TestEmulatedIsExact crosses every opcode with every prefix: what is emulated must be on a list of byte strings.
+// TestEmulatedIsExact crosses every opcode with every prefix: what is emulated must be on a list of
+// byte strings.
 func TestEmulatedIsExact(t *testing.T) {
 	for _, prefix := range []string{"", "\x66", "\x67", "\xf0", "\xf2", "\xf3", "\x2e", "\x3e", "\x64", "\x40", "\x41", "\x44", "\x48", "\x49", "\xf2\x41", "\x41\xf2", "\xf2\xf2", "\x66\x41"} {
 		for first := range 256 {

@@ -5,9 +5,9 @@ import "encoding/binary"
 // maxLen is the length in bytes that the hardware allows an instruction.
 const maxLen = 15
 
-// Decode decodes the instruction at the start of code. It answers false, and an empty Inst, when the bytes are no
-// instruction of 64-bit mode or end within one; the EVEX and REX2 instructions of APX are none, nor is a relative
-// branch with a 66 prefix. It does not allocate.
+// Decode decodes the instruction at the start of code. It answers false, and an empty Inst, when
+// the bytes are no instruction of 64-bit mode or end within one; the EVEX and REX2 instructions of
+// APX are none, nor is a relative branch with a 66 prefix. It does not allocate.
 func Decode(code []byte) (Inst, bool) {
 	if len(code) > maxLen {
 		code = code[:maxLen]
@@ -60,8 +60,8 @@ func Decode(code []byte) (Inst, bool) {
 	return in, true
 }
 
-// decodePrefixes reads legacy and REX prefixes and returns the offset of the opcode. A REX prefix counts only just
-// before the opcode.
+// decodePrefixes reads legacy and REX prefixes and returns the offset of the opcode. A REX prefix
+// counts only just before the opcode.
 func (in *Inst) decodePrefixes(code []byte) int {
 	for at, c := range code {
 		switch a := oneByte[c]; {
@@ -95,8 +95,8 @@ func (in *Inst) legacyPrefix(c byte) {
 // isXOP tells an XOP prefix from the opcode of pop r/m64, whose reg field is 0.
 func isXOP(code []byte, at int) bool { return at < len(code) && code[at]&0x1f >= 8 }
 
-// decodeEscape reads the opcode behind an escape byte; at is the offset behind that. The offset that it returns is
-// that behind the opcode, and may lie behind the end of code.
+// decodeEscape reads the opcode behind an escape byte; at is the offset behind that. The offset
+// that it returns is that behind the opcode, and may lie behind the end of code.
 func (in *Inst) decodeEscape(code []byte, escapeByte byte, at int) (attr, int) {
 	if escapeByte != 0x0f {
 		return in.decodeVector(code, escapeByte, at)
@@ -123,8 +123,8 @@ func (in *Inst) decodeEscape(code []byte, escapeByte byte, at int) (attr, int) {
 	return modRM | imm8, at + 1
 }
 
-// decodeVector reads a VEX, EVEX or XOP prefix and the opcode behind it. Legacy prefixes other than segments and
-// address size, and REX, make these undefined.
+// decodeVector reads a VEX, EVEX or XOP prefix and the opcode behind it. Legacy prefixes other than
+// segments and address size, and REX, make these undefined.
 func (in *Inst) decodeVector(code []byte, escapeByte byte, at int) (attr, int) {
 	length := 2 // bytes of prefix behind the first
 	switch escapeByte {
@@ -204,7 +204,8 @@ func xopAttr(space uint8) attr {
 	return invalid
 }
 
-// modRMLen returns the length of the ModRM byte at the start of code, its SIB byte and its displacement.
+// modRMLen returns the length of the ModRM byte at the start of code, its SIB byte and its
+// displacement.
 func (in *Inst) modRMLen(code []byte) int {
 	mod, rm := code[0]>>6, code[0]&7
 	if mod == 3 || in.isControlMove() {

@@ -14,7 +14,8 @@ import (
 	"wpptrace/internal/testenv"
 )
 
-// binaries returns the programs and libraries to decode: the first three are on every machine that has a compiler.
+// binaries returns the programs and libraries to decode: the first three are on every machine that
+// has a compiler.
 func binaries(t testing.TB) []string {
 	t.Helper()
 	found := []string{mustFind(t, "/bin/bash"), mustFind(t, "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6"),
@@ -38,7 +39,8 @@ func mustFind(t testing.TB, paths ...string) string {
 	return ""
 }
 
-// TestLengthsEqualObjdump decodes every executable section at each address where objdump found an instruction.
+// TestLengthsEqualObjdump decodes every executable section at each address where objdump found an
+// instruction.
 func TestLengthsEqualObjdump(t *testing.T) {
 	for _, path := range binaries(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -137,7 +139,8 @@ func parseDisassembly(line []byte) (addr uint64, length int, text string, ok boo
 	return addr, (len(bytes.TrimRight(raw, " ")) + 1) / len("90 "), string(insn), found
 }
 
-// isLonePrefix says whether objdump printed prefixes that no instruction follows (hand-written data among code).
+// isLonePrefix says whether objdump printed prefixes that no instruction follows (hand-written data
+// among code).
 func isLonePrefix(text string) bool {
 	for _, word := range strings.Fields(text) {
 		switch word {

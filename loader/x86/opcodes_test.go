@@ -14,8 +14,8 @@ import (
 
 const slot = 24 // bytes for each instruction, filled up with one long nop that may be entered at any prefix
 
-// TestEveryOpcodeEqualsObjdump crosses opcodes with prefixes and operands, and compares the length and whether rsp is
-// written with what objdump says of them.
+// TestEveryOpcodeEqualsObjdump crosses opcodes with prefixes and operands, and compares the length
+// and whether rsp is written with what objdump says of them.
 func TestEveryOpcodeEqualsObjdump(t *testing.T) {
 	insns := everyOpcode()
 	blob := bytes.Repeat(append(bytes.Repeat([]byte{0x66}, slot-1), 0x90), len(insns))
@@ -105,7 +105,8 @@ func checkOpcode(t *testing.T, code []byte, length int, text string) {
 	}
 }
 
-// isDisputed names branches with a 66 prefix, of which vendors disagree, and fwait, which objdump joins to its successor.
+// isDisputed names branches with a 66 prefix, of which vendors disagree, and fwait, which objdump
+// joins to its successor.
 func isDisputed(code []byte) bool {
 	var in Inst
 	code = code[in.decodePrefixes(code):]
@@ -119,7 +120,8 @@ func isDisputed(code []byte) bool {
 	}
 }
 
-// readers are the instructions that write none of the operands that objdump prints, by their beginnings.
+// readers are the instructions that write none of the operands that objdump prints, by their
+// beginnings.
 var readers = regexp.MustCompile(`^(nop|cmp[bwlq]?$|test|bt[wlq]?$|push|call|jmp|ljmp|lcall|i?mul[bwlq]?$|i?div[bwlq]?$|ud[01]|v?ucomis|vmwrite|` +
 	`wr[fg]sbase|umwait|tpause|umonitor|ptwrite|movdir64b|inv|enqcmd|encodekey|ver[rw]|ltr|lmsw|lldt|incssp|lkgs|senduipi)`)
 

@@ -5,13 +5,15 @@ import "encoding/binary"
 // none is the operand that an instruction without one has.
 var none = Operand{Reg: -1, Base: -1, Index: -1}
 
-// Operands decodes the ModRM operands of the instruction at the start of code; next is the address behind it. It
-// returns the reg field with its REX extension (-1 without a ModRM byte), the r/m operand, and the offset in code of
-// the immediate (the instruction's length when there is none). What is missing in truncated code is none.
+// Operands decodes the ModRM operands of the instruction at the start of code; next is the address
+// behind it. It returns the reg field with its REX extension (-1 without a ModRM byte), the r/m
+// operand, and the offset in code of the immediate (the instruction's length when there is none).
+// What is missing in truncated code is none.
 //
-// The numbers are those of general registers; where the instruction takes vector registers (also as an index: gathers
-// and scatters) they mean those. Size is the operand's width (for lea the width of the result), 0 for vector and x87
-// operands. The 8-bit displacement of an EVEX operand is not scaled.
+// The numbers are those of general registers; where the instruction takes vector registers (also as
+// an index: gathers and scatters) they mean those. Size is the operand's width (for lea the width
+// of the result), 0 for vector and x87 operands. The 8-bit displacement of an EVEX operand is not
+// scaled.
 func (in Inst) Operands(code []byte, next uint64) (reg int8, rm Operand, imm int) {
 	at := int(in.operandAt)
 	if !in.HasModRM {
@@ -122,10 +124,12 @@ func (in Inst) twoByteWidth() uint8 {
 	return in.operandSize()
 }
 
-// Elsewhere reports whether memory operands are not where their registers say: a segment is added, or addresses have 32 bits.
+// Elsewhere reports whether memory operands are not where their registers say: a segment is added,
+// or addresses have 32 bits.
 func (in Inst) Elsewhere() bool { return in.prefix&(segmentPrefix|addressPrefix) != 0 }
 
-// Third returns the general register that the instruction names besides its ModRM operands; -1: none.
+// Third returns the general register that the instruction names besides its ModRM operands; -1:
+// none.
 func (in Inst) Third() int8 {
 	if in.Map == 0x12 && in.Op >= 0xe0 || in.Map == 0x39 { // cmpccxadd, andn, blsr, bzhi, pdep, mulx, shlx ...; blcfill ...
 		return int8(in.vvvv)

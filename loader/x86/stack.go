@@ -4,10 +4,11 @@ import "encoding/binary"
 
 const rsp = 4
 
-// StackDelta returns what the instruction at the start of code adds to rsp on its way to the next one: -8 for a push,
-// 8 for a pop, 0 for an instruction that leaves rsp alone. A call counts as 0, for its callee takes the return address
-// off; a return counts what it takes off. ok is false when the change is not a constant (leave, enter, mov to rsp, and
-// rsp, sub of a register, pop rsp ...) or code is truncated.
+// StackDelta returns what the instruction at the start of code adds to rsp on its way to the next
+// one: -8 for a push, 8 for a pop, 0 for an instruction that leaves rsp alone. A call counts as 0,
+// for its callee takes the return address off; a return counts what it takes off. ok is false when
+// the change is not a constant (leave, enter, mov to rsp, and rsp, sub of a register, pop rsp ...)
+// or code is truncated.
 func (in Inst) StackDelta(code []byte) (delta int, ok bool) {
 	if len(code) < int(in.Len) {
 		return 0, false
@@ -93,9 +94,9 @@ func (in Inst) arithmeticDelta(code []byte) (delta int, ok bool) {
 	return 0, false
 }
 
-// WritesRSP reports whether rsp, or a part of it, is an explicit destination of the instruction at the start of code:
-// add to rsp, mov to esp, pop rsp, xchg. What push, pop, call, ret, enter and leave do by their nature does not count.
-// It answers true for truncated code.
+// WritesRSP reports whether rsp, or a part of it, is an explicit destination of the instruction at
+// the start of code: add to rsp, mov to esp, pop rsp, xchg. What push, pop, call, ret, enter and
+// leave do by their nature does not count. It answers true for truncated code.
 func (in Inst) WritesRSP(code []byte) bool { return in.Writes(code, rsp) }
 
 // Writes is WritesRSP for any general register. Of ah, ch, dh and bh it says nothing.
@@ -204,7 +205,8 @@ func (in Inst) twoByteRegWrites() bool {
 	return true
 }
 
-// vectorDestinations handles the instructions of VEX and EVEX map 1, and of EVEX map 5, that write a general register.
+// vectorDestinations handles the instructions of VEX and EVEX map 1, and of EVEX map 5, that write
+// a general register.
 func (in Inst) vectorDestinations() (rm, reg bool) {
 	vex := in.Map == 0x11
 	switch in.Op {
@@ -222,7 +224,8 @@ func (in Inst) vectorDestinations() (rm, reg bool) {
 	return false, false
 }
 
-// writesVVVV says whether the third operand of VEX and XOP instructions is a general register that is written.
+// writesVVVV says whether the third operand of VEX and XOP instructions is a general register that
+// is written.
 func (in Inst) writesVVVV() bool {
 	switch in.Map {
 	case 0x12: // blsr, blsmsk, blsi; mulx

@@ -1,6 +1,7 @@
 package x86
 
-// An attr is a set of properties of an opcode: what follows it, and which of its operands it writes.
+// An attr is a set of properties of an opcode: what follows it, and which of its operands it
+// writes.
 type attr uint16
 
 const (

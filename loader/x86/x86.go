@@ -17,7 +17,8 @@ const (
 	Syscall      // syscall, sysenter
 )
 
-// A Class says what a uprobe on an instruction costs, from an allow-list: what the list does not name is Never.
+// A Class says what a uprobe on an instruction costs, from an allow-list: what the list does not
+// name is Never.
 type Class uint8
 
 // The probe classes.
@@ -27,8 +28,9 @@ const (
 	Stepped               // the kernel single-steps the instruction: 20 to 40 times dearer
 )
 
-// An Inst is one decoded instruction. Under VEX, EVEX and XOP the prefix's fields appear as their legacy equivalents:
-// Rex is 0x40 with the bits W, R, X and B, OpSize and Rep are what the field pp implies. It is kept to 16 bytes: a program has millions.
+// An Inst is one decoded instruction. Under VEX, EVEX and XOP the prefix's fields appear as their
+// legacy equivalents: Rex is 0x40 with the bits W, R, X and B, OpSize and Rep are what the field pp
+// implies. It is kept to 16 bytes: a program has millions.
 type Inst struct {
 	Rel      int32 // displacement of a relative jump or call, from the instruction's end
 	Len      uint8 // bytes
@@ -55,9 +57,9 @@ const (
 	addressPrefix
 )
 
-// An Operand is where an instruction finds a value: a register, or memory at Base + Index*Scale + Disp.
-// Registers are numbered as the hardware encodes them (0 rax, 4 rsp, 5 rbp, 15 r15); -1 means none.
-// When RIP is set, Disp is the absolute link-time address.
+// An Operand is where an instruction finds a value: a register, or memory at Base + Index*Scale +
+// Disp. Registers are numbered as the hardware encodes them (0 rax, 4 rsp, 5 rbp, 15 r15); -1 means
+// none. When RIP is set, Disp is the absolute link-time address.
 type Operand struct {
 	Mem              bool
 	Reg, Base, Index int8

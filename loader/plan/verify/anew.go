@@ -31,8 +31,9 @@ func (v *verifier) findOutgoing() {
 	}
 }
 
-// checkAnew: code that is not observed may catch what leaves an activation that such code has begun, and begin another in the same place. No word that comes first
-// then, be it of the routine or of what it calls, comes as the first activation goes on as well (rule 12).
+// checkAnew: code that is not observed may catch what leaves an activation that such code has
+// begun, and begin another in the same place. No word that comes first then, be it of the routine
+// or of what it calls, comes as the first activation goes on as well (rule 12).
 func (v *verifier) checkAnew(r *routine) {
 	if !r.returnsOut {
 		return

@@ -9,7 +9,8 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// classify finds out what each block calls or jumps to, and whom code that is not observed may enter.
+// classify finds out what each block calls or jumps to, and whom code that is not observed may
+// enter.
 func (v *verifier) classify() {
 	for _, r := range v.routines {
 		for b := range r.Blocks {
@@ -73,7 +74,8 @@ func (v *verifier) callee(r *routine, b int) (plan.Callee, *routine) {
 	return plan.External, nil
 }
 
-// entersNothing reports whether a routine, of which all code is known, has no instruction that leads elsewhere but to its caller.
+// entersNothing reports whether a routine, of which all code is known, has no instruction that
+// leads elsewhere but to its caller.
 func entersNothing(r *cfg.Routine) bool {
 	for b := range r.Blocks {
 		block := &r.Blocks[b]
@@ -93,7 +95,8 @@ func (r *routine) enters(b int) bool {
 	return r.kinds[b] == plan.Unknown || r.kinds[b] == plan.External
 }
 
-// checkCallees: the plan has the routine call what it calls, and takes no routine for silent whose ends the callers cannot tell (rule 1).
+// checkCallees: the plan has the routine call what it calls, and takes no routine for silent whose
+// ends the callers cannot tell (rule 1).
 func (v *verifier) checkCallees(r *routine) {
 	for b := range r.Blocks {
 		kind, to := r.Callee(b)
@@ -107,7 +110,8 @@ func (v *verifier) checkCallees(r *routine) {
 	}
 }
 
-// checkFirstCalls: a word comes before code is entered that may call back and that no word announces (rule 6).
+// checkFirstCalls: a word comes before code is entered that may call back and that no word
+// announces (rule 6).
 func (v *verifier) checkFirstCalls(r *routine) {
 	for b := range r.Blocks {
 		if r.first[b] && r.sites[b] == nil && r.kinds[b] == plan.Unknown {
@@ -117,8 +121,8 @@ func (v *verifier) checkFirstCalls(r *routine) {
 	}
 }
 
-// findOpen finds the routines around whose silent end code may be called back that they, or what they call, have entered: they jump to it, or end silently
-// after a call of it, or fork.
+// findOpen finds the routines around whose silent end code may be called back that they, or what
+// they call, have entered: they jump to it, or end silently after a call of it, or fork.
 func (v *verifier) findOpen() {
 	callers := map[*routine][]*routine{}
 	var queue []*routine
@@ -155,7 +159,8 @@ func (v *verifier) findOpen() {
 	}
 }
 
-// backwards marks the nodes from which silence can come, within one activation, to one that is looked for; those themselves too.
+// backwards marks the nodes from which silence can come, within one activation, to one that is
+// looked for; those themselves too.
 func (r *routine) backwards(is func(n int) bool) []bool {
 	mark := make([]bool, r.exit+1)
 	var queue []int
@@ -184,13 +189,15 @@ func (r *routine) backwards(is func(n int) bool) []bool {
 	return mark
 }
 
-// opens reports whether code that is not observed may call back as long as nothing speaks after the call that ends block b.
+// opens reports whether code that is not observed may call back as long as nothing speaks after the
+// call that ends block b.
 func (r *routine) opens(b int) bool {
 	return isCall(&r.Blocks[b]) && (r.enters(b) || r.callees[b] != nil && r.callees[b].open)
 }
 
-// checkOpenCalls: after a call of code that is not observed, or of what may have ended silently after one, a word comes before the next that no word
-// announces, and before the end of an activation that code which is not observed may have begun (rule 6).
+// checkOpenCalls: after a call of code that is not observed, or of what may have ended silently
+// after one, a word comes before the next that no word announces, and before the end of an
+// activation that code which is not observed may have begun (rule 6).
 func (v *verifier) checkOpenCalls(r *routine) {
 	if r.open && !r.MayLeaveOpen() {
 		r.fault("it may end silently around a call of code that is not observed, and the plan does not say so")
@@ -214,8 +221,8 @@ func (v *verifier) checkOpenCalls(r *routine) {
 	}
 }
 
-// checkLandings: after the last word of an observed routine each place in its caller comes either by an exception, or a second return, that it let out, or by
-// ordinary flow (rule 5).
+// checkLandings: after the last word of an observed routine each place in its caller comes either
+// by an exception, or a second return, that it let out, or by ordinary flow (rule 5).
 func (v *verifier) checkLandings(r *routine) {
 	for b := range r.Blocks {
 		if r.enters(b) || !r.opens(b) {

@@ -8,7 +8,8 @@ type silentCall struct {
 	block    int
 }
 
-// checkCircles: no circle of calls and tail jumps runs without a word (rule 3). A silent circle of tail jumps is not even begun where no end may be silent.
+// checkCircles: no circle of calls and tail jumps runs without a word (rule 3). A silent circle of
+// tail jumps is not even begun where no end may be silent.
 func (v *verifier) checkCircles() {
 	unspoken := func(r *routine, b int) bool { return r.first[b] && r.sites[b] == nil }
 	if circle := v.circle(unspoken); circle != nil {
@@ -29,7 +30,8 @@ func (v *verifier) faultCircle(what string, circle []silentCall) {
 	first.fault(what, append(way, first.Addr))
 }
 
-// circle finds a circle of the calls and jumps, of observed routines by observed routines, for which is holds.
+// circle finds a circle of the calls and jumps, of observed routines by observed routines, for
+// which is holds.
 func (v *verifier) circle(is func(r *routine, b int) bool) []silentCall {
 	calls := make([][]silentCall, len(v.routines))
 	degree := make([]int, len(v.routines)) // calls into each routine from those that are left
@@ -57,7 +59,8 @@ func (v *verifier) circle(is func(r *routine, b int) bool) []silentCall {
 	return v.follow(calls, degree)
 }
 
-// follow goes back and forth no more: of what is left each routine is called by another that is left, and going from caller to caller closes a circle.
+// follow goes back and forth no more: of what is left each routine is called by another that is
+// left, and going from caller to caller closes a circle.
 func (v *verifier) follow(calls [][]silentCall, degree []int) []silentCall {
 	callers := map[*routine]silentCall{}
 	var at *routine

@@ -9,7 +9,8 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// checkSites: each probe sits on an instruction of the allow-lists, where the frame's address is known, and its word says what the plan has it say.
+// checkSites: each probe sits on an instruction of the allow-lists, where the frame's address is
+// known, and its word says what the plan has it say.
 func (v *verifier) checkSites(r *routine) {
 	for b, s := range r.sites {
 		if s == nil {
@@ -42,7 +43,8 @@ func (v *verifier) checkSites(r *routine) {
 	}
 }
 
-// checkStays: where a word is taken to be followed by another of its activation, nothing calls or ends the activation before that.
+// checkStays: where a word is taken to be followed by another of its activation, nothing calls or
+// ends the activation before that.
 func (v *verifier) checkStays(r *routine) {
 	parts := func(n int) bool {
 		return n == r.exit || r.sites[n] == nil && (isCall(&r.Blocks[n]) || len(r.after(n)) == 0)
@@ -68,7 +70,8 @@ func (v *verifier) checkStays(r *routine) {
 	}
 }
 
-// sameFrame reports whether a site finds the frame's address by the rule of the unwind information: rsp or rbp and an offset, or what lies at rbp and an offset.
+// sameFrame reports whether a site finds the frame's address by the rule of the unwind information:
+// rsp or rbp and an offset, or what lies at rbp and an offset.
 func sameFrame(s *plan.Site, rule image.CFA) bool {
 	const rbp, rsp = 6, 7 // as DWARF numbers them
 	if s.Offset != rule.Off {
@@ -85,7 +88,8 @@ func sameFrame(s *plan.Site, rule image.CFA) bool {
 	return false
 }
 
-// tellsCase reports whether a site that tells a switch reads the index at the bounds check, or the target at the jump.
+// tellsCase reports whether a site that tells a switch reads the index at the bounds check, or the
+// target at the jump.
 func (v *verifier) tellsCase(r *routine, s *plan.Site) bool {
 	c := s.Case
 	if c.Jumps != nil {
@@ -132,7 +136,8 @@ func (v *verifier) checkWitnesses(r *routine) {
 	}
 }
 
-// checkCalls: a chain of callers is followed through frames of known size, and ends only where the caller has made a word for certain (rules 2 and 4).
+// checkCalls: a chain of callers is followed through frames of known size, and ends only where the
+// caller has made a word for certain (rules 2 and 4).
 func (v *verifier) checkCalls(r *routine) {
 	for b := range r.Blocks {
 		block := &r.Blocks[b]
@@ -160,8 +165,9 @@ func (v *verifier) checkCalls(r *routine) {
 	}
 }
 
-// checkShifting: where a frame's size is not known, whose call a chain of callers ends at is told by a word after the last call that another activation of the
-// routine may have come out of (rule 4).
+// checkShifting: where a frame's size is not known, whose call a chain of callers ends at is told
+// by a word after the last call that another activation of the routine may have come out of (rule
+// 4).
 func (v *verifier) checkShifting(r *routine) {
 	is := func(n int) bool {
 		return n != r.exit && r.sites[n] == nil && r.kinds[n] == plan.Known && isCall(&r.Blocks[n]) && r.Blocks[n].Depth < 0
@@ -176,7 +182,8 @@ func (v *verifier) checkShifting(r *routine) {
 	}
 }
 
-// mayEnterAgain reports whether what block b enters may lead to the routine, perhaps through code that is not observed.
+// mayEnterAgain reports whether what block b enters may lead to the routine, perhaps through code
+// that is not observed.
 func (v *verifier) mayEnterAgain(r *routine, b int) bool {
 	if r.enters(b) {
 		return true

@@ -11,8 +11,10 @@ import (
 // A parting is a block at which ways part in silence, and nothing tells which was taken.
 type parting struct{ block, to int }
 
-// checkValues: a value tells jumps that ask for nothing else, and that no silent way leads to on which it may be overwritten. Whichever ways it tells, there is one
-// silent way to each place: two would part where nothing tells, and then each of both comes to it from another side of the same parting (rule 10).
+// checkValues: a value tells jumps that ask for nothing else, and that no silent way leads to on
+// which it may be overwritten. Whichever ways it tells, there is one silent way to each place: two
+// would part where nothing tells, and then each of both comes to it from another side of the same
+// parting (rule 10).
 func (r *routine) checkValues(s start) {
 	reached, spoiled := r.reach(s.nodes, nil), r.reach(s.nodes, func(n int) bool { return !r.Keeps(n, s.values.Operand) })
 	conditions := r.Conditions()
@@ -37,8 +39,9 @@ func (r *routine) checkValues(s start) {
 	r.checkSides(s, tells)
 }
 
-// reach marks what silence may come to from some nodes, be it in the next activation; with behind, only what comes after a block, within the same activation, for
-// which that holds, or in a later one.
+// reach marks what silence may come to from some nodes, be it in the next activation; with behind,
+// only what comes after a block, within the same activation, for which that holds, or in a later
+// one.
 func (r *routine) reach(from []int, behind func(n int) bool) []bool {
 	type arrival struct {
 		node   int
@@ -79,7 +82,8 @@ func (r *routine) goesOn(n int) []int {
 	return r.onwards(n)
 }
 
-// checkSides hands on to each node the sides of all partings that it may be come to by, and the nodes before it, until there is nothing new.
+// checkSides hands on to each node the sides of all partings that it may be come to by, and the
+// nodes before it, until there is nothing new.
 func (r *routine) checkSides(s start, tells []bool) {
 	sides, before := make([]map[int]int, r.exit+1), make([]map[int]bool, r.exit+1)
 	queue := slices.Clone(s.nodes)

@@ -10,8 +10,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A Way is a sequence of blocks, by their addresses, that runs without a word of those between the first and the last; RoutineEnd stands for the end of an
-// activation.
+// A Way is a sequence of blocks, by their addresses, that runs without a word of those between the
+// first and the last; RoutineEnd stands for the end of an activation.
 type Way []uint64
 
 // RoutineEnd is the place in a Way where the routine is left.
@@ -45,8 +45,9 @@ func (f Fault) String() string {
 	return out.String()
 }
 
-// Plan returns what is wrong with a plan, by the addresses of routines: nil if it is sound. Of each kind of fault it names one a routine. Cost: the sum of
-// what can run silently after each word, in a sound plan nearly linear in the program's size.
+// Plan returns what is wrong with a plan, by the addresses of routines: nil if it is sound. Of each
+// kind of fault it names one a routine. Cost: the sum of what can run silently after each word, in
+// a sound plan nearly linear in the program's size.
 func Plan(p *plan.Plan) []Fault {
 	v := &verifier{plan: p}
 	v.prepare()

@@ -8,7 +8,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A start is what may run next after a word, or in a new activation: of its nodes nothing tells which.
+// A start is what may run next after a word, or in a new activation: of its nodes nothing tells
+// which.
 type start struct {
 	word   int // the block that spoke; none: an activation begins
 	nodes  []int
@@ -29,7 +30,8 @@ type step struct {
 	later  bool // it belongs to the next activation
 }
 
-// eachStart calls yield with the starts after each thing that a word of the routine may say, and with the one that its entry makes.
+// eachStart calls yield with the starts after each thing that a word of the routine may say, and
+// with the one that its entry makes.
 func (r *routine) eachStart(yield func(s start)) {
 	yield(start{word: none, nodes: r.entries, table: none})
 	for b, s := range r.sites {
@@ -73,8 +75,8 @@ func (r *routine) onwards(b int) []int {
 	return next
 }
 
-// throws are the places in the routine that code which is not observed, and which block b enters, may come to by an exception or by returning once more from an
-// earlier call.
+// throws are the places in the routine that code which is not observed, and which block b enters,
+// may come to by an exception or by returning once more from an earlier call.
 func (r *routine) throws(b int) []int {
 	if r.enters(b) && isCall(&r.Blocks[b]) {
 		return r.landings(b)
@@ -82,7 +84,8 @@ func (r *routine) throws(b int) []int {
 	return nil
 }
 
-// landings are the places that control may come to out of the call that ends block b, otherwise than by its return.
+// landings are the places that control may come to out of the call that ends block b, otherwise
+// than by its return.
 func (r *routine) landings(b int) []int {
 	list := slices.Clone(r.Blocks[b].Pads)
 	for _, n := range r.again {
@@ -93,8 +96,9 @@ func (r *routine) landings(b int) []int {
 	return list
 }
 
-// checkWays: from a word, and all that it may say, there is one silent way to each place at most, be it within one activation or with its end and the beginning
-// of the next; and what is called back by code that is not observed on that way can come from one place alone.
+// checkWays: from a word, and all that it may say, there is one silent way to each place at most,
+// be it within one activation or with its end and the beginning of the next; and what is called
+// back by code that is not observed on that way can come from one place alone.
 func (v *verifier) checkWays(r *routine) {
 	var twice, circle, sources bool
 	r.eachStart(func(s start) {
@@ -135,7 +139,8 @@ type meeting struct {
 	ways   []Way
 }
 
-// walk visits what silence can come to from a start, and leaves the steps in r.steps. It stops at the first node that it comes to a second time.
+// walk visits what silence can come to from a start, and leaves the steps in r.steps. It stops at
+// the first node that it comes to a second time.
 func (r *routine) walk(s start) *meeting {
 	r.walks++
 	r.steps = r.steps[:0]
@@ -215,7 +220,8 @@ func (r *routine) wayTo(s start, node int) Way {
 	return r.stepsTo(s, slices.IndexFunc(r.steps, func(a step) bool { return a.node == node }))
 }
 
-// sources are the blocks of the last walk that may have code call back and do not say that they enter it.
+// sources are the blocks of the last walk that may have code call back and do not say that they
+// enter it.
 func (r *routine) sources() (blocks []int) {
 	for _, a := range r.steps {
 		if !a.later && a.node != r.exit && r.kinds[a.node] == plan.Unknown && r.sites[a.node] == nil {
@@ -225,12 +231,14 @@ func (r *routine) sources() (blocks []int) {
 	return blocks
 }
 
-// endsUnopened is the step of the last walk with which the activation ends, if nothing has been entered on the way that may call back.
+// endsUnopened is the step of the last walk with which the activation ends, if nothing has been
+// entered on the way that may call back.
 func (r *routine) endsUnopened() int {
 	return slices.IndexFunc(r.steps, func(a step) bool { return a.node == r.exit && !a.later && !a.opened })
 }
 
-// forksAt takes it that code may be called back from a block, or once the routine has ended, and nothing tells which.
+// forksAt takes it that code may be called back from a block, or once the routine has ended, and
+// nothing tells which.
 func (r *routine) forksAt(s start, source int) {
 	if r.returnsOut && !r.forks {
 		r.fault(fmt.Sprintf("what is called back%s may come from a call, or from the caller after its end", r.since(s)),
@@ -239,7 +247,8 @@ func (r *routine) forksAt(s start, source int) {
 	r.forks = true
 }
 
-// silentWay is a silent way within one activation to a node that is looked for, nil if there is none.
+// silentWay is a silent way within one activation to a node that is looked for, nil if there is
+// none.
 func (v *verifier) silentWay(r *routine, from []int, is func(n int) bool) Way {
 	r.walks++
 	r.steps = r.steps[:0]

@@ -1,7 +1,8 @@
 //go:build linux && amd64
 
-// Command steptrace single-steps a program and prints one line for each instruction of its main executable that ran:
-// the thread's number, from 0, and the link-time address in hex. It is for those who look for the cause of a difference.
+// Command steptrace single-steps a program and prints one line for each instruction of its main
+// executable that ran: the thread's number, from 0, and the link-time address in hex. It is for
+// those who look for the cause of a difference.
 //
 //	go run ./kernel-tests/truth/cmd/steptrace -- PROG [ARG...] <INPUT
 //

@@ -1,4 +1,5 @@
-// Init is the first process of a machine that tests run in: it runs the command that it finds there and switches the machine off.
+// Init is the first process of a machine that tests run in: it runs the command that it finds there
+// and switches the machine off.
 package main
 
 import (
@@ -25,7 +26,8 @@ func main() {
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
 }
 
-// start makes of the machine what programs expect, and opens the line on which the command is heard.
+// start makes of the machine what programs expect, and opens the line on which the command is
+// heard.
 func start() (out *os.File, err error) {
 	for _, m := range [][2]string{{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"tracefs", "/sys/kernel/tracing"}, {"bpf", "/sys/fs/bpf"}} {
 		if err := unix.Mount(m[0], m[1], m[0], 0, ""); err != nil {
