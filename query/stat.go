@@ -47,6 +47,8 @@ type Stat struct {
 	Hits              uint64  `json:"hits"`
 	HitsSingleStepped uint64  `json:"hits_single_stepped"`
 	HitsPerPath       float64 `json:"hits_per_path"`
+	HitTime           int64   `json:"ns_per_hit"`            // of those that are not single-stepped; 0: not known
+	ReportTime        int64   `json:"ns_per_hit_over_probe"` // of it, what is not the bare probe's; 0: not known
 	Words             uint64  `json:"words"`
 	SlowDown          float64 `json:"slow_down"`       // 0: not measured; wpp.MostSlowDown: that or more
 	SlowDownVague     bool    `json:"slow_down_vague"` // slow_down is what it was at least
@@ -85,6 +87,8 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		DurationSeconds:   figures.Duration.Seconds(),
 		Hits:              figures.Hits,
 		HitsSingleStepped: figures.HitsSingleStep,
+		HitTime:           figures.HitTime.Nanoseconds(),
+		ReportTime:        figures.ReportTime.Nanoseconds(),
 		Words:             figures.Words,
 		SlowDown:          figures.SlowDown,
 		SlowDownVague:     figures.SlowDownVague,

@@ -117,7 +117,11 @@ func (g *gauge) exceeds(most float64) (estimate, bool) {
 func (r *recording) takeSample() {
 	if used, err := r.used(); err == nil {
 		hits, stepped := r.hits()
-		r.last = r.gauge.add(used.Sub(r.usedBefore), hits, stepped, r.session.ReportTime())
+		report, known := r.session.ReportTime()
+		if !known {
+			report = attach.TypicalReport
+		}
+		r.last = r.gauge.add(used.Sub(r.usedBefore), hits, stepped, report)
 	}
 }
 

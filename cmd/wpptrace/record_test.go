@@ -42,7 +42,10 @@ func TestAttach(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the server answered %q, untraced %q", got, want)
 	}
-	checkRecording(t, w, "x.wpp", 10000)
+	stat := checkRecording(t, w, "x.wpp", 10000)
+	if stat.ReportTime <= 0 || stat.HitTime <= stat.ReportTime {
+		t.Errorf("%d ns a hit, %d of them not the bare probe's", stat.HitTime, stat.ReportTime)
+	}
 	if !strings.Contains(w.stdout.String(), "SUBPATH") {
 		t.Errorf("no hot subpaths on stdout: %s", w.stdout.String())
 	}

@@ -149,6 +149,7 @@ func (r *recording) figures() wpp.Figures {
 		f.Anomalies += m.NoSite + m.Unreadable + m.LongChain + m.HighAddress
 	}
 	f.Lost, f.Gaps = r.lost(m), r.gaps()
+	f.HitTime, f.ReportTime = r.hitTime()
 	f.SlowDown, f.SlowDownVague = r.slowDown()
 	f.Windows, f.Sampled, f.SampledMost = r.pace.sampled(r.gauge.nature)
 	return f
@@ -159,6 +160,16 @@ func (r *recording) duration() time.Duration {
 		return time.Since(r.began)
 	}
 	return r.ended.Sub(r.began)
+}
+
+// hitTime is what a hit took that was not single-stepped, and of that, what reporting it did; 0, what
+// is not known.
+func (r *recording) hitTime() (whole, report time.Duration) {
+	if r.gauge.calibrator != nil {
+		whole = r.gauge.cost.Emulated
+	}
+	report, _ = r.session.ReportTime()
+	return whole, report
 }
 
 // slowDown is that of the whole recording, 0 where it is not known, or what it was at least. Where

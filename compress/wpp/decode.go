@@ -18,6 +18,8 @@ func decodeFigures(m *FiguresSection) Figures {
 		Duration:         time.Duration(m.DurationNs),
 		Hits:             m.Hits,
 		HitsSingleStep:   m.HitsSingleStep,
+		HitTime:          time.Duration(m.HitNs),
+		ReportTime:       time.Duration(m.ReportNs),
 		Words:            m.Words,
 		Lost:             m.Lost,
 		Gaps:             m.Gaps,

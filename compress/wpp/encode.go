@@ -173,6 +173,8 @@ func encodeFigures(f *Figures) *FiguresSection {
 		DurationNs:       int64(f.Duration),
 		Hits:             f.Hits,
 		HitsSingleStep:   f.HitsSingleStep,
+		HitNs:            uint64(f.HitTime),
+		ReportNs:         uint64(f.ReportTime),
 		Words:            f.Words,
 		Lost:             f.Lost,
 		Gaps:             f.Gaps,

@@ -91,10 +91,12 @@ type Figures struct {
 	Start    time.Time // to the nanosecond, between the years 1678 and 2262; zero: not known
 	Duration time.Duration
 
-	Hits             uint64 // probe hits
-	HitsSingleStep   uint64 // of these, on single-stepped instructions
-	Words            uint64 // words received
-	Lost             uint64 // events lost, of all threads, dead ones and unknown ones too
+	Hits             uint64        // probe hits
+	HitsSingleStep   uint64        // of these, on single-stepped instructions
+	HitTime          time.Duration // of a hit that is not single-stepped; 0: not known
+	ReportTime       time.Duration // of it, what is not the bare probe's; 0: not known
+	Words            uint64        // words received
+	Lost             uint64        // events lost, of all threads, dead ones and unknown ones too
 	Gaps             uint64
 	Probes           uint64
 	ProbesSingleStep uint64  // of these, on single-stepped instructions

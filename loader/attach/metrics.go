@@ -39,14 +39,14 @@ func (s *Session) Metrics() (Metrics, error) {
 }
 
 // ReportTime is what the report of a hit takes on average, most of what the BPF program does: that
-// of every 61st of each thread is timed.
-func (s *Session) ReportTime() time.Duration {
+// of every 61st of each thread is timed; false: too few were.
+func (s *Session) ReportTime() (took time.Duration, known bool) {
 	const enough = 32
 	var m [bpf.TracerMetricMETRICS]uint64
 	if err := s.objects.Metrics.Get(&m); err != nil || m[bpf.TracerMetricMETRIC_TIMED] < enough {
-		return TypicalReport
+		return 0, false
 	}
-	return time.Duration(m[bpf.TracerMetricMETRIC_TIMED_NS] / m[bpf.TracerMetricMETRIC_TIMED])
+	return time.Duration(m[bpf.TracerMetricMETRIC_TIMED_NS] / m[bpf.TracerMetricMETRIC_TIMED]), true
 }
 
 // TypicalReport is what it takes where words say little: 10 to 55 ns were measured. Long chains of
