@@ -9,21 +9,37 @@ func isNoReturnImport(name string) bool {
 	case "err", "errx", "verr", "verrx", "__assert", "g_assertion_message_expr":
 		return true
 	}
-	return isNoReturnSymbol(name)
+	return isReservedNoReturn(name) || isStandardNoReturn(name)
 }
 
-// isNoReturnSymbol says whether a function of that name never returns, though its code need not
-// tell: the names are those that the C and C++ standards and the C library reserve, which a program
-// cannot use otherwise.
-func isNoReturnSymbol(name string) bool {
+// isNoReturnSymbol says whether a function of that name never returns that the image has itself.
+// Where the C library is another image, a function with a name of its is the program's own, and its
+// code tells.
+func (r *recovery) isNoReturnSymbol(name string) bool {
+	return isReservedNoReturn(name) || isStandardNoReturn(name) && !r.importsLibc
+}
+
+// isStandardNoReturn says whether a function of the C library of that name never returns. Nothing
+// keeps a program from having one of its own that is static.
+func isStandardNoReturn(name string) bool {
 	switch name {
-	case "abort", "exit", "_exit", "_Exit", "quick_exit", "pthread_exit", "thrd_exit", "longjmp", "_longjmp", "siglongjmp", "__longjmp", "__longjmp_chk", "__libc_siglongjmp",
-		"__libc_longjmp", "__stack_chk_fail", "__stack_chk_fail_local", "__fortify_fail", "__chk_fail",
+	case "abort", "exit", "quick_exit", "pthread_exit", "thrd_exit", "longjmp", "siglongjmp":
+		return true
+	}
+	return false
+}
+
+// isReservedNoReturn says whether a function of that name never returns, though its code need not
+// tell: the names are those that are the C and C++ libraries' own, which no program can use
+// otherwise.
+func isReservedNoReturn(name string) bool {
+	switch name {
+	case "_exit", "_Exit", "_longjmp", "__longjmp", "__longjmp_chk", "__libc_siglongjmp", "__libc_longjmp", "__stack_chk_fail", "__stack_chk_fail_local", "__fortify_fail", "__chk_fail",
 		"__assert_fail", "__assert_perror_fail", "__libc_fatal", "__libc_start_main", "__pthread_exit",
 		"_Unwind_Resume", "_Unwind_RaiseException_Resume",
 		"__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast", "__cxa_bad_typeid", "__cxa_call_unexpected",
 		"__cxa_call_terminate", "__cxa_throw_bad_array_new_length", "__cxa_throw_bad_array_length",
-		"__cxa_pure_virtual", "__cxa_deleted_virtual", "_ZSt9terminatev", "_ZSt10unexpectedv", "rust_panic":
+		"__cxa_pure_virtual", "__cxa_deleted_virtual", "_ZSt9terminatev", "_ZSt10unexpectedv":
 		return true
 	}
 	return strings.HasPrefix(name, "_ZSt") && strings.Contains(name, "__throw_")

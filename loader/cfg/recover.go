@@ -3,6 +3,7 @@ package cfg
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,17 +15,18 @@ import (
 // file.
 type recovery struct {
 	*code
-	im        *image.Image
-	imports   map[uint64]string
-	mentions  *mentions
-	drafts    []*draft
-	marks     []uint8   // by instruction
-	blockAt   []int32   // by instruction: the block of its routine that begins there, or -1
-	noReturn  []bool    // by routine
-	clobbered []clobber // by routine
-	work      []int
-	machine   machine
-	steps     int // left to the search for jump tables, in instructions executed
+	im          *image.Image
+	imports     map[uint64]string
+	mentions    *mentions
+	drafts      []*draft
+	marks       []uint8   // by instruction
+	blockAt     []int32   // by instruction: the block of its routine that begins there, or -1
+	noReturn    []bool    // by routine
+	importsLibc bool      // the C library is another image
+	clobbered   []clobber // by routine
+	work        []int
+	machine     machine
+	steps       int // left to the search for jump tables, in instructions executed
 }
 
 // The search for jump tables takes about 20 instructions for each of a program's; an interpreter's
@@ -47,6 +49,7 @@ func Recover(im *image.Image) (*Program, error) {
 		return nil, fmt.Errorf("recover routines of %s: no unwind information (.eh_frame), as in Go programs: wpptrace needs it", im.Name)
 	}
 	r := &recovery{code: c, im: im, imports: im.Imports()}
+	r.importsLibc = slices.Contains(slices.Collect(maps.Values(r.imports)), "__libc_start_main")
 	r.mentions = collectMentions(im, c)
 	r.steps = baseSteps + stepsPerInsn*len(c.insns)
 	r.marks = make([]uint8, len(c.insns))
@@ -134,7 +137,7 @@ func (r *recovery) solve() {
 	r.clobbered = make([]clobber, len(r.drafts))
 	for _, d := range r.drafts {
 		symbol := r.pieces[r.pieceOf[max(d.entry, 0)]].symbol
-		r.noReturn[d.id] = d.entry >= 0 && isNoReturnSymbol(symbol)
+		r.noReturn[d.id] = d.entry >= 0 && r.isNoReturnSymbol(symbol)
 	}
 	queued := make([]bool, len(r.drafts))
 	queue := make([]int, len(r.drafts))
