@@ -28,6 +28,7 @@ type draft struct {
 	cause   string // of leftOut
 	returns bool
 	thunk   bool // it takes a return address of its own off the stack
+	moves   bool // it changes its return address
 }
 
 // leave records why the routine is left out; the first reason stays.

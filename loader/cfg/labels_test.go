@@ -24,16 +24,23 @@ F int changed(unsigned n) {
 	for (; n; n--) { change(&state); goto *state; even: r += n; state = &&odd; continue; odd: r ^= n << 3; state = &&even; }
 	return r;
 }
-int main(void) { printf("%d\\n", variable(40) + changed(2)); return 0; }
+F int rewritten(const unsigned char *p, int turn) {
+	static void *table[4] = {&&one, &&two, &&one, &&two};
+	int r = 0;
+	if (turn) table[2] = &&three;
+	for (; *p != 9; p++) { if (*p == 4) goto three; if (*p > 3) { r += 1000; continue; } goto *table[*p]; one: r += 1; continue; two: r *= 3; continue; three: r ^= 5; }
+	return r;
+}
+int main(int c, char **v) { printf("%d\\n", variable(40) + changed(2) + rewritten((unsigned char *)"\\1\\2\\4\\9", c)); return 0; }
 `
 
 // A jump to what a variable was given leads to one of these labels, but where a call may have
-// changed it.
+// changed it. A table that can be written may hold any label of the routine.
 func TestLabels(t *testing.T) {
 	for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O3"}, {"-Os"}, {"-O2", "-fno-pie", "-no-pie"}, {"-O1", "-fcf-protection=full"}, {"-O2", "-fno-omit-frame-pointer"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			p := recoverFile(t, compile(t, pointers, flags...))
-			for symbol, labels := range map[string]int{"variable": 3, "changed": 0} {
+			for symbol, labels := range map[string]int{"variable": 3, "changed": 0, "rewritten": 3} {
 				r := routine(t, p, symbol)
 				got := 0
 				for b := range r.Blocks {

@@ -6,17 +6,17 @@ import "strings"
 // it so.
 func isNoReturnImport(name string) bool {
 	switch name {
-	case "err", "errx", "verr", "verrx", "__assert", "g_assertion_message_expr":
+	case "__assert", "g_assertion_message_expr":
 		return true
 	}
 	return isReservedNoReturn(name) || isStandardNoReturn(name)
 }
 
-// isNoReturnSymbol says whether a function of that name never returns that the image has itself.
-// Where the C library is another image, a function with a name of its is the program's own, and its
-// code tells.
-func (r *recovery) isNoReturnSymbol(name string) bool {
-	return isReservedNoReturn(name) || isStandardNoReturn(name) && !r.importsLibc
+// isNoReturnSymbol says whether a function of that name, which the image has itself, never returns.
+// One with a name of the C library's is the program's own where that is another image, or where
+// the name is static; its code tells.
+func (r *recovery) isNoReturnSymbol(name string, addr uint64) bool {
+	return isReservedNoReturn(name) || isStandardNoReturn(name) && !r.importsLibc && !r.local[addr]
 }
 
 // isStandardNoReturn says whether a function of the C library of that name never returns. Nothing

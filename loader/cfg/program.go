@@ -140,6 +140,8 @@ func (r *recovery) program(names map[uint64]string) *Program {
 	for _, b := range bare {
 		p.add(b, true)
 	}
+	r.linkUncovered(p)
+	r.leaveOutCallers()
 	p.spreadTwice()
 	p.findNaming()
 	r.leaveOutMiddles()
@@ -225,6 +227,9 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 			d.leave("has a second entry at %x", p.Lo)
 		}
 	}
+	if at, ok := r.secondSymbol(d); ok {
+		d.leave("has a second entry at %x", at)
+	}
 	if r.splitsStack(d) {
 		d.leave("may be entered in its middle, on another stack (-fsplit-stack)")
 	}
@@ -308,6 +313,22 @@ func (r *recovery) isEntered(d *draft, p *piece) bool {
 		}
 	}
 	return true
+}
+
+// secondSymbol returns where a function begins amidst the routine, by its symbol: hand-written ones
+// may run into another.
+func (r *recovery) secondSymbol(d *draft) (addr uint64, ok bool) {
+	symbols := r.im.Symbols()
+	for _, i := range d.pieces {
+		p := &r.pieces[i]
+		at, _ := slices.BinarySearchFunc(symbols, p.Lo+1, func(s image.Symbol, addr uint64) int { return cmp.Compare(s.Addr, addr) })
+		for ; at < len(symbols) && symbols[at].Addr < p.Hi; at++ {
+			if r.find(symbols[at].Addr) >= 0 {
+				return symbols[at].Addr, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // leaveOutMiddles leaves out the routines that another one calls in their middle, and those that

@@ -19,11 +19,12 @@ type recovery struct {
 	imports     map[uint64]string
 	mentions    *mentions
 	drafts      []*draft
-	marks       []uint8   // by instruction
-	blockAt     []int32   // by instruction: the block of its routine that begins there, or -1
-	noReturn    []bool    // by routine
-	importsLibc bool      // the C library is another image
-	clobbered   []clobber // by routine
+	marks       []uint8         // by instruction
+	blockAt     []int32         // by instruction: the block of its routine that begins there, or -1
+	noReturn    []bool          // by routine
+	importsLibc bool            // the C library is another image
+	local       map[uint64]bool // by entry: no other image can know the function
+	clobbered   []clobber       // by routine
 	work        []int
 	machine     machine
 	steps       int // left to the search for jump tables, in instructions executed
@@ -48,7 +49,7 @@ func Recover(im *image.Image) (*Program, error) {
 	if len(c.pieces) == 0 {
 		return nil, fmt.Errorf("recover routines of %s: no unwind information (.eh_frame), as in Go programs: wpptrace needs it", im.Name)
 	}
-	r := &recovery{code: c, im: im, imports: im.Imports()}
+	r := &recovery{code: c, im: im, imports: im.Imports(), local: map[uint64]bool{}}
 	r.importsLibc = slices.Contains(slices.Collect(maps.Values(r.imports)), "__libc_start_main")
 	r.mentions = collectMentions(im, c)
 	r.steps = baseSteps + stepsPerInsn*len(c.insns)
@@ -68,6 +69,7 @@ func (r *recovery) nameSymbols() map[uint64]string {
 	for _, s := range r.im.Symbols() {
 		if old, ok := names[s.Addr]; !ok || byCallersName(s.Name, old) < 0 {
 			names[s.Addr] = s.Name
+			r.local[s.Addr] = s.Local
 		}
 	}
 	for i := range r.pieces {
@@ -137,7 +139,7 @@ func (r *recovery) solve() {
 	r.clobbered = make([]clobber, len(r.drafts))
 	for _, d := range r.drafts {
 		symbol := r.pieces[r.pieceOf[max(d.entry, 0)]].symbol
-		r.noReturn[d.id] = d.entry >= 0 && r.isNoReturnSymbol(symbol)
+		r.noReturn[d.id] = d.entry >= 0 && r.isNoReturnSymbol(symbol, d.addr)
 	}
 	queued := make([]bool, len(r.drafts))
 	queue := make([]int, len(r.drafts))

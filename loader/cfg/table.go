@@ -3,6 +3,7 @@ package cfg
 import (
 	"encoding/binary"
 	"slices"
+	"strings"
 
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
@@ -323,13 +324,36 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 		s.known[e] = targets
 	}
 	t := &table{indexed: true, targets: targets, check: l.check}
-	switch n := uint64(len(targets)); {
-	case n == l.most+1 && l.guess:
+	if len(targets) > 0 && s.isVariable(uint64(v.off)) { // where it ends is no matter then
+		t = &table{targets: s.withLabels(targets), check: noCheck}
+	}
+	switch {
+	case uint64(len(targets)) == l.most+1 && l.guess:
 		return t, exact
-	case l.certainty == open && n >= minEntries:
+	case l.certainty == open && len(t.targets) >= minEntries:
 		return t, open
 	}
 	return nil, unknown
+}
+
+// isVariable says whether the program can write where the table lies: it may hold other labels then
+// than those that the file has there.
+func (s *resolver) isVariable(addr uint64) bool {
+	in := s.im.SectionAt(addr)
+	return in != nil && in.Writable && !strings.HasPrefix(in.Name, ".data.rel.ro")
+}
+
+// withLabels adds to the targets of a table all that may be a label of the routine.
+func (s *resolver) withLabels(targets []int) []int {
+	targets = slices.Clone(targets)
+	s.eachLabel(s.d, func(i int) bool {
+		if s.inside(s.d, i) >= 0 {
+			targets = append(targets, i)
+		}
+		return false
+	})
+	slices.Sort(targets)
+	return slices.Compact(targets)
 }
 
 // readEntries returns where the entries lead, up to the first that does not lead into the routine.
@@ -380,6 +404,12 @@ func (r *recovery) label(d *draft, found map[int]*table, is func(insn int) bool)
 			known[to] = true
 		}
 	}
+	return r.eachLabel(d, func(i int) bool { return !known[i] && is(i) })
+}
+
+// eachLabel visits the instructions of the routine, other than the first of a piece, that anything
+// mentions, and returns the first for which the visitor answers true.
+func (r *recovery) eachLabel(d *draft, visit func(insn int) bool) (insn int, ok bool) {
 	for _, pi := range d.pieces {
 		p := &r.pieces[pi]
 		for at := p.Lo + 1; ; at++ {
@@ -387,7 +417,7 @@ func (r *recovery) label(d *draft, found map[int]*table, is func(insn int) bool)
 			if at, ok = r.mentions.next(at, p.Hi); !ok {
 				break
 			}
-			if i := r.find(at); i >= 0 && !known[i] && is(i) {
+			if i := r.find(at); i >= 0 && visit(i) {
 				return i, true
 			}
 		}

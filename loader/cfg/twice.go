@@ -30,11 +30,15 @@ func (p *Program) CallReturnsTwice(r *Routine, block int) bool {
 	if end != Call && end != CallInd {
 		return false
 	}
-	callee, name := p.Callee(r, block)
-	if callee == nil && name == "" {
-		return end == CallInd && p.naming[r.ID]
+	switch callee, name := p.Callee(r, block); {
+	case name != "":
+		return isReturnsTwiceSymbol(name)
+	case callee != nil:
+		return p.twice[callee.Addr]
+	case end == Call: // of what is in no routine
+		return p.twice[r.Blocks[block].Target]
 	}
-	return isReturnsTwiceSymbol(name) || callee != nil && p.twice[callee.Addr]
+	return p.naming[r.ID]
 }
 
 // findNaming finds the routines that name a function which may return twice.

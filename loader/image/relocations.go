@@ -100,8 +100,7 @@ func (im *Image) relocateInPlace(addr uint64) {
 	}
 }
 
-// readStubs adds to the imported slots the stubs that jump through them: a stub is a jump, with or
-// without an endbr64 in front.
+// readStubs adds to the imported slots the stubs that jump through them.
 func (im *Image) readStubs(slots map[uint64]string) map[uint64]string {
 	imports := make(map[uint64]string, 2*len(slots))
 	for _, s := range im.Sections {
@@ -118,27 +117,37 @@ func (im *Image) readStubs(slots map[uint64]string) map[uint64]string {
 
 func isStubs(section string) bool { return strings.HasPrefix(section, ".plt") }
 
+// readStubs finds the stubs of a section: a jump through a slot, or a load of it into r11, from
+// where retpolines jump (lld), behind an endbr64 or the symbol's number in r11 (mold), or both.
 func readStubs(s Section, slots, imports map[uint64]string) {
-	const endbr64 = 0xfa1e0ff3
+	const load, moveImmediate, r11 = 0x8b, 0xbb, 11
+	begin := 0
 	for at := 0; at < len(s.Data); {
-		in, ok := x86.Decode(s.Data[at:])
+		code := s.Data[at:]
+		in, ok := x86.Decode(code)
 		if !ok {
 			at++
+			begin = at
 			continue
 		}
 		start, next := at, at+int(in.Len)
 		at = next
-		if in.Kind != x86.JmpInd {
-			continue
-		}
-		_, slot, _ := in.Operands(s.Data[start:], s.Addr+uint64(next))
-		name := slots[uint64(slot.Disp)]
-		if !slot.RIP || name == "" {
-			continue
-		}
-		imports[s.Addr+uint64(start)] = name
-		if start >= 4 && binary.LittleEndian.Uint32(s.Data[start-4:]) == endbr64 {
-			imports[s.Addr+uint64(start)-4] = name
+		isLoad := in.Map == 0 && in.Op == load && in.Rex&4 != 0 && in.ModRM>>3&7 == r11&7
+		isNumber := in.Map == 0 && in.Op == moveImmediate && in.Rex&1 != 0
+		switch {
+		case in.Kind == x86.JmpInd || isLoad:
+			_, slot, _ := in.Operands(code, s.Addr+uint64(next))
+			if name := slots[uint64(slot.Disp)]; slot.RIP && name != "" {
+				imports[s.Addr+uint64(start)] = name
+				imports[s.Addr+uint64(begin)] = name
+			}
+			begin = next
+		case !isEndbr64(code) && !isNumber:
+			begin = next
 		}
 	}
+}
+
+func isEndbr64(code []byte) bool {
+	return len(code) >= 4 && binary.LittleEndian.Uint32(code) == 0xfa1e0ff3
 }

@@ -22,6 +22,7 @@ type symbolEntry struct {
 	name        string
 	kind        elf.SymType
 	defined     bool
+	local       bool
 	value, size uint64
 }
 
@@ -56,6 +57,7 @@ func (f elfFile) symbolTable(kind elf.SectionType) ([]symbolEntry, error) {
 		entries = append(entries, symbolEntry{
 			name:    name,
 			kind:    elf.ST_TYPE(data[4]),
+			local:   elf.ST_BIND(data[4]) == elf.STB_LOCAL,
 			defined: binary.LittleEndian.Uint16(data[6:]) != uint16(elf.SHN_UNDEF),
 			value:   binary.LittleEndian.Uint64(data[8:]),
 			size:    binary.LittleEndian.Uint64(data[16:]),
@@ -96,7 +98,7 @@ func functionSymbols(static, dynamic []symbolEntry) []Symbol {
 	add := func(symbols []symbolEntry, isDynamic bool) {
 		for _, s := range symbols {
 			if s.defined && (s.kind == elf.STT_FUNC || s.kind == gnuIFunc) {
-				out = append(out, Symbol{Name: s.name, Addr: s.value, Size: s.size, Dynamic: isDynamic})
+				out = append(out, Symbol{Name: s.name, Addr: s.value, Size: s.size, Dynamic: isDynamic, Local: s.local})
 			}
 		}
 	}

@@ -53,6 +53,7 @@ type Symbol struct {
 	Addr    uint64
 	Size    uint64
 	Dynamic bool // from .dynsym
+	Local   bool // other files that are linked cannot name it
 }
 
 // A Section is a part of the file that is mapped at run time and has bytes in the file.

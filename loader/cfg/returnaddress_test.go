@@ -1,0 +1,108 @@
+package cfg_test
+
+import (
+	"strings"
+	"testing"
+
+	"wpptrace/loader/cfg"
+)
+
+// returns has functions in assembly that do more with their return address than to return: with
+// and without unwind information.
+const returns = `
+#define ROUTINE(name, code) __asm__(".globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n" code ".cfi_endproc\n.size " #name ",.-" #name "\n");
+#define BARE(name, code) __asm__(".globl " #name "\n.type " #name ",@function\n" #name ":\n" code ".size " #name ",.-" #name "\n");
+#define MOVED ".cfi_adjust_cfa_offset 8\n"
+#define BACK ".cfi_adjust_cfa_offset -8\n"
+ROUTINE(saves_pushing, "pushq (%rsp)\n" MOVED "popq 56(%rdi)\n" BACK "xor %eax,%eax\nret\n")
+ROUTINE(adds, "mov (%rsp),%rsi\nmov (%rsi),%eax\naddq $4,(%rsp)\nret\n")
+ROUTINE(jumps, "pop %rsi\n" BACK "mov (%rsi),%eax\nadd $4,%rsi\njmp *%rsi\n")
+ROUTINE(looks, "mov (%rsp),%rax\nret\n")
+BARE(bare_saves, "lea 8(%rsp),%rdx\nmov %rdx,48(%rdi)\nmov (%rsp),%rdx\nmov %rdx,56(%rdi)\nxor %eax,%eax\nret\n")
+BARE(bare_jumps, "push %rbx\nmov 8(%rsp),%rsi\npop %rbx\njmp bare_ends\n")
+BARE(bare_ends, "pop %rdx\nadd $4,%rdx\njmp *%rdx\n")
+BARE(bare_adds, "sub $8,%rsp\nincq 8(%rsp)\nadd $8,%rsp\nret\n")
+BARE(bare_plain, "push %rbx\nmov %rdi,%rbx\ncall leaf\nlea (%rbx,%rax),%eax\npop %rbx\nret\n")
+__attribute__((noinline)) int leaf(int x) { return x * 3; }
+int saves_pushing(void *), adds(void *), jumps(void *), looks(void *), bare_saves(void *), bare_jumps(void *), bare_adds(void *), bare_plain(void *);
+#define CALLER(name) __attribute__((noinline)) int calls_##name(void *p) { return name(p) + 1; }
+CALLER(saves_pushing) CALLER(adds) CALLER(jumps) CALLER(looks) CALLER(bare_saves) CALLER(bare_jumps) CALLER(bare_adds) CALLER(bare_plain)
+int main(int c, char **v) {
+	return calls_saves_pushing(v) + calls_adds(v) + calls_jumps(v) + calls_looks(v) + calls_bare_saves(v) + calls_bare_jumps(v) + calls_bare_adds(v) + calls_bare_plain(v);
+}
+`
+
+// A function that keeps its return address may return twice; behind the call of one that changes it
+// there need not be code: its callers are left out.
+func TestReturnAddresses(t *testing.T) {
+	for _, flags := range [][]string{{"-O1", "-fPIE", "-pie"}, {"-O1", "-fno-pie", "-no-pie"}} {
+		p := recoverFile(t, compile(t, returns, append(flags, "-w")...))
+		for symbol, want := range map[string]struct{ twice, leftOut bool }{
+			"saves_pushing": {twice: true},
+			"adds":          {leftOut: true},
+			"jumps":         {leftOut: true},
+			"looks":         {},
+			"bare_saves":    {twice: true},
+			"bare_jumps":    {twice: true, leftOut: true},
+			"bare_adds":     {leftOut: true},
+			"bare_plain":    {},
+		} {
+			r := routine(t, p, "calls_"+symbol)
+			if got := strings.HasPrefix(r.LeftOut, "calls what may return elsewhere at "); got != want.leftOut || !got && r.LeftOut != "" {
+				t.Errorf("%v: what calls %s is left out: %q, want %v", flags, symbol, r.LeftOut, want.leftOut)
+			}
+			for b := range r.Blocks {
+				if r.Blocks[b].End != cfg.Call {
+					continue
+				}
+				if got := p.CallReturnsTwice(r, b); !want.leftOut && got != want.twice {
+					t.Errorf("%v: the call of %s returns twice: %v, want %v", flags, symbol, got, want.twice)
+				}
+			}
+		}
+	}
+}
+
+// A function of the C library's that has no unwind information and no name may be setjmp.
+func TestCallOfCodeInNoRoutine(t *testing.T) {
+	p := recoverFile(t, compile(t, returns, "-O1", "-fPIE", "-pie", "-w", "-s"))
+	twice := 0
+	for _, r := range p.Routines {
+		for b := range r.Blocks {
+			if r.Blocks[b].End == cfg.Call && p.CallReturnsTwice(r, b) {
+				twice++
+			}
+		}
+	}
+	if twice < 2 { // saves_pushing and bare_saves
+		t.Errorf("%d calls return twice", twice)
+	}
+}
+
+// Functions in assembly may run into another that has a symbol of its own.
+func TestSecondSymbol(t *testing.T) {
+	const source = `
+		__asm__(".globl first,second\n.type first,@function\n.type second,@function\nfirst:\n.cfi_startproc\nlea 3(%rdi),%edi\nsecond:\nmov %edi,%eax\nret\n.cfi_endproc\n.size first,.-first\n");
+		int first(int), second(int);
+		int (*volatile p)(int) = second;
+		int main(int c, char **v) { return first(c) + p(c); }`
+	if r := routine(t, recoverFile(t, compile(t, source, "-O1")), "first"); !strings.HasPrefix(r.LeftOut, "has a second entry at ") {
+		t.Errorf("first is left out: %q", r.LeftOut)
+	}
+}
+
+// Names that a library has do not keep a program, or another library, from having functions of the
+// same names that return.
+func TestNamesOfTheProgramsOwn(t *testing.T) {
+	const source = `
+		int printf(const char *, ...);
+		__attribute__((noinline)) static void quick_exit(int n) { printf("%d\n", n); }
+		__attribute__((noinline)) void rust_panic(int n) { printf("%d\n", n); }
+		void err(int, const char *, ...);
+		__attribute__((noinline)) int calls(int i) { quick_exit(i); rust_panic(i); err(i, "no"); return i; }
+		int main(int c, char **v) { return calls(c); }`
+	r := routine(t, recoverFile(t, compile(t, source, "-O1", "-w", "-fno-builtin")), "calls")
+	if got := ends(r); got[cfg.Call] != 3 || got[cfg.Ret] != 1 || got[cfg.NoReturn] != 0 {
+		t.Errorf("the blocks of calls end in %v, want three calls that return", got)
+	}
+}
