@@ -353,7 +353,7 @@ func (f *frame) savesReturn() bool {
 			case q.Map != 0:
 			case f.readsReturn(&w) && q.Op == 0x8b:
 				holds[reg] = true
-			case f.readsReturn(&w) && (isPush(&q.Inst) || q.Op == 0x8f):
+			case f.readsReturn(&w) && (isPush(&q.Inst) || q.Op == 0x8f && !isPreserved(rm.Base)):
 				return true
 			case f.readsReturn(&w) && q.Op&0xf8 == 0x58:
 				holds[row] = true

@@ -42,5 +42,6 @@ func isReservedNoReturn(name string) bool {
 		"__cxa_pure_virtual", "__cxa_deleted_virtual", "_ZSt9terminatev", "_ZSt10unexpectedv":
 		return true
 	}
-	return strings.HasPrefix(name, "_ZSt") && strings.Contains(name, "__throw_")
+	isCxx := strings.HasPrefix(name, "_ZSt") || strings.HasPrefix(name, "_ZNSt3__1") || strings.HasPrefix(name, "_ZNKSt3__1") // libstdc++, libc++
+	return isCxx && strings.Contains(name, "__throw_") || strings.HasPrefix(name, "_ZSt17rethrow_exception")
 }

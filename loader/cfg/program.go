@@ -207,8 +207,12 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 		return false
 	}
 	for _, i := range d.pieces {
-		if r.pieces[i].Signal {
+		p := &r.pieces[i]
+		if p.Signal {
 			d.leave("signal trampoline")
+		}
+		if p.Fault != "" {
+			d.leave(p.Fault+" at %x", p.Lo)
 		}
 	}
 	if r.isOutermost(d) {

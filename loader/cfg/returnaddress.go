@@ -38,6 +38,10 @@ func popped(q *Insn) uint16 {
 	return 1 << (q.Op&7 | q.Rex&1<<3)
 }
 
+// isPreserved says whether a register is the same to a caller before and behind a call. What it
+// points to is a runtime's state (OCaml's), and no argument that one could return by again.
+func isPreserved(reg int8) bool { return reg == rbp || reg == 3 || reg >= 12 }
+
 func isPush(q *x86.Inst) bool { return q.Map == 0 && q.Op == 0xff && q.ModRM>>3&7 == 6 }
 
 // linkUncovered looks at what the code calls and jumps to that no frame description entry covers:

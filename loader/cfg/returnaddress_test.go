@@ -91,6 +91,18 @@ func TestSecondSymbol(t *testing.T) {
 	}
 }
 
+// std::rethrow_exception never returns: what follows its call is another way's.
+func TestRethrowNeverReturns(t *testing.T) {
+	const source = `
+		#include <exception>
+		__attribute__((noinline)) int again(std::exception_ptr p, int x) { if (p) std::rethrow_exception(p); return x; }
+		int main(int c, char **v) { return again(nullptr, c); }`
+	r := routine(t, recoverFile(t, compile(t, source, "-O1", "-xc++")), "_Z5againNSt15__exception_ptr13exception_ptrEi")
+	if got := ends(r); got[cfg.NoReturn] == 0 {
+		t.Errorf("the blocks of again end in %v, want a call that does not return", got)
+	}
+}
+
 // Names that a library has do not keep a program, or another library, from having functions of the
 // same names that return.
 func TestNamesOfTheProgramsOwn(t *testing.T) {
