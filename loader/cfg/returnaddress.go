@@ -27,6 +27,7 @@ func changesOperand(q *x86.Inst) bool {
 }
 
 func isLoad(q *x86.Inst) bool { return q.Map == 0 && q.Op == 0x8b }
+func isPush(q *x86.Inst) bool { return q.Map == 0 && q.Op == 0xff && q.ModRM>>3&7 == 6 }
 func isPop(q *x86.Inst) bool  { return q.Map == 0 && (q.Op&0xf8 == 0x58 || q.Op == 0x8f) }
 
 // popped is the set of the register that the instruction takes off the stack; none, where it does
@@ -40,9 +41,10 @@ func popped(q *Insn) uint16 {
 
 // isPreserved says whether a register is the same to a caller before and behind a call. What it
 // points to is a runtime's state (OCaml's), and no argument that one could return by again.
-func isPreserved(reg int8) bool { return reg == rbp || reg == 3 || reg >= 12 }
-
-func isPush(q *x86.Inst) bool { return q.Map == 0 && q.Op == 0xff && q.ModRM>>3&7 == 6 }
+func isPreserved(reg int8) bool {
+	const rbx, r12 = 3, 12
+	return reg == rbx || reg == rbp || reg >= r12
+}
 
 // linkUncovered looks at what the code calls and jumps to that no frame description entry covers:
 // who may return twice is known by that, and who must not be called from code that is observed.
