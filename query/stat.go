@@ -48,7 +48,7 @@ type Stat struct {
 	HitsSingleStepped uint64  `json:"hits_single_stepped"`
 	HitsPerPath       float64 `json:"hits_per_path"`
 	HitTime           int64   `json:"ns_per_hit"`            // of those that are not single-stepped; 0: not known
-	ReportTime        int64   `json:"ns_per_hit_over_probe"` // of it, what is not the bare probe's; 0: not known
+	ReportTime        int64   `json:"ns_per_hit_over_probe"` // 0: not known
 	Words             uint64  `json:"words"`
 	SlowDown          float64 `json:"slow_down"`       // 0: not measured; wpp.MostSlowDown: that or more
 	SlowDownVague     bool    `json:"slow_down_vague"` // slow_down is what it was at least

@@ -105,7 +105,7 @@ Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data w
 func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.IntSliceVarP(&o.pids, "pid", "p", nil, "attach to process `PID`")
 	addTime(f, &o.limit, "duration", "d", "end the recording after this `TIME`, as 10s or 2m; without a unit: seconds; 0: when the process exits (the default)")
-	addTime(f, &o.every, "snapshot-every", "", "write a snapshot each time that this `TIME` has passed, as SIGUSR2 does; 0: at the end alone (the default)")
+	addTime(f, &o.every, "snapshot-every", "", "write a snapshot each time that this `TIME` has passed, as SIGUSR2 does: the last and the one before stay; 0: at the end alone (the default)")
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the snapshot (default NAME-PID.wpp); what was there becomes FILE.old")
 	f.StringVar(&o.rawFile, "raw", "", "write the raw trace to `FILE` too, as wpptrace compress reads it; it is large")
 	addSelection(f, &o.selection)

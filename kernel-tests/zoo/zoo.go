@@ -85,6 +85,7 @@ func Programs() []Program {
 		{File: "fixup_skip.c", Exit: 3, Tags: Signals | Fault},
 		{File: "floats.c"},
 		{File: "fork.c", Tags: Forks},
+		{File: "function_tables.c"},
 		{File: "ifunc.c", Tags: EarlyCode},
 		{File: "inline_pushes.c"},
 		{File: "jump_out.c", Exit: 8},

@@ -12,12 +12,11 @@ import (
 // frame address (CFA).
 type frame struct {
 	*recovery
-	d          *draft
-	depthIn    []int  // by block: CFA - rsp before it
-	readsBack  bool   // the routine reads its own return address
-	popsReturn uint16 // registers that it pops its return address into
-	realigned  bool   // its frame address is in a slot, and its rows say so truly: see realign.go
-	values     *resolver
+	d         *draft
+	depthIn   []int // by block: CFA - rsp before it
+	readsBack bool  // the routine reads its own return address
+	realigned bool  // its frame address is in a slot, and its rows say so truly: see realign.go
+	values    *resolver
 }
 
 // Special values of a depth.
@@ -40,7 +39,7 @@ func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
 	for b := range d.blocks {
 		f.check(b)
 	}
-	d.moves = d.moves || f.popsReturn != 0 && f.jumpsTo(f.popsReturn)
+	d.moves = f.readsBack && !d.thunk && r.returnUse(d.addr).moves
 	if f.readsBack && f.savesReturn() {
 		d.leave("stores its own return address (may return twice)")
 		return true
@@ -194,8 +193,6 @@ func (f *frame) check(b int) {
 		f.checkStackPointer(&w)
 		if f.readsReturn(&w) {
 			f.readsBack = true
-			f.popsReturn |= popped(q)
-			f.d.moves = f.d.moves || changesOperand(&q.Inst)
 			if !isLoad(&q.Inst) {
 				f.d.leave("changes or pops its own return address at %x", q.Addr)
 			}
@@ -320,25 +317,6 @@ func (f *frame) readsReturn(w *walk) bool {
 	return false
 }
 
-// jumpsTo says whether a jump of the routine goes where one of some registers points, on the stack
-// that it was called on: what sets rsp leaves for a caller far above (__builtin_eh_return).
-func (f *frame) jumpsTo(registers uint16) (jumps bool) {
-	for b := range f.d.blocks {
-		for k := range f.d.blocks[b].Insns {
-			i := int(f.d.first[b]) + k
-			q, code := &f.insns[i], f.bytes(i)
-			if _, ok := q.StackDelta(code); !ok {
-				return false
-			}
-			if q.Kind == x86.JmpInd {
-				_, rm, _ := q.Operands(code, q.end())
-				jumps = jumps || !rm.Mem && registers>>rm.Reg&1 != 0
-			}
-		}
-	}
-	return jumps
-}
-
 // savesReturn says whether a routine that reads its return address may store it: what it reads is
 // followed through registers, in the order of addresses.
 func (f *frame) savesReturn() bool {
@@ -353,7 +331,7 @@ func (f *frame) savesReturn() bool {
 			case q.Map != 0:
 			case f.readsReturn(&w) && q.Op == 0x8b:
 				holds[reg] = true
-			case f.readsReturn(&w) && (isPush(&q.Inst) || q.Op == 0x8f && !isPreserved(rm.Base)):
+			case f.readsReturn(&w) && (isPush(&q.Inst) || q.Op == 0x8f && !isCalleeSaved(rm.Base)):
 				return true
 			case f.readsReturn(&w) && q.Op&0xf8 == 0x58:
 				holds[row] = true

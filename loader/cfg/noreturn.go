@@ -19,8 +19,8 @@ func (r *recovery) isNoReturnSymbol(name string, addr uint64) bool {
 	return isReservedNoReturn(name) || isStandardNoReturn(name) && !r.importsLibc && !r.local[addr]
 }
 
-// isStandardNoReturn says whether a function of the C library of that name never returns. Nothing
-// keeps a program from having one of its own that is static.
+// isStandardNoReturn says whether a function of the C library of that name never returns. A program
+// may have one of its own.
 func isStandardNoReturn(name string) bool {
 	switch name {
 	case "abort", "exit", "quick_exit", "pthread_exit", "thrd_exit", "longjmp", "siglongjmp":
@@ -42,6 +42,13 @@ func isReservedNoReturn(name string) bool {
 		"__cxa_pure_virtual", "__cxa_deleted_virtual", "_ZSt9terminatev", "_ZSt10unexpectedv":
 		return true
 	}
-	isCxx := strings.HasPrefix(name, "_ZSt") || strings.HasPrefix(name, "_ZNSt3__1") || strings.HasPrefix(name, "_ZNKSt3__1") // libstdc++, libc++
-	return isCxx && strings.Contains(name, "__throw_") || strings.HasPrefix(name, "_ZSt17rethrow_exception")
+	if strings.HasPrefix(name, "_ZSt17rethrow_exception") {
+		return true
+	}
+	for _, of := range []string{"_ZSt", "_ZNSt3__1", "_ZNKSt3__1"} { // libstdc++, libc++
+		if strings.HasPrefix(name, of) && strings.Contains(name, "__throw_") {
+			return true
+		}
+	}
+	return false
 }

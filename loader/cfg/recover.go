@@ -23,7 +23,7 @@ type recovery struct {
 	blockAt     []int32         // by instruction: the block of its routine that begins there, or -1
 	noReturn    []bool          // by routine
 	importsLibc bool            // the C library is another image
-	local       map[uint64]bool // by entry: no other image can know the function
+	local       map[uint64]bool // by entry: its name is static
 	clobbered   []clobber       // by routine
 	work        []int
 	machine     machine

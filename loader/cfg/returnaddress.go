@@ -5,17 +5,18 @@ import "wpptrace/loader/x86"
 // A returnUse says what a function does with its return address other than to return by it.
 type returnUse struct {
 	saves bool // puts it where it may be returned by again, as setjmp does
-	moves bool // changes it: what its caller calls it with may lie behind the call, where code would
+	moves bool // changes it: behind the call there may be data for it, and no code
 }
 
-// changesOperand says whether the instruction computes with its memory operand and stores the
-// result there.
-func changesOperand(q *x86.Inst) bool {
-	const cmp, incDec = 7, 2
+// writesOperand says whether the instruction, if it is one of the usual, writes to its memory operand.
+func writesOperand(q *x86.Inst) bool {
+	const cmp, incDec, exchange, store, storeImmediate = 7, 2, 0x87, 0x89, 0xc7
 	group := q.ModRM >> 3 & 7
 	switch o := q.Op; {
 	case q.Map != 0 || !q.HasModRM || q.ModRM>>6 == 3:
 		return false
+	case o == exchange, o == store, o == storeImmediate, isPop(q):
+		return true
 	case o < 0x40 && o&7 < 2:
 		return o>>3 != cmp
 	case o >= 0x80 && o <= 0x83:
@@ -30,18 +31,8 @@ func isLoad(q *x86.Inst) bool { return q.Map == 0 && q.Op == 0x8b }
 func isPush(q *x86.Inst) bool { return q.Map == 0 && q.Op == 0xff && q.ModRM>>3&7 == 6 }
 func isPop(q *x86.Inst) bool  { return q.Map == 0 && (q.Op&0xf8 == 0x58 || q.Op == 0x8f) }
 
-// popped is the set of the register that the instruction takes off the stack; none, where it does
-// not.
-func popped(q *Insn) uint16 {
-	if q.Map != 0 || q.Op&0xf8 != 0x58 {
-		return 0
-	}
-	return 1 << (q.Op&7 | q.Rex&1<<3)
-}
-
-// isPreserved says whether a register is the same to a caller before and behind a call. What it
-// points to is a runtime's state (OCaml's), and no argument that one could return by again.
-func isPreserved(reg int8) bool {
+// isCalleeSaved says whether a register is the same to a caller before and behind a call.
+func isCalleeSaved(reg int8) bool {
 	const rbx, r12 = 3, 12
 	return reg == rbx || reg == rbp || reg >= r12
 }
@@ -58,14 +49,18 @@ func (r *recovery) linkUncovered(p *Program) {
 		to := q.target()
 		use, ok := known[to]
 		if !ok {
-			use = r.uncoveredUse(to)
+			use = r.returnUse(to)
 			known[to] = use
 		}
 		if use.saves {
 			p.twice[to] = true
 		}
-		if use.moves && q.Kind == x86.Call {
+		switch {
+		case !use.moves:
+		case q.Kind == x86.Call:
 			r.leaveOutCaller(i)
+		default: // what jumps there returns elsewhere, too
+			r.drafts[r.pieces[r.pieceOf[i]].routine].moves = true
 		}
 	}
 }
@@ -86,54 +81,111 @@ func (r *recovery) leaveOutCaller(i int) {
 	r.drafts[r.pieces[r.pieceOf[i]].routine].leave("calls what may return elsewhere at %x", r.insns[i].Addr)
 }
 
-// uncoveredUse follows a function that no frame description entry covers from its entry up to where
-// it ends, or is not seen through any more; conditional jumps are taken not to be taken.
-func (r *recovery) uncoveredUse(addr uint64) (use returnUse) {
-	const most = 256   // instructions
-	depth := 8         // from rsp to the end of the return address
-	var holding uint16 // registers that hold the return address
-	for range most {
-		s := r.im.SectionAt(addr)
-		if s == nil {
-			return use
+// A returnWalk is a place in a function and what is known there.
+type returnWalk struct {
+	addr    uint64
+	depth   int    // from rsp to the end of the return address
+	frame   int    // likewise from rbp; 0: that is not known
+	holding uint16 // registers that the return address was popped into
+	changed uint16 // of these, those that something else was written to since
+}
+
+// returnUse follows a function on all ways from its entry, as far as it can be seen through. It
+// needs no unwind rows. What is not understood counts as keeping the return address, never as
+// changing it.
+func (r *recovery) returnUse(entry uint64) (use returnUse) {
+	const most = 1024 // instructions: what does more is no such function
+	seen := map[uint64]bool{}
+	work := []returnWalk{{addr: entry, depth: 8}}
+	for len(work) > 0 && len(seen) < most && r.steps > 0 {
+		w := work[len(work)-1]
+		work = work[:len(work)-1]
+		if !seen[w.addr] {
+			seen[w.addr] = true
+			r.steps--
+			work = append(work, r.followReturn(w, &use)...)
 		}
-		code := s.Data[addr-s.Addr:]
-		in, ok := x86.Decode(code)
-		if !ok {
-			return use
-		}
-		q := Insn{Addr: addr, Inst: in}
-		addr = q.end()
-		switch q.Kind {
-		case x86.Jmp:
-			addr = q.target()
-			use.saves = use.saves || isReturnsTwiceSymbol(r.imports[addr])
-			continue
-		case x86.JmpInd:
-			_, rm, _ := q.Operands(code, q.end())
-			use.moves = use.moves || !rm.Mem && holding>>rm.Reg&1 != 0
-			return use
-		case x86.Ret, x86.Trap:
-			return use
-		}
-		if isPop(&in) && depth == 8 {
-			holding, use.saves = holding|popped(&q), true
-		} else if q.usesReturn(code, depth) {
-			use.saves = use.saves || isLoad(&in) || isPush(&in)
-			use.moves = use.moves || changesOperand(&in)
-		}
-		delta, ok := in.StackDelta(code)
-		if !ok {
-			return use
-		}
-		depth -= delta
 	}
 	return use
 }
 
-// usesReturn says whether the operand of the instruction is the return address, which ends so many
-// bytes from rsp.
-func (q *Insn) usesReturn(code []byte, depth int) bool {
-	_, rm, _ := q.Operands(code, q.end())
-	return rm.Mem && rm.Base == rsp && rm.Index < 0 && int(rm.Disp) == depth-8
+// followReturn notes what one instruction does with the return address, and returns where it leads.
+func (r *recovery) followReturn(w returnWalk, use *returnUse) []returnWalk {
+	s := r.im.SectionAt(w.addr)
+	if s == nil || !s.Exec {
+		return nil
+	}
+	code := s.Data[w.addr-s.Addr:]
+	in, ok := x86.Decode(code)
+	if !ok {
+		return nil
+	}
+	q := Insn{Addr: w.addr, Inst: in}
+	next := w
+	next.addr = q.end()
+	switch q.Kind {
+	case x86.Jmp:
+		next.addr = q.target()
+		use.saves = use.saves || isReturnsTwiceSymbol(r.imports[next.addr])
+		return []returnWalk{next}
+	case x86.Jcc, x86.Loop:
+		taken := next
+		taken.addr = q.target()
+		return []returnWalk{next, taken}
+	case x86.JmpInd:
+		_, rm, _ := q.Operands(code, q.end())
+		use.moves = use.moves || !rm.Mem && w.holding>>rm.Reg&1 != 0
+		return nil
+	case x86.Ret, x86.Trap:
+		return nil
+	}
+	next.note(&q, code, use)
+	if !next.moveStack(&q, code) {
+		return nil
+	}
+	return []returnWalk{next}
+}
+
+// note notes what an instruction that goes on to the next one does with the return address.
+func (w *returnWalk) note(q *Insn, code []byte, use *returnUse) {
+	reg, rm, _ := q.Operands(code, q.end())
+	inOpcode := uint16(1) << (q.Op&7 | q.Rex&1<<3)
+	isSlot := rm.Mem && rm.Index < 0 && (rm.Base == rsp && int(rm.Disp) == w.depth-8 || rm.Base == rbp && w.frame > 0 && int(rm.Disp) == w.frame-8)
+	switch {
+	case isPop(&q.Inst) && w.depth == 8:
+		use.saves = true
+		if q.Op != 0x8f {
+			w.holding, w.changed = w.holding|inOpcode, w.changed&^inOpcode
+		}
+		return
+	case q.Map == 0 && q.Op&0xf8 == 0x50:
+		use.moves = use.moves || w.depth == 0 && w.changed&inOpcode != 0
+	case isSlot && q.HasModRM:
+		use.saves = true
+		use.moves = use.moves || writesOperand(&q.Inst)
+	case q.Map == 0 && q.Op == 0x89 && reg == rsp && !rm.Mem && rm.Reg != rbp: // it may be read by that
+		use.saves = true
+	}
+	for held := uint8(0); held < 16; held++ {
+		if w.holding>>held&1 != 0 && q.Writes(code, held) {
+			w.changed |= 1 << held
+		}
+	}
+}
+
+// moveStack follows rsp and rbp; false: they are lost.
+func (w *returnWalk) moveStack(q *Insn, code []byte) bool {
+	const leave = 0xc9
+	reg, rm, _ := q.Operands(code, q.end())
+	if q.Map == 0 && q.Op == 0x89 && reg == rsp && !rm.Mem && rm.Reg == rbp {
+		w.frame = w.depth
+		return true
+	}
+	if q.Map == 0 && q.Op == leave && w.frame > 0 {
+		w.depth = w.frame - 8
+		return true
+	}
+	delta, ok := q.StackDelta(code)
+	w.depth -= delta
+	return ok
 }

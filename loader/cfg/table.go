@@ -55,6 +55,7 @@ type resolver struct {
 	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
 	known    map[extent][]int
 	held     map[location][]uint64 // the answers of constants
+	labels   []int                 // all that may be one in the routine; nil until asked for
 
 	inRegisters bool // the search for origins does not go through memory
 }
@@ -323,37 +324,47 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 		targets = s.readEntries(v, l)
 		s.known[e] = targets
 	}
-	t := &table{indexed: true, targets: targets, check: l.check}
-	if len(targets) > 0 && s.isVariable(uint64(v.off)) { // where it ends is no matter then
-		t = &table{targets: s.withLabels(targets), check: noCheck}
+	t, least := &table{indexed: true, targets: targets, check: l.check}, minEntries
+	if len(targets) > 0 && s.isWritten(uint64(v.off)) {
+		// It is read up to where code names one of its entries, be it the second.
+		t, least = s.withLabels(targets), 1
 	}
-	switch {
-	case uint64(len(targets)) == l.most+1 && l.guess:
+	switch n := len(targets); {
+	case t == nil:
+	case uint64(n) == l.most+1 && l.guess:
 		return t, exact
-	case l.certainty == open && len(t.targets) >= minEntries:
+	case l.certainty == open && n >= least:
 		return t, open
 	}
 	return nil, unknown
 }
 
-// isVariable says whether the program can write where the table lies: it may hold other labels then
+// isWritten says whether the program can write where the table lies: it may hold other labels then
 // than those that the file has there.
-func (s *resolver) isVariable(addr uint64) bool {
+func (s *resolver) isWritten(addr uint64) bool {
 	in := s.im.SectionAt(addr)
-	return in != nil && in.Writable && !strings.HasPrefix(in.Name, ".data.rel.ro")
+	return in != nil && in.Writable && !strings.HasPrefix(in.Name, ".data.rel.ro") // which the loader protects
 }
 
-// withLabels adds to the targets of a table all that may be a label of the routine.
-func (s *resolver) withLabels(targets []int) []int {
-	targets = slices.Clone(targets)
-	s.eachLabel(s.d, func(i int) bool {
-		if s.inside(s.d, i) >= 0 {
-			targets = append(targets, i)
-		}
-		return false
-	})
-	slices.Sort(targets)
-	return slices.Compact(targets)
+// withLabels returns a table of some targets and all that may be a label of the routine; nil, if
+// those are more than any routine has.
+func (s *resolver) withLabels(targets []int) *table {
+	const most = 1024
+	if s.labels == nil {
+		s.labels = []int{}
+		s.eachLabel(s.d, func(i int) bool {
+			if s.inside(s.d, i) >= 0 {
+				s.labels = append(s.labels, i)
+			}
+			return len(s.labels) > most
+		})
+	}
+	if len(s.labels) > most {
+		return nil
+	}
+	all := slices.Concat(targets, s.labels)
+	slices.Sort(all)
+	return &table{targets: slices.Compact(all), check: noCheck}
 }
 
 // readEntries returns where the entries lead, up to the first that does not lead into the routine.
@@ -361,8 +372,8 @@ func (s *resolver) readEntries(v value, l limit) (targets []int) {
 	for i := uint64(0); i <= l.most; i++ {
 		at := uint64(v.off) + i*uint64(v.scale)
 		to, ok := s.entryAt(at, v, l)
-		if !ok || i > 0 && l.certainty == open && s.mentions.has(at) {
-			break
+		if !ok || i > 0 && l.certainty == open && s.mentions.has(at) || l.certainty == open && v.size == 8 && to == s.d.entry {
+			break // no label: it is a table of functions
 		}
 		targets = append(targets, to)
 	}
