@@ -8,7 +8,8 @@ type returnUse struct {
 	moves bool // changes it: behind the call there may be data for it, and no code
 }
 
-// writesOperand says whether the instruction, if it is one of the usual, writes to its memory operand.
+// writesOperand says whether the instruction, if it is one of the usual, writes to its memory
+// operand.
 func writesOperand(q *x86.Inst) bool {
 	const cmp, incDec, exchange, store, storeImmediate = 7, 2, 0x87, 0x89, 0xc7
 	group := q.ModRM >> 3 & 7
@@ -90,9 +91,8 @@ type returnWalk struct {
 	changed uint16 // of these, those that something else was written to since
 }
 
-// returnUse follows a function on all ways from its entry, as far as it can be seen through. It
-// needs no unwind rows. What is not understood counts as keeping the return address, never as
-// changing it.
+// returnUse follows a function on all ways from its entry, each as far as rsp can be followed: what
+// lies behind that tells nothing. It needs no unwind rows.
 func (r *recovery) returnUse(entry uint64) (use returnUse) {
 	const most = 1024 // instructions: what does more is no such function
 	seen := map[uint64]bool{}

@@ -18,8 +18,8 @@ func isReturnsTwiceSymbol(name string) bool {
 }
 
 // ReturnsTwice says whether the routine may return more than once for one call, as setjmp and vfork
-// do: it stores its return address, is known by name, or ends by a jump to one that does. Imported
-// functions are not the program's to know.
+// do: it stores its return address, is known by name, or ends by a jump to one that does. So may
+// code in no routine. Imported functions are not the program's to know.
 func (p *Program) ReturnsTwice(entry uint64) bool { return p.twice[entry] }
 
 // CallReturnsTwice says whether the call that ends a block may return more than once. A call
