@@ -15,8 +15,9 @@ type gauge struct {
 	cost       attach.Cost        // of a hit, measured last
 	hits       uint64             // that have been charged; stepped: of them, single-stepped
 	stepped    uint64
-	spent      time.Duration // on these
-	measuredAt uint64        // hits, when the cost was measured last
+	spent      time.Duration // on these, emulated: of it, on those not single-stepped
+	emulated   time.Duration
+	measuredAt uint64 // hits, when the cost was measured last
 	nature     nature
 	samples    []sample // of the last window, the oldest first
 }
@@ -28,10 +29,27 @@ func newGauge(s *attach.Session, log *slog.Logger) *gauge {
 		log.Info("the usual cost of a hit is assumed", "reason", err)
 		return &gauge{cost: attach.TypicalCost()}
 	}
-	const effort = 15
-	cost := c.Measure(effort, attach.TypicalReport)
-	log.Info("measured", "hit", cost.Emulated, "single-stepped hit", cost.Stepped)
-	return &gauge{calibrator: c, cost: cost}
+	g := &gauge{calibrator: c}
+	g.cost = g.measure(manyBatches, attach.TypicalReport)
+	log.Info("measured", "hit", g.cost.Emulated, "single-stepped hit", g.cost.Stepped)
+	return g
+}
+
+// Batches of hits, each some 0.1 ms.
+const (
+	manyBatches = 15
+	someBatches = 5 // many times a second
+)
+
+// measure is what a hit costs now, report of it for reporting: the least of some batches, for what
+// disturbs one, and caches that are cold at first, make it longer alone.
+func (g *gauge) measure(batches int, report time.Duration) attach.Cost {
+	least := g.calibrator.Measure(1, report)
+	for range batches - 1 {
+		c := g.calibrator.Measure(1, report)
+		least.Emulated, least.Stepped = min(least.Emulated, c.Emulated), min(least.Stepped, c.Stepped)
+	}
+	return least
 }
 
 func (g *gauge) close() {
@@ -59,8 +77,7 @@ const (
 func (g *gauge) add(used target.Times, hits, stepped uint64, report time.Duration) sample {
 	if g.calibrator != nil && hits > g.measuredAt {
 		g.measuredAt = hits
-		const effort = 3
-		g.cost = g.calibrator.Measure(effort, report)
+		g.cost = g.measure(someBatches, report)
 	}
 	s := sample{at: time.Now(), used: used, hits: g.charge(hits, stepped)}
 	g.samples = append(g.samples, s)
@@ -75,8 +92,7 @@ func (g *gauge) unreported() time.Duration {
 	if g.calibrator == nil {
 		return attach.TypicalCost().Emulated - attach.TypicalReport
 	}
-	const effort = 15
-	return g.calibrator.Measure(effort, 0).Emulated
+	return g.measure(manyBatches, 0).Emulated
 }
 
 // charge takes the hits so far, stepped of them single-stepped, and returns what they have cost.
@@ -84,9 +100,22 @@ func (g *gauge) charge(hits, stepped uint64) time.Duration {
 	stepped = max(min(stepped, hits), g.stepped)
 	hits = max(hits, g.hits+stepped-g.stepped)
 	newStepped := stepped - g.stepped
-	g.spent += time.Duration(newStepped)*g.cost.Stepped + time.Duration(hits-g.hits-newStepped)*g.cost.Emulated
+	emulated := time.Duration(hits-g.hits-newStepped) * g.cost.Emulated
+	g.emulated += emulated
+	g.spent += emulated + time.Duration(newStepped)*g.cost.Stepped
 	g.hits, g.stepped = hits, stepped
 	return g.spent
+}
+
+// hitTime is what a hit has taken that is not single-stepped, on average; 0: none has been charged.
+// Where hits come to more by calibration than all that the target has used, they have taken that.
+func (g *gauge) hitTime(used time.Duration) time.Duration {
+	n := g.hits - g.stepped
+	if n == 0 {
+		return 0
+	}
+	share := min(1, float64(used)/float64(g.spent))
+	return time.Duration(share * float64(g.emulated) / float64(n))
 }
 
 // recent is the slow-down over the last window; false: the target has hardly run in it.

@@ -45,6 +45,24 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
+// TestHitTimeIsWithinCPUTime: a hit has taken what was charged for it on average, and hits no more
+// than all CPU time.
+func TestHitTimeIsWithinCPUTime(t *testing.T) {
+	g := &gauge{cost: attach.Cost{Emulated: 500, Stepped: 20 * time.Microsecond}}
+	if got := g.hitTime(time.Second); got != 0 {
+		t.Errorf("%v, before there was one", got)
+	}
+	g.charge(1050, 50)
+	g.cost.Emulated = 1500 // for a moment
+	g.charge(1100, 50)
+	spent := 1000*500 + 50*1500 + 50*20*time.Microsecond
+	for used, want := range map[time.Duration]time.Duration{time.Second: 547, spent / 2: 273} {
+		if got := g.hitTime(used); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
+
 // Hits are charged by class, what was charged stays charged, and counts that fall back for once do
 // no harm.
 func TestGaugeCharges(t *testing.T) {

@@ -48,7 +48,8 @@ The figures, with --json too:
   duration_seconds       of the recording
   hits                   how often a probe was hit, hits_single_stepped slow ones of them
   hits_per_path          hits / paths
-  ns_per_hit             what a hit took that was not single-stepped, as measured; 0: not known
+  ns_per_hit             what a hit took that was not single-stepped, as measured, on average; 0: not
+                         known
   ns_per_hit_over_probe  what wpptrace's report of a hit took, on average, over a bare probe
   words                  8-byte reports of the kernel
   slow_down              CPU time while traced over CPU time without, as measured; 0: not known;

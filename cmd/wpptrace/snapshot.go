@@ -166,7 +166,7 @@ func (r *recording) duration() time.Duration {
 // is not known.
 func (r *recording) hitTime() (whole, report time.Duration) {
 	if r.gauge.calibrator != nil {
-		whole = r.gauge.cost.Emulated
+		whole = r.gauge.hitTime(r.last.used.CPU)
 	}
 	report, _ = r.session.ReportTime()
 	return whole, report
