@@ -144,14 +144,35 @@ func (g *gauge) exceeds(most float64) (estimate, bool) {
 
 // takeSample asks what the target has used so far, if it can still be told.
 func (r *recording) takeSample() {
-	if used, err := r.used(); err == nil {
-		hits, stepped := r.hits()
-		report, known := r.session.ReportTime()
-		if !known {
-			report = attach.TypicalReport
-		}
-		r.last = r.gauge.add(used.Sub(r.usedBefore), hits, stepped, report)
+	used, hits, stepped, err := r.usedAndHits()
+	if err != nil {
+		return
 	}
+	report, known := r.session.ReportTime()
+	if !known {
+		report = attach.TypicalReport
+	}
+	r.last = r.gauge.add(used.Sub(r.usedBefore), hits, stepped, report)
+}
+
+// usedAndHits asks for both at one moment, as nearly as it gets: on a busy machine, the target may
+// run for long between two questions of ours.
+func (r *recording) usedAndHits() (used target.Times, hits, stepped uint64, err error) {
+	const tries, near = 5, 200 * time.Microsecond
+	for range tries {
+		before, err := r.used()
+		if err != nil {
+			return used, 0, 0, err
+		}
+		hits, stepped = r.hits()
+		if used, err = r.used(); err != nil {
+			return used, 0, 0, err
+		}
+		if used.CPU-before.CPU < near {
+			break
+		}
+	}
+	return used, hits, stepped, nil
 }
 
 // hits sums up the hits so far, and of them those single-stepped. Those that have not been reported

@@ -45,6 +45,18 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
+// TestTicksAreNoSlowDown: what the clock tick happens to meet in user mode, of a process that has
+// used a few ticks of CPU time, is not known to be its own.
+func TestTicksAreNoSlowDown(t *testing.T) {
+	const ms = time.Millisecond
+	for _, n := range []nature{{}, {true, 0.1}} {
+		used := target.Times{CPU: 16 * ms, User: 10 * ms}
+		if e := n.estimate(used, 15500*time.Microsecond); !e.vague() || e.slower() < 4 {
+			t.Errorf("%+v: %s", n, e.tellLikely())
+		}
+	}
+}
+
 // TestHitTimeIsWithinCPUTime: a hit has taken what was charged for it on average, and hits no more
 // than all CPU time.
 func TestHitTimeIsWithinCPUTime(t *testing.T) {

@@ -43,6 +43,7 @@ type recording struct {
 	pace       *pace                        // nil: there is no budget, and probes stand all the time
 	used       func() (target.Times, error) // what the process has used so far
 	usedBefore target.Times                 // when the recording began
+	first      sample                       // when the recording began
 	last       sample                       // the last that could be taken
 }
 
@@ -74,6 +75,7 @@ func (r *recording) begin(fromStart bool) error {
 	}
 	r.usedBefore, r.began = used, time.Now()
 	r.takeSample()
+	r.first = r.last
 	if r.pace != nil {
 		r.account() // for what the probes cost before they report; it is no part of a window
 	}
@@ -176,6 +178,9 @@ func (r *recording) finish(ctx context.Context) error {
 		defer p.relax()
 	}
 	err := errors.Join(r.detach(ctx), r.addLosses())
+	if !r.process.Alive() {
+		r.takeSample() // some of its hits have come but now
+	}
 	for _, t := range r.all {
 		if t.words != nil {
 			t.end()

@@ -31,10 +31,10 @@ type estimate struct {
 }
 
 const (
-	hitDoubt   = 0.15 // of the cost of hits: they meet colder caches than those of the calibration
-	userDoubt  = 0.05 // of the CPU time
-	tickDoubt  = 10 * time.Millisecond
-	userOfHits = 0.1 // of the cost of a hit; what the clock tick, late after a trap, takes for time in user mode
+	hitDoubt   = 0.15                  // of the cost of hits: they meet colder caches than those of the calibration
+	userDoubt  = 0.05                  // of the CPU time
+	tickDoubt  = 10 * time.Millisecond // it is told in steps of that, and sampled by the clock tick
+	userOfHits = 0.1                   // of the cost of a hit; what the clock tick, late after a trap, takes for time in user mode
 )
 
 // estimate weighs two ways to tell what was the program's own of the CPU time that it used, hits of
@@ -45,13 +45,14 @@ func (n nature) estimate(used target.Times, hits time.Duration) estimate {
 	cpu := float64(used.CPU)
 	e := estimate{cpu: cpu, own: cpu - float64(hits), doubt: hitDoubt*float64(hits) + 1}
 	user := max(float64(used.User)-userOfHits*float64(hits), 0)
+	userOff := math.Sqrt(math.Pow(userDoubt*cpu, 2) + float64(tickDoubt)*(float64(tickDoubt)+user))
 	if n.known {
 		own := user * (1 + n.kernelTime)
-		doubt := (userDoubt*cpu + float64(tickDoubt)) * (1 + n.kernelTime)
+		doubt := userOff * (1 + n.kernelTime)
 		a, b := 1/(e.doubt*e.doubt), 1/(doubt*doubt)
 		e.own, e.doubt = (a*e.own+b*own)/(a+b), 1/math.Sqrt(a+b)
 	}
-	e.own = min(max(e.own, user, cpu/wpp.MostSlowDown), cpu)
+	e.own = min(max(e.own, user-userOff, cpu/wpp.MostSlowDown), cpu)
 	return e
 }
 

@@ -181,7 +181,7 @@ func (r *recording) slowDown() (slower float64, vague bool) {
 	if r.last.used.CPU <= 0 {
 		return 0, false
 	}
-	e := r.gauge.nature.estimate(r.last.used, r.last.hits)
+	e := r.gauge.nature.estimate(r.last.used.Sub(r.first.used), r.last.hits-r.first.hits)
 	if e.vague() {
 		return e.atLeast(), true
 	}

@@ -5,8 +5,26 @@ import (
 	"regexp"
 	"testing"
 
+	"wpptrace/compress/wpp"
 	"wpptrace/query"
 )
+
+// TestSlowDownOfShortCommand: all hits of a command count that is over before any has come.
+func TestSlowDownOfShortCommand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, errs, status := wpptrace("-q", "-o", "x.wpp", "--", "bash", "-c", ":")
+	if status != 0 {
+		t.Fatal(errs)
+	}
+	s, err := wpp.ReadFile("x.wpp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat := query.NewStat(s, 0)
+	if stat.SlowDown < 2 {
+		t.Errorf("slow-down %v, vague: %v", stat.SlowDown, stat.SlowDownVague)
+	}
+}
 
 // Each figure is explained.
 func TestStatHelp(t *testing.T) {
