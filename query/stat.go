@@ -44,6 +44,7 @@ type Stat struct {
 	BitsPerInstruction float64 `json:"bits_per_instruction"`
 
 	DurationSeconds   float64 `json:"duration_seconds"`
+	CPUSeconds        float64 `json:"cpu_seconds"` // that it used meanwhile, with what tracing took of it; 0: not known
 	Hits              uint64  `json:"hits"`
 	HitsSingleStepped uint64  `json:"hits_single_stepped"`
 	HitsPerPath       float64 `json:"hits_per_path"`
@@ -51,7 +52,8 @@ type Stat struct {
 	ReportTime        int64   `json:"ns_per_hit_over_probe"` // 0: not known
 	Words             uint64  `json:"words"`
 	SlowDown          float64 `json:"slow_down"`       // 0: not measured; wpp.MostSlowDown: that or more
-	SlowDownVague     bool    `json:"slow_down_vague"` // slow_down is what it was at least
+	SlowDownVague     bool    `json:"slow_down_vague"` // slow_down is what it was at least,
+	SlowDownMost      float64 `json:"slow_down_most"`  // and this at most; 0: it is known, or nothing is
 	Probes            uint64  `json:"probes"`
 	ProbesSingleStep  uint64  `json:"probes_single_stepped"`
 	RoutinesTotal     int     `json:"routines_total"`
@@ -85,6 +87,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		Threads:           len(s.Threads),
 		GrammarBytes:      fileBytes,
 		DurationSeconds:   figures.Duration.Seconds(),
+		CPUSeconds:        figures.CPUTime.Seconds(),
 		Hits:              figures.Hits,
 		HitsSingleStepped: figures.HitsSingleStep,
 		HitTime:           figures.HitTime.Nanoseconds(),
@@ -121,8 +124,15 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		x.GrammarRate = float64(x.GrammarASCIIBytes) / x.DurationSeconds
 	}
 	x.HitsPerPath = share(x.Hits, x.Paths)
+	if x.SlowDownVague && x.CPUSeconds > 0 && x.Instructions > 0 {
+		x.SlowDownMost = max(x.SlowDown, 1e9*x.CPUSeconds/(InstructionTime*float64(x.Instructions)))
+	}
 	return x
 }
+
+// InstructionTime is the least that an instruction takes where nothing is probed, ns: ten were seen
+// in a nanosecond.
+const InstructionTime = 0.1
 
 func timestamp(t time.Time) string {
 	if t.IsZero() {

@@ -4,9 +4,33 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"wpptrace/compress/wpp"
 )
+
+// TestSlowDownIsWithinBounds: a slow-down that is vague is no more than what so many instructions
+// allow, which a reader of the least alone would not guess.
+func TestSlowDownIsWithinBounds(t *testing.T) {
+	s := compressor()
+	s.Figures.CPUTime, s.Figures.SlowDown = 40*time.Millisecond, 5
+	if most := NewStat(s, 0).SlowDownMost; most != 0 {
+		t.Errorf("at most %v, and it is known", most)
+	}
+	s.Figures.SlowDownVague = true
+	x := NewStat(s, 0)
+	if want := 40e6 / (InstructionTime * float64(x.Instructions)); x.SlowDownMost != want {
+		t.Errorf("at most %v, want %v", x.SlowDownMost, want)
+	}
+	s.Figures.CPUTime = 1
+	if most := NewStat(s, 0).SlowDownMost; most != 5 {
+		t.Errorf("at most %v, and at least 5", most)
+	}
+	s.Figures.CPUTime = 0
+	if most := NewStat(s, 0).SlowDownMost; most != 0 {
+		t.Errorf("at most %v, and nothing is known", most)
+	}
+}
 
 // What is not known is told, and so is that a slow-down may be larger.
 func TestWriteStatLimits(t *testing.T) {

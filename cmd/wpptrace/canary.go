@@ -11,6 +11,7 @@ import (
 	"wpptrace/loader/attach"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
+	"wpptrace/query"
 )
 
 // canaryTime is how long the probes of a canary stand.
@@ -23,7 +24,7 @@ type canary struct {
 	Hits     uint64  `json:"hits"`
 	SlowDown float64 `json:"slow_down"`       // CPU time over what it would have been; 0: it did not run
 	Vague    bool    `json:"slow_down_vague"` // that is the least
-	likely   string  // what is printed
+	Most     float64 `json:"slow_down_most"`  // where it is vague; 0: not known
 }
 
 // sendCanary attaches to a process for a moment. What comes is dropped.
@@ -74,7 +75,7 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 	if err := r.begin(false); err != nil {
 		return nil, err
 	}
-	first, unheard := r.last, r.gauge.hits
+	unheard := r.gauge.hits
 	if err := r.listen(r.began.Add(long)); err != nil {
 		return nil, err
 	}
@@ -83,15 +84,16 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 	if err := r.detach(context.Background()); err != nil {
 		return nil, err
 	}
-	used := r.last.used.Sub(first.used)
-	e := r.gauge.nature.estimate(used, r.last.hits-first.hits)
-	c := &canary{Seconds: stood.Seconds(), CPU: used.CPU.Seconds(), Hits: r.gauge.hits - unheard}
-	if c.Hits > 0 {
-		c.SlowDown, c.Vague, c.likely = e.slower(), e.vague(), e.tellLikely()
-		if c.Vague {
-			c.SlowDown = e.atLeast()
-		}
+	c := &canary{Seconds: stood.Seconds(), CPU: r.last.used.Sub(r.first.used).CPU.Seconds(), Hits: r.gauge.hits - unheard}
+	if c.Hits == 0 {
+		return c, nil
 	}
+	s, err := r.snapshot()()
+	if err != nil {
+		return nil, err
+	}
+	stat := query.NewStat(s, 0)
+	c.SlowDown, c.Vague, c.Most = stat.SlowDown, stat.SlowDownVague, stat.SlowDownMost
 	return c, nil
 }
 
@@ -99,5 +101,12 @@ func (c *canary) String() string {
 	if c.SlowDown == 0 {
 		return fmt.Sprintf("not a hit in %.0f ms: it did not run its own code", 1000*c.Seconds)
 	}
-	return fmt.Sprintf("slowed down %s, by %d hits in %.0f ms", c.likely, c.Hits, 1000*c.Seconds)
+	slower := times(c.SlowDown)
+	if c.Vague {
+		slower = "at least " + slower
+	}
+	if c.Most > 0 {
+		slower += fmt.Sprintf(", at most %.0f", c.Most)
+	}
+	return fmt.Sprintf("slowed down %s, by %d hits in %.0f ms", slower, c.Hits, 1000*c.Seconds)
 }

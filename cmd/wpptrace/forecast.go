@@ -8,6 +8,7 @@ import (
 	"wpptrace/loader/attach"
 	"wpptrace/loader/paths"
 	"wpptrace/loader/plan"
+	"wpptrace/query"
 )
 
 // A forecast is what the plan makes of a process, before anything is attached.
@@ -16,9 +17,8 @@ type forecast struct {
 	cost              attach.Cost
 }
 
-// instructionTime is what an instruction takes where nothing is probed: ten were seen in a
-// nanosecond, and a forecast is not to be exceeded.
-const instructionTime = 0.1 * float64(time.Nanosecond)
+// instructionTime is the least, for a forecast is not to be exceeded.
+const instructionTime = query.InstructionTime * float64(time.Nanosecond)
 
 // newForecast weighs each probe with how often the plan expects it to be hit, and each hit with the
 // instructions from there to the next.

@@ -38,9 +38,10 @@ func planCommand() *cobra.Command {
   wpptrace plan --verify FILE      prove that the words of the probes determine every path`,
 		Long: `Nothing is attached, except with --canary. Expected hits rest on a static estimate of how often each
 block runs, or on how often it ran in the recording that --weights names. The slow-down is an upper
-bound, often far above what a recording measures, for the program's own code running at its fastest;
-the time spent in libraries, in the kernel and asleep stays as it is. --canary measures it: the
-probes stand in the process for 50ms, nothing is kept, and they go again.
+bound for the program's own code running at its fastest; the time spent in libraries, in the kernel
+and asleep stays as it is. --canary measures it: the probes stand in the process for 50ms, nothing
+is kept, and they go again. Where nearly all the time then was that of hits, it tells what the
+slow-down is at least, and by the instructions that ran, at most.
 
 --verify proves the plan, apart from what made it: between two words there is one way at most, no
 circle of jumps or calls runs without a word, and no silence is left that code which is not

@@ -78,11 +78,11 @@ func (e estimate) tell() string {
 	return times(e.slower())
 }
 
-// tellLikely writes what the slow-down seems to be, and, where that is in doubt, what it is at
-// least.
+// tellLikely writes the slow-down, and, where it is in doubt, what it is at least and what it seems
+// to be.
 func (e estimate) tellLikely() string {
 	if e.vague() {
-		return fmt.Sprintf("some %s (at least %s)", times(e.slower()), times(e.atLeast()))
+		return fmt.Sprintf("at least %s, perhaps %s", times(e.atLeast()), times(e.slower()))
 	}
 	return times(e.slower())
 }

@@ -150,6 +150,7 @@ func (r *recording) figures() wpp.Figures {
 	}
 	f.Lost, f.Gaps = r.lost(m), r.gaps()
 	f.HitTime, f.ReportTime = r.hitTime()
+	f.CPUTime = r.last.used.Sub(r.first.used).CPU
 	f.SlowDown, f.SlowDownVague = r.slowDown()
 	f.Windows, f.Sampled, f.SampledMost = r.pace.sampled(r.gauge.nature)
 	return f

@@ -21,8 +21,11 @@ func TestSlowDownOfShortCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	stat := query.NewStat(s, 0)
-	if stat.SlowDown < 2 {
-		t.Errorf("slow-down %v, vague: %v", stat.SlowDown, stat.SlowDownVague)
+	if hits := float64(stat.Hits) * float64(stat.HitTime) / 1e9; hits > stat.CPUSeconds {
+		t.Errorf("hits took %v of %v s", hits, stat.CPUSeconds)
+	}
+	if stat.SlowDown < 2 || stat.SlowDownVague != (stat.SlowDownMost > 0) {
+		t.Errorf("slow-down %v, vague: %v, at most %v", stat.SlowDown, stat.SlowDownVague, stat.SlowDownMost)
 	}
 }
 

@@ -20,6 +20,7 @@ func decodeFigures(m *FiguresSection) Figures {
 		HitsSingleStep:   m.HitsSingleStep,
 		HitTime:          time.Duration(m.HitNs),
 		ReportTime:       time.Duration(m.ReportNs),
+		CPUTime:          time.Duration(m.CpuNs),
 		Words:            m.Words,
 		Lost:             m.Lost,
 		Gaps:             m.Gaps,

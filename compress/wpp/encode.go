@@ -175,6 +175,7 @@ func encodeFigures(f *Figures) *FiguresSection {
 		HitsSingleStep:   f.HitsSingleStep,
 		HitNs:            uint64(f.HitTime),
 		ReportNs:         uint64(f.ReportTime),
+		CpuNs:            uint64(f.CPUTime),
 		Words:            f.Words,
 		Lost:             f.Lost,
 		Gaps:             f.Gaps,

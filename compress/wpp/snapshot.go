@@ -95,6 +95,7 @@ type Figures struct {
 	HitsSingleStep   uint64        // of these, on single-stepped instructions
 	HitTime          time.Duration // of a hit that is not single-stepped; 0: not known
 	ReportTime       time.Duration // of a hit, over a bare probe; 0: not known
+	CPUTime          time.Duration // that the process used meanwhile, with what tracing took of it; 0: not known
 	Words            uint64        // words received
 	Lost             uint64        // events lost, of all threads, dead ones and unknown ones too
 	Gaps             uint64
