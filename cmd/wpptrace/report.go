@@ -18,7 +18,7 @@ import (
 const hottest = 10
 
 // writeError says what to do about a snapshot that the system does not write. Its temporary file is
-// none of the user's business.
+// none of the user's business, unless what was recorded is in it.
 func writeError(path string, err error) error {
 	var why unix.Errno
 	if !errors.As(err, &why) {
@@ -28,7 +28,12 @@ func writeError(path string, err error) error {
 	if why == unix.ENOSPC || why == unix.EDQUOT {
 		remedy = "free some space there, or " + remedy
 	}
-	return fmt.Errorf("write snapshot %s: %w: %s", path, why, remedy)
+	told := fmt.Errorf("write snapshot %s: %w: %s", path, why, remedy)
+	var kept *wpp.KeptError
+	if errors.As(err, &kept) {
+		return &wpp.KeptError{Err: told, File: kept.File}
+	}
+	return told
 }
 
 // background returns what writes snapshots in the middle of the recording.

@@ -114,13 +114,25 @@ func (d *Draft) fail(err error) error {
 	if d.file == nil || d.w == nil || len(d.w.segments) == 0 {
 		return also(fmt.Errorf("write snapshot %s: %w", d.path, err), d.discard())
 	}
-	return fmt.Errorf("write snapshot %s: %w; what was recorded before is in %s", d.path, err, d.file.Name())
+	return fmt.Errorf("write snapshot %s: %w", d.path, &KeptError{err, d.file.Name()})
 }
+
+// A KeptError is one that leaves what was recorded before in a file.
+type KeptError struct {
+	Err  error
+	File string
+}
+
+func (e *KeptError) Error() string {
+	return fmt.Sprintf("%v; what was recorded before is in %s", e.Err, e.File)
+}
+
+func (e *KeptError) Unwrap() error { return e.Err }
 
 // Finish writes what is not written yet of a snapshot whose segments may be in the draft, and puts
 // the file in its place. See WriteFile. It gives up, with the context's error, when the context is
 // done before. Segments stay readable. The draft takes nothing any more. After any other error a
-// file that Spill has written to stays, and the error names it.
+// file that Spill has written to stays, and the error is a KeptError.
 func (d *Draft) Finish(ctx context.Context, s *Snapshot) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -158,7 +170,7 @@ func (d *Draft) finish(s *Snapshot) error {
 	case err == nil || placed:
 		return err
 	case spilled && d.ctx.Err() == nil:
-		return fmt.Errorf("%w; what was recorded is in %s", err, name)
+		return &KeptError{err, name}
 	}
 	return also(err, d.fsys.Remove(name))
 }
