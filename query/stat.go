@@ -251,13 +251,16 @@ func sampled(f *wpp.Figures) float64 {
 }
 
 // WriteStat writes the figures one a line, name and value separated by a space. The names are those
-// of the JSON object; what is not known is "-", and a slow_down of which only the least is known
-// begins with ">=".
+// of the JSON object; what is not known is "-", a share in doubt "unknown", and a slow_down of
+// which only the least is known begins with ">=".
 func WriteStat(w io.Writer, x Stat) error {
 	out := bufio.NewWriter(w)
 	v := reflect.ValueOf(x)
 	for i := range v.NumField() {
 		name, value := v.Type().Field(i).Tag.Get("json"), statText(v.Field(i).Interface())
+		if name == "sampled" && x.SampledMost > 0 {
+			value = "unknown"
+		}
 		if name == "slow_down" && (x.SlowDownVague || x.SlowDown >= wpp.MostSlowDown) {
 			value = ">=" + statText(min(x.SlowDown, wpp.MostSlowDown))
 		}
@@ -272,7 +275,7 @@ func WriteStat(w io.Writer, x Stat) error {
 func statText(value any) string {
 	switch v := value.(type) {
 	case float64:
-		if v > 0 && v < 0.001 {
+		if v > 0 && v < 0.1 {
 			return strconv.FormatFloat(v, 'g', 3, 64)
 		}
 		return strconv.FormatFloat(v, 'f', 3, 64)

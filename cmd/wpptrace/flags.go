@@ -22,11 +22,11 @@ var values = map[string]string{
 	"COST":    "a cost, as 1000, or a share of all, as 5%",
 	"N":       "a whole number, as 10",
 	"PATHS":   "a number of paths, as 3",
-	"gap":     "gap or stop",
 	"PERCENT": "a percentage, as 5 or 0.5",
 	"PID":     "a process number: look for it with ps or pgrep",
 	"TID":     "a thread number, as 4711",
 	"TIME":    "a time, as 10, 10s or 2m",
+	"WHAT":    "gap or stop",
 	"X":       "a number, as 10 or 2.5",
 }
 

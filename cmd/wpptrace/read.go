@@ -60,8 +60,9 @@ The figures, with --json too:
   routines_total         of the program, routines_observed those that were observed,
                          routines_met those of them that ran
   lost, gaps             events that were lost, and in how many places
-  windows, sampled       0 and 1: all was traced; else in so many windows, which are that share of
-                         its own CPU time; sampled_most: at most, 0: it is not in doubt
+  windows                in which it was traced; 0: all the time
+  sampled                the share of its own CPU time that was traced, 1: all; where that is in
+                         doubt, unknown (with --json 0), and sampled_most what it is at most
   anomalies              words that did not fit the program: paths near #cut and #unwind are suspect`
 
 func statCommand() *cobra.Command {
@@ -172,7 +173,7 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
 	f.IntVarP(&q.MinLength, "min-length", "l", q.MinLength, "least `PATHS` of a subpath")
 	f.IntVarP(&q.MaxLength, "max-length", "L", q.MaxLength, "most `PATHS` of a subpath")
 	f.FuncP("min-cost", "C", "least `COST` of a hot subpath, or share of all, as 5% (default 1%)", func(text string) error { return setCost(&q, text) })
-	f.StringVar(&cost, "cost", "", "what a path costs: its `instructions`, the default, \"count\": 1, or a FILE[:COLUMN] of costs")
+	f.StringVar(&cost, "cost", "", "`WHAT` a path costs: instructions: its own (the default), count: 1, or a FILE[:COLUMN] of costs")
 	f.BoolVar(&maximal, "maximal", false, "find the maximal hot subpaths")
 	f.BoolVar(&larus, "larus", false, "find what Larus's figure 7 does")
 	f.IntVar(&q.Top, "top", 0, "print only the hottest `N`")
