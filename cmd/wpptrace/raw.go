@@ -11,6 +11,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/raw"
+	"wpptrace/compress/wpp"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/privilege"
 )
@@ -47,12 +48,12 @@ func (t *rawTrace) define(p *plan.Plan) {
 	}
 }
 
-// openRaw makes a file, in the place of one that is there: that one may be another's to read, or
-// have another name. Or it takes a pipe, or a device. A link may lead to a pipe, as /dev/fd/63
+// openRaw makes a file, in the place of one that is there, which becomes path.old: that one may be
+// another's to read, or have another name. Or it takes a pipe, or a device. A link may lead to a pipe, as /dev/fd/63
 // does, but not to a file.
 func openRaw(path string) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
-		if err := os.Remove(path); err != nil {
+		if err := os.Rename(path, wpp.Old(path)); err != nil {
 			return nil, err
 		}
 	}

@@ -187,7 +187,9 @@ func TestRawTraceReplacesAFile(t *testing.T) {
 	if stat := info.Sys().(*syscall.Stat_t); info.Mode() != 0o600 || int(stat.Uid) != os.Geteuid() {
 		t.Errorf("mode %v, user %d", info.Mode(), stat.Uid)
 	}
-	if left, err := os.ReadFile(precious); string(left) != "old" {
-		t.Errorf("the file of the other name is now %q, %v", left, err)
+	for _, name := range []string{precious, wpp.Old(path)} {
+		if left, err := os.ReadFile(name); string(left) != "old" {
+			t.Errorf("%s is now %q, %v", name, left, err)
+		}
 	}
 }

@@ -107,7 +107,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	addTime(f, &o.limit, "duration", "d", "end the recording after this `TIME`, as 10s or 2m; without a unit: seconds; 0: when the process exits (the default)")
 	addTime(f, &o.every, "snapshot-every", "", "write a snapshot each time that this `TIME` has passed, as SIGUSR2 does: the last and the one before stay; 0: at the end alone (the default)")
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the snapshot (default NAME-PID.wpp); what was there becomes FILE.old")
-	f.StringVar(&o.rawFile, "raw", "", "write the raw trace to `FILE` too, as wpptrace compress reads it; it is large")
+	f.StringVar(&o.rawFile, "raw", "", "write the raw trace to `FILE` too, as wpptrace compress reads it; it is large; what was there becomes FILE.old")
 	addSelection(f, &o.selection)
 	f.BoolVar(&o.followFork, "follow-fork", false, "record the processes too that it starts, and theirs, and what each becomes by exec, in a snapshot each")
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
