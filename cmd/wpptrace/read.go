@@ -93,6 +93,7 @@ func statCommand() *cobra.Command {
 			case csv == "figure9":
 				return query.WriteFigure9(c.OutOrStdout(), s)
 			case routines:
+				tellBare(c, args[0], s)
 				return query.WriteRoutines(c.OutOrStdout(), s)
 			case asJSON:
 				return query.WriteStatJSON(c.OutOrStdout(), query.NewStat(s, size))
@@ -198,6 +199,7 @@ say in which routine, where that was called, and in which.`,
 			if err != nil {
 				return err
 			}
+			tellBare(c, args[1], s)
 			return query.WritePath(c.OutOrStdout(), s, args[0])
 		},
 	}
@@ -242,6 +244,9 @@ which find prints; --reverse prints the last first. What is outside takes no tim
 			if err != nil {
 				return err
 			}
+			if form == string(query.Insns) || form == string(query.Blocks) {
+				tellBare(c, args[0], s)
+			}
 			return query.DumpPart(c.OutOrStdout(), s, query.Form(form), part, tids...)
 		},
 	}
@@ -260,6 +265,13 @@ func formNames(separator string) string {
 		names = append(names, string(f))
 	}
 	return strings.Join(names, separator)
+}
+
+// tellBare says why a snapshot that has no program tables does not tell what its paths are.
+func tellBare(c *cobra.Command, path string, s *wpp.Snapshot) {
+	if !slices.ContainsFunc(s.Routines, func(r wpp.Routine) bool { return len(r.Ranges) > 0 }) {
+		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s has no program tables: the raw trace that it was made of does not tell what its paths consist of, nor where routines are\n", path)
+	}
 }
 
 // largeMemory is what the collector keeps to with a snapshot that is read segment by segment, and

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 
 	"wpptrace/compress/wpp"
@@ -37,6 +40,27 @@ func TestStatHelp(t *testing.T) {
 		name := figures.Field(i).Tag.Get("json")
 		if !regexp.MustCompile(`(?m)^  ([^.]*\W)?` + name + `\b`).MatchString(out) {
 			t.Errorf("%s is not explained in\n%s", name, out)
+		}
+	}
+}
+
+// TestNoProgramTables: what a snapshot of a trace does not tell is said, and not left out in
+// silence.
+func TestNoProgramTables(t *testing.T) {
+	dir := t.TempDir()
+	trace, snapshot := filepath.Join(dir, "x.u32"), filepath.Join(dir, "x.wpp")
+	must(t, os.WriteFile(trace, make([]byte, 40), 0o600))
+	if _, errs, status := wpptrace("compress", "--symbols", trace, "-o", snapshot); status != 0 {
+		t.Fatal(errs)
+	}
+	const why = " has no program tables: the raw trace that it was made of does not tell what its paths consist of, nor where routines are\n"
+	for command, want := range map[string]string{
+		"dump --as insns": "wpptrace: " + snapshot + why, "dump --as blocks": "wpptrace: " + snapshot + why,
+		"stat --routines": "wpptrace: " + snapshot + why, "path symbols#0": "wpptrace: " + snapshot + why,
+		"dump": "", "stat": "",
+	} {
+		if _, errs, status := wpptrace(append(strings.Fields(command), snapshot)...); errs != want || status != 0 {
+			t.Errorf("%s: status %d, %q, want %q", command, status, errs, want)
 		}
 	}
 }
