@@ -196,11 +196,17 @@ func TestNothingRuns(t *testing.T) {
 		_, after, _ := strings.Cut(string(stat), "(sleep) ")
 		state, _, _ = strings.Cut(after, " ")
 	}
-	_, errs, status := wpptrace("-p", strconv.Itoa(cmd.Process.Pid), "-d", "0.1", "-o", t.TempDir()+"/x.wpp")
-	const want = "wpptrace: nothing of sleep's observed code ran while it was traced: it may sleep, or run in shared libraries, which --lib traces\nlost: 0 events\n"
-	if status != 0 || !strings.HasSuffix(errs, want) {
-		t.Errorf("status %d: %q, want %q", status, errs, want)
+	check := func(why string) {
+		t.Helper()
+		_, errs, status := wpptrace("-p", strconv.Itoa(cmd.Process.Pid), "-d", "0.1", "-o", t.TempDir()+"/x.wpp")
+		want := "wpptrace: nothing of sleep's observed code ran while it was traced: " + why + "\nlost: 0 events\n"
+		if status != 0 || !strings.HasSuffix(errs, want) {
+			t.Errorf("status %d: %q, want %q", status, errs, want)
+		}
 	}
+	check("it may sleep, or run in shared libraries, which --lib traces")
+	must(t, cmd.Process.Signal(unix.SIGSTOP))
+	check(fmt.Sprintf("it is stopped: kill -CONT %d lets it go on, or the debugger that has it", cmd.Process.Pid))
 }
 
 // A process that is slowed down too much is left alone.

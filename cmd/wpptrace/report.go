@@ -76,11 +76,7 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	j.libraries.tellUnmatched(j.errs, j.selection, j.process.PID)
 	line, lost := j.lossLine()
 	if !lost && !slices.ContainsFunc(s.Symbols, func(x wpp.Symbol) bool { return !x.IsMark }) {
-		where := "in shared libraries, which --lib traces"
-		if len(j.selection.only)+len(j.selection.not) > 0 {
-			where = "what -F and -N leave out"
-		}
-		j.say("nothing of %s's observed code ran while it was traced: it may sleep, or run %s", j.process.Name, where)
+		j.say("nothing of %s's observed code ran while it was traced: %s", j.process.Name, j.whyNothing())
 	}
 	if lost || !j.quiet {
 		fmt.Fprintln(j.errs, line)
@@ -89,6 +85,17 @@ func (j *job) tell(s *wpp.Snapshot) error {
 		return exitStatus(exitLost)
 	}
 	return nil
+}
+
+// whyNothing says why nothing may have run.
+func (j *job) whyNothing() string {
+	switch {
+	case j.process.Alive() && j.process.Stopped():
+		return fmt.Sprintf("it is stopped: kill -CONT %d lets it go on, or the debugger that has it", j.process.PID)
+	case len(j.selection.only)+len(j.selection.not) > 0:
+		return "it may sleep, or run what -F and -N leave out"
+	}
+	return "it may sleep, or run in shared libraries, which --lib traces"
 }
 
 // tellWindows sums up the windows, if there were any.
