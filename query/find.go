@@ -2,10 +2,12 @@ package query
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"wpptrace/compress/wpp"
 )
@@ -25,6 +27,8 @@ type FindQuery struct {
 // Validate fails where the query makes no sense, whatever the snapshot.
 func (q *FindQuery) Validate() error {
 	switch {
+	case strings.TrimSpace(q.Pattern) == "":
+		return errors.New("find: no path is named")
 	case q.Gap < 0 || q.Gap > mostGap:
 		return fmt.Errorf("find %s: a gap of %d paths is not between 0 and %d", printable(q.Pattern), q.Gap, mostGap)
 	case q.Top < 0:

@@ -52,7 +52,7 @@ func TestFind(t *testing.T) {
 
 func TestFindRefuses(t *testing.T) {
 	for pattern, want := range map[string]string{
-		"":              "find : it matches where nothing ran",
+		" ":             "find: no path is named",
 		"**":            "find **: it matches where nothing ran",
 		"nosuch":        "find nosuch: no routine nosuch: name one as dump prints it, in quotes if there are spaces or signs in it",
 		"main#x":        `find main#x: main#x: "x" is no number of a path`,

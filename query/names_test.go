@@ -51,6 +51,8 @@ func TestNames(t *testing.T) {
 		{"'g(int)#1'", []uint32{5}},
 		{"'g(int)'()", []uint32{4}},
 		{"'g(...'", []uint32{2, 3, 4, 5}},
+		{"'...g(int)...'#1", []uint32{5}},
+		{"'...pera...r...()'()", []uint32{6}},
 		{"operator()", []uint32{6, 7}},
 		{"operator()()", []uint32{6}},
 		{"operator()#0", []uint32{6}},

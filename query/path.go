@@ -59,10 +59,19 @@ func (a *atoms) missing(routines map[int]bool, number string) string {
 	return "it did not run"
 }
 
-// isShort reports whether short is the text, or what shortenMiddle may make of it.
+// isShort reports whether short is the text, or stands for it, as what shortenMiddle makes of it
+// does: each "..." for any part of it, which may be empty.
 func isShort(short, text string) bool {
-	head, tail, cut := strings.Cut(short, ellipsis)
-	return short == text || cut && len(text) >= len(head)+len(tail) && strings.HasPrefix(text, head) && strings.HasSuffix(text, tail)
+	if short == text {
+		return true
+	}
+	parts := strings.Split(short, ellipsis)
+	last := len(parts) - 1
+	text, ok := strings.CutPrefix(text, parts[0])
+	for i := 1; ok && i < last; i++ {
+		_, text, ok = strings.Cut(text, parts[i])
+	}
+	return ok && last > 0 && strings.HasSuffix(text, parts[last])
 }
 
 func writePath(out *bufio.Writer, s *wpp.Snapshot, l *label, count uint64) {
