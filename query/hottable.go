@@ -68,6 +68,9 @@ func (r *HotReport) estimate(scale float64) *HotReport {
 func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
 	title := "Command: " + printable(strings.Join(s.Figures.Command, " "))
 	tail := fmt.Sprintf(" (pid %d, %s)", s.Figures.PID, plural(r.Threads, "thread"))
+	if r.Threads == 0 { // nothing ran of any
+		tail = fmt.Sprintf(" (pid %d)", s.Figures.PID)
+	}
 	if len(s.Figures.Command) == 0 && len(s.Images) > 0 { // it was made of a trace that does not tell
 		title, tail = "Trace: "+printable(s.Images[0].Base()), fmt.Sprintf(" (%s)", plural(r.Threads, "thread"))
 	}
@@ -80,6 +83,9 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
 		fmt.Fprintf(out, "Sampled: %s of its own CPU time, in %s: numbers are %s\n", f.TellSampled(), plural(f.Windows, "window"), numbers(f))
 	}
 	fmt.Fprintf(out, "Total: %s\n", total)
+	if r.Paths == 0 {
+		return
+	}
 	if r.Unpriced > 0 || r.Unused > 0 {
 		fmt.Fprintf(out, "Without a cost, taken as 0: %s; costs of what did not run: %s\n", plural(r.Unpriced, "path"), plural(r.Unused, "row"))
 	}

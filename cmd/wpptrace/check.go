@@ -31,7 +31,7 @@ func checkCommand() *cobra.Command {
 		Example: `  wpptrace check           can this machine trace at all?
   wpptrace check -p 4711   and process 4711?`,
 		Long: "Nothing is attached. What needs privileges to be found out is unknown without them. The exit status\nis 1 unless all is ok.",
-		Args: exactly(0, "none"),
+		Args: exactly(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			r := checkReport{SchemaVersion: query.SchemaVersion, OK: true, Checks: []checked{}}
 			r.run(machineChecks)

@@ -128,3 +128,10 @@ func FuzzSize(f *testing.F) {
 		}
 	})
 }
+
+func TestSummaryOfOneProbe(t *testing.T) {
+	p := &plan.Plan{Sites: make([]plan.Site, 1)}
+	if got, want := summary(p), "0 of 0 routines, 1 probe (0 single-stepped)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -167,5 +167,9 @@ func summary(p *plan.Plan) string {
 			stepped++
 		}
 	}
-	return fmt.Sprintf("%d of %d routines, %d probes (%d single-stepped)", observed, len(p.Routines), len(p.Sites), stepped)
+	probes := "probes"
+	if len(p.Sites) == 1 {
+		probes = "probe"
+	}
+	return fmt.Sprintf("%d of %d routines, %d %s (%d single-stepped)", observed, len(p.Routines), len(p.Sites), probes, stepped)
 }

@@ -35,7 +35,7 @@ func guardCommand() *cobra.Command {
 		Short:   "Put probes into a process for wpptrace, and take them out should that be gone",
 		Example: "  wpptrace starts it itself",
 		Hidden:  true,
-		Args:    exactly(0, "none"),
+		Args:    exactly(0, "no arguments"),
 		RunE:    func(*cobra.Command, []string) error { return guard.Stand() },
 	}
 }

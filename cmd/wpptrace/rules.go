@@ -63,7 +63,7 @@ func rulesCommand() *cobra.Command {
 			}
 			for _, rule := range rules {
 				if err := query.ValidateRule(rule); err != nil {
-					return usageError{err}
+					return usageError{notChecked(err, len(rules))}
 				}
 			}
 			s, _, err := readSnapshot(c.ErrOrStderr(), args[len(args)-1])
@@ -73,7 +73,7 @@ func rulesCommand() *cobra.Command {
 			report, err := query.CheckRules(s, rules, tids...)
 			tellCaveats(c, s, rules...)
 			if err != nil {
-				return err
+				return notChecked(err, len(rules))
 			}
 			return tellRules(c, s, report, asJSON)
 		},
@@ -98,6 +98,14 @@ func tellRules(c *cobra.Command, s *wpp.Snapshot, report *query.RulesReport, asJ
 		}
 	}
 	return nil
+}
+
+// notChecked adds to what is wrong with a rule that the others wait for it to be mended.
+func notChecked(err error, rules int) error {
+	if rules == 1 {
+		return err
+	}
+	return fmt.Errorf("%w; none of the %d rules was checked", err, rules)
 }
 
 // readRules reads a rule a line; empty lines and those that begin with # are none.
