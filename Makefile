@@ -17,7 +17,7 @@ demo: wpptrace
 	@.ci/need bash
 	demo/run
 
-# As root. A few minutes.
+# As root. Five minutes, or twenty where the machine does something else, too.
 test:
 	@.ci/need-go
 	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 xz:xz-utils dwz cpio

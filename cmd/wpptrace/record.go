@@ -67,9 +67,10 @@ func recordCommand() *cobra.Command {
   wpptrace hot bash-4711.wpp           hot subpaths of a recording
   wpptrace dump --as insns x.wpp       every instruction that ran`,
 		Long: `The process need not be recompiled, restarted or even stopped. It runs slower while it is traced,
-and as before afterwards. With -p it is slowed down by 5% in the long run: where all of it cannot be
-had for that, it is traced in windows with gaps between them, and counts are estimates. With
---overhead 0 all of it is traced, up to --max-slowdown; so is a COMMAND, whatever that costs.
+and as before afterwards. With -p it is slowed down by 5% in the long run, some tens of seconds or
+more: where all of it cannot be had for that, it is traced in windows with gaps between them, and
+counts are estimates. With --overhead 0 all of it is traced, up to --max-slowdown; so is a COMMAND,
+whatever that costs.
 
 When the recording ends, the hot subpaths are printed: on stdout with -p, on stderr with --, where
 stdout is COMMAND's alone. The last line on stderr tells what was lost.
