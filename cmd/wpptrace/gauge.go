@@ -108,14 +108,17 @@ func (g *gauge) charge(hits, stepped uint64) time.Duration {
 }
 
 // hitTime is what a hit has taken that is not single-stepped, on average; 0: none has been charged.
-// Where hits come to more by calibration than all that the target has used, they have taken that.
-func (g *gauge) hitTime(used time.Duration) time.Duration {
+// Where hits came to more by calibration than all the CPU time that the target used, they took that.
+func (g *gauge) hitTime(cpu, hits time.Duration) time.Duration {
 	n := g.hits - g.stepped
 	if n == 0 {
 		return 0
 	}
-	share := min(1, float64(used)/float64(g.spent))
-	return time.Duration(share * float64(g.emulated) / float64(n))
+	mean := float64(g.emulated) / float64(n)
+	if hits > cpu {
+		mean *= float64(cpu) / float64(hits)
+	}
+	return time.Duration(mean)
 }
 
 // recent is the slow-down over the last window; false: the target has hardly run in it.

@@ -61,16 +61,18 @@ func TestTicksAreNoSlowDown(t *testing.T) {
 // than all CPU time.
 func TestHitTimeIsWithinCPUTime(t *testing.T) {
 	g := &gauge{cost: attach.Cost{Emulated: 500, Stepped: 20 * time.Microsecond}}
-	if got := g.hitTime(time.Second); got != 0 {
+	if got := g.hitTime(time.Second, 0); got != 0 {
 		t.Errorf("%v, before there was one", got)
 	}
 	g.charge(1050, 50)
 	g.cost.Emulated = 1500 // for a moment
 	g.charge(1100, 50)
-	spent := 1000*500 + 50*1500 + 50*20*time.Microsecond
-	for used, want := range map[time.Duration]time.Duration{time.Second: 547, spent / 2: 273} {
-		if got := g.hitTime(used); got != want {
-			t.Errorf("%v, want %v", got, want)
+	for _, c := range []struct{ cpu, hits, want time.Duration }{
+		{time.Second, time.Millisecond, 547},
+		{time.Millisecond, 2 * time.Millisecond, 273}, // of a recording that began later than the probes were hit
+	} {
+		if got := g.hitTime(c.cpu, c.hits); got != c.want {
+			t.Errorf("%v of %v: %v, want %v", c.hits, c.cpu, got, c.want)
 		}
 	}
 }

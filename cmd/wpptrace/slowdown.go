@@ -97,7 +97,7 @@ func (e estimate) atLeast() float64 {
 
 // times writes a slow-down.
 func times(slower float64) string {
-	if slower >= wpp.MostSlowDown {
+	if slower > wpp.MostSlowDown-0.05 {
 		return fmt.Sprintf("%d times or more", wpp.MostSlowDown)
 	}
 	return fmt.Sprintf("%.1f times", slower)

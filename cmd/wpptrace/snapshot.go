@@ -150,7 +150,7 @@ func (r *recording) figures() wpp.Figures {
 	}
 	f.Lost, f.Gaps = r.lost(m), r.gaps()
 	f.HitTime, f.ReportTime = r.hitTime()
-	f.CPUTime = r.last.used.Sub(r.first.used).CPU
+	f.CPUTime, _ = r.traced()
 	f.SlowDown, f.SlowDownVague = r.slowDown()
 	f.Windows, f.Sampled, f.SampledMost = r.pace.sampled(r.gauge.nature)
 	return f
@@ -163,11 +163,17 @@ func (r *recording) duration() time.Duration {
 	return r.ended.Sub(r.began)
 }
 
+// traced is the CPU time that the process has used since the recording began, and of it the cost of
+// hits by calibration.
+func (r *recording) traced() (cpu, hits time.Duration) {
+	return r.last.used.Sub(r.first.used).CPU, r.last.hits - r.first.hits
+}
+
 // hitTime is what a hit took that was not single-stepped, and of that, what reporting it did; 0, what
 // is not known.
 func (r *recording) hitTime() (whole, report time.Duration) {
 	if r.gauge.calibrator != nil {
-		whole = r.gauge.hitTime(r.last.used.CPU)
+		whole = r.gauge.hitTime(r.traced())
 	}
 	report, _ = r.session.ReportTime()
 	return whole, report
