@@ -99,7 +99,7 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 
 func (c *canary) String() string {
 	if c.SlowDown == 0 {
-		return fmt.Sprintf("not a hit in %.0f ms: it did not run its own code", 1000*c.Seconds)
+		return fmt.Sprintf("not a hit in %.0f ms: it ran for %.1f ms, but not its own code", 1000*c.Seconds, 1000*c.CPU)
 	}
 	slower := times(c.SlowDown)
 	if c.Vague {

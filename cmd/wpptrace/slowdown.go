@@ -32,6 +32,7 @@ type estimate struct {
 
 const (
 	hitDoubt   = 0.15                  // of the cost of hits: they meet colder caches than those of the calibration
+	startDoubt = time.Millisecond      // that a process has been seen to use for what attaching leaves it to do: pages to map, cold caches
 	userDoubt  = 0.05                  // of the CPU time
 	tickDoubt  = 10 * time.Millisecond // it is told in steps of that, and sampled by the clock tick
 	userOfHits = 0.1                   // of the cost of a hit; what the clock tick, late after a trap, takes for time in user mode
@@ -43,7 +44,7 @@ const (
 // needs to be known how much of the program's own time is spent there.
 func (n nature) estimate(used target.Times, hits time.Duration) estimate {
 	cpu := float64(used.CPU)
-	e := estimate{cpu: cpu, own: cpu - float64(hits), doubt: hitDoubt*float64(hits) + 1}
+	e := estimate{cpu: cpu, own: cpu - float64(hits), doubt: hitDoubt*float64(hits) + float64(min(startDoubt, hits)) + 1}
 	user := max(float64(used.User)-userOfHits*float64(hits), 0)
 	userOff := math.Sqrt(math.Pow(userDoubt*cpu, 2) + float64(tickDoubt)*(float64(tickDoubt)+user))
 	if n.known {
