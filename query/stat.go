@@ -124,10 +124,21 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		x.GrammarRate = float64(x.GrammarASCIIBytes) / x.DurationSeconds
 	}
 	x.HitsPerPath = share(x.Hits, x.Paths)
-	if x.SlowDownVague && x.CPUSeconds > 0 && x.Instructions > 0 {
-		x.SlowDownMost = max(x.SlowDown, 1e9*x.CPUSeconds/(InstructionTime*float64(x.Instructions)))
-	}
+	x.SlowDownMost = x.mostSlowDown(figures.SlowDownMost)
 	return x
+}
+
+// mostSlowDown is what a slow-down that is vague is at most, by CPU times alone so much, 0 where they
+// do not tell: the instructions that ran took some time, too.
+func (x *Stat) mostSlowDown(byTimes float64) float64 {
+	if !x.SlowDownVague || x.CPUSeconds == 0 || x.Instructions == 0 {
+		return byTimes
+	}
+	most := max(x.SlowDown, 1e9*x.CPUSeconds/(InstructionTime*float64(x.Instructions)))
+	if byTimes > 0 {
+		most = min(most, byTimes)
+	}
+	return most
 }
 
 // InstructionTime is the least that an instruction takes where nothing is probed, ns: ten were seen

@@ -22,11 +22,15 @@ func TestSlowDownIsWithinBounds(t *testing.T) {
 	if want := 40e6 / (InstructionTime * float64(x.Instructions)); x.SlowDownMost != want {
 		t.Errorf("at most %v, want %v", x.SlowDownMost, want)
 	}
+	s.Figures.SlowDownMost = 8
+	if most := NewStat(s, 0).SlowDownMost; most != 8 {
+		t.Errorf("at most %v, and CPU times tell 8", most)
+	}
 	s.Figures.CPUTime = 1
 	if most := NewStat(s, 0).SlowDownMost; most != 5 {
 		t.Errorf("at most %v, and at least 5", most)
 	}
-	s.Figures.CPUTime = 0
+	s.Figures.CPUTime, s.Figures.SlowDownMost = 0, 0
 	if most := NewStat(s, 0).SlowDownMost; most != 0 {
 		t.Errorf("at most %v, and nothing is known", most)
 	}

@@ -106,7 +106,7 @@ func (c *canary) String() string {
 		slower = "at least " + slower
 	}
 	if c.Most > 0 {
-		slower += fmt.Sprintf(", at most %.0f", c.Most)
+		slower += ", at most " + factor(c.Most)
 	}
 	return fmt.Sprintf("slowed down %s, by %d hits in %.0f ms", slower, c.Hits, 1000*c.Seconds)
 }

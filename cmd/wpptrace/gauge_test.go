@@ -36,8 +36,8 @@ func TestEstimate(t *testing.T) {
 		if got := e.slower(); got < c.low || got > c.high {
 			t.Errorf("%s: %.1f, want %v to %v", c.what, got, c.low, c.high)
 		}
-		if e.atLeast() > e.slower() || e.atLeast() < 1 {
-			t.Errorf("%s: at least %.1f of %.1f", c.what, e.atLeast(), e.slower())
+		if most := e.atMost(); e.atLeast() > e.slower() || e.atLeast() < 1 || most > 0 && most < e.slower() {
+			t.Errorf("%s: at least %.1f, at most %.1f of %.1f", c.what, e.atLeast(), most, e.slower())
 		}
 	}
 	if got := (nature{}).estimate(target.Times{}, 0).slower(); got != 1 {

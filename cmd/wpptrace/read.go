@@ -55,7 +55,7 @@ The figures, with --json too:
   words                  8-byte reports of the kernel
   slow_down              CPU time while traced over CPU time without, as measured; 0: not known;
                          100: that or more; slow_down_vague: it is what it was at least, and
-                         slow_down_most at most, as so many instructions take some time
+                         slow_down_most at most, where that is known
   probes                 that were put in, probes_single_stepped slow ones of them
   routines_total         of the program, routines_observed those that were observed,
                          routines_met those of them that ran

@@ -96,6 +96,14 @@ func (e estimate) atLeast() float64 {
 	return e.cpu / min(e.own+e.doubt, e.cpu)
 }
 
+// atMost is the slow-down where the doubt is all tracing; 0: it may be any.
+func (e estimate) atMost() float64 {
+	if e.own <= e.doubt {
+		return 0
+	}
+	return e.cpu / (e.own - e.doubt)
+}
+
 // times writes a slow-down.
 func times(slower float64) string {
 	if slower > wpp.MostSlowDown-0.05 {

@@ -151,7 +151,7 @@ func (r *recording) figures() wpp.Figures {
 	f.Lost, f.Gaps = r.lost(m), r.gaps()
 	f.HitTime, f.ReportTime = r.hitTime()
 	f.CPUTime, _ = r.traced()
-	f.SlowDown, f.SlowDownVague = r.slowDown()
+	f.SlowDown, f.SlowDownVague, f.SlowDownMost = r.slowDown()
 	f.Windows, f.Sampled, f.SampledMost = r.pace.sampled(r.gauge.nature)
 	return f
 }
@@ -179,20 +179,20 @@ func (r *recording) hitTime() (whole, report time.Duration) {
 	return whole, report
 }
 
-// slowDown is that of the whole recording, 0 where it is not known, or what it was at least. Where
-// there were windows, putting probes in and out counts, too.
-func (r *recording) slowDown() (slower float64, vague bool) {
+// slowDown is that of the whole recording, 0 where it is not known, or what it was at least, and at
+// most. Where there were windows, putting probes in and out counts, too.
+func (r *recording) slowDown() (slower float64, vague bool, most float64) {
 	if r.pace != nil && r.pace.closed > 0 {
-		return 1 + r.pace.budget.Overhead(), false
+		return 1 + r.pace.budget.Overhead(), false, 0
 	}
 	if r.last.used.CPU <= 0 {
-		return 0, false
+		return 0, false, 0
 	}
 	e := r.gauge.nature.estimate(r.last.used.Sub(r.first.used), r.last.hits-r.first.hits)
 	if e.vague() {
-		return e.atLeast(), true
+		return e.atLeast(), true, e.atMost()
 	}
-	return e.slower(), false
+	return e.slower(), false, 0
 }
 
 func kernelRelease() string {

@@ -32,6 +32,7 @@ func decodeFigures(m *FiguresSection) Figures {
 		Sampled:          m.Sampled,
 		SampledMost:      m.SampledMost,
 		SlowDownVague:    m.SlowDownVague,
+		SlowDownMost:     m.SlowDownMost,
 	}
 	if m.StartUnixNs != 0 {
 		f.Start = time.Unix(0, m.StartUnixNs).UTC()

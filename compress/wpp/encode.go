@@ -187,6 +187,7 @@ func encodeFigures(f *Figures) *FiguresSection {
 		Sampled:          f.Sampled,
 		SampledMost:      f.SampledMost,
 		SlowDownVague:    f.SlowDownVague,
+		SlowDownMost:     f.SlowDownMost,
 	}
 	if f.Start.IsZero() { // that year has no Unix nanoseconds
 		m.StartUnixNs = 0

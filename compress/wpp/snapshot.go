@@ -102,7 +102,8 @@ type Figures struct {
 	Probes           uint64
 	ProbesSingleStep uint64  // of these, on single-stepped instructions
 	SlowDown         float64 // measured: run time with the probes over run time without; 0: not measured; MostSlowDown: that or more
-	SlowDownVague    bool    // SlowDown is what it was at least
+	SlowDownVague    bool    // SlowDown is what it was at least,
+	SlowDownMost     float64 // and this at most, as far as CPU times tell; 0: they do not
 	Anomalies        uint64  // words that the decoder could not explain
 	Windows          uint64  // traced in so many windows, with gaps between them; 0: all the time
 	Sampled          float64 // the share of the program's own CPU time that these are, above 0; 0: all

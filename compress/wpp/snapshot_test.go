@@ -74,7 +74,7 @@ func anySnapshot(t *rapid.T) *Snapshot {
 			Start: time.Unix(0, rapid.Int64Min(1).Draw(t, "start")).UTC(), Duration: time.Duration(rapid.Int64().Draw(t, "duration")),
 			Hits: rapid.Uint64().Draw(t, "hits"), HitTime: time.Duration(rapid.Int64().Draw(t, "hit")), ReportTime: time.Duration(rapid.Int64().Draw(t, "report")), CPUTime: time.Duration(rapid.Int64().Draw(t, "cpu")),
 			SlowDown: rapid.Float64().Draw(t, "slow-down"),
-			Windows:  rapid.Uint64().Draw(t, "windows"), Sampled: rapid.Float64().Draw(t, "sampled"), SampledMost: rapid.Float64().Draw(t, "sampled most"), SlowDownVague: rapid.Bool().Draw(t, "vague"),
+			Windows:  rapid.Uint64().Draw(t, "windows"), Sampled: rapid.Float64().Draw(t, "sampled"), SampledMost: rapid.Float64().Draw(t, "sampled most"), SlowDownVague: rapid.Bool().Draw(t, "vague"), SlowDownMost: rapid.Float64().Draw(t, "slow-down at most"),
 		},
 	}
 	s.Calls = anyCalls(t, s, text)

@@ -97,10 +97,11 @@ type FiguresSection struct {
 	Windows          uint64                 `protobuf:"varint,16,opt,name=windows,proto3" json:"windows,omitempty"`
 	Sampled          float64                `protobuf:"fixed64,17,opt,name=sampled,proto3" json:"sampled,omitempty"` // 0: all
 	SlowDownVague    bool                   `protobuf:"varint,18,opt,name=slow_down_vague,json=slowDownVague,proto3" json:"slow_down_vague,omitempty"`
-	SampledMost      float64                `protobuf:"fixed64,19,opt,name=sampled_most,json=sampledMost,proto3" json:"sampled_most,omitempty"` // what sampled is at most, where no more is known; 0: it is known
-	HitNs            uint64                 `protobuf:"varint,20,opt,name=hit_ns,json=hitNs,proto3" json:"hit_ns,omitempty"`                    // 0: not known
-	ReportNs         uint64                 `protobuf:"varint,21,opt,name=report_ns,json=reportNs,proto3" json:"report_ns,omitempty"`           // of it, what reporting takes; 0: not known
-	CpuNs            uint64                 `protobuf:"varint,22,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`                    // that the process used meanwhile; 0: not known
+	SampledMost      float64                `protobuf:"fixed64,19,opt,name=sampled_most,json=sampledMost,proto3" json:"sampled_most,omitempty"`      // what sampled is at most, where no more is known; 0: it is known
+	HitNs            uint64                 `protobuf:"varint,20,opt,name=hit_ns,json=hitNs,proto3" json:"hit_ns,omitempty"`                         // 0: not known
+	ReportNs         uint64                 `protobuf:"varint,21,opt,name=report_ns,json=reportNs,proto3" json:"report_ns,omitempty"`                // of it, what reporting takes; 0: not known
+	CpuNs            uint64                 `protobuf:"varint,22,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`                         // that the process used meanwhile; 0: not known
+	SlowDownMost     float64                `protobuf:"fixed64,23,opt,name=slow_down_most,json=slowDownMost,proto3" json:"slow_down_most,omitempty"` // where slow_down is vague, what it was at most; 0: not known
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -285,6 +286,13 @@ func (x *FiguresSection) GetReportNs() uint64 {
 func (x *FiguresSection) GetCpuNs() uint64 {
 	if x != nil {
 		return x.CpuNs
+	}
+	return 0
+}
+
+func (x *FiguresSection) GetSlowDownMost() float64 {
+	if x != nil {
+		return x.SlowDownMost
 	}
 	return 0
 }
@@ -907,7 +915,7 @@ var File_wpp_proto protoreflect.FileDescriptor
 
 const file_wpp_proto_rawDesc = "" +
 	"\n" +
-	"\twpp.proto\x12\fwpptrace.wpp\"\xf4\x04\n" +
+	"\twpp.proto\x12\fwpptrace.wpp\"\x9a\x05\n" +
 	"\x0eFiguresSection\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\fR\x04tool\x12\x18\n" +
 	"\acommand\x18\x02 \x03(\fR\acommand\x12\x10\n" +
@@ -932,7 +940,8 @@ const file_wpp_proto_rawDesc = "" +
 	"\fsampled_most\x18\x13 \x01(\x01R\vsampledMost\x12\x15\n" +
 	"\x06hit_ns\x18\x14 \x01(\x04R\x05hitNs\x12\x1b\n" +
 	"\treport_ns\x18\x15 \x01(\x04R\breportNs\x12\x15\n" +
-	"\x06cpu_ns\x18\x16 \x01(\x04R\x05cpuNs\"\x95\b\n" +
+	"\x06cpu_ns\x18\x16 \x01(\x04R\x05cpuNs\x12$\n" +
+	"\x0eslow_down_most\x18\x17 \x01(\x01R\fslowDownMost\"\x95\b\n" +
 	"\x0eProgramSection\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x1f\n" +
 	"\vtext_length\x18\x02 \x03(\rR\n" +
