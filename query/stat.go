@@ -128,8 +128,8 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 	return x
 }
 
-// mostSlowDown is what a slow-down that is vague is at most, by CPU times alone so much, 0 where they
-// do not tell: the instructions that ran took some time, too.
+// mostSlowDown is what a slow-down that is vague is at most, by CPU times alone so much, 0 where
+// they do not tell: the instructions that ran took some time, too.
 func (x *Stat) mostSlowDown(byTimes float64) float64 {
 	if !x.SlowDownVague || x.CPUSeconds == 0 || x.Instructions == 0 {
 		return byTimes

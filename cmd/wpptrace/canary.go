@@ -84,7 +84,8 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 	if err := r.detach(context.Background()); err != nil {
 		return nil, err
 	}
-	c := &canary{Seconds: stood.Seconds(), CPU: r.last.used.Sub(r.first.used).CPU.Seconds(), Hits: r.gauge.hits - unheard}
+	cpu, _ := r.traced()
+	c := &canary{Seconds: stood.Seconds(), CPU: cpu.Seconds(), Hits: r.gauge.hits - unheard}
 	if c.Hits == 0 {
 		return c, nil
 	}

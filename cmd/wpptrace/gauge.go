@@ -108,7 +108,7 @@ func (g *gauge) charge(hits, stepped uint64) time.Duration {
 }
 
 // hitTime is what a hit has taken that is not single-stepped, on average; 0: none has been charged.
-// Where hits came to more by calibration than all the CPU time that the target used, they took that.
+// Hits that came to more by calibration than all the CPU time that the target used took that.
 func (g *gauge) hitTime(cpu, hits time.Duration) time.Duration {
 	n := g.hits - g.stepped
 	if n == 0 {

@@ -49,8 +49,8 @@ func (t *rawTrace) define(p *plan.Plan) {
 }
 
 // openRaw makes a file, in the place of one that is there, which becomes path.old: that one may be
-// another's to read, or have another name. Or it takes a pipe, or a device. A link may lead to a pipe, as /dev/fd/63
-// does, but not to a file.
+// another's to read, or have another name. Or it takes a pipe, or a device. A link may lead to a
+// pipe, as /dev/fd/63 does, but not to a file.
 func openRaw(path string) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 		if err := os.Rename(path, wpp.Old(path)); err != nil {
