@@ -331,6 +331,27 @@ var found = []struct {
 	4:	cmp $2, %esi
 		jb 2b
 	pad:	jmp again`},
+	// What began where an activation had stood whose callee had been left by an exception was taken
+	// for what that activation had jumped to behind its call.
+	{"a new activation in the place of one that would have jumped to it", habits{end: 50, callback: 2, catch: 2}, walkExactly, `
+		je 1f
+		call stops
+	1:
+	pad:	jmp last
+		.cfi_endproc
+		.type stops, @function
+	stops:	.cfi_startproc
+		je 1f
+		call abort@PLT
+	1:	ret
+		.cfi_endproc
+		.type last, @function
+	last:	.cfi_startproc
+		nop
+		ret
+		.data
+		.quad last
+		.text`},
 }
 
 // TestFoundPrograms walks the programs that came out wrong.

@@ -376,7 +376,7 @@ func (t *Thread) tailJump(j int, a activation, from wire.Word, unseen bool) bool
 		return false
 	}
 	q := &t.frames[j]
-	if !q.mayReturnTo(a.cfa, from) {
+	if !q.mayReturnTo(a.cfa, from) || !calleesReturn(t.frames[j+1:]) {
 		return false
 	}
 	for _, o := range q.st.outs(q.called) {
