@@ -245,12 +245,18 @@ func (r *recovery) callers() *callLists {
 func (r *recovery) neverReturns(i int) bool {
 	q := &r.insns[i]
 	if isRelative(q.Kind) {
-		if id := r.routineAt(int(r.target[i])); id >= 0 {
-			return r.noReturn[id]
-		}
-		return isNoReturnImport(r.imports[q.target()])
+		return r.endsIn(int(r.target[i]), q.target())
 	}
 	return isNoReturnImport(r.importThroughSlot(i))
+}
+
+// endsIn says whether the function at an address, where instruction i is, or none of the code's (-1),
+// is known never to return.
+func (r *recovery) endsIn(i int, addr uint64) bool {
+	if id := r.routineAt(i); id >= 0 {
+		return r.noReturn[id]
+	}
+	return isNoReturnImport(r.imports[addr])
 }
 
 // importThroughSlot returns the imported function that the indirect call or jump i reaches through

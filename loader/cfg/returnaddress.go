@@ -136,6 +136,10 @@ func (r *recovery) followReturn(w returnWalk, use *returnUse) []returnWalk {
 		_, rm, _ := q.Operands(code, q.end())
 		use.moves = use.moves || !rm.Mem && w.holding>>rm.Reg&1 != 0
 		return nil
+	case x86.Call:
+		if r.endsIn(r.find(q.target()), q.target()) {
+			return nil
+		}
 	case x86.Ret, x86.Trap:
 		return nil
 	}

@@ -31,11 +31,12 @@ BARE(bare_behind, "test %rdi,%rdi\njz 1f\naddq $9,(%rsp)\n1: ret\n")
 BARE(bare_frame, "push %rbp\nmov %rsp,%rbp\nmov 8(%rbp),%rax\nmov %rax,56(%rdi)\nleave\nret\n")
 BARE(bare_vector, "test %rdi,%rdi\njnz 1f\nret\n1: movq (%rsp),%xmm0\nmovq %xmm0,56(%rdi)\nret\n")
 BARE(bare_stack, "mov %rsp,%rcx\nmov (%rcx),%rax\nmov %rax,56(%rdi)\nret\n")
+BARE(bare_ending, "push %rax\ncall abort\nnop\npop %rax\npop %rax\njmp *%rax\n")
 BARE(bare_plain, "push %rbx\nmov %rdi,%rbx\ncall leaf\nlea (%rbx,%rax),%eax\npop %rbx\nret\n")
 __attribute__((noinline)) int leaf(int x) { return x * 3; }
 #define CALLER(name) int name(void *); __attribute__((noinline)) int calls_##name(void *p) { return name(p) + 1; }
 CALLER(saves_pushing) CALLER(adds) CALLER(jumps) CALLER(stores) CALLER(pushes) CALLER(tails) CALLER(restores) CALLER(looks)
-CALLER(bare_saves) CALLER(bare_jumps) CALLER(bare_adds) CALLER(bare_text) CALLER(bare_behind) CALLER(bare_frame) CALLER(bare_vector) CALLER(bare_stack) CALLER(bare_plain)
+CALLER(bare_saves) CALLER(bare_jumps) CALLER(bare_adds) CALLER(bare_text) CALLER(bare_behind) CALLER(bare_frame) CALLER(bare_vector) CALLER(bare_stack) CALLER(bare_ending) CALLER(bare_plain)
 int main(int c, char **v) { return 0; }
 `
 
@@ -61,6 +62,7 @@ func TestReturnAddresses(t *testing.T) {
 			"bare_vector":   {twice: true},
 			"bare_stack":    {twice: true},
 			"bare_adds":     {leftOut: true},
+			"bare_ending":   {},
 			"bare_plain":    {},
 		} {
 			r := routine(t, p, "calls_"+symbol)
