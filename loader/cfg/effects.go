@@ -180,7 +180,7 @@ func twoByteWrites(op *operation) uint16 {
 	case o == 0xa4, o == 0xa5, o == 0xac, o == 0xad, o == 0xab, o == 0xb3, o == 0xbb, o == 0xba:
 		return rmRegister(op)
 	case o == 0xb0, o == 0xb1, o == 0xc0, o == 0xc1:
-		return modRMRegisters(op) | rmRegister(op) | 1<<rax
+		return regRegister(op) | modRMRegisters(op) | rmRegister(op) | 1<<rax
 	case o >= 0xc8 && o <= 0xcf:
 		return bitOf(int8(o&7 | op.Rex<<3&8))
 	case o == 0xa2, o == 0x31:

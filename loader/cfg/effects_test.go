@@ -46,6 +46,7 @@ func TestWrittenRegisters(t *testing.T) {
 		{"cmove %rbx,%rdx", "480f44d3", []int8{rdx}},
 		{"bswap %r8", "490fc8", []int8{r8}},
 		{"cmpxchg %rbx,(%rdi)", "480fb11f", []int8{rax, rbx}},
+		{"xadd %ch,%dl", "0fc0ea", []int8{rax, rcx, rdx, rbp}},
 		{"bsr %rsi,%rdi", "480fbdfe", []int8{rdi}},
 		{"leave", "c9", []int8{rbp}},
 		{"cpuid", "0fa2", []int8{rax, rcx, rdx, rbx}},

@@ -1,0 +1,12 @@
+package cfg
+
+import "wpptrace/loader/x86"
+
+// EffectOf is what registers hold after an instruction, which is not one of control flow, and
+// whether it leaves the flags alone.
+func EffectOf(in x86.Inst, code []byte) (regs Registers, keeps bool) {
+	op := newOperation(&Insn{Inst: in}, code)
+	regs = Unchanged()
+	regs.step(&op)
+	return regs, keepsFlags(&in)
+}

@@ -1,0 +1,353 @@
+package cfg
+
+import (
+	"slices"
+
+	"wpptrace/loader/x86"
+)
+
+// A Symbol is a value that registers are functions of: what a register held at the point that is
+// looked from, the low half of that, or what an instruction has made since that is not followed.
+type Symbol int32
+
+// A Part is what of a register a symbol stands for.
+type Part uint8
+
+// The parts of a register.
+const (
+	Whole        Part = iota
+	ZeroExtended      // the low 32 bits, with zeroes above
+	SignExtended      // the low 32 bits, with their sign above
+)
+
+// Of is the part of a register that holds v.
+func (p Part) Of(v uint64) uint64 {
+	switch p {
+	case ZeroExtended:
+		return uint64(uint32(v))
+	case SignExtended:
+		return uint64(int64(int32(v)))
+	}
+	return v
+}
+
+// registers is how many there are: the symbols of each part are so many.
+const registers = 16
+
+// symbolOf is the symbol of a part of a register.
+func symbolOf(reg int8, part Part) Symbol { return registers*Symbol(part) + Symbol(reg) }
+
+// unfollowed is the first of the symbols that are of no register.
+const unfollowed = registers * Symbol(SignExtended+1)
+
+// Register is the register that a symbol stands for a part of; ok is false for any other.
+func (s Symbol) Register() (reg int8, part Part, ok bool) {
+	return int8(s % registers), Part(s / registers), s < unfollowed
+}
+
+// A Term is a symbol and what it is multiplied with.
+type Term struct {
+	Symbol Symbol
+	Times  int64 // not 0
+}
+
+// A Linear is a sum of at most two terms, by their symbols, and a constant.
+type Linear struct {
+	Terms [2]Term // those beyond N are zero
+	N     int
+	Add   int64
+	Half  bool // that is so modulo 2^32: of the upper half nothing is known
+}
+
+// IsConstant reports whether the value is known.
+func (l Linear) IsConstant() bool { return l.N == 0 }
+
+// plus adds what another value is, a number of times. ok is false if that has too many terms.
+func (l Linear) plus(other Linear, times int64) (sum Linear, ok bool) {
+	sum = Linear{Add: l.Add + times*other.Add, Half: l.Half || other.Half}
+	i, k := 0, 0
+	for i < l.N || k < other.N {
+		var t Term
+		switch {
+		case k == other.N || i < l.N && l.Terms[i].Symbol < other.Terms[k].Symbol:
+			t = l.Terms[i]
+			i++
+		case i == l.N || l.Terms[i].Symbol > other.Terms[k].Symbol:
+			t = Term{other.Terms[k].Symbol, times * other.Terms[k].Times}
+			k++
+		default:
+			t = Term{l.Terms[i].Symbol, l.Terms[i].Times + times*other.Terms[k].Times}
+			i, k = i+1, k+1
+		}
+		if t.Times == 0 {
+			continue
+		}
+		if sum.N == len(sum.Terms) {
+			return Linear{}, false
+		}
+		sum.Terms[sum.N] = t
+		sum.N++
+	}
+	return sum, true
+}
+
+// modulo32 is the value as far as its low 32 bits go: of its symbols no more counts either.
+func (l Linear) modulo32() Linear {
+	sum := Linear{Add: int64(int32(l.Add)), Half: true}
+	for _, t := range l.Terms[:l.N] {
+		if reg, _, ok := t.Symbol.Register(); ok {
+			t.Symbol = Symbol(reg)
+		}
+		sum, _ = sum.plus(Linear{Terms: [2]Term{t}, N: 1}, 1)
+	}
+	return sum
+}
+
+// Distance is what one value is more than another, of which so many low bits count, 64 or 32; ok is
+// false if it is not known.
+func Distance(to, from Linear, bits int) (d Linear, ok bool) {
+	if bits == 32 {
+		to, from = to.modulo32(), from.modulo32()
+	} else if to.Half || from.Half {
+		return d, false
+	}
+	return to.plus(from, -1)
+}
+
+// Registers are what all general registers hold, as functions of what they held at one point of the
+// program, from which it is looked: the zero value is of no use, Unchanged is that point itself.
+type Registers struct {
+	at   [16]Linear
+	next Symbol
+}
+
+// Held is what a register held at the point that is looked from.
+func Held(reg int8) Linear {
+	return Linear{Terms: [2]Term{{Symbol(reg), 1}}, N: 1}
+}
+
+// Unchanged is where each register holds what it held.
+func Unchanged() (regs Registers) {
+	for i := range regs.at {
+		regs.at[i] = Held(int8(i))
+	}
+	regs.next = unfollowed
+	return regs
+}
+
+// At is what a register holds.
+func (regs *Registers) At(reg int8) Linear { return regs.at[reg] }
+
+// In is a function of registers, with what they hold.
+func (regs *Registers) In(l Linear) (v Linear, ok bool) {
+	v = Linear{Add: l.Add, Half: l.Half}
+	for _, t := range l.Terms[:l.N] {
+		reg, part, ok := t.Symbol.Register()
+		if !ok {
+			return v, false
+		}
+		held := regs.at[reg]
+		switch part {
+		case ZeroExtended:
+			held = held.ZeroExtended()
+		case SignExtended:
+			held = held.SignExtended()
+		}
+		if v, ok = v.plus(held, t.Times); !ok {
+			return v, false
+		}
+	}
+	return v, true
+}
+
+// Follow runs the instructions of block b from one up to another, not including: after it, regs are
+// what the registers hold in terms of the same point as before.
+func (r *Routine) Follow(regs *Registers, b, from, to int) {
+	for i := from; i < to; i++ {
+		op := r.operation(&r.Blocks[b].Insns[i])
+		regs.step(&op)
+	}
+}
+
+// FollowRounds runs block b, which jumps to itself, nobody knows how often.
+func (r *Routine) FollowRounds(regs *Registers, b int) {
+	once := Unchanged()
+	r.Follow(&once, b, 0, len(r.Blocks[b].Insns))
+	for reg := range regs.at {
+		if !Held(int8(reg)).invariant(&once, none) {
+			regs.at[reg] = regs.fresh()
+		}
+	}
+}
+
+// Before is what registers hold at the beginning of block b, in terms of what they hold before its
+// instruction k.
+func (r *Routine) Before(b, k int) (regs Registers) {
+	regs = Unchanged()
+	since := regs
+	r.Follow(&since, b, 0, k)
+	for reg := range since.at {
+		added, ok := Distance(since.at[reg], regs.at[reg], 64)
+		if ok && added.IsConstant() {
+			regs.at[reg].Add -= added.Add
+			continue
+		}
+		if added, ok = Distance(since.at[reg], regs.at[reg], 32); ok && added.IsConstant() {
+			regs.at[reg].Add, regs.at[reg].Half = -added.Add, true
+		} else {
+			regs.at[reg] = regs.fresh()
+		}
+	}
+	return regs
+}
+
+// Join keeps of what registers hold what they hold in other, too, which is looked at from the same
+// point: what is not known to be a function of what they held there is not the same.
+func (regs *Registers) Join(other *Registers) {
+	for reg := range regs.at {
+		if l := regs.at[reg]; l != other.at[reg] || slices.ContainsFunc(l.Terms[:l.N], func(t Term) bool { return t.Symbol >= unfollowed }) {
+			regs.at[reg] = regs.fresh()
+		}
+	}
+}
+
+func (regs *Registers) fresh() Linear {
+	regs.next++
+	return Linear{Terms: [2]Term{{regs.next, 1}}, N: 1}
+}
+
+func (regs *Registers) step(op *operation) {
+	written := uint16(0xffff)
+	to, value := int8(-1), Linear{}
+	switch op.Kind {
+	case x86.Jcc, x86.Jmp:
+		return
+	case x86.Call, x86.CallInd, x86.Syscall:
+	default:
+		to, value = regs.compute(op)
+		written = writtenRegisters(op)
+	}
+	for reg := range regs.at {
+		if written>>reg&1 != 0 {
+			regs.at[reg] = regs.fresh()
+		}
+	}
+	if to >= 0 {
+		regs.at[to] = value
+	}
+	if delta, ok := op.StackDelta(op.code); !ok || delta != 0 {
+		regs.at[rsp] = regs.fresh()
+	}
+}
+
+// compute returns which register, all of it, an instruction writes with what is followed; -1: none.
+func (regs *Registers) compute(op *operation) (to int8, value Linear) {
+	size, group := op.size, op.ModRM>>3&7
+	if op.Map != 0 || op.Rep != 0 || size != 4 && size != 8 {
+		return -1, value
+	}
+	number := func(n int) Linear { return Linear{Add: int64(immediate(op.code, n))} }
+	sum := func(reg int8, a, b Linear, times int64) (int8, Linear) {
+		v, ok := a.plus(b, times)
+		if !ok {
+			return -1, v
+		}
+		return reg, v.cut(size)
+	}
+	switch o := op.Op; {
+	case o == 0x89 && !op.rm.Mem: // mov
+		return op.rm.Reg, regs.at[op.reg].cut(size)
+	case o == 0x8b && !op.rm.Mem:
+		return op.reg, regs.at[op.rm.Reg].cut(size)
+	case o == 0x63 && size == 8 && !op.rm.Mem: // movsxd
+		return op.reg, regs.at[op.rm.Reg].SignExtended()
+	case o == 0x98 && size == 8: // cdqe
+		return rax, regs.at[rax].SignExtended()
+	case o>>3 == 0xb8>>3:
+		return op.opcodeRegister(), number(int(size)).cut(size)
+	case o == 0xc7 && !op.rm.Mem && group == 0:
+		return op.rm.Reg, number(4).cut(size)
+	case (o == 0x31 || o == 0x33) && !op.rm.Mem && op.rm.Reg == op.reg: // xor
+		return op.reg, Linear{}
+	case (o == 0x01 || o == 0x29) && !op.rm.Mem: // add, sub
+		return sum(op.rm.Reg, regs.at[op.rm.Reg], regs.at[op.reg], sign(o == 0x29))
+	case (o == 0x03 || o == 0x2b) && !op.rm.Mem:
+		return sum(op.reg, regs.at[op.reg], regs.at[op.rm.Reg], sign(o == 0x2b))
+	case o == 0x05, o == 0x2d:
+		return sum(rax, regs.at[rax], number(4), sign(o == 0x2d))
+	case (o == 0x81 || o == 0x83) && !op.rm.Mem && (group == aluAdd || group == aluSub):
+		return sum(op.rm.Reg, regs.at[op.rm.Reg], number(immediateSize(op)), sign(group == aluSub))
+	case o == 0xff && !op.rm.Mem && group < 2: // inc, dec
+		return sum(op.rm.Reg, regs.at[op.rm.Reg], Linear{Add: 1}, sign(group == 1))
+	case o == 0xc1 && !op.rm.Mem && group == 4: // shl
+		return sum(op.rm.Reg, Linear{}, regs.at[op.rm.Reg], 1<<(immediate(op.code, 1)&uint64(8*size-1)))
+	case o == 0x8d && !op.rm.RIP && !op.Elsewhere(): // lea
+		return regs.address(op)
+	}
+	return -1, value
+}
+
+// address is what lea computes.
+func (regs *Registers) address(op *operation) (to int8, value Linear) {
+	value = Linear{Add: op.rm.Disp}
+	ok := true
+	if op.rm.Base >= 0 {
+		value, ok = value.plus(regs.at[op.rm.Base], 1)
+	}
+	if ok && op.rm.Index >= 0 {
+		value, ok = value.plus(regs.at[op.rm.Index], int64(op.rm.Scale))
+	}
+	if !ok {
+		return -1, value
+	}
+	return op.reg, value.cut(op.size)
+}
+
+func sign(minus bool) int64 {
+	if minus {
+		return -1
+	}
+	return 1
+}
+
+func immediateSize(op *operation) int {
+	if op.Op == 0x83 {
+		return 1
+	}
+	return 4
+}
+
+// SignExtended is a value's low half with its sign above.
+func (l Linear) SignExtended() Linear {
+	if l.IsConstant() {
+		return Linear{Add: int64(int32(l.Add))}
+	}
+	return l.half(SignExtended)
+}
+
+// ZeroExtended is a value's low half with zeroes above.
+func (l Linear) ZeroExtended() Linear {
+	if l.IsConstant() {
+		return Linear{Add: int64(uint32(l.Add))}
+	}
+	return l.half(ZeroExtended)
+}
+
+// cut is what an operation of that many bytes, 8 or 4, leaves of a value.
+func (l Linear) cut(size uint8) Linear {
+	if size == 8 {
+		return l
+	}
+	return l.ZeroExtended()
+}
+
+// half is a value of which only the low half is left.
+func (l Linear) half(part Part) Linear {
+	t := &l.Terms[0]
+	if reg, _, ok := t.Symbol.Register(); ok && l.N == 1 && l.Add == 0 && t.Times == 1 {
+		t.Symbol, l.Half = symbolOf(reg, part), false
+	} else {
+		l.Half = true
+	}
+	return l
+}
