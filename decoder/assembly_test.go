@@ -352,6 +352,36 @@ var found = []struct {
 		.data
 		.quad last
 		.text`},
+	// What had been met in its middle jumped on, by code that is not observed, to what returns where
+	// it would have: its caller, not known, was taken to have called anew.
+	{"a jump on from what was met in its middle", habits{end: 50, callback: 3}, walkWithLosses, `
+		push %rbp
+		.cfi_def_cfa_offset 16
+		mov %rsp, %rbp
+		.cfi_def_cfa_register 6
+		sub $32, %rsp
+	1:	cmpl $3, -8(%rbp)
+		js 3f
+		jmp qsort@PLT
+	2:	call last
+	3:	mov %rcx, 16(%rdi)
+		call *%rdx
+		test %eax, %eax
+		jge 4f
+		jmp 1b
+	4:	js 2b
+		call last
+		call _setjmp@PLT
+		leave
+		.cfi_def_cfa 7, 8
+		jmp *%rdx
+		.cfi_endproc
+		.type last, @function
+	last:	.cfi_startproc
+		ret
+		.data
+		.quad f
+		.text`},
 }
 
 // TestFoundPrograms walks the programs that came out wrong.

@@ -129,7 +129,8 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 	}
 	depth := caller.r.Blocks[caller.block].Depth
 	i := t.findCaller(caller, a.cfa, depth, chain[1:])
-	if i < 0 && t.tailJumpFromRoot(a, from, false) {
+	around := caller.r.at(caller.block, 0).to(caller.block, true) != nil // then it may have called anew
+	if i < 0 && t.tailJumpFromRoot(a, from, !around) {
 		return
 	}
 	if i < 0 && depth >= 0 && t.reappearAtCall(caller, a.cfa+uint64(depth), a.r) {
