@@ -25,7 +25,7 @@ func TestBatchIsSentWhenItIsFull(t *testing.T) {
 		t.Fatalf("%d records after %d words, want 1", len(r.Records), usermode.BatchWords)
 	}
 	r.hit(plain, stack)
-	r.Exit(r.thread, base+0x10)
+	r.Exit(r.thread, base+0x10, &usermode.Registers{})
 	for i, want := range []wire.Batch{{Thread: 42, Started: 7, Hits: usermode.BatchWords}, {Thread: 42, Started: 7, Sequence: 1, Hits: usermode.BatchWords + 1}} {
 		b, err := wire.ParseBatch(r.Records[i])
 		if err != nil {
@@ -56,12 +56,12 @@ func TestNothingIsSentOfNothing(t *testing.T) {
 // over by one of them, its words whole and once.
 func TestRestIsSentOnce(t *testing.T) {
 	drain := func(m *usermode.Machine, thread *usermode.Thread) { m.Drain(thread) }
-	exit := func(m *usermode.Machine, thread *usermode.Thread) { m.Exit(thread, base+0x10) }
+	exit := func(m *usermode.Machine, thread *usermode.Thread) { m.Exit(thread, base+0x10, &usermode.Registers{}) }
 	for _, c := range []struct {
 		name          string
 		first, second func(*usermode.Machine, *usermode.Thread)
 		words         int
-	}{{"drained, then ends", drain, exit, 1}, {"ends, then drained", exit, drain, 2}} {
+	}{{"drained, then ends", drain, exit, 1}, {"ends, then drained", exit, drain, 1 + len(wire.Registers) + 1}} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)
 			other := usermode.New(sites, calls, base, size)

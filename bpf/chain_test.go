@@ -153,11 +153,31 @@ func TestHandlerTellsWhatItInterrupted(t *testing.T) {
 			r := newRig(t, false)
 			r.Memory.Set(trap, c.code)
 			r.returns(stack, trap)
-			r.Memory.Set(stack+usermode.SignalFrameRIP, c.ip)
+			r.Memory.SetSignalFrame(stack, c.ip, &interrupted)
 			r.hit(first, stack)
-			r.expect(t, c.want, wire.MakeWitness(first, 0, stack))
+			want := []wire.Word{c.want, wire.MakeWitness(first, 0, stack)}
+			if c.want.Place() == wire.Handler {
+				want = append(registers(), want...)
+			}
+			r.expect(t, want...)
 		})
 	}
+}
+
+// interrupted is what registers hold where handlers come, 100 times their numbers.
+var interrupted = func() (r usermode.Registers) {
+	for i := range r.General {
+		r.General[i] = 100 * uint64(i)
+	}
+	return r
+}()
+
+// registers are the words of these.
+func registers() (words []wire.Word) {
+	for _, number := range wire.Registers {
+		words = append(words, wire.MakeRegister(100*uint64(number)))
+	}
+	return words
 }
 
 // TestHandlerAgainElsewhere: the same handler on the same stack, which interrupted another
@@ -168,9 +188,9 @@ func TestHandlerAgainElsewhere(t *testing.T) {
 	r.returns(stack, trap)
 	var want []wire.Word
 	for _, ip := range []uint64{0x100, 0x200} {
-		r.Memory.Set(stack+usermode.SignalFrameRIP, base+ip)
+		r.Memory.SetSignalFrame(stack, base+ip, &interrupted)
 		r.hit(first, stack)
-		want = append(want, wire.MakeFrom(wire.Handler, ip), wire.MakeWitness(first, 0, stack))
+		want = append(append(want, registers()...), wire.MakeFrom(wire.Handler, ip), wire.MakeWitness(first, 0, stack))
 	}
 	r.expect(t, want...)
 }

@@ -21,8 +21,10 @@ struct thread {
 	__u64 restorer;   /* where signal handlers return to, once seen */
 	__u64 chain_cfa;  /* of the outermost activation of the chain */
 	__u64 chain_len;
-	__u64 chain_known; /* its last return address is one of the calls map */
+	__u64 chain_last;  /* its last return address */
+	__u64 chain_known; /* which is one of the calls map */
 	__u64 chain[CHAIN_MAX];
+	__u64 interrupted[FRAME_REGISTERS]; /* what the signal frame has that the chain ends with, or what there is at the thread's end */
 	__u64 untimed;    /* hits until one is timed; not set by begin */
 	struct batch batch;
 };
@@ -107,6 +109,19 @@ static __always_inline void put_repeats(struct thread *t)
 	}
 }
 
+/* By their places in a signal frame, registers' hardware numbers. */
+static const __u8 frame_number[FRAME_RIP] = {8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4};
+
+/* put_registers says what registers held where the thread was interrupted, in the order of a signal frame. */
+static __noinline int put_registers(struct thread *t)
+{
+	if (!t)
+		return 0;
+	for (int i = 0; i < FRAME_RIP; i++)
+		put(t, WORD_REGISTER(t->interrupted[i]));
+	return 0;
+}
+
 /* send_rest hands over what is left of a thread, with a last word (0: none). A thread that comes to its end and a tracer that takes itself off may both
  * want to, at the same time on two processors: the second one leaves it to the first, and gets 0. */
 static __always_inline int send_rest(struct thread *t, __u64 word)
@@ -114,6 +129,10 @@ static __always_inline int send_rest(struct thread *t, __u64 word)
 	if (__sync_lock_test_and_set(&t->sending, 1))
 		return 0;
 	put_repeats(t);
+	if (WORD_PLACE(word) == FROM_INSIDE && word) {
+		make_room(t, FRAME_RIP + 1);
+		put_registers(t);
+	}
 	if (word)
 		put(t, word);
 	send(t);
@@ -130,15 +149,24 @@ static __always_inline int is_restorer(__u64 ra)
 	return !read_user(&code, 8, ra) && (code == 0x0f0000000fc0c748ULL || (code & 0xffffffffffffffULL) == 0x050f0000000fb8ULL);
 }
 
+/* read_frame reads what a signal frame has of the registers. */
+static __always_inline void read_frame(struct thread *t, __u64 cfa)
+{
+	if (read_user(t->interrupted, sizeof(t->interrupted), cfa + SIGNAL_FRAME_REGISTERS)) {
+		count(METRIC_UNREADABLE);
+		t->interrupted[FRAME_RIP] = 0;
+	}
+}
+
 /* from_word tells where a return address leads: into an image, elsewhere, or out of a signal handler, to what it interrupted. */
 static __always_inline __u64 from_word(struct thread *t, __u64 ra, __u64 cfa)
 {
-	__u64 rip = 0;
-
 	if (ra && (ra == t->restorer || is_restorer(ra))) {
+		__u64 rip;
+
 		t->restorer = ra;
-		read_user(&rip, 8, cfa + SIGNAL_FRAME_RIP);
-		rip = place(rip);
+		read_frame(t, cfa);
+		rip = place(t->interrupted[FRAME_RIP]);
 		return rip != NOWHERE ? WORD_FROM(FROM_HANDLER, rip) : WORD_FROM(FROM_HANDLER_OUTSIDE, 0);
 	}
 	ra = place(ra);
@@ -176,22 +204,26 @@ static __always_inline __u64 find_chain(struct thread *t, __u64 cfa)
 		if (i == CHAIN_MAX - 1)
 			count(METRIC_LONG_CHAIN);
 	}
-	if (ra && ra == t->restorer && !read_user(&ra, 8, cfa + SIGNAL_FRAME_RIP))
-		hash = mix(hash, ra); /* the same handler on the same stack, but it interrupted something else */
+	t->chain_last = ra;
+	if (ra && ra == t->restorer) { /* perhaps the same handler on the same stack, but it interrupted something else */
+		read_frame(t, cfa);
+		for (int i = 0; i < FRAME_REGISTERS; i++)
+			hash = mix(hash, t->interrupted[i]);
+	}
 	t->chain_len = n;
 	t->chain_known = known;
 	t->chain_cfa = cfa;
 	return hash;
 }
 
-static __always_inline void put_chain(struct thread *t)
+static __always_inline void put_chain(struct thread *t, __u64 last)
 {
 	for (__u64 i = 0; i < CHAIN_MAX; i++) {
 		if (i >= t->chain_len)
 			break;
 		__u64 ra = t->chain[i];
 		if (i + 1 == t->chain_len && !t->chain_known)
-			put(t, from_word(t, ra, t->chain_cfa));
+			put(t, last);
 		else
 			put(t, WORD_FROM(FROM_INSIDE, place(ra)));
 	}
@@ -230,11 +262,20 @@ static long resync_step(__u32 i, struct resync *r)
 
 static __always_inline void announce(struct thread *t, const struct site *s, __u64 cfa)
 {
+	__u64 last = 0;
+
 	if (!t->resync) {
 		__u64 hash = find_chain(t, cfa);
 		if (t->cfa == cfa && t->hash == hash && t->routine == s->routine)
 			return;
+		if (!t->chain_known)
+			last = from_word(t, t->chain_last, t->chain_cfa);
 		put_repeats(t);
+		if (WORD_PLACE(last) == FROM_HANDLER) {
+			make_room(t, FRAME_RIP);
+			if (!t->resync)
+				put_registers(t);
+		}
 		make_room(t, t->chain_len + 2);
 		t->hash = hash;
 	}
@@ -249,7 +290,7 @@ static __always_inline void announce(struct thread *t, const struct site *s, __u
 	}
 	t->cfa = cfa;
 	t->routine = s->routine;
-	put_chain(t);
+	put_chain(t, last);
 }
 
 static __noinline __u64 case_value(struct registers *regs, const struct site *s)
@@ -276,6 +317,8 @@ static __noinline __u64 case_value(struct registers *regs, const struct site *s)
 		}
 	} else {
 		value = register_value(regs, s->case_reg);
+		if (s->case_index < NO_REG)
+			value -= register_value(regs, s->case_index);
 	}
 	value &= ~0ULL >> (64 - 8 * size);
 	if (s->flags & SITE_CASE_TARGET)

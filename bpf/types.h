@@ -21,8 +21,8 @@ struct site {
 	__u8 base;      /* hardware number: 4 rsp, 5 rbp */
 	__u8 condition; /* condition code of a conditional jump, or CONDITION_NONE */
 	__u8 flags;     /* SITE_* */
-	__u8 case_reg;  /* the register with a switch's index, or the base of its address; NO_REG: none */
-	__u8 case_index;
+	__u8 case_reg;  /* the register with the value, or the base of its address; NO_REG: none */
+	__u8 case_index; /* that of its address or, of a register, what is subtracted; NO_REG: none */
 	__u8 case_scale;
 	__u8 case_size; /* bytes */
 	__u8 library;   /* the image that it is in: an index of libraries, plus one; 0: the executable */
@@ -136,16 +136,20 @@ struct registers {
 /* Words: see package wire. */
 #define WORD_WITNESS(site, out, cfa) ((__u64)(site) << 45 | (__u64)(out) << 44 | (((cfa) >> 3) & ((1ULL << 44) - 1)))
 #define WORD_FROM(kind, address) (8ULL << 60 | (__u64)(kind) << 48 | ((address) & ((1ULL << 48) - 1)))
+#define WORD_PLACE(word) ((word) >> 48 & 15)
 #define WORD_CASE(value) (9ULL << 60 | ((value) & ((1ULL << 60) - 1)))
 #define CASE_UNREADABLE (1ULL << 60) /* no word has such a value */
 #define WORD_REPEAT(count) (10ULL << 60 | (count))
+#define WORD_REGISTER(value) (12ULL << 60 | ((value) & ((1ULL << 60) - 1)))
 #define WORD_END(kind, address) (11ULL << 60 | (__u64)(kind) << 48 | ((address) & ((1ULL << 48) - 1)))
 enum from { FROM_INSIDE, FROM_OUTSIDE, FROM_HANDLER, FROM_HANDLER_OUTSIDE, FROM_UNREADABLE, FROM_TRUNCATED, FROM_KILLED, FROM_RESYNC = 8 };
 
 /* The place of an address that is in no observed image. */
 #define NOWHERE (~0ULL)
 
-/* Where a signal frame keeps the interrupted instruction pointer, from the CFA of the handler: uc_mcontext.gregs[REG_RIP]. */
-#define SIGNAL_FRAME_RIP 168
+/* Where a signal frame keeps what it interrupted, from the CFA of the handler: uc_mcontext.gregs. */
+#define SIGNAL_FRAME_REGISTERS 40
+enum signal_frame { FRAME_R8, FRAME_R9, FRAME_R10, FRAME_R11, FRAME_R12, FRAME_R13, FRAME_R14, FRAME_R15, FRAME_RDI, FRAME_RSI, FRAME_RBP, FRAME_RBX, FRAME_RDX, FRAME_RAX,
+	FRAME_RCX, FRAME_RSP, FRAME_RIP, FRAME_REGISTERS };
 
 #endif

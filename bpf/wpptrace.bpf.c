@@ -284,8 +284,8 @@ int nothing(struct registers *regs)
 	return 0;
 }
 
-/* end_of is the last word of a thread that has come to its end. */
-static __always_inline __u64 end_of(struct task_struct *task)
+/* end_of is the last word of a thread that has come to its end; what registers hold is kept where that is in an image. */
+static __always_inline __u64 end_of(struct task_struct *task, struct thread *t)
 {
 	struct registers *regs = (void *)bpf_task_pt_regs((void *)task);
 	__u64 rip = 0, nr = 0;
@@ -295,8 +295,11 @@ static __always_inline __u64 end_of(struct task_struct *task)
 	bpf_probe_read_kernel(&rip, 8, &regs->rip);
 	bpf_probe_read_kernel(&nr, 8, &regs->orig_rax);
 	rip = place(rip);
-	if (rip != NOWHERE)
+	if (rip != NOWHERE) {
+		for (int i = 0; i < FRAME_RIP; i++)
+			t->interrupted[i] = register_value(regs, frame_number[i]);
 		return WORD_END(FROM_INSIDE, rip);
+	}
 	return WORD_END(nr == __NR_exit || nr == __NR_exit_group ? FROM_OUTSIDE : FROM_KILLED, 0);
 }
 
@@ -326,7 +329,7 @@ int thread_exit(__u64 *args)
 		return 0;
 	t = thread_of(task);
 	if (t)
-		finish(t, end_of(task));
+		finish(t, end_of(task, t));
 	else if (task->signal->nr_threads == 1) /* in an exec that has failed, the others are gone, and it has the first one's number and age */
 		loop(SLOTS, finish_slot, 0);
 	forget_stop(task);

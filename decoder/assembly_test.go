@@ -28,6 +28,15 @@ func assemble(dir, source string) (*plan.Plan, error) {
 	return makePlan(program, plan.Options{Complete: true})
 }
 
+// last is another routine behind one.
+const last = `
+	pad:	jmp last
+		.cfi_endproc
+		.type last, @function
+	last:	.cfi_startproc
+		nop
+		ret`
+
 // found are programs, drawn at random at first, that came out wrong, by what was wrong with them.
 // Labels that begin with throws are calls with a landing pad.
 var found = []struct {
@@ -352,6 +361,66 @@ var found = []struct {
 		.data
 		.quad last
 		.text`},
+	// Where it was interrupted between the two, what was left to do could not be told behind.
+	{"interrupted between copies of the stack pointer", habits{end: 50, handler: 4}, walkExactly, `
+		nop
+		sub $88, %rsp
+		.cfi_def_cfa_offset 96
+		mov $16, %ecx
+	3:	movb $0, (%rdi)
+		sub $1, %ecx
+		jne 3b
+		lea 64(%rsp), %rdx
+		mov %rdi, 8(%rsp)
+		mov %rsp, %rax
+	1:	movb $0, (%rdi)
+		add $8, %rax
+		cmp %rdx, %rax
+		jne 1b
+		add $88, %rsp
+		.cfi_def_cfa_offset 8
+		ret` + last},
+	{"interrupted between what only sums tell", habits{end: 50, handler: 4}, walkExactly, `
+		nop
+		mov $16, %ecx
+	3:	movb $0, (%rdi)
+		sub $1, %ecx
+		jne 3b
+		lea (%r10,%r11), %r8
+		mov %rdi, -8(%rsp)
+		lea 16(%r10,%r11), %r9
+	1:	movb $0, (%rdi)
+		add $1, %r8
+		cmp %r9, %r8
+		jne 1b
+		ret` + last},
+	// More loops on one way than were foreseen.
+	{"twenty loops on a way", habits{end: 50, handler: 9}, walkExactly, `
+		nop
+		.rept 20
+		mov $6, %ecx
+	3:	movb $0, (%rdi)
+		add $1, %rdi
+		sub $1, %ecx
+		jne 3b
+		.endr
+		ret` + last},
+	// What a register holds amid a round is not what the loop leaves in it.
+	{"interrupted where a register holds more for a while", habits{end: 50, handler: 3}, walkExactly, `
+		nop
+		lea 8(%r10), %r9
+		mov $16, %ecx
+	3:	add $1, %r9
+		movb $0, (%rdi)
+		sub $1, %r9
+		sub $1, %ecx
+		jne 3b
+		lea 40(%r10), %r8
+	1:	movb $0, (%rdi)
+		add $8, %r9
+		cmp %r8, %r9
+		jne 1b
+		ret` + last},
 	// What had been met in its middle jumped on, by code that is not observed, to what returns where
 	// it would have: its caller, not known, was taken to have called anew.
 	{"a jump on from what was met in its middle", habits{end: 50, callback: 3}, walkWithLosses, `
@@ -382,6 +451,49 @@ var found = []struct {
 		.data
 		.quad f
 		.text`},
+	// A value told two ways apart that met again, on which a loop began with other things.
+	{"ways that meet before a loop", habits{end: 50}, walkExactly, `
+		push %rbp
+		.cfi_def_cfa_offset 16
+		mov %rsp, %rbp
+		.cfi_def_cfa_register 6
+		xor %eax, %eax
+		cmpl $5, -4(%rbp)
+		jg 1f
+		add $7, %eax
+	1:	cmpl $3, -4(%rbp)
+		mov $10, %ecx
+		jg 3f
+		mov %esi, %ecx
+	3:	add $1, %eax
+		dec %ecx
+		jne 3b
+		pop %rbp
+		.cfi_def_cfa 7, 8
+		ret` + last},
+	// The same of what a loop ended with.
+	{"ways that meet behind a loop", habits{end: 50}, walkExactly, `
+		push %rbp
+		.cfi_def_cfa_offset 16
+		mov %rsp, %rbp
+		.cfi_def_cfa_register 6
+		xor %eax, %eax
+		cmpl $5, -4(%rbp)
+		jg 1f
+		add $7, %eax
+	1:	mov $64, %ecx
+	3:	add $8, %rcx
+		testb $1, (%rdi,%rcx)
+		jne 3b
+		cmpl $3, -4(%rbp)
+		jg 4f
+		mov %rsi, %rcx
+	4:	test %edx, %edx
+		je 5f
+		add $1, %eax
+	5:	pop %rbp
+		.cfi_def_cfa 7, 8
+		ret` + last},
 }
 
 // TestFoundPrograms walks the programs that came out wrong.

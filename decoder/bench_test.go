@@ -17,10 +17,10 @@ import (
 // discard is a sink for operations that are counted alone.
 type discard struct{ paths int }
 
-func (d *discard) EnterRoutine(int)        {}
-func (d *discard) LeaveRoutine()           {}
-func (d *discard) Mark(ops.Mark, uint64)   {}
-func (d *discard) NewPath(_ int, _ uint64) { d.paths++ }
+func (d *discard) EnterRoutine(int)               {}
+func (d *discard) LeaveRoutine()                  {}
+func (d *discard) Mark(ops.Mark, uint64)          {}
+func (d *discard) NewPath(_ int, _, times uint64) { d.paths += int(times) }
 
 // BenchmarkWords decodes the words of random walks through programs of the zoo.
 func BenchmarkWords(b *testing.B) {

@@ -105,7 +105,7 @@ func (d *drawing) block(last bool) {
 	for range d.pick("fill", 3) {
 		d.inFrame(fillers[d.pick("filler", len(fillers))])
 	}
-	const leaving, goingOn = 4, 14
+	const leaving, goingOn = 4, 18
 	kind := d.pick("end", leaving+goingOn)
 	if last {
 		kind %= leaving
@@ -132,7 +132,9 @@ func (d *drawing) block(last bool) {
 		d.line("je %s", d.target())
 	case 12, 13, 14, 15, 16:
 		d.ask()
-	} // 17: runs on
+	case 17, 18, 19, 20:
+		d.count()
+	} // 21: runs on
 }
 
 // ask asks one thing after another of the place in the frame, and does something or not, or goes
@@ -156,6 +158,33 @@ func (d *drawing) ask() {
 			d.inFrame(fillers[d.pick("filler", len(fillers))])
 		}
 		d.line("asked%d_%d:", d.r.id, d.r.asked)
+	}
+}
+
+// counters are what may be counted with: how it begins, what each round adds and how it ends.
+var (
+	beginnings = []string{"", "xor %r8d, %r8d", "mov $16, %r9d", "lea 32(%r8), %r9", "lea (%r8,%r10,4), %r9", "mov %r10d, %r10d\nlea (%r8,%r10,8), %r9", "mov %r9, %r8",
+		"mov %r11, %r8\nadd $8, %r8", "mov %r10d, %r8d", "shl $2, %r10\nmov %r10, %r9\nadd %r8, %r9", "mov 8(%rdi), %r8",
+		"lea 24(%rsp), %r9\nmov %rdi, -8(%rsp)\nmov %rsp, %r8", "lea (%r10,%r11), %r8\nmov %rdi, -8(%rsp)\nlea 16(%r10,%r11), %r9"}
+	steps    = []string{"movslq %r10d, %r9\nadd $1, %r8", "add $1, %r8", "add $8, %r8", "sub $4, %r8", "lea 4(%r8), %r8", "inc %r8d", "dec %r9d", "add $4, %r8d", "mov %r8, %r11\nadd $1, %r8"}
+	endings  = []string{"cmp %r9, %r8", "cmp %r8, %r9", "cmp %r9d, %r8d", "test %r8, %r8", "testb $1, (%r8)", "cmp $32, %r8", "cmp $0, %r8d", "test %r9d, %r9d"}
+	repeated = []string{"ne", "ne", "ne", "e", "b", "ge"}
+)
+
+// count draws a loop of one block that counts.
+func (d *drawing) count() {
+	d.line("%s", beginnings[d.pick("beginning", len(beginnings))])
+	if d.rarely("guard", 3) {
+		d.line("test %%r10d, %%r10d\nje %s", d.target())
+	}
+	d.r.asked++
+	d.line("again%d_%d:", d.r.id, d.r.asked)
+	d.inFrame(fillers[d.pick("filler", len(fillers))])
+	d.line("%s", steps[d.pick("step", len(steps))])
+	d.line("%s", endings[d.pick("ending", len(endings))])
+	d.line("j%s again%d_%d", repeated[d.pick("repeated", len(repeated))], d.r.id, d.r.asked)
+	if d.rarely("behind", 2) {
+		d.line("cmp $3, %%r8\nje %s", d.target())
 	}
 }
 

@@ -23,7 +23,10 @@ func (t *Thread) interrupt(where spot) (moved bool, over, alive int) {
 	case 0:
 		return false, 0, 0
 	case 1:
+		word := t.here
+		t.here = held{regs: where.regs}
 		t.follow(i, ways.way)
+		t.here = word
 		return true, len(t.frames), len(t.frames)
 	}
 	t.finishAbove(len(t.frames) - 1 - ways.returned)
@@ -101,7 +104,7 @@ func (t *Thread) handle(f frame) {
 	t.endInterrupters(&f)
 	where := spot{outside: true}
 	if f.from.Place() == wire.Handler {
-		where = spot{pc: f.from.Address()}
+		where = spot{pc: f.from.Address(), regs: registersOf(t.regs)}
 	}
 	moved, over, alive := t.interrupt(where)
 	if !moved {
@@ -220,12 +223,13 @@ func (t *Thread) interruptAt(i, b, k int) {
 	t.finishAbove(i)
 	f = &t.frames[i]
 	told := f.st
-	t.apply(f, told.to(b, f.called))
+	node, _ := told.silentWays().find(b)
+	t.apply(f, told.toSpot(node, k, f.called).move(nil))
 	f.st, f.called = f.r.at(b, 0), false
 	t.emitPrefix(f, before(t.blocks(f), k), k)
-	st := f.r.justBefore(b)
+	st := f.r.justBefore(b, k)
 	st.told = told.told
-	f.st, f.skip = st, k
+	f.st, f.skip, f.held = st, k, t.here
 }
 
 // before lists the blocks that have run, in part at least, before instruction k of the last.

@@ -175,7 +175,7 @@ func (t *Thread) cut(f *frame) {
 // (0: all). The rest, if there is one, resumes.
 func (t *Thread) emitPrefix(f *frame, blocks []int, insns int) {
 	if n := len(blocks); n > 1 || n == 1 && (insns == 0 || insns > f.skip) {
-		t.sink.NewPath(f.r.ID, t.d.partial(f.r, Partial{Start: f.start.kind, End: ops.EndCut, Blocks: blocks, Skip: f.skip, Insns: insns}))
+		t.sink.NewPath(f.r.ID, t.d.partial(f.r, Partial{Start: f.start.kind, End: ops.EndCut, Blocks: blocks, Skip: f.skip, Insns: insns}), 1)
 		t.sink.Mark(ops.Cut, 0)
 	}
 	f.number, f.start, f.trail, f.skip = 0, origin{exit, ops.StartResume}, nil, 0

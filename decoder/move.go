@@ -12,6 +12,8 @@ type act struct {
 	kind    actKind
 	routine *routine
 	number  uint64
+	times   uint64 // of actPath
+	lap     int    // of actRounds: the loop, of those on the way
 }
 
 type actKind uint8
@@ -20,6 +22,7 @@ const (
 	actEnter actKind = iota
 	actPath
 	actLeave
+	actRounds // a path for each round of a loop but the first and the last
 )
 
 // A move is a silent way and the operations that it completes: with them a word costs a look-up.
@@ -30,6 +33,7 @@ type move struct {
 	add   uint64 // the running number after the move, or what is to be added to it
 	start origin // where the running path began, if it is fresh
 	trail []int  // the blocks walked that belong to the path that began before the move
+	laps  *laps  // if the way passes loops that words tell the rounds of
 }
 
 // An origin is where a path began.
@@ -54,7 +58,7 @@ func (m *mover) path(number uint64) {
 	if !m.fresh {
 		m.first = len(m.acts)
 	}
-	m.acts = append(m.acts, act{actPath, m.r, m.add + number})
+	m.acts = append(m.acts, act{kind: actPath, routine: m.r, number: m.add + number, times: 1})
 }
 
 func (m *mover) begin(b int, kind paths.Start) {
@@ -106,12 +110,6 @@ func (m *mover) step(b int, called bool) {
 	m.at = b
 }
 
-func (m *mover) walk(blocks []int, called bool) {
-	for i, b := range blocks {
-		m.step(b, called && i == 0)
-	}
-}
-
 // finish ends the path where the routine is left.
 func (m *mover) finish() {
 	end := paths.EndReturn
@@ -137,9 +135,7 @@ func (s *state) to(b int, called bool) *move {
 	var found *move
 	if s.passes(called) {
 		if i, ok := s.silentWays().find(b); ok {
-			m := newMover(s)
-			m.walk(s.silentWays().way(i), called)
-			found = &m.move
+			found = s.walk(s.silentWays().way(i), called, false)
 		}
 	}
 	s.moves = append(s.moves, cached{b, called, found})
@@ -191,13 +187,12 @@ func (s *state) leaving(called bool) *exits {
 	w := s.silentWays()
 	for _, i := range w.exits {
 		o := out{block: s.block}
-		m := newMover(s)
 		if i != exit {
 			o.block = w.nodes[i].block
-			m.walk(w.way(i), called)
 		}
-		m.leave()
-		o.move = &m.move
+		if o.move = s.walk(w.way(i), called, true); o.move == nil {
+			continue
+		}
 		e.list = append(e.list, o)
 		if t := s.r.tailTarget(o.block); t == nil || t.silent() != nil {
 			if e.n == 0 {
@@ -251,7 +246,11 @@ func (q *silence) fill(r *routine) {
 	if n != 1 {
 		return
 	}
-	q.acts = append([]act{{kind: actEnter, routine: r}}, o.move.acts...)
+	acts, ok := o.move.fixed()
+	if !ok {
+		return
+	}
+	q.acts = append([]act{{kind: actEnter, routine: r}}, acts...)
 	if t := r.tailTarget(o.block); t != nil {
 		q.acts = append(q.acts, t.silent().acts...)
 	}

@@ -46,13 +46,14 @@ func (t *Thread) top() *frame { return &t.frames[len(t.frames)-1] }
 func (t *Thread) callers(a activation, s *plan.Site) []wire.Word {
 	if len(t.from) > 0 {
 		if !t.from[0].Resync() {
-			t.chain, t.owner = append(t.chain[:0], t.from...), a
+			t.chain, t.saved, t.owner = append(t.chain[:0], t.from...), append(t.saved[:0], t.regs...), a
 		} else {
 			t.owner = activation{}
 		}
 		return t.from
 	}
 	if s.First && t.owner == a {
+		t.regs = append(t.regs[:0], t.saved...)
 		return t.chain
 	}
 	return nil
@@ -320,7 +321,11 @@ func (r *routine) relay(goal *routine, depth int) (acts []act, ok bool) {
 				continue
 			}
 		}
-		acts = append([]act{{kind: actEnter, routine: r}}, o.move.acts...)
+		run, ok := o.move.fixed()
+		if !ok {
+			continue
+		}
+		acts = append([]act{{kind: actEnter, routine: r}}, run...)
 		return append(acts, rest...), true
 	}
 	return nil, false

@@ -28,6 +28,13 @@ func kernelSite(s *plan.Site) bpf.TracerSite {
 		}
 	}
 	flag(s.Slot, usermode.SiteSlot)
+	if x := s.Reading; x != nil {
+		flag(true, usermode.SiteValue)
+		k.CaseReg, k.CaseSize = uint8(x.Reg), x.Bytes()
+		if x.Minus != plan.NoRegister {
+			k.CaseIndex = uint8(x.Minus)
+		}
+	}
 	if s.Case == nil {
 		return k
 	}
@@ -78,10 +85,25 @@ func (s *process) hit(f *frame, site *plan.Site) {
 	case c != nil:
 		s.tell(f, site, c, &regs, taken && site.Condition < usermode.ConditionNone)
 	}
+	if x := site.Reading; x != nil {
+		s.show(f, x.Reg, site, &regs)
+		if x.Minus != plan.NoRegister {
+			s.show(f, x.Minus, site, &regs)
+		}
+	}
 	s.hits++
 	f.spoken, f.landed = true, false
 	cookie, _ := slices.BinarySearchFunc(s.plan.Sites, site.Addr, func(o plan.Site, addr uint64) int { return cmp.Compare(o.Addr, addr) })
 	s.machine.Hit(s.thread, uint32(cookie), &regs)
+}
+
+// show puts what a register holds where the probe reads it. Where the frame's address is taken from
+// it that is what it holds.
+func (s *process) show(f *frame, reg int8, site *plan.Site, regs *usermode.Registers) {
+	if uint8(reg) == site.Base {
+		f.cpu.regs[reg] = regs.General[reg]
+	}
+	regs.General[reg] = f.cpu.regs[reg]
 }
 
 // flags are random ones under which the condition holds, or not.

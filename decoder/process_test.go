@@ -65,6 +65,8 @@ type frame struct {
 	harmless bool
 
 	values map[x86.Operand]uint64 // what places in the frame hold, as far as anybody has looked
+	cpu    cpu
+	rounds int // that the loop has made in which the activation is
 }
 
 // A process is a simulated thread: it walks the CFGs of a plan at random, along ways that may never
@@ -165,7 +167,8 @@ func (s *process) kill() {
 		ip = imageBase + f.r.Blocks[f.block].Insns[f.insn].Addr
 	}
 	if s.thread != nil {
-		s.machine.Exit(s.thread, ip)
+		regs := usermode.Registers{General: s.top().cpu.regs}
+		s.machine.Exit(s.thread, ip, &regs)
 	}
 }
 
@@ -173,6 +176,8 @@ func (s *process) kill() {
 func (s *process) begin(r *plan.Routine, cfa, ra uint64) *frame {
 	s.machine.Memory.Set(cfa-8, ra)
 	f := &frame{r: r, cfa: cfa, ra: ra, block: r.Entry, target: -1}
+	f.cpu.clobber(s.random)
+	f.cpu.regs[rsp] = cfa - 8
 	s.decide(f)
 	s.frames = append(s.frames, f)
 	s.truth = append(s.truth, entered|event(r.ID))
@@ -213,6 +218,28 @@ func (s *process) decide(f *frame) {
 	}
 }
 
+// goesRound decides whether a loop whose rounds are told makes another, as the registers say where
+// it goes by them. No walk goes on for ever: then it reports false, and the thread is dead.
+func (s *process) goesRound(f *frame, exact bool) bool {
+	const most = 50
+	block := &f.r.Blocks[f.block]
+	if exact {
+		condition := block.Insns[len(block.Insns)-1].Op & 15 // je, jne
+		f.out = 0
+		if f.cpu.equal != (condition == 4) {
+			f.out = 1
+		}
+	}
+	if f.rounds++; block.Succ[f.out] != f.block {
+		f.rounds = 0
+	}
+	if f.rounds > most {
+		f.insn = len(block.Insns) - 1
+		s.kill()
+	}
+	return !s.dead
+}
+
 // valueOf returns what a place in the frame holds.
 func (s *process) valueOf(f *frame, place x86.Operand) uint64 {
 	v, ok := f.values[place]
@@ -248,6 +275,8 @@ func (s *process) runBlock(f *frame) {
 			e |= spoke
 		}
 		s.truth = append(s.truth, e)
+		q := &block.Insns[f.insn]
+		f.cpu.step(s.plan.Program.Image.Bytes(q.Addr, q.Addr+uint64(q.Len)), s.random)
 	}
 	switch {
 	case interrupted:
@@ -276,6 +305,9 @@ func (s *process) leaveBlock(f *frame, block *cfg.Block) {
 		}
 		fallthrough
 	default:
+		if c := f.r.Counts(f.block); c != nil && !s.goesRound(f, c.Exact) {
+			return
+		}
 		next := block.Succ[f.out]
 		if next < 0 {
 			s.tail(f)
@@ -351,6 +383,7 @@ func (s *process) goOn() {
 		return
 	}
 	f.block, f.calling = block.Succ[0], false
+	f.cpu.clobber(s.random)
 	s.decide(f)
 }
 
@@ -510,7 +543,7 @@ func (s *process) signal(sp, ip uint64) {
 		sp = s.otherStack()
 	}
 	cfa := sp &^ 15
-	s.machine.Memory.Set(cfa+usermode.SignalFrameRIP, ip)
+	s.machine.Memory.SetSignalFrame(cfa, ip, &usermode.Registers{General: s.top().cpu.regs})
 	s.handlers[len(s.truth)] = true
 	s.signalled = s.hits
 	s.begin(s.stayers[s.dice(len(s.stayers))], cfa, restorer).handler = true

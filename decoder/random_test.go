@@ -36,7 +36,7 @@ func TestRandomPrograms(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, steps, programs, told := t.TempDir(), 0, 0, 0
+			dir, steps, programs, told, counted := t.TempDir(), 0, 0, 0, 0
 			rapid.Check(t, func(t *rapid.T) {
 				source := drawProgram(t)
 				p, err := assemble(dir, source)
@@ -53,11 +53,18 @@ func TestRandomPrograms(t *testing.T) {
 						told += len(c.Jumps)
 					}
 				}
+				for _, r := range p.Routines {
+					for b := range r.Blocks {
+						if r.Observed() && r.Counts(b) != nil {
+							counted++
+						}
+					}
+				}
 				for range walksPerProgram {
 					steps += len(walk(t, p).truth)
 				}
 			})
-			t.Logf("%d programs, %d jumps told by values, %d steps", programs, told, steps)
+			t.Logf("%d programs, %d jumps told by values, the rounds of %d loops by registers, %d steps", programs, told, counted, steps)
 		})
 	}
 }

@@ -165,7 +165,7 @@ func (t *Thread) end(w wire.Word) {
 	case wire.Unreadable:
 		return
 	case wire.Inside:
-		if moved, _, _ := t.interrupt(spot{pc: w.Address()}); moved || t.d.observes(w.Address()) {
+		if moved, _, _ := t.interrupt(spot{pc: w.Address(), regs: registersOf(t.regs)}); moved || t.d.observes(w.Address()) {
 			return // where no one way leads there, no more is known
 		}
 	}

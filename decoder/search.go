@@ -10,6 +10,7 @@ import (
 type spot struct {
 	pc      uint64
 	outside bool
+	regs    *registers // what they held there; nil: nobody knows
 }
 
 // A hop is a step on the way of an activation to the spot.
@@ -72,7 +73,7 @@ func (s *search) thread(t *Thread) (all outlook) {
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		f := &t.frames[i]
 		called := inCall(t.frames, i)
-		here := s.within(f.st, called)
+		here := s.within(f.st, f.held, called)
 		o, returns := f.st.returnsBy(called)
 		if called && f.atOpenCall() {
 			here.add(s.open(), hop{kind: hopStay}, nil)
@@ -98,9 +99,9 @@ func (s *search) thread(t *Thread) (all outlook) {
 }
 
 // within looks for the ways from a position in an activation.
-func (s *search) within(st *state, called bool) (f found) {
-	if b, k, ok := st.r.locate(s.pc); ok && !s.outside && st.leadsTo(b, k, called) {
-		f.add(1, hop{kind: hopStop, block: b, insn: k}, nil)
+func (s *search) within(st *state, h held, called bool) (f found) {
+	if b, k, ok := st.r.locate(s.pc); ok && !s.outside {
+		f.add(s.waysTo(st, h, b, k, called), hop{kind: hopStop, block: b, insn: k}, nil)
 	}
 	if st.block != exit && !called && st.r.makesCall(st.block) {
 		s.call(&f, st.r, st.block)
@@ -118,13 +119,24 @@ func (s *search) within(st *state, called bool) (f found) {
 	return f
 }
 
-// leadsTo reports whether the activation can come silently to instruction k of block b.
-func (st *state) leadsTo(b, k int, called bool) bool {
+// waysTo is in how many ways the activation can come silently to instruction k of block b. How
+// often a loop ran that words tell of the registers there have to tell.
+func (s *search) waysTo(st *state, h held, b, k int, called bool) int {
 	if st.block == b && !called && (!st.beyond(b, k) || st.faulted(b, k)) {
-		return true
+		return 1
 	}
 	site := st.r.Site(b)
-	return (site == nil || k <= site.Insn) && st.to(b, called) != nil
+	if !st.passes(called) || site != nil && k > site.Insn {
+		return 0
+	}
+	i, found := st.silentWays().find(b)
+	switch {
+	case !found:
+		return 0
+	case st.toSpot(i, k, called).tells(h, s.regs):
+		return 1
+	}
+	return unknown
 }
 
 // call looks through the call of block b.
@@ -162,7 +174,7 @@ func (s *search) entry(r *routine) found {
 		return f // of a routine that is being searched nothing yet: plans have no silent circles
 	}
 	s.from[r] = found{}
-	f := s.within(r.atEntry(), false)
+	f := s.within(r.atEntry(), held{}, false)
 	s.from[r] = f
 	return f
 }

@@ -47,7 +47,13 @@ func (r *recorder) Mark(m ops.Mark, n uint64) {
 	r.marks = append(r.marks, mark{len(r.events), m, n})
 }
 
-func (r *recorder) NewPath(id int, number uint64) {
+func (r *recorder) NewPath(id int, number, times uint64) {
+	for range times {
+		r.newPath(id, number)
+	}
+}
+
+func (r *recorder) newPath(id int, number uint64) {
 	p, err := r.decoder.Path(id, number)
 	if err != nil {
 		r.err = err

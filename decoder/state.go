@@ -16,6 +16,7 @@ type state struct {
 	block  int // exit: nothing has run yet
 	next   []int
 	before bool     // nothing of the path has run since it was interrupted: next is where it goes on
+	insn   int      // if before: the next instruction there
 	told   []choice // what is known already of the ways to come
 	reach  *reach
 	moves  []cached
@@ -65,9 +66,10 @@ func (r *routine) at(b, outcome int) *state {
 	return r.states[i]
 }
 
-// justBefore is the state of an activation that was interrupted in block b, before its probe.
-func (r *routine) justBefore(b int) *state {
-	return &state{r: r, block: exit, before: true, next: []int{b}}
+// justBefore is the state of an activation that was interrupted before instruction k of block b,
+// and before its probe.
+func (r *routine) justBefore(b, k int) *state {
+	return &state{r: r, block: exit, before: true, next: []int{b}, insn: k}
 }
 
 // after lists the nodes that may follow block b.

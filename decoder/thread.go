@@ -13,12 +13,16 @@ type Thread struct {
 	frames []frame // innermost last
 	away   [][]frame
 	from   []wire.Word // the chain of callers that came before the next witness
+	regs   []uint64    // the registers that came with it: wire.Registers
 	value  uint64      // the case that came before it
+	here   held        // what is known of registers where the word comes from
+	rounds []uint64    // of the loops on the way that is walked
 	told   bool
 	last   wire.Word // the last witness, and its case
 	lastV  uint64
 	lastT  bool
-	chain  []wire.Word // the chain that the kernel remembers, and whose it is
+	chain  []wire.Word // the chain that the kernel remembers, the registers that came with it, and whose it is
+	saved  []uint64
 	owner  activation
 	known  uint64 // the highest CFA up to which all activations are known since the thread was met; 0: all, from its beginning
 	ended  bool
@@ -41,6 +45,7 @@ type frame struct {
 	start   origin    // where it began
 	trail   []int     // its blocks, if it began with a resume
 	skip    int       // instructions of the first of them that do not belong to it
+	held    held      // what is known of registers where it stands
 	called  bool      // the call where it stands has been made
 	open    bool      // and what that entered has jumped to code that is not observed
 	root    bool      // code that is not observed called it
@@ -60,9 +65,11 @@ func (t *Thread) Word(w wire.Word) {
 	case wire.Witness:
 		t.last, t.lastV, t.lastT = w, t.value, t.told
 		t.witness(w)
-		t.from, t.told = t.from[:0], false
+		t.from, t.regs, t.told = t.from[:0], t.regs[:0], false
 	case wire.From:
 		t.from = append(t.from, w)
+	case wire.Register:
+		t.regs = append(t.regs, w.Value())
 	case wire.Case:
 		t.value, t.told = w.Value(), true
 	case wire.Repeat:
@@ -86,7 +93,7 @@ func (t *Thread) Gap(n uint64) {
 	t.abandon()
 	t.sink.Mark(ops.Gap, n)
 	t.away, t.chain, t.owner = nil, nil, activation{}
-	t.from, t.told = t.from[:0], false
+	t.from, t.regs, t.told = t.from[:0], t.regs[:0], false
 }
 
 // abandon cuts the running paths off and leaves all activations: how they ended is not known.
@@ -141,6 +148,10 @@ func (t *Thread) witness(w wire.Word) {
 		return
 	}
 	s := &t.d.plan.Sites[w.Site()]
+	t.here = held{}
+	if t.told {
+		t.here = held{carried: t.value, reading: s.Reading}
+	}
 	r := t.d.routines[s.Routine]
 	a := activation{r, w.CFA()}
 	if n := len(t.frames); n > 0 && len(t.from) == 0 {
@@ -158,7 +169,7 @@ func (t *Thread) witness(w wire.Word) {
 
 // arrive sets the position of the activation that has just come to a site.
 func (t *Thread) arrive(f *frame, s *plan.Site, outcome int) {
-	f.called = false
+	f.called, f.held = false, t.here
 	if t.told && s.Case != nil {
 		if st := f.r.inCase(s, outcome, t.value); st != nil {
 			f.st = st
@@ -171,6 +182,9 @@ func (t *Thread) arrive(f *frame, s *plan.Site, outcome int) {
 
 // apply emits what a move completes.
 func (t *Thread) apply(f *frame, m *move) {
+	if m.laps != nil {
+		m = t.run(f, m)
+	}
 	if f.start.kind == ops.StartResume {
 		f.trail = append(f.trail, m.trail...)
 	}
@@ -184,7 +198,11 @@ func (t *Thread) apply(f *frame, m *move) {
 			if i == m.first {
 				t.complete(f, a.number)
 			} else {
-				t.sink.NewPath(a.routine.ID, a.number)
+				t.sink.NewPath(a.routine.ID, a.number, a.times)
+			}
+		case actRounds:
+			if times := t.rounds[a.lap] - 2; times > 0 {
+				t.sink.NewPath(a.routine.ID, a.number, times)
 			}
 		}
 	}
@@ -199,9 +217,9 @@ func (t *Thread) apply(f *frame, m *move) {
 func (t *Thread) complete(f *frame, add uint64) {
 	switch {
 	case f.start.kind != ops.StartResume:
-		t.sink.NewPath(f.r.ID, f.number+add)
+		t.sink.NewPath(f.r.ID, f.number+add, 1)
 	case len(f.trail) > 0:
-		t.sink.NewPath(f.r.ID, t.d.partial(f.r, Partial{Start: ops.StartResume, End: f.r.endAfter(f.trail), Blocks: f.trail, Skip: f.skip}))
+		t.sink.NewPath(f.r.ID, t.d.partial(f.r, Partial{Start: ops.StartResume, End: f.r.endAfter(f.trail), Blocks: f.trail, Skip: f.skip}), 1)
 	}
 }
 

@@ -45,6 +45,14 @@ __attribute__((noinline)) int compare(const char *a, const char *b)
 		r = strcmp(a, b);
 	return r;
 }
+__attribute__((noinline)) int sum(const unsigned char *p, const unsigned char *end)
+{
+	int s = 0;
+	while (p != end)
+		s += *p++;
+	return s;
+}
+int (*volatile summation)(const unsigned char *, const unsigned char *) = sum;
 int (*volatile comparison)(const char *, const char *) = compare;
 int main(int argc, char **argv)
 {
@@ -82,13 +90,13 @@ func decodeSmall(t *testing.T) (*plan.Plan, *decoder.Decoder) {
 	return p, d
 }
 
-// A counter is a sink that counts.
+// A counter is a sink that counts what it is told.
 type counter struct{ enters, leaves, paths, marks int }
 
-func (c *counter) EnterRoutine(int)      { c.enters++ }
-func (c *counter) LeaveRoutine()         { c.leaves++ }
-func (c *counter) NewPath(int, uint64)   { c.paths++ }
-func (c *counter) Mark(ops.Mark, uint64) { c.marks++ }
+func (c *counter) EnterRoutine(int)            { c.enters++ }
+func (c *counter) LeaveRoutine()               { c.leaves++ }
+func (c *counter) NewPath(int, uint64, uint64) { c.paths++ }
+func (c *counter) Mark(ops.Mark, uint64)       { c.marks++ }
 
 // FuzzWords: whatever words come, a thread neither panics nor hangs, and what it emits is bounded
 // by the words and its plan.
@@ -110,8 +118,19 @@ func FuzzWords(f *testing.F) {
 	seed(wire.MakeResync(wire.Inside, p.Sites[0].Addr+5), wire.MakeResync(wire.Truncated, 0), wire.MakeWitness(1, 1, stack))
 	seed(wire.MakeCase(1<<60-1), wire.MakeWitness(len(p.Sites)-1, 0, stack), wire.MakeCase(3), wire.MakeRepeat(2))
 	seed(wire.MakeWitness(wire.MaxSites-1, 1, 0), wire.MakeFrom(wire.Handler, p.Sites[1].Addr), wire.MakeWitness(0, 0, stack-64))
+	reads := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Reading != nil })
+	if reads < 0 {
+		f.Fatal("no word carries what tells the rounds of a loop")
+	}
+	outside, rounds := wire.MakeFrom(wire.Outside, 0), wire.MakeCase(1<<39)
+	seed(outside, rounds, wire.MakeWitness(reads, 0, stack), outside, rounds, wire.MakeWitness(reads, 1, stack), wire.MakeRepeat(9), outside, wire.MakeWitness(0, 0, stack))
+	blocks := 0
+	for _, r := range p.Routines {
+		blocks += len(r.Blocks)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		const most = 4096
+		hits := 0
 		d, err := decoder.New(p, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -124,6 +143,9 @@ func FuzzWords(f *testing.F) {
 			if w.Kind() == wire.Repeat && w.Value() > most { // it stands for as many hits, which take their time
 				w = wire.MakeRepeat(w.Value() % most)
 			}
+			if hits++; w.Kind() == wire.Repeat {
+				hits += int(w.Value())
+			}
 			if w.Kind() == wire.Witness { // most sites of a random word are not in the plan
 				w = wire.MakeWitness(w.Site()%(len(p.Sites)+1), w.Outcome(), w.CFA())
 			}
@@ -131,10 +153,32 @@ func FuzzWords(f *testing.F) {
 		}
 		thread.Gap(3)
 		thread.Close()
-		if c.leaves > c.enters+c.marks*most {
+		if c.leaves > c.enters+c.marks*most || c.paths > 2*hits*blocks {
 			t.Errorf("%+v", c)
 		}
 	})
+}
+
+// TestWordWithoutItsReading: what tells a loop's rounds is what came with the word, not with an
+// earlier one.
+func TestWordWithoutItsReading(t *testing.T) {
+	p, d := decodeSmall(t)
+	reads := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Reading != nil })
+	const stack = 0x7ffc0000
+	rec := &recorder{decoder: d, plan: p}
+	thread := d.Thread(rec)
+	for i, told := range []bool{true, false} {
+		thread.Word(wire.MakeFrom(wire.Outside, 0))
+		if told {
+			thread.Word(wire.MakeCase(5))
+		}
+		thread.Word(wire.MakeWitness(reads, 0, stack))
+		thread.Word(wire.MakeFrom(wire.Outside, 0))
+		thread.Word(wire.MakeWitness(firstSite(p, "main"), 0, stack))
+		if a, _ := d.Anomalies(); a != uint64(i) {
+			t.Errorf("%d anomalies, the word's reading told: %v", a, told)
+		}
+	}
 }
 
 // TestPathOfNoNumber: a number that names no path is an error.

@@ -221,9 +221,11 @@ func (w *operationWriter) EnterRoutine(routine int) {
 	w.out.WriteByte('\n')
 }
 
-func (w *operationWriter) NewPath(_ int, path uint64) {
+func (w *operationWriter) NewPath(_ int, path, times uint64) {
 	w.line = append(strconv.AppendUint(append(w.line[:0], "NewPath "...), path, 10), '\n')
-	w.out.Write(w.line)
+	for range times {
+		w.out.Write(w.line)
+	}
 }
 
 func (w *operationWriter) LeaveRoutine() { w.out.WriteString("LeaveRoutine\n") }

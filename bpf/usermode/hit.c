@@ -24,10 +24,12 @@ static long read_user(void *to, __u32 size, __u64 from)
 {
 	__u64 word;
 
-	assert(size <= sizeof(word));
-	if (readMemory(machine, from, size, &word))
-		return -1;
-	memcpy(to, &word, size);
+	for (__u32 at = 0, n; at < size; at += n) {
+		n = size - at < sizeof(word) ? size - at : sizeof(word);
+		if (readMemory(machine, from + at, n, &word))
+			return -1;
+		memcpy((char *)to + at, &word, n);
+	}
 	return 0;
 }
 static __u64 place(__u64 address)
@@ -98,10 +100,14 @@ void usermode_drain(struct machine m, struct thread *t)
 	send_rest(t, 0);
 }
 
-void usermode_exit(struct machine m, struct thread *t, __u64 rip)
+void usermode_exit(struct machine m, struct thread *t, struct registers *regs)
 {
+	__u64 rip;
+
 	enter(m);
-	rip = place(rip);
+	rip = place(regs->rip);
+	for (int i = 0; i < FRAME_RIP; i++)
+		t->interrupted[i] = register_value(regs, frame_number[i]);
 	send_rest(t, rip != NOWHERE ? WORD_END(FROM_INSIDE, rip) : WORD_END(FROM_OUTSIDE, 0));
 }
 
@@ -121,7 +127,7 @@ static const struct field fields[] = {
 	WHOLE(life), FIELD(life, started), FIELD(life, tid),
 	WHOLE(loss), FIELD(loss, hits), FIELD(loss, lost),
 	WHOLE(thread), FIELD(thread, cfa), FIELD(thread, hash), FIELD(thread, routine), FIELD(thread, resync), FIELD(thread, last), FIELD(thread, last_case),
-	FIELD(thread, repeats), FIELD(thread, stays), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, untimed),
+	FIELD(thread, repeats), FIELD(thread, stays), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_last), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, interrupted), FIELD(thread, untimed),
 	FIELD(thread, batch),
 };
 

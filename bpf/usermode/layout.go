@@ -52,9 +52,15 @@ const (
 	NoReg          = C.NO_REG
 )
 
-// SignalFrameRIP is where a signal frame keeps the interrupted instruction pointer, from the CFA of
-// the handler.
-const SignalFrameRIP = C.SIGNAL_FRAME_RIP
+// SetSignalFrame stores what a signal frame keeps of what a handler, which has this CFA,
+// interrupted.
+func (m Memory) SetSignalFrame(cfa, ip uint64, r *Registers) {
+	at := func(i int) uint64 { return cfa + C.SIGNAL_FRAME_REGISTERS + 8*uint64(i) }
+	for i, number := range wire.Registers {
+		m.Set(at(i), r.General[number])
+	}
+	m.Set(at(C.FRAME_RIP), ip)
+}
 
 // CallSlot is the first entry of the table of calls that a return address may be at.
 func CallSlot(address uint64, shift uint32) uint32 {

@@ -94,16 +94,20 @@ func (m *Machine) Hit(t *Thread, cookie uint32, r *Registers) {
 		m.Metrics[bpf.TracerMetricMETRIC_NO_SITE]++
 		return
 	}
+	regs := r.inC()
+	site := (*C.struct_site)(unsafe.Pointer(&m.sites[cookie]))
+	m.run(func(c C.struct_machine) { C.usermode_hit(c, t.c, &regs, site, C.__u32(cookie)) })
+}
+
+func (r *Registers) inC() C.struct_registers {
 	g := &r.General
-	regs := C.struct_registers{
+	return C.struct_registers{
 		rax: C.__u64(g[0]), rcx: C.__u64(g[1]), rdx: C.__u64(g[2]), rbx: C.__u64(g[3]),
 		rsp: C.__u64(g[4]), rbp: C.__u64(g[5]), rsi: C.__u64(g[6]), rdi: C.__u64(g[7]),
 		r8: C.__u64(g[8]), r9: C.__u64(g[9]), r10: C.__u64(g[10]), r11: C.__u64(g[11]),
 		r12: C.__u64(g[12]), r13: C.__u64(g[13]), r14: C.__u64(g[14]), r15: C.__u64(g[15]),
 		flags: C.__u64(r.Flags),
 	}
-	site := (*C.struct_site)(unsafe.Pointer(&m.sites[cookie]))
-	m.run(func(c C.struct_machine) { C.usermode_hit(c, t.c, &regs, site, C.__u32(cookie)) })
 }
 
 // Drain has the thread hand over what it has not sent, as at a detach.
@@ -111,9 +115,11 @@ func (m *Machine) Drain(t *Thread) {
 	m.run(func(c C.struct_machine) { C.usermode_drain(c, t.c) })
 }
 
-// Exit ends the thread at a user instruction pointer.
-func (m *Machine) Exit(t *Thread, ip uint64) {
-	m.run(func(c C.struct_machine) { C.usermode_exit(c, t.c, C.__u64(ip)) })
+// Exit ends the thread at a user instruction pointer, where registers hold this.
+func (m *Machine) Exit(t *Thread, ip uint64, r *Registers) {
+	regs := r.inC()
+	regs.rip = C.__u64(ip)
+	m.run(func(c C.struct_machine) { C.usermode_exit(c, t.c, &regs) })
 }
 
 func (m *Machine) run(call func(C.struct_machine)) {

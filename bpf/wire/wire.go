@@ -15,13 +15,14 @@ type Word uint64
 type Kind uint8
 
 // The kinds of word. A witness may be preceded by the chain of its callers (From, innermost first)
-// and by a case.
+// and by a case; a chain that ends with a signal handler, and an End that is Inside, by registers.
 const (
-	Witness Kind = iota // the activation with this CFA came to the site, with this outcome
-	From                // a return address in the chain of callers of the activation that the next witness names
-	Case                // the value that a switch reads at the next witness
-	Repeat              // the witness before it (with its case) came this many times more
-	End                 // the thread ended, or its program was replaced; its user instruction pointer
+	Witness  Kind = iota // the activation with this CFA came to the site, with this outcome
+	From                 // a return address in the chain of callers of the activation that the next witness names
+	Case                 // the value that a switch reads at the next witness
+	Repeat               // the witness before it (with its case) came this many times more
+	Register             // what a register held where the handler that the chain ends with came, or the thread ended: Registers, in this order
+	End                  // the thread ended, or its program was replaced; its user instruction pointer
 	Invalid
 )
 
@@ -39,6 +40,8 @@ func (w Word) Kind() Kind {
 		return Repeat
 	case 11:
 		return End
+	case 12:
+		return Register
 	}
 	return Invalid
 }
@@ -52,7 +55,10 @@ func (w Word) Outcome() int { return int(w >> 44 & 1) }
 // CFA is the canonical frame address of a witness's activation, a multiple of 8.
 func (w Word) CFA() uint64 { return uint64(w) & (1<<44 - 1) << 3 }
 
-// Value is the payload of a Case or the count of a Repeat.
+// Registers are the hardware numbers of the registers that are told, in the order of their words.
+var Registers = [16]uint8{8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4}
+
+// Value is the payload of a Case or a Register, or the count of a Repeat.
 func (w Word) Value() uint64 { return uint64(w) & (1<<60 - 1) }
 
 // A Place says where the address of a From or End lies.
@@ -98,6 +104,9 @@ const CaseBits = 60
 // MakeCase returns the word of a switch's value.
 func MakeCase(v uint64) Word { return Word(9<<60 | v&(1<<CaseBits-1)) }
 
+// MakeRegister returns the word of what a register held.
+func MakeRegister(v uint64) Word { return Word(12<<60 | v&(1<<CaseBits-1)) }
+
 // MakeRepeat returns the word that repeats the witness before it n times.
 func MakeRepeat(n uint64) Word { return Word(10<<60 | n&(1<<60-1)) }
 
@@ -117,6 +126,8 @@ func (w Word) String() string {
 		return fmt.Sprintf("case %d", w.Value())
 	case Repeat:
 		return fmt.Sprintf("repeat %d", w.Value())
+	case Register:
+		return fmt.Sprintf("register %x", w.Value())
 	case End:
 		return fmt.Sprintf("end %d:%x", w.Place(), w.Address())
 	}

@@ -38,10 +38,10 @@ func BenchmarkPipeline(b *testing.B) {
 // silence is a sink for operations that nobody wants.
 type silence struct{}
 
-func (silence) EnterRoutine(int)      {}
-func (silence) LeaveRoutine()         {}
-func (silence) NewPath(int, uint64)   {}
-func (silence) Mark(ops.Mark, uint64) {}
+func (silence) EnterRoutine(int)            {}
+func (silence) LeaveRoutine()               {}
+func (silence) NewPath(int, uint64, uint64) {}
+func (silence) Mark(ops.Mark, uint64)       {}
 
 func measurePipeline(b *testing.B, program *program, words []wire.Word) {
 	runtime.LockOSThread()
@@ -59,15 +59,15 @@ func measurePipeline(b *testing.B, program *program, words []wire.Word) {
 	}
 	var symbols []uint32
 	// It fills the decoder's tables as well.
-	decode(ops.NewRecorder(&ops.Symbols{}, func(s uint32) { symbols = append(symbols, s) }))
+	decode(ops.NewRecorder(&ops.Symbols{}, func(s uint32, n uint64) { symbols = append(symbols, slices.Repeat([]uint32{s}, int(n))...) }))
 	stages := []struct {
 		name string
 		run  func()
 		took []time.Duration
 	}{
 		{name: "decode", run: func() { decode(silence{}) }},
-		{name: "decode+map", run: func() { decode(ops.NewRecorder(&ops.Symbols{}, func(uint32) {})) }},
-		{name: "decode+map+sequitur", run: func() { decode(ops.NewRecorder(&ops.Symbols{}, sequitur.New().Append)) }},
+		{name: "decode+map", run: func() { decode(ops.NewRecorder(&ops.Symbols{}, func(uint32, uint64) {})) }},
+		{name: "decode+map+sequitur", run: func() { decode(ops.NewRecorder(&ops.Symbols{}, sequitur.New().AppendRun)) }},
 		{name: "sequitur", run: func() {
 			g := sequitur.New()
 			for _, s := range symbols {

@@ -141,6 +141,7 @@ type planReport struct {
 	RoutinesImplied  int     `json:"routines_implied"` // observed without a probe: their callers imply what they do
 	RoutinesSilent   int     `json:"routines_silent"`  // that can run without a hit, where their callers imply it
 	AcyclicPaths     float64 `json:"acyclic_paths"`
+	LoopsCounted     int     `json:"loops_counted"` // that run without a hit: registers count their rounds
 
 	Probes            int `json:"probes"`
 	ProbesSingleStep  int `json:"probes_single_stepped"`
@@ -253,6 +254,11 @@ func (r *planReport) count(pr *plan.Routine, probes int) {
 	r.RoutinesObserved++
 	r.AcyclicPaths += r.paths[pr.ID]
 	r.expectedHits += expectedHits(pr)
+	for b := range pr.Blocks {
+		if pr.Counts(b) != nil {
+			r.LoopsCounted++
+		}
+	}
 	switch {
 	case probes == 0:
 		r.RoutinesImplied++
@@ -288,6 +294,7 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	row("routines", "%d of %d observed (%.1f%%)", r.RoutinesObserved, r.RoutinesTotal, 100*float64(r.RoutinesObserved)/float64(max(r.RoutinesTotal, 1)))
 	row("", "%d of them without a probe, %d more at times without a hit: their callers tell", r.RoutinesImplied, r.RoutinesSilent)
 	row("acyclic paths", "%.6g", r.AcyclicPaths)
+	row("loops", "%d run without a hit: registers count their rounds", r.LoopsCounted)
 	row("probes", "%d: %d emulated, %d single-stepped; %d on conditional jumps", r.Probes, r.Probes-r.ProbesSingleStep, r.ProbesSingleStep, r.ProbesConditional)
 	row("expected hits", "%.2f a path; %.0f in 1000 instructions, %.1f of them single-stepped", r.HitsPerPath, r.HitsPerThousand, r.HitsSingleStepPerThousand)
 	if share, most := r.stepped, r.mostStepped; share > noticeable {

@@ -119,9 +119,9 @@ type rawSink struct {
 	out *raw.ThreadWriter
 }
 
-func (s rawSink) NewPath(routine int, path uint64) {
-	s.Sink.NewPath(routine, path)
-	s.out.NewPath(routine, path)
+func (s rawSink) NewPath(routine int, path, times uint64) {
+	s.Sink.NewPath(routine, path, times)
+	s.out.NewPath(routine, path, times)
 }
 
 func (s rawSink) Mark(m ops.Mark, n uint64) {

@@ -83,9 +83,10 @@ type Sink interface {
 	// EnterRoutine says that a new activation of a routine began.
 	EnterRoutine(routine int)
 	// NewPath says that the path with this number ran to its end in the innermost activation of the
-	// routine. Numbers at and above the routine's number of acyclic paths name partial paths
+	// routine: once, or from the target of a back edge to one so many times, one directly after the
+	// other. Numbers at and above the routine's number of acyclic paths name partial paths
 	// (StartResume or EndCut).
-	NewPath(routine int, path uint64)
+	NewPath(routine int, path, times uint64)
 	// LeaveRoutine says that the innermost activation ended, by return, tail jump or unwinding.
 	LeaveRoutine()
 	// Mark says something about the stream at this place.

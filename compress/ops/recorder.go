@@ -5,13 +5,14 @@ package ops
 // costs one look-up in the alphabet.
 type Recorder struct {
 	symbols *Symbols
-	emit    func(sym uint32)
+	emit    func(sym uint32, times uint64)
 }
 
 // NewRecorder returns a recorder that names paths and marks by an alphabet, which several recorders
-// may share, and hands each symbol to emit in the order of the thread's execution.
-func NewRecorder(symbols *Symbols, emit func(sym uint32)) *Recorder {
-	return &Recorder{symbols, emit}
+// may share, and hands each symbol to emit in the order of the thread's execution: it comes so many
+// times, one directly after the other.
+func NewRecorder(symbols *Symbols, emit func(sym uint32, times uint64)) *Recorder {
+	return &Recorder{symbols: symbols, emit: emit}
 }
 
 // EnterRoutine records nothing: the activation's first path says the same.
@@ -21,10 +22,12 @@ func (r *Recorder) EnterRoutine(int) {}
 func (r *Recorder) LeaveRoutine() {}
 
 // NewPath appends the path's symbol.
-func (r *Recorder) NewPath(routine int, path uint64) { r.emit(r.symbols.Symbol(routine, path)) }
+func (r *Recorder) NewPath(routine int, path, times uint64) {
+	r.emit(r.symbols.Symbol(routine, path), times)
+}
 
 // Mark appends the mark's symbol.
-func (r *Recorder) Mark(m Mark, n uint64) { r.emit(r.symbols.MarkSymbol(m, n)) }
+func (r *Recorder) Mark(m Mark, n uint64) { r.emit(r.symbols.MarkSymbol(m, n), 1) }
 
 // An Expander turns the paths and marks of one thread back into operations, by the rules of the
 // package comment.
@@ -48,7 +51,7 @@ func (x *Expander) Path(routine int, path uint64, start Start, end End) {
 		x.sink.EnterRoutine(routine)
 	}
 	x.resumed = false
-	x.sink.NewPath(routine, path)
+	x.sink.NewPath(routine, path, 1)
 	if end == EndReturn || end == EndTail {
 		x.leave(1)
 	}

@@ -12,8 +12,10 @@ import (
 type transcript []string
 
 func (t *transcript) EnterRoutine(routine int) { *t = append(*t, fmt.Sprintf("enter %d", routine)) }
-func (t *transcript) NewPath(routine int, path uint64) {
-	*t = append(*t, fmt.Sprintf("path %d %d", routine, path))
+func (t *transcript) NewPath(routine int, path, times uint64) {
+	for range times {
+		*t = append(*t, fmt.Sprintf("path %d %d", routine, path))
+	}
 }
 func (t *transcript) LeaveRoutine()         { *t = append(*t, "leave") }
 func (t *transcript) Mark(m Mark, n uint64) { *t = append(*t, fmt.Sprintf("%v %d", m, n)) }
@@ -33,9 +35,9 @@ func formOf(path uint64) form {
 type both [2]Sink
 
 func (b both) EnterRoutine(routine int) { b[0].EnterRoutine(routine); b[1].EnterRoutine(routine) }
-func (b both) NewPath(routine int, path uint64) {
-	b[0].NewPath(routine, path)
-	b[1].NewPath(routine, path)
+func (b both) NewPath(routine int, path, times uint64) {
+	b[0].NewPath(routine, path, times)
+	b[1].NewPath(routine, path, times)
 }
 func (b both) LeaveRoutine()         { b[0].LeaveRoutine(); b[1].LeaveRoutine() }
 func (b both) Mark(m Mark, n uint64) { b[0].Mark(m, n); b[1].Mark(m, n) }
@@ -63,7 +65,7 @@ type program struct {
 }
 
 func (p *program) path(start Start, end End) {
-	p.sink.NewPath(p.stack[len(p.stack)-1], form{start, end}.path())
+	p.sink.NewPath(p.stack[len(p.stack)-1], form{start, end}.path(), 1)
 }
 
 func (p *program) enter(start Start) {
@@ -122,7 +124,7 @@ func TestExpanderUndoesRecorder(t *testing.T) {
 		var symbols Symbols
 		var stream []uint32
 		var want, got transcript
-		recorder := NewRecorder(&symbols, func(sym uint32) { stream = append(stream, sym) })
+		recorder := NewRecorder(&symbols, func(sym uint32, times uint64) { stream = append(stream, slices.Repeat([]uint32{sym}, int(times))...) })
 		p := &program{t: t, sink: both{recorder, &want}}
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			p.step()
@@ -152,14 +154,14 @@ func TestExpanderBoundsUnwind(t *testing.T) {
 func ExampleRecorder() {
 	var symbols Symbols
 	var stream []uint32
-	var sink Sink = NewRecorder(&symbols, func(sym uint32) { stream = append(stream, sym) })
-	sink.EnterRoutine(0) // main
-	sink.NewPath(0, 5)   // to a call
+	var sink Sink = NewRecorder(&symbols, func(sym uint32, times uint64) { stream = append(stream, slices.Repeat([]uint32{sym}, int(times))...) })
+	sink.EnterRoutine(0)  // main
+	sink.NewPath(0, 5, 1) // to a call
 	for range 2 {
 		sink.EnterRoutine(1)
-		sink.NewPath(1, 0)
+		sink.NewPath(1, 0, 1)
 		sink.LeaveRoutine()
-		sink.NewPath(0, 9)
+		sink.NewPath(0, 9, 1)
 	}
 	sink.Mark(Gap, 40)
 	fmt.Println(stream, symbols.Len())

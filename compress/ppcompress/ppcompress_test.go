@@ -37,15 +37,15 @@ func sample() []byte {
 	w.DefineRoutine(0, raw.Routine{Entry: 0x40, Name: "main"})
 	a := w.Thread(raw.Thread{TID: 11, Start: 9, Name: "late"})
 	b := w.Thread(raw.Thread{TID: 12, Start: 5, Name: "early"})
-	a.NewPath(0, 0)
+	a.NewPath(0, 0, 1)
 	b.Mark(ops.Gap, 7)
 	b.Mark(ops.Resume, 1)
 	for range 10 {
-		a.NewPath(1, 3)
-		b.NewPath(0, 1)
-		a.NewPath(0, 1)
+		a.NewPath(1, 3, 1)
+		b.NewPath(0, 1, 1)
+		a.NewPath(0, 1, 1)
 	}
-	b.NewPath(0, 2)
+	b.NewPath(0, 2, 1)
 	if err := w.Close(); err != nil {
 		panic(err)
 	}
@@ -112,7 +112,7 @@ func TestThreadsThatEnded(t *testing.T) {
 		w := raw.NewWriter(&out, describe)
 		thread := w.Thread(raw.Thread{TID: 1})
 		for _, p := range tt.paths {
-			thread.NewPath(0, p)
+			thread.NewPath(0, p, 1)
 		}
 		for _, m := range tt.marks {
 			thread.Mark(m, 1)
@@ -247,7 +247,7 @@ func ExampleTrace() {
 	var trace bytes.Buffer
 	w := raw.NewWriter(&trace, func(int, uint64) (ops.Start, ops.End, error) { return ops.StartEntry, ops.EndReturn, nil })
 	w.DefineRoutine(0, raw.Routine{Name: "main"})
-	w.Thread(raw.Thread{TID: 7}).NewPath(0, 300)
+	w.Thread(raw.Thread{TID: 7}).NewPath(0, 300, 1)
 	if err := w.Close(); err != nil {
 		fmt.Println(err)
 		return
@@ -275,9 +275,9 @@ func BenchmarkTrace(b *testing.B) {
 	var out bytes.Buffer
 	w := raw.NewWriter(&out, describe)
 	thread := w.Thread(raw.Thread{})
-	thread.NewPath(0, 0)
+	thread.NewPath(0, 0, 1)
 	for i := range 1_000_000 {
-		thread.NewPath(1+i%7*(i%11), 3)
+		thread.NewPath(1+i%7*(i%11), 3, 1)
 	}
 	if err := w.Close(); err != nil {
 		b.Fatal(err)
@@ -300,7 +300,7 @@ func TestTraceWithLittleMemory(t *testing.T) {
 	}
 	for i, x := 0, uint64(1); i < 60_000; i++ {
 		x = x*6364136223846793005 + 1442695040888963407
-		threads[x>>40%3].NewPath(int(x>>33%40), 3)
+		threads[x>>40%3].NewPath(int(x>>33%40), 3, 1)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

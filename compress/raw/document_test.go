@@ -46,11 +46,11 @@ func TestDocument(t *testing.T) {
 	for _, m := range row.FindAllStringSubmatch(document(t), -1) {
 		opcodes[m[2]] = m[1]
 	}
-	if len(opcodes) != int(endTrace) {
-		t.Errorf("%d opcodes in the document, %d here", len(opcodes), endTrace)
+	if len(opcodes) != int(newPaths) {
+		t.Errorf("%d opcodes in the document, %d here", len(opcodes), newPaths)
 	}
 	bytes, words := example(t)
-	if len(words) < 20 || string(bytes[0]) != magic+"\x01" {
+	if len(words) < 20 || string(bytes[0]) != head {
 		t.Fatalf("example: header % x, %d lines", bytes[0], len(words))
 	}
 	for i, text := range words[1:] {

@@ -12,7 +12,7 @@ import (
 	"wpptrace/compress/ops"
 )
 
-const head = magic + "\x01"
+const head = magic + "\x02"
 
 // Whatever cannot be meant gives an error of one line that says where and what.
 func TestFaults(t *testing.T) {
@@ -22,9 +22,9 @@ func TestFaults(t *testing.T) {
 	for _, c := range []struct{ name, trace, want string }{
 		{"empty", "", "raw trace at byte 0: this is no raw trace: see docs/raw-trace.md"},
 		{"text", "hello, world", "raw trace at byte 0: this is no raw trace: see docs/raw-trace.md"},
-		{"version", magic + "\x02", "raw trace at byte 0: version 2 of the format, where this wpptrace reads version 1"},
+		{"version", magic + "\x03", "raw trace at byte 0: version 3 of the format, where this wpptrace reads versions up to 2"},
 		{"zeros", head + "\x00\x00", "raw trace at byte 9: unknown opcode 0x00"},
-		{"opcode", begin + "\x0e", "raw trace at byte 23: unknown opcode 0x0e"},
+		{"opcode", begin + "\x0f", "raw trace at byte 23: unknown opcode 0x0f"},
 		{"no thread", head + "\x02\x01", "raw trace at byte 9: no EnterThread before"},
 		{"endless varint", head + "\x01" + strings.Repeat("\xff", 100), "raw trace at byte 9: an operand is above 64 bits"},
 		{"65 bits", head + "\x0c\x01" + strings.Repeat("\xff", 9) + "\x02\x00", "raw trace at byte 9: an operand is above 64 bits"},
@@ -46,6 +46,10 @@ func TestFaults(t *testing.T) {
 		{"no leave at the end", begin + "\x02\x01\x04\x00\x0d", "raw trace at byte 27: 1 LeaveRoutine are missing before it, after a return, a tail jump or Unwind"},
 		{"entry twice", begin + "\x02\x01\x04\x01\x04\x01", "raw trace at byte 27: path 1 of \"routine_1\" starts at the entry, but is not the first of its activation"},
 		{"no entry", begin + "\x02\x01\x04\x02", "raw trace at byte 25: path 2 of \"routine_1\" is the first of its activation, but does not start at the entry, and nothing is missing before"},
+		{"many times to a call", begin + "\x02\x01\x04\x01\x0e\x02\x02",
+			"raw trace at byte 27: path 2 of \"routine_1\" 2 times: from 1 to 1099511627776 are possible, if it runs from a back edge's target to a back edge"},
+		{"too many times", head + "\x0c\x01\x01\x01\x0c\x01\x03\x10\x01\x00\x02\x01\x04\x01\x0e\x03\x81\x80\x80\x80\x80\x20",
+			"raw trace at byte 23: path 3 of \"routine_1\" 1099511627777 times: from 1 to 1099511627776 are possible, if it runs from a back edge's target to a back edge"},
 		{"unwind", begin + "\x02\x01\x04\x01\x07\x02", "raw trace at byte 27: Unwind of 2 activations, where 1 are open"},
 		{"unwind nothing", begin + "\x02\x01\x07\x01\x03", "raw trace at byte 27: LeaveRoutine of an activation of \"routine_1\" that no path was told of"},
 		{"name of several lines", head + "\x0b\x01\x00\x03a\nb\x01\x00\x02\x01\x04\x00", "raw trace at byte 20: path 0 of \"a\\nb\" has not been defined"},
@@ -71,6 +75,16 @@ func TestHoles(t *testing.T) {
 		if _, _, err := list([]byte(begin + trace + "\x0d")); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A trace of the first version is read.
+func TestFirstVersion(t *testing.T) {
+	lines, _ := example(t)
+	_, want, _ := list(slices.Concat(lines...))
+	_, got, err := list(append([]byte(magic+"\x01"), slices.Concat(lines[1:]...)...))
+	if err != nil || !slices.Equal(*got.heard[0], *want.heard[0]) {
+		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 }
 
@@ -123,7 +137,7 @@ func TestTooDeep(t *testing.T) {
 	}
 	w := NewWriter(io.Discard, describe)
 	w.open = mostOpen
-	w.Thread(Thread{}).NewPath(0, 0)
+	w.Thread(Thread{}).NewPath(0, 0, 1)
 	if err := w.Close(); !errors.Is(err, errTooDeep) {
 		t.Errorf("writer: %v", err)
 	}
@@ -153,7 +167,7 @@ func TestWriterFails(t *testing.T) {
 	}
 	var out bytes.Buffer
 	w = NewWriter(&out, func(int, uint64) (ops.Start, ops.End, error) { return 0, 0, errBroken })
-	w.Thread(Thread{}).NewPath(0, 0)
+	w.Thread(Thread{}).NewPath(0, 0, 1)
 	if err := w.Close(); !errors.Is(err, errBroken) || bytes.HasSuffix(out.Bytes(), []byte{byte(endTrace)}) {
 		t.Errorf("%v, % x", err, out.Bytes())
 	}

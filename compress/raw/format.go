@@ -6,7 +6,7 @@ import "wpptrace/compress/ops"
 // version.
 const (
 	magic   = "\x89RAW\r\n\x1a\n"
-	version = 1
+	version = 2 // 1: without newPaths
 )
 
 // An opcode says what an operation is, and what operands follow.
@@ -24,6 +24,7 @@ const (
 	defineRoutine opcode = 0x0b // routine, entry, name
 	definePath    opcode = 0x0c // routine, path, kinds
 	endTrace      opcode = 0x0d
+	newPaths      opcode = 0x0e // path, n
 )
 
 // The limits hold for writers as for readers.
@@ -31,6 +32,7 @@ const (
 	mostNumber = 1<<31 - 1 // of a thread or a routine
 	mostName   = 1 << 20   // bytes
 	mostOpen   = 1 << 24   // activations, of all threads together
+	mostTimes  = 1 << 40   // that a path runs one time directly after the other
 )
 
 // A Thread is a thread of the traced program.

@@ -18,8 +18,12 @@ type transcript []string
 func (t *transcript) EnterRoutine(routine int) {
 	*t = append(*t, fmt.Sprintf("EnterRoutine %d", routine))
 }
-func (t *transcript) NewPath(routine int, path uint64) {
-	*t = append(*t, fmt.Sprintf("NewPath %d %d", routine, path))
+func (t *transcript) NewPath(routine int, path, times uint64) {
+	op := fmt.Sprintf("NewPath %d %d", routine, path)
+	if times != 1 {
+		op += fmt.Sprintf(" %d times", times)
+	}
+	*t = append(*t, op)
 }
 func (t *transcript) LeaveRoutine()             { *t = append(*t, "LeaveRoutine") }
 func (t *transcript) Mark(m ops.Mark, n uint64) { *t = append(*t, fmt.Sprintf("%v %d", m, n)) }
@@ -51,6 +55,7 @@ func describe(_ int, path uint64) (ops.Start, ops.End, error) {
 // A step is a path or a mark of one of several threads.
 type step struct {
 	thread int
+	times  uint64 // of a path
 	ops.Meaning
 }
 
@@ -62,8 +67,11 @@ func drawSteps(t *rapid.T) []step {
 			s.Mark, s.N = ops.Mark(rapid.IntRange(0, int(ops.Handler)).Draw(t, "kind")), rapid.OneOf(rapid.Uint64Range(0, 4), rapid.Uint64()).Draw(t, "n")
 			return s
 		}
-		s.Routine = rapid.IntRange(0, 3).Draw(t, "routine")
+		s.Routine, s.times = rapid.IntRange(0, 3).Draw(t, "routine"), 1
 		s.Path = rapid.Uint64Range(0, 41).Draw(t, "path") + 42*rapid.OneOf(rapid.Just(uint64(0)), rapid.Uint64Range(0, 1<<58)).Draw(t, "more")
+		if start, end, _ := describe(0, s.Path); start == ops.StartLoop && end == ops.EndLoop {
+			s.times = rapid.Uint64Range(1, 3).Draw(t, "times")
+		}
 		return s
 	})
 	return rapid.SliceOfN(one, 0, 60).Draw(t, "steps")
@@ -82,7 +90,7 @@ func write(steps []step) []byte {
 		if s.IsMark {
 			threads[s.thread].Mark(s.Mark, s.N)
 		} else {
-			threads[s.thread].NewPath(s.Routine, s.Path)
+			threads[s.thread].NewPath(s.Routine, s.Path, s.times)
 		}
 	}
 	if err := w.Close(); err != nil {
@@ -123,7 +131,7 @@ func TestReaderUndoesWriter(t *testing.T) {
 			if _, ok := index[s.Routine]; !ok {
 				index[s.Routine] = len(index)
 			}
-			want[s.thread].NewPath(index[s.Routine], s.Path)
+			want[s.thread].NewPath(index[s.Routine], s.Path, s.times)
 			start, end := r.Path(index[s.Routine], s.Path)
 			if wantStart, wantEnd, _ := describe(0, s.Path); start != wantStart || end != wantEnd {
 				t.Fatalf("path %d from %v to %v", s.Path, start, end)
@@ -158,7 +166,7 @@ func TestOperationsFollow(t *testing.T) {
 	x := ops.NewExpander(&want)
 	for _, p := range paths {
 		thread.EnterRoutine(p.routine) // says nothing
-		thread.NewPath(p.routine, numberOf(p.start, p.end))
+		thread.NewPath(p.routine, numberOf(p.start, p.end), 1)
 		x.Path(p.routine, numberOf(p.start, p.end), p.start, p.end)
 	}
 	thread.Mark(ops.Unwind, 2)
@@ -175,7 +183,7 @@ func ExampleWriter() {
 	var trace bytes.Buffer
 	w := NewWriter(&trace, func(int, uint64) (ops.Start, ops.End, error) { return ops.StartEntry, ops.EndReturn, nil })
 	w.DefineRoutine(0, Routine{Entry: 0x40, Name: "main"})
-	w.Thread(Thread{TID: 7}).NewPath(0, 300)
+	w.Thread(Thread{TID: 7}).NewPath(0, 300, 1)
 	if err := w.Close(); err != nil {
 		fmt.Println(err)
 		return
@@ -188,7 +196,7 @@ func ExampleReader() {
 	var trace bytes.Buffer
 	w := NewWriter(&trace, func(int, uint64) (ops.Start, ops.End, error) { return ops.StartEntry, ops.EndReturn, nil })
 	w.DefineRoutine(0, Routine{Name: "main"})
-	w.Thread(Thread{TID: 7}).NewPath(0, 300)
+	w.Thread(Thread{TID: 7}).NewPath(0, 300, 1)
 	if err := w.Close(); err != nil {
 		fmt.Println(err)
 		return
@@ -209,6 +217,6 @@ func BenchmarkWriter(b *testing.B) {
 	w := NewWriter(io.Discard, describe)
 	thread := w.Thread(Thread{})
 	for b.Loop() {
-		thread.NewPath(1, 300)
+		thread.NewPath(1, 300, 1)
 	}
 }

@@ -69,8 +69,8 @@ func (r *Reader) header() error {
 		}
 	}
 	v, err := r.in.byte()
-	if err == nil && v != version {
-		err = fmt.Errorf("version %d of the format, where this wpptrace reads version %d", v, version)
+	if err == nil && (v < 1 || v > version) {
+		err = fmt.Errorf("version %d of the format, where this wpptrace reads versions up to %d", v, version)
 	}
 	return err
 }
@@ -92,7 +92,7 @@ func (r *Reader) operation() (over bool, err error) {
 	switch op := opcode(b); op {
 	case enterThread:
 		return false, r.enterThread()
-	case enterRoutine, leaveRoutine, newPath, gap, gap + 1, gap + 2, gap + 3, handler:
+	case enterRoutine, leaveRoutine, newPath, newPaths, gap, gap + 1, gap + 2, gap + 3, handler:
 		if r.current == nil {
 			return false, errors.New("no EnterThread before")
 		}

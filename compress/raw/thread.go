@@ -34,8 +34,8 @@ func (r *Reader) execute(op opcode) error {
 		return t.enterRoutine()
 	case leaveRoutine:
 		return t.leaveRoutine()
-	case newPath:
-		return t.newPath()
+	case newPath, newPaths:
+		return t.newPath(op)
 	}
 	n, err := r.in.uvarint()
 	if err != nil {
@@ -77,8 +77,12 @@ func (t *thread) leaveRoutine() error {
 	return nil
 }
 
-func (t *thread) newPath() error {
+func (t *thread) newPath(op opcode) error {
 	path, err := t.reader.in.uvarint()
+	times := uint64(1)
+	if err == nil && op == newPaths {
+		times, err = t.reader.in.uvarint()
+	}
 	if err != nil {
 		return err
 	}
@@ -95,6 +99,8 @@ func (t *thread) newPath() error {
 	k := table.kinds[sym]
 	t.holes = t.holes || k.start == ops.StartResume || k.end == ops.EndCut
 	switch {
+	case op == newPaths && (k != kinds{ops.StartLoop, ops.EndLoop} || times == 0 || times > mostTimes):
+		return fmt.Errorf("path %d of %.60q %d times: from 1 to %d are possible, if it runs from a back edge's target to a back edge", path, name, times, uint64(mostTimes))
 	case k.start == ops.StartEntry && a.begun:
 		return fmt.Errorf("path %d of %.60q starts at the entry, but is not the first of its activation", path, name)
 	case k.start != ops.StartEntry && !a.begun && !t.holes:
@@ -104,7 +110,7 @@ func (t *thread) newPath() error {
 	if k.returns() {
 		t.owed = 1
 	}
-	t.sink.NewPath(int(a.routine), path)
+	t.sink.NewPath(int(a.routine), path, times)
 	return nil
 }
 

@@ -118,14 +118,18 @@ func (t *ThreadWriter) EnterRoutine(int) {}
 func (t *ThreadWriter) LeaveRoutine() {}
 
 // NewPath writes a path, and before it what makes it understood.
-func (t *ThreadWriter) NewPath(routine int, path uint64) {
+func (t *ThreadWriter) NewPath(routine int, path, times uint64) {
 	k := t.w.kindsOf(routine, path)
 	t.enter()
 	if n := len(t.open); k.start == ops.StartEntry || t.resumed || n == 0 || int(t.open[n-1]) != routine {
 		t.push(routine)
 	}
 	t.resumed = false
-	t.w.put(newPath, path)
+	if times == 1 {
+		t.w.put(newPath, path)
+	} else {
+		t.w.put(newPaths, path, times)
+	}
 	if k.returns() {
 		t.leave(1)
 	}

@@ -119,6 +119,21 @@ func (g *Grammar) Append(terminal uint32) {
 	runtime.KeepAlive(g)
 }
 
+// AppendRun appends a terminal so many times, which is at most MaxTerminal, or MaxFoldingTerminal.
+// Where runs are folded it takes as many steps as there are 2^32 in them.
+func (g *Grammar) AppendRun(terminal uint32, times uint64) {
+	for times > 0 {
+		g.accept(terminal)
+		times--
+		if g.runs != nil {
+			n := g.runs.lengthen(times)
+			g.length += n
+			times -= n
+		}
+	}
+	runtime.KeepAlive(g)
+}
+
 // AppendAll appends terminals in order.
 func (g *Grammar) AppendAll(terminals []uint32) {
 	for _, t := range terminals {

@@ -280,6 +280,13 @@ func ExampleNewFolding() {
 	// Output: S->BbBc A->aa B->AAa
 }
 
+func ExampleGrammar_AppendRun() {
+	g := NewFolding()
+	g.AppendRun(7, 1<<40) // a loop that ran for minutes
+	fmt.Println(g.Length(), g.Symbols() < 200)
+	// Output: 1099511627776 true
+}
+
 func Example() {
 	g := New()
 	g.AppendAll([]uint32{1, 2, 1, 2, 1, 3, 1, 2, 1, 4}) // Larus 1999, figure 4

@@ -30,6 +30,13 @@ func (r *runs) take(terminal uint32) (symbol uint32, ok bool) {
 	return symbol, ok
 }
 
+// lengthen adds to the run that the stream ends with as many symbols as it may have, of so many.
+func (r *runs) lengthen(times uint64) (added uint64) {
+	added = min(times, math.MaxUint32-uint64(r.last.length))
+	r.last.length += uint32(added)
+	return added
+}
+
 // end ends the last run, if there is one.
 func (r *runs) end() (symbol uint32, ok bool) {
 	last := r.last

@@ -131,13 +131,49 @@ func TestFoldingExamples(t *testing.T) {
 	}
 }
 
-// A run longer than a number of 32 bits is two.
+// A run that is appended at once is what it is one by one.
+func TestAppendRun(t *testing.T) {
+	for name, make := range map[string]func() *Grammar{"plain": New, "folding": NewFolding} {
+		t.Run(name, func(t *testing.T) {
+			one, run := make(), make()
+			for i, times := range []uint64{1, 3, 0, 2, 700, 5, 1, 700, 4096, 2, 700} {
+				symbol := uint32(i % 3)
+				for range times {
+					one.Append(symbol)
+				}
+				run.AppendRun(symbol, times)
+			}
+			if got, want := render(run.Rules()), render(one.Rules()); got != want || run.Length() != one.Length() {
+				t.Errorf("%d symbols, %s; one by one %d, %s", run.Length(), got, one.Length(), want)
+			}
+		})
+	}
+}
+
+// A run longer than a number of 32 bits is several.
 func TestFoldingOfTheLongestRun(t *testing.T) {
-	g := NewFolding()
-	g.Append(7)
-	g.runs.last.length = math.MaxUint32
-	g.AppendAll([]uint32{7, 7})
-	bodies := g.Rules()
+	const most = math.MaxUint32
+	for name, appendTo := range map[string]func(g *Grammar){
+		"one by one": func(g *Grammar) {
+			g.Append(7)
+			g.runs.last.length = most
+			g.length = most
+			g.AppendAll([]uint32{7, 7})
+		},
+		"at once":       func(g *Grammar) { g.AppendRun(7, most+2) },
+		"to a run":      func(g *Grammar) { g.AppendRun(7, most-1); g.AppendRun(7, 3) },
+		"to a full run": func(g *Grammar) { g.AppendRun(7, most); g.AppendRun(7, 2) },
+	} {
+		g := NewFolding()
+		appendTo(g)
+		if n := derived(g.Rules()); n != most+2 || g.Length() != n {
+			t.Errorf("%s: %d symbols, said to be %d", name, n, g.Length())
+		}
+	}
+}
+
+// derived is how many terminals the start rule of a folding grammar derives.
+func derived(bodies [][]uint32) uint64 {
 	lengths := make([]uint64, len(bodies))
 	for i := range bodies {
 		r := (i + 1) % len(bodies) // the start rule last: each power stands before the next
@@ -149,9 +185,7 @@ func TestFoldingOfTheLongestRun(t *testing.T) {
 			}
 		}
 	}
-	if lengths[0] != math.MaxUint32+2 {
-		t.Errorf("%d symbols", lengths[0])
-	}
+	return lengths[0]
 }
 
 // Runs that share nothing take the most to unfold, and that is what they are said to take.

@@ -34,7 +34,7 @@ func ExampleRecording() {
 	r.Begin(tables)
 	t := r.Thread(4711, "worker")
 	for i := range uint32(10_000) {
-		t.Append(i * i % alphabet)
+		t.Append(i*i%alphabet, 1)
 	}
 	_, complete := tables(0)
 	s, err := complete()

@@ -78,7 +78,7 @@ func TestStreamsAreKept(t *testing.T) {
 			want[i] = append(want[i], part...)
 			if rapid.Bool().Draw(t, "one by one") {
 				for _, sym := range part {
-					threads[i].Append(sym)
+					threads[i].Append(sym, 1)
 				}
 			} else {
 				threads[i].AppendAll(part)

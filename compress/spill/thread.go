@@ -28,10 +28,10 @@ type size struct{ length, rules, symbols uint64 }
 // lookEvery is how many symbols a thread appends between two looks at its memory.
 const lookEvery = 1 << 10
 
-// Append appends a symbol to the thread's stream.
-func (t *Thread) Append(sym uint32) {
+// Append appends a symbol to the thread's stream, so many times.
+func (t *Thread) Append(sym uint32, times uint64) {
 	t.grow()
-	t.grammar.Append(sym)
+	t.grammar.AppendRun(sym, times)
 	if t.until--; t.until == 0 {
 		t.look()
 	}

@@ -217,6 +217,13 @@ func siteOf(s *plan.Site) bpf.TracerSite {
 	if s.Slot {
 		k.Flags |= uint8(bpf.TracerSiteFlagSITE_SLOT)
 	}
+	if x := s.Reading; x != nil {
+		k.Flags |= uint8(bpf.TracerSiteFlagSITE_VALUE)
+		k.CaseReg, k.CaseSize = uint8(x.Reg), x.Bytes()
+		if x.Minus != plan.NoRegister {
+			k.CaseIndex = uint8(x.Minus)
+		}
+	}
 	if s.Case == nil {
 		return k
 	}

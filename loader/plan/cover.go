@@ -36,6 +36,9 @@ func newGraph(r *Routine) *graph {
 	for v := range r.Blocks {
 		g.out[v] = len(g.edges)
 		for _, w := range r.successors(v) {
+			if w == v && r.probed[v].counters != nil {
+				continue
+			}
 			if w == exit {
 				w = g.leave()
 			}
@@ -171,7 +174,7 @@ func newReduction(g *graph, must []bool) *reduction {
 	n := len(g.r.Blocks)
 	d := &reduction{graph: g, on: make([]bool, n), told: make([]int, len(g.edges)), silent: newForest(n + 2)}
 	for b := range n {
-		if _, ok := g.r.seat(b); ok || must[b] {
+		if _, ok := g.r.seat(b); (ok || must[b]) && g.r.probed[b].counters == nil {
 			d.on[b] = true
 			for _, e := range g.covers[b] {
 				d.told[e]++

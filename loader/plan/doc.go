@@ -46,4 +46,8 @@
 //  12. Code that is not observed may catch what is thrown or jumps out of an activation that such code has begun, and begin another in the same place, with the same
 //     return address. So no block is come to in silence both from an entry and from where such code has come back, by a call's return or to a landing pad, or from a
 //     word behind which it may have been called without another; and a word comes before a routine is called that MayLeaveOpen.
+//  13. A loop of one block may run without a word if a register that it adds a constant to counts its rounds. Where it ends as soon as that register equals what the
+//     loop leaves alone, what the registers hold before tells how many there are: a constant does, or the last word before the loop in the activation carries it.
+//     Else that word carries the register and so does the next one behind the loop, before which the activation neither calls nor ends. How far a loop has come when
+//     a signal interrupts it, or the thread dies in it, the registers tell that the kernel has saved then. A handler that changes them is not foreseen.
 package plan

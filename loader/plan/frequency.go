@@ -8,13 +8,14 @@ import (
 
 // Static branch heuristics after Ball and Larus 1993, coarse: loops run ten times, ways that cannot
 // return are rare. Of a jump ahead the compiler knew more, and put in a straight line what it
-// expected to be usual.
+// expected to be usual. A loop of one block that goes on while two things are equal seldom does.
 const (
 	loopRounds  = 10
-	mostRounds  = 1000
+	mostRounds  = 10000
 	coldWeight  = 0.02
 	exitWeight  = 0.11
 	aheadWeight = 0.6
+	equalWeight = 0.1
 	padWeight   = 0.001
 	leastFreq   = 1e-6
 )
@@ -109,6 +110,9 @@ func (f *flow) spread(v int, freq []float64) {
 		if w >= 0 && f.cold[w] {
 			weight = coldWeight
 		}
+		if w == v && repeatsIfEqual(f.r, v) {
+			weight *= equalWeight
+		}
 		if w >= 0 && f.loops.leaves(v, w) {
 			weight *= exitWeight
 		}
@@ -160,4 +164,15 @@ func (p *Plan) expect() {
 			}
 		}
 	}
+}
+
+// repeatsIfEqual reports whether block b jumps to itself if two things are equal.
+func repeatsIfEqual(r *cfg.Routine, b int) bool {
+	block := &r.Blocks[b]
+	if block.End != cfg.Jcc || len(block.Insns) == 0 {
+		return false
+	}
+	const equal, unequal = 4, 5
+	condition := block.Insns[len(block.Insns)-1].Op & 15
+	return condition == equal && block.Succ[0] == b || condition == unequal && block.Succ[1] == b
 }

@@ -41,15 +41,16 @@ type Site struct {
 	Addr      uint64
 	Routine   int // index in Plan.Routines
 	Block     int
-	Insn      int     // index in the block
-	Condition uint8   // condition code of a conditional jump, or NoCondition
-	Stepped   bool    // the kernel single-steps the instruction
-	Base      uint8   // hardware number of the CFA's register: 4 rsp, 5 rbp
-	Offset    int32   // CFA = base + offset
-	Slot      bool    // CFA = what lies at base + offset
-	First     bool    // may be the first word of its activation
-	Stays     [2]bool // by outcome, 0 for what is no conditional jump: after it the activation neither calls nor ends before its next word
-	Case      *Case   // the switch that it tells, if any
+	Insn      int      // index in the block
+	Condition uint8    // condition code of a conditional jump, or NoCondition
+	Stepped   bool     // the kernel single-steps the instruction
+	Base      uint8    // hardware number of the CFA's register: 4 rsp, 5 rbp
+	Offset    int32    // CFA = base + offset
+	Slot      bool     // CFA = what lies at base + offset
+	First     bool     // may be the first word of its activation
+	Stays     [2]bool  // by outcome, 0 for what is no conditional jump: after it the activation neither calls nor ends before its next word
+	Case      *Case    // the switch that it tells, if any
+	Reading   *Reading // what its words carry of registers, if anything: then it has no Case
 	Expected  float64
 }
 
@@ -105,6 +106,8 @@ type Routine struct {
 	site         []int // index in Plan.Sites by block, -1 for none
 	first        []bool
 	leaving      []bool
+	counts       map[int]*cfg.Counter // by block: loops without a probe whose rounds words tell
+	readings     map[int]*Reading     // by block: what its words carry
 
 	unsettled bool // what the rules ask of it may have changed
 }
@@ -228,7 +231,7 @@ func (p *Plan) settle() (leftOut bool) {
 				return false
 			}
 			if r.unsettled = r.obey(); r.unsettled {
-				r.separate() // a switch may not be told any more
+				r.separate(newSearch(r), false) // a switch may not be told any more
 			}
 			return r.unsettled
 		})
@@ -253,6 +256,7 @@ func (p *Plan) place() {
 	p.each(func(r *Routine) bool {
 		r.site = slices.Repeat([]int{none}, len(r.Blocks))
 		if r.Silent = r.Silent && r.Observed(); r.Observed() {
+			r.carry()
 			r.markFirst()
 			r.markLeaving()
 			for b := range r.Blocks {
@@ -291,7 +295,7 @@ func (r *Routine) makeSite(b int) Site {
 	insn := block.Insns[pr.insn]
 	rule := r.CFA(insn.Addr)
 	s := Site{Addr: insn.Addr, Routine: r.ID, Block: b, Insn: int(pr.insn), Condition: NoCondition, Stepped: pr.stepped,
-		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Case: pr.tells, Expected: r.entry * r.freq[b]}
+		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Case: pr.tells, Reading: r.readings[b], Expected: r.entry * r.freq[b]}
 	if insn.Kind == x86.Jcc {
 		s.Condition = insn.Op & 15
 	}

@@ -434,6 +434,15 @@ func ExampleMake() {
 	// Output: the entry point is observed: false
 }
 
+func ExampleReadingOf() {
+	const rsi, rdi = 6, 7
+	before := cfg.Unchanged()
+	distance, _ := cfg.Distance(before.At(rsi), before.At(rdi), 64)
+	x, ok := plan.ReadingOf(distance)
+	fmt.Printf("register %d minus register %d: %v\n", x.Reg, x.Minus, ok)
+	// Output: register 6 minus register 7: true
+}
+
 func BenchmarkMake(b *testing.B) {
 	for _, path := range system(b) {
 		b.Run(path[strings.LastIndexByte(path, '/')+1:], func(b *testing.B) {

@@ -14,12 +14,13 @@ const steppedCost = 40
 
 // A probe is a witness in the making.
 type probe struct {
-	on      bool
-	stepped bool
-	edges   bool // the words tell which out-edge is taken
-	insn    int32
-	tells   *Case
-	carries *x86.Operand // the place in the frame whose value the words tell besides, if any
+	on       bool
+	stepped  bool
+	edges    bool // the words tell which out-edge is taken
+	insn     int32
+	tells    *Case
+	carries  *x86.Operand  // the place in the frame whose value the words tell besides, if any
+	counters []cfg.Counter // of a loop of one block that has no probe, and whose rounds other words tell
 }
 
 // exit is the node that every way out of a routine leads to.
@@ -107,10 +108,65 @@ func (r *Routine) start() (leftOut bool) {
 		return false
 	}
 	must := r.mustSpeak()
+	loops := r.countable(must)
+	r.equip(must, nil)
+	if len(loops) > 0 && r.Observed() {
+		r.equipCounting(must, loops)
+	}
+	if r.Observed() {
+		r.started = memo{slices.Clone(r.calls), r.Silent, slices.Clone(r.probed)}
+	}
+	return !r.Observed()
+}
+
+// equipCounting equips the routine so that the rounds of some loops are told by other words than
+// theirs, if that is cheaper: of all that can be told, or of one.
+func (r *Routine) equipCounting(must []bool, loops []int) {
+	best, least, found := r.probed, r.cost(), false
+	if !r.measured || r.entry < 1 { // it is an estimate
+		for _, b := range loops {
+			if r.probed[b].on {
+				least -= (1 - loopDoubt) * r.price(b)
+			}
+		}
+	}
+	try := func(loops []int) (told []int) {
+		told = r.equip(must, loops)
+		if r.Observed() && r.cost() < least {
+			best, least, found = r.probed, r.cost(), true
+		}
+		r.LeftOut, r.Cause = "", ""
+		return told
+	}
+	if told := try(loops); len(told) > 0 && len(told) < len(loops) {
+		try(told) // without what was there for the others
+	}
+	if !found && len(loops) > 1 {
+		for _, b := range loops[:min(len(loops), mostAlone)] {
+			try([]int{b})
+		}
+	}
+	r.probed = best
+}
+
+// loopDoubt is the part of a loop's expected rounds that is counted on, where they are estimated:
+// loops that are guarded, or search, often end at once, and what words cost around them is certain.
+const loopDoubt = 0.4
+
+// mostAlone is how many loops, the dearest first, are tried one by one where they are not cheaper
+// together: each takes as long as a plan of the routine.
+const mostAlone = 2
+
+// equip gives the routine its probes, these loops none if it can be: it returns those that have
+// none.
+func (r *Routine) equip(must []bool, loops []int) (told []int) {
 	r.probed = make([]probe, len(r.Blocks))
+	for _, b := range loops {
+		r.probed[b].counters = r.Counters(b)
+	}
 	for b := range must {
 		if must[b] && !r.probe(b) {
-			return true
+			return nil
 		}
 	}
 	for b, on := range r.cover(must) {
@@ -123,16 +179,15 @@ func (r *Routine) start() (leftOut bool) {
 			r.tellTable(b)
 		}
 	}
-	r.separate()
+	s := newSearch(r)
+	r.separateAll(s)
 	if !r.Observed() {
-		return true
+		return nil
 	}
 	r.prune(must)
 	r.tellByValues(must)
-	if r.Observed() {
-		r.started = memo{slices.Clone(r.calls), r.Silent, slices.Clone(r.probed)}
-	}
-	return !r.Observed()
+	r.separate(s, true)
+	return slices.DeleteFunc(slices.Clone(loops), func(b int) bool { return r.probed[b].counters == nil })
 }
 
 // mustSpeak names the witnesses that no other can stand for (rule 5, and of rule 6 the direct

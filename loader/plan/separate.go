@@ -73,6 +73,8 @@ func (s *search) silent(node int) []int {
 		return r.entries
 	case r.probed[node].on, r.Blocks[node].End == cfg.Table && r.told(node):
 		return nil
+	case r.probed[node].counters != nil:
+		return r.behind(node)
 	}
 	return r.onwards(node)
 }
@@ -143,9 +145,23 @@ func (r *Routine) eachStart(b int, yield func(from []int)) {
 	}
 }
 
-// separate adds probes until from each place there is only one silent way to each other place.
-func (r *Routine) separate() {
-	s := newSearch(r)
+// separate adds probes until from each place there is only one silent way to each other place, and
+// the rounds of all loops without a probe are told: where they are not it puts words around them, if
+// it is to fill, or gives them theirs.
+func (r *Routine) separate(s *search, fill bool) {
+	for r.Observed() {
+		r.separateAll(s)
+		_, w := r.tellRounds(s)
+		if w == nil {
+			return
+		}
+		if !fill || !r.fill(w) {
+			r.probe(w.loop)
+		}
+	}
+}
+
+func (r *Routine) separateAll(s *search) {
 	for again := true; again && r.Observed(); {
 		again = r.separateFrom(s, r.entries)
 		for b := range r.Blocks {

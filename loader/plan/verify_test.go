@@ -133,8 +133,30 @@ routine asks
 	.cfi_def_cfa 7, 8
 	ret
 done asks
+routine adds_up
+	test %edi, %edi
+	je 2f
+1:	movzbl (%rsi), %eax
+	add $1, %rsi
+	xor %eax, %ecx
+	cmp %rdx, %rsi
+	jne 1b
+2:	mov %ecx, %eax
+	ret
+done adds_up
+routine scans
+	enter
+1:	movzbl (%rdi), %eax
+	add $1, %rdi
+	test %al, %al
+	jne 1b
+	cmp $7, %esi
+	je 2f
+	mov %esi, %eax
+2:	leave_
+done scans
 .data
-.quad jumps_out, loops_on
+.quad jumps_out, loops_on, adds_up, scans
 .text
 `
 
@@ -184,6 +206,24 @@ func value(change func(c *plan.Case) *plan.Case) func(*testing.T, *plan.Plan, *p
 		c.Jumps = slices.Clone(c.Jumps)
 		s.Case = change(&c)
 	})
+}
+
+// reading changes what the first word of a routine that carries registers carries.
+func reading(change func(x *plan.Reading) *plan.Reading) func(*testing.T, *plan.Plan, *plan.Routine) {
+	return site(func(s *plan.Site) bool { return s.Reading != nil }, func(s *plan.Site) {
+		x := *s.Reading
+		s.Reading = change(&x)
+	})
+}
+
+// lastReading is the last block of a routine whose word carries registers.
+func lastReading(r *plan.Routine) (last int) {
+	for b := range r.Blocks {
+		if s := r.Site(b); s != nil && s.Reading != nil {
+			last = b
+		}
+	}
+	return last
 }
 
 // asksLast is the last block of a routine whose jump asks for a place in the frame.
@@ -244,6 +284,18 @@ var breakages = []breakage{
 	{"a value that is overwritten", "asks", func(t *testing.T, p *plan.Plan, r *plan.Routine) {
 		value(func(c *plan.Case) *plan.Case { c.Jumps = append(c.Jumps, asksLast(r)); return c })(t, p, r)
 	}, "after it may be overwritten", 1},
+	{"nothing of a loop's limit", "adds_up", reading(func(x *plan.Reading) *plan.Reading { return nil }), "no word tells what a loop begins with", 1},
+	{"another limit of a loop", "adds_up", reading(func(x *plan.Reading) *plan.Reading { x.Reg = 9; return x }), "no word tells what a loop begins with", 1},
+	{"half of what a loop has to do", "adds_up", reading(func(x *plan.Reading) *plan.Reading { x.Minus = plan.NoRegister; return x }), "no word tells what a loop begins with", 1},
+	{"the stack pointer", "adds_up", reading(func(x *plan.Reading) *plan.Reading { x.Reg = 4; return x }), "carries what it cannot", 1},
+	{"another beginning of a loop", "scans", reading(func(x *plan.Reading) *plan.Reading { x.Reg = 6; return x }), "no word tells what a loop begins with", 1},
+	{"another end of a loop", "scans", func(t *testing.T, _ *plan.Plan, r *plan.Routine) {
+		x := *r.Site(lastReading(r)).Reading
+		x.Reg = 6
+		r.Site(lastReading(r)).Reading = &x
+	}, "does not tell what a loop ends with", 1},
+	{"nothing of a loop's end", "scans", func(t *testing.T, p *plan.Plan, r *plan.Routine) { r.Site(lastReading(r)).Reading = nil }, "does not tell what a loop ends with", 1},
+	{"no word behind a loop", "scans", func(t *testing.T, p *plan.Plan, r *plan.Routine) { p.Without(r, lastReading(r)) }, "two silent ways to the same place", 2},
 	{"depth", "loops", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.Depth += 8; p.Calls[at] = c }), "frame at the call", 0},
 	{"spoken", "loops", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.Spoken = true; p.Calls[at] = c }), "callers are followed no further", 1},
 	{"not spoken", "dense", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.Spoken = false; p.Calls[at] = c }), "comes after a word, and is taken not to", 0},

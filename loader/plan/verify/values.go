@@ -79,7 +79,7 @@ func (r *routine) goesOn(n int) []int {
 	case r.sites[n] != nil:
 		return nil
 	}
-	return r.onwards(n)
+	return r.loopsOnce(n)
 }
 
 // checkSides hands on to each node the sides of all partings that it may be come to by, and the

@@ -59,6 +59,7 @@ func Plan(p *plan.Plan) []Fault {
 		v.checkCalls(r)
 		v.checkShifting(r)
 		v.checkWitnesses(r)
+		v.checkRounds(r)
 		v.checkWays(r)
 		v.checkFirstCalls(r)
 	}

@@ -163,7 +163,7 @@ func (r *routine) walk(s start) *meeting {
 			list, next.told = []int{s.told}, false
 		default:
 			next.opened = at.opened || r.enters(n)
-			list = r.onwards(n)
+			list = r.loopsOnce(n)
 		}
 		for _, n := range list {
 			next.node = n

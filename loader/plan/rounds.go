@@ -1,0 +1,438 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"wpptrace/loader/cfg"
+)
+
+// A Reading is what a word may carry of registers: one, or the difference of two.
+type Reading struct {
+	Reg   int8     // hardware number
+	Minus int8     // what is subtracted; NoRegister: nothing
+	Part  cfg.Part // of Reg; cfg.Whole, if something is subtracted
+}
+
+// Bytes is how many of the low bytes the words of a reading have to carry.
+func (x *Reading) Bytes() uint8 {
+	if x.Part == cfg.Whole {
+		return 8
+	}
+	return 4
+}
+
+// Value is what the registers held, of what a word carried: of all 64 bits the low ones that it has.
+func (x *Reading) Value(carried uint64) uint64 {
+	return x.Part.Of(carried)
+}
+
+// NoRegister is no register.
+const NoRegister = -1
+
+// Counts returns what tells the rounds of the loop that block b is, if it has no probe and other
+// words tell (rule 13); else nil.
+func (r *Routine) Counts(b int) *cfg.Counter { return r.counts[b] }
+
+// stackPointer is rsp by hardware number: nothing counts in it.
+const stackPointer = 4
+
+// A role is what a word, or the routine's entry, has to carry so that the rounds of a loop are
+// told: by counter, the readings of which one does; none are needed where known is set.
+type role struct {
+	word     int // none: the entry
+	readings [][]Reading
+	known    []bool
+	gap      []int // the way between the word and the loop
+}
+
+// says reports whether the word may carry something for some counter.
+func (r *role) says() bool {
+	return slices.ContainsFunc(r.readings, func(list []Reading) bool { return len(list) > 0 })
+}
+
+func newRole(l *counting, word int, way []int) role {
+	return role{word, make([][]Reading, len(l.counters)), make([]bool, len(l.counters)), way}
+}
+
+// A rounds is how the rounds of the loops are told that have no probe.
+type rounds struct {
+	carry map[int][]Reading    // by block with a probe: of which its words carry the first
+	by    map[int]*cfg.Counter // by block: what tells of it
+}
+
+// A counting is what is known of one loop.
+type counting struct {
+	block          int
+	counters       []cfg.Counter
+	before, behind []role
+	unfollowed     []int // a way behind it on which no word tells anything, if there is one
+}
+
+// A want is a silent way near a loop on which a word should carry something.
+type want struct {
+	loop   int
+	before bool
+	ways   [][]int
+}
+
+// tellRounds finds what words have to carry so that the rounds of all loops are told that have no
+// probe. If that cannot be it returns what is wanted for the first of them.
+func (r *Routine) tellRounds(s *search) (t *rounds, w *want) {
+	t = &rounds{carry: map[int][]Reading{}, by: map[int]*cfg.Counter{}}
+	var loops []*counting
+	byBlock := map[int]*counting{}
+	for b := range r.probed {
+		if r.probed[b].counters != nil {
+			l := &counting{block: b, counters: r.probed[b].counters}
+			r.rolesBehind(s, l)
+			loops = append(loops, l)
+			byBlock[b] = l
+		}
+	}
+	if len(loops) == 0 {
+		return t, nil
+	}
+	r.rolesBefore(s, none, r.entries, byBlock)
+	for b := range r.Blocks {
+		r.eachStart(b, func(from []int) { r.rolesBefore(s, b, from, byBlock) })
+	}
+	for _, l := range loops {
+		if !t.settle(l) {
+			return t, l.want()
+		}
+	}
+	return t, nil
+}
+
+// settle chooses the counter that tells a loop's rounds.
+func (t *rounds) settle(l *counting) bool {
+	for i, counter := range l.counters {
+		roles := l.before
+		if !counter.Exact {
+			if l.unfollowed != nil {
+				continue
+			}
+			roles = slices.Concat(l.before, l.behind)
+		}
+		if carry, ok := t.assign(i, roles); ok {
+			t.carry = carry
+			t.by[l.block] = &l.counters[i]
+			return true
+		}
+	}
+	return false
+}
+
+// assign finds readings for the words that serve what they have to tell already and some roles.
+func (t *rounds) assign(counter int, roles []role) (carry map[int][]Reading, ok bool) {
+	carry = maps.Clone(t.carry)
+	for _, role := range roles {
+		if role.known[counter] {
+			continue
+		}
+		list := role.readings[counter]
+		if told, ok := carry[role.word]; ok {
+			list = slices.DeleteFunc(slices.Clone(told), func(x Reading) bool { return !slices.Contains(list, x) })
+		}
+		if len(list) == 0 {
+			return nil, false
+		}
+		carry[role.word] = list
+	}
+	return carry, true
+}
+
+// want is where words could tell more of a loop: the ways on which nothing does for any counter.
+func (l *counting) want() *want {
+	w := &want{loop: l.block, before: true}
+	for _, role := range l.before {
+		told := false
+		for i := range l.counters {
+			told = told || role.known[i] || len(role.readings[i]) > 0
+		}
+		if !told {
+			w.ways = append(w.ways, role.gap)
+		}
+	}
+	if len(w.ways) > 0 {
+		return w
+	}
+	w.before = false
+	if l.unfollowed != nil {
+		w.ways = [][]int{l.unfollowed}
+		return w
+	}
+	for _, role := range l.behind {
+		if !role.says() {
+			w.ways = append(w.ways, role.gap)
+		}
+	}
+	return w
+}
+
+// rolesBehind finds what the words behind a loop may carry: on all ways out of it, before anything
+// is called and before the activation ends.
+func (r *Routine) rolesBehind(s *search, l *counting) {
+	s.reset()
+	s.visit(r.behind(l.block)[0], origin)
+	for i := 0; i < len(s.queue); i++ {
+		n := s.queue[i]
+		if n == exit || !r.probed[n].on && !r.passes(n) {
+			l.unfollowed = s.forward(n)
+			return
+		}
+		if r.probed[n].on {
+			way := s.forward(n)
+			l.behind = append(l.behind, r.roleBehind(l, n, way))
+			continue
+		}
+		for _, next := range s.silent(n) {
+			if *s.at(next) != unseen { // ways meet that a value tells apart
+				l.unfollowed = s.forward(next)
+				return
+			}
+			s.visit(next, n)
+		}
+	}
+}
+
+// passes reports whether control may run through block n, which has no probe, between a loop and
+// the word behind it that tells of its rounds.
+func (r *Routine) passes(n int) bool {
+	switch r.Blocks[n].End {
+	case cfg.Fall, cfg.Jmp, cfg.Jcc, cfg.Table:
+		return r.probed[n].counters == nil
+	}
+	return false
+}
+
+// mayCarryRegisters reports whether the word of block n may carry a reading: it carries nothing
+// else.
+func (r *Routine) mayCarryRegisters(n int) bool {
+	p := &r.probed[n]
+	return p.on && !p.stepped && p.tells == nil && p.carries == nil
+}
+
+// roleBehind finds which registers tell, where the probe of the last block of a way out of a loop
+// sits, what the loop left in those that count.
+func (r *Routine) roleBehind(l *counting, word int, way []int) role {
+	regs := cfg.Unchanged()
+	r.followWay(&regs, way[:len(way)-1])
+	r.Follow(&regs, word, 0, r.seatOf(word))
+	role := newRole(l, word, way)
+	if !r.mayCarryRegisters(word) {
+		return role
+	}
+	left := cfg.Unchanged()
+	for i, c := range l.counters {
+		for reg := range int8(16) {
+			if d, ok := cfg.Distance(regs.At(reg), left.At(c.Reg), c.Width); ok && d.IsConstant() && !c.Exact && reg != stackPointer {
+				role.readings[i] = append(role.readings[i], Reading{reg, NoRegister, cfg.Whole})
+			}
+		}
+	}
+	return role
+}
+
+// followWay runs the blocks of a silent way.
+func (r *Routine) followWay(regs *cfg.Registers, way []int) {
+	for _, n := range way {
+		if r.probed[n].counters != nil {
+			r.FollowRounds(regs, n)
+		} else {
+			r.Follow(regs, n, 0, len(r.Blocks[n].Insns))
+		}
+	}
+}
+
+// seatOf is the instruction in block n that its probe sits on, or would.
+func (r *Routine) seatOf(n int) int {
+	if r.probed[n].on {
+		return int(r.probed[n].insn)
+	}
+	p, _ := r.seat(n)
+	return int(p.insn)
+}
+
+// rolesBefore finds what a word, or the entry, may carry for the loops that silence leads to from
+// it: nothing, if it does in more than one way.
+func (r *Routine) rolesBefore(s *search, word int, from []int, loops map[int]*counting) {
+	s.reset()
+	for _, n := range from {
+		if *s.at(n) == unseen {
+			s.visit(n, origin)
+		}
+	}
+	var met []int
+	for i := 0; i < len(s.queue); i++ {
+		n := s.queue[i]
+		if n == exit {
+			continue // the next activation has its own start
+		}
+		for _, next := range s.silent(n) {
+			if *s.at(next) == unseen {
+				s.visit(next, n)
+			} else {
+				met = append(met, next)
+			}
+		}
+	}
+	several := r.behindAny(met)
+	for _, n := range s.queue {
+		l := loops[n]
+		if l == nil {
+			continue
+		}
+		if way := s.forward(n); several[n] {
+			l.before = append(l.before, newRole(l, word, way))
+		} else {
+			l.before = append(l.before, r.roleBefore(l, word, way[:len(way)-1]))
+		}
+	}
+}
+
+// behindAny are the nodes that silence leads to from any of some nodes, and these.
+func (r *Routine) behindAny(nodes []int) (seen map[int]bool) {
+	if len(nodes) == 0 {
+		return nil
+	}
+	seen = map[int]bool{}
+	s := newSearch(r)
+	for _, n := range nodes {
+		if *s.at(n) == unseen {
+			s.visit(n, origin)
+		}
+	}
+	for i := 0; i < len(s.queue); i++ {
+		n := s.queue[i]
+		if seen[n] = true; n == exit {
+			continue
+		}
+		for _, next := range s.silent(n) {
+			if *s.at(next) == unseen {
+				s.visit(next, n)
+			}
+		}
+	}
+	return seen
+}
+
+// roleBefore finds which readings tell, where a word's probe sits, what there is at the end of a
+// way, before the loop.
+func (r *Routine) roleBefore(l *counting, word int, way []int) role {
+	regs := cfg.Unchanged()
+	if word != none {
+		r.Follow(&regs, word, r.seatOf(word), len(r.Blocks[word].Insns))
+	}
+	r.followWay(&regs, way)
+	role := newRole(l, word, way)
+	for i, c := range l.counters {
+		v, ok := c.Beginning(&regs)
+		if role.known[i] = ok && v.IsConstant(); !ok || v.IsConstant() || word == none || !r.mayCarryRegisters(word) {
+			continue
+		}
+		if x, ok := ReadingOf(v); ok {
+			role.readings[i] = []Reading{x}
+		}
+	}
+	return role
+}
+
+// ReadingOf returns what tells a function of registers: times, and plus, constants. ok is false if
+// nothing does that a word can carry.
+func ReadingOf(v cfg.Linear) (x Reading, ok bool) {
+	reg, part, ok := v.Terms[0].Symbol.Register()
+	if ok = ok && reg != stackPointer; v.N == 1 {
+		return Reading{reg, NoRegister, part}, ok
+	}
+	minus, others, isRegister := v.Terms[1].Symbol.Register()
+	ok = ok && isRegister && minus != stackPointer && part == cfg.Whole && others == cfg.Whole
+	return Reading{reg, minus, cfg.Whole}, ok && v.N == 2 && v.Terms[0].Times == -v.Terms[1].Times
+}
+
+// forward lists the nodes from the search's origin to node.
+func (s *search) forward(node int) []int {
+	way := s.way(node)
+	slices.Reverse(way)
+	return way
+}
+
+// behind is the node that a loop of one block goes on to.
+func (r *Routine) behind(loop int) []int {
+	succ := r.Blocks[loop].Succ
+	if succ[0] == loop {
+		return succ[1:]
+	}
+	return succ[:1]
+}
+
+// countable lists the loops of one block whose rounds other words than theirs may tell.
+func (r *Routine) countable(must []bool) (loops []int) {
+	for b := range r.Blocks {
+		if _, ok := r.seat(b); ok && !must[b] && len(r.Counters(b)) > 0 && r.behind(b)[0] >= 0 {
+			loops = append(loops, b)
+		}
+	}
+	slices.SortStableFunc(loops, func(a, b int) int { return cmp.Compare(r.price(b), r.price(a)) })
+	return loops
+}
+
+// fill puts a probe on a way near a loop where it can carry what tells the loop's rounds.
+func (r *Routine) fill(w *want) bool {
+	l := &counting{block: w.loop, counters: r.probed[w.loop].counters}
+	for _, way := range w.ways {
+		best, price := none, math.Inf(1)
+		for i, n := range way {
+			if n == exit || r.probed[n].on || r.price(n) >= price {
+				continue
+			}
+			was := r.probed[n]
+			p, ok := r.seat(n)
+			if !ok || p.stepped {
+				continue
+			}
+			r.probed[n] = p
+			var role role
+			if w.before {
+				role = r.roleBefore(l, n, way[i+1:])
+			} else {
+				role = r.roleBehind(l, n, way[:i+1])
+			}
+			r.probed[n] = was
+			if role.says() || slices.Contains(role.known, true) {
+				best, price = n, r.price(n)
+			}
+		}
+		if best != none {
+			return r.probe(best)
+		}
+	}
+	return false
+}
+
+// carry has the words say what tells the rounds of loops. Loops between words that have come since,
+// and that carry something else, get a probe.
+func (r *Routine) carry() {
+	s := newSearch(r)
+	t, w := r.tellRounds(s)
+	for ; w != nil; t, w = r.tellRounds(s) {
+		r.probe(w.loop)
+	}
+	r.counts, r.readings = t.by, map[int]*Reading{}
+	for word, list := range t.carry {
+		r.readings[word] = &list[0]
+	}
+}
+
+// cost is what all probes are expected to cost for one activation.
+func (r *Routine) cost() (sum float64) {
+	for b := range r.probed {
+		if r.probed[b].on {
+			sum += r.price(b)
+		}
+	}
+	return sum
+}

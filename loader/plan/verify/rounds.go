@@ -1,0 +1,198 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
+)
+
+// checkRounds: the rounds of a loop without a probe are a function of what the last word before it
+// carries, and of what the next word behind it does, unless they are known before the loop begins
+// (rule 13).
+func (v *verifier) checkRounds(r *routine) {
+	counts := false
+	for b := range r.Blocks {
+		c := r.Counts(b)
+		counts = counts || c != nil
+		switch {
+		case c == nil:
+			continue
+		case r.sites[b] != nil:
+			r.fault("a loop that is told by other words has a probe", r.way(b))
+		case !slices.Contains(r.Counters(b), *c):
+			r.fault("the rounds of a loop are told by what does not count them", r.way(b))
+		case !c.Exact:
+			r.checkBehind(b, c)
+		}
+	}
+	if counts {
+		r.eachStart(func(s start) { r.checkBefore(s) })
+	}
+	for b, s := range r.sites {
+		if s == nil || s.Reading == nil {
+			continue
+		}
+		if x := s.Reading; s.Case != nil || s.Stepped || x.Reg == rsp || x.Minus == rsp || x.Part != cfg.Whole && x.Minus != plan.NoRegister {
+			r.fault("a word carries what it cannot", r.way(b))
+			return
+		}
+	}
+}
+
+const rsp = 4
+
+// loopsOnce are the nodes after a loop whose rounds are told, and the block itself for no other.
+func (r *routine) loopsOnce(n int) []int {
+	next := r.onwards(n)
+	if r.Counts(n) == nil {
+		return next
+	}
+	return slices.DeleteFunc(slices.Clone(next), func(to int) bool { return to == n })
+}
+
+// through is what registers hold behind block n.
+func (r *routine) through(regs cfg.Registers, n int) cfg.Registers {
+	if r.Counts(n) != nil {
+		r.FollowRounds(&regs, n)
+	} else {
+		r.Follow(&regs, n, 0, len(r.Blocks[n].Insns))
+	}
+	return regs
+}
+
+// silentAfter are the nodes of the same activation that silence may go on to.
+func (r *routine) silentAfter(n int) []int {
+	if n == r.exit || r.sites[n] != nil {
+		return nil
+	}
+	return r.loopsOnce(n)
+}
+
+// inOrder lists some nodes and all that silence leads to from them, each behind those that lead to
+// it.
+func (r *routine) inOrder(nodes []int) (order []int) {
+	seen := make([]bool, r.exit+1)
+	var visit func(n int)
+	visit = func(n int) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		for _, to := range r.silentAfter(n) {
+			visit(to)
+		}
+		order = append(order, n)
+	}
+	for _, n := range nodes {
+		visit(n)
+	}
+	slices.Reverse(order)
+	return order
+}
+
+// flow calls yield, until it returns false, with each node that silence leads to from some, and what
+// registers hold there on all ways to it, if they hold regs at these.
+func (r *routine) flow(nodes []int, regs cfg.Registers, yield func(n int, regs cfg.Registers) bool) {
+	at := make([]*cfg.Registers, r.exit+1)
+	come := func(nodes []int, regs cfg.Registers) {
+		for _, n := range nodes {
+			if at[n] == nil {
+				at[n] = &regs
+			} else {
+				joined := *at[n]
+				joined.Join(&regs)
+				at[n] = &joined
+			}
+		}
+	}
+	come(nodes, regs)
+	for _, n := range r.inOrder(nodes) {
+		if at[n] == nil {
+			continue // it is on a silent circle, which is found elsewhere
+		}
+		if !yield(n, *at[n]) {
+			return
+		}
+		if next := r.silentAfter(n); len(next) > 0 {
+			come(next, r.through(*at[n], n))
+		}
+	}
+}
+
+// checkBefore: where silence leads from a start to a loop, the counter's beginning is known, or what
+// the start's word carries tells it.
+func (r *routine) checkBefore(s start) {
+	regs := cfg.Unchanged()
+	if s.word != none {
+		r.Follow(&regs, s.word, r.sites[s.word].Insn, len(r.Blocks[s.word].Insns))
+	}
+	r.flow(s.nodes, regs, func(n int, regs cfg.Registers) bool {
+		c := r.Counts(n)
+		ok := c == nil || r.isTold(s, c, regs)
+		if !ok {
+			r.fault("no word tells what a loop begins with", r.way(max(s.word, 0), n))
+		}
+		return ok
+	})
+}
+
+// isTold reports whether a start's word tells what a counter begins with there, or nothing has to.
+func (r *routine) isTold(s start, c *cfg.Counter, regs cfg.Registers) bool {
+	begins, ok := c.Beginning(&regs)
+	if !ok || begins.IsConstant() {
+		return ok
+	}
+	if s.word == none || r.sites[s.word].Reading == nil {
+		return false
+	}
+	x := r.sites[s.word].Reading
+	carried := cfg.Held(x.Reg)
+	switch {
+	case x.Part == cfg.ZeroExtended:
+		carried = carried.ZeroExtended()
+	case x.Part == cfg.SignExtended:
+		carried = carried.SignExtended()
+	case x.Minus != plan.NoRegister:
+		carried, _ = cfg.Distance(carried, cfg.Held(x.Minus), 64)
+	}
+	rest, ok := cfg.Distance(begins, scaled(carried, begins.Terms[0].Times), c.Width)
+	return ok && rest.IsConstant()
+}
+
+func scaled(l cfg.Linear, times int64) cfg.Linear {
+	for i := range l.Terms[:l.N] {
+		l.Terms[i].Times *= times
+	}
+	l.Add *= times
+	return l
+}
+
+// checkBehind: on each way out of a loop a word carries the counter, before anything is called and
+// before the activation ends, or another loop changes it.
+func (r *routine) checkBehind(loop int, c *cfg.Counter) {
+	r.flow(r.silentAfter(loop), cfg.Unchanged(), func(n int, regs cfg.Registers) bool {
+		switch {
+		case n == r.exit, r.sites[n] == nil && (isCall(&r.Blocks[n]) || len(r.after(n)) == 0):
+			r.fault("no word tells what a loop ends with", r.way(loop, n))
+			return false
+		case r.sites[n] == nil:
+			return true
+		}
+		s := r.sites[n]
+		r.Follow(&regs, n, 0, s.Insn)
+		x := s.Reading
+		ok := x != nil && x.Minus == plan.NoRegister && x.Part == cfg.Whole && isFrom(regs.At(x.Reg), c)
+		if !ok {
+			r.fault(fmt.Sprintf("the word at %x does not tell what a loop ends with", s.Addr), r.way(loop, n))
+		}
+		return ok
+	})
+}
+
+// isFrom reports whether a value is that of a counter, as the loop left it, and a constant.
+func isFrom(v cfg.Linear, c *cfg.Counter) bool {
+	d, ok := cfg.Distance(v, cfg.Held(c.Reg), c.Width)
+	return ok && d.IsConstant()
+}
