@@ -84,11 +84,10 @@ func (t *Thread) leaveAbove(i int) (returnedAll bool) {
 	if n == 0 {
 		return false
 	}
-	returned := false
-	for len(t.frames)-1 > i && t.hasReturned(returned) {
+	returned, known := false, t.mayHaveLeft(i)
+	for known && len(t.frames)-1 > i && t.hasReturned(len(t.frames)-1, returned) {
 		f := t.top()
-		o, _ := f.st.returnsBy(f.called)
-		threw := f.root && !f.handler || f.r.jumpsAnywhere(o.block) // what called it, or what it jumped to
+		threw := f.ranInto()
 		returned = !threw && !f.handler
 		t.finishAbove(len(t.frames) - 2)
 		if threw {
@@ -108,11 +107,34 @@ func (t *Thread) leaveAbove(i int) (returnedAll bool) {
 	return false
 }
 
-// hasReturned reports whether the innermost activation cannot be what is left from within: it
-// stands at no call, none lies ahead, and it can come to its end. returned: what it called has come
-// back.
-func (t *Thread) hasReturned(returned bool) bool {
-	f := t.top()
+// mayHaveLeft reports whether something that is known may have left the frames above i, if those did
+// return that can: else a signal's handler did that is not observed, from within the innermost.
+func (t *Thread) mayHaveLeft(i int) bool {
+	returned := false
+	for k := len(t.frames) - 1; k > i; k-- {
+		f := &t.frames[k]
+		if !t.hasReturned(k, returned) || f.ranInto() {
+			return true
+		}
+		returned = !f.handler
+	}
+	f := &t.frames[i]
+	_, ahead := t.openCallAhead(f)
+	return ahead || !returned || !f.called
+}
+
+// ranInto reports whether an activation that has ended came to code that is not observed by that: to
+// what called it, or by a jump.
+func (f *frame) ranInto() bool {
+	o, _ := f.st.returnsBy(f.called)
+	return f.root && !f.handler || f.r.jumpsAnywhere(o.block)
+}
+
+// hasReturned reports whether frame k, the innermost but for what has returned, cannot be what is
+// left from within: it stands at no call, none lies ahead, and it can come to its end. returned:
+// what it called has come back.
+func (t *Thread) hasReturned(k int, returned bool) bool {
+	f := &t.frames[k]
 	if f.called && !returned || !f.called && f.atOpenCall() {
 		return false
 	}

@@ -22,6 +22,7 @@ import (
 // small has a loop, a switch, a recursion, an indirect call and calls of unobserved code.
 const small = `
 #include <stdlib.h>
+#include <setjmp.h>
 #include <string.h>
 volatile int sink;
 __attribute__((noinline)) static int pick(int n)
@@ -52,7 +53,9 @@ __attribute__((noinline)) int sum(const unsigned char *p, const unsigned char *e
 		s += *p++;
 	return s;
 }
-int (*volatile summation)(const unsigned char *, const unsigned char *) = sum;
+jmp_buf env;
+__attribute__((noinline)) int guarded(const unsigned char *p, const unsigned char *end) { return setjmp(env) ? 1 : sum(p, end) + 1; }
+int (*volatile summation)(const unsigned char *, const unsigned char *) = guarded;
 int (*volatile comparison)(const char *, const char *) = compare;
 int main(int argc, char **argv)
 {
@@ -178,6 +181,41 @@ func TestWordWithoutItsReading(t *testing.T) {
 		if a, _ := d.Anomalies(); a != uint64(i) {
 			t.Errorf("%d anomalies, the word's reading told: %v", a, told)
 		}
+	}
+}
+
+// TestJumpOutBySomethingUnseen: where nothing that is known can have jumped, an activation has not
+// come to its end before, nor its loop.
+func TestJumpOutBySomethingUnseen(t *testing.T) {
+	p, d := decodeSmall(t)
+	const stack = 0x7ffc0000
+	reads := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Reading != nil })
+	begin := firstSite(p, "guarded")
+	r := p.Routines[p.Sites[begin].Routine]
+	call := slices.IndexFunc(r.Blocks, func(b cfg.Block) bool {
+		return b.End == cfg.Call && b.Target == p.Routines[p.Sites[reads].Routine].Addr
+	})
+	again := slices.IndexFunc(p.Sites, func(s plan.Site) bool {
+		return s.Routine == r.ID && slices.Contains(r.Blocks[s.Block].Succ, call)
+	})
+	toCall := slices.Index(r.Blocks[p.Sites[again].Block].Succ, call)
+	rec := &recorder{decoder: d, plan: p}
+	thread := d.Thread(rec)
+	words := []wire.Word{wire.MakeFrom(wire.Outside, 0)}
+	if begin != again {
+		words = append(words, wire.MakeWitness(begin, 0, stack))
+	}
+	words = append(words, wire.MakeWitness(again, 1-toCall, stack),
+		wire.MakeFrom(wire.Inside, r.Blocks[call].Hi+r.Offset()), wire.MakeCase(1000), wire.MakeWitness(reads, 0, stack-uint64(r.Blocks[call].Depth)),
+		wire.MakeWitness(again, toCall, stack))
+	for _, w := range words {
+		thread.Word(w)
+	}
+	if a, m := d.Anomalies(); a != 0 || m != 0 || rec.err != nil {
+		t.Errorf("%d anomalies, %d ambiguities, %v", a, m, rec.err)
+	}
+	if len(rec.events) > 100 || !slices.ContainsFunc(rec.marks, func(m mark) bool { return m.kind == ops.Cut }) {
+		t.Errorf("%d events, marks %v", len(rec.events), rec.marks)
 	}
 }
 
