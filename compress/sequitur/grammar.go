@@ -124,8 +124,7 @@ func (g *Grammar) Append(terminal uint32) {
 func (g *Grammar) AppendRun(terminal uint32, times uint64) {
 	for times > 0 {
 		g.accept(terminal)
-		times--
-		if g.runs != nil {
+		if times--; g.runs != nil && times > 0 {
 			n := g.runs.lengthen(times)
 			g.length += n
 			times -= n

@@ -260,13 +260,34 @@ func (r *Routine) seatOf(n int) int {
 // rolesBefore finds what a word, or the entry, may carry for the loops that silence leads to from
 // it: nothing, if it does in more than one way.
 func (r *Routine) rolesBefore(s *search, word int, from []int, loops map[int]*counting) {
+	several := func(n int) bool { return false }
+	if met := s.spread(from); len(met) > 0 {
+		behind := newSearch(r)
+		behind.spread(met)
+		several = func(n int) bool { return *behind.at(n) != unseen }
+	}
+	for _, n := range s.queue {
+		l := loops[n]
+		if l == nil {
+			continue
+		}
+		if way := s.forward(n); several(n) {
+			l.before = append(l.before, newRole(l, word, way))
+		} else {
+			l.before = append(l.before, r.roleBefore(l, word, way[:len(way)-1]))
+		}
+	}
+}
+
+// spread visits what silence leads to from some nodes in the same activation, and reports the nodes
+// that it came to again.
+func (s *search) spread(from []int) (met []int) {
 	s.reset()
 	for _, n := range from {
 		if *s.at(n) == unseen {
 			s.visit(n, origin)
 		}
 	}
-	var met []int
 	for i := 0; i < len(s.queue); i++ {
 		n := s.queue[i]
 		if n == exit {
@@ -280,44 +301,7 @@ func (r *Routine) rolesBefore(s *search, word int, from []int, loops map[int]*co
 			}
 		}
 	}
-	several := r.behindAny(met)
-	for _, n := range s.queue {
-		l := loops[n]
-		if l == nil {
-			continue
-		}
-		if way := s.forward(n); several[n] {
-			l.before = append(l.before, newRole(l, word, way))
-		} else {
-			l.before = append(l.before, r.roleBefore(l, word, way[:len(way)-1]))
-		}
-	}
-}
-
-// behindAny are the nodes that silence leads to from any of some nodes, and these.
-func (r *Routine) behindAny(nodes []int) (seen map[int]bool) {
-	if len(nodes) == 0 {
-		return nil
-	}
-	seen = map[int]bool{}
-	s := newSearch(r)
-	for _, n := range nodes {
-		if *s.at(n) == unseen {
-			s.visit(n, origin)
-		}
-	}
-	for i := 0; i < len(s.queue); i++ {
-		n := s.queue[i]
-		if seen[n] = true; n == exit {
-			continue
-		}
-		for _, next := range s.silent(n) {
-			if *s.at(next) == unseen {
-				s.visit(next, n)
-			}
-		}
-	}
-	return seen
+	return met
 }
 
 // roleBefore finds which readings tell, where a word's probe sits, what there is at the end of a
@@ -418,7 +402,7 @@ func (r *Routine) fill(w *want) bool {
 func (r *Routine) carry() {
 	s := newSearch(r)
 	t, w := r.tellRounds(s)
-	for ; w != nil; t, w = r.tellRounds(s) {
+	for ; w != nil && r.Observed(); t, w = r.tellRounds(s) {
 		r.probe(w.loop)
 	}
 	r.counts, r.readings = t.by, map[int]*Reading{}
