@@ -38,7 +38,11 @@ const (
 	repString        // single-stepping stops after each iteration
 	syscallOp        // the kernel may restart it
 	int3             // raises SIGTRAP of its own
+	cpuid            // where a hypervisor executes it, the step may end behind the next one
 )
+
+// cpuidLength is its length, bytes.
+const cpuidLength = 2
 
 // openImage reads the executable segments of an x86-64 ELF file.
 func openImage(path string) (*image, error) {
@@ -163,6 +167,8 @@ func classify(code []byte) opcode {
 			return int3
 		case b == 0x0f && i+1 < len(code) && code[i+1] == 0x05:
 			return syscallOp
+		case b == 0x0f && i+1 < len(code) && code[i+1] == 0xa2:
+			return cpuid
 		default:
 			return ordinary
 		}

@@ -326,6 +326,10 @@ func (s *stepper) record(img *image, t *tracee, next uint64) (deliver bool, err 
 		return false, nil
 	}
 	t.Insns = append(t.Insns, img.place(t.pc))
+	for pc := t.pc; img.opcodeAt(pc) == cpuid && next != pc+cpuidLength; {
+		pc += cpuidLength
+		t.Insns = append(t.Insns, img.place(pc))
+	}
 	return deliver, nil
 }
 

@@ -69,6 +69,7 @@ func TestKnownSequences(t *testing.T) {
 		exit    int
 	}{
 		{"repeat", []string{"abcdeeefghihijkl"}, 4},
+		{"cpuid", []string{"abcdedefghjklmno"}, 5},
 		{"signal", []string{"abcdefpqrsghtuvrsklmn"}, 0},
 		{"restart", []string{"abcdefghijkpqrlmno"}, 9},
 		{"thread", []string{"abcdefghij", "fgklmlmlmnop"}, 0},
