@@ -75,19 +75,28 @@ func (w *Tracer) Record(ctx context.Context, t Target, flags ...string) (*Record
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "run.wpp")
+	outcome, err := w.RecordTo(ctx, file, t, flags...)
+	if err != nil {
+		return nil, outcome, err
+	}
+	r, err := w.Read(ctx, file, t.Libraries...)
+	return r, outcome, err
+}
+
+// RecordTo is Record, but that it leaves the snapshot in file and does not read it.
+func (w *Tracer) RecordTo(ctx context.Context, file string, t Target, flags ...string) (Outcome, error) {
 	command := append([]string{w.path, "-q", "-o", file}, flags...)
 	for _, name := range t.Libraries {
 		command = append(command, "--lib", name)
 	}
 	outcome, err := t.run(ctx, append(command, "--")...)
 	if err != nil {
-		return nil, outcome, err
+		return outcome, err
 	}
 	if _, err := os.Stat(file); err != nil {
-		return nil, outcome, fmt.Errorf("record %s: %w: %s", t.Path, ErrRefused, outcome.Stderr)
+		return outcome, fmt.Errorf("record %s: %w: %s", t.Path, ErrRefused, outcome.Stderr)
 	}
-	r, err := w.Read(ctx, file, t.Libraries...)
-	return r, outcome, err
+	return outcome, nil
 }
 
 // Follow runs the target under `wpptrace --follow-fork -- CMD`, and returns what came of each
@@ -136,14 +145,23 @@ func (w *Tracer) Read(ctx context.Context, file string, libraries ...string) (*R
 	if r.Routines, err = truth.ParseRoutines(bytes.NewReader(routines), "", libraries...); err != nil {
 		return nil, err
 	}
-	stat, err := w.output(ctx, "stat", "--json", file)
-	if err != nil {
+	if r.Stat, err = w.Stat(ctx, file); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(stat, &r.Stat); err != nil {
-		return nil, fmt.Errorf("read figures: %w", err)
-	}
 	return r, nil
+}
+
+// Stat reads the figures of a snapshot.
+func (w *Tracer) Stat(ctx context.Context, file string) (query.Stat, error) {
+	var s query.Stat
+	out, err := w.output(ctx, "stat", "--json", file)
+	if err == nil {
+		err = json.Unmarshal(out, &s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("read the figures of %s: %w", file, err)
+	}
+	return s, nil
 }
 
 // A Plan is what `wpptrace plan --json` says of how much would be observed.
