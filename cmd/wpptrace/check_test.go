@@ -83,12 +83,12 @@ func TestForecast(t *testing.T) {
 	if hits := all.emulated + all.stepped; hits < 0.02 || hits > 0.6 {
 		t.Errorf("%.3f hits an instruction", hits)
 	}
-	if s := all.slowDown(); s < 20 || s > 1000 {
-		t.Errorf("slow-down %.1f", s)
+	if usual, most := all.slowDown(usualTime), all.slowDown(leastTime); usual < 20 || usual > 500 || most < 8*usual {
+		t.Errorf("slow-down %.1f, at most %.1f", usual, most)
 	}
 	var out strings.Builder
 	all.tell(&out, 0, 0)
-	if !strings.Contains(out.String(), ", up to 1.0 at its present load of 0% of a CPU") {
+	if !strings.Contains(out.String(), "at its present load, 0% of a CPU: some 1.0 times\n") {
 		t.Errorf("of an idle process: %s", out.String())
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"time"
 
 	"wpptrace/loader/attach"
 	"wpptrace/loader/paths"
@@ -17,8 +16,11 @@ type forecast struct {
 	cost              attach.Cost
 }
 
-// instructionTime is the least, for a forecast is not to be exceeded.
-const instructionTime = query.InstructionTime * float64(time.Nanosecond)
+// What an instruction takes, ns: in code that computes, and at the least.
+const (
+	usualTime = 0.2
+	leastTime = query.InstructionTime
+)
 
 // newForecast weighs each probe with how often the plan expects it to be hit, and each hit with the
 // instructions from there to the next.
@@ -103,9 +105,15 @@ func endingShare(r *plan.Routine, n *paths.Numbering, b int) float64 {
 	return ending / all
 }
 
-// slowDown is how many times longer the process's own code takes.
-func (f forecast) slowDown() float64 {
-	return 1 + (f.emulated*float64(f.cost.Emulated)+f.stepped*float64(f.cost.Stepped))/instructionTime
+// slowDown is how many times longer the process's own code takes, if an instruction takes so many
+// ns untraced.
+func (f forecast) slowDown(instruction float64) float64 {
+	return 1 + (f.emulated*float64(f.cost.Emulated)+f.stepped*float64(f.cost.Stepped))/instruction
+}
+
+// String writes the forecast for code that never waits.
+func (f forecast) String() string {
+	return fmt.Sprintf("some %s times while it runs its own code, %s at most", factor(f.slowDown(usualTime)), factor(f.slowDown(leastTime)))
 }
 
 // tell prints the forecast. load is the CPU share that the process uses now, 1 for one CPU;
@@ -115,8 +123,11 @@ func (f forecast) tell(w io.Writer, load, overhead float64) {
 	if overhead > 0 {
 		bound = fmt.Sprintf("--overhead keeps it to %v%% in the long run", overhead)
 	}
-	fmt.Fprintf(w, "wpptrace: slow-down: up to %s times while it runs its own code, up to %s at its present load of %.0f%% of a CPU; %s\n",
-		factor(f.slowDown()), factor(1+min(load, 1)*(f.slowDown()-1)), 100*load, bound)
+	fmt.Fprintf(w, "wpptrace: slow-down: %v; %s\n", f, bound)
+	const busy = 0.9
+	if load < busy {
+		fmt.Fprintf(w, "wpptrace: at its present load, %.0f%% of a CPU: some %s times\n", 100*load, factor(1+load*(f.slowDown(usualTime)-1)))
+	}
 }
 
 // factor writes a number without digits that mean nothing.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"wpptrace/loader/attach"
@@ -41,15 +42,18 @@ const (
 	someBatches = 5 // many times a second
 )
 
-// measure is what a hit costs now, report of it for reporting: the least of some batches, for what
-// disturbs one, and caches that are cold at first, make it longer alone.
+// measure is what a hit costs now, report of it for reporting: the median of some batches, for what
+// disturbs one, and caches that are cold at first, make it longer alone, while other work on the
+// machine makes all of them longer, and the target's hits.
 func (g *gauge) measure(batches int, report time.Duration) attach.Cost {
-	least := g.calibrator.Measure(1, report)
-	for range batches - 1 {
+	emulated, stepped := make([]time.Duration, batches), make([]time.Duration, batches)
+	for i := range batches {
 		c := g.calibrator.Measure(1, report)
-		least.Emulated, least.Stepped = min(least.Emulated, c.Emulated), min(least.Stepped, c.Stepped)
+		emulated[i], stepped[i] = c.Emulated, c.Stepped
 	}
-	return least
+	slices.Sort(emulated)
+	slices.Sort(stepped)
+	return attach.Cost{Emulated: emulated[batches/2], Stepped: stepped[batches/2]}
 }
 
 func (g *gauge) close() {

@@ -20,6 +20,7 @@ import (
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/verify"
 	"wpptrace/loader/target"
+	"wpptrace/loader/uprobe"
 	"wpptrace/query"
 )
 
@@ -37,11 +38,15 @@ func planCommand() *cobra.Command {
   wpptrace plan --canary -p 4711   and how much slower it really gets: probes stand for a moment
   wpptrace plan --verify FILE      prove that the words of the probes determine every path`,
 		Long: `Nothing is attached, except with --canary. Expected hits rest on a static estimate of how often each
-block runs, or on how often it ran in the recording that --weights names. The slow-down is an upper
-bound for the program's own code running at its fastest; the time spent in libraries, in the kernel
-and asleep stays as it is. --canary measures it: the probes stand in the process for 50ms, nothing
-is kept, and they go again. Where nearly all the time then was that of hits, it tells what the
-slow-down is at least, and by the instructions that ran, at most.
+block runs, or on how often it ran in the recording that --weights names. The slow-down is that of
+the program's own code, if that computes and never waits, and at most, running as fast as any
+processor can; the time spent in libraries, in the kernel and asleep stays as it is. What a hit takes
+is assumed; a virtual machine may take ten times that. --canary measures the slow-down: the probes
+stand in the process for 50ms, nothing is kept, and they go again. Where nearly all the time then was
+that of hits, it tells what the slow-down is at least, and by the instructions that ran, at most.
+
+With -p the plan is that of a recording in windows, as -p makes it unless --overhead 0 is given: every
+loop has a probe then, for windows begin and end amid loops.
 
 --verify proves the plan, apart from what made it: between two words there is one way at most, no
 circle of jumps or calls runs without a word, and no silence is left that code which is not
@@ -67,6 +72,7 @@ blocks of both ways that nothing tells apart; then the exit status is 1.`,
 				return err
 			}
 			defer exe.Close()
+			sel.windows = len(args) == 0 && uprobe.Here().Windows() == nil
 			p, err := loadProgram(exe, name, sel)
 			if err != nil {
 				return err
@@ -150,7 +156,8 @@ type planReport struct {
 	HitsPerPath               float64 `json:"expected_hits_per_path"`
 	HitsPerThousand           float64 `json:"expected_hits_per_1000_instructions"`
 	HitsSingleStepPerThousand float64 `json:"expected_hits_single_stepped_per_1000_instructions"`
-	SlowDown                  float64 `json:"predicted_slow_down"`
+	SlowDown                  float64 `json:"predicted_slow_down"` // at most
+	UsualSlowDown             float64 `json:"usual_slow_down"`
 
 	LeftOut  []leftOut `json:"left_out"`
 	Unlisted int       `json:"bytes_in_no_routine"` // linkage stubs, start-up code: what has no unwind information nor a symbol
@@ -160,6 +167,7 @@ type planReport struct {
 	Verified *bool    `json:"verified,omitempty"` // with --verify alone
 	Faults   []string `json:"faults,omitempty"`
 
+	forecast                    forecast
 	routines                    []*plan.Routine
 	probes                      []int     // by routine
 	paths                       []float64 // by routine: acyclic paths; 0 if they cannot be numbered
@@ -178,7 +186,7 @@ type leftOut struct {
 func newPlanReport(p *program, name string) *planReport {
 	f := newForecast(p.plan, attach.TypicalCost())
 	r := &planReport{SchemaVersion: query.SchemaVersion, Program: name, RoutinesTotal: len(p.plan.Routines), Probes: len(p.plan.Sites),
-		HitsPerThousand: 1000 * (f.emulated + f.stepped), HitsSingleStepPerThousand: 1000 * f.stepped, SlowDown: f.slowDown(),
+		HitsPerThousand: 1000 * (f.emulated + f.stepped), HitsSingleStepPerThousand: 1000 * f.stepped, SlowDown: f.slowDown(leastTime), UsualSlowDown: f.slowDown(usualTime), forecast: f,
 		LeftOut: []leftOut{}, routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
 	r.stepped, r.mostStepped = stepped(p.plan)
 	r.Unlisted, _ = unlisted(p.plan)
@@ -254,11 +262,7 @@ func (r *planReport) count(pr *plan.Routine, probes int) {
 	r.RoutinesObserved++
 	r.AcyclicPaths += r.paths[pr.ID]
 	r.expectedHits += expectedHits(pr)
-	for b := range pr.Blocks {
-		if pr.Counts(b) != nil {
-			r.LoopsCounted++
-		}
-	}
+	r.LoopsCounted += pr.LoopsCounted()
 	switch {
 	case probes == 0:
 		r.RoutinesImplied++
@@ -301,8 +305,8 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 		row("warning", "%s%% of the expected hits are single-stepped, and slow, most in", factor(100*share))
 		row("", "%s: -N leaves it out", query.Fit(most.Name, query.TableColumns-16-len(": -N leaves it out")))
 	}
-	row("slow-down", "up to %.0f times while it runs its own code, at %v a hit, %v single-stepped", r.SlowDown,
-		attach.TypicalCost().Emulated, attach.TypicalCost().Stepped)
+	row("slow-down", "%v", r.forecast)
+	row("", "if a hit takes %v, %v single-stepped: -p and stat tell what it does here", r.forecast.cost.Emulated, r.forecast.cost.Stepped)
 	if r.Canary != nil {
 		row("canary", "%s", r.Canary)
 	}

@@ -83,6 +83,7 @@ type selection struct {
 	complete  bool
 	weights   string   // a snapshot
 	libs      []string // globs: the values of --lib
+	windows   bool     // the recording begins and ends again and again
 	others    bool     // other programs are recorded too: an expression may be meant for one of them
 	image     string   // the library's name and a colon, which an expression may begin with; "" for the executable
 }
@@ -98,7 +99,7 @@ func (s selection) options(c *cfg.Program, name string) (plan.Options, error) {
 	if err != nil {
 		return plan.Options{}, err
 	}
-	o := plan.Options{Complete: s.complete, Distrust: len(s.libs) > 0}
+	o := plan.Options{Complete: s.complete, Distrust: len(s.libs) > 0, EveryRound: s.windows}
 	if o.Weights, err = readWeights(s.weights, c.Image, mayMiss); err != nil {
 		return plan.Options{}, err
 	}

@@ -199,6 +199,7 @@ func (o *recordFlags) complete(attaching, windows bool, given func(flag string) 
 	if !given("max-slowdown") && (!attaching || o.overhead > 0) { // the budget is the stricter one, in the long run
 		o.maxSlowDown = 0
 	}
+	o.selection.windows = o.overhead > 0
 	if !attaching && !given("on-overflow") && !o.followFork {
 		o.onOverflow = overflowStop
 	}

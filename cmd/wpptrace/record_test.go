@@ -26,7 +26,7 @@ func TestAttach(t *testing.T) {
 	want := answers(t, questions...)
 	s := startServer(t)
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
-	w.expect("slow-down: up to")
+	w.expect("slow-down: some")
 	w.expect("recording process")
 	var got []string
 	for i, n := range questions {
@@ -121,7 +121,7 @@ func TestSnapshotEvery(t *testing.T) {
 func TestSnapshotsWithoutEnd(t *testing.T) {
 	s := startServer(t)
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "16M")
-	w.expect("slow-down: up to")
+	w.expect("slow-down: some")
 	enough, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)

@@ -11,6 +11,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/loader/attach"
+	"wpptrace/loader/plan"
 	"wpptrace/query"
 )
 
@@ -94,6 +95,8 @@ func (j *job) whyNothing() string {
 		return fmt.Sprintf("it is stopped: kill -CONT %d lets it go on, or the debugger that has it", j.process.PID)
 	case len(j.selection.only)+len(j.selection.not) > 0:
 		return "it may sleep, or run what -F and -N leave out"
+	case slices.ContainsFunc(j.program.plan.Routines, func(r *plan.Routine) bool { return r.LoopsCounted() > 0 }):
+		return "it may sleep, be in one loop all the time that needs no probe, or run in shared libraries, which --lib traces"
 	}
 	return "it may sleep, or run in shared libraries, which --lib traces"
 }

@@ -25,12 +25,14 @@ func natureOf(before target.Times) nature {
 	return nature{true, float64(before.CPU-before.User) / float64(before.User)}
 }
 
-// An estimate is how much of the CPU time of a program was its own, and how far off that may be.
+// An estimate is how much of the CPU time of a program was its own, how far off that may be, and
+// what it was at least; 0: anything.
 type estimate struct {
-	cpu, own, doubt float64
+	cpu, own, doubt, least float64
 }
 
 const (
+	mostHit    = 2                     // what a hit takes at most, in hits as measured: beside other work, some took half as much again
 	hitDoubt   = 0.15                  // of the cost of hits: they meet colder caches than those of the calibration
 	startDoubt = time.Millisecond      // that a process has been seen to use for what attaching leaves it to do: pages to map, cold caches
 	userDoubt  = 0.05                  // of the CPU time
@@ -44,7 +46,8 @@ const (
 // needs to be known how much of the program's own time is spent there.
 func (n nature) estimate(used target.Times, hits time.Duration) estimate {
 	cpu := float64(used.CPU)
-	e := estimate{cpu: cpu, own: cpu - float64(hits), doubt: hitDoubt*float64(hits) + float64(min(startDoubt, hits)) + 1}
+	start := float64(min(startDoubt, hits))
+	e := estimate{cpu: cpu, own: cpu - float64(hits), doubt: hitDoubt*float64(hits) + start + 1, least: cpu - mostHit*float64(hits) - start}
 	user := max(float64(used.User)-userOfHits*float64(hits), 0)
 	userOff := math.Sqrt(math.Pow(userDoubt*cpu, 2) + float64(tickDoubt)*(float64(tickDoubt)+user))
 	if n.known {
@@ -54,6 +57,7 @@ func (n nature) estimate(used target.Times, hits time.Duration) estimate {
 		e.own, e.doubt = (a*e.own+b*own)/(a+b), 1/math.Sqrt(a+b)
 	}
 	e.own = min(max(e.own, user-userOff, cpu/wpp.MostSlowDown), cpu)
+	e.least = max(min(e.least, e.own), 0)
 	return e
 }
 
@@ -79,11 +83,10 @@ func (e estimate) tell() string {
 	return times(e.slower())
 }
 
-// tellLikely writes the slow-down, and, where it is in doubt, what it is at least and what it seems
-// to be.
+// tellLikely writes the slow-down, and, where it is in doubt, what it is at least.
 func (e estimate) tellLikely() string {
 	if e.vague() {
-		return fmt.Sprintf("at least %s, perhaps %s", times(e.atLeast()), times(e.slower()))
+		return fmt.Sprintf("some %s, at least %s", times(e.slower()), times(e.atLeast()))
 	}
 	return times(e.slower())
 }
@@ -96,12 +99,12 @@ func (e estimate) atLeast() float64 {
 	return e.cpu / min(e.own+e.doubt, e.cpu)
 }
 
-// atMost is the slow-down where the doubt is all tracing; 0: it may be any.
+// atMost is the slow-down, whatever hits took; 0: it may be any.
 func (e estimate) atMost() float64 {
-	if e.own <= e.doubt {
+	if e.least == 0 {
 		return 0
 	}
-	return e.cpu / (e.own - e.doubt)
+	return e.cpu / e.least
 }
 
 // times writes a slow-down.

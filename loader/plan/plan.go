@@ -27,6 +27,9 @@ type Options struct {
 	// Distrust takes no imported function for harmless by its name: it may lie in another image
 	// that is observed.
 	Distrust bool
+	// EveryRound lets no loop run without a word (rule 13): a recording that begins or ends amid
+	// one knows nothing of its rounds then.
+	EveryRound bool
 }
 
 // Weights say how often an earlier run of the same program came where. What they do not know is
@@ -124,6 +127,7 @@ type Plan struct {
 
 	offset    uint64
 	distrust  bool
+	counting  bool // loops may run without a word
 	allocates bool // the C library gets its memory from the program
 	measured  bool // some of the frequencies are
 }
@@ -157,7 +161,7 @@ func (r *Routine) First(block int) bool { return r.first[block] }
 // Make plans a program, on all CPUs. Cost: for what compilers make nearly linear in its size, on
 // two CPUs 0.4 s for 100,000 blocks, and two to four times that with Weights.
 func Make(program *cfg.Program, o Options) (*Plan, error) {
-	p := &Plan{Program: program, Calls: map[uint64]Call{}, distrust: o.Distrust, allocates: hasAllocator(program), measured: o.Weights != nil}
+	p := &Plan{Program: program, Calls: map[uint64]Call{}, distrust: o.Distrust, counting: !o.EveryRound, allocates: hasAllocator(program), measured: o.Weights != nil}
 	for _, c := range program.Routines {
 		r := &Routine{Routine: c, ID: c.ID, plan: p, LeftOut: c.LeftOut, Cause: c.Cause, entries: append([]int{c.Entry}, c.Others...)}
 		if r.LeftOut == "" && o.Select != nil && !o.Select(c) {

@@ -36,6 +36,9 @@ const NoRegister = -1
 // words tell (rule 13); else nil.
 func (r *Routine) Counts(b int) *cfg.Counter { return r.counts[b] }
 
+// LoopsCounted is how many loops run without a probe: what words carry tells their rounds.
+func (r *Routine) LoopsCounted() int { return len(r.counts) }
+
 // stackPointer is rsp by hardware number: nothing counts in it.
 const stackPointer = 4
 
@@ -355,6 +358,9 @@ func (r *Routine) behind(loop int) []int {
 
 // countable lists the loops of one block whose rounds other words than theirs may tell.
 func (r *Routine) countable(must []bool) (loops []int) {
+	if !r.plan.counting {
+		return nil
+	}
 	for b := range r.Blocks {
 		if _, ok := r.seat(b); ok && !must[b] && len(r.Counters(b)) > 0 && r.behind(b)[0] >= 0 {
 			loops = append(loops, b)
