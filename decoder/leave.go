@@ -242,10 +242,10 @@ func (t *Thread) flows(i, b int) bool {
 }
 
 // mayLand reports whether frame i may come to block b by an exception or a second return: out of
-// the call where it stands, or one that it may have come to silently.
+// the call where it stands, or one that it may have come to silently, or by a fault.
 func (t *Thread) mayLand(i, b int) bool {
 	f := &t.frames[i]
-	return t.throws(i, b) || f.st.passes(f.called) && slices.ContainsFunc(f.st.silentWays().nodes, func(n node) bool {
+	return f.r.faults[b] || t.throws(i, b) || f.st.passes(f.called) && slices.ContainsFunc(f.st.silentWays().nodes, func(n node) bool {
 		return f.r.Site(n.block) == nil && f.r.mayThrow(n.block, b)
 	})
 }
@@ -308,6 +308,11 @@ func (t *Thread) toThrowingCall(i, pad int) {
 				best = n.block
 			}
 		}
+	}
+	if best == exit && f.r.faults[pad] {
+		t.leaveAbove(i)
+		t.cut(&t.frames[i])
+		return
 	}
 	if best == exit {
 		t.anomaly("no call that throws to the landing pad", "routine", f.r.Name, "from", f.address(), "pad", f.r.Blocks[pad].Lo)

@@ -123,6 +123,7 @@ func Programs() []Program {
 		{File: "tailcalls.c"},
 		{File: "thread_ends.c", Exit: 6, Tags: Threads | KillsThreads | Exceptions | NoStatic},
 		{File: "threads.c", Tags: Threads | NoStatic},
+		{File: "thrown_faults.cc", Exit: 7, Tags: Signals | Exceptions | Fault | GNU},
 		{File: "timer.c", Tags: Timer | Signals | Long},
 		{File: "variants.cc", Exit: 6, Tags: Exceptions},
 		{File: "vfork.c", Tags: Forks},

@@ -21,6 +21,7 @@ type draft struct {
 	first   []int32 // by block: its first instruction
 	preds   [][]int32
 	pads    []int          // blocks
+	faults  []int          // of these, those of what is no call
 	tables  map[int]*table // by the jump's instruction
 	refused map[int]bool   // jumps once resolved, and then no more
 	adopter *draft         // the routine that the pieces became parts of
@@ -210,13 +211,15 @@ func (r *recovery) link(d *draft) {
 			d.returns = d.returns || bl.Succ[0] < 0
 		}
 	}
-	d.pads = d.pads[:0]
+	d.pads, d.faults = d.pads[:0], d.faults[:0]
 	for _, i := range d.pieces {
 		r.linkPads(d, r.pieces[i].Calls)
 	}
 	r.linkLabels(d)
 	slices.Sort(d.pads)
 	d.pads = slices.Compact(d.pads)
+	slices.Sort(d.faults)
+	d.faults = slices.Compact(d.faults)
 }
 
 // end sets the end of block b and returns room with its successors appended.
@@ -402,7 +405,8 @@ func (r *recovery) checkCall(d *draft, i int) {
 	}
 }
 
-// linkPads gives each call its landing pad. Call sites are sorted and do not overlap.
+// linkPads gives each call its landing pad, and finds those that call sites without a call have.
+// Call sites are sorted and do not overlap.
 func (r *recovery) linkPads(d *draft, sites []image.CallSite) {
 	end := uint64(0)
 	for _, site := range sites {
@@ -420,11 +424,16 @@ func (r *recovery) linkPads(d *draft, sites []image.CallSite) {
 		}
 		d.pads = append(d.pads, pad)
 		b := sort.Search(len(d.blocks), func(b int) bool { return d.blocks[b].Hi > site.Lo })
+		ran, calls := b < len(d.blocks) && d.blocks[b].Lo < site.Hi, false
 		for ; b < len(d.blocks) && d.blocks[b].Lo < site.Hi; b++ {
 			bl := &d.blocks[b]
 			if q := &bl.Insns[len(bl.Insns)-1]; isCall(bl) && site.Lo <= q.Addr && q.Addr < site.Hi {
 				bl.Pads = append(bl.Pads, pad)
+				calls = true
 			}
+		}
+		if ran && !calls {
+			d.faults = append(d.faults, pad)
 		}
 	}
 }

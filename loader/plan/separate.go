@@ -275,10 +275,11 @@ func (r *Routine) leaves(nodes ...int) bool {
 	return len(nodes) == 0 || slices.ContainsFunc(nodes, func(n int) bool { return n == exit || r.leaving[n] })
 }
 
-// markFirst finds the blocks that can be reached from the entry without a word.
+// markFirst finds the blocks that can be reached from the entry without a word: a landing pad that
+// faults lead to can, from anywhere.
 func (r *Routine) markFirst() {
 	r.first = make([]bool, len(r.Blocks))
-	queue := slices.Clone(r.entries)
+	queue := slices.Concat(r.entries, r.Faults)
 	for _, b := range queue {
 		r.first[b] = true
 	}

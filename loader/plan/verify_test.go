@@ -33,6 +33,25 @@ func TestEveryProbeIsNeeded(t *testing.T) {
 	}
 }
 
+// TestFaultsLeadToLandingPads: an exception that a signal handler throws comes to the landing pad of
+// what is no call, at any time in a routine that would else be silent.
+func TestFaultsLeadToLandingPads(t *testing.T) {
+	const source = `
+		static __attribute__((noinline)) int peek(volatile int *p) { try { return *p; } catch (int e) { return e; } }
+		int main(int argc, char **argv) { return peek((int *)argv) + peek(&argc); }`
+	p := planned(t, compile(t, source, "-xc++", "-O2", "-fnon-call-exceptions"), plan.Options{})
+	r := routine(t, p, "_ZL4peekPVi")
+	if len(r.Faults) == 0 || r.Silent || !r.Site(r.Faults[0]).First {
+		t.Errorf("landing pads of faults %v, silent: %v", r.Faults, r.Silent)
+	}
+	prove(t, p)
+	r.Silent = true
+	const want = "it may be silent, and faults may lead to its landing pad"
+	if faults := verify.Plan(p); !slices.ContainsFunc(faults, func(f verify.Fault) bool { return strings.Contains(f.String(), want) }) {
+		t.Errorf("%v, want %q", faults, want)
+	}
+}
+
 // more has what kinds has not: a way into the library by a jump, a loop that may end where it might
 // have called, recursion from a frame of unknown size, jumps that ask for one place in the frame.
 const more = `

@@ -108,6 +108,9 @@ func (v *verifier) checkCallees(r *routine) {
 	if r.silent && r.rootable {
 		r.fault("it may be silent, and code that is not observed may enter it")
 	}
+	if r.silent && len(r.Faults) > 0 {
+		r.fault("it may be silent, and faults may lead to its landing pad")
+	}
 }
 
 // checkFirstCalls: a word comes before code is entered that may call back and that no word

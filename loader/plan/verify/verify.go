@@ -201,10 +201,11 @@ func (r *routine) distinct(succ []int) (nodes []int) {
 	return nodes
 }
 
-// markFirst finds what can be reached from the entry without a word.
+// markFirst finds what can be reached from the entry without a word: a landing pad that faults lead
+// to can, from anywhere.
 func (r *routine) markFirst() {
 	r.first = make([]bool, r.exit)
-	queue := slices.Clone(r.entries)
+	queue := slices.Concat(r.entries, r.Faults)
 	for _, b := range queue {
 		r.first[b] = true
 	}
