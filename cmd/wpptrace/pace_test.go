@@ -89,6 +89,38 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// TestLoopsAreSeenInWindows: a window that begins and ends amid a loop, whose rounds registers count,
+// has seen it all the same.
+func TestLoopsAreSeenInWindows(t *testing.T) {
+	const counts = `
+		static volatile long no;
+		__attribute__((noinline)) static long count(long n) {
+			long i = 0, s = 0;
+			if (n == no) return 0;
+			do { s += 3; __asm__ volatile("" : "+r"(s)); } while (++i != n);
+			return s;
+		}
+		int main(int c, char **v) {
+			volatile long sum = 0;
+			for (;;) sum += count(c << 27);
+		}`
+	cmd := exec.Command(compileC(t, counts, "-O2"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	s, _ := recordWindows(t, cmd.Process.Pid, 2, "--overhead", "20", "--window", "5ms")
+	rounds := uint64(0)
+	for i, n := range symbolCounts(s.Threads[0].Grammar) {
+		if r := s.RoutineOf(uint32(i)); r != nil && r.Name == "count" {
+			rounds += n
+		}
+	}
+	if rounds < 100 {
+		t.Errorf("%d rounds of the loop that runs all the time", rounds)
+	}
+}
+
 // Few windows are said to show little.
 func TestFewWindows(t *testing.T) {
 	for windows, want := range map[uint64]string{

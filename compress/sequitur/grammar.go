@@ -119,7 +119,7 @@ func (g *Grammar) Append(terminal uint32) {
 	runtime.KeepAlive(g)
 }
 
-// AppendRun appends a terminal so many times, which is at most MaxTerminal, or MaxFoldingTerminal.
+// AppendRun appends a terminal, of those that Append takes, so many times.
 // Where runs are folded it takes as many steps as there are 2^32 in them.
 func (g *Grammar) AppendRun(terminal uint32, times uint64) {
 	for times > 0 {

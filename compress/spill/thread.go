@@ -25,7 +25,7 @@ type Thread struct {
 // A size is that of grammars.
 type size struct{ length, rules, symbols uint64 }
 
-// lookEvery is how many symbols a thread appends between two looks at its memory.
+// lookEvery is how many runs of a symbol a thread appends between two looks at its memory.
 const lookEvery = 1 << 10
 
 // Append appends a symbol to the thread's stream, so many times.
