@@ -2,6 +2,7 @@ package decoder
 
 import (
 	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 )
@@ -68,11 +69,7 @@ type laps struct {
 	moves  map[string]*move // by loop, a byte: 1 if it runs more than once
 }
 
-// mostRounds bounds the rounds of a loop that are believed.
-const (
-	mostRounds = 1 << 40
-	none       = -1
-)
+const none = -1
 
 // walk returns the move along a way to a word's block, or, if it leaves, out of the routine. It is
 // nil if nothing can tell how often the loops on it run.
@@ -228,7 +225,7 @@ func (w *laps) rounds(list []uint64, begin, end held) ([]uint64, bool) {
 	ok := w.told
 	for i := range w.list {
 		n, told := w.list[i].rounds(begin, end)
-		if !told || n > mostRounds {
+		if !told || n > ops.MostTimes {
 			n, ok = 1, false
 		}
 		list = append(list, n)

@@ -72,6 +72,10 @@ func name(names []string, kind string, i uint8) string {
 	return fmt.Sprintf("%s(%d)", kind, i)
 }
 
+// MostTimes is how many times a path may be said to have run at once: more than a loop runs in
+// years.
+const MostTimes = 1 << 40
+
 // A Sink takes the operations of one thread, in order (Larus 1999, section 2).
 // It is called from one goroutine at a time and must not keep the caller waiting.
 //
@@ -85,7 +89,7 @@ type Sink interface {
 	// NewPath says that the path with this number ran to its end in the innermost activation of the
 	// routine: once, or from the target of a back edge to one so many times, one directly after the
 	// other. Numbers at and above the routine's number of acyclic paths name partial paths
-	// (StartResume or EndCut).
+	// (StartResume or EndCut). times is from 1 to MostTimes.
 	NewPath(routine int, path, times uint64)
 	// LeaveRoutine says that the innermost activation ended, by return, tail jump or unwinding.
 	LeaveRoutine()

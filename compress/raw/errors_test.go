@@ -143,6 +143,22 @@ func TestTooDeep(t *testing.T) {
 	}
 }
 
+// A writer writes nothing that no reader takes.
+func TestWriterRefusesTimes(t *testing.T) {
+	loop := func(int, uint64) (ops.Start, ops.End, error) { return ops.StartLoop, ops.EndLoop, nil }
+	for _, c := range []struct {
+		describe func(int, uint64) (ops.Start, ops.End, error)
+		times    uint64
+		refused  bool
+	}{{loop, 1, false}, {loop, ops.MostTimes, false}, {loop, 0, true}, {loop, ops.MostTimes + 1, true}, {describe, 1, false}, {describe, 3, true}} {
+		w := NewWriter(io.Discard, c.describe)
+		w.Thread(Thread{}).NewPath(0, 0, c.times)
+		if err := w.Close(); (err != nil) != c.refused {
+			t.Errorf("%d times: %v", c.times, err)
+		}
+	}
+}
+
 // A brokenWriter takes so many bytes.
 type brokenWriter int
 

@@ -1,6 +1,10 @@
 package raw
 
-import "wpptrace/compress/ops"
+import (
+	"fmt"
+
+	"wpptrace/compress/ops"
+)
 
 // The header: a magic number that is not text, and damaged by whoever converts line ends; and a
 // version.
@@ -32,7 +36,6 @@ const (
 	mostNumber = 1<<31 - 1 // of a thread or a routine
 	mostName   = 1 << 20   // bytes
 	mostOpen   = 1 << 24   // activations, of all threads together
-	mostTimes  = 1 << 40   // that a path runs one time directly after the other
 )
 
 // A Thread is a thread of the traced program.
@@ -56,6 +59,15 @@ type kinds struct {
 
 // returns reports whether the path closes its activation.
 func (k kinds) returns() bool { return k.end == ops.EndReturn || k.end == ops.EndTail }
+
+// mayRepeat reports whether the path may have run so many times, one directly after the other.
+func (k kinds) mayRepeat(times uint64) bool {
+	return k == kinds{ops.StartLoop, ops.EndLoop} && times > 0 && times <= ops.MostTimes
+}
+
+func errTimes(path uint64, routine string, times uint64) error {
+	return fmt.Errorf("path %d of %.60q %d times: from 1 to %d are possible, if it runs from a back edge's target to a back edge", path, routine, times, uint64(ops.MostTimes))
+}
 
 // A pathTable holds the kinds of the paths that have been defined.
 type pathTable struct {

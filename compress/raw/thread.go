@@ -99,8 +99,8 @@ func (t *thread) newPath(op opcode) error {
 	k := table.kinds[sym]
 	t.holes = t.holes || k.start == ops.StartResume || k.end == ops.EndCut
 	switch {
-	case op == newPaths && (k != kinds{ops.StartLoop, ops.EndLoop} || times == 0 || times > mostTimes):
-		return fmt.Errorf("path %d of %.60q %d times: from 1 to %d are possible, if it runs from a back edge's target to a back edge", path, name, times, uint64(mostTimes))
+	case op == newPaths && !k.mayRepeat(times):
+		return errTimes(path, name, times)
 	case k.start == ops.StartEntry && a.begun:
 		return fmt.Errorf("path %d of %.60q starts at the entry, but is not the first of its activation", path, name)
 	case k.start != ops.StartEntry && !a.begun && !t.holes:

@@ -125,10 +125,13 @@ func (t *ThreadWriter) NewPath(routine int, path, times uint64) {
 		t.push(routine)
 	}
 	t.resumed = false
-	if times == 1 {
+	switch {
+	case times == 1:
 		t.w.put(newPath, path)
-	} else {
+	case k.mayRepeat(times):
 		t.w.put(newPaths, path, times)
+	case t.w.err == nil:
+		t.w.err = errTimes(path, fmt.Sprint("routine ", routine), times)
 	}
 	if k.returns() {
 		t.leave(1)

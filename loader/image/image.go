@@ -107,7 +107,7 @@ func checkMachine(r io.ReaderAt, name string) error {
 	case bytes.HasPrefix(header[:n], []byte("#!")):
 		return fmt.Errorf("%s is a script, not an elf program: trace its interpreter", name)
 	case string(header[:4]) != elf.ELFMAG:
-		return fmt.Errorf("%s is not an elf program", name)
+		return fmt.Errorf("%s is not an elf program: name the file of one", name)
 	case n < len(header):
 		return fmt.Errorf("read %s: malformed elf file: it has %d bytes", name, n)
 	}

@@ -185,8 +185,8 @@ func TestOpenRefuses(t *testing.T) {
 		data []byte
 		want string
 	}{
-		{"empty", nil, "empty is not an elf program"},
-		{"notes.txt", []byte("no program at all"), "notes.txt is not an elf program"},
+		{"empty", nil, "empty is not an elf program: name the file of one"},
+		{"notes.txt", []byte("no program at all"), "notes.txt is not an elf program: name the file of one"},
 		{"configure", []byte("#!/bin/sh\nexit 0\n"), "configure is a script, not an elf program: trace its interpreter"},
 		{"wine", patched(small, 4, 1), "wine is a 32-bit program: wpptrace traces x86-64 only"},
 		{"phone", patched(small, 18, 183), "phone is a program for aarch64: wpptrace traces x86-64 only"},
