@@ -137,7 +137,7 @@ func addSelection(f *pflag.FlagSet, s *selection) {
 func insteadOf(c *cobra.Command, word string) string {
 	c.SuggestionsMinimumDistance = 2
 	if near := c.SuggestionsFor(word); len(near) > 0 && !strings.Contains(word, "/") {
-		return "it may be " + strings.Join(near, " or ")
+		return fmt.Sprintf("did you mean %s? Put -- before a program to trace it", strings.Join(near, " or "))
 	}
 	return "put -- before a program to trace it"
 }
