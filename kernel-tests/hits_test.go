@@ -1,7 +1,6 @@
 package kerneltests
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -12,37 +11,48 @@ import (
 	"wpptrace/query"
 )
 
-// BenchmarkHitsPerPath tells how many hits a path takes in real programs: with static frequencies,
-// with ones measured on the program's other input, and, as a bound, on the same one. A number is
-// the same in every run of the same binaries.
+// BenchmarkHitsPerPath tells how many hits a path takes in real programs, for each of two inputs: with
+// static frequencies, with ones measured on the other input, and, as a bound, on the same one. The
+// numbers are the same in every run of the same binaries.
 func BenchmarkHitsPerPath(b *testing.B) {
-	for b.Loop() {
-		static, measured := hitsPerPath(b)
-		b.ReportMetric(middle(static), "hits/path:static")
-		b.ReportMetric(middle(measured), "hits/path:measured")
-		b.ReportMetric(slices.Max(append(static, measured...)), "hits/path:most")
+	var static, measured []float64
+	for _, pair := range zoo.Pairs() {
+		b.Run(pair[0].Name, func(b *testing.B) {
+			for b.Loop() {
+				s, m := hitsPerPath(b, pair)
+				static, measured = append(static, s...), append(measured, m...)
+			}
+		})
 	}
+	b.Run("median", func(b *testing.B) {
+		if len(static) == 0 {
+			b.Skip("of nothing: the programs were not chosen")
+		}
+		for b.Loop() {
+			b.ReportMetric(middle(static), "static")
+			b.ReportMetric(middle(measured), "measured")
+			b.ReportMetric(slices.Max(append(static, measured...)), "most")
+		}
+	})
 }
 
-// hitsPerPath records the pairs of real programs, and returns the figure of each run.
-func hitsPerPath(b *testing.B) (static, measured []float64) {
+// hitsPerPath records a real program with its two inputs, and returns the figures of both.
+func hitsPerPath(b *testing.B, pair [2]zoo.Real) (static, measured []float64) {
 	dir := b.TempDir()
-	row := "%-8s %5s %9s %7s %8s %6s %12s"
-	b.Logf(row, "PROGRAM", "INPUT", "PATHS", "STATIC", "STEPPED", "OTHER", "OWN")
-	for _, pair := range zoo.Pairs() {
-		plain := func(i int) string { return filepath.Join(dir, fmt.Sprint(pair[i].Name, i)) }
-		var figures [2]query.Stat
-		for i, real := range pair {
-			figures[i] = recordReal(b, real, plain(i))
-		}
-		for i, real := range pair {
-			other := recordReal(b, real, filepath.Join(dir, "other"), "--weights", plain(1-i))
-			own := recordReal(b, real, filepath.Join(dir, "own"), "--weights", plain(i))
-			s := figures[i]
-			static, measured = append(static, s.HitsPerPath), append(measured, other.HitsPerPath)
-			b.Logf(row, real.Name, string("AB"[i]), fmt.Sprint(s.Paths), fmt.Sprintf("%.3f", s.HitsPerPath),
-				fmt.Sprintf("%.2f %%", 100*float64(s.HitsSingleStepped)/float64(s.Hits)), fmt.Sprintf("%.3f", other.HitsPerPath), fmt.Sprintf("%.3f", own.HitsPerPath))
-		}
+	file := func(i int) string { return filepath.Join(dir, "AB"[i:i+1]) }
+	var figures [2]query.Stat
+	for i, real := range pair {
+		figures[i] = recordReal(b, real, file(i))
+	}
+	for i, real := range pair {
+		other := recordReal(b, real, filepath.Join(dir, "other"), "--weights", file(1-i))
+		own := recordReal(b, real, filepath.Join(dir, "own"), "--weights", file(i))
+		s := figures[i]
+		static, measured = append(static, s.HitsPerPath), append(measured, other.HitsPerPath)
+		b.ReportMetric(s.HitsPerPath, "static-"+"AB"[i:i+1])
+		b.ReportMetric(other.HitsPerPath, "measured-"+"AB"[i:i+1])
+		b.ReportMetric(own.HitsPerPath, "own-"+"AB"[i:i+1])
+		b.ReportMetric(100*float64(s.HitsSingleStepped)/float64(s.Hits), "%stepped-"+"AB"[i:i+1])
 	}
 	return static, measured
 }
