@@ -2,7 +2,6 @@ package main
 
 import (
 	"log/slog"
-	"slices"
 	"time"
 
 	"wpptrace/loader/attach"
@@ -42,18 +41,15 @@ const (
 	someBatches = 5 // many times a second
 )
 
-// measure is what a hit costs now, report of it for reporting: the median of some batches, for what
-// disturbs one, and caches that are cold at first, make it longer alone, while other work on the
-// machine makes all of them longer, and the target's hits.
+// measure is what a hit costs now, report of it for reporting: the least of some batches, for what
+// disturbs one, and caches that are cold at first, make it longer alone.
 func (g *gauge) measure(batches int, report time.Duration) attach.Cost {
-	emulated, stepped := make([]time.Duration, batches), make([]time.Duration, batches)
-	for i := range batches {
+	least := g.calibrator.Measure(1, report)
+	for range batches - 1 {
 		c := g.calibrator.Measure(1, report)
-		emulated[i], stepped[i] = c.Emulated, c.Stepped
+		least.Emulated, least.Stepped = min(least.Emulated, c.Emulated), min(least.Stepped, c.Stepped)
 	}
-	slices.Sort(emulated)
-	slices.Sort(stepped)
-	return attach.Cost{Emulated: emulated[batches/2], Stepped: stepped[batches/2]}
+	return least
 }
 
 func (g *gauge) close() {

@@ -40,13 +40,14 @@ func planCommand() *cobra.Command {
 		Long: `Nothing is attached, except with --canary. Expected hits rest on a static estimate of how often each
 block runs, or on how often it ran in the recording that --weights names. The slow-down is that of
 the program's own code, if that computes and never waits, and at most, running as fast as any
-processor can; the time spent in libraries, in the kernel and asleep stays as it is. What a hit takes
-is assumed; a virtual machine may take ten times that. --canary measures the slow-down: the probes
-stand in the process for 50ms, nothing is kept, and they go again. Where nearly all the time then was
-that of hits, it tells what the slow-down is at least, and by the instructions that ran, at most.
+processor can; the time spent in libraries, in the kernel and asleep stays as it is. What a hit
+takes is assumed; a virtual machine may take ten times that. --canary measures the slow-down: the
+probes stand in the process for 50ms, nothing is kept, and they go again. Where nearly all the time
+then was that of hits, it tells what the slow-down is at least, and by the instructions that ran, at
+most.
 
-With -p the plan is that of a recording in windows, as -p makes it unless --overhead 0 is given: every
-loop has a probe then, for windows begin and end amid loops.
+With -p the plan is that of a recording in windows, as -p makes it unless --overhead 0 is given:
+every loop has a probe then, for windows begin and end amid loops.
 
 --verify proves the plan, apart from what made it: between two words there is one way at most, no
 circle of jumps or calls runs without a word, and no silence is left that code which is not
