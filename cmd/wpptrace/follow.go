@@ -188,7 +188,18 @@ func (f *following) run(s *signals) error {
 	if err := cmp.Or(err, f.tally.err, s.abort.Err()); err != nil {
 		return err
 	}
-	return f.tell()
+	return cmp.Or(f.tell(), f.unguarded())
+}
+
+// unguarded is the exit status of a recording whose guard has been killed, or nil: all of its jobs
+// may have come to their ends without an error.
+func (f *following) unguarded() error {
+	select {
+	case <-f.shared.guard.Gone():
+		return exitStatus(exitError)
+	default:
+		return nil
+	}
 }
 
 // confine gives up what following does not take, of this process and of its guard.
