@@ -32,7 +32,7 @@ type estimate struct {
 }
 
 const (
-	mostHit    = 2                     // what a hit takes at most, in hits as measured: beside other work, some took half as much again
+	mostHit    = 2                     // what a hit takes at most, in hits as measured: beside other work, all take longer than those
 	hitDoubt   = 0.15                  // of the cost of hits: they meet colder caches than those of the calibration
 	startDoubt = time.Millisecond      // that a process has been seen to use for what attaching leaves it to do: pages to map, cold caches
 	userDoubt  = 0.05                  // of the CPU time
