@@ -54,7 +54,7 @@ func frequencies(r *cfg.Routine) []float64 {
 		freq[p] = padWeight
 	}
 	for _, v := range slices.Backward(f.loops.post) {
-		if f.loops.header[v] {
+		if f.loops.header[v] && !f.dispatches(v) {
 			freq[v] = min(freq[v]*loopRounds, mostRounds)
 		}
 		f.spread(v, freq)
@@ -103,6 +103,21 @@ func (f *flow) findCold() {
 		}
 		f.cold[v] = cold
 	}
+}
+
+// dispatches reports whether a loop goes round by tables alone, as the one around it does: it is an
+// interpreter's, whose operations each jump to the next, and what looks like loops within loops is
+// one.
+func (f *flow) dispatches(header int) bool {
+	outer := f.loops.outer[header]
+	return outer != none && f.isRoundByTables(header) && f.isRoundByTables(outer)
+}
+
+// isRoundByTables reports whether nothing but switches leads back to a loop's header.
+func (f *flow) isRoundByTables(header int) bool {
+	return !slices.ContainsFunc(f.loops.preds[header], func(b int) bool {
+		return f.loops.isBack(b, header) && f.r.Blocks[b].End != cfg.Table
+	})
 }
 
 // spread hands a block's frequency to its successors.
