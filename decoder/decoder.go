@@ -40,7 +40,6 @@ type routine struct {
 	kind     []plan.Callee
 	callee   []*routine
 	pad      []bool
-	faults   []bool // the block is a landing pad that faults lead to
 	again    []bool // the block follows a call that may return twice
 	silence  *silence
 	partials []Partial
@@ -90,12 +89,9 @@ func (d *Decoder) prepare(r *routine) {
 	n := len(r.Blocks)
 	r.states = make([]*state, 2*n+1)
 	r.kind, r.callee = make([]plan.Callee, n), make([]*routine, n)
-	r.pad, r.faults, r.again = make([]bool, n), make([]bool, n), make([]bool, n)
+	r.pad, r.again = make([]bool, n), make([]bool, n)
 	for _, p := range r.Pads {
 		r.pad[p] = true
-	}
-	for _, p := range r.Faults {
-		r.faults[p] = true
 	}
 	for b := range r.Blocks {
 		block := &r.Blocks[b]

@@ -16,7 +16,7 @@ import (
 // of one that has jumped away. over is how many of the frames had not ended before, as far as is
 // known, and alive of how many that is certain: the innermost may have.
 func (t *Thread) interrupt(where spot) (moved bool, over, alive int) {
-	s := &search{spot: where, d: t.d, from: map[*routine]found{}}
+	s := &search{spot: where, d: t.d, cfa: t.d.activationAt(where), from: map[*routine]found{}}
 	ways := s.thread(t)
 	i := ways.frame
 	switch ways.n {
@@ -77,6 +77,8 @@ func (t *Thread) follow(i int, way []hop) {
 			t.makeCall(&t.frames[i])
 		case hopStop:
 			t.interruptAt(i, h.block, h.insn)
+		case hopBack:
+			t.enter(frame{activation: h.back, root: true, back: true})
 		case hopCall:
 			t.finishAbove(i)
 			f := &t.frames[i]
@@ -112,6 +114,7 @@ func (t *Thread) handle(f frame) {
 		if len(t.frames) > 0 {
 			t.pause(t.top())
 		}
+		f.adrift = !where.outside && t.d.observes(where.pc)
 	}
 	f.over, f.alive = min(over, len(t.frames)), min(alive, len(t.frames))
 	t.sink.Mark(ops.Handler, 0)

@@ -52,7 +52,7 @@ func (f *frame) mayHaveThrown() bool {
 // nothing is known of.
 func (t *Thread) isOrphan(f *frame) bool {
 	switch {
-	case !f.root:
+	case !f.root || f.back:
 		return false
 	case f.from == 0:
 		return true
@@ -99,12 +99,20 @@ func (t *Thread) leaveAbove(i int) (returnedAll bool) {
 		return returned
 	}
 	t.toThrow(t.top(), returned)
-	t.sink.Mark(ops.Unwind, uint64(n))
-	for range n {
+	t.unwind(i + 1)
+	return false
+}
+
+// unwind drops the frames from i on. What a handler among them has interrupted will not be known.
+func (t *Thread) unwind(i int) {
+	if slices.ContainsFunc(t.frames[i:], func(f frame) bool { return f.adrift }) {
+		t.sink.Mark(ops.Cut, 0)
+	}
+	t.sink.Mark(ops.Unwind, uint64(len(t.frames)-i))
+	for range t.frames[i:] {
 		t.sink.LeaveRoutine()
 	}
-	t.frames = t.frames[:i+1]
-	return false
+	t.frames = t.frames[:i]
 }
 
 // mayHaveLeft reports whether something that is known may have left the frames above i, if those did
@@ -245,10 +253,13 @@ func (t *Thread) flows(i, b int) bool {
 // the call where it stands, or one that it may have come to silently, or by a fault.
 func (t *Thread) mayLand(i, b int) bool {
 	f := &t.frames[i]
-	return f.r.faults[b] || t.throws(i, b) || f.st.passes(f.called) && slices.ContainsFunc(f.st.silentWays().nodes, func(n node) bool {
+	return f.r.landsByFault(b) || t.throws(i, b) || f.st.passes(f.called) && slices.ContainsFunc(f.st.silentWays().nodes, func(n node) bool {
 		return f.r.Site(n.block) == nil && f.r.mayThrow(n.block, b)
 	})
 }
+
+// landsByFault reports whether block b is a landing pad that a fault may lead to.
+func (r *routine) landsByFault(b int) bool { return r.Faulty && r.pad[b] }
 
 // throws reports whether what the call where frame i stands has entered may have come to block to
 // otherwise than by its return. What is observed does so only out of calls that it has not left.
@@ -287,6 +298,9 @@ func (t *Thread) land(i, pad int) {
 		t.leaveAbove(i)
 	case here:
 		t.makeCall(f)
+		if f.r.Faulty && f.r.Blocks[f.st.block].End != cfg.NoReturn { // or it returned, and what came then faulted
+			t.sink.Mark(ops.Cut, 0)
+		}
 	default:
 		t.toThrowingCall(i, pad)
 	}
@@ -309,13 +323,10 @@ func (t *Thread) toThrowingCall(i, pad int) {
 			}
 		}
 	}
-	if best == exit && f.r.faults[pad] {
-		t.leaveAbove(i)
-		t.cut(&t.frames[i])
-		return
-	}
-	if best == exit {
-		t.anomaly("no call that throws to the landing pad", "routine", f.r.Name, "from", f.address(), "pad", f.r.Blocks[pad].Lo)
+	if best == exit || f.r.Faulty {
+		if !f.r.Faulty {
+			t.anomaly("no call that throws to the landing pad", "routine", f.r.Name, "from", f.address(), "pad", f.r.Blocks[pad].Lo)
+		}
 		t.leaveAbove(i)
 		t.cut(&t.frames[i])
 		return

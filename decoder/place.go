@@ -28,16 +28,18 @@ func (t *Thread) place(a activation, s *plan.Site) {
 		t.resume(a, s.Block)
 		return
 	}
+	faulted := a.r.landsByFault(s.Block)
+	if faulted {
+		t.leaveHandler(a.cfa)
+	}
 	t.enterBy(a, chain)
 	f := t.top()
 	m := f.st.to(s.Block, false)
-	if m == nil && a.r.faults[s.Block] {
-		t.sink.Mark(ops.Resume, 1)
-		t.resumeAt(f, s.Block)
-		return
-	}
 	if m == nil {
-		t.anomaly("no way from the entry to a first word", "routine", a.r.Name, "block", a.r.Blocks[s.Block].Lo)
+		if !faulted {
+			t.anomaly("no way from the entry to a first word", "routine", a.r.Name, "block", a.r.Blocks[s.Block].Lo)
+		}
+		t.sink.Mark(ops.Resume, 1)
 		t.resumeAt(f, s.Block)
 		return
 	}

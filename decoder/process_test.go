@@ -167,9 +167,24 @@ func (s *process) kill() {
 		ip = imageBase + f.r.Blocks[f.block].Insns[f.insn].Addr
 	}
 	if s.thread != nil {
-		regs := usermode.Registers{General: s.top().cpu.regs}
-		s.machine.Exit(s.thread, ip, &regs)
+		s.machine.Exit(s.thread, ip, s.top().registers(ip))
 	}
+}
+
+// registers are what they hold before the instruction at ip: what the frame's address is taken from
+// there, too.
+func (f *frame) registers(ip uint64) *usermode.Registers {
+	regs := &usermode.Registers{General: f.cpu.regs}
+	if f.r != nil {
+		const dwarfRBP, dwarfRSP, rbp = 6, 7, 5
+		switch rule := f.r.CFA(ip - imageBase); rule.Reg {
+		case dwarfRSP:
+			regs.General[rsp] = f.cfa - uint64(int64(rule.Off))
+		case dwarfRBP:
+			regs.General[rbp] = f.cfa - uint64(int64(rule.Off))
+		}
+	}
+	return regs
 }
 
 // begin begins an activation.
@@ -543,7 +558,7 @@ func (s *process) signal(sp, ip uint64) {
 		sp = s.otherStack()
 	}
 	cfa := sp &^ 15
-	s.machine.Memory.SetSignalFrame(cfa, ip, &usermode.Registers{General: s.top().cpu.regs})
+	s.machine.Memory.SetSignalFrame(cfa, ip, s.top().registers(ip))
 	s.handlers[len(s.truth)] = true
 	s.signalled = s.hits
 	s.begin(s.stayers[s.dice(len(s.stayers))], cfa, restorer).handler = true

@@ -165,8 +165,12 @@ func (t *Thread) end(w wire.Word) {
 	case wire.Unreadable:
 		return
 	case wire.Inside:
-		if moved, _, _ := t.interrupt(spot{pc: w.Address(), regs: registersOf(t.regs)}); moved || t.d.observes(w.Address()) {
-			return // where no one way leads there, no more is known
+		moved, _, _ := t.interrupt(spot{pc: w.Address(), regs: registersOf(t.regs)})
+		if !moved && t.d.observes(w.Address()) { // where no one way leads there, no more is known
+			t.sink.Mark(ops.Cut, 0)
+		}
+		if moved || t.d.observes(w.Address()) {
+			return
 		}
 	}
 	for returned := false; len(t.frames) > 0; {

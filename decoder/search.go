@@ -16,9 +16,10 @@ type spot struct {
 // A hop is a step on the way of an activation to the spot.
 type hop struct {
 	kind  hopKind
-	block int // of the call, or of the spot
-	insn  int // of the spot
-	out   out // of the tail jump
+	block int        // of the call, or of the spot
+	insn  int        // of the spot
+	out   out        // of the tail jump
+	back  activation // what is called back
 }
 
 type hopKind uint8
@@ -29,6 +30,7 @@ const (
 	hopTail                // it leaves by a tail jump
 	hopHome                // it returns to code that is not observed
 	hopStay                // it is in the call where it stands
+	hopBack                // code that is not observed, where the way stands, calls back
 )
 
 // found is how many silent ways lead to the spot, two standing for more, the way if there is one,
@@ -54,9 +56,12 @@ const unknown = 2
 type search struct {
 	spot
 	d    *Decoder
+	cfa  uint64             // of the activation that the spot is in; 0: nobody knows
+	in   uint64             // the CFA of the frame that is looked through; 0: it is not known
 	from map[*routine]found // by routine, from its entry
 
-	asked, calledBack bool // whether code that is not known may have called back and come to the spot silently
+	asked bool
+	back  found // by what code that is not known may silently have called back
 }
 
 // An outlook is what a search has found from where a thread stands.
@@ -73,13 +78,23 @@ func (s *search) thread(t *Thread) (all outlook) {
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		f := &t.frames[i]
 		called := inCall(t.frames, i)
+		s.in = f.cfa
 		here := s.within(f.st, f.held, called)
+		if here.n == 1 && !s.mayEndAt(f, here.way) {
+			here = found{}
+		}
 		o, returns := f.st.returnsBy(called)
 		if called && f.atOpenCall() {
-			here.add(s.open(), hop{kind: hopStay}, nil)
+			back := s.openBelow(f.r, f.st.block)
+			here.add(back.n, hop{kind: hopStay}, back.way)
 		}
-		if f.root && returns > 0 && !f.r.jumpsOut(o.block) { // else it is among the ways within
-			here.add(s.open(), hop{kind: hopHome}, nil)
+		backToCall := !s.outside && i > 0 && inCall(t.frames, i-1) && t.frames[i-1].atOpenCall() // the next frame looks through that
+		if f.root && returns > 0 && !f.r.jumpsOut(o.block) && !backToCall {                      // else it is among the ways within
+			back := s.open()
+			if t.isOrphan(f) && !s.outside { // what is called back may be what called it
+				back.n *= unknown
+			}
+			here.add(back.n, hop{kind: hopHome}, back.way)
 		}
 		// where stacks are switched, one that stands at a call out of which that may be has perhaps
 		// not returned
@@ -151,7 +166,8 @@ func (s *search) call(f *found, r *routine, b int) {
 		f.add(callee.n, h, callee.way)
 	case kind == plan.Harmless && !s.outside:
 	default:
-		f.add(s.open(), h, nil)
+		back := s.openBelow(r, b)
+		f.add(back.n, h, back.way)
 	}
 }
 
@@ -164,7 +180,8 @@ func (s *search) tail(f *found, r *routine, o out) {
 		return
 	}
 	if r.jumpsAnywhere(o.block) {
-		f.add(s.open(), h, nil)
+		back := s.open()
+		f.add(back.n, h, back.way)
 	}
 }
 
@@ -174,25 +191,86 @@ func (s *search) entry(r *routine) found {
 		return f // of a routine that is being searched nothing yet: plans have no silent circles
 	}
 	s.from[r] = found{}
+	in := s.in
+	s.in = 0
 	f := s.within(r.atEntry(), held{}, false)
-	s.from[r] = f
+	s.from[r], s.in = f, in
 	return f
 }
 
-// open is how many ways lead to the spot through code that is not known: it is there, or has
-// silently called back.
-func (s *search) open() int {
+// open looks for the ways through code that is not known: it is at the spot, or has called back what
+// has come there silently. What it calls back speaks before it ends, so that there is one such
+// activation at a time.
+func (s *search) open() found {
 	if s.outside {
-		return 1
+		return found{n: 1}
 	}
 	if !s.asked {
 		s.asked = true
 		for _, r := range s.d.silentOrigins(s.pc) {
-			s.calledBack = s.calledBack || s.entry(r).n > 0
+			ways := s.entry(r)
+			if cfa, ok := s.outermost(r, ways.way); ok && ways.n == 1 {
+				s.back.add(1, hop{kind: hopBack, back: activation{r, cfa}}, ways.way)
+			} else {
+				s.back.add(unknown*ways.n, hop{}, nil)
+			}
 		}
 	}
-	if s.calledBack {
-		return unknown
+	return s.back
+}
+
+// openBelow looks for the ways through what the call of block b entered: what that calls back has no
+// place in the caller's frame.
+func (s *search) openBelow(r *routine, b int) found {
+	back := s.open()
+	if depth := r.Blocks[b].Depth; back.n == 1 && !s.outside && s.in != 0 && depth >= 0 {
+		if cfa := back.way[0].back.cfa; s.in-uint64(depth) < cfa && cfa <= s.in {
+			return found{}
+		}
+	}
+	return back
+}
+
+// outermost is the CFA of the activation of a routine that a way to the spot begins with.
+func (s *search) outermost(r *routine, way []hop) (cfa uint64, ok bool) {
+	cfa = s.cfa
+	for _, h := range way {
+		switch h.kind {
+		case hopCall:
+			if r.kind[h.block] != plan.Known || r.Blocks[h.block].Depth < 0 {
+				return 0, false
+			}
+			cfa += uint64(r.Blocks[h.block].Depth)
+			r = r.callee[h.block]
+		case hopTail:
+			if r = r.tailTarget(h.out.block); r == nil {
+				return 0, false
+			}
+		}
+	}
+	return cfa, s.cfa != 0
+}
+
+// mayEndAt reports whether a way from a frame comes to the activation that the spot is in, as far as
+// is known.
+func (s *search) mayEndAt(f *frame, way []hop) bool {
+	cfa, ok := s.outermost(f.r, way)
+	return !ok || cfa == f.cfa
+}
+
+// activationAt is the CFA of the activation that a spot is in, by its registers; 0 if they do not
+// tell.
+func (d *Decoder) activationAt(where spot) uint64 {
+	holder := d.plan.Containing(where.pc)
+	if where.outside || where.regs == nil || holder == nil {
+		return 0
+	}
+	const dwarfRBP, dwarfRSP, rsp, rbp = 6, 7, 4, 5
+	switch rule := holder.CFA(where.pc - holder.Offset()); rule.Reg {
+	case dwarfRSP:
+		return where.regs[rsp] + uint64(int64(rule.Off))
+	case dwarfRBP:
+		return where.regs[rbp] + uint64(int64(rule.Off))
 	}
 	return 0
 }

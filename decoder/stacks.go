@@ -1,6 +1,8 @@
 package decoder
 
 import (
+	"slices"
+
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 )
@@ -65,11 +67,7 @@ func (t *Thread) setAside(i int) {
 	}
 	t.toThrow(t.top(), false)
 	piece := append([]frame(nil), t.frames[k:]...)
-	t.sink.Mark(ops.Unwind, uint64(len(piece)))
-	for range piece {
-		t.sink.LeaveRoutine()
-	}
-	t.frames = t.frames[:k]
+	t.unwind(k)
 	if !piece[0].root {
 		return // what it called cannot come back without its caller
 	}
@@ -97,6 +95,18 @@ func (t *Thread) leaveOverwritten(cfa uint64) {
 	}
 	for len(t.frames) > i {
 		t.setAside(i - 1)
+	}
+}
+
+// leaveHandler takes off the signal handler that has thrown to a landing pad of an activation at cfa
+// that had made no word: it ran below, and all that it called.
+func (t *Thread) leaveHandler(cfa uint64) {
+	i := slices.IndexFunc(t.frames, func(f frame) bool { return f.handler && f.cfa <= cfa })
+	switch {
+	case i > 0:
+		t.leaveAbove(i - 1)
+	case i == 0:
+		t.setAside(-1)
 	}
 }
 

@@ -53,6 +53,8 @@ type frame struct {
 	handler bool      // as a signal handler
 	over    int       // of a handler: how many frames it has interrupted, of which the innermost may have ended before
 	alive   int       // and how many it has certainly interrupted
+	adrift  bool      // of a handler: it has interrupted observed code, and it is not known what led there
+	back    bool      // it was called back, as the registers tell that a handler came with before its first word
 }
 
 // Thread returns a decoder for a thread whose operations go to sink.

@@ -11,7 +11,7 @@ type Program struct {
 	File string   // under src
 	Args []string // for a run of at most about 60,000 of its own instructions
 	Soak []string // arguments for a long run; nil: as Args
-	Exit int      // the exit status
+	Exit int      // the exit status; -1: a signal ends it
 	Tags Tag
 }
 
@@ -64,6 +64,7 @@ func Programs() []Program {
 		{File: "beneath.c", Exit: 5, Tags: NoStatic},
 		{File: "builtin_jump.c", Tags: Jumps},
 		{File: "calculator.c", Tags: Jumps},
+		{File: "callback_faults.c", Exit: 5, Tags: Signals | Jumps | NoStatic},
 		{File: "callbacks.c", Exit: 4},
 		{File: "caught.cc", Exit: 6, Tags: Exceptions},
 		{File: "closed_stdout.c", Exit: 3},
@@ -74,6 +75,7 @@ func Programs() []Program {
 		{File: "conventions.c"},
 		{File: "coroutines.c", Tags: Coroutine},
 		{File: "counted.c"},
+		{File: "dies_in_callback.c", Exit: -1, Tags: Signals},
 		{File: "distances.c"},
 		{File: "empty.c"},
 		{File: "exception_callbacks.cc", Tags: Exceptions},

@@ -21,7 +21,7 @@ type draft struct {
 	first   []int32 // by block: its first instruction
 	preds   [][]int32
 	pads    []int          // blocks
-	faults  []int          // of these, those of what is no call
+	faulty  bool           // call sites without a call: exceptions come out of what else may fault
 	tables  map[int]*table // by the jump's instruction
 	refused map[int]bool   // jumps once resolved, and then no more
 	adopter *draft         // the routine that the pieces became parts of
@@ -211,15 +211,13 @@ func (r *recovery) link(d *draft) {
 			d.returns = d.returns || bl.Succ[0] < 0
 		}
 	}
-	d.pads, d.faults = d.pads[:0], d.faults[:0]
+	d.pads, d.faulty = d.pads[:0], false
 	for _, i := range d.pieces {
 		r.linkPads(d, r.pieces[i].Calls)
 	}
 	r.linkLabels(d)
 	slices.Sort(d.pads)
 	d.pads = slices.Compact(d.pads)
-	slices.Sort(d.faults)
-	d.faults = slices.Compact(d.faults)
 }
 
 // end sets the end of block b and returns room with its successors appended.
@@ -405,37 +403,56 @@ func (r *recovery) checkCall(d *draft, i int) {
 	}
 }
 
-// linkPads gives each call its landing pad, and finds those that call sites without a call have.
-// Call sites are sorted and do not overlap.
+// linkPads gives each call its landing pad. Call sites are sorted and do not overlap.
 func (r *recovery) linkPads(d *draft, sites []image.CallSite) {
 	end := uint64(0)
 	for _, site := range sites {
-		if site.Pad == 0 {
-			continue
+		pad := -1
+		if site.Pad != 0 {
+			pad = r.blockOf(d, r.inside(d, r.find(site.Pad)))
+			if pad < 0 || site.Lo < end {
+				d.leave("call sites with a landing pad at %x make no sense", site.Pad)
+				return
+			}
+			end = site.Hi
+			if d.blocks[pad].Insns[d.blocks[pad].begins()].Kind == x86.Trap {
+				continue // nothing of it ever runs
+			}
+			d.pads = append(d.pads, pad)
 		}
-		pad := r.blockOf(d, r.inside(d, r.find(site.Pad)))
-		if pad < 0 || site.Lo < end {
-			d.leave("call sites with a landing pad at %x make no sense", site.Pad)
-			return
-		}
-		end = site.Hi
-		if d.blocks[pad].Insns[d.blocks[pad].begins()].Kind == x86.Trap {
-			continue // nothing of it ever runs
-		}
-		d.pads = append(d.pads, pad)
-		b := sort.Search(len(d.blocks), func(b int) bool { return d.blocks[b].Hi > site.Lo })
-		ran, calls := b < len(d.blocks) && d.blocks[b].Lo < site.Hi, false
-		for ; b < len(d.blocks) && d.blocks[b].Lo < site.Hi; b++ {
-			bl := &d.blocks[b]
-			if q := &bl.Insns[len(bl.Insns)-1]; isCall(bl) && site.Lo <= q.Addr && q.Addr < site.Hi {
-				bl.Pads = append(bl.Pads, pad)
-				calls = true
+		d.linkSite(site, pad)
+	}
+}
+
+// linkSite gives the calls of a call site its landing pad, if there is one, and finds out whether
+// the site is there for what may fault: it holds no call then, or ends behind what is none.
+func (d *draft) linkSite(site image.CallSite, pad int) {
+	runs, calls := false, false
+	var last *Insn
+	for b := sort.Search(len(d.blocks), func(b int) bool { return d.blocks[b].Hi > site.Lo }); b < len(d.blocks) && d.blocks[b].Lo < site.Hi; b++ {
+		bl := &d.blocks[b]
+		for i := range bl.Insns {
+			if q := &bl.Insns[i]; site.Lo <= q.Addr && q.Addr < site.Hi {
+				last, runs = q, runs || q.Kind != x86.Trap
 			}
 		}
-		if ran && !calls {
-			d.faults = append(d.faults, pad)
+		if last != &bl.Insns[len(bl.Insns)-1] {
+			continue
+		}
+		calls = calls || isCall(bl) || bl.End == Tail || bl.End == TailInd || bl.End == Jcc && bl.Succ[0] < 0
+		if isCall(bl) && pad >= 0 {
+			bl.Pads = append(bl.Pads, pad)
 		}
 	}
+	d.faulty = d.faulty || runs && !calls || pad >= 0 && last != nil && mayFault(last)
+}
+
+// mayFault reports whether an instruction, not a call, reads or writes memory, or divides.
+func mayFault(q *Insn) bool {
+	const lea = 0x8d
+	memory := q.HasModRM && q.ModRM>>6 != 3 && !(q.Map == 0 && q.Op == lea)
+	divides := q.Map == 0 && (q.Op == 0xf6 || q.Op == 0xf7) && q.ModRM>>3&7 >= 6
+	return q.Kind == x86.Other && (memory || divides)
 }
 
 // linkPreds fills in the predecessors of each block, those by a call's return included.

@@ -169,7 +169,7 @@ func (p *Program) add(r *Routine, taken bool) {
 
 // routine makes the final routine of a draft.
 func (r *recovery) routine(d *draft, symbol string) *Routine {
-	out := &Routine{Addr: d.addr, Symbol: symbol, Blocks: d.blocks, Pads: d.pads, Faults: d.faults}
+	out := &Routine{Addr: d.addr, Symbol: symbol, Blocks: d.blocks, Pads: d.pads, Faulty: d.faulty && len(d.pads) > 0}
 	if d.entry >= 0 {
 		out.Entry = int(r.blockAt[d.entry])
 		for _, i := range d.others {

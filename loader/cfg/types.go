@@ -68,7 +68,7 @@ type Routine struct {
 	Others  []int // blocks by which it is entered as well: hand-written routines that share their end are one
 	Blocks  []Block
 	Pads    []int       // all landing pads, block indices
-	Faults  []int       // those of them that are no call's alone: faults lead there (-fnon-call-exceptions)
+	Faulty  bool        // faults may lead to its landing pads as well as calls do (-fnon-call-exceptions)
 	Ranges  [][2]uint64 // link-time addresses, ends exclusive, sorted
 	LeftOut string      // why the routine cannot be traced; "" if its CFG is exact
 	Cause   string      // of LeftOut, see FormatReason

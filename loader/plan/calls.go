@@ -123,7 +123,7 @@ func (p *Plan) classify() {
 	}
 	for i, r := range p.Routines {
 		r.rootable = fromOutside[i] || len(r.Others) > 0 || p.Program.AddressTaken(r.Addr) || r.Symbol == "main" || r.Symbol == "_init" || r.Symbol == "_fini"
-		r.Silent = !r.rootable && !inCircle[i] && len(r.Faults) == 0
+		r.Silent = !r.rootable && !inCircle[i] && !r.Faulty
 	}
 	for again := true; again; { // whoever is tail-jumped to returns to the jumper's caller
 		again = false

@@ -26,8 +26,9 @@ type probe struct {
 // exit is the node that every way out of a routine leads to.
 const exit = -1
 
-// seat returns where a probe of block b would sit: the last cheap instruction, else the last one
-// that can be single-stepped.
+// seat returns where a probe of block b would sit: the last cheap instruction, or the first where a
+// fault may come amid the block that the routine is entered by; else one that can be
+// single-stepped.
 func (r *Routine) seat(b int) (p probe, ok bool) {
 	if r.seats == nil {
 		r.seats = make([]probe, len(r.Blocks))
@@ -41,7 +42,11 @@ func (r *Routine) seat(b int) (p probe, ok bool) {
 func (r *Routine) findSeat(b int) probe {
 	insns := r.Blocks[b].Insns
 	for _, class := range []x86.Class{x86.Emulated, x86.Stepped} {
-		for i := len(insns) - 1; i >= 0; i-- {
+		for k := range insns {
+			i := len(insns) - 1 - k
+			if r.Faulty && b == r.Entry {
+				i = k // before what may fault
+			}
 			q := insns[i]
 			if q.Class(r.code(q)) == class && r.hasCFA(q.Addr) {
 				return probe{on: true, stepped: class == x86.Stepped, insn: int32(i), edges: q.Kind == x86.Jcc}
@@ -199,6 +204,9 @@ func (r *Routine) mustSpeak() []bool {
 	}
 	for _, b := range r.Others {
 		must[b], must[r.Entry] = true, true
+	}
+	if r.Faulty { // so that a pad's word is of an activation that is known
+		must[r.Entry] = true
 	}
 	for _, b := range r.leads {
 		kind, _ := r.Callee(b)

@@ -279,7 +279,10 @@ func (r *Routine) leaves(nodes ...int) bool {
 // faults lead to can, from anywhere.
 func (r *Routine) markFirst() {
 	r.first = make([]bool, len(r.Blocks))
-	queue := slices.Concat(r.entries, r.Faults)
+	queue := slices.Clone(r.entries)
+	if r.Faulty {
+		queue = append(queue, r.Pads...)
+	}
 	for _, b := range queue {
 		r.first[b] = true
 	}

@@ -41,8 +41,8 @@ func TestFaultsLeadToLandingPads(t *testing.T) {
 		int main(int argc, char **argv) { return peek((int *)argv) + peek(&argc); }`
 	p := planned(t, compile(t, source, "-xc++", "-O2", "-fnon-call-exceptions"), plan.Options{})
 	r := routine(t, p, "_ZL4peekPVi")
-	if len(r.Faults) == 0 || r.Silent || !r.Site(r.Faults[0]).First {
-		t.Errorf("landing pads of faults %v, silent: %v", r.Faults, r.Silent)
+	if !r.Faulty || r.Silent || !r.Site(r.Pads[0]).First || r.Site(r.Entry) == nil {
+		t.Errorf("faults lead to its landing pads: %v; silent: %v; words: %v, %v", r.Faulty, r.Silent, r.Site(r.Pads[0]), r.Site(r.Entry))
 	}
 	prove(t, p)
 	r.Silent = true

@@ -1,5 +1,6 @@
-// Signal handlers that throw: to landing pads of what is no call, in loops, in leaves called again and again, through callers.
+// Signal handlers that throw: to landing pads of what is no call, behind calls, in loops, in leaves called again and again, through callers, out of callbacks.
 #include <csignal>
+#include <cstdlib>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -59,6 +60,30 @@ NOINLINE static int raw(const volatile int *p, int n)
 	return s;
 }
 
+NOINLINE static int behind_calls(const volatile int *p, const volatile int *q)
+{
+	try {
+		int first = raw(p, 1);
+		close(-1);
+		return first + *q + raw(q - 1, 1);
+	} catch (const fault &f) {
+		return f.signal * 5;
+	}
+}
+
+static const volatile int *where[4];
+static int turn;
+
+extern "C" int compare(const void *, const void *)
+{
+	const volatile int *p = where[turn++ & 3];
+	try {
+		return *p > 5 ? 1 : -1;
+	} catch (const fault &f) {
+		return f.signal;
+	}
+}
+
 struct last_word {
 	~last_word() { mix(77); }
 };
@@ -93,6 +118,16 @@ int main()
 		} catch (const fault &f) {
 			mix(f.signal * n);
 		}
+	mix(behind_calls(end - 1, end - 3));
+	mix(behind_calls(end - 1, end));
+	mix(behind_calls(end, end - 1));
+	for (int i = 0; i < 4; i++) {
+		int list[] = {1, 2, 3, 4};
+		for (int k = 0; k < 4; k++)
+			where[k] = k == i ? end : end - 1 - k;
+		qsort(list, 4, sizeof *list, compare);
+		mix(turn);
+	}
 	report();
 	return 7;
 }

@@ -108,7 +108,7 @@ func (v *verifier) checkCallees(r *routine) {
 	if r.silent && r.rootable {
 		r.fault("it may be silent, and code that is not observed may enter it")
 	}
-	if r.silent && len(r.Faults) > 0 {
+	if r.silent && r.Faulty {
 		r.fault("it may be silent, and faults may lead to its landing pad")
 	}
 }

@@ -205,7 +205,10 @@ func (r *routine) distinct(succ []int) (nodes []int) {
 // to can, from anywhere.
 func (r *routine) markFirst() {
 	r.first = make([]bool, r.exit)
-	queue := slices.Concat(r.entries, r.Faults)
+	queue := slices.Clone(r.entries)
+	if r.Faulty {
+		queue = append(queue, r.Pads...)
+	}
 	for _, b := range queue {
 		r.first[b] = true
 	}
