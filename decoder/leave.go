@@ -250,16 +250,13 @@ func (t *Thread) flows(i, b int) bool {
 }
 
 // mayLand reports whether frame i may come to block b by an exception or a second return: out of
-// the call where it stands, or one that it may have come to silently, or by a fault.
+// the call where it stands, or one that it may have come to silently.
 func (t *Thread) mayLand(i, b int) bool {
 	f := &t.frames[i]
-	return f.r.landsByFault(b) || t.throws(i, b) || f.st.passes(f.called) && slices.ContainsFunc(f.st.silentWays().nodes, func(n node) bool {
+	return t.throws(i, b) || f.st.passes(f.called) && slices.ContainsFunc(f.st.silentWays().nodes, func(n node) bool {
 		return f.r.Site(n.block) == nil && f.r.mayThrow(n.block, b)
 	})
 }
-
-// landsByFault reports whether block b is a landing pad that a fault may lead to.
-func (r *routine) landsByFault(b int) bool { return r.Faulty && r.pad[b] }
 
 // throws reports whether what the call where frame i stands has entered may have come to block to
 // otherwise than by its return. What is observed does so only out of calls that it has not left.

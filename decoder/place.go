@@ -28,17 +28,11 @@ func (t *Thread) place(a activation, s *plan.Site) {
 		t.resume(a, s.Block)
 		return
 	}
-	faulted := a.r.landsByFault(s.Block)
-	if faulted {
-		t.leaveHandler(a.cfa)
-	}
 	t.enterBy(a, chain)
 	f := t.top()
 	m := f.st.to(s.Block, false)
 	if m == nil {
-		if !faulted {
-			t.anomaly("no way from the entry to a first word", "routine", a.r.Name, "block", a.r.Blocks[s.Block].Lo)
-		}
+		t.anomaly("no way from the entry to a first word", "routine", a.r.Name, "block", a.r.Blocks[s.Block].Lo)
 		t.sink.Mark(ops.Resume, 1)
 		t.resumeAt(f, s.Block)
 		return

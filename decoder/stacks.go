@@ -1,8 +1,6 @@
 package decoder
 
 import (
-	"slices"
-
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 )
@@ -95,18 +93,6 @@ func (t *Thread) leaveOverwritten(cfa uint64) {
 	}
 	for len(t.frames) > i {
 		t.setAside(i - 1)
-	}
-}
-
-// leaveHandler takes off the signal handler that has thrown to a landing pad of an activation at cfa
-// that had made no word: it ran below, and all that it called.
-func (t *Thread) leaveHandler(cfa uint64) {
-	i := slices.IndexFunc(t.frames, func(f frame) bool { return f.handler && f.cfa <= cfa })
-	switch {
-	case i > 0:
-		t.leaveAbove(i - 1)
-	case i == 0:
-		t.setAside(-1)
 	}
 }
 

@@ -444,11 +444,12 @@ func (d *draft) linkSite(site image.CallSite, pad int) {
 			bl.Pads = append(bl.Pads, pad)
 		}
 	}
-	d.faulty = d.faulty || runs && !calls || pad >= 0 && last != nil && mayFault(last)
+	d.faulty = d.faulty || runs && !calls || pad >= 0 && last != nil && last.MayFault()
 }
 
-// mayFault reports whether an instruction, not a call, reads or writes memory, or divides.
-func mayFault(q *Insn) bool {
+// MayFault reports whether an instruction other than a jump or a call reads or writes memory, but for
+// a push or a pop, or divides.
+func (q Insn) MayFault() bool {
 	const lea = 0x8d
 	memory := q.HasModRM && q.ModRM>>6 != 3 && !(q.Map == 0 && q.Op == lea)
 	divides := q.Map == 0 && (q.Op == 0xf6 || q.Op == 0xf7) && q.ModRM>>3&7 >= 6

@@ -26,9 +26,8 @@ type probe struct {
 // exit is the node that every way out of a routine leads to.
 const exit = -1
 
-// seat returns where a probe of block b would sit: the last cheap instruction, or the first where a
-// fault may come amid the block that the routine is entered by; else one that can be
-// single-stepped.
+// seat returns where a probe of block b would sit: the last cheap instruction, else the last one
+// that can be single-stepped.
 func (r *Routine) seat(b int) (p probe, ok bool) {
 	if r.seats == nil {
 		r.seats = make([]probe, len(r.Blocks))
@@ -41,12 +40,12 @@ func (r *Routine) seat(b int) (p probe, ok bool) {
 
 func (r *Routine) findSeat(b int) probe {
 	insns := r.Blocks[b].Insns
+	last := len(insns) - 1
+	if i := slices.IndexFunc(insns, cfg.Insn.MayFault); r.Faulty && b == r.Entry && i >= 0 {
+		last = i // an exception may come out of it
+	}
 	for _, class := range []x86.Class{x86.Emulated, x86.Stepped} {
-		for k := range insns {
-			i := len(insns) - 1 - k
-			if r.Faulty && b == r.Entry {
-				i = k // before what may fault
-			}
+		for i := last; i >= 0; i-- {
 			q := insns[i]
 			if q.Class(r.code(q)) == class && r.hasCFA(q.Addr) {
 				return probe{on: true, stepped: class == x86.Stepped, insn: int32(i), edges: q.Kind == x86.Jcc}
@@ -205,7 +204,7 @@ func (r *Routine) mustSpeak() []bool {
 	for _, b := range r.Others {
 		must[b], must[r.Entry] = true, true
 	}
-	if r.Faulty { // so that a pad's word is of an activation that is known
+	if r.Faulty { // its pads' words are of an activation that is known
 		must[r.Entry] = true
 	}
 	for _, b := range r.leads {

@@ -275,14 +275,10 @@ func (r *Routine) leaves(nodes ...int) bool {
 	return len(nodes) == 0 || slices.ContainsFunc(nodes, func(n int) bool { return n == exit || r.leaving[n] })
 }
 
-// markFirst finds the blocks that can be reached from the entry without a word: a landing pad that
-// faults lead to can, from anywhere.
+// markFirst finds the blocks that can be reached from the entry without a word.
 func (r *Routine) markFirst() {
 	r.first = make([]bool, len(r.Blocks))
 	queue := slices.Clone(r.entries)
-	if r.Faulty {
-		queue = append(queue, r.Pads...)
-	}
 	for _, b := range queue {
 		r.first[b] = true
 	}

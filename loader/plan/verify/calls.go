@@ -111,6 +111,16 @@ func (v *verifier) checkCallees(r *routine) {
 	if r.silent && r.Faulty {
 		r.fault("it may be silent, and faults may lead to its landing pad")
 	}
+	if r.Faulty && r.mayFaultFirst() {
+		r.fault("a fault may lead to its landing pad before its first word")
+	}
+}
+
+// mayFaultFirst reports whether something in the block that the routine is entered by may fault before
+// its word.
+func (r *routine) mayFaultFirst() bool {
+	s := r.sites[r.Entry]
+	return s == nil || slices.ContainsFunc(r.Blocks[r.Entry].Insns[:s.Insn], cfg.Insn.MayFault)
 }
 
 // checkFirstCalls: a word comes before code is entered that may call back and that no word

@@ -206,9 +206,6 @@ func (r *routine) distinct(succ []int) (nodes []int) {
 func (r *routine) markFirst() {
 	r.first = make([]bool, r.exit)
 	queue := slices.Clone(r.entries)
-	if r.Faulty {
-		queue = append(queue, r.Pads...)
-	}
 	for _, b := range queue {
 		r.first[b] = true
 	}
