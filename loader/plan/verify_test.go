@@ -37,7 +37,7 @@ func TestEveryProbeIsNeeded(t *testing.T) {
 // what is no call, at any time in a routine that would else be silent.
 func TestFaultsLeadToLandingPads(t *testing.T) {
 	const source = `
-		static __attribute__((noinline)) int peek(volatile int *p) { try { return *p; } catch (int e) { return e; } }
+		static __attribute__((noinline)) int peek(volatile int *p) { try { return p[0] + p[1]; } catch (int e) { return e; } }
 		int main(int argc, char **argv) { return peek((int *)argv) + peek(&argc); }`
 	p := planned(t, compile(t, source, "-xc++", "-O2", "-fnon-call-exceptions"), plan.Options{})
 	r := routine(t, p, "_ZL4peekPVi")
