@@ -19,6 +19,7 @@ type gauge struct {
 	emulated   time.Duration
 	measuredAt uint64 // hits, when the cost was measured last
 	nature     nature
+	forecast   float64  // of the slow-down of the program's own code by the plan; 0: there is none
 	samples    []sample // of the last window, the oldest first
 }
 
@@ -135,14 +136,18 @@ func (g *gauge) recent() (estimate, bool) {
 }
 
 // exceeds reports whether the target is slowed down more than that: over a whole window, or beyond
-// doubt.
+// doubt. Where hits take so much that what they leave cannot be told, it is as slow as the plan lets
+// expect.
 func (g *gauge) exceeds(most float64) (estimate, bool) {
 	e, known := g.recent()
 	if !known {
 		return e, false
 	}
 	whole := g.samples[len(g.samples)-1].at.Sub(g.samples[0].at) >= window
-	return e, e.atLeast() > most || whole && e.slower() > most
+	if expected := g.forecast / (1 + g.nature.kernelTime); g.nature.known && e.boundless() && expected > e.slower() {
+		e.expected = expected
+	}
+	return e, e.atLeast() > most || whole && max(e.slower(), e.expected) > most
 }
 
 // takeSample asks what the target has used so far, if it can still be told.

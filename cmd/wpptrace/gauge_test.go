@@ -136,6 +136,31 @@ func TestGaugeExceeds(t *testing.T) {
 	}
 }
 
+// TestGaugeExceedsByForecast: a process that was slowed down 5,000 times was never found to be slowed
+// down more than 100 times, for what the hits leave of its time tells no more.
+func TestGaugeExceedsByForecast(t *testing.T) {
+	const ms, forecast = time.Millisecond, 1500
+	begin := time.Now()
+	for _, c := range []struct {
+		what       string
+		user, hits time.Duration // of a second
+		nature     nature
+		most       float64
+		want       bool
+	}{
+		{"hits take all", 80 * ms, 940 * ms, nature{true, 0}, 200, true},
+		{"hits take all, and more is allowed", 80 * ms, 940 * ms, nature{true, 0}, 2000, false},
+		{"hits take all, of a program that is mostly in the kernel", 80 * ms, 940 * ms, nature{true, 9}, 200, false},
+		{"a fifth is left", 300 * ms, 800 * ms, nature{true, 0}, 200, false},
+		{"nobody knows what is left", 0, 900 * ms, nature{}, 200, false},
+	} {
+		g := &gauge{nature: c.nature, forecast: forecast, samples: []sample{{at: begin}, {begin.Add(window), target.Times{CPU: window, User: c.user}, c.hits}}}
+		if e, got := g.exceeds(c.most); got != c.want {
+			t.Errorf("%s: %v, estimate %+v", c.what, got, e)
+		}
+	}
+}
+
 // A status line is shown where stderr is a terminal, and taken away at the end.
 func TestStatusLine(t *testing.T) {
 	s := startServer(t)

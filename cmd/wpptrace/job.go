@@ -146,9 +146,10 @@ func (j *job) attach(exe *os.File) error {
 		if before, load, err = measureLoad(j.process); err != nil {
 			return err
 		}
-		j.gauge.nature = natureOf(before)
+		f := newForecast(j.program.plan, j.gauge.cost)
+		j.gauge.nature, j.gauge.forecast = natureOf(before), f.slowDown(usualTime)
 		if !j.quiet {
-			newForecast(j.program.plan, j.gauge.cost).tell(j.errs, load, j.overhead)
+			f.tell(j.errs, load, j.overhead)
 			j.tellChange(load)
 		}
 	}

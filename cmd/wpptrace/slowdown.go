@@ -29,6 +29,7 @@ func natureOf(before target.Times) nature {
 // what it was at least; 0: anything.
 type estimate struct {
 	cpu, own, doubt, least float64
+	expected               float64 // the slow-down that the plan lets expect where this does not tell; else 0
 }
 
 const (
@@ -72,6 +73,12 @@ func (e estimate) slower() float64 {
 // vague reports whether the doubt is such that only atLeast can be told.
 func (e estimate) vague() bool { return e.doubt > mostDoubt*e.own }
 
+// boundless reports whether the program's own time is not to be told from none.
+func (e estimate) boundless() bool { return e.own < beyondDoubt*e.doubt }
+
+// beyondDoubt is how many times the doubt a difference has to be to be one.
+const beyondDoubt = 1.5
+
 // mostDoubt is what the program's own time may be off by.
 const mostDoubt = 0.3
 
@@ -85,7 +92,10 @@ func (e estimate) tell() string {
 
 // tellLikely writes the slow-down, and, where it is in doubt, what it is at least.
 func (e estimate) tellLikely() string {
-	if e.vague() {
+	switch {
+	case e.expected > 0:
+		return fmt.Sprintf("some %s times as its plan lets expect, at least %s", factor(e.expected), times(e.atLeast()))
+	case e.vague():
 		return fmt.Sprintf("some %s, at least %s", times(e.slower()), times(e.atLeast()))
 	}
 	return times(e.slower())
