@@ -174,6 +174,7 @@ func (j *job) attach(exe *os.File) error {
 func (j *job) tellPlan() {
 	p := j.program.plan
 	j.say("%s", summary(p))
+	j.tellRefusal(j.program)
 	const much, usual = 0.05, 1 << 12 // usual are the bytes of start-up code and linkage stubs
 	if bytes, share := unlisted(p); share > much && bytes > usual {
 		j.say("%d bytes of its code, %.0f%%, are in no routine, as start-up code and what has no unwind information: they are not observed", bytes, 100*share)
@@ -183,6 +184,13 @@ func (j *job) tellPlan() {
 	}
 	if share, most := stepped(p); share > noticeable {
 		j.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it out", factor(100*share), query.Fit(most.Name, 60))
+	}
+}
+
+// tellRefusal says why nothing of a program, or of a library, is observed that was to be.
+func (j *job) tellRefusal(p *program) {
+	if refusal := p.refusal(); refusal != "" {
+		j.say("%s", refusal)
 	}
 }
 

@@ -152,6 +152,7 @@ func (j *job) addLibraries() error {
 			return err
 		}
 		j.say("%s: %s", query.Fit(path.Base(lib.Path), len(lib.Path)), summary(made.plan))
+		j.tellRefusal(made)
 	}
 	return nil
 }

@@ -24,22 +24,33 @@ type program struct {
 
 // recordable fails when there is nothing that a recording could record.
 func (p *program) recordable(name string) error {
+	if refusal := p.refusal(); refusal != "" {
+		return fmt.Errorf("plan probes of %s: %s; wpptrace plan -v tells of each", name, refusal)
+	}
+	if len(p.plan.Sites) == 0 {
+		return fmt.Errorf("plan probes of %s: there is no place for any: select more routines with -F", name)
+	}
+	return nil
+}
+
+// refusal says why none of the routines that are selected can be observed; "" if one can, or none is
+// selected.
+func (p *program) refusal() string {
 	selected, leftOut := 0, (*plan.Routine)(nil)
 	for _, r := range p.plan.Routines {
 		switch {
 		case p.selects != nil && !p.selects(r.Routine):
-		case r.Observed() && len(p.plan.Sites) > 0:
-			return nil
+		case r.Observed():
+			return ""
 		default:
 			selected++
 			leftOut = r
 		}
 	}
-	if leftOut == nil || leftOut.Observed() {
-		return fmt.Errorf("plan probes of %s: there is no place for any: select more routines with -F", name)
+	if leftOut == nil {
+		return ""
 	}
-	return fmt.Errorf("plan probes of %s: none of the %d routines that are selected can be observed, as %s: %s; wpptrace plan -v tells of each",
-		name, selected, query.Fit(leftOut.Name, 60), leftOut.LeftOut)
+	return fmt.Sprintf("none of the %d routines that are selected can be observed, as %s: %s", selected, query.Fit(leftOut.Name, 60), leftOut.LeftOut)
 }
 
 // loadProgram reads and plans an executable. name is what messages call it.
