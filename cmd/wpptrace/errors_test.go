@@ -260,6 +260,9 @@ func TestFullDisk(t *testing.T) {
 	if got := w.errs.String(); strings.Count(got, want) != 2 {
 		t.Errorf("the snapshot in the middle and the one at the end: %q, want %q", got, want)
 	}
+	if out, errs := w.stdout.String(), w.errs.String(); !strings.Contains(out, "minimal hot subpaths") || !strings.Contains(errs, "lost: 0 events\n") {
+		t.Errorf("what was recorded is not told of:\n%s\n%s", out, errs)
+	}
 	if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}

@@ -307,6 +307,9 @@ func (j *job) record(s *signals) (*wpp.Snapshot, error) {
 		return nil, err
 	}
 	if err := j.streams.Finish(s.abort, snapshot); err != nil {
+		if kept := (*wpp.KeptError)(nil); s.abort.Err() == nil && !errors.As(err, &kept) {
+			j.tellUnwritten(snapshot)
+		}
 		return nil, writeError(j.path, err)
 	}
 	return snapshot, cmp.Or(rawErr, disturbance)

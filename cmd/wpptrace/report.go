@@ -88,6 +88,16 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	return nil
 }
 
+// tellUnwritten prints what there is to say of a recording that is in no file, and will be lost.
+func (j *job) tellUnwritten(s *wpp.Snapshot) {
+	if err := j.printReport(s, 0); err != nil {
+		j.say("%v", err)
+	}
+	if line, lost := j.lossLine(); lost || !j.quiet {
+		fmt.Fprintln(j.errs, line)
+	}
+}
+
 // whyNothing says why nothing may have run.
 func (j *job) whyNothing() string {
 	switch {
