@@ -89,13 +89,34 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 	if c.Hits == 0 {
 		return c, nil
 	}
+	r.last.hits = r.first.hits + r.costOf(c.Hits)
 	s, err := r.snapshot()()
 	if err != nil {
 		return nil, err
 	}
 	stat := query.NewStat(s, 0)
 	c.SlowDown, c.Vague, c.Most = stat.SlowDown, stat.SlowDownVague, stat.SlowDownMost
+	if cpu < leastRun {
+		c.Vague, c.Most = true, 0
+	}
 	return c, nil
+}
+
+// leastRun is how much CPU time a process has to use while a canary stands to tell more than a bound.
+const leastRun = 5 * time.Millisecond
+
+// costOf is what some hits cost, if as many of them were single-stepped as of all that have come: of
+// those that were not reported yet it was not known.
+func (r *recording) costOf(hits uint64) time.Duration {
+	var come, stepped uint64
+	for _, t := range r.all {
+		come, stepped = come+t.hits, stepped+t.stepped
+	}
+	if come == 0 {
+		return 0
+	}
+	share := float64(stepped) / float64(come)
+	return time.Duration(float64(hits) * ((1-share)*float64(r.gauge.cost.Emulated) + share*float64(r.gauge.cost.Stepped)))
 }
 
 func (c *canary) String() string {
