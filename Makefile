@@ -51,7 +51,7 @@ soak:
 # As root. Some ten minutes, on a machine that does nothing else.
 bench:
 	@.ci/need-go
-	@.ci/need gcc g++ bash gzip sqlite3
+	@.ci/need gcc g++ bash gzip sqlite3 perl python3 sed
 	go test -run '^$$' -bench . -benchmem -timeout 20m ./...
 
 # Each fuzz target for a while.

@@ -28,7 +28,7 @@ func TestRandomPrograms(t *testing.T) {
 		"handlers": func(t *rapid.T, p *plan.Plan) *process {
 			return walkExactly(t, p, habits{end: 50, callback: once(t, "callback", 2, 8), handler: rapid.IntRange(10, 200).Draw(t, "handler"), altStack: once(t, "altStack", 1, 3)})
 		},
-		"handlers that throw": func(t *rapid.T, p *plan.Plan) *process {
+		"throws beside handlers": func(t *rapid.T, p *plan.Plan) *process {
 			return walkExactly(t, p, habits{end: 50, callback: once(t, "callback", 2, 8), throw: once(t, "throw", 2, 5), jump: once(t, "jump", 2, 5), handler: rapid.IntRange(10, 200).Draw(t, "handler")})
 		},
 		"middle": func(t *rapid.T, p *plan.Plan) *process {

@@ -2,7 +2,6 @@ package decoder
 
 import (
 	"wpptrace/bpf/wire"
-	"wpptrace/compress/ops"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 )
@@ -225,13 +224,16 @@ func (w *laps) rounds(list []uint64, begin, end held) ([]uint64, bool) {
 	ok := w.told
 	for i := range w.list {
 		n, told := w.list[i].rounds(begin, end)
-		if !told || n > ops.MostTimes {
+		if !told || n > mostRounds {
 			n, ok = 1, false
 		}
 		list = append(list, n)
 	}
 	return list, ok
 }
+
+// mostRounds is how many rounds a loop can have run: at one a nanosecond that takes 20 hours.
+const mostRounds = 1 << 46
 
 func (l *lap) rounds(begin, end held) (n uint64, ok bool) {
 	from, known := begin.value(l.begins)

@@ -200,18 +200,25 @@ func (t *Thread) apply(f *frame, m *move) {
 			if i == m.first {
 				t.complete(f, a.number)
 			} else {
-				t.sink.NewPath(a.routine.ID, a.number, a.times)
+				t.paths(a, a.times)
 			}
 		case actRounds:
-			if times := t.rounds[a.lap] - 2; times > 0 {
-				t.sink.NewPath(a.routine.ID, a.number, times)
-			}
+			t.paths(a, t.rounds[a.lap]-2)
 		}
 	}
 	if m.fresh {
 		f.number, f.start, f.trail, f.skip = m.add, m.start, nil, 0
 	} else {
 		f.number += m.add
+	}
+}
+
+// paths emits the path of an act so many times.
+func (t *Thread) paths(a *act, times uint64) {
+	for times > 0 {
+		n := min(times, ops.MostTimes)
+		t.sink.NewPath(a.routine.ID, a.number, n)
+		times -= n
 	}
 }
 

@@ -191,12 +191,12 @@ func (f *following) run(s *signals) error {
 	return cmp.Or(f.tell(), f.unguarded())
 }
 
-// unguarded is the exit status of a recording whose guard has been killed, or nil: all of its jobs
-// may have come to their ends without an error.
+// unguarded is the error of a recording whose guard has been killed: all of its jobs may have come to
+// their ends without one.
 func (f *following) unguarded() error {
 	select {
 	case <-f.shared.guard.Gone():
-		return exitStatus(exitError)
+		return errors.New("record processes: their guard has been killed: what was recorded then may lack its end")
 	default:
 		return nil
 	}

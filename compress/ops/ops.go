@@ -72,8 +72,8 @@ func name(names []string, kind string, i uint8) string {
 	return fmt.Sprintf("%s(%d)", kind, i)
 }
 
-// MostTimes is how many times a path may be said to have run at once: more than a loop runs in
-// years.
+// MostTimes is how many times a path may be said to have run at once: as often as a loop does in some
+// minutes.
 const MostTimes = 1 << 40
 
 // A Sink takes the operations of one thread, in order (Larus 1999, section 2).
