@@ -16,7 +16,7 @@ import (
 // of one that has jumped away. over is how many of the frames had not ended before, as far as is
 // known, and alive of how many that is certain: the innermost may have.
 func (t *Thread) interrupt(where spot) (moved bool, over, alive int) {
-	s := &search{spot: where, d: t.d, cfa: t.d.activationAt(where), from: map[*routine]found{}}
+	s := &search{spot: where, d: t.d, cfa: t.d.activationAt(where), met: t.known, from: map[*routine]found{}}
 	ways := s.thread(t)
 	i := ways.frame
 	switch ways.n {

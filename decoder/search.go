@@ -57,6 +57,7 @@ type search struct {
 	spot
 	d    *Decoder
 	cfa  uint64             // of the activation that the spot is in; 0: nobody knows
+	met  uint64             // the highest CFA up to which all activations are known; 0: all are
 	in   uint64             // the CFA of the frame that is looked through; 0: it is not known
 	from map[*routine]found // by routine, from its entry
 
@@ -209,7 +210,7 @@ func (s *search) open() found {
 		s.asked = true
 		for _, r := range s.d.silentOrigins(s.pc) {
 			ways := s.entry(r)
-			if cfa, ok := s.outermost(r, ways.way); ok && ways.n == 1 {
+			if cfa, ok := s.outermost(r, ways.way); ok && ways.n == 1 && (s.met == 0 || cfa <= s.met) { // else it may be one from before
 				s.back.add(1, hop{kind: hopBack, back: activation{r, cfa}}, ways.way)
 			} else {
 				s.back.add(unknown*ways.n, hop{}, nil)
