@@ -21,6 +21,9 @@ func (t *Thread) place(a activation, s *plan.Site) {
 	if i < 0 && t.revive(a, s.Block, s.First, chain) {
 		i = t.find(a, chain)
 	}
+	if i >= 0 && t.frames[i].back && len(chain) > 0 {
+		t.frames[i].from = chain[0]
+	}
 	if i >= 0 && t.goOn(i, s) || i < 0 && t.reappear(a, s.Block) {
 		return
 	}
