@@ -1,4 +1,4 @@
-// Signal handlers that throw: to landing pads of what is no call, behind calls, in loops, in leaves called again and again, through callers, out of callbacks.
+// Signal handlers that throw: to landing pads of what is no call, around calls, in loops, in leaves called again and again, through callers, out of callbacks.
 #include <csignal>
 #include <cstdlib>
 #include <sys/mman.h>
@@ -60,12 +60,12 @@ NOINLINE static int raw(const volatile int *p, int n)
 	return s;
 }
 
-NOINLINE static int behind_calls(const volatile int *p, const volatile int *q)
+NOINLINE static int around_call(const volatile int *p, const volatile int *q)
 {
 	try {
-		int first = raw(p, 1);
+		int first = *p;
 		close(-1);
-		return first + *q + raw(q - 1, 1);
+		return first + *q * q[-1];
 	} catch (const fault &f) {
 		return f.signal * 5;
 	}
@@ -118,9 +118,9 @@ int main()
 		} catch (const fault &f) {
 			mix(f.signal * n);
 		}
-	mix(behind_calls(end - 1, end - 3));
-	mix(behind_calls(end - 1, end));
-	mix(behind_calls(end, end - 1));
+	mix(around_call(end - 1, end - 3));
+	mix(around_call(end - 1, end));
+	mix(around_call(end, end - 1));
 	for (int i = 0; i < 4; i++) {
 		int list[] = {1, 2, 3, 4};
 		for (int k = 0; k < 4; k++)
