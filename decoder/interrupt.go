@@ -16,7 +16,7 @@ import (
 // of one that has jumped away. over is how many of the frames had not ended before, as far as is
 // known, and alive of how many that is certain: the innermost may have.
 func (t *Thread) interrupt(where spot) (moved bool, over, alive int) {
-	s := &search{spot: where, d: t.d, cfa: t.d.activationAt(where), met: t.known, from: map[*routine]found{}}
+	s := &search{spot: where, d: t.d, cfa: t.d.activationAt(where), from: map[*routine]found{}}
 	ways := s.thread(t)
 	i := ways.frame
 	switch ways.n {
@@ -93,7 +93,7 @@ func (t *Thread) follow(i int, way []hop) {
 			t.apply(&f, h.out.move)
 			t.frames = t.frames[:i]
 			if to := f.r.tailTarget(h.out.block); to != nil {
-				t.enter(frame{activation: activation{to, f.cfa}, from: f.from, root: f.root, handler: f.handler})
+				t.enter(frame{activation: activation{to, f.cfa}, from: f.from, root: f.root, handler: f.handler, over: f.over, alive: f.alive, adrift: f.adrift, back: f.back})
 			}
 		}
 		i = len(t.frames) - 1

@@ -292,6 +292,9 @@ func (t *Thread) land(i, pad int) {
 	here := f.st.block != exit && f.r.landsAt(f.st.block, pad)
 	switch {
 	case here && i < len(t.frames)-1:
+		if f.r.Faulty && t.haveReturned(i) { // or they returned, and what came then faulted
+			t.sink.Mark(ops.Cut, 0)
+		}
 		t.leaveAbove(i)
 	case here:
 		t.makeCall(f)
@@ -325,7 +328,10 @@ func (t *Thread) toThrowingCall(i, pad int) {
 			t.anomaly("no call that throws to the landing pad", "routine", f.r.Name, "from", f.address(), "pad", f.r.Blocks[pad].Lo)
 		}
 		t.leaveAbove(i)
-		t.cut(&t.frames[i])
+		f = &t.frames[i]
+		if t.cut(f); f.called && f.r.Faulty {
+			t.sink.Mark(ops.Cut, 0)
+		}
 		return
 	}
 	m := f.st.to(best, f.called)

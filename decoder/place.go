@@ -22,7 +22,7 @@ func (t *Thread) place(a activation, s *plan.Site) {
 		i = t.find(a, chain)
 	}
 	if i >= 0 && t.frames[i].back && len(chain) > 0 {
-		t.frames[i].from = chain[0]
+		t.confirm(&t.frames[i], chain[0])
 	}
 	if i >= 0 && t.goOn(i, s) || i < 0 && t.reappear(a, s.Block) {
 		return
@@ -41,6 +41,15 @@ func (t *Thread) place(a activation, s *plan.Site) {
 		return
 	}
 	t.apply(f, m)
+}
+
+// confirm takes the return address of what was taken to be called back, with its first word: a signal
+// handler may have been meant.
+func (t *Thread) confirm(f *frame, from wire.Word) {
+	f.from, f.back = from, false
+	if f.handler = from.Place() == wire.Handler || from.Place() == wire.HandlerOutside; f.handler {
+		t.sink.Mark(ops.Cut, 0)
+	}
 }
 
 func (t *Thread) top() *frame { return &t.frames[len(t.frames)-1] }
@@ -402,7 +411,7 @@ func (t *Thread) tailJump(j int, a activation, from wire.Word, unseen bool) bool
 		q = &t.frames[j]
 		t.apply(q, o.move)
 		t.emit(acts)
-		next := frame{activation: a, from: from, root: q.root, handler: q.handler}
+		next := frame{activation: a, from: from, root: q.root, handler: q.handler, over: q.over, alive: q.alive, adrift: q.adrift}
 		t.frames = t.frames[:j]
 		t.enter(next)
 		return true

@@ -57,12 +57,13 @@ type search struct {
 	spot
 	d    *Decoder
 	cfa  uint64             // of the activation that the spot is in; 0: nobody knows
-	met  uint64             // the highest CFA up to which all activations are known; 0: all are
-	in   uint64             // the CFA of the frame that is looked through; 0: it is not known
 	from map[*routine]found // by routine, from its entry
 
-	asked bool
-	back  found // by what code that is not known may silently have called back
+	standing bool // what is looked from stands at a call of code that is not observed: what that leads to is left out
+
+	asked  bool
+	back   found      // by what code that is not known may have called back and come to the spot silently
+	origin activation // that, if it is one
 }
 
 // An outlook is what a search has found from where a thread stands.
@@ -79,23 +80,14 @@ func (s *search) thread(t *Thread) (all outlook) {
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		f := &t.frames[i]
 		called := inCall(t.frames, i)
-		s.in = f.cfa
-		here := s.within(f.st, f.held, called)
-		if here.n == 1 && !s.mayEndAt(f, here.way) {
-			here = found{}
-		}
+		here := s.ofFrame(f, called)
 		o, returns := f.st.returnsBy(called)
-		if called && f.atOpenCall() {
-			back := s.openBelow(f.r, f.st.block)
-			here.add(back.n, hop{kind: hopStay}, back.way)
+		if f.atOpenCall() {
+			n, way := s.calledBack(t, i)
+			here.add(n, hop{kind: hopStay}, way)
 		}
-		backToCall := !s.outside && i > 0 && inCall(t.frames, i-1) && t.frames[i-1].atOpenCall() // the next frame looks through that
-		if f.root && returns > 0 && !f.r.jumpsOut(o.block) && !backToCall {                      // else it is among the ways within
-			back := s.open()
-			if t.isOrphan(f) && !s.outside { // what is called back may be what called it
-				back.n *= unknown
-			}
-			here.add(back.n, hop{kind: hopHome}, back.way)
+		if f.root && returns > 0 && !f.r.jumpsOut(o.block) { // else it is among the ways within
+			here.add(s.open(), hop{kind: hopHome}, nil)
 		}
 		// where stacks are switched, one that stands at a call out of which that may be has perhaps
 		// not returned
@@ -114,12 +106,25 @@ func (s *search) thread(t *Thread) (all outlook) {
 	return all
 }
 
+// ofFrame looks for the ways from a frame, but out of the call of code that is not observed where it
+// stands: one that comes to another activation than the spot's is none.
+func (s *search) ofFrame(f *frame, called bool) found {
+	s.standing = f.atOpenCall()
+	here := s.within(f.st, f.held, called)
+	if here.n == 1 {
+		if cfa, ok := s.outermost(f.r, here.way); ok && cfa != f.cfa {
+			return found{}
+		}
+	}
+	return here
+}
+
 // within looks for the ways from a position in an activation.
 func (s *search) within(st *state, h held, called bool) (f found) {
 	if b, k, ok := st.r.locate(s.pc); ok && !s.outside {
 		f.add(s.waysTo(st, h, b, k, called), hop{kind: hopStop, block: b, insn: k}, nil)
 	}
-	if st.block != exit && !called && st.r.makesCall(st.block) {
+	if st.block != exit && !called && !s.standing && st.r.makesCall(st.block) {
 		s.call(&f, st.r, st.block)
 	}
 	if st.passes(called) {
@@ -167,8 +172,7 @@ func (s *search) call(f *found, r *routine, b int) {
 		f.add(callee.n, h, callee.way)
 	case kind == plan.Harmless && !s.outside:
 	default:
-		back := s.openBelow(r, b)
-		f.add(back.n, h, back.way)
+		f.add(s.open(), h, nil)
 	}
 }
 
@@ -181,8 +185,7 @@ func (s *search) tail(f *found, r *routine, o out) {
 		return
 	}
 	if r.jumpsAnywhere(o.block) {
-		back := s.open()
-		f.add(back.n, h, back.way)
+		f.add(s.open(), h, nil)
 	}
 }
 
@@ -192,51 +195,73 @@ func (s *search) entry(r *routine) found {
 		return f // of a routine that is being searched nothing yet: plans have no silent circles
 	}
 	s.from[r] = found{}
-	in := s.in
-	s.in = 0
 	f := s.within(r.atEntry(), held{}, false)
-	s.from[r], s.in = f, in
+	s.from[r] = f
 	return f
 }
 
-// open looks for the ways through code that is not known: it is at the spot, or has called back what
-// has come there silently. What it calls back speaks before it ends, so that there is one such
-// activation at a time.
-func (s *search) open() found {
+// open is how many ways lead to the spot through code that is not known: it is there, or has
+// silently called back.
+func (s *search) open() int {
 	if s.outside {
-		return found{n: 1}
+		return 1
 	}
 	if !s.asked {
 		s.asked = true
 		for _, r := range s.d.silentOrigins(s.pc) {
 			ways := s.entry(r)
-			if cfa, ok := s.outermost(r, ways.way); ok && ways.n == 1 && (s.met == 0 || cfa <= s.met) { // else it may be one from before
-				s.back.add(1, hop{kind: hopBack, back: activation{r, cfa}}, ways.way)
-			} else {
-				s.back.add(unknown*ways.n, hop{}, nil)
+			if ways.n > 0 {
+				s.back.n, s.back.way, s.origin = s.back.n+ways.n, ways.way, activation{r: r}
 			}
 		}
+		s.origin.cfa, _ = s.outermost(s.origin.r, s.back.way)
 	}
-	return s.back
+	return unknown * min(s.back.n, 1)
 }
 
-// openBelow looks for the ways through what the call of block b entered: what that calls back has no
-// place in the caller's frame.
-func (s *search) openBelow(r *routine, b int) found {
-	back := s.open()
-	if depth := r.Blocks[b].Depth; back.n == 1 && !s.outside && s.in != 0 && depth >= 0 {
-		if cfa := back.way[0].back.cfa; s.in-uint64(depth) < cfa && cfa <= s.in {
-			return found{}
+// signalRoom is less than a signal takes of the stack that it interrupts, bytes: the red zone and the
+// registers.
+const signalRoom = 512
+
+// calledBack looks for the ways to the spot out of the call of code that is not observed at which
+// frame i stands. One is certain if only one routine can have been called back, in one place: below
+// the frame, so that nothing can be above it that has not returned, nor is it a handler that has
+// interrupted that; on a stack of which all is known. What is called back speaks before it ends, so
+// that there is one such activation at a time.
+func (s *search) calledBack(t *Thread, i int) (n int, way []hop) {
+	n = s.open()
+	if s.outside || n == 0 {
+		return n, nil
+	}
+	f, cfa := &t.frames[i], s.origin.cfa
+	depth := f.r.Blocks[f.st.block].Depth
+	switch {
+	case s.back.n != 1, cfa == 0, depth < 0, cfa > f.cfa-uint64(depth), t.known != 0, len(t.away) > 0:
+		return n, nil
+	case s.pc == s.origin.r.Addr+s.origin.r.Offset(): // it may be a handler that waits for another to end
+		return n, nil
+	}
+	for k := range t.frames {
+		switch g := &t.frames[k]; {
+		case k > i && cfa <= g.cfa-signalRoom:
+			return n, nil
+		case k < i && s.ofFrame(g, true).n > 0: // its stack may be another, and be switched back to
+			return n, nil
 		}
 	}
-	return back
+	return 1, append([]hop{{kind: hopBack, back: s.origin}}, s.back.way...)
 }
 
-// outermost is the CFA of the activation of a routine that a way to the spot begins with.
+// outermost is the CFA of the activation of a routine that a way to the spot begins with; ok is false
+// if it is not known.
 func (s *search) outermost(r *routine, way []hop) (cfa uint64, ok bool) {
+	if s.cfa == 0 {
+		return 0, false
+	}
 	cfa = s.cfa
 	for _, h := range way {
 		switch h.kind {
+		case hopStop:
 		case hopCall:
 			if r.kind[h.block] != plan.Known || r.Blocks[h.block].Depth < 0 {
 				return 0, false
@@ -247,16 +272,11 @@ func (s *search) outermost(r *routine, way []hop) (cfa uint64, ok bool) {
 			if r = r.tailTarget(h.out.block); r == nil {
 				return 0, false
 			}
+		default:
+			return 0, false
 		}
 	}
-	return cfa, s.cfa != 0
-}
-
-// mayEndAt reports whether a way from a frame comes to the activation that the spot is in, as far as
-// is known.
-func (s *search) mayEndAt(f *frame, way []hop) bool {
-	cfa, ok := s.outermost(f.r, way)
-	return !ok || cfa == f.cfa
+	return cfa, true
 }
 
 // activationAt is the CFA of the activation that a spot is in, by its registers; 0 if they do not
@@ -289,7 +309,7 @@ func (d *Decoder) silentOrigins(pc uint64) (origins []*routine) {
 	list, seen := []*routine{d.routines[holder.ID]}, map[*routine]bool{d.routines[holder.ID]: true}
 	for i := 0; i < len(list); i++ {
 		r := list[i]
-		if r.Observed() && r.AddressTaken() {
+		if r.Observed() && r.MayBeRoot() {
 			origins = append(origins, r)
 		}
 		for _, caller := range d.callers[r] {

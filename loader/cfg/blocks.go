@@ -453,7 +453,8 @@ func (q Insn) MayFault() bool {
 	const lea = 0x8d
 	memory := q.HasModRM && q.ModRM>>6 != 3 && !(q.Map == 0 && q.Op == lea)
 	divides := q.Map == 0 && (q.Op == 0xf6 || q.Op == 0xf7) && q.ModRM>>3&7 >= 6
-	return q.Kind == x86.Other && (memory || divides)
+	implicit := q.Map == 0 && (q.Op >= 0x6c && q.Op <= 0x6f || q.Op >= 0xa0 && q.Op <= 0xa7 || q.Op >= 0xaa && q.Op <= 0xaf || q.Op == 0xd7) // movs ..., and moffs
+	return q.Kind == x86.Other && (memory || divides || implicit)
 }
 
 // linkPreds fills in the predecessors of each block, those by a call's return included.

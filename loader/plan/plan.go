@@ -135,6 +135,9 @@ type Plan struct {
 // Observed reports whether the routine's paths are recorded.
 func (r *Routine) Observed() bool { return r.LeftOut == "" }
 
+// MayBeRoot reports whether code that is not observed may have called the routine, or jumped to it.
+func (r *Routine) MayBeRoot() bool { return r.rootable }
+
 func (r *Routine) leave(format string, args ...any) {
 	r.LeftOut, r.Cause = cfg.FormatReason(format, args...)
 }
