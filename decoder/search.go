@@ -86,7 +86,8 @@ func (s *search) thread(t *Thread) (all outlook) {
 			n, way := s.calledBack(t, i)
 			here.add(n, hop{kind: hopStay}, way)
 		}
-		if f.root && returns > 0 && !f.r.jumpsOut(o.block) { // else it is among the ways within
+		toCall := !s.outside && i > 0 && t.frames[i-1].atOpenCall()     // of the next frame, which is looked through for what that calls back
+		if f.root && returns > 0 && !f.r.jumpsOut(o.block) && !toCall { // else it is among the ways within
 			here.add(s.open(), hop{kind: hopHome}, nil)
 		}
 		// where stacks are switched, one that stands at a call out of which that may be has perhaps
