@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -14,7 +15,15 @@ import (
 	"wpptrace/query"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+// The first thread does nothing but wait: the kernel gives it the signals of the process, and a
+// thread that reads another process's memory may have to wait where none wakes it.
+func init() { runtime.LockOSThread() }
+
+func main() {
+	status := make(chan int)
+	go func() { status <- run(os.Args[1:], os.Stdout, os.Stderr) }()
+	os.Exit(<-status)
+}
 
 // Exit statuses. A recording of a command returns the command's instead, where all went well.
 const (

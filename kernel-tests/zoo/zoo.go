@@ -75,7 +75,7 @@ func Programs() []Program {
 		{File: "conventions.c"},
 		{File: "coroutines.c", Tags: Coroutine},
 		{File: "counted.c"},
-		{File: "dies_in_callback.c", Exit: -1, Tags: Signals},
+		{File: "dies_in_callback.c", Exit: -1, Tags: Signals | NoStatic},
 		{File: "distances.c"},
 		{File: "empty.c"},
 		{File: "exception_callbacks.cc", Tags: Exceptions},
