@@ -166,10 +166,11 @@ func (t *Thread) end(w wire.Word) {
 		return
 	case wire.Inside:
 		moved, _, _ := t.interrupt(spot{pc: w.Address(), regs: registersOf(t.regs)})
-		if !moved && t.d.observes(w.Address()) { // where no one way leads there, no more is known
-			t.sink.Mark(ops.Cut, 0)
+		if moved {
+			return
 		}
-		if moved || t.d.observes(w.Address()) {
+		if t.d.observes(w.Address()) { // no one way leads there: no more is known
+			t.sink.Mark(ops.Cut, 0)
 			return
 		}
 	}

@@ -201,8 +201,7 @@ func (r *routine) distinct(succ []int) (nodes []int) {
 	return nodes
 }
 
-// markFirst finds what can be reached from the entry without a word: a landing pad that faults lead
-// to can, from anywhere.
+// markFirst finds what can be reached from the entry without a word.
 func (r *routine) markFirst() {
 	r.first = make([]bool, r.exit)
 	queue := slices.Clone(r.entries)
