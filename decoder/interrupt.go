@@ -44,7 +44,6 @@ func (t *Thread) interrupt(where spot) (moved bool, over, alive int) {
 // the one before. That one's frame is right above its own or, where only one of them has a stack of
 // its own, below what was interrupted first.
 func (t *Thread) endInterrupters(f *frame) {
-	const signalFrame, near = 16 << 10, 1 << 20 // bytes: with all vector and matrix registers a signal's frame is not larger
 	entry := wire.MakeFrom(wire.Handler, f.r.Addr+f.r.Offset())
 	for i := range t.frames {
 		g := &t.frames[i]
@@ -56,6 +55,24 @@ func (t *Thread) endInterrupters(f *frame) {
 		}
 	}
 }
+
+// isOver reports whether the innermost activation, f, is a handler that has ended, and with it what it
+// jumped to, when code that is not observed calls back at cfa: above it, on the stack on which it
+// has interrupted what is below it.
+func (t *Thread) isOver(f *frame, cfa uint64) bool {
+	n := len(t.frames)
+	if !f.handler || n < 2 || len(t.away) > 0 || cfa <= f.cfa || t.frames[n-2].cfa-f.cfa > signalFrame {
+		return false
+	}
+	return slices.ContainsFunc(t.frames[:n-1], func(g frame) bool { return cfa <= g.cfa && g.cfa-f.cfa <= near })
+}
+
+// Bytes: with all vector and matrix registers a signal's frame is not larger, and what is as near is
+// on the same stack.
+const (
+	signalFrame = 16 << 10
+	near        = 1 << 20
+)
 
 // endPath ends the running path of an activation that has jumped out of where it stands. That it is
 // left is said when it is known where to.
@@ -105,7 +122,7 @@ func (t *Thread) follow(i int, way []hop) {
 func (t *Thread) handle(f frame) {
 	t.endInterrupters(&f)
 	where := spot{outside: true}
-	if f.from.Place() == wire.Handler {
+	if f.from.Place() == wire.Handler && t.d.observes(f.from.Address()) {
 		where = spot{pc: f.from.Address(), regs: registersOf(t.regs)}
 	}
 	moved, over, alive := t.interrupt(where)
@@ -114,7 +131,7 @@ func (t *Thread) handle(f frame) {
 		if len(t.frames) > 0 {
 			t.pause(t.top())
 		}
-		f.adrift = !where.outside && t.d.observes(where.pc)
+		f.adrift = !where.outside
 	}
 	f.over, f.alive = min(over, len(t.frames)), min(alive, len(t.frames))
 	t.sink.Mark(ops.Handler, 0)

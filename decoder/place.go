@@ -447,16 +447,16 @@ func (t *Thread) enterRoot(a activation, from wire.Word) {
 		t.handle(f)
 		return
 	}
-	if t.toOpenCall() {
+	if t.toOpenCall(a.cfa) {
 		t.leaveOverwritten(a.cfa)
 	}
 	t.enter(f)
 }
 
 // toOpenCall lets the innermost activation come to the call of code that is not observed out of
-// which something is called back, if there is one. The plan puts at most one such call between two
-// words.
-func (t *Thread) toOpenCall() (found bool) {
+// which something is called back at cfa, if there is one. The plan puts at most one such call
+// between two words.
+func (t *Thread) toOpenCall(cfa uint64) (found bool) {
 	for len(t.frames) > 0 {
 		f := t.top()
 		if f.atOpenCall() {
@@ -471,9 +471,12 @@ func (t *Thread) toOpenCall() (found bool) {
 		if n == 0 { // interrupted by a handler that is not observed itself
 			return false
 		}
-		end := f.r.kind[o.block]
+		end, over := f.r.kind[o.block], t.isOver(f, cfa)
 		t.finishAbove(len(t.frames) - 2)
-		if end == plan.External || end == plan.Unknown { // it jumped to the code that calls back
+		switch {
+		case end != plan.External && end != plan.Unknown:
+		case over:
+		default: // it jumped to the code that calls back
 			if len(t.frames) > 0 {
 				t.top().open = t.top().called
 			}

@@ -118,7 +118,7 @@ func (t *Thread) mayLeadTo(r *routine, b int) bool {
 
 // resume begins an activation in its middle: nothing is known of its callers.
 func (t *Thread) resume(a activation, block int) {
-	t.toOpenCall()
+	t.toOpenCall(a.cfa)
 	t.sink.Mark(ops.Resume, 1)
 	t.push(frame{activation: a, root: true})
 	t.resumeAt(t.top(), block)
@@ -127,7 +127,7 @@ func (t *Thread) resume(a activation, block int) {
 // resumeCaller begins a caller in its middle: it is known to stand at its call. It reports false if
 // its frame is not known.
 func (t *Thread) resumeCaller(c place, cfa uint64, depth int) bool {
-	t.toOpenCall()
+	t.toOpenCall(cfa)
 	t.sink.Mark(ops.Resume, 1)
 	if depth < 0 {
 		return false

@@ -140,7 +140,7 @@ func (t *Thread) revive(a activation, block int, first bool, chain []wire.Word) 
 				continue
 			}
 			t.away = append(t.away[:k], t.away[k+1:]...)
-			t.toOpenCall()
+			t.toOpenCall(a.cfa)
 			t.sink.Mark(ops.Resume, uint64(len(piece)))
 			for _, g := range piece {
 				t.push(g)

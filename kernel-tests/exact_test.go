@@ -37,6 +37,7 @@ var unobservable = map[string]struct {
 }{
 	"nested_functions": {0.2, "its nested functions jump to a place that they do not know"},
 	"builtin_jump":     {0.5, "receive is entered in its middle, at an address taken; climb jumps there"},
+	"labels":           {0.97, "it keeps labels in memory"},
 	"raised":           {0.98, "stripped, what two of its routines jump to has neither a symbol nor unwind information"},
 	"switcher":         {0.5, "its switching routine replaces the stack pointer; what it switches between resumes after each switch"},
 }
@@ -64,6 +65,16 @@ var once = []zoo.Case{
 	{Program: zoo.Named("caught"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O0", PIE: true, Extra: "-fno-plt"}},
 	// an interpreter's jumps to its operations were taken for loops within loops, and for too dear
 	{Program: zoo.Named("computed_goto"), Flavour: zoo.Flavour{Compiler: "clang", Opt: "-O1", PIE: true}},
+	// a callback that a handler had mended a fault of was taken to go on after the next
+	{Program: zoo.Named("callback_faults"), Flavour: zoo.Flavour{Compiler: "clang", Opt: "-O3", PIE: true, Extra: "-fno-omit-frame-pointer"}},
+	// a cold part was taken for the entry, and the rest ran unseen
+	{Program: zoo.Named("cold_entry"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true, Stripped: true}},
+	// what code behind a jump that is not resolved calls was silent
+	{Program: zoo.Named("labels"), Flavour: zoo.Flavour{Compiler: "clang", Opt: "-O1", PIE: true}},
+	// a handler that interrupts a routine which is left out came before what that calls next
+	{Program: zoo.Named("unseen_faults"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true}},
+	// a landing pad behind a call that never returns was taken for where it returns to
+	{Program: zoo.Named("unwinding_exit"), Flavour: zoo.Flavour{Compiler: "clang", Opt: "-O2", PIE: true}},
 	// signals that a function reached through the global offset table raises
 	{Program: zoo.Named("signals"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O0", PIE: true, Extra: "-fno-plt"}},
 }

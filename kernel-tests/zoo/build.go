@@ -61,7 +61,7 @@ func (b *Builder) compile(ctx context.Context, p Program, f Flavour, name string
 	if b.built {
 		return b.find(name)
 	}
-	if f.Static && p.Has(NoStatic) || f.Shared && p.Has(EarlyCode) || f.Compiler != "gcc" && p.Has(GNU) {
+	if f.Static && p.Has(NoStatic) || f.Shared && p.Has(EarlyCode) || f.Extra == "-fno-plt" && p.Has(Announced) || f.Compiler != "gcc" && p.Has(GNU) {
 		return "", fmt.Errorf("build %s: %w", name, ErrNotBuildable)
 	}
 	compiler, err := compilerFor(p, f)

@@ -146,7 +146,7 @@ func Cases(n int) []Case {
 				break
 			}
 			next++
-			if f.Static && (p.Has(NoStatic) || p.Has(Long)) || f.Compiler != "gcc" && p.Has(GNU) {
+			if f.Static && (p.Has(NoStatic) || p.Has(Long)) || f.Extra == "-fno-plt" && p.Has(Announced) || f.Compiler != "gcc" && p.Has(GNU) {
 				continue
 			}
 			cases = append(cases, Case{p, f})

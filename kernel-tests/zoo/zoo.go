@@ -31,6 +31,7 @@ const (
 	Execs                        // execs itself
 	Vector                       // AVX2, where the machine has it
 	NoStatic                     // is not built statically: the C library takes other ways when threads meet, or would be what several signals interrupt at once
+	Announced                    // is not built with -fno-plt: library calls through the global offset table are not announced, and a raised handler that faults before its first word is not seen
 	EarlyCode                    // runs code of its own before its entry point
 	KillsThreads                 // ends while its threads live
 	GNU                          // is GNU C, which gcc alone compiles
@@ -64,11 +65,12 @@ func Programs() []Program {
 		{File: "beneath.c", Exit: 5, Tags: NoStatic},
 		{File: "builtin_jump.c", Tags: Jumps},
 		{File: "calculator.c", Tags: Jumps},
-		{File: "callback_faults.c", Exit: 5, Tags: Signals | Jumps | NoStatic},
+		{File: "callback_faults.c", Exit: 5, Tags: Signals | Jumps | NoStatic | Announced},
 		{File: "callbacks.c", Exit: 4},
 		{File: "caught.cc", Exit: 6, Tags: Exceptions},
 		{File: "closed_stdout.c", Exit: 3},
 		{File: "cold.c", Exit: 13},
+		{File: "cold_entry.c"},
 		{File: "computed_goto.c"},
 		{File: "constructors.c", Exit: 5, Tags: EarlyCode},
 		{File: "containers.cc"},
@@ -93,6 +95,7 @@ func Programs() []Program {
 		{File: "ifunc.c", Tags: EarlyCode},
 		{File: "inline_pushes.c"},
 		{File: "jump_out.c", Exit: 8},
+		{File: "labels.c"},
 		{File: "lambdas.cc"},
 		{File: "leaves.c"},
 		{File: "longjmp.c", Exit: 9, Tags: Jumps},
@@ -127,6 +130,8 @@ func Programs() []Program {
 		{File: "threads.c", Tags: Threads | NoStatic},
 		{File: "thrown_faults.cc", Exit: 7, Tags: Signals | Exceptions | Fault | GNU},
 		{File: "timer.c", Tags: Timer | Signals | Long},
+		{File: "unseen_faults.c", Tags: Signals | Fault},
+		{File: "unwinding_exit.cc", Exit: 3, Tags: Exceptions},
 		{File: "variants.cc", Exit: 6, Tags: Exceptions},
 		{File: "vfork.c", Tags: Forks},
 		{File: "virtuals.cc", Tags: Exceptions},

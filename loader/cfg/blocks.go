@@ -282,8 +282,8 @@ func (r *recovery) endCall(d *draft, b, next int, room []int) []int {
 	return append(room, next)
 }
 
-// takesException says whether block b is a landing pad that begins by looking at the exception, in
-// rax and rdx: no call returns to it.
+// takesException says whether block b is a landing pad that looks at the exception, in rax and rdx:
+// no call returns to it.
 func (r *recovery) takesException(d *draft, b int) bool {
 	if r.marks[d.first[b]]&landing == 0 {
 		return false
@@ -296,14 +296,16 @@ func (r *recovery) takesException(d *draft, b int) bool {
 	const mov, arithmetic, test = 0x89, 0x83, 0x85
 	const rax, rdx, wide = 0, 2, 8
 	insns := d.blocks[b].Insns
-	for k := range insns[:min(4, len(insns))] { // schedulers put others before it
-		q := &insns[k]
-		if !q.HasModRM || q.Map != 0 {
-			continue
+	for k := range insns { // schedulers put others before it
+		q, i := &insns[k], int(d.first[b])+k
+		if q.HasModRM && q.Map == 0 {
+			reg, rm, _ := r.operands(i)
+			if q.Op == mov && reg == rax && q.Rex&wide != 0 || k < 4 && (q.Op == arithmetic || q.Op == test) && !rm.Mem && rm.Reg == rdx {
+				return true
+			}
 		}
-		reg, rm, _ := r.operands(int(d.first[b]) + k)
-		if q.Op == mov && reg == rax && q.Rex&wide != 0 || (q.Op == arithmetic || q.Op == test) && !rm.Mem && rm.Reg == rdx {
-			return true
+		if op := newOperation(q, r.bytes(i)); writtenRegisters(&op)&bitOf(rax) != 0 {
+			return false
 		}
 	}
 	return false

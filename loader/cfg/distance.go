@@ -55,18 +55,20 @@ func (f *distances) note(addr uint64) {
 	}
 }
 
-// take looks for a routine that is entered at addr: where it is, a piece of code begins.
-func (f *distances) take(addr uint64) {
+// take looks for a routine that is entered at addr: where it is, a piece of code begins, which it
+// returns.
+func (f *distances) take(addr uint64) *piece {
 	if f.left--; f.left < 0 {
-		return
+		return nil
 	}
 	i := f.findPiece(addr)
 	if i < 0 || f.pieces[i].Lo != addr || f.pieces[i].first == f.pieces[i].last {
-		return
+		return nil
 	}
 	if id := f.routineAt(f.pieces[i].first); id >= 0 {
 		f.taken[id] = true
 	}
+	return &f.pieces[i]
 }
 
 // search searches a part of a section.
@@ -113,7 +115,9 @@ func (f *distances) fromTable(data []byte, base uint64) {
 			if s := f.im.SectionAt(to); s == nil || !s.Exec {
 				return
 			}
-			f.take(to)
+			if p := f.take(to); p != nil {
+				p.inTable = true
+			}
 		}
 		data = data[4:]
 	}

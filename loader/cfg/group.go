@@ -37,6 +37,9 @@ func (c *code) group(m *mentions) [][]int {
 			}
 		}
 	}
+	for _, x := range doubtful {
+		c.pieces[x.to].entered = c.pieces[x.to].entered || c.root(x.from) != c.root(x.to)
+	}
 	groups := make([][]int, len(c.pieces))
 	for i := range c.pieces {
 		root := c.root(i)
@@ -80,10 +83,16 @@ func (c *code) contradict(i, t int) bool {
 // act of another.
 func (c *code) isColdPart(x crossing, m *mentions) bool {
 	to := &c.pieces[x.to]
-	if strings.Contains(to.symbol, ".cold") {
+	if isPart(to.symbol) {
 		return true
 	}
 	return x.conditional && to.symbol == "" && !to.called && len(to.jumpers) == 1 && !m.has(to.Lo)
+}
+
+// isPart says whether a symbol names a part that a compiler has moved away from a routine: GCC's and
+// Clang's cold ones, and the blocks that -fbasic-block-sections gives a section each.
+func isPart(symbol string) bool {
+	return strings.Contains(symbol, ".cold") || strings.Contains(symbol, ".__part.")
 }
 
 func (c *code) root(i int) int {
@@ -110,10 +119,10 @@ func (c *code) entryOf(group []int, m *mentions) int {
 		if cfaAt(p.Rows, p.Lo) == entryCFA {
 			score += 4
 		}
-		if p.called || m.has(p.Lo) {
+		if p.called || p.entered || m.has(p.Lo) {
 			score += 3
 		}
-		if p.symbol != "" && !strings.Contains(p.symbol, ".cold") {
+		if p.symbol != "" && !isPart(p.symbol) {
 			score += 2
 		}
 		longer := p.Hi-p.Lo > c.pieces[best].Hi-c.pieces[best].Lo
@@ -160,8 +169,7 @@ func (r *recovery) isOrphan(i int) bool {
 		return false
 	}
 	p := &r.pieces[r.pieceOf[i]]
-	isCold := strings.Contains(p.symbol, ".cold")
-	return !p.called && len(p.jumpers) == 0 && (isCold || p.symbol == "" && cfaAt(p.Rows, p.Lo) != entryCFA)
+	return !p.called && len(p.jumpers) == 0 && (isPart(p.symbol) || p.symbol == "" && cfaAt(p.Rows, p.Lo) != entryCFA)
 }
 
 // adoptTargets makes the orphans that the tables of a routine lead to parts of it.

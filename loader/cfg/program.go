@@ -144,9 +144,11 @@ func (r *recovery) program(names map[uint64]string) *Program {
 	r.leaveOutCallers()
 	p.spreadTwice()
 	p.findNaming()
-	r.leaveOutMiddles()
+	r.leaveOutThunkUsers()
+	r.leaveOutMiddles(taken)
 	for i, d := range kept {
 		made[i].LeftOut, made[i].Cause = d.leftOut, d.cause
+		p.taken[made[i].ID] = taken[d.id]
 		for _, k := range d.pieces {
 			r.pieces[k].routine = made[i].ID
 		}
@@ -213,6 +215,9 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 		}
 		if p.Fault != "" {
 			d.leave(p.Fault+" at %x", p.Lo)
+		}
+		if p.first < p.last && !slices.ContainsFunc(r.marks[p.first:p.last], func(m uint8) bool { return m&reached != 0 }) {
+			d.leave("nothing leads to its part at %x", p.Lo)
 		}
 	}
 	if r.isOutermost(d) {
@@ -303,12 +308,13 @@ func (r *recovery) isOutermost(d *draft) bool {
 }
 
 // isEntered says whether a part of a routine may be entered from outside. A mention of a part that
-// is entered with a frame already, or by a table, is no pointer to a function.
+// is entered with a frame already, or by a table of the routine's, is no pointer to a function; a
+// table of another routine may lead to it.
 func (r *recovery) isEntered(d *draft, p *piece) bool {
-	if p.called || p.symbol != "" && !strings.Contains(p.symbol, ".cold") {
+	if p.called || p.entered || p.symbol != "" && !isPart(p.symbol) {
 		return true
 	}
-	if !r.mentions.has(p.Lo) || cfaAt(p.Rows, p.Lo) != entryCFA {
+	if !p.inTable && (!r.mentions.has(p.Lo) || cfaAt(p.Rows, p.Lo) != entryCFA) {
 		return false
 	}
 	for _, t := range d.tables {
@@ -335,9 +341,8 @@ func (r *recovery) secondSymbol(d *draft) (addr uint64, ok bool) {
 	return 0, false
 }
 
-// leaveOutMiddles leaves out the routines that another one calls in their middle, and those that
-// jump to a thunk: it may return in their place.
-func (r *recovery) leaveOutMiddles() {
+// leaveOutThunkUsers leaves out the routines that jump to a thunk: it may return in their place.
+func (r *recovery) leaveOutThunkUsers() {
 	for i, t := range r.target {
 		if r.insns[i].Kind == x86.Call || t < 0 || r.marks[i]&reached == 0 {
 			continue
@@ -347,11 +352,37 @@ func (r *recovery) leaveOutMiddles() {
 			from.leave("jumps to a thunk at %x", r.insns[i].Addr)
 		}
 	}
-	for i, t := range r.target {
-		if r.insns[i].Kind != x86.Call || t < 0 || r.marks[i]&reached == 0 || r.routineAt(int(t)) >= 0 {
-			continue
+}
+
+// leaveOutMiddles leaves out the routines that another one calls or jumps to in their middle. What
+// control flow does not reach in a routine that is left out may run all the same: the routines that
+// it enters are taken.
+func (r *recovery) leaveOutMiddles(taken []bool) {
+	for again := true; again; {
+		again = false
+		for i, t := range r.target {
+			if t < 0 {
+				continue
+			}
+			from, to := r.drafts[r.pieces[r.pieceOf[i]].routine], r.drafts[r.pieces[r.pieceOf[t]].routine]
+			known := r.marks[i]&reached != 0
+			if !known && from.leftOut == "" {
+				continue
+			}
+			if id := r.routineAt(int(t)); id >= 0 {
+				taken[id] = taken[id] || !known
+				continue
+			}
+			switch at := r.insns[t].Addr; {
+			case to.leftOut != "":
+			case r.insns[i].Kind == x86.Call:
+				to.leave("called in its middle at %x", at)
+				again = true
+			case from != to && !r.contradict(i, int(t)):
+				to.leave("jumped to in its middle at %x", at)
+				again = true
+			}
 		}
-		r.drafts[r.pieces[r.pieceOf[t]].routine].leave("called in its middle at %x", r.insns[t].Addr)
 	}
 }
 

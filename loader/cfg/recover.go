@@ -82,7 +82,12 @@ func (r *recovery) nameSymbols() map[uint64]string {
 // others for their own use, which begin with underscores or are longer.
 func byCallersName(a, b string) int {
 	underscores := func(name string) int { return len(name) - len(strings.TrimLeft(name, "_")) }
-	part := func(name string) int { return strings.Count(name, ".cold") }
+	part := func(name string) int {
+		if isPart(name) {
+			return 1
+		}
+		return 0
+	}
 	return cmp.Or(
 		cmp.Compare(min(len(b), 1), min(len(a), 1)), // any before none
 		cmp.Compare(part(a), part(b)), cmp.Compare(underscores(a), underscores(b)), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
@@ -116,7 +121,7 @@ func (r *recovery) makeDrafts() {
 
 // isEntryToo says whether a piece that belongs to a routine may itself be entered like one.
 func (r *recovery) isEntryToo(p *piece) bool {
-	entered := p.called || p.symbol != "" && !strings.Contains(p.symbol, ".cold") || r.mentions.has(p.Lo)
+	entered := p.called || p.entered || p.symbol != "" && !isPart(p.symbol) || r.mentions.has(p.Lo)
 	return entered && p.first < p.last && r.insns[p.first].Addr == p.Lo && cfaAt(p.Rows, p.Lo) == entryCFA
 }
 

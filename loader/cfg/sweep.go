@@ -23,6 +23,8 @@ type piece struct {
 	routine     int // index of the routine that the piece is part of
 	symbol      string
 	called      bool  // by a direct call of its first instruction
+	entered     bool  // by a jump to its first instruction from another routine
+	inTable     bool  // a table of distances leads to it, as it seems
 	jumpers     []int // other pieces that jump to it, at most two
 }
 

@@ -10,7 +10,7 @@ import (
 	"wpptrace/loader/cfg"
 )
 
-type edge struct{ from, to int }
+type edge struct{ from, to int32 }
 
 // A graph is a routine's CFG as optimal tracing sees it (Ball and Larus 1994): calls lead to their
 // continuations, every way out to EXIT, and EXIT to ENTRY, one node with it where an activation
@@ -18,8 +18,8 @@ type edge struct{ from, to int }
 type graph struct {
 	r      *Routine
 	edges  []edge  // those out of a block one after another, by the numbers of the blocks, then those from ENTRY
-	out    []int   // by block: the first of those out of it; one more at the end
-	covers [][]int // by block: the edges that a probe there tells of
+	out    []int32 // by block: the first of those out of it; one more at the end
+	covers groups  // by block: the edges that a probe there tells of
 }
 
 // enter and leave are the nodes ENTRY and EXIT.
@@ -32,35 +32,35 @@ func (g *graph) leave() int {
 }
 
 func newGraph(r *Routine) *graph {
-	g := &graph{r: r, out: make([]int, len(r.Blocks)+1)}
+	g := &graph{r: r, edges: make([]edge, 0, 2*len(r.Blocks)), out: make([]int32, len(r.Blocks)+1)}
 	for v := range r.Blocks {
-		g.out[v] = len(g.edges)
+		g.out[v] = int32(len(g.edges))
 		for _, w := range r.successors(v) {
-			if w == v && r.probed[v].counters != nil {
+			if w == v && r.probed[v].silent {
 				continue
 			}
 			if w == exit {
 				w = g.leave()
 			}
-			g.edges = append(g.edges, edge{v, w})
+			g.edges = append(g.edges, edge{int32(v), int32(w)})
 		}
 	}
-	g.out[len(r.Blocks)] = len(g.edges)
+	g.out[len(r.Blocks)] = int32(len(g.edges))
 	for _, b := range r.entries {
-		g.edges = append(g.edges, edge{g.enter(), b})
+		g.edges = append(g.edges, edge{int32(g.enter()), int32(b)})
 	}
 	g.covers = grouped(len(r.Blocks), g.coverTables(g.coverEnds()))
 	return g
 }
 
 // outOf are the edges out of block b: from and up to, not including.
-func (g *graph) outOf(b int) (from, to int) { return g.out[b], g.out[b+1] }
+func (g *graph) outOf(b int32) (from, to int32) { return g.out[b], g.out[b+1] }
 
 // coverEnds: a probe tells of the one edge into its block and, as it tells which way a jump goes,
 // or where there is one way only, of those out of it.
 func (g *graph) coverEnds() (list []pair) {
-	n := len(g.r.Blocks)
-	in := make([]int, n+2)
+	n := int32(len(g.r.Blocks))
+	in := make([]int32, n+2)
 	for _, e := range g.edges {
 		in[e.to]++
 	}
@@ -70,13 +70,13 @@ func (g *graph) coverEnds() (list []pair) {
 	list = make([]pair, 0, 2*len(g.edges))
 	for i, e := range g.edges {
 		if e.from < n {
-			p, ok := g.r.seat(e.from)
+			p, ok := g.r.seat(int(e.from))
 			if from, to := g.outOf(e.from); ok && (p.edges || to-from == 1) {
-				list = append(list, pair{e.from, i})
+				list = append(list, pair{e.from, int32(i)})
 			}
 		}
 		if e.to < n && in[e.to] == 1 {
-			list = append(list, pair{e.to, i})
+			list = append(list, pair{e.to, int32(i)})
 		}
 	}
 	return list
@@ -88,8 +88,8 @@ func (g *graph) coverTables(list []pair) []pair {
 		if !g.r.mayTell(b) {
 			continue
 		}
-		check := g.r.Blocks[b].Table.Check
-		from, to := g.outOf(b)
+		check := int32(g.r.Blocks[b].Table.Check)
+		from, to := g.outOf(int32(b))
 		for i := from; i < to; i++ {
 			list = append(list, pair{check, i})
 		}
@@ -144,7 +144,7 @@ func (r *Routine) orders(g *graph, prices []float64) iter.Seq[func(b int) float6
 		for _, weigh := range []func(b int) float64{
 			func(b int) float64 { return prices[b] },
 			func(b int) float64 { return prices[b] / max(1, float64(len(r.successors(b)))-0.5) },
-			func(b int) float64 { return prices[b] / float64(max(1, len(g.covers[b]))) },
+			func(b int) float64 { return prices[b] / float64(max(1, g.covers.count(b))) },
 		} {
 			if !yield(weigh) {
 				return
@@ -166,17 +166,17 @@ func (r *Routine) orders(g *graph, prices []float64) iter.Seq[func(b int) float6
 type reduction struct {
 	*graph
 	on     []bool  // by block: has a probe
-	told   []int   // by edge: how many probes tell of it
+	told   []int32 // by edge: how many probes tell of it
 	silent *forest // the edges of which none does
 }
 
 func newReduction(g *graph, must []bool) *reduction {
 	n := len(g.r.Blocks)
-	d := &reduction{graph: g, on: make([]bool, n), told: make([]int, len(g.edges)), silent: newForest(n + 2)}
+	d := &reduction{graph: g, on: make([]bool, n), told: make([]int32, len(g.edges)), silent: newForest(n + 2)}
 	for b := range n {
-		if _, ok := g.r.seat(b); (ok || must[b]) && g.r.probed[b].counters == nil {
+		if _, ok := g.r.seat(b); (ok || must[b]) && !g.r.probed[b].silent {
 			d.on[b] = true
-			for _, e := range g.covers[b] {
+			for e := range g.covers.of(b) {
 				d.told[e]++
 			}
 		}
@@ -196,8 +196,7 @@ func (d *reduction) clone() *reduction {
 
 // order are the blocks whose probes may be dropped, the heaviest first.
 func (d *reduction) order(must []bool, weigh func(b int) float64) []int {
-	var list []int
-	weights := make([]float64, len(d.on))
+	list, weights := make([]int, 0, len(d.on)), make([]float64, len(d.on))
 	for b := range d.on {
 		if d.on[b] && !must[b] {
 			weights[b] = weigh(b)
@@ -214,13 +213,14 @@ func (d *reduction) drop(b int) {
 	if !d.on[b] {
 		return
 	}
-	for _, e := range d.covers[b] {
+	covers := d.covers.of(b)
+	for e := range covers {
 		d.told[e]--
 	}
-	for _, e := range d.covers[b] {
+	for e := range covers {
 		if d.told[e] == 0 && !d.silent.join(d.edges[e]) {
 			d.silent.undo()
-			for _, e := range d.covers[b] {
+			for e := range covers {
 				d.told[e]++
 			}
 			return
@@ -274,36 +274,63 @@ func (r *Routine) chain(b int) []int {
 }
 
 // A pair is a number and another one that belongs to it.
-type pair struct{ key, value int }
+type pair struct{ key, value int32 }
 
-// grouped returns by key, from 0 to n-1, the values that belong to it, in the order of the list.
-func grouped(n int, list []pair) [][]int {
-	count := make([]int, n)
+// groups are numbers by what they belong to.
+type groups struct {
+	end    []int32 // by key: of its values
+	values []int32
+}
+
+// grouped groups the values by key, from 0 to n-1, in the order of the list.
+func grouped(n int, list []pair) groups {
+	g := groups{make([]int32, n), make([]int32, len(list))}
 	for _, p := range list {
-		count[p.key]++
+		g.end[p.key]++
 	}
-	room := make([]int, len(list))
-	values := make([][]int, n)
-	for key, n := range count {
-		values[key], room = room[:0:n], room[n:]
+	sum := int32(0)
+	for key, count := range g.end {
+		g.end[key], sum = sum, sum+count
 	}
 	for _, p := range list {
-		values[p.key] = append(values[p.key], p.value)
+		g.values[g.end[p.key]] = p.value
+		g.end[p.key]++
 	}
-	return values
+	return g
+}
+
+// of are the values that belong to a key.
+func (g *groups) of(key int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, v := range g.values[g.begin(key):g.end[key]] {
+			if !yield(int(v)) {
+				return
+			}
+		}
+	}
+}
+
+// count is how many of returns.
+func (g *groups) count(key int) int { return int(g.end[key] - g.begin(key)) }
+
+func (g *groups) begin(key int) int32 {
+	if key == 0 {
+		return 0
+	}
+	return g.end[key-1]
 }
 
 // A forest is a set of edges without a circle, whichever way they are followed: a disjoint-set
 // structure whose last joins can be undone.
 type forest struct {
-	parent, size []int
-	joined       []int // the roots that were joined to others since the last keep
+	parent, size []int32
+	joined       []int32 // the roots that were joined to others since the last keep
 }
 
 func newForest(nodes int) *forest {
-	f := &forest{parent: make([]int, nodes), size: make([]int, nodes)}
+	f := &forest{parent: make([]int32, nodes), size: make([]int32, nodes)}
 	for i := range nodes {
-		f.parent[i], f.size[i] = i, 1
+		f.parent[i], f.size[i] = int32(i), 1
 	}
 	return f
 }
@@ -312,7 +339,7 @@ func (f *forest) clone() *forest {
 	return &forest{parent: slices.Clone(f.parent), size: slices.Clone(f.size)}
 }
 
-func (f *forest) root(n int) int {
+func (f *forest) root(n int32) int32 {
 	for f.parent[n] != n {
 		n = f.parent[n]
 	}

@@ -115,9 +115,12 @@ func (f *flow) dispatches(header int) bool {
 
 // isRoundByTables reports whether nothing but switches leads back to a loop's header.
 func (f *flow) isRoundByTables(header int) bool {
-	return !slices.ContainsFunc(f.loops.preds[header], func(b int) bool {
-		return f.loops.isBack(b, header) && f.r.Blocks[b].End != cfg.Table
-	})
+	for b := range f.loops.preds.of(header) {
+		if f.loops.isBack(b, header) && f.r.Blocks[b].End != cfg.Table {
+			return false
+		}
+	}
+	return true
 }
 
 // spread hands a block's frequency to its successors.

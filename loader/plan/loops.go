@@ -17,7 +17,7 @@ type nest struct {
 	outer  []int  // by block: the header of the innermost loop that it is in, but its own; none
 	depth  []int  // by header: the loops that it is in
 
-	preds [][]int
+	preds groups
 	in    []int         // by block: the header of the largest loop found so far that it is in, by way of others; itself
 	body  []int         // of the loop that is being gathered, loops within as their headers
 	mark  []int         // by block: the header of the loop that it was last gathered into
@@ -43,7 +43,7 @@ func newNest(r *cfg.Routine) *nest {
 		n.place[b], n.outer[b], n.mark[b], n.noted[b], n.in[b] = none, none, none, none, b
 		for _, to := range r.Blocks[b].Succ {
 			if to >= 0 {
-				edges = append(edges, pair{to, b})
+				edges = append(edges, pair{int32(to), int32(b)})
 			}
 		}
 	}
@@ -110,14 +110,14 @@ func (n *nest) isBack(from, to int) bool {
 // Loops within have been gathered before.
 func (n *nest) gather(header int) {
 	n.body = n.body[:0]
-	for _, b := range n.preds[header] {
+	for b := range n.preds.of(header) {
 		if n.isBack(b, header) {
 			n.add(header, n.outermost(b))
 		}
 	}
 	for i := 0; i < len(n.body); i++ {
 		b := n.body[i]
-		for _, from := range n.preds[b] {
+		for from := range n.preds.of(b) {
 			if !n.isBack(from, b) {
 				n.comeFrom(header, n.outermost(from))
 			}

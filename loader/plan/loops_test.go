@@ -99,7 +99,7 @@ func naturalLoops(n *nest) (loops [][]bool, ok bool) {
 		in := make([]bool, len(n.r.Blocks))
 		in[header] = true
 		var work []int
-		for _, b := range n.preds[header] {
+		for b := range n.preds.of(header) {
 			if n.isBack(b, header) {
 				work = append(work, b)
 			}
@@ -109,7 +109,7 @@ func naturalLoops(n *nest) (loops [][]bool, ok bool) {
 			work = work[:len(work)-1]
 			if !in[b] {
 				in[b] = true
-				work = append(work, n.preds[b]...)
+				work = slices.AppendSeq(work, n.preds.of(b))
 			}
 		}
 		if in[0] && header != 0 {

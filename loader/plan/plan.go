@@ -100,10 +100,11 @@ type Routine struct {
 	calls        []calling     // by block
 	again        []int         // blocks that follow calls which may return again, each once
 	freq         []float64
-	entry        float64          // expected activations
-	measured     bool             // entry and freq are
-	conditions   []*cfg.Condition // by block
-	seats        []probe          // where a probe of each block would sit
+	entry        float64               // expected activations
+	measured     bool                  // entry and freq are
+	conditions   []*cfg.Condition      // by block
+	seats        []seat                // by block
+	counters     map[int][]cfg.Counter // of loops of one block: what may tell their rounds
 	probed       []probe
 	started      memo
 	site         []int // index in Plan.Sites by block, -1 for none
@@ -195,6 +196,7 @@ func (r *Routine) prepare(w *Weights) {
 	}
 	r.estimate(w)
 	r.conditions = r.Conditions()
+	r.findCounters()
 	for _, b := range r.leads {
 		if r.ReturnsTwice(b) && !slices.Contains(r.again, r.Blocks[b].Succ[0]) {
 			r.again = append(r.again, r.Blocks[b].Succ[0])

@@ -14,13 +14,19 @@ const steppedCost = 40
 
 // A probe is a witness in the making.
 type probe struct {
-	on       bool
-	stepped  bool
-	edges    bool // the words tell which out-edge is taken
-	insn     int32
-	tells    *Case
-	carries  *x86.Operand  // the place in the frame whose value the words tell besides, if any
-	counters []cfg.Counter // of a loop of one block that has no probe, and whose rounds other words tell
+	on      bool
+	stepped bool
+	edges   bool // the words tell which out-edge is taken
+	silent  bool // there is none: the block is a loop whose rounds other words tell
+	insn    int32
+	tells   *Case
+	carries *x86.Operand // the place in the frame whose value the words tell besides, if any
+}
+
+// A seat is where a probe of a block would sit. It is small: there is one for each block.
+type seat struct {
+	found, stepped, edges bool
+	insn                  int32
 }
 
 // exit is the node that every way out of a routine leads to.
@@ -30,15 +36,16 @@ const exit = -1
 // that can be single-stepped.
 func (r *Routine) seat(b int) (p probe, ok bool) {
 	if r.seats == nil {
-		r.seats = make([]probe, len(r.Blocks))
+		r.seats = make([]seat, len(r.Blocks))
 		for b := range r.seats {
 			r.seats[b] = r.findSeat(b)
 		}
 	}
-	return r.seats[b], r.seats[b].on
+	s := r.seats[b]
+	return probe{on: s.found, stepped: s.stepped, edges: s.edges, insn: s.insn}, s.found
 }
 
-func (r *Routine) findSeat(b int) probe {
+func (r *Routine) findSeat(b int) seat {
 	insns := r.Blocks[b].Insns
 	last := len(insns) - 1
 	if i := slices.IndexFunc(insns, cfg.Insn.MayFault); r.Faulty && b == r.Entry && i >= 0 {
@@ -48,11 +55,11 @@ func (r *Routine) findSeat(b int) probe {
 		for i := last; i >= 0; i-- {
 			q := insns[i]
 			if q.Class(r.code(q)) == class && r.hasCFA(q.Addr) {
-				return probe{on: true, stepped: class == x86.Stepped, insn: int32(i), edges: q.Kind == x86.Jcc}
+				return seat{found: true, stepped: class == x86.Stepped, insn: int32(i), edges: q.Kind == x86.Jcc}
 			}
 		}
 	}
-	return probe{}
+	return seat{}
 }
 
 func (r *Routine) code(q cfg.Insn) []byte {
@@ -166,7 +173,7 @@ const mostAlone = 2
 func (r *Routine) equip(must []bool, loops []int) (told []int) {
 	r.probed = make([]probe, len(r.Blocks))
 	for _, b := range loops {
-		r.probed[b].counters = r.Counters(b)
+		r.probed[b].silent = true
 	}
 	for b := range must {
 		if must[b] && !r.probe(b) {
@@ -188,10 +195,10 @@ func (r *Routine) equip(must []bool, loops []int) (told []int) {
 	if !r.Observed() {
 		return nil
 	}
-	r.prune(must)
+	r.prune(s, must)
 	r.tellByValues(must)
 	r.separate(s, true)
-	return slices.DeleteFunc(slices.Clone(loops), func(b int) bool { return r.probed[b].counters == nil })
+	return slices.DeleteFunc(slices.Clone(loops), func(b int) bool { return !r.probed[b].silent })
 }
 
 // mustSpeak names the witnesses that no other can stand for (rule 5, and of rule 6 the direct

@@ -15,13 +15,13 @@ const mostStarts = 64
 // whichever way its edges are followed, and control follows them forward.
 type pruner struct {
 	*search
-	before [][]int // by node, exit last: the nodes that it may follow
+	before groups  // by node, exit last: the nodes that it may follow
 	back   *search // the nodes that lead to a probe silently
 }
 
 // prune takes probes off, the dear ones first, as long as there is one silent way from each word to
 // the next. Cost: for each probe the silent code around it.
-func (r *Routine) prune(must []bool) {
+func (r *Routine) prune(s *search, must []bool) {
 	var order []int
 	for b := range r.probed {
 		if r.probed[b].on && !must[b] {
@@ -29,7 +29,7 @@ func (r *Routine) prune(must []bool) {
 		}
 	}
 	if len(order) > 0 {
-		newPruner(r).takeOff(order)
+		newPruner(s).takeOff(order)
 	}
 }
 
@@ -46,17 +46,18 @@ func (p *pruner) takeOff(order []int) {
 	}
 }
 
-func newPruner(r *Routine) *pruner {
-	p := &pruner{search: newSearch(r), back: newSearch(r)}
+func newPruner(s *search) *pruner {
+	r := s.r
+	p := &pruner{search: s, back: newSearch(r)}
 	list := make([]pair, 0, 2*len(r.Blocks))
 	for b := range r.Blocks {
 		for _, n := range r.onwards(b) {
-			list = append(list, pair{p.index(n), b})
+			list = append(list, pair{int32(p.index(n)), int32(b)})
 		}
 	}
 	if !r.Silent {
 		for _, e := range r.entries {
-			list = append(list, pair{e, exit})
+			list = append(list, pair{int32(e), exit})
 		}
 	}
 	p.before = grouped(len(r.Blocks)+1, list)
@@ -82,7 +83,7 @@ func (p *pruner) waysMeet(b int) bool {
 		if n != exit && slices.Contains(r.entries, n) && p.meet(r.entries) {
 			return true
 		}
-		for _, m := range p.before[p.index(n)] {
+		for m := range p.before.of(p.index(n)) {
 			if m == exit || !r.probed[m].on && !(r.Blocks[m].End == cfg.Table && r.told(m)) {
 				if *s.at(m) == unseen {
 					s.visit(m, n)

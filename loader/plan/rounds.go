@@ -88,8 +88,8 @@ func (r *Routine) tellRounds(s *search) (t *rounds, w *want) {
 	var loops []*counting
 	byBlock := map[int]*counting{}
 	for b := range r.probed {
-		if r.probed[b].counters != nil {
-			l := &counting{block: b, counters: r.probed[b].counters}
+		if r.probed[b].silent {
+			l := &counting{block: b, counters: r.counters[b]}
 			r.rolesBehind(s, l)
 			loops = append(loops, l)
 			byBlock[b] = l
@@ -98,9 +98,14 @@ func (r *Routine) tellRounds(s *search) (t *rounds, w *want) {
 	if len(loops) == 0 {
 		return t, nil
 	}
+	near := s.near(byBlock)
 	r.rolesBefore(s, none, r.entries, byBlock)
 	for b := range r.Blocks {
-		r.eachStart(b, func(from []int) { r.rolesBefore(s, b, from, byBlock) })
+		r.eachStart(b, func(from []int) {
+			if slices.ContainsFunc(from, func(n int) bool { return n != exit && near[n] }) {
+				r.rolesBefore(s, b, from, byBlock)
+			}
+		})
 	}
 	for _, l := range loops {
 		if !t.settle(l) {
@@ -108,6 +113,23 @@ func (r *Routine) tellRounds(s *search) (t *rounds, w *want) {
 		}
 	}
 	return t, nil
+}
+
+// near finds the blocks, by number, from which silence leads to some loops in the same activation.
+func (s *search) near(loops map[int]*counting) []bool {
+	near := make([]bool, len(s.r.Blocks))
+	for b := range loops {
+		near[b] = true
+	}
+	for again := true; again; {
+		again = false
+		for b := len(near) - 1; b >= 0; b-- {
+			if !near[b] && slices.ContainsFunc(s.silent(b), func(n int) bool { return n != exit && near[n] }) {
+				near[b], again = true, true
+			}
+		}
+	}
+	return near
 }
 
 // settle chooses the counter that tells a loop's rounds.
@@ -207,7 +229,7 @@ func (r *Routine) rolesBehind(s *search, l *counting) {
 func (r *Routine) passes(n int) bool {
 	switch r.Blocks[n].End {
 	case cfg.Fall, cfg.Jmp, cfg.Jcc, cfg.Table:
-		return r.probed[n].counters == nil
+		return !r.probed[n].silent
 	}
 	return false
 }
@@ -243,7 +265,7 @@ func (r *Routine) roleBehind(l *counting, word int, way []int) role {
 // followWay runs the blocks of a silent way.
 func (r *Routine) followWay(regs *cfg.Registers, way []int) {
 	for _, n := range way {
-		if r.probed[n].counters != nil {
+		if r.probed[n].silent {
 			r.FollowRounds(regs, n)
 		} else {
 			r.Follow(regs, n, 0, len(r.Blocks[n].Insns))
@@ -356,23 +378,34 @@ func (r *Routine) behind(loop int) []int {
 	return succ[:1]
 }
 
-// countable lists the loops of one block whose rounds other words than theirs may tell.
-func (r *Routine) countable(must []bool) (loops []int) {
+// findCounters finds the loops of one block that count.
+func (r *Routine) findCounters() {
 	if !r.plan.counting {
-		return nil
+		return
 	}
+	r.counters = map[int][]cfg.Counter{}
 	for b := range r.Blocks {
-		if _, ok := r.seat(b); ok && !must[b] && len(r.Counters(b)) > 0 && r.behind(b)[0] >= 0 {
+		if list := r.Counters(b); len(list) > 0 && r.behind(b)[0] >= 0 {
+			r.counters[b] = list
+		}
+	}
+}
+
+// countable lists the loops of one block whose rounds other words than theirs may tell, the dearest
+// first.
+func (r *Routine) countable(must []bool) (loops []int) {
+	for b := range r.counters {
+		if _, ok := r.seat(b); ok && !must[b] {
 			loops = append(loops, b)
 		}
 	}
-	slices.SortStableFunc(loops, func(a, b int) int { return cmp.Compare(r.price(b), r.price(a)) })
+	slices.SortFunc(loops, func(a, b int) int { return cmp.Or(cmp.Compare(r.price(b), r.price(a)), a-b) })
 	return loops
 }
 
 // fill puts a probe on a way near a loop where it can carry what tells the loop's rounds.
 func (r *Routine) fill(w *want) bool {
-	l := &counting{block: w.loop, counters: r.probed[w.loop].counters}
+	l := &counting{block: w.loop, counters: r.counters[w.loop]}
 	for _, way := range w.ways {
 		best, price := none, math.Inf(1)
 		for i, n := range way {

@@ -250,19 +250,13 @@ func (r *Routine) backTo(s *search, blocks []bool) []int {
 // besideCall finds a silent way to one of some blocks from where silence leads to a call of code
 // that is not observed as well; nil, if there is none.
 func (r *Routine) besideCall(s *search, blocks []bool) (way []int) {
-	var calls []int
-	for _, b := range r.leads {
-		if r.unannounced(b) && isCall(&r.Blocks[b]) {
-			calls = append(calls, b)
-		}
-	}
-	if len(calls) == 0 {
+	calls := func(n int) bool { return n != exit && r.unannounced(n) && isCall(&r.Blocks[n]) }
+	if !slices.ContainsFunc(r.leads, calls) {
 		return nil
 	}
 	for b := range r.Blocks {
 		r.eachStart(b, func(from []int) {
-			reached := s.all(from)
-			if !slices.ContainsFunc(calls, func(n int) bool { return reached[n] }) {
+			if !slices.ContainsFunc(from, func(n int) bool { return s.explore(n, calls) != unseen }) {
 				return
 			}
 			for i := 0; way == nil && i < len(from); i++ {

@@ -10,8 +10,8 @@ import (
 // A search looks at what can run from one place on without a word.
 type search struct {
 	r      *Routine
-	parent []int // by node, exit last; unseen, or origin, or the node before
-	queue  []int // the nodes that are not unseen, in the order in which they were come to
+	parent []int32 // by node, exit last; unseen, or origin, or the node before
+	queue  []int   // the nodes that are not unseen, in the order in which they were come to
 }
 
 const (
@@ -20,16 +20,14 @@ const (
 )
 
 func newSearch(r *Routine) *search {
-	nodes := len(r.Blocks) + 1
-	room := make([]int, 2*nodes)
-	s := &search{r: r, parent: room[:nodes:nodes], queue: room[nodes:nodes]}
+	s := &search{r: r, parent: make([]int32, len(r.Blocks)+1)}
 	for i := range s.parent {
 		s.parent[i] = unseen
 	}
 	return s
 }
 
-func (s *search) at(node int) *int {
+func (s *search) at(node int) *int32 {
 	if node == exit {
 		return &s.parent[len(s.parent)-1]
 	}
@@ -44,20 +42,20 @@ func (s *search) reset() {
 }
 
 func (s *search) visit(node, from int) {
-	*s.at(node) = from
+	*s.at(node) = int32(from)
 	s.queue = append(s.queue, node)
 }
 
 // way lists the nodes from the search's origin to node.
 func (s *search) way(node int) []int {
 	length := 1
-	for n := node; *s.at(n) != origin; n = *s.at(n) {
+	for n := node; *s.at(n) != origin; n = int(*s.at(n)) {
 		length++
 	}
 	nodes := make([]int, length)
 	for i := range nodes {
 		nodes[i] = node
-		node = *s.at(node)
+		node = int(*s.at(node))
 	}
 	return nodes
 }
@@ -73,7 +71,7 @@ func (s *search) silent(node int) []int {
 		return r.entries
 	case r.probed[node].on, r.Blocks[node].End == cfg.Table && r.told(node):
 		return nil
-	case r.probed[node].counters != nil:
+	case r.probed[node].silent:
 		return r.behind(node)
 	}
 	return r.onwards(node)

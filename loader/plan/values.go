@@ -113,7 +113,7 @@ func (r *Routine) tellByValues(must []bool) {
 		return
 	}
 	slices.SortStableFunc(places, func(a, b x86.Operand) int { return cmp.Compare(prices[b], prices[a]) })
-	p := newPruner(r)
+	p := newPruner(newSearch(r))
 	for _, place := range places {
 		p.tellByValue(place, jumps[place])
 	}
