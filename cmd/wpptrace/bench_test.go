@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"wpptrace/compress/spill"
+	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
@@ -100,7 +99,7 @@ func (l *live) record(b *testing.B, argv ...string) {
 func (l *live) consume(b *testing.B, c *target.Child, r *recording) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	began, idle := time.Now(), threadTime()
+	began, idle := time.Now(), testenv.ThreadTime()
 	c.Release()
 	for !c.Wait(0) {
 		if err := r.listen(time.Now().Add(tick)); err != nil {
@@ -112,7 +111,7 @@ func (l *live) consume(b *testing.B, c *target.Child, r *recording) {
 		b.Fatal(err)
 	}
 	l.took += time.Since(began)
-	l.spent += threadTime() - idle
+	l.spent += testenv.ThreadTime() - idle
 	if err := r.finish(b.Context()); err != nil {
 		b.Fatal(err)
 	}
@@ -124,11 +123,4 @@ func (l *live) consume(b *testing.B, c *target.Child, r *recording) {
 	f := r.figures()
 	l.hits += f.Hits
 	l.lost += f.Lost
-}
-
-// threadTime is the CPU time of the thread so far. The clock cannot fail.
-func threadTime() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
-	return time.Duration(t.Nano())
 }

@@ -78,9 +78,9 @@ func measurePipeline(b *testing.B, program *program, words []wire.Word) {
 	const rounds = 5
 	for range rounds {
 		for i := range stages {
-			began := threadTime()
+			began := testenv.ThreadTime()
 			stages[i].run()
-			stages[i].took = append(stages[i].took, threadTime()-began)
+			stages[i].took = append(stages[i].took, testenv.ThreadTime()-began)
 		}
 	}
 	for _, s := range stages {

@@ -384,7 +384,7 @@ func TestSignalTwiceAtOnce(t *testing.T) {
 	send()
 	select {
 	case <-s.abort.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Error("a later signal does not abort")
 	}
 }

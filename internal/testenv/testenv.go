@@ -5,6 +5,9 @@ package testenv
 import (
 	"os"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Missing ends a test for which something is not installed, as err says: it is skipped.
@@ -25,4 +28,12 @@ func Have(t testing.TB, path string) bool {
 		t.Fatal(err)
 	}
 	return err == nil
+}
+
+// ThreadTime is the CPU time of the thread so far: what else the machine does is not in it. The
+// clock cannot fail.
+func ThreadTime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
+	return time.Duration(t.Nano())
 }
