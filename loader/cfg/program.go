@@ -112,7 +112,8 @@ func (p *Program) inSlot(addr uint64) *Routine {
 
 // AddressTaken says whether anything but a direct call or jump mentions the routine entry: an
 // instruction, a data word, a relocation, a dynamic symbol, the program's entry, a distance from
-// elsewhere. It answers true for what is no routine's entry.
+// elsewhere; code of a routine that is left out which control flow is not known to reach counts as
+// such. It answers true for what is no routine's entry.
 func (p *Program) AddressTaken(entry uint64) bool {
 	r := p.At(entry)
 	return r == nil || p.taken[r.ID]

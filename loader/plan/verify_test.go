@@ -58,6 +58,32 @@ func TestFaultsLeadToLandingPads(t *testing.T) {
 	}
 }
 
+// TestUnseenCodeEnters: what lies behind a jump of which it is not known where it leads may run, and
+// enter what its callers would tell of.
+func TestUnseenCodeEnters(t *testing.T) {
+	p := planned(t, compile(t, assemble(
+		[2]string{"user", `call leaf\ncall whole\nret`},
+		[2]string{"lost", `push %rbx\n.cfi_adjust_cfa_offset 8\njmp *(%rdi)\ncall leaf\ncall whole+1\npop %rbx\n.cfi_adjust_cfa_offset -8\nret`},
+		[2]string{"leaf", `nop\nret`},
+		[2]string{"whole", `nop\nret`}), "-O1"), plan.Options{})
+	prove(t, p)
+	leaf := routine(t, p, "leaf")
+	whole := p.Routines[slices.IndexFunc(p.Routines, func(r *plan.Routine) bool { return r.Symbol == "whole" })]
+	if leaf.Silent || !leaf.Observed() {
+		t.Errorf("leaf may be silent: %v, is observed: %v", leaf.Silent, leaf.Observed())
+	}
+	if !strings.HasPrefix(whole.LeftOut, "called in its middle at") {
+		t.Errorf("whole is left out: %q", whole.LeftOut)
+	}
+	leaf.Silent, whole.LeftOut = true, ""
+	faults := verify.Plan(p)
+	for _, want := range []string{"it may be silent, and lost, which is left out, enters it", "lost, which is left out, enters it in its middle"} {
+		if !slices.ContainsFunc(faults, func(f verify.Fault) bool { return strings.Contains(f.String(), want) }) {
+			t.Errorf("%v, want %q", faults, want)
+		}
+	}
+}
+
 // more has what kinds has not: a way into the library by a jump, a loop that may end where it might
 // have called, recursion from a frame of unknown size, jumps that ask for one place in the frame.
 const more = `

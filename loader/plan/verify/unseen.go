@@ -1,0 +1,72 @@
+package verify
+
+import (
+	"fmt"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/x86"
+)
+
+// checkUnseen: code whose control flow is not known, that of routines which the recovery of control
+// flow has left out, may run from its first byte to its last. It enters no observed routine but by an
+// entry, and none there that relies on its callers (rule 1).
+func (v *verifier) checkUnseen() {
+	for _, r := range v.plan.Routines {
+		if r.Routine.LeftOut != "" {
+			v.eachTransfer(r.Routine, func(in *x86.Inst, from uint64) { v.checkEntered(r.Routine, in, from) })
+		}
+	}
+	for _, r := range v.observed {
+		for _, x := range r.Ranges {
+			if !r.hasBlock(x) {
+				r.fault(fmt.Sprintf("nothing is known of its part from %x to %x", x[0], x[1]))
+			}
+		}
+	}
+}
+
+// eachTransfer calls back for each direct call and jump in a routine's bytes, whether or not control
+// flow reaches it, with its address.
+func (v *verifier) eachTransfer(r *cfg.Routine, visit func(in *x86.Inst, from uint64)) {
+	for _, x := range r.Ranges {
+		for at := x[0]; at < x[1]; {
+			in, ok := x86.Decode(v.plan.Program.Image.Bytes(at, x[1]))
+			if !ok {
+				at++
+				continue
+			}
+			switch in.Kind {
+			case x86.Call, x86.Jmp, x86.Jcc, x86.Loop:
+				visit(&in, at)
+			}
+			at += uint64(in.Len)
+		}
+	}
+}
+
+// checkEntered checks what a direct call or jump out of a routine of which not all is known enters.
+func (v *verifier) checkEntered(by *cfg.Routine, in *x86.Inst, from uint64) {
+	to := from + uint64(in.Len) + uint64(int64(in.Rel))
+	holder := v.plan.Program.Containing(to)
+	if holder == nil || holder == by || !v.routines[holder.ID].Observed() {
+		return
+	}
+	switch r := v.routines[holder.ID]; {
+	case v.plan.Program.At(to) != holder && in.Kind != x86.Call && by.CFA(from) != holder.CFA(to):
+		// never: the frame is another. Of a cold part in which nothing is left the jump to it remains.
+	case v.plan.Program.At(to) != holder:
+		r.fault(fmt.Sprintf("%s, which is left out, enters it in its middle at %x from %x", by.Name, to, from))
+	case r.silent:
+		r.fault(fmt.Sprintf("it may be silent, and %s, which is left out, enters it from %x", by.Name, from))
+	}
+}
+
+// hasBlock reports whether a range of the routine holds a block.
+func (r *routine) hasBlock(x [2]uint64) bool {
+	for b := range r.Blocks {
+		if x[0] <= r.Blocks[b].Lo && r.Blocks[b].Lo < x[1] {
+			return true
+		}
+	}
+	return false
+}
