@@ -21,7 +21,7 @@ func TestCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Release()
-	wait := func() error { s.Wait(50 * time.Millisecond); return nil }
+	wait := func() error { return s.use(20 * time.Millisecond) }
 	sites := s.session.plan.Sites
 	hits, err := s.session.Count(sites, wait)
 	if err != nil || hits == 0 {
@@ -54,4 +54,13 @@ func TestCount(t *testing.T) {
 	if _, err := s.session.Count(sites, wait); !errors.Is(err, target.ErrGone) {
 		t.Errorf("of a process that has ended: %v", err)
 	}
+}
+
+// use returns when the process has used so much CPU time, or has ended.
+func (s *subject) use(more time.Duration) error {
+	before, err := s.Times()
+	for used := before; err == nil && used.CPU-before.CPU < more && !s.Wait(time.Millisecond); {
+		used, err = s.Times()
+	}
+	return err
 }
