@@ -37,6 +37,7 @@ var unobservable = map[string]struct {
 }{
 	"nested_functions": {0.2, "its nested functions jump to a place that they do not know"},
 	"builtin_jump":     {0.5, "receive is entered in its middle, at an address taken; climb jumps there"},
+	"hidden_ways":      {0.95, "its ways into others are out of sight by what cannot be observed"},
 	"labels":           {0.97, "it keeps labels in memory"},
 	"raised":           {0.98, "stripped, what two of its routines jump to has neither a symbol nor unwind information"},
 	"switcher":         {0.5, "its switching routine replaces the stack pointer; what it switches between resumes after each switch"},
@@ -75,6 +76,9 @@ var once = []zoo.Case{
 	{Program: zoo.Named("unseen_faults"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true}},
 	// a landing pad behind a call that never returns was taken for where it returns to
 	{Program: zoo.Named("unwinding_exit"), Flavour: zoo.Flavour{Compiler: "clang", Opt: "-O2", PIE: true}},
+	// what a routine that is left out enters amid data, or in the middle, was silent; a jump to setjmp
+	// was not known to return twice
+	{Program: zoo.Named("hidden_ways"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true}},
 	// signals that a function reached through the global offset table raises
 	{Program: zoo.Named("signals"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O0", PIE: true, Extra: "-fno-plt"}},
 }

@@ -92,6 +92,7 @@ func Programs() []Program {
 		{File: "fork.c", Tags: Forks},
 		{File: "function_tables.c"},
 		{File: "guard_page.c", Tags: Signals | Jumps | Fault},
+		{File: "hidden_ways.c", Tags: Jumps},
 		{File: "ifunc.c", Tags: EarlyCode},
 		{File: "inline_pushes.c"},
 		{File: "jump_out.c", Exit: 8},

@@ -25,6 +25,7 @@ type draft struct {
 	tables  map[int]*table // by the jump's instruction
 	refused map[int]bool   // jumps once resolved, and then no more
 	adopter *draft         // the routine that the pieces became parts of
+	made    *Routine       // the final routine
 	leftOut string
 	cause   string // of leftOut
 	returns bool
@@ -49,7 +50,7 @@ const (
 // build finds the instructions that control flow reaches from the entry, the landing pads and the
 // targets of the tables found so far, and makes blocks and edges of them.
 func (r *recovery) build(d *draft) {
-	d.leftOut, d.cause, d.returns, d.thunk = "", "", false, false
+	d.leftOut, d.cause, d.returns, d.thunk, d.moves = "", "", false, false, false
 	for _, i := range d.pieces {
 		p := &r.pieces[i]
 		clear(r.marks[p.first:p.last])

@@ -10,8 +10,8 @@ import (
 // findTaken finds the routines that may be entered through a pointer. What a file says of an
 // address is what a linker can: the address itself and a few bytes more (a pointer with a tag), or
 // its distance from something else.
-func (r *recovery) findTaken() (taken []bool) {
-	taken = make([]bool, len(r.drafts))
+func (r *recovery) findTaken() *distances {
+	taken := make([]bool, len(r.drafts))
 	for _, d := range r.drafts {
 		_, taken[d.id] = r.mentions.next(d.addr, min(d.addr+maxTag+1, r.pieces[r.findPiece(d.addr)].Hi))
 	}
@@ -26,13 +26,11 @@ func (r *recovery) findTaken() (taken []bool) {
 		}
 	}
 	f.fromOffsetTable()
-	if f.left < 0 {
-		for id := range taken {
-			taken[id] = true
-		}
-	}
-	return taken
+	return f
 }
+
+// isTaken says whether a routine may be entered through a pointer.
+func (f *distances) isTaken(d *draft) bool { return f.taken[d.id] || f.left < 0 }
 
 // maxTag is what a tag adds to a pointer at most: functions are aligned to 16 bytes.
 const maxTag = 15
@@ -40,7 +38,7 @@ const maxTag = 15
 // distances finds routines whose addresses are given as distances.
 type distances struct {
 	*recovery
-	taken    []bool
+	taken    []bool // by draft
 	lo, size uint64 // where code lies
 	left     int    // look-ups
 }

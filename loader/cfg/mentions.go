@@ -83,7 +83,7 @@ func (m *mentions) next(lo, hi uint64) (uint64, bool) {
 func collectMentions(im *image.Image, c *code) *mentions {
 	m := newMentions(im.Sections)
 	for i := range c.insns {
-		m.addOperands(&c.insns[i], c.bytes(i), !im.PIE)
+		eachOperand(&c.insns[i], c.bytes(i), !im.PIE, m.add)
 	}
 	m.addUncovered(im, c)
 	for i := range im.Sections {
@@ -120,25 +120,25 @@ func (m *mentions) addWords(s *image.Section) {
 	}
 }
 
-// addOperands adds the addresses that an instruction names by a rip-relative operand or, in a file
-// that is not position independent, by an absolute displacement or an immediate.
-func (m *mentions) addOperands(q *Insn, code []byte, absolute bool) {
+// eachOperand calls back for each address that an instruction names by a rip-relative operand or, in
+// a file that is not position independent, by an absolute displacement or an immediate.
+func eachOperand(q *Insn, code []byte, absolute bool, visit func(addr uint64)) {
 	in := &q.Inst
 	if isRIPRelative(in) {
 		_, rm, _ := q.Operands(code, q.end())
-		m.add(uint64(rm.Disp))
+		visit(uint64(rm.Disp))
 	}
 	if !absolute {
 		return
 	}
 	if in.HasModRM && in.ModRM>>6 == 0 && in.ModRM&7 == 4 || in.HasModRM && in.ModRM>>6 == 2 {
 		_, rm, _ := q.Operands(code, q.end())
-		m.add(uint64(rm.Disp))
+		visit(uint64(rm.Disp))
 	}
 	if n := addressImmediate(in); n > 0 {
-		m.add(immediate(code, n))
+		visit(immediate(code, n))
 		if n == 4 {
-			m.add(immediate(code, n) & 0xffffffff)
+			visit(immediate(code, n) & 0xffffffff)
 		}
 	}
 }

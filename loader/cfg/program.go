@@ -19,8 +19,8 @@ type Program struct {
 	pieces  []piece
 	taken   []bool              // by routine
 	others  map[uint64]*Routine // by entries besides Routine.Addr
-	twice   map[uint64]bool     // entries of routines that may return twice
-	naming  map[int]bool        // routines that name one of these, or one that is imported, otherwise than by calling it
+	twice   map[uint64]bool     // entries of routines that may return twice, linkage stubs and slots of such
+	naming  map[int]bool        // routines that name one of these otherwise than by calling it
 	imports map[uint64]string
 }
 
@@ -124,41 +124,43 @@ func (r *recovery) program(names map[uint64]string) *Program {
 	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, naming: map[int]bool{}, others: map[uint64]*Routine{}}
 	kept := slices.DeleteFunc(slices.Clone(r.drafts), func(d *draft) bool { return d.adopter != nil })
 	bare, taken := r.uncovered(names), r.findTaken()
-	made := make([]*Routine, len(kept))
-	for i, d := range kept {
+	for _, d := range kept {
 		for ; len(bare) > 0 && bare[0].Addr < d.addr; bare = bare[1:] {
-			p.add(bare[0], true)
+			p.add(bare[0])
 		}
 		if r.examine(d) {
 			p.twice[d.addr] = true
 		}
-		made[i] = r.routine(d, names[d.addr])
+		d.made = r.routine(d, names[d.addr])
 		for _, at := range d.others {
-			p.others[r.insns[at].Addr] = made[i]
+			p.others[r.insns[at].Addr] = d.made
 		}
-		p.add(made[i], taken[d.id])
+		p.add(d.made)
 	}
 	for _, b := range bare {
-		p.add(b, true)
+		p.add(b)
 	}
-	r.linkUncovered(p)
-	r.leaveOutCallers()
-	p.spreadTwice()
-	p.findNaming()
-	r.leaveOutThunkUsers()
-	r.leaveOutMiddles(taken)
-	for i, d := range kept {
-		made[i].LeftOut, made[i].Cause = d.leftOut, d.cause
-		p.taken[made[i].ID] = taken[d.id]
-		for _, k := range d.pieces {
-			r.pieces[k].routine = made[i].ID
-		}
+	l := newLinkage(p, taken)
+	l.leaveOut()
+	l.findTwice()
+	for _, d := range kept {
+		d.made.LeftOut, d.made.Cause = d.leftOut, d.cause
+		p.taken[d.made.ID] = l.isTaken(d)
 	}
 	return p
 }
 
-// add gives a routine its number. taken says that its address is.
-func (p *Program) add(r *Routine, taken bool) {
+// numberPieces gives the pieces, which have had the numbers of drafts, those of the final routines.
+func (r *recovery) numberPieces() {
+	for _, d := range r.drafts {
+		for _, k := range d.pieces {
+			r.pieces[k].routine = d.made.ID
+		}
+	}
+}
+
+// add gives a routine its number.
+func (p *Program) add(r *Routine) {
 	r.ID, r.program, r.Name = len(p.Routines), p, fmt.Sprintf("fn_%x", r.Addr)
 	if r.Symbol != "" {
 		r.Name = image.Demangle(r.Symbol)
@@ -166,7 +168,7 @@ func (p *Program) add(r *Routine, taken bool) {
 	if isReturnsTwiceSymbol(r.Symbol) {
 		p.twice[r.Addr] = true
 	}
-	p.taken = append(p.taken, taken)
+	p.taken = append(p.taken, true) // until it is known
 	p.Routines = append(p.Routines, r)
 }
 
@@ -226,6 +228,9 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 			return false // it is entered once, and its frame is nobody's caller
 		}
 		d.leave("outermost frame (no caller)")
+	}
+	if cfaAt(r.pieces[r.pieceOf[d.entry]].Rows, d.addr) != entryCFA {
+		d.leave("what enters it with a frame at %x is not known", d.addr)
 	}
 	for b := range d.blocks {
 		if d.blocks[b].End == Unresolved {
@@ -340,51 +345,6 @@ func (r *recovery) secondSymbol(d *draft) (addr uint64, ok bool) {
 		}
 	}
 	return 0, false
-}
-
-// leaveOutThunkUsers leaves out the routines that jump to a thunk: it may return in their place.
-func (r *recovery) leaveOutThunkUsers() {
-	for i, t := range r.target {
-		if r.insns[i].Kind == x86.Call || t < 0 || r.marks[i]&reached == 0 {
-			continue
-		}
-		from, to := r.drafts[r.pieces[r.pieceOf[i]].routine], r.drafts[r.pieces[r.pieceOf[t]].routine]
-		if from != to && to.thunk {
-			from.leave("jumps to a thunk at %x", r.insns[i].Addr)
-		}
-	}
-}
-
-// leaveOutMiddles leaves out the routines that another one calls or jumps to in their middle. What
-// control flow does not reach in a routine that is left out may run all the same: the routines that
-// it enters are taken.
-func (r *recovery) leaveOutMiddles(taken []bool) {
-	for again := true; again; {
-		again = false
-		for i, t := range r.target {
-			if t < 0 {
-				continue
-			}
-			from, to := r.drafts[r.pieces[r.pieceOf[i]].routine], r.drafts[r.pieces[r.pieceOf[t]].routine]
-			known := r.marks[i]&reached != 0
-			if !known && from.leftOut == "" {
-				continue
-			}
-			if id := r.routineAt(int(t)); id >= 0 {
-				taken[id] = taken[id] || !known
-				continue
-			}
-			switch at := r.insns[t].Addr; {
-			case to.leftOut != "":
-			case r.insns[i].Kind == x86.Call:
-				to.leave("called in its middle at %x", at)
-				again = true
-			case from != to && !r.contradict(i, int(t)):
-				to.leave("jumped to in its middle at %x", at)
-				again = true
-			}
-		}
-	}
 }
 
 // isStub says whether addr lies in a section of linkage stubs.

@@ -22,11 +22,13 @@ type recovery struct {
 	marks       []uint8         // by instruction
 	blockAt     []int32         // by instruction: the block of its routine that begins there, or -1
 	noReturn    []bool          // by routine
+	distrusted  []bool          // by routine: never returns as it seems, but is left out
 	importsLibc bool            // the C library is another image
 	local       map[uint64]bool // by entry: its name is static
 	clobbered   []clobber       // by routine
 	work        []int
 	machine     machine
+	attempts    int
 	steps       int // left to the search for jump tables, in instructions executed
 }
 
@@ -52,14 +54,25 @@ func Recover(im *image.Image) (*Program, error) {
 	r := &recovery{code: c, im: im, imports: im.Imports(), local: map[uint64]bool{}}
 	r.importsLibc = slices.Contains(slices.Collect(maps.Values(r.imports)), "__libc_start_main")
 	r.mentions = collectMentions(im, c)
-	r.steps = baseSteps + stepsPerInsn*len(c.insns)
 	r.marks = make([]uint8, len(c.insns))
 	r.blockAt = make([]int32, len(c.insns))
 	names := r.nameSymbols()
 	r.makeDrafts()
+	r.distrusted = make([]bool, len(r.drafts))
 	r.findLabels()
+	p := r.attempt(names)
+	for r.distrust() {
+		p = r.attempt(names)
+	}
+	r.numberPieces()
+	return p, nil
+}
+
+// attempt builds all routines and the program of them.
+func (r *recovery) attempt(names map[uint64]string) *Program {
+	r.steps = baseSteps + stepsPerInsn*len(r.insns)
 	r.solve()
-	return r.program(names), nil
+	return r.program(names)
 }
 
 // nameSymbols gives each piece its symbol and returns all of them by address. Of several symbols
@@ -143,8 +156,7 @@ func (r *recovery) solve() {
 	r.noReturn = make([]bool, len(r.drafts))
 	r.clobbered = make([]clobber, len(r.drafts))
 	for _, d := range r.drafts {
-		symbol := r.pieces[r.pieceOf[max(d.entry, 0)]].symbol
-		r.noReturn[d.id] = d.entry >= 0 && r.isNoReturnSymbol(symbol, d.addr)
+		r.noReturn[d.id] = r.isNamedNoReturn(d)
 	}
 	queued := make([]bool, len(r.drafts))
 	queue := make([]int, len(r.drafts))
@@ -161,7 +173,7 @@ func (r *recovery) solve() {
 			continue
 		}
 		r.resolveAll(d)
-		if d.returns || r.noReturn[id] || d.leftOut != "" { // of what is left out it is not known where it goes
+		if d.returns || r.noReturn[id] || d.leftOut != "" || r.distrusted[id] { // of what is left out it is not known where it goes
 			continue
 		}
 		if _, ok := r.receiver(d); ok {
@@ -177,6 +189,28 @@ func (r *recovery) solve() {
 			}
 		}
 	}
+}
+
+// maxAttempts bounds how often all routines are built again; real programs take two at most.
+const maxAttempts = 4
+
+// distrust finds the routines that were taken never to return and are left out after all: where one
+// goes is not known, so that all have to be built again without that. At the bound no routine is
+// taken so.
+func (r *recovery) distrust() (found bool) {
+	r.attempts++
+	for _, d := range r.drafts {
+		if r.noReturn[d.id] && (d.leftOut != "" || r.attempts == maxAttempts) && !r.isNamedNoReturn(d) {
+			r.distrusted[d.id] = true
+			found = true
+		}
+	}
+	return found
+}
+
+// isNamedNoReturn says whether a routine is known by its name never to return.
+func (r *recovery) isNamedNoReturn(d *draft) bool {
+	return d.entry >= 0 && r.isNoReturnSymbol(r.pieces[r.pieceOf[d.entry]].symbol, d.addr)
 }
 
 // maxRounds bounds how often a routine's blocks are built again because a table revealed code with

@@ -38,50 +38,6 @@ func isCalleeSaved(reg int8) bool {
 	return reg == rbx || reg == rbp || reg >= r12
 }
 
-// linkUncovered looks at what the code calls and jumps to that no frame description entry covers:
-// who may return twice is known by that, and who must not be called from code that is observed.
-func (r *recovery) linkUncovered(p *Program) {
-	known := map[uint64]returnUse{}
-	for i := range r.insns {
-		q := &r.insns[i]
-		if !isRelative(q.Kind) || r.target[i] >= 0 || r.marks[i]&reached == 0 || r.isStub(q.target()) {
-			continue
-		}
-		to := q.target()
-		use, ok := known[to]
-		if !ok {
-			use = r.returnUse(to)
-			known[to] = use
-		}
-		if use.saves {
-			p.twice[to] = true
-		}
-		switch {
-		case !use.moves:
-		case q.Kind == x86.Call:
-			r.leaveOutCaller(i)
-		default: // what jumps there returns elsewhere, too
-			r.drafts[r.pieces[r.pieceOf[i]].routine].moves = true
-		}
-	}
-}
-
-// leaveOutCallers leaves out the routines that call one which changes where it returns to.
-func (r *recovery) leaveOutCallers() {
-	for i, t := range r.target {
-		if r.insns[i].Kind != x86.Call || t < 0 || r.marks[i]&reached == 0 {
-			continue
-		}
-		if id := r.routineAt(int(t)); id >= 0 && r.drafts[id].moves {
-			r.leaveOutCaller(i)
-		}
-	}
-}
-
-func (r *recovery) leaveOutCaller(i int) {
-	r.drafts[r.pieces[r.pieceOf[i]].routine].leave("calls what may return elsewhere at %x", r.insns[i].Addr)
-}
-
 // A returnWalk is a place in a function and what is known there.
 type returnWalk struct {
 	addr    uint64

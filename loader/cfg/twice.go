@@ -1,7 +1,6 @@
 package cfg
 
 import (
-	"maps"
 	"slices"
 
 	"wpptrace/loader/x86"
@@ -41,10 +40,11 @@ func (p *Program) CallReturnsTwice(r *Routine, block int) bool {
 	return p.naming[r.ID]
 }
 
-// findNaming finds the routines that name a function which may return twice.
-func (p *Program) findNaming() {
-	twice := maps.Clone(p.twice) // entries, linkage stubs and slots
-	for addr, name := range p.imports {
+// findTwice finds what may return twice besides those known by name or by what they do with their
+// return address, and the routines that name one.
+func (l *linkage) findTwice() {
+	twice := l.program.twice
+	for addr, name := range l.imports {
 		if isReturnsTwiceSymbol(name) {
 			twice[addr] = true
 		}
@@ -52,62 +52,58 @@ func (p *Program) findNaming() {
 	if len(twice) == 0 {
 		return
 	}
-	for _, r := range p.Routines {
-		if hasIndirectCall(r) && p.names(r, twice) {
-			p.naming[r.ID] = true
+	jumps := l.tailJumps()
+	for again := true; again; {
+		jumps.spread(twice)
+		again = false
+		for _, d := range l.drafts {
+			if !twice[d.addr] && l.mayJumpIndirectly(d) && l.names(d, twice) {
+				twice[d.addr], again = true, true
+			}
+		}
+	}
+	for _, d := range l.drafts {
+		if d.has(CallInd) && l.names(d, twice) {
+			l.program.naming[d.made.ID] = true
 		}
 	}
 }
 
-func hasIndirectCall(r *Routine) bool {
-	return slices.ContainsFunc(r.Blocks, func(b Block) bool { return b.End == CallInd })
+// mayJumpIndirectly says whether a routine may end by a jump to where a register or memory says.
+func (l *linkage) mayJumpIndirectly(d *draft) bool {
+	return d.has(TailInd) || d.leftOut != "" && l.hasInsn(d, func(i int) bool { return l.insns[i].Kind == x86.JmpInd })
+}
+
+func (d *draft) has(end End) bool {
+	return slices.ContainsFunc(d.blocks, func(b Block) bool { return b.End == end })
 }
 
 // names says whether an instruction of the routine takes one of the addresses, or loads from it.
-func (p *Program) names(r *Routine, addrs map[uint64]bool) bool {
-	for b := range r.Blocks {
-		for k := range r.Blocks[b].Insns {
-			q := &r.Blocks[b].Insns[k]
-			switch {
-			case q.Kind == x86.CallInd || q.Kind == x86.JmpInd:
-			case isRIPRelative(&q.Inst):
-				if _, rm, _ := q.Operands(p.Image.Bytes(q.Addr, q.end()), q.end()); addrs[uint64(rm.Disp)] || p.isTwiceSlot(uint64(rm.Disp)) {
-					return true
-				}
-			case !p.Image.PIE:
-				if n := addressImmediate(&q.Inst); n > 0 && addrs[immediate(p.Image.Bytes(q.Addr, q.end()), n)] {
-					return true
-				}
-			}
+func (l *linkage) names(d *draft, addrs map[uint64]bool) bool {
+	return l.hasInsn(d, func(i int) bool {
+		switch q := &l.insns[i]; {
+		case q.Kind == x86.CallInd || q.Kind == x86.JmpInd:
+			return false
+		case isRIPRelative(&q.Inst):
+			_, rm, _ := l.operands(i)
+			in := l.program.inSlot(uint64(rm.Disp))
+			return addrs[uint64(rm.Disp)] || in != nil && addrs[in.Addr]
+		case !l.im.PIE:
+			n := addressImmediate(&q.Inst)
+			return n > 0 && addrs[immediate(l.bytes(i), n)]
 		}
-	}
-	return false
+		return false
+	})
 }
 
-func (p *Program) isTwiceSlot(addr uint64) bool {
-	to := p.inSlot(addr)
-	return to != nil && p.twice[to.Addr]
-}
-
-// spreadTwice marks the routines that end by a jump to one that may return twice.
-func (p *Program) spreadTwice() {
-	from := map[uint64][]uint64{} // tail callers
-	for _, r := range p.Routines {
-		for b := range r.Blocks {
-			if bl := &r.Blocks[b]; bl.End == Tail || bl.End == Jcc && bl.Succ[0] < 0 {
-				from[bl.Target] = append(from[bl.Target], r.Addr)
+// hasInsn says whether any instruction of a routine that may run is of a kind.
+func (l *linkage) hasInsn(d *draft, is func(i int) bool) bool {
+	return slices.ContainsFunc(d.pieces, func(k int) bool {
+		for i := l.pieces[k].first; i < l.pieces[k].last; i++ {
+			if l.mayRun(i) && is(i) {
+				return true
 			}
 		}
-	}
-	work := slices.Collect(maps.Keys(p.twice))
-	for len(work) > 0 {
-		to := work[len(work)-1]
-		work = work[:len(work)-1]
-		for _, caller := range from[to] {
-			if !p.twice[caller] {
-				p.twice[caller] = true
-				work = append(work, caller)
-			}
-		}
-	}
+		return false
+	})
 }

@@ -85,7 +85,7 @@ func (m *mentions) addCode(code []byte, addr uint64, absolute bool) {
 		if isRelative(q.Kind) {
 			m.add(q.target())
 		}
-		m.addOperands(&q, code[at:at+int(in.Len)], absolute)
+		eachOperand(&q, code[at:at+int(in.Len)], absolute, m.add)
 		at += int(in.Len)
 	}
 }

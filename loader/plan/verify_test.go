@@ -64,6 +64,7 @@ func TestUnseenCodeEnters(t *testing.T) {
 	p := planned(t, compile(t, assemble(
 		[2]string{"user", `call leaf\ncall whole\nret`},
 		[2]string{"lost", `push %rbx\n.cfi_adjust_cfa_offset 8\njmp *(%rdi)\ncall leaf\ncall whole+1\npop %rbx\n.cfi_adjust_cfa_offset -8\nret`},
+		[2]string{"behind", `push %rbx\n.cfi_adjust_cfa_offset 8\njmp *(%rdi)\n.byte 0x48, 0xb8\ncall leaf\nnop\nnop\nnop\npop %rbx\n.cfi_adjust_cfa_offset -8\nret`},
 		[2]string{"leaf", `nop\nret`},
 		[2]string{"whole", `nop\nret`}), "-O1"), plan.Options{})
 	prove(t, p)
@@ -77,7 +78,7 @@ func TestUnseenCodeEnters(t *testing.T) {
 	}
 	leaf.Silent, whole.LeftOut = true, ""
 	faults := verify.Plan(p)
-	for _, want := range []string{"it may be silent, and lost, which is left out, enters it", "lost, which is left out, enters it in its middle"} {
+	for _, want := range []string{"it may be silent, and lost, which is left out, enters it", "it may be silent, and behind, which is left out, enters it", "lost, which is left out, enters it in its middle"} {
 		if !slices.ContainsFunc(faults, func(f verify.Fault) bool { return strings.Contains(f.String(), want) }) {
 			t.Errorf("%v, want %q", faults, want)
 		}

@@ -26,20 +26,31 @@ func (v *verifier) checkUnseen() {
 }
 
 // eachTransfer calls back for each direct call and jump in a routine's bytes, whether or not control
-// flow reaches it, with its address.
+// flow reaches it, with its address. Where it is not known to, an instruction may begin at any byte;
+// but a jump of few bytes is believed only where the instructions before it lead to it.
 func (v *verifier) eachTransfer(r *cfg.Routine, visit func(in *x86.Inst, from uint64)) {
+	known := map[uint64]bool{} // addresses within instructions that are reached
+	for b := range r.Blocks {
+		for _, q := range r.Blocks[b].Insns {
+			for at := q.Addr + 1; at < q.Addr+uint64(q.Len); at++ {
+				known[at] = true
+			}
+		}
+	}
 	for _, x := range r.Ranges {
-		for at := x[0]; at < x[1]; {
+		next := x[0]
+		for at := x[0]; at < x[1]; at++ {
 			in, ok := x86.Decode(v.plan.Program.Image.Bytes(at, x[1]))
-			if !ok {
-				at++
-				continue
+			inSequence := at == next
+			if inSequence {
+				next = at + max(uint64(in.Len), 1)
 			}
 			switch in.Kind {
 			case x86.Call, x86.Jmp, x86.Jcc, x86.Loop:
-				visit(&in, at)
+				if ok && (inSequence || in.Len >= 5 && !known[at]) {
+					visit(&in, at)
+				}
 			}
-			at += uint64(in.Len)
 		}
 	}
 }
