@@ -10,3 +10,5 @@ func EffectOf(in x86.Inst, code []byte) (regs Registers, keeps bool) {
 	regs.step(&op)
 	return regs, keepsFlags(&in)
 }
+
+const MostRounds = mostRounds

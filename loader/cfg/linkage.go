@@ -11,6 +11,7 @@ type linkage struct {
 	ways       []int32         // instructions: direct calls, jumps that leave their routine, jumps through a slot
 	moving     map[uint64]bool // what changes where it returns to: behind a call of it there may be data
 	searched   map[*draft]bool // see searchUnseen
+	allRuns    bool            // code that no control flow reaches is taken to run, in whatever routine
 }
 
 // newLinkage finds the ways between the routines, once all are built.
@@ -42,7 +43,10 @@ func (r *recovery) to(i int) *draft {
 func (r *recovery) isReached(i int) bool { return r.marks[i]&reached != 0 }
 
 // mayRun says whether instruction i is known to be reached, or its routine is left out.
-func (r *recovery) mayRun(i int) bool { return r.isReached(i) || r.from(i).leftOut != "" }
+func (l *linkage) mayRun(i int) bool { return l.isReached(i) || l.isUnknown(l.from(i)) }
+
+// isUnknown says whether any code of a routine may run.
+func (l *linkage) isUnknown(d *draft) bool { return d.leftOut != "" || l.allRuns }
 
 // findUses looks at what the routines, and the code that no frame description entry covers, do with
 // their return addresses.
@@ -68,10 +72,16 @@ func (l *linkage) findUses() {
 	}
 }
 
+// mostRounds bounds how often the linkage is gone through because a routine led to another: real
+// programs take two or three.
+const mostRounds = 16
+
 // leaveOut leaves out the routines that others, or calls of others, keep from being observed. With
-// each one left out more code may run.
+// each one left out more code may run; at the bound all is taken for such.
 func (l *linkage) leaveOut() {
-	for again := true; again; {
+	again := true
+	for round := 0; again; round++ {
+		l.allRuns = round >= mostRounds
 		before := l.countLeftOut()
 		l.leaveOutThunkUsers()
 		l.leaveOutMovers()
@@ -161,7 +171,7 @@ func (l *linkage) searchUnseen() {
 		l.searched[nil] = true
 	}
 	for _, d := range l.drafts {
-		if d.leftOut != "" && !l.searched[d] {
+		if l.isUnknown(d) && !l.searched[d] {
 			l.eachUnreached(d, func(code []byte, addr uint64) { l.searchCode(code, addr, d) })
 			l.searched[d] = true
 		}

@@ -1,6 +1,7 @@
 package cfg_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -83,6 +84,32 @@ func TestJumpsToSetjmp(t *testing.T) {
 			if got := p.CallReturnsTwice(r, b); r.Blocks[b].End == cfg.Call && got != want {
 				t.Errorf("the call of %s returns twice: %v, want %v", symbol, got, want)
 			}
+		}
+	}
+}
+
+// Of each of these chains one routine leads to the one before it, and there are more of them than
+// rounds in which they are looked for.
+func TestLongChains(t *testing.T) {
+	const length = 3 * cfg.MostRounds
+	source := outOfSight + `
+		ROUTINE(link0, "mov $1,%eax\n.Llink0: ret\n")
+		ROUTINE(last, PUSHED "jmp *(%rdi)\ncall .Llink` + strconv.Itoa(length) + `\n")
+		ROUTINE(set0, "jmp _setjmp@PLT\n")
+		CALLER(set` + strconv.Itoa(length) + ")\n"
+	for i := range length {
+		source += strings.NewReplacer("THIS", strconv.Itoa(i+1), "BEFORE", strconv.Itoa(i)).Replace(`
+			ROUTINE(linkTHIS, "mov $1,%eax\n.LlinkTHIS: ret\ncall .LlinkBEFORE\n")
+			ROUTINE(setTHIS, "lea setBEFORE(%rip),%rax\njmp *%rax\n")`)
+	}
+	p := recoverFile(t, compile(t, source, "-O1"))
+	if r := routine(t, p, "link0"); !strings.HasPrefix(r.LeftOut, "called in its middle at ") {
+		t.Errorf("link0 is left out: %q", r.LeftOut)
+	}
+	caller := routine(t, p, "calls_set"+strconv.Itoa(length))
+	for b := range caller.Blocks {
+		if caller.Blocks[b].End == cfg.Call && !p.CallReturnsTwice(caller, b) {
+			t.Error("the call of the end of the chain does not return twice")
 		}
 	}
 }

@@ -53,11 +53,12 @@ func (l *linkage) findTwice() {
 		return
 	}
 	jumps := l.tailJumps()
-	for again := true; again; {
+	again := true
+	for round := 0; again; round++ {
 		jumps.spread(twice)
 		again = false
 		for _, d := range l.drafts {
-			if !twice[d.addr] && l.mayJumpIndirectly(d) && l.names(d, twice) {
+			if !twice[d.addr] && l.mayJumpIndirectly(d) && (round >= mostRounds || l.names(d, twice)) {
 				twice[d.addr], again = true, true
 			}
 		}
@@ -71,7 +72,7 @@ func (l *linkage) findTwice() {
 
 // mayJumpIndirectly says whether a routine may end by a jump to where a register or memory says.
 func (l *linkage) mayJumpIndirectly(d *draft) bool {
-	return d.has(TailInd) || d.leftOut != "" && l.hasInsn(d, func(i int) bool { return l.insns[i].Kind == x86.JmpInd })
+	return d.has(TailInd) || l.isUnknown(d) && l.hasInsn(d, func(i int) bool { return l.insns[i].Kind == x86.JmpInd })
 }
 
 func (d *draft) has(end End) bool {
