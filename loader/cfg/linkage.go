@@ -1,6 +1,11 @@
 package cfg
 
-import "wpptrace/loader/x86"
+import (
+	"slices"
+	"sort"
+
+	"wpptrace/loader/x86"
+)
 
 // A linkage is how the routines of a program enter each other, by which some cannot be observed, or
 // may return twice. Of a routine that is left out it counts what control flow is not known to reach
@@ -8,9 +13,10 @@ import "wpptrace/loader/x86"
 type linkage struct {
 	program    *Program
 	*distances                 // by which routines are taken
-	ways       []int32         // instructions: direct calls, jumps that leave their routine, jumps through a slot
+	ways       []int32         // instructions: direct calls, jumps that leave their routine, both through a slot
 	moving     map[uint64]bool // what changes where it returns to: behind a call of it there may be data
 	searched   map[*draft]bool // see searchUnseen
+	inspected  int             // bytes, see searchCode
 	allRuns    bool            // code that no control flow reaches is taken to run, in whatever routine
 }
 
@@ -19,7 +25,7 @@ func newLinkage(p *Program, taken *distances) *linkage {
 	l := &linkage{program: p, distances: taken, moving: map[uint64]bool{}, searched: map[*draft]bool{}}
 	for i := range l.insns {
 		switch q := &l.insns[i]; {
-		case q.Kind == x86.Call, q.Kind == x86.JmpInd && isRIPRelative(&q.Inst):
+		case q.Kind == x86.Call, (q.Kind == x86.JmpInd || q.Kind == x86.CallInd) && isRIPRelative(&q.Inst):
 		case !isRelative(q.Kind) || l.inside(l.from(i), int(l.target[i])) >= 0:
 			continue
 		}
@@ -117,8 +123,16 @@ func (l *linkage) leaveOutMovers() {
 	}
 	l.tailJumps().spread(l.moving)
 	for _, i := range l.ways {
-		if l.insns[i].Kind == x86.Call && l.isReached(int(i)) && l.moving[l.calleeAddr(int(i))] {
+		if kind := l.insns[i].Kind; kind != x86.Call && kind != x86.CallInd || !l.isReached(int(i)) {
+			continue
+		}
+		if slices.ContainsFunc(l.leadsTo(int(i)), func(addr uint64) bool { return l.moving[addr] }) {
 			l.from(int(i)).leave("calls what may return elsewhere at %x", l.insns[i].Addr)
+		}
+	}
+	for _, d := range l.drafts {
+		if d.leftOut == "" && d.has(CallInd) && l.names(d, l.moving) {
+			d.leave("may call through a pointer what may return elsewhere")
 		}
 	}
 }
@@ -165,7 +179,10 @@ func (l *linkage) searchUnseen() {
 	if !l.searched[nil] {
 		for i := range l.im.Sections {
 			if s := &l.im.Sections[i]; s.Exec && !isStubs(s) {
-				l.eachUncovered(s, func(lo, hi uint64) { l.searchCode(s.Data[lo-s.Addr:hi-s.Addr], lo, nil) })
+				l.eachUncovered(s, func(lo, hi uint64) {
+					l.searchCode(s.Data[lo-s.Addr:hi-s.Addr], lo, nil)
+					l.eachSequence(lo, hi, func(lo, hi uint64) { l.followCode(s.Data[lo-s.Addr:hi-s.Addr], lo) })
+				})
 			}
 		}
 		l.searched[nil] = true
@@ -201,11 +218,22 @@ func (l *linkage) eachUnreached(d *draft, visit func(code []byte, addr uint64)) 
 	}
 }
 
+// mostSearched is many times the bytes of code that programs have in no routine, or in routines that
+// are left out. Where there are more, all routines are taken for entered by pointers.
+const mostSearched = 64 << 20
+
 // searchCode decodes code from each of its bytes, for direct calls and jumps, and for what
-// instructions name. Those of few bytes lead nowhere far, and too many bytes look like one.
+// instructions name. Those of few bytes are left to sequences, for too many bytes look like one.
 func (l *linkage) searchCode(code []byte, addr uint64, from *draft) {
-	const shortest = 5
+	const shortest, nop, int3 = 5, 0x90, 0xcc
+	if l.inspected += len(code); l.inspected > mostSearched {
+		l.left = -1
+		return
+	}
 	for ; len(code) >= shortest; code, addr = code[1:], addr+1 {
+		if code[0] == 0 || code[0] == nop || code[0] == int3 {
+			continue
+		}
 		in, ok := x86.Decode(code)
 		if !ok || in.Len < shortest {
 			continue
@@ -218,38 +246,76 @@ func (l *linkage) searchCode(code []byte, addr uint64, from *draft) {
 	}
 }
 
+// eachSequence calls back for what may be one instruction after the other: a part of a section as a
+// whole, and from each symbol in it to the next.
+func (l *linkage) eachSequence(lo, hi uint64, visit func(lo, hi uint64)) {
+	visit(lo, hi)
+	symbols := l.im.Symbols()
+	i := sort.Search(len(symbols), func(i int) bool { return symbols[i].Addr >= lo })
+	for ; i < len(symbols) && symbols[i].Addr < hi; i++ {
+		end := hi
+		if i+1 < len(symbols) {
+			end = min(hi, symbols[i+1].Addr)
+		}
+		visit(symbols[i].Addr, end)
+	}
+}
+
+// followCode follows a sequence of instructions of code in no routine for its calls and jumps.
+func (l *linkage) followCode(code []byte, addr uint64) {
+	for len(code) > 0 {
+		in, ok := x86.Decode(code)
+		if q := (Insn{addr, in}); ok && isRelative(q.Kind) {
+			l.enter(&q, nil)
+		}
+		n := max(int(in.Len), 1)
+		code, addr = code[n:], addr+uint64(n)
+	}
+}
+
 // tailJumps lists the routines that may end by a jump to an address: an entry, a linkage stub, a
 // slot of the global offset table, code in no routine.
 type tailJumps map[uint64][]*draft
 
 func (l *linkage) tailJumps() tailJumps {
 	jumps := tailJumps{}
+	add := func(d *draft, to ...uint64) {
+		for _, addr := range to {
+			jumps[addr] = append(jumps[addr], d)
+		}
+	}
 	for _, i := range l.ways {
-		q, d := &l.insns[i], l.from(int(i))
-		switch {
-		case q.Kind == x86.Call || !l.mayRun(int(i)):
-		case isRelative(q.Kind):
-			to := l.calleeAddr(int(i))
-			jumps[to] = append(jumps[to], d)
-		default:
-			_, slot, _ := l.operands(int(i))
-			to := uint64(slot.Disp)
-			jumps[to] = append(jumps[to], d)
-			if r := l.program.inSlot(to); r != nil {
-				jumps[r.Addr] = append(jumps[r.Addr], d)
-			}
+		if kind := l.insns[i].Kind; kind != x86.Call && kind != x86.CallInd && l.mayRun(int(i)) {
+			add(l.from(int(i)), l.leadsTo(int(i))...)
+		}
+	}
+	for _, d := range l.drafts {
+		if l.mayJumpIndirectly(d) {
+			l.eachName(d, func(addr uint64) { add(d, addr) })
 		}
 	}
 	return jumps
 }
 
-// calleeAddr is where the relative call or jump i goes; of a routine, its address, though it has
-// other entries.
-func (l *linkage) calleeAddr(i int) uint64 {
-	if id := l.routineAt(int(l.target[i])); id >= 0 {
-		return l.drafts[id].addr
+// leadsTo returns where a call or jump goes, directly or through a slot. A routine has its address,
+// though it has other entries.
+func (l *linkage) leadsTo(way int) []uint64 {
+	if !isRelative(l.insns[way].Kind) {
+		_, slot, _ := l.operands(way)
+		return l.named(uint64(slot.Disp))
 	}
-	return l.insns[i].target()
+	if id := l.routineAt(int(l.target[way])); id >= 0 {
+		return []uint64{l.drafts[id].addr}
+	}
+	return []uint64{l.insns[way].target()}
+}
+
+// named returns what an instruction names with an address: that, and what a slot there holds.
+func (l *linkage) named(addr uint64) []uint64 {
+	if r := l.program.inSlot(addr); r != nil {
+		return []uint64{addr, r.Addr}
+	}
+	return []uint64{addr}
 }
 
 // spread adds to a set of addresses those of the routines that may end by a jump to one of it.

@@ -191,18 +191,22 @@ func (r *recovery) solve() {
 	}
 }
 
-// maxAttempts bounds how often all routines are built again; real programs take two at most.
-const maxAttempts = 4
+// maxAttempts bounds how often all routines are built; real programs take two at most.
+const maxAttempts = 5
 
 // distrust finds the routines that were taken never to return and are left out after all: where one
-// goes is not known, so that all have to be built again without that. At the bound no routine is
-// taken so.
+// goes is not known, so that all have to be built again without that. In the last attempt no
+// routine is taken so but by its name.
 func (r *recovery) distrust() (found bool) {
 	r.attempts++
 	for _, d := range r.drafts {
-		if r.noReturn[d.id] && (d.leftOut != "" || r.attempts == maxAttempts) && !r.isNamedNoReturn(d) {
-			r.distrusted[d.id] = true
-			found = true
+		if r.noReturn[d.id] && d.leftOut != "" && !r.isNamedNoReturn(d) {
+			r.distrusted[d.id], found = true, true
+		}
+	}
+	if found && r.attempts == maxAttempts-1 {
+		for id := range r.distrusted {
+			r.distrusted[id] = true
 		}
 	}
 	return found

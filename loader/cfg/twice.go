@@ -52,17 +52,7 @@ func (l *linkage) findTwice() {
 	if len(twice) == 0 {
 		return
 	}
-	jumps := l.tailJumps()
-	again := true
-	for round := 0; again; round++ {
-		jumps.spread(twice)
-		again = false
-		for _, d := range l.drafts {
-			if !twice[d.addr] && l.mayJumpIndirectly(d) && (round >= mostRounds || l.names(d, twice)) {
-				twice[d.addr], again = true, true
-			}
-		}
-	}
+	l.tailJumps().spread(twice)
 	for _, d := range l.drafts {
 		if d.has(CallInd) && l.names(d, twice) {
 			l.program.naming[d.made.ID] = true
@@ -80,18 +70,22 @@ func (d *draft) has(end End) bool {
 }
 
 // names says whether an instruction of the routine takes one of the addresses, or loads from it.
-func (l *linkage) names(d *draft, addrs map[uint64]bool) bool {
-	return l.hasInsn(d, func(i int) bool {
-		switch q := &l.insns[i]; {
-		case q.Kind == x86.CallInd || q.Kind == x86.JmpInd:
-			return false
-		case isRIPRelative(&q.Inst):
-			_, rm, _ := l.operands(i)
-			in := l.program.inSlot(uint64(rm.Disp))
-			return addrs[uint64(rm.Disp)] || in != nil && addrs[in.Addr]
-		case !l.im.PIE:
-			n := addressImmediate(&q.Inst)
-			return n > 0 && addrs[immediate(l.bytes(i), n)]
+func (l *linkage) names(d *draft, addrs map[uint64]bool) (found bool) {
+	l.eachName(d, func(addr uint64) { found = found || addrs[addr] })
+	return found
+}
+
+// eachName calls back for each address that an instruction of the routine takes or loads from, calls
+// and jumps apart, and for what is in a slot there.
+func (l *linkage) eachName(d *draft, visit func(addr uint64)) {
+	l.hasInsn(d, func(i int) bool {
+		q := &l.insns[i]
+		if q.Kind != x86.CallInd && q.Kind != x86.JmpInd {
+			eachOperand(q, l.bytes(i), !l.im.PIE, func(addr uint64) {
+				for _, addr := range l.named(addr) {
+					visit(addr)
+				}
+			})
 		}
 		return false
 	})

@@ -2,8 +2,11 @@ package verify
 
 import (
 	"fmt"
+	"slices"
+	"sort"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
 
@@ -29,14 +32,6 @@ func (v *verifier) checkUnseen() {
 // flow reaches it, with its address. Where it is not known to, an instruction may begin at any byte;
 // but a jump of few bytes is believed only where the instructions before it lead to it.
 func (v *verifier) eachTransfer(r *cfg.Routine, visit func(in *x86.Inst, from uint64)) {
-	known := map[uint64]bool{} // addresses within instructions that are reached
-	for b := range r.Blocks {
-		for _, q := range r.Blocks[b].Insns {
-			for at := q.Addr + 1; at < q.Addr+uint64(q.Len); at++ {
-				known[at] = true
-			}
-		}
-	}
 	for _, x := range r.Ranges {
 		next := x[0]
 		for at := x[0]; at < x[1]; at++ {
@@ -45,14 +40,21 @@ func (v *verifier) eachTransfer(r *cfg.Routine, visit func(in *x86.Inst, from ui
 			if inSequence {
 				next = at + max(uint64(in.Len), 1)
 			}
+			if !ok || !inSequence && (in.Len < 5 || isWithin(r, at)) {
+				continue
+			}
 			switch in.Kind {
 			case x86.Call, x86.Jmp, x86.Jcc, x86.Loop:
-				if ok && (inSequence || in.Len >= 5 && !known[at]) {
-					visit(&in, at)
-				}
+				visit(&in, at)
 			}
 		}
 	}
+}
+
+// isWithin reports whether an instruction that is reached covers an address and begins before it.
+func isWithin(r *cfg.Routine, at uint64) bool {
+	b := sort.Search(len(r.Blocks), func(b int) bool { return r.Blocks[b].Hi > at })
+	return b < len(r.Blocks) && slices.ContainsFunc(r.Blocks[b].Insns, func(q cfg.Insn) bool { return q.Addr < at && at < q.Addr+uint64(q.Len) })
 }
 
 // checkEntered checks what a direct call or jump out of a routine of which not all is known enters.
@@ -63,13 +65,18 @@ func (v *verifier) checkEntered(by *cfg.Routine, in *x86.Inst, from uint64) {
 		return
 	}
 	switch r := v.routines[holder.ID]; {
-	case v.plan.Program.At(to) != holder && in.Kind != x86.Call && by.CFA(from) != holder.CFA(to):
+	case v.plan.Program.At(to) != holder && in.Kind != x86.Call && contradict(by.CFA(from), holder.CFA(to)):
 		// never: the frame is another. Of a cold part in which nothing is left the jump to it remains.
 	case v.plan.Program.At(to) != holder:
 		r.fault(fmt.Sprintf("%s, which is left out, enters it in its middle at %x from %x", by.Name, to, from))
 	case r.silent:
 		r.fault(fmt.Sprintf("it may be silent, and %s, which is left out, enters it from %x", by.Name, from))
 	}
+}
+
+// contradict reports whether two frames cannot be one.
+func contradict(a, b image.CFA) bool {
+	return a.Reg == b.Reg && a.Reg != image.Undefined && a.Off != b.Off
 }
 
 // hasBlock reports whether a range of the routine holds a block.
