@@ -12,3 +12,6 @@ func EffectOf(in x86.Inst, code []byte) (regs Registers, keeps bool) {
 }
 
 const MostRounds = mostRounds
+
+// IsReservedNoReturn says whether a function never returns by its name, whoever has it.
+func IsReservedNoReturn(name string) bool { return isReservedNoReturn(name) }

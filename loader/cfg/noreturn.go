@@ -1,6 +1,10 @@
 package cfg
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+)
 
 // isNoReturnImport says whether a library function of that name never returns: its header declares
 // it so.
@@ -46,9 +50,21 @@ func isReservedNoReturn(name string) bool {
 		return true
 	}
 	for _, of := range []string{"_ZSt", "_ZNSt3__1", "_ZNKSt3__1"} { // libstdc++, libc++
-		if strings.HasPrefix(name, of) && strings.Contains(name, "__throw_") {
+		if strings.HasPrefix(name, of) && isThrower(name) {
 			return true
 		}
 	}
 	return false
+}
+
+// isThrower says whether a mangled name is that of a function __throw_...: not of one that has a
+// type of such a name for a parameter.
+func isThrower(name string) bool {
+	const mark = "__throw_"
+	if !strings.Contains(name, mark) {
+		return false
+	}
+	plain, err := demangle.ToString(name, demangle.NoParams, demangle.NoTemplateParams, demangle.MaxLength(12))
+	plain, _, _ = strings.Cut(plain, "[") // of the ABI
+	return err == nil && strings.HasPrefix(plain[strings.LastIndexByte(plain, ':')+1:], mark)
 }

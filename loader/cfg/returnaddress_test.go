@@ -120,6 +120,23 @@ func TestRethrowNeverReturns(t *testing.T) {
 	}
 }
 
+// What a type is called that a function of the library is made for says nothing of the function.
+func TestThrowersOfTheLibrary(t *testing.T) {
+	for name, want := range map[string]bool{
+		"_ZSt20__throw_length_errorPKc":                                                 true,
+		"_ZNSt3__120__throw_length_errorB7v160006EPKc":                                  true,
+		"_ZNKSt3__121__basic_string_commonILb1EE20__throw_length_errorEv":               true,
+		"_ZNSt3__16vectorI14may__throw_op_NS_9allocatorIS1_EEE20__throw_length_errorEv": true,
+		"_ZSt8for_eachIPi13may__throw_opET0_T_S3_S2_":                                   false,
+		"_ZNSt3__16vectorI13may__throw_opNS_9allocatorIS1_EEE5clearEv":                  false,
+		"_Z14may__throw_opsi":                                                           false,
+	} {
+		if got := cfg.IsReservedNoReturn(name); got != want {
+			t.Errorf("%s never returns: %v", name, got)
+		}
+	}
+}
+
 // Names that a library has do not keep a program, or another library, from having functions of the
 // same names that return.
 func TestNamesOfTheProgramsOwn(t *testing.T) {
