@@ -319,6 +319,22 @@ static long finish_slot(__u32 slot, void *unused)
 	return 0;
 }
 
+/* begin_at_end is for a thread that is traced from its beginning and ends in an image, before its first word. */
+static __always_inline struct thread *begin_at_end(struct task_struct *task)
+{
+	struct registers *regs = (void *)bpf_task_pt_regs((void *)task);
+	struct thread *slot = slot_of(task->pid);
+	__u64 rip = 0, nr = 0;
+
+	bpf_probe_read_kernel(&rip, 8, &regs->rip);
+	bpf_probe_read_kernel(&nr, 8, &regs->orig_rax);
+	if (!slot || !enabled || task->start_boottime < enabled_at || place(rip) == NOWHERE)
+		return 0;
+	if (nr == __NR_execve || nr == __NR_execveat) /* in an exec that has failed it has the first one's number and age */
+		return 0;
+	return begin_thread(task, slot);
+}
+
 SEC("tp_btf/sched_process_exit")
 int thread_exit(__u64 *args)
 {
@@ -328,9 +344,11 @@ int thread_exit(__u64 *args)
 	if (task->tgid != target)
 		return 0;
 	t = thread_of(task);
+	if (!t)
+		t = begin_at_end(task);
 	if (t)
 		finish(t, end_of(task, t));
-	else if (task->signal->nr_threads == 1) /* in an exec that has failed, the others are gone, and it has the first one's number and age */
+	else if (task->signal->nr_threads == 1) /* in an exec that has failed, the others are gone */
 		loop(SLOTS, finish_slot, 0);
 	forget_stop(task);
 	return 0;

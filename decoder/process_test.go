@@ -85,6 +85,7 @@ type process struct {
 	handlers  map[int]bool // the events with which signal handlers begin
 	hits      int
 	stayers   []*plan.Routine // those of rootable that end by returning: what a handler that has not been heard of did, nobody can know
+	midRun    bool            // it is met in the middle
 	dead      bool
 	unknown   bool // it died in a handler that nobody had heard of: for all that can be known, what that interrupted died there
 	rootable  []*plan.Routine
@@ -166,7 +167,7 @@ func (s *process) kill() {
 	if f := s.top(); f.r != nil {
 		ip = imageBase + f.r.Blocks[f.block].Insns[f.insn].Addr
 	}
-	if s.thread != nil {
+	if s.thread != nil && (s.hits > 0 || !s.midRun) { // else the kernel knows nothing of it
 		s.machine.Exit(s.thread, ip, s.top().registers(ip))
 	}
 }

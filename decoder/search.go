@@ -69,7 +69,7 @@ type search struct {
 // An outlook is what a search has found from where a thread stands.
 type outlook struct {
 	found         // of all ways; whether they end an activation, of the outermost that they begin with
-	frame    int  // the one that the way begins with, of several that of the outermost
+	frame    int  // the one that the way begins with, of several that of the outermost; -1: none, for the thread has just begun
 	returned int  // how many of the innermost activations have returned on all ways
 	jumped   bool // the one that called them, or the innermost itself, has left on all ways, by the jump that it stands at
 }
@@ -77,6 +77,9 @@ type outlook struct {
 // thread looks for the ways from where a thread stands: from its innermost activation, and from
 // each caller of those that can have returned.
 func (s *search) thread(t *Thread) (all outlook) {
+	if !t.begun {
+		return outlook{found: s.beginning(), frame: -1}
+	}
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		f := &t.frames[i]
 		called := inCall(t.frames, i)
@@ -251,6 +254,14 @@ func (s *search) calledBack(t *Thread, i int) (n int, way []hop) {
 		}
 	}
 	return 1, append([]hop{{kind: hopBack, back: s.origin}}, s.back.way...)
+}
+
+// beginning looks for the ways to the spot from what code that is not observed calls first: that
+// speaks before it returns, so that the thread has run nothing else.
+func (s *search) beginning() (f found) {
+	s.open()
+	f.add(s.back.n, hop{kind: hopBack, back: s.origin}, s.back.way)
+	return f
 }
 
 // outermost is the CFA of the activation of a routine that a way to the spot begins with; ok is false

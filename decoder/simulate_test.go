@@ -286,7 +286,7 @@ func TestWalksWithLosses(t *testing.T) {
 func walkFromTheMiddle(t *rapid.T, p *plan.Plan, h habits) *process {
 	s := drawProcess(t, p, h)
 	s.run(rapid.IntRange(0, 500).Draw(t, "blocks before"))
-	s.thread = usermode.NewThread(7, 1, true)
+	s.thread, s.midRun = usermode.NewThread(7, 1, true), true
 	defer s.thread.Free()
 	d := s.finishAndDecode(t, rapid.IntRange(1, 1000).Draw(t, "blocks"))
 	demandPieces(t, d, s)

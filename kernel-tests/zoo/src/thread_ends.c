@@ -1,4 +1,4 @@
-// Ends of threads: pthread_once, destructors of thread-specific data, cancellation, exit with threads alive.
+// Ends of threads: pthread_once, destructors of thread-specific data, cancellation, a system call of their own, exit with threads alive.
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -64,6 +64,19 @@ static void *sleeps(void *argument)
 	return argument;
 }
 
+NOINLINE static void end(unsigned n)
+{
+	destroyed += n;
+	__asm__ volatile("syscall" : : "a"(60), "D"(0L) : "memory");
+}
+
+static void *ends_by_itself(void *argument)
+{
+	end(*(unsigned *)argument);
+	destroyed++;
+	return 0;
+}
+
 int main(void)
 {
 	pthread_t thread;
@@ -76,6 +89,9 @@ int main(void)
 		mix(destroyed);
 		cell += 11;
 	}
+	pthread_create(&thread, 0, ends_by_itself, &cell);
+	pthread_join(thread, 0);
+	mix(destroyed);
 	pthread_create(&thread, 0, waits, &waited);
 	pthread_cancel(thread);
 	pthread_join(thread, 0);
