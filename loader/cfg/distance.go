@@ -2,6 +2,7 @@ package cfg
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
@@ -26,6 +27,7 @@ func (r *recovery) findTaken() *distances {
 		}
 	}
 	f.fromOffsetTable()
+	f.fromLabels()
 	return f
 }
 
@@ -72,7 +74,7 @@ func (f *distances) take(addr uint64) *piece {
 // search searches a part of a section.
 func (f *distances) search(s *image.Section, lo, hi uint64) {
 	f.fromBytes(s.Data[lo-s.Addr:hi-s.Addr], lo)
-	for base, ok := f.mentions.next(lo, hi); ok; base, ok = f.mentions.next(base+1, hi) {
+	for base, ok := f.mentions.next(lo, hi); ok; base, ok = f.mentions.next(base+1, hi) { // a table may begin at each address that is mentioned
 		f.fromTable(s.Data[base-s.Addr:hi-s.Addr], base)
 	}
 }
@@ -97,28 +99,66 @@ func (f *distances) fromBytes(data []byte, addr uint64) {
 	}
 }
 
-// fromTable finds distances from where a table begins, as in relative virtual tables. One may begin
-// at each address that is mentioned, and goes on as long as its words lead to code, be it stubs or
-// without unwind information, or to nothing.
+// fromTable finds distances from a base, which is where the table begins, as in relative virtual
+// tables, or a label. It goes on as long as words lead to code, be it stubs or without unwind
+// information, or to nothing, or not that for long: there may be something else between two of them.
 func (f *distances) fromTable(data []byte, base uint64) {
-	const most, mostEmpty = 1024, 16 // words, and words in a row that lead to nothing
-	empty := 0
+	const most, mostEmpty, mostElse = 1024, 16, 3 // words, and words in a row that lead to nothing, or not to code
+	empty, other := 0, 0
 	for range most {
-		if len(data) < 4 || f.left < 0 || empty > mostEmpty {
+		if len(data) < 4 || f.left < 0 || empty > mostEmpty || other > mostElse {
 			return
 		}
 		empty++
 		if to := base + distance(data); to != base {
 			empty = 0
-			if s := f.im.SectionAt(to); s == nil || !s.Exec {
-				return
-			}
-			if p := f.take(to); p != nil {
-				p.inTable = true
+			other++
+			if s := f.im.SectionAt(to); s != nil && s.Exec {
+				other = 0
+				if p := f.take(to); p != nil {
+					p.inTable = true
+				}
 			}
 		}
 		data = data[4:]
 	}
+}
+
+// fromLabels finds distances from a place amid code, in tables that the same routine names.
+func (f *distances) fromLabels() {
+	for _, d := range f.drafts {
+		labels, tables := f.namedBy(d)
+		for _, base := range labels {
+			for _, table := range tables {
+				s := f.im.SectionAt(table)
+				f.fromTable(s.Data[table-s.Addr:], base)
+			}
+		}
+	}
+}
+
+// namedBy lists the addresses that instructions of a routine name: of data, and amid code, where no
+// piece of it begins.
+func (r *recovery) namedBy(d *draft) (labels, tables []uint64) {
+	note := func(addr uint64) {
+		s := r.im.SectionAt(addr)
+		switch i := r.findPiece(addr); {
+		case s == nil || i >= 0 && r.pieces[i].Lo == addr:
+		case s.Exec:
+			labels = append(labels, addr)
+		default:
+			tables = append(tables, addr)
+		}
+	}
+	for _, i := range d.pieces {
+		p := &r.pieces[i]
+		for k := p.first; k < p.last; k++ {
+			eachOperand(&r.insns[k], r.bytes(k), !r.im.PIE, note)
+		}
+	}
+	slices.Sort(labels)
+	slices.Sort(tables)
+	return slices.Compact(labels), slices.Compact(tables)
 }
 
 func distance(b []byte) uint64 { return uint64(int64(int32(binary.LittleEndian.Uint32(b)))) }
