@@ -130,6 +130,9 @@ func (f *distances) fromLabels() {
 		labels, tables := f.namedBy(d)
 		for _, base := range labels {
 			for _, table := range tables {
+				if f.left--; f.left < 0 {
+					return
+				}
 				s := f.im.SectionAt(table)
 				f.fromTable(s.Data[table-s.Addr:], base)
 			}
