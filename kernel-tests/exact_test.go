@@ -79,6 +79,8 @@ var once = []zoo.Case{
 	// what a routine that is left out enters amid data, or in the middle, was silent; a jump to setjmp
 	// was not known to return twice
 	{Program: zoo.Named("hidden_ways"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true}},
+	// a thread that ended before its first word was missing
+	{Program: zoo.Named("thread_ends"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O2", PIE: true}},
 	// signals that a function reached through the global offset table raises
 	{Program: zoo.Named("signals"), Flavour: zoo.Flavour{Compiler: "gcc", Opt: "-O0", PIE: true, Extra: "-fno-plt"}},
 }

@@ -16,10 +16,11 @@
 //
 //  1. An activation may end without a word only in a routine that observed code alone enters, by
 //     direct calls and jumps: its address is nowhere taken (in code, data, relocations, dynamic
-//     symbols; as it is, with a tag, or as a distance from the word itself, from its table, from
-//     a label amid code that is named with its table, or from the global offset table), no routine that is left out calls it, be it from code that control
-//     flow is not known to reach, it is not main, and no fault leads to a landing pad of its own
-//     (-fnon-call-exceptions), which may come amid its silence.
+//     symbols; as it is, with a tag, or as a distance from the word itself, from its table, from a
+//     label amid code that is named with its table, or from the global offset table), no routine
+//     that is left out calls it, be it from code that control flow is not known to reach, it is not
+//     main, and no fault leads to a landing pad of its own (-fnon-call-exceptions), which may come
+//     amid its silence.
 //     Its one silent way is then implied by its caller's. Every other routine speaks between its
 //     entry and its end, and one into whose landing pads faults lead before anything in it faults.
 //  2. The call site of a new activation is known by the chain of return addresses up to the first

@@ -64,17 +64,11 @@ static void *sleeps(void *argument)
 	return argument;
 }
 
-NOINLINE static void end(unsigned n)
+static void *ends_at_once(void *argument)
 {
-	destroyed += n;
+	destroyed += *(unsigned *)argument;
 	__asm__ volatile("syscall" : : "a"(60), "D"(0L) : "memory");
-}
-
-static void *ends_by_itself(void *argument)
-{
-	end(*(unsigned *)argument);
-	destroyed++;
-	return 0;
+	return argument;
 }
 
 int main(void)
@@ -89,7 +83,7 @@ int main(void)
 		mix(destroyed);
 		cell += 11;
 	}
-	pthread_create(&thread, 0, ends_by_itself, &cell);
+	pthread_create(&thread, 0, ends_at_once, &cell);
 	pthread_join(thread, 0);
 	mix(destroyed);
 	pthread_create(&thread, 0, waits, &waited);
