@@ -1,10 +1,10 @@
 # wpptrace: make, make demo, make test; the rest is for those who change it.
 
-# What runs goroutines is tested with the race detector, which takes ten times as long: with -short, on small programs.
-RACE = ./compress/wpp ./decoder ./internal/... ./loader/attach ./loader/cfg ./loader/guard ./loader/image ./loader/plan ./query
+# What runs goroutines is tested with the race detector, which takes ten times as long: with -short, without what takes longest.
+RACE = ./compress/spill ./compress/wpp ./internal/... ./loader/attach ./loader/guard ./loader/plan ./loader/target ./query
 # The others, what traces or single-steps programs, which the detector slows down too much, and once more what has more to do without -short.
-PLAIN = ./bpf/... ./cmd/... ./compress/coding ./compress/ops ./compress/ppcompress ./compress/raw ./compress/repair ./compress/sequitur ./compress/spill ./kernel-tests/... \
-	./loader/cfg ./loader/family ./loader/govern ./loader/paths ./loader/plan/... ./loader/privilege ./loader/target ./loader/uprobe ./loader/x86
+PLAIN = ./bpf/... ./cmd/... ./compress/... ./decoder ./kernel-tests/... ./loader/cfg ./loader/family ./loader/govern ./loader/image ./loader/paths ./loader/plan/... \
+	./loader/privilege ./loader/uprobe ./loader/x86 ./query
 
 .PHONY: wpptrace demo test kernel-tests matrix soak bench fuzz generate fmt clean
 

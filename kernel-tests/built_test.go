@@ -38,7 +38,7 @@ func buildAll(dir string) error {
 		}
 	}
 	var cases []zoo.Case
-	for _, c := range zoo.Cases(1) {
+	for _, c := range zoo.Cases() {
 		c.Flavour.Static = false // the C library would be most of what is recorded
 		path, err := builder.Build(ctx, c.Program, c.Flavour)
 		if errors.Is(err, zoo.ErrNotBuildable) {

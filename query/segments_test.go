@@ -303,6 +303,9 @@ func TestSweepForgetsSegments(t *testing.T) {
 
 // Long contexts take more memory each, so that fewer of them are kept in mind.
 func TestContextsAreBoundedInBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and runs no goroutines")
+	}
 	stream := make([]uint32, 300_000)
 	for i := range stream {
 		if i%2 == 1 {

@@ -10,7 +10,7 @@ import (
 
 // TestGuardKilled: a recording whose guard is killed ends, and says so; what was recorded is kept.
 func TestGuardKilled(t *testing.T) {
-	const work = 30_000
+	const work = 3_000
 	want := answers(t, work, work)
 	for _, flags := range [][]string{nil, {"--overhead", "50"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {

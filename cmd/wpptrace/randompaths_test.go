@@ -46,6 +46,23 @@ func compileRandomPaths(t *testing.T) (program string) {
 	return compileC(t, randomPaths, "-O1", "-fno-if-conversion", "-fno-if-conversion2", "-fno-tree-loop-if-convert")
 }
 
+// seldom never ends either, and makes few hits a second.
+const seldom = `
+#include <unistd.h>
+static volatile int sink;
+__attribute__((noinline)) static void work(int n)
+{
+	while (n--)
+		sink += n % 3 ? n : 1;
+}
+int main(void)
+{
+	for (;;) {
+		work(100);
+		usleep(50);
+	}
+}`
+
 // startEndless runs a program that does not end by itself.
 func startEndless(t *testing.T, program string) *subject {
 	t.Helper()

@@ -239,6 +239,9 @@ func large(pid int) *Snapshot {
 // Every step of WriteFile fails once: a whole snapshot, old or new, is where it was, and nothing
 // else is left.
 func TestWriteFileWhenAStepFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and runs no goroutines")
+	}
 	for _, noLinks := range []bool{false, true} {
 		writes := 0
 		for fail := 1; ; fail++ {

@@ -177,6 +177,9 @@ func TestReadFails(t *testing.T) {
 }
 
 func TestWriteFails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and runs no goroutines")
+	}
 	whole := encoded(t, smallSnapshot())
 	for n := range whole {
 		if err := Write(&fullDisk{left: n}, smallSnapshot()); !errors.Is(err, errFullDisk) {

@@ -302,6 +302,9 @@ func beginnings(t *testing.T, name string, want, got *Snapshot) (symbols uint64)
 
 // A bit that flips in a segment of nothing, which nobody reads, goes unnoticed.
 func TestEveryBitFlipInSegments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long, and runs no goroutines")
+	}
 	want := repetitive()
 	whole := drafted(t, want)
 	for bit := range 8 * len(whole) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // librarySpace is what lies between the addresses of one library and those of the next in a trace.
@@ -68,13 +69,16 @@ func (a *atlas) look(pc uint64) error {
 	defer f.Close()
 	a.here, a.present = area{}, nil
 	for scan := bufio.NewScanner(f); scan.Scan(); {
-		var m area
-		var offset uint64
-		var mode, device, path string
-		var inode int
-		if n, _ := fmt.Sscanf(scan.Text(), "%x-%x %s %x %s %d %s", &m.lo, &m.hi, &mode, &offset, &device, &inode, &path); n < 6 || mode[2] != 'x' {
+		fields := strings.Fields(scan.Text()) // addresses, mode, offset, device, inode, path
+		if len(fields) < 5 || fields[1][2] != 'x' {
 			continue
 		}
+		var m area
+		var offset uint64
+		if _, err := fmt.Sscanf(fields[0]+" "+fields[2], "%x-%x %x", &m.lo, &m.hi, &offset); err != nil {
+			return fmt.Errorf("look for libraries: mapping %q: %w", scan.Text(), err)
+		}
+		path := fields[len(fields)-1]
 		if slices.Contains(a.libraries, filepath.Base(path)) {
 			if m.img, err = a.library(path, m.lo, offset); err != nil {
 				return err

@@ -32,7 +32,7 @@ func ExampleBuilder_Build() {
 }
 
 func ExampleCases() {
-	c := zoo.Cases(2)[0]
+	c := zoo.Cases()[0]
 	fmt.Println(c.Program.Name, c.Flavour)
 	// Output: abort_caught gcc-O0-pie
 }

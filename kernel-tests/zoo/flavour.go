@@ -132,25 +132,24 @@ type Case struct {
 	Flavour Flavour
 }
 
-// Cases gives each program n flavours of the pairwise subset that it can be built in, in turn, so
-// that the programs together use them all.
-func Cases(n int) []Case {
+// Cases gives each program a flavour of the pairwise subset that it can be built in, in turn, so
+// that the programs together use them all: a static one once, for the C library takes longer than
+// any program.
+func Cases() []Case {
 	flavours := Pairwise()
 	var cases []Case
 	next := 0
+	linked := map[Flavour]bool{} // statically, with some program
 	for _, p := range Programs() {
-		left := n
 		for range flavours {
 			f := flavours[next%len(flavours)]
-			if left == 0 {
-				break
-			}
 			next++
-			if f.Static && (p.Has(NoStatic) || p.Has(Long)) || f.Extra == "-fno-plt" && p.Has(Announced) || f.Compiler != "gcc" && p.Has(GNU) {
+			if f.Static && (linked[f] || p.Has(NoStatic) || p.Has(Long)) || f.Extra == "-fno-plt" && p.Has(Announced) || f.Compiler != "gcc" && p.Has(GNU) {
 				continue
 			}
 			cases = append(cases, Case{p, f})
-			left--
+			linked[f] = f.Static
+			break
 		}
 	}
 	return cases

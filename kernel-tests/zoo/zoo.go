@@ -35,7 +35,8 @@ const (
 	EarlyCode                    // runs code of its own before its entry point
 	KillsThreads                 // ends while its threads live
 	GNU                          // is GNU C, which gcc alone compiles
-	Long                         // executes a million instructions and more where its libraries' count, static or shared: for the whole matrix alone
+	Long                         // executes half a million instructions and more where its libraries' count, static or shared: for the whole matrix alone
+	Longest                      // executes as many wherever it is built, for what its libraries do has to be stepped through
 )
 
 // Has says whether the program has all of these tags.
@@ -67,7 +68,7 @@ func Programs() []Program {
 		{File: "calculator.c", Tags: Jumps},
 		{File: "callback_faults.c", Exit: 5, Tags: Signals | Jumps | NoStatic | Announced},
 		{File: "callbacks.c", Exit: 4},
-		{File: "caught.cc", Exit: 6, Tags: Exceptions},
+		{File: "caught.cc", Exit: 6, Tags: Exceptions | Long},
 		{File: "closed_stdout.c", Exit: 3},
 		{File: "cold.c", Exit: 13},
 		{File: "cold_entry.c"},
@@ -129,7 +130,7 @@ func Programs() []Program {
 		{File: "tailcalls.c"},
 		{File: "thread_ends.c", Exit: 6, Tags: Threads | KillsThreads | Exceptions | NoStatic},
 		{File: "threads.c", Tags: Threads | NoStatic},
-		{File: "thrown_faults.cc", Exit: 7, Tags: Signals | Exceptions | Fault | GNU},
+		{File: "thrown_faults.cc", Exit: 7, Tags: Signals | Exceptions | Fault | GNU | Longest},
 		{File: "timer.c", Tags: Timer | Signals | Long},
 		{File: "unseen_faults.c", Tags: Signals | Fault},
 		{File: "unwinding_exit.cc", Exit: 3, Tags: Exceptions},

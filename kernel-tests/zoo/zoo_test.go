@@ -31,13 +31,23 @@ func outcome(t *testing.T, path string, args []string) (string, int) {
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// A build of every program in every flavour of the pairwise subset takes minutes: some of them meet
-// all pairs.
-func cases() []Case {
+// A build of every program in every flavour takes hours: every second of those that meet all pairs
+// are some.
+func cases() (list []Case) {
 	if os.Getenv("WPPTRACE_MATRIX") == "" {
-		return Cases(2)
+		for i, c := range Cases() {
+			if i%2 == 0 {
+				list = append(list, c)
+			}
+		}
+		return list
 	}
-	return Cases(len(Pairwise()))
+	for _, p := range Programs() {
+		for _, f := range Flavours() {
+			list = append(list, Case{p, f})
+		}
+	}
+	return list
 }
 
 func TestEveryFlavourBehavesTheSame(t *testing.T) {
@@ -46,7 +56,11 @@ func TestEveryFlavourBehavesTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	var reference sync.Map // program name to its output
-	for _, p := range Programs() {
+	for _, c := range cases() {
+		p := c.Program
+		if _, ok := reference.Load(p.Name); ok {
+			continue
+		}
 		path, err := b.Build(context.Background(), p, Flavour{Compiler: "gcc", Opt: "-O0", PIE: true})
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +125,7 @@ func TestBothCompilers(t *testing.T) {
 
 func TestCasesUseEveryFlavour(t *testing.T) {
 	used := map[Flavour]bool{}
-	for _, c := range Cases(1) {
+	for _, c := range Cases() {
 		used[c.Flavour] = true
 	}
 	if len(used) != len(Pairwise()) {

@@ -13,9 +13,6 @@ import (
 
 	"wpptrace/bpf/wire"
 	"wpptrace/kernel-tests/zoo"
-	"wpptrace/loader/cfg"
-	"wpptrace/loader/image"
-	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
 )
@@ -69,9 +66,8 @@ func (c *cost) report(b *testing.B, which string) {
 
 // A benchmarkSubject is a program of the zoo and its plan.
 type benchmarkSubject struct {
+	planned
 	argv    []string
-	image   *image.Image
-	plan    *plan.Plan
 	stepped bool // some of its hits are single-stepped
 }
 
@@ -88,7 +84,7 @@ func benchmarkSubjects(b *testing.B) (list []*benchmarkSubject) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s := newSubject(b, append([]string{path, "1"}, p.Args...))
+		s := &benchmarkSubject{planned: planOf(b, path), argv: append([]string{path, "1"}, p.Args...)}
 		var once round
 		s.runTraced(b, &once)
 		s.argv[1] = fmt.Sprint(1 + int(enough/(time.Duration(once.hits-once.stepped)*emulated+time.Duration(once.stepped)*stepped+1)))
@@ -96,23 +92,6 @@ func benchmarkSubjects(b *testing.B) (list []*benchmarkSubject) {
 		list = append(list, s)
 	}
 	return list
-}
-
-func newSubject(b *testing.B, argv []string) *benchmarkSubject {
-	im, err := image.OpenFile(argv[0])
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { im.Close() })
-	program, err := cfg.Recover(im)
-	if err != nil {
-		b.Fatal(err)
-	}
-	p, err := plan.Make(program, plan.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return &benchmarkSubject{argv: argv, image: im, plan: p}
 }
 
 func emptyProgram(b *testing.B) *ebpf.Program {

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,14 +61,31 @@ func loadWith(t *testing.T, o Options, argv ...string) *subject {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.exe.Close() })
-	st, err := s.exe.Stat()
+	p := planOf(t, argv[0])
+	if s.session, err = Load(c.Process, p.image, p.plan, o); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A planned is a program and its plan, which nobody changes.
+type planned struct {
+	image *image.Image
+	plan  *plan.Plan
+}
+
+var plans sync.Map // of planned, by path: with the race detector one takes seconds
+
+func planOf(t testing.TB, path string) planned {
+	t.Helper()
+	if p, ok := plans.Load(path); ok {
+		return p.(planned)
+	}
+	im, err := image.OpenFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	im, err := image.Open(s.exe, st.Size(), c.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	defer im.Close()
 	program, err := cfg.Recover(im)
 	if err != nil {
 		t.Fatal(err)
@@ -76,10 +94,8 @@ func loadWith(t *testing.T, o Options, argv ...string) *subject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.session, err = Load(c.Process, im, p, o); err != nil {
-		t.Fatal(err)
-	}
-	return s
+	plans.Store(path, planned{im, p})
+	return planned{im, p}
 }
 
 // poke writes a byte into the text of the program, at the first site.
