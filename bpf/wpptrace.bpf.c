@@ -284,23 +284,33 @@ int nothing(struct registers *regs)
 	return 0;
 }
 
-/* end_of is the last word of a thread that has come to its end; what registers hold is kept where that is in an image. */
-static __always_inline __u64 end_of(struct task_struct *task, struct thread *t)
-{
-	struct registers *regs = (void *)bpf_task_pt_regs((void *)task);
-	__u64 rip = 0, nr = 0;
+/* An ending is where a thread comes to its end. */
+struct ending {
+	struct registers *regs;
+	__u64 nr, rip; /* the system call that it is in, if any, and the place that it is in an image */
+};
 
+static __always_inline struct ending ending_of(struct task_struct *task)
+{
+	struct ending e = {.regs = (void *)bpf_task_pt_regs((void *)task)};
+
+	bpf_probe_read_kernel(&e.rip, 8, &e.regs->rip);
+	bpf_probe_read_kernel(&e.nr, 8, &e.regs->orig_rax);
+	e.rip = place(e.rip);
+	return e;
+}
+
+/* end_of is the last word of a thread; what registers hold is kept where that is in an image. */
+static __always_inline __u64 end_of(struct thread *t, const struct ending *e)
+{
 	if (!enabled)
 		return 0; /* what it did since is not known, so neither is what led to its end */
-	bpf_probe_read_kernel(&rip, 8, &regs->rip);
-	bpf_probe_read_kernel(&nr, 8, &regs->orig_rax);
-	rip = place(rip);
-	if (rip != NOWHERE) {
+	if (e->rip != NOWHERE) {
 		for (int i = 0; i < FRAME_RIP; i++)
-			t->interrupted[i] = register_value(regs, frame_number[i]);
-		return WORD_END(FROM_INSIDE, rip);
+			t->interrupted[i] = register_value(e->regs, frame_number[i]);
+		return WORD_END(FROM_INSIDE, e->rip);
 	}
-	return WORD_END(nr == __NR_exit || nr == __NR_exit_group ? FROM_OUTSIDE : FROM_KILLED, 0);
+	return WORD_END(e->nr == __NR_exit || e->nr == __NR_exit_group ? FROM_OUTSIDE : FROM_KILLED, 0);
 }
 
 /* finish sends what is left of a thread. Its slot, if it has one, is another's then, but where drain is sending the rest: it looks at the slot yet. */
@@ -320,17 +330,15 @@ static long finish_slot(__u32 slot, void *unused)
 }
 
 /* begin_at_end is for a thread that is traced from its beginning and ends in an image, before its first word. */
-static __always_inline struct thread *begin_at_end(struct task_struct *task)
+static __always_inline struct thread *begin_at_end(struct task_struct *task, const struct ending *e)
 {
-	struct registers *regs = (void *)bpf_task_pt_regs((void *)task);
 	struct thread *slot = slot_of(task->pid);
-	__u64 rip = 0, nr = 0;
 
-	bpf_probe_read_kernel(&rip, 8, &regs->rip);
-	bpf_probe_read_kernel(&nr, 8, &regs->orig_rax);
-	if (!slot || !enabled || task->start_boottime < enabled_at || place(rip) == NOWHERE)
+	if (!slot || !enabled || task->start_boottime < enabled_at || e->rip == NOWHERE)
 		return 0;
-	if (nr == __NR_execve || nr == __NR_execveat) /* in an exec that has failed it has the first one's number and age */
+	if (e->nr == __NR_execve || e->nr == __NR_execveat) /* in an exec that has failed it has the first one's number and age */
+		return 0;
+	if (metrics[METRIC_NO_STORAGE]) /* its words may be among those that are lost */
 		return 0;
 	return begin_thread(task, slot);
 }
@@ -343,11 +351,12 @@ int thread_exit(__u64 *args)
 
 	if (task->tgid != target)
 		return 0;
+	struct ending e = ending_of(task);
 	t = thread_of(task);
 	if (!t)
-		t = begin_at_end(task);
+		t = begin_at_end(task, &e);
 	if (t)
-		finish(t, end_of(task, t));
+		finish(t, end_of(t, &e));
 	else if (task->signal->nr_threads == 1) /* in an exec that has failed, the others are gone */
 		loop(SLOTS, finish_slot, 0);
 	forget_stop(task);

@@ -94,7 +94,10 @@ func (t *Thread) follow(i int, way []hop) {
 			t.makeCall(&t.frames[i])
 		case hopStop:
 			t.interruptAt(i, h.block, h.insn)
-		case hopBack:
+		case hopBack, hopBegin:
+			if h.kind == hopBegin {
+				t.sink.Mark(ops.Cut, 0) // what a handler has interrupted
+			}
 			t.enter(frame{activation: h.back, root: true, back: true})
 		case hopCall:
 			t.finishAbove(i)

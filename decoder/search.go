@@ -25,12 +25,13 @@ type hop struct {
 type hopKind uint8
 
 const (
-	hopStop hopKind = iota // the spot is in the activation itself
-	hopCall                // it calls
-	hopTail                // it leaves by a tail jump
-	hopHome                // it returns to code that is not observed
-	hopStay                // it is in the call where it stands
-	hopBack                // code that is not observed, where the way stands, calls back
+	hopStop  hopKind = iota // the spot is in the activation itself
+	hopCall                 // it calls
+	hopTail                 // it leaves by a tail jump
+	hopHome                 // it returns to code that is not observed
+	hopStay                 // it is in the call where it stands
+	hopBack                 // code that is not observed, where the way stands, calls back
+	hopBegin                // such code calls first in the thread, or in a signal handler before the thread's first word
 )
 
 // found is how many silent ways lead to the spot, two standing for more, the way if there is one,
@@ -69,7 +70,7 @@ type search struct {
 // An outlook is what a search has found from where a thread stands.
 type outlook struct {
 	found         // of all ways; whether they end an activation, of the outermost that they begin with
-	frame    int  // the one that the way begins with, of several that of the outermost; -1: none, for the thread has just begun
+	frame    int  // the one that the way begins with, of several that of the outermost; -1: none, for nothing was heard of the thread
 	returned int  // how many of the innermost activations have returned on all ways
 	jumped   bool // the one that called them, or the innermost itself, has left on all ways, by the jump that it stands at
 }
@@ -77,7 +78,7 @@ type outlook struct {
 // thread looks for the ways from where a thread stands: from its innermost activation, and from
 // each caller of those that can have returned.
 func (s *search) thread(t *Thread) (all outlook) {
-	if !t.begun {
+	if !t.heard {
 		return outlook{found: s.beginning(), frame: -1}
 	}
 	for i := len(t.frames) - 1; i >= 0; i-- {
@@ -256,11 +257,15 @@ func (s *search) calledBack(t *Thread, i int) (n int, way []hop) {
 	return 1, append([]hop{{kind: hopBack, back: s.origin}}, s.back.way...)
 }
 
-// beginning looks for the ways to the spot from what code that is not observed calls first: that
-// speaks before it returns, so that the thread has run nothing else.
+// beginning looks for the ways to the spot from what code that is not observed calls first, which
+// speaks before it returns. Where a function begins, the one before it may have ended, in a system
+// call.
 func (s *search) beginning() (f found) {
 	s.open()
-	f.add(s.back.n, hop{kind: hopBack, back: s.origin}, s.back.way)
+	if r := s.d.plan.Containing(s.pc); r == nil || s.pc == r.Addr+r.Offset() {
+		return found{n: unknown}
+	}
+	f.add(s.back.n, hop{kind: hopBegin, back: s.origin}, s.back.way)
 	return f
 }
 

@@ -25,7 +25,7 @@ type Thread struct {
 	saved  []uint64
 	owner  activation
 	known  uint64 // the highest CFA up to which all activations are known since the thread was met; 0: all, from its beginning
-	begun  bool   // it has said something, or lost it
+	heard  bool   // it has said something, or lost it
 	ended  bool
 	words  uint64
 }
@@ -95,7 +95,7 @@ func (t *Thread) Words() uint64 { return t.words }
 func (t *Thread) Gap(n uint64) {
 	t.abandon()
 	t.sink.Mark(ops.Gap, n)
-	t.begun = true
+	t.heard = true
 	t.away, t.chain, t.owner = nil, nil, activation{}
 	t.from, t.regs, t.told = t.from[:0], t.regs[:0], false
 }
@@ -147,7 +147,7 @@ func (t *Thread) anomaly(what string, args ...any) {
 }
 
 func (t *Thread) witness(w wire.Word) {
-	t.begun = true
+	t.heard = true
 	if w.Site() >= len(t.d.plan.Sites) {
 		t.anomaly("word of a site that is not in the plan", "word", w)
 		return

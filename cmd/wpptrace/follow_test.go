@@ -187,7 +187,7 @@ type followed struct {
 
 var (
 	recordingLine = regexp.MustCompile(` recording process (\d+) \((.*)\) to (.*)\n`)
-	refusalLine   = regexp.MustCompile(` is not recorded: (.*)\n`)
+	refusalLine   = regexp.MustCompile(` process \d+ (\(.*\) is not recorded: .*)\n`)
 )
 
 // readFollowed reads what a tracer has left, whose snapshots must be good ones.
@@ -224,10 +224,10 @@ func TestFollow(t *testing.T) {
 		{"sharing", "prog", ""},
 		{"system", "dash prog", ""},
 		{"become thread", "prog true", ""},
-		{"killed", "prog( prog)?", `(attach to process \d+ \(prog\): it has exited)?`},
+		{"killed", "prog( prog)?", `(\(prog\) is not recorded: attach to process \d+ \(prog\): it has exited)?`},
 		{"poked", "prog( prog)?( true)?", ".*"},
 		{"daemons", "prog prog prog", ""},
-		{"debugged", "prog prog", "a debugger has it"},
+		{"debugged", "prog prog", `\(true\) is not recorded: a debugger has it`},
 		{"crowd", "prog( prog)+", ".*4 are recorded at the same time, as many as --memory 256M is for"},
 	} {
 		t.Run(c.args, func(t *testing.T) {

@@ -46,7 +46,8 @@ func compileRandomPaths(t *testing.T) (program string) {
 	return compileC(t, randomPaths, "-O1", "-fno-if-conversion", "-fno-if-conversion2", "-fno-tree-loop-if-convert")
 }
 
-// seldom never ends either, and makes few hits a second.
+// seldom never ends either. It sleeps now and then, so that its words can be taken as they come, and is
+// dear enough for windows.
 const seldom = `
 #include <unistd.h>
 static volatile int sink;

@@ -129,6 +129,9 @@ func (r *recording) take(b wire.Batch) {
 	}
 	t := r.threads[b.Thread]
 	if t == nil || t.started != b.Started { // numbers are used again
+		if !r.decoder.HasRun(b) {
+			return
+		}
 		t = r.beginThread(b.Thread, b.Started)
 	}
 	t.take(b, r.program.plan, ratingOf(r.pace))

@@ -78,7 +78,10 @@ func (a *atlas) look(pc uint64) error {
 		if _, err := fmt.Sscanf(fields[0]+" "+fields[2], "%x-%x %x", &m.lo, &m.hi, &offset); err != nil {
 			return fmt.Errorf("look for libraries: mapping %q: %w", scan.Text(), err)
 		}
-		path := fields[len(fields)-1]
+		path := ""
+		if len(fields) > 5 {
+			path = fields[5]
+		}
 		if slices.Contains(a.libraries, filepath.Base(path)) {
 			if m.img, err = a.library(path, m.lo, offset); err != nil {
 				return err

@@ -148,7 +148,9 @@ func Cases() []Case {
 				continue
 			}
 			cases = append(cases, Case{p, f})
-			linked[f] = f.Static
+			if f.Static {
+				linked[f] = true
+			}
 			break
 		}
 	}

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,72 +27,6 @@ func outcome(t *testing.T, path string, args []string) (string, int) {
 		t.Fatalf("run %s: %v", path, err)
 	}
 	return out.String(), cmd.ProcessState.ExitCode()
-}
-
-// A build of every program in every flavour takes hours: every second of those that meet all pairs
-// are some.
-func cases() (list []Case) {
-	if os.Getenv("WPPTRACE_MATRIX") == "" {
-		for i, c := range Cases() {
-			if i%2 == 0 {
-				list = append(list, c)
-			}
-		}
-		return list
-	}
-	for _, p := range Programs() {
-		for _, f := range Flavours() {
-			list = append(list, Case{p, f})
-		}
-	}
-	return list
-}
-
-func TestEveryFlavourBehavesTheSame(t *testing.T) {
-	b, err := NewBuilder(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var reference sync.Map // program name to its output
-	for _, c := range cases() {
-		p := c.Program
-		if _, ok := reference.Load(p.Name); ok {
-			continue
-		}
-		path, err := b.Build(context.Background(), p, Flavour{Compiler: "gcc", Opt: "-O0", PIE: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, status := outcome(t, path, p.Args)
-		if status != p.Exit {
-			t.Errorf("%s: exit status %d, documented as %d", p.Name, status, p.Exit)
-		}
-		if p.Name != "empty" && !isChecksum(out) {
-			t.Errorf("%s: output %q is not a checksum", p.Name, out)
-		}
-		reference.Store(p.Name, out)
-	}
-	for _, c := range cases() {
-		t.Run(c.Program.Name+"/"+c.Flavour.String(), func(t *testing.T) {
-			t.Parallel()
-			path, err := b.Build(context.Background(), c.Program, c.Flavour)
-			if errors.Is(err, ErrNotBuildable) {
-				t.Skip(err)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, status := outcome(t, path, c.Program.Args)
-			want, _ := reference.Load(c.Program.Name)
-			if out != want || status != c.Program.Exit {
-				t.Errorf("output %q, status %d; want %q, %d", out, status, want, c.Program.Exit)
-			}
-		})
-	}
-}
-
-func isChecksum(s string) bool {
-	return len(s) == 9 && s[8] == '\n' && strings.Trim(s[:8], "0123456789abcdef") == ""
 }
 
 func TestPairwiseCoversAllPairs(t *testing.T) {

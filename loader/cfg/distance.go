@@ -140,17 +140,18 @@ func (f *distances) fromLabels() {
 	}
 }
 
-// namedBy lists the addresses that instructions of a routine name: of data, and amid code, where no
-// piece of it begins.
+// namedBy lists the addresses that instructions of a routine name: labels amid code, which are not
+// where a function begins, and data, which assemblers put amidst code, too.
 func (r *recovery) namedBy(d *draft) (labels, tables []uint64) {
 	note := func(addr uint64) {
 		s := r.im.SectionAt(addr)
-		switch i := r.findPiece(addr); {
-		case s == nil || i >= 0 && r.pieces[i].Lo == addr:
-		case s.Exec:
-			labels = append(labels, addr)
-		default:
+		if i := r.findPiece(addr); s == nil || s.Exec && isStubs(s) || i >= 0 && r.pieces[i].Lo == addr {
+			return
+		} else if i < 0 {
 			tables = append(tables, addr)
+		}
+		if s.Exec && !r.isFunction(addr) {
+			labels = append(labels, addr)
 		}
 	}
 	for _, i := range d.pieces {
