@@ -401,6 +401,7 @@ func (t *Thread) tailJump(j int, a activation, from wire.Word, unseen bool) bool
 	for _, o := range q.st.outs(q.called) {
 		var acts []act
 		ok := unseen && q.r.jumpsAnywhere(o.block)
+		mayHaveReturned := ok && q.from == 0 // to a caller that has called anew
 		if next := q.r.tailTarget(o.block); next != nil {
 			acts, ok = next.relay(a.r, 0)
 		}
@@ -411,6 +412,9 @@ func (t *Thread) tailJump(j int, a activation, from wire.Word, unseen bool) bool
 		q = &t.frames[j]
 		t.apply(q, o.move)
 		t.emit(acts)
+		if mayHaveReturned {
+			t.sink.Mark(ops.Resume, 0)
+		}
 		next := frame{activation: a, from: from, root: q.root, handler: q.handler, over: q.over, alive: q.alive, adrift: q.adrift}
 		t.frames = t.frames[:j]
 		t.enter(next)
