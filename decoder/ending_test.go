@@ -5,6 +5,7 @@ package decoder_test
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +76,12 @@ func (s *script) add(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
+// placeOf is where a routine begins.
+func placeOf(p *plan.Plan, name string) uint64 {
+	r := p.Routines[slices.IndexFunc(p.Routines, func(r *plan.Routine) bool { return r.Name == name })]
+	return r.Addr + r.Offset()
+}
+
 // A thread that ends before its first word is taken to have begun in the one function that can lead
 // there, and to be a handler for all that is known.
 func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
@@ -82,16 +89,7 @@ func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	routine := func(name string) *plan.Routine {
-		for _, r := range p.Routines {
-			if r.Name == name {
-				return r
-			}
-		}
-		t.Fatalf("there is no %s", name)
-		return nil
-	}
-	behind := func(name string, bytes uint64) uint64 { return routine(name).Addr + routine(name).Offset() + bytes }
+	behind := func(name string, bytes uint64) uint64 { return placeOf(p, name) + bytes }
 	for _, c := range []struct {
 		name string
 		at   uint64
@@ -131,5 +129,28 @@ func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 		if got := d.HasRun(b); got != want {
 			t.Errorf("a thread that ends at %x has run what is observed: %v", at, got)
 		}
+	}
+}
+
+// TestCutAfterTheLastPath: where no one way leads to a thread's end, the mark that says so came before
+// the path that ran last.
+func TestCutAfterTheLastPath(t *testing.T) {
+	p, err := assemble(t.TempDir(), ended)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := decoder.New(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == "first" && s.First })
+	s := &script{p: p}
+	thread := d.Thread(s)
+	thread.Word(wire.MakeFrom(wire.Outside, 0))
+	thread.Word(wire.MakeWitness(site, 0, 0x7ffc0000))
+	thread.Word(wire.MakeEnd(wire.Inside, placeOf(p, "second")+4))
+	thread.Close()
+	if got := strings.Join(s.lines, ", "); !strings.HasSuffix(got, "path, #cut") || strings.Contains(got, "#cut, path") {
+		t.Error(got)
 	}
 }

@@ -170,6 +170,7 @@ func (t *Thread) end(w wire.Word) {
 			return
 		}
 		if t.d.observes(w.Address()) { // no one way leads there: no more is known
+			t.cutAll()
 			t.sink.Mark(ops.Cut, 0)
 			return
 		}

@@ -285,12 +285,29 @@ func TestWalksWithLosses(t *testing.T) {
 // what ran.
 func walkFromTheMiddle(t *rapid.T, p *plan.Plan, h habits) *process {
 	s := drawProcess(t, p, h)
-	s.run(rapid.IntRange(0, 500).Draw(t, "blocks before"))
+	s.meetInTheMiddle(t, rapid.IntRange(0, 500).Draw(t, "blocks before"), rapid.IntRange(1, 1000).Draw(t, "blocks"))
+	return s
+}
+
+func (s *process) meetInTheMiddle(t *rapid.T, before, blocks int) {
+	s.run(before)
 	s.thread, s.midRun = usermode.NewThread(7, 1, true), true
 	defer s.thread.Free()
-	d := s.finishAndDecode(t, rapid.IntRange(1, 1000).Draw(t, "blocks"))
-	demandPieces(t, d, s)
-	return s
+	demandPieces(t, s.finishAndDecode(t, blocks), s)
+}
+
+// TestCallAfterWhatWasMetInItsMiddle: what had been met in its middle, and ended by a jump to code
+// that is not observed, was taken to have jumped on to what its caller called next in the same
+// place.
+func TestCallAfterWhatWasMetInItsMiddle(t *testing.T) {
+	plans, err := planAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plans["exception_callbacks"]
+	rapid.Check(t, func(t *rapid.T) {
+		newProcess(p, habits{callback: 2}, 0x5c29d0f4).meetInTheMiddle(t, 19, 37)
+	})
 }
 
 // walkWithLosses walks while the ring refuses batches, and demands that what is decoded is parts of

@@ -17,7 +17,7 @@ import (
 func libraryCases() (cases []zoo.Case) {
 	for i, opt := range []string{"-O2", "-O0"} {
 		for j, p := range zoo.Programs() {
-			if matrix() || (i+j)%8 == 0 && !p.Has(zoo.Long) && !p.Has(zoo.Longest) {
+			if matrix() || (i+j)%8 == 0 && p.Tags&(zoo.Long|zoo.Longest) == 0 {
 				cases = append(cases, zoo.Case{Program: p, Flavour: zoo.Flavour{Compiler: "gcc", Opt: opt, Shared: true}})
 			}
 		}

@@ -1,33 +1,12 @@
 package zoo
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"wpptrace/internal/testenv"
 )
-
-// outcome runs a program of the zoo and gives its standard output, its standard error and its exit
-// status.
-func outcome(t *testing.T, path string, args []string) (string, int) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = Env()
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		t.Fatalf("run %s: %v", path, err)
-	}
-	return out.String(), cmd.ProcessState.ExitCode()
-}
 
 func TestPairwiseCoversAllPairs(t *testing.T) {
 	sizes := []int{2, 4, 2, 2, 2, 7}
