@@ -41,6 +41,45 @@ func TestBatchIsSentWhenItIsFull(t *testing.T) {
 	}
 }
 
+// TestEndInAHandler: a thread that ends in code elsewhere tells of the innermost signal handler on its
+// stack, and what that has interrupted.
+func TestEndInAHandler(t *testing.T) {
+	const frame = stack + 8*700 // of the handler, less than it is told beyond
+	told := func(cfa uint64) []wire.Word {
+		return append(registers(), wire.MakeFrom(wire.Handler, 0x777), wire.MakeCase(cfa), wire.MakeEnd(wire.Outside, 0))
+	}
+	ended := []wire.Word{wire.MakeEnd(wire.Outside, 0)}
+	for _, c := range []struct {
+		name       string
+		cfa, ip    uint64
+		flags, how uint64
+		want       []wire.Word
+	}{
+		{"at the stack's end", stack + 8, base + 0x777, 7, trap, told(stack + 8)},
+		{"far up", frame, base + 0x777, 6, trap, told(frame)},
+		{"farther", stack + 8*1100, base + 0x777, 7, trap, ended},
+		{"of code elsewhere", frame, outside, 7, trap, ended},
+		{"not as frames are", frame, base + 0x777, 3, trap, ended},
+		{"not returning from a signal", frame, base + 0x777, 7, outside, ended},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, false)
+			r.Memory.Set(trap, 0x0f0000000fc0c748)
+			for at := uint64(stack); at < stack+8*1200; at += 8 {
+				r.Memory.Set(at, at)
+			}
+			r.returns(c.cfa, c.how)
+			r.Memory.Set(c.cfa, c.flags)
+			r.Memory.Set(c.cfa+8, 0)
+			r.Memory.SetSignalFrame(c.cfa, c.ip, &interrupted)
+			regs := usermode.Registers{}
+			regs.General[4] = stack
+			r.Exit(r.thread, outside, &regs)
+			r.expect(t, c.want...)
+		})
+	}
+}
+
 // TestNothingIsSentOfNothing: a thread that has said nothing since sends no empty batch.
 func TestNothingIsSentOfNothing(t *testing.T) {
 	r := newRig(t, false)

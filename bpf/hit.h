@@ -122,16 +122,21 @@ static __noinline int put_registers(struct thread *t)
 	return 0;
 }
 
-/* send_rest hands over what is left of a thread, with a last word (0: none). A thread that comes to its end and a tracer that takes itself off may both
+/* send_rest hands over what is left of a thread, with a last word (0: none), and before that the signal frame that has been read, if the thread ends in a
+ * handler, which has this CFA (0: it does not). A thread that comes to its end and a tracer that takes itself off may both
  * want to, at the same time on two processors: the second one leaves it to the first, and gets 0. */
-static __always_inline int send_rest(struct thread *t, __u64 word)
+static __always_inline int send_rest(struct thread *t, __u64 word, __u64 handler)
 {
 	if (__sync_lock_test_and_set(&t->sending, 1))
 		return 0;
 	put_repeats(t);
-	if (WORD_PLACE(word) == FROM_INSIDE && word) {
-		make_room(t, FRAME_RIP + 1);
+	if (handler || (WORD_PLACE(word) == FROM_INSIDE && word)) {
+		make_room(t, FRAME_RIP + 3);
 		put_registers(t);
+	}
+	if (handler) {
+		put(t, WORD_FROM(FROM_HANDLER, place(t->interrupted[FRAME_RIP])));
+		put(t, WORD_CASE(handler));
 	}
 	if (word)
 		put(t, word);
@@ -156,6 +161,44 @@ static __always_inline void read_frame(struct thread *t, __u64 cfa)
 		count(METRIC_UNREADABLE);
 		t->interrupted[FRAME_RIP] = 0;
 	}
+}
+
+/* A search of a stack for the innermost signal frame. */
+struct frame_search {
+	__u64 from; /* where it begins */
+	__u64 cfa;  /* of the handler; 0: none is found */
+};
+
+enum { FRAMES_STEP = 32, FRAMES_STEPS = 32 }; /* words that are looked at at once, and how often */
+
+/* frames_step looks at some words of a stack. A frame begins with the handler's return address, uc_flags, which say that the stack's segment has been
+ * saved, as it always is, and uc_link, which is 0. */
+static long frames_step(__u32 i, struct frame_search *s)
+{
+	__u64 words[FRAMES_STEP + 2];
+
+	if (read_user(words, sizeof(words), s->from + 8 * FRAMES_STEP * i))
+		return 1;
+	for (int k = 0; k < FRAMES_STEP; k++) {
+		if (words[k + 2] || (words[k + 1] & ~1ULL) != 6 || !is_restorer(words[k]))
+			continue;
+		s->cfa = s->from + 8 * (FRAMES_STEP * i + k + 1);
+		return 1;
+	}
+	return 0;
+}
+
+/* handler_above finds the signal handler that a thread is in whose stack goes down to sp: the innermost, if it has interrupted an image. It returns its CFA,
+ * or 0. */
+static __always_inline __u64 handler_above(__u64 sp)
+{
+	struct frame_search s = {.from = sp};
+	__u64 rip = 0;
+
+	loop(FRAMES_STEPS, frames_step, &s);
+	if (!s.cfa || read_user(&rip, 8, s.cfa + SIGNAL_FRAME_REGISTERS + 8 * FRAME_RIP))
+		return 0;
+	return place(rip) != NOWHERE ? s.cfa : 0;
 }
 
 /* from_word tells where a return address leads: into an image, elsewhere, or out of a signal handler, to what it interrupted. */

@@ -287,16 +287,20 @@ int nothing(struct registers *regs)
 /* An ending is where a thread comes to its end. */
 struct ending {
 	struct registers *regs;
-	__u64 nr, rip; /* the system call that it is in, if any, and the place that it is in an image */
+	__u64 nr, rip;  /* the system call that it is in, if any, and the place that it is in an image */
+	__u64 handler; /* if that is none: the CFA of the signal handler that it is in, if that has interrupted an image; else 0 */
 };
 
 static __always_inline struct ending ending_of(struct task_struct *task)
 {
 	struct ending e = {.regs = (void *)bpf_task_pt_regs((void *)task)};
+	__u64 sp = 0;
 
 	bpf_probe_read_kernel(&e.rip, 8, &e.regs->rip);
 	bpf_probe_read_kernel(&e.nr, 8, &e.regs->orig_rax);
 	e.rip = place(e.rip);
+	if (e.rip == NOWHERE && !bpf_probe_read_kernel(&sp, 8, &e.regs->rsp))
+		e.handler = handler_above(sp);
 	return e;
 }
 
@@ -310,13 +314,15 @@ static __always_inline __u64 end_of(struct thread *t, const struct ending *e)
 			t->interrupted[i] = register_value(e->regs, frame_number[i]);
 		return WORD_END(FROM_INSIDE, e->rip);
 	}
+	if (e->handler)
+		read_frame(t, e->handler);
 	return WORD_END(e->nr == __NR_exit || e->nr == __NR_exit_group ? FROM_OUTSIDE : FROM_KILLED, 0);
 }
 
 /* finish sends what is left of a thread. Its slot, if it has one, is another's then, but where drain is sending the rest: it looks at the slot yet. */
-static __always_inline void finish(struct thread *t, __u64 end)
+static __always_inline void finish(struct thread *t, __u64 end, __u64 handler)
 {
-	if (t && send_rest(t, end) && t == slot_of(t->batch.tid))
+	if (t && send_rest(t, end, handler) && t == slot_of(t->batch.tid))
 		t->batch.tid = 0;
 }
 
@@ -325,16 +331,16 @@ static long finish_slot(__u32 slot, void *unused)
 	struct thread *t = bpf_map_lookup_elem(&slots, &slot);
 
 	if (t && t->batch.tid)
-		finish(t, WORD_END(FROM_UNREADABLE, 0));
+		finish(t, WORD_END(FROM_UNREADABLE, 0), 0);
 	return 0;
 }
 
-/* begin_at_end is for a thread that is traced from its beginning and ends in an image, before its first word. */
+/* begin_at_end is for a thread that is traced from its beginning and ends before its first word, in an image or in a handler that has interrupted one. */
 static __always_inline struct thread *begin_at_end(struct task_struct *task, const struct ending *e)
 {
 	struct thread *slot = slot_of(task->pid);
 
-	if (!slot || !enabled || task->start_boottime < enabled_at || e->rip == NOWHERE)
+	if (!slot || !enabled || task->start_boottime < enabled_at || (e->rip == NOWHERE && !e->handler))
 		return 0;
 	if (e->nr == __NR_execve || e->nr == __NR_execveat) /* in an exec that has failed it has the first one's number and age */
 		return 0;
@@ -356,7 +362,7 @@ int thread_exit(__u64 *args)
 	if (!t)
 		t = begin_at_end(task, &e);
 	if (t)
-		finish(t, end_of(t, &e));
+		finish(t, end_of(t, &e), enabled ? e.handler : 0);
 	else if (task->signal->nr_threads == 1) /* in an exec that has failed, the others are gone */
 		loop(SLOTS, finish_slot, 0);
 	forget_stop(task);
@@ -377,10 +383,10 @@ int program_exec(__u64 *args)
 	replaced = 1;
 	slot = slot_of(before);
 	if (slot && slot->batch.tid == before) { /* it has the first thread's number and age now */
-		finish(slot, WORD_END(FROM_UNREADABLE, 0));
+		finish(slot, WORD_END(FROM_UNREADABLE, 0), 0);
 		return 0;
 	}
-	finish(bpf_task_storage_get(&threads, (void *)task, 0, 0), WORD_END(FROM_UNREADABLE, 0));
+	finish(bpf_task_storage_get(&threads, (void *)task, 0, 0), WORD_END(FROM_UNREADABLE, 0), 0);
 	bpf_task_storage_delete(&threads, (void *)task);
 	return 0;
 }
@@ -448,7 +454,7 @@ int drain(struct bpf_iter__task *ctx)
 	struct thread *t = thread_of(task);
 	if (!t)
 		return 0;
-	if (!send_rest(t, 0))
+	if (!send_rest(t, 0, 0))
 		unsent++;
 	forget(t);
 	return 0;

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/paths"
@@ -118,17 +117,6 @@ func (d *Decoder) Anomalies() (anomalies, ambiguous uint64) { return d.anomalies
 func (d *Decoder) observes(pc uint64) bool {
 	r := d.plan.Containing(pc)
 	return r != nil && r.Observed()
-}
-
-// HasRun reports whether a thread has run anything that is observed, by the first batch that comes
-// of it: a kernel that knows nothing of routines tells of all that end in an image.
-func (d *Decoder) HasRun(first wire.Batch) bool {
-	n := first.Len()
-	if first.Hits > 0 || n == 0 {
-		return true
-	}
-	w := first.Word(n - 1)
-	return w.Kind() != wire.End || w.Place() == wire.Inside && d.observes(w.Address())
 }
 
 // Paths is the number of acyclic paths of a routine; numbers from there on are partial paths.

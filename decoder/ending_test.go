@@ -76,6 +76,22 @@ func (s *script) add(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
+// told spells what is told of a thread of these words.
+func told(t *testing.T, p *plan.Plan, words ...wire.Word) string {
+	t.Helper()
+	d, err := decoder.New(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &script{p: p}
+	thread := d.Thread(s)
+	for _, w := range words {
+		thread.Word(w)
+	}
+	thread.Close()
+	return strings.Join(s.lines, ", ")
+}
+
 // placeOf is where a routine begins.
 func placeOf(p *plan.Plan, name string) uint64 {
 	r := p.Routines[slices.IndexFunc(p.Routines, func(r *plan.Routine) bool { return r.Name == name })]
@@ -101,34 +117,72 @@ func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 		{"where one begins, and another may have ended", behind("first", 0), "#cut"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, err := decoder.New(p, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := &script{p: p}
-			thread := d.Thread(s)
-			thread.Word(wire.MakeEnd(wire.Inside, c.at))
-			thread.Close()
-			if d := cmp.Diff(c.want, strings.Join(s.lines, ", ")); d != "" {
+			if d := cmp.Diff(c.want, told(t, p, wire.MakeEnd(wire.Inside, c.at))); d != "" {
 				t.Error(d)
 			}
 		})
 	}
-	for at, want := range map[uint64]bool{behind("inner", 2): true, behind("apart", 1): false} {
+	elsewhere := wire.MakeEnd(wire.Outside, 0)
+	for _, c := range []struct {
+		words []wire.Word
+		want  bool
+	}{
+		{[]wire.Word{wire.MakeEnd(wire.Inside, behind("inner", 2))}, true},
+		{[]wire.Word{wire.MakeEnd(wire.Inside, behind("apart", 1))}, false},
+		{[]wire.Word{elsewhere}, false},
+		{[]wire.Word{wire.MakeFrom(wire.Handler, behind("inner", 2)), wire.MakeCase(handlerAt), elsewhere}, true},
+		{[]wire.Word{wire.MakeFrom(wire.Handler, behind("apart", 1)), wire.MakeCase(handlerAt), elsewhere}, false},
+	} {
 		d, err := decoder.New(p, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		record := make([]byte, wire.BatchHeader+8)
-		record[4] = 1
-		binary.LittleEndian.PutUint64(record[wire.BatchHeader:], uint64(wire.MakeEnd(wire.Inside, at)))
+		record := make([]byte, wire.BatchHeader)
+		record[4] = byte(len(c.words))
+		for _, w := range c.words {
+			record = binary.LittleEndian.AppendUint64(record, uint64(w))
+		}
 		b, err := wire.ParseBatch(record)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := d.HasRun(b); got != want {
-			t.Errorf("a thread that ends at %x has run what is observed: %v", at, got)
+		if got := d.HasRun(b); got != c.want {
+			t.Errorf("a thread that said %v has run what is observed: %v", c.words, got)
 		}
+	}
+}
+
+// handlerAt is the CFA of a signal handler, below rootAt, that of what code calls which is not observed.
+const (
+	rootAt    = 0x7ffc0000
+	handlerAt = rootAt - 0x400
+)
+
+// A thread that ends in a handler that is not observed is taken to be where the handler came, unless
+// that has called back what spoke last.
+func TestThreadsThatEndInHandlersNotObserved(t *testing.T) {
+	p, err := assemble(t.TempDir(), ended)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == "first" && s.First })
+	spoken := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(site, 0, rootAt)}
+	for _, c := range []struct {
+		name    string
+		before  []wire.Word
+		handler uint64
+		want    string
+	}{
+		{"where no silent way leads from its last word", spoken, handlerAt, "enter first, path, enter inner, path, leave, path, #cut"},
+		{"before the first", nil, handlerAt, "#cut, enter first, path, enter inner, path, #cut"},
+		{"that it has called back", spoken, rootAt + 0x400, "enter first, path, enter inner, path, leave, #cut, path, enter both, path, leave, path, leave"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			end := []wire.Word{wire.MakeFrom(wire.Handler, placeOf(p, "inner")+2), wire.MakeCase(c.handler), wire.MakeEnd(wire.Outside, 0)}
+			if d := cmp.Diff(c.want, told(t, p, append(c.before, end...)...)); d != "" {
+				t.Error(d)
+			}
+		})
 	}
 }
 
@@ -139,18 +193,9 @@ func TestCutAfterTheLastPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := decoder.New(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	site := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == "first" && s.First })
-	s := &script{p: p}
-	thread := d.Thread(s)
-	thread.Word(wire.MakeFrom(wire.Outside, 0))
-	thread.Word(wire.MakeWitness(site, 0, 0x7ffc0000))
-	thread.Word(wire.MakeEnd(wire.Inside, placeOf(p, "second")+4))
-	thread.Close()
-	if got := strings.Join(s.lines, ", "); !strings.HasSuffix(got, "path, #cut") || strings.Contains(got, "#cut, path") {
+	got := told(t, p, wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(site, 0, 0x7ffc0000), wire.MakeEnd(wire.Inside, placeOf(p, "second")+4))
+	if !strings.HasSuffix(got, "path, #cut") || strings.Contains(got, "#cut, path") {
 		t.Error(got)
 	}
 }

@@ -77,9 +77,9 @@ func (t *Thread) stuckBelow(i int) bool {
 	return false
 }
 
-// leaveAbove drops the frames above i: an exception or longjmp left them. It reports whether all of
-// them had returned before: then it came out of a later call.
-func (t *Thread) leaveAbove(i int) (returnedAll bool) {
+// leaveAbove drops the frames above i: an exception or, if jumped, longjmp left them. It reports
+// whether all of them had returned before: then it came out of a later call.
+func (t *Thread) leaveAbove(i int, jumped bool) (returnedAll bool) {
 	n := len(t.frames) - 1 - i
 	if n == 0 {
 		return false
@@ -96,23 +96,32 @@ func (t *Thread) leaveAbove(i int) (returnedAll bool) {
 	}
 	n = len(t.frames) - 1 - i
 	if n == 0 {
+		if jumped && !returned {
+			t.markIfGoneOn(t.top())
+		}
 		return returned
 	}
-	t.toThrow(t.top(), returned)
+	t.toThrow(t.top(), returned, jumped)
 	t.unwind(i + 1)
 	return false
 }
 
-// unwind drops the frames from i on. What a handler among them has interrupted will not be known.
+// unwind drops the frames from i on.
 func (t *Thread) unwind(i int) {
-	if slices.ContainsFunc(t.frames[i:], func(f frame) bool { return f.adrift }) {
-		t.sink.Mark(ops.Cut, 0)
-	}
+	t.markAdrift(i)
 	t.sink.Mark(ops.Unwind, uint64(len(t.frames)-i))
 	for range t.frames[i:] {
 		t.sink.LeaveRoutine()
 	}
 	t.frames = t.frames[:i]
+}
+
+// markAdrift marks that it will not be known what a handler has interrupted, if there is such a one
+// among the frames from i on.
+func (t *Thread) markAdrift(i int) {
+	if slices.ContainsFunc(t.frames[i:], func(f frame) bool { return f.adrift }) {
+		t.sink.Mark(ops.Cut, 0)
+	}
 }
 
 // mayHaveLeft reports whether something that is known may have left the frames above i, if those did
@@ -153,27 +162,39 @@ func (t *Thread) hasReturned(k int, returned bool) bool {
 	return n > 0
 }
 
-// toThrow lets an activation that is left from within a call come to that call.
-func (t *Thread) toThrow(f *frame, returned bool) {
+// toThrow lets an activation that is left from within a call, by a jump or an exception, come to
+// that call.
+func (t *Thread) toThrow(f *frame, returned, jumped bool) {
 	switch {
-	case f.called && !returned:
-		return
-	case !f.called && f.atOpenCall():
-		t.makeCall(f)
-		return
+	case f.called && !returned || t.comeToOpenCall(f):
+		if jumped {
+			t.markIfGoneOn(f)
+		}
+	case !t.cut(f): // a handler that is not observed has left it, from here on or in what it has called
+		t.sink.Mark(ops.Cut, 0)
 	}
-	if c, ok := t.openCallAhead(f); ok {
-		t.goToCall(f, c)
-		return
-	}
-	t.cut(f)
 }
 
-// cut emits what is known of a path whose tail is not.
-func (t *Thread) cut(f *frame) {
+// markIfGoneOn marks that the call out of which an activation has been left by a jump may have
+// returned: what came then ran silently until a handler that is not observed has jumped.
+func (t *Thread) markIfGoneOn(f *frame) {
+	if f.st.block != exit {
+		b := &f.r.Blocks[f.st.block]
+		if len(b.Succ) == 0 {
+			return
+		}
+		if s := f.r.Site(b.Succ[0]); s != nil && s.Insn == 0 {
+			return
+		}
+	}
+	t.sink.Mark(ops.Cut, 0)
+}
+
+// cut emits what is known of a path whose tail is not. It reports whether it has said so.
+func (t *Thread) cut(f *frame) (marked bool) {
 	b := f.st.block
 	if b == exit || f.called || f.hasEndedPath() {
-		return
+		return false
 	}
 	insns, done := 0, false
 	if s := f.r.Site(b); s != nil {
@@ -185,7 +206,7 @@ func (t *Thread) cut(f *frame) {
 	switch {
 	case done && f.r.kind[b] != plan.NoCallee && f.r.Blocks[b].End != cfg.Jcc && f.r.Blocks[b].End != cfg.Tail:
 		t.makeCall(f)
-		return
+		return false
 	case done && len(f.st.next) == 1 && f.endsOn(f.st.next[0]):
 		m := newMover(f.st)
 		if f.st.next[0] == exit {
@@ -196,19 +217,22 @@ func (t *Thread) cut(f *frame) {
 		t.apply(f, &m.move)
 		t.sink.Mark(ops.Cut, 0) // the path after it may have begun
 		f.start, f.trail = origin{exit, ops.StartResume}, nil
-		return
+		return true
 	}
-	t.emitPrefix(f, t.blocks(f), insns)
+	return t.emitPrefix(f, t.blocks(f), insns)
 }
 
 // emitPrefix emits the running path as it was cut off: these blocks, insns instructions of the last
-// (0: all). The rest, if there is one, resumes.
-func (t *Thread) emitPrefix(f *frame, blocks []int, insns int) {
-	if n := len(blocks); n > 1 || n == 1 && (insns == 0 || insns > f.skip) {
+// (0: all). The rest, if there is one, resumes. It reports false if there is nothing to be emitted.
+func (t *Thread) emitPrefix(f *frame, blocks []int, insns int) (emitted bool) {
+	n := len(blocks)
+	emitted = n > 1 || n == 1 && (insns == 0 || insns > f.skip)
+	if emitted {
 		t.sink.NewPath(f.r.ID, t.d.partial(f.r, Partial{Start: f.start.kind, End: ops.EndCut, Blocks: blocks, Skip: f.skip, Insns: insns}), 1)
 		t.sink.Mark(ops.Cut, 0)
 	}
 	f.number, f.start, f.trail, f.skip = 0, origin{exit, ops.StartResume}, nil, 0
+	return emitted
 }
 
 // endsOn reports whether the running path ends on the edge from the frame's block to next.
@@ -295,7 +319,7 @@ func (t *Thread) land(i, pad int) {
 		if f.r.Faulty && t.haveReturned(i) { // or they returned, and what came then faulted
 			t.sink.Mark(ops.Cut, 0)
 		}
-		t.leaveAbove(i)
+		t.leaveAbove(i, false)
 	case here:
 		t.makeCall(f)
 		if f.r.Faulty && f.r.Blocks[f.st.block].End != cfg.NoReturn { // or it returned, and what came then faulted
@@ -327,7 +351,7 @@ func (t *Thread) toThrowingCall(i, pad int) {
 		if !f.r.Faulty {
 			t.anomaly("no call that throws to the landing pad", "routine", f.r.Name, "from", f.address(), "pad", f.r.Blocks[pad].Lo)
 		}
-		t.leaveAbove(i)
+		t.leaveAbove(i, false)
 		f = &t.frames[i]
 		if t.cut(f); f.called && f.r.Faulty {
 			t.sink.Mark(ops.Cut, 0)
@@ -345,9 +369,9 @@ func (t *Thread) toThrowingCall(i, pad int) {
 // returnAgain brings frame i to the continuation of a call that returns a second time (longjmp).
 func (t *Thread) returnAgain(i, b int) {
 	if i == len(t.frames)-1 {
-		t.toThrow(&t.frames[i], false)
-	} else if t.leaveAbove(i) {
-		t.toThrow(&t.frames[i], true)
+		t.toThrow(&t.frames[i], false, true)
+	} else if t.leaveAbove(i, true) {
+		t.toThrow(&t.frames[i], true, true)
 	}
 	t.jumpTo(&t.frames[i], b, ops.StartCall)
 }

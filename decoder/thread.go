@@ -123,6 +123,7 @@ func (t *Thread) Close() {
 // leaves the inner ones for. All positions are forgotten; it returns how many activations have not
 // been left.
 func (t *Thread) cutAll() (open int) {
+	t.markAdrift(0)
 	outermost := len(t.frames) - 1
 	for i := range t.frames {
 		if f := &t.frames[i]; !f.called && f.st.block != exit {
@@ -147,7 +148,6 @@ func (t *Thread) anomaly(what string, args ...any) {
 }
 
 func (t *Thread) witness(w wire.Word) {
-	t.heard = true
 	if w.Site() >= len(t.d.plan.Sites) {
 		t.anomaly("word of a site that is not in the plan", "word", w)
 		return
@@ -169,6 +169,7 @@ func (t *Thread) witness(w wire.Word) {
 		}
 	}
 	t.place(a, s)
+	t.heard = true
 	t.arrive(&t.frames[len(t.frames)-1], s, w.Outcome())
 }
 

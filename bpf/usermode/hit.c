@@ -97,18 +97,25 @@ void usermode_hit(struct machine m, struct thread *t, struct registers *regs, co
 void usermode_drain(struct machine m, struct thread *t)
 {
 	enter(m);
-	send_rest(t, 0);
+	send_rest(t, 0, 0);
 }
 
 void usermode_exit(struct machine m, struct thread *t, struct registers *regs)
 {
-	__u64 rip;
+	__u64 rip, handler;
 
 	enter(m);
 	rip = place(regs->rip);
-	for (int i = 0; i < FRAME_RIP; i++)
-		t->interrupted[i] = register_value(regs, frame_number[i]);
-	send_rest(t, rip != NOWHERE ? WORD_END(FROM_INSIDE, rip) : WORD_END(FROM_OUTSIDE, 0));
+	if (rip != NOWHERE) {
+		for (int i = 0; i < FRAME_RIP; i++)
+			t->interrupted[i] = register_value(regs, frame_number[i]);
+		send_rest(t, WORD_END(FROM_INSIDE, rip), 0);
+		return;
+	}
+	handler = handler_above(regs->rsp);
+	if (handler)
+		read_frame(t, handler);
+	send_rest(t, WORD_END(FROM_OUTSIDE, 0), handler);
 }
 
 __u64 usermode_condition(__u8 code, __u64 flags)

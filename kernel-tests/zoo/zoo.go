@@ -133,6 +133,7 @@ func Programs() []Program {
 		{File: "thrown_faults.cc", Exit: 7, Tags: Signals | Exceptions | Fault | GNU | Longest},
 		{File: "timer.c", Tags: Timer | Signals | Long},
 		{File: "unseen_faults.c", Tags: Signals | Fault},
+		{File: "unseen_handlers.c", Tags: Threads | Signals | Jumps | Fault | NoStatic},
 		{File: "unwinding_exit.cc", Exit: 3, Tags: Exceptions},
 		{File: "variants.cc", Exit: 6, Tags: Exceptions},
 		{File: "vfork.c", Tags: Forks},

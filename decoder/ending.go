@@ -1,0 +1,106 @@
+package decoder
+
+import (
+	"slices"
+
+	"wpptrace/bpf/wire"
+	"wpptrace/compress/ops"
+	"wpptrace/loader/plan"
+)
+
+// HasRun reports whether a thread has run anything that is observed, by the first batch that comes
+// of it: a kernel that knows nothing of routines tells of all that end in an image, or in a handler
+// that has interrupted one.
+func (d *Decoder) HasRun(first wire.Batch) bool {
+	if first.Hits > 0 || first.Len() == 0 {
+		return true
+	}
+	for i := range first.Len() {
+		switch w := first.Word(i); w.Kind() {
+		case wire.From, wire.End:
+			if place := w.Place(); (place == wire.Inside || place == wire.Handler) && d.observes(w.Address()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// end takes a thread's end. If it ended in other code, what led there silently has run: up to the
+// first call of such code, or a return to it.
+func (t *Thread) end(w wire.Word) {
+	t.ended = true
+	defer t.cutAll() // what handlers had interrupted
+	where, known := spot{pc: w.Address(), regs: registersOf(t.regs)}, w.Place() == wire.Inside
+	if t.inUnseenHandler() {
+		if n := len(t.frames); n > 0 && t.value > t.top().cfa && t.value-t.top().cfa <= near {
+			t.sink.Mark(ops.Cut, 0) // it has called that back, which was taken to come later
+		} else {
+			where.pc, known = t.from[0].Address(), true
+		}
+	}
+	if w.Place() != wire.Unreadable && !(known && t.endAt(where)) {
+		t.endOutside(w.Place() == wire.Killed)
+	}
+}
+
+// endAt ends the thread where it is in an activation, or where the handler came that it is in: of
+// what led there only what is certain is told, where several ways do. It reports false if nothing
+// there is observed, nor leads there silently.
+func (t *Thread) endAt(where spot) bool {
+	if moved, _, _ := t.interrupt(where); moved {
+		return true
+	}
+	if !t.d.observes(where.pc) {
+		return false
+	}
+	t.cutAll()
+	t.sink.Mark(ops.Cut, 0)
+	return true
+}
+
+// inUnseenHandler reports whether the thread ends in a signal handler that nothing is known of: one
+// that is not observed, or has made no word. What it has interrupted, and its CFA, come with the
+// thread's end.
+func (t *Thread) inUnseenHandler() bool {
+	return len(t.from) > 0 && t.told && !slices.ContainsFunc(t.frames, func(f frame) bool { return f.handler && f.cfa == t.value })
+}
+
+// endOutside ends the thread in code that is not observed.
+func (t *Thread) endOutside(killed bool) {
+	for returned := false; len(t.frames) > 0; {
+		f := t.top()
+		if f.called && !returned || t.comeToOpenCall(f) {
+			return
+		}
+		if c, ok := f.harmlessAhead(); ok && killed {
+			t.goToCall(f, c)
+			return
+		}
+		o, n := f.st.returnsBy(f.called)
+		if n == 0 {
+			t.cut(f)
+			return
+		}
+		end, root, handler := f.r.kind[o.block], f.root, f.handler
+		t.finishAbove(len(t.frames) - 2)
+		returned = !handler
+		if root && !handler || end == plan.External || end == plan.Unknown {
+			return
+		}
+	}
+}
+
+// harmlessAhead finds the first call of harmless code that the activation may have come to
+// silently.
+func (f *frame) harmlessAhead() (block int, ok bool) {
+	if !f.st.passes(f.called) {
+		return 0, false
+	}
+	for _, n := range f.st.silentWays().nodes {
+		if f.r.Site(n.block) == nil && f.r.kind[n.block] == plan.Harmless && isCall(f.r, n.block) {
+			return n.block, true
+		}
+	}
+	return 0, false
+}
