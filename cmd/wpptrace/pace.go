@@ -17,7 +17,11 @@ type pace struct {
 	budget *govern.Budget
 	window time.Duration
 	opened time.Time // zero: no probe stands
+	ready  time.Time // since when the budget has allowed a window that is not open yet; zero: it does not
 	closed uint64    // windows
+	woken  uint64    // of them, those that began while the process slept, and ended before it slept again
+	asleep bool      // the one that is open has begun so
+	tries  int       // how often the next one has been opened, and has not begun
 	calm   func()    // of the window that is open: it is to be closed in time, and what that takes of the machine the budget bounds too
 
 	clock     target.Times  // of the process, when its use was accounted for last
@@ -26,6 +30,7 @@ type pace struct {
 	since     time.Time     // of the window that is open, or of the rest between two: when it began
 	began     time.Duration // CPU time that the process had used then
 	load      float64       // CPUs that the process uses while no probe stands
+	change    time.Duration // what putting probes in or out has cost it, the last time
 	owed      time.Duration // the least debt since the window that is open was opened
 	all       tracedUse     // since the probes went in first
 	inWindows tracedUse     // of that
@@ -73,6 +78,9 @@ func (p *pace) pause() time.Duration {
 	if p == nil {
 		return tick
 	}
+	if !p.ready.IsZero() {
+		return glance
+	}
 	if !p.opened.IsZero() {
 		if left := time.Until(p.opened.Add(p.window)); left > 0 {
 			return min(tick, left)
@@ -85,6 +93,37 @@ func (p *pace) pause() time.Duration {
 
 // longestPause is how long a signal may wait while no probe stands.
 const longestPause = 50 * time.Millisecond
+
+// A window is to begin while the process runs: begun while it sleeps, it would show what the process
+// does when it wakes up, and nothing else. Of one that is seldom seen to run it begins all the same.
+const (
+	glance       = 2 * time.Millisecond // how often it is looked whether the process runs
+	longestSleep = time.Second
+	mostTries    = 10
+)
+
+// mayOpen reports whether a window is to be opened now, of those that the budget allows.
+func (p *pace) mayOpen(running func() bool) bool {
+	if p.ready.IsZero() {
+		p.ready = time.Now()
+	}
+	if !running() && time.Since(p.ready) < longestSleep {
+		return false
+	}
+	p.ready = time.Time{}
+	return true
+}
+
+// mayBegin reports whether the window that is open is to begin: else the process has gone to sleep
+// meanwhile, and to open another is cheap.
+func (p *pace) mayBegin(running bool) bool {
+	if !running && p.tries < mostTries && p.change <= p.window {
+		p.tries++
+		return false
+	}
+	p.tries, p.asleep = 0, !running
+	return true
+}
 
 // sampled is how many windows there were, none if all was traced, and which share of the process's
 // own CPU time they were; most is what that may be, where it is in doubt, else 0.
@@ -143,8 +182,8 @@ func (j *job) keepPace(ctx context.Context) error {
 	switch open := !p.opened.IsZero(); {
 	case open && p.deeper() && time.Since(p.opened) >= p.window:
 		return j.closeWindow(ctx)
-	case !open && !p.budget.Overdrawn():
-		return j.openWindow()
+	case !open && !p.budget.Overdrawn() && p.mayOpen(j.process.Running):
+		return j.openWindow(ctx)
 	}
 	return nil
 }
@@ -184,7 +223,8 @@ func (r *recording) accountChange(load float64, change func() error) error {
 	r.account()
 	lost := load*float64(p.at.Sub(began)) - float64(p.hits-hits)
 	most := max(1, load) * float64(len(r.program.plan.Sites)) * float64(mostWait)
-	p.budget.Account(govern.Use{Probes: time.Duration(min(max(0, lost), most))})
+	p.change = time.Duration(min(max(0, lost), most))
+	p.budget.Account(govern.Use{Probes: p.change})
 	p.turn()
 	return err
 }
@@ -196,6 +236,9 @@ const mostWait = 70 * time.Microsecond
 // closeWindow takes the probes out. What the threads do from here on is not known.
 func (r *recording) closeWindow(ctx context.Context) error {
 	load := min(r.pace.load, r.pace.rate()) // it may do less than it did before
+	if r.pace.asleep && r.process.Running() {
+		r.pace.woken++
+	}
 	err := r.accountChange(load, func() error {
 		err := r.detach(ctx)
 		if err == nil {
@@ -239,16 +282,20 @@ func (r *recording) leaveThreads() error {
 	return nil
 }
 
-// openWindow puts the probes in again.
-func (j *job) openWindow() error {
-	j.pace.load = j.pace.rate()
-	if err := j.accountChange(j.pace.load, j.attachAgain); err != nil {
+// openWindow puts the probes in again, and lets the window begin.
+func (j *job) openWindow(ctx context.Context) error {
+	p := j.pace
+	p.load = p.rate()
+	if err := j.accountChange(p.load, j.attachAgain); err != nil {
 		return err
+	}
+	if !p.mayBegin(j.process.Running()) {
+		return j.accountChange(p.load, func() error { return j.detach(ctx) })
 	}
 	if err := j.session.Enable(false); err != nil {
 		return err
 	}
-	j.pace.begin()
+	p.begin()
 	return nil
 }
 

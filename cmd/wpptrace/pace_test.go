@@ -121,6 +121,69 @@ func TestLoopsAreSeenInWindows(t *testing.T) {
 	}
 }
 
+// A window begins while the process runs, unless that is not to be had, or costs too much.
+func TestWindowsOfASleeper(t *testing.T) {
+	const window = 10 * time.Millisecond
+	sleeps, runs := func() bool { return false }, func() bool { return true }
+	p := newPace(0.05, window, target.Times{}, 1)
+	if p.mayOpen(sleeps) {
+		t.Error("a window is opened while the process sleeps")
+	}
+	if p.pause() != glance {
+		t.Errorf("it is looked for the process to run in %v, not %v", p.pause(), glance)
+	}
+	if !p.mayOpen(runs) || p.mayOpen(sleeps) {
+		t.Error("a window is not opened while the process runs, or the next one while it sleeps")
+	}
+	p.ready = time.Now().Add(-longestSleep)
+	if !p.mayOpen(sleeps) {
+		t.Error("no window is opened of a process that sleeps for long")
+	}
+	begun := 0
+	for range 2 * (mostTries + 1) {
+		if p.mayBegin(false) {
+			begun++
+		}
+	}
+	if begun != 2 || !p.asleep {
+		t.Errorf("%d windows begin in two times as many tries as there are", begun)
+	}
+	if !p.mayBegin(true) || p.asleep {
+		t.Error("a window does not begin while the process runs")
+	}
+	if p.change = window + 1; !p.mayBegin(false) {
+		t.Error("a window that was dear to open does not begin")
+	}
+}
+
+// TestAllPhasesAreInWindows: what a process does long after it has woken up is in windows as often as
+// it is done.
+func TestAllPhasesAreInWindows(t *testing.T) {
+	const phases = `
+		#include <unistd.h>
+		static volatile unsigned x;
+		#define PHASE(name) __attribute__((noinline)) static void name(void) { for (int i = 0; i < 700000; i++) x += (x >> 3 & 1) + i; }
+		PHASE(early)
+		PHASE(late)
+		int main(void) { for (;;) { early(); late(); usleep(4000); } }`
+	cmd := exec.Command(compileC(t, phases, "-O1"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	s, _ := recordWindows(t, cmd.Process.Pid, 32, "--overhead", "90", "--window", "1ms")
+	paths := map[string]float64{}
+	for i, n := range symbolCounts(s.Threads[0].Grammar) {
+		if r := s.RoutineOf(uint32(i)); r != nil {
+			paths[r.Name] += float64(n)
+		}
+	}
+	t.Logf("paths: %v", paths)
+	if late := paths["late"] / (paths["early"] + paths["late"]); late < 0.22 || late > 0.78 {
+		t.Errorf("%.2f of the paths are in the second half of what it does", late)
+	}
+}
+
 // Few windows are said to show little.
 func TestFewWindows(t *testing.T) {
 	for windows, want := range map[uint64]string{
@@ -131,6 +194,7 @@ func TestFewWindows(t *testing.T) {
 	} {
 		var out strings.Builder
 		j := &job{recordFlags: &recordFlags{}, recording: &recording{pace: newPace(0.05, time.Millisecond, target.Times{}, 1)}, errs: newStatusLine(&out, true)}
+		j.pace.woken = windows / 4
 		j.tellWindows(wpp.Figures{Windows: windows, Sampled: 0.5})
 		if got := out.String(); !strings.HasPrefix(got, want) || strings.Contains(got, "so few") != strings.Contains(want, "so few") || want == "" && got != "" {
 			t.Errorf("%d windows: told %q", windows, got)

@@ -2,6 +2,7 @@ package attach
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 
 	"github.com/cilium/ebpf"
@@ -31,19 +32,21 @@ func newMapped(part *plan.Part, base uint64) *mapped {
 	return &mapped{image: part.Program.Image, program: part.Program, sites: part.Sites, first: part.First, base: base}
 }
 
-// probe puts the probes in. Where the image is not mapped, the kernel does so when it is.
+// probe puts the probes in, in any order: the process is held up where the first of them are, and what
+// it does when all are in must not depend on the place of that in the program. Where the image is
+// not mapped, the kernel does so when it is.
 func (m *mapped) probe(g *guard.Guard, way uprobe.Way, p *target.Process, hit *ebpf.Program) error {
 	n := len(m.sites)
 	if n == 0 {
 		return nil
 	}
 	offsets, cookies := make([]uint64, n), make([]uint64, n)
-	for i := range m.sites {
+	for k, i := range rand.Perm(n) {
 		offset, ok := m.image.FileOffset(m.sites[i].Addr)
 		if !ok || offset == 0 {
 			return fmt.Errorf("%x has no place in the file", m.sites[i].Addr)
 		}
-		offsets[i], cookies[i] = offset, uint64(m.first+i)
+		offsets[k], cookies[k] = offset, uint64(m.first+i)
 	}
 	var err error
 	if m.probes, err = g.Probe(way, m.file, hit, offsets, cookies, p.PID); err != nil {
