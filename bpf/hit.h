@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
 /* What happens at a hit. The includer provides read_user, register_value, call_at, place, bias_of, output, lost, count, loop and bound_index: the
  * kernel's in wpptrace.bpf.c, a simulated process's in usermode. place tells what an address in the memory of the process is at link time, with the
- * offset of its image, or NOWHERE. */
+ * offset of its image, or NOWHERE. Functions that are global, not static, the verifier looks at once, and not with what each caller knows. */
 #ifndef WPPTRACE_HIT_H
 #define WPPTRACE_HIT_H
 
@@ -57,13 +57,13 @@ static __always_inline void begin(struct thread *t, __u32 tid, __u64 started, __
 	t->resync = resync;
 }
 
-/* send hands the batch over. After a loss nothing is remembered. */
-static __always_inline void send(struct thread *t)
+/* hand_over sends the batch. After a loss nothing is remembered. */
+__noinline int hand_over(struct thread *t)
 {
-	__u64 n = t->batch.count;
+	__u64 n;
 
-	if (!n)
-		return;
+	if (!t || !(n = t->batch.count))
+		return 0;
 	if (output(&t->batch, n)) {
 		count(METRIC_LOST_BATCHES);
 		t->batch.lost += t->batch.hits - t->sent;
@@ -73,12 +73,6 @@ static __always_inline void send(struct thread *t)
 	t->sent = t->batch.hits;
 	t->batch.sequence++;
 	t->batch.count = 0;
-}
-
-static __noinline int send_full(struct thread *t)
-{
-	if (t)
-		send(t);
 	return 0;
 }
 
@@ -90,14 +84,14 @@ static __always_inline void put(struct thread *t, __u64 word)
 	t->batch.words[n] = word;
 	t->batch.count = n + 1;
 	if (n + 1 >= BATCH_WORDS)
-		send_full(t);
+		hand_over(t);
 }
 
 /* make_room sees to it that what one hit says, n words, is in one batch: a loss must not tear it. */
 static __always_inline void make_room(struct thread *t, __u64 n)
 {
 	if (t->batch.count + n > BATCH_WORDS)
-		send(t);
+		hand_over(t);
 }
 
 static __always_inline void put_repeats(struct thread *t)
@@ -113,7 +107,7 @@ static __always_inline void put_repeats(struct thread *t)
 static const __u8 frame_number[FRAME_RIP] = {8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4};
 
 /* put_registers says what registers held where the thread was interrupted, in the order of a signal frame. */
-static __noinline int put_registers(struct thread *t)
+__noinline int put_registers(struct thread *t)
 {
 	if (!t)
 		return 0;
@@ -123,11 +117,11 @@ static __noinline int put_registers(struct thread *t)
 }
 
 /* send_rest hands over what is left of a thread, with a last word (0: none), and before that the signal frame that has been read, if the thread ends in a
- * handler, which has this CFA (0: it does not). A thread that comes to its end and a tracer that takes itself off may both
- * want to, at the same time on two processors: the second one leaves it to the first, and gets 0. */
-static __always_inline int send_rest(struct thread *t, __u64 word, __u64 handler)
+ * handler, which has this CFA (0: it does not). A thread that comes to its end and a tracer that takes itself off may both want to, at the same time on
+ * two processors: the second one leaves it to the first, and gets 0. */
+__noinline int send_rest(struct thread *t, __u64 word, __u64 handler)
 {
-	if (__sync_lock_test_and_set(&t->sending, 1))
+	if (!t || __sync_lock_test_and_set(&t->sending, 1))
 		return 0;
 	put_repeats(t);
 	if (handler || (WORD_PLACE(word) == FROM_INSIDE && word)) {
@@ -140,13 +134,13 @@ static __always_inline int send_rest(struct thread *t, __u64 word, __u64 handler
 	}
 	if (word)
 		put(t, word);
-	send(t);
+	hand_over(t);
 	*(volatile __u64 *)&t->sending = 0;
 	return 1;
 }
 
 /* is_restorer: does a handler that returns here return from a signal? */
-static __always_inline int is_restorer(__u64 ra)
+__noinline int is_restorer(__u64 ra)
 {
 	__u64 code = 0;
 
@@ -169,7 +163,7 @@ struct frame_search {
 	__u64 cfa;  /* of the handler; 0: none is found */
 };
 
-enum { FRAMES_STEP = 32, FRAMES_STEPS = 32 }; /* words that are looked at at once, and how often */
+enum { FRAMES_STEP = 16, FRAMES_STEPS = 64 }; /* words that are looked at at once, and how often */
 
 /* frames_step looks at some words of a stack. A frame begins with the handler's return address, uc_flags, which say that the stack's segment has been
  * saved, as it always is, and uc_link, which is 0. */
@@ -190,7 +184,7 @@ static long frames_step(__u32 i, struct frame_search *s)
 
 /* handler_above finds the signal handler that a thread is in whose stack goes down to sp: the innermost, if it has interrupted an image. It returns its CFA,
  * or 0. */
-static __always_inline __u64 handler_above(__u64 sp)
+__noinline __u64 handler_above(__u64 sp)
 {
 	struct frame_search s = {.from = sp};
 	__u64 rip = 0;
@@ -238,12 +232,11 @@ static __always_inline __u64 find_chain(struct thread *t, __u64 cfa)
 		t->chain[i] = ra;
 		hash = mix(hash, ra);
 		n = i + 1;
-		__u64 key = place(ra);
-		struct call *c = call_at(&key);
-		known = !!c;
-		if (!c || c->spoken)
+		__u64 call = call_at(place(ra));
+		known = !!call;
+		if (!call || call & CALL_SPOKEN)
 			break;
-		cfa += c->depth;
+		cfa += call >> CALL_DEPTH;
 		if (i == CHAIN_MAX - 1)
 			count(METRIC_LONG_CHAIN);
 	}
@@ -280,8 +273,7 @@ struct resync {
 /* resync_step sends one caller of a thread that is seen for the first time. */
 static long resync_step(__u32 i, struct resync *r)
 {
-	__u64 ra = 0, word;
-	struct call *c;
+	__u64 ra = 0, at, call, word;
 
 	if (r->t->resync)
 		return 1; /* lost in the middle */
@@ -293,24 +285,26 @@ static long resync_step(__u32 i, struct resync *r)
 		put(r->t, WORD_FROM(FROM_RESYNC | FROM_UNREADABLE, 0));
 		return 1;
 	}
-	__u64 key = place(ra);
-	c = call_at(&key);
-	word = c ? WORD_FROM(FROM_INSIDE, key) : from_word(r->t, ra, r->cfa);
+	at = place(ra);
+	call = call_at(at);
+	word = call ? WORD_FROM(FROM_INSIDE, at) : from_word(r->t, ra, r->cfa);
 	put(r->t, word | (__u64)FROM_RESYNC << 48);
-	if (!c)
+	if (!call)
 		return 1;
-	r->cfa += c->depth;
+	r->cfa += call >> CALL_DEPTH;
 	return 0;
 }
 
-static __always_inline void announce(struct thread *t, const struct site *s, __u64 cfa)
+__noinline int announce(struct thread *t, __u32 routine, __u64 cfa)
 {
 	__u64 last = 0;
 
+	if (!t)
+		return 0;
 	if (!t->resync) {
 		__u64 hash = find_chain(t, cfa);
-		if (t->cfa == cfa && t->hash == hash && t->routine == s->routine)
-			return;
+		if (t->cfa == cfa && t->hash == hash && t->routine == routine)
+			return 0;
 		if (!t->chain_known)
 			last = from_word(t, t->chain_last, t->chain_cfa);
 		put_repeats(t);
@@ -329,11 +323,12 @@ static __always_inline void announce(struct thread *t, const struct site *s, __u
 		t->resync = 0;
 		t->cfa = 0;
 		loop(RESYNC_MAX, resync_step, &r);
-		return;
+		return 0;
 	}
 	t->cfa = cfa;
-	t->routine = s->routine;
+	t->routine = routine;
 	put_chain(t, last);
+	return 0;
 }
 
 static __noinline __u64 case_value(struct registers *regs, const struct site *s)
@@ -379,12 +374,12 @@ static __always_inline void lose(struct thread *t)
 }
 
 /* forgo gives up a hit whose activation is not known. What came before it is sent, so that the loss is where it belongs, and nothing is remembered. */
-static __noinline int forgo(struct thread *t)
+__noinline int forgo(struct thread *t)
 {
 	if (!t)
 		return 0;
 	put_repeats(t);
-	send(t);
+	hand_over(t);
 	forget(t);
 	lose(t);
 	return 0;
@@ -402,7 +397,7 @@ static __always_inline int say(struct registers *regs, struct thread *t, const s
 	__u64 which = 0;
 
 	if (t->resync || (s->flags & SITE_FIRST && !is_last(t, s, cfa)))
-		announce(t, s, cfa);
+		announce(t, s->routine, cfa);
 	if (t->resync)
 		return 0;
 	t->stays = s->stays >> out & 1;

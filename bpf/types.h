@@ -66,6 +66,13 @@ static __always_inline __u32 call_slot(__u64 address, __u32 shift)
 	return (__u32)address * CALL_MULTIPLIER >> shift;
 }
 
+/* What call_at tells of a call, 0 where it knows none: flags, and the depth in the bits from CALL_DEPTH on. */
+enum call_told { CALL_KNOWN = 1, CALL_SPOKEN = 2, CALL_DEPTH = 2 };
+static __always_inline __u64 told_call(const struct call *c)
+{
+	return (__u64)c->depth << CALL_DEPTH | (c->spoken ? CALL_SPOKEN : 0) | CALL_KNOWN;
+}
+
 /* What goes through the ring buffer: count words of one thread. */
 struct batch {
 	__u32 tid;

@@ -80,7 +80,6 @@ static __always_inline long read_user(void *to, __u32 size, __u64 from)
 {
 	return bpf_probe_read_user(to, size, (void *)from);
 }
-/* place_in_library is global so that the verifier looks at it once, not once a caller. */
 __noinline __u64 place_in_library(__u64 address)
 {
 	for (__u32 i = 0; i < LIBRARIES_MAX; i++) {
@@ -104,18 +103,18 @@ static __always_inline __u64 bias_of(const struct site *s)
 		return libraries[(s->library - 1) & (LIBRARIES_MAX - 1)].bias;
 	return image_base;
 }
-static __always_inline struct call *call_at(__u64 *key)
+__noinline __u64 call_at(__u64 key)
 {
-	__u32 slot = call_slot(*key, call_shift);
+	__u32 slot = call_slot(key, call_shift);
 
-	if (*key == NOWHERE)
+	if (key == NOWHERE)
 		return 0;
 	for (int i = 0; i < CALL_PROBES; i++, slot++) {
 		struct call *c = bpf_map_lookup_elem(&calls, &slot);
 		if (!c || !c->address)
 			return 0;
-		if (c->address == *key)
-			return c;
+		if (c->address == key)
+			return told_call(c);
 	}
 	return 0;
 }

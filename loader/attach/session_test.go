@@ -521,3 +521,19 @@ func TestLoadError(t *testing.T) {
 		}
 	}
 }
+
+// The verifier is what a short recording takes longest for: with what is known of the process it must
+// not look at more than it does without.
+func TestVerifierIsSoonDone(t *testing.T) {
+	const most = 50_000 // instructions: some 50 ms
+	s := loadWith(t, Options{Ring: DefaultRing, Hold: true, Shared: true}, "/bin/cat", "/dev/null").session
+	for name, p := range map[string]*ebpf.Program{"hit": s.objects.Hit, "thread_exit": s.objects.ThreadExit, "drain": s.objects.Drain} {
+		info, err := p.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, ok := info.VerifiedInstructions(); ok && n > most {
+			t.Errorf("of %s it looks at %d instructions, more than %d", name, n, most)
+		}
+	}
+}
