@@ -175,6 +175,9 @@ func (j *job) tellPlan() {
 	p := j.program.plan
 	j.say("%s", summary(p))
 	j.tellRefusal(j.program)
+	if j.program.image.Section(".gopclntab") != nil {
+		j.say("it is a Go program: what is written in Go cannot be traced, only its C functions are")
+	}
 	const much, usual = 0.05, 1 << 12 // usual are the bytes of start-up code and linkage stubs
 	if bytes, share := unlisted(p); share > much && bytes > usual {
 		j.say("%d bytes of its code, %.0f%%, are in no routine, as start-up code and what has no unwind information: they are not observed", bytes, 100*share)

@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 
 	"wpptrace/loader/attach"
+	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 	"wpptrace/query"
@@ -38,6 +40,32 @@ func (l *libraries) tellUnmatched(w io.Writer, s selection, pid int) {
 			fmt.Fprintf(w, "wpptrace: --lib %q has named no library: grep '\\.so' /proc/%d/maps lists those that a process has, while it runs\n", glob, pid)
 		}
 	}
+}
+
+// tellUnselected says which -F and -N have matched no routine, neither of the executable nor of the
+// libraries that have been observed.
+func (s selection) tellUnselected(w io.Writer, p *plan.Plan) {
+	tell := func(flag string, list []string) {
+		for _, text := range list {
+			if !s.matchesAny(regexp.MustCompile(text), p) {
+				fmt.Fprintf(w, "wpptrace: %s %q has matched no routine: wpptrace plan -v lists those of a program, wpptrace plan -v LIBRARY those of a library\n", flag, text)
+			}
+		}
+	}
+	tell("-F", s.only)
+	tell("-N", s.not)
+}
+
+func (s selection) matchesAny(re *regexp.Regexp, p *plan.Plan) bool {
+	for i, part := range p.Parts {
+		if s.image = ""; i > 0 {
+			s.image = path.Base(part.Program.Image.Name) + ":"
+		}
+		if slices.ContainsFunc(part.Program.Routines, func(r *cfg.Routine) bool { return s.matches([]*regexp.Regexp{re}, r) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // checkGlobs finds a --lib that can match nothing.

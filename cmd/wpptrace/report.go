@@ -75,6 +75,9 @@ func (j *job) tell(s *wpp.Snapshot) error {
 		j.say("process %d (%s) has started others, which were not traced: --follow-fork traces them, too", j.process.PID, j.process.Name)
 	}
 	j.libraries.tellUnmatched(j.errs, j.selection, j.process.PID)
+	if len(j.selection.libs) > 0 {
+		j.selection.tellUnselected(j.errs, j.program.plan)
+	}
 	line, lost := j.lossLine()
 	if !lost && !slices.ContainsFunc(s.Symbols, func(x wpp.Symbol) bool { return !x.IsMark }) {
 		j.say("nothing of %s's observed code ran while it was traced: %s", j.process.Name, j.whyNothing())
