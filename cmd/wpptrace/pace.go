@@ -94,20 +94,22 @@ func (p *pace) pause() time.Duration {
 // longestPause is how long a signal may wait while no probe stands.
 const longestPause = 50 * time.Millisecond
 
-// A window is to begin while the process runs: begun while it sleeps, it would show what the process
-// does when it wakes up, and nothing else. Of one that is seldom seen to run it begins all the same.
+// A window is to begin while the process does something: begun while it sleeps, it would show what
+// the process does when it wakes up, and nothing else. Of one that nearly always sleeps it begins
+// all the same.
 const (
-	glance       = 2 * time.Millisecond // how often it is looked whether the process runs
+	glance       = 2 * time.Millisecond // how often it is looked whether the process still sleeps
 	longestSleep = time.Second
-	mostTries    = 10
+	mostTries    = 8
+	leastLoad    = 0.1 // CPUs: of a process that uses less, another try would find it asleep, too
 )
 
 // mayOpen reports whether a window is to be opened now, of those that the budget allows.
-func (p *pace) mayOpen(running func() bool) bool {
+func (p *pace) mayOpen(sleeps func() bool) bool {
 	if p.ready.IsZero() {
 		p.ready = time.Now()
 	}
-	if !running() && time.Since(p.ready) < longestSleep {
+	if sleeps() && time.Since(p.ready) < longestSleep {
 		return false
 	}
 	p.ready = time.Time{}
@@ -116,12 +118,12 @@ func (p *pace) mayOpen(running func() bool) bool {
 
 // mayBegin reports whether the window that is open is to begin: else the process has gone to sleep
 // meanwhile, and to open another is cheap.
-func (p *pace) mayBegin(running bool) bool {
-	if !running && p.tries < mostTries && p.change <= p.window {
+func (p *pace) mayBegin(sleeps bool) bool {
+	if sleeps && p.load >= leastLoad && p.tries < mostTries && p.change <= p.window {
 		p.tries++
 		return false
 	}
-	p.tries, p.asleep = 0, !running
+	p.tries, p.asleep = 0, sleeps
 	return true
 }
 
@@ -182,7 +184,7 @@ func (j *job) keepPace(ctx context.Context) error {
 	switch open := !p.opened.IsZero(); {
 	case open && p.deeper() && time.Since(p.opened) >= p.window:
 		return j.closeWindow(ctx)
-	case !open && !p.budget.Overdrawn() && p.mayOpen(j.process.Running):
+	case !open && !p.budget.Overdrawn() && p.mayOpen(j.process.Sleeping):
 		return j.openWindow(ctx)
 	}
 	return nil
@@ -236,7 +238,7 @@ const mostWait = 70 * time.Microsecond
 // closeWindow takes the probes out. What the threads do from here on is not known.
 func (r *recording) closeWindow(ctx context.Context) error {
 	load := min(r.pace.load, r.pace.rate()) // it may do less than it did before
-	if r.pace.asleep && r.process.Running() {
+	if r.pace.asleep && !r.process.Sleeping() {
 		r.pace.woken++
 	}
 	err := r.accountChange(load, func() error {
@@ -289,7 +291,7 @@ func (j *job) openWindow(ctx context.Context) error {
 	if err := j.accountChange(p.load, j.attachAgain); err != nil {
 		return err
 	}
-	if !p.mayBegin(j.process.Running()) {
+	if !p.mayBegin(j.process.Sleeping()) {
 		return j.accountChange(p.load, func() error { return j.detach(ctx) })
 	}
 	if err := j.session.Enable(false); err != nil {

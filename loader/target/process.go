@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -280,56 +279,29 @@ func (p *Process) Threads() ([]int, error) {
 	return ids, nil
 }
 
-// Stopped reports whether all threads are stopped, or at their end. Cost: some 10 us a thread.
-func (p *Process) Stopped() bool {
-	states, err := p.states()
+// Stopped reports whether all threads are stopped, or at their end. Cost: some 10 us for each that is.
+func (p *Process) Stopped() bool { return p.allAre("TtZX") }
+
+// Sleeping reports whether all threads wait, for what may take any time, or are at their end. Cost:
+// some 10 us for each that does.
+func (p *Process) Sleeping() bool { return p.allAre("SZX") }
+
+// allAre reports whether each thread is in one of some states, as in /proc/PID/stat.
+func (p *Process) allAre(states string) bool {
+	ids, err := p.Threads()
 	if err != nil {
 		return false
 	}
-	for state := range states {
-		if !strings.ContainsRune("TtZX", rune(state)) {
+	for _, id := range ids {
+		b, err := os.ReadFile(p.proc(fmt.Sprintf("task/%d/stat", id)))
+		if err != nil {
+			continue // it is gone
+		}
+		if s, err := parseStat(b); err != nil || !strings.ContainsRune(states, rune(s.state)) {
 			return false
 		}
 	}
 	return true
-}
-
-// Running reports whether a thread runs, or waits for a processor to run on. Cost: some 10 us for each
-// that does not.
-func (p *Process) Running() bool {
-	states, err := p.states()
-	if err != nil {
-		return false
-	}
-	for state := range states {
-		if state == 'R' {
-			return true
-		}
-	}
-	return false
-}
-
-// states are those of the threads that there are, as in /proc/PID/stat.
-func (p *Process) states() (iter.Seq[byte], error) {
-	ids, err := p.Threads()
-	if err != nil {
-		return nil, err
-	}
-	return func(yield func(byte) bool) {
-		for _, id := range ids {
-			b, err := os.ReadFile(p.proc(fmt.Sprintf("task/%d/stat", id)))
-			if err != nil {
-				continue // it is gone
-			}
-			var state byte // none, if it cannot be read
-			if s, err := parseStat(b); err == nil {
-				state = s.state
-			}
-			if !yield(state) {
-				return
-			}
-		}
-	}, nil
 }
 
 // ThreadName is the name of a thread, "" if it is gone.
