@@ -25,7 +25,7 @@ func TestBatchIsSentWhenItIsFull(t *testing.T) {
 		t.Fatalf("%d records after %d words, want 1", len(r.Records), usermode.BatchWords)
 	}
 	r.hit(plain, stack)
-	r.Exit(r.thread, base+0x10, &usermode.Registers{})
+	r.Exit(r.thread, base+0x10, &usermode.Registers{}, 0)
 	for i, want := range []wire.Batch{{Thread: 42, Started: 7, Hits: usermode.BatchWords}, {Thread: 42, Started: 7, Sequence: 1, Hits: usermode.BatchWords + 1}} {
 		b, err := wire.ParseBatch(r.Records[i])
 		if err != nil {
@@ -41,43 +41,52 @@ func TestBatchIsSentWhenItIsFull(t *testing.T) {
 	}
 }
 
-// TestEndInAHandler: a thread that ends in code elsewhere tells of the innermost signal handler on its
-// stack, and what that has interrupted.
+// TestEndInAHandler: a thread that ends in code elsewhere tells of the handler that it is in, and that
+// no word has told of: what it has interrupted.
 func TestEndInAHandler(t *testing.T) {
-	const frame = stack + 8*700 // of the handler, less than it is told beyond
-	told := func(cfa uint64) []wire.Word {
-		return append(registers(), wire.MakeFrom(wire.Handler, 0x777), wire.MakeCase(cfa), wire.MakeEnd(wire.Outside, 0))
-	}
+	const signal, blocked = 11, 1<<10 | 1<<20
+	told := append(registers(), wire.MakeFrom(wire.Handler, 0x777), wire.MakeEnd(wire.Outside, 0))
 	ended := []wire.Word{wire.MakeEnd(wire.Outside, 0)}
 	for _, c := range []struct {
-		name       string
-		cfa, ip    uint64
-		flags, how uint64
-		want       []wire.Word
+		name    string
+		before  func(r *rig)
+		blocked uint64
+		want    []wire.Word
 	}{
-		{"at the stack's end", stack + 8, base + 0x777, 7, trap, told(stack + 8)},
-		{"far up", frame, base + 0x777, 6, trap, told(frame)},
-		{"farther", stack + 8*1100, base + 0x777, 7, trap, ended},
-		{"of code elsewhere", frame, outside, 7, trap, ended},
-		{"not as frames are", frame, base + 0x777, 3, trap, ended},
-		{"not returning from a signal", frame, base + 0x777, 7, outside, ended},
+		{"in it", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal) }, blocked, told},
+		{"in that of the last signal", func(r *rig) {
+			r.Signal(r.thread, base+0x99, &usermode.Registers{}, signal+1)
+			r.Signal(r.thread, base+0x777, &interrupted, signal)
+		}, blocked, told},
+		{"in one that has interrupted it", func(r *rig) {
+			r.Signal(r.thread, base+0x777, &interrupted, signal)
+			r.Signal(r.thread, outside, &usermode.Registers{}, signal+1)
+		}, blocked | 1<<signal, told},
+		{"after it has returned", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal) }, blocked &^ (1 << (signal - 1)), ended},
+		{"where all signals are blocked", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal) }, ^uint64(1<<8 | 1<<18), ended},
+		{"in one of code elsewhere", func(r *rig) { r.Signal(r.thread, outside, &interrupted, signal) }, blocked, ended},
+		{"in none", func(*rig) {}, ^uint64(0) >> 1, ended},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)
-			r.Memory.Set(trap, 0x0f0000000fc0c748)
-			for at := uint64(stack); at < stack+8*1200; at += 8 {
-				r.Memory.Set(at, at)
-			}
-			r.returns(c.cfa, c.how)
-			r.Memory.Set(c.cfa, c.flags)
-			r.Memory.Set(c.cfa+8, 0)
-			r.Memory.SetSignalFrame(c.cfa, c.ip, &interrupted)
-			regs := usermode.Registers{}
-			regs.General[4] = stack
-			r.Exit(r.thread, outside, &regs)
+			c.before(r)
+			r.Exit(r.thread, outside, &usermode.Registers{}, c.blocked)
 			r.expect(t, c.want...)
 		})
 	}
+}
+
+// TestEndInAHandlerThatSpoke: what a handler's own words have told is not told again.
+func TestEndInAHandlerThatSpoke(t *testing.T) {
+	const signal = 11
+	r := newRig(t, false)
+	r.Signal(r.thread, base+0x777, &interrupted, signal)
+	r.Memory.Set(trap, 0x0f0000000fc0c748)
+	r.returns(stack, trap)
+	r.Memory.SetSignalFrame(stack, base+0x777, &interrupted)
+	r.hit(first, stack)
+	r.Exit(r.thread, outside, &usermode.Registers{}, 1<<(signal-1))
+	r.expect(t, append(registers(), wire.MakeFrom(wire.Handler, 0x777), wire.MakeWitness(first, 0, stack), wire.MakeEnd(wire.Outside, 0))...)
 }
 
 // TestNothingIsSentOfNothing: a thread that has said nothing since sends no empty batch.
@@ -95,7 +104,9 @@ func TestNothingIsSentOfNothing(t *testing.T) {
 // over by one of them, its words whole and once.
 func TestRestIsSentOnce(t *testing.T) {
 	drain := func(m *usermode.Machine, thread *usermode.Thread) { m.Drain(thread) }
-	exit := func(m *usermode.Machine, thread *usermode.Thread) { m.Exit(thread, base+0x10, &usermode.Registers{}) }
+	exit := func(m *usermode.Machine, thread *usermode.Thread) {
+		m.Exit(thread, base+0x10, &usermode.Registers{}, 0)
+	}
 	for _, c := range []struct {
 		name          string
 		first, second func(*usermode.Machine, *usermode.Thread)

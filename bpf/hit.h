@@ -24,7 +24,9 @@ struct thread {
 	__u64 chain_last;  /* its last return address */
 	__u64 chain_known; /* which is one of the calls map */
 	__u64 chain[CHAIN_MAX];
-	__u64 interrupted[FRAME_REGISTERS]; /* what the signal frame has that the chain ends with, or what there is at the thread's end */
+	__u64 interrupted[FRAME_REGISTERS]; /* what the signal frame has that the chain ends with */
+	__u64 taken[FRAME_REGISTERS]; /* what registers held where the last signal's handler came that has interrupted an image, or at the thread's end */
+	__u64 taken_signal; /* which that is; 0: none */
 	__u64 untimed;    /* hits until one is timed; not set by begin */
 	struct batch batch;
 };
@@ -52,7 +54,7 @@ static __always_inline void begin(struct thread *t, __u32 tid, __u64 started, __
 	t->batch.tid = tid;
 	t->batch.started = started;
 	t->batch.count = t->batch.sequence = t->batch.hits = t->batch.lost = 0;
-	t->sent = t->repeats = t->stays = t->restorer = t->chain_len = 0;
+	t->sent = t->repeats = t->stays = t->restorer = t->chain_len = t->taken_signal = 0;
 	forget(t);
 	t->resync = resync;
 }
@@ -116,22 +118,25 @@ __noinline int put_registers(struct thread *t)
 	return 0;
 }
 
-/* send_rest hands over what is left of a thread, with a last word (0: none), and before that the signal frame that has been read, if the thread ends in a
- * handler, which has this CFA (0: it does not). A thread that comes to its end and a tracer that takes itself off may both want to, at the same time on
- * two processors: the second one leaves it to the first, and gets 0. */
-__noinline int send_rest(struct thread *t, __u64 word, __u64 handler)
+/* What send_rest says of a thread's end takes so many words at most: registers, From, End. */
+#define END_WORDS (FRAME_RIP + 2)
+
+/* send_rest hands over what is left of a thread, with a last word (0: none). Before that it says what t->taken has of the registers, if the word is of an end
+ * in an image or in a handler, and then what that has interrupted. A thread that comes to its end and a tracer that takes itself off may both want to, at the
+ * same time on two processors: the second one leaves it to the first, and gets 0. */
+__noinline int send_rest(struct thread *t, __u64 word, int in_handler)
 {
 	if (!t || __sync_lock_test_and_set(&t->sending, 1))
 		return 0;
 	put_repeats(t);
-	if (handler || (WORD_PLACE(word) == FROM_INSIDE && word)) {
-		make_room(t, FRAME_RIP + 3);
+	if (in_handler || (WORD_PLACE(word) == FROM_INSIDE && word)) {
+		make_room(t, END_WORDS);
+		for (int i = 0; i < FRAME_REGISTERS; i++)
+			t->interrupted[i] = t->taken[i];
 		put_registers(t);
 	}
-	if (handler) {
-		put(t, WORD_FROM(FROM_HANDLER, place(t->interrupted[FRAME_RIP])));
-		put(t, WORD_CASE(handler));
-	}
+	if (in_handler)
+		put(t, WORD_FROM(FROM_HANDLER, t->interrupted[FRAME_RIP]));
 	if (word)
 		put(t, word);
 	hand_over(t);
@@ -157,42 +162,45 @@ static __always_inline void read_frame(struct thread *t, __u64 cfa)
 	}
 }
 
-/* A search of a stack for the innermost signal frame. */
-struct frame_search {
-	__u64 from; /* where it begins */
-	__u64 cfa;  /* of the handler; 0: none is found */
-};
-
-enum { FRAMES_STEP = 16, FRAMES_STEPS = 64 }; /* words that are looked at at once, and how often */
-
-/* frames_step looks at some words of a stack. A frame begins with the handler's return address, uc_flags, which say that the stack's segment has been
- * saved, as it always is, and uc_link, which is 0. */
-static long frames_step(__u32 i, struct frame_search *s)
+/* take_signal notes where a signal's handler comes, if it interrupts an image. */
+static __always_inline void take_signal(struct thread *t, struct registers *regs, __u64 rip, __u32 signal)
 {
-	__u64 words[FRAMES_STEP + 2];
-
-	if (read_user(words, sizeof(words), s->from + 8 * FRAMES_STEP * i))
-		return 1;
-	for (int k = 0; k < FRAMES_STEP; k++) {
-		if (words[k + 2] || (words[k + 1] & ~1ULL) != 6 || !is_restorer(words[k]))
-			continue;
-		s->cfa = s->from + 8 * (FRAMES_STEP * i + k + 1);
-		return 1;
-	}
-	return 0;
+	for (int i = 0; i < FRAME_RIP; i++)
+		t->taken[i] = register_value(regs, frame_number[i]);
+	t->taken[FRAME_RIP] = rip;
+	t->taken_signal = signal;
 }
 
-/* handler_above finds the signal handler that a thread is in whose stack goes down to sp: the innermost, if it has interrupted an image. It returns its CFA,
- * or 0. */
-__noinline __u64 handler_above(__u64 sp)
-{
-	struct frame_search s = {.from = sp};
-	__u64 rip = 0;
+/* Signals that cannot be blocked, SIGKILL and SIGSTOP, as a mask. */
+#define NEVER_BLOCKED (1ULL << 8 | 1ULL << 18)
 
-	loop(FRAMES_STEPS, frames_step, &s);
-	if (!s.cfa || read_user(&rip, 8, s.cfa + SIGNAL_FRAME_REGISTERS + 8 * FRAME_RIP))
-		return 0;
-	return place(rip) != NOWHERE ? s.cfa : 0;
+/* in_handler: is a thread that blocks these signals in the handler that came last and has interrupted an image? While it runs its signal is blocked. Where
+ * all are, as the C library has it where a thread ends, nothing tells. */
+static __always_inline int in_handler(const struct thread *t, __u64 blocked)
+{
+	return t->taken_signal && (blocked | NEVER_BLOCKED) != ~0ULL && blocked >> ((t->taken_signal - 1) & 63) & 1;
+}
+
+/* An ending is where a thread comes to its end. */
+struct ending {
+	__u64 known;   /* where that is; else not even what it did since its last word is */
+	__u64 rip;     /* the place in an image, or NOWHERE */
+	__u64 call;    /* the system call that it is in, if any */
+	__u64 blocked; /* signals */
+};
+
+/* end_thread hands over what is left of a thread, and where it ends. */
+static __always_inline int end_thread(struct thread *t, struct registers *regs, const struct ending *e)
+{
+	__u64 end = WORD_END(e->call == SYSCALL_EXIT || e->call == SYSCALL_EXIT_GROUP ? FROM_OUTSIDE : FROM_KILLED, 0);
+
+	if (!e->known)
+		return send_rest(t, 0, 0);
+	if (e->rip != NOWHERE) {
+		take_signal(t, regs, e->rip, 0);
+		return send_rest(t, WORD_END(FROM_INSIDE, e->rip), 0);
+	}
+	return send_rest(t, end, in_handler(t, e->blocked));
 }
 
 /* from_word tells where a return address leads: into an image, elsewhere, or out of a signal handler, to what it interrupted. */
@@ -236,7 +244,7 @@ static __always_inline __u64 find_chain(struct thread *t, __u64 cfa)
 		known = !!call;
 		if (!call || call & CALL_SPOKEN)
 			break;
-		cfa += call >> CALL_DEPTH;
+		cfa += call >> CALL_DEPTH_SHIFT;
 		if (i == CHAIN_MAX - 1)
 			count(METRIC_LONG_CHAIN);
 	}
@@ -291,7 +299,7 @@ static long resync_step(__u32 i, struct resync *r)
 	put(r->t, word | (__u64)FROM_RESYNC << 48);
 	if (!call)
 		return 1;
-	r->cfa += call >> CALL_DEPTH;
+	r->cfa += call >> CALL_DEPTH_SHIFT;
 	return 0;
 }
 
@@ -309,6 +317,7 @@ __noinline int announce(struct thread *t, __u32 routine, __u64 cfa)
 			last = from_word(t, t->chain_last, t->chain_cfa);
 		put_repeats(t);
 		if (WORD_PLACE(last) == FROM_HANDLER) {
+			t->taken_signal = 0; /* its own words tell of it */
 			make_room(t, FRAME_RIP);
 			if (!t->resync)
 				put_registers(t);

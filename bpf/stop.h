@@ -22,6 +22,9 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct signal_struct *signal;
 	struct sighand_struct *sighand;
+	struct {
+		unsigned long sig[1];
+	} blocked;
 } __attribute__((preserve_access_index));
 
 /* Processes that may be stopped, by number; taken out when they come to their end, so that no later one with the number is taken for them. */

@@ -157,6 +157,8 @@ type TracerThread struct {
 	ChainKnown  uint64
 	Chain       [56]uint64
 	Interrupted [17]uint64
+	Taken       [17]uint64
+	TakenSignal uint64
 	Untimed     uint64
 	Batch       TracerBatch
 }
@@ -179,6 +181,7 @@ const (
 	TracerProgProcessFork = "process_fork"
 	TracerProgProgramExec = "program_exec"
 	TracerProgSignalSent  = "signal_sent"
+	TracerProgSignalTaken = "signal_taken"
 	TracerProgThreadExit  = "thread_exit"
 	TracerVarCallShift    = "call_shift"
 	TracerVarEnabled      = "enabled"
@@ -251,6 +254,7 @@ type TracerProgramSpecs struct {
 	ProcessFork *ebpf.ProgramSpec `ebpf:"process_fork"`
 	ProgramExec *ebpf.ProgramSpec `ebpf:"program_exec"`
 	SignalSent  *ebpf.ProgramSpec `ebpf:"signal_sent"`
+	SignalTaken *ebpf.ProgramSpec `ebpf:"signal_taken"`
 	ThreadExit  *ebpf.ProgramSpec `ebpf:"thread_exit"`
 }
 
@@ -371,6 +375,7 @@ type TracerPrograms struct {
 	ProcessFork *ebpf.Program `ebpf:"process_fork"`
 	ProgramExec *ebpf.Program `ebpf:"program_exec"`
 	SignalSent  *ebpf.Program `ebpf:"signal_sent"`
+	SignalTaken *ebpf.Program `ebpf:"signal_taken"`
 	ThreadExit  *ebpf.Program `ebpf:"thread_exit"`
 }
 
@@ -383,6 +388,7 @@ func (p *TracerPrograms) Close() error {
 		p.ProcessFork,
 		p.ProgramExec,
 		p.SignalSent,
+		p.SignalTaken,
 		p.ThreadExit,
 	)
 }

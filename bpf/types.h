@@ -66,11 +66,12 @@ static __always_inline __u32 call_slot(__u64 address, __u32 shift)
 	return (__u32)address * CALL_MULTIPLIER >> shift;
 }
 
-/* What call_at tells of a call, 0 where it knows none: flags, and the depth in the bits from CALL_DEPTH on. */
-enum call_told { CALL_KNOWN = 1, CALL_SPOKEN = 2, CALL_DEPTH = 2 };
+/* What call_at tells of a call, 0 where it knows none: these, and the depth in the bits from CALL_DEPTH_SHIFT on. */
+enum call_bits { CALL_KNOWN = 1, CALL_SPOKEN = 2 };
+#define CALL_DEPTH_SHIFT 2
 static __always_inline __u64 told_call(const struct call *c)
 {
-	return (__u64)c->depth << CALL_DEPTH | (c->spoken ? CALL_SPOKEN : 0) | CALL_KNOWN;
+	return (__u64)c->depth << CALL_DEPTH_SHIFT | (c->spoken ? CALL_SPOKEN : 0) | CALL_KNOWN;
 }
 
 /* What goes through the ring buffer: count words of one thread. */
@@ -150,6 +151,9 @@ struct registers {
 #define WORD_REGISTER(value) (12ULL << 60 | ((value) & ((1ULL << 60) - 1)))
 #define WORD_END(kind, address) (11ULL << 60 | (__u64)(kind) << 48 | ((address) & ((1ULL << 48) - 1)))
 enum from { FROM_INSIDE, FROM_OUTSIDE, FROM_HANDLER, FROM_HANDLER_OUTSIDE, FROM_UNREADABLE, FROM_TRUNCATED, FROM_KILLED, FROM_RESYNC = 8 };
+
+/* System calls by which a thread ends, from asm/unistd.h. */
+enum { SYSCALL_EXECVE = 59, SYSCALL_EXIT = 60, SYSCALL_EXIT_GROUP = 231, SYSCALL_EXECVEAT = 322 };
 
 /* The place of an address that is in no observed image. */
 #define NOWHERE (~0ULL)

@@ -283,87 +283,84 @@ int nothing(struct registers *regs)
 	return 0;
 }
 
-/* An ending is where a thread comes to its end. */
-struct ending {
-	struct registers *regs;
-	__u64 nr, rip;  /* the system call that it is in, if any, and the place that it is in an image */
-	__u64 handler; /* if that is none: the CFA of the signal handler that it is in, if that has interrupted an image; else 0 */
-};
-
-static __always_inline struct ending ending_of(struct task_struct *task)
+/* finish lets go of a thread that has handed over what was left of it. Its slot, if it has one, is another's then, but where drain is sending the rest: it
+ * looks at the slot yet. */
+static __always_inline void finish(struct thread *t, int handed_over)
 {
-	struct ending e = {.regs = (void *)bpf_task_pt_regs((void *)task)};
-	__u64 sp = 0;
-
-	bpf_probe_read_kernel(&e.rip, 8, &e.regs->rip);
-	bpf_probe_read_kernel(&e.nr, 8, &e.regs->orig_rax);
-	e.rip = place(e.rip);
-	if (e.rip == NOWHERE && !bpf_probe_read_kernel(&sp, 8, &e.regs->rsp))
-		e.handler = handler_above(sp);
-	return e;
-}
-
-/* end_of is the last word of a thread; what registers hold is kept where that is in an image. */
-static __always_inline __u64 end_of(struct thread *t, const struct ending *e)
-{
-	if (!enabled)
-		return 0; /* what it did since is not known, so neither is what led to its end */
-	if (e->rip != NOWHERE) {
-		for (int i = 0; i < FRAME_RIP; i++)
-			t->interrupted[i] = register_value(e->regs, frame_number[i]);
-		return WORD_END(FROM_INSIDE, e->rip);
-	}
-	if (e->handler)
-		read_frame(t, e->handler);
-	return WORD_END(e->nr == __NR_exit || e->nr == __NR_exit_group ? FROM_OUTSIDE : FROM_KILLED, 0);
-}
-
-/* finish sends what is left of a thread. Its slot, if it has one, is another's then, but where drain is sending the rest: it looks at the slot yet. */
-static __always_inline void finish(struct thread *t, __u64 end, __u64 handler)
-{
-	if (t && send_rest(t, end, handler) && t == slot_of(t->batch.tid))
+	if (handed_over && t == slot_of(t->batch.tid))
 		t->batch.tid = 0;
 }
 
-static long finish_slot(__u32 slot, void *unused)
+/* abandon ends a thread of which nobody can say where it has ended. */
+static __always_inline void abandon(struct thread *t)
+{
+	if (t)
+		finish(t, send_rest(t, WORD_END(FROM_UNREADABLE, 0), 0));
+}
+
+static long abandon_slot(__u32 slot, void *unused)
 {
 	struct thread *t = bpf_map_lookup_elem(&slots, &slot);
 
 	if (t && t->batch.tid)
-		finish(t, WORD_END(FROM_UNREADABLE, 0), 0);
+		abandon(t);
 	return 0;
 }
 
-/* begin_at_end is for a thread that is traced from its beginning and ends before its first word, in an image or in a handler that has interrupted one. */
-static __always_inline struct thread *begin_at_end(struct task_struct *task, const struct ending *e)
+/* begin_silent is for a thread that is traced from its beginning, has made no word yet, and is told of all the same. */
+static __always_inline struct thread *begin_silent(struct task_struct *task)
 {
 	struct thread *slot = slot_of(task->pid);
 
-	if (!slot || !enabled || task->start_boottime < enabled_at || (e->rip == NOWHERE && !e->handler))
-		return 0;
-	if (e->nr == __NR_execve || e->nr == __NR_execveat) /* in an exec that has failed it has the first one's number and age */
-		return 0;
-	if (metrics[METRIC_NO_STORAGE]) /* its words may be among those that are lost */
+	if (!slot || task->start_boottime < enabled_at || metrics[METRIC_NO_STORAGE]) /* its words may be among those that are lost */
 		return 0;
 	return begin_thread(task, slot);
+}
+
+/* A signal's handler is about to run. If it is not observed nothing else tells of it. */
+SEC("tp_btf/signal_deliver")
+int signal_taken(__u64 *args)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct registers *regs = (void *)bpf_task_pt_regs((void *)task);
+	__u64 handler = 0, rip = 0;
+	struct thread *t;
+
+	if (task->tgid != target || !enabled)
+		return 0;
+	bpf_probe_read_kernel(&handler, 8, (void *)args[2]); /* sa.sa_handler, the first of struct k_sigaction */
+	bpf_probe_read_kernel(&rip, 8, &regs->rip);
+	rip = place(rip);
+	if (handler <= 1 || rip == NOWHERE) /* SIG_DFL, SIG_IGN */
+		return 0;
+	t = thread_of(task);
+	if (!t)
+		t = begin_silent(task);
+	if (t)
+		take_signal(t, regs, rip, args[0]);
+	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
 int thread_exit(__u64 *args)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	struct registers *regs = (void *)bpf_task_pt_regs((void *)task);
+	struct ending e = {.known = enabled, .blocked = task->blocked.sig[0]};
 	struct thread *t;
 
 	if (task->tgid != target)
 		return 0;
-	struct ending e = ending_of(task);
+	bpf_probe_read_kernel(&e.rip, 8, &regs->rip);
+	bpf_probe_read_kernel(&e.call, 8, &regs->orig_rax);
+	e.rip = place(e.rip);
 	t = thread_of(task);
-	if (!t)
-		t = begin_at_end(task, &e);
+	if (!t && e.known && e.rip != NOWHERE && e.call != SYSCALL_EXECVE && e.call != SYSCALL_EXECVEAT) /* in an exec that has failed it has the first one's number and age */
+		t = begin_silent(task);
 	if (t)
-		finish(t, end_of(t, &e), enabled ? e.handler : 0);
+		finish(t, end_thread(t, regs, &e));
 	else if (task->signal->nr_threads == 1) /* in an exec that has failed, the others are gone */
-		loop(SLOTS, finish_slot, 0);
+		loop(SLOTS, abandon_slot, 0);
 	forget_stop(task);
 	return 0;
 }
@@ -382,10 +379,10 @@ int program_exec(__u64 *args)
 	replaced = 1;
 	slot = slot_of(before);
 	if (slot && slot->batch.tid == before) { /* it has the first thread's number and age now */
-		finish(slot, WORD_END(FROM_UNREADABLE, 0), 0);
+		abandon(slot);
 		return 0;
 	}
-	finish(bpf_task_storage_get(&threads, (void *)task, 0, 0), WORD_END(FROM_UNREADABLE, 0), 0);
+	abandon(bpf_task_storage_get(&threads, (void *)task, 0, 0));
 	bpf_task_storage_delete(&threads, (void *)task);
 	return 0;
 }

@@ -27,20 +27,21 @@ func (d *Decoder) HasRun(first wire.Batch) bool {
 }
 
 // end takes a thread's end. If it ended in other code, what led there silently has run: up to the
-// first call of such code, or a return to it.
+// first call of such code, or a return to it, or to where a handler came that it ended in.
 func (t *Thread) end(w wire.Word) {
 	t.ended = true
-	defer t.cutAll() // what handlers had interrupted
-	where, known := spot{pc: w.Address(), regs: registersOf(t.regs)}, w.Place() == wire.Inside
+	where, known, late := spot{pc: w.Address(), regs: registersOf(t.regs)}, w.Place() == wire.Inside, false
 	if t.inUnseenHandler() {
-		if n := len(t.frames); n > 0 && t.value > t.top().cfa && t.value-t.top().cfa <= near {
-			t.sink.Mark(ops.Cut, 0) // it has called that back, which was taken to come later
-		} else {
+		if late = t.calledBackBy(where.regs); !late {
 			where.pc, known = t.from[0].Address(), true
 		}
 	}
 	if w.Place() != wire.Unreadable && !(known && t.endAt(where)) {
 		t.endOutside(w.Place() == wire.Killed)
+	}
+	t.cutAll() // what handlers had interrupted
+	if late {  // what the handler has called back was taken to come later than it did
+		t.sink.Mark(ops.Cut, 0)
 	}
 }
 
@@ -60,10 +61,21 @@ func (t *Thread) endAt(where spot) bool {
 }
 
 // inUnseenHandler reports whether the thread ends in a signal handler that nothing is known of: one
-// that is not observed, or has made no word. What it has interrupted, and its CFA, come with the
-// thread's end.
+// that is not observed, or has made no word. What it has interrupted comes with the thread's end.
 func (t *Thread) inUnseenHandler() bool {
-	return len(t.from) > 0 && t.told && !slices.ContainsFunc(t.frames, func(f frame) bool { return f.handler && f.cfa == t.value })
+	return len(t.from) > 0 && t.from[0].Place() == wire.Handler &&
+		!slices.ContainsFunc(t.frames, func(f frame) bool { return f.handler && f.from == t.from[0] })
+}
+
+// calledBackBy reports whether the innermost activation is below what a handler has interrupted,
+// where registers held this: so the handler has called it back, or what has called that.
+func (t *Thread) calledBackBy(regs *registers) bool {
+	const rsp = 4
+	if len(t.frames) == 0 || regs == nil {
+		return false
+	}
+	cfa := t.top().cfa
+	return cfa < regs[rsp] && regs[rsp]-cfa <= near
 }
 
 // endOutside ends the thread in code that is not observed.

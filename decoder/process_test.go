@@ -168,7 +168,7 @@ func (s *process) kill() {
 		ip = imageBase + f.r.Blocks[f.block].Insns[f.insn].Addr
 	}
 	if s.thread != nil && (s.hits > 0 || !s.midRun) { // else the kernel knows nothing of it
-		s.machine.Exit(s.thread, ip, s.top().registers(ip))
+		s.machine.Exit(s.thread, ip, s.top().registers(ip), 0)
 	}
 }
 

@@ -93,29 +93,30 @@ void usermode_hit(struct machine m, struct thread *t, struct registers *regs, co
 	report(regs, t, s, id);
 }
 
-/* As drain and finish of wpptrace.bpf.c. */
+/* As drain, signal_taken and thread_exit of wpptrace.bpf.c. */
 void usermode_drain(struct machine m, struct thread *t)
 {
 	enter(m);
 	send_rest(t, 0, 0);
 }
 
-void usermode_exit(struct machine m, struct thread *t, struct registers *regs)
+void usermode_signal(struct machine m, struct thread *t, struct registers *regs, __u32 signal)
 {
-	__u64 rip, handler;
+	__u64 rip;
 
 	enter(m);
 	rip = place(regs->rip);
-	if (rip != NOWHERE) {
-		for (int i = 0; i < FRAME_RIP; i++)
-			t->interrupted[i] = register_value(regs, frame_number[i]);
-		send_rest(t, WORD_END(FROM_INSIDE, rip), 0);
-		return;
-	}
-	handler = handler_above(regs->rsp);
-	if (handler)
-		read_frame(t, handler);
-	send_rest(t, WORD_END(FROM_OUTSIDE, 0), handler);
+	if (rip != NOWHERE)
+		take_signal(t, regs, rip, signal);
+}
+
+void usermode_exit(struct machine m, struct thread *t, struct registers *regs, __u64 blocked)
+{
+	struct ending e = {.known = 1, .call = SYSCALL_EXIT, .blocked = blocked};
+
+	enter(m);
+	e.rip = place(regs->rip);
+	end_thread(t, regs, &e);
 }
 
 __u64 usermode_condition(__u8 code, __u64 flags)
@@ -134,7 +135,7 @@ static const struct field fields[] = {
 	WHOLE(life), FIELD(life, started), FIELD(life, tid),
 	WHOLE(loss), FIELD(loss, hits), FIELD(loss, lost),
 	WHOLE(thread), FIELD(thread, cfa), FIELD(thread, hash), FIELD(thread, routine), FIELD(thread, resync), FIELD(thread, last), FIELD(thread, last_case),
-	FIELD(thread, repeats), FIELD(thread, stays), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_last), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, interrupted), FIELD(thread, untimed),
+	FIELD(thread, repeats), FIELD(thread, stays), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_last), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, interrupted), FIELD(thread, taken), FIELD(thread, taken_signal), FIELD(thread, untimed),
 	FIELD(thread, batch),
 };
 

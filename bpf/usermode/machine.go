@@ -115,11 +115,19 @@ func (m *Machine) Drain(t *Thread) {
 	m.run(func(c C.struct_machine) { C.usermode_drain(c, t.c) })
 }
 
-// Exit ends the thread at a user instruction pointer, where registers hold this.
-func (m *Machine) Exit(t *Thread, ip uint64, r *Registers) {
+// Signal has a handler of a signal come at a user instruction pointer, where registers hold this.
+func (m *Machine) Signal(t *Thread, ip uint64, r *Registers, signal int) {
 	regs := r.inC()
 	regs.rip = C.__u64(ip)
-	m.run(func(c C.struct_machine) { C.usermode_exit(c, t.c, &regs) })
+	m.run(func(c C.struct_machine) { C.usermode_signal(c, t.c, &regs, C.__u32(signal)) })
+}
+
+// Exit ends the thread at a user instruction pointer, where registers hold this and signals are
+// blocked, signal 1 by the lowest bit.
+func (m *Machine) Exit(t *Thread, ip uint64, r *Registers, blocked uint64) {
+	regs := r.inC()
+	regs.rip = C.__u64(ip)
+	m.run(func(c C.struct_machine) { C.usermode_exit(c, t.c, &regs, C.__u64(blocked)) })
 }
 
 func (m *Machine) run(call func(C.struct_machine)) {

@@ -16,12 +16,12 @@ type Kind uint8
 
 // The kinds of word. A witness may be preceded by the chain of its callers (From, innermost first)
 // and by a case; a chain that ends with a signal handler, and an End that is Inside, by registers.
-// An End in a signal handler that has interrupted the image, and whose code lies elsewhere, is
-// preceded by registers, From and Case, of the innermost.
+// An End elsewhere, in a signal handler that no word has told of, is preceded by registers and a
+// From, a Handler, of what that has interrupted. What belongs to one word is in one batch with it.
 const (
 	Witness  Kind = iota // the activation with this CFA came to the site, with this outcome
 	From                 // a return address in the chain of callers of the activation that the next witness names
-	Case                 // the value that a switch reads at the next witness, or the CFA of the handler that the next End is in
+	Case                 // the value that a switch reads at the next witness
 	Repeat               // the witness before it (with its case) came this many times more
 	Register             // what a register held where the handler came, or the thread ended: Registers, in this order
 	End                  // the thread ended, or its program was replaced; its user instruction pointer

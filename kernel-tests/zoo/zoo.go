@@ -79,6 +79,7 @@ func Programs() []Program {
 		{File: "coroutines.c", Tags: Coroutine},
 		{File: "counted.c"},
 		{File: "dies_in_callback.c", Exit: 139, Tags: Signals | NoStatic},
+		{File: "dies_in_handler.c", Exit: 6, Tags: Signals | Fault | NoStatic},
 		{File: "distances.c"},
 		{File: "empty.c"},
 		{File: "exception_callbacks.cc", Tags: Exceptions},

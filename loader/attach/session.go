@@ -126,7 +126,7 @@ func (s *Session) attach(exe *os.File) error {
 
 // listen makes the links that tell of the life of threads, and opens the ring buffer.
 func (s *Session) listen() (err error) {
-	programs := []*ebpf.Program{s.objects.ProgramExec, s.objects.ProcessFork}
+	programs := []*ebpf.Program{s.objects.ProgramExec, s.objects.ProcessFork, s.objects.SignalTaken}
 	if s.guard == nil {
 		if s.guard, err = guard.Start(s.process); err != nil {
 			return err
