@@ -77,9 +77,18 @@ func (t *Thread) stuckBelow(i int) bool {
 	return false
 }
 
-// leaveAbove drops the frames above i: an exception or, if jumped, longjmp left them. It reports
-// whether all of them had returned before: then it came out of a later call.
-func (t *Thread) leaveAbove(i int, jumped bool) (returnedAll bool) {
+// A leaving is how activations are left before their end.
+type leaving uint8
+
+const (
+	byException leaving = iota // out of a call: handlers that are not observed do not throw, or their exceptions end the program
+	byJump                     // longjmp: out of a call, or a handler jumped that is not observed, from anywhere
+	bySwitch                   // of stacks, by what is called: they may be come back to
+)
+
+// leaveAbove drops the frames above i, which an exception or a jump has left. It reports whether all
+// of them had returned before: then it came out of a later call.
+func (t *Thread) leaveAbove(i int, how leaving) (returnedAll bool) {
 	n := len(t.frames) - 1 - i
 	if n == 0 {
 		return false
@@ -96,12 +105,12 @@ func (t *Thread) leaveAbove(i int, jumped bool) (returnedAll bool) {
 	}
 	n = len(t.frames) - 1 - i
 	if n == 0 {
-		if jumped && !returned {
+		if how == byJump && !returned {
 			t.markIfGoneOn(t.top())
 		}
 		return returned
 	}
-	t.toThrow(t.top(), returned, jumped)
+	t.toThrow(t.top(), returned, how)
 	t.unwind(i + 1)
 	return false
 }
@@ -162,12 +171,12 @@ func (t *Thread) hasReturned(k int, returned bool) bool {
 	return n > 0
 }
 
-// toThrow lets an activation that is left from within a call, by a jump or an exception, come to
-// that call.
-func (t *Thread) toThrow(f *frame, returned, jumped bool) {
+// toThrow lets an activation that is left from within a call come to that call. returned: what the
+// activation had called has come back.
+func (t *Thread) toThrow(f *frame, returned bool, how leaving) {
 	switch {
 	case f.called && !returned || t.comeToOpenCall(f):
-		if jumped {
+		if how == byJump {
 			t.markIfGoneOn(f)
 		}
 	case !t.cut(f): // a handler that is not observed has left it, from here on or in what it has called
@@ -176,7 +185,8 @@ func (t *Thread) toThrow(f *frame, returned, jumped bool) {
 }
 
 // markIfGoneOn marks that the call out of which an activation has been left by a jump may have
-// returned: what came then ran silently until a handler that is not observed has jumped.
+// returned: what came then ran silently until a handler that is not observed has jumped. So is every
+// jump marked of a function that is not observed and can return, where there are no handlers, too.
 func (t *Thread) markIfGoneOn(f *frame) {
 	if f.st.block != exit {
 		b := &f.r.Blocks[f.st.block]
@@ -319,7 +329,7 @@ func (t *Thread) land(i, pad int) {
 		if f.r.Faulty && t.haveReturned(i) { // or they returned, and what came then faulted
 			t.sink.Mark(ops.Cut, 0)
 		}
-		t.leaveAbove(i, false)
+		t.leaveAbove(i, byException)
 	case here:
 		t.makeCall(f)
 		if f.r.Faulty && f.r.Blocks[f.st.block].End != cfg.NoReturn { // or it returned, and what came then faulted
@@ -351,7 +361,7 @@ func (t *Thread) toThrowingCall(i, pad int) {
 		if !f.r.Faulty {
 			t.anomaly("no call that throws to the landing pad", "routine", f.r.Name, "from", f.address(), "pad", f.r.Blocks[pad].Lo)
 		}
-		t.leaveAbove(i, false)
+		t.leaveAbove(i, byException)
 		f = &t.frames[i]
 		if t.cut(f); f.called && f.r.Faulty {
 			t.sink.Mark(ops.Cut, 0)
@@ -369,9 +379,9 @@ func (t *Thread) toThrowingCall(i, pad int) {
 // returnAgain brings frame i to the continuation of a call that returns a second time (longjmp).
 func (t *Thread) returnAgain(i, b int) {
 	if i == len(t.frames)-1 {
-		t.toThrow(&t.frames[i], false, true)
-	} else if t.leaveAbove(i, true) {
-		t.toThrow(&t.frames[i], true, true)
+		t.toThrow(&t.frames[i], false, byJump)
+	} else if t.leaveAbove(i, byJump) {
+		t.toThrow(&t.frames[i], true, byJump)
 	}
 	t.jumpTo(&t.frames[i], b, ops.StartCall)
 }

@@ -121,7 +121,7 @@ func (t *Thread) Close() {
 
 // cutAll cuts the running path off, and those that handlers have interrupted, whose activations it
 // leaves the inner ones for. All positions are forgotten; it returns how many activations have not
-// been left.
+// been left. What handlers have interrupted that is not known is marked, before all that.
 func (t *Thread) cutAll() (open int) {
 	t.markAdrift(0)
 	outermost := len(t.frames) - 1

@@ -16,13 +16,13 @@ import (
 type pace struct {
 	budget *govern.Budget
 	window time.Duration
-	opened time.Time // zero: no probe stands
-	ready  time.Time // since when the budget has allowed a window that is not open yet; zero: it does not
-	closed uint64    // windows
-	woken  uint64    // of them, those that began while the process slept, and ended before it slept again
-	asleep bool      // the one that is open has begun so
-	tries  int       // how often the next one has been opened, and has not begun
-	calm   func()    // of the window that is open: it is to be closed in time, and what that takes of the machine the budget bounds too
+	opened time.Time     // zero: no probe stands
+	ready  time.Time     // since when the budget has allowed a window that is not open yet, for the process sleeps; zero: it is not waited for
+	look   time.Duration // how long it is until it is looked whether it still does
+	closed uint64        // windows
+	asleep uint64        // of them and the one that is open, those that began while the process slept
+	tries  int           // how often the next one has been opened, and has not begun
+	calm   func()        // of the window that is open: it is to be closed in time, and what that takes of the machine the budget bounds too
 
 	clock     target.Times  // of the process, when its use was accounted for last
 	hits      time.Duration // likewise
@@ -79,7 +79,7 @@ func (p *pace) pause() time.Duration {
 		return tick
 	}
 	if !p.ready.IsZero() {
-		return glance
+		return p.look
 	}
 	if !p.opened.IsZero() {
 		if left := time.Until(p.opened.Add(p.window)); left > 0 {
@@ -98,32 +98,38 @@ const longestPause = 50 * time.Millisecond
 // the process does when it wakes up, and nothing else. Of one that nearly always sleeps it begins
 // all the same.
 const (
-	glance       = 2 * time.Millisecond // how often it is looked whether the process still sleeps
+	glance       = 2 * time.Millisecond // how often it is looked whether the process still sleeps,
+	glanceShare  = 0.05                 // or so seldom that looking takes no more than this share of the time
 	longestSleep = time.Second
 	mostTries    = 8
 	leastLoad    = 0.1 // CPUs: of a process that uses less, another try would find it asleep, too
 )
 
-// mayOpen reports whether a window is to be opened now, of those that the budget allows.
-func (p *pace) mayOpen(sleeps func() bool) bool {
+// awaken decides whether to open a window, of those that the budget allows, or to wait for the
+// process to wake up, which takes longestSleep at most from the first call on.
+func (p *pace) awaken(sleeps func() bool) (open bool) {
+	now := time.Now()
 	if p.ready.IsZero() {
-		p.ready = time.Now()
+		p.ready = now
 	}
-	if sleeps() && time.Since(p.ready) < longestSleep {
+	asleep := sleeps()
+	if p.look = max(glance, time.Duration(float64(time.Since(now))/glanceShare)); asleep && now.Sub(p.ready) < longestSleep {
 		return false
 	}
 	p.ready = time.Time{}
 	return true
 }
 
-// mayBegin reports whether the window that is open is to begin: else the process has gone to sleep
-// meanwhile, and to open another is cheap.
-func (p *pace) mayBegin(sleeps bool) bool {
-	if sleeps && p.load >= leastLoad && p.tries < mostTries && p.change <= p.window {
+// settle decides whether the window that has been opened begins, or is closed, for the process has
+// gone to sleep meanwhile and to open another is cheap: mostTries times at most.
+func (p *pace) settle(asleep bool) (begins bool) {
+	if asleep && p.load >= leastLoad && p.tries < mostTries && p.change <= p.window {
 		p.tries++
 		return false
 	}
-	p.tries, p.asleep = 0, sleeps
+	if p.tries = 0; asleep {
+		p.asleep++
+	}
 	return true
 }
 
@@ -184,7 +190,9 @@ func (j *job) keepPace(ctx context.Context) error {
 	switch open := !p.opened.IsZero(); {
 	case open && p.deeper() && time.Since(p.opened) >= p.window:
 		return j.closeWindow(ctx)
-	case !open && !p.budget.Overdrawn() && p.mayOpen(j.process.Sleeping):
+	case !open && p.budget.Overdrawn():
+		p.ready = time.Time{}
+	case !open && p.awaken(j.process.Sleeping):
 		return j.openWindow(ctx)
 	}
 	return nil
@@ -238,9 +246,6 @@ const mostWait = 70 * time.Microsecond
 // closeWindow takes the probes out. What the threads do from here on is not known.
 func (r *recording) closeWindow(ctx context.Context) error {
 	load := min(r.pace.load, r.pace.rate()) // it may do less than it did before
-	if r.pace.asleep && !r.process.Sleeping() {
-		r.pace.woken++
-	}
 	err := r.accountChange(load, func() error {
 		err := r.detach(ctx)
 		if err == nil {
@@ -287,11 +292,13 @@ func (r *recording) leaveThreads() error {
 // openWindow puts the probes in again, and lets the window begin.
 func (j *job) openWindow(ctx context.Context) error {
 	p := j.pace
-	p.load = p.rate()
+	if p.tries == 0 { // the rest between two tries is too short to tell
+		p.load = p.rate()
+	}
 	if err := j.accountChange(p.load, j.attachAgain); err != nil {
 		return err
 	}
-	if !p.mayBegin(j.process.Sleeping()) {
+	if !p.settle(j.process.Sleeping()) {
 		return j.accountChange(p.load, func() error { return j.detach(ctx) })
 	}
 	if err := j.session.Enable(false); err != nil {

@@ -121,41 +121,51 @@ func TestLoopsAreSeenInWindows(t *testing.T) {
 	}
 }
 
-// A window begins while the process runs, unless that is not to be had, or costs too much.
+// A window begins while the process does something, unless that is not to be had, or costs too much.
 func TestWindowsOfASleeper(t *testing.T) {
 	const window = 10 * time.Millisecond
-	sleeps, runs := func() bool { return true }, func() bool { return false }
+	sleeps, works := func() bool { return true }, func() bool { return false }
+	slowly := func() bool { time.Sleep(window); return true }
 	p := newPace(0.05, window, target.Times{}, 1)
-	if p.mayOpen(sleeps) {
+	if p.awaken(sleeps) {
 		t.Error("a window is opened while the process sleeps")
 	}
 	if p.pause() != glance {
 		t.Errorf("it is looked for the process to wake up in %v, not %v", p.pause(), glance)
 	}
-	if !p.mayOpen(runs) || p.mayOpen(sleeps) {
-		t.Error("a window is not opened while the process runs, or the next one while it sleeps")
+	if p.awaken(slowly) || p.pause() < 10*window {
+		t.Errorf("where a look takes %v it is looked again in %v", window, p.pause())
+	}
+	if !p.awaken(works) || p.awaken(sleeps) {
+		t.Error("a window is not opened while the process works, or the next one while it sleeps")
 	}
 	p.ready = time.Now().Add(-longestSleep)
-	if !p.mayOpen(sleeps) {
+	if !p.awaken(sleeps) {
 		t.Error("no window is opened of a process that sleeps for long")
 	}
-	begun := 0
-	for range 2 * (mostTries + 1) {
-		if p.mayBegin(true) {
-			begun++
+	for range mostTries {
+		if p.settle(true) {
+			t.Fatal("a window begins while the process sleeps")
 		}
 	}
-	if begun != 2 || !p.asleep {
-		t.Errorf("%d windows begin in two times as many tries as there are", begun)
+	for _, c := range []struct {
+		name        string
+		asleep      bool
+		load        float64
+		change      time.Duration
+		begunAsleep uint64
+	}{
+		{"after many tries", true, 1, 0, 1},
+		{"while it works", false, 1, 0, 1},
+		{"that was dear to open", true, 1, window + 1, 2},
+		{"of what hardly works", true, leastLoad / 2, 0, 3},
+	} {
+		if p.load, p.change = c.load, c.change; !p.settle(c.asleep) || p.asleep != c.begunAsleep {
+			t.Errorf("a window %s: %d have begun asleep, not %d", c.name, p.asleep, c.begunAsleep)
+		}
 	}
-	if !p.mayBegin(false) || p.asleep {
-		t.Error("a window does not begin while the process runs")
-	}
-	if p.change = window + 1; !p.mayBegin(true) {
-		t.Error("a window that was dear to open does not begin")
-	}
-	if p.change, p.load = 0, leastLoad/2; !p.mayBegin(true) {
-		t.Error("a window of a process that hardly does anything does not begin")
+	if p.settle(true); p.tries != 0 {
+		t.Error("tries are not counted anew")
 	}
 }
 
@@ -197,10 +207,13 @@ func TestFewWindows(t *testing.T) {
 		1: "wpptrace: traced in 1 window, 50% of its own CPU time; tracing took 0% more\nwpptrace: so few show little ",
 		4: "wpptrace: traced in 4 windows, 50% of its own CPU time; tracing took 0% more\nwpptrace: so few show little ",
 		5: "wpptrace: traced in 5 windows, 50% of its own CPU time; tracing took 0% more\n",
+		8: "wpptrace: traced in 8 windows, 50% of its own CPU time; tracing took 0% more\nwpptrace: 3 of them begin where it wakes up: ",
 	} {
 		var out strings.Builder
 		j := &job{recordFlags: &recordFlags{}, recording: &recording{pace: newPace(0.05, time.Millisecond, target.Times{}, 1)}, errs: newStatusLine(&out, true)}
-		j.pace.woken = windows / 4
+		if j.pace.asleep = windows / 4; windows == 8 {
+			j.pace.asleep++
+		}
 		j.tellWindows(wpp.Figures{Windows: windows, Sampled: 0.5})
 		if got := out.String(); !strings.HasPrefix(got, want) || strings.Contains(got, "so few") != strings.Contains(want, "so few") || want == "" && got != "" {
 			t.Errorf("%d windows: told %q", windows, got)

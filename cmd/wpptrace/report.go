@@ -125,8 +125,8 @@ func (j *job) tellWindows(f wpp.Figures) {
 		windows = "1 window"
 	}
 	j.say("traced in %s, %s of its own CPU time; tracing took %s more", windows, f.TellSampled(), percentage(j.pace.budget.Overhead()))
-	if 4*j.pace.woken > f.Windows {
-		j.say("%d of them begin where it wakes up, and end before it sleeps again: what comes later is in them less often than it is done; a longer --window shows more of it", j.pace.woken)
+	if 4*j.pace.asleep > f.Windows {
+		j.say("%d of them begin where it wakes up: what it does later is in them less often than it is done, unless a longer --window covers it", j.pace.asleep)
 	}
 	if f.Windows < few {
 		j.say("so few show little of what it does: record longer, fewer routines (-F), or all that it does (--overhead 0)")

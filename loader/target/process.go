@@ -282,14 +282,16 @@ func (p *Process) Threads() ([]int, error) {
 // Stopped reports whether all threads are stopped, or at their end. Cost: some 10 us for each that is.
 func (p *Process) Stopped() bool { return p.allAre("TtZX") }
 
-// Sleeping reports whether all threads wait, for what may take any time, or are at their end. Cost:
-// some 10 us for each that does.
+// Sleeping reports whether all threads sleep, so that a signal would wake them (state S), or are at
+// their end: none that waits for a disk or for memory's locks (D), or is stopped (T). Cost: some 10 us
+// for each that does.
 func (p *Process) Sleeping() bool { return p.allAre("SZX") }
 
-// allAre reports whether each thread is in one of some states, as in /proc/PID/stat.
+// allAre reports whether each thread is in one of some states, as in /proc/PID/stat; false, if there
+// is none.
 func (p *Process) allAre(states string) bool {
 	ids, err := p.Threads()
-	if err != nil {
+	if err != nil || len(ids) == 0 {
 		return false
 	}
 	for _, id := range ids {
