@@ -3,6 +3,7 @@
 package bpf_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,31 +42,36 @@ func TestBatchIsSentWhenItIsFull(t *testing.T) {
 	}
 }
 
-// TestEndInAHandler: a thread that ends in code elsewhere tells of the handler that it is in, and that
-// no word has told of: what it has interrupted.
-func TestEndInAHandler(t *testing.T) {
+// TestSignals: where a handler comes is told, and at the end of a thread whether it runs, if no word
+// has come of it.
+func TestSignals(t *testing.T) {
 	const signal, blocked = 11, 1<<10 | 1<<20
-	told := append(registers(), wire.MakeFrom(wire.Handler, 0x777), wire.MakeEnd(wire.Outside, 0))
-	ended := []wire.Word{wire.MakeEnd(wire.Outside, 0)}
+	comes := append(registers(), wire.MakeInterrupt(0x777))
+	others := make([]wire.Word, len(wire.Registers))
+	for i := range others {
+		others[i] = wire.MakeRegister(0)
+	}
+	ends := []wire.Word{wire.MakeEnd(wire.Outside, 0)}
+	within := slices.Concat(registers(), []wire.Word{wire.MakeFrom(wire.Handler, 0x777)}, ends)
 	for _, c := range []struct {
 		name    string
 		before  func(r *rig)
 		blocked uint64
 		want    []wire.Word
 	}{
-		{"in it", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal) }, blocked, told},
+		{"in it", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal) }, blocked, slices.Concat(comes, within)},
 		{"in that of the last signal", func(r *rig) {
 			r.Signal(r.thread, base+0x99, &usermode.Registers{}, signal+1)
 			r.Signal(r.thread, base+0x777, &interrupted, signal)
-		}, blocked, told},
+		}, blocked, slices.Concat(others, []wire.Word{wire.MakeInterrupt(0x99)}, comes, within)},
 		{"in one that has interrupted it", func(r *rig) {
 			r.Signal(r.thread, base+0x777, &interrupted, signal)
 			r.Signal(r.thread, outside, &usermode.Registers{}, signal+1)
-		}, blocked | 1<<signal, told},
-		{"after it has returned", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal) }, blocked &^ (1 << (signal - 1)), ended},
-		{"where all signals are blocked", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal) }, ^uint64(1<<8 | 1<<18), ended},
-		{"in one of code elsewhere", func(r *rig) { r.Signal(r.thread, outside, &interrupted, signal) }, blocked, ended},
-		{"in none", func(*rig) {}, ^uint64(0) >> 1, ended},
+		}, blocked | 1<<signal, slices.Concat(comes, within)},
+		{"after it has returned", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal) }, blocked &^ (1 << (signal - 1)), slices.Concat(comes, ends)},
+		{"where all signals are blocked", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal) }, ^uint64(1<<8 | 1<<18), slices.Concat(comes, ends)},
+		{"in one of code elsewhere", func(r *rig) { r.Signal(r.thread, outside, &interrupted, signal) }, blocked, ends},
+		{"in none", func(*rig) {}, ^uint64(0) >> 1, ends},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)
@@ -76,7 +82,18 @@ func TestEndInAHandler(t *testing.T) {
 	}
 }
 
-// TestEndInAHandlerThatSpoke: what a handler's own words have told is not told again.
+// TestSignalBetweenRepeats: a handler comes between two hits of the same, which are told apart.
+func TestSignalBetweenRepeats(t *testing.T) {
+	r := newRig(t, false)
+	word := wire.MakeWitness(plain, 0, stack)
+	r.hit(plain, stack)
+	r.hit(plain, stack)
+	r.Signal(r.thread, base+0x777, &interrupted, 11)
+	r.hit(plain, stack)
+	r.expect(t, slices.Concat([]wire.Word{word, wire.MakeRepeat(1)}, registers(), []wire.Word{wire.MakeInterrupt(0x777), word})...)
+}
+
+// TestEndInAHandlerThatSpoke: what a handler's own words have told is not told again at the end.
 func TestEndInAHandlerThatSpoke(t *testing.T) {
 	const signal = 11
 	r := newRig(t, false)
@@ -86,7 +103,8 @@ func TestEndInAHandlerThatSpoke(t *testing.T) {
 	r.Memory.SetSignalFrame(stack, base+0x777, &interrupted)
 	r.hit(first, stack)
 	r.Exit(r.thread, outside, &usermode.Registers{}, 1<<(signal-1))
-	r.expect(t, append(registers(), wire.MakeFrom(wire.Handler, 0x777), wire.MakeWitness(first, 0, stack), wire.MakeEnd(wire.Outside, 0))...)
+	r.expect(t, slices.Concat(registers(), []wire.Word{wire.MakeInterrupt(0x777)}, registers(),
+		[]wire.Word{wire.MakeFrom(wire.Handler, 0x777), wire.MakeWitness(first, 0, stack), wire.MakeEnd(wire.Outside, 0)})...)
 }
 
 // TestNothingIsSentOfNothing: a thread that has said nothing since sends no empty batch.

@@ -118,6 +118,14 @@ __noinline int put_registers(struct thread *t)
 	return 0;
 }
 
+/* put_taken says what has been noted of the registers. */
+static __always_inline void put_taken(struct thread *t)
+{
+	for (int i = 0; i < FRAME_REGISTERS; i++)
+		t->interrupted[i] = t->taken[i];
+	put_registers(t);
+}
+
 /* What send_rest says of a thread's end takes so many words at most: registers, From, End. */
 #define END_WORDS (FRAME_RIP + 2)
 
@@ -131,9 +139,7 @@ __noinline int send_rest(struct thread *t, __u64 word, int in_handler)
 	put_repeats(t);
 	if (in_handler || (WORD_PLACE(word) == FROM_INSIDE && word)) {
 		make_room(t, END_WORDS);
-		for (int i = 0; i < FRAME_REGISTERS; i++)
-			t->interrupted[i] = t->taken[i];
-		put_registers(t);
+		put_taken(t);
 	}
 	if (in_handler)
 		put(t, WORD_FROM(FROM_HANDLER, t->interrupted[FRAME_RIP]));
@@ -162,13 +168,24 @@ static __always_inline void read_frame(struct thread *t, __u64 cfa)
 	}
 }
 
-/* take_signal notes where a signal's handler comes, if it interrupts an image. */
-static __always_inline void take_signal(struct thread *t, struct registers *regs, __u64 rip, __u32 signal)
+/* take_registers notes what registers hold where a handler comes, or the thread ends: at rip, a place in an image. */
+static __always_inline void take_registers(struct thread *t, struct registers *regs, __u64 rip)
 {
 	for (int i = 0; i < FRAME_RIP; i++)
 		t->taken[i] = register_value(regs, frame_number[i]);
 	t->taken[FRAME_RIP] = rip;
+}
+
+/* take_signal says where a signal's handler comes, if it interrupts an image. */
+static __always_inline void take_signal(struct thread *t, struct registers *regs, __u64 rip, __u32 signal)
+{
+	take_registers(t, regs, rip);
 	t->taken_signal = signal;
+	put_repeats(t);
+	t->last = 0;
+	make_room(t, FRAME_RIP + 1);
+	put_taken(t);
+	put(t, WORD_INTERRUPT(rip));
 }
 
 /* Signals that cannot be blocked, SIGKILL and SIGSTOP, as a mask. */
@@ -197,7 +214,7 @@ static __always_inline int end_thread(struct thread *t, struct registers *regs, 
 	if (!e->known)
 		return send_rest(t, 0, 0);
 	if (e->rip != NOWHERE) {
-		take_signal(t, regs, e->rip, 0);
+		take_registers(t, regs, e->rip);
 		return send_rest(t, WORD_END(FROM_INSIDE, e->rip), 0);
 	}
 	return send_rest(t, end, in_handler(t, e->blocked));

@@ -17,6 +17,10 @@ func (d *Decoder) HasRun(first wire.Batch) bool {
 	}
 	for i := range first.Len() {
 		switch w := first.Word(i); w.Kind() {
+		case wire.Interrupt:
+			if d.observes(w.Address()) {
+				return true
+			}
 		case wire.From, wire.End:
 			if place := w.Place(); (place == wire.Inside || place == wire.Handler) && d.observes(w.Address()) {
 				return true
@@ -31,7 +35,10 @@ func (d *Decoder) HasRun(first wire.Batch) bool {
 func (t *Thread) end(w wire.Word) {
 	t.ended = true
 	where, known, late := spot{pc: w.Address(), regs: registersOf(t.regs)}, w.Place() == wire.Inside, false
-	if t.inUnseenHandler() {
+	switch {
+	case !known && t.taken != nil && !t.heard: // nothing else is told of it
+		where, known = *t.taken, true
+	case t.inUnseenHandler():
 		if late = t.calledBackBy(where.regs); !late {
 			where.pc, known = t.from[0].Address(), true
 		}

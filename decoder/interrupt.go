@@ -74,6 +74,38 @@ const (
 	near        = 1 << 20
 )
 
+// leaveInterrupted drops the frames above i, where a handler that is not observed has come since the
+// last word: it has jumped, or thrown, out of what it interrupted. What ran up to there is told, if
+// one silent way leads there; else `#cut` marks the place. It reports false if none has come, or more
+// is to be found out.
+func (t *Thread) leaveInterrupted(i int) bool {
+	if t.taken == nil {
+		return false
+	}
+	a := t.frames[i].activation
+	moved, _, _ := t.interrupt(*t.taken)
+	if len(t.frames) <= i || t.frames[i].activation != a {
+		return false
+	}
+	if !moved {
+		t.sink.Mark(ops.Cut, 0)
+	}
+	if len(t.frames)-1 > i {
+		t.unwind(i + 1)
+	}
+	return true
+}
+
+// runsAgain reports whether a word is that of an instruction which runs anew: it was hit, and faulted,
+// and a handler that is not observed has mended what it faulted for.
+func (t *Thread) runsAgain(a activation, s *plan.Site) bool {
+	if !s.Stepped || len(t.frames) == 0 || t.taken.pc != s.Addr+a.r.Offset() {
+		return false
+	}
+	f := t.top()
+	return f.activation == a && f.st.block == s.Block && !f.called && f.st.to(s.Block, false) == nil
+}
+
 // endPath ends the running path of an activation that has jumped out of where it stands. That it is
 // left is said when it is known where to.
 func (t *Thread) endPath(f *frame) {

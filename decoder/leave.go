@@ -77,18 +77,9 @@ func (t *Thread) stuckBelow(i int) bool {
 	return false
 }
 
-// A leaving is how activations are left before their end.
-type leaving uint8
-
-const (
-	byException leaving = iota // out of a call: handlers that are not observed do not throw, or their exceptions end the program
-	byJump                     // longjmp: out of a call, or a handler jumped that is not observed, from anywhere
-	bySwitch                   // of stacks, by what is called: they may be come back to
-)
-
 // leaveAbove drops the frames above i, which an exception or a jump has left. It reports whether all
 // of them had returned before: then it came out of a later call.
-func (t *Thread) leaveAbove(i int, how leaving) (returnedAll bool) {
+func (t *Thread) leaveAbove(i int) (returnedAll bool) {
 	n := len(t.frames) - 1 - i
 	if n == 0 {
 		return false
@@ -105,12 +96,9 @@ func (t *Thread) leaveAbove(i int, how leaving) (returnedAll bool) {
 	}
 	n = len(t.frames) - 1 - i
 	if n == 0 {
-		if how == byJump && !returned {
-			t.markIfGoneOn(t.top())
-		}
 		return returned
 	}
-	t.toThrow(t.top(), returned, how)
+	t.toThrow(t.top(), returned)
 	t.unwind(i + 1)
 	return false
 }
@@ -173,31 +161,12 @@ func (t *Thread) hasReturned(k int, returned bool) bool {
 
 // toThrow lets an activation that is left from within a call come to that call. returned: what the
 // activation had called has come back.
-func (t *Thread) toThrow(f *frame, returned bool, how leaving) {
+func (t *Thread) toThrow(f *frame, returned bool) {
 	switch {
-	case f.called && !returned || t.comeToOpenCall(f):
-		if how == byJump {
-			t.markIfGoneOn(f)
-		}
+	case f.called && !returned, t.comeToOpenCall(f):
 	case !t.cut(f): // a handler that is not observed has left it, from here on or in what it has called
 		t.sink.Mark(ops.Cut, 0)
 	}
-}
-
-// markIfGoneOn marks that the call out of which an activation has been left by a jump may have
-// returned: what came then ran silently until a handler that is not observed has jumped. So is every
-// jump marked of a function that is not observed and can return, where there are no handlers, too.
-func (t *Thread) markIfGoneOn(f *frame) {
-	if f.st.block != exit {
-		b := &f.r.Blocks[f.st.block]
-		if len(b.Succ) == 0 {
-			return
-		}
-		if s := f.r.Site(b.Succ[0]); s != nil && s.Insn == 0 {
-			return
-		}
-	}
-	t.sink.Mark(ops.Cut, 0)
 }
 
 // cut emits what is known of a path whose tail is not. It reports whether it has said so.
@@ -325,11 +294,12 @@ func (t *Thread) land(i, pad int) {
 	f := &t.frames[i]
 	here := f.st.block != exit && f.r.landsAt(f.st.block, pad)
 	switch {
+	case t.leaveInterrupted(i):
 	case here && i < len(t.frames)-1:
 		if f.r.Faulty && t.haveReturned(i) { // or they returned, and what came then faulted
 			t.sink.Mark(ops.Cut, 0)
 		}
-		t.leaveAbove(i, byException)
+		t.leaveAbove(i)
 	case here:
 		t.makeCall(f)
 		if f.r.Faulty && f.r.Blocks[f.st.block].End != cfg.NoReturn { // or it returned, and what came then faulted
@@ -361,7 +331,7 @@ func (t *Thread) toThrowingCall(i, pad int) {
 		if !f.r.Faulty {
 			t.anomaly("no call that throws to the landing pad", "routine", f.r.Name, "from", f.address(), "pad", f.r.Blocks[pad].Lo)
 		}
-		t.leaveAbove(i, byException)
+		t.leaveAbove(i)
 		f = &t.frames[i]
 		if t.cut(f); f.called && f.r.Faulty {
 			t.sink.Mark(ops.Cut, 0)
@@ -378,10 +348,12 @@ func (t *Thread) toThrowingCall(i, pad int) {
 
 // returnAgain brings frame i to the continuation of a call that returns a second time (longjmp).
 func (t *Thread) returnAgain(i, b int) {
-	if i == len(t.frames)-1 {
-		t.toThrow(&t.frames[i], false, byJump)
-	} else if t.leaveAbove(i, byJump) {
-		t.toThrow(&t.frames[i], true, byJump)
+	switch {
+	case t.leaveInterrupted(i):
+	case i == len(t.frames)-1:
+		t.toThrow(&t.frames[i], false)
+	case t.leaveAbove(i):
+		t.toThrow(&t.frames[i], true)
 	}
 	t.jumpTo(&t.frames[i], b, ops.StartCall)
 }

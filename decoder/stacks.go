@@ -63,7 +63,7 @@ func (t *Thread) setAside(i int) {
 	for k > i+1 && !t.frames[k].root {
 		k--
 	}
-	t.toThrow(t.top(), false, bySwitch)
+	t.toThrow(t.top(), false)
 	piece := append([]frame(nil), t.frames[k:]...)
 	t.unwind(k)
 	if !piece[0].root {

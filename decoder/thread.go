@@ -25,6 +25,7 @@ type Thread struct {
 	saved  []uint64
 	owner  activation
 	known  uint64 // the highest CFA up to which all activations are known since the thread was met; 0: all, from its beginning
+	taken  *spot  // where a handler has come since the last witness, if one has; nothing is known of it but that
 	heard  bool   // it has said something, or lost it
 	ended  bool
 	words  uint64
@@ -81,6 +82,12 @@ func (t *Thread) Word(w wire.Word) {
 			t.witness(t.last)
 		}
 		t.told = false
+	case wire.Interrupt:
+		t.taken = nil
+		if t.d.observes(w.Address()) {
+			t.taken = &spot{pc: w.Address(), regs: registersOf(t.regs)}
+		}
+		t.regs = t.regs[:0]
 	case wire.End:
 		t.end(w)
 	default:
@@ -96,7 +103,7 @@ func (t *Thread) Gap(n uint64) {
 	t.abandon()
 	t.sink.Mark(ops.Gap, n)
 	t.heard = true
-	t.away, t.chain, t.owner = nil, nil, activation{}
+	t.away, t.chain, t.owner, t.taken = nil, nil, activation{}, nil
 	t.from, t.regs, t.told = t.from[:0], t.regs[:0], false
 }
 
@@ -159,6 +166,12 @@ func (t *Thread) witness(w wire.Word) {
 	}
 	r := t.d.routines[s.Routine]
 	a := activation{r, w.CFA()}
+	if t.taken != nil {
+		defer func() { t.taken = nil }()
+		if t.runsAgain(a, s) {
+			return
+		}
+	}
 	if n := len(t.frames); n > 0 && len(t.from) == 0 {
 		if f := &t.frames[n-1]; f.activation == a && !r.pad[s.Block] && !r.again[s.Block] {
 			if m := f.st.to(s.Block, f.called); m != nil {

@@ -15,16 +15,18 @@ type Word uint64
 type Kind uint8
 
 // The kinds of word. A witness may be preceded by the chain of its callers (From, innermost first)
-// and by a case; a chain that ends with a signal handler, and an End that is Inside, by registers.
+// and by a case; a chain that ends with a signal handler, an Interrupt, and an End that is Inside, by
+// registers.
 // An End elsewhere, in a signal handler that no word has told of, is preceded by registers and a
 // From, a Handler, of what that has interrupted. What belongs to one word is in one batch with it.
 const (
-	Witness  Kind = iota // the activation with this CFA came to the site, with this outcome
-	From                 // a return address in the chain of callers of the activation that the next witness names
-	Case                 // the value that a switch reads at the next witness
-	Repeat               // the witness before it (with its case) came this many times more
-	Register             // what a register held where the handler came, or the thread ended: Registers, in this order
-	End                  // the thread ended, or its program was replaced; its user instruction pointer
+	Witness   Kind = iota // the activation with this CFA came to the site, with this outcome
+	From                  // a return address in the chain of callers of the activation that the next witness names
+	Case                  // the value that a switch reads at the next witness
+	Repeat                // the witness before it (with its case) came this many times more
+	Register              // what a register held where the handler came, or the thread ended: Registers, in this order
+	End                   // the thread ended, or its program was replaced; its user instruction pointer
+	Interrupt             // a signal's handler comes, before the instruction of the image at Address
 	Invalid
 )
 
@@ -44,6 +46,8 @@ func (w Word) Kind() Kind {
 		return End
 	case 12:
 		return Register
+	case 13:
+		return Interrupt
 	}
 	return Invalid
 }
@@ -80,7 +84,7 @@ const (
 // Place says where the address of a From or End lies.
 func (w Word) Place() Place { return Place(w >> 48 & 7) }
 
-// Address is the link-time address of a From or End that is Inside, or of a Handler.
+// Address is the link-time address of an Interrupt, of a From or End that is Inside, or of a Handler.
 func (w Word) Address() uint64 { return uint64(w) & (1<<48 - 1) }
 
 // Resync reports whether a From belongs to the whole chain of callers, sent when a thread is first
@@ -112,6 +116,9 @@ func MakeRegister(v uint64) Word { return Word(12<<60 | v&(1<<CaseBits-1)) }
 // MakeRepeat returns the word that repeats the witness before it n times.
 func MakeRepeat(n uint64) Word { return Word(10<<60 | n&(1<<60-1)) }
 
+// MakeInterrupt returns the word of a handler that comes.
+func MakeInterrupt(address uint64) Word { return Word(13<<60 | address&(1<<48-1)) }
+
 // MakeEnd returns the word of a thread's end.
 func MakeEnd(p Place, address uint64) Word {
 	return Word(11<<60 | uint64(p)<<48 | address&(1<<48-1))
@@ -130,6 +137,8 @@ func (w Word) String() string {
 		return fmt.Sprintf("repeat %d", w.Value())
 	case Register:
 		return fmt.Sprintf("register %x", w.Value())
+	case Interrupt:
+		return fmt.Sprintf("interrupt %x", w.Address())
 	case End:
 		return fmt.Sprintf("end %d:%x", w.Place(), w.Address())
 	}

@@ -1,8 +1,10 @@
-// Handlers that are left out, for a breakpoint in them, jump out of what made no word, or end its thread there.
+// Handlers that are left out, for a breakpoint in them, jump out of what made no word, end its thread there, or mend a fault.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,12 +13,21 @@
 static sigjmp_buf back;
 static volatile int *volatile nowhere;
 static volatile int parts, stops;
+static volatile int *page;
 
 static void jump_back(int number)
 {
 	if (stops)
 		__asm__ volatile("int3");
 	siglongjmp(back, number);
+}
+
+static void unlock(int number)
+{
+	if (stops)
+		__asm__ volatile("int3");
+	mprotect((void *)page, 4096, PROT_READ | PROT_WRITE);
+	parts += number;
 }
 
 static void end_thread(int number)
@@ -56,6 +67,44 @@ NOINLINE static void fault_in_a_callee(int n)
 	parts -= 3;
 }
 
+static int fault_if_equal(const void *key, const void *element)
+{
+	parts += 5;
+	if (*(const int *)key == *(const int *)element)
+		*nowhere = 1;
+	return *(const int *)key - *(const int *)element;
+}
+
+// What is called back makes no word before it faults, and nothing lies between one call of the library and the next.
+NOINLINE static void fault_called_back(int n)
+{
+	int list[] = {n & 1, n, 90};
+	parts += getppid() == 0;
+	bsearch(&n, list, 3, sizeof *list, fault_if_equal);
+	getppid();
+}
+
+static void note(int n) { parts += n; }
+static void (*volatile noting)(int) = note;
+
+// The next call lies ahead, and is not come to.
+NOINLINE static void fault_before_a_call(int n)
+{
+	*nowhere = n;
+	parts += 1;
+	parts ^= 6;
+	noting(n);
+	getppid();
+}
+
+// The instruction that faults runs again.
+NOINLINE static void fault_and_go_on(int n)
+{
+	mprotect((void *)page, 4096, PROT_NONE);
+	page[n] += n;
+	parts += page[n];
+}
+
 static void *speak_and_fault(void *unused)
 {
 	for (int i = 0; i < 3; i++)
@@ -85,13 +134,23 @@ static void run(void *(*begin)(void *), void (*handler)(int))
 int main(void)
 {
 	signal(SIGSEGV, jump_back);
-	for (volatile int i = 0; i < 6; i++) {
+	for (volatile int i = 0; i < 10; i++) {
 		if (sigsetjmp(back, 1))
 			mix(parts);
-		else if (i % 3)
-			fault_in_a_callee(i);
-		else
+		else if (i % 5 == 0)
 			fault_behind_a_call(i);
+		else if (i % 5 == 1)
+			fault_called_back(i);
+		else if (i % 5 == 2)
+			fault_before_a_call(i);
+		else
+			fault_in_a_callee(i);
+	}
+	page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	signal(SIGSEGV, unlock);
+	for (int i = 0; i < 4; i++) {
+		fault_and_go_on(i);
+		mix(parts);
 	}
 	run(speak_and_fault, end_thread);
 	run(fault_at_once, end_thread);
