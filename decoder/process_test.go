@@ -406,7 +406,12 @@ func (s *process) goOn() {
 // runOutside lets code that is not observed do something.
 func (s *process) runOutside(f *frame) {
 	if f.harmless {
-		s.finish()
+		if s.neverReturns() { // a loop for ever, which words tell as little of as of what it does
+			s.kill()
+			s.unknown = true
+		} else {
+			s.finish()
+		}
 		return
 	}
 	switch {
@@ -422,15 +427,20 @@ func (s *process) runOutside(f *frame) {
 		s.kill()
 		return
 	}
-	if len(s.frames) > 1 {
-		if below := s.frames[len(s.frames)-2]; below.r != nil && below.calling && below.r.Blocks[below.block].End == cfg.NoReturn {
-			if !s.throw() && !s.jump() {
-				s.kill()
-			}
-			return
-		}
+	if !s.neverReturns() {
+		s.finish()
+	} else if !s.throw() && !s.jump() {
+		s.kill()
 	}
-	s.finish()
+}
+
+// neverReturns reports whether the innermost frame is that of a call which never returns.
+func (s *process) neverReturns() bool {
+	if len(s.frames) < 2 {
+		return false
+	}
+	below := s.frames[len(s.frames)-2]
+	return below.r != nil && below.calling && below.r.Blocks[below.block].End == cfg.NoReturn
 }
 
 // unwindTo leaves the frames above i.
