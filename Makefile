@@ -18,7 +18,7 @@ demo: wpptrace
 	@.ci/need bash
 	demo/run
 
-# As root. Some eleven minutes on two cores, or twenty where the machine does something else, too.
+# As root. Some five minutes on two cores, or ten where the machine does something else, too.
 test:
 	@.ci/need-go
 	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 xz:xz-utils dwz cpio

@@ -45,6 +45,7 @@ static __always_inline void forget(struct thread *t)
 {
 	t->cfa = 0;
 	t->last = 0;
+	t->taken_signal = 0;
 	t->resync = 1;
 }
 
@@ -54,7 +55,7 @@ static __always_inline void begin(struct thread *t, __u32 tid, __u64 started, __
 	t->batch.tid = tid;
 	t->batch.started = started;
 	t->batch.count = t->batch.sequence = t->batch.hits = t->batch.lost = 0;
-	t->sent = t->repeats = t->stays = t->restorer = t->chain_len = t->taken_signal = 0;
+	t->sent = t->repeats = t->stays = t->restorer = t->chain_len = 0;
 	forget(t);
 	t->resync = resync;
 }

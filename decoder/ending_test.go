@@ -123,6 +123,10 @@ func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 		})
 	}
 	elsewhere := wire.MakeEnd(wire.Outside, 0)
+	interrupted := "#cut, enter first, path, enter inner, path, #cut"
+	if d := cmp.Diff(interrupted, told(t, p, wire.MakeInterrupt(behind("inner", 2)), elsewhere)); d != "" {
+		t.Error(d)
+	}
 	for _, c := range []struct {
 		words []wire.Word
 		want  bool
@@ -130,6 +134,8 @@ func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 		{[]wire.Word{wire.MakeEnd(wire.Inside, behind("inner", 2))}, true},
 		{[]wire.Word{wire.MakeEnd(wire.Inside, behind("apart", 1))}, false},
 		{[]wire.Word{elsewhere}, false},
+		{[]wire.Word{wire.MakeInterrupt(behind("inner", 2)), elsewhere}, true},
+		{[]wire.Word{wire.MakeInterrupt(behind("apart", 1)), elsewhere}, false},
 		{[]wire.Word{wire.MakeFrom(wire.Handler, behind("inner", 2)), elsewhere}, true},
 		{[]wire.Word{wire.MakeFrom(wire.Handler, behind("apart", 1)), elsewhere}, false},
 	} {

@@ -65,6 +65,7 @@ func TestWordsPrint(t *testing.T) {
 		{wire.MakeCase(7), "case 7"},
 		{wire.MakeRepeat(8), "repeat 8"},
 		{wire.MakeEnd(wire.Inside, 0x99), "end 0:99"},
+		{wire.MakeInterrupt(0x99), "interrupt 99"},
 		{wire.Word(15 << 60), "invalid f000000000000000"},
 	} {
 		if got := c.w.String(); got != c.want {
