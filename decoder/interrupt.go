@@ -87,7 +87,7 @@ func (t *Thread) leaveInterrupted(i int) bool {
 	if len(t.frames) <= i || t.frames[i].activation != a {
 		return false
 	}
-	if !moved {
+	if !moved && !t.cut(t.top()) {
 		t.sink.Mark(ops.Cut, 0)
 	}
 	if len(t.frames)-1 > i {
