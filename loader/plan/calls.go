@@ -109,6 +109,9 @@ func (p *Plan) classify() {
 		for _, b := range r.leads {
 			r.calls[b] = r.destinations[b].calling()
 		}
+		if r.Observed() {
+			r.findOnwards()
+		}
 		return false
 	})
 	p.findReentries()

@@ -99,6 +99,7 @@ type Routine struct {
 	destinations []destination // by block
 	calls        []calling     // by block
 	again        []int         // blocks that follow calls which may return again, each once
+	onward       [][]int       // by block, see onwards
 	freq         []float64
 	entry        float64               // expected activations
 	measured     bool                  // entry and freq are

@@ -10,7 +10,7 @@ import (
 // A search looks at what can run from one place on without a word.
 type search struct {
 	r      *Routine
-	parent []int32 // by node, exit last; unseen, or origin, or the node before
+	parent []int32 // by node + 1; unseen, or origin, or the node before
 	queue  []int   // the nodes that are not unseen, in the order in which they were come to
 }
 
@@ -27,12 +27,7 @@ func newSearch(r *Routine) *search {
 	return s
 }
 
-func (s *search) at(node int) *int32 {
-	if node == exit {
-		return &s.parent[len(s.parent)-1]
-	}
-	return &s.parent[node]
-}
+func (s *search) at(node int) *int32 { return &s.parent[node-exit] }
 
 func (s *search) reset() {
 	for _, n := range s.queue {
@@ -78,12 +73,21 @@ func (s *search) silent(node int) []int {
 }
 
 // onwards are the nodes that may run after block b without a word of what it calls.
-func (r *Routine) onwards(b int) []int {
-	next := r.successors(b)
-	if landings := r.throws(b); len(landings) > 0 {
-		return slices.Concat(next, landings)
+func (r *Routine) onwards(b int) []int { return r.onward[b] }
+
+// findOnwards does so for all blocks, now that it is known what they call.
+func (r *Routine) findOnwards() {
+	if r.onward == nil {
+		r.onward = make([][]int, len(r.Blocks))
 	}
-	return next
+	for b := range r.onward {
+		r.onward[b] = r.successors(b)
+	}
+	for _, b := range r.leads {
+		if landings := r.throws(b); len(landings) > 0 {
+			r.onward[b] = slices.Concat(r.onward[b], landings)
+		}
+	}
 }
 
 // throws are the places in the routine that code which is not observed, and which the call that
@@ -161,16 +165,24 @@ func (r *Routine) separate(s *search, fill bool) {
 
 func (r *Routine) separateAll(s *search) {
 	for again := true; again && r.Observed(); {
-		again = r.separateFrom(s, r.entries)
-		for b := range r.Blocks {
-			if r.valueTells(s, b) {
-				continue
-			}
-			r.eachStart(b, func(from []int) {
-				again = r.Observed() && r.separateFrom(s, from) || again
-			})
-			if !r.Observed() {
+		again = false
+		apart := make([]bool, len(s.parent)) // by node + 1: there is one silent way from it to each other place
+		part := func(from []int) {
+			if !r.Observed() || len(from) == 1 && apart[from[0]-exit] {
 				return
+			}
+			if r.separateFrom(s, from) {
+				again = true
+				clear(apart)
+			}
+			for _, n := range s.queue {
+				apart[n-exit] = true
+			}
+		}
+		part(r.entries)
+		for b := range r.Blocks {
+			if !r.valueTells(s, b) {
+				r.eachStart(b, part)
 			}
 		}
 	}
