@@ -47,13 +47,16 @@ func buildAll(dir string) error {
 		if err != nil {
 			return err
 		}
+		cases = append(cases, c)
+		if c.Program.Has(zoo.Vector) { // it asks which processor it runs on
+			continue
+		}
 		x := expectation(c)
 		x.Limit = mostSoak
 		want, err := targetOf(c, path, dir).Truth(ctx, x)
 		if err := errors.Join(err, writeTruth(path, "whole", want)); err != nil {
 			return err
 		}
-		cases = append(cases, c)
 	}
 	return builder.List(cases)
 }
@@ -77,7 +80,7 @@ func programs(t *testing.T, cases []zoo.Case) (*zoo.Builder, []zoo.Case) {
 }
 
 // proof compares records of a target with the truth: with the one of the machine that has built it,
-// if there is one, for what a program of the zoo executes does not depend on the machine.
+// if there is one, for what most programs of the zoo execute does not depend on the machine.
 func proof(ctx context.Context, target exact.Target, x exact.Expect) (*exact.Proof, error) {
 	if built() == "" {
 		return exact.Prove(ctx, tracer, target, x)
