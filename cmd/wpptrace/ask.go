@@ -69,7 +69,7 @@ from 0, as dump --from does.`,
 			if err := q.Validate(); err != nil {
 				return usageError{err}
 			}
-			s, _, err := readSnapshot(c.ErrOrStderr(), args[1])
+			s, _, err := readSnapshot(c, args[1])
 			if err != nil {
 				return err
 			}
@@ -111,7 +111,7 @@ P before Q is "always" if each Q had a P before it in its thread, "sometimes" if
 none had. With the counts come the first Q behind a P and what ran from that P on.`,
 		Args: exactly(3, "two paths with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, _, err := readSnapshot(c.ErrOrStderr(), args[2])
+			s, _, err := readSnapshot(c, args[2])
 			if err != nil {
 				return err
 			}
@@ -154,7 +154,7 @@ There are fewer than -k at the beginning and the end of a thread. What dump mark
 			case k < 1 || k > query.MostNeighbours:
 				return usagef("-k %d is not between 1 and %d", k, query.MostNeighbours)
 			}
-			s, _, err := readSnapshot(c.ErrOrStderr(), args[1])
+			s, _, err := readSnapshot(c, args[1])
 			if err != nil {
 				return err
 			}

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -35,7 +33,7 @@ COUNT   how often it ran in the first, THEN in the second`,
 			if err := q.Hot.Validate(); err != nil {
 				return usageError{err}
 			}
-			first, second, err := readBoth(c.ErrOrStderr(), args[0], args[1])
+			first, second, err := readBoth(c, args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -68,22 +66,22 @@ COUNT   how often it ran in the first, THEN in the second`,
 	return c
 }
 
-// readBoth reads two snapshots, at once where they are so small that the memory for it does not
-// matter.
-func readBoth(warnings io.Writer, a, b string) (first, second *wpp.Snapshot, err error) {
+// readBoth reads two snapshots for a command, at once where they are so small that the memory for
+// it does not matter.
+func readBoth(c *cobra.Command, a, b string) (first, second *wpp.Snapshot, err error) {
 	const small = 64 << 20
 	var reading sync.WaitGroup
 	var errSecond error
-	var ofSecond bytes.Buffer
-	reading.Go(func() { second, _, errSecond = readSnapshot(&ofSecond, b) })
+	reading.Go(func() { second, _, errSecond = readPart(b) })
 	if st, err := os.Stat(b); err == nil && st.Size() > small {
 		reading.Wait()
 	}
-	first, _, err = readSnapshot(warnings, a)
+	first, _, err = readPart(a)
 	reading.Wait()
 	if first != nil && second != nil && inSegments(first) && inSegments(second) {
 		debug.SetMemoryLimit(twoLarge)
 	}
-	ofSecond.WriteTo(warnings)
+	err = admitCutOff(c, first, err)
+	errSecond = admitCutOff(c, second, errSecond)
 	return first, second, cmp.Or(err, errSecond)
 }

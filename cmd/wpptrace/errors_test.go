@@ -331,3 +331,35 @@ func TestBadSnapshots(t *testing.T) {
 		}
 	}
 }
+
+// Of a snapshot that is cut off commands print what is whole, and fail all the same: they ended
+// with status 0.
+func TestSnapshotsThatAreCutOff(t *testing.T) {
+	dir := t.TempDir()
+	good, cut := filepath.Join(dir, "good.wpp"), filepath.Join(dir, "cut.wpp")
+	if _, errs, status := wpptrace("-q", "-o", good, "--", "/bin/true"); status != 0 {
+		t.Fatal(errs)
+	}
+	whole, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	salvaged := 0
+	for n := 0; n < len(whole); n += 1 + len(whole)/50 {
+		if err := os.WriteFile(cut, whole[:len(whole)-1-n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"stat", cut}, {"hot", cut}, {"dump", cut}, {"diff", good, cut}, {"diff", cut, good}} {
+			out, errs, status := wpptrace(args...)
+			if status != 1 || strings.Count(errs, "\n") != 1 || !strings.HasPrefix(errs, "wpptrace: snapshot "+cut+" ") {
+				t.Fatalf("%s without its last %d bytes: status %d, %q", args[0], 1+n, status, errs)
+			}
+			if out != "" {
+				salvaged++
+			}
+		}
+	}
+	if salvaged == 0 {
+		t.Error("of no file anything was read")
+	}
+}

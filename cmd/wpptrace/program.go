@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 
@@ -142,8 +141,8 @@ func readWeights(path string, im *image.Image, mayMiss bool) (*plan.Weights, err
 		return nil, fmt.Errorf("weigh %s by %s: the program has no build id, so that nothing tells whether that is a recording of it: link it with -Wl,--build-id, or leave --weights out",
 			im.Name, path)
 	}
-	s, _, err := readSnapshot(io.Discard, path)
-	if err != nil {
+	s, _, err := readPart(path)
+	if s == nil {
 		return nil, err
 	}
 	for i := range s.Images {

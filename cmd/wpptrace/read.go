@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"runtime/debug"
@@ -84,7 +83,7 @@ func statCommand() *cobra.Command {
 			case csv != "" && csv != "figure8" && csv != "figure9":
 				return usagef("no figure %q: use one of figure8, figure9", csv)
 			}
-			s, size, err := readSnapshot(c.ErrOrStderr(), args[0])
+			s, size, err := readSnapshot(c, args[0])
 			switch {
 			case err != nil:
 				return err
@@ -156,7 +155,7 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
 			if err := q.Validate(); err != nil {
 				return usageError{err}
 			}
-			s, _, err := readSnapshot(c.ErrOrStderr(), args[0])
+			s, _, err := readSnapshot(c, args[0])
 			if err != nil {
 				return err
 			}
@@ -195,7 +194,7 @@ block with code that is inlined from other routines has a line for each part of 
 say in which routine, where that was called, and in which.`,
 		Args: exactly(2, "a path with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, _, err := readSnapshot(c.ErrOrStderr(), args[1])
+			s, _, err := readSnapshot(c, args[1])
 			if err != nil {
 				return err
 			}
@@ -241,7 +240,7 @@ which find prints; --reverse prints the last first. What is outside takes no tim
 			if selects && !query.Form(form).HasParts() {
 				return usagef("--from, --to and --reverse do not go with --as %s", form)
 			}
-			s, _, err := readSnapshot(c.ErrOrStderr(), args[0])
+			s, _, err := readSnapshot(c, args[0])
 			if err != nil {
 				return err
 			}
@@ -286,15 +285,22 @@ const (
 // times as much to be collected.
 const smallFile = 1 << 20
 
-// readSnapshot reads a snapshot and tells the size of its file. Of one that is cut off it takes
-// what is whole, with a warning.
-func readSnapshot(warnings io.Writer, path string) (*wpp.Snapshot, uint64, error) {
+// readSnapshot reads a snapshot for a command and tells the size of its file. Of one that is cut off
+// the command shows what is whole.
+func readSnapshot(c *cobra.Command, path string) (*wpp.Snapshot, uint64, error) {
 	s, size, err := readPart(path)
-	if s != nil && errors.Is(err, wpp.ErrTruncated) {
-		fmt.Fprintf(warnings, "wpptrace: %v\n", err)
-		err = nil
+	return s, size, admitCutOff(c, s, err)
+}
+
+// admitCutOff has a command go on with what has been read of a snapshot that is cut off. It warns
+// of that, and sees to it that the command fails in the end.
+func admitCutOff(c *cobra.Command, s *wpp.Snapshot, err error) error {
+	if s == nil || !errors.Is(err, wpp.ErrTruncated) {
+		return err
 	}
-	return s, size, err
+	fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %v\n", err)
+	c.PostRunE = func(*cobra.Command, []string) error { return exitStatus(exitError) }
+	return nil
 }
 
 // readPart reads a snapshot, and of one that is cut off what is whole, with an error that is

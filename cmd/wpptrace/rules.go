@@ -66,7 +66,7 @@ func rulesCommand() *cobra.Command {
 					return usageError{notChecked(err, len(rules))}
 				}
 			}
-			s, _, err := readSnapshot(c.ErrOrStderr(), args[len(args)-1])
+			s, _, err := readSnapshot(c, args[len(args)-1])
 			if err != nil {
 				return err
 			}

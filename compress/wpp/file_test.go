@@ -331,7 +331,7 @@ func TestReadFileNamesTheFileAndTheRemedy(t *testing.T) {
 	}
 	whole := encoded(t, smallSnapshot())
 	const again = ": copy it again from where it was recorded, or record anew"
-	const salvaged = ": read was what is whole, 11 paths and marks of 1 thread, with 0 segments: what ran after them is missing; copy it again from where it was recorded, if it is whole there"
+	const salvaged = ": read was what is whole, 11 paths and marks of 1 thread: what ran after them is missing; copy it again from where it was recorded, if it is whole there"
 	for path, want := range map[string][2]string{
 		write("short.wpp", whole[:len(whole)-30]): {"snapshot %s is truncated in section thread 1: ", salvaged},
 		write("bad.wpp", frame(1, end)):           {"snapshot %s is damaged: section end stands where figures should", again},

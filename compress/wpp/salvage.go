@@ -10,8 +10,12 @@ type salvageError struct {
 }
 
 func (e *salvageError) Error() string {
-	return fmt.Sprintf("%v: read was what is whole, %d paths and marks of %s, with %s: what ran after them is missing; copy it again from where it was recorded, if it is whole there",
-		e.err, e.symbols, plural(e.threads, "thread"), plural(e.segments, "segment"))
+	of := plural(e.threads, "thread")
+	if e.segments > 0 {
+		of += ", with " + plural(e.segments, "segment")
+	}
+	return fmt.Sprintf("%v: read was what is whole, %d paths and marks of %s: what ran after them is missing; copy it again from where it was recorded, if it is whole there",
+		e.err, e.symbols, of)
 }
 
 func plural(n int, noun string) string {
