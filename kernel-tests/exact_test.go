@@ -40,6 +40,7 @@ var unobservable = map[string]struct {
 	"hidden_ways":      {0.95, "its ways into others are out of sight by what cannot be observed"},
 	"labels":           {0.97, "it keeps labels in memory"},
 	"raised":           {0.98, "stripped, what two of its routines jump to has neither a symbol nor unwind information"},
+	"stored_labels":    {0.2, "two of its routines jump to labels that they have in memory"},
 	"dies_in_handler":  {0.6, "its handlers hold a breakpoint"},
 	"unseen_handlers":  {0.8, "its handlers hold a breakpoint"},
 	"switcher":         {0.5, "its switching routine replaces the stack pointer; what it switches between resumes after each switch"},

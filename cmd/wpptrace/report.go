@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -78,6 +80,7 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	if len(j.selection.libs) > 0 {
 		j.selection.tellUnselected(j.errs, j.program.plan)
 	}
+	j.tellElsewhere(s)
 	line, lost := j.lossLine()
 	if !lost && !slices.ContainsFunc(s.Symbols, func(x wpp.Symbol) bool { return !x.IsMark }) {
 		j.say("nothing of %s's observed code ran while it was traced: %s", j.process.Name, j.whyNothing())
@@ -112,6 +115,26 @@ func (j *job) whyNothing() string {
 		return "it may sleep, be in one loop all the time that needs no probe, or run in shared libraries, which --lib traces"
 	}
 	return "it may sleep, or run in shared libraries, which --lib traces"
+}
+
+// tellElsewhere says that the process has spent most of its CPU time on code that is not observed,
+// where that is beyond doubt: instructions hardly ever take so long.
+func (j *job) tellElsewhere(s *wpp.Snapshot) {
+	const least, slow = 50 * time.Millisecond, 10 * time.Nanosecond
+	cpu, hits := j.traced()
+	ran := query.NewStat(s, 0).Instructions
+	needed := j.program.image.Needed
+	if j.pace != nil && j.pace.closed > 0 || len(j.selection.only)+len(j.selection.not) > 0 || len(needed) == 0 {
+		return
+	}
+	if own := cpu - hits; own < max(least, cpu/2) || own < 2*slow*time.Duration(min(ran, uint64(own))) {
+		return
+	}
+	hint := ""
+	if len(j.selection.libs) == 0 {
+		hint = ": --lib observes those, as " + strings.Join(needed, ", ")
+	}
+	j.say("of %v of CPU time, next to none went to the %d observed instructions that ran: the rest went to the kernel, or to shared libraries%s", cpu.Round(time.Millisecond), ran, hint)
 }
 
 // tellWindows sums up the windows, if there were any.

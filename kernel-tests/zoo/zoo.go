@@ -124,6 +124,7 @@ func Programs() []Program {
 		{File: "signal_jump.c", Exit: 8, Tags: Signals | Jumps},
 		{File: "signals.c", Tags: Signals},
 		{File: "statics.cc", Exit: 3, Tags: Exceptions},
+		{File: "stored_labels.c"},
 		{File: "switch_char.c"},
 		{File: "switch_dense.c", Exit: 2},
 		{File: "switch_sparse.c"},

@@ -81,3 +81,72 @@ func (s *resolver) variable(b int) *table {
 	slices.Sort(t.targets)
 	return t
 }
+
+// anyLoose says whether a pointer may be a label that a table found holds as well, at which the
+// frame is gone.
+func (r *recovery) anyLoose(found map[int]*table) bool {
+	for _, t := range found {
+		if t.loose && slices.ContainsFunc(t.targets, r.isFrameless) {
+			return true
+		}
+	}
+	return false
+}
+
+// throughFunctions says whether the jump that ends block b is one through a table of functions, as
+// the file has it.
+func (s *resolver) throughFunctions(b int) bool {
+	v := s.run([]int{b})
+	if v.form != element || v.size != 8 {
+		return false
+	}
+	pairs := s.bases(b, v.base, 0)
+	for _, pair := range pairs {
+		if to, ok := s.wordAt(uint64(v.off)+pair[0], 8, true); !ok || s.routineAt(s.find(to)) < 0 {
+			return false
+		}
+	}
+	return len(pairs) > 0
+}
+
+// label returns an instruction of the routine, other than the first of a piece, that anything but
+// the tables found mentions: a jump through a pointer, from this routine or from elsewhere, may go
+// there. Only those for which is holds count.
+func (r *recovery) label(d *draft, found map[int]*table, is func(insn int) bool) (insn int, ok bool) {
+	known := map[int]bool{}
+	for _, t := range found {
+		for _, to := range t.targets {
+			known[to] = true
+		}
+	}
+	return r.eachLabel(d, func(i int) bool { return !known[i] && is(i) })
+}
+
+// eachLabel visits the instructions of the routine, other than the first of a piece, that anything
+// mentions, and returns the first for which the visitor answers true.
+func (r *recovery) eachLabel(d *draft, visit func(insn int) bool) (insn int, ok bool) {
+	for _, pi := range d.pieces {
+		p := &r.pieces[pi]
+		for at := p.Lo + 1; ; at++ {
+			var ok bool
+			if at, ok = r.mentions.next(at, p.Hi); !ok {
+				break
+			}
+			if i := r.find(at); i >= 0 && visit(i) {
+				return i, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// receiver returns an instruction that only a jump through a pointer can lead to, from elsewhere:
+// the receiver of a non-local goto. What other ways lead to, too, or what pads the space before an
+// aligned block, is mentioned by chance: a number that looks like its address.
+func (r *recovery) receiver(d *draft) (insn int, ok bool) {
+	return r.label(d, d.tables, func(i int) bool { return r.marks[i]&reached == 0 && !isPadding(&r.insns[i].Inst) })
+}
+
+// isPadding says whether the instruction is a nop of several bytes, as only assemblers make it, in
+// front of labels and not behind them.
+func isPadding(in *x86.Inst) bool { return in.Map == 1 && in.Op == 0x1f }

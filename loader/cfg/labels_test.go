@@ -55,3 +55,54 @@ func TestLabels(t *testing.T) {
 		})
 	}
 }
+
+// stored is a program of jumps to labels that a table holds, through pointers that were read from
+// it before, where no frame is; and of a switch beside a tail call through a pointer.
+const stored = `
+struct state { const void *next; unsigned op; int n; int (*call)(int); };
+#define F __attribute__((noinline,noclone))
+F int threaded(const void *const *ip, unsigned op, const void *const **out) {
+	static const void *const t[] = {&&a, &&b, &&c, &&d}; int s = op;
+	if (out) { *out = t; return 0; }
+	goto *t[op & 3];
+	a: s += 2; goto **ip++; b: s *= 3; goto **ip++; c: s ^= s >> 3; goto **ip++; d: return s;
+}
+F int resumed(struct state *p) {
+	static const void *const t[] = {&&s0, &&s1, &&s2};
+	if (p->next) goto *p->next;
+	goto *t[p->op % 3];
+	s0: p->next = &&s1; return ++p->n; s1: if (p->n & 1) { p->next = &&s2; return p->n += 2; } p->next = &&s0; return p->n; s2: p->next = 0; p->op++; return p->n -= 1;
+}
+F int switched(struct state *p) {
+	switch (p->op) { case 0: return p->n * 3; case 1: p->n++; break; case 2: p->n ^= 5; break; case 3: return 7; case 4: p->n -= 9; break; case 5: return -1; case 6: p->n *= 9; }
+	return p->call(p->n);
+}
+int folded(unsigned n);
+__asm__(".globl folded\n.type folded,@function\nfolded: .cfi_startproc\nlea table(%rip), %r8\nand $1, %edi\njmp *(%r8,%rdi,8)\n"
+	"1: xor %edi, %edi\ntest $4, %sil\nje 2f\njmp *(%r8,%rdi,8)\n2: mov %esi, %eax\nret\n.cfi_endproc\n.size folded, .-folded\n"
+	".section .data.rel.ro,\"aw\"\n.balign 8\ntable: .quad 1b, 2b\n.text\n");
+int main(int c, char **v) {
+	const void *const *t; struct state p = {0, c, c, 0};
+	threaded(0, 0, &t);
+	return threaded(t, c, 0) + resumed(&p) + switched(&p) + folded(c);
+}
+`
+
+// A jump through a pointer to a label was taken for one out of the routine, where a table with all
+// labels was known; an element of it whose index is known is none.
+func TestStoredLabels(t *testing.T) {
+	for _, flags := range [][]string{{"-O2"}, {"-Os"}, {"-O2", "-fno-pie", "-no-pie"}, {"-O3", "-fno-pie", "-no-pie", "-fcf-protection=full"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			p := recoverFile(t, compile(t, stored, flags...))
+			for symbol, want := range map[string]struct {
+				observed bool
+				tails    bool
+			}{"threaded": {false, false}, "resumed": {false, false}, "switched": {true, true}, "folded": {true, false}} {
+				r := routine(t, p, symbol)
+				if got := ends(r)[cfg.TailInd]; (r.LeftOut == "") != want.observed || got > 0 != want.tails {
+					t.Errorf("%s: left out: %q, %d indirect tail jumps, want %+v", symbol, r.LeftOut, got, want)
+				}
+			}
+		})
+	}
+}

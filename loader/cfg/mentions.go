@@ -82,9 +82,22 @@ func (m *mentions) next(lo, hi uint64) (uint64, bool) {
 // collectMentions reads the whole image for mentions.
 func collectMentions(im *image.Image, c *code) *mentions {
 	m := newMentions(im.Sections)
+	m.addOperands(im, c, func(*Insn) bool { return true })
+	m.addData(im, c)
+	return m
+}
+
+// addOperands adds what those instructions name that count.
+func (m *mentions) addOperands(im *image.Image, c *code, counts func(q *Insn) bool) {
 	for i := range c.insns {
-		eachOperand(&c.insns[i], c.bytes(i), !im.PIE, m.add)
+		if counts(&c.insns[i]) {
+			eachOperand(&c.insns[i], c.bytes(i), !im.PIE, m.add)
+		}
 	}
+}
+
+// addData adds what is named elsewhere.
+func (m *mentions) addData(im *image.Image, c *code) {
 	m.addUncovered(im, c)
 	for i := range im.Sections {
 		s := &im.Sections[i]
@@ -106,7 +119,6 @@ func collectMentions(im *image.Image, c *code) *mentions {
 		}
 	}
 	m.add(im.Entry)
-	return m
 }
 
 func isUnwindData(s *image.Section) bool {

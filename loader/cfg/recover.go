@@ -18,6 +18,8 @@ type recovery struct {
 	im          *image.Image
 	imports     map[uint64]string
 	mentions    *mentions
+	taken       *mentions // those by instructions that are no indirect jumps; nil until asked for
+	pointedTo   *mentions // those by data; nil until asked for
 	drafts      []*draft
 	marks       []uint8         // by instruction
 	blockAt     []int32         // by instruction: the block of its routine that begins there, or -1

@@ -1,9 +1,7 @@
 package cfg
 
 import (
-	"encoding/binary"
 	"slices"
-	"strings"
 
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
@@ -14,6 +12,7 @@ type table struct {
 	tail    bool  // the jump leaves the routine
 	targets []int // instructions
 	indexed bool  // targets holds one for each index, from 0 on
+	loose   bool  // targets are addresses that memory holds, and not for jumps through the table alone
 	check   check
 }
 
@@ -70,8 +69,8 @@ type extent struct {
 }
 
 // resolveTables resolves the indirect jumps of a routine whose blocks are built, and returns what
-// it finds by the jumps' instructions. It resolves the tables first: a label that a table holds is
-// no reason to mistrust a tail jump. A jump that d.refused holds stays unresolved.
+// it finds by the jumps' instructions. It resolves the tables first: a label that a switch's table
+// holds is no reason to mistrust a tail jump. A jump that d.refused holds stays unresolved.
 func (r *recovery) resolveTables(d *draft) map[int]*table {
 	jumps := make([]int, 0, 8)
 	for b := range d.blocks {
@@ -92,10 +91,11 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 		}
 	}
 	_, labels := r.label(d, found, r.isFrameless)
+	loose := r.anyLoose(found)
 	for _, b := range jumps {
 		switch i := d.last(b); {
 		case found[i] != nil:
-		case s.isTail(b, labels):
+		case s.isTail(b, labels || loose && !s.throughFunctions(b)):
 			found[i] = &table{tail: true, check: noCheck}
 		default:
 			if t := s.variable(b); t != nil {
@@ -180,9 +180,10 @@ func merge(a, b *table) *table {
 		if a.check != b.check {
 			a.check = noCheck
 		}
+		a.loose = a.loose || b.loose
 		return a
 	}
-	t := &table{targets: slices.Concat(a.targets, b.targets), check: noCheck}
+	t := &table{targets: slices.Concat(a.targets, b.targets), loose: a.loose || b.loose, check: noCheck}
 	slices.Sort(t.targets)
 	t.targets = slices.Compact(t.targets)
 	return t
@@ -248,6 +249,8 @@ func (s *resolver) read(way []int, v value) (*table, certainty) {
 			return &table{targets: []int{to}, check: noCheck}, exact
 		}
 		return nil, unknown
+	case v.isWhole():
+		return s.readWord(way, v)
 	case v.form == element && v.size == 8, v.form == target && (v.size == 4 && v.signed || v.size == 8):
 	default:
 		return nil, unknown
@@ -270,6 +273,30 @@ func (s *resolver) read(way []int, v value) (*table, certainty) {
 		return nil, unknown
 	}
 	return all, worst
+}
+
+// readWord reads v where it is one word that the program cannot write: an element of a table whose
+// index is known.
+func (s *resolver) readWord(way []int, v value) (*table, certainty) {
+	from := s.machine.symbols[v.sym]
+	if from.source != loaded || from.slot.size != 8 {
+		return nil, unknown
+	}
+	t := &table{loose: true, check: noCheck}
+	for _, pair := range s.bases(way[len(way)-1], from.slot.base, 0) {
+		addr := uint64(from.slot.disp + int64(pair[0]))
+		to, ok := s.entryAt(addr, value{form: element, size: 8}, limit{})
+		if !ok || s.isWritten(addr) {
+			return nil, unknown
+		}
+		t.targets = append(t.targets, to)
+	}
+	if len(t.targets) == 0 {
+		return nil, unknown
+	}
+	slices.Sort(t.targets)
+	t.targets = slices.Compact(t.targets)
+	return t, exact
 }
 
 // A limit is what is known of a table's length.
@@ -315,134 +342,3 @@ func (s *resolver) isCheck(way []int, b int) bool {
 	}
 	return s.d.blocks[b].End == Jcc
 }
-
-// readAt reads the entries of the table at v.off.
-func (s *resolver) readAt(v value, l limit) (*table, certainty) {
-	e := extent{v.form, v.scale, v.size, v.off, v.anchor, l.most, l.certainty}
-	targets, ok := s.known[e]
-	if !ok {
-		targets = s.readEntries(v, l)
-		s.known[e] = targets
-	}
-	t, least := &table{indexed: true, targets: targets, check: l.check}, minEntries
-	if len(targets) > 0 && s.isWritten(uint64(v.off)) {
-		// It is read up to where code names one of its entries, be it the second.
-		t, least = s.withLabels(targets), 1
-	}
-	switch n := len(targets); {
-	case t == nil:
-	case uint64(n) == l.most+1 && l.guess:
-		return t, exact
-	case l.certainty == open && n >= least:
-		return t, open
-	}
-	return nil, unknown
-}
-
-// isWritten says whether the program can write where the table lies: it may hold other labels then
-// than those that the file has there.
-func (s *resolver) isWritten(addr uint64) bool {
-	in := s.im.SectionAt(addr)
-	return in != nil && in.Writable && !strings.HasPrefix(in.Name, ".data.rel.ro") // which the loader protects
-}
-
-// withLabels returns a table of some targets and all that may be a label of the routine; nil, if
-// those are more than any routine has.
-func (s *resolver) withLabels(targets []int) *table {
-	const most = 1024
-	if s.labels == nil {
-		s.labels = []int{}
-		s.eachLabel(s.d, func(i int) bool {
-			if s.inside(s.d, i) >= 0 {
-				s.labels = append(s.labels, i)
-			}
-			return len(s.labels) > most
-		})
-	}
-	if len(s.labels) > most {
-		return nil
-	}
-	all := slices.Concat(targets, s.labels)
-	slices.Sort(all)
-	return &table{targets: slices.Compact(all), check: noCheck}
-}
-
-// readEntries returns where the entries lead, up to the first that does not lead into the routine.
-func (s *resolver) readEntries(v value, l limit) (targets []int) {
-	for i := uint64(0); i <= l.most; i++ {
-		at := uint64(v.off) + i*uint64(v.scale)
-		to, ok := s.entryAt(at, v, l)
-		if !ok || i > 0 && l.certainty == open && s.mentions.has(at) || l.certainty == open && v.size == 8 && to == s.d.entry {
-			break // no label: it is a table of functions
-		}
-		targets = append(targets, to)
-	}
-	return targets
-}
-
-// entryAt reads one entry of a table and returns the instruction that it leads to, in the routine
-// or in a part that becomes the routine's by that.
-func (s *resolver) entryAt(at uint64, v value, l limit) (int, bool) {
-	to, relocated := uint64(0), false
-	if v.size == 8 {
-		to, relocated = s.im.Relocations()[at]
-	}
-	if !relocated {
-		b := s.im.Bytes(at, at+uint64(v.size))
-		switch {
-		case b == nil || v.size == 8 && v.form == element && s.im.PIE:
-			return 0, false
-		case v.size == 8:
-			to = binary.LittleEndian.Uint64(b)
-		default:
-			to = uint64(int64(int32(binary.LittleEndian.Uint32(b))))
-		}
-	}
-	if v.form == target {
-		to += uint64(v.anchor)
-	}
-	i := s.find(to)
-	return i, s.inside(s.d, i) >= 0 || l.guess && s.isOrphan(i)
-}
-
-// label returns an instruction of the routine, other than the first of a piece, that anything but
-// the tables found mentions: a jump through a pointer, from this routine or from elsewhere, may go
-// there. Only those for which is holds count.
-func (r *recovery) label(d *draft, found map[int]*table, is func(insn int) bool) (insn int, ok bool) {
-	known := map[int]bool{}
-	for _, t := range found {
-		for _, to := range t.targets {
-			known[to] = true
-		}
-	}
-	return r.eachLabel(d, func(i int) bool { return !known[i] && is(i) })
-}
-
-// eachLabel visits the instructions of the routine, other than the first of a piece, that anything
-// mentions, and returns the first for which the visitor answers true.
-func (r *recovery) eachLabel(d *draft, visit func(insn int) bool) (insn int, ok bool) {
-	for _, pi := range d.pieces {
-		p := &r.pieces[pi]
-		for at := p.Lo + 1; ; at++ {
-			var ok bool
-			if at, ok = r.mentions.next(at, p.Hi); !ok {
-				break
-			}
-			if i := r.find(at); i >= 0 && visit(i) {
-				return i, true
-			}
-		}
-	}
-	return 0, false
-}
-
-// receiver returns an instruction that only a jump through a pointer can lead to, from elsewhere:
-// the receiver of a non-local goto. What other ways lead to, too, or what pads the space before an
-// aligned block, is mentioned by chance: a number that looks like its address.
-func (r *recovery) receiver(d *draft) (insn int, ok bool) {
-	return r.label(d, d.tables, func(i int) bool { return r.marks[i]&reached == 0 && !isPadding(&r.insns[i].Inst) })
-}
-
-// isPadding says whether the instruction is a nop of several bytes, as only assemblers make it, in
-// front of labels and not behind them.
-func isPadding(in *x86.Inst) bool { return in.Map == 1 && in.Op == 0x1f }

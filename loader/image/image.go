@@ -22,6 +22,7 @@ type Image struct {
 	BuildID  string    // in hex, "" if the file has none
 	PIE      bool      // loaded at a base that the kernel chooses
 	Entry    uint64    // 0 if there is none
+	Needed   []string  // the shared libraries that it asks for, by name
 	Segments []Segment // executable ones, sorted by address
 	Sections []Section // sorted by address
 	Ranges   []Range   // code that .eh_frame describes, sorted by Lo, without overlap; stubs (.plt*) are left out
@@ -257,6 +258,7 @@ func (im *Image) readNames() error {
 	if err != nil {
 		return err
 	}
+	im.Needed, _ = im.file.ImportedLibraries() // none, where the table is broken: nothing else depends on them
 	im.symbols = functionSymbols(static, dynamic)
 	slots := im.readRelocations(dynamic)
 	im.imports = im.readStubs(slots)

@@ -1,0 +1,119 @@
+package cfg
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"wpptrace/loader/x86"
+)
+
+// readAt reads the entries of the table at v.off.
+func (s *resolver) readAt(v value, l limit) (*table, certainty) {
+	e := extent{v.form, v.scale, v.size, v.off, v.anchor, l.most, l.certainty}
+	targets, ok := s.known[e]
+	if !ok {
+		targets = s.readEntries(v, l)
+		s.known[e] = targets
+	}
+	t, least := &table{indexed: true, loose: v.form == element && s.isLoose(uint64(v.off), targets), targets: targets, check: l.check}, minEntries
+	if len(targets) > 0 && s.isWritten(uint64(v.off)) {
+		// It is read up to where code names one of its entries, be it the second.
+		t, least = s.withLabels(targets), 1
+	}
+	switch n := len(targets); {
+	case t == nil:
+	case uint64(n) == l.most+1 && l.guess:
+		return t, exact
+	case l.certainty == open && n >= least:
+		return t, open
+	}
+	return nil, unknown
+}
+
+// isWritten says whether the program can write where the table lies: it may hold other labels then
+// than those that the file has there.
+func (s *resolver) isWritten(addr uint64) bool {
+	in := s.im.SectionAt(addr)
+	return in != nil && in.Writable && !strings.HasPrefix(in.Name, ".data.rel.ro") // which the loader protects
+}
+
+// withLabels returns a table of some targets and all that may be a label of the routine; nil, if
+// those are more than any routine has.
+func (s *resolver) withLabels(targets []int) *table {
+	const most = 1024
+	if s.labels == nil {
+		s.labels = []int{}
+		s.eachLabel(s.d, func(i int) bool {
+			if s.inside(s.d, i) >= 0 {
+				s.labels = append(s.labels, i)
+			}
+			return len(s.labels) > most
+		})
+	}
+	if len(s.labels) > most {
+		return nil
+	}
+	all := slices.Concat(targets, s.labels)
+	slices.Sort(all)
+	return &table{targets: slices.Compact(all), loose: true, check: noCheck}
+}
+
+// isLoose says whether a table of addresses, or one of its targets, may be known to others than the
+// jumps through it, as labels are, and none of a switch.
+func (s *resolver) isLoose(addr uint64, targets []int) bool {
+	if s.im.PIE { // switches have tables of distances there
+		return true
+	}
+	if s.taken == nil {
+		s.taken, s.pointedTo = newMentions(s.im.Sections), newMentions(s.im.Sections)
+		s.taken.addOperands(s.im, s.code, func(q *Insn) bool { return q.Kind != x86.JmpInd })
+		s.pointedTo.addData(s.im, s.code)
+	}
+	return s.taken.has(addr) || s.pointedTo.has(addr) || slices.ContainsFunc(targets, func(i int) bool { return s.taken.has(s.insns[i].Addr) })
+}
+
+// readEntries returns where the entries lead, up to the first that does not lead into the routine.
+func (s *resolver) readEntries(v value, l limit) (targets []int) {
+	for i := uint64(0); i <= l.most; i++ {
+		at := uint64(v.off) + i*uint64(v.scale)
+		to, ok := s.entryAt(at, v, l)
+		if !ok || i > 0 && l.certainty == open && s.mentions.has(at) || l.certainty == open && v.size == 8 && to == s.d.entry {
+			break // no label: it is a table of functions
+		}
+		targets = append(targets, to)
+	}
+	return targets
+}
+
+// entryAt reads one entry of a table and returns the instruction that it leads to, in the routine
+// or in a part that becomes the routine's by that.
+func (s *resolver) entryAt(at uint64, v value, l limit) (int, bool) {
+	to, ok := s.wordAt(at, v.size, v.form == element)
+	if !ok {
+		return 0, false
+	}
+	if v.form == target {
+		to += uint64(v.anchor)
+	}
+	i := s.find(to)
+	return i, s.inside(s.d, i) >= 0 || l.guess && s.isOrphan(i)
+}
+
+// wordAt reads what memory holds at an address, of 4 bytes with the sign, or of 8: a whole address
+// has to be one that the loader relocates, where it does.
+func (r *recovery) wordAt(at uint64, size uint8, whole bool) (uint64, bool) {
+	if size == 8 {
+		if to, relocated := r.im.Relocations()[at]; relocated {
+			return to, true
+		}
+	}
+	b := r.im.Bytes(at, at+uint64(size))
+	switch {
+	case b == nil || size == 8 && whole && r.im.PIE:
+		return 0, false
+	case size == 8:
+		return binary.LittleEndian.Uint64(b), true
+	}
+	return uint64(int64(int32(binary.LittleEndian.Uint32(b)))), true
+}
