@@ -89,7 +89,7 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 	if c.Hits == 0 {
 		return c, nil
 	}
-	r.last.hits = r.first.hits + r.costOf(c.Hits)
+	r.last.hits = r.first.hits.plus(r.tollOf(c.Hits))
 	s, err := r.snapshot()()
 	if err != nil {
 		return nil, err
@@ -105,18 +105,18 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 // leastRun is how much CPU time a process has to use while a canary stands to tell more than a bound.
 const leastRun = 5 * time.Millisecond
 
-// costOf is what some hits cost, if as many of them were single-stepped as of all that have come: of
+// tollOf is what some hits cost, if as many of them were single-stepped as of all that have come: of
 // those that were not reported yet it was not known.
-func (r *recording) costOf(hits uint64) time.Duration {
+func (r *recording) tollOf(hits uint64) toll {
 	var come, stepped uint64
 	for _, t := range r.all {
 		come, stepped = come+t.hits, stepped+t.stepped
 	}
 	if come == 0 {
-		return 0
+		return toll{}
 	}
-	share := float64(stepped) / float64(come)
-	return time.Duration(float64(hits) * ((1-share)*float64(r.gauge.cost.Emulated) + share*float64(r.gauge.cost.Stepped)))
+	single := float64(hits) * float64(stepped) / float64(come)
+	return tollOf(time.Duration((float64(hits)-single)*float64(r.gauge.cost.Emulated)), time.Duration(single*float64(r.gauge.cost.Stepped)))
 }
 
 func (c *canary) String() string {

@@ -15,9 +15,9 @@ type gauge struct {
 	cost       attach.Cost        // of a hit, measured last
 	hits       uint64             // that have been charged; stepped: of them, single-stepped
 	stepped    uint64
-	spent      time.Duration // on these, emulated: of it, on those not single-stepped
-	emulated   time.Duration
-	measuredAt uint64 // hits, when the cost was measured last
+	spent      toll          // on these
+	emulated   time.Duration // of it, on those not single-stepped
+	measuredAt uint64        // hits, when the cost was measured last
 	nature     nature
 	forecast   float64  // of the slow-down of the program's own code by the plan; 0: there is none
 	samples    []sample // of the last window, the oldest first
@@ -63,7 +63,7 @@ func (g *gauge) close() {
 type sample struct {
 	at   time.Time
 	used target.Times
-	hits time.Duration // of it, the cost of hits by calibration
+	hits toll // of it
 }
 
 const (
@@ -97,13 +97,13 @@ func (g *gauge) unreported() time.Duration {
 }
 
 // charge takes the hits so far, stepped of them single-stepped, and returns what they have cost.
-func (g *gauge) charge(hits, stepped uint64) time.Duration {
+func (g *gauge) charge(hits, stepped uint64) toll {
 	stepped = max(min(stepped, hits), g.stepped)
 	hits = max(hits, g.hits+stepped-g.stepped)
 	newStepped := stepped - g.stepped
 	emulated := time.Duration(hits-g.hits-newStepped) * g.cost.Emulated
 	g.emulated += emulated
-	g.spent += emulated + time.Duration(newStepped)*g.cost.Stepped
+	g.spent = g.spent.plus(tollOf(emulated, time.Duration(newStepped)*g.cost.Stepped))
 	g.hits, g.stepped = hits, stepped
 	return g.spent
 }
@@ -132,7 +132,7 @@ func (g *gauge) recent() (estimate, bool) {
 	if used.CPU < leastCPU {
 		return estimate{}, false
 	}
-	return g.nature.estimate(used, last.hits-first.hits), true
+	return g.nature.estimate(used, last.hits.minus(first.hits)), true
 }
 
 // exceeds reports whether the target is slowed down more than that: over a whole window, or beyond

@@ -32,7 +32,7 @@ func TestEstimate(t *testing.T) {
 		{"nothing known of before", 300 * ms, 600 * ms, nature{}, 2.4, 2.6},
 		{"nothing known of before, all hits", 95 * ms, 1200 * ms, nature{}, 100, 100},
 	} {
-		e := c.nature.estimate(target.Times{CPU: time.Second, User: c.user}, c.hits)
+		e := c.nature.estimate(target.Times{CPU: time.Second, User: c.user}, tollOf(c.hits, 0))
 		if got := e.slower(); got < c.low || got > c.high {
 			t.Errorf("%s: %.1f, want %v to %v", c.what, got, c.low, c.high)
 		}
@@ -40,7 +40,7 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%s: at least %.1f, at most %.1f of %.1f", c.what, e.atLeast(), most, e.slower())
 		}
 	}
-	if got := (nature{}).estimate(target.Times{}, 0).slower(); got != 1 {
+	if got := (nature{}).estimate(target.Times{}, toll{}).slower(); got != 1 {
 		t.Errorf("of nothing: %v", got)
 	}
 }
@@ -51,7 +51,7 @@ func TestTicksAreNoSlowDown(t *testing.T) {
 	const ms = time.Millisecond
 	for _, n := range []nature{{}, {true, 0.1}} {
 		used := target.Times{CPU: 16 * ms, User: 10 * ms}
-		if e := n.estimate(used, 15500*time.Microsecond); !e.vague() || e.slower() < 4 {
+		if e := n.estimate(used, tollOf(15500*time.Microsecond, 0)); !e.vague() || e.slower() < 4 {
 			t.Errorf("%+v: %s", n, e.tellLikely())
 		}
 	}
@@ -61,10 +61,10 @@ func TestTicksAreNoSlowDown(t *testing.T) {
 // was not its own, but followed from it.
 func TestFewHitsTellLittle(t *testing.T) {
 	used := target.Times{CPU: 1800 * time.Microsecond}
-	if e := (nature{}).estimate(used, 740*time.Microsecond); !e.vague() {
+	if e := (nature{}).estimate(used, tollOf(740*time.Microsecond, 0)); !e.vague() {
 		t.Errorf("%s, and it was 8", e.tellLikely())
 	}
-	if e := (nature{}).estimate(used, 2*time.Microsecond); e.vague() || e.slower() > 1.01 {
+	if e := (nature{}).estimate(used, tollOf(2*time.Microsecond, 0)); e.vague() || e.slower() > 1.01 {
 		t.Errorf("%s by two hits", e.tellLikely())
 	}
 }
@@ -102,7 +102,7 @@ func TestGaugeCharges(t *testing.T) {
 		{150, 40, 1150 * time.Microsecond},
 		{210, 50, 1160 * time.Microsecond},
 	} {
-		if got := g.add(target.Times{CPU: time.Second}, c.hits, c.stepped, 0).hits; got != c.want {
+		if got := g.add(target.Times{CPU: time.Second}, c.hits, c.stepped, 0).hits.cost; got != c.want {
 			t.Errorf("%d hits, %d single-stepped: %v, want %v", c.hits, c.stepped, got, c.want)
 		}
 	}
@@ -114,7 +114,7 @@ func TestGaugeExceeds(t *testing.T) {
 	const ms = time.Millisecond
 	begin := time.Now()
 	at := func(after, cpu, user, hits time.Duration) sample {
-		return sample{begin.Add(after), target.Times{CPU: cpu, User: user}, hits}
+		return sample{begin.Add(after), target.Times{CPU: cpu, User: user}, tollOf(hits, 0)}
 	}
 	none := at(0, 0, 0, 0)
 	for _, c := range []struct {
@@ -154,7 +154,7 @@ func TestGaugeExceedsByForecast(t *testing.T) {
 		{"a fifth is left", 300 * ms, 800 * ms, nature{true, 0}, 200, false},
 		{"nobody knows what is left", 0, 900 * ms, nature{}, 200, false},
 	} {
-		g := &gauge{nature: c.nature, forecast: forecast, samples: []sample{{at: begin}, {begin.Add(window), target.Times{CPU: window, User: c.user}, c.hits}}}
+		g := &gauge{nature: c.nature, forecast: forecast, samples: []sample{{at: begin}, {begin.Add(window), target.Times{CPU: window, User: c.user}, tollOf(c.hits, 0)}}}
 		if e, got := g.exceeds(c.most); got != c.want {
 			t.Errorf("%s: %v, estimate %+v", c.what, got, e)
 		}
@@ -219,7 +219,7 @@ func TestVagueSlowDown(t *testing.T) {
 		{900 * ms, 100 * ms, nature{true, 0.1}, "1.1 times"},
 		{0, 900 * ms, nature{}, "at least 4.2 times"},
 	} {
-		if got := c.nature.estimate(target.Times{CPU: time.Second, User: c.user}, c.hits).tell(); got != c.want {
+		if got := c.nature.estimate(target.Times{CPU: time.Second, User: c.user}, tollOf(c.hits, 0)).tell(); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}

@@ -204,7 +204,7 @@ func TestChangeIsCharged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.pace.budget.Overhead(); (got > 0) != charged {
+		if got := r.pace.overhead(); (got > 0) != charged {
 			t.Errorf("at load %v, the budget is charged with %v of what it did", load, got)
 		}
 	}

@@ -25,7 +25,10 @@ type pace struct {
 	calm   func()        // of the window that is open: it is to be closed in time, and what that takes of the machine the budget bounds too
 
 	clock     target.Times  // of the process, when its use was accounted for last
-	hits      time.Duration // likewise
+	hits      toll          // likewise
+	count     uint64        // hits that this is of
+	opening   opening       // of the window that is open
+	charged   toll          // to it so far
 	at        time.Time     // when that was
 	since     time.Time     // of the window that is open, or of the rest between two: when it began
 	began     time.Duration // CPU time that the process had used then
@@ -34,17 +37,33 @@ type pace struct {
 	owed      time.Duration // the least debt since the window that is open was opened
 	all       tracedUse     // since the probes went in first
 	inWindows tracedUse     // of that
+	inChanges tracedUse     // of that: while probes go in or out
+	changing  bool          // they do
 	rating    *rating       // nil: there is none
 }
 
-// A tracedUse is what a process has used, and of it the cost of hits by calibration.
+// A tracedUse is what a process has used, of it the toll of hits, and how long that took.
 type tracedUse struct {
 	target.Times
-	hits time.Duration
+	hits toll
+	long time.Duration
 }
 
-func (u *tracedUse) add(used target.Times, hits time.Duration) {
-	u.CPU, u.User, u.hits = u.CPU+used.CPU, u.User+used.User, u.hits+hits
+func (u *tracedUse) add(v tracedUse) {
+	u.CPU, u.User, u.hits, u.long = u.CPU+v.CPU, u.User+v.User, u.hits.plus(v.hits), u.long+v.long
+}
+
+func (u tracedUse) minus(v tracedUse) tracedUse {
+	return tracedUse{u.Times.Sub(v.Times), u.hits.minus(v.hits), u.long - v.long}
+}
+
+// own is what hits, by calibration, have left of the CPU time.
+func (u tracedUse) own() float64 { return max(float64(u.CPU-u.hits.cost), 0) }
+
+// An opening is what hits there had been, and their toll, when a window was opened.
+type opening struct {
+	hits  toll
+	count uint64
 }
 
 // newPace begins to account for a process that has used so much so far, and uses load of a CPU,
@@ -148,22 +167,34 @@ func (p *pace) sampled(n nature) (windows uint64, share, most float64) {
 	if known = known && p.mostlyHits(); known { // then what they leave is in more doubt than it seems
 		e = rated
 	}
-	without := max(float64(p.all.CPU-p.inWindows.CPU-(p.all.hits-p.inWindows.hits)), 0)
-	if p.mostlyHits() && !known || e.vague() {
+	free := p.free()
+	usual := func(long time.Duration) float64 { return free.own() / float64(max(free.long, 1)) * float64(long) }
+	without := free.own() + min(p.inChanges.own(), usual(p.inChanges.long))
+	unusual := !known && 4*p.inWindows.hits.cost > p.inWindows.CPU && e.own > 3*usual(p.inWindows.long) // hits may be dearer, and all else is little
+	if p.mostlyHits() && !known || e.vague() || unusual {
 		within := min(e.own+e.doubt, e.cpu)
 		most = within / (within + without)
 	}
 	return windows, e.own / (e.own + without), most
 }
 
+// free is what was used while no probe stood, but for rare sites.
+func (p *pace) free() tracedUse { return p.all.minus(p.inWindows).minus(p.inChanges) }
+
+// overhead is what tracing has taken, as a share of the process's own CPU time: which that was while
+// no probe stood is certain.
+func (p *pace) overhead() float64 {
+	return p.budget.Overhead(time.Duration(p.free().own()))
+}
+
 // mostlyHits reports whether hits take more of the time in windows than all else, so that what they
 // leave tells little.
-func (p *pace) mostlyHits() bool { return 2*p.inWindows.hits > p.inWindows.CPU }
+func (p *pace) mostlyHits() bool { return 2*p.inWindows.hits.cost > p.inWindows.CPU }
 
 // begin notes that a window is open.
 func (p *pace) begin() {
 	if p != nil {
-		p.calm, p.opened = guard.Prompt(), time.Now()
+		p.calm, p.opened, p.opening = guard.Prompt(), time.Now(), opening{p.hits, p.count}
 	}
 }
 
@@ -207,14 +238,19 @@ func (r *recording) account() {
 	if err != nil {
 		return // it has exited
 	}
-	newUsed, newHits := used.Sub(p.clock), hits-p.hits
-	p.clock, p.hits, p.at = used, hits, time.Now()
-	p.all.add(newUsed, newHits)
-	if !p.opened.IsZero() {
-		p.inWindows.add(newUsed, newHits)
+	now := time.Now()
+	more := tracedUse{used.Sub(p.clock), hits.minus(p.hits), now.Sub(p.at)}
+	p.clock, p.hits, p.count, p.at = used, hits, r.gauge.hits, now
+	p.all.add(more)
+	switch {
+	case p.changing:
+		p.inChanges.add(more)
+	case !p.opened.IsZero():
+		p.inWindows.add(more)
+		p.charged = p.charged.plus(more.hits)
 	}
-	probes := newHits + time.Duration(hitDoubt*float64(newHits))
-	p.budget.Account(govern.Use{Own: newUsed.CPU - probes, Probes: probes})
+	probes := more.hits.cost + more.hits.doubt
+	p.budget.Account(govern.Use{Own: more.CPU - probes, Probes: probes})
 }
 
 // accountChange puts probes in or takes them out, of a process that would use so many CPUs without
@@ -228,15 +264,32 @@ func (r *recording) accountChange(load float64, change func() error) error {
 	if p == nil {
 		return change()
 	}
-	began, hits := p.at, p.hits
+	began, hits, count := p.at, p.hits.cost, p.count
+	wasOpen := !p.opened.IsZero()
+	p.changing = true
 	err := change()
 	r.account()
-	lost := load*float64(p.at.Sub(began)) - float64(p.hits-hits)
+	if p.changing = false; wasOpen {
+		p.apportion(count)
+	}
+	lost := load*float64(p.at.Sub(began)) - float64(p.hits.cost-hits)
 	most := max(1, load) * float64(len(r.program.plan.Sites)) * float64(mostWait)
 	p.change = time.Duration(min(max(0, lost), most))
 	p.budget.Account(govern.Use{Probes: p.change})
 	p.turn()
 	return err
+}
+
+// apportion divides the toll of hits since a window was opened between the window, in which there
+// were count of all up to its end, and taking its probes out: which of them were single-stepped is
+// known when they have been read.
+func (p *pace) apportion(count uint64) {
+	all := p.hits.minus(p.opening.hits)
+	share := float64(count-p.opening.count) / float64(max(p.count-p.opening.count, 1))
+	of := toll{time.Duration(share * float64(all.cost)), time.Duration(share * float64(all.doubt))}
+	late := of.minus(p.charged)
+	p.inWindows.hits, p.inChanges.hits = p.inWindows.hits.plus(late), p.inChanges.hits.minus(late)
+	p.charged = toll{}
 }
 
 // mostWait is what putting a probe in, or out, has been seen to cost a process that runs on another
@@ -256,7 +309,7 @@ func (r *recording) closeWindow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.log.Debug("a window has ended", "windows", r.pace.closed, "overhead", percentage(r.pace.budget.Overhead()))
+	r.log.Debug("a window has ended", "windows", r.pace.closed, "overhead", percentage(r.pace.overhead()))
 	if err := r.leaveThreads(); err != nil {
 		return err
 	}

@@ -389,14 +389,54 @@ func TestSampledShare(t *testing.T) {
 			p := newPace(0.05, defaultWindow, target.Times{}, 1)
 			p.rating = c.rating
 			p.closed = 2
-			p.inWindows = tracedUse{target.Times{CPU: time.Second}, c.hits}
-			p.all = tracedUse{target.Times{CPU: 10 * time.Second}, c.hits}
+			p.inWindows = tracedUse{target.Times{CPU: time.Second}, tollOf(c.hits, 0), time.Second}
+			p.all = tracedUse{target.Times{CPU: 10 * time.Second}, tollOf(c.hits, 0), 10 * time.Second}
 			windows, share, most := p.sampled(nature{})
 			own := float64(c.own)
 			if want := own / (own + 9e9); windows != 2 || math.Abs(share-want) > 0.0015 || (most > share) != c.doubted || !c.doubted && most != 0 {
 				t.Errorf("%d windows, %v of it, at most %v; want %v", windows, share, most, want)
 			}
 		})
+	}
+}
+
+// TestDearWindows: of a process that does little, what hits by calibration leave of its CPU time in
+// windows may be hits that are dearer, and what they leave while probes go in and out is. One in
+// a thousand of what it did was told to be 35 % of it, or all.
+func TestDearWindows(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name                 string
+		inWindows, inChanges tracedUse // of 3 s, in which it used 60 ms besides
+		least, most          float64   // what may be told of the most that windows are
+	}{
+		{"single-stepped", tracedUse{target.Times{CPU: 140 * ms}, tollOf(0, 90*ms), 20 * ms}, tracedUse{}, 0.5, 0.8},
+		{"emulated", tracedUse{target.Times{CPU: 110 * ms}, tollOf(32*ms, 0), 20 * ms}, tracedUse{target.Times{CPU: 850 * ms}, tollOf(240*ms, 0), 200 * ms}, 0.5, 0.8},
+	} {
+		p := newPace(0.05, defaultWindow, target.Times{}, 1)
+		p.closed, p.all, p.inWindows, p.inChanges = 1, tracedUse{target.Times{CPU: 60 * ms}, toll{}, 3 * time.Second}, c.inWindows, c.inChanges
+		p.all.add(c.inWindows)
+		p.all.add(c.inChanges)
+		if _, share, most := p.sampled(nature{}); most < share || most < c.least || most > c.most {
+			t.Errorf("%s: %v, at most %v", c.name, share, most)
+		}
+	}
+}
+
+// TestSingleStepsAreTheWindows: which hits were single-stepped is known only when they have been
+// read, as a window's probes are being taken out: it is not the taking out that they have cost.
+func TestSingleStepsAreTheWindows(t *testing.T) {
+	const ms = time.Millisecond
+	p := newPace(0.05, defaultWindow, target.Times{}, 1)
+	p.hits, p.count = tollOf(ms, 0), 2000
+	p.charged = p.hits
+	p.inWindows.hits = p.hits
+	late := tollOf(0, 30*ms)
+	p.hits, p.count = p.hits.plus(late), 2500
+	p.inChanges.hits = late
+	p.apportion(2000)
+	if in, out := p.inWindows.hits.cost, p.inChanges.hits.cost; in+out != 31*ms || in != 31*ms*4/5 {
+		t.Errorf("%v to the window, %v to its end", in, out)
 	}
 }
 

@@ -199,7 +199,7 @@ func (r *recording) rateWindows() error {
 		return nil
 	}
 	p.rating.endWindow()
-	if !p.mostlyHits() || !p.rating.due(p.all.hits) || !p.rating.choose(sites) || r.session.Unguarded() {
+	if !p.mostlyHits() || !p.rating.due(p.all.hits.cost) || !p.rating.choose(sites) || r.session.Unguarded() {
 		return nil
 	}
 	list := make([]plan.Site, len(p.rating.sites))

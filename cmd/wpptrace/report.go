@@ -147,7 +147,7 @@ func (j *job) tellWindows(f wpp.Figures) {
 	if f.Windows == 1 {
 		windows = "1 window"
 	}
-	j.say("traced in %s, %s of its own CPU time; tracing took %s more", windows, f.TellSampled(), percentage(j.pace.budget.Overhead()))
+	j.say("traced in %s, %s of its own CPU time; tracing took %s more", windows, f.TellSampled(), percentage(j.pace.overhead()))
 	if 4*j.pace.asleep > f.Windows {
 		j.say("%d of them begin where it wakes up: what it does later is in them less often than it is done, unless a longer --window covers it", j.pace.asleep)
 	}

@@ -34,22 +34,33 @@ type estimate struct {
 
 const (
 	mostHit    = 2                     // what a hit takes at most, in hits as measured: beside other work, all take longer than those
-	hitDoubt   = 0.15                  // of the cost of hits: they meet colder caches than those of the calibration
+	hitDoubt   = 0.15                  // of the cost of hits: they meet colder caches than those of the calibration;
+	stepDoubt  = 1                     // single-stepped, they wait for other threads that are, besides
 	startDoubt = time.Millisecond      // that a process has been seen to use for what attaching leaves it to do: pages to map, cold caches
 	userDoubt  = 0.05                  // of the CPU time
 	tickDoubt  = 10 * time.Millisecond // it is told in steps of that, and sampled by the clock tick
 	userOfHits = 0.1                   // of the cost of a hit; what the clock tick, late after a trap, takes for time in user mode
 )
 
-// estimate weighs two ways to tell what was the program's own of the CPU time that it used, hits of
-// it for hits by calibration. One is what the hits leave, a small difference of large numbers where
+// A toll is what hits cost by calibration, and how far off that may be.
+type toll struct{ cost, doubt time.Duration }
+
+func tollOf(emulated, stepped time.Duration) toll {
+	return toll{emulated + stepped, time.Duration(hitDoubt*float64(emulated) + stepDoubt*float64(stepped))}
+}
+
+func (t toll) plus(u toll) toll  { return toll{t.cost + u.cost, t.doubt + u.doubt} }
+func (t toll) minus(u toll) toll { return toll{t.cost - u.cost, t.doubt - u.doubt} }
+
+// estimate weighs two ways to tell what was the program's own of the CPU time that it used, a toll
+// of it for hits. One is what the hits leave, a small difference of large numbers where
 // they take nearly all. The other is the time in user mode, for hits are served in the kernel; it
 // needs to be known how much of the program's own time is spent there.
-func (n nature) estimate(used target.Times, hits time.Duration) estimate {
-	cpu := float64(used.CPU)
-	start := float64(min(startDoubt, hits))
-	e := estimate{cpu: cpu, own: cpu - float64(hits), doubt: hitDoubt*float64(hits) + start + 1, least: cpu - mostHit*float64(hits) - start}
-	user := max(float64(used.User)-userOfHits*float64(hits), 0)
+func (n nature) estimate(used target.Times, t toll) estimate {
+	cpu, hits := float64(used.CPU), float64(t.cost)
+	start := min(float64(startDoubt), hits)
+	e := estimate{cpu: cpu, own: cpu - hits, doubt: float64(t.doubt) + start + 1, least: cpu - mostHit*hits - start}
+	user := max(float64(used.User)-userOfHits*hits, 0)
 	userOff := math.Sqrt(math.Pow(userDoubt*cpu, 2) + float64(tickDoubt)*(float64(tickDoubt)+user))
 	if n.known {
 		own := user * (1 + n.kernelTime)

@@ -166,7 +166,7 @@ func (r *recording) duration() time.Duration {
 // traced is the CPU time that the process has used since the recording began, and of it the cost of
 // hits by calibration.
 func (r *recording) traced() (cpu, hits time.Duration) {
-	return r.last.used.Sub(r.first.used).CPU, r.last.hits - r.first.hits
+	return r.last.used.Sub(r.first.used).CPU, r.last.hits.minus(r.first.hits).cost
 }
 
 // hitTime is what a hit took that was not single-stepped, and of that, what reporting it did; 0, what
@@ -183,12 +183,12 @@ func (r *recording) hitTime() (whole, report time.Duration) {
 // most. Where there were windows, putting probes in and out counts, too.
 func (r *recording) slowDown() (slower float64, vague bool, most float64) {
 	if r.pace != nil && r.pace.closed > 0 {
-		return 1 + r.pace.budget.Overhead(), false, 0
+		return 1 + r.pace.overhead(), false, 0
 	}
 	if r.last.used.CPU <= 0 {
 		return 0, false, 0
 	}
-	e := r.gauge.nature.estimate(r.last.used.Sub(r.first.used), r.last.hits-r.first.hits)
+	e := r.gauge.nature.estimate(r.last.used.Sub(r.first.used), r.last.hits.minus(r.first.hits))
 	if e.vague() {
 		return e.atLeast(), true, e.atMost()
 	}

@@ -75,7 +75,7 @@ func (l *statusLine) show(r *recording) {
 	text := fmt.Sprintf("%.0fs  %s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d", r.duration().Seconds(), short(float64(paths-l.paths)/now.Sub(l.at).Seconds()),
 		100*r.session.Fill(), short(float64(rules)), float64(paths)/float64(max(symbols, 1)), lost)
 	if windows, share, _ := r.pace.sampled(r.gauge.nature); windows > 0 {
-		text += fmt.Sprintf("  overhead %s  traced %s", percentage(r.pace.budget.Overhead()), percentage(share))
+		text += fmt.Sprintf("  overhead %s  traced %s", percentage(r.pace.overhead()), percentage(share))
 	} else if e, ok := r.gauge.recent(); ok {
 		text += "  slow-down " + e.tell()
 	}

@@ -41,8 +41,9 @@ func (b *Budget) Debt() time.Duration { return time.Duration(max(0, -b.credit/b.
 // Overdrawn reports whether more was spent than earned.
 func (b *Budget) Overdrawn() bool { return b.credit < 0 }
 
-// Overhead is what the probes have taken so far, as a share of the process's own CPU time, of which
-// a microsecond is the least.
-func (b *Budget) Overhead() float64 {
-	return float64(b.total.Probes) / float64(max(b.total.Own, time.Microsecond))
+// Overhead is what the probes have taken so far, as a share of the process's own CPU time, which is
+// known to be at least so much, and is taken to be a microsecond or more.
+func (b *Budget) Overhead(least time.Duration) float64 {
+	own := max(b.total.Own, least, time.Microsecond)
+	return float64(max(b.total.Own+b.total.Probes-own, 0)) / float64(own)
 }

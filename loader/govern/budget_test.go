@@ -36,7 +36,7 @@ func TestBudget(t *testing.T) {
 				b.Account(Use{Own: ms})
 			}
 		}
-		if got := b.Overhead(); math.Abs(got-c.overhead) > c.error {
+		if got := b.Overhead(0); math.Abs(got-c.overhead) > c.error {
 			t.Errorf("%s: overhead %.4f, want %v", c.what, got, c.overhead)
 		}
 	}

@@ -12,7 +12,7 @@ func ExampleBudget() {
 	b.Account(govern.Use{Own: 10 * time.Millisecond, Probes: 40 * time.Millisecond})
 	fmt.Println(b.Overdrawn())
 	b.Account(govern.Use{Own: 790 * time.Millisecond})
-	fmt.Println(b.Overdrawn(), b.Overhead())
+	fmt.Println(b.Overdrawn(), b.Overhead(0))
 	// Output:
 	// true
 	// false 0.05
