@@ -80,6 +80,7 @@ F int switched(struct state *p) {
 int folded(unsigned n);
 __asm__(".globl folded\n.type folded,@function\nfolded: .cfi_startproc\nlea table(%rip), %r8\nand $1, %edi\njmp *(%r8,%rdi,8)\n"
 	"1: xor %edi, %edi\ntest $4, %sil\nje 2f\njmp *(%r8,%rdi,8)\n2: mov %esi, %eax\nret\n.cfi_endproc\n.size folded, .-folded\n"
+	".globl given\n.type given,@function\ngiven: .cfi_startproc\nlea 8f(%rip), %rax\ntest %edi, %edi\nje 9f\nmov (%rsi), %rdx\nmov %rax, (%rsi)\njmp *%rdx\n9: jmp *%rax\n8: ret\n.cfi_endproc\n.size given, .-given\n"
 	".section .data.rel.ro,\"aw\"\n.balign 8\ntable: .quad 1b, 2b\n.text\n");
 int main(int c, char **v) {
 	const void *const *t; struct state p = {0, c, c, 0};
@@ -97,7 +98,7 @@ func TestStoredLabels(t *testing.T) {
 			for symbol, want := range map[string]struct {
 				observed bool
 				tails    bool
-			}{"threaded": {false, false}, "resumed": {false, false}, "switched": {true, true}, "folded": {true, false}} {
+			}{"threaded": {false, false}, "resumed": {false, false}, "switched": {true, true}, "folded": {true, false}, "given": {false, false}} {
 				r := routine(t, p, symbol)
 				if got := ends(r)[cfg.TailInd]; (r.LeftOut == "") != want.observed || got > 0 != want.tails {
 					t.Errorf("%s: left out: %q, %d indirect tail jumps, want %+v", symbol, r.LeftOut, got, want)

@@ -246,7 +246,7 @@ func (s *resolver) read(way []int, v value) (*table, certainty) {
 	switch {
 	case v.form == constant:
 		if to := s.inside(s.d, s.find(uint64(v.off))); to >= 0 {
-			return &table{targets: []int{to}, check: noCheck}, exact
+			return &table{targets: []int{to}, loose: true, check: noCheck}, exact
 		}
 		return nil, unknown
 	case v.isWhole():
