@@ -1,5 +1,4 @@
-// Jumps to labels that a table holds, through pointers that were read from it before, where no frame
-// is: none leaves its routine.
+// Jumps to labels through pointers that were read from a table before, where no frame is: none leaves its routine.
 #include "checksum.h"
 
 struct resumable {
