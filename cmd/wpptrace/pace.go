@@ -28,7 +28,6 @@ type pace struct {
 	hits      toll          // likewise
 	count     uint64        // hits that this is of
 	opening   opening       // of the window that is open
-	charged   toll          // to it so far
 	at        time.Time     // when that was
 	since     time.Time     // of the window that is open, or of the rest between two: when it began
 	began     time.Duration // CPU time that the process had used then
@@ -247,7 +246,6 @@ func (r *recording) account() {
 		p.inChanges.add(more)
 	case !p.opened.IsZero():
 		p.inWindows.add(more)
-		p.charged = p.charged.plus(more.hits)
 	}
 	probes := more.hits.cost + more.hits.doubt
 	p.budget.Account(govern.Use{Own: more.CPU - probes, Probes: probes})
@@ -264,15 +262,15 @@ func (r *recording) accountChange(load float64, change func() error) error {
 	if p == nil {
 		return change()
 	}
-	began, hits, count := p.at, p.hits.cost, p.count
+	began, hits, count := p.at, p.hits, p.count
 	wasOpen := !p.opened.IsZero()
 	p.changing = true
 	err := change()
 	r.account()
 	if p.changing = false; wasOpen {
-		p.apportion(count)
+		p.apportion(hits, count)
 	}
-	lost := load*float64(p.at.Sub(began)) - float64(p.hits.cost-hits)
+	lost := load*float64(p.at.Sub(began)) - float64(p.hits.minus(hits).cost)
 	most := max(1, load) * float64(len(r.program.plan.Sites)) * float64(mostWait)
 	p.change = time.Duration(min(max(0, lost), most))
 	p.budget.Account(govern.Use{Probes: p.change})
@@ -280,16 +278,15 @@ func (r *recording) accountChange(load float64, change func() error) error {
 	return err
 }
 
-// apportion divides the toll of hits since a window was opened between the window, in which there
-// were count of all up to its end, and taking its probes out: which of them were single-stepped is
-// known when they have been read.
-func (p *pace) apportion(count uint64) {
+// apportion divides the toll of hits since a window was opened between the window, up to whose end
+// there were count of all and hits was the toll, and taking its probes out: which of them were
+// single-stepped is known when they have been read.
+func (p *pace) apportion(hits toll, count uint64) {
 	all := p.hits.minus(p.opening.hits)
 	share := float64(count-p.opening.count) / float64(max(p.count-p.opening.count, 1))
 	of := toll{time.Duration(share * float64(all.cost)), time.Duration(share * float64(all.doubt))}
-	late := of.minus(p.charged)
+	late := of.minus(hits.minus(p.opening.hits))
 	p.inWindows.hits, p.inChanges.hits = p.inWindows.hits.plus(late), p.inChanges.hits.minus(late)
-	p.charged = toll{}
 }
 
 // mostWait is what putting a probe in, or out, has been seen to cost a process that runs on another

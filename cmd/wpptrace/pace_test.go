@@ -429,12 +429,12 @@ func TestSingleStepsAreTheWindows(t *testing.T) {
 	const ms = time.Millisecond
 	p := newPace(0.05, defaultWindow, target.Times{}, 1)
 	p.hits, p.count = tollOf(ms, 0), 2000
-	p.charged = p.hits
-	p.inWindows.hits = p.hits
+	early := p.hits
+	p.inWindows.hits = early
 	late := tollOf(0, 30*ms)
 	p.hits, p.count = p.hits.plus(late), 2500
 	p.inChanges.hits = late
-	p.apportion(2000)
+	p.apportion(early, 2000)
 	if in, out := p.inWindows.hits.cost, p.inChanges.hits.cost; in+out != 31*ms || in != 31*ms*4/5 {
 		t.Errorf("%v to the window, %v to its end", in, out)
 	}

@@ -122,12 +122,12 @@ func (j *job) whyNothing() string {
 func (j *job) tellElsewhere(s *wpp.Snapshot) {
 	const least, slow = 50 * time.Millisecond, 10 * time.Nanosecond
 	cpu, hits := j.traced()
-	ran := query.NewStat(s, 0).Instructions
-	needed := j.program.image.Needed
-	if j.pace != nil && j.pace.closed > 0 || len(j.selection.only)+len(j.selection.not) > 0 || len(needed) == 0 {
+	own, needed := cpu-hits, j.program.image.Needed
+	if j.pace != nil && j.pace.closed > 0 || len(j.selection.only)+len(j.selection.not) > 0 || len(needed) == 0 || own < max(least, cpu/2) {
 		return
 	}
-	if own := cpu - hits; own < max(least, cpu/2) || own < 2*slow*time.Duration(min(ran, uint64(own))) {
+	ran := query.NewStat(s, 0).Instructions
+	if own < 2*slow*time.Duration(min(ran, uint64(own))) {
 		return
 	}
 	hint := ""
