@@ -1,4 +1,4 @@
-// Package parallel spreads the turns of a loop over the CPUs.
+// Package parallel spreads work over the CPUs.
 package parallel
 
 import (
@@ -35,4 +35,9 @@ func Each(n int, turn func(i int)) {
 	if text := failed.Load(); text != nil {
 		panic(*text)
 	}
+}
+
+// Both calls two functions at a time, and returns when both have returned. It panics as Each does.
+func Both(a, b func()) {
+	Each(2, func(i int) { [...]func(){a, b}[i]() })
 }

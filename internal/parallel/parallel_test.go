@@ -42,3 +42,10 @@ func TestEachPanicsInItsCaller(t *testing.T) {
 	})
 	t.Error("Each returned")
 }
+
+func ExampleBoth() {
+	var sum, product int
+	parallel.Both(func() { sum = 3 + 4 }, func() { product = 3 * 4 })
+	fmt.Println(sum, product)
+	// Output: 7 12
+}

@@ -29,8 +29,9 @@ type draft struct {
 	leftOut string
 	cause   string // of leftOut
 	returns bool
-	thunk   bool // it takes a return address of its own off the stack
-	moves   bool // it changes its return address
+	thunk   bool  // it takes a return address of its own off the stack
+	moves   bool  // it changes its return address
+	work    []int // instructions to go on from, while blocks are built
 }
 
 // leave records why the routine is left out; the first reason stays.
@@ -65,13 +66,13 @@ func (r *recovery) build(d *draft) {
 
 // reach marks what control flow reaches.
 func (r *recovery) reach(d *draft) {
-	r.work = r.work[:0]
-	r.lead(d.entry)
+	d.work = d.work[:0]
+	r.lead(d, d.entry)
 	for _, i := range d.others {
-		r.lead(i)
+		r.lead(d, i)
 	}
 	for _, i := range d.labels {
-		r.lead(i)
+		r.lead(d, i)
 	}
 	for _, i := range d.pieces {
 		for _, site := range r.pieces[i].Calls {
@@ -79,14 +80,14 @@ func (r *recovery) reach(d *draft) {
 				continue
 			}
 			if pad := r.inside(d, r.find(site.Pad)); pad >= 0 {
-				r.lead(pad)
+				r.lead(d, pad)
 				r.marks[pad] |= landing
 			}
 		}
 	}
-	for len(r.work) > 0 {
-		i := r.work[len(r.work)-1]
-		r.work = r.work[:len(r.work)-1]
+	for len(d.work) > 0 {
+		i := d.work[len(d.work)-1]
+		d.work = d.work[:len(d.work)-1]
 		for i >= 0 && r.marks[i]&reached == 0 {
 			r.marks[i] |= reached
 			i = r.goOn(d, i)
@@ -95,10 +96,10 @@ func (r *recovery) reach(d *draft) {
 }
 
 // lead marks instruction i, unless it is -1, as the beginning of a block, to be gone on from.
-func (r *recovery) lead(i int) {
+func (r *recovery) lead(d *draft, i int) {
 	if i >= 0 && r.marks[i]&leader == 0 {
 		r.marks[i] |= leader
-		r.work = append(r.work, i)
+		d.work = append(d.work, i)
 	}
 }
 
@@ -106,27 +107,27 @@ func (r *recovery) lead(i int) {
 func (r *recovery) goOn(d *draft, i int) int {
 	switch r.insns[i].Kind {
 	case x86.Jcc, x86.Loop:
-		r.lead(r.inside(d, int(r.target[i])))
-		r.lead(r.next(d, i))
+		r.lead(d, r.inside(d, int(r.target[i])))
+		r.lead(d, r.next(d, i))
 	case x86.Jmp:
-		r.lead(r.inside(d, int(r.target[i])))
+		r.lead(d, r.inside(d, int(r.target[i])))
 	case x86.JmpInd:
 		if t := d.tables[i]; t != nil {
 			for _, to := range t.targets {
-				r.lead(to)
+				r.lead(d, to)
 			}
 		}
 	case x86.Ret, x86.Trap:
 	case x86.Call, x86.CallInd:
 		if !r.neverReturns(i) {
-			r.lead(r.next(d, i))
+			r.lead(d, r.next(d, i))
 		}
 	default:
 		next := r.next(d, i)
 		if !r.overlapped(i) {
 			return next
 		}
-		r.lead(next)
+		r.lead(d, next)
 	}
 	return -1
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"wpptrace/internal/parallel"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -83,20 +84,40 @@ func (f *distances) search(s *image.Section, lo, hi uint64) {
 // structures have words at any address. So have they addresses as they are, for which a small
 // program may use half a pointer's size; in a position independent file they have relocations.
 func (f *distances) fromBytes(data []byte, addr uint64) {
-	for ; len(data) >= 4; data, addr = data[1:], addr+1 {
-		f.note(addr + distance(data))
+	const share, shares = 1 << 15, 32 // of the bytes, for one CPU at a time; of what is kept at a time
+	code := make([][]uint64, shares)
+	for ; len(data) > 0 && f.left >= 0; data, addr = data[min(len(data), share*shares):], addr+share*shares {
+		parallel.Each(shares, func(i int) {
+			code[i] = f.leadToCode(code[i][:0], data[min(len(data), i*share):], share, addr+uint64(i*share))
+		})
+		for _, to := range slices.Concat(code...) {
+			f.take(to)
+		}
+	}
+}
+
+// leadToCode appends to a list where words lead that begin in the first n bytes, if it is to code.
+func (f *distances) leadToCode(code []uint64, data []byte, n int, addr uint64) []uint64 {
+	note := func(to uint64) {
+		if to-f.lo < f.size {
+			code = append(code, to)
+		}
+	}
+	for ; len(data) >= 4 && n > 0; data, addr, n = data[1:], addr+1, n-1 {
+		note(addr + distance(data))
 		if !f.im.PIE {
-			f.note(uint64(binary.LittleEndian.Uint32(data)))
+			note(uint64(binary.LittleEndian.Uint32(data)))
 		}
 		if len(data) < 8 {
 			continue
 		}
 		word := binary.LittleEndian.Uint64(data)
-		f.note(addr + word)
+		note(addr + word)
 		if !f.im.PIE {
-			f.note(word)
+			note(word)
 		}
 	}
+	return code
 }
 
 // fromTable finds distances from a base, which is where the table begins, as in relative virtual
@@ -126,10 +147,11 @@ func (f *distances) fromTable(data []byte, base uint64) {
 
 // fromLabels finds distances from a place amid code, in tables that the same routine names.
 func (f *distances) fromLabels() {
-	for _, d := range f.drafts {
-		labels, tables := f.namedBy(d)
-		for _, base := range labels {
-			for _, table := range tables {
+	labels, tables := make([][]uint64, len(f.drafts)), make([][]uint64, len(f.drafts))
+	parallel.Each(len(f.drafts), func(i int) { labels[i], tables[i] = f.namedBy(f.drafts[i]) })
+	for i := range f.drafts {
+		for _, base := range labels[i] {
+			for _, table := range tables[i] {
 				if f.left--; f.left < 0 {
 					return
 				}

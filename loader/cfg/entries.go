@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
-
-	"wpptrace/loader/x86"
 )
 
 // readAt reads the entries of the table at v.off.
@@ -64,11 +62,6 @@ func (s *resolver) withLabels(targets []int) *table {
 func (s *resolver) isLoose(addr uint64, targets []int) bool {
 	if s.im.PIE { // switches have tables of distances there
 		return true
-	}
-	if s.taken == nil {
-		s.taken, s.pointedTo = newMentions(s.im.Sections), newMentions(s.im.Sections)
-		s.taken.addOperands(s.im, s.code, func(q *Insn) bool { return q.Kind != x86.JmpInd })
-		s.pointedTo.addData(s.im, s.code)
 	}
 	return s.taken.has(addr) || s.pointedTo.has(addr) || slices.ContainsFunc(targets, func(i int) bool { return s.taken.has(s.insns[i].Addr) })
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"sort"
 
+	"wpptrace/internal/parallel"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -79,19 +80,29 @@ func (m *mentions) next(lo, hi uint64) (uint64, bool) {
 	return 0, false
 }
 
-// collectMentions reads the whole image for mentions.
-func collectMentions(im *image.Image, c *code) *mentions {
-	m := newMentions(im.Sections)
-	m.addOperands(im, c, func(*Insn) bool { return true })
-	m.addData(im, c)
-	return m
+// collectMentions reads the whole image for mentions: all, those by instructions that are no
+// indirect jumps, and those by anything but instructions.
+func collectMentions(im *image.Image, c *code) (all, taken, pointedTo *mentions) {
+	all, taken, pointedTo = newMentions(im.Sections), newMentions(im.Sections), newMentions(im.Sections)
+	parallel.Both(func() {
+		for i := range c.insns {
+			by := taken
+			if c.insns[i].Kind == x86.JmpInd {
+				by = all
+			}
+			eachOperand(&c.insns[i], c.bytes(i), !im.PIE, by.add)
+		}
+	}, func() { pointedTo.addData(im, c) })
+	all.join(taken)
+	all.join(pointedTo)
+	return all, taken, pointedTo
 }
 
-// addOperands adds what those instructions name that count.
-func (m *mentions) addOperands(im *image.Image, c *code, counts func(q *Insn) bool) {
-	for i := range c.insns {
-		if counts(&c.insns[i]) {
-			eachOperand(&c.insns[i], c.bytes(i), !im.PIE, m.add)
+// join adds those of others that are of the same image.
+func (m *mentions) join(others *mentions) {
+	for i, words := range others.bits {
+		for k, word := range words {
+			m.bits[i][k] |= word
 		}
 	}
 }

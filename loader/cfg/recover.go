@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"wpptrace/internal/parallel"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -18,8 +19,8 @@ type recovery struct {
 	im          *image.Image
 	imports     map[uint64]string
 	mentions    *mentions
-	taken       *mentions // those by instructions that are no indirect jumps; nil until asked for
-	pointedTo   *mentions // those by data; nil until asked for
+	taken       *mentions // those by instructions that are no indirect jumps
+	pointedTo   *mentions // those by data
 	drafts      []*draft
 	marks       []uint8         // by instruction
 	blockAt     []int32         // by instruction: the block of its routine that begins there, or -1
@@ -28,7 +29,6 @@ type recovery struct {
 	importsLibc bool            // the C library is another image
 	local       map[uint64]bool // by entry: its name is static
 	clobbered   []clobber       // by routine
-	work        []int
 	machine     machine
 	attempts    int
 	steps       int // left to the search for jump tables, in instructions executed
@@ -55,7 +55,7 @@ func Recover(im *image.Image) (*Program, error) {
 	}
 	r := &recovery{code: c, im: im, imports: im.Imports(), local: map[uint64]bool{}}
 	r.importsLibc = slices.Contains(slices.Collect(maps.Values(r.imports)), "__libc_start_main")
-	r.mentions = collectMentions(im, c)
+	r.mentions, r.taken, r.pointedTo = collectMentions(im, c)
 	r.marks = make([]uint8, len(c.insns))
 	r.blockAt = make([]int32, len(c.insns))
 	names := r.nameSymbols()
@@ -160,6 +160,7 @@ func (r *recovery) solve() {
 	for _, d := range r.drafts {
 		r.noReturn[d.id] = r.isNamedNoReturn(d)
 	}
+	built := r.buildSimple()
 	queued := make([]bool, len(r.drafts))
 	queue := make([]int, len(r.drafts))
 	for i := range queue {
@@ -174,7 +175,9 @@ func (r *recovery) solve() {
 		if d.entry < 0 {
 			continue
 		}
-		r.resolveAll(d)
+		if !built[id] {
+			r.resolveAll(d)
+		}
 		if d.returns || r.noReturn[id] || d.leftOut != "" || r.distrusted[id] { // of what is left out it is not known where it goes
 			continue
 		}
@@ -186,11 +189,30 @@ func (r *recovery) solve() {
 			if by := r.drafts[from].adopter; by != nil {
 				from = int32(by.id)
 			}
-			if !queued[from] {
+			if built[from] = false; !queued[from] {
 				queue, queued[from] = append(queue, int(from)), true
 			}
 		}
 	}
+}
+
+// buildSimple builds the routines without an indirect jump, several at a time. It returns which are
+// built.
+func (r *recovery) buildSimple() (built []bool) {
+	built = make([]bool, len(r.drafts))
+	parallel.Each(len(r.drafts), func(i int) {
+		if d := r.drafts[i]; d.entry >= 0 && !r.jumpsIndirectly(d) {
+			r.resolveAll(d)
+			built[i] = true
+		}
+	})
+	return built
+}
+
+func (r *recovery) jumpsIndirectly(d *draft) bool {
+	return slices.ContainsFunc(d.pieces, func(i int) bool {
+		return slices.ContainsFunc(r.insns[r.pieces[i].first:r.pieces[i].last], func(q Insn) bool { return q.Kind == x86.JmpInd })
+	})
 }
 
 // maxAttempts bounds how often all routines are built; real programs take two at most.

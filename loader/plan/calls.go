@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"wpptrace/internal/parallel"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/x86"
 )
@@ -114,9 +115,9 @@ func (p *Plan) classify() {
 		}
 		return false
 	})
-	p.findReentries()
+	var inCircle []bool
+	parallel.Both(p.findReentries, func() { inCircle = p.tailCircles() })
 	fromOutside := make([]bool, len(p.Routines))
-	inCircle := p.tailCircles()
 	for _, q := range p.Routines {
 		for _, b := range q.leads {
 			if kind, t := q.Callee(b); kind == Known && !q.Observed() && t != q {

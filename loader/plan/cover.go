@@ -114,8 +114,8 @@ func (r *Routine) cover(must []bool) (best []bool) {
 	least := math.Inf(1)
 	for weigh := range r.orders(g, prices) {
 		d := all.clone()
-		for _, b := range d.order(must, weigh) {
-			d.drop(b)
+		for _, w := range d.order(must, weigh) {
+			d.drop(w.block)
 		}
 		on, sum := d.on, 0.0
 		for b := range on {
@@ -194,16 +194,20 @@ func (d *reduction) clone() *reduction {
 	return &reduction{d.graph, slices.Clone(d.on), slices.Clone(d.told), d.silent.clone()}
 }
 
+type weighed struct {
+	block  int
+	weight float64
+}
+
 // order are the blocks whose probes may be dropped, the heaviest first.
-func (d *reduction) order(must []bool, weigh func(b int) float64) []int {
-	list, weights := make([]int, 0, len(d.on)), make([]float64, len(d.on))
+func (d *reduction) order(must []bool, weigh func(b int) float64) []weighed {
+	list := make([]weighed, 0, len(d.on))
 	for b := range d.on {
 		if d.on[b] && !must[b] {
-			weights[b] = weigh(b)
-			list = append(list, b)
+			list = append(list, weighed{b, weigh(b)})
 		}
 	}
-	slices.SortFunc(list, func(a, b int) int { return cmp.Or(cmp.Compare(weights[b], weights[a]), a-b) })
+	slices.SortFunc(list, func(a, b weighed) int { return cmp.Or(cmp.Compare(b.weight, a.weight), a.block-b.block) })
 	return list
 }
 

@@ -178,7 +178,7 @@ func (p *Plan) expect() {
 			if !r.Observed() {
 				continue
 			}
-			for b := range r.Blocks {
+			for _, b := range r.leads {
 				if kind, t := r.Callee(b); kind == Known {
 					sum[t.ID] += r.entry * r.freq[b]
 				}

@@ -99,6 +99,7 @@ type Routine struct {
 	destinations []destination // by block
 	calls        []calling     // by block
 	again        []int         // blocks that follow calls which may return again, each once
+	switches     []bool        // by block: it ends in a jump through a table
 	onward       [][]int       // by block, see onwards
 	freq         []float64
 	entry        float64               // expected activations
@@ -195,6 +196,10 @@ func (r *Routine) prepare(w *Weights) {
 	if !r.Observed() {
 		return
 	}
+	r.switches = make([]bool, len(r.Blocks))
+	for b := range r.Blocks {
+		r.switches[b] = r.Blocks[b].End == cfg.Table
+	}
 	r.estimate(w)
 	r.conditions = r.Conditions()
 	r.findCounters()
@@ -206,13 +211,13 @@ func (r *Routine) prepare(w *Weights) {
 }
 
 // choose settles probes for all routines. Leaving one out changes what its callers call, so it
-// starts anew then; what looks beyond one routine takes longest, and comes when there is nothing
-// else to leave out.
+// starts anew then. Leaves, which are left out most often, come first, and what looks beyond one
+// routine, which takes longest, when there is nothing else to leave out.
 func (p *Plan) choose(thin *thinning) {
 	for again := true; again; {
 		p.classify()
 		p.expect()
-		again = p.each((*Routine).start) || thin.round() || p.settle() || thin.round()
+		again = p.each((*Routine).startLeaf) || thin.leaves() || p.each((*Routine).start) || thin.round() || p.settle() || thin.round()
 	}
 }
 

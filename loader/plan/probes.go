@@ -130,6 +130,9 @@ func (r *Routine) start() (leftOut bool) {
 	return !r.Observed()
 }
 
+// startLeaf starts a routine that calls nothing.
+func (r *Routine) startLeaf() (leftOut bool) { return callsNothing(r.Routine) && r.start() }
+
 // equipCounting equips the routine so that the rounds of some loops are told by other words than
 // theirs, if that is cheaper: of all that can be told, or of one.
 func (r *Routine) equipCounting(must []bool, loops []int) {
@@ -185,13 +188,13 @@ func (r *Routine) equip(must []bool, loops []int) (told []int) {
 			r.probe(b)
 		}
 	}
-	for b := range r.Blocks {
-		if r.Blocks[b].End == cfg.Table {
+	for b, is := range r.switches {
+		if is {
 			r.tellTable(b)
 		}
 	}
 	s := newSearch(r)
-	r.separateAll(s)
+	newParting(s).all()
 	if !r.Observed() {
 		return nil
 	}

@@ -3,8 +3,6 @@ package plan
 import (
 	"cmp"
 	"slices"
-
-	"wpptrace/loader/cfg"
 )
 
 // mostStarts bounds how many places the lack of a probe is looked at from. One that parts the ways
@@ -84,7 +82,7 @@ func (p *pruner) waysMeet(b int) bool {
 			return true
 		}
 		for m := range p.before.of(p.index(n)) {
-			if m == exit || !r.probed[m].on && !(r.Blocks[m].End == cfg.Table && r.told(m)) {
+			if m == exit || !r.probed[m].on && !(r.switches[m] && r.told(m)) {
 				if *s.at(m) == unseen {
 					s.visit(m, n)
 				}

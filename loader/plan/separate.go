@@ -3,8 +3,6 @@ package plan
 import (
 	"math"
 	"slices"
-
-	"wpptrace/loader/cfg"
 )
 
 // A search looks at what can run from one place on without a word.
@@ -64,7 +62,7 @@ func (s *search) silent(node int) []int {
 		return nil
 	case node == exit:
 		return r.entries
-	case r.probed[node].on, r.Blocks[node].End == cfg.Table && r.told(node):
+	case r.probed[node].on, r.switches[node] && r.told(node):
 		return nil
 	case r.probed[node].silent:
 		return r.behind(node)
@@ -120,25 +118,28 @@ func (s *search) twoWays(from []int) (a, b []int, found bool) {
 		}
 		s.visit(n, origin)
 	}
-	for i := 0; i < len(s.queue); i++ {
-		n := s.queue[i]
+	parent, queue := s.parent, s.queue // this loop takes much of the time of a plan
+	for i := 0; i < len(queue); i++ {
+		n := queue[i]
 		for _, next := range s.silent(n) {
-			if *s.at(next) != unseen {
+			if parent[next-exit] != unseen {
+				s.queue = queue
 				return s.way(next), append([]int{next}, s.way(n)...), true
 			}
-			s.visit(next, n)
+			parent[next-exit] = int32(n)
+			queue = append(queue, next)
 		}
 	}
+	s.queue = queue
 	return nil, nil, false
 }
 
 // eachStart calls yield with the nodes that may come next after a word of block b, one set for each
 // thing that the word may say.
 func (r *Routine) eachStart(b int, yield func(from []int)) {
-	tells := r.probed[b].edges || r.Blocks[b].End == cfg.Table && r.told(b)
-	next := r.successors(b)
 	switch {
-	case tells:
+	case r.probed[b].edges, r.switches[b] && r.told(b):
+		next := r.successors(b)
 		for i := range next {
 			yield(next[i : i+1])
 		}
@@ -151,8 +152,9 @@ func (r *Routine) eachStart(b int, yield func(from []int)) {
 // the rounds of all loops without a probe are told: where they are not it puts words around them, if
 // it is to fill, or gives them theirs.
 func (r *Routine) separate(s *search, fill bool) {
+	p := newParting(s)
 	for r.Observed() {
-		r.separateAll(s)
+		p.all()
 		_, w := r.tellRounds(s)
 		if w == nil {
 			return
@@ -163,27 +165,56 @@ func (r *Routine) separate(s *search, fill bool) {
 	}
 }
 
-func (r *Routine) separateAll(s *search) {
-	for again := true; again && r.Observed(); {
+// A parting adds probes to a routine, to which nothing else happens meanwhile but that probes are
+// added.
+type parting struct {
+	*search
+	apart []bool // by node + 1: there is one silent way from it to each other place
+	told  []bool // by block: a switch that was told when apart was begun
+}
+
+func newParting(s *search) *parting {
+	return &parting{s, make([]bool, len(s.parent)), make([]bool, len(s.r.Blocks))}
+}
+
+// all sees to it that from each start there is only one silent way to each other place.
+func (p *parting) all() {
+	p.recall()
+	for again := true; again && p.r.Observed(); {
 		again = false
-		apart := make([]bool, len(s.parent)) // by node + 1: there is one silent way from it to each other place
-		part := func(from []int) {
-			if !r.Observed() || len(from) == 1 && apart[from[0]-exit] {
-				return
-			}
-			if r.separateFrom(s, from) {
-				again = true
-				clear(apart)
-			}
-			for _, n := range s.queue {
-				apart[n-exit] = true
+		part := func(from []int) { again = p.part(from) || again }
+		part(p.r.entries)
+		for b := range p.r.Blocks {
+			if !p.r.valueTells(p.search, b) {
+				p.r.eachStart(b, part)
 			}
 		}
-		part(r.entries)
-		for b := range r.Blocks {
-			if !r.valueTells(s, b) {
-				r.eachStart(b, part)
+	}
+}
+
+// part does so for one start. It reports whether it added any probe.
+func (p *parting) part(from []int) (changed bool) {
+	if !p.r.Observed() || len(from) == 1 && p.apart[from[0]-exit] {
+		return false
+	}
+	if changed = p.r.separateFrom(p.search, from); changed {
+		p.recall()
+	}
+	for _, n := range p.queue {
+		p.apart[n-exit] = true
+	}
+	return changed
+}
+
+// recall forgets what is apart if some switch is told no more: what probes are added for else only
+// takes silent ways away.
+func (p *parting) recall() {
+	for b, is := range p.r.switches {
+		if told := is && p.r.told(b); told != p.told[b] {
+			if !told {
+				clear(p.apart)
 			}
+			p.told[b] = told
 		}
 	}
 }
@@ -249,7 +280,7 @@ func (r *Routine) cheapestTable(a, b []int) (table int, price float64) {
 	price = math.Inf(1)
 	for _, way := range [][]int{a, b} {
 		for _, n := range way {
-			if n != exit && r.Blocks[n].End == cfg.Table && !r.told(n) && r.freq[n]*steppedCost < price {
+			if n != exit && r.switches[n] && !r.told(n) && r.freq[n]*steppedCost < price {
 				table, price = n, r.freq[n]*steppedCost
 			}
 		}

@@ -37,15 +37,46 @@ type thinning struct {
 	spare  float64 // instructions that may still be lost to save what is dearer than all else
 }
 
+// leaves leaves out those that are too dear by themselves, when no other routine has been planned
+// yet. Where hits were counted, it is for a round to say how many of them all are single-stepped.
+// It reports whether it left out any.
+func (t *thinning) leaves() (leftOut bool) {
+	if t.admits || t.measured {
+		return false
+	}
+	_, _, insns, list := t.weigh()
+	t.begin(insns)
+	for _, d := range list {
+		if t.isDear(d) {
+			t.leave(d, true)
+			leftOut = true
+		}
+	}
+	return leftOut
+}
+
+// begin says how many instructions are expected to run.
+func (t *thinning) begin(insns float64) {
+	if !t.begun {
+		t.begun, t.spare = true, dearLoss*insns
+	}
+}
+
+// leave leaves a routine out.
+func (t *thinning) leave(d dear, tooDear bool) {
+	if tooDear {
+		t.spare -= d.insns
+	}
+	d.leave("needs a single-stepped probe at %x (--complete admits it)", d.at)
+}
+
 // round leaves out those first that lose the least by it. It reports whether it left out any.
 func (t *thinning) round() (leftOut bool) {
 	if t.admits {
 		return false
 	}
 	hits, stepped, insns, list := t.weigh()
-	if !t.begun {
-		t.begun, t.spare = true, dearLoss*insns
-	}
+	t.begin(insns)
 	least := float64(steppedHits)
 	if t.measured {
 		least = countedHits
@@ -57,11 +88,8 @@ func (t *thinning) round() (leftOut bool) {
 		if !tooMany && !tooDear {
 			continue
 		}
-		if tooDear {
-			t.spare -= d.insns
-		}
+		t.leave(d, tooDear)
 		stepped -= d.hits
-		d.leave("needs a single-stepped probe at %x (--complete admits it)", d.at)
 		leftOut = true
 	}
 	return leftOut
@@ -93,10 +121,10 @@ func (p *Plan) weigh() (hits, stepped, insns float64, list []dear) {
 // all.
 func (r *Routine) weigh() (d dear, hits float64) {
 	d.Routine = r
-	for b := range r.probed {
+	for b := range r.Blocks {
 		n := r.entry * r.freq[b]
 		d.insns += n * float64(len(r.Blocks[b].Insns))
-		if !r.probed[b].on {
+		if r.probed == nil || !r.probed[b].on {
 			continue
 		}
 		hits += n
