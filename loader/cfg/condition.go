@@ -144,7 +144,7 @@ func (r *Routine) condition(b int) *Condition {
 }
 
 func (r *Routine) operation(q *Insn) operation {
-	return newOperation(q, r.program.Image.Bytes(q.Addr, q.end()))
+	return newOperation(q, r.Code(q))
 }
 
 // An evaluation follows the instructions of a block.

@@ -14,6 +14,9 @@ import (
 func (f *frame) correct(b int) bool {
 	w := f.walk(b)
 	p := &f.pieces[f.pieceOf[w.first]]
+	if !f.mayGoOn() {
+		return false
+	}
 	if f.steps -= w.n + len(p.Rows); f.steps < 0 {
 		return false
 	}

@@ -27,8 +27,10 @@ func (r *recovery) findTaken() *distances {
 			f.search(s, s.Addr, end)
 		}
 	}
-	f.fromOffsetTable()
-	f.fromLabels()
+	byRoutine := make([]names, len(r.drafts))
+	parallel.Each(len(byRoutine), func(i int) { byRoutine[i] = r.namedBy(r.drafts[i]) })
+	f.fromOffsetTable(byRoutine)
+	f.fromLabels(byRoutine)
 	return f
 }
 
@@ -146,12 +148,10 @@ func (f *distances) fromTable(data []byte, base uint64) {
 }
 
 // fromLabels finds distances from a place amid code, in tables that the same routine names.
-func (f *distances) fromLabels() {
-	labels, tables := make([][]uint64, len(f.drafts)), make([][]uint64, len(f.drafts))
-	parallel.Each(len(f.drafts), func(i int) { labels[i], tables[i] = f.namedBy(f.drafts[i]) })
-	for i := range f.drafts {
-		for _, base := range labels[i] {
-			for _, table := range tables[i] {
+func (f *distances) fromLabels(byRoutine []names) {
+	for _, by := range byRoutine {
+		for _, base := range by.labels {
+			for _, table := range by.tables {
 				if f.left--; f.left < 0 {
 					return
 				}
@@ -162,50 +162,56 @@ func (f *distances) fromLabels() {
 	}
 }
 
-// namedBy lists the addresses that instructions of a routine name: labels amid code, which are not
-// where a function begins, and data, which assemblers put amidst code, too.
-func (r *recovery) namedBy(d *draft) (labels, tables []uint64) {
+// names are what instructions of a routine name.
+type names struct {
+	labels, tables []uint64 // addresses: amid code, which are not where a function begins; of data, which assemblers put amidst code, too
+	numbers        []uint64 // of 64 bits
+}
+
+func (r *recovery) namedBy(d *draft) (by names) {
+	const movToRegister = 0xb8
 	note := func(addr uint64) {
 		s := r.im.SectionAt(addr)
 		if i := r.findPiece(addr); s == nil || s.Exec && isStubs(s) || i >= 0 && r.pieces[i].Lo == addr {
 			return
 		} else if i < 0 {
-			tables = append(tables, addr)
+			by.tables = append(by.tables, addr)
 		}
 		if s.Exec && !r.isFunction(addr) {
-			labels = append(labels, addr)
+			by.labels = append(by.labels, addr)
 		}
 	}
 	for _, i := range d.pieces {
 		p := &r.pieces[i]
 		for k := p.first; k < p.last; k++ {
 			eachOperand(&r.insns[k], r.bytes(k), !r.im.PIE, note)
+			if q := &r.insns[k].Inst; q.Map == 0 && q.Op&0xf8 == movToRegister && addressImmediate(q) == 8 && q.Kind == x86.Other {
+				by.numbers = append(by.numbers, immediate(r.bytes(k), 8))
+			}
 		}
 	}
-	slices.Sort(labels)
-	slices.Sort(tables)
-	return slices.Compact(labels), slices.Compact(tables)
+	slices.Sort(by.labels)
+	slices.Sort(by.tables)
+	by.labels, by.tables = slices.Compact(by.labels), slices.Compact(by.tables)
+	return by
 }
 
 func distance(b []byte) uint64 { return uint64(int64(int32(binary.LittleEndian.Uint32(b)))) }
 
 // fromOffsetTable finds distances from the global offset table, as the large code model has them in
 // instructions.
-func (f *distances) fromOffsetTable() {
+func (f *distances) fromOffsetTable(byRoutine []names) {
 	var bases []uint64
 	for i := range f.im.Sections {
 		if s := &f.im.Sections[i]; s.Name == ".got" || s.Name == ".got.plt" {
 			bases = append(bases, s.Addr)
 		}
 	}
-	const movToRegister = 0xb8
-	for i := range f.insns {
-		q := &f.insns[i].Inst
-		if q.Map != 0 || q.Op&0xf8 != movToRegister || addressImmediate(q) != 8 || q.Kind != x86.Other {
-			continue
-		}
-		for _, base := range bases {
-			f.note(base + immediate(f.bytes(i), 8))
+	for _, by := range byRoutine {
+		for _, number := range by.numbers {
+			for _, base := range bases {
+				f.note(base + number)
+			}
 		}
 	}
 }

@@ -67,8 +67,8 @@ func (p *Program) Callee(r *Routine, block int) (*Routine, string) {
 	q := &b.Insns[len(b.Insns)-1]
 	switch q.Kind {
 	case x86.CallInd, x86.JmpInd:
-		if code := p.Image.Bytes(q.Addr, q.end()); isRIPRelative(&q.Inst) && code != nil {
-			_, rm, _ := q.Operands(code, q.end())
+		if isRIPRelative(&q.Inst) {
+			_, rm, _ := q.Operands(r.Code(q), q.end())
 			if name := p.imports[uint64(rm.Disp)]; name != "" {
 				return nil, name
 			}
@@ -124,12 +124,18 @@ func (r *recovery) program(names map[uint64]string) *Program {
 	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, naming: map[int]bool{}, others: map[uint64]*Routine{}}
 	kept := slices.DeleteFunc(slices.Clone(r.drafts), func(d *draft) bool { return d.adopter != nil })
 	bare, taken := r.uncovered(names), r.findTaken()
+	var framed []*draft
+	for _, d := range kept {
+		if r.examine(d) {
+			framed = append(framed, d)
+		}
+	}
+	for _, d := range r.analyseFrames(framed) {
+		p.twice[d.addr] = true
+	}
 	for _, d := range kept {
 		for ; len(bare) > 0 && bare[0].Addr < d.addr; bare = bare[1:] {
 			p.add(bare[0])
-		}
-		if r.examine(d) {
-			p.twice[d.addr] = true
 		}
 		d.made = r.routine(d, names[d.addr])
 		for _, at := range d.others {
@@ -184,6 +190,7 @@ func (r *recovery) routine(d *draft, symbol string) *Routine {
 	for _, i := range d.pieces {
 		out.Ranges = append(out.Ranges, [2]uint64{r.pieces[i].Lo, r.pieces[i].Hi})
 		out.rows = append(out.rows, r.pieces[i].Range)
+		out.code = append(out.code, r.pieces[i].code)
 	}
 	for b := range out.Blocks {
 		if out.Blocks[b].End == Table {
@@ -205,8 +212,9 @@ func (r *recovery) finish(t *table) *JumpTable {
 	return out
 }
 
-// examine finds the reasons to leave a routine out that its finished blocks show.
-func (r *recovery) examine(d *draft) (savesReturn bool) {
+// examine finds the reasons to leave a routine out that its finished blocks show, but for its frame.
+// It says whether the frame is worth a look.
+func (r *recovery) examine(d *draft) (hasFrame bool) {
 	if d.entry < 0 {
 		d.leave("bytes at %x do not decode", d.addr)
 		return false
@@ -254,7 +262,7 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 	if i, ok := r.receiver(d); ok {
 		d.leave("may be entered in its middle at %x (address taken)", r.insns[i].Addr)
 	}
-	return r.analyseFrame(d)
+	return true
 }
 
 // splitsStack says whether the routine may be called anew in its middle, where too little of its

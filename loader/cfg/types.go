@@ -74,6 +74,18 @@ type Routine struct {
 	Cause   string      // of LeftOut, see FormatReason
 	program *Program
 	rows    []*image.Range // of Ranges
+	code    [][]byte       // of Ranges
+}
+
+// Code returns the bytes of an instruction of the routine, shared; nil, if it is in none of Ranges.
+func (r *Routine) Code(q *Insn) []byte {
+	for i, part := range r.Ranges {
+		if part[0] <= q.Addr && q.Addr < part[1] {
+			at := q.Addr - part[0]
+			return r.code[i][at : at+uint64(q.Len) : at+uint64(q.Len)]
+		}
+	}
+	return nil
 }
 
 // FormatReason returns the reason why a routine is left out, and its cause, which routines have in

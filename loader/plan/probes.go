@@ -53,17 +53,13 @@ func (r *Routine) findSeat(b int) seat {
 	}
 	for _, class := range []x86.Class{x86.Emulated, x86.Stepped} {
 		for i := last; i >= 0; i-- {
-			q := insns[i]
-			if q.Class(r.code(q)) == class && r.hasCFA(q.Addr) {
+			q := &insns[i]
+			if q.Class(r.Code(q)) == class && r.hasCFA(q.Addr) {
 				return seat{found: true, stepped: class == x86.Stepped, insn: int32(i), edges: q.Kind == x86.Jcc}
 			}
 		}
 	}
 	return seat{}
-}
-
-func (r *Routine) code(q cfg.Insn) []byte {
-	return r.plan.Program.Image.Bytes(q.Addr, q.Addr+uint64(q.Len))
 }
 
 func (r *Routine) hasCFA(pc uint64) bool {
@@ -267,11 +263,11 @@ func (r *Routine) leadsTo(b, table int) bool {
 func (r *Routine) tellJump(b int) bool {
 	block := &r.Blocks[b]
 	i := len(block.Insns) - 1
-	q := block.Insns[i]
-	if q.Class(r.code(q)) != x86.Stepped || !r.hasCFA(q.Addr) {
+	q := &block.Insns[i]
+	if q.Class(r.Code(q)) != x86.Stepped || !r.hasCFA(q.Addr) {
 		return false
 	}
-	_, operand, _ := q.Operands(r.code(q), q.Addr+uint64(q.Len))
+	_, operand, _ := q.Operands(r.Code(q), q.Addr+uint64(q.Len))
 	operand.Size = 8
 	r.probed[b] = probe{on: true, stepped: true, insn: int32(i), edges: true, tells: &Case{Table: b, Operand: operand, Target: true}}
 	return true
