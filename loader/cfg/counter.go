@@ -91,7 +91,7 @@ func (r *Routine) exitTest(b int) (c exitTest) {
 	case (o == 0x81 || o == 0x83) && group == aluCmp:
 		c.a, c.b = regs.at[op.rm.Reg], number(immediateSize(&op))
 	case (o == 0x81 || o == 0x83) && (group == aluAdd || group == aluSub), o == 0xff && group < 2 && condition>>1 != 1 && condition>>1 != 3: // inc and dec leave the carry
-		regs.step(&op)
+		r.Follow(&regs, b, i, i+1)
 		c.a = regs.at[op.rm.Reg]
 	default:
 		c.known = false

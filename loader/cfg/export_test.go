@@ -5,9 +5,9 @@ import "wpptrace/loader/x86"
 // EffectOf is what registers hold after an instruction, which is not one of control flow, and
 // whether it leaves the flags alone.
 func EffectOf(in x86.Inst, code []byte) (regs Registers, keeps bool) {
-	op := newOperation(&Insn{Inst: in}, code)
+	e := effectOf(newOperation(&Insn{Inst: in}, code))
 	regs = Unchanged()
-	regs.step(&op)
+	regs.step(&e)
 	return regs, keepsFlags(&in)
 }
 

@@ -1,6 +1,7 @@
 package cfg
 
 import (
+	"math/bits"
 	"slices"
 
 	"wpptrace/loader/x86"
@@ -164,15 +165,35 @@ func (regs *Registers) In(l Linear) (v Linear, ok bool) {
 // what the registers hold in terms of the same point as before.
 func (r *Routine) Follow(regs *Registers, b, from, to int) {
 	for i := from; i < to; i++ {
-		op := r.operation(&r.Blocks[b].Insns[i])
-		regs.step(&op)
+		e := effectOf(r.operation(&r.Blocks[b].Insns[i]))
+		regs.step(&e)
 	}
 }
 
 // FollowRounds runs block b, which jumps to itself, nobody knows how often.
-func (r *Routine) FollowRounds(regs *Registers, b int) {
+func (r *Routine) FollowRounds(regs *Registers, b int) { regs.ApplyRounds(r.Effects(b)) }
+
+// Effects returns what the instructions of block b do to registers, for those who follow it again
+// and again. Cost: ten times that of following them.
+func (r *Routine) Effects(b int) []Effect {
+	list := make([]Effect, len(r.Blocks[b].Insns))
+	for i := range list {
+		list[i] = effectOf(r.operation(&r.Blocks[b].Insns[i]))
+	}
+	return list
+}
+
+// Apply is Follow, and ApplyRounds is FollowRounds, of a block whose effects are known.
+func (regs *Registers) Apply(effects []Effect) {
+	for i := range effects {
+		regs.step(&effects[i])
+	}
+}
+
+// ApplyRounds see Apply.
+func (regs *Registers) ApplyRounds(effects []Effect) {
 	once := Unchanged()
-	r.Follow(&once, b, 0, len(r.Blocks[b].Insns))
+	once.Apply(effects)
 	for reg := range regs.at {
 		if !Held(int8(reg)).invariant(&once, none) {
 			regs.at[reg] = regs.fresh()
@@ -216,26 +237,41 @@ func (regs *Registers) fresh() Linear {
 	return Linear{Terms: [2]Term{{regs.next, 1}}, N: 1}
 }
 
-func (regs *Registers) step(op *operation) {
-	written := uint16(0xffff)
-	to, value := int8(-1), Linear{}
+// An Effect is what an instruction does to registers, whatever they hold.
+type Effect struct {
+	operation
+	written    uint16
+	movesStack bool
+}
+
+func effectOf(op operation) Effect {
+	e := Effect{operation: op}
 	switch op.Kind {
 	case x86.Jcc, x86.Jmp:
-		return
 	case x86.Call, x86.CallInd, x86.Syscall:
+		e.written = 0xffff
 	default:
-		to, value = regs.compute(op)
-		written = writtenRegisters(op)
+		e.written = writtenRegisters(&op)
+		delta, ok := op.StackDelta(op.code)
+		e.movesStack = !ok || delta != 0
 	}
-	for reg := range regs.at {
-		if written>>reg&1 != 0 {
-			regs.at[reg] = regs.fresh()
-		}
+	return e
+}
+
+func (regs *Registers) step(e *Effect) {
+	to, value := int8(-1), Linear{}
+	switch e.Kind {
+	case x86.Jcc, x86.Jmp, x86.Call, x86.CallInd, x86.Syscall:
+	default:
+		to, value = regs.compute(&e.operation)
+	}
+	for written := e.written; written != 0; written &= written - 1 {
+		regs.at[bits.TrailingZeros16(written)] = regs.fresh()
 	}
 	if to >= 0 {
 		regs.at[to] = value
 	}
-	if delta, ok := op.StackDelta(op.code); !ok || delta != 0 {
+	if e.movesStack {
 		regs.at[rsp] = regs.fresh()
 	}
 }

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -207,7 +206,15 @@ func (d *reduction) order(must []bool, weigh func(b int) float64) []weighed {
 			list = append(list, weighed{b, weigh(b)})
 		}
 	}
-	slices.SortFunc(list, func(a, b weighed) int { return cmp.Or(cmp.Compare(b.weight, a.weight), a.block-b.block) })
+	slices.SortFunc(list, func(a, b weighed) int {
+		switch {
+		case a.weight > b.weight:
+			return -1
+		case a.weight < b.weight:
+			return 1
+		}
+		return a.block - b.block
+	})
 	return list
 }
 

@@ -87,20 +87,21 @@ type Routine struct {
 	Silent bool
 
 	plan         *Plan
-	entries      []int         // the blocks by which it is entered
-	rootable     bool          // code that is not observed may be its caller
-	forks        bool          // what is called back after some word may come from it or, after its silent end, from its caller
-	open         bool          // see MayLeaveOpen
-	shifts       bool          // it calls observed routines from where the size of its frame is not known
-	goesOut      bool          // code that is not observed may run before it ends
-	callers      []*Routine    // that it is Known to, each once
-	circle       int           // the circle of calls and jumps that it is on, from 1; 0: none
-	leads        []int         // the blocks that call, or jump to another routine
-	destinations []destination // by block
-	calls        []calling     // by block
-	again        []int         // blocks that follow calls which may return again, each once
-	switches     []bool        // by block: it ends in a jump through a table
-	onward       [][]int       // by block, see onwards
+	entries      []int          // the blocks by which it is entered
+	rootable     bool           // code that is not observed may be its caller
+	forks        bool           // what is called back after some word may come from it or, after its silent end, from its caller
+	open         bool           // see MayLeaveOpen
+	shifts       bool           // it calls observed routines from where the size of its frame is not known
+	goesOut      bool           // code that is not observed may run before it ends
+	callers      []*Routine     // that it is Known to, each once
+	circle       int            // the circle of calls and jumps that it is on, from 1; 0: none
+	leads        []int          // the blocks that call, or jump to another routine
+	destinations []destination  // by block
+	calls        []calling      // by block
+	again        []int          // blocks that follow calls which may return again, each once
+	switches     []bool         // by block: it ends in a jump through a table
+	onward       [][]int        // by block, see onwards
+	effects      [][]cfg.Effect // by block, of those that were followed; see follow
 	freq         []float64
 	entry        float64               // expected activations
 	measured     bool                  // entry and freq are

@@ -246,7 +246,7 @@ func (r *Routine) mayCarryRegisters(n int) bool {
 func (r *Routine) roleBehind(l *counting, word int, way []int) role {
 	regs := cfg.Unchanged()
 	r.followWay(&regs, way[:len(way)-1])
-	r.Follow(&regs, word, 0, r.seatOf(word))
+	regs.Apply(r.effectsOf(word)[:r.seatOf(word)])
 	role := newRole(l, word, way)
 	if !r.mayCarryRegisters(word) {
 		return role
@@ -266,11 +266,22 @@ func (r *Routine) roleBehind(l *counting, word int, way []int) role {
 func (r *Routine) followWay(regs *cfg.Registers, way []int) {
 	for _, n := range way {
 		if r.probed[n].silent {
-			r.FollowRounds(regs, n)
+			regs.ApplyRounds(r.effectsOf(n))
 		} else {
-			r.Follow(regs, n, 0, len(r.Blocks[n].Insns))
+			regs.Apply(r.effectsOf(n))
 		}
 	}
+}
+
+// effectsOf are what the instructions of block n do to registers.
+func (r *Routine) effectsOf(n int) []cfg.Effect {
+	if r.effects == nil {
+		r.effects = make([][]cfg.Effect, len(r.Blocks))
+	}
+	if r.effects[n] == nil {
+		r.effects[n] = r.Effects(n)
+	}
+	return r.effects[n]
 }
 
 // seatOf is the instruction in block n that its probe sits on, or would.
@@ -334,7 +345,7 @@ func (s *search) spread(from []int) (met []int) {
 func (r *Routine) roleBefore(l *counting, word int, way []int) role {
 	regs := cfg.Unchanged()
 	if word != none {
-		r.Follow(&regs, word, r.seatOf(word), len(r.Blocks[word].Insns))
+		regs.Apply(r.effectsOf(word)[r.seatOf(word):])
 	}
 	r.followWay(&regs, way)
 	role := newRole(l, word, way)
