@@ -13,6 +13,10 @@ import (
 // all calls have returned. If some panic, others may not be made, and Each panics with what the
 // first one did, so that its caller can recover.
 func Each(n int, turn func(i int)) {
+	if n == 1 {
+		turn(0)
+		return
+	}
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	var failed atomic.Pointer[string]

@@ -86,10 +86,10 @@ func (f *distances) search(s *image.Section, lo, hi uint64) {
 // structures have words at any address. So have they addresses as they are, for which a small
 // program may use half a pointer's size; in a position independent file they have relocations.
 func (f *distances) fromBytes(data []byte, addr uint64) {
-	const share, shares = 1 << 15, 32 // of the bytes, for one CPU at a time; of what is kept at a time
-	code := make([][]uint64, shares)
-	for ; len(data) > 0 && f.left >= 0; data, addr = data[min(len(data), share*shares):], addr+share*shares {
-		parallel.Each(shares, func(i int) {
+	const share, most = 1 << 15, 32 // of the bytes, for one CPU at a time; of what is kept at a time
+	code := make([][]uint64, min((len(data)+share-1)/share, most))
+	for ; len(data) > 0 && f.left >= 0; data, addr = data[min(len(data), share*most):], addr+share*most {
+		parallel.Each(len(code), func(i int) {
 			code[i] = f.leadToCode(code[i][:0], data[min(len(data), i*share):], share, addr+uint64(i*share))
 		})
 		for _, to := range slices.Concat(code...) {

@@ -285,26 +285,25 @@ type callLists struct {
 func (l *callLists) of(routine int) []int32 { return l.from[l.start[routine]:l.start[routine+1]] }
 
 func (r *recovery) callers() *callLists {
+	type call struct{ from, to int32 }
+	var calls []call
 	l := &callLists{start: make([]int32, len(r.drafts)+2)}
-	each := func(visit func(from, to int)) {
-		for i, t := range r.target {
-			if to := r.routineAt(int(t)); to >= 0 {
-				if from := r.pieces[r.pieceOf[i]].routine; from != to {
-					visit(from, to)
-				}
+	for i, t := range r.target {
+		if to := r.routineAt(int(t)); to >= 0 {
+			if from := r.pieces[r.pieceOf[i]].routine; from != to {
+				calls = append(calls, call{int32(from), int32(to)})
+				l.start[to+2]++
 			}
 		}
 	}
-	n := 0
-	each(func(from, to int) { l.start[to+2]++; n++ })
 	for i := 1; i < len(l.start); i++ {
 		l.start[i] += l.start[i-1]
 	}
-	l.from = make([]int32, n)
-	each(func(from, to int) {
-		l.from[l.start[to+1]] = int32(from)
-		l.start[to+1]++
-	})
+	l.from = make([]int32, len(calls))
+	for _, c := range calls {
+		l.from[l.start[c.to+1]] = c.from
+		l.start[c.to+1]++
+	}
 	return l
 }
 
