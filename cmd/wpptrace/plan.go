@@ -185,10 +185,11 @@ type leftOut struct {
 }
 
 func newPlanReport(p *program, name string) *planReport {
-	f := newForecast(p.plan, attach.TypicalCost())
 	r := &planReport{SchemaVersion: query.SchemaVersion, Program: name, RoutinesTotal: len(p.plan.Routines), Probes: len(p.plan.Sites),
-		HitsPerThousand: 1000 * (f.emulated + f.stepped), HitsSingleStepPerThousand: 1000 * f.stepped, SlowDown: f.slowDown(leastTime), UsualSlowDown: f.slowDown(usualTime), forecast: f,
 		LeftOut: []leftOut{}, routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
+	parallel.Both(r.numberPaths, func() { r.forecast = newForecast(p.plan, attach.TypicalCost()) })
+	f := r.forecast
+	r.HitsPerThousand, r.HitsSingleStepPerThousand, r.SlowDown, r.UsualSlowDown = 1000*(f.emulated+f.stepped), 1000*f.stepped, f.slowDown(leastTime), f.slowDown(usualTime)
 	r.stepped, r.mostStepped = stepped(p.plan)
 	r.Unlisted, _ = unlisted(p.plan)
 	for i := range p.plan.Sites {
@@ -201,7 +202,6 @@ func newPlanReport(p *program, name string) *planReport {
 			r.ProbesConditional++
 		}
 	}
-	r.numberPaths()
 	for i, pr := range p.plan.Routines {
 		r.count(pr, r.probes[i])
 	}

@@ -32,6 +32,7 @@ type piece struct {
 // it.
 type code struct {
 	pieces  []piece
+	ends    []uint64 // of the pieces
 	insns   []Insn
 	target  []int32 // of a relative jump or call: the instruction that it goes to, or -1
 	pieceOf []int32
@@ -59,7 +60,7 @@ func sweep(im *image.Image) (*code, error) {
 		if n := len(c.pieces); n > 0 && r.Lo < c.pieces[n-1].Hi {
 			return nil, fmt.Errorf("code range %x-%x overlaps %x-%x", r.Lo, r.Hi, c.pieces[n-1].Lo, c.pieces[n-1].Hi)
 		}
-		c.pieces = append(c.pieces, piece{Range: r, code: b, parent: len(c.pieces)})
+		c.pieces, c.ends = append(c.pieces, piece{Range: r, code: b, parent: len(c.pieces)}), append(c.ends, r.Hi)
 		size += r.Hi - r.Lo
 	}
 	if size > maxCode {
@@ -155,7 +156,7 @@ func (c *code) bytes(i int) []byte {
 
 // findPiece returns the piece that covers addr, or -1.
 func (c *code) findPiece(addr uint64) int {
-	i := sort.Search(len(c.pieces), func(i int) bool { return c.pieces[i].Hi > addr })
+	i := sort.Search(len(c.ends), func(i int) bool { return c.ends[i] > addr })
 	if i < len(c.pieces) && c.pieces[i].Lo <= addr {
 		return i
 	}

@@ -107,8 +107,15 @@ func (r *Routine) ReturnsTwice(b int) bool { return r.destinations[b].twice }
 // classify finds for each routine who may enter it: Silent and rootable.
 func (p *Plan) classify() {
 	p.each(func(r *Routine) bool {
+		r.callees, r.jumpees = r.callees[:0], r.jumpees[:0]
 		for _, b := range r.leads {
-			r.calls[b] = r.destinations[b].calling()
+			c := r.destinations[b].calling()
+			if r.calls[b] = c; c.kind == Known {
+				r.callees = append(r.callees, c.to)
+				if !isCall(&r.Blocks[b]) {
+					r.jumpees = append(r.jumpees, c.to)
+				}
+			}
 		}
 		if r.Observed() {
 			r.findOnwards()
@@ -119,8 +126,8 @@ func (p *Plan) classify() {
 	parallel.Both(p.findReentries, func() { inCircle = p.tailCircles() })
 	fromOutside := make([]bool, len(p.Routines))
 	for _, q := range p.Routines {
-		for _, b := range q.leads {
-			if kind, t := q.Callee(b); kind == Known && !q.Observed() && t != q {
+		for _, t := range q.callees {
+			if !q.Observed() && t != q {
 				fromOutside[t.ID] = true
 			}
 		}
@@ -135,8 +142,8 @@ func (p *Plan) classify() {
 			if !q.rootable || !q.Observed() {
 				continue
 			}
-			for _, b := range q.leads {
-				if kind, t := q.Callee(b); kind == Known && !isCall(&q.Blocks[b]) && !t.rootable {
+			for _, t := range q.jumpees {
+				if !t.rootable {
 					t.rootable, again = true, true
 				}
 			}
@@ -151,14 +158,6 @@ func (p *Plan) findReentries() {
 		r.callers = r.callers[:0]
 	}
 	var queue []*Routine
-	next := func(r *Routine) (out []*Routine) {
-		for _, b := range r.leads {
-			if kind, t := r.Callee(b); kind == Known {
-				out = append(out, t)
-			}
-		}
-		return out
-	}
 	for _, r := range p.Routines {
 		r.circle, r.goesOut, r.shifts = 0, false, false
 		for _, b := range r.leads {
@@ -169,7 +168,7 @@ func (p *Plan) findReentries() {
 		if r.goesOut {
 			queue = append(queue, r)
 		}
-		for _, t := range next(r) {
+		for _, t := range r.callees {
 			if n := len(t.callers); n == 0 || t.callers[n-1] != r {
 				t.callers = append(t.callers, r)
 			}
@@ -183,7 +182,7 @@ func (p *Plan) findReentries() {
 			}
 		}
 	}
-	for i, circle := range circles(p.Routines, next) {
+	for i, circle := range circles(p.Routines, func(r *Routine) []*Routine { return r.callees }) {
 		for _, r := range circle {
 			r.circle = i + 1
 		}
@@ -193,15 +192,7 @@ func (p *Plan) findReentries() {
 // tailCircles finds the routines that tail jumps can lead back to themselves.
 func (p *Plan) tailCircles() []bool {
 	in := make([]bool, len(p.Routines))
-	next := func(r *Routine) (out []*Routine) {
-		for _, b := range r.leads {
-			if kind, t := r.Callee(b); kind == Known && !isCall(&r.Blocks[b]) {
-				out = append(out, t)
-			}
-		}
-		return out
-	}
-	for _, circle := range circles(p.Routines, next) {
+	for _, circle := range circles(p.Routines, func(r *Routine) []*Routine { return r.jumpees }) {
 		for _, r := range circle {
 			in[r.ID] = true
 		}

@@ -94,6 +94,8 @@ type Routine struct {
 	shifts       bool           // it calls observed routines from where the size of its frame is not known
 	goesOut      bool           // code that is not observed may run before it ends
 	callers      []*Routine     // that it is Known to, each once
+	callees      []*Routine     // that it calls or jumps to and that are Known
+	jumpees      []*Routine     // of these, those that it jumps to
 	circle       int            // the circle of calls and jumps that it is on, from 1; 0: none
 	leads        []int          // the blocks that call, or jump to another routine
 	destinations []destination  // by block
@@ -283,26 +285,26 @@ func (p *Plan) place() {
 		}
 		return false
 	})
+	parallel.Both(p.placeCalls, func() {
+		p.Sites = slices.Concat(sites...)
+		slices.SortFunc(p.Sites, func(a, b Site) int { return cmp.Compare(a.Addr, b.Addr) })
+		for i := range p.Sites {
+			s := &p.Sites[i]
+			p.Routines[s.Routine].site[s.Block] = i
+		}
+	})
+}
+
+func (p *Plan) placeCalls() {
 	for _, r := range p.Routines {
 		if !r.Observed() {
 			continue
 		}
 		for _, b := range r.leads {
-			r.placeCall(b)
+			if block := &r.Blocks[b]; isCall(block) && block.Depth >= 0 {
+				p.Calls[block.Hi] = Call{Depth: block.Depth, Spoken: !r.first[b] || r.probed[b].on}
+			}
 		}
-	}
-	p.Sites = slices.Concat(sites...)
-	slices.SortFunc(p.Sites, func(a, b Site) int { return cmp.Compare(a.Addr, b.Addr) })
-	for i := range p.Sites {
-		s := &p.Sites[i]
-		p.Routines[s.Routine].site[s.Block] = i
-	}
-}
-
-func (r *Routine) placeCall(b int) {
-	block := &r.Blocks[b]
-	if isCall(block) && block.Depth >= 0 {
-		r.plan.Calls[block.Hi] = Call{Depth: block.Depth, Spoken: !r.first[b] || r.probed[b].on}
 	}
 }
 

@@ -98,11 +98,11 @@ func (r *Routine) tellRounds(s *search) (t *rounds, w *want) {
 	if len(loops) == 0 {
 		return t, nil
 	}
-	near := s.near(byBlock)
+	near := s.near(func(b int) bool { return r.probed[b].silent })
 	r.rolesBefore(s, none, r.entries, byBlock)
 	for b := range r.Blocks {
 		r.eachStart(b, func(from []int) {
-			if slices.ContainsFunc(from, func(n int) bool { return n != exit && near[n] }) {
+			if near.any(from) {
 				r.rolesBefore(s, b, from, byBlock)
 			}
 		})
@@ -113,23 +113,6 @@ func (r *Routine) tellRounds(s *search) (t *rounds, w *want) {
 		}
 	}
 	return t, nil
-}
-
-// near finds the blocks, by number, from which silence leads to some loops in the same activation.
-func (s *search) near(loops map[int]*counting) []bool {
-	near := make([]bool, len(s.r.Blocks))
-	for b := range loops {
-		near[b] = true
-	}
-	for again := true; again; {
-		again = false
-		for b := len(near) - 1; b >= 0; b-- {
-			if !near[b] && slices.ContainsFunc(s.silent(b), func(n int) bool { return n != exit && near[n] }) {
-				near[b], again = true, true
-			}
-		}
-	}
-	return near
 }
 
 // settle chooses the counter that tells a loop's rounds.

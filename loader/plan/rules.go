@@ -250,13 +250,14 @@ func (r *Routine) backTo(s *search, blocks []bool) []int {
 // besideCall finds a silent way to one of some blocks from where silence leads to a call of code
 // that is not observed as well; nil, if there is none.
 func (r *Routine) besideCall(s *search, blocks []bool) (way []int) {
-	calls := func(n int) bool { return n != exit && r.unannounced(n) && isCall(&r.Blocks[n]) }
+	calls := func(b int) bool { return r.unannounced(b) && isCall(&r.Blocks[b]) }
 	if !slices.ContainsFunc(r.leads, calls) {
 		return nil
 	}
+	near := s.near(calls)
 	for b := range r.Blocks {
 		r.eachStart(b, func(from []int) {
-			if !slices.ContainsFunc(from, func(n int) bool { return s.explore(n, calls) != unseen }) {
+			if !near.any(from) {
 				return
 			}
 			for i := 0; way == nil && i < len(from); i++ {
@@ -310,8 +311,9 @@ func (r *Routine) tellThrown(s *search, b int) (changed bool) {
 // finds out whether the routine forks. It reports whether anything changed.
 func (r *Routine) tellCallers(s *search) (changed bool) {
 	forks := false
+	near := s.near(r.unannounced)
 	tell := func(from []int) {
-		for r.Observed() {
+		for r.Observed() && near.any(from) {
 			origins := s.origins(from)
 			if len(origins) < 2 {
 				return

@@ -134,6 +134,33 @@ func (s *search) twoWays(from []int) (a, b []int, found bool) {
 	return nil, nil, false
 }
 
+// blocks are some of a routine, by number.
+type blocks []bool
+
+func (some blocks) any(nodes []int) bool {
+	return slices.ContainsFunc(nodes, func(n int) bool { return n != exit && some[n] })
+}
+
+// near finds the blocks for which is holds, and those from which silence leads to one in the same
+// activation.
+func (s *search) near(is func(b int) bool) blocks {
+	near := make(blocks, len(s.r.Blocks))
+	again := false
+	for b := range near {
+		near[b] = is(b)
+		again = again || near[b]
+	}
+	for again {
+		again = false
+		for b := len(near) - 1; b >= 0; b-- {
+			if !near[b] && near.any(s.silent(b)) {
+				near[b], again = true, true
+			}
+		}
+	}
+	return near
+}
+
 // eachStart calls yield with the nodes that may come next after a word of block b, one set for each
 // thing that the word may say.
 func (r *Routine) eachStart(b int, yield func(from []int)) {
