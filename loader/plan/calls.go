@@ -102,14 +102,17 @@ func callsNothing(r *cfg.Routine) bool {
 
 // ReturnsTwice reports whether the call that ends block b may return more than once, as setjmp
 // does.
-func (r *Routine) ReturnsTwice(b int) bool { return r.destinations[b].twice }
+func (r *Routine) ReturnsTwice(b int) bool {
+	i, leads := slices.BinarySearch(r.leads, b)
+	return leads && r.destinations[i].twice
+}
 
 // classify finds for each routine who may enter it: Silent and rootable.
 func (p *Plan) classify() {
 	p.each(func(r *Routine) bool {
 		r.callees, r.jumpees = r.callees[:0], r.jumpees[:0]
-		for _, b := range r.leads {
-			c := r.destinations[b].calling()
+		for i, b := range r.leads {
+			c := r.destinations[i].calling()
 			if r.calls[b] = c; c.kind == Known {
 				r.callees = append(r.callees, c.to)
 				if !isCall(&r.Blocks[b]) {

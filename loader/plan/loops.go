@@ -1,6 +1,11 @@
 package plan
 
-import "wpptrace/loader/cfg"
+import (
+	"slices"
+	"sync"
+
+	"wpptrace/loader/cfg"
+)
 
 // A nest tells how the loops of a routine lie within one another (Havlak, Nesting of Reducible and
 // Irreducible Loops, 1997). A loop is named by its header; two that share one are one. Cost: nearly
@@ -8,6 +13,7 @@ import "wpptrace/loader/cfg"
 // loops around it.
 type nest struct {
 	r      *cfg.Routine
+	room   *[]int // of the numbers below
 	pre    []int  // blocks as a depth-first walk comes to them
 	post   []int  // and as it leaves them
 	place  []int  // by block: where it is in pre
@@ -25,18 +31,30 @@ type nest struct {
 	noted []int         // by block: the header that it was last noted so for
 }
 
+// rooms are those of nests that were released: each routine has a nest, but not for long.
+var rooms sync.Pool
+
+// release ends the use of the nest.
+func (n *nest) release() { rooms.Put(n.room) }
+
 // none is no block.
 const none = -1
 
 func newNest(r *cfg.Routine) *nest {
 	size := len(r.Blocks)
-	room := make([]int, 10*size)
+	whole, _ := rooms.Get().(*[]int)
+	if whole == nil {
+		whole = new([]int)
+	}
+	*whole = slices.Grow((*whole)[:0], 10*size)[:10*size]
+	clear(*whole)
+	room := *whole
 	numbers := func() []int {
 		part := room[:size:size]
 		room = room[size:]
 		return part
 	}
-	n := &nest{r: r, pre: numbers()[:0], post: numbers()[:0], place: numbers(), last: numbers(), tree: numbers(), header: make([]bool, size),
+	n := &nest{r: r, room: whole, pre: numbers()[:0], post: numbers()[:0], place: numbers(), last: numbers(), tree: numbers(), header: make([]bool, size),
 		outer: numbers(), depth: numbers(), in: numbers(), mark: numbers(), noted: numbers(), late: map[int][]int{}}
 	edges := make([]pair, 0, 2*size)
 	for b := range r.Blocks {

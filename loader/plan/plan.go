@@ -98,7 +98,7 @@ type Routine struct {
 	jumpees      []*Routine     // of these, those that it jumps to
 	circle       int            // the circle of calls and jumps that it is on, from 1; 0: none
 	leads        []int          // the blocks that call, or jump to another routine
-	destinations []destination  // by block
+	destinations []destination  // of leads
 	calls        []calling      // by block
 	again        []int          // blocks that follow calls which may return again, each once
 	switches     []bool         // by block: it ends in a jump through a table
@@ -190,10 +190,9 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 
 func (r *Routine) prepare(w *Weights) {
 	r.calls = make([]calling, len(r.Blocks))
-	r.destinations = make([]destination, len(r.Blocks))
 	for b := range r.Blocks {
-		if r.destinations[b] = r.destination(b); r.destinations[b] != (destination{}) {
-			r.leads = append(r.leads, b)
+		if d := r.destination(b); d != (destination{}) {
+			r.leads, r.destinations = append(r.leads, b), append(r.destinations, d)
 		}
 	}
 	if !r.Observed() {

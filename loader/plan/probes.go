@@ -97,7 +97,7 @@ func (r *Routine) probe(b int) bool {
 // A memo is what start came to, and from what: leaving out a routine changes little for most
 // others.
 type memo struct {
-	calls  []calling
+	calls  []calling // of the blocks that lead elsewhere
 	silent bool
 	probed []probe
 }
@@ -110,7 +110,11 @@ func (r *Routine) start() (leftOut bool) {
 		return false
 	}
 	r.forks = false
-	if m := &r.started; m.probed != nil && m.silent == r.Silent && slices.Equal(m.calls, r.calls) {
+	calls := make([]calling, len(r.leads))
+	for i, b := range r.leads {
+		calls[i] = r.calls[b]
+	}
+	if m := &r.started; m.probed != nil && m.silent == r.Silent && slices.Equal(m.calls, calls) {
 		r.probed = slices.Clone(m.probed)
 		return false
 	}
@@ -121,7 +125,7 @@ func (r *Routine) start() (leftOut bool) {
 		r.equipCounting(must, loops)
 	}
 	if r.Observed() {
-		r.started = memo{slices.Clone(r.calls), r.Silent, slices.Clone(r.probed)}
+		r.started = memo{calls, r.Silent, slices.Clone(r.probed)}
 	}
 	return !r.Observed()
 }
