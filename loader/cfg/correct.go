@@ -14,10 +14,7 @@ import (
 func (f *frame) correct(b int) bool {
 	w := f.walk(b)
 	p := &f.pieces[f.pieceOf[w.first]]
-	if !f.mayGoOn() {
-		return false
-	}
-	if f.steps -= w.n + len(p.Rows); f.steps < 0 {
+	if f.steps.Add(-int64(w.n+len(p.Rows))) < 0 {
 		return false
 	}
 	var corrected []image.Row // from the first that is untrue on

@@ -3,7 +3,6 @@ package cfg
 import (
 	"slices"
 
-	"wpptrace/internal/parallel"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -17,10 +16,6 @@ type frame struct {
 	depthIn   []int // by block: CFA - rsp before it
 	readsBack bool  // the routine reads its own return address
 	realigned bool  // its frame address is in a slot, and its rows say so truly: see realign.go
-	alone     bool  // no other routine is analysed meanwhile
-	searches  bool  // it needs to be alone
-	leftOut   string
-	cause     string // of leftOut
 	values    *resolver
 }
 
@@ -30,30 +25,10 @@ const (
 	depthUnset   = -2
 )
 
-// analyseFrames fills in the depths of the blocks of some routines and leaves those out whose frames
-// are not understood. It returns those that keep their return address somewhere, as setjmp does.
-func (r *recovery) analyseFrames(drafts []*draft) (savers []*draft) {
-	frames := make([]*frame, len(drafts))
-	parallel.Each(len(drafts), func(i int) { frames[i] = r.analyseFrame(drafts[i], false) })
-	for i, f := range frames {
-		d := drafts[i]
-		if f.searches {
-			f = r.analyseFrame(d, true)
-		}
-		if f.leftOut != "" && d.leftOut == "" {
-			d.leftOut, d.cause = f.leftOut, f.cause
-		}
-		d.moves = f.readsBack && !d.thunk && r.returnUse(d.addr).moves
-		if f.readsBack && f.savesReturn() {
-			d.leave("stores its own return address (may return twice)")
-			savers = append(savers, d)
-		}
-	}
-	return savers
-}
-
-func (r *recovery) analyseFrame(d *draft, alone bool) *frame {
-	f := &frame{recovery: r, d: d, alone: alone, depthIn: make([]int, len(d.blocks))}
+// analyseFrame fills in the blocks' depths and leaves the routine out when its frame is not
+// understood. It says whether the routine keeps its return address somewhere, as setjmp does.
+func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
+	f := &frame{recovery: r, d: d, depthIn: make([]int, len(d.blocks))}
 	for b := range f.depthIn {
 		f.depthIn[b] = depthUnset
 	}
@@ -61,23 +36,15 @@ func (r *recovery) analyseFrame(d *draft, alone bool) *frame {
 		f.flow()
 	}
 	f.realigned = f.inSlot() && f.followsSlot()
-	for b := 0; b < len(d.blocks) && !f.searches; b++ {
+	for b := range d.blocks {
 		f.check(b)
 	}
-	return f
-}
-
-// leave records why the routine is left out; the first reason stays.
-func (f *frame) leave(format string, args ...any) {
-	if f.leftOut == "" {
-		f.leftOut, f.cause = FormatReason(format, args...)
+	d.moves = f.readsBack && !d.thunk && r.returnUse(d.addr).moves
+	if f.readsBack && f.savesReturn() {
+		d.leave("stores its own return address (may return twice)")
+		return true
 	}
-}
-
-// mayGoOn reports whether what one routine at a time can do may be done.
-func (f *frame) mayGoOn() bool {
-	f.searches = f.searches || !f.alone
-	return f.alone
+	return false
 }
 
 // hasFramePointer says whether some rule needs rbp. Otherwise the rows tell the depth everywhere.
@@ -219,7 +186,7 @@ func (f *frame) check(b int) {
 			if f.correct(b) {
 				f.check(b)
 			} else {
-				f.leave("unwind rows contradict the stack pointer at %x", q.Addr)
+				f.d.leave("unwind rows contradict the stack pointer at %x", q.Addr)
 			}
 			return
 		}
@@ -227,7 +194,7 @@ func (f *frame) check(b int) {
 		if f.readsReturn(&w) {
 			f.readsBack = true
 			if !isLoad(&q.Inst) {
-				f.leave("changes or pops its own return address at %x", q.Addr)
+				f.d.leave("changes or pops its own return address at %x", q.Addr)
 			}
 		}
 	}
@@ -236,7 +203,7 @@ func (f *frame) check(b int) {
 		bl.Depth = max(w.depth, depthUnknown)
 	}
 	if f.d.blocks[b].End == Ret && w.depth >= 0 && w.depth != 8 {
-		f.leave("returns elsewhere than to its caller at %x", last.Addr)
+		f.d.leave("returns elsewhere than to its caller at %x", last.Addr)
 	}
 	if !f.realigned || w.row.RA != image.RAAtCFA {
 		f.checkRow(w.row, last.Addr)
@@ -247,15 +214,15 @@ func (f *frame) check(b int) {
 func (f *frame) checkRow(row image.Row, pc uint64) {
 	switch reg := row.CFA.Reg; {
 	case row.RA == image.RAUndefined:
-		f.leave("outermost frame (no caller)")
+		f.d.leave("outermost frame (no caller)")
 	case reg == image.Undefined:
-		f.leave("no unwind rows at %x", pc)
+		f.d.leave("no unwind rows at %x", pc)
 	case reg == image.Expression:
-		f.leave("cfa is an expression at %x", pc)
+		f.d.leave("cfa is an expression at %x", pc)
 	case reg != dwarfRSP && reg != dwarfRBP:
-		f.leave("cfa is neither rsp nor rbp + offset at %x", pc)
+		f.d.leave("cfa is neither rsp nor rbp + offset at %x", pc)
 	case row.RA == image.RAOther:
-		f.leave("return address is not where the call left it at %x", pc)
+		f.d.leave("return address is not where the call left it at %x", pc)
 	}
 }
 
@@ -269,7 +236,7 @@ func (f *frame) checkStackPointer(w *walk) {
 	if _, ok := q.StackDelta(code); ok || w.row.CFA.Reg == dwarfRBP && allocates(q, code) || f.realigns(w) || f.restores(w) {
 		return
 	}
-	f.leave("writes rsp from a register or memory at %x", q.Addr)
+	f.d.leave("writes rsp from a register or memory at %x", q.Addr)
 }
 
 // allocates says whether an instruction changes rsp as compilers do in a routine with a frame
@@ -308,9 +275,6 @@ func (f *frame) restores(w *walk) bool {
 	}
 	next := cfaAt(f.pieces[f.pieceOf[w.first]].Rows, q.end())
 	if next.Reg != dwarfRSP {
-		return false
-	}
-	if !f.mayGoOn() {
 		return false
 	}
 	if f.values == nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"sort"
+	"sync/atomic"
 
 	"wpptrace/internal/parallel"
 	"wpptrace/loader/image"
@@ -14,11 +15,11 @@ import (
 // jump of a routine: instructions that take them, data words, relocations, dynamic symbols, the
 // program's entry. An address of code in it may be reached through a pointer; an address of data in
 // it begins an object, so that no table reaches beyond it. It holds one bit for each byte of the
-// mapped sections. It serves one goroutine.
+// mapped sections. Several goroutines may look at it at a time, one may add to it.
 type mentions struct {
 	sections []image.Section
-	bits     [][]uint64 // by section
-	last     int        // the section found last: neighbours ask for neighbours
+	bits     [][]uint64   // by section
+	last     atomic.Int32 // the section found last: neighbours ask for neighbours
 }
 
 func newMentions(sections []image.Section) *mentions {
@@ -34,8 +35,8 @@ func (m *mentions) section(addr uint64) int {
 	within := func(i int) bool {
 		return m.sections[i].Addr <= addr && addr-m.sections[i].Addr < uint64(len(m.sections[i].Data))
 	}
-	if m.last < len(m.sections) && within(m.last) {
-		return m.last
+	if last := int(m.last.Load()); last < len(m.sections) && within(last) {
+		return last
 	}
 	i := sort.Search(len(m.sections), func(i int) bool {
 		return m.sections[i].Addr > addr
@@ -43,7 +44,7 @@ func (m *mentions) section(addr uint64) int {
 	if i < 0 || !within(i) {
 		return -1
 	}
-	m.last = i
+	m.last.Store(int32(i))
 	return i
 }
 

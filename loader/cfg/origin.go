@@ -28,10 +28,10 @@ func (s *resolver) origins(at location, visit func(v value, written bool) bool) 
 	for len(queue) > 0 {
 		at, queue = queue[0], queue[1:]
 		before, known := s.before(at)
-		if len(seen) > maxLocations || s.steps <= 0 || !known && !visit(value{}, false) {
+		if len(seen) > maxLocations || s.steps.Load() <= 0 || !known && !visit(value{}, false) {
 			return nil, false
 		}
-		s.steps--
+		s.steps.Add(-1)
 		for _, p := range before {
 			from := at
 			from.block = int(p)
@@ -65,7 +65,7 @@ func (at location) enqueue(queue []location, seen map[location]bool) []location 
 func (s *resolver) choices(v value, b int, visit func(v value, written bool) bool) (passed []location, ok bool) {
 	values := []value{v}
 	for i := 0; i < len(values); i++ {
-		s.steps -= len(values)
+		s.steps.Add(-int64(len(values)))
 		v := values[i]
 		if at, ok := s.passed(v, b); ok {
 			passed = append(passed, at)
@@ -84,7 +84,7 @@ func (s *resolver) choices(v value, b int, visit func(v value, written bool) boo
 			}
 		}
 	}
-	return passed, s.steps > 0
+	return passed, s.steps.Load() > 0
 }
 
 // before lists the blocks that a location's value comes out of. It reports false if it may come

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"wpptrace/internal/parallel"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -124,20 +125,18 @@ func (r *recovery) program(names map[uint64]string) *Program {
 	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, naming: map[int]bool{}, others: map[uint64]*Routine{}}
 	kept := slices.DeleteFunc(slices.Clone(r.drafts), func(d *draft) bool { return d.adopter != nil })
 	bare, taken := r.uncovered(names), r.findTaken()
-	var framed []*draft
-	for _, d := range kept {
-		if r.examine(d) {
-			framed = append(framed, d)
+	saves := make([]bool, len(kept))
+	parallel.Each(len(kept), func(i int) {
+		saves[i] = r.examine(kept[i])
+		kept[i].made = r.routine(kept[i], names[kept[i].addr])
+	})
+	for i, d := range kept {
+		if saves[i] {
+			p.twice[d.addr] = true
 		}
-	}
-	for _, d := range r.analyseFrames(framed) {
-		p.twice[d.addr] = true
-	}
-	for _, d := range kept {
 		for ; len(bare) > 0 && bare[0].Addr < d.addr; bare = bare[1:] {
 			p.add(bare[0])
 		}
-		d.made = r.routine(d, names[d.addr])
 		for _, at := range d.others {
 			p.others[r.insns[at].Addr] = d.made
 		}
@@ -212,9 +211,8 @@ func (r *recovery) finish(t *table) *JumpTable {
 	return out
 }
 
-// examine finds the reasons to leave a routine out that its finished blocks show, but for its frame.
-// It says whether the frame is worth a look.
-func (r *recovery) examine(d *draft) (hasFrame bool) {
+// examine finds the reasons to leave a routine out that its finished blocks show.
+func (r *recovery) examine(d *draft) (savesReturn bool) {
 	if d.entry < 0 {
 		d.leave("bytes at %x do not decode", d.addr)
 		return false
@@ -262,7 +260,7 @@ func (r *recovery) examine(d *draft) (hasFrame bool) {
 	if i, ok := r.receiver(d); ok {
 		d.leave("may be entered in its middle at %x (address taken)", r.insns[i].Addr)
 	}
-	return true
+	return r.analyseFrame(d)
 }
 
 // splitsStack says whether the routine may be called anew in its middle, where too little of its

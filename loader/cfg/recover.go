@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"wpptrace/internal/parallel"
 	"wpptrace/loader/image"
@@ -29,9 +30,8 @@ type recovery struct {
 	importsLibc bool            // the C library is another image
 	local       map[uint64]bool // by entry: its name is static
 	clobbered   []clobber       // by routine
-	machine     machine
 	attempts    int
-	steps       int // left to the search for jump tables, in instructions executed
+	steps       atomic.Int64 // left to the search for jump tables, in instructions executed
 }
 
 // The search for jump tables takes about 20 instructions for each of a program's; an interpreter's
@@ -72,7 +72,7 @@ func Recover(im *image.Image) (*Program, error) {
 
 // attempt builds all routines and the program of them.
 func (r *recovery) attempt(names map[uint64]string) *Program {
-	r.steps = baseSteps + stepsPerInsn*len(r.insns)
+	r.steps.Store(int64(baseSteps + stepsPerInsn*len(r.insns)))
 	r.solve()
 	return r.program(names)
 }
@@ -160,7 +160,7 @@ func (r *recovery) solve() {
 	for _, d := range r.drafts {
 		r.noReturn[d.id] = r.isNamedNoReturn(d)
 	}
-	built := r.buildSimple()
+	built := r.resolveMost()
 	queued := make([]bool, len(r.drafts))
 	queue := make([]int, len(r.drafts))
 	for i := range queue {
@@ -176,7 +176,7 @@ func (r *recovery) solve() {
 			continue
 		}
 		if !built[id] {
-			r.resolveAll(d)
+			r.resolveAll(d, true)
 		}
 		if d.returns || r.noReturn[id] || d.leftOut != "" || r.distrusted[id] { // of what is left out it is not known where it goes
 			continue
@@ -196,23 +196,17 @@ func (r *recovery) solve() {
 	}
 }
 
-// buildSimple builds the routines without an indirect jump, several at a time. It returns which are
-// built.
-func (r *recovery) buildSimple() (built []bool) {
+// resolveMost builds the routines, several at a time, but for those that adopt parts of others. It
+// returns which are built.
+func (r *recovery) resolveMost() (built []bool) {
+	for id := range r.drafts {
+		r.clobbersOf(id, 0)
+	}
 	built = make([]bool, len(r.drafts))
 	parallel.Each(len(r.drafts), func(i int) {
-		if d := r.drafts[i]; d.entry >= 0 && !r.jumpsIndirectly(d) {
-			r.resolveAll(d)
-			built[i] = true
-		}
+		built[i] = r.drafts[i].entry >= 0 && r.resolveAll(r.drafts[i], false)
 	})
 	return built
-}
-
-func (r *recovery) jumpsIndirectly(d *draft) bool {
-	return slices.ContainsFunc(d.pieces, func(i int) bool {
-		return slices.ContainsFunc(r.insns[r.pieces[i].first:r.pieces[i].last], func(q Insn) bool { return q.Kind == x86.JmpInd })
-	})
 }
 
 // maxAttempts bounds how often all routines are built; real programs take two at most.
@@ -247,15 +241,16 @@ const maxRounds = 32
 
 // resolveAll builds a routine and resolves its indirect jumps until both agree: all are resolved
 // again on the final blocks, for a table may reveal another way to a jump resolved before. One that
-// is resolved no more then stays unresolved, so that this comes to an end.
-func (r *recovery) resolveAll(d *draft) {
+// is resolved no more then stays unresolved, so that this comes to an end. It answers false, with
+// the routine not built, where a table leads to what is another's as yet, and it may not adopt that.
+func (r *recovery) resolveAll(d *draft, adopts bool) bool {
 	d.tables, d.refused = nil, nil
 	for range maxRounds {
 		r.build(d)
 		found := r.resolveTables(d)
 		if sameTables(d.tables, found) {
 			d.tables = found
-			return
+			return true
 		}
 		for i := range d.tables {
 			if found[i] == nil {
@@ -263,10 +258,25 @@ func (r *recovery) resolveAll(d *draft) {
 			}
 		}
 		d.tables = found
-		r.adoptTargets(d)
+		if adopts {
+			r.adoptTargets(d)
+		} else if r.leadsToOthers(d) {
+			return false
+		}
 	}
 	r.build(d)
 	d.leave("jump tables do not settle")
+	return true
+}
+
+// leadsToOthers says whether a table leads to code of other routines.
+func (r *recovery) leadsToOthers(d *draft) bool {
+	for _, t := range d.tables {
+		if slices.ContainsFunc(t.targets, func(i int) bool { return r.inside(d, i) < 0 }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *draft) refuse(i int) {

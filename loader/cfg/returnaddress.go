@@ -53,12 +53,12 @@ func (r *recovery) returnUse(entry uint64) (use returnUse) {
 	const most = 1024 // instructions: what does more is no such function
 	seen := map[uint64]bool{}
 	work := []returnWalk{{addr: entry, depth: 8}}
-	for len(work) > 0 && len(seen) < most && r.steps > 0 {
+	for len(work) > 0 && len(seen) < most && r.steps.Load() > 0 {
 		w := work[len(work)-1]
 		work = work[:len(work)-1]
 		if !seen[w.addr] {
 			seen[w.addr] = true
-			r.steps--
+			r.steps.Add(-1)
 			work = append(work, r.followReturn(w, &use)...)
 		}
 	}

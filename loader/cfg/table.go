@@ -47,6 +47,7 @@ const (
 // all.
 type resolver struct {
 	*recovery
+	machine  machine
 	d        *draft
 	runs     int             // left for this jump
 	entry    []bool          // by block: control also comes from elsewhere (the entry, landing pads)
@@ -86,7 +87,7 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 	for _, b := range jumps {
 		s.runs = maxRuns
 		if t, how := s.explore([]int{b}); how != unknown {
-			s.steps -= len(t.targets)
+			s.steps.Add(-int64(len(t.targets)))
 			found[d.last(b)] = t
 		}
 	}
@@ -152,7 +153,7 @@ func (s *resolver) explore(way []int) (*table, certainty) {
 		return t, how
 	}
 	first := way[len(way)-1]
-	if s.runs <= 0 || s.steps <= 0 || len(way) >= maxWay || s.entry[first] || len(s.d.preds[first]) == 0 {
+	if s.runs <= 0 || s.steps.Load() <= 0 || len(way) >= maxWay || s.entry[first] || len(s.d.preds[first]) == 0 {
 		return t, how
 	}
 	var all *table
@@ -224,7 +225,7 @@ func (s *resolver) follow(way []int) value {
 
 // execute runs the first n instructions of a block, but for the jump at its end.
 func (s *resolver) execute(b, n int) {
-	s.steps -= n
+	s.steps.Add(-int64(n))
 	for k := range n {
 		switch q := &s.d.blocks[b].Insns[k]; q.Kind {
 		case x86.Jcc, x86.Jmp, x86.JmpInd, x86.Ret, x86.Loop, x86.Trap:

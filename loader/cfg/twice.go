@@ -3,6 +3,7 @@ package cfg
 import (
 	"slices"
 
+	"wpptrace/internal/parallel"
 	"wpptrace/loader/x86"
 )
 
@@ -53,8 +54,10 @@ func (l *linkage) findTwice() {
 		return
 	}
 	l.tailJumps().spread(twice)
-	for _, d := range l.drafts {
-		if d.has(CallInd) && l.names(d, twice) {
+	naming := make([]bool, len(l.drafts))
+	parallel.Each(len(naming), func(i int) { naming[i] = l.drafts[i].has(CallInd) && l.names(l.drafts[i], twice) })
+	for i, d := range l.drafts {
+		if naming[i] {
 			l.program.naming[d.made.ID] = true
 		}
 	}
