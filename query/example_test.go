@@ -136,6 +136,11 @@ func ExampleNewStat() {
 	// Output: 5 paths, 16 instructions, 2 rules
 }
 
+func ExampleCountInstructions() {
+	fmt.Println(query.CountInstructions(tracedLoop()))
+	// Output: 16
+}
+
 func ExampleWriteRoutines() {
 	if err := query.WriteRoutines(os.Stdout, tracedLoop()); err != nil {
 		fmt.Println(err)

@@ -152,6 +152,15 @@ func timestamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
+// CountInstructions tells how many instructions of observed code ran, as a Stat has it, without the rest.
+// Cost: linear in the grammars.
+func CountInstructions(s *wpp.Snapshot) uint64 {
+	threads, _ := selectThreads(s, nil)
+	var x Stat
+	x.countPaths(s, newForests(s, threads))
+	return x.Instructions
+}
+
 func (x *Stat) countPaths(s *wpp.Snapshot, f *forests) {
 	for v, n := range f.count() {
 		if n == 0 || s.Symbols[v].IsMark {

@@ -89,7 +89,7 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 	if c.Hits == 0 {
 		return c, nil
 	}
-	r.last.hits = r.first.hits.plus(r.tollOf(c.Hits))
+	r.last.hits = r.first.hits.plus(r.tollOfUnread(c.Hits))
 	s, err := r.snapshot()()
 	if err != nil {
 		return nil, err
@@ -105,9 +105,9 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 // leastRun is how much CPU time a process has to use while a canary stands to tell more than a bound.
 const leastRun = 5 * time.Millisecond
 
-// tollOf is what some hits cost, if as many of them were single-stepped as of all that have come: of
+// tollOfUnread is what some hits cost, if as many of them were single-stepped as of all that have come: of
 // those that were not reported yet it was not known.
-func (r *recording) tollOf(hits uint64) toll {
+func (r *recording) tollOfUnread(hits uint64) toll {
 	var come, stepped uint64
 	for _, t := range r.all {
 		come, stepped = come+t.hits, stepped+t.stepped

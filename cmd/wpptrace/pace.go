@@ -26,9 +26,9 @@ type pace struct {
 
 	clock     target.Times  // of the process, when its use was accounted for last
 	hits      toll          // likewise
-	count     uint64        // hits that this is of
+	count     uint64        // likewise: how many hits
+	at        time.Time     // when its use was accounted for last
 	opening   opening       // of the window that is open
-	at        time.Time     // when that was
 	since     time.Time     // of the window that is open, or of the rest between two: when it began
 	began     time.Duration // CPU time that the process had used then
 	load      float64       // CPUs that the process uses while no probe stands
@@ -169,13 +169,21 @@ func (p *pace) sampled(n nature) (windows uint64, share, most float64) {
 	free := p.free()
 	usual := func(long time.Duration) float64 { return free.own() / float64(max(free.long, 1)) * float64(long) }
 	without := free.own() + min(p.inChanges.own(), usual(p.inChanges.long))
-	unusual := !known && 4*p.inWindows.hits.cost > p.inWindows.CPU && e.own > 3*usual(p.inWindows.long) // hits may be dearer, and all else is little
+	unusual := !known && float64(p.inWindows.hits.cost) > notable*float64(p.inWindows.CPU) && e.own > odd*usual(p.inWindows.long)
 	if p.mostlyHits() && !known || e.vague() || unusual {
 		within := min(e.own+e.doubt, e.cpu)
 		most = within / (within + without)
 	}
 	return windows, e.own / (e.own + without), most
 }
+
+// Where hits take a notable share of the CPU time in windows, and what they leave there is odd times
+// what the process uses else, they may be dearer than calibrated: of a program that slept, single-
+// stepped ones left up to 800 times that.
+const (
+	notable = 0.25
+	odd     = 3
+)
 
 // free is what was used while no probe stood, but for rare sites.
 func (p *pace) free() tracedUse { return p.all.minus(p.inWindows).minus(p.inChanges) }

@@ -80,9 +80,9 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	if len(j.selection.libs) > 0 {
 		j.selection.tellUnselected(j.errs, j.program.plan)
 	}
-	j.tellElsewhere(s)
+	elsewhere := j.tellElsewhere(s)
 	line, lost := j.lossLine()
-	if !lost && !slices.ContainsFunc(s.Symbols, func(x wpp.Symbol) bool { return !x.IsMark }) {
+	if !lost && !elsewhere && !slices.ContainsFunc(s.Symbols, func(x wpp.Symbol) bool { return !x.IsMark }) {
 		j.say("nothing of %s's observed code ran while it was traced: %s", j.process.Name, j.whyNothing())
 	}
 	if lost || !j.quiet {
@@ -118,23 +118,31 @@ func (j *job) whyNothing() string {
 }
 
 // tellElsewhere says that the process has spent most of its CPU time on code that is not observed,
-// where that is beyond doubt: instructions hardly ever take so long.
-func (j *job) tellElsewhere(s *wpp.Snapshot) {
-	const least, slow = 50 * time.Millisecond, 10 * time.Nanosecond
+// where that is beyond doubt. It reports whether it is.
+func (j *job) tellElsewhere(s *wpp.Snapshot) bool {
 	cpu, hits := j.traced()
-	own, needed := cpu-hits, j.program.image.Needed
-	if j.pace != nil && j.pace.closed > 0 || len(j.selection.only)+len(j.selection.not) > 0 || len(needed) == 0 || own < max(least, cpu/2) {
-		return
+	needed := j.program.image.Needed
+	if j.pace != nil && j.pace.closed > 0 || len(j.selection.only)+len(j.selection.not) > 0 || len(needed) == 0 {
+		return false
 	}
-	ran := query.NewStat(s, 0).Instructions
-	if own < 2*slow*time.Duration(min(ran, uint64(own))) {
-		return
+	ran := query.CountInstructions(s)
+	if !isElsewhere(cpu, hits, ran) {
+		return false
 	}
 	hint := ""
 	if len(j.selection.libs) == 0 {
 		hint = ": --lib observes those, as " + strings.Join(needed, ", ")
 	}
 	j.say("of %v of CPU time, next to none went to the %d observed instructions that ran: the rest went to the kernel, or to shared libraries%s", cpu.Round(time.Millisecond), ran, hint)
+	return true
+}
+
+// isElsewhere reports whether most of some CPU time, a part of it that of hits, went to other code
+// than so many instructions: they hardly ever take so long.
+func isElsewhere(cpu, hits time.Duration, instructions uint64) bool {
+	const least, slow = 50 * time.Millisecond, 10 * time.Nanosecond
+	own := cpu - hits
+	return own >= max(least, cpu/2) && own >= 2*slow*time.Duration(min(instructions, uint64(max(own, 0))))
 }
 
 // tellWindows sums up the windows, if there were any.

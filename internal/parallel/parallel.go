@@ -13,10 +13,6 @@ import (
 // all calls have returned. If some panic, others may not be made, and Each panics with what the
 // first one did, so that its caller can recover.
 func Each(n int, turn func(i int)) {
-	if n == 1 {
-		turn(0)
-		return
-	}
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	var failed atomic.Pointer[string]
@@ -32,9 +28,10 @@ func Each(n int, turn func(i int)) {
 			turn(int(i))
 		}
 	}
-	for range min(n, runtime.GOMAXPROCS(0)) {
+	for range min(n, runtime.GOMAXPROCS(0)) - 1 {
 		workers.Go(work)
 	}
+	work()
 	workers.Wait()
 	if text := failed.Load(); text != nil {
 		panic(*text)

@@ -29,18 +29,27 @@ func ExampleEach() {
 	// Output: [0 1 4 9 16] 16
 }
 
-func TestEachPanicsInItsCaller(t *testing.T) {
-	defer func() {
-		if cause := fmt.Sprint(recover()); !strings.HasPrefix(cause, "the third") || !strings.Contains(cause, "parallel_test.go") {
-			t.Errorf("recovered %q, want what a turn panicked with, and where", cause)
+func TestPanicsInItsCaller(t *testing.T) {
+	panics := func(i int) {
+		if i == 0 {
+			panic("the first")
 		}
-	}()
-	parallel.Each(10, func(i int) {
-		if i == 3 {
-			panic("the third")
-		}
-	})
-	t.Error("Each returned")
+	}
+	for name, run := range map[string]func(){
+		"one turn":  func() { parallel.Each(1, panics) },
+		"ten turns": func() { parallel.Each(10, panics) },
+		"both":      func() { parallel.Both(func() {}, func() { panics(0) }) },
+	} {
+		func() {
+			defer func() {
+				if cause := fmt.Sprint(recover()); !strings.HasPrefix(cause, "the first") || !strings.Contains(cause, "parallel_test.go") {
+					t.Errorf("%s: recovered %q, want what a turn panicked with, and where", name, cause)
+				}
+			}()
+			run()
+			t.Errorf("%s: it returned", name)
+		}()
+	}
 }
 
 func ExampleBoth() {

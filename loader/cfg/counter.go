@@ -91,7 +91,8 @@ func (r *Routine) exitTest(b int) (c exitTest) {
 	case (o == 0x81 || o == 0x83) && group == aluCmp:
 		c.a, c.b = regs.at[op.rm.Reg], number(immediateSize(&op))
 	case (o == 0x81 || o == 0x83) && (group == aluAdd || group == aluSub), o == 0xff && group < 2 && condition>>1 != 1 && condition>>1 != 3: // inc and dec leave the carry
-		r.Follow(&regs, b, i, i+1)
+		e := effectOf(op)
+		regs.step(&e)
 		c.a = regs.at[op.rm.Reg]
 	default:
 		c.known = false

@@ -93,8 +93,8 @@ func (r *recovery) anyLoose(found map[int]*table) bool {
 	return false
 }
 
-// throughFunctions says whether the jump that ends block b is one through a table of functions, as
-// the file has it.
+// throughFunctions says whether the jump that ends block b is one through a table that begins with a
+// function, as the file has it: functions and labels share no table.
 func (s *resolver) throughFunctions(b int) bool {
 	v := s.run([]int{b})
 	if v.form != element || v.size != 8 {

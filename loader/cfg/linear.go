@@ -163,34 +163,31 @@ func (regs *Registers) In(l Linear) (v Linear, ok bool) {
 
 // Follow runs the instructions of block b from one up to another, not including: after it, regs are
 // what the registers hold in terms of the same point as before.
-func (r *Routine) Follow(regs *Registers, b, from, to int) {
-	for i := from; i < to; i++ {
-		e := effectOf(r.operation(&r.Blocks[b].Insns[i]))
-		regs.step(&e)
-	}
-}
+func (r *Routine) Follow(regs *Registers, b, from, to int) { regs.Apply(r.Effects(b, from, to)) }
 
 // FollowRounds runs block b, which jumps to itself, nobody knows how often.
-func (r *Routine) FollowRounds(regs *Registers, b int) { regs.ApplyRounds(r.Effects(b)) }
+func (r *Routine) FollowRounds(regs *Registers, b int) {
+	regs.ApplyRounds(r.Effects(b, 0, len(r.Blocks[b].Insns)))
+}
 
-// Effects returns what the instructions of block b do to registers, for those who follow it again
-// and again. Cost: ten times that of following them.
-func (r *Routine) Effects(b int) []Effect {
-	list := make([]Effect, len(r.Blocks[b].Insns))
-	for i := range list {
-		list[i] = effectOf(r.operation(&r.Blocks[b].Insns[i]))
+// Effects returns what the instructions of block b do to registers from one up to another, not
+// including, for those who follow it again and again. Cost: ten times that of applying them.
+func (r *Routine) Effects(b, from, to int) []Effect {
+	list := make([]Effect, 0, to-from)
+	for i := from; i < to; i++ {
+		list = append(list, effectOf(r.operation(&r.Blocks[b].Insns[i])))
 	}
 	return list
 }
 
-// Apply is Follow, and ApplyRounds is FollowRounds, of a block whose effects are known.
+// Apply runs instructions as Follow does.
 func (regs *Registers) Apply(effects []Effect) {
 	for i := range effects {
 		regs.step(&effects[i])
 	}
 }
 
-// ApplyRounds see Apply.
+// ApplyRounds runs the instructions of a block as FollowRounds does.
 func (regs *Registers) ApplyRounds(effects []Effect) {
 	once := Unchanged()
 	once.Apply(effects)

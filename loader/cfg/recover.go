@@ -21,7 +21,7 @@ type recovery struct {
 	imports     map[uint64]string
 	mentions    *mentions
 	taken       *mentions // those by instructions that are no indirect jumps
-	pointedTo   *mentions // those by data
+	pointedTo   *mentions // those by anything but instructions of routines
 	drafts      []*draft
 	marks       []uint8         // by instruction
 	blockAt     []int32         // by instruction: the block of its routine that begins there, or -1

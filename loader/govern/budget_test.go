@@ -42,6 +42,29 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// What is known of the CPU time that was the process's own bounds what the probes took of it all.
+func TestOverhead(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name  string
+		use   Use
+		least time.Duration
+		want  float64
+	}{
+		{"nothing more is known", Use{Own: 100 * ms, Probes: 20 * ms}, 0, 0.2},
+		{"less is certain than was taken for its own", Use{Own: 100 * ms, Probes: 20 * ms}, 50 * ms, 0.2},
+		{"a part of what the probes were charged with was its own", Use{Own: 80 * ms, Probes: 40 * ms}, 100 * ms, 0.2},
+		{"hits are said to have taken more than there was", Use{Own: -10 * ms, Probes: 130 * ms}, 100 * ms, 0.2},
+		{"all was its own", Use{Own: 80 * ms, Probes: 10 * ms}, 100 * ms, 0},
+	} {
+		b := New(0.05)
+		b.Account(c.use)
+		if got := b.Overhead(c.least); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: overhead %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 // Savings are bounded: after a calm hour, a heavy minute costs no more than the share of a second.
 func TestSavings(t *testing.T) {
 	b := New(0.05)

@@ -121,7 +121,7 @@ func (p *Plan) classify() {
 			}
 		}
 		if r.Observed() {
-			r.findOnwards()
+			r.findOnward()
 		}
 		return false
 	})

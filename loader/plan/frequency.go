@@ -44,7 +44,6 @@ type flow struct {
 // frequencies estimates how often each block runs for one activation.
 func frequencies(r *cfg.Routine) []float64 {
 	f := &flow{r: r, loops: newNest(r)}
-	defer f.loops.release()
 	f.findCold()
 	freq := make([]float64, len(r.Blocks))
 	freq[r.Entry] = 1

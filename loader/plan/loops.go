@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"sync"
 
 	"wpptrace/loader/cfg"
 )
@@ -13,7 +12,6 @@ import (
 // loops around it.
 type nest struct {
 	r      *cfg.Routine
-	room   *[]int // of the numbers below
 	pre    []int  // blocks as a depth-first walk comes to them
 	post   []int  // and as it leaves them
 	place  []int  // by block: where it is in pre
@@ -31,34 +29,17 @@ type nest struct {
 	noted []int         // by block: the header that it was last noted so for
 }
 
-// rooms are those of nests that were released: each routine has a nest, but not for long.
-var rooms sync.Pool
-
-// release ends the use of the nest.
-func (n *nest) release() { rooms.Put(n.room) }
-
 // none is no block.
 const none = -1
 
 func newNest(r *cfg.Routine) *nest {
 	size := len(r.Blocks)
-	whole, _ := rooms.Get().(*[]int)
-	if whole == nil {
-		whole = new([]int)
-	}
-	*whole = slices.Grow((*whole)[:0], 10*size)[:10*size]
-	clear(*whole)
-	room := *whole
-	numbers := func() []int {
-		part := room[:size:size]
-		room = room[size:]
-		return part
-	}
-	n := &nest{r: r, room: whole, pre: numbers()[:0], post: numbers()[:0], place: numbers(), last: numbers(), tree: numbers(), header: make([]bool, size),
-		outer: numbers(), depth: numbers(), in: numbers(), mark: numbers(), noted: numbers(), late: map[int][]int{}}
+	numbers := rooms(7, size)
+	n := &nest{r: r, pre: numbers()[:0], post: numbers()[:0], place: numbers(), last: numbers(), tree: numbers(), header: make([]bool, size),
+		outer: numbers(), depth: numbers()}
 	edges := make([]pair, 0, 2*size)
 	for b := range r.Blocks {
-		n.place[b], n.outer[b], n.mark[b], n.noted[b], n.in[b] = none, none, none, none, b
+		n.place[b], n.outer[b] = none, none
 		for _, to := range r.Blocks[b].Succ {
 			if to >= 0 {
 				edges = append(edges, pair{int32(to), int32(b)})
@@ -73,6 +54,29 @@ func newNest(r *cfg.Routine) *nest {
 	for _, p := range r.Pads {
 		n.walk(p)
 	}
+	if slices.Contains(n.header, true) {
+		n.gatherAll()
+	}
+	return n
+}
+
+// rooms returns what gives room for so many lists of numbers, one after the other.
+func rooms(lists, size int) func() []int {
+	room := make([]int, lists*size)
+	return func() []int {
+		part := room[:size:size]
+		room = room[size:]
+		return part
+	}
+}
+
+// gatherAll finds what is in each loop.
+func (n *nest) gatherAll() {
+	numbers := rooms(3, len(n.r.Blocks))
+	n.in, n.mark, n.noted, n.late = numbers(), numbers(), numbers(), map[int][]int{}
+	for b := range n.in {
+		n.mark[b], n.noted[b], n.in[b] = none, none, b
+	}
 	for i := len(n.pre) - 1; i >= 0; i-- {
 		if n.header[n.pre[i]] {
 			n.gather(n.pre[i])
@@ -83,7 +87,6 @@ func newNest(r *cfg.Routine) *nest {
 			n.depth[h] = n.depth[o] + 1
 		}
 	}
-	return n
 }
 
 // walk walks from a root, depth first, without recursion.

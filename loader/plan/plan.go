@@ -102,8 +102,8 @@ type Routine struct {
 	calls        []calling      // by block
 	again        []int          // blocks that follow calls which may return again, each once
 	switches     []bool         // by block: it ends in a jump through a table
-	onward       [][]int        // by block, see onwards
-	effects      [][]cfg.Effect // by block, of those that were followed; see follow
+	onward       [][]int        // by block: the nodes that may run after it without a word of what it calls
+	effects      [][]cfg.Effect // by block, of those that were followed while probes are chosen
 	freq         []float64
 	entry        float64               // expected activations
 	measured     bool                  // entry and freq are
@@ -219,7 +219,7 @@ func (p *Plan) choose(thin *thinning) {
 	for again := true; again; {
 		p.classify()
 		p.expect()
-		again = p.each((*Routine).startLeaf) || thin.leaves() || p.each((*Routine).start) || thin.round() || p.settle() || thin.round()
+		again = p.each((*Routine).startLeaf) || thin.dropLeaves() || p.each((*Routine).start) || thin.round() || p.settle() || thin.round()
 	}
 }
 

@@ -364,10 +364,9 @@ func TestSitesAreSorted(t *testing.T) {
 	}
 }
 
-// TestPlanIsTheSameOnAllCPUs: routines are planned side by side, and what comes out does not depend
+// TestPlanIsTheSameOnAllCPUs: routines are recovered and planned side by side, and what comes out does not depend
 // on which is done first.
 func TestPlanIsTheSameOnAllCPUs(t *testing.T) {
-	c := recovered(t, "/bin/bash")
 	type outcome struct {
 		Sites   []plan.Site
 		Calls   map[uint64]plan.Call
@@ -375,7 +374,7 @@ func TestPlanIsTheSameOnAllCPUs(t *testing.T) {
 	}
 	made := func(cpus int) (o outcome) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cpus))
-		p := planned(t, c, plan.Options{})
+		p := planned(t, recovered(t, "/bin/bash"), plan.Options{})
 		for _, r := range p.Routines {
 			o.LeftOut = append(o.LeftOut, r.LeftOut)
 		}

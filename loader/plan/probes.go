@@ -97,7 +97,7 @@ func (r *Routine) probe(b int) bool {
 // A memo is what start came to, and from what: leaving out a routine changes little for most
 // others.
 type memo struct {
-	calls  []calling // of the blocks that lead elsewhere
+	calls  []calling // of leads
 	silent bool
 	probed []probe
 }
@@ -110,11 +110,8 @@ func (r *Routine) start() (leftOut bool) {
 		return false
 	}
 	r.forks = false
-	calls := make([]calling, len(r.leads))
-	for i, b := range r.leads {
-		calls[i] = r.calls[b]
-	}
-	if m := &r.started; m.probed != nil && m.silent == r.Silent && slices.Equal(m.calls, calls) {
+	same := func(c calling, b int) bool { return c == r.calls[b] }
+	if m := &r.started; m.probed != nil && m.silent == r.Silent && slices.EqualFunc(m.calls, r.leads, same) {
 		r.probed = slices.Clone(m.probed)
 		return false
 	}
@@ -125,7 +122,10 @@ func (r *Routine) start() (leftOut bool) {
 		r.equipCounting(must, loops)
 	}
 	if r.Observed() {
-		r.started = memo{calls, r.Silent, slices.Clone(r.probed)}
+		r.started = memo{make([]calling, len(r.leads)), r.Silent, slices.Clone(r.probed)}
+		for i, b := range r.leads {
+			r.started.calls[i] = r.calls[b]
+		}
 	}
 	return !r.Observed()
 }
@@ -194,7 +194,7 @@ func (r *Routine) equip(must []bool, loops []int) (told []int) {
 		}
 	}
 	s := newSearch(r)
-	newParting(s).all()
+	newParting(s).partAll()
 	if !r.Observed() {
 		return nil
 	}

@@ -49,7 +49,7 @@ func newPruner(s *search) *pruner {
 	p := &pruner{search: s, back: newSearch(r)}
 	list := make([]pair, 0, 2*len(r.Blocks))
 	for b := range r.Blocks {
-		for _, n := range r.onwards(b) {
+		for _, n := range r.onward[b] {
 			list = append(list, pair{int32(p.index(n)), int32(b)})
 		}
 	}

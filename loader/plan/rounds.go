@@ -262,7 +262,7 @@ func (r *Routine) effectsOf(n int) []cfg.Effect {
 		r.effects = make([][]cfg.Effect, len(r.Blocks))
 	}
 	if r.effects[n] == nil {
-		r.effects[n] = r.Effects(n)
+		r.effects[n] = r.Effects(n, 0, len(r.Blocks[n].Insns))
 	}
 	return r.effects[n]
 }
@@ -438,7 +438,7 @@ func (r *Routine) carry() {
 	for ; w != nil && r.Observed(); t, w = r.tellRounds(s) {
 		r.probe(w.loop)
 	}
-	r.counts, r.readings = t.by, map[int]*Reading{}
+	r.counts, r.readings, r.effects = t.by, map[int]*Reading{}, nil
 	for word, list := range t.carry {
 		r.readings[word] = &list[0]
 	}

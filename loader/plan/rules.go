@@ -228,8 +228,8 @@ func (r *Routine) opensCallee(b int) bool {
 
 // backTo finds a silent way from where code that is not observed has been running to one of some
 // blocks; nil, if there is none.
-func (r *Routine) backTo(s *search, blocks []bool) []int {
-	is := func(n int) bool { return n != exit && blocks[n] }
+func (r *Routine) backTo(s *search, set blockSet) []int {
+	is := func(n int) bool { return n != exit && set[n] }
 	for _, b := range r.leads {
 		if r.opens(b) {
 			if way, found := s.find(r.continuation(b), is); found {
@@ -249,7 +249,7 @@ func (r *Routine) backTo(s *search, blocks []bool) []int {
 
 // besideCall finds a silent way to one of some blocks from where silence leads to a call of code
 // that is not observed as well; nil, if there is none.
-func (r *Routine) besideCall(s *search, blocks []bool) (way []int) {
+func (r *Routine) besideCall(s *search, set blockSet) (way []int) {
 	calls := func(b int) bool { return r.unannounced(b) && isCall(&r.Blocks[b]) }
 	if !slices.ContainsFunc(r.leads, calls) {
 		return nil
@@ -261,7 +261,7 @@ func (r *Routine) besideCall(s *search, blocks []bool) (way []int) {
 				return
 			}
 			for i := 0; way == nil && i < len(from); i++ {
-				way, _ = s.find(from[i], func(n int) bool { return n != exit && blocks[n] })
+				way, _ = s.find(from[i], func(n int) bool { return n != exit && set[n] })
 			}
 		})
 		if way != nil {
@@ -284,8 +284,8 @@ func (r *Routine) leadsOut(b int) bool {
 }
 
 // all marks the blocks that can be reached silently from some, within one activation.
-func (s *search) all(from []int) []bool {
-	marked := make([]bool, len(s.r.Blocks))
+func (s *search) all(from []int) blockSet {
+	marked := make(blockSet, len(s.r.Blocks))
 	for _, b := range from {
 		s.explore(b, func(n int) bool {
 			if n != exit {
@@ -311,7 +311,7 @@ func (r *Routine) tellThrown(s *search, b int) (changed bool) {
 // finds out whether the routine forks. It reports whether anything changed.
 func (r *Routine) tellCallers(s *search) (changed bool) {
 	forks := false
-	near := s.near(r.unannounced)
+	near := s.near(r.unannounced) // a probe may open ways behind a switch: then all rules are gone through again
 	tell := func(from []int) {
 		for r.Observed() && near.any(from) {
 			origins := s.origins(from)

@@ -67,14 +67,11 @@ func (s *search) silent(node int) []int {
 	case r.probed[node].silent:
 		return r.behind(node)
 	}
-	return r.onwards(node)
+	return r.onward[node]
 }
 
-// onwards are the nodes that may run after block b without a word of what it calls.
-func (r *Routine) onwards(b int) []int { return r.onward[b] }
-
-// findOnwards does so for all blocks, now that it is known what they call.
-func (r *Routine) findOnwards() {
+// findOnward finds the nodes that may run after each block without a word of what it calls.
+func (r *Routine) findOnward() {
 	if r.onward == nil {
 		r.onward = make([][]int, len(r.Blocks))
 	}
@@ -134,17 +131,17 @@ func (s *search) twoWays(from []int) (a, b []int, found bool) {
 	return nil, nil, false
 }
 
-// blocks are some of a routine, by number.
-type blocks []bool
+// A blockSet is some blocks of a routine, by number.
+type blockSet []bool
 
-func (some blocks) any(nodes []int) bool {
+func (some blockSet) any(nodes []int) bool {
 	return slices.ContainsFunc(nodes, func(n int) bool { return n != exit && some[n] })
 }
 
 // near finds the blocks for which is holds, and those from which silence leads to one in the same
 // activation.
-func (s *search) near(is func(b int) bool) blocks {
-	near := make(blocks, len(s.r.Blocks))
+func (s *search) near(is func(b int) bool) blockSet {
+	near := make(blockSet, len(s.r.Blocks))
 	again := false
 	for b := range near {
 		near[b] = is(b)
@@ -171,7 +168,7 @@ func (r *Routine) eachStart(b int, yield func(from []int)) {
 			yield(next[i : i+1])
 		}
 	case r.probed[b].on:
-		yield(r.onwards(b))
+		yield(r.onward[b])
 	}
 }
 
@@ -181,7 +178,7 @@ func (r *Routine) eachStart(b int, yield func(from []int)) {
 func (r *Routine) separate(s *search, fill bool) {
 	p := newParting(s)
 	for r.Observed() {
-		p.all()
+		p.partAll()
 		_, w := r.tellRounds(s)
 		if w == nil {
 			return
@@ -193,27 +190,26 @@ func (r *Routine) separate(s *search, fill bool) {
 }
 
 // A parting adds probes to a routine, to which nothing else happens meanwhile but that probes are
-// added.
+// added. These take silent ways away, so that what is sure once stays so. One that parts a switch
+// from the check which told of it opens ways behind the switch; but it is put only where the search
+// has come from the check, and on from it, so that nothing that is sure leads there.
 type parting struct {
-	*search
-	apart []bool // by node + 1: there is one silent way from it to each other place
-	told  []bool // by block: a switch that was told when apart was begun
+	search *search
+	sure   []bool // by node + 1: there is one silent way from it to each other place
 }
 
-func newParting(s *search) *parting {
-	return &parting{s, make([]bool, len(s.parent)), make([]bool, len(s.r.Blocks))}
-}
+func newParting(s *search) *parting { return &parting{s, make([]bool, len(s.parent))} }
 
-// all sees to it that from each start there is only one silent way to each other place.
-func (p *parting) all() {
-	p.recall()
-	for again := true; again && p.r.Observed(); {
+// partAll sees to it that from each start there is only one silent way to each other place.
+func (p *parting) partAll() {
+	r := p.search.r
+	for again := true; again && r.Observed(); {
 		again = false
 		part := func(from []int) { again = p.part(from) || again }
-		part(p.r.entries)
-		for b := range p.r.Blocks {
-			if !p.r.valueTells(p.search, b) {
-				p.r.eachStart(b, part)
+		part(r.entries)
+		for b := range r.Blocks {
+			if !r.valueTells(p.search, b) {
+				r.eachStart(b, part)
 			}
 		}
 	}
@@ -221,29 +217,15 @@ func (p *parting) all() {
 
 // part does so for one start. It reports whether it added any probe.
 func (p *parting) part(from []int) (changed bool) {
-	if !p.r.Observed() || len(from) == 1 && p.apart[from[0]-exit] {
+	r := p.search.r
+	if !r.Observed() || len(from) == 1 && p.sure[from[0]-exit] {
 		return false
 	}
-	if changed = p.r.separateFrom(p.search, from); changed {
-		p.recall()
-	}
-	for _, n := range p.queue {
-		p.apart[n-exit] = true
+	changed = r.separateFrom(p.search, from)
+	for _, n := range p.search.queue {
+		p.sure[n-exit] = true
 	}
 	return changed
-}
-
-// recall forgets what is apart if some switch is told no more: what probes are added for else only
-// takes silent ways away.
-func (p *parting) recall() {
-	for b, is := range p.r.switches {
-		if told := is && p.r.told(b); told != p.told[b] {
-			if !told {
-				clear(p.apart)
-			}
-			p.told[b] = told
-		}
-	}
 }
 
 func (r *Routine) separateFrom(s *search, from []int) (changed bool) {

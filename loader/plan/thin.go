@@ -37,10 +37,10 @@ type thinning struct {
 	spare  float64 // instructions that may still be lost to save what is dearer than all else
 }
 
-// leaves leaves out those that are too dear by themselves, when no other routine has been planned
-// yet. Where hits were counted, it is for a round to say how many of them all are single-stepped.
-// It reports whether it left out any.
-func (t *thinning) leaves() (leftOut bool) {
+// dropLeaves leaves out leaves that are too dear by themselves, whatever the others need, which may
+// not have been planned yet. Where hits were counted, it is for a round to say how many of them all
+// are single-stepped. It reports whether it left out any.
+func (t *thinning) dropLeaves() (leftOut bool) {
 	if t.admits || t.measured {
 		return false
 	}
@@ -48,7 +48,8 @@ func (t *thinning) leaves() (leftOut bool) {
 	t.begin(insns)
 	for _, d := range list {
 		if t.isDear(d) {
-			t.leave(d, true)
+			t.spare -= d.insns
+			d.drop()
 			leftOut = true
 		}
 	}
@@ -62,11 +63,7 @@ func (t *thinning) begin(insns float64) {
 	}
 }
 
-// leave leaves a routine out.
-func (t *thinning) leave(d dear, tooDear bool) {
-	if tooDear {
-		t.spare -= d.insns
-	}
+func (d dear) drop() {
 	d.leave("needs a single-stepped probe at %x (--complete admits it)", d.at)
 }
 
@@ -88,8 +85,11 @@ func (t *thinning) round() (leftOut bool) {
 		if !tooMany && !tooDear {
 			continue
 		}
-		t.leave(d, tooDear)
+		if tooDear {
+			t.spare -= d.insns
+		}
 		stepped -= d.hits
+		d.drop()
 		leftOut = true
 	}
 	return leftOut

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"wpptrace/loader/cfg"
@@ -16,6 +17,40 @@ const dearLeaves = `
 	int second_leaf(int n) { asm volatile(".rept 6\nsub $1, %0\n.endr" : "+r"(n)); return n; }
 	int (*volatile pointers[])(int) = {first_leaf, second_leaf};
 	int main(int argc, char **argv) { return spins(argc) + pointers[argc](argc); }`
+
+// dearLeavesAtWork has two such leaves called in loops, and more than them the innermost loop.
+const dearLeavesAtWork = `
+	__attribute__((noinline)) int first_leaf(int n) { asm volatile(".rept 6\nadd $1, %0\n.endr" : "+r"(n)); return n; }
+	__attribute__((noinline)) int second_leaf(int n) { asm volatile(".rept 6\nsub $1, %0\n.endr" : "+r"(n)); return n; }
+	int (*volatile pointers[])(int) = {first_leaf, second_leaf};
+	int main(int n, char **argv) {
+		int sum = 0;
+		for (int i = 0; i < n; i++)
+			for (int j = 0; j < n; j++)
+				for (int k = 0; k < n; k++) {
+					sum += first_leaf(i) + second_leaf(j);
+					for (int l = 0; l < n; l++)
+						for (int m = 0; m < n; m++)
+							asm volatile(".rept " WORK "\nnop\n.endr");
+				}
+		return sum;
+	}`
+
+// TestDearLeavesByEstimate is TestDearLeaves where nothing was counted.
+func TestDearLeavesByEstimate(t *testing.T) {
+	for work, leftOut := range map[string]int{"60": 2, "35": 1, "0": 0} {
+		p := planned(t, compile(t, dearLeavesAtWork, "-O1", "-DWORK=\""+work+"\""), plan.Options{})
+		var names []string
+		for _, r := range p.Routines {
+			if !r.Observed() && strings.HasSuffix(r.Symbol, "_leaf") {
+				names = append(names, r.Symbol)
+			}
+		}
+		if len(names) != leftOut {
+			t.Errorf("%s instructions in the innermost loop: %v are left out, want %d", work, names, leftOut)
+		}
+	}
+}
 
 // counted are weights by which each routine was entered so often, and each of its blocks ran as
 // often; what is not named, once.
