@@ -20,12 +20,13 @@ const (
 	negligible   = 1000 // a routine that makes less than this part of the most that may be stays
 )
 
-// A dear routine is one that needs single-stepped probes.
-type dear struct {
+// A weight is what the probes of a routine cost.
+type weight struct {
 	*Routine
-	hits  float64 // that are expected to be single-stepped
+	all   float64 // hits that are expected
+	hits  float64 // of them, those that are single-stepped
 	insns float64 // that are expected to run
-	at    uint64  // one of the probes
+	at    uint64  // one of those that are single-stepped; 0: none is
 }
 
 // A thinning leaves out routines whose single-stepped probes are too dear, in rounds: between them
@@ -63,7 +64,7 @@ func (t *thinning) begin(insns float64) {
 	}
 }
 
-func (d dear) drop() {
+func (d weight) drop() {
 	d.leave("needs a single-stepped probe at %x (--complete admits it)", d.at)
 }
 
@@ -96,30 +97,32 @@ func (t *thinning) round() (leftOut bool) {
 }
 
 // isDear reports whether a routine's own single-stepped probes cost more than all that they tell.
-func (t *thinning) isDear(d dear) bool {
+func (t *thinning) isDear(d weight) bool {
 	return d.entry >= dearEntries && d.hits >= dearShare*d.insns && d.insns <= t.spare && callsNothing(d.Routine.Routine)
 }
 
 // weigh returns how many hits are expected, how many of them single-stepped, in how many
 // instructions, and the dear routines, those first that lose the least.
-func (p *Plan) weigh() (hits, stepped, insns float64, list []dear) {
-	for _, r := range p.Routines {
-		if !r.Observed() {
-			continue
+func (p *Plan) weigh() (hits, stepped, insns float64, list []weight) {
+	each := make([]weight, len(p.Routines))
+	p.each(func(r *Routine) bool {
+		if r.Observed() {
+			each[r.ID] = r.weigh()
 		}
-		d, all := r.weigh()
-		hits, stepped, insns = hits+all, stepped+d.hits, insns+d.insns
+		return false
+	})
+	for _, d := range each {
+		hits, stepped, insns = hits+d.all, stepped+d.hits, insns+d.insns
 		if d.at != 0 {
 			list = append(list, d)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b dear) int { return cmp.Compare(b.hits/b.insns, a.hits/a.insns) })
+	slices.SortStableFunc(list, func(a, b weight) int { return cmp.Compare(b.hits/b.insns, a.hits/a.insns) })
 	return hits, stepped, insns, list
 }
 
-// weigh returns what the routine's single-stepped probes cost, and how many hits are expected of
-// all.
-func (r *Routine) weigh() (d dear, hits float64) {
+// weigh returns what the routine's probes cost.
+func (r *Routine) weigh() (d weight) {
 	d.Routine = r
 	for b := range r.Blocks {
 		n := r.entry * r.freq[b]
@@ -127,11 +130,11 @@ func (r *Routine) weigh() (d dear, hits float64) {
 		if r.probed == nil || !r.probed[b].on {
 			continue
 		}
-		hits += n
+		d.all += n
 		if r.probed[b].stepped {
 			d.hits += n
 			d.at = r.Blocks[b].Insns[r.probed[b].insn].Addr
 		}
 	}
-	return d, hits
+	return d
 }
