@@ -175,7 +175,7 @@ func newReduction(g *graph, must []bool) *reduction {
 	for b := range n {
 		if _, ok := g.r.seat(b); (ok || must[b]) && !g.r.probed[b].silent {
 			d.on[b] = true
-			for e := range g.covers.of(b) {
+			for _, e := range g.covers.of(b) {
 				d.told[e]++
 			}
 		}
@@ -225,13 +225,13 @@ func (d *reduction) drop(b int) {
 		return
 	}
 	covers := d.covers.of(b)
-	for e := range covers {
+	for _, e := range covers {
 		d.told[e]--
 	}
-	for e := range covers {
+	for _, e := range covers {
 		if d.told[e] == 0 && !d.silent.join(d.edges[e]) {
 			d.silent.undo()
-			for e := range covers {
+			for _, e := range covers {
 				d.told[e]++
 			}
 			return
@@ -311,15 +311,7 @@ func grouped(n int, list []pair) groups {
 }
 
 // of are the values that belong to a key.
-func (g *groups) of(key int) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for _, v := range g.values[g.begin(key):g.end[key]] {
-			if !yield(int(v)) {
-				return
-			}
-		}
-	}
-}
+func (g *groups) of(key int) []int32 { return g.values[g.begin(key):g.end[key]] }
 
 // count is how many of returns.
 func (g *groups) count(key int) int { return int(g.end[key] - g.begin(key)) }

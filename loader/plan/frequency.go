@@ -115,8 +115,8 @@ func (f *flow) dispatches(header int) bool {
 
 // isRoundByTables reports whether nothing but switches leads back to a loop's header.
 func (f *flow) isRoundByTables(header int) bool {
-	for b := range f.loops.preds.of(header) {
-		if f.loops.isBack(b, header) && f.r.Blocks[b].End != cfg.Table {
+	for _, b := range f.loops.preds.of(header) {
+		if f.loops.isBack(int(b), header) && f.r.Blocks[b].End != cfg.Table {
 			return false
 		}
 	}

@@ -131,16 +131,16 @@ func (n *nest) isBack(from, to int) bool {
 // Loops within have been gathered before.
 func (n *nest) gather(header int) {
 	n.body = n.body[:0]
-	for b := range n.preds.of(header) {
-		if n.isBack(b, header) {
-			n.add(header, n.outermost(b))
+	for _, b := range n.preds.of(header) {
+		if n.isBack(int(b), header) {
+			n.add(header, n.outermost(int(b)))
 		}
 	}
 	for i := 0; i < len(n.body); i++ {
 		b := n.body[i]
-		for from := range n.preds.of(b) {
-			if !n.isBack(from, b) {
-				n.comeFrom(header, n.outermost(from))
+		for _, from := range n.preds.of(b) {
+			if !n.isBack(int(from), b) {
+				n.comeFrom(header, n.outermost(int(from)))
 			}
 		}
 		for _, from := range n.late[b] {

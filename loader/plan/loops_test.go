@@ -102,9 +102,9 @@ func naturalLoops(n *nest) (loops [][]bool, ok bool) {
 		in := make([]bool, len(n.r.Blocks))
 		in[header] = true
 		var work []int
-		for b := range n.preds.of(header) {
-			if n.isBack(b, header) {
-				work = append(work, b)
+		for _, b := range n.preds.of(header) {
+			if n.isBack(int(b), header) {
+				work = append(work, int(b))
 			}
 		}
 		for len(work) > 0 {
@@ -112,7 +112,9 @@ func naturalLoops(n *nest) (loops [][]bool, ok bool) {
 			work = work[:len(work)-1]
 			if !in[b] {
 				in[b] = true
-				work = slices.AppendSeq(work, n.preds.of(b))
+				for _, from := range n.preds.of(b) {
+					work = append(work, int(from))
+				}
 			}
 		}
 		if in[0] && header != 0 {

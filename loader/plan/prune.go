@@ -81,7 +81,8 @@ func (p *pruner) waysMeet(b int) bool {
 		if n != exit && slices.Contains(r.entries, n) && p.meet(r.entries) {
 			return true
 		}
-		for m := range p.before.of(p.index(n)) {
+		for _, before := range p.before.of(p.index(n)) {
+			m := int(before)
 			if m == exit || !r.probed[m].on && !(r.switches[m] && r.told(m)) {
 				if *s.at(m) == unseen {
 					s.visit(m, n)
