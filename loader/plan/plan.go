@@ -238,11 +238,11 @@ func (p *Plan) each(change func(r *Routine) bool) bool {
 // settle applies the rules that look beyond one routine until nothing changes. It reports whether a
 // routine had to be left out.
 func (p *Plan) settle() (leftOut bool) {
-	p.unsettle()
+	for _, r := range p.Routines {
+		r.unsettled = r.Observed()
+	}
 	for changed := true; changed; {
-		if p.markOpen() {
-			p.unsettle()
-		}
+		p.markOpen()
 		changed = p.each(func(r *Routine) bool {
 			if !r.unsettled {
 				return false
@@ -258,13 +258,6 @@ func (p *Plan) settle() (leftOut bool) {
 		}
 	}
 	return false
-}
-
-// unsettle has the rules look at all routines again.
-func (p *Plan) unsettle() {
-	for _, r := range p.Routines {
-		r.unsettled = r.Observed()
-	}
 }
 
 // place makes the sites and the table of calls of the probes that are on.

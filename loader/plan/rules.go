@@ -27,8 +27,9 @@ func (r *Routine) unannounced(b int) bool {
 	return kind == Unknown
 }
 
-// markOpen finds the routines that MayLeaveOpen. It reports whether there are more than before.
-func (p *Plan) markOpen() (more bool) {
+// markOpen finds the routines that MayLeaveOpen, and has the rules look again at those that call one
+// which did not before.
+func (p *Plan) markOpen() {
 	before := make([]bool, len(p.Routines))
 	for i, r := range p.Routines {
 		before[i], r.open = r.open, r.Observed() && r.forks
@@ -53,9 +54,12 @@ func (p *Plan) markOpen() (more bool) {
 		}
 	}
 	for i, r := range p.Routines {
-		more = more || r.open && !before[i]
+		if r.open && !before[i] {
+			for _, caller := range r.callers {
+				caller.unsettled = caller.Observed()
+			}
+		}
 	}
-	return more
 }
 
 // MayLeaveOpen reports whether code may be called back, or an exception come, around the routine's
