@@ -84,6 +84,9 @@ type want struct {
 // tellRounds finds what words have to carry so that the rounds of all loops are told that have no
 // probe. If that cannot be it returns what is wanted for the first of them.
 func (r *Routine) tellRounds(s *search) (t *rounds, w *want) {
+	if len(r.counters) == 0 {
+		return &rounds{}, nil
+	}
 	t = &rounds{carry: map[int][]Reading{}, by: map[int]*cfg.Counter{}}
 	var loops []*counting
 	byBlock := map[int]*counting{}
@@ -438,7 +441,7 @@ func (r *Routine) carry() {
 	for ; w != nil && r.Observed(); t, w = r.tellRounds(s) {
 		r.probe(w.loop)
 	}
-	r.counts, r.readings, r.effects = t.by, map[int]*Reading{}, nil
+	r.counts, r.readings, r.effects = t.by, make(map[int]*Reading, len(t.carry)), nil
 	for word, list := range t.carry {
 		r.readings[word] = &list[0]
 	}
