@@ -74,7 +74,7 @@ func sweep(im *image.Image) (*code, error) {
 		for i := c.pieces[p].first; i < c.pieces[p].last; i++ {
 			c.target[i] = -1
 			if isRelative(c.insns[i].Kind) {
-				c.target[i] = int32(c.find(c.insns[i].target()))
+				c.target[i] = int32(c.findFrom(&c.pieces[p], c.insns[i].target()))
 			}
 		}
 	})
@@ -169,7 +169,18 @@ func (c *code) find(addr uint64) int {
 	if i < 0 {
 		return -1
 	}
-	p := &c.pieces[i]
+	return c.findIn(&c.pieces[i], addr)
+}
+
+// findFrom is find, at less cost where addr is in the piece that it is looked for from.
+func (c *code) findFrom(p *piece, addr uint64) int {
+	if p.Lo <= addr && addr < p.Hi {
+		return c.findIn(p, addr)
+	}
+	return c.find(addr)
+}
+
+func (c *code) findIn(p *piece, addr uint64) int {
 	j, ok := slices.BinarySearchFunc(c.insns[p.first:p.last], addr, func(q Insn, addr uint64) int {
 		return cmp.Compare(q.Addr, addr)
 	})

@@ -200,7 +200,7 @@ func (r *Routine) equip(must []bool, loops []int) (told []int) {
 	}
 	r.prune(s, must)
 	r.tellByValues(must)
-	r.separate(s, true)
+	r.countRounds(s, true)
 	return slices.DeleteFunc(slices.Clone(loops), func(b int) bool { return !r.probed[b].silent })
 }
 

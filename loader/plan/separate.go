@@ -176,9 +176,15 @@ func (r *Routine) eachStart(b int, yield func(from []int)) {
 // the rounds of all loops without a probe are told: where they are not it puts words around them, if
 // it is to fill, or gives them theirs.
 func (r *Routine) separate(s *search, fill bool) {
+	newParting(s).partAll()
+	r.countRounds(s, fill)
+}
+
+// countRounds does so for a routine in which from each place there is only one silent way to each
+// other place.
+func (r *Routine) countRounds(s *search, fill bool) {
 	p := newParting(s)
 	for r.Observed() {
-		p.partAll()
 		_, w := r.tellRounds(s)
 		if w == nil {
 			return
@@ -186,6 +192,7 @@ func (r *Routine) separate(s *search, fill bool) {
 		if !fill || !r.fill(w) {
 			r.probe(w.loop)
 		}
+		p.partAll()
 	}
 }
 
