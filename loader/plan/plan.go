@@ -262,29 +262,49 @@ func (p *Plan) settle() (leftOut bool) {
 
 // place makes the sites and the table of calls of the probes that are on.
 func (p *Plan) place() {
-	sites := make([][]Site, len(p.Routines))
+	sites := make([]int, len(p.Routines)) // by routine
 	p.each(func(r *Routine) bool {
 		r.site = slices.Repeat([]int{none}, len(r.Blocks))
 		if r.Silent = r.Silent && r.Observed(); r.Observed() {
 			r.carry()
 			r.markFirst()
 			r.markLeaving()
-			for b := range r.Blocks {
+			for b := range r.probed {
 				if r.probed[b].on {
-					sites[r.ID] = append(sites[r.ID], r.makeSite(b))
+					sites[r.ID]++
 				}
 			}
 		}
 		return false
 	})
-	parallel.Both(p.placeCalls, func() {
-		p.Sites = slices.Concat(sites...)
-		slices.SortFunc(p.Sites, func(a, b Site) int { return cmp.Compare(a.Addr, b.Addr) })
-		for i := range p.Sites {
-			s := &p.Sites[i]
-			p.Routines[s.Routine].site[s.Block] = i
+	parallel.Both(p.placeCalls, func() { p.placeSites(sites) })
+}
+
+// placeSites makes the sites, of which each routine has so many.
+func (p *Plan) placeSites(counts []int) {
+	all := 0
+	from := make([]int, len(counts))
+	for i, n := range counts {
+		from[i], all = all, all+n
+	}
+	p.Sites = make([]Site, all)
+	p.each(func(r *Routine) bool {
+		if counts[r.ID] == 0 {
+			return false
 		}
+		sites := p.Sites[from[r.ID]:][:0]
+		for b := range r.probed {
+			if r.probed[b].on {
+				sites = append(sites, r.makeSite(b))
+			}
+		}
+		return false
 	})
+	slices.SortFunc(p.Sites, func(a, b Site) int { return cmp.Compare(a.Addr, b.Addr) })
+	for i := range p.Sites {
+		s := &p.Sites[i]
+		p.Routines[s.Routine].site[s.Block] = i
+	}
 }
 
 func (p *Plan) placeCalls() {
