@@ -122,11 +122,15 @@ func (j *job) whyNothing() string {
 func (j *job) tellElsewhere(s *wpp.Snapshot) bool {
 	cpu, hits := j.traced()
 	needed := j.program.image.Needed
-	if j.pace != nil && j.pace.closed > 0 || len(j.selection.only)+len(j.selection.not) > 0 || len(needed) == 0 {
+	if j.quiet || j.pace != nil && j.pace.closed > 0 || len(j.selection.only)+len(j.selection.not) > 0 || len(needed) == 0 {
+		return false
+	}
+	own := cpu - hits
+	if own < leastElsewhere || own < cpu/2 { // before the grammars are gone through
 		return false
 	}
 	ran := query.CountInstructions(s)
-	if !isElsewhere(cpu, hits, ran) {
+	if !isElsewhere(own, ran) {
 		return false
 	}
 	hint := ""
@@ -137,12 +141,14 @@ func (j *job) tellElsewhere(s *wpp.Snapshot) bool {
 	return true
 }
 
-// isElsewhere reports whether most of some CPU time, a part of it that of hits, went to other code
-// than so many instructions: they hardly ever take so long.
-func isElsewhere(cpu, hits time.Duration, instructions uint64) bool {
-	const least, slow = 50 * time.Millisecond, 10 * time.Nanosecond
-	own := cpu - hits
-	return own >= max(least, cpu/2) && own >= 2*slow*time.Duration(min(instructions, uint64(max(own, 0))))
+// leastElsewhere is how much CPU time hits have to leave for it to tell where it went.
+const leastElsewhere = 50 * time.Millisecond
+
+// isElsewhere reports whether most of some CPU time, more than none, went to other code than so many
+// instructions: they hardly ever take so long.
+func isElsewhere(own time.Duration, instructions uint64) bool {
+	const slow = 10 * time.Nanosecond
+	return own >= 2*slow*time.Duration(min(instructions, uint64(own)))
 }
 
 // tellWindows sums up the windows, if there were any.

@@ -27,7 +27,7 @@ func (r *recovery) findTaken() *distances {
 			f.search(s, s.Addr, end)
 		}
 	}
-	byRoutine := make([]names, len(r.drafts))
+	byRoutine := make([]mentioned, len(r.drafts))
 	parallel.Each(len(byRoutine), func(i int) { byRoutine[i] = r.namedBy(r.drafts[i]) })
 	f.fromOffsetTable(byRoutine)
 	f.fromLabels(byRoutine)
@@ -148,7 +148,7 @@ func (f *distances) fromTable(data []byte, base uint64) {
 }
 
 // fromLabels finds distances from a place amid code, in tables that the same routine names.
-func (f *distances) fromLabels(byRoutine []names) {
+func (f *distances) fromLabels(byRoutine []mentioned) {
 	for _, by := range byRoutine {
 		for _, base := range by.labels {
 			for _, table := range by.tables {
@@ -162,13 +162,13 @@ func (f *distances) fromLabels(byRoutine []names) {
 	}
 }
 
-// names are what instructions of a routine name.
-type names struct {
+// mentioned is what instructions of a routine name.
+type mentioned struct {
 	labels, tables []uint64 // addresses: amid code, which are not where a function begins; of data, which assemblers put amidst code, too
 	numbers        []uint64 // of 64 bits
 }
 
-func (r *recovery) namedBy(d *draft) (by names) {
+func (r *recovery) namedBy(d *draft) (by mentioned) {
 	const movToRegister = 0xb8
 	note := func(addr uint64) {
 		s := r.im.SectionAt(addr)
@@ -200,7 +200,7 @@ func distance(b []byte) uint64 { return uint64(int64(int32(binary.LittleEndian.U
 
 // fromOffsetTable finds distances from the global offset table, as the large code model has them in
 // instructions.
-func (f *distances) fromOffsetTable(byRoutine []names) {
+func (f *distances) fromOffsetTable(byRoutine []mentioned) {
 	var bases []uint64
 	for i := range f.im.Sections {
 		if s := &f.im.Sections[i]; s.Name == ".got" || s.Name == ".got.plt" {

@@ -248,7 +248,7 @@ func (p *Plan) settle() (leftOut bool) {
 				return false
 			}
 			if r.unsettled = r.obey(); r.unsettled {
-				r.separate(newSearch(r), false) // a switch may not be told any more
+				r.separate(newSearch(r)) // a switch may not be told any more
 			}
 			return r.unsettled
 		})

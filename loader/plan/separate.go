@@ -173,15 +173,15 @@ func (r *Routine) eachStart(b int, yield func(from []int)) {
 }
 
 // separate adds probes until from each place there is only one silent way to each other place, and
-// the rounds of all loops without a probe are told: where they are not it puts words around them, if
-// it is to fill, or gives them theirs.
-func (r *Routine) separate(s *search, fill bool) {
+// the rounds of all loops without a probe are told.
+func (r *Routine) separate(s *search) {
 	newParting(s).partAll()
-	r.countRounds(s, fill)
+	r.countRounds(s, false)
 }
 
-// countRounds does so for a routine in which from each place there is only one silent way to each
-// other place.
+// countRounds adds probes until the rounds of all loops without one are told, in a routine in which
+// from each place there is only one silent way to each other place, and keeps that so: where they are
+// not told it puts words around the loop, if it is to fill, or gives it its own.
 func (r *Routine) countRounds(s *search, fill bool) {
 	p := newParting(s)
 	for r.Observed() {
