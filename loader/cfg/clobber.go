@@ -15,6 +15,13 @@ type clobber struct {
 	set     uint16
 }
 
+// findClobbers does the work of clobbersOf for all routines, so that several may ask at a time then.
+func (r *recovery) findClobbers() {
+	for id := range r.drafts {
+		r.clobbersOf(id, 0)
+	}
+}
+
 // clobbers returns the registers that the call i may change. Compilers keep values in caller-saved
 // registers across the calls of routines that they know not to change them.
 func (r *recovery) clobbers(i int) uint16 {

@@ -18,17 +18,10 @@ func (r *recovery) findTaken() *distances {
 		_, taken[d.id] = r.mentions.next(d.addr, min(d.addr+maxTag+1, r.pieces[r.findPiece(d.addr)].Hi))
 	}
 	f := &distances{recovery: r, taken: taken, lo: r.pieces[0].Lo, size: r.pieces[len(r.pieces)-1].Hi - r.pieces[0].Lo, left: mostLookUps}
-	for i := range r.im.Sections {
-		s := &r.im.Sections[i]
-		switch end := s.Addr + uint64(len(s.Data)); {
-		case s.Exec && !isStubs(s):
-			r.eachUncovered(s, func(lo, hi uint64) { f.search(s, lo, hi) }) // assemblers are given tables amidst code
-		case !isUnwindData(s):
-			f.search(s, s.Addr, end)
-		}
-	}
 	byRoutine := make([]mentioned, len(r.drafts))
-	parallel.Each(len(byRoutine), func(i int) { byRoutine[i] = r.namedBy(r.drafts[i]) })
+	parallel.Both(f.searchSections, func() {
+		parallel.Each(len(byRoutine), func(i int) { byRoutine[i] = r.namedBy(r.drafts[i]) })
+	})
 	f.fromOffsetTable(byRoutine)
 	f.fromLabels(byRoutine)
 	return f
@@ -72,6 +65,18 @@ func (f *distances) take(addr uint64) *piece {
 		f.taken[id] = true
 	}
 	return &f.pieces[i]
+}
+
+func (f *distances) searchSections() {
+	for i := range f.im.Sections {
+		s := &f.im.Sections[i]
+		switch end := s.Addr + uint64(len(s.Data)); {
+		case s.Exec && !isStubs(s):
+			f.eachUncovered(s, func(lo, hi uint64) { f.search(s, lo, hi) }) // assemblers are given tables amidst code
+		case !isUnwindData(s):
+			f.search(s, s.Addr, end)
+		}
+	}
 }
 
 // search searches a part of a section.

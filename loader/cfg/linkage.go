@@ -20,19 +20,23 @@ type linkage struct {
 	allRuns    bool            // code that no control flow reaches is taken to run, in whatever routine
 }
 
-// newLinkage finds the ways between the routines, once all are built.
-func newLinkage(p *Program, taken *distances) *linkage {
-	l := &linkage{program: p, distances: taken, moving: map[uint64]bool{}, searched: map[*draft]bool{}}
-	for i := range l.insns {
-		switch q := &l.insns[i]; {
-		case q.Kind == x86.Call, (q.Kind == x86.JmpInd || q.Kind == x86.CallInd) && isRIPRelative(&q.Inst):
-		case !isRelative(q.Kind) || l.inside(l.from(i), int(l.target[i])) >= 0:
-			continue
-		}
-		l.ways = append(l.ways, int32(i))
-	}
+func newLinkage(p *Program, taken *distances, ways []int32) *linkage {
+	l := &linkage{program: p, distances: taken, ways: ways, moving: map[uint64]bool{}, searched: map[*draft]bool{}}
 	l.findUses()
 	return l
+}
+
+// findWays finds the ways between the routines, once all are built.
+func (r *recovery) findWays() (ways []int32) {
+	for i := range r.insns {
+		switch q := &r.insns[i]; {
+		case q.Kind == x86.Call, (q.Kind == x86.JmpInd || q.Kind == x86.CallInd) && isRIPRelative(&q.Inst):
+		case !isRelative(q.Kind) || r.inside(r.from(i), int(r.target[i])) >= 0:
+			continue
+		}
+		ways = append(ways, int32(i))
+	}
+	return ways
 }
 
 // from returns the routine that instruction i belongs to.

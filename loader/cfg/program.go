@@ -124,7 +124,10 @@ func (p *Program) AddressTaken(entry uint64) bool {
 func (r *recovery) program(names map[uint64]string) *Program {
 	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, naming: map[int]bool{}, others: map[uint64]*Routine{}}
 	kept := slices.DeleteFunc(slices.Clone(r.drafts), func(d *draft) bool { return d.adopter != nil })
-	bare, taken := r.uncovered(names), r.findTaken()
+	bare := r.uncovered(names)
+	var taken *distances
+	var ways []int32
+	parallel.Both(func() { taken = r.findTaken() }, func() { ways = r.findWays() })
 	saves := make([]bool, len(kept))
 	parallel.Each(len(kept), func(i int) {
 		saves[i] = r.examine(kept[i])
@@ -145,7 +148,7 @@ func (r *recovery) program(names map[uint64]string) *Program {
 	for _, b := range bare {
 		p.add(b)
 	}
-	l := newLinkage(p, taken)
+	l := newLinkage(p, taken, ways)
 	l.leaveOut()
 	l.findTwice()
 	for _, d := range kept {

@@ -160,13 +160,14 @@ func (r *recovery) solve() {
 	for _, d := range r.drafts {
 		r.noReturn[d.id] = r.isNamedNoReturn(d)
 	}
+	var callers *callLists
+	parallel.Both(r.findClobbers, func() { callers = r.callers() })
 	built := r.resolveMost()
 	queued := make([]bool, len(r.drafts))
 	queue := make([]int, len(r.drafts))
 	for i := range queue {
 		queue[i], queued[i] = i, true
 	}
-	callers := r.callers()
 	for len(queue) > 0 {
 		id := queue[0]
 		queue = queue[1:]
@@ -199,9 +200,6 @@ func (r *recovery) solve() {
 // resolveMost builds the routines, several at a time, but for those that adopt parts of others. It
 // returns which are built.
 func (r *recovery) resolveMost() (built []bool) {
-	for id := range r.drafts {
-		r.clobbersOf(id, 0)
-	}
 	built = make([]bool, len(r.drafts))
 	parallel.Each(len(r.drafts), func(i int) {
 		built[i] = r.drafts[i].entry >= 0 && r.resolveAll(r.drafts[i], false)

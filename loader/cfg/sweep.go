@@ -1,7 +1,6 @@
 package cfg
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -181,13 +180,18 @@ func (c *code) findFrom(p *piece, addr uint64) int {
 }
 
 func (c *code) findIn(p *piece, addr uint64) int {
-	j, ok := slices.BinarySearchFunc(c.insns[p.first:p.last], addr, func(q Insn, addr uint64) int {
-		return cmp.Compare(q.Addr, addr)
-	})
-	if !ok {
+	from, to := p.first, p.last // by hand: calls of a function that compares take most of the time
+	for from < to {
+		if middle := (from + to) / 2; c.insns[middle].Addr < addr {
+			from = middle + 1
+		} else {
+			to = middle
+		}
+	}
+	if from == p.last || c.insns[from].Addr != addr {
 		return -1
 	}
-	return p.first + j
+	return from
 }
 
 // operands decodes the ModRM operands of instruction i.

@@ -16,6 +16,7 @@ const maxCount = 1 << 16
 type Numbering struct {
 	Total  uint64 // the numbers are those below it
 	nodes  []node // by block
+	edges  []edge // of one block after another
 	starts []start
 }
 
@@ -30,11 +31,14 @@ type start struct {
 // A node is a block in the graph of paths.
 type node struct {
 	count  uint64 // paths from here to EXIT
-	edges  []edge // by block, so by increment too among those that do not end a path
-	starts []start
+	edges  span   // by block, so by increment too among those that do not end a path
+	starts span
 	exits  [maxExits]End // dummy edges to EXIT; the increment of each is its index
 	nexits uint8
 }
+
+// A span is some of the edges or starts of a Numbering.
+type span struct{ from, to int32 }
 
 // maxExits is how many ends paths can have at one block: its own, a back edge and an extra cut.
 const maxExits = 3
@@ -61,11 +65,10 @@ func Number(r *cfg.Routine) (*Numbering, error) {
 		}
 	}
 	w := walk(r)
-	n := &Numbering{nodes: make([]node, len(r.Blocks))}
+	n := &Numbering{nodes: make([]node, len(r.Blocks)), edges: make([]edge, 0, edgeCount(r))}
 	kinds := startKinds(r, w)
-	room := make([]edge, edgeCount(r)) // for the edges of all blocks
 	for _, b := range w.post {
-		room = n.count(r, b, w, kinds, room)
+		n.count(r, b, w, kinds)
 	}
 	n.number(kinds)
 	return n, nil
@@ -110,30 +113,32 @@ func startKinds(r *cfg.Routine, w *order) []kindSet {
 
 func isCall(b *cfg.Block) bool { return b.End == cfg.Call || b.End == cfg.CallInd }
 
-// count makes the node of block b, whose successors on paths have theirs, and returns what is left
-// of room.
-func (n *Numbering) count(r *cfg.Routine, b int, w *order, kinds []kindSet, room []edge) []edge {
+// count makes the node of block b, whose successors on paths have theirs.
+func (n *Numbering) count(r *cfg.Routine, b int, w *order, kinds []kindSet) {
 	v := &n.nodes[b]
 	bl := &r.Blocks[b]
 	if end, ok := endOf(bl); ok {
 		v.exit(end)
 	}
-	v.edges, room = room[:0:len(bl.Succ)], room[len(bl.Succ):]
+	from := len(n.edges)
 	for _, to := range bl.Succ {
 		if to >= 0 {
-			v.edges = append(v.edges, n.edgeTo(b, to, bl, w, kinds))
+			n.edges = append(n.edges, n.edgeTo(b, to, bl, w, kinds))
 		}
 	}
-	slices.SortFunc(v.edges, func(a, b edge) int { return int(a.to) - int(b.to) })
-	v.edges = slices.CompactFunc(v.edges, func(a, b edge) bool { return a.to == b.to })
-	for i := range v.edges {
-		if e := &v.edges[i]; e.ends {
+	edges := n.edges[from:]
+	slices.SortFunc(edges, func(a, b edge) int { return int(a.to) - int(b.to) })
+	edges = slices.CompactFunc(edges, func(a, b edge) bool { return a.to == b.to })
+	n.edges = n.edges[:from+len(edges)]
+	v.edges = span{int32(from), int32(len(n.edges))}
+	for i := range edges {
+		if e := &edges[i]; e.ends {
 			e.inc = v.exit(e.end)
 		}
 	}
 	v.count = uint64(v.nexits)
-	for i := range v.edges {
-		if e := &v.edges[i]; !e.ends {
+	for i := range edges {
+		if e := &edges[i]; !e.ends {
 			e.inc = v.count
 			v.count += n.nodes[e.to].count
 		}
@@ -141,7 +146,6 @@ func (n *Numbering) count(r *cfg.Routine, b int, w *order, kinds []kindSet, room
 	if v.count > maxCount {
 		kinds[b] |= 1 << StartExtra
 	}
-	return room
 }
 
 // endOf returns the end of the paths that leave the routine, or its current activation, at the end
@@ -198,19 +202,15 @@ func (v *node) findExit(end End) (uint64, bool) {
 // number gives each start its first number.
 func (n *Numbering) number(kinds []kindSet) {
 	for b, set := range kinds {
+		v := &n.nodes[b]
+		v.starts.from = int32(len(n.starts))
 		for kind := StartEntry; kind < StartResume; kind++ {
 			if set.has(kind) {
 				n.starts = append(n.starts, start{block: b, kind: kind, first: n.Total})
-				n.Total += n.nodes[b].count
+				n.Total += v.count
 			}
 		}
-	}
-	for rest := n.starts; len(rest) > 0; {
-		same := 1
-		for same < len(rest) && rest[same].block == rest[0].block {
-			same++
-		}
-		n.nodes[rest[0].block].starts, rest = rest[:same], rest[same:]
+		v.starts.to = int32(len(n.starts))
 	}
 }
 
@@ -220,7 +220,7 @@ func (n *Numbering) Begin(block int, kind Start) (id uint64, ok bool) {
 	if block < 0 || block >= len(n.nodes) {
 		return 0, false
 	}
-	for _, s := range n.nodes[block].starts {
+	for _, s := range n.startsOf(block) {
 		if s.kind == kind {
 			return s.first, true
 		}
@@ -244,7 +244,7 @@ func (n *Numbering) edge(from, to int) *edge {
 	if from < 0 || from >= len(n.nodes) {
 		return nil
 	}
-	edges := n.nodes[from].edges
+	edges := n.edgesOf(from)
 	const few = 8
 	if len(edges) > few {
 		i := sort.Search(len(edges), func(i int) bool { return int(edges[i].to) >= to })
@@ -280,21 +280,33 @@ func (n *Numbering) Decode(id uint64) (Path, error) {
 			p.End = v.exits[rest]
 			return p, nil
 		}
-		e := v.onward(rest)
+		e := n.onward(b, rest)
 		rest -= e.inc
 		b = int(e.to)
 	}
 }
 
-// onward returns the edge that the rest of a number, greater than that of all exits, leads along.
-func (v *node) onward(rest uint64) *edge {
+// onward returns the edge from a block that the rest of a number, greater than that of all exits,
+// leads along.
+func (n *Numbering) onward(block int, rest uint64) *edge {
 	var best *edge
-	for i := range v.edges {
-		if e := &v.edges[i]; !e.ends && e.inc <= rest {
+	edges := n.edgesOf(block)
+	for i := range edges {
+		if e := &edges[i]; !e.ends && e.inc <= rest {
 			best = e
 		}
 	}
 	return best
+}
+
+func (n *Numbering) edgesOf(block int) []edge {
+	of := n.nodes[block].edges
+	return n.edges[of.from:of.to]
+}
+
+func (n *Numbering) startsOf(block int) []start {
+	of := n.nodes[block].starts
+	return n.starts[of.from:of.to]
 }
 
 // Encode returns the number of a path.

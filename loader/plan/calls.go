@@ -23,9 +23,10 @@ const (
 // Callee tells what block b of the routine calls, or tail-jumps to; the routine if it is Known.
 func (r *Routine) Callee(b int) (Callee, *Routine) { return r.calls[b].kind, r.calls[b].to }
 
-// A calling is what a block calls.
+// A calling is what a block calls, or jumps to.
 type calling struct {
 	kind Callee
+	call bool // not a jump
 	to   *Routine
 }
 
@@ -33,27 +34,29 @@ type calling struct {
 type destination struct {
 	to        *Routine // of the program; nil if it is none, or not known
 	otherwise Callee   // what it is if that is not observed
+	call      bool     // not a jump
 	twice     bool     // it may return more than once
 }
 
 // calling is what a block calls, now that it is known what is observed.
 func (d *destination) calling() calling {
+	c := calling{kind: d.otherwise, call: d.call}
 	switch {
 	case d.to == nil:
-		return calling{kind: d.otherwise}
 	case d.to.Observed():
-		return calling{Known, d.to}
+		c.kind, c.to = Known, d.to
 	case callsNothing(d.to.Routine):
-		return calling{kind: Harmless}
+		c.kind = Harmless
 	}
-	return calling{kind: d.otherwise}
+	return c
 }
 
 func (r *Routine) destination(b int) (d destination) {
 	block := &r.Blocks[b]
+	d.call = isCall(block)
 	leaves := block.End == cfg.Tail || block.End == cfg.Jcc && block.Succ[0] < 0
 	switch {
-	case isCall(block), leaves:
+	case d.call, leaves:
 	case block.End == cfg.TailInd:
 		return destination{otherwise: Unknown}
 	default:
@@ -115,7 +118,7 @@ func (p *Plan) classify() {
 			c := r.destinations[i].calling()
 			if r.calls[b] = c; c.kind == Known {
 				r.callees = append(r.callees, c.to)
-				if !isCall(&r.Blocks[b]) {
+				if !c.call {
 					r.jumpees = append(r.jumpees, c.to)
 				}
 			}
@@ -166,7 +169,7 @@ func (p *Plan) findReentries() {
 		for _, b := range r.leads {
 			kind, _ := r.Callee(b)
 			r.goesOut = r.goesOut || kind == External || kind == Unknown
-			r.shifts = r.shifts || kind == Known && isCall(&r.Blocks[b]) && r.Blocks[b].Depth < 0
+			r.shifts = r.shifts || kind == Known && r.calls[b].call && r.Blocks[b].Depth < 0
 		}
 		if r.goesOut {
 			queue = append(queue, r)

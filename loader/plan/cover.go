@@ -35,9 +35,6 @@ func newGraph(r *Routine) *graph {
 	for v := range r.Blocks {
 		g.out[v] = int32(len(g.edges))
 		for _, w := range r.successors(v) {
-			if w == v && r.probed[v].silent {
-				continue
-			}
 			if w == exit {
 				w = g.leave()
 			}
@@ -67,12 +64,15 @@ func (g *graph) coverEnds() (list []pair) {
 		in[b]++
 	}
 	list = make([]pair, 0, 2*len(g.edges))
+	tells := make([]bool, n+1) // by node, ENTRY last
+	for b := range n {
+		p, ok := g.r.seat(int(b))
+		from, to := g.outOf(b)
+		tells[b] = ok && (p.edges || to-from == 1)
+	}
 	for i, e := range g.edges {
-		if e.from < n {
-			p, ok := g.r.seat(int(e.from))
-			if from, to := g.outOf(e.from); ok && (p.edges || to-from == 1) {
-				list = append(list, pair{e.from, int32(i)})
-			}
+		if tells[e.from] {
+			list = append(list, pair{e.from, int32(i)})
 		}
 		if e.to < n && in[e.to] == 1 {
 			list = append(list, pair{e.to, int32(i)})
@@ -96,34 +96,53 @@ func (g *graph) coverTables(list []pair) []pair {
 	return list
 }
 
-// cover returns blocks whose probes, with those that must be, tell of all edges but a forest: the
-// cheapest set that it comes upon.
-func (r *Routine) cover(must []bool) (best []bool) {
-	g := newGraph(r)
-	prices := make([]float64, len(r.Blocks))
-	for b := range prices {
-		prices[b] = r.price(b)
+// A covering looks for the cheapest probes that, with those that must be, tell of all edges of a
+// routine but a forest. What is here is the same whichever loops are to run without a probe.
+type covering struct {
+	*graph
+	must    []bool
+	prices  []float64
+	between []int     // blocks that must not speak
+	orders  [][]int32 // of blocks, to try dropping their probes in
+}
+
+func newCovering(r *Routine, must []bool) *covering {
+	c := &covering{graph: newGraph(r), must: must, prices: make([]float64, len(r.Blocks))}
+	for b := range c.prices {
+		c.prices[b] = r.price(b)
 	}
-	all := newReduction(g, must)
-	for _, b := range r.between() { // what parts a switch from its bounds check must not speak
+	for _, b := range r.between() { // what parts a switch from its bounds check
 		if !must[b] {
-			all.drop(b)
+			c.between = append(c.between, b)
 		}
+	}
+	for weigh := range c.weights() {
+		c.orders = append(c.orders, c.order(weigh))
+	}
+	return c
+}
+
+// cheapest returns the blocks of the cheapest set that it comes upon.
+func (c *covering) cheapest() (best []bool) {
+	all := newReduction(c.graph, c.must)
+	for _, b := range c.between {
+		all.drop(b)
 	}
 	least := math.Inf(1)
-	for weigh := range r.orders(g, prices) {
-		d := all.clone()
-		for _, w := range d.order(must, weigh) {
-			d.drop(w.block)
+	var d reduction
+	for _, order := range c.orders {
+		d.become(all)
+		for _, b := range order {
+			d.drop(int(b))
 		}
-		on, sum := d.on, 0.0
-		for b := range on {
-			if on[b] {
-				sum += min(prices[b], math.MaxFloat32)
+		sum := 0.0
+		for b, on := range d.on {
+			if on {
+				sum += min(c.prices[b], math.MaxFloat32)
 			}
 		}
 		if sum < least {
-			best, least = on, sum
+			best, least = append(best[:0], d.on...), sum
 		}
 	}
 	return best
@@ -136,29 +155,56 @@ const (
 	spread       = 0.7 // standard deviation of the logarithm of what prices are multiplied by
 )
 
-// orders are the orders to try dropping probes in, the heaviest first. They are the same at every
-// call.
-func (r *Routine) orders(g *graph, prices []float64) iter.Seq[func(b int) float64] {
+// weights weigh blocks for the orders to try, each in another way. They are the same at every call.
+func (c *covering) weights() iter.Seq[func(b int) float64] {
 	return func(yield func(func(b int) float64) bool) {
 		for _, weigh := range []func(b int) float64{
-			func(b int) float64 { return prices[b] },
-			func(b int) float64 { return prices[b] / max(1, float64(len(r.successors(b)))-0.5) },
-			func(b int) float64 { return prices[b] / float64(max(1, g.covers.count(b))) },
+			func(b int) float64 { return c.prices[b] },
+			func(b int) float64 { return c.prices[b] / max(1, float64(len(c.r.successors(b)))-0.5) },
+			func(b int) float64 { return c.prices[b] / float64(max(1, c.covers.count(b))) },
 		} {
 			if !yield(weigh) {
 				return
 			}
 		}
-		if !r.measured || r.entry < 1 {
+		if !c.r.measured || c.r.entry < 1 {
 			return
 		}
-		random := rand.New(rand.NewPCG(r.Addr, 0))
+		random := rand.New(rand.NewPCG(c.r.Addr, 0))
 		for range randomOrders {
-			if !yield(func(b int) float64 { return prices[b] * math.Exp(spread*random.NormFloat64()) }) {
+			if !yield(func(b int) float64 { return c.prices[b] * math.Exp(spread*random.NormFloat64()) }) {
 				return
 			}
 		}
 	}
+}
+
+// order are the blocks that may have a probe and need not, the heaviest first.
+func (c *covering) order(weigh func(b int) float64) []int32 {
+	type weighed struct {
+		weight float64
+		block  int32
+	}
+	list := make([]weighed, 0, len(c.must))
+	for b := range c.must {
+		if _, ok := c.r.seat(b); ok && !c.must[b] {
+			list = append(list, weighed{weigh(b), int32(b)})
+		}
+	}
+	slices.SortFunc(list, func(a, b weighed) int {
+		switch {
+		case a.weight > b.weight:
+			return -1
+		case a.weight < b.weight:
+			return 1
+		}
+		return int(a.block - b.block)
+	})
+	blocks := make([]int32, len(list))
+	for i, w := range list {
+		blocks[i] = w.block
+	}
+	return blocks
 }
 
 // A reduction drops probes as long as the edges that none tells of form a forest.
@@ -166,7 +212,7 @@ type reduction struct {
 	*graph
 	on     []bool  // by block: has a probe
 	told   []int32 // by edge: how many probes tell of it
-	silent *forest // the edges of which none does
+	silent forest  // the edges of which none does
 }
 
 func newReduction(g *graph, must []bool) *reduction {
@@ -189,33 +235,12 @@ func newReduction(g *graph, must []bool) *reduction {
 	return d
 }
 
-func (d *reduction) clone() *reduction {
-	return &reduction{d.graph, slices.Clone(d.on), slices.Clone(d.told), d.silent.clone()}
-}
-
-type weighed struct {
-	block  int
-	weight float64
-}
-
-// order are the blocks whose probes may be dropped, the heaviest first.
-func (d *reduction) order(must []bool, weigh func(b int) float64) []weighed {
-	list := make([]weighed, 0, len(d.on))
-	for b := range d.on {
-		if d.on[b] && !must[b] {
-			list = append(list, weighed{b, weigh(b)})
-		}
-	}
-	slices.SortFunc(list, func(a, b weighed) int {
-		switch {
-		case a.weight > b.weight:
-			return -1
-		case a.weight < b.weight:
-			return 1
-		}
-		return a.block - b.block
-	})
-	return list
+// become makes it a copy of another one.
+func (d *reduction) become(other *reduction) {
+	d.graph = other.graph
+	d.on = append(d.on[:0], other.on...)
+	d.told = append(d.told[:0], other.told...)
+	d.silent.become(&other.silent)
 }
 
 // drop takes the probe off a block, unless it has none or the edges that only this one tells of
@@ -330,16 +355,18 @@ type forest struct {
 	joined       []int32 // the roots that were joined to others since the last keep
 }
 
-func newForest(nodes int) *forest {
-	f := &forest{parent: make([]int32, nodes), size: make([]int32, nodes)}
+func newForest(nodes int) forest {
+	f := forest{parent: make([]int32, nodes), size: make([]int32, nodes)}
 	for i := range nodes {
 		f.parent[i], f.size[i] = int32(i), 1
 	}
 	return f
 }
 
-func (f *forest) clone() *forest {
-	return &forest{parent: slices.Clone(f.parent), size: slices.Clone(f.size)}
+func (f *forest) become(other *forest) {
+	f.parent = append(f.parent[:0], other.parent...)
+	f.size = append(f.size[:0], other.size...)
+	f.joined = f.joined[:0]
 }
 
 func (f *forest) root(n int32) int32 {

@@ -166,6 +166,21 @@ func (p *Plan) expect() {
 			r.entry = 1
 		}
 	}
+	type lead struct { // a call or jump by one routine of another, for each entry of the first
+		from, to int32
+		freq     float64
+	}
+	var leads []lead
+	for _, r := range p.Routines {
+		if !r.Observed() {
+			continue
+		}
+		for _, b := range r.leads {
+			if kind, t := r.Callee(b); kind == Known {
+				leads = append(leads, lead{int32(r.ID), int32(t.ID), r.freq[b]})
+			}
+		}
+	}
 	sum := make([]float64, len(p.Routines))
 	for range callRounds {
 		for i, r := range p.Routines {
@@ -174,15 +189,8 @@ func (p *Plan) expect() {
 				sum[i] = 1
 			}
 		}
-		for _, r := range p.Routines {
-			if !r.Observed() {
-				continue
-			}
-			for _, b := range r.leads {
-				if kind, t := r.Callee(b); kind == Known {
-					sum[t.ID] += r.entry * r.freq[b]
-				}
-			}
+		for _, l := range leads {
+			sum[l.to] += p.Routines[l.from].entry * l.freq
 		}
 		for i, r := range p.Routines {
 			if !r.measured {

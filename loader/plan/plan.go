@@ -250,6 +250,9 @@ func (p *Plan) settle() (leftOut bool) {
 			if r.unsettled = r.obey(); r.unsettled {
 				r.separate(newSearch(r)) // a switch may not be told any more
 			}
+			if r.Observed() {
+				r.markFirst()
+			}
 			return r.unsettled
 		})
 		changed = p.breakCircles() || changed
@@ -262,49 +265,40 @@ func (p *Plan) settle() (leftOut bool) {
 
 // place makes the sites and the table of calls of the probes that are on.
 func (p *Plan) place() {
-	sites := make([]int, len(p.Routines)) // by routine
 	p.each(func(r *Routine) bool {
 		r.site = slices.Repeat([]int{none}, len(r.Blocks))
 		if r.Silent = r.Silent && r.Observed(); r.Observed() {
 			r.carry()
-			r.markFirst()
 			r.markLeaving()
-			for b := range r.probed {
-				if r.probed[b].on {
-					sites[r.ID]++
-				}
-			}
 		}
 		return false
 	})
-	parallel.Both(p.placeCalls, func() { p.placeSites(sites) })
+	parallel.Both(p.placeCalls, p.placeSites)
 }
 
-// placeSites makes the sites, of which each routine has so many.
-func (p *Plan) placeSites(counts []int) {
-	all := 0
-	from := make([]int, len(counts))
-	for i, n := range counts {
-		from[i], all = all, all+n
+func (p *Plan) placeSites() {
+	type place struct {
+		addr    uint64
+		routine *Routine
+		block   int
 	}
-	p.Sites = make([]Site, all)
-	p.each(func(r *Routine) bool {
-		if counts[r.ID] == 0 {
-			return false
+	var places []place
+	for _, r := range p.Routines {
+		if !r.Observed() {
+			continue
 		}
-		sites := p.Sites[from[r.ID]:][:0]
-		for b := range r.probed {
-			if r.probed[b].on {
-				sites = append(sites, r.makeSite(b))
+		for b, pr := range r.probed {
+			if pr.on {
+				places = append(places, place{r.Blocks[b].Insns[pr.insn].Addr, r, b})
 			}
 		}
-		return false
-	})
-	slices.SortFunc(p.Sites, func(a, b Site) int { return cmp.Compare(a.Addr, b.Addr) })
-	for i := range p.Sites {
-		s := &p.Sites[i]
-		p.Routines[s.Routine].site[s.Block] = i
 	}
+	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.addr, b.addr) })
+	p.Sites = make([]Site, len(places))
+	parallel.Each(len(places), func(i int) {
+		at := &places[i]
+		p.Sites[i], at.routine.site[at.block] = at.routine.makeSite(at.block), i
+	})
 }
 
 func (p *Plan) placeCalls() {

@@ -117,9 +117,10 @@ func (r *Routine) start() (leftOut bool) {
 	}
 	must := r.mustSpeak()
 	loops := r.countable(must)
-	r.equip(must, nil)
+	c := newCovering(r, must)
+	r.equip(c, nil)
 	if len(loops) > 0 && r.Observed() {
-		r.equipCounting(must, loops)
+		r.equipCounting(c, loops)
 	}
 	if r.Observed() {
 		r.started = memo{make([]calling, len(r.leads)), r.Silent, slices.Clone(r.probed)}
@@ -135,7 +136,7 @@ func (r *Routine) startLeaf() (leftOut bool) { return callsNothing(r.Routine) &&
 
 // equipCounting equips the routine so that the rounds of some loops are told by other words than
 // theirs, if that is cheaper: of all that can be told, or of one.
-func (r *Routine) equipCounting(must []bool, loops []int) {
+func (r *Routine) equipCounting(c *covering, loops []int) {
 	best, least, found := r.probed, r.cost(), false
 	if !r.measured || r.entry < 1 { // it is an estimate
 		for _, b := range loops {
@@ -145,7 +146,7 @@ func (r *Routine) equipCounting(must []bool, loops []int) {
 		}
 	}
 	try := func(loops []int) (told []int) {
-		told = r.equip(must, loops)
+		told = r.equip(c, loops)
 		if r.Observed() && r.cost() < least {
 			best, least, found = r.probed, r.cost(), true
 		}
@@ -173,17 +174,17 @@ const mostAlone = 2
 
 // equip gives the routine its probes, these loops none if it can be: it returns those that have
 // none.
-func (r *Routine) equip(must []bool, loops []int) (told []int) {
+func (r *Routine) equip(c *covering, loops []int) (told []int) {
 	r.probed = make([]probe, len(r.Blocks))
 	for _, b := range loops {
 		r.probed[b].silent = true
 	}
-	for b := range must {
-		if must[b] && !r.probe(b) {
+	for b, must := range c.must {
+		if must && !r.probe(b) {
 			return nil
 		}
 	}
-	for b, on := range r.cover(must) {
+	for b, on := range c.cheapest() {
 		if on {
 			r.probe(b)
 		}
@@ -198,8 +199,8 @@ func (r *Routine) equip(must []bool, loops []int) (told []int) {
 	if !r.Observed() {
 		return nil
 	}
-	r.prune(s, must)
-	r.tellByValues(must)
+	r.prune(s, c.must)
+	r.tellByValues(c.must)
 	r.countRounds(s, true)
 	return slices.DeleteFunc(slices.Clone(loops), func(b int) bool { return !r.probed[b].silent })
 }

@@ -12,7 +12,7 @@ import (
 func (r *Routine) opens(b int) bool {
 	switch kind, t := r.Callee(b); {
 	case kind == External, kind == Unknown, kind == Known && t.open:
-		return isCall(&r.Blocks[b])
+		return r.calls[b].call
 	}
 	return false
 }
@@ -75,7 +75,7 @@ func (r *Routine) leavesOpen(callee *Routine) bool {
 		switch kind, t := r.Callee(b); {
 		case kind == Harmless, kind == Known && !t.open, callee != nil && t != callee:
 			continue
-		case !isCall(&r.Blocks[b]):
+		case !r.calls[b].call:
 			return true // whom it jumps to returns in its place
 		case r.rootable:
 			continue // it speaks in between
@@ -254,7 +254,7 @@ func (r *Routine) backTo(s *search, set blockSet) []int {
 // besideCall finds a silent way to one of some blocks from where silence leads to a call of code
 // that is not observed as well; nil, if there is none.
 func (r *Routine) besideCall(s *search, set blockSet) (way []int) {
-	calls := func(b int) bool { return r.unannounced(b) && isCall(&r.Blocks[b]) }
+	calls := func(b int) bool { return r.unannounced(b) && r.calls[b].call }
 	if !slices.ContainsFunc(r.leads, calls) {
 		return nil
 	}
@@ -280,9 +280,9 @@ func (r *Routine) besideCall(s *search, set blockSet) (way []int) {
 func (r *Routine) leadsOut(b int) bool {
 	switch kind, t := r.Callee(b); kind {
 	case External, Unknown:
-		return isCall(&r.Blocks[b])
+		return r.calls[b].call
 	case Known:
-		return isCall(&r.Blocks[b]) && t.goesOut
+		return r.calls[b].call && t.goesOut
 	}
 	return false
 }
@@ -387,8 +387,7 @@ func (s *search) apart(nodes []int) (blocks []int) {
 }
 
 func (r *Routine) unfollowable(b int) bool {
-	block := &r.Blocks[b]
-	if r.probed[b].on || !isCall(block) || block.Depth >= 0 {
+	if r.probed[b].on || !r.calls[b].call || r.Blocks[b].Depth >= 0 {
 		return false
 	}
 	kind, _ := r.Callee(b)
@@ -397,7 +396,7 @@ func (r *Routine) unfollowable(b int) bool {
 
 // leadsBack reports whether the routine may be entered again out of the call that ends block b.
 func (r *Routine) leadsBack(b int) bool {
-	if !isCall(&r.Blocks[b]) {
+	if !r.calls[b].call {
 		return false
 	}
 	switch kind, t := r.Callee(b); kind {
@@ -427,12 +426,6 @@ func (r *Routine) probeOn(way []int) {
 // breakCircles makes a word certain on every circle of calls and tail jumps (rule 3). It reports
 // whether it added any.
 func (p *Plan) breakCircles() (changed bool) {
-	p.each(func(r *Routine) bool {
-		if r.Observed() {
-			r.markFirst()
-		}
-		return false
-	})
 	next := func(r *Routine) (out []*Routine) {
 		if !r.Observed() { // no more: it is about to be planned around
 			return nil

@@ -74,11 +74,12 @@ func (s *search) silent(node int) []int {
 func (r *Routine) findOnward() {
 	if r.onward == nil {
 		r.onward = make([][]int, len(r.Blocks))
-	}
-	for b := range r.onward {
-		r.onward[b] = r.successors(b)
+		for b := range r.onward {
+			r.onward[b] = r.successors(b)
+		}
 	}
 	for _, b := range r.leads {
+		r.onward[b] = r.successors(b)
 		if landings := r.throws(b); len(landings) > 0 {
 			r.onward[b] = slices.Concat(r.onward[b], landings)
 		}
@@ -89,7 +90,7 @@ func (r *Routine) findOnward() {
 // ends block b enters, may come to without a word: the landing pads of the call, and what follows
 // calls that may return again.
 func (r *Routine) throws(b int) []int {
-	if kind, _ := r.Callee(b); (kind == External || kind == Unknown) && isCall(&r.Blocks[b]) {
+	if kind, _ := r.Callee(b); (kind == External || kind == Unknown) && r.calls[b].call {
 		return r.landings(b)
 	}
 	return nil
@@ -318,7 +319,7 @@ func (r *Routine) markLeaving() {
 	for again := true; again; {
 		again = false
 		for b := len(r.Blocks) - 1; b >= 0; b-- {
-			if !r.leaving[b] && !r.probed[b].on && (isCall(&r.Blocks[b]) || r.leaves(r.successors(b)...)) {
+			if !r.leaving[b] && !r.probed[b].on && (r.calls[b].call || r.leaves(r.successors(b)...)) {
 				r.leaving[b] = true
 				again = true
 			}
