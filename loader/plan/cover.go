@@ -45,16 +45,17 @@ func newGraph(r *Routine) *graph {
 	for _, b := range r.entries {
 		g.edges = append(g.edges, edge{int32(g.enter()), int32(b)})
 	}
-	g.covers = grouped(len(r.Blocks), g.coverTables(g.coverEnds()))
+	g.covers = grouped(len(r.Blocks), g.told)
 	return g
 }
 
 // outOf are the edges out of block b: from and up to, not including.
 func (g *graph) outOf(b int32) (from, to int32) { return g.out[b], g.out[b+1] }
 
-// coverEnds: a probe tells of the one edge into its block and, as it tells which way a jump goes,
-// or where there is one way only, of those out of it.
-func (g *graph) coverEnds() (list []pair) {
+// told are the edges that a probe tells of, by its block: the one edge into it and, as it tells which
+// way a jump goes, or where there is one way only, those out of it. A probe of a switch's bounds check
+// may tell which way the switch goes.
+func (g *graph) told(yield func(block, edge int32) bool) {
 	n := int32(len(g.r.Blocks))
 	in := make([]int32, n+2)
 	for _, e := range g.edges {
@@ -63,7 +64,6 @@ func (g *graph) coverEnds() (list []pair) {
 	for _, b := range g.r.Pads { // an exception is a way in, too
 		in[b]++
 	}
-	list = make([]pair, 0, 2*len(g.edges))
 	tells := make([]bool, n+1) // by node, ENTRY last
 	for b := range n {
 		p, ok := g.r.seat(int(b))
@@ -71,29 +71,22 @@ func (g *graph) coverEnds() (list []pair) {
 		tells[b] = ok && (p.edges || to-from == 1)
 	}
 	for i, e := range g.edges {
-		if tells[e.from] {
-			list = append(list, pair{e.from, int32(i)})
-		}
-		if e.to < n && in[e.to] == 1 {
-			list = append(list, pair{e.to, int32(i)})
+		if tells[e.from] && !yield(e.from, int32(i)) || e.to < n && in[e.to] == 1 && !yield(e.to, int32(i)) {
+			return
 		}
 	}
-	return list
-}
-
-// coverTables: a probe of a switch's bounds check may tell which way the switch goes.
-func (g *graph) coverTables(list []pair) []pair {
-	for b := range g.r.Blocks {
-		if !g.r.mayTell(b) {
+	for b := range n {
+		if !g.r.mayTell(int(b)) {
 			continue
 		}
 		check := int32(g.r.Blocks[b].Table.Check)
-		from, to := g.outOf(int32(b))
+		from, to := g.outOf(b)
 		for i := from; i < to; i++ {
-			list = append(list, pair{check, i})
+			if !yield(check, i) {
+				return
+			}
 		}
 	}
-	return list
 }
 
 // A covering looks for the cheapest probes that, with those that must be, tell of all edges of a
@@ -309,28 +302,27 @@ func (r *Routine) chain(b int) []int {
 	return nil
 }
 
-// A pair is a number and another one that belongs to it.
-type pair struct{ key, value int32 }
-
 // groups are numbers by what they belong to.
 type groups struct {
 	end    []int32 // by key: of its values
 	values []int32
 }
 
-// grouped groups the values by key, from 0 to n-1, in the order of the list.
-func grouped(n int, list []pair) groups {
-	g := groups{make([]int32, n), make([]int32, len(list))}
-	for _, p := range list {
-		g.end[p.key]++
+// grouped groups values by key, from 0 to n-1, in the order in which they come. It goes through the
+// pairs of both twice.
+func grouped(n int, pairs iter.Seq2[int32, int32]) groups {
+	g := groups{end: make([]int32, n)}
+	for key := range pairs {
+		g.end[key]++
 	}
 	sum := int32(0)
 	for key, count := range g.end {
 		g.end[key], sum = sum, sum+count
 	}
-	for _, p := range list {
-		g.values[g.end[p.key]] = p.value
-		g.end[p.key]++
+	g.values = make([]int32, sum)
+	for key, value := range pairs {
+		g.values[g.end[key]] = value
+		g.end[key]++
 	}
 	return g
 }

@@ -19,9 +19,10 @@ type nest struct {
 	tree   []int  // by block: the number of the root that the walk came to it from
 	header []bool // by block
 	outer  []int  // by block: the header of the innermost loop that it is in, but its own; none
-	depth  []int  // by header: the loops that it is in
 
-	preds groups
+	// Of a routine that has loops.
+	depth []int         // by header: the loops that it is in
+	preds groups        // by block
 	in    []int         // by block: the header of the largest loop found so far that it is in, by way of others; itself
 	body  []int         // of the loop that is being gathered, loops within as their headers
 	mark  []int         // by block: the header of the loop that it was last gathered into
@@ -34,19 +35,11 @@ const none = -1
 
 func newNest(r *cfg.Routine) *nest {
 	size := len(r.Blocks)
-	numbers := rooms(7, size)
-	n := &nest{r: r, pre: numbers()[:0], post: numbers()[:0], place: numbers(), last: numbers(), tree: numbers(), header: make([]bool, size),
-		outer: numbers(), depth: numbers()}
-	edges := make([]pair, 0, 2*size)
-	for b := range r.Blocks {
+	numbers := rooms(6, size)
+	n := &nest{r: r, pre: numbers()[:0], post: numbers()[:0], place: numbers(), last: numbers(), tree: numbers(), outer: numbers(), header: make([]bool, size)}
+	for b := range n.place {
 		n.place[b], n.outer[b] = none, none
-		for _, to := range r.Blocks[b].Succ {
-			if to >= 0 {
-				edges = append(edges, pair{int32(to), int32(b)})
-			}
-		}
 	}
-	n.preds = grouped(size, edges)
 	n.walk(r.Entry)
 	for _, b := range r.Others {
 		n.walk(b)
@@ -72,8 +65,10 @@ func rooms(lists, size int) func() []int {
 
 // gatherAll finds what is in each loop.
 func (n *nest) gatherAll() {
-	numbers := rooms(3, len(n.r.Blocks))
-	n.in, n.mark, n.noted, n.late = numbers(), numbers(), numbers(), map[int][]int{}
+	size := len(n.r.Blocks)
+	n.preds = grouped(size, n.backwards)
+	numbers := rooms(4, size)
+	n.depth, n.in, n.mark, n.noted, n.late = numbers(), numbers(), numbers(), numbers(), map[int][]int{}
 	for b := range n.in {
 		n.mark[b], n.noted[b], n.in[b] = none, none, b
 	}
@@ -85,6 +80,17 @@ func (n *nest) gatherAll() {
 	for _, h := range n.pre {
 		if o := n.outer[h]; n.header[h] && o != none {
 			n.depth[h] = n.depth[o] + 1
+		}
+	}
+}
+
+// backwards are the edges, those to a block by that.
+func (n *nest) backwards(yield func(to, from int32) bool) {
+	for b := range n.r.Blocks {
+		for _, to := range n.r.Blocks[b].Succ {
+			if to >= 0 && !yield(int32(to), int32(b)) {
+				return
+			}
 		}
 	}
 }

@@ -87,24 +87,25 @@ type Routine struct {
 	Silent bool
 
 	plan         *Plan
-	entries      []int          // the blocks by which it is entered
-	rootable     bool           // code that is not observed may be its caller
-	forks        bool           // what is called back after some word may come from it or, after its silent end, from its caller
-	open         bool           // see MayLeaveOpen
-	shifts       bool           // it calls observed routines from where the size of its frame is not known
-	goesOut      bool           // code that is not observed may run before it ends
-	callers      []*Routine     // that it is Known to, each once
-	callees      []*Routine     // that it calls or jumps to and that are Known
-	jumpees      []*Routine     // of these, those that it jumps to
-	circle       int            // the circle of calls and jumps that it is on, from 1; 0: none
-	leads        []int          // the blocks that call, or jump to another routine
-	destinations []destination  // of leads
-	calls        []calling      // by block
-	again        []int          // blocks that follow calls which may return again, each once
-	switches     []bool         // by block: it ends in a jump through a table
-	onward       [][]int        // by block: the nodes that may run after it without a word of what it calls
-	effects      [][]cfg.Effect // by block, of those that were followed while probes are chosen
-	freq         []float64
+	entries      []int                 // the blocks by which it is entered
+	rootable     bool                  // code that is not observed may be its caller
+	forks        bool                  // what is called back after some word may come from it or, after its silent end, from its caller
+	open         bool                  // see MayLeaveOpen
+	shifts       bool                  // it calls observed routines from where the size of its frame is not known
+	goesOut      bool                  // code that is not observed may run before it ends
+	callers      []*Routine            // that it is Known to, each once
+	callees      []*Routine            // that it calls or jumps to and that are Known
+	jumpees      []*Routine            // of these, those that it jumps to
+	circle       int                   // the circle of calls and jumps that it is on, from 1; 0: none
+	leads        []int                 // the blocks that call, or jump to another routine
+	destinations []destination         // of leads
+	calls        []calling             // by block
+	again        []int                 // blocks that follow calls which may return again, each once
+	switches     []bool                // by block: it ends in a jump through a table
+	onward       [][]int               // by block: the nodes that may run after it without a word of what it calls
+	effects      [][]cfg.Effect        // by block, of those that were followed while probes are chosen
+	freq         []float64             // by block, for each activation
+	insns        float64               // expected instructions of one
 	entry        float64               // expected activations
 	measured     bool                  // entry and freq are
 	conditions   []*cfg.Condition      // by block
@@ -203,6 +204,9 @@ func (r *Routine) prepare(w *Weights) {
 		r.switches[b] = r.Blocks[b].End == cfg.Table
 	}
 	r.estimate(w)
+	for b := range r.Blocks {
+		r.insns += r.freq[b] * float64(len(r.Blocks[b].Insns))
+	}
 	r.conditions = r.Conditions()
 	r.findCounters()
 	for _, b := range r.leads {

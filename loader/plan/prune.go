@@ -45,21 +45,29 @@ func (p *pruner) takeOff(order []int) {
 }
 
 func newPruner(s *search) *pruner {
-	r := s.r
-	p := &pruner{search: s, back: newSearch(r)}
-	list := make([]pair, 0, 2*len(r.Blocks))
+	p := &pruner{search: s, back: newSearch(s.r)}
+	p.before = grouped(len(s.r.Blocks)+1, p.backwards)
+	return p
+}
+
+// backwards are the ways from node to node, those to a node by its index.
+func (p *pruner) backwards(yield func(to, from int32) bool) {
+	r := p.r
 	for b := range r.Blocks {
 		for _, n := range r.onward[b] {
-			list = append(list, pair{int32(p.index(n)), int32(b)})
+			if !yield(int32(p.index(n)), int32(b)) {
+				return
+			}
 		}
 	}
-	if !r.Silent {
-		for _, e := range r.entries {
-			list = append(list, pair{int32(e), exit})
+	if r.Silent {
+		return
+	}
+	for _, e := range r.entries {
+		if !yield(int32(e), exit) {
+			return
 		}
 	}
-	p.before = grouped(len(r.Blocks)+1, list)
-	return p
 }
 
 func (p *pruner) index(node int) int {
@@ -99,7 +107,7 @@ func (p *pruner) waysMeet(b int) bool {
 
 // meet reports whether two silent ways from any of some nodes lead to the same one.
 func (p *pruner) meet(from []int) bool {
-	_, _, found := p.twoWays(from)
+	_, _, found := p.collide(from)
 	return found
 }
 

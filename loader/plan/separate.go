@@ -109,10 +109,23 @@ func (r *Routine) landings(b int) []int {
 // twoWays searches from any of some nodes. If a node is reached twice it returns the nodes of both
 // ways to it.
 func (s *search) twoWays(from []int) (a, b []int, found bool) {
+	node, before, found := s.collide(from)
+	switch {
+	case !found:
+		return nil, nil, false
+	case before == origin:
+		return []int{node}, []int{node}, true
+	}
+	return s.way(node), append([]int{node}, s.way(before)...), true
+}
+
+// collide searches from any of some nodes until it comes to one again, and returns that and the one
+// before it, or origin.
+func (s *search) collide(from []int) (node, before int, found bool) {
 	s.reset()
 	for _, n := range from {
 		if *s.at(n) != unseen {
-			return []int{n}, []int{n}, true
+			return n, origin, true
 		}
 		s.visit(n, origin)
 	}
@@ -122,14 +135,14 @@ func (s *search) twoWays(from []int) (a, b []int, found bool) {
 		for _, next := range s.silent(n) {
 			if parent[next-exit] != unseen {
 				s.queue = queue
-				return s.way(next), append([]int{next}, s.way(n)...), true
+				return next, n, true
 			}
 			parent[next-exit] = int32(n)
 			queue = append(queue, next)
 		}
 	}
 	s.queue = queue
-	return nil, nil, false
+	return 0, 0, false
 }
 
 // A blockSet is some blocks of a routine, by number.

@@ -124,16 +124,17 @@ func (p *Plan) weigh() (hits, stepped, insns float64, list []weight) {
 // weigh returns what the routine's probes cost.
 func (r *Routine) weigh() (d weight) {
 	d.Routine = r
-	for b := range r.Blocks {
-		n := r.entry * r.freq[b]
-		d.insns += n * float64(len(r.Blocks[b].Insns))
-		if r.probed == nil || !r.probed[b].on {
+	d.insns = r.entry * r.insns
+	for b := range r.probed {
+		pr := &r.probed[b]
+		if !pr.on {
 			continue
 		}
+		n := r.entry * r.freq[b]
 		d.all += n
-		if r.probed[b].stepped {
+		if pr.stepped {
 			d.hits += n
-			d.at = r.Blocks[b].Insns[r.probed[b].insn].Addr
+			d.at = r.Blocks[b].Insns[pr.insn].Addr
 		}
 	}
 	return d
