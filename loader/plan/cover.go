@@ -45,7 +45,7 @@ func newGraph(r *Routine) *graph {
 	for _, b := range r.entries {
 		g.edges = append(g.edges, edge{int32(g.enter()), int32(b)})
 	}
-	g.covers = grouped(len(r.Blocks), g.told)
+	g.covers = grouped(len(r.Blocks), g.told())
 	return g
 }
 
@@ -55,7 +55,7 @@ func (g *graph) outOf(b int32) (from, to int32) { return g.out[b], g.out[b+1] }
 // told are the edges that a probe tells of, by its block: the one edge into it and, as it tells which
 // way a jump goes, or where there is one way only, those out of it. A probe of a switch's bounds check
 // may tell which way the switch goes.
-func (g *graph) told(yield func(block, edge int32) bool) {
+func (g *graph) told() iter.Seq2[int32, int32] {
 	n := int32(len(g.r.Blocks))
 	in := make([]int32, n+2)
 	for _, e := range g.edges {
@@ -70,20 +70,22 @@ func (g *graph) told(yield func(block, edge int32) bool) {
 		from, to := g.outOf(b)
 		tells[b] = ok && (p.edges || to-from == 1)
 	}
-	for i, e := range g.edges {
-		if tells[e.from] && !yield(e.from, int32(i)) || e.to < n && in[e.to] == 1 && !yield(e.to, int32(i)) {
-			return
-		}
-	}
-	for b := range n {
-		if !g.r.mayTell(int(b)) {
-			continue
-		}
-		check := int32(g.r.Blocks[b].Table.Check)
-		from, to := g.outOf(b)
-		for i := from; i < to; i++ {
-			if !yield(check, i) {
+	return func(yield func(block, edge int32) bool) {
+		for i, e := range g.edges {
+			if tells[e.from] && !yield(e.from, int32(i)) || e.to < n && in[e.to] == 1 && !yield(e.to, int32(i)) {
 				return
+			}
+		}
+		for b := range n {
+			if !g.r.mayTell(int(b)) {
+				continue
+			}
+			check := int32(g.r.Blocks[b].Table.Check)
+			from, to := g.outOf(b)
+			for i := from; i < to; i++ {
+				if !yield(check, i) {
+					return
+				}
 			}
 		}
 	}
@@ -271,6 +273,9 @@ func (r *Routine) between() (list []int) {
 
 // mayTell reports whether the bounds check of the switch at b could tell its case.
 func (r *Routine) mayTell(b int) bool {
+	if !r.switches[b] {
+		return false
+	}
 	t := r.Blocks[b].Table
 	if t == nil || t.Check < 0 || len(t.Targets) == 0 {
 		return false
