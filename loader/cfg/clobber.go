@@ -15,7 +15,8 @@ type clobber struct {
 	set     uint16
 }
 
-// findClobbers does the work of clobbersOf for all routines, so that several may ask at a time then.
+// findClobbers asks clobbersOf for all routines: from then on that only reads, and may be called
+// concurrently.
 func (r *recovery) findClobbers() {
 	for id := range r.drafts {
 		r.clobbersOf(id, 0)

@@ -67,6 +67,8 @@ func (f *distances) take(addr uint64) *piece {
 	return &f.pieces[i]
 }
 
+// searchSections searches all but unwind data and the code of routines. Nothing else that runs
+// meanwhile may write, or read, what f has found, or pieces' inTable.
 func (f *distances) searchSections() {
 	for i := range f.im.Sections {
 		s := &f.im.Sections[i]

@@ -198,7 +198,7 @@ func (r *recovery) solve() {
 }
 
 // resolveMost builds the routines, several at a time, but for those that adopt parts of others. It
-// returns which are built.
+// returns which are built. findClobbers must have run.
 func (r *recovery) resolveMost() (built []bool) {
 	built = make([]bool, len(r.drafts))
 	parallel.Each(len(r.drafts), func(i int) {

@@ -180,7 +180,7 @@ func (c *code) findFrom(p *piece, addr uint64) int {
 }
 
 func (c *code) findIn(p *piece, addr uint64) int {
-	from, to := p.first, p.last // by hand: calls of a function that compares take most of the time
+	from, to := p.first, p.last // by hand: calls of a function that compares take half of the time that finding all jumps' targets takes
 	for from < to {
 		if middle := (from + to) / 2; c.insns[middle].Addr < addr {
 			from = middle + 1

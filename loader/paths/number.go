@@ -16,7 +16,7 @@ const maxCount = 1 << 16
 type Numbering struct {
 	Total  uint64 // the numbers are those below it
 	nodes  []node // by block
-	edges  []edge // of one block after another
+	edges  []edge // grouped by block: see node.edges
 	starts []start
 }
 
@@ -31,7 +31,7 @@ type start struct {
 // A node is a block in the graph of paths.
 type node struct {
 	count  uint64 // paths from here to EXIT
-	edges  span   // by block, so by increment too among those that do not end a path
+	edges  span   // sorted by the block that they lead to, so by increment too among those that do not end a path
 	starts span
 	exits  [maxExits]End // dummy edges to EXIT; the increment of each is its index
 	nexits uint8
@@ -39,6 +39,16 @@ type node struct {
 
 // A span is some of the edges or starts of a Numbering.
 type span struct{ from, to int32 }
+
+func (n *Numbering) edgesOf(block int) []edge {
+	of := n.nodes[block].edges
+	return n.edges[of.from:of.to]
+}
+
+func (n *Numbering) startsOf(block int) []start {
+	of := n.nodes[block].starts
+	return n.starts[of.from:of.to]
+}
 
 // maxExits is how many ends paths can have at one block: its own, a back edge and an extra cut.
 const maxExits = 3
@@ -297,16 +307,6 @@ func (n *Numbering) onward(block int, rest uint64) *edge {
 		}
 	}
 	return best
-}
-
-func (n *Numbering) edgesOf(block int) []edge {
-	of := n.nodes[block].edges
-	return n.edges[of.from:of.to]
-}
-
-func (n *Numbering) startsOf(block int) []start {
-	of := n.nodes[block].starts
-	return n.starts[of.from:of.to]
 }
 
 // Encode returns the number of a path.

@@ -26,15 +26,19 @@ func (r *Routine) Callee(b int) (Callee, *Routine) { return r.calls[b].kind, r.c
 // A calling is what a block calls, or jumps to.
 type calling struct {
 	kind Callee
-	call bool // not a jump
+	call bool // by a call instruction
 	to   *Routine
 }
+
+// isCall reports whether block b ends in a call instruction. It does not look at the block, which is
+// far away in memory as a rule.
+func (r *Routine) isCall(b int) bool { return r.calls[b].call }
 
 // A destination is where a block calls or jumps to, whatever of it is observed.
 type destination struct {
 	to        *Routine // of the program; nil if it is none, or not known
 	otherwise Callee   // what it is if that is not observed
-	call      bool     // not a jump
+	call      bool     // by a call instruction
 	twice     bool     // it may return more than once
 }
 
@@ -53,7 +57,7 @@ func (d *destination) calling() calling {
 
 func (r *Routine) destination(b int) (d destination) {
 	block := &r.Blocks[b]
-	d.call = isCall(block)
+	d.call = block.End == cfg.Call || block.End == cfg.CallInd || block.End == cfg.NoReturn
 	leaves := block.End == cfg.Tail || block.End == cfg.Jcc && block.Succ[0] < 0
 	switch {
 	case d.call, leaves:
@@ -169,7 +173,7 @@ func (p *Plan) findReentries() {
 		for _, b := range r.leads {
 			kind, _ := r.Callee(b)
 			r.goesOut = r.goesOut || kind == External || kind == Unknown
-			r.shifts = r.shifts || kind == Known && r.calls[b].call && r.Blocks[b].Depth < 0
+			r.shifts = r.shifts || kind == Known && r.isCall(b) && r.Blocks[b].Depth < 0
 		}
 		if r.goesOut {
 			queue = append(queue, r)

@@ -69,6 +69,14 @@ func frequencies(r *cfg.Routine) []float64 {
 // known.
 func (r *Routine) estimate(w *Weights) {
 	r.freq = frequencies(r.Routine)
+	r.measure(w)
+	for b := range r.Blocks {
+		r.insns += r.freq[b] * float64(len(r.Blocks[b].Insns))
+	}
+}
+
+// measure takes what was counted of the routine in the place of estimates, if it was.
+func (r *Routine) measure(w *Weights) {
 	if w == nil {
 		return
 	}
@@ -166,21 +174,7 @@ func (p *Plan) expect() {
 			r.entry = 1
 		}
 	}
-	type lead struct { // a call or jump by one routine of another, for each entry of the first
-		from, to int32
-		freq     float64
-	}
-	var leads []lead
-	for _, r := range p.Routines {
-		if !r.Observed() {
-			continue
-		}
-		for _, b := range r.leads {
-			if kind, t := r.Callee(b); kind == Known {
-				leads = append(leads, lead{int32(r.ID), int32(t.ID), r.freq[b]})
-			}
-		}
-	}
+	links := p.links()
 	sum := make([]float64, len(p.Routines))
 	for range callRounds {
 		for i, r := range p.Routines {
@@ -189,7 +183,7 @@ func (p *Plan) expect() {
 				sum[i] = 1
 			}
 		}
-		for _, l := range leads {
+		for _, l := range links {
 			sum[l.to] += p.Routines[l.from].entry * l.freq
 		}
 		for i, r := range p.Routines {
@@ -198,6 +192,28 @@ func (p *Plan) expect() {
 			}
 		}
 	}
+}
+
+// A link is a call or jump from one observed routine to another, with how often it is made for each
+// activation of the first.
+type link struct {
+	from, to int32
+	freq     float64
+}
+
+// links lists them, close together: each is asked for in every one of the callRounds.
+func (p *Plan) links() (list []link) {
+	for _, r := range p.Routines {
+		if !r.Observed() {
+			continue
+		}
+		for _, b := range r.leads {
+			if kind, t := r.Callee(b); kind == Known {
+				list = append(list, link{int32(r.ID), int32(t.ID), r.freq[b]})
+			}
+		}
+	}
+	return list
 }
 
 // repeatsIfEqual reports whether block b jumps to itself if two things are equal.

@@ -66,7 +66,15 @@ func rooms(lists, size int) func() []int {
 // gatherAll finds what is in each loop.
 func (n *nest) gatherAll() {
 	size := len(n.r.Blocks)
-	n.preds = grouped(size, n.backwards)
+	n.preds = grouped(size, func(add func(to, from int32)) {
+		for b := range n.r.Blocks {
+			for _, to := range n.r.Blocks[b].Succ {
+				if to >= 0 {
+					add(int32(to), int32(b))
+				}
+			}
+		}
+	})
 	numbers := rooms(4, size)
 	n.depth, n.in, n.mark, n.noted, n.late = numbers(), numbers(), numbers(), numbers(), map[int][]int{}
 	for b := range n.in {
@@ -80,17 +88,6 @@ func (n *nest) gatherAll() {
 	for _, h := range n.pre {
 		if o := n.outer[h]; n.header[h] && o != none {
 			n.depth[h] = n.depth[o] + 1
-		}
-	}
-}
-
-// backwards are the edges, those to a block by that.
-func (n *nest) backwards(yield func(to, from int32) bool) {
-	for b := range n.r.Blocks {
-		for _, to := range n.r.Blocks[b].Succ {
-			if to >= 0 && !yield(int32(to), int32(b)) {
-				return
-			}
 		}
 	}
 }

@@ -104,8 +104,8 @@ type Routine struct {
 	switches     []bool                // by block: it ends in a jump through a table
 	onward       [][]int               // by block: the nodes that may run after it without a word of what it calls
 	effects      [][]cfg.Effect        // by block, of those that were followed while probes are chosen
-	freq         []float64             // by block, for each activation
-	insns        float64               // expected instructions of one
+	freq         []float64             // by block: expected runs for each activation
+	insns        float64               // expected instructions for each activation
 	entry        float64               // expected activations
 	measured     bool                  // entry and freq are
 	conditions   []*cfg.Condition      // by block
@@ -113,8 +113,8 @@ type Routine struct {
 	counters     map[int][]cfg.Counter // of loops of one block: what may tell their rounds
 	probed       []probe
 	started      memo
-	site         []int // index in Plan.Sites by block, -1 for none
-	first        []bool
+	site         []int  // index in Plan.Sites by block, -1 for none
+	first        []bool // by block: see First; while rules are settled, right when circles are looked for
 	leaving      []bool
 	counts       map[int]*cfg.Counter // by block: loops without a probe whose rounds words tell
 	readings     map[int]*Reading     // by block: what its words carry
@@ -204,9 +204,6 @@ func (r *Routine) prepare(w *Weights) {
 		r.switches[b] = r.Blocks[b].End == cfg.Table
 	}
 	r.estimate(w)
-	for b := range r.Blocks {
-		r.insns += r.freq[b] * float64(len(r.Blocks[b].Insns))
-	}
 	r.conditions = r.Conditions()
 	r.findCounters()
 	for _, b := range r.leads {
@@ -273,6 +270,7 @@ func (p *Plan) place() {
 		r.site = slices.Repeat([]int{none}, len(r.Blocks))
 		if r.Silent = r.Silent && r.Observed(); r.Observed() {
 			r.carry()
+			r.markFirst()
 			r.markLeaving()
 		}
 		return false
@@ -280,27 +278,28 @@ func (p *Plan) place() {
 	parallel.Both(p.placeCalls, p.placeSites)
 }
 
+// placeSites makes the sites, in the order of their addresses, and says which is each block's.
 func (p *Plan) placeSites() {
-	type place struct {
+	type spot struct {
 		addr    uint64
 		routine *Routine
 		block   int
 	}
-	var places []place
+	var spots []spot
 	for _, r := range p.Routines {
 		if !r.Observed() {
 			continue
 		}
 		for b, pr := range r.probed {
 			if pr.on {
-				places = append(places, place{r.Blocks[b].Insns[pr.insn].Addr, r, b})
+				spots = append(spots, spot{r.Blocks[b].Insns[pr.insn].Addr, r, b})
 			}
 		}
 	}
-	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.addr, b.addr) })
-	p.Sites = make([]Site, len(places))
-	parallel.Each(len(places), func(i int) {
-		at := &places[i]
+	slices.SortFunc(spots, func(a, b spot) int { return cmp.Compare(a.addr, b.addr) })
+	p.Sites = make([]Site, len(spots))
+	parallel.Each(len(spots), func(i int) {
+		at := &spots[i]
 		p.Sites[i], at.routine.site[at.block] = at.routine.makeSite(at.block), i
 	})
 }
@@ -311,7 +310,7 @@ func (p *Plan) placeCalls() {
 			continue
 		}
 		for _, b := range r.leads {
-			if block := &r.Blocks[b]; isCall(block) && block.Depth >= 0 {
+			if block := &r.Blocks[b]; r.isCall(b) && block.Depth >= 0 {
 				p.Calls[block.Hi] = Call{Depth: block.Depth, Spoken: !r.first[b] || r.probed[b].on}
 			}
 		}
@@ -329,7 +328,7 @@ func (r *Routine) makeSite(b int) Site {
 	}
 	if insn.Kind == x86.Jcc && block.End == cfg.Jcc {
 		s.Stays = [2]bool{!r.leaves(block.Succ[1]), !r.leaves(block.Succ[0])}
-	} else if !isCall(block) {
+	} else if !r.isCall(b) {
 		s.Stays[0] = !r.leaves(r.successors(b)...)
 	}
 	if s.Case != nil && !r.told(s.Case.Table) {
@@ -348,9 +347,4 @@ func hardware(reg int8) uint8 {
 		return 5
 	}
 	return 4
-}
-
-// isCall reports whether the block ends in a call instruction.
-func isCall(b *cfg.Block) bool {
-	return b.End == cfg.Call || b.End == cfg.CallInd || b.End == cfg.NoReturn
 }

@@ -2,13 +2,9 @@ package plan_test
 
 import (
 	"fmt"
-	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
@@ -361,28 +357,6 @@ func TestSitesAreSorted(t *testing.T) {
 		if p.Routines[s.Routine].Site(s.Block) != s {
 			t.Errorf("site %d at %x is not the one of its block", i, s.Addr)
 		}
-	}
-}
-
-// TestPlanIsTheSameOnAllCPUs: routines are recovered and planned side by side, and what comes out does not depend
-// on which is done first.
-func TestPlanIsTheSameOnAllCPUs(t *testing.T) {
-	type outcome struct {
-		Sites   []plan.Site
-		Calls   map[uint64]plan.Call
-		LeftOut []string
-	}
-	made := func(cpus int) (o outcome) {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cpus))
-		p := planned(t, recovered(t, "/bin/bash"), plan.Options{})
-		for _, r := range p.Routines {
-			o.LeftOut = append(o.LeftOut, r.LeftOut)
-		}
-		o.Sites, o.Calls = p.Sites, p.Calls
-		return o
-	}
-	if one, eight := made(1), made(8); !reflect.DeepEqual(one, eight) { // cmp would take half a minute
-		t.Errorf("on one CPU and on eight (-1 +8):\n%s", cmp.Diff(one, eight))
 	}
 }
 

@@ -169,7 +169,7 @@ func (r *Routine) equipCounting(c *covering, loops []int) {
 const loopDoubt = 0.4
 
 // mostAlone is how many loops, the dearest first, are tried one by one where they are not cheaper
-// together: each takes as long as a plan of the routine.
+// together: each takes nearly as long as a plan of the routine.
 const mostAlone = 2
 
 // equip gives the routine its probes, these loops none if it can be: it returns those that have
@@ -184,7 +184,7 @@ func (r *Routine) equip(c *covering, loops []int) (told []int) {
 			return nil
 		}
 	}
-	for b, on := range c.cheapest() {
+	for b, on := range c.cheapest(loops) {
 		if on {
 			r.probe(b)
 		}
@@ -226,76 +226,6 @@ func (r *Routine) mustSpeak() []bool {
 		must[b] = true
 	}
 	return must
-}
-
-// tellTable lets the bounds check of a switch tell its case, where the index is known there.
-func (r *Routine) tellTable(b int) {
-	t := r.Blocks[b].Table
-	if t == nil || t.Check < 0 || len(t.Targets) == 0 {
-		return
-	}
-	check := &r.Blocks[t.Check]
-	p := &r.probed[t.Check]
-	if !p.on || !p.edges || p.tells != nil || check.Succ[0] == check.Succ[1] {
-		return
-	}
-	for i, next := range check.Succ {
-		if r.leadsTo(next, b) {
-			p.tells = &Case{Table: b, Operand: t.Index, Bias: t.Bias, Taken: i == 0}
-		}
-	}
-}
-
-// leadsTo reports whether control runs from block b to the switch, past no other way and no other
-// word.
-func (r *Routine) leadsTo(b, table int) bool {
-	for range r.Blocks {
-		if b < 0 || r.probed[b].on {
-			return false
-		}
-		if b == table {
-			return true
-		}
-		if len(r.Blocks[b].Succ) != 1 {
-			return false
-		}
-		b = r.Blocks[b].Succ[0]
-	}
-	return false
-}
-
-// tellJump reads the switch at its jump, which has to be single-stepped.
-func (r *Routine) tellJump(b int) bool {
-	block := &r.Blocks[b]
-	i := len(block.Insns) - 1
-	q := &block.Insns[i]
-	if q.Class(r.Code(q)) != x86.Stepped || !r.hasCFA(q.Addr) {
-		return false
-	}
-	_, operand, _ := q.Operands(r.Code(q), q.Addr+uint64(q.Len))
-	operand.Size = 8
-	r.probed[b] = probe{on: true, stepped: true, insn: int32(i), edges: true, tells: &Case{Table: b, Operand: operand, Target: true}}
-	return true
-}
-
-// told reports whether some word tells the way out of the switch at b.
-func (r *Routine) told(b int) bool {
-	if r.probed[b].tells != nil && r.probed[b].tells.Target {
-		return true
-	}
-	t := r.Blocks[b].Table
-	if t == nil || t.Check < 0 {
-		return false
-	}
-	c := r.probed[t.Check].tells
-	if c == nil || c.Table != b {
-		return false
-	}
-	next := r.Blocks[t.Check].Succ[1]
-	if c.Taken {
-		next = r.Blocks[t.Check].Succ[0]
-	}
-	return r.leadsTo(next, b)
 }
 
 var toExit = []int{exit}

@@ -45,29 +45,21 @@ func (p *pruner) takeOff(order []int) {
 }
 
 func newPruner(s *search) *pruner {
-	p := &pruner{search: s, back: newSearch(s.r)}
-	p.before = grouped(len(s.r.Blocks)+1, p.backwards)
-	return p
-}
-
-// backwards are the ways from node to node, those to a node by its index.
-func (p *pruner) backwards(yield func(to, from int32) bool) {
-	r := p.r
-	for b := range r.Blocks {
-		for _, n := range r.onward[b] {
-			if !yield(int32(p.index(n)), int32(b)) {
-				return
+	r := s.r
+	p := &pruner{search: s, back: newSearch(r)}
+	p.before = grouped(len(r.Blocks)+1, func(add func(node, before int32)) {
+		for b := range r.Blocks {
+			for _, n := range r.onward[b] {
+				add(int32(p.index(n)), int32(b))
 			}
 		}
-	}
-	if r.Silent {
-		return
-	}
-	for _, e := range r.entries {
-		if !yield(int32(e), exit) {
-			return
+		if !r.Silent {
+			for _, e := range r.entries {
+				add(int32(e), exit)
+			}
 		}
-	}
+	})
+	return p
 }
 
 func (p *pruner) index(node int) int {

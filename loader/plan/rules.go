@@ -12,7 +12,7 @@ import (
 func (r *Routine) opens(b int) bool {
 	switch kind, t := r.Callee(b); {
 	case kind == External, kind == Unknown, kind == Known && t.open:
-		return r.calls[b].call
+		return r.isCall(b)
 	}
 	return false
 }
@@ -75,7 +75,7 @@ func (r *Routine) leavesOpen(callee *Routine) bool {
 		switch kind, t := r.Callee(b); {
 		case kind == Harmless, kind == Known && !t.open, callee != nil && t != callee:
 			continue
-		case !r.calls[b].call:
+		case !r.isCall(b):
 			return true // whom it jumps to returns in its place
 		case r.rootable:
 			continue // it speaks in between
@@ -254,7 +254,7 @@ func (r *Routine) backTo(s *search, set blockSet) []int {
 // besideCall finds a silent way to one of some blocks from where silence leads to a call of code
 // that is not observed as well; nil, if there is none.
 func (r *Routine) besideCall(s *search, set blockSet) (way []int) {
-	calls := func(b int) bool { return r.unannounced(b) && r.calls[b].call }
+	calls := func(b int) bool { return r.unannounced(b) && r.isCall(b) }
 	if !slices.ContainsFunc(r.leads, calls) {
 		return nil
 	}
@@ -280,9 +280,9 @@ func (r *Routine) besideCall(s *search, set blockSet) (way []int) {
 func (r *Routine) leadsOut(b int) bool {
 	switch kind, t := r.Callee(b); kind {
 	case External, Unknown:
-		return r.calls[b].call
+		return r.isCall(b)
 	case Known:
-		return r.calls[b].call && t.goesOut
+		return r.isCall(b) && t.goesOut
 	}
 	return false
 }
@@ -387,7 +387,7 @@ func (s *search) apart(nodes []int) (blocks []int) {
 }
 
 func (r *Routine) unfollowable(b int) bool {
-	if r.probed[b].on || !r.calls[b].call || r.Blocks[b].Depth >= 0 {
+	if r.probed[b].on || !r.isCall(b) || r.Blocks[b].Depth >= 0 {
 		return false
 	}
 	kind, _ := r.Callee(b)
@@ -396,7 +396,7 @@ func (r *Routine) unfollowable(b int) bool {
 
 // leadsBack reports whether the routine may be entered again out of the call that ends block b.
 func (r *Routine) leadsBack(b int) bool {
-	if !r.calls[b].call {
+	if !r.isCall(b) {
 		return false
 	}
 	switch kind, t := r.Callee(b); kind {
@@ -424,7 +424,7 @@ func (r *Routine) probeOn(way []int) {
 }
 
 // breakCircles makes a word certain on every circle of calls and tail jumps (rule 3). It reports
-// whether it added any.
+// whether it added any. What is first is known of all observed routines.
 func (p *Plan) breakCircles() (changed bool) {
 	next := func(r *Routine) (out []*Routine) {
 		if !r.Observed() { // no more: it is about to be planned around

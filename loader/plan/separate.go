@@ -70,7 +70,8 @@ func (s *search) silent(node int) []int {
 	return r.onward[node]
 }
 
-// findOnward finds the nodes that may run after each block without a word of what it calls.
+// findOnward finds the nodes that may run after each block without a word of what it calls. When
+// other routines are left out these change for blocks that lead to them alone.
 func (r *Routine) findOnward() {
 	if r.onward == nil {
 		r.onward = make([][]int, len(r.Blocks))
@@ -79,10 +80,11 @@ func (r *Routine) findOnward() {
 		}
 	}
 	for _, b := range r.leads {
-		r.onward[b] = r.successors(b)
+		next := r.successors(b)
 		if landings := r.throws(b); len(landings) > 0 {
-			r.onward[b] = slices.Concat(r.onward[b], landings)
+			next = slices.Concat(next, landings)
 		}
+		r.onward[b] = next
 	}
 }
 
@@ -90,7 +92,7 @@ func (r *Routine) findOnward() {
 // ends block b enters, may come to without a word: the landing pads of the call, and what follows
 // calls that may return again.
 func (r *Routine) throws(b int) []int {
-	if kind, _ := r.Callee(b); (kind == External || kind == Unknown) && r.calls[b].call {
+	if kind, _ := r.Callee(b); (kind == External || kind == Unknown) && r.isCall(b) {
 		return r.landings(b)
 	}
 	return nil
@@ -332,7 +334,7 @@ func (r *Routine) markLeaving() {
 	for again := true; again; {
 		again = false
 		for b := len(r.Blocks) - 1; b >= 0; b-- {
-			if !r.leaving[b] && !r.probed[b].on && (r.calls[b].call || r.leaves(r.successors(b)...)) {
+			if !r.leaving[b] && !r.probed[b].on && (r.isCall(b) || r.leaves(r.successors(b)...)) {
 				r.leaving[b] = true
 				again = true
 			}

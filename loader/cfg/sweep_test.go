@@ -1,0 +1,26 @@
+package cfg
+
+import (
+	"testing"
+
+	"wpptrace/loader/image"
+	"wpptrace/loader/x86"
+)
+
+// A lock prefix and the instruction behind it, which programs jump to, both begin an instruction.
+func TestFind(t *testing.T) {
+	c := &code{
+		insns: []Insn{{Addr: 0x10, Inst: x86.Inst{Len: 2}}, {Addr: 0x12, Inst: x86.Inst{Len: 5}}, {Addr: 0x13, Inst: x86.Inst{Len: 4}}, {Addr: 0x17, Inst: x86.Inst{Len: 1}},
+			{Addr: 0x40, Inst: x86.Inst{Len: 3}}},
+		pieces: []piece{{Range: &image.Range{Lo: 0x10, Hi: 0x18}, last: 4}, {Range: &image.Range{Lo: 0x20, Hi: 0x28}, first: 4, last: 4}, // bytes that do not decode
+			{Range: &image.Range{Lo: 0x3e, Hi: 0x43}, first: 4, last: 5}},
+		ends: []uint64{0x18, 0x28, 0x43},
+	}
+	for addr, want := range map[uint64]int{0xf: -1, 0x10: 0, 0x11: -1, 0x12: 1, 0x13: 2, 0x14: -1, 0x17: 3, 0x18: -1, 0x20: -1, 0x27: -1, 0x3e: -1, 0x40: 4, 0x42: -1, 0x43: -1} {
+		for i := range c.pieces {
+			if got := c.findFrom(&c.pieces[i], addr); got != want {
+				t.Errorf("at %x, from piece %d: instruction %d, want %d", addr, i, got, want)
+			}
+		}
+	}
+}

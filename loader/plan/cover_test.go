@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
+)
+
+func TestGrouped(t *testing.T) {
+	pairs := [][2]int32{{2, 7}, {0, 5}, {2, -1}, {0, 5}, {3, 9}}
+	g := grouped(5, func(add func(key, value int32)) {
+		for _, p := range pairs {
+			add(p[0], p[1])
+		}
+	})
+	for key, want := range [][]int32{{5, 5}, {}, {7, -1}, {9}, {}} {
+		if got := g.of(key); !slices.Equal(got, want) || g.count(key) != len(want) {
+			t.Errorf("of %d: %v, %d of them, want %v", key, got, g.count(key), want)
+		}
+	}
+	if none := grouped(1, func(func(key, value int32)) {}); none.count(0) != 0 {
+		t.Errorf("of nothing: %v", none.of(0))
+	}
+}
+
+func TestForest(t *testing.T) {
+	f := newForest(5)
+	joins := func(f *forest, e edge, want bool) {
+		t.Helper()
+		if got := f.join(e); got != want {
+			t.Errorf("join %v: %v, want %v", e, got, want)
+		}
+	}
+	joins(&f, edge{0, 1}, true)
+	joins(&f, edge{1, 2}, true)
+	f.keep()
+	var other forest
+	other.copyFrom(&f)
+	joins(&f, edge{2, 3}, true)
+	joins(&f, edge{3, 0}, false)
+	joins(&other, edge{3, 0}, true)
+	f.undo()
+	joins(&f, edge{3, 0}, true)
+	joins(&f, edge{0, 2}, false)
+	other.copyFrom(&f)
+	joins(&other, edge{3, 1}, false)
+	joins(&other, edge{3, 4}, true)
+	joins(&f, edge{3, 4}, true)
+}
+
+// TestCoveringIsUsedAgain: what is found for some loops does not depend on those tried before, and all
+// edges but a forest are told of.
+func TestCoveringIsUsedAgain(t *testing.T) {
+	im, err := image.OpenFile("/bin/gzip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer im.Close()
+	program, err := cfg.Recover(im)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Make(program, Options{Weights: someWeights(program)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, r := range p.Routines {
+		if !r.Observed() {
+			continue
+		}
+		must := r.mustSpeak()
+		loops := r.countable(must)
+		again := newCovering(r, must)
+		for _, some := range [][]int{nil, loops, loops[:min(len(loops), 1)], nil} {
+			tried += len(some)
+			got, want := again.cheapest(some), newCovering(r, must).cheapest(some)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s without %v: %v, by a covering of its own %v", r.Name, some, got, want)
+			}
+			checkForest(t, again, got, some)
+		}
+	}
+	if tried < 10 {
+		t.Errorf("only %d loops were tried: the test does not test", tried)
+	}
+}
+
+// checkForest fails if the edges that no probe tells of make a circle, but for the loops themselves.
+func checkForest(t *testing.T, c *covering, on []bool, loops []int) {
+	t.Helper()
+	told := make([]bool, len(c.edges))
+	for b := range on {
+		for _, e := range c.covers.of(b) {
+			told[e] = told[e] || on[b]
+		}
+	}
+	f := newForest(len(on) + 2)
+	for i, e := range c.edges {
+		if itself := e.from == e.to && slices.Contains(loops, int(e.from)); !told[i] && !itself && !f.join(e) && canTell(c, i) {
+			t.Errorf("%s: no probe of %v tells of %v, which closes a circle", c.r.Name, on, e)
+		}
+	}
+}
+
+// canTell reports whether any probe tells of an edge.
+func canTell(c *covering, e int) bool {
+	for b := range c.must {
+		if _, ok := c.r.seat(b); ok && slices.Contains(c.covers.of(b), int32(e)) {
+			return true
+		}
+	}
+	return false
+}

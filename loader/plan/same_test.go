@@ -1,0 +1,91 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
+)
+
+// TestPlanIsTheSameOnAllCPUs: routines are recovered and planned side by side, and what comes out does
+// not depend on which is done first.
+func TestPlanIsTheSameOnAllCPUs(t *testing.T) {
+	for _, c := range []struct {
+		file    string
+		options Options
+		weighed bool
+	}{
+		{"/bin/bash", Options{}, false},
+		{"/bin/gzip", Options{Complete: true}, false},
+		{"/bin/gzip", Options{EveryRound: true, Distrust: true}, false},
+		{"/bin/gzip", Options{}, true},
+	} {
+		one, eight := planOn(t, 1, c.file, c.options, c.weighed), planOn(t, 8, c.file, c.options, c.weighed)
+		if !slices.Equal(one, eight) {
+			t.Errorf("%s, %+v: on one CPU %d lines, on eight %d, and not the same", c.file, c.options, len(one), len(eight))
+			for i := range min(len(one), len(eight)) {
+				if one[i] != eight[i] {
+					t.Fatalf("first %s, then %s", one[i], eight[i])
+				}
+			}
+		}
+	}
+}
+
+// planOn lists all that a plan made on so many CPUs says.
+func planOn(t *testing.T, cpus int, file string, o Options, weighed bool) (lines []string) {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cpus))
+	im, err := image.OpenFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer im.Close()
+	program, err := cfg.Recover(im)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if weighed {
+		o.Weights = someWeights(program)
+	}
+	p, err := Make(program, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range p.Sites {
+		var tells Case
+		var carries Reading
+		if s.Case != nil {
+			tells, s.Case = *s.Case, nil
+		}
+		if s.Reading != nil {
+			carries, s.Reading = *s.Reading, nil
+		}
+		lines = append(lines, fmt.Sprintf("%+v %+v %+v", s, tells, carries))
+	}
+	for _, r := range p.Routines {
+		lines = append(lines, fmt.Sprint(r.Name, r.LeftOut, r.Silent, r.open, r.rootable, r.first, r.leaving, len(r.counts)))
+	}
+	for at, call := range p.Calls {
+		lines = append(lines, fmt.Sprintf("%x %+v", at, call))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// someWeights are the same at every call.
+func someWeights(p *cfg.Program) *Weights {
+	random := rand.New(rand.NewPCG(1, 2))
+	w := &Weights{Blocks: map[uint64]uint64{}, Entries: map[uint64]uint64{}}
+	for _, r := range p.Routines {
+		w.Entries[r.Addr] = random.Uint64N(100)
+		for b := range r.Blocks {
+			w.Blocks[r.Blocks[b].Lo] = random.Uint64N(1000)
+		}
+	}
+	return w
+}
