@@ -41,6 +41,15 @@ func midRunCases() (cases []zoo.Case) {
 	return cases
 }
 
+// midRunCycles is how often each is attached to and detached from in one run: 1,000 times in all by
+// make soak, while the machine has much else to do.
+func midRunCycles() int {
+	if soak() {
+		return 125
+	}
+	return 1
+}
+
 // They are attached to in one pause and detached from in the next.
 func TestAttachInMidRun(t *testing.T) {
 	builder, _ := programs(t, midRunCases())
@@ -63,13 +72,14 @@ func TestAttachInMidRun(t *testing.T) {
 	}
 }
 
-// midRunTruth is what they do with three lines.
+// midRunTruth is what they do with a line for each cycle, and one before and one behind them.
 func midRunTruth(ctx context.Context, path string, libraries []string) (*truth.Trace, error) {
 	if built() != "" {
 		return readTruth(path, "mid-run")
 	}
-	target := exact.Target{Path: path, Env: zoo.Env(), Stdin: []byte("a\nb\nc\n"), Libraries: libraries}
-	return target.Truth(ctx, exact.Expect{Limit: most})
+	lines := "a\n" + strings.Repeat("b\n", midRunCycles()) + "c\n"
+	target := exact.Target{Path: path, Env: zoo.Env(), Stdin: []byte(lines), Libraries: libraries}
+	return target.Truth(ctx, exact.Expect{Limit: most * midRunCycles()})
 }
 
 func attachInMidRun(t *testing.T, path string, libraries []string, mode truth.Mode) {
@@ -81,6 +91,26 @@ func attachInMidRun(t *testing.T, path string, libraries []string, mode truth.Mo
 	}
 	s := startServer(t, ctx, path)
 	s.round(t, "a")
+	for range midRunCycles() {
+		r := s.recordRound(t, ctx, "b", libraries)
+		if err := truth.Compare(r.Streams, want, r.Routines, mode); err != nil {
+			t.Error(err)
+		}
+		if r.Stat.Lost != 0 || r.Stat.Anomalies != 0 {
+			t.Errorf("%d events lost, %d anomalies", r.Stat.Lost, r.Stat.Anomalies)
+		}
+		// What a thread was in the middle of is not reported.
+		if got, least := r.Stat.Instructions, uint64(want.Total()/(midRunCycles()+2)*3/5); got < least {
+			t.Errorf("%d instructions of one round recorded, of %d in all", got, want.Total())
+		}
+	}
+	s.round(t, "c")
+	s.stop(t, want)
+}
+
+// recordRound records what the server does for a line.
+func (s *server) recordRound(t *testing.T, ctx context.Context, line string, libraries []string) *exact.Record {
+	t.Helper()
 	pristine := s.text(t)
 	file := filepath.Join(t.TempDir(), "server.wpp")
 	var flags []string
@@ -94,31 +124,18 @@ func attachInMidRun(t *testing.T, path string, libraries []string, mode truth.Mo
 	if bytes.Equal(s.text(t), pristine) {
 		t.Error("attached, but no byte of text differs")
 	}
-	s.round(t, "b")
+	s.round(t, line)
 	if err := recording.Detach(); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(s.text(t), pristine) {
 		t.Error("text differs after detaching")
 	}
-	s.round(t, "c")
-	s.stop(t, want)
-
 	r, err := tracer.Read(ctx, file, libraries...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := truth.Compare(r.Streams, want, r.Routines, mode); err != nil {
-		t.Error(err)
-	}
-	if r.Stat.Lost != 0 || r.Stat.Anomalies != 0 {
-		t.Errorf("%d events lost, %d anomalies", r.Stat.Lost, r.Stat.Anomalies)
-	}
-	// Two thirds of the instructions run before and after; what a thread was in the middle of is
-	// not reported.
-	if got, least := r.Stat.Instructions, uint64(want.Total())/5; got < least {
-		t.Errorf("%d instructions of one round recorded, of %d in all three", got, want.Total())
-	}
+	return r
 }
 
 // A server is a running server of the zoo.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -98,6 +99,37 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	if probed < kills/4 {
 		t.Errorf("only %d of %d kills came while probes stood: the test does not test", probed, kills)
 	}
+}
+
+// Nobody need read what wpptrace says, or all of it: the recording is kept, and a command's status.
+func TestNobodyReads(t *testing.T) {
+	busy := startEndless(t, compileRandomPaths(t))
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+	}{
+		{"process", []string{"-p", strconv.Itoa(busy.pid()), "-d", "300ms", "--overhead", "0", "--max-slowdown", "0"}, 0},
+		{"command", []string{"--", "sh", "-c", "sleep 0.3; exit 7"}, 7},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Close()
+			tracer := exec.Command("wpptrace", append([]string{"-o", "x.wpp"}, c.args...)...)
+			tracer.Dir, tracer.Stdout, tracer.Stderr = t.TempDir(), w, w
+			if tracer.Run(); tracer.ProcessState.ExitCode() != c.status {
+				t.Errorf("it ended with %v, want status %d", tracer.ProcessState, c.status)
+			}
+			w.Close()
+			if _, err := wpp.ReadFile(filepath.Join(tracer.Dir, "x.wpp")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	busy.isClean()
 }
 
 // busyThreads makes threads, some at a time, each of which calls leaf so many times and lives until

@@ -169,8 +169,9 @@ func (p *pace) sampled(n nature) (windows uint64, share, most float64) {
 	free := p.free()
 	usual := func(long time.Duration) float64 { return free.own() / float64(max(free.long, 1)) * float64(long) }
 	without := free.own() + min(p.inChanges.own(), usual(p.inChanges.long))
-	unusual := !known && float64(p.inWindows.hits.cost) > notable*float64(p.inWindows.CPU) && e.own > odd*usual(p.inWindows.long)
-	if p.mostlyHits() && !known || e.vague() || unusual {
+	doubtful := windows < certain || e.own > odd*usual(p.inWindows.long)
+	doubtful = doubtful && !known && float64(p.inWindows.hits.cost) > notable*float64(p.inWindows.CPU)
+	if p.mostlyHits() && !known || e.vague() || doubtful {
 		within := min(e.own+e.doubt, e.cpu)
 		most = within / (within + without)
 	}
@@ -179,10 +180,12 @@ func (p *pace) sampled(n nature) (windows uint64, share, most float64) {
 
 // Where hits take a notable share of the CPU time in windows, and what they leave there is odd times
 // what the process uses else, they may be dearer than calibrated: of a program that slept, single-
-// stepped ones left up to 800 times that.
+// stepped ones left up to 800 times that. So they may be where windows are too few to be certain: of
+// one that ran 327 times slower, they left 420 times what the only window was.
 const (
 	notable = 0.25
 	odd     = 3
+	certain = 3
 )
 
 // free is what was used while no probe stood, but for rare sites.
@@ -373,7 +376,7 @@ func (j *job) tellPace() {
 		return
 	}
 	j.paceTold = true
-	j.say("to trace all of it costs more than --overhead %v%% of its CPU time: it is traced in windows of %v from here on; --overhead 0 traces all", j.overhead, p.window)
+	j.say("to trace all of it costs more than --overhead %v%% of its CPU time: it is traced in windows of %v from here on; --overhead 0 --max-slowdown 0 traces all, however slow", j.overhead, p.window)
 }
 
 func percentage(share float64) string { return fmt.Sprintf("%.3g%%", 100*share) }

@@ -376,24 +376,27 @@ func TestSampledShare(t *testing.T) {
 		name    string
 		hits    time.Duration // in the windows, of a second of CPU time there
 		rating  *rating
+		closed  uint64
 		own     time.Duration
 		doubted bool
 	}{
-		{"few hits", 100 * time.Millisecond, nil, 900 * time.Millisecond, false},
-		{"few hits, and a rating", 100 * time.Millisecond, rated, 900 * time.Millisecond, false},
-		{"hits most of the time", 900 * time.Millisecond, nil, 100 * time.Millisecond, true},
-		{"nothing else", time.Second, nil, 0, true},
-		{"hits most of the time, and a rating", 900 * time.Millisecond, rated, 30 * time.Millisecond, false},
+		{"few hits", 100 * time.Millisecond, nil, 2, 900 * time.Millisecond, false},
+		{"few hits, and a rating", 100 * time.Millisecond, rated, 2, 900 * time.Millisecond, false},
+		{"many hits", 400 * time.Millisecond, nil, 3, 600 * time.Millisecond, false},
+		{"many hits in few windows", 400 * time.Millisecond, nil, 2, 600 * time.Millisecond, true},
+		{"hits most of the time", 900 * time.Millisecond, nil, 3, 100 * time.Millisecond, true},
+		{"nothing else", time.Second, nil, 3, 0, true},
+		{"hits most of the time, and a rating", 900 * time.Millisecond, rated, 2, 30 * time.Millisecond, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newPace(0.05, defaultWindow, target.Times{}, 1)
 			p.rating = c.rating
-			p.closed = 2
+			p.closed = c.closed
 			p.inWindows = tracedUse{target.Times{CPU: time.Second}, tollOf(c.hits, 0), time.Second}
 			p.all = tracedUse{target.Times{CPU: 10 * time.Second}, tollOf(c.hits, 0), 10 * time.Second}
 			windows, share, most := p.sampled(nature{})
 			own := float64(c.own)
-			if want := own / (own + 9e9); windows != 2 || math.Abs(share-want) > 0.0015 || (most > share) != c.doubted || !c.doubted && most != 0 {
+			if want := own / (own + 9e9); windows != c.closed || math.Abs(share-want) > 0.0015 || (most > share) != c.doubted || !c.doubted && most != 0 {
 				t.Errorf("%d windows, %v of it, at most %v; want %v", windows, share, most, want)
 			}
 		})

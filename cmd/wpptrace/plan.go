@@ -53,9 +53,10 @@ every loop has a probe then, for windows begin and end amid loops.
 circle of jumps or calls runs without a word, and no silence is left that code which is not
 observed could break by calling back, throwing or jumping. Each fault names its routine and the
 blocks of both ways that nothing tells apart; then the exit status is 1.`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
+			case len(args) > 1:
+				return usagef("a FILE expected, not %s", arguments(len(args)))
 			case c.Flags().Changed("pid") == (len(args) == 1):
 				return usagef("give either -p PID or a FILE to plan")
 			case len(sel.libs) > 0 && len(args) == 1:

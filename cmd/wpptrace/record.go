@@ -224,6 +224,7 @@ func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
 	if err := o.mayFollow(); err != nil {
 		return err
 	}
+	outlivePipes()
 	s := watchSignals()
 	defer s.stop()
 	if len(argv) == 0 {

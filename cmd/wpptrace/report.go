@@ -65,7 +65,7 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	if m, err := j.session.Metrics(); err == nil {
 		j.log.Info("counted in the kernel", "failures", m)
 	}
-	if err := j.printReport(s, uint64(st.Size())); err != nil {
+	if err := j.printReport(s, uint64(st.Size())); err != nil && !errors.Is(err, unix.EPIPE) { // who read it has had enough
 		return err
 	}
 	j.say("snapshot: %s (%d bytes)", j.path, st.Size())
@@ -166,7 +166,7 @@ func (j *job) tellWindows(f wpp.Figures) {
 		j.say("%d of them begin where it wakes up: what it does later is in them less often than it is done, unless a longer --window covers it", j.pace.asleep)
 	}
 	if f.Windows < few {
-		j.say("so few show little of what it does: record longer, fewer routines (-F), or all that it does (--overhead 0)")
+		j.say("so few show little of what it does: record longer, fewer routines (-F), or all that it does (--overhead 0 --max-slowdown 0)")
 	}
 }
 

@@ -73,6 +73,10 @@ func watchSignals() *signals {
 	return &signals{end: end, snapshot: snapshots, abort: abort, stop: stop}
 }
 
+// outlivePipes has wpptrace, from now on, not be killed where nobody reads what it says, as head does
+// when it has read enough: there is a recording to write. What it starts is killed as ever.
+func outlivePipes() { signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) }
+
 // quitAtOnce ends wpptrace at the second signal until the function that it returns is called: there
 // is nothing yet to be cleaned up that the kernel does not, and what is asked of a process, or of
 // its file system, may never be answered.
