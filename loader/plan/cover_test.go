@@ -3,9 +3,6 @@ package plan
 import (
 	"slices"
 	"testing"
-
-	"wpptrace/loader/cfg"
-	"wpptrace/loader/image"
 )
 
 func TestGrouped(t *testing.T) {
@@ -53,15 +50,7 @@ func TestForest(t *testing.T) {
 // TestCoveringIsUsedAgain: what is found for some loops does not depend on those tried before, and all
 // edges but a forest are told of.
 func TestCoveringIsUsedAgain(t *testing.T) {
-	im, err := image.OpenFile("/bin/gzip")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer im.Close()
-	program, err := cfg.Recover(im)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := recoverFile(t, "/bin/gzip")
 	p, err := Make(program, Options{Weights: someWeights(program)})
 	if err != nil {
 		t.Fatal(err)

@@ -40,15 +40,7 @@ func TestPlanIsTheSameOnAllCPUs(t *testing.T) {
 func planOn(t *testing.T, cpus int, file string, o Options, weighed bool) (lines []string) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cpus))
-	im, err := image.OpenFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer im.Close()
-	program, err := cfg.Recover(im)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := recoverFile(t, file)
 	if weighed {
 		o.Weights = someWeights(program)
 	}
@@ -88,4 +80,18 @@ func someWeights(p *cfg.Program) *Weights {
 		}
 	}
 	return w
+}
+
+func recoverFile(t *testing.T, path string) *cfg.Program {
+	t.Helper()
+	im, err := image.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { im.Close() })
+	program, err := cfg.Recover(im)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
 }
