@@ -139,24 +139,28 @@ func TestEndlessChain(t *testing.T) {
 }
 
 func TestHandlerTellsWhatItInterrupted(t *testing.T) {
-	const movRAX, movEAX = 0x0f0000000fc0c748, 0x050f0000000fb8
+	const movRAX, movEAX, rsp = 0x0f0000000fc0c748, 0x050f0000000fb8, 4
 	for _, c := range []struct {
 		name     string
 		code, ip uint64
+		onStack  uint64
 		want     wire.Word
 	}{
-		{"inside", movRAX, base + 0x777, wire.MakeFrom(wire.Handler, 0x777)},
-		{"inside, other restorer", movEAX, base + 0x777, wire.MakeFrom(wire.Handler, 0x777)},
-		{"outside", movRAX, outside, wire.MakeFrom(wire.HandlerOutside, 0)},
+		{"inside", movRAX, base + 0x777, 0, wire.MakeFrom(wire.Handler, 0x777)},
+		{"inside, other restorer", movEAX, base + 0x777, base + 0x2000, wire.MakeFrom(wire.Handler, 0x777)},
+		{"outside", movRAX, outside, outside, wire.MakeFrom(wire.HandlerOutside, 0)},
+		{"outside, where the stack has no call's return address", movRAX, outside, base + 0x3000, wire.MakeFrom(wire.HandlerOutside, 0)},
+		{"outside, called by the image", movRAX, outside, base + 0x2000, wire.MakeFrom(wire.Called, 0x2000)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)
 			r.Memory.Set(trap, c.code)
 			r.returns(stack, trap)
 			r.Memory.SetSignalFrame(stack, c.ip, &interrupted)
+			r.Memory.Set(interrupted.General[rsp], c.onStack)
 			r.hit(first, stack)
 			want := []wire.Word{c.want, wire.MakeWitness(first, 0, stack)}
-			if c.want.Place() == wire.Handler {
+			if c.want.Place() != wire.HandlerOutside {
 				want = append(registers(), want...)
 			}
 			r.expect(t, want...)

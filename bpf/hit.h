@@ -131,14 +131,14 @@ static __always_inline void put_taken(struct thread *t)
 #define END_WORDS (FRAME_RIP + 2)
 
 /* send_rest hands over what is left of a thread, with a last word (0: none). Before that it says what t->taken has of the registers, if the word is of an end
- * in an image or in a handler, and then what that has interrupted. A thread that comes to its end and a tracer that takes itself off may both want to, at the
+ * in an image, in what that has called or in a handler, and then what that has interrupted. A thread that comes to its end and a tracer that takes itself off may both want to, at the
  * same time on two processors: the second one leaves it to the first, and gets 0. */
 __noinline int send_rest(struct thread *t, __u64 word, int in_handler)
 {
 	if (!t || __sync_lock_test_and_set(&t->sending, 1))
 		return 0;
 	put_repeats(t);
-	if (in_handler || (WORD_PLACE(word) == FROM_INSIDE && word)) {
+	if (in_handler || (WORD_PLACE(word) == FROM_INSIDE && word) || WORD_PLACE(word) == FROM_CALLED) {
 		make_room(t, END_WORDS);
 		put_taken(t);
 	}
@@ -199,6 +199,9 @@ static __always_inline int in_handler(const struct thread *t, __u64 blocked)
 	return t->taken_signal && (blocked | NEVER_BLOCKED) != ~0ULL && blocked >> ((t->taken_signal - 1) & 63) & 1;
 }
 
+/* By its hardware number. */
+#define RSP 4
+
 /* An ending is where a thread comes to its end. */
 struct ending {
 	__u64 known;   /* where that is; else not even what it did since its last word is */
@@ -207,16 +210,32 @@ struct ending {
 	__u64 blocked; /* signals */
 };
 
+/* called_from is where code that is in no image, and has pushed nothing, returns to in one, by the stack pointer; else NOWHERE. */
+static __always_inline __u64 called_from(__u64 sp)
+{
+	__u64 ra = 0;
+
+	if (read_user(&ra, 8, sp))
+		return NOWHERE;
+	ra = place(ra);
+	return call_at(ra) ? ra : NOWHERE;
+}
+
 /* end_thread hands over what is left of a thread, and where it ends. */
 static __always_inline int end_thread(struct thread *t, struct registers *regs, const struct ending *e)
 {
-	__u64 end = WORD_END(e->call == SYSCALL_EXIT || e->call == SYSCALL_EXIT_GROUP ? FROM_OUTSIDE : FROM_KILLED, 0);
+	__u64 from, end = WORD_END(e->call == SYSCALL_EXIT || e->call == SYSCALL_EXIT_GROUP ? FROM_OUTSIDE : FROM_KILLED, 0);
 
 	if (!e->known)
 		return send_rest(t, 0, 0);
 	if (e->rip != NOWHERE) {
 		take_registers(t, regs, e->rip);
 		return send_rest(t, WORD_END(FROM_INSIDE, e->rip), 0);
+	}
+	from = end == WORD_END(FROM_KILLED, 0) && !in_handler(t, e->blocked) ? called_from(register_value(regs, RSP)) : NOWHERE;
+	if (from != NOWHERE) {
+		take_registers(t, regs, NOWHERE);
+		return send_rest(t, WORD_END(FROM_CALLED, from), 0);
 	}
 	return send_rest(t, end, in_handler(t, e->blocked));
 }
@@ -230,7 +249,10 @@ static __always_inline __u64 from_word(struct thread *t, __u64 ra, __u64 cfa)
 		t->restorer = ra;
 		read_frame(t, cfa);
 		rip = place(t->interrupted[FRAME_RIP]);
-		return rip != NOWHERE ? WORD_FROM(FROM_HANDLER, rip) : WORD_FROM(FROM_HANDLER_OUTSIDE, 0);
+		if (rip != NOWHERE)
+			return WORD_FROM(FROM_HANDLER, rip);
+		rip = called_from(t->interrupted[FRAME_RSP]);
+		return rip != NOWHERE ? WORD_FROM(FROM_CALLED, rip) : WORD_FROM(FROM_HANDLER_OUTSIDE, 0);
 	}
 	ra = place(ra);
 	return ra != NOWHERE ? WORD_FROM(FROM_INSIDE, ra) : WORD_FROM(FROM_OUTSIDE, 0);
@@ -334,8 +356,9 @@ __noinline int announce(struct thread *t, __u32 routine, __u64 cfa)
 		if (!t->chain_known)
 			last = from_word(t, t->chain_last, t->chain_cfa);
 		put_repeats(t);
-		if (WORD_PLACE(last) == FROM_HANDLER) {
+		if (WORD_PLACE(last) == FROM_HANDLER)
 			t->taken_signal = 0; /* its own words tell of it */
+		if (WORD_PLACE(last) == FROM_HANDLER || WORD_PLACE(last) == FROM_CALLED) {
 			make_room(t, FRAME_RIP);
 			if (!t->resync)
 				put_registers(t);

@@ -89,6 +89,7 @@ func TestPlacesAgree(t *testing.T) {
 		bpf.TracerFromFROM_INSIDE: wire.Inside, bpf.TracerFromFROM_OUTSIDE: wire.Outside, bpf.TracerFromFROM_HANDLER: wire.Handler,
 		bpf.TracerFromFROM_HANDLER_OUTSIDE: wire.HandlerOutside, bpf.TracerFromFROM_UNREADABLE: wire.Unreadable,
 		bpf.TracerFromFROM_TRUNCATED: wire.Truncated, bpf.TracerFromFROM_KILLED: wire.Killed,
+		bpf.TracerFromFROM_CALLED: wire.Called,
 	} {
 		if c != bpf.TracerFrom(ours) {
 			t.Errorf("place %d in C, %d in Go", c, ours)

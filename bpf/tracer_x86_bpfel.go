@@ -48,6 +48,7 @@ const (
 	TracerFromFROM_UNREADABLE      TracerFrom = 4
 	TracerFromFROM_TRUNCATED       TracerFrom = 5
 	TracerFromFROM_KILLED          TracerFrom = 6
+	TracerFromFROM_CALLED          TracerFrom = 7
 	TracerFromFROM_RESYNC          TracerFrom = 8
 )
 

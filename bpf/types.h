@@ -151,7 +151,7 @@ struct registers {
 #define WORD_REGISTER(value) (12ULL << 60 | ((value) & ((1ULL << 60) - 1)))
 #define WORD_INTERRUPT(address) (13ULL << 60 | ((address) & ((1ULL << 48) - 1)))
 #define WORD_END(kind, address) (11ULL << 60 | (__u64)(kind) << 48 | ((address) & ((1ULL << 48) - 1)))
-enum from { FROM_INSIDE, FROM_OUTSIDE, FROM_HANDLER, FROM_HANDLER_OUTSIDE, FROM_UNREADABLE, FROM_TRUNCATED, FROM_KILLED, FROM_RESYNC = 8 };
+enum from { FROM_INSIDE, FROM_OUTSIDE, FROM_HANDLER, FROM_HANDLER_OUTSIDE, FROM_UNREADABLE, FROM_TRUNCATED, FROM_KILLED, FROM_CALLED, FROM_RESYNC = 8 };
 
 /* System calls by which a thread ends, from asm/unistd.h. */
 enum { SYSCALL_EXECVE = 59, SYSCALL_EXIT = 60, SYSCALL_EXIT_GROUP = 231, SYSCALL_EXECVEAT = 322 };

@@ -22,7 +22,7 @@ func (d *Decoder) HasRun(first wire.Batch) bool {
 				return true
 			}
 		case wire.From, wire.End:
-			if place := w.Place(); (place == wire.Inside || place == wire.Handler) && d.observes(w.Address()) {
+			if place := w.Place(); (place == wire.Inside || place == wire.Handler || place == wire.Called) && d.observes(w.Address()) {
 				return true
 			}
 		}
@@ -36,6 +36,8 @@ func (t *Thread) end(w wire.Word) {
 	t.ended = true
 	where, known, late := spot{pc: w.Address(), regs: registersOf(t.regs)}, w.Place() == wire.Inside, false
 	switch {
+	case w.Place() == wire.Called:
+		where, known = spot{outside: true, returns: w.Address(), regs: where.regs}, true
 	case !known && t.taken != nil && !t.heard: // nothing else is told of it
 		where, known = *t.taken, true
 	case t.inUnseenHandler():
@@ -43,8 +45,14 @@ func (t *Thread) end(w wire.Word) {
 			where.pc, known = t.from[0].Address(), true
 		}
 	}
-	if w.Place() != wire.Unreadable && !(known && t.endAt(where)) {
-		t.endOutside(w.Place() == wire.Killed)
+	if w.Place() == wire.Inside && t.taken != nil && t.heard { // a handler has come that has said nothing yet: the thread is in that, or it has returned
+		if moved, _, _ := t.interrupt(*t.taken); !moved {
+			t.sink.Mark(ops.Cut, 0)
+		}
+	}
+	killed := w.Place() == wire.Killed || w.Place() == wire.Called
+	if w.Place() != wire.Unreadable && !(known && t.endAt(where)) && !(killed && t.endAbroad()) {
+		t.endOutside()
 	}
 	t.cutAll() // what handlers had interrupted
 	if late {  // what the handler has called back was taken to come later than it did
@@ -67,6 +75,24 @@ func (t *Thread) endAt(where spot) bool {
 	return true
 }
 
+// endAbroad ends the thread, which has not ended by its own doing, in code that is not observed, where
+// its last word was of a routine that had called none: of what led there only what is certain is
+// told, where several ways do. It reports false where code is called that may call back: the thread is
+// taken to have ended there.
+func (t *Thread) endAbroad() bool {
+	if len(t.frames) == 0 || t.top().atOpenCall() {
+		return false
+	}
+	if _, ahead := t.openCallAhead(t.top()); ahead {
+		return false
+	}
+	if moved, _, _ := t.interrupt(spot{outside: true}); !moved {
+		t.cutAll()
+		t.sink.Mark(ops.Cut, 0)
+	}
+	return true
+}
+
 // inUnseenHandler reports whether the thread ends in a signal handler that nothing is known of: one
 // that is not observed, or has made no word. What it has interrupted comes with the thread's end.
 func (t *Thread) inUnseenHandler() bool {
@@ -86,14 +112,10 @@ func (t *Thread) calledBackBy(regs *registers) bool {
 }
 
 // endOutside ends the thread in code that is not observed.
-func (t *Thread) endOutside(killed bool) {
+func (t *Thread) endOutside() {
 	for returned := false; len(t.frames) > 0; {
 		f := t.top()
 		if f.called && !returned || t.comeToOpenCall(f) {
-			return
-		}
-		if c, ok := f.harmlessAhead(); ok && killed {
-			t.goToCall(f, c)
 			return
 		}
 		o, n := f.st.returnsBy(f.called)
@@ -108,18 +130,4 @@ func (t *Thread) endOutside(killed bool) {
 			return
 		}
 	}
-}
-
-// harmlessAhead finds the first call of harmless code that the activation may have come to
-// silently.
-func (f *frame) harmlessAhead() (block int, ok bool) {
-	if !f.st.passes(f.called) {
-		return 0, false
-	}
-	for _, n := range f.st.silentWays().nodes {
-		if f.r.Site(n.block) == nil && f.r.kind[n.block] == plan.Harmless && isCall(f.r, n.block) {
-			return n.block, true
-		}
-	}
-	return 0, false
 }

@@ -179,15 +179,7 @@ func TestThreadsThatEndInHandlersNotObserved(t *testing.T) {
 		{"that it has called back", spoken, rootAt + 0x400, "enter first, path, enter inner, path, leave, path, enter both, path, leave, path, leave, #cut"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			words := slices.Clone(c.before)
-			for _, number := range wire.Registers {
-				value := uint64(0)
-				if number == 4 {
-					value = c.rsp
-				}
-				words = append(words, wire.MakeRegister(value))
-			}
-			words = append(words, wire.MakeFrom(wire.Handler, placeOf(p, "inner")+2), wire.MakeEnd(wire.Outside, 0))
+			words := append(slices.Concat(c.before, registersAt(c.rsp)), wire.MakeFrom(wire.Handler, placeOf(p, "inner")+2), wire.MakeEnd(wire.Outside, 0))
 			if d := cmp.Diff(c.want, told(t, p, words...)); d != "" {
 				t.Error(d)
 			}

@@ -16,7 +16,7 @@ import (
 // of one that has jumped away. over is how many of the frames had not ended before, as far as is
 // known, and alive of how many that is certain: the innermost may have.
 func (t *Thread) interrupt(where spot) (moved bool, over, alive int) {
-	s := &search{spot: where, d: t.d, cfa: t.d.activationAt(where), from: map[*routine]found{}}
+	s := &search{spot: where, d: t.d, cfa: t.d.activationAt(where), from: map[entered]found{}}
 	ways := s.thread(t)
 	i := ways.frame
 	switch ways.n {
@@ -156,21 +156,39 @@ func (t *Thread) follow(i int, way []hop) {
 // moves but what is certain: the handler is placed behind the last word then.
 func (t *Thread) handle(f frame) {
 	t.endInterrupters(&f)
-	where := spot{outside: true}
-	if f.from.Place() == wire.Handler && t.d.observes(f.from.Address()) {
-		where = spot{pc: f.from.Address(), regs: registersOf(t.regs)}
-	}
+	where := t.interruptedBy(&f)
 	moved, over, alive := t.interrupt(where)
+	if !moved && over == 0 && where.returns != 0 { // it only seems to return there
+		where = spot{outside: true}
+		moved, over, alive = t.interrupt(where)
+	}
 	if !moved {
 		t.endHandlers(f.cfa)
+		f.adrift = !where.outside || !t.heard
 		if len(t.frames) > 0 {
+			f.adrift = f.adrift || !t.top().atOpenCall()
 			t.pause(t.top())
 		}
-		f.adrift = !where.outside
 	}
 	f.over, f.alive = min(over, len(t.frames)), min(alive, len(t.frames))
 	t.sink.Mark(ops.Handler, 0)
 	t.enter(f)
+}
+
+// interruptedBy is where the thread was when a handler came.
+func (t *Thread) interruptedBy(handler *frame) spot {
+	switch from := handler.from; {
+	case from.Place() == wire.Called && len(t.regs) > 0:
+		return spot{outside: true, returns: from.Address(), regs: registersOf(t.regs)}
+	case from.Place() == wire.Handler && t.d.observes(from.Address()):
+		return spot{pc: from.Address(), regs: registersOf(t.regs)}
+	}
+	return spot{outside: true}
+}
+
+// isHandler reports whether what returns there is a signal handler.
+func isHandler(from wire.Word) bool {
+	return from.Place() == wire.Handler || from.Place() == wire.HandlerOutside || from.Place() == wire.Called
 }
 
 // hasEndedPath reports whether no path is running: endPath has ended the last.

@@ -47,7 +47,7 @@ func (t *Thread) place(a activation, s *plan.Site) {
 // handler may have been meant.
 func (t *Thread) confirm(f *frame, from wire.Word) {
 	f.from, f.back = from, false
-	if f.handler = from.Place() == wire.Handler || from.Place() == wire.HandlerOutside; f.handler {
+	if f.handler = isHandler(from); f.handler {
 		t.sink.Mark(ops.Cut, 0)
 	}
 }
@@ -443,7 +443,7 @@ func (f *frame) mayReturnTo(cfa uint64, from wire.Word) bool {
 // enterRoot begins an activation that code which is not observed called: a callback, a handler, a
 // thread's or coroutine's first.
 func (t *Thread) enterRoot(a activation, from wire.Word) {
-	f := frame{activation: a, from: from, root: true, handler: from.Place() == wire.Handler || from.Place() == wire.HandlerOutside}
+	f := frame{activation: a, from: from, root: true, handler: isHandler(from)}
 	if t.tailJumpFromRoot(a, from, true) {
 		return
 	}

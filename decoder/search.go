@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"wpptrace/bpf/wire"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 )
@@ -10,6 +11,7 @@ import (
 type spot struct {
 	pc      uint64
 	outside bool
+	returns uint64     // that code's return address, where the stack pointer points to it; 0: nobody knows
 	regs    *registers // what they held there; nil: nobody knows
 }
 
@@ -57,8 +59,8 @@ const unknown = 2
 type search struct {
 	spot
 	d    *Decoder
-	cfa  uint64             // of the activation that the spot is in; 0: nobody knows
-	from map[*routine]found // by routine, from its entry
+	cfa  uint64            // of the activation that the spot is in; 0: nobody knows
+	from map[entered]found // from their entries
 
 	standing bool // what is looked from stands at a call of code that is not observed: what that leads to is left out
 
@@ -66,6 +68,15 @@ type search struct {
 	back   found      // by what code that is not known may have called back and come to the spot silently
 	origin activation // that, if it is one
 }
+
+// An entered is an activation of a routine, and where it returns to; CFA or address 0: nobody knows.
+type entered struct {
+	activation
+	returns uint64
+}
+
+// mostEntered bounds how many are looked at: what leads further cannot be told from other ways.
+const mostEntered = 1 << 12
 
 // An outlook is what a search has found from where a thread stands.
 type outlook struct {
@@ -88,6 +99,9 @@ func (s *search) thread(t *Thread) (all outlook) {
 		o, returns := f.st.returnsBy(called)
 		if f.atOpenCall() {
 			n, way := s.calledBack(t, i)
+			if s.returns != 0 {
+				n = s.inCall(entered{f.activation, returnAddress(f.from)}, f.st.block)
+			}
 			here.add(n, hop{kind: hopStay}, way)
 		}
 		toCall := !s.outside && i > 0 && t.frames[i-1].atOpenCall()     // of the next frame, which is looked through for what that calls back
@@ -104,7 +118,7 @@ func (s *search) thread(t *Thread) (all outlook) {
 		case certain && !f.handler && f.r.tailTarget(o.block) == nil:
 			all.returned++
 		}
-		if returns == 0 || s.outside && f.root {
+		if returns == 0 || s.outside && s.returns == 0 && f.root {
 			break
 		}
 	}
@@ -112,35 +126,40 @@ func (s *search) thread(t *Thread) (all outlook) {
 }
 
 // ofFrame looks for the ways from a frame, but out of the call of code that is not observed where it
-// stands: one that comes to another activation than the spot's is none.
+// stands.
 func (s *search) ofFrame(f *frame, called bool) found {
 	s.standing = f.atOpenCall()
-	here := s.within(f.st, f.held, called)
-	if here.n == 1 {
-		if cfa, ok := s.outermost(f.r, here.way); ok && cfa != f.cfa {
-			return found{}
-		}
+	return s.within(f.st, f.held, called, entered{f.activation, returnAddress(f.from)})
+}
+
+// mayBeAt reports whether the activation that the spot is in may have a CFA.
+func (s *search) mayBeAt(cfa uint64) bool { return s.cfa == 0 || cfa == 0 || s.cfa == cfa }
+
+// returnAddress is that of an activation, if it leads into the image; else 0.
+func returnAddress(from wire.Word) uint64 {
+	if from == 0 || from.Place() != wire.Inside {
+		return 0
 	}
-	return here
+	return from.Address()
 }
 
 // within looks for the ways from a position in an activation.
-func (s *search) within(st *state, h held, called bool) (f found) {
-	if b, k, ok := st.r.locate(s.pc); ok && !s.outside {
+func (s *search) within(st *state, h held, called bool, in entered) (f found) {
+	if b, k, ok := st.r.locate(s.pc); ok && !s.outside && s.mayBeAt(in.cfa) {
 		f.add(s.waysTo(st, h, b, k, called), hop{kind: hopStop, block: b, insn: k}, nil)
 	}
 	if st.block != exit && !called && !s.standing && st.r.makesCall(st.block) {
-		s.call(&f, st.r, st.block)
+		s.call(&f, in, st.block)
 	}
 	if st.passes(called) {
 		for _, node := range st.silentWays().nodes {
 			if st.r.Site(node.block) == nil && st.r.makesCall(node.block) {
-				s.call(&f, st.r, node.block)
+				s.call(&f, in, node.block)
 			}
 		}
 	}
 	for _, o := range st.outs(called) {
-		s.tail(&f, st.r, o)
+		s.tail(&f, in, o)
 	}
 	return f
 }
@@ -166,55 +185,99 @@ func (s *search) waysTo(st *state, h held, b, k int, called bool) int {
 }
 
 // call looks through the call of block b.
-func (s *search) call(f *found, r *routine, b int) {
+func (s *search) call(f *found, in entered, b int) {
 	h := hop{kind: hopCall, block: b}
-	switch kind := r.kind[b]; {
+	switch kind := in.r.kind[b]; {
 	case kind == plan.Known:
-		callee := s.entry(r.callee[b])
-		if callee.n > 0 && r.Blocks[b].Depth < 0 { // where its frame would be is not known
+		callee := s.entry(entered{activation{in.r.callee[b], in.below(b)}, in.r.Blocks[b].Hi + in.r.Offset()})
+		if callee.n > 0 && in.r.Blocks[b].Depth < 0 { // where its frame would be is not known
 			callee.n = unknown
 		}
 		f.add(callee.n, h, callee.way)
 	case kind == plan.Harmless && !s.outside:
 	default:
-		f.add(s.open(), h, nil)
+		f.add(s.inCall(in, b), h, nil)
 	}
+}
+
+// below is the CFA of what block b calls; 0: nobody knows.
+func (in *entered) below(b int) uint64 {
+	if depth := in.r.Blocks[b].Depth; in.cfa != 0 && depth >= 0 {
+		return in.cfa - uint64(depth)
+	}
+	return 0
+}
+
+// inCall is how many ways lead to the spot by way of the code that is not observed which the call
+// of block b enters.
+func (s *search) inCall(in entered, b int) int {
+	if s.returns != 0 {
+		return s.returning(entered{activation{nil, in.below(b)}, in.r.Blocks[b].Hi + in.r.Offset()})
+	}
+	return s.open()
+}
+
+// returning is how many ways lead to a spot whose return address is known by way of code that is not
+// observed and has been entered so.
+func (s *search) returning(in entered) int {
+	if s.returns == in.returns && s.mayBeAt(in.cfa) {
+		return 1
+	}
+	return 0
 }
 
 // tail looks through a tail jump.
-func (s *search) tail(f *found, r *routine, o out) {
+func (s *search) tail(f *found, in entered, o out) {
 	h := hop{kind: hopTail, out: o}
-	if to := r.tailTarget(o.block); to != nil {
-		there := s.entry(to)
+	to := in.r.tailTarget(o.block)
+	switch {
+	case to != nil:
+		there := s.entry(entered{activation{to, in.cfa}, in.returns})
 		f.add(there.n, h, there.way)
-		return
-	}
-	if r.jumpsAnywhere(o.block) {
+	case !in.r.leavesImage(o.block):
+	case s.returns != 0:
+		f.add(s.returning(in), h, nil)
+	case s.outside, in.r.jumpsAnywhere(o.block):
 		f.add(s.open(), h, nil)
 	}
 }
 
+// leavesImage reports whether block b jumps to code that is not observed, be it harmless.
+func (r *routine) leavesImage(b int) bool {
+	return r.jumpsAnywhere(b) || r.kind[b] == plan.Harmless && !r.makesCall(b)
+}
+
 // entry looks for the ways from the entry of a routine.
-func (s *search) entry(r *routine) found {
-	if f, ok := s.from[r]; ok {
+func (s *search) entry(in entered) found {
+	if f, ok := s.from[in]; ok {
 		return f // of a routine that is being searched nothing yet: plans have no silent circles
 	}
-	s.from[r] = found{}
-	f := s.within(r.atEntry(), held{}, false)
-	s.from[r] = f
+	switch {
+	case s.cfa > in.cfa && in.cfa != 0: // what it enters is further down yet
+		return found{}
+	case len(s.from) >= mostEntered:
+		return found{n: unknown}
+	}
+	s.from[in] = found{}
+	f := s.within(in.r.atEntry(), held{}, false, in)
+	s.from[in] = f
 	return f
 }
 
 // open is how many ways lead to the spot through code that is not known: it is there, or has
-// silently called back.
+// silently called back. Where the spot's return address is known, that code is not: it would return
+// elsewhere.
 func (s *search) open() int {
-	if s.outside {
+	switch {
+	case s.returns != 0:
+		return 0
+	case s.outside:
 		return 1
 	}
 	if !s.asked {
 		s.asked = true
 		for _, r := range s.d.silentOrigins(s.pc) {
-			ways := s.entry(r)
+			ways := s.entry(entered{activation: activation{r: r}})
 			if ways.n > 0 {
 				s.back.n, s.back.way, s.origin = s.back.n+ways.n, ways.way, activation{r: r}
 			}
@@ -280,13 +343,13 @@ func (s *search) outermost(r *routine, way []hop) (cfa uint64, ok bool) {
 		switch h.kind {
 		case hopStop:
 		case hopCall:
-			if r.kind[h.block] != plan.Known || r.Blocks[h.block].Depth < 0 {
+			if r.kind[h.block] != plan.Known && s.returns == 0 || r.Blocks[h.block].Depth < 0 {
 				return 0, false
 			}
 			cfa += uint64(r.Blocks[h.block].Depth)
 			r = r.callee[h.block]
 		case hopTail:
-			if r = r.tailTarget(h.out.block); r == nil {
+			if r = r.tailTarget(h.out.block); r == nil && s.returns == 0 {
 				return 0, false
 			}
 		default:
@@ -299,11 +362,14 @@ func (s *search) outermost(r *routine, way []hop) (cfa uint64, ok bool) {
 // activationAt is the CFA of the activation that a spot is in, by its registers; 0 if they do not
 // tell.
 func (d *Decoder) activationAt(where spot) uint64 {
+	const dwarfRBP, dwarfRSP, rsp, rbp = 6, 7, 4, 5
+	if where.returns != 0 && where.regs != nil {
+		return where.regs[rsp] + 8
+	}
 	holder := d.plan.Containing(where.pc)
 	if where.outside || where.regs == nil || holder == nil {
 		return 0
 	}
-	const dwarfRBP, dwarfRSP, rsp, rbp = 6, 7, 4, 5
 	switch rule := holder.CFA(where.pc - holder.Offset()); rule.Reg {
 	case dwarfRSP:
 		return where.regs[rsp] + uint64(int64(rule.Off))

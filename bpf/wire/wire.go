@@ -79,12 +79,14 @@ const (
 	Unreadable                  // the stack could not be read
 	Truncated                   // the chain goes on, too long to send
 	Killed                      // of a thread's end: in other code, and not by its own doing
+	Called                      // in other code that returns to the image, to Address, and has pushed nothing; of a From, where a signal handler has interrupted that
 )
 
 // Place says where the address of a From or End lies.
 func (w Word) Place() Place { return Place(w >> 48 & 7) }
 
-// Address is the link-time address of an Interrupt, of a From or End that is Inside, or of a Handler.
+// Address is the link-time address of an Interrupt, of a From or End that is Inside or Called, or of a
+// Handler.
 func (w Word) Address() uint64 { return uint64(w) & (1<<48 - 1) }
 
 // Resync reports whether a From belongs to the whole chain of callers, sent when a thread is first
