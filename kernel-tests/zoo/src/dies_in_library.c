@@ -1,5 +1,4 @@
-// The process dies in a function of the library, which was called in the place of a return: where it was, nothing but its
-// stack pointer tells.
+// The process dies in a function of the library, which was jumped to in the place of a return.
 #include <stdio.h>
 #include <string.h>
 

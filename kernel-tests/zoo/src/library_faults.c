@@ -1,5 +1,4 @@
-// Functions of the library that neither call back nor throw fault: called, or called in the place of a return. A handler
-// jumps out, or ends the process. Where they were called nothing but the stack pointer tells.
+// Functions of the library that neither call back nor throw fault, called and jumped to; a handler jumps out, or ends the process.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
