@@ -343,13 +343,13 @@ func (s *search) outermost(r *routine, way []hop) (cfa uint64, ok bool) {
 		switch h.kind {
 		case hopStop:
 		case hopCall:
-			if r.kind[h.block] != plan.Known && s.returns == 0 || r.Blocks[h.block].Depth < 0 {
+			if r.kind[h.block] != plan.Known || r.Blocks[h.block].Depth < 0 {
 				return 0, false
 			}
 			cfa += uint64(r.Blocks[h.block].Depth)
 			r = r.callee[h.block]
 		case hopTail:
-			if r = r.tailTarget(h.out.block); r == nil && s.returns == 0 {
+			if r = r.tailTarget(h.out.block); r == nil {
 				return 0, false
 			}
 		default:

@@ -20,6 +20,7 @@ type linkage struct {
 	allRuns    bool            // code that no control flow reaches is taken to run, in whatever routine
 }
 
+// newLinkage begins with the ways between the routines, and what these do with their return addresses.
 func newLinkage(p *Program, taken *distances, ways []int32) *linkage {
 	l := &linkage{program: p, distances: taken, ways: ways, moving: map[uint64]bool{}, searched: map[*draft]bool{}}
 	l.findUses()
