@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,11 +26,11 @@ type controlGroup struct {
 }
 
 // controlFiles are those of a version of control groups.
-type controlFiles struct{ limit, swap, noSwap, peak, kills string }
+type controlFiles struct{ limit, usage, swap, noSwap, peak, kills string }
 
 var (
-	filesOfV1 = controlFiles{"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", strconv.Itoa(leastMemory), "memory.max_usage_in_bytes", "memory.oom_control"}
-	filesOfV2 = controlFiles{"memory.max", "memory.swap.max", "0", "memory.peak", "memory.events"}
+	filesOfV1 = controlFiles{"memory.limit_in_bytes", "memory.usage_in_bytes", "memory.memsw.limit_in_bytes", strconv.Itoa(leastMemory), "memory.max_usage_in_bytes", "memory.oom_control"}
+	filesOfV2 = controlFiles{"memory.max", "memory.current", "memory.swap.max", "0", "memory.peak", "memory.events"}
 )
 
 // makeGroup makes a control group that allows the least memory that wpptrace takes, and removes it
@@ -262,6 +263,45 @@ func TestSmallControlGroup(t *testing.T) {
 		t.Errorf("told %q", errs)
 	}
 	followSteps(t, w.path("x.wpp"), bytes)
+}
+
+// Probes take memory of the process, on account of its own control group. Where that leaves it
+// little, none is put in: the kernel would kill it.
+func TestFullControlGroup(t *testing.T) {
+	group := makeGroup(t)
+	program := exec.Command("sh", "-c", `echo $$ >"$0" && exec bash -c 'echo; read -r status; exit $status'`, filepath.Join(group.dir, "cgroup.procs"))
+	stdin, inErr := program.StdinPipe()
+	stdout, outErr := program.StdoutPipe()
+	if err := errors.Join(inErr, outErr, program.Start()); err != nil {
+		t.Fatal(err)
+	}
+	defer program.Process.Kill()
+	if _, err := stdout.Read(make([]byte, 1)); err != nil { // it is at work
+		t.Fatal(err)
+	}
+	pid := program.Process.Pid
+	used, err := strconv.Atoi(group.read(t, group.usage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	group.write(t, group.limit, strconv.Itoa(used+1<<20))
+	args := []string{"-p", strconv.Itoa(pid), "-d", "100ms", "-o", filepath.Join(t.TempDir(), "x.wpp")}
+	refused := startTracer(t, args...)
+	refused.wait(1)
+	if errs := refused.errs.String(); !strings.Contains(errs, "MiB of its memory") || !strings.Contains(errs, "-F") {
+		t.Errorf("told %q", errs)
+	}
+	if n := probesOf(t, pid); n != 0 {
+		t.Errorf("%d probes stand", n)
+	}
+	group.write(t, group.limit, strconv.Itoa(leastMemory))
+	startTracer(t, args...).wait(0)
+	if _, err := io.WriteString(stdin, "7\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Wait(); program.ProcessState.ExitCode() != 7 {
+		t.Errorf("it ended with %v, want exit status 7", err)
+	}
 }
 
 // What is only tried there finds room, too.

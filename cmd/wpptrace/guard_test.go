@@ -33,3 +33,18 @@ func TestGuardKilled(t *testing.T) {
 		})
 	}
 }
+
+// TestGuardStopped: a recording ends when it is to, and takes its probes out, though somebody has
+// stopped its guard. It waited for ever.
+func TestGuardStopped(t *testing.T) {
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+	w.expect("recording process")
+	if err := unix.Kill(guardOf(t, w.cmd.Process.Pid), unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	w.signal(unix.SIGINT)
+	w.wait(0)
+	s.isClean()
+	s.end()
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -259,6 +260,9 @@ func checkOutput(path string) error {
 	st, err := os.Stat(path) // a link would be replaced, and who made it to a device did not mean that
 	if err == nil && !st.Mode().IsRegular() {
 		return fmt.Errorf("write snapshot %s: it is not a regular file: name another with -o", path)
+	}
+	if st, err := os.Lstat(wpp.Old(path)); err == nil && !st.Mode().IsRegular() && st.Mode().Type() != fs.ModeSymlink {
+		return fmt.Errorf("write snapshot %s: what is there becomes %s, which is not a regular file: name another with -o", path, wpp.Old(path))
 	}
 	dir, base := filepath.Split(path)
 	f, err := os.CreateTemp(filepath.Clean(dir), "."+base+".*")

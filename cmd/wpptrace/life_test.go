@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,7 @@ const answering = `
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -67,15 +69,13 @@ __attribute__((noinline)) static unsigned work(unsigned s, unsigned i)
 	return s % 7 ? s * 31 + i : s / 3 + 1;
 }
 
-int main(void)
+static volatile int answers;
+
+static void *answer(void *unused)
 {
 	char line[32];
 	unsigned s = 1;
 	size_t have = 0;
-	signal(SIGTRAP, trapped);
-#ifdef CONFINED
-	confine();
-#endif
 	while (read(0, line + have, 1) == 1) {
 		if (line[have] != '\n') {
 			have += have < sizeof(line) - 1;
@@ -87,9 +87,27 @@ int main(void)
 			s = work(s, i);
 		int length = snprintf(line, sizeof(line), "%u %u\n", s, traps);
 		if (write(1, line, length) != length)
-			return 1;
+			_exit(1);
+		answers++;
 	}
 	_exit(7);
+}
+
+int main(void)
+{
+	signal(SIGTRAP, trapped);
+#ifdef CONFINED
+	confine();
+#endif
+#ifdef HEADLESS
+	pthread_t thread;
+	if (pthread_create(&thread, 0, answer, 0))
+		return 1;
+	while (answers < HEADLESS)
+		usleep(1000);
+	pthread_exit(0);
+#endif
+	answer(0);
 }`
 
 // A circumstance is what befalls a process that is traced.
@@ -183,6 +201,57 @@ func must(t *testing.T, err error) {
 }
 
 func (s *subject) isRunning() bool { return stateOf(s.t, s.pid()) != 'T' }
+
+// A process goes on when its first thread ends, and so does its recording. The kernel puts no more
+// probes in then.
+func TestFirstThreadEnds(t *testing.T) {
+	at := func(answers int) string {
+		return compileC(t, answering, "-O1", "-pthread", fmt.Sprintf("-DHEADLESS=%d", answers))
+	}
+	const refusal = "its first thread has ended, others go on"
+	t.Run("a command", func(t *testing.T) {
+		snapshot := filepath.Join(t.TempDir(), "x.wpp")
+		s := startSubject(t, exec.Command("wpptrace", "-q", "-o", snapshot, "--", at(0)))
+		s.ask(1000)
+		s.end()
+		checkRecording(t, &tracer{t: t, dir: filepath.Dir(snapshot)}, "x.wpp", 1000)
+	})
+	t.Run("before", func(t *testing.T) {
+		s := startSubject(t, exec.Command(at(0)))
+		for stateOf(t, s.pid()) != 'Z' {
+			time.Sleep(time.Millisecond)
+		}
+		w := startTracer(t, "-p", strconv.Itoa(s.pid()))
+		w.wait(1)
+		if errs := w.errs.String(); !strings.Contains(errs, refusal) {
+			t.Errorf("told %s", errs)
+		}
+		s.end()
+	})
+	for _, flags := range [][]string{{"--max-slowdown", "0"}, {"--overhead", "20"}} {
+		t.Run(flags[0], func(t *testing.T) {
+			s := startSubject(t, exec.Command(at(2)))
+			w := startTracer(t, append([]string{"-p", strconv.Itoa(s.pid()), "-o", "x.wpp"}, flags...)...)
+			w.expect("recording process")
+			s.ask(1000)
+			for stateOf(t, s.pid()) != 'Z' {
+				time.Sleep(time.Millisecond)
+			}
+			if windows := flags[0] == "--overhead"; windows {
+				s.put(math.MaxInt32) // it is at work when the next one opens
+				w.expect(refusal)
+			} else {
+				s.ask(500)
+				w.signal(os.Interrupt)
+			}
+			w.wait(0)
+			if n := probesOf(t, s.pid()); n != 0 {
+				t.Errorf("%d probes stand", n)
+			}
+			checkRecording(t, w, "x.wpp", 1000)
+		})
+	}
+}
 
 // A debugger that has a process, or takes it while it is recorded, and goes through it instruction
 // by instruction, is in nobody's way.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
@@ -221,6 +222,9 @@ func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
 	if _, err := findPrivileges(); err != nil {
 		return fmt.Errorf("trace a process: %w: %s", err, privilegesFix)
 	}
+	if err := checkFiles(); err != nil {
+		return err
+	}
 	if err := o.mayFollow(); err != nil {
 		return err
 	}
@@ -231,6 +235,19 @@ func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
 		return recordProcess(o, s, stdout, stderr)
 	}
 	return recordChild(o, s, argv, stderr)
+}
+
+// leastFiles is how many files a recording, libraries and all, or of some processes, has open.
+const leastFiles = 128
+
+// checkFiles fails when this process may not have so many open: what is refused then tells of
+// anything but that.
+func checkFiles() error {
+	var limit unix.Rlimit // the Go runtime has raised it as far as it may
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= leastFiles {
+		return err
+	}
+	return fmt.Errorf("have %d files open, which a recording takes: %d are allowed: ulimit -n %d allows so many", leastFiles, limit.Cur, leastFiles)
 }
 
 func recordProcess(o *recordFlags, s *signals, stdout, stderr io.Writer) error {

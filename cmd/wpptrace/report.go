@@ -212,17 +212,21 @@ func (j *job) lossLine() (line string, lost bool) {
 	if err != nil {
 		return fmt.Sprintf("lost: unknown (%v)", err), true
 	}
-	return tellLosses(m, j.lost(m), j.gaps(), j.ring)
+	return tellLosses(m, j.lost(m), j.gaps(), j.recordFlags)
 }
 
-func tellLosses(m attach.Metrics, events, places uint64, ring size) (line string, lost bool) {
+func tellLosses(m attach.Metrics, events, places uint64, o *recordFlags) (line string, lost bool) {
 	switch {
 	case events > 0:
 		unknown := ""
 		if m.LostByWhom > 0 {
 			unknown = " or more, too many threads to know of each what it lost"
 		}
-		return fmt.Sprintf("lost: %d events in %d places%s, where the ring buffer was full: use a larger --ring-size than %v, or --on-overflow stop", events, places, unknown, ring), true
+		why, or := "", ", or --on-overflow stop"
+		if o.onOverflow == overflowStop {
+			why, or = ", and the process was not to be stopped, or somebody let it go on: a debugger, strace, SIGCONT", ""
+		}
+		return fmt.Sprintf("lost: %d events in %d places%s, where the ring buffer was full%s: use a larger --ring-size than %v%s", events, places, unknown, why, o.ring, or), true
 	case m.NoStorage > 0:
 		return fmt.Sprintf("lost: %d events for which the kernel had no memory", m.NoStorage), true
 	}

@@ -108,7 +108,7 @@ func (f *following) tell() error {
 	if n := f.family.Missed(); n > 0 {
 		fmt.Fprintf(f.errs, "wpptrace: %d processes were not followed: there were too many at the same time\n", n)
 	}
-	line, lost := tellLosses(f.tally.metrics, f.tally.lost, f.tally.places, f.ring)
+	line, lost := tellLosses(f.tally.metrics, f.tally.lost, f.tally.places, f.recordFlags)
 	if lost || !f.quiet {
 		fmt.Fprintln(f.errs, line)
 	}

@@ -179,16 +179,19 @@ func TestBatchesAfterLossAndEnd(t *testing.T) {
 func TestTellLosses(t *testing.T) {
 	for _, c := range []struct {
 		m    attach.Metrics
+		when overflow
 		want string
 		lost bool
 	}{
-		{attach.Metrics{}, "lost: 0 events", false},
-		{attach.Metrics{LostHits: 5, LostBatches: 2}, "lost: 5 events in 2 places, where the ring buffer was full: use a larger --ring-size than 4K, or --on-overflow stop", true},
-		{attach.Metrics{LostHits: 5, LostByWhom: 1},
+		{attach.Metrics{}, overflowGap, "lost: 0 events", false},
+		{attach.Metrics{LostHits: 5, LostBatches: 2}, overflowGap, "lost: 5 events in 2 places, where the ring buffer was full: use a larger --ring-size than 4K, or --on-overflow stop", true},
+		{attach.Metrics{LostHits: 5}, overflowStop,
+			"lost: 5 events in 2 places, where the ring buffer was full, and the process was not to be stopped, or somebody let it go on: a debugger, strace, SIGCONT: use a larger --ring-size than 4K", true},
+		{attach.Metrics{LostHits: 5, LostByWhom: 1}, overflowGap,
 			"lost: 5 events in 2 places or more, too many threads to know of each what it lost, where the ring buffer was full: use a larger --ring-size than 4K, or --on-overflow stop", true},
-		{attach.Metrics{NoStorage: 3}, "lost: 3 events for which the kernel had no memory", true},
+		{attach.Metrics{NoStorage: 3}, overflowGap, "lost: 3 events for which the kernel had no memory", true},
 	} {
-		if got, lost := tellLosses(c.m, c.m.LostHits, 2, 4096); got != c.want || lost != c.lost {
+		if got, lost := tellLosses(c.m, c.m.LostHits, 2, &recordFlags{ring: 4096, onOverflow: c.when}); got != c.want || lost != c.lost {
 			t.Errorf("%+v: %q, %v; want %q", c.m, got, lost, c.want)
 		}
 	}

@@ -111,6 +111,9 @@ func (s *Session) add(m *mapped) error {
 	if !s.attached {
 		return nil
 	}
+	if err := s.hasMemory(m); err != nil {
+		return err
+	}
 	if err := m.probe(s.guard, s.way, s.process, s.objects.Hit); err != nil {
 		return err
 	}

@@ -55,6 +55,20 @@ func (m *mapped) probe(g *guard.Guard, way uprobe.Way, p *target.Process, hit *e
 	return nil
 }
 
+// page is the size of a page of memory, bytes.
+const page = 4096
+
+// copied is how many bytes of the image's pages have probes.
+func (m *mapped) copied() uint64 {
+	n, last := uint64(0), ^uint64(0)
+	for i := range m.sites { // in the order of their addresses
+		if at := m.sites[i].Addr / page; at != last {
+			n, last = n+1, at
+		}
+	}
+	return n * page
+}
+
 // unprobe takes the probes out.
 func (m *mapped) unprobe() error {
 	if m.probes == nil {

@@ -77,7 +77,7 @@ func (s *Session) changed(exe *os.File) error {
 	}
 	same, err := s.process.Runs(exe)
 	if err != nil {
-		return target.ErrGone // its memory is, and so will it be
+		return s.process.Gone() // or will be
 	}
 	base, err := Base(s.process, s.images[0].image)
 	if !same || err != nil || base != s.images[0].base || s.Replaced() {
@@ -112,6 +112,9 @@ func (s *Session) attach(exe *os.File) error {
 		return err
 	}
 	if err := s.eachLibrary((*mapped).untouched); err != nil {
+		return err
+	}
+	if err := s.hasMemory(s.images...); err != nil {
 		return err
 	}
 	s.attached = true
@@ -161,6 +164,23 @@ func (s *Session) listen() (err error) {
 	}
 	if s.reader, err = ringbuf.NewReader(s.objects.Ring); err != nil {
 		return fmt.Errorf("open the ring buffer: %w", err)
+	}
+	return nil
+}
+
+// hasMemory fails when probes in those images could have the kernel kill the process for the lack
+// of memory: each page that has any is copied, on account of the control groups that the process is
+// in. As much again is to be left to it.
+func (s *Session) hasMemory(images ...*mapped) error {
+	var takes uint64
+	for _, m := range images {
+		if !m.absent {
+			takes += m.copied()
+		}
+	}
+	if left := s.process.MemoryLeft(); takes > left/2 {
+		return fmt.Errorf("put probes in: they take %.1f MiB of its memory, a page for each that has any, and its control groups leave it %.1f: narrow what is observed with -F, or have them allow it more",
+			float64(takes)/(1<<20), float64(left)/(1<<20))
 	}
 	return nil
 }

@@ -25,7 +25,6 @@ func Base(p *target.Process, im *image.Image) (uint64, error) {
 
 // bases lists the different places where an image is mapped.
 func bases(mappings []target.Mapping, im *image.Image) (list []uint64) {
-	const page = 4096
 	for _, m := range mappings {
 		for _, s := range im.Segments {
 			if base := m.Lo - s.Addr&^(page-1); m.Exec && m.Offset == s.Offset&^(page-1) && !slices.Contains(list, base) {

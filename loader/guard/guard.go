@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -75,6 +76,7 @@ func (g *Guard) start() error {
 // end ends the guard, if it has not ended by itself.
 func (g *Guard) end() error {
 	err := g.conn.Close()
+	g.wake()
 	<-g.gone
 	return errors.Join(err, g.status)
 }
@@ -97,6 +99,7 @@ var errGone = errors.New("it has been killed, and its probes are out")
 func (g *Guard) ask(q *request, files ...*os.File) (reply, error) {
 	g.asking.Lock()
 	defer g.asking.Unlock()
+	defer time.AfterFunc(usualAnswer, g.wake).Stop()
 	var r reply
 	err := send(g.conn, q, files...)
 	if err == nil {
@@ -113,6 +116,12 @@ func (g *Guard) ask(q *request, files ...*os.File) (reply, error) {
 	}
 	return r, nil
 }
+
+// usualAnswer is how soon the guard answers, of some ten thousand probes too.
+const usualAnswer = time.Second
+
+// wake lets the guard go on, should somebody have stopped it: nothing is taken out else.
+func (g *Guard) wake() { _ = g.cmd.Process.Signal(unix.SIGCONT) }
 
 // duplicate is a file of its own on what a library holds.
 func duplicate(fd int) (*os.File, error) {

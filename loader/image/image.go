@@ -151,6 +151,9 @@ func (im *Image) readSegments() error {
 func (im *Image) readSections() error {
 	budget, room := uint64(im.file.size), uint64(maxMapped)
 	for _, s := range im.file.Sections {
+		if both := elf.SHF_ALLOC | elf.SHF_COMPRESSED; s.Flags&both == both {
+			return fmt.Errorf("section %s is mapped, and compressed: no program has such", s.Name)
+		}
 		if s.Flags&elf.SHF_ALLOC == 0 || s.Type == elf.SHT_NOBITS || s.Size == 0 {
 			continue
 		}

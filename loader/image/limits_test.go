@@ -55,6 +55,7 @@ func TestSparseFiles(t *testing.T) {
 	}{
 		{"code", claiming(".init", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_EXECINSTR, 9<<30), "read it: section .init: more than 1024 MB are mapped: no program is that large"},
 		{"data", claiming(".data", elf.SHT_PROGBITS, elf.SHF_ALLOC, 9<<30), "read it: section .data: more than 1024 MB are mapped: no program is that large"},
+		{"compressed", claiming(".data", elf.SHT_PROGBITS, elf.SHF_ALLOC|elf.SHF_COMPRESSED, 64), "read it: section .data is mapped, and compressed: no program has such"},
 		{"symbols", claiming(".symtab", elf.SHT_SYMTAB, 0, 9<<30), "read it: symbol table .symtab: it has more than 512 MB: no program has so many symbols"},
 		{"lines", claiming(".debug_line", elf.SHT_PROGBITS, 0, 9<<30), "read lines of it: section .debug_line: more than 2048 MB of debug information"},
 		{"names of sections", manyNames, "read it: malformed elf file: 9663676416 bytes of names for 5 sections: no program has so many"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,12 +45,18 @@ func Give(f *os.File) error {
 
 // caller is who called sudo, if anybody but root has.
 func caller() (uid, gid int, ok bool) {
-	uid, err := strconv.Atoi(os.Getenv("SUDO_UID"))
-	if err != nil || uid <= 0 {
-		return 0, 0, false
+	uid, gid = idIn("SUDO_UID"), idIn("SUDO_GID")
+	return uid, gid, uid > 0 && gid > 0
+}
+
+// idIn is the number of a user or group that a variable of the environment holds, else 0.
+func idIn(variable string) int {
+	const nobodys = math.MaxUint32 // to chown(2) and the like it says that nothing is to change
+	id, err := strconv.Atoi(os.Getenv(variable))
+	if err != nil || id < 0 || id >= nobodys {
+		return 0
 	}
-	gid, err = strconv.Atoi(os.Getenv("SUDO_GID"))
-	return uid, gid, err == nil && gid > 0
+	return id
 }
 
 // as asks a question about files as another user. The thread is the caller's alone meanwhile.

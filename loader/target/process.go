@@ -29,6 +29,7 @@ var (
 	ErrNoProcess    = errors.New("no such process")
 	ErrKernelThread = errors.New("it is a kernel thread, which has no program to trace: ps shows such in [brackets]")
 	ErrGone         = errors.New("it has exited")
+	ErrHeadless     = errors.New("its first thread has ended, others go on (pthread_exit in main): the kernel puts no probes into such a process")
 	ErrReplaced     = errors.New("it has just called exec: try again to trace what it is now")
 )
 
@@ -58,7 +59,7 @@ func (p *Process) identify() error {
 	}
 	p.Started = s.started
 	if s.state == 'Z' || s.state == 'X' {
-		return ErrGone
+		return p.Gone()
 	}
 	exe, err := os.Readlink(p.proc("exe"))
 	switch {
@@ -108,13 +109,17 @@ func (p *Process) Close() {
 	}
 }
 
-// Alive reports whether the process, not a later one with its number, still runs.
-func (p *Process) Alive() bool {
-	if errors.Is(unix.PidfdSendSignal(p.fd, 0, nil, 0), unix.ESRCH) { // EPERM: we may send it none
-		return false
+// Alive reports whether the process, not a later one with its number, still runs: any of its
+// threads.
+func (p *Process) Alive() bool { return p.fd >= 0 && !p.Wait(0) }
+
+// Gone says why the process has no memory that could be looked at: it has exited, or its first
+// thread has.
+func (p *Process) Gone() error {
+	if s, err := p.stat(); err == nil && s.state == 'Z' && p.Alive() {
+		return ErrHeadless
 	}
-	s, err := p.stat()
-	return err == nil && s.started == p.Started && s.state != 'Z' && s.state != 'X'
+	return ErrGone
 }
 
 // Wait waits until the process has exited, or for a time. It reports whether it has.
