@@ -184,6 +184,22 @@ func registers() (words []wire.Word) {
 	return words
 }
 
+// TestHandlerAgainInAnotherCall: the same handler on the same stack, with the same registers, is another
+// activation where it has interrupted another call of code in no image. It was taken for the one before.
+func TestHandlerAgainInAnotherCall(t *testing.T) {
+	r := newRig(t, false)
+	r.Memory.Set(trap, 0x0f0000000fc0c748)
+	r.returns(stack, trap)
+	r.Memory.SetSignalFrame(stack, outside, &interrupted)
+	var want []wire.Word
+	for _, ra := range []uint64{0x1000, 0x1000, 0x2000} { // what restores is not known before the first
+		r.Memory.Set(interrupted.General[4], base+ra)
+		r.hit(first, stack)
+		want = append(append(want, registers()...), wire.MakeFrom(wire.Called, ra), wire.MakeWitness(first, 0, stack))
+	}
+	r.expect(t, want...)
+}
+
 // TestHandlerAgainElsewhere: the same handler on the same stack, which interrupted another
 // instruction, is another activation.
 func TestHandlerAgainElsewhere(t *testing.T) {

@@ -130,15 +130,21 @@ static __always_inline void put_taken(struct thread *t)
 /* What send_rest says of a thread's end takes so many words at most: registers, From, End. */
 #define END_WORDS (FRAME_RIP + 2)
 
-/* send_rest hands over what is left of a thread, with a last word (0: none). Before that it says what t->taken has of the registers, if the word is of an end
- * in an image, in what that has called or in a handler, and then what that has interrupted. A thread that comes to its end and a tracer that takes itself off may both want to, at the
- * same time on two processors: the second one leaves it to the first, and gets 0. */
+/* tells_registers: does a thread's last word, which may be none (0), come with the registers? */
+static __always_inline int tells_registers(__u64 end)
+{
+	return end && (WORD_PLACE(end) == FROM_INSIDE || WORD_PLACE(end) == FROM_CALLED);
+}
+
+/* send_rest hands over what is left of a thread, with a last word (0: none). Before that it says what t->taken has of the registers, if the word is to come with
+ * them or the thread ends in a handler, and then what that has interrupted. A thread that comes to its end and a tracer that takes itself off may both want to,
+ * at the same time on two processors: the second one leaves it to the first, and gets 0. */
 __noinline int send_rest(struct thread *t, __u64 word, int in_handler)
 {
 	if (!t || __sync_lock_test_and_set(&t->sending, 1))
 		return 0;
 	put_repeats(t);
-	if (in_handler || (WORD_PLACE(word) == FROM_INSIDE && word) || WORD_PLACE(word) == FROM_CALLED) {
+	if (in_handler || tells_registers(word)) {
 		make_room(t, END_WORDS);
 		put_taken(t);
 	}
@@ -165,7 +171,7 @@ static __always_inline void read_frame(struct thread *t, __u64 cfa)
 {
 	if (read_user(t->interrupted, sizeof(t->interrupted), cfa + SIGNAL_FRAME_REGISTERS)) {
 		count(METRIC_UNREADABLE);
-		t->interrupted[FRAME_RIP] = 0;
+		t->interrupted[FRAME_RIP] = t->interrupted[FRAME_RSP] = 0;
 	}
 }
 
@@ -224,7 +230,8 @@ static __always_inline __u64 called_from(__u64 sp)
 /* end_thread hands over what is left of a thread, and where it ends. */
 static __always_inline int end_thread(struct thread *t, struct registers *regs, const struct ending *e)
 {
-	__u64 from, end = WORD_END(e->call == SYSCALL_EXIT || e->call == SYSCALL_EXIT_GROUP ? FROM_OUTSIDE : FROM_KILLED, 0);
+	int by_itself = e->call == SYSCALL_EXIT || e->call == SYSCALL_EXIT_GROUP, handler = in_handler(t, e->blocked);
+	__u64 from;
 
 	if (!e->known)
 		return send_rest(t, 0, 0);
@@ -232,27 +239,32 @@ static __always_inline int end_thread(struct thread *t, struct registers *regs, 
 		take_registers(t, regs, e->rip);
 		return send_rest(t, WORD_END(FROM_INSIDE, e->rip), 0);
 	}
-	from = end == WORD_END(FROM_KILLED, 0) && !in_handler(t, e->blocked) ? called_from(register_value(regs, RSP)) : NOWHERE;
+	from = by_itself || handler ? NOWHERE : called_from(register_value(regs, RSP));
 	if (from != NOWHERE) {
 		take_registers(t, regs, NOWHERE);
 		return send_rest(t, WORD_END(FROM_CALLED, from), 0);
 	}
-	return send_rest(t, end, in_handler(t, e->blocked));
+	return send_rest(t, WORD_END(by_itself ? FROM_OUTSIDE : FROM_KILLED, 0), handler);
+}
+
+/* handler_word tells what a signal handler has interrupted. */
+static __always_inline __u64 handler_word(const struct thread *t)
+{
+	__u64 rip = place(t->interrupted[FRAME_RIP]), from;
+
+	if (rip != NOWHERE)
+		return WORD_FROM(FROM_HANDLER, rip);
+	from = called_from(t->interrupted[FRAME_RSP]);
+	return from != NOWHERE ? WORD_FROM(FROM_CALLED, from) : WORD_FROM(FROM_HANDLER_OUTSIDE, 0);
 }
 
 /* from_word tells where a return address leads: into an image, elsewhere, or out of a signal handler, to what it interrupted. */
 static __always_inline __u64 from_word(struct thread *t, __u64 ra, __u64 cfa)
 {
 	if (ra && (ra == t->restorer || is_restorer(ra))) {
-		__u64 rip;
-
 		t->restorer = ra;
 		read_frame(t, cfa);
-		rip = place(t->interrupted[FRAME_RIP]);
-		if (rip != NOWHERE)
-			return WORD_FROM(FROM_HANDLER, rip);
-		rip = called_from(t->interrupted[FRAME_RSP]);
-		return rip != NOWHERE ? WORD_FROM(FROM_CALLED, rip) : WORD_FROM(FROM_HANDLER_OUTSIDE, 0);
+		return handler_word(t);
 	}
 	ra = place(ra);
 	return ra != NOWHERE ? WORD_FROM(FROM_INSIDE, ra) : WORD_FROM(FROM_OUTSIDE, 0);
@@ -293,6 +305,7 @@ static __always_inline __u64 find_chain(struct thread *t, __u64 cfa)
 		read_frame(t, cfa);
 		for (int i = 0; i < FRAME_REGISTERS; i++)
 			hash = mix(hash, t->interrupted[i]);
+		hash = mix(hash, handler_word(t)); /* with the same registers in another call */
 	}
 	t->chain_len = n;
 	t->chain_known = known;

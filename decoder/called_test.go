@@ -7,14 +7,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wpptrace/bpf/wire"
+	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 )
 
-// calling calls functions that neither call back nor throw: in length, in the place of length_last's
-// return, and twice in both.
-const calling = `
+// asm begins a program in assembly: what code is in it is of functions, hidden ones and a handler, on.
+const asm = `
 	.macro function name
 	.globl \name
+	.type \name, @function
+	\name:	.cfi_startproc
+	.endm
+	.macro hidden name
 	.type \name, @function
 	\name:	.cfi_startproc
 	.endm
@@ -28,7 +32,22 @@ const calling = `
 		ret
 		.cfi_endproc
 	.endm
+	.macro speak
+		test %edi, %edi
+		je 1f
+		nop
+	1:
+	.endm
 	.text
+	function on
+		speak
+		ret
+		.cfi_endproc
+	`
+
+// calling calls functions that neither call back nor throw: in length, in the place of length_last's
+// return, and twice in both.
+const calling = asm + `
 	function root
 		framed
 		test %edi, %edi
@@ -39,16 +58,6 @@ const calling = `
 		nop
 		call both
 		leave
-	function on
-		test %edi, %edi
-		je 1f
-		nop
-	1:	ret
-		.cfi_endproc
-	.macro hidden name
-	.type \name, @function
-	\name:	.cfi_startproc
-	.endm
 	hidden length
 		framed
 		call strlen@plt
@@ -72,13 +81,10 @@ func TestInterruptedInWhatIsCalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site := func(name string) int {
-		return slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == name && s.First })
-	}
 	const rootAt, handlerAt = 0x7ffc0000, 0x7ff00000
 	const calledAt = rootAt - 16 // the CFA of what root calls
 	behind := func(name string, bytes uint64) uint64 { return placeOf(p, name) + bytes }
-	handler := wire.MakeWitness(site("on"), 0, handlerAt)
+	handler := wire.MakeWitness(firstSite(p, "on"), 0, handlerAt)
 	for _, c := range []struct {
 		name           string
 		returns        uint64
@@ -102,7 +108,7 @@ func TestInterruptedInWhatIsCalled(t *testing.T) {
 			"enter root, path, #cut, #cut"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			words := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(site("root"), 0, rootAt)}
+			words := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "root"), 0, rootAt)}
 			registers := registersAt(c.rsp)
 			for end, want := range map[wire.Word]string{
 				wire.MakeFrom(wire.Called, c.returns): c.handled,
@@ -117,6 +123,133 @@ func TestInterruptedInWhatIsCalled(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCalledThroughWhatMayCallBack: a function of a library was called with a return address that two
+// ways lead to, or one by what code that is not observed has called back. What is not certain was told
+// as if it were, or missing without a mark.
+func TestCalledThroughWhatMayCallBack(t *testing.T) {
+	const rootAt, handlerAt = 0x7ffc0000, 0x7ff00000
+	for _, c := range []struct {
+		name, code     string
+		returns        string // the routine in which, with a frame, strlen is called at once
+		rsp            uint64
+		handled, ended string
+	}{
+		{"in one of two calls", "call sched_yield@plt\n call inner\n nop\n call inner\n", "inner", rootAt - 16 - 24,
+			"enter root, path, #handler, enter on, #cut, path, #cut", "enter root, path, #cut"},
+		{"called back", "call each@plt\n", "back", rootAt - 16 - 24 - 512,
+			"enter root, path, enter back, path, #handler, enter on, path, #cut", "enter root, path, enter back, path"},
+		{"called back, or called", "call each@plt\n call back_silent\n", "back_silent", rootAt - 16 - 24,
+			"enter root, path, #handler, enter on, #cut, path, #cut", "enter root, path, #cut"},
+		{"called, not back", "call each@plt\n call inner\n", "inner", rootAt - 16 - 24,
+			"enter root, path, path, enter inner, path, #handler, enter on, path, #cut", "enter root, path, path, enter inner, path"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := assemble(t.TempDir(), asm+`
+	function root
+		framed
+		`+c.code+`
+		test %eax, %eax
+		je 1f
+		nop
+	1:	leave
+	hidden inner
+		framed
+		call strlen@plt
+		leave
+	function back
+		framed
+		call strlen@plt
+		speak
+		leave
+	hidden back_silent
+		framed
+		call strlen@plt
+		speak
+		leave
+		.data
+		.quad back_silent
+	`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			returns, registers := placeOf(p, c.returns)+9, registersAt(c.rsp)
+			words := append([]wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "root"), 0, rootAt)}, registers...)
+			if d := cmp.Diff(c.handled, told(t, p, append(words, wire.MakeFrom(wire.Called, returns), wire.MakeWitness(firstSite(p, "on"), 0, handlerAt))...)); d != "" {
+				t.Errorf("a handler: %s", d)
+			}
+			if d := cmp.Diff(c.ended, told(t, p, append(words, wire.MakeEnd(wire.Called, returns))...)); d != "" {
+				t.Errorf("the end: %s", d)
+			}
+		})
+	}
+}
+
+// TestHandlerInWhatIsJumpedTo: code that is not observed, to which a routine has jumped, is interrupted,
+// and calls back then: what has called that routine has not returned before. It was said to have.
+func TestHandlerInWhatIsJumpedTo(t *testing.T) {
+	p, err := assemble(t.TempDir(), asm+`
+	function root
+		framed
+		call middle
+		speak
+		leave
+	hidden middle
+		framed
+		call last
+		leave
+	hidden last
+		jmp each@plt
+		.cfi_endproc
+	function back
+		speak
+		ret
+		.cfi_endproc
+	`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rootAt, lastAt = 0x7ffc0000, 0x7ffc0000 - 32
+	behindLast, behindMiddle := placeOf(p, "middle")+9, placeOf(p, "root")+9
+	words := []wire.Word{
+		wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "root"), 0, rootAt),
+		wire.MakeFrom(wire.Inside, behindLast), wire.MakeFrom(wire.Inside, behindMiddle), wire.MakeWitness(firstSite(p, "last"), 0, lastAt),
+	}
+	back := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "back"), 0, rootAt-256)}
+	handler := wire.MakeWitness(firstSite(p, "on"), 0, rootAt-4096)
+	const want = "enter root, path, enter middle, path, enter last, path, leave, #handler, enter on, path, leave, enter back, path, #cut"
+	for _, from := range [][]wire.Word{append(registersAt(lastAt-8), wire.MakeFrom(wire.Called, behindLast)), {wire.MakeFrom(wire.HandlerOutside, 0)}} {
+		if d := cmp.Diff(want, told(t, p, slices.Concat(words, from, []wire.Word{handler}, back)...)); d != "" {
+			t.Errorf("%v: %s", from[len(from)-1], d)
+		}
+	}
+}
+
+// TestKilledBehindAHandler: a thread is killed in code that is not observed, where a handler that is
+// not either has come and does not block its signal: in that, or behind it. It was told to have gone
+// on.
+func TestKilledBehindAHandler(t *testing.T) {
+	p, err := assemble(t.TempDir(), asm+`
+	function root
+		framed
+		speak
+		mov %eax, (%rdi)
+		call strlen@plt
+		speak
+		leave
+	`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rootAt = 0x7ffc0000
+	r := p.Routines[slices.IndexFunc(p.Routines, func(r *plan.Routine) bool { return r.Name == "root" })]
+	store := slices.IndexFunc(r.Blocks, func(b cfg.Block) bool { return b.Lo == r.Addr+9 })
+	words := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "root"), 0, rootAt)}
+	words = append(append(words, registersAt(rootAt-16)...), wire.MakeInterrupt(r.Blocks[store].Lo+r.Offset()), wire.MakeEnd(wire.Killed, 0))
+	if d := cmp.Diff("enter root, path, #cut, #cut", told(t, p, words...)); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 type Decoder struct {
 	plan      *plan.Plan
 	routines  []*routine
+	main      *routine          // that is called once, before all others; nil: it is not known
 	returns   map[uint64]place  // by return address, as plan.Plan.Calls
 	partials  map[string]uint64 // numbers, by what key spells
 	key       []byte
@@ -71,6 +72,9 @@ func (d *Decoder) Grow() error {
 		d.routines = append(d.routines, &routine{Routine: pr})
 	}
 	d.callers = nil
+	if m := d.plan.Parts[0].Program.Main(); m != nil {
+		d.main = d.routines[m.ID]
+	}
 	for _, r := range d.routines[known:] {
 		if !r.Observed() {
 			continue

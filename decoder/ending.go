@@ -22,7 +22,8 @@ func (d *Decoder) HasRun(first wire.Batch) bool {
 				return true
 			}
 		case wire.From, wire.End:
-			if place := w.Place(); (place == wire.Inside || place == wire.Handler || place == wire.Called) && d.observes(w.Address()) {
+			place := w.Place()
+			if _, calls := d.returns[w.Address()]; place == wire.Called && calls || (place == wire.Inside || place == wire.Handler) && d.observes(w.Address()) {
 				return true
 			}
 		}
@@ -45,12 +46,10 @@ func (t *Thread) end(w wire.Word) {
 			where.pc, known = t.from[0].Address(), true
 		}
 	}
-	if w.Place() == wire.Inside && t.taken != nil && t.heard { // a handler has come that has said nothing yet: the thread is in that, or it has returned
-		if moved, _, _ := t.interrupt(*t.taken); !moved {
-			t.sink.Mark(ops.Cut, 0)
-		}
-	}
 	killed := w.Place() == wire.Killed || w.Place() == wire.Called
+	if t.taken != nil && t.heard && (w.Place() == wire.Inside || killed && !t.inUnseenHandler()) {
+		t.endSince(*t.taken, w.Place() == wire.Killed)
+	}
 	if w.Place() != wire.Unreadable && !(known && t.endAt(where)) && !(killed && t.endAbroad()) {
 		t.endOutside()
 	}
@@ -60,14 +59,27 @@ func (t *Thread) end(w wire.Word) {
 	}
 }
 
+// endSince brings the thread to where a handler has come that has said nothing: it is in that, or that
+// has returned. Where it ends then is told only if that is in what is observed, or called by that.
+func (t *Thread) endSince(taken spot, abroad bool) {
+	n, _, _ := t.interrupt(taken)
+	if abroad {
+		t.cutAll()
+	}
+	if n != 1 || abroad {
+		t.sink.Mark(ops.Cut, 0)
+	}
+}
+
 // endAt ends the thread where it is in an activation, or where the handler came that it is in: of
 // what led there only what is certain is told, where several ways do. It reports false if nothing
 // there is observed, nor leads there silently.
 func (t *Thread) endAt(where spot) bool {
-	if moved, _, _ := t.interrupt(where); moved {
+	n, _, _ := t.interrupt(where)
+	switch {
+	case n == 1:
 		return true
-	}
-	if !t.d.observes(where.pc) {
+	case n == 0 && !t.d.observes(where.pc):
 		return false
 	}
 	t.cutAll()
@@ -86,8 +98,12 @@ func (t *Thread) endAbroad() bool {
 	if _, ahead := t.openCallAhead(t.top()); ahead {
 		return false
 	}
-	if moved, _, _ := t.interrupt(spot{outside: true}); !moved {
+	innermost, depth := *t.top(), len(t.frames)
+	switch n, _, _ := t.interrupt(spot{outside: true}); {
+	case n != 1:
 		t.cutAll()
+		t.sink.Mark(ops.Cut, 0)
+	case innermost.adrift && len(t.frames) < depth: // the handler has jumped to where it ended
 		t.sink.Mark(ops.Cut, 0)
 	}
 	return true
@@ -103,7 +119,6 @@ func (t *Thread) inUnseenHandler() bool {
 // calledBackBy reports whether the innermost activation is below what a handler has interrupted,
 // where registers held this: so the handler has called it back, or what has called that.
 func (t *Thread) calledBackBy(regs *registers) bool {
-	const rsp = 4
 	if len(t.frames) == 0 || regs == nil {
 		return false
 	}
@@ -124,6 +139,9 @@ func (t *Thread) endOutside() {
 			return
 		}
 		end, root, handler := f.r.kind[o.block], f.root, f.handler
+		if f.adrift && f.r.jumpsAnywhere(o.block) {
+			t.sink.Mark(ops.Cut, 0)
+		}
 		t.finishAbove(len(t.frames) - 2)
 		returned = !handler
 		if root && !handler || end == plan.External || end == plan.Unknown {

@@ -11,32 +11,32 @@ import (
 
 // interrupt brings the thread to where it was interrupted: a signal handler comes in between, or
 // the thread is dead. Activations that must have returned before are ended, and routines that have
-// made no word yet are entered. It reports whether there is just one silent way there. If there are
-// several, only what they share moves: activations that have returned are ended, and the last path
-// of one that has jumped away. over is how many of the frames had not ended before, as far as is
+// made no word yet are entered. It returns how many silent ways lead there, two standing for more. If
+// there are several, only what they share moves: activations that have returned are ended, and the last
+// path of one that has jumped away. over is how many of the frames had not ended before, as far as is
 // known, and alive of how many that is certain: the innermost may have.
-func (t *Thread) interrupt(where spot) (moved bool, over, alive int) {
+func (t *Thread) interrupt(where spot) (n, over, alive int) {
 	s := &search{spot: where, d: t.d, cfa: t.d.activationAt(where), from: map[entered]found{}}
 	ways := s.thread(t)
 	i := ways.frame
 	switch ways.n {
 	case 0:
-		return false, 0, 0
+		return 0, 0, 0
 	case 1:
 		word := t.here
 		t.here = held{regs: where.regs}
 		t.follow(i, ways.way)
 		t.here = word
-		return true, len(t.frames), len(t.frames)
+		return 1, len(t.frames), len(t.frames)
 	}
 	t.finishAbove(len(t.frames) - 1 - ways.returned)
 	if ways.jumped {
 		t.endPath(t.top())
 	}
 	if ways.ends {
-		return false, i + 1, i
+		return ways.n, i + 1, i
 	}
-	return false, i + 1, i + 1
+	return ways.n, i + 1, i + 1
 }
 
 // endInterrupters ends the handlers that came before this one had run its first instruction: of
@@ -83,11 +83,11 @@ func (t *Thread) leaveInterrupted(i int) bool {
 		return false
 	}
 	a := t.frames[i].activation
-	moved, _, _ := t.interrupt(*t.taken)
+	n, _, _ := t.interrupt(*t.taken)
 	if len(t.frames) <= i || t.frames[i].activation != a {
 		return false
 	}
-	if !moved && !t.cut(t.top()) {
+	if n != 1 && !t.cut(t.top()) {
 		t.sink.Mark(ops.Cut, 0)
 	}
 	if len(t.frames)-1 > i {
@@ -144,7 +144,11 @@ func (t *Thread) follow(i int, way []hop) {
 			f := t.frames[i]
 			t.apply(&f, h.out.move)
 			t.frames = t.frames[:i]
-			if to := f.r.tailTarget(h.out.block); to != nil {
+			to := f.r.tailTarget(h.out.block)
+			switch {
+			case to == nil && !f.root && len(t.frames) > 0:
+				t.top().open = t.top().called && f.r.jumpsAnywhere(h.out.block)
+			case to != nil:
 				t.enter(frame{activation: activation{to, f.cfa}, from: f.from, root: f.root, handler: f.handler, over: f.over, alive: f.alive, adrift: f.adrift, back: f.back})
 			}
 		}
@@ -157,16 +161,15 @@ func (t *Thread) follow(i int, way []hop) {
 func (t *Thread) handle(f frame) {
 	t.endInterrupters(&f)
 	where := t.interruptedBy(&f)
-	moved, over, alive := t.interrupt(where)
-	if !moved && over == 0 && where.returns != 0 { // it only seems to return there
+	n, over, alive := t.interrupt(where)
+	if n == 0 && where.returns != 0 { // it only seems to return there
 		where = spot{outside: true}
-		moved, over, alive = t.interrupt(where)
+		n, over, alive = t.interrupt(where)
 	}
-	if !moved {
+	if n != 1 {
 		t.endHandlers(f.cfa)
-		f.adrift = !where.outside || !t.heard
+		f.adrift = !where.outside || where.returns != 0 || !t.heard || len(t.frames) > 0 && !t.top().atOpenCall()
 		if len(t.frames) > 0 {
-			f.adrift = f.adrift || !t.top().atOpenCall()
 			t.pause(t.top())
 		}
 	}

@@ -9,6 +9,9 @@ import (
 // registers are what general registers hold, by hardware number: the low wire.CaseBits of them.
 type registers [16]uint64
 
+// Hardware numbers.
+const rsp, rbp = 4, 5
+
 // registersOf is what register words say; nil, if they are not all there.
 func registersOf(values []uint64) *registers {
 	if len(values) != len(wire.Registers) {

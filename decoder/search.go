@@ -11,9 +11,12 @@ import (
 type spot struct {
 	pc      uint64
 	outside bool
-	returns uint64     // that code's return address, where the stack pointer points to it; 0: nobody knows
+	returns uint64     // that code's return address, where its stack pointer points to one of the image; 0: nobody knows
 	regs    *registers // what they held there; nil: nobody knows
 }
+
+// anywhere reports whether nothing more is known than that it is in code that is not observed.
+func (s *spot) anywhere() bool { return s.outside && s.returns == 0 }
 
 // A hop is a step on the way of an activation to the spot.
 type hop struct {
@@ -46,7 +49,7 @@ type found struct {
 
 func (f *found) add(n int, first hop, rest []hop) {
 	if n > 0 {
-		f.n, f.way = f.n+n, append([]hop{first}, rest...)
+		f.n, f.way = min(f.n+n, unknown), append([]hop{first}, rest...)
 		ends := first.kind == hopHome || first.kind == hopTail
 		f.ends, f.stays = f.ends || ends, f.stays || !ends
 	}
@@ -58,9 +61,10 @@ const unknown = 2
 // A search looks for the silent ways to a spot. Cost: the silent code that can be reached.
 type search struct {
 	spot
-	d    *Decoder
-	cfa  uint64            // of the activation that the spot is in; 0: nobody knows
-	from map[entered]found // from their entries
+	d     *Decoder
+	first bool              // nothing was heard of the thread yet
+	cfa   uint64            // of the activation that the spot is in; 0: nobody knows
+	from  map[entered]found // from their entries
 
 	standing bool // what is looked from stands at a call of code that is not observed: what that leads to is left out
 
@@ -74,6 +78,9 @@ type entered struct {
 	activation
 	returns uint64
 }
+
+// elsewhere is a return address that leads out of the image.
+const elsewhere = 1
 
 // mostEntered bounds how many are looked at: what leads further cannot be told from other ways.
 const mostEntered = 1 << 12
@@ -99,13 +106,11 @@ func (s *search) thread(t *Thread) (all outlook) {
 		o, returns := f.st.returnsBy(called)
 		if f.atOpenCall() {
 			n, way := s.calledBack(t, i)
-			if s.returns != 0 {
-				n = s.inCall(entered{f.activation, returnAddress(f.from)}, f.st.block)
-			}
 			here.add(n, hop{kind: hopStay}, way)
+			at := entered{f.activation, returnAddress(f.from)}
+			here.add(s.there(at.called(f.st.block)), hop{kind: hopStay}, nil)
 		}
-		toCall := !s.outside && i > 0 && t.frames[i-1].atOpenCall()     // of the next frame, which is looked through for what that calls back
-		if f.root && returns > 0 && !f.r.jumpsOut(o.block) && !toCall { // else it is among the ways within
+		if f.root && returns > 0 && !f.r.jumpsOut(o.block) && !s.goesOn(t, i) { // else it is among the ways within
 			here.add(s.open(), hop{kind: hopHome}, nil)
 		}
 		// where stacks are switched, one that stands at a call out of which that may be has perhaps
@@ -118,11 +123,17 @@ func (s *search) thread(t *Thread) (all outlook) {
 		case certain && !f.handler && f.r.tailTarget(o.block) == nil:
 			all.returned++
 		}
-		if returns == 0 || s.outside && s.returns == 0 && f.root {
+		if returns == 0 || s.anywhere() && f.root {
 			break
 		}
 	}
 	return all
+}
+
+// goesOn reports whether the code that is not observed to which frame i returns is looked through with
+// the next frame: where that has called it, or a handler has interrupted it.
+func (s *search) goesOn(t *Thread, i int) bool {
+	return i > 0 && !s.anywhere() && (t.frames[i].handler || t.frames[i-1].atOpenCall())
 }
 
 // ofFrame looks for the ways from a frame, but out of the call of code that is not observed where it
@@ -135,10 +146,13 @@ func (s *search) ofFrame(f *frame, called bool) found {
 // mayBeAt reports whether the activation that the spot is in may have a CFA.
 func (s *search) mayBeAt(cfa uint64) bool { return s.cfa == 0 || cfa == 0 || s.cfa == cfa }
 
-// returnAddress is that of an activation, if it leads into the image; else 0.
+// returnAddress is that of an activation.
 func returnAddress(from wire.Word) uint64 {
-	if from == 0 || from.Place() != wire.Inside {
+	switch {
+	case from == 0:
 		return 0
+	case from.Place() != wire.Inside:
+		return elsewhere
 	}
 	return from.Address()
 }
@@ -189,38 +203,39 @@ func (s *search) call(f *found, in entered, b int) {
 	h := hop{kind: hopCall, block: b}
 	switch kind := in.r.kind[b]; {
 	case kind == plan.Known:
-		callee := s.entry(entered{activation{in.r.callee[b], in.below(b)}, in.r.Blocks[b].Hi + in.r.Offset()})
+		callee := s.entry(in.called(b))
 		if callee.n > 0 && in.r.Blocks[b].Depth < 0 { // where its frame would be is not known
 			callee.n = unknown
 		}
 		f.add(callee.n, h, callee.way)
-	case kind == plan.Harmless && !s.outside:
 	default:
-		f.add(s.inCall(in, b), h, nil)
+		f.add(s.through(in.called(b), kind == plan.Harmless), h, nil)
 	}
 }
 
-// below is the CFA of what block b calls; 0: nobody knows.
-func (in *entered) below(b int) uint64 {
-	if depth := in.r.Blocks[b].Depth; in.cfa != 0 && depth >= 0 {
-		return in.cfa - uint64(depth)
+// called is what the call of block b enters.
+func (in *entered) called(b int) entered {
+	block := &in.r.Blocks[b]
+	to := entered{activation{in.r.callee[b], 0}, block.Hi + in.r.Offset()}
+	if in.cfa != 0 && block.Depth >= 0 {
+		to.cfa = in.cfa - uint64(block.Depth)
 	}
-	return 0
+	return to
 }
 
-// inCall is how many ways lead to the spot by way of the code that is not observed which the call
-// of block b enters.
-func (s *search) inCall(in entered, b int) int {
-	if s.returns != 0 {
-		return s.returning(entered{activation{nil, in.below(b)}, in.r.Blocks[b].Hi + in.r.Offset()})
+// through is how many ways lead to the spot by way of code that is not observed, and has been entered
+// so; harmless: code that calls nothing back.
+func (s *search) through(in entered, harmless bool) (n int) {
+	if !harmless || s.anywhere() {
+		n = s.open()
 	}
-	return s.open()
+	return n + s.there(in)
 }
 
-// returning is how many ways lead to a spot whose return address is known by way of code that is not
-// observed and has been entered so.
-func (s *search) returning(in entered) int {
-	if s.returns == in.returns && s.mayBeAt(in.cfa) {
+// there is how many ways lead to a spot whose return address is known in code that is not observed, and
+// has been entered so.
+func (s *search) there(in entered) int {
+	if s.returns != 0 && (in.returns == s.returns || in.returns == 0) && s.mayBeAt(in.cfa) {
 		return 1
 	}
 	return 0
@@ -234,11 +249,8 @@ func (s *search) tail(f *found, in entered, o out) {
 	case to != nil:
 		there := s.entry(entered{activation{to, in.cfa}, in.returns})
 		f.add(there.n, h, there.way)
-	case !in.r.leavesImage(o.block):
-	case s.returns != 0:
-		f.add(s.returning(in), h, nil)
-	case s.outside, in.r.jumpsAnywhere(o.block):
-		f.add(s.open(), h, nil)
+	case in.r.leavesImage(o.block):
+		f.add(s.through(in, !in.r.jumpsAnywhere(o.block)), h, nil)
 	}
 }
 
@@ -249,6 +261,12 @@ func (r *routine) leavesImage(b int) bool {
 
 // entry looks for the ways from the entry of a routine.
 func (s *search) entry(in entered) found {
+	if s.returns == 0 {
+		in.returns = 0 // nobody asks
+	}
+	if s.cfa == 0 {
+		in.cfa = 0
+	}
 	if f, ok := s.from[in]; ok {
 		return f // of a routine that is being searched nothing yet: plans have no silent circles
 	}
@@ -265,26 +283,34 @@ func (s *search) entry(in entered) found {
 }
 
 // open is how many ways lead to the spot through code that is not known: it is there, or has
-// silently called back. Where the spot's return address is known, that code is not: it would return
-// elsewhere.
+// silently called back. Of a spot whose return address is known it is the latter: of code that is there
+// there is asked.
 func (s *search) open() int {
-	switch {
-	case s.returns != 0:
-		return 0
-	case s.outside:
+	if s.anywhere() {
 		return 1
 	}
 	if !s.asked {
 		s.asked = true
-		for _, r := range s.d.silentOrigins(s.pc) {
-			ways := s.entry(entered{activation: activation{r: r}})
-			if ways.n > 0 {
+		for _, r := range s.d.silentOrigins(s.holder()) {
+			ways := s.entry(entered{activation{r: r}, elsewhere})
+			if ways.n > 0 && (r != s.d.main || s.first) {
 				s.back.n, s.back.way, s.origin = s.back.n+ways.n, ways.way, activation{r: r}
 			}
 		}
 		s.origin.cfa, _ = s.outermost(s.origin.r, s.back.way)
 	}
 	return unknown * min(s.back.n, 1)
+}
+
+// holder is the observed routine in which the spot is, or to which it returns; nil if there is none.
+func (s *search) holder() *routine {
+	if s.returns != 0 {
+		return s.d.returns[s.returns].r
+	}
+	if r := s.d.plan.Containing(s.pc); r != nil {
+		return s.d.routines[r.ID]
+	}
+	return nil
 }
 
 // signalRoom is less than a signal takes of the stack that it interrupts, bytes: the red zone and the
@@ -298,13 +324,17 @@ const signalRoom = 512
 // that there is one such activation at a time.
 func (s *search) calledBack(t *Thread, i int) (n int, way []hop) {
 	n = s.open()
-	if s.outside || n == 0 {
+	if s.anywhere() || n == 0 {
 		return n, nil
 	}
 	f, cfa := &t.frames[i], s.origin.cfa
 	depth := f.r.Blocks[f.st.block].Depth
 	switch {
-	case s.back.n != 1, cfa == 0, depth < 0, cfa > f.cfa-uint64(depth), t.known != 0, len(t.away) > 0:
+	case s.back.n != 1, cfa == 0, depth < 0:
+		return n, nil
+	case f.cfa-uint64(depth) < cfa && cfa <= f.cfa: // f is there
+		return 0, nil
+	case cfa > f.cfa, t.known != 0, len(t.away) > 0:
 		return n, nil
 	case s.pc == s.origin.r.Addr+s.origin.r.Offset(): // it may be a handler that waits for another to end
 		return n, nil
@@ -324,8 +354,9 @@ func (s *search) calledBack(t *Thread, i int) (n int, way []hop) {
 // speaks before it returns. Where a function begins, the one before it may have ended, in a system
 // call.
 func (s *search) beginning() (f found) {
+	s.first = true
 	s.open()
-	if r := s.d.plan.Containing(s.pc); r == nil || s.pc == r.Addr+r.Offset() {
+	if r := s.holder(); r == nil || s.pc == r.Addr+r.Offset() {
 		return found{n: unknown}
 	}
 	f.add(s.back.n, hop{kind: hopBegin, back: s.origin}, s.back.way)
@@ -340,34 +371,31 @@ func (s *search) outermost(r *routine, way []hop) (cfa uint64, ok bool) {
 	}
 	cfa = s.cfa
 	for _, h := range way {
-		switch h.kind {
-		case hopStop:
-		case hopCall:
-			if r.kind[h.block] != plan.Known || r.Blocks[h.block].Depth < 0 {
-				return 0, false
-			}
+		switch {
+		case h.kind == hopCall && r != nil && r.Blocks[h.block].Depth >= 0:
 			cfa += uint64(r.Blocks[h.block].Depth)
 			r = r.callee[h.block]
-		case hopTail:
-			if r = r.tailTarget(h.out.block); r == nil {
-				return 0, false
-			}
-		default:
+		case h.kind == hopTail && r != nil:
+			r = r.tailTarget(h.out.block)
+		case h.kind != hopStop:
 			return 0, false
 		}
 	}
-	return cfa, true
+	return cfa, r != nil == (s.returns == 0) // it is in r, or in what is not observed
 }
 
 // activationAt is the CFA of the activation that a spot is in, by its registers; 0 if they do not
 // tell.
 func (d *Decoder) activationAt(where spot) uint64 {
-	const dwarfRBP, dwarfRSP, rsp, rbp = 6, 7, 4, 5
-	if where.returns != 0 && where.regs != nil {
+	const dwarfRBP, dwarfRSP = 6, 7
+	if where.regs == nil {
+		return 0
+	}
+	if where.returns != 0 {
 		return where.regs[rsp] + 8
 	}
 	holder := d.plan.Containing(where.pc)
-	if where.outside || where.regs == nil || holder == nil {
+	if where.outside || holder == nil {
 		return 0
 	}
 	switch rule := holder.CFA(where.pc - holder.Offset()); rule.Reg {
@@ -379,17 +407,15 @@ func (d *Decoder) activationAt(where spot) uint64 {
 	return 0
 }
 
-// silentOrigins lists the routines that unknown code may call and that may come silently to the
-// routine that holds an address.
-func (d *Decoder) silentOrigins(pc uint64) (origins []*routine) {
-	holder := d.plan.Containing(pc)
-	if holder == nil {
+// silentOrigins lists the routines that unknown code may call and that may come silently to another.
+func (d *Decoder) silentOrigins(to *routine) (origins []*routine) {
+	if to == nil {
 		return nil
 	}
 	if d.callers == nil {
 		d.callers = d.silentCallers()
 	}
-	list, seen := []*routine{d.routines[holder.ID]}, map[*routine]bool{d.routines[holder.ID]: true}
+	list, seen := []*routine{to}, map[*routine]bool{to: true}
 	for i := 0; i < len(list); i++ {
 		r := list[i]
 		if r.Observed() && r.MayBeRoot() {

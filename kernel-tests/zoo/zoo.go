@@ -65,6 +65,7 @@ func Programs() []Program {
 		{File: "avx.c", Tags: Vector},
 		{File: "beneath.c", Exit: 5, Tags: NoStatic},
 		{File: "builtin_jump.c", Tags: Jumps},
+		{File: "called_faults.c", Exit: 139, Tags: Signals | Jumps | NoStatic},
 		{File: "calculator.c", Tags: Jumps},
 		{File: "callback_faults.c", Exit: 5, Tags: Signals | Jumps | NoStatic | Announced},
 		{File: "callbacks.c", Exit: 4},
