@@ -63,8 +63,10 @@ const (
 	FamilyProgEnds       = "ends"
 	FamilyProgSignalSeen = "signal_seen"
 	FamilyVarFollowing   = "following"
+	FamilyVarGuardian    = "guardian"
 	FamilyVarMissed      = "missed"
 	FamilyVarNames       = "names"
+	FamilyVarOrphaned    = "orphaned"
 )
 
 // LoadFamily returns the embedded CollectionSpec for Family.
@@ -130,8 +132,10 @@ type FamilyMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type FamilyVariableSpecs struct {
 	Following *ebpf.VariableSpec `ebpf:"following"`
+	Guardian  *ebpf.VariableSpec `ebpf:"guardian"`
 	Missed    *ebpf.VariableSpec `ebpf:"missed"`
 	Names     *ebpf.VariableSpec `ebpf:"names"`
+	Orphaned  *ebpf.VariableSpec `ebpf:"orphaned"`
 }
 
 // FamilyObjects contains all objects after they have been loaded into the kernel.
@@ -172,8 +176,10 @@ func (m *FamilyMaps) Close() error {
 // It can be passed to LoadFamilyObjects or ebpf.CollectionSpec.LoadAndAssign.
 type FamilyVariables struct {
 	Following *ebpf.Variable `ebpf:"following"`
+	Guardian  *ebpf.Variable `ebpf:"guardian"`
 	Missed    *ebpf.Variable `ebpf:"missed"`
 	Names     *ebpf.Variable `ebpf:"names"`
+	Orphaned  *ebpf.Variable `ebpf:"orphaned"`
 }
 
 // FamilyPrograms contains all programs after they have been loaded into the kernel.

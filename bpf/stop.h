@@ -39,6 +39,15 @@ struct {
 enum { SIGCONT = 18, SIGSTOP = 19, SIGTTOU = 22, FROM_KERNEL = 1 };
 #define SECOND 1000000000ULL
 
+/* The process that lets go on whom we have stopped, should the user's side be gone. If it is killed as well, nobody is left but we, where the kernel lets us
+ * (6.16). */
+__u32 guardian;
+__u32 orphaned;
+enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
+extern struct task_struct *bpf_task_from_pid(int pid) __ksym __weak;
+extern void bpf_task_release(struct task_struct *task) __ksym __weak;
+extern int bpf_send_signal_task(struct task_struct *task, int signal, enum pid_type type, __u64 value) __ksym __weak;
+
 static __always_inline struct stop *stop_of(__u32 process)
 {
 	return bpf_map_lookup_elem(&stops, &process);
@@ -49,8 +58,29 @@ static __always_inline void halt(__u32 process)
 {
 	struct stop *s = stop_of(process);
 
-	if (s && !s->ours)
+	if (s && !s->ours && !orphaned)
 		bpf_send_signal(SIGSTOP);
+}
+
+static long let_go(void *map, const __u32 *process, const struct stop *s, void *unused)
+{
+	struct task_struct *task;
+
+	if (!s->ours || !bpf_task_from_pid || !(task = bpf_task_from_pid(*process)))
+		return 0;
+	if (bpf_send_signal_task)
+		bpf_send_signal_task(task, SIGCONT, PIDTYPE_TGID, 0);
+	bpf_task_release(task);
+	return 0;
+}
+
+/* take_over is called at the end of each thread, of whatever process. */
+static __always_inline void take_over(const struct task_struct *task)
+{
+	if (task->tgid != guardian || task->signal->live.counter)
+		return;
+	orphaned = 1;
+	bpf_for_each_map_elem(&stops, let_go, 0, 0);
 }
 
 /* forget_stop is called at the end of each thread. */
@@ -68,6 +98,7 @@ static __always_inline void forget_stop(struct task_struct *task)
  */
 static __always_inline void note_signal(struct stop *s, __u64 *args)
 {
+	struct task_struct *to = (void *)args[2];
 	int sig = args[0];
 
 	if (sig < SIGCONT || sig > SIGTTOU)
@@ -77,6 +108,8 @@ static __always_inline void note_signal(struct stop *s, __u64 *args)
 		if (args[3] && (s->other != SIGSTOP || bpf_ktime_get_ns() - s->since > SECOND)) {
 			s->ours = 1;
 			s->other = 0;
+			if (orphaned && bpf_send_signal_task) /* it was on its way */
+				bpf_send_signal_task(to, SIGCONT, PIDTYPE_TGID, 0);
 		}
 	} else if (sig == SIGCONT) {
 		s->undone = s->other;

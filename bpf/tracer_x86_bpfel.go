@@ -189,6 +189,7 @@ const (
 	TracerVarEnabledAt    = "enabled_at"
 	TracerVarEscaped      = "escaped"
 	TracerVarForked       = "forked"
+	TracerVarGuardian     = "guardian"
 	TracerVarHighWater    = "high_water"
 	TracerVarHolding      = "holding"
 	TracerVarImageBase    = "image_base"
@@ -198,6 +199,7 @@ const (
 	TracerVarMapped       = "mapped"
 	TracerVarMetrics      = "metrics"
 	TracerVarNames        = "names"
+	TracerVarOrphaned     = "orphaned"
 	TracerVarReplaced     = "replaced"
 	TracerVarSettled      = "settled"
 	TracerVarShared       = "shared"
@@ -281,6 +283,7 @@ type TracerVariableSpecs struct {
 	EnabledAt    *ebpf.VariableSpec `ebpf:"enabled_at"`
 	Escaped      *ebpf.VariableSpec `ebpf:"escaped"`
 	Forked       *ebpf.VariableSpec `ebpf:"forked"`
+	Guardian     *ebpf.VariableSpec `ebpf:"guardian"`
 	HighWater    *ebpf.VariableSpec `ebpf:"high_water"`
 	Holding      *ebpf.VariableSpec `ebpf:"holding"`
 	ImageBase    *ebpf.VariableSpec `ebpf:"image_base"`
@@ -290,6 +293,7 @@ type TracerVariableSpecs struct {
 	Mapped       *ebpf.VariableSpec `ebpf:"mapped"`
 	Metrics      *ebpf.VariableSpec `ebpf:"metrics"`
 	Names        *ebpf.VariableSpec `ebpf:"names"`
+	Orphaned     *ebpf.VariableSpec `ebpf:"orphaned"`
 	Replaced     *ebpf.VariableSpec `ebpf:"replaced"`
 	Settled      *ebpf.VariableSpec `ebpf:"settled"`
 	Shared       *ebpf.VariableSpec `ebpf:"shared"`
@@ -348,6 +352,7 @@ type TracerVariables struct {
 	EnabledAt    *ebpf.Variable `ebpf:"enabled_at"`
 	Escaped      *ebpf.Variable `ebpf:"escaped"`
 	Forked       *ebpf.Variable `ebpf:"forked"`
+	Guardian     *ebpf.Variable `ebpf:"guardian"`
 	HighWater    *ebpf.Variable `ebpf:"high_water"`
 	Holding      *ebpf.Variable `ebpf:"holding"`
 	ImageBase    *ebpf.Variable `ebpf:"image_base"`
@@ -357,6 +362,7 @@ type TracerVariables struct {
 	Mapped       *ebpf.Variable `ebpf:"mapped"`
 	Metrics      *ebpf.Variable `ebpf:"metrics"`
 	Names        *ebpf.Variable `ebpf:"names"`
+	Orphaned     *ebpf.Variable `ebpf:"orphaned"`
 	Replaced     *ebpf.Variable `ebpf:"replaced"`
 	Settled      *ebpf.Variable `ebpf:"settled"`
 	Shared       *ebpf.Variable `ebpf:"shared"`

@@ -365,6 +365,26 @@ func TestFollowKilled(t *testing.T) {
 	s.end()
 }
 
+// Nor does one that is killed with its guard leave anybody stopped.
+func TestFollowKilledWithItsGuard(t *testing.T) {
+	mayTakeOver(t)
+	s := startSubject(t, exec.Command("dash", "-c", forking))
+	sum := 0
+	for i := range amount(3, 50) {
+		w := startTracer(t, "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-p", strconv.Itoa(s.pid()))
+		w.expect("recording process")
+		s.put(3)
+		w.expect("recording process")
+		time.Sleep(time.Duration(i*7%50) * time.Millisecond)
+		w.killBoth(i%2 == 0)
+		sum += 3
+		if got := s.answer(); got != fmt.Sprintln(sum) {
+			t.Errorf("it answered %q, not %d", got, sum)
+		}
+	}
+	s.end()
+}
+
 // A guard that is killed leaves nobody stopped either.
 func TestFollowGuardKilled(t *testing.T) {
 	s := startSubject(t, exec.Command("dash", "-c", forking))

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf/features"
 	"golang.org/x/sys/unix"
 )
 
@@ -72,6 +74,45 @@ func TestKilledWhileItHolds(t *testing.T) {
 	}
 	s.becomesClean()
 	s.end()
+}
+
+// mayTakeOver skips a test of what kernels do for those that wpptrace has stopped when nobody else is left.
+func mayTakeOver(t *testing.T) {
+	if version, err := features.LinuxVersionCode(); err == nil && version < 6<<16|16<<8 {
+		t.Skip("Linux 6.16 and later let them go on")
+	}
+}
+
+// killBoth kills wpptrace and its guard.
+func (w *tracer) killBoth(guardFirst bool) {
+	w.t.Helper()
+	both := []int{w.cmd.Process.Pid, guardOf(w.t, w.cmd.Process.Pid)}
+	if guardFirst {
+		slices.Reverse(both)
+	}
+	for _, pid := range both {
+		must(w.t, unix.Kill(pid, unix.SIGKILL))
+	}
+	w.cmd.Wait()
+}
+
+// So does one whose guard is killed with it, as all of a control group is: the kernel lets it go on.
+func TestKilledWithItsGuard(t *testing.T) {
+	mayTakeOver(t)
+	want := answers(t, 50)
+	for i := range amount(4, 100) {
+		s, w, answer := holdServer(t)
+		w.killBoth(i%2 == 0)
+		select {
+		case got := <-answer:
+			if got != want[0] {
+				t.Errorf("the server answered %q, untraced %q", got, want[0])
+			}
+		case <-time.After(patience):
+			t.Fatalf("the server, in state %c, does not answer", stateOf(t, s.pid()))
+		}
+		s.end()
+	}
 }
 
 // A process that somebody else stops while wpptrace has stopped it stays so until they let it go

@@ -140,7 +140,11 @@ func (s *Session) listen() (err error) {
 		if errors.Is(s.process.Signal(0), unix.EPERM) { // before it is stopped, and stays so
 			return errors.New("it could be stopped, but not let go on: no CAP_KILL: run wpptrace as root, or leave out --lib and --on-overflow stop")
 		}
-		if err := s.objects.Stops.Put(uint32(s.process.PID), bpf.TracerStop{}); err != nil {
+		err := s.objects.Stops.Put(uint32(s.process.PID), bpf.TracerStop{})
+		if err == nil {
+			err = s.objects.Guardian.Set(uint32(s.guard.PID()))
+		}
+		if err != nil {
 			return fmt.Errorf("watch over it: %w", err)
 		}
 		if s.watch, err = s.guard.Watch(s.objects.Stops, s.objects.SignalSent, s.objects.ThreadExit); err != nil {

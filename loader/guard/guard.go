@@ -81,6 +81,9 @@ func (g *Guard) end() error {
 	return errors.Join(err, g.status)
 }
 
+// PID is the number of the guard's own process.
+func (g *Guard) PID() int { return g.cmd.Process.Pid }
+
 // Gone is closed when the guard has come to its end: it has been killed, and its probes are out.
 func (g *Guard) Gone() <-chan struct{} { return g.gone }
 
