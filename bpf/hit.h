@@ -137,6 +137,21 @@ static __always_inline __u64 called_from(__u64 sp)
 	return call_at(ra) ? ra : NOWHERE;
 }
 
+/* note_return notes that, where a signal comes that may end the thread: its memory may be gone then (before Linux 6.16). */
+static __always_inline void note_return(struct thread *t, __u64 sp)
+{
+	t->returns = called_from(sp);
+	t->returns_at = sp;
+}
+
+/* last_return is where the thread that ends would have returned to. */
+static __always_inline __u64 last_return(const struct thread *t, __u64 sp)
+{
+	__u64 ra = called_from(sp);
+
+	return ra == NOWHERE && sp == t->returns_at ? t->returns : ra;
+}
+
 /* end_thread hands over what is left of a thread, and where it ends. */
 static __always_inline int end_thread(struct thread *t, struct registers *regs, const struct ending *e)
 {
@@ -149,7 +164,7 @@ static __always_inline int end_thread(struct thread *t, struct registers *regs, 
 		take_registers(t, regs, e->rip);
 		return send_rest(t, WORD_END(FROM_INSIDE, e->rip), 0);
 	}
-	from = by_itself || handler ? NOWHERE : called_from(register_value(regs, RSP));
+	from = by_itself || handler ? NOWHERE : last_return(t, register_value(regs, RSP));
 	if (from != NOWHERE) {
 		take_registers(t, regs, NOWHERE);
 		return send_rest(t, WORD_END(FROM_CALLED, from), 0);

@@ -160,6 +160,8 @@ type TracerThread struct {
 	Interrupted [17]uint64
 	Taken       [17]uint64
 	TakenSignal uint64
+	Returns     uint64
+	ReturnsAt   uint64
 	Untimed     uint64
 	Batch       TracerBatch
 }

@@ -331,9 +331,11 @@ int signal_taken(__u64 *args)
 	bpf_probe_read_kernel(&handler, 8, (void *)args[2]); /* sa.sa_handler, the first of struct k_sigaction */
 	bpf_probe_read_kernel(&rip, 8, &regs->rip);
 	rip = place(rip);
-	if (handler <= 1 || rip == NOWHERE) /* SIG_DFL, SIG_IGN */
-		return 0;
 	t = thread_of(task);
+	if (handler <= 1 && rip == NOWHERE && t) /* SIG_DFL, SIG_IGN */
+		note_return(t, register_value(regs, RSP));
+	if (handler <= 1 || rip == NOWHERE)
+		return 0;
 	if (!t)
 		t = begin_silent(task);
 	if (t)
