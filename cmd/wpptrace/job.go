@@ -262,7 +262,7 @@ func checkOutput(path string) error {
 		return fmt.Errorf("write snapshot %s: it is not a regular file: name another with -o", path)
 	}
 	if st, err := os.Lstat(wpp.Old(path)); err == nil && !st.Mode().IsRegular() && st.Mode().Type() != fs.ModeSymlink {
-		return fmt.Errorf("write snapshot %s: what is there becomes %s, which is not a regular file: name another with -o", path, wpp.Old(path))
+		return fmt.Errorf("write snapshot %s: one that is there becomes %s, which is not a regular file: name another with -o", path, wpp.Old(path))
 	}
 	dir, base := filepath.Split(path)
 	f, err := os.CreateTemp(filepath.Clean(dir), "."+base+".*")

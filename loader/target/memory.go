@@ -2,6 +2,7 @@ package target
 
 import (
 	"bufio"
+	"cmp"
 	"math"
 	"os"
 	"path/filepath"
@@ -63,8 +64,10 @@ func (c *memoryController) left(mounts []*mountinfo.Info, group string) uint64 {
 		if m.FSType != c.fsType {
 			continue
 		}
-		path, err := filepath.Rel(m.Root, group)
-		for err == nil && path != ".." && !strings.HasPrefix(path, "../") {
+		path, within := strings.CutPrefix(group, strings.TrimSuffix(m.Root, "/"))
+		within = within && (path == "" || path[0] == '/')
+		path = cmp.Or(strings.TrimPrefix(path, "/"), ".")
+		for within && path != ".." && !strings.HasPrefix(path, "../") { // else it is outside of our own namespace of groups
 			left = min(left, c.leftOf(filepath.Join(m.Mountpoint, path)))
 			if path == "." {
 				break

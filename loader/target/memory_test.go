@@ -60,8 +60,10 @@ func TestMemoryLeft(t *testing.T) {
 		"0::/in/c/d":                    523,
 		"0::/in/cache":                  none, // what it uses cannot be read
 		"0::/elsewhere/c/d":             none,
+		"0::/inc/d":                     none,
 		"0::/":                          none,
 		"0::/../c/d":                    none,
+		"4:memory:/../a":                none, // of another namespace: a is not ours
 		"0::/in/c/d\n4:memory:/a\n":     150,
 		"4:memory:/\n0::/in/c/d\n1:x:/": 523,
 	} {
