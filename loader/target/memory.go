@@ -15,8 +15,8 @@ import (
 
 // MemoryLeft is how much more memory, bytes, the control groups that the process is in let it take
 // before the kernel holds up or kills whoever is in them; the page cache, which the kernel gives up
-// first, counts as left. It is math.MaxUint64 where nothing limits it, or nothing tells. Cost: some
-// 50 us a level of groups.
+// first, counts as left. It is math.MaxUint64 where nothing limits it, or nothing tells. Cost: about a
+// millisecond, more with many mounts.
 func (p *Process) MemoryLeft() uint64 {
 	groups, err := os.ReadFile(p.proc("cgroup"))
 	if err != nil {
