@@ -42,6 +42,16 @@ func copyProgram(t *testing.T, name string) (path string) {
 	return path
 }
 
+// anybodysDir makes a directory in which everybody may make files.
+func anybodysDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // fails runs a command that must exit with status 1 and say one line with this text.
 func fails(t *testing.T, cmd *exec.Cmd, text string) {
 	t.Helper()
@@ -57,10 +67,7 @@ func fails(t *testing.T, cmd *exec.Cmd, text string) {
 func TestNotRoot(t *testing.T) {
 	const nobody = 65534
 	program := copyProgram(t, "wpptrace")
-	work := t.TempDir()
-	if err := os.Chmod(work, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	work := anybodysDir(t)
 	asNobody := func(args ...string) *exec.Cmd {
 		cmd := exec.Command(program, args...)
 		cmd.Dir = work
@@ -114,10 +121,7 @@ func TestFewCapabilities(t *testing.T) {
 	const nobody = 65534
 	program := copyProgram(t, "wpptrace")
 	pid := startEndless(t, compileC(t, seldom)).pid()
-	work := t.TempDir()
-	if err := os.Chmod(work, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	work := anybodysDir(t)
 	with := func(more ...uintptr) *syscall.SysProcAttr {
 		return &syscall.SysProcAttr{
 			Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
@@ -218,10 +222,7 @@ func TestTooFewCapabilities(t *testing.T) {
 		{"--on-overflow", "stop", nil, "not let go on: no CAP_KILL"},
 	} {
 		cmd := exec.Command(program, "-q", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", c.flag, c.value)
-		cmd.Dir = t.TempDir()
-		if err := os.Chmod(cmd.Dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		cmd.Dir = anybodysDir(t)
 		cmd.SysProcAttr = &syscall.SysProcAttr{
 			Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
 			AmbientCaps: append([]uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE}, c.more...),

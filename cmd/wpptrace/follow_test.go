@@ -406,8 +406,7 @@ func TestFollowGuardKilled(t *testing.T) {
 // stopped, but not let go on.
 func TestFollowFewCapabilities(t *testing.T) {
 	const nobody = 65534
-	program, work := copyProgram(t, "wpptrace"), t.TempDir()
-	must(t, os.Chmod(work, 0o777))
+	program, work := copyProgram(t, "wpptrace"), anybodysDir(t)
 	with := func(caps ...uintptr) *exec.Cmd {
 		cmd := exec.Command(program, "--follow-fork", "-o", "x.wpp", "--", "dash", "-c", "(:); exec true")
 		cmd.Dir = work

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,17 +38,49 @@ func TestGuardKilled(t *testing.T) {
 	}
 }
 
-// TestGuardStopped: a recording ends when it is to, and takes its probes out, though somebody has
-// stopped its guard. It waited for ever.
+// TestGuardStopped: a recording ends when it is to, and takes its probes out, though somebody stops
+// its guard, again and again, and it has become the user who called sudo. It waited for ever.
 func TestGuardStopped(t *testing.T) {
-	s := startServer(t)
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
-	w.expect("recording process")
-	if err := unix.Kill(guardOf(t, w.cmd.Process.Pid), unix.SIGSTOP); err != nil {
+	for _, c := range []struct {
+		name string
+		env  []string
+		uid  int // that it has gone on with
+	}{
+		{"root", nil, 0},
+		{"the caller of sudo", []string{"SUDO_UID=65534", "SUDO_GID=65534"}, 65534},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := startServer(t)
+			cmd := exec.Command("wpptrace", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+			cmd.Dir, cmd.Env = anybodysDir(t), append(os.Environ(), c.env...)
+			w := runTracer(t, cmd)
+			w.expect("recording process")
+			if now := userOf(t, cmd.Process.Pid); now != c.uid {
+				t.Errorf("wpptrace goes on as user %d, not %d", now, c.uid)
+			}
+			guard := guardOf(t, cmd.Process.Pid)
+			w.signal(unix.SIGINT)
+			for range 5 {
+				_ = unix.Kill(guard, unix.SIGSTOP) // it may have come to its end
+				time.Sleep(20 * time.Millisecond)
+			}
+			w.wait(0)
+			s.isClean()
+			s.end()
+		})
+	}
+}
+
+// userOf is the effective user of a process.
+func userOf(t *testing.T, pid int) (uid int) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
 		t.Fatal(err)
 	}
-	w.signal(unix.SIGINT)
-	w.wait(0)
-	s.isClean()
-	s.end()
+	_, ids, _ := strings.Cut(string(status), "\nUid:")
+	if _, err := fmt.Sscan(ids, new(int), &uid); err != nil {
+		t.Fatalf("read its user: %v:\n%s", err, status)
+	}
+	return uid
 }

@@ -223,7 +223,7 @@ func replaced(p *target.Process, run *target.Run, err error) error {
 	}
 	exe, openErr := p.Executable()
 	if openErr != nil { // a process that is about to exit has no memory, and so no program
-		return fmt.Errorf("attach to process %d (%s): %w", p.PID, p.Name, target.ErrGone)
+		return fmt.Errorf("attach to process %d (%s): %w", p.PID, p.Name, p.WhyGone())
 	}
 	exe.Close()
 	return fmt.Errorf("attach to process %d (%s): it has called exec meanwhile: try again", p.PID, p.Name)

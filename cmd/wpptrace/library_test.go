@@ -146,10 +146,7 @@ func (o *opened) record(flags ...string) *tracer {
 func (o *opened) recordBy(cmd *exec.Cmd, flags ...string) *tracer {
 	o.t.Helper()
 	cmd.Args = append(append(cmd.Args, "-v", "-p", strconv.Itoa(o.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--lib", "plugin*.so"), flags...)
-	cmd.Dir = o.t.TempDir()
-	if err := os.Chmod(cmd.Dir, 0o777); err != nil {
-		o.t.Fatal(err)
-	}
+	cmd.Dir = anybodysDir(o.t)
 	w := runTracer(o.t, cmd)
 	w.expect("recording process")
 	return w

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -76,8 +77,11 @@ func (s *Session) changed(exe *os.File) error {
 		return target.ErrGone
 	}
 	same, err := s.process.Runs(exe)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.process.WhyGone()
+	}
 	if err != nil {
-		return s.process.Gone() // or will be
+		return err
 	}
 	base, err := Base(s.process, s.images[0].image)
 	if !same || err != nil || base != s.images[0].base || s.Replaced() {

@@ -56,7 +56,7 @@ func (g *Guard) start() error {
 		Path:        "/proc/self/exe",
 		Args:        []string{"wpptrace", Command},
 		ExtraFiles:  []*os.File{theirs},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true}, // signals of the terminal are not meant for it
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // the terminal's signals are not meant for it; of the same session, it may be let go on by whatever user
 	}
 	err = errors.Join(g.cmd.Start(), theirs.Close()) // that end is its alone: where it ends, so does the connection
 	if err != nil {
@@ -77,6 +77,7 @@ func (g *Guard) start() error {
 func (g *Guard) end() error {
 	err := g.conn.Close()
 	g.wake()
+	defer g.keepAwake()()
 	<-g.gone
 	return errors.Join(err, g.status)
 }
@@ -102,7 +103,7 @@ var errGone = errors.New("it has been killed, and its probes are out")
 func (g *Guard) ask(q *request, files ...*os.File) (reply, error) {
 	g.asking.Lock()
 	defer g.asking.Unlock()
-	defer time.AfterFunc(usualAnswer, g.wake).Stop()
+	defer g.keepAwake()()
 	var r reply
 	err := send(g.conn, q, files...)
 	if err == nil {
@@ -123,7 +124,23 @@ func (g *Guard) ask(q *request, files ...*os.File) (reply, error) {
 // usualAnswer is how soon the guard answers, of some ten thousand probes too.
 const usualAnswer = time.Second
 
-// wake lets the guard go on, should somebody have stopped it: nothing is taken out else.
+// keepAwake lets the guard go on while it takes longer than usual: somebody may have stopped it, and
+// nothing is taken out then.
+func (g *Guard) keepAwake() (enough func()) {
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-time.After(usualAnswer):
+				g.wake()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
+}
+
 func (g *Guard) wake() { _ = g.cmd.Process.Signal(unix.SIGCONT) }
 
 // duplicate is a file of its own on what a library holds.

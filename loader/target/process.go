@@ -18,10 +18,9 @@ import (
 
 // A Process is a running process.
 type Process struct {
-	PID     int
-	Name    string // the executable's base name, with \n and the like for what cannot be printed
-	Started uint64 // clock ticks after boot: tells it from a later process with its number
-	fd      int
+	PID  int
+	Name string // the executable's base name, with \n and the like for what cannot be printed
+	fd   int    // of a pidfd, which tells it from a later process with its number
 }
 
 // Errors that say what is wrong with a target.
@@ -57,9 +56,8 @@ func (p *Process) identify() error {
 	if err != nil {
 		return err
 	}
-	p.Started = s.started
 	if s.state == 'Z' || s.state == 'X' {
-		return p.Gone()
+		return p.WhyGone()
 	}
 	exe, err := os.Readlink(p.proc("exe"))
 	switch {
@@ -67,8 +65,8 @@ func (p *Process) identify() error {
 		return fmt.Errorf("read its executable: %w: %s", err, remedy(mayTrace()))
 	case errors.Is(err, fs.ErrNotExist) && s.kernel:
 		return ErrKernelThread
-	case errors.Is(err, fs.ErrNotExist): // its memory has gone already, and so will it
-		return ErrGone
+	case errors.Is(err, fs.ErrNotExist):
+		return p.WhyGone()
 	case err != nil:
 		return fmt.Errorf("read its executable: %w", err)
 	}
@@ -113,13 +111,14 @@ func (p *Process) Close() {
 // threads.
 func (p *Process) Alive() bool { return p.fd >= 0 && !p.Wait(0) }
 
-// Gone says why the process has no memory that could be looked at: it has exited, or its first
-// thread has.
-func (p *Process) Gone() error {
-	if s, err := p.stat(); err == nil && s.state == 'Z' && p.Alive() {
-		return ErrHeadless
+// WhyGone says why the process has no memory that could be looked at: it has exited, or its first
+// thread has. Cost: where others live on 0.1 s, in which they too may come to their end.
+func (p *Process) WhyGone() error {
+	const exiting = 100 * time.Millisecond
+	if p.Wait(exiting) {
+		return ErrGone
 	}
-	return ErrGone
+	return ErrHeadless
 }
 
 // Wait waits until the process has exited, or for a time. It reports whether it has.
@@ -150,7 +149,7 @@ func Reach(pid int) (*Process, error) {
 func (p *Process) Executable() (*os.File, error) {
 	f, err := os.Open(p.proc("exe"))
 	if errors.Is(err, os.ErrNotExist) { // it has no memory any more, and so no program
-		err = ErrGone
+		err = p.WhyGone()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the executable of process %d: %w", p.PID, err)
@@ -318,10 +317,9 @@ func (p *Process) ThreadName(tid int) string {
 }
 
 type stat struct {
-	state   byte
-	kernel  bool
-	user    time.Duration
-	started uint64
+	state  byte
+	kernel bool
+	user   time.Duration
 }
 
 // kernelThread is PF_KTHREAD of include/linux/sched.h.
@@ -344,11 +342,11 @@ func (p *Process) stat() (stat, error) {
 
 // parseStat reads /proc/PID/stat (proc_pid_stat(5)). The name in it may hold anything.
 func parseStat(b []byte) (stat, error) {
+	const flags, user = 9, 14 // fields, counted from 1; the one after the name is the third
 	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	if len(f) < 20 {
+	if len(f) < user-2 {
 		return stat{}, fmt.Errorf("%d fields after the name", len(f))
 	}
-	const flags, user, started = 9, 14, 22 // fields, counted from 1; the one after the name is the third
 	number := func(field int) (uint64, error) { return strconv.ParseUint(string(f[field-3]), 10, 64) }
 	flag, err := number(flags)
 	if err != nil {
@@ -358,9 +356,5 @@ func parseStat(b []byte) (stat, error) {
 	if err != nil {
 		return stat{}, fmt.Errorf("time in user mode: %w", err)
 	}
-	at, err := number(started)
-	if err != nil {
-		return stat{}, fmt.Errorf("start time: %w", err)
-	}
-	return stat{state: f[0][0], kernel: flag&kernelThread != 0, user: time.Duration(ticks) * clockTick, started: at}, nil
+	return stat{state: f[0][0], kernel: flag&kernelThread != 0, user: time.Duration(ticks) * clockTick}, nil
 }

@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -24,7 +26,7 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if p.PID != os.Getpid() || !strings.HasSuffix(p.Name, ".test") || p.Started == 0 || !p.Alive() || p.Wait(0) {
+	if p.PID != os.Getpid() || !strings.HasSuffix(p.Name, ".test") || !p.Alive() || p.Wait(0) {
 		t.Errorf("%+v, alive %v", p, p.Alive())
 	}
 	if got := p.Command(); !slices.Equal(got, os.Args) {
@@ -70,6 +72,59 @@ func TestOpenErrors(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", c.name, p, err, c.want)
 		}
 	}
+}
+
+// A process that is killed has exited, though of its many threads some have not come to their end
+// yet. It was said that its first had, and that others went on.
+func TestOpenWhileItExits(t *testing.T) {
+	const child = "OPEN_WHILE_IT_EXITS"
+	if os.Getenv(child) != "" {
+		haveThreads(500)
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), child+"=yes")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		p, err := Open(cmd.Process.Pid)
+		switch {
+		case err == nil:
+			p.Close()
+		case errors.Is(err, ErrGone):
+			return
+		default:
+			t.Fatal(err)
+		}
+	}
+}
+
+// haveThreads makes this process one that has many threads, tells so, and waits.
+func haveThreads(n int) {
+	var all sync.WaitGroup
+	for range n {
+		all.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			all.Done()
+			time.Sleep(patience)
+		}()
+	}
+	all.Wait()
+	fmt.Println()
+	time.Sleep(patience)
 }
 
 // otherThread returns the number of a thread of ours that is not the first.
