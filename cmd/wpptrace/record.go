@@ -222,7 +222,7 @@ func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
 	if _, err := findPrivileges(); err != nil {
 		return fmt.Errorf("trace a process: %w: %s", err, privilegesFix)
 	}
-	if err := checkFiles(); err != nil {
+	if err := checkFiles(uprobe.Here()); err != nil {
 		return err
 	}
 	if err := o.mayFollow(); err != nil {
@@ -237,17 +237,15 @@ func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
 	return recordChild(o, s, argv, stderr)
 }
 
-// leastFiles is how many files a recording, libraries and all, or of some processes, has open.
-const leastFiles = 128
-
-// checkFiles fails when this process may not have so many open: what is refused then tells of
-// anything but that.
-func checkFiles() error {
+// checkFiles fails when this process may not have as many files open as a recording takes, libraries
+// and all, or of some processes: what is refused then tells of anything but that.
+func checkFiles(way uprobe.Way) error {
+	least := uint64(127 + way.Files(way.Most()))
 	var limit unix.Rlimit // the Go runtime has raised it as far as it may
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= leastFiles {
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= least {
 		return err
 	}
-	return fmt.Errorf("have %d files open, which a recording takes: %d are allowed: ulimit -n %d allows so many", leastFiles, limit.Cur, leastFiles)
+	return fmt.Errorf("have %d files open, which a recording takes: %d are allowed: as root, ulimit -n %d allows so many", least, limit.Cur, least)
 }
 
 func recordProcess(o *recordFlags, s *signals, stdout, stderr io.Writer) error {

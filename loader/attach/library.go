@@ -94,6 +94,11 @@ func (s *Session) add(m *mapped) error {
 	if err := s.present(m, m.untouched); err != nil {
 		return err
 	}
+	if s.attached {
+		if err := s.checkMemory(m); err != nil {
+			return err
+		}
+	}
 	s.images = append(s.images, m)
 	if err := s.teachSites(m, len(s.images)-1); err != nil {
 		return err
@@ -110,9 +115,6 @@ func (s *Session) add(m *mapped) error {
 	}
 	if !s.attached {
 		return nil
-	}
-	if err := s.hasMemory(m); err != nil {
-		return err
 	}
 	if err := m.probe(s.guard, s.way, s.process, s.objects.Hit); err != nil {
 		return err

@@ -58,8 +58,8 @@ func (m *mapped) probe(g *guard.Guard, way uprobe.Way, p *target.Process, hit *e
 // page is the size of a page of memory, bytes.
 const page = 4096
 
-// copied is how many bytes of the image's pages have probes.
-func (m *mapped) copied() uint64 {
+// probedMemory is how many bytes the pages have that have probes.
+func (m *mapped) probedMemory() uint64 {
 	n, last := uint64(0), ^uint64(0)
 	for i := range m.sites { // in the order of their addresses
 		if at := m.sites[i].Addr / page; at != last {

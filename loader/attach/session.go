@@ -118,7 +118,7 @@ func (s *Session) attach(exe *os.File) error {
 	if err := s.eachLibrary((*mapped).untouched); err != nil {
 		return err
 	}
-	if err := s.hasMemory(s.images...); err != nil {
+	if err := s.checkMemory(s.images...); err != nil {
 		return err
 	}
 	s.attached = true
@@ -176,18 +176,22 @@ func (s *Session) listen() (err error) {
 	return nil
 }
 
-// hasMemory fails when probes in those images could have the kernel kill the process for the lack
-// of memory: each page that has any is copied, on account of the control groups that the process is
-// in. As much again is to be left to it.
-func (s *Session) hasMemory(images ...*mapped) error {
+// checkMemory fails when probes in those images could have the kernel kill a process that gets them
+// for the lack of memory: each page that has any is copied, on account of the control groups that the
+// process is in. As much again is to be left to it.
+func (s *Session) checkMemory(images ...*mapped) error {
 	var takes uint64
 	for _, m := range images {
 		if !m.absent {
-			takes += m.copied()
+			takes += m.probedMemory()
 		}
 	}
-	if left := s.process.MemoryLeft(); takes > left/2 {
-		return fmt.Errorf("put probes in: they take %.1f MiB of its memory, a page for each that has any, and its control groups leave it %.1f: narrow what is observed with -F, or have them allow it more",
+	probed := []int{s.process.PID}
+	if s.way != uprobe.ProcessLink {
+		probed = target.RunningFrom(s.images[0].file)
+	}
+	if left := target.MemoryLeft(probed...); takes > left/2 {
+		return fmt.Errorf("put probes in: they take %.1f MiB of its memory, a page for each that has any, and control groups leave it %.1f: narrow what is observed with -F, or have them allow it more",
 			float64(takes)/(1<<20), float64(left)/(1<<20))
 	}
 	return nil

@@ -90,8 +90,7 @@ func (w Way) Families() error {
 
 // mostEvents is how many perf events are put in at once. The kernel takes them out one by one, 0.1
 // s each, and nothing can hurry it or end that: half a minute is what may be asked of whoever waits
-// for it. Two descriptors each, they stay below the 1024 that a process may have where nobody has
-// raised it.
+// for it. Their descriptors stay below the 1024 that a process may have where nobody has raised it.
 const mostEvents = 300
 
 // mostLinked is what a link takes.
@@ -103,6 +102,14 @@ func (w Way) Most() int {
 		return mostEvents
 	}
 	return mostLinked
+}
+
+// Files is how many descriptors so many probes take.
+func (w Way) Files(probes int) int {
+	if w == Events {
+		return 2 * probes
+	}
+	return 1
 }
 
 // Removal is about how long it takes to take so many probes out.

@@ -60,15 +60,16 @@ func TestLimits(t *testing.T) {
 		way                Way
 		most               int
 		longest            time.Duration // to take out as many
+		files              int           // that they take
 		windows, libraries bool
 		text               string
 	}{
-		{Events, 300, time.Minute, false, false, "a perf event each: 300 at most"},
-		{Link, 1 << 20, 3 * time.Second, true, false, "in all processes"},
-		{ProcessLink, 1 << 20, 3 * time.Second, true, true, "in one process alone"},
+		{Events, 300, time.Minute, 600, false, false, "a perf event each: 300 at most"},
+		{Link, 1 << 20, 3 * time.Second, 1, true, false, "in all processes"},
+		{ProcessLink, 1 << 20, 3 * time.Second, 1, true, true, "in one process alone"},
 	} {
-		if got := c.way.Most(); got != c.most || c.way.Removal(got) > c.longest {
-			t.Errorf("way %d: %d probes, out in %v", c.way, got, c.way.Removal(got))
+		if got := c.way.Most(); got != c.most || c.way.Removal(got) > c.longest || c.way.Files(got) != c.files {
+			t.Errorf("way %d: %d probes, out in %v, with %d descriptors", c.way, got, c.way.Removal(got), c.way.Files(got))
 		}
 		if windows, libraries := c.way.Windows(), c.way.Libraries(); (windows == nil) != c.windows || (libraries == nil) != c.libraries {
 			t.Errorf("way %d: windows: %v, libraries: %v", c.way, windows, libraries)
