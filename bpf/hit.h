@@ -126,36 +126,49 @@ struct ending {
 	__u64 blocked; /* signals */
 };
 
+/* return_to is where a call returns to, by its return address, if that is in an image; else NOWHERE. */
+static __always_inline __u64 return_to(__u64 ra)
+{
+	ra = place(ra);
+	return call_at(ra) ? ra : NOWHERE;
+}
+
 /* called_from is where code that is in no image, and has pushed nothing, returns to in one, by the stack pointer; else NOWHERE. */
 static __always_inline __u64 called_from(__u64 sp)
 {
 	__u64 ra = 0;
 
-	if (read_user(&ra, 8, sp))
-		return NOWHERE;
-	ra = place(ra);
-	return call_at(ra) ? ra : NOWHERE;
+	return read_user(&ra, 8, sp) ? NOWHERE : return_to(ra);
 }
 
 /* note_return notes that, where a signal comes that may end the thread: its memory may be gone then (before Linux 6.16). */
 static __always_inline void note_return(struct thread *t, __u64 sp)
 {
-	t->returns = called_from(sp);
-	t->returns_at = sp;
+	t->killed_returns = called_from(sp);
+	t->killed_at = sp;
+	t->killed_hits = t->batch.hits;
 }
 
 /* last_return is where the thread that ends would have returned to. */
 static __always_inline __u64 last_return(const struct thread *t, __u64 sp)
 {
-	__u64 ra = called_from(sp);
+	__u64 ra = 0;
 
-	return ra == NOWHERE && sp == t->returns_at ? t->returns : ra;
+	if (!read_user(&ra, 8, sp))
+		return return_to(ra);
+	return sp == t->killed_at && t->killed_hits == t->batch.hits ? t->killed_returns : NOWHERE;
+}
+
+/* ends_itself: by a system call of its own? */
+static __always_inline int ends_itself(const struct ending *e)
+{
+	return e->call == SYSCALL_EXIT || e->call == SYSCALL_EXIT_GROUP;
 }
 
 /* end_thread hands over what is left of a thread, and where it ends. */
 static __always_inline int end_thread(struct thread *t, struct registers *regs, const struct ending *e)
 {
-	int by_itself = e->call == SYSCALL_EXIT || e->call == SYSCALL_EXIT_GROUP, handler = in_handler(t, e->blocked);
+	int by_itself = ends_itself(e), handler = in_handler(t, e->blocked);
 	__u64 from;
 
 	if (!e->known)

@@ -25,8 +25,9 @@ struct thread {
 	__u64 interrupted[FRAME_REGISTERS]; /* what the signal frame has that the chain ends with */
 	__u64 taken[FRAME_REGISTERS]; /* what registers held where the last signal's handler came that has interrupted an image, or at the thread's end */
 	__u64 taken_signal; /* which that is; 0: none */
-	__u64 returns;    /* where code in no image returned to in one, or NOWHERE, when a signal without a handler came; and the stack pointer then, 0: none */
-	__u64 returns_at;
+	__u64 killed_returns; /* where code in no image returned to in one, or NOWHERE, when a signal without a handler came; the stack pointer then, 0: none; and the hits */
+	__u64 killed_at;
+	__u64 killed_hits;
 	__u64 untimed;    /* hits until one is timed; not set by begin */
 	struct batch batch;
 };
@@ -46,7 +47,7 @@ static __always_inline void begin(struct thread *t, __u32 tid, __u64 started, __
 	t->batch.tid = tid;
 	t->batch.started = started;
 	t->batch.count = t->batch.sequence = t->batch.hits = t->batch.lost = 0;
-	t->sent = t->repeats = t->stays = t->restorer = t->chain_len = t->returns_at = 0;
+	t->sent = t->repeats = t->stays = t->restorer = t->chain_len = t->killed_at = 0;
 	forget(t);
 	t->resync = resync;
 }

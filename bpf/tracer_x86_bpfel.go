@@ -140,30 +140,31 @@ type TracerStop struct {
 }
 
 type TracerThread struct {
-	_           structs.HostLayout
-	Cfa         uint64
-	Hash        uint64
-	Routine     uint32
-	Resync      uint32
-	Last        uint64
-	LastCase    uint64
-	Repeats     uint64
-	Stays       uint64
-	Sent        uint64
-	Sending     uint64
-	Restorer    uint64
-	ChainCfa    uint64
-	ChainLen    uint64
-	ChainLast   uint64
-	ChainKnown  uint64
-	Chain       [56]uint64
-	Interrupted [17]uint64
-	Taken       [17]uint64
-	TakenSignal uint64
-	Returns     uint64
-	ReturnsAt   uint64
-	Untimed     uint64
-	Batch       TracerBatch
+	_             structs.HostLayout
+	Cfa           uint64
+	Hash          uint64
+	Routine       uint32
+	Resync        uint32
+	Last          uint64
+	LastCase      uint64
+	Repeats       uint64
+	Stays         uint64
+	Sent          uint64
+	Sending       uint64
+	Restorer      uint64
+	ChainCfa      uint64
+	ChainLen      uint64
+	ChainLast     uint64
+	ChainKnown    uint64
+	Chain         [56]uint64
+	Interrupted   [17]uint64
+	Taken         [17]uint64
+	TakenSignal   uint64
+	KilledReturns uint64
+	KilledAt      uint64
+	KilledHits    uint64
+	Untimed       uint64
+	Batch         TracerBatch
 }
 
 // Names of all BPF objects in the ELF.

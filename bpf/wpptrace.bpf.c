@@ -343,6 +343,12 @@ int signal_taken(__u64 *args)
 	return 0;
 }
 
+/* has_run: is a thread that ends, and has made no word, in an image, or in what that has called? */
+static __always_inline int has_run(struct registers *regs, const struct ending *e)
+{
+	return e->rip != NOWHERE || (!ends_itself(e) && called_from(register_value(regs, RSP)) != NOWHERE);
+}
+
 SEC("tp_btf/sched_process_exit")
 int thread_exit(__u64 *args)
 {
@@ -358,7 +364,7 @@ int thread_exit(__u64 *args)
 	bpf_probe_read_kernel(&e.call, 8, &regs->orig_rax);
 	e.rip = place(e.rip);
 	t = thread_of(task);
-	if (!t && e.known && e.rip != NOWHERE && e.call != SYSCALL_EXECVE && e.call != SYSCALL_EXECVEAT) /* in an exec that has failed it has the first one's number and age */
+	if (!t && e.known && has_run(regs, &e) && e.call != SYSCALL_EXECVE && e.call != SYSCALL_EXECVEAT) /* in an exec that has failed it has the first one's number and age */
 		t = begin_silent(task);
 	if (t)
 		finish(t, end_thread(t, regs, &e));

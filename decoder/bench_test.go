@@ -41,7 +41,7 @@ func benchmarkWords(b *testing.B, p *plan.Plan) {
 	}
 	sink := &discard{}
 	decode := func() {
-		t := d.Thread(sink)
+		t := d.Thread(sink, true)
 		for _, w := range words {
 			t.Word(w)
 		}

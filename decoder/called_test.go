@@ -227,15 +227,19 @@ func TestHandlerInWhatIsJumpedTo(t *testing.T) {
 	}
 }
 
-// TestKilledBehindAHandler: a thread is killed in code that is not observed, where a handler that is
-// not either has come and does not block its signal: in that, or behind it. It was told to have gone
-// on.
-func TestKilledBehindAHandler(t *testing.T) {
+// TestBehindAHandler: a handler that has said nothing has come since the last word. It was told, of
+// what came then in code that is not observed, that the thread had gone on.
+func TestBehindAHandler(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root
 		framed
 		speak
 		mov %eax, (%rdi)
+		call strlen@plt
+		speak
+		leave
+	function handler
+		framed
 		call strlen@plt
 		speak
 		leave
@@ -247,9 +251,110 @@ func TestKilledBehindAHandler(t *testing.T) {
 	r := p.Routines[slices.IndexFunc(p.Routines, func(r *plan.Routine) bool { return r.Name == "root" })]
 	store := slices.IndexFunc(r.Blocks, func(b cfg.Block) bool { return b.Lo == r.Addr+9 })
 	words := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "root"), 0, rootAt)}
-	words = append(append(words, registersAt(rootAt-16)...), wire.MakeInterrupt(r.Blocks[store].Lo+r.Offset()), wire.MakeEnd(wire.Killed, 0))
-	if d := cmp.Diff("enter root, path, #cut, #cut", told(t, p, words...)); d != "" {
-		t.Error(d)
+	words = append(append(words, registersAt(rootAt-16)...), wire.MakeInterrupt(r.Blocks[store].Lo+r.Offset()))
+	killed := []wire.Word{wire.MakeEnd(wire.Killed, 0)}
+	for _, c := range []struct {
+		name string
+		then []wire.Word
+		want string
+	}{
+		{"it is killed", killed, "enter root, path, #cut, #cut"},
+		{"it dies in what the handler calls", append(registersAt(rootAt-4096-24), wire.MakeEnd(wire.Called, placeOf(p, "handler")+9)), "enter root, path, #cut, #cut"},
+		{"it dies in what root calls", append(registersAt(rootAt-16-8), wire.MakeEnd(wire.Called, r.Blocks[store].Hi+r.Offset())), "enter root, path, #cut, path"},
+		{"another handler comes, and is killed", append([]wire.Word{wire.MakeFrom(wire.HandlerOutside, 0), wire.MakeWitness(firstSite(p, "on"), 0, rootAt-4096)}, killed...),
+			"enter root, path, #cut, #handler, enter on, path, leave, #cut"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if d := cmp.Diff(c.want, told(t, p, append(slices.Clone(words), c.then...)...)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestMainHasNotRun: a thread dies in strlen, in what main calls, after what runs before main has
+// spoken. What else may have been called back was told to have run, as if main had; or main was
+// missing, without a mark.
+func TestMainHasNotRun(t *testing.T) {
+	const startAt = 0x7ffc0000
+	for _, c := range []struct {
+		name, code, want string
+		before           []string // what has spoken, besides start
+	}{
+		{"it alone may have been", "", "enter start, path, enter main, path, enter inner, path", nil},
+		{"behind a constructor", "", "enter start, path, enter before, path, leave, enter main, path, enter inner, path", []string{"before"}},
+		{"or a callback", "function back\n framed\n call inner\n speak\n leave\n", "enter start, path, #cut", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := assemble(t.TempDir(), asm+`
+	function start
+		framed
+		call each@plt
+		leave
+	function before
+		framed
+		speak
+		leave
+	function main
+		framed
+		call inner
+		speak
+		leave
+	hidden inner
+		framed
+		call strlen@plt
+		nop
+		leave
+	`+c.code)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var words []wire.Word
+			for i, name := range append([]string{"start"}, c.before...) {
+				words = append(words, wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, name), 0, startAt-uint64(128*i)))
+			}
+			words = append(append(words, registersAt(startAt-512-16-24)...), wire.MakeEnd(wire.Called, placeOf(p, "inner")+9))
+			if d := cmp.Diff(c.want, told(t, p, words...)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestCalledOnAStackInAFrame: a handler on a stack that lies in the frame of what has been
+// interrupted dies in strlen before its first word. It was missing without a mark.
+func TestCalledOnAStackInAFrame(t *testing.T) {
+	p, err := assemble(t.TempDir(), asm+`
+	function root
+		sub $0x4008, %rsp
+		.cfi_def_cfa_offset 0x4010
+		call raise@plt
+		test %eax, %eax
+		je 1f
+		nop
+	1:	add $0x4008, %rsp
+		.cfi_def_cfa_offset 8
+		ret
+		.cfi_endproc
+	function on_stack
+		framed
+		call strlen@plt
+		speak
+		leave
+	`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rootAt = 0x7ffc0000
+	begin := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "root"), 0, rootAt)}
+	end := []wire.Word{wire.MakeEnd(wire.Called, placeOf(p, "on_stack")+9)}
+	for at, want := range map[uint64]string{
+		rootAt - 0x1000: "enter root, path, #cut",
+		rootAt - 0x8000: "enter root, path, enter on_stack, path",
+	} {
+		if d := cmp.Diff(want, told(t, p, slices.Concat(begin, registersAt(at-24), end)...)); d != "" {
+			t.Errorf("at %x: %s", at, d)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 type Decoder struct {
 	plan      *plan.Plan
 	routines  []*routine
-	main      *routine          // that is called once, before all others; nil: it is not known
+	main      *routine          // that the process's first thread calls, once; nil: it is not known
 	returns   map[uint64]place  // by return address, as plan.Plan.Calls
 	partials  map[string]uint64 // numbers, by what key spells
 	key       []byte

@@ -47,10 +47,11 @@ func (t *Thread) end(w wire.Word) {
 		}
 	}
 	killed := w.Place() == wire.Killed || w.Place() == wire.Called
-	if t.taken != nil && t.heard && (w.Place() == wire.Inside || killed && !t.inUnseenHandler()) {
+	since := t.taken != nil && t.heard && (w.Place() == wire.Inside || killed && !t.inUnseenHandler())
+	if since {
 		t.endSince(*t.taken, w.Place() == wire.Killed)
 	}
-	if w.Place() != wire.Unreadable && !(known && t.endAt(where)) && !(killed && t.endAbroad()) {
+	if w.Place() != wire.Unreadable && !(known && t.endAt(where, since)) && !(killed && t.endAbroad()) {
 		t.endOutside()
 	}
 	t.cutAll() // what handlers had interrupted
@@ -73,13 +74,13 @@ func (t *Thread) endSince(taken spot, abroad bool) {
 
 // endAt ends the thread where it is in an activation, or where the handler came that it is in: of
 // what led there only what is certain is told, where several ways do. It reports false if nothing
-// there is observed, nor leads there silently.
-func (t *Thread) endAt(where spot) bool {
+// there is observed, nor leads there silently; not since a handler has come that may have led there.
+func (t *Thread) endAt(where spot, since bool) bool {
 	n, _, _ := t.interrupt(where)
 	switch {
 	case n == 1:
 		return true
-	case n == 0 && !t.d.observes(where.pc):
+	case n == 0 && !since && !t.d.observes(where.pc) && !(where.returns != 0 && t.mayCallBack(where)):
 		return false
 	}
 	t.cutAll()

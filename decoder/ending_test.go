@@ -84,7 +84,7 @@ func told(t *testing.T, p *plan.Plan, words ...wire.Word) string {
 		t.Fatal(err)
 	}
 	s := &script{p: p}
-	thread := d.Thread(s)
+	thread := d.Thread(s, true)
 	for _, w := range words {
 		thread.Word(w)
 	}

@@ -16,7 +16,7 @@ import (
 // path of one that has jumped away. over is how many of the frames had not ended before, as far as is
 // known, and alive of how many that is certain: the innermost may have.
 func (t *Thread) interrupt(where spot) (n, over, alive int) {
-	s := &search{spot: where, d: t.d, cfa: t.d.activationAt(where), from: map[entered]found{}}
+	s := &search{spot: where, d: t.d, mainRan: t.mainRan, cfa: t.d.activationAt(where), from: map[entered]found{}}
 	ways := s.thread(t)
 	i := ways.frame
 	switch ways.n {
@@ -161,9 +161,16 @@ func (t *Thread) follow(i int, way []hop) {
 func (t *Thread) handle(f frame) {
 	t.endInterrupters(&f)
 	where := t.interruptedBy(&f)
-	n, over, alive := t.interrupt(where)
-	if n == 0 && where.returns != 0 { // it only seems to return there
+	n, over, alive := 0, 0, 0
+	if !where.anywhere() {
+		n, over, alive = t.interrupt(where)
+	}
+	astray := n == 0 && where.returns != 0 && (t.taken != nil || t.mayCallBack(where)) // else it only seems to return there
+	if n == 0 && where.outside {
 		where = spot{outside: true}
+		if t.taken != nil { // in the handler that has come there, or behind it
+			where, astray = *t.taken, true
+		}
 		n, over, alive = t.interrupt(where)
 	}
 	if n != 1 {
@@ -173,9 +180,16 @@ func (t *Thread) handle(f frame) {
 			t.pause(t.top())
 		}
 	}
+	f.adrift = f.adrift || astray
 	f.over, f.alive = min(over, len(t.frames)), min(alive, len(t.frames))
 	t.sink.Mark(ops.Handler, 0)
 	t.enter(f)
+}
+
+// mayCallBack reports whether code that is not observed may have called what silently leads to a spot.
+func (t *Thread) mayCallBack(where spot) bool {
+	s := search{spot: where, d: t.d}
+	return len(t.d.silentOrigins(s.holder())) > 0
 }
 
 // interruptedBy is where the thread was when a handler came.

@@ -61,11 +61,11 @@ const unknown = 2
 // A search looks for the silent ways to a spot. Cost: the silent code that can be reached.
 type search struct {
 	spot
-	d     *Decoder
-	first bool              // nothing was heard of the thread yet
-	cfa   uint64            // of the activation that the spot is in; 0: nobody knows
-	from  map[entered]found // from their entries
+	d    *Decoder
+	cfa  uint64            // of the activation that the spot is in; 0: nobody knows
+	from map[entered]found // from their entries
 
+	mainRan  bool // the thread does not call the main function any more
 	standing bool // what is looked from stands at a call of code that is not observed: what that leads to is left out
 
 	asked  bool
@@ -119,7 +119,7 @@ func (s *search) thread(t *Thread) (all outlook) {
 		switch {
 		case here.n > 0:
 			all.jumped = all.jumped || certain && !here.stays && o.block == f.st.block && f.r.jumpsAnywhere(o.block)
-			all.found, all.frame = found{all.n + here.n, here.way, here.ends, here.stays}, i
+			all.found, all.frame = found{min(all.n+here.n, unknown), here.way, here.ends, here.stays}, i
 		case certain && !f.handler && f.r.tailTarget(o.block) == nil:
 			all.returned++
 		}
@@ -292,9 +292,14 @@ func (s *search) open() int {
 	if !s.asked {
 		s.asked = true
 		for _, r := range s.d.silentOrigins(s.holder()) {
-			ways := s.entry(entered{activation{r: r}, elsewhere})
-			if ways.n > 0 && (r != s.d.main || s.first) {
-				s.back.n, s.back.way, s.origin = s.back.n+ways.n, ways.way, activation{r: r}
+			if r == s.d.main && s.mainRan {
+				continue
+			}
+			if ways := s.entry(entered{activation{r: r}, elsewhere}); ways.n > 0 {
+				s.back.n, s.back.way, s.origin = min(s.back.n+ways.n, unknown), ways.way, activation{r: r}
+			}
+			if s.back.n == unknown {
+				break
 			}
 		}
 		s.origin.cfa, _ = s.outermost(s.origin.r, s.back.way)
@@ -320,8 +325,8 @@ const signalRoom = 512
 // calledBack looks for the ways to the spot out of the call of code that is not observed at which
 // frame i stands. One is certain if only one routine can have been called back, in one place: below
 // the frame, so that nothing can be above it that has not returned, nor is it a handler that has
-// interrupted that; on a stack of which all is known. What is called back speaks before it ends, so
-// that there is one such activation at a time.
+// interrupted that; on a stack of which all is known: within the frame there may be another. What is
+// called back speaks before it ends, so that there is one such activation at a time.
 func (s *search) calledBack(t *Thread, i int) (n int, way []hop) {
 	n = s.open()
 	if s.anywhere() || n == 0 {
@@ -332,9 +337,9 @@ func (s *search) calledBack(t *Thread, i int) (n int, way []hop) {
 	switch {
 	case s.back.n != 1, cfa == 0, depth < 0:
 		return n, nil
-	case f.cfa-uint64(depth) < cfa && cfa <= f.cfa: // f is there
+	case cfa == f.cfa: // f is there
 		return 0, nil
-	case cfa > f.cfa, t.known != 0, len(t.away) > 0:
+	case cfa > f.cfa-uint64(depth), t.known != 0, len(t.away) > 0:
 		return n, nil
 	case s.pc == s.origin.r.Addr+s.origin.r.Offset(): // it may be a handler that waits for another to end
 		return n, nil
@@ -354,7 +359,6 @@ func (s *search) calledBack(t *Thread, i int) (n int, way []hop) {
 // speaks before it returns. Where a function begins, the one before it may have ended, in a system
 // call.
 func (s *search) beginning() (f found) {
-	s.first = true
 	s.open()
 	if r := s.holder(); r == nil || s.pc == r.Addr+r.Offset() {
 		return found{n: unknown}

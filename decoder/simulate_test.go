@@ -95,7 +95,7 @@ func newSession(p *plan.Plan) (*session, error) {
 		return nil, err
 	}
 	s.recorder = &recorder{decoder: d, plan: p}
-	s.thread = d.Thread(s.recorder)
+	s.thread = d.Thread(s.recorder, true)
 	return s, nil
 }
 

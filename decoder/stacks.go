@@ -8,6 +8,7 @@ import (
 // push begins an activation.
 func (t *Thread) push(f frame) *frame {
 	t.forget(f.cfa)
+	t.mainRan = t.mainRan || f.r == t.d.main
 	if i := t.inPlace(f.cfa); i >= 0 {
 		for k := i; k < len(t.frames) && (k == i || !t.frames[k].root); k++ {
 			t.frames[k].gone = true

@@ -29,6 +29,8 @@ type Thread struct {
 	heard  bool   // it has said something, or lost it
 	ended  bool
 	words  uint64
+
+	mainRan bool // it does not call the main function any more
 }
 
 // An activation is identified by its routine and its canonical frame address.
@@ -59,8 +61,11 @@ type frame struct {
 	back    bool      // it was called back, as the registers tell that a handler came with before its first word
 }
 
-// Thread returns a decoder for a thread whose operations go to sink.
-func (d *Decoder) Thread(sink ops.Sink) *Thread { return &Thread{d: d, sink: sink} }
+// Thread returns a decoder for a thread whose operations go to sink; first: the process's first, which
+// calls its main function.
+func (d *Decoder) Thread(sink ops.Sink, first bool) *Thread {
+	return &Thread{d: d, sink: sink, mainRan: !first}
+}
 
 // Word takes the next word. Cost: a look-up, where the way has been walked before.
 func (t *Thread) Word(w wire.Word) {

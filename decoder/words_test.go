@@ -139,7 +139,7 @@ func FuzzWords(f *testing.F) {
 			t.Fatal(err)
 		}
 		var c counter
-		thread := d.Thread(&c)
+		thread := d.Thread(&c, true)
 		for n := 0; len(data) >= 8 && n < most; n++ {
 			w := wire.Word(binary.LittleEndian.Uint64(data))
 			data = data[8:]
@@ -169,7 +169,7 @@ func TestWordWithoutItsReading(t *testing.T) {
 	reads := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Reading != nil })
 	const stack = 0x7ffc0000
 	rec := &recorder{decoder: d, plan: p}
-	thread := d.Thread(rec)
+	thread := d.Thread(rec, true)
 	for i, told := range []bool{true, false} {
 		thread.Word(wire.MakeFrom(wire.Outside, 0))
 		if told {
@@ -200,7 +200,7 @@ func TestJumpOutBySomethingUnseen(t *testing.T) {
 	})
 	toCall := slices.Index(r.Blocks[p.Sites[again].Block].Succ, call)
 	rec := &recorder{decoder: d, plan: p}
-	thread := d.Thread(rec)
+	thread := d.Thread(rec, true)
 	words := []wire.Word{wire.MakeFrom(wire.Outside, 0)}
 	if begin != again {
 		words = append(words, wire.MakeWitness(begin, 0, stack))
@@ -257,7 +257,7 @@ func TestHandlerInPlaceOfOneThatEndedUnseen(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			before, _ := d.Anomalies()
 			rec := &recorder{decoder: d, plan: p}
-			thread := d.Thread(rec)
+			thread := d.Thread(rec, true)
 			for _, w := range []wire.Word{
 				wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(main, 0, stack),
 				wire.MakeFrom(wire.Handler, 1), c.first,
@@ -284,7 +284,7 @@ func TestHandlerInPlaceOfOneThatEndedUnseen(t *testing.T) {
 func TestHandlersWithoutEndAreBounded(t *testing.T) {
 	p, d := decodeSmall(t)
 	var c counter
-	thread := d.Thread(&c)
+	thread := d.Thread(&c, true)
 	thread.Word(wire.MakeFrom(wire.Outside, 0))
 	thread.Word(wire.MakeWitness(firstSite(p, "main"), 0, 0x7ffc0000))
 	const handlers, most = 10_000, 200
@@ -314,7 +314,7 @@ func ExampleDecoder() {
 		return
 	}
 	var c counter
-	t := d.Thread(&c)
+	t := d.Thread(&c, true)
 	for i := range p.Sites { // main is called from outside and comes to its first witness
 		s := &p.Sites[i]
 		if r := p.Routines[s.Routine]; r.Symbol == "main" && s.First {

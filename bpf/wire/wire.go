@@ -15,8 +15,8 @@ type Word uint64
 type Kind uint8
 
 // The kinds of word. A witness may be preceded by the chain of its callers (From, innermost first)
-// and by a case; a chain that ends with a signal handler, an Interrupt, and an End that is Inside, by
-// registers.
+// and by a case; a chain that ends with a signal handler, an Interrupt, and an End that is Inside or
+// Called, by registers.
 // An End elsewhere, in a signal handler that no word has told of, is preceded by registers and a
 // From, a Handler, of what that has interrupted. What belongs to one word is in one batch with it.
 const (

@@ -51,7 +51,7 @@ func measurePipeline(b *testing.B, program *program, words []wire.Word) {
 		b.Fatal(err)
 	}
 	decode := func(sink ops.Sink) {
-		t := d.Thread(sink)
+		t := d.Thread(sink, true)
 		for _, w := range words {
 			t.Word(w)
 		}

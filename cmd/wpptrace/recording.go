@@ -144,7 +144,7 @@ func (r *recording) beginThread(id uint32, started uint64) *thread {
 	if r.raw != nil {
 		sink = r.raw.besides(sink, t)
 	}
-	t.words = r.decoder.Thread(sink)
+	t.words = r.decoder.Thread(sink, int(id) == r.process.PID)
 	r.threads[id] = t
 	i, _ := r.find(id, started)
 	r.all = slices.Insert(r.all, i, t)

@@ -83,6 +83,7 @@ func Programs() []Program {
 		{File: "dies_in_handler.c", Exit: 6, Tags: Signals | Fault | NoStatic},
 		{File: "dies_in_library.c", Exit: 139, Tags: Signals | NoStatic},
 		{File: "distances.c"},
+		{File: "early_faults.c", Exit: 139, Tags: Threads | Signals | NoStatic},
 		{File: "empty.c"},
 		{File: "exception_callbacks.cc", Tags: Exceptions},
 		{File: "exception_loop.cc", Tags: Exceptions},

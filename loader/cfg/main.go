@@ -13,8 +13,8 @@ func (p *Program) Main() *Routine {
 	return p.At(p.firstArgument(p.Image.Entry))
 }
 
-// firstArgument is the address that code has in rdi where it makes its first call, as far as it is in
-// a straight line; 0 if that is not told.
+// firstArgument is the address that code has in rdi where it makes its first call, if a straight line
+// leads there; 0 if that is not told.
 func (p *Program) firstArgument(at uint64) (address uint64) {
 	const most = 32 // instructions
 	s := p.Image.SectionAt(at)
@@ -24,28 +24,30 @@ func (p *Program) firstArgument(at uint64) (address uint64) {
 	code := s.Data[at-s.Addr:]
 	for range most {
 		q, ok := x86.Decode(code)
-		if !ok || q.Kind != x86.Other {
+		switch {
+		case ok && (q.Kind == x86.Call || q.Kind == x86.CallInd):
 			return address
+		case !ok || q.Kind != x86.Other:
+			return 0
 		}
 		at += uint64(q.Len)
-		if to, ok := argument(&q, code[:q.Len], at); ok {
-			address = to
+		if q.Writes(code[:q.Len], rdi) {
+			address = argument(&q, code[:q.Len], at)
 		}
 		code = code[q.Len:]
 	}
 	return 0
 }
 
-// argument is the address that an instruction, behind which next is, puts into rdi.
-func argument(q *x86.Inst, code []byte, next uint64) (address uint64, ok bool) {
-	const rdi = 7
+// argument is the address that an instruction, behind which next is, puts into rdi; 0 if it is none.
+func argument(q *x86.Inst, code []byte, next uint64) (address uint64) {
 	reg, rm, _ := q.Operands(code, next)
 	switch {
 	case q.Map != 0:
 	case q.Op == 0x8d && reg == rdi && rm.RIP: // lea
-		return uint64(rm.Disp), true
+		return uint64(rm.Disp)
 	case q.Op == 0xc7 && !rm.Mem && rm.Reg == rdi, q.Op == 0xb8+rdi && q.Rex&9 == 0: // mov
-		return immediate(code, 4), true
+		return immediate(code, 4)
 	}
-	return 0, false
+	return 0
 }

@@ -23,6 +23,11 @@ func TestMainFunction(t *testing.T) {
 			}
 		})
 	}
+	overwritten := compile(t, `void start(void) {} int taken(void) { return 3; }
+		__asm__(".globl _start\n_start: lea taken(%rip), %rdi\nxor %edi, %edi\ncall start\nhlt");`, "-nostartfiles")
+	if got := recoverFile(t, overwritten).Main(); got != nil {
+		t.Errorf("what has been overwritten before the first call is taken for the main function: %s", got.Name)
+	}
 	library := compile(t, `int other(void) { return 3; }`, "-shared", "-fPIC")
 	if got := recoverFile(t, library).Main(); got != nil {
 		t.Errorf("a library has a main function, %s", got.Name)
