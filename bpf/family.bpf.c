@@ -116,7 +116,7 @@ int ends(__u64 *args)
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u32 process = task->tgid;
 
-	take_over(task);
+	note_end(task);
 	if (task->signal->live.counter == 0)
 		bpf_map_delete_elem(&newborns, &process);
 	forget_stop(task);

@@ -45,9 +45,10 @@ const (
 type FamilyStop struct {
 	_      structs.HostLayout
 	Ours   uint32
+	Thread uint32
 	Other  uint32
+	Undone uint32
 	Since  uint64
-	Undone uint64
 }
 
 // Names of all BPF objects in the ELF.
@@ -63,7 +64,7 @@ const (
 	FamilyProgEnds       = "ends"
 	FamilyProgSignalSeen = "signal_seen"
 	FamilyVarFollowing   = "following"
-	FamilyVarGuardian    = "guardian"
+	FamilyVarGuard       = "guard"
 	FamilyVarMissed      = "missed"
 	FamilyVarNames       = "names"
 	FamilyVarOrphaned    = "orphaned"
@@ -132,7 +133,7 @@ type FamilyMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type FamilyVariableSpecs struct {
 	Following *ebpf.VariableSpec `ebpf:"following"`
-	Guardian  *ebpf.VariableSpec `ebpf:"guardian"`
+	Guard     *ebpf.VariableSpec `ebpf:"guard"`
 	Missed    *ebpf.VariableSpec `ebpf:"missed"`
 	Names     *ebpf.VariableSpec `ebpf:"names"`
 	Orphaned  *ebpf.VariableSpec `ebpf:"orphaned"`
@@ -176,7 +177,7 @@ func (m *FamilyMaps) Close() error {
 // It can be passed to LoadFamilyObjects or ebpf.CollectionSpec.LoadAndAssign.
 type FamilyVariables struct {
 	Following *ebpf.Variable `ebpf:"following"`
-	Guardian  *ebpf.Variable `ebpf:"guardian"`
+	Guard     *ebpf.Variable `ebpf:"guard"`
 	Missed    *ebpf.Variable `ebpf:"missed"`
 	Names     *ebpf.Variable `ebpf:"names"`
 	Orphaned  *ebpf.Variable `ebpf:"orphaned"`

@@ -41,7 +41,7 @@ enum { SIGCONT = 18, SIGSTOP = 19, SIGTTOU = 22, FROM_KERNEL = 1 };
 
 /* The process that lets go on whom we have stopped, should the user's side be gone. If it is killed as well, nobody is left but we, where the kernel lets us
  * (6.16). */
-__u32 guardian;
+__u32 guard;
 __u32 orphaned;
 enum pid_type { PIDTYPE_PID, PIDTYPE_TGID };
 extern struct task_struct *bpf_task_from_pid(int pid) __ksym __weak;
@@ -62,22 +62,27 @@ static __always_inline void halt(__u32 process)
 		bpf_send_signal(SIGSTOP);
 }
 
+#define EBUSY 16
+#define TRIES 256 /* some microseconds */
+
+/* let_go lets a process go on, by the thread that was told to stop: the first may have ended. The signal before it may be on its way yet. */
 static long let_go(void *map, const __u32 *process, const struct stop *s, void *unused)
 {
 	struct task_struct *task;
 
-	if (!s->ours || !bpf_task_from_pid || !(task = bpf_task_from_pid(*process)))
+	if (!s->ours || !bpf_task_from_pid || !(task = bpf_task_from_pid(s->thread)))
 		return 0;
-	if (bpf_send_signal_task)
-		bpf_send_signal_task(task, SIGCONT, PIDTYPE_TGID, 0);
+	for (int i = 0; bpf_send_signal_task && i < TRIES; i++)
+		if (bpf_send_signal_task(task, SIGCONT, PIDTYPE_TGID, 0) != -EBUSY)
+			break;
 	bpf_task_release(task);
 	return 0;
 }
 
-/* take_over is called at the end of each thread, of whatever process. */
-static __always_inline void take_over(const struct task_struct *task)
+/* note_end is called at the end of each thread, of whatever process: if it was the guard's last, all that we have stopped go on. */
+static __always_inline void note_end(const struct task_struct *task)
 {
-	if (task->tgid != guardian || task->signal->live.counter)
+	if (task->tgid != guard || task->signal->live.counter)
 		return;
 	orphaned = 1;
 	bpf_for_each_map_elem(&stops, let_go, 0, 0);
@@ -107,6 +112,7 @@ static __always_inline void note_signal(struct stop *s, __u64 *args)
 		/* Ours is for all threads, a debugger's is not. A thread that still runs long after somebody's SIGSTOP has a debugger who has kept that from it. */
 		if (args[3] && (s->other != SIGSTOP || bpf_ktime_get_ns() - s->since > SECOND)) {
 			s->ours = 1;
+			s->thread = to->pid;
 			s->other = 0;
 			if (orphaned && bpf_send_signal_task) /* it was on its way */
 				bpf_send_signal_task(to, SIGCONT, PIDTYPE_TGID, 0);

@@ -134,9 +134,10 @@ const (
 type TracerStop struct {
 	_      structs.HostLayout
 	Ours   uint32
+	Thread uint32
 	Other  uint32
+	Undone uint32
 	Since  uint64
-	Undone uint64
 }
 
 type TracerThread struct {
@@ -192,7 +193,7 @@ const (
 	TracerVarEnabledAt    = "enabled_at"
 	TracerVarEscaped      = "escaped"
 	TracerVarForked       = "forked"
-	TracerVarGuardian     = "guardian"
+	TracerVarGuard        = "guard"
 	TracerVarHighWater    = "high_water"
 	TracerVarHolding      = "holding"
 	TracerVarImageBase    = "image_base"
@@ -286,7 +287,7 @@ type TracerVariableSpecs struct {
 	EnabledAt    *ebpf.VariableSpec `ebpf:"enabled_at"`
 	Escaped      *ebpf.VariableSpec `ebpf:"escaped"`
 	Forked       *ebpf.VariableSpec `ebpf:"forked"`
-	Guardian     *ebpf.VariableSpec `ebpf:"guardian"`
+	Guard        *ebpf.VariableSpec `ebpf:"guard"`
 	HighWater    *ebpf.VariableSpec `ebpf:"high_water"`
 	Holding      *ebpf.VariableSpec `ebpf:"holding"`
 	ImageBase    *ebpf.VariableSpec `ebpf:"image_base"`
@@ -355,7 +356,7 @@ type TracerVariables struct {
 	EnabledAt    *ebpf.Variable `ebpf:"enabled_at"`
 	Escaped      *ebpf.Variable `ebpf:"escaped"`
 	Forked       *ebpf.Variable `ebpf:"forked"`
-	Guardian     *ebpf.Variable `ebpf:"guardian"`
+	Guard        *ebpf.Variable `ebpf:"guard"`
 	HighWater    *ebpf.Variable `ebpf:"high_water"`
 	Holding      *ebpf.Variable `ebpf:"holding"`
 	ImageBase    *ebpf.Variable `ebpf:"image_base"`

@@ -103,9 +103,10 @@ struct loss {
  */
 struct stop {
 	__u32 ours;  /* it is stopped, by us alone */
+	__u32 thread; /* that has been told to stop by us */
 	__u32 other; /* somebody else's signal to stop, which SIGCONT takes back: SIGSTOP, or what has come since we have stopped it; 0: none */
+	__u32 undone; /* the signal to stop that the last SIGCONT has taken back */
 	__u64 since; /* when SIGSTOP has come, ns */
-	__u64 undone; /* the signal to stop that the last SIGCONT has taken back */
 };
 
 enum family_table { FAMILY_MAX = 8192 }; /* processes that live at the same time */

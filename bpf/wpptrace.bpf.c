@@ -357,7 +357,7 @@ int thread_exit(__u64 *args)
 	struct ending e = {.known = enabled, .blocked = task->blocked.sig[0]};
 	struct thread *t;
 
-	take_over(task);
+	note_end(task);
 	if (task->tgid != target)
 		return 0;
 	bpf_probe_read_kernel(&e.rip, 8, &regs->rip);

@@ -367,7 +367,7 @@ func TestFollowKilled(t *testing.T) {
 
 // Nor does one that is killed with its guard leave anybody stopped.
 func TestFollowKilledWithItsGuard(t *testing.T) {
-	mayTakeOver(t)
+	mayLetGo(t)
 	s := startSubject(t, exec.Command("dash", "-c", forking))
 	sum := 0
 	for i := range amount(3, 50) {

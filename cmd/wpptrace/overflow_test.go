@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"testing"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/cilium/ebpf/features"
 	"golang.org/x/sys/unix"
+
+	"wpptrace/loader/target"
 )
 
 // A ring buffer of a page and a command that fills it again and again: nothing is lost, and its
@@ -76,8 +79,8 @@ func TestKilledWhileItHolds(t *testing.T) {
 	s.end()
 }
 
-// mayTakeOver skips a test of what kernels do for those that wpptrace has stopped when nobody else is left.
-func mayTakeOver(t *testing.T) {
+// mayLetGo skips a test of what kernels do for those that wpptrace has stopped when nobody else is left.
+func mayLetGo(t *testing.T) {
 	if version, err := features.LinuxVersionCode(); err == nil && version < 6<<16|16<<8 {
 		t.Skip("Linux 6.16 and later let them go on")
 	}
@@ -98,7 +101,7 @@ func (w *tracer) killBoth(guardFirst bool) {
 
 // So does one whose guard is killed with it, as all of a control group is: the kernel lets it go on.
 func TestKilledWithItsGuard(t *testing.T) {
-	mayTakeOver(t)
+	mayLetGo(t)
 	want := answers(t, 50)
 	for i := range amount(4, 100) {
 		s, w, answer := holdServer(t)
@@ -113,6 +116,30 @@ func TestKilledWithItsGuard(t *testing.T) {
 		}
 		s.end()
 	}
+}
+
+// So does one whose first thread has ended.
+func TestFirstThreadEndedKilledWithItsGuard(t *testing.T) {
+	mayLetGo(t)
+	s := startSubject(t, exec.Command(compileC(t, answering, "-O1", "-pthread", "-DHEADLESS=2")))
+	p, err := target.Open(s.pid())
+	must(t, err)
+	defer p.Close()
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--on-overflow", "stop", "--ring-size", "4K")
+	w.expect("recording process")
+	s.ask(1)
+	w.waitState(s.pid(), 'Z')
+	w.signal(unix.SIGSTOP)
+	w.waitState(w.cmd.Process.Pid, 'T')
+	s.put(10_000)
+	for began := time.Now(); !p.Stopped(); time.Sleep(time.Millisecond) {
+		if time.Since(began) > patience {
+			t.Fatal("it is not stopped")
+		}
+	}
+	w.killBoth(false)
+	s.answer()
+	s.end()
 }
 
 // A process that somebody else stops while wpptrace has stopped it stays so until they let it go

@@ -146,7 +146,7 @@ func (s *Session) listen() (err error) {
 		}
 		err := s.objects.Stops.Put(uint32(s.process.PID), bpf.TracerStop{})
 		if err == nil {
-			err = s.objects.Guardian.Set(uint32(s.guard.PID()))
+			err = s.objects.Guard.Set(uint32(s.guard.PID()))
 		}
 		if err != nil {
 			return fmt.Errorf("watch over it: %w", err)

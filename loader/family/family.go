@@ -63,7 +63,7 @@ func (f *Family) load(g *guard.Guard) error {
 	if err := spec.LoadAndAssign(&f.objects, nil); err != nil {
 		return err
 	}
-	if err := f.objects.Guardian.Set(uint32(g.PID())); err != nil {
+	if err := f.objects.Guard.Set(uint32(g.PID())); err != nil {
 		return err
 	}
 	if f.reader, err = ringbuf.NewReader(f.objects.Events); err != nil {
