@@ -331,14 +331,14 @@ int signal_taken(__u64 *args)
 	bpf_probe_read_kernel(&handler, 8, (void *)args[2]); /* sa.sa_handler, the first of struct k_sigaction */
 	bpf_probe_read_kernel(&rip, 8, &regs->rip);
 	rip = place(rip);
-	t = thread_of(task);
-	if (handler <= 1 && rip == NOWHERE && t) /* SIG_DFL, SIG_IGN */
-		note_return(t, register_value(regs, RSP));
-	if (handler <= 1 || rip == NOWHERE)
+	if ((handler <= 1) != (rip == NOWHERE)) /* SIG_DFL, SIG_IGN; or what it interrupts nobody asks for */
 		return 0;
-	if (!t)
+	t = thread_of(task);
+	if (!t && (rip != NOWHERE || called_from(register_value(regs, RSP)) != NOWHERE))
 		t = begin_silent(task);
-	if (t)
+	if (t && rip == NOWHERE)
+		note_return(t, register_value(regs, RSP));
+	else if (t)
 		take_signal(t, regs, rip, args[0]);
 	return 0;
 }

@@ -34,6 +34,11 @@ segments. One that is cut off is refused: the result would look whole.`,
 			if output == "-" {
 				return usagef("-o -: a snapshot is a file: name one")
 			}
+			if output != "" {
+				if err := checkOutput(output); err != nil {
+					return err
+				}
+			}
 			s, before, err := readPart(args[0])
 			if err != nil { // of what is cut off, the result would look whole
 				return err

@@ -82,6 +82,8 @@ func TestCompact(t *testing.T) {
 
 func TestCompactFails(t *testing.T) {
 	path := writeRepetitive(t)
+	device := filepath.Join(t.TempDir(), "device")
+	must(t, os.Symlink(os.DevNull, device))
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -90,6 +92,7 @@ func TestCompactFails(t *testing.T) {
 		{[]string{"compact"}, exitUsage, "a snapshot expected, not 0 arguments"},
 		{[]string{"compact", path + "x"}, exitError, "name a file that wpptrace has recorded"},
 		{[]string{"compact", "-o", filepath.Join(path, "x"), path}, exitError, "not a directory"},
+		{[]string{"compact", "-o", device, path}, exitError, "not a regular file"},
 	} {
 		if out, errs, status := wpptrace(c.args...); status != c.status || out != "" || !strings.Contains(errs, c.text) {
 			t.Errorf("%q: %d, %q, %q", c.args, status, out, errs)

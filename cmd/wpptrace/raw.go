@@ -69,7 +69,7 @@ func openRaw(path string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && info.Mode().IsRegular() {
-		err = unix.ELOOP
+		err = errLinked
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -99,13 +99,18 @@ func (t *rawTrace) abandon() {
 	}
 }
 
+var errLinked = errors.New("it is a link to a regular file, which is not written through")
+
 // rawError says what to do about a raw trace that the system does not write.
 func rawError(path string, err error) error {
 	var why unix.Errno
-	if !errors.As(err, &why) {
+	switch {
+	case errors.As(err, &why):
+		err = why
+	case !errors.Is(err, errLinked):
 		return err
 	}
-	return fmt.Errorf("write raw trace %s: %w: name another file with --raw", path, why)
+	return fmt.Errorf("write raw trace %s: %w: name another file with --raw", path, err)
 }
 
 // besides returns a sink that hands a thread's operations to another, and writes them.

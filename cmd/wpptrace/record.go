@@ -89,7 +89,8 @@ are told of.
 Without --follow-fork, a recording ends when the process calls exec.
 
 SIGINT and SIGTERM end the recording, a second one at once and without a snapshot; SIGUSR2 writes a
-snapshot and goes on. A COMMAND that outlives the recording goes on untraced, and is waited for.
+snapshot and goes on. A COMMAND that outlives the recording goes on untraced, and is waited
+for, until a further signal ends wpptrace alone.
 Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data were lost, with
 --strict; with --, that of COMMAND, or 128 and the signal that ended it.`,
 		Args: cobra.ArbitraryArgs,
@@ -294,7 +295,9 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	<-c.Done()
+	if waitErr := outlast(c, o, s, stderr); err == nil {
+		err = waitErr
+	}
 	if err != nil {
 		return err
 	}
@@ -303,6 +306,23 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 		err = exitStatus(status)
 	}
 	return err
+}
+
+// outlast waits for the end of a command whose recording is over. A further signal ends that.
+func outlast(c *target.Child, o *recordFlags, s *signals, stderr io.Writer) error {
+	further := s.end
+	if s.interrupted() != nil {
+		further = s.abort.Done()
+	}
+	if c.Alive() && !o.quiet {
+		fmt.Fprintf(stderr, "wpptrace: process %d (%s) goes on, untraced, and wpptrace waits for it: a further signal ends wpptrace alone\n", c.PID, c.Name)
+	}
+	select {
+	case <-c.Done():
+		return nil
+	case <-further:
+		return fmt.Errorf("wait for process %d (%s): interrupted: it goes on", c.PID, c.Name)
+	}
 }
 
 // A recorder has a process prepared: probes stand in it.

@@ -401,3 +401,42 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 	s.isClean()
 	s.end()
 }
+
+// TestOutlast: a command goes on when its recording is over; wpptrace says that it waits, and a signal
+// ends it, not the command. It could not be ended.
+func TestOutlast(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		flags []string
+	}{
+		{"after a time", []string{"-d", "100ms"}},
+		{"after a signal", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := startTracer(t, append(append([]string{"-o", "x.wpp"}, c.flags...), "--", "sleep", "1000")...)
+			w.expect("recording process")
+			if c.flags == nil {
+				w.signal(unix.SIGTERM)
+			}
+			w.expect("goes on, untraced")
+			var pid int
+			if _, err := fmt.Sscanf(lastLine(w.errs.String()), "wpptrace: process %d", &pid); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * sameWish)
+			w.signal(unix.SIGTERM)
+			w.expect("interrupted: it goes on")
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+				t.Errorf("the command has ended too: %v", err)
+			}
+			w.wait(1)
+			checkRecording(t, w, "x.wpp", 1)
+		})
+	}
+}
+
+// lastLine is that of a text that ends with a line.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	return lines[len(lines)-1]
+}

@@ -34,12 +34,15 @@ var (
 
 // Open takes hold of a process by its number.
 func Open(pid int) (*Process, error) {
+	if pid <= 0 {
+		return nil, fmt.Errorf("open process %d: %w: their numbers are positive", pid, ErrNoProcess)
+	}
 	fd, err := unix.PidfdOpen(pid, 0)
 	switch {
 	case errors.Is(err, unix.ESRCH):
 		return nil, fmt.Errorf("open process %d: %w: look for it with ps or pgrep", pid, ErrNoProcess)
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT):
-		return nil, fmt.Errorf("open process %d: %w: name a process, not one of its threads", pid, ErrNoProcess)
+		return nil, fmt.Errorf("open process %d: %w: it is a thread%s", pid, ErrNoProcess, ofProcess(pid))
 	case err != nil:
 		return nil, fmt.Errorf("open process %d: %w", pid, err)
 	}
@@ -49,6 +52,20 @@ func Open(pid int) (*Process, error) {
 		return nil, fmt.Errorf("open process %d: %w", pid, err)
 	}
 	return p, nil
+}
+
+// ofProcess says whose a thread is.
+func ofProcess(tid int) string {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	if err != nil {
+		return ""
+	}
+	_, of, _ := strings.Cut(string(status), "\nTgid:")
+	var pid int
+	if _, err := fmt.Sscan(of, &pid); err != nil {
+		return ""
+	}
+	return fmt.Sprintf(" of process %d: -p %d --tid %d records it alone", pid, pid, tid)
 }
 
 func (p *Process) identify() error {

@@ -58,17 +58,20 @@ func TestOpenErrors(t *testing.T) {
 		b, err := os.ReadFile("/proc/" + strconv.Itoa(dead.Process.Pid) + "/stat")
 		zombie = err == nil && strings.Contains(string(b), ") Z ")
 	}
+	thread := otherThread(t)
 	for _, c := range []struct {
 		name string
 		pid  int
 		want error
+		text string
 	}{
-		{"no such process", 1<<22 + 1, ErrNoProcess},
-		{"kernel thread", 2, ErrKernelThread},
-		{"thread", otherThread(t), ErrNoProcess},
-		{"zombie", dead.Process.Pid, ErrGone},
+		{"no such process", 1<<22 + 1, ErrNoProcess, "ps or pgrep"},
+		{"not positive", -1, ErrNoProcess, "positive"},
+		{"kernel thread", 2, ErrKernelThread, ""},
+		{"thread", thread, ErrNoProcess, fmt.Sprintf("-p %d --tid %d", os.Getpid(), thread)},
+		{"zombie", dead.Process.Pid, ErrGone, ""},
 	} {
-		if p, err := Open(c.pid); !errors.Is(err, c.want) || !strings.Contains(err.Error(), strconv.Itoa(c.pid)) {
+		if p, err := Open(c.pid); !errors.Is(err, c.want) || !strings.Contains(err.Error(), strconv.Itoa(c.pid)) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v, %v; want %v", c.name, p, err, c.want)
 		}
 	}
