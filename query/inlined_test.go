@@ -45,11 +45,11 @@ func TestInlinedGolden(t *testing.T) {
 // A place with the names of what is inlined there is as wide as it may be, and no wider.
 func TestWhereIn(t *testing.T) {
 	l := labelOf(inlinedCompressor(), "main", 1)
-	const whole = "main.c:14-15 (next_block, std::vector<un... >::push_back)"
+	const whole = "main.c:14-15 (next_block, std::vector<...>::push_back)"
 	if got := l.where(); got != whole {
 		t.Errorf("%q, want %q", got, whole)
 	}
-	for width, want := range map[int]string{len(whole): whole, len(whole) - 1: "main.c:14-15 (next_block, std::vector<un... >::push_...)", 19: "main.c:14-15 (n...)", 18: "main.c:14-15", 12: "main.c:14-15", 8: "...14-15"} {
+	for width, want := range map[int]string{len(whole): whole, len(whole) - 1: "main.c:14-15 (next_block, std::vector<...>::push_...)", 19: "main.c:14-15 (n...)", 18: "main.c:14-15", 12: "main.c:14-15", 8: "...14-15"} {
 		if got := l.whereIn(width); got != want {
 			t.Errorf("%d columns: %q, want %q", width, got, want)
 		}

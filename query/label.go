@@ -177,7 +177,7 @@ func routineName(r *wpp.Routine) string {
 // name is the routine and the path's number in it, at most width columns wide.
 func (l *label) name(width int) string {
 	number := "#" + strconv.FormatUint(l.Path, 10)
-	return shortenMiddle(l.Routine, width-len(number)) + number
+	return shortenName(l.Routine, width-len(number)) + number
 }
 
 // where is the path's place, and in parentheses what is inlined there.
@@ -209,7 +209,7 @@ func (l *label) inlinedNames() string {
 	var names []string
 	for _, calls := range l.Inlined {
 		for _, c := range slices.Backward(calls) {
-			if name := shortenMiddle(c.Routine, widest); !slices.Contains(names, name) {
+			if name := shortenName(c.Routine, widest); !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
@@ -250,36 +250,10 @@ func printable(name string) string {
 }
 
 // Fit makes a name printable and at most width columns wide.
-func Fit(name string, width int) string { return shortenMiddle(printable(name), width) }
+func Fit(name string, width int) string { return shortenName(printable(name), width) }
 
 // field makes a name one field of a line whose fields are separated by spaces.
 func field(name string) string { return strings.ReplaceAll(printable(name), " ", "_") }
-
-const ellipsis = "..."
-
-// shortenMiddle takes out the middle of a text that is wider than width columns: C++ names differ
-// at both ends.
-func shortenMiddle(text string, width int) string {
-	runes := []rune(text)
-	width = max(width, len(ellipsis)+2)
-	if len(runes) <= width {
-		return text
-	}
-	head := (width - len(ellipsis) + 1) / 2
-	tail := width - len(ellipsis) - head
-	return string(runes[:head]) + ellipsis + string(runes[len(runes)-tail:])
-}
-
-// shortenLeft takes out the beginning of a text that is wider than width columns: a place in the
-// source differs at its end.
-func shortenLeft(text string, width int) string {
-	runes := []rune(text)
-	width = max(width, len(ellipsis)+1)
-	if len(runes) <= width {
-		return text
-	}
-	return ellipsis + string(runes[len(runes)-width+len(ellipsis):])
-}
 
 func pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))

@@ -81,6 +81,15 @@ func (a *atoms) add(name string) (int, error) {
 	return n, nil
 }
 
+// isName reports whether a text names paths of the snapshot.
+func (a *atoms) isName(text string) bool {
+	if a.labels == nil {
+		return false
+	}
+	_, err := a.resolve(text)
+	return err == nil
+}
+
 // resolve returns what tells the paths of a name.
 func (a *atoms) resolve(name string) (isNamed func(p *wpp.Symbol) bool, err error) {
 	routines, which := a.split(name)
@@ -111,7 +120,8 @@ func (a *atoms) paths(routines map[int]bool) (most uint64) {
 	return most
 }
 
-// noRoutine says that no routine has a name, and which it may be: names are without parameters.
+// noRoutine says that no routine has a name, and which it may be: names are without parameters, but
+// with the arguments of templates.
 func (a *atoms) noRoutine(name string) error {
 	if inner, _, ok := unquote(name); ok && inner != "" {
 		name = inner
@@ -120,7 +130,7 @@ func (a *atoms) noRoutine(name string) error {
 	const most = 3
 	var similar []string
 	for i := range a.labels.names {
-		if plain != "" && routineName(&a.labels.snapshot.Routines[i]) == plain && len(similar) < most {
+		if plain != "" && withoutArguments(routineName(&a.labels.snapshot.Routines[i])) == withoutArguments(plain) && len(similar) < most {
 			similar = append(similar, a.labels.names[i])
 		}
 	}
@@ -223,9 +233,13 @@ func nameEnd(text string) int {
 	}
 }
 
-// sequencePattern reads a sequence of names, "*" for any path, and "**" for up to gap paths.
+// sequencePattern reads a sequence of names, "*" for any path, and "**" for up to gap paths. What is a
+// name as a whole, as tables print it, needs no quotes.
 func sequencePattern(a *atoms, text string, gap int) (*pattern, error) {
 	list, err := tokens(text)
+	if a.isName(text) {
+		list, err = []token{{text, true, false}}, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,105 @@
+package query
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// ellipsis stands for what has been taken out.
+const ellipsis = "..."
+
+// shortenName takes out of a name that is wider than width columns the arguments of its templates, the
+// innermost first, and then its middle.
+func shortenName(name string, width int) string {
+	for depth := nesting(name); depth > 0 && utf8.RuneCountInString(name) > width; depth-- {
+		name = replaceArguments(name, depth, ellipsis)
+	}
+	return shortenMiddle(name, width)
+}
+
+// withoutArguments is a name without the arguments of its templates.
+func withoutArguments(name string) string {
+	return strings.ReplaceAll(replaceArguments(name, 1, ""), "<>", "")
+}
+
+// nesting is how many lists of template arguments lie within each other at most.
+func nesting(name string) (most int) {
+	level := 0
+	for i := 0; i < len(name); {
+		n, step := bracket(name[i:])
+		level = max(0, level+step)
+		most = max(most, level)
+		i += n
+	}
+	return most
+}
+
+// replaceArguments puts a text in the place of template arguments that are nested as deep as that, or
+// deeper, but for what is no longer.
+func replaceArguments(name string, depth int, text string) string {
+	var out strings.Builder
+	level, arguments := 0, 0 // where those begin that are at that depth
+	for i := 0; i < len(name); {
+		n, step := bracket(name[i:])
+		if step < 0 && level == depth {
+			if i-arguments > len(text) {
+				out.WriteString(text)
+			} else {
+				out.WriteString(name[arguments:i])
+			}
+		}
+		level = max(0, level+step)
+		if level < depth || step > 0 && level == depth {
+			out.WriteString(name[i : i+n])
+			arguments = i + n
+		}
+		i += n
+	}
+	return out.String()
+}
+
+// operators are those with an angle bracket, the longest first.
+var operators = []string{"<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">"}
+
+// bracket takes the first byte of a name, or an operator's name as a whole, and says whether template
+// arguments begin there (1) or end (-1).
+func bracket(name string) (bytes, step int) {
+	if sign, ok := strings.CutPrefix(name, "operator"); ok {
+		for _, o := range operators {
+			if strings.HasPrefix(sign, o) {
+				return len("operator") + len(o), 0
+			}
+		}
+	}
+	switch name[0] {
+	case '<':
+		return 1, 1
+	case '>':
+		return 1, -1
+	}
+	return 1, 0
+}
+
+// shortenMiddle takes out the middle of a text that is wider than width columns: names differ at both
+// ends.
+func shortenMiddle(text string, width int) string {
+	runes := []rune(text)
+	width = max(width, len(ellipsis)+2)
+	if len(runes) <= width {
+		return text
+	}
+	head := (width - len(ellipsis) + 1) / 2
+	tail := width - len(ellipsis) - head
+	return string(runes[:head]) + ellipsis + string(runes[len(runes)-tail:])
+}
+
+// shortenLeft takes out the beginning of a text that is wider than width columns: a place in the
+// source differs at its end.
+func shortenLeft(text string, width int) string {
+	runes := []rune(text)
+	width = max(width, len(ellipsis)+1)
+	if len(runes) <= width {
+		return text
+	}
+	return ellipsis + string(runes[len(runes)-width+len(ellipsis):])
+}
