@@ -376,7 +376,17 @@ func (j *job) tellPace() {
 		return
 	}
 	j.paceTold = true
-	j.say("to trace all of it costs more than --overhead %v%% of its CPU time: it is traced in windows of %v from here on; --overhead 0 --max-slowdown 0 traces all, however slow", j.overhead, p.window)
+	j.say("to trace all of it costs more than --overhead %v%% of its CPU time: it is traced in windows of %v from here on%s; --overhead 0 --max-slowdown 0 traces all, however slow", j.overhead, p.window, p.next())
+}
+
+// next says when the next window may begin, at the load that the process has while no probe stands;
+// nothing where that is soon.
+func (p *pace) next() string {
+	const least, soon = 0.01, time.Second
+	if wait := time.Duration(float64(p.budget.Debt()) / max(p.load, least)); wait > soon {
+		return fmt.Sprintf(", the next in some %.0f s", wait.Seconds())
+	}
+	return ""
 }
 
 func percentage(share float64) string { return fmt.Sprintf("%.3g%%", 100*share) }

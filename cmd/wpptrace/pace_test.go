@@ -469,3 +469,24 @@ func TestDebtOfAttachingIsPaidOff(t *testing.T) {
 		t.Error("hits have cost twenty times what was earned, and it is in no debt")
 	}
 }
+
+// TestNextWindow: when the next window comes is told where it is worth waiting for, at the load that
+// the process has.
+func TestNextWindow(t *testing.T) {
+	for _, c := range []struct {
+		probes time.Duration // what they have taken
+		load   float64
+		want   string
+	}{
+		{50 * time.Millisecond, 1, ""},
+		{355 * time.Millisecond, 1, ", the next in some 7 s"},
+		{355 * time.Millisecond, 0.5, ", the next in some 14 s"},
+		{105 * time.Millisecond, 0, ", the next in some 200 s"},
+	} {
+		p := newPace(0.05, 10*time.Millisecond, target.Times{}, c.load)
+		p.budget.Account(govern.Use{Probes: c.probes})
+		if got := p.next(); got != c.want {
+			t.Errorf("%v at load %v: %q, want %q", c.probes, c.load, got, c.want)
+		}
+	}
+}
