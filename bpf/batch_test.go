@@ -93,6 +93,17 @@ func TestSignalBetweenRepeats(t *testing.T) {
 	r.expect(t, slices.Concat([]wire.Word{word, wire.MakeRepeat(1)}, registers(), []wire.Word{wire.MakeInterrupt(0x777), word})...)
 }
 
+// TestFault: one in other code is told of, between repeats too.
+func TestFault(t *testing.T) {
+	r := newRig(t, false)
+	word := wire.MakeWitness(plain, 0, stack)
+	r.hit(plain, stack)
+	r.hit(plain, stack)
+	r.Fault(r.thread, stack-64)
+	r.hit(plain, stack)
+	r.expect(t, word, wire.MakeRepeat(1), wire.MakeFault(stack-64), word)
+}
+
 // TestEndInAHandlerThatSpoke: what a handler's own words have told is not told again at the end.
 func TestEndInAHandlerThatSpoke(t *testing.T) {
 	const signal = 11

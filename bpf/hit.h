@@ -105,6 +105,15 @@ static __always_inline void take_signal(struct thread *t, struct registers *regs
 	put(t, WORD_INTERRUPT(rip));
 }
 
+/* take_fault says that an instruction of code that is in no image has faulted, and where the stack pointer was: a return address that it points to is no left-over. */
+static __always_inline void take_fault(struct thread *t, __u64 sp)
+{
+	put_repeats(t);
+	t->last = 0;
+	make_room(t, 1);
+	put(t, WORD_FAULT(sp));
+}
+
 /* Signals that cannot be blocked, SIGKILL and SIGSTOP, as a mask. */
 #define NEVER_BLOCKED (1ULL << 8 | 1ULL << 18)
 
@@ -159,16 +168,10 @@ static __always_inline __u64 last_return(const struct thread *t, __u64 sp)
 	return sp == t->killed_at && t->killed_hits == t->batch.hits ? t->killed_returns : NOWHERE;
 }
 
-/* ends_itself: by a system call of its own? */
-static __always_inline int ends_itself(const struct ending *e)
-{
-	return e->call == SYSCALL_EXIT || e->call == SYSCALL_EXIT_GROUP;
-}
-
 /* end_thread hands over what is left of a thread, and where it ends. */
 static __always_inline int end_thread(struct thread *t, struct registers *regs, const struct ending *e)
 {
-	int by_itself = ends_itself(e), handler = in_handler(t, e->blocked);
+	int by_itself = e->call == SYSCALL_EXIT || e->call == SYSCALL_EXIT_GROUP, handler = in_handler(t, e->blocked);
 	__u64 from;
 
 	if (!e->known)

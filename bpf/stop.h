@@ -65,14 +65,19 @@ static __always_inline void halt(__u32 process)
 #define EBUSY 16
 #define TRIES 256 /* some microseconds */
 
-/* let_go lets a process go on, by the thread that was told to stop: the first may have ended. The signal before it may be on its way yet. */
+/* let_go lets a process go on, by the thread that was told to stop, for the first may have ended, or by the first. The signal before it may be on its way yet. */
 static long let_go(void *map, const __u32 *process, const struct stop *s, void *unused)
 {
 	struct task_struct *task;
 
-	if (!s->ours || !bpf_task_from_pid || !(task = bpf_task_from_pid(s->thread)))
+	if (!s->ours || !bpf_task_from_pid || !bpf_send_signal_task)
 		return 0;
-	for (int i = 0; bpf_send_signal_task && i < TRIES; i++)
+	task = bpf_task_from_pid(s->thread);
+	if (!task)
+		task = bpf_task_from_pid(*process);
+	if (!task)
+		return 0;
+	for (int i = 0; task->tgid == *process && i < TRIES; i++)
 		if (bpf_send_signal_task(task, SIGCONT, PIDTYPE_TGID, 0) != -EBUSY)
 			break;
 	bpf_task_release(task);
@@ -84,7 +89,7 @@ static __always_inline void note_end(const struct task_struct *task)
 {
 	if (task->tgid != guard || task->signal->live.counter)
 		return;
-	orphaned = 1;
+	__sync_lock_test_and_set(&orphaned, 1); /* before stops are read; note_signal writes one before it reads this */
 	bpf_for_each_map_elem(&stops, let_go, 0, 0);
 }
 
@@ -111,9 +116,9 @@ static __always_inline void note_signal(struct stop *s, __u64 *args)
 	if (sig == SIGSTOP && args[1] == FROM_KERNEL) {
 		/* Ours is for all threads, a debugger's is not. A thread that still runs long after somebody's SIGSTOP has a debugger who has kept that from it. */
 		if (args[3] && (s->other != SIGSTOP || bpf_ktime_get_ns() - s->since > SECOND)) {
-			s->ours = 1;
 			s->thread = to->pid;
 			s->other = 0;
+			__sync_lock_test_and_set(&s->ours, 1);
 			if (orphaned && bpf_send_signal_task) /* it was on its way */
 				bpf_send_signal_task(to, SIGCONT, PIDTYPE_TGID, 0);
 		}

@@ -317,36 +317,49 @@ static __always_inline struct thread *begin_silent(struct task_struct *task)
 	return begin_thread(task, slot);
 }
 
-/* A signal's handler is about to run. If it is not observed nothing else tells of it. */
+/* Signals by which the kernel tells of a fault, as numbers of bits. */
+#define FAULTS (1ULL << 4 | 1ULL << 5 | 1ULL << 7 | 1ULL << 8 | 1ULL << 11)
+
+/* is_fault: is a signal of the kernel's, for what an instruction has done? */
+static __always_inline int is_fault(__u64 signal, __u64 info)
+{
+	__s32 code = 0;
+
+	bpf_probe_read_kernel(&code, 4, (void *)info + 8); /* si_code */
+	return signal < 64 && FAULTS >> signal & 1 && code > 0;
+}
+
+/* A signal is about to be dealt with, by a handler perhaps. If that is not observed nothing else tells of it. */
 SEC("tp_btf/signal_deliver")
 int signal_taken(__u64 *args)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct registers *regs = (void *)bpf_task_pt_regs((void *)task);
-	__u64 handler = 0, rip = 0;
+	__u64 handler = 0, rip = 0, sp;
 	struct thread *t;
+	int fault;
 
 	if (task->tgid != target || !enabled)
 		return 0;
 	bpf_probe_read_kernel(&handler, 8, (void *)args[2]); /* sa.sa_handler, the first of struct k_sigaction */
 	bpf_probe_read_kernel(&rip, 8, &regs->rip);
 	rip = place(rip);
-	if ((handler <= 1) != (rip == NOWHERE)) /* SIG_DFL, SIG_IGN; or what it interrupts nobody asks for */
+	fault = rip == NOWHERE && is_fault(args[0], args[1]);
+	if (handler <= 1 ? rip != NOWHERE : rip == NOWHERE && !fault) /* SIG_DFL, SIG_IGN; or what it interrupts nobody asks for */
 		return 0;
+	sp = register_value(regs, RSP);
 	t = thread_of(task);
-	if (!t && (rip != NOWHERE || called_from(register_value(regs, RSP)) != NOWHERE))
+	if (!t && (rip != NOWHERE || (fault && called_from(sp) != NOWHERE)))
 		t = begin_silent(task);
-	if (t && rip == NOWHERE)
-		note_return(t, register_value(regs, RSP));
-	else if (t)
+	if (!t)
+		return 0;
+	if (rip != NOWHERE)
 		take_signal(t, regs, rip, args[0]);
+	else if (handler <= 1)
+		note_return(t, sp);
+	if (fault)
+		take_fault(t, sp);
 	return 0;
-}
-
-/* has_run: is a thread that ends, and has made no word, in an image, or in what that has called? */
-static __always_inline int has_run(struct registers *regs, const struct ending *e)
-{
-	return e->rip != NOWHERE || (!ends_itself(e) && called_from(register_value(regs, RSP)) != NOWHERE);
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -364,7 +377,7 @@ int thread_exit(__u64 *args)
 	bpf_probe_read_kernel(&e.call, 8, &regs->orig_rax);
 	e.rip = place(e.rip);
 	t = thread_of(task);
-	if (!t && e.known && has_run(regs, &e) && e.call != SYSCALL_EXECVE && e.call != SYSCALL_EXECVEAT) /* in an exec that has failed it has the first one's number and age */
+	if (!t && e.known && e.rip != NOWHERE && e.call != SYSCALL_EXECVE && e.call != SYSCALL_EXECVEAT) /* in an exec that has failed it has the first one's number and age */
 		t = begin_silent(task);
 	if (t)
 		finish(t, end_thread(t, regs, &e));

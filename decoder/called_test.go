@@ -175,13 +175,21 @@ func TestCalledThroughWhatMayCallBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			returns, registers := placeOf(p, c.returns)+9, registersAt(c.rsp)
+			returns, registers := placeOf(p, c.returns)+9, faultAt(c.rsp)
 			words := append([]wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "root"), 0, rootAt)}, registers...)
 			if d := cmp.Diff(c.handled, told(t, p, append(words, wire.MakeFrom(wire.Called, returns), wire.MakeWitness(firstSite(p, "on"), 0, handlerAt))...)); d != "" {
 				t.Errorf("a handler: %s", d)
 			}
 			if d := cmp.Diff(c.ended, told(t, p, append(words, wire.MakeEnd(wire.Called, returns))...)); d != "" {
 				t.Errorf("the end: %s", d)
+			}
+			leftOver := slices.DeleteFunc(append(slices.Clone(words), wire.MakeEnd(wire.Called, returns)), func(w wire.Word) bool { return w.Kind() == wire.Fault })
+			want := c.ended
+			if c.returns == "back" {
+				want = "enter root, path, #cut"
+			}
+			if d := cmp.Diff(want, told(t, p, leftOver...)); d != "" {
+				t.Errorf("the end without a fault: %s", d)
 			}
 		})
 	}
@@ -261,6 +269,7 @@ func TestBehindAHandler(t *testing.T) {
 		{"it is killed", killed, "enter root, path, #cut, #cut"},
 		{"it dies in what the handler calls", append(registersAt(rootAt-4096-24), wire.MakeEnd(wire.Called, placeOf(p, "handler")+9)), "enter root, path, #cut, #cut"},
 		{"it dies in what root calls", append(registersAt(rootAt-16-8), wire.MakeEnd(wire.Called, r.Blocks[store].Hi+r.Offset())), "enter root, path, #cut, path"},
+		{"another handler comes in that, and it is killed", append(append(registersAt(rootAt-4096), wire.MakeInterrupt(1)), killed...), "enter root, path, #cut, #cut"},
 		{"another handler comes, and is killed", append([]wire.Word{wire.MakeFrom(wire.HandlerOutside, 0), wire.MakeWitness(firstSite(p, "on"), 0, rootAt-4096)}, killed...),
 			"enter root, path, #cut, #handler, enter on, path, leave, #cut"},
 	} {
@@ -269,6 +278,44 @@ func TestBehindAHandler(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestCalledBackBehindAHandler: what a handler that has said nothing has called back is interrupted. It
+// was told to have been called back by what had returned before.
+func TestCalledBackBehindAHandler(t *testing.T) {
+	p, err := assemble(t.TempDir(), asm+`
+	function root
+		framed
+		call each@plt
+		mov %eax, (%rdi)
+		test %eax, %eax
+		je 1f
+		nop
+	1:	leave
+	function back
+		framed
+		call strlen@plt
+		speak
+		leave
+	`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rootAt, backAt = 0x7ffc0000, 0x7ffc0000 - 4096
+	begin := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "root"), 0, rootAt)}
+	comes := append(registersAt(rootAt-16), wire.MakeInterrupt(placeOf(p, "root")+9))
+	within := append(registersAt(backAt-16), wire.MakeFrom(wire.Handler, placeOf(p, "back")+4), wire.MakeWitness(firstSite(p, "on"), 0, rootAt-8192))
+	for name, c := range map[string]struct {
+		words []wire.Word
+		want  string
+	}{
+		"no handler": {slices.Concat(begin, within), "enter root, path, enter back, path, #cut, #handler, enter on, path, #cut"},
+		"a handler":  {slices.Concat(begin, comes, within), "enter root, path, #handler, enter on, #cut, path, #cut"},
+	} {
+		if d := cmp.Diff(c.want, told(t, p, c.words...)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
 	}
 }
 
@@ -313,7 +360,7 @@ func TestMainHasNotRun(t *testing.T) {
 			for i, name := range append([]string{"start"}, c.before...) {
 				words = append(words, wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, name), 0, startAt-uint64(128*i)))
 			}
-			words = append(append(words, registersAt(startAt-512-16-24)...), wire.MakeEnd(wire.Called, placeOf(p, "inner")+9))
+			words = append(append(words, faultAt(startAt-512-16-24)...), wire.MakeEnd(wire.Called, placeOf(p, "inner")+9))
 			if d := cmp.Diff(c.want, told(t, p, words...)); d != "" {
 				t.Error(d)
 			}
@@ -352,10 +399,15 @@ func TestCalledOnAStackInAFrame(t *testing.T) {
 		rootAt - 0x1000: "enter root, path, #cut",
 		rootAt - 0x8000: "enter root, path, enter on_stack, path",
 	} {
-		if d := cmp.Diff(want, told(t, p, slices.Concat(begin, registersAt(at-24), end)...)); d != "" {
+		if d := cmp.Diff(want, told(t, p, slices.Concat(begin, faultAt(at-24), end)...)); d != "" {
 			t.Errorf("at %x: %s", at, d)
 		}
 	}
+}
+
+// faultAt are the words of a fault in code that is not observed: those of registers last.
+func faultAt(rsp uint64) []wire.Word {
+	return append([]wire.Word{wire.MakeFault(rsp)}, registersAt(rsp)...)
 }
 
 // registersAt are the words of registers of which rsp alone holds something.

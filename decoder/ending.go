@@ -43,7 +43,9 @@ func (t *Thread) end(w wire.Word) {
 		where, known = *t.taken, true
 	case t.inUnseenHandler():
 		if late = t.calledBackBy(where.regs); !late {
-			where.pc, known = t.from[0].Address(), true
+			if where.pc, known = t.from[0].Address(), true; t.taken != nil && !t.d.observes(where.pc) {
+				where = *t.taken
+			}
 		}
 	}
 	killed := w.Place() == wire.Killed || w.Place() == wire.Called

@@ -16,8 +16,7 @@ import (
 // path of one that has jumped away. over is how many of the frames had not ended before, as far as is
 // known, and alive of how many that is certain: the innermost may have.
 func (t *Thread) interrupt(where spot) (n, over, alive int) {
-	s := &search{spot: where, d: t.d, mainRan: t.mainRan, cfa: t.d.activationAt(where), from: map[entered]found{}}
-	ways := s.thread(t)
+	ways := t.lookFor(where).thread(t)
 	i := ways.frame
 	switch ways.n {
 	case 0:
@@ -37,6 +36,15 @@ func (t *Thread) interrupt(where spot) (n, over, alive int) {
 		return ways.n, i + 1, i
 	}
 	return ways.n, i + 1, i + 1
+}
+
+// lookFor returns the search for the ways from where the thread stands to a spot.
+func (t *Thread) lookFor(where spot) *search {
+	return &search{
+		spot: where, d: t.d, cfa: t.d.activationAt(where), from: map[entered]found{}, mainRan: t.mainRan,
+		behind: t.taken != nil && (where.outside || where.pc != t.taken.pc), // else it tells of that itself
+		fault:  t.fault != 0 && where.regs != nil && where.regs[rsp] == t.fault,
+	}
 }
 
 // endInterrupters ends the handlers that came before this one had run its first instruction: of
@@ -180,17 +188,16 @@ func (t *Thread) handle(f frame) {
 			t.pause(t.top())
 		}
 	}
-	f.adrift = f.adrift || astray
+	if astray {
+		f.adrift, alive = true, 0
+	}
 	f.over, f.alive = min(over, len(t.frames)), min(alive, len(t.frames))
 	t.sink.Mark(ops.Handler, 0)
 	t.enter(f)
 }
 
 // mayCallBack reports whether code that is not observed may have called what silently leads to a spot.
-func (t *Thread) mayCallBack(where spot) bool {
-	s := search{spot: where, d: t.d}
-	return len(t.d.silentOrigins(s.holder())) > 0
-}
+func (t *Thread) mayCallBack(where spot) bool { return len(t.lookFor(where).origins()) > 0 }
 
 // interruptedBy is where the thread was when a handler came.
 func (t *Thread) interruptedBy(handler *frame) spot {

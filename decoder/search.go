@@ -1,6 +1,8 @@
 package decoder
 
 import (
+	"slices"
+
 	"wpptrace/bpf/wire"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
@@ -66,6 +68,8 @@ type search struct {
 	from map[entered]found // from their entries
 
 	mainRan  bool // the thread does not call the main function any more
+	behind   bool // a handler that has said nothing has come since the last word
+	fault    bool // what is not observed has faulted at the spot: its return address is no left-over
 	standing bool // what is looked from stands at a call of code that is not observed: what that leads to is left out
 
 	asked  bool
@@ -282,6 +286,9 @@ func (s *search) entry(in entered) found {
 	return f
 }
 
+// stale reports whether the spot's return address may have been left by what was called before.
+func (s *search) stale() bool { return s.returns != 0 && !s.fault }
+
 // open is how many ways lead to the spot through code that is not known: it is there, or has
 // silently called back. Of a spot whose return address is known it is the latter: of code that is there
 // there is asked.
@@ -291,10 +298,7 @@ func (s *search) open() int {
 	}
 	if !s.asked {
 		s.asked = true
-		for _, r := range s.d.silentOrigins(s.holder()) {
-			if r == s.d.main && s.mainRan {
-				continue
-			}
+		for _, r := range s.origins() {
 			if ways := s.entry(entered{activation{r: r}, elsewhere}); ways.n > 0 {
 				s.back.n, s.back.way, s.origin = min(s.back.n+ways.n, unknown), ways.way, activation{r: r}
 			}
@@ -305,6 +309,15 @@ func (s *search) open() int {
 		s.origin.cfa, _ = s.outermost(s.origin.r, s.back.way)
 	}
 	return unknown * min(s.back.n, 1)
+}
+
+// origins lists the routines that unknown code may call now and that may come silently to the spot.
+func (s *search) origins() []*routine {
+	origins := s.d.silentOrigins(s.holder())
+	if s.mainRan {
+		origins = slices.DeleteFunc(origins, func(r *routine) bool { return r == s.d.main })
+	}
+	return origins
 }
 
 // holder is the observed routine in which the spot is, or to which it returns; nil if there is none.
@@ -339,7 +352,7 @@ func (s *search) calledBack(t *Thread, i int) (n int, way []hop) {
 		return n, nil
 	case cfa == f.cfa: // f is there
 		return 0, nil
-	case cfa > f.cfa-uint64(depth), t.known != 0, len(t.away) > 0:
+	case cfa > f.cfa-uint64(depth), t.known != 0, len(t.away) > 0, s.behind, s.stale():
 		return n, nil
 	case s.pc == s.origin.r.Addr+s.origin.r.Offset(): // it may be a handler that waits for another to end
 		return n, nil
@@ -360,7 +373,7 @@ func (s *search) calledBack(t *Thread, i int) (n int, way []hop) {
 // call.
 func (s *search) beginning() (f found) {
 	s.open()
-	if r := s.holder(); r == nil || s.pc == r.Addr+r.Offset() {
+	if r := s.holder(); r == nil || s.pc == r.Addr+r.Offset() || s.stale() {
 		return found{n: unknown}
 	}
 	f.add(s.back.n, hop{kind: hopBegin, back: s.origin}, s.back.way)

@@ -26,6 +26,7 @@ type Thread struct {
 	owner  activation
 	known  uint64 // the highest CFA up to which all activations are known since the thread was met; 0: all, from its beginning
 	taken  *spot  // where a handler has come since the last witness, if one has; nothing is known of it but that
+	fault  uint64 // the stack pointer of what is not observed, where that has faulted since; 0: it has not
 	heard  bool   // it has said something, or lost it
 	ended  bool
 	words  uint64
@@ -74,7 +75,7 @@ func (t *Thread) Word(w wire.Word) {
 	case wire.Witness:
 		t.last, t.lastV, t.lastT = w, t.value, t.told
 		t.witness(w)
-		t.from, t.regs, t.told = t.from[:0], t.regs[:0], false
+		t.from, t.regs, t.told, t.fault = t.from[:0], t.regs[:0], false, 0
 	case wire.From:
 		t.from = append(t.from, w)
 	case wire.Register:
@@ -87,12 +88,13 @@ func (t *Thread) Word(w wire.Word) {
 			t.witness(t.last)
 		}
 		t.told = false
-	case wire.Interrupt:
-		t.taken = nil
+	case wire.Interrupt: // one in what is not observed says nothing of the one before
 		if t.d.observes(w.Address()) {
 			t.taken = &spot{pc: w.Address(), regs: registersOf(t.regs)}
 		}
 		t.regs = t.regs[:0]
+	case wire.Fault:
+		t.fault = w.Address()
 	case wire.End:
 		t.end(w)
 	default:
@@ -109,7 +111,7 @@ func (t *Thread) Gap(n uint64) {
 	t.sink.Mark(ops.Gap, n)
 	t.heard = true
 	t.away, t.chain, t.owner, t.taken = nil, nil, activation{}, nil
-	t.from, t.regs, t.told = t.from[:0], t.regs[:0], false
+	t.from, t.regs, t.told, t.fault = t.from[:0], t.regs[:0], false, 0
 }
 
 // abandon cuts the running paths off and leaves all activations: how they ended is not known.

@@ -110,6 +110,12 @@ void usermode_signal(struct machine m, struct thread *t, struct registers *regs,
 		take_signal(t, regs, rip, signal);
 }
 
+void usermode_fault(struct machine m, struct thread *t, __u64 sp)
+{
+	enter(m);
+	take_fault(t, sp);
+}
+
 void usermode_exit(struct machine m, struct thread *t, struct registers *regs, __u64 blocked)
 {
 	struct ending e = {.known = 1, .call = SYSCALL_EXIT, .blocked = blocked};

@@ -122,6 +122,11 @@ func (m *Machine) Signal(t *Thread, ip uint64, r *Registers, signal int) {
 	m.run(func(c C.struct_machine) { C.usermode_signal(c, t.c, &regs, C.__u32(signal)) })
 }
 
+// Fault has an instruction of other code fault, with this stack pointer.
+func (m *Machine) Fault(t *Thread, sp uint64) {
+	m.run(func(c C.struct_machine) { C.usermode_fault(c, t.c, C.__u64(sp)) })
+}
+
 // Exit ends the thread at a user instruction pointer, where registers hold this and signals are
 // blocked, signal 1 by the lowest bit.
 func (m *Machine) Exit(t *Thread, ip uint64, r *Registers, blocked uint64) {

@@ -27,6 +27,7 @@ const (
 	Register              // what a register held where the handler came, or the thread ended: Registers, in this order
 	End                   // the thread ended, or its program was replaced; its user instruction pointer
 	Interrupt             // a signal's handler comes, before the instruction of the image at Address
+	Fault                 // an instruction of other code has faulted, with the stack pointer Address
 	Invalid
 )
 
@@ -48,6 +49,8 @@ func (w Word) Kind() Kind {
 		return Register
 	case 13:
 		return Interrupt
+	case 14:
+		return Fault
 	}
 	return Invalid
 }
@@ -86,7 +89,7 @@ const (
 func (w Word) Place() Place { return Place(w >> 48 & 7) }
 
 // Address is the link-time address of an Interrupt, of a From or End that is Inside or Called, or of a
-// Handler.
+// Handler; of a Fault the stack pointer.
 func (w Word) Address() uint64 { return uint64(w) & (1<<48 - 1) }
 
 // Resync reports whether a From belongs to the whole chain of callers, sent when a thread is first
@@ -121,6 +124,9 @@ func MakeRepeat(n uint64) Word { return Word(10<<60 | n&(1<<60-1)) }
 // MakeInterrupt returns the word of a handler that comes.
 func MakeInterrupt(address uint64) Word { return Word(13<<60 | address&(1<<48-1)) }
 
+// MakeFault returns the word of a fault in other code.
+func MakeFault(sp uint64) Word { return Word(14<<60 | sp&(1<<48-1)) }
+
 // MakeEnd returns the word of a thread's end.
 func MakeEnd(p Place, address uint64) Word {
 	return Word(11<<60 | uint64(p)<<48 | address&(1<<48-1))
@@ -141,6 +147,8 @@ func (w Word) String() string {
 		return fmt.Sprintf("register %x", w.Value())
 	case Interrupt:
 		return fmt.Sprintf("interrupt %x", w.Address())
+	case Fault:
+		return fmt.Sprintf("fault %x", w.Address())
 	case End:
 		return fmt.Sprintf("end %d:%x", w.Place(), w.Address())
 	}

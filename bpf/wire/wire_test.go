@@ -46,7 +46,7 @@ func TestWordsSayWhatTheyWereMadeOf(t *testing.T) {
 
 func TestKinds(t *testing.T) {
 	for top, want := range map[uint64]wire.Kind{
-		0: wire.Witness, 7: wire.Witness, 8: wire.From, 9: wire.Case, 10: wire.Repeat, 11: wire.End, 12: wire.Register, 13: wire.Interrupt, 14: wire.Invalid, 15: wire.Invalid,
+		0: wire.Witness, 7: wire.Witness, 8: wire.From, 9: wire.Case, 10: wire.Repeat, 11: wire.End, 12: wire.Register, 13: wire.Interrupt, 14: wire.Fault, 15: wire.Invalid,
 	} {
 		if got := wire.Word(top << 60).Kind(); got != want {
 			t.Errorf("a word that begins with %d is of kind %d, want %d", top, got, want)
@@ -66,6 +66,7 @@ func TestWordsPrint(t *testing.T) {
 		{wire.MakeRepeat(8), "repeat 8"},
 		{wire.MakeEnd(wire.Inside, 0x99), "end 0:99"},
 		{wire.MakeInterrupt(0x99), "interrupt 99"},
+		{wire.MakeFault(0x7ffc1008), "fault 7ffc1008"},
 		{wire.Word(15 << 60), "invalid f000000000000000"},
 	} {
 		if got := c.w.String(); got != c.want {
