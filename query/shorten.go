@@ -9,7 +9,7 @@ import (
 const ellipsis = "..."
 
 // shortenName takes out of a name that is wider than width columns the arguments of its templates, the
-// innermost first, and then its middle.
+// innermost first, and then its middle: of one whose brackets do not pair that alone.
 func shortenName(name string, width int) string {
 	for depth := nesting(name); depth > 0 && utf8.RuneCountInString(name) > width; depth-- {
 		name = replaceArguments(name, depth, ellipsis)
@@ -17,19 +17,28 @@ func shortenName(name string, width int) string {
 	return shortenMiddle(name, width)
 }
 
-// withoutArguments is a name without the arguments of its templates.
+// withoutArguments is a name without the arguments of its templates, if its brackets pair.
 func withoutArguments(name string) string {
+	if nesting(name) == 0 {
+		return name
+	}
 	return strings.ReplaceAll(replaceArguments(name, 1, ""), "<>", "")
 }
 
-// nesting is how many lists of template arguments lie within each other at most.
+// nesting is how many lists of template arguments lie within each other at most; 0 too where their
+// brackets do not pair, as where one stands for less or greater.
 func nesting(name string) (most int) {
 	level := 0
 	for i := 0; i < len(name); {
 		n, step := bracket(name[i:])
-		level = max(0, level+step)
+		if level += step; level < 0 {
+			return 0
+		}
 		most = max(most, level)
 		i += n
+	}
+	if level > 0 {
+		return 0
 	}
 	return most
 }
@@ -48,7 +57,7 @@ func replaceArguments(name string, depth int, text string) string {
 				out.WriteString(name[arguments:i])
 			}
 		}
-		level = max(0, level+step)
+		level += step
 		if level < depth || step > 0 && level == depth {
 			out.WriteString(name[i : i+n])
 			arguments = i + n
@@ -90,7 +99,8 @@ func shortenMiddle(text string, width int) string {
 	}
 	head := (width - len(ellipsis) + 1) / 2
 	tail := width - len(ellipsis) - head
-	return string(runes[:head]) + ellipsis + string(runes[len(runes)-tail:])
+	front, back := string(runes[:head]), string(runes[len(runes)-tail:])
+	return strings.TrimRight(front, ".") + ellipsis + strings.TrimLeft(back, ".") // else nobody could tell where the ellipsis is
 }
 
 // shortenLeft takes out the beginning of a text that is wider than width columns: a place in the

@@ -22,6 +22,7 @@ func TestShortenName(t *testing.T) {
 		{"a<int>::operator<<<char const*>(x)", 30, "a<int>::operator<<<...>(x)"},
 		{"pair<a, bcdefgh>::operator-><long long>", 30, "pair<...>::operator-><...>"},
 		{"less<lots of it> >>", 12, "less<...> >>"},
+		{"Matrix<(bool)((4)<(8)), int>::multiply_accumulate", 24, "Matrix<(boo..." + "accumulate"},
 	} {
 		if got := shortenName(c.name, c.width); got != c.want || utf8.RuneCountInString(got) > c.width || !isShort(got, c.name) {
 			t.Errorf("%s in %d columns: %q, want %q", c.name, c.width, got, c.want)
@@ -45,4 +46,16 @@ func TestNamesOfTemplates(t *testing.T) {
 	if want := "no routine accumulate, but accumulate<int, long>"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %q", err, want)
 	}
+}
+
+// FuzzShortenName: whatever a name is, what is short names it.
+func FuzzShortenName(f *testing.F) {
+	f.Add("std::vector<int, std::allocator<int> >::operator<< <char>", 20)
+	f.Add("f<((1)<(2)), int>::g", 12)
+	f.Fuzz(func(t *testing.T, name string, width int) {
+		name = printable(name)
+		if short := shortenName(name, width); !isShort(short, name) {
+			t.Errorf("%q in %d columns: %q does not name it", name, width, short)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -59,16 +60,25 @@ func TestGuardStopped(t *testing.T) {
 				t.Errorf("wpptrace goes on as user %d, not %d", now, c.uid)
 			}
 			guard := guardOf(t, cmd.Process.Pid)
+			must(t, unix.Kill(guard, unix.SIGSTOP))
 			w.signal(unix.SIGINT)
-			for range 5 {
+			for range 3 {
+				for isStopped(guard) {
+					time.Sleep(100 * time.Microsecond)
+				}
 				_ = unix.Kill(guard, unix.SIGSTOP) // it may have come to its end
-				time.Sleep(20 * time.Millisecond)
 			}
 			w.wait(0)
 			s.isClean()
 			s.end()
 		})
 	}
+}
+
+// isStopped reports whether a process that may have ended is stopped.
+func isStopped(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && stat[bytes.LastIndexByte(stat, ')')+2] == 'T'
 }
 
 // userOf is the effective user of a process.

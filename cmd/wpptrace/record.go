@@ -321,8 +321,12 @@ func outlast(c *target.Child, o *recordFlags, s *signals, stderr io.Writer) erro
 	case <-c.Done():
 		return nil
 	case <-further:
-		return fmt.Errorf("wait for process %d (%s): interrupted: it goes on", c.PID, c.Name)
 	}
+	if c.Wait(sameWish) { // the signal was for both, as a terminal's is
+		<-c.Done()
+		return nil
+	}
+	return fmt.Errorf("wait for process %d (%s): interrupted: it goes on", c.PID, c.Name)
 }
 
 // A recorder has a process prepared: probes stand in it.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -426,13 +427,25 @@ func TestOutlast(t *testing.T) {
 			time.Sleep(2 * sameWish)
 			w.signal(unix.SIGTERM)
 			w.expect("interrupted: it goes on")
-			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-				t.Errorf("the command has ended too: %v", err)
+			if state := stateOf(t, pid); state != 'S' {
+				t.Errorf("the command is in state %c", state)
 			}
+			must(t, unix.Kill(pid, unix.SIGKILL))
 			w.wait(1)
 			checkRecording(t, w, "x.wpp", 1)
 		})
 	}
+}
+
+// TestOutlastForBoth: a signal for wpptrace and its command, as a terminal's is, ends the command, and
+// that is the status.
+func TestOutlastForBoth(t *testing.T) {
+	cmd := exec.Command("wpptrace", "-o", "x.wpp", "-d", "100ms", "--", "sleep", "1000")
+	cmd.Dir, cmd.SysProcAttr = t.TempDir(), &syscall.SysProcAttr{Setpgid: true}
+	w := runTracer(t, cmd)
+	w.expect("goes on, untraced")
+	must(t, unix.Kill(-cmd.Process.Pid, unix.SIGTERM))
+	w.wait(128 + int(unix.SIGTERM))
 }
 
 // lastLine is that of a text that ends with a line.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -80,11 +81,14 @@ func (s *Session) changed(exe *os.File) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return s.process.WhyGone()
 	}
+	base, baseErr := Base(s.process, s.images[0].image)
+	if !s.process.Alive() { // it may have ended meanwhile, and what is said of it mean anything
+		return target.ErrGone
+	}
 	if err != nil {
 		return err
 	}
-	base, err := Base(s.process, s.images[0].image)
-	if !same || err != nil || base != s.images[0].base || s.Replaced() {
+	if !same || baseErr != nil || base != s.images[0].base || s.Replaced() {
 		return target.ErrReplaced
 	}
 	return nil
@@ -188,7 +192,8 @@ func (s *Session) checkMemory(images ...*mapped) error {
 	}
 	probed := []int{s.process.PID}
 	if s.way != uprobe.ProcessLink {
-		probed = target.RunningFrom(s.images[0].file)
+		others := target.RunningFrom(s.images[0].file)
+		probed = append(probed, slices.DeleteFunc(others, func(pid int) bool { return pid == s.process.PID })...)
 	}
 	if left := target.MemoryLeft(probed...); takes > left/2 {
 		return fmt.Errorf("put probes in: they take %.1f MiB of its memory, a page for each that has any, and control groups leave it %.1f: narrow what is observed with -F, or have them allow it more",

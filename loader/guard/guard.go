@@ -67,6 +67,7 @@ func (g *Guard) start() error {
 		g.status = g.cmd.Wait()
 		close(g.gone)
 	}()
+	defer g.keepAwake()()
 	if _, err := receive(g.conn, &reply{}); err != nil { // it stands
 		return errors.Join(fmt.Errorf("it ended at once: %w", err), g.end())
 	}

@@ -40,9 +40,9 @@ func Open(pid int) (*Process, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	switch {
 	case errors.Is(err, unix.ESRCH):
-		return nil, fmt.Errorf("open process %d: %w: look for it with ps or pgrep", pid, ErrNoProcess)
+		return nil, fmt.Errorf("open process %d: %w: %s", pid, ErrNoProcess, lookForIt)
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT):
-		return nil, fmt.Errorf("open process %d: %w: it is a thread%s", pid, ErrNoProcess, ofProcess(pid))
+		return nil, fmt.Errorf("open process %d: %w: %s", pid, ErrNoProcess, ofProcess(pid))
 	case err != nil:
 		return nil, fmt.Errorf("open process %d: %w", pid, err)
 	}
@@ -54,18 +54,21 @@ func Open(pid int) (*Process, error) {
 	return p, nil
 }
 
-// ofProcess says whose a thread is.
+const lookForIt = "look for it with ps or pgrep"
+
+// ofProcess says whose a thread is. The number may also be that of a group whose first process has
+// ended, on older kernels.
 func ofProcess(tid int) string {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
 	if err != nil {
-		return ""
+		return lookForIt
 	}
 	_, of, _ := strings.Cut(string(status), "\nTgid:")
 	var pid int
 	if _, err := fmt.Sscan(of, &pid); err != nil {
-		return ""
+		return lookForIt
 	}
-	return fmt.Sprintf(" of process %d: -p %d --tid %d records it alone", pid, pid, tid)
+	return fmt.Sprintf("it is a thread of process %d: -p %d --tid %d records it alone", pid, pid, tid)
 }
 
 func (p *Process) identify() error {
@@ -128,11 +131,14 @@ func (p *Process) Close() {
 // threads.
 func (p *Process) Alive() bool { return p.fd >= 0 && !p.Wait(0) }
 
-// WhyGone says why the process has no memory that could be looked at: it has exited, or its first
-// thread has. Cost: where others live on 0.1 s, in which they too may come to their end.
+// WhyGone says why the process has no memory that could be looked at: it has exited, or is about to,
+// or its first thread has. Cost: where others live on 0.1 s, in which they too may come to their end.
 func (p *Process) WhyGone() error {
 	const exiting = 100 * time.Millisecond
 	if p.Wait(exiting) {
+		return ErrGone
+	}
+	if s, err := p.stat(); err != nil || s.state != 'Z' {
 		return ErrGone
 	}
 	return ErrHeadless
