@@ -117,11 +117,18 @@ static __always_inline void take_fault(struct thread *t, __u64 sp)
 /* Signals that cannot be blocked, SIGKILL and SIGSTOP, as a mask. */
 #define NEVER_BLOCKED (1ULL << 8 | 1ULL << 18)
 
-/* in_handler: is a thread that blocks these signals in the handler that came last and has interrupted an image? While it runs its signal is blocked. Where
- * all are, as the C library has it where a thread ends, nothing tells. */
-static __always_inline int in_handler(const struct thread *t, __u64 blocked)
+/* runs_handler: is a thread that blocks these signals in a handler of this one, if any? While it runs its signal is blocked. Where all are, as the C library
+ * has it where a thread ends, nothing tells. */
+static __always_inline int runs_handler(__u64 signal, __u64 blocked)
 {
-	return t->taken_signal && (blocked | NEVER_BLOCKED) != ~0ULL && blocked >> ((t->taken_signal - 1) & 63) & 1;
+	return signal && (blocked | NEVER_BLOCKED) != ~0ULL && blocked >> ((signal - 1) & 63) & 1;
+}
+
+/* note_handler notes a signal whose handler comes in code that is in no image. */
+static __always_inline void note_handler(struct thread *t, __u32 signal)
+{
+	t->unseen_signal = signal;
+	t->unseen_hits = t->batch.hits;
 }
 
 /* By its hardware number. */
@@ -171,7 +178,8 @@ static __always_inline __u64 last_return(const struct thread *t, __u64 sp)
 /* end_thread hands over what is left of a thread, and where it ends. */
 static __always_inline int end_thread(struct thread *t, struct registers *regs, const struct ending *e)
 {
-	int by_itself = e->call == SYSCALL_EXIT || e->call == SYSCALL_EXIT_GROUP, handler = in_handler(t, e->blocked);
+	int unseen = t->unseen_hits == t->batch.hits && runs_handler(t->unseen_signal, e->blocked); /* who knows where that has come */
+	int by_itself = (e->call == SYSCALL_EXIT || e->call == SYSCALL_EXIT_GROUP) && !unseen, handler = runs_handler(t->taken_signal, e->blocked);
 	__u64 from;
 
 	if (!e->known)
@@ -180,7 +188,7 @@ static __always_inline int end_thread(struct thread *t, struct registers *regs, 
 		take_registers(t, regs, e->rip);
 		return send_rest(t, WORD_END(FROM_INSIDE, e->rip), 0);
 	}
-	from = by_itself || handler ? NOWHERE : last_return(t, register_value(regs, RSP));
+	from = by_itself || handler || unseen ? NOWHERE : last_return(t, register_value(regs, RSP));
 	if (from != NOWHERE) {
 		take_registers(t, regs, NOWHERE);
 		return send_rest(t, WORD_END(FROM_CALLED, from), 0);

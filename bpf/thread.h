@@ -28,6 +28,8 @@ struct thread {
 	__u64 killed_returns; /* where code in no image returned to in one, or NOWHERE, when a signal without a handler came; the stack pointer then, 0: none; and the hits */
 	__u64 killed_at;
 	__u64 killed_hits;
+	__u64 unseen_signal; /* the last signal whose handler has come in code that is in no image, 0: none; and the hits */
+	__u64 unseen_hits;
 	__u64 untimed;    /* hits until one is timed; not set by begin */
 	struct batch batch;
 };
@@ -47,7 +49,7 @@ static __always_inline void begin(struct thread *t, __u32 tid, __u64 started, __
 	t->batch.tid = tid;
 	t->batch.started = started;
 	t->batch.count = t->batch.sequence = t->batch.hits = t->batch.lost = 0;
-	t->sent = t->repeats = t->stays = t->restorer = t->chain_len = t->killed_at = 0;
+	t->sent = t->repeats = t->stays = t->restorer = t->chain_len = t->killed_at = t->unseen_signal = 0;
 	forget(t);
 	t->resync = resync;
 }

@@ -164,6 +164,8 @@ type TracerThread struct {
 	KilledReturns uint64
 	KilledAt      uint64
 	KilledHits    uint64
+	UnseenSignal  uint64
+	UnseenHits    uint64
 	Untimed       uint64
 	Batch         TracerBatch
 }

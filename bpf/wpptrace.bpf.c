@@ -345,7 +345,7 @@ int signal_taken(__u64 *args)
 	bpf_probe_read_kernel(&rip, 8, &regs->rip);
 	rip = place(rip);
 	fault = rip == NOWHERE && is_fault(args[0], args[1]);
-	if (handler <= 1 ? rip != NOWHERE : rip == NOWHERE && !fault) /* SIG_DFL, SIG_IGN; or what it interrupts nobody asks for */
+	if (handler <= 1 && rip != NOWHERE) /* SIG_DFL, SIG_IGN */
 		return 0;
 	sp = register_value(regs, RSP);
 	t = thread_of(task);
@@ -357,6 +357,8 @@ int signal_taken(__u64 *args)
 		take_signal(t, regs, rip, args[0]);
 	else if (handler <= 1)
 		note_return(t, sp);
+	else
+		note_handler(t, args[0]);
 	if (fault)
 		take_fault(t, sp);
 	return 0;

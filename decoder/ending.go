@@ -21,6 +21,8 @@ func (d *Decoder) HasRun(first wire.Batch) bool {
 			if d.observes(w.Address()) {
 				return true
 			}
+		case wire.Fault: // in what it has called
+			return true
 		case wire.From, wire.End:
 			place := w.Place()
 			if _, calls := d.returns[w.Address()]; place == wire.Called && calls || (place == wire.Inside || place == wire.Handler) && d.observes(w.Address()) {
@@ -48,12 +50,19 @@ func (t *Thread) end(w wire.Word) {
 			}
 		}
 	}
-	killed := w.Place() == wire.Killed || w.Place() == wire.Called
-	since := t.taken != nil && t.heard && (w.Place() == wire.Inside || killed && !t.inUnseenHandler())
+	leftOut := known && !where.outside && !t.d.observes(where.pc)
+	killed := w.Place() == wire.Killed || w.Place() == wire.Called || leftOut
+	since := t.taken != nil && t.heard && (w.Place() == wire.Inside && !leftOut || killed && !t.inUnseenHandler())
 	if since {
-		t.endSince(*t.taken, w.Place() == wire.Killed)
+		t.endSince(*t.taken, w.Place() == wire.Killed || leftOut)
 	}
-	if w.Place() != wire.Unreadable && !(known && t.endAt(where, since)) && !(killed && t.endAbroad()) {
+	switch {
+	case w.Place() == wire.Unreadable:
+	case known && !leftOut && t.endAt(where, since):
+	case killed && t.endAbroad():
+	case !t.heard && t.faults > 0: // in what its first routine has called
+		t.sink.Mark(ops.Cut, 0)
+	default:
 		t.endOutside()
 	}
 	t.cutAll() // what handlers had interrupted
@@ -82,7 +91,7 @@ func (t *Thread) endAt(where spot, since bool) bool {
 	switch {
 	case n == 1:
 		return true
-	case n == 0 && !since && !t.d.observes(where.pc) && !(where.returns != 0 && t.mayCallBack(where)):
+	case n == 0 && !since && !t.d.observes(where.pc) && !(where.returns != 0 && t.mayBeCalled(where)):
 		return false
 	}
 	t.cutAll()
@@ -96,9 +105,6 @@ func (t *Thread) endAt(where spot, since bool) bool {
 // taken to have ended there.
 func (t *Thread) endAbroad() bool {
 	if len(t.frames) == 0 || t.top().atOpenCall() {
-		return false
-	}
-	if _, ahead := t.openCallAhead(t.top()); ahead {
 		return false
 	}
 	innermost, depth := *t.top(), len(t.frames)

@@ -40,10 +40,15 @@ func (t *Thread) interrupt(where spot) (n, over, alive int) {
 
 // lookFor returns the search for the ways from where the thread stands to a spot.
 func (t *Thread) lookFor(where spot) *search {
+	faults, fault := t.faults, t.faults > 0 && where.returns != 0 && where.regs != nil && where.regs[rsp] == t.fault
+	if fault {
+		faults--
+	}
 	return &search{
 		spot: where, d: t.d, cfa: t.d.activationAt(where), from: map[entered]found{}, mainRan: t.mainRan,
 		behind: t.taken != nil && (where.outside || where.pc != t.taken.pc), // else it tells of that itself
-		fault:  t.fault != 0 && where.regs != nil && where.regs[rsp] == t.fault,
+		fault:  fault,
+		abroad: faults > 0,
 	}
 }
 
@@ -84,16 +89,16 @@ const (
 
 // leaveInterrupted drops the frames above i, where a handler that is not observed has come since the
 // last word: it has jumped, or thrown, out of what it interrupted. What ran up to there is told, if
-// one silent way leads there; else `#cut` marks the place. It reports false if none has come, or more
-// is to be found out.
+// one silent way leads there that does not end frame i; else `#cut` marks the place. It reports false
+// if none has come.
 func (t *Thread) leaveInterrupted(i int) bool {
 	if t.taken == nil {
 		return false
 	}
-	a := t.frames[i].activation
-	n, _, _ := t.interrupt(*t.taken)
-	if len(t.frames) <= i || t.frames[i].activation != a {
-		return false
+	n := 0
+	ways := t.lookFor(*t.taken).thread(t)
+	if ways.frame > i || ways.frame == i && !ways.ends && len(t.frames)-1-ways.returned >= i {
+		n, _, _ = t.interrupt(*t.taken)
 	}
 	if n != 1 && !t.cut(t.top()) {
 		t.sink.Mark(ops.Cut, 0)
@@ -102,6 +107,22 @@ func (t *Thread) leaveInterrupted(i int) bool {
 		t.unwind(i + 1)
 	}
 	return true
+}
+
+// markLeft marks that what ran before a word is missing: up to where a handler that is not observed has
+// come, in what had made no word yet, which it has left for one of the callers of that, the word's.
+func (t *Thread) markLeft(a activation) {
+	r, regs := t.lookFor(*t.taken).holder(), t.taken.regs
+	switch {
+	case r == nil, !r.Observed(), r.Silent, r == a.r, regs == nil, regs[rsp] >= a.cfa, a.cfa-regs[rsp] > near, t.find(a, nil) < 0:
+		return
+	case slices.ContainsFunc(t.frames, func(f frame) bool { return f.r == r }):
+		return
+	}
+	if f := t.top(); f.atOpenCall() {
+		t.makeCall(f)
+	}
+	t.sink.Mark(ops.Cut, 0)
 }
 
 // runsAgain reports whether a word is that of an instruction which runs anew: it was hit, and faulted,
@@ -173,7 +194,7 @@ func (t *Thread) handle(f frame) {
 	if !where.anywhere() {
 		n, over, alive = t.interrupt(where)
 	}
-	astray := n == 0 && where.returns != 0 && (t.taken != nil || t.mayCallBack(where)) // else it only seems to return there
+	astray := n == 0 && where.returns != 0 && (t.taken != nil || t.mayBeCalled(where)) // else it only seems to return there
 	if n == 0 && where.outside {
 		where = spot{outside: true}
 		if t.taken != nil { // in the handler that has come there, or behind it
@@ -194,6 +215,18 @@ func (t *Thread) handle(f frame) {
 	f.over, f.alive = min(over, len(t.frames)), min(alive, len(t.frames))
 	t.sink.Mark(ops.Handler, 0)
 	t.enter(f)
+}
+
+// mayBeCalled reports whether a spot to which no silent way is known may be where the thread is all the
+// same: its return address is no left-over, code that is not observed may have called back what leads
+// there, or come back to an activation that stands further out, or on another stack.
+func (t *Thread) mayBeCalled(where spot) bool {
+	s := t.lookFor(where)
+	if s.fault || t.known != 0 || t.mayCallBack(where) {
+		return true
+	}
+	leads := func(f frame) bool { return s.ofFrame(&f, true).n > 0 }
+	return slices.ContainsFunc(t.frames, leads) || slices.ContainsFunc(t.away, func(piece []frame) bool { return slices.ContainsFunc(piece, leads) })
 }
 
 // mayCallBack reports whether code that is not observed may have called what silently leads to a spot.

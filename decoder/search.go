@@ -69,6 +69,7 @@ type search struct {
 
 	mainRan  bool // the thread does not call the main function any more
 	behind   bool // a handler that has said nothing has come since the last word
+	abroad   bool // since the last word what is not observed has faulted, elsewhere: the handler of that may have led to the spot
 	fault    bool // what is not observed has faulted at the spot: its return address is no left-over
 	standing bool // what is looked from stands at a call of code that is not observed: what that leads to is left out
 
@@ -119,7 +120,7 @@ func (s *search) thread(t *Thread) (all outlook) {
 		}
 		// where stacks are switched, one that stands at a call out of which that may be has perhaps
 		// not returned
-		certain := returns == 1 && all.n == 0 && all.returned == len(t.frames)-1-i && (len(t.away) == 0 || !f.atOpenCall())
+		certain := !s.abroad && returns == 1 && all.n == 0 && all.returned == len(t.frames)-1-i && (len(t.away) == 0 || !f.atOpenCall())
 		switch {
 		case here.n > 0:
 			all.jumped = all.jumped || certain && !here.stays && o.block == f.st.block && f.r.jumpsAnywhere(o.block)
@@ -352,7 +353,7 @@ func (s *search) calledBack(t *Thread, i int) (n int, way []hop) {
 		return n, nil
 	case cfa == f.cfa: // f is there
 		return 0, nil
-	case cfa > f.cfa-uint64(depth), t.known != 0, len(t.away) > 0, s.behind, s.stale():
+	case cfa > f.cfa-uint64(depth), t.known != 0, len(t.away) > 0, s.behind, s.abroad, s.stale():
 		return n, nil
 	case s.pc == s.origin.r.Addr+s.origin.r.Offset(): // it may be a handler that waits for another to end
 		return n, nil

@@ -26,7 +26,8 @@ type Thread struct {
 	owner  activation
 	known  uint64 // the highest CFA up to which all activations are known since the thread was met; 0: all, from its beginning
 	taken  *spot  // where a handler has come since the last witness, if one has; nothing is known of it but that
-	fault  uint64 // the stack pointer of what is not observed, where that has faulted since; 0: it has not
+	fault  uint64 // the stack pointer of what is not observed, where that has faulted since, the last time
+	faults int    // how often it has
 	heard  bool   // it has said something, or lost it
 	ended  bool
 	words  uint64
@@ -75,7 +76,7 @@ func (t *Thread) Word(w wire.Word) {
 	case wire.Witness:
 		t.last, t.lastV, t.lastT = w, t.value, t.told
 		t.witness(w)
-		t.from, t.regs, t.told, t.fault = t.from[:0], t.regs[:0], false, 0
+		t.from, t.regs, t.told, t.fault, t.faults = t.from[:0], t.regs[:0], false, 0, 0
 	case wire.From:
 		t.from = append(t.from, w)
 	case wire.Register:
@@ -95,6 +96,7 @@ func (t *Thread) Word(w wire.Word) {
 		t.regs = t.regs[:0]
 	case wire.Fault:
 		t.fault = w.Address()
+		t.faults++
 	case wire.End:
 		t.end(w)
 	default:
@@ -111,7 +113,7 @@ func (t *Thread) Gap(n uint64) {
 	t.sink.Mark(ops.Gap, n)
 	t.heard = true
 	t.away, t.chain, t.owner, t.taken = nil, nil, activation{}, nil
-	t.from, t.regs, t.told, t.fault = t.from[:0], t.regs[:0], false, 0
+	t.from, t.regs, t.told, t.fault, t.faults = t.from[:0], t.regs[:0], false, 0, 0
 }
 
 // abandon cuts the running paths off and leaves all activations: how they ended is not known.
@@ -177,6 +179,9 @@ func (t *Thread) witness(w wire.Word) {
 		defer func() { t.taken = nil }()
 		if t.runsAgain(a, s) {
 			return
+		}
+		if !r.pad[s.Block] && !r.again[s.Block] { // else there is more to it: leaveInterrupted
+			t.markLeft(a)
 		}
 	}
 	if n := len(t.frames); n > 0 && len(t.from) == 0 {

@@ -141,7 +141,7 @@ static const struct field fields[] = {
 	WHOLE(life), FIELD(life, started), FIELD(life, tid),
 	WHOLE(loss), FIELD(loss, hits), FIELD(loss, lost),
 	WHOLE(thread), FIELD(thread, cfa), FIELD(thread, hash), FIELD(thread, routine), FIELD(thread, resync), FIELD(thread, last), FIELD(thread, last_case),
-	FIELD(thread, repeats), FIELD(thread, stays), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_last), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, interrupted), FIELD(thread, taken), FIELD(thread, taken_signal), FIELD(thread, killed_returns), FIELD(thread, killed_at), FIELD(thread, killed_hits), FIELD(thread, untimed),
+	FIELD(thread, repeats), FIELD(thread, stays), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_last), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, interrupted), FIELD(thread, taken), FIELD(thread, taken_signal), FIELD(thread, killed_returns), FIELD(thread, killed_at), FIELD(thread, killed_hits), FIELD(thread, unseen_signal), FIELD(thread, unseen_hits), FIELD(thread, untimed),
 	FIELD(thread, batch),
 };
 

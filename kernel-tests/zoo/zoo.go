@@ -138,6 +138,7 @@ func Programs() []Program {
 		{File: "threads.c", Tags: Threads | NoStatic},
 		{File: "thrown_faults.cc", Exit: 7, Tags: Signals | Exceptions | Fault | GNU | Longest},
 		{File: "timer.c", Tags: Timer | Signals | Long},
+		{File: "unseen_exit.c", Exit: 11, Tags: Signals | Fault | NoStatic},
 		{File: "unseen_faults.c", Tags: Signals | Fault},
 		{File: "unseen_handlers.c", Tags: Threads | Signals | Jumps | Fault | NoStatic},
 		{File: "unwinding_exit.cc", Exit: 3, Tags: Exceptions},

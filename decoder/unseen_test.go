@@ -1,0 +1,231 @@
+package decoder_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"wpptrace/bpf/wire"
+	"wpptrace/loader/plan"
+)
+
+// unseenAt is where the activation is in which what is not seen comes.
+const unseenAt = 0x7ffc0000
+
+// begun are the words with which a routine that code which is not observed calls begins, at cfa.
+func begun(p *plan.Plan, name string, cfa uint64) []wire.Word {
+	return []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, name), 0, cfa)}
+}
+
+// handler faults, or speaks at once.
+const handler = `
+	function handler
+		nop
+		nop
+		speak
+		ret
+		.cfi_endproc
+	`
+
+// TestUnseenBeforeAnEnd: a thread ends, or a handler comes, where what led there is not known. What
+// did not run was told, or what ran was missing, without a mark.
+func TestUnseenBeforeAnEnd(t *testing.T) {
+	const thrown = `
+	function root
+		framed
+		call each@plt
+		nop
+		call helper
+		speak
+		leave
+	hidden helper
+		framed
+		call strlen@plt
+		leave
+	function back
+		framed
+		call thrower@plt
+		speak
+		leave
+	`
+	calledBack := func(p *plan.Plan) []wire.Word {
+		return append(begun(p, "root", unseenAt), begun(p, "back", unseenAt-128)...)
+	}
+	helps := func(p *plan.Plan) uint64 { return placeOf(p, "helper") + 9 }
+	for name, c := range map[string]struct {
+		code  string
+		words func(p *plan.Plan) []wire.Word
+		want  string
+	}{
+		"killed in a function of a library, before a call through a pointer": {`
+	function root
+		framed
+		test %edi, %edi
+		je 1f
+		mov %ecx, (%rdx)
+	1:	call free@plt
+		mov (%rcx), %rbx
+		call *%rbx
+		mov (%rcx), %rbx
+		leave
+	`, func(p *plan.Plan) []wire.Word {
+			return append(begun(p, "root", unseenAt), wire.MakeEnd(wire.Killed, 0))
+		}, "enter root, path, #cut, #cut"},
+		"behind what a library has thrown and caught": {thrown, func(p *plan.Plan) []wire.Word {
+			return slices.Concat(calledBack(p), faultAt(unseenAt-40), []wire.Word{wire.MakeEnd(wire.Called, helps(p))})
+		}, "enter root, path, enter back, path, #cut"},
+		"and a handler comes": {thrown, func(p *plan.Plan) []wire.Word {
+			return slices.Concat(calledBack(p), faultAt(unseenAt-40), []wire.Word{wire.MakeFrom(wire.Called, helps(p)), wire.MakeWitness(firstSite(p, "on"), 0, unseenAt-4096)})
+		}, "enter root, path, enter back, path, #handler, enter on, #cut, path, #cut"},
+		"met in what has been called back": {thrown, func(p *plan.Plan) []wire.Word {
+			return slices.Concat([]wire.Word{wire.MakeResync(wire.Outside, 0), wire.MakeWitness(firstSite(p, "back"), 0, unseenAt-128)},
+				faultAt(unseenAt-40), []wire.Word{wire.MakeEnd(wire.Called, helps(p))})
+		}, "#resume, path, #cut"},
+		"its handler dies": {`
+	function root
+		framed
+		call nothing@plt
+		nop
+		call strlen@plt
+		nop
+		call nothing@plt
+		leave
+	` + handler, func(p *plan.Plan) []wire.Word {
+			return slices.Concat(begun(p, "root", unseenAt), []wire.Word{wire.MakeFault(unseenAt - 24)}, registersAt(unseenAt-4096-8), []wire.Word{wire.MakeEnd(wire.Inside, placeOf(p, "handler")+1)})
+		}, "enter root, path, #cut"},
+		"its handler dies in what has been called": {`
+	function root
+		framed
+		call nothing@plt
+		call work
+		mov (%rcx), %rbx
+		call *%rbx
+		mov (%rcx), %rbx
+		leave
+	hidden work
+		framed
+		speak
+		call strlen@plt
+		nop
+		leave
+	` + handler, func(p *plan.Plan) []wire.Word {
+			return slices.Concat(begun(p, "root", unseenAt),
+				[]wire.Word{wire.MakeFrom(wire.Inside, placeOf(p, "root")+14), wire.MakeWitness(firstSite(p, "work"), 0, unseenAt-16), wire.MakeFault(unseenAt - 40)},
+				registersAt(unseenAt-4096-8), []wire.Word{wire.MakeEnd(wire.Inside, placeOf(p, "handler")+1)})
+		}, "enter root, path, path, enter work, path, #cut, #cut"},
+		"it has said nothing but that it faults": {handler, func(p *plan.Plan) []wire.Word {
+			return []wire.Word{wire.MakeFault(unseenAt - 24), wire.MakeEnd(wire.Killed, 0)}
+		}, "#cut"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := assemble(t.TempDir(), asm+c.code)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(c.want, told(t, p, c.words(p)...)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestLeftOutDies: a routine that is left out faults, called silently. Its caller was told to have gone
+// on, and returned.
+func TestLeftOutDies(t *testing.T) {
+	p, err := assemble(t.TempDir(), asm+`
+	function root
+		framed
+		speak
+		call odd
+		leave
+	hidden odd
+		framed
+		mov %rdi, %rax
+		and $-64, %rsp
+		.cfi_def_cfa_register 2
+		nop
+		leave
+	`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := p.Containing(placeOf(p, "odd"))
+	if odd.Observed() {
+		t.Fatal("odd is observed")
+	}
+	registers := registersAt(unseenAt - 64)
+	for name, words := range map[string][]wire.Word{
+		"there":                            append(registers, wire.MakeEnd(wire.Inside, odd.Addr+7)),
+		"in a handler that has come there": append(registers, wire.MakeFrom(wire.Handler, odd.Addr+7), wire.MakeEnd(wire.Outside, 0)),
+	} {
+		if d := cmp.Diff("enter root, path, #cut, #cut", told(t, p, append(begun(p, "root", unseenAt), words...)...)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+// TestCalledBackAndLeft: what is called back faults before its first word, and a handler of a library
+// jumps out of it, to the library. It was missing without a mark.
+func TestCalledBackAndLeft(t *testing.T) {
+	p, err := assemble(t.TempDir(), asm+`
+	function root
+		framed
+		call guarded@plt
+		speak
+		leave
+	function back
+		framed
+		mov %eax, (%rdi)
+		speak
+		leave
+	`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == "root" && !s.First })
+	words := slices.Concat(begun(p, "root", unseenAt), registersAt(unseenAt-128-16),
+		[]wire.Word{wire.MakeInterrupt(placeOf(p, "back") + 4), wire.MakeWitness(last, 0, unseenAt)})
+	if d := cmp.Diff("enter root, path, #cut, path, #cut", told(t, p, words...)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestLeftByAHandlerOfAHandler: a function that has called setjmp calls free silently, which aborts; the
+// handler faults before its first word, and the handler of that, a library's, jumps back to setjmp.
+// Several ways lead to what has faulted from the function's caller as well, so that the function was
+// taken to have returned: the decoder panicked at the second return of its setjmp.
+func TestLeftByAHandlerOfAHandler(t *testing.T) {
+	p, err := assemble(t.TempDir(), asm+`
+	function root
+		framed
+		call nothing@plt
+		call attempt
+		mov (%rcx), %rbx
+		call *%rbx
+		mov (%rcx), %rbx
+		leave
+	hidden attempt
+		framed
+		call _setjmp@plt
+		test %eax, %eax
+		jne 2f
+		test %edi, %edi
+		je 1f
+		mov %ecx, (%rdx)
+	1:	call free@plt
+		mov (%rcx), %rbx
+	2:	leave
+	`+handler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == "attempt" })
+	said := func(site, outcome int) wire.Word { return wire.MakeWitness(first+site, outcome, unseenAt-16) }
+	words := slices.Concat(begun(p, "root", unseenAt),
+		[]wire.Word{wire.MakeFrom(wire.Inside, placeOf(p, "root")+14), said(0, 0), said(1, 0), said(2, 1)},
+		registersAt(unseenAt-4096-8), []wire.Word{wire.MakeInterrupt(placeOf(p, "handler") + 1), said(1, 1)})
+	if d := cmp.Diff("enter root, path, path, enter attempt, path, path, #cut, path, #cut", told(t, p, words...)); d != "" {
+		t.Error(d)
+	}
+}
