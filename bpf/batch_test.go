@@ -59,18 +59,26 @@ func TestSignals(t *testing.T) {
 		blocked uint64
 		want    []wire.Word
 	}{
-		{"in it", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal) }, blocked, slices.Concat(comes, within)},
+		{"in it", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal, 0) }, blocked, slices.Concat(comes, within)},
 		{"in that of the last signal", func(r *rig) {
-			r.Signal(r.thread, base+0x99, &usermode.Registers{}, signal+1)
-			r.Signal(r.thread, base+0x777, &interrupted, signal)
+			r.Signal(r.thread, base+0x99, &usermode.Registers{}, signal+1, 0)
+			r.Signal(r.thread, base+0x777, &interrupted, signal, 0)
 		}, blocked, slices.Concat(others, []wire.Word{wire.MakeInterrupt(0x99)}, comes, within)},
 		{"in one that has interrupted it", func(r *rig) {
-			r.Signal(r.thread, base+0x777, &interrupted, signal)
-			r.Signal(r.thread, outside, &usermode.Registers{}, signal+1)
+			r.Signal(r.thread, base+0x777, &interrupted, signal, 0)
+			r.Signal(r.thread, outside, &usermode.Registers{}, signal+1, 1<<(signal-1))
 		}, blocked | 1<<signal, slices.Concat(comes, within)},
-		{"after it has returned", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal) }, blocked &^ (1 << (signal - 1)), slices.Concat(comes, ends)},
-		{"where all signals are blocked", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal) }, ^uint64(1<<8 | 1<<18), slices.Concat(comes, ends)},
-		{"in one of code elsewhere", func(r *rig) { r.Signal(r.thread, outside, &interrupted, signal) }, blocked, ends},
+		{"after it has returned", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal, 0) }, blocked &^ (1 << (signal - 1)), slices.Concat(comes, ends)},
+		{"where all signals are blocked", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal, 0) }, ^uint64(1<<8 | 1<<18), slices.Concat(comes, ends)},
+		{"in one of code elsewhere", func(r *rig) { r.Signal(r.thread, outside, &interrupted, signal, 0) }, blocked, []wire.Word{wire.MakeEnd(wire.Killed, 0)}},
+		{"in one of what was called", func(r *rig) {
+			r.Memory.Set(interrupted.General[4], base+0x2000)
+			r.Signal(r.thread, outside, &interrupted, signal, 0)
+		}, blocked, append(registers(), wire.MakeEnd(wire.Called, 0x2000))},
+		{"in none of what was called", func(r *rig) {
+			r.Memory.Set(interrupted.General[4], base+0x2000)
+			r.Signal(r.thread, outside, &interrupted, signal, 0)
+		}, 0, ends},
 		{"in none", func(*rig) {}, ^uint64(0) >> 1, ends},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -88,7 +96,7 @@ func TestSignalBetweenRepeats(t *testing.T) {
 	word := wire.MakeWitness(plain, 0, stack)
 	r.hit(plain, stack)
 	r.hit(plain, stack)
-	r.Signal(r.thread, base+0x777, &interrupted, 11)
+	r.Signal(r.thread, base+0x777, &interrupted, 11, 0)
 	r.hit(plain, stack)
 	r.expect(t, slices.Concat([]wire.Word{word, wire.MakeRepeat(1)}, registers(), []wire.Word{wire.MakeInterrupt(0x777), word})...)
 }
@@ -108,7 +116,7 @@ func TestFault(t *testing.T) {
 func TestEndInAHandlerThatSpoke(t *testing.T) {
 	const signal = 11
 	r := newRig(t, false)
-	r.Signal(r.thread, base+0x777, &interrupted, signal)
+	r.Signal(r.thread, base+0x777, &interrupted, signal, 0)
 	r.Memory.Set(trap, 0x0f0000000fc0c748)
 	r.returns(stack, trap)
 	r.Memory.SetSignalFrame(stack, base+0x777, &interrupted)

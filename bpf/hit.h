@@ -98,6 +98,7 @@ static __always_inline void take_signal(struct thread *t, struct registers *regs
 {
 	take_registers(t, regs, rip);
 	t->taken_signal = signal;
+	t->unseen_signal = 0;
 	put_repeats(t);
 	t->last = 0;
 	make_room(t, FRAME_RIP + 1);
@@ -122,13 +123,6 @@ static __always_inline void take_fault(struct thread *t, __u64 sp)
 static __always_inline int runs_handler(__u64 signal, __u64 blocked)
 {
 	return signal && (blocked | NEVER_BLOCKED) != ~0ULL && blocked >> ((signal - 1) & 63) & 1;
-}
-
-/* note_handler notes a signal whose handler comes in code that is in no image. */
-static __always_inline void note_handler(struct thread *t, __u32 signal)
-{
-	t->unseen_signal = signal;
-	t->unseen_hits = t->batch.hits;
 }
 
 /* By its hardware number. */
@@ -160,9 +154,22 @@ static __always_inline __u64 called_from(__u64 sp)
 /* note_return notes that, where a signal comes that may end the thread: its memory may be gone then (before Linux 6.16). */
 static __always_inline void note_return(struct thread *t, __u64 sp)
 {
+	t->unseen_signal = 0;
 	t->killed_returns = called_from(sp);
 	t->killed_at = sp;
 	t->killed_hits = t->batch.hits;
+}
+
+/* note_handler notes that, and what registers held, where a signal's handler comes that may end the thread, while these are blocked; not in a handler that has
+ * interrupted an image: what registers held where that came is wanted yet. */
+static __always_inline void note_handler(struct thread *t, struct registers *regs, __u32 signal, __u64 blocked)
+{
+	if (runs_handler(t->taken_signal, blocked))
+		return;
+	note_return(t, register_value(regs, RSP));
+	t->taken_signal = 0;
+	t->unseen_signal = signal;
+	take_registers(t, regs, NOWHERE);
 }
 
 /* last_return is where the thread that ends would have returned to. */
@@ -178,8 +185,7 @@ static __always_inline __u64 last_return(const struct thread *t, __u64 sp)
 /* end_thread hands over what is left of a thread, and where it ends. */
 static __always_inline int end_thread(struct thread *t, struct registers *regs, const struct ending *e)
 {
-	int unseen = t->unseen_hits == t->batch.hits && runs_handler(t->unseen_signal, e->blocked); /* who knows where that has come */
-	int by_itself = (e->call == SYSCALL_EXIT || e->call == SYSCALL_EXIT_GROUP) && !unseen, handler = runs_handler(t->taken_signal, e->blocked);
+	int by_itself = e->call == SYSCALL_EXIT || e->call == SYSCALL_EXIT_GROUP, handler = runs_handler(t->taken_signal, e->blocked);
 	__u64 from;
 
 	if (!e->known)
@@ -188,7 +194,9 @@ static __always_inline int end_thread(struct thread *t, struct registers *regs, 
 		take_registers(t, regs, e->rip);
 		return send_rest(t, WORD_END(FROM_INSIDE, e->rip), 0);
 	}
-	from = by_itself || handler || unseen ? NOWHERE : last_return(t, register_value(regs, RSP));
+	if (t->killed_hits == t->batch.hits && runs_handler(t->unseen_signal, e->blocked))
+		return send_rest(t, t->killed_returns != NOWHERE ? WORD_END(FROM_CALLED, t->killed_returns) : WORD_END(FROM_KILLED, 0), 0);
+	from = by_itself || handler ? NOWHERE : last_return(t, register_value(regs, RSP));
 	if (from != NOWHERE) {
 		take_registers(t, regs, NOWHERE);
 		return send_rest(t, WORD_END(FROM_CALLED, from), 0);

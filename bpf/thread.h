@@ -25,11 +25,10 @@ struct thread {
 	__u64 interrupted[FRAME_REGISTERS]; /* what the signal frame has that the chain ends with */
 	__u64 taken[FRAME_REGISTERS]; /* what registers held where the last signal's handler came that has interrupted an image, or at the thread's end */
 	__u64 taken_signal; /* which that is; 0: none */
-	__u64 killed_returns; /* where code in no image returned to in one, or NOWHERE, when a signal without a handler came; the stack pointer then, 0: none; and the hits */
+	__u64 killed_returns; /* where code in no image returned to in one, or NOWHERE, when a signal came that may end it; the stack pointer then, 0: none; and the hits */
 	__u64 killed_at;
 	__u64 killed_hits;
-	__u64 unseen_signal; /* the last signal whose handler has come in code that is in no image, 0: none; and the hits */
-	__u64 unseen_hits;
+	__u64 unseen_signal; /* which that is, if it has a handler; 0: it has none */
 	__u64 untimed;    /* hits until one is timed; not set by begin */
 	struct batch batch;
 };

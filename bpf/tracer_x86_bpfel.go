@@ -165,7 +165,6 @@ type TracerThread struct {
 	KilledAt      uint64
 	KilledHits    uint64
 	UnseenSignal  uint64
-	UnseenHits    uint64
 	Untimed       uint64
 	Batch         TracerBatch
 }

@@ -358,7 +358,7 @@ int signal_taken(__u64 *args)
 	else if (handler <= 1)
 		note_return(t, sp);
 	else
-		note_handler(t, args[0]);
+		note_handler(t, regs, args[0], task->blocked.sig[0]);
 	if (fault)
 		take_fault(t, sp);
 	return 0;

@@ -115,11 +115,12 @@ func (m *Machine) Drain(t *Thread) {
 	m.run(func(c C.struct_machine) { C.usermode_drain(c, t.c) })
 }
 
-// Signal has a handler of a signal come at a user instruction pointer, where registers hold this.
-func (m *Machine) Signal(t *Thread, ip uint64, r *Registers, signal int) {
+// Signal has a handler of a signal come at a user instruction pointer, where registers hold this and
+// signals are blocked, signal 1 by the lowest bit.
+func (m *Machine) Signal(t *Thread, ip uint64, r *Registers, signal int, blocked uint64) {
 	regs := r.inC()
 	regs.rip = C.__u64(ip)
-	m.run(func(c C.struct_machine) { C.usermode_signal(c, t.c, &regs, C.__u32(signal)) })
+	m.run(func(c C.struct_machine) { C.usermode_signal(c, t.c, &regs, C.__u32(signal), C.__u64(blocked)) })
 }
 
 // Fault has an instruction of other code fault, with this stack pointer.
