@@ -19,8 +19,8 @@ NOINLINE static long length(const char *text) { return strlen(text) + 2; }
 NOINLINE static int work(const char *text)
 {
 	int n = length(text);
-	if (n > 3)
-		mix(n);
+	for (int i = 0; i < n * 100; i++)
+		mix(i);
 	return n;
 }
 
