@@ -94,7 +94,7 @@ static __always_inline void take_registers(struct thread *t, struct registers *r
 }
 
 /* take_signal says where a signal's handler comes, if it interrupts an image. */
-static __always_inline void take_signal(struct thread *t, struct registers *regs, __u64 rip, __u32 signal)
+static __always_inline void take_signal(struct thread *t, struct registers *regs, __u64 rip, __u32 signal, int fault)
 {
 	take_registers(t, regs, rip);
 	t->taken_signal = signal;
@@ -103,7 +103,7 @@ static __always_inline void take_signal(struct thread *t, struct registers *regs
 	t->last = 0;
 	make_room(t, FRAME_RIP + 1);
 	put_taken(t);
-	put(t, WORD_INTERRUPT(rip));
+	put(t, WORD_INTERRUPT(rip) | (fault ? WORD_FAULTED : 0));
 }
 
 /* take_fault says that an instruction of code that is in no image has faulted, and where the stack pointer was: a return address that it points to is no left-over. */
@@ -192,7 +192,7 @@ static __always_inline int end_thread(struct thread *t, struct registers *regs, 
 		return send_rest(t, 0, 0);
 	if (e->rip != NOWHERE) {
 		take_registers(t, regs, e->rip);
-		return send_rest(t, WORD_END(FROM_INSIDE, e->rip), 0);
+		return send_rest(t, WORD_END(FROM_INSIDE, e->rip) | (e->rip == t->faulted ? WORD_FAULTED : 0), 0);
 	}
 	if (t->killed_hits == t->batch.hits && runs_handler(t->unseen_signal, e->blocked))
 		return send_rest(t, t->killed_returns != NOWHERE ? WORD_END(FROM_CALLED, t->killed_returns) : WORD_END(FROM_KILLED, 0), 0);

@@ -28,6 +28,7 @@ struct thread {
 	__u64 killed_returns; /* where code in no image returned to in one, or NOWHERE, when a signal came that may end it; the stack pointer then, 0: none; and the hits */
 	__u64 killed_at;
 	__u64 killed_hits;
+	__u64 faulted;    /* the instruction of an image that has faulted without a handler for it, or NOWHERE */
 	__u64 unseen_signal; /* which that is, if it has a handler; 0: it has none */
 	__u64 untimed;    /* hits until one is timed; not set by begin */
 	struct batch batch;
@@ -49,6 +50,7 @@ static __always_inline void begin(struct thread *t, __u32 tid, __u64 started, __
 	t->batch.started = started;
 	t->batch.count = t->batch.sequence = t->batch.hits = t->batch.lost = 0;
 	t->sent = t->repeats = t->stays = t->restorer = t->chain_len = t->killed_at = t->unseen_signal = 0;
+	t->faulted = NOWHERE;
 	forget(t);
 	t->resync = resync;
 }

@@ -164,6 +164,7 @@ type TracerThread struct {
 	KilledReturns uint64
 	KilledAt      uint64
 	KilledHits    uint64
+	Faulted       uint64
 	UnseenSignal  uint64
 	Untimed       uint64
 	Batch         TracerBatch

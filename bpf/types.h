@@ -151,6 +151,7 @@ struct registers {
 #define WORD_REPEAT(count) (10ULL << 60 | (count))
 #define WORD_REGISTER(value) (12ULL << 60 | ((value) & ((1ULL << 60) - 1)))
 #define WORD_INTERRUPT(address) (13ULL << 60 | ((address) & ((1ULL << 48) - 1)))
+#define WORD_FAULTED (1ULL << 52) /* with an Interrupt or an End: the instruction has faulted */
 #define WORD_FAULT(sp) (14ULL << 60 | ((sp) & ((1ULL << 48) - 1)))
 #define WORD_END(kind, address) (11ULL << 60 | (__u64)(kind) << 48 | ((address) & ((1ULL << 48) - 1)))
 enum from { FROM_INSIDE, FROM_OUTSIDE, FROM_HANDLER, FROM_HANDLER_OUTSIDE, FROM_UNREADABLE, FROM_TRUNCATED, FROM_KILLED, FROM_CALLED, FROM_RESYNC = 8 };

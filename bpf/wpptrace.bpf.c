@@ -344,21 +344,24 @@ int signal_taken(__u64 *args)
 	bpf_probe_read_kernel(&handler, 8, (void *)args[2]); /* sa.sa_handler, the first of struct k_sigaction */
 	bpf_probe_read_kernel(&rip, 8, &regs->rip);
 	rip = place(rip);
-	fault = rip == NOWHERE && is_fault(args[0], args[1]);
-	if (handler <= 1 && rip != NOWHERE) /* SIG_DFL, SIG_IGN */
-		return 0;
+	fault = is_fault(args[0], args[1]);
 	sp = register_value(regs, RSP);
 	t = thread_of(task);
-	if (!t && (rip != NOWHERE || (fault && called_from(sp) != NOWHERE)))
+	if (!t && (rip != NOWHERE ? handler > 1 : fault && called_from(sp) != NOWHERE))
 		t = begin_silent(task);
 	if (!t)
 		return 0;
-	if (rip != NOWHERE)
-		take_signal(t, regs, rip, args[0]);
-	else if (handler <= 1)
-		note_return(t, sp);
-	else
+	if (rip != NOWHERE) {
+		if (handler > 1)
+			take_signal(t, regs, rip, args[0], fault);
+		else if (fault)
+			t->faulted = rip;
+		return 0;
+	}
+	if (handler > 1)
 		note_handler(t, regs, args[0], task->blocked.sig[0]);
+	else /* SIG_DFL, SIG_IGN */
+		note_return(t, sp);
 	if (fault)
 		take_fault(t, sp);
 	return 0;

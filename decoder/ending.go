@@ -37,7 +37,7 @@ func (d *Decoder) HasRun(first wire.Batch) bool {
 // first call of such code, or a return to it, or to where a handler came that it ended in.
 func (t *Thread) end(w wire.Word) {
 	t.ended = true
-	where, known, late := spot{pc: w.Address(), regs: registersOf(t.regs)}, w.Place() == wire.Inside, false
+	where, known, late := spot{pc: w.Address(), regs: registersOf(t.regs), faulted: w.Faulted()}, w.Place() == wire.Inside, false
 	switch {
 	case w.Place() == wire.Called:
 		where, known = spot{outside: true, returns: w.Address(), regs: where.regs}, true
@@ -48,6 +48,7 @@ func (t *Thread) end(w wire.Word) {
 			if where.pc, known = t.from[0].Address(), true; t.taken != nil && !t.d.observes(where.pc) {
 				where = *t.taken
 			}
+			where.faulted = t.hasFaulted(where.pc)
 		}
 	}
 	leftOut := known && !where.outside && !t.d.observes(where.pc)

@@ -128,11 +128,11 @@ func (t *Thread) markLeft(a activation) {
 // runsAgain reports whether a word is that of an instruction which runs anew: it was hit, and faulted,
 // and a handler that is not observed has mended what it faulted for.
 func (t *Thread) runsAgain(a activation, s *plan.Site) bool {
-	if !s.Stepped || len(t.frames) == 0 || t.taken.pc != s.Addr+a.r.Offset() {
+	if len(t.frames) == 0 || t.taken.pc != s.Addr+a.r.Offset() {
 		return false
 	}
 	f := t.top()
-	return f.activation == a && f.st.block == s.Block && !f.called && f.st.to(s.Block, false) == nil
+	return f.activation == a && f.st.block == s.Block && !f.called && (t.taken.faulted || s.Stepped && f.st.to(s.Block, false) == nil)
 }
 
 // endPath ends the running path of an activation that has jumped out of where it stands. That it is
@@ -154,7 +154,7 @@ func (t *Thread) follow(i int, way []hop) {
 			t.finishAbove(i)
 			t.makeCall(&t.frames[i])
 		case hopStop:
-			t.interruptAt(i, h.block, h.insn)
+			t.interruptAt(i, h.block, h.insn, h.fault)
 		case hopBack, hopBegin:
 			if h.kind == hopBegin {
 				t.sink.Mark(ops.Cut, 0) // what a handler has interrupted
@@ -238,9 +238,14 @@ func (t *Thread) interruptedBy(handler *frame) spot {
 	case from.Place() == wire.Called && len(t.regs) > 0:
 		return spot{outside: true, returns: from.Address(), regs: registersOf(t.regs)}
 	case from.Place() == wire.Handler && t.d.observes(from.Address()):
-		return spot{pc: from.Address(), regs: registersOf(t.regs)}
+		return spot{pc: from.Address(), regs: registersOf(t.regs), faulted: t.hasFaulted(from.Address())}
 	}
 	return spot{outside: true}
+}
+
+// hasFaulted reports whether the handler that came last came for a fault of the instruction at pc.
+func (t *Thread) hasFaulted(pc uint64) bool {
+	return t.taken != nil && t.taken.faulted && t.taken.pc == pc
 }
 
 // isHandler reports whether what returns there is a signal handler.
@@ -340,14 +345,17 @@ func (r *routine) holds(pc uint64) bool {
 	return false
 }
 
-// interruptAt ends the running path of frame i before instruction k of block b.
-func (t *Thread) interruptAt(i, b, k int) {
+// interruptAt ends the running path of frame i before instruction k of block b, which may have faulted.
+func (t *Thread) interruptAt(i, b, k int, faulted bool) {
 	f := &t.frames[i]
-	if f.st.block == b && !f.called && (!f.st.beyond(b, k) || f.st.faulted(b, k)) {
+	if f.st.standsAt(b, k, f.called, faulted) {
 		t.finishAbove(i)
 		f = &t.frames[i]
 		t.emitPrefix(f, before(t.blocks(f), k), k)
 		f.trail, f.skip = []int{b}, k
+		if s := f.r.Site(b); s != nil {
+			f.stopped = faulted && k == s.Insn
+		}
 		return
 	}
 	t.finishAbove(i)
@@ -370,23 +378,15 @@ func before(blocks []int, k int) []int {
 	return blocks
 }
 
-// faulted reports whether instruction k, where the activation spoke last, cannot have been come to
-// again: its hit was its last, for it faulted.
-func (st *state) faulted(b, k int) bool {
-	return k == st.r.Site(b).Insn && st.to(b, false) == nil
-}
-
-// beyond reports whether instruction k of block b, where the activation stands, has run already:
-// then control has come to the block anew.
-func (st *state) beyond(b, k int) bool {
-	s := st.r.Site(b)
-	switch {
-	case s == nil:
+// standsAt reports whether the activation has come no further since its last word than to instruction k
+// of block b. Where it has spoken itself, that has faulted, or else it must have come there anew, if it
+// can have.
+func (st *state) standsAt(b, k int, called, faulted bool) bool {
+	if st.block != b || called {
 		return false
-	case s.Stepped: // it may fault after its hit
-		return k < s.Insn
 	}
-	return k <= s.Insn
+	s := st.r.Site(b)
+	return s == nil || k > s.Insn || k == s.Insn && (faulted || st.to(b, false) == nil)
 }
 
 // endAfter tells how a path ends whose last block is the trail's.

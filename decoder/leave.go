@@ -172,7 +172,7 @@ func (t *Thread) toThrow(f *frame, returned bool) {
 // cut emits what is known of a path whose tail is not. It reports whether it has said so.
 func (t *Thread) cut(f *frame) (marked bool) {
 	b := f.st.block
-	if b == exit || f.called || f.hasEndedPath() {
+	if b == exit || f.called || f.stopped || f.hasEndedPath() {
 		return false
 	}
 	insns, done := 0, false

@@ -76,6 +76,10 @@ func (t *Thread) callers(a activation, s *plan.Site) []wire.Word {
 // in the same place.
 func (t *Thread) goOn(i int, s *plan.Site) bool {
 	f := &t.frames[i]
+	if f.stopped && f.st.block == s.Block { // the instruction runs anew
+		t.finishAbove(i)
+		return true
+	}
 	lands := (f.r.pad[s.Block] || f.r.again[s.Block] && !t.firstReturn(i, s.Block)) && !t.flows(i, s.Block)
 	switch {
 	case !lands || s.First && !t.mayLand(i, s.Block):
@@ -301,7 +305,7 @@ func (t *Thread) makeCall(p *frame) {
 	if p.called {
 		return
 	}
-	p.called, p.open = true, false
+	p.called, p.open, p.stopped = true, false, false
 	t.complete(p, p.r.numbers.Finish(p.st.block, callEnd(p.r, p.st.block)))
 	p.trail, p.skip = nil, 0
 	p.start = origin{exit, ops.StartCall}

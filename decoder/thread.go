@@ -53,6 +53,7 @@ type frame struct {
 	skip    int       // instructions of the first of them that do not belong to it
 	held    held      // what is known of registers where it stands
 	called  bool      // the call where it stands has been made
+	stopped bool      // the instruction of its last word has not run: it was interrupted there
 	open    bool      // and what that entered has jumped to code that is not observed
 	root    bool      // code that is not observed called it
 	gone    bool      // another activation is in its place, or in that of one of its callers
@@ -91,7 +92,7 @@ func (t *Thread) Word(w wire.Word) {
 		t.told = false
 	case wire.Interrupt: // one in what is not observed says nothing of the one before
 		if t.d.observes(w.Address()) {
-			t.taken = &spot{pc: w.Address(), regs: registersOf(t.regs)}
+			t.taken = &spot{pc: w.Address(), regs: registersOf(t.regs), faulted: w.Faulted()}
 		}
 		t.regs = t.regs[:0]
 	case wire.Fault:
@@ -185,7 +186,7 @@ func (t *Thread) witness(w wire.Word) {
 		}
 	}
 	if n := len(t.frames); n > 0 && len(t.from) == 0 {
-		if f := &t.frames[n-1]; f.activation == a && !r.pad[s.Block] && !r.again[s.Block] {
+		if f := &t.frames[n-1]; f.activation == a && !f.stopped && !r.pad[s.Block] && !r.again[s.Block] {
 			if m := f.st.to(s.Block, f.called); m != nil {
 				t.apply(f, m)
 				t.arrive(f, s, w.Outcome())
@@ -200,7 +201,7 @@ func (t *Thread) witness(w wire.Word) {
 
 // arrive sets the position of the activation that has just come to a site.
 func (t *Thread) arrive(f *frame, s *plan.Site, outcome int) {
-	f.called, f.held = false, t.here
+	f.called, f.stopped, f.held = false, false, t.here
 	if t.told && s.Case != nil {
 		if st := f.r.inCase(s, outcome, t.value); st != nil {
 			f.st = st
@@ -213,6 +214,7 @@ func (t *Thread) arrive(f *frame, s *plan.Site, outcome int) {
 
 // apply emits what a move completes.
 func (t *Thread) apply(f *frame, m *move) {
+	f.stopped = false
 	if m.laps != nil {
 		m = t.run(f, m)
 	}

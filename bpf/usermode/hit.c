@@ -107,7 +107,7 @@ void usermode_signal(struct machine m, struct thread *t, struct registers *regs,
 	enter(m);
 	rip = place(regs->rip);
 	if (rip != NOWHERE)
-		take_signal(t, regs, rip, signal);
+		take_signal(t, regs, rip, signal, 0);
 	else
 		note_handler(t, regs, signal, blocked);
 }
@@ -143,7 +143,7 @@ static const struct field fields[] = {
 	WHOLE(life), FIELD(life, started), FIELD(life, tid),
 	WHOLE(loss), FIELD(loss, hits), FIELD(loss, lost),
 	WHOLE(thread), FIELD(thread, cfa), FIELD(thread, hash), FIELD(thread, routine), FIELD(thread, resync), FIELD(thread, last), FIELD(thread, last_case),
-	FIELD(thread, repeats), FIELD(thread, stays), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_last), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, interrupted), FIELD(thread, taken), FIELD(thread, taken_signal), FIELD(thread, killed_returns), FIELD(thread, killed_at), FIELD(thread, killed_hits), FIELD(thread, unseen_signal), FIELD(thread, untimed),
+	FIELD(thread, repeats), FIELD(thread, stays), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_last), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, interrupted), FIELD(thread, taken), FIELD(thread, taken_signal), FIELD(thread, killed_returns), FIELD(thread, killed_at), FIELD(thread, killed_hits), FIELD(thread, faulted), FIELD(thread, unseen_signal), FIELD(thread, untimed),
 	FIELD(thread, batch),
 };
 

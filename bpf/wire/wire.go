@@ -121,6 +121,13 @@ func MakeRegister(v uint64) Word { return Word(12<<60 | v&(1<<CaseBits-1)) }
 // MakeRepeat returns the word that repeats the witness before it n times.
 func MakeRepeat(n uint64) Word { return Word(10<<60 | n&(1<<60-1)) }
 
+// Faulted reports whether the instruction of the image at Address has faulted, of an Interrupt or an End
+// that is Inside: if it is probed, it has been hit before.
+func (w Word) Faulted() bool { return w>>52&1 == 1 }
+
+// MakeFaulted returns the word of the same for what has faulted.
+func MakeFaulted(w Word) Word { return w | 1<<52 }
+
 // MakeInterrupt returns the word of a handler that comes.
 func MakeInterrupt(address uint64) Word { return Word(13<<60 | address&(1<<48-1)) }
 
@@ -146,11 +153,11 @@ func (w Word) String() string {
 	case Register:
 		return fmt.Sprintf("register %x", w.Value())
 	case Interrupt:
-		return fmt.Sprintf("interrupt %x", w.Address())
+		return fmt.Sprintf("interrupt %x", w.Address()) + w.fault()
 	case Fault:
 		return fmt.Sprintf("fault %x", w.Address())
 	case End:
-		return fmt.Sprintf("end %d:%x", w.Place(), w.Address())
+		return fmt.Sprintf("end %d:%x", w.Place(), w.Address()) + w.fault()
 	}
 	return fmt.Sprintf("invalid %x", uint64(w))
 }
@@ -205,4 +212,11 @@ func (b Batch) Witnesses() (n uint64) {
 		}
 	}
 	return n
+}
+
+func (w Word) fault() string {
+	if w.Faulted() {
+		return " faulted"
+	}
+	return ""
 }

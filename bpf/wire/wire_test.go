@@ -66,6 +66,7 @@ func TestWordsPrint(t *testing.T) {
 		{wire.MakeRepeat(8), "repeat 8"},
 		{wire.MakeEnd(wire.Inside, 0x99), "end 0:99"},
 		{wire.MakeInterrupt(0x99), "interrupt 99"},
+		{wire.MakeFaulted(wire.MakeInterrupt(0x99)), "interrupt 99 faulted"},
 		{wire.MakeFault(0x7ffc1008), "fault 7ffc1008"},
 		{wire.Word(15 << 60), "invalid f000000000000000"},
 	} {

@@ -9,11 +9,12 @@ import (
 // readAt reads the entries of the table at v.off.
 func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 	e := extent{v.form, v.scale, v.size, v.off, v.anchor, l.most, l.certainty}
-	targets, ok := s.known[e]
+	found, ok := s.known[e]
 	if !ok {
-		targets = s.readEntries(v, l)
-		s.known[e] = targets
+		found = s.readEntries(v, l)
+		s.known[e] = found
 	}
+	targets := found.targets
 	t, least := &table{indexed: true, loose: v.form == element && s.isLoose(uint64(v.off), targets), targets: targets, check: l.check}, minEntries
 	if len(targets) > 0 && s.isWritten(uint64(v.off)) {
 		// It is read up to where code names one of its entries, be it the second.
@@ -23,7 +24,7 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 	case t == nil:
 	case uint64(n) == l.most+1 && l.guess:
 		return t, exact
-	case l.certainty == open && n >= least:
+	case l.certainty == open && n >= least && !found.goesOn:
 		return t, open
 	}
 	return nil, unknown
@@ -67,30 +68,34 @@ func (s *resolver) isLoose(addr uint64, targets []int) bool {
 }
 
 // readEntries returns where the entries lead, up to the first that does not lead into the routine.
-func (s *resolver) readEntries(v value, l limit) (targets []int) {
+func (s *resolver) readEntries(v value, l limit) (e entries) {
 	for i := uint64(0); i <= l.most; i++ {
 		at := uint64(v.off) + i*uint64(v.scale)
-		to, ok := s.entryAt(at, v, l)
-		if !ok || i > 0 && l.certainty == open && s.mentions.has(at) || l.certainty == open && v.size == 8 && to == s.d.entry {
+		to, ok := s.entryAt(at, v)
+		if l.certainty == open && (i > 0 && s.mentions.has(at) || v.size == 8 && to == s.d.entry) {
 			break // no label: it is a table of functions
 		}
-		targets = append(targets, to)
+		if !ok {
+			e.goesOn = to >= 0
+			break
+		}
+		e.targets = append(e.targets, to)
 	}
-	return targets
+	return e
 }
 
 // entryAt reads one entry of a table and returns the instruction that it leads to, in the routine
 // or in a part that becomes the routine's by that.
-func (s *resolver) entryAt(at uint64, v value, l limit) (int, bool) {
+func (s *resolver) entryAt(at uint64, v value) (int, bool) {
 	to, ok := s.wordAt(at, v.size, v.form == element)
 	if !ok {
-		return 0, false
+		return -1, false
 	}
 	if v.form == target {
 		to += uint64(v.anchor)
 	}
 	i := s.find(to)
-	return i, s.inside(s.d, i) >= 0 || l.guess && s.isOrphan(i)
+	return i, s.inside(s.d, i) >= 0 || i >= 0 && s.isOrphan(i)
 }
 
 // wordAt reads what memory holds at an address, of 4 bytes with the sign, or of 8: a whole address

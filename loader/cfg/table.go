@@ -53,7 +53,7 @@ type resolver struct {
 	entry    []bool          // by block: control also comes from elsewhere (the entry, landing pads)
 	throwers map[int][]int32 // by landing pad: the blocks whose calls throw to it
 	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
-	known    map[extent][]int
+	known    map[extent]entries
 	held     map[location][]uint64 // the answers of constants
 	labels   []int                 // all that may be one in the routine; nil until asked for
 
@@ -67,6 +67,12 @@ type extent struct {
 	addr, anchor int64
 	most         uint64
 	certainty    certainty
+}
+
+// Entries are where those of a table lead.
+type entries struct {
+	targets []int
+	goesOn  bool // the next leads to code as well, elsewhere: who knows what this table is
 }
 
 // resolveTables resolves the indirect jumps of a routine whose blocks are built, and returns what
@@ -117,7 +123,7 @@ func (r *recovery) newResolver(d *draft) *resolver {
 	d.linkPreds()
 	s := &resolver{
 		recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)),
-		known: map[extent][]int{}, held: map[location][]uint64{},
+		known: map[extent]entries{}, held: map[location][]uint64{},
 	}
 	s.entry[r.blockAt[d.entry]] = true
 	for _, i := range d.others {
@@ -286,7 +292,7 @@ func (s *resolver) readWord(way []int, v value) (*table, certainty) {
 	t := &table{loose: true, check: noCheck}
 	for _, pair := range s.bases(way[len(way)-1], from.slot.base, 0) {
 		addr := uint64(from.slot.disp + int64(pair[0]))
-		to, ok := s.entryAt(addr, value{form: element, size: 8}, limit{})
+		to, ok := s.entryAt(addr, value{form: element, size: 8})
 		if !ok || s.isWritten(addr) {
 			return nil, unknown
 		}
