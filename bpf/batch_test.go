@@ -112,6 +112,17 @@ func TestFault(t *testing.T) {
 	r.expect(t, word, wire.MakeRepeat(1), wire.MakeFault(stack-64), word)
 }
 
+// TestFaulted: of an instruction of the image that has faulted that is said where its handler comes, and
+// where the thread ends by it.
+func TestFaulted(t *testing.T) {
+	r := newRig(t, false)
+	r.hit(plain, stack)
+	r.Faulted(r.thread, base+0x777, &interrupted)
+	r.Exit(r.thread, base+0x777, &interrupted, 0)
+	r.expect(t, slices.Concat([]wire.Word{wire.MakeWitness(plain, 0, stack)}, registers(), []wire.Word{wire.MakeFaulted(wire.MakeInterrupt(0x777))},
+		registers(), []wire.Word{wire.MakeFaulted(wire.MakeEnd(wire.Inside, 0x777))})...)
+}
+
 // TestEndInAHandlerThatSpoke: what a handler's own words have told is not told again at the end.
 func TestEndInAHandlerThatSpoke(t *testing.T) {
 	const signal = 11

@@ -140,7 +140,7 @@ func (t *Thread) calledBackBy(regs *registers) bool {
 func (t *Thread) endOutside() {
 	for returned := false; len(t.frames) > 0; {
 		f := t.top()
-		if f.called && !returned || t.comeToOpenCall(f) {
+		if f.stopped || f.called && !returned || t.comeToOpenCall(f) {
 			return
 		}
 		o, n := f.st.returnsBy(f.called)

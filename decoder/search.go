@@ -106,6 +106,11 @@ func (s *search) thread(t *Thread) (all outlook) {
 	if !t.heard {
 		return outlook{found: s.beginning(), frame: -1}
 	}
+	if stop, ok := s.lastWord(t); ok {
+		all.add(1, stop, nil)
+		all.frame = len(t.frames) - 1
+		return all
+	}
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		f := &t.frames[i]
 		called := inCall(t.frames, i)
@@ -135,6 +140,20 @@ func (s *search) thread(t *Thread) (all outlook) {
 		}
 	}
 	return all
+}
+
+// lastWord tells where the innermost activation is if the instruction of its last word has faulted: what
+// faults, and is probed, has been hit just before.
+func (s *search) lastWord(t *Thread) (stop hop, ok bool) {
+	if !s.faulted || len(t.frames) == 0 {
+		return hop{}, false
+	}
+	f := t.top()
+	b, k, found := f.r.locate(s.pc)
+	if !found || f.st.block != b || f.called || f.r.Site(b) == nil || f.r.Site(b).Insn != k || !s.mayBeAt(f.cfa) {
+		return hop{}, false
+	}
+	return hop{kind: hopStop, block: b, insn: k, fault: true}, true
 }
 
 // goesOn reports whether the code that is not observed to which frame i returns is looked through with

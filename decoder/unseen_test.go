@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"wpptrace/bpf/wire"
+	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 )
 
@@ -227,5 +228,40 @@ func TestLeftByAHandlerOfAHandler(t *testing.T) {
 		registersAt(unseenAt-4096-8), []wire.Word{wire.MakeInterrupt(placeOf(p, "handler") + 1), said(1, 1)})
 	if d := cmp.Diff("enter root, path, path, enter attempt, path, path, #cut, path, #cut", told(t, p, words...)); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestFaultedJump: a tail jump through a pointer in memory faults, after its hit. It was told to have
+// been made, behind the handler that came for it or without a mark, where the process ended by that.
+func TestFaultedJump(t *testing.T) {
+	p, err := assemble(t.TempDir(), asm+`
+	function root
+		jmp *8(%rdi)
+		.cfi_endproc
+	`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jump := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Blocks[s.Block].End == cfg.TailInd })
+	if jump < 0 {
+		t.Fatal("the jump has no probe")
+	}
+	at := p.Sites[jump].Addr
+	begun, registers := begun(p, "root", unseenAt), registersAt(unseenAt-8)
+	handled := slices.Concat(begun, registers, []wire.Word{wire.MakeFaulted(wire.MakeInterrupt(at))},
+		registers, []wire.Word{wire.MakeFrom(wire.Handler, at), wire.MakeWitness(firstSite(p, "on"), 0, unseenAt-4096)})
+	end := wire.MakeEnd(wire.Outside, 0)
+	for name, c := range map[string]struct {
+		words []wire.Word
+		want  string
+	}{
+		"the process dies":  {slices.Concat(begun, registers, []wire.Word{wire.MakeFaulted(wire.MakeEnd(wire.Inside, at))}), "enter root"},
+		"it has jumped":     {slices.Concat(begun, []wire.Word{end}), "enter root, path, leave"},
+		"a handler ends it": {slices.Concat(handled, []wire.Word{end}), "enter root, #handler, enter on, path, leave"},
+		"it runs again":     {slices.Concat(handled, []wire.Word{begun[1], end}), "enter root, #handler, enter on, path, leave, path, leave"},
+	} {
+		if d := cmp.Diff(c.want, told(t, p, c.words...)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
 	}
 }

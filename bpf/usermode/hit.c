@@ -112,6 +112,13 @@ void usermode_signal(struct machine m, struct thread *t, struct registers *regs,
 		note_handler(t, regs, signal, blocked);
 }
 
+void usermode_faulted(struct machine m, struct thread *t, struct registers *regs)
+{
+	enter(m);
+	take_signal(t, regs, place(regs->rip), 11, 1);
+	t->faulted = place(regs->rip);
+}
+
 void usermode_fault(struct machine m, struct thread *t, __u64 sp)
 {
 	enter(m);

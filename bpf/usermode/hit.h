@@ -19,6 +19,7 @@ struct thread *usermode_thread(__u32 tid, __u64 started, int resync);
 void usermode_hit(struct machine m, struct thread *t, struct registers *regs, const struct site *s, __u32 id);
 void usermode_drain(struct machine m, struct thread *t);
 void usermode_signal(struct machine m, struct thread *t, struct registers *regs, __u32 signal, __u64 blocked);
+void usermode_faulted(struct machine m, struct thread *t, struct registers *regs);
 void usermode_fault(struct machine m, struct thread *t, __u64 sp);
 void usermode_exit(struct machine m, struct thread *t, struct registers *regs, __u64 blocked);
 __u64 usermode_condition(__u8 code, __u64 flags);

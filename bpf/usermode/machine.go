@@ -123,6 +123,14 @@ func (m *Machine) Signal(t *Thread, ip uint64, r *Registers, signal int, blocked
 	m.run(func(c C.struct_machine) { C.usermode_signal(c, t.c, &regs, C.__u32(signal), C.__u64(blocked)) })
 }
 
+// Faulted has the instruction of the image at a user instruction pointer fault, where registers hold
+// this: its handler comes and, behind that, the same again without one.
+func (m *Machine) Faulted(t *Thread, ip uint64, r *Registers) {
+	regs := r.inC()
+	regs.rip = C.__u64(ip)
+	m.run(func(c C.struct_machine) { C.usermode_faulted(c, t.c, &regs) })
+}
+
 // Fault has an instruction of other code fault, with this stack pointer.
 func (m *Machine) Fault(t *Thread, sp uint64) {
 	m.run(func(c C.struct_machine) { C.usermode_fault(c, t.c, C.__u64(sp)) })
