@@ -317,8 +317,10 @@ static __always_inline struct thread *begin_silent(struct task_struct *task)
 	return begin_thread(task, slot);
 }
 
+#define TRAP 5 /* comes behind an instruction that has run */
+
 /* Signals by which the kernel tells of a fault, as numbers of bits. */
-#define FAULTS (1ULL << 4 | 1ULL << 5 | 1ULL << 7 | 1ULL << 8 | 1ULL << 11)
+#define FAULTS (1ULL << 4 | 1ULL << TRAP | 1ULL << 7 | 1ULL << 8 | 1ULL << 11)
 
 /* is_fault: is a signal of the kernel's, for what an instruction has done? */
 static __always_inline int is_fault(__u64 signal, __u64 info)
@@ -352,6 +354,7 @@ int signal_taken(__u64 *args)
 	if (!t)
 		return 0;
 	if (rip != NOWHERE) {
+		fault = fault && args[0] != TRAP;
 		if (handler > 1)
 			take_signal(t, regs, rip, args[0], fault);
 		else if (fault)
