@@ -76,7 +76,7 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 			break // no label: it is a table of functions
 		}
 		if !ok {
-			e.goesOn = to >= 0
+			e.goesOn = to >= 0 && s.isUnexplained(to)
 			break
 		}
 		e.targets = append(e.targets, to)

@@ -172,6 +172,13 @@ func (r *recovery) isOrphan(i int) bool {
 	return !p.called && len(p.jumpers) == 0 && (isPart(p.symbol) || p.symbol == "" && cfaAt(p.Rows, p.Lo) != entryCFA)
 }
 
+// isUnexplained says whether instruction i is in a cold part, by its name, or in code to which nothing
+// is known to lead.
+func (r *recovery) isUnexplained(i int) bool {
+	p := &r.pieces[r.pieceOf[i]]
+	return isPart(p.symbol) || !p.called && len(p.jumpers) == 0 && !r.mentions.has(p.Lo)
+}
+
 // adoptTargets makes the orphans that the tables of a routine lead to parts of it.
 func (r *recovery) adoptTargets(d *draft) {
 	for _, t := range d.tables {

@@ -72,7 +72,7 @@ type extent struct {
 // Entries are where those of a table lead.
 type entries struct {
 	targets []int
-	goesOn  bool // the next leads to code as well, elsewhere: who knows what this table is
+	goesOn  bool // the next leads to what may be a cold case: who knows whose
 }
 
 // resolveTables resolves the indirect jumps of a routine whose blocks are built, and returns what
