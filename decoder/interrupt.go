@@ -40,9 +40,12 @@ func (t *Thread) interrupt(where spot) (n, over, alive int) {
 
 // lookFor returns the search for the ways from where the thread stands to a spot.
 func (t *Thread) lookFor(where spot) *search {
-	faults, fault := t.faults, t.faults > 0 && where.returns != 0 && where.regs != nil && where.regs[rsp] == t.fault
-	if fault {
-		faults--
+	faults, fault := t.faults, false
+	if faults > 0 && where.regs != nil {
+		fault = where.returns != 0 && where.regs[rsp] == t.fault
+		if returned := where.returns == 0 && where.regs[rsp] == t.fault+8; fault || returned { // by what the handler has made of them
+			faults--
+		}
 	}
 	return &search{
 		spot: where, d: t.d, cfa: t.d.activationAt(where), from: map[entered]found{}, mainRan: t.mainRan,
