@@ -37,7 +37,7 @@ func (d *Decoder) HasRun(first wire.Batch) bool {
 // first call of such code, or a return to it, or to where a handler came that it ended in.
 func (t *Thread) end(w wire.Word) {
 	t.ended = true
-	where, known, late := spot{pc: w.Address(), regs: registersOf(t.regs), faulted: w.Faulted()}, w.Place() == wire.Inside, false
+	where, known, late := spot{pc: w.Address(), regs: registersOf(t.regs), faulted: w.Faulted(), hit: w.Faulted() || t.steps(w.Address())}, w.Place() == wire.Inside, false
 	switch {
 	case w.Place() == wire.Called:
 		where, known = spot{outside: true, returns: w.Address(), regs: where.regs}, true
@@ -49,6 +49,7 @@ func (t *Thread) end(w wire.Word) {
 				where = *t.taken
 			}
 			where.faulted = t.hasFaulted(where.pc)
+			where.hit = where.faulted
 		}
 	}
 	leftOut := known && !where.outside && !t.d.observes(where.pc)
@@ -70,6 +71,17 @@ func (t *Thread) end(w wire.Word) {
 	if late {  // what the handler has called back was taken to come later than it did
 		t.sink.Mark(ops.Cut, 0)
 	}
+}
+
+// steps reports whether the instruction at pc is single-stepped and said the last word: what is killed
+// there has been hit.
+func (t *Thread) steps(pc uint64) bool {
+	if len(t.frames) == 0 || t.top().st.block == exit {
+		return false
+	}
+	f := t.top()
+	s := f.r.Site(f.st.block)
+	return s != nil && s.Stepped && pc == s.Addr+f.r.Offset()
 }
 
 // endSince brings the thread to where a handler has come that has said nothing: it is in that, or that

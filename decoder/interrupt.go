@@ -157,7 +157,7 @@ func (t *Thread) follow(i int, way []hop) {
 			t.finishAbove(i)
 			t.makeCall(&t.frames[i])
 		case hopStop:
-			t.interruptAt(i, h.block, h.insn, h.fault)
+			t.interruptAt(i, &h)
 		case hopBack, hopBegin:
 			if h.kind == hopBegin {
 				t.sink.Mark(ops.Cut, 0) // what a handler has interrupted
@@ -225,7 +225,7 @@ func (t *Thread) handle(f frame) {
 // there, or come back to an activation that stands further out, or on another stack.
 func (t *Thread) mayBeCalled(where spot) bool {
 	s := t.lookFor(where)
-	if s.fault || t.known != 0 || t.mayCallBack(where) {
+	if s.fault || t.known != 0 || len(t.frames) > mostEntered || t.mayCallBack(where) {
 		return true
 	}
 	leads := func(f frame) bool { return s.ofFrame(&f, true).n > 0 }
@@ -241,7 +241,7 @@ func (t *Thread) interruptedBy(handler *frame) spot {
 	case from.Place() == wire.Called && len(t.regs) > 0:
 		return spot{outside: true, returns: from.Address(), regs: registersOf(t.regs)}
 	case from.Place() == wire.Handler && t.d.observes(from.Address()):
-		return spot{pc: from.Address(), regs: registersOf(t.regs), faulted: t.hasFaulted(from.Address())}
+		return spot{pc: from.Address(), regs: registersOf(t.regs), faulted: t.hasFaulted(from.Address()), hit: t.hasFaulted(from.Address())}
 	}
 	return spot{outside: true}
 }
@@ -348,16 +348,16 @@ func (r *routine) holds(pc uint64) bool {
 	return false
 }
 
-// interruptAt ends the running path of frame i before instruction k of block b, which may have faulted.
-func (t *Thread) interruptAt(i, b, k int, faulted bool) {
-	f := &t.frames[i]
-	if f.st.standsAt(b, k, f.called, faulted) {
+// interruptAt ends the running path of frame i before the instruction where it stops.
+func (t *Thread) interruptAt(i int, stop *hop) {
+	f, b, k := &t.frames[i], stop.block, stop.insn
+	if f.st.standsAt(b, k, f.called, stop.hit) {
 		t.finishAbove(i)
 		f = &t.frames[i]
 		t.emitPrefix(f, before(t.blocks(f), k), k)
 		f.trail, f.skip = []int{b}, k
 		if s := f.r.Site(b); s != nil {
-			f.stopped = faulted && k == s.Insn
+			f.stopped = stop.fault && k == s.Insn
 		}
 		return
 	}
@@ -382,14 +382,14 @@ func before(blocks []int, k int) []int {
 }
 
 // standsAt reports whether the activation has come no further since its last word than to instruction k
-// of block b. Where it has spoken itself, that has faulted, or else it must have come there anew, if it
-// can have.
-func (st *state) standsAt(b, k int, called, faulted bool) bool {
+// of block b. Where it has spoken itself, it must have come there anew, if it can have, unless that is
+// known to have been hit.
+func (st *state) standsAt(b, k int, called, hit bool) bool {
 	if st.block != b || called {
 		return false
 	}
 	s := st.r.Site(b)
-	return s == nil || k > s.Insn || k == s.Insn && (faulted || st.to(b, false) == nil)
+	return s == nil || k > s.Insn || k == s.Insn && (hit || st.to(b, false) == nil)
 }
 
 // endAfter tells how a path ends whose last block is the trail's.

@@ -192,7 +192,7 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 		p = &t.frames[i]
 		t.cut(p)
 		t.sink.Mark(ops.Resume, 1)
-		p.st, p.called = caller.r.at(caller.block, 0), true
+		p.st, p.called, p.stopped = caller.r.at(caller.block, 0), true, false
 	}
 	t.enter(frame{activation: a, from: from})
 }

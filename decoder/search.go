@@ -15,7 +15,8 @@ type spot struct {
 	outside bool
 	returns uint64     // that code's return address, where its stack pointer points to one of the image; 0: nobody knows
 	regs    *registers // what they held there; nil: nobody knows
-	faulted bool       // the instruction has: if it is probed, it has been hit
+	faulted bool       // the instruction has
+	hit     bool       // if it is probed, it has been hit
 }
 
 // anywhere reports whether nothing more is known than that it is in code that is not observed.
@@ -27,6 +28,7 @@ type hop struct {
 	block int        // of the call, or of the spot
 	insn  int        // of the spot
 	fault bool       // it has faulted
+	hit   bool       // it has been hit, if it is probed
 	out   out        // of the tail jump
 	back  activation // what is called back
 }
@@ -153,7 +155,7 @@ func (s *search) lastWord(t *Thread) (stop hop, ok bool) {
 	if !found || f.st.block != b || f.called || f.r.Site(b) == nil || f.r.Site(b).Insn != k || !s.mayBeAt(f.cfa) {
 		return hop{}, false
 	}
-	return hop{kind: hopStop, block: b, insn: k, fault: true}, true
+	return hop{kind: hopStop, block: b, insn: k, fault: true, hit: true}, true
 }
 
 // goesOn reports whether the code that is not observed to which frame i returns is looked through with
@@ -186,7 +188,7 @@ func returnAddress(from wire.Word) uint64 {
 // within looks for the ways from a position in an activation.
 func (s *search) within(st *state, h held, called bool, in entered) (f found) {
 	if b, k, ok := st.r.locate(s.pc); ok && !s.outside && s.mayBeAt(in.cfa) {
-		f.add(s.waysTo(st, h, b, k, called), hop{kind: hopStop, block: b, insn: k, fault: s.faulted}, nil)
+		f.add(s.waysTo(st, h, b, k, called), hop{kind: hopStop, block: b, insn: k, fault: s.faulted, hit: s.hit}, nil)
 	}
 	if st.block != exit && !called && !s.standing && st.r.makesCall(st.block) {
 		s.call(&f, in, st.block)
@@ -207,7 +209,7 @@ func (s *search) within(st *state, h held, called bool, in entered) (f found) {
 // waysTo is in how many ways the activation can come silently to instruction k of block b. How
 // often a loop ran that words tell of the registers there have to tell.
 func (s *search) waysTo(st *state, h held, b, k int, called bool) int {
-	if st.standsAt(b, k, called, s.faulted) {
+	if st.standsAt(b, k, called, s.hit) {
 		return 1
 	}
 	site := st.r.Site(b)

@@ -92,7 +92,7 @@ func (t *Thread) Word(w wire.Word) {
 		t.told = false
 	case wire.Interrupt: // one in what is not observed says nothing of the one before
 		if t.d.observes(w.Address()) {
-			t.taken = &spot{pc: w.Address(), regs: registersOf(t.regs), faulted: w.Faulted()}
+			t.taken = &spot{pc: w.Address(), regs: registersOf(t.regs), faulted: w.Faulted(), hit: w.Faulted()}
 		}
 		t.regs = t.regs[:0]
 	case wire.Fault:
@@ -179,6 +179,7 @@ func (t *Thread) witness(w wire.Word) {
 	if t.taken != nil {
 		defer func() { t.taken = nil }()
 		if t.runsAgain(a, s) {
+			t.arrive(t.top(), s, w.Outcome())
 			return
 		}
 		if !r.pad[s.Block] && !r.again[s.Block] { // else there is more to it: leaveInterrupted

@@ -265,3 +265,46 @@ func TestFaultedJump(t *testing.T) {
 		}
 	}
 }
+
+// TestKilledAtAHit: a thread is killed where a single-stepped probe has been hit, as it is most of the
+// time in such a loop. It was told to have gone round once more.
+func TestKilledAtAHit(t *testing.T) {
+	p, err := assemble(t.TempDir(), asm+`
+	.macro dispatch
+		movzbl (%rbx), %edi
+		add $1, %rbx
+		and $3, %edi
+		mov %edi, %eax
+		mov (%rdx,%rax,8), %rax
+		jmp *%rax
+	.endm
+	function root
+		framed
+		lea tab(%rip), %rdx
+		dispatch
+	2:	add $1, %rcx
+		dispatch
+	3:	add $2, %rcx
+		dispatch
+	5:	leave
+		.section .data.rel.ro,"aw"
+		.balign 8
+	tab:	.quad 2b, 3b, 5b, 2b
+		.text
+	`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	around := slices.IndexFunc(p.Sites, func(s plan.Site) bool {
+		r := p.Routines[s.Routine]
+		return s.Stepped && r.Name == "root" && slices.Contains(r.Blocks[s.Block].Succ, s.Block)
+	})
+	if around < 0 {
+		t.Fatal("no loop with a probe that is single-stepped")
+	}
+	words := slices.Concat(begun(p, "root", unseenAt), []wire.Word{wire.MakeWitness(around, 0, unseenAt)},
+		registersAt(unseenAt-16), []wire.Word{wire.MakeEnd(wire.Inside, p.Sites[around].Addr)})
+	if d := cmp.Diff("enter root, path, path, #cut, path, #cut", told(t, p, words...)); d != "" {
+		t.Error(d)
+	}
+}
