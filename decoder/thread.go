@@ -53,8 +53,8 @@ type frame struct {
 	skip    int       // instructions of the first of them that do not belong to it
 	held    held      // what is known of registers where it stands
 	called  bool      // the call where it stands has been made
-	stopped bool      // the instruction of its last word has not run: it was interrupted there
 	open    bool      // and what that entered has jumped to code that is not observed
+	stopped bool      // the instruction of its last word has not run: it was interrupted there
 	root    bool      // code that is not observed called it
 	gone    bool      // another activation is in its place, or in that of one of its callers
 	handler bool      // as a signal handler

@@ -84,8 +84,8 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 	return e
 }
 
-// entryAt reads one entry of a table and returns the instruction that it leads to, in the routine
-// or in a part that becomes the routine's by that.
+// entryAt reads one entry of a table and returns the instruction that it leads to, -1 if to none, and
+// whether that is in the routine, or in a part that becomes the routine's by that.
 func (s *resolver) entryAt(at uint64, v value) (int, bool) {
 	to, ok := s.wordAt(at, v.size, v.form == element)
 	if !ok {
