@@ -250,6 +250,7 @@ func checkFiles(way uprobe.Way) error {
 }
 
 func recordProcess(o *recordFlags, s *signals, stdout, stderr io.Writer) error {
+	s.hearINT()
 	p, err := target.Open(o.pids[0])
 	if err != nil {
 		return err
@@ -278,6 +279,7 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 		return err
 	}
 	defer c.Close()
+	s.hearINT()
 	r, err := prepare(o, s, c.Process, c.Times, stderr, stderr)
 	if err == nil {
 		defer r.close()

@@ -281,6 +281,28 @@ func TestInterruptCommand(t *testing.T) {
 	}
 }
 
+// In the background of a script SIGINT is ignored: a command goes on to ignore it, and wpptrace hears it.
+func TestInterruptInTheBackground(t *testing.T) {
+	dir := t.TempDir()
+	fifo := dir + "/fifo"
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", `trap "" INT; exec wpptrace "$@"`, "sh", "-o", "x.wpp", "--", "bash", "-c", `read -r x <"$0"; kill -INT $$; echo "got $x"`, fifo)
+	cmd.Dir = dir
+	w := runTracer(t, cmd)
+	w.expect("recording process")
+	w.signal(os.Interrupt)
+	w.expect("lost: 0 events")
+	if err := os.WriteFile(fifo, []byte("hello\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	w.wait(0)
+	if got := w.stdout.String(); got != "got hello\n" {
+		t.Errorf("output %q", got)
+	}
+}
+
 // Two recordings of one process do not get into each other's way: the second is refused.
 func TestTwice(t *testing.T) {
 	s := startServer(t)

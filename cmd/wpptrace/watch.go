@@ -20,6 +20,7 @@ type signals struct {
 	end      <-chan struct{}  // closed: end the recording
 	snapshot <-chan os.Signal // write a snapshot meanwhile
 	abort    context.Context  // done: quit at once
+	hearINT  func()           // hear SIGINT even if wpptrace was started to ignore it
 	stop     func()
 }
 
@@ -40,10 +41,15 @@ func (s *signals) interrupted() error {
 // process and to its group.
 const sameWish = 200 * time.Millisecond
 
-// watchSignals takes SIGINT, SIGTERM and SIGUSR2 until stop is called.
+// watchSignals takes SIGINT, SIGTERM and SIGUSR2 until stop is called. A SIGINT that is ignored, as
+// in the background of a script, stays so until hearINT: what is started before ignores it too.
 func watchSignals() *signals {
 	ends, snapshots := make(chan os.Signal, 2), make(chan os.Signal, 1)
-	signal.Notify(ends, unix.SIGINT, unix.SIGTERM)
+	hearINT := func() { signal.Notify(ends, unix.SIGINT) }
+	if !signal.Ignored(unix.SIGINT) {
+		hearINT()
+	}
+	signal.Notify(ends, unix.SIGTERM)
 	signal.Notify(snapshots, unix.SIGUSR2)
 	abort, cancel := context.WithCancel(context.Background())
 	end, stopped := make(chan struct{}), make(chan struct{})
@@ -70,7 +76,7 @@ func watchSignals() *signals {
 		close(stopped)
 		cancel()
 	})
-	return &signals{end: end, snapshot: snapshots, abort: abort, stop: stop}
+	return &signals{end: end, snapshot: snapshots, abort: abort, hearINT: hearINT, stop: stop}
 }
 
 // outlivePipes has wpptrace, from now on, not be killed where nobody reads what it says, as head does
