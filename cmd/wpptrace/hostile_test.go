@@ -290,7 +290,7 @@ func TestNoPrograms(t *testing.T) {
 		pipe:                             filepath.Join(dir, "a?pipe?[31m") + " is no regular file" + remedy,
 		"/dev/zero":                      "/dev/zero is no regular file" + remedy,
 		dir:                              dir + " is no regular file" + remedy,
-		secret:                           "secret is not an elf program: name the file of one",
+		secret:                           "secret is not an ELF program: name the file of one",
 		filepath.Join(dir, "none\nnone"): "none?none: no such file or directory" + remedy,
 	} {
 		if out, errs, status := wpptrace("plan", path); status != 1 || out != "" || strings.Count(errs, "\n") != 1 || !strings.HasSuffix(errs, want+"\n") {

@@ -134,6 +134,7 @@ func Programs() []Program {
 		{File: "stored_labels.c"},
 		{File: "switch_char.c"},
 		{File: "switch_dense.c", Exit: 2},
+		{File: "switch_in_try.cc", Exit: 9, Tags: Exceptions | Long},
 		{File: "switch_sparse.c"},
 		{File: "switcher.c", Tags: Coroutine},
 		{File: "tailcalls.c"},

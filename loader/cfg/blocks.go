@@ -30,7 +30,7 @@ type draft struct {
 	cause   string // of leftOut
 	returns bool
 	thunk   bool  // it takes a return address of its own off the stack
-	moves   bool  // it changes its return address
+	moves   bool  // it changes or drops its return address
 	work    []int // instructions to go on from, while blocks are built
 }
 

@@ -34,6 +34,16 @@ func compile(t testing.TB, source string, flags ...string) string {
 	return out
 }
 
+// compileLibrary compiles a shared library and returns the directory that has it.
+func compileLibrary(t testing.TB, name, source string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Rename(compile(t, source, "-shared", "-fPIC"), filepath.Join(dir, "lib"+name+".so")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // recoverFile recovers the routines of the file at path.
 func recoverFile(t testing.TB, path string) *cfg.Program {
 	t.Helper()

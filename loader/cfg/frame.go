@@ -39,7 +39,10 @@ func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
 	for b := range d.blocks {
 		f.check(b)
 	}
-	d.moves = f.readsBack && !d.thunk && r.returnUse(d.addr).moves
+	if f.readsBack && !d.thunk {
+		use := r.returnUse(d.addr)
+		d.moves = d.moves || use.moves || use.drops
+	}
 	if f.readsBack && f.savesReturn() {
 		d.leave("stores its own return address (may return twice)")
 		return true
@@ -203,6 +206,7 @@ func (f *frame) check(b int) {
 		bl.Depth = max(w.depth, depthUnknown)
 	}
 	if f.d.blocks[b].End == Ret && w.depth >= 0 && w.depth != 8 {
+		f.d.moves = f.d.moves || w.depth < 8 && f.d.leftOut == "" // it drops the address, and has not jumped out by another stack pointer
 		f.d.leave("returns elsewhere than to its caller at %x", last.Addr)
 	}
 	if !f.realigned || w.row.RA != image.RAAtCFA {

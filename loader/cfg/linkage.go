@@ -67,18 +67,23 @@ func (l *linkage) findUses() {
 			l.moving[d.addr] = true
 		}
 	}
-	known := map[uint64]bool{}
+	known := map[uint64]returnUse{}
 	for _, i := range l.ways {
 		q := &l.insns[i]
-		if to := q.target(); isRelative(q.Kind) && l.target[i] < 0 && !l.isStub(to) && !known[to] {
-			known[to] = true
-			use := l.returnUse(to)
-			if use.saves {
-				l.program.twice[to] = true
-			}
-			if use.moves {
-				l.moving[to] = true
-			}
+		to := q.target()
+		if !isRelative(q.Kind) || l.target[i] >= 0 || l.isStub(to) {
+			continue
+		}
+		use, seen := known[to]
+		if !seen {
+			use = l.returnUse(to)
+			known[to] = use
+		}
+		if use.saves {
+			l.program.twice[to] = true
+		}
+		if use.moves || use.drops && (q.Kind == x86.Call || l.isFrameless(int(i))) {
+			l.moving[to] = true
 		}
 	}
 }

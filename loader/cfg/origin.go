@@ -13,6 +13,12 @@ type location struct {
 	slot  slot
 }
 
+// A holding asks for the constants that a location holds.
+type holding struct {
+	location
+	ofDistances bool
+}
+
 // memoryBit is the bit of resolver.wrote that says that a block may write the frame's memory.
 const memoryBit = 1 << 16
 
@@ -92,14 +98,16 @@ func (s *resolver) choices(v value, b int, visit func(v value, written bool) boo
 // belong to the caller as they were at the call.
 func (s *resolver) before(at location) (blocks []int32, known bool) {
 	const callersOwn = 1<<3 | 1<<5 | 0xf<<12 // rbx, rbp, r12 to r15
-	preds := s.d.preds[at.block]
+	preds, throwers := s.d.preds[at.block], s.throwers[at.block]
 	switch {
 	case !s.entry[at.block]:
 		return preds, true
-	case len(s.throwers[at.block]) == 0, at.reg >= 0 && callersOwn>>at.reg&1 == 0:
+	case s.ofDistances:
+		return slices.Concat(preds, throwers), true
+	case len(throwers) == 0, at.reg >= 0 && callersOwn>>at.reg&1 == 0:
 		return preds, false
 	}
-	return slices.Concat(preds, s.throwers[at.block]), true
+	return slices.Concat(preds, throwers), true
 }
 
 // linkThrowers finds the calls that each landing pad belongs to. A label that a nested function
@@ -209,7 +217,9 @@ func (s *resolver) bases(first int, base, anchor int32) (pairs [][2]uint64) {
 	anchorAt, anchorKnown := s.locationOf(anchor, first)
 	bases := []uint64{0}
 	if base != 0 {
+		s.ofDistances = anchor == base
 		bases = s.constants(baseAt, baseKnown)
+		s.ofDistances = false
 	}
 	if anchor == base {
 		for _, c := range bases {
@@ -227,21 +237,28 @@ func (s *resolver) bases(first int, base, anchor int32) (pairs [][2]uint64) {
 	return [][2]uint64{{bases[0], anchors[0]}}
 }
 
+// isForeign says whether a value comes from a call, or from memory beyond the frame.
+func (s *resolver) isForeign(v value) bool {
+	from := &s.machine.symbols[v.sym]
+	return v.form == symbolic && (from.source == result || from.source == loaded && from.slot.base != frameSymbol)
+}
+
 // constants returns the constants that a location, if known, may hold; nil when it may hold
 // anything else.
 func (s *resolver) constants(at location, known bool) []uint64 {
 	if !known {
 		return nil
 	}
-	if out, ok := s.held[at]; ok {
+	if out, ok := s.held[holding{at, s.ofDistances}]; ok {
 		return out
 	}
 	var out []uint64
 	seen, ok := s.origins(at, func(v value, written bool) bool {
-		if !written || v.form != constant {
+		switch {
+		case s.ofDistances && written && s.isForeign(v):
+		case !written || v.form != constant:
 			return false
-		}
-		if !slices.Contains(out, uint64(v.off)) {
+		case !slices.Contains(out, uint64(v.off)):
 			out = append(out, uint64(v.off))
 		}
 		return true
@@ -249,10 +266,10 @@ func (s *resolver) constants(at location, known bool) []uint64 {
 	if !ok {
 		out = nil
 	}
-	s.held[at] = out
+	s.held[holding{at, s.ofDistances}] = out
 	if len(out) == 1 { // then what the search came through holds the same
 		for passed := range seen {
-			s.held[passed] = out
+			s.held[holding{passed, s.ofDistances}] = out
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import "wpptrace/loader/x86"
 type returnUse struct {
 	saves bool // puts it where it may be returned by again, as setjmp does
 	moves bool // changes it: behind the call there may be data for it, and no code
+	drops bool // returns without it, to its caller's caller
 }
 
 // writesOperand says whether the instruction, if it is one of the usual, writes to its memory
@@ -51,13 +52,17 @@ type returnWalk struct {
 // lies behind that tells nothing. It needs no unwind rows.
 func (r *recovery) returnUse(entry uint64) (use returnUse) {
 	const most = 1024 // instructions: what does more is no such function
-	seen := map[uint64]bool{}
+	type place struct {
+		addr  uint64
+		depth int
+	}
+	seen := map[place]bool{}
 	work := []returnWalk{{addr: entry, depth: 8}}
 	for len(work) > 0 && len(seen) < most && r.steps.Load() > 0 {
 		w := work[len(work)-1]
 		work = work[:len(work)-1]
-		if !seen[w.addr] {
-			seen[w.addr] = true
+		if at := (place{w.addr, w.depth}); !seen[at] {
+			seen[at] = true
 			r.steps.Add(-1)
 			work = append(work, r.followReturn(w, &use)...)
 		}
@@ -96,7 +101,10 @@ func (r *recovery) followReturn(w returnWalk, use *returnUse) []returnWalk {
 		if r.endsIn(r.find(q.target()), q.target()) {
 			return nil
 		}
-	case x86.Ret, x86.Trap:
+	case x86.Ret:
+		use.drops = use.drops || w.depth < 8
+		return nil
+	case x86.Trap:
 		return nil
 	}
 	next.note(&q, code, use)

@@ -20,12 +20,15 @@ ROUTINE(jumps, "pop %rsi\n" BACK "mov (%rsi),%eax\nadd $4,%rsi\njmp *%rsi\n")
 ROUTINE(stores, "mov (%rsp),%rsi\nadd $4,%rsi\nmov %rsi,(%rsp)\nret\n")
 ROUTINE(pushes, "pop %rsi\n" BACK "add $4,%rsi\npush %rsi\n" MOVED "ret\n")
 ROUTINE(tails, "jmp bare_jumps\n")
+ROUTINE(drops, "test %rdi,%rdi\njz 1f\nadd $8,%rsp\n" BACK "ret\n" MOVED "1: ret\n")
+ROUTINE(pushes_another, "push %rdi\n" MOVED "ret\n" BACK)
 ROUTINE(restores, "pop %rsi\n" BACK "mov $39,%eax\nsyscall\npush %rsi\n" MOVED "ret\n")
 ROUTINE(looks, "mov (%rsp),%rax\nret\n")
 BARE(bare_saves, "lea 8(%rsp),%rdx\nmov %rdx,48(%rdi)\nmov (%rsp),%rdx\nmov %rdx,56(%rdi)\nxor %eax,%eax\nret\n")
 BARE(bare_jumps, "push %rbx\nmov 8(%rsp),%rsi\npop %rbx\njmp bare_ends\n")
 BARE(bare_ends, "pop %rdx\nadd $4,%rdx\njmp *%rdx\n")
 BARE(bare_adds, "sub $8,%rsp\nincq 8(%rsp)\nadd $8,%rsp\nret\n")
+BARE(bare_drops, "push %rdi\ntest %rdi,%rdi\njz 1f\nlea 16(%rsp),%rsp\njmp 2f\n1: pop %rdi\n2: ret\n")
 BARE(bare_text, "pop %rsi\n1: movzbl (%rsi),%eax\ninc %rsi\ntest %al,%al\njz 2f\ncall leaf\njmp 1b\n2: jmp *%rsi\n")
 BARE(bare_behind, "test %rdi,%rdi\njz 1f\naddq $9,(%rsp)\n1: ret\n")
 BARE(bare_frame, "push %rbp\nmov %rsp,%rbp\nmov 8(%rbp),%rax\nmov %rax,56(%rdi)\nleave\nret\n")
@@ -35,35 +38,38 @@ BARE(bare_ending, "push %rax\ncall abort\nnop\npop %rax\npop %rax\njmp *%rax\n")
 BARE(bare_plain, "push %rbx\nmov %rdi,%rbx\ncall leaf\nlea (%rbx,%rax),%eax\npop %rbx\nret\n")
 __attribute__((noinline)) int leaf(int x) { return x * 3; }
 #define CALLER(name) int name(void *); __attribute__((noinline)) int calls_##name(void *p) { return name(p) + 1; }
-CALLER(saves_pushing) CALLER(adds) CALLER(jumps) CALLER(stores) CALLER(pushes) CALLER(tails) CALLER(restores) CALLER(looks)
-CALLER(bare_saves) CALLER(bare_jumps) CALLER(bare_adds) CALLER(bare_text) CALLER(bare_behind) CALLER(bare_frame) CALLER(bare_vector) CALLER(bare_stack) CALLER(bare_ending) CALLER(bare_plain)
+CALLER(saves_pushing) CALLER(adds) CALLER(jumps) CALLER(stores) CALLER(pushes) CALLER(tails) CALLER(drops) CALLER(pushes_another) CALLER(restores) CALLER(looks)
+CALLER(bare_saves) CALLER(bare_jumps) CALLER(bare_drops) CALLER(bare_adds) CALLER(bare_text) CALLER(bare_behind) CALLER(bare_frame) CALLER(bare_vector) CALLER(bare_stack) CALLER(bare_ending) CALLER(bare_plain)
 int main(int c, char **v) { return 0; }
 `
 
-// A function that keeps its return address may return twice; behind the call of one that changes it
-// there need not be code: its callers are left out.
+// A function that keeps its return address may return twice; one that changes or drops it does not
+// return behind the call, where there need not be code: its callers are left out.
 func TestReturnAddresses(t *testing.T) {
 	for _, flags := range [][]string{{"-O1", "-fPIE", "-pie"}, {"-O1", "-fno-pie", "-no-pie"}} {
 		p := recoverFile(t, compile(t, returns, append(flags, "-w")...))
 		for symbol, want := range map[string]struct{ twice, leftOut bool }{
-			"saves_pushing": {twice: true},
-			"adds":          {leftOut: true},
-			"jumps":         {leftOut: true},
-			"stores":        {leftOut: true},
-			"pushes":        {leftOut: true},
-			"tails":         {leftOut: true},
-			"restores":      {twice: true},
-			"looks":         {},
-			"bare_saves":    {twice: true},
-			"bare_jumps":    {leftOut: true},
-			"bare_text":     {leftOut: true},
-			"bare_behind":   {leftOut: true},
-			"bare_frame":    {twice: true},
-			"bare_vector":   {twice: true},
-			"bare_stack":    {twice: true},
-			"bare_adds":     {leftOut: true},
-			"bare_ending":   {},
-			"bare_plain":    {},
+			"saves_pushing":  {twice: true},
+			"adds":           {leftOut: true},
+			"jumps":          {leftOut: true},
+			"stores":         {leftOut: true},
+			"pushes":         {leftOut: true},
+			"tails":          {leftOut: true},
+			"drops":          {leftOut: true},
+			"pushes_another": {},
+			"restores":       {twice: true},
+			"looks":          {},
+			"bare_saves":     {twice: true},
+			"bare_jumps":     {leftOut: true},
+			"bare_drops":     {leftOut: true},
+			"bare_text":      {leftOut: true},
+			"bare_behind":    {leftOut: true},
+			"bare_frame":     {twice: true},
+			"bare_vector":    {twice: true},
+			"bare_stack":     {twice: true},
+			"bare_adds":      {leftOut: true},
+			"bare_ending":    {},
+			"bare_plain":     {},
 		} {
 			r := routine(t, p, "calls_"+symbol)
 			if got := strings.HasPrefix(r.LeftOut, "calls what may return elsewhere at "); got != want.leftOut || !got && r.LeftOut != "" {
@@ -147,8 +153,17 @@ func TestNamesOfTheProgramsOwn(t *testing.T) {
 		void err(int, const char *, ...);
 		__attribute__((noinline)) int calls(int i) { quick_exit(i); rust_panic(i); err(i, "no"); return i; }
 		int main(int c, char **v) { return calls(c); }`
-	r := routine(t, recoverFile(t, compile(t, source, "-O1", "-w", "-fno-builtin")), "calls")
-	if got := ends(r); got[cfg.Call] != 3 || got[cfg.Ret] != 1 || got[cfg.NoReturn] != 0 {
-		t.Errorf("the blocks of calls end in %v, want three calls that return", got)
+	const library = "void err(int n, const char *text, ...) {}"
+	for _, c := range []struct {
+		flags         []string
+		returns, ends int
+	}{
+		{[]string{"-L" + compileLibrary(t, "own", library), "-lown"}, 3, 0},
+		{nil, 2, 1}, // that of the C library
+	} {
+		r := routine(t, recoverFile(t, compile(t, source, append(c.flags, "-O1", "-w", "-fno-builtin")...)), "calls")
+		if got := ends(r); got[cfg.Call] != c.returns || got[cfg.NoReturn] != c.ends {
+			t.Errorf("%v: the blocks of calls end in %v, want %d calls that return and %d that do not", c.flags, got, c.returns, c.ends)
+		}
 	}
 }

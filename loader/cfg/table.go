@@ -54,10 +54,15 @@ type resolver struct {
 	throwers map[int][]int32 // by landing pad: the blocks whose calls throw to it
 	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
 	known    map[extent]entries
-	held     map[location][]uint64 // the answers of constants
-	labels   []int                 // all that may be one in the routine; nil until asked for
+	held     map[holding][]uint64 // the answers of constants
+	labels   []int                // all that may be one in the routine; nil until asked for
 
 	inRegisters bool // the search for origins does not go through memory
+	// ofDistances says that it is for the base of a table of distances from it. A compiler takes that
+	// from nowhere but the routine: not from a call, nor from memory beyond the frame, nor from the
+	// caller. A flow that says so leads through a call that never returns, which nothing tells; and
+	// what throws to a landing pad may be in a case of the switch, which nothing leads to as yet.
+	ofDistances bool
 }
 
 // An extent is a table as far as reading it goes: many jumps may use the same.
@@ -123,7 +128,7 @@ func (r *recovery) newResolver(d *draft) *resolver {
 	d.linkPreds()
 	s := &resolver{
 		recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)),
-		known: map[extent]entries{}, held: map[location][]uint64{},
+		known: map[extent]entries{}, held: map[holding][]uint64{},
 	}
 	s.entry[r.blockAt[d.entry]] = true
 	for _, i := range d.others {

@@ -31,6 +31,7 @@ type Image struct {
 	relocations map[uint64]uint64
 	resolvers   []uint64
 	imports     map[uint64]string
+	glibc       map[string]bool
 
 	file       elfFile
 	passedOver error
@@ -106,9 +107,9 @@ func checkMachine(r io.ReaderAt, name string) error {
 	case err != nil && err != io.EOF:
 		return fmt.Errorf("read %s: %w", name, err)
 	case bytes.HasPrefix(header[:n], []byte("#!")):
-		return fmt.Errorf("%s is a script, not an elf program: trace its interpreter", name)
+		return fmt.Errorf("%s is a script, not an ELF program: trace its interpreter", name)
 	case string(header[:4]) != elf.ELFMAG:
-		return fmt.Errorf("%s is not an elf program: name the file of one", name)
+		return fmt.Errorf("%s is not an ELF program: name the file of one", name)
 	case n < len(header):
 		return fmt.Errorf("read %s: malformed elf file: it has %d bytes", name, n)
 	}
@@ -263,6 +264,7 @@ func (im *Image) readNames() error {
 	}
 	im.Needed, _ = im.file.ImportedLibraries() // none, where the table is broken: nothing else depends on them
 	im.symbols = functionSymbols(static, dynamic)
+	im.glibc = im.file.glibcImports(dynamic)
 	slots := im.readRelocations(dynamic)
 	im.imports = im.readStubs(slots)
 	return nil

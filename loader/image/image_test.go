@@ -185,9 +185,9 @@ func TestOpenRefuses(t *testing.T) {
 		data []byte
 		want string
 	}{
-		{"empty", nil, "empty is not an elf program: name the file of one"},
-		{"notes.txt", []byte("no program at all"), "notes.txt is not an elf program: name the file of one"},
-		{"configure", []byte("#!/bin/sh\nexit 0\n"), "configure is a script, not an elf program: trace its interpreter"},
+		{"empty", nil, "empty is not an ELF program: name the file of one"},
+		{"notes.txt", []byte("no program at all"), "notes.txt is not an ELF program: name the file of one"},
+		{"configure", []byte("#!/bin/sh\nexit 0\n"), "configure is a script, not an ELF program: trace its interpreter"},
 		{"wine", patched(small, 4, 1), "wine is a 32-bit program: wpptrace traces x86-64 only"},
 		{"phone", patched(small, 18, 183), "phone is a program for aarch64: wpptrace traces x86-64 only"},
 		{"object.o", relocatable, "object.o is neither an executable nor a shared object"},
@@ -311,7 +311,7 @@ func ExampleOpen() {
 	file := []byte("#!/usr/bin/python3\n")
 	_, err := Open(bytes.NewReader(file), int64(len(file)), "report.py")
 	fmt.Println(err)
-	// Output: report.py is a script, not an elf program: trace its interpreter
+	// Output: report.py is a script, not an ELF program: trace its interpreter
 }
 
 func ExampleDemangle() {

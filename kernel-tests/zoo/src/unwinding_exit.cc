@@ -1,7 +1,9 @@
 // A library's function that never returns, which its name does not tell, called where an exception of it would be cleaned up after.
-#include <err.h>
+#include <sys/syscall.h>
 
 #include "checksum.h"
+
+extern "C" [[noreturn]] long syscall(long, ...);
 
 static unsigned exited = 1;
 
@@ -15,8 +17,8 @@ NOINLINE static int descend(int n)
 	Depth depth{(unsigned)n};
 	if (n == 0) {
 		report();
-		fclose(stderr); // to which it writes the program's name
-		errx(3, "the end");
+		fflush(stdout);
+		syscall(SYS_exit_group, 3);
 	}
 	mix(exited);
 	return 1 + descend(n - 1);
