@@ -281,6 +281,9 @@ func WriteStat(w io.Writer, x Stat) error {
 		if name == "sampled" && x.SampledMost > 0 {
 			value = "unknown"
 		}
+		if unknownAtZero[name] && v.Field(i).IsZero() {
+			value = "-"
+		}
 		if name == "slow_down" && (x.SlowDownVague || x.SlowDown >= wpp.MostSlowDown) {
 			value = ">=" + statText(min(x.SlowDown, wpp.MostSlowDown))
 		}
@@ -291,6 +294,9 @@ func WriteStat(w io.Writer, x Stat) error {
 	}
 	return nil
 }
+
+// unknownAtZero has the figures that are not known where they are 0.
+var unknownAtZero = map[string]bool{"cpu_seconds": true, "ns_per_hit": true, "slow_down": true, "slow_down_most": true, "sampled_most": true}
 
 func statText(value any) string {
 	switch v := value.(type) {

@@ -48,7 +48,7 @@ func flagError(err error) error {
 
 // parseTime reads a time. Without a unit it is in seconds, as timeout(1) has it.
 func parseTime(text string) (time.Duration, error) {
-	if n := len(text); n > 0 && '0' <= text[n-1] && text[n-1] <= '9' {
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
 		text += "s"
 	}
 	return time.ParseDuration(text)

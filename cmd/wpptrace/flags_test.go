@@ -14,9 +14,9 @@ func TestParseTime(t *testing.T) {
 		text string
 		want time.Duration // -1: an error
 	}{
-		{"10", 10 * time.Second}, {"0.5", 500 * time.Millisecond}, {"300ms", 300 * time.Millisecond}, {"1m30", 90 * time.Second}, {"2m", 2 * time.Minute},
+		{"10", 10 * time.Second}, {"0.5", 500 * time.Millisecond}, {"300ms", 300 * time.Millisecond}, {"1m30s", 90 * time.Second}, {"2m", 2 * time.Minute},
 		{"-3", -3 * time.Second}, {"0", 0},
-		{"", -1}, {"soon", -1}, {"5u", -1}, {"10 s", -1}, {"1e3", -1}, {"9999999999999", -1},
+		{"", -1}, {"soon", -1}, {"5u", -1}, {"10 s", -1}, {"1h30", -1}, {"1m30", -1}, {"1e3", -1}, {"9999999999999", -1},
 	} {
 		got, err := parseTime(c.text)
 		if (err != nil) != (c.want == -1) || err == nil && got != c.want {

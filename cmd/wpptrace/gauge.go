@@ -20,7 +20,7 @@ type gauge struct {
 	measuredAt uint64        // hits, when the cost was measured last
 	nature     nature
 	forecast   float64  // of the slow-down of the program's own code by the plan; 0: there is none
-	samples    []sample // of the last window, the oldest first
+	samples    []sample // of the last window, the oldest first: see keep
 }
 
 // newGauge measures the cost of a hit on this machine.
@@ -67,9 +67,10 @@ type sample struct {
 }
 
 const (
-	window      = time.Second
-	leastCPU    = 200 * time.Millisecond // in a window; from less, nothing follows
-	samplePause = 200 * time.Millisecond
+	window        = time.Second
+	longestGauged = time.Minute            // of a process that hardly runs
+	leastCPU      = 200 * time.Millisecond // in a window; from less, nothing follows
+	samplePause   = 200 * time.Millisecond
 )
 
 // add takes a sample: what the target has used and its hits so far, stepped of them single-stepped,
@@ -81,11 +82,22 @@ func (g *gauge) add(used target.Times, hits, stepped uint64, report time.Duratio
 		g.cost = g.measure(someBatches, report)
 	}
 	s := sample{at: time.Now(), used: used, hits: g.charge(hits, stepped)}
+	g.keep(s)
+	return s
+}
+
+// keep appends a sample, and drops those from before the last window: a second in which the target
+// has run for long enough that something follows.
+func (g *gauge) keep(s sample) {
 	g.samples = append(g.samples, s)
-	for len(g.samples) > 2 && s.at.Sub(g.samples[1].at) >= window {
+	for len(g.samples) > 2 {
+		second := g.samples[1]
+		long := s.at.Sub(second.at)
+		if long < window || long < longestGauged && s.used.Sub(second.used).CPU < leastCPU {
+			return
+		}
 		g.samples = g.samples[1:]
 	}
-	return s
 }
 
 // unreported is what a hit costs now that is not reported.

@@ -136,6 +136,36 @@ func TestGaugeExceeds(t *testing.T) {
 	}
 }
 
+// TestGaugeOfWhatWaits: a process that had less than a fifth of a CPU was never found to be slowed down,
+// for of no second did anything follow.
+func TestGaugeOfWhatWaits(t *testing.T) {
+	for _, c := range []struct {
+		share float64 // of the time that it runs
+		after time.Duration
+	}{
+		{1, 200 * time.Millisecond},
+		{0.07, 3 * time.Second},
+		{0.01, 20 * time.Second},
+		{0.001, 0}, // never
+	} {
+		g := &gauge{nature: nature{known: true}}
+		begin, after := time.Now(), time.Duration(0)
+		for at := time.Duration(0); at < 3*time.Minute; at += samplePause {
+			ran := time.Duration(c.share * float64(at))
+			g.keep(sample{begin.Add(at), target.Times{CPU: ran, User: ran / 40}, tollOf(ran*39/40, 0)})
+			if _, over := g.exceeds(10); over && after == 0 {
+				after = at
+			}
+		}
+		if after != c.after {
+			t.Errorf("one that runs for %v of the time is let go of after %v, want %v", c.share, after, c.after)
+		}
+		if most := int(longestGauged/samplePause) + 2; len(g.samples) > most {
+			t.Errorf("%d samples are kept, %d at most will do", len(g.samples), most)
+		}
+	}
+}
+
 // TestGaugeExceedsByForecast: a process that was slowed down 5,000 times was never found to be slowed
 // down more than 100 times, for what the hits leave of its time tells no more.
 func TestGaugeExceedsByForecast(t *testing.T) {

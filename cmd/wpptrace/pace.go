@@ -172,7 +172,7 @@ func (p *pace) sampled(n nature) (windows uint64, share, most float64) {
 	doubtful := windows < certain || e.own > odd*usual(p.inWindows.long)
 	doubtful = doubtful && !known && float64(p.inWindows.hits.cost) > notable*float64(p.inWindows.CPU)
 	if p.mostlyHits() && !known || e.vague() || doubtful {
-		within := min(e.own+e.doubt, e.cpu)
+		within := min(e.own+mostDoubts*e.doubt, e.cpu)
 		most = within / (within + without)
 	}
 	return windows, e.own / (e.own + without), most
@@ -187,6 +187,9 @@ const (
 	odd     = 3
 	certain = 3
 )
+
+// mostDoubts is how many times the doubt something is off at most: one doubt it is often.
+const mostDoubts = 3
 
 // free is what was used while no probe stood, but for rare sites.
 func (p *pace) free() tracedUse { return p.all.minus(p.inWindows).minus(p.inChanges) }
@@ -389,4 +392,10 @@ func (p *pace) next() string {
 	return ""
 }
 
-func percentage(share float64) string { return fmt.Sprintf("%.3g%%", 100*share) }
+func percentage(share float64) string {
+	const exponential = 9.995 // with three digits
+	if share >= exponential {
+		return fmt.Sprintf("%.0f%%", 100*share)
+	}
+	return fmt.Sprintf("%.3g%%", 100*share)
+}

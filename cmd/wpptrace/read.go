@@ -45,16 +45,15 @@ The figures, with --json too:
                          of the recording
   bits_per_instruction   of the snapshot
   duration_seconds       of the recording
-  cpu_seconds            CPU time that the process used meanwhile, tracing included; 0: not known
+  cpu_seconds            CPU time that the process used meanwhile, tracing included
   hits                   how often a probe was hit, hits_single_stepped slow ones of them
   hits_per_path          hits / paths
-  ns_per_hit             what a hit took on average that was not single-stepped, as measured; 0: not
-                         known
+  ns_per_hit             what a hit took on average that was not single-stepped, as measured
   ns_per_hit_over_probe  what wpptrace's report of a hit took, on average, over a bare probe
   words                  8-byte reports of the kernel
-  slow_down              CPU time while traced over CPU time without, as measured; 0: not known;
-                         100: that or more; slow_down_vague: it is what it was at least, and
-                         slow_down_most at most, where that is known
+  slow_down              CPU time while traced over CPU time without, as measured; 100: that or
+                         more; slow_down_vague: it is what it was at least, and slow_down_most at
+                         most
   probes                 that were put in, probes_single_stepped slow ones of them
   routines_total         of the program, routines_observed those that were observed,
                          routines_met those of them that ran
