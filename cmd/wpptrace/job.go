@@ -278,6 +278,9 @@ func (j *job) run(s *signals) error {
 		return err
 	}
 	j.say("recording process %d (%s) to %s", j.process.PID, j.process.Name, j.path)
+	if attached := len(j.pids) > 0; attached {
+		j.libraries.tellUnmatched(j.errs, j.selection, j.process.PID, false)
+	}
 	snapshot, err := j.record(s)
 	if snapshot == nil {
 		return err

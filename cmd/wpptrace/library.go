@@ -33,11 +33,15 @@ func names(glob string, l target.Library) bool {
 	return base || whole
 }
 
-// tellUnmatched says which --lib has named no library so far.
-func (l *libraries) tellUnmatched(w io.Writer, s selection, pid int) {
+// tellUnmatched says which --lib has named no library, so far or in the whole recording.
+func (l *libraries) tellUnmatched(w io.Writer, s selection, pid int, ended bool) {
 	for _, glob := range s.libs {
-		if !slices.ContainsFunc(l.seen, func(lib target.Library) bool { return names(glob, lib) }) {
+		switch {
+		case slices.ContainsFunc(l.seen, func(lib target.Library) bool { return names(glob, lib) }):
+		case ended:
 			fmt.Fprintf(w, "wpptrace: --lib %q has named no library: grep '\\.so' /proc/%d/maps lists those that a process has, while it runs\n", glob, pid)
+		default:
+			fmt.Fprintf(w, "wpptrace: --lib %q names no library that process %d has loaded so far\n", glob, pid)
 		}
 	}
 }

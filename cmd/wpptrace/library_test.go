@@ -321,3 +321,14 @@ func TestLibrariesAndSomebodyElsesStops(t *testing.T) {
 		t.Errorf("leaf was called %d times, not %d:\n%s", calls, times*runs, w.errs.String())
 	}
 }
+
+// That --lib names nothing that is loaded is told at once, and at the end, for it may be loaded yet.
+func TestLibraryNotLoaded(t *testing.T) {
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--lib", "nosuch", "--lib", "libc.so*", "--max-slowdown", "0", "-d", "0.2")
+	w.expect(fmt.Sprintf(`--lib "nosuch" names no library that process %d has loaded so far`, s.pid()))
+	w.expect("are over")
+	w.expect(`--lib "nosuch" has named no library`)
+	w.wait(0)
+	s.end()
+}

@@ -379,17 +379,29 @@ func (j *job) tellPace() {
 		return
 	}
 	j.paceTold = true
-	j.say("to trace all of it costs more than --overhead %v%% of its CPU time: it is traced in windows of %v from here on%s; --overhead 0 --max-slowdown 0 traces all, however slow", j.overhead, p.window, p.next())
+	j.say("to trace all of it costs more than --overhead %v%% of its CPU time: it is traced in windows of %v from here on%s; --overhead 0 --max-slowdown 0 traces all, however slow", j.overhead, p.window, p.next(j.left()))
 }
 
-// next says when the next window may begin, at the load that the process has while no probe stands;
-// nothing where that is soon.
-func (p *pace) next() string {
+// left is how long the recording goes on yet; 0: nobody knows.
+func (j *job) left() time.Duration {
+	if j.limit == 0 {
+		return 0
+	}
+	return max(j.limit-time.Since(j.began), 1)
+}
+
+// next says when the next window may begin, at the load that the process has while no probe stands,
+// of a recording that goes on for so long, 0 if nobody knows; nothing where that is soon.
+func (p *pace) next(left time.Duration) string {
 	const least, soon = 0.01, time.Second
-	if wait := time.Duration(float64(p.budget.Debt()) / max(p.load, least)); wait > soon {
+	switch wait := time.Duration(float64(p.budget.Debt()) / max(p.load, least)); {
+	case wait <= soon:
+		return ""
+	case left > 0 && wait > left:
+		return fmt.Sprintf(", the next in some %.0f s, when -d is over", wait.Seconds())
+	default:
 		return fmt.Sprintf(", the next in some %.0f s", wait.Seconds())
 	}
-	return ""
 }
 
 func percentage(share float64) string {

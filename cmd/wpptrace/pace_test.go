@@ -476,16 +476,19 @@ func TestNextWindow(t *testing.T) {
 	for _, c := range []struct {
 		probes time.Duration // what they have taken
 		load   float64
+		left   time.Duration
 		want   string
 	}{
-		{50 * time.Millisecond, 1, ""},
-		{355 * time.Millisecond, 1, ", the next in some 7 s"},
-		{355 * time.Millisecond, 0.5, ", the next in some 14 s"},
-		{105 * time.Millisecond, 0, ", the next in some 200 s"},
+		{50 * time.Millisecond, 1, 0, ""},
+		{50 * time.Millisecond, 1, 1, ""},
+		{355 * time.Millisecond, 1, 0, ", the next in some 7 s"},
+		{355 * time.Millisecond, 0.5, 20 * time.Second, ", the next in some 14 s"},
+		{355 * time.Millisecond, 0.5, 10 * time.Second, ", the next in some 14 s, when -d is over"},
+		{105 * time.Millisecond, 0, 0, ", the next in some 200 s"},
 	} {
 		p := newPace(0.05, 10*time.Millisecond, target.Times{}, c.load)
 		p.budget.Account(govern.Use{Probes: c.probes})
-		if got := p.next(); got != c.want {
+		if got := p.next(c.left); got != c.want {
 			t.Errorf("%v at load %v: %q, want %q", c.probes, c.load, got, c.want)
 		}
 	}

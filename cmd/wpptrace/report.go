@@ -76,7 +76,7 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	if j.session.Forked() {
 		j.say("process %d (%s) has started others, which were not traced: --follow-fork traces them, too", j.process.PID, j.process.Name)
 	}
-	j.libraries.tellUnmatched(j.errs, j.selection, j.process.PID)
+	j.libraries.tellUnmatched(j.errs, j.selection, j.process.PID, true)
 	if len(j.selection.libs) > 0 {
 		j.selection.tellUnselected(j.errs, j.program.plan)
 	}
