@@ -1,39 +1,27 @@
 package cfg
 
 import (
-	"encoding/binary"
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
-
-	"wpptrace/loader/x86"
 )
 
 // isNoReturnImport says whether a library function of that name never returns: its header declares
 // it so.
-func (r *recovery) isNoReturnImport(name string) bool {
+func isNoReturnImport(name string) bool {
 	switch name {
 	case "__assert", "g_assertion_message_expr":
 		return true
-	case "err", "errx", "verr", "verrx":
-		return r.im.IsGlibc(name)
 	}
 	return isReservedNoReturn(name) || isStandardNoReturn(name)
 }
 
-// exits says whether instruction i is a call of the C library's error with a status to exit with, as
-// compilers know.
-func (r *recovery) exits(i int) bool {
-	name := r.imported(i)
-	if name != "error" && name != "error_at_line" || !r.im.IsGlibc(name) {
-		return false
-	}
-	const moveImmediate, rdi = 0xb8, 7
-	for k := i - 1; k >= 0 && r.insns[k].end() == r.insns[k+1].Addr && r.insns[k].Kind == x86.Other; k-- {
-		q, code := &r.insns[k], r.bytes(k)
-		if q.Writes(code, rdi) {
-			return q.Map == 0 && q.Op == moveImmediate|rdi && q.Rex&1 == 0 && binary.LittleEndian.Uint32(code[q.Len-4:]) != 0
-		}
+// oftenEnds says whether a library function of that name is the C library's that ends the process, or
+// may do so, or perhaps another's that returns.
+func oftenEnds(name string) bool {
+	switch name {
+	case "err", "errx", "verr", "verrx", "error", "error_at_line":
+		return true
 	}
 	return false
 }

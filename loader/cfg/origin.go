@@ -98,16 +98,27 @@ func (s *resolver) choices(v value, b int, visit func(v value, written bool) boo
 // belong to the caller as they were at the call.
 func (s *resolver) before(at location) (blocks []int32, known bool) {
 	const callersOwn = 1<<3 | 1<<5 | 0xf<<12 // rbx, rbp, r12 to r15
-	preds, throwers := s.d.preds[at.block], s.throwers[at.block]
+	preds := s.d.preds[at.block]
+	if s.ofDistances {
+		preds = s.likely(preds)
+	}
 	switch {
 	case !s.entry[at.block]:
 		return preds, true
-	case s.ofDistances:
-		return slices.Concat(preds, throwers), true
-	case len(throwers) == 0, at.reg >= 0 && callersOwn>>at.reg&1 == 0:
+	case at.reg >= 0 && callersOwn>>at.reg&1 == 0:
 		return preds, false
+	case s.ofDistances && (s.unthrown[at.block] || at.reg >= 0 && at.block == int(s.blockAt[s.d.entry])):
+		return preds, true
 	}
-	return slices.Concat(preds, throwers), true
+	return slices.Concat(preds, s.throwers[at.block]), len(s.throwers[at.block]) > 0
+}
+
+// likely leaves out blocks that end in a call from which control hardly comes back.
+func (s *resolver) likely(blocks []int32) []int32 {
+	return slices.DeleteFunc(slices.Clone(blocks), func(b int32) bool {
+		end := s.d.blocks[b].End
+		return (end == Call || end == CallInd) && oftenEnds(s.imported(s.d.last(int(b))))
+	})
 }
 
 // linkThrowers finds the calls that each landing pad belongs to. A label that a nested function
@@ -121,9 +132,15 @@ func (s *resolver) linkThrowers() {
 			}
 		}
 	}
-	delete(s.throwers, int(s.blockAt[s.d.entry]))
-	for _, i := range s.d.others {
+	s.unthrown = make(map[int]bool)
+	for _, pad := range s.d.pads {
+		if len(s.throwers[pad]) == 0 && !slices.Contains(s.d.labels, int(s.d.first[pad])) {
+			s.unthrown[pad] = true
+		}
+	}
+	for _, i := range append([]int{s.d.entry}, s.d.others...) {
 		delete(s.throwers, int(s.blockAt[i]))
+		delete(s.unthrown, int(s.blockAt[i]))
 	}
 }
 
@@ -237,12 +254,6 @@ func (s *resolver) bases(first int, base, anchor int32) (pairs [][2]uint64) {
 	return [][2]uint64{{bases[0], anchors[0]}}
 }
 
-// isForeign says whether a value comes from a call, or from memory beyond the frame.
-func (s *resolver) isForeign(v value) bool {
-	from := &s.machine.symbols[v.sym]
-	return v.form == symbolic && (from.source == result || from.source == loaded && from.slot.base != frameSymbol)
-}
-
 // constants returns the constants that a location, if known, may hold; nil when it may hold
 // anything else.
 func (s *resolver) constants(at location, known bool) []uint64 {
@@ -254,11 +265,10 @@ func (s *resolver) constants(at location, known bool) []uint64 {
 	}
 	var out []uint64
 	seen, ok := s.origins(at, func(v value, written bool) bool {
-		switch {
-		case s.ofDistances && written && s.isForeign(v):
-		case !written || v.form != constant:
+		if !written || v.form != constant {
 			return false
-		case !slices.Contains(out, uint64(v.off)):
+		}
+		if !slices.Contains(out, uint64(v.off)) {
 			out = append(out, uint64(v.off))
 		}
 		return true

@@ -318,18 +318,10 @@ func (r *recovery) callers() *callLists {
 // neverReturns says whether the call or tail jump i is known never to return.
 func (r *recovery) neverReturns(i int) bool {
 	q := &r.insns[i]
-	if isRelative(q.Kind) && r.endsIn(int(r.target[i]), q.target()) {
-		return true
+	if isRelative(q.Kind) {
+		return r.endsIn(int(r.target[i]), q.target())
 	}
-	return r.isNoReturnImport(r.importThroughSlot(i)) || r.exits(i)
-}
-
-// imported returns the imported function that the call or jump i enters, or "".
-func (r *recovery) imported(i int) string {
-	if q := &r.insns[i]; isRelative(q.Kind) && r.routineAt(int(r.target[i])) < 0 {
-		return r.imports[q.target()]
-	}
-	return r.importThroughSlot(i)
+	return isNoReturnImport(r.importThroughSlot(i))
 }
 
 // endsIn says whether the function at an address, where instruction i is, or none of the code's (-1),
@@ -338,7 +330,15 @@ func (r *recovery) endsIn(i int, addr uint64) bool {
 	if id := r.routineAt(i); id >= 0 {
 		return r.noReturn[id]
 	}
-	return r.isNoReturnImport(r.imports[addr])
+	return isNoReturnImport(r.imports[addr])
+}
+
+// imported returns the imported function that the call i enters, or "".
+func (r *recovery) imported(i int) string {
+	if q := &r.insns[i]; isRelative(q.Kind) {
+		return r.imports[q.target()]
+	}
+	return r.importThroughSlot(i)
 }
 
 // importThroughSlot returns the imported function that the indirect call or jump i reaches through

@@ -153,17 +153,8 @@ func TestNamesOfTheProgramsOwn(t *testing.T) {
 		void err(int, const char *, ...);
 		__attribute__((noinline)) int calls(int i) { quick_exit(i); rust_panic(i); err(i, "no"); return i; }
 		int main(int c, char **v) { return calls(c); }`
-	const library = "void err(int n, const char *text, ...) {}"
-	for _, c := range []struct {
-		flags         []string
-		returns, ends int
-	}{
-		{[]string{"-L" + compileLibrary(t, "own", library), "-lown"}, 3, 0},
-		{nil, 2, 1}, // that of the C library
-	} {
-		r := routine(t, recoverFile(t, compile(t, source, append(c.flags, "-O1", "-w", "-fno-builtin")...)), "calls")
-		if got := ends(r); got[cfg.Call] != c.returns || got[cfg.NoReturn] != c.ends {
-			t.Errorf("%v: the blocks of calls end in %v, want %d calls that return and %d that do not", c.flags, got, c.returns, c.ends)
-		}
+	r := routine(t, recoverFile(t, compile(t, source, "-O1", "-w", "-fno-builtin")), "calls")
+	if got := ends(r); got[cfg.Call] != 3 || got[cfg.Ret] != 1 || got[cfg.NoReturn] != 0 {
+		t.Errorf("the blocks of calls end in %v, want three calls that return", got)
 	}
 }

@@ -52,16 +52,17 @@ type resolver struct {
 	runs     int             // left for this jump
 	entry    []bool          // by block: control also comes from elsewhere (the entry, landing pads)
 	throwers map[int][]int32 // by landing pad: the blocks whose calls throw to it
+	unthrown map[int]bool    // landing pads that nothing is known to throw to
 	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
 	known    map[extent]entries
 	held     map[holding][]uint64 // the answers of constants
 	labels   []int                // all that may be one in the routine; nil until asked for
 
 	inRegisters bool // the search for origins does not go through memory
-	// ofDistances says that it is for the base of a table of distances from it. A compiler takes that
-	// from nowhere but the routine: not from a call, nor from memory beyond the frame, nor from the
-	// caller. A flow that says so leads through a call that never returns, which nothing tells; and
-	// what throws to a landing pad may be in a case of the switch, which nothing leads to as yet.
+	// ofDistances says that it is for the base of a table of distances from it, which is the same on all
+	// ways to a jump. What seems to be another comes from where nothing has set it: from the caller's
+	// registers; by a landing pad to which, as yet, nothing throws, for that is in a case of the switch;
+	// and from behind a call of what most likely ends the process: to take it for that costs nothing here.
 	ofDistances bool
 }
 

@@ -31,7 +31,6 @@ type Image struct {
 	relocations map[uint64]uint64
 	resolvers   []uint64
 	imports     map[uint64]string
-	glibc       map[string]bool
 
 	file       elfFile
 	passedOver error
@@ -264,7 +263,6 @@ func (im *Image) readNames() error {
 	}
 	im.Needed, _ = im.file.ImportedLibraries() // none, where the table is broken: nothing else depends on them
 	im.symbols = functionSymbols(static, dynamic)
-	im.glibc = im.file.glibcImports(dynamic)
 	slots := im.readRelocations(dynamic)
 	im.imports = im.readStubs(slots)
 	return nil
