@@ -44,16 +44,16 @@ type Stat struct {
 	BitsPerInstruction float64 `json:"bits_per_instruction"`
 
 	DurationSeconds   float64 `json:"duration_seconds"`
-	CPUSeconds        float64 `json:"cpu_seconds"` // that it used meanwhile, with what tracing took of it; 0: not known
+	CPUSeconds        float64 `json:"cpu_seconds" zero:"-"` // that it used meanwhile, with what tracing took of it; 0: not known
 	Hits              uint64  `json:"hits"`
 	HitsSingleStepped uint64  `json:"hits_single_stepped"`
 	HitsPerPath       float64 `json:"hits_per_path"`
-	HitTime           int64   `json:"ns_per_hit"`            // of those that are not single-stepped; 0: not known
-	ReportTime        int64   `json:"ns_per_hit_over_probe"` // 0: not known
+	HitTime           int64   `json:"ns_per_hit" zero:"-"`            // of those that are not single-stepped; 0: not known
+	ReportTime        int64   `json:"ns_per_hit_over_probe" zero:"-"` // 0: not known
 	Words             uint64  `json:"words"`
-	SlowDown          float64 `json:"slow_down"`       // 0: not measured; wpp.MostSlowDown: that or more
-	SlowDownVague     bool    `json:"slow_down_vague"` // slow_down is what it was at least,
-	SlowDownMost      float64 `json:"slow_down_most"`  // and this at most; 0: it is known, or nothing is
+	SlowDown          float64 `json:"slow_down" zero:"-"`      // 0: not measured; wpp.MostSlowDown: that or more
+	SlowDownVague     bool    `json:"slow_down_vague"`         // slow_down is what it was at least,
+	SlowDownMost      float64 `json:"slow_down_most" zero:"-"` // and this at most; 0: it is known, or nothing is
 	Probes            uint64  `json:"probes"`
 	ProbesSingleStep  uint64  `json:"probes_single_stepped"`
 	RoutinesTotal     int     `json:"routines_total"`
@@ -62,9 +62,9 @@ type Stat struct {
 	Lost              uint64  `json:"lost"`         // events
 	Gaps              uint64  `json:"gaps"`
 	Anomalies         uint64  `json:"anomalies"`
-	Windows           uint64  `json:"windows"`      // 0: traced all the time
-	Sampled           float64 `json:"sampled"`      // the share of the program's own CPU time that was traced; 0: it is not known, but at most SampledMost
-	SampledMost       float64 `json:"sampled_most"` // 0, where it is known
+	Windows           uint64  `json:"windows"`               // 0: traced all the time
+	Sampled           float64 `json:"sampled"`               // the share of the program's own CPU time that was traced; 0: it is not known, but at most SampledMost
+	SampledMost       float64 `json:"sampled_most" zero:"-"` // 0, where it is known
 }
 
 // NewStat computes the figures of a snapshot, of which fileBytes is the size of the file, 0 when it
@@ -271,18 +271,19 @@ func sampled(f *wpp.Figures) float64 {
 }
 
 // WriteStat writes the figures one a line, name and value separated by a space. The names are those
-// of the JSON object; what is not known is "-", a share in doubt "unknown", and a slow_down of
-// which only the least is known begins with ">=".
+// of the JSON object; what is not known, or not in doubt where it would bound that, is "-", a share in
+// doubt "unknown", and a slow_down of which only the least is known begins with ">=".
 func WriteStat(w io.Writer, x Stat) error {
 	out := bufio.NewWriter(w)
 	v := reflect.ValueOf(x)
 	for i := range v.NumField() {
-		name, value := v.Type().Field(i).Tag.Get("json"), statText(v.Field(i).Interface())
+		tag := v.Type().Field(i).Tag
+		name, value := tag.Get("json"), statText(v.Field(i).Interface())
 		if name == "sampled" && x.SampledMost > 0 {
 			value = "unknown"
 		}
-		if unknownAtZero[name] && v.Field(i).IsZero() {
-			value = "-"
+		if zero := tag.Get("zero"); zero != "" && v.Field(i).IsZero() {
+			value = zero
 		}
 		if name == "slow_down" && (x.SlowDownVague || x.SlowDown >= wpp.MostSlowDown) {
 			value = ">=" + statText(min(x.SlowDown, wpp.MostSlowDown))
@@ -294,9 +295,6 @@ func WriteStat(w io.Writer, x Stat) error {
 	}
 	return nil
 }
-
-// unknownAtZero has the figures that are not known where they are 0.
-var unknownAtZero = map[string]bool{"cpu_seconds": true, "ns_per_hit": true, "slow_down": true, "slow_down_most": true, "sampled_most": true}
 
 func statText(value any) string {
 	switch v := value.(type) {

@@ -330,5 +330,8 @@ func TestLibraryNotLoaded(t *testing.T) {
 	w.expect("are over")
 	w.expect(`--lib "nosuch" has named no library`)
 	w.wait(0)
+	if told := w.errs.String(); strings.Contains(told, `"libc.so*"`) {
+		t.Errorf("what names a library is told not to:\n%s", told)
+	}
 	s.end()
 }

@@ -493,3 +493,12 @@ func TestNextWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestPercentage: three digits, and no exponent however many times something is.
+func TestPercentage(t *testing.T) {
+	for share, want := range map[float64]string{0: "0%", 0.00012345: "0.0123%", 0.5: "50%", 9.99: "999%", 9.996: "1000%", 50: "5000%"} {
+		if got := percentage(share); got != want {
+			t.Errorf("%v: %s, want %s", share, got, want)
+		}
+	}
+}

@@ -263,32 +263,24 @@ func TestKilled(t *testing.T) {
 
 // A command that is interrupted goes on untraced, and its status is returned.
 func TestInterruptCommand(t *testing.T) {
-	dir := t.TempDir()
-	fifo := dir + "/fifo"
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w := startTracer(t, "-o", "x.wpp", "--", "bash", "-c", `trap "" INT; read -r x <"$0"; echo "got $x"; exit 9`, fifo)
-	w.expect("recording process")
-	w.signal(os.Interrupt)
-	w.expect("lost: 0 events")
-	if err := os.WriteFile(fifo, []byte("hello\n"), 0); err != nil {
-		t.Fatal(err)
-	}
-	w.wait(9)
-	if got := w.stdout.String(); got != "got hello\n" {
-		t.Errorf("output %q", got)
-	}
+	interruptReader(t, 9, "wpptrace", "-o", "x.wpp", "--", "bash", "-c", `trap "" INT; read -r x <"$0"; echo "got $x"; exit 9`)
 }
 
 // In the background of a script SIGINT is ignored: a command goes on to ignore it, and wpptrace hears it.
 func TestInterruptInTheBackground(t *testing.T) {
+	interruptReader(t, 0, "sh", "-c", `trap "" INT; exec wpptrace "$@"`, "sh", "-o", "x.wpp", "--", "bash", "-c", `read -r x <"$0"; kill -INT $$; echo "got $x"`)
+}
+
+// interruptReader interrupts the recording of a command that waits for a line from a FIFO, its last
+// argument, and that ends with status when it has come.
+func interruptReader(t *testing.T, status int, argv ...string) {
+	t.Helper()
 	dir := t.TempDir()
 	fifo := dir + "/fifo"
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-c", `trap "" INT; exec wpptrace "$@"`, "sh", "-o", "x.wpp", "--", "bash", "-c", `read -r x <"$0"; kill -INT $$; echo "got $x"`, fifo)
+	cmd := exec.Command(argv[0], append(argv[1:], fifo)...)
 	cmd.Dir = dir
 	w := runTracer(t, cmd)
 	w.expect("recording process")
@@ -297,7 +289,7 @@ func TestInterruptInTheBackground(t *testing.T) {
 	if err := os.WriteFile(fifo, []byte("hello\n"), 0); err != nil {
 		t.Fatal(err)
 	}
-	w.wait(0)
+	w.wait(status)
 	if got := w.stdout.String(); got != "got hello\n" {
 		t.Errorf("output %q", got)
 	}

@@ -39,9 +39,9 @@ func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
 	for b := range d.blocks {
 		f.check(b)
 	}
-	if f.readsBack && !d.thunk {
+	if (f.readsBack || d.leftOut != "") && !d.thunk { // the rows of what is left out may not be true
 		use := r.returnUse(d.addr)
-		d.moves = d.moves || use.moves || use.drops
+		d.moves = use.moves || use.drops
 	}
 	if f.readsBack && f.savesReturn() {
 		d.leave("stores its own return address (may return twice)")
@@ -205,9 +205,12 @@ func (f *frame) check(b int) {
 	if bl := &f.d.blocks[b]; isCall(bl) {
 		bl.Depth = max(w.depth, depthUnknown)
 	}
-	if f.d.blocks[b].End == Ret && w.depth >= 0 && w.depth != 8 {
-		f.d.moves = f.d.moves || w.depth < 8 && f.d.leftOut == "" // it drops the address, and has not jumped out by another stack pointer
+	switch bl := &f.d.blocks[b]; {
+	case w.depth < 0 || w.depth == 8:
+	case bl.End == Ret:
 		f.d.leave("returns elsewhere than to its caller at %x", last.Addr)
+	case bl.End == Tail || bl.End == Jcc && bl.Succ[0] < 0:
+		f.d.leave("jumps out with a frame at %x", last.Addr)
 	}
 	if !f.realigned || w.row.RA != image.RAAtCFA {
 		f.checkRow(w.row, last.Addr)

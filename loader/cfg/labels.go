@@ -100,7 +100,7 @@ func (s *resolver) throughFunctions(b int) bool {
 	if v.form != element || v.size != 8 {
 		return false
 	}
-	pairs := s.bases(b, v.base, 0)
+	pairs := s.bases(&s.sure, s.rootOf(v.base, b), root{none: true})
 	for _, pair := range pairs {
 		if to, ok := s.wordAt(uint64(v.off)+pair[0], 8, true); !ok || s.routineAt(s.find(to)) < 0 {
 			return false

@@ -16,8 +16,8 @@ func isNoReturnImport(name string) bool {
 	return isReservedNoReturn(name) || isStandardNoReturn(name)
 }
 
-// oftenEnds says whether a library function of that name is the C library's that ends the process, or
-// may do so, or perhaps another's that returns.
+// oftenEnds says whether a library function of that name hardly ever returns, and is not declared so:
+// the C library's end the process, but for error with status 0, and another library may have its own.
 func oftenEnds(name string) bool {
 	switch name {
 	case "err", "errx", "verr", "verrx", "error", "error_at_line":

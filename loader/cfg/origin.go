@@ -13,10 +13,14 @@ type location struct {
 	slot  slot
 }
 
-// A holding asks for the constants that a location holds.
-type holding struct {
-	location
-	ofDistances bool
+// Edges list the blocks that a location's value comes out of. They report false if it may come from
+// elsewhere as well.
+type edges func(at location) (blocks []int32, known bool)
+
+// A search finds the constants that locations hold, and remembers its answers.
+type search struct {
+	before edges
+	held   map[location][]uint64
 }
 
 // memoryBit is the bit of resolver.wrote that says that a block may write the frame's memory.
@@ -28,17 +32,17 @@ const maxLocations = 1 << 14
 // origins visits every value that the location at may hold: what the instructions that reach it
 // wrote, or ok = false at the routine's entry. It answers false when visit does, or when the search
 // was given up, and returns the locations that it came through.
-func (s *resolver) origins(at location, visit func(v value, written bool) bool) (seen map[location]bool, ok bool) {
+func (s *resolver) origins(at location, before edges, visit func(v value, written bool) bool) (seen map[location]bool, ok bool) {
 	seen = map[location]bool{at: true}
 	queue := []location{at}
 	for len(queue) > 0 {
 		at, queue = queue[0], queue[1:]
-		before, known := s.before(at)
+		blocks, known := before(at)
 		if len(seen) > maxLocations || s.steps.Load() <= 0 || !known && !visit(value{}, false) {
 			return nil, false
 		}
 		s.steps.Add(-1)
-		for _, p := range before {
+		for _, p := range blocks {
 			from := at
 			from.block = int(p)
 			if !s.mayWrite(at, int(p)) {
@@ -93,32 +97,45 @@ func (s *resolver) choices(v value, b int, visit func(v value, written bool) boo
 	return passed, s.steps.Load() > 0
 }
 
-// before lists the blocks that a location's value comes out of. It reports false if it may come
-// from elsewhere as well. What throws to a landing pad leaves the frame and the registers that
-// belong to the caller as they were at the call.
-func (s *resolver) before(at location) (blocks []int32, known bool) {
+// keepsCallers says whether a location's value is the caller's where a routine begins, and at a
+// landing pad that of the call that has thrown: a slot of the frame, or a register that belongs to
+// the caller.
+func (at location) keepsCallers() bool {
 	const callersOwn = 1<<3 | 1<<5 | 0xf<<12 // rbx, rbp, r12 to r15
+	return at.reg < 0 || callersOwn>>at.reg&1 != 0
+}
+
+// before has the edges of the control flow graph, and those from what throws to a landing pad.
+func (s *resolver) before(at location) (blocks []int32, known bool) {
 	preds := s.d.preds[at.block]
-	if s.ofDistances {
-		preds = s.likely(preds)
-	}
 	switch {
 	case !s.entry[at.block]:
 		return preds, true
-	case at.reg >= 0 && callersOwn>>at.reg&1 == 0:
+	case !at.keepsCallers():
 		return preds, false
-	case s.ofDistances && (s.unthrown[at.block] || at.reg >= 0 && at.block == int(s.blockAt[s.d.entry])):
-		return preds, true
 	}
 	return slices.Concat(preds, s.throwers[at.block]), len(s.throwers[at.block]) > 0
 }
 
-// likely leaves out blocks that end in a call from which control hardly comes back.
-func (s *resolver) likely(blocks []int32) []int32 {
-	return slices.DeleteFunc(slices.Clone(blocks), func(b int32) bool {
+// likelyBefore has fewer, for the base of a table of distances from it. A switch has one, so that what
+// seems to be another comes from where nothing has set it: from the caller's registers; by a landing
+// pad to which, as yet, nothing throws, for that is in a case of the switch; and from behind a call of
+// what most likely ends the process.
+func (s *resolver) likelyBefore(at location) (blocks []int32, known bool) {
+	blocks, known = s.before(at)
+	blocks = slices.DeleteFunc(slices.Clone(blocks), func(b int32) bool {
 		end := s.d.blocks[b].End
 		return (end == Call || end == CallInd) && oftenEnds(s.imported(s.d.last(int(b))))
 	})
+	isEntry := at.reg >= 0 && at.block == int(s.blockAt[s.d.entry])
+	return blocks, known || at.keepsCallers() && (isEntry || s.isUnthrown(at.block))
+}
+
+// isUnthrown says whether a block is nothing but a landing pad to which nothing is known to throw.
+func (s *resolver) isUnthrown(b int) bool {
+	first := int(s.d.first[b])
+	return slices.Contains(s.d.pads, b) && len(s.throwers[b]) == 0 && !s.d.faulty &&
+		first != s.d.entry && !slices.Contains(s.d.others, first) && !slices.Contains(s.d.labels, first)
 }
 
 // linkThrowers finds the calls that each landing pad belongs to. A label that a nested function
@@ -132,15 +149,8 @@ func (s *resolver) linkThrowers() {
 			}
 		}
 	}
-	s.unthrown = make(map[int]bool)
-	for _, pad := range s.d.pads {
-		if len(s.throwers[pad]) == 0 && !slices.Contains(s.d.labels, int(s.d.first[pad])) {
-			s.unthrown[pad] = true
-		}
-	}
 	for _, i := range append([]int{s.d.entry}, s.d.others...) {
 		delete(s.throwers, int(s.blockAt[i]))
-		delete(s.unthrown, int(s.blockAt[i]))
 	}
 }
 
@@ -225,46 +235,52 @@ func pushes(in *x86.Inst) bool {
 	return in.Map == 0 && (in.Op&0xf8 == 0x50 || in.Op == 0x68 || in.Op == 0x6a)
 }
 
-// bases returns the constants that the symbols of a table's base and anchor, 0 for none, may stand
-// for, in pairs: the machine has run from the start of block first. It returns nil when not all
-// their origins are constants.
-func (s *resolver) bases(first int, base, anchor int32) (pairs [][2]uint64) {
-	// The search for origins uses the machine, and its symbols are gone then.
-	baseAt, baseKnown := s.locationOf(base, first)
-	anchorAt, anchorKnown := s.locationOf(anchor, first)
-	bases := []uint64{0}
-	if base != 0 {
-		s.ofDistances = anchor == base
-		bases = s.constants(baseAt, baseKnown)
-		s.ofDistances = false
+// A root is what a symbol of a table's base or anchor stands for.
+type root struct {
+	none  bool // there is no symbol
+	at    location
+	known bool // where it lay when the first block of the way to the table's jump began
+}
+
+func (s *resolver) rootOf(sym int32, first int) (r root) {
+	if sym == 0 {
+		return root{none: true}
 	}
+	r.at, r.known = s.locationOf(sym, first)
+	return r
+}
+
+// bases returns the constants that a table's base and anchor may stand for, in pairs, or nil when not
+// all that the search comes to are constants. The machine's symbols are gone then.
+func (s *resolver) bases(by *search, base, anchor root) (pairs [][2]uint64) {
+	bases := s.constants(by, base)
 	if anchor == base {
 		for _, c := range bases {
 			pairs = append(pairs, [2]uint64{c, c})
 		}
 		return pairs
 	}
-	anchors := []uint64{0}
-	if anchor != 0 {
-		anchors = s.constants(anchorAt, anchorKnown)
-	}
+	anchors := s.constants(by, anchor)
 	if len(bases) != 1 || len(anchors) != 1 {
 		return nil
 	}
 	return [][2]uint64{{bases[0], anchors[0]}}
 }
 
-// constants returns the constants that a location, if known, may hold; nil when it may hold
-// anything else.
-func (s *resolver) constants(at location, known bool) []uint64 {
-	if !known {
+// constants returns the constants that a root may stand for; nil when that may be anything else.
+func (s *resolver) constants(by *search, r root) []uint64 {
+	if r.none {
+		return []uint64{0}
+	}
+	if !r.known {
 		return nil
 	}
-	if out, ok := s.held[holding{at, s.ofDistances}]; ok {
+	at := r.at
+	if out, ok := by.held[at]; ok {
 		return out
 	}
 	var out []uint64
-	seen, ok := s.origins(at, func(v value, written bool) bool {
+	seen, ok := s.origins(at, by.before, func(v value, written bool) bool {
 		if !written || v.form != constant {
 			return false
 		}
@@ -276,10 +292,10 @@ func (s *resolver) constants(at location, known bool) []uint64 {
 	if !ok {
 		out = nil
 	}
-	s.held[holding{at, s.ofDistances}] = out
+	by.held[at] = out
 	if len(out) == 1 { // then what the search came through holds the same
 		for passed := range seen {
-			s.held[holding{passed, s.ofDistances}] = out
+			by.held[passed] = out
 		}
 	}
 	return out
@@ -309,7 +325,7 @@ func (s *resolver) allOrigins(reg int8, b, n int, accept func(v value, written b
 	places, ok := s.choices(s.registerAfter(reg, b, n), b, accept)
 	for _, at := range places {
 		if ok {
-			_, ok = s.origins(at, accept)
+			_, ok = s.origins(at, s.before, accept)
 		}
 	}
 	return ok

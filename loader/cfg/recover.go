@@ -317,11 +317,10 @@ func (r *recovery) callers() *callLists {
 
 // neverReturns says whether the call or tail jump i is known never to return.
 func (r *recovery) neverReturns(i int) bool {
-	q := &r.insns[i]
-	if isRelative(q.Kind) {
+	if q := &r.insns[i]; isRelative(q.Kind) {
 		return r.endsIn(int(r.target[i]), q.target())
 	}
-	return isNoReturnImport(r.importThroughSlot(i))
+	return isNoReturnImport(r.imported(i))
 }
 
 // endsIn says whether the function at an address, where instruction i is, or none of the code's (-1),

@@ -52,17 +52,13 @@ type returnWalk struct {
 // lies behind that tells nothing. It needs no unwind rows.
 func (r *recovery) returnUse(entry uint64) (use returnUse) {
 	const most = 1024 // instructions: what does more is no such function
-	type place struct {
-		addr  uint64
-		depth int
-	}
-	seen := map[place]bool{}
+	seen := map[returnWalk]bool{}
 	work := []returnWalk{{addr: entry, depth: 8}}
 	for len(work) > 0 && len(seen) < most && r.steps.Load() > 0 {
 		w := work[len(work)-1]
 		work = work[:len(work)-1]
-		if at := (place{w.addr, w.depth}); !seen[at] {
-			seen[at] = true
+		if !seen[w] {
+			seen[w] = true
 			r.steps.Add(-1)
 			work = append(work, r.followReturn(w, &use)...)
 		}

@@ -23,6 +23,18 @@ ROUTINE(tails, "jmp bare_jumps\n")
 ROUTINE(drops, "test %rdi,%rdi\njz 1f\nadd $8,%rsp\n" BACK "ret\n" MOVED "1: ret\n")
 ROUTINE(pushes_another, "push %rdi\n" MOVED "ret\n" BACK)
 ROUTINE(restores, "pop %rsi\n" BACK "mov $39,%eax\nsyscall\npush %rsi\n" MOVED "ret\n")
+ROUTINE(drops_without_rows, "test %rdi,%rdi\njz 1f\nadd $8,%rsp\nret\n1: ret\n")
+ROUTINE(drops_or_goes_on, "test %rdi,%rdi\njz 1f\ncmp $1,%rdi\njz 2f\nadd $8,%rsp\n" BACK "ret\n" MOVED "1: ret\n2: push %rbx\n" MOVED "jmp *(%rsi)\n" BACK)
+ROUTINE(drops_or_switches, "test %rdi,%rdi\njz 1f\nadd $8,%rsp\n" BACK "ret\n" MOVED "1: mov %rsi,%rsp\njmp *%rdx\n")
+ROUTINE(switches_or_drops, "test %rdi,%rdi\njz 1f\nmov %rsi,%rsp\njmp *%rdx\n1: add $8,%rsp\n" BACK "ret\n" MOVED)
+ROUTINE(drops_and_jumps, "add $8,%rsp\n" BACK "jmp leaf\n" MOVED)
+ROUTINE(drops_and_branches, "add $8,%rsp\n" BACK "test %edi,%edi\njz leaf\nret\n" MOVED)
+ROUTINE(drops_elsewhere, "push %rbx\n" MOVED "test %rdi,%rdi\njz 1f\njmp bare_pops_two\n1: pop %rbx\n" BACK "ret\n")
+ROUTINE(returns_elsewhere, "push %rbx\n" MOVED "test %rdi,%rdi\njz 1f\njmp bare_pops_one\n1: pop %rbx\n" BACK "ret\n")
+ROUTINE(jumps_to_drops, "jmp bare_drops\n")
+BARE(bare_frame_or_not, "push %rbp\n" "test %rdi,%rdi\njz 1f\nmov %rsp,%rbp\n1: test %rsi,%rsi\njz 2f\nincq 8(%rbp)\n2: pop %rbp\n" "ret\n")
+BARE(bare_pops_two, "add $16,%rsp\nret\n")
+BARE(bare_pops_one, "pop %rbx\nret\n")
 ROUTINE(looks, "mov (%rsp),%rax\nret\n")
 BARE(bare_saves, "lea 8(%rsp),%rdx\nmov %rdx,48(%rdi)\nmov (%rsp),%rdx\nmov %rdx,56(%rdi)\nxor %eax,%eax\nret\n")
 BARE(bare_jumps, "push %rbx\nmov 8(%rsp),%rsi\npop %rbx\njmp bare_ends\n")
@@ -39,6 +51,7 @@ BARE(bare_plain, "push %rbx\nmov %rdi,%rbx\ncall leaf\nlea (%rbx,%rax),%eax\npop
 __attribute__((noinline)) int leaf(int x) { return x * 3; }
 #define CALLER(name) int name(void *); __attribute__((noinline)) int calls_##name(void *p) { return name(p) + 1; }
 CALLER(saves_pushing) CALLER(adds) CALLER(jumps) CALLER(stores) CALLER(pushes) CALLER(tails) CALLER(drops) CALLER(pushes_another) CALLER(restores) CALLER(looks)
+CALLER(drops_without_rows) CALLER(drops_or_goes_on) CALLER(drops_or_switches) CALLER(switches_or_drops) CALLER(drops_and_jumps) CALLER(drops_and_branches) CALLER(drops_elsewhere) CALLER(returns_elsewhere) CALLER(jumps_to_drops) CALLER(bare_frame_or_not)
 CALLER(bare_saves) CALLER(bare_jumps) CALLER(bare_drops) CALLER(bare_adds) CALLER(bare_text) CALLER(bare_behind) CALLER(bare_frame) CALLER(bare_vector) CALLER(bare_stack) CALLER(bare_ending) CALLER(bare_plain)
 int main(int c, char **v) { return 0; }
 `
@@ -49,27 +62,37 @@ func TestReturnAddresses(t *testing.T) {
 	for _, flags := range [][]string{{"-O1", "-fPIE", "-pie"}, {"-O1", "-fno-pie", "-no-pie"}} {
 		p := recoverFile(t, compile(t, returns, append(flags, "-w")...))
 		for symbol, want := range map[string]struct{ twice, leftOut bool }{
-			"saves_pushing":  {twice: true},
-			"adds":           {leftOut: true},
-			"jumps":          {leftOut: true},
-			"stores":         {leftOut: true},
-			"pushes":         {leftOut: true},
-			"tails":          {leftOut: true},
-			"drops":          {leftOut: true},
-			"pushes_another": {},
-			"restores":       {twice: true},
-			"looks":          {},
-			"bare_saves":     {twice: true},
-			"bare_jumps":     {leftOut: true},
-			"bare_drops":     {leftOut: true},
-			"bare_text":      {leftOut: true},
-			"bare_behind":    {leftOut: true},
-			"bare_frame":     {twice: true},
-			"bare_vector":    {twice: true},
-			"bare_stack":     {twice: true},
-			"bare_adds":      {leftOut: true},
-			"bare_ending":    {},
-			"bare_plain":     {},
+			"saves_pushing":      {twice: true},
+			"adds":               {leftOut: true},
+			"jumps":              {leftOut: true},
+			"stores":             {leftOut: true},
+			"pushes":             {leftOut: true},
+			"tails":              {leftOut: true},
+			"drops":              {leftOut: true},
+			"drops_without_rows": {leftOut: true},
+			"drops_or_goes_on":   {leftOut: true},
+			"drops_or_switches":  {leftOut: true},
+			"switches_or_drops":  {leftOut: true},
+			"drops_and_jumps":    {leftOut: true},
+			"drops_and_branches": {leftOut: true},
+			"drops_elsewhere":    {leftOut: true},
+			"returns_elsewhere":  {twice: true},
+			"jumps_to_drops":     {leftOut: true},
+			"bare_frame_or_not":  {leftOut: true},
+			"pushes_another":     {},
+			"restores":           {twice: true},
+			"looks":              {},
+			"bare_saves":         {twice: true},
+			"bare_jumps":         {leftOut: true},
+			"bare_drops":         {leftOut: true},
+			"bare_text":          {leftOut: true},
+			"bare_behind":        {leftOut: true},
+			"bare_frame":         {twice: true},
+			"bare_vector":        {twice: true},
+			"bare_stack":         {twice: true},
+			"bare_adds":          {leftOut: true},
+			"bare_ending":        {},
+			"bare_plain":         {},
 		} {
 			r := routine(t, p, "calls_"+symbol)
 			if got := strings.HasPrefix(r.LeftOut, "calls what may return elsewhere at "); got != want.leftOut || !got && r.LeftOut != "" {

@@ -52,18 +52,13 @@ type resolver struct {
 	runs     int             // left for this jump
 	entry    []bool          // by block: control also comes from elsewhere (the entry, landing pads)
 	throwers map[int][]int32 // by landing pad: the blocks whose calls throw to it
-	unthrown map[int]bool    // landing pads that nothing is known to throw to
 	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
 	known    map[extent]entries
-	held     map[holding][]uint64 // the answers of constants
-	labels   []int                // all that may be one in the routine; nil until asked for
+	sure     search // proves where a value comes from
+	likely   search // takes it for granted where that cannot be proven
+	labels   []int  // all that may be one in the routine; nil until asked for
 
 	inRegisters bool // the search for origins does not go through memory
-	// ofDistances says that it is for the base of a table of distances from it, which is the same on all
-	// ways to a jump. What seems to be another comes from where nothing has set it: from the caller's
-	// registers; by a landing pad to which, as yet, nothing throws, for that is in a case of the switch;
-	// and from behind a call of what most likely ends the process: to take it for that costs nothing here.
-	ofDistances bool
 }
 
 // An extent is a table as far as reading it goes: many jumps may use the same.
@@ -129,8 +124,10 @@ func (r *recovery) newResolver(d *draft) *resolver {
 	d.linkPreds()
 	s := &resolver{
 		recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)),
-		known: map[extent]entries{}, held: map[holding][]uint64{},
+		known: map[extent]entries{},
 	}
+	s.sure = search{s.before, map[location][]uint64{}}
+	s.likely = search{s.likelyBefore, map[location][]uint64{}}
 	s.entry[r.blockAt[d.entry]] = true
 	for _, i := range d.others {
 		s.entry[r.blockAt[i]] = true
@@ -269,9 +266,20 @@ func (s *resolver) read(way []int, v value) (*table, certainty) {
 		return nil, unknown
 	}
 	l := s.limit(way, v)
+	first := way[len(way)-1]
+	base, anchor := s.rootOf(v.base, first), s.rootOf(v.anchorBase, first)
+	t, how := s.readAll(v, l, s.bases(&s.sure, base, anchor))
+	if how == unknown && anchor == base && !base.none {
+		return s.readAll(v, l, s.bases(&s.likely, base, anchor))
+	}
+	return t, how
+}
+
+// readAll reads the tables that v may be an element of, by what their bases and anchors may be.
+func (s *resolver) readAll(v value, l limit, pairs [][2]uint64) (*table, certainty) {
 	var all *table
 	worst := exact
-	for _, pair := range s.bases(way[len(way)-1], v.base, v.anchorBase) {
+	for _, pair := range pairs {
 		at := v
 		at.off += int64(pair[0])
 		at.anchor += int64(pair[1])
@@ -296,7 +304,7 @@ func (s *resolver) readWord(way []int, v value) (*table, certainty) {
 		return nil, unknown
 	}
 	t := &table{loose: true, check: noCheck}
-	for _, pair := range s.bases(way[len(way)-1], from.slot.base, 0) {
+	for _, pair := range s.bases(&s.sure, s.rootOf(from.slot.base, way[len(way)-1]), root{none: true}) {
 		addr := uint64(from.slot.disp + int64(pair[0]))
 		to, ok := s.entryAt(addr, value{form: element, size: 8})
 		if !ok || s.isWritten(addr) {
