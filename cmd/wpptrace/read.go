@@ -246,7 +246,11 @@ which find prints; --reverse prints the last first. What is outside takes no tim
 			if form == string(query.Insns) || form == string(query.Blocks) {
 				tellBare(c, args[0], s)
 			}
-			return query.DumpPart(c.OutOrStdout(), s, query.Form(form), part, tids...)
+			if err := query.DumpPart(c.OutOrStdout(), s, query.Form(form), part, tids...); err != nil {
+				return err
+			}
+			tellBehind(c, s, tids, part.From)
+			return nil
 		},
 	}
 	c.Flags().StringVar(&form, "as", form, "`FORM`: "+formNames(", "))
@@ -256,6 +260,16 @@ which find prints; --reverse prints the last first. What is outside takes no tim
 	c.Flags().Lookup("to").DefValue = "0" // what help leaves out
 	c.Flags().BoolVar(&part.Backward, "reverse", false, "the last first")
 	return c
+}
+
+// tellBehind says of the threads that a dump has nothing of that it begins behind their ends.
+func tellBehind(c *cobra.Command, s *wpp.Snapshot, tids []int, from uint64) {
+	for i := range s.Threads {
+		t := &s.Threads[i]
+		if n := t.Grammar.Length(0); n <= from && from > 0 && (len(tids) == 0 || slices.Contains(tids, t.TID)) {
+			fmt.Fprintf(c.ErrOrStderr(), "wpptrace: --from %d is behind the last position of thread %d: it has %d\n", from, t.TID, n)
+		}
+	}
 }
 
 func formNames(separator string) string {
