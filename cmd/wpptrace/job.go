@@ -279,7 +279,9 @@ func (j *job) run(s *signals) error {
 	}
 	j.say("recording process %d (%s) to %s", j.process.PID, j.process.Name, j.path)
 	if attached := len(j.pids) > 0; attached {
-		j.libraries.tellUnmatched(j.errs, j.selection, j.process.PID, false)
+		for _, glob := range j.libraries.unmatched(j.selection.libs) {
+			j.say("--lib %q names no library that process %d has loaded so far", glob, j.process.PID)
+		}
 	}
 	snapshot, err := j.record(s)
 	if snapshot == nil {

@@ -33,17 +33,11 @@ func names(glob string, l target.Library) bool {
 	return base || whole
 }
 
-// tellUnmatched says which --lib has named no library, so far or in the whole recording.
-func (l *libraries) tellUnmatched(w io.Writer, s selection, pid int, ended bool) {
-	for _, glob := range s.libs {
-		switch {
-		case slices.ContainsFunc(l.seen, func(lib target.Library) bool { return names(glob, lib) }):
-		case ended:
-			fmt.Fprintf(w, "wpptrace: --lib %q has named no library: grep '\\.so' /proc/%d/maps lists those that a process has, while it runs\n", glob, pid)
-		default:
-			fmt.Fprintf(w, "wpptrace: --lib %q names no library that process %d has loaded so far\n", glob, pid)
-		}
-	}
+// unmatched lists the globs that have named no library so far.
+func (l *libraries) unmatched(globs []string) []string {
+	return slices.DeleteFunc(slices.Clone(globs), func(glob string) bool {
+		return slices.ContainsFunc(l.seen, func(lib target.Library) bool { return names(glob, lib) })
+	})
 }
 
 // tellUnselected says which -F and -N have matched no routine, neither of the executable nor of the

@@ -76,7 +76,9 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	if j.session.Forked() {
 		j.say("process %d (%s) has started others, which were not traced: --follow-fork traces them, too", j.process.PID, j.process.Name)
 	}
-	j.libraries.tellUnmatched(j.errs, j.selection, j.process.PID, true)
+	for _, glob := range j.libraries.unmatched(j.selection.libs) {
+		fmt.Fprintf(j.errs, "wpptrace: --lib %q has named no library: grep '\\.so' /proc/%d/maps lists those that a process has, while it runs\n", glob, j.process.PID)
+	}
 	if len(j.selection.libs) > 0 {
 		j.selection.tellUnselected(j.errs, j.program.plan)
 	}
