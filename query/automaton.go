@@ -1,13 +1,17 @@
 package query
 
-import "errors"
+import (
+	"errors"
+
+	"wpptrace/compress/ops"
+)
 
 // An automaton reads symbols one after the other. Each step may be a hit: that of a pattern's end,
 // or of a rule's violation. Its states are numbered as they are met, and its table filled as it is
 // read. It belongs to one goroutine.
 type automaton struct {
 	class   []uint32 // symbol -> its class; the symbols of a class are alike
-	mask    []uint64 // class -> the atoms that its symbols are in; that of marks is 0
+	mask    []uint64 // class -> the atoms that its symbols are in; 0 for marks
 	isMark  []bool   // of a class
 	start   uint32
 	tooMany bool     // states: what was read means nothing
@@ -21,12 +25,18 @@ var errTooComplex = errors.New("there is too much to keep in mind: make the patt
 // mostStates bounds the states of an automaton.
 const mostStates = 1 << 14
 
+// gapClass is the class of gaps; that of all other marks is 0.
+const gapClass = 1
+
 // classify makes an automaton without steps. Time is linear in the alphabet.
 func classify(a *atoms) *automaton {
-	x := &automaton{class: make([]uint32, len(a.mask)), mask: []uint64{0}, isMark: []bool{true}}
+	x := &automaton{class: make([]uint32, len(a.mask)), mask: []uint64{0, 0}, isMark: []bool{true, true}}
 	known := make(map[uint64]uint32)
 	for sym, mask := range a.mask {
-		if a.labels.snapshot.Symbols[sym].IsMark {
+		if s := &a.labels.snapshot.Symbols[sym]; s.IsMark {
+			if s.Mark == ops.Gap {
+				x.class[sym] = gapClass
+			}
 			continue
 		}
 		if _, ok := known[mask]; !ok {

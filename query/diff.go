@@ -35,7 +35,7 @@ type Difference struct {
 	Paths  []*label `json:"paths"`
 	CountA uint64   `json:"count_a"`
 	CountB uint64   `json:"count_b"`
-	CostA  uint64   `json:"cost_a"`
+	CostA  uint64   `json:"cost_a"` // of what ran within it, each execution of a path counted once, as Subpath.Covered
 	CostB  uint64   `json:"cost_b"`
 	ShareA float64  `json:"share_a"` // of all that ran
 	ShareB float64  `json:"share_b"`
@@ -211,17 +211,27 @@ func (d *side) countAll(sequences [][]uint32) []uint64 {
 	return counts
 }
 
+// weigh counts sequences, and finds out what they cost.
+func (d *side) weigh(sequences [][]uint32, cost []uint64) []Subpath {
+	list := make([]Subpath, len(sequences))
+	for i, n := range d.countAll(sequences) {
+		list[i] = Subpath{Symbols: sequences[i], Count: n, Cost: mulSaturating(n, costOf(sequences[i], cost))}
+	}
+	coverEach(d.forests, list, cost, d.total)
+	return list
+}
+
 // compare lists the sequences that changed, and how many there are of them.
 func (r *DiffReport) compare(x *alphabet, sides [2]*side, sequences [][]uint32) (list []Difference, found int) {
-	var counts [2][]uint64
-	ofBoth(sides[0].forests.whole == nil || sides[1].forests.whole == nil, func(i int) { counts[i] = sides[i].countAll(sequences) })
+	cost := x.cost
+	if r.Query.Hot.Metric == Executions {
+		cost = slices.Repeat([]uint64{1}, len(x.cost))
+	}
+	var both [2][]Subpath
+	ofBoth(sides[0].forests.whole == nil || sides[1].forests.whole == nil, func(i int) { both[i] = sides[i].weigh(sequences, cost) })
 	for i, symbols := range sequences {
-		cost := uint64(len(symbols))
-		if r.Query.Hot.Metric == Instructions {
-			cost = costOf(symbols, x.cost)
-		}
-		d := Difference{CountA: counts[0][i], CountB: counts[1][i], symbols: symbols}
-		d.CostA, d.CostB = mulSaturating(d.CountA, cost), mulSaturating(d.CountB, cost)
+		a, b := &both[0][i], &both[1][i]
+		d := Difference{CountA: a.Count, CountB: b.Count, CostA: a.Covered, CostB: b.Covered, symbols: symbols}
 		d.ShareA, d.ShareB = share(d.CostA, r.TotalA), share(d.CostB, r.TotalB)
 		if d.Change = r.change(&d); d.Change != "" {
 			list = append(list, d)

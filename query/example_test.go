@@ -312,7 +312,8 @@ func ExampleDiff() {
 	// CHANGE            COST       COUNT        THEN  SUBPATH
 	// gone               -14           2           0  spin#1
 	//                                                 spin#2
-	// new                 +8           0           2  spin#1 x2
+	// gone                -7           1           0  spin#2
+	//                                                 spin#1
 }
 
 func ExampleGrowth() {

@@ -155,6 +155,29 @@ func (r *rule) step(state uint32, mask uint64) (next uint32, violated bool) {
 	}
 }
 
+// restsOnGaps reports whether what runs unseen, in a gap, may keep the rule: it asks for what has run.
+func (r *rule) restsOnGaps() bool { return r.kind == before || r.kind == followed || r.kind == always }
+
+// forgetting makes the automaton of such a rule that begins anew at each gap: its violations are some
+// whatever ran there.
+func (r *rule) forgetting(a *atoms) (*automaton, error) {
+	x, err := r.automaton(a)
+	if err != nil {
+		return nil, err
+	}
+	resolve, anew := x.resolve, uint32(1) // an A may have run, or what always allows no more
+	if r.kind == followed {
+		anew = 0 // the B may have run
+	}
+	x.resolve = func(state, class uint32) (uint32, bool) {
+		if class == gapClass {
+			return anew, false
+		}
+		return resolve(state, class)
+	}
+	return x, nil
+}
+
 // isDue reports whether a B is due where a thread ends in a state: before a C is not by then.
 func (r *rule) isDue(state uint32) bool {
 	return r.kind == followed && r.c == noAtom && state == 1
@@ -179,7 +202,7 @@ func newOnly(a *atoms, p *positions, named uint64) *automaton {
 	begin := newBitset()
 	begin.set(0)
 	x.start = x.intern(begin)
-	dead := x.intern(newBitset())
+	dead := x.intern(newBitset()) // 1
 	x.resolve = func(state, class uint32) (uint32, bool) {
 		if x.mask[class]&named == 0 {
 			return state, false

@@ -63,8 +63,9 @@ func violation(why string, o Occurrence, c *Cursor) Violation {
 //   - "A and B balanced", "A and B balanced within N": no B runs without an A before it that is its own, at most N of A are without their B
 //     at a time, and none when the thread ends; one that is not known to have ended leaves these open
 //
-// What may have been kept before the record of a thread began, in the midst of it, is open as well:
-// a B of the first rule, and one of the balanced without its A.
+// What may have been kept before the record of a thread began, in the midst of it, or in a gap, is
+// open as well: a B of the first rule, and one of the balanced without its A; a C behind an A and a
+// gap; of a thread with gaps all that is not balanced.
 //
 //   - "never REGEX": no stretch matches
 //   - "always REGEX": the paths that REGEX names, taken alone, are the beginning of what it matches, from the thread's beginning on
@@ -164,7 +165,7 @@ func (v *verdict) due(t *wpp.Thread, n uint64) (why string) {
 func (v *verdict) excuse(n uint64, why string) (excused string) {
 	v.violations -= n
 	v.open = addSaturating(v.open, n)
-	return why + " in what is recorded"
+	return inRecord(why)
 }
 
 // A checker gives the verdict on a thread. midway: it had run before its record begins.
@@ -177,11 +178,22 @@ func (r *rule) checker(a *atoms) (checker, error) {
 				return nil, errors.New("a path is both")
 			}
 		}
-		return func(t *wpp.Thread, midway bool) (verdict, error) { return r.checkBalance(a, t, midway), nil }, nil
+		gaps := classify(a)
+		gaps.resolve = func(_, class uint32) (uint32, bool) { return 0, class == gapClass }
+		return func(t *wpp.Thread, midway bool) (verdict, error) {
+			n, _, err := newSweep(t.Grammar, gaps, false).whole()
+			return r.checkBalance(a, t, midway, n > 0), err
+		}, nil
 	}
-	x, err := r.automaton(a)
+	across, err := r.automaton(a)
 	if err != nil {
 		return nil, err
+	}
+	within := across
+	if r.restsOnGaps() {
+		if within, err = r.forgetting(a); err != nil {
+			return nil, err
+		}
 	}
 	begins, beginsAtEnd := r.beginning(a, false), r.beginning(a, true)
 	if r.kind == absent {
@@ -191,7 +203,9 @@ func (r *rule) checker(a *atoms) (checker, error) {
 		}
 		begins = newSubsets(a, p, here)
 	}
-	return func(t *wpp.Thread, midway bool) (verdict, error) { return r.check(t, midway, x, begins, beginsAtEnd) }, nil
+	return func(t *wpp.Thread, midway bool) (verdict, error) {
+		return r.check(t, midway, within, across, begins, beginsAtEnd)
+	}, nil
 }
 
 // beginning is the automaton that, read backward from where a rule is broken, or from the end of
@@ -215,32 +229,54 @@ func (r *rule) beginning(a *atoms, atEnd bool) *automaton {
 	return x
 }
 
-func (r *rule) check(t *wpp.Thread, midway bool, x, begins, beginsAtEnd *automaton) (v verdict, err error) {
-	sweep := newSweep(t.Grammar, x, false)
+// check reads a thread by two automata: within begins anew at each gap, across takes gaps for nothing.
+// What breaks the rule by across alone may be kept in a gap.
+func (r *rule) check(t *wpp.Thread, midway bool, within, across, begins, beginsAtEnd *automaton) (v verdict, err error) {
+	sweep := newSweep(t.Grammar, within, false)
 	violations, exit, err := sweep.whole()
-	isDue := err == nil && r.isDue(exit)
-	if err != nil || violations == 0 && !isDue {
+	if err != nil {
 		return v, err
 	}
-	end, why := t.Grammar.Length(0)-1, r.why()
-	if v.violations = violations; violations > 0 {
+	v.violations = violations
+	why, isDue := r.why(), r.isDue(exit)
+	mayBeDue := false
+	if within != across {
+		all := newSweep(t.Grammar, across, false)
+		n, exit, err := all.whole()
+		if err != nil {
+			return v, err
+		}
+		v.open = n - violations
+		if mayBeDue = !isDue && r.isDue(exit); violations == 0 {
+			sweep, why = all, inRecord(why)
+		}
+	}
+	if midway && (r.kind == before || r.kind == always) && violations > 0 {
+		why = v.excuse(violations, why)
+	}
+	end := t.Grammar.Length(0) - 1
+	switch {
+	case v.violations+v.open > 0:
 		hits, err := sweep.hits(0, 0, 1)
 		if err != nil {
 			return v, err
 		}
 		end = hits[0].distance
-	}
-	if midway && (r.kind == before || r.kind == always) && violations > 0 {
-		why = v.excuse(violations, why)
-	}
-	if isDue {
-		why, begins = v.due(t, 1), beginsAtEnd
+	case isDue || mayBeDue:
+		if why, begins = v.due(t, 1), beginsAtEnd; mayBeDue && t.Ended {
+			why = v.excuse(1, "not followed")
+		}
+	default:
+		return v, nil
 	}
 	cursor := NewCursor(t.Grammar)
 	o, err := stretch(t, newSweep(t.Grammar, begins, true), cursor, end)
 	v.first = violation(why, o, cursor)
 	return v, err
 }
+
+// inRecord says of what breaks a rule that something not recorded may have kept it.
+func inRecord(why string) string { return why + " in what is recorded" }
 
 func (r *rule) why() string {
 	switch {
@@ -257,8 +293,9 @@ func (r *rule) why() string {
 }
 
 // checkBalance counts the B without their A, the A without their B, and the times that the depth
-// rises beyond the limit as one.
-func (r *rule) checkBalance(a *atoms, t *wpp.Thread, midway bool) (v verdict) {
+// rises beyond the limit as one. Where the thread has gaps any of these may be balanced there.
+func (r *rule) checkBalance(a *atoms, t *wpp.Thread, midway, gaps bool) (v verdict) {
+	midway = midway || gaps
 	x := &depths{newBalances(r, a, t.Grammar)}
 	whole := x.whole()
 	lone, deep := uint64(-whole.lowest), whole.rise > int64(r.limit)
@@ -274,12 +311,20 @@ func (r *rule) checkBalance(a *atoms, t *wpp.Thread, midway bool) (v verdict) {
 		}
 	}
 	if deep {
-		if p := x.firstAbove(); p < at || midway { // then what is alone is excused
-			at, why = p, fmt.Sprintf("more than %d deep", r.limit)
+		whyDeep := fmt.Sprintf("more than %d deep", r.limit)
+		if gaps {
+			whyDeep = v.excuse(1, whyDeep)
+		}
+		if p := x.firstAbove(); p < at || midway && !gaps { // then what is alone is excused
+			at, why = p, whyDeep
 		}
 	}
 	if open := uint64(addSigned(whole.sum, -whole.lowest)); open > 0 {
-		if whyDue := v.due(t, open); why == "" || midway && !deep && t.Ended {
+		whyDue := v.due(t, open)
+		if gaps && t.Ended {
+			whyDue = v.excuse(open, "not followed")
+		}
+		if why == "" || midway && !gaps && !deep && t.Ended {
 			at, why = x.firstOpen(), whyDue
 		}
 	}

@@ -170,10 +170,47 @@ func TestRulesRefuse(t *testing.T) {
 	}
 }
 
+// TestRulesAcrossGaps: what may have been kept in a gap, as between windows, was a violation.
+func TestRulesAcrossGaps(t *testing.T) {
+	for _, tt := range []struct {
+		text, rule       string
+		violations, open uint64
+		at               uint64
+		why              string
+	}{
+		{"xb#ab", "a before b", 1, 0, 1, "ran before"},
+		{"x#bab", "a before b", 0, 1, 2, "ran before in what is recorded"},
+		{"ax#x", "every a followed by b", 0, 1, 0, "not followed in what is recorded"},
+		{"ab#ax", "every a followed by b", 1, 0, 3, "not followed up to the end"},
+		{"ax#cx", "every a followed by b before c", 0, 1, 0, "not followed before in what is recorded"},
+		{"a#cxacac", "every a followed by b before c", 2, 1, 4, "not followed before"},
+		{"b#xa", "never a after b", 1, 0, 0, "ran after"},
+		{"a#axb#b", "a and b balanced within 1", 0, 1, 2, "more than 1 deep in what is recorded"},
+		{"a#bb", "a and b balanced", 0, 1, 3, "without one before in what is recorded"},
+		{"ab#a", "a and b balanced", 0, 1, 3, "not followed in what is recorded"},
+		{"ab#ab", "a and b balanced", 0, 0, 0, ""},
+		{"ab#b", "always (a b)*", 0, 1, 3, "out of order in what is recorded"},
+		{"abb#a", "always (a b)*", 1, 0, 2, "out of order"},
+	} {
+		r, err := CheckRules(letters(tt.text, "xabc"), []string{tt.rule}, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := r.Rules[0]
+		if got.Violations != tt.violations || got.Open != tt.open || got.Kept != (tt.why == "") {
+			t.Errorf("%s in %s: %+v", tt.rule, tt.text, got)
+		}
+		if tt.why != "" && (len(got.Witnesses) != 1 || got.Witnesses[0].Position != tt.at || got.Witnesses[0].Why != tt.why) {
+			t.Errorf("%s in %s: %+v, want %d: %s", tt.rule, tt.text, got.Witnesses, tt.at, tt.why)
+		}
+	}
+}
+
 // bruteRule counts the violations in a text of letters and what is open behind it, and tells where
-// the first ends.
-func bruteRule(kind, text string, limit int, ended, midway bool) (violations, open, first int) {
+// the first ends. isGap says which characters are gaps.
+func bruteRule(kind, text string, limit int, ended, midway bool, isGap func(c rune) bool) (violations, open, first int) {
 	broken, left := -1, -1
+	gap := -1 // the last one so far
 	note := func(i int) {
 		if violations++; broken < 0 {
 			broken = i
@@ -184,15 +221,16 @@ func bruteRule(kind, text string, limit int, ended, midway bool) (violations, op
 			left = i
 		}
 	}
+	any := kind == "balanced" && strings.ContainsFunc(text, isGap)
 	noteLone := func(i int) {
-		if midway {
+		if midway || any || gap >= 0 {
 			leave(i)
 			return
 		}
 		note(i)
 	}
 	noteDue := func(i int) {
-		if ended {
+		if ended && !any && gap < i {
 			note(i)
 			return
 		}
@@ -201,6 +239,9 @@ func bruteRule(kind, text string, limit int, ended, midway bool) (violations, op
 	seenA, seenB, due, depth, deep := false, false, -1, 0, false
 	var pending []int
 	for i, c := range text {
+		if isGap(c) {
+			gap = i
+		}
 		switch kind {
 		case "before":
 			if c == 'b' && !seenA {
@@ -211,7 +252,10 @@ func bruteRule(kind, text string, limit int, ended, midway bool) (violations, op
 				due = -1
 			}
 		case "followed before":
-			if c == 'c' && due >= 0 {
+			switch {
+			case c == 'c' && due >= 0 && gap > due:
+				leave(i)
+			case c == 'c' && due >= 0:
 				note(i)
 			}
 			if c == 'b' || c == 'c' {
@@ -232,7 +276,11 @@ func bruteRule(kind, text string, limit int, ended, midway bool) (violations, op
 			}
 			if depth = len(pending); depth > limit && !deep {
 				deep = true
-				note(i)
+				if any {
+					leave(i)
+				} else {
+					note(i)
+				}
 			}
 		}
 		if c == 'a' {
@@ -276,7 +324,7 @@ func checkRules(t fataler, s *wpp.Snapshot, limit int) {
 		}
 		total, totalOpen, witnesses := 0, 0, got.Rules[0].Witnesses
 		for i, stream := range streams(s) {
-			violations, open, first := bruteRule(kind, spell(s, stream), limit, s.Threads[i].Ended, BeginsMidway(s, &s.Threads[i]))
+			violations, open, first := bruteRule(kind, spell(s, stream), limit, s.Threads[i].Ended, BeginsMidway(s, &s.Threads[i]), func(c rune) bool { return c < 'a' && s.Symbols[letter(s, c)].Mark == ops.Gap })
 			total += violations
 			totalOpen += open
 			if violations+open == 0 {

@@ -84,6 +84,8 @@ func TestCompactFails(t *testing.T) {
 	path := writeRepetitive(t)
 	device := filepath.Join(t.TempDir(), "device")
 	must(t, os.Symlink(os.DevNull, device))
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink(path, link))
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -93,6 +95,7 @@ func TestCompactFails(t *testing.T) {
 		{[]string{"compact", path + "x"}, exitError, "name a file that wpptrace has recorded"},
 		{[]string{"compact", "-o", filepath.Join(path, "x"), path}, exitError, "not a directory"},
 		{[]string{"compact", "-o", device, path}, exitError, "not a regular file"},
+		{[]string{"compact", "-o", link, path}, exitError, "it is a link, which is not written through: name what it leads to with -o"},
 	} {
 		if out, errs, status := wpptrace(c.args...); status != c.status || out != "" || !strings.Contains(errs, c.text) {
 			t.Errorf("%q: %d, %q, %q", c.args, status, out, errs)

@@ -257,9 +257,12 @@ func newLog(w io.Writer, verbose bool) *slog.Logger {
 // checkOutput fails when a snapshot could not be written to path: better now than after the
 // recording.
 func checkOutput(path string) error {
-	st, err := os.Stat(path) // a link would be replaced, and who made it to a device did not mean that
+	st, err := os.Stat(path)
 	if err == nil && !st.Mode().IsRegular() {
 		return fmt.Errorf("write snapshot %s: it is not a regular file: name another with -o", path)
+	}
+	if st, err := os.Lstat(path); err == nil && st.Mode().Type() == fs.ModeSymlink { // /dev/stdout of a shell that has redirected it, for one
+		return fmt.Errorf("write snapshot %s: it is a link, which is not written through: name what it leads to with -o", path)
 	}
 	if st, err := os.Lstat(wpp.Old(path)); err == nil && !st.Mode().IsRegular() && st.Mode().Type() != fs.ModeSymlink {
 		return fmt.Errorf("write snapshot %s: one that is there becomes %s, which is not a regular file: name another with -o", path, wpp.Old(path))

@@ -88,9 +88,9 @@ says how many are recorded at the same time, one for each 64M (16 with 0): other
 are told of.
 Without --follow-fork, a recording ends when the process calls exec.
 
-SIGINT and SIGTERM end the recording, a second one at once and without a snapshot; SIGUSR2 writes a
-snapshot and goes on. A COMMAND that outlives the recording goes on untraced, and is waited
-for, until a further signal ends wpptrace alone.
+SIGINT, SIGTERM, SIGHUP and SIGQUIT end the recording, a second one at once and without a snapshot;
+SIGUSR2 writes a snapshot and goes on. A COMMAND that outlives the recording goes on untraced, and
+is waited for, until a further signal ends wpptrace alone.
 Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data were lost, with
 --strict; with --, that of COMMAND, or 128 and the signal that ended it.`,
 		Args: cobra.ArbitraryArgs,
@@ -116,7 +116,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
 	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "detach when the process is slowed down more than `X` times; 0: never (the default with -- and with --overhead other than 0); with -p and without --overhead, all is traced until then")
 	f.Float64Var(&o.overhead, "overhead", o.overhead, "take at most `PERCENT` of the process's own CPU time more: where that does not do for all of it, trace it in windows; 0: no limit (the default; with -p it is 5, unless --max-slowdown or --follow-fork is given, or before Linux 6.6)")
-	f.DurationVar(&o.window, "window", o.window, "`TIME` that a window lasts at least, by the clock, however much the process runs in it")
+	addTime(f, &o.window, "window", "", fmt.Sprintf("`TIME` that a window lasts at least, by the clock, however much the process runs in it (default %v)", o.window))
 	f.Var(&o.ring, "ring-size", "`BYTES` of the buffer between kernel and wpptrace, a power of two, as 64M")
 	f.Var(&o.onOverflow, "on-overflow", "`WHAT` to do when that is full: gap: lose what comes, and say so (the default with -p), or stop: stop the process meanwhile (the default with -- and without --follow-fork)")
 	f.Lookup("on-overflow").DefValue = "" // the text says which

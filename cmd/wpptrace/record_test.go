@@ -94,6 +94,21 @@ func TestSnapshotOnSignal(t *testing.T) {
 	s.end()
 }
 
+// A terminal that goes away, or that somebody wants to be rid of what runs in it, loses no recording.
+func TestOtherSignalsThatEnd(t *testing.T) {
+	for _, sig := range []unix.Signal{unix.SIGHUP, unix.SIGQUIT} {
+		s := startServer(t)
+		w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+		w.expect("recording process")
+		s.ask(20)
+		w.signal(sig)
+		w.wait(0)
+		checkRecording(t, w, "x.wpp", 1000)
+		s.isClean()
+		s.end()
+	}
+}
+
 // --snapshot-every writes one each time, and the recording goes on.
 func TestSnapshotEvery(t *testing.T) {
 	s := startServer(t)

@@ -32,8 +32,10 @@ REGEX" crosses one. What breaks a rule first is shown: where it begins, and its 
 between those around them. The exit status is 4 if a rule is broken.
 
 A rule is open, not broken, by what is due at the end of a thread that had not ended when the
-recording did, or of which that is not known, as in what wpptrace recorded before it kept count; and
-by what lacks what must have run before it, in a thread that ran before the recording began.
+recording did, or of which that is not known, as in what wpptrace recorded before it kept count; by
+what lacks what must have run before it, in a thread that ran before the recording began; and by
+what may have been kept in a #gap, where events were lost or between windows. In a thread with gaps
+what is not balanced is always open.
 
 The command is called rules because check looks at this machine, not at a recording.`
 

@@ -41,15 +41,19 @@ func (s *signals) interrupted() error {
 // process and to its group.
 const sameWish = 200 * time.Millisecond
 
-// watchSignals takes SIGINT, SIGTERM and SIGUSR2 until stop is called. A SIGINT that is ignored, as
-// in the background of a script, stays so until hearINT: what is started before ignores it too.
+// watchSignals takes SIGUSR2 and the signals by which a process is ended until stop is called. A
+// SIGINT that is ignored, as in the background of a script, stays so until hearINT: what is started
+// before ignores it too. A SIGHUP that is ignored, as by nohup, stays so.
 func watchSignals() *signals {
 	ends, snapshots := make(chan os.Signal, 2), make(chan os.Signal, 1)
 	hearINT := func() { signal.Notify(ends, unix.SIGINT) }
 	if !signal.Ignored(unix.SIGINT) {
 		hearINT()
 	}
-	signal.Notify(ends, unix.SIGTERM)
+	signal.Notify(ends, unix.SIGTERM, unix.SIGQUIT)
+	if !signal.Ignored(unix.SIGHUP) {
+		signal.Notify(ends, unix.SIGHUP)
+	}
 	signal.Notify(snapshots, unix.SIGUSR2)
 	abort, cancel := context.WithCancel(context.Background())
 	end, stopped := make(chan struct{}), make(chan struct{})
