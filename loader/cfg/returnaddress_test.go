@@ -125,6 +125,25 @@ func TestCallOfCodeInNoRoutine(t *testing.T) {
 	}
 }
 
+// A transaction begins anew where it is aborted (gcc -fgnu-tm).
+func TestTransactionReturnsTwice(t *testing.T) {
+	const source = `
+		int _ITM_beginTransaction(unsigned flags, ...);
+		__attribute__((noinline)) int begins(void) { return _ITM_beginTransaction(1) + 1; }
+		int main(void) { return begins(); }`
+	library := compileLibrary(t, "itm", "int _ITM_beginTransaction(unsigned flags, ...) { return 1; }")
+	p := recoverFile(t, compile(t, source, "-O1", "-L"+library, "-litm"))
+	r := routine(t, p, "begins")
+	for b := range r.Blocks {
+		if r.Blocks[b].End == cfg.Call && !p.CallReturnsTwice(r, b) {
+			t.Error("the call returns once")
+		}
+	}
+	if ends(r)[cfg.Call] != 1 {
+		t.Errorf("%d calls", ends(r)[cfg.Call])
+	}
+}
+
 // Functions in assembly may run into another that has a symbol of its own.
 func TestSecondSymbol(t *testing.T) {
 	const source = `

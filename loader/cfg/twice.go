@@ -11,7 +11,7 @@ import (
 func isReturnsTwiceSymbol(name string) bool {
 	switch name {
 	case "setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "__getcontext", "swapcontext",
-		"__swapcontext", "vfork", "__vfork", "__libc_vfork", "savectx":
+		"__swapcontext", "vfork", "__vfork", "__libc_vfork", "savectx", "_ITM_beginTransaction":
 		return true
 	}
 	return false
