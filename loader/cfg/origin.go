@@ -134,7 +134,7 @@ func (s *resolver) likelyBefore(at location) (blocks []int32, known bool) {
 // isUnthrown says whether a block is nothing but a landing pad to which nothing is known to throw.
 func (s *resolver) isUnthrown(b int) bool {
 	first := int(s.d.first[b])
-	return slices.Contains(s.d.pads, b) && len(s.throwers[b]) == 0 && !s.d.faulty &&
+	return slices.Contains(s.d.pads, b) && len(s.throwers[b]) == 0 &&
 		first != s.d.entry && !slices.Contains(s.d.others, first) && !slices.Contains(s.d.labels, first)
 }
 
