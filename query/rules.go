@@ -23,7 +23,7 @@ type RuleReport struct {
 	Rule       string      `json:"rule"`
 	Kept       bool        `json:"kept"`       // nothing breaks it, and nothing is open
 	Violations uint64      `json:"violations"` // in all threads
-	Open       uint64      `json:"open"`       // what may have been kept before a record began, or may be yet where it ends of a thread that ran on: no violations
+	Open       uint64      `json:"open"`       // what may have been kept before a record began, or in a gap, or may be yet where it ends of a thread that ran on: no violations
 	Witnesses  []Violation `json:"witnesses"`  // the first of each thread that breaks the rule or, if it does not, leaves it open
 }
 
