@@ -124,6 +124,7 @@ func TestDiffOfItself(t *testing.T) {
 }
 
 func TestDiffEqualsBruteForce(t *testing.T) {
+	type numbers struct{ Counts, Costs [2]uint64 }
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := buildOf(drawSnapshot(t), "1"), buildOf(drawSnapshot(t), "1")
 		for i := range b.Routines { // the same program
@@ -154,30 +155,30 @@ func TestDiffEqualsBruteForce(t *testing.T) {
 			texts map[string]bool
 			got   []Difference
 		}{{single, got.Paths}, {hot, got.Subpaths}} {
-			want := map[string][2]uint64{}
+			want := map[string]numbers{}
 			for text := range part.texts {
-				counts := [2]uint64{bruteCount(a, text), bruteCount(b, text)}
+				counts, costs, shares := [2]uint64{bruteCount(a, text), bruteCount(b, text)}, [2]uint64{}, [2]float64{}
+				for i, s := range []*wpp.Snapshot{a, b} {
+					if counts[i] > 0 {
+						costs[i] = bruteCover(streams(s), symbolCosts(s, q.Hot.Metric), [][]uint32{unspell(s, text)})
+						shares[i] = share(costs[i], [2]uint64{got.TotalA, got.TotalB}[i])
+					}
+				}
 				changed := counts[0] != counts[1]
 				if q.Share {
-					costs := [2]float64{}
-					for i, s := range []*wpp.Snapshot{a, b} {
-						if counts[i] > 0 {
-							costs[i] = share(counts[i]*costOf(unspell(s, text), symbolCosts(s, q.Hot.Metric)), [2]uint64{got.TotalA, got.TotalB}[i])
-						}
-					}
-					changed = costs[0] != costs[1]
+					changed = shares[0] != shares[1]
 				}
 				if changed {
-					want[text] = counts
+					want[text] = numbers{counts, costs}
 				}
 			}
-			have := map[string][2]uint64{}
+			have := map[string]numbers{}
 			for _, d := range part.got {
 				text := ""
 				for _, l := range d.Paths {
 					text += l.Routine
 				}
-				have[text] = [2]uint64{d.CountA, d.CountB}
+				have[text] = numbers{[2]uint64{d.CountA, d.CountB}, [2]uint64{d.CostA, d.CostB}}
 				if (d.Change == New) != (d.CountA == 0) || (d.Change == Gone) != (d.CountB == 0) {
 					t.Fatalf("%+v", d)
 				}

@@ -178,6 +178,9 @@ func (r *rule) checker(a *atoms) (checker, error) {
 				return nil, errors.New("a path is both")
 			}
 		}
+		if !a.hasGaps() {
+			return func(t *wpp.Thread, midway bool) (verdict, error) { return r.checkBalance(a, t, midway, false), nil }, nil
+		}
 		gaps := classify(a)
 		gaps.resolve = func(_, class uint32) (uint32, bool) { return 0, class == gapClass }
 		return func(t *wpp.Thread, midway bool) (verdict, error) {
@@ -190,7 +193,7 @@ func (r *rule) checker(a *atoms) (checker, error) {
 		return nil, err
 	}
 	within := across
-	if r.restsOnGaps() {
+	if r.restsOnGaps() && a.hasGaps() {
 		if within, err = r.forgetting(a); err != nil {
 			return nil, err
 		}
@@ -206,6 +209,16 @@ func (r *rule) checker(a *atoms) (checker, error) {
 	return func(t *wpp.Thread, midway bool) (verdict, error) {
 		return r.check(t, midway, within, across, begins, beginsAtEnd)
 	}, nil
+}
+
+// hasGaps reports whether any thread of the snapshot, if there is one, has a gap.
+func (a *atoms) hasGaps() bool {
+	for sym := range a.mask {
+		if s := &a.labels.snapshot.Symbols[sym]; s.IsMark && s.Mark == ops.Gap {
+			return true
+		}
+	}
+	return false
 }
 
 // beginning is the automaton that, read backward from where a rule is broken, or from the end of
@@ -230,7 +243,7 @@ func (r *rule) beginning(a *atoms, atEnd bool) *automaton {
 }
 
 // check reads a thread by two automata: within begins anew at each gap, across takes gaps for nothing.
-// What breaks the rule by across alone may be kept in a gap.
+// What breaks the rule by across alone may be kept in a gap. Where that cannot be they are the same.
 func (r *rule) check(t *wpp.Thread, midway bool, within, across, begins, beginsAtEnd *automaton) (v verdict, err error) {
 	sweep := newSweep(t.Grammar, within, false)
 	violations, exit, err := sweep.whole()

@@ -71,15 +71,34 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// A verdictTest is what a thread has to do with a rule, and where it breaks it first, or leaves it
+// open.
+type verdictTest struct {
+	text, rule       string
+	violations, open uint64
+	at               uint64
+	why              string // "": it keeps the rule
+}
+
+func (tt *verdictTest) check(t *testing.T, s *wpp.Snapshot) {
+	t.Helper()
+	r, err := CheckRules(s, []string{tt.rule}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := r.Rules[0]
+	if got.Violations != tt.violations || got.Open != tt.open || got.Kept != (tt.why == "") {
+		t.Errorf("%s in %s: %+v", tt.rule, tt.text, got)
+	}
+	if tt.why != "" && (len(got.Witnesses) != 1 || got.Witnesses[0].Position != tt.at || got.Witnesses[0].Why != tt.why) {
+		t.Errorf("%s in %s: %+v, want %d: %s", tt.rule, tt.text, got.Witnesses, tt.at, tt.why)
+	}
+}
+
 // TestOpenAtTheEnd: what was due where the record of a thread ends was a violation, also of one
 // that ran on.
 func TestOpenAtTheEnd(t *testing.T) {
-	for _, tt := range []struct {
-		text, rule       string
-		violations, open uint64
-		at               uint64
-		why              string
-	}{
+	for _, tt := range []verdictTest{
 		{"xaxx", "every a followed by b", 0, 1, 1, "not followed yet where the record ends"},
 		{"xaxbx", "every a followed by b", 0, 0, 0, ""},
 		{"xaxb#ax#", "every a followed by b", 0, 1, 5, "not followed yet where the record ends"},
@@ -91,17 +110,7 @@ func TestOpenAtTheEnd(t *testing.T) {
 	} {
 		s := letters(tt.text, "xabc")
 		s.Threads[0].Ended = false
-		r, err := CheckRules(s, []string{tt.rule}, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := r.Rules[0]
-		if got.Violations != tt.violations || got.Open != tt.open || got.Kept != (tt.why == "") {
-			t.Errorf("%s in %s: %+v", tt.rule, tt.text, got)
-		}
-		if tt.why != "" && (len(got.Witnesses) != 1 || got.Witnesses[0].Position != tt.at || got.Witnesses[0].Why != tt.why) {
-			t.Errorf("%s in %s: %+v, want %d: %s", tt.rule, tt.text, got.Witnesses, tt.at, tt.why)
-		}
+		tt.check(t, s)
 	}
 }
 
@@ -172,12 +181,7 @@ func TestRulesRefuse(t *testing.T) {
 
 // TestRulesAcrossGaps: what may have been kept in a gap, as between windows, was a violation.
 func TestRulesAcrossGaps(t *testing.T) {
-	for _, tt := range []struct {
-		text, rule       string
-		violations, open uint64
-		at               uint64
-		why              string
-	}{
+	for _, tt := range []verdictTest{
 		{"xb#ab", "a before b", 1, 0, 1, "ran before"},
 		{"x#bab", "a before b", 0, 1, 2, "ran before in what is recorded"},
 		{"ax#x", "every a followed by b", 0, 1, 0, "not followed in what is recorded"},
@@ -192,17 +196,7 @@ func TestRulesAcrossGaps(t *testing.T) {
 		{"ab#b", "always (a b)*", 0, 1, 3, "out of order in what is recorded"},
 		{"abb#a", "always (a b)*", 1, 0, 2, "out of order"},
 	} {
-		r, err := CheckRules(letters(tt.text, "xabc"), []string{tt.rule}, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := r.Rules[0]
-		if got.Violations != tt.violations || got.Open != tt.open || got.Kept != (tt.why == "") {
-			t.Errorf("%s in %s: %+v", tt.rule, tt.text, got)
-		}
-		if tt.why != "" && (len(got.Witnesses) != 1 || got.Witnesses[0].Position != tt.at || got.Witnesses[0].Why != tt.why) {
-			t.Errorf("%s in %s: %+v, want %d: %s", tt.rule, tt.text, got.Witnesses, tt.at, tt.why)
-		}
+		tt.check(t, letters(tt.text, "xabc"))
 	}
 }
 
