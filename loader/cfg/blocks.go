@@ -234,6 +234,10 @@ func (r *recovery) end(d *draft, b int, room []int) []int {
 	switch q.Kind {
 	case x86.Jcc, x86.Loop:
 		bl.End = Jcc
+		if r.neverTaken(d, i) {
+			next = r.orRunsOff(d, next, i)
+			return append(room, next, next)
+		}
 		return append(room, r.jumpTarget(d, i), r.orRunsOff(d, next, i))
 	case x86.Jmp:
 		to := r.jumpTarget(d, i)
@@ -321,15 +325,6 @@ func (b *Block) begins() int {
 		return 1
 	}
 	return 0
-}
-
-// isUnreachable says whether instruction i, the last of a piece, is never executed: what lies
-// behind it has another frame. Compilers leave such ends where the source says that control does
-// not get there.
-func (r *recovery) isUnreachable(i int) bool {
-	next := r.find(r.insns[i].end())
-	delta, ok := r.insns[i].StackDelta(r.bytes(i))
-	return next >= 0 && ok && delta == 0 && r.contradict(i, next)
 }
 
 func (r *recovery) orRunsOff(d *draft, next, i int) int {

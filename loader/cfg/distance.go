@@ -85,7 +85,7 @@ func (f *distances) searchSections() {
 func (f *distances) search(s *image.Section, lo, hi uint64) {
 	f.fromBytes(s.Data[lo-s.Addr:hi-s.Addr], lo)
 	for base, ok := f.mentions.next(lo, hi); ok; base, ok = f.mentions.next(base+1, hi) { // a table may begin at each address that is mentioned
-		f.fromTable(s.Data[base-s.Addr:hi-s.Addr], base)
+		f.fromTable(s.Data[base-s.Addr:hi-s.Addr], base, base)
 	}
 }
 
@@ -132,8 +132,14 @@ func (f *distances) leadToCode(code []uint64, data []byte, n int, addr uint64) [
 // fromTable finds distances from a base, which is where the table begins, as in relative virtual
 // tables, or a label. It goes on as long as words lead to code, be it stubs or without unwind
 // information, or to nothing, or not that for long: there may be something else between two of them.
-func (f *distances) fromTable(data []byte, base uint64) {
+// What jumps lead through, for all that, goes no further than where the next table may begin, from
+// whose base its words lead elsewhere.
+func (f *distances) fromTable(data []byte, at, base uint64) {
 	const most, mostEmpty, mostElse = 1024, 16, 3 // words, and words in a row that lead to nothing, or not to code
+	next, ok := f.mentions.next(at+1, at+most*4)
+	if !ok {
+		next = at + most*4
+	}
 	empty, other := 0, 0
 	for range most {
 		if len(data) < 4 || f.left < 0 || empty > mostEmpty || other > mostElse {
@@ -145,12 +151,12 @@ func (f *distances) fromTable(data []byte, base uint64) {
 			other++
 			if s := f.im.SectionAt(to); s != nil && s.Exec {
 				other = 0
-				if p := f.take(to); p != nil {
+				if p := f.take(to); p != nil && at < next {
 					p.inTable = true
 				}
 			}
 		}
-		data = data[4:]
+		data, at = data[4:], at+4
 	}
 }
 
@@ -163,7 +169,7 @@ func (f *distances) fromLabels(byRoutine []mentioned) {
 					return
 				}
 				s := f.im.SectionAt(table)
-				f.fromTable(s.Data[table-s.Addr:], base)
+				f.fromTable(s.Data[table-s.Addr:], table, base)
 			}
 		}
 	}

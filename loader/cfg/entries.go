@@ -8,7 +8,7 @@ import (
 
 // readAt reads the entries of the table at v.off.
 func (s *resolver) readAt(v value, l limit) (*table, certainty) {
-	e := extent{v.form, v.scale, v.size, v.off, v.anchor, l.most, l.certainty}
+	e := extent{v.form, v.scale, v.size, v.off, v.anchor, l.most, l.certainty, l.framed}
 	found, ok := s.known[e]
 	if !ok {
 		found = s.readEntries(v, l)
@@ -16,12 +16,15 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 	}
 	targets := found.targets
 	t, least := &table{indexed: true, loose: v.form == element && s.isLoose(uint64(v.off), targets), targets: targets, check: l.check}, minEntries
+	if found.ends > 0 {
+		t = &table{loose: t.loose, targets: slices.Compact(slices.Sorted(slices.Values(targets))), check: noCheck}
+	}
 	if len(targets) > 0 && s.isWritten(uint64(v.off)) {
 		// It is read up to where code names one of its entries, be it the second.
 		t, least = s.withLabels(targets), 1
 	}
-	switch n := len(targets); {
-	case t == nil:
+	switch n := len(targets) + found.ends; {
+	case t == nil || len(targets) == 0:
 	case uint64(n) == l.most+1 && l.guess:
 		return t, exact
 	case l.certainty == open && n >= least && !found.goesOn:
@@ -71,31 +74,35 @@ func (s *resolver) isLoose(addr uint64, targets []int) bool {
 func (s *resolver) readEntries(v value, l limit) (e entries) {
 	for i := uint64(0); i <= l.most; i++ {
 		at := uint64(v.off) + i*uint64(v.scale)
-		to, ok := s.entryAt(at, v)
+		addr, to, ok := s.entryAt(at, v)
 		if l.certainty == open && (i > 0 && s.mentions.has(at) || v.size == 8 && to == s.d.entry) {
 			break // no label: it is a table of functions
 		}
-		if !ok {
+		switch {
+		case ok:
+			e.targets = append(e.targets, to)
+		case l.framed && v.form == target && s.isEnd(s.d, addr):
+			e.ends++
+		default:
 			e.goesOn = to >= 0 && s.isUnexplained(to)
-			break
+			return e
 		}
-		e.targets = append(e.targets, to)
 	}
 	return e
 }
 
-// entryAt reads one entry of a table and returns the instruction that it leads to, -1 if to none, and
-// whether that is in the routine, or in a part that becomes the routine's by that.
-func (s *resolver) entryAt(at uint64, v value) (int, bool) {
-	to, ok := s.wordAt(at, v.size, v.form == element)
+// entryAt reads one entry of a table and returns the address and the instruction that it leads to, -1
+// if to none, and whether that is in the routine, or in a part that becomes the routine's by that.
+func (s *resolver) entryAt(at uint64, v value) (addr uint64, i int, ok bool) {
+	addr, ok = s.wordAt(at, v.size, v.form == element)
 	if !ok {
-		return -1, false
+		return 0, -1, false
 	}
 	if v.form == target {
-		to += uint64(v.anchor)
+		addr += uint64(v.anchor)
 	}
-	i := s.find(to)
-	return i, s.inside(s.d, i) >= 0 || i >= 0 && s.isOrphan(i)
+	i = s.find(addr)
+	return addr, i, s.inside(s.d, i) >= 0 || i >= 0 && s.isOrphan(i)
 }
 
 // wordAt reads what memory holds at an address, of 4 bytes with the sign, or of 8: a whole address

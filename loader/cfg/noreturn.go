@@ -16,16 +16,6 @@ func isNoReturnImport(name string) bool {
 	return isReservedNoReturn(name) || isStandardNoReturn(name)
 }
 
-// oftenEnds says whether a library function of that name hardly ever returns, and is not declared so:
-// the C library's end the process, but for error with status 0, and another library may have its own.
-func oftenEnds(name string) bool {
-	switch name {
-	case "err", "errx", "verr", "verrx", "error", "error_at_line":
-		return true
-	}
-	return false
-}
-
 // isNoReturnSymbol says whether a function of that name, which the image has itself, never returns.
 // One with a name of the C library's is the program's own where that is another image, or where
 // the name is static; its code tells.

@@ -13,14 +13,14 @@ type location struct {
 	slot  slot
 }
 
-// Edges list the blocks that a location's value comes out of. They report false if it may come from
-// elsewhere as well.
-type edges func(at location) (blocks []int32, known bool)
-
 // A search finds the constants that locations hold, and remembers its answers.
 type search struct {
-	before edges
-	held   map[location][]uint64
+	// guesses takes the constants that are found for all that a location may hold. That is so with the
+	// base of a table of distances from it, for a switch has one table: what else seems to be there comes
+	// by a way that is never gone, as behind a call that does not return, or is the base all the same,
+	// in a register that a callee spares, though it need not.
+	guesses bool
+	held    map[location][]uint64
 }
 
 // memoryBit is the bit of resolver.wrote that says that a block may write the frame's memory.
@@ -32,12 +32,12 @@ const maxLocations = 1 << 14
 // origins visits every value that the location at may hold: what the instructions that reach it
 // wrote, or ok = false at the routine's entry. It answers false when visit does, or when the search
 // was given up, and returns the locations that it came through.
-func (s *resolver) origins(at location, before edges, visit func(v value, written bool) bool) (seen map[location]bool, ok bool) {
+func (s *resolver) origins(at location, visit func(v value, written bool) bool) (seen map[location]bool, ok bool) {
 	seen = map[location]bool{at: true}
 	queue := []location{at}
 	for len(queue) > 0 {
 		at, queue = queue[0], queue[1:]
-		blocks, known := before(at)
+		blocks, known := s.before(at)
 		if len(seen) > maxLocations || s.steps.Load() <= 0 || !known && !visit(value{}, false) {
 			return nil, false
 		}
@@ -115,27 +115,6 @@ func (s *resolver) before(at location) (blocks []int32, known bool) {
 		return preds, false
 	}
 	return slices.Concat(preds, s.throwers[at.block]), len(s.throwers[at.block]) > 0
-}
-
-// likelyBefore has fewer, for the base of a table of distances from it. A switch has one, so that what
-// seems to be another comes from where nothing has set it: from the caller's registers; by a landing
-// pad to which, as yet, nothing throws, for that is in a case of the switch; and from behind a call of
-// what most likely ends the process.
-func (s *resolver) likelyBefore(at location) (blocks []int32, known bool) {
-	blocks, known = s.before(at)
-	blocks = slices.DeleteFunc(slices.Clone(blocks), func(b int32) bool {
-		end := s.d.blocks[b].End
-		return (end == Call || end == CallInd) && oftenEnds(s.imported(s.d.last(int(b))))
-	})
-	isEntry := at.reg >= 0 && at.block == int(s.blockAt[s.d.entry])
-	return blocks, known || at.keepsCallers() && (isEntry || s.isUnthrown(at.block))
-}
-
-// isUnthrown says whether a block is nothing but a landing pad to which nothing is known to throw.
-func (s *resolver) isUnthrown(b int) bool {
-	first := int(s.d.first[b])
-	return slices.Contains(s.d.pads, b) && len(s.throwers[b]) == 0 &&
-		first != s.d.entry && !slices.Contains(s.d.others, first) && !slices.Contains(s.d.labels, first)
 }
 
 // linkThrowers finds the calls that each landing pad belongs to. A label that a nested function
@@ -280,9 +259,9 @@ func (s *resolver) constants(by *search, r root) []uint64 {
 		return out
 	}
 	var out []uint64
-	seen, ok := s.origins(at, by.before, func(v value, written bool) bool {
+	seen, ok := s.origins(at, func(v value, written bool) bool {
 		if !written || v.form != constant {
-			return false
+			return by.guesses
 		}
 		if !slices.Contains(out, uint64(v.off)) {
 			out = append(out, uint64(v.off))
@@ -293,7 +272,7 @@ func (s *resolver) constants(by *search, r root) []uint64 {
 		out = nil
 	}
 	by.held[at] = out
-	if len(out) == 1 { // then what the search came through holds the same
+	if len(out) == 1 && !by.guesses { // then what the search came through holds the same
 		for passed := range seen {
 			by.held[passed] = out
 		}
@@ -325,7 +304,7 @@ func (s *resolver) allOrigins(reg int8, b, n int, accept func(v value, written b
 	places, ok := s.choices(s.registerAfter(reg, b, n), b, accept)
 	for _, at := range places {
 		if ok {
-			_, ok = s.origins(at, s.before, accept)
+			_, ok = s.origins(at, accept)
 		}
 	}
 	return ok

@@ -55,7 +55,7 @@ type resolver struct {
 	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
 	known    map[extent]entries
 	sure     search // proves where a value comes from
-	likely   search // takes it for granted where that cannot be proven
+	likely   search // takes a switch to have one table: see search.guesses
 	labels   []int  // all that may be one in the routine; nil until asked for
 
 	inRegisters bool // the search for origins does not go through memory
@@ -68,11 +68,13 @@ type extent struct {
 	addr, anchor int64
 	most         uint64
 	certainty    certainty
+	framed       bool
 }
 
 // Entries are where those of a table lead.
 type entries struct {
 	targets []int
+	ends    int  // how many lead to the routine's end, and are never taken: they are none of the targets
 	goesOn  bool // the next leads to what may be a cold case: who knows whose
 }
 
@@ -126,8 +128,8 @@ func (r *recovery) newResolver(d *draft) *resolver {
 		recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)),
 		known: map[extent]entries{},
 	}
-	s.sure = search{s.before, map[location][]uint64{}}
-	s.likely = search{s.likelyBefore, map[location][]uint64{}}
+	s.sure = search{held: map[location][]uint64{}}
+	s.likely = search{guesses: true, held: map[location][]uint64{}}
 	s.entry[r.blockAt[d.entry]] = true
 	for _, i := range d.others {
 		s.entry[r.blockAt[i]] = true
@@ -222,14 +224,23 @@ func (s *resolver) follow(way []int) value {
 	m.reset(s.cfaOf(way[len(way)-1]))
 	for k := len(way) - 1; k > 0; k-- {
 		s.execute(way[k], len(s.d.blocks[way[k]].Insns))
-		bl := &s.d.blocks[way[k]]
-		if q := &bl.Insns[len(bl.Insns)-1]; q.Kind == x86.Jcc && bl.Succ[0] != bl.Succ[1] {
-			m.branch(q.Op, bl.Succ[0] == way[k-1], way[k])
-		}
+		s.branch(way[k], way[k-1])
 	}
 	s.execute(way[0], len(s.d.blocks[way[0]].Insns))
 	_, rm, _ := s.operands(s.d.last(way[0]))
 	return m.get(rm, 8, 0)
+}
+
+// branch notes what it says of the index that block b goes on to block to.
+func (s *resolver) branch(b, to int) {
+	bl, i := &s.d.blocks[b], s.d.last(b)
+	if s.insns[i].Kind != x86.Jcc {
+		return
+	}
+	parts := bl.Succ[0] != bl.Succ[1]
+	if parts || s.neverTaken(s.d, i) {
+		s.machine.branch(s.insns[i].Op, parts && bl.Succ[0] == to, b)
+	}
 }
 
 // execute runs the first n instructions of a block, but for the jump at its end.
@@ -268,22 +279,26 @@ func (s *resolver) read(way []int, v value) (*table, certainty) {
 	l := s.limit(way, v)
 	first := way[len(way)-1]
 	base, anchor := s.rootOf(v.base, first), s.rootOf(v.anchorBase, first)
-	t, how := s.readAll(v, l, s.bases(&s.sure, base, anchor))
+	t, how := s.readAll(v, l, &s.sure, base, anchor)
 	if how == unknown && anchor == base && !base.none {
-		return s.readAll(v, l, s.bases(&s.likely, base, anchor))
+		return s.readAll(v, l, &s.likely, base, anchor)
 	}
 	return t, how
 }
 
-// readAll reads the tables that v may be an element of, by what their bases and anchors may be.
-func (s *resolver) readAll(v value, l limit, pairs [][2]uint64) (*table, certainty) {
+// readAll reads the tables that v may be an element of, by what a search finds that their bases and
+// anchors may be. Where it guesses, not all need be some.
+func (s *resolver) readAll(v value, l limit, by *search, base, anchor root) (*table, certainty) {
 	var all *table
 	worst := exact
-	for _, pair := range pairs {
+	for _, pair := range s.bases(by, base, anchor) {
 		at := v
 		at.off += int64(pair[0])
 		at.anchor += int64(pair[1])
 		t, how := s.readAt(at, l)
+		if how == unknown && by.guesses {
+			continue
+		}
 		if how == unknown {
 			return nil, unknown
 		}
@@ -306,7 +321,7 @@ func (s *resolver) readWord(way []int, v value) (*table, certainty) {
 	t := &table{loose: true, check: noCheck}
 	for _, pair := range s.bases(&s.sure, s.rootOf(from.slot.base, way[len(way)-1]), root{none: true}) {
 		addr := uint64(from.slot.disp + int64(pair[0]))
-		to, ok := s.entryAt(addr, value{form: element, size: 8})
+		_, to, ok := s.entryAt(addr, value{form: element, size: 8})
 		if !ok || s.isWritten(addr) {
 			return nil, unknown
 		}
@@ -325,12 +340,13 @@ type limit struct {
 	most      uint64    // the greatest index
 	certainty certainty // exact: a comparison bounds the index; open: most is a guess, such as what its type can hold
 	guess     bool      // that a table of the full length confirms
+	framed    bool      // where the jump is
 	check     check
 }
 
 // limit returns what is known of the length of the table that v is an element of.
 func (s *resolver) limit(way []int, v value) limit {
-	l := limit{most: maxEntries - 1, certainty: open, check: noCheck}
+	l := limit{most: maxEntries - 1, certainty: open, framed: !s.isFrameless(s.d.last(way[0])), check: noCheck}
 	if most, ok := typeBound(v.index()); ok && most < l.most {
 		l.most, l.guess = most, true
 	}

@@ -1,0 +1,46 @@
+package cfg
+
+import (
+	"slices"
+
+	"wpptrace/loader/x86"
+)
+
+// Compilers leave ends in the code, and ways to them, where the source says that control does not get:
+// at a variant that has none of its types, for one. What lies there is of another routine, or nothing
+// but padding, and expects another frame, which tells such an end from what goes on elsewhere.
+
+// isUnreachable says whether instruction i, the last of a piece, is never executed: what lies
+// behind it has another frame.
+func (r *recovery) isUnreachable(i int) bool {
+	next := r.find(r.insns[i].end())
+	delta, ok := r.insns[i].StackDelta(r.bytes(i))
+	return next >= 0 && ok && delta == 0 && r.contradict(i, next)
+}
+
+// neverTaken says whether the conditional jump i leads to such an end.
+func (r *recovery) neverTaken(d *draft, i int) bool {
+	q := &r.insns[i]
+	return q.Kind == x86.Jcc && !r.isFrameless(i) && r.isEnd(d, q.target())
+}
+
+// isEnd says whether a part of the routine ends at an address, where nothing is or another begins.
+func (r *recovery) isEnd(d *draft, addr uint64) bool {
+	if !slices.ContainsFunc(d.pieces, func(p int) bool { return r.pieces[p].Hi == addr }) {
+		return false
+	}
+	if i := r.find(addr); i >= 0 {
+		return r.routineAt(i) >= 0 && r.inside(d, i) < 0
+	}
+	return r.isFunction(addr) || r.isPadding(addr)
+}
+
+// isPadding says whether nothing but padding, if anything, lies between an address and the next piece.
+func (r *recovery) isPadding(addr uint64) bool {
+	s := r.im.SectionAt(addr)
+	if s == nil {
+		return true
+	}
+	end := r.nextPiece(addr, s.Addr+uint64(len(s.Data)))
+	return withoutPadding(s.Data[addr-s.Addr:end-s.Addr]) == 0
+}

@@ -1,0 +1,82 @@
+package cfg_test
+
+import (
+	"strings"
+	"testing"
+
+	"wpptrace/loader/cfg"
+)
+
+// routineEnds has routines with jumps to where they end: behind them nothing but padding, another routine,
+// code of which no unwind information tells, or the routine's cold part.
+const routineEnds = `
+#define BEGIN(name) ".globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n"
+#define END(name) ".cfi_endproc\n.size " #name ",.-" #name "\n"
+#define PUSH "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n"
+#define POP "pop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbx\nret\n"
+#define JUMPS(name, before, after, behind) __asm__(BEGIN(name) before "cmp $3,%edi\nja 9f\nmov %edi,%eax\n" after END(name) "9: " behind "\n");
+JUMPS(padded, PUSH, POP, ".p2align 4\nnop\n.p2align 4")
+JUMPS(adjacent, PUSH, POP, "")
+JUMPS(bare, "", "ret\n", ".p2align 4\nnop\n.p2align 4")
+JUMPS(called, "", "ret\n", "")
+JUMPS(unknown, PUSH, POP, "mov $1,%eax\npop %rbx\nret\n.p2align 4")
+JUMPS(last, PUSH, POP, ".p2align 4")
+
+#define TABLE(name, before, after, check, entry, targets) __asm__(BEGIN(name) before check \
+	"lea 9f(%rip),%rdx\nmov %edi,%edi\nmovslq (%rdx,%rdi,4),%rax\nadd %rdx,%rax\njmp *%rax\n" \
+	"3: mov $1,%eax\n" after ".cfi_adjust_cfa_offset " entry "\n4: mov $2,%eax\n" after END(name) "8: .p2align 4\n" \
+	".section .rodata\n.p2align 2\n9: " targets "\n.text\n");
+#define CHECKED "cmp $3,%edi\nja 8f\n"
+TABLE(entries, PUSH, POP, CHECKED, "8", ".long 3b-9b, 8b-9b, 4b-9b, 8b-9b")
+TABLE(none, PUSH, POP, CHECKED, "8", ".long 8b-9b, 8b-9b, 8b-9b, 8b-9b")
+TABLE(frameless, "", "ret\n", "cmp $3,%edi\nja 4f\n", "0", ".long 3b-9b, 8b-9b, 4b-9b, 4b-9b")
+`
+
+// A conditional jump with a frame to a routine's end is never taken, and neither is such an entry of a
+// switch's table; without a frame nobody knows.
+func TestUnreachableEnds(t *testing.T) {
+	const calls = `
+		int padded(int), adjacent(int), bare(int), called(int), unknown(int), last(int), entries(int), none(int), frameless(int);
+		int main(int c, char **v) { return padded(c) + adjacent(c) + bare(c) + called(c) + unknown(c) + last(c) + entries(c) + none(c) + frameless(c); }`
+	p := recoverFile(t, compile(t, routineEnds+calls, "-O1"))
+	for _, test := range []struct {
+		symbol, leftOut string
+		jumps           int // conditional ones that are never taken
+		targets         int // of the switch
+	}{
+		{symbol: "padded", jumps: 1},
+		{symbol: "adjacent", jumps: 1},
+		{symbol: "bare", leftOut: "jumps to unknown code"},
+		{symbol: "called"},
+		{symbol: "unknown", leftOut: "jumps to unknown code"},
+		{symbol: "last", jumps: 1},
+		{symbol: "entries", jumps: 1, targets: 2},
+		{symbol: "none", leftOut: "unresolved indirect jump"},
+		{symbol: "frameless", leftOut: "unresolved indirect jump"},
+	} {
+		r := routine(t, p, test.symbol)
+		if test.leftOut == "" && r.LeftOut != "" || !strings.HasPrefix(r.LeftOut, test.leftOut) {
+			t.Errorf("%s: left out: %q, want %q", test.symbol, r.LeftOut, test.leftOut)
+		}
+		if r.LeftOut != "" {
+			continue
+		}
+		jumps, targets := 0, 0
+		for b := range r.Blocks {
+			switch bl := &r.Blocks[b]; bl.End {
+			case cfg.Jcc:
+				if bl.Succ[0] == bl.Succ[1] {
+					jumps++
+				}
+			case cfg.Table:
+				targets = len(bl.Succ)
+				if bl.Table.Targets != nil {
+					t.Errorf("%s: its switch's entries are %v, though some are never taken", test.symbol, bl.Table.Targets)
+				}
+			}
+		}
+		if jumps != test.jumps || targets != test.targets {
+			t.Errorf("%s: %d jumps are never taken, want %d; the switch has %d targets, want %d", test.symbol, jumps, test.jumps, targets, test.targets)
+		}
+	}
+}
