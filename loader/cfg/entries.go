@@ -8,7 +8,7 @@ import (
 
 // readAt reads the entries of the table at v.off.
 func (s *resolver) readAt(v value, l limit) (*table, certainty) {
-	e := extent{v.form, v.scale, v.size, v.off, v.anchor, l.most, l.certainty, l.framed}
+	e := extent{v.form, v.scale, v.size, v.off, v.anchor, l.most, l.certainty, l.frame}
 	found, ok := s.known[e]
 	if !ok {
 		found = s.readEntries(v, l)
@@ -81,7 +81,7 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 		switch {
 		case ok:
 			e.targets = append(e.targets, to)
-		case l.framed && v.form == target && s.isEnd(s.d, addr):
+		case s.isEnd(s.d, l.frame, addr):
 			e.ends++
 		default:
 			e.goesOn = to >= 0 && s.isUnexplained(to)

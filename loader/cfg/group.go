@@ -57,27 +57,28 @@ func (c *code) cross(i, t int, doubtful []crossing) []crossing {
 		c.pieces[to].called = c.pieces[to].called || first
 		return doubtful
 	}
-	if from == to || c.contradict(i, t) {
+	if from == to || contradict(c.frameAt(i), c.frameAt(t)) {
 		return doubtful
 	}
 	if p := &c.pieces[to]; len(p.jumpers) < 2 && !slices.Contains(p.jumpers, from) {
 		p.jumpers = append(p.jumpers, from)
 	}
-	if !first || cfaAt(c.pieces[to].Rows, c.insns[t].Addr) != entryCFA {
+	if !first || c.frameAt(t) != entryCFA {
 		c.join(from, to)
 		return doubtful
 	}
 	return append(doubtful, crossing{from, to, kind != x86.Jmp})
 }
 
-// contradict says whether the frame is another at the jump i than at its target t: then the jump is
+// contradict says whether the frame is another at a jump than at its target: then the jump is
 // never taken. A compiler makes such a jump of one to a cold part in which nothing is left, at
 // whose address another one's begins.
-func (c *code) contradict(i, t int) bool {
-	from := cfaAt(c.pieces[c.pieceOf[i]].Rows, c.insns[i].Addr)
-	to := cfaAt(c.pieces[c.pieceOf[t]].Rows, c.insns[t].Addr)
+func contradict(from, to image.CFA) bool {
 	return from.Reg == to.Reg && from.Off != to.Off && (from.Reg == dwarfRSP || from.Reg == dwarfRBP)
 }
+
+// frameAt returns the rule that holds before instruction i.
+func (c *code) frameAt(i int) image.CFA { return cfaAt(c.pieces[c.pieceOf[i]].Rows, c.insns[i].Addr) }
 
 // isColdPart tells a part that the compiler moved away from a routine that is called as the last
 // act of another.

@@ -80,10 +80,10 @@ func TestVisitedVariants(t *testing.T) {
 				}
 		}
 		int main(int c, char **v) { std::vector<any> all(c); visit(all); return sum; }`
-	for _, level := range []string{"-O2", "-O3"} {
-		for _, r := range recoverFile(t, compile(t, source, level, "-std=c++20", "-xc++")).Routines {
+	for _, flags := range [][]string{{"-O2"}, {"-O3"}, {"-O2", "-no-pie", "-fno-pie"}} {
+		for _, r := range recoverFile(t, compile(t, source, append(flags, "-std=c++20", "-xc++")...)).Routines {
 			if r.LeftOut != "" && r.Symbol != "_start" && r.LeftOut != "no unwind information" {
-				t.Errorf("%s: %s is left out: %s", level, r.Name, r.LeftOut)
+				t.Errorf("%v: %s is left out: %s", flags, r.Name, r.LeftOut)
 			}
 		}
 	}

@@ -238,7 +238,7 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 		}
 		d.leave("outermost frame (no caller)")
 	}
-	if cfaAt(r.pieces[r.pieceOf[d.entry]].Rows, d.addr) != entryCFA {
+	if !r.isFrameless(d.entry) {
 		d.leave("what enters it with a frame at %x is not known", d.addr)
 	}
 	for b := range d.blocks {

@@ -68,7 +68,7 @@ type extent struct {
 	addr, anchor int64
 	most         uint64
 	certainty    certainty
-	framed       bool
+	frame        image.CFA
 }
 
 // Entries are where those of a table lead.
@@ -118,7 +118,7 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 
 // isFrameless says whether the frame is gone, or not there yet, at an instruction.
 func (r *recovery) isFrameless(i int) bool {
-	return cfaAt(r.pieces[r.pieceOf[i]].Rows, r.insns[i].Addr) == entryCFA
+	return r.frameAt(i) == entryCFA
 }
 
 // newResolver prepares the search for values in a routine whose blocks are built.
@@ -340,13 +340,13 @@ type limit struct {
 	most      uint64    // the greatest index
 	certainty certainty // exact: a comparison bounds the index; open: most is a guess, such as what its type can hold
 	guess     bool      // that a table of the full length confirms
-	framed    bool      // where the jump is
+	frame     image.CFA // at the jump
 	check     check
 }
 
 // limit returns what is known of the length of the table that v is an element of.
 func (s *resolver) limit(way []int, v value) limit {
-	l := limit{most: maxEntries - 1, certainty: open, framed: !s.isFrameless(s.d.last(way[0])), check: noCheck}
+	l := limit{most: maxEntries - 1, certainty: open, frame: s.frameAt(s.d.last(way[0])), check: noCheck}
 	if most, ok := typeBound(v.index()); ok && most < l.most {
 		l.most, l.guess = most, true
 	}

@@ -3,6 +3,7 @@ package cfg
 import (
 	"slices"
 
+	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
 
@@ -15,22 +16,23 @@ import (
 func (r *recovery) isUnreachable(i int) bool {
 	next := r.find(r.insns[i].end())
 	delta, ok := r.insns[i].StackDelta(r.bytes(i))
-	return next >= 0 && ok && delta == 0 && r.contradict(i, next)
+	return next >= 0 && ok && delta == 0 && contradict(r.frameAt(i), r.frameAt(next))
 }
 
 // neverTaken says whether the conditional jump i leads to such an end.
 func (r *recovery) neverTaken(d *draft, i int) bool {
 	q := &r.insns[i]
-	return q.Kind == x86.Jcc && !r.isFrameless(i) && r.isEnd(d, q.target())
+	return q.Kind == x86.Jcc && r.isEnd(d, r.frameAt(i), q.target())
 }
 
-// isEnd says whether a part of the routine ends at an address, where nothing is or another begins.
-func (r *recovery) isEnd(d *draft, addr uint64) bool {
-	if !slices.ContainsFunc(d.pieces, func(p int) bool { return r.pieces[p].Hi == addr }) {
+// isEnd says whether what leads to an address with a frame leads to where a part of the routine ends:
+// another's part begins there, with another frame, or nothing is there.
+func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
+	if frame == entryCFA || !slices.ContainsFunc(d.pieces, func(p int) bool { return r.pieces[p].Hi == addr }) {
 		return false
 	}
 	if i := r.find(addr); i >= 0 {
-		return r.routineAt(i) >= 0 && r.inside(d, i) < 0
+		return r.inside(d, i) < 0 && (r.isFrameless(i) || contradict(frame, r.frameAt(i)))
 	}
 	return r.isFunction(addr) || r.isPadding(addr)
 }

@@ -20,6 +20,9 @@ JUMPS(adjacent, PUSH, POP, "")
 JUMPS(bare, "", "ret\n", ".p2align 4\nnop\n.p2align 4")
 JUMPS(called, "", "ret\n", "")
 JUMPS(unknown, PUSH, POP, "mov $1,%eax\npop %rbx\nret\n.p2align 4")
+JUMPS(cold, PUSH, POP, "")
+__asm__("other.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\nmov $7,%eax\njmp other_back\n.cfi_endproc\n"
+	BEGIN(other) "sub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njz other.cold\nother_back: add $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(other));
 JUMPS(last, PUSH, POP, ".p2align 4")
 
 #define TABLE(name, before, after, check, entry, targets) __asm__(BEGIN(name) before check \
@@ -36,8 +39,8 @@ TABLE(frameless, "", "ret\n", "cmp $3,%edi\nja 4f\n", "0", ".long 3b-9b, 8b-9b, 
 // switch's table; without a frame nobody knows.
 func TestUnreachableEnds(t *testing.T) {
 	const calls = `
-		int padded(int), adjacent(int), bare(int), called(int), unknown(int), last(int), entries(int), none(int), frameless(int);
-		int main(int c, char **v) { return padded(c) + adjacent(c) + bare(c) + called(c) + unknown(c) + last(c) + entries(c) + none(c) + frameless(c); }`
+		int padded(int), adjacent(int), bare(int), called(int), unknown(int), cold(int), other(int), last(int), entries(int), none(int), frameless(int);
+		int main(int c, char **v) { return padded(c) + adjacent(c) + bare(c) + called(c) + unknown(c) + cold(c) + other(c) + last(c) + entries(c) + none(c) + frameless(c); }`
 	p := recoverFile(t, compile(t, routineEnds+calls, "-O1"))
 	for _, test := range []struct {
 		symbol, leftOut string
@@ -49,6 +52,8 @@ func TestUnreachableEnds(t *testing.T) {
 		{symbol: "bare", leftOut: "jumps to unknown code"},
 		{symbol: "called"},
 		{symbol: "unknown", leftOut: "jumps to unknown code"},
+		{symbol: "cold", jumps: 1},
+		{symbol: "other"},
 		{symbol: "last", jumps: 1},
 		{symbol: "entries", jumps: 1, targets: 2},
 		{symbol: "none", leftOut: "unresolved indirect jump"},
