@@ -132,14 +132,11 @@ func (f *distances) leadToCode(code []uint64, data []byte, n int, addr uint64) [
 // fromTable finds distances from a base, which is where the table begins, as in relative virtual
 // tables, or a label. It goes on as long as words lead to code, be it stubs or without unwind
 // information, or to nothing, or not that for long: there may be something else between two of them.
-// What jumps lead through, for all that, goes no further than where the next table may begin, from
-// whose base its words lead elsewhere.
+// A word at or behind the next address that may be another table's is that one's: it marks no part as
+// one that a table leads to. An address that is mentioned by chance makes a table too short.
 func (f *distances) fromTable(data []byte, at, base uint64) {
 	const most, mostEmpty, mostElse = 1024, 16, 3 // words, and words in a row that lead to nothing, or not to code
-	next, ok := f.mentions.next(at+1, at+most*4)
-	if !ok {
-		next = at + most*4
-	}
+	next := f.nextTable(at, at+most*4)
 	empty, other := 0, 0
 	for range most {
 		if len(data) < 4 || f.left < 0 || empty > mostEmpty || other > mostElse {
@@ -158,6 +155,17 @@ func (f *distances) fromTable(data []byte, at, base uint64) {
 		}
 		data, at = data[4:], at+4
 	}
+}
+
+// nextTable returns the first address behind at, and before end, where another table of words may begin,
+// or end.
+func (f *distances) nextTable(at, end uint64) uint64 {
+	for next, ok := f.mentions.next(at+1, end); ok; next, ok = f.mentions.next(next+1, end) {
+		if (next-at)%4 == 0 {
+			return next
+		}
+	}
+	return end
 }
 
 // fromLabels finds distances from a place amid code, in tables that the same routine names.

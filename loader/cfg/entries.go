@@ -15,22 +15,33 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 		s.known[e] = found
 	}
 	targets := found.targets
-	t, least := &table{indexed: true, loose: v.form == element && s.isLoose(uint64(v.off), targets), targets: targets, check: l.check}, minEntries
-	if found.ends > 0 {
-		t = &table{loose: t.loose, targets: slices.Compact(slices.Sorted(slices.Values(targets))), check: noCheck}
+	if len(targets) == 0 {
+		return nil, unknown
 	}
-	if len(targets) > 0 && s.isWritten(uint64(v.off)) {
-		// It is read up to where code names one of its entries, be it the second.
-		t, least = s.withLabels(targets), 1
+	addr, least := uint64(v.off), minEntries
+	t := &table{loose: v.form == element && s.isLoose(addr, targets), targets: targets, check: noCheck, sources: []uint64{addr}}
+	switch {
+	case s.isWritten(addr): // it is read up to where code names one of its entries, be it the second
+		t.targets, t.loose, least = s.withLabels(targets), true, 1
+	case found.ends > 0:
+		t.targets = union(targets, nil)
+	default:
+		t.indexed, t.check = true, l.check
 	}
-	switch n := len(targets) + found.ends; {
-	case t == nil || len(targets) == 0:
-	case uint64(n) == l.most+1 && l.guess:
+	switch n := len(targets); {
+	case t.targets == nil:
+	case uint64(n+found.ends) == l.most+1 && l.guess:
 		return t, exact
 	case l.certainty == open && n >= least && !found.goesOn:
 		return t, open
 	}
 	return nil, unknown
+}
+
+// beginsTable says whether the word at v.off may be a table's first: it leads to code.
+func (s *resolver) beginsTable(v value) bool {
+	_, i, _ := s.entryAt(uint64(v.off), v)
+	return i >= 0
 }
 
 // isWritten says whether the program can write where the table lies: it may hold other labels then
@@ -40,9 +51,9 @@ func (s *resolver) isWritten(addr uint64) bool {
 	return in != nil && in.Writable && !strings.HasPrefix(in.Name, ".data.rel.ro") // which the loader protects
 }
 
-// withLabels returns a table of some targets and all that may be a label of the routine; nil, if
-// those are more than any routine has.
-func (s *resolver) withLabels(targets []int) *table {
+// withLabels returns some targets and all that may be a label of the routine; nil, if those are more
+// than any routine has.
+func (s *resolver) withLabels(targets []int) []int {
 	const most = 1024
 	if s.labels == nil {
 		s.labels = []int{}
@@ -56,9 +67,7 @@ func (s *resolver) withLabels(targets []int) *table {
 	if len(s.labels) > most {
 		return nil
 	}
-	all := slices.Concat(targets, s.labels)
-	slices.Sort(all)
-	return &table{targets: slices.Compact(all), loose: true, check: noCheck}
+	return union(targets, s.labels)
 }
 
 // isLoose says whether a table of addresses, or one of its targets, may be known to others than the

@@ -30,24 +30,67 @@ LOOP(two_tables, "", TABLE, "lea 10f(%rip),%rbx\n")
 LOOP(given, "", "mov %rdi,%rbx\n", "")
 `
 
+// callees are what the routines around switches call, and a main function.
+const callees = `
+#include <stdlib.h>
+__attribute__((noinline)) void may_exit(int n) { if (n) exit(n); }
+int note(void) { return 0; }
+int main(int c, char **v) { may_exit(c > 5); return 0; }
+`
+
 // A switch has one table: what else seems to be in its register comes by a way that is never gone, as
 // behind a call of what ends the process.
 func TestHoistedTables(t *testing.T) {
-	const calls = `
-		#include <stdlib.h>
-		__attribute__((noinline)) void may_exit(int n) { if (n) exit(n); }
-		int note(void) { return 0; }
-		int main(int c, char **v) { may_exit(c > 5); return 0; }`
-	p := recoverFile(t, compile(t, hoisted+calls, "-O1"))
-	for symbol, tables := range map[string]int{"plain": 1, "number": 1, "pointer": 1, "begins": 1, "no_table": 1, "two_tables": 2, "given": 0} {
+	p := recoverFile(t, compile(t, hoisted+callees, "-O1"))
+	for symbol, targets := range map[string]int{"plain": 3, "number": 3, "pointer": 3, "begins": 3, "no_table": 3, "two_tables": 3, "given": 0} {
 		r := routine(t, p, symbol)
-		if got := r.LeftOut == ""; got != (tables > 0) || !got && !strings.HasPrefix(r.LeftOut, "unresolved indirect jump") {
-			t.Errorf("the switch of %s has %d tables; left out: %q", symbol, tables, r.LeftOut)
+		if got := r.LeftOut == ""; got != (targets > 0) || !got && !strings.HasPrefix(r.LeftOut, "unresolved indirect jump") {
+			t.Errorf("the switch of %s has %d targets; left out: %q", symbol, targets, r.LeftOut)
 			continue
 		}
 		for b := range r.Blocks {
-			if bl := &r.Blocks[b]; bl.End == cfg.Table && len(bl.Table.Targets) > 0 != (tables == 1) {
-				t.Errorf("the switch of %s, with %d tables, is told to be one through %v", symbol, tables, bl.Table.Targets)
+			if bl := &r.Blocks[b]; bl.End == cfg.Table && (len(bl.Succ) != targets || len(bl.Table.Targets) > 0 != (symbol != "two_tables")) {
+				t.Errorf("the switch of %s, with %d targets, is told to be one through %v to %v", symbol, targets, bl.Table.Targets, bl.Succ)
+			}
+		}
+	}
+}
+
+// twoSwitches has two switches a routine: the table's base of the first is in the register of the second's, by a way
+// that is never gone, as it is where nothing else is seen of the second's own.
+const twoSwitches = `
+#define TWO(name, base) __asm__(".globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n" \
+	"push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\nlea 9f(%rip),%rbx\n" \
+	"1: call note\ncmp $2,%eax\nja 11f\nmovslq (%rbx,%rax,4),%rax\nadd %rbx,%rax\njmp *%rax\n" \
+	"3: call note\nmov $1,%edi\ncall may_exit\n" \
+	"4: call note\njmp 2f\n" \
+	"5: call note\njmp 1b\n" \
+	"11: " base \
+	"2: call note\ncmp $2,%eax\nja 8f\nmovslq (%rbx,%rax,4),%rax\nadd %rbx,%rax\njmp *%rax\n" \
+	"6: call note\ncall note\njmp 2b\n" \
+	"7: call note\ncall note\ncall note\njmp 2b\n" \
+	"8: pop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size " #name ",.-" #name "\n" \
+	".section .rodata\n.p2align 2\n9: .long 3b-9b, 5b-9b, 5b-9b\n10: .long 6b-10b, 6b-10b, 7b-10b\n" \
+	".data\n.globl held_" #name "\nheld_" #name ": .quad 10b\n.text\n");
+TWO(seen, "lea 10f(%rip),%rbx\nmovslq %eax,%rcx\ncmp $99,%rcx\ncmove %rcx,%rbx\n")
+TWO(from_memory, "mov held_from_memory(%rip),%rbx\n")
+TWO(unfollowed, "lea 10f(%rip),%rbx\nmovq %rbx,%xmm0\nmovq %xmm0,%rbx\n")
+`
+
+// What is guessed to be a switch's table is no other's: where its own is not seen, none is taken.
+func TestGuessedTablesAreNoOthers(t *testing.T) {
+	p := recoverFile(t, compile(t, twoSwitches+callees, "-O1"))
+	for symbol, leftOut := range map[string]string{"seen": "", "from_memory": "unresolved indirect jump", "unfollowed": "unresolved indirect jump"} {
+		r := routine(t, p, symbol)
+		if leftOut == "" && r.LeftOut != "" || !strings.HasPrefix(r.LeftOut, leftOut) {
+			t.Errorf("%s: left out: %q, want %q", symbol, r.LeftOut, leftOut)
+		}
+		if r.LeftOut != "" {
+			continue
+		}
+		for b := range r.Blocks {
+			if bl := &r.Blocks[b]; bl.End == cfg.Table && (len(bl.Succ) != 2 || len(bl.Table.Targets) != 3) {
+				t.Errorf("%s: a switch of two targets is told to be one through %v to %v", symbol, bl.Table.Targets, bl.Succ)
 			}
 		}
 	}

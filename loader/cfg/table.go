@@ -1,6 +1,7 @@
 package cfg
 
 import (
+	"cmp"
 	"slices"
 
 	"wpptrace/loader/image"
@@ -14,6 +15,7 @@ type table struct {
 	indexed bool  // targets holds one for each index, from 0 on
 	loose   bool  // targets are addresses that memory holds, and not for jumps through the table alone
 	check   check
+	sources []uint64 // where the tables lie that it was read from, but for single words
 }
 
 // A check is a bounds check and where the index lies at its conditional jump: position = index +
@@ -54,9 +56,10 @@ type resolver struct {
 	throwers map[int][]int32 // by landing pad: the blocks whose calls throw to it
 	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
 	known    map[extent]entries
-	sure     search // proves where a value comes from
-	likely   search // takes a switch to have one table: see search.guesses
-	labels   []int  // all that may be one in the routine; nil until asked for
+	sure     search          // proves where a value comes from
+	likely   search          // takes a switch to have one table: see search.guesses
+	claimed  map[uint64]bool // tables that jumps are known, or taken, to go through
+	labels   []int           // all that may be one in the routine; nil until asked for
 
 	inRegisters bool // the search for origins does not go through memory
 }
@@ -94,12 +97,11 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 	s := r.newResolver(d)
 	found := make(map[int]*table, len(jumps))
 	for _, b := range jumps {
-		s.runs = maxRuns
-		if t, how := s.explore([]int{b}); how != unknown {
-			s.steps.Add(-int64(len(t.targets)))
+		if t := s.tableFor(b, false); t != nil {
 			found[d.last(b)] = t
 		}
 	}
+	s.guessTables(jumps, found)
 	_, labels := r.label(d, found, r.isFrameless)
 	loose := r.anyLoose(found)
 	for _, b := range jumps {
@@ -114,6 +116,75 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 		}
 	}
 	return found
+}
+
+// tableFor returns the table of the jump that ends a block, or nil.
+func (s *resolver) tableFor(b int, guesses bool) *table {
+	s.runs = maxRuns
+	t, how := s.explore([]int{b}, guesses)
+	if how == unknown {
+		return nil
+	}
+	s.steps.Add(-int64(len(t.targets)))
+	return t
+}
+
+// guessTables adds tables for jumps that none is found for, by guessing their bases (search.guesses).
+// Each table of a routine is some jump's own, so that those of other jumps are passed over: a base that
+// is in the register by a way that is never gone, and belongs to another switch, is not taken. What
+// that leaves to one jump is passed over for the others; only where it leaves several to each may a
+// jump go through any of them.
+func (s *resolver) guessTables(jumps []int, found map[int]*table) {
+	s.claimed = map[uint64]bool{}
+	s.claim(found)
+	for {
+		one, several := map[int]*table{}, map[int]*table{}
+		for _, b := range jumps {
+			i := s.d.last(b)
+			if found[i] != nil {
+				continue
+			}
+			if t := s.tableFor(b, true); t != nil && len(t.sources) == 1 {
+				one[i] = t
+			} else if t != nil {
+				several[i] = t
+			}
+		}
+		guessed := one
+		if len(one) == 0 {
+			guessed = several
+		}
+		if len(guessed) == 0 {
+			return
+		}
+		s.claim(guessed)
+		for i, t := range guessed {
+			if sufficient(t, guessed) {
+				found[i] = t
+			}
+		}
+	}
+}
+
+// claim notes the tables as some jump's.
+func (s *resolver) claim(tables map[int]*table) {
+	for _, t := range tables {
+		for _, at := range t.sources {
+			s.claimed[at] = true
+		}
+	}
+}
+
+// sufficient says whether those that share tables with t, itself among them, may have one each.
+func sufficient(t *table, all map[int]*table) bool {
+	sharers, sources := 0, t.sources
+	for _, u := range all {
+		if slices.ContainsFunc(u.sources, func(at uint64) bool { return slices.Contains(t.sources, at) }) {
+			sharers++
+			sources = union(sources, u.sources)
+		}
+	}
+	return sharers <= len(sources)
 }
 
 // isFrameless says whether the frame is gone, or not there yet, at an instruction.
@@ -157,9 +228,9 @@ func sameTables(a, b map[int]*table) bool {
 // backwards. As long as the index is not bounded on the way, it is made longer, by each predecessor
 // in turn: all of them have to lead to a table, and none around a loop, where the index could
 // become another.
-func (s *resolver) explore(way []int) (*table, certainty) {
+func (s *resolver) explore(way []int, guesses bool) (*table, certainty) {
 	s.runs--
-	t, how := s.read(way, s.run(way))
+	t, how := s.read(way, s.run(way), guesses)
 	if how == exact {
 		return t, how
 	}
@@ -173,7 +244,7 @@ func (s *resolver) explore(way []int) (*table, certainty) {
 		if slices.Contains(way, int(p)) {
 			return t, how
 		}
-		u, h := s.explore(append(way, int(p)))
+		u, h := s.explore(append(way, int(p)), guesses)
 		if h <= how {
 			return t, how
 		}
@@ -193,12 +264,17 @@ func merge(a, b *table) *table {
 			a.check = noCheck
 		}
 		a.loose = a.loose || b.loose
+		a.sources = union(a.sources, b.sources)
 		return a
 	}
-	t := &table{targets: slices.Concat(a.targets, b.targets), loose: a.loose || b.loose, check: noCheck}
-	slices.Sort(t.targets)
-	t.targets = slices.Compact(t.targets)
-	return t
+	return &table{targets: union(a.targets, b.targets), loose: a.loose || b.loose, check: noCheck, sources: union(a.sources, b.sources)}
+}
+
+// union returns what is in either list, sorted.
+func union[T cmp.Ordered](a, b []T) []T {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // run executes the blocks of a way, the last first, and returns the operand of the jump at its end.
@@ -231,7 +307,8 @@ func (s *resolver) follow(way []int) value {
 	return m.get(rm, 8, 0)
 }
 
-// branch notes what it says of the index that block b goes on to block to.
+// branch notes what it says of the index that block b goes on to block to: that a jump which is never
+// taken is not taken bounds it, too.
 func (s *resolver) branch(b, to int) {
 	bl, i := &s.d.blocks[b], s.d.last(b)
 	if s.insns[i].Kind != x86.Jcc {
@@ -263,7 +340,7 @@ func (s *resolver) cfaOf(b int) image.CFA {
 }
 
 // read reads the table that v, the jump's operand at the end of the way, is an element of.
-func (s *resolver) read(way []int, v value) (*table, certainty) {
+func (s *resolver) read(way []int, v value, guesses bool) (*table, certainty) {
 	switch {
 	case v.form == constant:
 		if to := s.inside(s.d, s.find(uint64(v.off))); to >= 0 {
@@ -280,14 +357,15 @@ func (s *resolver) read(way []int, v value) (*table, certainty) {
 	first := way[len(way)-1]
 	base, anchor := s.rootOf(v.base, first), s.rootOf(v.anchorBase, first)
 	t, how := s.readAll(v, l, &s.sure, base, anchor)
-	if how == unknown && anchor == base && !base.none {
+	if how == unknown && guesses && anchor == base && !base.none {
 		return s.readAll(v, l, &s.likely, base, anchor)
 	}
 	return t, how
 }
 
 // readAll reads the tables that v may be an element of, by what a search finds that their bases and
-// anchors may be. Where it guesses, not all need be some.
+// anchors may be. Where it guesses, it passes over those that are other jumps' and those at which no
+// table begins.
 func (s *resolver) readAll(v value, l limit, by *search, base, anchor root) (*table, certainty) {
 	var all *table
 	worst := exact
@@ -295,10 +373,10 @@ func (s *resolver) readAll(v value, l limit, by *search, base, anchor root) (*ta
 		at := v
 		at.off += int64(pair[0])
 		at.anchor += int64(pair[1])
-		t, how := s.readAt(at, l)
-		if how == unknown && by.guesses {
+		if by.guesses && (s.claimed[uint64(at.off)] || !s.beginsTable(at)) {
 			continue
 		}
+		t, how := s.readAt(at, l)
 		if how == unknown {
 			return nil, unknown
 		}

@@ -26,23 +26,34 @@ func (r *recovery) neverTaken(d *draft, i int) bool {
 }
 
 // isEnd says whether what leads to an address with a frame leads to where a part of the routine ends:
-// another's part begins there, with another frame, or nothing is there.
+// what lies there, behind padding if there is any, is nothing or a part of another with another frame.
+// Where its rows say that less lies on the stack than a return address they are made by hand.
 func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 	if frame == entryCFA || !slices.ContainsFunc(d.pieces, func(p int) bool { return r.pieces[p].Hi == addr }) {
 		return false
 	}
-	if i := r.find(addr); i >= 0 {
-		return r.inside(d, i) < 0 && (r.isFrameless(i) || contradict(frame, r.frameAt(i)))
+	i, ok := r.behindPadding(addr)
+	if i < 0 {
+		return ok
 	}
-	return r.isFunction(addr) || r.isPadding(addr)
+	return r.inside(d, i) < 0 && (r.isFrameless(i) || contradict(frame, r.frameAt(i)) && r.frameAt(i).Off > entryCFA.Off)
 }
 
-// isPadding says whether nothing but padding, if anything, lies between an address and the next piece.
-func (r *recovery) isPadding(addr uint64) bool {
-	s := r.im.SectionAt(addr)
-	if s == nil {
-		return true
+// behindPadding returns the instruction that begins a piece at an address, or behind padding there; -1
+// if the section ends there. It answers false if other code lies there.
+func (r *recovery) behindPadding(addr uint64) (i int, ok bool) {
+	if i = r.find(addr); i >= 0 {
+		return i, true
 	}
-	end := r.nextPiece(addr, s.Addr+uint64(len(s.Data)))
-	return withoutPadding(s.Data[addr-s.Addr:end-s.Addr]) == 0
+	s := r.im.SectionAt(addr)
+	if s == nil || s.Addr == addr {
+		return -1, true
+	}
+	end := s.Addr + uint64(len(s.Data))
+	next := r.nextPiece(addr, end)
+	if withoutPadding(s.Data[addr-s.Addr:next-s.Addr]) > 0 {
+		return -1, false
+	}
+	i = r.find(next)
+	return i, i >= 0 || next == end
 }

@@ -23,7 +23,12 @@ JUMPS(unknown, PUSH, POP, "mov $1,%eax\npop %rbx\nret\n.p2align 4")
 JUMPS(cold, PUSH, POP, "")
 __asm__("other.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\nmov $7,%eax\njmp other_back\n.cfi_endproc\n"
 	BEGIN(other) "sub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njz other.cold\nother_back: add $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(other));
-JUMPS(last, PUSH, POP, ".p2align 4")
+JUMPS(goes_on, PUSH, POP, ".p2align 4\n.cfi_startproc\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx,-16\nmov $7,%eax\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc")
+JUMPS(into_stub, PUSH, POP, ".cfi_startproc\n.cfi_def_cfa_offset -128\nsub $128,%rsp\n.cfi_def_cfa_offset 0\nadd $128,%rsp\n.cfi_def_cfa_offset -128\npop %rbx\nret\n.cfi_endproc")
+JUMPS(into_named, PUSH, POP, ".type slow,@function\nslow: mov $7,%eax\npop %rbx\nret\n.size slow,.-slow")
+__asm__(".section at_end,\"ax\"\n");
+JUMPS(last, PUSH, POP, "")
+__asm__(".text\n");
 
 #define TABLE(name, before, after, check, entry, targets) __asm__(BEGIN(name) before check \
 	"lea 9f(%rip),%rdx\nmov %edi,%edi\nmovslq (%rdx,%rdi,4),%rax\nadd %rdx,%rax\njmp *%rax\n" \
@@ -39,8 +44,8 @@ TABLE(frameless, "", "ret\n", "cmp $3,%edi\nja 4f\n", "0", ".long 3b-9b, 8b-9b, 
 // switch's table; without a frame nobody knows.
 func TestUnreachableEnds(t *testing.T) {
 	const calls = `
-		int padded(int), adjacent(int), bare(int), called(int), unknown(int), cold(int), other(int), last(int), entries(int), none(int), frameless(int);
-		int main(int c, char **v) { return padded(c) + adjacent(c) + bare(c) + called(c) + unknown(c) + cold(c) + other(c) + last(c) + entries(c) + none(c) + frameless(c); }`
+		int padded(int), adjacent(int), bare(int), called(int), unknown(int), cold(int), other(int), goes_on(int), into_stub(int), into_named(int), last(int), entries(int), none(int), frameless(int);
+		int main(int c, char **v) { return padded(c) + adjacent(c) + bare(c) + called(c) + unknown(c) + cold(c) + other(c) + goes_on(c) + into_stub(c) + into_named(c) + last(c) + entries(c) + none(c) + frameless(c); }`
 	p := recoverFile(t, compile(t, routineEnds+calls, "-O1"))
 	for _, test := range []struct {
 		symbol, leftOut string
@@ -54,6 +59,9 @@ func TestUnreachableEnds(t *testing.T) {
 		{symbol: "unknown", leftOut: "jumps to unknown code"},
 		{symbol: "cold", jumps: 1},
 		{symbol: "other"},
+		{symbol: "goes_on", leftOut: "jumps to unknown code"},
+		{symbol: "into_stub", leftOut: "jumps out with a frame"},
+		{symbol: "into_named", leftOut: "jumps out with a frame"},
 		{symbol: "last", jumps: 1},
 		{symbol: "entries", jumps: 1, targets: 2},
 		{symbol: "none", leftOut: "unresolved indirect jump"},
