@@ -96,7 +96,8 @@ func (r *recovery) anyLoose(found map[int]*table) bool {
 // throughFunctions says whether the jump that ends block b is one through a table that begins with a
 // function, as the file has it: functions and labels share no table.
 func (s *resolver) throughFunctions(b int) bool {
-	v := s.run([]int{b})
+	_, rm, _ := s.operands(s.d.last(b))
+	v := s.run([]int{b}, rm)
 	if v.form != element || v.size != 8 {
 		return false
 	}

@@ -81,156 +81,19 @@ type entries struct {
 	goesOn  bool // the next leads to what may be a cold case: who knows whose
 }
 
-// resolveTables resolves the indirect jumps of a routine whose blocks are built, and returns what
-// it finds by the jumps' instructions. It resolves the tables first: a label that a switch's table
-// holds is no reason to mistrust a tail jump. A jump that d.refused holds stays unresolved.
-func (r *recovery) resolveTables(d *draft) map[int]*table {
-	jumps := make([]int, 0, 8)
-	for b := range d.blocks {
-		if i := d.last(b); r.insns[i].Kind == x86.JmpInd && !d.refused[i] {
-			jumps = append(jumps, b)
-		}
-	}
-	if len(jumps) == 0 {
-		return nil
-	}
-	s := r.newResolver(d)
-	found := make(map[int]*table, len(jumps))
-	for _, b := range jumps {
-		if t := s.tableFor(b, false); t != nil {
-			found[d.last(b)] = t
-		}
-	}
-	s.guessTables(jumps, found)
-	_, labels := r.label(d, found, r.isFrameless)
-	loose := r.anyLoose(found)
-	for _, b := range jumps {
-		switch i := d.last(b); {
-		case found[i] != nil:
-		case s.isTail(b, labels || loose && !s.throughFunctions(b)):
-			found[i] = &table{tail: true, check: noCheck}
-		default:
-			if t := s.variable(b); t != nil {
-				found[i] = t
-			}
-		}
-	}
-	return found
+// A goal is what the search for a table is for.
+type goal struct {
+	rm      x86.Operand // what holds the address to jump to, when the last block of a way has run
+	guesses bool        // the table's base may be guessed
 }
 
-// tableFor returns the table of the jump that ends a block, or nil.
-func (s *resolver) tableFor(b int, guesses bool) *table {
-	s.runs = maxRuns
-	t, how := s.explore([]int{b}, guesses)
-	if how == unknown {
-		return nil
-	}
-	s.steps.Add(-int64(len(t.targets)))
-	return t
-}
-
-// guessTables adds tables for jumps that none is found for, by guessing their bases (search.guesses).
-// Each table of a routine is some jump's own, so that those of other jumps are passed over: a base that
-// is in the register by a way that is never gone, and belongs to another switch, is not taken. What
-// that leaves to one jump is passed over for the others; only where it leaves several to each may a
-// jump go through any of them.
-func (s *resolver) guessTables(jumps []int, found map[int]*table) {
-	s.claimed = map[uint64]bool{}
-	s.claim(found)
-	for {
-		one, several := map[int]*table{}, map[int]*table{}
-		for _, b := range jumps {
-			i := s.d.last(b)
-			if found[i] != nil {
-				continue
-			}
-			if t := s.tableFor(b, true); t != nil && len(t.sources) == 1 {
-				one[i] = t
-			} else if t != nil {
-				several[i] = t
-			}
-		}
-		guessed := one
-		if len(one) == 0 {
-			guessed = several
-		}
-		if len(guessed) == 0 {
-			return
-		}
-		s.claim(guessed)
-		for i, t := range guessed {
-			if sufficient(t, guessed) {
-				found[i] = t
-			}
-		}
-	}
-}
-
-// claim notes the tables as some jump's.
-func (s *resolver) claim(tables map[int]*table) {
-	for _, t := range tables {
-		for _, at := range t.sources {
-			s.claimed[at] = true
-		}
-	}
-}
-
-// sufficient says whether those that share tables with t, itself among them, may have one each.
-func sufficient(t *table, all map[int]*table) bool {
-	sharers, sources := 0, t.sources
-	for _, u := range all {
-		if slices.ContainsFunc(u.sources, func(at uint64) bool { return slices.Contains(t.sources, at) }) {
-			sharers++
-			sources = union(sources, u.sources)
-		}
-	}
-	return sharers <= len(sources)
-}
-
-// isFrameless says whether the frame is gone, or not there yet, at an instruction.
-func (r *recovery) isFrameless(i int) bool {
-	return r.frameAt(i) == entryCFA
-}
-
-// newResolver prepares the search for values in a routine whose blocks are built.
-func (r *recovery) newResolver(d *draft) *resolver {
-	d.linkPreds()
-	s := &resolver{
-		recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)),
-		known: map[extent]entries{},
-	}
-	s.sure = search{held: map[location][]uint64{}}
-	s.likely = search{guesses: true, held: map[location][]uint64{}}
-	s.entry[r.blockAt[d.entry]] = true
-	for _, i := range d.others {
-		s.entry[r.blockAt[i]] = true
-	}
-	for _, pad := range d.pads {
-		s.entry[pad] = true
-	}
-	s.linkThrowers()
-	return s
-}
-
-func sameTables(a, b map[int]*table) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i, t := range a {
-		if u := b[i]; u == nil || t.tail != u.tail || !slices.Equal(t.targets, u.targets) {
-			return false
-		}
-	}
-	return true
-}
-
-// explore finds the table of the jump that ends block way[0], reached along the way, which runs
+// explore finds the table that the goal's address is from, reached along the way, which runs
 // backwards. As long as the index is not bounded on the way, it is made longer, by each predecessor
 // in turn: all of them have to lead to a table, and none around a loop, where the index could
 // become another.
-func (s *resolver) explore(way []int, guesses bool) (*table, certainty) {
+func (s *resolver) explore(way []int, g goal) (*table, certainty) {
 	s.runs--
-	t, how := s.read(way, s.run(way), guesses)
+	t, how := s.read(way, s.run(way, g.rm), g.guesses)
 	if how == exact {
 		return t, how
 	}
@@ -244,7 +107,7 @@ func (s *resolver) explore(way []int, guesses bool) (*table, certainty) {
 		if slices.Contains(way, int(p)) {
 			return t, how
 		}
-		u, h := s.explore(append(way, int(p)), guesses)
+		u, h := s.explore(append(way, int(p)), g)
 		if h <= how {
 			return t, how
 		}
@@ -277,25 +140,26 @@ func union[T cmp.Ordered](a, b []T) []T {
 	return slices.Compact(all)
 }
 
-// run executes the blocks of a way, the last first, and returns the operand of the jump at its end.
+// run executes the blocks of a way, the last first, and returns what an operand holds then, at the jump
+// at its end.
 // What a compiler keeps in the frame, it knows to survive calls and stores through pointers; a
 // pointer to jump to that a program keeps there may have been changed by them.
-func (s *resolver) run(way []int) value {
-	v := s.follow(way)
+func (s *resolver) run(way []int, rm x86.Operand) value {
+	v := s.follow(way, rm)
 	if !s.machine.stale || v.form == symbolic {
 		return v
 	}
 	s.machine.wary = true
-	w := s.follow(way)
+	w := s.follow(way, rm)
 	s.machine.wary = false
 	if w.form != v.form {
 		return w
 	}
-	return s.follow(way)
+	return s.follow(way, rm)
 }
 
 // follow is run, whatever may have changed the frame's memory.
-func (s *resolver) follow(way []int) value {
+func (s *resolver) follow(way []int, rm x86.Operand) value {
 	m := &s.machine
 	m.reset(s.cfaOf(way[len(way)-1]))
 	for k := len(way) - 1; k > 0; k-- {
@@ -303,7 +167,6 @@ func (s *resolver) follow(way []int) value {
 		s.branch(way[k], way[k-1])
 	}
 	s.execute(way[0], len(s.d.blocks[way[0]].Insns))
-	_, rm, _ := s.operands(s.d.last(way[0]))
 	return m.get(rm, 8, 0)
 }
 

@@ -1,0 +1,193 @@
+package cfg
+
+import (
+	"slices"
+
+	"wpptrace/loader/x86"
+)
+
+// resolveTables resolves the indirect jumps of a routine whose blocks are built, and returns what
+// it finds by the jumps' instructions. It resolves the tables first: a label that a switch's table
+// holds is no reason to mistrust a tail jump. A jump that d.refused holds stays unresolved.
+func (r *recovery) resolveTables(d *draft) map[int]*table {
+	jumps := make([]int, 0, 8)
+	for b := range d.blocks {
+		if i := d.last(b); r.insns[i].Kind == x86.JmpInd && !d.refused[i] {
+			jumps = append(jumps, b)
+		}
+	}
+	if len(jumps) == 0 {
+		return nil
+	}
+	s := r.newResolver(d)
+	found := make(map[int]*table, len(jumps))
+	for _, b := range jumps {
+		t := s.tableFor(b, false)
+		if t == nil {
+			t = s.computedEarlier(b)
+		}
+		if t != nil {
+			found[d.last(b)] = t
+		}
+	}
+	s.guessTables(jumps, found)
+	_, labels := r.label(d, found, r.isFrameless)
+	loose := r.anyLoose(found)
+	for _, b := range jumps {
+		switch i := d.last(b); {
+		case found[i] != nil:
+		case s.isTail(b, labels || loose && !s.throughFunctions(b)):
+			found[i] = &table{tail: true, check: noCheck}
+		default:
+			if t := s.variable(b); t != nil {
+				found[i] = t
+			}
+		}
+	}
+	return found
+}
+
+// tableFor returns the table of the jump that ends a block, or nil.
+func (s *resolver) tableFor(b int, guesses bool) *table {
+	_, rm, _ := s.operands(s.d.last(b))
+	return s.exploreFrom(b, goal{rm, guesses})
+}
+
+func (s *resolver) exploreFrom(b int, g goal) *table {
+	s.runs = maxRuns
+	t, how := s.explore([]int{b}, g)
+	if how == unknown {
+		return nil
+	}
+	s.steps.Add(-int64(len(t.targets)))
+	return t
+}
+
+// computedEarlier returns the table of the jump that ends a block, or nil, where the address to jump to
+// is made of an element in other blocks: compilers move that out of the loop around a switch on what
+// does not change there. Then a jump may go where any of what they have made leads.
+func (s *resolver) computedEarlier(b int) (all *table) {
+	_, rm, _ := s.operands(s.d.last(b))
+	if rm.Mem || s.mayWrite(location{reg: rm.Reg}, b) {
+		return nil
+	}
+	seen, ok := s.origins(location{block: b, reg: rm.Reg}, func(v value, written bool) bool { return written && v.form == target })
+	if !ok {
+		return nil
+	}
+	for at := range seen {
+		blocks, _ := s.before(at)
+		for _, p := range blocks {
+			if !s.mayWrite(at, int(p)) {
+				continue
+			}
+			if _, ok := s.passed(s.valueBehind(at, int(p)), int(p)); ok {
+				continue
+			}
+			if at.reg < 0 {
+				return nil
+			}
+			t := s.exploreFrom(int(p), goal{rm: x86.Operand{Reg: at.reg, Base: -1, Index: -1, Scale: 1, Size: 8}})
+			if t == nil {
+				return nil
+			}
+			all = merge(all, &table{targets: union(t.targets, nil), check: noCheck, sources: t.sources})
+		}
+	}
+	return all
+}
+
+// guessTables adds tables for jumps that none is found for, by guessing their bases (search.guesses).
+// Each table of a routine is some jump's own, so that those of other jumps are passed over: a base that
+// is in the register by a way that is never gone, and belongs to another switch, is not taken. What
+// that leaves to one jump is passed over for the others; only where it leaves several to each may a
+// jump go through any of them.
+func (s *resolver) guessTables(jumps []int, found map[int]*table) {
+	s.claimed = map[uint64]bool{}
+	s.claim(found)
+	for {
+		one, several := map[int]*table{}, map[int]*table{}
+		for _, b := range jumps {
+			i := s.d.last(b)
+			if found[i] != nil {
+				continue
+			}
+			if t := s.tableFor(b, true); t != nil && len(t.sources) == 1 {
+				one[i] = t
+			} else if t != nil {
+				several[i] = t
+			}
+		}
+		guessed := one
+		if len(one) == 0 {
+			guessed = several
+		}
+		if len(guessed) == 0 {
+			return
+		}
+		s.claim(guessed)
+		for i, t := range guessed {
+			if sufficient(t, guessed) {
+				found[i] = t
+			}
+		}
+	}
+}
+
+// claim notes the tables as some jump's.
+func (s *resolver) claim(tables map[int]*table) {
+	for _, t := range tables {
+		for _, at := range t.sources {
+			s.claimed[at] = true
+		}
+	}
+}
+
+// sufficient says whether those that share tables with t, itself among them, may have one each.
+func sufficient(t *table, all map[int]*table) bool {
+	sharers, sources := 0, t.sources
+	for _, u := range all {
+		if slices.ContainsFunc(u.sources, func(at uint64) bool { return slices.Contains(t.sources, at) }) {
+			sharers++
+			sources = union(sources, u.sources)
+		}
+	}
+	return sharers <= len(sources)
+}
+
+// isFrameless says whether the frame is gone, or not there yet, at an instruction.
+func (r *recovery) isFrameless(i int) bool {
+	return r.frameAt(i) == entryCFA
+}
+
+// newResolver prepares the search for values in a routine whose blocks are built.
+func (r *recovery) newResolver(d *draft) *resolver {
+	d.linkPreds()
+	s := &resolver{
+		recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)),
+		known: map[extent]entries{},
+	}
+	s.sure = search{held: map[location][]uint64{}}
+	s.likely = search{guesses: true, held: map[location][]uint64{}}
+	s.entry[r.blockAt[d.entry]] = true
+	for _, i := range d.others {
+		s.entry[r.blockAt[i]] = true
+	}
+	for _, pad := range d.pads {
+		s.entry[pad] = true
+	}
+	s.linkThrowers()
+	return s
+}
+
+func sameTables(a, b map[int]*table) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i, t := range a {
+		if u := b[i]; u == nil || t.tail != u.tail || !slices.Equal(t.targets, u.targets) {
+			return false
+		}
+	}
+	return true
+}
