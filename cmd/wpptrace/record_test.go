@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,6 +97,9 @@ func TestSnapshotOnSignal(t *testing.T) {
 
 // A terminal that goes away, or that somebody wants to be rid of what runs in it, loses no recording.
 func TestOtherSignalsThatEnd(t *testing.T) {
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, unix.SIGHUP) // so that the recorder does not inherit that it is ignored, where the tests run under nohup
+	defer signal.Stop(heard)
 	for _, sig := range []unix.Signal{unix.SIGHUP, unix.SIGQUIT} {
 		s := startServer(t)
 		w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
