@@ -98,24 +98,25 @@ func TestGuessedTablesAreNoOthers(t *testing.T) {
 
 // earlier has a loop around a switch on what does not change there: before the loop the case is known.
 const earlier = `
-#define EARLIER(name, base, cases) __asm__(".globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n" \
-	"push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\ncmp $3,%rdi\nja 8f\n" base \
-	"1: call note\ntest %eax,%eax\njnz 8f\njmp *%rbx\n" \
+#define EARLIER(name, base, jump, cases) __asm__(".globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n" \
+	"push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\nsub $16,%rsp\n.cfi_adjust_cfa_offset 16\njmp 7f\n7: cmp $3,%rdi\nja 8f\n" base \
+	"1: call note\ntest %eax,%eax\njnz 8f\njmp *" jump "\n" \
 	"2: call note\n" cases "jmp 1b\n" \
 	"3: call note\ncall note\njmp 1b\n" \
 	"4: jmp 1b\n" \
-	"8: pop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size " #name ",.-" #name "\n" \
+	"8: add $16,%rsp\n.cfi_adjust_cfa_offset -16\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size " #name ",.-" #name "\n" \
 	".section .rodata\n.p2align 2\n9: .long 2b-9b, 3b-9b, 4b-9b, 2b-9b\n.text\n");
 #define CASE "lea 9f(%rip),%rdx\nmovslq (%rdx,%rdi,4),%rbx\nadd %rdx,%rbx\n"
-EARLIER(once, CASE, "")
-EARLIER(changed, CASE, "mov %rax,%rbx\n")
+EARLIER(once, CASE, "%rbx", "")
+EARLIER(changed, CASE, "%rbx", "mov %rax,%rbx\n")
+EARLIER(stored, CASE "mov %rbx,8(%rsp)\n", "8(%rsp)", "mov %rax,8(%rsp)\n")
 `
 
 // Where the case is known before the jump to it, the jump leads where the table does; not so where
 // something else may be in its register.
 func TestCaseIsKnownEarlier(t *testing.T) {
 	p := recoverFile(t, compile(t, earlier+callees, "-O1"))
-	for symbol, leftOut := range map[string]string{"once": "", "changed": "unresolved indirect jump"} {
+	for symbol, leftOut := range map[string]string{"once": "", "changed": "unresolved indirect jump", "stored": "unresolved indirect jump"} {
 		r := routine(t, p, symbol)
 		if leftOut == "" && r.LeftOut != "" || !strings.HasPrefix(r.LeftOut, leftOut) {
 			t.Errorf("%s: left out: %q, want %q", symbol, r.LeftOut, leftOut)

@@ -96,8 +96,7 @@ func (r *recovery) anyLoose(found map[int]*table) bool {
 // throughFunctions says whether the jump that ends block b is one through a table that begins with a
 // function, as the file has it: functions and labels share no table.
 func (s *resolver) throughFunctions(b int) bool {
-	_, rm, _ := s.operands(s.d.last(b))
-	v := s.run([]int{b}, rm)
+	v := s.run([]int{b}, s.jumpOperand(b))
 	if v.form != element || v.size != 8 {
 		return false
 	}

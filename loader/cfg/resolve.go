@@ -49,8 +49,13 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 
 // tableFor returns the table of the jump that ends a block, or nil.
 func (s *resolver) tableFor(b int, guesses bool) *table {
+	return s.exploreFrom(b, goal{s.jumpOperand(b), guesses})
+}
+
+// jumpOperand gives what the operand holds of the indirect jump that ends a block.
+func (s *resolver) jumpOperand(b int) func(*machine) value {
 	_, rm, _ := s.operands(s.d.last(b))
-	return s.exploreFrom(b, goal{rm, guesses})
+	return func(m *machine) value { return m.get(rm, 8, 0) }
 }
 
 func (s *resolver) exploreFrom(b int, g goal) *table {
@@ -67,11 +72,11 @@ func (s *resolver) exploreFrom(b int, g goal) *table {
 // is made of an element in other blocks: compilers move that out of the loop around a switch on what
 // does not change there. Then a jump may go where any of what they have made leads.
 func (s *resolver) computedEarlier(b int) (all *table) {
-	_, rm, _ := s.operands(s.d.last(b))
-	if rm.Mem || s.mayWrite(location{reg: rm.Reg}, b) {
+	at, ok := s.passed(s.run([]int{b}, s.jumpOperand(b)), b)
+	if !ok {
 		return nil
 	}
-	seen, ok := s.origins(location{block: b, reg: rm.Reg}, func(v value, written bool) bool { return written && v.form == target })
+	seen, ok := s.origins(at, func(v value, written bool) bool { return written && v.form == target })
 	if !ok {
 		return nil
 	}
@@ -84,10 +89,7 @@ func (s *resolver) computedEarlier(b int) (all *table) {
 			if _, ok := s.passed(s.valueBehind(at, int(p)), int(p)); ok {
 				continue
 			}
-			if at.reg < 0 {
-				return nil
-			}
-			t := s.exploreFrom(int(p), goal{rm: x86.Operand{Reg: at.reg, Base: -1, Index: -1, Scale: 1, Size: 8}})
+			t := s.exploreFrom(int(p), goal{address: at.held})
 			if t == nil {
 				return nil
 			}
@@ -95,6 +97,14 @@ func (s *resolver) computedEarlier(b int) (all *table) {
 		}
 	}
 	return all
+}
+
+// held is what a machine has in the location's register or slot.
+func (at location) held(m *machine) value {
+	if at.reg >= 0 {
+		return m.regs[at.reg]
+	}
+	return m.slotAt(at.slot)
 }
 
 // guessTables adds tables for jumps that none is found for, by guessing their bases (search.guesses).

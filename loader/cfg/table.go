@@ -83,8 +83,8 @@ type entries struct {
 
 // A goal is what the search for a table is for.
 type goal struct {
-	rm      x86.Operand // what holds the address to jump to, when the last block of a way has run
-	guesses bool        // the table's base may be guessed
+	address func(*machine) value // to jump to, when the last block of a way has run
+	guesses bool                 // the table's base may be guessed
 }
 
 // explore finds the table that the goal's address is from, reached along the way, which runs
@@ -93,7 +93,7 @@ type goal struct {
 // become another.
 func (s *resolver) explore(way []int, g goal) (*table, certainty) {
 	s.runs--
-	t, how := s.read(way, s.run(way, g.rm), g.guesses)
+	t, how := s.read(way, s.run(way, g.address), g.guesses)
 	if how == exact {
 		return t, how
 	}
@@ -140,26 +140,25 @@ func union[T cmp.Ordered](a, b []T) []T {
 	return slices.Compact(all)
 }
 
-// run executes the blocks of a way, the last first, and returns what an operand holds then, at the jump
-// at its end.
+// run executes the blocks of a way, the last first, and returns the address that is then to be jumped to.
 // What a compiler keeps in the frame, it knows to survive calls and stores through pointers; a
 // pointer to jump to that a program keeps there may have been changed by them.
-func (s *resolver) run(way []int, rm x86.Operand) value {
-	v := s.follow(way, rm)
+func (s *resolver) run(way []int, address func(*machine) value) value {
+	v := s.follow(way, address)
 	if !s.machine.stale || v.form == symbolic {
 		return v
 	}
 	s.machine.wary = true
-	w := s.follow(way, rm)
+	w := s.follow(way, address)
 	s.machine.wary = false
 	if w.form != v.form {
 		return w
 	}
-	return s.follow(way, rm)
+	return s.follow(way, address)
 }
 
 // follow is run, whatever may have changed the frame's memory.
-func (s *resolver) follow(way []int, rm x86.Operand) value {
+func (s *resolver) follow(way []int, address func(*machine) value) value {
 	m := &s.machine
 	m.reset(s.cfaOf(way[len(way)-1]))
 	for k := len(way) - 1; k > 0; k-- {
@@ -167,7 +166,7 @@ func (s *resolver) follow(way []int, rm x86.Operand) value {
 		s.branch(way[k], way[k-1])
 	}
 	s.execute(way[0], len(s.d.blocks[way[0]].Insns))
-	return m.get(rm, 8, 0)
+	return address(m)
 }
 
 // branch notes what it says of the index that block b goes on to block to: that a jump which is never
