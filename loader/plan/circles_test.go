@@ -1,10 +1,13 @@
 package plan_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/verify"
 )
 
 // assemble wraps routines of assembly, each a name and its body, into a C program whose main calls
@@ -47,5 +50,61 @@ func TestCircleIsBrokenWhereItIsEnteredLeast(t *testing.T) {
 				t.Errorf("%s is entered seldom: %s speaks: %v", seldom, symbol, speaks)
 			}
 		}
+	}
+}
+
+// TestCircleThroughAJump: what has spoken and jumped on is no caller any more, and the stack of those
+// that have not grows with each round.
+func TestCircleThroughAJump(t *testing.T) {
+	p := planned(t, compile(t, assemble(
+		[2]string{"outer", `call inner\nret`},
+		[2]string{"inner", `call turns\nret`},
+		[2]string{"turns", `test %edi, %edi\njne 1f\nret\n1: jmp outer`}), "-O1"), plan.Options{})
+	prove(t, p)
+	if sites(routine(t, p, "turns")) == 0 {
+		t.Fatal("turns, which decides, makes no word: the test tests nothing")
+	}
+	for _, symbol := range []string{"outer", "inner"} {
+		unprobe(p, routine(t, p, symbol))
+	}
+	expectFault(t, p, "more callers in a row may have made no word than are followed")
+}
+
+// TestLongChains: of 200 routines that each do no more than call the next some make a word, but no
+// more than have to.
+func TestLongChains(t *testing.T) {
+	const depth = 200
+	list := make([][2]string, depth+1)
+	for i := range depth {
+		list[i] = [2]string{fmt.Sprint("r", i), fmt.Sprintf(`call r%d\nret`, i+1)}
+	}
+	list[depth] = [2]string{fmt.Sprint("r", depth), `test %edi, %edi\nje 1f\nnop\n1: ret`}
+	p := planned(t, compile(t, assemble(list...), "-O1"), plan.Options{})
+	prove(t, p)
+	var speaking []*plan.Routine
+	for i := range depth {
+		if r := routine(t, p, list[i][0]); sites(r) > 0 && !p.Program.AddressTaken(r.Addr) {
+			speaking = append(speaking, r)
+		}
+	}
+	if want := (depth - 1) / (plan.MaxSilentCallers + 1); len(speaking) != want {
+		t.Fatalf("%d of the callers speak, want %d", len(speaking), want)
+	}
+	unprobe(p, speaking[0])
+	expectFault(t, p, "more callers in a row may have made no word than are followed")
+}
+
+// unprobe takes all probes off a routine.
+func unprobe(p *plan.Plan, r *plan.Routine) {
+	for b := range r.Blocks {
+		p.Without(r, b)
+	}
+}
+
+func expectFault(t *testing.T, p *plan.Plan, want string) {
+	t.Helper()
+	faults := verify.Plan(p)
+	if !slices.ContainsFunc(faults, func(f verify.Fault) bool { return strings.Contains(f.String(), want) }) {
+		t.Errorf("%v, want %q", faults, want)
 	}
 }

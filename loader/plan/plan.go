@@ -16,6 +16,10 @@ const MaxSites = 1 << 18
 
 var mostSites = MaxSites // a variable for tests
 
+// MaxSilentCallers is how many callers in a row may have made no word: a hit follows so many and
+// the one behind them.
+const MaxSilentCallers = 55
+
 // Options say what to observe.
 type Options struct {
 	// Complete admits single-stepped probes wherever a routine needs them, whatever they cost.

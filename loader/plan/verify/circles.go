@@ -1,6 +1,10 @@
 package verify
 
-import "wpptrace/loader/plan"
+import (
+	"slices"
+
+	"wpptrace/loader/plan"
+)
 
 // A silentCall is a call, or a jump, that a routine may make before its first word.
 type silentCall struct {
@@ -19,6 +23,65 @@ func (v *verifier) checkCircles() {
 	if circle := v.circle(jumps); circle != nil {
 		v.faultCircle("it may be silent, and jumps can lead back to it", circle)
 	}
+}
+
+// checkChains: a hit need not follow more callers that have made no word than it can (rule 3).
+func (v *verifier) checkChains() {
+	from := make([]silentCall, len(v.routines)) // by routine that may run below so many such callers: what has entered it
+	for _, r := range v.observed {
+		from[r.ID].from = r
+	}
+	levels := [][]silentCall{from}
+	for n := range plan.MaxSilentCallers + 1 {
+		next, any := v.below(levels[n])
+		if !any {
+			return
+		}
+		levels = append(levels, next)
+	}
+	for _, r := range v.observed {
+		c := levels[len(levels)-1][r.ID]
+		if c.from == nil {
+			continue
+		}
+		way := Way{r.Addr}
+		for n := len(levels) - 1; n > 0; c = levels[n][c.from.ID] {
+			way = append(way, c.from.Blocks[c.block].Lo)
+			if isCall(&c.from.Blocks[c.block]) {
+				n--
+			}
+		}
+		slices.Reverse(way)
+		r.fault("more callers in a row may have made no word than are followed", way)
+		return
+	}
+}
+
+// below finds who may run right below a silent caller that is one of those, and what enters it.
+func (v *verifier) below(callers []silentCall) (found []silentCall, any bool) {
+	found = make([]silentCall, len(v.routines))
+	var queue []*routine
+	enter := func(r *routine, b int) {
+		if to := r.callees[b]; to != nil && r.kinds[b] == plan.Known && found[to.ID].from == nil {
+			found[to.ID] = silentCall{r, to, b}
+			queue = append(queue, to)
+		}
+	}
+	for _, r := range v.observed {
+		for b := range r.callees {
+			if callers[r.ID].from != nil && isCall(&r.Blocks[b]) && r.first[b] && r.sites[b] == nil {
+				enter(r, b)
+			}
+		}
+	}
+	for any = len(queue) > 0; len(queue) > 0; queue = queue[1:] {
+		for b := range queue[0].callees {
+			if !isCall(&queue[0].Blocks[b]) {
+				enter(queue[0], b)
+			}
+		}
+	}
+	return found, any
 }
 
 func (v *verifier) faultCircle(what string, circle []silentCall) {
