@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"wpptrace/bpf"
 	"wpptrace/bpf/usermode"
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
@@ -354,6 +355,9 @@ func (s *process) finishAndDecode(t *rapid.T, blocks int) *session {
 	d.thread.Close()
 	if a, m := d.decoder.Anomalies(); a != 0 || m != 0 {
 		t.Errorf("%d anomalies, %d ambiguities: %s", a, m, d.log.String())
+	}
+	if n := s.machine.Metrics[bpf.TracerMetricMETRIC_LONG_CHAIN]; n != 0 {
+		t.Errorf("%d times more callers without a word than are followed", n)
 	}
 	return d
 }
