@@ -149,6 +149,7 @@ func Programs() []Program {
 		{File: "variants.cc", Exit: 6, Tags: Exceptions},
 		{File: "vfork.c", Tags: Forks},
 		{File: "virtuals.cc", Tags: Exceptions},
+		{File: "wrappers.cc", Exit: 5, Tags: Exceptions},
 	}
 	for i := range programs {
 		p := &programs[i]

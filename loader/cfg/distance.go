@@ -6,7 +6,6 @@ import (
 
 	"wpptrace/internal/parallel"
 	"wpptrace/loader/image"
-	"wpptrace/loader/x86"
 )
 
 // findTaken finds the routines that may be entered through a pointer. What a file says of an
@@ -190,7 +189,6 @@ type mentioned struct {
 }
 
 func (r *recovery) namedBy(d *draft) (by mentioned) {
-	const movToRegister = 0xb8
 	note := func(addr uint64) {
 		s := r.im.SectionAt(addr)
 		if i := r.findPiece(addr); s == nil || s.Exec && isStubs(s) || i >= 0 && r.pieces[i].Lo == addr {
@@ -206,7 +204,7 @@ func (r *recovery) namedBy(d *draft) (by mentioned) {
 		p := &r.pieces[i]
 		for k := p.first; k < p.last; k++ {
 			eachOperand(&r.insns[k], r.bytes(k), !r.im.PIE, note)
-			if q := &r.insns[k].Inst; q.Map == 0 && q.Op&0xf8 == movToRegister && addressImmediate(q) == 8 && q.Kind == x86.Other {
+			if addressImmediate(&r.insns[k].Inst) == 8 {
 				by.numbers = append(by.numbers, immediate(r.bytes(k), 8))
 			}
 		}

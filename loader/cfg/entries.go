@@ -8,7 +8,7 @@ import (
 
 // readAt reads the entries of the table at v.off.
 func (s *resolver) readAt(v value, l limit) (*table, certainty) {
-	e := extent{v.form, v.scale, v.size, v.off, v.anchor, l.most, l.certainty, l.frame}
+	e := extent{v.form, v.scale, v.size, v.off, v.anchor, l.most, l.unset, l.certainty, l.frame}
 	found, ok := s.known[e]
 	if !ok {
 		found = s.readEntries(v, l)
@@ -23,14 +23,14 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 	switch {
 	case s.isWritten(addr): // it is read up to where code names one of its entries, be it the second
 		t.targets, t.loose, least = s.withLabels(targets), true, 1
-	case found.ends > 0:
+	case found.never > 0:
 		t.targets = union(targets, nil)
 	default:
 		t.indexed, t.check = true, l.check
 	}
 	switch n := len(targets); {
 	case t.targets == nil:
-	case uint64(n+found.ends) == l.most+1 && l.guess:
+	case uint64(n+found.never) == l.most+1 && l.guess:
 		return t, exact
 	case l.certainty == open && n >= least && !found.goesOn:
 		return t, open
@@ -88,10 +88,12 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 			break // no label: it is a table of functions
 		}
 		switch {
+		case i&l.unset != 0:
+			e.never++
 		case ok:
 			e.targets = append(e.targets, to)
 		case s.isEnd(s.d, l.frame, addr):
-			e.ends++
+			e.never++
 		default:
 			e.goesOn = to >= 0 && s.isUnexplained(to)
 			return e

@@ -128,7 +128,7 @@ func (m *machine) alu(op *operation, operation byte, at x86.Operand, v value, si
 		return true
 	case operation == aluAnd && isNumber:
 		if mask := uint64(m.narrow(v, bits).off); mask < 1<<20 {
-			m.set(at, size, op.Rex, m.limited(mask))
+			m.set(at, size, op.Rex, m.masked(mask))
 			return true
 		}
 	}

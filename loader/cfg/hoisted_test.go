@@ -129,6 +129,76 @@ func TestCaseIsKnownEarlier(t *testing.T) {
 	}
 }
 
+// The same with a table of addresses, as files have that are not position independent.
+func TestCaseIsKnownEarlierByAddress(t *testing.T) {
+	source := strings.ReplaceAll(earlier, "2b-9b, 3b-9b, 4b-9b, 2b-9b", "2b, 3b, 4b, 2b")
+	source = strings.ReplaceAll(source, ".long", ".quad")
+	source = strings.ReplaceAll(source, `lea 9f(%rip),%rdx\nmovslq (%rdx,%rdi,4),%rbx\nadd %rdx,%rbx`, "mov 9f(,%rdi,8),%rbx")
+	r := routine(t, recoverFile(t, compile(t, source+callees, "-O1", "-no-pie", "-fno-pie")), "once")
+	if n := ends(r)[cfg.Table]; r.LeftOut != "" || n != 1 {
+		t.Errorf("%d switches are known, and it is left out: %q", n, r.LeftOut)
+	}
+}
+
+// distant has switches whose tables' addresses are sums, in blocks before those of the switches, of what a register
+// holds and of numbers. Nothing bounds the index.
+const distant = `
+#define SWITCH(table, here, a, b) "movabs $" table "f@GOTOFF,%rbp\nadd %rbx,%rbp\n" \
+	here ": call note\nmovzbl (%rsp),%eax\nmovslq (%rbp,%rax,4),%rax\nadd %rbp,%rax\njmp *%rax\n" \
+	a ": call note\njmp " here "b\n" \
+	b ": call note\n"
+#define DISTANT(name, base) __asm__(".globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n" \
+	"push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n" base "jmp 1f\n" \
+	"1: push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbp,-24\ncall note\n" \
+	SWITCH("20", "2", "3", "4") SWITCH("21", "5", "6", "7") \
+	"pop %rbp\n.cfi_adjust_cfa_offset -8\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size " #name ",.-" #name "\n" \
+	".section .rodata\n.p2align 2\n20: .long 3b-20b, 4b-20b, 2b-20b\n21: .long 6b-21b, 7b-21b, 5b-21b, 0\n.text\n");
+DISTANT(known, "lea _GLOBAL_OFFSET_TABLE_(%rip),%rbx\n")
+DISTANT(given, "mov %rdi,%rbx\n")
+DISTANT(itself, "lea 8(%rbx),%rbx\n")
+`
+
+// Tables are found by their distance from the global offset table, and end where the next is that is named so.
+func TestTablesByDistance(t *testing.T) {
+	p := recoverFile(t, compile(t, distant+callees, "-O1"))
+	for symbol, leftOut := range map[string]string{"known": "", "given": "unresolved indirect jump", "itself": "unresolved indirect jump"} {
+		r := routine(t, p, symbol)
+		if leftOut == "" && r.LeftOut != "" || !strings.HasPrefix(r.LeftOut, leftOut) {
+			t.Errorf("%s: left out: %q, want %q", symbol, r.LeftOut, leftOut)
+		}
+		if n := ends(r)[cfg.Table]; leftOut == "" && n != 2 {
+			t.Errorf("%s: %d switches, want 2", symbol, n)
+		}
+		for b := range r.Blocks {
+			if bl := &r.Blocks[b]; bl.End == cfg.Table && len(bl.Succ) != 3 {
+				t.Errorf("%s: a switch of three cases leads to %v", symbol, bl.Succ)
+			}
+		}
+	}
+}
+
+// What a mask leaves out of a table is never read: compilers fill such places with what they like.
+func TestMaskedIndex(t *testing.T) {
+	const source = `
+		__asm__(".globl even\n.type even,@function\neven: .cfi_startproc\nlea (%rdi,%rdi),%eax\nand $6,%eax\nlea 9f(%rip),%rcx\n"
+			"movslq (%rcx,%rax,4),%rax\nadd %rcx,%rax\njmp *%rax\n"
+			"1: mov $1,%eax\nret\n2: mov $2,%eax\nret\n3: mov $3,%eax\nret\n4: mov $4,%eax\nret\n"
+			"5: nop\n6: dec %edi\njnz 5b\nret\n.cfi_endproc\n.size even,.-even\n"
+			".section .rodata\n.p2align 2\n9: .long 1b-9b, 5b-9b, 2b-9b, 6b-9b, 3b-9b, 0, 4b-9b\n.text\n");`
+	r := routine(t, recoverFile(t, compile(t, source+callees, "-O1")), "even")
+	if r.LeftOut != "" {
+		t.Fatalf("left out: %s", r.LeftOut)
+	}
+	for b := range r.Blocks {
+		if bl := &r.Blocks[b]; bl.End == cfg.Table && len(bl.Succ) != 4 {
+			t.Errorf("%d ways, want 4", len(bl.Succ))
+		}
+	}
+	if n := ends(r)[cfg.Table]; n != 1 {
+		t.Errorf("%d switches, want 1", n)
+	}
+}
+
 // What source says that no variant is, compilers leave in ways that lead past the addresses of tables,
 // and out of the routine.
 func TestVisitedVariants(t *testing.T) {

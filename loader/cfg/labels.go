@@ -64,7 +64,7 @@ func (s *resolver) variable(b int) *table {
 	_, rm, _ := s.operands(s.d.last(b))
 	t := &table{check: noCheck}
 	s.inRegisters = true
-	known := !rm.Mem && s.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, written bool) bool {
+	known := !rm.Mem && s.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, _ int) bool {
 		if v.form != constant {
 			return false
 		}

@@ -93,6 +93,9 @@ func collectMentions(im *image.Image, c *code) (all, taken, pointedTo *mentions)
 			}
 			eachOperand(&c.insns[i], c.bytes(i), !im.PIE, by.add)
 		}
+		if base := offsetTable(im); taken.has(base) {
+			taken.addDistances(base, c)
+		}
 	}, func() { pointedTo.addData(im, c) })
 	all.join(taken)
 	all.join(pointedTo)
@@ -131,6 +134,27 @@ func (m *mentions) addData(im *image.Image, c *code) {
 		}
 	}
 	m.add(im.Entry)
+}
+
+// offsetTable returns the address of the global offset table that code takes by that name, 0 if there
+// is none.
+func offsetTable(im *image.Image) uint64 {
+	for _, name := range [...]string{".got.plt", ".got"} {
+		if s := im.Section(name); s != nil {
+			return s.Addr
+		}
+	}
+	return 0
+}
+
+// addDistances adds what instructions name by its distance from the global offset table, as the medium
+// and the large code model have it.
+func (m *mentions) addDistances(offsetTable uint64, c *code) {
+	for i := range c.insns {
+		if addressImmediate(&c.insns[i].Inst) == 8 {
+			m.add(offsetTable + immediate(c.bytes(i), 8))
+		}
+	}
 }
 
 func isUnwindData(s *image.Section) bool {

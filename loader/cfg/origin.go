@@ -29,16 +29,21 @@ const memoryBit = 1 << 16
 // maxLocations bounds the search for the origins of one value.
 const maxLocations = 1 << 14
 
-// origins visits every value that the location at may hold: what the instructions that reach it
-// wrote, or ok = false at the routine's entry. It answers false when visit does, or when the search
-// was given up, and returns the locations that it came through.
-func (s *resolver) origins(at location, visit func(v value, written bool) bool) (seen map[location]bool, ok bool) {
+// A visit is told of a value, and the block that has made it; outside for what was there at the
+// routine's entry. It says whether to go on.
+type visit func(v value, by int) bool
+
+const outside = -1
+
+// origins visits every value that the location at may hold. It answers false when visit does, or when
+// the search was given up, and returns the locations that it came through.
+func (s *resolver) origins(at location, visit visit) (seen map[location]bool, ok bool) {
 	seen = map[location]bool{at: true}
 	queue := []location{at}
 	for len(queue) > 0 {
 		at, queue = queue[0], queue[1:]
 		blocks, known := s.before(at)
-		if len(seen) > maxLocations || s.steps.Load() <= 0 || !known && !visit(value{}, false) {
+		if len(seen) > maxLocations || s.steps.Load() <= 0 || !known && !visit(value{}, outside) {
 			return nil, false
 		}
 		s.steps.Add(-1)
@@ -72,7 +77,7 @@ func (at location) enqueue(queue []location, seen map[location]bool) []location 
 
 // choices visits what a value is that block b has made, each of those that it was chosen from, but
 // for what was only moved from where it was when the block began: it returns those places.
-func (s *resolver) choices(v value, b int, visit func(v value, written bool) bool) (passed []location, ok bool) {
+func (s *resolver) choices(v value, b int, visit visit) (passed []location, ok bool) {
 	values := []value{v}
 	for i := 0; i < len(values); i++ {
 		s.steps.Add(-int64(len(values)))
@@ -83,7 +88,7 @@ func (s *resolver) choices(v value, b int, visit func(v value, written bool) boo
 		}
 		from := &s.machine.symbols[v.sym]
 		if from.source != chosen || !v.isWhole() {
-			if !visit(v, true) {
+			if !visit(v, b) {
 				return nil, false
 			}
 			continue
@@ -258,17 +263,28 @@ func (s *resolver) constants(by *search, r root) []uint64 {
 	if out, ok := by.held[at]; ok {
 		return out
 	}
+	by.held[at] = nil // if it is made of itself
 	var out []uint64
-	seen, ok := s.origins(at, func(v value, written bool) bool {
-		if !written || v.form != constant {
-			return by.guesses
-		}
-		if !slices.Contains(out, uint64(v.off)) {
+	var sums []sum
+	seen, ok := s.origins(at, func(v value, from int) bool {
+		if from != outside && v.form == constant {
 			out = append(out, uint64(v.off))
+			return true
 		}
-		return true
+		part, ok := s.sumOf(v, from)
+		if ok {
+			sums = append(sums, part)
+		}
+		return ok || by.guesses
 	})
-	if !ok {
+	for _, part := range sums {
+		bases := s.constants(by, root{at: part.at, known: true})
+		ok = ok && (len(bases) > 0 || by.guesses)
+		for _, base := range bases {
+			out = append(out, base+part.off)
+		}
+	}
+	if out = union(out, nil); !ok {
 		out = nil
 	}
 	by.held[at] = out
@@ -278,6 +294,21 @@ func (s *resolver) constants(by *search, r root) []uint64 {
 		}
 	}
 	return out
+}
+
+// A sum is what a location held, plus off.
+type sum struct {
+	at  location
+	off uint64
+}
+
+// sumOf tells a value that block b made of what a location held when it began, and of a number.
+func (s *resolver) sumOf(v value, b int) (sum, bool) {
+	if b == outside || v.form != symbolic || v.bits != 64 || v.dirty {
+		return sum{}, false
+	}
+	at, ok := s.locationOf(v.sym, b)
+	return sum{at, uint64(v.off)}, ok
 }
 
 // isTail says whether the unresolved indirect jump that ends block b leaves the routine: the frame
@@ -294,13 +325,12 @@ func (s *resolver) isTail(b int, labels bool) bool {
 	if rm.Mem {
 		return true
 	}
-	return s.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, written bool) bool { return !written || s.isPointer(v) })
+	return s.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, by int) bool { return by == outside || s.isPointer(v) })
 }
 
 // allOrigins says whether a register, when the first n instructions of block b have run, holds
-// nothing but what accept accepts, wherever it comes from; written is false for what it held when
-// the routine was entered.
-func (s *resolver) allOrigins(reg int8, b, n int, accept func(v value, written bool) bool) bool {
+// nothing but what accept accepts, wherever it comes from.
+func (s *resolver) allOrigins(reg int8, b, n int, accept visit) bool {
 	places, ok := s.choices(s.registerAfter(reg, b, n), b, accept)
 	for _, at := range places {
 		if ok {

@@ -76,7 +76,9 @@ func (s *resolver) computedEarlier(b int) (all *table) {
 	if !ok {
 		return nil
 	}
-	seen, ok := s.origins(at, func(v value, written bool) bool { return written && v.form == target })
+	seen, ok := s.origins(at, func(v value, by int) bool {
+		return by != outside && (v.form == target || v.form == element && v.size == 8)
+	})
 	if !ok {
 		return nil
 	}

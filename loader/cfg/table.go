@@ -69,7 +69,7 @@ type extent struct {
 	form         form
 	scale, size  uint8
 	addr, anchor int64
-	most         uint64
+	most, unset  uint64
 	certainty    certainty
 	frame        image.CFA
 }
@@ -77,7 +77,7 @@ type extent struct {
 // Entries are where those of a table lead.
 type entries struct {
 	targets []int
-	ends    int  // how many lead to the routine's end, and are never taken: they are none of the targets
+	never   int  // how many are never taken, as those that lead to the routine's end: they are none of the targets
 	goesOn  bool // the next leads to what may be a cold case: who knows whose
 }
 
@@ -278,6 +278,7 @@ func (s *resolver) readWord(way []int, v value) (*table, certainty) {
 // A limit is what is known of a table's length.
 type limit struct {
 	most      uint64    // the greatest index
+	unset     uint64    // bits that no index has
 	certainty certainty // exact: a comparison bounds the index; open: most is a guess, such as what its type can hold
 	guess     bool      // that a table of the full length confirms
 	frame     image.CFA // at the jump
@@ -294,7 +295,7 @@ func (s *resolver) limit(way []int, v value) limit {
 	if !ok || b.max > l.most {
 		return l
 	}
-	l.most, l.guess = b.max, true
+	l.most, l.unset, l.guess = b.max, b.unset, true
 	if b.compared {
 		l.certainty = exact
 		if s.isCheck(way, b.check.block) {

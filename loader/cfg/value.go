@@ -80,7 +80,8 @@ type bound struct {
 	sym      int32
 	off      int64
 	max      uint64
-	compared bool // a comparison found it, not a mask or a shift
+	unset    uint64 // bits that a mask has cleared
+	compared bool   // a comparison found it, not a mask or a shift
 	check    check
 }
 
@@ -252,6 +253,13 @@ func (m *machine) limited(most uint64) value {
 	return v
 }
 
+// masked returns an unknown value that has no bits but those of a mask.
+func (m *machine) masked(mask uint64) value {
+	v := m.limited(mask)
+	m.bounds[len(m.bounds)-1].unset = ^mask
+	return v
+}
+
 // maxNames bounds how many names of values of named values are looked through.
 const maxNames = 8
 
@@ -269,6 +277,9 @@ func (m *machine) boundOf(v value) (bound, bool) {
 		}
 		if ok && int64(best.max)+off >= 0 {
 			best.max = uint64(int64(best.max) + off)
+			if off != 0 {
+				best.unset = 0
+			}
 			if best.check.block >= 0 {
 				best.check.bias += off
 			}
