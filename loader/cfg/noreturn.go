@@ -46,7 +46,7 @@ func isReservedNoReturn(name string) bool {
 		"__cxa_pure_virtual", "__cxa_deleted_virtual", "_ZSt9terminatev", "_ZSt10unexpectedv":
 		return true
 	}
-	if strings.HasPrefix(name, "_ZSt17rethrow_exception") {
+	if strings.HasPrefix(name, "_ZSt17rethrow_exception") || isSanitizersEnd(name) {
 		return true
 	}
 	for _, of := range []string{"_ZSt", "_ZNSt3__1", "_ZNKSt3__1"} { // libstdc++, libc++
@@ -55,6 +55,19 @@ func isReservedNoReturn(name string) bool {
 		}
 	}
 	return false
+}
+
+// isSanitizersEnd says whether a function of that name is one by which code that was compiled for a
+// sanitizer, and not to go on behind what it finds, reports an error: the sanitizer ends the process
+// then, whatever its options say.
+func isSanitizersEnd(name string) bool {
+	for _, report := range [...]string{"__asan_report_load", "__asan_report_store", "__asan_report_exp_"} {
+		if strings.HasPrefix(name, report) {
+			return !strings.HasSuffix(name, "_noabort")
+		}
+	}
+	of, ok := strings.CutPrefix(name, "__ubsan_handle_")
+	return ok && (strings.HasSuffix(of, "_abort") || of == "builtin_unreachable" || of == "missing_return")
 }
 
 // isThrower says whether a mangled name is that of a function __throw_...: not of one that has a

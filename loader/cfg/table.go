@@ -40,7 +40,7 @@ const (
 // The limits of the search for a table, over the ways that lead to its jump.
 const (
 	maxWay     = 12   // blocks
-	maxRuns    = 120  // ways tried for one jump
+	maxRuns    = 1000 // ways tried for one jump
 	maxEntries = 4096 // of a table whose index has no bound
 	minEntries = 2    // of a table whose index has no bound: one could be a pointer that stands alone
 )
