@@ -149,7 +149,7 @@ func findWay() (string, error) {
 
 // findEmulated tells what package x86 takes for emulated, which is what every kernel does.
 func findEmulated() (string, error) {
-	return "nop, push, direct call and jump, conditional jump: a hit on another instruction takes 2 to 40 times as long", nil
+	return "nop, push, direct call and jump, jcc; others take 2 to 40 times as long", nil
 }
 
 // limitsOf lists what cannot be had where probes go in that way.
