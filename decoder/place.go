@@ -315,8 +315,8 @@ func (t *Thread) emit(acts []act) {
 	t.apply(&frame{}, &move{acts: acts, first: -1, fresh: true})
 }
 
-// mostRelays bounds how many silent routines may hand control on by tail jumps.
-const mostRelays = 64
+// mostRelays bounds how many silent routines may hand control on by tail jumps: no plan has more.
+const mostRelays = plan.MaxSilentJumps
 
 // relay lists the operations of the silent routines from r on that jump to goal.
 func (r *routine) relay(goal *routine, depth int) (acts []act, ok bool) {

@@ -230,7 +230,7 @@ func (e *evaluation) compute(op *operation) (to int8, value, flags *formula) {
 
 var (
 	shifts      = [8]stepKind{4: stepShl, 5: stepShr, 7: stepSar}
-	arithmetics = [8]stepKind{aluAdd: stepAdd, 1: stepOr, aluAnd: stepAnd, aluSub: stepSub, aluXor: stepXor, aluCmp: stepSub}
+	arithmetics = [8]stepKind{aluAdd: stepAdd, aluOr: stepOr, aluAnd: stepAnd, aluSub: stepSub, aluXor: stepXor, aluCmp: stepSub}
 )
 
 // arithmetic computes one of the eight operations on an operand and the instruction's constant.
@@ -248,7 +248,7 @@ func (e *evaluation) arithmetic(op *operation, operation byte, on x86.Operand, s
 	switch operation {
 	case aluCmp, aluSub, aluAnd:
 		flags = value
-	case aluXor, 1:
+	case aluXor, aluOr:
 		flags = value.then(stepAnd, size, ^uint64(0))
 	}
 	if operation == aluCmp || on.Mem || size != 4 {

@@ -220,12 +220,7 @@ func distance(b []byte) uint64 { return uint64(int64(int32(binary.LittleEndian.U
 // fromOffsetTable finds distances from the global offset table, as the large code model has them in
 // instructions.
 func (f *distances) fromOffsetTable(byRoutine []mentioned) {
-	var bases []uint64
-	for i := range f.im.Sections {
-		if s := &f.im.Sections[i]; s.Name == ".got" || s.Name == ".got.plt" {
-			bases = append(bases, s.Addr)
-		}
-	}
+	bases := offsetTables(f.im)
 	for _, by := range byRoutine {
 		for _, number := range by.numbers {
 			for _, base := range bases {

@@ -8,7 +8,7 @@ import (
 
 // readAt reads the entries of the table at v.off.
 func (s *resolver) readAt(v value, l limit) (*table, certainty) {
-	e := extent{v.form, v.scale, v.size, v.off, v.anchor, l.most, l.unset, l.certainty, l.frame}
+	e := extent{form: v.form, scale: v.scale, size: v.size, addr: v.off, anchor: v.anchor, most: l.most, unset: l.unset, masked: l.masked, certainty: l.certainty, frame: l.frame}
 	found, ok := s.known[e]
 	if !ok {
 		found = s.readEntries(v, l)
@@ -19,7 +19,7 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 		return nil, unknown
 	}
 	addr, least := uint64(v.off), minEntries
-	t := &table{loose: v.form == element && s.isLoose(addr, targets), targets: targets, check: noCheck, sources: []uint64{addr}}
+	t := &table{loose: v.form == element && s.isLoose(addr, targets), targets: targets, holes: found.holes, check: noCheck, sources: []uint64{addr}}
 	switch {
 	case s.isWritten(addr): // it is read up to where code names one of its entries, be it the second
 		t.targets, t.loose, least = s.withLabels(targets), true, 1
@@ -85,21 +85,59 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 		at := uint64(v.off) + i*uint64(v.scale)
 		addr, to, ok := s.entryAt(at, v)
 		if l.certainty == open && (i > 0 && s.mentions.has(at) || v.size == 8 && to == s.d.entry) {
+			e.goesOn = l.masked && s.goesOn(v, l, i)
 			break // no label: it is a table of functions
 		}
 		switch {
 		case i&l.unset != 0:
 			e.never++
+			if ok {
+				e.holes = append(e.holes, to)
+			}
 		case ok:
 			e.targets = append(e.targets, to)
 		case s.isEnd(s.d, l.frame, addr):
 			e.never++
 		default:
-			e.goesOn = to >= 0 && s.isUnexplained(to)
+			e.goesOn = to >= 0 && s.isUnexplained(to) || l.certainty == open && s.goesOn(v, l, i+1)
 			return e
 		}
 	}
+	if l.unset != 0 && !e.goesOn {
+		e.holes = append(e.holes, s.beyond(v, l.most+1)...)
+	}
 	return e
+}
+
+// beyond returns where the entries from i on lead that no mask lets a jump come to, as far as they lead into
+// the routine.
+func (s *resolver) beyond(v value, i uint64) (list []int) {
+	for ; i < maxEntries; i++ {
+		at := uint64(v.off) + i*uint64(v.scale)
+		_, to, ok := s.entryAt(at, v)
+		if !ok || s.mentions.has(at) {
+			break
+		}
+		list = append(list, to)
+	}
+	return list
+}
+
+// goesOn says whether a table of which it is not known how long it is seems to go on at entry i, behind one
+// that leads nowhere or that has an address for itself: one of the next few leads into the routine, too.
+func (s *resolver) goesOn(v value, l limit, i uint64) bool {
+	const few = 16
+	in := s.im.SectionAt(uint64(v.off))
+	for end := i + few; in != nil && i <= l.most && i < end; i++ {
+		at := uint64(v.off) + i*uint64(v.scale)
+		if !l.masked && s.mentions.has(at) || at-in.Addr >= uint64(len(in.Data)) {
+			return false
+		}
+		if _, _, ok := s.entryAt(at, v); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // entryAt reads one entry of a table and returns the address and the instruction that it leads to, -1

@@ -5,6 +5,7 @@ import "wpptrace/loader/x86"
 // The eight operations of the first rows of the opcode map and of groups 80 to 83.
 const (
 	aluAdd = 0
+	aluOr  = 1
 	aluAnd = 4
 	aluSub = 5
 	aluXor = 6
@@ -126,6 +127,14 @@ func (m *machine) alu(op *operation, operation byte, at x86.Operand, v value, si
 		m.compareWith(old, v, size)
 		m.set(at, size, op.Rex, m.sum(old, value{form: constant, off: -v.off}, bits))
 		return true
+	case operation == aluOr || operation == aluXor:
+		mask, ok := m.maskOf(old)
+		other, too := m.maskOf(v)
+		if mask |= other; ok && too && mask < 1<<20 {
+			m.compare.valid = false
+			m.set(at, size, op.Rex, m.masked(mask))
+			return true
+		}
 	case operation == aluAnd && isNumber:
 		if mask := uint64(m.narrow(v, bits).off); mask < 1<<20 {
 			m.set(at, size, op.Rex, m.masked(mask))

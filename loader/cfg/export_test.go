@@ -13,5 +13,5 @@ func EffectOf(in x86.Inst, code []byte) (regs Registers, keeps bool) {
 
 const MostRounds = mostRounds
 
-// IsReservedNoReturn says whether a function never returns by its name, whoever has it.
-func IsReservedNoReturn(name string) bool { return isReservedNoReturn(name) }
+// IsNoReturnImport says whether a function of another image never returns by its name.
+func IsNoReturnImport(name string) bool { return isNoReturnImport(name) }

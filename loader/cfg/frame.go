@@ -287,8 +287,8 @@ func (f *frame) restores(w *walk) bool {
 	if f.values == nil {
 		f.values = f.newResolver(f.d)
 	}
-	return f.values.allOrigins(reg, int(f.blockAt[w.first]), w.k, func(v value, by int) bool {
-		return by != outside && v == value{sym: frameSymbol, bits: 64, off: -int64(next.Off)}
+	return f.values.allOrigins(reg, int(f.blockAt[w.first]), w.k, func(v value, block int) bool {
+		return block != outside && v == value{sym: frameSymbol, bits: 64, off: -int64(next.Off)}
 	})
 }
 

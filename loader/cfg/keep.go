@@ -55,21 +55,24 @@ func (r *Routine) HasInFrame(place x86.Operand, pc uint64) bool {
 	return (cfa.Reg == dwarfRSP && place.Base == rsp || cfa.Reg == dwarfRBP && place.Base == rbp) && place.Disp+int64(place.Size) <= int64(cfa.Off)-8
 }
 
-// hidesFrame reports whether the routine takes no address in its frame: rsp, and rbp where it is
-// the frame pointer, are used for memory operands only, and to make the frame and to undo it.
-func (r *Routine) hidesFrame() bool {
+// hidesFrame reports whether the routine takes no address in its frame.
+func (r *Routine) hidesFrame() bool { return hidesFrame(r.Blocks, r.CFA, r.Code) }
+
+// hidesFrame reports whether blocks take no address in their frame: rsp, and rbp where it is the frame
+// pointer, are used for memory operands only, and to make the frame and to undo it.
+func hidesFrame(blocks []Block, cfa func(addr uint64) image.CFA, code func(q *Insn) []byte) bool {
 	pointer := false
-	for b := range r.Blocks {
-		reg := r.CFA(r.Blocks[b].Lo).Reg
+	for b := range blocks {
+		reg := cfa(blocks[b].Lo).Reg
 		if reg == image.Slot {
 			return false
 		}
 		pointer = pointer || reg == dwarfRBP
 	}
-	for b := range r.Blocks {
-		for i := range r.Blocks[b].Insns {
-			op := r.operation(&r.Blocks[b].Insns[i])
-			saves := op.isPush(rbp) && r.CFA(op.Addr).Reg == dwarfRSP // it is not the frame pointer yet
+	for b := range blocks {
+		for i := range blocks[b].Insns {
+			op := newOperation(&blocks[b].Insns[i], code(&blocks[b].Insns[i]))
+			saves := op.isPush(rbp) && cfa(op.Addr).Reg == dwarfRSP // it is not the frame pointer yet
 			if (op.mentions(rsp) || pointer && op.mentions(rbp) && !saves) && !op.makesFrame(pointer) {
 				return false
 			}

@@ -115,7 +115,7 @@ func (s *resolver) throughFunctions(b int) bool {
 func (r *recovery) label(d *draft, found map[int]*table, is func(insn int) bool) (insn int, ok bool) {
 	known := map[int]bool{}
 	for _, t := range found {
-		for _, to := range t.targets {
+		for _, to := range slices.Concat(t.targets, t.holes) {
 			known[to] = true
 		}
 	}

@@ -93,8 +93,8 @@ func collectMentions(im *image.Image, c *code) (all, taken, pointedTo *mentions)
 			}
 			eachOperand(&c.insns[i], c.bytes(i), !im.PIE, by.add)
 		}
-		if base := offsetTable(im); taken.has(base) {
-			taken.addDistances(base, c)
+		if tables := offsetTables(im); len(tables) > 0 && taken.has(tables[0]) {
+			taken.addDistances(tables[0], c)
 		}
 	}, func() { pointedTo.addData(im, c) })
 	all.join(taken)
@@ -136,15 +136,14 @@ func (m *mentions) addData(im *image.Image, c *code) {
 	m.add(im.Entry)
 }
 
-// offsetTable returns the address of the global offset table that code takes by that name, 0 if there
-// is none.
-func offsetTable(im *image.Image) uint64 {
+// offsetTables lists where global offset tables are: the one that code takes by that name comes first.
+func offsetTables(im *image.Image) (list []uint64) {
 	for _, name := range [...]string{".got.plt", ".got"} {
 		if s := im.Section(name); s != nil {
-			return s.Addr
+			list = append(list, s.Addr)
 		}
 	}
-	return 0
+	return list
 }
 
 // addDistances adds what instructions name by its distance from the global offset table, as the medium

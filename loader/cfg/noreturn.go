@@ -13,7 +13,7 @@ func isNoReturnImport(name string) bool {
 	case "__assert", "g_assertion_message_expr":
 		return true
 	}
-	return isReservedNoReturn(name) || isStandardNoReturn(name)
+	return isReservedNoReturn(name) || isSanitizersEnd(name) || isStandardNoReturn(name)
 }
 
 // isNoReturnSymbol says whether a function of that name, which the image has itself, never returns.
@@ -46,7 +46,7 @@ func isReservedNoReturn(name string) bool {
 		"__cxa_pure_virtual", "__cxa_deleted_virtual", "_ZSt9terminatev", "_ZSt10unexpectedv":
 		return true
 	}
-	if strings.HasPrefix(name, "_ZSt17rethrow_exception") || isSanitizersEnd(name) {
+	if strings.HasPrefix(name, "_ZSt17rethrow_exception") {
 		return true
 	}
 	for _, of := range []string{"_ZSt", "_ZNSt3__1", "_ZNKSt3__1"} { // libstdc++, libc++
@@ -57,9 +57,8 @@ func isReservedNoReturn(name string) bool {
 	return false
 }
 
-// isSanitizersEnd says whether a function of that name is one by which code that was compiled for a
-// sanitizer, and not to go on behind what it finds, reports an error: the sanitizer ends the process
-// then, whatever its options say.
+// isSanitizersEnd says whether code that was compiled for a sanitizer calls the function of that name to
+// report an error that it cannot go on after: the sanitizer ends the process, whatever its options say.
 func isSanitizersEnd(name string) bool {
 	for _, report := range [...]string{"__asan_report_load", "__asan_report_store", "__asan_report_exp_"} {
 		if strings.HasPrefix(name, report) {

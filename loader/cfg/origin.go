@@ -21,6 +21,7 @@ type search struct {
 	// in a register that a callee spares, though it need not.
 	guesses bool
 	held    map[location][]uint64
+	depth   int // of the sums of sums that are looked into
 }
 
 // memoryBit is the bit of resolver.wrote that says that a block may write the frame's memory.
@@ -29,15 +30,15 @@ const memoryBit = 1 << 16
 // maxLocations bounds the search for the origins of one value.
 const maxLocations = 1 << 14
 
-// A visit is told of a value, and the block that has made it; outside for what was there at the
-// routine's entry. It says whether to go on.
-type visit func(v value, by int) bool
+// A visitor is told of a value, and of the block that has made it; outside for what was there at the
+// routine's entry. What is only moved it is not told of. It says whether to go on.
+type visitor func(v value, block int) bool
 
 const outside = -1
 
 // origins visits every value that the location at may hold. It answers false when visit does, or when
 // the search was given up, and returns the locations that it came through.
-func (s *resolver) origins(at location, visit visit) (seen map[location]bool, ok bool) {
+func (s *resolver) origins(at location, visit visitor) (seen map[location]bool, ok bool) {
 	seen = map[location]bool{at: true}
 	queue := []location{at}
 	for len(queue) > 0 {
@@ -77,7 +78,7 @@ func (at location) enqueue(queue []location, seen map[location]bool) []location 
 
 // choices visits what a value is that block b has made, each of those that it was chosen from, but
 // for what was only moved from where it was when the block began: it returns those places.
-func (s *resolver) choices(v value, b int, visit visit) (passed []location, ok bool) {
+func (s *resolver) choices(v value, b int, visit visitor) (passed []location, ok bool) {
 	values := []value{v}
 	for i := 0; i < len(values); i++ {
 		s.steps.Add(-int64(len(values)))
@@ -251,7 +252,14 @@ func (s *resolver) bases(by *search, base, anchor root) (pairs [][2]uint64) {
 	return [][2]uint64{{bases[0], anchors[0]}}
 }
 
-// constants returns the constants that a root may stand for; nil when that may be anything else.
+// maxSums bounds the constants that a sum may stand for, and how deep sums are made of sums.
+const (
+	maxSums     = 64
+	maxSumDepth = 8
+)
+
+// constants returns the constants that a root may stand for; nil when that may be anything else. Those
+// that are made of a constant and a number added elsewhere are among them, but for a search that guesses.
 func (s *resolver) constants(by *search, r root) []uint64 {
 	if r.none {
 		return []uint64{0}
@@ -263,26 +271,23 @@ func (s *resolver) constants(by *search, r root) []uint64 {
 	if out, ok := by.held[at]; ok {
 		return out
 	}
-	by.held[at] = nil // if it is made of itself
-	var out []uint64
+	by.held[at] = nil // what is made of itself may be anything
 	var sums []sum
-	seen, ok := s.origins(at, func(v value, from int) bool {
-		if from != outside && v.form == constant {
+	var out []uint64
+	seen, ok := s.origins(at, func(v value, block int) bool {
+		if block != outside && v.form == constant {
 			out = append(out, uint64(v.off))
 			return true
 		}
-		part, ok := s.sumOf(v, from)
-		if ok {
+		part, ok := s.sumOf(v, block)
+		if ok && !by.guesses {
 			sums = append(sums, part)
 		}
 		return ok || by.guesses
 	})
-	for _, part := range sums {
-		bases := s.constants(by, root{at: part.at, known: true})
-		ok = ok && (len(bases) > 0 || by.guesses)
-		for _, base := range bases {
-			out = append(out, base+part.off)
-		}
+	if ok && len(sums) > 0 {
+		seen = nil
+		out, ok = s.addSums(by, out, sums)
 	}
 	if out = union(out, nil); !ok {
 		out = nil
@@ -294,6 +299,27 @@ func (s *resolver) constants(by *search, r root) []uint64 {
 		}
 	}
 	return out
+}
+
+// addSums adds to a list the constants that sums may stand for. It answers false if one may be anything
+// else, or there are too many.
+func (s *resolver) addSums(by *search, out []uint64, sums []sum) ([]uint64, bool) {
+	if by.depth == maxSumDepth {
+		return nil, false
+	}
+	by.depth++
+	defer func() { by.depth-- }()
+	for _, part := range sums {
+		bases := s.constants(by, root{at: part.at, known: true})
+		s.steps.Add(-int64(len(bases)))
+		if len(bases) == 0 || len(out)+len(bases) > maxSums {
+			return nil, false
+		}
+		for _, base := range bases {
+			out = append(out, base+part.off)
+		}
+	}
+	return out, true
 }
 
 // A sum is what a location held, plus off.
@@ -325,12 +351,12 @@ func (s *resolver) isTail(b int, labels bool) bool {
 	if rm.Mem {
 		return true
 	}
-	return s.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, by int) bool { return by == outside || s.isPointer(v) })
+	return s.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, block int) bool { return block == outside || s.isPointer(v) })
 }
 
 // allOrigins says whether a register, when the first n instructions of block b have run, holds
 // nothing but what accept accepts, wherever it comes from.
-func (s *resolver) allOrigins(reg int8, b, n int, accept visit) bool {
+func (s *resolver) allOrigins(reg int8, b, n int, accept visitor) bool {
 	places, ok := s.choices(s.registerAfter(reg, b, n), b, accept)
 	for _, at := range places {
 		if ok {

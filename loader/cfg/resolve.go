@@ -3,6 +3,7 @@ package cfg
 import (
 	"slices"
 
+	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
 
@@ -76,13 +77,16 @@ func (s *resolver) computedEarlier(b int) (all *table) {
 	if !ok {
 		return nil
 	}
-	seen, ok := s.origins(at, func(v value, by int) bool {
-		return by != outside && (v.form == target || v.form == element && v.size == 8)
+	seen, ok := s.origins(at, func(v value, block int) bool {
+		return block != outside && (v.form == target || v.form == element && v.size == 8)
 	})
 	if !ok {
 		return nil
 	}
 	for at := range seen {
+		if at.reg < 0 && !s.hidesFrame() { // what lies in the frame may have been changed through a pointer
+			return nil
+		}
 		blocks, _ := s.before(at)
 		for _, p := range blocks {
 			if !s.mayWrite(at, int(p)) {
@@ -95,10 +99,17 @@ func (s *resolver) computedEarlier(b int) (all *table) {
 			if t == nil {
 				return nil
 			}
-			all = merge(all, &table{targets: union(t.targets, nil), check: noCheck, sources: t.sources})
+			all = merge(all, &table{targets: union(t.targets, nil), loose: t.loose, check: noCheck, sources: t.sources})
 		}
 	}
 	return all
+}
+
+// hidesFrame reports whether the routine takes no address in its frame, as far as it is known.
+func (s *resolver) hidesFrame() bool {
+	return hidesFrame(s.d.blocks,
+		func(addr uint64) image.CFA { return cfaAt(s.pieces[s.findPiece(addr)].Rows, addr) },
+		func(q *Insn) []byte { return s.bytes(s.find(q.Addr)) })
 }
 
 // held is what a machine has in the location's register or slot.

@@ -189,7 +189,7 @@ func TestNamesOfWhatNeverReturns(t *testing.T) {
 		"__ubsan_handle_builtin_unreachable":                                            true,
 		"__ubsan_handle_missing_return":                                                 true,
 	} {
-		if got := cfg.IsReservedNoReturn(name); got != want {
+		if got := cfg.IsNoReturnImport(name); got != want {
 			t.Errorf("%s never returns: %v", name, got)
 		}
 	}

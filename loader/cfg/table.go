@@ -12,6 +12,7 @@ import (
 type table struct {
 	tail    bool  // the jump leaves the routine
 	targets []int // instructions
+	holes   []int // instructions that entries lead to which no index is that of
 	indexed bool  // targets holds one for each index, from 0 on
 	loose   bool  // targets are addresses that memory holds, and not for jumps through the table alone
 	check   check
@@ -40,7 +41,7 @@ const (
 // The limits of the search for a table, over the ways that lead to its jump.
 const (
 	maxWay     = 12   // blocks
-	maxRuns    = 1000 // ways tried for one jump
+	maxRuns    = 1000 // ways tried for one jump: what is checked again and again has hundreds
 	maxEntries = 4096 // of a table whose index has no bound
 	minEntries = 2    // of a table whose index has no bound: one could be a pointer that stands alone
 )
@@ -70,6 +71,7 @@ type extent struct {
 	scale, size  uint8
 	addr, anchor int64
 	most, unset  uint64
+	masked       bool
 	certainty    certainty
 	frame        image.CFA
 }
@@ -77,8 +79,9 @@ type extent struct {
 // Entries are where those of a table lead.
 type entries struct {
 	targets []int
-	never   int  // how many are never taken, as those that lead to the routine's end: they are none of the targets
-	goesOn  bool // the next leads to what may be a cold case: who knows whose
+	holes   []int // where those lead that are no index's; they are none of the targets
+	never   int   // how many are never taken: holes, and those that lead to the routine's end
+	goesOn  bool  // the next leads to what may be a cold case: who knows whose
 }
 
 // A goal is what the search for a table is for.
@@ -128,9 +131,10 @@ func merge(a, b *table) *table {
 		}
 		a.loose = a.loose || b.loose
 		a.sources = union(a.sources, b.sources)
+		a.holes = union(a.holes, b.holes)
 		return a
 	}
-	return &table{targets: union(a.targets, b.targets), loose: a.loose || b.loose, check: noCheck, sources: union(a.sources, b.sources)}
+	return &table{targets: union(a.targets, b.targets), holes: union(a.holes, b.holes), loose: a.loose || b.loose, check: noCheck, sources: union(a.sources, b.sources)}
 }
 
 // union returns what is in either list, sorted.
@@ -280,6 +284,7 @@ type limit struct {
 	most      uint64    // the greatest index
 	unset     uint64    // bits that no index has
 	certainty certainty // exact: a comparison bounds the index; open: most is a guess, such as what its type can hold
+	masked    bool      // it is what a mask or a shift leaves
 	guess     bool      // that a table of the full length confirms
 	frame     image.CFA // at the jump
 	check     check
@@ -295,7 +300,7 @@ func (s *resolver) limit(way []int, v value) limit {
 	if !ok || b.max > l.most {
 		return l
 	}
-	l.most, l.unset, l.guess = b.max, b.unset, true
+	l.most, l.unset, l.guess, l.masked = b.max, b.unset, true, !b.compared
 	if b.compared {
 		l.certainty = exact
 		if s.isCheck(way, b.check.block) {

@@ -1,6 +1,9 @@
 package cfg
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // A form says what is known of a value.
 type form uint8
@@ -260,6 +263,21 @@ func (m *machine) masked(mask uint64) value {
 	return v
 }
 
+// maskOf returns the bits that a value may have, if that is known of all of them.
+func (m *machine) maskOf(v value) (mask uint64, ok bool) {
+	if v.form == constant {
+		return uint64(v.off), true
+	}
+	if v.form != symbolic || v.dirty {
+		return 0, false
+	}
+	if b, ok := m.boundOf(v); ok {
+		return (1<<min(bits.Len64(b.max), int(v.bits)) - 1) &^ b.unset, true
+	}
+	most, ok := typeBound(v)
+	return most, ok
+}
+
 // maxNames bounds how many names of values of named values are looked through.
 const maxNames = 8
 
@@ -269,15 +287,19 @@ func (m *machine) boundOf(v value) (bound, bool) {
 	off := int64(0) // to be added to the bound of what v is made of
 	for range maxNames {
 		var best bound
-		ok := false
+		ok, unset := false, uint64(0)
 		for _, b := range m.bounds {
-			if b.sym == v.sym && b.off == v.off && (!ok || b.max < best.max) {
+			if b.sym != v.sym || b.off != v.off {
+				continue
+			}
+			unset |= b.unset
+			if !ok || b.max < best.max {
 				best, ok = b, true
 			}
 		}
 		if ok && int64(best.max)+off >= 0 {
 			best.max = uint64(int64(best.max) + off)
-			if off != 0 {
+			if best.unset = unset; off != 0 {
 				best.unset = 0
 			}
 			if best.check.block >= 0 {

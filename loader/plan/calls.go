@@ -23,11 +23,22 @@ const (
 // Callee tells what block b of the routine calls, or tail-jumps to; the routine if it is Known.
 func (r *Routine) Callee(b int) (Callee, *Routine) { return r.calls[b].kind, r.calls[b].to }
 
+// observedCallee is the observed routine that block b calls or jumps to.
+func (r *Routine) observedCallee(b int) *Routine { return r.calls[b].to }
+
+// jumpee is the observed routine that block b jumps to.
+func (r *Routine) jumpee(b int) *Routine {
+	if r.isCall(b) {
+		return nil
+	}
+	return r.observedCallee(b)
+}
+
 // A calling is what a block calls, or jumps to.
 type calling struct {
 	kind Callee
-	call bool // by a call instruction
-	to   *Routine
+	call bool     // by a call instruction
+	to   *Routine // nil unless Known
 }
 
 // isCall reports whether block b ends in a call instruction. It does not look at the block, which is
@@ -192,7 +203,7 @@ func (p *Plan) findReentries() {
 			}
 		}
 	}
-	for i, circle := range circles(p.Routines, func(r *Routine) []*Routine { return r.callees }) {
+	for i, circle := range newComponentWalk(p.Routines).circles(p.Routines, (*Routine).observedCallee) {
 		for _, r := range circle {
 			r.circle = i + 1
 		}
@@ -202,7 +213,7 @@ func (p *Plan) findReentries() {
 // tailCircles finds the routines that tail jumps can lead back to themselves.
 func (p *Plan) tailCircles() []bool {
 	in := make([]bool, len(p.Routines))
-	for _, circle := range circles(p.Routines, func(r *Routine) []*Routine { return r.jumpees }) {
+	for _, circle := range newComponentWalk(p.Routines).circles(p.Routines, (*Routine).jumpee) {
 		for _, r := range circle {
 			in[r.ID] = true
 		}

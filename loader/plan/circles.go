@@ -1,86 +1,20 @@
 package plan
 
-import (
-	"math"
-	"slices"
-)
+import "math"
+
+// A callGraph says which observed routine a block leads to in it; nil if to none.
+type callGraph func(r *Routine, b int) *Routine
 
 // breakCircles makes a word certain on every circle of calls and tail jumps, and then keeps the
-// callers without a word few (rule 3). It reports whether it added any. What is first is known of
-// all observed routines.
-func (p *Plan) breakCircles() (changed bool) {
-	for _, circle := range circles(p.Routines, silentCallees) {
-		p.breakCircle(circle, (*Routine).silentCallee)
-		changed = true
-	}
-	if changed {
-		return true
-	}
-	for _, circle := range circles(p.Routines, unspokenCallees) {
-		changed = p.breakCircle(circle, (*Routine).silentCall) || changed
-	}
-	return changed || p.shortenChains()
+// callers without a word few (rule 3). It reports whether it added any. It expects markFirst to have
+// run for all observed routines.
+func (p *Plan) breakCircles() bool {
+	w := newComponentWalk(p.Routines)
+	return w.breakCircles((*Routine).silentCallee, (*Routine).silentCallee) ||
+		w.breakCircles((*Routine).unspokenCallee, (*Routine).silentCall) ||
+		w.shortenRows((*Routine).unspokenCallee, (*Routine).silentCall, MaxSilentCallers) ||
+		w.shortenRows((*Routine).silentJump, (*Routine).silentJump, MaxSilentJumps)
 }
-
-// shortenChains makes a caller speak wherever more than MaxSilentCallers in a row would not have. It
-// reports whether there was one. It expects that no circle of what they enter has such a caller.
-func (p *Plan) shortenChains() (changed bool) {
-	below := make([]int, len(p.Routines)) // by routine: the most silent callers in a row from it on
-	for _, component := range components(p.Routines, unspokenCallees) {
-		longest := 0
-		for _, r := range component {
-			n, spoke := r.longestChain(below)
-			longest, changed = max(longest, n), changed || spoke
-		}
-		for _, r := range component {
-			below[r.ID] = longest
-		}
-	}
-	return changed
-}
-
-// longestChain is the length of the longest row of silent callers from the routine on, by that of
-// those which it enters. It makes the routine speak before a call that would make the row too long.
-func (r *Routine) longestChain(below []int) (longest int, spoke bool) {
-	if !r.Observed() { // no more: it is about to be planned around
-		return 0, false
-	}
-	for _, b := range r.leads {
-		t := r.unspokenCallee(b)
-		if t == nil {
-			continue
-		}
-		n := below[t.ID]
-		if r.isCall(b) {
-			n++
-		}
-		if n <= MaxSilentCallers {
-			longest = max(longest, n)
-			continue
-		}
-		r.unsettled, spoke = true, true
-		if !r.probe(b) {
-			break
-		}
-	}
-	return longest, spoke
-}
-
-// enters lists the routines that an observed one leads to, as callee tells of each of its blocks.
-func (r *Routine) enters(callee func(*Routine, int) *Routine) (list []*Routine) {
-	if !r.Observed() { // no more: it is about to be planned around
-		return nil
-	}
-	for _, b := range r.leads {
-		if t := callee(r, b); t != nil {
-			list = append(list, t)
-		}
-	}
-	return list
-}
-
-func silentCallees(r *Routine) []*Routine   { return r.enters((*Routine).silentCallee) }
-func unspokenCallees(r *Routine) []*Routine { return r.enters((*Routine).unspokenCallee) }
 
 // silentCallee is the observed routine that block b may enter before its own routine has made a
 // word.
@@ -88,10 +22,7 @@ func (r *Routine) silentCallee(b int) *Routine {
 	if !r.first[b] || r.probed[b].on {
 		return nil
 	}
-	if kind, t := r.Callee(b); kind == Known {
-		return t
-	}
-	return nil
+	return r.observedCallee(b)
 }
 
 // silentCall is the observed routine that block b calls before its own routine has made a word.
@@ -102,42 +33,63 @@ func (r *Routine) silentCall(b int) *Routine {
 	return r.silentCallee(b)
 }
 
+// silentJump is the observed routine that block b jumps to before its own routine has made a word.
+func (r *Routine) silentJump(b int) *Routine {
+	if r.isCall(b) {
+		return nil
+	}
+	return r.silentCallee(b)
+}
+
 // unspokenCallee is the observed routine that block b enters without leaving a caller that has made
-// a word: what jumps is no caller of what it jumps to.
+// a word: what jumps is no caller of what it jumps to, whether it has spoken or not.
 func (r *Routine) unspokenCallee(b int) *Routine {
 	if r.isCall(b) {
 		return r.silentCallee(b)
 	}
-	_, t := r.Callee(b)
-	return t
+	return r.observedCallee(b)
 }
 
-// breakCircle probes the blocks within the circle for which callee tells of a routine, or the entry,
-// of the routine where that is cheapest. A routine without a place for a probe is left out. It
-// reports whether there was such a block.
-func (p *Plan) breakCircle(circle []*Routine, callee func(*Routine, int) *Routine) bool {
+// breakCircles breaks all circles of a graph by probes on those of its edges that are breakable, where
+// that is cheapest. A circle that has none of these is left. It reports whether it broke any.
+func (w *componentWalk) breakCircles(graph, breakable callGraph) (changed bool) {
+	for queue := w.circles(w.routines, graph); len(queue) > 0; queue = queue[1:] {
+		circle := w.enclose(queue[0])
+		if breakCircle(queue[0], within(circle, breakable)) {
+			changed = true
+			queue = append(queue, w.circles(queue[0], within(circle, graph))...)
+		}
+	}
+	return changed
+}
+
+// breakCircle probes the blocks of the edges, or the entry, of the routine where that is cheapest. A
+// routine without a place for a probe is left out. It reports whether there was such an callGraph.
+func breakCircle(circle []*Routine, breakable callGraph) bool {
 	var best *Routine
 	var blocks []int
 	least := math.Inf(1)
 	for _, r := range circle {
-		list, price := r.breaks(circle, callee)
+		list, price := r.breaks(breakable)
 		if total := max(r.entry, neverEntered) * price; len(list) > 0 && (total < least || best == nil) {
 			best, blocks, least = r, list, total
 		}
 	}
-	for _, b := range blocks {
-		if best.unsettled = true; !best.probe(b) {
-			break
-		}
+	if best == nil {
+		return false
 	}
-	return best != nil
+	best.speak(blocks)
+	return true
 }
 
-// breaks lists the blocks whose probes make a word certain wherever the routine goes on along a
-// circle, and what they cost for one activation.
-func (r *Routine) breaks(circle []*Routine, callee func(*Routine, int) *Routine) (blocks []int, price float64) {
+// breaks lists the blocks whose probes make a word certain before each of the edges, and what they
+// cost for one activation.
+func (r *Routine) breaks(breakable callGraph) (blocks []int, price float64) {
+	if !r.Observed() { // no more: it is about to be planned around
+		return nil, 0
+	}
 	for _, b := range r.leads {
-		if t := callee(r, b); t != nil && slices.Contains(circle, t) {
+		if breakable(r, b) != nil {
 			blocks = append(blocks, b)
 			price += r.price(b)
 		}
@@ -148,88 +100,60 @@ func (r *Routine) breaks(circle []*Routine, callee func(*Routine, int) *Routine)
 	return blocks, price
 }
 
-// circles returns the strongly connected components of the observed routines under next that
-// contain a circle.
-func circles(routines []*Routine, next func(*Routine) []*Routine) [][]*Routine {
-	return slices.DeleteFunc(components(routines, next), func(c []*Routine) bool {
-		return len(c) == 1 && !slices.Contains(next(c[0]), c[0])
-	})
-}
-
-// components returns the strongly connected components of the observed routines under next, each
-// behind those that it leads to (Tarjan 1972, iterative).
-func components(routines []*Routine, next func(*Routine) []*Routine) [][]*Routine {
-	n := len(routines)
-	w := &componentWalk{next: next, number: make([]int, n), low: make([]int, n), on: make([]bool, n)}
-	for _, root := range routines {
-		if w.number[root.ID] == 0 && root.Observed() {
-			w.walk(root)
+// speak probes blocks.
+func (r *Routine) speak(blocks []int) {
+	r.unsettled = true
+	for _, b := range blocks {
+		if !r.probe(b) {
+			return
 		}
 	}
-	return w.components
+	r.markFirst()
 }
 
-// A componentWalk is the state of components.
-type componentWalk struct {
-	next       func(*Routine) []*Routine
-	count      int
-	number     []int  // by routine: when the walk came to it, from 1
-	low        []int  // by routine: the lowest number known to be in its component
-	on         []bool // by routine: it is on the stack
-	stack      []*Routine
-	calls      []visit
-	components [][]*Routine
+// shortenRows makes a routine speak wherever more edges in a row would be silent that count: the first
+// that has to does, whatever that costs. It reports whether there was one. It expects that no circle of
+// the graph has such an edge.
+func (w *componentWalk) shortenRows(graph, counts callGraph, most int) (changed bool) {
+	behind := make([]int, len(w.routines)) // by routine: the most such edges in a row from it on
+	tooLong := func(r *Routine, b int) *Routine {
+		if t := counts(r, b); t != nil && behind[t.ID] == most {
+			return t
+		}
+		return nil
+	}
+	for _, c := range w.components(w.routines, graph) {
+		longest := 0
+		for _, r := range c.routines {
+			if blocks, _ := r.breaks(tooLong); len(blocks) > 0 {
+				r.speak(blocks)
+				changed = true
+			}
+			longest = max(longest, r.longestRow(graph, counts, behind))
+		}
+		for _, r := range c.routines {
+			behind[r.ID] = longest
+		}
+	}
+	return changed
 }
 
-// A visit is a routine whose successors are being walked.
-type visit struct {
-	r    *Routine
-	succ []*Routine
-	i    int
-}
-
-func (w *componentWalk) walk(root *Routine) {
-	for w.enter(root); len(w.calls) > 0; {
-		v := &w.calls[len(w.calls)-1]
-		if v.i == len(v.succ) {
-			done := *v
-			w.calls = w.calls[:len(w.calls)-1]
-			w.leave(done)
+// longestRow is how many edges that count come in a row at most from the routine on, by those that it
+// leads to.
+func (r *Routine) longestRow(graph, counts callGraph, behind []int) (longest int) {
+	if !r.Observed() {
+		return 0
+	}
+	for _, b := range r.leads {
+		t := graph(r, b)
+		if t == nil {
 			continue
 		}
-		t := v.succ[v.i]
-		v.i++
-		if w.number[t.ID] == 0 {
-			w.enter(t)
-		} else if w.on[t.ID] {
-			w.low[v.r.ID] = min(w.low[v.r.ID], w.number[t.ID])
+		n := behind[t.ID]
+		if counts(r, b) != nil {
+			n++
 		}
+		longest = max(longest, n)
 	}
-}
-
-func (w *componentWalk) enter(r *Routine) {
-	w.count++
-	w.number[r.ID], w.low[r.ID], w.on[r.ID] = w.count, w.count, true
-	w.stack = append(w.stack, r)
-	w.calls = append(w.calls, visit{r: r, succ: w.next(r)})
-}
-
-func (w *componentWalk) leave(v visit) {
-	id := v.r.ID
-	if w.low[id] == w.number[id] {
-		k := len(w.stack) - 1
-		for w.stack[k] != v.r {
-			k--
-		}
-		component := slices.Clone(w.stack[k:])
-		w.stack = w.stack[:k]
-		for _, r := range component {
-			w.on[r.ID] = false
-		}
-		w.components = append(w.components, component)
-	}
-	if len(w.calls) > 0 {
-		up := w.calls[len(w.calls)-1].r.ID
-		w.low[up] = min(w.low[up], w.low[id])
-	}
+	return longest
 }

@@ -28,9 +28,10 @@
 //     callers lie between.
 //  3. A circle of calls and tail jumps that can run without a word is broken: where that is
 //     cheapest, a routine's calls on the circle, or its entry, carry probes. A routine that tail
-//     jumps alone can lead back to itself is none that may be silent. Nor does any circle of calls
-//     before which their callers have made no word, and of jumps, let the stack grow; and no more
-//     such callers than MaxSilentCallers come in a row, for a hit follows them all.
+//     jumps alone can lead back to itself is none that may be silent. Nor may
+//     the stack grow along a circle of tail jumps and of calls made before the caller's first word. At
+//     most MaxSilentCallers such callers come in a row, for a hit follows them all;
+//     and at most MaxSilentJumps tail jumps that come before their routine's first word.
 //  4. Where the size of the frame is not known at a call of observed code (alloca), a word comes
 //     before the call: the chain is not followed through it. It comes after the last call that may
 //     have led to another activation of the routine, for either might make the call.

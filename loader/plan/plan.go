@@ -20,6 +20,10 @@ var mostSites = MaxSites // a variable for tests
 // the one behind them.
 const MaxSilentCallers = 55
 
+// MaxSilentJumps is how many tail jumps in a row may come without a word: the decoder goes along so
+// many.
+const MaxSilentJumps = 60
+
 // Options say what to observe.
 type Options struct {
 	// Complete admits single-stepped probes wherever a routine needs them, whatever they cost.

@@ -25,63 +25,84 @@ func (v *verifier) checkCircles() {
 	}
 }
 
-// checkChains: a hit need not follow more callers that have made no word than it can (rule 3).
-func (v *verifier) checkChains() {
-	from := make([]silentCall, len(v.routines)) // by routine that may run below so many such callers: what has entered it
+// checkRows: a hit need not follow more callers that have made no word than it can, nor the decoder more
+// tail jumps (rule 3).
+func (v *verifier) checkRows() {
+	v.checkRow("more callers in a row may have made no word than are followed", plan.MaxSilentCallers, func(r *routine, b int) bool { return isCall(&r.Blocks[b]) }, v.jumpOn)
+	v.checkRow("more tail jumps in a row may come without a word than are followed", plan.MaxSilentJumps, func(r *routine, b int) bool { return !isCall(&r.Blocks[b]) }, nil)
+}
+
+// A level is who may run behind so many silent edges in a row, and what has entered it.
+type level map[*routine]silentCall
+
+// checkRow finds what may run behind too many silent edges of a kind in a row. Behind each of them goOn
+// adds what runs then.
+func (v *verifier) checkRow(what string, most int, is func(r *routine, b int) bool, goOn func(level)) {
+	last := level{}
 	for _, r := range v.observed {
-		from[r.ID].from = r
+		last[r] = silentCall{}
 	}
-	levels := [][]silentCall{from}
-	for n := range plan.MaxSilentCallers + 1 {
-		next, any := v.below(levels[n])
-		if !any {
+	levels := []level{last}
+	for range most + 1 {
+		if last = v.behind(last, is); goOn != nil {
+			goOn(last)
+		}
+		if len(last) == 0 {
 			return
 		}
-		levels = append(levels, next)
+		levels = append(levels, last)
 	}
 	for _, r := range v.observed {
-		c := levels[len(levels)-1][r.ID]
-		if c.from == nil {
+		c, ok := last[r]
+		if !ok {
 			continue
 		}
 		way := Way{r.Addr}
-		for n := len(levels) - 1; n > 0; c = levels[n][c.from.ID] {
+		for n := len(levels) - 1; n > 0; c = levels[n][c.from] {
 			way = append(way, c.from.Blocks[c.block].Lo)
-			if isCall(&c.from.Blocks[c.block]) {
+			if is(c.from, c.block) {
 				n--
 			}
 		}
 		slices.Reverse(way)
-		r.fault("more callers in a row may have made no word than are followed", way)
+		r.fault(what, way)
 		return
 	}
 }
 
-// below finds who may run right below a silent caller that is one of those, and what enters it.
-func (v *verifier) below(callers []silentCall) (found []silentCall, any bool) {
-	found = make([]silentCall, len(v.routines))
-	var queue []*routine
-	enter := func(r *routine, b int) {
-		if to := r.callees[b]; to != nil && r.kinds[b] == plan.Known && found[to.ID].from == nil {
-			found[to.ID] = silentCall{r, to, b}
-			queue = append(queue, to)
-		}
-	}
+// behind finds who may run right behind a silent edge of a kind from those.
+func (v *verifier) behind(from level, is func(r *routine, b int) bool) level {
+	found := level{}
 	for _, r := range v.observed {
-		for b := range r.callees {
-			if callers[r.ID].from != nil && isCall(&r.Blocks[b]) && r.first[b] && r.sites[b] == nil {
-				enter(r, b)
+		if _, ok := from[r]; !ok {
+			continue
+		}
+		for b, to := range r.callees {
+			if to != nil && r.kinds[b] == plan.Known && r.first[b] && r.sites[b] == nil && is(r, b) {
+				found[to] = silentCall{r, to, b}
 			}
 		}
 	}
-	for any = len(queue) > 0; len(queue) > 0; queue = queue[1:] {
-		for b := range queue[0].callees {
-			if !isCall(&queue[0].Blocks[b]) {
-				enter(queue[0], b)
+	return found
+}
+
+// jumpOn adds what those jump to, and so on: they have made a word then or not.
+func (v *verifier) jumpOn(found level) {
+	var queue []*routine
+	for _, r := range v.observed {
+		if _, ok := found[r]; ok {
+			queue = append(queue, r)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		r := queue[0]
+		for b, to := range r.callees {
+			if _, known := found[to]; to != nil && r.kinds[b] == plan.Known && !isCall(&r.Blocks[b]) && !known {
+				found[to] = silentCall{r, to, b}
+				queue = append(queue, to)
 			}
 		}
 	}
-	return found, any
 }
 
 func (v *verifier) faultCircle(what string, circle []silentCall) {

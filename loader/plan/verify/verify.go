@@ -72,7 +72,7 @@ func Plan(p *plan.Plan) []Fault {
 		v.checkAnew(r)
 	}
 	v.checkCircles()
-	v.checkChains()
+	v.checkRows()
 	v.checkUnseen()
 	slices.SortStableFunc(v.faults, func(a, b Fault) int { return cmp.Compare(a.Addr, b.Addr) })
 	return v.faults

@@ -1,0 +1,148 @@
+package plan
+
+import "slices"
+
+// A componentWalk finds strongly connected components of a plan's routines (Tarjan 1972, iterative).
+// What it keeps by routine serves one search after the other.
+type componentWalk struct {
+	routines []*Routine // of the plan, by ID
+	enclosed []int      // by routine: the last enclosure that it was in
+	last     int
+
+	graph  callGraph
+	count  int
+	number []int  // by routine: when the walk came to it, from 1
+	low    []int  // by routine: the lowest number known to be in its component
+	on     []bool // by routine: it is on the stack
+	stack  []*Routine
+	calls  []visit
+	found  []component
+}
+
+// A component is strongly connected.
+type component struct {
+	routines []*Routine
+	circle   bool // one may come from a routine of it to the same
+}
+
+// A visit is a routine whose successors are being walked.
+type visit struct {
+	r    *Routine
+	succ []*Routine
+	i    int
+}
+
+func newComponentWalk(routines []*Routine) *componentWalk {
+	n := len(routines)
+	return &componentWalk{routines: routines, enclosed: make([]int, n), number: make([]int, n), low: make([]int, n), on: make([]bool, n)}
+}
+
+// An enclosure is some of a plan's routines.
+type enclosure struct {
+	enclosed []int
+	id       int
+}
+
+// enclose makes an enclosure of routines, until they are in another.
+func (w *componentWalk) enclose(routines []*Routine) enclosure {
+	w.last++
+	for _, r := range routines {
+		w.enclosed[r.ID] = w.last
+	}
+	return enclosure{w.enclosed, w.last}
+}
+
+// within is what of a graph leads into an enclosure.
+func within(s enclosure, graph callGraph) callGraph {
+	return func(r *Routine, b int) *Routine {
+		if t := graph(r, b); t != nil && s.enclosed[t.ID] == s.id {
+			return t
+		}
+		return nil
+	}
+}
+
+// circles returns those components that have a circle.
+func (w *componentWalk) circles(routines []*Routine, graph callGraph) (circles [][]*Routine) {
+	for _, c := range w.components(routines, graph) {
+		if c.circle {
+			circles = append(circles, c.routines)
+		}
+	}
+	return circles
+}
+
+// components returns the strongly connected components of those routines that are observed, and of
+// what the graph leads to from them, each behind those that it leads to.
+func (w *componentWalk) components(routines []*Routine, graph callGraph) []component {
+	w.graph, w.count, w.found = graph, 0, nil
+	for _, root := range routines {
+		if w.number[root.ID] == 0 && root.Observed() {
+			w.walk(root)
+		}
+	}
+	for _, c := range w.found {
+		for _, r := range c.routines {
+			w.number[r.ID] = 0
+		}
+	}
+	return w.found
+}
+
+func (w *componentWalk) walk(root *Routine) {
+	for w.enter(root); len(w.calls) > 0; {
+		v := &w.calls[len(w.calls)-1]
+		if v.i == len(v.succ) {
+			done := *v
+			w.calls = w.calls[:len(w.calls)-1]
+			w.leave(done)
+			continue
+		}
+		t := v.succ[v.i]
+		v.i++
+		if w.number[t.ID] == 0 {
+			w.enter(t)
+		} else if w.on[t.ID] {
+			w.low[v.r.ID] = min(w.low[v.r.ID], w.number[t.ID])
+		}
+	}
+}
+
+func (w *componentWalk) enter(r *Routine) {
+	w.count++
+	w.number[r.ID], w.low[r.ID], w.on[r.ID] = w.count, w.count, true
+	w.stack = append(w.stack, r)
+	w.calls = append(w.calls, visit{r: r, succ: w.successors(r)})
+}
+
+func (w *componentWalk) successors(r *Routine) (list []*Routine) {
+	if !r.Observed() { // no more: it is about to be planned around
+		return nil
+	}
+	for _, b := range r.leads {
+		if t := w.graph(r, b); t != nil {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+func (w *componentWalk) leave(v visit) {
+	id := v.r.ID
+	if w.low[id] == w.number[id] {
+		k := len(w.stack) - 1
+		for w.stack[k] != v.r {
+			k--
+		}
+		routines := slices.Clone(w.stack[k:])
+		w.stack = w.stack[:k]
+		for _, r := range routines {
+			w.on[r.ID] = false
+		}
+		w.found = append(w.found, component{routines, len(routines) > 1 || slices.Contains(v.succ, v.r)})
+	}
+	if len(w.calls) > 0 {
+		up := w.calls[len(w.calls)-1].r.ID
+		w.low[up] = min(w.low[up], w.low[id])
+	}
+}
