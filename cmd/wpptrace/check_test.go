@@ -79,7 +79,7 @@ func TestForecast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := newForecast(p.plan, attach.TypicalCost())
+	all := newForecast(p, attach.TypicalCost())
 	if hits := all.emulated + all.stepped; hits < 0.02 || hits > 0.6 {
 		t.Errorf("%.3f hits an instruction", hits)
 	}
@@ -90,6 +90,15 @@ func TestForecast(t *testing.T) {
 	all.tell(&out, 0, 0)
 	if !strings.Contains(out.String(), "at its present load, 0% of a CPU: some 1.0 times\n") {
 		t.Errorf("of an idle process: %s", out.String())
+	}
+	some, err := loadProgram(f, "bash", selection{only: []string{"^xmalloc$"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	newForecast(some, attach.TypicalCost()).tell(&out, 0.5, 0)
+	if got := out.String(); !strings.Contains(got, "while it runs these routines alone") || strings.Contains(got, "at its present load") {
+		t.Errorf("of some routines: %s", got)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 type forecast struct {
 	emulated, stepped float64 // expected hits an instruction
 	cost              attach.Cost
+	some              bool // it is one of some routines alone: nobody knows how much of the process's time is theirs
 }
 
 // What an instruction takes, ns: in code that computes, and at the least.
@@ -24,12 +25,12 @@ const (
 
 // newForecast weighs each probe with how often the plan expects it to be hit, and each hit with the
 // instructions from there to the next.
-func newForecast(p *plan.Plan, cost attach.Cost) forecast {
-	f := forecast{cost: cost}
+func newForecast(p *program, cost attach.Cost) forecast {
+	f := forecast{cost: cost, some: p.selects != nil}
 	instructions := 0.0
-	for i := range p.Sites {
-		s := &p.Sites[i]
-		instructions += s.Expected * toNextProbe(p.Routines[s.Routine], s.Block)
+	for i := range p.plan.Sites {
+		s := &p.plan.Sites[i]
+		instructions += s.Expected * toNextProbe(p.plan.Routines[s.Routine], s.Block)
 		if s.Stepped {
 			f.stepped += s.Expected
 		} else {
@@ -113,7 +114,11 @@ func (f forecast) slowDown(instruction float64) float64 {
 
 // String writes the forecast for code that never waits.
 func (f forecast) String() string {
-	return fmt.Sprintf("some %s times while it runs its own code, %s at most", factor(f.slowDown(usualTime)), factor(f.slowDown(leastTime)))
+	while := "its own code"
+	if f.some {
+		while = "these routines alone"
+	}
+	return fmt.Sprintf("some %s times while it runs %s, %s at most", factor(f.slowDown(usualTime)), while, factor(f.slowDown(leastTime)))
 }
 
 // tell prints the forecast. load is the CPU share that the process uses now, 1 for one CPU;
@@ -125,7 +130,7 @@ func (f forecast) tell(w io.Writer, load, overhead float64) {
 	}
 	fmt.Fprintf(w, "wpptrace: slow-down: %v; %s\n", f, bound)
 	const busy = 0.9
-	if load < busy {
+	if load < busy && !f.some {
 		fmt.Fprintf(w, "wpptrace: at its present load, %.0f%% of a CPU: some %s times\n", 100*load, factor(1+load*(f.slowDown(usualTime)-1)))
 	}
 }

@@ -147,8 +147,10 @@ func (j *job) attach(exe *os.File) error {
 		if before, load, err = measureLoad(j.process); err != nil {
 			return err
 		}
-		f := newForecast(j.program.plan, j.gauge.cost)
-		j.gauge.nature, j.gauge.forecast = natureOf(before), f.slowDown(usualTime)
+		f := newForecast(j.program, j.gauge.cost)
+		if j.gauge.nature = natureOf(before); !f.some {
+			j.gauge.forecast = f.slowDown(usualTime)
+		}
 		if !j.quiet {
 			f.tell(j.errs, load, j.overhead)
 			j.tellChange(load)

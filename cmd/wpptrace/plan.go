@@ -37,13 +37,14 @@ func planCommand() *cobra.Command {
   wpptrace plan --lib 'libssl*' -p 4711   and of a library that it has loaded
   wpptrace plan --canary -p 4711   and how much slower it really gets: probes stand for a moment
   wpptrace plan --verify FILE      prove that the words of the probes determine every path`,
-		Long: `Nothing is attached, except with --canary. Expected hits rest on a static estimate of how often each
-block runs, or on how often it ran in the recording that --weights names. The slow-down is that of
-the program's own code, if that computes and never waits, and at most, running as fast as any
-processor can; the time spent in libraries, in the kernel and asleep stays as it is. What a hit
-takes is assumed; a virtual machine may take ten times that. --canary measures the slow-down: the
-probes stand in the process for 50ms, nothing is kept, and they go again. Where nearly all the time
-then was that of hits, it tells what the slow-down is at least, and by the instructions that ran, at
+		Long: `Nothing is attached, except with --canary. Expected hits rest on a static estimate of how often
+each block runs, or on how often it ran in the recording that --weights names. The slow-down is
+that of the program's own code, if that computes and never waits, and at most, running as fast as
+any processor can; the time spent in libraries, in the kernel and asleep stays as it is. With -F or
+-N it is that of the routines selected, while they run: the others run as ever. What a hit takes is
+assumed; a virtual machine may take ten times that. --canary measures the slow-down: the probes
+stand in the process for 50ms, nothing is kept, and they go again. Where nearly all the time then
+was that of hits, it tells what the slow-down is at least, and by the instructions that ran, at
 most.
 
 With -p the plan is that of a recording in windows, as -p makes it unless --overhead 0 is given:
@@ -188,7 +189,7 @@ type leftOut struct {
 func newPlanReport(p *program, name string) *planReport {
 	r := &planReport{SchemaVersion: query.SchemaVersion, Program: name, RoutinesTotal: len(p.plan.Routines), Probes: len(p.plan.Sites),
 		LeftOut: []leftOut{}, routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
-	parallel.Both(r.numberPaths, func() { r.forecast = newForecast(p.plan, attach.TypicalCost()) })
+	parallel.Both(r.numberPaths, func() { r.forecast = newForecast(p, attach.TypicalCost()) })
 	f := r.forecast
 	r.HitsPerThousand, r.HitsSingleStepPerThousand, r.SlowDown, r.UsualSlowDown = 1000*(f.emulated+f.stepped), 1000*f.stepped, f.slowDown(leastTime), f.slowDown(usualTime)
 	r.stepped, r.mostStepped = stepped(p.plan)
