@@ -120,7 +120,11 @@ func (r *recording) tollOfUnread(hits uint64) toll {
 }
 
 func (c *canary) String() string {
-	if c.SlowDown == 0 {
+	const least = 50e-6 // s: less rounds to nothing
+	switch {
+	case c.SlowDown == 0 && c.CPU < least:
+		return fmt.Sprintf("not a hit in %.0f ms: it did not run; try again when it does", 1000*c.Seconds)
+	case c.SlowDown == 0:
 		return fmt.Sprintf("not a hit in %.0f ms: it ran for %.1f ms, but not its own code", 1000*c.Seconds, 1000*c.CPU)
 	}
 	slower := times(c.SlowDown)
