@@ -491,3 +491,26 @@ func parting(r *cfg.Routine) (decision int, ways [2][]int) {
 	}
 	return -1, ways
 }
+
+// TestSignaturesAreNotProbed: code that calls through pointers reads how a function begins; what jumps over code that
+// runs is no signature.
+func TestSignaturesAreNotProbed(t *testing.T) {
+	const source = `
+		__asm__(".globl signed\n.type signed,@function\nsigned: .cfi_startproc\njmp 1f\n.byte 0x76, 0x32, 0x28, 0x2c, 0, 0x90\n1: test %edi,%edi\nje 2f\ninc %edi\n2: mov %edi,%eax\nret\n.cfi_endproc\n.size signed,.-signed\n"
+			".globl rotated\n.type rotated,@function\nrotated: .cfi_startproc\njmp 1f\n3: inc %edi\n1: test %edi,%edi\njne 3b\nmov %edi,%eax\nret\n.cfi_endproc\n.size rotated,.-rotated\n"
+			".globl plainly\n.type plainly,@function\nplainly: .cfi_startproc\njmp 1f\n.byte 0x76, 0x32, 0x28, 0x2c, 0, 0x90\n1: mov %edi,%eax\nret\n.cfi_endproc\n.size plainly,.-plainly\n");
+		int signed_(int) __asm__("signed"), rotated(int), plainly(int);
+		int (*volatile pointers[])(int) = { signed_, rotated, plainly };
+		int main(int c, char **v) { return pointers[c](c); }`
+	p := planned(t, compile(t, source, "-O1"), plan.Options{Complete: true})
+	prove(t, p)
+	for _, symbol := range []string{"signed", "rotated", "plainly"} {
+		r := routine(t, p, symbol)
+		if sites(r) == 0 {
+			t.Errorf("%s: no probe", symbol)
+		}
+		if symbol != "rotated" && r.Site(r.Entry) != nil {
+			t.Errorf("%s: its signature is probed", symbol)
+		}
+	}
+}

@@ -46,6 +46,9 @@ func (r *Routine) seat(b int) (p probe, ok bool) {
 }
 
 func (r *Routine) findSeat(b int) seat {
+	if r.isSignature(b) {
+		return seat{}
+	}
 	insns := r.Blocks[b].Insns
 	last := len(insns) - 1
 	if i := slices.IndexFunc(insns, cfg.Insn.MayFault); r.Faulty && b == r.Entry && i >= 0 {
@@ -60,6 +63,19 @@ func (r *Routine) findSeat(b int) seat {
 		}
 	}
 	return seat{}
+}
+
+// isSignature reports whether a routine begins with block b as a mark for its callers, which read it before
+// they call through a pointer (-fsanitize=function): a jump over a few bytes that nothing runs.
+func (r *Routine) isSignature(b int) bool {
+	const most = 16 // bytes
+	bl := &r.Blocks[b]
+	if b != r.Entry || bl.End != cfg.Jmp || len(bl.Insns) > 1 || bl.Succ[0] < 0 {
+		return false
+	}
+	to := r.Blocks[bl.Succ[0]].Lo
+	return bl.Hi < to && to-bl.Hi <= most &&
+		!slices.ContainsFunc(r.Blocks, func(o cfg.Block) bool { return bl.Hi <= o.Lo && o.Lo < to })
 }
 
 func (r *Routine) hasCFA(pc uint64) bool {
