@@ -202,14 +202,6 @@ func must(t *testing.T, err error) {
 
 func (s *subject) isRunning() bool { return stateOf(s.t, s.pid()) != 'T' }
 
-// With -q as well: a recording of env is none of the program that it becomes.
-func TestQuietTellsOfExec(t *testing.T) {
-	_, errs, status := wpptrace("-q", "-o", filepath.Join(t.TempDir(), "x.wpp"), "--", "/usr/bin/env", "true")
-	if !strings.Contains(errs, "was replaced by exec: tracing ended") || status != 0 {
-		t.Errorf("status %d, told %q", status, errs)
-	}
-}
-
 // A process goes on when its first thread ends, and so does its recording. The kernel puts no more
 // probes in then.
 func TestFirstThreadEnds(t *testing.T) {

@@ -99,7 +99,7 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 		case s.isEnd(s.d, l.frame, addr):
 			e.never++
 		default:
-			e.goesOn = to >= 0 && s.isUnexplained(to) || l.certainty == open && s.goesOn(v, l, i+1)
+			e.goesOn = to >= 0 && s.isUnexplained(to) || l.certainty == open && (s.ends(addr) || s.goesOn(v, l, i+1))
 			return e
 		}
 	}
@@ -121,6 +121,12 @@ func (s *resolver) beyond(v value, i uint64) (list []int) {
 		list = append(list, to)
 	}
 	return list
+}
+
+// ends says whether a part of the routine ends at an address: there compilers have an index lead that is none of
+// the cases, where the source says that there are no others.
+func (s *resolver) ends(addr uint64) bool {
+	return slices.ContainsFunc(s.d.pieces, func(p int) bool { return s.pieces[p].Hi == addr })
 }
 
 // goesOn says whether a table of which it is not known how long it is seems to go on at entry i, behind one

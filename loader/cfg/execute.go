@@ -250,7 +250,7 @@ func (m *machine) limit(op *operation) bool {
 	}
 	replacement := m.regs[op.rm.Reg]
 	sameValue := c.v.form == symbolic && c.v.sym == held.sym && c.v.off == held.off
-	if !sameValue || replacement.form != constant || condition == aboveEqual && c.with == 0 {
+	if !sameValue || c.size*8 < min(held.bits, 32) || replacement.form != constant || condition == aboveEqual && c.with == 0 {
 		return false
 	}
 	most := c.with

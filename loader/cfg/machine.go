@@ -293,7 +293,7 @@ func (m *machine) branch(condition byte, taken bool, block int) {
 		return
 	}
 	if most <= longest && v.form == symbolic && !v.dirty {
-		m.bounds = append(m.bounds, bound{sym: v.sym, off: v.off, max: most, compared: true, check: m.locate(v, c.size, block)})
+		m.bounds = append(m.bounds, bound{sym: v.sym, off: v.off, bits: c.size * 8, max: most, compared: true, check: m.locate(v, c.size, block)})
 	}
 }
 

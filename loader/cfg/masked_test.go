@@ -59,9 +59,42 @@ func TestTableWithHoles(t *testing.T) {
 		__asm__(".globl holes\n.type holes,@function\nholes: .cfi_startproc\nlea (%rdi,%rsi),%eax\nlea 9f(%rip),%rcx\n"
 			"movslq (%rcx,%rax,4),%rax\nadd %rcx,%rax\njmp *%rax\n"
 			"1: mov $1,%eax\nret\n2: mov $2,%eax\nret\n3: mov $3,%eax\nret\n10:\n.cfi_endproc\n.size holes,.-holes\n"
-			".section .rodata\n.p2align 2\n9: .long 1b-9b, 2b-9b, 10b-9b, 10b-9b, 3b-9b\n.text\n");`
-	if r := routine(t, recoverFile(t, compile(t, source+callees, "-O1")), "holes"); !strings.HasPrefix(r.LeftOut, "unresolved indirect jump") {
-		t.Errorf("left out: %q", r.LeftOut)
+			".section .rodata\n.p2align 2\n9: .long HOLES 3b-9b\n.text\n");`
+	for holes, entries := range map[string]string{"few": "1b-9b, 2b-9b, 0, 0,", "many to the end": "1b-9b, 2b-9b," + strings.Repeat("10b-9b,", 40)} {
+		r := routine(t, recoverFile(t, compile(t, strings.ReplaceAll(source, "HOLES", entries)+callees, "-O1")), "holes")
+		if !strings.HasPrefix(r.LeftOut, "unresolved indirect jump") {
+			t.Errorf("%s: left out: %q", holes, r.LeftOut)
+		}
+	}
+}
+
+// A comparison of a byte bounds no more than that byte.
+func TestByteCompared(t *testing.T) {
+	const source = `
+		static int q;
+		__attribute__((noinline)) int shifted(unsigned x, int y) {
+			int r = y;
+			if ((unsigned char)x > 2) return 3;
+			switch (x >> 8) {
+			case 0: r += 3; q++; break; case 1: r ^= q; break; case 2: q -= r; break; case 3: r = q / 3; break;
+			case 4: r -= 7; q *= 3; break; case 5: r *= q; break; default: r += 99;
+			}
+			return r + q;
+		}
+		__asm__(".globl changed\n.type changed,@function\nchanged: .cfi_startproc\ncmp $2,%dil\nja 7f\nxor $1,%edi\nlea 9f(%rip),%rcx\n"
+			"movslq (%rcx,%rdi,4),%rax\nadd %rcx,%rax\njmp *%rax\n"
+			"1: mov $1,%eax\nret\n2: mov $2,%eax\nret\n3: mov $3,%eax\nret\n4: mov $4,%eax\nret\n5: mov $5,%eax\nret\n6: mov $6,%eax\nret\n7: ret\n.cfi_endproc\n.size changed,.-changed\n"
+			".section .rodata\n.p2align 2\n9: .long 1b-9b, 2b-9b, 3b-9b, 4b-9b, 5b-9b, 6b-9b\n.text\n");`
+	for _, level := range []string{"-O1", "-O2", "-O3"} {
+		p := recoverFile(t, compile(t, source+callees, level))
+		for _, symbol := range []string{"shifted", "changed"} {
+			r := routine(t, p, symbol)
+			for b := range r.Blocks {
+				if bl := &r.Blocks[b]; r.LeftOut == "" && bl.End == cfg.Table && len(bl.Succ) < 6 {
+					t.Errorf("%s: %s: a switch has %d ways, want 6", level, symbol, len(bl.Succ))
+				}
+			}
+		}
 	}
 }
 

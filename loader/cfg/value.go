@@ -78,10 +78,11 @@ type slot struct {
 	size uint8
 }
 
-// A bound says that a symbolic value is at most max. It holds for the low bits of sym + off.
+// A bound says that a symbolic value is at most max: the low bits of sym + off.
 type bound struct {
 	sym      int32
 	off      int64
+	bits     uint8
 	max      uint64
 	unset    uint64 // bits that a mask has cleared
 	compared bool   // a comparison found it, not a mask or a shift
@@ -252,7 +253,7 @@ func (m *machine) indexed(base, index value) value {
 // limited returns an unknown value of at most most.
 func (m *machine) limited(most uint64) value {
 	v := m.fresh(computed)
-	m.bounds = append(m.bounds, bound{sym: v.sym, max: most, check: noCheck})
+	m.bounds = append(m.bounds, bound{sym: v.sym, bits: 64, max: most, check: noCheck})
 	return v
 }
 
@@ -281,15 +282,15 @@ func (m *machine) maskOf(v value) (mask uint64, ok bool) {
 // maxNames bounds how many names of values of named values are looked through.
 const maxNames = 8
 
-// boundOf returns the least bound on the symbolic value v. Widths need not agree: where a compiler
-// compares some low bits and then uses more of them, it knows the others to be zero.
+// boundOf returns the least bound on the symbolic value v. A comparison of 32 bits bounds 64 as well: where a
+// compiler compares some and then uses more, it knows the others to be zero. That is not so with bytes.
 func (m *machine) boundOf(v value) (bound, bool) {
 	off := int64(0) // to be added to the bound of what v is made of
 	for range maxNames {
 		var best bound
 		ok, unset := false, uint64(0)
 		for _, b := range m.bounds {
-			if b.sym != v.sym || b.off != v.off {
+			if b.sym != v.sym || b.off != v.off || b.bits < min(v.bits, 32) {
 				continue
 			}
 			unset |= b.unset
