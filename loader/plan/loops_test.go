@@ -128,7 +128,7 @@ func naturalLoops(n *nest) (loops [][]bool, ok bool) {
 // TestManyLoops: the time grows with the number of loops, however they lie, and not with its
 // square.
 func TestManyLoops(t *testing.T) {
-	const few, often, much = 3_000, 16, 5 // much for the collector, and for memory that does not fit into caches
+	const few, often, much = 3_000, 16, 10 // a square takes 16 times as much; the collector, and memory that does not fit into caches, take some
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	begin, many := manyLoops(few), manyLoops(few*often)
