@@ -89,8 +89,11 @@ func TestByteCompared(t *testing.T) {
 		p := recoverFile(t, compile(t, source+callees, level))
 		for _, symbol := range []string{"shifted", "changed"} {
 			r := routine(t, p, symbol)
+			if n := ends(r)[cfg.Table]; r.LeftOut != "" || n != 1 {
+				t.Errorf("%s: %s: %d switches, want 1; left out: %q", level, symbol, n, r.LeftOut)
+			}
 			for b := range r.Blocks {
-				if bl := &r.Blocks[b]; r.LeftOut == "" && bl.End == cfg.Table && len(bl.Succ) < 6 {
+				if bl := &r.Blocks[b]; bl.End == cfg.Table && len(bl.Succ) != 6 {
 					t.Errorf("%s: %s: a switch has %d ways, want 6", level, symbol, len(bl.Succ))
 				}
 			}

@@ -83,10 +83,14 @@ func (s *resolver) computedEarlier(b int) (all *table) {
 	if !ok {
 		return nil
 	}
+	inFrame := false
 	for at := range seen {
-		if at.reg < 0 && !s.hidesFrame() { // what lies in the frame may have been changed through a pointer
-			return nil
-		}
+		inFrame = inFrame || at.reg < 0
+	}
+	if inFrame && !s.hidesFrame() { // what lies there may have been changed through a pointer
+		return nil
+	}
+	for at := range seen {
 		blocks, _ := s.before(at)
 		for _, p := range blocks {
 			if !s.mayWrite(at, int(p)) {

@@ -81,7 +81,7 @@ type entries struct {
 	targets []int
 	holes   []int // where those lead that are no index's; they are none of the targets
 	never   int   // how many are never taken: holes, and those that lead to the routine's end
-	goesOn  bool  // the next leads to what may be a cold case: who knows whose
+	goesOn  bool  // the next leads to what may be a cold case, or those behind it into the routine: who knows whose
 }
 
 // A goal is what the search for a table is for.
@@ -284,7 +284,7 @@ type limit struct {
 	most      uint64    // the greatest index
 	unset     uint64    // bits that no index has
 	certainty certainty // exact: a comparison bounds the index; open: most is a guess, such as what its type can hold
-	masked    bool      // it is what a mask or a shift leaves
+	masked    bool      // most is what a mask or a shift leaves
 	guess     bool      // that a table of the full length confirms
 	frame     image.CFA // at the jump
 	check     check

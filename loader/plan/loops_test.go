@@ -128,7 +128,7 @@ func naturalLoops(n *nest) (loops [][]bool, ok bool) {
 // TestManyLoops: the time grows with the number of loops, however they lie, and not with its
 // square.
 func TestManyLoops(t *testing.T) {
-	const few, often, much = 3_000, 16, 10 // a square takes 16 times as much; the collector, and memory that does not fit into caches, take some
+	const few, often, much = 3_000, 16, 5 // much for the collector, and for memory that does not fit into caches
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	begin, many := manyLoops(few), manyLoops(few*often)
@@ -144,7 +144,7 @@ func TestManyLoops(t *testing.T) {
 // frequencyTime is what estimating frequencies takes, as least of a few times.
 func frequencyTime(succ [][]int) time.Duration {
 	least := time.Duration(math.MaxInt64)
-	for range 3 {
+	for range 9 {
 		began := testenv.ThreadTime()
 		frequencies(drawing(succ...))
 		least = min(least, testenv.ThreadTime()-began)
