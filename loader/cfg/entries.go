@@ -30,12 +30,22 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 	}
 	switch n := len(targets); {
 	case t.targets == nil:
+	case l.certainty == exact && uint64(n+found.never) == l.most+1 && s.isLonger(v, l.most+1):
+		return s.readAt(v, unlimited(l.frame))
 	case uint64(n+found.never) == l.most+1 && l.guess:
 		return t, exact
 	case l.certainty == open && n >= least && !found.goesOn:
 		return t, open
 	}
 	return nil, unknown
+}
+
+// isLonger says whether a table seems to have an entry i, though its index was compared with less: what was compared
+// may have changed since, in memory that others write.
+func (s *resolver) isLonger(v value, i uint64) bool {
+	at := uint64(v.off) + i*uint64(v.scale)
+	_, _, ok := s.entryAt(at, v)
+	return ok && !s.mentions.has(at)
 }
 
 // beginsTable says whether the word at v.off may be a table's first: it leads to code.
@@ -84,11 +94,13 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 	for i := uint64(0); i <= l.most; i++ {
 		at := uint64(v.off) + i*uint64(v.scale)
 		addr, to, ok := s.entryAt(at, v)
-		if l.certainty == open && (i > 0 && s.mentions.has(at) || v.size == 8 && to == s.d.entry) {
+		if l.certainty == open && (len(e.targets) > 0 && s.begins(v, at, ok) || v.size == 8 && to == s.d.entry) { // no label: it is a table of functions
 			e.goesOn = l.masked && s.goesOn(v, l, i)
-			break // no label: it is a table of functions
+			return e
 		}
 		switch {
+		case len(e.targets) == 0 && i < mostLess && s.isBefore(v, at, to, ok):
+			e.never++
 		case i&l.unset != 0:
 			e.never++
 			if ok {
@@ -106,7 +118,40 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 	if l.unset != 0 && !e.goesOn {
 		e.holes = append(e.holes, s.beyond(v, l.most+1)...)
 	}
+	e.goesOn = l.certainty == open && !l.guess
 	return e
+}
+
+// mostLess is how many entries may lie before those of the least index: what compilers subtract from an index that is
+// known not to be less, they take from the table's address.
+const mostLess = 16
+
+// isBefore says whether an entry at the beginning, which leads to instruction i and if leads says so into the routine,
+// lies before that of the least index: before the place from which the entries are distances, or it leads neither into
+// the routine nor, as what a table of functions holds, to the beginning of another.
+func (s *resolver) isBefore(v value, at uint64, i int, leads bool) bool {
+	if v.size == 4 && uint64(v.anchor)-at <= mostLess*uint64(v.scale) {
+		return uint64(v.anchor) != at
+	}
+	return !leads && (i < 0 || s.pieces[s.pieceOf[i]].first != i)
+}
+
+// begins says whether another object begins at an entry of a table, which leads into the routine if leads says so.
+// Code may name any entry: one that it subtracts the least index from, or where an array begins, behind the table,
+// that it counts from one.
+func (s *resolver) begins(v value, at uint64, leads bool) bool {
+	if !s.mentions.has(at) {
+		return false
+	}
+	switch {
+	case v.size == 8, !leads:
+		return !leads
+	case v.anchor == v.off: // the entries of the next table are distances from that
+		v.anchor = int64(at)
+	}
+	_, first, _ := s.entryAt(at, v)
+	_, second, _ := s.entryAt(at+uint64(v.scale), v)
+	return first >= 0 && second >= 0
 }
 
 // beyond returns where the entries from i on lead that no mask lets a jump come to, as far as they lead into

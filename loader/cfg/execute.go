@@ -199,7 +199,7 @@ func (m *machine) shift(op *operation) bool {
 	case group == right && op.size*8-by <= 20:
 		out = m.limited(1<<(op.size*8-by) - 1)
 	case group == right && v.form == symbolic:
-		if b, ok := m.boundOf(v); ok {
+		if b, ok := m.boundOf(v, false); ok {
 			out = m.limited(b.max >> by)
 		}
 	}
@@ -250,7 +250,7 @@ func (m *machine) limit(op *operation) bool {
 	}
 	replacement := m.regs[op.rm.Reg]
 	sameValue := c.v.form == symbolic && c.v.sym == held.sym && c.v.off == held.off
-	if !sameValue || c.size*8 < min(held.bits, 32) || replacement.form != constant || condition == aboveEqual && c.with == 0 {
+	if !sameValue || op.size < 4 || c.v.bits < min(held.bits, op.size*8) || replacement.form != constant || condition == aboveEqual && c.with == 0 {
 		return false
 	}
 	most := c.with

@@ -19,7 +19,7 @@ const hoisted = `
 	"5: mov $1,%edi\ncall may_exit\n" \
 	"6: call note\ncall note\njmp 1b\n" \
 	"8: pop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size " #name ",.-" #name "\n" \
-	".section .rodata\n.p2align 2\n9: .long 3b-9b, 4b-9b, 6b-9b\n10: .long 6b-10b, 6b-10b, 3b-10b\n.text\n");
+	".section .rodata\n.p2align 2\n9: .long 3b-9b, 4b-9b, 6b-9b, 0\n10: .long 6b-10b, 6b-10b, 3b-10b\n.text\n");
 #define TABLE "lea 9f(%rip),%rbx\n"
 LOOP(plain, "", TABLE, "")
 LOOP(number, "", TABLE, "movslq %eax,%rbx\n")

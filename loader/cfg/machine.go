@@ -29,7 +29,7 @@ type machine struct {
 	bounds  []bound
 	compare comparison
 
-	wary  bool // the frame's memory does not survive what may have its address
+	wary  bool // pointers may lead into the frame
 	stale bool // a value has been read that is taken to have survived
 }
 
@@ -37,7 +37,7 @@ type machine struct {
 type cell struct {
 	slot
 	value value
-	old   bool // what may have the frame's address has run since
+	old   bool // what may have changed it has run since, if any pointer leads into the frame
 }
 
 // A comparison is what the flags hold: those of v - with, both of size bytes.
@@ -120,8 +120,7 @@ func operandSize(in *x86.Inst) uint8 {
 	return 4
 }
 
-// call forgets what a call, or a system call, may change: the registers in the set. The frame's own
-// memory is taken to survive: a compiler that proves an index bounded has proven that.
+// call forgets what a call, or a system call, may change: the registers in the set, and memory.
 func (m *machine) call(clobbers uint16) {
 	m.forgetRegisters(clobbers, result)
 	m.compare.valid = false
@@ -136,21 +135,40 @@ func (m *machine) forgetRegisters(set uint16, from source) {
 	}
 }
 
-func (m *machine) forgetGlobals() {
-	m.memory = slices.DeleteFunc(m.memory, func(c cell) bool { return c.base != frameSymbol })
-}
-
 // forgetMemory forgets what a call may change, or a store through a pointer.
 func (m *machine) forgetMemory() {
-	m.memory = slices.DeleteFunc(m.memory, func(c cell) bool { return c.base != frameSymbol || m.wary })
+	m.forgetCells(func(c *cell) bool { return c.base != frameSymbol })
+	m.age(func(c *cell) bool { return c.base == frameSymbol })
+}
+
+func (m *machine) forgetCells(which func(c *cell) bool) {
+	m.memory = slices.DeleteFunc(m.memory, func(c cell) bool { return which(&c) })
+}
+
+// age notes of some cells that they may have changed, if any pointer leads into the frame.
+func (m *machine) age(which func(c *cell) bool) {
+	if m.wary {
+		m.forgetCells(which)
+	}
 	for i := range m.memory {
-		m.memory[i].old = true
+		if which(&m.memory[i]) {
+			m.memory[i].old = true
+		}
 	}
 }
 
 // forget gives everything that an instruction may write a new symbol.
 func (m *machine) forget(op *operation) {
 	m.forgetRegisters(writtenRegisters(op), computed)
+	switch by, ok := op.StackDelta(op.code); {
+	case !ok:
+		m.regs[rsp] = m.fresh(computed)
+	case by != 0:
+		m.regs[rsp] = m.sum(m.regs[rsp], number(uint64(by)), 64)
+		if by < 0 {
+			m.store(stackTop(), -by, m.fresh(computed))
+		}
+	}
 	if op.rm.Mem && writesMemory(op) {
 		m.store(op.rm, storeSize(op), m.fresh(computed))
 	}
@@ -242,24 +260,31 @@ func (m *machine) load(rm x86.Operand, size uint8) value {
 	return v
 }
 
-// store writes memory: a store through another pointer than the frame's is taken not to change the
-// frame's own memory, and one within the frame to change nothing else (see call).
+// store writes memory.
 func (m *machine) store(rm x86.Operand, size int, v value) {
 	at, ok := m.place(rm, uint8(min(size, 255)))
 	switch {
 	case ok && at.base == 0: // an absolute address is none of the frame's
-		m.forgetGlobals()
-	case !ok || at.base != frameSymbol:
-		m.forgetMemory()
-	default:
+		m.forgetCells(func(c *cell) bool { return c.base != frameSymbol })
+	case ok && at.base == frameSymbol:
 		end := at.disp + int64(size)
-		m.memory = slices.DeleteFunc(m.memory, func(c cell) bool {
+		m.forgetCells(func(c *cell) bool {
 			return c.base == frameSymbol && c.disp < end && at.disp < c.disp+int64(c.size)
 		})
+		m.age(func(c *cell) bool { return c.base != frameSymbol && c.base != 0 })
+	case !ok && m.isInFrame(rm): // an element of an array there
+		m.forgetCells(func(c *cell) bool { return c.base != 0 })
+	default:
+		m.forgetMemory()
 	}
 	if ok && size <= 8 {
 		m.memory = append(m.memory, cell{slot: at, value: v})
 	}
+}
+
+// isInFrame says whether a memory operand lies in the frame, if perhaps nobody knows where.
+func (m *machine) isInFrame(rm x86.Operand) bool {
+	return rm.Base >= 0 && m.regs[rm.Base].form == symbolic && m.regs[rm.Base].sym == frameSymbol
 }
 
 // branch notes what the direction of the conditional jump that ends the block says about the value
@@ -293,25 +318,26 @@ func (m *machine) branch(condition byte, taken bool, block int) {
 		return
 	}
 	if most <= longest && v.form == symbolic && !v.dirty {
-		m.bounds = append(m.bounds, bound{sym: v.sym, off: v.off, bits: c.size * 8, max: most, compared: true, check: m.locate(v, c.size, block)})
+		m.bounds = append(m.bounds, bound{sym: v.sym, off: v.off, bits: v.bits, max: most, compared: true, check: m.locate(v, block)})
 	}
 }
 
 // locate finds where the symbolic value v lies, give or take a constant, while the flags of its
 // comparison hold.
-func (m *machine) locate(v value, size uint8, block int) check {
+func (m *machine) locate(v value, block int) check {
+	size := v.bits / 8
 	if m.symbols[v.sym].source == named || v.dirty {
 		return noCheck
 	}
 	for reg, held := range m.regs {
-		if held.form == symbolic && held.sym == v.sym && held.bits >= size*8 {
+		if held.form == symbolic && held.sym == v.sym && held.bits >= v.bits {
 			at := x86.Operand{Reg: int8(reg), Base: -1, Index: -1, Scale: 1, Size: size}
 			return check{block: block, index: at, bias: v.off - held.off}
 		}
 	}
 	for _, c := range m.memory {
 		held := c.value
-		if c.base != frameSymbol || c.size < size || held.form != symbolic || held.sym != v.sym || held.bits < size*8 {
+		if c.base != frameSymbol || c.size < size || held.form != symbolic || held.sym != v.sym || held.bits < v.bits {
 			continue
 		}
 		for _, reg := range []int8{rbp, rsp} {

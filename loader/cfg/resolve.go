@@ -111,9 +111,13 @@ func (s *resolver) computedEarlier(b int) (all *table) {
 
 // hidesFrame reports whether the routine takes no address in its frame, as far as it is known.
 func (s *resolver) hidesFrame() bool {
-	return hidesFrame(s.d.blocks,
-		func(addr uint64) image.CFA { return cfaAt(s.pieces[s.findPiece(addr)].Rows, addr) },
-		func(q *Insn) []byte { return s.bytes(s.find(q.Addr)) })
+	if s.hides == nil {
+		hides := hidesFrame(s.d.blocks,
+			func(addr uint64) image.CFA { return cfaAt(s.pieces[s.findPiece(addr)].Rows, addr) },
+			func(q *Insn) []byte { return s.bytes(s.find(q.Addr)) })
+		s.hides = &hides
+	}
+	return *s.hides
 }
 
 // held is what a machine has in the location's register or slot.

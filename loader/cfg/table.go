@@ -57,6 +57,7 @@ type resolver struct {
 	throwers map[int][]int32 // by landing pad: the blocks whose calls throw to it
 	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
 	known    map[extent]entries
+	hides    *bool           // what hidesFrame answers; nil until asked for
 	sure     search          // proves where a value comes from
 	likely   search          // takes a switch to have one table: see search.guesses
 	claimed  map[uint64]bool // tables that jumps are known, or taken, to go through
@@ -145,20 +146,15 @@ func union[T cmp.Ordered](a, b []T) []T {
 }
 
 // run executes the blocks of a way, the last first, and returns the address that is then to be jumped to.
-// What a compiler keeps in the frame, it knows to survive calls and stores through pointers; a
-// pointer to jump to that a program keeps there may have been changed by them.
+// What lies in the frame survives calls and stores through pointers where none can point there.
 func (s *resolver) run(way []int, address func(*machine) value) value {
 	v := s.follow(way, address)
-	if !s.machine.stale || v.form == symbolic {
-		return v
+	if s.machine.stale && !s.hidesFrame() {
+		s.machine.wary = true
+		v = s.follow(way, address)
+		s.machine.wary = false
 	}
-	s.machine.wary = true
-	w := s.follow(way, address)
-	s.machine.wary = false
-	if w.form != v.form {
-		return w
-	}
-	return s.follow(way, address)
+	return v
 }
 
 // follow is run, whatever may have changed the frame's memory.
@@ -290,14 +286,19 @@ type limit struct {
 	check     check
 }
 
+// unlimited is the limit of a table of which no length is known.
+func unlimited(frame image.CFA) limit {
+	return limit{most: maxEntries - 1, certainty: open, frame: frame, check: noCheck}
+}
+
 // limit returns what is known of the length of the table that v is an element of.
 func (s *resolver) limit(way []int, v value) limit {
-	l := limit{most: maxEntries - 1, certainty: open, frame: s.frameAt(s.d.last(way[0])), check: noCheck}
+	l := unlimited(s.frameAt(s.d.last(way[0])))
 	if most, ok := typeBound(v.index()); ok && most < l.most {
 		l.most, l.guess = most, true
 	}
-	b, ok := s.machine.boundOf(v.index())
-	if !ok || b.max > l.most {
+	b, ok := s.machine.boundOf(v.index(), true)
+	if !ok || l.guess && b.max > l.most {
 		return l
 	}
 	l.most, l.unset, l.guess, l.masked = b.max, b.unset, true, !b.compared

@@ -78,7 +78,7 @@ type slot struct {
 	size uint8
 }
 
-// A bound says that a symbolic value is at most max: the low bits of sym + off.
+// A bound says that the low bits of sym + off, as many as bits, are at most max.
 type bound struct {
 	sym      int32
 	off      int64
@@ -129,7 +129,9 @@ func (m *machine) narrow(v value, bits uint8) value {
 		v.off &= 1<<bits - 1
 		return v
 	case scaled:
-		return v
+		if bits == 32 {
+			return v
+		}
 	case element:
 		if v.size*8 <= bits && !v.signed || v.size*8 == bits {
 			v.signed = false
@@ -272,7 +274,7 @@ func (m *machine) maskOf(v value) (mask uint64, ok bool) {
 	if v.form != symbolic || v.dirty {
 		return 0, false
 	}
-	if b, ok := m.boundOf(v); ok {
+	if b, ok := m.boundOf(v, false); ok {
 		return (1<<min(bits.Len64(b.max), int(v.bits)) - 1) &^ b.unset, true
 	}
 	most, ok := typeBound(v)
@@ -282,25 +284,14 @@ func (m *machine) maskOf(v value) (mask uint64, ok bool) {
 // maxNames bounds how many names of values of named values are looked through.
 const maxNames = 8
 
-// boundOf returns the least bound on the symbolic value v. A comparison of 32 bits bounds 64 as well: where a
-// compiler compares some and then uses more, it knows the others to be zero. That is not so with bytes.
-func (m *machine) boundOf(v value) (bound, bool) {
+// boundOf returns the least bound on the symbolic value v. As the index of a table v is below 2^32: a bound on its
+// low 32 bits is one on it, and a difference of as many bits has not gone below zero.
+func (m *machine) boundOf(v value, isIndex bool) (bound, bool) {
 	off := int64(0) // to be added to the bound of what v is made of
 	for range maxNames {
-		var best bound
-		ok, unset := false, uint64(0)
-		for _, b := range m.bounds {
-			if b.sym != v.sym || b.off != v.off || b.bits < min(v.bits, 32) {
-				continue
-			}
-			unset |= b.unset
-			if !ok || b.max < best.max {
-				best, ok = b, true
-			}
-		}
-		if ok && int64(best.max)+off >= 0 {
+		if best, ok := m.leastBound(v, isIndex); ok && int64(best.max)+off >= 0 {
 			best.max = uint64(int64(best.max) + off)
-			if best.unset = unset; off != 0 {
+			if off != 0 {
 				best.unset = 0
 			}
 			if best.check.block >= 0 {
@@ -309,13 +300,32 @@ func (m *machine) boundOf(v value) (bound, bool) {
 			return best, true
 		}
 		s := &m.symbols[v.sym]
-		if s.source != named {
+		if s.source != named || v.off < 0 && !(isIndex && v.bits >= 32) {
 			break
 		}
 		off += v.off
 		v = s.value
 	}
 	return bound{}, false
+}
+
+// leastBound is boundOf, but that it does not look at what v is made of.
+func (m *machine) leastBound(v value, isIndex bool) (best bound, ok bool) {
+	least, unset := v.bits, uint64(0)
+	if isIndex {
+		least = min(least, 32)
+	}
+	for _, b := range m.bounds {
+		if b.sym != v.sym || b.off != v.off || b.bits < least {
+			continue
+		}
+		unset |= b.unset
+		if !ok || b.max < best.max {
+			best, ok = b, true
+		}
+	}
+	best.unset = unset
+	return best, ok
 }
 
 // typeBound returns the greatest number that fits in v when that has less than 32 bits: a bound on

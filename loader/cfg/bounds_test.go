@@ -1,0 +1,128 @@
+package cfg_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"wpptrace/loader/cfg"
+)
+
+// switchWays lists how many ways each switch of a routine has, in ascending order.
+func switchWays(r *cfg.Routine) (ways []int) {
+	for b := range r.Blocks {
+		if bl := &r.Blocks[b]; bl.End == cfg.Table {
+			ways = append(ways, len(bl.Succ))
+		}
+	}
+	slices.Sort(ways)
+	return ways
+}
+
+// eight has what switches of eight cases need: cases of their own, none of which a compiler makes a table of numbers of.
+const eight = `
+#define N __attribute__((noinline))
+volatile long q;
+static unsigned other = 2;
+N void set(unsigned *p, unsigned v) { *p = v & 7; q++; }
+N unsigned *pick(unsigned *p, unsigned v) { set(p, v); return v & 8 ? p : &other; }
+#define EIGHT(x) switch (x) { \
+	case 0: a += q; \
+	case 1: a ^= q + 1; break; \
+	case 2: a *= q + 3; break; \
+	case 3: a -= q * 5; \
+	case 4: a |= q + 8; break; \
+	case 5: a += q * q; break; \
+	case 6: a -= q + 9; \
+	case 7: a ^= q + 77; break; \
+	default: __builtin_unreachable(); }
+`
+
+// A comparison says nothing of an index that is not what was compared: the table has eight entries in all of these.
+func TestComparedIsNotTheIndex(t *testing.T) {
+	for _, test := range []struct{ name, source string }{
+		{"changed by a call", `N long f(long a, unsigned v) { unsigned x; set(&x, v); if (x > 3) return 0; set(&x, a); EIGHT(x) return a * 7; }`},
+		{"changed through a pointer", `N long f(long a, unsigned v) { unsigned x; unsigned *p = pick(&x, v); if (x > 3) return 0; *p = v >> 1 & 7; EIGHT(x) set(&x, 1); return a * 7; }`},
+		{"changed beneath a pointer", `N long f(long a, unsigned v) { unsigned x; unsigned *p = pick(&x, v); if (*p <= 3) { x = v >> 1 & 7; EIGHT(*p) } set(&x, 1); return a * 7; }`},
+		{"changed as an element", `N long f(long a, unsigned v) { unsigned x[8]; for (int i = 0; i < 8; i++) set(x + i, v + i); if (x[2] <= 3) { x[v & 7] = v >> 1 & 7; EIGHT(x[2]) } return a * 7 + x[1]; }`},
+		{"read twice", `extern volatile unsigned state; N long f(long a, unsigned v) { if (state <= 3) { q++; EIGHT(state) } return a * 7; } volatile unsigned state;`},
+		{"another half", `struct pair { unsigned a, b; }; N long f(long a, struct pair s) { if (s.a > 5) return 0; EIGHT(s.b) return a * 7; }`},
+		{"other bits", `N long f(long a, unsigned v) { unsigned char c = v; q += "a string to read from"[c & 15]; if (c > 2) return c; EIGHT(v >> 8) return a * 7; }`},
+		{"beneath pushes", `unsigned m1, m2; N long many(int a, int b, int c, int d, int e, int g, int h, int i) { return q += h + i; }
+			N long f(long a, unsigned v) { unsigned xs[6]; for (int i = 0; i < 6; i++) set(xs + i, v + i); if (xs[5] <= 3) { many(1, 2, 3, 4, 5, 6, m1, m2); EIGHT(xs[1]) } return a * 7; }`},
+		{"beneath flags", `N long f(long a, unsigned v) { unsigned xs[6]; for (int i = 0; i < 6; i++) set(xs + i, v + i); if (xs[5] <= 3) { q += __builtin_ia32_readeflags_u64(); EIGHT(xs[4]) EIGHT(xs[3]) } return a * 7; }`},
+	} {
+		observed := 0
+		for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-Os"}, {"-O2", "-no-pie", "-fno-pie"}} {
+			r := routine(t, recoverFile(t, compile(t, eight+test.source+callees, flags...)), "f")
+			if r.LeftOut != "" {
+				continue
+			}
+			observed++
+			if ways := switchWays(r); len(ways) == 0 || ways[0] < 8 {
+				t.Errorf("%s, %q: switches of %d ways, want 8", test.name, flags, ways)
+			}
+		}
+		if observed < 3 {
+			t.Errorf("%s: left out but for %d builds of five", test.name, observed)
+		}
+	}
+}
+
+// A difference of a byte wraps around: a bound on what is subtracted from is none on it.
+func TestDifferenceWrapsAround(t *testing.T) {
+	const source = `
+		__asm__(".globl wraps\n.type wraps,@function\nwraps: .cfi_startproc\nand $3,%edi\nlea -2(%rdi),%eax\nmovzbl %al,%eax\nlea 9f(%rip),%rcx\n"
+			"movslq (%rcx,%rax,4),%rax\nadd %rcx,%rax\njmp *%rax\n"
+			"1: mov $1,%eax\nret\n2: mov $2,%eax\nret\n3: mov $3,%eax\nret\n4: mov $4,%eax\nret\n10:\n.cfi_endproc\n.size wraps,.-wraps\n"
+			".section .rodata\n.p2align 2\n9: .long 1b-9b, 2b-9b\n.rept 252\n.long 10b-9b\n.endr\n.long 3b-9b, 4b-9b, 0\n.text\n");`
+	r := routine(t, recoverFile(t, compile(t, source+callees, "-O1")), "wraps")
+	if ways := switchWays(r); !strings.HasPrefix(r.LeftOut, "unresolved indirect jump") && !slices.Equal(ways, []int{4}) {
+		t.Errorf("switches of %d ways, want 4; left out: %q", ways, r.LeftOut)
+	}
+}
+
+// A table may have more entries than are read of one without a bound.
+func TestLongTables(t *testing.T) {
+	const source = `
+		__asm__(".globl long_table\n.type long_table,@function\nlong_table: .cfi_startproc\nmov %edi,%eax\nBOUND lea 9f(%rip),%rcx\n"
+			"movslq (%rcx,%rax,4),%rax\nadd %rcx,%rax\njmp *%rax\n1: nop\n2: ret\n3: mov $3,%eax\nret\n.cfi_endproc\n.size long_table,.-long_table\n"
+			".section .rodata\n.p2align 2\n9: .rept 4999\n.long 1b-9b\n.endr\n.long 3b-9b, 0\n.text\n");`
+	for bound, want := range map[string]int{"cmp $4999,%eax\\nja 2f\\n": 2, "": 0} {
+		r := routine(t, recoverFile(t, compile(t, strings.ReplaceAll(source, "BOUND", bound)+callees, "-O1")), "long_table")
+		if ways := switchWays(r); want > 0 && (r.LeftOut != "" || !slices.Equal(ways, []int{want})) || want == 0 && !strings.HasPrefix(r.LeftOut, "unresolved indirect jump") {
+			t.Errorf("bound by %q: switches of %d ways; left out: %q", bound, ways, r.LeftOut)
+		}
+	}
+}
+
+// An address within a table may be another object's, less what an index or a pointer begins with.
+func TestTablesNamedByOthers(t *testing.T) {
+	const source = eight + `
+		static const long longs[8] = { 3, 1, 4, 1, 5, 9, 2, 6 };
+		static const int ints[7] = { 3, 1, 4, 5, 9, 2, 6 };
+		N long element(long i) { return longs[i - 1] * 3; }
+		N void backwards(void) { for (const int *p = ints + 6; p >= ints; p--) { q += *p; __asm__ volatile(""); } }
+		N long f(long a, unsigned long x) { EIGHT(x) return a; }
+		N long from_three(long a, unsigned long x) {
+			switch (x) {
+			case 3: q += 4; a++; break; case 4: q ^= 8; a *= 3; break; case 5: q -= 2 * a; break; case 6: q = a / 5; break;
+			case 7: q *= 5; break; case 8: q += 7; a |= 6; break; default: __builtin_unreachable(); }
+			return a - q;
+		}
+		N long labels(long a, int y) {
+			static const void *const u[] = { &&a, &&b, &&c, &&d };
+			goto *u[y - 2];
+			a: q += a; b: a = a * 3 + q; c: q ^= a; a += 9; d: return a ^ q;
+		}
+		void *called[] = { element, backwards, f, from_three, labels };`
+	for _, flags := range [][]string{{"-O1"}, {"-O2"}, {"-Os"}, {"-O2", "-no-pie", "-fno-pie"}, {"-Os", "-no-pie", "-fno-pie"}} {
+		p := recoverFile(t, compile(t, source+callees, flags...))
+		for symbol, want := range map[string]int{"f": 8, "from_three": 6, "labels": 4} {
+			r := routine(t, p, symbol)
+			if ways := switchWays(r); r.LeftOut != "" || len(ways) != 1 || ways[0] < want {
+				t.Errorf("%s, %q: switches of %d ways, want %d; left out: %q", symbol, flags, ways, want, r.LeftOut)
+			}
+		}
+	}
+}
