@@ -130,6 +130,7 @@ func Programs() []Program {
 		{File: "setjmp_again.c", Tags: Jumps},
 		{File: "signal_jump.c", Exit: 8, Tags: Signals | Jumps},
 		{File: "signals.c", Tags: Signals},
+		{File: "stale_bounds.c"},
 		{File: "statics.cc", Exit: 3, Tags: Exceptions},
 		{File: "stored_labels.c"},
 		{File: "switch_char.c"},
