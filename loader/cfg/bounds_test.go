@@ -126,3 +126,16 @@ func TestTablesNamedByOthers(t *testing.T) {
 		}
 	}
 }
+
+// The cold cases of a switch may be one part of it, of which no case is the beginning.
+func TestColdPartOfTwoCases(t *testing.T) {
+	const source = `
+		__asm__(".globl cold_two\n.type cold_two,@function\ncold_two: .cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offset 8\ncmp $2,%edi\nja 1f\nmov %edi,%edi\nlea 9f(%rip),%rcx\n"
+			"movslq (%rcx,%rdi,4),%rax\nadd %rcx,%rax\njmp *%rax\n1: pop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size cold_two,.-cold_two\n"
+			".section .text.unlikely\n.cfi_startproc\n.cfi_def_cfa_offset 16\n4: call note\nnop\n2: call note\n3: call abort\n.cfi_endproc\n"
+			".section .rodata\n.p2align 2\n9: .long 2b-9b, 1b-9b, 3b-9b, 0\n.text\n");`
+	r := routine(t, recoverFile(t, compile(t, source+callees, "-O1")), "cold_two")
+	if ways := switchWays(r); r.LeftOut != "" || !slices.Equal(ways, []int{3}) {
+		t.Errorf("switches of %d ways, want 3; left out: %q", ways, r.LeftOut)
+	}
+}

@@ -162,15 +162,10 @@ func rowAt(rows []image.Row, pc uint64) image.Row {
 	return rows[i-1]
 }
 
-// isOrphan says whether instruction i begins a piece that nothing but a table can lead to: the cold
-// part of a case.
+// isOrphan says whether instruction i is in a piece that nothing but a table can lead to: the cold parts of cases.
 func (r *recovery) isOrphan(i int) bool {
-	id := r.routineAt(i)
-	if id < 0 || len(r.drafts[id].pieces) != 1 {
-		return false
-	}
 	p := &r.pieces[r.pieceOf[i]]
-	return !p.called && len(p.jumpers) == 0 && (isPart(p.symbol) || p.symbol == "" && cfaAt(p.Rows, p.Lo) != entryCFA)
+	return len(r.drafts[p.routine].pieces) == 1 && !p.called && len(p.jumpers) == 0 && (isPart(p.symbol) || p.symbol == "" && cfaAt(p.Rows, p.Lo) != entryCFA)
 }
 
 // isUnexplained says whether instruction i is in a cold part, by its name, or in code to which nothing

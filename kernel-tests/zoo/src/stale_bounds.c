@@ -66,7 +66,7 @@ NOINLINE static unsigned long changed_as_element(unsigned long a, unsigned v)
 {
 	unsigned x[8];
 	for (int i = 0; i < 8; i++)
-		set(x + i, v + i);
+		x[i] = (v + i) & 7;
 	if (x[2] <= 3) {
 		x[v & 7] = v >> 1 & 7;
 		EIGHT(x[2])
