@@ -139,3 +139,94 @@ func TestColdPartOfTwoCases(t *testing.T) {
 		t.Errorf("switches of %d ways, want 3; left out: %q", ways, r.LeftOut)
 	}
 }
+
+// The least index of a table may be negative, so that code names a place in its middle, or more than nought, where what
+// lies before it is of no table.
+func TestLeastIndex(t *testing.T) {
+	const source = eight + `
+		N long from_minus_three(long a, long x) {
+			switch (x) {
+			case -3: a += q; break; case -2: a ^= q + 5; break; case -1: q += a; a += 3; break; case 0: a *= 3; q++; break;
+			case 1: a -= q; break; case 2: a |= q; q ^= 7; break; case 3: q += 9 * a; break; default: __builtin_unreachable(); }
+			return a * 7;
+		}
+		N long distances(long a, unsigned long y) {
+			static const int t[] = { &&a - &&a, &&b - &&a, &&c - &&a, &&d - &&a, &&e - &&a, &&f - &&a, &&g - &&a, &&h - &&a };
+			goto *(&&a + t[y - 2]);
+			a: q += a; b: a = a * 3 + q; c: q ^= a; a += 9; d: a ^= q; e: a -= q; f: q++; a *= 5; g: q = a / 3; h: a += 7 * q; return a - q;
+		}
+		void *called[] = { from_minus_three, distances };`
+	for _, flags := range [][]string{{"-O1"}, {"-O2"}, {"-Os"}} {
+		p := recoverFile(t, compile(t, source+callees, flags...))
+		for symbol, want := range map[string]int{"from_minus_three": 7, "distances": 8} {
+			r := routine(t, p, symbol)
+			if ways := switchWays(r); r.LeftOut != "" || len(ways) != 1 || ways[0] < want {
+				t.Errorf("%s, %q: switches of %d ways, want %d; left out: %q", symbol, flags, ways, want, r.LeftOut)
+			}
+		}
+	}
+}
+
+// Who cannot tell where a table ends, or where it lies, leaves the routine out: its jump is none out of the routine.
+func TestTablesOfUnknownExtent(t *testing.T) {
+	const source = eight + `
+		static const long longs[3] = { 5, 6, 7 };
+		N long backwards(void) { long a = 0; for (const long *p = longs + 2; p >= longs; p--) { a += *p; __asm__ volatile(""); } return a; }
+		N long element(long i) { return longs[i - 1]; }
+		N long distances(long a, unsigned long y) {
+			static const int t[] = { &&a - &&a, &&b - &&a, &&c - &&a, &&d - &&a, &&e - &&a, &&f - &&a, &&g - &&a, &&h - &&a };
+			goto *(&&a + t[y]);
+			a: q += a; b: a = a * 3 + q; c: q ^= a; a += 9; d: a ^= q; e: a -= q; f: q++; a *= 5; g: q = a / 3; h: a += 7 * q; return a - q;
+		}
+		N long from_sixty(long a, unsigned long x, unsigned long y) {
+			EIGHT(x & 7)
+			switch (y) {
+			case 64: q += 4; a++; break; case 65: q ^= 8; a *= 3; break; case 66: q -= 2 * a; break; case 67: q = a / 5; break;
+			case 68: q *= 5; break; case 69: q += 7; a |= 6; break; default: __builtin_unreachable(); }
+			return a - q;
+		}
+		void *called[] = { backwards, element, distances, from_sixty };`
+	for _, flags := range [][]string{{"-O1"}, {"-Os"}, {"-O1", "-no-pie", "-fno-pie"}, {"-Os", "-no-pie", "-fno-pie"}} {
+		p := recoverFile(t, compile(t, source+callees, flags...))
+		for symbol, want := range map[string][]int{"distances": {8}, "from_sixty": {6, 8}} {
+			r := routine(t, p, symbol)
+			ways := switchWays(r)
+			short := len(ways) < len(want) || slices.ContainsFunc(ways, func(n int) bool { return n < want[0] })
+			if r.LeftOut == "" && short || r.LeftOut != "" && !strings.Contains(r.LeftOut, "unresolved indirect jump") && !strings.Contains(r.LeftOut, "address taken") {
+				t.Errorf("%s, %q: switches of %d ways, want %d; left out: %q", symbol, flags, ways, want, r.LeftOut)
+			}
+		}
+	}
+}
+
+// A place in memory that was compared holds something else when what may lie there has been written, or when another
+// place has its name by then. Other code names the table's third entry, as if another object began there.
+func TestComparedPlaceIsWritten(t *testing.T) {
+	const source = `
+		#define PLACE(name, first, place, between) __asm__(".globl " #name "\n.type " #name ",@function\n" #name ": .cfi_startproc\nsub $136,%rsp\n.cfi_adjust_cfa_offset 136\n" first \
+			"mov " place ",%eax\ncmp $1,%eax\nja 7f\n" between "lea table_of_" #name "(%rip),%rcx\nmovslq (%rcx,%rax,4),%rax\nadd %rcx,%rax\njmp *%rax\n" \
+			"1: inc %edx\n2: inc %edx\n3: inc %edx\n4: inc %edx\n5: inc %edx\n7: add $136,%rsp\n.cfi_adjust_cfa_offset -136\nret\n.cfi_endproc\n.size " #name ",.-" #name "\n" \
+			".section .rodata\n.p2align 2\ntable_of_" #name ": .long 1b-table_of_" #name ", 2b-table_of_" #name ", 3b-table_of_" #name ", 4b-table_of_" #name ", 5b-table_of_" #name ", 0\n.text\n" \
+			".globl names_" #name "\nnames_" #name ": .cfi_startproc\nlea table_of_" #name "+8(%rip),%rax\nret\n.cfi_endproc\n");
+		#define AGAIN "mov 72(%rsp),%eax\n"
+		PLACE(nothing, "", "72(%rsp)", "mov %esi,80(%rsp)\n" AGAIN)
+		PLACE(call, "lea 72(%rsp),%rdi\n", "72(%rsp)", "call note\n" AGAIN)
+		PLACE(pointer, "lea 72(%rsp),%rdi\n", "72(%rsp)", "mov %esi,(%rdi)\n" AGAIN)
+		PLACE(beneath, "lea 72(%rsp),%rdi\n", "(%rdx)", "mov %esi,72(%rsp)\nmov (%rdx),%eax\n")
+		PLACE(element, "", "72(%rsp)", "mov %esi,(%rsp,%rdi,4)\n" AGAIN)
+		PLACE(byte_element, "", "72(%rsp)", "mov %sil,8(%rsp,%rdi)\n" AGAIN)
+		PLACE(masked_move, "lea 72(%rsp),%rdi\n", "72(%rsp)", "maskmovdqu %xmm1,%xmm0\n" AGAIN)
+		PLACE(bit, "", "72(%rsp)", "bts %rdi,8(%rsp)\n" AGAIN)
+		PLACE(wide, "", "72(%rsp)", "vmovdqu64 %zmm0,64(%rsp)\n" AGAIN)
+		PLACE(push, "", "72(%rsp)", "push 8(%rsp)\n.cfi_adjust_cfa_offset 8\n" AGAIN "add $8,%rsp\n.cfi_adjust_cfa_offset -8\n")
+		PLACE(flags, "", "72(%rsp)", "pushf\n.cfi_adjust_cfa_offset 8\n" AGAIN "add $8,%rsp\n.cfi_adjust_cfa_offset -8\n")`
+	p := recoverFile(t, compile(t, source+callees, "-O1"))
+	for symbol, want := range map[string]int{
+		"nothing": 2, "call": 5, "pointer": 5, "beneath": 5, "element": 5, "byte_element": 5, "masked_move": 5, "bit": 5, "wide": 5, "push": 5, "flags": 5,
+	} {
+		r := routine(t, p, symbol)
+		if ways := switchWays(r); r.LeftOut != "" || !slices.Equal(ways, []int{want}) {
+			t.Errorf("%s: switches of %d ways, want %d; left out: %q", symbol, ways, want, r.LeftOut)
+		}
+	}
+}

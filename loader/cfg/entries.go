@@ -23,7 +23,7 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 	switch {
 	case s.isWritten(addr): // it is read up to where code names one of its entries, be it the second
 		t.targets, t.loose, least = s.withLabels(targets), true, 1
-	case found.never > 0:
+	case found.never > 0 || found.moved:
 		t.targets = union(targets, nil)
 	default:
 		t.indexed, t.check = true, l.check
@@ -40,12 +40,20 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 	return nil, unknown
 }
 
-// isLonger says whether a table seems to have an entry i, though its index was compared with less: what was compared
+// isLonger says whether a table seems to go on with entry i, though its index was compared with less: what was compared
 // may have changed since, in memory that others write.
 func (s *resolver) isLonger(v value, i uint64) bool {
-	at := uint64(v.off) + i*uint64(v.scale)
-	_, _, ok := s.entryAt(at, v)
-	return ok && !s.mentions.has(at)
+	for {
+		at := uint64(v.off) + i*uint64(v.scale)
+		addr, _, ok := s.entryAt(at, v)
+		if s.mentions.has(at) || !ok && !s.ends(addr) {
+			return false
+		}
+		if ok {
+			return true
+		}
+		i++
+	}
 }
 
 // beginsTable says whether the word at v.off may be a table's first: it leads to code.
@@ -91,10 +99,14 @@ func (s *resolver) isLoose(addr uint64, targets []int) bool {
 
 // readEntries returns where the entries lead, up to the first that does not lead into the routine.
 func (s *resolver) readEntries(v value, l limit) (e entries) {
+	if l.certainty == open && !l.masked {
+		v.off, e.moved = s.beginning(v)
+	}
 	for i := uint64(0); i <= l.most; i++ {
 		at := uint64(v.off) + i*uint64(v.scale)
 		addr, to, ok := s.entryAt(at, v)
-		if l.certainty == open && (len(e.targets) > 0 && s.begins(v, at, ok) || v.size == 8 && to == s.d.entry) { // no label: it is a table of functions
+		isFunctionTable := v.size == 8 && to == s.d.entry // no label
+		if l.certainty == open && (len(e.targets) > 0 && s.begins(v, at, ok, e.targets) || isFunctionTable) {
 			e.goesOn = l.masked && s.goesOn(v, l, i)
 			return e
 		}
@@ -122,6 +134,28 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 	return e
 }
 
+// beginning returns where a table seems to begin of which no length is known, and whether that is before v.off: the
+// least index may be negative.
+func (s *resolver) beginning(v value) (off int64, moved bool) {
+	if v.size == 4 && !v.anchoredElsewhere() {
+		return min(v.off, v.anchor), v.off > v.anchor
+	}
+	off = v.off
+	for range mostLess {
+		if _, _, ok := s.entryAt(uint64(off-int64(v.scale)), v); !ok {
+			break
+		}
+		off -= int64(v.scale)
+	}
+	return off, off != v.off
+}
+
+// anchoredElsewhere says whether the entries are distances from another place than where the table begins.
+func (v value) anchoredElsewhere() bool {
+	const most = mostLess * 8
+	return v.size == 4 && (v.anchor > v.off+most || v.off > v.anchor+most)
+}
+
 // mostLess is how many entries may lie before those of the least index: what compilers subtract from an index that is
 // known not to be less, they take from the table's address.
 const mostLess = 16
@@ -130,28 +164,49 @@ const mostLess = 16
 // lies before that of the least index: before the place from which the entries are distances, or it leads neither into
 // the routine nor, as what a table of functions holds, to the beginning of another.
 func (s *resolver) isBefore(v value, at uint64, i int, leads bool) bool {
-	if v.size == 4 && uint64(v.anchor)-at <= mostLess*uint64(v.scale) {
-		return uint64(v.anchor) != at
+	if v.size == 4 && !v.anchoredElsewhere() {
+		return at < uint64(v.anchor)
 	}
 	return !leads && (i < 0 || s.pieces[s.pieceOf[i]].first != i)
 }
 
-// begins says whether another object begins at an entry of a table, which leads into the routine if leads says so.
-// Code may name any entry: one that it subtracts the least index from, or where an array begins, behind the table,
-// that it counts from one.
-func (s *resolver) begins(v value, at uint64, leads bool) bool {
+// begins says whether another object begins at an entry of a table, behind some targets; leads says whether that entry
+// leads into the routine. Code may name any entry: one that it subtracts the least index from, or where an array
+// begins, behind the table, that it counts from one.
+func (s *resolver) begins(v value, at uint64, leads bool, targets []int) bool {
 	if !s.mentions.has(at) {
 		return false
 	}
-	switch {
-	case v.size == 8, !leads:
+	if v.size == 8 || !leads {
 		return !leads
-	case v.anchor == v.off: // the entries of the next table are distances from that
-		v.anchor = int64(at)
 	}
-	_, first, _ := s.entryAt(at, v)
-	_, second, _ := s.entryAt(at+uint64(v.scale), v)
-	return first >= 0 && second >= 0
+	if v.anchoredElsewhere() { // so may the entries of another table of the routine be
+		_, _, next := s.entryAt(at+uint64(v.scale), v)
+		isFill := !slices.ContainsFunc(targets, func(to int) bool { return to != targets[0] }) // words of zero before the table
+		return s.names(at) && !isFill || !s.names(at) && !next
+	}
+	v.anchor = int64(at) // the entries of another table are distances from that
+	const enough = 4     // entries, for what is none of a table to lead to instructions by chance
+	for i := range uint64(enough) {
+		if _, to, _ := s.entryAt(at+i*uint64(v.scale), v); to < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// names says whether the routine itself names an address.
+func (s *resolver) names(addr uint64) bool {
+	if s.named == nil {
+		s.named = map[uint64]bool{}
+		for b := range s.d.blocks {
+			for k := range s.d.blocks[b].Insns {
+				q := &s.d.blocks[b].Insns[k]
+				eachOperand(q, s.bytes(int(s.d.first[b])+k), !s.im.PIE, func(addr uint64) { s.named[addr] = true })
+			}
+		}
+	}
+	return s.named[addr]
 }
 
 // beyond returns where the entries from i on lead that no mask lets a jump come to, as far as they lead into

@@ -249,7 +249,7 @@ func (m *machine) limit(op *operation) bool {
 		return false
 	}
 	replacement := m.regs[op.rm.Reg]
-	sameValue := c.v.form == symbolic && c.v.sym == held.sym && c.v.off == held.off
+	sameValue := c.v.form == symbolic && c.v.sym == held.sym && c.v.off == held.off && !held.dirty
 	if !sameValue || op.size < 4 || c.v.bits < min(held.bits, op.size*8) || replacement.form != constant || condition == aboveEqual && c.with == 0 {
 		return false
 	}

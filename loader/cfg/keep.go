@@ -16,12 +16,24 @@ func (op *operation) keepsFrame() bool {
 		return true
 	case !ok || delta != 0 || writtenRegisters(op)>>rbp&1 != 0, op.Kind == x86.Call, op.Kind == x86.CallInd, op.Kind == x86.Syscall:
 		return false
-	case op.Map == 0:
-		return !isString(&op.Inst) && (op.Op < 0xa0 || op.Op > 0xa3) // mov of an absolute address
-	case op.Map&0xf == 1:
-		return op.Op != 0xf7 && op.Op != 0x01 // maskmov and clzero store where a register says
 	}
-	return true
+	return !op.storesUnseen()
+}
+
+// storesUnseen reports whether an instruction may store where no operand says.
+func (op *operation) storesUnseen() bool {
+	switch {
+	case op.Map == 0:
+		return isString(&op.Inst) || op.Op >= 0xa0 && op.Op <= 0xa3 // mov of an absolute address
+	case op.Map&0xf == 1:
+		return op.Op == 0xf7 || op.Op == 0x01 // maskmov and clzero store where a register says
+	}
+	return false
+}
+
+// setsBit reports whether an instruction sets or clears a bit that may lie far from its operand.
+func (op *operation) setsBit() bool {
+	return op.Map == 1 && (op.Op == 0xab || op.Op == 0xb3 || op.Op == 0xbb)
 }
 
 func (op *operation) stores() bool { return op.rm.Mem && writesMemory(op) }
@@ -37,8 +49,7 @@ func (r *Routine) Keeps(b int, place x86.Operand) bool {
 
 // storesBeside reports whether a store goes to another place in the frame.
 func (op *operation) storesBeside(place x86.Operand) bool {
-	setsBit := op.Map == 1 && (op.Op == 0xab || op.Op == 0xb3 || op.Op == 0xbb) // perhaps far from the operand
-	if op.Map > 1 || setsBit || op.Elsewhere() || op.rm.Base != place.Base || op.rm.Index >= 0 {
+	if op.Map > 1 || op.setsBit() || op.Elsewhere() || op.rm.Base != place.Base || op.rm.Index >= 0 {
 		return false
 	}
 	return op.rm.Disp+int64(storeSize(op)) <= place.Disp || place.Disp+int64(place.Size) <= op.rm.Disp

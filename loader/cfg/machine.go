@@ -30,7 +30,7 @@ type machine struct {
 	compare comparison
 
 	wary  bool // pointers may lead into the frame
-	stale bool // a value has been read that is taken to have survived
+	stale bool // an old cell has been read
 }
 
 // A cell is a known place in memory.
@@ -169,11 +169,15 @@ func (m *machine) forget(op *operation) {
 			m.store(stackTop(), -by, m.fresh(computed))
 		}
 	}
-	if op.rm.Mem && writesMemory(op) {
-		m.store(op.rm, storeSize(op), m.fresh(computed))
-	}
-	if isString(&op.Inst) {
+	const evex = 0x20 // whose displacements are not scaled here, nor their vectors of indexes known
+	switch {
+	case op.storesUnseen():
 		m.forgetMemory()
+	case !op.stores():
+	case op.Map >= evex, op.setsBit():
+		m.forgetCells(func(c *cell) bool { return c.base != 0 })
+	default:
+		m.store(op.rm, storeSize(op), m.fresh(computed))
 	}
 }
 
@@ -260,10 +264,13 @@ func (m *machine) load(rm x86.Operand, size uint8) value {
 	return v
 }
 
-// store writes memory.
+// store writes memory. A place in the frame that an operand names is another than what a pointer leads to, unless
+// that may lead into the frame.
 func (m *machine) store(rm x86.Operand, size int, v value) {
 	at, ok := m.place(rm, uint8(min(size, 255)))
 	switch {
+	case m.isInFrame(rm) && at.base != frameSymbol: // an element of an array there
+		m.forgetCells(func(c *cell) bool { return c.base != 0 })
 	case ok && at.base == 0: // an absolute address is none of the frame's
 		m.forgetCells(func(c *cell) bool { return c.base != frameSymbol })
 	case ok && at.base == frameSymbol:
@@ -272,8 +279,6 @@ func (m *machine) store(rm x86.Operand, size int, v value) {
 			return c.base == frameSymbol && c.disp < end && at.disp < c.disp+int64(c.size)
 		})
 		m.age(func(c *cell) bool { return c.base != frameSymbol && c.base != 0 })
-	case !ok && m.isInFrame(rm): // an element of an array there
-		m.forgetCells(func(c *cell) bool { return c.base != 0 })
 	default:
 		m.forgetMemory()
 	}
@@ -284,7 +289,11 @@ func (m *machine) store(rm x86.Operand, size int, v value) {
 
 // isInFrame says whether a memory operand lies in the frame, if perhaps nobody knows where.
 func (m *machine) isInFrame(rm x86.Operand) bool {
-	return rm.Base >= 0 && m.regs[rm.Base].form == symbolic && m.regs[rm.Base].sym == frameSymbol
+	return m.pointsToFrame(rm.Base) || m.pointsToFrame(rm.Index)
+}
+
+func (m *machine) pointsToFrame(reg int8) bool {
+	return reg >= 0 && m.regs[reg].form == symbolic && m.regs[reg].sym == frameSymbol
 }
 
 // branch notes what the direction of the conditional jump that ends the block says about the value

@@ -349,7 +349,9 @@ func (s *resolver) isTail(b int, labels bool) bool {
 	}
 	_, rm, _ := s.operands(i)
 	if rm.Mem {
-		return true
+		in := s.im.SectionAt(uint64(rm.Disp))
+		isConstantTable := rm.Base < 0 && rm.Index >= 0 && (in == nil || !in.Writable)
+		return !isConstantTable || s.throughFunctions(b)
 	}
 	return s.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, block int) bool { return block == outside || s.isPointer(v) })
 }

@@ -57,6 +57,7 @@ type resolver struct {
 	throwers map[int][]int32 // by landing pad: the blocks whose calls throw to it
 	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
 	known    map[extent]entries
+	named    map[uint64]bool // what names answers; nil until asked for
 	hides    *bool           // what hidesFrame answers; nil until asked for
 	sure     search          // proves where a value comes from
 	likely   search          // takes a switch to have one table: see search.guesses
@@ -82,6 +83,7 @@ type entries struct {
 	targets []int
 	holes   []int // where those lead that are no index's; they are none of the targets
 	never   int   // how many are never taken: holes, and those that lead to the routine's end
+	moved   bool  // they begin before where an index of zero leads
 	goesOn  bool  // the next leads to what may be a cold case, or those behind it into the routine: who knows whose
 }
 
@@ -187,7 +189,9 @@ func (s *resolver) execute(b, n int) {
 	s.steps.Add(-int64(n))
 	for k := range n {
 		switch q := &s.d.blocks[b].Insns[k]; q.Kind {
-		case x86.Jcc, x86.Jmp, x86.JmpInd, x86.Ret, x86.Loop, x86.Trap:
+		case x86.Jcc, x86.Jmp, x86.JmpInd, x86.Ret, x86.Trap:
+		case x86.Loop:
+			s.machine.forgetRegisters(1<<rcx, computed)
 		case x86.Call, x86.CallInd, x86.Syscall:
 			s.machine.call(s.clobbers(int(s.d.first[b]) + k))
 		default:
@@ -304,7 +308,7 @@ func (s *resolver) limit(way []int, v value) limit {
 	l.most, l.unset, l.guess, l.masked = b.max, b.unset, true, !b.compared
 	if b.compared {
 		l.certainty = exact
-		if s.isCheck(way, b.check.block) {
+		if s.isCheck(way, b.check.block) && !s.machine.symbols[b.sym].reread {
 			l.check = b.check
 		}
 	}

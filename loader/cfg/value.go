@@ -69,6 +69,7 @@ type symbol struct {
 	value  value // named: its value; chosen: one of the two
 	other  value // chosen: the other
 	slot   slot  // loaded: from where
+	reread bool  // memory that others may write was taken to hold it once more
 }
 
 // A slot is a place in memory: an absolute address, or a displacement from a symbol.
@@ -341,7 +342,11 @@ func typeBound(v value) (uint64, bool) {
 func (m *machine) slotAt(at slot) value {
 	if i := slices.IndexFunc(m.memory, func(c cell) bool { return c.slot == at }); i >= 0 {
 		m.stale = m.stale || m.memory[i].old
-		return m.memory[i].value
+		v := m.memory[i].value
+		if v.form == symbolic && at.base != frameSymbol {
+			m.symbols[v.sym].reread = true
+		}
+		return v
 	}
 	v := m.fresh(loaded)
 	m.symbols[v.sym].slot = at
