@@ -186,7 +186,7 @@ func (s *resolver) begins(v value, at uint64, leads bool, targets []int) bool {
 		return s.names(at) && !isFill || !s.names(at) && !next
 	}
 	v.anchor = int64(at) // the entries of another table are distances from that
-	const enough = 4     // entries, for what is none of a table to lead to instructions by chance
+	const enough = 2     // entries: the next table may be short, or have holes
 	for i := range uint64(enough) {
 		if _, to, _ := s.entryAt(at+i*uint64(v.scale), v); to < 0 {
 			return false
