@@ -102,11 +102,14 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 	if l.certainty == open && !l.masked {
 		v.off, e.moved = s.beginning(v)
 	}
+	another := false
 	for i := uint64(0); i <= l.most; i++ {
 		at := uint64(v.off) + i*uint64(v.scale)
 		addr, to, ok := s.entryAt(at, v)
 		isFunctionTable := v.size == 8 && to == s.d.entry // no label
-		if l.certainty == open && (len(e.targets) > 0 && s.begins(v, at, ok, e.targets) || isFunctionTable) {
+		isNamed := len(e.targets) > 0 && s.mentions.has(at)
+		another = another || isNamed && s.beginsAnother(v, at)
+		if l.certainty == open && ((isNamed || another) && !ok && !s.isEnd(s.d, l.frame, addr) || isFunctionTable) {
 			e.goesOn = l.masked && s.goesOn(v, l, i)
 			return e
 		}
@@ -170,43 +173,17 @@ func (s *resolver) isBefore(v value, at uint64, i int, leads bool) bool {
 	return !leads && (i < 0 || s.pieces[s.pieceOf[i]].first != i)
 }
 
-// begins says whether another object begins at an entry of a table, behind some targets; leads says whether that entry
-// leads into the routine. Code may name any entry: one that it subtracts the least index from, or where an array
-// begins, behind the table, that it counts from one.
-func (s *resolver) begins(v value, at uint64, leads bool, targets []int) bool {
-	if !s.mentions.has(at) {
-		return false
-	}
-	if v.size == 8 || !leads {
-		return !leads
-	}
-	if v.anchoredElsewhere() { // so may the entries of another table of the routine be
-		_, _, next := s.entryAt(at+uint64(v.scale), v)
-		isFill := !slices.ContainsFunc(targets, func(to int) bool { return to != targets[0] }) // words of zero before the table
-		return s.names(at) && !isFill || !s.names(at) && !next
-	}
-	v.anchor = int64(at) // the entries of another table are distances from that
-	const enough = 2     // entries: the next table may be short, or have holes
+// beginsAnother says whether another table of distances from itself seems to begin at an entry of one: its entries
+// lead to code.
+func (s *resolver) beginsAnother(v value, at uint64) bool {
+	const enough = 2 // entries: the next table may be short, or have holes
+	v.anchor = int64(at)
 	for i := range uint64(enough) {
 		if _, to, _ := s.entryAt(at+i*uint64(v.scale), v); to < 0 {
 			return false
 		}
 	}
-	return true
-}
-
-// names says whether the routine itself names an address.
-func (s *resolver) names(addr uint64) bool {
-	if s.named == nil {
-		s.named = map[uint64]bool{}
-		for b := range s.d.blocks {
-			for k := range s.d.blocks[b].Insns {
-				q := &s.d.blocks[b].Insns[k]
-				eachOperand(q, s.bytes(int(s.d.first[b])+k), !s.im.PIE, func(addr uint64) { s.named[addr] = true })
-			}
-		}
-	}
-	return s.named[addr]
+	return v.size == 4
 }
 
 // beyond returns where the entries from i on lead that no mask lets a jump come to, as far as they lead into

@@ -57,7 +57,6 @@ type resolver struct {
 	throwers map[int][]int32 // by landing pad: the blocks whose calls throw to it
 	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
 	known    map[extent]entries
-	named    map[uint64]bool // what names answers; nil until asked for
 	hides    *bool           // what hidesFrame answers; nil until asked for
 	sure     search          // proves where a value comes from
 	likely   search          // takes a switch to have one table: see search.guesses
