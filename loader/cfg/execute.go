@@ -199,7 +199,7 @@ func (m *machine) shift(op *operation) bool {
 	case group == right && op.size*8-by <= 20:
 		out = m.limited(1<<(op.size*8-by) - 1)
 	case group == right && v.form == symbolic:
-		if b, ok := m.boundOf(v, false); ok {
+		if b, ok := m.boundOf(v); ok {
 			out = m.limited(b.max >> by)
 		}
 	}

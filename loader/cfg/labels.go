@@ -83,7 +83,7 @@ func (s *resolver) variable(b int) *table {
 }
 
 // anyLoose says whether a pointer may be a label that a table found holds as well, at which the
-// frame is gone, or that lies behind a table, perhaps in another one.
+// frame is gone; what lies behind a table or in its holes may be in another that holds labels.
 func (r *recovery) anyLoose(found map[int]*table) bool {
 	for _, t := range found {
 		if t.loose && slices.ContainsFunc(t.targets, r.isFrameless) || slices.ContainsFunc(t.holes, r.isFrameless) {

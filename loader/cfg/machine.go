@@ -29,8 +29,8 @@ type machine struct {
 	bounds  []bound
 	compare comparison
 
-	wary  bool // pointers may lead into the frame
-	stale bool // an old cell has been read
+	frameAliased bool // pointers may lead into the frame
+	stale        bool // an old cell has been read
 }
 
 // A cell is a known place in memory.
@@ -138,16 +138,16 @@ func (m *machine) forgetRegisters(set uint16, from source) {
 // forgetMemory forgets what a call may change, or a store through a pointer.
 func (m *machine) forgetMemory() {
 	m.forgetCells(func(c *cell) bool { return c.base != frameSymbol })
-	m.age(func(c *cell) bool { return c.base == frameSymbol })
+	m.outdate(func(c *cell) bool { return c.base == frameSymbol })
 }
 
 func (m *machine) forgetCells(which func(c *cell) bool) {
 	m.memory = slices.DeleteFunc(m.memory, func(c cell) bool { return which(&c) })
 }
 
-// age notes of some cells that they may have changed, if any pointer leads into the frame.
-func (m *machine) age(which func(c *cell) bool) {
-	if m.wary {
+// outdate notes of some cells that they may have changed, if any pointer leads into the frame.
+func (m *machine) outdate(which func(c *cell) bool) {
+	if m.frameAliased {
 		m.forgetCells(which)
 	}
 	for i := range m.memory {
@@ -278,7 +278,7 @@ func (m *machine) store(rm x86.Operand, size int, v value) {
 		m.forgetCells(func(c *cell) bool {
 			return c.base == frameSymbol && c.disp < end && at.disp < c.disp+int64(c.size)
 		})
-		m.age(func(c *cell) bool { return c.base != frameSymbol && c.base != 0 })
+		m.outdate(func(c *cell) bool { return c.base != frameSymbol && c.base != 0 })
 	default:
 		m.forgetMemory()
 	}

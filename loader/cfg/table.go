@@ -151,9 +151,9 @@ func union[T cmp.Ordered](a, b []T) []T {
 func (s *resolver) run(way []int, address func(*machine) value) value {
 	v := s.follow(way, address)
 	if s.machine.stale && !s.hidesFrame() {
-		s.machine.wary = true
+		s.machine.frameAliased = true
 		v = s.follow(way, address)
-		s.machine.wary = false
+		s.machine.frameAliased = false
 	}
 	return v
 }
@@ -300,7 +300,7 @@ func (s *resolver) limit(way []int, v value) limit {
 	if most, ok := typeBound(v.index()); ok && most < l.most {
 		l.most, l.guess = most, true
 	}
-	b, ok := s.machine.boundOf(v.index(), true)
+	b, ok := s.machine.indexBound(v.index())
 	if !ok || l.guess && b.max > l.most {
 		return l
 	}

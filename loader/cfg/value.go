@@ -275,7 +275,7 @@ func (m *machine) maskOf(v value) (mask uint64, ok bool) {
 	if v.form != symbolic || v.dirty {
 		return 0, false
 	}
-	if b, ok := m.boundOf(v, false); ok {
+	if b, ok := m.boundOf(v); ok {
 		return (1<<min(bits.Len64(b.max), int(v.bits)) - 1) &^ b.unset, true
 	}
 	most, ok := typeBound(v)
@@ -285,12 +285,22 @@ func (m *machine) maskOf(v value) (mask uint64, ok bool) {
 // maxNames bounds how many names of values of named values are looked through.
 const maxNames = 8
 
-// boundOf returns the least bound on the symbolic value v. As the index of a table v is below 2^32: a bound on its
-// low 32 bits is one on it, and a difference of as many bits has not gone below zero.
-func (m *machine) boundOf(v value, isIndex bool) (bound, bool) {
+// boundOf returns the least bound on the symbolic value v.
+func (m *machine) boundOf(v value) (bound, bool) {
+	return m.boundBelow(v, 64)
+}
+
+// indexBound is boundOf for the index of a table, which is below 2^32: a bound on its low 32 bits is one on it, and a
+// difference of as many bits has not gone below zero.
+func (m *machine) indexBound(v value) (bound, bool) {
+	return m.boundBelow(v, 32)
+}
+
+// boundBelow returns the least bound on the symbolic value v, which is below 2^width.
+func (m *machine) boundBelow(v value, width uint8) (bound, bool) {
 	off := int64(0) // to be added to the bound of what v is made of
 	for range maxNames {
-		if best, ok := m.leastBound(v, isIndex); ok && int64(best.max)+off >= 0 {
+		if best, ok := m.leastBound(v, width); ok && int64(best.max)+off >= 0 {
 			best.max = uint64(int64(best.max) + off)
 			if off != 0 {
 				best.unset = 0
@@ -301,7 +311,7 @@ func (m *machine) boundOf(v value, isIndex bool) (bound, bool) {
 			return best, true
 		}
 		s := &m.symbols[v.sym]
-		if s.source != named || v.off < 0 && !(isIndex && v.bits >= 32) {
+		if s.source != named || v.off < 0 && (width > 32 || v.bits < 32) {
 			break
 		}
 		off += v.off
@@ -310,14 +320,11 @@ func (m *machine) boundOf(v value, isIndex bool) (bound, bool) {
 	return bound{}, false
 }
 
-// leastBound is boundOf, but that it does not look at what v is made of.
-func (m *machine) leastBound(v value, isIndex bool) (best bound, ok bool) {
-	least, unset := v.bits, uint64(0)
-	if isIndex {
-		least = min(least, 32)
-	}
+// leastBound is boundBelow, but that it does not look at what v is made of.
+func (m *machine) leastBound(v value, width uint8) (best bound, ok bool) {
+	unset := uint64(0)
 	for _, b := range m.bounds {
-		if b.sym != v.sym || b.off != v.off || b.bits < least {
+		if b.sym != v.sym || b.off != v.off || b.bits < min(v.bits, width) {
 			continue
 		}
 		unset |= b.unset
