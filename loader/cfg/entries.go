@@ -6,53 +6,65 @@ import (
 	"strings"
 )
 
-// readAt reads the entries of the table at v.off.
+// readAt reads the entries of the table at v.off. A table has to be read whole; more targets than it has do no harm.
 func (s *resolver) readAt(v value, l limit) (*table, certainty) {
-	e := extent{form: v.form, scale: v.scale, size: v.size, addr: v.off, anchor: v.anchor, most: l.most, unset: l.unset, masked: l.masked, certainty: l.certainty, frame: l.frame}
-	found, ok := s.known[e]
-	if !ok {
-		found = s.readEntries(v, l)
-		s.known[e] = found
+	if l.negative && !s.isOwnAnchor(v) {
+		l = unlimited(l.frame)
 	}
+	found := s.entriesOf(v, l)
 	targets := found.targets
-	if len(targets) == 0 {
+	addr, least := uint64(v.off), minEntries
+	if len(targets) == 0 || s.isWritten(addr) && v.form == target || v.form == element && !s.im.PIE && addr%8 != 0 {
 		return nil, unknown
 	}
-	addr, least := uint64(v.off), minEntries
-	t := &table{loose: v.form == element && s.isLoose(addr, targets), targets: targets, holes: found.holes, check: noCheck, sources: []uint64{addr}}
+	t := &table{loose: s.isLoose(v, targets), targets: targets, holes: found.holes, check: noCheck, sources: []uint64{addr}}
+	isFull := found.full && l.guess && (l.certainty != exact || !s.isLonger(v, l))
 	switch {
 	case s.isWritten(addr): // it is read up to where code names one of its entries, be it the second
 		t.targets, t.loose, least = s.withLabels(targets), true, 1
+	case v.form == element && !isFull: // nobody knows how many, but all that it may hold are addresses that data holds
+		t.targets = s.withLabels(targets)
 	case found.never > 0 || found.moved:
 		t.targets = union(targets, nil)
 	default:
 		t.indexed, t.check = true, l.check
 	}
-	switch n := len(targets); {
+	switch {
 	case t.targets == nil:
-	case l.certainty == exact && uint64(n+found.never) == l.most+1 && s.isLonger(v, l.most+1):
-		return s.readAt(v, unlimited(l.frame))
-	case uint64(n+found.never) == l.most+1 && l.guess:
+	case isFull:
 		return t, exact
-	case l.certainty == open && n >= least && !found.goesOn:
+	case found.full && l.certainty == exact:
+		return s.readAt(v, unlimited(l.frame))
+	case l.certainty == open && len(targets) >= least && !found.goesOn:
 		return t, open
 	}
 	return nil, unknown
 }
 
-// isLonger says whether a table seems to go on with entry i, though its index was compared with less: what was compared
-// may have changed since, in memory that others write.
-func (s *resolver) isLonger(v value, i uint64) bool {
-	for {
+// entriesOf returns where the entries of the table at v.off lead, and remembers it.
+func (s *resolver) entriesOf(v value, l limit) entries {
+	e := extent{form: v.form, scale: v.scale, size: v.size, addr: v.off, anchor: v.anchor, most: l.most, unset: l.unset, masked: l.masked, guess: l.guess, certainty: l.certainty, frame: l.frame}
+	found, ok := s.known[e]
+	if !ok {
+		found = s.readEntries(v, l)
+		s.known[e] = found
+	}
+	return found
+}
+
+// isLonger says whether a table seems to go on behind the last entry that its bound lets in: what was compared may have
+// changed since, in memory that others write. Where it was read once more, an entry that code names may be its own.
+func (s *resolver) isLonger(v value, l limit) bool {
+	for i := l.most + 1; ; i++ {
 		at := uint64(v.off) + i*uint64(v.scale)
 		addr, _, ok := s.entryAt(at, v)
-		if s.mentions.has(at) || !ok && !s.ends(addr) {
+		isAnothers := s.mentions.has(at) && (!l.reread || s.isOwnAnchor(v) && s.beginsAnother(v, at))
+		if isAnothers || !ok && !s.ends(addr) {
 			return false
 		}
 		if ok {
 			return true
 		}
-		i++
 	}
 }
 
@@ -88,75 +100,79 @@ func (s *resolver) withLabels(targets []int) []int {
 	return union(targets, s.labels)
 }
 
-// isLoose says whether a table of addresses, or one of its targets, may be known to others than the
-// jumps through it, as labels are, and none of a switch.
-func (s *resolver) isLoose(addr uint64, targets []int) bool {
-	if s.im.PIE { // switches have tables of distances there
+// isLoose says whether a table, or one of its targets, may be known to others than the jumps through it, as labels are,
+// and none of a switch.
+func (s *resolver) isLoose(v value, targets []int) bool {
+	switch {
+	case v.form == target:
+		return !s.isOwnAnchor(v)
+	case s.im.PIE: // switches have tables of distances there
 		return true
 	}
-	return s.taken.has(addr) || s.pointedTo.has(addr) || slices.ContainsFunc(targets, func(i int) bool { return s.taken.has(s.insns[i].Addr) })
+	return s.taken.has(uint64(v.off)) || s.pointedTo.has(uint64(v.off)) || slices.ContainsFunc(targets, func(i int) bool { return s.taken.has(s.insns[i].Addr) })
 }
 
-// readEntries returns where the entries lead, up to the first that does not lead into the routine.
-func (s *resolver) readEntries(v value, l limit) (e entries) {
-	if l.certainty == open && !l.masked {
-		v.off, e.moved = s.beginning(v)
+// isOwnAnchor says whether the entries are distances from where the table begins, as a switch has them: from a place in
+// the data, for others are distances from a label, or from where all are.
+func (s *resolver) isOwnAnchor(v value) bool {
+	if v.size != 4 {
+		return false
 	}
+	in := s.im.SectionAt(uint64(v.anchor))
+	return v.anchor == v.off || in != nil && !in.Exec && in == s.im.SectionAt(uint64(v.off))
+}
+
+// readEntries returns where the entries lead, as far as they lead into the routine: those of a table of which no length
+// is known from before the place that the code names, for the least index may be negative, through holes, and through
+// what other code names, for an array behind it may begin with another index than nought.
+func (s *resolver) readEntries(v value, l limit) (e entries) {
+	isOwn, isOpen := s.isOwnAnchor(v), l.certainty == open
+	before := s.entriesBefore(v, isOwn, isOpen && !l.guess)
+	v.off -= int64(before * uint64(v.scale))
+	e.moved = before > 0
 	another := false
-	for i := uint64(0); i <= l.most; i++ {
+	for i := uint64(0); i <= l.most+before; i++ {
 		at := uint64(v.off) + i*uint64(v.scale)
 		addr, to, ok := s.entryAt(at, v)
-		isFunctionTable := v.size == 8 && to == s.d.entry // no label
-		isNamed := len(e.targets) > 0 && s.mentions.has(at)
-		another = another || isNamed && s.beginsAnother(v, at)
-		if l.certainty == open && ((isNamed || another) && !ok && !s.isEnd(s.d, l.frame, addr) || isFunctionTable) {
-			e.goesOn = l.masked && s.goesOn(v, l, i)
-			return e
-		}
+		another = another || isOwn && isOpen && len(e.targets) > 0 && s.beginsAnother(v, at)
 		switch {
-		case len(e.targets) == 0 && i < mostLess && s.isBefore(v, at, to, ok):
+		case len(e.targets) == 0 && (isOwn && at < uint64(v.anchor) || isOpen && !isOwn && i < mostLess && s.isBefore(to, ok)):
 			e.never++
 		case i&l.unset != 0:
 			e.never++
 			if ok {
 				e.holes = append(e.holes, to)
 			}
-		case ok:
+		case ok && !(isOpen && v.form == element && to == s.d.entry):
 			e.targets = append(e.targets, to)
 		case s.isEnd(s.d, l.frame, addr):
 			e.never++
 		default:
-			e.goesOn = to >= 0 && s.isUnexplained(to) || l.certainty == open && (s.ends(addr) || s.goesOn(v, l, i+1))
+			e.goesOn = to >= 0 && s.isUnexplained(to) || ok && l.frame == entryCFA || isOpen && !another && (!isOwn || !s.mentions.has(at) || s.isBoundary(addr)) && s.goesOn(v, l, i, e.targets)
 			return e
 		}
 	}
-	if l.unset != 0 && !e.goesOn {
+	e.full = true
+	if l.unset != 0 {
 		e.holes = append(e.holes, s.beyond(v, l.most+1)...)
 	}
-	e.goesOn = l.certainty == open && !l.guess
+	e.goesOn = isOpen && !l.guess
 	return e
 }
 
-// beginning returns where a table seems to begin of which no length is known, and whether that is before v.off: the
-// least index may be negative.
-func (s *resolver) beginning(v value) (off int64, moved bool) {
-	if v.size == 4 && !v.anchoredElsewhere() {
-		return min(v.off, v.anchor), v.off > v.anchor
-	}
-	off = v.off
-	for range mostLess {
-		if _, _, ok := s.entryAt(uint64(off-int64(v.scale)), v); !ok {
-			break
+// entriesBefore counts the entries before v.off, where an index of nought leads: as far as to the anchor of distances from
+// where the table begins; else, if it is not known how long the table is, as far back as they lead into the routine.
+func (s *resolver) entriesBefore(v value, isOwn, isUnlimited bool) (n uint64) {
+	switch {
+	case isOwn && v.off > v.anchor:
+		n = uint64(v.off-v.anchor) / uint64(v.scale)
+	case isUnlimited && !isOwn && v.form == target:
+		for ok := true; ok && n < maxEntries; n++ {
+			_, _, ok = s.entryAt(uint64(v.off)-(n+1)*uint64(v.scale), v)
 		}
-		off -= int64(v.scale)
+		n--
 	}
-	return off, off != v.off
-}
-
-// anchoredElsewhere says whether the entries are distances from another place than where the table begins.
-func (v value) anchoredElsewhere() bool {
-	const most = mostLess * 8
-	return v.size == 4 && (v.anchor > v.off+most || v.off > v.anchor+most)
+	return n
 }
 
 // mostLess is how many entries may lie before those of the least index: what compilers subtract from an index that is
@@ -164,26 +180,30 @@ func (v value) anchoredElsewhere() bool {
 const mostLess = 16
 
 // isBefore says whether an entry at the beginning, which leads to instruction i and if leads says so into the routine,
-// lies before that of the least index: before the place from which the entries are distances, or it leads neither into
-// the routine nor, as what a table of functions holds, to the beginning of another.
-func (s *resolver) isBefore(v value, at uint64, i int, leads bool) bool {
-	if v.size == 4 && !v.anchoredElsewhere() {
-		return at < uint64(v.anchor)
+// may lie before that of the least index: it leads neither into the routine, nor to what may yet become a part of it, nor,
+// as what a table of functions holds, to the beginning of another.
+func (s *resolver) isBefore(i int, leads bool) bool {
+	if leads || i < 0 {
+		return !leads
 	}
-	return !leads && (i < 0 || s.pieces[s.pieceOf[i]].first != i)
+	p := &s.pieces[s.pieceOf[i]]
+	return p.first != i && !isPart(p.symbol) && (p.called || p.symbol != "" || s.mentions.has(p.Lo))
 }
 
-// beginsAnother says whether another table of distances from itself seems to begin at an entry of one: its entries
-// lead to code.
+// beginsAnother says whether another table of distances from itself seems to begin at an entry of one: code names it, and
+// its entries lead to code.
 func (s *resolver) beginsAnother(v value, at uint64) bool {
 	const enough = 2 // entries: the next table may be short, or have holes
+	if !s.mentions.has(at) {
+		return false
+	}
 	v.anchor = int64(at)
 	for i := range uint64(enough) {
 		if _, to, _ := s.entryAt(at+i*uint64(v.scale), v); to < 0 {
 			return false
 		}
 	}
-	return v.size == 4
+	return true
 }
 
 // beyond returns where the entries from i on lead that no mask lets a jump come to, as far as they lead into
@@ -206,17 +226,28 @@ func (s *resolver) ends(addr uint64) bool {
 	return slices.ContainsFunc(s.d.pieces, func(p int) bool { return s.pieces[p].Hi == addr })
 }
 
-// goesOn says whether a table of which it is not known how long it is seems to go on at entry i, behind one
-// that leads nowhere or that has an address for itself: one of the next few leads into the routine, too.
-func (s *resolver) goesOn(v value, l limit, i uint64) bool {
-	const few = 16
+// isBoundary says whether a part of any routine begins or ends at an address: what compilers have an index lead to that
+// is none of the cases.
+func (s *resolver) isBoundary(addr uint64) bool {
+	at, before := s.findPiece(addr), s.findPiece(addr-1)
+	return at >= 0 && s.pieces[at].Lo == addr || before >= 0 && s.pieces[before].Hi == addr
+}
+
+// goesOn says whether a table of which it is not known how long it is may go on behind entry i, which leads nowhere: one
+// of the next leads into the routine, where none of the targets is, before any that code names or, where a mask bounds
+// the index, that it lets in. None is looked for of a table of addresses.
+func (s *resolver) goesOn(v value, l limit, i uint64, targets []int) bool {
 	in := s.im.SectionAt(uint64(v.off))
-	for end := i + few; in != nil && i <= l.most && i < end; i++ {
-		at := uint64(v.off) + i*uint64(v.scale)
-		if !l.masked && s.mentions.has(at) || at-in.Addr >= uint64(len(in.Data)) {
+	if v.form == element || in == nil {
+		return false
+	}
+	throughNames := l.masked && !s.isOwnAnchor(v)
+	for last := min(l.most, i+maxEntries); i < last; i++ {
+		at := uint64(v.off) + (i+1)*uint64(v.scale)
+		if !throughNames && s.mentions.has(at) || at-in.Addr >= uint64(len(in.Data)) {
 			return false
 		}
-		if _, _, ok := s.entryAt(at, v); ok {
+		if _, to, ok := s.entryAt(at, v); ok && !slices.Contains(targets, to) {
 			return true
 		}
 	}

@@ -132,7 +132,7 @@ func TestCaseIsKnownEarlier(t *testing.T) {
 // The same with a table of addresses, as files have that are not position independent.
 func TestCaseIsKnownEarlierByAddress(t *testing.T) {
 	source := strings.ReplaceAll(earlier, "2b-9b, 3b-9b, 4b-9b, 2b-9b", "2b, 3b, 4b, 2b")
-	source = strings.ReplaceAll(source, ".long", ".quad")
+	source = strings.NewReplacer(".long", ".quad", ".p2align 2", ".p2align 3").Replace(source)
 	source = strings.ReplaceAll(source, `lea 9f(%rip),%rdx\nmovslq (%rdx,%rdi,4),%rbx\nadd %rdx,%rbx`, "mov 9f(,%rdi,8),%rbx")
 	r := routine(t, recoverFile(t, compile(t, source+callees, "-O1", "-no-pie", "-fno-pie")), "once")
 	if n := ends(r)[cfg.Table]; r.LeftOut != "" || n != 1 {

@@ -91,7 +91,12 @@ func collectMentions(im *image.Image, c *code) (all, taken, pointedTo *mentions)
 			if c.insns[i].Kind == x86.JmpInd {
 				by = all
 			}
-			eachOperand(&c.insns[i], c.bytes(i), !im.PIE, by.add)
+			eachOperand(&c.insns[i], c.bytes(i), !im.PIE, func(addr uint64) {
+				by.add(addr)
+				if !im.PIE && addr%8 != 0 {
+					by.addWord(addr)
+				}
+			})
 		}
 		if tables := offsetTables(im); len(tables) > 0 && taken.has(tables[0]) {
 			taken.addDistances(tables[0], c)
@@ -158,6 +163,17 @@ func (m *mentions) addDistances(offsetTable uint64, c *code) {
 
 func isUnwindData(s *image.Section) bool {
 	return s.Exec || s.Name == ".eh_frame" || s.Name == ".eh_frame_hdr" || s.Name == ".gcc_except_table"
+}
+
+// addWord adds what the word at an address holds: of a packed structure, which addWords does not see.
+func (m *mentions) addWord(addr uint64) {
+	i := m.section(addr)
+	if i < 0 || isUnwindData(&m.sections[i]) {
+		return
+	}
+	if at := addr - m.sections[i].Addr; at+8 <= uint64(len(m.sections[i].Data)) {
+		m.add(binary.LittleEndian.Uint64(m.sections[i].Data[at:]))
+	}
 }
 
 // addWords adds the aligned words of a section.

@@ -1,6 +1,7 @@
 package cfg
 
 import (
+	"math"
 	"slices"
 
 	"wpptrace/loader/x86"
@@ -170,7 +171,54 @@ func (s *resolver) passed(v value, b int) (location, bool) {
 		return location{}, false
 	}
 	at, ok := s.locationOf(v.sym, b)
-	return at, ok && (at.reg >= 0 || !s.inRegisters)
+	return at, ok && (at.reg >= 0 || !s.inRegisters && at.slot.disp+int64(at.slot.size) <= s.exposedFrom())
+}
+
+// exposedFrom returns the lowest place in the frame whose address the routine takes: what lies from there on may be
+// written through a pointer, for objects reach upwards from their addresses.
+func (s *resolver) exposedFrom() int64 {
+	if s.exposed == nil {
+		least := int64(math.MaxInt64)
+		if s.callsWhatReturnsTwice() { // what has been stored since is found there then
+			least = math.MinInt64
+		}
+		isPointer := slices.ContainsFunc(s.d.blocks, func(b Block) bool { return cfaAt(s.pieces[s.findPiece(b.Lo)].Rows, b.Lo).Reg == dwarfRBP })
+		var m machine // for another search is in the midst of using the resolver's
+		for b := range s.d.blocks {
+			m.reset(s.cfaOf(b))
+			for k := range s.d.blocks[b].Insns {
+				q := &s.d.blocks[b].Insns[k]
+				op := newOperation(q, s.bytes(int(s.d.first[b])+k))
+				least = min(least, m.addressTaken(&op, isPointer))
+				if q.Kind == x86.Other {
+					m.step(q, op.code)
+				}
+			}
+		}
+		s.exposed = &least
+	}
+	return *s.exposed
+}
+
+// addressTaken returns the displacement of the place in the frame whose address an instruction takes: the greatest number
+// if it takes none, the least if that may be anywhere. isPointer says whether rbp is the frame pointer of the routine.
+func (m *machine) addressTaken(op *operation, isPointer bool) int64 {
+	const lea = 0x8d
+	isLea := op.HasModRM && op.Map == 0 && op.Op == lea
+	base := int8(rsp)
+	switch {
+	case isLea && op.reg != rsp && isPointer && op.rm.Base == rbp:
+		base = rbp
+	case (!op.mentions(rsp) || op.makesFrame(isPointer)) && !(isLea && isPointer && op.rm.Index == rbp):
+		return math.MaxInt64
+	}
+	switch {
+	case !m.pointsToFrame(base) || op.rm.Index == rbp && isPointer:
+		return math.MinInt64
+	case isLea:
+		return m.regs[base].off + op.rm.Disp
+	}
+	return m.regs[base].off
 }
 
 // locationOf returns where the number that a symbol stands for lay when block b began, the machine

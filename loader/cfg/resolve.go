@@ -109,15 +109,28 @@ func (s *resolver) computedEarlier(b int) (all *table) {
 	return all
 }
 
-// hidesFrame reports whether the routine takes no address in its frame, as far as it is known.
+// hidesFrame reports whether the routine takes no address in its frame, as far as it is known, and calls nothing that
+// returns once more when other code of the routine has run.
 func (s *resolver) hidesFrame() bool {
 	if s.hides == nil {
-		hides := hidesFrame(s.d.blocks,
+		hides := !s.callsWhatReturnsTwice() && hidesFrame(s.d.blocks,
 			func(addr uint64) image.CFA { return cfaAt(s.pieces[s.findPiece(addr)].Rows, addr) },
 			func(q *Insn) []byte { return s.bytes(s.find(q.Addr)) })
 		s.hides = &hides
 	}
 	return *s.hides
+}
+
+// callsWhatReturnsTwice says whether the routine calls a function that is known by name to return more than once.
+func (s *resolver) callsWhatReturnsTwice() bool {
+	return slices.ContainsFunc(s.d.blocks, func(b Block) bool {
+		if b.End != Call && b.End != CallInd {
+			return false
+		}
+		i := s.find(b.Insns[len(b.Insns)-1].Addr)
+		to := int(s.target[i])
+		return isReturnsTwiceSymbol(s.imported(i)) || b.End == Call && to >= 0 && isReturnsTwiceSymbol(s.pieces[s.pieceOf[to]].symbol)
+	})
 }
 
 // held is what a machine has in the location's register or slot.

@@ -58,6 +58,7 @@ type resolver struct {
 	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
 	known    map[extent]entries
 	hides    *bool           // what hidesFrame answers; nil until asked for
+	exposed  *int64          // what exposedFrom answers; nil until asked for
 	sure     search          // proves where a value comes from
 	likely   search          // takes a switch to have one table: see search.guesses
 	claimed  map[uint64]bool // tables that jumps are known, or taken, to go through
@@ -73,6 +74,7 @@ type extent struct {
 	addr, anchor int64
 	most, unset  uint64
 	masked       bool
+	guess        bool
 	certainty    certainty
 	frame        image.CFA
 }
@@ -83,6 +85,7 @@ type entries struct {
 	holes   []int // where those lead that are no index's; they are none of the targets
 	never   int   // how many are never taken: holes, and those that lead to the routine's end
 	moved   bool  // they begin before where an index of zero leads
+	full    bool  // there are as many as the limit lets expect
 	goesOn  bool  // the next leads to what may be a cold case, or those behind it into the routine: who knows whose
 }
 
@@ -285,6 +288,8 @@ type limit struct {
 	certainty certainty // exact: a comparison bounds the index; open: most is a guess, such as what its type can hold
 	masked    bool      // most is what a mask or a shift leaves
 	guess     bool      // that a table of the full length confirms
+	negative  bool      // the least index may be less than nought
+	reread    bool      // what was compared is memory that was read once more
 	frame     image.CFA // at the jump
 	check     check
 }
@@ -304,10 +309,10 @@ func (s *resolver) limit(way []int, v value) limit {
 	if !ok || l.guess && b.max > l.most {
 		return l
 	}
-	l.most, l.unset, l.guess, l.masked = b.max, b.unset, true, !b.compared
+	l.most, l.unset, l.guess, l.masked, l.negative = b.max, b.unset, true, !b.compared, b.negative
 	if b.compared {
 		l.certainty = exact
-		if s.isCheck(way, b.check.block) && !s.machine.symbols[b.sym].reread {
+		if l.reread = s.machine.symbols[b.sym].reread; !l.reread && s.isCheck(way, b.check.block) {
 			l.check = b.check
 		}
 	}

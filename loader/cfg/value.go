@@ -87,6 +87,7 @@ type bound struct {
 	max      uint64
 	unset    uint64 // bits that a mask has cleared
 	compared bool   // a comparison found it, not a mask or a shift
+	negative bool   // the value may be less than nought, too
 	check    check
 }
 
@@ -303,7 +304,7 @@ func (m *machine) boundBelow(v value, width uint8) (bound, bool) {
 		if best, ok := m.leastBound(v, width); ok && int64(best.max)+off >= 0 {
 			best.max = uint64(int64(best.max) + off)
 			if off != 0 {
-				best.unset = 0
+				best.unset, best.negative = 0, off < 0
 			}
 			if best.check.block >= 0 {
 				best.check.bias += off
