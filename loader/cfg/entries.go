@@ -14,7 +14,7 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 	found := s.entriesOf(v, l)
 	targets := found.targets
 	addr, least := uint64(v.off), minEntries
-	if len(targets) == 0 || s.isWritten(addr) && v.form == target || v.form == element && !s.im.PIE && addr%8 != 0 {
+	if len(targets) == 0 || s.isWritten(addr) && v.form == target || v.form == element && !s.im.PIE && (addr%8 != 0 || v.scale%8 != 0) {
 		return nil, unknown
 	}
 	t := &table{loose: s.isLoose(v, targets), targets: targets, holes: found.holes, check: noCheck, sources: []uint64{addr}}
@@ -24,7 +24,7 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 		t.targets, t.loose, least = s.withLabels(targets), true, 1
 	case v.form == element && !isFull: // nobody knows how many, but all that it may hold are addresses that data holds
 		t.targets = s.withLabels(targets)
-	case found.never > 0 || found.moved:
+	case found.skips:
 		t.targets = union(targets, nil)
 	default:
 		t.indexed, t.check = true, l.check
@@ -127,28 +127,29 @@ func (s *resolver) isOwnAnchor(v value) bool {
 // what other code names, for an array behind it may begin with another index than nought.
 func (s *resolver) readEntries(v value, l limit) (e entries) {
 	isOwn, isOpen := s.isOwnAnchor(v), l.certainty == open
-	before := s.entriesBefore(v, isOwn, isOpen && !l.guess)
-	v.off -= int64(before * uint64(v.scale))
-	e.moved = before > 0
+	if before := s.entriesBefore(v, isOwn, isOpen && !l.guess); before > 0 {
+		v.off -= int64(before * uint64(v.scale))
+		l.most, l.unset, e.skips = l.most+before, 0, true
+	}
 	another := false
-	for i := uint64(0); i <= l.most+before; i++ {
+	for i := uint64(0); i <= l.most; i++ {
 		at := uint64(v.off) + i*uint64(v.scale)
 		addr, to, ok := s.entryAt(at, v)
 		another = another || isOwn && isOpen && len(e.targets) > 0 && s.beginsAnother(v, at)
 		switch {
 		case len(e.targets) == 0 && (isOwn && at < uint64(v.anchor) || isOpen && !isOwn && i < mostLess && s.isBefore(to, ok)):
-			e.never++
+			e.skips = true
 		case i&l.unset != 0:
-			e.never++
+			e.skips = true
 			if ok {
 				e.holes = append(e.holes, to)
 			}
 		case ok && !(isOpen && v.form == element && to == s.d.entry):
 			e.targets = append(e.targets, to)
 		case s.isEnd(s.d, l.frame, addr):
-			e.never++
+			e.skips = true
 		default:
-			e.goesOn = to >= 0 && s.isUnexplained(to) || ok && l.frame == entryCFA || isOpen && !another && (!isOwn || !s.mentions.has(at) || s.isBoundary(addr)) && s.goesOn(v, l, i, e.targets)
+			e.goesOn = s.mayGoOn(v, l, i, e.targets, another)
 			return e
 		}
 	}
@@ -233,21 +234,44 @@ func (s *resolver) isBoundary(addr uint64) bool {
 	return at >= 0 && s.pieces[at].Lo == addr || before >= 0 && s.pieces[before].Hi == addr
 }
 
+// mayGoOn says whether a table may go on at entry i, which is none that leads into the routine, behind some targets and
+// perhaps another table's beginning.
+func (s *resolver) mayGoOn(v value, l limit, i uint64, targets []int, another bool) bool {
+	at := uint64(v.off) + i*uint64(v.scale)
+	addr, to, ok := s.entryAt(at, v)
+	switch {
+	case to >= 0 && s.isUnexplained(to): // it may be a cold case
+		return true
+	case ok: // the routine's beginning is a label only where there is no frame yet
+		return l.frame == entryCFA
+	case l.certainty != open || another:
+		return false
+	case s.isOwnAnchor(v) && s.mentions.has(at) && !s.isBoundary(addr): // compilers leave no gaps in these
+		return false
+	}
+	return s.goesOn(v, l, i, targets)
+}
+
 // goesOn says whether a table of which it is not known how long it is may go on behind entry i, which leads nowhere: one
 // of the next leads into the routine, where none of the targets is, before any that code names or, where a mask bounds
-// the index, that it lets in. None is looked for of a table of addresses.
+// the index, that it lets in. Of a table of addresses, all but the routine's beginning is known without that.
 func (s *resolver) goesOn(v value, l limit, i uint64, targets []int) bool {
 	in := s.im.SectionAt(uint64(v.off))
-	if v.form == element || in == nil {
+	if in == nil {
 		return false
 	}
 	throughNames := l.masked && !s.isOwnAnchor(v)
-	for last := min(l.most, i+maxEntries); i < last; i++ {
-		at := uint64(v.off) + (i+1)*uint64(v.scale)
+	for k, last := i+1, min(l.most, i+maxEntries); k <= last; k++ {
+		at := uint64(v.off) + k*uint64(v.scale)
 		if !throughNames && s.mentions.has(at) || at-in.Addr >= uint64(len(in.Data)) {
 			return false
 		}
-		if _, to, ok := s.entryAt(at, v); ok && !slices.Contains(targets, to) {
+		switch _, to, ok := s.entryAt(at, v); {
+		case v.form == element:
+			if to == s.d.entry && l.frame == entryCFA {
+				return true
+			}
+		case ok && !slices.Contains(targets, to):
 			return true
 		}
 	}

@@ -83,8 +83,7 @@ type extent struct {
 type entries struct {
 	targets []int
 	holes   []int // where those lead that are no index's; they are none of the targets
-	never   int   // how many are never taken: holes, and those that lead to the routine's end
-	moved   bool  // they begin before where an index of zero leads
+	skips   bool  // the targets are not one for each index from nought on: some are never taken, or begin before that
 	full    bool  // there are as many as the limit lets expect
 	goesOn  bool  // the next leads to what may be a cold case, or those behind it into the routine: who knows whose
 }
