@@ -173,7 +173,6 @@ func (j *job) over() string {
 	name := fmt.Sprintf("process %d (%s)", j.process.PID, j.process.Name)
 	switch {
 	case j.session.Replaced():
-		j.early = true
 		return name + " was replaced by exec: tracing ended; --follow-fork goes on"
 	case j.session.Unguarded():
 		j.early = true
