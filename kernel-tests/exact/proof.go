@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -91,9 +90,6 @@ func (t Target) step(ctx context.Context, x Expect) (*truth.Trace, error) {
 	})
 }
 
-// replaced is what wpptrace says of a target that executes a file.
-var replaced = regexp.MustCompile(`(?m)^wpptrace: process \d+ \(.*\) was replaced by exec: .*\n\z`)
-
 // ProveAgainst is Prove with a truth and a bare run that were made before.
 func ProveAgainst(ctx context.Context, w *Tracer, t Target, x Expect, bare Outcome, want *truth.Trace) (*Proof, error) {
 	if x.Execs {
@@ -116,9 +112,6 @@ func ProveAgainst(ctx context.Context, w *Tracer, t Target, x Expect, bare Outco
 		r, traced, err := w.Record(ctx, t, run.flags...)
 		if err == nil {
 			*run.record, *run.coverage = r, ownCode(truth.Cover(want, r.Routines), x.Static)
-			if x.Execs {
-				traced.Stderr = bytes.TrimSuffix(traced.Stderr, replaced.Find(traced.Stderr))
-			}
 			err = errors.Join(sameOutcome(bare, traced), r.Against(want, x))
 		}
 		if err != nil {
