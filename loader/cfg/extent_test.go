@@ -1,7 +1,6 @@
 package cfg_test
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,10 +18,11 @@ const labels = `
 
 // fewest returns the number of ways of the switch of a routine that has the fewest; a jump out of the routine has none.
 func fewest(r *cfg.Routine) int {
-	if ends(r)[cfg.TailInd] > 0 {
+	ways := switchWays(r)
+	if ends(r)[cfg.TailInd] > 0 || len(ways) == 0 {
 		return 0
 	}
-	return slices.Min(append(switchWays(r), 1<<20))
+	return ways[0]
 }
 
 // A table is read whole, or its routine left out: it may have gaps, hold the routine's beginning, be another than it was,
@@ -41,8 +41,10 @@ func TestTablesOfLabels(t *testing.T) {
 		{"gap of distances", `N long f(const unsigned char *pc, long a) { static const int t[32] = { [0 ... 31] = -1, [1] = &&A - &&A, [2] = &&B - &&A, [3] = &&X - &&A, [31] = &&D - &&A };
 			OFF(t); A: a += q; OFF(t); B: a ^= 3; q++; if (a & 1) goto D; OFF(t); D: a -= q * 5; q += 2; OFF(t); X: return a; }`, 4, 0},
 		{"gap and name", `N long f(const unsigned char *pc, long a) { static void *const t[] = { &&A, &&B, 0, &&C, &&D, &&X };
-			GO(t); A: a += q; GO(t); B: a ^= 3; q++; GO((t + 3)); C: a *= 3; GO(t); D: a -= q * 5; q += 2; GO(t); X: return a; }`, 3, 7},
+			GO(t); A: a += q; GO(t); B: a ^= 3; q++; GO((t + 3)); C: a *= 3; GO(t); D: a -= q * 5; q += 2; GO(t); X: return a; }`, 5, 7},
 		{"beginning of the routine", `const unsigned char *volatile pc; N void f(void) { static void *const t[] = { &&B, &&D, &&X, &&A, &&C };
+			A: q++; GO(t); B: q ^= 3; if (q & 1) goto D; if (q & 2) goto C; GO(t); C: q *= 3; GO(t); D: q -= 5; GO(t); X: return; }`, 5, 2},
+		{"gap and beginning", `const unsigned char *volatile pc; N void f(void) { static void *const t[] = { &&B, &&D, &&X, 0, &&A, &&C };
 			A: q++; GO(t); B: q ^= 3; if (q & 1) goto D; if (q & 2) goto C; GO(t); C: q *= 3; GO(t); D: q -= 5; GO(t); X: return; }`, 5, 2},
 		{"changed by a call", `N void set(void *const **p, void *const *v, int k) { q++; if (k & 1) *p = v; }
 			N long f(const unsigned char *pc, long a, int k) { static void *const tA[] = { &&A, &&B, &&X }, *const tB[] = { &&C, &&D, &&X }; void *const *tab = tA; set(&tab, tB, k);
@@ -103,7 +105,7 @@ func checkWhole(t *testing.T, name, source string, ways, observed int) {
 			observed--
 		}
 	}
-	if observed > 0 {
+	if observed != 0 {
 		t.Errorf("%s: left out in %d builds more than it has to be", name, observed)
 	}
 }

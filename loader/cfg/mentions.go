@@ -93,8 +93,8 @@ func collectMentions(im *image.Image, c *code) (all, taken, pointedTo *mentions)
 			}
 			eachOperand(&c.insns[i], c.bytes(i), !im.PIE, func(addr uint64) {
 				by.add(addr)
-				if !im.PIE && addr%8 != 0 {
-					by.addWord(addr)
+				if !im.PIE {
+					by.addUnaligned(addr)
 				}
 			})
 		}
@@ -165,10 +165,10 @@ func isUnwindData(s *image.Section) bool {
 	return s.Exec || s.Name == ".eh_frame" || s.Name == ".eh_frame_hdr" || s.Name == ".gcc_except_table"
 }
 
-// addWord adds what the word at an address holds: of a packed structure, which addWords does not see.
-func (m *mentions) addWord(addr uint64) {
+// addUnaligned adds what the word at an address holds that addWords does not see: that of a packed structure.
+func (m *mentions) addUnaligned(addr uint64) {
 	i := m.section(addr)
-	if i < 0 || isUnwindData(&m.sections[i]) {
+	if addr%8 == 0 || i < 0 || isUnwindData(&m.sections[i]) {
 		return
 	}
 	if at := addr - m.sections[i].Addr; at+8 <= uint64(len(m.sections[i].Data)) {
