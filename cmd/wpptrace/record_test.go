@@ -447,9 +447,14 @@ func TestOutlast(t *testing.T) {
 		{"after a signal", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := startTracer(t, append(append([]string{"-o", "x.wpp"}, c.flags...), "--", "sleep", "1000")...)
-			w.expect("recording process")
+			cmd := exec.Command("wpptrace", append(c.flags, "-o", "x.wpp", "--", "sh", "-c", "echo ready >&2; read line")...)
+			cmd.Dir = t.TempDir()
+			if _, err := cmd.StdinPipe(); err != nil { // what the command waits for
+				t.Fatal(err)
+			}
+			w := runTracer(t, cmd)
 			if c.flags == nil {
+				w.expect("ready")
 				w.signal(unix.SIGTERM)
 			}
 			w.expect("goes on, untraced")
