@@ -43,7 +43,7 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 
 // entriesOf returns where the entries of the table at v.off lead, and remembers it.
 func (s *resolver) entriesOf(v value, l limit) entries {
-	e := extent{form: v.form, scale: v.scale, size: v.size, addr: v.off, anchor: v.anchor, most: l.most, unset: l.unset, masked: l.masked, guess: l.guess, certainty: l.certainty, frame: l.frame}
+	e := extent{form: v.form, scale: v.scale, size: v.size, addr: v.off, anchor: v.anchor, most: l.most, unset: l.unset, guess: l.guess, certainty: l.certainty, frame: l.frame}
 	found, ok := s.known[e]
 	if !ok {
 		found = s.readEntries(v, l)
@@ -127,7 +127,12 @@ func (s *resolver) isOwnAnchor(v value) bool {
 // what other code names, for an array behind it may begin with another index than nought.
 func (s *resolver) readEntries(v value, l limit) (e entries) {
 	isOwn, isOpen := s.isOwnAnchor(v), l.certainty == open
-	if before := s.entriesBefore(v, isOwn, isOpen && !l.guess); before > 0 {
+	fromLabel := v.form == target && !isOwn
+	switch {
+	case fromLabel && isOpen && !l.guess:
+		return s.readAround(v, l)
+	case isOwn && v.off > v.anchor:
+		before := uint64(v.off-v.anchor) / uint64(v.scale)
 		v.off -= int64(before * uint64(v.scale))
 		l.most, l.unset, e.skips = l.most+before, 0, true
 	}
@@ -137,7 +142,7 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 		addr, to, ok := s.entryAt(at, v)
 		another = another || isOwn && isOpen && len(e.targets) > 0 && s.beginsAnother(v, at)
 		switch {
-		case len(e.targets) == 0 && (isOwn && at < uint64(v.anchor) || isOpen && !isOwn && i < mostLess && s.isBefore(to, ok)):
+		case len(e.targets) == 0 && (isOwn && at < uint64(v.anchor) || isOpen && v.form == element && i < mostLess && s.isBefore(to, ok)):
 			e.skips = true
 		case i&l.unset != 0:
 			e.skips = true
@@ -148,6 +153,8 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 			e.targets = append(e.targets, to)
 		case s.isEnd(s.d, l.frame, addr):
 			e.skips = true
+		case fromLabel && isOpen:
+			return s.readAround(v, l)
 		default:
 			e.goesOn = s.mayGoOn(v, l, i, e.targets, another)
 			return e
@@ -161,19 +168,42 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 	return e
 }
 
-// entriesBefore counts the entries before v.off, where an index of nought leads: as far as to the anchor of distances from
-// where the table begins; else, if it is not known how long the table is, as far back as they lead into the routine.
-func (s *resolver) entriesBefore(v value, isOwn, isUnlimited bool) (n uint64) {
-	switch {
-	case isOwn && v.off > v.anchor:
-		n = uint64(v.off-v.anchor) / uint64(v.scale)
-	case isUnlimited && !isOwn && v.form == target:
-		for ok := true; ok && n < maxEntries; n++ {
-			_, _, ok = s.entryAt(uint64(v.off)-(n+1)*uint64(v.scale), v)
-		}
-		n--
+// readAround returns where all words lead, in a table of distances from a label of which it is not known where it begins
+// and ends, and on both sides of it: what the program jumps by is among them, and what else leads into the routine does no
+// harm.
+func (s *resolver) readAround(v value, l limit) (e entries) {
+	const mostGap = 256 // words in a row that lead nowhere: a table may be filled where it has no label
+	in := s.im.SectionAt(uint64(v.off))
+	if in == nil {
+		return e
 	}
-	return n
+	e.skips = true
+	size := int64(v.size)
+	if v.scale%v.size != 0 {
+		size = int64(v.scale)
+	}
+	for _, step := range [...]int64{size, -size} {
+		for at, gap := v.off, 0; gap < mostGap && len(e.targets) < maxEntries && uint64(at)-in.Addr < uint64(len(in.Data)); at += step {
+			addr, to, ok := s.entryAt(uint64(at), v)
+			switch {
+			case s.inside(s.d, to) >= 0 || ok && gap == 0:
+				e.targets, gap = append(e.targets, to), 0
+				continue
+			case to >= 0 && !s.isEnd(s.d, l.frame, addr) && s.mayBePart(to, gap == 0):
+				e.goesOn = true
+				return e
+			}
+			gap++
+		}
+	}
+	return e
+}
+
+// mayBePart says whether instruction i may be in a cold part of the routine; behind what leads nowhere only if nothing says
+// that it is in a function.
+func (s *resolver) mayBePart(i int, near bool) bool {
+	symbol := s.pieces[s.pieceOf[i]].symbol
+	return s.isUnexplained(i) && (near || symbol == "" || isPart(symbol))
 }
 
 // mostLess is how many entries may lie before those of the least index: what compilers subtract from an index that is
@@ -253,17 +283,16 @@ func (s *resolver) mayGoOn(v value, l limit, i uint64, targets []int, another bo
 }
 
 // goesOn says whether a table of which it is not known how long it is may go on behind entry i, which leads nowhere: one
-// of the next leads into the routine, where none of the targets is, before any that code names or, where a mask bounds
-// the index, that it lets in. Of a table of addresses, all but the routine's beginning is known without that.
+// of the next leads into the routine, where none of the targets is, before any that code names. Of a table of addresses,
+// all but the routine's beginning is known without that.
 func (s *resolver) goesOn(v value, l limit, i uint64, targets []int) bool {
 	in := s.im.SectionAt(uint64(v.off))
 	if in == nil {
 		return false
 	}
-	throughNames := l.masked && !s.isOwnAnchor(v)
 	for k, last := i+1, min(l.most, i+maxEntries); k <= last; k++ {
 		at := uint64(v.off) + k*uint64(v.scale)
-		if !throughNames && s.mentions.has(at) || at-in.Addr >= uint64(len(in.Data)) {
+		if s.mentions.has(at) || at-in.Addr >= uint64(len(in.Data)) {
 			return false
 		}
 		switch _, to, ok := s.entryAt(at, v); {

@@ -39,7 +39,9 @@ func TestTablesOfLabels(t *testing.T) {
 			for (;;) { const void *h = t[*pc++ & 63]; if (!h) continue; goto *h;
 			A: a += q; continue; B: a ^= 3; q++; if (a & 1) goto D; continue; C: a *= 3; if (a & 4) goto X; continue; D: a -= q * 5; q += 2; continue; X: return a; } }`, 5, 7},
 		{"gap of distances", `N long f(const unsigned char *pc, long a) { static const int t[32] = { [0 ... 31] = -1, [1] = &&A - &&A, [2] = &&B - &&A, [3] = &&X - &&A, [31] = &&D - &&A };
-			OFF(t); A: a += q; OFF(t); B: a ^= 3; q++; if (a & 1) goto D; OFF(t); D: a -= q * 5; q += 2; OFF(t); X: return a; }`, 4, 0},
+			OFF(t); A: a += q; OFF(t); B: a ^= 3; q++; if (a & 1) goto D; OFF(t); D: a -= q * 5; q += 2; OFF(t); X: return a; }`, 4, 7},
+		{"gap of distances and name", `N long f(const unsigned char *pc, long a, int k) { static const struct op { int off, n; } t[] = { { &&A - &&A, 1 }, { &&B - &&A, 2 }, { &&X - &&A, 1 }, { -1, 0 }, { -1, 0 }, { &&C - &&A, 3 }, { &&D - &&A, 2 } };
+			if (k) { for (const struct op *p = t + 4; p < t + 7; p++) q += p->n; return q; } OFFSET: goto *(&&A + t[*pc++].off); A: a += q; goto OFFSET; B: a ^= 3; q++; goto OFFSET; C: a *= 3; goto OFFSET; D: a -= q * 5; q += 2; goto OFFSET; X: return a; }`, 5, 7},
 		{"gap and name", `N long f(const unsigned char *pc, long a) { static void *const t[] = { &&A, &&B, 0, &&C, &&D, &&X };
 			GO(t); A: a += q; GO(t); B: a ^= 3; q++; GO((t + 3)); C: a *= 3; GO(t); D: a -= q * 5; q += 2; GO(t); X: return a; }`, 5, 7},
 		{"beginning of the routine", `const unsigned char *volatile pc; N void f(void) { static void *const t[] = { &&B, &&D, &&X, &&A, &&C };
@@ -48,7 +50,10 @@ func TestTablesOfLabels(t *testing.T) {
 			A: q++; GO(t); B: q ^= 3; if (q & 1) goto D; if (q & 2) goto C; GO(t); C: q *= 3; GO(t); D: q -= 5; GO(t); X: return; }`, 5, 2},
 		{"changed by a call", `N void set(void *const **p, void *const *v, int k) { q++; if (k & 1) *p = v; }
 			N long f(const unsigned char *pc, long a, int k) { static void *const tA[] = { &&A, &&B, &&X }, *const tB[] = { &&C, &&D, &&X }; void *const *tab = tA; set(&tab, tB, k);
-			GO(tab); A: a += q; GO(tab); B: a ^= 3; q++; if (a & 1) goto D; if (a & 2) goto C; GO(tab); C: a *= 3; GO(tab); D: a -= q * 5; q += 2; GO(tab); X: return a; }`, 5, 6},
+			GO(tab); A: a += q; GO(tab); B: a ^= 3; q++; if (a & 1) goto D; if (a & 2) goto C; GO(tab); C: a *= 3; GO(tab); D: a -= q * 5; q += 2; GO(tab); X: return a; }`, 5, 7},
+		{"changed from behind", `struct vm { const int *tab; long n; }; N void set(long *n, const int *v, int k) { q++; if (k & 1) ((struct vm *)((char *)n - 8))->tab = v; }
+			N long f(const unsigned char *pc, long a, int k) { static const int tA[] = { &&A - &&A, &&B - &&A, &&X - &&A, &&X - &&A }, tB[] = { &&C - &&A, &&D - &&A, &&X - &&A, &&X - &&A };
+			struct vm v; v.tab = tA; v.n = k; set(&v.n, tB, k); const int *tab = v.tab; OFFSET: goto *(&&A + tab[*pc++ & 3]); A: a += q; goto OFFSET; B: a ^= 3; q++; if (a & 64) goto D; if (a & 128) goto C; goto OFFSET; C: a *= 3; goto OFFSET; D: a -= q * 5; q += 2; goto OFFSET; X: return a; }`, 5, 0},
 		{"filled anew", `N long f(const unsigned char *pc, long a, int k) { static int t[] = { &&A - &&A, &&B - &&A, &&X - &&A, &&A - &&A }; static const int u[] = { &&A - &&A, &&D - &&A, &&B - &&A };
 			if (k) t[3] = u[k & 1]; OFF(t); A: a += q; OFF(t); B: a ^= 3; q++; if (a & 1) goto D; OFF(t); D: a -= q * 5; q += 2; OFF(t); X: return a; }`, 4, 0},
 		{"packed", `N long f(const unsigned char *pc, long a) { static const struct __attribute__((packed)) { char c; void *l; } t[] = { { 1, &&A }, { 2, &&B }, { 3, &&D }, { 4, &&X } };
@@ -81,6 +86,11 @@ func TestBoundsOfWhatTheIndexWas(t *testing.T) {
 		{"after setjmp", `#include <setjmp.h>
 			jmp_buf jb; N void leave(void) { q++; if (q & 1) longjmp(jb, 1); }
 			N long f(long a, unsigned v) { volatile unsigned x = v % 9; if (x > 6) return a; if (setjmp(jb)) { EIGHT(x) return a * 7; } x = (v + 3) & 7; leave(); return a + 1; }
+			static const int ints[3] = { 5, 6, 7 };
+			N void backwards(void) { for (const int *p = ints + 2; p >= ints; p--) { q += *p; __asm__ volatile(""); } }`, 7},
+		{"after another setjmp", `__asm__(".type keep,@function\nkeep: .cfi_startproc\nmov %rbx,(%rdi)\nmov %rbp,8(%rdi)\nmov (%rsp),%rdx\nmov %rdx,16(%rdi)\nlea 8(%rsp),%rdx\nmov %rdx,24(%rdi)\nxor %eax,%eax\nret\n.cfi_endproc\n.size keep,.-keep");
+			__attribute__((returns_twice)) int keep(void **); void *kept[4]; N void leave(void) { q++; }
+			N long f(long a, unsigned v) { volatile unsigned x = v % 9; if (x > 6) return a; if (keep(kept)) { EIGHT(x) return a * 7; } x = (v + 3) & 7; leave(); return a + 1; }
 			static const int ints[3] = { 5, 6, 7 };
 			N void backwards(void) { for (const int *p = ints + 2; p >= ints; p--) { q += *p; __asm__ volatile(""); } }`, 7},
 		{"written by others", `static volatile unsigned state; N void change(unsigned v) { state = v; }

@@ -30,14 +30,12 @@ type machine struct {
 	compare comparison
 
 	frameAliased bool // pointers may lead into the frame
-	stale        bool // an old cell has been read
 }
 
 // A cell is a known place in memory.
 type cell struct {
 	slot
 	value value
-	old   bool // what may have changed it has run since, if any pointer leads into the frame
 }
 
 // A comparison is what the flags hold: those of v - with, both of size bytes.
@@ -61,7 +59,7 @@ const slotFrame = 1 << 40
 func (m *machine) reset(cfa image.CFA) {
 	m.memory, m.bounds = m.memory[:0], m.bounds[:0]
 	m.symbols = append(m.symbols[:0], symbol{}, symbol{})
-	m.compare, m.stale = comparison{}, false
+	m.compare = comparison{}
 	for i := range m.regs {
 		m.regs[i] = m.fresh(initial)
 		m.symbols[m.regs[i].sym].reg = int8(i)
@@ -137,24 +135,11 @@ func (m *machine) forgetRegisters(set uint16, from source) {
 
 // forgetMemory forgets what a call may change, or a store through a pointer.
 func (m *machine) forgetMemory() {
-	m.forgetCells(func(c *cell) bool { return c.base != frameSymbol })
-	m.outdate(func(c *cell) bool { return c.base == frameSymbol })
+	m.forgetCells(func(c *cell) bool { return c.base != frameSymbol || m.frameAliased })
 }
 
 func (m *machine) forgetCells(which func(c *cell) bool) {
 	m.memory = slices.DeleteFunc(m.memory, func(c cell) bool { return which(&c) })
-}
-
-// outdate notes of some cells that they may have changed, if any pointer leads into the frame.
-func (m *machine) outdate(which func(c *cell) bool) {
-	if m.frameAliased {
-		m.forgetCells(which)
-	}
-	for i := range m.memory {
-		if which(&m.memory[i]) {
-			m.memory[i].old = true
-		}
-	}
 }
 
 // forget gives everything that an instruction may write a new symbol.
@@ -276,9 +261,11 @@ func (m *machine) store(rm x86.Operand, size int, v value) {
 	case ok && at.base == frameSymbol:
 		end := at.disp + int64(size)
 		m.forgetCells(func(c *cell) bool {
-			return c.base == frameSymbol && c.disp < end && at.disp < c.disp+int64(c.size)
+			if c.base == frameSymbol {
+				return c.disp < end && at.disp < c.disp+int64(c.size)
+			}
+			return m.frameAliased && c.base != 0
 		})
-		m.outdate(func(c *cell) bool { return c.base != frameSymbol && c.base != 0 })
 	default:
 		m.forgetMemory()
 	}

@@ -1,7 +1,6 @@
 package cfg
 
 import (
-	"math"
 	"slices"
 
 	"wpptrace/loader/x86"
@@ -19,7 +18,8 @@ type search struct {
 	// guesses takes the constants that are found for all that a location may hold. That is so with the
 	// base of a table of distances from it, for a switch has one table: what else seems to be there comes
 	// by a way that is never gone, as behind a call that does not return, or is the base all the same,
-	// in a register that a callee spares, though it need not.
+	// in a register that a callee spares, though it need not. So it is where a table has addresses: then
+	// all labels are taken for its entries.
 	guesses bool
 	held    map[location][]uint64
 	depth   int // of the sums of sums that are looked into
@@ -146,8 +146,7 @@ func (s *resolver) valueBehind(at location, b int) value {
 	if at.reg >= 0 {
 		return s.registerAfter(at.reg, b, n)
 	}
-	m := &s.machine
-	m.reset(s.cfaOf(b))
+	m := s.begin(b)
 	m.slotAt(at.slot)
 	s.execute(b, n)
 	for _, c := range m.memory {
@@ -160,9 +159,9 @@ func (s *resolver) valueBehind(at location, b int) value {
 
 // registerAfter returns what a register holds when the first n instructions of block b have run.
 func (s *resolver) registerAfter(reg int8, b, n int) value {
-	s.machine.reset(s.cfaOf(b))
+	m := s.begin(b)
 	s.execute(b, n)
-	return s.machine.regs[reg]
+	return m.regs[reg]
 }
 
 // passed tells a value that block b only moved from where it was when the block began.
@@ -171,54 +170,12 @@ func (s *resolver) passed(v value, b int) (location, bool) {
 		return location{}, false
 	}
 	at, ok := s.locationOf(v.sym, b)
-	return at, ok && (at.reg >= 0 || !s.inRegisters && at.slot.disp+int64(at.slot.size) <= s.exposedFrom())
+	return at, ok && s.isTraced(at)
 }
 
-// exposedFrom returns the lowest place in the frame whose address the routine takes: what lies from there on may be
-// written through a pointer, for objects reach upwards from their addresses.
-func (s *resolver) exposedFrom() int64 {
-	if s.exposed == nil {
-		least := int64(math.MaxInt64)
-		if s.callsWhatReturnsTwice() { // what has been stored since is found there then
-			least = math.MinInt64
-		}
-		isPointer := slices.ContainsFunc(s.d.blocks, func(b Block) bool { return cfaAt(s.pieces[s.findPiece(b.Lo)].Rows, b.Lo).Reg == dwarfRBP })
-		var m machine // for another search is in the midst of using the resolver's
-		for b := range s.d.blocks {
-			m.reset(s.cfaOf(b))
-			for k := range s.d.blocks[b].Insns {
-				q := &s.d.blocks[b].Insns[k]
-				op := newOperation(q, s.bytes(int(s.d.first[b])+k))
-				least = min(least, m.addressTaken(&op, isPointer))
-				if q.Kind == x86.Other {
-					m.step(q, op.code)
-				}
-			}
-		}
-		s.exposed = &least
-	}
-	return *s.exposed
-}
-
-// addressTaken returns the displacement of the place in the frame whose address an instruction takes: the greatest number
-// if it takes none, the least if that may be anywhere. isPointer says whether rbp is the frame pointer of the routine.
-func (m *machine) addressTaken(op *operation, isPointer bool) int64 {
-	const lea = 0x8d
-	isLea := op.HasModRM && op.Map == 0 && op.Op == lea
-	base := int8(rsp)
-	switch {
-	case isLea && op.reg != rsp && isPointer && op.rm.Base == rbp:
-		base = rbp
-	case (!op.mentions(rsp) || op.makesFrame(isPointer)) && !(isLea && isPointer && op.rm.Index == rbp):
-		return math.MaxInt64
-	}
-	switch {
-	case !m.pointsToFrame(base) || op.rm.Index == rbp && isPointer:
-		return math.MinInt64
-	case isLea:
-		return m.regs[base].off + op.rm.Disp
-	}
-	return m.regs[base].off
+// isTraced says whether the search for origins goes on through a location: a slot is one where no pointer leads to it.
+func (s *resolver) isTraced(at location) bool {
+	return at.reg >= 0 || s.guessing || !s.inRegisters && s.hidesFrame()
 }
 
 // locationOf returns where the number that a symbol stands for lay when block b began, the machine
@@ -312,10 +269,12 @@ func (s *resolver) constants(by *search, r root) []uint64 {
 	if r.none {
 		return []uint64{0}
 	}
-	if !r.known {
+	at := r.at
+	s.guessing = by.guesses
+	defer func() { s.guessing = false }()
+	if !r.known || !s.isTraced(at) {
 		return nil
 	}
-	at := r.at
 	if out, ok := by.held[at]; ok {
 		return out
 	}

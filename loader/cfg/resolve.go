@@ -83,13 +83,6 @@ func (s *resolver) computedEarlier(b int) (all *table) {
 	if !ok {
 		return nil
 	}
-	inFrame := false
-	for at := range seen {
-		inFrame = inFrame || at.reg < 0
-	}
-	if inFrame && !s.hidesFrame() { // what lies there may have been changed through a pointer
-		return nil
-	}
 	for at := range seen {
 		blocks, _ := s.before(at)
 		for _, p := range blocks {
@@ -121,15 +114,20 @@ func (s *resolver) hidesFrame() bool {
 	return *s.hides
 }
 
-// callsWhatReturnsTwice says whether the routine calls a function that is known by name to return more than once.
+// callsWhatReturnsTwice says whether the routine calls a function that may return more than once: it is known by name, or
+// saves its return address.
 func (s *resolver) callsWhatReturnsTwice() bool {
 	return slices.ContainsFunc(s.d.blocks, func(b Block) bool {
 		if b.End != Call && b.End != CallInd {
 			return false
 		}
 		i := s.find(b.Insns[len(b.Insns)-1].Addr)
-		to := int(s.target[i])
-		return isReturnsTwiceSymbol(s.imported(i)) || b.End == Call && to >= 0 && isReturnsTwiceSymbol(s.pieces[s.pieceOf[to]].symbol)
+		if b.End == CallInd || s.imported(i) != "" {
+			return isReturnsTwiceSymbol(s.imported(i))
+		}
+		to := s.insns[i].target()
+		piece := s.findPiece(to)
+		return piece >= 0 && isReturnsTwiceSymbol(s.pieces[piece].symbol) || s.returnUse(to).saves
 	})
 }
 

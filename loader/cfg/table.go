@@ -58,13 +58,13 @@ type resolver struct {
 	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
 	known    map[extent]entries
 	hides    *bool           // what hidesFrame answers; nil until asked for
-	exposed  *int64          // what exposedFrom answers; nil until asked for
 	sure     search          // proves where a value comes from
 	likely   search          // takes a switch to have one table: see search.guesses
 	claimed  map[uint64]bool // tables that jumps are known, or taken, to go through
 	labels   []int           // all that may be one in the routine; nil until asked for
 
 	inRegisters bool // the search for origins does not go through memory
+	guessing    bool // it goes through all slots: what compilers put there for a while no pointer leads to
 }
 
 // An extent is a table as far as reading it goes: many jumps may use the same.
@@ -73,7 +73,6 @@ type extent struct {
 	scale, size  uint8
 	addr, anchor int64
 	most, unset  uint64
-	masked       bool
 	guess        bool
 	certainty    certainty
 	frame        image.CFA
@@ -149,27 +148,22 @@ func union[T cmp.Ordered](a, b []T) []T {
 }
 
 // run executes the blocks of a way, the last first, and returns the address that is then to be jumped to.
-// What lies in the frame survives calls and stores through pointers where none can point there.
 func (s *resolver) run(way []int, address func(*machine) value) value {
-	v := s.follow(way, address)
-	if s.machine.stale && !s.hidesFrame() {
-		s.machine.frameAliased = true
-		v = s.follow(way, address)
-		s.machine.frameAliased = false
-	}
-	return v
-}
-
-// follow is run, whatever may have changed the frame's memory.
-func (s *resolver) follow(way []int, address func(*machine) value) value {
-	m := &s.machine
-	m.reset(s.cfaOf(way[len(way)-1]))
+	m := s.begin(way[len(way)-1])
 	for k := len(way) - 1; k > 0; k-- {
 		s.execute(way[k], len(s.d.blocks[way[k]].Insns))
 		s.branch(way[k], way[k-1])
 	}
 	s.execute(way[0], len(s.d.blocks[way[0]].Insns))
 	return address(m)
+}
+
+// begin prepares the machine to run from where block b begins. What lies in the frame survives calls and stores through
+// pointers where none can point there.
+func (s *resolver) begin(b int) *machine {
+	s.machine.reset(s.cfaOf(b))
+	s.machine.frameAliased = !s.guessing && !s.hidesFrame()
+	return &s.machine
 }
 
 // branch notes what it says of the index that block b goes on to block to: that a jump which is never
@@ -224,10 +218,15 @@ func (s *resolver) read(way []int, v value, guesses bool) (*table, certainty) {
 	first := way[len(way)-1]
 	base, anchor := s.rootOf(v.base, first), s.rootOf(v.anchorBase, first)
 	t, how := s.readAll(v, l, &s.sure, base, anchor)
-	if how == unknown && guesses && anchor == base && !base.none {
+	switch {
+	case how != unknown || base.none:
+		return t, how
+	case v.form == element && l.frame != entryCFA: // no tail jump, but one to a label, whichever table holds it
+		return s.readAll(v, unlimited(l.frame), &s.likely, base, anchor)
+	case v.form == target && guesses && anchor == base:
 		return s.readAll(v, l, &s.likely, base, anchor)
 	}
-	return t, how
+	return nil, unknown
 }
 
 // readAll reads the tables that v may be an element of, by what a search finds that their bases and
@@ -285,7 +284,6 @@ type limit struct {
 	most      uint64    // the greatest index
 	unset     uint64    // bits that no index has
 	certainty certainty // exact: a comparison bounds the index; open: most is a guess, such as what its type can hold
-	masked    bool      // most is what a mask or a shift leaves
 	guess     bool      // that a table of the full length confirms
 	negative  bool      // the least index may be less than nought
 	reread    bool      // what was compared is memory that was read once more
@@ -308,7 +306,7 @@ func (s *resolver) limit(way []int, v value) limit {
 	if !ok || l.guess && b.max > l.most {
 		return l
 	}
-	l.most, l.unset, l.guess, l.masked, l.negative = b.max, b.unset, true, !b.compared, b.negative
+	l.most, l.unset, l.guess, l.negative = b.max, b.unset, true, b.negative
 	if b.compared {
 		l.certainty = exact
 		if l.reread = s.machine.symbols[b.sym].reread; !l.reread && s.isCheck(way, b.check.block) {

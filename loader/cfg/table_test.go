@@ -37,9 +37,9 @@ func TestTables(t *testing.T) {
 				t.Errorf("%d tables, want 18 or more", tables)
 			}
 			for r, targets := range found {
-				if r.Symbol == "relative" { // differences of labels have no relocations
-					if len(targets) != 6 {
-						t.Errorf("relative has targets %x, want 6", slices.Sorted(maps.Keys(targets)))
+				if r.Symbol == "relative" { // differences of labels have no relocations, and look like any numbers
+					if len(targets) < 6 {
+						t.Errorf("relative has targets %x, want 6 or more", slices.Sorted(maps.Keys(targets)))
 					}
 				} else if !maps.Equal(targets, truth[r]) {
 					t.Errorf("%s: targets %x, want %x", r.Name, slices.Sorted(maps.Keys(targets)), slices.Sorted(maps.Keys(truth[r])))

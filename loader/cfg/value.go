@@ -349,7 +349,6 @@ func typeBound(v value) (uint64, bool) {
 // slotAt returns what is known of that place in memory, or a new symbol for it.
 func (m *machine) slotAt(at slot) value {
 	if i := slices.IndexFunc(m.memory, func(c cell) bool { return c.slot == at }); i >= 0 {
-		m.stale = m.stale || m.memory[i].old
 		v := m.memory[i].value
 		if v.form == symbolic && at.base != frameSymbol {
 			m.symbols[v.sym].reread = true
