@@ -449,7 +449,6 @@ func (d *draft) linkSite(site image.CallSite, pad int) {
 // MayFault reports whether an instruction other than a jump or a call reads or writes memory, but for
 // a push or a pop, or divides.
 func (q Insn) MayFault() bool {
-	const lea = 0x8d
 	memory := q.HasModRM && q.ModRM>>6 != 3 && !(q.Map == 0 && q.Op == lea)
 	divides := q.Map == 0 && (q.Op == 0xf6 || q.Op == 0xf7) && q.ModRM>>3&7 >= 6
 	implicit := q.Map == 0 && (q.Op >= 0x6c && q.Op <= 0x6f || q.Op >= 0xa0 && q.Op <= 0xa7 || q.Op >= 0xaa && q.Op <= 0xaf || q.Op == 0xd7) // movs ..., and moffs

@@ -93,7 +93,7 @@ func oneByteWrites(op *operation) uint16 {
 		return opcodeWrites(op)
 	case o >= 0xf6 && o <= 0xf7, o >= 0xfe:
 		return unaryWrites(op)
-	case o == 0x63, o == 0x69, o == 0x6b, o == 0x8d:
+	case o == 0x63, o == 0x69, o == 0x6b, o == lea:
 		return regRegister(op) | bitOf(op.reg)
 	case o == 0x8a, o == 0x8b:
 		return regRegister(op)
@@ -194,7 +194,7 @@ func writesMemory(op *operation) bool {
 	o := op.Op
 	switch op.Map {
 	case 0:
-		return !(o < 0x40 && (o&7 >= 2 || o>>3 == aluCmp) || o == 0x84 || o == 0x85 || o == 0x8a || o == 0x8b || o == 0x8d || o == 0x63 ||
+		return !(o < 0x40 && (o&7 >= 2 || o>>3 == aluCmp) || o == 0x84 || o == 0x85 || o == 0x8a || o == 0x8b || o == lea || o == 0x63 ||
 			o == 0x69 || o == 0x6b || o == 0xf6 && op.ModRM>>3&7 != 2 && op.ModRM>>3&7 != 3 || o == 0xf7 && op.ModRM>>3&7 != 2 && op.ModRM>>3&7 != 3 ||
 			o == 0xff && op.ModRM>>3&7 >= 2 || o >= 0x80 && o <= 0x83 && op.ModRM>>3&7 == aluCmp)
 	case 1:

@@ -8,19 +8,16 @@ import (
 
 // readAt reads the entries of the table at v.off. A table has to be read whole; more targets than it has do no harm.
 func (s *resolver) readAt(v value, l limit) (*table, certainty) {
-	if l.negative && !s.isOwnAnchor(v) {
-		l = unlimited(l.frame)
-	}
-	found := s.entriesOf(v, l)
-	targets := found.targets
-	addr, least := uint64(v.off), minEntries
-	if len(targets) == 0 || s.isWritten(addr) && v.form == target || v.form == element && !s.im.PIE && (addr%8 != 0 || v.scale%8 != 0) {
+	found, l := s.entriesWithin(v, l)
+	targets, addr := found.targets, uint64(v.off)
+	isWritten, isFull := s.isWritten(addr), found.full && l.guess
+	if len(targets) == 0 || isWritten && v.form == target || v.form == element && !s.im.PIE && (addr%8 != 0 || v.scale%8 != 0) {
 		return nil, unknown
 	}
 	t := &table{loose: s.isLoose(v, targets), targets: targets, holes: found.holes, check: noCheck, sources: []uint64{addr}}
-	isFull := found.full && l.guess && (l.certainty != exact || !s.isLonger(v, l))
+	least := minEntries
 	switch {
-	case s.isWritten(addr): // it is read up to where code names one of its entries, be it the second
+	case isWritten: // it is read up to where code names one of its entries, be it the second
 		t.targets, t.loose, least = s.withLabels(targets), true, 1
 	case v.form == element && !isFull: // nobody knows how many, but all that it may hold are addresses that data holds
 		t.targets = s.withLabels(targets)
@@ -33,17 +30,29 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 	case t.targets == nil:
 	case isFull:
 		return t, exact
-	case found.full && l.certainty == exact:
-		return s.readAt(v, unlimited(l.frame))
 	case l.certainty == open && len(targets) >= least && !found.goesOn:
 		return t, open
 	}
 	return nil, unknown
 }
 
+// entriesWithin returns where the entries of the table at v.off lead, and by which limit, for one that does not hold is none.
+func (s *resolver) entriesWithin(v value, l limit) (entries, limit) {
+	if l.negative && !s.isOwnAnchor(v) {
+		l = unlimited(l.frame)
+	}
+	found := s.entriesOf(v, l)
+	if found.full && l.certainty == exact && s.isLonger(v, l) {
+		l = unlimited(l.frame)
+		found = s.entriesOf(v, l)
+	}
+	return found, l
+}
+
 // entriesOf returns where the entries of the table at v.off lead, and remembers it.
 func (s *resolver) entriesOf(v value, l limit) entries {
-	e := extent{form: v.form, scale: v.scale, size: v.size, addr: v.off, anchor: v.anchor, most: l.most, unset: l.unset, guess: l.guess, certainty: l.certainty, frame: l.frame}
+	e := extent{form: v.form, scale: v.scale, size: v.size, addr: v.off, anchor: v.anchor, limit: l}
+	e.check = noCheck
 	found, ok := s.known[e]
 	if !ok {
 		found = s.readEntries(v, l)
@@ -142,7 +151,9 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 		addr, to, ok := s.entryAt(at, v)
 		another = another || isOwn && isOpen && len(e.targets) > 0 && s.beginsAnother(v, at)
 		switch {
-		case len(e.targets) == 0 && (isOwn && at < uint64(v.anchor) || isOpen && v.form == element && i < mostLess && s.isBefore(to, ok)):
+		case len(e.targets) == 0 && isOwn && at < uint64(v.anchor):
+			e.skips = true
+		case len(e.targets) == 0 && isOpen && v.form == element && i < mostLess && s.isBefore(to, ok):
 			e.skips = true
 		case i&l.unset != 0:
 			e.skips = true

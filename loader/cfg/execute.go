@@ -12,6 +12,8 @@ const (
 	aluCmp = 7
 )
 
+const lea = 0x8d // its opcode
+
 // stepOneByte executes an instruction of the one-byte map. It answers false when it does not model
 // it.
 func (m *machine) stepOneByte(op *operation) bool {
@@ -42,7 +44,7 @@ func (m *machine) stepOneByte(op *operation) bool {
 			m.write(op.reg, size, op.Rex, m.get(op.rm, size, op.Rex))
 		}
 		return true
-	case o == 0x8d:
+	case o == lea:
 		m.write(op.reg, op.size, op.Rex, m.effective(op.rm))
 		return true
 	case o == 0x63:

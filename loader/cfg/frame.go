@@ -174,7 +174,7 @@ func (w *walk) after() int {
 		return max(off-8, depthUnknown)
 	case (q.Op == 0x8b && !rm.Mem && rm.Reg == rbp) || q.Op == 0x89 && q.ModRM>>3&7|q.Rex<<1&8 == rbp:
 		return max(off, depthUnknown)
-	case q.Op == 0x8d && rm.Base == rbp && rm.Index < 0:
+	case q.Op == lea && rm.Base == rbp && rm.Index < 0:
 		return max(off-int(rm.Disp), depthUnknown)
 	}
 	return depthUnknown
@@ -263,7 +263,7 @@ func allocates(q *Insn, code []byte) bool {
 		return true
 	case o == 0x89, o == 0x8b:
 		return !rm.Mem || fromFrame
-	case o == 0x8d:
+	case o == lea:
 		return rm.Base == rbp || rm.Base == rsp
 	}
 	return false
@@ -296,7 +296,7 @@ func (f *frame) restores(w *walk) bool {
 // than to return.
 func (f *frame) readsReturn(w *walk) bool {
 	q := w.insn()
-	const pop, popEnd, lea = 0x58, 0x5f, 0x8d
+	const pop, popEnd = 0x58, 0x5f
 	if q.Map == 0 && (q.Op >= pop && q.Op <= popEnd || q.Op == 0x8f) {
 		return w.depth == 8
 	}

@@ -102,7 +102,6 @@ func (op *operation) opcodeRegister() int8 { return int8(op.Op&7 | op.Rex<<3&8) 
 // mentions reports whether an instruction may use the value of a register otherwise than for a
 // memory operand.
 func (op *operation) mentions(reg int8) bool {
-	const lea = 0x8d
 	switch {
 	case op.Third() == reg:
 		return true
@@ -135,7 +134,7 @@ func (op *operation) makesFrame(pointer bool) bool {
 		return op.rm.Reg == rbp && op.reg == rsp && pointer || op.rm.Reg == rsp && op.reg == rbp && pointer
 	case 0x8b:
 		return op.reg == rbp && op.rm.Reg == rsp && pointer || op.reg == rsp && op.rm.Reg == rbp && pointer
-	case 0x8d:
+	case lea:
 		return op.reg == rsp
 	case 0x81, 0x83:
 		return op.rm.Reg == rsp && (group == aluAdd || group == aluSub)

@@ -30,7 +30,7 @@ func (r *recovery) findLabels() {
 // nothing of the kind.
 func (r *recovery) takenAddress(i int) uint64 {
 	q := &r.insns[i]
-	const lea, movImmediate, movToRegister = 0x8d, 0xc7, 0xb8
+	const movImmediate, movToRegister = 0xc7, 0xb8
 	switch {
 	case q.Map != 0:
 	case q.Op == lea && isRIPRelative(&q.Inst):

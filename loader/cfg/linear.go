@@ -314,7 +314,7 @@ func (regs *Registers) compute(op *operation) (to int8, value Linear) {
 		return sum(op.rm.Reg, regs.at[op.rm.Reg], Linear{Add: 1}, sign(group == 1))
 	case o == 0xc1 && !op.rm.Mem && group == 4: // shl
 		return sum(op.rm.Reg, Linear{}, regs.at[op.rm.Reg], 1<<(immediate(op.code, 1)&uint64(8*size-1)))
-	case o == 0x8d && !op.rm.RIP && !op.Elsewhere(): // lea
+	case o == lea && !op.rm.RIP && !op.Elsewhere():
 		return regs.address(op)
 	}
 	return -1, value

@@ -44,7 +44,7 @@ func argument(q *x86.Inst, code []byte, next uint64) (address uint64) {
 	reg, rm, _ := q.Operands(code, next)
 	switch {
 	case q.Map != 0:
-	case q.Op == 0x8d && reg == rdi && rm.RIP: // lea
+	case q.Op == lea && reg == rdi && rm.RIP:
 		return uint64(rm.Disp)
 	case q.Op == 0xc7 && !rm.Mem && rm.Reg == rdi, q.Op == 0xb8+rdi && q.Rex&9 == 0: // mov
 		return immediate(code, 4)

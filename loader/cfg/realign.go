@@ -129,7 +129,6 @@ func (op *operation) storesIn(at image.CFA) bool {
 
 // isLea says whether the instruction sets a register to another one plus an offset.
 func (op *operation) isLea(to, from int8, off int64) bool {
-	const lea = 0x8d
 	return op.isWide(lea) && op.reg == to && op.rm.Base == from && op.rm.Index < 0 && op.rm.Disp == off
 }
 
@@ -188,7 +187,7 @@ func (f *frame) framePointers() []int {
 
 // belowAfter returns rbp - rsp behind an instruction before which it is below.
 func belowAfter(op *operation, below int) int {
-	const store, load, lea = 0x89, 0x8b, 0x8d
+	const store, load = 0x89, 0x8b
 	toReg, fromRM := int8(-1), int8(-1) // of a move between registers
 	if op.isWide(store) && !op.rm.Mem {
 		toReg, fromRM = op.rm.Reg, op.reg

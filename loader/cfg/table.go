@@ -72,10 +72,7 @@ type extent struct {
 	form         form
 	scale, size  uint8
 	addr, anchor int64
-	most, unset  uint64
-	guess        bool
-	certainty    certainty
-	frame        image.CFA
+	limit
 }
 
 // Entries are where those of a table lead.
