@@ -181,11 +181,12 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 
 // readAround returns where all words lead, in a table of distances from a label of which it is not known where it begins
 // and ends, and on both sides of it: what the program jumps by is among them, and what else leads into the routine does no
-// harm.
+// harm. The place that is known has to be in it: none that an index which begins far above nought makes of the table's.
 func (s *resolver) readAround(v value, l limit) (e entries) {
 	const mostGap = 256 // words in a row that lead nowhere: a table may be filled where it has no label
 	in := s.im.SectionAt(uint64(v.off))
-	if in == nil {
+	_, _, begins := s.entryAt(uint64(v.off), v)
+	if in == nil || in.Exec || !begins && !(s.im.PIE && s.mentions.has(uint64(v.off))) {
 		return e
 	}
 	e.skips = true
