@@ -185,8 +185,7 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 func (s *resolver) readAround(v value, l limit) (e entries) {
 	const mostGap = 256 // words in a row that lead nowhere: a table may be filled where it has no label
 	in := s.im.SectionAt(uint64(v.off))
-	_, _, begins := s.entryAt(uint64(v.off), v)
-	if in == nil || in.Exec || !begins && !(s.im.PIE && s.mentions.has(uint64(v.off))) {
+	if in == nil || in.Exec || !s.isNearTable(v) {
 		return e
 	}
 	e.skips = true
@@ -209,6 +208,18 @@ func (s *resolver) readAround(v value, l limit) (e entries) {
 		}
 	}
 	return e
+}
+
+// isNearTable says whether a table that holds distances from a label seems to begin at v.off or, if the least index is not
+// nought, a little behind it.
+func (s *resolver) isNearTable(v value) bool {
+	for i := range uint64(mostLess) {
+		at := uint64(v.off) + i*uint64(v.scale)
+		if _, _, ok := s.entryAt(at, v); ok && (i == 0 || !s.im.PIE) || s.im.PIE && s.mentions.has(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayBePart says whether instruction i may be in a cold part of the routine; behind what leads nowhere only if nothing says
