@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -64,7 +66,25 @@ func oneLine(err error) string { return query.Fit(err.Error(), len(err.Error()))
 func execute(root *cobra.Command) (c *cobra.Command, err error) {
 	c = root
 	defer wpp.Recover(&err)
-	return root.ExecuteC()
+	helped := checkHelp(root)
+	c, err = root.ExecuteC()
+	return c, cmp.Or(err, helped())
+}
+
+// checkHelp has helped return the error of writing help, which cobra only prints.
+func checkHelp(root *cobra.Command) (helped func() error) {
+	var err error
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		var text bytes.Buffer
+		out := c.OutOrStdout()
+		c.SetOut(&text)
+		help(c, args)
+		if _, writeErr := out.Write(text.Bytes()); writeErr != nil {
+			err = fmt.Errorf("write help: %w", writeErr)
+		}
+	})
+	return func() error { return err }
 }
 
 // An exitStatus ends the program with that status: what there is to say has been said.

@@ -219,7 +219,9 @@ const maxRing = 1 << 30
 
 // record records a process or a command, and reports.
 func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
-	// First: what the kernel refuses for the lack of them has many reasons.
+	s := watchSignals() // a SIGUSR2 that comes too early would kill
+	defer s.stop()
+	// What the kernel refuses for the lack of them has many reasons.
 	if _, err := findPrivileges(); err != nil {
 		return fmt.Errorf("trace a process: %w: %s", err, privilegesFix)
 	}
@@ -230,8 +232,6 @@ func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	outlivePipes()
-	s := watchSignals()
-	defer s.stop()
 	if len(argv) == 0 {
 		return recordProcess(o, s, stdout, stderr)
 	}
