@@ -113,6 +113,24 @@ func TestOtherSignalsThatEnd(t *testing.T) {
 	}
 }
 
+// TestReportUnprinted: hot subpaths that cannot be printed are an error, and where the recording is is told all the same.
+// It was not.
+func TestReportUnprinted(t *testing.T) {
+	s := startServer(t)
+	cmd := exec.Command("sh", "-c", `exec wpptrace "$@" >/dev/full`, "sh", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
+	cmd.Dir = t.TempDir()
+	w := runTracer(t, cmd)
+	w.expect("recording process")
+	s.ask(20)
+	w.signal(unix.SIGTERM)
+	w.expect("snapshot: x.wpp")
+	w.expect("lost: 0")
+	w.expect("wpptrace: write hot subpaths: ")
+	w.wait(exitError)
+	checkRecording(t, w, "x.wpp", 1000)
+	s.end()
+}
+
 // --snapshot-every writes one each time, and the recording goes on.
 func TestSnapshotEvery(t *testing.T) {
 	s := startServer(t)

@@ -65,8 +65,9 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	if m, err := j.session.Metrics(); err == nil {
 		j.log.Info("counted in the kernel", "failures", m)
 	}
-	if err := j.printReport(s, uint64(st.Size())); err != nil && !errors.Is(err, unix.EPIPE) { // who read it has had enough
-		return err
+	unprinted := j.printReport(s, uint64(st.Size()))
+	if errors.Is(unprinted, unix.EPIPE) { // who read it has had enough
+		unprinted = nil
 	}
 	j.say("snapshot: %s (%d bytes)", j.path, st.Size())
 	if n := s.Figures.Anomalies; n > 0 {
@@ -90,10 +91,10 @@ func (j *job) tell(s *wpp.Snapshot) error {
 	if lost || !j.quiet {
 		fmt.Fprintln(j.errs, line)
 	}
-	if lost && j.strict {
+	if unprinted == nil && lost && j.strict {
 		return exitStatus(exitLost)
 	}
-	return nil
+	return unprinted
 }
 
 // tellUnwritten prints what there is to say of a recording that is in no file, and will be lost.
