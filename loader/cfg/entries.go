@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+
+	"wpptrace/loader/x86"
 )
 
 // readAt reads the entries of the table at v.off. A table has to be read whole; more targets than it has do no harm.
@@ -11,7 +13,7 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 	found, l := s.entriesWithin(v, l)
 	targets, addr := found.targets, uint64(v.off)
 	isWritten, isFull := s.isWritten(addr), found.full && l.guess
-	if len(targets) == 0 || isWritten && v.form == target || v.form == element && !s.im.PIE && (addr%8 != 0 || v.scale%8 != 0) {
+	if len(targets) == 0 || isWritten && (v.form == target || s.addsToLabels()) || v.form == element && !s.im.PIE && (addr%8 != 0 || v.scale%8 != 0) {
 		return nil, unknown
 	}
 	t := &table{loose: s.isLoose(v, targets), targets: targets, holes: found.holes, check: noCheck, sources: []uint64{addr}}
@@ -90,6 +92,23 @@ func (s *resolver) isWritten(addr uint64) bool {
 	return in != nil && in.Writable && !strings.HasPrefix(in.Name, ".data.rel.ro") // which the loader protects
 }
 
+// addsToLabels says whether the routine adds distances that memory holds to a label: what comes of it may be stored in a
+// table of labels, and is no label that data holds.
+func (s *resolver) addsToLabels() bool {
+	if s.adds == nil {
+		isSum := func(v value) bool { return v.form == target && !s.isOwnAnchor(v) }
+		adds := false
+		for b := range s.d.blocks {
+			s.run([]int{b}, func(m *machine) value {
+				adds = adds || slices.ContainsFunc(m.regs[:], isSum) || slices.ContainsFunc(m.memory, func(c cell) bool { return isSum(c.value) })
+				return value{}
+			})
+		}
+		s.adds = &adds
+	}
+	return *s.adds
+}
+
 // withLabels returns some targets and all that may be a label of the routine; nil, if those are more
 // than any routine has.
 func (s *resolver) withLabels(targets []int) []int {
@@ -131,9 +150,9 @@ func (s *resolver) isOwnAnchor(v value) bool {
 	return v.anchor == v.off || in != nil && !in.Exec && in == s.im.SectionAt(uint64(v.off))
 }
 
-// readEntries returns where the entries lead, as far as they lead into the routine: those of a table of which no length
-// is known from before the place that the code names, for the least index may be negative, through holes, and through
-// what other code names, for an array behind it may begin with another index than nought.
+// readEntries returns where the entries lead, as far as they lead into the routine: those of a table of distances from
+// itself from its beginning, whatever place in it the code names, and through holes. Where it is not known where a table
+// of distances from a label ends, its surroundings are read instead.
 func (s *resolver) readEntries(v value, l limit) (e entries) {
 	isOwn, isOpen := s.isOwnAnchor(v), l.certainty == open
 	fromLabel := v.form == target && !isOwn
@@ -183,31 +202,84 @@ func (s *resolver) readEntries(v value, l limit) (e entries) {
 // and ends, and on both sides of it: what the program jumps by is among them, and what else leads into the routine does no
 // harm. The place that is known has to be in it: none that an index which begins far above nought makes of the table's.
 func (s *resolver) readAround(v value, l limit) (e entries) {
-	const mostGap = 256 // words in a row that lead nowhere: a table may be filled where it has no label
 	in := s.im.SectionAt(uint64(v.off))
 	if in == nil || in.Exec || !s.isNearTable(v) {
 		return e
 	}
 	e.skips = true
-	size := int64(v.size)
-	if v.scale%v.size != 0 {
-		size = int64(v.scale)
+	step := int64(v.size)
+	if v.scale%v.size != 0 { // packed
+		step = int64(v.scale)
 	}
-	for _, step := range [...]int64{size, -size} {
-		for at, gap := v.off, 0; gap < mostGap && len(e.targets) < maxEntries && uint64(at)-in.Addr < uint64(len(in.Data)); at += step {
-			addr, to, ok := s.entryAt(uint64(at), v)
-			switch {
-			case s.inside(s.d, to) >= 0 || ok && gap == 0:
-				e.targets, gap = append(e.targets, to), 0
-				continue
-			case to >= 0 && !s.isEnd(s.d, l.frame, addr) && s.mayBePart(to, gap == 0):
-				e.goesOn = true
-				return e
-			}
-			gap++
+	e.goesOn = !s.readTowards(&e, v, step, l) || !s.readTowards(&e, v, -step, l)
+	return e
+}
+
+// readTowards adds where the words in one direction lead, up to a long gap that lies, or leads, beyond what code names:
+// within one object, a table may be filled where it has no label. It answers false if not all were read, or one leads to
+// what may be a cold part of the routine.
+func (s *resolver) readTowards(e *entries, v value, step int64, l limit) bool {
+	const longGap = 256 // words
+	in := s.im.SectionAt(uint64(v.off))
+	gap, named := 0, false
+	for at := uint64(v.off); at-in.Addr < uint64(len(in.Data)) && (gap < longGap || !named); at += uint64(step) {
+		s.steps.Add(-1)
+		addr, to, ok := s.entryAt(at, v)
+		switch {
+		case len(e.targets) == maxEntries, s.steps.Load() <= 0:
+			return false
+		case ok && gap > 0 && s.isAmidDispatch(to):
+		case s.inside(s.d, to) >= 0 || ok && gap == 0:
+			e.targets, gap, named = append(e.targets, to), 0, false
+			continue
+		case ok, to >= 0 && !s.isEnd(s.d, l.frame, addr) && s.mayBePart(to, gap == 0):
+			return false
+		}
+		gap++
+		named = named || s.mentions.has(at)
+	}
+	return true
+}
+
+// isAmidDispatch says whether instruction i lies between the load of a distance and the jump that it is for: numbers of
+// other data may lead there, and labels do not.
+func (s *resolver) isAmidDispatch(i int) bool {
+	const most = 16 // instructions
+	jump := i
+	for range most {
+		if jump < 0 || s.loadsElement(jump) {
+			return false
+		}
+		jump = s.onward(jump)
+	}
+	if jump < 0 || s.insns[jump].Kind != x86.JmpInd {
+		return false
+	}
+	for k := i - 1; k >= max(i-most, 0) && s.insns[k].Kind == x86.Other; k-- {
+		if s.loadsElement(k) {
+			return true
 		}
 	}
-	return e
+	return false
+}
+
+// loadsElement says whether an instruction that moves or adds names memory by an index.
+func (s *resolver) loadsElement(i int) bool {
+	_, rm, _ := s.operands(i)
+	return s.insns[i].Kind == x86.Other && s.insns[i].Op != lea && rm.Mem && rm.Index >= 0
+}
+
+// onward returns the instruction that runs behind i; i itself if that is an indirect jump, -1 if there is not just one.
+func (s *resolver) onward(i int) int {
+	switch s.insns[i].Kind {
+	case x86.JmpInd:
+		return i
+	case x86.Jmp:
+		return int(s.target[i])
+	case x86.Other:
+		return s.next(s.d, i)
+	}
+	return -1
 }
 
 // isNearTable says whether a table that holds distances from a label seems to begin at v.off or, if the least index is not

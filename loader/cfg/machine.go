@@ -30,6 +30,9 @@ type machine struct {
 	compare comparison
 
 	frameAliased bool // pointers may lead into the frame
+
+	stored         []slot // in the frame, since the run began
+	storedAnywhere bool   // in the frame, at a place that is not known
 }
 
 // A cell is a known place in memory.
@@ -60,6 +63,7 @@ func (m *machine) reset(cfa image.CFA) {
 	m.memory, m.bounds = m.memory[:0], m.bounds[:0]
 	m.symbols = append(m.symbols[:0], symbol{}, symbol{})
 	m.compare = comparison{}
+	m.stored, m.storedAnywhere = m.stored[:0], false
 	for i := range m.regs {
 		m.regs[i] = m.fresh(initial)
 		m.symbols[m.regs[i].sym].reg = int8(i)
@@ -160,7 +164,8 @@ func (m *machine) forget(op *operation) {
 		m.forgetMemory()
 	case !op.stores():
 	case op.Map >= evex, op.setsBit():
-		m.forgetCells(func(c *cell) bool { return c.base != 0 })
+		m.storedAnywhere = true
+		m.forgetCells(func(*cell) bool { return true })
 	default:
 		m.store(op.rm, storeSize(op), m.fresh(computed))
 	}
@@ -255,14 +260,15 @@ func (m *machine) store(rm x86.Operand, size int, v value) {
 	at, ok := m.place(rm, uint8(min(size, 255)))
 	switch {
 	case m.isInFrame(rm) && at.base != frameSymbol: // an element of an array there
+		m.storedAnywhere = true
 		m.forgetCells(func(c *cell) bool { return c.base != 0 })
 	case ok && at.base == 0: // an absolute address is none of the frame's
 		m.forgetCells(func(c *cell) bool { return c.base != frameSymbol })
 	case ok && at.base == frameSymbol:
-		end := at.disp + int64(size)
+		m.stored = append(m.stored, at)
 		m.forgetCells(func(c *cell) bool {
 			if c.base == frameSymbol {
-				return c.disp < end && at.disp < c.disp+int64(c.size)
+				return c.overlaps(at)
 			}
 			return m.frameAliased && c.base != 0
 		})

@@ -138,6 +138,9 @@ func (m *mentions) addData(im *image.Image, c *code) {
 			m.add(s.Addr)
 		}
 	}
+	for _, routine := range im.Personalities {
+		m.add(routine)
+	}
 	m.add(im.Entry)
 }
 

@@ -184,7 +184,7 @@ func (s *resolver) locationOf(sym int32, b int) (location, bool) {
 	switch from := &s.machine.symbols[sym]; {
 	case from.source == initial:
 		return location{block: b, reg: from.reg}, true
-	case from.source == loaded && from.slot.base == frameSymbol:
+	case from.source == loaded && from.slot.base == frameSymbol && !from.stored:
 		return location{block: b, reg: -1, slot: from.slot}, true
 	}
 	return location{}, false

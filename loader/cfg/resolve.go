@@ -106,29 +106,50 @@ func (s *resolver) computedEarlier(b int) (all *table) {
 // returns once more when other code of the routine has run.
 func (s *resolver) hidesFrame() bool {
 	if s.hides == nil {
-		hides := !s.callsWhatReturnsTwice() && hidesFrame(s.d.blocks,
+		hides := hidesFrame(s.d.blocks,
 			func(addr uint64) image.CFA { return cfaAt(s.pieces[s.findPiece(addr)].Rows, addr) },
-			func(q *Insn) []byte { return s.bytes(s.find(q.Addr)) })
+			func(q *Insn) []byte { return s.bytes(s.find(q.Addr)) }) && !s.callsWhatReturnsTwice()
 		s.hides = &hides
 	}
 	return *s.hides
 }
 
-// callsWhatReturnsTwice says whether the routine calls a function that may return more than once: it is known by name, or
-// saves its return address.
+// callsWhatReturnsTwice says whether the routine may call a function that returns more than once: it is known by name, or
+// keeps its return address. A call through a register may, if the routine names such a function.
 func (s *resolver) callsWhatReturnsTwice() bool {
 	return slices.ContainsFunc(s.d.blocks, func(b Block) bool {
 		if b.End != Call && b.End != CallInd {
 			return false
 		}
 		i := s.find(b.Insns[len(b.Insns)-1].Addr)
-		if b.End == CallInd || s.imported(i) != "" {
-			return isReturnsTwiceSymbol(s.imported(i))
+		switch name := s.imported(i); {
+		case name != "":
+			return isReturnsTwiceSymbol(name)
+		case b.End == Call:
+			return s.returnsTwice(s.insns[i].target())
 		}
-		to := s.insns[i].target()
-		piece := s.findPiece(to)
-		return piece >= 0 && isReturnsTwiceSymbol(s.pieces[piece].symbol) || s.returnUse(to).saves
+		return s.namesWhatReturnsTwice()
 	})
+}
+
+// namesWhatReturnsTwice says whether an instruction of the routine takes the address of such a function, or of its slot.
+func (s *resolver) namesWhatReturnsTwice() (found bool) {
+	for b := range s.d.blocks {
+		for k := range s.d.blocks[b].Insns {
+			q := &s.d.blocks[b].Insns[k]
+			eachOperand(q, s.bytes(int(s.d.first[b])+k), !s.im.PIE, func(addr uint64) {
+				piece := s.findPiece(addr)
+				found = found || isReturnsTwiceSymbol(s.imports[addr]) || piece >= 0 && s.pieces[piece].Lo == addr && s.returnsTwice(addr)
+			})
+		}
+	}
+	return found
+}
+
+// returnsTwice says whether the function at an address, one of this file, returns more than once.
+func (s *resolver) returnsTwice(entry uint64) bool {
+	piece := s.findPiece(entry)
+	return piece >= 0 && isReturnsTwiceSymbol(s.pieces[piece].symbol) || s.returnUse(entry).saves
 }
 
 // held is what a machine has in the location's register or slot.

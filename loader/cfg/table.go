@@ -61,6 +61,7 @@ type resolver struct {
 	sure     search          // proves where a value comes from
 	likely   search          // takes a switch to have one table: see search.guesses
 	claimed  map[uint64]bool // tables that jumps are known, or taken, to go through
+	adds     *bool           // what addsToLabels answers; nil until asked for
 	labels   []int           // all that may be one in the routine; nil until asked for
 
 	inRegisters bool // the search for origins does not go through memory

@@ -70,6 +70,7 @@ type symbol struct {
 	other  value // chosen: the other
 	slot   slot  // loaded: from where
 	reread bool  // memory that others may write was taken to hold it once more
+	stored bool  // loaded from what has been stored in the frame since the run began, in a way that is not followed
 }
 
 // A slot is a place in memory: an absolute address, or a displacement from a symbol.
@@ -356,10 +357,20 @@ func (m *machine) slotAt(at slot) value {
 		return v
 	}
 	v := m.fresh(loaded)
-	m.symbols[v.sym].slot = at
+	m.symbols[v.sym].slot, m.symbols[v.sym].stored = at, at.base == frameSymbol && m.hasStored(at)
 	if at.size < 8 {
 		v.bits = at.size * 8
 	}
 	m.memory = append(m.memory, cell{slot: at, value: v})
 	return v
+}
+
+// hasStored says whether a place in the frame may have been written since the run began.
+func (m *machine) hasStored(at slot) bool {
+	return m.storedAnywhere || slices.ContainsFunc(m.stored, at.overlaps)
+}
+
+// overlaps says whether two places of the same base have a byte in common.
+func (at slot) overlaps(other slot) bool {
+	return other.disp < at.disp+int64(at.size) && at.disp < other.disp+int64(other.size)
 }

@@ -20,6 +20,9 @@ func (im *Image) readFrames() error {
 	calls := callSiteReader{image: im}
 	ranges := make([]Range, 0, len(entries))
 	for _, e := range entries {
+		if e.personality != 0 && !slices.Contains(im.Personalities, e.personality) {
+			im.Personalities = append(im.Personalities, e.personality)
+		}
 		text := im.SectionAt(e.Lo)
 		if text == nil || !text.Exec || isStubs(text.Name) || e.Hi > text.Addr+uint64(len(text.Data)) {
 			continue
@@ -52,6 +55,7 @@ func withoutOverlap(ranges []Range) []Range {
 type frameEntry struct {
 	Range
 	lsda             uint64 // address of the language-specific data area, 0 if there is none
+	personality      uint64 // of the personality routine, 0 if there is none or memory holds it
 	firstRow, rowEnd int    // its rows in frameReader.rows
 }
 
@@ -62,6 +66,7 @@ type commonEntry struct {
 	returnReg   uint64
 	codePointer pointerEncoding // of addresses of code
 	lsdaPointer pointerEncoding
+	personality uint64
 	sized       bool // entries say how long their augmentation data is
 	signal      bool
 	initial     unwindState
@@ -161,8 +166,10 @@ func (c *commonEntry) readAugmentation(body *cursor, augmentation string) {
 		case 'L':
 			c.lsdaPointer = pointerEncoding(known.byte())
 		case 'P':
-			personality := pointerEncoding(known.byte())
-			known.pointer(personality &^ indirectFlag)
+			encoding := pointerEncoding(known.byte())
+			if at := known.pointer(encoding &^ indirectFlag); encoding&indirectFlag == 0 {
+				c.personality = at
+			}
 		case 'S':
 			c.signal = true
 		default:
@@ -186,7 +193,7 @@ func (r *frameReader) readEntry(body cursor, common *commonEntry) {
 	if body.failed || e.Hi <= e.Lo {
 		return
 	}
-	e.Signal, e.Fault = common.signal, common.fault
+	e.Signal, e.Fault, e.personality = common.signal, common.fault, common.personality
 	if common.sized {
 		augmentation := body.take(body.uleb())
 		e.lsda = augmentation.pointer(common.lsdaPointer)

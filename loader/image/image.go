@@ -27,6 +27,10 @@ type Image struct {
 	Sections []Section // sorted by address
 	Ranges   []Range   // code that .eh_frame describes, sorted by Lo, without overlap; stubs (.plt*) are left out
 
+	// Personalities are the personality routines that .eh_frame names itself, as in a file at a fixed address: the
+	// unwinder calls them, and nothing else need name them.
+	Personalities []uint64
+
 	symbols     []Symbol
 	relocations map[uint64]uint64
 	resolvers   []uint64

@@ -416,6 +416,19 @@ func ExampleReadingOf() {
 	// Output: register 6 minus register 7: true
 }
 
+// TestPersonalityIsCalled: a personality routine that unwind information alone names is called by the unwinder. It was taken
+// for one that nobody calls.
+func TestPersonalityIsCalled(t *testing.T) {
+	const source = `
+		__attribute__((noinline)) int own(int n) { return n > 3 ? n * 7 : n + 1; }
+		__asm__(".type guarded,@function\nguarded: .cfi_startproc\n.cfi_personality 0x3,own\nret\n.cfi_endproc\n.size guarded,.-guarded");
+		int main(void) { return 0; }`
+	p := planned(t, compile(t, source, "-O1", "-no-pie", "-fno-pie"), plan.Options{})
+	if !routine(t, p, "own").MayBeRoot() {
+		t.Error("nobody is taken to call it")
+	}
+}
+
 func BenchmarkMake(b *testing.B) {
 	for _, path := range system(b) {
 		b.Run(path[strings.LastIndexByte(path, '/')+1:], func(b *testing.B) {
