@@ -150,6 +150,25 @@ func TestNamedEntries(t *testing.T) {
 	}
 }
 
+// Clang gives each state of a machine a copy of the switch, on a number then, and reads the table by its distance from a
+// base that other blocks have loaded.
+func TestSwitchOnNumber(t *testing.T) {
+	const source = `
+		__asm__(".globl states\n.type states,@function\nstates: .cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offset 8\nlea 9f(%rip),%rdx\ntest %edi,%edi\nje 3f\n"
+			"xor %eax,%eax\nmov %eax,%ebx\nmovslq (%rdx,%rbx,4),%rcx\nadd %rdx,%rcx\njmp *%rcx\n"
+			"1: inc %esi\ntest %esi,%edi\nje 4f\nmov $2,%ebx\nmovslq (%rdx,%rbx,4),%rcx\nadd %rdx,%rcx\njmp *%rcx\n"
+			"2: dec %esi\nje 4f\nmovslq 8(%rdx),%rcx\nadd %rdx,%rcx\njmp *%rcx\n"
+			"3: lea 9f+4(%rip),%rbx\nmovslq (%rbx),%rcx\nlea 9f(%rip),%rbx\nadd %rbx,%rcx\njmp *%rcx\n"
+			"4: pop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size states,.-states\n"
+			".section .rodata\n.p2align 2\n9: .long 1b-9b, 2b-9b, 3b-9b, 0x4000000\n.text\n");`
+	for _, flags := range [][]string{nil, {"-no-pie"}} {
+		r := routine(t, recoverFile(t, compile(t, source+callees, flags...)), "states")
+		if ways := switchWays(r); r.LeftOut != "" || !slices.Equal(ways, []int{3, 3, 3, 3}) {
+			t.Errorf("%q: switches of %d ways, want 3 four times; left out: %q", flags, ways, r.LeftOut)
+		}
+	}
+}
+
 // The cold cases of a switch may be one part of it, of which no case is the beginning.
 func TestColdPartOfTwoCases(t *testing.T) {
 	const source = `

@@ -166,6 +166,12 @@ func (m *machine) sum(a, b value, bits uint8) value {
 	if a.form == constant || a.form == symbolic && b.form > constant {
 		a, b = b, a
 	}
+	if to, ok := m.targetOf(a, b, bits); ok {
+		return to
+	}
+	if to, ok := m.targetOf(b, a, bits); ok {
+		return to
+	}
 	switch {
 	case a.form == constant:
 		return m.narrow(number(uint64(a.off+b.off)), bits)
@@ -179,6 +185,21 @@ func (m *machine) sum(a, b value, bits uint8) value {
 		return m.sumSymbol(a, b)
 	}
 	return m.fresh(computed)
+}
+
+// targetOf returns what a word and an anchor add up to where the word is a distance from there that lies behind it: the
+// target of a switch's table whose index is a number. All of the table is taken for it.
+func (m *machine) targetOf(word, anchor value, bits uint8) (to value, ok bool) {
+	from := &m.symbols[word.sym]
+	isWord := word.form == symbolic && word.off == 0 && word.bits == 32 && from.source == loaded && from.slot.size == 4 && from.slot.base != frameSymbol
+	isAnchor := anchor.form == constant && from.slot.base == 0 || anchor.form == symbolic && anchor.bits == 64 && !anchor.dirty && anchor.sym == from.slot.base
+	const most = 4 * maxEntries
+	if behind := from.slot.disp - anchor.off; bits != 64 || !isWord || !isAnchor || behind < 0 || behind >= most || behind%4 != 0 {
+		return value{}, false
+	}
+	base := from.slot.base
+	to = value{form: target, scale: 4, size: 4, signed: true, base: base, off: from.slot.disp, anchorBase: base, anchor: anchor.off}
+	return to.withIndex(m.fresh(computed)), true
 }
 
 func (m *machine) displaced(a value, off int64, bits uint8) value {
