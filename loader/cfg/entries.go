@@ -242,12 +242,12 @@ func (s *resolver) readTowards(e *entries, v value, step int64, l limit) bool {
 }
 
 // isAmidDispatch says whether instruction i lies between the load of a distance and the jump that it is for: numbers of
-// other data may lead there, and labels do not.
+// other data may lead there, and labels do not, for what jumps behind a label loads its distance there.
 func (s *resolver) isAmidDispatch(i int) bool {
 	const most = 16 // instructions
 	jump := i
 	for range most {
-		if jump < 0 || s.loadsElement(jump) {
+		if jump < 0 || s.usesMemory(jump) {
 			return false
 		}
 		jump = s.onward(jump)
@@ -256,17 +256,17 @@ func (s *resolver) isAmidDispatch(i int) bool {
 		return false
 	}
 	for k := i - 1; k >= max(i-most, 0) && s.insns[k].Kind == x86.Other; k-- {
-		if s.loadsElement(k) {
+		if _, rm, _ := s.operands(k); rm.Index >= 0 && s.usesMemory(k) {
 			return true
 		}
 	}
 	return false
 }
 
-// loadsElement says whether an instruction that moves or adds names memory by an index.
-func (s *resolver) loadsElement(i int) bool {
+// usesMemory says whether an instruction has an operand in memory.
+func (s *resolver) usesMemory(i int) bool {
 	_, rm, _ := s.operands(i)
-	return s.insns[i].Kind == x86.Other && s.insns[i].Op != lea && rm.Mem && rm.Index >= 0
+	return rm.Mem && !(s.insns[i].Map == 0 && s.insns[i].Op == lea)
 }
 
 // onward returns the instruction that runs behind i; i itself if that is an indirect jump, -1 if there is not just one.
