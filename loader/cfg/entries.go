@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
-
-	"wpptrace/loader/x86"
 )
 
 // readAt reads the entries of the table at v.off. A table has to be read whole; more targets than it has do no harm.
@@ -54,7 +52,7 @@ func (s *resolver) entriesWithin(v value, l limit) (entries, limit) {
 // entriesOf returns where the entries of the table at v.off lead, and remembers it.
 func (s *resolver) entriesOf(v value, l limit) entries {
 	e := extent{form: v.form, scale: v.scale, size: v.size, addr: v.off, anchor: v.anchor, limit: l}
-	e.check = noCheck
+	e.check, e.negative, e.reread = noCheck, false, false
 	found, ok := s.known[e]
 	if !ok {
 		found = s.readEntries(v, l)
@@ -67,13 +65,12 @@ func (s *resolver) entriesOf(v value, l limit) entries {
 // changed since, in memory that others write. Where it was read once more, an entry that code names may be its own.
 func (s *resolver) isLonger(v value, l limit) bool {
 	for i := l.most + 1; ; i++ {
-		at := uint64(v.off) + i*uint64(v.scale)
-		addr, _, ok := s.entryAt(at, v)
-		isAnothers := s.mentions.has(at) && (!l.reread || s.isOwnAnchor(v) && s.beginsAnother(v, at))
-		if isAnothers || !ok && !s.ends(addr) {
+		n := s.entryNo(v, i)
+		isAnothers := s.mentions.has(n.at) && (!l.reread || s.isOwnAnchor(v) && s.beginsAnother(v, n.at))
+		if isAnothers || !n.inside && !s.ends(n.addr) {
 			return false
 		}
-		if ok {
+		if n.inside {
 			return true
 		}
 	}
@@ -81,8 +78,7 @@ func (s *resolver) isLonger(v value, l limit) bool {
 
 // beginsTable says whether the word at v.off may be a table's first: it leads to code.
 func (s *resolver) beginsTable(v value) bool {
-	_, i, _ := s.entryAt(uint64(v.off), v)
-	return i >= 0
+	return s.entryNo(v, 0).to >= 0
 }
 
 // isWritten says whether the program can write where the table lies: it may hold other labels then
@@ -153,40 +149,48 @@ func (s *resolver) isOwnAnchor(v value) bool {
 // readEntries returns where the entries lead, as far as they lead into the routine: those of a table of distances from
 // itself from its beginning, whatever place in it the code names, and through holes. Where it is not known where a table
 // of distances from a label ends, its surroundings are read instead.
-func (s *resolver) readEntries(v value, l limit) (e entries) {
-	isOwn, isOpen := s.isOwnAnchor(v), l.certainty == open
-	fromLabel := v.form == target && !isOwn
-	switch {
-	case fromLabel && isOpen && !l.guess:
+func (s *resolver) readEntries(v value, l limit) entries {
+	isOwn := s.isOwnAnchor(v)
+	isEndless := v.form == target && !isOwn && l.certainty == open
+	if isEndless && !l.guess {
 		return s.readAround(v, l)
-	case isOwn && v.off > v.anchor:
+	}
+	skips := isOwn && v.off > v.anchor
+	if skips {
 		before := uint64(v.off-v.anchor) / uint64(v.scale)
 		v.off -= int64(before * uint64(v.scale))
-		l.most, l.unset, e.skips = l.most+before, 0, true
+		l.most, l.unset = l.most+before, 0
 	}
-	another := false
+	e := s.readOn(v, l)
+	if isEndless && !e.full {
+		return s.readAround(v, l)
+	}
+	e.skips = e.skips || skips
+	return e
+}
+
+// readOn reads the entries from the first on, up to the last or the one that ends the table.
+func (s *resolver) readOn(v value, l limit) (e entries) {
+	isOwn, isOpen, another := s.isOwnAnchor(v), l.certainty == open, false
 	for i := uint64(0); i <= l.most; i++ {
-		at := uint64(v.off) + i*uint64(v.scale)
-		addr, to, ok := s.entryAt(at, v)
-		another = another || isOwn && isOpen && len(e.targets) > 0 && s.beginsAnother(v, at)
+		n := s.entryNo(v, i)
+		another = another || isOwn && isOpen && len(e.targets) > 0 && s.beginsAnother(v, n.at)
 		switch {
-		case len(e.targets) == 0 && isOwn && at < uint64(v.anchor):
+		case len(e.targets) == 0 && isOwn && n.at < uint64(v.anchor):
 			e.skips = true
-		case len(e.targets) == 0 && isOpen && v.form == element && i < mostLess && s.isBefore(to, ok):
+		case len(e.targets) == 0 && isOpen && v.form == element && i < mostLess && s.isBefore(n):
 			e.skips = true
 		case i&l.unset != 0:
 			e.skips = true
-			if ok {
-				e.holes = append(e.holes, to)
+			if n.inside {
+				e.holes = append(e.holes, n.to)
 			}
-		case ok && !(isOpen && v.form == element && to == s.d.entry):
-			e.targets = append(e.targets, to)
-		case s.isEnd(s.d, l.frame, addr):
+		case n.inside && !(isOpen && v.form == element && n.to == s.d.entry):
+			e.targets = append(e.targets, n.to)
+		case s.isEnd(s.d, l.frame, n.addr):
 			e.skips = true
-		case fromLabel && isOpen:
-			return s.readAround(v, l)
 		default:
-			e.goesOn = s.mayGoOn(v, l, i, e.targets, another)
+			e.goesOn = s.mayGoOn(v, l, n, e.targets, another)
 			return e
 		}
 	}
@@ -224,15 +228,14 @@ func (s *resolver) readTowards(e *entries, v value, step int64, l limit) bool {
 	gap, named := 0, false
 	for at := uint64(v.off); at-in.Addr < uint64(len(in.Data)) && (gap < longGap || !named); at += uint64(step) {
 		s.steps.Add(-1)
-		addr, to, ok := s.entryAt(at, v)
+		n := s.entryAt(at, v)
 		switch {
 		case len(e.targets) == maxEntries, s.steps.Load() <= 0:
 			return false
-		case ok && gap > 0 && s.isAmidDispatch(to):
-		case s.inside(s.d, to) >= 0 || ok && gap == 0:
-			e.targets, gap, named = append(e.targets, to), 0, false
+		case s.inside(s.d, n.to) >= 0 || n.inside && gap == 0:
+			e.targets, gap, named = append(e.targets, n.to), 0, false
 			continue
-		case ok, to >= 0 && !s.isEnd(s.d, l.frame, addr) && s.mayBePart(to, gap == 0):
+		case n.inside, n.to >= 0 && !s.isEnd(s.d, l.frame, n.addr) && s.mayBePart(n.to, gap == 0):
 			return false
 		}
 		gap++
@@ -241,53 +244,12 @@ func (s *resolver) readTowards(e *entries, v value, step int64, l limit) bool {
 	return true
 }
 
-// isAmidDispatch says whether instruction i lies between the load of a distance and the jump that it is for: numbers of
-// other data may lead there, and labels do not, for what jumps behind a label loads its distance there.
-func (s *resolver) isAmidDispatch(i int) bool {
-	const most = 16 // instructions
-	jump := i
-	for range most {
-		if jump < 0 || s.usesMemory(jump) {
-			return false
-		}
-		jump = s.onward(jump)
-	}
-	if jump < 0 || s.insns[jump].Kind != x86.JmpInd {
-		return false
-	}
-	for k := i - 1; k >= max(i-most, 0) && s.insns[k].Kind == x86.Other; k-- {
-		if _, rm, _ := s.operands(k); rm.Index >= 0 && s.usesMemory(k) {
-			return true
-		}
-	}
-	return false
-}
-
-// usesMemory says whether an instruction has an operand in memory.
-func (s *resolver) usesMemory(i int) bool {
-	_, rm, _ := s.operands(i)
-	return rm.Mem && !(s.insns[i].Map == 0 && s.insns[i].Op == lea)
-}
-
-// onward returns the instruction that runs behind i; i itself if that is an indirect jump, -1 if there is not just one.
-func (s *resolver) onward(i int) int {
-	switch s.insns[i].Kind {
-	case x86.JmpInd:
-		return i
-	case x86.Jmp:
-		return int(s.target[i])
-	case x86.Other:
-		return s.next(s.d, i)
-	}
-	return -1
-}
-
 // isNearTable says whether a table that holds distances from a label seems to begin at v.off or, if the least index is not
 // nought, a little behind it.
 func (s *resolver) isNearTable(v value) bool {
 	for i := range uint64(mostLess) {
-		at := uint64(v.off) + i*uint64(v.scale)
-		if _, _, ok := s.entryAt(at, v); ok && (i == 0 || !s.im.PIE) || s.im.PIE && s.mentions.has(at) {
+		n := s.entryNo(v, i)
+		if n.inside && (i == 0 || !s.im.PIE) || s.im.PIE && s.mentions.has(n.at) {
 			return true
 		}
 	}
@@ -305,15 +267,14 @@ func (s *resolver) mayBePart(i int, near bool) bool {
 // known not to be less, they take from the table's address.
 const mostLess = 16
 
-// isBefore says whether an entry at the beginning, which leads to instruction i and if leads says so into the routine,
-// may lie before that of the least index: it leads neither into the routine, nor to what may yet become a part of it, nor,
-// as what a table of functions holds, to the beginning of another.
-func (s *resolver) isBefore(i int, leads bool) bool {
-	if leads || i < 0 {
-		return !leads
+// isBefore says whether an entry at the beginning may lie before that of the least index: it leads neither into the
+// routine, nor to what may yet become a part of it, nor, as what a table of functions holds, to the beginning of another.
+func (s *resolver) isBefore(n entry) bool {
+	if n.inside || n.to < 0 {
+		return !n.inside
 	}
-	p := &s.pieces[s.pieceOf[i]]
-	return p.first != i && !isPart(p.symbol) && (p.called || p.symbol != "" || s.mentions.has(p.Lo))
+	p := &s.pieces[s.pieceOf[n.to]]
+	return p.first != n.to && !isPart(p.symbol) && (p.called || p.symbol != "" || s.mentions.has(p.Lo))
 }
 
 // beginsAnother says whether another table of distances from itself seems to begin at an entry of one: code names it, and
@@ -325,7 +286,7 @@ func (s *resolver) beginsAnother(v value, at uint64) bool {
 	}
 	v.anchor = int64(at)
 	for i := range uint64(enough) {
-		if _, to, _ := s.entryAt(at+i*uint64(v.scale), v); to < 0 {
+		if s.entryAt(at+i*uint64(v.scale), v).to < 0 {
 			return false
 		}
 	}
@@ -335,13 +296,12 @@ func (s *resolver) beginsAnother(v value, at uint64) bool {
 // beyond returns where the entries from i on lead that no mask lets a jump come to, as far as they lead into
 // the routine.
 func (s *resolver) beyond(v value, i uint64) (list []int) {
-	for ; i < maxEntries; i++ {
-		at := uint64(v.off) + i*uint64(v.scale)
-		_, to, ok := s.entryAt(at, v)
-		if !ok || s.mentions.has(at) {
+	for end := i + maxEntries; i < end; i++ {
+		n := s.entryNo(v, i)
+		if !n.inside || s.mentions.has(n.at) {
 			break
 		}
-		list = append(list, to)
+		list = append(list, n.to)
 	}
 	return list
 }
@@ -359,61 +319,75 @@ func (s *resolver) isBoundary(addr uint64) bool {
 	return at >= 0 && s.pieces[at].Lo == addr || before >= 0 && s.pieces[before].Hi == addr
 }
 
-// mayGoOn says whether a table may go on at entry i, which is none that leads into the routine, behind some targets and
+// mayGoOn says whether a table may go on at an entry, which is none that leads into the routine, behind some targets and
 // perhaps another table's beginning.
-func (s *resolver) mayGoOn(v value, l limit, i uint64, targets []int, another bool) bool {
-	at := uint64(v.off) + i*uint64(v.scale)
-	addr, to, ok := s.entryAt(at, v)
+func (s *resolver) mayGoOn(v value, l limit, n entry, targets []int, another bool) bool {
 	switch {
-	case to >= 0 && s.isUnexplained(to): // it may be a cold case
+	case n.to >= 0 && s.isUnexplained(n.to): // it may be a cold case
 		return true
-	case ok: // the routine's beginning is a label only where there is no frame yet
+	case n.inside: // the routine's beginning is a label only where there is no frame yet
 		return l.frame == entryCFA
 	case l.certainty != open || another:
 		return false
-	case s.isOwnAnchor(v) && s.mentions.has(at) && !s.isBoundary(addr): // compilers leave no gaps in these
+	case s.isOwnAnchor(v) && s.mentions.has(n.at) && !s.isBoundary(n.addr): // compilers leave no gaps in these
 		return false
 	}
-	return s.goesOn(v, l, i, targets)
+	return s.resumes(v, l, n, targets)
 }
 
-// goesOn says whether a table of which it is not known how long it is may go on behind entry i, which leads nowhere: one
+// resumes says whether a table of which it is not known how long it is may go on behind an entry that leads nowhere: one
 // of the next leads into the routine, where none of the targets is, before any that code names. Of a table of addresses,
 // all but the routine's beginning is known without that.
-func (s *resolver) goesOn(v value, l limit, i uint64, targets []int) bool {
+func (s *resolver) resumes(v value, l limit, n entry, targets []int) bool {
 	in := s.im.SectionAt(uint64(v.off))
 	if in == nil {
 		return false
 	}
-	for k, last := i+1, min(l.most, i+maxEntries); k <= last; k++ {
-		at := uint64(v.off) + k*uint64(v.scale)
-		if s.mentions.has(at) || at-in.Addr >= uint64(len(in.Data)) {
+	for i, last := n.index+1, min(l.most, n.index+maxEntries); i <= last; i++ {
+		n := s.entryNo(v, i)
+		switch {
+		case s.mentions.has(n.at) || n.at-in.Addr >= uint64(len(in.Data)):
 			return false
-		}
-		switch _, to, ok := s.entryAt(at, v); {
 		case v.form == element:
-			if to == s.d.entry && l.frame == entryCFA {
+			if n.to == s.d.entry && l.frame == entryCFA {
 				return true
 			}
-		case ok && !slices.Contains(targets, to):
+		case n.inside && !slices.Contains(targets, n.to):
 			return true
 		}
 	}
 	return false
 }
 
-// entryAt reads one entry of a table and returns the address and the instruction that it leads to, -1
-// if to none, and whether that is in the routine, or in a part that becomes the routine's by that.
-func (s *resolver) entryAt(at uint64, v value) (addr uint64, i int, ok bool) {
-	addr, ok = s.wordAt(at, v.size, v.form == element)
+// An entry is one of a table's, and where it leads.
+type entry struct {
+	index  uint64
+	at     uint64 // its own address
+	addr   uint64 // 0 if it is none that a table may hold
+	to     int    // the instruction at addr, or -1
+	inside bool   // that is in the routine, or in a part that becomes the routine's by that
+}
+
+// entryNo reads one of the entries of the table at v.off.
+func (s *resolver) entryNo(v value, index uint64) entry {
+	n := s.entryAt(uint64(v.off)+index*uint64(v.scale), v)
+	n.index = index
+	return n
+}
+
+// entryAt reads the entry at an address of a table that has such as v.
+func (s *resolver) entryAt(at uint64, v value) entry {
+	n := entry{at: at, to: -1}
+	addr, ok := s.wordAt(at, v.size, v.form == element)
 	if !ok {
-		return 0, -1, false
+		return n
 	}
 	if v.form == target {
 		addr += uint64(v.anchor)
 	}
-	i = s.find(addr)
-	return addr, i, s.inside(s.d, i) >= 0 || i >= 0 && s.isOrphan(i)
+	n.addr, n.to = addr, s.find(addr)
+	n.inside = s.inside(s.d, n.to) >= 0 || n.to >= 0 && s.isOrphan(n.to)
+	return n
 }
 
 // wordAt reads what memory holds at an address, of 4 bytes with the sign, or of 8: a whole address

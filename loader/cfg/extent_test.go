@@ -67,9 +67,17 @@ func TestTablesOfLabels(t *testing.T) {
 		{"more entries than are read", `N long f(const unsigned short *pc, long a) { static const int t[65536] = { [0 ... 65535] = &&X - &&A, [1] = &&A - &&A, [2] = &&B - &&A, [8000] = &&D - &&A };
 			OFFSET: goto *(&&A + t[*pc++]); A: a += q; goto OFFSET; B: a ^= 3; q++; if (a & 1) goto D; goto OFFSET; D: a -= q * 5; q += 2; goto OFFSET; X: return a; }`, 4, 0},
 		{"numbers behind", `N long f(const unsigned char *pc, long a) { static const int t[] = { &&A - &&A, &&B - &&A, &&C - &&A, &&D - &&A, &&X - &&A }, n[] = {` + each(200, "-1, $,") + `};
-			OFF(t); A: a += n[*pc++]; OFF(t); B: a ^= 3; q++; OFF(t); C: a *= 3; OFF(t); D: a -= q * 5; q += 2; OFF(t); X: return a; }`, 5, 6},
+			OFF(t); A: a += n[*pc++]; OFF(t); B: a ^= 3; q++; OFF(t); C: a *= 3; OFF(t); D: a -= q * 5; q += 2; OFF(t); X: return a; }`, 5, 7},
 		{"changed by an index", `N long f(const unsigned char *pc, long a, int k) { static const int tA[] = { &&A - &&A, &&B - &&A, &&X - &&A, &&X - &&A }; static const char pad[3000] = { 1 }; static const int tB[] = { &&C - &&A, &&D - &&A, &&X - &&A, &&X - &&A };
 			const int *tabs[2]; tabs[0] = tA; tabs[1] = tA; q += pad[k]; if (k) q += 5; tabs[k & 1] = tB; goto *(&&A + tabs[0][*pc++ & 3]);
+			A: a += q; return a; B: a ^= 3; q++; if (a & 64) goto D; if (a & 128) goto C; return a; C: a *= 3; return a; D: a -= q * 5; q += 2; return a; X: return a; }`, 5, 0},
+		{"copied over, 16 bytes at a time", `struct vm { const int *tab; long n; }; const struct vm *volatile other;
+			N long f(const unsigned char *pc, long a, int k) { static const int tA[] = { &&A - &&A, &&B - &&A, &&X - &&A, &&X - &&A }; static const char pad[3000] = { 1 }; static const int tB[] = { &&C - &&A, &&D - &&A, &&X - &&A, &&X - &&A };
+			static const struct vm vB = { tB, 3 }; struct vm v; v.tab = tA; v.n = k; __asm__("" : "+m"(v)); q += pad[k]; other = &vB; v = *other; __asm__("" : "+m"(v)); goto *(&&A + v.tab[*pc++ & 3]);
+			A: a += q; return a; B: a ^= 3; q++; if (a & 64) goto D; if (a & 128) goto C; return a; C: a *= 3; return a; D: a -= q * 5; q += 2; return a; X: return a; }`, 5, 0},
+		{"copied over, 64 bytes at a time", `struct vm { const int *tab; long n[7]; } g; const struct vm *volatile other;
+			__attribute__((target("avx512f,prefer-vector-width=512"))) N long f(const unsigned char *pc, long a, int k) { static const int tA[] = { &&A - &&A, &&B - &&A, &&X - &&A, &&X - &&A }; static const char pad[3000] = { 1 }; static const int tB[] = { &&C - &&A, &&D - &&A, &&X - &&A, &&X - &&A };
+			static const struct vm vB = { tB, 3 }; q += pad[k]; other = &vB; g.tab = tA; g = *other; goto *(&&A + g.tab[*pc++ & 3]);
 			A: a += q; return a; B: a ^= 3; q++; if (a & 64) goto D; if (a & 128) goto C; return a; C: a *= 3; return a; D: a -= q * 5; q += 2; return a; X: return a; }`, 5, 0},
 		{"packed", `N long f(const unsigned char *pc, long a) { static const struct __attribute__((packed)) { char c; void *l; } t[] = { { 1, &&A }, { 2, &&B }, { 3, &&D }, { 4, &&X } };
 			goto *t[*pc++].l; A: a += q; goto *t[*pc++].l; B: a ^= 3; q++; if (a & 1) goto D; goto *t[*pc++].l; D: a -= q * 5; q += 2; goto *t[*pc++].l; X: return a; }`, 4, 0},

@@ -287,7 +287,7 @@ func (f *frame) restores(w *walk) bool {
 	if f.values == nil {
 		f.values = f.newResolver(f.d)
 	}
-	return f.values.allOrigins(reg, int(f.blockAt[w.first]), w.k, func(v value, block int) bool {
+	return f.values.sure.allOrigins(reg, int(f.blockAt[w.first]), w.k, func(v value, block int) bool {
 		return block != outside && v == value{sym: frameSymbol, bits: 64, off: -int64(next.Off)}
 	})
 }

@@ -63,8 +63,7 @@ func (r *recovery) linkLabels(d *draft) {
 func (s *resolver) variable(b int) *table {
 	_, rm, _ := s.operands(s.d.last(b))
 	t := &table{check: noCheck}
-	s.inRegisters = true
-	known := !rm.Mem && s.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, _ int) bool {
+	known := !rm.Mem && s.settled.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, _ int) bool {
 		if v.form != constant {
 			return false
 		}
@@ -74,7 +73,6 @@ func (s *resolver) variable(b int) *table {
 		}
 		return to >= 0
 	})
-	s.inRegisters = false
 	if !known {
 		return nil
 	}
@@ -100,7 +98,7 @@ func (s *resolver) throughFunctions(b int) bool {
 	if v.form != element || v.size != 8 {
 		return false
 	}
-	pairs := s.bases(&s.sure, s.rootOf(v.base, b), root{none: true})
+	pairs := s.sure.bases(s.rootOf(v.base, b), root{none: true})
 	for _, pair := range pairs {
 		if to, ok := s.wordAt(uint64(v.off)+pair[0], 8, true); !ok || s.routineAt(s.find(to)) < 0 {
 			return false

@@ -67,18 +67,13 @@ func (l *linkage) findUses() {
 			l.moving[d.addr] = true
 		}
 	}
-	known := map[uint64]returnUse{}
 	for _, i := range l.ways {
 		q := &l.insns[i]
 		to := q.target()
 		if !isRelative(q.Kind) || l.target[i] >= 0 || l.isStub(to) {
 			continue
 		}
-		use, seen := known[to]
-		if !seen {
-			use = l.returnUse(to)
-			known[to] = use
-		}
+		use := l.returnUse(to)
 		if use.saves {
 			l.program.twice[to] = true
 		}

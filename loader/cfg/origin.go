@@ -13,8 +13,11 @@ type location struct {
 	slot  slot
 }
 
-// A search finds the constants that locations hold, and remembers its answers.
+// A search finds where what registers and slots hold comes from, and the constants that it may be, and remembers its
+// answers.
 type search struct {
+	*resolver
+	slots trust
 	// guesses takes the constants that are found for all that a location may hold. That is so with the
 	// base of a table of distances from it, for a switch has one table: what else seems to be there comes
 	// by a way that is never gone, as behind a call that does not return, or is the base all the same,
@@ -24,6 +27,15 @@ type search struct {
 	held    map[location][]uint64
 	depth   int // of the sums of sums that are looked into
 }
+
+// A trust says which slots of the frame a search takes to hold what was stored there last.
+type trust uint8
+
+const (
+	hiddenSlots trust = iota // those of a frame that no pointer leads to
+	allSlots                 // what compilers put there for a while no pointer leads to
+	noSlots
+)
 
 // memoryBit is the bit of resolver.wrote that says that a block may write the frame's memory.
 const memoryBit = 1 << 16
@@ -39,7 +51,7 @@ const outside = -1
 
 // origins visits every value that the location at may hold. It answers false when visit does, or when
 // the search was given up, and returns the locations that it came through.
-func (s *resolver) origins(at location, visit visitor) (seen map[location]bool, ok bool) {
+func (s *search) origins(at location, visit visitor) (seen map[location]bool, ok bool) {
 	seen = map[location]bool{at: true}
 	queue := []location{at}
 	for len(queue) > 0 {
@@ -79,7 +91,7 @@ func (at location) enqueue(queue []location, seen map[location]bool) []location 
 
 // choices visits what a value is that block b has made, each of those that it was chosen from, but
 // for what was only moved from where it was when the block began: it returns those places.
-func (s *resolver) choices(v value, b int, visit visitor) (passed []location, ok bool) {
+func (s *search) choices(v value, b int, visit visitor) (passed []location, ok bool) {
 	values := []value{v}
 	for i := 0; i < len(values); i++ {
 		s.steps.Add(-int64(len(values)))
@@ -140,8 +152,15 @@ func (s *resolver) linkThrowers() {
 	}
 }
 
+// begin prepares the machine to run from where block b begins, as the search trusts what lies in the frame.
+func (s *search) begin(b int) *machine {
+	m := s.resolver.begin(b)
+	m.frameAliased = m.frameAliased && s.slots != allSlots
+	return m
+}
+
 // valueBehind returns what the location's register or slot holds when block b has run.
-func (s *resolver) valueBehind(at location, b int) value {
+func (s *search) valueBehind(at location, b int) value {
 	n := len(s.d.blocks[b].Insns)
 	if at.reg >= 0 {
 		return s.registerAfter(at.reg, b, n)
@@ -158,14 +177,14 @@ func (s *resolver) valueBehind(at location, b int) value {
 }
 
 // registerAfter returns what a register holds when the first n instructions of block b have run.
-func (s *resolver) registerAfter(reg int8, b, n int) value {
+func (s *search) registerAfter(reg int8, b, n int) value {
 	m := s.begin(b)
 	s.execute(b, n)
 	return m.regs[reg]
 }
 
 // passed tells a value that block b only moved from where it was when the block began.
-func (s *resolver) passed(v value, b int) (location, bool) {
+func (s *search) passed(v value, b int) (location, bool) {
 	if !v.isWhole() {
 		return location{}, false
 	}
@@ -173,9 +192,9 @@ func (s *resolver) passed(v value, b int) (location, bool) {
 	return at, ok && s.isTraced(at)
 }
 
-// isTraced says whether the search for origins goes on through a location: a slot is one where no pointer leads to it.
-func (s *resolver) isTraced(at location) bool {
-	return at.reg >= 0 || s.guessing || !s.inRegisters && s.hidesFrame()
+// isTraced says whether the search goes on through a location.
+func (s *search) isTraced(at location) bool {
+	return at.reg >= 0 || s.slots == allSlots || s.slots == hiddenSlots && s.hidesFrame()
 }
 
 // locationOf returns where the number that a symbol stands for lay when block b began, the machine
@@ -242,15 +261,15 @@ func (s *resolver) rootOf(sym int32, first int) (r root) {
 
 // bases returns the constants that a table's base and anchor may stand for, in pairs, or nil when not
 // all that the search comes to are constants. The machine's symbols are gone then.
-func (s *resolver) bases(by *search, base, anchor root) (pairs [][2]uint64) {
-	bases := s.constants(by, base)
+func (s *search) bases(base, anchor root) (pairs [][2]uint64) {
+	bases := s.constants(base)
 	if anchor == base {
 		for _, c := range bases {
 			pairs = append(pairs, [2]uint64{c, c})
 		}
 		return pairs
 	}
-	anchors := s.constants(by, anchor)
+	anchors := s.constants(anchor)
 	if len(bases) != 1 || len(anchors) != 1 {
 		return nil
 	}
@@ -265,20 +284,18 @@ const (
 
 // constants returns the constants that a root may stand for; nil when that may be anything else. Those
 // that are made of a constant and a number added elsewhere are among them, but for a search that guesses.
-func (s *resolver) constants(by *search, r root) []uint64 {
+func (s *search) constants(r root) []uint64 {
 	if r.none {
 		return []uint64{0}
 	}
 	at := r.at
-	s.guessing = by.guesses
-	defer func() { s.guessing = false }()
 	if !r.known || !s.isTraced(at) {
 		return nil
 	}
-	if out, ok := by.held[at]; ok {
+	if out, ok := s.held[at]; ok {
 		return out
 	}
-	by.held[at] = nil // what is made of itself may be anything
+	s.held[at] = nil // what is made of itself may be anything
 	var sums []sum
 	var out []uint64
 	seen, ok := s.origins(at, func(v value, block int) bool {
@@ -287,22 +304,22 @@ func (s *resolver) constants(by *search, r root) []uint64 {
 			return true
 		}
 		part, ok := s.sumOf(v, block)
-		if ok && !by.guesses {
+		if ok && !s.guesses {
 			sums = append(sums, part)
 		}
-		return ok || by.guesses
+		return ok || s.guesses
 	})
 	if ok && len(sums) > 0 {
 		seen = nil
-		out, ok = s.addSums(by, out, sums)
+		out, ok = s.addSums(out, sums)
 	}
 	if out = union(out, nil); !ok {
 		out = nil
 	}
-	by.held[at] = out
-	if len(out) == 1 && !by.guesses { // then what the search came through holds the same
+	s.held[at] = out
+	if len(out) == 1 && !s.guesses { // then what the search came through holds the same
 		for passed := range seen {
-			by.held[passed] = out
+			s.held[passed] = out
 		}
 	}
 	return out
@@ -310,14 +327,14 @@ func (s *resolver) constants(by *search, r root) []uint64 {
 
 // addSums adds to a list the constants that sums may stand for. It answers false if one may be anything
 // else, or there are too many.
-func (s *resolver) addSums(by *search, out []uint64, sums []sum) ([]uint64, bool) {
-	if by.depth == maxSumDepth {
+func (s *search) addSums(out []uint64, sums []sum) ([]uint64, bool) {
+	if s.depth == maxSumDepth {
 		return nil, false
 	}
-	by.depth++
-	defer func() { by.depth-- }()
+	s.depth++
+	defer func() { s.depth-- }()
 	for _, part := range sums {
-		bases := s.constants(by, root{at: part.at, known: true})
+		bases := s.constants(root{at: part.at, known: true})
 		s.steps.Add(-int64(len(bases)))
 		if len(bases) == 0 || len(out)+len(bases) > maxSums {
 			return nil, false
@@ -360,12 +377,12 @@ func (s *resolver) isTail(b int, labels bool) bool {
 		isConstantTable := rm.Base < 0 && rm.Index >= 0 && (in == nil || !in.Writable)
 		return !isConstantTable || s.throughFunctions(b)
 	}
-	return s.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, block int) bool { return block == outside || s.isPointer(v) })
+	return s.sure.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, block int) bool { return block == outside || s.isPointer(v) })
 }
 
 // allOrigins says whether a register, when the first n instructions of block b have run, holds
 // nothing but what accept accepts, wherever it comes from.
-func (s *resolver) allOrigins(reg int8, b, n int, accept visitor) bool {
+func (s *search) allOrigins(reg int8, b, n int, accept visitor) bool {
 	places, ok := s.choices(s.registerAfter(reg, b, n), b, accept)
 	for _, at := range places {
 		if ok {

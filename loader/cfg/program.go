@@ -302,7 +302,7 @@ func (r *recovery) startsThread(d *draft) (insn int, found bool) {
 				s = r.newResolver(d)
 			}
 			starts := false
-			known := s.allOrigins(rax, b, k, func(v value, _ int) bool {
+			known := s.sure.allOrigins(rax, b, k, func(v value, _ int) bool {
 				starts = starts || v.form == constant && (v.off == clone || v.off == clone3)
 				return true
 			})

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"wpptrace/internal/parallel"
@@ -31,6 +32,7 @@ type recovery struct {
 	local       map[uint64]bool // by entry: its name is static
 	clobbered   []clobber       // by routine
 	attempts    int
+	returnUses  sync.Map     // by entry
 	steps       atomic.Int64 // left to the search for jump tables, in instructions executed
 }
 
@@ -73,6 +75,7 @@ func Recover(im *image.Image) (*Program, error) {
 // attempt builds all routines and the program of them.
 func (r *recovery) attempt(names map[uint64]string) *Program {
 	r.steps.Store(int64(baseSteps + stepsPerInsn*len(r.insns)))
+	r.returnUses.Clear() // by what was taken never to return
 	r.solve()
 	return r.program(names)
 }

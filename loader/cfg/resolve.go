@@ -73,11 +73,11 @@ func (s *resolver) exploreFrom(b int, g goal) *table {
 // is made of an element in other blocks: compilers move that out of the loop around a switch on what
 // does not change there. Then a jump may go where any of what they have made leads.
 func (s *resolver) computedEarlier(b int) (all *table) {
-	at, ok := s.passed(s.run([]int{b}, s.jumpOperand(b)), b)
+	at, ok := s.sure.passed(s.run([]int{b}, s.jumpOperand(b)), b)
 	if !ok {
 		return nil
 	}
-	seen, ok := s.origins(at, func(v value, block int) bool {
+	seen, ok := s.sure.origins(at, func(v value, block int) bool {
 		return block != outside && (v.form == target || v.form == element && v.size == 8)
 	})
 	if !ok {
@@ -89,7 +89,7 @@ func (s *resolver) computedEarlier(b int) (all *table) {
 			if !s.mayWrite(at, int(p)) {
 				continue
 			}
-			if _, ok := s.passed(s.valueBehind(at, int(p)), int(p)); ok {
+			if _, ok := s.sure.passed(s.sure.valueBehind(at, int(p)), int(p)); ok {
 				continue
 			}
 			t := s.exploreFrom(int(p), goal{address: at.held})
@@ -108,48 +108,10 @@ func (s *resolver) hidesFrame() bool {
 	if s.hides == nil {
 		hides := hidesFrame(s.d.blocks,
 			func(addr uint64) image.CFA { return cfaAt(s.pieces[s.findPiece(addr)].Rows, addr) },
-			func(q *Insn) []byte { return s.bytes(s.find(q.Addr)) }) && !s.callsWhatReturnsTwice()
+			func(q *Insn) []byte { return s.bytes(s.find(q.Addr)) }) && !s.mayCallTwice(s.d)
 		s.hides = &hides
 	}
 	return *s.hides
-}
-
-// callsWhatReturnsTwice says whether the routine may call a function that returns more than once: it is known by name, or
-// keeps its return address. A call through a register may, if the routine names such a function.
-func (s *resolver) callsWhatReturnsTwice() bool {
-	return slices.ContainsFunc(s.d.blocks, func(b Block) bool {
-		if b.End != Call && b.End != CallInd {
-			return false
-		}
-		i := s.find(b.Insns[len(b.Insns)-1].Addr)
-		switch name := s.imported(i); {
-		case name != "":
-			return isReturnsTwiceSymbol(name)
-		case b.End == Call:
-			return s.returnsTwice(s.insns[i].target())
-		}
-		return s.namesWhatReturnsTwice()
-	})
-}
-
-// namesWhatReturnsTwice says whether an instruction of the routine takes the address of such a function, or of its slot.
-func (s *resolver) namesWhatReturnsTwice() (found bool) {
-	for b := range s.d.blocks {
-		for k := range s.d.blocks[b].Insns {
-			q := &s.d.blocks[b].Insns[k]
-			eachOperand(q, s.bytes(int(s.d.first[b])+k), !s.im.PIE, func(addr uint64) {
-				piece := s.findPiece(addr)
-				found = found || isReturnsTwiceSymbol(s.imports[addr]) || piece >= 0 && s.pieces[piece].Lo == addr && s.returnsTwice(addr)
-			})
-		}
-	}
-	return found
-}
-
-// returnsTwice says whether the function at an address, one of this file, returns more than once.
-func (s *resolver) returnsTwice(entry uint64) bool {
-	piece := s.findPiece(entry)
-	return piece >= 0 && isReturnsTwiceSymbol(s.pieces[piece].symbol) || s.returnUse(entry).saves
 }
 
 // held is what a machine has in the location's register or slot.
@@ -230,8 +192,9 @@ func (r *recovery) newResolver(d *draft) *resolver {
 		recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)),
 		known: map[extent]entries{},
 	}
-	s.sure = search{held: map[location][]uint64{}}
-	s.likely = search{guesses: true, held: map[location][]uint64{}}
+	s.sure = search{resolver: s, held: map[location][]uint64{}}
+	s.likely = search{resolver: s, held: map[location][]uint64{}, slots: allSlots, guesses: true}
+	s.settled = search{resolver: s, slots: noSlots}
 	s.entry[r.blockAt[d.entry]] = true
 	for _, i := range d.others {
 		s.entry[r.blockAt[i]] = true

@@ -48,9 +48,19 @@ type returnWalk struct {
 	changed uint16 // of these, those that something else was written to since
 }
 
-// returnUse follows a function on all ways from its entry, each as far as rsp can be followed: what
+// returnUse returns what the function at an address does with its return address, and remembers it.
+func (r *recovery) returnUse(entry uint64) returnUse {
+	if use, ok := r.returnUses.Load(entry); ok {
+		return use.(returnUse)
+	}
+	use := r.followReturns(entry)
+	r.returnUses.Store(entry, use)
+	return use
+}
+
+// followReturns follows a function on all ways from its entry, each as far as rsp can be followed: what
 // lies behind that tells nothing. It needs no unwind rows.
-func (r *recovery) returnUse(entry uint64) (use returnUse) {
+func (r *recovery) followReturns(entry uint64) (use returnUse) {
 	const most = 1024 // instructions: what does more is no such function
 	seen := map[returnWalk]bool{}
 	work := []returnWalk{{addr: entry, depth: 8}}

@@ -60,12 +60,10 @@ type resolver struct {
 	hides    *bool           // what hidesFrame answers; nil until asked for
 	sure     search          // proves where a value comes from
 	likely   search          // takes a switch to have one table: see search.guesses
+	settled  search          // proves it though the frame may be changed through pointers
 	claimed  map[uint64]bool // tables that jumps are known, or taken, to go through
 	adds     *bool           // what addsToLabels answers; nil until asked for
 	labels   []int           // all that may be one in the routine; nil until asked for
-
-	inRegisters bool // the search for origins does not go through memory
-	guessing    bool // it goes through all slots: what compilers put there for a while no pointer leads to
 }
 
 // An extent is a table as far as reading it goes: many jumps may use the same.
@@ -108,6 +106,9 @@ func (s *resolver) explore(way []int, g goal) (*table, certainty) {
 	var all *table
 	worst := exact
 	for _, p := range s.d.preds[first] {
+		if s.addsNothing(append(way, int(p)), g) {
+			continue
+		}
 		if slices.Contains(way, int(p)) {
 			return t, how
 		}
@@ -118,7 +119,43 @@ func (s *resolver) explore(way []int, g goal) (*table, certainty) {
 		worst = min(worst, h)
 		all = merge(all, u)
 	}
+	if all == nil {
+		return t, how
+	}
 	return all, worst
+}
+
+// addsNothing says whether no other target of the goal's jump comes of a way, since the jump would be to no place of the
+// routine, or by what is no table, or to where it went before: the way begins with a jump that a number leads amid what
+// another has loaded, where that number is none of the distances.
+func (s *resolver) addsNothing(way []int, g goal) bool {
+	first := way[len(way)-1]
+	if s.insns[s.d.last(first)].Kind != x86.JmpInd {
+		return false
+	}
+	again := s.d.blocks[way[len(way)-2]].Lo
+	switch v := s.run(way, g.address); {
+	case v.form == element || v.form == target:
+		i := s.find(uint64(v.off))
+		return v.base == 0 && s.inside(s.d, i) >= 0 && s.isReached(i)
+	case v.form == constant || v.form == symbolic && v.bits == 64 && !v.dirty:
+		bases := s.sure.constants(s.rootOf(v.sym, first))
+		return len(bases) > 0 && !slices.ContainsFunc(bases, func(base uint64) bool {
+			to := base + uint64(v.off)
+			return !(to == again && first == way[0]) && s.mayJumpTo(to, way[0])
+		})
+	}
+	return false
+}
+
+// mayJumpTo says whether the indirect jump that ends block b may lead to an address.
+func (s *resolver) mayJumpTo(addr uint64, b int) bool {
+	if s.isFrameless(s.d.last(b)) {
+		in := s.im.SectionAt(addr)
+		return in != nil && in.Exec
+	}
+	i := s.find(addr)
+	return s.inside(s.d, i) >= 0 || i >= 0 && s.isOrphan(i)
 }
 
 // merge returns a table that has the targets of both.
@@ -160,15 +197,22 @@ func (s *resolver) run(way []int, address func(*machine) value) value {
 // pointers where none can point there.
 func (s *resolver) begin(b int) *machine {
 	s.machine.reset(s.cfaOf(b))
-	s.machine.frameAliased = !s.guessing && !s.hidesFrame()
+	s.machine.frameAliased = !s.hidesFrame()
 	return &s.machine
 }
 
-// branch notes what it says of the index that block b goes on to block to: that a jump which is never
-// taken is not taken bounds it, too.
+// branch notes what it says that block b goes on to block to: of the index of a table, which a jump that is never taken
+// bounds, too, or of the register that it has jumped through.
 func (s *resolver) branch(b, to int) {
 	bl, i := &s.d.blocks[b], s.d.last(b)
-	if s.insns[i].Kind != x86.Jcc {
+	switch s.insns[i].Kind {
+	case x86.JmpInd:
+		if _, rm, _ := s.operands(i); !rm.Mem {
+			s.machine.regs[rm.Reg] = number(s.d.blocks[to].Lo)
+		}
+		return
+	case x86.Jcc:
+	default:
 		return
 	}
 	parts := bl.Succ[0] != bl.Succ[1]
@@ -233,7 +277,7 @@ func (s *resolver) read(way []int, v value, guesses bool) (*table, certainty) {
 func (s *resolver) readAll(v value, l limit, by *search, base, anchor root) (*table, certainty) {
 	var all *table
 	worst := exact
-	for _, pair := range s.bases(by, base, anchor) {
+	for _, pair := range by.bases(base, anchor) {
 		at := v
 		at.off += int64(pair[0])
 		at.anchor += int64(pair[1])
@@ -261,13 +305,13 @@ func (s *resolver) readWord(way []int, v value) (*table, certainty) {
 		return nil, unknown
 	}
 	t := &table{loose: true, check: noCheck}
-	for _, pair := range s.bases(&s.sure, s.rootOf(from.slot.base, way[len(way)-1]), root{none: true}) {
+	for _, pair := range s.sure.bases(s.rootOf(from.slot.base, way[len(way)-1]), root{none: true}) {
 		addr := uint64(from.slot.disp + int64(pair[0]))
-		_, to, ok := s.entryAt(addr, value{form: element, size: 8})
-		if !ok || s.isWritten(addr) {
+		n := s.entryAt(addr, value{form: element, size: 8})
+		if !n.inside || s.isWritten(addr) {
 			return nil, unknown
 		}
-		t.targets = append(t.targets, to)
+		t.targets = append(t.targets, n.to)
 	}
 	if len(t.targets) == 0 {
 		return nil, unknown

@@ -63,6 +63,44 @@ func (l *linkage) findTwice() {
 	}
 }
 
+// mayCallTwice says whether a routine whose blocks are built may call a function that returns more than once, as far as
+// that is known before all are: by its name, or since it keeps its return address. A call through a register may, if the
+// routine names such a function.
+func (r *recovery) mayCallTwice(d *draft) bool {
+	return slices.ContainsFunc(d.blocks, func(b Block) bool {
+		if b.End != Call && b.End != CallInd {
+			return false
+		}
+		i := r.find(b.Insns[len(b.Insns)-1].Addr)
+		switch name := r.imported(i); {
+		case name != "":
+			return isReturnsTwiceSymbol(name)
+		case b.End == Call:
+			return r.mayReturnTwice(r.insns[i].target())
+		}
+		return r.namesTwice(d)
+	})
+}
+
+// namesTwice says whether an instruction of the routine takes the address of such a function, or of its slot.
+func (r *recovery) namesTwice(d *draft) (found bool) {
+	for b := range d.blocks {
+		for k := range d.blocks[b].Insns {
+			eachOperand(&d.blocks[b].Insns[k], r.bytes(int(d.first[b])+k), !r.im.PIE, func(addr uint64) {
+				piece := r.findPiece(addr)
+				found = found || isReturnsTwiceSymbol(r.imports[addr]) || piece >= 0 && r.pieces[piece].Lo == addr && r.mayReturnTwice(addr)
+			})
+		}
+	}
+	return found
+}
+
+// mayReturnTwice says whether the function at an address, one of this file, may return more than once.
+func (r *recovery) mayReturnTwice(entry uint64) bool {
+	piece := r.findPiece(entry)
+	return piece >= 0 && isReturnsTwiceSymbol(r.pieces[piece].symbol) || r.returnUse(entry).saves
+}
+
 // mayJumpIndirectly says whether a routine may end by a jump to where a register or memory says.
 func (l *linkage) mayJumpIndirectly(d *draft) bool {
 	return d.has(TailInd) || l.isUnknown(d) && l.hasInsn(d, func(i int) bool { return l.insns[i].Kind == x86.JmpInd })
