@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 
+	"wpptrace/internal/parallel"
 	"wpptrace/loader/x86"
 )
 
@@ -135,11 +136,11 @@ func (l *linkage) leaveOutMovers() {
 			l.from(int(i)).leave("calls what may return elsewhere at %x", l.insns[i].Addr)
 		}
 	}
-	for _, d := range l.drafts {
-		if d.leftOut == "" && d.has(CallInd) && l.names(d, l.moving) {
+	parallel.Each(len(l.drafts), func(i int) {
+		if d := l.drafts[i]; d.leftOut == "" && d.has(CallInd) && l.names(d, l.moving) {
 			d.leave("may call through a pointer what may return elsewhere")
 		}
-	}
+	})
 }
 
 // leaveOutMiddles leaves out the routines that another one calls or jumps to in their middle.

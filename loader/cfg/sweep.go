@@ -65,13 +65,14 @@ func sweep(im *image.Image) (*code, error) {
 	if size > maxCode {
 		return nil, fmt.Errorf("%d MB of code: more than %d MB take too much memory", size>>20, maxCode>>20)
 	}
+	c.insns = make([]Insn, 0, size/bytesPerInsn)
 	if !c.decode() {
 		return nil, fmt.Errorf("more than %d instructions take too much memory", maxInsns)
 	}
-	c.target = make([]int32, len(c.insns))
+	c.target, c.pieceOf = make([]int32, len(c.insns)), make([]int32, len(c.insns))
 	parallel.Each(len(c.pieces), func(p int) {
 		for i := c.pieces[p].first; i < c.pieces[p].last; i++ {
-			c.target[i] = -1
+			c.target[i], c.pieceOf[i] = -1, int32(p)
 			if isRelative(c.insns[i].Kind) {
 				c.target[i] = int32(c.findFrom(&c.pieces[p], c.insns[i].target()))
 			}
@@ -80,44 +81,56 @@ func sweep(im *image.Image) (*code, error) {
 	return c, nil
 }
 
+// bytesPerInsn is a little below what compilers emit.
+const bytesPerInsn = 4
+
 // decode decodes all pieces, on all CPUs. It reports whether there are not too many instructions.
 func (c *code) decode() bool {
-	const (
-		stretch      = 64 // pieces
-		bytesPerInsn = 4  // a little below what compilers emit
-	)
-	decoded := make([][]Insn, (len(c.pieces)+stretch-1)/stretch)
+	const stretch, most = 64, 32 // pieces that one CPU decodes at a time; stretches whose instructions are kept apart
 	var total atomic.Int64
-	parallel.Each(len(decoded), func(s int) {
-		pieces := c.pieces[s*stretch : min((s+1)*stretch, len(c.pieces))]
-		size := 0
-		for i := range pieces {
-			size += len(pieces[i].code)
+	buffers := make([][]Insn, most)
+	for stretches := range slices.Chunk(slices.Collect(slices.Chunk(c.pieces, stretch)), most) {
+		parallel.Each(len(stretches), func(i int) { buffers[i] = decodeAll(stretches[i], buffers[i][:0], &total) })
+		if total.Load() > int64(maxInsns) {
+			return false
 		}
-		decoded[s] = make([]Insn, 0, size/bytesPerInsn)
-		for i := range pieces {
-			before := len(decoded[s])
-			decoded[s] = pieces[i].decode(decoded[s], &total)
-			pieces[i].first, pieces[i].last = before, len(decoded[s]) // in the stretch, until all are together
-		}
-	})
-	if total.Load() > int64(maxInsns) {
-		return false
-	}
-	c.insns = slices.Concat(decoded...)
-	c.pieceOf = make([]int32, len(c.insns))
-	before := 0
-	for i := range c.pieces {
-		p := &c.pieces[i]
-		if i > 0 && i%stretch == 0 {
-			before += len(decoded[i/stretch-1])
-		}
-		p.first, p.last = before+p.first, before+p.last
-		for k := p.first; k < p.last; k++ {
-			c.pieceOf[k] = int32(i)
-		}
+		c.add(stretches, buffers)
 	}
 	return true
+}
+
+// decodeAll decodes some pieces, the first of whose instructions is to be number 0 of the list that it appends to.
+func decodeAll(pieces []piece, list []Insn, total *atomic.Int64) []Insn {
+	size := 0
+	for i := range pieces {
+		size += len(pieces[i].code)
+	}
+	list = slices.Grow(list, size/bytesPerInsn)
+	for i := range pieces {
+		p := &pieces[i]
+		p.first = len(list)
+		list = p.decode(list, total)
+		p.last = len(list)
+	}
+	return list
+}
+
+// add adds the instructions of some stretches of pieces, each of which counts its own.
+func (c *code) add(stretches [][]piece, decoded [][]Insn) {
+	before := make([]int, len(stretches)+1)
+	before[0] = len(c.insns)
+	for i := range stretches {
+		before[i+1] = before[i] + len(decoded[i])
+	}
+	all := before[len(stretches)]
+	c.insns = slices.Grow(c.insns, all-before[0])[:all]
+	parallel.Each(len(stretches), func(i int) {
+		copy(c.insns[before[i]:], decoded[i])
+		for k := range stretches[i] {
+			p := &stretches[i][k]
+			p.first, p.last = before[i]+p.first, before[i]+p.last
+		}
+	})
 }
 
 // decode appends the piece's instructions to a list, unless there are more than maxInsns in all.

@@ -86,7 +86,11 @@ type frameReader struct {
 // whose code cannot be located is passed over; an entry that is located, but not understood, is
 // there with the fault. Time and memory are linear in the length of data.
 func readFrames(data []byte, addr uint64) ([]frameEntry, error) {
-	r := frameReader{data: data, addr: addr, common: map[uint64]*commonEntry{}}
+	const perEntry, perRow = 40, 9 // bytes, as programs have them
+	r := frameReader{
+		data: data, addr: addr, common: map[uint64]*commonEntry{},
+		entries: make([]frameEntry, 0, len(data)/perEntry), rows: make([]Row, 0, len(data)/perRow),
+	}
 	for at := uint64(0); at+4 <= uint64(len(data)); {
 		body, err := r.record(at)
 		if err != nil {

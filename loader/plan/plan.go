@@ -179,7 +179,7 @@ func (r *Routine) First(block int) bool { return r.first[block] }
 // Make plans a program, on all CPUs. Cost: for what compilers make nearly linear in its size, on
 // two CPUs 0.4 s for 100,000 blocks, and two to four times that with Weights.
 func Make(program *cfg.Program, o Options) (*Plan, error) {
-	p := &Plan{Program: program, Calls: map[uint64]Call{}, distrust: o.Distrust, counting: !o.EveryRound, allocates: hasAllocator(program), measured: o.Weights != nil}
+	p := &Plan{Program: program, distrust: o.Distrust, counting: !o.EveryRound, allocates: hasAllocator(program), measured: o.Weights != nil}
 	for _, c := range program.Routines {
 		r := &Routine{Routine: c, ID: c.ID, plan: p, LeftOut: c.LeftOut, Cause: c.Cause, entries: append([]int{c.Entry}, c.Others...)}
 		if r.LeftOut == "" && o.Select != nil && !o.Select(c) {
@@ -293,7 +293,11 @@ func (p *Plan) placeSites() {
 		routine *Routine
 		block   int
 	}
-	var spots []spot
+	n := 0
+	for _, r := range p.Routines {
+		n += r.countProbes()
+	}
+	spots := make([]spot, 0, n)
 	for _, r := range p.Routines {
 		if !r.Observed() {
 			continue
@@ -312,7 +316,21 @@ func (p *Plan) placeSites() {
 	})
 }
 
+func (r *Routine) countProbes() (n int) {
+	for b := range r.probed {
+		if r.probed[b].on {
+			n++
+		}
+	}
+	return n
+}
+
 func (p *Plan) placeCalls() {
+	n := 0
+	for _, r := range p.Routines {
+		n += len(r.leads)
+	}
+	p.Calls = make(map[uint64]Call, n)
 	for _, r := range p.Routines {
 		if !r.Observed() {
 			continue
