@@ -21,6 +21,9 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 		t.targets, t.loose, least = s.withLabels(targets), true, 1
 	case v.form == element && !isFull: // nobody knows how many, but all that it may hold are addresses that data holds
 		t.targets = s.withLabels(targets)
+		if s.holdsLabels(v) {
+			least = 1
+		}
 	case found.skips:
 		t.targets = union(targets, nil)
 	default:
@@ -86,6 +89,22 @@ func (s *resolver) beginsTable(v value) bool {
 func (s *resolver) isWritten(addr uint64) bool {
 	in := s.im.SectionAt(addr)
 	return in != nil && in.Writable && !strings.HasPrefix(in.Name, ".data.rel.ro") // which the loader protects
+}
+
+// holdsLabels says whether a table of addresses has more than one that leads into the routine among its first words: as
+// records with labels have them, other data lies between.
+func (s *resolver) holdsLabels(v value) bool {
+	labels := 0
+	for i := range uint64(mostLess) {
+		n := s.entryNo(v, i)
+		if i > 0 && s.mentions.has(n.at) {
+			break
+		}
+		if s.inside(s.d, n.to) >= 0 && n.to != s.d.entry {
+			labels++
+		}
+	}
+	return labels >= minEntries
 }
 
 // addsToLabels says whether the routine adds distances that memory holds to a label: what comes of it may be stored in a
@@ -361,7 +380,7 @@ func (s *resolver) resumes(v value, l limit, n entry, targets []int) bool {
 
 // An entry is one of a table's, and where it leads.
 type entry struct {
-	index  uint64
+	index  uint64 // if it was read by that
 	at     uint64 // its own address
 	addr   uint64 // 0 if it is none that a table may hold
 	to     int    // the instruction at addr, or -1

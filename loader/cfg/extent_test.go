@@ -79,8 +79,10 @@ func TestTablesOfLabels(t *testing.T) {
 			__attribute__((target("avx512f,prefer-vector-width=512"))) N long f(const unsigned char *pc, long a, int k) { static const int tA[] = { &&A - &&A, &&B - &&A, &&X - &&A, &&X - &&A }; static const char pad[3000] = { 1 }; static const int tB[] = { &&C - &&A, &&D - &&A, &&X - &&A, &&X - &&A };
 			static const struct vm vB = { tB, 3 }; q += pad[k]; other = &vB; g.tab = tA; g = *other; goto *(&&A + g.tab[*pc++ & 3]);
 			A: a += q; return a; B: a ^= 3; q++; if (a & 64) goto D; if (a & 128) goto C; return a; C: a *= 3; return a; D: a -= q * 5; q += 2; return a; X: return a; }`, 5, 0},
+		{"in records", `N long f(const unsigned char *pc, long a) { static const struct { const char *name; void *l; int length; } t[] = { { "a", &&A, 1 }, { "b", &&B, 2 }, { "d", &&D, 1 }, { "x", &&X, 1 } };
+			goto *t[*pc++].l; A: a += q; goto *t[*pc++].l; B: a ^= 3; q++; if (a & 1) goto D; goto *t[*pc++].l; D: a -= q * 5; q += 2; goto *t[*pc++].l; X: return a; }`, 4, 5},
 		{"packed", `N long f(const unsigned char *pc, long a) { static const struct __attribute__((packed)) { char c; void *l; } t[] = { { 1, &&A }, { 2, &&B }, { 3, &&D }, { 4, &&X } };
-			goto *t[*pc++].l; A: a += q; goto *t[*pc++].l; B: a ^= 3; q++; if (a & 1) goto D; goto *t[*pc++].l; D: a -= q * 5; q += 2; goto *t[*pc++].l; X: return a; }`, 4, 0},
+			goto *t[*pc++].l; A: a += q; goto *t[*pc++].l; B: a ^= 3; q++; if (a & 1) goto D; goto *t[*pc++].l; D: a -= q * 5; q += 2; goto *t[*pc++].l; X: return a; }`, 4, 1},
 		{"kept elsewhere", `struct vm { void *resume; const unsigned char *pc; };
 			N long f(struct vm *v, long a) { static const int t[] = { &&A - &&A, &&B - &&A, &&D - &&A, &&X - &&A }; const unsigned char *pc = v->pc; if (v->resume) goto *v->resume;
 			OFF(t); A: a += q; OFF(t); B: a ^= 3; q++; if (a & 1) goto D; OFF(t); D: a -= q * 5; q += 2; v->resume = &&A + t[*pc++]; v->pc = pc; return a; X: v->resume = 0; return a; }`, 4, 0},

@@ -82,10 +82,21 @@ __asm__(".globl folded\n.type folded,@function\nfolded: .cfi_startproc\nlea tabl
 	"1: xor %edi, %edi\ntest $4, %sil\nje 2f\njmp *(%r8,%rdi,8)\n2: mov %esi, %eax\nret\n.cfi_endproc\n.size folded, .-folded\n"
 	".globl given\n.type given,@function\ngiven: .cfi_startproc\nlea 8f(%rip), %rax\ntest %edi, %edi\nje 9f\nmov (%rsi), %rdx\nmov %rax, (%rsi)\njmp *%rdx\n9: jmp *%rax\n8: ret\n.cfi_endproc\n.size given, .-given\n"
 	".section .data.rel.ro,\"aw\"\n.balign 8\ntable: .quad 1b, 2b\n.text\n");
+int ahead(const unsigned char *pc, int n), elsewhere(unsigned n, unsigned m);
+__asm__(".globl ahead\n.type ahead,@function\nahead: .cfi_startproc\nlea steps(%rip), %r8\nmovzbl (%rdi), %eax\nlea (%r8,%rax,8), %rdx\n"
+	"1: dec %esi\njs 3f\njmp *(%rdx)\n2: inc %rdi\njmp 1b\n4: movzbl 2(%rdi), %eax\nadd $2, %rdi\nlea (%r8,%rax,8), %rdx\njmp *(%rdx)\n"
+	"3: mov %esi, %eax\nret\n.cfi_endproc\n.size ahead, .-ahead\n.section .data.rel.ro,\"aw\"\n.balign 8\nsteps: .quad 2b, 4b, 3b\n.text\n");
+#define PUSH "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset 3,-16\n"
+#define POP "pop %rbx\n.cfi_def_cfa_offset 8\nret\n.cfi_def_cfa_offset 16\n"
+__asm__(".globl elsewhere\n.type elsewhere,@function\nelsewhere: .cfi_startproc\n" PUSH "lea 9f(%rip), %rbx\nmov %edi, %edi\nmov %esi, %esi\ncmp $3, %edi\nja 1f\n"
+	"lea 5f(%rip), %rdx\nmovslq (%rdx,%rdi,4), %rax\nadd %rdx, %rax\njmp *%rax\n1: cmp $1, %esi\nja 3f\nlea 6f(%rip), %rdx\nmovslq (%rdx,%rsi,4), %rbx\nadd %rdx, %rbx\n"
+	"2: jmp *%rbx\n3: mov $1, %eax\n" POP "4: mov $2, %eax\n" POP ".cfi_endproc\n.size elsewhere, .-elsewhere\n"
+	".section .text.unlikely,\"ax\"\n.cfi_startproc\nud2\n.cfi_def_cfa_offset 16\n.cfi_offset 3,-16\n9: mov $100, %eax\n" POP ".cfi_endproc\n"
+	".section .rodata\n.balign 4\n5: .long 2b-5b, 3b-5b, 4b-5b, 3b-5b\n6: .long 3b-6b, 4b-6b\n.text\n");
 int main(int c, char **v) {
 	const void *const *t; struct state p = {0, c, c, 0};
 	threaded(0, 0, &t);
-	return threaded(t, c, 0) + resumed(&p) + switched(&p) + folded(c);
+	return threaded(t, c, 0) + resumed(&p) + switched(&p) + folded(c) + ahead((const unsigned char *)v, c) + elsewhere(c, c);
 }
 `
 
@@ -98,12 +109,32 @@ func TestStoredLabels(t *testing.T) {
 			for symbol, want := range map[string]struct {
 				observed bool
 				tails    bool
-			}{"threaded": {false, false}, "resumed": {false, false}, "switched": {true, true}, "folded": {true, false}, "given": {false, false}} {
+			}{"threaded": {false, false}, "resumed": {false, false}, "switched": {true, true}, "folded": {true, false}, "given": {false, false}, "ahead": {true, false}, "elsewhere": {false, false}} {
 				r := routine(t, p, symbol)
 				if got := ends(r)[cfg.TailInd]; (r.LeftOut == "") != want.observed || got > 0 != want.tails {
 					t.Errorf("%s: left out: %q, %d indirect tail jumps, want %+v", symbol, r.LeftOut, got, want)
 				}
 			}
 		})
+	}
+}
+
+// amidCode is a program of a jump through one of two tables, of which one lies behind its routine and is named by where an
+// element before its first would lie, amid code, by a block that a jump leads from.
+const amidCode = `
+int amid(unsigned n, unsigned m);
+__asm__(".globl amid\n.type amid,@function\namid: .cfi_startproc\npush %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset 3,-16\nmov %edi, %edi\nmov %esi, %esi\ncmp $3, %edi\nja 1f\n"
+	"lea 5f(%rip), %rdx\nmovslq (%rdx,%rdi,4), %rax\nadd %rdx, %rax\nmov $7f-8, %ecx\njmp *%rax\n1: cmp $1, %esi\nja 3f\nmov $6f, %ecx\n2: jmp *(%rcx,%rsi,8)\n3: mov $1, %eax\njmp 0f\n"
+	"8: mov $3, %eax\njmp 0f\n9: mov $100, %eax\njmp 0f\n4: mov $2, %eax\n.balign 8\n0: pop %rbx\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size amid, .-amid\n"
+	".balign 8\n7: .quad 8b, 9b\n.section .rodata\n.balign 8\n6: .quad 3b, 4b\n5: .long 2b-5b, 3b-5b, 4b-5b, 3b-5b\n.text\n");
+int main(int c, char **v) { return amid(c, c); }
+`
+
+// What a jump's register holds where it leads is its target's address, and says nothing of a table that
+// another register names.
+func TestTableAmidCode(t *testing.T) {
+	r := routine(t, recoverFile(t, compile(t, amidCode, "-fno-pie", "-no-pie")), "amid")
+	if ways := switchWays(r); r.LeftOut != "" || len(ways) != 2 || ways[1] < 4 {
+		t.Errorf("switches of %d ways, want two, one of them of four or more; left out: %q", ways, r.LeftOut)
 	}
 }

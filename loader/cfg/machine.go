@@ -245,9 +245,8 @@ func (m *machine) load(rm x86.Operand, size uint8) value {
 	if at, ok := m.place(rm, size); ok {
 		return m.slotAt(at)
 	}
-	if a := m.effective(rm); (a.form == address || a.form == scaled) && size <= 8 {
-		a.form, a.size = element, size
-		return a
+	if v, ok := m.effective(rm).pointee(size); ok {
+		return v
 	}
 	v := m.fresh(loaded)
 	v.bits = min(64, size*8)

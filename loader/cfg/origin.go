@@ -28,6 +28,10 @@ type search struct {
 	depth   int // of the sums of sums that are looked into
 }
 
+func newSearch(s *resolver, slots trust) search {
+	return search{resolver: s, slots: slots, held: map[location][]uint64{}}
+}
+
 // A trust says which slots of the frame a search takes to hold what was stored there last.
 type trust uint8
 
@@ -152,9 +156,9 @@ func (s *resolver) linkThrowers() {
 	}
 }
 
-// begin prepares the machine to run from where block b begins, as the search trusts what lies in the frame.
-func (s *search) begin(b int) *machine {
-	m := s.resolver.begin(b)
+// beginTrusting prepares the machine to run from where block b begins, as the search trusts what lies in the frame.
+func (s *search) beginTrusting(b int) *machine {
+	m := s.begin(b)
 	m.frameAliased = m.frameAliased && s.slots != allSlots
 	return m
 }
@@ -165,7 +169,7 @@ func (s *search) valueBehind(at location, b int) value {
 	if at.reg >= 0 {
 		return s.registerAfter(at.reg, b, n)
 	}
-	m := s.begin(b)
+	m := s.beginTrusting(b)
 	m.slotAt(at.slot)
 	s.execute(b, n)
 	for _, c := range m.memory {
@@ -178,7 +182,7 @@ func (s *search) valueBehind(at location, b int) value {
 
 // registerAfter returns what a register holds when the first n instructions of block b have run.
 func (s *search) registerAfter(reg int8, b, n int) value {
-	m := s.begin(b)
+	m := s.beginTrusting(b)
 	s.execute(b, n)
 	return m.regs[reg]
 }

@@ -24,15 +24,16 @@ type recovery struct {
 	taken       *mentions // those by instructions that are no indirect jumps
 	pointedTo   *mentions // those by anything but instructions of routines
 	drafts      []*draft
-	marks       []uint8         // by instruction
-	blockAt     []int32         // by instruction: the block of its routine that begins there, or -1
-	noReturn    []bool          // by routine
-	distrusted  []bool          // by routine: never returns as it seems, but is left out
-	importsLibc bool            // the C library is another image
-	local       map[uint64]bool // by entry: its name is static
-	clobbered   []clobber       // by routine
+	marks       []uint8             // by instruction
+	blockAt     []int32             // by instruction: the block of its routine that begins there, or -1
+	noReturn    []bool              // by routine
+	distrusted  []bool              // by routine: never returns as it seems, but is left out
+	importsLibc bool                // the C library is another image
+	local       map[uint64]bool     // by entry: its name is static
+	emptyParts  map[uint64][]string // by address: symbols of parts in which nothing is left
+	clobbered   []clobber           // by routine
 	attempts    int
-	returnUses  sync.Map     // by entry
+	returnUses  sync.Map     // by entry; while less is known never to return, they follow more ways, which may leave out more
 	steps       atomic.Int64 // left to the search for jump tables, in instructions executed
 }
 
@@ -55,7 +56,7 @@ func Recover(im *image.Image) (*Program, error) {
 	if len(c.pieces) == 0 {
 		return nil, fmt.Errorf("recover routines of %s: no unwind information (.eh_frame), as in Go programs: wpptrace needs it", im.Name)
 	}
-	r := &recovery{code: c, im: im, imports: im.Imports(), local: map[uint64]bool{}}
+	r := &recovery{code: c, im: im, imports: im.Imports(), local: map[uint64]bool{}, emptyParts: map[uint64][]string{}}
 	r.importsLibc = slices.Contains(slices.Collect(maps.Values(r.imports)), "__libc_start_main")
 	r.mentions, r.taken, r.pointedTo = collectMentions(im, c)
 	r.marks = make([]uint8, len(c.insns))
@@ -85,6 +86,9 @@ func (r *recovery) attempt(names map[uint64]string) *Program {
 func (r *recovery) nameSymbols() map[uint64]string {
 	names := map[uint64]string{}
 	for _, s := range r.im.Symbols() {
+		if s.Size == 0 && isPart(s.Name) {
+			r.emptyParts[s.Addr] = append(r.emptyParts[s.Addr], s.Name)
+		}
 		if old, ok := names[s.Addr]; !ok || byCallersName(s.Name, old) < 0 {
 			names[s.Addr] = s.Name
 			r.local[s.Addr] = s.Local

@@ -50,7 +50,7 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 
 // tableFor returns the table of the jump that ends a block, or nil.
 func (s *resolver) tableFor(b int, guesses bool) *table {
-	return s.exploreFrom(b, goal{s.jumpOperand(b), guesses})
+	return s.exploreFrom(b, goal{address: s.jumpOperand(b), guesses: guesses, jumps: true})
 }
 
 // jumpOperand gives what the operand holds of the indirect jump that ends a block.
@@ -69,30 +69,44 @@ func (s *resolver) exploreFrom(b int, g goal) *table {
 	return t
 }
 
-// computedEarlier returns the table of the jump that ends a block, or nil, where the address to jump to
-// is made of an element in other blocks: compilers move that out of the loop around a switch on what
-// does not change there. Then a jump may go where any of what they have made leads.
-func (s *resolver) computedEarlier(b int) (all *table) {
-	at, ok := s.sure.passed(s.run([]int{b}, s.jumpOperand(b)), b)
+// computedEarlier returns the table of the jump that ends a block, or nil, where the address to jump to,
+// or that of the element that holds it, is computed in other blocks: compilers move that out of the
+// loop around a switch on what does not change there.
+func (s *resolver) computedEarlier(b int) *table {
+	v := s.run([]int{b}, s.jumpOperand(b))
+	if at, ok := s.sure.passed(v, b); ok {
+		return s.tableBehind(at, at.held, func(v value) bool { return v.form == target || v.form == element && v.size == 8 })
+	}
+	from := s.machine.symbols[v.sym]
+	if !v.isWhole() || from.source != loaded || from.slot.size != 8 || from.slot.disp != 0 {
+		return nil
+	}
+	at, ok := s.locationOf(from.slot.base, b)
+	if !ok || !s.sure.isTraced(at) {
+		return nil
+	}
+	pointee := func(m *machine) value { v, _ := at.held(m).pointee(8); return v }
+	return s.tableBehind(at, pointee, func(v value) bool { return v.form == address })
+}
+
+// tableBehind returns the table that an address is from where all that a location may hold is made in
+// other blocks, and accepted: the jump may go where any of what they have made leads. It is nil where
+// one is not found.
+func (s *resolver) tableBehind(at location, addr func(*machine) value, accept func(value) bool) (all *table) {
+	seen, ok := s.sure.origins(at, func(v value, block int) bool { return block != outside && accept(v) })
 	if !ok {
 		return nil
 	}
-	seen, ok := s.sure.origins(at, func(v value, block int) bool {
-		return block != outside && (v.form == target || v.form == element && v.size == 8)
-	})
-	if !ok {
-		return nil
-	}
-	for at := range seen {
-		blocks, _ := s.before(at)
+	for from := range seen {
+		blocks, _ := s.before(from)
 		for _, p := range blocks {
-			if !s.mayWrite(at, int(p)) {
+			if !s.mayWrite(from, int(p)) {
 				continue
 			}
-			if _, ok := s.sure.passed(s.sure.valueBehind(at, int(p)), int(p)); ok {
+			if _, ok := s.sure.passed(s.sure.valueBehind(from, int(p)), int(p)); ok {
 				continue
 			}
-			t := s.exploreFrom(int(p), goal{address: at.held})
+			t := s.exploreFrom(int(p), goal{address: addr})
 			if t == nil {
 				return nil
 			}
@@ -108,7 +122,7 @@ func (s *resolver) hidesFrame() bool {
 	if s.hides == nil {
 		hides := hidesFrame(s.d.blocks,
 			func(addr uint64) image.CFA { return cfaAt(s.pieces[s.findPiece(addr)].Rows, addr) },
-			func(q *Insn) []byte { return s.bytes(s.find(q.Addr)) }) && !s.mayCallTwice(s.d)
+			func(q *Insn) []byte { return s.bytes(s.find(q.Addr)) }) && !s.mayCallWhatReturnsTwice(s.d)
 		s.hides = &hides
 	}
 	return *s.hides
@@ -192,9 +206,8 @@ func (r *recovery) newResolver(d *draft) *resolver {
 		recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)),
 		known: map[extent]entries{},
 	}
-	s.sure = search{resolver: s, held: map[location][]uint64{}}
-	s.likely = search{resolver: s, held: map[location][]uint64{}, slots: allSlots, guesses: true}
-	s.settled = search{resolver: s, slots: noSlots}
+	s.sure, s.likely, s.settled = newSearch(s, hiddenSlots), newSearch(s, allSlots), newSearch(s, noSlots)
+	s.likely.guesses = true
 	s.entry[r.blockAt[d.entry]] = true
 	for _, i := range d.others {
 		s.entry[r.blockAt[i]] = true

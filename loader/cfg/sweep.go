@@ -86,7 +86,10 @@ const bytesPerInsn = 4
 
 // decode decodes all pieces, on all CPUs. It reports whether there are not too many instructions.
 func (c *code) decode() bool {
-	const stretch, most = 64, 32 // pieces that one CPU decodes at a time; stretches whose instructions are kept apart
+	const (
+		stretch = 64 // pieces that one CPU decodes at a time
+		most    = 32 // stretches whose instructions are kept apart until they are put together
+	)
 	var total atomic.Int64
 	buffers := make([][]Insn, most)
 	for stretches := range slices.Chunk(slices.Collect(slices.Chunk(c.pieces, stretch)), most) {

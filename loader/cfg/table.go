@@ -87,6 +87,7 @@ type entries struct {
 type goal struct {
 	address func(*machine) value // to jump to, when the last block of a way has run
 	guesses bool                 // the table's base may be guessed
+	jumps   bool                 // that block ends with the jump
 }
 
 // explore finds the table that the goal's address is from, reached along the way, which runs
@@ -125,37 +126,27 @@ func (s *resolver) explore(way []int, g goal) (*table, certainty) {
 	return all, worst
 }
 
-// addsNothing says whether no other target of the goal's jump comes of a way, since the jump would be to no place of the
-// routine, or by what is no table, or to where it went before: the way begins with a jump that a number leads amid what
-// another has loaded, where that number is none of the distances.
+// addsNothing says whether a way that begins with a jump through a register gives the goal's jump no target that it does
+// not have: a number that is no distance leads amid what another has loaded, and what comes of its address there is an
+// address of no code, or that address once more, or lies where the jump itself has led.
 func (s *resolver) addsNothing(way []int, g goal) bool {
-	first := way[len(way)-1]
-	if s.insns[s.d.last(first)].Kind != x86.JmpInd {
+	if !g.jumps || s.insns[s.d.last(way[len(way)-1])].Kind != x86.JmpInd {
 		return false
 	}
-	again := s.d.blocks[way[len(way)-2]].Lo
+	s.runs--
+	first, led := way[len(way)-1], &s.d.blocks[way[len(way)-2]]
 	switch v := s.run(way, g.address); {
-	case v.form == element || v.form == target:
-		i := s.find(uint64(v.off))
-		return v.base == 0 && s.inside(s.d, i) >= 0 && s.isReached(i)
+	case v.form == element || v.form == target: // no table is where control goes through
+		return v.base == 0 && led.Lo <= uint64(v.off) && uint64(v.off) < led.Hi
 	case v.form == constant || v.form == symbolic && v.bits == 64 && !v.dirty:
 		bases := s.sure.constants(s.rootOf(v.sym, first))
 		return len(bases) > 0 && !slices.ContainsFunc(bases, func(base uint64) bool {
 			to := base + uint64(v.off)
-			return !(to == again && first == way[0]) && s.mayJumpTo(to, way[0])
+			in := s.im.SectionAt(to)
+			return in != nil && in.Exec && !(first == way[0] && to == led.Lo)
 		})
 	}
 	return false
-}
-
-// mayJumpTo says whether the indirect jump that ends block b may lead to an address.
-func (s *resolver) mayJumpTo(addr uint64, b int) bool {
-	if s.isFrameless(s.d.last(b)) {
-		in := s.im.SectionAt(addr)
-		return in != nil && in.Exec
-	}
-	i := s.find(addr)
-	return s.inside(s.d, i) >= 0 || i >= 0 && s.isOrphan(i)
 }
 
 // merge returns a table that has the targets of both.

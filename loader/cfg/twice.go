@@ -63,10 +63,10 @@ func (l *linkage) findTwice() {
 	}
 }
 
-// mayCallTwice says whether a routine whose blocks are built may call a function that returns more than once, as far as
+// mayCallWhatReturnsTwice says whether a routine whose blocks are built may call a function that returns more than once, as far as
 // that is known before all are: by its name, or since it keeps its return address. A call through a register may, if the
 // routine names such a function.
-func (r *recovery) mayCallTwice(d *draft) bool {
+func (r *recovery) mayCallWhatReturnsTwice(d *draft) bool {
 	return slices.ContainsFunc(d.blocks, func(b Block) bool {
 		if b.End != Call && b.End != CallInd {
 			return false
@@ -78,12 +78,12 @@ func (r *recovery) mayCallTwice(d *draft) bool {
 		case b.End == Call:
 			return r.mayReturnTwice(r.insns[i].target())
 		}
-		return r.namesTwice(d)
+		return r.namesWhatReturnsTwice(d)
 	})
 }
 
-// namesTwice says whether an instruction of the routine takes the address of such a function, or of its slot.
-func (r *recovery) namesTwice(d *draft) (found bool) {
+// namesWhatReturnsTwice says whether an instruction of the routine takes the address of such a function, or of its slot.
+func (r *recovery) namesWhatReturnsTwice(d *draft) (found bool) {
 	for b := range d.blocks {
 		for k := range d.blocks[b].Insns {
 			eachOperand(&d.blocks[b].Insns[k], r.bytes(int(d.first[b])+k), !r.im.PIE, func(addr uint64) {

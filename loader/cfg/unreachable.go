@@ -2,6 +2,7 @@ package cfg
 
 import (
 	"slices"
+	"strings"
 
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
@@ -29,7 +30,8 @@ func (r *recovery) neverTaken(d *draft, i int) bool {
 // what lies there, behind padding if there is any, is nothing or a part of another with another frame.
 // Where its rows say that less lies on the stack than a return address they are made by hand.
 func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
-	if frame == entryCFA || !slices.ContainsFunc(d.pieces, func(p int) bool { return r.pieces[p].Hi == addr }) {
+	endsPart := slices.ContainsFunc(d.pieces, func(p int) bool { return r.pieces[p].Hi == addr })
+	if frame == entryCFA || !endsPart && !r.isEmptyPart(d, addr) {
 		return false
 	}
 	i, ok := r.behindPadding(addr)
@@ -37,6 +39,17 @@ func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 		return ok
 	}
 	return r.inside(d, i) < 0 && (r.isFrameless(i) || contradict(frame, r.frameAt(i)) && r.frameAt(i).Off > entryCFA.Off)
+}
+
+// isEmptyPart says whether a part of the routine in which nothing is left seems to be at an address: a symbol says so, or
+// a part of another routine begins there.
+func (r *recovery) isEmptyPart(d *draft, addr uint64) bool {
+	own := r.pieces[r.pieceOf[d.entry]].symbol
+	if own != "" && slices.ContainsFunc(r.emptyParts[addr], func(name string) bool { return strings.HasPrefix(name, own+".") }) {
+		return true
+	}
+	i := r.find(addr)
+	return i >= 0 && r.pieces[r.pieceOf[i]].first == i && r.inside(d, i) < 0 && r.routineAt(i) < 0
 }
 
 // behindPadding returns the instruction that begins a piece at an address, or behind padding there; -1

@@ -8,7 +8,8 @@ import (
 )
 
 // routineEnds has routines with jumps to where they end: behind them nothing but padding, another routine,
-// code of which no unwind information tells, or the routine's cold part.
+// code of which no unwind information tells, or the routine's cold part; or to where a cold part of theirs would be, in
+// which nothing is left, and another routine or a part of one begins.
 const routineEnds = `
 #define BEGIN(name) ".globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n"
 #define END(name) ".cfi_endproc\n.size " #name ",.-" #name "\n"
@@ -23,6 +24,11 @@ JUMPS(unknown, PUSH, POP, "mov $1,%eax\npop %rbx\nret\n.p2align 4")
 JUMPS(cold, PUSH, POP, "")
 __asm__("other.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\nmov $7,%eax\njmp other_back\n.cfi_endproc\n"
 	BEGIN(other) "sub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njz other.cold\nother_back: add $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(other));
+#define LEADS(name, to) __asm__(BEGIN(name) PUSH "cmp $3,%edi\nja " to "\nmov %edi,%eax\n" POP END(name));
+LEADS(emptied, "emptied.cold")
+__asm__(".type emptied.cold,@function\nemptied.cold:\n.size emptied.cold,0\n" BEGIN(entered) "mov $1,%eax\nret\n" END(entered));
+LEADS(enters, "entered")
+LEADS(meets, "other.cold")
 JUMPS(goes_on, PUSH, POP, ".p2align 4\n.cfi_startproc\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx,-16\nmov $7,%eax\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc")
 JUMPS(into_stub, PUSH, POP, ".cfi_startproc\n.cfi_def_cfa_offset -128\nsub $128,%rsp\n.cfi_def_cfa_offset 0\nadd $128,%rsp\n.cfi_def_cfa_offset -128\npop %rbx\nret\n.cfi_endproc")
 JUMPS(into_named, PUSH, POP, ".type slow,@function\nslow: mov $7,%eax\npop %rbx\nret\n.size slow,.-slow")
@@ -44,8 +50,8 @@ TABLE(frameless, "", "ret\n", "cmp $3,%edi\nja 4f\n", "0", ".long 3b-9b, 8b-9b, 
 // switch's table; without a frame nobody knows.
 func TestUnreachableEnds(t *testing.T) {
 	const calls = `
-		int padded(int), adjacent(int), bare(int), called(int), unknown(int), cold(int), other(int), goes_on(int), into_stub(int), into_named(int), last(int), entries(int), none(int), frameless(int);
-		int main(int c, char **v) { return padded(c) + adjacent(c) + bare(c) + called(c) + unknown(c) + cold(c) + other(c) + goes_on(c) + into_stub(c) + into_named(c) + last(c) + entries(c) + none(c) + frameless(c); }`
+		int padded(int), adjacent(int), bare(int), called(int), unknown(int), cold(int), other(int), emptied(int), entered(int), enters(int), meets(int), goes_on(int), into_stub(int), into_named(int), last(int), entries(int), none(int), frameless(int);
+		int main(int c, char **v) { return padded(c) + adjacent(c) + bare(c) + called(c) + unknown(c) + cold(c) + other(c) + emptied(c) + entered(c) + enters(c) + meets(c) + goes_on(c) + into_stub(c) + into_named(c) + last(c) + entries(c) + none(c) + frameless(c); }`
 	p := recoverFile(t, compile(t, routineEnds+calls, "-O1"))
 	for _, test := range []struct {
 		symbol, leftOut string
@@ -59,6 +65,10 @@ func TestUnreachableEnds(t *testing.T) {
 		{symbol: "unknown", leftOut: "jumps to unknown code"},
 		{symbol: "cold", jumps: 1},
 		{symbol: "other"},
+		{symbol: "emptied", jumps: 1},
+		{symbol: "entered"},
+		{symbol: "enters", leftOut: "jumps out with a frame"},
+		{symbol: "meets", jumps: 1},
 		{symbol: "goes_on", leftOut: "jumps to unknown code"},
 		{symbol: "into_stub", leftOut: "jumps out with a frame"},
 		{symbol: "into_named", leftOut: "jumps out with a frame"},

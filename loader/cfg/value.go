@@ -41,6 +41,15 @@ func number(n uint64) value { return value{form: constant, off: int64(n)} }
 // isWhole says whether v is what a symbol stands for, all 64 bits of it.
 func (v value) isWhole() bool { return v.form == symbolic && v.off == 0 && v.bits == 64 && !v.dirty }
 
+// pointee returns the element of a table of that many bytes that lies at the address v.
+func (v value) pointee(size uint8) (value, bool) {
+	if v.form != address && v.form != scaled || size > 8 {
+		return value{}, false
+	}
+	v.form, v.size = element, size
+	return v, true
+}
+
 // index returns the index of a value that has one.
 func (v value) index() value { return value{bits: v.bits, sym: v.sym, off: v.shift} }
 

@@ -316,6 +316,7 @@ func (p *Plan) placeSites() {
 	})
 }
 
+// countProbes returns how many blocks of the routine have a probe.
 func (r *Routine) countProbes() (n int) {
 	for b := range r.probed {
 		if r.probed[b].on {
