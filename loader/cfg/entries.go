@@ -21,7 +21,7 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 		t.targets, t.loose, least = s.withLabels(targets), true, 1
 	case v.form == element && !isFull: // nobody knows how many, but all that it may hold are addresses that data holds
 		t.targets = s.withLabels(targets)
-		if s.holdsLabels(v) {
+		if s.holdsLabels(v) { // in records, with other data between
 			least = 1
 		}
 	case found.skips:
@@ -91,8 +91,8 @@ func (s *resolver) isWritten(addr uint64) bool {
 	return in != nil && in.Writable && !strings.HasPrefix(in.Name, ".data.rel.ro") // which the loader protects
 }
 
-// holdsLabels says whether a table of addresses has more than one that leads into the routine among its first words: as
-// records with labels have them, other data lies between.
+// holdsLabels says whether more than one of the first words of a table of addresses leads into the routine, and none to
+// where one is entered.
 func (s *resolver) holdsLabels(v value) bool {
 	labels := 0
 	for i := range uint64(mostLess) {
@@ -100,7 +100,10 @@ func (s *resolver) holdsLabels(v value) bool {
 		if i > 0 && s.mentions.has(n.at) {
 			break
 		}
-		if s.inside(s.d, n.to) >= 0 && n.to != s.d.entry {
+		switch {
+		case s.routineAt(n.to) >= 0: // functions and labels share no table
+			return false
+		case s.inside(s.d, n.to) >= 0:
 			labels++
 		}
 	}
@@ -204,7 +207,7 @@ func (s *resolver) readOn(v value, l limit) (e entries) {
 			if n.inside {
 				e.holes = append(e.holes, n.to)
 			}
-		case n.inside && !(isOpen && v.form == element && n.to == s.d.entry):
+		case n.inside && !(isOpen && v.form == element && s.routineAt(n.to) == s.d.id):
 			e.targets = append(e.targets, n.to)
 		case s.isEnd(s.d, l.frame, n.addr):
 			e.skips = true

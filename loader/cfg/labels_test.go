@@ -82,6 +82,11 @@ __asm__(".globl folded\n.type folded,@function\nfolded: .cfi_startproc\nlea tabl
 	"1: xor %edi, %edi\ntest $4, %sil\nje 2f\njmp *(%r8,%rdi,8)\n2: mov %esi, %eax\nret\n.cfi_endproc\n.size folded, .-folded\n"
 	".globl given\n.type given,@function\ngiven: .cfi_startproc\nlea 8f(%rip), %rax\ntest %edi, %edi\nje 9f\nmov (%rsi), %rdx\nmov %rax, (%rsi)\njmp *%rdx\n9: jmp *%rax\n8: ret\n.cfi_endproc\n.size given, .-given\n"
 	".section .data.rel.ro,\"aw\"\n.balign 8\ntable: .quad 1b, 2b\n.text\n");
+int sends(int n, unsigned k), tags(int n), marks(int n);
+__asm__(".globl sends\n.type sends,@function\nsends: .cfi_startproc\ntest %edi, %edi\njs 7f\nmov %esi, %esi\nlea (%rsi,%rsi,2), %rax\nlea records(%rip), %rdx\nmov (%rdx,%rax,8), %rax\njmp *%rax\n.cfi_endproc\n.size sends, .-sends\n"
+	".globl tags\n.type tags,@function\ntags: .cfi_startproc\nadd $1, %edi\n7: mov %edi, %eax\nret\n.cfi_endproc\n.size tags, .-tags\n"
+	".globl marks\n.type marks,@function\nmarks: .cfi_startproc\nadd $2, %edi\njs 7b\nmov %edi, %eax\nret\n.cfi_endproc\n.size marks, .-marks\n"
+	".section .data.rel.ro,\"aw\"\n.balign 8\nrecords: .quad tags,1,2, switched,3,4, marks,5,6, folded,7,8\n.text\n");
 int ahead(const unsigned char *pc, int n), elsewhere(unsigned n, unsigned m);
 __asm__(".globl ahead\n.type ahead,@function\nahead: .cfi_startproc\nlea steps(%rip), %r8\nmovzbl (%rdi), %eax\nlea (%r8,%rax,8), %rdx\n"
 	"1: dec %esi\njs 3f\njmp *(%rdx)\n2: inc %rdi\njmp 1b\n4: movzbl 2(%rdi), %eax\nadd $2, %rdi\nlea (%r8,%rax,8), %rdx\njmp *(%rdx)\n"
@@ -96,7 +101,7 @@ __asm__(".globl elsewhere\n.type elsewhere,@function\nelsewhere: .cfi_startproc\
 int main(int c, char **v) {
 	const void *const *t; struct state p = {0, c, c, 0};
 	threaded(0, 0, &t);
-	return threaded(t, c, 0) + resumed(&p) + switched(&p) + folded(c) + ahead((const unsigned char *)v, c) + elsewhere(c, c);
+	return threaded(t, c, 0) + resumed(&p) + switched(&p) + folded(c) + ahead((const unsigned char *)v, c) + elsewhere(c, c) + sends(c, c) + tags(c) + marks(c);
 }
 `
 
@@ -109,7 +114,7 @@ func TestStoredLabels(t *testing.T) {
 			for symbol, want := range map[string]struct {
 				observed bool
 				tails    bool
-			}{"threaded": {false, false}, "resumed": {false, false}, "switched": {true, true}, "folded": {true, false}, "given": {false, false}, "ahead": {true, false}, "elsewhere": {false, false}} {
+			}{"threaded": {false, false}, "resumed": {false, false}, "switched": {true, true}, "folded": {true, false}, "given": {false, false}, "ahead": {true, false}, "elsewhere": {false, false}, "sends": {true, true}} {
 				r := routine(t, p, symbol)
 				if got := ends(r)[cfg.TailInd]; (r.LeftOut == "") != want.observed || got > 0 != want.tails {
 					t.Errorf("%s: left out: %q, %d indirect tail jumps, want %+v", symbol, r.LeftOut, got, want)

@@ -24,16 +24,16 @@ type recovery struct {
 	taken       *mentions // those by instructions that are no indirect jumps
 	pointedTo   *mentions // those by anything but instructions of routines
 	drafts      []*draft
-	marks       []uint8             // by instruction
-	blockAt     []int32             // by instruction: the block of its routine that begins there, or -1
-	noReturn    []bool              // by routine
-	distrusted  []bool              // by routine: never returns as it seems, but is left out
-	importsLibc bool                // the C library is another image
-	local       map[uint64]bool     // by entry: its name is static
-	emptyParts  map[uint64][]string // by address: symbols of parts in which nothing is left
-	clobbered   []clobber           // by routine
+	marks       []uint8                   // by instruction
+	blockAt     []int32                   // by instruction: the block of its routine that begins there, or -1
+	noReturn    []bool                    // by routine
+	distrusted  []bool                    // by routine: never returns as it seems, but is left out
+	importsLibc bool                      // the C library is another image
+	local       map[uint64]bool           // by entry: its name is static
+	parts       map[uint64][]image.Symbol // by address: those that name parts of routines
+	clobbered   []clobber                 // by routine
 	attempts    int
-	returnUses  sync.Map     // by entry; while less is known never to return, they follow more ways, which may leave out more
+	returnUses  sync.Map     // by entry
 	steps       atomic.Int64 // left to the search for jump tables, in instructions executed
 }
 
@@ -56,7 +56,7 @@ func Recover(im *image.Image) (*Program, error) {
 	if len(c.pieces) == 0 {
 		return nil, fmt.Errorf("recover routines of %s: no unwind information (.eh_frame), as in Go programs: wpptrace needs it", im.Name)
 	}
-	r := &recovery{code: c, im: im, imports: im.Imports(), local: map[uint64]bool{}, emptyParts: map[uint64][]string{}}
+	r := &recovery{code: c, im: im, imports: im.Imports(), local: map[uint64]bool{}, parts: map[uint64][]image.Symbol{}}
 	r.importsLibc = slices.Contains(slices.Collect(maps.Values(r.imports)), "__libc_start_main")
 	r.mentions, r.taken, r.pointedTo = collectMentions(im, c)
 	r.marks = make([]uint8, len(c.insns))
@@ -76,7 +76,7 @@ func Recover(im *image.Image) (*Program, error) {
 // attempt builds all routines and the program of them.
 func (r *recovery) attempt(names map[uint64]string) *Program {
 	r.steps.Store(int64(baseSteps + stepsPerInsn*len(r.insns)))
-	r.returnUses.Clear() // by what was taken never to return
+	r.returnUses.Clear() // they follow no way that is taken never to return; the more of these there are, the less of use they find
 	r.solve()
 	return r.program(names)
 }
@@ -86,8 +86,11 @@ func (r *recovery) attempt(names map[uint64]string) *Program {
 func (r *recovery) nameSymbols() map[uint64]string {
 	names := map[uint64]string{}
 	for _, s := range r.im.Symbols() {
-		if s.Size == 0 && isPart(s.Name) {
-			r.emptyParts[s.Addr] = append(r.emptyParts[s.Addr], s.Name)
+		if isPart(s.Name) {
+			r.parts[s.Addr] = append(r.parts[s.Addr], s)
+			if s.Size == 0 {
+				continue
+			}
 		}
 		if old, ok := names[s.Addr]; !ok || byCallersName(s.Name, old) < 0 {
 			names[s.Addr] = s.Name
@@ -95,7 +98,12 @@ func (r *recovery) nameSymbols() map[uint64]string {
 		}
 	}
 	for i := range r.pieces {
-		r.pieces[i].symbol = names[r.pieces[i].Lo]
+		at := r.pieces[i].Lo
+		if _, ok := names[at]; !ok && len(r.parts[at]) > 0 { // assemblers give a part no size, though it has code
+			names[at] = r.parts[at][0].Name
+			delete(r.parts, at)
+		}
+		r.pieces[i].symbol = names[at]
 	}
 	return names
 }

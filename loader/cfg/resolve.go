@@ -50,7 +50,7 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 
 // tableFor returns the table of the jump that ends a block, or nil.
 func (s *resolver) tableFor(b int, guesses bool) *table {
-	return s.exploreFrom(b, goal{address: s.jumpOperand(b), guesses: guesses, jumps: true})
+	return s.exploreFrom(b, goal{address: s.jumpOperand(b), jump: s.d.last(b), guesses: guesses})
 }
 
 // jumpOperand gives what the operand holds of the indirect jump that ends a block.
@@ -75,7 +75,7 @@ func (s *resolver) exploreFrom(b int, g goal) *table {
 func (s *resolver) computedEarlier(b int) *table {
 	v := s.run([]int{b}, s.jumpOperand(b))
 	if at, ok := s.sure.passed(v, b); ok {
-		return s.tableBehind(at, at.held, func(v value) bool { return v.form == target || v.form == element && v.size == 8 })
+		return s.tableBehind(s.d.last(b), at, at.held, func(v value) bool { return v.form == target || v.form == element && v.size == 8 })
 	}
 	from := s.machine.symbols[v.sym]
 	if !v.isWhole() || from.source != loaded || from.slot.size != 8 || from.slot.disp != 0 {
@@ -85,14 +85,17 @@ func (s *resolver) computedEarlier(b int) *table {
 	if !ok || !s.sure.isTraced(at) {
 		return nil
 	}
-	pointee := func(m *machine) value { v, _ := at.held(m).pointee(8); return v }
-	return s.tableBehind(at, pointee, func(v value) bool { return v.form == address })
+	element := func(m *machine) value {
+		held, _ := at.held(m).pointee(8)
+		return held
+	}
+	return s.tableBehind(s.d.last(b), at, element, func(v value) bool { return v.form == address })
 }
 
-// tableBehind returns the table that an address is from where all that a location may hold is made in
+// tableBehind returns the table that a jump's address is from where all that a location may hold is made in
 // other blocks, and accepted: the jump may go where any of what they have made leads. It is nil where
 // one is not found.
-func (s *resolver) tableBehind(at location, addr func(*machine) value, accept func(value) bool) (all *table) {
+func (s *resolver) tableBehind(jump int, at location, addr func(*machine) value, accept func(value) bool) (all *table) {
 	seen, ok := s.sure.origins(at, func(v value, block int) bool { return block != outside && accept(v) })
 	if !ok {
 		return nil
@@ -106,7 +109,7 @@ func (s *resolver) tableBehind(at location, addr func(*machine) value, accept fu
 			if _, ok := s.sure.passed(s.sure.valueBehind(from, int(p)), int(p)); ok {
 				continue
 			}
-			t := s.exploreFrom(int(p), goal{address: addr})
+			t := s.exploreFrom(int(p), goal{address: addr, jump: jump, early: true})
 			if t == nil {
 				return nil
 			}

@@ -86,8 +86,9 @@ type entries struct {
 // A goal is what the search for a table is for.
 type goal struct {
 	address func(*machine) value // to jump to, when the last block of a way has run
+	jump    int                  // the indirect jump that it is for
+	early   bool                 // other code runs between the last block and the jump
 	guesses bool                 // the table's base may be guessed
-	jumps   bool                 // that block ends with the jump
 }
 
 // explore finds the table that the goal's address is from, reached along the way, which runs
@@ -96,7 +97,7 @@ type goal struct {
 // become another.
 func (s *resolver) explore(way []int, g goal) (*table, certainty) {
 	s.runs--
-	t, how := s.read(way, s.run(way, g.address), g.guesses)
+	t, how := s.read(way, s.run(way, g.address), g)
 	if how == exact {
 		return t, how
 	}
@@ -130,7 +131,7 @@ func (s *resolver) explore(way []int, g goal) (*table, certainty) {
 // not have: a number that is no distance leads amid what another has loaded, and what comes of its address there is an
 // address of no code, or that address once more, or lies where the jump itself has led.
 func (s *resolver) addsNothing(way []int, g goal) bool {
-	if !g.jumps || s.insns[s.d.last(way[len(way)-1])].Kind != x86.JmpInd {
+	if g.early || s.insns[s.d.last(way[len(way)-1])].Kind != x86.JmpInd {
 		return false
 	}
 	s.runs--
@@ -233,8 +234,8 @@ func (s *resolver) cfaOf(b int) image.CFA {
 	return cfaAt(p.Rows, s.d.blocks[b].Lo)
 }
 
-// read reads the table that v, the jump's operand at the end of the way, is an element of.
-func (s *resolver) read(way []int, v value, guesses bool) (*table, certainty) {
+// read reads the table that v, the goal's address at the end of the way, is an element of.
+func (s *resolver) read(way []int, v value, g goal) (*table, certainty) {
 	switch {
 	case v.form == constant:
 		if to := s.inside(s.d, s.find(uint64(v.off))); to >= 0 {
@@ -247,7 +248,7 @@ func (s *resolver) read(way []int, v value, guesses bool) (*table, certainty) {
 	default:
 		return nil, unknown
 	}
-	l := s.limit(way, v)
+	l := s.limit(way, v, g)
 	first := way[len(way)-1]
 	base, anchor := s.rootOf(v.base, first), s.rootOf(v.anchorBase, first)
 	t, how := s.readAll(v, l, &s.sure, base, anchor)
@@ -256,7 +257,7 @@ func (s *resolver) read(way []int, v value, guesses bool) (*table, certainty) {
 		return t, how
 	case v.form == element && l.frame != entryCFA: // no tail jump, but one to a label, whichever table holds it
 		return s.readAll(v, unlimited(l.frame), &s.likely, base, anchor)
-	case v.form == target && guesses && anchor == base:
+	case v.form == target && g.guesses && anchor == base:
 		return s.readAll(v, l, &s.likely, base, anchor)
 	}
 	return nil, unknown
@@ -330,8 +331,8 @@ func unlimited(frame image.CFA) limit {
 }
 
 // limit returns what is known of the length of the table that v is an element of.
-func (s *resolver) limit(way []int, v value) limit {
-	l := unlimited(s.frameAt(s.d.last(way[0])))
+func (s *resolver) limit(way []int, v value, g goal) limit {
+	l := unlimited(s.frameAt(g.jump))
 	if most, ok := typeBound(v.index()); ok && most < l.most {
 		l.most, l.guess = most, true
 	}

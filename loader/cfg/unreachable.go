@@ -31,7 +31,10 @@ func (r *recovery) neverTaken(d *draft, i int) bool {
 // Where its rows say that less lies on the stack than a return address they are made by hand.
 func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 	endsPart := slices.ContainsFunc(d.pieces, func(p int) bool { return r.pieces[p].Hi == addr })
-	if frame == entryCFA || !endsPart && !r.isEmptyPart(d, addr) {
+	if frame == entryCFA || !endsPart && len(r.parts[addr]) == 0 {
+		return false
+	}
+	if isPart, full := r.partAt(d, addr); full || !endsPart && !isPart {
 		return false
 	}
 	i, ok := r.behindPadding(addr)
@@ -41,15 +44,34 @@ func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 	return r.inside(d, i) < 0 && (r.isFrameless(i) || contradict(frame, r.frameAt(i)) && r.frameAt(i).Off > entryCFA.Off)
 }
 
-// isEmptyPart says whether a part of the routine in which nothing is left seems to be at an address: a symbol says so, or
-// a part of another routine begins there.
-func (r *recovery) isEmptyPart(d *draft, addr uint64) bool {
-	own := r.pieces[r.pieceOf[d.entry]].symbol
-	if own != "" && slices.ContainsFunc(r.emptyParts[addr], func(name string) bool { return strings.HasPrefix(name, own+".") }) {
-		return true
+// partAt says whether symbols say that a part of the routine is at an address, and whether that has code. That another
+// routine's part with another frame begins there says nothing: linkers fold parts that are the same but for their frames.
+func (r *recovery) partAt(d *draft, addr uint64) (named, full bool) {
+	routine := r.pieces[r.pieceOf[d.entry]].symbol
+	if routine == "" {
+		return false, false
 	}
-	i := r.find(addr)
-	return i >= 0 && r.pieces[r.pieceOf[i]].first == i && r.inside(d, i) < 0 && r.routineAt(i) < 0
+	for _, s := range r.parts[addr] {
+		if strings.HasPrefix(s.Name, routine+".cold") {
+			named, full = true, full || s.Size > 0
+		}
+	}
+	if i := r.findPiece(addr); !named && i >= 0 && r.pieces[i].Lo == addr { // it has no size
+		named = strings.HasPrefix(r.pieces[i].symbol, routine+".cold")
+		full = named
+	}
+	return named, full
+}
+
+// isFolded says whether parts of several routines are one at an address.
+func (r *recovery) isFolded(addr uint64) bool {
+	sized := 0
+	for _, s := range r.parts[addr] {
+		if s.Size > 0 {
+			sized++
+		}
+	}
+	return sized > 1
 }
 
 // behindPadding returns the instruction that begins a piece at an address, or behind padding there; -1

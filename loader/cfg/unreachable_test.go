@@ -9,7 +9,7 @@ import (
 
 // routineEnds has routines with jumps to where they end: behind them nothing but padding, another routine,
 // code of which no unwind information tells, or the routine's cold part; or to where a cold part of theirs would be, in
-// which nothing is left, and another routine or a part of one begins.
+// which nothing is left, and another routine begins; or to a cold part of another.
 const routineEnds = `
 #define BEGIN(name) ".globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n"
 #define END(name) ".cfi_endproc\n.size " #name ",.-" #name "\n"
@@ -28,6 +28,11 @@ __asm__("other.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\nmov $7,%eax\njmp o
 LEADS(emptied, "emptied.cold")
 __asm__(".type emptied.cold,@function\nemptied.cold:\n.size emptied.cold,0\n" BEGIN(entered) "mov $1,%eax\nret\n" END(entered));
 LEADS(enters, "entered")
+LEADS(unsized, "unsized.cold")
+__asm__(".type unsized.cold,@function\nunsized.cold:\n.cfi_startproc\nmov $7,%eax\npop %rbx\nret\n.cfi_endproc\n");
+LEADS(folds, "folds.cold")
+__asm__(".type folds.cold,@function\n.type folded.cold,@function\nfolds.cold:\nfolded.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\ncall abort\n.cfi_endproc\n.size folds.cold,5\n.size folded.cold,5\n"
+	BEGIN(folded) "sub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njz folded.cold\nadd $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(folded));
 LEADS(meets, "other.cold")
 JUMPS(goes_on, PUSH, POP, ".p2align 4\n.cfi_startproc\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx,-16\nmov $7,%eax\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc")
 JUMPS(into_stub, PUSH, POP, ".cfi_startproc\n.cfi_def_cfa_offset -128\nsub $128,%rsp\n.cfi_def_cfa_offset 0\nadd $128,%rsp\n.cfi_def_cfa_offset -128\npop %rbx\nret\n.cfi_endproc")
@@ -50,8 +55,8 @@ TABLE(frameless, "", "ret\n", "cmp $3,%edi\nja 4f\n", "0", ".long 3b-9b, 8b-9b, 
 // switch's table; without a frame nobody knows.
 func TestUnreachableEnds(t *testing.T) {
 	const calls = `
-		int padded(int), adjacent(int), bare(int), called(int), unknown(int), cold(int), other(int), emptied(int), entered(int), enters(int), meets(int), goes_on(int), into_stub(int), into_named(int), last(int), entries(int), none(int), frameless(int);
-		int main(int c, char **v) { return padded(c) + adjacent(c) + bare(c) + called(c) + unknown(c) + cold(c) + other(c) + emptied(c) + entered(c) + enters(c) + meets(c) + goes_on(c) + into_stub(c) + into_named(c) + last(c) + entries(c) + none(c) + frameless(c); }`
+		int padded(int), adjacent(int), bare(int), called(int), unknown(int), cold(int), other(int), emptied(int), entered(int), enters(int), meets(int), unsized(int), folds(int), folded(int), goes_on(int), into_stub(int), into_named(int), last(int), entries(int), none(int), frameless(int);
+		int main(int c, char **v) { return padded(c) + adjacent(c) + bare(c) + called(c) + unknown(c) + cold(c) + other(c) + emptied(c) + entered(c) + enters(c) + meets(c) + unsized(c) + folds(c) + folded(c) + goes_on(c) + into_stub(c) + into_named(c) + last(c) + entries(c) + none(c) + frameless(c); }`
 	p := recoverFile(t, compile(t, routineEnds+calls, "-O1"))
 	for _, test := range []struct {
 		symbol, leftOut string
@@ -68,7 +73,10 @@ func TestUnreachableEnds(t *testing.T) {
 		{symbol: "emptied", jumps: 1},
 		{symbol: "entered"},
 		{symbol: "enters", leftOut: "jumps out with a frame"},
-		{symbol: "meets", jumps: 1},
+		{symbol: "unsized", leftOut: "jumps out with a frame"},
+		{symbol: "folds", leftOut: "jumps into the middle of another routine"},
+		{symbol: "folded", leftOut: "jumped to in its middle"},
+		{symbol: "meets", leftOut: "jumps into the middle of another routine"},
 		{symbol: "goes_on", leftOut: "jumps to unknown code"},
 		{symbol: "into_stub", leftOut: "jumps out with a frame"},
 		{symbol: "into_named", leftOut: "jumps out with a frame"},
