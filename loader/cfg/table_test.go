@@ -55,18 +55,25 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// wordsOf returns what the file has in the array of n words of a name, whatever number the compiler has put behind that.
-func wordsOf(t *testing.T, path, name string, n int) []int32 {
+// openSymbols opens a file for as long as the test runs, and returns its symbols, too.
+func openSymbols(t *testing.T, path string) (*elf.File, []elf.Symbol) {
 	t.Helper()
 	f, err := elf.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { f.Close() })
 	symbols, err := f.Symbols()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return f, symbols
+}
+
+// wordsOf returns what the file has in the array of n words of a name, whatever number the compiler has put behind that.
+func wordsOf(t *testing.T, path, name string, n int) []int32 {
+	t.Helper()
+	f, symbols := openSymbols(t, path)
 	for _, s := range symbols {
 		if strings.HasPrefix(s.Name, name) && s.Size == uint64(4*n) {
 			in, words := f.Sections[s.Section], make([]int32, n)
@@ -104,15 +111,7 @@ func addTargets(found map[*cfg.Routine]map[uint64]bool, r *cfg.Routine, b int) {
 // the relocations of the code tell.
 func relocatedTargets(t *testing.T, path string, p *cfg.Program) map[*cfg.Routine]map[uint64]bool {
 	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	symbols, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, symbols := openSymbols(t, path)
 	var starts []uint64 // addresses that the code refers to
 	type entry struct{ at, to uint64 }
 	var relative []entry

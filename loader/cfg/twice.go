@@ -63,9 +63,9 @@ func (l *linkage) findTwice() {
 	}
 }
 
-// mayCallWhatReturnsTwice says whether a routine whose blocks are built may call a function that returns more than once, as far as
-// that is known before all are: by its name, or since it keeps its return address. A call through a register may, if the
-// routine names such a function.
+// mayCallWhatReturnsTwice says whether a routine whose blocks are built may call a function that returns more than once, as
+// far as that is known before all are: by its name, or since it keeps its return address. A call through a register may,
+// if the routine names such a function.
 func (r *recovery) mayCallWhatReturnsTwice(d *draft) bool {
 	return slices.ContainsFunc(d.blocks, func(b Block) bool {
 		if b.End != Call && b.End != CallInd {

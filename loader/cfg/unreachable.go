@@ -34,7 +34,7 @@ func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 	if frame == entryCFA || !endsPart && len(r.parts[addr]) == 0 {
 		return false
 	}
-	if isPart, full := r.partAt(d, addr); full || !endsPart && !isPart {
+	if named, full := r.partAt(d, addr); full || !endsPart && !named {
 		return false
 	}
 	i, ok := r.behindPadding(addr)
