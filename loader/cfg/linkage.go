@@ -1,7 +1,6 @@
 package cfg
 
 import (
-	"slices"
 	"sort"
 
 	"wpptrace/internal/parallel"
@@ -132,9 +131,11 @@ func (l *linkage) leaveOutMovers() {
 		if kind := l.insns[i].Kind; kind != x86.Call && kind != x86.CallInd || !l.isReached(int(i)) {
 			continue
 		}
-		if slices.ContainsFunc(l.leadsTo(int(i)), func(addr uint64) bool { return l.moving[addr] }) {
-			l.from(int(i)).leave("calls what may return elsewhere at %x", l.insns[i].Addr)
-		}
+		l.eachLead(int(i), func(addr uint64) {
+			if l.moving[addr] {
+				l.from(int(i)).leave("calls what may return elsewhere at %x", l.insns[i].Addr)
+			}
+		})
 	}
 	parallel.Each(len(l.drafts), func(i int) {
 		if d := l.drafts[i]; d.leftOut == "" && d.has(CallInd) && l.names(d, l.moving) {
@@ -285,43 +286,39 @@ type tailJumps map[uint64][]*draft
 
 func (l *linkage) tailJumps() tailJumps {
 	jumps := tailJumps{}
-	add := func(d *draft, to ...uint64) {
-		for _, addr := range to {
-			jumps[addr] = append(jumps[addr], d)
-		}
-	}
 	for _, i := range l.ways {
 		if kind := l.insns[i].Kind; kind != x86.Call && kind != x86.CallInd && l.mayRun(int(i)) {
-			add(l.from(int(i)), l.leadsTo(int(i))...)
+			l.eachLead(int(i), func(addr uint64) { jumps[addr] = append(jumps[addr], l.from(int(i))) })
 		}
 	}
 	for _, d := range l.drafts {
 		if l.mayJumpIndirectly(d) {
-			l.eachName(d, func(addr uint64) { add(d, addr) })
+			l.eachName(d, func(addr uint64) { jumps[addr] = append(jumps[addr], d) })
 		}
 	}
 	return jumps
 }
 
-// leadsTo returns where a call or jump goes, directly or through a slot. A routine has its address,
-// though it has other entries.
-func (l *linkage) leadsTo(way int) []uint64 {
+// eachLead calls back with where a call or jump goes, directly or through a slot. A routine has its
+// address, though it has other entries.
+func (l *linkage) eachLead(way int, visit func(addr uint64)) {
 	if !isRelative(l.insns[way].Kind) {
 		_, slot, _ := l.operands(way)
-		return l.named(uint64(slot.Disp))
+		l.eachNamed(uint64(slot.Disp), visit)
+	} else if id := l.routineAt(int(l.target[way])); id >= 0 {
+		visit(l.drafts[id].addr)
+	} else {
+		visit(l.insns[way].target())
 	}
-	if id := l.routineAt(int(l.target[way])); id >= 0 {
-		return []uint64{l.drafts[id].addr}
-	}
-	return []uint64{l.insns[way].target()}
 }
 
-// named returns what an instruction names with an address: that, and what a slot there holds.
-func (l *linkage) named(addr uint64) []uint64 {
+// eachNamed calls back with what an instruction names with an address: that, and what a slot there
+// holds.
+func (l *linkage) eachNamed(addr uint64, visit func(addr uint64)) {
+	visit(addr)
 	if r := l.program.inSlot(addr); r != nil {
-		return []uint64{addr, r.Addr}
+		visit(r.Addr)
 	}
-	return []uint64{addr}
 }
 
 // spread adds to a set of addresses those of the routines that may end by a jump to one of it.

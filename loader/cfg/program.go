@@ -278,13 +278,15 @@ func (r *recovery) splitsStack(d *draft) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(d.blocks, func(b Block) bool {
-		if b.End != Call {
-			return false
+	for b := range d.blocks {
+		if d.blocks[b].End != Call {
+			continue
 		}
-		callee := r.findPiece(b.Target)
-		return callee >= 0 && strings.HasPrefix(r.pieces[callee].symbol, "__morestack")
-	})
+		if callee := r.findPiece(d.blocks[b].Target); callee >= 0 && strings.HasPrefix(r.pieces[callee].symbol, "__morestack") {
+			return true
+		}
+	}
+	return false
 }
 
 // startsThread finds a system call by which a thread may begin to run behind it: the library's

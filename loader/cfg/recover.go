@@ -212,14 +212,26 @@ func (r *recovery) solve() {
 	}
 }
 
-// resolveMost builds the routines, several at a time, but for those that adopt parts of others. It
-// returns which are built. findClobbers must have run.
+// resolveMost builds the routines, several at a time, but for those that adopt parts of others: the
+// largest first, lest all wait for it in the end. It returns which are built. findClobbers must have
+// run.
 func (r *recovery) resolveMost() (built []bool) {
 	built = make([]bool, len(r.drafts))
-	parallel.Each(len(r.drafts), func(i int) {
-		built[i] = r.drafts[i].entry >= 0 && r.resolveAll(r.drafts[i], false)
+	bySize := slices.Clone(r.drafts)
+	slices.SortStableFunc(bySize, func(a, b *draft) int { return cmp.Compare(r.size(b), r.size(a)) })
+	parallel.Each(len(bySize), func(i int) {
+		d := bySize[i]
+		built[d.id] = d.entry >= 0 && r.resolveAll(d, false)
 	})
 	return built
+}
+
+// size is how many instructions the pieces of a routine have.
+func (r *recovery) size(d *draft) (insns int) {
+	for _, i := range d.pieces {
+		insns += r.pieces[i].last - r.pieces[i].first
+	}
+	return insns
 }
 
 // maxAttempts bounds how often all routines are built; real programs take two at most.

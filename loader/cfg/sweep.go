@@ -48,7 +48,7 @@ var (
 // control flow that arrives there is noticed when blocks are built. Decoding depends on nothing but
 // the address, so an instruction that control flow reaches is right whatever lies around it.
 func sweep(im *image.Image) (*code, error) {
-	c := &code{}
+	c := &code{pieces: make([]piece, 0, len(im.Ranges)), ends: make([]uint64, 0, len(im.Ranges))}
 	size := uint64(0)
 	for i := range im.Ranges {
 		r := &im.Ranges[i]

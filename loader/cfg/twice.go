@@ -107,7 +107,12 @@ func (l *linkage) mayJumpIndirectly(d *draft) bool {
 }
 
 func (d *draft) has(end End) bool {
-	return slices.ContainsFunc(d.blocks, func(b Block) bool { return b.End == end })
+	for b := range d.blocks { // not by slices.ContainsFunc: it copies each block
+		if d.blocks[b].End == end {
+			return true
+		}
+	}
+	return false
 }
 
 // names says whether an instruction of the routine takes one of the addresses, or loads from it.
@@ -122,11 +127,7 @@ func (l *linkage) eachName(d *draft, visit func(addr uint64)) {
 	l.hasInsn(d, func(i int) bool {
 		q := &l.insns[i]
 		if q.Kind != x86.CallInd && q.Kind != x86.JmpInd {
-			eachOperand(q, l.bytes(i), !l.im.PIE, func(addr uint64) {
-				for _, addr := range l.named(addr) {
-					visit(addr)
-				}
-			})
+			eachOperand(q, l.bytes(i), !l.im.PIE, func(addr uint64) { l.eachNamed(addr, visit) })
 		}
 		return false
 	})

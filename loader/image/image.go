@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"wpptrace/internal/parallel"
 )
 
 // An Image is an ELF file for x86-64, an executable or a shared object. All addresses are link-time
@@ -86,12 +88,18 @@ func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 	}
 	im = &Image{Name: filepath.Base(name), PIE: f.Type == elf.ET_DYN, Entry: f.Entry, file: elfFile{File: f, size: size}}
 	im.lines = sync.OnceValues(im.readLines)
-	for _, read := range []func() error{im.readSegments, im.readSections, im.readBuildID, im.readNames, im.readFrames} {
+	for _, read := range []func() error{im.readSegments, im.readSections, im.readBuildID, im.readNamesAndFrames} {
 		if err := read(); err != nil {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
 	}
 	return im, nil
+}
+
+func (im *Image) readNamesAndFrames() error {
+	var names, frames error
+	parallel.Both(func() { names = im.readNames() }, func() { frames = im.readFrames() })
+	return cmp.Or(names, frames)
 }
 
 // Close closes the file that OpenFile opened. What was read stays valid.
@@ -154,6 +162,7 @@ func (im *Image) readSegments() error {
 // refused, so that memory is bounded by the file's size, and what a file with holes claims is.
 func (im *Image) readSections() error {
 	budget, room := uint64(im.file.size), uint64(maxMapped)
+	var readers []io.ReaderAt
 	for _, s := range im.file.Sections {
 		if both := elf.SHF_ALLOC | elf.SHF_COMPRESSED; s.Flags&both == both {
 			return fmt.Errorf("section %s is mapped, and compressed: no program has such", s.Name)
@@ -171,15 +180,15 @@ func (im *Image) readSections() error {
 			return fmt.Errorf("section %s: more than %d MB are mapped: no program is that large", s.Name, maxMapped>>20)
 		}
 		budget, room = budget-s.FileSize, room-s.FileSize
-		data := make([]byte, s.FileSize)
-		if _, err := s.ReaderAt.ReadAt(data, 0); err != nil {
-			return fmt.Errorf("section %s: %w", s.Name, err)
-		}
 		exec := s.Flags&elf.SHF_EXECINSTR != 0
 		if offset, ok := im.FileOffset(s.Addr); exec && (!ok || offset != s.Offset) {
 			return fmt.Errorf("section %s is not where its segment is mapped", s.Name)
 		}
-		im.Sections = append(im.Sections, Section{Name: s.Name, Addr: s.Addr, Data: data, Exec: exec, Writable: s.Flags&elf.SHF_WRITE != 0})
+		im.Sections = append(im.Sections, Section{Name: s.Name, Addr: s.Addr, Data: make([]byte, s.FileSize), Exec: exec, Writable: s.Flags&elf.SHF_WRITE != 0})
+		readers = append(readers, s.ReaderAt)
+	}
+	if err := im.fill(readers); err != nil {
+		return err
 	}
 	slices.SortFunc(im.Sections, func(a, b Section) int { return cmp.Compare(a.Addr, b.Addr) })
 	for i, s := range im.Sections[min(1, len(im.Sections)):] {
@@ -188,6 +197,17 @@ func (im *Image) readSections() error {
 		}
 	}
 	return nil
+}
+
+// fill reads what is in the sections, several at a time.
+func (im *Image) fill(readers []io.ReaderAt) error {
+	errs := make([]error, len(readers))
+	parallel.Each(len(readers), func(i int) {
+		if _, err := readers[i].ReadAt(im.Sections[i].Data, 0); err != nil {
+			errs[i] = fmt.Errorf("section %s: %w", im.Sections[i].Name, err)
+		}
+	})
+	return cmp.Or(errs...)
 }
 
 // Section returns the section with that name, or nil.

@@ -2,6 +2,7 @@ package paths
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"sort"
 
@@ -23,7 +24,7 @@ type Numbering struct {
 // A start is a dummy edge from ENTRY to a block: the paths that begin so have the numbers from
 // first on.
 type start struct {
-	block int
+	block int32
 	kind  Start
 	first uint64
 }
@@ -78,7 +79,7 @@ func Number(r *cfg.Routine) (*Numbering, error) {
 	n := &Numbering{nodes: make([]node, len(r.Blocks)), edges: make([]edge, 0, edgeCount(r))}
 	kinds := startKinds(r, w)
 	for _, b := range w.post {
-		n.count(r, b, w, kinds)
+		n.count(r, int(b), w, kinds)
 	}
 	n.number(kinds)
 	return n, nil
@@ -211,12 +212,17 @@ func (v *node) findExit(end End) (uint64, bool) {
 
 // number gives each start its first number.
 func (n *Numbering) number(kinds []kindSet) {
+	count := 0
+	for _, set := range kinds {
+		count += bits.OnesCount8(uint8(set))
+	}
+	n.starts = make([]start, 0, count)
 	for b, set := range kinds {
 		v := &n.nodes[b]
 		v.starts.from = int32(len(n.starts))
 		for kind := StartEntry; kind < StartResume; kind++ {
 			if set.has(kind) {
-				n.starts = append(n.starts, start{block: b, kind: kind, first: n.Total})
+				n.starts = append(n.starts, start{block: int32(b), kind: kind, first: n.Total})
 				n.Total += v.count
 			}
 		}
@@ -283,7 +289,7 @@ func (n *Numbering) Decode(id uint64) (Path, error) {
 	s := &n.starts[sort.Search(len(n.starts), func(i int) bool { return n.starts[i].first > id })-1]
 	p := Path{Start: s.kind}
 	rest := id - s.first
-	for b := s.block; ; {
+	for b := int(s.block); ; {
 		p.Blocks = append(p.Blocks, b)
 		v := &n.nodes[b]
 		if rest < uint64(v.nexits) {

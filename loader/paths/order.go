@@ -5,8 +5,8 @@ import "wpptrace/loader/cfg"
 // order is what a depth-first walk of a routine's graph finds. The edges from a call to its
 // continuation are not walked: paths end there anyway, and fewer edges are back edges so.
 type order struct {
-	post []int // all blocks, each after those that its edges lead to, back edges aside
-	rank []int // by block: its place in post
+	post []int32 // all blocks, each after those that its edges lead to, back edges aside
+	rank []int32 // by block: its place in post
 }
 
 // visit is a block on the way from the root, with the next of its successors to look at.
@@ -22,7 +22,7 @@ const (
 // landing pads, then from what is left, each in the order of their indices.
 func walk(r *cfg.Routine) *order {
 	n := len(r.Blocks)
-	o := &order{post: make([]int, 0, n), rank: make([]int, n)}
+	o := &order{post: make([]int32, 0, n), rank: make([]int32, n)}
 	for b := range o.rank {
 		o.rank[b] = unseen
 	}
@@ -56,8 +56,8 @@ func (o *order) from(r *cfg.Routine, root int, stack []visit) []visit {
 		top := &stack[len(stack)-1]
 		bl := &r.Blocks[top.block]
 		if isCall(bl) || top.next == len(bl.Succ) {
-			o.rank[top.block] = len(o.post)
-			o.post = append(o.post, top.block)
+			o.rank[top.block] = int32(len(o.post))
+			o.post = append(o.post, int32(top.block))
 			stack = stack[:len(stack)-1]
 			continue
 		}

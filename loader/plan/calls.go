@@ -66,17 +66,36 @@ func (d *destination) calling() calling {
 	return c
 }
 
+// findLeads finds the blocks that call, or jump to another routine, and where they lead.
+func (r *Routine) findLeads() {
+	n := 0
+	for b := range r.Blocks {
+		if leads(&r.Blocks[b]) {
+			n++
+		}
+	}
+	r.leads, r.destinations = make([]int, 0, n), make([]destination, 0, n)
+	for b := range r.Blocks {
+		if leads(&r.Blocks[b]) {
+			r.leads, r.destinations = append(r.leads, b), append(r.destinations, r.destination(b))
+		}
+	}
+}
+
+func leads(b *cfg.Block) bool {
+	switch b.End {
+	case cfg.Call, cfg.CallInd, cfg.NoReturn, cfg.Tail, cfg.TailInd:
+		return true
+	}
+	return b.End == cfg.Jcc && b.Succ[0] < 0
+}
+
 func (r *Routine) destination(b int) (d destination) {
 	block := &r.Blocks[b]
-	d.call = block.End == cfg.Call || block.End == cfg.CallInd || block.End == cfg.NoReturn
-	leaves := block.End == cfg.Tail || block.End == cfg.Jcc && block.Succ[0] < 0
-	switch {
-	case d.call, leaves:
-	case block.End == cfg.TailInd:
+	if block.End == cfg.TailInd {
 		return destination{otherwise: Unknown}
-	default:
-		return destination{}
 	}
+	d.call = block.End == cfg.Call || block.End == cfg.CallInd || block.End == cfg.NoReturn
 	callee, name := r.plan.Program.Callee(r.Routine, b)
 	if callee != nil {
 		d.to = r.plan.Routines[callee.ID]

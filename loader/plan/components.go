@@ -16,6 +16,8 @@ type componentWalk struct {
 	on     []bool // by routine: it is on the stack
 	stack  []*Routine
 	calls  []visit
+	succ   []*Routine // of the routines in calls, one after the other
+	order  []*Routine // of those in found, one component after the other
 	found  []component
 }
 
@@ -27,9 +29,8 @@ type component struct {
 
 // A visit is a routine whose successors are being walked.
 type visit struct {
-	r    *Routine
-	succ []*Routine
-	i    int
+	r              *Routine
+	from, next, to int // its successors in the walk's succ, and the next to look at
 }
 
 func newComponentWalk(routines []*Routine) *componentWalk {
@@ -73,18 +74,16 @@ func (w *componentWalk) circles(routines []*Routine, graph callGraph) (circles [
 }
 
 // components returns the strongly connected components of those routines that are observed, and of
-// what the graph leads to from them, each behind those that it leads to.
+// what the graph leads to from them, each behind those that it leads to. The list serves the next call.
 func (w *componentWalk) components(routines []*Routine, graph callGraph) []component {
-	w.graph, w.count, w.found = graph, 0, nil
+	w.graph, w.count, w.order, w.found = graph, 0, make([]*Routine, 0, len(routines)), w.found[:0]
 	for _, root := range routines {
 		if w.number[root.ID] == 0 && root.Observed() {
 			w.walk(root)
 		}
 	}
-	for _, c := range w.found {
-		for _, r := range c.routines {
-			w.number[r.ID] = 0
-		}
+	for _, r := range w.order {
+		w.number[r.ID] = 0
 	}
 	return w.found
 }
@@ -92,14 +91,14 @@ func (w *componentWalk) components(routines []*Routine, graph callGraph) []compo
 func (w *componentWalk) walk(root *Routine) {
 	for w.enter(root); len(w.calls) > 0; {
 		v := &w.calls[len(w.calls)-1]
-		if v.i == len(v.succ) {
+		if v.next == v.to {
 			done := *v
 			w.calls = w.calls[:len(w.calls)-1]
 			w.leave(done)
 			continue
 		}
-		t := v.succ[v.i]
-		v.i++
+		t := w.succ[v.next]
+		v.next++
 		if w.number[t.ID] == 0 {
 			w.enter(t)
 		} else if w.on[t.ID] {
@@ -112,19 +111,20 @@ func (w *componentWalk) enter(r *Routine) {
 	w.count++
 	w.number[r.ID], w.low[r.ID], w.on[r.ID] = w.count, w.count, true
 	w.stack = append(w.stack, r)
-	w.calls = append(w.calls, visit{r: r, succ: w.successors(r)})
+	from := len(w.succ)
+	w.addSuccessors(r)
+	w.calls = append(w.calls, visit{r, from, from, len(w.succ)})
 }
 
-func (w *componentWalk) successors(r *Routine) (list []*Routine) {
+func (w *componentWalk) addSuccessors(r *Routine) {
 	if !r.Observed() { // no more: it is about to be planned around
-		return nil
+		return
 	}
 	for _, b := range r.leads {
 		if t := w.graph(r, b); t != nil {
-			list = append(list, t)
+			w.succ = append(w.succ, t)
 		}
 	}
-	return list
 }
 
 func (w *componentWalk) leave(v visit) {
@@ -134,13 +134,16 @@ func (w *componentWalk) leave(v visit) {
 		for w.stack[k] != v.r {
 			k--
 		}
-		routines := slices.Clone(w.stack[k:])
+		from := len(w.order)
+		w.order = append(w.order, w.stack[k:]...)
 		w.stack = w.stack[:k]
+		routines := w.order[from:len(w.order):len(w.order)]
 		for _, r := range routines {
 			w.on[r.ID] = false
 		}
-		w.found = append(w.found, component{routines, len(routines) > 1 || slices.Contains(v.succ, v.r)})
+		w.found = append(w.found, component{routines, len(routines) > 1 || slices.Contains(w.succ[v.from:v.to], v.r)})
 	}
+	w.succ = w.succ[:v.from]
 	if len(w.calls) > 0 {
 		up := w.calls[len(w.calls)-1].r.ID
 		w.low[up] = min(w.low[up], w.low[id])

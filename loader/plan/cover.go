@@ -99,6 +99,12 @@ type covering struct {
 	orders  [][]int32 // to try dropping the others in
 }
 
+// A weighed is a block with its weight in an order.
+type weighed struct {
+	weight float64
+	block  int32
+}
+
 func newCovering(r *Routine, must []bool) *covering {
 	c := &covering{graph: newGraph(r), must: must, prices: make([]float64, len(r.Blocks))}
 	for b := range c.prices {
@@ -122,7 +128,8 @@ const (
 
 // findOrders finds the orders to try. They are the same at every call.
 func (c *covering) findOrders() {
-	add := func(weigh func(b int) float64) { c.orders = append(c.orders, c.order(weigh)) }
+	list := c.droppable()
+	add := func(weigh func(b int) float64) { c.orders = append(c.orders, order(list, weigh)) }
 	add(func(b int) float64 { return c.prices[b] })
 	add(func(b int) float64 { return c.prices[b] / max(1, float64(len(c.r.successors(b)))-0.5) })
 	add(func(b int) float64 { return c.prices[b] / float64(max(1, c.covers.count(b))) })
@@ -139,17 +146,21 @@ func (c *covering) findOrders() {
 	}
 }
 
-// order are the blocks that may have a probe and need not, the heaviest first.
-func (c *covering) order(weigh func(b int) float64) []int32 {
-	type weighed struct {
-		weight float64
-		block  int32
-	}
+// droppable are the blocks that may have a probe and need not.
+func (c *covering) droppable() []weighed {
 	list := make([]weighed, 0, len(c.must))
 	for b := range c.must {
 		if _, ok := c.r.seat(b); ok && !c.must[b] {
-			list = append(list, weighed{weigh(b), int32(b)})
+			list = append(list, weighed{block: int32(b)})
 		}
+	}
+	return list
+}
+
+// order are the blocks of a list, which it sorts, the heaviest first.
+func order(list []weighed, weigh func(b int) float64) []int32 {
+	for i := range list {
+		list[i].weight = weigh(int(list[i].block))
 	}
 	slices.SortFunc(list, func(a, b weighed) int {
 		switch {

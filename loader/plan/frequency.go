@@ -116,15 +116,15 @@ func (f *flow) findCold() {
 // dispatches reports whether a loop goes round by tables alone, as the one around it does: it is an
 // interpreter's, whose operations each jump to the next, and what looks like loops within loops is
 // one.
-func (f *flow) dispatches(header int) bool {
+func (f *flow) dispatches(header int32) bool {
 	outer := f.loops.outer[header]
 	return outer != none && f.isRoundByTables(header) && f.isRoundByTables(outer)
 }
 
 // isRoundByTables reports whether nothing but switches leads back to a loop's header.
-func (f *flow) isRoundByTables(header int) bool {
-	for _, b := range f.loops.preds.of(header) {
-		if f.loops.isBack(int(b), header) && f.r.Blocks[b].End != cfg.Table {
+func (f *flow) isRoundByTables(header int32) bool {
+	for _, b := range f.loops.preds.of(int(header)) {
+		if f.loops.isBack(b, header) && f.r.Blocks[b].End != cfg.Table {
 			return false
 		}
 	}
@@ -132,7 +132,7 @@ func (f *flow) isRoundByTables(header int) bool {
 }
 
 // spread hands a block's frequency to its successors.
-func (f *flow) spread(v int, freq []float64) {
+func (f *flow) spread(v int32, freq []float64) {
 	succ := f.r.Blocks[v].Succ
 	f.weights = f.weights[:0]
 	total := 0.0
@@ -144,17 +144,17 @@ func (f *flow) spread(v int, freq []float64) {
 		if w >= 0 && f.cold[w] {
 			weight = coldWeight
 		}
-		if w == v && repeatsIfEqual(f.r, v) {
+		if w == int(v) && repeatsIfEqual(f.r, w) {
 			weight *= equalWeight
 		}
-		if w >= 0 && f.loops.leaves(v, w) {
+		if w >= 0 && f.loops.leaves(v, int32(w)) {
 			weight *= exitWeight
 		}
 		total += weight
 		f.weights = append(f.weights, weight)
 	}
 	for i, w := range succ {
-		if w >= 0 && !f.loops.isBack(v, w) {
+		if w >= 0 && !f.loops.isBack(v, int32(w)) {
 			freq[w] += freq[v] * f.weights[i] / total
 		}
 	}
@@ -202,7 +202,8 @@ type link struct {
 }
 
 // links lists them, close together: each is asked for in every one of the callRounds.
-func (p *Plan) links() (list []link) {
+func (p *Plan) links() []link {
+	list := make([]link, 0, p.countLeads())
 	for _, r := range p.Routines {
 		if !r.Observed() {
 			continue

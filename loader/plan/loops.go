@@ -12,22 +12,22 @@ import (
 // loops around it.
 type nest struct {
 	r      *cfg.Routine
-	pre    []int  // blocks as a depth-first walk comes to them
-	post   []int  // and as it leaves them
-	place  []int  // by block: where it is in pre
-	last   []int  // by block: the last place of those that the walk came to from it
-	tree   []int  // by block: the number of the root that the walk came to it from
-	header []bool // by block
-	outer  []int  // by block: the header of the innermost loop that it is in, but its own; none
+	pre    []int32 // blocks as a depth-first walk comes to them
+	post   []int32 // and as it leaves them
+	place  []int32 // by block: where it is in pre
+	last   []int32 // by block: the last place of those that the walk came to from it
+	tree   []int32 // by block: the number of the root that the walk came to it from
+	header []bool  // by block
+	outer  []int32 // by block: the header of the innermost loop that it is in, but its own; none
 
 	// Of a routine that has loops.
-	depth []int         // by header: the loops that it is in
-	preds groups        // by block
-	in    []int         // by block: the header of the largest loop found so far that it is in, by way of others; itself
-	body  []int         // of the loop that is being gathered, loops within as their headers
-	mark  []int         // by block: the header of the loop that it was last gathered into
-	late  map[int][]int // by header: blocks that enter its loop in the middle
-	noted []int         // by block: the header that it was last noted so for
+	depth []int32           // by header: the loops that it is in
+	preds groups            // by block
+	in    []int32           // by block: the header of the largest loop found so far that it is in, by way of others; itself
+	body  []int32           // of the loop that is being gathered, loops within as their headers
+	mark  []int32           // by block: the header of the loop that it was last gathered into
+	late  map[int32][]int32 // by header: blocks that enter its loop in the middle
+	noted []int32           // by block: the header that it was last noted so for
 }
 
 // none is no block.
@@ -40,12 +40,12 @@ func newNest(r *cfg.Routine) *nest {
 	for b := range n.place {
 		n.place[b], n.outer[b] = none, none
 	}
-	n.walk(r.Entry)
+	n.walk(int32(r.Entry))
 	for _, b := range r.Others {
-		n.walk(b)
+		n.walk(int32(b))
 	}
 	for _, p := range r.Pads {
-		n.walk(p)
+		n.walk(int32(p))
 	}
 	if slices.Contains(n.header, true) {
 		n.gatherAll()
@@ -54,9 +54,9 @@ func newNest(r *cfg.Routine) *nest {
 }
 
 // rooms returns what gives room for so many lists of numbers, one after the other.
-func rooms(lists, size int) func() []int {
-	room := make([]int, lists*size)
-	return func() []int {
+func rooms(lists, size int) func() []int32 {
+	room := make([]int32, lists*size)
+	return func() []int32 {
 		part := room[:size:size]
 		room = room[size:]
 		return part
@@ -76,9 +76,9 @@ func (n *nest) gatherAll() {
 		}
 	})
 	numbers := rooms(4, size)
-	n.depth, n.in, n.mark, n.noted, n.late = numbers(), numbers(), numbers(), numbers(), map[int][]int{}
+	n.depth, n.in, n.mark, n.noted, n.late = numbers(), numbers(), numbers(), numbers(), map[int32][]int32{}
 	for b := range n.in {
-		n.mark[b], n.noted[b], n.in[b] = none, none, b
+		n.mark[b], n.noted[b], n.in[b] = none, none, int32(b)
 	}
 	for i := len(n.pre) - 1; i >= 0; i-- {
 		if n.header[n.pre[i]] {
@@ -93,11 +93,11 @@ func (n *nest) gatherAll() {
 }
 
 // walk walks from a root, depth first, without recursion.
-func (n *nest) walk(root int) {
-	type visit struct{ block, next int }
+func (n *nest) walk(root int32) {
+	type visit struct{ block, next int32 }
 	var stack []visit
-	enter := func(b int) {
-		n.place[b], n.last[b], n.tree[b] = len(n.pre), len(n.r.Blocks), root
+	enter := func(b int32) {
+		n.place[b], n.last[b], n.tree[b] = int32(len(n.pre)), int32(len(n.r.Blocks)), root
 		n.pre = append(n.pre, b)
 		stack = append(stack, visit{block: b})
 	}
@@ -107,13 +107,13 @@ func (n *nest) walk(root int) {
 	for enter(root); len(stack) > 0; {
 		top := &stack[len(stack)-1]
 		succ := n.r.Blocks[top.block].Succ
-		if top.next == len(succ) {
-			n.last[top.block] = len(n.pre) - 1
+		if int(top.next) == len(succ) {
+			n.last[top.block] = int32(len(n.pre)) - 1
 			n.post = append(n.post, top.block)
 			stack = stack[:len(stack)-1]
 			continue
 		}
-		to := succ[top.next]
+		to := int32(succ[top.next])
 		top.next++
 		switch {
 		case to < 0:
@@ -126,24 +126,24 @@ func (n *nest) walk(root int) {
 }
 
 // isBack reports whether an edge leads back to where the walk came from.
-func (n *nest) isBack(from, to int) bool {
+func (n *nest) isBack(from, to int32) bool {
 	return n.place[to] <= n.place[from] && n.place[from] <= n.last[to]
 }
 
 // gather finds what is in the loop of a header: what reaches an edge back to it without passing it.
 // Loops within have been gathered before.
-func (n *nest) gather(header int) {
+func (n *nest) gather(header int32) {
 	n.body = n.body[:0]
-	for _, b := range n.preds.of(header) {
-		if n.isBack(int(b), header) {
-			n.add(header, n.outermost(int(b)))
+	for _, b := range n.preds.of(int(header)) {
+		if n.isBack(b, header) {
+			n.add(header, n.outermost(b))
 		}
 	}
 	for i := 0; i < len(n.body); i++ {
 		b := n.body[i]
-		for _, from := range n.preds.of(b) {
-			if !n.isBack(int(from), b) {
-				n.comeFrom(header, n.outermost(int(from)))
+		for _, from := range n.preds.of(int(b)) {
+			if !n.isBack(from, b) {
+				n.comeFrom(header, n.outermost(from))
 			}
 		}
 		for _, from := range n.late[b] {
@@ -158,7 +158,7 @@ func (n *nest) gather(header int) {
 // comeFrom takes a block that leads into the middle of a loop to be in it, if the walk came to it
 // from the header, or if it is the way on from a landing pad; else it enters the loop, and what
 // loops the loop is in.
-func (n *nest) comeFrom(header, b int) {
+func (n *nest) comeFrom(header, b int32) {
 	if n.isBack(b, header) || n.place[b] > n.place[header] && n.tree[b] != n.tree[header] {
 		n.add(header, b)
 	} else if n.noted[b] != header {
@@ -167,7 +167,7 @@ func (n *nest) comeFrom(header, b int) {
 	}
 }
 
-func (n *nest) add(header, b int) {
+func (n *nest) add(header, b int32) {
 	if b != header && n.mark[b] != header {
 		n.mark[b] = header
 		n.body = append(n.body, b)
@@ -175,7 +175,7 @@ func (n *nest) add(header, b int) {
 }
 
 // outermost is the header of the largest loop found so far that a block is in, or the block.
-func (n *nest) outermost(b int) int {
+func (n *nest) outermost(b int32) int32 {
 	for n.in[b] != b {
 		n.in[b] = n.in[n.in[b]]
 		b = n.in[b]
@@ -184,7 +184,7 @@ func (n *nest) outermost(b int) int {
 }
 
 // inner is the header of the innermost loop that a block is in, or none.
-func (n *nest) inner(b int) int {
+func (n *nest) inner(b int32) int32 {
 	if n.header[b] {
 		return b
 	}
@@ -192,7 +192,7 @@ func (n *nest) inner(b int) int {
 }
 
 // leaves reports whether an edge leads out of a loop.
-func (n *nest) leaves(from, to int) bool {
+func (n *nest) leaves(from, to int32) bool {
 	loop := n.inner(from)
 	if loop == none {
 		return false

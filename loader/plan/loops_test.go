@@ -23,25 +23,28 @@ func drawing(succ ...[]int) *cfg.Routine {
 }
 
 func TestNest(t *testing.T) {
-	type to = []int
+	type (
+		to     = []int
+		around = []int32
+	)
 	for _, c := range []struct {
 		name  string
 		succ  [][]int
 		pads  []int
-		outer []int // by block
+		outer []int32 // by block
 		exits [][2]int
 	}{
-		{"no loop", [][]int{{1, 2}, {2}, {}}, nil, to{none, none, none}, nil},
-		{"a block by itself", [][]int{{1}, {1, 2}, {}}, nil, to{none, none, none}, [][2]int{{1, 2}}},
-		{"the entry as header", [][]int{{1, 2}, {0}, {}}, nil, to{none, 0, none}, [][2]int{{0, 2}}},
-		{"two back edges", [][]int{{1}, {2, 4}, {1, 3}, {1}, {}}, nil, to{none, none, 1, 1, none}, [][2]int{{1, 4}}},
-		{"one within another, left at once", [][]int{{1}, {2}, {2, 3, 4}, {1, 4}, {}}, nil, to{none, none, 1, 1, none}, [][2]int{{2, 3}, {2, 4}, {3, 4}}},
-		{"one after another", [][]int{{1}, {1, 2}, {2, 3}, {}}, nil, to{none, none, none, none}, [][2]int{{1, 2}, {2, 3}}},
-		{"entered in the middle", [][]int{{1, 2}, {2}, {1, 3}, {}}, nil, to{none, none, 1, none}, [][2]int{{2, 3}}},
-		{"entered in the middle, within another", [][]int{{1}, {2, 5}, {3}, {2, 4}, {1, 6}, {3}, {}}, nil, to{none, none, 1, 2, 1, 1, none},
+		{"no loop", [][]int{{1, 2}, {2}, {}}, nil, around{none, none, none}, nil},
+		{"a block by itself", [][]int{{1}, {1, 2}, {}}, nil, around{none, none, none}, [][2]int{{1, 2}}},
+		{"the entry as header", [][]int{{1, 2}, {0}, {}}, nil, around{none, 0, none}, [][2]int{{0, 2}}},
+		{"two back edges", [][]int{{1}, {2, 4}, {1, 3}, {1}, {}}, nil, around{none, none, 1, 1, none}, [][2]int{{1, 4}}},
+		{"one within another, left at once", [][]int{{1}, {2}, {2, 3, 4}, {1, 4}, {}}, nil, around{none, none, 1, 1, none}, [][2]int{{2, 3}, {2, 4}, {3, 4}}},
+		{"one after another", [][]int{{1}, {1, 2}, {2, 3}, {}}, nil, around{none, none, none, none}, [][2]int{{1, 2}, {2, 3}}},
+		{"entered in the middle", [][]int{{1, 2}, {2}, {1, 3}, {}}, nil, around{none, none, 1, none}, [][2]int{{2, 3}}},
+		{"entered in the middle, within another", [][]int{{1}, {2, 5}, {3}, {2, 4}, {1, 6}, {3}, {}}, nil, around{none, none, 1, 2, 1, 1, none},
 			[][2]int{{3, 4}, {4, 6}}},
-		{"a landing pad that goes on in the loop", [][]int{{1}, {2}, {1, 3}, {}, {2, 3}}, to{4}, to{none, none, 1, none, 1}, [][2]int{{2, 3}, {4, 3}}},
-		{"a landing pad before the loop", [][]int{{1}, {2}, {1, 3}, {}, {1, 3}}, to{4}, to{none, none, 1, none, none}, [][2]int{{2, 3}}},
+		{"a landing pad that goes on in the loop", [][]int{{1}, {2}, {1, 3}, {}, {2, 3}}, to{4}, around{none, none, 1, none, 1}, [][2]int{{2, 3}, {4, 3}}},
+		{"a landing pad before the loop", [][]int{{1}, {2}, {1, 3}, {}, {1, 3}}, to{4}, around{none, none, 1, none, none}, [][2]int{{2, 3}}},
 	} {
 		r := drawing(c.succ...)
 		r.Pads = c.pads
@@ -52,7 +55,7 @@ func TestNest(t *testing.T) {
 		var exits [][2]int
 		for from, succ := range c.succ {
 			for _, to := range succ {
-				if n.leaves(from, to) {
+				if n.leaves(int32(from), int32(to)) {
 					exits = append(exits, [2]int{from, to})
 				}
 			}
@@ -85,7 +88,7 @@ func TestLoopsAreNatural(t *testing.T) {
 		for from := range succ {
 			for _, to := range succ[from] {
 				want := slices.ContainsFunc(loops, func(in []bool) bool { return in[from] && !in[to] })
-				if got := n.leaves(from, to); got != want {
+				if got := n.leaves(int32(from), int32(to)); got != want {
 					t.Fatalf("%v: the edge from %d to %d leaves a loop: %v, want %v", succ, from, to, got, want)
 				}
 			}
@@ -103,7 +106,7 @@ func naturalLoops(n *nest) (loops [][]bool, ok bool) {
 		in[header] = true
 		var work []int
 		for _, b := range n.preds.of(header) {
-			if n.isBack(int(b), header) {
+			if n.isBack(b, int32(header)) {
 				work = append(work, int(b))
 			}
 		}

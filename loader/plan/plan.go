@@ -199,11 +199,7 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 
 func (r *Routine) prepare(w *Weights) {
 	r.calls = make([]calling, len(r.Blocks))
-	for b := range r.Blocks {
-		if d := r.destination(b); d != (destination{}) {
-			r.leads, r.destinations = append(r.leads, b), append(r.destinations, d)
-		}
-	}
+	r.findLeads()
 	if !r.Observed() {
 		return
 	}
@@ -316,6 +312,14 @@ func (p *Plan) placeSites() {
 	})
 }
 
+// countLeads returns how many blocks lead to other routines, or may.
+func (p *Plan) countLeads() (n int) {
+	for _, r := range p.Routines {
+		n += len(r.leads)
+	}
+	return n
+}
+
 // countProbes returns how many blocks of the routine have a probe.
 func (r *Routine) countProbes() (n int) {
 	for b := range r.probed {
@@ -327,11 +331,7 @@ func (r *Routine) countProbes() (n int) {
 }
 
 func (p *Plan) placeCalls() {
-	n := 0
-	for _, r := range p.Routines {
-		n += len(r.leads)
-	}
-	p.Calls = make(map[uint64]Call, n)
+	p.Calls = make(map[uint64]Call, p.countLeads())
 	for _, r := range p.Routines {
 		if !r.Observed() {
 			continue
@@ -349,7 +349,7 @@ func (r *Routine) makeSite(b int) Site {
 	insn := block.Insns[pr.insn]
 	rule := r.CFA(insn.Addr)
 	s := Site{Addr: insn.Addr, Routine: r.ID, Block: b, Insn: int(pr.insn), Condition: NoCondition, Stepped: pr.stepped,
-		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Case: pr.tells, Reading: r.readings[b], Expected: r.entry * r.freq[b]}
+		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Reading: r.readings[b], Expected: r.entry * r.freq[b]}
 	if insn.Kind == x86.Jcc {
 		s.Condition = insn.Op & 15
 	}
@@ -358,11 +358,12 @@ func (r *Routine) makeSite(b int) Site {
 	} else if !r.isCall(b) {
 		s.Stays[0] = !r.leaves(r.successors(b)...)
 	}
-	if s.Case != nil && !r.told(s.Case.Table) {
-		s.Case = nil // a probe put in later parts the two
-	}
-	if pr.carries != nil {
+	switch t := pr.tells; {
+	case t == nil:
+	case t.Table == none:
 		s.Case = r.values(b)
+	case r.told(t.Table): // no probe put in later parts the two
+		s.Case = t
 	}
 	return s
 }

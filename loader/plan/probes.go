@@ -19,8 +19,15 @@ type probe struct {
 	edges   bool // the words tell which out-edge is taken
 	silent  bool // there is none: the block is a loop whose rounds other words tell
 	insn    int32
-	tells   *Case
-	carries *x86.Operand // the place in the frame whose value the words tell besides, if any
+	tells   *Case // what the words tell besides, if anything: a switch, or the value of a place in the frame
+}
+
+// carries is the place in the frame whose value the words of block b tell besides, or nil.
+func (r *Routine) carries(b int) *x86.Operand {
+	if t := r.probed[b].tells; t != nil && t.Table == none {
+		return &t.Operand
+	}
+	return nil
 }
 
 // A seat is where a probe of a block would sit. It is small: there is one for each block.

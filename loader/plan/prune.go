@@ -108,7 +108,7 @@ func (p *pruner) meetFrom(b, next int) (found bool) {
 	p.r.eachStart(b, func(from []int) {
 		found = found || slices.Contains(from, next) && p.meet(from)
 	})
-	place := p.r.probed[b].carries
+	place := p.r.carries(b)
 	return found && (place == nil || !p.stretch(b, *place).clear)
 }
 

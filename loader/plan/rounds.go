@@ -224,7 +224,7 @@ func (r *Routine) passes(n int) bool {
 // else.
 func (r *Routine) mayCarryRegisters(n int) bool {
 	p := &r.probed[n]
-	return p.on && !p.stepped && p.tells == nil && p.carries == nil
+	return p.on && !p.stepped && p.tells == nil
 }
 
 // roleBehind finds which registers tell, where the probe of the last block of a way out of a loop

@@ -123,18 +123,19 @@ func (r *Routine) tellByValues(must []bool) {
 // value with the words that are in need of it.
 func (p *pruner) tellByValue(place x86.Operand, jumps []int) {
 	r := p.r
+	value := &Case{Table: none, Operand: place}
 	var carriers []int
 	for b := range r.probed {
 		if r.mayCarry(b, place) {
 			carriers = append(carriers, b)
-			r.probed[b].carries = &place
+			r.probed[b].tells = value
 		}
 	}
 	p.takeOff(jumps)
 	for _, b := range carriers {
-		r.probed[b].carries = nil
+		r.probed[b].tells = nil
 		if r.probed[b].on && p.meetsAfter(b) {
-			r.probed[b].carries = &place
+			r.probed[b].tells = value
 		}
 	}
 }
@@ -143,25 +144,25 @@ func (p *pruner) tellByValue(place x86.Operand, jumps []int) {
 // the jump goes that it sits on.
 func (r *Routine) mayCarry(b int, place x86.Operand) bool {
 	block, p := &r.Blocks[b], r.probed[b]
-	return p.on && p.edges && p.tells == nil && p.carries == nil && block.End == cfg.Jcc && r.HasInFrame(place, block.Insns[p.insn].Addr)
+	return p.on && p.edges && p.tells == nil && block.End == cfg.Jcc && r.HasInFrame(place, block.Insns[p.insn].Addr)
 }
 
 // valueTells reports whether the word of block b carries a value that tells what it leaves open.
 // One that does not is dropped.
 func (r *Routine) valueTells(s *search, b int) bool {
-	place := r.probed[b].carries
+	place := r.carries(b)
 	if place == nil {
 		return false
 	}
 	if !s.stretch(b, *place).clear {
-		r.probed[b].carries = nil
+		r.probed[b].tells = nil
 	}
-	return r.probed[b].carries != nil
+	return r.probed[b].tells != nil
 }
 
 // values is what the word of block b tells by a value.
 func (r *Routine) values(b int) *Case {
-	place := r.probed[b].carries
+	place := r.carries(b)
 	if place == nil {
 		return nil
 	}
