@@ -61,8 +61,7 @@ const slotFrame = 1 << 40
 // symbols, the stack or frame pointer by what the rule says.
 func (m *machine) reset(cfa image.CFA) {
 	m.memory, m.bounds = m.memory[:0], m.bounds[:0]
-	const usual = 64
-	m.symbols = append(slices.Grow(m.symbols[:0], usual), symbol{}, symbol{})
+	m.symbols = append(m.symbols[:0], symbol{}, symbol{})
 	m.compare = comparison{}
 	m.stored, m.storedAnywhere = m.stored[:0], false
 	for i := range m.regs {
