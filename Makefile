@@ -1,7 +1,7 @@
 # wpptrace: make, make demo, make test; the rest is for those who change it.
 
 # What runs goroutines is tested with the race detector, which takes ten times as long: with -short, without what takes longest. Those of
-# loader/cfg run in the tests of loader/plan.
+# loader/cfg and loader/image run in the tests of loader/plan.
 RACE = ./compress/spill ./compress/wpp ./internal/... ./loader/attach ./loader/guard ./loader/plan ./loader/target ./query
 # The others, what traces or single-steps programs, which the detector slows down too much, and once more what has more to do without -short.
 PLAIN = ./bpf/... ./cmd/... ./compress/... ./decoder ./kernel-tests/... ./loader/cfg ./loader/family ./loader/govern ./loader/image ./loader/paths ./loader/plan/... \

@@ -10,17 +10,16 @@ import (
 )
 
 // Each calls turn with each number from 0 to n-1, in any order, several at a time, and returns when
-// all calls have returned. If some panic, others may not be made, and Each panics with what the
-// first one did, so that its caller can recover.
+// all calls have returned. If some panic, others may not be made, and Each panics with the Panic of
+// the first one, so that its caller can recover.
 func Each(n int, turn func(i int)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
-	var failed atomic.Pointer[string]
+	var failed atomic.Pointer[Panic]
 	work := func() {
 		defer func() {
 			if cause := recover(); cause != nil {
-				text := fmt.Sprintf("%v\n%s", cause, debug.Stack())
-				failed.CompareAndSwap(nil, &text)
+				failed.CompareAndSwap(nil, &Panic{cause, debug.Stack()})
 				next.Store(int64(n))
 			}
 		}()
@@ -33,10 +32,19 @@ func Each(n int, turn func(i int)) {
 	}
 	work()
 	workers.Wait()
-	if text := failed.Load(); text != nil {
-		panic(*text)
+	if first := failed.Load(); first != nil {
+		panic(first)
 	}
 }
+
+// A Panic is what a call panicked with, and the stack that it had.
+type Panic struct {
+	Cause any
+	Stack []byte
+}
+
+// Error tells both.
+func (p *Panic) Error() string { return fmt.Sprintf("%v\n%s", p.Cause, p.Stack) }
 
 // Both calls two functions at a time, and returns when both have returned. It panics as Each does.
 func Both(a, b func()) {

@@ -70,9 +70,9 @@ func (c *code) cross(i, t int, doubtful []crossing) []crossing {
 	return append(doubtful, crossing{from, to, kind != x86.Jmp})
 }
 
-// contradict says whether the frame is another at a jump than at its target: then the jump is
-// never taken. A compiler makes such a jump of one to a cold part in which nothing is left, at
-// whose address another one's begins.
+// contradict says whether the frame is another at a jump than at its target. A compiler makes such a
+// jump, which is never taken, of one to a cold part in which nothing is left, at whose address another
+// one's begins; and a linker that folds such parts makes one that is.
 func contradict(from, to image.CFA) bool {
 	return from.Reg == to.Reg && from.Off != to.Off && (from.Reg == dwarfRSP || from.Reg == dwarfRBP)
 }
@@ -94,6 +94,12 @@ func (c *code) isColdPart(x crossing, m *mentions) bool {
 // Clang's cold ones, and the blocks that -fbasic-block-sections gives a section each.
 func isPart(symbol string) bool {
 	return strings.Contains(symbol, ".cold") || strings.Contains(symbol, ".__part.")
+}
+
+// isPartOf says whether a symbol names such a part of a routine.
+func isPartOf(symbol, routine string) bool {
+	of, ok := strings.CutPrefix(symbol, routine)
+	return ok && (strings.HasPrefix(of, ".cold") || strings.HasPrefix(of, ".__part."))
 }
 
 func (c *code) root(i int) int {

@@ -2,7 +2,6 @@ package cfg
 
 import (
 	"slices"
-	"strings"
 
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
@@ -27,21 +26,29 @@ func (r *recovery) neverTaken(d *draft, i int) bool {
 }
 
 // isEnd says whether what leads to an address with a frame leads to where a part of the routine ends:
-// what lies there, behind padding if there is any, is nothing or a part of another with another frame.
-// Where its rows say that less lies on the stack than a return address they are made by hand.
+// what lies there, behind padding if there is any, is nothing or another's entry; or, by its symbol,
+// nothing is left in the part, and a part of another with another frame lies there. Where its rows say
+// that less lies on the stack than a return address they are made by hand.
 func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 	endsPart := slices.ContainsFunc(d.pieces, func(p int) bool { return r.pieces[p].Hi == addr })
 	if frame == entryCFA || !endsPart && len(r.parts[addr]) == 0 {
 		return false
 	}
-	if named, full := r.partAt(d, addr); full || !endsPart && !named {
+	named, full := r.partAt(d, addr)
+	if full || !endsPart && !named {
 		return false
 	}
 	i, ok := r.behindPadding(addr)
 	if i < 0 {
 		return ok
 	}
-	return r.inside(d, i) < 0 && (r.isFrameless(i) || contradict(frame, r.frameAt(i)) && r.frameAt(i).Off > entryCFA.Off)
+	return r.inside(d, i) < 0 && (r.isFrameless(i) || named && contradict(frame, r.frameAt(i)) && r.frameAt(i).Off > entryCFA.Off)
+}
+
+// isEmptied says whether a symbol tells that nothing is left in the part of the routine at an address.
+func (r *recovery) isEmptied(d *draft, addr uint64) bool {
+	named, full := r.partAt(d, addr)
+	return named && !full
 }
 
 // partAt says whether symbols say that a part of the routine is at an address, and whether that has code. That another
@@ -52,26 +59,15 @@ func (r *recovery) partAt(d *draft, addr uint64) (named, full bool) {
 		return false, false
 	}
 	for _, s := range r.parts[addr] {
-		if strings.HasPrefix(s.Name, routine+".cold") {
+		if isPartOf(s.Name, routine) {
 			named, full = true, full || s.Size > 0
 		}
 	}
 	if i := r.findPiece(addr); !named && i >= 0 && r.pieces[i].Lo == addr { // it has no size
-		named = strings.HasPrefix(r.pieces[i].symbol, routine+".cold")
+		named = isPartOf(r.pieces[i].symbol, routine)
 		full = named
 	}
 	return named, full
-}
-
-// isFolded says whether parts of several routines are one at an address.
-func (r *recovery) isFolded(addr uint64) bool {
-	sized := 0
-	for _, s := range r.parts[addr] {
-		if s.Size > 0 {
-			sized++
-		}
-	}
-	return sized > 1
 }
 
 // behindPadding returns the instruction that begins a piece at an address, or behind padding there; -1

@@ -1,6 +1,7 @@
 package cfg_test
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -26,8 +27,13 @@ __asm__("other.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\nmov $7,%eax\njmp o
 	BEGIN(other) "sub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njz other.cold\nother_back: add $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(other));
 #define LEADS(name, to) __asm__(BEGIN(name) PUSH "cmp $3,%edi\nja " to "\nmov %edi,%eax\n" POP END(name));
 LEADS(emptied, "emptied.cold")
-__asm__(".type emptied.cold,@function\nemptied.cold:\n.size emptied.cold,0\n" BEGIN(entered) "mov $1,%eax\nret\n" END(entered));
+LEADS(without, "without.cold")
 LEADS(enters, "entered")
+LEADS(moved, "moved.__part.1")
+__asm__(".type emptied.cold,@function\nemptied.cold:\n.size emptied.cold,0\n" BEGIN(entered) "mov $1,%eax\nret\n" END(entered));
+__asm__(".type without.cold,@function\n.type moved.__part.1,@function\n.type with.cold,@function\nwithout.cold:\nmoved.__part.1:\n.size without.cold,0\n.size moved.__part.1,0\n"
+	"with.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\ncall abort\n.cfi_endproc\n.size with.cold,5\n"
+	BEGIN(with) "sub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njz with.cold\nadd $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(with));
 LEADS(unsized, "unsized.cold")
 __asm__(".type unsized.cold,@function\nunsized.cold:\n.cfi_startproc\nmov $7,%eax\npop %rbx\nret\n.cfi_endproc\n");
 LEADS(folds, "folds.cold")
@@ -51,13 +57,31 @@ TABLE(none, PUSH, POP, CHECKED, "8", ".long 8b-9b, 8b-9b, 8b-9b, 8b-9b")
 TABLE(frameless, "", "ret\n", "cmp $3,%edi\nja 4f\n", "0", ".long 3b-9b, 8b-9b, 4b-9b, 4b-9b")
 `
 
+const callsOfEnds = `
+	int padded(int), adjacent(int), bare(int), called(int), unknown(int), cold(int), other(int), emptied(int), entered(int), enters(int), moved(int), without(int), with(int), meets(int), unsized(int), folds(int), folded(int), goes_on(int), into_stub(int), into_named(int), last(int), entries(int), none(int), frameless(int);
+	int main(int c, char **v) { return padded(c) + adjacent(c) + bare(c) + called(c) + unknown(c) + cold(c) + other(c) + emptied(c) + entered(c) + enters(c) + moved(c) + without(c) + with(c) + meets(c) + unsized(c) + folds(c) + folded(c) + goes_on(c) + into_stub(c) + into_named(c) + last(c) + entries(c) + none(c) + frameless(c); }`
+
+// Without symbols nobody knows whether what a routine jumps to with another frame is nothing or, folded with another's, a
+// part of its own.
+func TestFoldedPartsStripped(t *testing.T) {
+	path := compile(t, routineEnds+callsOfEnds, "-O1")
+	named := recoverFile(t, path)
+	if b, err := exec.Command("strip", path).CombinedOutput(); err != nil {
+		t.Fatalf("strip: %v\n%s", err, b)
+	}
+	stripped := recoverFile(t, path)
+	for _, symbol := range []string{"other", "folded", "with"} {
+		if r := stripped.At(routine(t, named, symbol).Addr); !strings.HasPrefix(r.LeftOut, "jumped to in its middle") {
+			t.Errorf("%s: left out: %q, want since its cold part is jumped to", symbol, r.LeftOut)
+		}
+	}
+}
+
 // A conditional jump with a frame to a routine's end is never taken, and neither is such an entry of a
 // switch's table; without a frame nobody knows.
 func TestUnreachableEnds(t *testing.T) {
-	const calls = `
-		int padded(int), adjacent(int), bare(int), called(int), unknown(int), cold(int), other(int), emptied(int), entered(int), enters(int), meets(int), unsized(int), folds(int), folded(int), goes_on(int), into_stub(int), into_named(int), last(int), entries(int), none(int), frameless(int);
-		int main(int c, char **v) { return padded(c) + adjacent(c) + bare(c) + called(c) + unknown(c) + cold(c) + other(c) + emptied(c) + entered(c) + enters(c) + meets(c) + unsized(c) + folds(c) + folded(c) + goes_on(c) + into_stub(c) + into_named(c) + last(c) + entries(c) + none(c) + frameless(c); }`
-	p := recoverFile(t, compile(t, routineEnds+calls, "-O1"))
+	p := recoverFile(t, compile(t, routineEnds+callsOfEnds, "-O1"))
+
 	for _, test := range []struct {
 		symbol, leftOut string
 		jumps           int // conditional ones that are never taken
@@ -68,11 +92,14 @@ func TestUnreachableEnds(t *testing.T) {
 		{symbol: "bare", leftOut: "jumps to unknown code"},
 		{symbol: "called"},
 		{symbol: "unknown", leftOut: "jumps to unknown code"},
-		{symbol: "cold", jumps: 1},
-		{symbol: "other"},
+		{symbol: "cold", leftOut: "jumps into the middle of another routine"},
+		{symbol: "other", leftOut: "jumped to in its middle"},
 		{symbol: "emptied", jumps: 1},
 		{symbol: "entered"},
 		{symbol: "enters", leftOut: "jumps out with a frame"},
+		{symbol: "moved", jumps: 1},
+		{symbol: "without", jumps: 1},
+		{symbol: "with"},
 		{symbol: "unsized", leftOut: "jumps out with a frame"},
 		{symbol: "folds", leftOut: "jumps into the middle of another routine"},
 		{symbol: "folded", leftOut: "jumped to in its middle"},

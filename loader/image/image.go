@@ -61,11 +61,14 @@ func OpenFile(path string) (*Image, error) {
 }
 
 // Open reads an ELF file of size bytes; name is what errors call it. It reads the mapped parts and
-// the symbol tables once, about 15 ms for 7 MB. r must stay readable while Lines, or what it
-// returns, is asked.
+// the symbol tables once, several at a time, about 15 ms for 7 MB. r must stay readable while Lines, or
+// what it returns, is asked.
 func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 	defer func() { // debug/elf panics on some hostile files
 		if p := recover(); p != nil {
+			if elsewhere, ok := p.(*parallel.Panic); ok {
+				p = elsewhere.Cause
+			}
 			im, err = nil, fmt.Errorf("read %s: malformed elf file: %v", name, p)
 		}
 	}()

@@ -318,3 +318,28 @@ func ExampleDemangle() {
 	fmt.Println(Demangle("_ZN5cache6insertEjPKc.part.0"))
 	// Output: cache::insert.part.0
 }
+
+// A readerAt is a function that reads as an io.ReaderAt does.
+type readerAt func(p []byte, at int64) (int, error)
+
+func (read readerAt) ReadAt(p []byte, at int64) (int, error) { return read(p, at) }
+
+// TestPanicsElsewhere: what a section's reading panics with, be it on another CPU, is told in one line,
+// without its stack.
+func TestPanicsElsewhere(t *testing.T) {
+	path := compile(t, "loops.c", loops)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := mustOpen(t, path).FileOffset(mustOpen(t, path).Section(".text").Addr)
+	broken := readerAt(func(p []byte, at int64) (int, error) {
+		if at == int64(text) {
+			panic("no such place")
+		}
+		return bytes.NewReader(b).ReadAt(p, at)
+	})
+	if _, err := Open(broken, int64(len(b)), "program"); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "no such place") {
+		t.Errorf("error %q, want one line with the cause", err)
+	}
+}

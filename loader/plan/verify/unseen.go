@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
@@ -65,13 +66,20 @@ func (v *verifier) checkEntered(by *cfg.Routine, in *x86.Inst, from uint64) {
 		return
 	}
 	switch r := v.routines[holder.ID]; {
-	case v.plan.Program.At(to) != holder && in.Kind != x86.Call && contradict(by.CFA(from), holder.CFA(to)):
-		// never: the frame is another. Of a cold part in which nothing is left the jump to it remains.
+	case v.plan.Program.At(to) != holder && in.Kind != x86.Call && contradict(by.CFA(from), holder.CFA(to)) && v.isEmptied(by, to):
+		// never: of a part in which nothing is left the jump to it remains.
 	case v.plan.Program.At(to) != holder:
 		r.fault(fmt.Sprintf("%s, which is left out, enters it in its middle at %x from %x", by.Name, to, from))
 	case r.silent:
 		r.fault(fmt.Sprintf("it may be silent, and %s, which is left out, enters it from %x", by.Name, from))
 	}
+}
+
+// isEmptied reports whether a symbol tells that a part of the routine without any code is at an address.
+func (v *verifier) isEmptied(r *cfg.Routine, at uint64) bool {
+	return r.Symbol != "" && slices.ContainsFunc(v.plan.Program.Image.Symbols(), func(s image.Symbol) bool {
+		return s.Addr == at && s.Size == 0 && strings.HasPrefix(s.Name, r.Symbol+".")
+	})
 }
 
 // contradict reports whether two frames cannot be one.
