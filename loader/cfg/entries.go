@@ -207,6 +207,9 @@ func (s *resolver) readOn(v value, l limit) (e entries) {
 			if n.inside {
 				e.holes = append(e.holes, n.to)
 			}
+		case n.inside && isOpen && v.form == element && len(e.targets) > 0 && s.mentions.has(n.at) && s.inside(s.d, n.to) < 0:
+			e.goesOn = true // to what may be another's, whose table seems to begin here
+			return e
 		case n.inside && !(isOpen && v.form == element && s.routineAt(n.to) == s.d.id):
 			e.targets = append(e.targets, n.to)
 		case s.isEnd(s.d, l.frame, n.addr):
@@ -345,7 +348,7 @@ func (s *resolver) isBoundary(addr uint64) bool {
 // perhaps another table's beginning.
 func (s *resolver) mayGoOn(v value, l limit, n entry, targets []int, another bool) bool {
 	switch {
-	case n.to >= 0 && s.isUnexplained(n.to): // it may be a cold case
+	case n.to >= 0 && s.isUnexplained(n.to) && !s.isAnothers(s.d, n.to): // it may be a cold case
 		return true
 	case n.inside: // the routine's beginning is a label only where there is no frame yet
 		return l.frame == entryCFA
@@ -408,7 +411,7 @@ func (s *resolver) entryAt(at uint64, v value) entry {
 		addr += uint64(v.anchor)
 	}
 	n.addr, n.to = addr, s.find(addr)
-	n.inside = s.inside(s.d, n.to) >= 0 || n.to >= 0 && s.isOrphan(n.to)
+	n.inside = s.inside(s.d, n.to) >= 0 || n.to >= 0 && s.isOrphan(n.to) && !s.isAnothers(s.d, n.to)
 	return n
 }
 

@@ -81,6 +81,10 @@ func TestTablesOfLabels(t *testing.T) {
 			A: a += q; return a; B: a ^= 3; q++; if (a & 64) goto D; if (a & 128) goto C; return a; C: a *= 3; return a; D: a -= q * 5; q += 2; return a; X: return a; }`, 5, 0},
 		{"in records", `N long f(const unsigned char *pc, long a) { static const struct { const char *name; void *l; int length; } t[] = { { "a", &&A, 1 }, { "b", &&B, 2 }, { "d", &&D, 1 }, { "x", &&X, 1 } };
 			goto *t[*pc++].l; A: a += q; goto *t[*pc++].l; B: a ^= 3; q++; if (a & 1) goto D; goto *t[*pc++].l; D: a -= q * 5; q += 2; goto *t[*pc++].l; X: return a; }`, 4, 5},
+		{"loaded before a loop", `long g[64]; N long h(long a, long b) { return a ^ b; }
+			N long f(unsigned a, unsigned b) { unsigned x = a, z = 32; for (int i = 5; i > 0; i--) { static void *const t[] = { &&A, &&B, &&C }; unsigned c = g[b & 63]; int w = 0; goto *t[c % 3];
+			A: x += g[(b | x) & 63]; if (w++ < 2 && q-- > 0) { c = c * 5 + b; goto *t[c % 3]; } goto E; B: x += z; if (w++ < 4 && q-- > 0) { c = c * 5 + z; goto *t[c % 3]; } goto E;
+			C: x += g[b & 63]; if (w++ < 2 && q-- > 0) { c = c * 5 + 175; goto *t[c % 3]; } goto E; E: z ^= h(b / 12, 252); } return x + z; }`, 3, 7},
 		{"packed", `N long f(const unsigned char *pc, long a) { static const struct __attribute__((packed)) { char c; void *l; } t[] = { { 1, &&A }, { 2, &&B }, { 3, &&D }, { 4, &&X } };
 			goto *t[*pc++].l; A: a += q; goto *t[*pc++].l; B: a ^= 3; q++; if (a & 1) goto D; goto *t[*pc++].l; D: a -= q * 5; q += 2; goto *t[*pc++].l; X: return a; }`, 4, 1},
 		{"kept elsewhere", `struct vm { void *resume; const unsigned char *pc; };

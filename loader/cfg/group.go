@@ -181,6 +181,23 @@ func (r *recovery) isUnexplained(i int) bool {
 	return isPart(p.symbol) || !p.called && len(p.jumpers) == 0 && !r.mentions.has(p.Lo)
 }
 
+// isAnothers says whether instruction i is in a part of a routine that is, by its name, another than d.
+func (r *recovery) isAnothers(d *draft, i int) (another bool) {
+	part := r.pieces[r.pieceOf[i]].symbol
+	if !isPart(part) {
+		return false
+	}
+	for _, s := range r.im.Symbols() {
+		if s.Size > 0 && isPartOf(part, s.Name) {
+			if s.Addr == d.addr {
+				return false
+			}
+			another = true
+		}
+	}
+	return another
+}
+
 // adoptTargets makes the orphans that the tables of a routine lead to parts of it.
 func (r *recovery) adoptTargets(d *draft) {
 	for _, t := range d.tables {

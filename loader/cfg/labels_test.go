@@ -1,6 +1,7 @@
 package cfg_test
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -141,5 +142,47 @@ func TestTableAmidCode(t *testing.T) {
 	r := routine(t, recoverFile(t, compile(t, amidCode, "-fno-pie", "-no-pie")), "amid")
 	if ways := switchWays(r); r.LeftOut != "" || len(ways) != 2 || ways[1] < 4 {
 		t.Errorf("switches of %d ways, want two, one of them of four or more; left out: %q", ways, r.LeftOut)
+	}
+}
+
+// labelsBefore is a program with a routine f whose table of labels that of g follows, the labels of which are in a part.
+func labelsBefore(part string) string {
+	return strings.ReplaceAll(`
+#define BEGIN(name) ".globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n"
+#define END(name) ".cfi_endproc\n.size " #name ",.-" #name "\n"
+#define PUSH "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n"
+#define POP "pop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbx\nret\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n"
+#define GO(table) "lea " #table "(%rip),%rdx\nmov (%rdx,%rdi,8),%rax\njmp *%rax\n"
+__asm__(".section .text.unlikely,\"ax\"\n.type PART,@function\nPART:\n.cfi_startproc\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx,-16\n1: call abort\n2: call abort\n3: call abort\n.cfi_endproc\n.size PART,.-PART\n.text\n"
+	BEGIN(f) PUSH GO(of_f) "4: mov $1,%eax\n" POP "5: mov $2,%eax\n" POP "6: mov $3,%eax\n" POP END(f)
+	BEGIN(g) PUSH GO(of_g) END(g)
+	".section .data.rel.ro,\"aw\"\n.p2align 3\nof_f: .quad 4b, 5b, 6b\nof_g: .quad 2b, 1b, 3b\n.text\n");
+int f(long), g(long);
+int main(int c, char **v) { return f(c) + g(c); }`, "PART", part)
+}
+
+// A table of labels ends before another's, which leads into a part that is that one's by its name. Where names do not
+// tell it is left out, for it may go on there.
+func TestLabelsBeforeAnothersPart(t *testing.T) {
+	for _, test := range []struct {
+		part, leftOut string
+		stripped      bool
+	}{
+		{part: "g.cold"},
+		{part: "f.cold", leftOut: "unresolved indirect jump"},
+		{part: "g.cold", stripped: true, leftOut: "unresolved indirect jump"},
+	} {
+		path := compile(t, labelsBefore(test.part), "-O1")
+		p := recoverFile(t, path)
+		r := routine(t, p, "f")
+		if test.stripped {
+			if b, err := exec.Command("strip", path).CombinedOutput(); err != nil {
+				t.Fatalf("strip: %v\n%s", err, b)
+			}
+			r = recoverFile(t, path).At(r.Addr)
+		}
+		if !strings.HasPrefix(r.LeftOut, test.leftOut) || test.leftOut == "" && (r.LeftOut != "" || fewest(r) != 3) {
+			t.Errorf("before %s, stripped %v: left out: %q, want %q; the jump has %d targets", test.part, test.stripped, r.LeftOut, test.leftOut, fewest(r))
+		}
 	}
 }

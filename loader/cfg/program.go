@@ -228,9 +228,6 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 		if p.Fault != "" {
 			d.leave(p.Fault+" at %x", p.Lo)
 		}
-		if p.first < p.last && !slices.ContainsFunc(r.marks[p.first:p.last], func(m uint8) bool { return m&reached != 0 }) {
-			d.leave("nothing leads to its part at %x", p.Lo)
-		}
 	}
 	if r.isOutermost(d) {
 		if d.addr == r.im.Entry && !d.returns {
@@ -244,6 +241,12 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 	for b := range d.blocks {
 		if d.blocks[b].End == Unresolved {
 			d.leave("unresolved indirect jump at %x", r.insns[d.last(b)].Addr)
+		}
+	}
+	for _, i := range d.pieces {
+		p := &r.pieces[i]
+		if p.first < p.last && !slices.ContainsFunc(r.marks[p.first:p.last], func(m uint8) bool { return m&reached != 0 }) {
+			d.leave("nothing leads to its part at %x", p.Lo)
 		}
 	}
 	for _, i := range d.pieces {

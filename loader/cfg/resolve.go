@@ -75,7 +75,7 @@ func (s *resolver) exploreFrom(b int, g goal) *table {
 func (s *resolver) computedEarlier(b int) *table {
 	v := s.run([]int{b}, s.jumpOperand(b))
 	if at, ok := s.sure.passed(v, b); ok {
-		return s.tableBehind(s.d.last(b), at, at.held, func(v value) bool { return v.form == target || v.form == element && v.size == 8 })
+		return s.tableBehind(s.d.last(b), at, location.held, func(v value) bool { return v.form == target || v.form == element && v.size == 8 })
 	}
 	from := s.machine.symbols[v.sym]
 	if !v.isWhole() || from.source != loaded || from.slot.size != 8 || from.slot.disp != 0 {
@@ -85,17 +85,17 @@ func (s *resolver) computedEarlier(b int) *table {
 	if !ok || !s.sure.isTraced(at) {
 		return nil
 	}
-	element := func(m *machine) value {
-		held, _ := at.held(m).pointee(8)
-		return held
+	held := func(at location, m *machine) value {
+		v, _ := at.held(m).pointee(8)
+		return v
 	}
-	return s.tableBehind(s.d.last(b), at, element, func(v value) bool { return v.form == address })
+	return s.tableBehind(s.d.last(b), at, held, func(v value) bool { return v.form == address })
 }
 
 // tableBehind returns the table that a jump's address is from where all that a location may hold is made in
-// other blocks, and accepted: the jump may go where any of what they have made leads. It is nil where
-// one is not found.
-func (s *resolver) tableBehind(jump int, at location, addr func(*machine) value, accept func(value) bool) (all *table) {
+// other blocks, maybe in other locations, and accepted: the jump may go where any of what they have made
+// leads, by addr. It is nil where one is not found.
+func (s *resolver) tableBehind(jump int, at location, addr func(location, *machine) value, accept func(value) bool) (all *table) {
 	seen, ok := s.sure.origins(at, func(v value, block int) bool { return block != outside && accept(v) })
 	if !ok {
 		return nil
@@ -109,7 +109,7 @@ func (s *resolver) tableBehind(jump int, at location, addr func(*machine) value,
 			if _, ok := s.sure.passed(s.sure.valueBehind(from, int(p)), int(p)); ok {
 				continue
 			}
-			t := s.exploreFrom(int(p), goal{address: addr, jump: jump, early: true})
+			t := s.exploreFrom(int(p), goal{address: func(m *machine) value { return addr(from, m) }, jump: jump, early: true})
 			if t == nil {
 				return nil
 			}
