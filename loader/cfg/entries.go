@@ -101,7 +101,7 @@ func (s *resolver) holdsLabels(v value) bool {
 			break
 		}
 		switch {
-		case s.routineAt(n.to) >= 0: // functions and labels share no table
+		case s.routineAt(n.to) >= 0: // a record of functions, as most are
 			return false
 		case s.inside(s.d, n.to) >= 0:
 			labels++

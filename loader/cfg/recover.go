@@ -76,13 +76,13 @@ func Recover(im *image.Image) (*Program, error) {
 // attempt builds all routines and the program of them.
 func (r *recovery) attempt(names map[uint64]string) *Program {
 	r.steps.Store(int64(baseSteps + stepsPerInsn*len(r.insns)))
-	r.returnUses.Clear() // they follow no way that is taken never to return; the more of these there are, the less of use they find
+	r.returnUses.Clear() // found without ways that were taken never to return, and now are not
 	r.solve()
 	return r.program(names)
 }
 
-// nameSymbols gives each piece its symbol and returns all of them by address. Of several symbols
-// that one wins by which programs call it.
+// nameSymbols gives each piece its symbol and returns all of them by address, and notes the parts that
+// are empty by theirs. Of several functions' symbols that one wins by which programs call it.
 func (r *recovery) nameSymbols() map[uint64]string {
 	names := map[uint64]string{}
 	for _, s := range r.im.Symbols() {

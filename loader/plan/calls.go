@@ -70,19 +70,20 @@ func (d *destination) calling() calling {
 func (r *Routine) findLeads() {
 	n := 0
 	for b := range r.Blocks {
-		if leads(&r.Blocks[b]) {
+		if mayLead(&r.Blocks[b]) {
 			n++
 		}
 	}
 	r.leads, r.destinations = make([]int, 0, n), make([]destination, 0, n)
 	for b := range r.Blocks {
-		if leads(&r.Blocks[b]) {
+		if mayLead(&r.Blocks[b]) {
 			r.leads, r.destinations = append(r.leads, b), append(r.destinations, r.destination(b))
 		}
 	}
 }
 
-func leads(b *cfg.Block) bool {
+// mayLead reports whether control goes from the end of a block to another routine, or may.
+func mayLead(b *cfg.Block) bool {
 	switch b.End {
 	case cfg.Call, cfg.CallInd, cfg.NoReturn, cfg.Tail, cfg.TailInd:
 		return true

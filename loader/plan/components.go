@@ -74,7 +74,8 @@ func (w *componentWalk) circles(routines []*Routine, graph callGraph) (circles [
 }
 
 // components returns the strongly connected components of those routines that are observed, and of
-// what the graph leads to from them, each behind those that it leads to. The list serves the next call.
+// what the graph leads to from them, each behind those that it leads to. The list is valid until the next
+// call; the routines in it stay.
 func (w *componentWalk) components(routines []*Routine, graph callGraph) []component {
 	w.graph, w.count, w.order, w.found = graph, 0, make([]*Routine, 0, len(routines)), w.found[:0]
 	for _, root := range routines {

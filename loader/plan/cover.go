@@ -129,7 +129,7 @@ const (
 // findOrders finds the orders to try. They are the same at every call.
 func (c *covering) findOrders() {
 	list := c.droppable()
-	add := func(weigh func(b int) float64) { c.orders = append(c.orders, order(list, weigh)) }
+	add := func(weigh func(b int) float64) { c.orders = append(c.orders, byWeight(list, weigh)) }
 	add(func(b int) float64 { return c.prices[b] })
 	add(func(b int) float64 { return c.prices[b] / max(1, float64(len(c.r.successors(b)))-0.5) })
 	add(func(b int) float64 { return c.prices[b] / float64(max(1, c.covers.count(b))) })
@@ -157,8 +157,8 @@ func (c *covering) droppable() []weighed {
 	return list
 }
 
-// order are the blocks of a list, which it sorts, the heaviest first.
-func order(list []weighed, weigh func(b int) float64) []int32 {
+// byWeight are the blocks of a list, which it sorts, the heaviest first.
+func byWeight(list []weighed, weigh func(b int) float64) []int32 {
 	for i := range list {
 		list[i].weight = weigh(int(list[i].block))
 	}

@@ -361,7 +361,7 @@ func (r *Routine) makeSite(b int) Site {
 	switch t := pr.tells; {
 	case t == nil:
 	case t.Table == none:
-		s.Case = r.values(b)
+		s.Case = r.values(b, t.Operand)
 	case r.told(t.Table): // no probe put in later parts the two
 		s.Case = t
 	}

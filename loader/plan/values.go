@@ -160,16 +160,12 @@ func (r *Routine) valueTells(s *search, b int) bool {
 	return r.probed[b].tells != nil
 }
 
-// values is what the word of block b tells by a value.
-func (r *Routine) values(b int) *Case {
-	place := r.carries(b)
-	if place == nil {
-		return nil
-	}
-	told := newSearch(r).stretch(b, *place).told
+// values is what the word of block b tells by the value of a place, nil if that is nothing.
+func (r *Routine) values(b int, place x86.Operand) *Case {
+	told := newSearch(r).stretch(b, place).told
 	if len(told) == 0 {
 		return nil
 	}
 	slices.Sort(told)
-	return &Case{Table: none, Operand: *place, Jumps: told}
+	return &Case{Table: none, Operand: place, Jumps: told}
 }
