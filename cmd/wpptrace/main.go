@@ -105,7 +105,12 @@ func rootCommand() *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if word := c.Flags().Arg(0); word != "" && c == root { // a flag of the program that it may name
+			return unknownCommand(c, word)
+		}
+		return flagError(err)
+	})
 	root.AddCommand(planCommand(), checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(), rulesCommand(), orderCommand(), contextCommand(), diffCommand(),
 		dumpCommand(), compressCommand(), compactCommand(), guardCommand())
 	for _, c := range append(root.Commands(), root) {

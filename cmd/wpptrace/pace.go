@@ -20,7 +20,7 @@ type pace struct {
 	ready  time.Time     // since when the budget has allowed a window that is not open yet, for the process sleeps; zero: it is not waited for
 	look   time.Duration // how long it is until it is looked whether it still does
 	closed uint64        // windows
-	asleep uint64        // of them and the one that is open, those that began while the process slept
+	asleep uint64        // of them and the one that is open, those that began while the process slept, or had just woken up for all that is known
 	tries  int           // how often the next one has been opened, and has not begun
 	calm   func()        // of the window that is open: it is to be closed in time, and what that takes of the machine the budget bounds too
 
@@ -139,13 +139,14 @@ func (p *pace) awaken(sleeps func() bool) (open bool) {
 }
 
 // settle decides whether the window that has been opened begins, or is closed, for the process has
-// gone to sleep meanwhile and to open another is cheap: mostTries times at most.
+// gone to sleep meanwhile and to open another is cheap: mostTries times at most. One that nearly always
+// sleeps, and is seen awake, has as a rule woken up since the first of the probes stood.
 func (p *pace) settle(asleep bool) (begins bool) {
 	if asleep && p.load >= leastLoad && p.tries < mostTries && p.change <= p.window {
 		p.tries++
 		return false
 	}
-	if p.tries = 0; asleep {
+	if p.tries = 0; asleep || p.load < leastLoad {
 		p.asleep++
 	}
 	return true

@@ -159,6 +159,7 @@ func TestWindowsOfASleeper(t *testing.T) {
 		{"while it works", false, 1, 0, 1},
 		{"that was dear to open", true, 1, window + 1, 2},
 		{"of what hardly works", true, leastLoad / 2, 0, 3},
+		{"of what hardly works, and does", false, leastLoad / 2, 0, 4},
 	} {
 		if p.load, p.change = c.load, c.change; !p.settle(c.asleep) || p.asleep != c.begunAsleep {
 			t.Errorf("a window %s: %d have begun asleep, not %d", c.name, p.asleep, c.begunAsleep)
@@ -207,7 +208,7 @@ func TestFewWindows(t *testing.T) {
 		1: "wpptrace: traced in 1 window, 50% of its own CPU time; tracing took 0% more\nwpptrace: so few show little ",
 		4: "wpptrace: traced in 4 windows, 50% of its own CPU time; tracing took 0% more\nwpptrace: so few show little ",
 		5: "wpptrace: traced in 5 windows, 50% of its own CPU time; tracing took 0% more\n",
-		8: "wpptrace: traced in 8 windows, 50% of its own CPU time; tracing took 0% more\nwpptrace: 3 of them begin where it wakes up: ",
+		8: "wpptrace: traced in 8 windows, 50% of its own CPU time; tracing took 0% more\nwpptrace: 3 of them begin where it wakes up, or may: ",
 	} {
 		var out strings.Builder
 		j := &job{recordFlags: &recordFlags{}, recording: &recording{pace: newPace(0.05, time.Millisecond, target.Times{}, 1)}, errs: newStatusLine(&out, true)}

@@ -110,7 +110,7 @@ func rawError(path string, err error) error {
 	case !errors.Is(err, errLinked):
 		return err
 	}
-	return fmt.Errorf("write raw trace %s: %w: name another file with --raw", path, err)
+	return fmt.Errorf("write raw trace %s: %w: %s", path, err, otherFile(err, "--raw"))
 }
 
 // besides returns a sink that hands a thread's operations to another, and writes them.

@@ -135,13 +135,17 @@ func addSelection(f *pflag.FlagSet, s *selection) {
 	f.BoolVar(&s.complete, "complete", false, "observe routines too that need slow, single-stepped probes")
 }
 
-// insteadOf says what may have been meant by what is no command.
-func insteadOf(c *cobra.Command, word string) string {
+// unknownCommand says what may have been meant by what is no command.
+func unknownCommand(c *cobra.Command, word string) error {
 	c.SuggestionsMinimumDistance = 2
-	if near := c.SuggestionsFor(word); len(near) > 0 && !strings.Contains(word, "/") {
-		return fmt.Sprintf("did you mean %s? Put -- before a program to trace it", strings.Join(near, " or "))
+	near := c.SuggestionsFor(word)
+	switch {
+	case c.Flags().Changed("pid"):
+		return usagef("unknown command %q: -p PID traces a process without one", word)
+	case len(near) > 0 && !strings.Contains(word, "/"):
+		return usagef("unknown command %q: did you mean %s? Put -- before a program to trace it", word, strings.Join(near, " or "))
 	}
-	return "put -- before a program to trace it"
+	return usagef("unknown command %q: put -- before a program to trace it", word)
 }
 
 // check finds what cannot be meant.
@@ -150,7 +154,7 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 	dash := c.ArgsLenAtDash()
 	switch {
 	case len(args) > 0 && dash != 0:
-		return usagef("unknown command %q: %s", args[0], insteadOf(c, args[0]))
+		return unknownCommand(c, args[0])
 	case dash == 0 && (len(args) == 0 || args[0] == ""):
 		return usagef("no command after --")
 	case attaching && len(args) > 0:

@@ -27,16 +27,21 @@ func writeError(path string, err error) error {
 	if !errors.As(err, &why) {
 		return err
 	}
-	remedy := "name another file with -o"
-	if why == unix.ENOSPC || why == unix.EDQUOT {
-		remedy = "free some space there, or " + remedy
-	}
-	told := fmt.Errorf("write snapshot %s: %w: %s", path, why, remedy)
+	told := fmt.Errorf("write snapshot %s: %w: %s", path, why, otherFile(why, "-o"))
 	var kept *wpp.KeptError
 	if errors.As(err, &kept) {
 		return &wpp.KeptError{Err: told, File: kept.File}
 	}
 	return told
+}
+
+// otherFile is what to do about a file that the system does not write, named by a flag.
+func otherFile(why error, flag string) string {
+	remedy := "name another file with " + flag
+	if why == unix.ENOSPC || why == unix.EDQUOT {
+		remedy = "free some space there, or " + remedy
+	}
+	return remedy
 }
 
 // background returns what writes snapshots in the middle of the recording.
@@ -166,7 +171,7 @@ func (j *job) tellWindows(f wpp.Figures) {
 	}
 	j.say("traced in %s, %s of its own CPU time; tracing took %s more", windows, f.TellSampled(), percentage(j.pace.overhead()))
 	if 4*j.pace.asleep > f.Windows {
-		j.say("%d of them begin where it wakes up: what it does later is in them less often than it is done, unless a longer --window covers it", j.pace.asleep)
+		j.say("%d of them begin where it wakes up, or may: what it does later is in them less often than it is done, unless a longer --window covers it", j.pace.asleep)
 	}
 	if f.Windows < few {
 		j.say("so few show little of what it does: record longer, fewer routines (-F), or all that it does (--overhead 0 --max-slowdown 0)")

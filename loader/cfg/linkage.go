@@ -152,7 +152,7 @@ func (l *linkage) leaveOutMiddles() {
 		isEntry := l.routineAt(t) >= 0
 		switch {
 		case !isRelative(l.insns[i].Kind) || !l.mayRun(i) || isEntry && l.isReached(i):
-		case !isEntry && t >= 0 && l.insns[i].Kind != x86.Call && l.pieces[l.pieceOf[t]].first == t && contradict(l.frameAt(i), l.frameAt(t)) && l.isEmptied(l.from(i), l.insns[t].Addr):
+		case !isEntry && t >= 0 && l.insns[i].Kind != x86.Call && l.pieces[l.pieceOf[t]].first == t && contradict(l.frameAt(i), l.frameAt(t)) && l.isAbsent(l.from(i), l.insns[t].Addr):
 			// Never taken: what lies there is a part of another routine.
 		default:
 			l.enter(&l.insns[i], l.from(i))

@@ -26,9 +26,9 @@ func (r *recovery) neverTaken(d *draft, i int) bool {
 }
 
 // isEnd says whether what leads to an address with a frame leads to where a part of the routine ends:
-// what lies there, behind padding if there is any, is nothing or another's entry; or, by its symbol,
-// nothing is left in the part, and a part of another with another frame lies there. Where its rows say
-// that less lies on the stack than a return address they are made by hand.
+// what lies there, behind padding if there is any, is nothing, another's entry, or a part of another with
+// another frame that is not its own, too. Where its rows say that less lies on the stack than a return
+// address they are made by hand.
 func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 	endsPart := slices.ContainsFunc(d.pieces, func(p int) bool { return r.pieces[p].Hi == addr })
 	if frame == entryCFA || !endsPart && len(r.parts[addr]) == 0 {
@@ -42,13 +42,34 @@ func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 	if i < 0 {
 		return ok
 	}
-	return r.inside(d, i) < 0 && (r.isFrameless(i) || named && contradict(frame, r.frameAt(i)) && r.frameAt(i).Off > entryCFA.Off)
+	return r.inside(d, i) < 0 && (r.isFrameless(i) || contradict(frame, r.frameAt(i)) && r.frameAt(i).Off > entryCFA.Off && (named || r.goesBack(i)))
 }
 
-// isEmptied says whether a symbol tells that nothing is left in the part of the routine at an address.
-func (r *recovery) isEmptied(d *draft, addr uint64) bool {
+// isAbsent says whether none of the routine's code is at an address, where a part of another with
+// another frame begins: a symbol tells that nothing is left in its own, or no linker can have made one
+// of the two.
+func (r *recovery) isAbsent(d *draft, addr uint64) bool {
 	named, full := r.partAt(d, addr)
-	return named && !full
+	return !full && (named || r.goesBack(r.find(addr)))
+}
+
+// goesBack says whether the part that instruction i begins returns, or jumps back to the rest of its
+// routine. That it does with one frame only: linkers, which fold what is the same but for the frame,
+// have not folded it with another's.
+func (r *recovery) goesBack(i int) bool {
+	p := &r.pieces[r.pieceOf[i]]
+	for k := p.first; k < p.last; k++ {
+		q := &r.insns[k]
+		if q.Kind == x86.Ret {
+			return true
+		}
+		if t := r.target[k]; isRelative(q.Kind) && q.Kind != x86.Call && t >= 0 {
+			if to := &r.pieces[r.pieceOf[t]]; to != p && to.routine == p.routine {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // partAt says whether symbols say that a part of the routine is at an address, and whether that has code. That another

@@ -180,12 +180,13 @@ func (r *Routine) First(block int) bool { return r.first[block] }
 // two CPUs 0.4 s for 100,000 blocks, and two to four times that with Weights.
 func Make(program *cfg.Program, o Options) (*Plan, error) {
 	p := &Plan{Program: program, distrust: o.Distrust, counting: !o.EveryRound, allocates: hasAllocator(program), measured: o.Weights != nil}
-	for _, c := range program.Routines {
-		r := &Routine{Routine: c, ID: c.ID, plan: p, LeftOut: c.LeftOut, Cause: c.Cause, entries: append([]int{c.Entry}, c.Others...)}
-		if r.LeftOut == "" && o.Select != nil && !o.Select(c) {
-			r.leave("not selected")
-		}
-		p.Routines = append(p.Routines, r)
+	p.Routines = make([]*Routine, len(program.Routines))
+	parallel.Each(len(p.Routines), func(i int) {
+		c := program.Routines[i]
+		p.Routines[i] = &Routine{Routine: c, ID: c.ID, plan: p, LeftOut: c.LeftOut, Cause: c.Cause, entries: append([]int{c.Entry}, c.Others...)}
+	})
+	if o.Select != nil {
+		p.leaveUnselected(o.Select)
 	}
 	p.each(func(r *Routine) bool { r.prepare(o.Weights); return false })
 	p.choose(&thinning{Plan: p, admits: o.Complete})
@@ -195,6 +196,14 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 	}
 	p.Parts = []Part{{Program: program, Routines: p.Routines, Sites: p.Sites}}
 	return p, nil
+}
+
+func (p *Plan) leaveUnselected(selects func(r *cfg.Routine) bool) {
+	for _, r := range p.Routines {
+		if r.Observed() && !selects(r.Routine) {
+			r.leave("not selected")
+		}
+	}
 }
 
 func (r *Routine) prepare(w *Weights) {

@@ -66,7 +66,7 @@ func (v *verifier) checkEntered(by *cfg.Routine, in *x86.Inst, from uint64) {
 		return
 	}
 	switch r := v.routines[holder.ID]; {
-	case v.plan.Program.At(to) != holder && in.Kind != x86.Call && contradict(by.CFA(from), holder.CFA(to)) && v.isEmptied(by, to):
+	case v.plan.Program.At(to) != holder && in.Kind != x86.Call && contradict(by.CFA(from), holder.CFA(to)) && (v.isEmptied(by, to) || goesBack(holder, to)):
 		// never: of a part in which nothing is left the jump to it remains.
 	case v.plan.Program.At(to) != holder:
 		r.fault(fmt.Sprintf("%s, which is left out, enters it in its middle at %x from %x", by.Name, to, from))
@@ -80,6 +80,22 @@ func (v *verifier) isEmptied(r *cfg.Routine, at uint64) bool {
 	return r.Symbol != "" && slices.ContainsFunc(v.plan.Program.Image.Symbols(), func(s image.Symbol) bool {
 		return s.Addr == at && s.Size == 0 && strings.HasPrefix(s.Name, r.Symbol+".")
 	})
+}
+
+// goesBack reports whether the part of the routine that begins at an address returns, or jumps to the
+// rest of it: it has one frame then, and is not the part of another as well.
+func goesBack(r *cfg.Routine, at uint64) bool {
+	i := slices.IndexFunc(r.Ranges, func(x [2]uint64) bool { return x[0] == at })
+	if i < 0 {
+		return false
+	}
+	within := func(b int) bool { return r.Ranges[i][0] <= r.Blocks[b].Lo && r.Blocks[b].Lo < r.Ranges[i][1] }
+	for b := range r.Blocks {
+		if within(b) && (r.Blocks[b].End == cfg.Ret || slices.ContainsFunc(r.Blocks[b].Succ, func(to int) bool { return to >= 0 && !within(to) })) {
+			return true
+		}
+	}
+	return false
 }
 
 // contradict reports whether two frames cannot be one.
