@@ -207,7 +207,8 @@ func (s *resolver) readOn(v value, l limit) (e entries) {
 			if n.inside {
 				e.holes = append(e.holes, n.to)
 			}
-		case n.inside && isOpen && v.form == element && len(e.targets) > 0 && s.mentions.has(n.at) && s.inside(s.d, n.to) < 0:
+		case isOpen && v.form == element && len(e.targets) > 0 && s.mentions.has(n.at) && s.isDoubtful(n.to):
+			s.d.doubts = append(s.d.doubts, n.to)
 			e.goesOn = true // to what may be another's, whose table seems to begin here
 			return e
 		case n.inside && !(isOpen && v.form == element && s.routineAt(n.to) == s.d.id):
@@ -344,11 +345,18 @@ func (s *resolver) isBoundary(addr uint64) bool {
 	return at >= 0 && s.pieces[at].Lo == addr || before >= 0 && s.pieces[before].Hi == addr
 }
 
+// isDoubtful says whether instruction i is in a part to which nothing but tables lead, and which nothing tells to be another
+// routine's: linkers fold such parts.
+func (s *resolver) isDoubtful(i int) bool {
+	return i >= 0 && s.inside(s.d, i) < 0 && s.isTables(&s.pieces[s.pieceOf[i]]) && !s.jumpsBack(i)
+}
+
 // mayGoOn says whether a table may go on at an entry, which is none that leads into the routine, behind some targets and
 // perhaps another table's beginning.
 func (s *resolver) mayGoOn(v value, l limit, n entry, targets []int, another bool) bool {
 	switch {
-	case n.to >= 0 && s.isUnexplained(n.to) && !s.isAnothers(s.d, n.to): // it may be a cold case
+	case n.to >= 0 && s.isUnexplained(n.to) && !s.jumpsBack(n.to): // it may be a cold case
+		s.d.doubts = append(s.d.doubts, n.to)
 		return true
 	case n.inside: // the routine's beginning is a label only where there is no frame yet
 		return l.frame == entryCFA
@@ -411,7 +419,7 @@ func (s *resolver) entryAt(at uint64, v value) entry {
 		addr += uint64(v.anchor)
 	}
 	n.addr, n.to = addr, s.find(addr)
-	n.inside = s.inside(s.d, n.to) >= 0 || n.to >= 0 && s.isOrphan(n.to) && !s.isAnothers(s.d, n.to)
+	n.inside = s.inside(s.d, n.to) >= 0 || n.to >= 0 && s.isOrphan(n.to)
 	return n
 }
 

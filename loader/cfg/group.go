@@ -171,7 +171,12 @@ func rowAt(rows []image.Row, pc uint64) image.Row {
 // isOrphan says whether instruction i is in a piece that nothing but a table can lead to: the cold parts of cases.
 func (r *recovery) isOrphan(i int) bool {
 	p := &r.pieces[r.pieceOf[i]]
-	return len(r.drafts[p.routine].pieces) == 1 && !p.called && len(p.jumpers) == 0 && (isPart(p.symbol) || p.symbol == "" && cfaAt(p.Rows, p.Lo) != entryCFA)
+	return len(r.drafts[p.routine].pieces) == 1 && r.isTables(p)
+}
+
+// isTables says whether nothing but a table can lead to a piece, be it part of a routine by that.
+func (r *recovery) isTables(p *piece) bool {
+	return !p.called && len(p.jumpers) == 0 && (isPart(p.symbol) || p.symbol == "" && cfaAt(p.Rows, p.Lo) != entryCFA)
 }
 
 // isUnexplained says whether instruction i is in a cold part, by its name, or in code to which nothing
@@ -181,21 +186,26 @@ func (r *recovery) isUnexplained(i int) bool {
 	return isPart(p.symbol) || !p.called && len(p.jumpers) == 0 && !r.mentions.has(p.Lo)
 }
 
-// isAnothers says whether instruction i is in a part of a routine that is, by its name, another than d.
-func (r *recovery) isAnothers(d *draft, i int) (another bool) {
-	part := r.pieces[r.pieceOf[i]].symbol
-	if !isPart(part) {
-		return false
-	}
-	for _, s := range r.im.Symbols() {
-		if s.Size > 0 && isPartOf(part, s.Name) {
-			if s.Addr == d.addr {
-				return false
-			}
-			another = true
+// jumpsBack says whether the part that instruction i is in jumps into another part of its routine: it
+// is that routine's then, and no linker has made it another's as well.
+func (r *recovery) jumpsBack(i int) bool {
+	p := &r.pieces[r.pieceOf[i]]
+	for k := p.first; k < p.last; k++ {
+		if r.insns[k].Kind != x86.Call && r.isBack(p, int(r.target[k])) {
+			return true
 		}
 	}
-	return another
+	return false
+}
+
+// isBack says whether a jump from a piece to instruction t, or none (-1), leads into another of its
+// routine: to where that begins a tail call may lead as well.
+func (r *recovery) isBack(p *piece, t int) bool {
+	if t < 0 {
+		return false
+	}
+	to := &r.pieces[r.pieceOf[t]]
+	return to != p && to.routine == p.routine && to.first != t
 }
 
 // adoptTargets makes the orphans that the tables of a routine lead to parts of it.

@@ -144,7 +144,8 @@ func (l *linkage) leaveOutMovers() {
 	})
 }
 
-// leaveOutMiddles leaves out the routines that another one calls or jumps to in their middle.
+// leaveOutMiddles leaves out the routines that another one calls or jumps to in their middle, or may, by
+// a table of which it is not known where it ends.
 func (l *linkage) leaveOutMiddles() {
 	for _, way := range l.ways {
 		i := int(way)
@@ -156,6 +157,13 @@ func (l *linkage) leaveOutMiddles() {
 			// Never taken: what lies there is a part of another routine.
 		default:
 			l.enter(&l.insns[i], l.from(i))
+		}
+	}
+	for _, d := range l.drafts {
+		for _, i := range d.doubts {
+			if to := l.from(i); d.leftOut != "" && to != d {
+				to.leave("jumped to in its middle at %x", l.insns[i].Addr)
+			}
 		}
 	}
 }

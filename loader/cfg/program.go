@@ -231,6 +231,7 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 	}
 	if r.isOutermost(d) {
 		if d.addr == r.im.Entry && !d.returns {
+			r.checkParts(d)
 			return false // it is entered once, and its frame is nobody's caller
 		}
 		d.leave("outermost frame (no caller)")
@@ -243,12 +244,7 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 			d.leave("unresolved indirect jump at %x", r.insns[d.last(b)].Addr)
 		}
 	}
-	for _, i := range d.pieces {
-		p := &r.pieces[i]
-		if p.first < p.last && !slices.ContainsFunc(r.marks[p.first:p.last], func(m uint8) bool { return m&reached != 0 }) {
-			d.leave("nothing leads to its part at %x", p.Lo)
-		}
-	}
+	r.checkParts(d)
 	for _, i := range d.pieces {
 		if p := &r.pieces[i]; p.first != d.entry && !slices.Contains(d.others, p.first) && r.isEntered(d, p) {
 			d.leave("has a second entry at %x", p.Lo)
@@ -267,6 +263,16 @@ func (r *recovery) examine(d *draft) (savesReturn bool) {
 		d.leave("may be entered in its middle at %x (address taken)", r.insns[i].Addr)
 	}
 	return r.analyseFrame(d)
+}
+
+// checkParts leaves the routine out when nothing leads to one of its parts.
+func (r *recovery) checkParts(d *draft) {
+	for _, i := range d.pieces {
+		p := &r.pieces[i]
+		if p.first < p.last && !slices.ContainsFunc(r.marks[p.first:p.last], func(m uint8) bool { return m&reached != 0 }) {
+			d.leave("nothing leads to its part at %x", p.Lo)
+		}
+	}
 }
 
 // splitsStack says whether the routine may be called anew in its middle, where too little of its

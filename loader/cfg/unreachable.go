@@ -26,7 +26,7 @@ func (r *recovery) neverTaken(d *draft, i int) bool {
 }
 
 // isEnd says whether what leads to an address with a frame leads to where a part of the routine ends:
-// what lies there, behind padding if there is any, is nothing, another's entry, or a part of another with
+// what lies there, behind padding if there is any, is nothing, another's without a frame, or a part of another with
 // another frame that is not its own, too. Where its rows say that less lies on the stack than a return
 // address they are made by hand.
 func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
@@ -49,24 +49,38 @@ func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 // another frame begins: a symbol tells that nothing is left in its own, or no linker can have made one
 // of the two.
 func (r *recovery) isAbsent(d *draft, addr uint64) bool {
+	if d.entry < 0 {
+		return false
+	}
 	named, full := r.partAt(d, addr)
 	return !full && (named || r.goesBack(r.find(addr)))
 }
 
-// goesBack says whether the part that instruction i begins returns, or jumps back to the rest of its
-// routine. That it does with one frame only: linkers, which fold what is the same but for the frame,
-// have not folded it with another's.
+// goesBack says whether what begins at instruction i returns, or jumps back into the rest of its
+// routine, before it leaves its part otherwise. That it does with one frame only: linkers, which fold
+// what is the same but for the frame, have not folded it with another's.
 func (r *recovery) goesBack(i int) bool {
 	p := &r.pieces[r.pieceOf[i]]
-	for k := p.first; k < p.last; k++ {
-		q := &r.insns[k]
-		if q.Kind == x86.Ret {
-			return true
-		}
-		if t := r.target[k]; isRelative(q.Kind) && q.Kind != x86.Call && t >= 0 {
-			if to := &r.pieces[r.pieceOf[t]]; to != p && to.routine == p.routine {
+	seen, work := map[int]bool{}, []int{i}
+	for len(work) > 0 {
+		k := work[len(work)-1]
+		work = work[:len(work)-1]
+		for p.first <= k && k < p.last && !seen[k] {
+			seen[k] = true
+			q, t := &r.insns[k], int(r.target[k])
+			if q.Kind == x86.Ret {
 				return true
 			}
+			if q.Kind == x86.Jmp || q.Kind == x86.Jcc || q.Kind == x86.Loop {
+				if r.isBack(p, t) {
+					return true
+				}
+				work = append(work, t)
+			}
+			if q.Kind == x86.Jmp || q.Kind == x86.JmpInd || q.Kind == x86.Trap || (q.Kind == x86.Call || q.Kind == x86.CallInd) && r.neverReturns(k) {
+				break
+			}
+			k++
 		}
 	}
 	return false
@@ -75,10 +89,10 @@ func (r *recovery) goesBack(i int) bool {
 // partAt says whether symbols say that a part of the routine is at an address, and whether that has code. That another
 // routine's part with another frame begins there says nothing: linkers fold parts that are the same but for their frames.
 func (r *recovery) partAt(d *draft, addr uint64) (named, full bool) {
-	routine := r.pieces[r.pieceOf[d.entry]].symbol
-	if routine == "" {
+	if d.entry < 0 || r.pieces[r.pieceOf[d.entry]].symbol == "" {
 		return false, false
 	}
+	routine := r.pieces[r.pieceOf[d.entry]].symbol
 	for _, s := range r.parts[addr] {
 		if isPartOf(s.Name, routine) {
 			named, full = true, full || s.Size > 0

@@ -138,3 +138,31 @@ func TestUnreachableEnds(t *testing.T) {
 		}
 	}
 }
+
+// Parts that are jumped to with another frame than they begin with, and one that nothing leads to.
+func TestPartsOfOthers(t *testing.T) {
+	const macros = `
+#define BEGIN(name) ".globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n"
+#define END(name) ".cfi_endproc\n.size " #name ",.-" #name "\n"
+`
+	for _, test := range []struct {
+		name, source, symbol, leftOut string
+		flags                         []string
+	}{
+		{"by code that does not decode", `__asm__("other.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\nmov $7,%eax\njmp other_back\n.cfi_endproc\n"
+			BEGIN(other) "sub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njz other.cold\nother_back: add $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(other)
+			BEGIN(bad) ".cfi_def_cfa_offset 16\n.byte 6\njz other.cold\nret\n" END(bad));
+			int other(int), bad(int); int main(int c, char **v) { return other(c) + bad(c); }`, "other", "jumped to in its middle", nil},
+		{"that returns from elsewhere", `__asm__("folded.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\ncall abort\n.cfi_def_cfa_offset 8\nin_cold: mov $7,%eax\nret\n.cfi_endproc\n"
+			BEGIN(folded) "test %esi,%esi\njs in_cold\nsub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njz folded.cold\nadd $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(folded)
+			BEGIN(folds) "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\ncmp $3,%edi\nja folded.cold\nmov %edi,%eax\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n" END(folds));
+			int folded(int, int), folds(int); int main(int c, char **v) { return folded(c, 1) + folds(c); }`, "folded", "jumped to in its middle", nil},
+		{"of the first routine", `void exit(int); int work(int a) { return a * 3; }
+			__asm__(".globl _start\n.type _start,@function\n_start:\n.cfi_startproc\n.cfi_undefined %rip\nxor %ebp,%ebp\nmov $3,%edi\ncall work\nmov %eax,%edi\ncall exit\njmp start_part\n.cfi_endproc\n.size _start,.-_start\n"
+			"start_part:\n.cfi_startproc\n.cfi_def_cfa %rbp,16\ncall work\nhlt\n.cfi_endproc\n");`, "_start", "nothing leads to its part", []string{"-nostartfiles", "-fno-pie", "-no-pie"}},
+	} {
+		if r := routine(t, recoverFile(t, compile(t, macros+test.source, append(test.flags, "-O1")...)), test.symbol); !strings.HasPrefix(r.LeftOut, test.leftOut) {
+			t.Errorf("a part %s: %s is left out: %q, want %q", test.name, test.symbol, r.LeftOut, test.leftOut)
+		}
+	}
+}

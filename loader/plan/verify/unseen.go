@@ -75,24 +75,50 @@ func (v *verifier) checkEntered(by *cfg.Routine, in *x86.Inst, from uint64) {
 	}
 }
 
-// isEmptied reports whether a symbol tells that a part of the routine without any code is at an address.
+// isEmptied reports whether a symbol tells that a part of the routine without any code is at an address,
+// where another's lies.
 func (v *verifier) isEmptied(r *cfg.Routine, at uint64) bool {
-	return r.Symbol != "" && slices.ContainsFunc(v.plan.Program.Image.Symbols(), func(s image.Symbol) bool {
-		return s.Addr == at && s.Size == 0 && strings.HasPrefix(s.Name, r.Symbol+".")
-	})
+	empty, others := false, false
+	for _, s := range v.plan.Program.Image.Symbols() {
+		if s.Addr != at {
+			continue
+		}
+		of, own := strings.CutPrefix(s.Name, r.Symbol)
+		switch own = own && r.Symbol != "" && (strings.HasPrefix(of, ".cold") || strings.HasPrefix(of, ".__part.")); {
+		case own && s.Size > 0:
+			return false
+		case own:
+			empty = true
+		default:
+			others = others || s.Size > 0
+		}
+	}
+	return empty && others
 }
 
-// goesBack reports whether the part of the routine that begins at an address returns, or jumps to the
-// rest of it: it has one frame then, and is not the part of another as well.
+// goesBack reports whether what begins at an address, where a part of the routine does, returns, or
+// jumps to the rest of the routine: it has one frame then, and is not the part of another with another.
 func goesBack(r *cfg.Routine, at uint64) bool {
 	i := slices.IndexFunc(r.Ranges, func(x [2]uint64) bool { return x[0] == at })
-	if i < 0 {
+	first := slices.IndexFunc(r.Blocks, func(b cfg.Block) bool { return b.Lo == at })
+	if i < 0 || first < 0 {
 		return false
 	}
-	within := func(b int) bool { return r.Ranges[i][0] <= r.Blocks[b].Lo && r.Blocks[b].Lo < r.Ranges[i][1] }
-	for b := range r.Blocks {
-		if within(b) && (r.Blocks[b].End == cfg.Ret || slices.ContainsFunc(r.Blocks[b].Succ, func(to int) bool { return to >= 0 && !within(to) })) {
+	seen := map[int]bool{first: true}
+	for work := []int{first}; len(work) > 0; work = work[1:] {
+		b := &r.Blocks[work[0]]
+		if b.End == cfg.Ret {
 			return true
+		}
+		for _, to := range b.Succ {
+			switch {
+			case to < 0 || seen[to]:
+			case r.Blocks[to].Lo < r.Ranges[i][0] || r.Ranges[i][1] <= r.Blocks[to].Lo:
+				return true
+			default:
+				seen[to] = true
+				work = append(work, to)
+			}
 		}
 	}
 	return false
