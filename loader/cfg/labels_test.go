@@ -145,12 +145,10 @@ func TestTableAmidCode(t *testing.T) {
 	}
 }
 
-// labelsBefore is a program with a routine f whose table of labels that of g follows, the labels of which are in a part that ends so.
+// labelsBefore is a program with a routine f whose table of labels that of g follows, the labels of
+// which are in a part that ends so.
 func labelsBefore(part, end string) string {
-	return strings.NewReplacer("PART", part, "ENDS", end).Replace(`
-#define BEGIN(name) ".globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n"
-#define END(name) ".cfi_endproc\n.size " #name ",.-" #name "\n"
-#define PUSH "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n"
+	return strings.NewReplacer("PART", part, "ENDS", end).Replace(beginEnd + `#define PUSH "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n"
 #define POP "pop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbx\nret\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n"
 #define GO(table) "lea " #table "(%rip),%rdx\nmov (%rdx,%rdi,8),%rax\njmp *%rax\n"
 __asm__(".section .text.unlikely,\"ax\"\n.type PART,@function\nPART:\n.cfi_startproc\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx,-16\n1: call abort\n2: call abort\n3: ENDS\n.cfi_endproc\n.size PART,.-PART\n.text\n"
@@ -190,6 +188,26 @@ func TestLabelsBeforeAnothersPart(t *testing.T) {
 		}
 		if !strings.HasPrefix(r.LeftOut, test.leftOut) || test.leftOut == "" && (r.LeftOut != "" || fewest(r) != 3) {
 			t.Errorf("before %s, stripped %v, back %v: left out: %q, want %q; the jump has %d targets", test.part, test.stripped, test.back, r.LeftOut, test.leftOut, fewest(r))
+		}
+	}
+}
+
+// What a table of which it is not known where it ends may lead to is left out with the routine that has the table, though
+// its own routine jumps there, too.
+func TestPartOfTwo(t *testing.T) {
+	const source = beginEnd + `
+#define PUSH "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n"
+#define POP "pop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbx\nret\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n"
+__asm__(".section .text.unlikely,\"ax\"\n.type g.cold,@function\ng.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx,-16\n1: call abort\n.cfi_endproc\n.size g.cold,.-g.cold\n.text\n"
+	BEGIN(f) PUSH "lea of_f(%rip),%rdx\nmov (%rdx,%rdi,8),%rax\njmp *%rax\n4: mov $1,%eax\n" POP "5: mov $2,%eax\n" POP "6: mov $3,%eax\n" POP END(f)
+	BEGIN(g) PUSH "test %edi,%edi\njz g.cold\nmov $4,%eax\n" POP END(g)
+	".section .data.rel.ro,\"aw\"\n.p2align 3\nof_f: .quad 4b, 5b, 6b, 1b\n.text\n");
+int f(long), g(long);
+int main(int c, char **v) { return f(c) + g(c); }`
+	p := recoverFile(t, compile(t, source, "-O1"))
+	for symbol, leftOut := range map[string]string{"f": "unresolved indirect jump", "g": "jumped to in its middle"} {
+		if r := routine(t, p, symbol); !strings.HasPrefix(r.LeftOut, leftOut) {
+			t.Errorf("%s: left out: %q, want %q", symbol, r.LeftOut, leftOut)
 		}
 	}
 }

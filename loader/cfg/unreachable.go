@@ -26,9 +26,9 @@ func (r *recovery) neverTaken(d *draft, i int) bool {
 }
 
 // isEnd says whether what leads to an address with a frame leads to where a part of the routine ends:
-// what lies there, behind padding if there is any, is nothing, another's without a frame, or a part of another with
-// another frame that is not its own, too. Where its rows say that less lies on the stack than a return
-// address they are made by hand.
+// what lies there, behind padding if there is any, is nothing, another's without a frame, or a part of
+// another with another frame that is not its own, too. Where its rows say that less lies on the stack
+// than a return address they are made by hand.
 func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 	endsPart := slices.ContainsFunc(d.pieces, func(p int) bool { return r.pieces[p].Hi == addr })
 	if frame == entryCFA || !endsPart && len(r.parts[addr]) == 0 {

@@ -8,13 +8,16 @@ import (
 	"wpptrace/loader/cfg"
 )
 
+// beginEnd has what assembly begins and ends a routine with.
+const beginEnd = `
+#define BEGIN(name) ".globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n"
+#define END(name) ".cfi_endproc\n.size " #name ",.-" #name "\n"
+`
+
 // routineEnds has routines with jumps to where they end: behind them nothing but padding, another routine,
 // code of which no unwind information tells, or the routine's cold part; or to where a cold part of theirs would be, in
 // which nothing is left, and another routine begins; or to a cold part of another.
-const routineEnds = `
-#define BEGIN(name) ".globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n"
-#define END(name) ".cfi_endproc\n.size " #name ",.-" #name "\n"
-#define PUSH "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n"
+const routineEnds = beginEnd + `#define PUSH "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n"
 #define POP "pop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbx\nret\n"
 #define JUMPS(name, before, after, behind) __asm__(BEGIN(name) before "cmp $3,%edi\nja 9f\nmov %edi,%eax\n" after END(name) "9: " behind "\n");
 JUMPS(padded, PUSH, POP, ".p2align 4\nnop\n.p2align 4")
@@ -81,7 +84,6 @@ func TestFoldedPartsStripped(t *testing.T) {
 // switch's table; without a frame nobody knows.
 func TestUnreachableEnds(t *testing.T) {
 	p := recoverFile(t, compile(t, routineEnds+callsOfEnds, "-O1"))
-
 	for _, test := range []struct {
 		symbol, leftOut string
 		jumps           int // conditional ones that are never taken
@@ -141,10 +143,6 @@ func TestUnreachableEnds(t *testing.T) {
 
 // Parts that are jumped to with another frame than they begin with, and one that nothing leads to.
 func TestPartsOfOthers(t *testing.T) {
-	const macros = `
-#define BEGIN(name) ".globl " #name "\n.type " #name ",@function\n" #name ":\n.cfi_startproc\n"
-#define END(name) ".cfi_endproc\n.size " #name ",.-" #name "\n"
-`
 	for _, test := range []struct {
 		name, source, symbol, leftOut string
 		flags                         []string
@@ -161,7 +159,7 @@ func TestPartsOfOthers(t *testing.T) {
 			__asm__(".globl _start\n.type _start,@function\n_start:\n.cfi_startproc\n.cfi_undefined %rip\nxor %ebp,%ebp\nmov $3,%edi\ncall work\nmov %eax,%edi\ncall exit\njmp start_part\n.cfi_endproc\n.size _start,.-_start\n"
 			"start_part:\n.cfi_startproc\n.cfi_def_cfa %rbp,16\ncall work\nhlt\n.cfi_endproc\n");`, "_start", "nothing leads to its part", []string{"-nostartfiles", "-fno-pie", "-no-pie"}},
 	} {
-		if r := routine(t, recoverFile(t, compile(t, macros+test.source, append(test.flags, "-O1")...)), test.symbol); !strings.HasPrefix(r.LeftOut, test.leftOut) {
+		if r := routine(t, recoverFile(t, compile(t, beginEnd+test.source, append(test.flags, "-O1")...)), test.symbol); !strings.HasPrefix(r.LeftOut, test.leftOut) {
 			t.Errorf("a part %s: %s is left out: %q, want %q", test.name, test.symbol, r.LeftOut, test.leftOut)
 		}
 	}
