@@ -23,6 +23,7 @@ type Stat struct {
 	Command []string `json:"command"` // that was traced
 	PID     int      `json:"pid"`
 	Started string   `json:"started"` // when the recording was, RFC 3339; "": not known
+	Ended   string   `json:"ended"`   // on what occasion it did: exited, interrupted, duration, exec, slow-down, guard, failure; "": it went on
 	Kernel  string   `json:"kernel"`
 	Tool    string   `json:"wpptrace_version"` // of the wpptrace that recorded
 
@@ -82,6 +83,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		Command:           append([]string{}, figures.Command...),
 		PID:               figures.PID,
 		Started:           timestamp(figures.Start),
+		Ended:             figures.Ended,
 		Kernel:            figures.Kernel,
 		Tool:              figures.Tool,
 		Threads:           len(s.Threads),

@@ -39,6 +39,7 @@ type following struct {
 	waiting   []family.News // of processes that stand
 	ended     chan ending   // of jobs
 	end       chan struct{} // closed: all jobs are to end
+	endedOn   occasion      // why, set before
 	snapshot  map[*job]chan os.Signal
 	paths     map[string]bool // of snapshots
 	tally     tally
@@ -176,11 +177,12 @@ func (f *following) run(s *signals) error {
 	if f.firstJob != nil {
 		f.start(f.firstJob, s)
 	}
-	reason, err := f.watch(s)
+	on, told, err := f.watch(s)
 	f.errs.clear()
-	if reason != "" {
-		f.say("%s", reason)
+	if told != "" {
+		f.say("%s", told)
 	}
+	f.endedOn = on
 	err = errors.Join(err, f.disband())
 	for len(f.jobs) > 0 {
 		f.account(<-f.ended)
@@ -216,12 +218,13 @@ func (f *following) confine() error {
 	return confine([]string{path, wpp.Old(path)}, append(tracing, cap.SYS_PTRACE, cap.DAC_READ_SEARCH)...)
 }
 
-// watch takes what comes until there is a reason to end.
-func (f *following) watch(s *signals) (reason string, err error) {
+// watch takes what comes until there is an occasion to end, which it returns with what there is to
+// say of it.
+func (f *following) watch(s *signals) (on occasion, told string, err error) {
 	for {
 		quiet, err := f.hear()
 		if err != nil {
-			return "", err
+			return onFailure, "", err
 		}
 		if len(f.waiting) > 0 {
 			n := f.waiting[0]
@@ -230,11 +233,11 @@ func (f *following) watch(s *signals) (reason string, err error) {
 		}
 		select {
 		case <-s.end:
-			return "interrupted: tracing ended", nil
+			return s.occasion(), "interrupted: tracing ended", nil
 		case <-s.abort.Done():
-			return "", context.Canceled
+			return onWish, "", context.Canceled
 		case <-f.shared.guard.Gone():
-			return "the guard has been killed, and all probes are out: tracing ended", nil
+			return onGuardLost, "the guard has been killed, and all probes are out: tracing ended", nil
 		case <-s.snapshot:
 			f.requestSnapshots()
 		case e := <-f.ended:
@@ -243,9 +246,9 @@ func (f *following) watch(s *signals) (reason string, err error) {
 		}
 		switch {
 		case f.limit > 0 && time.Since(f.began) >= f.limit:
-			return fmt.Sprintf("%v are over: tracing ended", f.limit), nil
+			return onTime, fmt.Sprintf("%v are over: tracing ended", f.limit), nil
 		case quiet && len(f.jobs) == 0 && !f.family.Alive():
-			return "", nil
+			return onExit, "", nil
 		}
 		f.errs.showText(f.status)
 	}
@@ -422,7 +425,7 @@ func (f *following) start(j *job, s *signals) {
 	f.paths[j.path], f.jobs[j], f.recording[j.process.PID] = true, true, j
 	f.snapshot[j] = make(chan os.Signal, 1)
 	f.say("recording process %d (%s) to %s", j.process.PID, j.process.Name, j.path)
-	own := &signals{end: f.end, snapshot: f.snapshot[j], abort: s.abort}
+	own := &signals{end: f.end, occasion: func() occasion { return f.endedOn }, snapshot: f.snapshot[j], abort: s.abort}
 	go func() {
 		snapshot, err := j.record(own)
 		f.ended <- ending{j, snapshot, err}

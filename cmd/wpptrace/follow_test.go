@@ -322,9 +322,10 @@ func TestFollowEnds(t *testing.T) {
 		limit string
 		end   func(w *tracer)
 		want  string
+		on    occasion
 	}{
-		{"0", func(w *tracer) { w.expect("recording process"); w.signal(unix.SIGUSR2); w.signal(os.Interrupt) }, "interrupted: tracing ended"},
-		{"500ms", func(*tracer) {}, "500ms are over: tracing ended"},
+		{"0", func(w *tracer) { w.expect("recording process"); w.signal(unix.SIGUSR2); w.signal(os.Interrupt) }, "interrupted: tracing ended", onWish},
+		{"500ms", func(*tracer) {}, "500ms are over: tracing ended", onTime},
 	} {
 		s := startSubject(t, exec.Command("dash", "-c", forking))
 		w := startTracer(t, "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-d", c.limit, "-p", strconv.Itoa(s.pid()))
@@ -337,6 +338,7 @@ func TestFollowEnds(t *testing.T) {
 		}
 		w.wait(0)
 		readFollowed(t, w.dir, w.errs.String())
+		endedOn(t, w, "x.wpp", c.on)
 		s.isClean()
 		s.end()
 	}

@@ -35,6 +35,7 @@ func TestGuardKilled(t *testing.T) {
 			if out, errs, status := wpptrace("hot", "--top", "1", w.path("x.wpp")); status != 0 || !strings.Contains(out, "%") {
 				t.Errorf("hot: %s%s", out, errs)
 			}
+			endedOn(t, w, "x.wpp", onGuardLost)
 		})
 	}
 }

@@ -39,7 +39,6 @@ type job struct {
 	libraries libraries
 
 	paceTold bool
-	early    bool // the recording ended before it was to
 }
 
 // newJob prepares to record: plans, checks and attaches. When it fails nothing stays attached.
@@ -300,13 +299,14 @@ func (j *job) run(s *signals) error {
 func (j *job) record(s *signals) (*wpp.Snapshot, error) {
 	b := j.background(s.abort)
 	defer b.wait() // no file is left half-written
-	reason, err := j.watch(s, b)
+	on, told, err := j.watch(s, b)
 	if err != nil {
 		return nil, err
 	}
-	if reason != "" && (j.early || !j.quiet) {
-		fmt.Fprintf(j.errs, "wpptrace: %s\n", reason)
+	if told != "" && (on.isEarly() || !j.quiet) {
+		fmt.Fprintf(j.errs, "wpptrace: %s\n", told)
 	}
+	j.endedOn = on
 	disturbance := j.finish(s.abort)
 	j.out()
 	if err := s.abort.Err(); err != nil {

@@ -30,6 +30,8 @@ The figures, with --json too; what is not known is -, with --json 0:
   schema_version         of these figures; within a version, they only become more
   command, pid           what was traced
   started, kernel        when and on which kernel
+  ended                  on what occasion: exited; interrupted; duration (-d); exec; slow-down
+                         (--max-slowdown); guard (it was killed); failure; -: it went on
   wpptrace_version       by which wpptrace
   paths                  acyclic paths that ran, each as often as it did
   distinct_paths         different ones among them

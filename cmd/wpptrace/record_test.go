@@ -66,6 +66,14 @@ func checkRecording(t *testing.T, w *tracer, name string, least uint64) query.St
 	return stat
 }
 
+// endedOn fails the test unless a snapshot tells that the recording ended on that occasion.
+func endedOn(t *testing.T, w *tracer, name string, want occasion) {
+	t.Helper()
+	if got := statOf(t, w, name).Ended; got != string(want) {
+		t.Errorf("snapshot %s: the recording ended on %q, want %q", name, got, want)
+	}
+}
+
 func statOf(t *testing.T, w *tracer, name string) query.Stat {
 	t.Helper()
 	s, err := wpp.ReadFile(w.path(name))
@@ -91,6 +99,8 @@ func TestSnapshotOnSignal(t *testing.T) {
 	if second.Paths <= first.Paths {
 		t.Errorf("%d paths at the end, %d in the middle", second.Paths, first.Paths)
 	}
+	endedOn(t, w, "x.wpp.old", "")
+	endedOn(t, w, "x.wpp", onWish)
 	s.isClean()
 	s.end()
 }
@@ -203,6 +213,7 @@ func TestTargetEnds(t *testing.T) {
 	if !strings.HasPrefix(w.stdout.String(), `{"schema_version":1,`) {
 		t.Errorf("no figures on stdout: %s", w.stdout.String())
 	}
+	endedOn(t, w, w.files()[0], onExit)
 }
 
 func TestDuration(t *testing.T) {
@@ -215,6 +226,7 @@ func TestDuration(t *testing.T) {
 	if names := w.files(); !slices.Equal(names, []string{"x.wpp"}) {
 		t.Errorf("files: %q", names)
 	}
+	endedOn(t, w, "x.wpp", onTime)
 	s.isClean()
 	s.end()
 }
@@ -259,6 +271,7 @@ func TestMaxSlowDown(t *testing.T) {
 	w.wait(0)
 	s.isClean()
 	checkRecording(t, w, "x.wpp", 1000)
+	endedOn(t, w, "x.wpp", onSlowDown)
 }
 
 // A second signal ends wpptrace at once, whatever it does; no file is left half-written.

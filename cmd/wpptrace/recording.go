@@ -38,6 +38,7 @@ type recording struct {
 	troubles *debugTroubles
 	began    time.Time
 	ended    time.Time
+	endedOn  occasion // "": it goes on
 
 	gauge      *gauge
 	pace       *pace                        // nil: there is no budget, and probes stand all the time

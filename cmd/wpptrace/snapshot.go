@@ -129,7 +129,7 @@ func pathSymbol(m ops.Meaning, p decoder.Partial, r *cfg.Routine) wpp.Symbol {
 
 // figures sums up the recording.
 func (r *recording) figures() wpp.Figures {
-	f := wpp.Figures{PID: r.process.PID, Command: r.command, Kernel: kernelRelease(), Tool: version(), Start: r.began, Duration: r.duration()}
+	f := wpp.Figures{PID: r.process.PID, Command: r.command, Kernel: kernelRelease(), Tool: version(), Start: r.began, Duration: r.duration(), Ended: string(r.endedOn)}
 	for i := range r.program.plan.Sites {
 		f.Probes++
 		if r.program.plan.Sites[i].Stepped {

@@ -15,9 +15,26 @@ import (
 	"wpptrace/loader/target"
 )
 
+// An occasion is what a recording ends on, as stat tells it.
+type occasion string
+
+const (
+	onExit      occasion = "exited"
+	onWish      occasion = "interrupted"
+	onTime      occasion = "duration"  // -d
+	onExec      occasion = "exec"      // the process runs another program
+	onSlowDown  occasion = "slow-down" // --max-slowdown
+	onGuardLost occasion = "guard"     // it has been killed
+	onFailure   occasion = "failure"
+)
+
+// isEarly says that the recording was to go on.
+func (o occasion) isEarly() bool { return o == onSlowDown || o == onGuardLost || o == onFailure }
+
 // signals are the wishes of the user during a recording.
 type signals struct {
 	end      <-chan struct{}  // closed: end the recording
+	occasion func() occasion  // why, once it is closed
 	snapshot <-chan os.Signal // write a snapshot meanwhile
 	abort    context.Context  // done: quit at once
 	hearINT  func()           // hear SIGINT even if wpptrace was started to ignore it
@@ -80,7 +97,7 @@ func watchSignals() *signals {
 		close(stopped)
 		cancel()
 	})
-	return &signals{end: end, snapshot: snapshots, abort: abort, hearINT: hearINT, stop: stop}
+	return &signals{end: end, occasion: func() occasion { return onWish }, snapshot: snapshots, abort: abort, hearINT: hearINT, stop: stop}
 }
 
 // outlivePipes has wpptrace, from now on, not be killed where nobody reads what it says, as head does
@@ -100,20 +117,21 @@ func (s *signals) quitAtOnce(stderr io.Writer) (prepared func() bool) {
 // tick is how often a recording looks up from its ring buffer.
 const tick = 20 * time.Millisecond
 
-// watch records until there is a reason to end, which it returns; "": the command ended.
-func (j *job) watch(s *signals, b *background) (reason string, err error) {
+// watch records until there is an occasion to end, which it returns with what there is to say of it;
+// "": the command ended.
+func (j *job) watch(s *signals, b *background) (on occasion, told string, err error) {
 	defer j.errs.clear()
 	lastSnapshot := j.began
 	for next := time.Now(); ; {
 		if err := j.listen(time.Now().Add(j.pace.pause())); err != nil {
-			return "", err
+			return "", "", err
 		}
 		if err := j.takeLibraries(s.abort); err != nil {
 			return j.disturbed(err)
 		}
 		select {
 		case <-s.end:
-			return fmt.Sprintf("interrupted: tracing of process %d (%s) ended", j.process.PID, j.process.Name), nil
+			return s.occasion(), fmt.Sprintf("interrupted: tracing of process %d (%s) ended", j.process.PID, j.process.Name), nil
 		case <-s.snapshot:
 			b.request()
 		default:
@@ -129,11 +147,14 @@ func (j *job) watch(s *signals, b *background) (reason string, err error) {
 			j.say("snapshot: %s, recording goes on", j.path)
 		}
 		ended := j.process.Wait(0)
-		if reason := j.over(); reason != "" || ended {
-			if attached := len(j.pids) > 0; reason == "" && attached {
-				reason = fmt.Sprintf("process %d (%s) has exited", j.process.PID, j.process.Name)
+		if on, told := j.over(); on != "" {
+			return on, told, nil
+		}
+		if ended {
+			if attached := len(j.pids) > 0; attached {
+				told = j.exited()
 			}
-			return reason, nil
+			return onExit, told, nil
 		}
 		if err := j.keepPace(s.abort); err != nil {
 			return j.disturbed(err)
@@ -149,15 +170,18 @@ func (j *job) watch(s *signals, b *background) (reason string, err error) {
 
 // disturbed is what to make of a window that could not be opened or closed: what has been recorded
 // is kept, unless all is to be dropped.
-func (j *job) disturbed(err error) (reason string, fatal error) {
+func (j *job) disturbed(err error) (on occasion, told string, fatal error) {
 	switch {
 	case errors.Is(err, context.Canceled):
-		return "", err
+		return "", "", err
 	case errors.Is(err, target.ErrGone):
-		return fmt.Sprintf("process %d (%s) has exited", j.process.PID, j.process.Name), nil
+		return onExit, j.exited(), nil
 	}
-	j.early = true
-	return fmt.Sprintf("%v: tracing ended", err), nil
+	return onFailure, fmt.Sprintf("%v: tracing ended", err), nil
+}
+
+func (j *job) exited() string {
+	return fmt.Sprintf("process %d (%s) has exited", j.process.PID, j.process.Name)
 }
 
 // warn tells of a snapshot in the middle of the recording that could not be written. A full disk,
@@ -168,22 +192,21 @@ func (j *job) warn(s *signals, err error) {
 	}
 }
 
-// over says why the recording of a process is to end before the process does; "": it is not.
-func (j *job) over() string {
+// over says on what occasion the recording of a process is to end before the process does; "": it
+// is not.
+func (j *job) over() (on occasion, told string) {
 	name := fmt.Sprintf("process %d (%s)", j.process.PID, j.process.Name)
 	switch {
 	case j.session.Replaced():
-		return name + " was replaced by exec: tracing ended; --follow-fork goes on"
+		return onExec, name + " was replaced by exec: tracing ended; --follow-fork goes on"
 	case j.session.Unguarded():
-		j.early = true
-		return fmt.Sprintf("the guard of %s has been killed, and its probes are out: tracing ended", name)
+		return onGuardLost, fmt.Sprintf("the guard of %s has been killed, and its probes are out: tracing ended", name)
 	case j.limit > 0 && time.Since(j.began) >= j.limit:
-		return fmt.Sprintf("%v are over: tracing of %s ended", j.limit, name)
+		return onTime, fmt.Sprintf("%v are over: tracing of %s ended", j.limit, name)
 	}
 	if e, over := j.gauge.exceeds(j.maxSlowDown); over && j.maxSlowDown > 0 {
-		j.early = true
-		return fmt.Sprintf("%s is slowed down %s, more than --max-slowdown %v: detached; -F selects fewer routines, --max-slowdown 0 goes on whatever it costs",
+		return onSlowDown, fmt.Sprintf("%s is slowed down %s, more than --max-slowdown %v: detached; -F selects fewer routines, --max-slowdown 0 goes on whatever it costs",
 			name, e.tellLikely(), j.maxSlowDown)
 	}
-	return ""
+	return "", ""
 }

@@ -16,6 +16,7 @@ func decodeFigures(m *FiguresSection) Figures {
 		PID:              int(m.Pid),
 		Kernel:           string(m.Kernel),
 		Duration:         time.Duration(m.DurationNs),
+		Ended:            string(m.Ended),
 		Hits:             m.Hits,
 		HitsSingleStep:   m.HitsSingleStep,
 		HitTime:          time.Duration(m.HitNs),

@@ -171,6 +171,7 @@ func encodeFigures(f *Figures) *FiguresSection {
 		Kernel:           []byte(f.Kernel),
 		StartUnixNs:      f.Start.UnixNano(),
 		DurationNs:       int64(f.Duration),
+		Ended:            []byte(f.Ended),
 		Hits:             f.Hits,
 		HitsSingleStep:   f.HitsSingleStep,
 		HitNs:            uint64(f.HitTime),

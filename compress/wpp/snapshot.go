@@ -90,6 +90,7 @@ type Figures struct {
 	Kernel   string    // release
 	Start    time.Time // to the nanosecond, between the years 1678 and 2262; zero: not known
 	Duration time.Duration
+	Ended    string // on what occasion the recording did, in a word; "": it went on
 
 	Hits             uint64        // probe hits
 	HitsSingleStep   uint64        // of these, on single-stepped instructions

@@ -55,7 +55,7 @@ func smallSnapshot() *Snapshot {
 		},
 		Figures: Figures{
 			Tool: "1.0", Command: []string{"demo", "", "-x"}, PID: 4711, Kernel: "6.18.5",
-			Start: time.Unix(1700000000, 5).UTC(), Duration: 3 * time.Second,
+			Start: time.Unix(1700000000, 5).UTC(), Duration: 3 * time.Second, Ended: "exited",
 			Hits: 1, HitsSingleStep: 2, Words: 3, Lost: 17, Gaps: 1, Probes: 4, ProbesSingleStep: 5, SlowDown: 1.5, Anomalies: 6,
 		},
 	}
@@ -71,7 +71,7 @@ func anySnapshot(t *rapid.T) *Snapshot {
 		Files: rapid.SliceOfN(text, 1, 3).Draw(t, "files"),
 		Figures: Figures{
 			Command: rapid.SliceOfN(text, 0, 3).Draw(t, "command"), PID: int(rapid.Int32().Draw(t, "pid")),
-			Start: time.Unix(0, rapid.Int64Min(1).Draw(t, "start")).UTC(), Duration: time.Duration(rapid.Int64().Draw(t, "duration")),
+			Start: time.Unix(0, rapid.Int64Min(1).Draw(t, "start")).UTC(), Duration: time.Duration(rapid.Int64().Draw(t, "duration")), Ended: text.Draw(t, "ended"),
 			Hits: rapid.Uint64().Draw(t, "hits"), HitTime: time.Duration(rapid.Int64().Draw(t, "hit")), ReportTime: time.Duration(rapid.Int64().Draw(t, "report")), CPUTime: time.Duration(rapid.Int64().Draw(t, "cpu")),
 			SlowDown: rapid.Float64().Draw(t, "slow-down"),
 			Windows:  rapid.Uint64().Draw(t, "windows"), Sampled: rapid.Float64().Draw(t, "sampled"), SampledMost: rapid.Float64().Draw(t, "sampled most"), SlowDownVague: rapid.Bool().Draw(t, "vague"), SlowDownMost: rapid.Float64().Draw(t, "slow-down at most"),

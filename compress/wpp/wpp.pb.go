@@ -102,6 +102,7 @@ type FiguresSection struct {
 	ReportNs         uint64                 `protobuf:"varint,21,opt,name=report_ns,json=reportNs,proto3" json:"report_ns,omitempty"`                // of it, what reporting takes; 0: not known
 	CpuNs            uint64                 `protobuf:"varint,22,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`                         // that the process used meanwhile; 0: not known
 	SlowDownMost     float64                `protobuf:"fixed64,23,opt,name=slow_down_most,json=slowDownMost,proto3" json:"slow_down_most,omitempty"` // where slow_down is vague, what it was at most; 0: not known
+	Ended            []byte                 `protobuf:"bytes,24,opt,name=ended,proto3" json:"ended,omitempty"`                                       // on what occasion the recording did, in a word; empty: it went on
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -295,6 +296,13 @@ func (x *FiguresSection) GetSlowDownMost() float64 {
 		return x.SlowDownMost
 	}
 	return 0
+}
+
+func (x *FiguresSection) GetEnded() []byte {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
 }
 
 // The tables of the program. A text is an index in the table of texts.
@@ -915,7 +923,7 @@ var File_wpp_proto protoreflect.FileDescriptor
 
 const file_wpp_proto_rawDesc = "" +
 	"\n" +
-	"\twpp.proto\x12\fwpptrace.wpp\"\x9a\x05\n" +
+	"\twpp.proto\x12\fwpptrace.wpp\"\xb0\x05\n" +
 	"\x0eFiguresSection\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\fR\x04tool\x12\x18\n" +
 	"\acommand\x18\x02 \x03(\fR\acommand\x12\x10\n" +
@@ -941,7 +949,8 @@ const file_wpp_proto_rawDesc = "" +
 	"\x06hit_ns\x18\x14 \x01(\x04R\x05hitNs\x12\x1b\n" +
 	"\treport_ns\x18\x15 \x01(\x04R\breportNs\x12\x15\n" +
 	"\x06cpu_ns\x18\x16 \x01(\x04R\x05cpuNs\x12$\n" +
-	"\x0eslow_down_most\x18\x17 \x01(\x01R\fslowDownMost\"\x95\b\n" +
+	"\x0eslow_down_most\x18\x17 \x01(\x01R\fslowDownMost\x12\x14\n" +
+	"\x05ended\x18\x18 \x01(\fR\x05ended\"\x95\b\n" +
 	"\x0eProgramSection\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x1f\n" +
 	"\vtext_length\x18\x02 \x03(\rR\n" +
