@@ -292,3 +292,20 @@ func TestSwitchInTry(t *testing.T) {
 		}
 	}
 }
+
+// Interpreters with hundreds of computed gotos keep the table in a slot of a frame in which they take
+// addresses, too, and have it in a register again after each call: what is found of the slot for one
+// jump serves the others.
+func TestTableOfManyJumps(t *testing.T) {
+	const dispatch = "goto *tab[*pc++ | seen[0]];"
+	defer cfg.LimitSteps(300_000)()
+	source := labels + `char *volatile kept; N long h(long a, long b) { q += a ^ b; return a - b; }
+		N long f(const unsigned char *pc, long a, long b, long c, long d, long e) { static void *const t[] = {` + each(255, "&&l$,") + `&&end };
+		void *const *tab = t; __asm__("" : "+r"(tab)); long g = a * 3, i = b * 5, k = c * 7; char seen[8] = { 0 }; kept = seen; ` + dispatch +
+		each(255, "l$: if (a & 1L << $ % 20) { a = h(a, b + $); b ^= h(c, d); if (b & 4) c += h(a, e); d ^= h(c, a); } else { c += a * $; d -= e; e ^= c; g += i * k; i ^= a; k -= b; }"+dispatch) +
+		`end: return a + b + c + d + e + g + i + k; }`
+	r := routine(t, recoverFile(t, compile(t, source+callees, "-O1", "-fno-gcse")), "f")
+	if r.LeftOut != "" || fewest(r) != 256 {
+		t.Errorf("a jump of %d ways, want 256; left out: %q", fewest(r), r.LeftOut)
+	}
+}

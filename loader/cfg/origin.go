@@ -302,16 +302,21 @@ func (s *search) constants(r root) []uint64 {
 	s.held[at] = nil // what is made of itself may be anything
 	var sums []sum
 	var out []uint64
+	guessed := false
 	seen, ok := s.origins(at, func(v value, block int) bool {
 		if block != outside && v.form == constant {
 			out = append(out, uint64(v.off))
 			return true
 		}
+		if s.guesses {
+			guessed = true
+			return true
+		}
 		part, ok := s.sumOf(v, block)
-		if ok && !s.guesses {
+		if ok {
 			sums = append(sums, part)
 		}
-		return ok || s.guesses
+		return ok
 	})
 	if ok && len(sums) > 0 {
 		seen = nil
@@ -321,7 +326,7 @@ func (s *search) constants(r root) []uint64 {
 		out = nil
 	}
 	s.held[at] = out
-	if len(out) == 1 && !s.guesses { // then what the search came through holds the same
+	if len(out) == 1 && !guessed { // then what the search came through holds the same
 		for passed := range seen {
 			s.held[passed] = out
 		}

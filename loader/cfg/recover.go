@@ -39,10 +39,10 @@ type recovery struct {
 
 // The search for jump tables takes about 20 instructions for each of a program's; an interpreter's
 // dispatch takes thousands. More than this is hostile.
-const (
-	baseSteps    = 20_000_000
-	stepsPerInsn = 100
-)
+const stepsPerInsn = 100
+
+// baseSteps are there for a program of any size: a variable for tests.
+var baseSteps = 20_000_000
 
 // Recover finds the routines of an image and the control flow graph of each. It fails only when the
 // image holds no code with unwind information; what is wrong with one routine leaves that one out.
