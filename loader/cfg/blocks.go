@@ -24,7 +24,7 @@ type draft struct {
 	faulty  bool           // call sites without a call: exceptions come out of what else may fault
 	tables  map[int]*table // by the jump's instruction
 	refused map[int]bool   // jumps once resolved, and then no more
-	doubts  []int          // instructions in others' parts that its tables may lead to, or might have in an earlier build
+	doubts  []int          // instructions in others' parts that its tables may lead to, or might have while it was resolved
 	adopter *draft         // the routine that the pieces became parts of
 	made    *Routine       // the final routine
 	leftOut string

@@ -345,17 +345,16 @@ func (s *resolver) isBoundary(addr uint64) bool {
 	return at >= 0 && s.pieces[at].Lo == addr || before >= 0 && s.pieces[before].Hi == addr
 }
 
-// isDoubtful says whether instruction i is in a part to which nothing but tables lead, and which nothing tells to be another
-// routine's: linkers fold such parts.
+// isDoubtful says whether instruction i is in a part that may be the routine's as well as another's: linkers fold such parts.
 func (s *resolver) isDoubtful(i int) bool {
-	return i >= 0 && s.inside(s.d, i) < 0 && s.isTables(&s.pieces[s.pieceOf[i]]) && !s.jumpsBack(i)
+	return i >= 0 && s.inside(s.d, i) < 0 && s.isUnexplained(i) && !s.pieces[s.pieceOf[i]].back
 }
 
 // mayGoOn says whether a table may go on at an entry, which is none that leads into the routine, behind some targets and
 // perhaps another table's beginning.
 func (s *resolver) mayGoOn(v value, l limit, n entry, targets []int, another bool) bool {
 	switch {
-	case n.to >= 0 && s.isUnexplained(n.to) && !s.jumpsBack(n.to): // it may be a cold case
+	case s.isDoubtful(n.to): // it may be a cold case
 		s.d.doubts = append(s.d.doubts, n.to)
 		return true
 	case n.inside: // the routine's beginning is a label only where there is no frame yet

@@ -176,26 +176,21 @@ func (r *recovery) isOrphan(i int) bool {
 
 // isTables says whether nothing but a table can lead to a piece, be it part of a routine by that.
 func (r *recovery) isTables(p *piece) bool {
-	return !p.called && len(p.jumpers) == 0 && (isPart(p.symbol) || p.symbol == "" && cfaAt(p.Rows, p.Lo) != entryCFA)
+	return !p.called && len(p.jumpers) == 0 && isCold(p)
 }
 
-// isUnexplained says whether instruction i is in a cold part, by its name, or in code to which nothing
-// is known to lead.
+// isCold says whether a piece is a cold part, by its name or, if it has none, by a frame that is there
+// when it begins.
+func isCold(p *piece) bool {
+	return isPart(p.symbol) || p.symbol == "" && cfaAt(p.Rows, p.Lo) != entryCFA
+}
+
+// isUnexplained says whether instruction i is in what may be a cold part: nothing is known to lead
+// there, or nothing but jumps to what has no name.
 func (r *recovery) isUnexplained(i int) bool {
 	p := &r.pieces[r.pieceOf[i]]
-	return isPart(p.symbol) || !p.called && len(p.jumpers) == 0 && !r.mentions.has(p.Lo)
-}
-
-// jumpsBack says whether the part that instruction i is in jumps into another part of its routine: it
-// is that routine's then, and no linker has made it another's as well.
-func (r *recovery) jumpsBack(i int) bool {
-	p := &r.pieces[r.pieceOf[i]]
-	for k := p.first; k < p.last; k++ {
-		if r.insns[k].Kind != x86.Call && r.isBack(p, int(r.target[k])) {
-			return true
-		}
-	}
-	return false
+	isLedTo := len(p.jumpers) > 0 && p.symbol != "" || len(p.jumpers) == 0 && r.mentions.has(p.Lo)
+	return isCold(p) || !p.called && !isLedTo
 }
 
 // isBack says whether a jump from a piece to instruction t, or none (-1), leads into another of its

@@ -111,13 +111,19 @@ func (s *resolver) throughFunctions(b int) bool {
 // the tables found mentions: a jump through a pointer, from this routine or from elsewhere, may go
 // there. Only those for which is holds count.
 func (r *recovery) label(d *draft, found map[int]*table, is func(insn int) bool) (insn int, ok bool) {
+	known := targetsOf(found)
+	return r.eachLabel(d, func(i int) bool { return !known[i] && is(i) })
+}
+
+// targetsOf are the instructions that some tables lead to.
+func targetsOf(found map[int]*table) map[int]bool {
 	known := map[int]bool{}
 	for _, t := range found {
 		for _, to := range slices.Concat(t.targets, t.holes) {
 			known[to] = true
 		}
 	}
-	return r.eachLabel(d, func(i int) bool { return !known[i] && is(i) })
+	return known
 }
 
 // eachLabel visits the instructions of the routine, other than the first of a piece, that anything

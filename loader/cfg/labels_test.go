@@ -192,22 +192,32 @@ func TestLabelsBeforeAnothersPart(t *testing.T) {
 	}
 }
 
-// What a table of which it is not known where it ends may lead to is left out with the routine that has the table, though
-// its own routine jumps there, too.
+// What a table of which it is not known where it ends may lead to, or a jump of which nothing is known, is left out with the
+// routine that has it, though its own routine jumps there, too.
 func TestPartOfTwo(t *testing.T) {
-	const source = beginEnd + `
+	source := func(table string) string {
+		return beginEnd + `
 #define PUSH "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n"
 #define POP "pop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore %rbx\nret\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\n"
 __asm__(".section .text.unlikely,\"ax\"\n.type g.cold,@function\ng.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx,-16\n1: call abort\n.cfi_endproc\n.size g.cold,.-g.cold\n.text\n"
-	BEGIN(f) PUSH "lea of_f(%rip),%rdx\nmov (%rdx,%rdi,8),%rax\njmp *%rax\n4: mov $1,%eax\n" POP "5: mov $2,%eax\n" POP "6: mov $3,%eax\n" POP END(f)
+	BEGIN(f) PUSH "` + table + `\nmov (%rdx,%rdi,8),%rax\njmp *%rax\n4: mov $1,%eax\n" POP "5: mov $2,%eax\n" POP "6: mov $3,%eax\n" POP END(f)
 	BEGIN(g) PUSH "test %edi,%edi\njz g.cold\nmov $4,%eax\n" POP END(g)
 	".section .data.rel.ro,\"aw\"\n.p2align 3\nof_f: .quad 4b, 5b, 6b, 1b\n.text\n");
-int f(long), g(long);
+int f(long), g(long); void *volatile table;
 int main(int c, char **v) { return f(c) + g(c); }`
-	p := recoverFile(t, compile(t, source, "-O1"))
-	for symbol, leftOut := range map[string]string{"f": "unresolved indirect jump", "g": "jumped to in its middle"} {
-		if r := routine(t, p, symbol); !strings.HasPrefix(r.LeftOut, leftOut) {
-			t.Errorf("%s: left out: %q, want %q", symbol, r.LeftOut, leftOut)
+	}
+	for _, table := range []string{"lea of_f(%rip),%rdx", "mov table(%rip),%rdx"} {
+		path := compile(t, source(table), "-O1")
+		named := recoverFile(t, path)
+		if b, err := exec.Command("strip", path).CombinedOutput(); err != nil {
+			t.Fatalf("strip: %v\n%s", err, b)
+		}
+		stripped := recoverFile(t, path)
+		for symbol, leftOut := range map[string]string{"f": "unresolved indirect jump", "g": "jumped to in its middle"} {
+			r := routine(t, named, symbol)
+			if s := stripped.At(r.Addr); !strings.HasPrefix(r.LeftOut, leftOut) || !strings.HasPrefix(s.LeftOut, leftOut) {
+				t.Errorf("%s: %s: left out: %q, stripped: %q, want %q", table, symbol, r.LeftOut, s.LeftOut, leftOut)
+			}
 		}
 	}
 }

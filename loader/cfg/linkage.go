@@ -1,6 +1,7 @@
 package cfg
 
 import (
+	"slices"
 	"sort"
 
 	"wpptrace/internal/parallel"
@@ -153,7 +154,7 @@ func (l *linkage) leaveOutMiddles() {
 		isEntry := l.routineAt(t) >= 0
 		switch {
 		case !isRelative(l.insns[i].Kind) || !l.mayRun(i) || isEntry && l.isReached(i):
-		case !isEntry && t >= 0 && l.insns[i].Kind != x86.Call && l.pieces[l.pieceOf[t]].first == t && contradict(l.frameAt(i), l.frameAt(t)) && l.isAbsent(l.from(i), l.insns[t].Addr):
+		case !isEntry && t >= 0 && l.insns[i].Kind != x86.Call && l.pieces[l.pieceOf[t]].first == t && l.from(i).entry >= 0 && l.isAbsent(l.from(i), l.frameAt(i), l.insns[t].Addr, t):
 			// Never taken: what lies there is a part of another routine.
 		default:
 			l.enter(&l.insns[i], l.from(i))
@@ -163,6 +164,32 @@ func (l *linkage) leaveOutMiddles() {
 		for _, i := range d.doubts {
 			if to := l.from(i); d.leftOut != "" && to != d {
 				to.leave("jumped to in its middle at %x", l.insns[i].Addr)
+			}
+		}
+	}
+	if slices.ContainsFunc(l.drafts, func(d *draft) bool { return d.has(Unresolved) }) {
+		l.leaveOutShared()
+	}
+}
+
+// leaveOutShared leaves out the routines with a part that linkers may have made another's as well, and
+// to which data leads otherwise than by the routine's own tables: so may a jump of which it is not known
+// where it leads.
+func (l *linkage) leaveOutShared() {
+	for _, d := range l.drafts {
+		if d.leftOut != "" || len(d.pieces) < 2 {
+			continue
+		}
+		own := targetsOf(d.tables)
+		for _, k := range d.pieces {
+			p := &l.pieces[k]
+			if p.back || !isCold(p) {
+				continue
+			}
+			for at, ok := l.pointedTo.next(p.Lo, p.Hi); ok; at, ok = l.pointedTo.next(at+1, p.Hi) {
+				if i := l.find(at); i >= 0 && !own[i] {
+					d.leave("jumped to in its middle at %x", at)
+				}
 			}
 		}
 	}

@@ -147,6 +147,10 @@ func (r *recovery) makeDrafts() {
 		}
 		r.drafts = append(r.drafts, d)
 	}
+	for i, t := range r.target {
+		p := &r.pieces[r.pieceOf[i]]
+		p.back = p.back || r.insns[i].Kind != x86.Call && r.isBack(p, int(t))
+	}
 }
 
 // isEntryToo says whether a piece that belongs to a routine may itself be entered like one.
@@ -269,7 +273,7 @@ const maxRounds = 32
 // is resolved no more then stays unresolved, so that this comes to an end. It answers false, with
 // the routine not built, where a table leads to what is another's as yet, and it may not adopt that.
 func (r *recovery) resolveAll(d *draft, adopts bool) bool {
-	d.tables, d.refused = nil, nil
+	d.tables, d.refused, d.doubts = nil, nil, nil
 	for range maxRounds {
 		r.build(d)
 		found := r.resolveTables(d)

@@ -24,6 +24,7 @@ type piece struct {
 	called      bool  // by a direct call of its first instruction
 	entered     bool  // by a jump to its first instruction from another routine
 	inTable     bool  // a table of distances leads to it, as it seems
+	back        bool  // it jumps into another part of its routine: no linker has made it another's as well
 	jumpers     []int // other pieces that jump to it, at most two
 }
 

@@ -42,24 +42,23 @@ func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 	if i < 0 {
 		return ok
 	}
-	return r.inside(d, i) < 0 && (r.isFrameless(i) || contradict(frame, r.frameAt(i)) && r.frameAt(i).Off > entryCFA.Off && (named || r.goesBack(i)))
+	return r.inside(d, i) < 0 && (r.isFrameless(i) || r.isAbsent(d, frame, addr, i))
 }
 
-// isAbsent says whether none of the routine's code is at an address, where a part of another with
-// another frame begins: a symbol tells that nothing is left in its own, or no linker can have made one
-// of the two.
-func (r *recovery) isAbsent(d *draft, addr uint64) bool {
-	if d.entry < 0 {
-		return false
-	}
+// isAbsent says whether none of the routine's code is at an address that it leads to with a frame, where, or behind
+// padding there, a part of another with another frame begins with instruction i: a symbol tells that nothing is left
+// in its own, or no linker can have made one of the two.
+func (r *recovery) isAbsent(d *draft, frame image.CFA, addr uint64, i int) bool {
 	named, full := r.partAt(d, addr)
-	return !full && (named || r.goesBack(r.find(addr)))
+	begins := r.frameAt(i)
+	return !full && frame != entryCFA && contradict(frame, begins) && begins.Off > entryCFA.Off && (named || r.goesBack(i))
 }
 
 // goesBack says whether what begins at instruction i returns, or jumps back into the rest of its
-// routine, before it leaves its part otherwise. That it does with one frame only: linkers, which fold
-// what is the same but for the frame, have not folded it with another's.
+// routine, before it calls anything or leaves its part otherwise. That it does with one frame only:
+// linkers, which fold what is the same but for the frame, have not folded it with another's.
 func (r *recovery) goesBack(i int) bool {
+	const mostFollowed = 256 // instructions
 	p := &r.pieces[r.pieceOf[i]]
 	seen, work := map[int]bool{}, []int{i}
 	for len(work) > 0 {
@@ -77,7 +76,10 @@ func (r *recovery) goesBack(i int) bool {
 				}
 				work = append(work, t)
 			}
-			if q.Kind == x86.Jmp || q.Kind == x86.JmpInd || q.Kind == x86.Trap || (q.Kind == x86.Call || q.Kind == x86.CallInd) && r.neverReturns(k) {
+			if len(seen) > mostFollowed {
+				return false
+			}
+			if q.Kind == x86.Jmp || q.Kind == x86.JmpInd || q.Kind == x86.Trap || q.Kind == x86.Call || q.Kind == x86.CallInd {
 				break
 			}
 			k++

@@ -155,6 +155,19 @@ func TestPartsOfOthers(t *testing.T) {
 			BEGIN(folded) "test %esi,%esi\njs in_cold\nsub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njz folded.cold\nadd $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(folded)
 			BEGIN(folds) "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\ncmp $3,%edi\nja folded.cold\nmov %edi,%eax\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n" END(folds));
 			int folded(int, int), folds(int); int main(int c, char **v) { return folded(c, 1) + folds(c); }`, "folded", "jumped to in its middle", nil},
+		{"that begins with another frame than the jump has, for all that is known", `__asm__("other.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\nmov $7,%eax\njmp other_back\n.cfi_endproc\n"
+			BEGIN(other) "sub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njz other.cold\nother_back: add $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(other)
+			BEGIN(hand) "sub $24,%rsp\ntest %edi,%edi\njnz other.cold\nadd $24,%rsp\nret\n" END(hand));
+			int other(int), hand(int); int main(int c, char **v) { return other(c) + hand(c); }`, "other", "jumped to in its middle", nil},
+		{"that calls what is found not to return", `void exit(int); __attribute__((noinline,used)) static void die(void) { __asm__ volatile(""); exit(3); }
+			__asm__(BEGIN(folds) "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\ncmp $3,%edi\nja 9f\nmov %edi,%eax\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n" END(folds)
+			"9: folded.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\ncall die\n.cfi_def_cfa_offset 8\nin_cold: mov $7,%eax\nret\n.cfi_endproc\n"
+			BEGIN(folded) "test %esi,%esi\njs in_cold\nsub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njz folded.cold\nadd $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(folded));
+			int folded(int, int), folds(int); int main(int c, char **v) { return folded(c, 1) + folds(c); }`, "folds", "jumps into the middle of another routine", nil},
+		{"that is long", `__asm__("folded.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\n.rept 300\nnop\n.endr\nadd $24,%rsp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n"
+			BEGIN(folded) "sub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njz folded.cold\nadd $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(folded)
+			BEGIN(folds) "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_offset %rbx,-16\ncmp $3,%edi\nja folded.cold\nmov %edi,%eax\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n" END(folds));
+			int folded(int), folds(int); int main(int c, char **v) { return folded(c) + folds(c); }`, "folded", "jumped to in its middle", nil},
 		{"of the first routine", `void exit(int); int work(int a) { return a * 3; }
 			__asm__(".globl _start\n.type _start,@function\n_start:\n.cfi_startproc\n.cfi_undefined %rip\nxor %ebp,%ebp\nmov $3,%edi\ncall work\nmov %eax,%edi\ncall exit\njmp start_part\n.cfi_endproc\n.size _start,.-_start\n"
 			"start_part:\n.cfi_startproc\n.cfi_def_cfa %rbp,16\ncall work\nhlt\n.cfi_endproc\n");`, "_start", "nothing leads to its part", []string{"-nostartfiles", "-fno-pie", "-no-pie"}},

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -79,10 +80,10 @@ func (v *verifier) checkEntered(by *cfg.Routine, in *x86.Inst, from uint64) {
 // where another's lies.
 func (v *verifier) isEmptied(r *cfg.Routine, at uint64) bool {
 	empty, others := false, false
-	for _, s := range v.plan.Program.Image.Symbols() {
-		if s.Addr != at {
-			continue
-		}
+	symbols := v.plan.Program.Image.Symbols()
+	i, _ := slices.BinarySearchFunc(symbols, at, func(s image.Symbol, addr uint64) int { return cmp.Compare(s.Addr, addr) })
+	for ; i < len(symbols) && symbols[i].Addr == at; i++ {
+		s := &symbols[i]
 		of, own := strings.CutPrefix(s.Name, r.Symbol)
 		switch own = own && r.Symbol != "" && (strings.HasPrefix(of, ".cold") || strings.HasPrefix(of, ".__part.")); {
 		case own && s.Size > 0:
