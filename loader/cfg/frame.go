@@ -323,31 +323,3 @@ func (f *frame) readsReturn(w *walk) bool {
 	}
 	return false
 }
-
-// savesReturn says whether a routine that reads its return address may store it: what it reads is
-// followed through registers, in the order of addresses.
-func (f *frame) savesReturn() bool {
-	var holds [16]bool
-	for b := range f.d.blocks {
-		w := f.walk(b)
-		for w.next() {
-			q := w.insn()
-			reg, rm, _ := q.Operands(w.code(), q.end())
-			row := int8(q.Op&7 | q.Rex<<3&8)
-			switch {
-			case q.Map != 0:
-			case f.readsReturn(&w) && q.Op == 0x8b:
-				holds[reg] = true
-			case f.readsReturn(&w) && (isPush(&q.Inst) || q.Op == 0x8f && !isCalleeSaved(rm.Base)):
-				return true
-			case f.readsReturn(&w) && q.Op&0xf8 == 0x58:
-				holds[row] = true
-			case q.Op&0xf8 == 0x50 && holds[row], q.Op == 0x89 && rm.Mem && holds[reg]:
-				return true
-			case q.Op == 0x89 && holds[reg]:
-				holds[rm.Reg] = true
-			}
-		}
-	}
-	return false
-}

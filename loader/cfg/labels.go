@@ -81,10 +81,12 @@ func (s *resolver) variable(b int) *table {
 }
 
 // anyLoose says whether a pointer may be a label that a table found holds as well, at which the
-// frame is gone; what lies behind a table or in its holes may be in another that holds labels.
-func (r *recovery) anyLoose(found map[int]*table) bool {
+// frame is gone; what lies behind a table or in its holes may be in another that holds labels. Where
+// the routine is entered is none.
+func (r *recovery) anyLoose(d *draft, found map[int]*table) bool {
+	isLabel := func(i int) bool { return i != d.entry && r.isFrameless(i) }
 	for _, t := range found {
-		if t.loose && slices.ContainsFunc(t.targets, r.isFrameless) || slices.ContainsFunc(t.holes, r.isFrameless) {
+		if t.loose && slices.ContainsFunc(t.targets, isLabel) || slices.ContainsFunc(t.holes, isLabel) {
 			return true
 		}
 	}

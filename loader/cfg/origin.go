@@ -401,7 +401,7 @@ func (s *search) allOrigins(reg int8, b, n int, accept visitor) bool {
 	return ok
 }
 
-// isPointer says whether a value is a whole pointer from elsewhere.
+// isPointer says whether a value is a whole pointer from elsewhere, or to the routine itself.
 func (s *resolver) isPointer(v value) bool {
 	switch v.form {
 	case symbolic:
@@ -410,7 +410,8 @@ func (s *resolver) isPointer(v value) bool {
 	case element:
 		return v.size == 8
 	case constant:
-		return s.inside(s.d, s.find(uint64(v.off))) < 0
+		to := s.inside(s.d, s.find(uint64(v.off)))
+		return to < 0 || to == s.d.entry
 	}
 	return false
 }

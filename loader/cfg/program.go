@@ -17,12 +17,12 @@ type Program struct {
 	Image    *image.Image
 	Routines []*Routine // by entry address, left-out ones too; the index is Routine.ID
 
-	pieces  []piece
-	taken   []bool              // by routine
-	others  map[uint64]*Routine // by entries besides Routine.Addr
-	twice   map[uint64]bool     // entries of routines that may return twice, linkage stubs and slots of such
-	naming  map[int]bool        // routines that name one of these otherwise than by calling it
-	imports map[uint64]string
+	pieces       []piece
+	taken        []bool              // by routine
+	others       map[uint64]*Routine // by entries besides Routine.Addr
+	twice        map[uint64]bool     // entries of routines that may return twice, linkage stubs and slots of such
+	twicePointed bool                // something names one of these otherwise than by calling it
+	imports      map[uint64]string
 }
 
 // At returns the routine whose entry is at addr, or nil.
@@ -122,7 +122,7 @@ func (p *Program) AddressTaken(entry uint64) bool {
 
 // program makes the final routines of the drafts.
 func (r *recovery) program(names map[uint64]string) *Program {
-	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, naming: map[int]bool{}, others: map[uint64]*Routine{}}
+	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, others: map[uint64]*Routine{}}
 	kept := slices.DeleteFunc(slices.Clone(r.drafts), func(d *draft) bool { return d.adopter != nil })
 	bare := r.uncovered(names)
 	var taken *distances

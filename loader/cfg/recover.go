@@ -23,6 +23,7 @@ type recovery struct {
 	mentions    *mentions
 	taken       *mentions // those by instructions that are no indirect jumps
 	pointedTo   *mentions // those by anything but instructions of routines
+	holdsTwice  bool      // what holdsWhatReturnsTwice answers
 	drafts      []*draft
 	marks       []uint8                   // by instruction
 	blockAt     []int32                   // by instruction: the block of its routine that begins there, or -1
@@ -59,6 +60,7 @@ func Recover(im *image.Image) (*Program, error) {
 	r := &recovery{code: c, im: im, imports: im.Imports(), local: map[uint64]bool{}, parts: map[uint64][]image.Symbol{}}
 	r.importsLibc = slices.Contains(slices.Collect(maps.Values(r.imports)), "__libc_start_main")
 	r.mentions, r.taken, r.pointedTo = collectMentions(im, c)
+	r.holdsTwice = r.holdsWhatReturnsTwice()
 	r.marks = make([]uint8, len(c.insns))
 	r.blockAt = make([]int32, len(c.insns))
 	names := r.nameSymbols()

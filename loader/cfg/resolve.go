@@ -33,7 +33,7 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 	}
 	s.guessTables(jumps, found)
 	_, labels := r.label(d, found, r.isFrameless)
-	loose := r.anyLoose(found)
+	loose := r.anyLoose(d, found)
 	for _, b := range jumps {
 		switch i := d.last(b); {
 		case found[i] != nil:

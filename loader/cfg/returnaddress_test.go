@@ -210,3 +210,72 @@ func TestNamesOfTheProgramsOwn(t *testing.T) {
 		t.Errorf("the blocks of calls end in %v, want three calls that return", got)
 	}
 }
+
+// A return address that is read for a profiler's or an allocator's sake, and kept in the frame or in a
+// register until it is an argument, is not stored; nor is what takes its register afterwards.
+func TestReturnAddressAsArgument(t *testing.T) {
+	const source = `
+		#include <stdlib.h>
+		void *held; __attribute__((noinline)) void note(void *fn, void *site) { __asm__ volatile("" : : "r"(fn), "r"(site)); }
+		__attribute__((noinline)) long argument(long a) { note(argument, __builtin_return_address(0)); return a * 3; }
+		__attribute__((noinline)) long later(long a, long *p) { void *site = __builtin_return_address(0); *p = a; note(later, 0); p[1] = a * 5; note(later, site); return p[2] = a ^ 1; }
+		__attribute__((noinline)) long keeps(long a) { void *site = __builtin_return_address(0); note(keeps, site); held = site; return a; }
+		__attribute__((noinline)) long passes(long a, void **to) { void *volatile site = __builtin_return_address(0); note(passes, 0); *to = site; return a; }
+		int main(int c, char **v) { long p[3]; return argument(c) + later(c, p) + keeps(c) + passes(c, &held); }`
+	for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O2", "-finstrument-functions"}} {
+		p := recoverFile(t, compile(t, source+`
+#define HOOK __attribute__((noinline, no_instrument_function)) void
+HOOK __cyg_profile_func_enter(void *f, void *s) {} HOOK __cyg_profile_func_exit(void *f, void *s) {}`, flags...))
+		for symbol, stores := range map[string]bool{"argument": false, "later": false, "main": false, "keeps": true, "passes": true} {
+			if r := routine(t, p, symbol); strings.HasPrefix(r.LeftOut, "stores its own return address") != stores || r.LeftOut != "" && !stores {
+				t.Errorf("%q: %s: left out: %q; it stores its return address: %v", flags, symbol, r.LeftOut, stores)
+			}
+		}
+	}
+}
+
+// What tests have in place of the C library's, and goes on, returns; so does what is behind a call of it.
+func TestOwnAssertions(t *testing.T) {
+	for _, name := range []string{"__assert_fail", "__stack_chk_fail", "__fortify_fail"} {
+		source := strings.ReplaceAll(`
+			#include <stdio.h>
+			static int failed; __attribute__((noinline)) void NAME(int n) { failed += n; }
+			__attribute__((noinline)) int checks(int i) { if (i > 3) NAME(i); return i * 3; }
+			int main(int c, char **v) { printf("%d\n", checks(c) + failed); return 0; }`, "NAME", name)
+		r := routine(t, recoverFile(t, compile(t, source, "-O1", "-fno-builtin", "-fno-stack-protector")), "checks")
+		if got := ends(r); got[cfg.Call] != 1 || got[cfg.NoReturn] != 0 {
+			t.Errorf("%s: the blocks of checks end in %v, want a call that returns", name, got)
+		}
+	}
+}
+
+// A call through a pointer may return twice where anything holds the address of what may.
+func TestReturnsTwiceThroughPointers(t *testing.T) {
+	const calls = `
+		#include <setjmp.h>
+		jmp_buf b; typedef int (*keeps)(struct __jmp_buf_tag *); typedef void (*leaves)(struct __jmp_buf_tag *, int);
+		__attribute__((noinline)) int calls(keeps k) { return k(b) + 1; }
+		int main(int c, char **v) { return calls((keeps)v[0]); } `
+	for name, c := range map[string]struct {
+		source string
+		want   bool
+	}{
+		"nothing":        {"", false},
+		"only called":    {"int plain(void) { return _setjmp(b); }", false},
+		"data":           {"struct { keeps k; leaves l; } ops = { _setjmp, longjmp };", true},
+		"constants":      {"const keeps all[] = { _setjmp };", true},
+		"other routines": {"keeps kept; void keep(void) { kept = _setjmp; }", true},
+		"own": {`int own(struct __jmp_buf_tag *); keeps kept = own;
+			__asm__(".globl own\n.type own,@function\nown: .cfi_startproc\nmov (%rsp),%rdx\nmov %rdx,(%rdi)\nlea 8(%rsp),%rdx\nmov %rdx,8(%rdi)\nxor %eax,%eax\nret\n.cfi_endproc\n.size own,.-own\n");`, true},
+	} {
+		for _, flags := range [][]string{{"-O1"}, {"-O1", "-fno-pie", "-no-pie"}, {"-O1", "-fno-plt"}} {
+			p := recoverFile(t, compile(t, calls+c.source, flags...))
+			r := routine(t, p, "calls")
+			for b := range r.Blocks {
+				if got := p.CallReturnsTwice(r, b); r.Blocks[b].End == cfg.CallInd && got != c.want {
+					t.Errorf("%s, %q: a call through a pointer may return twice: %v, want %v", name, flags, got, c.want)
+				}
+			}
+		}
+	}
+}

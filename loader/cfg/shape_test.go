@@ -419,15 +419,15 @@ func TestSetjmpThroughRegister(t *testing.T) {
 		int main(void) { static long b[64]; return again(b) + other((int (*)(void *))puts, b); }`
 	for _, flags := range [][]string{{"-O2", "-fPIE", "-pie"}, {"-O2", "-fno-pie", "-no-pie"}, {"-O2", "-fPIE", "-pie", "-fno-plt"}, {"-O2", "-static"}} {
 		p := recoverFile(t, compile(t, source, append(flags, "-fno-builtin", "-w")...))
-		for symbol, want := range map[string]bool{"again": true, "other": false} {
+		for _, symbol := range []string{"again", "other"} { // a pointer of one may be the other's
 			r, calls := routine(t, p, symbol), 0
 			for b := range r.Blocks {
 				if r.Blocks[b].End != cfg.CallInd {
 					continue
 				}
 				calls++
-				if got := p.CallReturnsTwice(r, b); got != want {
-					t.Errorf("%v: the indirect call of %s returns twice: %v, want %v", flags, symbol, got, want)
+				if !p.CallReturnsTwice(r, b) {
+					t.Errorf("%v: the indirect call of %s returns twice: false, want true", flags, symbol)
 				}
 			}
 			if calls == 0 {

@@ -206,3 +206,21 @@ func TestTableAcrossLandingPad(t *testing.T) {
 	}
 	t.Error("no routine across")
 }
+
+// A jump behind the frame through a pointer that may be the routine's own address is a tail call, as
+// coroutines make it that hand over to one another.
+func TestTailToItself(t *testing.T) {
+	const source = `
+		struct s { long (*f)(struct s *, long); struct s *n; };
+		__attribute__((noinline)) long walk(struct s *p, long a) {
+			long (*g)(struct s *, long); if (a > 40) return a;
+			if (p->f) g = p->f; else { g = walk; puts("own"); }
+			return g(p->n, a + 2); }
+		int main(int c, char **v) { struct s s = { 0, &s }; return walk(&s, c); }`
+	for _, flags := range [][]string{{"-O2"}, {"-Os"}, {"-O2", "-fno-pie", "-no-pie"}} {
+		r := routine(t, recoverFile(t, compile(t, "#include <stdio.h>\n"+source, flags...)), "walk")
+		if n := ends(r); r.LeftOut != "" || n[cfg.TailInd] != 1 {
+			t.Errorf("%q: blocks end in %v, want one jump through a pointer; left out: %q", flags, n, r.LeftOut)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package cfg
 
 import (
+	"iter"
+	"maps"
 	"slices"
 
 	"wpptrace/internal/parallel"
@@ -11,7 +13,8 @@ import (
 func isReturnsTwiceSymbol(name string) bool {
 	switch name {
 	case "setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "__getcontext", "swapcontext",
-		"__swapcontext", "vfork", "__vfork", "__libc_vfork", "savectx", "_ITM_beginTransaction":
+		"__swapcontext", "vfork", "__vfork", "__libc_vfork", "savectx", "_ITM_beginTransaction",
+		"unw_getcontext", "__unw_getcontext", "_Ux86_64_getcontext":
 		return true
 	}
 	return false
@@ -23,8 +26,8 @@ func isReturnsTwiceSymbol(name string) bool {
 func (p *Program) ReturnsTwice(entry uint64) bool { return p.twice[entry] }
 
 // CallReturnsTwice says whether the call that ends a block may return more than once. A call
-// through a register or a pointer may, if the routine names such a function otherwise than by
-// calling it: compilers load its address once for many calls.
+// through a register or a pointer may, if anything names such a function otherwise than by calling
+// it: compilers load its address once for many calls, and tables of functions hold it.
 func (p *Program) CallReturnsTwice(r *Routine, block int) bool {
 	end := r.Blocks[block].End
 	if end != Call && end != CallInd {
@@ -38,11 +41,11 @@ func (p *Program) CallReturnsTwice(r *Routine, block int) bool {
 	case end == Call: // of what is in no routine
 		return p.twice[r.Blocks[block].Target]
 	}
-	return p.naming[r.ID]
+	return p.twicePointed
 }
 
 // findTwice finds what may return twice besides those known by name or by what they do with their
-// return address, and the routines that name one.
+// return address, and whether anything names one.
 func (l *linkage) findTwice() {
 	twice := l.program.twice
 	for addr, name := range l.imports {
@@ -50,22 +53,41 @@ func (l *linkage) findTwice() {
 			twice[addr] = true
 		}
 	}
+	l.program.twicePointed = l.holdsTwice
 	if len(twice) == 0 {
 		return
 	}
 	l.tailJumps().spread(twice)
 	naming := make([]bool, len(l.drafts))
-	parallel.Each(len(naming), func(i int) { naming[i] = l.drafts[i].has(CallInd) && l.names(l.drafts[i], twice) })
-	for i, d := range l.drafts {
-		if naming[i] {
-			l.program.naming[d.made.ID] = true
+	parallel.Each(len(naming), func(i int) { naming[i] = l.names(l.drafts[i], twice) })
+	l.program.twicePointed = l.program.twicePointed || slices.Contains(naming, true) || l.holdsAny(maps.Keys(twice))
+}
+
+// holdsWhatReturnsTwice says whether data holds the address of a function of another image that may return more than once,
+// be it that of its stub.
+func (r *recovery) holdsWhatReturnsTwice() bool {
+	return slices.ContainsFunc(r.im.Foreign(), isReturnsTwiceSymbol) || r.holdsAny(func(yield func(addr uint64) bool) {
+		for addr, name := range r.imports {
+			if isReturnsTwiceSymbol(name) && !yield(addr) {
+				return
+			}
+		}
+	})
+}
+
+// holdsAny says whether data holds one of some addresses of code.
+func (r *recovery) holdsAny(addrs iter.Seq[uint64]) bool {
+	for addr := range addrs {
+		if in := r.im.SectionAt(addr); in != nil && in.Exec && r.pointedTo.has(addr) {
+			return true
 		}
 	}
+	return false
 }
 
 // mayCallWhatReturnsTwice says whether a routine whose blocks are built may call a function that returns more than once, as
 // far as that is known before all are: by its name, or since it keeps its return address. A call through a register may,
-// if the routine names such a function.
+// if the routine names such a function, or data does.
 func (r *recovery) mayCallWhatReturnsTwice(d *draft) bool {
 	return slices.ContainsFunc(d.blocks, func(b Block) bool {
 		if b.End != Call && b.End != CallInd {
@@ -78,7 +100,7 @@ func (r *recovery) mayCallWhatReturnsTwice(d *draft) bool {
 		case b.End == Call:
 			return r.mayReturnTwice(r.insns[i].target())
 		}
-		return r.namesWhatReturnsTwice(d)
+		return r.holdsTwice || r.namesWhatReturnsTwice(d)
 	})
 }
 

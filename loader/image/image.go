@@ -37,6 +37,7 @@ type Image struct {
 	relocations map[uint64]uint64
 	resolvers   []uint64
 	imports     map[uint64]string
+	foreign     []string
 
 	file       elfFile
 	passedOver error

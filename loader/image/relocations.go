@@ -23,7 +23,11 @@ func (im *Image) Resolvers() []uint64 { return im.resolvers }
 // address, and by the address of the slot of the global offset table that holds its address.
 func (im *Image) Imports() map[uint64]string { return im.imports }
 
-// readRelocations fills in relocations and resolvers and returns the imported functions by slot.
+// Foreign returns the names of the functions and variables of other images whose addresses data holds.
+func (im *Image) Foreign() []string { return im.foreign }
+
+// readRelocations fills in relocations, resolvers and foreign names and returns the imported functions
+// by slot.
 func (im *Image) readRelocations(dynamic []symbolEntry) map[uint64]string {
 	im.relocations = map[uint64]uint64{}
 	slots := map[uint64]string{}
@@ -41,6 +45,8 @@ func (im *Image) readRelocations(dynamic []symbolEntry) map[uint64]string {
 	}
 	slices.Sort(im.resolvers)
 	im.resolvers = slices.Compact(im.resolvers)
+	slices.Sort(im.foreign)
+	im.foreign = slices.Compact(im.foreign)
 	return slots
 }
 
@@ -64,6 +70,8 @@ func (im *Image) readRela(data []byte, dynamic []symbolEntry, slots map[uint64]s
 		case elf.R_X86_64_64:
 			if symbol.defined {
 				im.relocations[addr] = symbol.value + addend
+			} else if symbol.name != "" {
+				im.foreign = append(im.foreign, symbol.name)
 			}
 		case elf.R_X86_64_GLOB_DAT, elf.R_X86_64_JMP_SLOT:
 			if symbol.name != "" {

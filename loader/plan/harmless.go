@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
@@ -13,9 +14,11 @@ func (p *Plan) IsHarmless(name string) bool {
 	return !p.distrust && (harmless[name] || allocating[name] && !p.allocates)
 }
 
-// hasAllocator reports whether the C library gets its memory from the program.
+// hasAllocator reports whether the C library gets its memory from the program, or from an allocator
+// that may have hooks in it, by its name (tcmalloc, jemalloc).
 func hasAllocator(program *cfg.Program) bool {
-	return slices.ContainsFunc(program.Image.Symbols(), func(s image.Symbol) bool {
+	isAllocator := func(library string) bool { return strings.Contains(library, "malloc") }
+	return slices.ContainsFunc(program.Image.Needed, isAllocator) || slices.ContainsFunc(program.Image.Symbols(), func(s image.Symbol) bool {
 		return s.Dynamic && slices.Contains([]string{"malloc", "calloc", "realloc", "free"}, s.Name)
 	})
 }
