@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"time"
 
+	"wpptrace/loader/attach"
 	"wpptrace/loader/govern"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
@@ -22,6 +24,7 @@ type pace struct {
 	closed uint64        // windows
 	asleep uint64        // of them and the one that is open, those that began while the process slept, or had just woken up for all that is known
 	tries  int           // how often the next one has been opened, and has not begun
+	barred time.Time     // since when somebody else's breakpoints have kept it from that; zero: they do not
 	calm   func()        // of the window that is open: it is to be closed in time, and what that takes of the machine the budget bounds too
 
 	clock     target.Times  // of the process, when its use was accounted for last
@@ -360,7 +363,10 @@ func (j *job) openWindow(ctx context.Context) error {
 	if p.tries == 0 { // the rest between two tries is too short to tell
 		p.load = p.rate()
 	}
-	if err := j.accountChange(p.load, j.attachAgain); err != nil {
+	switch err := j.accountChange(p.load, j.attachAgain); {
+	case p.mayTryAgain(err):
+		return nil
+	case err != nil:
 		return err
 	}
 	if !p.settle(j.process.Sleeping()) {
@@ -371,6 +377,22 @@ func (j *job) openWindow(ctx context.Context) error {
 	}
 	p.begin()
 	return nil
+}
+
+// longestBarred is how long a recording waits for others to take their breakpoints out: those of one
+// in windows of its own stand for no longer than these.
+const longestBarred = 10 * time.Second
+
+// mayTryAgain reports whether a window may open later which somebody else's breakpoints have kept from it.
+func (p *pace) mayTryAgain(err error) bool {
+	if !errors.Is(err, attach.ErrBreakpoint) {
+		p.barred = time.Time{}
+		return false
+	}
+	if p.barred.IsZero() {
+		p.barred = time.Now()
+	}
+	return time.Since(p.barred) < longestBarred
 }
 
 // tellPace says once that windows have begun, and why.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -502,4 +503,25 @@ func TestPercentage(t *testing.T) {
 			t.Errorf("%v: %s, want %s", share, got, want)
 		}
 	}
+}
+
+// TestWindowsBesideAnother: while another recording's probes stand no window opens, and afterwards they do again.
+func TestWindowsBesideAnother(t *testing.T) {
+	pid := startWork(t)
+	w := startTracer(t, "-v", "-p", strconv.Itoa(pid), "-o", "x.wpp", "--overhead", "50", "--window", "5ms")
+	w.expect("recording process")
+	w.expect("a window has ended")
+	for status := 1; status != 0; {
+		var errs string
+		_, errs, status = wpptrace("-p", strconv.Itoa(pid), "--overhead", "0", "--max-slowdown", "0", "-d", "500ms", "-o", filepath.Join(t.TempDir(), "y.wpp"))
+		if status != 0 && !strings.Contains(errs, "a breakpoint stands there already") { // a window is open
+			t.Fatal(errs)
+		}
+	}
+	for range 3 { // one may have ended before
+		w.expect("a window has ended")
+	}
+	w.signal(os.Interrupt)
+	w.wait(0)
+	endedOn(t, w, "x.wpp", onWish)
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"slices"
 	"time"
 
+	"wpptrace/loader/attach"
 	"wpptrace/loader/govern"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
@@ -215,6 +217,9 @@ func (r *recording) rateWindows() error {
 		after, err = r.used()
 		return err
 	})
+	if errors.Is(err, attach.ErrBreakpoint) { // another's, which will be gone the next time
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,7 @@ func TestSession(t *testing.T) {
 	if err := s.session.Attach(s.exe); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckText(s.Process, s.session.images[0].image); !errors.Is(err, errBreakpoint) {
+	if err := CheckText(s.Process, s.session.images[0].image); !errors.Is(err, ErrBreakpoint) {
 		t.Errorf("no probe stands: %v", err)
 	}
 	if err := s.session.Enable(true); err != nil {

@@ -38,9 +38,9 @@ func bases(mappings []target.Mapping, im *image.Image) (list []uint64) {
 // breakpoint is what a probe puts into the text.
 const breakpoint = 0xcc
 
-// errBreakpoint says that somebody else's probe stands in the text: what ours would replace is not
+// ErrBreakpoint says that somebody else's probe stands in the text: what ours would replace is not
 // known then.
-var errBreakpoint = errors.New("a breakpoint stands there already: detach the debugger or other tracer")
+var ErrBreakpoint = errors.New("a breakpoint stands there already: detach the debugger or other tracer")
 
 // untouched fails when the text that the probes go into is not the file's.
 func (m *mapped) untouched(p *target.Process) error {
@@ -51,7 +51,7 @@ func (m *mapped) untouched(p *target.Process) error {
 		case b == breakpoint && m.born:
 			return nil
 		case b == breakpoint:
-			return fmt.Errorf("its text at %x in %s: %w", site.Addr, m.nameOf(site), errBreakpoint)
+			return fmt.Errorf("its text at %x in %s: %w", site.Addr, m.nameOf(site), ErrBreakpoint)
 		}
 		return fmt.Errorf("its text at %x in %s is not the file's: code that is changed at run time cannot be traced", site.Addr, m.nameOf(site))
 	})
@@ -120,7 +120,7 @@ func checkText(p *target.Process, im *image.Image, base uint64) error {
 		}
 		for i, b := range text {
 			if b == breakpoint && section.Data[i] != b {
-				return fmt.Errorf("the code of process %d at %x: %w", p.PID, section.Addr+uint64(i), errBreakpoint)
+				return fmt.Errorf("the code of process %d at %x: %w", p.PID, section.Addr+uint64(i), ErrBreakpoint)
 			}
 		}
 		return fmt.Errorf("the code of process %d in %s is not the file's: code that is changed at run time cannot be traced", p.PID, section.Name)
