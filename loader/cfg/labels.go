@@ -58,12 +58,11 @@ func (r *recovery) linkLabels(d *draft) {
 }
 
 // variable finds the labels that the jump which ends block b may lead to where it goes to one of
-// several that a register was given. What lies in the frame may have been changed through a
-// pointer.
+// several that a register, or a place in a frame that no pointer leads to, was given.
 func (s *resolver) variable(b int) *table {
 	_, rm, _ := s.operands(s.d.last(b))
 	t := &table{check: noCheck}
-	known := !rm.Mem && s.settled.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, _ int) bool {
+	known := !rm.Mem && s.sure.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, _ int) bool {
 		if v.form != constant {
 			return false
 		}

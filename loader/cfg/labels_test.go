@@ -19,6 +19,12 @@ F int variable(unsigned n) {
 	for (; n; n--) { goto *state; even: r += n; state = r & 4 ? &&odd : &&even; sink++; continue; odd: r ^= n << 3; state = n % 3 ? &&third : &&even; continue; third: r -= 7; state = &&even; }
 	return r;
 }
+F long machine(const char *s) {
+	void *state = &&begins; long v = 0;
+	for (; *s; s++) { goto *state; begins: if (*s == 'a') state = &&in_a; else if (*s == 'b') state = &&in_b; v += 1; continue; in_a: if (*s == 'b') state = &&in_b; else state = &&begins; v += 10; continue;
+		in_b: state = *s == 'c' ? &&ends : &&in_a; v += 100; continue; ends: v += 1000; state = &&begins; }
+	return v;
+}
 F void change(void **p) { if (sink & 1) *p = (char *)*p + sink; }
 F int changed(unsigned n) {
 	void *state = &&even; int r = 0;
@@ -32,7 +38,7 @@ F int rewritten(const unsigned char *p, int turn) {
 	for (; *p != 9; p++) { if (*p == 4) goto three; if (*p > 3) { r += 1000; continue; } goto *table[*p]; one: r += 1; continue; two: r *= 3; continue; three: r ^= 5; }
 	return r;
 }
-int main(int c, char **v) { printf("%d\\n", variable(40) + changed(2) + rewritten((unsigned char *)"\\1\\2\\4\\9", c)); return 0; }
+int main(int c, char **v) { printf("%d\\n", variable(40) + (int)machine("abcabb") + changed(2) + rewritten((unsigned char *)"\\1\\2\\4\\9", c)); return 0; }
 `
 
 // A jump to what a variable was given leads to one of these labels, but where a call may have
@@ -41,7 +47,7 @@ func TestLabels(t *testing.T) {
 	for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O3"}, {"-Os"}, {"-O2", "-fno-pie", "-no-pie"}, {"-O1", "-fcf-protection=full"}, {"-O2", "-fno-omit-frame-pointer"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			p := recoverFile(t, compile(t, pointers, flags...))
-			for symbol, labels := range map[string]int{"variable": 3, "changed": 0, "rewritten": 3} {
+			for symbol, labels := range map[string]int{"variable": 3, "machine": 4, "changed": 0, "rewritten": 3} {
 				r := routine(t, p, symbol)
 				got := 0
 				for b := range r.Blocks {

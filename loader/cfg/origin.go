@@ -38,7 +38,6 @@ type trust uint8
 const (
 	hiddenSlots trust = iota // those of a frame that no pointer leads to
 	allSlots                 // what compilers put there for a while no pointer leads to
-	noSlots
 )
 
 // memoryBit is the bit of resolver.wrote that says that a block may write the frame's memory.
@@ -198,7 +197,7 @@ func (s *search) passed(v value, b int) (location, bool) {
 
 // isTraced says whether the search goes on through a location.
 func (s *search) isTraced(at location) bool {
-	return at.reg >= 0 || s.slots == allSlots || s.slots == hiddenSlots && s.hidesFrame()
+	return at.reg >= 0 || s.slots == allSlots || s.hidesFrame()
 }
 
 // locationOf returns where the number that a symbol stands for lay when block b began, the machine

@@ -209,7 +209,7 @@ func (r *recovery) newResolver(d *draft) *resolver {
 		recovery: r, d: d, entry: make([]bool, len(d.blocks)), wrote: make([]uint32, len(d.blocks)),
 		known: map[extent]entries{},
 	}
-	s.sure, s.likely, s.settled = newSearch(s, hiddenSlots), newSearch(s, allSlots), newSearch(s, noSlots)
+	s.sure, s.likely = newSearch(s, hiddenSlots), newSearch(s, allSlots)
 	s.likely.guesses = true
 	s.entry[r.blockAt[d.entry]] = true
 	for _, i := range d.others {

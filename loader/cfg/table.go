@@ -60,7 +60,6 @@ type resolver struct {
 	hides    *bool           // what hidesFrame answers; nil until asked for
 	sure     search          // proves where a value comes from
 	likely   search          // takes a switch to have one table: see search.guesses
-	settled  search          // proves it though the frame may be changed through pointers
 	claimed  map[uint64]bool // tables that jumps are known, or taken, to go through
 	adds     *bool           // what addsToLabels answers; nil until asked for
 	labels   []int           // all that may be one in the routine; nil until asked for
