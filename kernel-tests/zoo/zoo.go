@@ -140,6 +140,7 @@ func Programs() []Program {
 		{File: "switcher.c", Tags: Coroutine},
 		{File: "tailcalls.c"},
 		{File: "thread_ends.c", Exit: 6, Tags: Threads | KillsThreads | Exceptions | NoStatic},
+		{File: "threaded_code.c"},
 		{File: "threads.c", Tags: Threads | NoStatic},
 		{File: "thrown_faults.cc", Exit: 7, Tags: Signals | Exceptions | Fault | GNU | Longest},
 		{File: "timer.c", Tags: Timer | Signals | Long},

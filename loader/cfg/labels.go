@@ -79,6 +79,97 @@ func (s *resolver) variable(b int) *table {
 	return t
 }
 
+// given finds the labels that the jump which ends block b may lead to where it goes to one that memory, or who called the
+// routine, holds, as in code that was translated to the labels of its operations. From within a frame it goes to no other
+// routine, and to any of its own that something names.
+func (s *resolver) given(b int) *table {
+	if s.isFrameless(s.d.last(b)) || !s.isGiven(b) {
+		return nil
+	}
+	targets := s.ownLabels()
+	if len(targets) < minEntries || s.steps.Load() <= 0 {
+		return nil
+	}
+	s.steps.Add(-int64(len(targets)))
+	return &table{targets: targets, loose: true, check: noCheck}
+}
+
+// ownLabels returns all labels of the routine, none if not all may be known: where distances are added to one; where the
+// routine keeps its stack pointer, it may have named one for jumps from elsewhere; and in a part that may be the routine's,
+// data may have another. Shared.
+func (s *resolver) ownLabels() []int {
+	if s.own == nil {
+		s.own = []int{}
+		isElsewhere := func(k int) bool { return s.pieces[k].routine != s.d.id }
+		if !s.keepsStack() && !slices.ContainsFunc(s.pointedParts, isElsewhere) && (!s.addsToLabels() || s.onlyStoresLabels()) {
+			s.own = append(s.own, s.withLabels(nil)...)
+		}
+	}
+	return s.own
+}
+
+// isGiven says whether the address that the jump which ends block b goes to is a whole pointer from elsewhere.
+func (s *resolver) isGiven(b int) bool {
+	_, rm, _ := s.operands(s.d.last(b))
+	if rm.Mem {
+		return s.isPointer(s.run([]int{b}, s.jumpOperand(b)))
+	}
+	return s.sure.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, block int) bool { return block == outside || s.isPointer(v) })
+}
+
+// keepsStack says whether the routine stores its stack pointer, as for those that jump into it from elsewhere.
+func (s *resolver) keepsStack() bool {
+	for b := range s.d.blocks {
+		for k := range s.d.blocks[b].Insns {
+			const store = 0x89
+			i := int(s.d.first[b]) + k
+			if reg, rm, _ := s.operands(i); s.insns[i].Map == 0 && s.insns[i].Op == store && reg == rsp && rm.Mem {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// onlyStoresLabels says whether code of the routine that takes the address of a label does nothing with it but store it, so
+// that no distance is added to one.
+func (s *resolver) onlyStoresLabels() bool {
+	const store, storeImmediate = 0x89, 0xc7
+	for b := range s.d.blocks {
+		insns := s.d.blocks[b].Insns
+		for k := range insns {
+			i := int(s.d.first[b]) + k
+			to := s.inside(s.d, s.find(s.takenAddress(i)))
+			if to < 0 || s.pieces[s.pieceOf[to]].first == to || insns[k].Op == storeImmediate {
+				continue
+			}
+			if k+1 == len(insns) || insns[k+1].Map != 0 || insns[k+1].Op != store {
+				return false
+			}
+			taken, _, _ := s.operands(i)
+			if insns[k].Op != lea {
+				taken = int8(insns[k].Op&7 | insns[k].Rex<<3&8)
+			}
+			if reg, rm, _ := s.operands(i + 1); reg != taken || !rm.Mem {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// findPointedParts finds the cold parts that data leads into and that do not jump back into their routines, so that they may
+// be those of others, too.
+func (r *recovery) findPointedParts() {
+	for k := range r.pieces {
+		if p := &r.pieces[k]; isCold(p) && !p.back {
+			if _, ok := r.pointedTo.next(p.Lo, p.Hi); ok {
+				r.pointedParts = append(r.pointedParts, k)
+			}
+		}
+	}
+}
+
 // anyLoose says whether a pointer may be a label that a table found holds as well, at which the
 // frame is gone; what lies behind a table or in its holes may be in another that holds labels. Where
 // the routine is entered is none.

@@ -227,3 +227,35 @@ int main(int c, char **v) { return f(c) + g(c); }`
 		}
 	}
 }
+
+// Direct-threaded code jumps to labels that memory holds: to any that the routine has, if data names all of them or code
+// does nothing but store one.
+func TestThreadedCode(t *testing.T) {
+	const machine = `N long f(struct op *pc, long a) { long s[8] = { 0 }; int n = 0; if (!pc) { LABELS return 0; } goto *pc->h;
+		A: a += q + s[n & 7]; s[n++ & 7] = h(a); pc++; goto *pc->h; B: a ^= 3; q++; if (a & 1) pc++; pc++; goto *pc->h; C: a *= 3; h(a); pc++; goto *pc->h; X: return a + s[n & 7]; }
+		struct op code[64]; void translate(const unsigned char *p, int n) { for (int i = 0; i < n; i++) code[i].h = op[p[i]]; }`
+	for _, c := range []struct {
+		name, labels string
+		observed     int // of four builds
+	}{
+		{"of a table", "static void *const t[] = { &&A, &&B, &&C, &&X }; op = t;", 4},
+		{"of a table, and one stored", "static void *const t[] = { &&A, &&B, &&C }; op = t; halt.h = &&X;", 4},
+		{"stored", "halt.h = &&X; held[0].h = &&A; held[1].h = &&B; held[2].h = &&C;", 2}, // in pairs, by vector instructions
+		{"of distances", "static const int t[] = { &&A - &&A, &&B - &&A, &&C - &&A, &&X - &&A }; for (int i = 0; i < 4; i++) ops[i] = &&A + t[i];", 0},
+		{"of a table, by a place for jumps from elsewhere", "static void *const t[] = { &&A, &&B, &&C, &&X }; op = t; __asm__ volatile(\"mov %%rsp, %0\" : \"=m\"(held[0].h));", 0},
+	} {
+		source, observed := labels+`struct op { void *h; } held[4], halt; void *const *op; void *ops[4]; N long h(long a) { return q += a; }`+strings.Replace(machine, "LABELS", c.labels, 1), 0
+		for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O2", "-fno-pie", "-no-pie"}} {
+			r := routine(t, recoverFile(t, compile(t, source+callees, flags...)), "f")
+			switch n := fewest(r); {
+			case r.LeftOut == "" && n < 4:
+				t.Errorf("labels %s, %q: a jump of %d ways, want 4", c.name, flags, n)
+			case r.LeftOut == "":
+				observed++
+			}
+		}
+		if observed != c.observed {
+			t.Errorf("labels %s: observed in %d builds, want %d", c.name, observed, c.observed)
+		}
+	}
+}

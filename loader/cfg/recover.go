@@ -18,24 +18,25 @@ import (
 // file.
 type recovery struct {
 	*code
-	im          *image.Image
-	imports     map[uint64]string
-	mentions    *mentions
-	taken       *mentions // those by instructions that are no indirect jumps
-	pointedTo   *mentions // those by anything but instructions of routines
-	holdsTwice  bool      // what holdsWhatReturnsTwice answers
-	drafts      []*draft
-	marks       []uint8                   // by instruction
-	blockAt     []int32                   // by instruction: the block of its routine that begins there, or -1
-	noReturn    []bool                    // by routine
-	distrusted  []bool                    // by routine: never returns as it seems, but is left out
-	importsLibc bool                      // the C library is another image
-	local       map[uint64]bool           // by entry: its name is static
-	parts       map[uint64][]image.Symbol // by address: those that name parts of routines
-	clobbered   []clobber                 // by routine
-	attempts    int
-	returnUses  sync.Map     // by entry
-	steps       atomic.Int64 // left to the search for jump tables, in instructions executed
+	im           *image.Image
+	imports      map[uint64]string
+	mentions     *mentions
+	taken        *mentions // those by instructions that are no indirect jumps
+	pointedTo    *mentions // those by anything but instructions of routines
+	holdsTwice   bool      // what holdsWhatReturnsTwice answers
+	drafts       []*draft
+	pointedParts []int                     // pieces: see findPointedParts
+	marks        []uint8                   // by instruction
+	blockAt      []int32                   // by instruction: the block of its routine that begins there, or -1
+	noReturn     []bool                    // by routine
+	distrusted   []bool                    // by routine: never returns as it seems, but is left out
+	importsLibc  bool                      // the C library is another image
+	local        map[uint64]bool           // by entry: its name is static
+	parts        map[uint64][]image.Symbol // by address: those that name parts of routines
+	clobbered    []clobber                 // by routine
+	attempts     int
+	returnUses   sync.Map     // by entry
+	steps        atomic.Int64 // left to the search for jump tables, in instructions executed
 }
 
 // The search for jump tables takes about 20 instructions for each of a program's; an interpreter's
@@ -153,6 +154,7 @@ func (r *recovery) makeDrafts() {
 		p := &r.pieces[r.pieceOf[i]]
 		p.back = p.back || r.insns[i].Kind != x86.Call && r.isBack(p, int(t))
 	}
+	r.findPointedParts()
 }
 
 // isEntryToo says whether a piece that belongs to a routine may itself be entered like one.

@@ -40,7 +40,11 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 		case s.isTail(b, labels || loose && !s.throughFunctions(b)):
 			found[i] = &table{tail: true, check: noCheck}
 		default:
-			if t := s.variable(b); t != nil {
+			t := s.variable(b)
+			if t == nil {
+				t = s.given(b)
+			}
+			if t != nil {
 				found[i] = t
 			}
 		}

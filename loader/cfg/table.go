@@ -63,6 +63,7 @@ type resolver struct {
 	claimed  map[uint64]bool // tables that jumps are known, or taken, to go through
 	adds     *bool           // what addsToLabels answers; nil until asked for
 	labels   []int           // all that may be one in the routine; nil until asked for
+	own      []int           // what ownLabels answers; nil until asked for
 }
 
 // An extent is a table as far as reading it goes: many jumps may use the same.
