@@ -24,7 +24,7 @@ type pace struct {
 	closed uint64        // windows
 	asleep uint64        // of them and the one that is open, those that began while the process slept, or had just woken up for all that is known
 	tries  int           // how often the next one has been opened, and has not begun
-	barred time.Time     // since when somebody else's breakpoints have kept it from that; zero: they do not
+	barred int           // how often somebody else's breakpoints have kept it from that
 	calm   func()        // of the window that is open: it is to be closed in time, and what that takes of the machine the budget bounds too
 
 	clock     target.Times  // of the process, when its use was accounted for last
@@ -288,6 +288,9 @@ func (r *recording) accountChange(load float64, change func() error) error {
 	if p.changing = false; wasOpen {
 		p.apportion(hits, count)
 	}
+	if errors.Is(err, attach.ErrBreakpoint) && !r.session.Attached() { // none of ours went in
+		return err
+	}
 	lost := load*float64(p.at.Sub(began)) - float64(p.hits.minus(hits).cost)
 	most := max(1, load) * float64(len(r.program.plan.Sites)) * float64(mostWait)
 	p.change = time.Duration(min(max(0, lost), most))
@@ -364,7 +367,7 @@ func (j *job) openWindow(ctx context.Context) error {
 		p.load = p.rate()
 	}
 	switch err := j.accountChange(p.load, j.attachAgain); {
-	case p.mayTryAgain(err):
+	case !j.session.Attached() && p.mayTryAgain(err):
 		return nil
 	case err != nil:
 		return err
@@ -379,20 +382,18 @@ func (j *job) openWindow(ctx context.Context) error {
 	return nil
 }
 
-// longestBarred is how long a recording waits for others to take their breakpoints out: those of one
-// in windows of its own stand for no longer than these.
-const longestBarred = 10 * time.Second
+// mostBarred is how often a window is tried in a row that somebody else's breakpoints keep from opening: those of one in
+// windows of its own soon go.
+const mostBarred = 500
 
 // mayTryAgain reports whether a window may open later which somebody else's breakpoints have kept from it.
 func (p *pace) mayTryAgain(err error) bool {
 	if !errors.Is(err, attach.ErrBreakpoint) {
-		p.barred = time.Time{}
+		p.barred = 0
 		return false
 	}
-	if p.barred.IsZero() {
-		p.barred = time.Now()
-	}
-	return time.Since(p.barred) < longestBarred
+	p.barred++
+	return p.barred < mostBarred
 }
 
 // tellPace says once that windows have begun, and why.

@@ -15,6 +15,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/loader/attach"
 	"wpptrace/loader/govern"
 	"wpptrace/loader/target"
 	"wpptrace/query"
@@ -524,4 +525,26 @@ func TestWindowsBesideAnother(t *testing.T) {
 	w.signal(os.Interrupt)
 	w.wait(0)
 	endedOn(t, w, "x.wpp", onWish)
+}
+
+// Chance meetings with another's windows do not end a recording, however far apart; one that never gets its turn ends.
+func TestMayTryAgain(t *testing.T) {
+	p := &pace{}
+	err := fmt.Errorf("its text: %w", attach.ErrBreakpoint)
+	for range 3 {
+		for i := 1; i < mostBarred; i++ {
+			if !p.mayTryAgain(err) {
+				t.Fatalf("given up after %d times", i)
+			}
+		}
+		if p.mayTryAgain(nil) {
+			t.Fatal("a window that has opened is to be tried again")
+		}
+	}
+	for range mostBarred - 1 {
+		p.mayTryAgain(err)
+	}
+	if p.mayTryAgain(err) {
+		t.Error("it is tried for ever")
+	}
 }

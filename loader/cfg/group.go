@@ -189,8 +189,15 @@ func isCold(p *piece) bool {
 // there, or nothing but jumps to what has no name.
 func (r *recovery) isUnexplained(i int) bool {
 	p := &r.pieces[r.pieceOf[i]]
-	isLedTo := len(p.jumpers) > 0 && p.symbol != "" || len(p.jumpers) == 0 && r.mentions.has(p.Lo)
-	return isCold(p) || !p.called && !isLedTo
+	switch {
+	case isCold(p):
+		return true
+	case p.called:
+		return false
+	case len(p.jumpers) > 0: // from the rest of its routine, where it has no name
+		return p.symbol == ""
+	}
+	return !r.mentions.has(p.Lo)
 }
 
 // isBack says whether a jump from a piece to instruction t, or none (-1), leads into another of its

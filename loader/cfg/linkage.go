@@ -1,7 +1,6 @@
 package cfg
 
 import (
-	"slices"
 	"sort"
 
 	"wpptrace/internal/parallel"
@@ -167,14 +166,12 @@ func (l *linkage) leaveOutMiddles() {
 			}
 		}
 	}
-	if slices.ContainsFunc(l.drafts, func(d *draft) bool { return d.has(Unresolved) }) {
-		l.leaveOutShared()
-	}
+	l.leaveOutShared()
 }
 
 // leaveOutShared leaves out the routines with a part that linkers may have made another's as well, and
 // to which data leads otherwise than by the routine's own tables: so may a jump of which it is not known
-// where it leads.
+// where it leads, be it in code of no routine.
 func (l *linkage) leaveOutShared() {
 	for _, d := range l.drafts {
 		if d.leftOut != "" || len(d.pieces) < 2 {

@@ -21,9 +21,9 @@ type recovery struct {
 	im           *image.Image
 	imports      map[uint64]string
 	mentions     *mentions
-	taken        *mentions // those by instructions that are no indirect jumps
-	pointedTo    *mentions // those by anything but instructions of routines
-	holdsTwice   bool      // what holdsWhatReturnsTwice answers
+	taken        *mentions   // those by instructions that are no indirect jumps
+	pointedTo    *mentions   // those by anything but instructions of routines
+	namesTwice   func() bool // findNamesTwice, asked once
 	drafts       []*draft
 	pointedParts []int                     // pieces: see findPointedParts
 	marks        []uint8                   // by instruction
@@ -61,7 +61,7 @@ func Recover(im *image.Image) (*Program, error) {
 	r := &recovery{code: c, im: im, imports: im.Imports(), local: map[uint64]bool{}, parts: map[uint64][]image.Symbol{}}
 	r.importsLibc = slices.Contains(slices.Collect(maps.Values(r.imports)), "__libc_start_main")
 	r.mentions, r.taken, r.pointedTo = collectMentions(im, c)
-	r.holdsTwice = r.holdsWhatReturnsTwice()
+	r.namesTwice = sync.OnceValue(r.findNamesTwice)
 	r.marks = make([]uint8, len(c.insns))
 	r.blockAt = make([]int32, len(c.insns))
 	names := r.nameSymbols()

@@ -205,6 +205,8 @@ func (f *frame) passReturn(b int, holds uint16, kept map[int64]bool) (after uint
 		place, isPlace := w.place(rm)
 		holds &^= surelyWritten(q, reg, rm)
 		switch reads := f.readsReturn(&w); {
+		case reads && q.Map != 0, len(kept) > 0 && w.lends(kept):
+			return 0, true
 		case q.Map != 0:
 		case q.Op == 0x8b && (reads || isPlace && kept[place] || !rm.Mem && holds>>rm.Reg&1 != 0):
 			holds |= bitOf(reg)
@@ -212,7 +214,7 @@ func (f *frame) passReturn(b int, holds uint16, kept map[int64]bool) (after uint
 			return 0, true
 		case reads && q.Op&0xf8 == 0x58:
 			holds |= row
-		case q.Op == 0x89 && isPlace && holds>>reg&1 != 0:
+		case q.Op == 0x89 && isPlace && place < 0 && holds>>reg&1 != 0:
 			kept[place] = true
 		case q.Op&0xf8 == 0x50 && holds&row != 0, q.Op == 0x89 && rm.Mem && holds>>reg&1 != 0:
 			return 0, true
@@ -221,6 +223,32 @@ func (f *frame) passReturn(b int, holds uint16, kept map[int64]bool) (after uint
 		}
 	}
 	return holds, false
+}
+
+// lends says whether an instruction lets a kept place be read otherwise than by a mov: it takes an address
+// from which that can be reached, or has the place, or one beside it, for an operand.
+func (w *walk) lends(kept map[int64]bool) bool {
+	const widest = 64 // bytes
+	q := w.insn()
+	reg, rm, _ := q.Operands(w.code(), q.end())
+	place, isPlace := w.place(rm)
+	isFrame := reg == rsp && !(rm.Reg == rbp && !rm.Mem) || reg == rbp && w.row.CFA.Reg == dwarfRBP
+	for at := range kept {
+		switch {
+		case q.Map == 0 && q.Op == lea && isPlace:
+			if place <= at {
+				return true
+			}
+		case q.Map == 0 && q.Op == 0x89 && isFrame, q.Map == 0 && q.Op == 0x8b && !rm.Mem && (rm.Reg == rsp && reg != rbp || rm.Reg == rbp && reg != rsp):
+			return true
+		case q.Map == 0 && (q.Op == 0x89 || q.Op == 0x8b) && place == at:
+		case isPlace && at-widest < place && place < at+8:
+			if q.Map != 0 || place+8 > at {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // surelyWritten returns registers of which an instruction leaves nothing, but for one that it moves to

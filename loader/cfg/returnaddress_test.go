@@ -221,12 +221,15 @@ func TestReturnAddressAsArgument(t *testing.T) {
 		__attribute__((noinline)) long later(long a, long *p) { void *site = __builtin_return_address(0); *p = a; note(later, 0); p[1] = a * 5; note(later, site); return p[2] = a ^ 1; }
 		__attribute__((noinline)) long keeps(long a) { void *site = __builtin_return_address(0); note(keeps, site); held = site; return a; }
 		__attribute__((noinline)) long passes(long a, void **to) { void *volatile site = __builtin_return_address(0); note(passes, 0); *to = site; return a; }
-		int main(int c, char **v) { long p[3]; return argument(c) + later(c, p) + keeps(c) + passes(c, &held); }`
+		struct ctx { void *site; long more; }; __attribute__((noinline)) void keep(struct ctx *c) { held = c->site; }
+		__attribute__((noinline)) long lends(long a) { struct ctx c; c.site = __builtin_return_address(0); c.more = a; keep(&c); return a; }
+		__attribute__((noinline)) long copies(long a, struct ctx *to) { struct ctx c; c.site = __builtin_return_address(0); c.more = a; __asm__("" : "+m"(c)); *to = c; return a; }
+		int main(int c, char **v) { long p[3]; struct ctx x; return argument(c) + later(c, p) + keeps(c) + passes(c, &held) + lends(c) + copies(c, &x); }`
 	for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O2", "-finstrument-functions"}} {
 		p := recoverFile(t, compile(t, source+`
 #define HOOK __attribute__((noinline, no_instrument_function)) void
 HOOK __cyg_profile_func_enter(void *f, void *s) {} HOOK __cyg_profile_func_exit(void *f, void *s) {}`, flags...))
-		for symbol, stores := range map[string]bool{"argument": false, "later": false, "main": false, "keeps": true, "passes": true} {
+		for symbol, stores := range map[string]bool{"argument": false, "later": false, "main": false, "keeps": true, "passes": true, "lends": true, "copies": true} {
 			if r := routine(t, p, symbol); strings.HasPrefix(r.LeftOut, "stores its own return address") != stores || r.LeftOut != "" && !stores {
 				t.Errorf("%q: %s: left out: %q; it stores its return address: %v", flags, symbol, r.LeftOut, stores)
 			}

@@ -53,7 +53,7 @@ func (l *linkage) findTwice() {
 			twice[addr] = true
 		}
 	}
-	l.program.twicePointed = l.holdsTwice
+	l.program.twicePointed = l.holdsImported()
 	if len(twice) == 0 {
 		return
 	}
@@ -63,9 +63,9 @@ func (l *linkage) findTwice() {
 	l.program.twicePointed = l.program.twicePointed || slices.Contains(naming, true) || l.holdsAny(maps.Keys(twice))
 }
 
-// holdsWhatReturnsTwice says whether data holds the address of a function of another image that may return more than once,
-// be it that of its stub.
-func (r *recovery) holdsWhatReturnsTwice() bool {
+// holdsImported says whether data holds the address of a function of another image that may return more than once, be it
+// that of its stub.
+func (r *recovery) holdsImported() bool {
 	return slices.ContainsFunc(r.im.Foreign(), isReturnsTwiceSymbol) || r.holdsAny(func(yield func(addr uint64) bool) {
 		for addr, name := range r.imports {
 			if isReturnsTwiceSymbol(name) && !yield(addr) {
@@ -87,7 +87,7 @@ func (r *recovery) holdsAny(addrs iter.Seq[uint64]) bool {
 
 // mayCallWhatReturnsTwice says whether a routine whose blocks are built may call a function that returns more than once, as
 // far as that is known before all are: by its name, or since it keeps its return address. A call through a register may,
-// if the routine names such a function, or data does.
+// if anything names such a function.
 func (r *recovery) mayCallWhatReturnsTwice(d *draft) bool {
 	return slices.ContainsFunc(d.blocks, func(b Block) bool {
 		if b.End != Call && b.End != CallInd {
@@ -100,21 +100,24 @@ func (r *recovery) mayCallWhatReturnsTwice(d *draft) bool {
 		case b.End == Call:
 			return r.mayReturnTwice(r.insns[i].target())
 		}
-		return r.holdsTwice || r.namesWhatReturnsTwice(d)
+		return r.namesTwice()
 	})
 }
 
-// namesWhatReturnsTwice says whether an instruction of the routine takes the address of such a function, or of its slot.
-func (r *recovery) namesWhatReturnsTwice(d *draft) (found bool) {
-	for b := range d.blocks {
-		for k := range d.blocks[b].Insns {
-			eachOperand(&d.blocks[b].Insns[k], r.bytes(int(d.first[b])+k), !r.im.PIE, func(addr uint64) {
-				piece := r.findPiece(addr)
-				found = found || isReturnsTwiceSymbol(r.imports[addr]) || piece >= 0 && r.pieces[piece].Lo == addr && r.mayReturnTwice(addr)
-			})
+// findNamesTwice says whether anything but a direct call or jump names a function that may return more than once, or the
+// slot of one.
+func (r *recovery) findNamesTwice() bool {
+	for addr, name := range r.imports {
+		if isReturnsTwiceSymbol(name) && r.taken.has(addr) {
+			return true
 		}
 	}
-	return found
+	for k := range r.pieces {
+		if lo := r.pieces[k].Lo; (r.pointedTo.has(lo) || r.taken.has(lo)) && r.mayReturnTwice(lo) {
+			return true
+		}
+	}
+	return r.holdsImported()
 }
 
 // mayReturnTwice says whether the function at an address, one of this file, may return more than once.
