@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -180,6 +181,9 @@ func arguments(n int) string {
 // exactly makes a check of the number of arguments that says what is expected.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
+		if _, err := strconv.Atoi(strings.Join(args, "")); n == 0 && err == nil {
+			return usagef("%s expected; a process is named by -p: -p %s", what, args[0])
+		}
 		if len(args) != n {
 			return usagef("%s expected, not %s", what, arguments(len(args)))
 		}
