@@ -110,11 +110,11 @@ func (s *resolver) holdsLabels(v value) bool {
 	return labels >= minEntries
 }
 
-// addsToLabels says whether the routine adds distances that memory holds to a label: what comes of it may be stored in a
-// table of labels, and is no label that data holds.
+// addsToLabels says whether the routine adds distances that memory holds to what may be a label: what comes of it may be
+// stored in a table of labels, and is no label that data holds.
 func (s *resolver) addsToLabels() bool {
 	if s.adds == nil {
-		isSum := func(v value) bool { return v.form == target && !s.isOwnAnchor(v) }
+		isSum := func(v value) bool { return v.form == target && !(v.base == v.anchorBase && s.isOwnAnchor(v)) }
 		adds := false
 		for b := range s.d.blocks {
 			s.run([]int{b}, func(m *machine) value {

@@ -91,7 +91,7 @@ func (s *resolver) given(b int) *table {
 		return nil
 	}
 	s.steps.Add(-int64(len(targets)))
-	return &table{targets: targets, loose: true, check: noCheck}
+	return &table{targets: targets, given: true, loose: true, check: noCheck}
 }
 
 // ownLabels returns all labels of the routine, none if not all may be known: where distances are added to one; where the
@@ -117,7 +117,7 @@ func (s *resolver) isGiven(b int) bool {
 	return s.sure.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, block int) bool { return block == outside || s.isPointer(v) })
 }
 
-// keepsStack says whether the routine stores its stack pointer, as for those that jump into it from elsewhere.
+// keepsStack says whether the routine stores its stack pointer, as compilers do it for those that jump into it from elsewhere.
 func (s *resolver) keepsStack() bool {
 	for b := range s.d.blocks {
 		for k := range s.d.blocks[b].Insns {
@@ -131,8 +131,8 @@ func (s *resolver) keepsStack() bool {
 	return false
 }
 
-// onlyStoresLabels says whether code of the routine that takes the address of a label does nothing with it but store it, so
-// that no distance is added to one.
+// onlyStoresLabels says whether code of the routine that takes the address of a label stores it at once: what is added to
+// something then is added to no label, unless it is one that was loaded again.
 func (s *resolver) onlyStoresLabels() bool {
 	const store, storeImmediate = 0x89, 0xc7
 	for b := range s.d.blocks {
@@ -140,7 +140,7 @@ func (s *resolver) onlyStoresLabels() bool {
 		for k := range insns {
 			i := int(s.d.first[b]) + k
 			to := s.inside(s.d, s.find(s.takenAddress(i)))
-			if to < 0 || s.pieces[s.pieceOf[to]].first == to || insns[k].Op == storeImmediate {
+			if to < 0 || to == s.d.entry || insns[k].Op == storeImmediate {
 				continue
 			}
 			if k+1 == len(insns) || insns[k+1].Map != 0 || insns[k+1].Op != store {
@@ -199,7 +199,7 @@ func (s *resolver) throughFunctions(b int) bool {
 	return len(pairs) > 0
 }
 
-// label returns an instruction of the routine, other than the first of a piece, that anything but
+// label returns an instruction of the routine, other than where one is entered, that anything but
 // the tables found mentions: a jump through a pointer, from this routine or from elsewhere, may go
 // there. Only those for which is holds count.
 func (r *recovery) label(d *draft, found map[int]*table, is func(insn int) bool) (insn int, ok bool) {
@@ -218,12 +218,15 @@ func targetsOf(found map[int]*table) map[int]bool {
 	return known
 }
 
-// eachLabel visits the instructions of the routine, other than the first of a piece, that anything
+// eachLabel visits the instructions of the routine, other than where one is entered, that anything
 // mentions, and returns the first for which the visitor answers true.
 func (r *recovery) eachLabel(d *draft, visit func(insn int) bool) (insn int, ok bool) {
 	for _, pi := range d.pieces {
-		p := &r.pieces[pi]
-		for at := p.Lo + 1; ; at++ {
+		p, at := &r.pieces[pi], r.pieces[pi].Lo
+		if r.routineAt(p.first) >= 0 {
+			at++
+		}
+		for ; ; at++ {
 			var ok bool
 			if at, ok = r.mentions.next(at, p.Hi); !ok {
 				break

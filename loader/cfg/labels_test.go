@@ -243,9 +243,11 @@ func TestThreadedCode(t *testing.T) {
 		{"of a table, and one stored", "static void *const t[] = { &&A, &&B, &&C }; op = t; halt.h = &&X;", 4},
 		{"stored", "halt.h = &&X; held[0].h = &&A; held[1].h = &&B; held[2].h = &&C;", 2}, // in pairs, by vector instructions
 		{"of distances", "static const int t[] = { &&A - &&A, &&B - &&A, &&C - &&A, &&X - &&A }; for (int i = 0; i < 4; i++) ops[i] = &&A + t[i];", 0},
+		{"of distances from one that was stored", "static const int t[] = { &&A - &&A, &&B - &&A, &&C - &&A, &&X - &&A }; base = &&A; halt.h = &&X; for (int i = 0; i < 4; i++) ops[i] = base + t[i];", 0},
+		{"of distances in place", "static const long t[] = { &&A - &&A, &&B - &&A, &&C - &&A, &&X - &&A }; halt.h = &&X; for (int i = 0; i < 4; i++) ops[i] += t[i];", 0},
 		{"of a table, by a place for jumps from elsewhere", "static void *const t[] = { &&A, &&B, &&C, &&X }; op = t; __asm__ volatile(\"mov %%rsp, %0\" : \"=m\"(held[0].h));", 0},
 	} {
-		source, observed := labels+`struct op { void *h; } held[4], halt; void *const *op; void *ops[4]; N long h(long a) { return q += a; }`+strings.Replace(machine, "LABELS", c.labels, 1), 0
+		source, observed := labels+`struct op { void *h; } held[4], halt; void *const *op; void *ops[4], *volatile base; N long h(long a) { return q += a; }`+strings.Replace(machine, "LABELS", c.labels, 1), 0
 		for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O2", "-fno-pie", "-no-pie"}} {
 			r := routine(t, recoverFile(t, compile(t, source+callees, flags...)), "f")
 			switch n := fewest(r); {
@@ -257,6 +259,22 @@ func TestThreadedCode(t *testing.T) {
 		}
 		if observed != c.observed {
 			t.Errorf("labels %s: observed in %d builds, want %d", c.name, observed, c.observed)
+		}
+	}
+}
+
+// A label may begin the cold part of its routine.
+func TestLabelBeginsColdPart(t *testing.T) {
+	const source = `struct op { void *h; } code[40]; void *const *ops; N long h(long a) { return q += a; }
+		N __attribute__((cold)) long ch(long a) { return q += a * 2; } N __attribute__((cold)) long cc(long a) { return q ^= a; }
+		N long f(struct op *pc, long a) { static void *const t[] = { &&A, &&B, &&C, &&X, &&Y }; long s[8] = { 0 }; int n = 0; if (!pc) { ops = t; return 0; } goto *pc->h;
+		A: a += q + s[n & 7]; s[n++ & 7] = h(a); pc++; goto *pc->h; B: a ^= 3; q++; if (a & 1) q += 5; pc++; goto *pc->h; C: a *= 3; ch(a), cc(a); if (a & 2) q++; pc++; goto *pc->h;
+		Y: a *= 5; ch(a), cc(a); if (a & 4) { q++; return a + 7; } pc++; return a + s[n & 7]; X: return a + s[n & 7]; }`
+	for _, flags := range [][]string{{"-O1"}, {"-O2"}, {"-O2", "-fno-pie", "-no-pie"}} {
+		p := recoverFile(t, compile(t, labels+source+callees, flags...))
+		r := routine(t, p, "f")
+		if n := fewest(r); r.LeftOut != "" || n != 5 || flags[0] == "-O2" && len(r.Ranges) != 2 {
+			t.Errorf("%q: in %d parts, jumps of %d ways, want 5; left out: %q", flags, len(r.Ranges), n, r.LeftOut)
 		}
 	}
 }

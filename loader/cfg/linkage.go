@@ -235,23 +235,23 @@ func (l *linkage) searchUnseen() {
 }
 
 // eachUnreached calls back for each part of a routine that no instruction reached covers.
-func (l *linkage) eachUnreached(d *draft, visit func(code []byte, addr uint64)) {
+func (r *recovery) eachUnreached(d *draft, visit func(code []byte, addr uint64)) {
 	for _, k := range d.pieces {
-		p := &l.pieces[k]
+		p := &r.pieces[k]
 		at := p.Lo
 		for i := p.first; i <= p.last; i++ {
 			next := p.Hi
 			if i < p.last {
-				if !l.isReached(i) {
+				if !r.isReached(i) {
 					continue
 				}
-				next = l.insns[i].Addr
+				next = r.insns[i].Addr
 			}
 			if at < next {
 				visit(p.code[at-p.Lo:next-p.Lo], at)
 			}
 			if i < p.last {
-				at = max(at, l.insns[i].end())
+				at = max(at, r.insns[i].end())
 			}
 		}
 	}

@@ -283,6 +283,9 @@ func (r *recovery) resolveAll(d *draft, adopts bool) bool {
 		found := r.resolveTables(d)
 		if sameTables(d.tables, found) {
 			d.tables = found
+			if r.refuseGiven(d) {
+				continue
+			}
 			return true
 		}
 		for i := range d.tables {
@@ -300,6 +303,26 @@ func (r *recovery) resolveAll(d *draft, adopts bool) bool {
 	r.build(d)
 	d.leave("jump tables do not settle")
 	return true
+}
+
+// refuseGiven refuses the jumps of a routine that were taken to go to any of its labels, if there is code that nothing leads
+// to: a label of which nothing is known may. It reports whether there are such jumps.
+func (r *recovery) refuseGiven(d *draft) (refused bool) {
+	isLeft := false
+	for i, t := range d.tables {
+		if !t.given {
+			continue
+		}
+		if !refused && !isLeft {
+			r.eachUnreached(d, func(code []byte, _ uint64) { isLeft = isLeft || withoutPadding(code) > 0 })
+		}
+		if !isLeft {
+			return false
+		}
+		refused = true
+		d.refuse(i)
+	}
+	return refused
 }
 
 // leadsToOthers says whether a table leads to code of other routines.

@@ -14,6 +14,7 @@ type table struct {
 	targets []int // instructions
 	holes   []int // instructions that entries lead to which no index is that of
 	indexed bool  // targets holds one for each index, from 0 on
+	given   bool  // it is none: the targets are all labels of the routine
 	loose   bool  // targets are addresses that memory holds, and not for jumps through the table alone
 	check   check
 	sources []uint64 // where the tables lie that it was read from, but for single words
