@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 )
 
@@ -176,8 +177,12 @@ func (j *job) disturbed(err error) (on occasion, told string, fatal error) {
 		return "", "", err
 	case errors.Is(err, target.ErrGone):
 		return onExit, j.exited(), nil
+	case errors.Is(err, guard.ErrGone):
+		on = onGuardLost
+	default:
+		on = onFailure
 	}
-	return onFailure, fmt.Sprintf("%v: tracing ended", err), nil
+	return on, fmt.Sprintf("%v: tracing ended", err), nil
 }
 
 func (j *job) exited() string {

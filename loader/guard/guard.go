@@ -99,7 +99,8 @@ func connection(f *os.File) (*net.UnixConn, error) {
 	return c.(*net.UnixConn), nil
 }
 
-var errGone = errors.New("it has been killed, and its probes are out")
+// ErrGone says that the guard has come to its end.
+var ErrGone = errors.New("it has been killed, and its probes are out")
 
 func (g *Guard) ask(q *request, files ...*os.File) (reply, error) {
 	g.asking.Lock()
@@ -111,7 +112,7 @@ func (g *Guard) ask(q *request, files ...*os.File) (reply, error) {
 		_, err = receive(g.conn, &r)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
-		err = errGone
+		err = ErrGone
 	}
 	if err != nil {
 		return r, fmt.Errorf("ask the guard of process %d: %w", g.process.PID, err)
