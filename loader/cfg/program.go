@@ -22,6 +22,7 @@ type Program struct {
 	others       map[uint64]*Routine // by entries besides Routine.Addr
 	twice        map[uint64]bool     // entries of routines that may return twice, linkage stubs and slots of such
 	twicePointed bool                // something names one of these otherwise than by calling it
+	naming       map[int]bool        // routines that have such for calls of their own alone
 	imports      map[uint64]string
 }
 
@@ -122,7 +123,7 @@ func (p *Program) AddressTaken(entry uint64) bool {
 
 // program makes the final routines of the drafts.
 func (r *recovery) program(names map[uint64]string) *Program {
-	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, others: map[uint64]*Routine{}}
+	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, naming: map[int]bool{}, others: map[uint64]*Routine{}}
 	kept := slices.DeleteFunc(slices.Clone(r.drafts), func(d *draft) bool { return d.adopter != nil })
 	bare := r.uncovered(names)
 	var taken *distances

@@ -259,15 +259,20 @@ func TestReturnsTwiceThroughPointers(t *testing.T) {
 		jmp_buf b; typedef int (*keeps)(struct __jmp_buf_tag *); typedef void (*leaves)(struct __jmp_buf_tag *, int);
 		__attribute__((noinline)) int calls(keeps k) { return k(b) + 1; }
 		int main(int c, char **v) { return calls((keeps)v[0]); } `
+	loads := func(more string) string {
+		return `__asm__(".globl loads\n.type loads,@function\nloads: .cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offset 8\nmov _setjmp@GOTPCREL(%rip),%rbx\ncall *%rbx\n` + more + `call *%rbx\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size loads,.-loads\n");`
+	}
 	for name, c := range map[string]struct {
 		source string
 		want   bool
 	}{
-		"nothing":        {"", false},
-		"only called":    {"int plain(void) { return _setjmp(b); }", false},
-		"data":           {"struct { keeps k; leaves l; } ops = { _setjmp, longjmp };", true},
-		"constants":      {"const keeps all[] = { _setjmp };", true},
-		"other routines": {"keeps kept; void keep(void) { kept = _setjmp; }", true},
+		"nothing":          {"", false},
+		"only called":      {"int plain(void) { return _setjmp(b); }", false},
+		"data":             {"struct { keeps k; leaves l; } ops = { _setjmp, longjmp };", true},
+		"constants":        {"const keeps all[] = { _setjmp };", true},
+		"other routines":   {"keeps kept; void keep(void) { kept = _setjmp; }", true},
+		"loaded for calls": {loads(""), false},
+		"loaded and kept":  {"keeps kept;" + loads("mov %rbx,kept(%rip)\\n"), true},
 		"own": {`int own(struct __jmp_buf_tag *); keeps kept = own;
 			__asm__(".globl own\n.type own,@function\nown: .cfi_startproc\nmov (%rsp),%rdx\nmov %rdx,(%rdi)\nlea 8(%rsp),%rdx\nmov %rdx,8(%rdi)\nxor %eax,%eax\nret\n.cfi_endproc\n.size own,.-own\n");`, true},
 	} {

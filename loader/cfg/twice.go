@@ -41,7 +41,7 @@ func (p *Program) CallReturnsTwice(r *Routine, block int) bool {
 	case end == Call: // of what is in no routine
 		return p.twice[r.Blocks[block].Target]
 	}
-	return p.twicePointed
+	return p.twicePointed || p.naming[r.ID]
 }
 
 // findTwice finds what may return twice besides those known by name or by what they do with their
@@ -58,9 +58,45 @@ func (l *linkage) findTwice() {
 		return
 	}
 	l.tailJumps().spread(twice)
-	naming := make([]bool, len(l.drafts))
-	parallel.Each(len(naming), func(i int) { naming[i] = l.names(l.drafts[i], twice) })
-	l.program.twicePointed = l.program.twicePointed || slices.Contains(naming, true) || l.holdsAny(maps.Keys(twice))
+	naming, own := make([]bool, len(l.drafts)), make([]bool, len(l.drafts))
+	parallel.Each(len(naming), func(i int) {
+		if naming[i] = l.names(l.drafts[i], twice); naming[i] {
+			own[i] = l.loadsForCalls(l.drafts[i], twice)
+		}
+	})
+	pointed := l.program.twicePointed || l.holdsAny(maps.Keys(twice))
+	for i, d := range l.drafts {
+		if own[i] {
+			l.program.naming[d.made.ID] = true
+		}
+		pointed = pointed || naming[i] && !own[i]
+	}
+	l.program.twicePointed = pointed
+}
+
+// loadsForCalls says whether a routine does nothing with the addresses of some functions but load them, each into a register
+// that calls spare and that it moves nowhere: as compilers do it for many calls through one slot.
+func (l *linkage) loadsForCalls(d *draft, addrs map[uint64]bool) bool {
+	const load, store = 0x8b, 0x89
+	regs, others := uint16(0), false
+	l.hasInsn(d, func(i int) bool {
+		q, named := &l.insns[i], false
+		if q.Kind == x86.CallInd || q.Kind == x86.JmpInd {
+			return false
+		}
+		eachOperand(q, l.bytes(i), !l.im.PIE, func(addr uint64) { l.eachNamed(addr, func(addr uint64) { named = named || addrs[addr] }) })
+		if reg, _, _ := l.operands(i); named && q.Map == 0 && q.Op == load && isRIPRelative(&q.Inst) && isCalleeSaved(reg) {
+			regs |= bitOf(reg)
+		} else {
+			others = others || named
+		}
+		return others
+	})
+	return !others && !l.hasInsn(d, func(i int) bool {
+		q := &l.insns[i]
+		reg, rm, _ := l.operands(i)
+		return q.Map == 0 && (q.Op == store && regs>>reg&1 != 0 || q.Op == load && !rm.Mem && regs>>rm.Reg&1 != 0)
+	})
 }
 
 // holdsImported says whether data holds the address of a function of another image that may return more than once, be it
