@@ -3,6 +3,7 @@ package cfg
 import (
 	"encoding/binary"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -130,17 +131,16 @@ func (s *resolver) addsToLabels() bool {
 // withLabels returns some targets and all that may be a label of the routine; nil, if those are more
 // than any routine has.
 func (s *resolver) withLabels(targets []int) []int {
-	const most = 1024
 	if s.labels == nil {
 		s.labels = []int{}
 		s.eachLabel(s.d, func(i int) bool {
 			if s.inside(s.d, i) >= 0 {
 				s.labels = append(s.labels, i)
 			}
-			return len(s.labels) > most
+			return len(s.labels) > mostLabels
 		})
 	}
-	if len(s.labels) > most {
+	if len(s.labels) > mostLabels {
 		return nil
 	}
 	return union(targets, s.labels)
@@ -155,7 +155,19 @@ func (s *resolver) isLoose(v value, targets []int) bool {
 	case s.im.PIE: // switches have tables of distances there
 		return true
 	}
-	return s.taken.has(uint64(v.off)) || s.pointedTo.has(uint64(v.off)) || slices.ContainsFunc(targets, func(i int) bool { return s.taken.has(s.insns[i].Addr) })
+	return s.taken.has(uint64(v.off)) || s.pointedTo.has(uint64(v.off)) || s.isExported(uint64(v.off)) || slices.ContainsFunc(targets, func(i int) bool { return s.taken.has(s.insns[i].Addr) })
+}
+
+// isExported says whether other images may know an address by a symbol.
+func (r *recovery) isExported(addr uint64) bool {
+	symbols := r.im.Symbols()
+	i := sort.Search(len(symbols), func(i int) bool { return symbols[i].Addr >= addr })
+	for ; i < len(symbols) && symbols[i].Addr == addr; i++ {
+		if symbols[i].Dynamic {
+			return true
+		}
+	}
+	return false
 }
 
 // isOwnAnchor says whether the entries are distances from where the table begins, as a switch has them: from a place in

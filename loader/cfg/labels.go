@@ -10,6 +10,7 @@ import (
 // function of GNU C leaves its parent's callees by a jump there, as an exception leaves them for a
 // landing pad.
 func (r *recovery) findLabels() {
+	seen := map[int]bool{}
 	for i := range r.insns {
 		taken := r.takenAddress(i)
 		if taken == 0 {
@@ -20,7 +21,8 @@ func (r *recovery) findLabels() {
 			continue
 		}
 		d := r.drafts[r.pieces[r.pieceOf[to]].routine]
-		if d.id != r.pieces[r.pieceOf[i]].routine && !slices.Contains(d.labels, to) {
+		if d.id != r.pieces[r.pieceOf[i]].routine && !seen[to] {
+			seen[to] = true
 			d.labels = append(d.labels, to)
 		}
 	}
@@ -44,15 +46,26 @@ func (r *recovery) takenAddress(i int) uint64 {
 	return 0
 }
 
+// mostLabels is more labels than any routine has.
+const mostLabels = 1024
+
 // linkLabels makes each label a landing pad of every call.
 func (r *recovery) linkLabels(d *draft) {
-	for _, i := range d.labels {
-		to := r.blockOf(d, i)
-		d.pads = append(d.pads, to)
-		for b := range d.blocks {
-			if bl := &d.blocks[b]; isCall(bl) && !slices.Contains(bl.Pads, to) {
-				bl.Pads = append(bl.Pads, to)
-			}
+	switch {
+	case len(d.labels) == 0:
+		return
+	case len(d.labels) > mostLabels:
+		d.leave("too many places in its middle that other routines may jump to")
+		return
+	}
+	labels := make([]int, len(d.labels))
+	for k, i := range d.labels {
+		labels[k] = r.blockOf(d, i)
+	}
+	d.pads = append(d.pads, labels...)
+	for b := range d.blocks {
+		if bl := &d.blocks[b]; isCall(bl) {
+			bl.Pads = union(bl.Pads, labels)
 		}
 	}
 }

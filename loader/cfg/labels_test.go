@@ -240,6 +240,7 @@ func TestThreadedCode(t *testing.T) {
 		observed     int // of four builds
 	}{
 		{"of a table", "static void *const t[] = { &&A, &&B, &&C, &&X }; op = t;", 4},
+		{"of records", "static const struct { char c; void *h; } __attribute__((packed)) t[] = { { 1, &&A }, { 2, &&B }, { 3, &&C }, { 4, &&X } }; records = t; if (q) { goto A; } if (a) { goto B; } if (a & 2) { goto C; } if (a & 4) goto X;", 4},
 		{"of a table, and one stored", "static void *const t[] = { &&A, &&B, &&C }; op = t; halt.h = &&X;", 4},
 		{"stored", "halt.h = &&X; held[0].h = &&A; held[1].h = &&B; held[2].h = &&C;", 2}, // in pairs, by vector instructions
 		{"of distances", "static const int t[] = { &&A - &&A, &&B - &&A, &&C - &&A, &&X - &&A }; for (int i = 0; i < 4; i++) ops[i] = &&A + t[i];", 0},
@@ -247,7 +248,7 @@ func TestThreadedCode(t *testing.T) {
 		{"of distances in place", "static const long t[] = { &&A - &&A, &&B - &&A, &&C - &&A, &&X - &&A }; halt.h = &&X; for (int i = 0; i < 4; i++) ops[i] += t[i];", 0},
 		{"of a table, by a place for jumps from elsewhere", "static void *const t[] = { &&A, &&B, &&C, &&X }; op = t; __asm__ volatile(\"mov %%rsp, %0\" : \"=m\"(held[0].h));", 0},
 	} {
-		source, observed := labels+`struct op { void *h; } held[4], halt; void *const *op; void *ops[4], *volatile base; N long h(long a) { return q += a; }`+strings.Replace(machine, "LABELS", c.labels, 1), 0
+		source, observed := labels+`struct op { void *h; } held[4], halt; void *const *op; void *ops[4], *volatile base; const void *records; N long h(long a) { return q += a; }`+strings.Replace(machine, "LABELS", c.labels, 1), 0
 		for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O2", "-fno-pie", "-no-pie"}} {
 			r := routine(t, recoverFile(t, compile(t, source+callees, flags...)), "f")
 			switch n := fewest(r); {

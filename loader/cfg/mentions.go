@@ -82,7 +82,7 @@ func (m *mentions) next(lo, hi uint64) (uint64, bool) {
 }
 
 // collectMentions reads the whole image for mentions: all, those by instructions that are no
-// indirect jumps, and those by anything but instructions.
+// indirect jumps, and those by anything but instructions and dynamic symbols.
 func collectMentions(im *image.Image, c *code) (all, taken, pointedTo *mentions) {
 	all, taken, pointedTo = newMentions(im.Sections), newMentions(im.Sections), newMentions(im.Sections)
 	parallel.Both(func() {
@@ -93,9 +93,6 @@ func collectMentions(im *image.Image, c *code) (all, taken, pointedTo *mentions)
 			}
 			eachOperand(&c.insns[i], c.bytes(i), !im.PIE, func(addr uint64) {
 				by.add(addr)
-				if !im.PIE {
-					by.addUnaligned(addr)
-				}
 			})
 		}
 		if tables := offsetTables(im); len(tables) > 0 && taken.has(tables[0]) {
@@ -104,6 +101,11 @@ func collectMentions(im *image.Image, c *code) (all, taken, pointedTo *mentions)
 	}, func() { pointedTo.addData(im, c) })
 	all.join(taken)
 	all.join(pointedTo)
+	for _, s := range im.Symbols() {
+		if s.Dynamic {
+			all.add(s.Addr)
+		}
+	}
 	return all, taken, pointedTo
 }
 
@@ -118,12 +120,18 @@ func (m *mentions) join(others *mentions) {
 
 // addData adds what is named elsewhere.
 func (m *mentions) addData(im *image.Image, c *code) {
-	m.addUncovered(im, c)
+	lo, hi := c.pieces[0].Lo, c.pieces[len(c.pieces)-1].Hi
+	c.eachNamedUncovered(im, m.add)
 	for i := range im.Sections {
 		s := &im.Sections[i]
 		// In a position independent file all pointers have relocations but those of the dynamic
 		// section, which the loader relocates unasked.
-		if !isUnwindData(s) && (!im.PIE || s.Name == ".dynamic") {
+		switch {
+		case isUnwindData(s):
+		case !im.PIE:
+			m.addWords(s)
+			m.addPacked(s, lo, hi)
+		case s.Name == ".dynamic":
 			m.addWords(s)
 		}
 	}
@@ -132,11 +140,6 @@ func (m *mentions) addData(im *image.Image, c *code) {
 	}
 	for _, to := range im.Resolvers() {
 		m.add(to)
-	}
-	for _, s := range im.Symbols() {
-		if s.Dynamic {
-			m.add(s.Addr)
-		}
 	}
 	for _, routine := range im.Personalities {
 		m.add(routine)
@@ -168,21 +171,20 @@ func isUnwindData(s *image.Section) bool {
 	return s.Exec || s.Name == ".eh_frame" || s.Name == ".eh_frame_hdr" || s.Name == ".gcc_except_table"
 }
 
-// addUnaligned adds what the word at an address holds that addWords does not see: that of a packed structure.
-func (m *mentions) addUnaligned(addr uint64) {
-	i := m.section(addr)
-	if addr%8 == 0 || i < 0 || isUnwindData(&m.sections[i]) {
-		return
-	}
-	if at := addr - m.sections[i].Addr; at+8 <= uint64(len(m.sections[i].Data)) {
-		m.add(binary.LittleEndian.Uint64(m.sections[i].Data[at:]))
-	}
-}
-
 // addWords adds the aligned words of a section.
 func (m *mentions) addWords(s *image.Section) {
 	for at := int(-s.Addr & 7); at+8 <= len(s.Data); at += 8 {
 		m.add(binary.LittleEndian.Uint64(s.Data[at:]))
+	}
+}
+
+// addPacked adds the words of a section that lead to what is in [lo, hi), wherever they are: packed structures have them
+// at any address.
+func (m *mentions) addPacked(s *image.Section, lo, hi uint64) {
+	for at := 0; at+8 <= len(s.Data); at++ {
+		if word := binary.LittleEndian.Uint64(s.Data[at:]); word-lo < hi-lo {
+			m.add(word)
+		}
 	}
 }
 

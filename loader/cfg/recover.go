@@ -22,7 +22,7 @@ type recovery struct {
 	imports      map[uint64]string
 	mentions     *mentions
 	taken        *mentions   // those by instructions that are no indirect jumps
-	pointedTo    *mentions   // those by anything but instructions of routines
+	pointedTo    *mentions   // those by anything but instructions of routines and dynamic symbols
 	namesTwice   func() bool // findNamesTwice, asked once
 	drafts       []*draft
 	pointedParts []int                     // pieces: see findPointedParts

@@ -11,6 +11,7 @@ type returnUse struct {
 	saves bool // puts it where it may be returned by again, as setjmp does
 	moves bool // changes it: behind the call there may be data for it, and no code
 	drops bool // returns without it, to its caller's caller
+	jumps bool // leaves it to what it jumps to through a register or memory
 }
 
 // writesOperand says whether the instruction, if it is one of the usual, writes to its memory
@@ -105,6 +106,7 @@ func (r *recovery) followReturn(w returnWalk, use *returnUse) []returnWalk {
 		return []returnWalk{next, taken}
 	case x86.JmpInd:
 		_, rm, _ := q.Operands(code, q.end())
+		use.jumps = true
 		use.moves = use.moves || !rm.Mem && w.holding>>rm.Reg&1 != 0
 		return nil
 	case x86.Call:
@@ -256,6 +258,7 @@ func (w *walk) lends(kept map[int64]bool) bool {
 func surelyWritten(q *Insn, reg int8, rm x86.Operand) uint16 {
 	const movsxd = 0x63
 	switch o := q.Op; {
+	case q.OpSize:
 	case q.Map == 1 && (o == 0xb6 || o == 0xb7 || o == 0xbe || o == 0xbf): // movzx, movsx
 		return bitOf(reg)
 	case q.Map != 0:

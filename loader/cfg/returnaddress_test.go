@@ -221,15 +221,16 @@ func TestReturnAddressAsArgument(t *testing.T) {
 		__attribute__((noinline)) long later(long a, long *p) { void *site = __builtin_return_address(0); *p = a; note(later, 0); p[1] = a * 5; note(later, site); return p[2] = a ^ 1; }
 		__attribute__((noinline)) long keeps(long a) { void *site = __builtin_return_address(0); note(keeps, site); held = site; return a; }
 		__attribute__((noinline)) long passes(long a, void **to) { void *volatile site = __builtin_return_address(0); note(passes, 0); *to = site; return a; }
+		__attribute__((noinline)) long reuses(long a, void **p) { note(reuses, __builtin_return_address(0)); held = *p; return a; }
 		struct ctx { void *site; long more; }; __attribute__((noinline)) void keep(struct ctx *c) { held = c->site; }
 		__attribute__((noinline)) long lends(long a) { struct ctx c; c.site = __builtin_return_address(0); c.more = a; keep(&c); return a; }
 		__attribute__((noinline)) long copies(long a, struct ctx *to) { struct ctx c; c.site = __builtin_return_address(0); c.more = a; __asm__("" : "+m"(c)); *to = c; return a; }
-		int main(int c, char **v) { long p[3]; struct ctx x; return argument(c) + later(c, p) + keeps(c) + passes(c, &held) + lends(c) + copies(c, &x); }`
+		int main(int c, char **v) { long p[3]; struct ctx x; return argument(c) + later(c, p) + keeps(c) + passes(c, &held) + lends(c) + copies(c, &x) + reuses(c, (void **)v); }`
 	for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O2", "-finstrument-functions"}} {
 		p := recoverFile(t, compile(t, source+`
 #define HOOK __attribute__((noinline, no_instrument_function)) void
 HOOK __cyg_profile_func_enter(void *f, void *s) {} HOOK __cyg_profile_func_exit(void *f, void *s) {}`, flags...))
-		for symbol, stores := range map[string]bool{"argument": false, "later": false, "main": false, "keeps": true, "passes": true, "lends": true, "copies": true} {
+		for symbol, stores := range map[string]bool{"argument": false, "later": false, "main": false, "reuses": false, "keeps": true, "passes": true, "lends": true, "copies": true} {
 			if r := routine(t, p, symbol); strings.HasPrefix(r.LeftOut, "stores its own return address") != stores || r.LeftOut != "" && !stores {
 				t.Errorf("%q: %s: left out: %q; it stores its return address: %v", flags, symbol, r.LeftOut, stores)
 			}
@@ -260,8 +261,10 @@ func TestReturnsTwiceThroughPointers(t *testing.T) {
 		__attribute__((noinline)) int calls(keeps k) { return k(b) + 1; }
 		int main(int c, char **v) { return calls((keeps)v[0]); } `
 	loads := func(more string) string {
-		return `__asm__(".globl loads\n.type loads,@function\nloads: .cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offset 8\nmov _setjmp@GOTPCREL(%rip),%rbx\ncall *%rbx\n` + more + `call *%rbx\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size loads,.-loads\n");`
+		return `keeps kept; __asm__(".globl loads\n.type loads,@function\nloads: .cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offset 8\nmov _setjmp@GOTPCREL(%rip),%rbx\ncall *%rbx\n` + more + `\ncall *%rbx\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size loads,.-loads\n");`
 	}
+	const own = `int own(struct __jmp_buf_tag *), other(struct __jmp_buf_tag *); __asm__(".globl other\n.type other,@function\nother: .cfi_startproc\nxor %eax,%eax\nret\n.cfi_endproc\n.size other,.-other\n"
+		".globl own\n.type own,@function\nown: .cfi_startproc\nmov (%rsp),%rdx\nmov %rdx,(%rdi)\nlea 8(%rsp),%rdx\nmov %rdx,8(%rdi)\nxor %eax,%eax\nret\n.cfi_endproc\n.size own,.-own\n");`
 	for name, c := range map[string]struct {
 		source string
 		want   bool
@@ -272,9 +275,21 @@ func TestReturnsTwiceThroughPointers(t *testing.T) {
 		"constants":        {"const keeps all[] = { _setjmp };", true},
 		"other routines":   {"keeps kept; void keep(void) { kept = _setjmp; }", true},
 		"loaded for calls": {loads(""), false},
-		"loaded and kept":  {"keeps kept;" + loads("mov %rbx,kept(%rip)\\n"), true},
-		"own": {`int own(struct __jmp_buf_tag *); keeps kept = own;
-			__asm__(".globl own\n.type own,@function\nown: .cfi_startproc\nmov (%rsp),%rdx\nmov %rdx,(%rdi)\nlea 8(%rsp),%rdx\nmov %rdx,8(%rdi)\nxor %eax,%eax\nret\n.cfi_endproc\n.size own,.-own\n");`, true},
+		"and kept":         {loads("mov %rbx,kept(%rip)"), true},
+		"and moved":        {loads("mov %rbx,%rdi"), true},
+		"and loaded from":  {loads(".byte 0x48,0x8b,0xfb"), true}, // mov %rbx,%rdi, the other way
+		"and pushed":       {loads("push %rbx\\n.cfi_adjust_cfa_offset 8\\ncall *%rbx\\npop %rdi\\n.cfi_adjust_cfa_offset -8"), true},
+		"and mangled":      {loads("xor %rbx,%r12"), true},
+		"and in a vector":  {loads("movq %rbx,%xmm0"), true},
+		"and exchanged":    {loads("xchg %rax,%rbx"), true},
+		"as an argument":   {loads("mov _setjmp@GOTPCREL(%rip),%rdi"), true},
+		"in a part of it":  {loads("mov $0,%bx\\nmov %rbx,%rdi"), true},
+		"and overwritten":  {loads("mov %rax,%rbx\\nmov %rbx,%rdi\\nmov _setjmp@GOTPCREL(%rip),%rbx"), false},
+		"out of sight":     {`keeps kept; __asm__("mov _setjmp@GOTPCREL(%rip),%rdi\nmov %rdi,kept(%rip)\nret\n");`, true},
+		"own":              {own + `keeps kept = own;`, true},
+		"own, packed":      {own + `const struct { char c; keeps k; } __attribute__((packed)) all[] = { { 1, other }, { 2, own } };`, true},
+		"own, by distance": {own + `__asm__(".section .rodata\n.p2align 2\n.globl all\n.hidden all\nall: .long other-all, own-all\n.text\n"); extern const int all[] __attribute__((visibility("hidden"))); long first(long i) { return (long)all + all[i]; }`, true},
+		"own, called":      {own + `int direct(void) { return own(b) + other(b); }`, false},
 	} {
 		for _, flags := range [][]string{{"-O1"}, {"-O1", "-fno-pie", "-no-pie"}, {"-O1", "-fno-plt"}} {
 			p := recoverFile(t, compile(t, calls+c.source, flags...))
@@ -283,6 +298,31 @@ func TestReturnsTwiceThroughPointers(t *testing.T) {
 				if got := p.CallReturnsTwice(r, b); r.Blocks[b].End == cfg.CallInd && got != c.want {
 					t.Errorf("%s, %q: a call through a pointer may return twice: %v, want %v", name, flags, got, c.want)
 				}
+			}
+			if !strings.Contains(c.source, "loads:") {
+				continue
+			}
+			for b, r := 0, routine(t, p, "loads"); b < len(r.Blocks); b++ {
+				if r.Blocks[b].End == cfg.CallInd && !p.CallReturnsTwice(r, b) {
+					t.Errorf("%s, %q: the call of setjmp through a register returns but once", name, flags)
+				}
+			}
+		}
+	}
+}
+
+// What ends by a jump through a pointer returns as often as what it jumps to.
+func TestReturnsTwiceThroughTailJumps(t *testing.T) {
+	for pointer, want := range map[string]bool{"0": false, "_setjmp": true} {
+		p := recoverFile(t, compile(t, `
+			#include <setjmp.h>
+			jmp_buf b; typedef int (*keeps)(struct __jmp_buf_tag *); volatile keeps kept = `+pointer+`; volatile int n;
+			__attribute__((noinline)) int tail(keeps k, struct __jmp_buf_tag *b) { n++; return k(b); }
+			int main(int c, char **v) { return tail(kept, b) + 1; }`, "-O2"))
+		r := routine(t, p, "main")
+		for b := range r.Blocks {
+			if got := p.CallReturnsTwice(r, b); r.Blocks[b].End == cfg.Call && got != want {
+				t.Errorf("data holds %s: a call of what tail jumps through a pointer may return twice: %v, want %v", pointer, got, want)
 			}
 		}
 	}

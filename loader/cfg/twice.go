@@ -54,10 +54,11 @@ func (l *linkage) findTwice() {
 		}
 	}
 	l.program.twicePointed = l.holdsImported()
-	if len(twice) == 0 {
+	if len(twice) == 0 && !l.program.twicePointed {
 		return
 	}
-	l.tailJumps().spread(twice)
+	jumps := l.tailJumps()
+	jumps.spread(twice)
 	naming, own := make([]bool, len(l.drafts)), make([]bool, len(l.drafts))
 	parallel.Each(len(naming), func(i int) {
 		if naming[i] = l.names(l.drafts[i], twice); naming[i] {
@@ -69,49 +70,100 @@ func (l *linkage) findTwice() {
 		if own[i] {
 			l.program.naming[d.made.ID] = true
 		}
-		pointed = pointed || naming[i] && !own[i]
+		pointed = pointed || naming[i] && !own[i] || twice[d.addr] && l.isTaken(d)
 	}
-	l.program.twicePointed = pointed
+	if pointed {
+		l.program.twicePointed = true
+		l.addIndirectJumps(twice)
+		jumps.spread(twice)
+	}
+}
+
+// addIndirectJumps adds the routines that may end by a jump to where a register or memory says.
+func (l *linkage) addIndirectJumps(twice map[uint64]bool) {
+	for _, d := range l.drafts {
+		if l.mayJumpIndirectly(d) {
+			twice[d.addr] = true
+		}
+	}
 }
 
 // loadsForCalls says whether a routine does nothing with the addresses of some functions but load them, each into a register
-// that calls spare and that it moves nowhere: as compilers do it for many calls through one slot.
+// that calls spare and that nothing but calls uses: as compilers do it for many calls through one slot.
 func (l *linkage) loadsForCalls(d *draft, addrs map[uint64]bool) bool {
-	const load, store = 0x8b, 0x89
-	regs, others := uint16(0), false
+	if d.leftOut != "" {
+		return false
+	}
+	named, loads := 0, 0
 	l.hasInsn(d, func(i int) bool {
-		q, named := &l.insns[i], false
-		if q.Kind == x86.CallInd || q.Kind == x86.JmpInd {
-			return false
+		if l.insnNames(i, addrs) {
+			named++
 		}
-		eachOperand(q, l.bytes(i), !l.im.PIE, func(addr uint64) { l.eachNamed(addr, func(addr uint64) { named = named || addrs[addr] }) })
-		if reg, _, _ := l.operands(i); named && q.Map == 0 && q.Op == load && isRIPRelative(&q.Inst) && isCalleeSaved(reg) {
-			regs |= bitOf(reg)
-		} else {
-			others = others || named
-		}
-		return others
+		return false
 	})
-	return !others && !l.hasInsn(d, func(i int) bool {
-		q := &l.insns[i]
-		reg, rm, _ := l.operands(i)
-		return q.Map == 0 && (q.Op == store && regs>>reg&1 != 0 || q.Op == load && !rm.Mem && regs>>rm.Reg&1 != 0)
-	})
-}
-
-// holdsImported says whether data holds the address of a function of another image that may return more than once, be it
-// that of its stub.
-func (r *recovery) holdsImported() bool {
-	return slices.ContainsFunc(r.im.Foreign(), isReturnsTwiceSymbol) || r.holdsAny(func(yield func(addr uint64) bool) {
-		for addr, name := range r.imports {
-			if isReturnsTwiceSymbol(name) && !yield(addr) {
-				return
+	for b := range d.blocks {
+		for k := range d.blocks[b].Insns {
+			i := int(d.first[b]) + k
+			if reg, _, _ := l.operands(i); l.insnNames(i, addrs) && isLoad(&l.insns[i].Inst) && isCalleeSaved(reg) && l.onlyCalls(d, b, k+1, reg) {
+				loads++
 			}
 		}
-	})
+	}
+	return loads == named
 }
 
-// holdsAny says whether data holds one of some addresses of code.
+// onlyCalls says whether nothing but calls through a register uses what it holds at an instruction of block b.
+func (r *recovery) onlyCalls(d *draft, b, insn int, reg int8) bool {
+	seen := make([]bool, len(d.blocks))
+	work := []int{}
+	follow := func(b, insn int) bool {
+		bl := &d.blocks[b]
+		for k := range bl.Insns[insn:] {
+			q := &bl.Insns[insn+k]
+			op := newOperation(q, r.bytes(int(d.first[b])+insn+k))
+			switch {
+			case q.Kind == x86.CallInd:
+			case surelyWritten(q, op.reg, op.rm)&bitOf(reg) != 0:
+				return true
+			case op.mentions(reg):
+				return false
+			}
+		}
+		work = append(append(work, bl.Succ...), bl.Pads...)
+		return true
+	}
+	only := follow(b, insn)
+	for only && len(work) > 0 {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		if b >= 0 && !seen[b] {
+			seen[b] = true
+			only = follow(b, 0)
+		}
+	}
+	return only
+}
+
+// holdsImported says whether data or code in no routine names a function of another image that may return more than once,
+// its stub, or its slot.
+func (r *recovery) holdsImported() bool {
+	twice := map[uint64]bool{}
+	for addr, name := range r.imports {
+		if isReturnsTwiceSymbol(name) {
+			twice[addr] = true
+		}
+	}
+	if slices.ContainsFunc(r.im.Foreign(), isReturnsTwiceSymbol) || r.holdsAny(maps.Keys(twice)) {
+		return true
+	}
+	named := false
+	if len(twice) > 0 {
+		r.eachNamedUncovered(r.im, func(addr uint64) { named = named || twice[addr] })
+	}
+	return named
+}
+
+// holdsAny says whether data holds one of some addresses of code, or code in no routine names it.
 func (r *recovery) holdsAny(addrs iter.Seq[uint64]) bool {
 	for addr := range addrs {
 		if in := r.im.SectionAt(addr); in != nil && in.Exec && r.pointedTo.has(addr) {
@@ -134,7 +186,8 @@ func (r *recovery) mayCallWhatReturnsTwice(d *draft) bool {
 		case name != "":
 			return isReturnsTwiceSymbol(name)
 		case b.End == Call:
-			return r.mayReturnTwice(r.insns[i].target())
+			to := r.insns[i].target()
+			return r.mayReturnTwice(to) || r.returnUse(to).jumps && r.namesTwice()
 		}
 		return r.namesTwice()
 	})
@@ -186,12 +239,21 @@ func (l *linkage) names(d *draft, addrs map[uint64]bool) (found bool) {
 // and jumps apart, and for what is in a slot there.
 func (l *linkage) eachName(d *draft, visit func(addr uint64)) {
 	l.hasInsn(d, func(i int) bool {
-		q := &l.insns[i]
-		if q.Kind != x86.CallInd && q.Kind != x86.JmpInd {
-			eachOperand(q, l.bytes(i), !l.im.PIE, func(addr uint64) { l.eachNamed(addr, visit) })
-		}
+		l.eachInsnName(i, visit)
 		return false
 	})
+}
+
+func (l *linkage) eachInsnName(i int, visit func(addr uint64)) {
+	if q := &l.insns[i]; q.Kind != x86.CallInd && q.Kind != x86.JmpInd {
+		eachOperand(q, l.bytes(i), !l.im.PIE, func(addr uint64) { l.eachNamed(addr, visit) })
+	}
+}
+
+// insnNames says whether an instruction takes one of the addresses, or loads from it.
+func (l *linkage) insnNames(i int, addrs map[uint64]bool) (found bool) {
+	l.eachInsnName(i, func(addr uint64) { found = found || addrs[addr] })
+	return found
 }
 
 // hasInsn says whether any instruction of a routine that may run is of a kind.

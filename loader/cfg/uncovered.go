@@ -50,12 +50,12 @@ func (c *code) nextPiece(addr, end uint64) uint64 {
 	return end
 }
 
-// addUncovered adds what the code mentions that no frame description entry covers. Nobody sees its
-// calls and jumps made: they are mentions too.
-func (m *mentions) addUncovered(im *image.Image, c *code) {
+// eachNamedUncovered calls back with what the code names that no frame description entry covers. Nobody
+// sees its calls and jumps made: it names where they lead, too.
+func (c *code) eachNamedUncovered(im *image.Image, visit func(addr uint64)) {
 	for i := range im.Sections {
 		if s := &im.Sections[i]; s.Exec && !isStubs(s) {
-			c.eachUncovered(s, func(lo, hi uint64) { m.addCode(s.Data[lo-s.Addr:hi-s.Addr], lo, !im.PIE) })
+			c.eachUncovered(s, func(lo, hi uint64) { eachNamedIn(s.Data[lo-s.Addr:hi-s.Addr], lo, !im.PIE, visit) })
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (c *code) eachUncovered(s *image.Section, visit func(lo, hi uint64)) {
 	}
 }
 
-func (m *mentions) addCode(code []byte, addr uint64, absolute bool) {
+func eachNamedIn(code []byte, addr uint64, absolute bool, visit func(addr uint64)) {
 	for at := 0; at < len(code); {
 		in, ok := x86.Decode(code[at:])
 		if !ok {
@@ -83,9 +83,9 @@ func (m *mentions) addCode(code []byte, addr uint64, absolute bool) {
 		}
 		q := Insn{Addr: addr + uint64(at), Inst: in}
 		if isRelative(q.Kind) {
-			m.add(q.target())
+			visit(q.target())
 		}
-		eachOperand(&q, code[at:at+int(in.Len)], absolute, m.add)
+		eachOperand(&q, code[at:at+int(in.Len)], absolute, visit)
 		at += int(in.Len)
 	}
 }

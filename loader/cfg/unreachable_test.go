@@ -177,3 +177,17 @@ func TestPartsOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// A part that data leads into may be another's as well, but for one that goes back into its routine.
+func TestPartThatDataLeadsTo(t *testing.T) {
+	const source = `__asm__("other.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\nmov $7,%eax\nin_cold: ENDS\n.cfi_endproc\n"
+		BEGIN(other) "sub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njz other.cold\nother_back: add $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(other)
+		".data\n.quad in_cold\n.text\n");
+		int other(int); int main(int c, char **v) { return other(c); }`
+	for ends, leftOut := range map[string]string{"jmp other_back": "", "call abort": "jumped to in its middle"} {
+		r := routine(t, recoverFile(t, compile(t, beginEnd+strings.ReplaceAll(source, "ENDS", ends), "-O1")), "other")
+		if !strings.HasPrefix(r.LeftOut, leftOut) || (leftOut == "") != (r.LeftOut == "") {
+			t.Errorf("a part that ends by %s: its routine is left out: %q, want %q", ends, r.LeftOut, leftOut)
+		}
+	}
+}
