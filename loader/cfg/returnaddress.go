@@ -262,7 +262,7 @@ func surelyWritten(q *Insn, reg int8, rm x86.Operand) uint16 {
 	case q.Map == 1 && (o == 0xb6 || o == 0xb7 || o == 0xbe || o == 0xbf): // movzx, movsx
 		return bitOf(reg)
 	case q.Map != 0:
-	case o == 0x8b && (rm.Mem || rm.Reg != reg), o == lea, o == movsxd:
+	case (o == 0x8b || o == movsxd) && (rm.Mem || rm.Reg != reg), o == lea && rm.Base != reg && rm.Index != reg:
 		return bitOf(reg)
 	case o == 0x89 && !rm.Mem && rm.Reg != reg:
 		return bitOf(rm.Reg)

@@ -282,6 +282,7 @@ func TestReturnsTwiceThroughPointers(t *testing.T) {
 		"and mangled":      {loads("xor %rbx,%r12"), true},
 		"and in a vector":  {loads("movq %rbx,%xmm0"), true},
 		"and exchanged":    {loads("xchg %rax,%rbx"), true},
+		"and added to":     {loads("lea (%rbx),%rbx\\nmov %rbx,%rdi"), true},
 		"as an argument":   {loads("mov _setjmp@GOTPCREL(%rip),%rdi"), true},
 		"in a part of it":  {loads("mov $0,%bx\\nmov %rbx,%rdi"), true},
 		"and overwritten":  {loads("mov %rax,%rbx\\nmov %rbx,%rdi\\nmov _setjmp@GOTPCREL(%rip),%rbx"), false},

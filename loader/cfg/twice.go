@@ -91,57 +91,52 @@ func (l *linkage) addIndirectJumps(twice map[uint64]bool) {
 // loadsForCalls says whether a routine does nothing with the addresses of some functions but load them, each into a register
 // that calls spare and that nothing but calls uses: as compilers do it for many calls through one slot.
 func (l *linkage) loadsForCalls(d *draft, addrs map[uint64]bool) bool {
-	if d.leftOut != "" {
+	if l.isUnknown(d) {
 		return false
 	}
-	named, loads := 0, 0
-	l.hasInsn(d, func(i int) bool {
-		if l.insnNames(i, addrs) {
-			named++
-		}
-		return false
-	})
-	for b := range d.blocks {
-		for k := range d.blocks[b].Insns {
-			i := int(d.first[b]) + k
-			if reg, _, _ := l.operands(i); l.insnNames(i, addrs) && isLoad(&l.insns[i].Inst) && isCalleeSaved(reg) && l.onlyCalls(d, b, k+1, reg) {
-				loads++
-			}
-		}
+	held, work := make([]uint16, len(d.blocks)), make([]int, len(d.blocks))
+	for b := range work {
+		work[b] = b
 	}
-	return loads == named
-}
-
-// onlyCalls says whether nothing but calls through a register uses what it holds at an instruction of block b.
-func (r *recovery) onlyCalls(d *draft, b, insn int, reg int8) bool {
-	seen := make([]bool, len(d.blocks))
-	work := []int{}
-	follow := func(b, insn int) bool {
-		bl := &d.blocks[b]
-		for k := range bl.Insns[insn:] {
-			q := &bl.Insns[insn+k]
-			op := newOperation(q, r.bytes(int(d.first[b])+insn+k))
-			switch {
-			case q.Kind == x86.CallInd:
-			case surelyWritten(q, op.reg, op.rm)&bitOf(reg) != 0:
-				return true
-			case op.mentions(reg):
-				return false
-			}
-		}
-		work = append(append(work, bl.Succ...), bl.Pads...)
-		return true
-	}
-	only := follow(b, insn)
-	for only && len(work) > 0 {
+	for len(work) > 0 {
 		b := work[len(work)-1]
 		work = work[:len(work)-1]
-		if b >= 0 && !seen[b] {
-			seen[b] = true
-			only = follow(b, 0)
+		holds, only := l.passLoads(d, b, held[b], addrs)
+		if !only {
+			return false
+		}
+		for _, to := range slices.Concat(d.blocks[b].Succ, d.blocks[b].Pads) {
+			if to >= 0 && held[to]|holds != held[to] {
+				held[to] |= holds
+				work = append(work, to)
+			}
 		}
 	}
-	return only
+	return true
+}
+
+// passLoads returns the registers that may hold one of the addresses when block b has run, of those that do when it begins;
+// only: nothing but calls uses them.
+func (l *linkage) passLoads(d *draft, b int, holds uint16, addrs map[uint64]bool) (after uint16, only bool) {
+	for k := range d.blocks[b].Insns {
+		i := int(d.first[b]) + k
+		op := newOperation(&l.insns[i], l.bytes(i))
+		switch {
+		case l.insnNames(i, addrs):
+			if !isLoad(&op.Inst) || !isCalleeSaved(op.reg) {
+				return 0, false
+			}
+			holds |= bitOf(op.reg)
+		case op.Kind != x86.CallInd:
+			holds &^= surelyWritten(op.Insn, op.reg, op.rm)
+			for reg := range int8(16) {
+				if holds&bitOf(reg) != 0 && op.mentions(reg) {
+					return 0, false
+				}
+			}
+		}
+	}
+	return holds, true
 }
 
 // holdsImported says whether data or code in no routine names a function of another image that may return more than once,
