@@ -2,6 +2,7 @@ package attach
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"wpptrace/bpf"
@@ -17,6 +18,26 @@ type Metrics struct {
 	LongChain             uint64 // chains of callers too long to follow
 	HighAddress           uint64 // frames above 2^47
 	Unreported            uint64 // hits while probes were put in and out, or counted alone
+}
+
+// LogValue lists the failures that there were.
+func (m Metrics) LogValue() slog.Value {
+	var list []slog.Attr
+	for _, f := range []struct {
+		what string
+		n    uint64
+	}{
+		{"lost hits", m.LostHits}, {"lost batches", m.LostBatches}, {"lost by nobody knows whom", m.LostByWhom}, {"hits without memory", m.NoStorage},
+		{"hits of no known probe", m.NoSite}, {"unreadable", m.Unreadable}, {"long chains of callers", m.LongChain}, {"frames too high", m.HighAddress}, {"not reported", m.Unreported},
+	} {
+		if f.n > 0 {
+			list = append(list, slog.Uint64(f.what, f.n))
+		}
+	}
+	if len(list) == 0 {
+		return slog.StringValue("none")
+	}
+	return slog.GroupValue(list...)
 }
 
 // Metrics reads the failures so far.
