@@ -181,12 +181,14 @@ func arguments(n int) string {
 // exactly makes a check of the number of arguments that says what is expected.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if _, err := strconv.Atoi(strings.Join(args, "")); n == 0 && err == nil {
-			return usagef("%s expected; a process is named by -p: -p %s", what, args[0])
+		if len(args) == n {
+			return nil
 		}
-		if len(args) != n {
-			return usagef("%s expected, not %s", what, arguments(len(args)))
+		if n == 0 && len(args) == 1 {
+			if _, err := strconv.Atoi(args[0]); err == nil {
+				return usagef("%s expected; a process is named by -p: -p %s", what, args[0])
+			}
 		}
-		return nil
+		return usagef("%s expected, not %s", what, arguments(len(args)))
 	}
 }
