@@ -224,3 +224,17 @@ func TestTailToItself(t *testing.T) {
 		}
 	}
 }
+
+// What lies behind a table may look like an entry that leads to the jump itself, where it would stay for ever.
+func TestTableBeforeWhatLeadsToItsJump(t *testing.T) {
+	source := beginEnd + `
+__asm__(BEGIN(f) "lea of_f(%rip),%rdx\nmovzbl (%rdi),%eax\nmovslq (%rdx,%rax,4),%rax\nadd %rdx,%rax\n3: notrack jmp *%rax\n1: mov $1,%eax\nret\n2: mov $2,%eax\nret\n" END(f)
+	".section .rodata\n.p2align 2\nof_f: .long 1b-of_f, 2b-of_f\nof_g: .long 3b-of_f, 1b-of_f\n.text\n"
+	BEGIN(g) "lea of_g(%rip),%rax\nret\n" END(g));
+int f(char *), *g(void);
+int main(int c, char **v) { return f(*v) + *g(); }`
+	r := routine(t, recoverFile(t, compile(t, source, "-O1")), "f")
+	if n := fewest(r); r.LeftOut != "" || n != 2 {
+		t.Errorf("a jump of %d ways, want 2; left out: %q", n, r.LeftOut)
+	}
+}
