@@ -180,7 +180,7 @@ func compile(flag string, expressions []string, c *cfg.Program, name string, may
 			found = found || selection{}.matches(one, r)
 		}
 		if !found && !mayMiss {
-			return nil, fmt.Errorf("select routines of %s: %s %q matches none of %d: wpptrace plan -v lists them; --lib observes those of shared libraries", name, flag, text, len(c.Routines))
+			return nil, fmt.Errorf("select routines of %s: %s %q matches none of %d routines: wpptrace plan -v lists them; --lib observes those of shared libraries", name, flag, text, len(c.Routines))
 		}
 		list = append(list, re)
 	}

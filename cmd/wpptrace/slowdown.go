@@ -105,7 +105,7 @@ func (e estimate) tell() string {
 func (e estimate) tellLikely() string {
 	switch {
 	case e.expected > 0:
-		return fmt.Sprintf("some %s times as its plan lets expect, at least %s", factor(e.expected), times(e.atLeast()))
+		return fmt.Sprintf("some %s times, as its plan lets expect (for sure: %s)", factor(e.expected), times(e.atLeast()))
 	case e.vague():
 		return fmt.Sprintf("some %s, at least %s", times(e.slower()), times(e.atLeast()))
 	}
