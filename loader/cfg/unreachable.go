@@ -51,7 +51,13 @@ func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 func (r *recovery) isAbsent(d *draft, frame image.CFA, addr uint64, i int) bool {
 	named, full := r.partAt(d, addr)
 	begins := r.frameAt(i)
-	return !full && frame != entryCFA && contradict(frame, begins) && begins.Off > entryCFA.Off && (named || r.goesBack(i))
+	return !full && frame != entryCFA && contradict(frame, begins) && begins.Off > entryCFA.Off && (named || r.goesBack(i) || r.hasPads(i))
+}
+
+// hasPads says whether the part that instruction i is in has landing pads: linkers fold none with another's, for with a
+// frame that is not its own nothing could be thrown in it.
+func (r *recovery) hasPads(i int) bool {
+	return slices.ContainsFunc(r.pieces[r.pieceOf[i]].Calls, func(site image.CallSite) bool { return site.Pad != 0 })
 }
 
 // goesBack says whether what begins at instruction i returns, or jumps back into the rest of its

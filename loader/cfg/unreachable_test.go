@@ -191,3 +191,26 @@ func TestPartThatDataLeadsTo(t *testing.T) {
 		}
 	}
 }
+
+// A part with landing pads is no other routine's as well: what jumps there with another frame never does.
+func TestPartWithLandingPadsIsNotFolded(t *testing.T) {
+	const source = `__asm__(".section .text.unlikely,\"ax\"\nf.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\ncall abort\n.cfi_endproc\n"
+		"g.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 48\nPADS4: call abort\n5: call abort\n6:\n.cfi_endproc\n.text\n"
+		BEGIN(f) "sub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njs f.cold\njz g.cold\nadd $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(f)
+		BEGIN(g) "sub $40,%rsp\n.cfi_adjust_cfa_offset 40\ntest %edi,%edi\njz g.cold\nadd $40,%rsp\n.cfi_adjust_cfa_offset -40\nret\n" END(g)
+		".section .gcc_except_table,\"a\"\nsites: .byte 255,255,1\n.uleb128 2f-1f\n1: .uleb128 4b-g.cold, 5b-4b, 5b-g.cold, 0\n2:\n.text\n");
+		int f(int), g(int), __gcc_personality_v0(); void *used = __gcc_personality_v0; int main(int c, char **v) { return f(c) + g(c); }`
+	for pads, leftOut := range map[string]bool{"": true, `.cfi_personality 3,__gcc_personality_v0\n.cfi_lsda 3,sites\n`: false} {
+		path := compile(t, beginEnd+strings.ReplaceAll(source, "PADS", pads), "-O1", "-w", "-fno-pie", "-no-pie")
+		named := recoverFile(t, path)
+		if b, err := exec.Command("strip", path).CombinedOutput(); err != nil {
+			t.Fatalf("strip: %v\n%s", err, b)
+		}
+		stripped := recoverFile(t, path)
+		for _, symbol := range []string{"f", "g"} {
+			if r := stripped.At(routine(t, named, symbol).Addr); (r.LeftOut != "") != leftOut {
+				t.Errorf("pads %q: %s is left out: %q, want %v", pads, symbol, r.LeftOut, leftOut)
+			}
+		}
+	}
+}
