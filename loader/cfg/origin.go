@@ -229,8 +229,11 @@ func (s *resolver) writes(b int) (out uint32) {
 	for k := range bl.Insns {
 		q := &bl.Insns[k]
 		i := int(s.d.first[b]) + k
-		if q.Kind == x86.Call || q.Kind == x86.CallInd || q.Kind == x86.Syscall {
+		switch q.Kind {
+		case x86.Call, x86.CallInd, x86.Syscall:
 			out |= uint32(s.clobbers(i))
+			continue
+		case x86.Jmp, x86.Jcc, x86.JmpInd:
 			continue
 		}
 		op := newOperation(q, s.bytes(i))

@@ -109,7 +109,7 @@ func (s *resolver) explore(way []int, g goal) (*table, certainty) {
 	var all *table
 	worst := exact
 	for _, p := range s.d.preds[first] {
-		if s.addsNothing(append(way, int(p)), g) {
+		if s.addsNothing(append(way, int(p)), g) || len(way) <= mostAround && s.keepsAround(way, int(p), g) {
 			continue
 		}
 		if slices.Contains(way, int(p)) {
@@ -149,6 +149,97 @@ func (s *resolver) addsNothing(way []int, g goal) bool {
 		})
 	}
 	return false
+}
+
+// mostAround is how many blocks a way may have at which a loop begins that changes nothing.
+const mostAround = 2
+
+// keepsAround says whether predecessor p of the block that a way begins with is reached through that block alone, and none of
+// the registers changes meanwhile that the address comes of: it is the same in each round of the loop, as compilers have it
+// that load the entry of a switch before.
+func (s *resolver) keepsAround(way []int, p int, g goal) bool {
+	first := way[len(way)-1]
+	needed, ok := s.addressComesOf(way)
+	if !ok || g.early || s.wroteAny(first, needed) {
+		return false
+	}
+	seen, work := map[int]bool{first: true}, []int{p}
+	for len(work) > 0 {
+		k := work[len(work)-1]
+		work = work[:len(work)-1]
+		if seen[k] {
+			continue
+		}
+		if s.steps.Add(-1) <= 0 || s.entry[k] || len(s.d.preds[k]) == 0 || s.wroteAny(k, needed) {
+			return false
+		}
+		seen[k] = true
+		for _, before := range s.d.preds[k] {
+			work = append(work, int(before))
+		}
+	}
+	return true
+}
+
+// wroteAny says whether block b may write one of some registers.
+func (s *resolver) wroteAny(b int, registers uint16) bool {
+	for reg := range int8(16) {
+		if registers&bitOf(reg) != 0 && s.mayWrite(location{block: b, reg: reg}, b) {
+			return true
+		}
+	}
+	return false
+}
+
+// addressComesOf returns the registers, as a way begins, of which the address comes that the jump behind it goes to. ok is
+// false if it comes of memory that may change, or of anything that is not usual.
+func (s *resolver) addressComesOf(way []int) (needed uint16, ok bool) {
+	for _, b := range way {
+		for k := len(s.d.blocks[b].Insns) - 1; k >= 0; k-- {
+			op := newOperation(&s.d.blocks[b].Insns[k], s.bytes(int(s.d.first[b])+k))
+			if needed, ok = comesOf(&op, needed); !ok {
+				return 0, false
+			}
+		}
+	}
+	return needed, true
+}
+
+// comesOf returns of which registers some come that an instruction may have set.
+func comesOf(op *operation, needed uint16) (before uint16, ok bool) {
+	const add, addTo, load, store, movsxd = 0x03, 0x01, 0x8b, 0x89, 0x63
+	switch {
+	case op.Kind == x86.Jmp, op.Kind == x86.Jcc, op.Kind == x86.Other && writtenRegisters(op)&needed == 0:
+		return needed, true
+	case op.Kind != x86.JmpInd && op.Kind != x86.Other:
+		return 0, false
+	}
+	switch o := op.Op; {
+	case op.OpSize, op.rm.Mem && o != lea && (op.rm.Base < 0 && op.rm.Index < 0 || op.rm.Base == rsp || op.rm.Base == rbp):
+		return 0, false
+	case op.Kind == x86.JmpInd:
+		return operandRegisters(op.rm), true
+	case op.Map == 0 && (o == add || o == addTo && !op.rm.Mem):
+		return needed | operandRegisters(op.rm) | bitOf(op.reg), true
+	case op.Map == 0 && (o == load || o == lea || o == movsxd):
+		return needed&^bitOf(op.reg) | operandRegisters(op.rm), true
+	case op.Map == 0 && o == store:
+		return needed&^bitOf(op.rm.Reg) | bitOf(op.reg), true
+	}
+	return 0, false
+}
+
+// operandRegisters are those of an operand, or of its address.
+func operandRegisters(rm x86.Operand) (set uint16) {
+	if !rm.Mem {
+		return bitOf(rm.Reg)
+	}
+	for _, reg := range [...]int8{rm.Base, rm.Index} {
+		if reg >= 0 {
+			set |= bitOf(reg)
+		}
+	}
+	return set
 }
 
 // merge returns a table that has the targets of both.
