@@ -62,9 +62,14 @@ func (r *recovery) linkLabels(d *draft) {
 	for k, i := range d.labels {
 		labels[k] = r.blockOf(d, i)
 	}
+	labels = slices.Clip(labels)
 	d.pads = append(d.pads, labels...)
 	for b := range d.blocks {
-		if bl := &d.blocks[b]; isCall(bl) {
+		switch bl := &d.blocks[b]; {
+		case !isCall(bl):
+		case len(bl.Pads) == 0:
+			bl.Pads = labels // one list for all, which are many
+		default:
 			bl.Pads = union(bl.Pads, labels)
 		}
 	}

@@ -55,23 +55,25 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 // tableFor returns the table of the jump that ends a block, or nil.
 func (s *resolver) tableFor(b int, guesses bool) *table {
 	t := s.exploreFrom(b, goal{address: s.jumpOperand(b), jump: s.d.last(b), guesses: guesses})
-	if t != nil {
-		s.dropEndless(t, s.d.last(b))
+	if t == nil || s.dropEndless(t, s.d.last(b)) && len(t.targets) == 0 {
+		return nil
 	}
 	return t
 }
 
-// dropEndless drops the targets of a jump through a register that jump through the same one: they would lead to themselves
-// for ever. What lies behind a table looks like that by chance.
-func (s *resolver) dropEndless(t *table, jump int) {
+// dropEndless drops the targets of a jump through a register that jump through the same one, and says whether there are such:
+// they would lead to themselves for ever. What lies behind a table looks like that by chance.
+func (s *resolver) dropEndless(t *table, jump int) bool {
 	_, rm, _ := s.operands(jump)
 	isEndless := func(i int) bool {
 		_, to, _ := s.operands(i)
 		return s.insns[i].Kind == x86.JmpInd && !rm.Mem && !to.Mem && to.Reg == rm.Reg
 	}
-	if slices.ContainsFunc(t.targets, isEndless) {
-		t.targets, t.indexed, t.check = slices.DeleteFunc(union(t.targets, nil), isEndless), false, noCheck
+	if !slices.ContainsFunc(t.targets, isEndless) {
+		return false
 	}
+	t.targets, t.indexed, t.check = slices.DeleteFunc(union(t.targets, nil), isEndless), false, noCheck
+	return true
 }
 
 // jumpOperand gives what the operand holds of the indirect jump that ends a block.

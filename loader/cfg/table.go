@@ -170,7 +170,7 @@ func (s *resolver) keepsAround(way []int, p int, g goal) bool {
 		if seen[k] {
 			continue
 		}
-		if s.steps.Add(-1) <= 0 || s.entry[k] || len(s.d.preds[k]) == 0 || s.wroteAny(k, needed) {
+		if s.steps.Add(-1-int64(len(s.d.preds[k]))) <= 0 || s.entry[k] || len(s.d.preds[k]) == 0 || s.wroteAny(k, needed) {
 			return false
 		}
 		seen[k] = true
@@ -192,7 +192,7 @@ func (s *resolver) wroteAny(b int, registers uint16) bool {
 }
 
 // addressComesOf returns the registers, as a way begins, of which the address comes that the jump behind it goes to. ok is
-// false if it comes of memory that may change, or of anything that is not usual.
+// false if it comes of memory, which may change, or of anything that is not usual.
 func (s *resolver) addressComesOf(way []int) (needed uint16, ok bool) {
 	for _, b := range way {
 		for k := len(s.d.blocks[b].Insns) - 1; k >= 0; k-- {
@@ -215,10 +215,10 @@ func comesOf(op *operation, needed uint16) (before uint16, ok bool) {
 		return 0, false
 	}
 	switch o := op.Op; {
-	case op.OpSize, op.rm.Mem && o != lea && (op.rm.Base < 0 && op.rm.Index < 0 || op.rm.Base == rsp || op.rm.Base == rbp):
+	case op.OpSize, op.rm.Mem && o != lea:
 		return 0, false
-	case op.Kind == x86.JmpInd:
-		return operandRegisters(op.rm), true
+	case op.Kind == x86.JmpInd: // that of the goal: of another nothing but the target it led to is known
+		return bitOf(op.rm.Reg), needed == 0
 	case op.Map == 0 && (o == add || o == addTo && !op.rm.Mem):
 		return needed | operandRegisters(op.rm) | bitOf(op.reg), true
 	case op.Map == 0 && (o == load || o == lea || o == movsxd):
