@@ -123,7 +123,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	o.memory.add(f)
 	f.BoolVar(&o.json, "json", false, "print the figures of the recording as one JSON object instead of the hot subpaths, where these would go; with --, -q leaves nothing else on stderr, but for what COMMAND writes there")
 	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, losses, an end before its time, and what --json asks for")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, losses, an end by --max-slowdown, and what --json asks for")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell what is being done")
 }
 

@@ -30,9 +30,7 @@ const (
 )
 
 // isEarly says that the recording was to go on.
-func (o occasion) isEarly() bool {
-	return o == onExec || o == onSlowDown || o == onGuardLost || o == onFailure
-}
+func (o occasion) isEarly() bool { return o == onSlowDown || o == onGuardLost || o == onFailure }
 
 // signals are the wishes of the user during a recording.
 type signals struct {
