@@ -227,26 +227,55 @@ func (f *frame) passReturn(b int, holds uint16, kept map[int64]bool) (after uint
 	return holds, false
 }
 
-// lends says whether an instruction lets a kept place be read otherwise than by a mov: it takes an address
-// from which that can be reached, or has the place, or one beside it, for an operand.
+// lends says whether an instruction lets a kept place be read otherwise than by a mov or by a callee: it takes
+// an address in the frame for more than an argument, or has the place, or one beside it, for an operand. A
+// callee that is told of a frame by an argument alone is not told where to return to in it.
 func (w *walk) lends(kept map[int64]bool) bool {
 	const widest = 64 // bytes
 	q := w.insn()
 	reg, rm, _ := q.Operands(w.code(), q.end())
 	place, isPlace := w.place(rm)
 	isFrame := reg == rsp && !(rm.Reg == rbp && !rm.Mem) || reg == rbp && w.row.CFA.Reg == dwarfRBP
+	switch {
+	case q.Map != 0:
+	case q.Op == lea && isPlace, q.Op == 0x8b && !rm.Mem && (rm.Reg == rsp && reg != rbp || rm.Reg == rbp && reg != rsp):
+		return !w.isArgument(reg)
+	case q.Op == 0x89 && isFrame:
+		return rm.Mem || !w.isArgument(rm.Reg)
+	}
 	for at := range kept {
 		switch {
-		case q.Map == 0 && q.Op == lea && isPlace:
-			if place <= at {
-				return true
-			}
-		case q.Map == 0 && q.Op == 0x89 && isFrame, q.Map == 0 && q.Op == 0x8b && !rm.Mem && (rm.Reg == rsp && reg != rbp || rm.Reg == rbp && reg != rsp):
-			return true
 		case q.Map == 0 && (q.Op == 0x89 || q.Op == 0x8b) && place == at:
 		case isPlace && at-widest < place && place < at+8:
 			if q.Map != 0 || place+8 > at {
 				return true
+			}
+		}
+	}
+	return false
+}
+
+// isArgument says whether nothing but the call that ends the block uses what the current instruction has
+// written to a register, be it by another register that it is moved to.
+func (w *walk) isArgument(reg int8) bool {
+	if isCalleeSaved(reg) {
+		return false
+	}
+	holding := bitOf(reg)
+	for k := w.k + 1; k < w.n; k++ {
+		op := newOperation(&w.f.insns[w.first+k], w.f.bytes(w.first+k))
+		if op.Kind == x86.Call || op.Kind == x86.CallInd {
+			return true
+		}
+		isMove := op.Map == 0 && op.Op == 0x89 && !op.rm.Mem && !isCalleeSaved(op.rm.Reg)
+		if isMove && holding&bitOf(op.reg) != 0 {
+			holding |= bitOf(op.rm.Reg)
+			continue
+		}
+		holding &^= surelyWritten(op.Insn, op.reg, op.rm)
+		for held := range int8(16) {
+			if holding&bitOf(held) != 0 && (op.mentions(held) || op.rm.Mem && (op.rm.Base == held || op.rm.Index == held)) {
+				return false
 			}
 		}
 	}

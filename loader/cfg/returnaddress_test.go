@@ -212,7 +212,8 @@ func TestNamesOfTheProgramsOwn(t *testing.T) {
 }
 
 // A return address that is read for a profiler's or an allocator's sake, and kept in the frame or in a
-// register until it is an argument, is not stored; nor is what takes its register afterwards.
+// register until it, or where it is in the frame, is an argument, is not stored; nor is what takes its
+// register afterwards.
 func TestReturnAddressAsArgument(t *testing.T) {
 	const source = `
 		#include <stdlib.h>
@@ -222,15 +223,18 @@ func TestReturnAddressAsArgument(t *testing.T) {
 		__attribute__((noinline)) long keeps(long a) { void *site = __builtin_return_address(0); note(keeps, site); held = site; return a; }
 		__attribute__((noinline)) long passes(long a, void **to) { void *volatile site = __builtin_return_address(0); note(passes, 0); *to = site; return a; }
 		__attribute__((noinline)) long reuses(long a, void **p) { note(reuses, __builtin_return_address(0)); held = *p; return a; }
-		struct ctx { void *site; long more; }; __attribute__((noinline)) void keep(struct ctx *c) { held = c->site; }
+		struct ctx { void *site; long more; }; __attribute__((noipa)) void keep(struct ctx *c) { held = c->site; }
 		__attribute__((noinline)) long lends(long a) { struct ctx c; c.site = __builtin_return_address(0); c.more = a; keep(&c); return a; }
+		__attribute__((noinline)) long tells(long a) { struct ctx c; c.site = __builtin_return_address(0); c.more = (long)__builtin_frame_address(0); keep(&c); return a; }
+		__attribute__((noinline)) long points(long a) { struct ctx c; c.site = __builtin_return_address(0); c.more = (long)&c; keep(&c); return a; }
+		__attribute__((noinline)) long shows(long a) { struct ctx c; c.site = __builtin_return_address(0); c.more = a; held = &c; keep(0); return a; }
 		__attribute__((noinline)) long copies(long a, struct ctx *to) { struct ctx c; c.site = __builtin_return_address(0); c.more = a; __asm__("" : "+m"(c)); *to = c; return a; }
-		int main(int c, char **v) { long p[3]; struct ctx x; return argument(c) + later(c, p) + keeps(c) + passes(c, &held) + lends(c) + copies(c, &x) + reuses(c, (void **)v); }`
+		int main(int c, char **v) { long p[3]; struct ctx x; return argument(c) + later(c, p) + keeps(c) + passes(c, &held) + lends(c) + tells(c) + points(c) + shows(c) + copies(c, &x) + reuses(c, (void **)v); }`
 	for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O2", "-finstrument-functions"}} {
 		p := recoverFile(t, compile(t, source+`
 #define HOOK __attribute__((noinline, no_instrument_function)) void
 HOOK __cyg_profile_func_enter(void *f, void *s) {} HOOK __cyg_profile_func_exit(void *f, void *s) {}`, flags...))
-		for symbol, stores := range map[string]bool{"argument": false, "later": false, "main": false, "reuses": false, "keeps": true, "passes": true, "lends": true, "copies": true} {
+		for symbol, stores := range map[string]bool{"argument": false, "later": false, "main": false, "reuses": false, "keeps": true, "passes": true, "lends": false, "tells": true, "points": true, "shows": true, "copies": true} {
 			if r := routine(t, p, symbol); strings.HasPrefix(r.LeftOut, "stores its own return address") != stores || r.LeftOut != "" && !stores {
 				t.Errorf("%q: %s: left out: %q; it stores its return address: %v", flags, symbol, r.LeftOut, stores)
 			}
