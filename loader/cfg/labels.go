@@ -62,7 +62,6 @@ func (r *recovery) linkLabels(d *draft) {
 	for k, i := range d.labels {
 		labels[k] = r.blockOf(d, i)
 	}
-	labels = slices.Clip(labels)
 	d.pads = append(d.pads, labels...)
 	for b := range d.blocks {
 		switch bl := &d.blocks[b]; {

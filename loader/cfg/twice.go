@@ -53,7 +53,7 @@ func (l *linkage) findTwice() {
 			twice[addr] = true
 		}
 	}
-	l.program.twicePointed = l.holdsImported()
+	l.program.twicePointed = l.holdsTwice()
 	if len(twice) == 0 && !l.program.twicePointed {
 		return
 	}
@@ -201,7 +201,7 @@ func (r *recovery) findNamesTwice() bool {
 			return true
 		}
 	}
-	return r.holdsImported()
+	return r.holdsTwice()
 }
 
 // mayReturnTwice says whether the function at an address, one of this file, may return more than once.

@@ -131,3 +131,26 @@ func withoutPadding(code []byte) (bytes int) {
 	}
 	return bytes
 }
+
+// eachUnreached calls back for each part of a routine that no instruction reached covers.
+func (r *recovery) eachUnreached(d *draft, visit func(code []byte, addr uint64)) {
+	for _, k := range d.pieces {
+		p := &r.pieces[k]
+		at := p.Lo
+		for i := p.first; i <= p.last; i++ {
+			next := p.Hi
+			if i < p.last {
+				if !r.isReached(i) {
+					continue
+				}
+				next = r.insns[i].Addr
+			}
+			if at < next {
+				visit(p.code[at-p.Lo:next-p.Lo], at)
+			}
+			if i < p.last {
+				at = max(at, r.insns[i].end())
+			}
+		}
+	}
+}
