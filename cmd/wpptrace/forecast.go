@@ -121,7 +121,7 @@ func (f forecast) String() string {
 	return fmt.Sprintf("some %s times while it runs %s, %s at most", factor(f.slowDown(usualTime)), while, factor(f.slowDown(leastTime)))
 }
 
-// tell prints the forecast. load is the CPU share that the process uses now, 1 for one CPU;
+// tell prints the forecast. load is the CPU share that the process would use now, 1 for one CPU;
 // overhead the budget, per cent, 0: there is none.
 func (f forecast) tell(w io.Writer, load, overhead float64) {
 	bound := "it is measured as it runs"

@@ -139,11 +139,11 @@ func (j *job) prepare(p *target.Process) error {
 func (j *job) attach(exe *os.File) error {
 	j.gauge = j.shared.newGauge(j.session, j.log)
 	j.tellPlan()
-	load := 0.0
+	var now load
 	if len(j.pids) > 0 {
 		var before target.Times
 		var err error
-		if before, load, err = measureLoad(j.process); err != nil {
+		if before, now, err = measureLoad(j.process); err != nil {
 			return err
 		}
 		f := newForecast(j.program, j.gauge.cost)
@@ -151,8 +151,8 @@ func (j *job) attach(exe *os.File) error {
 			j.gauge.forecast = f.slowDown(usualTime)
 		}
 		if !j.quiet {
-			f.tell(j.errs, load, j.overhead)
-			j.tellChange(load)
+			f.tell(j.errs, now.wants, j.overhead)
+			j.tellChange(now.wants)
 		}
 	}
 	if j.overhead > 0 {
@@ -160,12 +160,12 @@ func (j *job) attach(exe *os.File) error {
 		if err != nil {
 			return gone(j.process, err)
 		}
-		j.pace = newPace(j.overhead/100, j.window, used, load)
+		j.pace = newPace(j.overhead/100, j.window, used, now.uses)
 		if j.only == nil { // of a thread among others it cannot be told what is its own
 			j.pace.rating = newRating(j.program.plan)
 		}
 	}
-	if err := j.accountChange(load, func() error { return j.session.Attach(exe) }); err != nil {
+	if err := j.accountChange(now.uses, func() error { return j.session.Attach(exe) }); err != nil {
 		return err
 	}
 	return j.addLibraries() // also those that were mapped before we would have been told
@@ -230,22 +230,36 @@ func replaced(p *target.Process, run *target.Run, err error) error {
 	return fmt.Errorf("attach to process %d (%s): it has called exec meanwhile: try again", p.PID, p.Name)
 }
 
-// loadTime is how long the load of a process is measured.
-const loadTime = 100 * time.Millisecond
+// loadTime is how long the load of a process is measured, loadGlances how often it is looked meanwhile
+// whether it runs.
+const (
+	loadTime    = 100 * time.Millisecond
+	loadGlances = 20
+)
 
-// measureLoad returns what a process has used in its life, and the CPU share that it uses now, 1
-// for one CPU.
-func measureLoad(p *target.Process) (used target.Times, load float64, err error) {
+// A load is what a process makes of the machine now, 1 for one CPU: what it uses, and what it would use
+// if no other one kept it from that.
+type load struct{ uses, wants float64 }
+
+// measureLoad returns what a process has used in its life, and its load.
+func measureLoad(p *target.Process) (used target.Times, now load, err error) {
 	began := time.Now()
 	before, err := p.Times()
 	if err != nil {
-		return used, 0, gone(p, err)
+		return used, now, gone(p, err)
 	}
-	p.Wait(loadTime)
+	ready := 0
+	for range loadGlances {
+		if p.Wait(loadTime / loadGlances); p.Runnable() {
+			ready++
+		}
+	}
 	if used, err = p.Times(); err != nil {
-		return used, 0, gone(p, err)
+		return used, now, gone(p, err)
 	}
-	return used, float64(used.CPU-before.CPU) / float64(time.Since(began)), nil
+	now.uses = float64(used.CPU-before.CPU) / float64(time.Since(began))
+	now.wants = max(now.uses, float64(ready)/loadGlances)
+	return used, now, nil
 }
 
 func newLog(w io.Writer, verbose bool) *slog.Logger {
