@@ -218,11 +218,11 @@ func dumpCommand() *cobra.Command {
   wpptrace dump --from 900 --to 910 x.wpp  ten paths, at once, wherever they are`,
 		Long: `Thread by thread, in execution order; addresses are link-time, in hex. Lines that begin with # say
 what is not in the stream: #gap N (N events lost; 0: how many is not known, as where a window ends),
-#resume (tracing began in the middle of an activation), #unwind N (N activations left without a
-return), #cut (the path before was cut off), #handler (a signal came). Code that is not observed is
-in no line: shared libraries, routines that were left out (stat --routines), linkage stubs, start-up
-code such as _init and _fini. symbols is binary: little-endian 32-bit numbers, as wpptrace compress
---symbols has read them.
+#resume (tracing began in the middle of an activation, or a coroutine goes on: what led there may be
+missing), #unwind N (N activations left without a return), #cut (the path before was cut off),
+#handler (a signal came). Code that is not observed is in no line: shared libraries, routines that
+were left out (stat --routines), linkage stubs, start-up code such as _init and _fini. symbols is
+binary: little-endian 32-bit numbers, as wpptrace compress --symbols has read them.
 
 --from and --to select paths and marks of each thread by their positions, which count from 0 and
 which find prints; --reverse prints the last first. What is outside takes no time.`,

@@ -29,7 +29,7 @@ const (
 	onFailure   occasion = "failure"
 )
 
-// isEarly says that the recording was to go on.
+// isEarly says that the recording ended before it was to, by neither the user nor the process: -q tells of that, too.
 func (o occasion) isEarly() bool { return o == onSlowDown || o == onGuardLost || o == onFailure }
 
 // signals are the wishes of the user during a recording.

@@ -12,7 +12,7 @@ const (
 	aluCmp = 7
 )
 
-const lea = 0x8d // its opcode
+const lea, store, load = 0x8d, 0x89, 0x8b // opcodes; the latter two are mov's
 
 // stepOneByte executes an instruction of the one-byte map. It answers false when it does not model
 // it.

@@ -67,7 +67,7 @@ func (r *recovery) linkLabels(d *draft) {
 		switch bl := &d.blocks[b]; {
 		case !isCall(bl):
 		case len(bl.Pads) == 0:
-			bl.Pads = labels // one list for all, which are many
+			bl.Pads = labels // one list for all, which are many: it is not to be changed
 		default:
 			bl.Pads = union(bl.Pads, labels)
 		}
@@ -138,7 +138,6 @@ func (s *resolver) isGiven(b int) bool {
 func (s *resolver) keepsStack() bool {
 	for b := range s.d.blocks {
 		for k := range s.d.blocks[b].Insns {
-			const store = 0x89
 			i := int(s.d.first[b]) + k
 			if reg, rm, _ := s.operands(i); s.insns[i].Map == 0 && s.insns[i].Op == store && reg == rsp && rm.Mem {
 				return true
@@ -151,7 +150,7 @@ func (s *resolver) keepsStack() bool {
 // onlyStoresLabels says whether code of the routine that takes the address of a label stores it at once: what is added to
 // something then is added to no label, unless it is one that was loaded again.
 func (s *resolver) onlyStoresLabels() bool {
-	const store, storeImmediate = 0x89, 0xc7
+	const storeImmediate = 0xc7
 	for b := range s.d.blocks {
 		insns := s.d.blocks[b].Insns
 		for k := range insns {

@@ -94,10 +94,10 @@ func turns(op *operation, from, to image.CFA, below int) bool {
 	case isBase(from) && to.Reg == dwarfRSP:
 		return op.isLea(rsp, from.Reg, int64(from.Off)-int64(to.Off))
 	case isBase(from) && to.Reg == image.Slot:
-		const push, store = 0x50, 0x89
+		const push = 0x50
 		return from.Off == 0 && (op.isShort(push, from.Reg) && below != depthUnknown && -below-8 == int(to.Off) || op.isMove(store, from.Reg, to))
 	case from.Reg == image.Slot && isBase(to):
-		const pop, load = 0x58, 0x8b
+		const pop = 0x58
 		return to.Off == 0 && (op.isShort(pop, to.Reg) && below != depthUnknown && -below == int(from.Off) || op.isMove(load, to.Reg, from))
 	}
 	return isUsual(from) && isUsual(to)
@@ -187,7 +187,6 @@ func (f *frame) framePointers() []int {
 
 // belowAfter returns rbp - rsp behind an instruction before which it is below.
 func belowAfter(op *operation, below int) int {
-	const store, load = 0x89, 0x8b
 	toReg, fromRM := int8(-1), int8(-1) // of a move between registers
 	if op.isWide(store) && !op.rm.Mem {
 		toReg, fromRM = op.rm.Reg, op.reg
@@ -219,7 +218,6 @@ func (f *frame) realigns(w *walk) bool {
 	case from.Reg == image.Slot:
 		return allocates(q, code)
 	case isBase(from):
-		const store, load = 0x89, 0x8b
 		op := newOperation(q, code)
 		next := cfaAt(f.pieces[f.pieceOf[w.first]].Rows, q.end())
 		return next.Reg == dwarfRSP && turns(&op, from, next, depthUnknown) || q.Op != store && q.Op != load && allocates(q, code)

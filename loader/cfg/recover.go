@@ -24,7 +24,7 @@ type recovery struct {
 	taken        *mentions   // those by instructions that are no indirect jumps
 	pointedTo    *mentions   // those by anything but instructions of routines and dynamic symbols
 	namesTwice   func() bool // findNamesTwice, asked once
-	holdsTwice   func() bool // holdsImported, likewise
+	holdsTwice   func() bool // findHoldsTwice, likewise
 	drafts       []*draft
 	pointedParts []int                     // pieces: see findPointedParts
 	marks        []uint8                   // by instruction
@@ -63,7 +63,7 @@ func Recover(im *image.Image) (*Program, error) {
 	r.importsLibc = slices.Contains(slices.Collect(maps.Values(r.imports)), "__libc_start_main")
 	r.mentions, r.taken, r.pointedTo = collectMentions(im, c)
 	r.namesTwice = sync.OnceValue(r.findNamesTwice)
-	r.holdsTwice = sync.OnceValue(r.holdsImported)
+	r.holdsTwice = sync.OnceValue(r.findHoldsTwice)
 	r.marks = make([]uint8, len(c.insns))
 	r.blockAt = make([]int32, len(c.insns))
 	names := r.nameSymbols()

@@ -1,10 +1,6 @@
 package cfg
 
-import (
-	"slices"
-
-	"wpptrace/loader/x86"
-)
+import "wpptrace/loader/x86"
 
 // A returnUse says what a function does with its return address other than to return by it.
 type returnUse struct {
@@ -17,7 +13,7 @@ type returnUse struct {
 // writesOperand says whether the instruction, if it is one of the usual, writes to its memory
 // operand.
 func writesOperand(q *x86.Inst) bool {
-	const cmp, incDec, exchange, store, storeImmediate = 7, 2, 0x87, 0x89, 0xc7
+	const cmp, incDec, exchange, storeImmediate = 7, 2, 0x87, 0xc7
 	group := q.ModRM >> 3 & 7
 	switch o := q.Op; {
 	case q.Map != 0 || !q.HasModRM || q.ModRM>>6 == 3:
@@ -34,7 +30,7 @@ func writesOperand(q *x86.Inst) bool {
 	return false
 }
 
-func isLoad(q *x86.Inst) bool { return q.Map == 0 && q.Op == 0x8b }
+func isLoad(q *x86.Inst) bool { return q.Map == 0 && q.Op == load }
 func isPush(q *x86.Inst) bool { return q.Map == 0 && q.Op == 0xff && q.ModRM>>3&7 == 6 }
 func isPop(q *x86.Inst) bool  { return q.Map == 0 && (q.Op&0xf8 == 0x58 || q.Op == 0x8f) }
 
@@ -168,147 +164,4 @@ func (w *returnWalk) moveStack(q *Insn, code []byte) bool {
 	delta, ok := q.StackDelta(code)
 	w.depth -= delta
 	return ok
-}
-
-// savesReturn says whether a routine that reads its return address may store it, but in its own frame,
-// which is gone when it has returned: what it reads is followed through registers and places in the
-// frame.
-func (f *frame) savesReturn() bool {
-	held := make([]uint16, len(f.d.blocks))
-	kept := map[int64]bool{}
-	for again := true; again; {
-		again = false
-		for b := range f.d.blocks {
-			places := len(kept)
-			holds, saves := f.passReturn(b, held[b], kept)
-			if saves {
-				return true
-			}
-			again = again || len(kept) > places
-			for _, to := range slices.Concat(f.d.blocks[b].Succ, f.d.blocks[b].Pads) {
-				if to >= 0 && held[to]|holds != held[to] {
-					held[to] |= holds
-					again = true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// passReturn returns the registers that may hold the return address when block b has run, of those that
-// do when it begins; saves: it may store it elsewhere than in its frame. kept has the places there that
-// may hold it, by their distance from the CFA; the block adds its own.
-func (f *frame) passReturn(b int, holds uint16, kept map[int64]bool) (after uint16, saves bool) {
-	for w := f.walk(b); w.next(); {
-		q := w.insn()
-		reg, rm, _ := q.Operands(w.code(), q.end())
-		row := uint16(1) << (q.Op&7 | q.Rex<<3&8)
-		place, isPlace := w.place(rm)
-		holds &^= surelyWritten(q, reg, rm)
-		switch reads := f.readsReturn(&w); {
-		case reads && q.Map != 0, len(kept) > 0 && w.lends(kept):
-			return 0, true
-		case q.Map != 0:
-		case q.Op == 0x8b && (reads || isPlace && kept[place] || !rm.Mem && holds>>rm.Reg&1 != 0):
-			holds |= bitOf(reg)
-		case reads && (isPush(&q.Inst) || q.Op == 0x8f && !isCalleeSaved(rm.Base)):
-			return 0, true
-		case reads && q.Op&0xf8 == 0x58:
-			holds |= row
-		case q.Op == 0x89 && isPlace && place < 0 && holds>>reg&1 != 0:
-			kept[place] = true
-		case q.Op&0xf8 == 0x50 && holds&row != 0, q.Op == 0x89 && rm.Mem && holds>>reg&1 != 0:
-			return 0, true
-		case q.Op == 0x89 && holds>>reg&1 != 0:
-			holds |= bitOf(rm.Reg)
-		}
-	}
-	return holds, false
-}
-
-// lends says whether an instruction lets a kept place be read otherwise than by a mov or by a callee: it takes
-// an address in the frame for more than an argument, or has the place, or one beside it, for an operand. A
-// callee that is told of a frame by an argument alone is not told where to return to in it.
-func (w *walk) lends(kept map[int64]bool) bool {
-	const widest = 64 // bytes
-	q := w.insn()
-	reg, rm, _ := q.Operands(w.code(), q.end())
-	place, isPlace := w.place(rm)
-	isFrame := reg == rsp && !(rm.Reg == rbp && !rm.Mem) || reg == rbp && w.row.CFA.Reg == dwarfRBP
-	switch {
-	case q.Map != 0:
-	case q.Op == lea && isPlace, q.Op == 0x8b && !rm.Mem && (rm.Reg == rsp && reg != rbp || rm.Reg == rbp && reg != rsp):
-		return !w.isArgument(reg)
-	case q.Op == 0x89 && isFrame:
-		return rm.Mem || !w.isArgument(rm.Reg)
-	}
-	for at := range kept {
-		switch {
-		case q.Map == 0 && (q.Op == 0x89 || q.Op == 0x8b) && place == at:
-		case isPlace && at-widest < place && place < at+8:
-			if q.Map != 0 || place+8 > at {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// isArgument says whether nothing but the call that ends the block uses what the current instruction has
-// written to a register, be it by another register that it is moved to.
-func (w *walk) isArgument(reg int8) bool {
-	if isCalleeSaved(reg) {
-		return false
-	}
-	holding := bitOf(reg)
-	for k := w.k + 1; k < w.n; k++ {
-		op := newOperation(&w.f.insns[w.first+k], w.f.bytes(w.first+k))
-		if op.Kind == x86.Call || op.Kind == x86.CallInd {
-			return true
-		}
-		isMove := op.Map == 0 && op.Op == 0x89 && !op.rm.Mem && !isCalleeSaved(op.rm.Reg)
-		if isMove && holding&bitOf(op.reg) != 0 {
-			holding |= bitOf(op.rm.Reg)
-			continue
-		}
-		holding &^= surelyWritten(op.Insn, op.reg, op.rm)
-		for held := range int8(16) {
-			if holding&bitOf(held) != 0 && (op.mentions(held) || op.rm.Mem && (op.rm.Base == held || op.rm.Index == held)) {
-				return false
-			}
-		}
-	}
-	return false
-}
-
-// surelyWritten returns registers of which an instruction leaves nothing, but for one that it moves to
-// itself: those of the usual instructions. What is called may spare any.
-func surelyWritten(q *Insn, reg int8, rm x86.Operand) uint16 {
-	const movsxd = 0x63
-	switch o := q.Op; {
-	case q.OpSize:
-	case q.Map == 1 && (o == 0xb6 || o == 0xb7 || o == 0xbe || o == 0xbf): // movzx, movsx
-		return bitOf(reg)
-	case q.Map != 0:
-	case (o == 0x8b || o == movsxd) && (rm.Mem || rm.Reg != reg), o == lea && rm.Base != reg && rm.Index != reg:
-		return bitOf(reg)
-	case o == 0x89 && !rm.Mem && rm.Reg != reg:
-		return bitOf(rm.Reg)
-	case o&0xf8 == 0x58, o&0xf8 == 0xb8: // pop, mov of a constant
-		return bitOf(int8(q.Op&7 | q.Rex<<3&8))
-	}
-	return 0
-}
-
-// place returns where a place in the frame is that an operand names, from the CFA.
-func (w *walk) place(rm x86.Operand) (offset int64, ok bool) {
-	switch {
-	case !rm.Mem || rm.Index >= 0:
-	case rm.Base == rsp && w.depth >= 0:
-		return rm.Disp - int64(w.depth), true
-	case rm.Base == rbp && w.row.CFA.Reg == dwarfRBP:
-		return rm.Disp - int64(w.row.CFA.Off), true
-	}
-	return 0, false
 }

@@ -223,7 +223,7 @@ func TestReturnAddressAsArgument(t *testing.T) {
 		__attribute__((noinline)) long keeps(long a) { void *site = __builtin_return_address(0); note(keeps, site); held = site; return a; }
 		__attribute__((noinline)) long passes(long a, void **to) { void *volatile site = __builtin_return_address(0); note(passes, 0); *to = site; return a; }
 		__attribute__((noinline)) long reuses(long a, void **p) { note(reuses, __builtin_return_address(0)); held = *p; return a; }
-		struct ctx { void *site; long more; }; __attribute__((noipa)) void keep(struct ctx *c) { held = c->site; }
+		struct ctx { void *site; long more; }; __attribute__((noipa)) void keep(struct ctx *c) { held = c->site; __asm__ volatile("xor %%edi,%%edi\nxor %%eax,%%eax" : : : "rdi", "rax"); }
 		__attribute__((noinline)) long lends(long a) { struct ctx c; c.site = __builtin_return_address(0); c.more = a; keep(&c); return a; }
 		__attribute__((noinline)) long tells(long a) { struct ctx c; c.site = __builtin_return_address(0); c.more = (long)__builtin_frame_address(0); keep(&c); return a; }
 		__attribute__((noinline)) long points(long a) { struct ctx c; c.site = __builtin_return_address(0); c.more = (long)&c; keep(&c); return a; }
@@ -238,6 +238,81 @@ HOOK __cyg_profile_func_enter(void *f, void *s) {} HOOK __cyg_profile_func_exit(
 			if r := routine(t, p, symbol); strings.HasPrefix(r.LeftOut, "stores its own return address") != stores || r.LeftOut != "" && !stores {
 				t.Errorf("%q: %s: left out: %q; it stores its return address: %v", flags, symbol, r.LeftOut, stores)
 			}
+		}
+	}
+}
+
+// A frame in which the return address is kept may be passed to a routine of the program, which is told of it by nothing
+// else; whatever else is done with where it is lets the return address be read, and stored, unseen.
+func TestFrameAsArgument(t *testing.T) {
+	const source = `
+		__asm__(".globl tells\n.type tells,@function\ntells: .cfi_startproc\nsub $0x28,%rsp\n.cfi_adjust_cfa_offset 0x28\nmov 0x28(%rsp),%rax\nmov %rax,8(%rsp)\n"
+			"BODY\nadd $0x28,%rsp\n.cfi_adjust_cfa_offset -0x28\nret\n.cfi_endproc\n.size tells,.-tells\n");
+		#define ROUTINE(name, body) __asm__(".globl " #name "\n.type " #name ",@function\n" #name ": .cfi_startproc\n" body "\nret\n.cfi_endproc\n.size " #name ",.-" #name "\n");
+		ROUTINE(keeps, "xor %edi,%edi\nxor %esi,%esi\nxor %eax,%eax") ROUTINE(spares, "xor %edi,%edi") ROUTINE(own_memcpy, "xor %edi,%edi")
+		void *held; int puts(const char *), tells(void); int main(int c, char **v) { return puts("") + tells(); }`
+	for name, c := range map[string]struct {
+		body   string
+		stores bool
+	}{
+		"kept, and no more":          {`xor %eax,%eax`, false},
+		"an argument":                {`lea (%rsp),%rdi\nmov $1,%esi\ncall keeps`, false},
+		"moved to one":               {`mov %rsp,%rsi\nmov %rsi,%rdi\ncall keeps`, false},
+		"moved, the other way":       {`lea (%rsp),%rsi\n.byte 0x48,0x8b,0xfe\ncall keeps`, false}, // mov %rsi,%rdi
+		"what lies above, stored":    {`lea 0x10(%rsp),%rdx\nmov %rdx,held(%rip)`, false},
+		"what lies above, and told":  {`lea 0x10(%rsp),%rdi\ncall keeps\nlea 0x10(%rsp),%rdx\nmov %rdx,held(%rip)`, false},
+		"taken, the other way":       {`.byte 0x48,0x8b,0xfc\ncall keeps`, false}, // mov %rsp,%rdi
+		"moved by a lea, and back":   {`lea -8(%rsp),%rsp\n.cfi_adjust_cfa_offset 8\nlea 8(%rsp),%rsp\n.cfi_adjust_cfa_offset -8`, false},
+		"read above, by an index":    {`mov 0x10(%rsp,%rcx,8),%rdx`, false},
+		"spared by the callee":       {`mov %rsp,%rsi\nmov %rsi,%rdi\ncall spares`, true},
+		"in a register for later":    {`lea (%rsp),%rbx\nmov %rbx,%rdi\ncall keeps`, true},
+		"moved to one for later":     {`lea (%rsp),%rdi\nmov %rdi,%rbx\ncall keeps`, true},
+		"for a copy of memory":       {`lea (%rsp),%rdi\ncall own_memcpy`, true},
+		"for another file's":         {`lea (%rsp),%rdi\ncall puts@plt`, true},
+		"for nobody knows whom":      {`lea (%rsp),%rdi\ncall *%rax`, true},
+		"for nobody":                 {`lea (%rsp),%rdi`, true},
+		"of a string":                {`lea (%rsp),%rsi\nrep movsq\ncall keeps`, true},
+		"loaded through":             {`lea (%rsp),%rdi\nmov (%rdi),%rdi\ncall keeps`, true},
+		"read through":               {`lea (%rsp),%rdi\nmov (%rdi),%rdx\ncall keeps`, true},
+		"loaded through, as index":   {`lea (%rsp),%rdi\nmov (%rdx,%rdi),%rdx\ncall keeps`, true},
+		"stored":                     {`lea (%rsp),%rdi\nmov %rdi,held(%rip)\ncall keeps`, true},
+		"stored, from rsp":           {`mov %rsp,held(%rip)\ncall keeps`, true},
+		"pushed":                     {`push %rsp\n.cfi_adjust_cfa_offset 8\ncall keeps\npop %rdx\n.cfi_adjust_cfa_offset -8`, true},
+		"in a vector":                {`lea (%rsp),%rdi\nmovq %rdi,%xmm0\ncall keeps`, true},
+		"in part":                    {`lea (%rsp),%rdi\nmov %edi,%esi\ncall keeps`, true},
+		"overwritten in part":        {`lea (%rsp),%rdi\nmov $1,%dil\ncall keeps`, true},
+		"added to":                   {`lea (%rsp),%rdi\nadd $8,%rdi\ncall keeps`, true},
+		"behind a jump":              {`lea (%rsp),%rdi\ntest %edx,%edx\nje 1f\ncall keeps\n1:`, true},
+		"behind a label":             {`lea (%rsp),%rdi\n1: call keeps\ntest %eax,%eax\njne 1b`, true},
+		"in rbp, which is no frame":  {`mov %rsp,%rbp\nmov %rbp,%rsi\nmov (%rsi),%rdx`, true},
+		"and told where it ends":     {`lea 0x30(%rsp),%rdx\nmov %rdx,(%rsp)\nlea (%rsp),%rdi\ncall keeps`, true},
+		"read by an index":           {`mov (%rsp,%rcx,8),%rdx`, true},
+		"read beside":                {`mov 4(%rsp),%rdx`, true},
+		"moved, and stored":          {`lea (%rsp),%rsi\nmov %rsi,%rdi\nmov %rdi,held(%rip)\ncall keeps`, true},
+		"read by a vector":           {`movups (%rsp),%xmm0`, true},
+		"added to what lies there":   {`add %rdx,8(%rsp)`, true},
+		"read beside, and too far":   {`movups -0x4(%rsp),%xmm0`, true},
+		"read at an index of what's": {`lea (%rsp,%rcx,8),%rdx`, true},
+	} {
+		p := recoverFile(t, compile(t, strings.ReplaceAll(source, "BODY", c.body), "-O1", "-w"))
+		if r := routine(t, p, "tells"); strings.HasPrefix(r.LeftOut, "stores its own return address") != c.stores || r.LeftOut != "" && !c.stores {
+			t.Errorf("%s: left out: %q; it may store its return address: %v", name, r.LeftOut, c.stores)
+		}
+	}
+}
+
+// What ends by a lea of rsp, as code with alloca does, takes no address for that.
+func TestReturnAddressBesideAlloca(t *testing.T) {
+	const source = `
+		__attribute__((noipa)) void note(void *fn, void *site) { __asm__ volatile("" : : "r"(fn), "r"(site)); }
+		__attribute__((noipa)) long hook(long n, long m) {
+			void *volatile site = __builtin_return_address(0); long k = n * m;
+			char *p = __builtin_alloca(n + 20); p[0] = n; note(p, site); note(p + m, site); return n + m + k;
+		}
+		int main(int c, char **v) { return hook(c, c + 1); }`
+	for _, level := range []string{"-O1", "-O2"} {
+		if r := routine(t, recoverFile(t, compile(t, source, level)), "hook"); r.LeftOut != "" {
+			t.Errorf("%s: left out: %s", level, r.LeftOut)
 		}
 	}
 }

@@ -207,7 +207,7 @@ func (s *resolver) addressComesOf(way []int) (needed uint16, ok bool) {
 
 // comesOf returns of which registers some come that an instruction may have set.
 func comesOf(op *operation, needed uint16) (before uint16, ok bool) {
-	const add, addTo, load, store, movsxd = 0x03, 0x01, 0x8b, 0x89, 0x63
+	const add, addTo, movsxd = 0x03, 0x01, 0x63
 	switch {
 	case op.Kind == x86.Jmp, op.Kind == x86.Jcc, op.Kind == x86.Other && writtenRegisters(op)&needed == 0:
 		return needed, true

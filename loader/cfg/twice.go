@@ -139,9 +139,9 @@ func (l *linkage) passLoads(d *draft, b int, holds uint16, addrs map[uint64]bool
 	return holds, true
 }
 
-// holdsImported says whether data or code in no routine names a function of another image that may return more than once,
+// findHoldsTwice says whether data or code in no routine names a function of another image that may return more than once,
 // its stub, or its slot.
-func (r *recovery) holdsImported() bool {
+func (r *recovery) findHoldsTwice() bool {
 	twice := map[uint64]bool{}
 	for addr, name := range r.imports {
 		if isReturnsTwiceSymbol(name) {
@@ -204,7 +204,8 @@ func (r *recovery) findNamesTwice() bool {
 	return r.holdsTwice()
 }
 
-// mayReturnTwice says whether the function at an address, one of this file, may return more than once.
+// mayReturnTwice says whether the function at an address, one of this file, may return more than once, as far as that is
+// known before its frame is: it uses its return address.
 func (r *recovery) mayReturnTwice(entry uint64) bool {
 	piece := r.findPiece(entry)
 	return piece >= 0 && isReturnsTwiceSymbol(r.pieces[piece].symbol) || r.returnUse(entry).saves
