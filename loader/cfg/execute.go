@@ -12,7 +12,7 @@ const (
 	aluCmp = 7
 )
 
-const lea, store, load = 0x8d, 0x89, 0x8b // opcodes; the latter two are mov's
+const lea, store, load, exchange = 0x8d, 0x89, 0x8b, 0x87 // opcodes; store and load are mov's
 
 // stepOneByte executes an instruction of the one-byte map. It answers false when it does not model
 // it.

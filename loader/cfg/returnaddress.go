@@ -13,7 +13,7 @@ type returnUse struct {
 // writesOperand says whether the instruction, if it is one of the usual, writes to its memory
 // operand.
 func writesOperand(q *x86.Inst) bool {
-	const cmp, incDec, exchange, storeImmediate = 7, 2, 0x87, 0xc7
+	const cmp, incDec, storeImmediate = 7, 2, 0xc7
 	group := q.ModRM >> 3 & 7
 	switch o := q.Op; {
 	case q.Map != 0 || !q.HasModRM || q.ModRM>>6 == 3:

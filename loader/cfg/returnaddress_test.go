@@ -260,10 +260,10 @@ func TestFrameAsArgument(t *testing.T) {
 		"moved to one":               {`mov %rsp,%rsi\nmov %rsi,%rdi\ncall keeps`, false},
 		"moved, the other way":       {`lea (%rsp),%rsi\n.byte 0x48,0x8b,0xfe\ncall keeps`, false}, // mov %rsi,%rdi
 		"what lies above, stored":    {`lea 0x10(%rsp),%rdx\nmov %rdx,held(%rip)`, false},
-		"what lies above, and told":  {`lea 0x10(%rsp),%rdi\ncall keeps\nlea 0x10(%rsp),%rdx\nmov %rdx,held(%rip)`, false},
+		"what lies above, and told":  {`lea 0x10(%rsp),%rdi\ncall keeps\nlea 0x10(%rsp),%rdx\nmov %rdx,held(%rip)`, true},
 		"taken, the other way":       {`.byte 0x48,0x8b,0xfc\ncall keeps`, false}, // mov %rsp,%rdi
 		"moved by a lea, and back":   {`lea -8(%rsp),%rsp\n.cfi_adjust_cfa_offset 8\nlea 8(%rsp),%rsp\n.cfi_adjust_cfa_offset -8`, false},
-		"read above, by an index":    {`mov 0x10(%rsp,%rcx,8),%rdx`, false},
+		"read above, by an index":    {`mov 0x10(%rsp,%rcx,8),%rdx`, true},
 		"spared by the callee":       {`mov %rsp,%rsi\nmov %rsi,%rdi\ncall spares`, true},
 		"in a register for later":    {`lea (%rsp),%rbx\nmov %rbx,%rdi\ncall keeps`, true},
 		"moved to one for later":     {`lea (%rsp),%rdi\nmov %rdi,%rbx\ncall keeps`, true},
@@ -297,6 +297,52 @@ func TestFrameAsArgument(t *testing.T) {
 		p := recoverFile(t, compile(t, strings.ReplaceAll(source, "BODY", c.body), "-O1", "-w"))
 		if r := routine(t, p, "tells"); strings.HasPrefix(r.LeftOut, "stores its own return address") != c.stores || r.LeftOut != "" && !c.stores {
 			t.Errorf("%s: left out: %q; it may store its return address: %v", name, r.LeftOut, c.stores)
+		}
+	}
+}
+
+// What is done with a return address in a register, but comparing it and passing it on, may store it.
+func TestReturnAddressInRegister(t *testing.T) {
+	const source = `
+		__asm__(".globl reads\n.type reads,@function\nreads: .cfi_startproc\nmov (%rsp),%rax\nBODY\nret\n.cfi_endproc\n.size reads,.-reads\n"
+			".globl keeps\n.type keeps,@function\nkeeps: .cfi_startproc\nxor %esi,%esi\nret\n.cfi_endproc\n.size keeps,.-keeps\n");
+		void *held; int reads(void); int main(int c, char **v) { return reads(); }`
+	for name, c := range map[string]struct {
+		body   string
+		stores bool
+	}{
+		"not used":                            {`xor %ecx,%ecx`, false},
+		"compared":                            {`cmp %rax,(%rdi)\ntest %eax,%eax\ncmpq $5,(%rsp)`, false},
+		"an argument, by another register":    {`mov %rax,%rsi\ncall keeps`, false},
+		"read through":                        {`mov (%rax),%rdx\nmov %rdx,held(%rip)`, false},
+		"overwritten":                         {`mov $1,%eax\nmov %rax,held(%rip)`, false},
+		"of which another takes the register": {`mov (%rdi),%rax\nmov %rax,held(%rip)`, false},
+		"written, not read":                   {`mov %rdx,(%rsp)`, false},
+		"stored":                              {`mov %rax,held(%rip)`, true},
+		"stored by halves":                    {`mov %eax,held(%rip)`, true},
+		"stored by bytes":                     {`mov %al,held(%rip)`, true},
+		"exchanged with memory":               {`xchg %rax,(%rdi)`, true},
+		"compared and stored":                 {`mov %rax,%rdx\nlock cmpxchg %rdx,(%rdi)`, true},
+		"stored past the caches":              {`movnti %rax,(%rdi)`, true},
+		"moved to a vector":                   {`movq %rax,%xmm0`, true},
+		"pushed":                              {`push %rax\n.cfi_adjust_cfa_offset 8\npop %rdx\n.cfi_adjust_cfa_offset -8`, true},
+		"added up":                            {`add %rax,%rdx\nmov %rdx,(%rdi)`, true},
+		"added to":                            {`add $8,%rax\nmov %rax,(%rdi)`, true},
+		"by a lea":                            {`lea 1(%rax),%rdx\nmov %rdx,(%rdi)`, true},
+		"perhaps moved":                       {`cmove %rax,%rdx\nmov %rdx,(%rdi)`, true},
+		"a part of it":                        {`movzbl %al,%eax\nmov %rax,(%rdi)`, true},
+		"the other half":                      {`movslq %eax,%rdx\nmov %rdx,(%rdi)`, true},
+		"exchanged":                           {`xchg %rax,%rdx\nmov %rdx,(%rdi)`, true},
+		"exchanged, the other way":            {`mov %rax,%rcx\nxchg %rcx,%rdx\nmov %rdx,(%rdi)`, true},
+		"stored by a string":                  {`stosq`, true},
+		"mangled":                             {`xor (%rsp),%rdx\nmov %rdx,(%rdi)`, true},
+		"exchanged in its place":              {`xchg (%rsp),%rdx\nmov %rdx,(%rdi)`, true},
+		"read by a vector":                    {`movq (%rsp),%xmm0`, true},
+		"pushed from its place":               {`push (%rsp)\n.cfi_adjust_cfa_offset 8\npop %rdx\n.cfi_adjust_cfa_offset -8`, true},
+	} {
+		p := recoverFile(t, compile(t, strings.ReplaceAll(source, "BODY", c.body), "-O1", "-w"))
+		if r := routine(t, p, "reads"); p.ReturnsTwice(r.Addr) != c.stores {
+			t.Errorf("%s: it may return twice: %v, want %v (left out: %q)", name, !c.stores, c.stores, r.LeftOut)
 		}
 	}
 }

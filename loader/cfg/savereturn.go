@@ -10,8 +10,8 @@ import (
 )
 
 // savesReturn says whether a routine that reads its return address may store it, but in its own frame,
-// which is gone when it has returned: what it reads is followed through registers and places in the
-// frame.
+// which is gone when it has returned, or may lend it from there: what it reads is followed through
+// registers and places in the frame.
 func (f *frame) savesReturn() bool {
 	held := make([]uint16, len(f.d.blocks))
 	kept := map[int64]bool{}
@@ -32,67 +32,119 @@ func (f *frame) savesReturn() bool {
 			}
 		}
 	}
-	return len(kept) > 0 && f.lends(slices.Max(slices.Collect(maps.Keys(kept))), kept)
+	return len(kept) > 0 && f.lends(kept)
 }
 
-// passReturn returns the registers that may hold the return address when block b has run, of those that
-// do when it begins; saves: it may store it elsewhere than in its frame. kept has the places there that
-// may hold it, by their distance from the CFA; the block adds its own.
+// passReturn returns the registers that may hold the return address, or what is computed from it, when block b has run, of
+// those that do when it begins; saves: it may store it elsewhere than in its frame. kept has the places there that may
+// hold it, by their distance from the CFA; the block adds its own.
 func (f *frame) passReturn(b int, holds uint16, kept map[int64]bool) (after uint16, saves bool) {
 	for w := f.walk(b); w.next(); {
-		q := w.insn()
-		reg, rm, _ := q.Operands(w.code(), q.end())
-		row := uint16(1) << (q.Op&7 | q.Rex<<3&8)
-		place, isPlace := w.place(rm)
-		holds &^= surelyWritten(q, reg, rm)
-		switch reads := f.readsReturn(&w); {
-		case reads && q.Map != 0:
-			return 0, true
-		case q.Map != 0:
-		case q.Op == load && (reads || isPlace && kept[place] || !rm.Mem && holds>>rm.Reg&1 != 0):
-			holds |= bitOf(reg)
-		case reads && (isPush(&q.Inst) || q.Op == 0x8f && !isCalleeSaved(rm.Base)):
-			return 0, true
-		case reads && q.Op&0xf8 == 0x58:
-			holds |= row
-		case q.Op == store && isPlace && place < 0 && holds>>reg&1 != 0:
+		op := newOperation(w.insn(), w.code())
+		place, isPlace := w.place(op.rm)
+		reads := f.readsReturn(&w)
+		switch {
+		case !reads && !op.uses(holds) && !(isLoad(&op.Inst) && isPlace && kept[place]):
+			holds &^= surelyWritten(op.Insn, op.reg, op.rm)
+		case op.isTest(), op.Kind != x86.Other, reads && writesOperand(&op.Inst) && !isPop(&op.Inst) && op.Op != exchange: // what else is done to the slot, followReturns sees
+		case op.Map == 0 && op.Op == store && op.size == 8 && isPlace && place < 0:
 			kept[place] = true
-		case q.Op&0xf8 == 0x50 && holds&row != 0, q.Op == store && rm.Mem && holds>>reg&1 != 0:
+		case !op.computes():
 			return 0, true
-		case q.Op == store && holds>>reg&1 != 0:
-			holds |= bitOf(rm.Reg)
+		default:
+			holds |= writtenRegisters(&op) &^ bitOf(rsp)
 		}
 	}
 	return holds, false
 }
 
-// lends says whether a frame that keeps the return address, at the highest at top, may let it be read there otherwise
-// than by a mov or by a callee. A callee that is passed where the frame is, and no more, keeps no address in it to return
-// by: none that compilers make works out from a struct in its caller's frame what that frame's rsp will be.
-func (f *frame) lends(top int64, kept map[int64]bool) bool {
-	passed, known := false, false
+// uses says whether an instruction uses the value of one of some registers otherwise than for a memory operand or to
+// overwrite it.
+func (op *operation) uses(regs uint16) bool {
+	if regs == 0 {
+		return false
+	}
+	extends := op.Map == 1 && !op.rm.Mem && regs&bitOf(op.rm.Reg) != 0 // movzx of a register to itself
+	written := surelyWritten(op.Insn, op.reg, op.rm)
+	for reg := range int8(16) {
+		if regs&bitOf(reg) != 0 && op.mentions(reg) && (written&bitOf(reg) == 0 || extends) {
+			return true
+		}
+	}
+	isImplicit := op.Map == 0 && (op.Op>>3 == 0x90>>3 || op.Op == 0xaa || op.Op == 0xab || op.Op == 0xa2 || op.Op == 0xa3) // xchg, stos, mov
+	return isImplicit && op.Op != 0x90 && regs&bitOf(rax) != 0
+}
+
+// isTest says whether an instruction only compares its operands.
+func (op *operation) isTest() bool {
+	group := op.ModRM >> 3 & 7
+	switch o := op.Op; {
+	case op.Map != 0:
+		return false
+	case o < 0x40:
+		return o>>3 == aluCmp && o&7 < 6
+	case o >= 0x80 && o <= 0x83:
+		return group == aluCmp
+	}
+	return op.Op == 0x84 || op.Op == 0x85 || (op.Op == 0xf6 || op.Op == 0xf7) && group < 2
+}
+
+// computes says whether an instruction writes to general registers alone, and to those that writtenRegisters has.
+func (op *operation) computes() bool {
+	const movsxd, imul, imulByte = 0x63, 0x69, 0x6b
+	o := op.Op
+	switch {
+	case op.Map == 1:
+		return o>>4 == 4 || o == 0xb6 || o == 0xb7 || o == 0xbe || o == 0xbf || o == 0xaf // cmov, movzx, movsx, imul
+	case op.Map != 0 || isPush(&op.Inst) || isString(&op.Inst) || o&0xf8 == 0x50 || o == 0xa2 || o == 0xa3 || o == 0x8f:
+		return false
+	}
+	return !op.HasModRM || !op.rm.Mem || o < 0x40 && o&2 != 0 || o == load || o == 0x8a || o == lea || o == movsxd || o == imul || o == imulByte
+}
+
+// lends says whether a frame that keeps the return address may let it be read there otherwise than by a mov or by a
+// callee: one that is passed where the frame is, and no more, is not told what the frame's rsp will be. What takes
+// addresses in the frame, and reads memory by registers besides, may read it: by one that a callee gave back, or by
+// another part of the frame's. So may who finds an address above the kept place, if he is passed one below.
+func (f *frame) lends(kept map[int64]bool) bool {
+	top := slices.Max(slices.Collect(maps.Keys(kept)))
+	passed, above, reads := false, false, false
 	for b := range f.d.blocks {
 		for w := f.walk(b); w.next(); {
 			if w.touches(kept) {
 				return true
 			}
+			reads = reads || w.readsElsewhere()
 			reg, place, takes := w.takesFrame()
-			switch isArgument := takes && w.isArgument(reg); {
-			case !takes, isArgument && place > top:
-			case isArgument:
+			switch {
+			case !takes:
+			case w.isArgument(reg):
 				passed = true
 			case place <= top:
 				return true
 			default:
-				known = true
+				above = true
 			}
 		}
 	}
-	return passed && known
+	return passed && above || (passed || above) && reads
+}
+
+// readsElsewhere says whether an instruction reads memory by a register that is not known to hold the frame's address.
+func (w *walk) readsElsewhere() bool {
+	op := newOperation(w.insn(), w.code())
+	isFrame := op.rm.Base == rsp || op.rm.Base == rbp && w.row.CFA.Reg == dwarfRBP
+	const storeByte, storeByteImmediate, storeImmediate = 0x88, 0xc6, 0xc7
+	isStore := op.Map == 0 && (op.Op == store || op.Op == storeByte || op.Op == storeByteImmediate || op.Op == storeImmediate)
+	isNop := op.Map == 1 && op.Op >= 0x18 && op.Op <= 0x1f
+	if op.Map == 0 && op.Op == lea || isStore || isNop {
+		return false
+	}
+	return isString(&op.Inst) || op.HasModRM && op.rm.Mem && (op.rm.Base >= 0 && !isFrame || op.rm.Index >= 0)
 }
 
 // touches says whether an operand other than a mov's is one of the kept places, or overlaps one; of what has an index it
-// is not known how far it reaches upwards.
+// is not known where it is.
 func (w *walk) touches(kept map[int64]bool) bool {
 	const widest = 64 // bytes
 	q := w.insn()
@@ -106,7 +158,7 @@ func (w *walk) touches(kept map[int64]bool) bool {
 	isMov := q.Map == 0 && (q.Op == store || q.Op == load) && !hasIndex
 	for at := range kept {
 		switch {
-		case hasIndex && place <= at:
+		case hasIndex:
 			return true
 		case isMov && place == at:
 		case at-widest < place && place < at+8 && (q.Map != 0 || place+8 > at):
