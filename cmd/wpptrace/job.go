@@ -238,7 +238,7 @@ const (
 )
 
 // A load is what a process makes of the machine now, 1 for one CPU: what it uses, and what it would use
-// if no other one kept it from that.
+// if no other one kept it from that, up to one CPU.
 type load struct{ uses, wants float64 }
 
 // measureLoad returns what a process has used in its life, and its load.

@@ -3,6 +3,7 @@ package main
 import (
 	"os/exec"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -12,10 +13,17 @@ import (
 // What waits for a CPU that others have is no more at rest than what has one: without them, a slow-down
 // is all it would notice. What sleeps is.
 func TestLoadOfWhatWaits(t *testing.T) {
-	var one unix.CPUSet
-	one.Set(0)
-	measure := func(script string) load {
-		cmd := exec.Command("sh", "-c", script)
+	var allowed, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		t.Fatal(err)
+	}
+	cpu := 0
+	for !allowed.IsSet(cpu) {
+		cpu++
+	}
+	one.Set(cpu)
+	start := func(name string, args ...string) *target.Process {
+		cmd := exec.Command(name, args...)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -27,19 +35,28 @@ func TestLoadOfWhatWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer p.Close()
+		t.Cleanup(p.Close)
+		return p
+	}
+	measure := func(p *target.Process) load {
 		_, now, err := measureLoad(p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return now
 	}
-	if now := measure("exec sleep 1000"); now.uses > 0.2 || now.wants > 0.5 {
+	asleep := start("sleep", "1000")
+	for began := time.Now(); !asleep.Sleeping(); time.Sleep(time.Millisecond) {
+		if time.Since(began) > patience {
+			t.Fatal("sleep does not sleep")
+		}
+	}
+	if now := measure(asleep); now.uses > 0.2 || now.wants > 0.2 {
 		t.Errorf("one that sleeps: %+v", now)
 	}
-	const busy = "while :; do :; done"
-	for range 3 {
-		measure(busy)
+	var busy *target.Process
+	for range 4 {
+		busy = start("sh", "-c", "while :; do :; done")
 	}
 	if now := measure(busy); now.uses > 0.6 || now.wants < 0.9 {
 		t.Errorf("one of four that share a CPU: %+v", now)

@@ -314,8 +314,8 @@ func (p *Process) Stopped() bool { return p.allAre("TtZX") }
 // for each that does.
 func (p *Process) Sleeping() bool { return p.allAre("SZX") }
 
-// Runnable reports whether a thread runs or waits for a CPU (state R). Cost: some 10 us for each that
-// does not.
+// Runnable reports whether a thread runs or waits for a CPU (state R), or the process is gone. Cost:
+// some 10 us for each that does not.
 func (p *Process) Runnable() bool { return !p.allAre("SDTtZXI") }
 
 // allAre reports whether each thread is in one of some states, as in /proc/PID/stat; false, if there
