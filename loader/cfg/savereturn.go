@@ -47,7 +47,7 @@ func (f *frame) passReturn(b int, holds uint16, kept map[int64]bool) (after uint
 		case !reads && !op.uses(holds) && !(isLoad(&op.Inst) && isPlace && kept[place]):
 			holds &^= surelyWritten(op.Insn, op.reg, op.rm)
 		case op.isTest(), op.Kind != x86.Other, reads && writesOperand(&op.Inst) && !isPop(&op.Inst) && op.Op != exchange: // what else is done to the slot, followReturns sees
-		case op.Map == 0 && op.Op == store && op.size == 8 && isPlace && place < 0:
+		case op.Map == 0 && op.Op == store && isPlace && place < 0:
 			kept[place] = true
 		case !op.computes():
 			return 0, true
@@ -96,7 +96,7 @@ func (op *operation) computes() bool {
 	switch {
 	case op.Map == 1:
 		return o>>4 == 4 || o == 0xb6 || o == 0xb7 || o == 0xbe || o == 0xbf || o == 0xaf // cmov, movzx, movsx, imul
-	case op.Map != 0 || isPush(&op.Inst) || isString(&op.Inst) || o&0xf8 == 0x50 || o == 0xa2 || o == 0xa3 || o == 0x8f:
+	case op.Map != 0 || isString(&op.Inst) || o&0xf8 == 0x50 || o == 0xa2 || o == 0xa3 || o == 0x8f:
 		return false
 	}
 	return !op.HasModRM || !op.rm.Mem || o < 0x40 && o&2 != 0 || o == load || o == 0x8a || o == lea || o == movsxd || o == imul || o == imulByte
