@@ -451,6 +451,28 @@ var found = []struct {
 		.data
 		.quad f
 		.text`},
+	// What was begun anew, when what a call had been left by was caught, was taken for an exception that
+	// led to the call again.
+	{"a landing pad that a silent caller's call leads to as well", habits{end: 50, callback: 3, throw: 3, catch: 2}, walkExactly, `
+		call self
+	pad:	ret
+		.cfi_endproc
+		.type self, @function
+	self:	.cfi_startproc
+		.cfi_lsda 0x1b, lsda2
+		push %rbp
+		.cfi_def_cfa_offset 16
+		.cfi_offset 6, -16
+		mov %rsp, %rbp
+		.cfi_def_cfa_register 6
+		sub %rax, %rsp
+	3:	mov %rcx, 16(%rdi)
+	4:	call abort@PLT
+	5:	.section .gcc_except_table, "a"
+	lsda2:	.byte 0xff, 0xff, 1
+		.uleb128 7f - 6f
+	6:	.uleb128 4b - self, 5b - 4b, 3b - self, 0
+	7:	.text`},
 	// A value told two ways apart that met again, on which a loop began with other things.
 	{"ways that meet before a loop", habits{end: 50}, walkExactly, `
 		push %rbp

@@ -49,10 +49,13 @@ var drawnFrames = []drawnFrame{
 // fillers are instructions of each class: emulated, single-stepped, never probed; and stores to the
 // frame and elsewhere. Neither they nor the questions ask for all of rax, or for rdx, as landing
 // pads do that no call returns to.
-var fillers = []string{"mov %eax, %ecx", "nop", "vpxor %xmm0, %xmm0, %xmm0", "mov %eax, PLACE", "mov %al, 2+PLACE", "mov %rcx, 16(%rdi)", "mov %eax, 4+PLACE"}
+var fillers = []string{"mov %eax, %ecx", "nop", "vpxor %xmm0, %xmm0, %xmm0", "mov %eax, PLACE", "mov %al, 2+PLACE", "mov %rcx, 16(%rdi)", "mov %eax, 4+PLACE", "add $8, %r11d"}
 
-// questions are what jumps ask of a place in the frame.
-var questions = []string{"cmpl $3, PLACE", "mov PLACE, %eax\nand $2, %eax\ntest %eax, %eax", "mov PLACE, %esi\nshr $1, %esi\nand $3, %esi\ncmp $2, %esi", "testb $1, PLACE"}
+// questions are what jumps ask, of a place in the frame or of a register, one list each.
+var questions = [][]string{
+	{"cmpl $3, PLACE", "mov PLACE, %eax\nand $2, %eax\ntest %eax, %eax", "mov PLACE, %esi\nshr $1, %esi\nand $3, %esi\ncmp $2, %esi", "testb $1, PLACE"},
+	{"cmp $16, %r11d", "test $8, %r11b", "mov %r11d, %eax\nand $24, %eax\ncmp $8, %eax", "test %r11d, %r11d", "mov %r11d, %esi\nshr $4, %esi\ncmp $2, %esi"},
+}
 
 // drawProgram draws a program.
 func drawProgram(t *rapid.T) string {
@@ -137,11 +140,16 @@ func (d *drawing) block(last bool) {
 	} // 21: runs on
 }
 
-// ask asks one thing after another of the place in the frame, and does something or not, or goes
+// ask asks one thing after another of the same place, mostly, and does something or not, or goes
 // elsewhere.
 func (d *drawing) ask() {
+	of := d.pick("of", len(questions))
 	for range 2 + d.pick("questions", 4) {
-		d.inFrame(questions[d.pick("question", len(questions))])
+		list := questions[of]
+		if d.rarely("of the other", 6) {
+			list = questions[1-of]
+		}
+		d.inFrame(list[d.pick("question", len(list))])
 		answer := []string{"e", "ne", "b", "ge", "s", "g"}[d.pick("answer", 6)]
 		if d.rarely("elsewhere", 5) {
 			d.line("j%s %s", answer, d.target())

@@ -80,6 +80,8 @@ func (s *process) hit(f *frame, site *plan.Site) {
 	}
 	regs.Flags = s.flags(site.Condition, taken)
 	switch c := site.Case; {
+	case c != nil && c.Jumps != nil && !c.Operand.Mem:
+		s.show(f, c.Operand.Reg, site, &regs)
 	case c != nil && c.Jumps != nil:
 		s.store(c.Operand, &regs, s.valueOf(f, c.Operand))
 	case c != nil:

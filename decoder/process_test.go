@@ -64,7 +64,7 @@ type frame struct {
 	sp       uint64
 	harmless bool
 
-	values map[x86.Operand]uint64 // what places in the frame hold, as far as anybody has looked
+	values map[x86.Operand]uint64 // what places in its memory hold, as far as anybody has looked
 	cpu    cpu
 	rounds int // that the loop has made in which the activation is
 }
@@ -256,8 +256,11 @@ func (s *process) goesRound(f *frame, exact bool) bool {
 	return !s.dead
 }
 
-// valueOf returns what a place in the frame holds.
+// valueOf returns what a place holds.
 func (s *process) valueOf(f *frame, place x86.Operand) uint64 {
+	if !place.Mem {
+		return f.cpu.regs[place.Reg] & (^uint64(0) >> (64 - 8*place.Size))
+	}
 	v, ok := f.values[place]
 	if !ok {
 		if v = s.random.Uint64() >> (64 - 8*place.Size); s.dice(2) == 0 {

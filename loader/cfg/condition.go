@@ -7,11 +7,12 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// A Condition is what a conditional jump asks, where the answer is a function of one place in its
-// routine's own frame, as that is when control comes to the block: the block reads it before it
-// writes memory, computes with constants, and compares with one.
+// A Condition is what a conditional jump asks, where the answer is a function of one place, as that
+// is when control comes to the block: of the low half of a general register, or of a place in the
+// routine's own frame that the block reads before it writes memory. The block computes with
+// constants and compares with one.
 type Condition struct {
-	Place x86.Operand // memory at rsp or rbp + displacement; 1, 2 or 4 bytes
+	Place x86.Operand // a register, 4 bytes of it; or memory at rsp or rbp + displacement, 1, 2 or 4 bytes
 	steps []step      // the last one is the comparison
 	code  uint8       // of the jump
 }
@@ -99,49 +100,64 @@ func (f *formula) then(kind stepKind, size uint8, by uint64) *formula {
 }
 
 // Conditions returns by block what the jump that ends it asks; nil for one that asks for anything
-// else, or is none. There are none in a routine that takes an address in its frame: then nobody
-// else knows the places. Cost: the length of the routine.
+// else, or is none. None asks for a place in the frame in a routine that takes an address in it:
+// then others may know the place. Cost: the length of the routine.
 func (r *Routine) Conditions() []*Condition {
 	list := make([]*Condition, len(r.Blocks))
-	some := false
+	inFrame := false
 	for b := range r.Blocks {
-		if r.mayReadFrame(b) {
+		if r.mayAsk(b) {
 			list[b] = r.condition(b)
-			some = some || list[b] != nil
+			inFrame = inFrame || list[b] != nil && list[b].Place.Mem
 		}
 	}
-	if some && !r.hidesFrame() {
-		clear(list)
+	if inFrame && !r.hidesFrame() {
+		for b, c := range list {
+			if c != nil && c.Place.Mem {
+				list[b] = nil
+			}
+		}
 	}
 	return list
 }
 
-// mayReadFrame is a quick look whether a block that ends in a conditional jump may read memory at
-// rsp or rbp + displacement: most do not.
-func (r *Routine) mayReadFrame(b int) bool {
-	const sib, atRBP = 4, 5 // in the low bits of ModRM
-	return r.Blocks[b].End == Jcc && slices.ContainsFunc(r.Blocks[b].Insns, func(q Insn) bool {
-		mod, base := q.ModRM>>6, q.ModRM&7
-		return q.HasModRM && mod != 3 && (base == sib || base == atRBP && mod != 0)
-	})
+// mayAsk is a quick look whether a block ends in a conditional jump that goes by a comparison with a
+// constant.
+func (r *Routine) mayAsk(b int) bool {
+	insns := r.Blocks[b].Insns
+	last := len(insns) - 1
+	if r.Blocks[b].End != Jcc || insns[last].Kind != x86.Jcc {
+		return false
+	}
+	for i := last - 1; i >= 0; i-- {
+		if in := &insns[i].Inst; !keepsFlags(in) {
+			return in.Map == 0 && (in.Op < 0x40 && in.Op&6 == 4 || in.Op >= 0x80 && in.Op < 0x86 || in.Op == 0xa8 || in.Op == 0xa9 || in.Op == 0xf6 || in.Op == 0xf7)
+		}
+	}
+	return false
 }
 
 func (r *Routine) condition(b int) *Condition {
 	block := &r.Blocks[b]
 	last := len(block.Insns) - 1
-	if block.End != Jcc || block.Insns[last].Kind != x86.Jcc {
-		return nil
-	}
-	var e evaluation
+	e := evaluation{regs: held}
 	for i := range block.Insns[:last] {
 		op := r.operation(&block.Insns[i])
 		e.step(&op)
 	}
-	if e.flags == nil || !r.HasInFrame(e.flags.place, block.Lo) {
+	if e.flags == nil || !r.HasPlace(e.flags.place, block.Lo) {
 		return nil
 	}
 	return &Condition{Place: e.flags.place, steps: e.flags.steps, code: block.Insns[last].Op & 15}
 }
+
+// held are what general registers hold: themselves.
+var held = func() (regs [16]*formula) {
+	for reg := range regs {
+		regs[reg] = &formula{place: x86.Operand{Reg: int8(reg), Base: none, Index: none, Size: 4}}
+	}
+	return regs
+}()
 
 func (r *Routine) operation(q *Insn) operation {
 	return newOperation(q, r.Code(q))

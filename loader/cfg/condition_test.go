@@ -26,14 +26,14 @@ var values = []uint32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 31, 32, 33, 41, 
 func TestConditionsHoldAsTheProcessorHasIt(t *testing.T) {
 	var source, list, numbers strings.Builder
 	for i, a := range asked {
-		fmt.Fprintf(&source, "static int f%d(%s v) { if (no) return 2; if (%s) return 1; return 0; }\n", i, a[0], a[1])
+		fmt.Fprintf(&source, "static __attribute__((noinline)) int f%d(%s v) {\nint is = 2; if (no) return is;\nif (%s) asm volatile(\"mov $1, %%0\" : \"=a\"(is)); else asm volatile(\"mov $0, %%0\" : \"=a\"(is));\nreturn is; }\n", i, a[0], a[1])
 		fmt.Fprintf(&list, "putchar('0' + f%d(v[i]));", i)
 	}
 	for _, v := range values {
 		fmt.Fprintf(&numbers, "%du, ", v)
 	}
 	program := fmt.Sprintf("#include <stdio.h>\nvolatile int no;\n%sint main(void) { unsigned v[] = {%s}; for (int i = 0; i < %d; i++) { %s } }", &source, &numbers, len(values), &list)
-	for _, flags := range [][]string{{"-O0"}, {"-O0", "-fomit-frame-pointer"}} {
+	for _, flags := range [][]string{{"-O0"}, {"-O0", "-fomit-frame-pointer"}, {"-O1"}, {"-O2"}} {
 		path := compile(t, program, flags...)
 		out, err := exec.Command(path).Output()
 		if err != nil {

@@ -20,6 +20,17 @@ func (op *operation) keepsFrame() bool {
 	return !op.storesUnseen()
 }
 
+// keepsRegister reports whether an instruction leaves a register alone, and calls nothing.
+func (op *operation) keepsRegister(reg int8) bool {
+	switch op.Kind {
+	case x86.Jcc, x86.Jmp:
+		return true
+	case x86.Call, x86.CallInd, x86.Syscall:
+		return false
+	}
+	return writtenRegisters(op)>>reg&1 == 0
+}
+
 // storesUnseen reports whether an instruction may store where no operand says.
 func (op *operation) storesUnseen() bool {
 	switch {
@@ -38,11 +49,14 @@ func (op *operation) setsBit() bool {
 
 func (op *operation) stores() bool { return op.rm.Mem && writesMemory(op) }
 
-// Keeps reports whether block b surely leaves a place in the frame alone. It may call nothing, and
-// store nowhere but in other places of the frame.
+// Keeps reports whether block b surely leaves a place alone: a register, or one in the frame. It may
+// call nothing, and for the latter store nowhere but in other places of the frame.
 func (r *Routine) Keeps(b int, place x86.Operand) bool {
 	return !slices.ContainsFunc(r.Blocks[b].Insns, func(q Insn) bool {
 		op := r.operation(&q)
+		if !place.Mem {
+			return !op.keepsRegister(place.Reg)
+		}
 		return !op.keepsFrame() || op.stores() && !op.storesBeside(place)
 	})
 }
@@ -55,10 +69,14 @@ func (op *operation) storesBeside(place x86.Operand) bool {
 	return op.rm.Disp+int64(storeSize(op)) <= place.Disp || place.Disp+int64(place.Size) <= op.rm.Disp
 }
 
-// HasInFrame reports whether a place is in the frame, below the return address, as seen from the
-// instruction at pc. What is too far below the stack pointer is the kernel's, for signals.
-func (r *Routine) HasInFrame(place x86.Operand, pc uint64) bool {
+// HasPlace reports whether a place is a register but rsp, or in the frame, below the return address,
+// as seen from the instruction at pc. What is too far below the stack pointer is the kernel's, for
+// signals.
+func (r *Routine) HasPlace(place x86.Operand, pc uint64) bool {
 	const redZone = 128
+	if !place.Mem {
+		return place.Reg != rsp
+	}
 	if place.Base == rsp && place.Disp < -redZone {
 		return false
 	}

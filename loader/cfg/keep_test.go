@@ -31,20 +31,40 @@ func TestBlocksKeepPlaces(t *testing.T) {
 	}, func(_ bool, kept bool) bool { return kept })
 }
 
+const rcx = 1 // by hardware number
+
 // A line is what a block does, and what is expected of it.
 type line struct {
 	code string
 	want bool
 }
 
-// inFrame makes a routine of each line, between two jumps that ask for the place, and compares what
-// is found of it: whether the jumps ask for it, and whether the block keeps it.
+// TestBlocksKeepRegisters: a block leaves ecx alone. One that tells of its high byte asks nothing.
+func TestBlocksKeepRegisters(t *testing.T) {
+	between(t, [2]string{"cmpl $3, %ecx", "testb $4, %cl"}, false, []line{
+		{"xor %eax, %eax", true}, {"mov %ecx, %eax", true}, {"mov %rcx, (%rdi)", true}, {"lea (%rcx,%rcx), %rax", true}, {"push %rax\n pop %rax", true}, {"movd %ecx, %xmm0", true},
+		{"cmp %eax, %ecx", true}, {"bts %eax, -48(%rbp)", true}, {"mov $1, %ah", true}, {"xchg %eax, %edx", true}, {"cqo", true}, {"mov %r9d, %eax", true},
+		{"mov %eax, %ecx", false}, {"mov $0, %cl", false}, {"mov $0, %ch", false}, {"inc %ecx", false}, {"xchg %eax, %ecx", false}, {"xadd %ecx, %eax", false}, {"cmpxchg %eax, %ecx", false},
+		{"pop %rcx\n push %rcx", false}, {"rep stosb", false}, {"call f0", false}, {"call *%rax", false}, {"syscall", false}, {"cpuid", false}, {"rdtscp", false}, {"movd %xmm0, %ecx", false},
+		{"shl $1, %ecx", false}, {"sete %cl", false}, {"cmove %eax, %ecx", false}, {"bswap %ecx", false}, {"andn %rax, %rax, %rcx", false}, {"mulx %rax, %rcx, %rdx", false}, {"popcnt %eax, %ecx", false},
+	}, func(asked, kept bool) bool { return asked && kept })
+	between(t, [2]string{"cmpl $3, %ecx", "testb $4, %ch"}, false, []line{{"nop", false}}, func(asked, _ bool) bool { return asked })
+	between(t, [2]string{"cmpl $3, %ecx", "cmp $4, %rcx"}, false, []line{{"nop", false}}, func(asked, _ bool) bool { return asked })
+}
+
+// inFrame compares what is found of lines between two jumps that ask for a place in the frame.
 func inFrame(t *testing.T, lines []line, found func(asked, kept bool) bool) {
+	between(t, [2]string{"cmpl $3, -8(%rbp)", "testb $4, -8(%rbp)"}, true, lines, found)
+}
+
+// between makes a routine of each line, between two jumps that ask for a place, in memory or not,
+// and compares what is found of it: whether the jumps ask for it, and whether the block keeps it.
+func between(t *testing.T, questions [2]string, inMemory bool, lines []line, found func(asked, kept bool) bool) {
 	var source strings.Builder
 	for i, l := range lines {
 		fmt.Fprintf(&source, ".type f%d, @function\nf%d: .cfi_startproc\n push %%rbp\n .cfi_def_cfa_offset 16\n .cfi_offset 6, -16\n mov %%rsp, %%rbp\n .cfi_def_cfa_register 6\n"+
-			" sub $32, %%rsp\n test %%edi, %%edi\n je 2f\n cmpl $3, -8(%%rbp)\n je 2f\n %s\n jmp 1f\n1: testb $4, -8(%%rbp)\n jne 2f\n nop\n2: leave\n .cfi_def_cfa 7, 8\n ret\n .cfi_endproc\n .size f%d, .-f%d\n",
-			i, i, l.code, i, i)
+			" sub $32, %%rsp\n test %%edi, %%edi\n je 2f\n %s\n je 2f\n %s\n jmp 1f\n1: %s\n jne 2f\n nop\n2: leave\n .cfi_def_cfa 7, 8\n ret\n .cfi_endproc\n .size f%d, .-f%d\n",
+			i, i, questions[0], l.code, questions[1], i, i)
 	}
 	p := recoverFile(t, compile(t, fmt.Sprintf("asm(%q); int main(void) { return 0; }", &source)))
 	for i, l := range lines {
@@ -52,7 +72,7 @@ func inFrame(t *testing.T, lines []line, found func(asked, kept bool) bool) {
 		conditions := r.Conditions()
 		asked, kept := 0, true
 		for b, c := range conditions {
-			if c != nil {
+			if c != nil && c.Place.Mem == inMemory && (inMemory || c.Place.Reg == rcx) {
 				asked++
 				kept = kept && r.Keeps(b+1, c.Place)
 			}

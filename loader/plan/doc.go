@@ -57,13 +57,14 @@
 //     single-stepped.
 //  9. What cannot be made sound is left out, and what calls it is planned anew. Package verify
 //     proves what remains.
-//  10. The word of a conditional jump may carry the value of a place in the frame as well. Until
-//     the next word of the activation it tells the way of the jumps whose outcome is a function of
-//     that place alone, as long as no silent way from the word to them passes a call, or a store
-//     but to other places of the frame. The routine takes no address in its frame, so that no
-//     callee, signal handler or thread has one; a handler that changes the frame by way of the
-//     registers that it interrupted (its ucontext) is not foreseen. Other ways that part behind
-//     such a word never meet again.
+//  10. The word of a conditional jump may carry the value of a place as well: the low half of a
+//     general register, or memory in the frame. Until the next word of the activation it tells the
+//     way of the jumps whose outcome is a function of that place alone, as long as no silent way
+//     from the word to them passes a call, or what writes the register, or a store but to other
+//     places of the frame. For the latter the routine takes no address in its frame, so that no
+//     callee, signal handler or thread has one; a handler that changes registers, or the frame by
+//     way of them, in what it interrupted (its ucontext) is not foreseen. Other ways that part
+//     behind such a word never meet again.
 //  11. Where no call and no end of the activation can come before its next word, that word is taken
 //     to be of the same activation if routine and frame address are, and its return address is not
 //     read again (Site.Stays). A signal handler that is not observed and leaves by a jump for code
@@ -73,11 +74,12 @@
 //     code has begun, and begin another in the same place, with the same return address. So no
 //     block is come to in silence both from an entry and from where such code has come back, by a
 //     call's return or to a landing pad, or from a word behind which it may have been called
-//     without another; and a word comes before a routine is called that MayLeaveOpen.
+//     without another; and a word comes before a routine is called that MayLeaveOpen. That holds
+//     for what such code enters, and for what is called or jumped to from there before a word.
 //  13. A loop of one block may run without a word if a register that it adds a constant to counts
 //     its rounds. Where it ends as soon as that register equals what the loop leaves alone, what
 //     the registers hold before tells how many there are: a constant does, or the last word before
-//     the loop in the activation carries it. Else that word carries the register and so does the
+//     the loop in the activation carries it, on all silent ways from there the same. Else that word carries the register and so does the
 //     next one behind the loop, before which the activation neither calls nor ends. How far a loop
 //     has come when a signal interrupts it, or the thread dies in it, the registers tell that the
 //     kernel has saved then. A handler that changes them is not foreseen.

@@ -97,6 +97,7 @@ type Routine struct {
 	plan         *Plan
 	entries      []int                 // the blocks by which it is entered
 	rootable     bool                  // code that is not observed may be its caller
+	renewed      bool                  // code that is not observed may begin it anew, see markRenewed
 	forks        bool                  // what is called back after some word may come from it or, after its silent end, from its caller
 	open         bool                  // see MayLeaveOpen
 	shifts       bool                  // it calls observed routines from where the size of its frame is not known
@@ -253,7 +254,7 @@ func (p *Plan) each(change func(r *Routine) bool) bool {
 // routine had to be left out.
 func (p *Plan) settle() (leftOut bool) {
 	for _, r := range p.Routines {
-		r.unsettled = r.Observed()
+		r.unsettled, r.renewed = r.Observed(), r.rootable
 	}
 	for changed := true; changed; {
 		p.markOpen()
@@ -273,6 +274,7 @@ func (p *Plan) settle() (leftOut bool) {
 		if slices.ContainsFunc(p.Routines, func(r *Routine) bool { return r.unsettled && !r.Observed() }) {
 			return true // what calls it has to be planned anew, and a circle that it is on is one no more
 		}
+		changed = changed || p.markRenewed()
 	}
 	return false
 }

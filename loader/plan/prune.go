@@ -31,8 +31,9 @@ func (r *Routine) prune(s *search, must []bool) {
 	}
 }
 
-// takeOff takes off the probes of some blocks, the dear ones first, that no two ways need.
-func (p *pruner) takeOff(order []int) {
+// takeOff takes off the probes of some blocks, the dear ones first, that no two ways need. It
+// reports whether there were any.
+func (p *pruner) takeOff(order []int) (some bool) {
 	r := p.r
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.price(b), r.price(a)) })
 	for _, b := range order {
@@ -41,7 +42,9 @@ func (p *pruner) takeOff(order []int) {
 		if p.waysMeet(b) {
 			r.probed[b] = was
 		}
+		some = some || !r.probed[b].on
 	}
+	return some
 }
 
 func newPruner(s *search) *pruner {

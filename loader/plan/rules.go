@@ -62,6 +62,36 @@ func (p *Plan) markOpen() {
 	}
 }
 
+// markRenewed finds the routines that may begin, without a word before, as code that is not observed
+// enters them or those that call them or jump to them. It has the rules look again at those that
+// were not taken for such, and reports whether there are any. It expects markFirst to have run.
+func (p *Plan) markRenewed() (some bool) {
+	renewed := make([]bool, len(p.Routines))
+	var queue []*Routine
+	mark := func(r *Routine) {
+		if r != nil && r.Observed() && !renewed[r.ID] {
+			renewed[r.ID] = true
+			queue = append(queue, r)
+		}
+	}
+	for _, r := range p.Routines {
+		if r.rootable {
+			mark(r)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, b := range queue[0].leads {
+			mark(queue[0].silentCallee(b))
+		}
+	}
+	for i, r := range p.Routines {
+		r.unsettled = renewed[i] && !r.renewed
+		r.renewed = renewed[i]
+		some = some || r.unsettled
+	}
+	return some
+}
+
 // MayLeaveOpen reports whether code may be called back, or an exception come, around the routine's
 // silent end by what it, or a routine that it called or jumped to, has entered: it ends without a
 // word after a call of code that is not observed, or by a jump there, or where such a call might
@@ -183,7 +213,7 @@ func (r *Routine) obey() (changed bool) {
 	if calls && r.tellCallers(s) {
 		changed = true
 	}
-	if r.rootable {
+	if r.renewed {
 		insist(r.Entry, func(n int) bool { return n != exit && !r.probed[n].on && r.opensCallee(n) })
 		if r.tellEntry(s) {
 			changed = true
@@ -192,9 +222,9 @@ func (r *Routine) obey() (changed bool) {
 	return changed
 }
 
-// tellEntry sees to it that an activation that code which is not observed begins, where it has
-// caught what was thrown or jumped out of another in the same place, is told from that one going on
-// (rule 12). It reports whether anything changed.
+// tellEntry sees to it that an activation that begins as code which is not observed enters the
+// routine, or a silent caller of it, where it has caught what was thrown or jumped out of another in
+// the same place, is told from that one going on (rule 12). It reports whether anything changed.
 func (r *Routine) tellEntry(s *search) (changed bool) {
 	for r.Observed() {
 		first := s.all(r.entries)

@@ -52,7 +52,7 @@ func (s *search) stretch(b int, place x86.Operand) (t stretch) {
 	for i := 0; i < len(t.nodes); i++ {
 		n := t.nodes[i]
 		next := s.silent(n)
-		told := n != exit && kept[n] && r.conditions[n] != nil && r.conditions[n].Place == place && !r.probed[n].on
+		told := n != exit && kept[n] && r.conditions[n] != nil && r.conditions[n].Place == place && !r.probed[n].on && !r.probed[n].silent
 		if told {
 			t.told = append(t.told, n)
 		}
@@ -116,7 +116,58 @@ func (r *Routine) tellByValues(must []bool) {
 	p := newPruner(newSearch(r))
 	for _, place := range places {
 		p.tellByValue(place, jumps[place])
+		if r.measured && r.entry >= 1 {
+			p.tryCarriers(place, jumps[place])
+		}
 	}
+}
+
+// mostCarriers is how many words are tried that would be there for a value alone.
+const mostCarriers = 8
+
+// tryCarriers puts probes where their words may carry the value of a place, if that is cheaper.
+func (p *pruner) tryCarriers(place x86.Operand, jumps []int) {
+	r := p.r
+	for _, b := range p.carriersFor(place, jumps) {
+		was, cost := slices.Clone(r.probed), r.cost()
+		left := slices.DeleteFunc(slices.Clone(jumps), func(j int) bool { return !r.probed[j].on })
+		if r.probe(b); len(left) > 0 {
+			p.tellByValue(place, left)
+		}
+		if r.cost() >= cost {
+			r.probed = was
+		}
+	}
+}
+
+// carriersFor lists blocks without a probe whose words might tell some jumps by the value of a place.
+func (p *pruner) carriersFor(place x86.Operand, jumps []int) (list []int) {
+	r, s := p.r, p.back
+	s.reset()
+	sum := 0.0
+	for _, j := range jumps {
+		if r.probed[j].on {
+			s.visit(j, origin)
+			sum += r.price(j)
+		}
+	}
+	for i := 0; i < len(s.queue); i++ {
+		for _, before := range p.before.of(p.index(s.queue[i])) {
+			m := int(before)
+			if m == exit || *s.at(m) != unseen || r.probed[m].on {
+				continue
+			}
+			if seat, ok := r.seat(m); ok && seat.edges && !seat.stepped && r.Blocks[m].End == cfg.Jcc && r.price(m) < sum && r.HasPlace(place, r.Blocks[m].Insns[seat.insn].Addr) {
+				list = append(list, m)
+			}
+			if r.Keeps(m, place) {
+				s.visit(m, s.queue[i])
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(r.price(a), r.price(b)) })
+	list = slices.Compact(list)
+	return list[:min(len(list), mostCarriers)]
 }
 
 // tellByValue has all words carry the value that can, takes off what probes it may, and leaves the
@@ -131,10 +182,10 @@ func (p *pruner) tellByValue(place x86.Operand, jumps []int) {
 			r.probed[b].tells = value
 		}
 	}
-	p.takeOff(jumps)
+	some := p.takeOff(jumps)
 	for _, b := range carriers {
 		r.probed[b].tells = nil
-		if r.probed[b].on && p.meetsAfter(b) {
+		if some && r.probed[b].on && p.meetsAfter(b) {
 			r.probed[b].tells = value
 		}
 	}
@@ -144,7 +195,7 @@ func (p *pruner) tellByValue(place x86.Operand, jumps []int) {
 // the jump goes that it sits on.
 func (r *Routine) mayCarry(b int, place x86.Operand) bool {
 	block, p := &r.Blocks[b], r.probed[b]
-	return p.on && p.edges && p.tells == nil && block.End == cfg.Jcc && r.HasInFrame(place, block.Insns[p.insn].Addr)
+	return p.on && p.edges && p.tells == nil && block.End == cfg.Jcc && r.HasPlace(place, block.Insns[p.insn].Addr)
 }
 
 // valueTells reports whether the word of block b carries a value that tells what it leaves open.

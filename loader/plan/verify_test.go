@@ -185,6 +185,40 @@ routine asks
 	.cfi_def_cfa 7, 8
 	ret
 done asks
+routine asks_reg
+	test $1, %dil
+	je 1f
+	mov %eax, %ecx
+1:	test $2, %dil
+	je 1f
+	mov %eax, %ecx
+1:	cmp $4, %edi
+	jae 1f
+	mov %eax, %edx
+1:	mov $6, %esi
+	add %eax, %edi
+	jmp 1f
+1:	test $8, %dil
+	je 1f
+	mov %eax, %ecx
+1:	ret
+done asks_reg
+routine asks_loop
+	test $1, %dil
+	je 1f
+	mov %eax, %ecx
+1:	test $2, %dil
+	je 2f
+	mov $16, %edi
+1:	movb $0, (%rsi,%rdi)
+	sub $1, %edi
+	jne 1b
+	ret
+2:	test $4, %dil
+	je 1f
+	mov %eax, %ecx
+1:	ret
+done asks_loop
 routine adds_up
 	test %edi, %edi
 	je 2f
@@ -208,7 +242,7 @@ routine scans
 2:	leave_
 done scans
 .data
-.quad jumps_out, loops_on, adds_up, scans
+.quad jumps_out, loops_on, asks_reg, asks_loop, adds_up, scans
 .text
 `
 
@@ -278,7 +312,17 @@ func lastReading(r *plan.Routine) (last int) {
 	return last
 }
 
-// asksLast is the last block of a routine whose jump asks for a place in the frame.
+// countedLoop is a loop whose rounds other words tell.
+func countedLoop(r *plan.Routine) (loop int) {
+	for b := range r.Blocks {
+		if r.Counts(b) != nil {
+			loop = b
+		}
+	}
+	return loop
+}
+
+// asksLast is the last block of a routine whose jump asks for one place.
 func asksLast(r *plan.Routine) (last int) {
 	for b := range r.Blocks {
 		if r.Asks(b) != nil {
@@ -336,6 +380,14 @@ var breakages = []breakage{
 	{"a value that is overwritten", "asks", func(t *testing.T, p *plan.Plan, r *plan.Routine) {
 		value(func(c *plan.Case) *plan.Case { c.Jumps = append(c.Jumps, asksLast(r)); return c })(t, p, r)
 	}, "after it may be overwritten", 1},
+	{"the value of another register", "asks_reg", value(func(c *plan.Case) *plan.Case { c.Operand.Reg = 6; return c }), "is said to tell of a jump that its value does not", 0},
+	{"the value of no register", "asks_reg", value(func(c *plan.Case) *plan.Case { c.Operand.Reg = 4; return c }), "does not know the case", 0},
+	{"a register that is overwritten", "asks_reg", func(t *testing.T, p *plan.Plan, r *plan.Routine) {
+		value(func(c *plan.Case) *plan.Case { c.Jumps = append(c.Jumps, asksLast(r)); return c })(t, p, r)
+	}, "after it may be overwritten", 1},
+	{"one round of a loop", "asks_loop", func(t *testing.T, p *plan.Plan, r *plan.Routine) {
+		value(func(c *plan.Case) *plan.Case { c.Jumps = append(c.Jumps, countedLoop(r)); return c })(t, p, r)
+	}, "of one round of", 1},
 	{"nothing of a loop's limit", "adds_up", reading(func(x *plan.Reading) *plan.Reading { return nil }), "no word tells what a loop begins with", 1},
 	{"another limit of a loop", "adds_up", reading(func(x *plan.Reading) *plan.Reading { x.Reg = 9; return x }), "no word tells what a loop begins with", 1},
 	{"half of what a loop has to do", "adds_up", reading(func(x *plan.Reading) *plan.Reading { x.Minus = plan.NoRegister; return x }), "no word tells what a loop begins with", 1},

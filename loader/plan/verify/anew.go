@@ -31,11 +31,33 @@ func (v *verifier) findOutgoing() {
 	}
 }
 
+// findRenewed finds the routines that code which is not observed enters, and those that they call or
+// jump to before a word, and so on.
+func (v *verifier) findRenewed() {
+	var renew func(r *routine)
+	renew = func(r *routine) {
+		if r == nil || r.renewed || !r.Observed() {
+			return
+		}
+		r.renewed = true
+		for b, to := range r.callees {
+			if r.first[b] && r.sites[b] == nil {
+				renew(to)
+			}
+		}
+	}
+	for _, r := range v.observed {
+		if r.returnsOut {
+			renew(r)
+		}
+	}
+}
+
 // checkAnew: code that is not observed may catch what leaves an activation that such code has
 // begun, and begin another in the same place. No word that comes first then, be it of the routine
 // or of what it calls, comes as the first activation goes on as well (rule 12).
 func (v *verifier) checkAnew(r *routine) {
-	if !r.returnsOut {
+	if !r.renewed {
 		return
 	}
 	calls := func(n int) bool { return n != r.exit && r.sites[n] == nil && r.callees[n] != nil && r.opens(n) }

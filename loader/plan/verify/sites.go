@@ -93,7 +93,7 @@ func sameFrame(s *plan.Site, rule image.CFA) bool {
 func (v *verifier) tellsCase(r *routine, s *plan.Site) bool {
 	c := s.Case
 	if c.Jumps != nil {
-		return s.Condition < plan.NoCondition && s.Insn == len(r.Blocks[s.Block].Insns)-1 && c.Operand.Mem && r.HasInFrame(c.Operand, s.Addr)
+		return s.Condition < plan.NoCondition && s.Insn == len(r.Blocks[s.Block].Insns)-1 && r.HasPlace(c.Operand, s.Addr)
 	}
 	if c.Table < 0 || c.Table >= r.exit || r.Blocks[c.Table].End != cfg.Table || s.Insn != len(r.Blocks[s.Block].Insns)-1 {
 		return false

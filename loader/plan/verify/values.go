@@ -24,6 +24,9 @@ func (r *routine) checkValues(s start) {
 		case j < 0 || j >= r.exit || conditions[j] == nil || conditions[j].Place != s.values.Operand:
 			r.fault(fmt.Sprintf("the word of the block at %x is said to tell of a jump that its value does not", r.Blocks[s.word].Lo))
 			return
+		case r.Counts(j) != nil:
+			r.fault("a value is said to tell of a loop that it tells of one round of", r.way(s.word, j))
+			return
 		case spoiled[j]:
 			r.fault("a value tells of a jump that comes after it may be overwritten", r.way(s.word, j))
 			return

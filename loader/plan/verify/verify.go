@@ -66,6 +66,7 @@ func Plan(p *plan.Plan) []Fault {
 	v.checkTable()
 	v.findOpen()
 	v.findOutgoing()
+	v.findRenewed()
 	for _, r := range v.observed {
 		v.checkOpenCalls(r)
 		v.checkLandings(r)
@@ -104,6 +105,7 @@ type routine struct {
 	forks      bool // after some word code may be called back from it, or from its callers once it has silently ended
 	open       bool // what is called back around its silent end may come from it or from what it was called by
 	goesOut    bool // code that is not observed may run in its course
+	renewed    bool // code that is not observed may enter it, or those by way of which silence leads to it
 
 	seen  []int // by node: the walk that last came to it
 	steps []step
