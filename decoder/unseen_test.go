@@ -211,7 +211,7 @@ func TestLeftByAHandlerOfAHandler(t *testing.T) {
 		call _setjmp@plt
 		test %eax, %eax
 		jne 2f
-		test %edi, %edi
+		cmp %esi, %edi
 		je 1f
 		mov %ecx, (%rdx)
 	1:	call free@plt
