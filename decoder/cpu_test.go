@@ -122,7 +122,12 @@ func (c *cpu) step(code []byte, random *rand.Rand) {
 		c.write(to, result(a-1))
 	case x86asm.SHL:
 		c.write(to, result(a<<b))
-	case x86asm.PUSH, x86asm.JMP, x86asm.CALL, x86asm.RET, x86asm.NOP:
+	case x86asm.PUSH:
+		c.regs[rsp] -= 8
+	case x86asm.POP:
+		c.write(to, anything(random))
+		c.regs[rsp] += 8
+	case x86asm.JMP, x86asm.CALL, x86asm.RET, x86asm.NOP:
 	default:
 		c.write(to, anything(random))
 	}
