@@ -175,6 +175,10 @@ func (p *pruner) carriersFor(place x86.Operand, jumps []int) (list []int) {
 func (p *pruner) tellByValue(place x86.Operand, jumps []int) {
 	r := p.r
 	value := &Case{Table: none, Operand: place}
+	jumps = slices.DeleteFunc(slices.Clone(jumps), func(j int) bool { return !p.isBehindCarriers(j, place) })
+	if len(jumps) == 0 {
+		return
+	}
 	var carriers []int
 	for b := range r.probed {
 		if r.mayCarry(b, place) {
@@ -189,6 +193,31 @@ func (p *pruner) tellByValue(place x86.Operand, jumps []int) {
 			r.probed[b].tells = value
 		}
 	}
+}
+
+// isBehindCarriers reports whether silence leads to the jump of block b from words alone that may
+// carry the value of a place, and that is kept on the way.
+func (p *pruner) isBehindCarriers(b int, place x86.Operand) bool {
+	r, s := p.r, p.back
+	s.reset()
+	s.visit(b, origin)
+	for i := 0; i < len(s.queue); i++ {
+		n := s.queue[i]
+		if slices.Contains(r.entries, n) {
+			return false
+		}
+		for _, before := range p.before.of(n) {
+			m := int(before)
+			switch {
+			case *s.at(m) != unseen, r.mayCarry(m, place):
+			case r.probed[m].on, !r.Keeps(m, place):
+				return false
+			default:
+				s.visit(m, n)
+			}
+		}
+	}
+	return true
 }
 
 // mayCarry reports whether the word of block b may carry the value of a place, besides which way
