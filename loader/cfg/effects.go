@@ -39,6 +39,9 @@ func vectorWrites(op *operation) uint16 {
 
 // namedRegisters returns what an instruction of the three-byte maps may write.
 func namedRegisters(op *operation) (out uint16) {
+	if op.Map == 2 && op.Op >= 0xf8 { // encodekey, urdmsr, and what stores where registers say
+		return allRegisters
+	}
 	if op.Map&0xf == 3 && op.Op>>4 == 6 { // pcmpestri and the like
 		out = 1 << rcx
 	}

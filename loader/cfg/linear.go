@@ -2,7 +2,6 @@ package cfg
 
 import (
 	"math/bits"
-	"slices"
 
 	"wpptrace/loader/x86"
 )
@@ -217,16 +216,6 @@ func (r *Routine) Before(b, k int) (regs Registers) {
 		}
 	}
 	return regs
-}
-
-// Join keeps of what registers hold what they hold in other, too, which is looked at from the same
-// point: what is not known to be a function of what they held there is not the same.
-func (regs *Registers) Join(other *Registers) {
-	for reg := range regs.at {
-		if l := regs.at[reg]; l != other.at[reg] || slices.ContainsFunc(l.Terms[:l.N], func(t Term) bool { return t.Symbol >= unfollowed }) {
-			regs.at[reg] = regs.fresh()
-		}
-	}
 }
 
 func (regs *Registers) fresh() Linear {

@@ -133,7 +133,7 @@ func (c *covering) findOrders() {
 	add(func(b int) float64 { return c.prices[b] })
 	add(func(b int) float64 { return c.prices[b] / max(1, float64(len(c.r.successors(b)))-0.5) })
 	add(func(b int) float64 { return c.prices[b] / float64(max(1, c.covers.count(b))) })
-	if !c.r.measured || c.r.entry < 1 {
+	if !c.r.isMeasured() {
 		return
 	}
 	random := rand.New(rand.NewPCG(c.r.Addr, 0))

@@ -79,7 +79,7 @@
 //  13. A loop of one block may run without a word if a register that it adds a constant to counts
 //     its rounds. Where it ends as soon as that register equals what the loop leaves alone, what
 //     the registers hold before tells how many there are: a constant does, or the last word before
-//     the loop in the activation carries it, on all silent ways from there the same. Else that word carries the register and so does the
+//     the loop in the activation carries it. Else that word carries the register and so does the
 //     next one behind the loop, before which the activation neither calls nor ends. How far a loop
 //     has come when a signal interrupts it, or the thread dies in it, the registers tell that the
 //     kernel has saved then. A handler that changes them is not foreseen.

@@ -97,6 +97,9 @@ func (r *Routine) measure(w *Weights) {
 	}
 }
 
+// isMeasured reports whether the routine ran where frequencies were measured.
+func (r *Routine) isMeasured() bool { return r.measured && r.entry >= 1 }
+
 // findCold finds the blocks that lead to no return.
 func (f *flow) findCold() {
 	f.cold = make([]bool, len(f.r.Blocks))

@@ -75,7 +75,7 @@ type Case struct {
 	Bias    int64       // position in the table = value + Bias
 	Taken   bool        // the outcome with which the switch is reached; for a site that is no conditional jump: false
 	Target  bool        // the operand is the address jumped to
-	Jumps   []int       // the blocks whose jumps ask for nothing but the operand, a place in the frame, until the next word of the activation
+	Jumps   []int       // the blocks whose jumps ask for nothing but the operand, a place, until the next word of the activation
 }
 
 // A Call is what is known of a call by its return address.
@@ -170,8 +170,8 @@ func (r *Routine) Site(block int) *Site {
 // plan was made with Weights.
 func (r *Routine) Runs(block int) float64 { return r.entry * r.freq[block] }
 
-// Asks returns what the conditional jump that ends a block asks, if it asks for a place in the
-// frame alone.
+// Asks returns what the conditional jump that ends a block asks, if it asks for a register, or a place
+// in the frame, alone.
 func (r *Routine) Asks(block int) *cfg.Condition { return r.conditions[block] }
 
 // First reports whether the block can be reached from the routine's entry without a word.

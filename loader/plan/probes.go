@@ -19,10 +19,10 @@ type probe struct {
 	edges   bool // the words tell which out-edge is taken
 	silent  bool // there is none: the block is a loop whose rounds other words tell
 	insn    int32
-	tells   *Case // what the words tell besides, if anything: a switch, or the value of a place in the frame
+	tells   *Case // what the words tell besides, if anything: a switch, or the value of a place
 }
 
-// carries is the place in the frame whose value the words of block b tell besides, or nil.
+// carries is the place whose value the words of block b tell besides, or nil.
 func (r *Routine) carries(b int) *x86.Operand {
 	if t := r.probed[b].tells; t != nil && t.Table == none {
 		return &t.Operand
@@ -88,6 +88,14 @@ func (r *Routine) isSignature(b int) bool {
 func (r *Routine) hasCFA(pc uint64) bool {
 	reg := r.CFA(pc).Reg
 	return reg == 6 || reg == 7 || reg == image.Slot
+}
+
+// sum is the expected cost of probes of some blocks.
+func (r *Routine) sum(blocks []int) (sum float64) {
+	for _, b := range blocks {
+		sum += r.price(b)
+	}
+	return sum
 }
 
 // price is the expected cost of a probe of block b.
@@ -161,7 +169,7 @@ func (r *Routine) startLeaf() (leftOut bool) { return callsNothing(r.Routine) &&
 // theirs, if that is cheaper: of all that can be told, or of one.
 func (r *Routine) equipCounting(c *covering, loops []int) {
 	best, least, found := r.probed, r.cost(), false
-	if !r.measured || r.entry < 1 { // it is an estimate
+	if !r.isMeasured() {
 		for _, b := range loops {
 			if r.probed[b].on {
 				least -= (1 - loopDoubt) * r.price(b)

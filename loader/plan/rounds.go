@@ -280,87 +280,25 @@ func (r *Routine) seatOf(n int) int {
 }
 
 // rolesBefore finds what a word, or the entry, may carry for the loops that silence leads to from
-// it: what tells the same on all ways to them, if there are several.
+// it: nothing, if it does in more than one way.
 func (r *Routine) rolesBefore(s *search, word int, from []int, loops map[int]*counting) {
-	behind := newSearch(r)
+	several := func(n int) bool { return false }
 	if met := s.spread(from); len(met) > 0 {
+		behind := newSearch(r)
 		behind.spread(met)
+		several = func(n int) bool { return *behind.at(n) != unseen }
 	}
 	for _, n := range s.queue {
 		l := loops[n]
 		if l == nil {
 			continue
 		}
-		way := s.forward(n)
-		if *behind.at(n) == unseen {
+		if way := s.forward(n); several(n) {
+			l.before = append(l.before, newRole(l, word, way))
+		} else {
 			l.before = append(l.before, r.roleBefore(l, word, way[:len(way)-1]))
-			continue
-		}
-		role := newRole(l, word, way)
-		if regs := r.onAllWays(word, from, n); regs != nil {
-			r.tell(&role, l, regs)
-		}
-		l.before = append(l.before, role)
-	}
-}
-
-// onAllWays is what registers hold at a node on all silent ways to it from some others, which come
-// after a word, or the entry, in terms of what they hold there; nil, if there is a circle.
-func (r *Routine) onAllWays(word int, from []int, node int) *cfg.Registers {
-	s := newSearch(r)
-	at := map[int]*cfg.Registers{}
-	come := func(nodes []int, regs cfg.Registers) {
-		for _, n := range nodes {
-			if was := at[n]; was != nil {
-				was.Join(&regs)
-			} else {
-				each := regs
-				at[n] = &each
-			}
 		}
 	}
-	come(from, r.registersAt(word))
-	for _, n := range s.inOrder(from) {
-		if n == node {
-			return at[n]
-		}
-		if n != exit {
-			regs := *at[n]
-			r.followWay(&regs, []int{n})
-			come(s.silent(n), regs)
-		}
-	}
-	return nil
-}
-
-// inOrder lists what silence leads to from some nodes within an activation, each behind all that it
-// may follow; not all, if there is a circle.
-func (s *search) inOrder(from []int) (order []int) {
-	before := map[int]int{} // by node: from how many it is come to
-	s.spread(from)
-	for _, n := range s.queue {
-		if n != exit {
-			for _, next := range s.silent(n) {
-				before[next]++
-			}
-		}
-	}
-	for _, n := range s.queue {
-		if before[n] == 0 {
-			order = append(order, n)
-		}
-	}
-	for i := 0; i < len(order); i++ {
-		if order[i] == exit {
-			continue
-		}
-		for _, next := range s.silent(order[i]) {
-			if before[next]--; before[next] == 0 {
-				order = append(order, next)
-			}
-		}
-	}
-	return order
 }
 
 // spread visits what silence leads to from some nodes in the same activation, and reports the nodes
@@ -391,35 +329,22 @@ func (s *search) spread(from []int) (met []int) {
 // roleBefore finds which readings tell, where a word's probe sits, what there is at the end of a
 // way, before the loop.
 func (r *Routine) roleBefore(l *counting, word int, way []int) role {
-	regs := r.registersAt(word)
-	r.followWay(&regs, way)
-	role := newRole(l, word, way)
-	r.tell(&role, l, &regs)
-	return role
-}
-
-// registersAt are what registers hold behind the block of a word, in terms of what they hold at its
-// probe, or at the entry.
-func (r *Routine) registersAt(word int) cfg.Registers {
 	regs := cfg.Unchanged()
 	if word != none {
 		regs.Apply(r.effectsOf(word)[r.seatOf(word):])
 	}
-	return regs
-}
-
-// tell finds which readings tell what the counters of a loop begin with, where registers hold this
-// before it.
-func (r *Routine) tell(role *role, l *counting, regs *cfg.Registers) {
+	r.followWay(&regs, way)
+	role := newRole(l, word, way)
 	for i, c := range l.counters {
-		v, ok := c.Beginning(regs)
-		if role.known[i] = ok && v.IsConstant(); !ok || v.IsConstant() || role.word == none || !r.mayCarryRegisters(role.word) {
+		v, ok := c.Beginning(&regs)
+		if role.known[i] = ok && v.IsConstant(); !ok || v.IsConstant() || word == none || !r.mayCarryRegisters(word) {
 			continue
 		}
 		if x, ok := ReadingOf(v); ok {
 			role.readings[i] = []Reading{x}
 		}
 	}
+	return role
 }
 
 // ReadingOf returns what tells a function of registers: times, and plus, constants. ok is false if

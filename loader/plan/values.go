@@ -13,7 +13,7 @@ const (
 	mostStretch = 500 // blocks that may run silently after a word with a value
 )
 
-// A stretch is what may run silently after a word that carries the value of a place in the frame.
+// A stretch is what may run silently after a word that carries the value of a place.
 type stretch struct {
 	nodes []int // each behind all that it may follow; not all, if there is a circle
 	told  []int // the jumps whose way the value tells
@@ -93,8 +93,8 @@ func (s *search) apartFor(nodes []int) bool {
 	return true
 }
 
-// tellByValues takes probes off jumps that the value of a place in the frame tells of, the dear
-// ones first, where words of other jumps can carry it. Before, there was one silent way from each
+// tellByValues takes probes off jumps that the value of a place tells of, the dear ones first, where
+// words of other jumps can carry it. Before, there was one silent way from each
 // word to the next.
 func (r *Routine) tellByValues(must []bool) {
 	jumps, prices := map[x86.Operand][]int{}, map[x86.Operand]float64{}
@@ -116,48 +116,53 @@ func (r *Routine) tellByValues(must []bool) {
 	p := newPruner(newSearch(r))
 	for _, place := range places {
 		p.tellByValue(place, jumps[place])
-		if r.measured && r.entry >= 1 {
-			p.tryCarriers(place, jumps[place])
-		}
+		p.tryCarriers(place, jumps[place])
 	}
 }
 
 // mostCarriers is how many words are tried that would be there for a value alone.
 const mostCarriers = 8
 
-// tryCarriers puts probes where their words may carry the value of a place, if that is cheaper.
+// carrierDoubt is the part of what probes of jumps are expected to cost, where that is estimated, that
+// a word more must save: what it costs is certain.
+const carrierDoubt = 0.5
+
+// tryCarriers puts probes where their words may carry the value of a place, if that is cheaper. Where
+// frequencies are estimated these are for jumps alone that not all words can tell of without.
 func (p *pruner) tryCarriers(place x86.Operand, jumps []int) {
 	r := p.r
-	for _, b := range p.carriersFor(place, jumps) {
+	left := slices.DeleteFunc(slices.Clone(jumps), func(j int) bool {
+		return !r.probed[j].on || !r.isMeasured() && p.isBehindCarriers(j, place)
+	})
+	most := r.sum(left)
+	if !r.isMeasured() {
+		most *= 1 - carrierDoubt
+	}
+	for _, b := range p.carriersFor(place, left, most) {
 		was, cost := slices.Clone(r.probed), r.cost()
-		left := slices.DeleteFunc(slices.Clone(jumps), func(j int) bool { return !r.probed[j].on })
-		if r.probe(b); len(left) > 0 {
-			p.tellByValue(place, left)
-		}
+		r.probe(b)
+		p.tellByValue(place, slices.DeleteFunc(slices.Clone(left), func(j int) bool { return !r.probed[j].on }))
 		if r.cost() >= cost {
 			r.probed = was
 		}
 	}
 }
 
-// carriersFor lists blocks without a probe whose words might tell some jumps by the value of a place.
-func (p *pruner) carriersFor(place x86.Operand, jumps []int) (list []int) {
+// carriersFor lists blocks without a probe that are expected to cost less than most, the cheap ones
+// first, whose words might tell of some jumps by the value of a place.
+func (p *pruner) carriersFor(place x86.Operand, jumps []int, most float64) (list []int) {
 	r, s := p.r, p.back
 	s.reset()
-	sum := 0.0
 	for _, j := range jumps {
-		if r.probed[j].on {
-			s.visit(j, origin)
-			sum += r.price(j)
-		}
+		s.visit(j, origin)
 	}
 	for i := 0; i < len(s.queue); i++ {
 		for _, before := range p.before.of(p.index(s.queue[i])) {
 			m := int(before)
-			if m == exit || *s.at(m) != unseen || r.probed[m].on {
+			if m == exit || *s.at(m) != unseen || r.probed[m].on || slices.Contains(list, m) {
 				continue
 			}
-			if seat, ok := r.seat(m); ok && seat.edges && !seat.stepped && r.Blocks[m].End == cfg.Jcc && r.price(m) < sum && r.HasPlace(place, r.Blocks[m].Insns[seat.insn].Addr) {
+			if r.mightCarry(m, place) && r.price(m) < most {
 				list = append(list, m)
 			}
 			if r.Keeps(m, place) {
@@ -166,7 +171,6 @@ func (p *pruner) carriersFor(place x86.Operand, jumps []int) (list []int) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(r.price(a), r.price(b)) })
-	list = slices.Compact(list)
 	return list[:min(len(list), mostCarriers)]
 }
 
@@ -223,8 +227,14 @@ func (p *pruner) isBehindCarriers(b int, place x86.Operand) bool {
 // mayCarry reports whether the word of block b may carry the value of a place, besides which way
 // the jump goes that it sits on.
 func (r *Routine) mayCarry(b int, place x86.Operand) bool {
-	block, p := &r.Blocks[b], r.probed[b]
-	return p.on && p.edges && p.tells == nil && block.End == cfg.Jcc && r.HasPlace(place, block.Insns[p.insn].Addr)
+	told := r.carries(b)
+	return r.probed[b].on && (r.probed[b].tells == nil || told != nil && *told == place) && r.mightCarry(b, place)
+}
+
+// mightCarry reports whether it might, had the block a probe that tells nothing else.
+func (r *Routine) mightCarry(b int, place x86.Operand) bool {
+	p, ok := r.seat(b)
+	return ok && p.edges && r.Blocks[b].End == cfg.Jcc && r.HasPlace(place, r.Blocks[b].Insns[p.insn].Addr)
 }
 
 // valueTells reports whether the word of block b carries a value that tells what it leaves open.
@@ -243,7 +253,7 @@ func (r *Routine) valueTells(s *search, b int) bool {
 // values is what the word of block b tells by the value of a place, nil if that is nothing.
 func (r *Routine) values(b int, place x86.Operand) *Case {
 	told := newSearch(r).stretch(b, place).told
-	if len(told) == 0 {
+	if len(told) == 0 || len(told) > mostTold {
 		return nil
 	}
 	slices.Sort(told)

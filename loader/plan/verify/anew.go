@@ -84,17 +84,12 @@ func (v *verifier) checkAnew(r *routine) {
 		return n != r.exit && r.sites[n] == nil && r.kinds[n] == plan.Unknown && isCall(&r.Blocks[n])
 	}
 	r.eachStart(func(s start) {
-		groups := [][]int{s.nodes}
+		groups := s.outcomes(r)
 		switch {
 		case s.word == none:
 			return
 		case s.table != none:
 			groups = [][]int{{s.told}} // nothing is called before the switch
-		case s.values != nil && len(s.nodes) == len(r.Blocks[s.word].Succ):
-			groups = groups[:0] // the word tells the outcome besides
-			for _, n := range s.nodes {
-				groups = append(groups, []int{n})
-			}
 		}
 		for _, nodes := range groups {
 			if v.silentWay(r, nodes, unsaid) == nil {

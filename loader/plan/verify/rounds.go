@@ -93,30 +93,30 @@ func (r *routine) inOrder(nodes []int) (order []int) {
 }
 
 // flow calls yield, until it returns false, with each node that silence leads to from some, and what
-// registers hold there on all ways to it, if they hold regs at these.
-func (r *routine) flow(nodes []int, regs cfg.Registers, yield func(n int, regs cfg.Registers) bool) {
-	at := make([]*cfg.Registers, r.exit+1)
-	come := func(nodes []int, regs cfg.Registers) {
-		for _, n := range nodes {
-			if at[n] == nil {
-				at[n] = &regs
-			} else {
-				joined := *at[n]
-				joined.Join(&regs)
-				at[n] = &joined
-			}
-		}
+// registers hold there, if they hold regs at these; nil, where several ways lead to it: what can be
+// said of all of them may be more than can be followed on one.
+func (r *routine) flow(nodes []int, regs cfg.Registers, yield func(n int, regs *cfg.Registers) bool) {
+	at, come := make([]*cfg.Registers, r.exit+1), make([]bool, r.exit+1)
+	for _, n := range nodes {
+		at[n], come[n] = &regs, true
 	}
-	come(nodes, regs)
 	for _, n := range r.inOrder(nodes) {
-		if at[n] == nil {
+		if !come[n] {
 			continue // it is on a silent circle, which is found elsewhere
 		}
-		if !yield(n, *at[n]) {
+		if !yield(n, at[n]) {
 			return
 		}
-		if next := r.silentAfter(n); len(next) > 0 {
-			come(next, r.through(*at[n], n))
+		var through *cfg.Registers
+		if next := r.silentAfter(n); len(next) > 0 && at[n] != nil {
+			regs := r.through(*at[n], n)
+			through = &regs
+		}
+		for _, to := range r.silentAfter(n) {
+			if at[to] = through; come[to] {
+				at[to] = nil
+			}
+			come[to] = true
 		}
 	}
 }
@@ -128,14 +128,16 @@ func (r *routine) checkBefore(s start) {
 	if s.word != none {
 		r.Follow(&regs, s.word, r.sites[s.word].Insn, len(r.Blocks[s.word].Insns))
 	}
-	r.flow(s.nodes, regs, func(n int, regs cfg.Registers) bool {
-		c := r.Counts(n)
-		ok := c == nil || r.isTold(s, c, regs)
-		if !ok {
-			r.fault("no word tells what a loop begins with", r.way(max(s.word, 0), n))
-		}
-		return ok
-	})
+	for _, nodes := range s.outcomes(r) {
+		r.flow(nodes, regs, func(n int, regs *cfg.Registers) bool {
+			c := r.Counts(n)
+			ok := c == nil || regs != nil && r.isTold(s, c, *regs)
+			if !ok {
+				r.fault("no word tells what a loop begins with", r.way(max(s.word, 0), n))
+			}
+			return ok
+		})
+	}
 }
 
 // isTold reports whether a start's word tells what a counter begins with there, or nothing has to.
@@ -172,7 +174,7 @@ func scaled(l cfg.Linear, times int64) cfg.Linear {
 // checkBehind: on each way out of a loop a word carries the counter, before anything is called and
 // before the activation ends, or another loop changes it.
 func (r *routine) checkBehind(loop int, c *cfg.Counter) {
-	r.flow(r.silentAfter(loop), cfg.Unchanged(), func(n int, regs cfg.Registers) bool {
+	r.flow(r.silentAfter(loop), cfg.Unchanged(), func(n int, regs *cfg.Registers) bool {
 		switch {
 		case n == r.exit, r.sites[n] == nil && (isCall(&r.Blocks[n]) || len(r.after(n)) == 0):
 			r.fault("no word tells what a loop ends with", r.way(loop, n))
@@ -181,9 +183,13 @@ func (r *routine) checkBehind(loop int, c *cfg.Counter) {
 			return true
 		}
 		s := r.sites[n]
-		r.Follow(&regs, n, 0, s.Insn)
 		x := s.Reading
-		ok := x != nil && x.Minus == plan.NoRegister && x.Part == cfg.Whole && isFrom(regs.At(x.Reg), c)
+		ok := regs != nil && x != nil && x.Minus == plan.NoRegister && x.Part == cfg.Whole
+		if ok {
+			left := *regs
+			r.Follow(&left, n, 0, s.Insn)
+			ok = isFrom(left.At(x.Reg), c)
+		}
 		if !ok {
 			r.fault(fmt.Sprintf("the word at %x does not tell what a loop ends with", s.Addr), r.way(loop, n))
 		}

@@ -8,6 +8,9 @@ import (
 	"wpptrace/loader/plan"
 )
 
+// mostTold is one jump for each bit of a number.
+const mostTold = 64
+
 // A parting is a block at which ways part in silence, and nothing tells which was taken.
 type parting struct{ block, to int }
 
@@ -19,6 +22,10 @@ func (r *routine) checkValues(s start) {
 	reached, spoiled := r.reach(s.nodes, nil), r.reach(s.nodes, func(n int) bool { return !r.Keeps(n, s.values.Operand) })
 	conditions := r.Conditions()
 	tells := make([]bool, r.exit+1)
+	if len(s.values.Jumps) > mostTold {
+		r.fault("a value is said to tell of more jumps than the decoder can tell apart", r.way(s.word))
+		return
+	}
 	for _, j := range s.values.Jumps {
 		switch {
 		case j < 0 || j >= r.exit || conditions[j] == nil || conditions[j].Place != s.values.Operand:

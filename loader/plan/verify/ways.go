@@ -66,6 +66,17 @@ func (r *routine) startsAfter(b int, s *plan.Site, yield func(s start)) {
 	}
 }
 
+// outcomes are the start's nodes, by what its word tells besides a value.
+func (s start) outcomes(r *routine) (list [][]int) {
+	if s.values == nil || len(s.nodes) != len(r.Blocks[s.word].Succ) {
+		return [][]int{s.nodes}
+	}
+	for _, n := range s.nodes {
+		list = append(list, []int{n})
+	}
+	return list
+}
+
 // onwards are the nodes that may run after a block without a word of what it enters.
 func (r *routine) onwards(b int) []int {
 	next := r.after(b)
