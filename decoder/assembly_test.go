@@ -493,6 +493,27 @@ var found = []struct {
 		pop %rbp
 		.cfi_def_cfa 7, 8
 		ret` + last},
+	// On each way the loop's limit was the same distance away, but on one way it could not be followed.
+	{"ways that meet before a loop with what they all tell", habits{end: 50}, walkExactly, `
+		cmp $8, %edi
+		jg 1f
+		inc %rdx
+	1:	cmp $16, %edi
+		je 2f
+		mov %r8, %r9
+	2:	cmp $24, %edi
+		jae 3f
+		lea 1(%r8), %r9d
+	3:	decl (%rdi)
+		lea 4(%r9), %r10
+	4:	add %r10, %rdx
+		inc %r9
+		cmp %r10, %r9
+		jne 4b
+		cmp $32, %edi
+		jb 5f
+		inc %rdx
+	5:	ret` + last},
 	// The same of what a loop ended with.
 	{"ways that meet behind a loop", habits{end: 50}, walkExactly, `
 		push %rbp

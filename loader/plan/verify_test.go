@@ -219,6 +219,45 @@ routine asks_loop
 	mov %eax, %ecx
 1:	ret
 done asks_loop
+routine asks_spoiled
+	test $1, %dil
+	je 1f
+	mov %eax, %ecx
+1:	test $4, %dil
+	je 2f
+	mov %eax, %edi
+2:	test $2, %dil
+	je 1f
+	mov %eax, %ecx
+1:	ret
+done asks_spoiled
+routine asks_spoiled_there
+	test $1, %dil
+	je 1f
+	mov %eax, %ecx
+1:	test $4, %dil
+	je 3f
+2:	test $2, %dil
+	je 1f
+	mov %eax, %ecx
+1:	ret
+3:	mov %eax, %edi
+	jmp 2b
+done asks_spoiled_there
+routine calls_silently
+	enter
+	call begun_silently
+	leave_
+done calls_silently
+routine begun_silently
+	sub $8, %rsp
+	.cfi_def_cfa_offset 16
+1:	mov %eax, %ecx
+	call qsort@PLT
+	test %eax, %eax
+	jne 1b
+	call abort@PLT
+done begun_silently
 routine adds_up
 	test %edi, %edi
 	je 2f
@@ -242,7 +281,7 @@ routine scans
 2:	leave_
 done scans
 .data
-.quad jumps_out, loops_on, asks_reg, asks_loop, adds_up, scans
+.quad jumps_out, loops_on, asks_reg, asks_loop, asks_spoiled, asks_spoiled_there, calls_silently, adds_up, scans
 .text
 `
 
@@ -380,6 +419,8 @@ var breakages = []breakage{
 	{"a value that is overwritten", "asks", func(t *testing.T, p *plan.Plan, r *plan.Routine) {
 		value(func(c *plan.Case) *plan.Case { c.Jumps = append(c.Jumps, asksLast(r)); return c })(t, p, r)
 	}, "after it may be overwritten", 1},
+	{"a silent callee that is begun anew", "begun_silently", without(func(r *plan.Routine, b int) bool { return !calls(&r.Blocks[b]) }),
+		"a new activation may be taken for one that goes on", 1},
 	{"the value of another register", "asks_reg", value(func(c *plan.Case) *plan.Case { c.Operand.Reg = 6; return c }), "is said to tell of a jump that its value does not", 0},
 	{"the value of no register", "asks_reg", value(func(c *plan.Case) *plan.Case { c.Operand.Reg = 4; return c }), "does not know the case", 0},
 	{"a register that is overwritten", "asks_reg", func(t *testing.T, p *plan.Plan, r *plan.Routine) {
