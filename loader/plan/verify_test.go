@@ -231,19 +231,6 @@ routine asks_spoiled
 	mov %eax, %ecx
 1:	ret
 done asks_spoiled
-routine asks_spoiled_there
-	test $1, %dil
-	je 1f
-	mov %eax, %ecx
-1:	test $4, %dil
-	je 3f
-2:	test $2, %dil
-	je 1f
-	mov %eax, %ecx
-1:	ret
-3:	mov %eax, %edi
-	jmp 2b
-done asks_spoiled_there
 routine calls_silently
 	enter
 	call begun_silently
@@ -281,7 +268,7 @@ routine scans
 2:	leave_
 done scans
 .data
-.quad jumps_out, loops_on, asks_reg, asks_loop, asks_spoiled, asks_spoiled_there, calls_silently, adds_up, scans
+.quad jumps_out, loops_on, asks_reg, asks_loop, asks_spoiled, calls_silently, adds_up, scans
 .text
 `
 
