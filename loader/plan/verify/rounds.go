@@ -62,17 +62,20 @@ func (r *routine) through(regs cfg.Registers, n int) cfg.Registers {
 	return regs
 }
 
-// silentAfter are the nodes of the same activation that silence may go on to.
-func (r *routine) silentAfter(n int) []int {
-	if n == r.exit || r.sites[n] != nil {
+// silentAfter are the nodes of the same activation that silence may go on to, after some start.
+func (r *routine) silentAfter(s *start, n int) []int {
+	switch {
+	case n == r.exit, r.sites[n] != nil:
 		return nil
+	case n == s.table:
+		return []int{s.told}
 	}
 	return r.loopsOnce(n)
 }
 
-// inOrder lists some nodes and all that silence leads to from them, each behind those that lead to
+// inOrder lists a start's nodes and all that silence leads to from them, each behind those that lead to
 // it.
-func (r *routine) inOrder(nodes []int) (order []int) {
+func (r *routine) inOrder(s *start) (order []int) {
 	seen := make([]bool, r.exit+1)
 	var visit func(n int)
 	visit = func(n int) {
@@ -80,40 +83,43 @@ func (r *routine) inOrder(nodes []int) (order []int) {
 			return
 		}
 		seen[n] = true
-		for _, to := range r.silentAfter(n) {
+		for _, to := range r.silentAfter(s, n) {
 			visit(to)
 		}
 		order = append(order, n)
 	}
-	for _, n := range nodes {
+	for _, n := range s.nodes {
 		visit(n)
 	}
 	slices.Reverse(order)
 	return order
 }
 
-// flow calls yield, until it returns false, with each node that silence leads to from some, and what
-// registers hold there, if they hold regs at these; nil, where several ways lead to it: what can be
-// said of all of them may be more than can be followed on one.
-func (r *routine) flow(nodes []int, regs cfg.Registers, yield func(n int, regs *cfg.Registers) bool) {
+// flow calls yield, until it returns false, with each node that silence leads to from a start, and
+// what registers hold there, if they hold regs at its nodes; nil, where several ways lead to it:
+// what can be said of all of them may be more than can be followed on one.
+func (r *routine) flow(s *start, regs cfg.Registers, yield func(n int, regs *cfg.Registers) bool) {
 	at, come := make([]*cfg.Registers, r.exit+1), make([]bool, r.exit+1)
-	for _, n := range nodes {
+	for _, n := range s.nodes {
 		at[n], come[n] = &regs, true
 	}
-	for _, n := range r.inOrder(nodes) {
+	for _, n := range r.inOrder(s) {
 		if !come[n] {
 			continue // it is on a silent circle, which is found elsewhere
 		}
 		if !yield(n, at[n]) {
 			return
 		}
-		var through *cfg.Registers
-		if next := r.silentAfter(n); len(next) > 0 && at[n] != nil {
-			regs := r.through(*at[n], n)
-			through = &regs
+		next := r.silentAfter(s, n)
+		if len(next) == 0 || at[n] == nil {
+			for _, to := range next {
+				at[to], come[to] = nil, true
+			}
+			continue
 		}
-		for _, to := range r.silentAfter(n) {
-			if at[to] = through; come[to] {
+		behind := r.through(*at[n], n)
+		for _, to := range next {
+			if at[to] = &behind; come[to] {
 				at[to] = nil
 			}
 			come[to] = true
@@ -129,7 +135,8 @@ func (r *routine) checkBefore(s start) {
 		r.Follow(&regs, s.word, r.sites[s.word].Insn, len(r.Blocks[s.word].Insns))
 	}
 	for _, nodes := range s.outcomes(r) {
-		r.flow(nodes, regs, func(n int, regs *cfg.Registers) bool {
+		s.nodes = nodes
+		r.flow(&s, regs, func(n int, regs *cfg.Registers) bool {
 			c := r.Counts(n)
 			ok := c == nil || regs != nil && r.isTold(s, c, *regs)
 			if !ok {
@@ -174,7 +181,7 @@ func scaled(l cfg.Linear, times int64) cfg.Linear {
 // checkBehind: on each way out of a loop a word carries the counter, before anything is called and
 // before the activation ends, or another loop changes it.
 func (r *routine) checkBehind(loop int, c *cfg.Counter) {
-	r.flow(r.silentAfter(loop), cfg.Unchanged(), func(n int, regs *cfg.Registers) bool {
+	r.flow(&start{nodes: r.loopsOnce(loop), table: none}, cfg.Unchanged(), func(n int, regs *cfg.Registers) bool {
 		switch {
 		case n == r.exit, r.sites[n] == nil && (isCall(&r.Blocks[n]) || len(r.after(n)) == 0):
 			r.fault("no word tells what a loop ends with", r.way(loop, n))
