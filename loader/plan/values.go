@@ -141,10 +141,12 @@ func (p *pruner) tryCarriers(place x86.Operand, jumps []int) {
 	for _, b := range p.carriersFor(place, left, most) {
 		was, cost := slices.Clone(r.probed), r.cost()
 		r.probe(b)
-		p.tellByValue(place, slices.DeleteFunc(slices.Clone(left), func(j int) bool { return !r.probed[j].on }))
-		if r.cost() >= cost {
+		carriers, some := p.takeOffTold(place, slices.DeleteFunc(slices.Clone(left), func(j int) bool { return !r.probed[j].on }))
+		if !some || r.cost() >= cost {
 			r.probed = was
+			continue
 		}
+		p.leaveValues(place, carriers)
 	}
 }
 
@@ -177,23 +179,40 @@ func (p *pruner) carriersFor(place x86.Operand, jumps []int, most float64) (list
 // tellByValue has all words carry the value that can, takes off what probes it may, and leaves the
 // value with the words that are in need of it.
 func (p *pruner) tellByValue(place x86.Operand, jumps []int) {
+	carriers, _ := p.takeOffTold(place, jumps)
+	p.leaveValues(place, carriers)
+}
+
+// takeOffTold has all words carry the value that can, which it lists, and takes off what probes it
+// may. It reports whether there were any.
+func (p *pruner) takeOffTold(place x86.Operand, jumps []int) (carriers []int, some bool) {
 	r := p.r
-	value := &Case{Table: none, Operand: place}
 	jumps = slices.DeleteFunc(slices.Clone(jumps), func(j int) bool { return !p.isBehindCarriers(j, place) })
 	if len(jumps) == 0 {
-		return
+		return nil, false
 	}
-	var carriers []int
+	value := &Case{Table: none, Operand: place}
 	for b := range r.probed {
 		if r.mayCarry(b, place) {
 			carriers = append(carriers, b)
 			r.probed[b].tells = value
 		}
 	}
-	some := p.takeOff(jumps)
+	return carriers, p.takeOff(jumps)
+}
+
+// leaveValues leaves the value with those of some words that are in need of it: without, the ways
+// behind them would meet.
+func (p *pruner) leaveValues(place x86.Operand, carriers []int) {
+	if len(carriers) == 0 {
+		return
+	}
+	r := p.r
+	near := p.near(func(b int) bool { c := r.conditions[b]; return c != nil && c.Place == place && !r.probed[b].on })
 	for _, b := range carriers {
+		value := r.probed[b].tells
 		r.probed[b].tells = nil
-		if some && r.probed[b].on && p.meetsAfter(b) {
+		if r.probed[b].on && near.any(r.successors(b)) && p.meetsAfter(b) {
 			r.probed[b].tells = value
 		}
 	}
