@@ -111,18 +111,17 @@ func (r *routine) flow(s *start, regs cfg.Registers, yield func(n int, regs *cfg
 			return
 		}
 		next := r.silentAfter(s, n)
-		if len(next) == 0 || at[n] == nil {
-			for _, to := range next {
-				at[to], come[to] = nil, true
-			}
-			continue
+		var behind *cfg.Registers
+		if len(next) > 0 && at[n] != nil {
+			regs := r.through(*at[n], n)
+			behind = &regs
 		}
-		behind := r.through(*at[n], n)
 		for _, to := range next {
-			if at[to] = &behind; come[to] {
+			if come[to] {
 				at[to] = nil
+			} else {
+				at[to], come[to] = behind, true
 			}
-			come[to] = true
 		}
 	}
 }
