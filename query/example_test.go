@@ -63,7 +63,7 @@ func ExampleHot() {
 	// Command: spin 2 (pid 4711, 1 thread)
 	// Total: 16 instructions in 5 paths
 	// Showing 3 of 3 minimal hot subpaths, which cover 100.00%
-	// Hot: 2 to 100 paths that cost 8 instructions or more
+	// Hot: 2 to 100 paths long, at a cost of 8 instructions or more
 	//
 	//   SHARE     CUM.  COUNT  LEN  SUBPATH
 	//  87.50%   87.50%      2    2  spin#1  spin.c:7-8
@@ -96,7 +96,7 @@ func ExampleReadCosts() {
 	// Total: 97 misses in 5 paths
 	// Without a cost, taken as 0: 1 path; costs of what did not run: 0 rows
 	// Showing 2 of 2 minimal hot subpaths, which cover 95.88%
-	// Hot: 2 paths that cost 5 misses or more
+	// Hot: 2 paths long, at a cost of 5 misses or more
 	//
 	//   SHARE     CUM.  COUNT  LEN  SUBPATH
 	//  95.88%   95.88%      1    2  after spin#0

@@ -94,7 +94,7 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
 		covered = r.Subpaths[n-1].Cumulative
 	}
 	fmt.Fprintf(out, "Showing %d of %s, which cover %.2f%%\n", len(r.Subpaths), plural(r.Found, cmp.Or(r.Query.Kind, Minimal).noun()), percent(covered, r.Total))
-	fmt.Fprintf(out, "Hot: %s that cost %s or more\n", lengths(r.Query), unit(r.MinCost, r.Query.Metric))
+	fmt.Fprintf(out, "Hot: %s long, at a cost of %s or more\n", lengths(r.Query), unit(r.MinCost, r.Query.Metric))
 	if r.Found == 0 && r.Paths > 0 {
 		fmt.Fprintln(out, "None are: -l 1 shows single paths, a lower -C what cost less")
 	}

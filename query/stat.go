@@ -52,9 +52,10 @@ type Stat struct {
 	HitTime           int64   `json:"ns_per_hit" zero:"-"`            // of those that are not single-stepped; 0: not known
 	ReportTime        int64   `json:"ns_per_hit_over_probe" zero:"-"` // 0: not known
 	Words             uint64  `json:"words"`
-	SlowDown          float64 `json:"slow_down" zero:"-"`      // 0: not measured; wpp.MostSlowDown: that or more
-	SlowDownVague     bool    `json:"slow_down_vague"`         // slow_down is what it was at least,
-	SlowDownMost      float64 `json:"slow_down_most" zero:"-"` // and this at most; 0: it is known, or nothing is
+	SlowDown          float64 `json:"slow_down" zero:"-"`       // 0: not measured; wpp.MostSlowDown: that or more
+	SlowDownVague     bool    `json:"slow_down_vague"`          // slow_down is what it was at least,
+	SlowDownMost      float64 `json:"slow_down_most" zero:"-"`  // and this at most; 0: it is known, or nothing is
+	SlowDownUsual     float64 `json:"slow_down_usual" zero:"-"` // where it is vague: this, if it ran the recorded instructions alone, as fast as is usual
 	Probes            uint64  `json:"probes"`
 	ProbesSingleStep  uint64  `json:"probes_single_stepped"`
 	RoutinesTotal     int     `json:"routines_total"`
@@ -127,6 +128,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 	}
 	x.HitsPerPath = share(x.Hits, x.Paths)
 	x.SlowDownMost = x.mostSlowDown(figures.SlowDownMost)
+	x.SlowDownUsual = x.usualSlowDown()
 	return x
 }
 
@@ -136,16 +138,34 @@ func (x *Stat) mostSlowDown(byTimes float64) float64 {
 	if !x.SlowDownVague || x.CPUSeconds == 0 || x.Instructions == 0 {
 		return byTimes
 	}
-	most := max(x.SlowDown, 1e9*x.CPUSeconds/(InstructionTime*float64(x.Instructions)))
+	most := max(x.SlowDown, x.slowDownAt(InstructionTime))
 	if byTimes > 0 {
 		most = min(most, byTimes)
 	}
 	return most
 }
 
+// usualSlowDown is what a slow-down that is vague comes to if all of the program's own time went to
+// the instructions that were recorded, 0 where none is known.
+func (x *Stat) usualSlowDown() float64 {
+	if x.SlowDownMost == 0 || x.Instructions == 0 {
+		return 0
+	}
+	return min(max(x.SlowDown, x.slowDownAt(UsualInstructionTime)), x.SlowDownMost)
+}
+
+// slowDownAt is the slow-down if the instructions that were recorded would have taken so many ns
+// each, and nothing else any time.
+func (x *Stat) slowDownAt(instruction float64) float64 {
+	return 1e9 * x.CPUSeconds / (instruction * float64(x.Instructions))
+}
+
 // InstructionTime is the least that an instruction takes where nothing is probed, ns: eight a cycle
 // at six gigahertz. In a loop of nops, 23 a nanosecond were seen.
 const InstructionTime = 0.02
+
+// UsualInstructionTime is what an instruction takes in code that computes, ns.
+const UsualInstructionTime = 0.2
 
 func timestamp(t time.Time) string {
 	if t.IsZero() {

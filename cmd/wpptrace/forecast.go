@@ -19,7 +19,7 @@ type forecast struct {
 
 // What an instruction takes, ns: in code that computes, and at the least.
 const (
-	usualTime = 0.2
+	usualTime = query.UsualInstructionTime
 	leastTime = query.InstructionTime
 )
 

@@ -96,6 +96,9 @@ blocks of both ways that nothing tells apart; then the exit status is 1.`,
 				}
 			}
 			r := newPlanReport(p, name)
+			if len(sel.libs) == 0 {
+				r.Libraries = p.image.Needed
+			}
 			if try {
 				if r.Canary, err = sendCanary(pid, exe, p); err != nil {
 					return err
@@ -164,6 +167,8 @@ type planReport struct {
 
 	LeftOut  []leftOut `json:"left_out"`
 	Unlisted int       `json:"bytes_in_no_routine"` // linkage stubs, start-up code: what has no unwind information nor a symbol
+
+	Libraries []string `json:"unobserved_libraries,omitempty"` // without --lib: those that the program's file asks for
 
 	Canary *canary `json:"canary,omitempty"` // with --canary alone
 
@@ -319,6 +324,9 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	}
 	row("not listed", "%d bytes in no routine, as linkage stubs, start-up code and what has no unwind", r.Unlisted)
 	row("", "information: not observed")
+	if len(r.Libraries) > 0 {
+		row("libraries", "%s", query.Fit("not observed without --lib: "+strings.Join(r.Libraries, ", "), query.TableColumns-16))
+	}
 	if r.Verified != nil {
 		r.writeProof(out, row)
 	}
@@ -342,7 +350,7 @@ func (r *planReport) writeProof(out *bufio.Writer, row func(name, format string,
 	}
 }
 
-// writeRoutines writes a line for each routine. A reason that leaves too little of it for the name
+// writeRoutines writes a line for each routine that is selected. A reason that leaves too little of it for the name
 // has a line of its own.
 func (r *planReport) writeRoutines(out *bufio.Writer) {
 	const room, leastName = query.TableColumns - 41, 12
@@ -350,6 +358,9 @@ func (r *planReport) writeRoutines(out *bufio.Writer) {
 	for i, pr := range r.routines {
 		if pr.Observed() {
 			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks), r.paths[i], r.probes[i], query.Fit(pr.Name, room))
+			continue
+		}
+		if pr.Cause == plan.NotSelected {
 			continue
 		}
 		name, separator := room-len(": ")-len(pr.LeftOut), ": "

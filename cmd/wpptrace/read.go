@@ -54,8 +54,8 @@ The figures, with --json too; what is not known is -, with --json 0:
   ns_per_hit_over_probe  what wpptrace's report of a hit took, on average, over a bare probe
   words                  8-byte reports of the kernel
   slow_down              CPU time while traced over CPU time without, as measured; 100: that or
-                         more; slow_down_vague: it is what it was at least, and slow_down_most at
-                         most
+                         more; slow_down_vague: it is what it was at least, slow_down_most at most,
+                         and slow_down_usual if it ran the recorded instructions alone, at 0.2 ns each
   probes                 that were put in, probes_single_stepped slow ones of them
   routines_total         of the program, routines_observed those that were observed,
                          routines_met those of them that ran

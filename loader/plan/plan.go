@@ -199,10 +199,13 @@ func Make(program *cfg.Program, o Options) (*Plan, error) {
 	return p, nil
 }
 
+// NotSelected is the cause of what Options.Select does not want.
+const NotSelected = "not selected"
+
 func (p *Plan) leaveUnselected(selects func(r *cfg.Routine) bool) {
 	for _, r := range p.Routines {
 		if r.Observed() && !selects(r.Routine) {
-			r.leave("not selected")
+			r.leave(NotSelected)
 		}
 	}
 }
