@@ -34,16 +34,26 @@ var values = map[string]string{
 // programmers, and left out.
 func flagError(err error) error {
 	var invalid *pflag.InvalidValueError
-	if !errors.As(err, &invalid) {
-		return usageError{err}
+	var missing *pflag.ValueRequiredError
+	switch {
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		kind, _ := pflag.UnquoteUsage(f)
+		return usagef("%s %q is not %s", dashed(f), invalid.GetValue(), values[kind])
+	case errors.As(err, &missing):
+		f := missing.GetFlag()
+		kind, _ := pflag.UnquoteUsage(f)
+		return usagef("nothing follows %s: %s %s", dashed(f), dashed(f), kind)
 	}
-	f := invalid.GetFlag()
-	name := "--" + f.Name
+	return usageError{err}
+}
+
+// dashed is the shortest name of a flag on a command line.
+func dashed(f *pflag.Flag) string {
 	if f.Shorthand != "" {
-		name = "-" + f.Shorthand
+		return "-" + f.Shorthand
 	}
-	kind, _ := pflag.UnquoteUsage(f)
-	return usagef("%s %q is not %s", name, invalid.GetValue(), values[kind])
+	return "--" + f.Name
 }
 
 // parseTime reads a time. Without a unit it is in seconds, as timeout(1) has it.

@@ -177,8 +177,8 @@ func (j *job) tellPlan() {
 	p := j.program.plan
 	j.say("%s", summary(p))
 	j.tellRefusal(j.program)
-	if im := j.program.image; im.Section(".gopclntab") != nil || im.Section(".data.rel.ro.gopclntab") != nil {
-		j.say("it is a Go program: what is written in Go cannot be traced, only its C functions are")
+	if j.program.isGo() {
+		j.say("it is %s", goProgram)
 	}
 	const much, usual = 0.05, 1 << 12 // usual are the bytes of start-up code and linkage stubs
 	if bytes, share := unlisted(p); share > much && bytes > usual {

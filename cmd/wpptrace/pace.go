@@ -422,7 +422,7 @@ func (p *pace) next(left time.Duration) string {
 	case wait <= soon:
 		return ""
 	case left > 0 && wait > left:
-		return fmt.Sprintf(", the next in some %.0f s, but -d is over before", wait.Seconds())
+		return fmt.Sprintf(", the next in some %.0f s at its present load, when -d is over", wait.Seconds())
 	default:
 		return fmt.Sprintf(", the next in some %.0f s", wait.Seconds())
 	}

@@ -486,7 +486,7 @@ func TestNextWindow(t *testing.T) {
 		{50 * time.Millisecond, 1, 1, ""},
 		{355 * time.Millisecond, 1, 0, ", the next in some 7 s"},
 		{355 * time.Millisecond, 0.5, 20 * time.Second, ", the next in some 14 s"},
-		{355 * time.Millisecond, 0.5, 10 * time.Second, ", the next in some 14 s, but -d is over before"},
+		{355 * time.Millisecond, 0.5, 10 * time.Second, ", the next in some 14 s at its present load, when -d is over"},
 		{105 * time.Millisecond, 0, 0, ", the next in some 200 s"},
 	} {
 		p := newPace(0.05, 10*time.Millisecond, target.Times{}, c.load)

@@ -169,6 +169,7 @@ type planReport struct {
 	Unlisted int       `json:"bytes_in_no_routine"` // linkage stubs, start-up code: what has no unwind information nor a symbol
 
 	Libraries []string `json:"unobserved_libraries,omitempty"` // without --lib: those that the program's file asks for
+	Go        bool     `json:"go_program,omitempty"`
 
 	Canary *canary `json:"canary,omitempty"` // with --canary alone
 
@@ -193,7 +194,7 @@ type leftOut struct {
 
 func newPlanReport(p *program, name string) *planReport {
 	r := &planReport{SchemaVersion: query.SchemaVersion, Program: name, RoutinesTotal: len(p.plan.Routines), Probes: len(p.plan.Sites),
-		LeftOut: []leftOut{}, routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
+		Go: p.isGo(), LeftOut: []leftOut{}, routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
 	parallel.Both(r.numberPaths, func() { r.forecast = newForecast(p, attach.TypicalCost()) })
 	f := r.forecast
 	r.HitsPerThousand, r.HitsSingleStepPerThousand, r.SlowDown, r.UsualSlowDown = 1000*(f.emulated+f.stepped), 1000*f.stepped, f.slowDown(leastTime), f.slowDown(usualTime)
@@ -303,6 +304,9 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 		fmt.Fprintf(out, "%-15s "+format+"\n", append([]any{name}, args...)...)
 	}
 	row("program", "%s", r.Program)
+	if r.Go {
+		row("", "%s", goProgram)
+	}
 	row("routines", "%d of %d observed (%.1f%%)", r.RoutinesObserved, r.RoutinesTotal, 100*float64(r.RoutinesObserved)/float64(max(r.RoutinesTotal, 1)))
 	row("", "%d of them without a probe, %d more at times without a hit: their callers tell", r.RoutinesImplied, r.RoutinesSilent)
 	row("acyclic paths", "%.6g", r.AcyclicPaths)

@@ -19,7 +19,7 @@ import (
 func TestPlanFits(t *testing.T) {
 	long := "std::vector<" + strings.Repeat("std::pair<int, ", 20) + ">::push_back(\x1b[2J)"
 	reasons := []string{"", "no unwind information", "two silent ways to the block at 55b68f, and no place for a probe on them"}
-	r := &planReport{}
+	r := &planReport{Go: true}
 	for _, name := range []string{"f", long} {
 		for _, reason := range reasons {
 			r.routines = append(r.routines, &plan.Routine{Routine: &cfg.Routine{Name: name, Addr: 0x55b670}, LeftOut: reason})
@@ -42,6 +42,9 @@ func TestPlanFits(t *testing.T) {
 		if n := strings.Count(out.String(), reason); n != 4 {
 			t.Errorf("%q stands there %d times, not 4:\n%s", reason, n, out.String())
 		}
+	}
+	if !strings.Contains(out.String(), "\n                "+goProgram+"\n") {
+		t.Errorf("not a word of Go:\n%s", out.String())
 	}
 	if !strings.Contains(out.String(), "  std::vector<std::...:push_back(?[2J): no unwind information\n") || strings.Contains(out.String(), "\x1b") {
 		t.Errorf("%q", out.String())

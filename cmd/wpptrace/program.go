@@ -64,6 +64,15 @@ func loadProgram(f *os.File, name string, sel selection) (p *program, err error)
 	return readProgram(f, name, sel)
 }
 
+// isGo reports whether it is a program of Go, which have tables of their own in place of unwind
+// information.
+func (p *program) isGo() bool {
+	return p.image.Section(".gopclntab") != nil || p.image.Section(".data.rel.ro.gopclntab") != nil
+}
+
+// goProgram is what there is to say of one.
+const goProgram = "a Go program: what is written in Go cannot be traced, only its C functions are"
+
 // planGarbage is how much garbage there may be when the collector runs, in percent of what is alive,
 // while a program is planned. In some virtual machines the first touch of a page takes 20 us, longer
 // than the collector takes for one that is touched already: with less than the usual 100, python3 was
