@@ -16,6 +16,7 @@ struct signal_struct {
 } __attribute__((preserve_access_index));
 struct task_struct {
 	int pid, tgid;
+	int exit_code; /* as wait has it */
 	__u64 start_boottime;
 	unsigned int ptrace;
 	void *mm;

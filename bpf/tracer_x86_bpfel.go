@@ -193,7 +193,9 @@ const (
 	TracerVarCallShift    = "call_shift"
 	TracerVarEnabled      = "enabled"
 	TracerVarEnabledAt    = "enabled_at"
+	TracerVarEnded        = "ended"
 	TracerVarEscaped      = "escaped"
+	TracerVarExitCode     = "exit_code"
 	TracerVarForked       = "forked"
 	TracerVarGuard        = "guard"
 	TracerVarHighWater    = "high_water"
@@ -287,7 +289,9 @@ type TracerVariableSpecs struct {
 	CallShift    *ebpf.VariableSpec `ebpf:"call_shift"`
 	Enabled      *ebpf.VariableSpec `ebpf:"enabled"`
 	EnabledAt    *ebpf.VariableSpec `ebpf:"enabled_at"`
+	Ended        *ebpf.VariableSpec `ebpf:"ended"`
 	Escaped      *ebpf.VariableSpec `ebpf:"escaped"`
+	ExitCode     *ebpf.VariableSpec `ebpf:"exit_code"`
 	Forked       *ebpf.VariableSpec `ebpf:"forked"`
 	Guard        *ebpf.VariableSpec `ebpf:"guard"`
 	HighWater    *ebpf.VariableSpec `ebpf:"high_water"`
@@ -356,7 +360,9 @@ type TracerVariables struct {
 	CallShift    *ebpf.Variable `ebpf:"call_shift"`
 	Enabled      *ebpf.Variable `ebpf:"enabled"`
 	EnabledAt    *ebpf.Variable `ebpf:"enabled_at"`
+	Ended        *ebpf.Variable `ebpf:"ended"`
 	Escaped      *ebpf.Variable `ebpf:"escaped"`
+	ExitCode     *ebpf.Variable `ebpf:"exit_code"`
 	Forked       *ebpf.Variable `ebpf:"forked"`
 	Guard        *ebpf.Variable `ebpf:"guard"`
 	HighWater    *ebpf.Variable `ebpf:"high_water"`

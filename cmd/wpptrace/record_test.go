@@ -198,6 +198,18 @@ func TestSnapshotsWithoutEnd(t *testing.T) {
 	s.end()
 }
 
+// Of a process that is killed it is told by what.
+func TestTargetIsKilled(t *testing.T) {
+	s := startServer(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--max-slowdown", "0")
+	w.expect("recording process")
+	if err := s.cmd.Process.Signal(unix.SIGSEGV); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(fmt.Sprintf("wpptrace: process %d (bash) was killed by SIGSEGV", s.pid()))
+	w.wait(0)
+}
+
 // A recording ends with its process, and says so.
 func TestTargetEnds(t *testing.T) {
 	s := startServer(t)
@@ -205,7 +217,7 @@ func TestTargetEnds(t *testing.T) {
 	w.expect("recording process")
 	s.ask(5)
 	s.end()
-	w.expect(fmt.Sprintf("wpptrace: process %d (bash) has exited", s.pid()))
+	w.expect(fmt.Sprintf("wpptrace: process %d (bash) has exited with status 7", s.pid()))
 	w.wait(0)
 	if names := w.files(); len(names) != 1 || names[0] != fmt.Sprintf("bash-%d.wpp", s.pid()) {
 		t.Errorf("files: %q", names)

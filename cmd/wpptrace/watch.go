@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -185,8 +186,16 @@ func (j *job) disturbed(err error) (on occasion, told string, fatal error) {
 	return on, fmt.Sprintf("%v: tracing ended", err), nil
 }
 
+// exited says how the process has come to its end.
 func (j *job) exited() string {
-	return fmt.Sprintf("process %d (%s) has exited", j.process.PID, j.process.Name)
+	name := fmt.Sprintf("process %d (%s)", j.process.PID, j.process.Name)
+	switch status, known := j.session.Exit(); {
+	case known && status.Signaled():
+		return fmt.Sprintf("%s was killed by %s", name, cmp.Or(unix.SignalName(status.Signal()), fmt.Sprintf("signal %d", status.Signal())))
+	case known && status.ExitStatus() > 0:
+		return fmt.Sprintf("%s has exited with status %d", name, status.ExitStatus())
+	}
+	return name + " has exited"
 }
 
 // warn tells of a snapshot in the middle of the recording that could not be written. A full disk,

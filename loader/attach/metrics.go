@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"wpptrace/bpf"
 )
 
@@ -100,6 +102,17 @@ func (s *Session) Losses() (list []Loss, err error) {
 func (s *Session) Forked() bool {
 	var v uint32
 	return s.objects.Forked.Get(&v) == nil && v != 0
+}
+
+// Exit tells how the process has come to its end; false: it has not, or not since the session was
+// loaded.
+func (s *Session) Exit() (status unix.WaitStatus, ended bool) {
+	var v uint32
+	if s.objects.Ended.Get(&v) != nil || v == 0 {
+		return 0, false
+	}
+	err := s.objects.ExitCode.Get(&v)
+	return unix.WaitStatus(v), err == nil
 }
 
 // Replaced reports whether the process has called exec: its program is another one now, and nothing
