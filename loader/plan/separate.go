@@ -10,6 +10,8 @@ type search struct {
 	r      *Routine
 	parent []int32 // by node + 1; unseen, or origin, or the node before
 	queue  []int   // the nodes that are not unseen, in the order in which they were come to
+	marks  []mark  // by node + 1; nil: none has been set
+	beyond []int   // apartFor's own queue
 }
 
 const (

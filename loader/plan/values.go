@@ -20,6 +20,27 @@ type stretch struct {
 	clear bool  // whatever the value, there is one way to each node
 }
 
+// A mark is what is noted of a node where a stretch is looked for.
+type mark struct {
+	before    int  // from how many nodes it is come to yet
+	met, kept bool // the way has come to it, and the value is still there
+	behind    int  // one more than the index of the node that it lies behind; 0: none
+}
+
+func (s *search) mark(node int) *mark {
+	if s.marks == nil {
+		s.marks = make([]mark, len(s.parent))
+	}
+	return &s.marks[node-exit]
+}
+
+// unmark forgets what has been noted of the nodes in the queue.
+func (s *search) unmark() {
+	for _, n := range s.queue {
+		*s.mark(n) = mark{}
+	}
+}
+
 // stretch finds what may run after the word of block b. Cost: for each jump that is not told, what
 // lies behind it.
 func (s *search) stretch(b int, place x86.Operand) (t stretch) {
@@ -29,44 +50,43 @@ func (s *search) stretch(b int, place x86.Operand) (t stretch) {
 		s.visit(n, origin)
 	}
 	starts := len(s.queue)
-	before := map[int]int{} // by node: from how many it is come to
+	defer s.unmark()
 	for i := 0; i < len(s.queue) && i < mostStretch; i++ {
 		for _, n := range s.silent(s.queue[i]) {
-			before[n]++
+			s.mark(n).before++
 			if *s.at(n) == unseen {
 				s.visit(n, s.queue[i])
 			}
 		}
 	}
-	all := slices.Clone(s.queue)
-	if len(all) > mostStretch {
+	if len(s.queue) > mostStretch {
 		return t
 	}
-	kept := map[int]bool{} // the value is still there
-	for _, n := range all[:starts] {
-		if kept[n] = true; before[n] == 0 {
+	for _, n := range s.queue[:starts] {
+		m := s.mark(n)
+		if m.kept, m.met = true, true; m.before == 0 {
 			t.nodes = append(t.nodes, n)
 		}
 	}
 	t.clear = true
 	for i := 0; i < len(t.nodes); i++ {
 		n := t.nodes[i]
-		next := s.silent(n)
-		told := n != exit && kept[n] && r.conditions[n] != nil && r.conditions[n].Place == place && !r.probed[n].on && !r.probed[n].silent
+		next, kept := s.silent(n), s.mark(n).kept
+		told := n != exit && kept && r.conditions[n] != nil && r.conditions[n].Place == place && !r.probed[n].on && !r.probed[n].silent
 		if told {
 			t.told = append(t.told, n)
 		}
 		t.clear = t.clear && (told || s.apartFor(next)) && !(n != exit && r.unannounced(n))
-		keeps := n != exit && kept[n] && r.Keeps(n, place)
+		keeps := n != exit && kept && r.Keeps(n, place)
 		for _, to := range next {
-			was, met := kept[to]
-			kept[to] = keeps && (was || !met)
-			if before[to]--; before[to] == 0 {
+			m := s.mark(to)
+			m.kept, m.met = keeps && (m.kept || !m.met), true
+			if m.before--; m.before == 0 {
 				t.nodes = append(t.nodes, to)
 			}
 		}
 	}
-	t.clear = t.clear && len(t.nodes) == len(all) && len(t.told) <= mostTold
+	t.clear = t.clear && len(t.nodes) == len(s.queue) && len(t.told) <= mostTold
 	return t
 }
 
@@ -75,19 +95,24 @@ func (s *search) apartFor(nodes []int) bool {
 	if len(nodes) < 2 {
 		return true
 	}
-	behind := map[int]int{} // by node: which of them it lies behind
+	queue := s.beyond[:0]
+	defer func() {
+		for _, n := range queue {
+			s.mark(n).behind = 0
+		}
+		s.beyond = queue
+	}()
 	for i, n := range nodes {
-		queue := []int{n}
-		for ; len(queue) > 0; queue = queue[1:] {
-			n := queue[0]
-			if k, ok := behind[n]; ok {
-				if k != i {
-					return false
-				}
-				continue
+		first := len(queue)
+		queue = append(queue, n)
+		for k := first; k < len(queue); k++ {
+			m := s.mark(queue[k])
+			if m.behind == 0 {
+				m.behind = i + 1
+				queue = append(queue, s.silent(queue[k])...)
+			} else if m.behind != i+1 {
+				return false
 			}
-			behind[n] = i
-			queue = append(queue, s.silent(n)...)
 		}
 	}
 	return true
