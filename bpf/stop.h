@@ -54,13 +54,14 @@ static __always_inline struct stop *stop_of(__u32 process)
 	return bpf_map_lookup_elem(&stops, &process);
 }
 
-/* halt stops the process that runs, before another instruction of this thread runs. */
+/* halt stops the process that runs, before another instruction of this thread runs: the signal is for the thread, for one for the process waits for whichever thread has
+ * been told first, which may have lost its processor. */
 static __always_inline void halt(__u32 process)
 {
 	struct stop *s = stop_of(process);
 
-	if (s && !s->ours && !orphaned)
-		bpf_send_signal(SIGSTOP);
+	if (s && !(s->ours && s->thread == (__u32)bpf_get_current_pid_tgid()) && !orphaned)
+		bpf_send_signal_thread(SIGSTOP);
 }
 
 #define EBUSY 16
@@ -115,8 +116,8 @@ static __always_inline void note_signal(struct stop *s, __u64 *args)
 	if (sig < SIGCONT || sig > SIGTTOU)
 		return;
 	if (sig == SIGSTOP && args[1] == FROM_KERNEL) {
-		/* Ours is for all threads, a debugger's is not. A thread that still runs long after somebody's SIGSTOP has a debugger who has kept that from it. */
-		if (args[3] && (s->other != SIGSTOP || bpf_ktime_get_ns() - s->since > SECOND)) {
+		/* Ours a thread sends itself, a debugger's another process. A thread that still runs long after somebody's SIGSTOP has a debugger who has kept that from it. */
+		if (to->pid == (__u32)bpf_get_current_pid_tgid() && (s->other != SIGSTOP || bpf_ktime_get_ns() - s->since > SECOND)) {
 			s->thread = to->pid;
 			s->other = 0;
 			__sync_lock_test_and_set(&s->ours, 1);

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +28,53 @@ func TestNothingIsLostOfCommands(t *testing.T) {
 		t.Errorf("output %q", got)
 	}
 	checkRecording(t, w, "x.wpp", 10000)
+}
+
+// Threads that run on while the one that has been told to stop waits for a processor are told as
+// well: the page has no room for what they would say.
+func TestNothingIsLostOfThreads(t *testing.T) {
+	path := t.TempDir() + "/threads"
+	gcc := exec.Command("gcc", "-O1", "-pthread", "-x", "c", "-", "-o", path)
+	gcc.Stdin = strings.NewReader(`
+		#include <pthread.h>
+		static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+		static volatile unsigned sum;
+		__attribute__((noinline)) static unsigned chain(unsigned long n) {
+			unsigned length = 0;
+			for (; n != 1; n = n & 1 ? 3 * n + 1 : n / 2)
+				length++;
+			return length;
+		}
+		__attribute__((noinline)) static void add(unsigned n) {
+			pthread_mutex_lock(&lock);
+			sum += n;
+			pthread_mutex_unlock(&lock);
+		}
+		static void *work(void *first) {
+			for (int i = 1; i <= 1000; i++)
+				add(chain(i + (long)first));
+			return first;
+		}
+		int main(void) {
+			pthread_t threads[3];
+			for (long i = 0; i < 3; i++)
+				pthread_create(&threads[i], 0, work, (void *)(i * 1000));
+			for (int i = 0; i < 3; i++)
+				pthread_join(threads[i], 0);
+		}`)
+	if out, err := gcc.CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v: %s", err, out)
+	}
+	for range 2 * runtime.NumCPU() {
+		other := exec.Command("sh", "-c", "while :; do :; done")
+		if err := other.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { other.Process.Kill(); other.Wait() }()
+	}
+	w := startTracer(t, "-q", "-o", "x.wpp", "--ring-size", "4K", "--on-overflow", "stop", "--", path)
+	w.wait(0)
+	checkRecording(t, w, "x.wpp", 50000)
 }
 
 // holdServer has a tracer stop the server because it does not read: it is stopped itself.
