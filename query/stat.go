@@ -22,8 +22,9 @@ type Stat struct {
 
 	Command []string `json:"command"` // that was traced
 	PID     int      `json:"pid"`
-	Started string   `json:"started"` // when the recording was, RFC 3339; "": not known
-	Ended   string   `json:"ended"`   // on what occasion it did: exited, interrupted, duration, exec, slow-down, guard, failure; "": it went on
+	Started string   `json:"started"`     // when the recording was, RFC 3339; "": not known
+	Ended   string   `json:"ended"`       // on what occasion it did: exited, killed, interrupted, duration, exec, slow-down, guard, failure; "": it went on
+	Status  *uint32  `json:"exit_status"` // of the process, 128 and the number of the signal if it was killed; nil: not known
 	Kernel  string   `json:"kernel"`
 	Tool    string   `json:"wpptrace_version"` // of the wpptrace that recorded
 
@@ -52,10 +53,10 @@ type Stat struct {
 	HitTime           int64   `json:"ns_per_hit" zero:"-"`            // of those that are not single-stepped; 0: not known
 	ReportTime        int64   `json:"ns_per_hit_over_probe" zero:"-"` // 0: not known
 	Words             uint64  `json:"words"`
-	SlowDown          float64 `json:"slow_down" zero:"-"`       // 0: not measured; wpp.MostSlowDown: that or more
-	SlowDownVague     bool    `json:"slow_down_vague"`          // slow_down is what it was at least,
-	SlowDownMost      float64 `json:"slow_down_most" zero:"-"`  // and this at most; 0: it is known, or nothing is
-	SlowDownUsual     float64 `json:"slow_down_usual" zero:"-"` // where it is vague: this, if it ran the recorded instructions alone, as fast as is usual
+	SlowDown          float64 `json:"slow_down" zero:"-"`        // 0: not measured; wpp.MostSlowDown: that or more
+	SlowDownVague     bool    `json:"slow_down_vague"`           // slow_down is what it was at least,
+	SlowDownMost      float64 `json:"slow_down_most" zero:"-"`   // and this at most; 0: it is known, or nothing is
+	SlowDownLikely    float64 `json:"slow_down_likely" zero:"-"` // where it is vague: this, if one figure is wanted; 0: it is known, or nothing is
 	Probes            uint64  `json:"probes"`
 	ProbesSingleStep  uint64  `json:"probes_single_stepped"`
 	RoutinesTotal     int     `json:"routines_total"`
@@ -85,6 +86,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		PID:               figures.PID,
 		Started:           timestamp(figures.Start),
 		Ended:             figures.Ended,
+		Status:            figures.ExitStatus,
 		Kernel:            figures.Kernel,
 		Tool:              figures.Tool,
 		Threads:           len(s.Threads),
@@ -128,7 +130,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 	}
 	x.HitsPerPath = share(x.Hits, x.Paths)
 	x.SlowDownMost = x.mostSlowDown(figures.SlowDownMost)
-	x.SlowDownUsual = x.usualSlowDown()
+	x.SlowDownLikely = x.likelySlowDown(figures.SlowDownLikely)
 	return x
 }
 
@@ -145,11 +147,12 @@ func (x *Stat) mostSlowDown(byTimes float64) float64 {
 	return most
 }
 
-// usualSlowDown is what a slow-down that is vague comes to if all of the program's own time went to
-// the instructions that were recorded, 0 where none is known.
-func (x *Stat) usualSlowDown() float64 {
-	if x.SlowDownMost == 0 || x.Instructions == 0 {
-		return 0
+// likelySlowDown is what a slow-down that is vague is as far as can be told, by CPU times so much, 0
+// where they do not tell: then, as if all of the program's own time went to the instructions that
+// were recorded.
+func (x *Stat) likelySlowDown(byTimes float64) float64 {
+	if byTimes > 0 || x.SlowDownMost == 0 || x.Instructions == 0 {
+		return byTimes
 	}
 	return min(max(x.SlowDown, x.slowDownAt(UsualInstructionTime)), x.SlowDownMost)
 }
@@ -329,6 +332,11 @@ func statText(value any) string {
 		return statText(strings.Join(v, " "))
 	case string:
 		return cmp.Or(printable(v), "-")
+	case *uint32:
+		if v == nil {
+			return "-"
+		}
+		return fmt.Sprint(*v)
 	}
 	return fmt.Sprint(value)
 }

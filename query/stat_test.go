@@ -22,12 +22,12 @@ func TestSlowDownIsWithinBounds(t *testing.T) {
 	if want := 40e6 / (InstructionTime * float64(x.Instructions)); x.SlowDownMost != want {
 		t.Errorf("at most %v, want %v", x.SlowDownMost, want)
 	}
-	if want := 40e6 / (UsualInstructionTime * float64(x.Instructions)); x.SlowDownUsual != want {
-		t.Errorf("%v as usual, want %v", x.SlowDownUsual, want)
+	if want := 40e6 / (UsualInstructionTime * float64(x.Instructions)); x.SlowDownLikely != want {
+		t.Errorf("%v likely, want %v", x.SlowDownLikely, want)
 	}
 	s.Figures.SlowDownMost = 8
-	if usual := NewStat(s, 0).SlowDownUsual; usual != 8 {
-		t.Errorf("%v as usual, and at most 8", usual)
+	if likely := NewStat(s, 0).SlowDownLikely; likely != 8 {
+		t.Errorf("%v likely, and at most 8", likely)
 	}
 	if most := NewStat(s, 0).SlowDownMost; most != 8 {
 		t.Errorf("at most %v, and CPU times tell 8", most)

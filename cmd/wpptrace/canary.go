@@ -22,10 +22,10 @@ type canary struct {
 	Seconds  float64 `json:"seconds"`
 	CPU      float64 `json:"cpu_seconds"` // that it used
 	Hits     uint64  `json:"hits"`
-	SlowDown float64 `json:"slow_down"`       // CPU time over what it would have been; 0: it did not run
-	Vague    bool    `json:"slow_down_vague"` // that is the least
-	Most     float64 `json:"slow_down_most"`  // where it is vague; 0: not known
-	Usual    float64 `json:"slow_down_usual"` // where it is vague: if it runs observed code alone; 0: not known
+	SlowDown float64 `json:"slow_down"`        // CPU time over what it would have been; 0: it did not run
+	Vague    bool    `json:"slow_down_vague"`  // that is the least
+	Most     float64 `json:"slow_down_most"`   // where it is vague; 0: not known
+	Likely   float64 `json:"slow_down_likely"` // where it is vague: if one figure is wanted; 0: not known
 }
 
 // sendCanary attaches to a process for a moment. What comes is dropped.
@@ -96,9 +96,9 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 		return nil, err
 	}
 	stat := query.NewStat(s, 0)
-	c.SlowDown, c.Vague, c.Most, c.Usual = stat.SlowDown, stat.SlowDownVague, stat.SlowDownMost, stat.SlowDownUsual
+	c.SlowDown, c.Vague, c.Most, c.Likely = stat.SlowDown, stat.SlowDownVague, stat.SlowDownMost, stat.SlowDownLikely
 	if cpu < leastRun {
-		c.Vague, c.Most, c.Usual = true, 0, 0
+		c.Vague, c.Most, c.Likely = true, 0, 0
 	}
 	return c, nil
 }
@@ -132,8 +132,8 @@ func (c *canary) String() string {
 	if c.Vague {
 		slower = "at least " + slower
 	}
-	if c.Usual > 0 {
-		slower += ", some " + factor(c.Usual) + " while it runs its own code"
+	if c.Likely > 0 {
+		slower += ", likely some " + factor(c.Likely)
 	}
 	if c.Most > 0 {
 		slower += ", at most " + factor(c.Most)

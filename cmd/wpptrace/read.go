@@ -30,8 +30,10 @@ The figures, with --json too; what is not known is -, with --json 0:
   schema_version         of these figures; within a version, they only become more
   command, pid           what was traced
   started, kernel        when and on which kernel
-  ended                  on what occasion: exited; interrupted; duration (-d); exec; slow-down
-                         (--max-slowdown); guard (it was killed); failure; -: it went on
+  ended                  on what occasion: exited; killed, by a signal; interrupted; duration (-d);
+                         exec; slow-down (--max-slowdown); guard (wpptrace's own, which was
+                         killed); failure; -: it went on
+  exit_status            of the process, 128 and the signal's number if it was killed; -: not known
   wpptrace_version       by which wpptrace
   paths                  acyclic paths that ran, each as often as it did
   distinct_paths         different ones among them
@@ -55,7 +57,8 @@ The figures, with --json too; what is not known is -, with --json 0:
   words                  8-byte reports of the kernel
   slow_down              CPU time while traced over CPU time without, as measured; 100: that or
                          more; slow_down_vague: it is what it was at least, slow_down_most at most,
-                         and slow_down_usual if it ran the recorded instructions alone, at 0.2 ns each
+                         slow_down_likely as far as can be told: by what hits leave or, where that
+                         is next to nothing, by recorded instructions of 0.2 ns each
   probes                 that were put in, probes_single_stepped slow ones of them
   routines_total         of the program, routines_observed those that were observed,
                          routines_met those of them that ran

@@ -208,6 +208,11 @@ func TestTargetIsKilled(t *testing.T) {
 	}
 	w.expect(fmt.Sprintf("wpptrace: process %d (bash) was killed by SIGSEGV", s.pid()))
 	w.wait(0)
+	name := fmt.Sprintf("bash-%d.wpp", s.pid())
+	endedOn(t, w, name, onKill)
+	if status := statOf(t, w, name).Status; status == nil || *status != 128+uint32(unix.SIGSEGV) {
+		t.Errorf("exit status %v", status)
+	}
 }
 
 // A recording ends with its process, and says so.
@@ -221,6 +226,9 @@ func TestTargetEnds(t *testing.T) {
 	w.wait(0)
 	if names := w.files(); len(names) != 1 || names[0] != fmt.Sprintf("bash-%d.wpp", s.pid()) {
 		t.Errorf("files: %q", names)
+	}
+	if status := statOf(t, w, fmt.Sprintf("bash-%d.wpp", s.pid())).Status; status == nil || *status != 7 {
+		t.Errorf("exit status %v", status)
 	}
 	if !strings.HasPrefix(w.stdout.String(), `{"schema_version":1,`) {
 		t.Errorf("no figures on stdout: %s", w.stdout.String())

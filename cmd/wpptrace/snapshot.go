@@ -129,7 +129,7 @@ func pathSymbol(m ops.Meaning, p decoder.Partial, r *cfg.Routine) wpp.Symbol {
 
 // figures sums up the recording.
 func (r *recording) figures() wpp.Figures {
-	f := wpp.Figures{PID: r.process.PID, Command: r.command, Kernel: kernelRelease(), Tool: version(), Start: r.began, Duration: r.duration(), Ended: string(r.endedOn)}
+	f := wpp.Figures{PID: r.process.PID, Command: r.command, Kernel: kernelRelease(), Tool: version(), Start: r.began, Duration: r.duration()}
 	for i := range r.program.plan.Sites {
 		f.Probes++
 		if r.program.plan.Sites[i].Stepped {
@@ -151,7 +151,8 @@ func (r *recording) figures() wpp.Figures {
 	f.Lost, f.Gaps = r.lost(m), r.gaps()
 	f.HitTime, f.ReportTime = r.hitTime()
 	f.CPUTime, _ = r.traced()
-	f.SlowDown, f.SlowDownVague, f.SlowDownMost = r.slowDown()
+	r.tellSlowDown(&f)
+	r.tellEnd(&f)
 	f.Windows, f.Sampled, f.SampledMost = r.pace.sampled(r.gauge.nature)
 	return f
 }
@@ -179,20 +180,45 @@ func (r *recording) hitTime() (whole, report time.Duration) {
 	return whole, report
 }
 
-// slowDown is that of the whole recording, 0 where it is not known, or what it was at least, and at
-// most. Where there were windows, putting probes in and out counts, too.
-func (r *recording) slowDown() (slower float64, vague bool, most float64) {
+// tellSlowDown is of the whole recording. Where there were windows, putting probes in and out
+// counts, too.
+func (r *recording) tellSlowDown(f *wpp.Figures) {
 	if r.pace != nil && r.pace.closed > 0 {
-		return 1 + r.pace.overhead(), false, 0
+		f.SlowDown = 1 + r.pace.overhead()
+		return
 	}
 	if r.last.used.CPU <= 0 {
-		return 0, false, 0
+		return
 	}
 	e := r.gauge.nature.estimate(r.last.used.Sub(r.first.used), r.last.hits.minus(r.first.hits))
-	if e.vague() {
-		return e.atLeast(), true, e.atMost()
+	if !e.vague() {
+		f.SlowDown = e.slower()
+		return
 	}
-	return e.slower(), false, 0
+	f.SlowDown, f.SlowDownVague, f.SlowDownMost = e.atLeast(), true, e.atMost()
+	if !e.boundless() {
+		f.SlowDownLikely = e.slower()
+	}
+}
+
+// tellEnd is how the process has come to its end, if it has.
+func (r *recording) tellEnd(f *wpp.Figures) {
+	f.Ended = string(r.endedOn)
+	end, known := r.session.Exit()
+	if !known {
+		return
+	}
+	var status uint32
+	switch {
+	case end.Exited():
+		status = uint32(end.ExitStatus())
+	case end.Signaled():
+		status = 128 + uint32(end.Signal())
+		if r.endedOn == onExit {
+			f.Ended = string(onKill)
+		}
+	}
+	f.ExitStatus = &status
 }
 
 func kernelRelease() string {

@@ -34,6 +34,8 @@ func decodeFigures(m *FiguresSection) Figures {
 		SampledMost:      m.SampledMost,
 		SlowDownVague:    m.SlowDownVague,
 		SlowDownMost:     m.SlowDownMost,
+		SlowDownLikely:   m.SlowDownLikely,
+		ExitStatus:       m.ExitStatus,
 	}
 	if m.StartUnixNs != 0 {
 		f.Start = time.Unix(0, m.StartUnixNs).UTC()

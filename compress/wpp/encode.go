@@ -189,6 +189,8 @@ func encodeFigures(f *Figures) *FiguresSection {
 		SampledMost:      f.SampledMost,
 		SlowDownVague:    f.SlowDownVague,
 		SlowDownMost:     f.SlowDownMost,
+		SlowDownLikely:   f.SlowDownLikely,
+		ExitStatus:       f.ExitStatus,
 	}
 	if f.Start.IsZero() { // that year has no Unix nanoseconds
 		m.StartUnixNs = 0

@@ -92,6 +92,10 @@ type Figures struct {
 	Duration time.Duration
 	Ended    string // on what occasion the recording did, in a word; "": it went on
 
+	// ExitStatus is that of the process, as shells have it: 128 and the number of the signal for one
+	// that was killed; nil: it went on, or that is not known.
+	ExitStatus *uint32
+
 	Hits             uint64        // probe hits
 	HitsSingleStep   uint64        // of these, on single-stepped instructions
 	HitTime          time.Duration // of a hit that is not single-stepped; 0: not known
@@ -105,6 +109,7 @@ type Figures struct {
 	SlowDown         float64 // measured: run time with the probes over run time without; 0: not measured; MostSlowDown: that or more
 	SlowDownVague    bool    // SlowDown is what it was at least,
 	SlowDownMost     float64 // and this at most, as far as CPU times tell; 0: they do not
+	SlowDownLikely   float64 // and this, if one figure is wanted; 0: CPU times do not tell
 	Anomalies        uint64  // words that the decoder could not explain
 	Windows          uint64  // traced in so many windows, with gaps between them; 0: all the time
 	Sampled          float64 // the share of the program's own CPU time that these are, above 0; 0: all

@@ -97,12 +97,14 @@ type FiguresSection struct {
 	Windows          uint64                 `protobuf:"varint,16,opt,name=windows,proto3" json:"windows,omitempty"`
 	Sampled          float64                `protobuf:"fixed64,17,opt,name=sampled,proto3" json:"sampled,omitempty"` // 0: all
 	SlowDownVague    bool                   `protobuf:"varint,18,opt,name=slow_down_vague,json=slowDownVague,proto3" json:"slow_down_vague,omitempty"`
-	SampledMost      float64                `protobuf:"fixed64,19,opt,name=sampled_most,json=sampledMost,proto3" json:"sampled_most,omitempty"`      // what sampled is at most, where no more is known; 0: it is known
-	HitNs            uint64                 `protobuf:"varint,20,opt,name=hit_ns,json=hitNs,proto3" json:"hit_ns,omitempty"`                         // 0: not known
-	ReportNs         uint64                 `protobuf:"varint,21,opt,name=report_ns,json=reportNs,proto3" json:"report_ns,omitempty"`                // of it, what reporting takes; 0: not known
-	CpuNs            uint64                 `protobuf:"varint,22,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`                         // that the process used meanwhile; 0: not known
-	SlowDownMost     float64                `protobuf:"fixed64,23,opt,name=slow_down_most,json=slowDownMost,proto3" json:"slow_down_most,omitempty"` // where slow_down is vague, what it was at most; 0: not known
-	Ended            []byte                 `protobuf:"bytes,24,opt,name=ended,proto3" json:"ended,omitempty"`                                       // on what occasion the recording did, in a word; empty: it went on
+	SampledMost      float64                `protobuf:"fixed64,19,opt,name=sampled_most,json=sampledMost,proto3" json:"sampled_most,omitempty"`            // what sampled is at most, where no more is known; 0: it is known
+	HitNs            uint64                 `protobuf:"varint,20,opt,name=hit_ns,json=hitNs,proto3" json:"hit_ns,omitempty"`                               // 0: not known
+	ReportNs         uint64                 `protobuf:"varint,21,opt,name=report_ns,json=reportNs,proto3" json:"report_ns,omitempty"`                      // of it, what reporting takes; 0: not known
+	CpuNs            uint64                 `protobuf:"varint,22,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`                               // that the process used meanwhile; 0: not known
+	SlowDownMost     float64                `protobuf:"fixed64,23,opt,name=slow_down_most,json=slowDownMost,proto3" json:"slow_down_most,omitempty"`       // where slow_down is vague, what it was at most; 0: not known
+	Ended            []byte                 `protobuf:"bytes,24,opt,name=ended,proto3" json:"ended,omitempty"`                                             // on what occasion the recording did, in a word; empty: it went on
+	SlowDownLikely   float64                `protobuf:"fixed64,25,opt,name=slow_down_likely,json=slowDownLikely,proto3" json:"slow_down_likely,omitempty"` // where slow_down is vague, what it was as far as can be told; 0: not known
+	ExitStatus       *uint32                `protobuf:"varint,26,opt,name=exit_status,json=exitStatus,proto3,oneof" json:"exit_status,omitempty"`          // of the process, as shells have it
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -303,6 +305,20 @@ func (x *FiguresSection) GetEnded() []byte {
 		return x.Ended
 	}
 	return nil
+}
+
+func (x *FiguresSection) GetSlowDownLikely() float64 {
+	if x != nil {
+		return x.SlowDownLikely
+	}
+	return 0
+}
+
+func (x *FiguresSection) GetExitStatus() uint32 {
+	if x != nil && x.ExitStatus != nil {
+		return *x.ExitStatus
+	}
+	return 0
 }
 
 // The tables of the program. A text is an index in the table of texts.
@@ -923,7 +939,7 @@ var File_wpp_proto protoreflect.FileDescriptor
 
 const file_wpp_proto_rawDesc = "" +
 	"\n" +
-	"\twpp.proto\x12\fwpptrace.wpp\"\xb0\x05\n" +
+	"\twpp.proto\x12\fwpptrace.wpp\"\x90\x06\n" +
 	"\x0eFiguresSection\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\fR\x04tool\x12\x18\n" +
 	"\acommand\x18\x02 \x03(\fR\acommand\x12\x10\n" +
@@ -950,7 +966,11 @@ const file_wpp_proto_rawDesc = "" +
 	"\treport_ns\x18\x15 \x01(\x04R\breportNs\x12\x15\n" +
 	"\x06cpu_ns\x18\x16 \x01(\x04R\x05cpuNs\x12$\n" +
 	"\x0eslow_down_most\x18\x17 \x01(\x01R\fslowDownMost\x12\x14\n" +
-	"\x05ended\x18\x18 \x01(\fR\x05ended\"\x95\b\n" +
+	"\x05ended\x18\x18 \x01(\fR\x05ended\x12(\n" +
+	"\x10slow_down_likely\x18\x19 \x01(\x01R\x0eslowDownLikely\x12$\n" +
+	"\vexit_status\x18\x1a \x01(\rH\x00R\n" +
+	"exitStatus\x88\x01\x01B\x0e\n" +
+	"\f_exit_status\"\x95\b\n" +
 	"\x0eProgramSection\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x1f\n" +
 	"\vtext_length\x18\x02 \x03(\rR\n" +
@@ -1061,6 +1081,7 @@ func file_wpp_proto_init() {
 	if File_wpp_proto != nil {
 		return
 	}
+	file_wpp_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
