@@ -241,9 +241,24 @@ func (t *Thread) interruptedBy(handler *frame) spot {
 	case from.Place() == wire.Called && len(t.regs) > 0:
 		return spot{outside: true, returns: from.Address(), regs: registersOf(t.regs)}
 	case from.Place() == wire.Handler && t.d.observes(from.Address()):
-		return spot{pc: from.Address(), regs: registersOf(t.regs), faulted: t.hasFaulted(from.Address()), hit: t.hasFaulted(from.Address())}
+		where := spot{pc: from.Address(), regs: registersOf(t.regs), faulted: t.hasFaulted(from.Address()), hit: t.hasFaulted(from.Address())}
+		switch {
+		case !t.d.beginsHandler(where):
+			return where
+		case t.taken != nil: // what both have interrupted
+			return *t.taken
+		}
 	}
 	return spot{outside: true}
+}
+
+// beginsHandler reports whether a spot is where a signal's handler begins, none of which has run: of
+// signals that are delivered at once, the next one's handler interrupts it there. Its third argument
+// is the context, which lies behind the return address.
+func (d *Decoder) beginsHandler(where spot) bool {
+	const context = 2 // rdx
+	r := d.plan.Containing(where.pc)
+	return r != nil && where.pc == r.Addr+r.Offset() && where.regs != nil && where.regs[context] == where.regs[rsp]+8
 }
 
 // hasFaulted reports whether the handler that came last came for a fault of the instruction at pc.

@@ -91,8 +91,9 @@ func (t *Thread) Word(w wire.Word) {
 		}
 		t.told = false
 	case wire.Interrupt: // one in what is not observed says nothing of the one before
-		if t.d.observes(w.Address()) {
-			t.taken = &spot{pc: w.Address(), regs: registersOf(t.regs), faulted: w.Faulted(), hit: w.Faulted()}
+		where := spot{pc: w.Address(), regs: registersOf(t.regs), faulted: w.Faulted(), hit: w.Faulted()}
+		if t.d.observes(where.pc) && !t.d.beginsHandler(where) {
+			t.taken = &where
 		}
 		t.regs = t.regs[:0]
 	case wire.Fault:

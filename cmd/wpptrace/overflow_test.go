@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -33,9 +32,7 @@ func TestNothingIsLostOfCommands(t *testing.T) {
 // Threads that run on while the one that has been told to stop waits for a processor are told as
 // well: the page has no room for what they would say.
 func TestNothingIsLostOfThreads(t *testing.T) {
-	path := t.TempDir() + "/threads"
-	gcc := exec.Command("gcc", "-O1", "-pthread", "-x", "c", "-", "-o", path)
-	gcc.Stdin = strings.NewReader(`
+	path := compileC(t, `
 		#include <pthread.h>
 		static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 		static volatile unsigned sum;
@@ -61,10 +58,7 @@ func TestNothingIsLostOfThreads(t *testing.T) {
 				pthread_create(&threads[i], 0, work, (void *)(i * 1000));
 			for (int i = 0; i < 3; i++)
 				pthread_join(threads[i], 0);
-		}`)
-	if out, err := gcc.CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v: %s", err, out)
-	}
+		}`, "-O1", "-pthread")
 	for range 2 * runtime.NumCPU() {
 		other := exec.Command("sh", "-c", "while :; do :; done")
 		if err := other.Start(); err != nil {
