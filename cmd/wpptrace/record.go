@@ -294,6 +294,9 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 	}
 	if err != nil {
 		c.Kill()
+		if errors.Is(err, errInterrupted) {
+			err = fmt.Errorf("%w, and the command has not run", err)
+		}
 		return err
 	}
 	c.Release()

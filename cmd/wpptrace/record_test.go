@@ -487,6 +487,17 @@ func TestInterruptedBeforeItBegins(t *testing.T) {
 	s.end()
 }
 
+// Of a command it is told that it has not run.
+func TestCommandInterruptedBeforeItBegins(t *testing.T) {
+	w := startTracer(t, "-o", "x.wpp", "--", "bash", "-c", "echo ran")
+	w.expect("routines, ")
+	w.signal(os.Interrupt)
+	w.wait(1)
+	if told, out := w.errs.String(), w.stdout.String(); !strings.HasSuffix(told, ": nothing was recorded, and the command has not run\n") || out != "" {
+		t.Errorf("it said %s, and the command %q", told, out)
+	}
+}
+
 // TestOutlast: a command goes on when its recording is over; wpptrace says that it waits, and a signal
 // ends it, not the command. It could not be ended.
 func TestOutlast(t *testing.T) {
