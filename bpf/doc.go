@@ -7,5 +7,5 @@
 // and stops each before its first instruction.
 package bpf
 
-//go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type site -type call -type call_table -type library_table -type batch -type life -type loss -type stop -type metric -type site_flag -type site_none -type from Tracer wpptrace.bpf.c
+//go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type site -type call -type call_table -type library_table -type ending_flag -type batch -type life -type loss -type stop -type metric -type site_flag -type site_none -type from Tracer wpptrace.bpf.c
 //go:generate go tool bpf2go -cc clang-19 -cflags "-O2 -g -Wall -mcpu=v3 -I/usr/include/x86_64-linux-gnu" -target amd64 -type news -type family_event -type family_table -type obstacle Family family.bpf.c

@@ -12,11 +12,11 @@ struct signal_struct {
 		int counter;
 	} live; /* threads that have not come to their end */
 	int nr_threads; /* threads that are not gone */
+	int group_exit_code; /* as wait has it */
 	void *tty;
 } __attribute__((preserve_access_index));
 struct task_struct {
 	int pid, tgid;
-	int exit_code; /* as wait has it */
 	__u64 start_boottime;
 	unsigned int ptrace;
 	void *mm;
@@ -116,8 +116,11 @@ static __always_inline void note_signal(struct stop *s, __u64 *args)
 	if (sig < SIGCONT || sig > SIGTTOU)
 		return;
 	if (sig == SIGSTOP && args[1] == FROM_KERNEL) {
-		/* Ours a thread sends itself, a debugger's another process. A thread that still runs long after somebody's SIGSTOP has a debugger who has kept that from it. */
-		if (to->pid == (__u32)bpf_get_current_pid_tgid() && (s->other != SIGSTOP || bpf_ktime_get_ns() - s->since > SECOND)) {
+		/* Ours a thread sends itself, or the kernel's own does for it, a debugger's another process. A thread that still runs long after somebody's SIGSTOP has a debugger who
+		 * has kept that from it. */
+		struct task_struct *from = (void *)bpf_get_current_task_btf();
+
+		if (!args[3] && (from->pid == to->pid || !from->mm) && (s->other != SIGSTOP || bpf_ktime_get_ns() - s->since > SECOND)) {
 			s->thread = to->pid;
 			s->other = 0;
 			__sync_lock_test_and_set(&s->ours, 1);

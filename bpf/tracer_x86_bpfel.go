@@ -38,6 +38,12 @@ const (
 	TracerCallTableCALL_MULTIPLIER TracerCallTable = 2654435761
 )
 
+type TracerEndingFlag uint32
+
+const (
+	TracerEndingFlagENDED TracerEndingFlag = 1073741824
+)
+
 type TracerFrom uint32
 
 const (
@@ -195,7 +201,6 @@ const (
 	TracerVarEnabledAt    = "enabled_at"
 	TracerVarEnded        = "ended"
 	TracerVarEscaped      = "escaped"
-	TracerVarExitCode     = "exit_code"
 	TracerVarForked       = "forked"
 	TracerVarGuard        = "guard"
 	TracerVarHighWater    = "high_water"
@@ -291,7 +296,6 @@ type TracerVariableSpecs struct {
 	EnabledAt    *ebpf.VariableSpec `ebpf:"enabled_at"`
 	Ended        *ebpf.VariableSpec `ebpf:"ended"`
 	Escaped      *ebpf.VariableSpec `ebpf:"escaped"`
-	ExitCode     *ebpf.VariableSpec `ebpf:"exit_code"`
 	Forked       *ebpf.VariableSpec `ebpf:"forked"`
 	Guard        *ebpf.VariableSpec `ebpf:"guard"`
 	HighWater    *ebpf.VariableSpec `ebpf:"high_water"`
@@ -362,7 +366,6 @@ type TracerVariables struct {
 	EnabledAt    *ebpf.Variable `ebpf:"enabled_at"`
 	Ended        *ebpf.Variable `ebpf:"ended"`
 	Escaped      *ebpf.Variable `ebpf:"escaped"`
-	ExitCode     *ebpf.Variable `ebpf:"exit_code"`
 	Forked       *ebpf.Variable `ebpf:"forked"`
 	Guard        *ebpf.Variable `ebpf:"guard"`
 	HighWater    *ebpf.Variable `ebpf:"high_water"`

@@ -109,6 +109,8 @@ struct stop {
 	__u64 since; /* when SIGSTOP has come, ns */
 };
 
+enum ending_flag { ENDED = 1 << 30 }; /* no process ends with that */
+
 enum family_table { FAMILY_MAX = 8192 }; /* processes that live at the same time */
 enum family_event { FAMILY_BORN, FAMILY_EXEC };
 enum obstacle { OBSTACLE_NONE, OBSTACLE_DEBUGGER, OBSTACLE_JOB_CONTROL };

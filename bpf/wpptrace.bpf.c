@@ -52,8 +52,7 @@ volatile const __u64 stop_water;      /* bytes in the ring above which the targe
 __u64 enabled_at;                     /* CLOCK_BOOTTIME; 0: every thread is traced from its beginning */
 __u32 enabled;
 __u32 replaced;                       /* the target has called exec */
-__u32 ended;                          /* its last thread has come to its end, */
-__u32 exit_code;                      /* with this, as wait has it */
+__u32 ended;                          /* its last thread has come to its end: ENDED, and how, as wait has it */
 __u32 forked;                         /* it has started a process, which is not traced */
 __u32 mapped;                         /* times that it has mapped code of a file */
 __u32 holding;                        /* it is stopped where it does, until that has been dealt with: probes stand, or are about to */
@@ -68,6 +67,7 @@ const struct {
 	enum from k;
 	enum call_table t;
 	enum library_table l;
+	enum ending_flag g;
 } *names __attribute__((unused)); /* keeps them for the Go bindings */
 
 static __always_inline void add(enum metric m, __u64 n)
@@ -393,10 +393,8 @@ int thread_exit(__u64 *args)
 		finish(t, end_thread(t, regs, &e));
 	else if (task->signal->nr_threads == 1) /* in an exec that has failed, the others are gone */
 		loop(SLOTS, abandon_slot, 0);
-	if (task->signal->live.counter == 0) {
-		exit_code = task->exit_code;
-		ended = 1;
-	}
+	if (task->signal->live.counter == 0)
+		ended = ENDED | task->signal->group_exit_code;
 	forget_stop(task);
 	return 0;
 }

@@ -50,6 +50,8 @@ func (t *Thread) end(w wire.Word) {
 			}
 			where.faulted = t.hasFaulted(where.pc)
 			where.hit = where.faulted
+			where = t.interruptedFirst(where)
+			known = !where.anywhere()
 		}
 	}
 	leftOut := known && !where.outside && !t.d.observes(where.pc)

@@ -241,24 +241,33 @@ func (t *Thread) interruptedBy(handler *frame) spot {
 	case from.Place() == wire.Called && len(t.regs) > 0:
 		return spot{outside: true, returns: from.Address(), regs: registersOf(t.regs)}
 	case from.Place() == wire.Handler && t.d.observes(from.Address()):
-		where := spot{pc: from.Address(), regs: registersOf(t.regs), faulted: t.hasFaulted(from.Address()), hit: t.hasFaulted(from.Address())}
-		switch {
-		case !t.d.beginsHandler(where):
-			return where
-		case t.taken != nil: // what both have interrupted
-			return *t.taken
-		}
+		return t.interruptedFirst(spot{pc: from.Address(), regs: registersOf(t.regs), faulted: t.hasFaulted(from.Address()), hit: t.hasFaulted(from.Address())})
+	}
+	return spot{outside: true}
+}
+
+// interruptedFirst is what a handler has interrupted that comes at a spot: if another handler begins
+// there, what both have.
+func (t *Thread) interruptedFirst(where spot) spot {
+	switch {
+	case !t.d.beginsHandler(where):
+		return where
+	case t.taken != nil:
+		return *t.taken
 	}
 	return spot{outside: true}
 }
 
 // beginsHandler reports whether a spot is where a signal's handler begins, none of which has run: of
-// signals that are delivered at once, the next one's handler interrupts it there. Its third argument
-// is the context, which lies behind the return address.
+// signals that are delivered at once, the next one's handler interrupts it there. The kernel passes
+// it the signal, and where the frame has the signal's information and the context, which lies right
+// above the return address: calls that look so are not made.
 func (d *Decoder) beginsHandler(where spot) bool {
-	const context = 2 // rdx
-	r := d.plan.Containing(where.pc)
-	return r != nil && where.pc == r.Addr+r.Offset() && where.regs != nil && where.regs[context] == where.regs[rsp]+8
+	const rax, rdx, rsi, rdi = 0, 2, 6, 7
+	const signals, context, contextSize = 64, 8, 304 // struct ucontext of the kernel
+	r, regs := d.plan.Containing(where.pc), where.regs
+	return r != nil && where.pc == r.Addr+r.Offset() && !where.faulted && regs != nil &&
+		regs[rax] == 0 && regs[rdi]-1 < signals && regs[rdx] == regs[rsp]+context && regs[rsi] == regs[rdx]+contextSize
 }
 
 // hasFaulted reports whether the handler that came last came for a fault of the instruction at pc.

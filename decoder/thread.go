@@ -90,7 +90,7 @@ func (t *Thread) Word(w wire.Word) {
 			t.witness(t.last)
 		}
 		t.told = false
-	case wire.Interrupt: // one in what is not observed says nothing of the one before
+	case wire.Interrupt: // one in what is not observed, or where a handler begins, says nothing of the one before
 		where := spot{pc: w.Address(), regs: registersOf(t.regs), faulted: w.Faulted(), hit: w.Faulted()}
 		if t.d.observes(where.pc) && !t.d.beginsHandler(where) {
 			t.taken = &where

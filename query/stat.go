@@ -22,9 +22,10 @@ type Stat struct {
 
 	Command []string `json:"command"` // that was traced
 	PID     int      `json:"pid"`
-	Started string   `json:"started"`     // when the recording was, RFC 3339; "": not known
-	Ended   string   `json:"ended"`       // on what occasion it did: exited, killed, interrupted, duration, exec, slow-down, guard, failure; "": it went on
-	Status  *uint32  `json:"exit_status"` // of the process, 128 and the number of the signal if it was killed; nil: not known
+	Started string   `json:"started"`                   // when the recording was, RFC 3339; "": not known
+	Ended   string   `json:"ended"`                     // on what occasion it did: exited, interrupted, duration, exec, slow-down, guard, failure; "": it went on
+	Status  *uint32  `json:"exit_status"`               // of the process; nil: not known, or it was killed
+	Signal  uint32   `json:"killed_by_signal" zero:"-"` // the number of that which killed it; 0: none, or not known
 	Kernel  string   `json:"kernel"`
 	Tool    string   `json:"wpptrace_version"` // of the wpptrace that recorded
 
@@ -86,7 +87,6 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		PID:               figures.PID,
 		Started:           timestamp(figures.Start),
 		Ended:             figures.Ended,
-		Status:            figures.ExitStatus,
 		Kernel:            figures.Kernel,
 		Tool:              figures.Tool,
 		Threads:           len(s.Threads),
@@ -129,6 +129,12 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		x.GrammarRate = float64(x.GrammarASCIIBytes) / x.DurationSeconds
 	}
 	x.HitsPerPath = share(x.Hits, x.Paths)
+	if w := figures.WaitStatus; w != nil {
+		if x.Signal = *w & 0x7f; x.Signal == 0 {
+			status := *w >> 8 & 0xff
+			x.Status = &status
+		}
+	}
 	x.SlowDownMost = x.mostSlowDown(figures.SlowDownMost)
 	x.SlowDownLikely = x.likelySlowDown(figures.SlowDownLikely)
 	return x
@@ -151,10 +157,18 @@ func (x *Stat) mostSlowDown(byTimes float64) float64 {
 // where they do not tell: then, as if all of the program's own time went to the instructions that
 // were recorded.
 func (x *Stat) likelySlowDown(byTimes float64) float64 {
-	if byTimes > 0 || x.SlowDownMost == 0 || x.Instructions == 0 {
-		return byTimes
+	likely := byTimes
+	if likely == 0 && x.CPUSeconds > 0 && x.Instructions > 0 {
+		likely = x.slowDownAt(UsualInstructionTime)
 	}
-	return min(max(x.SlowDown, x.slowDownAt(UsualInstructionTime)), x.SlowDownMost)
+	if likely == 0 || !x.SlowDownVague {
+		return 0
+	}
+	likely = max(likely, x.SlowDown)
+	if x.SlowDownMost > 0 {
+		likely = min(likely, x.SlowDownMost)
+	}
+	return likely
 }
 
 // slowDownAt is the slow-down if the instructions that were recorded would have taken so many ns

@@ -25,7 +25,11 @@ func TestSlowDownIsWithinBounds(t *testing.T) {
 	if want := 40e6 / (UsualInstructionTime * float64(x.Instructions)); x.SlowDownLikely != want {
 		t.Errorf("%v likely, want %v", x.SlowDownLikely, want)
 	}
-	s.Figures.SlowDownMost = 8
+	s.Figures.SlowDownMost, s.Figures.SlowDownLikely = 8, 9
+	if likely := NewStat(s, 0).SlowDownLikely; likely != 8 {
+		t.Errorf("%v likely by CPU times, and at most 8", likely)
+	}
+	s.Figures.SlowDownLikely = 0
 	if likely := NewStat(s, 0).SlowDownLikely; likely != 8 {
 		t.Errorf("%v likely, and at most 8", likely)
 	}

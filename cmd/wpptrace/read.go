@@ -26,14 +26,15 @@ tabs; addresses are link-time, in hex, END exclusive; STATE is observed or left-
 tid,position,rules,rhs_symbols: what the paths and marks before the position use of it; figure9 how
 many minimal hot subpaths of ten paths and more there are, as min_cost,max_length,subpaths.
 
-The figures, with --json too; what is not known is -, with --json 0:
+The figures, with --json too; what is not known is -, with --json 0 or null:
   schema_version         of these figures; within a version, they only become more
   command, pid           what was traced
   started, kernel        when and on which kernel
-  ended                  on what occasion: exited; killed, by a signal; interrupted; duration (-d);
-                         exec; slow-down (--max-slowdown); guard (wpptrace's own, which was
-                         killed); failure; -: it went on
-  exit_status            of the process, 128 and the signal's number if it was killed; -: not known
+  ended                  on what occasion: exited; interrupted; duration (-d); exec; slow-down
+                         (--max-slowdown); guard (wpptrace's own, which was killed); failure;
+                         -: it went on
+  exit_status            of the process, or
+  killed_by_signal       the number of that; -: not known
   wpptrace_version       by which wpptrace
   paths                  acyclic paths that ran, each as often as it did
   distinct_paths         different ones among them

@@ -129,7 +129,7 @@ func pathSymbol(m ops.Meaning, p decoder.Partial, r *cfg.Routine) wpp.Symbol {
 
 // figures sums up the recording.
 func (r *recording) figures() wpp.Figures {
-	f := wpp.Figures{PID: r.process.PID, Command: r.command, Kernel: kernelRelease(), Tool: version(), Start: r.began, Duration: r.duration()}
+	f := wpp.Figures{PID: r.process.PID, Command: r.command, Kernel: kernelRelease(), Tool: version(), Start: r.began, Duration: r.duration(), Ended: string(r.endedOn)}
 	for i := range r.program.plan.Sites {
 		f.Probes++
 		if r.program.plan.Sites[i].Stepped {
@@ -152,7 +152,10 @@ func (r *recording) figures() wpp.Figures {
 	f.HitTime, f.ReportTime = r.hitTime()
 	f.CPUTime, _ = r.traced()
 	r.tellSlowDown(&f)
-	r.tellEnd(&f)
+	if end, known := r.session.Exit(); known {
+		status := uint32(end)
+		f.WaitStatus = &status
+	}
 	f.Windows, f.Sampled, f.SampledMost = r.pace.sampled(r.gauge.nature)
 	return f
 }
@@ -199,26 +202,6 @@ func (r *recording) tellSlowDown(f *wpp.Figures) {
 	if !e.boundless() {
 		f.SlowDownLikely = e.slower()
 	}
-}
-
-// tellEnd is how the process has come to its end, if it has.
-func (r *recording) tellEnd(f *wpp.Figures) {
-	f.Ended = string(r.endedOn)
-	end, known := r.session.Exit()
-	if !known {
-		return
-	}
-	var status uint32
-	switch {
-	case end.Exited():
-		status = uint32(end.ExitStatus())
-	case end.Signaled():
-		status = 128 + uint32(end.Signal())
-		if r.endedOn == onExit {
-			f.Ended = string(onKill)
-		}
-	}
-	f.ExitStatus = &status
 }
 
 func kernelRelease() string {

@@ -22,7 +22,6 @@ type occasion string
 
 const (
 	onExit      occasion = "exited"
-	onKill      occasion = "killed" // an exit, by a signal
 	onWish      occasion = "interrupted"
 	onTime      occasion = "duration"  // -d
 	onExec      occasion = "exec"      // the process runs another program

@@ -35,7 +35,7 @@ func decodeFigures(m *FiguresSection) Figures {
 		SlowDownVague:    m.SlowDownVague,
 		SlowDownMost:     m.SlowDownMost,
 		SlowDownLikely:   m.SlowDownLikely,
-		ExitStatus:       m.ExitStatus,
+		WaitStatus:       m.WaitStatus,
 	}
 	if m.StartUnixNs != 0 {
 		f.Start = time.Unix(0, m.StartUnixNs).UTC()

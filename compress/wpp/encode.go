@@ -190,7 +190,7 @@ func encodeFigures(f *Figures) *FiguresSection {
 		SlowDownVague:    f.SlowDownVague,
 		SlowDownMost:     f.SlowDownMost,
 		SlowDownLikely:   f.SlowDownLikely,
-		ExitStatus:       f.ExitStatus,
+		WaitStatus:       f.WaitStatus,
 	}
 	if f.Start.IsZero() { // that year has no Unix nanoseconds
 		m.StartUnixNs = 0

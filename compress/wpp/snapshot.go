@@ -92,9 +92,7 @@ type Figures struct {
 	Duration time.Duration
 	Ended    string // on what occasion the recording did, in a word; "": it went on
 
-	// ExitStatus is that of the process, as shells have it: 128 and the number of the signal for one
-	// that was killed; nil: it went on, or that is not known.
-	ExitStatus *uint32
+	WaitStatus *uint32 // how the process ended, as wait has it on Linux; nil: it went on, or that is not known
 
 	Hits             uint64        // probe hits
 	HitsSingleStep   uint64        // of these, on single-stepped instructions

@@ -75,7 +75,7 @@ func anySnapshot(t *rapid.T) *Snapshot {
 			Hits: rapid.Uint64().Draw(t, "hits"), HitTime: time.Duration(rapid.Int64().Draw(t, "hit")), ReportTime: time.Duration(rapid.Int64().Draw(t, "report")), CPUTime: time.Duration(rapid.Int64().Draw(t, "cpu")),
 			SlowDown: rapid.Float64().Draw(t, "slow-down"),
 			Windows:  rapid.Uint64().Draw(t, "windows"), Sampled: rapid.Float64().Draw(t, "sampled"), SampledMost: rapid.Float64().Draw(t, "sampled most"), SlowDownVague: rapid.Bool().Draw(t, "vague"), SlowDownMost: rapid.Float64().Draw(t, "slow-down at most"),
-			SlowDownLikely: rapid.Float64().Draw(t, "likely slow-down"), ExitStatus: rapid.Ptr(rapid.Uint32(), true).Draw(t, "exit status"),
+			SlowDownLikely: rapid.Float64().Draw(t, "likely slow-down"), WaitStatus: rapid.Ptr(rapid.Uint32(), true).Draw(t, "wait status"),
 		},
 	}
 	s.Calls = anyCalls(t, s, text)

@@ -104,7 +104,7 @@ type FiguresSection struct {
 	SlowDownMost     float64                `protobuf:"fixed64,23,opt,name=slow_down_most,json=slowDownMost,proto3" json:"slow_down_most,omitempty"`       // where slow_down is vague, what it was at most; 0: not known
 	Ended            []byte                 `protobuf:"bytes,24,opt,name=ended,proto3" json:"ended,omitempty"`                                             // on what occasion the recording did, in a word; empty: it went on
 	SlowDownLikely   float64                `protobuf:"fixed64,25,opt,name=slow_down_likely,json=slowDownLikely,proto3" json:"slow_down_likely,omitempty"` // where slow_down is vague, what it was as far as can be told; 0: not known
-	ExitStatus       *uint32                `protobuf:"varint,26,opt,name=exit_status,json=exitStatus,proto3,oneof" json:"exit_status,omitempty"`          // of the process, as shells have it
+	WaitStatus       *uint32                `protobuf:"varint,26,opt,name=wait_status,json=waitStatus,proto3,oneof" json:"wait_status,omitempty"`          // how the process ended, as wait has it on Linux
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -314,9 +314,9 @@ func (x *FiguresSection) GetSlowDownLikely() float64 {
 	return 0
 }
 
-func (x *FiguresSection) GetExitStatus() uint32 {
-	if x != nil && x.ExitStatus != nil {
-		return *x.ExitStatus
+func (x *FiguresSection) GetWaitStatus() uint32 {
+	if x != nil && x.WaitStatus != nil {
+		return *x.WaitStatus
 	}
 	return 0
 }
@@ -968,9 +968,9 @@ const file_wpp_proto_rawDesc = "" +
 	"\x0eslow_down_most\x18\x17 \x01(\x01R\fslowDownMost\x12\x14\n" +
 	"\x05ended\x18\x18 \x01(\fR\x05ended\x12(\n" +
 	"\x10slow_down_likely\x18\x19 \x01(\x01R\x0eslowDownLikely\x12$\n" +
-	"\vexit_status\x18\x1a \x01(\rH\x00R\n" +
-	"exitStatus\x88\x01\x01B\x0e\n" +
-	"\f_exit_status\"\x95\b\n" +
+	"\vwait_status\x18\x1a \x01(\rH\x00R\n" +
+	"waitStatus\x88\x01\x01B\x0e\n" +
+	"\f_wait_status\"\x95\b\n" +
 	"\x0eProgramSection\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x1f\n" +
 	"\vtext_length\x18\x02 \x03(\rR\n" +

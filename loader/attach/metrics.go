@@ -111,8 +111,7 @@ func (s *Session) Exit() (status unix.WaitStatus, ended bool) {
 	if s.objects.Ended.Get(&v) != nil || v == 0 {
 		return 0, false
 	}
-	err := s.objects.ExitCode.Get(&v)
-	return unix.WaitStatus(v), err == nil
+	return unix.WaitStatus(v &^ uint32(bpf.TracerEndingFlagENDED)), true
 }
 
 // Replaced reports whether the process has called exec: its program is another one now, and nothing

@@ -123,7 +123,7 @@ func stop(t *testing.T, p *target.Process) {
 		asm.RSh.Imm(asm.R0, 32),
 		asm.JNE.Imm(asm.R0, int32(p.PID), "end"),
 		asm.Mov.Imm(asm.R1, int32(unix.SIGSTOP)),
-		asm.FnSendSignal.Call(),
+		asm.FnSendSignalThread.Call(),
 		asm.Mov.Imm(asm.R0, 0).WithSymbol("end"),
 		asm.Return(),
 	}})
