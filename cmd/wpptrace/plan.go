@@ -354,8 +354,8 @@ func (r *planReport) writeProof(out *bufio.Writer, row func(name, format string,
 	}
 }
 
-// writeRoutines writes a line for each routine that is selected. A reason that leaves too little of it for the name
-// has a line of its own.
+// writeRoutines writes a line for each routine that is selected. A reason that leaves too little of
+// it for the name has a line of its own.
 func (r *planReport) writeRoutines(out *bufio.Writer) {
 	const room, leastName = query.TableColumns - 41, 12
 	fmt.Fprintf(out, "\n%12s %6s %12s %6s  ROUTINE\n", "ENTRY", "BLOCKS", "PATHS", "PROBES")
