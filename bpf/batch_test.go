@@ -179,6 +179,33 @@ func TestRestIsSentOnce(t *testing.T) {
 	}
 }
 
+// TestRestIsKept: what a thread has left where the ring buffer has no room is kept elsewhere, and so
+// is all that comes after it.
+func TestRestIsKept(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		keep int // batches
+		lost uint64
+	}{{"all", 2, 0}, {"none", 0, usermode.BatchWords - 1}} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, false)
+			for i := range uint64(usermode.BatchWords - 1) { // and no room for how it ends
+				r.hit(plain, stack-16*i)
+			}
+			outputs, kept := 0, 0
+			r.Output = func([]byte) bool { outputs++; return outputs > 1 }
+			r.Keep = func([]byte) bool { kept++; return kept <= c.keep }
+			r.Exit(r.thread, base+0x10, &usermode.Registers{}, 0)
+			if outputs != 1 || kept != 2 {
+				t.Errorf("%d batches for the ring buffer, %d to be kept: want 1 and 2", outputs, kept)
+			}
+			if lost := r.Metrics[bpf.TracerMetricMETRIC_LOST_HITS]; lost != c.lost {
+				t.Errorf("%d hits lost, want %d", lost, c.lost)
+			}
+		})
+	}
+}
+
 func TestUnknownSiteIsCounted(t *testing.T) {
 	r := newRig(t, false)
 	r.hit(uint32(len(sites)), stack)

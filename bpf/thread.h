@@ -16,6 +16,7 @@ struct thread {
 	__u64 stays;      /* the activation of the last hit has another before it calls or ends */
 	__u64 sent;       /* hits in batches that were handed over or lost */
 	__u64 sending;    /* what is left of it is being handed over */
+	__u64 kept;       /* some of that is among the rests: what comes after it belongs there, too */
 	__u64 restorer;   /* where signal handlers return to, once seen */
 	__u64 chain_cfa;  /* of the outermost activation of the chain */
 	__u64 chain_len;
@@ -55,6 +56,15 @@ static __always_inline void begin(struct thread *t, __u32 tid, __u64 started, __
 	t->resync = resync;
 }
 
+/* hand_over_rest sends what is left of a thread, which nobody can stop until there is room in the ring buffer: where there is none it is kept elsewhere. */
+static __always_inline long hand_over_rest(struct thread *t, __u64 n)
+{
+	if (!t->kept && !is_reserved() && !output(&t->batch, n))
+		return 0;
+	t->kept = 1;
+	return keep(&t->batch);
+}
+
 /* hand_over sends the batch. After a loss nothing is remembered. */
 __noinline int hand_over(struct thread *t)
 {
@@ -62,7 +72,7 @@ __noinline int hand_over(struct thread *t)
 
 	if (!t || !(n = t->batch.count))
 		return 0;
-	if (output(&t->batch, n)) {
+	if (t->sending ? hand_over_rest(t, n) : output(&t->batch, n)) {
 		count(METRIC_LOST_BATCHES);
 		t->batch.lost += t->batch.hits - t->sent;
 		lost(&t->batch, t->batch.hits - t->sent);

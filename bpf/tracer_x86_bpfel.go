@@ -158,6 +158,7 @@ type TracerThread struct {
 	Stays         uint64
 	Sent          uint64
 	Sending       uint64
+	Kept          uint64
 	Restorer      uint64
 	ChainCfa      uint64
 	ChainLen      uint64
@@ -182,6 +183,7 @@ type TracerThread struct {
 const (
 	TracerMapCalls        = "calls"
 	TracerMapLosses       = "losses"
+	TracerMapRests        = "rests"
 	TracerMapRing         = "ring"
 	TracerMapSites        = "sites"
 	TracerMapSlots        = "slots"
@@ -280,6 +282,7 @@ type TracerProgramSpecs struct {
 type TracerMapSpecs struct {
 	Calls   *ebpf.MapSpec `ebpf:"calls"`
 	Losses  *ebpf.MapSpec `ebpf:"losses"`
+	Rests   *ebpf.MapSpec `ebpf:"rests"`
 	Ring    *ebpf.MapSpec `ebpf:"ring"`
 	Sites   *ebpf.MapSpec `ebpf:"sites"`
 	Slots   *ebpf.MapSpec `ebpf:"slots"`
@@ -338,6 +341,7 @@ func (o *TracerObjects) Close() error {
 type TracerMaps struct {
 	Calls   *ebpf.Map `ebpf:"calls"`
 	Losses  *ebpf.Map `ebpf:"losses"`
+	Rests   *ebpf.Map `ebpf:"rests"`
 	Ring    *ebpf.Map `ebpf:"ring"`
 	Sites   *ebpf.Map `ebpf:"sites"`
 	Slots   *ebpf.Map `ebpf:"slots"`
@@ -349,6 +353,7 @@ func (m *TracerMaps) Close() error {
 	return _TracerClose(
 		m.Calls,
 		m.Losses,
+		m.Rests,
 		m.Ring,
 		m.Sites,
 		m.Slots,

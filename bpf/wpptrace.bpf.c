@@ -31,6 +31,12 @@ struct {
 	__type(key, __u32);
 	__type(value, struct call);
 } calls SEC(".maps");
+/* What was left of threads that had come to their end, or were drained, when the ring buffer was full: the user's side takes it when all before it has been read. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, RESTS);
+	__type(value, struct batch);
+} rests SEC(".maps");
 /* Hits and losses of threads that had losses: a dead thread's last loss is known by this alone. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -131,6 +137,15 @@ static __always_inline long output(struct batch *b, __u64 n)
 	wake = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) + size > high_water ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 	return bpf_ringbuf_output(&ring, b, size, wake);
 }
+/* is_reserved: is the room that the ring has for threads that run, until they have stopped? */
+static __always_inline int is_reserved(void)
+{
+	return stop_water && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > stop_water;
+}
+static __always_inline long keep(struct batch *b)
+{
+	return bpf_map_push_elem(&rests, b, 0);
+}
 /* lost remembers a loss where the thread's death cannot hide it. */
 static __always_inline void lost(struct batch *b, __u64 hits)
 {
@@ -216,7 +231,7 @@ static __always_inline struct thread *thread_of(struct task_struct *task)
 /* hold stops the target where the ring is about to be full. */
 static __always_inline void hold(void)
 {
-	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > stop_water)
+	if (is_reserved())
 		halt(target);
 }
 
@@ -426,8 +441,12 @@ int process_fork(__u64 *args)
 {
 	struct task_struct *child = (void *)args[1];
 
-	if (enabled && bpf_get_current_pid_tgid() >> 32 == target && child->tgid != target)
+	if (!enabled || bpf_get_current_pid_tgid() >> 32 != target)
+		return 0;
+	if (child->tgid != target)
 		forked = 1;
+	else /* threads that end before they have a batch full would never */
+		hold();
 	return 0;
 }
 

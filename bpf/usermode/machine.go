@@ -50,8 +50,10 @@ type Machine struct {
 	Memory Memory
 	// Output takes a record as the ring buffer would, and keeps it: true; false: there is no room.
 	// By default there always is.
-	Output  func(record []byte) bool
-	Records [][]byte                        // what Output took
+	Output func(record []byte) bool
+	// Keep takes a record that is left of a thread where Output has no room. By default it has none.
+	Keep    func(record []byte) bool
+	Records [][]byte                        // what Output and Keep took
 	Losses  map[uint32]bpf.TracerLoss       // by thread
 	Metrics [bpf.TracerMetricMETRICS]uint64 // by kind of failure
 
@@ -65,7 +67,7 @@ type Machine struct {
 func New(sites []bpf.TracerSite, calls map[uint64]bpf.TracerCall, base, size uint64) *Machine {
 	return &Machine{
 		Memory: Memory{}, Losses: map[uint32]bpf.TracerLoss{}, sites: sites, calls: calls, base: base, size: size,
-		Output: func([]byte) bool { return true },
+		Output: func([]byte) bool { return true }, Keep: func([]byte) bool { return false },
 	}
 }
 
@@ -175,8 +177,17 @@ func findCall(h C.uintptr_t, address C.__u64, to *C.struct_call) C.int {
 //export sendBatch
 func sendBatch(h C.uintptr_t, b *C.struct_batch, size C.size_t) C.long {
 	m := machineOf(h)
-	record := C.GoBytes(unsafe.Pointer(b), C.int(size))
-	if !m.Output(record) {
+	return m.take(m.Output, C.GoBytes(unsafe.Pointer(b), C.int(size)))
+}
+
+//export keepBatch
+func keepBatch(h C.uintptr_t, b *C.struct_batch, size C.size_t) C.long {
+	m := machineOf(h)
+	return m.take(m.Keep, C.GoBytes(unsafe.Pointer(b), C.int(size)))
+}
+
+func (m *Machine) take(into func([]byte) bool, record []byte) C.long {
+	if !into(record) {
 		return -1
 	}
 	m.Records = append(m.Records, record)

@@ -59,16 +59,83 @@ func TestNothingIsLostOfThreads(t *testing.T) {
 			for (int i = 0; i < 3; i++)
 				pthread_join(threads[i], 0);
 		}`, "-O1", "-pthread")
+	keepBusy(t)
+	w := startTracer(t, "-q", "-o", "x.wpp", "--ring-size", "4K", "--on-overflow", "stop", "--", path)
+	w.wait(0)
+	checkRecording(t, w, "x.wpp", 50000)
+}
+
+// keepBusy has other processes contend for the processors until the test ends.
+func keepBusy(t *testing.T) {
+	t.Helper()
 	for range 2 * runtime.NumCPU() {
 		other := exec.Command("sh", "-c", "while :; do :; done")
 		if err := other.Start(); err != nil {
 			t.Fatal(err)
 		}
-		defer func() { other.Process.Kill(); other.Wait() }()
+		t.Cleanup(func() { other.Process.Kill(); other.Wait() })
 	}
+}
+
+// shortThreads is a program of many threads that make less than a batch of words; with -DWAIT they
+// begin when it is asked for, and wait until it is told to end.
+const shortThreads = `
+	#include <pthread.h>
+	#include <stdio.h>
+	#include <unistd.h>
+	static pthread_barrier_t begun;
+	__attribute__((noinline)) static long next(long x) { return x & 1 ? 3 * x + 1 : x / 2; }
+	static void *work(void *x) {
+		for (int i = 0; i < 10; i++)
+			x = (void *)next((long)x);
+	#ifdef WAIT
+		pthread_barrier_wait(&begun);
+		pause();
+	#endif
+		return x;
+	}
+	int main(void) {
+		pthread_t threads[64];
+		pthread_barrier_init(&begun, 0, 65);
+	#ifdef WAIT
+		char line[16];
+		puts(fgets(line, sizeof(line), stdin)), fflush(stdout), fgets(line, sizeof(line), stdin);
+	#else
+		for (int round = 0; round < 40; round++)
+	#endif
+		{
+			for (long i = 0; i < 64; i++)
+				pthread_create(&threads[i], 0, work, (void *)(i + 1000));
+	#ifdef WAIT
+			pthread_barrier_wait(&begun);
+			puts("begun"), fflush(stdout), getchar(), _exit(7);
+	#endif
+			for (int i = 0; i < 64; i++)
+				pthread_join(threads[i], 0);
+		}
+	}`
+
+// TestNothingIsLostOfShortThreads: what a thread has left at its end nobody can stop it for.
+func TestNothingIsLostOfShortThreads(t *testing.T) {
+	path := compileC(t, shortThreads, "-O1", "-pthread")
+	keepBusy(t)
 	w := startTracer(t, "-q", "-o", "x.wpp", "--ring-size", "4K", "--on-overflow", "stop", "--", path)
 	w.wait(0)
-	checkRecording(t, w, "x.wpp", 50000)
+	checkRecording(t, w, "x.wpp", 40*64*10)
+}
+
+// TestNothingIsLostOfThreadsThatAreDrained: what threads have left when the recording ends is more
+// than the page has room for.
+func TestNothingIsLostOfThreadsThatAreDrained(t *testing.T) {
+	path := compileC(t, shortThreads, "-O1", "-pthread", "-DWAIT")
+	s := startSubject(t, exec.Command(path))
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--on-overflow", "gap", "--ring-size", "4K")
+	w.expect("recording process")
+	s.ask(1)
+	w.signal(os.Interrupt)
+	w.wait(0)
+	checkRecording(t, w, "x.wpp", 64*10)
+	s.end()
 }
 
 // holdServer has a tracer stop the server because it does not read: it is stopped itself.

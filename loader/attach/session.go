@@ -39,7 +39,8 @@ type Session struct {
 	iter    *link.Iter
 	reader  *ringbuf.Reader
 	record  ringbuf.Record
-	hold    bool // the process is stopped where the ring buffer would overflow
+	rests   [][]byte // batches that were kept where the ring buffer had no room, and are not returned yet
+	hold    bool     // the process is stopped where the ring buffer would overflow
 	guard   *guard.Guard
 	own     bool         // the guard is the session's own
 	watch   *guard.Watch // nil: nobody is stopped
@@ -261,6 +262,9 @@ func bootTime() (uint64, error) {
 // mapped code after Refresh.
 func (s *Session) Read(deadline time.Time) (wire.Batch, error) {
 	if s.reader.AvailableBytes() == 0 {
+		if b, err := s.rest(); b.Len() > 0 || err != nil {
+			return b, err
+		}
 		if err := s.letGo(); err != nil {
 			return wire.Batch{}, err
 		}
@@ -273,6 +277,36 @@ func (s *Session) Read(deadline time.Time) (wire.Batch, error) {
 		return wire.Batch{}, fmt.Errorf("read the ring buffer: %w", err)
 	}
 	return wire.ParseBatch(s.record.RawSample)
+}
+
+// rest returns a batch that the ring buffer had no room for, if there is any: when all has been read
+// that came before.
+func (s *Session) rest() (wire.Batch, error) {
+	if len(s.rests) == 0 {
+		if err := s.takeRests(); err != nil {
+			return wire.Batch{}, fmt.Errorf("read what the ring buffer had no room for: %w", err)
+		}
+	}
+	if len(s.rests) == 0 || s.reader.AvailableBytes() > 0 {
+		return wire.Batch{}, nil
+	}
+	record := s.rests[0]
+	s.rests = s.rests[1:]
+	return wire.ParseBatch(record)
+}
+
+func (s *Session) takeRests() error {
+	for {
+		var record []byte
+		err := s.objects.Rests.LookupAndDelete(nil, &record)
+		if errors.Is(err, ebpf.ErrKeyNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.rests = append(s.rests, record)
+	}
 }
 
 // letGo lets the process go on if nothing keeps it stopped but what has been dealt with. Where
