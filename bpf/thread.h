@@ -62,7 +62,7 @@ static __always_inline long hand_over_rest(struct thread *t, __u64 n)
 	if (!t->kept && !is_reserved() && !output(&t->batch, n))
 		return 0;
 	t->kept = 1;
-	return keep(&t->batch);
+	return keep(&t->batch, n);
 }
 
 /* hand_over sends the batch. After a loss nothing is remembered. */

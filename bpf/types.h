@@ -84,7 +84,6 @@ struct batch {
 	__u64 lost;     /* of them, lost so far */
 	__u64 words[BATCH_WORDS];
 };
-#define RESTS 2048 /* batches that are kept where the ring buffer has no room */
 _Static_assert((BATCH_WORDS & (BATCH_WORDS - 1)) == 0, "an index is bounded by a mask");
 
 /* A thread, told from a later one with its number. */

@@ -31,11 +31,10 @@ struct {
 	__type(key, __u32);
 	__type(value, struct call);
 } calls SEC(".maps");
-/* What was left of threads that had come to their end, or were drained, when the ring buffer was full: the user's side takes it when all before it has been read. */
+/* What was left of threads that had come to their end, or were drained, when the other one was full: the user's side takes it when all before it has been read. */
 struct {
-	__uint(type, BPF_MAP_TYPE_QUEUE);
-	__uint(max_entries, RESTS);
-	__type(value, struct batch);
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
 } rests SEC(".maps");
 /* Hits and losses of threads that had losses: a dead thread's last loss is known by this alone. */
 struct {
@@ -126,7 +125,8 @@ __noinline __u64 call_at(__u64 key)
 	}
 	return 0;
 }
-static __always_inline long output(struct batch *b, __u64 n)
+/* output_to wakes who reads when more bytes than that are there. */
+static __always_inline long output_to(void *to, struct batch *b, __u64 n, __u64 water)
 {
 	__u64 size, wake;
 
@@ -134,17 +134,21 @@ static __always_inline long output(struct batch *b, __u64 n)
 	if (n > BATCH_WORDS)
 		return 0;
 	size = sizeof(*b) - sizeof(b->words) + n * 8;
-	wake = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) + size > high_water ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-	return bpf_ringbuf_output(&ring, b, size, wake);
+	wake = bpf_ringbuf_query(to, BPF_RB_AVAIL_DATA) + size > water ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	return bpf_ringbuf_output(to, b, size, wake);
+}
+static __always_inline long output(struct batch *b, __u64 n)
+{
+	return output_to(&ring, b, n, high_water);
 }
 /* is_reserved: is the room that the ring has for threads that run, until they have stopped? */
 static __always_inline int is_reserved(void)
 {
 	return stop_water && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > stop_water;
 }
-static __always_inline long keep(struct batch *b)
+static __always_inline long keep(struct batch *b, __u64 n)
 {
-	return bpf_map_push_elem(&rests, b, 0);
+	return output_to(&rests, b, n, ~0ULL); /* who reads is awake: the other one is full */
 }
 /* lost remembers a loss where the thread's death cannot hide it. */
 static __always_inline void lost(struct batch *b, __u64 hits)

@@ -54,9 +54,9 @@ static int is_reserved(void)
 {
 	return 0;
 }
-static long keep(struct batch *b)
+static long keep(struct batch *b, __u64 n)
 {
-	return keepBatch(machine, b, offsetof(struct batch, words) + b->count * sizeof(b->words[0]));
+	return keepBatch(machine, b, offsetof(struct batch, words) + n * sizeof(b->words[0]));
 }
 static void lost(struct batch *b, __u64 hits)
 {

@@ -39,8 +39,8 @@ type Session struct {
 	iter    *link.Iter
 	reader  *ringbuf.Reader
 	record  ringbuf.Record
-	rests   [][]byte // batches that were kept where the ring buffer had no room, and are not returned yet
-	hold    bool     // the process is stopped where the ring buffer would overflow
+	rests   *ringbuf.Reader // of what it had no room for
+	hold    bool            // the process is stopped where the ring buffer would overflow
 	guard   *guard.Guard
 	own     bool         // the guard is the session's own
 	watch   *guard.Watch // nil: nobody is stopped
@@ -178,6 +178,9 @@ func (s *Session) listen() (err error) {
 	if s.reader, err = ringbuf.NewReader(s.objects.Ring); err != nil {
 		return fmt.Errorf("open the ring buffer: %w", err)
 	}
+	if s.rests, err = ringbuf.NewReader(s.objects.Rests); err != nil {
+		return fmt.Errorf("open the ring buffer of rests: %w", err)
+	}
 	return nil
 }
 
@@ -261,52 +264,27 @@ func bootTime() (uint64, error) {
 // stopped because there was too much goes on when all has been read, one that was because it has
 // mapped code after Refresh.
 func (s *Session) Read(deadline time.Time) (wire.Batch, error) {
+	rest := s.rests.AvailableBytes() > 0 // asked first: when the other one is seen empty, what came before it has been read
 	if s.reader.AvailableBytes() == 0 {
-		if b, err := s.rest(); b.Len() > 0 || err != nil {
-			return b, err
+		if rest {
+			return s.readFrom(s.rests, time.Now())
 		}
 		if err := s.letGo(); err != nil {
 			return wire.Batch{}, err
 		}
 	}
-	s.reader.SetDeadline(deadline)
-	if err := s.reader.ReadInto(&s.record); err != nil {
+	return s.readFrom(s.reader, deadline)
+}
+
+func (s *Session) readFrom(r *ringbuf.Reader, deadline time.Time) (wire.Batch, error) {
+	r.SetDeadline(deadline)
+	if err := r.ReadInto(&s.record); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return wire.Batch{}, os.ErrDeadlineExceeded
 		}
 		return wire.Batch{}, fmt.Errorf("read the ring buffer: %w", err)
 	}
 	return wire.ParseBatch(s.record.RawSample)
-}
-
-// rest returns a batch that the ring buffer had no room for, if there is any: when all has been read
-// that came before.
-func (s *Session) rest() (wire.Batch, error) {
-	if len(s.rests) == 0 {
-		if err := s.takeRests(); err != nil {
-			return wire.Batch{}, fmt.Errorf("read what the ring buffer had no room for: %w", err)
-		}
-	}
-	if len(s.rests) == 0 || s.reader.AvailableBytes() > 0 {
-		return wire.Batch{}, nil
-	}
-	record := s.rests[0]
-	s.rests = s.rests[1:]
-	return wire.ParseBatch(record)
-}
-
-func (s *Session) takeRests() error {
-	for {
-		var record []byte
-		err := s.objects.Rests.LookupAndDelete(nil, &record)
-		if errors.Is(err, ebpf.ErrKeyNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		s.rests = append(s.rests, record)
-	}
 }
 
 // letGo lets the process go on if nothing keeps it stopped but what has been dealt with. Where
@@ -448,7 +426,10 @@ func (s *Session) unlink() (err error) {
 	if s.reader != nil {
 		s.reader.Close()
 	}
-	s.others, s.iter, s.reader = nil, nil, nil
+	if s.rests != nil {
+		s.rests.Close()
+	}
+	s.others, s.iter, s.reader, s.rests = nil, nil, nil, nil
 	return err
 }
 
