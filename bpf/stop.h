@@ -86,13 +86,14 @@ static long let_go(void *map, const __u32 *process, const struct stop *s, void *
 	return 0;
 }
 
-/* note_end is called at the end of each thread, of whatever process: if it was the guard's last, all that we have stopped go on. */
-static __always_inline void note_end(const struct task_struct *task)
+/* note_end is called at the end of each thread, of whatever process: if it was the guard's last, all that we have stopped go on. It returns whether it was. */
+static __always_inline int note_end(const struct task_struct *task)
 {
 	if (task->tgid != guard || task->signal->live.counter)
-		return;
+		return 0;
 	__sync_lock_test_and_set(&orphaned, 1); /* before stops are read; note_signal writes one before it reads this */
 	bpf_for_each_map_elem(&stops, let_go, 0, 0);
+	return 1;
 }
 
 /* forget_stop is called at the end of each thread. */

@@ -34,7 +34,7 @@ struct {
 /* What was left of threads that had come to their end, or were drained, when the other one was full: the user's side takes it when all before it has been read. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, 1 << 22);
 } rests SEC(".maps");
 /* Hits and losses of threads that had losses: a dead thread's last loss is known by this alone. */
 struct {
@@ -399,7 +399,8 @@ int thread_exit(__u64 *args)
 	struct ending e = {.known = enabled, .blocked = task->blocked.sig[0]};
 	struct thread *t;
 
-	note_end(task);
+	if (note_end(task)) /* its probes go next, one after the other */
+		enabled = 0;
 	if (task->tgid != target)
 		return 0;
 	bpf_probe_read_kernel(&e.rip, 8, &regs->rip);

@@ -15,16 +15,24 @@ type levels struct {
 	*search
 	all  *forests
 	need map[uint64]uint64 // cost of a sequence of the length that is counted -> the least count that makes it hot, or hot later
+
+	sieve []uint32 // by hash: counts of the length that is counted, up to 2^32-1
+	shift int      // of a hash
 }
 
 // mostFollowers bounds the sequences of a length that are counted exactly, and the candidates. It
 // is a variable for tests.
 var mostFollowers = 1 << 20
 
-const mostSieveBits = 24
+// mostSieveBits makes the sieve 16 MiB, which a recorder has that is allowed 64 MiB.
+const mostSieveBits = 22
 
 func newLevels(f *forests, c *costs, r *HotReport) *levels {
-	return &levels{search: newSearch(f, c, r), all: f}
+	sieveBits := 1
+	for _, t := range f.threads {
+		sieveBits = min(max(sieveBits, bits.Len(uint(t.Grammar.BodySymbols()))), mostSieveBits)
+	}
+	return &levels{search: newSearch(f, c, r), all: f, sieve: make([]uint32, 1<<sieveBits), shift: 64 - sieveBits}
 }
 
 func (x *levels) run() ([]Subpath, error) {
@@ -96,11 +104,8 @@ func (x *levels) isHot(count, cost uint64, length int) bool {
 // followers counts the symbols that follow the candidates, by the candidates' indices, as far as
 // they may matter.
 func (x *levels) followers(length int) (map[edge]uint64, error) {
-	sieveBits := 1
-	for _, t := range x.all.threads {
-		sieveBits = min(max(sieveBits, bits.Len(uint(t.Grammar.BodySymbols()))), mostSieveBits)
-	}
-	f := &followers{levels: x, length: length, candidate: x.recognizer(length - 1), sieve: make([]uint32, 1<<sieveBits), shift: 64 - sieveBits}
+	f := &followers{levels: x, length: length, candidate: x.recognizer(length - 1)}
+	clear(x.sieve)
 	x.need = make(map[uint64]uint64)
 	readSeams(x.all, length-1, f)
 	dearest := uint64(0)
@@ -178,8 +183,6 @@ type followers struct {
 	*levels
 	length    int
 	candidate func(symbol uint32, first bool) uint32
-	sieve     []uint32        // by hash: counts, up to 2^32-1
-	shift     int             // of a hash
 	counts    map[edge]uint64 // nil: the sieve is being filled
 	tooMany   bool
 

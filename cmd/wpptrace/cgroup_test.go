@@ -226,7 +226,7 @@ func TestSmallControlGroup(t *testing.T) {
 	bytes := learnSteps(t, program)
 	s := startEndless(t, program)
 	soak := os.Getenv("WPPTRACE_SOAK") != ""
-	args := []string{"-q", "-p", strconv.Itoa(s.pid()), "--overhead", "0", "--max-slowdown", "0", "-o", "x.wpp"}
+	args := []string{"-p", strconv.Itoa(s.pid()), "--overhead", "0", "--max-slowdown", "0", "-o", "x.wpp"}
 	if soak {
 		args = append(args, "-d", "60s")
 	}
@@ -259,8 +259,8 @@ func TestSmallControlGroup(t *testing.T) {
 		t.Errorf("the program is in state %c", state)
 	}
 	s.isClean()
-	if errs := w.errs.String(); !strings.HasPrefix(errs, "lost: ") || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "where the ring buffer was full") {
-		t.Errorf("told %q", errs)
+	if out, errs := w.stdout.String(), w.errs.String(); !strings.Contains(out, "hot subpaths, which cover") || !strings.Contains(errs, "\nlost: ") || !strings.Contains(errs, "where the ring buffer was full") {
+		t.Errorf("printed %q, told %q", out, errs)
 	}
 	followSteps(t, w.path("x.wpp"), bytes)
 }

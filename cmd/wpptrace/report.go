@@ -232,7 +232,7 @@ func tellLosses(m attach.Metrics, events, places uint64, o *recordFlags) (line s
 		}
 		why, or := "", ", or --on-overflow stop"
 		if o.onOverflow == overflowStop {
-			why, or = ", and the process was not to be stopped, or somebody let it go on: a debugger, strace, SIGCONT", ""
+			why, or = ", and the process was not to be stopped, somebody let it go on (a debugger, strace, SIGCONT), or thousands of threads ended at once", ""
 		}
 		return fmt.Sprintf("lost: %d events in %d places%s, where the ring buffer was full%s: use a larger --ring-size than %v%s", events, places, unknown, why, o.ring, or), true
 	case m.NoStorage > 0:

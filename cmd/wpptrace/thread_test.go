@@ -186,7 +186,7 @@ func TestTellLosses(t *testing.T) {
 		{attach.Metrics{}, overflowGap, "lost: 0 events", false},
 		{attach.Metrics{LostHits: 5, LostBatches: 2}, overflowGap, "lost: 5 events in 2 places, where the ring buffer was full: use a larger --ring-size than 4K, or --on-overflow stop", true},
 		{attach.Metrics{LostHits: 5}, overflowStop,
-			"lost: 5 events in 2 places, where the ring buffer was full, and the process was not to be stopped, or somebody let it go on: a debugger, strace, SIGCONT: use a larger --ring-size than 4K", true},
+			"lost: 5 events in 2 places, where the ring buffer was full, and the process was not to be stopped, somebody let it go on (a debugger, strace, SIGCONT), or thousands of threads ended at once: use a larger --ring-size than 4K", true},
 		{attach.Metrics{LostHits: 5, LostByWhom: 1}, overflowGap,
 			"lost: 5 events in 2 places or more, too many threads to know of each what it lost, where the ring buffer was full: use a larger --ring-size than 4K, or --on-overflow stop", true},
 		{attach.Metrics{NoStorage: 3}, overflowGap, "lost: 3 events for which the kernel had no memory", true},

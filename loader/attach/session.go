@@ -145,15 +145,14 @@ func (s *Session) listen() (err error) {
 		}
 		s.own = true
 	}
+	if err := s.objects.Guard.Set(uint32(s.guard.PID())); err != nil {
+		return fmt.Errorf("tell the kernel of its guard: %w", err)
+	}
 	if s.hold || s.shared {
 		if errors.Is(s.process.Signal(0), unix.EPERM) { // before it is stopped, and stays so
 			return errors.New("it could be stopped, but not let go on: no CAP_KILL: run wpptrace as root, or leave out --lib and --on-overflow stop")
 		}
-		err := s.objects.Stops.Put(uint32(s.process.PID), bpf.TracerStop{})
-		if err == nil {
-			err = s.objects.Guard.Set(uint32(s.guard.PID()))
-		}
-		if err != nil {
+		if err := s.objects.Stops.Put(uint32(s.process.PID), bpf.TracerStop{}); err != nil {
 			return fmt.Errorf("watch over it: %w", err)
 		}
 		if s.watch, err = s.guard.Watch(s.objects.Stops, s.objects.SignalSent, s.objects.ThreadExit); err != nil {
