@@ -179,25 +179,44 @@ func TestRestIsSentOnce(t *testing.T) {
 	}
 }
 
-// TestRestIsKept: what a thread has left where the ring buffer has no room is kept elsewhere, and so
-// is all that comes after it.
+// TestRestIsKept: what a thread has left where the ring buffer has no room is kept elsewhere, and
+// nothing overtakes it.
 func TestRestIsKept(t *testing.T) {
+	const hits = usermode.BatchWords - 1 // and no room for how it ends: two batches
 	for _, c := range []struct {
-		name string
-		keep int // batches
-		lost uint64
-	}{{"all", 2, 0}, {"none", 0, usermode.BatchWords - 1}} {
+		name          string
+		room, keeping bool
+		keep          bool
+		output, kept  []uint64 // sequences
+		lost          uint64
+	}{
+		{"room", true, false, true, []uint64{0, 1}, nil, 0},
+		{"no room", false, false, true, nil, []uint64{0, 1}, 0},
+		{"room, but rests before it", true, true, true, nil, []uint64{0, 1}, 0},
+		{"no room at all", false, false, false, nil, nil, hits},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)
-			for i := range uint64(usermode.BatchWords - 1) { // and no room for how it ends
+			for i := range uint64(hits) {
 				r.hit(plain, stack-16*i)
 			}
-			outputs, kept := 0, 0
-			r.Output = func([]byte) bool { outputs++; return outputs > 1 }
-			r.Keep = func([]byte) bool { kept++; return kept <= c.keep }
+			var output, kept []uint64
+			into := func(list *[]uint64, room bool) func([]byte) bool {
+				return func(record []byte) bool {
+					b, err := wire.ParseBatch(record)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if room {
+						*list = append(*list, b.Sequence)
+					}
+					return room
+				}
+			}
+			r.Output, r.Keep, r.Keeping = into(&output, c.room), into(&kept, c.keep), c.keeping
 			r.Exit(r.thread, base+0x10, &usermode.Registers{}, 0)
-			if outputs != 1 || kept != 2 {
-				t.Errorf("%d batches for the ring buffer, %d to be kept: want 1 and 2", outputs, kept)
+			if !slices.Equal(output, c.output) || !slices.Equal(kept, c.kept) {
+				t.Errorf("batches %v in the ring buffer, %v kept: want %v and %v", output, kept, c.output, c.kept)
 			}
 			if lost := r.Metrics[bpf.TracerMetricMETRIC_LOST_HITS]; lost != c.lost {
 				t.Errorf("%d hits lost, want %d", lost, c.lost)

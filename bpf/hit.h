@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* What happens at a hit. The includer provides read_user, register_value, call_at, place, bias_of, output, is_reserved, keep, lost, count, loop and bound_index: the
+/* What happens at a hit. The includer provides read_user, register_value, call_at, place, bias_of, output, keeps, keep, lost, count, loop and bound_index: the
  * kernel's in wpptrace.bpf.c, a simulated process's in usermode. place tells what an address in the memory of the process is at link time, with the
  * offset of its image, or NOWHERE. Functions that are global, not static, the verifier looks at once, and not with what each caller knows. */
 #ifndef WPPTRACE_HIT_H
@@ -63,7 +63,6 @@ __noinline int send_rest(struct thread *t, __u64 word, int in_handler)
 	if (word)
 		put(t, word);
 	hand_over(t);
-	t->kept = 0;
 	*(volatile __u64 *)&t->sending = 0;
 	return 1;
 }

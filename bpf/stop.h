@@ -40,7 +40,7 @@ struct {
 enum { SIGCONT = 18, SIGSTOP = 19, SIGTTOU = 22, FROM_KERNEL = 1 };
 #define SECOND 1000000000ULL
 
-/* The process that lets go on whom we have stopped, should the user's side be gone. If it is killed as well, nobody is left but we, where the kernel lets us
+/* The process that has the probes, and lets go on whom we have stopped, should the user's side be gone. If it is killed as well, nobody is left but we, where the kernel lets us
  * (6.16). */
 __u32 guard;
 __u32 orphaned;

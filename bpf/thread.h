@@ -16,7 +16,6 @@ struct thread {
 	__u64 stays;      /* the activation of the last hit has another before it calls or ends */
 	__u64 sent;       /* hits in batches that were handed over or lost */
 	__u64 sending;    /* what is left of it is being handed over */
-	__u64 kept;       /* some of that is among the rests: what comes after it belongs there, too */
 	__u64 restorer;   /* where signal handlers return to, once seen */
 	__u64 chain_cfa;  /* of the outermost activation of the chain */
 	__u64 chain_len;
@@ -56,12 +55,12 @@ static __always_inline void begin(struct thread *t, __u32 tid, __u64 started, __
 	t->resync = resync;
 }
 
-/* hand_over_rest sends what is left of a thread, which nobody can stop until there is room in the ring buffer: where there is none it is kept elsewhere. */
+/* hand_over_rest sends what is left of a thread, which nobody can stop until there is room in the ring buffer: where there is none it is kept elsewhere, and what comes
+ * next as well, until that has been read: it may be the same thread's. */
 static __always_inline long hand_over_rest(struct thread *t, __u64 n)
 {
-	if (!t->kept && !is_reserved() && !output(&t->batch, n))
+	if (!keeps() && !output(&t->batch, n))
 		return 0;
-	t->kept = 1;
 	return keep(&t->batch, n);
 }
 

@@ -158,7 +158,6 @@ type TracerThread struct {
 	Stays         uint64
 	Sent          uint64
 	Sending       uint64
-	Kept          uint64
 	Restorer      uint64
 	ChainCfa      uint64
 	ChainLen      uint64
@@ -216,6 +215,7 @@ const (
 	TracerVarNames        = "names"
 	TracerVarOrphaned     = "orphaned"
 	TracerVarReplaced     = "replaced"
+	TracerVarRestWater    = "rest_water"
 	TracerVarSettled      = "settled"
 	TracerVarShared       = "shared"
 	TracerVarStopWater    = "stop_water"
@@ -312,6 +312,7 @@ type TracerVariableSpecs struct {
 	Names        *ebpf.VariableSpec `ebpf:"names"`
 	Orphaned     *ebpf.VariableSpec `ebpf:"orphaned"`
 	Replaced     *ebpf.VariableSpec `ebpf:"replaced"`
+	RestWater    *ebpf.VariableSpec `ebpf:"rest_water"`
 	Settled      *ebpf.VariableSpec `ebpf:"settled"`
 	Shared       *ebpf.VariableSpec `ebpf:"shared"`
 	StopWater    *ebpf.VariableSpec `ebpf:"stop_water"`
@@ -384,6 +385,7 @@ type TracerVariables struct {
 	Names        *ebpf.Variable `ebpf:"names"`
 	Orphaned     *ebpf.Variable `ebpf:"orphaned"`
 	Replaced     *ebpf.Variable `ebpf:"replaced"`
+	RestWater    *ebpf.Variable `ebpf:"rest_water"`
 	Settled      *ebpf.Variable `ebpf:"settled"`
 	Shared       *ebpf.Variable `ebpf:"shared"`
 	StopWater    *ebpf.Variable `ebpf:"stop_water"`

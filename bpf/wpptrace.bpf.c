@@ -31,10 +31,10 @@ struct {
 	__type(key, __u32);
 	__type(value, struct call);
 } calls SEC(".maps");
-/* What was left of threads that had come to their end, or were drained, when the other one was full: the user's side takes it when all before it has been read. */
+/* What was left of threads that had come to their end, or were drained, when the other one had no room for it: the user's side takes it when all before it has been read. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 22);
+	__uint(max_entries, 1 << 22); /* less where some may be lost */
 } rests SEC(".maps");
 /* Hits and losses of threads that had losses: a dead thread's last loss is known by this alone. */
 struct {
@@ -54,6 +54,7 @@ __u32 library_count;
 volatile const __u32 call_shift;      /* of the table of calls */
 volatile const __u64 high_water;      /* bytes in the ring above which the consumer is woken */
 volatile const __u64 stop_water;      /* bytes in the ring above which the target is stopped; 0: it is not */
+volatile const __u64 rest_water;      /* bytes in the ring above which what room it has is for threads that run on until they have stopped */
 __u64 enabled_at;                     /* CLOCK_BOOTTIME; 0: every thread is traced from its beginning */
 __u32 enabled;
 __u32 replaced;                       /* the target has called exec */
@@ -125,30 +126,29 @@ __noinline __u64 call_at(__u64 key)
 	}
 	return 0;
 }
-/* output_to wakes who reads when more bytes than that are there. */
-static __always_inline long output_to(void *to, struct batch *b, __u64 n, __u64 water)
+static __always_inline __u64 waiting_in(void *buffer)
 {
-	__u64 size, wake;
-
+	return bpf_ringbuf_query(buffer, BPF_RB_AVAIL_DATA);
+}
+static __always_inline long output_to(void *buffer, struct batch *b, __u64 n, __u64 wake)
+{
 	asm volatile("" : "+r"(n)); /* in 64 bits from here on: Linux 6.1 does not see that the bound of a copy in 32 bits is its own */
 	if (n > BATCH_WORDS)
 		return 0;
-	size = sizeof(*b) - sizeof(b->words) + n * 8;
-	wake = bpf_ringbuf_query(to, BPF_RB_AVAIL_DATA) + size > water ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-	return bpf_ringbuf_output(to, b, size, wake);
+	return bpf_ringbuf_output(buffer, b, sizeof(*b) - sizeof(b->words) + n * 8, wake);
 }
 static __always_inline long output(struct batch *b, __u64 n)
 {
-	return output_to(&ring, b, n, high_water);
+	return output_to(&ring, b, n, waiting_in(&ring) + sizeof(*b) > high_water ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
-/* is_reserved: is the room that the ring has for threads that run, until they have stopped? */
-static __always_inline int is_reserved(void)
+/* keeps: does what is left of a thread go to the rests, whatever room the ring has? */
+static __always_inline int keeps(void)
 {
-	return stop_water && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > stop_water;
+	return waiting_in(&rests) || waiting_in(&ring) > rest_water;
 }
 static __always_inline long keep(struct batch *b, __u64 n)
 {
-	return output_to(&rests, b, n, ~0ULL); /* who reads is awake: the other one is full */
+	return output_to(&rests, b, n, BPF_RB_NO_WAKEUP); /* who reads looks here besides */
 }
 /* lost remembers a loss where the thread's death cannot hide it. */
 static __always_inline void lost(struct batch *b, __u64 hits)
@@ -235,7 +235,7 @@ static __always_inline struct thread *thread_of(struct task_struct *task)
 /* hold stops the target where the ring is about to be full. */
 static __always_inline void hold(void)
 {
-	if (is_reserved())
+	if (waiting_in(&ring) > stop_water)
 		halt(target);
 }
 
@@ -450,7 +450,7 @@ int process_fork(__u64 *args)
 		return 0;
 	if (child->tgid != target)
 		forked = 1;
-	else /* threads that end before they have a batch full would never */
+	else if (stop_water) /* threads that end before they have a batch full would never */
 		hold();
 	return 0;
 }

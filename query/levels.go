@@ -24,7 +24,7 @@ type levels struct {
 // is a variable for tests.
 var mostFollowers = 1 << 20
 
-// mostSieveBits makes the sieve 16 MiB, which a recorder has that is allowed 64 MiB.
+// mostSieveBits makes the sieve 16 MiB at most: who records reports, too, and may be allowed 64 MiB.
 const mostSieveBits = 22
 
 func newLevels(f *forests, c *costs, r *HotReport) *levels {

@@ -50,9 +50,9 @@ static long output(struct batch *b, __u64 n)
 {
 	return sendBatch(machine, b, offsetof(struct batch, words) + n * sizeof(b->words[0]));
 }
-static int is_reserved(void)
+static int keeps(void)
 {
-	return 0;
+	return keepsRests(machine);
 }
 static long keep(struct batch *b, __u64 n)
 {
@@ -90,7 +90,7 @@ struct thread *usermode_thread(__u32 tid, __u64 started, int resync)
 	if (!t)
 		abort();
 	memset(t, 0xa5, sizeof(*t)); /* what another thread has left */
-	t->sending = t->kept = 0;
+	t->sending = 0;
 	begin(t, tid, started, resync);
 	return t;
 }
@@ -158,7 +158,7 @@ static const struct field fields[] = {
 	WHOLE(life), FIELD(life, started), FIELD(life, tid),
 	WHOLE(loss), FIELD(loss, hits), FIELD(loss, lost),
 	WHOLE(thread), FIELD(thread, cfa), FIELD(thread, hash), FIELD(thread, routine), FIELD(thread, resync), FIELD(thread, last), FIELD(thread, last_case),
-	FIELD(thread, repeats), FIELD(thread, stays), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, kept), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_last), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, interrupted), FIELD(thread, taken), FIELD(thread, taken_signal), FIELD(thread, killed_returns), FIELD(thread, killed_at), FIELD(thread, killed_hits), FIELD(thread, faulted), FIELD(thread, unseen_signal), FIELD(thread, untimed),
+	FIELD(thread, repeats), FIELD(thread, stays), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_last), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, interrupted), FIELD(thread, taken), FIELD(thread, taken_signal), FIELD(thread, killed_returns), FIELD(thread, killed_at), FIELD(thread, killed_hits), FIELD(thread, faulted), FIELD(thread, unseen_signal), FIELD(thread, untimed),
 	FIELD(thread, batch),
 };
 

@@ -51,8 +51,10 @@ type Machine struct {
 	// Output takes a record as the ring buffer would, and keeps it: true; false: there is no room.
 	// By default there always is.
 	Output func(record []byte) bool
-	// Keep takes a record that is left of a thread where Output has no room. By default it has none.
+	// Keep takes a record that is left of a thread where Output has no room, or while Keeping. By
+	// default it has none.
 	Keep    func(record []byte) bool
+	Keeping bool                            // a record that Keep took has not been read, or Output's room is for others
 	Records [][]byte                        // what Output and Keep took
 	Losses  map[uint32]bpf.TracerLoss       // by thread
 	Metrics [bpf.TracerMetricMETRICS]uint64 // by kind of failure
@@ -178,6 +180,14 @@ func findCall(h C.uintptr_t, address C.__u64, to *C.struct_call) C.int {
 func sendBatch(h C.uintptr_t, b *C.struct_batch, size C.size_t) C.long {
 	m := machineOf(h)
 	return m.take(m.Output, C.GoBytes(unsafe.Pointer(b), C.int(size)))
+}
+
+//export keepsRests
+func keepsRests(h C.uintptr_t) C.int {
+	if machineOf(h).Keeping {
+		return 1
+	}
+	return 0
 }
 
 //export keepBatch

@@ -81,7 +81,7 @@ func (m *memoryFlags) fit(allowed, part size, given func(flag string) bool) erro
 
 // fitMemory keeps what was not given within what is allowed: a quarter is for what is recorded,
 // half for the process itself, what it plans and prints included, and a sixteenth for the buffer.
-// The rest is for its guard and the kernel.
+// What is left is for its guard and the kernel, which has a second buffer of 4 MiB at most.
 func (o *recordFlags) fitMemory(allowed size, given func(flag string) bool) error {
 	if allowed == 0 {
 		return nil

@@ -77,59 +77,82 @@ func keepBusy(t *testing.T) {
 	}
 }
 
-// shortThreads is a program of many threads that make less than a batch of words; with -DWAIT they
-// begin when it is asked for, and wait until it is told to end.
+// shortThreads is a server that has threads make less than a batch of words each, as often as it is
+// told: 64 at a time. With -DWAIT they wait then.
 const shortThreads = `
 	#include <pthread.h>
 	#include <stdio.h>
+	#include <stdlib.h>
 	#include <unistd.h>
 	static pthread_barrier_t begun;
 	__attribute__((noinline)) static long next(long x) { return x & 1 ? 3 * x + 1 : x / 2; }
 	static void *work(void *x) {
 		for (int i = 0; i < 10; i++)
 			x = (void *)next((long)x);
-	#ifdef WAIT
 		pthread_barrier_wait(&begun);
+	#ifdef WAIT
 		pause();
 	#endif
 		return x;
 	}
-	int main(void) {
+	static void serve(int rounds) {
 		pthread_t threads[64];
-		pthread_barrier_init(&begun, 0, 65);
-	#ifdef WAIT
-		char line[16];
-		puts(fgets(line, sizeof(line), stdin)), fflush(stdout), fgets(line, sizeof(line), stdin);
-	#else
-		for (int round = 0; round < 40; round++)
-	#endif
-		{
+		for (; rounds; rounds--) {
 			for (long i = 0; i < 64; i++)
 				pthread_create(&threads[i], 0, work, (void *)(i + 1000));
-	#ifdef WAIT
 			pthread_barrier_wait(&begun);
-			puts("begun"), fflush(stdout), getchar(), _exit(7);
-	#endif
+	#ifndef WAIT
 			for (int i = 0; i < 64; i++)
 				pthread_join(threads[i], 0);
+	#endif
 		}
+		puts("served");
+		fflush(stdout);
+	}
+	int main(void) {
+		char line[16];
+		pthread_barrier_init(&begun, 0, 65);
+		while (fgets(line, sizeof(line), stdin))
+			serve(atoi(line));
+		_exit(7);
 	}`
 
 // TestNothingIsLostOfShortThreads: what a thread has left at its end nobody can stop it for.
 func TestNothingIsLostOfShortThreads(t *testing.T) {
-	path := compileC(t, shortThreads, "-O1", "-pthread")
+	s := startSubject(t, exec.Command(compileC(t, shortThreads, "-O1", "-pthread")))
 	keepBusy(t)
-	w := startTracer(t, "-q", "-o", "x.wpp", "--ring-size", "4K", "--on-overflow", "stop", "--", path)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "4K", "--on-overflow", "stop")
+	w.expect("recording process")
+	s.ask(40)
+	w.signal(os.Interrupt)
 	w.wait(0)
 	checkRecording(t, w, "x.wpp", 40*64*10)
+	s.end()
+}
+
+// TestNoMoreThreadsThanCanBeKept: who begins threads is stopped, though none of them has a batch
+// full.
+func TestNoMoreThreadsThanCanBeKept(t *testing.T) {
+	s := startSubject(t, exec.Command(compileC(t, shortThreads, "-O1", "-pthread")))
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "4K", "--on-overflow", "stop")
+	w.expect("recording process")
+	w.signal(unix.SIGSTOP)
+	w.waitState(w.cmd.Process.Pid, 'T')
+	s.put(3)
+	w.waitState(s.pid(), 'T')
+	w.signal(unix.SIGCONT)
+	s.answer()
+	w.signal(os.Interrupt)
+	w.wait(0)
+	checkRecording(t, w, "x.wpp", 3*64*10)
+	s.end()
 }
 
 // TestNothingIsLostOfThreadsThatAreDrained: what threads have left when the recording ends is more
 // than the page has room for.
 func TestNothingIsLostOfThreadsThatAreDrained(t *testing.T) {
-	path := compileC(t, shortThreads, "-O1", "-pthread", "-DWAIT")
-	s := startSubject(t, exec.Command(path))
-	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--on-overflow", "gap", "--ring-size", "4K")
+	s := startSubject(t, exec.Command(compileC(t, shortThreads, "-O1", "-pthread", "-DWAIT")))
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "4K", "--on-overflow", "gap")
 	w.expect("recording process")
 	s.ask(1)
 	w.signal(os.Interrupt)

@@ -130,10 +130,13 @@ func (r *recording) take(b wire.Batch) {
 	}
 	t := r.threads[b.Thread]
 	if t == nil || t.started != b.Started { // numbers are used again
-		if !r.decoder.HasRun(b) {
+		if i, ok := r.find(b.Thread, b.Started); ok { // what it has left comes late
+			t = r.all[i]
+		} else if !r.decoder.HasRun(b) {
 			return
+		} else {
+			t = r.beginThread(b.Thread, b.Started)
 		}
-		t = r.beginThread(b.Thread, b.Started)
 	}
 	t.take(b, r.program.plan, ratingOf(r.pace))
 }

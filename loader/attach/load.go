@@ -68,6 +68,7 @@ func (s *Session) load(o Options) error {
 	s.way.Prepare(spec.Programs["hit"])
 	s.way.Prepare(spec.Programs["nothing"])
 	spec.Maps["ring"].MaxEntries = uint32(o.Ring)
+	spec.Maps["rests"].MaxEntries = o.rests()
 	sites, room, shared := len(s.images[0].sites), 0, uint32(0)
 	if s.shared {
 		sites, room, shared = plan.MaxSites, plan.MaxSites, 1
@@ -84,6 +85,7 @@ func (s *Session) load(o Options) error {
 		"shared":     shared,
 		"high_water": uint64(o.Ring / 8),
 		"stop_water": o.stopWater(),
+		"rest_water": o.restWater(),
 		"call_shift": s.calls.Shift,
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
@@ -110,6 +112,27 @@ func (o Options) stopWater() uint64 {
 		return uint64(o.Ring / 8)
 	}
 	return uint64(o.Ring / 2)
+}
+
+// restWater is how full the ring buffer is when it takes nothing of threads that are at their end any
+// more, where what room it has is for those that run on until they have stopped.
+func (o Options) restWater() uint64 {
+	const others = 1 << 20
+	if !o.Hold {
+		return uint64(o.Ring)
+	}
+	return max(o.stopWater(), uint64(max(0, o.Ring-others)))
+}
+
+// rests is the size of the buffer for what is left of threads and has no room in the ring buffer:
+// where nothing is to be lost, 6,000 threads that have as much left as there may be, or 30,000 that
+// have done little.
+func (o Options) rests() uint32 {
+	const least, most = 64 << 10, 4 << 20
+	if o.Hold {
+		return most
+	}
+	return uint32(min(max(o.Ring/8, least), most))
 }
 
 // undisturbed runs a function on a thread that takes no signals meanwhile. The verifier gives up at

@@ -39,8 +39,9 @@ type Session struct {
 	iter    *link.Iter
 	reader  *ringbuf.Reader
 	record  ringbuf.Record
-	rests   *ringbuf.Reader // of what it had no room for
-	hold    bool            // the process is stopped where the ring buffer would overflow
+	rests   *ringbuf.Reader // of what threads have left that it had no room for
+	due     due
+	hold    bool // the process is stopped where the ring buffer would overflow
 	guard   *guard.Guard
 	own     bool         // the guard is the session's own
 	watch   *guard.Watch // nil: nobody is stopped
@@ -50,6 +51,10 @@ type Session struct {
 	refreshed uint32 // times that the process had mapped code at the last Refresh
 	heldFrom  time.Time
 }
+
+// due is so many bytes of the rests that are read next, when so many of the ring buffer have been,
+// which came before.
+type due struct{ rests, ring int }
 
 // Attach puts the plan's probes into the process, whose executable is exe, and checks each of them,
 // and that the process is what it was at Load. Nothing is reported before Enable. Whatever fails,
@@ -229,7 +234,7 @@ func probeError(err error) error {
 }
 
 // Enable starts the reports. fromStart says that the process has not run yet, so that no thread is
-// met in its middle. It fails if the process has called exec since Attach.
+// met in its middle. It fails if since Attach the process has called exec, or the guard has ended.
 func (s *Session) Enable(fromStart bool) error {
 	if !fromStart {
 		now, err := bootTime()
@@ -246,7 +251,20 @@ func (s *Session) Enable(fromStart bool) error {
 	if s.Replaced() {
 		return fmt.Errorf("trace process %d (%s): %w", s.process.PID, s.process.Name, target.ErrReplaced)
 	}
-	return nil
+	return s.guarded()
+}
+
+// guarded fails if the guard has come to its end, and ends the reports: the kernel takes its probes
+// out, one after the other.
+func (s *Session) guarded() error {
+	var orphaned uint32
+	if err := s.objects.Orphaned.Get(&orphaned); err != nil {
+		return fmt.Errorf("look after the guard: %w", err)
+	}
+	if orphaned == 0 {
+		return nil
+	}
+	return fmt.Errorf("trace process %d (%s): %w", s.process.PID, s.process.Name, errors.Join(guard.ErrGone, s.objects.Enabled.Set(uint32(0))))
 }
 
 // bootTime is the kernel's clock, ns.
@@ -263,19 +281,24 @@ func bootTime() (uint64, error) {
 // stopped because there was too much goes on when all has been read, one that was because it has
 // mapped code after Refresh.
 func (s *Session) Read(deadline time.Time) (wire.Batch, error) {
-	rest := s.rests.AvailableBytes() > 0 // asked first: when the other one is seen empty, what came before it has been read
+	if s.due.rests <= 0 {
+		s.due.rests = s.rests.AvailableBytes() // asked first
+		s.due.ring = s.reader.AvailableBytes()
+	}
+	if s.due.rests > 0 && s.due.ring <= 0 {
+		return s.readFrom(s.rests, &s.due.rests, time.Now())
+	}
 	if s.reader.AvailableBytes() == 0 {
-		if rest {
-			return s.readFrom(s.rests, time.Now())
-		}
 		if err := s.letGo(); err != nil {
 			return wire.Batch{}, err
 		}
 	}
-	return s.readFrom(s.reader, deadline)
+	return s.readFrom(s.reader, &s.due.ring, deadline)
 }
 
-func (s *Session) readFrom(r *ringbuf.Reader, deadline time.Time) (wire.Batch, error) {
+// readFrom returns the next batch of a buffer, and takes its bytes from what is due of that.
+func (s *Session) readFrom(r *ringbuf.Reader, due *int, deadline time.Time) (wire.Batch, error) {
+	const header = 8 // of a record
 	r.SetDeadline(deadline)
 	if err := r.ReadInto(&s.record); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -283,6 +306,7 @@ func (s *Session) readFrom(r *ringbuf.Reader, deadline time.Time) (wire.Batch, e
 		}
 		return wire.Batch{}, fmt.Errorf("read the ring buffer: %w", err)
 	}
+	*due -= header + len(s.record.RawSample)
 	return wire.ParseBatch(s.record.RawSample)
 }
 
@@ -428,7 +452,7 @@ func (s *Session) unlink() (err error) {
 	if s.rests != nil {
 		s.rests.Close()
 	}
-	s.others, s.iter, s.reader, s.rests = nil, nil, nil, nil
+	s.others, s.iter, s.reader, s.rests, s.due = nil, nil, nil, nil, due{}
 	return err
 }
 

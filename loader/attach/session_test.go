@@ -19,6 +19,7 @@ import (
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 )
 
@@ -317,6 +318,55 @@ func TestFlushWaitsForThreadsThatEnd(t *testing.T) {
 	}
 	if err := <-flushed; err != nil {
 		t.Error(err)
+	}
+}
+
+// What a thread has left comes behind what the ring buffer holds of it, which it has filled.
+func TestRestsComeLast(t *testing.T) {
+	s := loadRing(t, 4<<10, "/bin/bash", "-c", "for ((i = 0; i < 100; i++)); do :; done")
+	if err := errors.Join(s.session.Attach(s.exe), s.session.Enable(true)); err != nil {
+		t.Fatal(err)
+	}
+	s.Release()
+	<-s.Done()
+	kept := s.session.rests.AvailableBytes() > 0
+	var sequences []uint64
+	var last wire.Kind
+	for {
+		b, err := s.session.Read(time.Now())
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sequences, last = append(sequences, b.Sequence), b.Word(b.Len()-1).Kind()
+	}
+	if !kept || !slices.IsSorted(sequences) || last != wire.End {
+		t.Errorf("rests %v, batches %d, the last word is %v", kept, sequences, last)
+	}
+	if m, err := s.session.Metrics(); err != nil || m.LostBatches != sequences[len(sequences)-1]+1-uint64(len(sequences)) {
+		t.Errorf("%d batches lost, %v; received %d", m.LostBatches, err, sequences)
+	}
+}
+
+// TestNoReportsWithoutGuard: reports that began when the guard had been killed told of what ran while
+// the kernel took the probes out.
+func TestNoReportsWithoutGuard(t *testing.T) {
+	s := load(t, "/bin/cat", "/dev/null")
+	if err := s.session.Attach(s.exe); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(s.session.guard.PID(), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-s.session.guard.Gone()
+	if err := s.session.Enable(true); !errors.Is(err, guard.ErrGone) {
+		t.Errorf("the reports begin: %v", err)
+	}
+	var enabled uint32
+	if err := s.session.objects.Enabled.Get(&enabled); err != nil || enabled != 0 {
+		t.Errorf("enabled %d, %v", enabled, err)
 	}
 }
 
