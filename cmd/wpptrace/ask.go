@@ -37,6 +37,13 @@ func tellBeginnings(c *cobra.Command, s *wpp.Snapshot) {
 	}
 }
 
+// tellApart says that threads are not looked at together: not how they ran beside each other.
+func tellApart(c *cobra.Command, s *wpp.Snapshot, tids []int) {
+	if len(s.Threads) > 1 && len(tids) != 1 {
+		fmt.Fprintln(c.ErrOrStderr(), "wpptrace: each thread is looked at by itself, whatever ran in others before")
+	}
+}
+
 func findCommand() *cobra.Command {
 	q := query.FindQuery{Gap: 10, First: 1, Top: 10}
 	var asJSON, onlyCount bool
@@ -118,10 +125,11 @@ none had. With the counts come the first Q behind a P and what ran from that P o
 			o, err := query.PathOrder(s, args[0], args[1], tids...)
 			tellCaveats(c, s, args[:2]...)
 			tellBeginnings(c, s)
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case asJSON:
+			}
+			tellApart(c, s, tids)
+			if asJSON {
 				return query.WriteOrderJSON(c.OutOrStdout(), s, o)
 			}
 			return query.WriteOrder(c.OutOrStdout(), s, o)

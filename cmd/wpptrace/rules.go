@@ -77,6 +77,7 @@ func rulesCommand() *cobra.Command {
 			if err != nil {
 				return notChecked(err, len(rules))
 			}
+			tellApart(c, s, tids)
 			return tellRules(c, s, report, asJSON)
 		},
 	}
