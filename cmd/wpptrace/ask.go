@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -82,9 +84,13 @@ from 0, as dump --from does.`,
 			}
 			report, err := query.Find(s, q)
 			tellCaveats(c, s, q.Pattern)
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
+			}
+			if report.Count == 0 && !c.Flags().Changed("gap") && slices.Contains(strings.Fields(q.Pattern), "**") {
+				fmt.Fprintf(c.ErrOrStderr(), "wpptrace: ** stands for %d paths at most: --gap allows more\n", q.Gap)
+			}
+			switch {
 			case nth > report.Count:
 				return fmt.Errorf("find %s: there is no occurrence %d: it has %d", q.Pattern, nth, report.Count)
 			case asJSON:
