@@ -17,9 +17,9 @@ import (
 	"wpptrace/bpf"
 	"wpptrace/bpf/wire"
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
-	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 )
 
