@@ -2,6 +2,7 @@ package query
 
 import (
 	"iter"
+	"runtime/debug"
 
 	"wpptrace/compress/wpp"
 )
@@ -22,6 +23,13 @@ type forests struct {
 // segments. Tests make it less.
 var mostAtOnce = 1 << 22
 
+// atOnce is the same, or less where the process is to keep to little memory (debug.SetMemoryLimit): a
+// right-hand-side symbol takes some 50 bytes of that in a search, and as much again while it grows.
+func atOnce() int {
+	const symbol = 128
+	return int(min(int64(mostAtOnce), debug.SetMemoryLimit(-1)/symbol))
+}
+
 func newForests(s *wpp.Snapshot, threads []*wpp.Thread) *forests {
 	return newForestsAt(s, threads, nil)
 }
@@ -37,7 +45,7 @@ func newForestsAt(s *wpp.Snapshot, threads []*wpp.Thread, c *costs) *forests {
 		symbols += t.Grammar.BodySymbols()
 		segments += t.Grammar.NumSegments()
 	}
-	if segments == 0 || symbols <= mostAtOnce {
+	if segments == 0 || symbols <= atOnce() {
 		var grammars []rules
 		for _, t := range threads {
 			g, _ := f.behind(nothing, t.Grammar)

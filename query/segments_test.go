@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -48,6 +49,18 @@ func lowerLimit(t testing.TB, limit *int, to int) {
 	before := *limit
 	*limit = to
 	t.Cleanup(func() { *limit = before })
+}
+
+// TestFewAtOnceInLittleMemory: a recorder that was allowed 64 MiB was killed as it reported.
+func TestFewAtOnceInLittleMemory(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	for limit, want := range map[int64]int{math.MaxInt64: mostAtOnce, 1 << 30: mostAtOnce, 32 << 20: 1 << 18, 0: 0} {
+		debug.SetMemoryLimit(limit)
+		if got := atOnce(); got != want {
+			t.Errorf("memory %d: %d at once, want %d", limit, got, want)
+		}
+	}
 }
 
 // oneByOne has the forests of segments read one after the other.
