@@ -232,11 +232,27 @@ static __always_inline struct thread *thread_of(struct task_struct *task)
 	return bpf_task_storage_get(&threads, (void *)task, 0, 0);
 }
 
-/* hold stops the target where the ring is about to be full. */
-static __always_inline void hold(void)
+/* hold stops the target where the ring is about to be full, and returns whether it is. */
+static __always_inline int hold(void)
 {
-	if (waiting_in(&ring) > stop_water)
+	int full = waiting_in(&ring) > stop_water;
+
+	if (full)
 		halt(target);
+	return full;
+}
+
+/* Words of a batch that leave room for what a hit says, as a rule. */
+#define NEARLY_FULL (BATCH_WORDS - 8)
+
+/* hold_after is for a thread that has been hit. It stops before the next hit, but not at once, and many others may run meanwhile: what each of them has to say waits with it while
+ * the ring is about to be full. */
+static __always_inline void hold_after(struct thread *t, __u64 sequence)
+{
+	int nearly = t->batch.count >= NEARLY_FULL;
+
+	if ((nearly || t->batch.sequence != sequence) && !hold() && nearly)
+		hand_over(t);
 }
 
 SEC("uprobe.multi")
@@ -276,8 +292,8 @@ int hit(struct registers *regs)
 			count(METRIC_TIMED);
 		}
 	}
-	if (stop_water && t->batch.sequence != sequence) /* one has been handed over */
-		hold();
+	if (stop_water)
+		hold_after(t, sequence);
 	return 0;
 }
 
