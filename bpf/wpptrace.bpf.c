@@ -249,7 +249,7 @@ static __always_inline int hold(void)
  * the ring is about to be full. */
 static __always_inline void hold_after(struct thread *t, __u64 sequence)
 {
-	int nearly = t->batch.count >= NEARLY_FULL;
+	int nearly = t->batch.count >= NEARLY_FULL && !t->repeats; /* those count as hits, and are not in the batch */
 
 	if ((nearly || t->batch.sequence != sequence) && !hold() && nearly)
 		hand_over(t);

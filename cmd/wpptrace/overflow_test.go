@@ -77,17 +77,21 @@ func keepBusy(t *testing.T) {
 	}
 }
 
-// shortThreads is a server that has threads make less than a batch of words each, as often as it is
-// told: 64 at a time. With -DWAIT they wait then.
+// shortThreads is a server that has threads make words each, by CALLS calls, as often as it is told:
+// THREADS at a time. With -DWAIT they wait then. Ten calls are less than a batch.
 const shortThreads = `
 	#include <pthread.h>
 	#include <stdio.h>
 	#include <stdlib.h>
 	#include <unistd.h>
+	#ifndef CALLS
+	#define CALLS 10
+	#define THREADS 64
+	#endif
 	static pthread_barrier_t begun;
 	__attribute__((noinline)) static long next(long x) { return x & 1 ? 3 * x + 1 : x / 2; }
 	static void *work(void *x) {
-		for (int i = 0; i < 10; i++)
+		for (int i = 0; i < CALLS; i++)
 			x = (void *)next((long)x);
 		pthread_barrier_wait(&begun);
 	#ifdef WAIT
@@ -96,13 +100,13 @@ const shortThreads = `
 		return x;
 	}
 	static void serve(int rounds) {
-		pthread_t threads[64];
+		pthread_t threads[THREADS];
 		for (; rounds; rounds--) {
-			for (long i = 0; i < 64; i++)
+			for (long i = 0; i < THREADS; i++)
 				pthread_create(&threads[i], 0, work, (void *)(i + 1000));
 			pthread_barrier_wait(&begun);
 	#ifndef WAIT
-			for (int i = 0; i < 64; i++)
+			for (int i = 0; i < THREADS; i++)
 				pthread_join(threads[i], 0);
 	#endif
 		}
@@ -111,7 +115,7 @@ const shortThreads = `
 	}
 	int main(void) {
 		char line[16];
-		pthread_barrier_init(&begun, 0, 65);
+		pthread_barrier_init(&begun, 0, THREADS + 1);
 		while (fgets(line, sizeof(line), stdin))
 			serve(atoi(line));
 		_exit(7);
@@ -127,6 +131,21 @@ func TestNothingIsLostOfShortThreads(t *testing.T) {
 	w.signal(os.Interrupt)
 	w.wait(0)
 	checkRecording(t, w, "x.wpp", 40*64*10)
+	s.end()
+}
+
+// TestNothingIsLostOfThousandsOfThreads: many threads had a batch full, one after the other, before
+// the first of them had stopped. Not every time.
+func TestNothingIsLostOfThousandsOfThreads(t *testing.T) {
+	threads := amount(300, 2000)
+	s := startSubject(t, exec.Command(compileC(t, shortThreads, "-O1", "-pthread", "-DWAIT", "-DCALLS=30", fmt.Sprintf("-DTHREADS=%d", threads))))
+	keepBusy(t)
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--ring-size", "4K", "--on-overflow", "stop")
+	w.expect("recording process")
+	s.ask(1)
+	w.signal(os.Interrupt)
+	w.wait(0)
+	checkRecording(t, w, "x.wpp", uint64(threads)*30)
 	s.end()
 }
 
