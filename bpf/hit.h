@@ -233,14 +233,36 @@ static __always_inline __u64 mix(__u64 hash, __u64 v)
 	return hash ^ hash >> 29;
 }
 
+/* read_return reads the return address of an activation, and with it what follows on the stack: those of its callers may lie there. */
+static __always_inline long read_return(struct thread *t, __u64 *ra, __u64 cfa)
+{
+	__u64 at = cfa - 8, offset = at - t->near_at;
+	long failed = 0;
+
+	if (offset >= t->near_size || offset & 7) {
+		offset = 0;
+		t->near_at = at;
+		t->near_size = sizeof(t->near);
+		if (read_user(t->near, sizeof(t->near), at)) { /* the stack ends before */
+			t->near_size = sizeof(t->near[0]);
+			failed = read_user(t->near, sizeof(t->near[0]), at);
+		}
+	}
+	offset >>= 3;
+	bound_index(offset, NEAR);
+	*ra = t->near[offset];
+	return failed;
+}
+
 /* find_chain collects the return address of the activation and those of the callers that may have made no word yet. */
 static __always_inline __u64 find_chain(struct thread *t, __u64 cfa)
 {
 	__u64 hash = 0, n = 0, ra = 0, known = 0;
 
+	t->near_size = 0;
 	for (int i = 0; i < CHAIN_MAX; i++) {
 		ra = 0;
-		if (read_user(&ra, 8, cfa - 8)) {
+		if (read_return(t, &ra, cfa)) {
 			count(METRIC_UNREADABLE);
 			ra = 0;
 		}

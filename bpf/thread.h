@@ -5,6 +5,8 @@
 
 #include "types.h"
 
+#define NEAR 8 /* words of the stack that are read at once */
+
 /* What is remembered of a thread. */
 struct thread {
 	__u64 cfa, hash;  /* the activation whose chain of callers was sent last; cfa 0: none */
@@ -17,6 +19,8 @@ struct thread {
 	__u64 sent;       /* hits in batches that were handed over or lost */
 	__u64 sending;    /* what is left of it is being handed over */
 	__u64 restorer;   /* where signal handlers return to, once seen */
+	__u64 near_at, near_size; /* where the stack has what near begins with, while callers are looked for, and how many bytes */
+	__u64 near[NEAR];
 	__u64 chain_cfa;  /* of the outermost activation of the chain */
 	__u64 chain_len;
 	__u64 chain_last;  /* its last return address */
@@ -87,7 +91,7 @@ static __always_inline void put(struct thread *t, __u64 word)
 {
 	__u64 n = t->batch.count;
 
-	bound_index(n);
+	bound_index(n, BATCH_WORDS);
 	t->batch.words[n] = word;
 	t->batch.count = n + 1;
 	if (n + 1 >= BATCH_WORDS)

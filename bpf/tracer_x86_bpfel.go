@@ -159,6 +159,9 @@ type TracerThread struct {
 	Sent          uint64
 	Sending       uint64
 	Restorer      uint64
+	NearAt        uint64
+	NearSize      uint64
+	Near          [8]uint64
 	ChainCfa      uint64
 	ChainLen      uint64
 	ChainLast     uint64

@@ -161,7 +161,7 @@ static __always_inline void lost(struct batch *b, __u64 hits)
 		count(METRIC_LOST_BY_WHOM);
 }
 /* The verifier has to see the bound. */
-#define bound_index(n) asm volatile("%0 &= %1" : "+r"(n) : "i"(BATCH_WORDS - 1))
+#define bound_index(n, size) asm volatile("%0 &= %1" : "+r"(n) : "i"((size) - 1))
 #define loop(n, step, ctx) bpf_loop(n, step, ctx, 0)
 
 /* Offsets in struct registers by hardware number. */

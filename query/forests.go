@@ -23,11 +23,12 @@ type forests struct {
 // segments. Tests make it less.
 var mostAtOnce = 1 << 22
 
-// atOnce is the same, or less where the process is to keep to little memory (debug.SetMemoryLimit): a
-// right-hand-side symbol takes some 50 bytes of that in a search, and as much again while it grows.
-func atOnce() int {
+// roomAtOnce is how many symbols may be laid out at once in the memory that the process is to keep
+// to (debug.SetMemoryLimit): one takes some 50 bytes of that in a search, and as much again while it
+// grows.
+func roomAtOnce() int {
 	const symbol = 128
-	return int(min(int64(mostAtOnce), debug.SetMemoryLimit(-1)/symbol))
+	return int(debug.SetMemoryLimit(-1) / symbol)
 }
 
 func newForests(s *wpp.Snapshot, threads []*wpp.Thread) *forests {
@@ -45,7 +46,11 @@ func newForestsAt(s *wpp.Snapshot, threads []*wpp.Thread, c *costs) *forests {
 		symbols += t.Grammar.BodySymbols()
 		segments += t.Grammar.NumSegments()
 	}
-	if segments == 0 || symbols <= atOnce() {
+	room := roomAtOnce()
+	if segments > 0 {
+		room = min(room, mostAtOnce)
+	}
+	if symbols <= room || segments == 0 && len(threads) == 1 {
 		var grammars []rules
 		for _, t := range threads {
 			g, _ := f.behind(nothing, t.Grammar)

@@ -51,15 +51,37 @@ func lowerLimit(t testing.TB, limit *int, to int) {
 	t.Cleanup(func() { *limit = before })
 }
 
-// TestFewAtOnceInLittleMemory: a recorder that was allowed 64 MiB was killed as it reported.
+// TestFewAtOnceInLittleMemory: a recorder that was allowed 64 MiB was killed as it reported, of
+// thousands of threads too, none of them in segments.
 func TestFewAtOnceInLittleMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
-	for limit, want := range map[int64]int{math.MaxInt64: mostAtOnce, 1 << 30: mostAtOnce, 32 << 20: 1 << 18, 0: 0} {
-		debug.SetMemoryLimit(limit)
-		if got := atOnce(); got != want {
-			t.Errorf("memory %d: %d at once, want %d", limit, got, want)
+	two := []string{"abcabc", "abcabc"}
+	segmented := func(streams []string) *wpp.Snapshot {
+		return cutInto(letters(streams...), func(int) []int { return []int{3} })
+	}
+	for _, c := range []struct {
+		limit     int64
+		name      string
+		s         *wpp.Snapshot
+		wantWhole bool
+	}{
+		{math.MaxInt64, "two threads", letters(two...), true},
+		{1 << 30, "two threads", letters(two...), true},
+		{128, "two threads", letters(two...), false},
+		{128, "a thread", letters(two[:1]...), true}, // less is not possible
+		{1 << 30, "segments", segmented(two), true},
+		{128, "segments", segmented(two[:1]), false},
+	} {
+		debug.SetMemoryLimit(c.limit)
+		threads, err := selectThreads(c.s, nil)
+		if err != nil {
+			t.Fatal(err)
 		}
+		if got := newForests(c.s, threads).whole != nil; got != c.wantWhole {
+			t.Errorf("memory %d, %s: at once %v, want %v", c.limit, c.name, got, c.wantWhole)
+		}
+		debug.SetMemoryLimit(before)
 	}
 }
 

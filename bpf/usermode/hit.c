@@ -71,7 +71,7 @@ static __u64 register_value(struct registers *regs, __u32 number)
 
 	return by_number[number & 15];
 }
-#define bound_index(n) assert((n) < BATCH_WORDS)
+#define bound_index(n, size) assert((n) < (size))
 #define loop(n, step, ctx) for (__u32 i_ = 0; i_ < (n) && !step(i_, ctx); i_++)
 
 #include "../hit.h"
@@ -158,7 +158,7 @@ static const struct field fields[] = {
 	WHOLE(life), FIELD(life, started), FIELD(life, tid),
 	WHOLE(loss), FIELD(loss, hits), FIELD(loss, lost),
 	WHOLE(thread), FIELD(thread, cfa), FIELD(thread, hash), FIELD(thread, routine), FIELD(thread, resync), FIELD(thread, last), FIELD(thread, last_case),
-	FIELD(thread, repeats), FIELD(thread, stays), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_last), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, interrupted), FIELD(thread, taken), FIELD(thread, taken_signal), FIELD(thread, killed_returns), FIELD(thread, killed_at), FIELD(thread, killed_hits), FIELD(thread, faulted), FIELD(thread, unseen_signal), FIELD(thread, untimed),
+	FIELD(thread, repeats), FIELD(thread, stays), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, near_at), FIELD(thread, near_size), FIELD(thread, near), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_last), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, interrupted), FIELD(thread, taken), FIELD(thread, taken_signal), FIELD(thread, killed_returns), FIELD(thread, killed_at), FIELD(thread, killed_hits), FIELD(thread, faulted), FIELD(thread, unseen_signal), FIELD(thread, untimed),
 	FIELD(thread, batch),
 };
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -79,7 +78,7 @@ func readBoth(c *cobra.Command, a, b string) (first, second *wpp.Snapshot, err e
 	first, _, err = readPart(a)
 	reading.Wait()
 	if first != nil && second != nil && inSegments(first) && inSegments(second) {
-		debug.SetMemoryLimit(twoLarge)
+		keepTo(twoLarge)
 	}
 	err = admitCutOff(c, first, err)
 	errSecond = admitCutOff(c, second, errSecond)

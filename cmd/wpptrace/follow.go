@@ -237,7 +237,7 @@ func (f *following) watch(s *signals) (on occasion, told string, err error) {
 		case <-s.abort.Done():
 			return onWish, "", context.Canceled
 		case <-f.shared.guard.Gone():
-			return onGuardLost, "the guard has been killed, and all probes are out: tracing ended", nil
+			return onGuardLost, "the guard has been killed: tracing ended", nil
 		case <-s.snapshot:
 			f.requestSnapshots()
 		case e := <-f.ended:

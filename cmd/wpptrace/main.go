@@ -23,6 +23,7 @@ import (
 func init() { runtime.LockOSThread() }
 
 func main() {
+	keepTo(debug.SetMemoryLimit(-1))
 	status := make(chan int)
 	go func() { status <- run(os.Args[1:], os.Stdout, os.Stderr) }()
 	os.Exit(<-status)

@@ -51,7 +51,7 @@ func (m *memoryFlags) limits() spill.Limits {
 func (m *memoryFlags) process() spill.Limits {
 	l := m.limits()
 	if l.All > 0 {
-		debug.SetMemoryLimit(int64(l.All / 2)) // of the collector: the grammars are not on its heap
+		keepTo(int64(l.All / 2)) // the grammars are not on the collector's heap
 		l.All -= processMemory
 	}
 	return l
@@ -65,6 +65,20 @@ func allowedMemory() size {
 		return 0
 	}
 	return size(min(limit, math.MaxInt64))
+}
+
+// keepTo has the collector keep to so many bytes, or to what it may have of what is allowed.
+func keepTo(bytes int64) {
+	debug.SetMemoryLimit(min(bytes, collectorsPart(allowedMemory())))
+}
+
+// collectorsPart is half of what is allowed: the rest is for what is not on its heap, and for what
+// it has not collected yet.
+func collectorsPart(allowed size) int64 {
+	if allowed == 0 {
+		return math.MaxInt64
+	}
+	return int64(allowed / 2)
 }
 
 // fit keeps the limit, if it was not given, within a part of what is allowed.
@@ -89,7 +103,6 @@ func (o *recordFlags) fitMemory(allowed size, given func(flag string) bool) erro
 	if err := o.memory.fit(allowed, 4, given); err != nil {
 		return err
 	}
-	debug.SetMemoryLimit(min(int64(allowed/2), debug.SetMemoryLimit(-1)))
 	if !given("ring-size") {
 		o.ring = fitRing(o.ring, allowed)
 	}

@@ -3,14 +3,13 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,34 +22,38 @@ import (
 // What is not given is made to fit into what the control group allows.
 func TestFitMemory(t *testing.T) {
 	const large = 64 << 30
-	before := debug.SetMemoryLimit(-1)
-	t.Cleanup(func() { debug.SetMemoryLimit(before) })
 	for _, c := range []struct {
 		allowed      size
 		given        map[string]bool
-		memory, ring size  // that it leaves of 1G and 64M
-		collector    int64 // 0: as before
+		memory, ring size // that it leaves of 1G and 64M
 		fails        bool
 	}{
-		{0, nil, 1 << 30, 64 << 20, 0, false},
-		{large, nil, 1 << 30, 64 << 20, large / 2, false},
-		{2 << 30, nil, 512 << 20, 64 << 20, 1 << 30, false},
-		{1000 << 20, nil, 250 << 20, 32 << 20, 500 << 20, false},
-		{64 << 20, nil, 16 << 20, 4 << 20, 32 << 20, false},
-		{63 << 20, nil, 1 << 30, 64 << 20, 0, true},
-		{64 << 20, map[string]bool{"memory": true}, 1 << 30, 4 << 20, 32 << 20, false},
-		{64 << 20, map[string]bool{"ring-size": true}, 16 << 20, 64 << 20, 32 << 20, false},
-		{64 << 20, map[string]bool{"memory": true, "ring-size": true}, 1 << 30, 64 << 20, 32 << 20, false},
-		{63 << 20, map[string]bool{"memory": true}, 1 << 30, 2 << 20, 63 << 19, false},
+		{0, nil, 1 << 30, 64 << 20, false},
+		{large, nil, 1 << 30, 64 << 20, false},
+		{2 << 30, nil, 512 << 20, 64 << 20, false},
+		{1000 << 20, nil, 250 << 20, 32 << 20, false},
+		{64 << 20, nil, 16 << 20, 4 << 20, false},
+		{63 << 20, nil, 1 << 30, 64 << 20, true},
+		{64 << 20, map[string]bool{"memory": true}, 1 << 30, 4 << 20, false},
+		{64 << 20, map[string]bool{"ring-size": true}, 16 << 20, 64 << 20, false},
+		{64 << 20, map[string]bool{"memory": true, "ring-size": true}, 1 << 30, 64 << 20, false},
+		{63 << 20, map[string]bool{"memory": true}, 1 << 30, 2 << 20, false},
 	} {
-		debug.SetMemoryLimit(before)
 		o := recordFlags{ring: attach.DefaultRing, memory: defaultMemory()}
 		err := o.fitMemory(c.allowed, func(flag string) bool { return c.given[flag] })
-		if o.memory.all != c.memory || o.ring != c.ring || debug.SetMemoryLimit(-1) != cmp.Or(c.collector, before) {
-			t.Errorf("%v, given %v: %v, ring %v, collector %d", c.allowed, c.given, o.memory.all, o.ring, debug.SetMemoryLimit(-1))
+		if o.memory.all != c.memory || o.ring != c.ring {
+			t.Errorf("%v, given %v: %v, ring %v", c.allowed, c.given, o.memory.all, o.ring)
 		}
 		if (err != nil) != c.fails || c.fails && !strings.HasSuffix(err.Error(), ": have it allow 64M or more") {
 			t.Errorf("%v, given %v: %v", c.allowed, c.given, err)
+		}
+	}
+}
+
+func TestCollectorsPart(t *testing.T) {
+	for allowed, want := range map[size]int64{0: math.MaxInt64, 64 << 20: 32 << 20, 63 << 20: 63 << 19} {
+		if got := collectorsPart(allowed); got != want {
+			t.Errorf("of %v: %d, want %d", allowed, got, want)
 		}
 	}
 }

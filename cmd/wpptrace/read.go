@@ -337,7 +337,7 @@ func readPart(path string) (*wpp.Snapshot, uint64, error) {
 		return nil, 0, fmt.Errorf("look at snapshot: %w", statErr)
 	}
 	if inSegments(s) {
-		debug.SetMemoryLimit(largeMemory)
+		keepTo(largeMemory)
 	}
 	return s, uint64(st.Size()), err
 }

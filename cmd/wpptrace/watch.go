@@ -179,11 +179,14 @@ func (j *job) disturbed(err error) (on occasion, told string, fatal error) {
 	case errors.Is(err, target.ErrGone):
 		return onExit, j.exited(), nil
 	case errors.Is(err, guard.ErrGone):
-		on = onGuardLost
-	default:
-		on = onFailure
+		on, told = j.guardLost()
+		return on, told, nil
 	}
-	return on, fmt.Sprintf("%v: tracing ended", err), nil
+	return onFailure, fmt.Sprintf("%v: tracing ended", err), nil
+}
+
+func (j *job) guardLost() (on occasion, told string) {
+	return onGuardLost, fmt.Sprintf("process %d (%s): %v: tracing ended", j.process.PID, j.process.Name, j.session.Bereft())
 }
 
 // exited says how the process has come to its end.
@@ -214,7 +217,7 @@ func (j *job) over() (on occasion, told string) {
 	case j.session.Replaced():
 		return onExec, name + " was replaced by exec: tracing ended; --follow-fork goes on"
 	case j.session.Unguarded():
-		return onGuardLost, fmt.Sprintf("the guard of %s has been killed, and its probes are out: tracing ended", name)
+		return j.guardLost()
 	case j.limit > 0 && time.Since(j.began) >= j.limit:
 		return onTime, fmt.Sprintf("%v are over: tracing of %s ended", j.limit, name)
 	}

@@ -65,6 +65,8 @@ func (s *Session) Attach(exe *os.File) error {
 	err := s.attach(exe)
 	if cause := s.changed(exe); cause != nil {
 		err = cause // of whatever failed
+	} else if cause := s.guarded(); err != nil && cause != nil {
+		err = cause
 	}
 	if err != nil {
 		if again {
@@ -251,7 +253,10 @@ func (s *Session) Enable(fromStart bool) error {
 	if s.Replaced() {
 		return fmt.Errorf("trace process %d (%s): %w", s.process.PID, s.process.Name, target.ErrReplaced)
 	}
-	return s.guarded()
+	if err := s.guarded(); err != nil {
+		return fmt.Errorf("trace process %d (%s): %w", s.process.PID, s.process.Name, err)
+	}
+	return nil
 }
 
 // guarded fails if the guard has come to its end, and ends the reports: the kernel takes its probes
@@ -264,7 +269,10 @@ func (s *Session) guarded() error {
 	if orphaned == 0 {
 		return nil
 	}
-	return fmt.Errorf("trace process %d (%s): %w", s.process.PID, s.process.Name, errors.Join(guard.ErrGone, s.objects.Enabled.Set(uint32(0))))
+	if err := s.objects.Enabled.Set(uint32(0)); err != nil {
+		return fmt.Errorf("end the reports: %w", err)
+	}
+	return s.Bereft()
 }
 
 // bootTime is the kernel's clock, ns.
@@ -456,8 +464,8 @@ func (s *Session) unlink() (err error) {
 	return err
 }
 
-// Unguarded reports whether the guard of the session has been killed: no probe stands any more, and
-// nobody can put any in.
+// Unguarded reports whether the guard of the session has been killed: nobody can put probes in any
+// more. Bereft tells what has become of those that stood.
 func (s *Session) Unguarded() bool {
 	select {
 	case <-s.guard.Gone():

@@ -370,6 +370,40 @@ func TestNoReportsWithoutGuard(t *testing.T) {
 	}
 }
 
+// TestProbesThatAreLeftIn: it was said that they were out when the guard had been killed while it put
+// them in, and the kernel had left hundreds; or that the text was not the file's.
+func TestProbesThatAreLeftIn(t *testing.T) {
+	s := load(t, "/bin/cat", "/dev/null")
+	if err := s.session.Attach(s.exe); err != nil {
+		t.Fatal(err)
+	}
+	m := s.session.images[0]
+	if n, err := m.left(s.Process); err != nil || n != len(m.sites) {
+		t.Errorf("%d breakpoints of %d probes, %v", n, len(m.sites), err)
+	}
+	if err := unix.Kill(s.session.guard.PID(), unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.session.Bereft(); !errors.Is(err, guard.ErrGone) || !strings.HasSuffix(err.Error(), "its probes are out") {
+		t.Errorf("with none left: %v", err)
+	}
+	text, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", s.PID), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	if _, err := text.WriteAt([]byte{breakpoint}, int64(m.base+m.sites[0].Addr)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.session.Bereft(); !errors.Is(err, guard.ErrGone) || !strings.Contains(err.Error(), "left 1 of its probes in") {
+		t.Errorf("with one left: %v", err)
+	}
+	s.session.attached = false
+	if err := s.session.Attach(s.exe); !errors.Is(err, guard.ErrGone) {
+		t.Errorf("attach without a guard: %v", err)
+	}
+}
+
 // TestSlotIsKeptWhileItIsDrained: a thread that ended while its rest was on its way had its number
 // taken out of that.
 func TestSlotIsKeptWhileItIsDrained(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
@@ -68,6 +69,39 @@ func (m *mapped) standing(p *target.Process) error {
 		}
 		return fmt.Errorf("the probe at %x in %s does not stand: its text was changed, or is not the file's", site.Addr, m.nameOf(site))
 	})
+}
+
+// Bereft is guard.ErrGone, when the guard has been killed, with what has become of its probes: the
+// kernel may leave some in that were about to go in. It waits until the guard has come to its end.
+func (s *Session) Bereft() error {
+	<-s.guard.Gone()
+	left := 0
+	for _, m := range s.images {
+		n, err := m.left(s.process)
+		if err != nil { // it ends, and what stood in its text matters no more
+			return guard.ErrGone
+		}
+		left += n
+	}
+	if left > 0 {
+		return fmt.Errorf("%w, and the kernel has left %d of its probes in, which cost time until the process ends: restart it when you can", guard.ErrGone, left)
+	}
+	return fmt.Errorf("%w, and its probes are out", guard.ErrGone)
+}
+
+// left is how many breakpoints stand in the text of the process where probes were, and not in the
+// file's.
+func (m *mapped) left(p *target.Process) (n int, err error) {
+	if m.absent {
+		return 0, nil
+	}
+	err = m.readSites(p, func(site *plan.Site, b byte) error {
+		if file := m.image.Bytes(site.Addr, site.Addr+1); b == breakpoint && len(file) == 1 && file[0] != b {
+			n++
+		}
+		return nil
+	})
+	return n, err
 }
 
 // readSites hands over the first byte of each probed instruction as it is in the memory of the

@@ -86,7 +86,8 @@ func (g *Guard) end() error {
 // PID is the number of the guard's own process.
 func (g *Guard) PID() int { return g.cmd.Process.Pid }
 
-// Gone is closed when the guard has come to its end: it has been killed, and its probes are out.
+// Gone is closed when the guard has come to its end: it has been killed, and the kernel has taken its
+// probes out, but for such as it may have left in that were about to go in.
 func (g *Guard) Gone() <-chan struct{} { return g.gone }
 
 // connection takes over the file.
@@ -100,7 +101,7 @@ func connection(f *os.File) (*net.UnixConn, error) {
 }
 
 // ErrGone says that the guard has come to its end.
-var ErrGone = errors.New("it has been killed, and its probes are out")
+var ErrGone = errors.New("its guard has been killed")
 
 func (g *Guard) ask(q *request, files ...*os.File) (reply, error) {
 	g.asking.Lock()
@@ -112,7 +113,7 @@ func (g *Guard) ask(q *request, files ...*os.File) (reply, error) {
 		_, err = receive(g.conn, &r)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
-		err = ErrGone
+		return r, fmt.Errorf("process %d: %w", g.process.PID, ErrGone)
 	}
 	if err != nil {
 		return r, fmt.Errorf("ask the guard of process %d: %w", g.process.PID, err)
