@@ -287,7 +287,15 @@ func checkOutput(path string) error {
 	if err != nil {
 		return writeError(path, err)
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+		return err
+	}
+	for _, name := range []string{path, wpp.Old(path)} {
+		if err := privilege.CheckReplace(name); err != nil {
+			return fmt.Errorf("write snapshot %s: %w: name another file with -o", name, err)
+		}
+	}
+	return nil
 }
 
 // run records until there is a reason to end, writes the snapshot and reports.

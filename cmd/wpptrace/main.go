@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/loader/privilege"
 	"wpptrace/query"
 )
 
@@ -24,6 +25,10 @@ func init() { runtime.LockOSThread() }
 
 func main() {
 	keepTo(debug.SetMemoryLimit(-1))
+	if err := privilege.BeReadable(); err != nil {
+		fmt.Fprintf(os.Stderr, "wpptrace: %v\n", err)
+		os.Exit(exitError)
+	}
 	status := make(chan int)
 	go func() { status <- run(os.Args[1:], os.Stdout, os.Stderr) }()
 	os.Exit(<-status)

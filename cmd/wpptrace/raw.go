@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -64,7 +65,7 @@ func openRaw(path string) (*os.File, error) {
 	if !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	if f, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
+	if f, err = openPipe(path); err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
@@ -75,6 +76,24 @@ func openRaw(path string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// pipePatience is how long a pipe is waited for that nobody has opened to read it.
+const pipePatience = 5 * time.Second
+
+var errUnread = fmt.Errorf("nobody has opened the pipe to read it for %v", pipePatience)
+
+// openPipe opens what is there already to write it. Who reads a pipe may be about to begin.
+func openPipe(path string) (*os.File, error) {
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		f, err := os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0)
+		if !errors.Is(err, unix.ENXIO) {
+			return f, err
+		}
+		if time.Since(began) > pipePatience {
+			return nil, errUnread
+		}
+	}
 }
 
 // end writes what is left. There may be no trace.
@@ -107,6 +126,8 @@ func rawError(path string, err error) error {
 	switch {
 	case errors.As(err, &why):
 		err = why
+	case errors.Is(err, errUnread):
+		return fmt.Errorf("write raw trace %s: %w: start what reads it first", path, err)
 	case !errors.Is(err, errLinked):
 		return err
 	}

@@ -38,8 +38,11 @@ func writeError(path string, err error) error {
 // otherFile is what to do about a file that the system does not write, named by a flag.
 func otherFile(why error, flag string) string {
 	remedy := "name another file with " + flag
-	if why == unix.ENOSPC || why == unix.EDQUOT {
-		remedy = "free some space there, or " + remedy
+	switch why {
+	case unix.ENOSPC, unix.EDQUOT:
+		return "free some space there, or " + remedy
+	case unix.EFBIG:
+		return "allow larger files with ulimit -f, or " + remedy // of a file system that takes larger ones
 	}
 	return remedy
 }

@@ -118,6 +118,38 @@ func mayReplace(files []string, uid int) bool {
 	return true
 }
 
+// CheckReplace fails where this process could not put another file in the place of one that is there:
+// that is marked immutable, or for appending alone, or another user's in a directory of the kind of
+// /tmp.
+func CheckReplace(path string) error {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_UID, &st)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	case err != nil:
+		return err
+	case st.Attributes&(unix.STATX_ATTR_IMMUTABLE|unix.STATX_ATTR_APPEND) != 0:
+		return errors.New("what is there is marked never to be replaced: see chattr")
+	}
+	if owns, err := cap.GetProc().GetFlag(cap.Effective, cap.FOWNER); err == nil && owns {
+		return nil
+	}
+	if !mayReplace([]string{path}, os.Geteuid()) {
+		return errors.New("what is there is another user's, who alone may replace it")
+	}
+	return nil
+}
+
+// BeReadable has the kernel show /proc/self to this process, where it has its capabilities by its
+// file: what finds out the version of the kernel looks there.
+func BeReadable() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("have this process see itself: %w", err)
+	}
+	return nil
+}
+
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
 // Keep drops all other capabilities, on all threads of this process and for good.

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/cap"
+)
+
+// TestOutputThatStays: a file that nothing can take the place of was found out when the recording had
+// ended, which was lost.
+func TestOutputThatStays(t *testing.T) {
+	const nobody = 65534
+	program := copyProgram(t, "wpptrace")
+	dir := anybodysDir(t)
+	must(t, os.Chmod(dir, 0o777|os.ModeSticky))
+	file := filepath.Join(dir, "x.wpp")
+	must(t, os.WriteFile(file, []byte("another's"), 0o644))
+	record := func(who *syscall.SysProcAttr) *exec.Cmd {
+		cmd := exec.Command(program, "-o", "x.wpp", "--", "/bin/echo", "it has run")
+		cmd.Dir, cmd.SysProcAttr = dir, who
+		return cmd
+	}
+	fails(t, record(&syscall.SysProcAttr{
+		Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
+		AmbientCaps: []uintptr{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYS_PTRACE},
+	}), "write snapshot x.wpp: what is there is another user's, who alone may replace it: name another file with -o")
+
+	f, err := os.Open(file)
+	must(t, err)
+	defer f.Close()
+	must(t, setFlags(f, 0x10)) // FS_IMMUTABLE_FL
+	defer setFlags(f, 0)
+	fails(t, record(nil), "write snapshot x.wpp: what is there is marked never to be replaced: see chattr: name another file with -o")
+}
+
+// setFlags sets those that chattr does.
+func setFlags(f *os.File, flags int) error {
+	return unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags)
+}
+
+// TestPipeWithoutReader: it was waited for without end, whatever signal came.
+func TestPipeWithoutReader(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	must(t, unix.Mkfifo(pipe, 0o600))
+	cmd := exec.Command("wpptrace", "--raw", pipe, "-o", "x.wpp", "--", "/bin/true")
+	cmd.Dir = t.TempDir()
+	fails(t, cmd, "write raw trace "+pipe+": nobody has opened the pipe to read it for 5s: start what reads it first")
+}
+
+// TestFileCapabilities: a program that has its capabilities by its file could not look at itself, and
+// said that the kernel was too old.
+func TestFileCapabilities(t *testing.T) {
+	const nobody = 65534
+	program := copyProgram(t, "wpptrace")
+	few := cap.NewSet()
+	must(t, few.SetFlag(cap.Permitted, true, cap.BPF, cap.PERFMON, cap.SYS_PTRACE))
+	must(t, few.SetFlag(cap.Effective, true, cap.BPF, cap.PERFMON, cap.SYS_PTRACE))
+	must(t, few.SetFile(program))
+	cmd := exec.Command(program, "-q", "-o", "x.wpp", "--", "/bin/echo", "it has run")
+	cmd.Dir = anybodysDir(t)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "it has run\n" {
+		t.Errorf("%v: %q", err, out)
+	}
+	if info, err := os.Stat(filepath.Join(cmd.Dir, "x.wpp")); err != nil || info.Size() == 0 {
+		t.Errorf("the snapshot: %v", err)
+	}
+}
