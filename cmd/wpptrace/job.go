@@ -313,6 +313,7 @@ func (j *job) run(s *signals) error {
 	if snapshot == nil {
 		return err
 	}
+	defer s.quitReport(j.errs, j.path)()
 	return cmp.Or(err, j.tell(snapshot))
 }
 

@@ -1,14 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"kernel.org/pub/linux/libs/security/libcap/cap"
+
+	"wpptrace/compress/wpp"
 )
 
 // TestOutputThatStays: a file that nothing can take the place of was found out when the recording had
@@ -70,4 +76,41 @@ func TestFileCapabilities(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(cmd.Dir, "x.wpp")); err != nil || info.Size() == 0 {
 		t.Errorf("the snapshot: %v", err)
 	}
+}
+
+// TestReportIsCutShort: a report that took minutes, or that nobody read, went on whatever signal came.
+func TestReportIsCutShort(t *testing.T) {
+	s := startServer(t)
+	reader, full, err := os.Pipe()
+	must(t, err)
+	defer reader.Close()
+	defer full.Close()
+	size, err := unix.FcntlInt(full.Fd(), unix.F_SETPIPE_SZ, os.Getpagesize())
+	must(t, err)
+	if _, err := full.Write(make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	var errs bytes.Buffer
+	cmd := exec.Command("wpptrace", "-p", strconv.Itoa(s.pid()), "-d", "100ms", "-o", "x.wpp")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = t.TempDir(), full, &errs
+	must(t, cmd.Start())
+	over := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	defer over.Stop()
+	for {
+		if _, err := os.Stat(filepath.Join(cmd.Dir, "x.wpp")); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	time.Sleep(500 * time.Millisecond) // it waits for a reader by then
+	must(t, cmd.Process.Signal(unix.SIGINT))
+	cmd.Wait()
+	if got := errs.String(); cmd.ProcessState.ExitCode() != exitError || !strings.HasSuffix(got, "wpptrace: interrupted while it reported: the snapshot is whole: wpptrace hot x.wpp\n") {
+		t.Errorf("%v: %s", cmd.ProcessState, got)
+	}
+	if _, err := wpp.ReadFile(filepath.Join(cmd.Dir, "x.wpp")); err != nil {
+		t.Error(err)
+	}
+	s.isClean()
+	s.end()
 }

@@ -319,10 +319,7 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 
 // outlast waits for the end of a command whose recording is over. A further signal ends that.
 func outlast(c *target.Child, o *recordFlags, s *signals, stderr io.Writer) error {
-	further := s.end
-	if s.interrupted() != nil {
-		further = s.abort.Done()
-	}
+	further := s.further()
 	if c.Alive() && !o.quiet {
 		fmt.Fprintf(stderr, "wpptrace: process %d (%s) goes on, untraced, and wpptrace waits for it: a further signal ends wpptrace alone\n", c.PID, c.Name)
 	}

@@ -116,6 +116,33 @@ func (s *signals) quitAtOnce(stderr io.Writer) (prepared func() bool) {
 	})
 }
 
+// further is closed at the next signal.
+func (s *signals) further() <-chan struct{} {
+	if s.interrupted() != nil {
+		return s.abort.Done()
+	}
+	return s.end
+}
+
+// quitReport ends wpptrace at the next signal until the function that it returns is called: what is
+// recorded is written, and nothing is to be cleaned up that the kernel does not.
+func (s *signals) quitReport(stderr io.Writer, snapshot string) (reported func()) {
+	further, done, over := s.further(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		select {
+		case <-further:
+			fmt.Fprintf(stderr, "wpptrace: interrupted while it reported: the snapshot is whole: wpptrace hot %s\n", snapshot)
+			os.Exit(exitError)
+		case <-done:
+		}
+	}()
+	return func() {
+		close(done)
+		<-over
+	}
+}
+
 // tick is how often a recording looks up from its ring buffer.
 const tick = 20 * time.Millisecond
 

@@ -93,7 +93,7 @@ func (r *runs) unfoldingBytes() uint64 {
 	if r == nil {
 		return 0
 	}
-	const eachRun, eachStep = 200, 360
+	const eachRun, eachStep = 200, 400
 	return uint64(len(r.all))*eachRun + r.steps*eachStep
 }
 
@@ -132,7 +132,24 @@ func (r *runs) unfold(bodies [][]uint32) [][]uint32 {
 			})
 		}
 	}
-	return append(bodies, rules...)
+	return packed(append(bodies, rules...))
+}
+
+// packed copies bodies to where they lie one behind the other: what they were made in is kept whole by
+// the last of them that is in it, and some are to be kept for long.
+func packed(bodies [][]uint32) [][]uint32 {
+	symbols := 0
+	for _, body := range bodies {
+		symbols += len(body)
+	}
+	arena := make([]uint32, 0, symbols)
+	list := make([][]uint32, len(bodies))
+	for i, body := range bodies {
+		at := len(arena)
+		arena = append(arena, body...)
+		list[i] = arena[at:len(arena):len(arena)]
+	}
+	return list
 }
 
 // An unfolding makes the rules that derive runs.
