@@ -188,6 +188,33 @@ func derived(bodies [][]uint32) uint64 {
 	return lengths[0]
 }
 
+// TestUnfoldedBodiesArePacked: the grammars of thousands of threads that had ended took twice what
+// they were counted as.
+func TestUnfoldedBodiesArePacked(t *testing.T) {
+	g := NewFolding()
+	for symbol := range uint32(20_000) {
+		for range 2 { // so that there is a rule
+			g.AppendAll([]uint32{symbol, symbol, symbol, 1 << 20})
+		}
+	}
+	live := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := live()
+	bodies := g.Rules()
+	took, symbols := live()-before, 0
+	for _, body := range bodies {
+		symbols += len(body)
+	}
+	if has := uint64(4*symbols + 24*len(bodies)); took > has*9/8 {
+		t.Errorf("%d rules with %d symbols take %d bytes, want %d", len(bodies), symbols, took, has)
+	}
+	runtime.KeepAlive(g)
+}
+
 // Runs that share nothing take the most to unfold, and that is what they are said to take.
 func TestUnfoldingBytes(t *testing.T) {
 	for name, lengths := range map[string][]int{"short": {2}, "medium": {21}, "of many lengths": {3, 30, 300}} {
