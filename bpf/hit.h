@@ -243,7 +243,7 @@ static __always_inline long read_return(struct thread *t, __u64 *ra, __u64 cfa)
 		offset = 0;
 		t->near_at = at;
 		t->near_size = sizeof(t->near);
-		if (read_user(t->near, sizeof(t->near), at)) { /* the stack ends before */
+		if (read_user(t->near, sizeof(t->near), at)) { /* the stack ends before, or a page of it is not in memory */
 			t->near_size = sizeof(t->near[0]);
 			failed = read_user(t->near, sizeof(t->near[0]), at);
 		}

@@ -6,6 +6,7 @@
 #include "types.h"
 
 #define NEAR 8 /* words of the stack that are read at once */
+_Static_assert((NEAR & (NEAR - 1)) == 0, "an index is bounded by a mask");
 
 /* What is remembered of a thread. */
 struct thread {

@@ -2,6 +2,7 @@ package query
 
 import (
 	"iter"
+	"math"
 	"runtime/debug"
 
 	"wpptrace/compress/wpp"
@@ -28,7 +29,7 @@ var mostAtOnce = 1 << 22
 // grows.
 func roomAtOnce() int {
 	const symbol = 128
-	return int(debug.SetMemoryLimit(-1) / symbol)
+	return int(min(debug.SetMemoryLimit(-1)/symbol, math.MaxInt))
 }
 
 func newForests(s *wpp.Snapshot, threads []*wpp.Thread) *forests {

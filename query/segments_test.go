@@ -83,6 +83,16 @@ func TestFewAtOnceInLittleMemory(t *testing.T) {
 		}
 		debug.SetMemoryLimit(before)
 	}
+	s, q, names := letters("abcabcbb", "abcabcbb", "bbab"), HotQuery{MinLength: 1, MaxLength: 4, MinShare: .01}, [2]string{"a", "b"}
+	want, err := answers(s, q, names, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	debug.SetMemoryLimit(128)
+	got, err := answers(s, q, names, 2)
+	if diff := gocmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("one by one: %v, %s", err, diff)
+	}
 }
 
 // oneByOne has the forests of segments read one after the other.

@@ -26,8 +26,10 @@ static long read_user(void *to, __u32 size, __u64 from)
 
 	for (__u32 at = 0, n; at < size; at += n) {
 		n = size - at < sizeof(word) ? size - at : sizeof(word);
-		if (readMemory(machine, from + at, n, &word))
+		if (readMemory(machine, from + at, n, &word)) {
+			memset(to, 0, size); /* as the kernel does */
 			return -1;
+		}
 		memcpy((char *)to + at, &word, n);
 	}
 	return 0;

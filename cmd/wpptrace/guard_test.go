@@ -18,7 +18,16 @@ import (
 func TestGuardKilled(t *testing.T) {
 	const work = 1_000
 	want := answers(t, work, work)
-	for _, flags := range [][]string{{"-F", "^execute_"}, {"-F", "^execute_", "--overhead", "50"}, {"--lib", "libc.*", "--overhead", "0"}} {
+	const unseen = "that its probes are out could not be looked at: "
+	for _, c := range []struct {
+		flags []string
+		told  string
+	}{
+		{[]string{"-F", "^execute_"}, unseen}, // with no capability left
+		{[]string{"-F", "^execute_", "--overhead", "50"}, "its probes are out"},
+		{[]string{"--lib", "libc.*", "--overhead", "0"}, "its probes are out"},
+	} {
+		flags := c.flags
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			s := startServer(t)
 			w := startTracer(t, append([]string{"-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0"}, flags...)...)
@@ -28,7 +37,10 @@ func TestGuardKilled(t *testing.T) {
 			if err := unix.Kill(guardOf(t, w.cmd.Process.Pid), unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			w.expect("has been killed")
+			w.expect("its guard has been killed")
+			if got := w.errs.String(); !strings.Contains(got, c.told) {
+				t.Errorf("%q, want %q", got, c.told)
+			}
 			w.wait(0)
 			if n := statOf(t, w, "x.wpp").Anomalies; n > 0 {
 				t.Errorf("%d anomalies", n)

@@ -290,6 +290,9 @@ func checkOutput(path string) error {
 	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
 		return err
 	}
+	if _, err := os.Lstat(path); err != nil { // there is nothing to be replaced
+		return nil
+	}
 	for _, name := range []string{path, wpp.Old(path)} {
 		if err := privilege.CheckReplace(name); err != nil {
 			return fmt.Errorf("write snapshot %s: %w: name another file with -o", name, err)

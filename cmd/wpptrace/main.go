@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cilium/ebpf/features"
 	"github.com/spf13/cobra"
 
 	"wpptrace/compress/wpp"
@@ -24,11 +25,8 @@ import (
 func init() { runtime.LockOSThread() }
 
 func main() {
-	keepTo(debug.SetMemoryLimit(-1))
-	if err := privilege.BeReadable(); err != nil {
-		fmt.Fprintf(os.Stderr, "wpptrace: %v\n", err)
-		os.Exit(exitError)
-	}
+	keepTo(wished)
+	privilege.Seeing(func() { _, _ = features.LinuxVersionCode() }) // which is asked for once, and told of where it is wanted
 	status := make(chan int)
 	go func() { status <- run(os.Args[1:], os.Stdout, os.Stderr) }()
 	os.Exit(<-status)

@@ -67,9 +67,12 @@ func allowedMemory() size {
 	return size(min(limit, math.MaxInt64))
 }
 
-// keepTo has the collector keep to so many bytes, or to what it may have of what is allowed.
+// wished is what the user has the collector keep to, by GOMEMLIMIT.
+var wished = debug.SetMemoryLimit(-1)
+
+// keepTo has the collector keep to so many bytes, or to what it may have of what is allowed, or wished.
 func keepTo(bytes int64) {
-	debug.SetMemoryLimit(min(bytes, collectorsPart(allowedMemory())))
+	debug.SetMemoryLimit(min(bytes, wished, collectorsPart(allowedMemory())))
 }
 
 // collectorsPart is half of what is allowed: the rest is for what is not on its heap, and for what

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,9 +40,23 @@ func TestOutputThatStays(t *testing.T) {
 	f, err := os.Open(file)
 	must(t, err)
 	defer f.Close()
-	must(t, setFlags(f, 0x10)) // FS_IMMUTABLE_FL
-	defer setFlags(f, 0)
+	const immutable = 0x10 // FS_IMMUTABLE_FL
+	flags, err := unix.IoctlGetInt(int(f.Fd()), unix.FS_IOC_GETFLAGS)
+	must(t, err)
+	must(t, setFlags(f, flags|immutable))
+	defer setFlags(f, flags)
 	fails(t, record(nil), "write snapshot x.wpp: what is there is marked never to be replaced: see chattr: name another file with -o")
+}
+
+// TestOutputIsMountPoint: that was found out when the recording had ended, too.
+func TestOutputIsMountPoint(t *testing.T) {
+	dir := t.TempDir()
+	from, file := filepath.Join(dir, "from"), filepath.Join(dir, "x.wpp")
+	must(t, os.WriteFile(from, nil, 0o600))
+	must(t, os.WriteFile(file, nil, 0o600))
+	must(t, unix.Mount(from, file, "", unix.MS_BIND, ""))
+	defer unix.Unmount(file, 0)
+	fails(t, exec.Command("wpptrace", "-o", file, "--", "/bin/echo", "it has run"), "what is there is a mount point: name another file with -o")
 }
 
 // setFlags sets those that chattr does.
@@ -58,8 +73,21 @@ func TestPipeWithoutReader(t *testing.T) {
 	fails(t, cmd, "write raw trace "+pipe+": nobody has opened the pipe to read it for 5s: start what reads it first")
 }
 
+// TestPipeWithLateReader: a reader may be started at the same time.
+func TestPipeWithLateReader(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	must(t, unix.Mkfifo(pipe, 0o600))
+	w := startTracer(t, "--raw", pipe, "-o", "x.wpp", "--", "/bin/true")
+	time.Sleep(300 * time.Millisecond)
+	trace, err := os.ReadFile(pipe)
+	must(t, err)
+	w.wait(0)
+	must(t, os.WriteFile(w.path("x.raw"), trace, 0o600))
+	sameOperations(t, w, "x.wpp", "x.raw")
+}
+
 // TestFileCapabilities: a program that has its capabilities by its file could not look at itself, and
-// said that the kernel was too old.
+// said that the kernel was too old. Whoever looks at it may not, once it has given them up.
 func TestFileCapabilities(t *testing.T) {
 	const nobody = 65534
 	program := copyProgram(t, "wpptrace")
@@ -67,15 +95,22 @@ func TestFileCapabilities(t *testing.T) {
 	must(t, few.SetFlag(cap.Permitted, true, cap.BPF, cap.PERFMON, cap.SYS_PTRACE))
 	must(t, few.SetFlag(cap.Effective, true, cap.BPF, cap.PERFMON, cap.SYS_PTRACE))
 	must(t, few.SetFile(program))
-	cmd := exec.Command(program, "-q", "-o", "x.wpp", "--", "/bin/echo", "it has run")
+	pid := startEndless(t, compileC(t, seldom)).pid()
+	cmd := exec.Command(program, "-p", strconv.Itoa(pid), "--overhead", "0", "--max-slowdown", "0", "-o", "x.wpp")
 	cmd.Dir = anybodysDir(t)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "it has run\n" {
-		t.Errorf("%v: %q", err, out)
+	w := runTracer(t, cmd)
+	w.expect("recording process")
+	hasCapabilities(t, cmd.Process.Pid, "0000000000000000")
+	for _, p := range []int{cmd.Process.Pid, guardOf(t, cmd.Process.Pid)} {
+		if info, err := os.Stat(fmt.Sprintf("/proc/%d/mem", p)); err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 { // whose it is tells who may look
+			t.Errorf("process %d, which has no capabilities, can be taken over: %v, %v", p, info, err)
+		}
 	}
-	if info, err := os.Stat(filepath.Join(cmd.Dir, "x.wpp")); err != nil || info.Size() == 0 {
-		t.Errorf("the snapshot: %v", err)
-	}
+	awaitUse(t, pid, 50*time.Millisecond)
+	w.signal(os.Interrupt)
+	w.wait(0)
+	checkRecording(t, w, "x.wpp", 1)
 }
 
 // TestReportIsCutShort: a report that took minutes, or that nobody read, went on whatever signal came.

@@ -65,7 +65,10 @@ func openRaw(path string) (*os.File, error) {
 	if !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	if f, err = openPipe(path); err != nil {
+	if info, statErr := os.Stat(path); statErr == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		return openPipe(path)
+	}
+	if f, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
@@ -83,7 +86,7 @@ const pipePatience = 5 * time.Second
 
 var errUnread = fmt.Errorf("nobody has opened the pipe to read it for %v", pipePatience)
 
-// openPipe opens what is there already to write it. Who reads a pipe may be about to begin.
+// openPipe opens a pipe to write it. Who reads it may be about to begin.
 func openPipe(path string) (*os.File, error) {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		f, err := os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0)

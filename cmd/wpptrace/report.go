@@ -42,7 +42,7 @@ func otherFile(why error, flag string) string {
 	case unix.ENOSPC, unix.EDQUOT:
 		return "free some space there, or " + remedy
 	case unix.EFBIG:
-		return "allow larger files with ulimit -f, or " + remedy // of a file system that takes larger ones
+		return "allow larger files with ulimit -f, or " + remedy // a file system may take no larger ones either
 	}
 	return remedy
 }

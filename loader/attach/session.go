@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,8 +66,8 @@ func (s *Session) Attach(exe *os.File) error {
 	err := s.attach(exe)
 	if cause := s.changed(exe); cause != nil {
 		err = cause // of whatever failed
-	} else if cause := s.guarded(); err != nil && cause != nil {
-		err = cause
+	} else if err != nil {
+		err = cmp.Or(s.guarded(), err)
 	}
 	if err != nil {
 		if again {

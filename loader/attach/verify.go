@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
@@ -72,21 +73,32 @@ func (m *mapped) standing(p *target.Process) error {
 }
 
 // Bereft is guard.ErrGone, when the guard has been killed, with what has become of its probes: the
-// kernel may leave some in that were about to go in. It waits until the guard has come to its end.
+// kernel may leave some in that were about to go in. It waits for the guard's end, but not for long.
+// What has given up its capabilities may not look any more.
 func (s *Session) Bereft() error {
-	<-s.guard.Gone()
+	const removal = 10 * time.Second // of very many probes
+	select {
+	case <-s.guard.Gone():
+	case <-time.After(removal):
+		return fmt.Errorf("%w, and the kernel is at taking its probes out", guard.ErrGone)
+	}
 	left := 0
+	var unread error
 	for _, m := range s.images {
 		n, err := m.left(s.process)
-		if err != nil { // it ends, and what stood in its text matters no more
-			return guard.ErrGone
+		if left += n; err != nil {
+			unread = err
 		}
-		left += n
 	}
-	if left > 0 {
+	switch {
+	case left > 0:
 		return fmt.Errorf("%w, and the kernel has left %d of its probes in, which cost time until the process ends: restart it when you can", guard.ErrGone, left)
+	case unread == nil:
+		return fmt.Errorf("%w, and its probes are out", guard.ErrGone)
+	case !s.process.Alive():
+		return guard.ErrGone
 	}
-	return fmt.Errorf("%w, and its probes are out", guard.ErrGone)
+	return fmt.Errorf("%w; that its probes are out could not be looked at: %w", guard.ErrGone, unread)
 }
 
 // left is how many breakpoints stand in the text of the process where probes were, and not in the

@@ -112,7 +112,7 @@ func (g *Guard) ask(q *request, files ...*os.File) (reply, error) {
 	if err == nil {
 		_, err = receive(g.conn, &r)
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
 		return r, fmt.Errorf("process %d: %w", g.process.PID, ErrGone)
 	}
 	if err != nil {

@@ -123,12 +123,14 @@ func mayReplace(files []string, uid int) bool {
 // /tmp.
 func CheckReplace(path string) error {
 	var st unix.Statx_t
-	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_UID, &st)
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &st)
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return nil
 	case err != nil:
 		return err
+	case st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0:
+		return errors.New("what is there is a mount point")
 	case st.Attributes&(unix.STATX_ATTR_IMMUTABLE|unix.STATX_ATTR_APPEND) != 0:
 		return errors.New("what is there is marked never to be replaced: see chattr")
 	}
@@ -141,18 +143,21 @@ func CheckReplace(path string) error {
 	return nil
 }
 
-// BeReadable has the kernel show /proc/self to this process, where it has its capabilities by its
-// file: what finds out the version of the kernel looks there.
-func BeReadable() error {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("have this process see itself: %w", err)
+// Seeing runs what looks at /proc/self/mem, which the kernel keeps from a process that has its
+// capabilities by its file. It does so with reason: once they are given up, every process of its user
+// could take it over.
+func Seeing(look func()) {
+	shown, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	if err == nil && shown != 1 && unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) == nil {
+		defer unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // there is no way back to 2, which is as strict
 	}
-	return nil
+	look()
 }
 
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
-// Keep drops all other capabilities, on all threads of this process and for good.
+// Keep drops all other capabilities, on all threads of this process and for good. Other processes of
+// its user cannot take it over all the same: what it has opened goes beyond what they may.
 func Keep(keep ...cap.Value) error {
 	have, rest := cap.GetProc(), cap.NewSet()
 	for _, c := range keep {
@@ -164,6 +169,9 @@ func Keep(keep ...cap.Value) error {
 				return fmt.Errorf("keep %v: %w", c, err)
 			}
 		}
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("keep others from taking this process over: %w", err)
 	}
 	if err := rest.SetProc(); err != nil {
 		return fmt.Errorf("give up capabilities: %w", err)
