@@ -78,7 +78,7 @@ func TestPipeWithLateReader(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	must(t, unix.Mkfifo(pipe, 0o600))
 	w := startTracer(t, "--raw", pipe, "-o", "x.wpp", "--", "/bin/true")
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond) // the reader is to be late
 	trace, err := os.ReadFile(pipe)
 	must(t, err)
 	w.wait(0)
@@ -131,11 +131,13 @@ func TestReportIsCutShort(t *testing.T) {
 	must(t, cmd.Start())
 	over := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer over.Stop()
-	for {
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(filepath.Join(cmd.Dir, "x.wpp")); err == nil {
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
+		if time.Since(began) > patience {
+			t.Fatal("there is no snapshot")
+		}
 	}
 	time.Sleep(500 * time.Millisecond) // it waits for a reader by then
 	must(t, cmd.Process.Signal(unix.SIGINT))
