@@ -12,46 +12,49 @@ import (
 	"wpptrace/query"
 )
 
-// BenchmarkHitsPerPath tells how many hits a path takes in real programs, for each of two inputs: with
-// static frequencies, with ones measured on the other input, and, as a bound, on the same one. Medians
-// are those of the programs, over both of their inputs, and of all recordings. The numbers are the
-// same in every run of the same binaries.
+// BenchmarkHitsPerPath tells how many hits a path takes and how many of them are single-stepped: in real
+// programs, each with two inputs, with static frequencies, with ones measured on the other input and, as
+// a bound, on the same one; in the programs of the zoo, each in one flavour, with static frequencies and
+// with those measured in the same run; and in all of these together. Medians are those of the programs,
+// over both of their inputs, and of all recordings. The numbers are the same in every run of the same
+// binaries.
 func BenchmarkHitsPerPath(b *testing.B) {
-	var static, measured tally
+	var all tallies
+	b.Run("real", func(b *testing.B) { all.addReals(b) })
+	b.Run("zoo", func(b *testing.B) { all.addZoo(b) })
+	b.Run("all", all.report)
+}
+
+// Tallies are those of recordings with static frequencies and with measured ones.
+type tallies struct{ static, measured tally }
+
+// A tally has hits a path, by program and by recording, and all hits.
+type tally struct {
+	programs, recordings []float64
+	hits, stepped        uint64
+}
+
+func (t *tallies) addReals(b *testing.B) {
+	var own tallies
 	for _, pair := range zoo.Pairs() {
 		b.Run(pair[0].Name, func(b *testing.B) {
+			var static, measured [2]query.Stat
 			for b.Loop() {
-				s, m := hitsPerPath(b, pair)
-				static.add(s[:]...)
-				measured.add(m[:]...)
+				static, measured = recordPair(b, pair)
 			}
+			own.add(static[:], measured[:])
+			t.add(static[:], measured[:])
 		})
 	}
-	b.Run("median", func(b *testing.B) { reportTallies(b, &static, &measured) })
+	b.Run("median", own.report)
 }
 
-func reportTallies(b *testing.B, static, measured *tally) {
-	if len(static.programs) == 0 {
-		b.Skip("of nothing: the programs were not chosen")
-	}
-	for b.Loop() {
-		b.ReportMetric(middle(static.programs), "static")
-		b.ReportMetric(middle(measured.programs), "measured")
-		b.ReportMetric(middle(static.recordings), "static-recordings")
-		b.ReportMetric(middle(measured.recordings), "measured-recordings")
-		b.ReportMetric(slices.Max(slices.Concat(static.recordings, measured.recordings)), "most")
-		b.ReportMetric(100*float64(static.stepped)/float64(static.hits), "%stepped")
-	}
-}
-
-// BenchmarkHitsPerPathOfZoo tells how many hits a path takes in the programs of the zoo, each in one
-// flavour, with static frequencies and with those measured in the same run.
-func BenchmarkHitsPerPathOfZoo(b *testing.B) {
+func (t *tallies) addZoo(b *testing.B) {
 	builder, err := zoo.NewBuilder(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
-	var static, measured tally
+	var own tallies
 	for _, c := range zoo.Cases() {
 		b.Run(c.Program.Name, func(b *testing.B) {
 			path, err := builder.Build(b.Context(), c.Program, c.Flavour)
@@ -61,41 +64,60 @@ func BenchmarkHitsPerPathOfZoo(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			var static, measured query.Stat
 			for b.Loop() {
 				file := filepath.Join(b.TempDir(), "static")
 				target := targetOf(c, path, b.TempDir())
-				s := record(b, target, c.Program.Exit, file)
-				m := record(b, target, c.Program.Exit, filepath.Join(b.TempDir(), "measured"), "--weights", file)
-				b.ReportMetric(s.HitsPerPath, "static")
-				b.ReportMetric(m.HitsPerPath, "measured")
-				static.add(s)
-				measured.add(m)
+				static = record(b, target, c.Program.Exit, file)
+				measured = record(b, target, c.Program.Exit, filepath.Join(b.TempDir(), "measured"), "--weights", file)
 			}
+			b.ReportMetric(static.HitsPerPath, "static")
+			b.ReportMetric(measured.HitsPerPath, "measured")
+			b.ReportMetric(percentStepped(static.HitsSingleStepped, static.Hits), "%stepped")
+			own.add([]query.Stat{static}, []query.Stat{measured})
+			t.add([]query.Stat{static}, []query.Stat{measured})
 		})
 	}
-	b.Run("median", func(b *testing.B) { reportTallies(b, &static, &measured) })
-}
-
-// A tally has hits a path, by program and by recording, and all hits.
-type tally struct {
-	programs, recordings []float64
-	hits, stepped        uint64
+	b.Run("median", own.report)
 }
 
 // add takes the recordings of a program.
-func (t *tally) add(recordings ...query.Stat) {
+func (t *tallies) add(static, measured []query.Stat) {
+	t.static.add(static)
+	t.measured.add(measured)
+}
+
+func (t *tally) add(recordings []query.Stat) {
 	var hits, paths uint64
 	for _, s := range recordings {
 		t.recordings = append(t.recordings, s.HitsPerPath)
-		t.hits, t.stepped = t.hits+s.Hits, t.stepped+s.HitsSingleStepped
+		t.stepped += s.HitsSingleStepped
 		hits, paths = hits+s.Hits, paths+s.Paths
 	}
+	t.hits += hits
 	t.programs = append(t.programs, float64(hits)/float64(paths))
 }
 
-// hitsPerPath records a real program with its two inputs, with static frequencies and with those
+func (t *tallies) report(b *testing.B) {
+	if len(t.static.programs) == 0 {
+		b.Skip("of nothing: the programs were not chosen")
+	}
+	for b.Loop() {
+		b.ReportMetric(middle(t.static.programs), "static")
+		b.ReportMetric(middle(t.measured.programs), "measured")
+		b.ReportMetric(middle(t.static.recordings), "static-recordings")
+		b.ReportMetric(middle(t.measured.recordings), "measured-recordings")
+		b.ReportMetric(slices.Max(slices.Concat(t.static.recordings, t.measured.recordings)), "most")
+		b.ReportMetric(percentStepped(t.static.stepped, t.static.hits), "%stepped")
+		b.ReportMetric(percentStepped(t.measured.stepped, t.measured.hits), "%stepped-measured")
+	}
+}
+
+func percentStepped(stepped, hits uint64) float64 { return 100 * float64(stepped) / float64(hits) }
+
+// recordPair records a real program with its two inputs, with static frequencies and with those
 // measured on the other.
-func hitsPerPath(b *testing.B, pair [2]zoo.Real) (static, measured [2]query.Stat) {
+func recordPair(b *testing.B, pair [2]zoo.Real) (static, measured [2]query.Stat) {
 	dir := b.TempDir()
 	file := func(i int) string { return filepath.Join(dir, "AB"[i:i+1]) }
 	for i, real := range pair {
@@ -107,7 +129,7 @@ func hitsPerPath(b *testing.B, pair [2]zoo.Real) (static, measured [2]query.Stat
 		b.ReportMetric(static[i].HitsPerPath, "static-"+"AB"[i:i+1])
 		b.ReportMetric(measured[i].HitsPerPath, "measured-"+"AB"[i:i+1])
 		b.ReportMetric(own.HitsPerPath, "own-"+"AB"[i:i+1])
-		b.ReportMetric(100*float64(static[i].HitsSingleStepped)/float64(static[i].Hits), "%stepped-"+"AB"[i:i+1])
+		b.ReportMetric(percentStepped(static[i].HitsSingleStepped, static[i].Hits), "%stepped-"+"AB"[i:i+1])
 	}
 	return static, measured
 }
