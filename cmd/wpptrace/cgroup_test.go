@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"wpptrace/compress/sequitur"
+	"wpptrace/compress/wpp"
 	"wpptrace/internal/testenv"
 )
 
@@ -313,5 +316,31 @@ func TestCanaryInSmallControlGroup(t *testing.T) {
 	s.isClean()
 	if !strings.Contains(w.stdout.String(), "\ncanary ") {
 		t.Errorf("it printed\n%s", w.stdout.String())
+	}
+}
+
+// A recording of a few MiB, whose threads take more than the group allows when all are laid out at
+// once, can be asked there all the same.
+func TestQueriesInSmallControlGroup(t *testing.T) {
+	const threads, length = 3000, 700
+	group := makeGroup(t)
+	path := filepath.Join(t.TempDir(), "x.wpp")
+	s := &wpp.Snapshot{Symbols: make([]wpp.Symbol, 40)}
+	for i := range s.Symbols {
+		s.Symbols[i] = wpp.Symbol{IsMark: true, N: uint64(i)}
+	}
+	source := rand.New(rand.NewPCG(1, 2))
+	for tid := range threads {
+		g := sequitur.New()
+		for range length {
+			g.Append(source.Uint32N(40))
+		}
+		s.Threads = append(s.Threads, wpp.Thread{TID: tid, Grammar: wpp.FromSequitur(g)})
+	}
+	must(t, wpp.WriteFile(path, s))
+	for _, query := range []string{"stat", "hot"} {
+		w := group.startTracer(t, query, path)
+		w.wait(0)
+		group.isKept(t)
 	}
 }
