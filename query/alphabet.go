@@ -1,7 +1,9 @@
 package query
 
 import (
+	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
@@ -45,6 +47,7 @@ type alphabet struct {
 	cost   []uint64    // by number: instructions; 0 for marks
 	isMark []bool
 	first  []place // by number: where it is met first
+	alone  []bool  // by number: the other snapshot does not know its routine, or leaves it out
 	labels [2]*labels
 }
 
@@ -52,20 +55,19 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 	x := &alphabet{labels: [2]*labels{newLabels(a), newLabels(b)}}
 	homes, partial := map[nthHome]uint32{}, map[string]uint32{}
 	number := make(map[identity]uint32, max(len(a.Symbols), len(b.Symbols)))
-	for i, s := range []*wpp.Snapshot{a, b} {
+	both := [2]*wpp.Snapshot{a, b}
+	var homeOf [2][]uint32
+	var leftOut [2]map[uint32]bool
+	for i, s := range both {
+		homeOf[i], leftOut[i] = numberHomes(homes, s)
+	}
+	for i, s := range both {
 		x.of[i] = make([]uint32, len(s.Symbols))
-		homeOf := make([]uint32, len(s.Routines))
-		met := make(map[home]int)
-		for k := range s.Routines {
-			h := homeOfRoutine(s, &s.Routines[k])
-			met[h]++
-			homeOf[k] = numberOf(homes, nthHome{h, met[h]})
-		}
 		for sym := range s.Symbols {
 			p, next := &s.Symbols[sym], uint32(len(x.cost))
 			n := next
 			if !p.IsMark {
-				id := identity{path: p.Path, home: homeOf[p.Routine], skip: uint32(p.Skip), cut: uint32(p.Cut), start: p.Start, end: p.End}
+				id := identity{path: p.Path, home: homeOf[i][p.Routine], skip: uint32(p.Skip), cut: uint32(p.Cut), start: p.Start, end: p.End}
 				if r := &s.Routines[p.Routine]; p.Path >= r.Paths && len(r.Blocks) > 0 {
 					id.path, id.partial = r.Paths, numberOf(partial, blocksOf(r, p))
 				}
@@ -80,10 +82,31 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 				x.cost = append(x.cost, s.SymbolCost(uint32(sym)))
 				x.isMark = append(x.isMark, p.IsMark)
 				x.first = append(x.first, place{int32(i), uint32(sym)})
+				x.alone = append(x.alone, !p.IsMark && (leftOut[1-i][homeOf[i][p.Routine]] || !hasBuild(both[1-i], s.Images[s.Routines[p.Routine].Image].BuildID)))
 			}
 		}
 	}
 	return x
+}
+
+// numberHomes numbers the homes of a snapshot's routines, and says which of them it leaves out.
+func numberHomes(homes map[nthHome]uint32, s *wpp.Snapshot) (homeOf []uint32, leftOut map[uint32]bool) {
+	homeOf, leftOut = make([]uint32, len(s.Routines)), make(map[uint32]bool)
+	met := make(map[home]int)
+	for k := range s.Routines {
+		h := homeOfRoutine(s, &s.Routines[k])
+		met[h]++
+		homeOf[k] = numberOf(homes, nthHome{h, met[h]})
+		if s.Routines[k].LeftOut != "" {
+			leftOut[homeOf[k]] = true
+		}
+	}
+	return homeOf, leftOut
+}
+
+// hasBuild reports whether a snapshot has an image of this build id, or there is none to go by.
+func hasBuild(s *wpp.Snapshot, id []byte) bool {
+	return len(id) == 0 || slices.ContainsFunc(s.Images, func(im wpp.Image) bool { return bytes.Equal(im.BuildID, id) })
 }
 
 // paths are the sequences of one path.

@@ -20,6 +20,7 @@ const (
 	Gone   Change = "gone"   // it ran only in the first
 	Hotter Change = "hotter" // it cost more in the second
 	Colder Change = "colder" // it cost less in the second
+	Unseen Change = "unseen" // it ran in one; the other does not observe one of its routines
 )
 
 // A DiffQuery says what of two snapshots is compared.
@@ -233,7 +234,7 @@ func (r *DiffReport) compare(x *alphabet, sides [2]*side, sequences [][]uint32) 
 		a, b := &both[0][i], &both[1][i]
 		d := Difference{CountA: a.Count, CountB: b.Count, CostA: a.Covered, CostB: b.Covered, symbols: symbols}
 		d.ShareA, d.ShareB = share(d.CostA, r.TotalA), share(d.CostB, r.TotalB)
-		if d.Change = r.change(&d); d.Change != "" {
+		if d.Change = r.change(x, &d); d.Change != "" {
 			list = append(list, d)
 		}
 	}
@@ -252,12 +253,14 @@ func (r *DiffReport) compare(x *alphabet, sides [2]*side, sequences [][]uint32) 
 	return list, found
 }
 
-func (r *DiffReport) change(d *Difference) Change {
+func (r *DiffReport) change(x *alphabet, d *Difference) Change {
 	order := cmp.Compare(d.CountA, d.CountB)
 	if r.Query.Share {
 		order = cmp.Compare(d.ShareA, d.ShareB)
 	}
 	switch {
+	case (d.CountA == 0) != (d.CountB == 0) && slices.ContainsFunc(d.symbols, func(sym uint32) bool { return x.alone[sym] }):
+		return Unseen
 	case d.CountA == 0 && d.CountB > 0:
 		return New
 	case d.CountB == 0 && d.CountA > 0:

@@ -35,6 +35,34 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// What one snapshot does not observe was told to be gone, or new: a routine that it leaves out, a
+// library that is none of its images.
+func TestDiffOfUnobserved(t *testing.T) {
+	a, b := buildOf(letters("xabcabc"), "1"), buildOf(letters("xada"), "1")
+	b.Routines = append(b.Routines, wpp.Routine{Name: "b", Entry: 0x2000, LeftOut: "not selected"})
+	a.Images = append(a.Images, wpp.Image{Name: "/lib/libc.so", BuildID: []byte("2")})
+	a.Routines[3].Image = 1 // c
+	q := DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, MinCost: 3, Metric: Instructions}}
+	for _, c := range []struct {
+		first, second   *wpp.Snapshot
+		paths, subpaths []string
+	}{
+		{a, b, []string{"unseen b 2 0", "unseen c 2 0", "new d 0 1"}, []string{"unseen ab 2 0", "unseen bc 2 0"}},
+		{b, a, []string{"unseen b 0 2", "unseen c 0 2", "gone d 1 0"}, []string{"unseen ab 0 2", "unseen bc 0 2"}},
+	} {
+		r, err := Diff(c.first, c.second, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := differences(r.Paths); !slices.Equal(got, c.paths) {
+			t.Errorf("paths %q, want %q", got, c.paths)
+		}
+		if got := differences(r.Subpaths); !slices.Equal(got, c.subpaths) {
+			t.Errorf("subpaths %q, want %q", got, c.subpaths)
+		}
+	}
+}
+
 func differences(list []Difference) (texts []string) {
 	for _, d := range list {
 		name := ""

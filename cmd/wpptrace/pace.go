@@ -340,20 +340,15 @@ func (r *recording) leaveThreads() error {
 	if err := r.addLosses(); err != nil { // while threads that have ended can still be told so
 		return err
 	}
-	live := map[uint32]bool{}
-	ids, err := r.process.Threads()
-	if err != nil && r.process.Alive() {
+	strays, err := r.strays()
+	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		live[uint32(id)] = true
+	for _, t := range strays {
+		t.end()
 	}
 	for _, t := range r.all {
-		switch {
-		case t.words == nil:
-		case !live[t.id] || r.threads[t.id] != t:
-			t.end()
-		default:
+		if t.words != nil {
 			t.leave()
 		}
 	}

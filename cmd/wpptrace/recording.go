@@ -31,8 +31,9 @@ type recording struct {
 	symbols  []wpp.Symbol       // of the alphabet, as far as snapshots have needed them
 	threads  map[uint32]*thread // by number: the last that had it
 	all      []*thread          // in the order in which they began
-	only     map[uint32]bool    // thread ids; nil: all
-	raw      *rawTrace          // nil: none is written
+	straying straying
+	only     map[uint32]bool // thread ids; nil: all
+	raw      *rawTrace       // nil: none is written
 	command  []string
 	log      *slog.Logger
 	troubles *debugTroubles
@@ -197,28 +198,39 @@ func (r *recording) finish(ctx context.Context) error {
 }
 
 // addLosses adds what was lost last of each thread, which no batch came after to tell. A thread
-// whose end came through has lost nothing since.
+// whose end came through has lost nothing since. One that is not there any more, and of which nothing
+// came through, is met here and ended at once: there may be tens of thousands.
 func (r *recording) addLosses() error {
 	losses, err := r.session.Losses()
 	if err != nil {
 		return err
 	}
+	live, err := r.liveThreads()
+	if err != nil {
+		return err
+	}
 	for _, l := range losses {
-		if r.only == nil || r.only[l.Thread] {
-			r.addLoss(l)
+		if r.only != nil && !r.only[l.Thread] {
+			continue
+		}
+		if t, isNew := r.addLoss(l); isNew && !live[t.id] {
+			t.end()
 		}
 	}
 	return nil
 }
 
-func (r *recording) addLoss(l attach.Loss) {
+// addLoss returns the thread that has the loss. isNew says that nothing else is known of it.
+func (r *recording) addLoss(l attach.Loss) (t *thread, isNew bool) {
 	i, ok := r.find(l.Thread, l.Started)
 	if !ok {
 		r.beginThread(l.Thread, l.Started)
 	}
-	if t := r.all[i]; l.Lost > t.lost {
+	t = r.all[i]
+	if l.Lost > t.lost {
 		t.hits = l.Hits
 		t.gap(l.Lost - t.lost)
 		t.skipped = true
 	}
+	return t, !ok
 }

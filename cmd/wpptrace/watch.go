@@ -188,6 +188,9 @@ func (j *job) watch(s *signals, b *background) (on occasion, told string, err er
 		if err := j.keepPace(s.abort); err != nil {
 			return j.disturbed(err)
 		}
+		if err := j.endStrays(); err != nil {
+			return j.disturbed(err)
+		}
 		j.tellPace()
 		if now := time.Now(); now.After(next) {
 			next = now.Add(samplePause)

@@ -1,10 +1,12 @@
 package attach
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"wpptrace/bpf"
@@ -96,6 +98,17 @@ func (s *Session) Losses() (list []Loss, err error) {
 		return nil, fmt.Errorf("read what each thread has lost: %w", err)
 	}
 	return list, nil
+}
+
+// LossOf returns what a thread, which began at a time, had lost when it lost some hits last; none if it
+// lost nothing.
+func (s *Session) LossOf(thread uint32, started uint64) (Loss, error) {
+	var l bpf.TracerLoss
+	err := s.objects.Losses.Lookup(bpf.TracerLife{Started: started, Tid: uint64(thread)}, &l)
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return Loss{}, fmt.Errorf("read what thread %d has lost: %w", thread, err)
+	}
+	return Loss{thread, started, l.Hits, l.Lost}, nil
 }
 
 // Forked reports whether the process has started another one since Enable. That one runs untraced.

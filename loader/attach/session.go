@@ -41,8 +41,9 @@ type Session struct {
 	reader  *ringbuf.Reader
 	record  ringbuf.Record
 	rests   *ringbuf.Reader // of what threads have left that it had no room for
-	due     due
-	hold    bool // the process is stopped where the ring buffer would overflow
+	read    Position        // what Read has returned
+	due     Position        // of the rests, which are read next when what came before in the ring buffer has been
+	hold    bool            // the process is stopped where the ring buffer would overflow
 	guard   *guard.Guard
 	own     bool         // the guard is the session's own
 	watch   *guard.Watch // nil: nobody is stopped
@@ -53,9 +54,8 @@ type Session struct {
 	heldFrom  time.Time
 }
 
-// due is so many bytes of the rests that are read next, when so many of the ring buffer have been,
-// which came before.
-type due struct{ rests, ring int }
+// A Position is a place in what has been reported, which comes in two buffers: bytes of each.
+type Position struct{ ring, rests uint64 }
 
 // Attach puts the plan's probes into the process, whose executable is exe, and checks each of them,
 // and that the process is what it was at Load. Nothing is reported before Enable. Whatever fails,
@@ -290,23 +290,31 @@ func bootTime() (uint64, error) {
 // stopped because there was too much goes on when all has been read, one that was because it has
 // mapped code after Refresh.
 func (s *Session) Read(deadline time.Time) (wire.Batch, error) {
-	if s.due.rests <= 0 {
-		s.due.rests = s.rests.AvailableBytes() // asked first
-		s.due.ring = s.reader.AvailableBytes()
+	if s.read.rests >= s.due.rests {
+		s.due = s.Reported()
 	}
-	if s.due.rests > 0 && s.due.ring <= 0 {
-		return s.readFrom(s.rests, &s.due.rests, time.Now())
+	if s.read.rests < s.due.rests && s.read.ring >= s.due.ring {
+		return s.readFrom(s.rests, &s.read.rests, time.Now())
 	}
 	if s.reader.AvailableBytes() == 0 {
 		if err := s.letGo(); err != nil {
 			return wire.Batch{}, err
 		}
 	}
-	return s.readFrom(s.reader, &s.due.ring, deadline)
+	return s.readFrom(s.reader, &s.read.ring, deadline)
 }
 
-// readFrom returns the next batch of a buffer, and takes its bytes from what is due of that.
-func (s *Session) readFrom(r *ringbuf.Reader, due *int, deadline time.Time) (wire.Batch, error) {
+// Reported returns the end of what has been reported by now.
+func (s *Session) Reported() Position {
+	rests := s.read.rests + uint64(s.rests.AvailableBytes()) // asked first
+	return Position{ring: s.read.ring + uint64(s.reader.AvailableBytes()), rests: rests}
+}
+
+// HasRead reports whether Read has returned all up to there.
+func (s *Session) HasRead(p Position) bool { return s.read.ring >= p.ring && s.read.rests >= p.rests }
+
+// readFrom returns the next batch of a buffer, and counts its bytes.
+func (s *Session) readFrom(r *ringbuf.Reader, read *uint64, deadline time.Time) (wire.Batch, error) {
 	const header = 8 // of a record
 	r.SetDeadline(deadline)
 	if err := r.ReadInto(&s.record); err != nil {
@@ -315,7 +323,7 @@ func (s *Session) readFrom(r *ringbuf.Reader, due *int, deadline time.Time) (wir
 		}
 		return wire.Batch{}, fmt.Errorf("read the ring buffer: %w", err)
 	}
-	*due -= header + len(s.record.RawSample)
+	*read += header + uint64(len(s.record.RawSample))
 	return wire.ParseBatch(s.record.RawSample)
 }
 
@@ -461,7 +469,7 @@ func (s *Session) unlink() (err error) {
 	if s.rests != nil {
 		s.rests.Close()
 	}
-	s.others, s.iter, s.reader, s.rests, s.due = nil, nil, nil, nil, due{}
+	s.others, s.iter, s.reader, s.rests, s.read, s.due = nil, nil, nil, nil, Position{}, Position{}
 	return err
 }
 

@@ -321,15 +321,30 @@ func TestFlushWaitsForThreadsThatEnd(t *testing.T) {
 	}
 }
 
-// What a thread has left comes behind what the ring buffer holds of it, which it has filled.
+// What a thread has left comes behind what the ring buffer holds of it, which it has filled. How much
+// bash does depends on its environment: in some runs what is left still has room.
 func TestRestsComeLast(t *testing.T) {
-	s := loadRing(t, 4<<10, "/bin/bash", "-c", "for ((i = 0; i < 100; i++)); do :; done")
-	if err := errors.Join(s.session.Attach(s.exe), s.session.Enable(true)); err != nil {
-		t.Fatal(err)
+	kept := 0
+	for i := range 5 {
+		s := loadRing(t, 4<<10, "/bin/bash", "-c", fmt.Sprintf("for ((i = 0; i < %d; i++)); do :; done", 100+i))
+		if err := errors.Join(s.session.Attach(s.exe), s.session.Enable(true)); err != nil {
+			t.Fatal(err)
+		}
+		s.Release()
+		<-s.Done()
+		if s.session.rests.AvailableBytes() > 0 {
+			kept++
+		}
+		s.readsInOrder(t)
 	}
-	s.Release()
-	<-s.Done()
-	kept := s.session.rests.AvailableBytes() > 0
+	if kept == 0 {
+		t.Error("nothing was left: the test does not test")
+	}
+}
+
+// readsInOrder fails the test if what is read of the only thread is not in order, or not to its end.
+func (s *subject) readsInOrder(t *testing.T) {
+	t.Helper()
 	var sequences []uint64
 	var last wire.Kind
 	for {
@@ -342,8 +357,8 @@ func TestRestsComeLast(t *testing.T) {
 		}
 		sequences, last = append(sequences, b.Sequence), b.Word(b.Len()-1).Kind()
 	}
-	if !kept || !slices.IsSorted(sequences) || last != wire.End {
-		t.Errorf("rests %v, batches %d, the last word is %v", kept, sequences, last)
+	if !slices.IsSorted(sequences) || last != wire.End {
+		t.Errorf("batches %d, the last word is %v", sequences, last)
 	}
 	if m, err := s.session.Metrics(); err != nil || m.LostBatches != sequences[len(sequences)-1]+1-uint64(len(sequences)) {
 		t.Errorf("%d batches lost, %v; received %d", m.LostBatches, err, sequences)
