@@ -247,6 +247,9 @@ func (l *linkage) searchCode(code []byte, addr uint64, from *draft) {
 		return
 	}
 	for ; len(code) >= shortest; code, addr = code[1:], addr+1 {
+		if n := startsDestructors(code, addr); n > 0 {
+			code, addr = code[n:], addr+uint64(n)
+		}
 		if code[0] == 0 || code[0] == nop || code[0] == int3 {
 			continue
 		}

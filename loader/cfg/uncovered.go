@@ -1,6 +1,7 @@
 package cfg
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"sort"
@@ -39,6 +40,22 @@ func (r *recovery) uncovered(names map[uint64]string) (list []*Routine) {
 		list = append(list, &Routine{Addr: addr, Symbol: names[addr], Ranges: [][2]uint64{{addr, end}}, LeftOut: noUnwind, Cause: noUnwind})
 	}
 	return list
+}
+
+// startsDestructors returns the length of how __do_global_dtors_aux begins, which crtbegin.o has and with
+// it nearly every program: it asks whether it has run. 0: code does not begin so. What it asks for
+// is any distance, which in one program of 128 looks like a call, or jump, to some other routine.
+func startsDestructors(code []byte, addr uint64) (length int) {
+	const aligned, endbr64 = 16, "\xf3\x0f\x1e\xfa"
+	if addr%aligned != 0 {
+		return 0
+	}
+	at := len(code) - len(bytes.TrimPrefix(code, []byte(endbr64)))
+	const distance, cmpb, zero, jne = 4, "\x80\x3d", 0, 0x75
+	if q := code[at:]; len(q) > len(cmpb)+distance+2 && string(q[:len(cmpb)]) == cmpb && q[len(cmpb)+distance] == zero && q[len(cmpb)+distance+1] == jne {
+		return at + len(cmpb) + distance + 1
+	}
+	return 0
 }
 
 // nextPiece returns where the first piece behind addr begins, or end if that comes first.

@@ -1,6 +1,9 @@
 package cfg_test
 
 import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -72,5 +75,36 @@ func TestUnlisted(t *testing.T) {
 	const startup = 256 // frame_dummy and its like
 	if got := p.Unlisted(); least == 0 || got < least || got > least+startup {
 		t.Errorf("%d bytes, want %d or a little more", got, least)
+	}
+}
+
+// How far __do_global_dtors_aux looks for its byte was taken for a jump to the middle of another
+// routine, which was left out then.
+func TestDistanceOfDestructors(t *testing.T) {
+	const source = `
+static volatile int sink;
+int main(int c, char **v) { for (int i = 0; i < c; i++) sink += c * i; return sink; }`
+	for _, flags := range [][]string{{"-O1", "-fno-pie", "-no-pie"}, {"-O1", "-fPIE", "-pie"}} {
+		p := recoverFile(t, compile(t, source, flags...))
+		i := slices.IndexFunc(p.Image.Symbols(), func(s image.Symbol) bool { return s.Name == "__do_global_dtors_aux" })
+		if i < 0 {
+			t.Fatal("no __do_global_dtors_aux: the test does not test")
+		}
+		const call = 0xe8
+		at := p.Image.Symbols()[i].Addr
+		at += uint64(bytes.Index(p.Image.Bytes(at, at+16), []byte{0x80, 0x3d})) + 2 // where the distance stands
+		main := routine(t, p, "main")
+		for _, opcode := range []uint64{call, call + 1} {
+			into := main.Blocks[1].Lo + 1 - (at + 5)
+			distance := into<<8 | opcode
+			bss := at + 5 + distance
+			p := recoverFile(t, compile(t, source, append(flags, fmt.Sprintf("-Wl,-Tbss=%#x", bss))...))
+			if got := p.Image.Bytes(at, at+5); binary.LittleEndian.Uint32(got) != uint32(distance) || got[4] != 0 {
+				t.Fatalf("% x stands at %x, not the distance %x: the test does not test", got, at, distance)
+			}
+			if r := routine(t, p, "main"); r.LeftOut != "" {
+				t.Errorf("%v, % x: %s", flags, p.Image.Bytes(at, at+5), r.LeftOut)
+			}
+		}
 	}
 }
