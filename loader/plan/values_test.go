@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"wpptrace/kernel-tests/zoo"
@@ -34,5 +35,25 @@ func TestWordForItsValueAlone(t *testing.T) {
 	}
 	if carriers == 0 {
 		t.Error("no word carries the value")
+	}
+}
+
+// What one of two ways overwrites that meet is not the value that the word before them has carried:
+// it does not tell the jump behind.
+func TestValueIsOverwrittenOnOneWay(t *testing.T) {
+	const ask = `test %esi,%esi\nje 0f\nmov %ecx,%r8d\n0: cmp $1,%edi\nje 1f\n{}\n2: cmp $5,%edi\n.byte 0x48, 0x0f, 0x84\n.long 3f - . - 4\nnop\nret\n3: nop\nret\n1: {}\n.byte 0x48, 0xe9\n.long 2b - . - 4` // a prefix that no probe may sit on
+	way := func(here, there string) string {
+		return strings.Replace(strings.Replace(ask, "{}", here, 1), "{}", there, 1)
+	}
+	p := planned(t, compile(t, assemble(
+		[2]string{"user", `call first\ncall second\nret`},
+		[2]string{"first", way("mov %esi,%edi", "mov %edi,%ecx")},
+		[2]string{"second", way("mov %edi,%ecx", "mov %esi,%edi")}), "-O1"), plan.Options{Complete: true})
+	prove(t, p)
+	for _, name := range []string{"first", "second"} {
+		r := routine(t, p, name)
+		if s := r.Site(r.Entry); s == nil || s.Case == nil || !slices.Equal(s.Case.Jumps, []int{2}) {
+			t.Errorf("%s: the first word is %+v; want one that tells the first jump of its value alone", name, s)
+		}
 	}
 }
