@@ -52,7 +52,7 @@ soak:
 # As root. Some ten minutes, on a machine that does nothing else.
 bench:
 	@.ci/need-go
-	@.ci/need gcc g++ bash gzip sqlite3 perl python3 sed
+	@.ci/need gcc g++ clang bash gzip sqlite3 perl python3 sed bpftrace
 	go test -run '^$$' -bench . -benchmem -timeout 20m ./...
 
 # Each fuzz target for a while.

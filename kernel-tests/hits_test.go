@@ -38,9 +38,15 @@ func (t *tallies) addReals(b *testing.B) {
 	var own tallies
 	for _, pair := range zoo.Pairs() {
 		b.Run(pair[0].Name, func(b *testing.B) {
-			var static, measured [2]query.Stat
+			var static, measured, own [2]query.Stat
 			for b.Loop() {
-				static, measured = recordPair(b, pair)
+				static, measured, own = recordPair(b, pair)
+			}
+			for i, input := range []string{"A", "B"} {
+				b.ReportMetric(static[i].HitsPerPath, "static-"+input)
+				b.ReportMetric(measured[i].HitsPerPath, "measured-"+input)
+				b.ReportMetric(own[i].HitsPerPath, "own-"+input)
+				b.ReportMetric(percentStepped(static[i].HitsSingleStepped, static[i].Hits), "%stepped-"+input)
 			}
 			own.add(static[:], measured[:])
 			t.add(static[:], measured[:])
@@ -95,29 +101,29 @@ func (t *tally) add(recordings []query.Stat) {
 		hits, paths = hits+s.Hits, paths+s.Paths
 	}
 	t.hits += hits
-	t.programs = append(t.programs, float64(hits)/float64(paths))
+	t.programs = append(t.programs, float64(hits)/float64(max(paths, 1)))
 }
 
 func (t *tallies) report(b *testing.B) {
 	if len(t.static.programs) == 0 {
 		b.Skip("of nothing: the programs were not chosen")
 	}
-	for b.Loop() {
-		b.ReportMetric(middle(t.static.programs), "static")
-		b.ReportMetric(middle(t.measured.programs), "measured")
-		b.ReportMetric(middle(t.static.recordings), "static-recordings")
-		b.ReportMetric(middle(t.measured.recordings), "measured-recordings")
-		b.ReportMetric(slices.Max(slices.Concat(t.static.recordings, t.measured.recordings)), "most")
-		b.ReportMetric(percentStepped(t.static.stepped, t.static.hits), "%stepped")
-		b.ReportMetric(percentStepped(t.measured.stepped, t.measured.hits), "%stepped-measured")
-	}
+	b.ReportMetric(float64(len(t.static.programs)), "programs")
+	b.ReportMetric(middle(t.static.programs), "static")
+	b.ReportMetric(middle(t.measured.programs), "measured")
+	b.ReportMetric(middle(t.static.recordings), "static-recordings")
+	b.ReportMetric(middle(t.measured.recordings), "measured-recordings")
+	b.ReportMetric(slices.Max(slices.Concat(t.static.recordings, t.measured.recordings)), "most")
+	b.ReportMetric(percentStepped(t.static.stepped, t.static.hits), "%stepped")
+	b.ReportMetric(percentStepped(t.measured.stepped, t.measured.hits), "%stepped-measured")
+	b.ReportMetric(0, "ns/op") // not that
 }
 
-func percentStepped(stepped, hits uint64) float64 { return 100 * float64(stepped) / float64(hits) }
+func percentStepped(stepped, hits uint64) float64 { return 100 * float64(stepped) / float64(max(hits, 1)) }
 
-// recordPair records a real program with its two inputs, with static frequencies and with those
-// measured on the other.
-func recordPair(b *testing.B, pair [2]zoo.Real) (static, measured [2]query.Stat) {
+// recordPair records a real program with its two inputs: with static frequencies, with those measured
+// on the other, and on the same.
+func recordPair(b *testing.B, pair [2]zoo.Real) (static, measured, own [2]query.Stat) {
 	dir := b.TempDir()
 	file := func(i int) string { return filepath.Join(dir, "AB"[i:i+1]) }
 	for i, real := range pair {
@@ -125,13 +131,9 @@ func recordPair(b *testing.B, pair [2]zoo.Real) (static, measured [2]query.Stat)
 	}
 	for i, real := range pair {
 		measured[i] = recordReal(b, real, filepath.Join(dir, "other"), "--weights", file(1-i))
-		own := recordReal(b, real, filepath.Join(dir, "own"), "--weights", file(i))
-		b.ReportMetric(static[i].HitsPerPath, "static-"+"AB"[i:i+1])
-		b.ReportMetric(measured[i].HitsPerPath, "measured-"+"AB"[i:i+1])
-		b.ReportMetric(own.HitsPerPath, "own-"+"AB"[i:i+1])
-		b.ReportMetric(percentStepped(static[i].HitsSingleStepped, static[i].Hits), "%stepped-"+"AB"[i:i+1])
+		own[i] = recordReal(b, real, filepath.Join(dir, "own"), "--weights", file(i))
 	}
-	return static, measured
+	return static, measured, own
 }
 
 // recordReal records a run of a real program into a file, whole.

@@ -64,7 +64,7 @@ func (w *componentWalk) breakCircles(graph, breakable callGraph) (changed bool) 
 }
 
 // breakCircle probes the blocks of the edges, or the entry, of the routine where that is cheapest. A
-// routine without a place for a probe is left out. It reports whether there was such an callGraph.
+// routine without a place for a probe is left out. It reports whether the circle has any of the edges.
 func breakCircle(circle []*Routine, breakable callGraph) bool {
 	var best *Routine
 	var blocks []int
