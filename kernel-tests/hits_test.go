@@ -35,7 +35,7 @@ type tally struct {
 }
 
 func (t *tallies) addReals(b *testing.B) {
-	var own tallies
+	var reals tallies
 	for _, pair := range zoo.Pairs() {
 		b.Run(pair[0].Name, func(b *testing.B) {
 			var static, measured, own [2]query.Stat
@@ -48,11 +48,11 @@ func (t *tallies) addReals(b *testing.B) {
 				b.ReportMetric(own[i].HitsPerPath, "own-"+input)
 				b.ReportMetric(percentStepped(static[i].HitsSingleStepped, static[i].Hits), "%stepped-"+input)
 			}
-			own.add(static[:], measured[:])
+			reals.add(static[:], measured[:])
 			t.add(static[:], measured[:])
 		})
 	}
-	b.Run("median", own.report)
+	b.Run("median", reals.report)
 }
 
 func (t *tallies) addZoo(b *testing.B) {
@@ -60,7 +60,7 @@ func (t *tallies) addZoo(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var own tallies
+	var programs tallies
 	for _, c := range zoo.Cases() {
 		b.Run(c.Program.Name, func(b *testing.B) {
 			path, err := builder.Build(b.Context(), c.Program, c.Flavour)
@@ -80,11 +80,11 @@ func (t *tallies) addZoo(b *testing.B) {
 			b.ReportMetric(static.HitsPerPath, "static")
 			b.ReportMetric(measured.HitsPerPath, "measured")
 			b.ReportMetric(percentStepped(static.HitsSingleStepped, static.Hits), "%stepped")
-			own.add([]query.Stat{static}, []query.Stat{measured})
+			programs.add([]query.Stat{static}, []query.Stat{measured})
 			t.add([]query.Stat{static}, []query.Stat{measured})
 		})
 	}
-	b.Run("median", own.report)
+	b.Run("median", programs.report)
 }
 
 // add takes the recordings of a program.
@@ -119,7 +119,9 @@ func (t *tallies) report(b *testing.B) {
 	b.ReportMetric(0, "ns/op") // not that
 }
 
-func percentStepped(stepped, hits uint64) float64 { return 100 * float64(stepped) / float64(max(hits, 1)) }
+func percentStepped(stepped, hits uint64) float64 {
+	return 100 * float64(stepped) / float64(max(hits, 1))
+}
 
 // recordPair records a real program with its two inputs: with static frequencies, with those measured
 // on the other, and on the same.
