@@ -170,6 +170,28 @@ func stepped(p *plan.Plan) (share float64, most *plan.Routine) {
 	return sum / all, most
 }
 
+// tooDear returns the share of the expected instructions that are in routines left out for their
+// single-stepped probes, and the routine that has most of them; nil: there is none.
+func tooDear(p *plan.Plan) (share float64, most *plan.Routine) {
+	all, sum, least := 0.0, 0.0, 0.0
+	for _, r := range p.Routines {
+		if r.Cause == plan.NotSelected {
+			continue
+		}
+		insns := 0.0
+		for b := range r.Blocks {
+			insns += r.Runs(b) * float64(len(r.Blocks[b].Insns))
+		}
+		if all += insns; r.Cause != plan.TooDear {
+			continue
+		}
+		if sum += insns; most == nil || insns > least {
+			most, least = r, insns
+		}
+	}
+	return sum / max(all, 1), most
+}
+
 // summary is a plan in one line.
 func summary(p *plan.Plan) string {
 	observed, stepped := 0, 0

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -183,5 +184,40 @@ __asm__(".text\n.rept %s\nxor %%eax, %%eax\n.endr");`
 		if told := strings.Contains(errs, "%, are in no routine, as start-up code and what has no unwind information: they are not observed\n"); status != 0 || told != c.told {
 			t.Errorf("%s instructions: exit %d, told %v:\n%s", c.instructions, status, told, errs)
 		}
+	}
+}
+
+// What ran most in the recording that weights are of is left out where it needs single-stepped
+// probes: that is told.
+func TestWeightsLeaveOutWhatRanMost(t *testing.T) {
+	program := compileC(t, `
+#include <stdlib.h>
+static int compare(const void *a, const void *b) { return *(int *)a - *(int *)b; }
+int main(void)
+{
+	int list[1000];
+	unsigned s = 1;
+	for (int i = 0; i < 1000; i++) list[i] = (s = s * 1103515245 + 12345) >> 8;
+	for (int i = 0; i < 5; i++) qsort(list, 1000, sizeof *list, compare);
+	return 0;
+}`, "-O2", "-Wl,--build-id")
+	dir := t.TempDir()
+	record := func(file string, flags ...string) (told string) {
+		_, told, status := wpptrace(append(flags, "-o", filepath.Join(dir, file), "--", program)...)
+		if status != 0 {
+			t.Fatalf("status %d, %s", status, told)
+		}
+		return told
+	}
+	warning := regexp.MustCompile(`\d\d% of the instructions that ran in \S+ are in routines left out, most in compare: .*--complete`)
+	if told := record("first"); warning.MatchString(told) {
+		t.Errorf("told %q without weights", told)
+	}
+	weights := []string{"--weights", filepath.Join(dir, "first")}
+	if told := record("second", weights...); !warning.MatchString(told) {
+		t.Errorf("told %q", told)
+	}
+	if told := record("third", append(weights, "--complete")...); warning.MatchString(told) {
+		t.Errorf("told %q with --complete", told)
 	}
 }

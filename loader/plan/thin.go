@@ -64,6 +64,9 @@ func (t *thinning) begin(insns float64) {
 	}
 }
 
+// TooDear is the cause of what is left out unless Options.Complete is set.
+const TooDear = "needs a single-stepped probe (--complete admits it)"
+
 func (d weight) drop() {
 	d.leave("needs a single-stepped probe at %x (--complete admits it)", d.at)
 }
