@@ -223,12 +223,24 @@ func (r *Routine) prepare(w *Weights) {
 	r.estimate(w)
 	r.conditions = r.Conditions()
 	r.findCounters()
+	met := make([]bool, len(r.Blocks))
 	for _, b := range r.leads {
-		if r.ReturnsTwice(b) && !slices.Contains(r.again, r.Blocks[b].Succ[0]) {
-			r.again = append(r.again, r.Blocks[b].Succ[0])
+		if !r.ReturnsTwice(b) {
+			continue
+		}
+		if next := r.Blocks[b].Succ[0]; !met[next] {
+			met[next] = true
+			r.again = append(r.again, next)
 		}
 	}
+	if len(r.again)*len(r.leads) > mostLandings {
+		r.leave("too many calls that may return again")
+	}
 }
+
+// mostLandings is how many ways there may be from a routine's calls to places behind calls that may
+// return again.
+const mostLandings = 1 << 20
 
 // choose settles probes for all routines. Leaving one out changes what its callers call, so it
 // starts anew then. Leaves, which are left out most often, come first, and what looks beyond one

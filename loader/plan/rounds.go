@@ -388,6 +388,9 @@ func (r *Routine) findCounters() {
 	}
 }
 
+// mostCounted is how many loops of a routine may run uncounted: each costs a search of what leads to it.
+const mostCounted = 1000
+
 // countable lists the loops of one block whose rounds other words than theirs may tell, the dearest
 // first.
 func (r *Routine) countable(must []bool) (loops []int) {
@@ -397,7 +400,7 @@ func (r *Routine) countable(must []bool) (loops []int) {
 		}
 	}
 	slices.SortFunc(loops, func(a, b int) int { return cmp.Or(cmp.Compare(r.price(b), r.price(a)), a-b) })
-	return loops
+	return loops[:min(len(loops), mostCounted)]
 }
 
 // fill puts a probe on a way near a loop where it can carry what tells the loop's rounds.
