@@ -2,7 +2,10 @@ package query
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"wpptrace/compress/wpp"
 )
@@ -35,5 +38,36 @@ func TestCaveats(t *testing.T) {
 		if got := Caveats(s, c.names...); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, want %q", c.names, got, c.want)
 		}
+	}
+}
+
+// A rule, or an order, with what was not observed in it was told to be kept, broken or never.
+func TestUnobservedIsUnknown(t *testing.T) {
+	s := letters("aab")
+	s.Routines = append(s.Routines, wpp.Routine{Name: "main", Entry: 0x9000, LeftOut: "not selected", Paths: 1})
+	for rule, want := range map[string]RuleReport{
+		"a before b":                        {Kept: true},
+		"main before b":                     {Unknown: []string{"main"}},
+		"every main() followed by b":        {Unknown: []string{"main()"}},
+		"never a main":                      {Unknown: []string{"main"}},
+		"a and main#0 balanced":             {Unknown: []string{"main#0"}},
+		"every a followed by b before main": {Unknown: []string{"main"}},
+	} {
+		want.Rule, want.Witnesses = rule, []Violation{}
+		r, err := CheckRules(s, []string{rule})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff(want, r.Rules[0]); diff != "" {
+			t.Errorf("%s: %s", rule, diff)
+		}
+	}
+	o, err := PathOrder(s, "a", "main")
+	if err != nil || !slices.Equal(o.Unknown, []string{"main"}) || o.PRan > 0 || o.EverP || o.EverQ {
+		t.Errorf("%+v, %v", o, err)
+	}
+	var text strings.Builder
+	if err := WriteOrder(&text, s, o); err != nil || strings.Count(text.String(), ": unknown; not both were observed\n") != 2 {
+		t.Errorf("%q, %v", text.String(), err)
 	}
 }

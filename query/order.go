@@ -23,7 +23,8 @@ type Order struct {
 	AlwaysP    bool        `json:"always_p_first"`
 	EverQ      bool        `json:"ever_q_first"`
 	AlwaysQ    bool        `json:"always_q_first"`
-	FirstAfter []Violation `json:"-"` // the first Q behind a P and what ran from that P on; then the first P behind a Q; empty where there is none
+	Unknown    []string    `json:"unknown,omitempty"` // names of routines that were not observed: nothing else is known
+	FirstAfter []Violation `json:"-"`                 // the first Q behind a P and what ran from that P on; then the first P behind a Q; empty where there is none
 }
 
 // PathOrder tells whether P ever, or always, runs before Q, and Q before P, in the threads with
@@ -42,6 +43,10 @@ func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (*Order, error) {
 		if numbers[i], err = names.add(name); err != nil {
 			return nil, fmt.Errorf("order of %s and %s: %w", printable(p), printable(q), err)
 		}
+	}
+	if o.Unknown = names.unobserved(); len(o.Unknown) > 0 {
+		o.FirstAfter = make([]Violation, 2)
+		return o, nil
 	}
 	frequencies := newFrequencies(newForests(s, threads))
 	for sym, mask := range names.mask {
@@ -159,7 +164,10 @@ func WriteOrder(w io.Writer, s *wpp.Snapshot, o *Order) error {
 			how = "sometimes"
 		}
 		behind := fmt.Sprintf(": %s; %d of %s had one before", how, after, plural(ran, "time"))
-		if ran == 0 {
+		switch {
+		case len(o.Unknown) > 0:
+			behind = ": unknown; not both were observed"
+		case ran == 0:
 			behind = ": never; the second did not run"
 		}
 		half := (TableColumns - len(" before ") - len(behind)) / 2

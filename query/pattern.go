@@ -81,6 +81,21 @@ func (a *atoms) add(name string) (int, error) {
 	return n, nil
 }
 
+// unobserved returns the names all of whose routines were not observed: what they name may have run.
+func (a *atoms) unobserved() (names []string) {
+	for _, name := range a.names {
+		routines, _ := a.split(name)
+		hidden := len(routines) > 0
+		for r := range routines {
+			hidden = hidden && a.labels.snapshot.Routines[r].LeftOut != ""
+		}
+		if hidden {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // isName reports whether a text names paths of the snapshot.
 func (a *atoms) isName(text string) bool {
 	if a.labels == nil {

@@ -21,10 +21,11 @@ type RulesReport struct {
 // A RuleReport says whether the threads keep a rule.
 type RuleReport struct {
 	Rule       string      `json:"rule"`
-	Kept       bool        `json:"kept"`       // nothing breaks it, and nothing is open
-	Violations uint64      `json:"violations"` // in all threads
-	Open       uint64      `json:"open"`       // what may have been kept before a record began, or in a gap, or may be yet where it ends of a thread that ran on: no violations
-	Witnesses  []Violation `json:"witnesses"`  // the first of each thread that breaks the rule or, if it does not, leaves it open
+	Kept       bool        `json:"kept"`              // nothing breaks it, and nothing is open
+	Unknown    []string    `json:"unknown,omitempty"` // its names of routines that were not observed: nothing else is known of it
+	Violations uint64      `json:"violations"`        // in all threads
+	Open       uint64      `json:"open"`              // what may have been kept before a record began, or in a gap, or may be yet where it ends of a thread that ran on: no violations
+	Witnesses  []Violation `json:"witnesses"`         // the first of each thread that breaks the rule or, if it does not, leaves it open
 }
 
 // A Violation is where a thread breaks a rule first, or leaves it open.
@@ -74,6 +75,8 @@ func violation(why string, o Occurrence, c *Cursor) Violation {
 // "{N}", "{N,M}" and parentheses. Marks are skipped, but in "never REGEX", where nothing matches
 // across one.
 //
+// Of a rule that names what was not observed nothing is known.
+//
 // Each rule takes time in proportion to the right-hand sides, times the states of its automaton
 // that their rules are met in; those that are balanced once, whatever N. Memory is bounded, and
 // CheckRules fails where that does not suffice. A witness takes as much again at most.
@@ -103,9 +106,13 @@ func ValidateRule(text string) error {
 }
 
 func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport, error) {
-	check, err := readRule(newAtoms(s), text)
+	names := newAtoms(s)
+	check, err := readRule(names, text)
 	if err != nil {
 		return nil, err
+	}
+	if hidden := names.unobserved(); len(hidden) > 0 {
+		return &RuleReport{Rule: text, Unknown: hidden, Witnesses: []Violation{}}, nil
 	}
 	report := &RuleReport{Rule: text, Kept: true, Witnesses: []Violation{}}
 	for _, t := range threads {
@@ -358,6 +365,8 @@ func WriteRules(w io.Writer, s *wpp.Snapshot, r *RulesReport) error {
 		switch {
 		case rule.Kept:
 			writeFitted(out, "kept    ", rule.Rule, "")
+		case len(rule.Unknown) > 0:
+			writeFitted(out, "unknown ", rule.Rule, ": not all of it was observed")
 		case rule.Violations == 0:
 			writeFitted(out, "open    ", rule.Rule, ": "+plural(rule.Open, "time"))
 		case rule.Open == 0:

@@ -30,6 +30,9 @@ COST    by how much it cost more in the second; with --share, of all that ran th
 COUNT   how often it ran in the first, THEN in the second`,
 		Args: exactly(2, "two snapshots"),
 		RunE: func(c *cobra.Command, args []string) error {
+			if q.Top < 0 {
+				return usagef("--top %d is below 0", q.Top)
+			}
 			if err := q.Hot.Validate(); err != nil {
 				return usageError{err}
 			}

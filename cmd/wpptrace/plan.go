@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -136,8 +138,11 @@ func (q *planQuery) answer(stderr io.Writer, args []string) (*planReport, error)
 func openProgram(pid int, args []string) (exe *os.File, name string, err error) {
 	if len(args) == 1 {
 		exe, _, err = image.OpenRegular(args[0])
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			err = fmt.Errorf("plan probes: %w: name a program's file by its path, or a running process with -p", err)
+		case err != nil:
+			err = fmt.Errorf("plan probes: %w", err)
 		}
 		return exe, filepath.Base(args[0]), err
 	}
