@@ -175,7 +175,7 @@ func stepped(p *plan.Plan) (share float64, most *plan.Routine) {
 func tooDear(p *plan.Plan) (share float64, most *plan.Routine) {
 	all, sum, least := 0.0, 0.0, 0.0
 	for _, r := range p.Routines {
-		if r.Cause == plan.NotSelected {
+		if !r.Observed() && r.Cause != plan.TooDear { // how often it runs is not known
 			continue
 		}
 		insns := 0.0

@@ -139,10 +139,10 @@ func openProgram(pid int, args []string) (exe *os.File, name string, err error) 
 	if len(args) == 1 {
 		exe, _, err = image.OpenRegular(args[0])
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			err = fmt.Errorf("plan probes: %w: name a program's file by its path, or a running process with -p", err)
-		case err != nil:
+		case errors.Is(err, fs.ErrPermission):
 			err = fmt.Errorf("plan probes: %w", err)
+		case err != nil:
+			err = fmt.Errorf("plan probes: %w: name a program's file by its path, or a running process with -p", err)
 		}
 		return exe, filepath.Base(args[0]), err
 	}
