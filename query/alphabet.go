@@ -47,7 +47,8 @@ type alphabet struct {
 	cost   []uint64    // by number: instructions; 0 for marks
 	isMark []bool
 	first  []place // by number: where it is met first
-	alone  []bool  // by number: the other snapshot does not know its routine, or leaves it out
+	alone  []bool  // by number: the other snapshot does not have its image, or leaves its routine out
+	differ bool    // there are such
 	labels [2]*labels
 }
 
@@ -86,7 +87,14 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 			}
 		}
 	}
+	x.differ = slices.Contains(x.alone, true)
 	return x
+}
+
+// isUnseen reports whether one of the snapshots may have run some paths unseen: it does not observe
+// one of them or, where there are several, something that the other one has between paths.
+func (x *alphabet) isUnseen(symbols []uint32) bool {
+	return len(symbols) > 1 && x.differ || slices.ContainsFunc(symbols, func(sym uint32) bool { return x.alone[sym] })
 }
 
 // numberHomes numbers the homes of a snapshot's routines, and says which of them it leaves out.

@@ -46,6 +46,8 @@ func TestUnobservedIsUnknown(t *testing.T) {
 	s := letters("aab")
 	s.Routines = append(s.Routines, wpp.Routine{Name: "main", Entry: 0x9000, LeftOut: "not selected", Paths: 1})
 	for rule, want := range map[string]RuleReport{
+		"never (a | main) b":                {Violations: 1}, // whatever main did
+		"never a (!main)":                   {Unknown: []string{"main"}},
 		"a before b":                        {Kept: true},
 		"main before b":                     {Unknown: []string{"main"}},
 		"every main() followed by b":        {Unknown: []string{"main()"}},
@@ -58,12 +60,16 @@ func TestUnobservedIsUnknown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if len(r.Rules[0].Witnesses) > 0 != (want.Violations > 0) {
+			t.Errorf("%s: %+v", rule, r.Rules[0].Witnesses)
+		}
+		r.Rules[0].Witnesses = []Violation{}
 		if diff := gocmp.Diff(want, r.Rules[0]); diff != "" {
 			t.Errorf("%s: %s", rule, diff)
 		}
 	}
 	o, err := PathOrder(s, "a", "main")
-	if err != nil || !slices.Equal(o.Unknown, []string{"main"}) || o.PRan > 0 || o.EverP || o.EverQ {
+	if err != nil || !slices.Equal(o.Unknown, []string{"main"}) || o.PRan != 2 || o.EverP || o.EverQ {
 		t.Errorf("%+v, %v", o, err)
 	}
 	var text strings.Builder

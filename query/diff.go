@@ -20,7 +20,7 @@ const (
 	Gone   Change = "gone"   // it ran only in the first
 	Hotter Change = "hotter" // it cost more in the second
 	Colder Change = "colder" // it cost less in the second
-	Unseen Change = "unseen" // it ran in one; the other does not observe one of its routines
+	Unseen Change = "unseen" // it ran in one; the other does not observe all of it, or what came between
 )
 
 // A DiffQuery says what of two snapshots is compared.
@@ -259,7 +259,7 @@ func (r *DiffReport) change(x *alphabet, d *Difference) Change {
 		order = cmp.Compare(d.ShareA, d.ShareB)
 	}
 	switch {
-	case (d.CountA == 0) != (d.CountB == 0) && slices.ContainsFunc(d.symbols, func(sym uint32) bool { return x.alone[sym] }):
+	case (d.CountA == 0) != (d.CountB == 0) && x.isUnseen(d.symbols):
 		return Unseen
 	case d.CountA == 0 && d.CountB > 0:
 		return New

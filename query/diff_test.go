@@ -38,7 +38,7 @@ func TestDiff(t *testing.T) {
 // What one snapshot does not observe was told to be gone, or new: a routine that it leaves out, a
 // library that is none of its images.
 func TestDiffOfUnobserved(t *testing.T) {
-	a, b := buildOf(letters("xabcabc"), "1"), buildOf(letters("xada"), "1")
+	a, b := buildOf(letters("xabcabc"), "1"), buildOf(letters("xadada"), "1")
 	b.Routines = append(b.Routines, wpp.Routine{Name: "b", Entry: 0x2000, LeftOut: "not selected"})
 	a.Images = append(a.Images, wpp.Image{Name: "/lib/libc.so", BuildID: []byte("2")})
 	a.Routines[3].Image = 1 // c
@@ -47,8 +47,8 @@ func TestDiffOfUnobserved(t *testing.T) {
 		first, second   *wpp.Snapshot
 		paths, subpaths []string
 	}{
-		{a, b, []string{"unseen b 2 0", "unseen c 2 0", "new d 0 1"}, []string{"unseen ab 2 0", "unseen bc 2 0"}},
-		{b, a, []string{"unseen b 0 2", "unseen c 0 2", "gone d 1 0"}, []string{"unseen ab 0 2", "unseen bc 0 2"}},
+		{a, b, []string{"unseen b 2 0", "unseen c 2 0", "new d 0 2", "hotter a 2 3"}, []string{"unseen ab 2 0", "unseen ad 0 2", "unseen bc 2 0", "unseen da 0 2"}},
+		{b, a, []string{"gone d 2 0", "unseen b 0 2", "unseen c 0 2", "colder a 3 2"}, []string{"unseen ad 2 0", "unseen ab 0 2", "unseen da 2 0", "unseen bc 0 2"}},
 	} {
 		r, err := Diff(c.first, c.second, q)
 		if err != nil {

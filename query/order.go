@@ -23,7 +23,7 @@ type Order struct {
 	AlwaysP    bool        `json:"always_p_first"`
 	EverQ      bool        `json:"ever_q_first"`
 	AlwaysQ    bool        `json:"always_q_first"`
-	Unknown    []string    `json:"unknown,omitempty"` // names of routines that were not observed: nothing else is known
+	Unknown    []string    `json:"unknown,omitempty"` // names with routines that were not observed: what is said of the others alone is true, and always of none
 	FirstAfter []Violation `json:"-"`                 // the first Q behind a P and what ran from that P on; then the first P behind a Q; empty where there is none
 }
 
@@ -44,10 +44,7 @@ func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (*Order, error) {
 			return nil, fmt.Errorf("order of %s and %s: %w", printable(p), printable(q), err)
 		}
 	}
-	if o.Unknown = names.unobserved(); len(o.Unknown) > 0 {
-		o.FirstAfter = make([]Violation, 2)
-		return o, nil
-	}
+	o.Unknown = names.unobserved()
 	frequencies := newFrequencies(newForests(s, threads))
 	for sym, mask := range names.mask {
 		n := frequencies.Symbol(uint32(sym))
@@ -80,6 +77,9 @@ func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (*Order, error) {
 			}
 			*part.always = none == 0
 		}
+	}
+	if len(o.Unknown) > 0 {
+		o.AlwaysP, o.AlwaysQ = false, false
 	}
 	return o, nil
 }
@@ -165,7 +165,7 @@ func WriteOrder(w io.Writer, s *wpp.Snapshot, o *Order) error {
 		}
 		behind := fmt.Sprintf(": %s; %d of %s had one before", how, after, plural(ran, "time"))
 		switch {
-		case len(o.Unknown) > 0:
+		case len(o.Unknown) > 0 && !ever:
 			behind = ": unknown; not both were observed"
 		case ran == 0:
 			behind = ": never; the second did not run"

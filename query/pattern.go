@@ -81,16 +81,15 @@ func (a *atoms) add(name string) (int, error) {
 	return n, nil
 }
 
-// unobserved returns the names all of whose routines were not observed: what they name may have run.
+// unobserved returns the names with routines that were not observed: these may have run.
 func (a *atoms) unobserved() (names []string) {
 	for _, name := range a.names {
 		routines, _ := a.split(name)
-		hidden := len(routines) > 0
 		for r := range routines {
-			hidden = hidden && a.labels.snapshot.Routines[r].LeftOut != ""
-		}
-		if hidden {
-			names = append(names, name)
+			if a.labels.snapshot.Routines[r].LeftOut != "" {
+				names = append(names, name)
+				break
+			}
 		}
 	}
 	return names

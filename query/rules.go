@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
@@ -75,7 +76,8 @@ func violation(why string, o Occurrence, c *Cursor) Violation {
 // "{N}", "{N,M}" and parentheses. Marks are skipped, but in "never REGEX", where nothing matches
 // across one.
 //
-// Of a rule that names what was not observed nothing is known.
+// Of a rule that names what was not observed nothing is known, but that a stretch has run that never
+// was to.
 //
 // Each rule takes time in proportion to the right-hand sides, times the states of its automaton
 // that their rules are met in; those that are balanced once, whatever N. Memory is bounded, and
@@ -111,9 +113,6 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 	if err != nil {
 		return nil, err
 	}
-	if hidden := names.unobserved(); len(hidden) > 0 {
-		return &RuleReport{Rule: text, Unknown: hidden, Witnesses: []Violation{}}, nil
-	}
 	report := &RuleReport{Rule: text, Kept: true, Witnesses: []Violation{}}
 	for _, t := range threads {
 		v, err := check(t, BeginsMidway(s, t))
@@ -127,7 +126,16 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 			report.Witnesses = append(report.Witnesses, v.first)
 		}
 	}
+	if hidden := names.unobserved(); len(hidden) > 0 && (report.Violations == 0 || !isSure(text)) {
+		return &RuleReport{Rule: text, Unknown: hidden, Witnesses: []Violation{}}, nil
+	}
 	return report, nil
+}
+
+// isSure reports whether what breaks a rule does so whatever else has run: a stretch of what is never
+// to run, unless it is one for what it lacks.
+func isSure(rule string) bool {
+	return strings.HasPrefix(rule, "never ") && !strings.Contains(rule, " after ") && !strings.Contains(rule, "!")
 }
 
 // readRule returns what checks a rule.

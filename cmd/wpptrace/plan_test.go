@@ -209,7 +209,7 @@ int main(void)
 		}
 		return told
 	}
-	warning := regexp.MustCompile(`\d\d% of the instructions that ran in \S+ are in routines left out, most in compare: .*--complete`)
+	warning := regexp.MustCompile(`\d\d% of the instructions that ran in \S+, of what is to be observed, are in routines left out, most in compare: .*--complete`)
 	if told := record("first"); warning.MatchString(told) {
 		t.Errorf("told %q without weights", told)
 	}

@@ -255,7 +255,7 @@ type routineReport struct {
 	Name    string  `json:"name"`
 	Entry   uint64  `json:"entry"`
 	Blocks  int     `json:"blocks"`
-	Paths   float64 `json:"acyclic_paths,omitempty"` // none where it is not observed
+	Paths   float64 `json:"acyclic_paths,omitempty"` // none where it is not observed, or they cannot be numbered
 	Probes  int     `json:"probes"`
 	LeftOut string  `json:"left_out,omitempty"`
 }

@@ -150,7 +150,9 @@ func (r *recording) beginThread(id uint32, started uint64) *thread {
 		sink = r.raw.besides(sink, t)
 	}
 	t.words = r.decoder.Thread(sink, int(id) == r.process.PID)
-	r.threads[id] = t
+	if last := r.threads[id]; last == nil || last.started < started {
+		r.threads[id] = t
+	}
 	i, _ := r.find(id, started)
 	r.all = slices.Insert(r.all, i, t)
 	return t
@@ -205,15 +207,11 @@ func (r *recording) addLosses() error {
 	if err != nil {
 		return err
 	}
-	live, err := r.liveThreads()
-	if err != nil {
-		return err
-	}
 	for _, l := range losses {
 		if r.only != nil && !r.only[l.Thread] {
 			continue
 		}
-		if t, isNew := r.addLoss(l); isNew && !live[t.id] {
+		if t, isNew := r.addLoss(l); isNew && !r.lives(t) {
 			t.end()
 		}
 	}
@@ -227,7 +225,11 @@ func (r *recording) addLoss(l attach.Loss) (t *thread, isNew bool) {
 		r.beginThread(l.Thread, l.Started)
 	}
 	t = r.all[i]
-	if l.Lost > t.lost {
+	switch {
+	case l.Lost <= t.lost:
+	case t.words == nil:
+		t.amiss++
+	default:
 		t.hits = l.Hits
 		t.gap(l.Lost - t.lost)
 		t.skipped = true

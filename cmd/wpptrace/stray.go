@@ -35,29 +35,28 @@ func (r *recording) endStrays() (err error) {
 
 // strays returns the threads that are none of the process any more, but have not been ended.
 func (r *recording) strays() (list []*thread, err error) {
-	live, err := r.liveThreads()
-	if err != nil {
+	live := map[uint32]bool{}
+	ids, err := r.process.Threads()
+	if err != nil && r.process.Alive() {
 		return nil, err
 	}
+	for _, id := range ids {
+		live[uint32(id)] = true
+	}
 	for _, t := range r.all {
-		if t.words != nil && (!live[t.id] || r.threads[t.id] != t) {
+		if t.words == nil || live[t.id] && r.threads[t.id] == t {
+			continue
+		}
+		if !r.lives(t) { // a list that is read while threads end may miss one that does not
 			list = append(list, t)
 		}
 	}
 	return list, nil
 }
 
-// liveThreads returns the numbers of the threads that the process has.
-func (r *recording) liveThreads() (live map[uint32]bool, err error) {
-	ids, err := r.process.Threads()
-	if err != nil && r.process.Alive() {
-		return nil, err
-	}
-	live = map[uint32]bool{}
-	for _, id := range ids {
-		live[uint32(id)] = true
-	}
-	return live, nil
+// lives reports whether a thread is one of the process still, as far as is known. Cost: some us.
+func (r *recording) lives(t *thread) bool {
+	return r.threads[t.id] == t && r.process.HasThread(int(t.id))
 }
 
 // endWithLosses ends threads of which all has been read; with what they lost last, if their ends

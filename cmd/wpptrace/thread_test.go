@@ -126,6 +126,30 @@ func TestLossesGoToTheirThreads(t *testing.T) {
 	}
 }
 
+// An earlier life of a thread's number that is met late, by what it has lost or left, once took the
+// place of the one that lives.
+func TestEarlierLifeIsMetLate(t *testing.T) {
+	r := offline(t)
+	word := first(r.program.plan)
+	self := uint32(os.Getpid())
+	r.take(batch(t, self, 300, 1, 0, word...))
+	r.addLoss(attach.Loss{Thread: self, Started: 100, Hits: 5, Lost: 5})
+	r.take(batch(t, self, 200, 1, 0, word...))
+	strays, err := r.strays()
+	if err != nil || len(strays) != 2 || strays[0].started != 100 || strays[1].started != 200 {
+		t.Errorf("%d strays, %v; want those that began at 100 and 200", len(strays), err)
+	}
+	if th := r.threads[self]; th.started != 300 || !r.lives(th) {
+		t.Errorf("%d has the number, which began at %d", self, th.started)
+	}
+	for _, th := range strays {
+		th.end()
+	}
+	if th, _ := r.addLoss(attach.Loss{Thread: self, Started: 100, Hits: 9, Lost: 9}); th.amiss != 1 || th.lost != 5 {
+		t.Errorf("a loss after the end: %+v", th)
+	}
+}
+
 // A batch that does not follow the one before it, and one that says less or more than it counts,
 // are no lossless record.
 func TestBatchesThatDoNotAddUp(t *testing.T) {

@@ -3,6 +3,8 @@ package plan
 import (
 	"cmp"
 	"slices"
+
+	"wpptrace/loader/cfg"
 )
 
 // Unless Options.Complete is set, single-stepped probes may make steppedShare of all expected hits,
@@ -64,12 +66,12 @@ func (t *thinning) begin(insns float64) {
 	}
 }
 
-// TooDear is the cause of what is left out unless Options.Complete is set.
-const TooDear = "needs a single-stepped probe (--complete admits it)"
+const tooDearAt = "needs a single-stepped probe at %x (--complete admits it)"
 
-func (d weight) drop() {
-	d.leave("needs a single-stepped probe at %x (--complete admits it)", d.at)
-}
+// TooDear is the cause of what is left out unless Options.Complete is set.
+var _, TooDear = cfg.FormatReason(tooDearAt, 0)
+
+func (d weight) drop() { d.leave(tooDearAt, d.at) }
 
 // round leaves out those first that lose the least by it. It reports whether it left out any.
 func (t *thinning) round() (leftOut bool) {

@@ -306,6 +306,12 @@ func (p *Process) Threads() ([]int, error) {
 	return ids, nil
 }
 
+// HasThread reports whether the process has a thread of this id.
+func (p *Process) HasThread(tid int) bool {
+	_, err := os.Lstat(p.proc(fmt.Sprintf("task/%d", tid)))
+	return err == nil
+}
+
 // Stopped reports whether all threads are stopped, or at their end. Cost: some 10 us for each that is.
 func (p *Process) Stopped() bool { return p.allAre("TtZX") }
 
