@@ -21,6 +21,9 @@ type pattern struct {
 	most  int        // of a repetition; unbounded: no limit
 }
 
+// negates reports whether the pattern is about what a path is not.
+func (p *pattern) negates() bool { return p.not || slices.ContainsFunc(p.of, (*pattern).negates) }
+
 type patternOp int
 
 const (

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
@@ -103,13 +102,13 @@ func CheckRules(s *wpp.Snapshot, rules []string, tids ...int) (*RulesReport, err
 
 // ValidateRule fails where a rule makes no sense, whatever the snapshot.
 func ValidateRule(text string) error {
-	_, err := readRule(withoutSnapshot(), text)
+	_, _, err := readRule(withoutSnapshot(), text)
 	return err
 }
 
 func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport, error) {
 	names := newAtoms(s)
-	check, err := readRule(names, text)
+	r, check, err := readRule(names, text)
 	if err != nil {
 		return nil, err
 	}
@@ -126,29 +125,27 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 			report.Witnesses = append(report.Witnesses, v.first)
 		}
 	}
-	if hidden := names.unobserved(); len(hidden) > 0 && (report.Violations == 0 || !isSure(text)) {
+	if hidden := names.unobserved(); len(hidden) > 0 && (report.Violations == 0 || !r.isSure()) {
 		return &RuleReport{Rule: text, Unknown: hidden, Witnesses: []Violation{}}, nil
 	}
 	return report, nil
 }
 
-// isSure reports whether what breaks a rule does so whatever else has run: a stretch of what is never
+// isSure reports whether what breaks the rule does so whatever else has run: a stretch of what is never
 // to run, unless it is one for what it lacks.
-func isSure(rule string) bool {
-	return strings.HasPrefix(rule, "never ") && !strings.Contains(rule, " after ") && !strings.Contains(rule, "!")
-}
+func (r *rule) isSure() bool { return r.kind == absent && !r.regex.negates() }
 
-// readRule returns what checks a rule.
-func readRule(names *atoms, text string) (checker, error) {
+// readRule returns a rule, and what checks it.
+func readRule(names *atoms, text string) (*rule, checker, error) {
 	r, err := parseRule(names, text)
 	if err != nil {
-		return nil, ruleError(text, err)
+		return nil, nil, ruleError(text, err)
 	}
 	check, err := r.checker(names)
 	if err != nil {
-		return nil, ruleError(text, err)
+		return nil, nil, ruleError(text, err)
 	}
-	return check, nil
+	return r, check, nil
 }
 
 func ruleError(text string, err error) error { return fmt.Errorf("rule %q: %w", printable(text), err) }

@@ -184,8 +184,10 @@ func (j *job) tellPlan() {
 	if bytes, share := unlisted(p); share > much && bytes > usual {
 		j.say("%d bytes of its code, %.0f%%, are in no routine, as start-up code and what has no unwind information: they are not observed", bytes, 100*share)
 	}
-	if share, most := tooDear(p); j.selection.weights != "" && share > much { // estimates are too rough for that
-		j.say("%.0f%% of the instructions that ran in %s, of what is to be observed, are in routines left out, most in %s: they need single-stepped probes, which --complete admits", 100*share, j.selection.weights, query.Fit(most.Name, 60))
+	if j.selection.weights != "" { // estimates are too rough for that
+		if share, most := tooDear(p); share > much {
+			j.say("%.0f%% of the instructions that ran in %s, of what is to be observed, are in routines left out, most in %s: they need single-stepped probes, which --complete admits", 100*share, j.selection.weights, query.Fit(most.Name, 60))
+		}
 	}
 	if took := j.session.Way().Removal(len(p.Sites)); took > time.Second {
 		j.say("on this kernel, before Linux 6.6, taking the probes out takes %.0f s, which nothing can hurry; until then others that run the program are slowed down too", took.Seconds())
