@@ -3,11 +3,11 @@ package main
 import (
 	"encoding/binary"
 	"os"
-	"runtime"
 	"testing"
 
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/spill"
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
@@ -72,11 +72,11 @@ func TestThreadsThatEnd(t *testing.T) {
 	r := offline(t)
 	words := append(first(r.program.plan), wire.MakeEnd(wire.Outside, 0))
 	r.take(batch(t, 1, 1, 1, 0, words...)) // tables that all share
-	before := heap()
+	before := testenv.Heap()
 	for i := range uint64(threads) {
 		r.take(batch(t, uint32(10+i%1000), 10+i, 1, 0, words...))
 	}
-	if grown := (heap() - before) / threads; grown > most {
+	if grown := (testenv.Heap() - before) / threads; grown > most {
 		t.Errorf("a thread that has ended takes %d bytes, more than %d", grown, most)
 	}
 	if len(r.all) != threads+1 || len(r.threads) > 1001 {
@@ -87,15 +87,6 @@ func TestThreadsThatEnd(t *testing.T) {
 			t.Fatalf("thread %d, started at %d: %+v", th.id, th.started, th)
 		}
 	}
-}
-
-func heap() uint64 {
-	var m runtime.MemStats
-	for range 2 { // a grammar goes after its finalizer has run
-		runtime.GC()
-	}
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 // What a thread lost last is added to that thread, not to a later one with its number; one of which

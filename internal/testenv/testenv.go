@@ -4,6 +4,7 @@ package testenv
 
 import (
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -36,4 +37,19 @@ func ThreadTime() time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
 	return time.Duration(t.Nano())
+}
+
+// Heap is how many bytes of the heap are in use once what nothing refers to is gone, objects with
+// finalizers too. It takes a few garbage collections. Nothing else may allocate meanwhile.
+func Heap() int {
+	for range 2 { // finalizers run a collection's batch after the other: the second of these runs after all of the first
+		ran := make(chan struct{})
+		runtime.SetFinalizer(&struct{ ran chan struct{} }{ran}, func(*struct{ ran chan struct{} }) { close(ran) })
+		runtime.GC()
+		<-ran
+	}
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 )
 
@@ -34,4 +35,19 @@ func TestWithoutAProgram(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestHeapIsWithoutWhatHasFinalizers(t *testing.T) {
+	const large = 1 << 20
+	type object struct{ bytes [large]byte }
+	before := Heap()
+	var kept *object
+	for range 16 {
+		kept = new(object)
+		runtime.SetFinalizer(kept, func(o *object) { o.bytes[0]++ })
+	}
+	if grown := Heap() - before; grown < large*3/4 || grown > large*5/4 {
+		t.Errorf("one object of %d bytes is kept, and %d are in use", large, grown)
+	}
+	runtime.KeepAlive(kept)
 }
