@@ -18,13 +18,13 @@ type graph struct {
 	covers groups  // by block: the edges that a probe there tells of
 }
 
-// enter and leave are the nodes ENTRY and EXIT.
-func (g *graph) enter() int { return len(g.r.Blocks) }
-func (g *graph) leave() int {
+// entry and exit are the nodes ENTRY and EXIT.
+func (g *graph) entry() int { return len(g.r.Blocks) }
+func (g *graph) exit() int {
 	if g.r.Silent {
 		return len(g.r.Blocks) + 1
 	}
-	return g.enter()
+	return g.entry()
 }
 
 func newGraph(r *Routine) *graph {
@@ -33,14 +33,14 @@ func newGraph(r *Routine) *graph {
 		g.out[v] = int32(len(g.edges))
 		for _, w := range r.successors(v) {
 			if w == exit {
-				w = g.leave()
+				w = g.exit()
 			}
 			g.edges = append(g.edges, edge{int32(v), int32(w)})
 		}
 	}
 	g.out[len(r.Blocks)] = int32(len(g.edges))
 	for _, b := range r.entries {
-		g.edges = append(g.edges, edge{int32(g.enter()), int32(b)})
+		g.edges = append(g.edges, edge{int32(g.entry()), int32(b)})
 	}
 	g.findCovers()
 	return g
@@ -122,8 +122,8 @@ func newCovering(r *Routine, must []bool) *covering {
 // Orders that are tried at random, where frequencies are measured: estimates are not worth the
 // time.
 const (
-	randomOrders = 60
-	spread       = 0.7 // standard deviation of the logarithm of what prices are multiplied by
+	randomOrders   = 60
+	priceDeviation = 0.7 // standard deviation of the logarithm of what prices are multiplied by
 )
 
 // findOrders finds the orders to try. They are the same at every call.
@@ -140,7 +140,7 @@ func (c *covering) findOrders() {
 	drawn := make([]float64, len(c.prices))
 	for range randomOrders {
 		for b, price := range c.prices {
-			drawn[b] = price * math.Exp(spread*random.NormFloat64())
+			drawn[b] = price * math.Exp(priceDeviation*random.NormFloat64())
 		}
 		add(func(b int) float64 { return drawn[b] })
 	}

@@ -57,7 +57,7 @@ func frequencies(r *cfg.Routine) []float64 {
 		if f.loops.header[v] && !f.dispatches(v) {
 			freq[v] = min(freq[v]*loopRounds, mostRounds)
 		}
-		f.spread(v, freq)
+		f.handOn(v, freq)
 	}
 	for v := range freq {
 		freq[v] = max(freq[v], leastFreq)
@@ -134,8 +134,8 @@ func (f *flow) isRoundByTables(header int32) bool {
 	return true
 }
 
-// spread hands a block's frequency to its successors.
-func (f *flow) spread(v int32, freq []float64) {
+// handOn hands a block's frequency to its successors.
+func (f *flow) handOn(v int32, freq []float64) {
 	succ := f.r.Blocks[v].Succ
 	f.weights = f.weights[:0]
 	total := 0.0

@@ -154,7 +154,7 @@ func (r *Routine) Observed() bool { return r.LeftOut == "" }
 // MayBeRoot reports whether code that is not observed may have called the routine, or jumped to it.
 func (r *Routine) MayBeRoot() bool { return r.rootable }
 
-func (r *Routine) leave(format string, args ...any) {
+func (r *Routine) leaveOut(format string, args ...any) {
 	r.LeftOut, r.Cause = cfg.FormatReason(format, args...)
 }
 
@@ -205,7 +205,7 @@ const NotSelected = "not selected"
 func (p *Plan) leaveUnselected(selects func(r *cfg.Routine) bool) {
 	for _, r := range p.Routines {
 		if r.Observed() && !selects(r.Routine) {
-			r.leave(NotSelected)
+			r.leaveOut(NotSelected)
 		}
 	}
 }
@@ -234,7 +234,7 @@ func (r *Routine) prepare(w *Weights) {
 		}
 	}
 	if len(r.again)*len(r.leads) > mostLandings {
-		r.leave("too many calls that may return again")
+		r.leaveOut("too many calls that may return again")
 	}
 }
 

@@ -118,7 +118,7 @@ func (r *Routine) probe(b int) bool {
 	}
 	p, ok := r.seat(b)
 	if !ok {
-		r.leave("no place for a probe in the block at %x", r.Blocks[b].Lo)
+		r.leaveOut("no place for a probe in the block at %x", r.Blocks[b].Lo)
 		return false
 	}
 	r.probed[b] = p

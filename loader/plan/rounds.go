@@ -283,9 +283,9 @@ func (r *Routine) seatOf(n int) int {
 // it: nothing, if it does in more than one way.
 func (r *Routine) rolesBefore(s *search, word int, from []int, loops map[int]*counting) {
 	several := func(n int) bool { return false }
-	if met := s.spread(from); len(met) > 0 {
+	if met := s.flood(from); len(met) > 0 {
 		behind := newSearch(r)
-		behind.spread(met)
+		behind.flood(met)
 		several = func(n int) bool { return *behind.at(n) != unseen }
 	}
 	for _, n := range s.queue {
@@ -301,9 +301,9 @@ func (r *Routine) rolesBefore(s *search, word int, from []int, loops map[int]*co
 	}
 }
 
-// spread visits what silence leads to from some nodes in the same activation, and reports the nodes
+// flood visits what silence leads to from some nodes in the same activation, and reports the nodes
 // that it came to again.
-func (s *search) spread(from []int) (met []int) {
+func (s *search) flood(from []int) (met []int) {
 	s.reset()
 	for _, n := range from {
 		if *s.at(n) == unseen {

@@ -246,7 +246,7 @@ func (r *Routine) tellEntry(s *search) (changed bool) {
 			}
 		}
 		if b == exit {
-			r.leave("no place for a probe that tells a new activation from the one before: see the block at %x", r.address(way[0]))
+			r.leaveOut("no place for a probe that tells a new activation from the one before: see the block at %x", r.address(way[0]))
 			break
 		}
 		r.probe(b)
@@ -447,7 +447,7 @@ func (r *Routine) probeOn(way []int) {
 		}
 	}
 	if best == exit {
-		r.leave("no place for a probe on the way to the block at %x", r.address(way[0]))
+		r.leaveOut("no place for a probe on the way to the block at %x", r.address(way[0]))
 		return
 	}
 	r.probe(best)

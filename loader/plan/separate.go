@@ -305,7 +305,7 @@ func (r *Routine) tellApart(a, b []int) {
 	case best != exit:
 		r.probe(best)
 	default:
-		r.leave("two silent ways to the block at %x, and no place for a probe on them", r.address(a[0]))
+		r.leaveOut("two silent ways to the block at %x, and no place for a probe on them", r.address(a[0]))
 	}
 }
 

@@ -71,7 +71,7 @@ const tooDearAt = "needs a single-stepped probe at %x (--complete admits it)"
 // TooDear is the cause of what is left out unless Options.Complete is set.
 var _, TooDear = cfg.FormatReason(tooDearAt, 0)
 
-func (d weight) drop() { d.leave(tooDearAt, d.at) }
+func (d weight) drop() { d.leaveOut(tooDearAt, d.at) }
 
 // round leaves out those first that lose the least by it. It reports whether it left out any.
 func (t *thinning) round() (leftOut bool) {
