@@ -65,6 +65,9 @@ func (j *job) open(p *target.Process, used func() (target.Times, error)) error {
 	if err := checkOutput(j.path); err != nil {
 		return err
 	}
+	if j.rawFile != "" && (isAt(j.rawFile, j.path) || isAt(j.rawFile, wpp.Old(j.path))) {
+		return usagef("--raw %s is where the snapshot goes, %s, or the one before: name another file", j.rawFile, j.path)
+	}
 	if _, err := findNamespace(); err != nil {
 		return fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err, namespaceFix)
 	}
@@ -131,6 +134,7 @@ func (j *job) prepare(p *target.Process) error {
 	}
 	if err != nil {
 		session.Close()
+		err = errors.Join(err, j.raw.abandon())
 	}
 	return err
 }
@@ -403,10 +407,9 @@ func (j *job) close() {
 	}
 	j.session.Close()
 	j.out()
-	if err := j.streams.Abandon(); err != nil {
+	if err := errors.Join(j.streams.Abandon(), j.raw.abandon()); err != nil {
 		j.log.Warn("a temporary file stays", "why", err)
 	}
-	j.raw.abandon()
 	j.libraries.close()
 	j.exe.Close()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,23 +20,37 @@ import (
 
 // A rawTrace is the raw trace that a recording writes besides its snapshot.
 type rawTrace struct {
+	path   string
 	file   *os.File
+	hidden string // the name of a file until the recording begins, so that what it replaces is there if that fails
 	writer *raw.Writer
 }
 
 // createRawTrace begins a trace, and tells of all routines: the names of those that never run tell
 // others apart.
 func createRawTrace(path string, r *recording) (*rawTrace, error) {
-	f, err := openRaw(path)
+	t, err := openRawTrace(path)
 	if err != nil {
 		return nil, rawError(path, err)
 	}
-	w := raw.NewWriter(f, func(routine int, path uint64) (ops.Start, ops.End, error) {
+	t.writer = raw.NewWriter(t.file, func(routine int, path uint64) (ops.Start, ops.End, error) {
 		p, err := r.decoder.Path(routine, path)
 		return p.Start, p.End, err
 	})
-	t := &rawTrace{f, w}
 	t.define(r.program.plan)
+	return t, nil
+}
+
+// openRawTrace opens what a trace is written to.
+func openRawTrace(path string) (*rawTrace, error) {
+	f, err := openRaw(path)
+	if err != nil {
+		return nil, err
+	}
+	t := &rawTrace{path: path, file: f}
+	if f.Name() != path {
+		t.hidden = f.Name()
+	}
 	return t, nil
 }
 
@@ -49,26 +64,20 @@ func (t *rawTrace) define(p *plan.Plan) {
 	}
 }
 
-// openRaw makes a file, in the place of one that is there, which becomes path.old: that one may be
-// another's to read, or have another name. Or it takes a pipe, or a device. A link may lead to a
-// pipe, as /dev/fd/63 does, but not to a file.
+// openRaw opens a pipe, or a device; else it makes a file that place puts there. A link may lead to
+// a pipe, as /dev/fd/63 does, but not to a file.
 func openRaw(path string) (*os.File, error) {
-	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
-		if err := os.Rename(path, wpp.Old(path)); err != nil {
-			return nil, err
-		}
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		return f, privilege.Give(f)
-	}
-	if !errors.Is(err, fs.ErrExist) {
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist), err == nil && info.Mode().IsRegular():
+		return createHidden(path)
+	case err != nil:
 		return nil, err
 	}
 	if info, statErr := os.Stat(path); statErr == nil && info.Mode()&fs.ModeNamedPipe != 0 {
 		return openPipe(path)
 	}
-	if f, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
@@ -79,6 +88,36 @@ func openRaw(path string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// createHidden makes a file beside path, with a name of its own.
+func createHidden(path string) (*os.File, error) {
+	dir, base := filepath.Split(path)
+	f, err := os.CreateTemp(filepath.Clean(dir), "."+base+".*")
+	if err != nil {
+		return nil, err
+	}
+	if err := privilege.Give(f); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return f, nil
+}
+
+// place puts the file in its place. One that is there becomes path.old: that one may be another's to
+// read, or have another name. There may be no trace.
+func (t *rawTrace) place() error {
+	if t == nil || t.hidden == "" {
+		return nil
+	}
+	err := os.Rename(t.path, wpp.Old(t.path))
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = os.Rename(t.hidden, t.path)
+	}
+	if err != nil {
+		return rawError(t.path, err)
+	}
+	t.hidden = ""
+	return nil
 }
 
 // pipePatience is how long a pipe is waited for that nobody has opened to read it.
@@ -109,16 +148,32 @@ func (t *rawTrace) end() error {
 		err = closeErr
 	}
 	if err != nil {
-		return rawError(t.file.Name(), err)
+		return rawError(t.path, err)
 	}
 	return nil
 }
 
-// abandon leaves the trace as it is, cut off unless it has ended.
-func (t *rawTrace) abandon() {
-	if t != nil {
-		t.file.Close()
+// abandon leaves the trace as it is, cut off unless it has ended; if the recording has not begun,
+// there is none.
+func (t *rawTrace) abandon() error {
+	switch {
+	case t == nil:
+		return nil
+	case t.hidden != "":
+		return errors.Join(t.file.Close(), os.Remove(t.hidden))
 	}
+	t.file.Close() // again, if it has ended
+	return nil
+}
+
+// isAt reports whether a trace at path would be one file with another.
+func isAt(path, other string) bool {
+	a, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(filepath.Dir(other))
+	return err == nil && os.SameFile(a, b) && filepath.Base(path) == filepath.Base(other)
 }
 
 var errLinked = errors.New("it is a link to a regular file, which is not written through")

@@ -158,12 +158,13 @@ func TestRawTraceFollowsNoLink(t *testing.T) {
 		{link, errLinked},
 		{filepath.Join(dir, "no", "such"), unix.ENOENT},
 	} {
-		f, err := openRaw(c.path)
+		trace, err := openRawTrace(c.path)
 		if !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.path, err, c.err)
 		}
 		if err == nil {
-			f.Close()
+			must(t, trace.place())
+			must(t, trace.abandon())
 		}
 	}
 	if left, err := os.ReadFile(precious); string(left) != "old" {
@@ -179,10 +180,11 @@ func TestRawTraceReplacesAFile(t *testing.T) {
 	must(t, os.WriteFile(precious, []byte("old"), 0o666))
 	must(t, os.Chown(precious, 65534, 65534))
 	must(t, os.Link(precious, path))
-	f, err := openRaw(path)
+	trace, err := openRawTrace(path)
 	must(t, err)
-	defer f.Close()
-	info, err := f.Stat()
+	must(t, trace.place())
+	must(t, trace.abandon())
+	info, err := os.Stat(path)
 	must(t, err)
 	if stat := info.Sys().(*syscall.Stat_t); info.Mode() != 0o600 || int(stat.Uid) != os.Geteuid() {
 		t.Errorf("mode %v, user %d", info.Mode(), stat.Uid)
@@ -191,5 +193,26 @@ func TestRawTraceReplacesAFile(t *testing.T) {
 		if left, err := os.ReadFile(name); string(left) != "old" {
 			t.Errorf("%s is now %q, %v", name, left, err)
 		}
+	}
+}
+
+// TestRawTraceOfNothing: two recordings that were interrupted before they began left empty files in
+// the place of a trace, and of the one before.
+func TestRawTraceOfNothing(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.raw")
+	for name, content := range map[string]string{path: "new", wpp.Old(path): "old"} {
+		must(t, os.WriteFile(name, []byte(content), 0o600))
+	}
+	trace, err := openRawTrace(path)
+	must(t, err)
+	must(t, trace.abandon())
+	for name, content := range map[string]string{path: "new", wpp.Old(path): "old"} {
+		if left, err := os.ReadFile(name); string(left) != content {
+			t.Errorf("%s is now %q, %v", name, left, err)
+		}
+	}
+	if left, err := os.ReadDir(dir); len(left) != 2 {
+		t.Errorf("%v, %v", left, err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -171,8 +170,6 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 		return usagef("both --follow-fork and %s: that is for one process: give one of them", o.alone())
 	case o.output == "-":
 		return usagef("-o -: a snapshot is a file: name one")
-	case o.rawFile != "" && filepath.Clean(o.rawFile) == filepath.Clean(o.output):
-		return usagef("both -o and --raw %s: name two files", o.output)
 	case o.rawFile == "-":
 		return usagef("--raw -: a raw trace goes to a file: name one, or a named pipe")
 	case o.limit < 0:

@@ -71,6 +71,9 @@ func newRecording(p *program, process *target.Process, session *attach.Session, 
 
 // begin starts the reports of the session. fromStart says that the process has not run yet.
 func (r *recording) begin(fromStart bool) error {
+	if err := r.raw.place(); err != nil {
+		return err
+	}
 	used, err := r.used()
 	if err != nil {
 		return gone(r.process, err)
