@@ -21,8 +21,16 @@ type pattern struct {
 	most  int        // of a repetition; unbounded: no limit
 }
 
-// negates reports whether the pattern is about what a path is not.
-func (p *pattern) negates() bool { return p.not || slices.ContainsFunc(p.of, (*pattern).negates) }
+// isOneOf reports whether the pattern is one path out of some that it names.
+func (p *pattern) isOneOf() bool {
+	switch p.op {
+	case onePath:
+		return !p.not
+	case repetition:
+		return false
+	}
+	return (p.op == choice || len(p.of) == 1) && !slices.ContainsFunc(p.of, func(part *pattern) bool { return !part.isOneOf() })
+}
 
 type patternOp int
 

@@ -75,8 +75,8 @@ func violation(why string, o Occurrence, c *Cursor) Violation {
 // "{N}", "{N,M}" and parentheses. Marks are skipped, but in "never REGEX", where nothing matches
 // across one.
 //
-// Of a rule that names what was not observed nothing is known, but that a stretch has run that never
-// was to.
+// Of a rule that names what was not observed nothing is known, but that a path has run that never
+// was to, or after one that it never was to run after.
 //
 // Each rule takes time in proportion to the right-hand sides, times the states of its automaton
 // that their rules are met in; those that are balanced once, whatever N. Memory is bounded, and
@@ -131,9 +131,11 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 	return report, nil
 }
 
-// isSure reports whether what breaks the rule does so whatever else has run: a stretch of what is never
-// to run, unless it is one for what it lacks.
-func (r *rule) isSure() bool { return r.kind == absent && !r.regex.negates() }
+// isSure reports whether what breaks the rule does so whatever else has run, be it between what is
+// known to have.
+func (r *rule) isSure() bool {
+	return r.kind == neverOf || r.kind == absent && r.regex.isOneOf()
+}
 
 // readRule returns a rule, and what checks it.
 func readRule(names *atoms, text string) (*rule, checker, error) {

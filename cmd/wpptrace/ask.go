@@ -121,7 +121,7 @@ func orderCommand() *cobra.Command {
 ` + namesHelp + `
 
 P before Q is "always" if each Q had a P before it in its thread, "sometimes" if one had, "never" if
-none had, "unknown" if one of the two was not observed. With the counts come the first Q behind a P
+none had, "unknown" if none had that was observed, and not all of the two was. With the counts come the first Q behind a P
 and what ran from that P on.`,
 		Args: exactly(3, "two paths with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -124,7 +124,7 @@ type Routine struct {
 	started      memo
 	site         []int  // index in Plan.Sites by block, -1 for none
 	first        []bool // by block: see First; while rules are settled, right when circles are looked for
-	leaving      []bool
+	leaving      blockSet
 	counts       map[int]*cfg.Counter // by block: loops without a probe whose rounds words tell
 	readings     map[int]*Reading     // by block: what its words carry
 

@@ -226,6 +226,7 @@ func (r *Routine) obey() (changed bool) {
 // routine, or a silent caller of it, where it has caught what was thrown or jumped out of another in
 // the same place, is told from that one going on (rule 12). It reports whether anything changed.
 func (r *Routine) tellEntry(s *search) (changed bool) {
+	comesBack := slices.ContainsFunc(r.Blocks, func(b cfg.Block) bool { return slices.Contains(b.Succ, r.Entry) })
 	for r.Observed() {
 		first := s.all(r.entries)
 		way := r.backTo(s, first)
@@ -237,7 +238,7 @@ func (r *Routine) tellEntry(s *search) (changed bool) {
 		}
 		changed = true
 		b, price := exit, math.Inf(1)
-		if !r.probed[r.Entry].on && !slices.ContainsFunc(r.Blocks, func(b cfg.Block) bool { return slices.Contains(b.Succ, r.Entry) }) {
+		if !r.probed[r.Entry].on && !comesBack {
 			b, price = r.Entry, r.price(r.Entry)
 		}
 		for _, n := range way {

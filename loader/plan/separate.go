@@ -160,20 +160,42 @@ func (some blockSet) any(nodes []int) bool {
 // activation.
 func (s *search) near(is func(b int) bool) blockSet {
 	near := make(blockSet, len(s.r.Blocks))
-	again := false
 	for b := range near {
 		near[b] = is(b)
-		again = again || near[b]
 	}
-	for again {
-		again = false
-		for b := len(near) - 1; b >= 0; b-- {
-			if !near[b] && near.any(s.silent(b)) {
-				near[b], again = true, true
+	near.extend(s.silent)
+	return near
+}
+
+// extend adds the blocks from which those in the set are reached. next lists the nodes after a block.
+// It takes linear time.
+func (some blockSet) extend(next func(b int) []int) {
+	var queue []int
+	for b, in := range some {
+		if in {
+			queue = append(queue, b)
+		}
+	}
+	if len(queue) == 0 {
+		return
+	}
+	before := grouped(len(some), func(add func(node, before int32)) {
+		for b := range some {
+			for _, n := range next(b) {
+				if n != exit {
+					add(int32(n), int32(b))
+				}
+			}
+		}
+	})
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, b := range before.of(queue[0]) {
+			if !some[b] {
+				some[b] = true
+				queue = append(queue, int(b))
 			}
 		}
 	}
-	return near
 }
 
 // eachStart calls yield with the nodes that may come next after a word of block b, one set for each
@@ -332,16 +354,16 @@ func (r *Routine) address(node int) uint64 {
 // markLeaving finds the blocks from which a call, or the end of the activation, can be reached
 // without a word.
 func (r *Routine) markLeaving() {
-	r.leaving = make([]bool, len(r.Blocks))
-	for again := true; again; {
-		again = false
-		for b := len(r.Blocks) - 1; b >= 0; b-- {
-			if !r.leaving[b] && !r.probed[b].on && (r.isCall(b) || r.leaves(r.successors(b)...)) {
-				r.leaving[b] = true
-				again = true
-			}
-		}
+	r.leaving = make(blockSet, len(r.Blocks))
+	for b := range r.leaving {
+		r.leaving[b] = !r.probed[b].on && (r.isCall(b) || r.leaves(r.successors(b)...))
 	}
+	r.leaving.extend(func(b int) []int {
+		if r.probed[b].on {
+			return nil
+		}
+		return r.successors(b)
+	})
 }
 
 // leaves reports whether an activation that goes on at one of these nodes can call or end before a
