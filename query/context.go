@@ -85,17 +85,24 @@ type neighbours struct {
 func (x *neighbours) begin(weight uint64) { x.length, x.weight = 0, weight }
 
 func (x *neighbours) push(line []cell, inside int) {
-	if x.length = min(x.length+1, x.k+1); x.length <= x.k || inside > x.k || x.tooMany {
+	if x.length = min(x.length+1, x.k+1); x.length <= x.k || inside > x.k {
 		return
 	}
 	window := line[len(line)-x.k-1:]
 	if x.is(window[0].symbol) {
-		x.after.add(window[1:], x.weight)
+		x.add(&x.after, window[1:], x.weight)
 	}
 	if x.is(window[x.k].symbol) {
-		x.before.add(window[:x.k], x.weight)
+		x.add(&x.before, window[:x.k], x.weight)
 	}
-	x.tooMany = len(x.before)+len(x.after) > x.most
+}
+
+// add counts a context, unless there are too many.
+func (x *neighbours) add(to *sequences, context []cell, weight uint64) {
+	if !x.tooMany {
+		to.add(context, weight)
+		x.tooMany = len(x.before)+len(x.after) > x.most
+	}
 }
 
 func (x *neighbours) settle(uint64, []cell) {}
@@ -118,7 +125,7 @@ func (x *neighbours) readEnds(g *wpp.Grammar) {
 				if backward {
 					slices.Reverse(part)
 				}
-				found.add(part, 1)
+				x.add(found, part, 1)
 			}
 			met = append(met, cell{symbol: sym})
 		}
@@ -199,5 +206,5 @@ func WriteContextJSON(w io.Writer, s *wpp.Snapshot, c *Context, top int) error {
 		Context
 		legend
 	}{SchemaVersion, shown, legendOf(s, all)}
-	return writeJSON(w, report, "context")
+	return WriteJSON(w, report, "context")
 }

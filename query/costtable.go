@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,9 @@ type costRow struct {
 	path, before string // names; before "": whatever ran before
 	cost         uint64
 }
+
+// mostCost is such that what a subpath costs is below 2^64.
+const mostCost = math.MaxUint64 / mostLength
 
 // ReadCosts reads a table in CSV with a header: a column "path", of names as WriteHotJSON spells
 // them, ROUTINE#NUMBER; a column "before" of such names, if there is one; and columns of whole
@@ -67,6 +71,9 @@ func ReadCosts(r io.Reader, column string) (*CostTable, error) {
 		known[row] = true
 		if row.cost, err = strconv.ParseUint(fields[at], 10, 64); err != nil {
 			return fail(fmt.Errorf("line %d: %q is no whole number: multiply averages by a thousand", line, printable(fields[at])))
+		}
+		if row.cost > mostCost {
+			return fail(fmt.Errorf("line %d: a cost of %d is more than %d: divide all by a thousand", line, row.cost, uint64(mostCost)))
 		}
 		t.rows = append(t.rows, row)
 	}

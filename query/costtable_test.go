@@ -189,6 +189,7 @@ func TestCostTableRefuses(t *testing.T) {
 		{"path,cycles,misses\n", "hits", `no column of costs "hits": name one of cycles, misses`},
 		{"path,cycles\nf#1,2.5\n", "", `line 2: "2.5" is no whole number: multiply averages by a thousand`},
 		{"path,cycles\nf#1,-1\n", "cycles", `line 2: "-1" is no whole number: multiply averages by a thousand`},
+		{"path,cycles\nf#1,1844674407370955\nf#2,1844674407370956\n", "", `line 3: a cost of 1844674407370956 is more than 1844674407370955: divide all by a thousand`},
 		{"path,cycles\nf#1,1\nf#1,2\n", "", `line 3: there is a row for f#1 before`},
 		{"path,before,cycles\nf#1,g#0,1\nf#1,g#0,1\n", "", `line 3: there is a row for g#0 f#1 before`},
 		{"path,cycles\nf(int, int)#1,1\n", "", `record on line 2: wrong number of fields: put names with commas in double quotes`},

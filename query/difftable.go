@@ -68,5 +68,5 @@ func WriteDiffJSON(w io.Writer, r *DiffReport) error {
 		Subpaths      []Difference `json:"subpaths"`
 	}{SchemaVersion, r.Query.Hot.Metric, r.Query.Share, r.TotalA, r.TotalB, r.Found[0], r.Found[1],
 		append([]Difference{}, r.Paths...), append([]Difference{}, r.Subpaths...)}
-	return writeJSON(w, report, "differences")
+	return WriteJSON(w, report, "differences")
 }

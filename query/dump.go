@@ -61,6 +61,9 @@ func (p Part) isAll() bool { return p == Part{To: math.MaxUint64} }
 // it takes the time of Cursor.Seek, and then that of the dump of the part alone. Of the operations,
 // the rules and the graph there are no parts.
 func DumpPart(w io.Writer, s *wpp.Snapshot, form Form, part Part, tids ...int) error {
+	if !slices.Contains(Forms(), form) {
+		return fmt.Errorf("dump as %q: no such form: use one of %v", form, Forms())
+	}
 	if !part.isAll() && !form.HasParts() {
 		return fmt.Errorf("dump as %s: there are parts only of %s, %s and %s", form, Insns, Blocks, Paths)
 	}
@@ -109,10 +112,8 @@ func dumpThread(out *bufio.Writer, labels *labels, t *wpp.Thread, form Form, par
 		return err
 	case Dot:
 		return t.Grammar.WriteDot(out, func(sym uint32) string { return terminalText(labels, sym) })
-	case Symbols:
-		return writeSymbols(out, s, t)
 	default:
-		return fmt.Errorf("no such form: use one of %v", Forms())
+		return writeSymbols(out, s, t)
 	}
 }
 

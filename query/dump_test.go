@@ -98,10 +98,12 @@ func TestUnknownThread(t *testing.T) {
 }
 
 func TestUnknownForm(t *testing.T) {
-	err := Dump(io.Discard, compressor(), "csv")
-	const want = "dump thread 4711 as csv: no such form: use one of [insns blocks paths ops grammar dot symbols]"
-	if err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
+	for _, s := range []*wpp.Snapshot{compressor(), {}} { // the latter has no threads
+		err := Dump(io.Discard, s, "csv")
+		const want = `dump as "csv": no such form: use one of [insns blocks paths ops grammar dot symbols]`
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }
 

@@ -106,6 +106,14 @@ func ExampleReadCosts() {
 	//                               spin#1  spin.c:7-8
 }
 
+func ExampleWriteJSON() {
+	err := query.WriteJSON(os.Stdout, map[string]string{"name": "vector<int>::at"}, "name")
+	fmt.Println(err)
+	// Output:
+	// {"name":"vector<int>::at"}
+	// <nil>
+}
+
 func ExampleNewFrequencies() {
 	f, err := query.NewFrequencies(tracedLoop())
 	if err != nil {

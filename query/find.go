@@ -215,7 +215,7 @@ func WriteFindJSON(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
 		Occurrences   []Occurrence  `json:"occurrences"`
 		legend
 	}{SchemaVersion, r.Query.Pattern, r.Count, append([]ThreadCount{}, r.Threads...), append([]Occurrence{}, r.Occurrences...), legendOf(s, r.Occurrences)}
-	return writeJSON(w, report, "occurrences")
+	return WriteJSON(w, report, "occurrences")
 }
 
 // A markLabel says what a symbol that is no path is, as dump names it.

@@ -95,7 +95,7 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
 	}
 	fmt.Fprintf(out, "Showing %d of %s, which cover %.2f%%\n", len(r.Subpaths), plural(r.Found, cmp.Or(r.Query.Kind, Minimal).noun()), percent(covered, r.Total))
 	fmt.Fprintf(out, "Hot: %s long, at a cost of %s or more\n", lengths(r.Query), unit(r.MinCost, r.Query.Metric))
-	if r.Found == 0 && r.Paths > 0 {
+	if r.Found == 0 {
 		fmt.Fprintln(out, "None are: -l 1 shows single paths, a lower -C what cost less")
 	}
 }
@@ -295,10 +295,11 @@ func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 		}
 		report.Subpaths = append(report.Subpaths, row)
 	}
-	return writeJSON(w, report, "hot subpaths")
+	return WriteJSON(w, report, "hot subpaths")
 }
 
-func writeJSON(w io.Writer, object any, what string) error {
+// WriteJSON writes an object as JSON, on a line. what is what an error calls it.
+func WriteJSON(w io.Writer, object any, what string) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(object); err != nil {

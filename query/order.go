@@ -203,5 +203,5 @@ func WriteOrderJSON(w io.Writer, s *wpp.Snapshot, o *Order) error {
 		FirstQ *first `json:"first_q_to_p"`
 		legend
 	}{SchemaVersion, o, firsts[0], firsts[1], legendOf(s, []Occurrence{o.FirstAfter[0].Occurrence, o.FirstAfter[1].Occurrence})}
-	return writeJSON(w, report, "order")
+	return WriteJSON(w, report, "order")
 }

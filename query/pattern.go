@@ -418,7 +418,7 @@ func (p *patternParser) bounds(r *pattern) (err error) {
 			return fmt.Errorf("%q is no number", most)
 		}
 	}
-	if r.least < 0 || r.most < r.least && r.most != unbounded {
+	if r.most < r.least && r.most != unbounded {
 		return fmt.Errorf("{%d,%d} is no range", r.least, r.most)
 	}
 	if !p.next("}") {

@@ -421,5 +421,5 @@ func WriteRulesJSON(w io.Writer, s *wpp.Snapshot, r *RulesReport) error {
 		*RulesReport
 		legend
 	}{SchemaVersion, r, legendOf(s, all)}
-	return writeJSON(w, report, "rules")
+	return WriteJSON(w, report, "rules")
 }

@@ -255,6 +255,11 @@ func TestTooManyLevels(t *testing.T) {
 	if _, err = ContextOf(s, "f", 2); err == nil || !strings.Contains(err.Error(), "there are more than 16384 different ones") {
 		t.Errorf("error %v", err)
 	}
+	ends := letters("ab", "bca", "acbc", "ccab", "abbab", "bbacc", "cbacb")
+	lowerLimit(t, &mostShortContexts, 8)
+	if _, err := ContextOf(ends, "a", 100); err == nil || !strings.Contains(err.Error(), "there are more than 8 different ones") {
+		t.Errorf("where threads begin and end: error %v", err)
+	}
 	r, err := Hot(s, HotQuery{MinLength: 2, MaxLength: 2, MinCost: 100, Metric: Executions})
 	if err != nil || len(r.Subpaths) > 0 {
 		t.Errorf("%d subpaths, %v", len(r.Subpaths), err)

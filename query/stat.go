@@ -356,7 +356,7 @@ func statText(value any) string {
 }
 
 // WriteStatJSON writes the figures as one JSON object.
-func WriteStatJSON(w io.Writer, x Stat) error { return writeJSON(w, x, "figures") }
+func WriteStatJSON(w io.Writer, x Stat) error { return WriteJSON(w, x, "figures") }
 
 // WriteRoutines writes a line for each contiguous range of each routine, five fields separated by
 // tabs: IMAGE START END STATE NAME. Addresses are link-time, in hex without 0x, END exclusive;

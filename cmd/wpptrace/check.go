@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -104,7 +103,7 @@ func (r *checkReport) run(checks []check) {
 
 func (r *checkReport) write(w io.Writer, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(w).Encode(r)
+		return query.WriteJSON(w, r, "checks")
 	}
 	for _, c := range r.Checks {
 		text := c.Found

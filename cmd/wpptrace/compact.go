@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 
@@ -34,13 +35,11 @@ segments. One that is cut off is refused: the result would look whole.`,
 			if output == "-" {
 				return usagef("-o -: a snapshot is a file: name one")
 			}
-			if output != "" {
-				if err := checkOutput(output); err != nil {
-					return err
-				}
-			}
 			s, before, err := readPart(args[0])
 			if err != nil { // of what is cut off, the result would look whole
+				return err
+			}
+			if err := checkOutput(cmp.Or(output, args[0])); err != nil {
 				return err
 			}
 			for i := range s.Threads {

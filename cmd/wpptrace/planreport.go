@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -266,8 +265,5 @@ func (r *planReport) writeJSON(w io.Writer, verbose bool) error {
 			r.Routines = append(r.Routines, routineReport{pr.Name, pr.Addr, len(pr.Blocks), r.paths[i], r.probes[i], pr.LeftOut})
 		}
 	}
-	if err := json.NewEncoder(w).Encode(r); err != nil {
-		return fmt.Errorf("write plan: %w", err)
-	}
-	return nil
+	return query.WriteJSON(w, r, "plan")
 }

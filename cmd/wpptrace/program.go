@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"runtime/debug"
 
+	"wpptrace/compress/wpp"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
@@ -147,7 +148,8 @@ func (s selection) options(c *cfg.Program, name string) (plan.Options, error) {
 
 // readWeights counts how often the blocks of an image ran in a recording of it; nil if there is
 // none. mayMiss: another image may have been recorded.
-func readWeights(path string, im *image.Image, mayMiss bool) (*plan.Weights, error) {
+func readWeights(path string, im *image.Image, mayMiss bool) (w *plan.Weights, err error) {
+	defer wpp.Recover(&err)
 	if path == "" {
 		return nil, nil
 	}
@@ -159,7 +161,7 @@ func readWeights(path string, im *image.Image, mayMiss bool) (*plan.Weights, err
 			im.Name, path)
 	}
 	s, _, err := readPart(path)
-	if s == nil {
+	if err != nil { // be it that it is cut off: what ran later may have run most
 		return nil, err
 	}
 	for i := range s.Images {

@@ -36,6 +36,11 @@ func TestWeightsAreOfTheSameBuild(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", test.name, err, test.refusal)
 		}
 	}
+	// Segments that cannot be read were a mistake of wpptrace's.
+	const lies, want = "../../compress/wpp/testdata/version3-lies.wpp", "it is not as large as it says"
+	if _, err := readWeights(lies, &image.Image{Name: "demo", BuildID: "dead"}, false); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: error %v, want %q", lies, err, want)
+	}
 	if w, err := readWeights("", &image.Image{}, false); w != nil || err != nil {
 		t.Errorf("without --weights: %v, %v", w, err)
 	}

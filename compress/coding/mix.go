@@ -58,8 +58,7 @@ const (
 	mostMet = 20
 )
 
-func (s slot) probability() uint32 { return uint32(s >> 16) }
-func (s slot) met() uint32         { return uint32(s & slotMet) }
+func (s slot) met() uint32 { return uint32(s & slotMet) }
 
 // is reports whether the slot is of the context with a check.
 func (s slot) is(check slot) bool { return s&slotCheck == check && s&slotMet > 0 }

@@ -246,17 +246,6 @@ func ownCode(c truth.Coverage, static bool) truth.Coverage {
 	return c
 }
 
-// Marks counts the marks of a record by kind.
-func (r *Record) Marks() map[string]int {
-	n := map[string]int{}
-	for _, s := range r.Streams {
-		for _, m := range s.Marks {
-			n[m.Kind]++
-		}
-	}
-	return n
-}
-
 func steppedOutcome(t *truth.Trace) Outcome {
 	o := Outcome{t.Stdout, t.Stderr, t.Exit}
 	if t.Signal != 0 {

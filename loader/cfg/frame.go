@@ -314,8 +314,7 @@ func (f *frame) readsReturn(w *walk) bool {
 	}
 	switch {
 	case isBased && rm.Base == w.row.CFA.Reg:
-		isPush := q.Map == 0 && q.Op == 0xff && q.ModRM>>3&7 == 6 // a copy, for debuggers
-		return rm.Disp-int64(w.row.CFA.Off) == -8 && !isPush
+		return rm.Disp-int64(w.row.CFA.Off) == -8 && !isPush(&q.Inst) // that one is a copy, for debuggers
 	case rm.Base == rsp && w.depth >= 0:
 		return int(rm.Disp)-w.depth == -8
 	case rm.Base == rbp && w.row.CFA.Reg == dwarfRBP:
