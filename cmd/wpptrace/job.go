@@ -318,7 +318,7 @@ func (j *job) run(s *signals) error {
 	j.say("recording process %d (%s) to %s", j.process.PID, j.process.Name, j.path)
 	if attached := len(j.pids) > 0; attached {
 		for _, glob := range j.libraries.unmatched(j.selection.libs) {
-			j.say("--lib %q names no library that process %d has loaded so far", glob, j.process.PID)
+			j.say("%s", tellUnmatched(glob, j.process.PID))
 		}
 	}
 	snapshot, err := j.record(s)

@@ -40,6 +40,11 @@ func (l *libraries) unmatched(globs []string) []string {
 	})
 }
 
+// tellUnmatched says of a glob that it has named no library so far.
+func tellUnmatched(glob string, pid int) string {
+	return fmt.Sprintf("--lib %q names no library that process %d has loaded so far", glob, pid)
+}
+
 // tellUnselected says which -F and -N have matched no routine, neither of the executable nor of the
 // libraries that have been observed.
 func (s selection) tellUnselected(w io.Writer, p *plan.Plan) {
@@ -133,6 +138,9 @@ func planLibraries(pid int, s selection, stderr io.Writer) ([]*program, error) {
 	list, err := l.next(p, s)
 	if err != nil {
 		return nil, err
+	}
+	for _, glob := range l.unmatched(s.libs) {
+		fmt.Fprintf(stderr, "wpptrace: %s\n", tellUnmatched(glob, pid))
 	}
 	var programs []*program
 	for _, lib := range list {

@@ -350,5 +350,9 @@ func TestLibraryNotLoaded(t *testing.T) {
 	if told := w.errs.String(); strings.Contains(told, `"libc.so*"`) {
 		t.Errorf("what names a library is told not to:\n%s", told)
 	}
+	out, errs, status := wpptrace("plan", "--lib", "nosuch", "-p", strconv.Itoa(s.pid()))
+	if status != 0 || !strings.Contains(errs, `--lib "nosuch" names no library that process`) || !strings.Contains(out, "libc.so.6\n") {
+		t.Errorf("plan: status %d\n%s%s", status, out, errs)
+	}
 	s.end()
 }

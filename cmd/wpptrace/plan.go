@@ -40,6 +40,7 @@ instructions that ran, at most.
 
 With -p the plan is that of a recording in windows, if this kernel has what these take, as -p makes
 it unless --overhead 0 is given: every loop has a probe then, for windows begin and end amid loops.
+Of the program's FILE it is that of a recording without windows.
 
 --verify proves the plan, apart from what made it: between two words there is one way at most, no
 circle of jumps or calls runs without a word, and no silence is left that code which is not
@@ -121,8 +122,10 @@ func (q *planQuery) answer(stderr io.Writer, args []string) (*planReport, error)
 		}
 	}
 	r := newPlanReport(p, name)
-	if len(q.sel.libs) == 0 {
-		r.Libraries = p.image.Needed
+	for _, name := range p.image.Needed {
+		if !q.sel.wants(target.Library{Path: name}) {
+			r.Libraries = append(r.Libraries, name)
+		}
 	}
 	if q.prove {
 		proven := len(faults) == 0

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -42,7 +43,7 @@ type planReport struct {
 	Routines []routineReport `json:"routines,omitempty"`  // with -v alone
 	Unlisted int             `json:"bytes_in_no_routine"` // linkage stubs, start-up code: what has no unwind information nor a symbol
 
-	Libraries []string `json:"unobserved_libraries,omitempty"` // without --lib: those that the program's file asks for
+	Libraries []string `json:"unobserved_libraries,omitempty"` // those that the program's file asks for, without what --lib names
 	Go        bool     `json:"go_program,omitempty"`
 
 	Canary *canary `json:"canary,omitempty"` // with --canary alone
@@ -181,7 +182,9 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	if r.Go {
 		row("", "%s", goProgram)
 	}
-	row("routines", "%d of %d observed (%.1f%%)", r.RoutinesObserved, r.RoutinesTotal, 100*float64(r.RoutinesObserved)/float64(max(r.RoutinesTotal, 1)))
+	const tenths = 1000
+	share := math.Floor(tenths*float64(r.RoutinesObserved)/float64(max(r.RoutinesTotal, 1))) / 10 // 100 are all
+	row("routines", "%d of %d observed (%.1f%%)", r.RoutinesObserved, r.RoutinesTotal, share)
 	row("", "%d of them without a probe, %d more at times without a hit: their callers tell", r.RoutinesImplied, r.RoutinesSilent)
 	row("acyclic paths", "%.6g", r.AcyclicPaths)
 	row("loops", "%d run without a hit: registers count their rounds", r.LoopsCounted)
