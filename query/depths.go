@@ -28,7 +28,7 @@ func (x *depths) first(has func(before, part balance) bool) (position uint64) {
 		switch {
 		case !has(before, part):
 			before = before.then(part)
-			position = addSaturating(position, x.width(sym))
+			position = addSaturating(position, widthOf(x.grammar, sym))
 			at++
 		case wpp.IsRule(sym):
 			rule, at = wpp.RuleOf(sym), 0
@@ -51,24 +51,17 @@ func (x *depths) firstOpen() (position uint64) {
 			end := addSigned(depth, part.sum)
 			switch {
 			case end == lowest:
-				into, at = -1, addSaturating(position, x.width(sym))
+				into, at = -1, addSaturating(position, widthOf(x.grammar, sym))
 			case addSigned(depth, part.lowest) == lowest && !wpp.IsRule(sym):
 				into, at = -1, position
 			case addSigned(depth, part.lowest) == lowest:
 				into, inDepth, inPosition = i, depth, position
 			}
-			depth, position = end, addSaturating(position, x.width(sym))
+			depth, position = end, addSaturating(position, widthOf(x.grammar, sym))
 		}
 		if into < 0 {
 			return at
 		}
 		rule, depth, position = wpp.RuleOf(x.grammar.Body(rule)[into]), inDepth, inPosition
 	}
-}
-
-func (x *depths) width(sym uint32) uint64 {
-	if wpp.IsRule(sym) {
-		return x.grammar.Length(wpp.RuleOf(sym))
-	}
-	return 1
 }

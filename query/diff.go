@@ -171,7 +171,7 @@ func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*side, error) {
 func newSides(a, b *wpp.Snapshot, x *alphabet, q HotQuery) (sides [2]*side, err error) {
 	snapshots := [2]*wpp.Snapshot{a, b}
 	var errs [2]error
-	ofBoth(inSegments(a) || inSegments(b), func(i int) { sides[i], errs[i] = newSide(snapshots[i], x, q, i) })
+	ofBoth(a.InSegments() || b.InSegments(), func(i int) { sides[i], errs[i] = newSide(snapshots[i], x, q, i) })
 	return sides, cmp.Or(errs[0], errs[1])
 }
 
@@ -186,10 +186,6 @@ func ofBoth(segments bool, do func(side int)) {
 	first.Go(func() { do(0) })
 	do(1)
 	first.Wait()
-}
-
-func inSegments(s *wpp.Snapshot) bool {
-	return slices.ContainsFunc(s.Threads, func(t wpp.Thread) bool { return t.Grammar.NumSegments() > 0 })
 }
 
 // countAll is countAll, but that it has single paths counted already, and what is hot here.

@@ -81,7 +81,7 @@ func readBoth(c *cobra.Command, a, b string) (first, second *wpp.Snapshot, err e
 	}
 	first, _, err = readPart(a)
 	reading.Wait()
-	if first != nil && second != nil && inSegments(first) && inSegments(second) {
+	if first != nil && second != nil && first.InSegments() && second.InSegments() {
 		keepTo(twoLarge)
 	}
 	err = admitCutOff(c, first, err)

@@ -336,12 +336,8 @@ func readPart(path string) (*wpp.Snapshot, uint64, error) {
 	if statErr != nil {
 		return nil, 0, fmt.Errorf("look at snapshot: %w", statErr)
 	}
-	if inSegments(s) {
+	if s.InSegments() {
 		keepTo(largeMemory)
 	}
 	return s, uint64(st.Size()), err
-}
-
-func inSegments(s *wpp.Snapshot) bool {
-	return slices.ContainsFunc(s.Threads, func(t wpp.Thread) bool { return t.Grammar.NumSegments() > 0 })
 }

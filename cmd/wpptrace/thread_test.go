@@ -76,8 +76,8 @@ func TestThreadsThatEnd(t *testing.T) {
 	for i := range uint64(threads) {
 		r.take(batch(t, uint32(10+i%1000), 10+i, 1, 0, words...))
 	}
-	if grown := (testenv.Heap() - before) / threads; grown > most {
-		t.Errorf("a thread that has ended takes %d bytes, more than %d", grown, most)
+	if grown := (testenv.Heap() - before) / threads; grown < most/6 || grown > most {
+		t.Errorf("a thread that has ended takes %d bytes, most is %d", grown, most)
 	}
 	if len(r.all) != threads+1 || len(r.threads) > 1001 {
 		t.Errorf("%d threads, %d by number", len(r.all), len(r.threads))

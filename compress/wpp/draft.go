@@ -156,7 +156,7 @@ func (d *Draft) finish(s *Snapshot) error {
 	if err == nil {
 		err = d.complete(s)
 	}
-	if !s.inFile() {
+	if !s.InSegments() {
 		if closeErr := d.file.Close(); err == nil {
 			err = closeErr
 		}

@@ -32,7 +32,7 @@ func ReadFile(path string) (*Snapshot, error) {
 		return nil, fileError(path, err)
 	}
 	s, err := read(f, maxRaw)
-	if s == nil || !s.inFile() {
+	if s == nil || !s.InSegments() {
 		f.Close()
 	}
 	if err != nil {
@@ -41,8 +41,9 @@ func ReadFile(path string) (*Snapshot, error) {
 	return s, nil
 }
 
-// inFile reports whether a part of the snapshot is in its file.
-func (s *Snapshot) inFile() bool {
+// InSegments reports whether the grammar of a thread is in segments, which are read from the file
+// when they are asked for.
+func (s *Snapshot) InSegments() bool {
 	return slices.ContainsFunc(s.Threads, func(t Thread) bool { return t.Grammar.segments != nil })
 }
 

@@ -71,7 +71,7 @@ func breakCircle(circle []*Routine, breakable callGraph) bool {
 	least := math.Inf(1)
 	for _, r := range circle {
 		list, price := r.breaks(breakable)
-		if total := max(r.entry, neverEntered) * price; len(list) > 0 && (total < least || best == nil) {
+		if total := max(r.activations, neverEntered) * price; len(list) > 0 && (total < least || best == nil) {
 			best, blocks, least = r, list, total
 		}
 	}

@@ -18,13 +18,13 @@ type graph struct {
 	covers groups  // by block: the edges that a probe there tells of
 }
 
-// entry and exit are the nodes ENTRY and EXIT.
-func (g *graph) entry() int { return len(g.r.Blocks) }
-func (g *graph) exit() int {
+// entryNode and exitNode are ENTRY and EXIT.
+func (g *graph) entryNode() int { return len(g.r.Blocks) }
+func (g *graph) exitNode() int {
 	if g.r.Silent {
 		return len(g.r.Blocks) + 1
 	}
-	return g.entry()
+	return g.entryNode()
 }
 
 func newGraph(r *Routine) *graph {
@@ -33,14 +33,14 @@ func newGraph(r *Routine) *graph {
 		g.out[v] = int32(len(g.edges))
 		for _, w := range r.successors(v) {
 			if w == exit {
-				w = g.exit()
+				w = g.exitNode()
 			}
 			g.edges = append(g.edges, edge{int32(v), int32(w)})
 		}
 	}
 	g.out[len(r.Blocks)] = int32(len(g.edges))
 	for _, b := range r.entries {
-		g.edges = append(g.edges, edge{int32(g.entry()), int32(b)})
+		g.edges = append(g.edges, edge{int32(g.entryNode()), int32(b)})
 	}
 	g.findCovers()
 	return g

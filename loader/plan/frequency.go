@@ -84,13 +84,13 @@ func (r *Routine) measure(w *Weights) {
 	if r.measured = known; !known {
 		return
 	}
-	r.entry = max(float64(entries), neverEntered)
+	r.activations = max(float64(entries), neverEntered)
 	if entries == 0 {
 		return
 	}
 	for b, static := range r.freq {
 		if runs := w.Blocks[r.Blocks[b].Lo]; runs > 0 {
-			r.freq[b] = float64(runs) / r.entry
+			r.freq[b] = float64(runs) / r.activations
 		} else {
 			r.freq[b] = unseenShare * min(static, unseenRuns)
 		}
@@ -98,7 +98,7 @@ func (r *Routine) measure(w *Weights) {
 }
 
 // isMeasured reports whether the routine ran where frequencies were measured.
-func (r *Routine) isMeasured() bool { return r.measured && r.entry >= 1 }
+func (r *Routine) isMeasured() bool { return r.measured && r.activations >= 1 }
 
 // findCold finds the blocks that lead to no return.
 func (f *flow) findCold() {
@@ -174,7 +174,7 @@ const (
 func (p *Plan) expect() {
 	for _, r := range p.Routines {
 		if !r.measured {
-			r.entry = 1
+			r.activations = 1
 		}
 	}
 	links := p.links()
@@ -187,11 +187,11 @@ func (p *Plan) expect() {
 			}
 		}
 		for _, l := range links {
-			sum[l.to] += p.Routines[l.from].entry * l.freq
+			sum[l.to] += p.Routines[l.from].activations * l.freq
 		}
 		for i, r := range p.Routines {
 			if !r.measured {
-				r.entry = min(sum[i], mostCalls)
+				r.activations = min(sum[i], mostCalls)
 			}
 		}
 	}

@@ -115,8 +115,8 @@ type Routine struct {
 	effects      [][]cfg.Effect        // by block, of those that were followed while probes are chosen
 	freq         []float64             // by block: expected runs for each activation
 	insns        float64               // expected instructions for each activation
-	entry        float64               // expected activations
-	measured     bool                  // entry and freq are
+	activations  float64               // expected
+	measured     bool                  // activations and freq are
 	conditions   []*cfg.Condition      // by block
 	seats        []seat                // by block
 	counters     map[int][]cfg.Counter // of loops of one block: what may tell their rounds
@@ -168,7 +168,7 @@ func (r *Routine) Site(block int) *Site {
 
 // Runs is how often the block is expected to run: an estimate, good for ratios, or a count if the
 // plan was made with Weights.
-func (r *Routine) Runs(block int) float64 { return r.entry * r.freq[block] }
+func (r *Routine) Runs(block int) float64 { return r.activations * r.freq[block] }
 
 // Asks returns what the conditional jump that ends a block asks, if it asks for a register, or a place
 // in the frame, alone.
@@ -375,7 +375,7 @@ func (r *Routine) makeSite(b int) Site {
 	insn := block.Insns[pr.insn]
 	rule := r.CFA(insn.Addr)
 	s := Site{Addr: insn.Addr, Routine: r.ID, Block: b, Insn: int(pr.insn), Condition: NoCondition, Stepped: pr.stepped,
-		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Reading: r.readings[b], Expected: r.entry * r.freq[b]}
+		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Reading: r.readings[b], Expected: r.activations * r.freq[b]}
 	if insn.Kind == x86.Jcc {
 		s.Condition = insn.Op & 15
 	}

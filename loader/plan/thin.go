@@ -103,7 +103,7 @@ func (t *thinning) round() (leftOut bool) {
 
 // isDear reports whether a routine's own single-stepped probes cost more than all that they tell.
 func (t *thinning) isDear(d weight) bool {
-	return d.entry >= dearEntries && d.hits >= dearShare*d.insns && d.insns <= t.spare && callsNothing(d.Routine.Routine)
+	return d.activations >= dearEntries && d.hits >= dearShare*d.insns && d.insns <= t.spare && callsNothing(d.Routine.Routine)
 }
 
 // weigh returns how many hits are expected, how many of them single-stepped, in how many
@@ -129,13 +129,13 @@ func (p *Plan) weigh() (hits, stepped, insns float64, list []weight) {
 // weigh returns what the routine's probes cost.
 func (r *Routine) weigh() (d weight) {
 	d.Routine = r
-	d.insns = r.entry * r.insns
+	d.insns = r.activations * r.insns
 	for b := range r.probed {
 		pr := &r.probed[b]
 		if !pr.on {
 			continue
 		}
-		n := r.entry * r.freq[b]
+		n := r.activations * r.freq[b]
 		d.all += n
 		if pr.stepped {
 			d.hits += n
