@@ -41,8 +41,8 @@ func ReadFile(path string) (*Snapshot, error) {
 	return s, nil
 }
 
-// InSegments reports whether the grammar of a thread is in segments, which are read from the file
-// when they are asked for.
+// InSegments reports whether the grammar of a thread is in segments, as that of a large snapshot is:
+// they are read from the file when they are asked for.
 func (s *Snapshot) InSegments() bool {
 	return slices.ContainsFunc(s.Threads, func(t Thread) bool { return t.Grammar.segments != nil })
 }

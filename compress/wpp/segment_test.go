@@ -443,7 +443,7 @@ func ExampleDraft() {
 		return
 	}
 	fmt.Println(read.InSegments(), slices.Collect(read.Threads[0].Grammar.Expand(0)))
-	// Output: true [0 1 0 1 1 0]
+	// Output: false [0 1 0 1 1 0]
 }
 
 // Whatever fails when a recording that has spilled is finished, what it spilled can be read: at its
