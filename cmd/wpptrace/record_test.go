@@ -89,9 +89,10 @@ func TestSnapshotOnSignal(t *testing.T) {
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0")
 	w.expect("recording process")
 	s.ask(20)
-	time.Sleep(5 * tick) // so that what it has just done has been read
-	w.signal(unix.SIGUSR2)
-	w.expect("recording goes on")
+	for again := true; again; again = statOf(t, w, "x.wpp").Paths < 1000 { // until what it has done has been read
+		w.signal(unix.SIGUSR2)
+		w.expect("recording goes on")
+	}
 	s.ask(20)
 	w.signal(unix.SIGTERM)
 	w.wait(0)
