@@ -10,6 +10,7 @@ import (
 // readAt reads the entries of the table at v.off. A table has to be read whole; more targets than it has do no harm.
 func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 	found, l := s.entriesWithin(v, l)
+	s.strays = s.strays || found.strays
 	targets, addr := found.targets, uint64(v.off)
 	isWritten, isFull := s.isWritten(addr), found.full && l.guess
 	if len(targets) == 0 || isWritten && (v.form == target || s.addsToLabels()) || v.form == element && !s.im.PIE && (addr%8 != 0 || v.scale%8 != 0) {
@@ -229,6 +230,9 @@ func (s *resolver) readOn(v value, l limit) (e entries) {
 			e.skips = true
 		default:
 			e.goesOn = s.mayGoOn(v, l, n, e.targets, another)
+			if e.strays = l.certainty == exact && n.to >= 0 && !n.inside && s.routineAt(n.to) < 0; e.strays {
+				s.d.doubts = append(s.d.doubts, n.to)
+			}
 			return e
 		}
 	}

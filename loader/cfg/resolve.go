@@ -22,15 +22,17 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 	}
 	s := r.newResolver(d)
 	found := make(map[int]*table, len(jumps))
-	for _, b := range jumps {
+	jumps = slices.DeleteFunc(jumps, func(b int) bool {
+		s.strays = false
 		t := s.tableFor(b, false)
 		if t == nil {
 			t = s.computedEarlier(b)
 		}
-		if t != nil {
+		if t != nil && !s.strays {
 			found[d.last(b)] = t
 		}
-	}
+		return s.strays
+	})
 	s.guessTables(jumps, found)
 	_, labels := r.label(d, found, r.isFrameless)
 	loose := r.anyLoose(d, found)

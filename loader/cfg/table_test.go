@@ -265,3 +265,22 @@ int f(int, int); int main(int c, char **v) { return f(c, c); }`
 		}
 	}
 }
+
+// A case that lies amid another routine's code, as tools leave it that rewrite programs: what is
+// behind it was taken for no part of the table, and the other routine for one that runs from its
+// beginning alone.
+func TestCaseInAnotherRoutine(t *testing.T) {
+	for _, cases := range []string{"4b-tab, 1b-tab, 2b-tab, 3b-tab", "1b-tab, 4b-tab, 2b-tab, 3b-tab", "1b-tab, 2b-tab, 3b-tab, 4b-tab"} {
+		p := recoverFile(t, compile(t, beginEnd+`
+__asm__(BEGIN(a) "cmp $3,%edi\nja 3f\nlea tab(%rip),%rdx\nmov %edi,%eax\nmovslq (%rdx,%rax,4),%rax\nadd %rdx,%rax\njmp *%rax\n"
+	"1: mov $11,%eax\nret\n2: mov $12,%eax\nret\n3: mov $13,%eax\nret\n" END(a)
+	BEGIN(b) "mov %edi,%eax\n4: test $1,%edi\njz 5f\nadd $1,%eax\n5: ret\n" END(b)
+	".section .rodata\n.p2align 2\ntab: .long `+cases+`\n.text\n");
+int a(int), b(int); int main(int c, char **v) { return a(c) + b(c); }`, "-O1"))
+		for symbol, want := range map[string]string{"a": "unresolved indirect jump", "b": "jumped to in its middle"} {
+			if r := routine(t, p, symbol); !strings.HasPrefix(r.LeftOut, want) {
+				t.Errorf("%s: %s: left out: %q, want %q", cases, symbol, r.LeftOut, want)
+			}
+		}
+	}
+}
