@@ -134,6 +134,7 @@ func (r *recovery) program(names map[uint64]string) *Program {
 		saves[i] = r.examine(kept[i])
 		kept[i].made = r.routine(kept[i], names[kept[i].addr])
 	})
+	r.leaveOutInterrupted(kept)
 	for i, d := range kept {
 		if saves[i] {
 			p.twice[d.addr] = true
