@@ -71,6 +71,11 @@ func TestUnobservedIsUnknown(t *testing.T) {
 			t.Errorf("%s: %s", rule, diff)
 		}
 	}
+	s.Routines[len(s.Routines)-1].Name = "b"
+	if r, err := CheckRules(s, []string{"never b after a", "a before b"}); err != nil || r.Rules[0].Violations != 1 || r.Rules[1].Unknown == nil {
+		t.Errorf("with another b that was not observed: %+v, %v", r, err)
+	}
+	s.Routines[len(s.Routines)-1].Name = "main"
 	o, err := PathOrder(s, "a", "main")
 	if err != nil || !slices.Equal(o.Unknown, []string{"main"}) || o.PRan != 2 || o.EverP || o.EverQ {
 		t.Errorf("%+v, %v", o, err)

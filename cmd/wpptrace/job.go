@@ -65,8 +65,8 @@ func (j *job) open(p *target.Process, used func() (target.Times, error)) error {
 	if err := checkOutput(j.path); err != nil {
 		return err
 	}
-	if j.rawFile != "" && (isAt(j.rawFile, j.path) || isAt(j.rawFile, wpp.Old(j.path))) {
-		return usagef("--raw %s is where the snapshot goes, %s, or the one before: name another file", j.rawFile, j.path)
+	if raw := j.rawFile; raw != "" && (isAt(raw, j.path) || isAt(raw, wpp.Old(j.path)) || isAt(wpp.Old(raw), j.path)) {
+		return usagef("--raw %s is where the snapshot goes, %s, or the trace or snapshot before: name another file", raw, j.path)
 	}
 	if _, err := findNamespace(); err != nil {
 		return fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err, namespaceFix)

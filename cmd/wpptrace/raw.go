@@ -92,8 +92,7 @@ func openRaw(path string) (*os.File, error) {
 
 // createHidden makes a file beside path, with a name of its own.
 func createHidden(path string) (*os.File, error) {
-	dir, base := filepath.Split(path)
-	f, err := os.CreateTemp(filepath.Clean(dir), "."+base+".*")
+	f, err := os.CreateTemp(filepath.Dir(path), ".wpptrace-raw.*")
 	if err != nil {
 		return nil, err
 	}

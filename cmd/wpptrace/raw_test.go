@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/loader/target"
 )
 
 // sameOperations fails the test unless the raw trace of a recording makes the same operations as
@@ -206,6 +207,11 @@ func TestRawTraceOfNothing(t *testing.T) {
 	}
 	trace, err := openRawTrace(path)
 	must(t, err)
+	r := offline(t)
+	r.raw, r.used = trace, func() (target.Times, error) { return target.Times{}, target.ErrGone }
+	if err := r.begin(true); err == nil {
+		t.Error("a recording begins of a process that is gone")
+	}
 	must(t, trace.abandon())
 	for name, content := range map[string]string{path: "new", wpp.Old(path): "old"} {
 		if left, err := os.ReadFile(name); string(left) != content {

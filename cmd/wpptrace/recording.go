@@ -71,9 +71,6 @@ func newRecording(p *program, process *target.Process, session *attach.Session, 
 
 // begin starts the reports of the session. fromStart says that the process has not run yet.
 func (r *recording) begin(fromStart bool) error {
-	if err := r.raw.place(); err != nil {
-		return err
-	}
 	used, err := r.used()
 	if err != nil {
 		return gone(r.process, err)
@@ -85,7 +82,10 @@ func (r *recording) begin(fromStart bool) error {
 		r.account() // for what the probes cost before they report; it is no part of a window
 	}
 	r.pace.begin()
-	return r.session.Enable(fromStart)
+	if err := r.session.Enable(fromStart); err != nil {
+		return err
+	}
+	return r.raw.place()
 }
 
 // listen takes what comes until the deadline.

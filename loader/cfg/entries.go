@@ -230,7 +230,7 @@ func (s *resolver) readOn(v value, l limit) (e entries) {
 			e.skips = true
 		default:
 			e.goesOn = s.mayGoOn(v, l, n, e.targets, another)
-			if e.strays = l.certainty == exact && n.to >= 0 && !n.inside && s.routineAt(n.to) < 0; e.strays {
+			if e.strays = !isOpen && s.isAmid(n.to) && !(isOwn && len(e.targets) > 0 && s.beginsAnother(v, n.at)); e.strays {
 				s.d.doubts = append(s.d.doubts, n.to)
 			}
 			return e
@@ -365,6 +365,9 @@ func (s *resolver) isBoundary(addr uint64) bool {
 func (s *resolver) isDoubtful(i int) bool {
 	return i >= 0 && s.inside(s.d, i) < 0 && s.isUnexplained(i) && !s.pieces[s.pieceOf[i]].back
 }
+
+// isAmid says whether instruction i is another routine's, and not where that is entered.
+func (s *resolver) isAmid(i int) bool { return i >= 0 && s.inside(s.d, i) < 0 && s.routineAt(i) < 0 }
 
 // mayGoOn says whether a table may go on at an entry, which is none that leads into the routine, behind some targets and
 // perhaps another table's beginning.

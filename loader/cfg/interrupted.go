@@ -65,8 +65,9 @@ func isTransactionsEnd(q Insn) bool {
 }
 
 // transactions finds the blocks that may run in a transaction which their routine, or what calls it,
-// has begun. One that is still open when its routine returns is not followed: C libraries elide locks
-// by such, if they are asked to, and all that they have may then run in one.
+// has begun, directly and in the same image; the first end ends it. One that is still open when its
+// routine returns is not followed: C libraries elide locks by such, if they are asked to, and all that
+// they have may then run in one.
 type transactions struct {
 	*recovery
 	open [][]bool // by draft and block: as it begins
@@ -79,8 +80,8 @@ type place struct {
 	block int
 }
 
-// begun is the block that runs next in the transaction that block b begins: the next, or where its
-// comparison of the status leads, which is -1 in it.
+// begun is the block that runs next in the transaction that block b begins: the next or, where that
+// compares the status, where -1 leads.
 func (t *transactions) begun(d *draft, b int) int {
 	const compare, eax, je, jne = 0x83, 0xf8, 4, 5
 	next := d.blocks[b].Succ[1]
@@ -89,7 +90,9 @@ func (t *transactions) begun(d *draft, b int) int {
 	}
 	bl := &d.blocks[next]
 	q := &bl.Insns[len(bl.Insns)-2]
-	if code := t.bytes(d.last(next) - 1); q.Map != 0 || q.Op != compare || q.ModRM != eax || len(code) != 3 || code[2] != 0xff {
+	code := t.bytes(d.last(next) - 1)
+	isStatus := q.Map == 0 && q.Op == compare && q.ModRM == eax && len(code) == 3 && code[2] == 0xff
+	if !isStatus || bl.Succ[0] < 0 || t.writesStatus(d, next) {
 		return next
 	}
 	switch bl.Insns[len(bl.Insns)-1].Op & 0xf {
@@ -99,6 +102,17 @@ func (t *transactions) begun(d *draft, b int) int {
 		return bl.Succ[1]
 	}
 	return next
+}
+
+// writesStatus says whether a block writes eax before its comparison and jump.
+func (t *transactions) writesStatus(d *draft, b int) bool {
+	for k := range len(d.blocks[b].Insns) - 2 {
+		op := newOperation(&d.blocks[b].Insns[k], t.bytes(int(d.first[b])+k))
+		if writtenRegisters(&op)&bitOf(rax) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // reach notes a block that begins in a transaction.

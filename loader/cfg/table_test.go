@@ -284,3 +284,20 @@ int a(int), b(int); int main(int c, char **v) { return a(c) + b(c); }`, "-O1"))
 		}
 	}
 }
+
+// A bound that lets in one entry more than a table has is no reason to look for a case in what is the
+// next table's: by the first one's anchor that may lead amid any routine.
+func TestBoundReachesTheNextTable(t *testing.T) {
+	p := recoverFile(t, compile(t, beginEnd+`
+__asm__(BEGIN(a) "cmp $3,%edi\nja 3f\nlea tab(%rip),%rdx\nmov %edi,%eax\nmovslq (%rdx,%rax,4),%rax\nadd %rdx,%rax\njmp *%rax\n"
+	"1: mov $11,%eax\nret\n2: mov $12,%eax\nret\n3: mov $13,%eax\nret\n" END(a)
+	BEGIN(b) "mov %edi,%eax\n.rept 16\nnop\n.endr\nret\n" END(b)
+	BEGIN(c) "jmp 5f\n4: mov $14,%eax\nret\n5: cmp $1,%edi\nja 4b\nlea next(%rip),%rdx\nmov %edi,%eax\nmovslq (%rdx,%rax,4),%rax\nadd %rdx,%rax\njmp *%rax\n" END(c)
+	".section .rodata\n.p2align 2\ntab: .long 1b-tab, 2b-tab, 3b-tab\nnext: .long 4b-next, 4b-next\n.text\n");
+int a(int), b(int), c(int); int main(int n, char **v) { return a(n) + b(n) + c(n); }`, "-O1"))
+	for _, symbol := range []string{"a", "b", "c"} {
+		if r := routine(t, p, symbol); r.LeftOut != "" {
+			t.Errorf("%s is left out: %s", symbol, r.LeftOut)
+		}
+	}
+}
