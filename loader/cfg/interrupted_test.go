@@ -36,12 +36,26 @@ __attribute__((noinline)) int restarts(int k) {
 }
 __attribute__((noinline)) int behind(int k) { return k ^ count; }
 int main(int c, char **v) { return behind(restarts(c)); }`
+	const assembly = beginEnd + `
+__asm__(BEGIN(equal) "xbegin 1f\ncmp $-1,%eax\nje 2f\n1: call outside\nret\n2: call inside\nxend\nret\n" END(equal)
+	BEGIN(unequal) "xbegin 1f\n1: cmp $-1,%eax\njne 2f\ncall inside\nxabort $3\ncall outside\n2: call outside\nret\n" END(unequal)
+	BEGIN(other) "xbegin 1f\n1: cmp $-2,%eax\njne 2f\nret\n2: call unsure\nxend\nret\n" END(other)
+	BEGIN(gives) "xbegin 1f\n1: cmp $-1,%eax\njne 2f\ncall dies\n2: ret\n" END(gives) BEGIN(dies) "ud2\n" END(dies)
+	BEGIN(inside) "mov $1,%eax\nret\n" END(inside) BEGIN(outside) "mov $2,%eax\nret\n" END(outside) BEGIN(unsure) "mov $3,%eax\nret\n" END(unsure)
+	BEGIN(starts) "mov %edi,%eax\n1: add $1,%eax\n2: ret\n" END(starts) BEGIN(resumes) "mov %edi,%eax\n4: add $2,%eax\nret\n" END(resumes)
+	".section __rseq_cs,\"aw\"\n.p2align 5\n.long 0, 0\n.quad 1b, 2b-1b, 4b\n.text\n");
+int equal(int), unequal(int), other(int), gives(int), starts(int), resumes(int);
+int main(int c, char **v) { return equal(c) + unequal(c) + other(c) + gives(c) + starts(c) + resumes(c); }`
 	const inTransaction, inSequence = "may run in a hardware transaction at ", "has a restartable sequence at "
 	for _, c := range []struct {
 		source, flags string
 		want          map[string]string
 	}{
 		{transaction, "-mrtm", map[string]string{"begins": inTransaction, "within": inTransaction, "behind": "", "instead": "", "main": ""}},
+		{assembly, "-pie", map[string]string{
+			"equal": inTransaction, "unequal": inTransaction, "other": inTransaction, "inside": inTransaction, "outside": "", "unsure": inTransaction, "gives": inTransaction, "dies": "",
+			"starts": inSequence, "resumes": inSequence, "main": "",
+		}},
 		{sequence, "-pie", map[string]string{"restarts": inSequence, "behind": "", "main": ""}},
 		{sequence, "-no-pie", map[string]string{"restarts": inSequence, "behind": "", "main": ""}},
 	} {
