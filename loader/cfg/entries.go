@@ -230,9 +230,8 @@ func (s *resolver) readOn(v value, l limit) (e entries) {
 			e.skips = true
 		default:
 			e.goesOn = s.mayGoOn(v, l, n, e.targets, another)
-			if e.strays = !isOpen && s.isAmid(n.to) && !(isOwn && len(e.targets) > 0 && s.beginsAnother(v, n.at)); e.strays {
-				s.d.doubts = append(s.d.doubts, n.to)
-			}
+			isBehind := i > 0 && s.mentions.has(n.at) || s.im.SectionAt(n.at) != s.im.SectionAt(uint64(v.off)) // the table
+			e.strays = !isOpen && !isBehind && s.leadsAstray(n)
 			return e
 		}
 	}
@@ -366,8 +365,18 @@ func (s *resolver) isDoubtful(i int) bool {
 	return i >= 0 && s.inside(s.d, i) < 0 && s.isUnexplained(i) && !s.pieces[s.pieceOf[i]].back
 }
 
-// isAmid says whether instruction i is another routine's, and not where that is entered.
-func (s *resolver) isAmid(i int) bool { return i >= 0 && s.inside(s.d, i) < 0 && s.routineAt(i) < 0 }
+// leadsAstray says whether an entry leads to code of no routine, or of another one amid that, which is noted then.
+func (s *resolver) leadsAstray(n entry) bool {
+	if n.to < 0 {
+		in := s.im.SectionAt(n.addr)
+		return in != nil && in.Exec && !s.ends(n.addr)
+	}
+	if s.inside(s.d, n.to) >= 0 || s.routineAt(n.to) >= 0 {
+		return false
+	}
+	s.d.doubts = append(s.d.doubts, n.to)
+	return true
+}
 
 // mayGoOn says whether a table may go on at an entry, which is none that leads into the routine, behind some targets and
 // perhaps another table's beginning.

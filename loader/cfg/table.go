@@ -64,7 +64,7 @@ type resolver struct {
 	claimed  map[uint64]bool // tables that jumps are known, or taken, to go through
 	adds     *bool           // what addsToLabels answers; nil until asked for
 	labels   []int           // all that may be one in the routine; nil until asked for
-	strays   bool            // a table that the jump may be through has an entry that leads amid another routine's code
+	strays   bool            // a table that the jump may be through has an entry that leads to code of no routine, or amid another's
 	own      []int           // what ownLabels answers; nil until asked for
 }
 
@@ -83,7 +83,7 @@ type entries struct {
 	skips   bool  // the targets are not one for each index from nought on: some are never taken, or begin before that
 	full    bool  // there are as many as the limit lets expect
 	goesOn  bool  // the next leads to what may be a cold case, or those behind it into the routine: who knows whose
-	strays  bool  // the next, which the index may be that of, leads amid another routine's code
+	strays  bool  // the next, which the index may be that of, leads to code of no routine, or amid another's
 }
 
 // A goal is what the search for a table is for.
