@@ -1,25 +1,30 @@
 package cfg
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 
 	"wpptrace/loader/x86"
 )
 
-// leaveOutInterrupted leaves out what a probe would keep from its end: hardware transactions, which
-// whatever traps ends; and restartable sequences (rseq), which the kernel leaves, for a place that
+// leaveOutRestarts leaves out restartable sequences (rseq), which the kernel leaves, for a place that
 // data names, where another thread gets the processor.
-func (r *recovery) leaveOutInterrupted(kept []*draft) {
+func (r *recovery) leaveOutRestarts() {
 	for _, at := range r.restarts() {
 		if p := r.findPiece(at); p >= 0 {
 			r.drafts[r.pieces[p].routine].leave("has a restartable sequence at %x", at)
 		}
 	}
+}
+
+// leaveOutTransactions leaves out what may run in hardware transactions: whatever traps ends these.
+// mayBeCalled says of a routine whether what is called by a pointer within one may be that.
+func (r *recovery) leaveOutTransactions(kept []*draft, mayBeCalled func(d *draft) bool) {
 	if !slices.ContainsFunc(r.insns, isXbegin) {
 		return
 	}
-	t := &transactions{recovery: r, open: make([][]bool, len(r.drafts))}
+	t := &transactions{recovery: r, open: make([][]bool, len(r.drafts)), nested: map[int]bool{}}
 	for _, d := range kept {
 		for b := range d.blocks {
 			if last := d.last(b); isXbegin(r.insns[last]) {
@@ -28,11 +33,13 @@ func (r *recovery) leaveOutInterrupted(kept []*draft) {
 			}
 		}
 	}
-	for len(t.work) > 0 {
-		p := t.work[len(t.work)-1]
-		t.work = t.work[:len(t.work)-1]
-		t.follow(p.draft, p.block)
+	t.followAll()
+	for _, d := range kept {
+		if t.calls && d.entry >= 0 && mayBeCalled(d) {
+			t.reach(d, int(r.blockAt[d.entry]))
+		}
 	}
+	t.followAll()
 }
 
 // restarts lists where restartable sequences begin, and where they are left for: struct rseq_cs, in
@@ -58,20 +65,19 @@ func (r *recovery) restarts() (places []uint64) {
 }
 
 func isXbegin(q Insn) bool { return q.Kind == x86.Loop && q.Map == 0 && q.Op == 0xc7 }
-
-// isTransactionsEnd recognizes xend, and xabort, behind which nothing runs in the transaction.
-func isTransactionsEnd(q Insn) bool {
-	return q.Map == 1 && q.Op == 0x01 && q.ModRM == 0xd5 || q.Map == 0 && q.Op == 0xc6 && q.ModRM == 0xf8
-}
+func isXend(q Insn) bool   { return q.Map == 1 && q.Op == 0x01 && q.ModRM == 0xd5 }
+func isXabort(q Insn) bool { return q.Map == 0 && q.Op == 0xc6 && q.ModRM == 0xf8 }
 
 // transactions finds the blocks that may run in a transaction which their routine, or what calls it,
-// has begun, directly and in the same image; the first end ends it. One that is still open when its
+// has begun. One that is still open when its
 // routine returns is not followed: C libraries elide locks by such, if they are asked to, and all that
 // they have may then run in one.
 type transactions struct {
 	*recovery
-	open [][]bool // by draft and block: as it begins
-	work []place
+	open   [][]bool     // by draft and block: as it begins
+	nested map[int]bool // drafts that begin one within another, which goes on behind the end of that
+	calls  bool         // what is not known, by a pointer or in another image, may be called in one
+	work   []place
 }
 
 // A place is a block of a routine.
@@ -80,39 +86,47 @@ type place struct {
 	block int
 }
 
-// begun is the block that runs next in the transaction that block b begins: the next or, where that
-// compares the status, where -1 leads.
+// begun is a block that runs in the transaction that block b begins, and that all of it leads to: the
+// next or, where the status is compared before anything else is decided, where -1 leads.
 func (t *transactions) begun(d *draft, b int) int {
-	const compare, eax, je, jne = 0x83, 0xf8, 4, 5
+	const mostBlocks = 4
 	next := d.blocks[b].Succ[1]
-	if next < 0 || d.blocks[next].End != Jcc || len(d.blocks[next].Insns) < 2 {
-		return next
-	}
-	bl := &d.blocks[next]
-	q := &bl.Insns[len(bl.Insns)-2]
-	code := t.bytes(d.last(next) - 1)
-	isStatus := q.Map == 0 && q.Op == compare && q.ModRM == eax && len(code) == 3 && code[2] == 0xff
-	if !isStatus || bl.Succ[0] < 0 || t.writesStatus(d, next) {
-		return next
-	}
-	switch bl.Insns[len(bl.Insns)-1].Op & 0xf {
-	case je:
-		return bl.Succ[0]
-	case jne:
-		return bl.Succ[1]
+	at := next
+	for range mostBlocks {
+		if at < 0 {
+			break
+		}
+		bl := &d.blocks[at]
+		switch n := len(bl.Insns); {
+		case bl.End == Fall && t.keepsStatus(d, at, n), bl.End == Jmp && t.keepsStatus(d, at, n-1):
+			at = bl.Succ[0]
+		case bl.End == Jcc && n >= 2 && t.keepsStatus(d, at, n-2) && bl.Succ[0] >= 0 && t.comparesStatus(d, at):
+			return bl.Succ[bl.Insns[n-1].Op&1] // jne goes on where it is not taken
+		default:
+			return next
+		}
 	}
 	return next
 }
 
-// writesStatus says whether a block writes eax before its comparison and jump.
-func (t *transactions) writesStatus(d *draft, b int) bool {
-	for k := range len(d.blocks[b].Insns) - 2 {
-		op := newOperation(&d.blocks[b].Insns[k], t.bytes(int(d.first[b])+k))
-		if writtenRegisters(&op)&bitOf(rax) != 0 {
-			return true
+// comparesStatus says whether a block ends in cmp $-1,%eax with je or jne.
+func (t *transactions) comparesStatus(d *draft, b int) bool {
+	const compare, eax, equal, minusOne = 0x83, 0xf8, 4, 0xff
+	bl := &d.blocks[b]
+	q, code := &bl.Insns[len(bl.Insns)-2], t.bytes(d.last(b)-1)
+	return q.Map == 0 && q.Op == compare && q.ModRM == eax && len(code) == 3 && code[2] == minusOne && bl.Insns[len(bl.Insns)-1].Op&0xe == equal
+}
+
+// keepsStatus says whether the first n instructions of a block write nothing but -1 to eax.
+func (t *transactions) keepsStatus(d *draft, b, n int) bool {
+	minusOne := []byte{0xb8, 0xff, 0xff, 0xff, 0xff} // mov
+	for k := range n {
+		code := t.bytes(int(d.first[b]) + k)
+		if op := newOperation(&d.blocks[b].Insns[k], code); writtenRegisters(&op)&bitOf(rax) != 0 && !bytes.Equal(code, minusOne) {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // reach notes a block that begins in a transaction.
@@ -129,17 +143,41 @@ func (t *transactions) reach(d *draft, block int) {
 	}
 }
 
+func (t *transactions) followAll() {
+	for len(t.work) > 0 {
+		p := t.work[len(t.work)-1]
+		t.work = t.work[:len(t.work)-1]
+		t.follow(p.draft, p.block)
+	}
+}
+
 // follow leaves a routine out of which a block begins in a transaction, and goes on to what comes next.
 func (t *transactions) follow(d *draft, block int) {
 	bl := &d.blocks[block]
 	d.leave("may run in a hardware transaction at %x", bl.Lo)
-	if bl.End == NoReturn || slices.ContainsFunc(bl.Insns, isTransactionsEnd) {
+	if isXbegin(bl.Insns[len(bl.Insns)-1]) && !t.nested[d.id] {
+		t.nested[d.id] = true
+		for b, open := range t.open[d.id] {
+			if open {
+				t.work = append(t.work, place{d, b})
+			}
+		}
+	}
+	ends := func(q Insn) bool { return isXabort(q) || isXend(q) && !t.nested[d.id] }
+	if bl.End == NoReturn || slices.ContainsFunc(bl.Insns, ends) {
 		return // what never returns ends by a system call, which ends the transaction
 	}
 	for _, next := range bl.Succ {
 		t.reach(d, next)
 	}
-	if to := int(t.target[d.last(block)]); t.routineAt(to) >= 0 && isRelative(t.insns[d.last(block)].Kind) {
-		t.reach(t.drafts[t.routineAt(to)], t.blockOf(t.drafts[t.routineAt(to)], to))
+	to, known := int(t.target[d.last(block)]), -1
+	if isRelative(t.insns[d.last(block)].Kind) {
+		known = t.routineAt(to)
+	}
+	switch {
+	case known >= 0:
+		t.reach(t.drafts[known], t.blockOf(t.drafts[known], to))
+	case bl.End == Call || bl.End == CallInd || bl.End == Tail || bl.End == TailInd:
+		t.calls = true
 	}
 }

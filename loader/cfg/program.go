@@ -134,7 +134,7 @@ func (r *recovery) program(names map[uint64]string) *Program {
 		saves[i] = r.examine(kept[i])
 		kept[i].made = r.routine(kept[i], names[kept[i].addr])
 	})
-	r.leaveOutInterrupted(kept)
+	r.leaveOutRestarts()
 	for i, d := range kept {
 		if saves[i] {
 			p.twice[d.addr] = true
@@ -154,8 +154,12 @@ func (r *recovery) program(names map[uint64]string) *Program {
 	l.leaveOut()
 	l.findTwice()
 	for _, d := range kept {
-		d.made.LeftOut, d.made.Cause = d.leftOut, d.cause
 		p.taken[d.made.ID] = l.isTaken(d)
+	}
+	main := p.Main()
+	r.leaveOutTransactions(kept, func(d *draft) bool { return p.taken[d.made.ID] && d.made != main && d.addr != r.im.Entry })
+	for _, d := range kept {
+		d.made.LeftOut, d.made.Cause = d.leftOut, d.cause
 	}
 	return p
 }
