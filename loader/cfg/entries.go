@@ -231,7 +231,7 @@ func (s *resolver) readOn(v value, l limit) (e entries) {
 		default:
 			e.goesOn = s.mayGoOn(v, l, n, e.targets, another)
 			isBehind := i > 0 && s.mentions.has(n.at) || s.im.SectionAt(n.at) != s.im.SectionAt(uint64(v.off)) // the table
-			e.strays = !isOpen && !isBehind && s.leadsAstray(n)
+			e.strays = !isOpen && !isBehind && (len(e.targets) > 0 || s.comesBack(v, l, i)) && s.leadsAstray(n)
 			return e
 		}
 	}
@@ -363,6 +363,17 @@ func (s *resolver) isBoundary(addr uint64) bool {
 // isDoubtful says whether instruction i is in a part that may be the routine's as well as another's: linkers fold such parts.
 func (s *resolver) isDoubtful(i int) bool {
 	return i >= 0 && s.inside(s.d, i) < 0 && s.isUnexplained(i) && !s.pieces[s.pieceOf[i]].back
+}
+
+// comesBack says whether an entry behind entry i leads into the routine. Where none does the table is another's now: tools
+// that rewrite a program leave its old code there, which does not run.
+func (s *resolver) comesBack(v value, l limit, i uint64) bool {
+	for i++; i <= min(l.most, maxEntries); i++ {
+		if s.entryNo(v, i).inside {
+			return true
+		}
+	}
+	return false
 }
 
 // leadsAstray says whether an entry leads to code of no routine, or of another one amid that, which is noted then.

@@ -69,9 +69,8 @@ func isXend(q Insn) bool   { return q.Map == 1 && q.Op == 0x01 && q.ModRM == 0xd
 func isXabort(q Insn) bool { return q.Map == 0 && q.Op == 0xc6 && q.ModRM == 0xf8 }
 
 // transactions finds the blocks that may run in a transaction which their routine, or what calls it,
-// has begun. One that is still open when its
-// routine returns is not followed: C libraries elide locks by such, if they are asked to, and all that
-// they have may then run in one.
+// has begun. One that is still open when its routine returns is not followed: C libraries elide locks
+// by such, if they are asked to, and all that they have may then run in one.
 type transactions struct {
 	*recovery
 	open   [][]bool     // by draft and block: as it begins

@@ -301,3 +301,18 @@ int a(int), b(int), c(int); int main(int n, char **v) { return a(n) + b(n) + c(n
 		}
 	}
 }
+
+// Tools that rewrite a program leave its old code there, whose tables are the new code's.
+func TestTableOfNewCode(t *testing.T) {
+	const jump = `cmp $3,%edi\nja 3f\nlea tab(%rip),%rdx\nmov %edi,%eax\nmovslq (%rdx,%rax,4),%rax\nadd %rdx,%rax\njmp *%rax\n`
+	p := recoverFile(t, compile(t, beginEnd+`
+__asm__(BEGIN(a) "`+jump+`mov $11,%eax\nret\nmov $12,%eax\nret\n3: mov $13,%eax\nret\n" END(a)
+	BEGIN(b) "`+jump+`1: mov $11,%eax\nret\n2: mov $12,%eax\nret\n3: mov $13,%eax\nret\n" END(b)
+	".section .rodata\n.p2align 2\ntab: .long 1b-tab, 2b-tab, 1b-tab, 2b-tab\n.text\n");
+int a(int), b(int); int main(int c, char **v) { return c > 9 ? a(c) : b(c); }`, "-O1"))
+	for symbol, want := range map[string]string{"a": "unresolved indirect jump", "b": ""} {
+		if r := routine(t, p, symbol); !strings.HasPrefix(r.LeftOut, want) || want == "" && r.LeftOut != "" {
+			t.Errorf("%s: left out: %q, want %q", symbol, r.LeftOut, want)
+		}
+	}
+}
