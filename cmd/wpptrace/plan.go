@@ -122,9 +122,9 @@ func (q *planQuery) answer(stderr io.Writer, args []string) (*planReport, error)
 		}
 	}
 	r := newPlanReport(p, name)
-	for _, name := range p.image.Needed {
-		if !q.sel.wants(target.Library{Path: name}) {
-			r.Libraries = append(r.Libraries, name)
+	for _, needed := range p.image.Needed {
+		if !q.sel.wants(target.Library{Path: needed}) {
+			r.Libraries = append(r.Libraries, needed)
 		}
 	}
 	if q.prove {

@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -166,14 +165,7 @@ func (s *benchmarkSubject) runTraced(b *testing.B, r *round) {
 // count counts the hits that a session of a process that has ended has reported.
 func (s *benchmarkSubject) count(b *testing.B, session *Session, r *round) {
 	last := map[uint32]wire.Word{} // of each thread
-	for {
-		batch, err := session.Read(time.Now())
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			break
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
+	eachWaiting(b, session, func(batch wire.Batch) {
 		for i := range batch.Len() {
 			n, w := uint64(1), batch.Word(i)
 			switch w.Kind() {
@@ -189,7 +181,7 @@ func (s *benchmarkSubject) count(b *testing.B, session *Session, r *round) {
 				r.stepped += n
 			}
 		}
-	}
+	})
 	if m, err := session.Metrics(); err != nil || m.LostHits > 0 {
 		b.Fatalf("metrics %+v, %v", m, err)
 	}

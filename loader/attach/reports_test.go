@@ -192,21 +192,27 @@ func TestRestsComeLast(t *testing.T) {
 	}
 }
 
+// eachWaiting reads what waits to be read.
+func eachWaiting(t testing.TB, s *Session, visit func(b wire.Batch)) {
+	t.Helper()
+	for {
+		b, err := s.Read(time.Now())
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		visit(b)
+	}
+}
+
 // readsInOrder fails the test if what is read of the only thread is not in order, or not to its end.
 func (s *subject) readsInOrder(t *testing.T) {
 	t.Helper()
 	var sequences []uint64
 	var last wire.Kind
-	for {
-		b, err := s.session.Read(time.Now())
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		sequences, last = append(sequences, b.Sequence), b.Word(b.Len()-1).Kind()
-	}
+	eachWaiting(t, s.session, func(b wire.Batch) { sequences, last = append(sequences, b.Sequence), b.Word(b.Len()-1).Kind() })
 	if !slices.IsSorted(sequences) || last != wire.End {
 		t.Errorf("batches %d, the last word is %v", sequences, last)
 	}

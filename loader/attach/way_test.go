@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"wpptrace/bpf/wire"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/uprobe"
 )
@@ -50,16 +51,7 @@ func hitsOfThreads(t *testing.T, way uprobe.Way, path string) (list []uint64) {
 	s.Release()
 	<-s.Done()
 	hits := map[uint32]uint64{}
-	for {
-		b, err := s.session.Read(time.Now())
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		hits[b.Thread] += b.Witnesses()
-	}
+	eachWaiting(t, s.session, func(b wire.Batch) { hits[b.Thread] += b.Witnesses() })
 	if status, err := s.ExitStatus(); status != 0 || err != nil {
 		t.Errorf("%v: the program ended with status %d, %v", way, status, err)
 	}

@@ -230,8 +230,7 @@ func (s *resolver) readOn(v value, l limit) (e entries) {
 			e.skips = true
 		default:
 			e.goesOn = s.mayGoOn(v, l, n, e.targets, another)
-			isBehind := i > 0 && s.mentions.has(n.at) || s.im.SectionAt(n.at) != s.im.SectionAt(uint64(v.off)) // the table
-			e.strays = !isOpen && !isBehind && (len(e.targets) > 0 || s.comesBack(v, l, i)) && s.leadsAstray(n)
+			e.strays = !isOpen && !s.isBehind(v, n) && (len(e.targets) > 0 || s.comesBack(v, l, i)) && s.leadsAstray(n)
 			return e
 		}
 	}
@@ -365,6 +364,11 @@ func (s *resolver) isDoubtful(i int) bool {
 	return i >= 0 && s.inside(s.d, i) < 0 && s.isUnexplained(i) && !s.pieces[s.pieceOf[i]].back
 }
 
+// isBehind says whether an entry lies behind the table, where what another one's code names begins, or another section.
+func (s *resolver) isBehind(v value, n entry) bool {
+	return n.index > 0 && s.mentions.has(n.at) || s.im.SectionAt(n.at) != s.im.SectionAt(uint64(v.off))
+}
+
 // comesBack says whether an entry behind entry i leads into the routine. Where none does the table is another's now: tools
 // that rewrite a program leave its old code there, which does not run.
 func (s *resolver) comesBack(v value, l limit, i uint64) bool {
@@ -376,13 +380,14 @@ func (s *resolver) comesBack(v value, l limit, i uint64) bool {
 	return false
 }
 
-// leadsAstray says whether an entry leads to code of no routine, or of another one amid that, which is noted then.
+// leadsAstray says whether an entry that does not lead into the routine leads to code of none, or amid that of another, which
+// is noted then.
 func (s *resolver) leadsAstray(n entry) bool {
 	if n.to < 0 {
 		in := s.im.SectionAt(n.addr)
 		return in != nil && in.Exec && !s.ends(n.addr)
 	}
-	if s.inside(s.d, n.to) >= 0 || s.routineAt(n.to) >= 0 {
+	if s.routineAt(n.to) >= 0 {
 		return false
 	}
 	s.d.doubts = append(s.d.doubts, n.to)

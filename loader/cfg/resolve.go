@@ -22,17 +22,18 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 	}
 	s := r.newResolver(d)
 	found := make(map[int]*table, len(jumps))
-	jumps = slices.DeleteFunc(jumps, func(b int) bool {
+	astray := map[int]bool{}
+	for _, b := range jumps {
 		s.strays = false
 		t := s.tableFor(b, false)
 		if t == nil {
 			t = s.computedEarlier(b)
 		}
-		if t != nil && !s.strays {
+		if astray[b] = s.strays; t != nil && !s.strays {
 			found[d.last(b)] = t
 		}
-		return s.strays
-	})
+	}
+	jumps = slices.DeleteFunc(jumps, func(b int) bool { return astray[b] }) // these stay unresolved
 	s.guessTables(jumps, found)
 	_, labels := r.label(d, found, r.isFrameless)
 	loose := r.anyLoose(d, found)
