@@ -50,7 +50,8 @@ func (t *Thread) reappear(a activation, block int) bool {
 		}
 		lands = lands || a.r.mayComeBy(b, block)
 	}
-	if n == 0 && !lands {
+	anywhere := t.metInHandlerOf(a.r)
+	if n == 0 && !lands && !anywhere {
 		return false
 	}
 	t.known = a.cfa
@@ -61,7 +62,7 @@ func (t *Thread) reappear(a activation, block int) bool {
 	}
 	t.sink.Mark(ops.Resume, 1)
 	f := t.push(frame{activation: a, root: true})
-	if n > 1 || lands || a.r.First(block) { // it may be a new activation in the same place
+	if n > 1 || lands || anywhere || a.r.First(block) { // it may be a new activation in the same place
 		t.resumeAt(f, block)
 		return true
 	}
@@ -111,9 +112,26 @@ func (t *Thread) mayLeadTo(r *routine, b int) bool {
 		return true
 	case plan.Known:
 		from := t.frames[0].from
-		return r.callee[b].MayLeaveOpen() || from == 0 || from.Place() == wire.Inside
+		if r.callee[b].MayLeaveOpen() || from == 0 {
+			return true
+		}
+		switch from.Place() {
+		case wire.Inside, wire.Handler, wire.Called:
+			return true
+		}
 	}
 	return false
+}
+
+// metInHandlerOf reports whether the thread was met in a signal handler that had interrupted the
+// routine: an activation of it may stand at any instruction.
+func (t *Thread) metInHandlerOf(r *routine) bool {
+	from := t.frames[0].from
+	if from.Place() != wire.Handler {
+		return false
+	}
+	_, _, ok := r.locate(from.Address())
+	return ok
 }
 
 // resume begins an activation in its middle: nothing is known of its callers.
