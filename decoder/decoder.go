@@ -6,7 +6,6 @@ import (
 	"log/slog"
 
 	"wpptrace/compress/ops"
-	"wpptrace/loader/cfg"
 	"wpptrace/loader/paths"
 	"wpptrace/loader/plan"
 )
@@ -104,7 +103,7 @@ func (d *Decoder) prepare(r *routine) {
 		if t != nil {
 			r.callee[b] = d.routines[t.ID]
 		}
-		if block.End == cfg.Call || block.End == cfg.CallInd || block.End == cfg.NoReturn {
+		if block.IsCall() {
 			d.returns[block.Hi+r.Offset()] = place{r, b}
 		}
 		if r.ReturnsTwice(b) {

@@ -285,7 +285,7 @@ func (r *routine) mayThrow(b, to int) bool {
 // than by its return: it throws, or returns once more from an earlier call.
 func (r *routine) landsAt(b, to int) bool {
 	block := &r.Blocks[b]
-	return slices.Contains(block.Pads, to) || r.again[to] && r.makesCall(b) && !slices.Contains(block.Succ, to)
+	return slices.Contains(block.Pads, to) || r.again[to] && block.IsCall() && !slices.Contains(block.Succ, to)
 }
 
 // land brings frame i to a landing pad: the call where it stands threw, or one that it came to

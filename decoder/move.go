@@ -90,7 +90,7 @@ func (m *mover) step(b int, called bool) {
 	case m.at == exit && m.before:
 	case m.at == exit:
 		m.begin(b, paths.StartEntry)
-	case isCall(m.r, m.at):
+	case m.r.Blocks[m.at].CallReturns():
 		if !called {
 			m.call(m.at)
 		}
@@ -145,7 +145,7 @@ func (s *state) to(b int, called bool) *move {
 // passes reports whether the activation can go on from where it stands: not if it stands at a call
 // of a routine that has to speak and has not.
 func (s *state) passes(called bool) bool {
-	return called || s.block == exit || !isCall(s.r, s.block) || s.r.quiet(s.block)
+	return called || s.block == exit || !s.r.Blocks[s.block].CallReturns() || s.r.quiet(s.block)
 }
 
 // An out is a way out of a routine.
@@ -206,7 +206,7 @@ func (s *state) leaving(called bool) *exits {
 
 // tailTarget is the observed routine that block b jumps to as it leaves, if it is known.
 func (r *routine) tailTarget(b int) *routine {
-	if r.kind[b] == plan.Known && !isCall(r, b) && r.Blocks[b].End != cfg.NoReturn {
+	if r.kind[b] == plan.Known && !r.Blocks[b].IsCall() {
 		return r.callee[b]
 	}
 	return nil

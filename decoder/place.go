@@ -116,7 +116,7 @@ func (t *Thread) firstReturn(i, b int) bool {
 		return t.haveReturned(i)
 	}
 	at := f.st.block
-	return at != exit && isCall(f.r, at) && f.r.Blocks[at].Succ[0] == b
+	return at != exit && f.r.Blocks[at].CallReturns() && f.r.Blocks[at].Succ[0] == b
 }
 
 // haveReturned reports whether all activations above frame i can have come to their ends.

@@ -90,7 +90,7 @@ func (t *Thread) reappearAtCall(c place, cfa uint64, to *routine) bool {
 // mayComeBy reports whether the call of block b may throw, or return a second time, to where a
 // silent way leads to a block from.
 func (r *routine) mayComeBy(b, block int) bool {
-	if !r.makesCall(b) || r.kind[b] == plan.Harmless {
+	if !r.Blocks[b].IsCall() || r.kind[b] == plan.Harmless {
 		return false
 	}
 	for to := range r.Blocks {
@@ -104,7 +104,7 @@ func (r *routine) mayComeBy(b, block int) bool {
 // mayLeadTo reports whether the call of block b may have come to the outermost activation that is
 // known.
 func (t *Thread) mayLeadTo(r *routine, b int) bool {
-	if !isCall(r, b) {
+	if !r.Blocks[b].CallReturns() {
 		return false
 	}
 	switch r.kind[b] {

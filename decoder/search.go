@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"wpptrace/bpf/wire"
-	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 )
 
@@ -190,12 +189,12 @@ func (s *search) within(st *state, h held, called bool, in entered) (f found) {
 	if b, k, ok := st.r.locate(s.pc); ok && !s.outside && s.mayBeAt(in.cfa) {
 		f.add(s.waysTo(st, h, b, k, called), hop{kind: hopStop, block: b, insn: k, fault: s.faulted, hit: s.hit}, nil)
 	}
-	if st.block != exit && !called && !s.standing && st.r.makesCall(st.block) {
+	if st.block != exit && !called && !s.standing && st.r.Blocks[st.block].IsCall() {
 		s.call(&f, in, st.block)
 	}
 	if st.passes(called) {
 		for _, node := range st.silentWays().nodes {
-			if st.r.Site(node.block) == nil && st.r.makesCall(node.block) {
+			if st.r.Site(node.block) == nil && st.r.Blocks[node.block].IsCall() {
 				s.call(&f, in, node.block)
 			}
 		}
@@ -284,7 +283,7 @@ func (s *search) tail(f *found, in entered, o out) {
 
 // leavesImage reports whether block b jumps to code that is not observed, be it harmless.
 func (r *routine) leavesImage(b int) bool {
-	return r.jumpsAnywhere(b) || r.kind[b] == plan.Harmless && !r.makesCall(b)
+	return r.jumpsAnywhere(b) || r.kind[b] == plan.Harmless && !r.Blocks[b].IsCall()
 }
 
 // entry looks for the ways from the entry of a routine.
@@ -487,10 +486,4 @@ func (d *Decoder) silentCallers() map[*routine][]*routine {
 		}
 	}
 	return callers
-}
-
-// makesCall reports whether block b ends in a call, be it one that never returns.
-func (r *routine) makesCall(b int) bool {
-	e := r.Blocks[b].End
-	return e == cfg.Call || e == cfg.CallInd || e == cfg.NoReturn
 }

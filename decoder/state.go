@@ -6,8 +6,7 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// exit is the node that every way out of a routine leads to.
-const exit = -1
+const exit = cfg.Exit
 
 // A state is the position of an activation: the block that spoke last (or that it is known to have
 // come to), and which way it goes from there.
@@ -75,17 +74,12 @@ func (r *routine) justBefore(b, k int) *state {
 // after lists the nodes that may follow block b.
 func (r *routine) after(b, outcome int) []int {
 	block := &r.Blocks[b]
-	switch block.End {
-	case cfg.Ret, cfg.Tail, cfg.TailInd:
-		return []int{exit}
-	case cfg.NoReturn, cfg.Trap:
-		return nil
-	case cfg.Jcc:
+	if block.End == cfg.Jcc {
 		if s := r.Site(b); s != nil && s.Condition < plan.NoCondition {
-			return []int{block.Succ[1-outcome]}
+			return block.Succ[1-outcome : 2-outcome]
 		}
 	}
-	return block.Succ
+	return block.After()
 }
 
 // A caseKey names a state after a witness that tells a case or a value.
@@ -194,7 +188,7 @@ func (s *state) silentWays() *reach {
 	for i := 0; i < len(w.nodes); i++ {
 		b := w.nodes[i].block
 		switch {
-		case s.r.Site(b) != nil, isCall(s.r, b) && !s.r.quiet(b):
+		case s.r.Site(b) != nil, s.r.Blocks[b].CallReturns() && !s.r.quiet(b):
 		default:
 			if s.r.kind[b] == plan.Unknown && s.r.Blocks[b].End != cfg.TailInd {
 				w.open = append(w.open, b)
@@ -215,11 +209,6 @@ func (s *state) after(b int) []int {
 		}
 	}
 	return s.r.after(b, 0)
-}
-
-func isCall(r *routine, b int) bool {
-	e := r.Blocks[b].End
-	return e == cfg.Call || e == cfg.CallInd
 }
 
 // way lists the blocks from the state to node i, node i included.

@@ -439,8 +439,8 @@ func (d *draft) linkSite(site image.CallSite, pad int) {
 		if last != &bl.Insns[len(bl.Insns)-1] {
 			continue
 		}
-		calls = calls || isCall(bl) || bl.End == Tail || bl.End == TailInd || bl.End == Jcc && bl.Succ[0] < 0
-		if isCall(bl) && pad >= 0 {
+		calls = calls || bl.IsCall() || bl.End == Tail || bl.End == TailInd || bl.End == Jcc && bl.Succ[0] < 0
+		if bl.IsCall() && pad >= 0 {
 			bl.Pads = append(bl.Pads, pad)
 		}
 	}

@@ -91,11 +91,6 @@ func (f *frame) flow() {
 	}
 }
 
-func isCall(b *Block) bool {
-	k := b.Insns[len(b.Insns)-1].Kind
-	return k == x86.Call || k == x86.CallInd
-}
-
 // A walk goes through a block's instructions with the unwind row and the depth before each.
 type walk struct {
 	f        *frame
@@ -202,7 +197,7 @@ func (f *frame) check(b int) {
 		}
 	}
 	last := w.insn()
-	if bl := &f.d.blocks[b]; isCall(bl) {
+	if bl := &f.d.blocks[b]; bl.IsCall() {
 		bl.Depth = max(w.depth, depthUnknown)
 	}
 	switch bl := &f.d.blocks[b]; {

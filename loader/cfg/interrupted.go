@@ -176,7 +176,7 @@ func (t *transactions) follow(d *draft, block int) {
 	switch {
 	case known >= 0:
 		t.reach(t.drafts[known], t.blockOf(t.drafts[known], to))
-	case bl.End == Call || bl.End == CallInd || bl.End == Tail || bl.End == TailInd:
+	case bl.CallReturns() || bl.End == Tail || bl.End == TailInd:
 		t.calls = true
 	}
 }

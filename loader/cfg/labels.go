@@ -65,7 +65,7 @@ func (r *recovery) linkLabels(d *draft) {
 	d.pads = append(d.pads, labels...)
 	for b := range d.blocks {
 		switch bl := &d.blocks[b]; {
-		case !isCall(bl):
+		case !bl.IsCall():
 		case len(bl.Pads) == 0:
 			bl.Pads = labels // one list for all, which are many: it is not to be changed
 		default:

@@ -452,8 +452,8 @@ func (s *resolver) isCheck(way []int, b int) bool {
 		return false
 	}
 	for k := range at {
-		isCall := k > 0 && (s.d.blocks[way[k]].End == Call || s.d.blocks[way[k]].End == CallInd)
-		if isCall || s.entry[way[k]] || len(s.d.preds[way[k]]) != 1 {
+		calls := k > 0 && s.d.blocks[way[k]].CallReturns()
+		if calls || s.entry[way[k]] || len(s.d.preds[way[k]]) != 1 {
 			return false
 		}
 	}

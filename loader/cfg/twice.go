@@ -173,7 +173,7 @@ func (r *recovery) holdsAny(addrs iter.Seq[uint64]) bool {
 // if anything names such a function.
 func (r *recovery) mayCallWhatReturnsTwice(d *draft) bool {
 	return slices.ContainsFunc(d.blocks, func(b Block) bool {
-		if b.End != Call && b.End != CallInd {
+		if !b.CallReturns() {
 			return false
 		}
 		i := r.find(b.Insns[len(b.Insns)-1].Addr)

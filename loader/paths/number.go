@@ -112,7 +112,7 @@ func startKinds(r *cfg.Routine, w *order) []kindSet {
 		for _, to := range bl.Succ {
 			switch {
 			case to < 0:
-			case isCall(bl):
+			case bl.CallReturns():
 				kinds[to] |= 1 << StartCall
 			case w.isBack(b, to):
 				kinds[to] |= 1 << StartLoop
@@ -121,8 +121,6 @@ func startKinds(r *cfg.Routine, w *order) []kindSet {
 	}
 	return kinds
 }
-
-func isCall(b *cfg.Block) bool { return b.End == cfg.Call || b.End == cfg.CallInd }
 
 // count makes the node of block b, whose successors on paths have theirs.
 func (n *Numbering) count(r *cfg.Routine, b int, w *order, kinds []kindSet) {
@@ -181,7 +179,7 @@ func endOf(b *cfg.Block) (End, bool) {
 func (n *Numbering) edgeTo(b, to int, bl *cfg.Block, w *order, kinds []kindSet) edge {
 	e := edge{to: int32(to)}
 	switch {
-	case isCall(bl):
+	case bl.CallReturns():
 		e.ends, e.end, e.next = true, EndCall, StartCall
 	case w.isBack(b, to):
 		e.ends, e.end, e.next = true, EndLoop, StartLoop

@@ -34,7 +34,7 @@ func walk(r *cfg.Routine) *order {
 	}
 	root(r.Entry)
 	for b := range r.Blocks {
-		if bl := &r.Blocks[b]; isCall(bl) && len(bl.Succ) > 0 && bl.Succ[0] >= 0 {
+		if bl := &r.Blocks[b]; bl.CallReturns() && len(bl.Succ) > 0 && bl.Succ[0] >= 0 {
 			root(bl.Succ[0])
 		}
 	}
@@ -55,7 +55,7 @@ func (o *order) from(r *cfg.Routine, root int, stack []visit) []visit {
 	for len(stack) > 0 {
 		top := &stack[len(stack)-1]
 		bl := &r.Blocks[top.block]
-		if isCall(bl) || top.next == len(bl.Succ) {
+		if bl.CallReturns() || top.next == len(bl.Succ) {
 			o.rank[top.block] = int32(len(o.post))
 			o.post = append(o.post, int32(top.block))
 			stack = stack[:len(stack)-1]

@@ -96,7 +96,7 @@ func (r *Routine) destination(b int) (d destination) {
 	if block.End == cfg.TailInd {
 		return destination{otherwise: Unknown}
 	}
-	d.call = block.End == cfg.Call || block.End == cfg.CallInd || block.End == cfg.NoReturn
+	d.call = block.IsCall()
 	callee, name := r.plan.Program.Callee(r.Routine, b)
 	if callee != nil {
 		d.to = r.plan.Routines[callee.ID]

@@ -31,7 +31,7 @@ func newGraph(r *Routine) *graph {
 	g := &graph{r: r, edges: make([]edge, 0, 2*len(r.Blocks)), out: make([]int32, len(r.Blocks)+1)}
 	for v := range r.Blocks {
 		g.out[v] = int32(len(g.edges))
-		for _, w := range r.successors(v) {
+		for _, w := range r.Blocks[v].After() {
 			if w == exit {
 				w = g.exitNode()
 			}
@@ -131,7 +131,7 @@ func (c *covering) findOrders() {
 	list := c.droppable()
 	add := func(weigh func(b int) float64) { c.orders = append(c.orders, byWeight(list, weigh)) }
 	add(func(b int) float64 { return c.prices[b] })
-	add(func(b int) float64 { return c.prices[b] / max(1, float64(len(c.r.successors(b)))-0.5) })
+	add(func(b int) float64 { return c.prices[b] / max(1, float64(len(c.r.Blocks[b].After()))-0.5) })
 	add(func(b int) float64 { return c.prices[b] / float64(max(1, c.covers.count(b))) })
 	if !c.r.isMeasured() {
 		return

@@ -382,7 +382,7 @@ func (r *Routine) makeSite(b int) Site {
 	if insn.Kind == x86.Jcc && block.End == cfg.Jcc {
 		s.Stays = [2]bool{!r.leaves(block.Succ[1]), !r.leaves(block.Succ[0])}
 	} else if !r.isCall(b) {
-		s.Stays[0] = !r.leaves(r.successors(b)...)
+		s.Stays[0] = !r.leaves(r.Blocks[b].After()...)
 	}
 	switch t := pr.tells; {
 	case t == nil:

@@ -36,8 +36,7 @@ type seat struct {
 	insn                  int32
 }
 
-// exit is the node that every way out of a routine leads to.
-const exit = -1
+const exit = cfg.Exit
 
 // seat returns where a probe of block b would sit: the last cheap instruction, else the last one
 // that can be single-stepped.
@@ -257,22 +256,4 @@ func (r *Routine) mustSpeak() []bool {
 		must[b] = true
 	}
 	return must
-}
-
-var toExit = []int{exit}
-
-// successors are the nodes after block b: blocks, or exit.
-func (r *Routine) successors(b int) []int {
-	block := &r.Blocks[b]
-	switch block.End {
-	case cfg.Ret, cfg.Tail, cfg.TailInd:
-		return toExit
-	case cfg.NoReturn, cfg.Trap:
-		return nil
-	case cfg.Jcc:
-		if block.Succ[0] == block.Succ[1] {
-			return block.Succ[:1]
-		}
-	}
-	return block.Succ
 }

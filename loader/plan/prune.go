@@ -117,5 +117,5 @@ func (p *pruner) meetFrom(b, next int) (found bool) {
 
 // meetsAfter does so for a word of block b, whatever it goes on to.
 func (p *pruner) meetsAfter(b int) bool {
-	return slices.ContainsFunc(p.r.successors(b), func(next int) bool { return p.meetFrom(b, next) })
+	return slices.ContainsFunc(p.r.Blocks[b].After(), func(next int) bool { return p.meetFrom(b, next) })
 }

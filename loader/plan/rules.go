@@ -121,7 +121,7 @@ func (r *Routine) leavesOpen(callee *Routine) bool {
 
 // continuation is where the call that ends block b returns to; exit if it does not.
 func (r *Routine) continuation(b int) int {
-	if block := &r.Blocks[b]; block.End == cfg.Call || block.End == cfg.CallInd {
+	if block := &r.Blocks[b]; block.CallReturns() {
 		return block.Succ[0]
 	}
 	return unseen
@@ -339,7 +339,7 @@ func (r *Routine) tellThrown(s *search, b int) (changed bool) {
 	if kind, _ := r.Callee(b); kind != Known || len(r.landings(b)) == 0 || !r.Observed() {
 		return false
 	}
-	return r.separateFrom(s, slices.Concat(r.successors(b), r.landings(b)))
+	return r.separateFrom(s, slices.Concat(r.Blocks[b].After(), r.landings(b)))
 }
 
 // tellCallers sees to it that what is called back after a word can come from one call alone, and

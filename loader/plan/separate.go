@@ -78,11 +78,11 @@ func (r *Routine) findOnward() {
 	if r.onward == nil {
 		r.onward = make([][]int, len(r.Blocks))
 		for b := range r.onward {
-			r.onward[b] = r.successors(b)
+			r.onward[b] = r.Blocks[b].After()
 		}
 	}
 	for _, b := range r.leads {
-		next := r.successors(b)
+		next := r.Blocks[b].After()
 		if landings := r.throws(b); len(landings) > 0 {
 			next = slices.Concat(next, landings)
 		}
@@ -203,7 +203,7 @@ func (some blockSet) extend(next func(b int) []int) {
 func (r *Routine) eachStart(b int, yield func(from []int)) {
 	switch {
 	case r.probed[b].edges, r.switches[b] && r.told(b):
-		next := r.successors(b)
+		next := r.Blocks[b].After()
 		for i := range next {
 			yield(next[i : i+1])
 		}
@@ -356,13 +356,13 @@ func (r *Routine) address(node int) uint64 {
 func (r *Routine) markLeaving() {
 	r.leaving = make(blockSet, len(r.Blocks))
 	for b := range r.leaving {
-		r.leaving[b] = !r.probed[b].on && (r.isCall(b) || r.leaves(r.successors(b)...))
+		r.leaving[b] = !r.probed[b].on && (r.isCall(b) || r.leaves(r.Blocks[b].After()...))
 	}
 	r.leaving.extend(func(b int) []int {
 		if r.probed[b].on {
 			return nil
 		}
-		return r.successors(b)
+		return r.Blocks[b].After()
 	})
 }
 
@@ -385,7 +385,7 @@ func (r *Routine) markFirst() {
 		if r.probed[b].on {
 			continue
 		}
-		for _, n := range r.successors(b) {
+		for _, n := range r.Blocks[b].After() {
 			if n != exit && !r.first[n] {
 				r.first[n] = true
 				queue = append(queue, n)

@@ -46,7 +46,7 @@ func (s *search) unmark() {
 func (s *search) stretch(b int, place x86.Operand) (t stretch) {
 	r := s.r
 	s.reset()
-	for _, n := range r.successors(b) {
+	for _, n := range r.Blocks[b].After() {
 		s.visit(n, origin)
 	}
 	starts := len(s.queue)
@@ -237,7 +237,7 @@ func (p *pruner) leaveValues(place x86.Operand, carriers []int) {
 	for _, b := range carriers {
 		value := r.probed[b].tells
 		r.probed[b].tells = nil
-		if r.probed[b].on && near.any(r.successors(b)) && p.meetsAfter(b) {
+		if r.probed[b].on && near.any(r.Blocks[b].After()) && p.meetsAfter(b) {
 			r.probed[b].tells = value
 		}
 	}

@@ -60,19 +60,19 @@ func (v *verifier) checkAnew(r *routine) {
 	if !r.renewed {
 		return
 	}
-	calls := func(n int) bool { return n != r.exit && r.sites[n] == nil && r.callees[n] != nil && r.opens(n) }
+	calls := func(n int) bool { return n != cfg.Exit && r.sites[n] == nil && r.callees[n] != nil && r.opens(n) }
 	if way := v.silentWay(r, r.entries, calls); way != nil {
 		r.fault("what may leave it from within is called before a word", way)
 		return
 	}
-	begins := func(n int) bool { return n != r.exit && r.first[n] }
+	begins := func(n int) bool { return n != cfg.Exit && r.first[n] }
 	for b := range r.Blocks {
 		block := &r.Blocks[b]
 		var from []int
 		if r.opens(b) && block.End != cfg.NoReturn {
 			from = append(from, block.Succ[0])
 		}
-		if isCall(block) && (r.enters(b) || r.callees[b] != nil && r.callees[b].goesOut) {
+		if block.IsCall() && (r.enters(b) || r.callees[b] != nil && r.callees[b].goesOut) {
 			from = append(from, r.landings(b)...)
 		}
 		if way := v.silentWay(r, from, begins); way != nil {
@@ -81,7 +81,7 @@ func (v *verifier) checkAnew(r *routine) {
 		}
 	}
 	unsaid := func(n int) bool {
-		return n != r.exit && r.sites[n] == nil && r.kinds[n] == plan.Unknown && isCall(&r.Blocks[n])
+		return n != cfg.Exit && r.sites[n] == nil && r.kinds[n] == plan.Unknown && r.Blocks[n].IsCall()
 	}
 	r.eachStart(func(s start) {
 		groups := s.outcomes(r)

@@ -45,7 +45,7 @@ func (v *verifier) classify() {
 	}
 	for ; len(queue) > 0; queue = queue[1:] { // whoever is jumped to returns in the jumper's place
 		for b, to := range queue[0].callees {
-			if to != nil && !isCall(&queue[0].Blocks[b]) {
+			if to != nil && !queue[0].Blocks[b].IsCall() {
 				reach(to)
 			}
 		}
@@ -59,7 +59,7 @@ func (v *verifier) callee(r *routine, b int) (plan.Callee, *routine) {
 	switch {
 	case block.End == cfg.TailInd:
 		return plan.Unknown, nil
-	case !isCall(block) && !leaves:
+	case !block.IsCall() && !leaves:
 		return plan.NoCallee, nil
 	}
 	to, name := v.plan.Program.Callee(r.Routine.Routine, b)
@@ -146,12 +146,12 @@ func (v *verifier) findOpen() {
 		}
 	}
 	for _, r := range v.observed {
-		ends := r.backwards(func(n int) bool { return n == r.exit })
+		ends := r.backwards(func(n int) bool { return n == cfg.Exit })
 		for b := range r.Blocks {
 			block := &r.Blocks[b]
-			last := !isCall(block) // what it jumps to returns in its place
-			if block.End == cfg.Call || block.End == cfg.CallInd {
-				last = ends[block.Succ[0]]
+			last := !block.IsCall() // what it jumps to returns in its place
+			if block.CallReturns() {
+				last = *ends.at(block.Succ[0])
 			}
 			switch {
 			case !last:
@@ -174,27 +174,26 @@ func (v *verifier) findOpen() {
 
 // backwards marks the nodes from which silence can come, within one activation, to one that is
 // looked for; those themselves too.
-func (r *routine) backwards(is func(n int) bool) []bool {
-	mark := make([]bool, r.exit+1)
+func (r *routine) backwards(is func(n int) bool) byNode[bool] {
+	mark, before := newByNode[bool](r), newByNode[[]int](r)
 	var queue []int
-	before := make([][]int, r.exit+1)
 	for b := range r.Blocks {
 		if r.sites[b] == nil {
-			for _, n := range r.after(b) {
-				before[n] = append(before[n], b)
+			for _, n := range r.Blocks[b].After() {
+				*before.at(n) = append(*before.at(n), b)
 			}
 		}
 	}
-	for n := range mark {
+	for n := cfg.Exit; n < len(r.Blocks); n++ {
 		if is(n) {
-			mark[n] = true
+			*mark.at(n) = true
 			queue = append(queue, n)
 		}
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
-		for _, b := range before[queue[0]] {
-			if !mark[b] {
-				mark[b] = true
+		for _, b := range *before.at(queue[0]) {
+			if !*mark.at(b) {
+				*mark.at(b) = true
 				queue = append(queue, b)
 			}
 		}
@@ -205,7 +204,7 @@ func (r *routine) backwards(is func(n int) bool) []bool {
 // opens reports whether code that is not observed may call back as long as nothing speaks after the
 // call that ends block b.
 func (r *routine) opens(b int) bool {
-	return isCall(&r.Blocks[b]) && (r.enters(b) || r.callees[b] != nil && r.callees[b].open)
+	return r.Blocks[b].IsCall() && (r.enters(b) || r.callees[b] != nil && r.callees[b].open)
 }
 
 // checkOpenCalls: after a call of code that is not observed, or of what may have ended silently
@@ -216,12 +215,12 @@ func (v *verifier) checkOpenCalls(r *routine) {
 		r.fault("it may end silently around a call of code that is not observed, and the plan does not say so")
 	}
 	is := func(n int) bool {
-		return n == r.exit && r.returnsOut || n != r.exit && r.kinds[n] == plan.Unknown && r.sites[n] == nil
+		return n == cfg.Exit && r.returnsOut || n != cfg.Exit && r.kinds[n] == plan.Unknown && r.sites[n] == nil
 	}
 	bad := r.backwards(is)
 	for b := range r.Blocks {
 		block := &r.Blocks[b]
-		if block.End != cfg.Call && block.End != cfg.CallInd || !bad[block.Succ[0]] || !r.opens(b) {
+		if !block.CallReturns() || !*bad.at(block.Succ[0]) || !r.opens(b) {
 			continue
 		}
 		way := append(r.way(b), v.silentWay(r, block.Succ[:1], is)...)
@@ -242,7 +241,7 @@ func (v *verifier) checkLandings(r *routine) {
 			continue
 		}
 		if list := r.landings(b); len(list) > 0 {
-			if m := r.walk(start{word: b, nodes: slices.Concat(r.after(b), list), table: none}); m != nil {
+			if m := r.walk(start{word: b, nodes: slices.Concat(r.Blocks[b].After(), list), table: none}); m != nil {
 				r.fault("a place may come by an exception, or a second return, or by ordinary flow", m.ways...)
 				return
 			}

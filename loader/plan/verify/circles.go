@@ -19,7 +19,7 @@ func (v *verifier) checkCircles() {
 	if circle := v.circle(unspoken); circle != nil {
 		v.faultCircle("it can be entered again and again without a word", circle)
 	}
-	jumps := func(r *routine, b int) bool { return r.silent && !isCall(&r.Blocks[b]) }
+	jumps := func(r *routine, b int) bool { return r.silent && !r.Blocks[b].IsCall() }
 	if circle := v.circle(jumps); circle != nil {
 		v.faultCircle("it may be silent, and jumps can lead back to it", circle)
 	}
@@ -28,8 +28,8 @@ func (v *verifier) checkCircles() {
 // checkRows: a hit need not follow more callers that have made no word than it can, nor the decoder more
 // tail jumps (rule 3).
 func (v *verifier) checkRows() {
-	v.checkRow("more callers in a row may have made no word than are followed", plan.MaxSilentCallers, func(r *routine, b int) bool { return isCall(&r.Blocks[b]) }, v.jumpOn)
-	v.checkRow("more tail jumps in a row may come without a word than are followed", plan.MaxSilentJumps, func(r *routine, b int) bool { return !isCall(&r.Blocks[b]) }, nil)
+	v.checkRow("more callers in a row may have made no word than are followed", plan.MaxSilentCallers, func(r *routine, b int) bool { return r.Blocks[b].IsCall() }, v.jumpOn)
+	v.checkRow("more tail jumps in a row may come without a word than are followed", plan.MaxSilentJumps, func(r *routine, b int) bool { return !r.Blocks[b].IsCall() }, nil)
 }
 
 // A level is who may run behind so many silent edges in a row, and what has entered it.
@@ -97,7 +97,7 @@ func (v *verifier) jumpOn(found level) {
 	for ; len(queue) > 0; queue = queue[1:] {
 		r := queue[0]
 		for b, to := range r.callees {
-			if _, known := found[to]; to != nil && r.kinds[b] == plan.Known && !isCall(&r.Blocks[b]) && !known {
+			if _, known := found[to]; to != nil && r.kinds[b] == plan.Known && !r.Blocks[b].IsCall() && !known {
 				found[to] = silentCall{r, to, b}
 				queue = append(queue, to)
 			}

@@ -65,7 +65,7 @@ func (r *routine) through(regs cfg.Registers, n int) cfg.Registers {
 // silentAfter are the nodes of the same activation that silence may go on to, after some start.
 func (r *routine) silentAfter(s *start, n int) []int {
 	switch {
-	case n == r.exit, r.sites[n] != nil:
+	case n == cfg.Exit, r.sites[n] != nil:
 		return nil
 	case n == s.table:
 		return []int{s.told}
@@ -76,13 +76,13 @@ func (r *routine) silentAfter(s *start, n int) []int {
 // inOrder lists a start's nodes and all that silence leads to from them, each behind those that lead to
 // it.
 func (r *routine) inOrder(s *start) (order []int) {
-	seen := make([]bool, r.exit+1)
+	seen := newByNode[bool](r)
 	var visit func(n int)
 	visit = func(n int) {
-		if seen[n] {
+		if *seen.at(n) {
 			return
 		}
-		seen[n] = true
+		*seen.at(n) = true
 		for _, to := range r.silentAfter(s, n) {
 			visit(to)
 		}
@@ -99,28 +99,28 @@ func (r *routine) inOrder(s *start) (order []int) {
 // what registers hold there, if they hold regs at its nodes; nil, where several ways lead to it:
 // what can be said of all of them may be more than can be followed on one.
 func (r *routine) flow(s *start, regs cfg.Registers, yield func(n int, regs *cfg.Registers) bool) {
-	at, come := make([]*cfg.Registers, r.exit+1), make([]bool, r.exit+1)
+	held, come := newByNode[*cfg.Registers](r), newByNode[bool](r)
 	for _, n := range s.nodes {
-		at[n], come[n] = &regs, true
+		*held.at(n), *come.at(n) = &regs, true
 	}
 	for _, n := range r.inOrder(s) {
-		if !come[n] {
+		if !*come.at(n) {
 			continue // it is on a silent circle, which is found elsewhere
 		}
-		if !yield(n, at[n]) {
+		if !yield(n, *held.at(n)) {
 			return
 		}
 		next := r.silentAfter(s, n)
 		var behind *cfg.Registers
-		if len(next) > 0 && at[n] != nil {
-			regs := r.through(*at[n], n)
+		if len(next) > 0 && *held.at(n) != nil {
+			regs := r.through(**held.at(n), n)
 			behind = &regs
 		}
 		for _, to := range next {
-			if come[to] {
-				at[to] = nil
+			if *come.at(to) {
+				*held.at(to) = nil
 			} else {
-				at[to], come[to] = behind, true
+				*held.at(to), *come.at(to) = behind, true
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func scaled(l cfg.Linear, times int64) cfg.Linear {
 func (r *routine) checkBehind(loop int, c *cfg.Counter) {
 	r.flow(&start{nodes: r.loopsOnce(loop), table: none}, cfg.Unchanged(), func(n int, regs *cfg.Registers) bool {
 		switch {
-		case n == r.exit, r.sites[n] == nil && (isCall(&r.Blocks[n]) || len(r.after(n)) == 0):
+		case n == cfg.Exit, r.sites[n] == nil && (r.Blocks[n].IsCall() || len(r.Blocks[n].After()) == 0):
 			r.fault("no word tells what a loop ends with", r.way(loop, n))
 			return false
 		case r.sites[n] == nil:

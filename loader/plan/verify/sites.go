@@ -47,7 +47,7 @@ func (v *verifier) checkSites(r *routine) {
 // ends the activation before that.
 func (v *verifier) checkStays(r *routine) {
 	parts := func(n int) bool {
-		return n == r.exit || r.sites[n] == nil && (isCall(&r.Blocks[n]) || len(r.after(n)) == 0)
+		return n == cfg.Exit || r.sites[n] == nil && (r.Blocks[n].IsCall() || len(r.Blocks[n].After()) == 0)
 	}
 	for b, s := range r.sites {
 		if s == nil {
@@ -58,11 +58,11 @@ func (v *verifier) checkStays(r *routine) {
 			if !stays {
 				continue
 			}
-			next := r.after(b)
+			next := r.Blocks[b].After()
 			if s.Condition < plan.NoCondition && block.End == cfg.Jcc {
-				next = r.distinct(block.Succ[1-outcome : 2-outcome])
+				next = block.Succ[1-outcome : 2-outcome]
 			}
-			if way := v.silentWay(r, next, parts); way != nil || isCall(block) || len(next) == 0 {
+			if way := v.silentWay(r, next, parts); way != nil || block.IsCall() || len(next) == 0 {
 				r.fault("a word is taken to be followed by another of its activation", append(r.way(b), way...))
 				return
 			}
@@ -95,7 +95,7 @@ func (v *verifier) tellsCase(r *routine, s *plan.Site) bool {
 	if c.Jumps != nil {
 		return s.Condition < plan.NoCondition && s.Insn == len(r.Blocks[s.Block].Insns)-1 && r.HasPlace(c.Operand, s.Addr)
 	}
-	if c.Table < 0 || c.Table >= r.exit || r.Blocks[c.Table].End != cfg.Table || s.Insn != len(r.Blocks[s.Block].Insns)-1 {
+	if c.Table < 0 || c.Table >= len(r.Blocks) || r.Blocks[c.Table].End != cfg.Table || s.Insn != len(r.Blocks[s.Block].Insns)-1 {
 		return false
 	}
 	if c.Target {
@@ -141,7 +141,7 @@ func (v *verifier) checkWitnesses(r *routine) {
 func (v *verifier) checkCalls(r *routine) {
 	for b := range r.Blocks {
 		block := &r.Blocks[b]
-		if !isCall(block) {
+		if !block.IsCall() {
 			continue
 		}
 		unspoken := r.first[b] && r.sites[b] == nil
@@ -170,12 +170,12 @@ func (v *verifier) checkCalls(r *routine) {
 // 4).
 func (v *verifier) checkShifting(r *routine) {
 	is := func(n int) bool {
-		return n != r.exit && r.sites[n] == nil && r.kinds[n] == plan.Known && isCall(&r.Blocks[n]) && r.Blocks[n].Depth < 0
+		return n != cfg.Exit && r.sites[n] == nil && r.kinds[n] == plan.Known && r.Blocks[n].IsCall() && r.Blocks[n].Depth < 0
 	}
 	bad := r.backwards(is)
 	for b := range r.Blocks {
 		block := &r.Blocks[b]
-		if (block.End == cfg.Call || block.End == cfg.CallInd) && bad[block.Succ[0]] && v.mayEnterAgain(r, b) {
+		if block.CallReturns() && *bad.at(block.Succ[0]) && v.mayEnterAgain(r, b) {
 			r.fault("a call from a frame of unknown size may be that of another activation", append(r.way(b), v.silentWay(r, block.Succ[:1], is)...))
 			return
 		}
@@ -210,7 +210,7 @@ func (v *verifier) checkTable() {
 	known := 0
 	for _, r := range v.observed {
 		for b := range r.Blocks {
-			if _, ok := v.plan.Calls[r.Blocks[b].Hi]; ok && isCall(&r.Blocks[b]) {
+			if _, ok := v.plan.Calls[r.Blocks[b].Hi]; ok && r.Blocks[b].IsCall() {
 				known++
 			}
 		}
@@ -218,10 +218,4 @@ func (v *verifier) checkTable() {
 	if extra := len(v.plan.Calls) - known; extra != 0 {
 		v.faults = append(v.faults, Fault{What: fmt.Sprintf("%d entries of the table of calls are of no call", extra)})
 	}
-}
-
-// isCall reports whether the block ends in a call instruction.
-func isCall(b *cfg.Block) bool {
-	k := b.Insns[len(b.Insns)-1].Kind
-	return k == x86.Call || k == x86.CallInd
 }

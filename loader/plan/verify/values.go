@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 )
 
@@ -21,27 +22,27 @@ type parting struct{ block, to int }
 func (r *routine) checkValues(s start) {
 	reached, spoiled := r.reach(s.nodes, nil), r.reach(s.nodes, func(n int) bool { return !r.Keeps(n, s.values.Operand) })
 	conditions := r.Conditions()
-	tells := make([]bool, r.exit+1)
+	tells := newByNode[bool](r)
 	if len(s.values.Jumps) > mostTold {
 		r.fault("a value is said to tell of more jumps than the decoder can tell apart", r.way(s.word))
 		return
 	}
 	for _, j := range s.values.Jumps {
 		switch {
-		case j < 0 || j >= r.exit || conditions[j] == nil || conditions[j].Place != s.values.Operand:
+		case j < 0 || j >= len(r.Blocks) || conditions[j] == nil || conditions[j].Place != s.values.Operand:
 			r.fault(fmt.Sprintf("the word of the block at %x is said to tell of a jump that its value does not", r.Blocks[s.word].Lo))
 			return
 		case r.Counts(j) != nil:
 			r.fault("a value is said to tell of a loop that it tells of one round of", r.way(s.word, j))
 			return
-		case spoiled[j]:
+		case *spoiled.at(j):
 			r.fault("a value tells of a jump that comes after it may be overwritten", r.way(s.word, j))
 			return
 		}
-		tells[j] = true
+		*tells.at(j) = true
 	}
-	for n := range reached {
-		if reached[n] && n != r.exit && r.kinds[n] == plan.Unknown && r.sites[n] == nil {
+	for n := range r.Blocks {
+		if *reached.at(n) && r.kinds[n] == plan.Unknown && r.sites[n] == nil {
 			r.fault("code that may call back is entered after a word that tells by a value", r.way(s.word, n))
 			return
 		}
@@ -52,17 +53,17 @@ func (r *routine) checkValues(s start) {
 // reach marks what silence may come to from some nodes, be it in the next activation; with behind,
 // only what comes after a block, within the same activation, for which that holds, or in a later
 // one.
-func (r *routine) reach(from []int, behind func(n int) bool) []bool {
+func (r *routine) reach(from []int, behind func(n int) bool) byNode[bool] {
 	type arrival struct {
 		node   int
 		behind bool
 	}
-	seen, mark := map[arrival]bool{}, make([]bool, r.exit+1)
+	seen, mark := map[arrival]bool{}, newByNode[bool](r)
 	var queue []arrival
 	come := func(a arrival) {
 		if !seen[a] {
 			seen[a] = true
-			mark[a.node] = mark[a.node] || a.behind
+			*mark.at(a.node) = *mark.at(a.node) || a.behind
 			queue = append(queue, a)
 		}
 	}
@@ -71,7 +72,7 @@ func (r *routine) reach(from []int, behind func(n int) bool) []bool {
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
 		a := queue[0]
-		after := a.behind || a.node == r.exit || behind(a.node)
+		after := a.behind || a.node == cfg.Exit || behind(a.node)
 		for _, n := range r.goesOn(a.node) {
 			come(arrival{n, after})
 		}
@@ -82,9 +83,9 @@ func (r *routine) reach(from []int, behind func(n int) bool) []bool {
 // goesOn are the nodes that silence may go on to, the value of no switch known.
 func (r *routine) goesOn(n int) []int {
 	switch {
-	case n == r.exit && r.silent:
+	case n == cfg.Exit && r.silent:
 		return nil
-	case n == r.exit:
+	case n == cfg.Exit:
 		return r.entries
 	case r.sites[n] != nil:
 		return nil
@@ -94,42 +95,42 @@ func (r *routine) goesOn(n int) []int {
 
 // checkSides hands on to each node the sides of all partings that it may be come to by, and the
 // nodes before it, until there is nothing new.
-func (r *routine) checkSides(s start, tells []bool) {
-	sides, before := make([]map[int]int, r.exit+1), make([]map[int]bool, r.exit+1)
+func (r *routine) checkSides(s start, tells byNode[bool]) {
+	sides, before := newByNode[map[int]int](r), newByNode[map[int]bool](r)
 	queue := slices.Clone(s.nodes)
 	for _, n := range queue {
-		sides[n], before[n] = map[int]int{}, map[int]bool{}
+		*sides.at(n), *before.at(n) = map[int]int{}, map[int]bool{}
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
 		n := queue[0]
 		next := r.goesOn(n)
 		for _, to := range next {
-			changed := sides[to] == nil
+			changed := *sides.at(to) == nil
 			if changed {
-				sides[to], before[to] = map[int]int{}, map[int]bool{}
+				*sides.at(to), *before.at(to) = map[int]int{}, map[int]bool{}
 			}
 			add := func(p parting) (ok bool) {
-				side, met := sides[to][p.block]
-				sides[to][p.block] = p.to
+				side, met := (*sides.at(to))[p.block]
+				(*sides.at(to))[p.block] = p.to
 				changed = changed || !met
 				return !met || side == p.to
 			}
 			apart := true
-			for block, side := range sides[n] {
+			for block, side := range *sides.at(n) {
 				apart = add(parting{block, side}) && apart
 			}
-			if len(next) > 1 && !tells[n] {
+			if len(next) > 1 && !*tells.at(n) {
 				apart = add(parting{n, to}) && apart
 			}
 			if !apart {
 				r.fault("ways part and meet again in silence, whatever a value tells", r.way(s.word, to))
 				return
 			}
-			for _, b := range append(slices.Collect(maps.Keys(before[n])), n) {
-				changed = changed || !before[to][b]
-				before[to][b] = true
+			for _, b := range append(slices.Collect(maps.Keys(*before.at(n))), n) {
+				changed = changed || !(*before.at(to))[b]
+				(*before.at(to))[b] = true
 			}
-			if before[to][to] {
+			if (*before.at(to))[to] {
 				r.fault("a silent circle, whatever a value tells", r.way(s.word, to))
 				return
 			}

@@ -91,7 +91,6 @@ type verifier struct {
 type routine struct {
 	*plan.Routine
 	v       *verifier
-	exit    int   // the node of every way out: the number of blocks
 	entries []int // blocks
 	sites   []*plan.Site
 	kinds   []plan.Callee // by block
@@ -107,7 +106,7 @@ type routine struct {
 	goesOut    bool // code that is not observed may run in its course
 	renewed    bool // code that is not observed may enter it, or those by way of which silence leads to it
 
-	seen  []int // by node: the walk that last came to it
+	seen  byNode[int] // the walk that last came to it
 	steps []step
 	walks int
 }
@@ -117,14 +116,14 @@ func (v *verifier) prepare() {
 	v.routines = make([]*routine, len(v.plan.Routines))
 	for i, pr := range v.plan.Routines {
 		n := len(pr.Blocks)
-		r := &routine{Routine: pr, v: v, exit: n, kinds: make([]plan.Callee, n), callees: make([]*routine, n)}
+		r := &routine{Routine: pr, v: v, kinds: make([]plan.Callee, n), callees: make([]*routine, n)}
 		v.routines[i] = r
 		if !pr.Observed() {
 			continue
 		}
 		v.observed = append(v.observed, r)
 		r.entries = append([]int{pr.Entry}, pr.Others...)
-		r.sites, r.seen, r.silent = make([]*plan.Site, n), make([]int, n+1), pr.Silent
+		r.sites, r.seen, r.silent = make([]*plan.Site, n), newByNode[int](r), pr.Silent
 	}
 	for i := range v.plan.Sites {
 		v.placeSite(i)
@@ -146,7 +145,7 @@ func (v *verifier) placeSite(i int) {
 	case !r.Observed():
 		r.fault(fmt.Sprintf("it is not observed and has a probe at %x", s.Addr))
 		return
-	case s.Block < 0 || s.Block >= r.exit || s.Insn < 0 || s.Insn >= len(r.Blocks[s.Block].Insns):
+	case s.Block < 0 || s.Block >= len(r.Blocks) || s.Insn < 0 || s.Insn >= len(r.Blocks[s.Block].Insns):
 		r.fault(fmt.Sprintf("the probe at %x is of no instruction", s.Addr))
 		return
 	case r.sites[s.Block] != nil:
@@ -167,7 +166,7 @@ func (r *routine) fault(what string, ways ...Way) {
 func (r *routine) way(nodes ...int) Way {
 	way := make(Way, len(nodes))
 	for i, n := range nodes {
-		if n == r.exit {
+		if n == cfg.Exit {
 			way[i] = RoutineEnd
 		} else {
 			way[i] = r.Blocks[n].Lo
@@ -176,38 +175,16 @@ func (r *routine) way(nodes ...int) Way {
 	return way
 }
 
-// after are the nodes that may follow a block.
-func (r *routine) after(b int) []int {
-	block := &r.Blocks[b]
-	switch block.End {
-	case cfg.Ret, cfg.Tail, cfg.TailInd:
-		return []int{r.exit}
-	case cfg.NoReturn, cfg.Trap:
-		return nil
-	case cfg.Jcc:
-		if block.Succ[0] < 0 || block.Succ[1] < 0 || block.Succ[0] == block.Succ[1] {
-			return r.distinct(block.Succ)
-		}
-	}
-	return block.Succ
-}
+// A byNode has a value for each node of a routine: its blocks, and cfg.Exit.
+type byNode[T any] []T
 
-// distinct are the nodes of successors, each once.
-func (r *routine) distinct(succ []int) (nodes []int) {
-	for _, n := range succ {
-		if n < 0 {
-			n = r.exit
-		}
-		if !slices.Contains(nodes, n) {
-			nodes = append(nodes, n)
-		}
-	}
-	return nodes
-}
+func newByNode[T any](r *routine) byNode[T] { return make(byNode[T], len(r.Blocks)+1) }
+
+func (l byNode[T]) at(n int) *T { return &l[n-cfg.Exit] }
 
 // markFirst finds what can be reached from the entry without a word.
 func (r *routine) markFirst() {
-	r.first = make([]bool, r.exit)
+	r.first = make([]bool, len(r.Blocks))
 	queue := slices.Clone(r.entries)
 	for _, b := range queue {
 		r.first[b] = true
@@ -216,8 +193,8 @@ func (r *routine) markFirst() {
 		if r.sites[queue[0]] != nil {
 			continue
 		}
-		for _, n := range r.after(queue[0]) {
-			if n != r.exit && !r.first[n] {
+		for _, n := range r.Blocks[queue[0]].After() {
+			if n != cfg.Exit && !r.first[n] {
 				r.first[n] = true
 				queue = append(queue, n)
 			}

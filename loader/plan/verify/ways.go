@@ -45,15 +45,15 @@ func (r *routine) startsAfter(b int, s *plan.Site, yield func(s start)) {
 	block, c := &r.Blocks[b], s.Case
 	switch {
 	case c != nil && c.Jumps != nil:
-		yield(start{word: b, nodes: r.after(b), table: none, values: c})
+		yield(start{word: b, nodes: r.Blocks[b].After(), table: none, values: c})
 	case c != nil && c.Target:
-		for _, to := range r.after(b) {
+		for _, to := range r.Blocks[b].After() {
 			yield(start{word: b, nodes: []int{to}, table: none})
 		}
 	case s.Condition < plan.NoCondition && block.End == cfg.Jcc:
 		for i := range block.Succ {
-			next := r.distinct(block.Succ[i : i+1])
-			if c == nil || c.Taken != (i == 0) || c.Table < 0 || c.Table >= r.exit || r.Blocks[c.Table].Table == nil {
+			next := block.Succ[i : i+1]
+			if c == nil || c.Taken != (i == 0) || c.Table < 0 || c.Table >= len(r.Blocks) || r.Blocks[c.Table].Table == nil {
 				yield(start{word: b, nodes: next, table: none})
 				continue
 			}
@@ -79,7 +79,7 @@ func (s start) outcomes(r *routine) (list [][]int) {
 
 // onwards are the nodes that may run after a block without a word of what it enters.
 func (r *routine) onwards(b int) []int {
-	next := r.after(b)
+	next := r.Blocks[b].After()
 	if landings := r.throws(b); len(landings) > 0 {
 		return slices.Concat(next, landings)
 	}
@@ -89,7 +89,7 @@ func (r *routine) onwards(b int) []int {
 // throws are the places in the routine that code which is not observed, and which block b enters,
 // may come to by an exception or by returning once more from an earlier call.
 func (r *routine) throws(b int) []int {
-	if r.enters(b) && isCall(&r.Blocks[b]) {
+	if r.enters(b) && r.Blocks[b].IsCall() {
 		return r.landings(b)
 	}
 	return nil
@@ -165,8 +165,8 @@ func (r *routine) walk(s start) *meeting {
 		next := step{parent: i, told: at.told, opened: at.opened, later: at.later}
 		list := []int{}
 		switch n := at.node; {
-		case n == r.exit && r.silent:
-		case n == r.exit:
+		case n == cfg.Exit && r.silent:
+		case n == cfg.Exit:
 			next.later = true
 			list = r.entries
 		case r.sites[n] != nil:
@@ -189,8 +189,8 @@ func (r *routine) walk(s start) *meeting {
 // come adds a step, unless its node has been come to.
 func (r *routine) come(s start, next step) *meeting {
 	n := next.node
-	if r.seen[n] != r.walks {
-		r.seen[n] = r.walks
+	if seen := r.seen.at(n); *seen != r.walks {
+		*seen = r.walks
 		r.steps = append(r.steps, next)
 		return nil
 	}
@@ -235,7 +235,7 @@ func (r *routine) wayTo(s start, node int) Way {
 // enter it.
 func (r *routine) sources() (blocks []int) {
 	for _, a := range r.steps {
-		if !a.later && a.node != r.exit && r.kinds[a.node] == plan.Unknown && r.sites[a.node] == nil {
+		if !a.later && a.node != cfg.Exit && r.kinds[a.node] == plan.Unknown && r.sites[a.node] == nil {
 			blocks = append(blocks, a.node)
 		}
 	}
@@ -245,7 +245,7 @@ func (r *routine) sources() (blocks []int) {
 // endsUnopened is the step of the last walk with which the activation ends, if nothing has been
 // entered on the way that may call back.
 func (r *routine) endsUnopened() int {
-	return slices.IndexFunc(r.steps, func(a step) bool { return a.node == r.exit && !a.later && !a.opened })
+	return slices.IndexFunc(r.steps, func(a step) bool { return a.node == cfg.Exit && !a.later && !a.opened })
 }
 
 // forksAt takes it that code may be called back from a block, or once the routine has ended, and
@@ -253,7 +253,7 @@ func (r *routine) endsUnopened() int {
 func (r *routine) forksAt(s start, source int) {
 	if r.returnsOut && !r.forks {
 		r.fault(fmt.Sprintf("what is called back%s may come from a call, or from the caller after its end", r.since(s)),
-			r.wayTo(s, source), r.wayTo(s, r.exit))
+			r.wayTo(s, source), r.wayTo(s, cfg.Exit))
 	}
 	r.forks = true
 }
@@ -264,8 +264,8 @@ func (v *verifier) silentWay(r *routine, from []int, is func(n int) bool) Way {
 	r.walks++
 	r.steps = r.steps[:0]
 	add := func(n, parent int) {
-		if r.seen[n] != r.walks {
-			r.seen[n] = r.walks
+		if seen := r.seen.at(n); *seen != r.walks {
+			*seen = r.walks
 			r.steps = append(r.steps, step{node: n, parent: parent})
 		}
 	}
@@ -277,10 +277,10 @@ func (v *verifier) silentWay(r *routine, from []int, is func(n int) bool) Way {
 		if is(n) {
 			return r.between(none, i)
 		}
-		if n == r.exit || r.sites[n] != nil {
+		if n == cfg.Exit || r.sites[n] != nil {
 			continue
 		}
-		for _, next := range r.after(n) {
+		for _, next := range r.Blocks[n].After() {
 			add(next, i)
 		}
 	}
