@@ -70,14 +70,23 @@ func (d *Decoder) Thread(sink ops.Sink, first bool) *Thread {
 	return &Thread{d: d, sink: sink, mainRan: !first}
 }
 
-// Word takes the next word. Cost: a look-up, where the way has been walked before.
-func (t *Thread) Word(w wire.Word) {
+// Hits are the hits of a site that an event stands for: none where an event only goes with another.
+type Hits struct {
+	Count   uint64
+	Site    int  // index in plan.Plan.Sites; not checked against the plan, for the event may be amiss
+	Stepped bool // the kernel single-steps the site's instruction: each hit costs two traps
+}
+
+// Word takes the next event and returns the hits that it stands for: one for a hit, several where
+// the kernel has counted repeats. Cost: a look-up, where the way has been walked before.
+func (t *Thread) Word(w wire.Word) Hits {
 	t.words++
 	switch w.Kind() {
 	case wire.Witness:
 		t.last, t.lastV, t.lastT = w, t.value, t.told
 		t.witness(w)
 		t.from, t.regs, t.told, t.fault, t.faults = t.from[:0], t.regs[:0], false, 0, 0
+		return t.hits(1)
 	case wire.From:
 		t.from = append(t.from, w)
 	case wire.Register:
@@ -90,6 +99,7 @@ func (t *Thread) Word(w wire.Word) {
 			t.witness(t.last)
 		}
 		t.told = false
+		return t.hits(w.Value())
 	case wire.Interrupt: // one in what is not observed, or where a handler begins, says nothing of the one before
 		where := spot{pc: w.Address(), regs: registersOf(t.regs), faulted: w.Faulted(), hit: w.Faulted()}
 		if t.d.observes(where.pc) && !t.d.beginsHandler(where) {
@@ -104,7 +114,18 @@ func (t *Thread) Word(w wire.Word) {
 	default:
 		t.anomaly("word of no known kind", "word", w)
 	}
+	return Hits{}
 }
+
+// hits are n hits of the site that was hit last.
+func (t *Thread) hits(n uint64) Hits {
+	site := t.last.Site()
+	known := site < len(t.d.plan.Sites)
+	return Hits{Count: n, Site: site, Stepped: known && t.d.plan.Sites[site].Stepped}
+}
+
+// Ended reports whether the thread's end has been taken: no event follows it.
+func (t *Thread) Ended() bool { return t.ended }
 
 // Words is the number of words taken.
 func (t *Thread) Words() uint64 { return t.words }

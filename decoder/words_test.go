@@ -297,6 +297,36 @@ func TestHandlersWithoutEndAreBounded(t *testing.T) {
 	}
 }
 
+// TestEventsSayWhatWasHit: who counts hits, and single steps, need not look into events.
+func TestEventsSayWhatWasHit(t *testing.T) {
+	p, d := decodeSmall(t)
+	const stack = 0x7ffc0000
+	site := firstSite(p, "main")
+	hit := wire.MakeWitness(site, 0, stack)
+	thread := d.Thread(&counter{}, true)
+	for _, c := range []struct {
+		name  string
+		event wire.Word
+		want  decoder.Hits
+	}{
+		{"what goes with a hit", wire.MakeFrom(wire.Outside, 0), decoder.Hits{}},
+		{"a hit", hit, decoder.Hits{Count: 1, Site: site, Stepped: p.Sites[site].Stepped}},
+		{"no site", wire.MakeWitness(len(p.Sites), 0, stack), decoder.Hits{Count: 1, Site: len(p.Sites)}},
+		{"repeats", wire.MakeRepeat(3), decoder.Hits{Count: 3, Site: len(p.Sites)}},
+		{"the end", wire.MakeEnd(wire.Outside, 0), decoder.Hits{}},
+	} {
+		if thread.Ended() {
+			t.Errorf("ended before %s", c.name)
+		}
+		if got := thread.Word(c.event); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+	if !thread.Ended() {
+		t.Error("not ended behind the end")
+	}
+}
+
 // firstSite is the first site that may be the first of a routine's activations.
 func firstSite(p *plan.Plan, name string) int {
 	return slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.First && p.Routines[s.Routine].Symbol == name })

@@ -142,7 +142,7 @@ func (r *recording) take(b wire.Batch) {
 			t = r.beginThread(b.Thread, b.Started)
 		}
 	}
-	t.take(b, r.program.plan, ratingOf(r.pace))
+	t.take(b, ratingOf(r.pace))
 }
 
 func (r *recording) beginThread(id uint32, started uint64) *thread {

@@ -4,7 +4,6 @@ import (
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/spill"
 	"wpptrace/decoder"
-	"wpptrace/loader/plan"
 )
 
 // A thread is the record of one thread. A program may have any number of them one after the other:
@@ -25,13 +24,12 @@ type thread struct {
 	amiss    uint64 // batches whose hits are not those received and lost
 	ended    bool   // its end was received
 	stepped  uint64 // of the received, on single-stepped instructions
-	site     int    // of the last witness
 	left     uint64 // words taken when its last window ended
 }
 
 // take decodes a batch of the thread. One that does not add up with those before it is told of, and
 // nothing is said to have run on across it.
-func (t *thread) take(b wire.Batch, p *plan.Plan, rating *rating) {
+func (t *thread) take(b wire.Batch, rating *rating) {
 	if t.words == nil {
 		t.amiss++
 		return
@@ -43,19 +41,15 @@ func (t *thread) take(b wire.Batch, p *plan.Plan, rating *rating) {
 	t.batches = b.Sequence + 1
 	t.hits = b.Hits
 	t.taken += uint64(b.Len())
-	over := false
 	for i := range b.Len() {
-		w := b.Word(i)
-		t.count(w, p, rating)
-		t.words.Word(w)
-		over = over || w.Kind() == wire.End
+		t.count(t.words.Word(b.Word(i)), rating)
 	}
 	if t.received+t.lost != t.hits {
 		t.amiss++
 		t.received = t.hits - min(t.hits, t.lost)
 		t.words.Gap(0)
 	}
-	if over {
+	if t.words.Ended() {
 		t.ended = true
 		t.end()
 	}
@@ -75,21 +69,15 @@ func (t *thread) leave() {
 	}
 }
 
-func (t *thread) count(w wire.Word, p *plan.Plan, rating *rating) {
-	n := uint64(1)
-	switch w.Kind() {
-	case wire.Witness:
-		t.site = w.Site()
-	case wire.Repeat:
-		n = w.Value()
-	default:
+func (t *thread) count(hits decoder.Hits, rating *rating) {
+	if hits.Count == 0 {
 		return
 	}
-	t.received += n
-	if t.site < len(p.Sites) && p.Sites[t.site].Stepped {
-		t.stepped += n
+	t.received += hits.Count
+	if hits.Stepped {
+		t.stepped += hits.Count
 	}
-	rating.count(t.site, n)
+	rating.count(hits.Site, hits.Count)
 }
 
 // end lets go of what only a thread that goes on needs.
