@@ -34,10 +34,10 @@ type identity struct {
 	end       ops.End
 }
 
-// A place is a symbol of one of two snapshots.
-type place struct {
-	side   int32
-	symbol uint32
+// A Place is a symbol of one of two snapshots.
+type Place struct {
+	Snapshot int // 0: the first, 1: the second
+	Symbol   uint32
 }
 
 // An alphabet numbers the paths of two snapshots together, and the marks, of which each is like no
@@ -46,14 +46,13 @@ type alphabet struct {
 	of     [2][]uint32 // symbol of a snapshot -> number
 	cost   []uint64    // by number: instructions; 0 for marks
 	isMark []bool
-	first  []place // by number: where it is met first
+	first  []Place // by number: where it is met first
 	alone  []bool  // by number: the other snapshot does not have its image, or leaves its routine out
 	differ bool    // there are such
-	labels [2]*labels
 }
 
 func newAlphabet(a, b *wpp.Snapshot) *alphabet {
-	x := &alphabet{labels: [2]*labels{newLabels(a), newLabels(b)}}
+	x := &alphabet{}
 	homes, partial := map[nthHome]uint32{}, map[string]uint32{}
 	number := make(map[identity]uint32, max(len(a.Symbols), len(b.Symbols)))
 	both := [2]*wpp.Snapshot{a, b}
@@ -82,7 +81,7 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 			if x.of[i][sym] = n; n == next {
 				x.cost = append(x.cost, s.SymbolCost(uint32(sym)))
 				x.isMark = append(x.isMark, p.IsMark)
-				x.first = append(x.first, place{int32(i), uint32(sym)})
+				x.first = append(x.first, Place{i, uint32(sym)})
 				x.alone = append(x.alone, !p.IsMark && (leftOut[1-i][homeOf[i][p.Routine]] || !hasBuild(both[1-i], s.Images[s.Routines[p.Routine].Image].BuildID)))
 			}
 		}
@@ -127,11 +126,6 @@ func (x *alphabet) paths() (list [][]uint32) {
 		}
 	}
 	return list
-}
-
-// label describes a path by its number.
-func (x *alphabet) label(n uint32) *label {
-	return x.labels[x.first[n].side].of(x.first[n].symbol)
 }
 
 // numberOf numbers the keys of a map from 1 as they come.

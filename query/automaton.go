@@ -33,7 +33,7 @@ func classify(a *atoms) *automaton {
 	x := &automaton{class: make([]uint32, len(a.mask)), mask: []uint64{0, 0}, isMark: []bool{true, true}}
 	known := make(map[uint64]uint32)
 	for sym, mask := range a.mask {
-		if s := &a.labels.snapshot.Symbols[sym]; s.IsMark {
+		if s := &a.snapshot.Symbols[sym]; s.IsMark {
 			if s.Mark == ops.Gap {
 				x.class[sym] = gapClass
 			}

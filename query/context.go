@@ -1,14 +1,13 @@
 package query
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"slices"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/names"
 )
 
 // A Neighbour is what ran directly before or after executions of a path.
@@ -34,28 +33,28 @@ const MostNeighbours = 1000
 // to k times the right-hand sides, memory to what it finds, of which there is a limit.
 func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (*Context, error) {
 	if k < 1 || k > MostNeighbours {
-		return nil, fmt.Errorf("context of %s: %d paths to each side are not between 1 and %d", printable(name), k, MostNeighbours)
+		return nil, fmt.Errorf("context of %s: %d paths to each side are not between 1 and %d", names.Printable(name), k, MostNeighbours)
 	}
-	threads, err := selectThreads(s, tids)
+	threads, err := Threads(s, tids)
 	if err != nil {
 		return nil, err
 	}
-	names := newAtoms(s)
-	if _, err := names.add(name); err != nil {
-		return nil, fmt.Errorf("context of %s: %w", printable(name), err)
+	a := newAtoms(s)
+	if _, err := a.add(name); err != nil {
+		return nil, fmt.Errorf("context of %s: %w", names.Printable(name), err)
 	}
-	x := &neighbours{atoms: names, k: k, most: mostContexts(k)}
+	x := &neighbours{atoms: a, k: k, most: mostContexts(k)}
 	forests := newForests(s, threads)
 	c := &Context{Name: name}
 	for sym, n := range forests.count() {
-		c.Count = addSaturating(c.Count, n*(names.mask[sym]&1))
+		c.Count = addSaturating(c.Count, n*(a.mask[sym]&1))
 	}
 	readSeams(forests, k, x)
 	for _, t := range threads {
 		x.readEnds(t.Grammar)
 	}
 	if x.tooMany {
-		return nil, fmt.Errorf("context of %s: there are more than %d different ones: ask for fewer paths to each side, or of a path that is rarer", printable(name), x.most)
+		return nil, fmt.Errorf("context of %s: there are more than %d different ones: ask for fewer paths to each side, or of a path that is rarer", names.Printable(name), x.most)
 	}
 	c.Before, c.After = x.before.list(), x.after.list()
 	return c, nil
@@ -160,51 +159,4 @@ func (s sequences) list() []Neighbour {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), slices.Compare(a.Symbols, b.Symbols))
 	})
 	return list
-}
-
-// WriteContext writes up to top of what ran before and after, all where top is 0: an entry each,
-// its count, its share of all executions, its paths.
-func WriteContext(w io.Writer, s *wpp.Snapshot, c *Context, top int) error {
-	out := bufio.NewWriter(w)
-	labels := newLabels(s)
-	writeFitted(out, "", c.Name, " ran "+plural(c.Count, "time"))
-	for _, side := range []struct {
-		title string
-		list  []Neighbour
-	}{{"BEFORE", c.Before}, {"AFTER", c.After}} {
-		shown := side.list
-		if top > 0 {
-			shown = shown[:min(top, len(shown))]
-		}
-		fmt.Fprintf(out, "\n%12s    SHARE  %s (%d of %d)\n", "COUNT", side.title, len(shown), len(side.list))
-		for _, n := range shown {
-			writeParagraph(out, fmt.Sprintf("%12d  %6.2f%%  ", n.Count, percent(n.Count, c.Count)), labels.words(n.Symbols))
-		}
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write context: %w", err)
-	}
-	return nil
-}
-
-// WriteContextJSON writes a context, up to top of each side, all where top is 0, as one JSON
-// object; paths says what the symbols are.
-func WriteContextJSON(w io.Writer, s *wpp.Snapshot, c *Context, top int) error {
-	shown := *c
-	var all []Occurrence
-	for _, list := range []*[]Neighbour{&shown.Before, &shown.After} {
-		if top > 0 {
-			*list = (*list)[:min(top, len(*list))]
-		}
-		*list = append([]Neighbour{}, *list...)
-		for _, n := range *list {
-			all = append(all, Occurrence{Symbols: n.Symbols})
-		}
-	}
-	report := struct {
-		SchemaVersion int `json:"schema_version"`
-		Context
-		legend
-	}{SchemaVersion, shown, legendOf(s, all)}
-	return WriteJSON(w, report, "context")
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/names"
 )
 
 // A CostTable says what executions of paths cost, as measured by any means: by path, and by path
@@ -45,7 +46,7 @@ func ReadCosts(r io.Reader, column string) (*CostTable, error) {
 	}
 	path, before := slices.Index(header, "path"), slices.Index(header, "before")
 	if path < 0 {
-		return fail(fmt.Errorf(`the header %q names no column "path"`, printable(strings.Join(header, ","))))
+		return fail(fmt.Errorf(`the header %q names no column "path"`, names.Printable(strings.Join(header, ","))))
 	}
 	at, err := costColumn(header, column)
 	if err != nil {
@@ -66,11 +67,11 @@ func ReadCosts(r io.Reader, column string) (*CostTable, error) {
 		}
 		line, _ := lines.FieldPos(at)
 		if known[row] {
-			return fail(fmt.Errorf("line %d: there is a row for %s before", line, printable(strings.Trim(row.before+" "+row.path, " "))))
+			return fail(fmt.Errorf("line %d: there is a row for %s before", line, names.Printable(strings.Trim(row.before+" "+row.path, " "))))
 		}
 		known[row] = true
 		if row.cost, err = strconv.ParseUint(fields[at], 10, 64); err != nil {
-			return fail(fmt.Errorf("line %d: %q is no whole number: multiply averages by a thousand", line, printable(fields[at])))
+			return fail(fmt.Errorf("line %d: %q is no whole number: multiply averages by a thousand", line, names.Printable(fields[at])))
 		}
 		if row.cost > mostCost {
 			return fail(fmt.Errorf("line %d: a cost of %d is more than %d: divide all by a thousand", line, row.cost, uint64(mostCost)))
@@ -91,7 +92,7 @@ func costColumn(header []string, name string) (int, error) {
 		name = costs[0]
 	}
 	if !slices.Contains(costs, name) {
-		return 0, fmt.Errorf("no column of costs %q: name one of %s", printable(name), printable(strings.Join(costs, ", ")))
+		return 0, fmt.Errorf("no column of costs %q: name one of %s", names.Printable(name), names.Printable(strings.Join(costs, ", ")))
 	}
 	return slices.Index(header, name), nil
 }
@@ -130,12 +131,12 @@ func costsOf(s *wpp.Snapshot, q HotQuery) *costs {
 // read takes time in proportion to the table and the alphabet.
 func (c *costs) read(s *wpp.Snapshot, t *CostTable) error {
 	c.of, c.apart = make([]uint64, len(s.Symbols)), make(map[pair]uint32)
-	names, known := newPathNames(s), make([]bool, len(s.Symbols))
+	paths, known := newPathNames(s), make([]bool, len(s.Symbols))
 	for _, row := range t.rows {
 		if row.before == "" {
-			for _, sym := range names.of(row.path) {
+			for _, sym := range paths.of(row.path) {
 				if known[sym] && c.of[sym] != row.cost {
-					return fmt.Errorf("table of costs: %s is named by another row too, which says that it costs %d: leave out one of them", printable(row.path), c.of[sym])
+					return fmt.Errorf("table of costs: %s is named by another row too, which says that it costs %d: leave out one of them", names.Printable(row.path), c.of[sym])
 				}
 				c.of[sym], known[sym] = row.cost, true
 			}
@@ -143,16 +144,16 @@ func (c *costs) read(s *wpp.Snapshot, t *CostTable) error {
 	}
 	told := make(map[pair]uint64)
 	for _, row := range t.rows {
-		paths, before := names.of(row.path), names.of(row.before)
-		if len(paths) == 0 || row.before != "" && len(before) == 0 {
+		of, before := paths.of(row.path), paths.of(row.before)
+		if len(of) == 0 || row.before != "" && len(before) == 0 {
 			c.unused++
 		}
-		for _, path := range paths {
+		for _, path := range of {
 			for _, b := range before {
 				known[path] = true
 				p := pair{b, path}
 				if cost, ok := told[p]; ok && cost != row.cost {
-					return fmt.Errorf("table of costs: %s behind %s is named by another row too, which says that it costs %d: leave out one of them", printable(row.path), printable(row.before), cost)
+					return fmt.Errorf("table of costs: %s behind %s is named by another row too, which says that it costs %d: leave out one of them", names.Printable(row.path), names.Printable(row.before), cost)
 				}
 				told[p] = row.cost
 				c.split(p, row.cost, len(s.Symbols))
@@ -203,18 +204,19 @@ func (c *costs) plain(sequence []uint32) (before []uint32) {
 
 // PathNames finds paths by their names.
 type pathNames struct {
-	labels *labels
-	known  map[string][]uint32
+	snapshot *wpp.Snapshot
+	names    *names.Names
+	known    map[string][]uint32
 }
 
 func newPathNames(s *wpp.Snapshot) *pathNames {
-	n := &pathNames{newLabels(s), make(map[string][]uint32)}
+	n := &pathNames{s, names.Of(s), make(map[string][]uint32)}
 	for i := range s.Symbols {
 		p := &s.Symbols[i]
 		if p.IsMark {
 			continue
 		}
-		number, full, short := "#"+strconv.FormatUint(p.Path, 10), n.labels.names[p.Routine], routineName(&s.Routines[p.Routine])
+		number, full, short := "#"+strconv.FormatUint(p.Path, 10), n.names.Routine(p.Routine), names.Plain(&s.Routines[p.Routine])
 		n.known[full+number] = append(n.known[full+number], uint32(i))
 		if short != full {
 			n.known[short+number] = append(n.known[short+number], uint32(i))
@@ -227,22 +229,15 @@ func newPathNames(s *wpp.Snapshot) *pathNames {
 // where the name is shortened, else constant time.
 func (n *pathNames) of(name string) []uint32 {
 	paths, ok := n.known[name]
-	if !ok && strings.Contains(name, ellipsis) {
-		for i := range n.labels.snapshot.Symbols {
-			if sym := uint32(i); !n.labels.snapshot.Symbols[i].IsMark && n.labels.matches(sym, name) {
+	if !ok && strings.Contains(name, names.Ellipsis) {
+		for i := range n.snapshot.Symbols {
+			if sym := uint32(i); !n.snapshot.Symbols[i].IsMark && n.names.IsPath(sym, name) {
 				paths = append(paths, sym)
 			}
 		}
 		n.known[name] = paths
 	}
 	return paths
-}
-
-// matches reports whether a path has the name.
-func (l *labels) matches(sym uint32, name string) bool {
-	p := &l.snapshot.Symbols[sym]
-	routine, ok := strings.CutSuffix(name, "#"+strconv.FormatUint(p.Path, 10))
-	return ok && l.isNamed(p.Routine, routine)
 }
 
 // InContext is a grammar in which costs that depend on what ran before are told apart. Where a path

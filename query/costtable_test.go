@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/querytest"
 )
 
 // readCosts reads a table of letters: "b=3" costs b, "ab=5" costs b behind a.
@@ -48,7 +49,7 @@ func TestHotByCostTable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := letters(tt.texts...)
+			s := querytest.Letters(tt.texts...)
 			r, err := Hot(s, HotQuery{MinLength: 2, MaxLength: 2, MinCost: 10, Table: readCosts(t, tt.costs...)})
 			if err != nil {
 				t.Fatal(err)
@@ -57,9 +58,9 @@ func TestHotByCostTable(t *testing.T) {
 			for _, p := range r.Subpaths {
 				before := ""
 				if len(p.Before) > 0 {
-					before = "[" + spell(s, p.Before) + "]"
+					before = "[" + querytest.Spell(s, p.Before) + "]"
 				}
-				got = append(got, fmt.Sprint(before, spell(s, p.Symbols), " ", p.Count, " ", p.Cost))
+				got = append(got, fmt.Sprint(before, querytest.Spell(s, p.Symbols), " ", p.Count, " ", p.Cost))
 			}
 			if diff := gocmp.Diff(tt.want, got); diff != "" || r.Total != tt.total || r.Query.Metric != "misses" {
 				t.Errorf("total %d %s, want %d; want -, got +:\n%s", r.Total, r.Query.Metric, tt.total, diff)
@@ -73,7 +74,7 @@ func TestHotByCostTable(t *testing.T) {
 func TestHotByCostTableEqualsBruteForce(t *testing.T) {
 	check := func(t *testing.T, cut bool) {
 		rapid.Check(t, func(t *rapid.T) {
-			s := drawSnapshot(t)
+			s := querytest.DrawSnapshot(t)
 			table, known := &CostTable{Column: "misses"}, map[[2]string]bool{}
 			names := []string{"", "?#0"}
 			for i := range s.Routines {
@@ -152,7 +153,7 @@ func bruteContexts(s *wpp.Snapshot, table *CostTable) ([][]uint32, *costs) {
 		c.isMark[sym] = s.Symbols[sym].IsMark
 		c.of[sym], _ = costAt("", name(uint32(sym)))
 	}
-	texts := streams(s)
+	texts := querytest.Streams(s)
 	for _, text := range texts {
 		for i := len(text) - 1; i > 0; i-- {
 			cost, ok := costAt(name(text[i-1]), name(text[i]))
@@ -204,7 +205,7 @@ func TestCostTableRefuses(t *testing.T) {
 // Names are those that WriteHotJSON prints, with or without the address of one of several, or
 // shortened as in the table.
 func TestCostTableNames(t *testing.T) {
-	s := compressor()
+	s := querytest.Compressor()
 	table, err := ReadCosts(strings.NewReader(`before,misses,path
 ,10,main#1
 longest_match(std::vec...igned int)#0,20,longest_match(std::vec...igned int)#2
@@ -230,7 +231,7 @@ main#9,1,main#1
 
 // TestRowsThatNameTheSamePath: of f#0 and f@1000#0, the later row overwrote the earlier one.
 func TestRowsThatNameTheSamePath(t *testing.T) {
-	s := letters("abcabc")
+	s := querytest.Letters("abcabc")
 	s.Routines[1].Name = "a"
 	entry := fmt.Sprintf("%x", s.Routines[0].Entry)
 	for text, want := range map[string]string{

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/querytest"
 )
 
 func TestBlockCounts(t *testing.T) {
@@ -21,7 +22,7 @@ func TestBlockCounts(t *testing.T) {
 		{"of a library", 1, counts{0x3000: 1}, counts{0x3000: 2}}, // entered once more, and cut before a block ran
 		{"of no image", 2, counts{}, counts{}},
 	} {
-		blocks, entries, err := BlockCounts(compressor(), test.image)
+		blocks, entries, err := BlockCounts(querytest.Compressor(), test.image)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +37,7 @@ func TestBlockCounts(t *testing.T) {
 
 // TestBlockCountsOfNothing: a routine that was observed and never entered is known to have been so.
 func TestBlockCountsOfNothing(t *testing.T) {
-	s := letters("a")
+	s := querytest.Letters("a")
 	s.Threads = nil
 	blocks, entries, err := BlockCounts(s, 0)
 	if n, known := entries[0x1000]; err != nil || n != 0 || !known || blocks[0x1000] != 0 {
@@ -46,7 +47,7 @@ func TestBlockCountsOfNothing(t *testing.T) {
 
 // TestBlockCountsSaturate on a grammar of a few rules that says a letter 2^70 times.
 func TestBlockCountsSaturate(t *testing.T) {
-	s := letters("a")
+	s := querytest.Letters("a")
 	rules := [][]uint32{}
 	for r := range 69 {
 		rules = append(rules, []uint32{wpp.RuleSymbol(r + 1), wpp.RuleSymbol(r + 1)})
@@ -64,9 +65,9 @@ func TestBlockCountsSaturate(t *testing.T) {
 // TestBlockCountsOfTheExpansion: they are what counting one path after another gives.
 func TestBlockCountsOfTheExpansion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSnapshot(t)
+		s := querytest.DrawSnapshot(t)
 		want := map[uint64]uint64{}
-		for _, stream := range streams(s) {
+		for _, stream := range querytest.Streams(s) {
 			for _, sym := range stream {
 				if r := s.RoutineOf(sym); r != nil && s.Symbols[sym].Skip == 0 {
 					want[r.Entry]++

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/names"
 )
 
 // A Change is how the cost of a path or subpath differs from one snapshot to another.
@@ -32,14 +33,14 @@ type DiffQuery struct {
 
 // A Difference is a path or subpath that changed.
 type Difference struct {
-	Change Change   `json:"change"`
-	Paths  []*label `json:"paths"`
-	CountA uint64   `json:"count_a"`
-	CountB uint64   `json:"count_b"`
-	CostA  uint64   `json:"cost_a"` // of what ran within it, each execution of a path counted once, as Subpath.Covered
-	CostB  uint64   `json:"cost_b"`
-	ShareA float64  `json:"share_a"` // of all that ran
-	ShareB float64  `json:"share_b"`
+	Change Change
+	Paths  []Place // those of a path that both have are the first's
+	CountA uint64
+	CountB uint64
+	CostA  uint64 // of what ran within it, each execution of a path counted once, as Subpath.Covered
+	CostB  uint64
+	ShareA float64 // of all that ran
+	ShareB float64
 
 	symbols []uint32 // of the alphabet of both
 }
@@ -113,10 +114,10 @@ func sameBuild(a, b *wpp.Snapshot) error {
 				continue
 			}
 			if !bytes.Equal(x.BuildID, y.BuildID) {
-				return fmt.Errorf("compare %s: %w: build ids %x and %x", printable(x.Base()), ErrOtherBuild, x.BuildID, y.BuildID)
+				return fmt.Errorf("compare %s: %w: build ids %x and %x", names.Printable(x.Base()), ErrOtherBuild, x.BuildID, y.BuildID)
 			}
 			if len(x.BuildID) == 0 {
-				return fmt.Errorf("compare %s: %w: it has no build id", printable(x.Base()), ErrOtherBuild)
+				return fmt.Errorf("compare %s: %w: it has no build id", names.Printable(x.Base()), ErrOtherBuild)
 			}
 			common++
 		}
@@ -149,7 +150,7 @@ type side struct {
 }
 
 func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*side, error) {
-	threads, _ := selectThreads(s, nil)
+	threads, _ := Threads(s, nil)
 	f := newForests(s, threads)
 	q = q.completed(s)
 	report, err := findHot(f, costsOf(s, q), q)
@@ -229,7 +230,7 @@ func (r *DiffReport) compare(x *alphabet, sides [2]*side, sequences [][]uint32) 
 	for i, symbols := range sequences {
 		a, b := &both[0][i], &both[1][i]
 		d := Difference{CountA: a.Count, CountB: b.Count, CostA: a.Covered, CostB: b.Covered, symbols: symbols}
-		d.ShareA, d.ShareB = share(d.CostA, r.TotalA), share(d.CostB, r.TotalB)
+		d.ShareA, d.ShareB = Share(d.CostA, r.TotalA), Share(d.CostB, r.TotalB)
 		if d.Change = r.change(x, &d); d.Change != "" {
 			list = append(list, d)
 		}
@@ -243,7 +244,7 @@ func (r *DiffReport) compare(x *alphabet, sides [2]*side, sequences [][]uint32) 
 	}
 	for i := range list {
 		for _, sym := range list[i].symbols {
-			list[i].Paths = append(list[i].Paths, x.label(sym))
+			list[i].Paths = append(list[i].Paths, x.first[sym])
 		}
 	}
 	return list, found

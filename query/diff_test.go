@@ -10,27 +10,24 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/names"
+	"wpptrace/query/querytest"
 )
 
-// buildOf gives a snapshot a build id.
-func buildOf(s *wpp.Snapshot, id string) *wpp.Snapshot {
-	s.Images[0].BuildID = []byte(id)
-	return s
-}
-
 func TestDiff(t *testing.T) {
-	a, b := buildOf(letters("abcabcx", "ab"), "1"), buildOf(letters("bcbcbcxdd"), "1")
+	a, b := querytest.BuildOf(querytest.Letters("abcabcx", "ab"), "1"), querytest.BuildOf(querytest.Letters("bcbcbcxdd"), "1")
 	// Letters are numbered, and their routines stand, as they come; entries tell them.
+	both := [2]*wpp.Snapshot{a, b}
 	r, err := Diff(a, b, DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, MinCost: 4, Metric: Instructions}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"gone a 3 0", "new d 0 2", "hotter c 2 3"}
-	if got := differences(r.Paths); !slices.Equal(got, want) {
+	if got := differences(r.Paths, both); !slices.Equal(got, want) {
 		t.Errorf("paths %q, want %q", got, want)
 	}
 	want = []string{"gone ab 3 0", "new cb 0 2", "hotter bc 2 3"}
-	if got := differences(r.Subpaths); !slices.Equal(got, want) {
+	if got := differences(r.Subpaths, both); !slices.Equal(got, want) {
 		t.Errorf("subpaths %q, want %q", got, want)
 	}
 }
@@ -38,7 +35,7 @@ func TestDiff(t *testing.T) {
 // What one snapshot does not observe was told to be gone, or new: a routine that it leaves out, a
 // library that is none of its images.
 func TestDiffOfUnobserved(t *testing.T) {
-	a, b := buildOf(letters("xabcabc"), "1"), buildOf(letters("xadada"), "1")
+	a, b := querytest.BuildOf(querytest.Letters("xabcabc"), "1"), querytest.BuildOf(querytest.Letters("xadada"), "1")
 	b.Routines = append(b.Routines, wpp.Routine{Name: "b", Entry: 0x2000, LeftOut: "not selected"})
 	a.Images = append(a.Images, wpp.Image{Name: "/lib/libc.so", BuildID: []byte("2")})
 	a.Routines[3].Image = 1 // c
@@ -50,25 +47,32 @@ func TestDiffOfUnobserved(t *testing.T) {
 		{a, b, []string{"unseen b 2 0", "unseen c 2 0", "new d 0 2", "hotter a 2 3"}, []string{"unseen ab 2 0", "unseen ad 0 2", "unseen bc 2 0", "unseen da 0 2"}},
 		{b, a, []string{"gone d 2 0", "unseen b 0 2", "unseen c 0 2", "colder a 3 2"}, []string{"unseen ad 2 0", "unseen ab 0 2", "unseen da 2 0", "unseen bc 0 2"}},
 	} {
+		both := [2]*wpp.Snapshot{c.first, c.second}
 		r, err := Diff(c.first, c.second, q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := differences(r.Paths); !slices.Equal(got, c.paths) {
+		if got := differences(r.Paths, both); !slices.Equal(got, c.paths) {
 			t.Errorf("paths %q, want %q", got, c.paths)
 		}
-		if got := differences(r.Subpaths); !slices.Equal(got, c.subpaths) {
+		if got := differences(r.Subpaths, both); !slices.Equal(got, c.subpaths) {
 			t.Errorf("subpaths %q, want %q", got, c.subpaths)
 		}
 	}
 }
 
-func differences(list []Difference) (texts []string) {
-	for _, d := range list {
-		name := ""
-		for _, l := range d.Paths {
-			name += l.Routine
-		}
+// nameOf is the routines' names of a difference of two snapshots.
+func nameOf(d *Difference, both [2]*wpp.Snapshot) (name string) {
+	for _, p := range d.Paths {
+		name += names.Of(both[p.Snapshot]).Routine(both[p.Snapshot].Symbols[p.Symbol].Routine)
+	}
+	return name
+}
+
+func differences(list []Difference, both [2]*wpp.Snapshot) (texts []string) {
+	for i := range list {
+		d := &list[i]
+		name := nameOf(d, both)
 		texts = append(texts, fmt.Sprint(d.Change, " ", name, " ", d.CountA, " ", d.CountB))
 	}
 	return texts
@@ -76,12 +80,12 @@ func differences(list []Difference) (texts []string) {
 
 func TestDiffRefuses(t *testing.T) {
 	q := DiffQuery{Hot: DefaultHotQuery()}
-	other := buildOf(letters("a"), "1")
+	other := querytest.BuildOf(querytest.Letters("a"), "1")
 	other.Images[0].Name = "/usr/bin/digits"
 	for name, pair := range map[string][2]*wpp.Snapshot{
-		"another build":   {buildOf(letters("a"), "1"), buildOf(letters("a"), "2")},
-		"no build id":     {letters("a"), letters("a")},
-		"another program": {buildOf(letters("a"), "1"), other},
+		"another build":   {querytest.BuildOf(querytest.Letters("a"), "1"), querytest.BuildOf(querytest.Letters("a"), "2")},
+		"no build id":     {querytest.Letters("a"), querytest.Letters("a")},
+		"another program": {querytest.BuildOf(querytest.Letters("a"), "1"), other},
 	} {
 		if _, err := Diff(pair[0], pair[1], q); !errors.Is(err, ErrOtherBuild) {
 			t.Errorf("%s: error %v", name, err)
@@ -99,7 +103,7 @@ func TestDiffRefuses(t *testing.T) {
 // path costs 1.
 func TestDiffOfTraces(t *testing.T) {
 	trace := func(file, text string) *wpp.Snapshot {
-		s := letters(text)
+		s := querytest.Letters(text)
 		s.Images[0].Name = file
 		for i := range s.Routines {
 			s.Routines[i].Blocks = nil
@@ -109,16 +113,17 @@ func TestDiffOfTraces(t *testing.T) {
 		}
 		return s
 	}
-	r, err := Diff(trace("one.raw", "abab"), trace("two.raw", "bababac"), DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, MinCost: 4}})
+	both := [2]*wpp.Snapshot{trace("one.raw", "abab"), trace("two.raw", "bababac")}
+	r, err := Diff(both[0], both[1], DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, MinCost: 4}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"hotter a 2 3", "hotter b 2 3", "new c 0 1"}
-	if got := differences(r.Paths); !slices.Equal(got, want) || r.TotalA != 4 || r.TotalB != 7 || r.Query.Hot.Metric != Executions {
+	if got := differences(r.Paths, both); !slices.Equal(got, want) || r.TotalA != 4 || r.TotalB != 7 || r.Query.Hot.Metric != Executions {
 		t.Errorf("paths %q, want %q; %+v", got, want, r)
 	}
 	want = []string{"hotter ba 1 3"}
-	if got := differences(r.Subpaths); !slices.Equal(got, want) {
+	if got := differences(r.Subpaths, both); !slices.Equal(got, want) {
 		t.Errorf("subpaths %q, want %q", got, want)
 	}
 	if _, err := Diff(trace("one.raw", "a"), trace("two.raw", "b"), DiffQuery{Hot: DefaultHotQuery()}); !errors.Is(err, ErrOtherBuild) {
@@ -129,21 +134,22 @@ func TestDiffOfTraces(t *testing.T) {
 // Two images of a snapshot may have no build id: their routines are told apart by names.
 func TestDiffOfImagesWithoutBuildIDs(t *testing.T) {
 	of := func(text, image string) *wpp.Snapshot {
-		s := buildOf(letters(text), "1")
+		s := querytest.BuildOf(querytest.Letters(text), "1")
 		s.Images = append(s.Images, wpp.Image{Name: image})
 		last := &s.Routines[len(s.Routines)-1]
 		last.Image, last.Name, last.Entry = 1, image, 7
 		return s
 	}
-	r, err := Diff(of("ab", "x"), of("ab", "y"), DiffQuery{Hot: DefaultHotQuery()})
+	both := [2]*wpp.Snapshot{of("ab", "x"), of("ab", "y")}
+	r, err := Diff(both[0], both[1], DiffQuery{Hot: DefaultHotQuery()})
 	want := []string{"gone x 1 0", "new y 0 1"}
-	if err != nil || !slices.Equal(differences(r.Paths), want) {
+	if err != nil || !slices.Equal(differences(r.Paths, both), want) {
 		t.Errorf("%+v, error %v, want %q", r, err, want)
 	}
 }
 
 func TestDiffOfItself(t *testing.T) {
-	s := buildOf(compressor(), "1")
+	s := querytest.BuildOf(querytest.Compressor(), "1")
 	s.Images[1].BuildID = []byte("2")
 	r, err := Diff(s, s, DiffQuery{Hot: DefaultHotQuery(), Share: true})
 	if err != nil || len(r.Paths)+len(r.Subpaths) > 0 {
@@ -154,10 +160,10 @@ func TestDiffOfItself(t *testing.T) {
 func TestDiffEqualsBruteForce(t *testing.T) {
 	type numbers struct{ Counts, Costs [2]uint64 }
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := buildOf(drawSnapshot(t), "1"), buildOf(drawSnapshot(t), "1")
+		a, b := querytest.BuildOf(querytest.DrawSnapshot(t), "1"), querytest.BuildOf(querytest.DrawSnapshot(t), "1")
 		for i := range b.Routines { // the same program
 			if i < len(a.Routines) {
-				b.Routines[i], b.Symbols[letter(b, rune(b.Routines[i].Name[0]))] = a.Routines[i], a.Symbols[letter(a, rune(b.Routines[i].Name[0]))]
+				b.Routines[i], b.Symbols[querytest.Letter(b, rune(b.Routines[i].Name[0]))] = a.Routines[i], a.Symbols[querytest.Letter(a, rune(b.Routines[i].Name[0]))]
 			}
 		}
 		q := DiffQuery{Hot: drawHotQuery(t, rapid.SampledFrom([]HotKind{Minimal, Maximal}).Draw(t, "kind")), Share: rapid.Bool().Draw(t, "share")}
@@ -172,7 +178,7 @@ func TestDiffEqualsBruteForce(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, p := range r.Subpaths {
-				hot[spell(s, p.Symbols)] = true
+				hot[querytest.Spell(s, p.Symbols)] = true
 			}
 		}
 		single := map[string]bool{}
@@ -188,8 +194,8 @@ func TestDiffEqualsBruteForce(t *testing.T) {
 				counts, costs, shares := [2]uint64{bruteCount(a, text), bruteCount(b, text)}, [2]uint64{}, [2]float64{}
 				for i, s := range []*wpp.Snapshot{a, b} {
 					if counts[i] > 0 {
-						costs[i] = bruteCover(streams(s), symbolCosts(s, q.Hot.Metric), [][]uint32{unspell(s, text)})
-						shares[i] = share(costs[i], [2]uint64{got.TotalA, got.TotalB}[i])
+						costs[i] = bruteCover(querytest.Streams(s), symbolCosts(s, q.Hot.Metric), [][]uint32{unspell(s, text)})
+						shares[i] = Share(costs[i], [2]uint64{got.TotalA, got.TotalB}[i])
 					}
 				}
 				changed := counts[0] != counts[1]
@@ -202,10 +208,7 @@ func TestDiffEqualsBruteForce(t *testing.T) {
 			}
 			have := map[string]numbers{}
 			for _, d := range part.got {
-				text := ""
-				for _, l := range d.Paths {
-					text += l.Routine
-				}
+				text := nameOf(&d, [2]*wpp.Snapshot{a, b})
 				have[text] = numbers{[2]uint64{d.CountA, d.CountB}, [2]uint64{d.CostA, d.CostB}}
 				if (d.Change == New) != (d.CountA == 0) || (d.Change == Gone) != (d.CountB == 0) {
 					t.Fatalf("%+v", d)
@@ -220,14 +223,14 @@ func TestDiffEqualsBruteForce(t *testing.T) {
 
 func unspell(s *wpp.Snapshot, text string) (symbols []uint32) {
 	for _, c := range text {
-		symbols = append(symbols, letter(s, c))
+		symbols = append(symbols, querytest.Letter(s, c))
 	}
 	return symbols
 }
 
 func bruteCount(s *wpp.Snapshot, text string) (n uint64) {
-	for _, stream := range streams(s) {
-		all := spell(s, stream)
+	for _, stream := range querytest.Streams(s) {
+		all := querytest.Spell(s, stream)
 		for i := range all {
 			if i+len(text) <= len(all) && all[i:i+len(text)] == text {
 				n++
@@ -245,11 +248,12 @@ func BenchmarkDiff(b *testing.B) {
 		shorter[tr.packed] = newTrace(tr.name, stream[:len(stream)/5*4])
 	}
 	ask := func(before, after *wpp.Snapshot) string {
+		both := [2]*wpp.Snapshot{before, after}
 		r, err := Diff(before, after, DiffQuery{Hot: DefaultHotQuery(), Top: 20})
 		if err != nil {
 			b.Fatal(err)
 		}
-		return fmt.Sprint(r.Found, differences(r.Paths), differences(r.Subpaths))
+		return fmt.Sprint(r.Found, differences(r.Paths, both), differences(r.Subpaths, both))
 	}
 	compare(b, 4, func(s *wpp.Snapshot) string { return ask(shorter[s].packed, s) },
 		func(s *wpp.Snapshot) string { return ask(shorter[s].flat, flatOf(s)) })
@@ -259,21 +263,19 @@ func BenchmarkDiff(b *testing.B) {
 // by name and in two snapshots.
 func TestRoutinesWithoutEntries(t *testing.T) {
 	twins := func(text string) *wpp.Snapshot {
-		s := letters(text)
+		s := querytest.Letters(text)
 		s.Images[0].BuildID = []byte{1}
 		for i := range s.Routines {
 			s.Routines[i].Name, s.Routines[i].Entry = "f", 0
 		}
 		return s
 	}
-	r, err := Diff(twins("abb"), twins("aaaabb"), DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, Metric: Executions}})
+	both := [2]*wpp.Snapshot{twins("abb"), twins("aaaabb")}
+	r, err := Diff(both[0], both[1], DiffQuery{Hot: HotQuery{MinLength: 2, MaxLength: 2, Metric: Executions}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Paths) != 1 || r.Paths[0].CountA != 1 || r.Paths[0].CountB != 4 || r.Paths[0].Paths[0].Routine != "f@0" {
+	if len(r.Paths) != 1 || r.Paths[0].CountA != 1 || r.Paths[0].CountB != 4 || nameOf(&r.Paths[0], both) != "f@0" {
 		t.Errorf("%+v", r.Paths)
-	}
-	if names := routineNames(twins("ab")); !slices.Equal(names, []string{"f@0", "f@0.2"}) {
-		t.Errorf("names %q", names)
 	}
 }

@@ -5,41 +5,15 @@ import (
 	"os"
 	"strings"
 
-	"wpptrace/compress/ops"
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
+	"wpptrace/query/querytest"
+	"wpptrace/query/report"
 )
 
-// tracedLoop is the snapshot of a program whose loop takes path 1 and path 2 in turns.
-func tracedLoop() *wpp.Snapshot {
-	s := &wpp.Snapshot{
-		Images: []wpp.Image{{Name: "/usr/bin/spin"}},
-		Files:  []string{"/src/spin.c"},
-		Routines: []wpp.Routine{{
-			Name: "spin", Entry: 0x1000, Ranges: []wpp.Range{{Lo: 0x1000, Hi: 0x1010}}, Paths: 3,
-			Blocks: []wpp.Block{
-				{Addr: 0x1000, Lengths: []byte{4, 4}, Line: 7, Last: 8},
-				{Addr: 0x1008, Lengths: []byte{5, 2, 1}, Line: 9, Last: 11},
-			},
-		}},
-		Symbols: []wpp.Symbol{
-			{Path: 0, Start: ops.StartEntry, End: ops.EndLoop, Blocks: []int{0}},
-			{Path: 1, Start: ops.StartLoop, End: ops.EndLoop, Blocks: []int{0}},
-			{Path: 2, Start: ops.StartLoop, End: ops.EndLoop, Blocks: []int{0, 1}},
-		},
-		Figures: wpp.Figures{Command: []string{"spin", "2"}, PID: 4711},
-	}
-	g := sequitur.New()
-	for _, sym := range []uint32{0, 1, 2, 1, 2} {
-		g.Append(sym)
-	}
-	s.Threads = []wpp.Thread{{TID: 4711, Name: "spin", Grammar: wpp.FromSequitur(g)}}
-	return s
-}
-
 func ExampleBlockCounts() {
-	blocks, entries, err := query.BlockCounts(tracedLoop(), 0)
+	blocks, entries, err := query.BlockCounts(querytest.TracedLoop(), 0)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -50,15 +24,15 @@ func ExampleBlockCounts() {
 }
 
 func ExampleHot() {
-	s := tracedLoop()
+	s := querytest.TracedLoop()
 	q := query.DefaultHotQuery()
 	q.MinShare = 0.5
-	report, err := query.Hot(s, q)
+	found, err := query.Hot(s, q)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	query.WriteHot(os.Stdout, s, report)
+	report.WriteHot(os.Stdout, s, found)
 	// Output:
 	// Command: spin 2 (pid 4711, 1 thread)
 	// Total: 16 instructions in 5 paths
@@ -84,13 +58,13 @@ func ExampleReadCosts() {
 		fmt.Println(err)
 		return
 	}
-	s := tracedLoop()
-	report, err := query.Hot(s, query.HotQuery{MinLength: 2, MaxLength: 2, MinShare: 0.05, Table: table})
+	s := querytest.TracedLoop()
+	found, err := query.Hot(s, query.HotQuery{MinLength: 2, MaxLength: 2, MinShare: 0.05, Table: table})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	query.WriteHot(os.Stdout, s, report)
+	report.WriteHot(os.Stdout, s, found)
 	// Output:
 	// Command: spin 2 (pid 4711, 1 thread)
 	// Total: 97 misses in 5 paths
@@ -106,16 +80,8 @@ func ExampleReadCosts() {
 	//                               spin#1  spin.c:7-8
 }
 
-func ExampleWriteJSON() {
-	err := query.WriteJSON(os.Stdout, map[string]string{"name": "vector<int>::at"}, "name")
-	fmt.Println(err)
-	// Output:
-	// {"name":"vector<int>::at"}
-	// <nil>
-}
-
 func ExampleNewFrequencies() {
-	f, err := query.NewFrequencies(tracedLoop())
+	f, err := query.NewFrequencies(querytest.TracedLoop())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -124,46 +90,25 @@ func ExampleNewFrequencies() {
 	// Output: 2 2 1
 }
 
-func ExampleDump() {
-	if err := query.Dump(os.Stdout, tracedLoop(), query.Blocks); err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// 4711 spin 1000
-	// 4711 spin 1000
-	// 4711 spin 1000
-	// 4711 spin 1008
-	// 4711 spin 1000
-	// 4711 spin 1000
-	// 4711 spin 1008
-}
-
 func ExampleNewStat() {
-	x := query.NewStat(tracedLoop(), 0)
+	x := query.NewStat(querytest.TracedLoop(), 0)
 	fmt.Println(x.Paths, "paths,", x.Instructions, "instructions,", x.Rules, "rules")
 	// Output: 5 paths, 16 instructions, 2 rules
 }
 
 func ExampleCountInstructions() {
-	fmt.Println(query.CountInstructions(tracedLoop()))
+	fmt.Println(query.CountInstructions(querytest.TracedLoop()))
 	// Output: 16
 }
 
-func ExampleWriteRoutines() {
-	if err := query.WriteRoutines(os.Stdout, tracedLoop()); err != nil {
-		fmt.Println(err)
-	}
-	// Output: spin	1000	1010	observed	spin
-}
-
 func ExampleFind() {
-	s := tracedLoop()
-	report, err := query.Find(s, query.FindQuery{Pattern: "spin#1 *", First: 1, Top: 10})
+	s := querytest.TracedLoop()
+	found, err := query.Find(s, query.FindQuery{Pattern: "spin#1 *", First: 1, Top: 10})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	query.WriteFind(os.Stdout, s, report)
+	report.WriteFind(os.Stdout, s, found)
 	// Output:
 	// 2 occurrences of spin#1 * in 1 thread
 	//
@@ -173,7 +118,7 @@ func ExampleFind() {
 }
 
 func ExampleNewCursor() {
-	c := query.NewCursor(tracedLoop().Threads[0].Grammar)
+	c := query.NewCursor(querytest.TracedLoop().Threads[0].Grammar)
 	c.Seek(2)
 	for sym, ok := c.Previous(); ok; sym, ok = c.Previous() {
 		fmt.Print(sym, " ")
@@ -182,30 +127,20 @@ func ExampleNewCursor() {
 }
 
 func ExampleRangeOf() {
-	for sym := range query.RangeOf(tracedLoop().Threads[0].Grammar, 1, 4, false) {
+	for sym := range query.RangeOf(querytest.TracedLoop().Threads[0].Grammar, 1, 4, false) {
 		fmt.Print(sym, " ")
 	}
 	// Output: 1 2 1
 }
 
-func ExampleDumpPart() {
-	if err := query.DumpPart(os.Stdout, tracedLoop(), query.Blocks, query.Part{From: 3, To: 5, Backward: true}); err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// 4711 spin 1008
-	// 4711 spin 1000
-	// 4711 spin 1000
-}
-
 func ExampleCheckRules() {
-	s := tracedLoop()
-	report, err := query.CheckRules(s, []string{"spin() before spin#1", "never spin#2 spin#1", "spin#1 and spin#2 balanced within 1"})
+	s := querytest.TracedLoop()
+	found, err := query.CheckRules(s, []string{"spin() before spin#1", "never spin#2 spin#1", "spin#1 and spin#2 balanced within 1"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	query.WriteRules(os.Stdout, s, report)
+	report.WriteRules(os.Stdout, s, found)
 	// Output:
 	// kept    spin() before spin#1
 	// broken  never spin#2 spin#1: 1 time
@@ -215,13 +150,13 @@ func ExampleCheckRules() {
 }
 
 func ExampleCheckRules_open() {
-	s := tracedLoop() // of a thread that ran on, as far as is known
-	report, err := query.CheckRules(s, []string{"every spin#2 followed by spin#1"})
+	s := querytest.TracedLoop() // of a thread that ran on, as far as is known
+	found, err := query.CheckRules(s, []string{"every spin#2 followed by spin#1"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	query.WriteRules(os.Stdout, s, report)
+	report.WriteRules(os.Stdout, s, found)
 	// Output:
 	// open    every spin#2 followed by spin#1: 1 time
 	//         thread 4711, position 4, 1 path: not followed yet where the record ends
@@ -236,25 +171,14 @@ func ExampleValidateRule() {
 	// rule "never (open() close()": no ) for a (
 }
 
-func ExampleWritePath() {
-	if err := query.WritePath(os.Stdout, tracedLoop(), "spin#2"); err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// spin#2 in spin, from loop to loop: 5 instructions, ran 2 times
-	//   ADDRESSES          INSNS  SOURCE
-	//   1000-1004              2  /src/spin.c:7-8
-	//   1008-100f              3  /src/spin.c:9-11
-}
-
 func ExamplePathOrder() {
-	s := tracedLoop()
+	s := querytest.TracedLoop()
 	o, err := query.PathOrder(s, "spin#1", "spin#2")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	query.WriteOrder(os.Stdout, s, o)
+	report.WriteOrder(os.Stdout, s, o)
 	// Output:
 	// spin#1 before spin#2: always; 2 of 2 times had one before
 	//   first in thread 4711, position 1: spin#1 spin#2
@@ -262,28 +186,14 @@ func ExamplePathOrder() {
 	//   first in thread 4711, position 2: spin#2 spin#1
 }
 
-func ExampleNearestCommonAncestors() {
-	// Figure 5 of Larus 1999, with a = 0, b = 1, c = 2: S -> AAA, A -> BC, B -> ab, C -> bc.
-	a, b, c := wpp.RuleSymbol(1), wpp.RuleSymbol(2), wpp.RuleSymbol(3)
-	g, err := wpp.NewGrammar([][]uint32{{a, a, a}, {b, c}, {0, 1}, {1, 2}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, r := range query.NearestCommonAncestors(g, 0, 2) {
-		fmt.Println("rule", r, "frequency", g.Uses(r))
-	}
-	// Output: rule 1 frequency 3
-}
-
 func ExampleContextOf() {
-	s := tracedLoop()
+	s := querytest.TracedLoop()
 	c, err := query.ContextOf(s, "spin#1", 1)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	query.WriteContext(os.Stdout, s, c, 0)
+	report.WriteContext(os.Stdout, s, c, 0)
 	// Output:
 	// spin#1 ran 2 times
 	//
@@ -296,17 +206,17 @@ func ExampleContextOf() {
 }
 
 func ExampleDiff() {
-	before, after := tracedLoop(), tracedLoop()
+	before, after := querytest.TracedLoop(), querytest.TracedLoop()
 	before.Images[0].BuildID, after.Images[0].BuildID = []byte{1}, []byte{1}
 	g := sequitur.New()
 	g.AppendAll([]uint32{0, 1, 1, 1})
 	after.Threads[0].Grammar = wpp.FromSequitur(g)
-	report, err := query.Diff(before, after, query.DiffQuery{Hot: query.DefaultHotQuery(), Top: 2})
+	found, err := query.Diff(before, after, query.DiffQuery{Hot: query.DefaultHotQuery(), Top: 2})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	query.WriteDiff(os.Stdout, report)
+	report.WriteDiff(os.Stdout, before, after, found)
 	// Output:
 	// Total: 16 instructions, then 8 instructions
 	// Showing 2 of 2 paths that changed
@@ -325,7 +235,7 @@ func ExampleDiff() {
 }
 
 func ExampleGrowth() {
-	for _, p := range query.Growth(tracedLoop().Threads[0].Grammar, 5) {
+	for _, p := range query.Growth(querytest.TracedLoop().Threads[0].Grammar, 5) {
 		fmt.Println(p.Position, "symbols:", p.Rules, "rules of", p.Symbols)
 	}
 	// Output:
@@ -334,37 +244,6 @@ func ExampleGrowth() {
 	// 3 symbols: 2 rules of 4
 	// 4 symbols: 2 rules of 5
 	// 5 symbols: 2 rules of 5
-}
-
-func ExampleWriteFigure8() {
-	if err := query.WriteFigure8(os.Stdout, tracedLoop()); err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// tid,position,rules,rhs_symbols
-	// 4711,1,1,1
-	// 4711,2,2,4
-	// 4711,3,2,4
-	// 4711,4,2,5
-	// 4711,5,2,5
-}
-
-func ExampleWriteFigure9() {
-	s := tracedLoop()
-	g := sequitur.New()
-	for range 1000 {
-		g.AppendAll([]uint32{1, 2})
-	}
-	s.Threads[0].Grammar = wpp.FromSequitur(g)
-	var out strings.Builder
-	if err := query.WriteFigure9(&out, s); err != nil {
-		fmt.Println(err)
-	}
-	fmt.Println(strings.Join(strings.SplitN(out.String(), "\n", 4)[:3], "\n"))
-	// Output:
-	// min_cost,max_length,subpaths
-	// 10000,10,2
-	// 10000,20,2
 }
 
 func ExampleCaveats() {

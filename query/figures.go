@@ -1,9 +1,6 @@
 package query
 
 import (
-	"bufio"
-	"fmt"
-	"io"
 	"math/bits"
 
 	"wpptrace/compress/wpp"
@@ -70,44 +67,30 @@ func Growth(g *wpp.Grammar, points int) []GrowthPoint {
 	return list
 }
 
-// WriteFigure8 writes the size of each thread's grammar against the length of its trace, as figure
-// 8 of Larus 1999 has that of WPPs for growing inputs: comma-separated values,
-// tid,position,rules,rhs_symbols, a hundred lines a thread. See GrowthPoint. Time is linear in the
-// grammars.
-func WriteFigure8(w io.Writer, s *wpp.Snapshot) error {
-	out := bufio.NewWriter(w)
-	fmt.Fprintln(out, "tid,position,rules,rhs_symbols")
-	for i := range s.Threads {
-		for _, p := range Growth(s.Threads[i].Grammar, 100) {
-			fmt.Fprintf(out, "%d,%d,%d,%d\n", s.Threads[i].TID, p.Position, p.Rules, p.Symbols)
-		}
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write figure 8: %w", err)
-	}
-	return nil
+// A HotCount is how many minimal hot subpaths of ten paths or more there are, up to a length and at
+// a cost or more.
+type HotCount struct {
+	MinCost   uint64
+	MaxLength int
+	Subpaths  int
 }
 
-// WriteFigure9 writes how many minimal hot subpaths of ten paths or more there are, against the
-// greatest length and the least cost, which are those of figure 9 of Larus 1999: 10,000 and 100,000
-// instructions, or paths where no instructions are known. (Its legend has "<=" for ">=".)
-// Comma-separated values, min_cost,max_length,subpaths. Whether a subpath is minimal depends on
-// what it begins with alone, so that one search a cost finds those of all lengths: see Hot for its
-// time.
-func WriteFigure9(w io.Writer, s *wpp.Snapshot) error {
+// HotByLength counts minimal hot subpaths by the greatest length and the least cost, which are those
+// of figure 9 of Larus 1999: up to 10, 20 and so on to 100 paths, 10,000 and 100,000 instructions,
+// or paths where no instructions are known. Whether a subpath is minimal depends on what it begins
+// with alone, so that one search a cost finds those of all lengths: see Hot for its time.
+func HotByLength(s *wpp.Snapshot) (list []HotCount, err error) {
 	const shortest, longest = 10, 100
-	out := bufio.NewWriter(w)
-	fmt.Fprintln(out, "min_cost,max_length,subpaths")
-	threads, err := selectThreads(s, nil)
+	threads, err := Threads(s, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	forests := newForests(s, threads)
 	for _, cost := range []uint64{10_000, 100_000} {
 		q := (HotQuery{MinLength: shortest, MaxLength: longest, MinCost: cost}).completed(s)
 		r, err := findHot(forests, costsOf(s, q), q)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var found [longest + 1]int
 		for _, p := range r.Subpaths {
@@ -116,12 +99,9 @@ func WriteFigure9(w io.Writer, s *wpp.Snapshot) error {
 		sum := 0
 		for length := range found {
 			if sum += found[length]; length > 0 && length%10 == 0 {
-				fmt.Fprintf(out, "%d,%d,%d\n", cost, length, sum)
+				list = append(list, HotCount{cost, length, sum})
 			}
 		}
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write figure 9: %w", err)
-	}
-	return nil
+	return list, nil
 }

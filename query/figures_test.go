@@ -1,8 +1,6 @@
 package query
 
 import (
-	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,12 +8,13 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/querytest"
 )
 
 // Of figure 5's grammar the first four symbols meet all rules, and each A is one symbol of the
 // start rule more.
 func TestGrowthOfFigure5(t *testing.T) {
-	got := Growth(figure5(t).Threads[0].Grammar, 6)
+	got := Growth(querytest.Figure5(t).Threads[0].Grammar, 6)
 	want := []GrowthPoint{{2, 3, 5}, {4, 4, 7}, {6, 4, 8}, {8, 4, 8}, {10, 4, 9}, {12, 4, 9}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -24,7 +23,7 @@ func TestGrowthOfFigure5(t *testing.T) {
 
 func TestGrowthEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := drawGrammar(t, 5)
+		g := querytest.DrawGrammar(t, 5)
 		points := rapid.IntRange(1, 20).Draw(t, "points")
 		got := Growth(g, points)
 		length := int(g.Length(0))
@@ -70,7 +69,7 @@ func bruteMeet(g *wpp.Grammar, rule int, met map[int]bool, left, symbols *int) {
 }
 
 func TestGrowthOfEndless(t *testing.T) {
-	got := Growth(doubling(t).Threads[0].Grammar, 4)
+	got := Growth(querytest.Doubling(t).Threads[0].Grammar, 4)
 	if len(got) != 4 || got[0].Position != 1<<58 || got[3].Position != 1<<60+1 || got[3].Rules != 61 {
 		t.Errorf("%v", got)
 	}
@@ -78,35 +77,32 @@ func TestGrowthOfEndless(t *testing.T) {
 
 // Figure 9 counts what Hot finds with each of its limits.
 func TestFigure9(t *testing.T) {
-	s := letters(strings.Repeat("abcdefghijklmnopqrstuvwxyz", 800) + strings.Repeat("xy", 900))
-	var got bytes.Buffer
-	if err := WriteFigure9(&got, s); err != nil {
+	s := querytest.Letters(strings.Repeat("abcdefghijklmnopqrstuvwxyz", 800) + strings.Repeat("xy", 900))
+	got, err := HotByLength(s)
+	if err != nil {
 		t.Fatal(err)
 	}
-	want := "min_cost,max_length,subpaths\n"
+	var want []HotCount
 	for _, cost := range []uint64{10_000, 100_000} {
 		for length := 10; length <= 100; length += 10 {
 			r, err := Hot(s, HotQuery{MinLength: 10, MaxLength: length, MinCost: cost, Metric: Instructions})
 			if err != nil {
 				t.Fatal(err)
 			}
-			want += fmt.Sprintf("%d,%d,%d\n", cost, length, r.Found)
+			want = append(want, HotCount{cost, length, r.Found})
 		}
 	}
-	if got.String() != want || !strings.Contains(want, "\n10000,100,28\n") {
-		t.Errorf("%s\nwant\n%s", got.String(), want)
+	if !slices.Equal(got, want) || !slices.Contains(want, HotCount{10_000, 100, 28}) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
 // Where no instructions are known, each path costs 1.
 func TestFigure9OfATrace(t *testing.T) {
-	s := letters(strings.Repeat("a", 10_010))
+	s := querytest.Letters(strings.Repeat("a", 10_010))
 	s.Routines[0].Blocks, s.Symbols[0].Blocks = nil, nil
-	var out bytes.Buffer
-	if err := WriteFigure9(&out, s); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), "\n10000,10,1\n") {
-		t.Errorf("%s", &out)
+	got, err := HotByLength(s)
+	if err != nil || !slices.Contains(got, HotCount{10_000, 10, 1}) {
+		t.Errorf("%v, %v", got, err)
 	}
 }

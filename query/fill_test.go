@@ -6,15 +6,16 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/querytest"
 )
 
 // What is found out of all states at once is what is found out of those that are met.
 func TestFillEqualsReading(t *testing.T) {
 	filled := 0
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSnapshot(t)
+		s := querytest.DrawSnapshot(t)
 		for _, c := range "abc" {
-			letter(s, c)
+			querytest.Letter(s, c)
 		}
 		ours, _ := drawRegex(t, 3)
 		names := newAtoms(s)
@@ -50,7 +51,7 @@ func TestFillEqualsReading(t *testing.T) {
 
 // Hits saturate where all states are read at once, as they do elsewhere.
 func TestFillSaturates(t *testing.T) {
-	s := letters("a")
+	s := querytest.Letters("a")
 	var bodies [][]uint32
 	for r := 1; r <= 70; r++ {
 		bodies = append(bodies, []uint32{wpp.RuleSymbol(r), wpp.RuleSymbol(r)})

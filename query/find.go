@@ -1,15 +1,13 @@
 package query
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"strconv"
 	"strings"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/names"
 )
 
 // A FindQuery asks where a sequence of paths ran.
@@ -30,14 +28,14 @@ func (q *FindQuery) Validate() error {
 	case strings.TrimSpace(q.Pattern) == "":
 		return errors.New("find: no path is named")
 	case q.Gap < 0 || q.Gap > mostGap:
-		return fmt.Errorf("find %s: a gap of %d paths is not between 0 and %d", printable(q.Pattern), q.Gap, mostGap)
+		return fmt.Errorf("find %s: a gap of %d paths is not between 0 and %d", names.Printable(q.Pattern), q.Gap, mostGap)
 	case q.Top < 0:
-		return fmt.Errorf("find %s: number of occurrences %d is below 0", printable(q.Pattern), q.Top)
+		return fmt.Errorf("find %s: number of occurrences %d is below 0", names.Printable(q.Pattern), q.Top)
 	case q.First == 0:
-		return fmt.Errorf("find %s: occurrence 0: they count from 1", printable(q.Pattern))
+		return fmt.Errorf("find %s: occurrence 0: they count from 1", names.Printable(q.Pattern))
 	}
 	if _, err := q.finder(withoutSnapshot()); err != nil {
-		return fmt.Errorf("find %s: %w", printable(q.Pattern), err)
+		return fmt.Errorf("find %s: %w", names.Printable(q.Pattern), err)
 	}
 	return nil
 }
@@ -73,11 +71,13 @@ type FindReport struct {
 // bounded; Find fails where that does not suffice. An occurrence that is listed takes time in
 // proportion to the bodies on the way down to it, but for the start rule's.
 func Find(s *wpp.Snapshot, q FindQuery) (*FindReport, error) {
-	fail := func(err error) (*FindReport, error) { return nil, fmt.Errorf("find %s: %w", printable(q.Pattern), err) }
+	fail := func(err error) (*FindReport, error) {
+		return nil, fmt.Errorf("find %s: %w", names.Printable(q.Pattern), err)
+	}
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
-	threads, err := selectThreads(s, q.TIDs)
+	threads, err := Threads(s, q.TIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -179,70 +179,4 @@ func occurrence(t *wpp.Thread, cursor *Cursor, position, length uint64) Occurren
 		}
 	}
 	return o
-}
-
-// WriteFind writes a report 100 columns wide: an entry for each occurrence, TID POSITION LENGTH
-// PATHS, and the counts.
-func WriteFind(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
-	out := bufio.NewWriter(w)
-	writeFitted(out, plural(r.Count, "occurrence")+" of ", r.Query.Pattern, " in "+plural(len(r.Threads), "thread"))
-	if len(r.Threads) > 1 {
-		for _, t := range r.Threads {
-			fmt.Fprintf(out, "  %d in thread %d\n", t.Count, t.TID)
-		}
-	}
-	if len(r.Occurrences) > 0 {
-		fmt.Fprintf(out, "\n%8s  %12s  %6s  PATHS\n", "TID", "POSITION", "LENGTH")
-	}
-	labels := newLabels(s)
-	for _, o := range r.Occurrences {
-		writeParagraph(out, fmt.Sprintf("%8d  %12d  %6d  ", o.TID, o.Position, o.Length), labels.stretch(o))
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write occurrences: %w", err)
-	}
-	return nil
-}
-
-// WriteFindJSON writes a report as one JSON object; paths says what the symbols of the occurrences
-// are.
-func WriteFindJSON(w io.Writer, s *wpp.Snapshot, r *FindReport) error {
-	report := struct {
-		SchemaVersion int           `json:"schema_version"`
-		Pattern       string        `json:"pattern"`
-		Count         uint64        `json:"count"`
-		Threads       []ThreadCount `json:"threads"`
-		Occurrences   []Occurrence  `json:"occurrences"`
-		legend
-	}{SchemaVersion, r.Query.Pattern, r.Count, append([]ThreadCount{}, r.Threads...), append([]Occurrence{}, r.Occurrences...), legendOf(s, r.Occurrences)}
-	return WriteJSON(w, report, "occurrences")
-}
-
-// A markLabel says what a symbol that is no path is, as dump names it.
-type markLabel struct {
-	Symbol uint32 `json:"symbol"`
-	Mark   string `json:"mark"`
-	N      uint64 `json:"n"`
-}
-
-// legend says in JSON what symbols are.
-type legend struct {
-	Paths map[string]*label    `json:"paths"`
-	Marks map[string]markLabel `json:"marks,omitempty"`
-}
-
-// legendOf describes the paths in stretches, and the marks between them, by their symbols.
-func legendOf(s *wpp.Snapshot, occurrences []Occurrence) legend {
-	labels, l := newLabels(s), legend{make(map[string]*label), make(map[string]markLabel)}
-	for _, o := range occurrences {
-		for _, sym := range o.Symbols {
-			key := strconv.FormatUint(uint64(sym), 10)
-			if p := &s.Symbols[sym]; p.IsMark {
-				l.Marks[key] = markLabel{sym, p.Mark.String(), p.N}
-			} else {
-				l.Paths[key] = labels.of(sym)
-			}
-		}
-	}
-	return l
 }

@@ -16,6 +16,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/testenv"
+	"wpptrace/query/querytest"
 )
 
 func TestFind(t *testing.T) {
@@ -36,7 +37,7 @@ func TestFind(t *testing.T) {
 		{[]string{"a#b ab"}, "a ** b", 5, []string{"100 4 ab"}},
 		{[]string{"ab"}, "a() b()", 0, []string{"100 0 ab"}},
 	} {
-		s := letters(tt.texts...)
+		s := querytest.Letters(tt.texts...)
 		r, err := Find(s, FindQuery{Pattern: tt.pattern, Gap: tt.gap, First: 1, Top: 100})
 		if err != nil {
 			t.Errorf("%s: %v", tt.pattern, err)
@@ -44,7 +45,7 @@ func TestFind(t *testing.T) {
 		}
 		var got []string
 		for _, o := range r.Occurrences {
-			got = append(got, fmt.Sprint(o.TID, " ", o.Position, " ", spell(s, o.Symbols)))
+			got = append(got, fmt.Sprint(o.TID, " ", o.Position, " ", querytest.Spell(s, o.Symbols)))
 		}
 		if !slices.Equal(got, tt.want) || r.Count != uint64(len(tt.want)) {
 			t.Errorf("%s in %q: %d, %q, want %q", tt.pattern, tt.texts, r.Count, got, tt.want)
@@ -64,7 +65,7 @@ func TestFindRefuses(t *testing.T) {
 		"main ** ** **": "find main ** ** **: more than 512 paths, repetitions spelt out",
 	} {
 		q := FindQuery{Pattern: pattern, Gap: 300, First: 1}
-		if _, err := Find(compressor(), q); err == nil || err.Error() != want {
+		if _, err := Find(querytest.Compressor(), q); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", pattern, err, want)
 		}
 		depends := pattern == "nosuch" || pattern == "main#x" || pattern == "main#999"
@@ -72,7 +73,7 @@ func TestFindRefuses(t *testing.T) {
 			t.Errorf("%s, whatever the snapshot: %v", pattern, err)
 		}
 	}
-	if _, err := Find(compressor(), FindQuery{Pattern: "main"}); err == nil {
+	if _, err := Find(querytest.Compressor(), FindQuery{Pattern: "main"}); err == nil {
 		t.Error("occurrence 0 is found")
 	}
 }
@@ -80,7 +81,7 @@ func TestFindRefuses(t *testing.T) {
 // item is one of a pattern: a letter, "." for any, "~" for up to gap.
 func bruteFind(s *wpp.Snapshot, items string, gap int) []Occurrence {
 	var found []Occurrence
-	for i, text := range streams(s) {
+	for i, text := range querytest.Streams(s) {
 		for end := range text {
 			for begin := end; begin >= max(0, end-len(items)*(gap+1)); begin-- {
 				if bruteMatch(s, text[begin:end+1], items, gap) {
@@ -112,7 +113,7 @@ func bruteMatch(s *wpp.Snapshot, text []uint32, items string, gap int) bool {
 
 func TestFindEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSnapshot(t)
+		s := querytest.DrawSnapshot(t)
 		names := ".~"
 		for i := range s.Routines {
 			names += s.Routines[i].Name
@@ -129,7 +130,7 @@ func TestFindEqualsBruteForce(t *testing.T) {
 
 // checkFind compares the first occurrences, from one on, and how many there are, with those of
 // bruteFind.
-func checkFind(t fataler, s *wpp.Snapshot, items string, gap, first int) {
+func checkFind(t querytest.Fataler, s *wpp.Snapshot, items string, gap, first int) {
 	pattern := strings.NewReplacer(".", "* ", "~", "** ").Replace(strings.Join(strings.Split(items, ""), " "))
 	got, err := Find(s, FindQuery{Pattern: pattern, Gap: gap, First: uint64(first), Top: 4})
 	if err != nil {
@@ -142,7 +143,7 @@ func checkFind(t fataler, s *wpp.Snapshot, items string, gap, first int) {
 	want = want[min(len(want), first-1):min(len(want), first+3)]
 	for i := range got.Occurrences {
 		o := &got.Occurrences[i]
-		if stream := streams(s)[o.TID-100][o.Position:][:len(o.Symbols)]; !slices.Equal(stream, o.Symbols) {
+		if stream := querytest.Streams(s)[o.TID-100][o.Position:][:len(o.Symbols)]; !slices.Equal(stream, o.Symbols) {
 			t.Fatalf("at %d is %v, not %v", o.Position, stream, o.Symbols)
 		}
 		o.Symbols = nil
@@ -154,7 +155,7 @@ func checkFind(t fataler, s *wpp.Snapshot, items string, gap, first int) {
 
 // TestFindInEndless asks a grammar that derives 2^60 paths.
 func TestFindInEndless(t *testing.T) {
-	s := doubling(t)
+	s := querytest.Doubling(t)
 	const all = 1 << 60
 	r, err := Find(s, FindQuery{Pattern: "a a a", First: all - 3, Top: 9})
 	if err != nil {
@@ -167,7 +168,7 @@ func TestFindInEndless(t *testing.T) {
 
 // TestFindBeyond: what lies behind 2^64-1 paths is counted, and not told where.
 func TestFindBeyond(t *testing.T) {
-	s := letters("ab")
+	s := querytest.Letters("ab")
 	bodies := [][]uint32{{wpp.RuleSymbol(1), 1}}
 	for r := 2; r <= 70; r++ {
 		bodies = append(bodies, slices.Repeat([]uint32{wpp.RuleSymbol(r)}, 2))
@@ -191,7 +192,7 @@ func TestFindGivesUp(t *testing.T) {
 	for range 1 << 17 {
 		text.WriteByte("ab"[random.IntN(2)])
 	}
-	_, err := Find(letters(text.String()), FindQuery{Pattern: "a" + strings.Repeat(" *", 15) + " b", First: 1})
+	_, err := Find(querytest.Letters(text.String()), FindQuery{Pattern: "a" + strings.Repeat(" *", 15) + " b", First: 1})
 	if !errors.Is(err, errTooComplex) {
 		t.Error(err)
 	}
@@ -199,8 +200,8 @@ func TestFindGivesUp(t *testing.T) {
 
 func TestCursorEqualsExpansion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSnapshot(t)
-		g, text := s.Threads[0].Grammar, streams(s)[0]
+		s := querytest.DrawSnapshot(t)
+		g, text := s.Threads[0].Grammar, querytest.Streams(s)[0]
 		c := NewCursor(g)
 		for range 20 {
 			at := rapid.IntRange(0, len(text)+2).Draw(t, "position")
@@ -240,7 +241,7 @@ func TestFindListsMany(t *testing.T) {
 	const length, listed, most = 1 << 20, 20_000, 10 * time.Second // 0.2 s; it was minutes
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	s := letters("ab")
+	s := querytest.Letters("ab")
 	stream := make([]uint32, length)
 	for i := range stream {
 		stream[i] = uint32(i) % 2
@@ -297,7 +298,7 @@ func readExpanded(s *wpp.Snapshot, a *automaton) (count uint64) {
 
 // The hits of a rule may be more than its effect has bits for.
 func TestHitsBeyondAnEffect(t *testing.T) {
-	s := letters("ab")
+	s := querytest.Letters("ab")
 	bodies := [][]uint32{{wpp.RuleSymbol(1), 1}}
 	for r := 2; r <= 50; r++ {
 		bodies = append(bodies, []uint32{wpp.RuleSymbol(r), wpp.RuleSymbol(r)})

@@ -33,8 +33,8 @@ type forest struct {
 // endOfRule names a rule that no grammar is large enough to have.
 const endOfRule = 1<<32 - 1
 
-// selectThreads returns the threads that have one of the ids, or all when there are no ids.
-func selectThreads(s *wpp.Snapshot, tids []int) ([]*wpp.Thread, error) {
+// Threads returns the threads that have one of the ids, or all when there are no ids.
+func Threads(s *wpp.Snapshot, tids []int) ([]*wpp.Thread, error) {
 	var threads []*wpp.Thread
 	found := make(map[int]bool)
 	for i := range s.Threads {

@@ -15,7 +15,7 @@ type Frequencies struct {
 // none is given. It takes time and memory linear in the grammars, some 16 bytes a right-hand-side
 // symbol. It fails where the snapshot has no such thread.
 func NewFrequencies(s *wpp.Snapshot, tids ...int) (*Frequencies, error) {
-	threads, err := selectThreads(s, tids)
+	threads, err := Threads(s, tids)
 	if err != nil {
 		return nil, err
 	}

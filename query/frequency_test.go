@@ -5,11 +5,13 @@ import (
 	"slices"
 	"testing"
 
+	"wpptrace/query/querytest"
+
 	"pgregory.net/rapid"
 )
 
 func TestFrequenciesOfFigure5(t *testing.T) {
-	s := figure5(t)
+	s := querytest.Figure5(t)
 	f, err := NewFrequencies(s)
 	if err != nil {
 		t.Fatal(err)
@@ -19,7 +21,7 @@ func TestFrequenciesOfFigure5(t *testing.T) {
 	} {
 		var symbols []uint32
 		for _, c := range text {
-			symbols = append(symbols, letter(s, c))
+			symbols = append(symbols, querytest.Letter(s, c))
 		}
 		if got := f.Sequence(symbols); got != want {
 			t.Errorf("%s occurs %d times, want %d", text, got, want)
@@ -32,22 +34,22 @@ func TestFrequenciesOfFigure5(t *testing.T) {
 
 func TestFrequenciesEqualBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSnapshot(t)
+		s := querytest.DrawSnapshot(t)
 		f, err := NewFrequencies(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sequence := rapid.SliceOfN(rapid.Uint32Range(0, uint32(len(s.Symbols)-1)), 1, 6).Draw(t, "sequence")
-		if all := slices.Concat(streams(s)...); len(all) > 0 && rapid.Bool().Draw(t, "taken from the stream") {
+		if all := slices.Concat(querytest.Streams(s)...); len(all) > 0 && rapid.Bool().Draw(t, "taken from the stream") {
 			from := rapid.IntRange(0, len(all)-1).Draw(t, "from")
 			sequence = all[from:min(len(all), from+rapid.IntRange(1, 20).Draw(t, "length"))]
 		}
-		checkFrequency(t, f, streams(s), sequence)
+		checkFrequency(t, f, querytest.Streams(s), sequence)
 	})
 }
 
 // checkFrequency compares how often a sequence occurs with what counting in the streams gives.
-func checkFrequency(t fataler, f *Frequencies, streams [][]uint32, sequence []uint32) {
+func checkFrequency(t querytest.Fataler, f *Frequencies, streams [][]uint32, sequence []uint32) {
 	var want uint64
 	for _, stream := range streams {
 		for i := range stream {
@@ -66,7 +68,7 @@ func checkFrequency(t fataler, f *Frequencies, streams [][]uint32, sequence []ui
 
 func TestFrequenciesSaturate(t *testing.T) {
 	const want uint64 = 1<<60 - 2
-	s := doubling(t)
+	s := querytest.Doubling(t)
 	f, err := NewFrequencies(s)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +95,7 @@ func TestFrequenciesSaturate(t *testing.T) {
 }
 
 func TestStatCountsResumedActivations(t *testing.T) {
-	s := compressor()
+	s := querytest.Compressor()
 	// The worker enters longest_match and main where it resumes, and sub_3000 at its entry. A path,
 	// a routine and a thread of it take 2 bytes or 3, two returns and two unwindings 1 each.
 	s.Threads = s.Threads[1:]
@@ -101,14 +103,14 @@ func TestStatCountsResumedActivations(t *testing.T) {
 		t.Errorf("trace bytes %d, want %d", got, want)
 	}
 	// A resumed activation whose first path starts at the entry is entered once.
-	s.Threads[0].Grammar = sequiturOf([]uint32{7, 0})
+	s.Threads[0].Grammar = querytest.SequiturOf([]uint32{7, 0})
 	if got, want := NewStat(s, 0).TraceBytes, uint64(3+2+2); got != want {
 		t.Errorf("trace bytes %d, want %d", got, want)
 	}
 }
 
 func TestQueriesOfOneSnapshotAtOnce(t *testing.T) {
-	s := compressor()
+	s := querytest.Compressor()
 	done := make(chan error)
 	for range 4 {
 		go func() {

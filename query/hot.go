@@ -30,14 +30,6 @@ const (
 	Larus   HotKind = "larus"   // those that the greedy algorithm of Larus 1999, figure 7, reports
 )
 
-// noun is what a report calls a subpath of the kind.
-func (k HotKind) noun() string {
-	if k == Larus {
-		return "greedy hot subpath"
-	}
-	return string(k) + " hot subpath"
-}
-
 // A HotQuery says which subpaths are hot: Larus's L, C and minimum length (1999, section 4.2 and
 // figure 7).
 type HotQuery struct {
@@ -131,7 +123,7 @@ func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
-	threads, err := selectThreads(s, q.TIDs)
+	threads, err := Threads(s, q.TIDs)
 	if err != nil {
 		return nil, err
 	}

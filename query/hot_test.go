@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/querytest"
 )
 
 func TestHotOfWorkedExample(t *testing.T) {
@@ -23,13 +24,13 @@ func TestHotOfWorkedExample(t *testing.T) {
 		minCost              uint64
 		want                 []string
 	}{
-		{"larus section 4.2", letters("abbcabbcabbc"), 2, 3, 6, []string{"ab", "bb", "bc", "cab"}},
-		{"larus figure 5", figure5(t), 2, 3, 6, []string{"ab", "bb", "bc", "cab"}},
-		{"one path", letters("abbcabbcabbc"), 1, 3, 6, []string{"b", "ab", "cab"}},
-		{"all that repeats", letters("abbcabbcabbc"), 4, 12, 12, []string{"abbc", "bbcabb", "bcabbc"}},
-		{"a mark is crossed by none", letters("ab#ab#ab"), 2, 8, 1, []string{"ab"}},
-		{"threads are apart", letters("ab", "ba", "ab"), 2, 4, 4, []string{"ab"}},
-		{"nothing", letters(""), 2, 100, 1, nil},
+		{"larus section 4.2", querytest.Letters("abbcabbcabbc"), 2, 3, 6, []string{"ab", "bb", "bc", "cab"}},
+		{"larus figure 5", querytest.Figure5(t), 2, 3, 6, []string{"ab", "bb", "bc", "cab"}},
+		{"one path", querytest.Letters("abbcabbcabbc"), 1, 3, 6, []string{"b", "ab", "cab"}},
+		{"all that repeats", querytest.Letters("abbcabbcabbc"), 4, 12, 12, []string{"abbc", "bbcabb", "bcabbc"}},
+		{"a mark is crossed by none", querytest.Letters("ab#ab#ab"), 2, 8, 1, []string{"ab"}},
+		{"threads are apart", querytest.Letters("ab", "ba", "ab"), 2, 4, 4, []string{"ab"}},
+		{"nothing", querytest.Letters(""), 2, 100, 1, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -39,7 +40,7 @@ func TestHotOfWorkedExample(t *testing.T) {
 			}
 			var got []string
 			for _, p := range r.Subpaths {
-				got = append(got, spell(tt.snapshot, p.Symbols))
+				got = append(got, querytest.Spell(tt.snapshot, p.Symbols))
 			}
 			slices.Sort(got)
 			slices.Sort(tt.want)
@@ -52,7 +53,7 @@ func TestHotOfWorkedExample(t *testing.T) {
 
 func TestHotEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSnapshot(t)
+		s := querytest.DrawSnapshot(t)
 		q := HotQuery{
 			MinLength: rapid.IntRange(1, 4).Draw(t, "min length"),
 			MinShare:  1 / float64(rapid.IntRange(1, 40).Draw(t, "min share")),
@@ -76,7 +77,7 @@ func TestHotEqualsBruteForce(t *testing.T) {
 
 // bruteHot finds the minimal hot subpaths on the expansion.
 func bruteHot(s *wpp.Snapshot, q HotQuery) []Subpath {
-	texts := streams(s)
+	texts := querytest.Streams(s)
 	if q.TIDs != nil {
 		texts = texts[:1]
 	}
@@ -163,16 +164,16 @@ func unkey(k string) []uint32 {
 
 func TestDearestWindowEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSnapshot(t)
+		s := querytest.DrawSnapshot(t)
 		cost := symbolCosts(s, Instructions)
 		width := rapid.IntRange(1, 12).Draw(t, "width")
 		var want uint64
-		for _, stream := range streams(s) {
+		for _, stream := range querytest.Streams(s) {
 			for i := range stream {
 				want = max(want, costOf(stream[i:min(len(stream), i+width)], cost))
 			}
 		}
-		threads, err := selectThreads(s, nil)
+		threads, err := Threads(s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +198,7 @@ func TestHotRefusesSenselessQueries(t *testing.T) {
 	for want, spoil := range tests {
 		q := DefaultHotQuery()
 		spoil(&q)
-		if _, err := Hot(compressor(), q); err == nil || err.Error() != want {
+		if _, err := Hot(querytest.Compressor(), q); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -242,7 +243,7 @@ func TestLongSeams(t *testing.T) {
 	for text.Len() < 6000 {
 		text.WriteByte("abcdefghij"[random.IntN(10)])
 	}
-	s := letters(text.String())
+	s := querytest.Letters(text.String())
 	q := HotQuery{MinLength: 3, MaxLength: 5, MinCost: 30, Metric: Instructions, Top: 40}
 	got, err := Hot(s, q)
 	if err != nil {
@@ -258,8 +259,8 @@ func TestLongSeams(t *testing.T) {
 
 // TestRareDearPath prunes by a path that costs much and ran once beside a loop of cheap ones.
 func TestRareDearPath(t *testing.T) {
-	s := letters("x" + strings.Repeat("abc", 50) + "x")
-	s.RoutineOf(letter(s, 'x')).Blocks[0].Lengths = slices.Repeat([]byte{1}, 60)
+	s := querytest.Letters("x" + strings.Repeat("abc", 50) + "x")
+	s.RoutineOf(querytest.Letter(s, 'x')).Blocks[0].Lengths = slices.Repeat([]byte{1}, 60)
 	q := HotQuery{MinLength: 2, MaxLength: 8, MinCost: 300, Metric: Instructions}
 	got, err := Hot(s, q)
 	if err != nil {
@@ -276,8 +277,8 @@ func TestRareDearPath(t *testing.T) {
 // TestCoveredIsExactBeyondItsTerms: the cost of all occurrences together passed 2^64, and with it
 // went what they cover.
 func TestCoveredIsExactBeyondItsTerms(t *testing.T) {
-	s := letters("ab")
-	s.Threads[0].Grammar = repeated(t, 60, []uint32{wpp.RuleSymbol(1), 0}, []uint32{0, 1})
+	s := querytest.Letters("ab")
+	s.Threads[0].Grammar = querytest.Repeated(t, 60, []uint32{wpp.RuleSymbol(1), 0}, []uint32{0, 1})
 	r, err := Hot(s, HotQuery{MinLength: 90, MaxLength: 90, MinShare: 0.01, Metric: Executions})
 	if err != nil {
 		t.Fatal(err)
@@ -298,7 +299,7 @@ func BenchmarkHot(b *testing.B) {
 	for text.Len() < 1<<18 {
 		text.WriteString([]string{"abcab", "abd", "eeeef", "g"}[random.IntN(4)])
 	}
-	s := letters(text.String())
+	s := querytest.Letters(text.String())
 	for b.Loop() {
 		if _, err := Hot(s, DefaultHotQuery()); err != nil {
 			b.Fatal(err)
@@ -315,21 +316,5 @@ func TestShareOfIsExact(t *testing.T) {
 				t.Errorf("%d %% of %d: %d, want %d", percent, total, got, want)
 			}
 		}
-	}
-}
-
-// TestHotOfNothing: of a recording in which nothing ran, no bound of what is hot is told.
-func TestHotOfNothing(t *testing.T) {
-	s := &wpp.Snapshot{Figures: wpp.Figures{Command: []string{"sleep"}, PID: 7}}
-	r, err := Hot(s, DefaultHotQuery())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	if err := WriteHot(&out, s, r); err != nil {
-		t.Fatal(err)
-	}
-	if want := "Command: sleep (pid 7)\nTotal: 0 paths\n"; out.String() != want {
-		t.Errorf("%q, want %q", &out, want)
 	}
 }

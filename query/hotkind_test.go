@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/querytest"
 )
 
 func TestHotKindsOfWorkedExamples(t *testing.T) {
@@ -20,14 +21,14 @@ func TestHotKindsOfWorkedExamples(t *testing.T) {
 		minCost              uint64
 		want                 []string
 	}{
-		{"larus on figure 5", figure5(t), Larus, 2, 3, 6, []string{"ab", "bc"}},
-		{"larus on what sequitur makes of it", letters("abbcabbcabbc"), Larus, 2, 3, 6, []string{"ab", "bc"}},
-		{"larus takes a beginning together", figure5(t), Larus, 2, 3, 9, []string{"abb"}},
-		{"larus crosses no mark", letters("ab#ab#ab"), Larus, 2, 8, 1, []string{"ab"}},
-		{"maximal on figure 5", figure5(t), Maximal, 2, 4, 8, []string{"abbc", "bbca", "bcab", "cabb"}},
-		{"maximal, as long as it gets", figure5(t), Maximal, 2, 12, 12, []string{"abbc", "abbcabbc", "abbcabbcabbc"}},
-		{"maximal, one path", letters("aab"), Maximal, 1, 2, 1, []string{"a", "aa", "ab"}},
-		{"maximal crosses no mark", letters("ab#ab#ab"), Maximal, 1, 8, 1, []string{"ab"}},
+		{"larus on figure 5", querytest.Figure5(t), Larus, 2, 3, 6, []string{"ab", "bc"}},
+		{"larus on what sequitur makes of it", querytest.Letters("abbcabbcabbc"), Larus, 2, 3, 6, []string{"ab", "bc"}},
+		{"larus takes a beginning together", querytest.Figure5(t), Larus, 2, 3, 9, []string{"abb"}},
+		{"larus crosses no mark", querytest.Letters("ab#ab#ab"), Larus, 2, 8, 1, []string{"ab"}},
+		{"maximal on figure 5", querytest.Figure5(t), Maximal, 2, 4, 8, []string{"abbc", "bbca", "bcab", "cabb"}},
+		{"maximal, as long as it gets", querytest.Figure5(t), Maximal, 2, 12, 12, []string{"abbc", "abbcabbc", "abbcabbcabbc"}},
+		{"maximal, one path", querytest.Letters("aab"), Maximal, 1, 2, 1, []string{"a", "aa", "ab"}},
+		{"maximal crosses no mark", querytest.Letters("ab#ab#ab"), Maximal, 1, 8, 1, []string{"ab"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -38,7 +39,7 @@ func TestHotKindsOfWorkedExamples(t *testing.T) {
 			}
 			var got []string
 			for _, p := range r.Subpaths {
-				got = append(got, spell(tt.snapshot, p.Symbols))
+				got = append(got, querytest.Spell(tt.snapshot, p.Symbols))
 			}
 			slices.Sort(got)
 			if !slices.Equal(got, tt.want) {
@@ -50,7 +51,7 @@ func TestHotKindsOfWorkedExamples(t *testing.T) {
 
 func TestMaximalEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSnapshot(t)
+		s := querytest.DrawSnapshot(t)
 		q := drawHotQuery(t, Maximal)
 		got, err := Hot(s, q)
 		if err != nil {
@@ -77,7 +78,7 @@ func drawHotQuery(t *rapid.T, kind HotKind) HotQuery {
 func counted(s *wpp.Snapshot, r *HotReport) map[string]uint64 {
 	counts := make(map[string]uint64)
 	for _, p := range r.Subpaths {
-		counts[spell(s, p.Symbols)] = p.Count
+		counts[querytest.Spell(s, p.Symbols)] = p.Count
 	}
 	return counts
 }
@@ -85,8 +86,8 @@ func counted(s *wpp.Snapshot, r *HotReport) map[string]uint64 {
 // bruteMaximal counts every substring of the expansion.
 func bruteMaximal(s *wpp.Snapshot, q HotQuery) map[string]uint64 {
 	maximal := make(map[string]uint64)
-	for _, p := range bruteMaximalIn(streams(s), costsOf(s, q), q) {
-		maximal[spell(s, p.Symbols)] = p.Count
+	for _, p := range bruteMaximalIn(querytest.Streams(s), costsOf(s, q), q) {
+		maximal[querytest.Spell(s, p.Symbols)] = p.Count
 	}
 	return maximal
 }
@@ -118,7 +119,7 @@ func bruteMaximalIn(texts [][]uint32, c *costs, q HotQuery) (maximal []Subpath) 
 // What figure 7 reports is hot, is of the lengths asked for, and crosses no mark.
 func TestLarusReportsHotSubpaths(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSnapshot(t)
+		s := querytest.DrawSnapshot(t)
 		q := drawHotQuery(t, Larus)
 		got, err := Hot(s, q)
 		if err != nil {
@@ -126,7 +127,7 @@ func TestLarusReportsHotSubpaths(t *testing.T) {
 		}
 		for _, p := range got.Subpaths {
 			var count uint64
-			for _, text := range streams(s) {
+			for _, text := range querytest.Streams(s) {
 				for i := range text {
 					if i+len(p.Symbols) <= len(text) && slices.Equal(text[i:i+len(p.Symbols)], p.Symbols) {
 						count++
@@ -135,7 +136,7 @@ func TestLarusReportsHotSubpaths(t *testing.T) {
 			}
 			crosses := slices.ContainsFunc(p.Symbols, func(sym uint32) bool { return s.Symbols[sym].IsMark })
 			if p.Count != count || p.Cost < got.MinCost || len(p.Symbols) < q.MinLength || len(p.Symbols) > q.MaxLength || crosses {
-				t.Fatalf("%s: %+v, occurs %d times, least cost %d", spell(s, p.Symbols), p, count, got.MinCost)
+				t.Fatalf("%s: %+v, occurs %d times, least cost %d", querytest.Spell(s, p.Symbols), p, count, got.MinCost)
 			}
 		}
 	})

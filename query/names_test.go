@@ -1,34 +1,13 @@
 package query
 
 import (
-	"strings"
 	"testing"
 
-	"wpptrace/compress/ops"
-	"wpptrace/compress/wpp"
+	"wpptrace/query/querytest"
 )
 
-// named makes a snapshot of routines with these names. Each has a path 0 that enters it and a path
-// 1 that does not, and each ran once.
-func named(names ...string) *wpp.Snapshot {
-	s := letters(strings.Repeat("a", 2*len(names)))
-	s.Routines, s.Symbols = nil, nil
-	var body []uint32
-	for i, name := range names {
-		s.Routines = append(s.Routines, wpp.Routine{Name: name, Entry: uint64(i), Paths: 2})
-		body = append(body, uint32(2*i), uint32(2*i+1))
-		s.Symbols = append(s.Symbols, wpp.Symbol{Routine: i, End: ops.EndCall}, wpp.Symbol{Routine: i, Path: 1, Start: ops.StartCall, End: ops.EndReturn})
-	}
-	g, err := wpp.NewGrammar([][]uint32{body})
-	if err != nil {
-		panic(err)
-	}
-	s.Threads[0].Grammar = g
-	return s
-}
-
 func TestNames(t *testing.T) {
-	s := named("f", "g()", "g(int)", "operator()", "h#1", "a b", "it's", "before", "*")
+	s := querytest.Named("f", "g()", "g(int)", "operator()", "h#1", "a b", "it's", "before", "*")
 	for _, tt := range []struct {
 		name string
 		want []uint32 // the paths, two of each routine
@@ -83,7 +62,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestNamesRefused(t *testing.T) {
-	s := named("f", "g()")
+	s := querytest.Named("f", "g()")
 	for name, want := range map[string]string{
 		"''":       "find '': no routine '': name one as dump prints it, in quotes if there are spaces or signs in it",
 		"'f'x":     `find 'f'x: 'f'x: "x" is no number of a path`,
@@ -103,7 +82,7 @@ func TestNamesRefused(t *testing.T) {
 
 // A name in quotes is never a word of the language.
 func TestRuleOfQuotedWords(t *testing.T) {
-	s := named("before", "never", "f")
+	s := querytest.Named("before", "never", "f")
 	for rule, kept := range map[string]bool{
 		"'before' before f":       true,
 		"f before 'before'":       false,

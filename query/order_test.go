@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/querytest"
 )
 
 func TestOrderOfWorkedExamples(t *testing.T) {
@@ -24,7 +25,7 @@ func TestOrderOfWorkedExamples(t *testing.T) {
 		{[]string{"ab", "b"}, "a", "b", true, false, false, false},
 		{[]string{"aa"}, "a", "a", true, false, true, false},
 	} {
-		o, err := PathOrder(letters(tt.texts...), tt.p, tt.q)
+		o, err := PathOrder(querytest.Letters(tt.texts...), tt.p, tt.q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,8 +38,8 @@ func TestOrderOfWorkedExamples(t *testing.T) {
 // TestOrderBeyondCounting: where paths ran more often than can be counted, equal counts do not say
 // that none was first.
 func TestOrderBeyondCounting(t *testing.T) {
-	s := letters("ab")
-	s.Threads[0].Grammar = repeated(t, 64, []uint32{wpp.RuleSymbol(1)}, []uint32{0, 1})
+	s := querytest.Letters("ab")
+	s.Threads[0].Grammar = querytest.Repeated(t, 64, []uint32{wpp.RuleSymbol(1)}, []uint32{0, 1})
 	o, err := PathOrder(s, "a", "b")
 	if err != nil {
 		t.Fatal(err)
@@ -50,19 +51,19 @@ func TestOrderBeyondCounting(t *testing.T) {
 
 func TestOrderEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		checkOrder(t, drawSnapshot(t))
+		checkOrder(t, querytest.DrawSnapshot(t))
 	})
 }
 
 // checkOrder compares the order of a and b with that of the streams.
-func checkOrder(t fataler, s *wpp.Snapshot) {
-	a, b := letter(s, 'a'), letter(s, 'b')
+func checkOrder(t querytest.Fataler, s *wpp.Snapshot) {
+	a, b := querytest.Letter(s, 'a'), querytest.Letter(s, 'b')
 	got, err := PathOrder(s, "a", "b")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want Order
-	for _, stream := range streams(s) {
+	for _, stream := range querytest.Streams(s) {
 		for i, sym := range stream {
 			switch sym {
 			case a:
@@ -79,48 +80,8 @@ func checkOrder(t fataler, s *wpp.Snapshot) {
 	}
 }
 
-// The frequencies of nearest common ancestors in figure 5 are those of the sequences.
-func TestNearestCommonAncestors(t *testing.T) {
-	g := figure5(t).Threads[0].Grammar
-	for _, tt := range []struct {
-		symbols []uint32
-		want    []int
-	}{{[]uint32{0, 1}, []int{2}}, {[]uint32{1, 2}, []int{3}}, {[]uint32{0, 2}, []int{1}}, {[]uint32{0, 1, 2}, []int{1}}, {[]uint32{1}, []int{2, 3}}, {[]uint32{9}, nil}, {nil, nil}} {
-		got := NearestCommonAncestors(g, tt.symbols...)
-		slices.Sort(got)
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%v: %v, want %v", tt.symbols, got, tt.want)
-		}
-	}
-}
-
-func TestAncestorsEqualBruteForce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		g := drawGrammar(t, 100)
-		symbols := rapid.SliceOfN(rapid.Uint32Range(0, 99), 1, 70).Draw(t, "symbols")
-		if all := slices.Collect(g.Expand(0)); rapid.Bool().Draw(t, "that ran") {
-			symbols = all[:min(len(all), 70)]
-		}
-		hasAll := func(rule int) bool {
-			text := slices.Collect(g.Expand(rule))
-			return !slices.ContainsFunc(symbols, func(sym uint32) bool { return !slices.Contains(text, sym) })
-		}
-		var want []int
-		for r := range g.Rules() {
-			if hasAll(r) && !slices.ContainsFunc(g.Body(r), func(v uint32) bool { return wpp.IsRule(v) && hasAll(wpp.RuleOf(v)) }) {
-				want = append(want, r)
-			}
-		}
-		got := NearestCommonAncestors(g, symbols...)
-		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Fatalf("%v: %v, want %v", symbols, got, want)
-		}
-	})
-}
-
 func TestContextOfFigure5(t *testing.T) {
-	s := figure5(t)
+	s := querytest.Figure5(t)
 	c, err := ContextOf(s, "b", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +99,7 @@ func TestContextOfFigure5(t *testing.T) {
 
 func TestContextEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSnapshot(t)
+		s := querytest.DrawSnapshot(t)
 		k := rapid.IntRange(1, 5).Draw(t, "k")
 		got, err := ContextOf(s, "a", k)
 		if err != nil {
@@ -146,9 +107,9 @@ func TestContextEqualsBruteForce(t *testing.T) {
 		}
 		want := &Context{Name: "a"}
 		before, after := map[string]uint64{}, map[string]uint64{}
-		for _, stream := range streams(s) {
+		for _, stream := range querytest.Streams(s) {
 			for i, sym := range stream {
-				if sym == letter(s, 'a') {
+				if sym == querytest.Letter(s, 'a') {
 					want.Count++
 					before[key(stream[max(0, i-k):i])]++
 					after[key(stream[i+1:min(len(stream), i+1+k)])]++

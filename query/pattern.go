@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/names"
 )
 
 // A pattern is a regular expression over paths, as a tree.
@@ -50,14 +51,15 @@ const (
 // Atoms are the names in patterns, each once, with the paths that they stand for. Without a
 // snapshot, any name may be one, and stands for none.
 type atoms struct {
-	labels *labels // nil: there is no snapshot
-	names  []string
-	number map[string]int
-	mask   []uint64 // symbol -> the atoms that it is in, a bit each
+	snapshot *wpp.Snapshot // nil: there is none
+	known    *names.Names  // of the snapshot
+	names    []string
+	number   map[string]int
+	mask     []uint64 // symbol -> the atoms that it is in, a bit each
 }
 
 func newAtoms(s *wpp.Snapshot) *atoms {
-	return &atoms{labels: newLabels(s), number: make(map[string]int), mask: make([]uint64, len(s.Symbols))}
+	return &atoms{snapshot: s, known: names.Of(s), number: make(map[string]int), mask: make([]uint64, len(s.Symbols))}
 }
 
 func withoutSnapshot() *atoms { return &atoms{number: make(map[string]int)} }
@@ -75,9 +77,9 @@ func (a *atoms) add(name string) (int, error) {
 		return 0, fmt.Errorf("more than %d names", mostAtoms)
 	}
 	isNamed := func(*wpp.Symbol) bool { return false }
-	if a.labels != nil {
+	if a.known != nil {
 		var err error
-		if isNamed, err = a.resolve(name); err != nil {
+		if isNamed, err = a.known.Select(name); err != nil {
 			return 0, err
 		}
 	}
@@ -85,7 +87,7 @@ func (a *atoms) add(name string) (int, error) {
 	a.names = append(a.names, name)
 	a.number[name] = n
 	for sym := range a.mask {
-		if isNamed(&a.labels.snapshot.Symbols[sym]) {
+		if isNamed(&a.snapshot.Symbols[sym]) {
 			a.mask[sym] |= 1 << n
 		}
 	}
@@ -93,118 +95,17 @@ func (a *atoms) add(name string) (int, error) {
 }
 
 // unobserved returns the names with routines that were not observed: these may have run.
-func (a *atoms) unobserved() (names []string) {
+func (a *atoms) unobserved() (list []string) {
 	for _, name := range a.names {
-		routines, _ := a.split(name)
+		routines, _ := a.known.Split(name)
 		for r := range routines {
-			if a.labels.snapshot.Routines[r].LeftOut != "" {
-				names = append(names, name)
+			if a.snapshot.Routines[r].LeftOut != "" {
+				list = append(list, name)
 				break
 			}
 		}
 	}
-	return names
-}
-
-// isName reports whether a text names paths of the snapshot.
-func (a *atoms) isName(text string) bool {
-	if a.labels == nil {
-		return false
-	}
-	_, err := a.resolve(text)
-	return err == nil
-}
-
-// resolve returns what tells the paths of a name.
-func (a *atoms) resolve(name string) (isNamed func(p *wpp.Symbol) bool, err error) {
-	routines, which := a.split(name)
-	path := uint64(0)
-	if strings.HasPrefix(which, "#") {
-		path, err = strconv.ParseUint(which[1:], 10, 64)
-	}
-	switch {
-	case len(routines) == 0:
-		return nil, a.noRoutine(strings.TrimSuffix(name, which))
-	case err != nil || which != "" && which != "()" && which[0] != '#':
-		return nil, fmt.Errorf("%s: %q is no number of a path", printable(name), strings.TrimPrefix(which, "#"))
-	}
-	isNamed = func(p *wpp.Symbol) bool {
-		return !p.IsMark && routines[p.Routine] && (which == "" || which == "()" && isEntry(p) || which[0] == '#' && p.Path == path)
-	}
-	if paths := a.paths(routines); strings.HasPrefix(which, "#") && path >= paths && !slices.ContainsFunc(a.labels.snapshot.Symbols, func(p wpp.Symbol) bool { return isNamed(&p) }) {
-		return nil, fmt.Errorf("%s: the routine has %s", printable(name), plural(paths, "path"))
-	}
-	return isNamed, nil
-}
-
-// paths is how many whole paths the one of the routines has that has most of them.
-func (a *atoms) paths(routines map[int]bool) (most uint64) {
-	for r := range routines {
-		most = max(most, a.labels.snapshot.Routines[r].Paths)
-	}
-	return most
-}
-
-// noRoutine says that no routine has a name, and which it may be: names are without parameters, but
-// with the arguments of templates.
-func (a *atoms) noRoutine(name string) error {
-	if inner, _, ok := unquote(name); ok && inner != "" {
-		name = inner
-	}
-	plain, _, _ := strings.Cut(name, "(")
-	const most = 3
-	var similar []string
-	for i := range a.labels.names {
-		if plain != "" && withoutArguments(routineName(&a.labels.snapshot.Routines[i])) == withoutArguments(plain) && len(similar) < most {
-			similar = append(similar, a.labels.names[i])
-		}
-	}
-	if len(similar) > 0 {
-		return fmt.Errorf("no routine %s, but %s", printable(name), strings.Join(similar, ", "))
-	}
-	return fmt.Errorf("no routine %s: name one as dump prints it, in quotes if there are spaces or signs in it", printable(name))
-}
-
-// split parts a name into its routines and what says which of their paths: "", "()" or "#N". Where
-// there is none, which is what was taken for that.
-func (a *atoms) split(name string) (routines map[int]bool, which string) {
-	if inner, rest, ok := unquote(name); ok {
-		if routines = a.routines(inner); len(routines) > 0 || rest != "" {
-			return routines, rest
-		}
-		name = inner
-	}
-	if routine, entered := strings.CutSuffix(name, "()"); entered {
-		if routines = a.routines(routine); len(routines) > 0 {
-			return routines, "()"
-		}
-	}
-	if routines = a.routines(name); len(routines) > 0 {
-		return routines, ""
-	}
-	if at := strings.LastIndexByte(name, '#'); at >= 0 {
-		return a.routines(name[:at]), name[at:]
-	}
-	return nil, ""
-}
-
-// unquote parts a name in quotes into what is in them and what is behind.
-func unquote(name string) (inner, rest string, ok bool) {
-	if name == "" || name[0] != '\'' && name[0] != '"' {
-		return "", "", false
-	}
-	return strings.Cut(name[1:], name[:1])
-}
-
-// routines are those of a name.
-func (a *atoms) routines(name string) map[int]bool {
-	found := make(map[int]bool)
-	for i := range a.labels.names {
-		if name != "" && a.labels.isNamed(i, name) {
-			found[i] = true
-		}
-	}
-	return found
+	return list
 }
 
 // A token is a word or a sign of a pattern.
@@ -232,9 +133,9 @@ func tokens(text string) ([]token, error) {
 		}
 		end := 0
 		if text[0] == '\'' || text[0] == '"' {
-			inner, _, ok := unquote(text)
+			inner, _, ok := names.Unquote(text)
 			if !ok {
-				return nil, fmt.Errorf("no %c at the end of %s", text[0], printable(text))
+				return nil, fmt.Errorf("no %c at the end of %s", text[0], names.Printable(text))
 			}
 			end = len(inner) + 2
 		}
@@ -262,7 +163,7 @@ func nameEnd(text string) int {
 // name as a whole, as tables print it, needs no quotes.
 func sequencePattern(a *atoms, text string, gap int) (*pattern, error) {
 	list, err := tokens(text)
-	if a.isName(text) {
+	if a.known != nil && a.known.IsName(text) {
 		list, err = []token{{text, true, false}}, nil
 	}
 	if err != nil {

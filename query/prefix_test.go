@@ -12,6 +12,7 @@ import (
 
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wpp"
+	"wpptrace/query/querytest"
 )
 
 // beginnings are streams of which tests take the first symbols: some that are made up, and those of
@@ -40,7 +41,7 @@ func beginnings(t *testing.T, most int) map[string][]uint32 {
 // spelled is a snapshot of a grammar in which three symbols are the paths of routines a, b and c,
 // and all others are of routine x.
 func spelled(g *wpp.Grammar, last uint32, abc []uint32) *wpp.Snapshot {
-	s := letters("", "abcx")
+	s := querytest.Letters("", "abcx")
 	s.Symbols = make([]wpp.Symbol, last+1)
 	for sym := range s.Symbols {
 		routine := slices.Index(abc, uint32(sym))
@@ -75,7 +76,7 @@ func TestPrefixesEqualBruteForce(t *testing.T) {
 						checkFind(t, s, items, 4, 1+random.IntN(3))
 					}
 					checkRules(t, s, random.IntN(3))
-					if letter(s, 'a') != letter(s, 'b') {
+					if querytest.Letter(s, 'a') != querytest.Letter(s, 'b') {
 						checkOrder(t, s)
 					}
 				}

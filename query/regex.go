@@ -3,13 +3,7 @@ package query
 import (
 	"fmt"
 	"slices"
-
-	"wpptrace/compress/ops"
-	"wpptrace/compress/wpp"
 )
-
-// isEntry reports whether a path begins where its routine does, and was seen from there on.
-func isEntry(p *wpp.Symbol) bool { return !p.IsMark && p.Start == ops.StartEntry }
 
 // A positions automaton is the one of Glushkov: a state but the first for each path that a pattern
 // names, and no empty steps.

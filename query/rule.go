@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"wpptrace/query/names"
 )
 
 // A rule is a property of the order of a thread's paths, read from text.
@@ -56,7 +58,7 @@ func parseRule(a *atoms, text string) (*rule, error) {
 		r.kind = balanced
 		last := len(list) - 1
 		if r.limit, err = strconv.ParseUint(list[last].text, 10, 64); err != nil || r.limit > mostDepth {
-			return nil, fmt.Errorf("%s is no depth up to %d", printable(list[last].text), mostDepth)
+			return nil, fmt.Errorf("%s is no depth up to %d", names.Printable(list[last].text), mostDepth)
 		}
 		p.named = p.named[:2]
 	case len(list) > 1 && (list[0].word("never") || list[0].word("always")):

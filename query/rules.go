@@ -1,15 +1,13 @@
 package query
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"slices"
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/query/names"
 )
 
 // A RulesReport says which rules the threads keep.
@@ -82,7 +80,7 @@ func violation(why string, o Occurrence, c *Cursor) Violation {
 // that their rules are met in; those that are balanced once, whatever N. Memory is bounded, and
 // CheckRules fails where that does not suffice. A witness takes as much again at most.
 func CheckRules(s *wpp.Snapshot, rules []string, tids ...int) (*RulesReport, error) {
-	threads, err := selectThreads(s, tids)
+	threads, err := Threads(s, tids)
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +105,8 @@ func ValidateRule(text string) error {
 }
 
 func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport, error) {
-	names := newAtoms(s)
-	r, check, err := readRule(names, text)
+	a := newAtoms(s)
+	r, check, err := readRule(a, text)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +123,7 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 			report.Witnesses = append(report.Witnesses, v.first)
 		}
 	}
-	if hidden := names.unobserved(); len(hidden) > 0 && (report.Violations == 0 || !r.isSure()) {
+	if hidden := a.unobserved(); len(hidden) > 0 && (report.Violations == 0 || !r.isSure()) {
 		return &RuleReport{Rule: text, Unknown: hidden, Witnesses: []Violation{}}, nil
 	}
 	return report, nil
@@ -138,19 +136,21 @@ func (r *rule) isSure() bool {
 }
 
 // readRule returns a rule, and what checks it.
-func readRule(names *atoms, text string) (*rule, checker, error) {
-	r, err := parseRule(names, text)
+func readRule(a *atoms, text string) (*rule, checker, error) {
+	r, err := parseRule(a, text)
 	if err != nil {
 		return nil, nil, ruleError(text, err)
 	}
-	check, err := r.checker(names)
+	check, err := r.checker(a)
 	if err != nil {
 		return nil, nil, ruleError(text, err)
 	}
 	return r, check, nil
 }
 
-func ruleError(text string, err error) error { return fmt.Errorf("rule %q: %w", printable(text), err) }
+func ruleError(text string, err error) error {
+	return fmt.Errorf("rule %q: %w", names.Printable(text), err)
+}
 
 // BeginsMidway reports whether a thread had run before its record begins.
 func BeginsMidway(s *wpp.Snapshot, t *wpp.Thread) bool {
@@ -228,7 +228,7 @@ func (r *rule) checker(a *atoms) (checker, error) {
 // hasGaps reports whether any thread of the snapshot, if there is one, has a gap.
 func (a *atoms) hasGaps() bool {
 	for sym := range a.mask {
-		if s := &a.labels.snapshot.Symbols[sym]; s.IsMark && s.Mark == ops.Gap {
+		if s := &a.snapshot.Symbols[sym]; s.IsMark && s.Mark == ops.Gap {
 			return true
 		}
 	}
@@ -361,65 +361,4 @@ func (r *rule) checkBalance(a *atoms, t *wpp.Thread, midway, gaps bool) (v verdi
 	cursor := NewCursor(t.Grammar)
 	v.first = violation(why, occurrence(t, cursor, at, 1), cursor)
 	return v
-}
-
-// WriteRules writes a report: a line for each rule, and for each thread that breaks it, or leaves
-// it open, where it does so first.
-func WriteRules(w io.Writer, s *wpp.Snapshot, r *RulesReport) error {
-	out := bufio.NewWriter(w)
-	labels := newLabels(s)
-	for _, rule := range r.Rules {
-		switch {
-		case rule.Kept:
-			writeFitted(out, "kept    ", rule.Rule, "")
-		case len(rule.Unknown) > 0:
-			writeFitted(out, "unknown ", rule.Rule, ": not all of it was observed")
-		case rule.Violations == 0:
-			writeFitted(out, "open    ", rule.Rule, ": "+plural(rule.Open, "time"))
-		case rule.Open == 0:
-			writeFitted(out, "broken  ", rule.Rule, ": "+plural(rule.Violations, "time"))
-		default:
-			writeFitted(out, "broken  ", rule.Rule, ": "+plural(rule.Violations, "time")+", and open "+plural(rule.Open, "time"))
-		}
-		for _, v := range rule.Witnesses {
-			fmt.Fprintf(out, "        thread %d, position %d, %s: %s\n", v.TID, v.Position, plural(v.Length, "path"), v.Why)
-			writeParagraph(out, "        ", slices.Concat(labels.words(v.Before), bracketed(labels.stretch(v.Occurrence)), labels.words(v.After)))
-		}
-	}
-	if r.Gaps > 0 {
-		fmt.Fprintf(out, "%s where events were lost: what is lost may keep a rule or break it\n", plural(r.Gaps, "place"))
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write rules: %w", err)
-	}
-	return nil
-}
-
-// bracketed puts words in brackets.
-func bracketed(words []string) []string {
-	if len(words) == 0 {
-		return []string{"[]"}
-	}
-	words[0] = "[" + words[0]
-	words[len(words)-1] += "]"
-	return words
-}
-
-// WriteRulesJSON writes a report as one JSON object; paths says what the symbols of the witnesses
-// are.
-func WriteRulesJSON(w io.Writer, s *wpp.Snapshot, r *RulesReport) error {
-	var all []Occurrence
-	for _, rule := range r.Rules {
-		for _, v := range rule.Witnesses {
-			around := Occurrence{Symbols: slices.Concat(v.Before, v.After)}
-			all = append(all, around)
-			all = append(all, v.Occurrence)
-		}
-	}
-	report := struct {
-		SchemaVersion int `json:"schema_version"`
-		*RulesReport
-		legend
-	}{SchemaVersion, r, legendOf(s, all)}
-	return WriteJSON(w, report, "rules")
 }

@@ -12,6 +12,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/query/querytest"
 )
 
 func TestRules(t *testing.T) {
@@ -48,8 +49,8 @@ func TestRules(t *testing.T) {
 		{"abb", "never a() ('b' b) | c", 1, 0, "abb"},
 	} {
 		t.Run(tt.text+" "+tt.rule, func(t *testing.T) {
-			r, err := CheckRules(letters(tt.text, "xabc"), []string{tt.rule}, 100)
-			s := letters(tt.text, "xabc")
+			r, err := CheckRules(querytest.Letters(tt.text, "xabc"), []string{tt.rule}, 100)
+			s := querytest.Letters(tt.text, "xabc")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +62,7 @@ func TestRules(t *testing.T) {
 				return
 			}
 			w := got.Witnesses[0]
-			around := spell(s, w.Before) + "|" + spell(s, w.Symbols) + "|" + spell(s, w.After)
+			around := querytest.Spell(s, w.Before) + "|" + querytest.Spell(s, w.Symbols) + "|" + querytest.Spell(s, w.After)
 			from, to := int(tt.at), int(tt.at)+len(tt.stretch)
 			want := tt.text[max(0, from-3):from] + "|" + tt.stretch + "|" + tt.text[to:min(len(tt.text), to+3)]
 			if w.Position != tt.at || w.Length != uint64(len(tt.stretch)) || around != want {
@@ -108,7 +109,7 @@ func TestOpenAtTheEnd(t *testing.T) {
 		{"aa", "a and b balanced within 1", 1, 2, 1, "more than 1 deep"},
 		{"axx", "never a b", 0, 0, 0, ""},
 	} {
-		s := letters(tt.text, "xabc")
+		s := querytest.Letters(tt.text, "xabc")
 		s.Threads[0].Ended = false
 		tt.check(t, s)
 	}
@@ -131,9 +132,9 @@ func TestOpenAtTheBeginning(t *testing.T) {
 		{"#ba", "always (a b)*", 0, 1, "out of order in what is recorded"},
 		{"#ba", "never a after b", 1, 0, "ran after"},
 	} {
-		s := letters(tt.text, "xabc")
+		s := querytest.Letters(tt.text, "xabc")
 		s.Threads[0].Ended = false
-		s.Symbols[letter(s, '#')].Mark = ops.Resume
+		s.Symbols[querytest.Letter(s, '#')].Mark = ops.Resume
 		r, err := CheckRules(s, []string{tt.rule}, 100)
 		if err != nil {
 			t.Fatal(err)
@@ -166,7 +167,7 @@ func TestRulesRefuse(t *testing.T) {
 		"never b ((a{0}){999999999}){999999999}": "more than 512 paths",
 		"never " + strings.Repeat("(", 1000):     "more than 100 parentheses",
 	} {
-		if _, err := CheckRules(letters("abc"), []string{rule}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := CheckRules(querytest.Letters("abc"), []string{rule}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", rule, err, want)
 		}
 		depends := want == "no routine q" || want == "a path is both"
@@ -174,7 +175,7 @@ func TestRulesRefuse(t *testing.T) {
 			t.Errorf("%s, whatever the snapshot: %v", rule, err)
 		}
 	}
-	if _, err := CheckRules(letters("abc"), nil, 5); err == nil {
+	if _, err := CheckRules(querytest.Letters("abc"), nil, 5); err == nil {
 		t.Error("thread 5 is checked")
 	}
 }
@@ -196,7 +197,7 @@ func TestRulesAcrossGaps(t *testing.T) {
 		{"ab#b", "always (a b)*", 0, 1, 3, "out of order in what is recorded"},
 		{"abb#a", "always (a b)*", 1, 0, 2, "out of order"},
 	} {
-		tt.check(t, letters(tt.text, "xabc"))
+		tt.check(t, querytest.Letters(tt.text, "xabc"))
 	}
 }
 
@@ -298,16 +299,16 @@ func bruteRule(kind, text string, limit int, ended, midway bool, isGap func(c ru
 
 func TestRulesEqualBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSnapshot(t)
+		s := querytest.DrawSnapshot(t)
 		for _, c := range "abc" {
-			letter(s, c)
+			querytest.Letter(s, c)
 		}
 		checkRules(t, s, rapid.IntRange(0, 4).Draw(t, "limit"))
 	})
 }
 
 // checkRules compares the verdicts on rules of a, b and c with those of bruteRule.
-func checkRules(t fataler, s *wpp.Snapshot, limit int) {
+func checkRules(t querytest.Fataler, s *wpp.Snapshot, limit int) {
 	for kind, rule := range map[string]string{
 		"before": "a before b", "followed": "every a followed by b", "followed before": "every a followed by b before c",
 		"never": "never a after b", "balanced": fmt.Sprint("a and b balanced within ", limit),
@@ -317,8 +318,8 @@ func checkRules(t fataler, s *wpp.Snapshot, limit int) {
 			t.Fatal(err)
 		}
 		total, totalOpen, witnesses := 0, 0, got.Rules[0].Witnesses
-		for i, stream := range streams(s) {
-			violations, open, first := bruteRule(kind, spell(s, stream), limit, s.Threads[i].Ended, BeginsMidway(s, &s.Threads[i]), func(c rune) bool { return c < 'a' && s.Symbols[letter(s, c)].Mark == ops.Gap })
+		for i, stream := range querytest.Streams(s) {
+			violations, open, first := bruteRule(kind, querytest.Spell(s, stream), limit, s.Threads[i].Ended, BeginsMidway(s, &s.Threads[i]), func(c rune) bool { return c < 'a' && s.Symbols[querytest.Letter(s, c)].Mark == ops.Gap })
 			total += violations
 			totalOpen += open
 			if violations+open == 0 {
@@ -331,7 +332,7 @@ func checkRules(t fataler, s *wpp.Snapshot, limit int) {
 				end = int(w.Position)
 			}
 			if w.TID != 100+i || end != first {
-				t.Fatalf("%s in %s: %+v, want %d", rule, spell(s, stream), w, first)
+				t.Fatalf("%s in %s: %+v, want %d", rule, querytest.Spell(s, stream), w, first)
 			}
 		}
 		if r := got.Rules[0]; r.Violations != uint64(total) || r.Open != uint64(totalOpen) || r.Kept != (total+totalOpen == 0) || len(witnesses) > 0 {
@@ -344,9 +345,9 @@ func checkRules(t fataler, s *wpp.Snapshot, limit int) {
 // end.
 func TestRegexEqualsRegexp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSnapshot(t)
+		s := querytest.DrawSnapshot(t)
 		for _, c := range "abc" {
-			letter(s, c)
+			querytest.Letter(s, c)
 		}
 		ours, theirs := drawRegex(t, 3)
 		matches := regexp.MustCompile("^(?:" + theirs + ")$")
@@ -356,8 +357,8 @@ func TestRegexEqualsRegexp(t *testing.T) {
 		}
 		var total uint64
 		var want []Occurrence
-		for i, stream := range streams(s) {
-			text, before := spell(s, stream), total
+		for i, stream := range querytest.Streams(s) {
+			text, before := querytest.Spell(s, stream), total
 			for end := range text {
 				for begin := end; begin >= 0; begin-- {
 					if text[begin] == 'a' && matches.MatchString(text[begin+1:end+1]) {
@@ -401,7 +402,7 @@ func drawRegex(t *rapid.T, depth int) (ours, theirs string) {
 
 // TestRulesInEndless checks 2^60 paths, and a depth that rises as far.
 func TestRulesInEndless(t *testing.T) {
-	s := letters("ab")
+	s := querytest.Letters("ab")
 	rule := wpp.RuleSymbol
 	double := func(first, last int, sym uint32) (bodies [][]uint32) {
 		for r := first; r < last; r++ {
@@ -558,7 +559,7 @@ func balanceExpanded(s *wpp.Snapshot, a *atoms, r *rule) (violations uint64) {
 // TestNegativeRepetition: {3,-1} was taken for {3,}.
 func TestNegativeRepetition(t *testing.T) {
 	for _, text := range []string{"never a{3,-1}", "never a{-1}", "never a{-2,3}", "never a{99999999999}"} {
-		if _, err := CheckRules(letters("aaaa"), []string{text}); err == nil || !strings.Contains(err.Error(), "is no number") {
+		if _, err := CheckRules(querytest.Letters("aaaa"), []string{text}); err == nil || !strings.Contains(err.Error(), "is no number") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/names"
+	"wpptrace/query/querytest"
 )
 
 // cutInto returns a snapshot whose threads' streams are another's, in segments.
@@ -28,7 +30,7 @@ func cutInto(s *wpp.Snapshot, cuts func(length int) []int) *wpp.Snapshot {
 		var list []*wpp.Segment
 		at := 0
 		for _, end := range append(cuts(len(stream)), len(stream)) {
-			list = append(list, wpp.NewSegment(sequiturOf(stream[at:end])))
+			list = append(list, wpp.NewSegment(querytest.SequiturOf(stream[at:end])))
 			at = end
 		}
 		c.Threads[i].Grammar = wpp.Join(list)
@@ -58,7 +60,7 @@ func TestFewAtOnceInLittleMemory(t *testing.T) {
 	defer debug.SetMemoryLimit(before)
 	two := []string{"abcabc", "abcabc"}
 	segmented := func(streams []string) *wpp.Snapshot {
-		return cutInto(letters(streams...), func(int) []int { return []int{3} })
+		return cutInto(querytest.Letters(streams...), func(int) []int { return []int{3} })
 	}
 	for _, c := range []struct {
 		limit     int64
@@ -66,15 +68,15 @@ func TestFewAtOnceInLittleMemory(t *testing.T) {
 		s         *wpp.Snapshot
 		wantWhole bool
 	}{
-		{math.MaxInt64, "two threads", letters(two...), true},
-		{1 << 30, "two threads", letters(two...), true},
-		{128, "two threads", letters(two...), false},
-		{128, "a thread", letters(two[:1]...), true}, // less is not possible
+		{math.MaxInt64, "two threads", querytest.Letters(two...), true},
+		{1 << 30, "two threads", querytest.Letters(two...), true},
+		{128, "two threads", querytest.Letters(two...), false},
+		{128, "a thread", querytest.Letters(two[:1]...), true}, // less is not possible
 		{1 << 30, "segments", segmented(two), true},
 		{128, "segments", segmented(two[:1]), false},
 	} {
 		debug.SetMemoryLimit(c.limit)
-		threads, err := selectThreads(c.s, nil)
+		threads, err := Threads(c.s, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +85,7 @@ func TestFewAtOnceInLittleMemory(t *testing.T) {
 		}
 		debug.SetMemoryLimit(before)
 	}
-	s, q, names := letters("abcabcbb", "abcabcbb", "bbab"), HotQuery{MinLength: 1, MaxLength: 4, MinShare: .01}, [2]string{"a", "b"}
+	s, q, names := querytest.Letters("abcabcbb", "abcabcbb", "bbab"), HotQuery{MinLength: 1, MaxLength: 4, MinShare: .01}, [2]string{"a", "b"}
 	want, err := answers(s, q, names, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -131,20 +133,18 @@ func answers(s *wpp.Snapshot, q HotQuery, names [2]string, gap int) (map[string]
 	put("counts", []any{blocks, entries}, err)
 	stat := NewStat(s, 0)
 	put("stat", []any{stat.Paths, stat.DistinctPaths, stat.Instructions, stat.TraceBytes, stat.RoutinesMet}, nil)
-	for _, form := range []Form{Paths, Ops, Blocks} {
-		var out bytes.Buffer
-		err := Dump(&out, s, form)
-		put("dump "+string(form), out.String(), err)
-	}
+	put("streams", querytest.Streams(s), nil)
 	for _, back := range []bool{false, true} {
-		var out bytes.Buffer
-		err := DumpPart(&out, s, Paths, Part{From: 3, To: 20, Backward: back})
-		put(fmt.Sprint("part ", back), out.String(), err)
+		var parts [][]uint32
+		for i := range s.Threads {
+			parts = append(parts, slices.Collect(RangeOf(s.Threads[i].Grammar, 3, 20, back)))
+		}
+		put(fmt.Sprint("part ", back), parts, nil)
 	}
 	return all, failed
 }
 
-func sameAnswers(t fataler, want, got map[string]any) {
+func sameAnswers(t querytest.Fataler, want, got map[string]any) {
 	for what := range want {
 		if diff := gocmp.Diff(want[what], got[what]); diff != "" {
 			t.Fatalf("%s: in one piece -, in segments +:\n%s", what, diff)
@@ -157,7 +157,7 @@ func sameAnswers(t fataler, want, got map[string]any) {
 func TestSegmentsAnswerAsOne(t *testing.T) {
 	check := func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
-			s := drawSnapshot(t)
+			s := querytest.DrawSnapshot(t)
 			q := drawHotQuery(t, Minimal)
 			gap := rapid.IntRange(0, 3).Draw(t, "gap")
 			names := [2]string{s.Routines[0].Name, s.Routines[len(s.Routines)-1].Name}
@@ -182,7 +182,7 @@ func TestSegmentsAnswerAsOne(t *testing.T) {
 // What depends on the grammar is the same however it is read.
 func TestSegmentsReadEitherWay(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		s := cutInto(drawSnapshot(rt), drawCuts(rt))
+		s := cutInto(querytest.DrawSnapshot(rt), drawCuts(rt))
 		q := drawHotQuery(rt, Larus)
 		ask := func() []any {
 			hot, err := Hot(s, q)
@@ -190,8 +190,10 @@ func TestSegmentsReadEitherWay(t *testing.T) {
 				rt.Fatal(err)
 			}
 			var grammar bytes.Buffer
-			if err := Dump(&grammar, s, Grammar); err != nil {
-				rt.Fatal(err)
+			for i := range s.Threads {
+				if _, err := s.Threads[i].Grammar.WriteASCII(&grammar); err != nil {
+					rt.Fatal(err)
+				}
 			}
 			return []any{hot, grammar.String(), NewStat(s, 0)}
 		}
@@ -209,7 +211,7 @@ func TestSegmentsReadEitherWay(t *testing.T) {
 func TestDiffOfSegments(t *testing.T) {
 	oneByOne(t)
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := drawSnapshot(t), drawSnapshot(t)
+		a, b := querytest.DrawSnapshot(t), querytest.DrawSnapshot(t)
 		for _, s := range []*wpp.Snapshot{a, b} {
 			s.Images[0].BuildID = []byte{1}
 		}
@@ -222,7 +224,7 @@ func TestDiffOfSegments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := gocmp.Diff(want, got, gocmp.AllowUnexported(Difference{}, label{})); d != "" {
+		if d := gocmp.Diff(want, got, gocmp.AllowUnexported(Difference{})); d != "" {
 			t.Fatal(d)
 		}
 	})
@@ -246,7 +248,7 @@ func TestTooManyLevels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Threads = []wpp.Thread{{Grammar: wpp.Join([]*wpp.Segment{wpp.NewSegment(g), wpp.NewSegment(sequiturOf([]uint32{1, 2}))})}}
+	s.Threads = []wpp.Thread{{Grammar: wpp.Join([]*wpp.Segment{wpp.NewSegment(g), wpp.NewSegment(querytest.SequiturOf([]uint32{1, 2}))})}}
 	_, err = Hot(s, HotQuery{MinLength: 2, MaxLength: 2, MinCost: 2, Metric: Executions})
 	if err == nil || !strings.Contains(err.Error(), "too much to keep in mind") {
 		t.Errorf("error %v", err)
@@ -255,7 +257,7 @@ func TestTooManyLevels(t *testing.T) {
 	if _, err = ContextOf(s, "f", 2); err == nil || !strings.Contains(err.Error(), "there are more than 16384 different ones") {
 		t.Errorf("error %v", err)
 	}
-	ends := letters("ab", "bca", "acbc", "ccab", "abbab", "bbacc", "cbacb")
+	ends := querytest.Letters("ab", "bca", "acbc", "ccab", "abbab", "bbacc", "cbacb")
 	lowerLimit(t, &mostShortContexts, 8)
 	if _, err := ContextOf(ends, "a", 100); err == nil || !strings.Contains(err.Error(), "there are more than 8 different ones") {
 		t.Errorf("where threads begin and end: error %v", err)
@@ -286,15 +288,15 @@ func TestSegmentsOfTraces(t *testing.T) {
 				return cuts
 			})
 			q := HotQuery{MinLength: 2, MaxLength: 12, MinShare: 0.01, Metric: Executions}
-			names := [2]string{routineName(&s.Routines[0]), routineName(&s.Routines[len(s.Routines)-1])}
-			want, err := answers(s, q, names, 1)
+			ends := [2]string{names.Plain(&s.Routines[0]), names.Plain(&s.Routines[len(s.Routines)-1])}
+			want, err := answers(s, q, ends, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, most := range []int{math.MaxInt, 0} {
 				before := mostAtOnce
 				mostAtOnce = most
-				got, err := answers(cut, q, names, 1)
+				got, err := answers(cut, q, ends, 1)
 				mostAtOnce = before
 				if err != nil {
 					t.Fatal(err)
@@ -316,12 +318,12 @@ func symbolsOf(raw []byte, most int) []uint32 {
 // A sweep keeps what it knows of the rules of one segment only.
 func TestSweepForgetsSegments(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	s := letters("abcdefg")
+	s := querytest.Letters("abcdefg")
 	stream := make([]uint32, 400_000)
 	for i := range stream {
 		stream[i] = random.Uint32N(7)
 	}
-	s.Threads[0].Grammar = sequiturOf(stream)
+	s.Threads[0].Grammar = querytest.SequiturOf(stream)
 	cut := cutInto(s, func(length int) []int {
 		var cuts []int
 		for at := 50_000; at < length; at += 50_000 {
@@ -368,7 +370,7 @@ func TestContextsAreBoundedInBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	oneByOne(t)
-	inSegments := wpp.Join([]*wpp.Segment{wpp.NewSegment(g), wpp.NewSegment(sequiturOf([]uint32{1, 2}))})
+	inSegments := wpp.Join([]*wpp.Segment{wpp.NewSegment(g), wpp.NewSegment(querytest.SequiturOf([]uint32{1, 2}))})
 	for _, c := range []struct {
 		grammar *wpp.Grammar
 		k       int

@@ -1,14 +1,8 @@
 package query
 
 import (
-	"bufio"
-	"cmp"
-	"fmt"
 	"io"
 	"math"
-	"reflect"
-	"strconv"
-	"strings"
 	"time"
 
 	"wpptrace/compress/ops"
@@ -18,8 +12,6 @@ import (
 // A Stat is the figures of a snapshot: those of Larus's table 1, the cost of the tracing, and what
 // was lost. Ratios whose divisor is not known are 0.
 type Stat struct {
-	SchemaVersion int `json:"schema_version"`
-
 	Command []string `json:"command"` // that was traced
 	PID     int      `json:"pid"`
 	Started string   `json:"started"`                   // when the recording was, RFC 3339; "": not known
@@ -78,11 +70,10 @@ type Stat struct {
 // a byte for the operation and 0, 1, 2, 4 or 8 for its operand, whichever is enough, so that most
 // paths take his three. Marks take nothing: he has none.
 func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
-	threads, _ := selectThreads(s, nil)
+	threads, _ := Threads(s, nil)
 	f := newForests(s, threads)
 	figures := &s.Figures
 	x := Stat{
-		SchemaVersion:     SchemaVersion,
 		Command:           append([]string{}, figures.Command...),
 		PID:               figures.PID,
 		Started:           timestamp(figures.Start),
@@ -107,7 +98,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		Gaps:              figures.Gaps,
 		Anomalies:         figures.Anomalies,
 		Windows:           figures.Windows,
-		Sampled:           sampled(figures),
+		Sampled:           Sampled(figures),
 		SampledMost:       figures.SampledMost,
 	}
 	x.countPaths(s, f)
@@ -120,15 +111,15 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 		n, _ := g.WriteASCII(io.Discard)
 		x.GrammarASCIIBytes += uint64(n)
 	}
-	x.RulesPerPath = share(uint64(x.Rules), x.DistinctPaths)
-	x.RatioASCII = share(x.TraceBytes, x.GrammarASCIIBytes)
-	x.Ratio = share(x.TraceBytes, x.GrammarBytes)
-	x.BitsPerInstruction = 8 * share(x.GrammarBytes, x.Instructions)
+	x.RulesPerPath = Share(uint64(x.Rules), x.DistinctPaths)
+	x.RatioASCII = Share(x.TraceBytes, x.GrammarASCIIBytes)
+	x.Ratio = Share(x.TraceBytes, x.GrammarBytes)
+	x.BitsPerInstruction = 8 * Share(x.GrammarBytes, x.Instructions)
 	if x.DurationSeconds > 0 {
 		x.TraceRate = float64(x.TraceBytes) / x.DurationSeconds
 		x.GrammarRate = float64(x.GrammarASCIIBytes) / x.DurationSeconds
 	}
-	x.HitsPerPath = share(x.Hits, x.Paths)
+	x.HitsPerPath = Share(x.Hits, x.Paths)
 	if w := figures.WaitStatus; w != nil {
 		if x.Signal = *w & 0x7f; x.Signal == 0 {
 			status := *w >> 8 & 0xff
@@ -194,7 +185,7 @@ func timestamp(t time.Time) string {
 // CountInstructions tells how many instructions of observed code ran, as a Stat has it, without the rest.
 // Cost: linear in the grammars.
 func CountInstructions(s *wpp.Snapshot) uint64 {
-	threads, _ := selectThreads(s, nil)
+	threads, _ := Threads(s, nil)
 	var x Stat
 	x.countPaths(s, newForests(s, threads))
 	return x.Instructions
@@ -301,80 +292,18 @@ func operationBytes(operand uint64) uint64 {
 	}
 }
 
-// sampled is the share of the program's own CPU time that was traced; 0, where that is not known.
-func sampled(f *wpp.Figures) float64 {
+// Sampled is the share of the program's own CPU time that was traced; 0, where that is not known.
+func Sampled(f *wpp.Figures) float64 {
 	if f.SampledMost > 0 {
 		return 0
 	}
 	return 1 / f.Scale()
 }
 
-// WriteStat writes the figures one a line, name and value separated by a space. The names are those
-// of the JSON object; what is not known, or not in doubt where it would bound that, is "-", a share in
-// doubt "unknown", and a slow_down of which only the least is known begins with ">=".
-func WriteStat(w io.Writer, x Stat) error {
-	out := bufio.NewWriter(w)
-	v := reflect.ValueOf(x)
-	for i := range v.NumField() {
-		tag := v.Type().Field(i).Tag
-		name, value := tag.Get("json"), statText(v.Field(i).Interface())
-		if name == "sampled" && x.SampledMost > 0 {
-			value = "unknown"
-		}
-		if zero := tag.Get("zero"); zero != "" && v.Field(i).IsZero() {
-			value = zero
-		}
-		if name == "slow_down" && (x.SlowDownVague || x.SlowDown >= wpp.MostSlowDown) {
-			value = ">=" + statText(min(x.SlowDown, wpp.MostSlowDown))
-		}
-		fmt.Fprintln(out, name, value)
+// Share is a part as a share of a whole: 0 of nothing.
+func Share(part, whole uint64) float64 {
+	if whole == 0 {
+		return 0
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write figures: %w", err)
-	}
-	return nil
-}
-
-func statText(value any) string {
-	switch v := value.(type) {
-	case float64:
-		if v > 0 && v < 0.1 {
-			return strconv.FormatFloat(v, 'g', 3, 64)
-		}
-		return strconv.FormatFloat(v, 'f', 3, 64)
-	case []string:
-		return statText(strings.Join(v, " "))
-	case string:
-		return cmp.Or(printable(v), "-")
-	case *uint32:
-		if v == nil {
-			return "-"
-		}
-		return fmt.Sprint(*v)
-	}
-	return fmt.Sprint(value)
-}
-
-// WriteStatJSON writes the figures as one JSON object.
-func WriteStatJSON(w io.Writer, x Stat) error { return WriteJSON(w, x, "figures") }
-
-// WriteRoutines writes a line for each contiguous range of each routine, five fields separated by
-// tabs: IMAGE START END STATE NAME. Addresses are link-time, in hex without 0x, END exclusive;
-// STATE is "observed" or "left-out:REASON".
-func WriteRoutines(w io.Writer, s *wpp.Snapshot) error {
-	out := bufio.NewWriter(w)
-	for i := range s.Routines {
-		r := &s.Routines[i]
-		state := "observed"
-		if r.LeftOut != "" {
-			state = "left-out:" + printable(r.LeftOut)
-		}
-		for _, span := range r.Ranges {
-			fmt.Fprintf(out, "%s\t%x\t%x\t%s\t%s\n", printable(s.Images[r.Image].Base()), span.Lo, span.Hi, state, routineName(r))
-		}
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write routines: %w", err)
-	}
-	return nil
+	return float64(part) / float64(whole)
 }

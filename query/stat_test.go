@@ -1,18 +1,16 @@
 package query
 
 import (
-	"bytes"
-	"strings"
 	"testing"
 	"time"
 
-	"wpptrace/compress/wpp"
+	"wpptrace/query/querytest"
 )
 
 // TestSlowDownIsWithinBounds: a slow-down that is vague is no more than what so many instructions
 // allow, which a reader of the least alone would not guess.
 func TestSlowDownIsWithinBounds(t *testing.T) {
-	s := compressor()
+	s := querytest.Compressor()
 	s.Figures.CPUTime, s.Figures.SlowDown = 40*time.Millisecond, 5
 	if most := NewStat(s, 0).SlowDownMost; most != 0 {
 		t.Errorf("at most %v, and it is known", most)
@@ -43,18 +41,5 @@ func TestSlowDownIsWithinBounds(t *testing.T) {
 	s.Figures.CPUTime, s.Figures.SlowDownMost = 0, 0
 	if most := NewStat(s, 0).SlowDownMost; most != 0 {
 		t.Errorf("at most %v, and nothing is known", most)
-	}
-}
-
-// What is not known is told, and so is that a slow-down may be larger.
-func TestWriteStatLimits(t *testing.T) {
-	var out bytes.Buffer
-	if err := WriteStat(&out, Stat{SlowDown: wpp.MostSlowDown, SampledMost: 0.0123}); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"\ncommand -\n", "\nstarted -\n", "\nslow_down >=100.000\n", "\nsampled unknown\n", "\nsampled_most 0.0123\n"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, &out)
-		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 // The commands that ask a snapshot for something by name. They need no privileges.
@@ -82,21 +83,21 @@ from 0, as dump --from does.`,
 			if err != nil {
 				return err
 			}
-			report, err := query.Find(s, q)
+			found, err := query.Find(s, q)
 			tellCaveats(c, s, q.Pattern)
 			if err != nil {
 				return err
 			}
-			if report.Count == 0 && !c.Flags().Changed("gap") && slices.Contains(strings.Fields(q.Pattern), "**") {
+			if found.Count == 0 && !c.Flags().Changed("gap") && slices.Contains(strings.Fields(q.Pattern), "**") {
 				fmt.Fprintf(c.ErrOrStderr(), "wpptrace: ** stands for %d paths at most: --gap allows more\n", q.Gap)
 			}
 			switch {
-			case nth > report.Count:
-				return fmt.Errorf("find %s: there is no occurrence %d: it has %d", q.Pattern, nth, report.Count)
+			case nth > found.Count:
+				return fmt.Errorf("find %s: there is no occurrence %d: it has %d", q.Pattern, nth, found.Count)
 			case asJSON:
-				return query.WriteFindJSON(c.OutOrStdout(), s, report)
+				return report.WriteFindJSON(c.OutOrStdout(), s, found)
 			}
-			return query.WriteFind(c.OutOrStdout(), s, report)
+			return report.WriteFind(c.OutOrStdout(), s, found)
 		},
 	}
 	f := c.Flags()
@@ -137,9 +138,9 @@ come the first Q behind a P and what ran from that P on.`,
 			}
 			tellApart(c, s, tids)
 			if asJSON {
-				return query.WriteOrderJSON(c.OutOrStdout(), s, o)
+				return report.WriteOrderJSON(c.OutOrStdout(), s, o)
 			}
-			return query.WriteOrder(c.OutOrStdout(), s, o)
+			return report.WriteOrder(c.OutOrStdout(), s, o)
 		},
 	}
 	c.Flags().IntSliceVar(&tids, "tid", nil, "only thread `TID` (repeatable)")
@@ -179,9 +180,9 @@ There are fewer than -k at the beginning and the end of a thread. What dump mark
 			case err != nil:
 				return err
 			case asJSON:
-				return query.WriteContextJSON(c.OutOrStdout(), s, around, top)
+				return report.WriteContextJSON(c.OutOrStdout(), s, around, top)
 			}
-			return query.WriteContext(c.OutOrStdout(), s, around, top)
+			return report.WriteContext(c.OutOrStdout(), s, around, top)
 		},
 	}
 	c.Flags().IntVarP(&k, "paths", "k", k, "how many `PATHS` before and after")

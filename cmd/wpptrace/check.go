@@ -18,7 +18,7 @@ import (
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
-	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 func checkCommand() *cobra.Command {
@@ -32,7 +32,7 @@ func checkCommand() *cobra.Command {
 		Long: "Nothing is attached. What needs privileges to be found out is unknown without them. The exit status\nis 1 unless all is ok.",
 		Args: exactly(0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			r := checkReport{SchemaVersion: query.SchemaVersion, OK: true, Checks: []checked{}}
+			r := checkReport{SchemaVersion: report.SchemaVersion, OK: true, Checks: []checked{}}
 			r.run(machineChecks)
 			if c.Flags().Changed("pid") {
 				r.checkTarget(pid)
@@ -103,7 +103,7 @@ func (r *checkReport) run(checks []check) {
 
 func (r *checkReport) write(w io.Writer, asJSON bool) error {
 	if asJSON {
-		return query.WriteJSON(w, r, "checks")
+		return report.WriteJSON(w, r, "checks")
 	}
 	for _, c := range r.Checks {
 		text := c.Found

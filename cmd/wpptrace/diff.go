@@ -10,6 +10,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 func diffCommand() *cobra.Command {
@@ -43,19 +44,19 @@ COUNT   how often it ran in the first, THEN in the second`,
 			if sampled := first.Figures.IsSampled() || second.Figures.IsSampled(); sampled && !c.Flags().Changed("share") {
 				q.Share = true
 			}
-			report, err := query.Diff(first, second, q)
+			differences, err := query.Diff(first, second, q)
 			for i, s := range []*wpp.Snapshot{first, second} {
 				for _, caveat := range query.Caveats(s) {
-					fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: %s\n", query.Fit(args[i], len(args[i])), caveat)
+					fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: %s\n", report.Fit(args[i], len(args[i])), caveat)
 				}
 			}
 			switch {
 			case err != nil:
 				return err
 			case asJSON:
-				return query.WriteDiffJSON(c.OutOrStdout(), report)
+				return report.WriteDiffJSON(c.OutOrStdout(), first, second, differences)
 			}
-			return query.WriteDiff(c.OutOrStdout(), report)
+			return report.WriteDiff(c.OutOrStdout(), first, second, differences)
 		},
 	}
 	f := c.Flags()

@@ -19,7 +19,7 @@ import (
 	"wpptrace/loader/attach"
 	"wpptrace/loader/privilege"
 	"wpptrace/loader/target"
-	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 // A job is a recording with all that goes with it: where the snapshot goes and where messages go.
@@ -190,14 +190,14 @@ func (j *job) tellPlan() {
 	}
 	if j.selection.weights != "" { // estimates are too rough for that
 		if share, most := tooDear(p); share > much {
-			j.say("%.0f%% of the instructions that ran in %s, of what is to be observed, are in routines left out, most in %s: they need single-stepped probes, which --complete admits", 100*share, j.selection.weights, query.Fit(most.Name, 60))
+			j.say("%.0f%% of the instructions that ran in %s, of what is to be observed, are in routines left out, most in %s: they need single-stepped probes, which --complete admits", 100*share, j.selection.weights, report.Fit(most.Name, 60))
 		}
 	}
 	if took := j.session.Way().Removal(len(p.Sites)); took > time.Second {
 		j.say("on this kernel, before Linux 6.6, taking the probes out takes %.0f s, which nothing can hurry; until then others that run the program are slowed down too", took.Seconds())
 	}
 	if share, most := stepped(p); share > noticeable {
-		j.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it out", factor(100*share), query.Fit(most.Name, 60))
+		j.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it out", factor(100*share), report.Fit(most.Name, 60))
 	}
 }
 

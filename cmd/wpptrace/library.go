@@ -13,7 +13,7 @@ import (
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
-	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 // libraries are those of a process that have been looked at.
@@ -156,7 +156,7 @@ func planLibraries(pid int, s selection, stderr io.Writer) ([]*program, error) {
 
 // tellUnobserved says why a library that --lib names is not observed.
 func tellUnobserved(w io.Writer, lib target.Library, why error) {
-	fmt.Fprintf(w, "wpptrace: %s is not observed: %s\n", query.Fit(lib.Path, len(lib.Path)), oneLine(why))
+	fmt.Fprintf(w, "wpptrace: %s is not observed: %s\n", report.Fit(lib.Path, len(lib.Path)), oneLine(why))
 }
 
 func (l *libraries) close() {
@@ -185,7 +185,7 @@ func (j *job) addLibraries() error {
 		if err := j.addLibrary(made.plan); err != nil {
 			return err
 		}
-		j.say("%s: %s", query.Fit(path.Base(lib.Path), len(lib.Path)), summary(made.plan))
+		j.say("%s: %s", report.Fit(path.Base(lib.Path), len(lib.Path)), summary(made.plan))
 		j.tellRefusal(made)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
-	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 // With a ring buffer of a page and a reader that sleeps, most is lost: each thread knows how much,
@@ -128,7 +128,7 @@ func checkLosses(t *testing.T, r *recording) {
 
 func countGaps(t *testing.T, s *wpp.Snapshot) int {
 	var dump strings.Builder
-	if err := query.Dump(&dump, s, query.Paths); err != nil {
+	if err := report.Dump(&dump, s, report.Paths, report.Whole()); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Count(dump.String(), "#gap ")

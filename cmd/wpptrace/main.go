@@ -17,7 +17,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/loader/privilege"
-	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 // The first thread does nothing but wait: the kernel gives it the signals of the process, and a
@@ -64,7 +64,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // oneLine is an error as it is printed: names that it holds, of files and of what is in them, may
 // hold anything.
-func oneLine(err error) string { return query.Fit(err.Error(), len(err.Error())) }
+func oneLine(err error) string { return report.Fit(err.Error(), len(err.Error())) }
 
 // execute runs the command that the arguments name. A snapshot may turn out to be unreadable while
 // it is asked.

@@ -13,7 +13,7 @@ import (
 	"wpptrace/internal/testenv"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
-	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 // However long names are, lines are no wider than tables, and reasons are whole.
@@ -35,7 +35,7 @@ func TestPlanFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(out.String()) {
-		if n := utf8.RuneCountInString(line) - 1; n > query.TableColumns {
+		if n := utf8.RuneCountInString(line) - 1; n > report.TableColumns {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"wpptrace/loader/paths"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/verify"
-	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 // A planReport sums up a plan. Its JSON form grows, within a version, by new members only.
@@ -68,7 +68,7 @@ type leftOut struct {
 }
 
 func newPlanReport(p *program, name string) *planReport {
-	r := &planReport{SchemaVersion: query.SchemaVersion, Program: name, RoutinesTotal: len(p.plan.Routines), Probes: len(p.plan.Sites),
+	r := &planReport{SchemaVersion: report.SchemaVersion, Program: name, RoutinesTotal: len(p.plan.Routines), Probes: len(p.plan.Sites),
 		Go: p.isGo(), LeftOut: []leftOut{}, routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
 	parallel.Both(r.numberPaths, func() { r.forecast = newForecast(p, attach.TypicalCost()) })
 	f := r.forecast
@@ -178,7 +178,7 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	row := func(name string, format string, args ...any) {
 		fmt.Fprintf(out, "%-15s "+format+"\n", append([]any{name}, args...)...)
 	}
-	row("program", "%s", query.Fit(r.Program, len(r.Program)))
+	row("program", "%s", report.Fit(r.Program, len(r.Program)))
 	if r.Go {
 		row("", "%s", goProgram)
 	}
@@ -192,7 +192,7 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	row("expected hits", "%.2f a path; %.0f in 1000 instructions, %.1f of them single-stepped", r.HitsPerPath, r.HitsPerThousand, r.HitsSingleStepPerThousand)
 	if share, most := r.stepped, r.mostStepped; share > noticeable {
 		row("warning", "%s%% of the expected hits are single-stepped, and slow, most in", factor(100*share))
-		row("", "%s: -N leaves it out", query.Fit(most.Name, query.TableColumns-16-len(": -N leaves it out")))
+		row("", "%s: -N leaves it out", report.Fit(most.Name, report.TableColumns-16-len(": -N leaves it out")))
 	}
 	row("slow-down", "%v", r.forecast)
 	row("", "if a hit takes %v, %v single-stepped: -p and stat tell what it does here", r.forecast.cost.Emulated, r.forecast.cost.Stepped)
@@ -201,12 +201,12 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	}
 	row("left out", "%d of the routines", r.RoutinesTotal-r.RoutinesObserved)
 	for _, l := range r.LeftOut {
-		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason, query.Fit(l.Example, query.TableColumns-16-len(l.Reason)-6))
+		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason, report.Fit(l.Example, report.TableColumns-16-len(l.Reason)-6))
 	}
 	row("not listed", "%d bytes in no routine, as linkage stubs, start-up code and what has no unwind", r.Unlisted)
 	row("", "information: not observed")
 	if len(r.Libraries) > 0 {
-		row("libraries", "%s", query.Fit("not observed without --lib: "+strings.Join(r.Libraries, ", "), query.TableColumns-16))
+		row("libraries", "%s", report.Fit("not observed without --lib: "+strings.Join(r.Libraries, ", "), report.TableColumns-16))
 	}
 	if r.Verified != nil {
 		r.writeProof(out, row)
@@ -227,18 +227,18 @@ func (r *planReport) writeProof(out *bufio.Writer, row func(name, format string,
 	}
 	row("not verified", "%s", r.faults())
 	for _, f := range r.Faults {
-		fmt.Fprintf(out, "%15s %s\n", "", query.Fit(f, len(f)))
+		fmt.Fprintf(out, "%15s %s\n", "", report.Fit(f, len(f)))
 	}
 }
 
 // writeRoutines writes a line for each routine that is selected. A reason that leaves too little of
 // it for the name has a line of its own.
 func (r *planReport) writeRoutines(out *bufio.Writer) {
-	const room, leastName = query.TableColumns - 41, 12
+	const room, leastName = report.TableColumns - 41, 12
 	fmt.Fprintf(out, "\n%12s %6s %12s %6s  ROUTINE\n", "ENTRY", "BLOCKS", "PATHS", "PROBES")
 	for i, pr := range r.routines {
 		if pr.Observed() {
-			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks), r.paths[i], r.probes[i], query.Fit(pr.Name, room))
+			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks), r.paths[i], r.probes[i], report.Fit(pr.Name, room))
 			continue
 		}
 		if pr.Cause == plan.NotSelected {
@@ -248,7 +248,7 @@ func (r *planReport) writeRoutines(out *bufio.Writer) {
 		if name < leastName {
 			name, separator = room, "\n"+strings.Repeat(" ", 20)
 		}
-		fmt.Fprintf(out, "%12x %6d %12s %6s  %s%s%s\n", pr.Addr, len(pr.Blocks), "-", "-", query.Fit(pr.Name, name), separator, pr.LeftOut)
+		fmt.Fprintf(out, "%12x %6d %12s %6s  %s%s%s\n", pr.Addr, len(pr.Blocks), "-", "-", report.Fit(pr.Name, name), separator, pr.LeftOut)
 	}
 }
 
@@ -268,5 +268,5 @@ func (r *planReport) writeJSON(w io.Writer, verbose bool) error {
 			r.Routines = append(r.Routines, routineReport{pr.Name, pr.Addr, len(pr.Blocks), r.paths[i], r.probes[i], pr.LeftOut})
 		}
 	}
-	return query.WriteJSON(w, r, "plan")
+	return report.WriteJSON(w, r, "plan")
 }

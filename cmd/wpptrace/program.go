@@ -12,6 +12,7 @@ import (
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 // A program is what is known of a target's executable before anything is attached.
@@ -51,7 +52,7 @@ func (p *program) refusal() string {
 	if leftOut == nil {
 		return ""
 	}
-	return fmt.Sprintf("none of the %d routines that are selected can be observed, as %s: %s", selected, query.Fit(leftOut.Name, 60), leftOut.LeftOut)
+	return fmt.Sprintf("none of the %d routines that are selected can be observed, as %s: %s", selected, report.Fit(leftOut.Name, 60), leftOut.LeftOut)
 }
 
 // loadProgram reads and plans an executable. name is what messages call it.

@@ -14,6 +14,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 // The commands that read a snapshot. They need no privileges.
@@ -93,16 +94,16 @@ func statCommand() *cobra.Command {
 			case err != nil:
 				return err
 			case csv == "figure8":
-				return query.WriteFigure8(c.OutOrStdout(), s)
+				return report.WriteFigure8(c.OutOrStdout(), s)
 			case csv == "figure9":
-				return query.WriteFigure9(c.OutOrStdout(), s)
+				return report.WriteFigure9(c.OutOrStdout(), s)
 			case routines:
 				tellBare(c, args[0], s)
-				return query.WriteRoutines(c.OutOrStdout(), s)
+				return report.WriteRoutines(c.OutOrStdout(), s)
 			case asJSON:
-				return query.WriteStatJSON(c.OutOrStdout(), query.NewStat(s, size))
+				return report.WriteStatJSON(c.OutOrStdout(), query.NewStat(s, size))
 			}
-			return query.WriteStat(c.OutOrStdout(), query.NewStat(s, size))
+			return report.WriteStat(c.OutOrStdout(), query.NewStat(s, size))
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -164,14 +165,14 @@ SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path t
 			if err != nil {
 				return err
 			}
-			report, err := query.Hot(s, q)
+			hot, err := query.Hot(s, q)
 			switch {
 			case err != nil:
 				return err
 			case asJSON:
-				return query.WriteHotJSON(c.OutOrStdout(), s, report)
+				return report.WriteHotJSON(c.OutOrStdout(), s, hot)
 			}
-			return query.WriteHot(c.OutOrStdout(), s, report)
+			return report.WriteHot(c.OutOrStdout(), s, hot)
 		},
 	}
 	f := c.Flags()
@@ -204,14 +205,14 @@ say in which routine, where that was called, and in which.`,
 				return err
 			}
 			tellBare(c, args[1], s)
-			return query.WritePath(c.OutOrStdout(), s, args[0])
+			return report.WritePath(c.OutOrStdout(), s, args[0])
 		},
 	}
 }
 
 func dumpCommand() *cobra.Command {
-	form := string(query.Paths)
-	part := query.Part{To: math.MaxUint64}
+	form := string(report.Paths)
+	part := report.Whole()
 	var tids []int
 	c := &cobra.Command{
 		Use:   "dump [--as FORM] [--tid TID] [--from N] [--to N] [--reverse] SNAPSHOT",
@@ -232,27 +233,27 @@ binary: little-endian 32-bit numbers, as wpptrace compress --symbols has read th
 which find prints; --reverse prints the last first. What is outside takes no time.`,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if !slices.Contains(query.Forms(), query.Form(form)) {
+			if !slices.Contains(report.Forms(), report.Form(form)) {
 				return usagef("no form %q to dump as: use one of %s", form, formNames(", "))
 			}
-			if f, ok := c.OutOrStdout().(*os.File); ok && form == string(query.Symbols) && term.IsTerminal(int(f.Fd())) {
+			if f, ok := c.OutOrStdout().(*os.File); ok && form == string(report.Symbols) && term.IsTerminal(int(f.Fd())) {
 				return usagef("--as %s is binary, and not written to a terminal: use > FILE, or a pipe", form)
 			}
 			if part.From > part.To {
 				return usagef("--from %d is behind --to %d: no position is between them", part.From, part.To)
 			}
-			selects := part != query.Part{To: math.MaxUint64}
-			if selects && !query.Form(form).HasParts() {
+			selects := part != report.Whole()
+			if selects && !report.Form(form).HasParts() {
 				return usagef("--from, --to and --reverse do not go with --as %s", form)
 			}
 			s, _, err := readSnapshot(c, args[0])
 			if err != nil {
 				return err
 			}
-			if form == string(query.Insns) || form == string(query.Blocks) {
+			if form == string(report.Insns) || form == string(report.Blocks) {
 				tellBare(c, args[0], s)
 			}
-			if err := query.DumpPart(c.OutOrStdout(), s, query.Form(form), part, tids...); err != nil {
+			if err := report.Dump(c.OutOrStdout(), s, report.Form(form), part, tids...); err != nil {
 				return err
 			}
 			tellBehind(c, s, tids, part.From)
@@ -280,7 +281,7 @@ func tellBehind(c *cobra.Command, s *wpp.Snapshot, tids []int, from uint64) {
 
 func formNames(separator string) string {
 	var names []string
-	for _, f := range query.Forms() {
+	for _, f := range report.Forms() {
 		names = append(names, string(f))
 	}
 	return strings.Join(names, separator)

@@ -15,6 +15,7 @@ import (
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
 	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 // hottest is how many subpaths are printed at the end of a recording.
@@ -184,7 +185,7 @@ func (j *job) tellWindows(f wpp.Figures) {
 func (j *job) printReport(s *wpp.Snapshot, fileSize uint64) error {
 	switch {
 	case j.json:
-		return query.WriteStatJSON(j.report, query.NewStat(s, fileSize))
+		return report.WriteStatJSON(j.report, query.NewStat(s, fileSize))
 	case j.quiet:
 		return nil
 	}
@@ -194,7 +195,7 @@ func (j *job) printReport(s *wpp.Snapshot, fileSize uint64) error {
 	if err != nil {
 		return err
 	}
-	return query.WriteHot(j.report, s, hot)
+	return report.WriteHot(j.report, s, hot)
 }
 
 // lost counts the events of the recorded threads that were lost. Where that is all threads, the

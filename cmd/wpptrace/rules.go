@@ -9,6 +9,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 // rulesHelp says what a rule may be.
@@ -73,13 +74,13 @@ func rulesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			report, err := query.CheckRules(s, rules, tids...)
+			checked, err := query.CheckRules(s, rules, tids...)
 			tellCaveats(c, s, rules...)
 			if err != nil {
 				return notChecked(err, len(rules))
 			}
 			tellApart(c, s, tids)
-			return tellRules(c, s, report, asJSON)
+			return tellRules(c, s, checked, asJSON)
 		},
 	}
 	c.Flags().StringVarP(&file, "file", "f", "", "read rules from `FILE`, one a line")
@@ -88,15 +89,15 @@ func rulesCommand() *cobra.Command {
 	return c
 }
 
-func tellRules(c *cobra.Command, s *wpp.Snapshot, report *query.RulesReport, asJSON bool) error {
-	write := query.WriteRules
+func tellRules(c *cobra.Command, s *wpp.Snapshot, checked *query.RulesReport, asJSON bool) error {
+	write := report.WriteRules
 	if asJSON {
-		write = query.WriteRulesJSON
+		write = report.WriteRulesJSON
 	}
-	if err := write(c.OutOrStdout(), s, report); err != nil {
+	if err := write(c.OutOrStdout(), s, checked); err != nil {
 		return err
 	}
-	for _, r := range report.Rules {
+	for _, r := range checked.Rules {
 		if r.Violations > 0 {
 			return exitStatus(exitBroke)
 		}

@@ -10,6 +10,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/loader/attach"
 	"wpptrace/query"
+	"wpptrace/query/report"
 )
 
 // A tally sums up the jobs of a following.
@@ -80,7 +81,7 @@ func (f *following) tellJob(j *job, s *wpp.Snapshot) error {
 	}
 	f.say("process %d (%s): %s: %s", j.process.PID, j.process.Name, j.path, text)
 	if f.json {
-		return query.WriteStatJSON(f.report, stat)
+		return report.WriteStatJSON(f.report, stat)
 	}
 	return nil
 }

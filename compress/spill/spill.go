@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/text"
 )
 
 // Limits bound memory, in bytes.
@@ -116,13 +117,6 @@ func (r *Recording) fail(err error) {
 	r.err = cmp.Or(r.err, err)
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // fit spills until the limits are kept, or nothing is left that is worth it.
 func (r *Recording) fit(t *Thread) {
 	if r.err != nil {
@@ -130,7 +124,7 @@ func (r *Recording) fit(t *Thread) {
 	}
 	if other := r.other(); r.limits.All > 0 && other+min(r.limits.All/4, leastGrammars) > r.limits.All {
 		r.fail(fmt.Errorf("record within %d MiB of memory: what was met of the program and %s take %d MiB of that: allow more memory",
-			r.limits.All>>20, plural(r.segments, "segment"), other>>20))
+			r.limits.All>>20, text.Count(r.segments, "segment"), other>>20))
 		return
 	}
 	if r.limits.Thread > 0 && t.bytes > r.limits.Thread {

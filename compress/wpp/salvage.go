@@ -1,6 +1,10 @@
 package wpp
 
-import "fmt"
+import (
+	"fmt"
+
+	"wpptrace/internal/text"
+)
 
 // A salvageError says of a file that is cut off what of it was read.
 type salvageError struct {
@@ -10,19 +14,12 @@ type salvageError struct {
 }
 
 func (e *salvageError) Error() string {
-	of := plural(e.threads, "thread")
+	of := text.Count(e.threads, "thread")
 	if e.segments > 0 {
-		of += ", with " + plural(e.segments, "segment")
+		of += ", with " + text.Count(e.segments, "segment")
 	}
 	return fmt.Sprintf("%v: read was what is whole, %d paths and marks of %s: what ran after them is missing; copy it again from where it was recorded, if it is whole there",
 		e.err, e.symbols, of)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func (e *salvageError) Unwrap() error { return e.err }

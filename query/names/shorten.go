@@ -1,20 +1,20 @@
-package query
+package names
 
 import (
 	"strings"
 	"unicode/utf8"
 )
 
-// ellipsis stands for what has been taken out.
-const ellipsis = "..."
+// Ellipsis stands for what has been taken out.
+const Ellipsis = "..."
 
-// shortenName takes out of a name that is wider than width columns the arguments of its templates, the
+// Shorten takes out of a name that is wider than width columns the arguments of its templates, the
 // innermost first, and then its middle: of one whose brackets do not pair that alone.
-func shortenName(name string, width int) string {
+func Shorten(name string, width int) string {
 	for depth := nesting(name); depth > 0 && utf8.RuneCountInString(name) > width; depth-- {
-		name = replaceArguments(name, depth, ellipsis)
+		name = replaceArguments(name, depth, Ellipsis)
 	}
-	return shortenMiddle(name, width)
+	return ShortenMiddle(name, width)
 }
 
 // withoutArguments is a name without the arguments of its templates, if its brackets pair.
@@ -89,27 +89,27 @@ func bracket(name string) (bytes, step int) {
 	return 1, 0
 }
 
-// shortenMiddle takes out the middle of a text that is wider than width columns: names differ at both
+// ShortenMiddle takes out the middle of a text that is wider than width columns: names differ at both
 // ends.
-func shortenMiddle(text string, width int) string {
+func ShortenMiddle(text string, width int) string {
 	runes := []rune(text)
-	width = max(width, len(ellipsis)+2)
+	width = max(width, len(Ellipsis)+2)
 	if len(runes) <= width {
 		return text
 	}
-	head := (width - len(ellipsis) + 1) / 2
-	tail := width - len(ellipsis) - head
+	head := (width - len(Ellipsis) + 1) / 2
+	tail := width - len(Ellipsis) - head
 	front, back := string(runes[:head]), string(runes[len(runes)-tail:])
-	return strings.TrimRight(front, ".") + ellipsis + strings.TrimLeft(back, ".") // else nobody could tell where the ellipsis is
+	return strings.TrimRight(front, ".") + Ellipsis + strings.TrimLeft(back, ".") // else nobody could tell where the Ellipsis is
 }
 
-// shortenLeft takes out the beginning of a text that is wider than width columns: a place in the
+// ShortenLeft takes out the beginning of a text that is wider than width columns: a place in the
 // source differs at its end.
-func shortenLeft(text string, width int) string {
+func ShortenLeft(text string, width int) string {
 	runes := []rune(text)
-	width = max(width, len(ellipsis)+1)
+	width = max(width, len(Ellipsis)+1)
 	if len(runes) <= width {
 		return text
 	}
-	return ellipsis + string(runes[len(runes)-width+len(ellipsis):])
+	return Ellipsis + string(runes[len(runes)-width+len(Ellipsis):])
 }

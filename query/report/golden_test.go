@@ -1,4 +1,4 @@
-package query
+package report
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query"
+	"wpptrace/query/querytest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -39,9 +41,9 @@ func checkGolden(t *testing.T, name string, write func(w io.Writer) error) {
 }
 
 func TestGolden(t *testing.T) {
-	s := compressor()
-	hot := func(s *wpp.Snapshot, minLength, maxLength int, minCost uint64) *HotReport {
-		r, err := Hot(s, HotQuery{MinLength: minLength, MaxLength: maxLength, MinCost: minCost, Metric: Instructions})
+	s := querytest.Compressor()
+	hot := func(s *wpp.Snapshot, minLength, maxLength int, minCost uint64) *query.HotReport {
+		r, err := query.Hot(s, query.HotQuery{MinLength: minLength, MaxLength: maxLength, MinCost: minCost, Metric: query.Instructions})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,15 +59,15 @@ func TestGolden(t *testing.T) {
 		{"hot-none.txt", func(w io.Writer) error { return WriteHot(w, s, hot(s, 2, 100, 1<<40)) }},
 		{"hot.json", func(w io.Writer) error { return WriteHotJSON(w, s, hot(s, 2, 2, 1500)) }},
 		{"hot-none.json", func(w io.Writer) error { return WriteHotJSON(w, s, hot(s, 2, 2, 1<<40)) }},
-		{"stat.txt", func(w io.Writer) error { return WriteStat(w, NewStat(s, 1000)) }},
-		{"stat.json", func(w io.Writer) error { return WriteStatJSON(w, NewStat(s, 1000)) }},
+		{"stat.txt", func(w io.Writer) error { return WriteStat(w, query.NewStat(s, 1000)) }},
+		{"stat.json", func(w io.Writer) error { return WriteStatJSON(w, query.NewStat(s, 1000)) }},
 		{"routines.tsv", func(w io.Writer) error { return WriteRoutines(w, s) }},
 	}
 	for _, form := range textForms() {
 		tests = append(tests, struct {
 			name  string
 			write func(w io.Writer) error
-		}{"dump-" + string(form) + ".txt", func(w io.Writer) error { return Dump(w, shortCompressor(), form) }})
+		}{"dump-" + string(form) + ".txt", func(w io.Writer) error { return Dump(w, shortCompressor(), form, Whole()) }})
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { checkGolden(t, tt.name, tt.write) })
@@ -74,14 +76,14 @@ func TestGolden(t *testing.T) {
 
 // shortCompressor is compressor with three turns of its loop.
 func shortCompressor() *wpp.Snapshot {
-	s := compressor()
-	s.Threads[0].Grammar = sequiturOf([]uint32{0, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 12, 4, 5})
+	s := querytest.Compressor()
+	s.Threads[0].Grammar = querytest.SequiturOf([]uint32{0, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 1, 14, 2, 2, 3, 12, 4, 5})
 	return s
 }
 
 func TestHotTableIsNoWiderThanItSays(t *testing.T) {
-	s := compressor()
-	r, err := Hot(s, HotQuery{MinLength: 1, MaxLength: 100, MinCost: 1, Metric: Instructions})
+	s := querytest.Compressor()
+	r, err := query.Hot(s, query.HotQuery{MinLength: 1, MaxLength: 100, MinCost: 1, Metric: query.Instructions})
 	if err != nil {
 		t.Fatal(err)
 	}

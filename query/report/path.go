@@ -1,4 +1,4 @@
-package query
+package report
 
 import (
 	"bufio"
@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/text"
+	"wpptrace/query"
+	"wpptrace/query/names"
 )
 
 // WritePath writes what the paths of this name are, ROUTINE#N as in the table of hot subpaths: how
@@ -17,66 +20,33 @@ import (
 // what the table has left out, and @ADDRESS may be missing. It fails when the snapshot has no such
 // path. The routine may be in quotes.
 func WritePath(w io.Writer, s *wpp.Snapshot, name string) error {
-	frequencies, err := NewFrequencies(s)
+	frequencies, err := query.NewFrequencies(s)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(w)
-	names, found := newAtoms(s), false
-	routines, number := names.split(name)
+	labels, found := NewLabels(s), false
+	routines, number := labels.names.Split(name)
 	digits, numbered := strings.CutPrefix(number, "#")
 	path, err := strconv.ParseUint(digits, 10, 64)
 	for i := range s.Symbols {
 		if p := &s.Symbols[i]; numbered && err == nil && !p.IsMark && routines[p.Routine] && p.Path == path {
 			found = true
-			writePath(out, s, names.labels.of(uint32(i)), frequencies.Symbol(uint32(i)))
+			writePath(out, s, labels.Of(uint32(i)), frequencies.Symbol(uint32(i)))
 		}
 	}
 	if !found {
-		return fmt.Errorf("look for path %s: %s: name one as the table of hot subpaths does, ROUTINE#NUMBER", printable(name), names.missing(routines, number))
+		return fmt.Errorf("look for path %s: %s: name one as the table of hot subpaths does, ROUTINE#NUMBER", names.Printable(name), labels.names.Missing(routines, number))
 	}
 	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write path %s: %w", printable(name), err)
+		return fmt.Errorf("write path %s: %w", names.Printable(name), err)
 	}
 	return nil
 }
 
-// missing says why no path that ran has the number.
-func (a *atoms) missing(routines map[int]bool, number string) string {
-	if !strings.HasPrefix(number, "#") {
-		return "it has no number"
-	}
-	n, err := strconv.ParseUint(number[1:], 10, 64)
-	switch {
-	case err != nil:
-		return "its number is none"
-	case len(routines) == 0:
-		return "there is no such routine"
-	}
-	if paths := a.paths(routines); n >= paths {
-		return "the routine has " + plural(paths, "path")
-	}
-	return "it did not run"
-}
-
-// isShort reports whether short is the text, or stands for it, as what shortenMiddle makes of it
-// does: each "..." for any part of it, which may be empty.
-func isShort(short, text string) bool {
-	if short == text {
-		return true
-	}
-	parts := strings.Split(short, ellipsis)
-	last := len(parts) - 1
-	text, ok := strings.CutPrefix(text, parts[0])
-	for i := 1; ok && i < last; i++ {
-		_, text, ok = strings.Cut(text, parts[i])
-	}
-	return ok && last > 0 && strings.HasSuffix(text, parts[last])
-}
-
-func writePath(out *bufio.Writer, s *wpp.Snapshot, l *label, count uint64) {
-	fmt.Fprintf(out, "%s#%d in %s, from %s to %s: %s, ran %s\n", l.Routine, l.Path, printable(l.Image), l.Start, l.End,
-		plural(l.Instructions, "instruction"), plural(count, "time"))
+func writePath(out *bufio.Writer, s *wpp.Snapshot, l *Label, count uint64) {
+	fmt.Fprintf(out, "%s#%d in %s, from %s to %s: %s, ran %s\n", l.Routine, l.Path, names.Printable(l.Image), l.Start, l.End,
+		text.Count(l.Instructions, "instruction"), text.Count(count, "time"))
 	row := func(addresses, instructions, source string) {
 		line := fmt.Sprintf("  %-17s  %5s  %s", addresses, instructions, source)
 		out.WriteString(strings.TrimRight(line, " ") + "\n")
@@ -113,12 +83,12 @@ func source(s *wpp.Snapshot, routine string, span wpp.Span) []string {
 		if first == 0 {
 			return ""
 		}
-		return before + printable(s.Files[file]) + ":" + lines(first, last) + " "
+		return before + names.Printable(s.Files[file]) + ":" + lines(first, last) + " "
 	}
 	var out []string
 	line := place("", span.File, span.Line, span.Last)
 	for c := range s.Stack(span.Call) {
-		out = append(out, line+"in "+cmp.Or(printable(c.Name), "?"))
+		out = append(out, line+"in "+cmp.Or(names.Printable(c.Name), "?"))
 		line = "inlined " + place("at ", c.File, c.Line, c.Line)
 	}
 	if span.Call != 0 {

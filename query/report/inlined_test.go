@@ -1,4 +1,4 @@
-package query
+package report
 
 import (
 	"bytes"
@@ -8,45 +8,29 @@ import (
 	"unicode/utf8"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query"
+	"wpptrace/query/querytest"
 )
-
-// inlinedCompressor is compressor with inlined calls: two in each other in a block of main, one of
-// which nothing is known in the middle of longest_match, and one with a name that misleads a
-// terminal.
-func inlinedCompressor() *wpp.Snapshot {
-	s := compressor()
-	s.Files = append(s.Files, "/usr/include/c++/12/bits/stl_vector.h")
-	s.Calls = []wpp.Call{
-		{Name: "next_block", File: 0, Line: 15},
-		{Name: "std::vector<unsigned char, std::allocator<unsigned char> >::push_back", File: 0, Line: 30, In: 1},
-		{},
-		{Name: "odd\x1b[2J", File: 1, Line: 112},
-	}
-	main, match := s.Routines[0].Blocks, s.Routines[1].Blocks
-	main[1].Spans = []wpp.Span{{From: 0, To: 1, Line: 14, Last: 14}, {From: 1, To: 2, Call: 2, File: 2, Line: 1280, Last: 1282}}
-	match[0].Spans = []wpp.Span{{From: 0, To: 2, Call: 4, File: 1, Line: 40, Last: 41}, {From: 2, To: 3, Call: 3}, {From: 3, To: 4, File: 1, Line: 118, Last: 118}}
-	return s
-}
 
 // Tables name what is inlined behind the lines of the routine itself, or of its calls; JSON has
 // each call.
 func TestInlinedGolden(t *testing.T) {
-	s := inlinedCompressor()
-	for name, write := range map[string]func(io.Writer, *wpp.Snapshot, *HotReport) error{"hot-inlined.txt": WriteHot, "hot-inlined.json": WriteHotJSON} {
-		r, err := Hot(s, HotQuery{MinLength: 2, MaxLength: 100, MinCost: 1500, Metric: Instructions})
+	s := querytest.InlinedCompressor()
+	for name, write := range map[string]func(io.Writer, *wpp.Snapshot, *query.HotReport) error{"hot-inlined.txt": WriteHot, "hot-inlined.json": WriteHotJSON} {
+		r, err := query.Hot(s, query.HotQuery{MinLength: 2, MaxLength: 100, MinCost: 1500, Metric: query.Instructions})
 		if err != nil {
 			t.Fatal(err)
 		}
 		checkGolden(t, name, func(w io.Writer) error { return write(w, s, r) })
 	}
-	checkGolden(t, "dump-inlined.txt", func(w io.Writer) error { return Dump(w, s, Grammar) })
+	checkGolden(t, "dump-inlined.txt", func(w io.Writer) error { return Dump(w, s, Grammar, Whole()) })
 }
 
 // A place with the names of what is inlined there is as wide as it may be, and no wider.
 func TestWhereIn(t *testing.T) {
-	l := labelOf(inlinedCompressor(), "main", 1)
+	l := labelOf(querytest.InlinedCompressor(), "main", 1)
 	const whole = "main.c:14-15 (next_block, std::vector<...>::push_back)"
-	if got := l.where(); got != whole {
+	if got := l.Where(); got != whole {
 		t.Errorf("%q, want %q", got, whole)
 	}
 	for width, want := range map[int]string{len(whole): whole, len(whole) - 1: "main.c:14-15 (next_block, std::vector<...>::push_...)", 19: "main.c:14-15 (n...)", 18: "main.c:14-15", 12: "main.c:14-15", 8: "...14-15"} {
@@ -63,7 +47,7 @@ func TestWhereIn(t *testing.T) {
 
 // Of a block with inlined code, each part has its place and the calls around it.
 func TestWritePathWithInlinedCalls(t *testing.T) {
-	s := inlinedCompressor()
+	s := querytest.InlinedCompressor()
 	for name, want := range map[string][]string{
 		"main#1": {
 			"1009                   1  /src/squeeze/main.c:14",
@@ -98,7 +82,7 @@ func TestWritePathWithInlinedCalls(t *testing.T) {
 
 // A file may have another call for each instruction of a path: a label tells of so many.
 func TestLabelsAreBounded(t *testing.T) {
-	s := inlinedCompressor()
+	s := querytest.InlinedCompressor()
 	block := &s.Routines[0].Blocks[1]
 	block.Lengths, block.Spans = make([]byte, 1000), nil
 	for i := range block.Lengths {

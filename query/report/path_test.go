@@ -1,14 +1,17 @@
-package query
+package report
 
 import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"wpptrace/query/names"
+	"wpptrace/query/querytest"
 )
 
 // A path is found by its name as the table of hot subpaths prints it, shortened or not.
 func TestWritePath(t *testing.T) {
-	s := compressor()
+	s := querytest.Compressor()
 	const long = "longest_match(std::vector<unsigned char, std::allocator<unsigned char> > const&, unsigned int, unsigned int)"
 	for name, want := range map[string]string{
 		long + "#1": long + "#1 in squeeze, from loop to return: 6 instructions, ran 100 times\n" +
@@ -24,7 +27,7 @@ func TestWritePath(t *testing.T) {
 			"  3000-3001              2\n",
 	} {
 		routine, number, _ := strings.Cut(name, "#")
-		for _, name := range []string{name, shortenMiddle(name, 40), "'" + routine + "'#" + number} {
+		for _, name := range []string{name, names.ShortenMiddle(name, 40), "'" + routine + "'#" + number} {
 			var out bytes.Buffer
 			if err := WritePath(&out, s, name); err != nil || out.String() != want {
 				t.Errorf("%s: %v, %q; want %q", name, err, out.String(), want)
@@ -37,7 +40,7 @@ func TestWritePath(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		err := WritePath(&out, s, name)
-		if want := "look for path " + printable(name) + ": " + why + ": name one as "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		if want := "look for path " + names.Printable(name) + ": " + why + ": name one as "; err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", name, err, want)
 		}
 		if out.Len() > 0 {
@@ -48,7 +51,7 @@ func TestWritePath(t *testing.T) {
 
 // Of routines of one name, each is found by its address and all are without.
 func TestWritePathOfOneName(t *testing.T) {
-	s := letters("aba")
+	s := querytest.Letters("aba")
 	s.Routines[1].Name = "a"
 	for name, want := range map[string][]string{"a#0": {"a@1000#0", "a@2000#0"}, "a@2000#0": {"a@2000#0"}} {
 		var out bytes.Buffer

@@ -1,9 +1,8 @@
-package query
+package report
 
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -13,14 +12,10 @@ import (
 	"unicode/utf8"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/text"
+	"wpptrace/query"
+	"wpptrace/query/names"
 )
-
-// SchemaVersion is the version of the JSON objects that this package writes. Within a version,
-// members are only added.
-const SchemaVersion = 1
-
-// TableColumns is the width of tables, in a terminal or not.
-const TableColumns = 100
 
 // Limits of the table.
 const (
@@ -31,11 +26,11 @@ const (
 // WriteHot writes a report as a table 100 columns wide: a line for each path of a subpath, the same
 // path several times in a row on one. SHARE is what ran within the subpath, CUM. what ran within it
 // or one above it, each as a share of all that ran and nothing counted twice, so that neither
-// exceeds 100 % (Subpath.Covered and Cumulative). The snapshot is the report's; where it is of a
+// exceeds 100 % (query.Subpath.Covered and Cumulative). The snapshot is the report's; where it is of a
 // share of the run, numbers are estimates of the whole.
-func WriteHot(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
+func WriteHot(w io.Writer, s *wpp.Snapshot, r *query.HotReport) error {
 	out := bufio.NewWriter(w)
-	r = r.estimate(s.Figures.Scale())
+	r = estimate(r, s.Figures.Scale())
 	writeHotHeader(out, s, r)
 	if len(r.Subpaths) > 0 {
 		newHotTable(s, r).write(out)
@@ -48,7 +43,7 @@ func WriteHot(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
 
 // estimate returns a report on the whole run, where the recording is of a share of it: what was
 // counted, times scale.
-func (r *HotReport) estimate(scale float64) *HotReport {
+func estimate(r *query.HotReport, scale float64) *query.HotReport {
 	if scale == 1 {
 		return r
 	}
@@ -65,54 +60,62 @@ func (r *HotReport) estimate(scale float64) *HotReport {
 	return &e
 }
 
-func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *HotReport) {
-	title := "Command: " + printable(strings.Join(s.Figures.Command, " "))
-	tail := fmt.Sprintf(" (pid %d, %s)", s.Figures.PID, plural(r.Threads, "thread"))
+func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
+	title := "Command: " + names.Printable(strings.Join(s.Figures.Command, " "))
+	tail := fmt.Sprintf(" (pid %d, %s)", s.Figures.PID, text.Count(r.Threads, "thread"))
 	if r.Threads == 0 { // nothing ran of any
 		tail = fmt.Sprintf(" (pid %d)", s.Figures.PID)
 	}
 	if len(s.Figures.Command) == 0 && len(s.Images) > 0 { // it was made of a trace that does not tell
-		title, tail = "Trace: "+printable(s.Images[0].Base()), fmt.Sprintf(" (%s)", plural(r.Threads, "thread"))
+		title, tail = "Trace: "+names.Printable(s.Images[0].Base()), fmt.Sprintf(" (%s)", text.Count(r.Threads, "thread"))
 	}
-	fmt.Fprintf(out, "%s%s\n", shortenMiddle(title, TableColumns-len(tail)), tail)
+	fmt.Fprintf(out, "%s%s\n", names.ShortenMiddle(title, TableColumns-len(tail)), tail)
 	total := unit(r.Total, r.Query.Metric)
-	if r.Query.Metric != Executions {
-		total += " in " + plural(r.Paths, "path")
+	if r.Query.Metric != query.Executions {
+		total += " in " + text.Count(r.Paths, "path")
 	}
 	if f := &s.Figures; f.IsSampled() {
-		fmt.Fprintf(out, "Sampled: %s of its own CPU time, in %s: numbers are %s\n", f.TellSampled(), plural(f.Windows, "window"), numbers(f))
+		fmt.Fprintf(out, "Sampled: %s of its own CPU time, in %s: numbers are %s\n", f.TellSampled(), text.Count(f.Windows, "window"), numbers(f))
 	}
 	fmt.Fprintf(out, "Total: %s\n", total)
 	if r.Paths == 0 {
 		return
 	}
 	if r.Unpriced > 0 || r.Unused > 0 {
-		fmt.Fprintf(out, "Without a cost, taken as 0: %s; costs of what did not run: %s\n", plural(r.Unpriced, "path"), plural(r.Unused, "row"))
+		fmt.Fprintf(out, "Without a cost, taken as 0: %s; costs of what did not run: %s\n", text.Count(r.Unpriced, "path"), text.Count(r.Unused, "row"))
 	}
 	var covered uint64
 	if n := len(r.Subpaths); n > 0 {
 		covered = r.Subpaths[n-1].Cumulative
 	}
-	fmt.Fprintf(out, "Showing %d of %s, which cover %.2f%%\n", len(r.Subpaths), plural(r.Found, cmp.Or(r.Query.Kind, Minimal).noun()), percent(covered, r.Total))
+	fmt.Fprintf(out, "Showing %d of %s, which cover %.2f%%\n", len(r.Subpaths), text.Count(r.Found, noun(cmp.Or(r.Query.Kind, query.Minimal))), percent(covered, r.Total))
 	fmt.Fprintf(out, "Hot: %s long, at a cost of %s or more\n", lengths(r.Query), unit(r.MinCost, r.Query.Metric))
 	if r.Found == 0 {
 		fmt.Fprintln(out, "None are: -l 1 shows single paths, a lower -C what cost less")
 	}
 }
 
-func lengths(q HotQuery) string {
+// noun is what a report calls a subpath of the kind.
+func noun(k query.HotKind) string {
+	if k == query.Larus {
+		return "greedy hot subpath"
+	}
+	return string(k) + " hot subpath"
+}
+
+func lengths(q query.HotQuery) string {
 	if q.MinLength == q.MaxLength {
-		return plural(q.MinLength, "path")
+		return text.Count(q.MinLength, "path")
 	}
 	return fmt.Sprintf("%d to %d paths", q.MinLength, q.MaxLength)
 }
 
-func unit(cost uint64, m Metric) string {
+func unit(cost uint64, m query.Metric) string {
 	switch m {
-	case Instructions:
-		return plural(cost, "instruction")
-	case Executions:
-		return plural(cost, "path")
+	case query.Instructions:
+		return text.Count(cost, "instruction")
+	case query.Executions:
+		return text.Count(cost, "path")
 	}
 	return fmt.Sprintf("%d %s", cost, Fit(string(m), TableColumns/4))
 }
@@ -125,25 +128,9 @@ func numbers(f *wpp.Figures) string {
 	return "estimates of the whole"
 }
 
-func plural[N int | uint64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-func share(part, whole uint64) float64 {
-	if whole == 0 {
-		return 0
-	}
-	return float64(part) / float64(whole)
-}
-
-func percent(part, whole uint64) float64 { return 100 * share(part, whole) }
-
 // A hotTable is a report as lines, with the widths of its columns.
 type hotTable struct {
-	report *HotReport
+	report *query.HotReport
 	rows   [][]hotLine
 	count  int // columns' widths
 	length int
@@ -155,13 +142,13 @@ type hotTable struct {
 // A hotLine is a path that was executed several times in a row; without a label, paths left out;
 // without times, what ran before a subpath.
 type hotLine struct {
-	label *label
+	label *Label
 	times int
 }
 
-func newHotTable(s *wpp.Snapshot, r *HotReport) *hotTable {
+func newHotTable(s *wpp.Snapshot, r *query.HotReport) *hotTable {
 	t := &hotTable{report: r, count: len("COUNT"), length: len("LEN")}
-	labels := newLabels(s)
+	labels := NewLabels(s)
 	names := 0
 	for i := range r.Subpaths {
 		p := &r.Subpaths[i]
@@ -170,16 +157,16 @@ func newHotTable(s *wpp.Snapshot, r *HotReport) *hotTable {
 		row := foldPaths(p.Symbols, labels)
 		for _, l := range row {
 			if l.label != nil {
-				names = max(names, utf8.RuneCountInString(l.label.name(TableColumns)))
-				t.where = max(t.where, utf8.RuneCountInString(l.label.where())+len(l.repeat()))
+				names = max(names, utf8.RuneCountInString(l.label.Name(TableColumns)))
+				t.where = max(t.where, utf8.RuneCountInString(l.label.Where())+len(l.repeat()))
 			}
 		}
 		for _, sym := range p.Before {
-			row = append([]hotLine{{label: labels.of(sym)}}, row...)
+			row = append([]hotLine{{label: labels.Of(sym)}}, row...)
 		}
 		t.rows = append(t.rows, row)
 	}
-	t.room = TableColumns - utf8.RuneCountInString(t.numbers(&Subpath{}))
+	t.room = TableColumns - utf8.RuneCountInString(t.numbers(&query.Subpath{}))
 	room := t.room - 2
 	t.name = min(names, max(room-t.where, room/2))
 	t.where = min(t.where, room-t.name)
@@ -187,15 +174,15 @@ func newHotTable(s *wpp.Snapshot, r *HotReport) *hotTable {
 }
 
 // foldPaths makes the lines of a subpath, the middle left out of those that are too many.
-func foldPaths(symbols []uint32, labels *labels) []hotLine {
-	paths := make([]*label, len(symbols))
+func foldPaths(symbols []uint32, labels *Labels) []hotLine {
+	paths := make([]*Label, len(symbols))
 	for i, sym := range symbols {
-		paths[i] = labels.of(sym)
+		paths[i] = labels.Of(sym)
 	}
 	return foldLabels(paths)
 }
 
-func foldLabels(paths []*label) []hotLine {
+func foldLabels(paths []*Label) []hotLine {
 	var lines []hotLine
 	for i, l := range paths {
 		if i > 0 && l == paths[i-1] {
@@ -225,7 +212,7 @@ func (l hotLine) repeat() string {
 	return " x" + strconv.Itoa(l.times)
 }
 
-func (t *hotTable) numbers(p *Subpath) string {
+func (t *hotTable) numbers(p *query.Subpath) string {
 	return fmt.Sprintf("%6.2f%%  %6.2f%%  %*d  %*d  ", percent(p.Covered, t.report.Total), percent(p.Cumulative, t.report.Total),
 		t.count, p.Count, t.length, len(p.Symbols))
 }
@@ -243,67 +230,65 @@ func (t *hotTable) write(out *bufio.Writer) {
 
 func (t *hotTable) text(l hotLine) string {
 	if l.label == nil {
-		return ellipsis + " " + plural(l.times, "path") + " more " + ellipsis
+		return names.Ellipsis + " " + text.Count(l.times, "path") + " more " + names.Ellipsis
 	}
 	if l.times == 0 {
-		return "after " + l.label.name(t.room-len("after "))
+		return "after " + l.label.Name(t.room-len("after "))
 	}
 	repeat := l.repeat()
-	return pad(l.label.name(t.name), t.name) + "  " + l.label.whereIn(t.where-len(repeat)) + repeat
+	return pad(l.label.Name(t.name), t.name) + "  " + l.label.whereIn(t.where-len(repeat)) + repeat
+}
+
+// HotJSON is what hot --json prints.
+type HotJSON struct {
+	SchemaVersion int           `json:"schema_version"`
+	Kind          query.HotKind `json:"kind"`
+	Metric        query.Metric  `json:"metric"`
+	Threads       int           `json:"threads"`
+	Paths         uint64        `json:"paths"`
+	Total         uint64        `json:"total"`
+	MinLength     int           `json:"min_length"`
+	MaxLength     int           `json:"max_length"`
+	MinCost       uint64        `json:"min_cost"`
+	Found         int           `json:"found"`
+	Unpriced      int           `json:"unpriced,omitempty"` // distinct paths that the table of costs does not name
+	Unused        int           `json:"unused,omitempty"`   // rows of it that name no path of the snapshot
+	Sampled       float64       `json:"sampled"`            // as in Stat
+	SampledMost   float64       `json:"sampled_most"`
+	Subpaths      []SubpathJSON `json:"subpaths"`
+}
+
+// SubpathJSON is a hot subpath.
+type SubpathJSON struct {
+	Share      float64  `json:"share"`      // of covered in total
+	Cumulative float64  `json:"cumulative"` // share of what this subpath or one before it covers
+	Count      uint64   `json:"count"`
+	Cost       uint64   `json:"cost"`
+	Covered    uint64   `json:"covered"`
+	Length     int      `json:"length"`
+	Before     []*Label `json:"before,omitempty"` // the path that ran directly before, where these are only executions behind it
+	Paths      []*Label `json:"paths"`
 }
 
 // WriteHotJSON writes a report as one JSON object, every path of every subpath spelt out. Shares
 // are fractions of 1; costs are in the report's metric. The snapshot is the report's; where it is
 // of a share of the run, counts and costs are estimates of the whole.
-func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *HotReport) error {
-	type subpath struct {
-		Share      float64  `json:"share"`      // of covered in total
-		Cumulative float64  `json:"cumulative"` // share of what this subpath or one before it covers
-		Count      uint64   `json:"count"`
-		Cost       uint64   `json:"cost"`
-		Covered    uint64   `json:"covered"`
-		Length     int      `json:"length"`
-		Before     []*label `json:"before,omitempty"` // the path that ran directly before, where these are only executions behind it
-		Paths      []*label `json:"paths"`
+func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *query.HotReport) error {
+	r = estimate(r, s.Figures.Scale())
+	report := HotJSON{
+		SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength,
+		r.MinCost, r.Found, r.Unpriced, r.Unused, query.Sampled(&s.Figures), s.Figures.SampledMost, []SubpathJSON{},
 	}
-	r = r.estimate(s.Figures.Scale())
-	report := struct {
-		SchemaVersion int       `json:"schema_version"`
-		Kind          HotKind   `json:"kind"`
-		Metric        Metric    `json:"metric"`
-		Threads       int       `json:"threads"`
-		Paths         uint64    `json:"paths"`
-		Total         uint64    `json:"total"`
-		MinLength     int       `json:"min_length"`
-		MaxLength     int       `json:"max_length"`
-		MinCost       uint64    `json:"min_cost"`
-		Found         int       `json:"found"`
-		Unpriced      int       `json:"unpriced,omitempty"` // distinct paths that the table of costs does not name
-		Unused        int       `json:"unused,omitempty"`   // rows of it that name no path of the snapshot
-		Sampled       float64   `json:"sampled"`            // as in Stat
-		SampledMost   float64   `json:"sampled_most"`
-		Subpaths      []subpath `json:"subpaths"`
-	}{SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength, r.MinCost, r.Found, r.Unpriced, r.Unused, sampled(&s.Figures), s.Figures.SampledMost, []subpath{}}
-	labels := newLabels(s)
+	labels := NewLabels(s)
 	for _, p := range r.Subpaths {
-		row := subpath{share(p.Covered, r.Total), share(p.Cumulative, r.Total), p.Count, p.Cost, p.Covered, len(p.Symbols), nil, nil}
+		row := SubpathJSON{query.Share(p.Covered, r.Total), query.Share(p.Cumulative, r.Total), p.Count, p.Cost, p.Covered, len(p.Symbols), nil, nil}
 		for _, sym := range p.Before {
-			row.Before = append(row.Before, labels.of(sym))
+			row.Before = append(row.Before, labels.Of(sym))
 		}
 		for _, sym := range p.Symbols {
-			row.Paths = append(row.Paths, labels.of(sym))
+			row.Paths = append(row.Paths, labels.Of(sym))
 		}
 		report.Subpaths = append(report.Subpaths, row)
 	}
 	return WriteJSON(w, report, "hot subpaths")
-}
-
-// WriteJSON writes an object as JSON, on a line. what is what an error calls it.
-func WriteJSON(w io.Writer, object any, what string) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(object); err != nil {
-		return fmt.Errorf("write %s: %w", what, err)
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package query
+package report
 
 import (
 	"bytes"
@@ -11,6 +11,9 @@ import (
 	"unicode/utf8"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query"
+	"wpptrace/query/names"
+	"wpptrace/query/querytest"
 )
 
 // FuzzQueries asks everything of a program with any grammars that wpp accepts, those that derive
@@ -21,7 +24,7 @@ func FuzzQueries(f *testing.F) {
 	f.Add([]byte{128, 128, 255, 129, 129, 255, 130, 130, 255, 131, 131, 255, 2, 2, 3}, uint8(7), uint8(15))
 	f.Add([]byte{}, uint8(1), uint8(0))
 	f.Fuzz(func(t *testing.T, text []byte, minLength, more uint8) {
-		s := inlinedCompressor()
+		s := querytest.InlinedCompressor()
 		s.Threads = nil
 		for i, rules := range bytes.Split(text, []byte{254}) {
 			g, err := wpp.NewGrammar(bodiesOf(rules, len(s.Symbols)))
@@ -30,11 +33,11 @@ func FuzzQueries(f *testing.F) {
 			}
 			s.Threads = append(s.Threads, wpp.Thread{TID: i, Grammar: g})
 		}
-		q := DefaultHotQuery()
+		q := query.DefaultHotQuery()
 		q.MinLength = 1 + int(minLength%8)
 		q.MaxLength = q.MinLength + int(more%16)
 		q.Top = 100
-		report, err := Hot(s, q)
+		report, err := query.Hot(s, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,27 +49,27 @@ func FuzzQueries(f *testing.F) {
 			last = p.Cumulative
 		}
 		check := func(err error) {
-			if err != nil && !errors.Is(err, errFull) {
+			if err != nil && !errors.Is(err, querytest.ErrFull) {
 				t.Error(err)
 			}
 		}
 		check(WriteHot(io.Discard, s, report))
 		check(WriteHotJSON(io.Discard, s, report))
-		check(WriteStatJSON(io.Discard, NewStat(s, uint64(len(text)))))
+		check(WriteStatJSON(io.Discard, query.NewStat(s, uint64(len(text)))))
 		check(WriteRoutines(io.Discard, s))
 		check(WriteFigure8(io.Discard, s))
 		check(askByName(s, q))
 		for _, form := range textForms() {
-			limit := limitedWriter(1 << 18)
-			check(Dump(&limit, s, form))
+			limit := querytest.LimitedWriter(1 << 18)
+			check(Dump(&limit, s, form, Whole()))
 		}
 	})
 }
 
 // askByName asks all that takes names.
-func askByName(s *wpp.Snapshot, q HotQuery) error {
+func askByName(s *wpp.Snapshot, q query.HotQuery) error {
 	for _, pattern := range []string{"main ** main", "* main#1 *", "'longest_match...int)'"} {
-		r, err := Find(s, FindQuery{Pattern: pattern, Gap: 5, First: 3, Top: 3})
+		r, err := query.Find(s, query.FindQuery{Pattern: pattern, Gap: 5, First: 3, Top: 3})
 		if err != nil {
 			return err
 		}
@@ -74,21 +77,21 @@ func askByName(s *wpp.Snapshot, q HotQuery) error {
 			return err
 		}
 	}
-	rules, err := CheckRules(s, []string{"main before sub_3000", "main and sub_3000 balanced within 3", "every main followed by sub_3000", "never main+ sub_3000 .? main", "always (main sub_3000)*"})
+	rules, err := query.CheckRules(s, []string{"main before sub_3000", "main and sub_3000 balanced within 3", "every main followed by sub_3000", "never main+ sub_3000 .? main", "always (main sub_3000)*"})
 	if err != nil {
 		return err
 	}
 	if err := WriteRules(io.Discard, s, rules); err != nil {
 		return err
 	}
-	order, err := PathOrder(s, "main", "sub_3000")
+	order, err := query.PathOrder(s, "main", "sub_3000")
 	if err != nil {
 		return err
 	}
 	if err := WriteOrder(io.Discard, s, order); err != nil {
 		return err
 	}
-	context, err := ContextOf(s, "main", 3)
+	context, err := query.ContextOf(s, "main", 3)
 	if err != nil {
 		return err
 	}
@@ -98,16 +101,16 @@ func askByName(s *wpp.Snapshot, q HotQuery) error {
 	for i := range s.Images {
 		s.Images[i].BuildID = []byte{byte(i + 1)}
 	}
-	difference, err := Diff(s, s, DiffQuery{Hot: q})
+	difference, err := query.Diff(s, s, query.DiffQuery{Hot: q})
 	if err != nil {
 		return err
 	}
 	if len(difference.Paths)+len(difference.Subpaths) > 0 {
 		return fmt.Errorf("it differs from itself: %+v", difference)
 	}
-	for _, kind := range []HotKind{Maximal, Larus} {
+	for _, kind := range []query.HotKind{query.Maximal, query.Larus} {
 		q.Kind = kind
-		if _, err := Hot(s, q); err != nil {
+		if _, err := query.Hot(s, q); err != nil {
 			return err
 		}
 	}
@@ -137,16 +140,16 @@ func FuzzNames(f *testing.F) {
 	f.Add("std::vector<int, std::allocator<int> >::push_back(int&&)", 17)
 	f.Add("\x1b[2J\tétat\xff\n", 3)
 	f.Fuzz(func(t *testing.T, name string, width int) {
-		for _, r := range printable(name) {
+		for _, r := range names.Printable(name) {
 			if !unicode.IsPrint(r) {
-				t.Errorf("printable(%q) holds %q", name, r)
+				t.Errorf("names.Printable(%q) holds %q", name, r)
 			}
 		}
 		if got := bytes.ContainsAny([]byte(field(name)), " \t\n"); got {
 			t.Errorf("field(%q) = %q is more than one field", name, field(name))
 		}
-		for _, short := range []string{shortenMiddle(printable(name), width), shortenLeft(printable(name), width)} {
-			if utf8.RuneCountInString(short) > max(width, len(ellipsis)+2) {
+		for _, short := range []string{names.ShortenMiddle(names.Printable(name), width), names.ShortenLeft(names.Printable(name), width)} {
+			if utf8.RuneCountInString(short) > max(width, len(names.Ellipsis)+2) {
 				t.Errorf("%q is wider than %d columns", short, width)
 			}
 		}
@@ -158,12 +161,12 @@ func FuzzReadCosts(f *testing.F) {
 	f.Add("path,before,misses\na#0,b#0,3\na#0,,1\n")
 	f.Add("path,cycles,misses\na...#0,3,4\n\"b\"#0,1,2\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		table, err := ReadCosts(strings.NewReader(text), "misses")
+		table, err := query.ReadCosts(strings.NewReader(text), "misses")
 		if err != nil {
 			return
 		}
-		s := letters("abcabc")
-		r, err := Hot(s, HotQuery{MinLength: 1, MaxLength: 3, Table: table})
+		s := querytest.Letters("abcabc")
+		r, err := query.Hot(s, query.HotQuery{MinLength: 1, MaxLength: 3, Table: table})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package query
+package report
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/query"
+	"wpptrace/query/names"
 )
 
 // A Form is a text form of a dump.
@@ -36,18 +38,6 @@ func Forms() []Form { return append(textForms(), Symbols) }
 // textForms returns the forms of any snapshot.
 func textForms() []Form { return []Form{Insns, Blocks, Paths, Ops, Grammar, Dot} }
 
-// Dump writes the streams of the threads with these ids, or of all threads when there are none, one
-// thread after the other in the order of the snapshot. Marks are lines that begin with #: "#gap N"
-// (N events lost; 0: how many is not known), "#resume", "#unwind N", "#cut", "#handler". Of a path
-// whose beginning or end is not known, the instructions are listed that are known to have run.
-//
-// It streams, with up to 64 MB for the text of paths met before; the output may be larger than the
-// snapshot by any factor. It fails when w does, when the form is none or not one for this snapshot,
-// or when the snapshot has no such thread.
-func Dump(w io.Writer, s *wpp.Snapshot, form Form, tids ...int) error {
-	return DumpPart(w, s, form, Part{To: math.MaxUint64}, tids...)
-}
-
 // A Part is the symbols of a thread's stream, paths and marks, at the positions from From on and
 // before To; Backward, the last comes first, and of its lines the last.
 type Part struct {
@@ -55,19 +45,28 @@ type Part struct {
 	Backward bool
 }
 
-func (p Part) isAll() bool { return p == Part{To: math.MaxUint64} }
+// Whole is the part that is all.
+func Whole() Part { return Part{To: math.MaxUint64} }
 
-// DumpPart is Dump, but of a part of each thread's stream: what is outside is not expanded, so that
-// it takes the time of Cursor.Seek, and then that of the dump of the part alone. Of the operations,
-// the rules and the graph there are no parts.
-func DumpPart(w io.Writer, s *wpp.Snapshot, form Form, part Part, tids ...int) error {
+// Dump writes a part of the streams of the threads with these ids, or of all threads when there are
+// none, one thread after the other in the order of the snapshot. Marks are lines that begin with #: "#gap N"
+// (N events lost; 0: how many is not known), "#resume", "#unwind N", "#cut", "#handler". Of a path
+// whose beginning or end is not known, the instructions are listed that are known to have run.
+//
+// What is outside of a part is not expanded, so that it takes the time of query.Cursor.Seek, and then
+// that of the dump of the part alone. Of the operations, the rules and the graph there are no parts.
+//
+// It streams, with up to 64 MB for the text of paths met before; the output may be larger than the
+// snapshot by any factor. It fails when w does, when the form is none or not one for this snapshot,
+// or when the snapshot has no such thread.
+func Dump(w io.Writer, s *wpp.Snapshot, form Form, part Part, tids ...int) error {
 	if !slices.Contains(Forms(), form) {
 		return fmt.Errorf("dump as %q: no such form: use one of %v", form, Forms())
 	}
-	if !part.isAll() && !form.HasParts() {
+	if part != Whole() && !form.HasParts() {
 		return fmt.Errorf("dump as %s: there are parts only of %s, %s and %s", form, Insns, Blocks, Paths)
 	}
-	threads, err := selectThreads(s, tids)
+	threads, err := query.Threads(s, tids)
 	if err != nil {
 		return err
 	}
@@ -77,7 +76,7 @@ func DumpPart(w io.Writer, s *wpp.Snapshot, form Form, part Part, tids ...int) e
 		}
 	}
 	out := bufio.NewWriterSize(w, 1<<16)
-	labels := newLabels(s)
+	labels := NewLabels(s)
 	for _, t := range threads {
 		if err := dumpThread(out, labels, t, form, part); err != nil {
 			return fmt.Errorf("dump thread %d as %s: %w", t.TID, form, err)
@@ -95,7 +94,7 @@ func DumpPart(w io.Writer, s *wpp.Snapshot, form Form, part Part, tids ...int) e
 // HasParts reports whether a part of a stream can be dumped in the form.
 func (f Form) HasParts() bool { return f == Insns || f == Blocks || f == Paths }
 
-func dumpThread(out *bufio.Writer, labels *labels, t *wpp.Thread, form Form, part Part) error {
+func dumpThread(out *bufio.Writer, labels *Labels, t *wpp.Thread, form Form, part Part) error {
 	s, tid := labels.snapshot, strconv.Itoa(t.TID)
 	switch form {
 	case Insns:
@@ -107,7 +106,7 @@ func dumpThread(out *bufio.Writer, labels *labels, t *wpp.Thread, form Form, par
 	case Ops:
 		return writeOperations(out, labels, t)
 	case Grammar:
-		fmt.Fprintf(out, "# thread %d %s\n", t.TID, printable(t.Name))
+		fmt.Fprintf(out, "# thread %d %s\n", t.TID, names.Printable(t.Name))
 		_, err := t.Grammar.WriteASCII(out)
 		return err
 	case Dot:
@@ -126,8 +125,8 @@ func writeStream(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread, part Part, r
 	texts := make([][]byte, len(s.Symbols))
 	kept := 0
 	symbols := t.Grammar.Expand(0)
-	if !part.isAll() {
-		symbols = RangeOf(t.Grammar, part.From, part.To, part.Backward)
+	if part != Whole() {
+		symbols = query.RangeOf(t.Grammar, part.From, part.To, part.Backward)
 	}
 	for sym := range symbols {
 		text := texts[sym]
@@ -186,13 +185,13 @@ func appendBlocks(text []byte, s *wpp.Snapshot, tid string, sym uint32) []byte {
 	return text
 }
 
-func appendPath(text []byte, labels *labels, tid string, sym uint32) []byte {
-	l := labels.of(sym)
+func appendPath(text []byte, labels *Labels, tid string, sym uint32) []byte {
+	l := labels.Of(sym)
 	fields := []string{tid, l.Routine, strconv.FormatUint(l.Path, 10), l.Start, l.End, cmp.Or(l.First, "-")}
 	return append(append(text, strings.Join(fields, "\t")...), '\n')
 }
 
-func writeOperations(out *bufio.Writer, labels *labels, t *wpp.Thread) error {
+func writeOperations(out *bufio.Writer, labels *Labels, t *wpp.Thread) error {
 	fmt.Fprintf(out, "EnterThread %d\n", t.TID)
 	s := labels.snapshot
 	expander := ops.NewExpander(&operationWriter{out: out, names: labels.names})
@@ -212,13 +211,13 @@ func writeOperations(out *bufio.Writer, labels *labels, t *wpp.Thread) error {
 // An operationWriter is a sink that writes operations. Its writer remembers errors.
 type operationWriter struct {
 	out   *bufio.Writer
-	names []string // of the routines
+	names *names.Names
 	line  []byte
 }
 
 func (w *operationWriter) EnterRoutine(routine int) {
 	w.out.WriteString("EnterRoutine ")
-	w.out.WriteString(w.names[routine])
+	w.out.WriteString(w.names.Routine(routine))
 	w.out.WriteByte('\n')
 }
 
@@ -237,17 +236,17 @@ func (w *operationWriter) Mark(m ops.Mark, n uint64) {
 }
 
 // writeAlphabet says what the terminals of the grammars stand for.
-func writeAlphabet(out *bufio.Writer, labels *labels) {
+func writeAlphabet(out *bufio.Writer, labels *Labels) {
 	out.WriteString("# terminals\n")
 	for sym := range labels.snapshot.Symbols {
 		fmt.Fprintf(out, "# %d: %s\n", sym, terminalText(labels, uint32(sym)))
 	}
 }
 
-func terminalText(labels *labels, sym uint32) string {
+func terminalText(labels *Labels, sym uint32) string {
 	if p := &labels.snapshot.Symbols[sym]; p.IsMark {
 		return strings.TrimSuffix(string(appendMark(nil, p.Mark, p.N)), "\n")
 	}
-	l := labels.of(sym)
-	return fmt.Sprintf("%s#%d %s", l.Routine, l.Path, l.where())
+	l := labels.Of(sym)
+	return fmt.Sprintf("%s#%d %s", l.Routine, l.Path, l.Where())
 }

@@ -1,4 +1,4 @@
-package query
+package report
 
 import (
 	"bufio"
@@ -8,18 +8,22 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"wpptrace/query"
+	"wpptrace/query/names"
+	"wpptrace/query/querytest"
 )
 
 // All that is printed of long names has room in a line; JSON has them in full.
 func TestLongNamesHaveRoom(t *testing.T) {
-	s := compressor()
+	s := querytest.Compressor()
 	long := s.Routines[1].Name
 	quoted := "'" + long + "'"
 	if len(long) <= TableColumns {
 		t.Fatalf("%d columns are not long", len(long))
 	}
 	s.Threads[0].TID, s.Threads[1].TID = 4194303, 4194304
-	found, err := Find(s, FindQuery{Pattern: strings.Repeat(quoted+" ", 3) + "** main", Gap: 20, First: 1, Top: 5})
+	found, err := query.Find(s, query.FindQuery{Pattern: strings.Repeat(quoted+" ", 3) + "** main", Gap: 20, First: 1, Top: 5})
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -27,13 +31,13 @@ func TestLongNamesHaveRoom(t *testing.T) {
 		}
 	}
 	check(err)
-	around, err := ContextOf(s, quoted, 20)
+	around, err := query.ContextOf(s, quoted, 20)
 	check(err)
-	order, err := PathOrder(s, quoted+"#2", quoted+"#1")
+	order, err := query.PathOrder(s, quoted+"#2", quoted+"#1")
 	check(err)
-	rules, err := CheckRules(s, []string{"never " + quoted + " " + quoted, quoted + "#0 and main balanced", quoted + " before sub_3000", "main before " + quoted + "#0"})
+	rules, err := query.CheckRules(s, []string{"never " + quoted + " " + quoted, quoted + "#0 and main balanced", quoted + " before sub_3000", "main before " + quoted + "#0"})
 	check(err)
-	kept := slices.IndexFunc(rules.Rules, func(r RuleReport) bool { return r.Kept })
+	kept := slices.IndexFunc(rules.Rules, func(r query.RuleReport) bool { return r.Kept })
 	if len(found.Occurrences) == 0 || !order.EverP || kept < 0 || rules.Rules[0].Kept {
 		t.Fatal("too little to print")
 	}
@@ -52,7 +56,7 @@ func TestLongNamesHaveRoom(t *testing.T) {
 				t.Errorf("%s: a line of %d columns: %q", name, n, line)
 			}
 		}
-		if !strings.Contains(text.String(), ellipsis) || !strings.Contains(full.String(), long) {
+		if !strings.Contains(text.String(), names.Ellipsis) || !strings.Contains(full.String(), long) {
 			t.Errorf("%s: nothing shortened in\n%s, or in JSON %s", name, &text, &full)
 		}
 	}
@@ -60,14 +64,14 @@ func TestLongNamesHaveRoom(t *testing.T) {
 
 // What was shortened still names the path.
 func TestParagraph(t *testing.T) {
-	s := compressor()
+	s := querytest.Compressor()
 	s.Symbols[2].Path = 1<<64 - 1
-	l := newLabels(s)
+	l := NewLabels(s)
 	words := l.words([]uint32{1, 2, 6})
 	if want := []string{"main#1", words[1], "#gap 7"}; !slices.Equal(words, want) {
 		t.Errorf("%q, want %q", words, want)
 	}
-	if len(words[1]) > widestName || !l.matches(2, words[1]) {
+	if len(words[1]) > widestName || !l.names.IsPath(2, words[1]) {
 		t.Errorf("%s is %d columns wide, or does not name the path", words[1], len(words[1]))
 	}
 	for _, tt := range []struct {
@@ -92,8 +96,8 @@ func TestParagraph(t *testing.T) {
 
 // TestMarksAreDescribed: JSON says what a mark is that stands beside paths, as text does.
 func TestMarksAreDescribed(t *testing.T) {
-	s := letters("ab#ab")
-	around, err := ContextOf(s, "b", 1)
+	s := querytest.Letters("ab#ab")
+	around, err := query.ContextOf(s, "b", 1)
 	if err != nil {
 		t.Fatal(err)
 	}

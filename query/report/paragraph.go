@@ -1,9 +1,12 @@
-package query
+package report
 
 import (
 	"bufio"
 	"strings"
 	"unicode/utf8"
+
+	"wpptrace/query"
+	"wpptrace/query/names"
 )
 
 // widestName is how wide a routine's name with a path's number gets in running text, at most: about
@@ -11,12 +14,12 @@ import (
 const widestName = 40
 
 // words are symbols as running text has them: paths, their names shortened as in tables, and marks.
-func (l *labels) words(symbols []uint32) []string {
+func (l *Labels) words(symbols []uint32) []string {
 	var words []string
 	for _, sym := range symbols {
 		p := &l.snapshot.Symbols[sym]
 		if !p.IsMark {
-			words = append(words, l.of(sym).name(widestName))
+			words = append(words, l.Of(sym).Name(widestName))
 			continue
 		}
 		text := appendMark(nil, p.Mark, p.N)
@@ -26,10 +29,10 @@ func (l *labels) words(symbols []uint32) []string {
 }
 
 // stretch is the words of an occurrence, the end of a long one left out.
-func (l *labels) stretch(o Occurrence) []string {
+func (l *Labels) stretch(o query.Occurrence) []string {
 	words := l.words(o.Symbols)
 	if uint64(len(o.Symbols)) < o.Length {
-		words = append(words, ellipsis)
+		words = append(words, names.Ellipsis)
 	}
 	return words
 }

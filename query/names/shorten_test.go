@@ -1,4 +1,4 @@
-package query
+package names
 
 import (
 	"testing"
@@ -24,27 +24,9 @@ func TestShortenName(t *testing.T) {
 		{"less<lots of it> >>", 12, "less<...> >>"},
 		{"Matrix<(bool)((4)<(8)), int>::multiply_accumulate", 24, "Matrix<(boo..." + "accumulate"},
 	} {
-		if got := shortenName(c.name, c.width); got != c.want || utf8.RuneCountInString(got) > c.width || !isShort(got, c.name) {
+		if got := Shorten(c.name, c.width); got != c.want || utf8.RuneCountInString(got) > c.width || !Matches(got, c.name) {
 			t.Errorf("%s in %d columns: %q, want %q", c.name, c.width, got, c.want)
 		}
-	}
-}
-
-// A name as a whole, as tables print it, is found without quotes within quotes; one without the
-// arguments of its template is told which there are.
-func TestNamesOfTemplates(t *testing.T) {
-	s := letters("ab")
-	s.Routines[0].Name, s.Routines[1].Name = "std::vector<std::string, std::allocator<std::string> >::push_back", "accumulate<int, long>"
-	for _, name := range []string{"std::vector<...>::push_back#0", "std::vector<std::string, std::allocator<...> >::push_back", s.Routines[0].Name} {
-		a := newAtoms(s)
-		p, err := sequencePattern(a, name, 0)
-		if err != nil || len(p.of) != 1 || p.of[0].atom == anyPath {
-			t.Errorf("%s: %+v, %v", name, p, err)
-		}
-	}
-	_, err := sequencePattern(newAtoms(s), "accumulate", 0)
-	if want := "no routine accumulate, but accumulate<int, long>"; err == nil || err.Error() != want {
-		t.Errorf("error %v, want %q", err, want)
 	}
 }
 
@@ -53,8 +35,8 @@ func FuzzShortenName(f *testing.F) {
 	f.Add("std::vector<int, std::allocator<int> >::operator<< <char>", 20)
 	f.Add("f<((1)<(2)), int>::g", 12)
 	f.Fuzz(func(t *testing.T, name string, width int) {
-		name = printable(name)
-		if short := shortenName(name, width); !isShort(short, name) {
+		name = Printable(name)
+		if short := Shorten(name, width); !Matches(short, name) {
 			t.Errorf("%q in %d columns: %q does not name it", name, width, short)
 		}
 	})

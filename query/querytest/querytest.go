@@ -1,6 +1,8 @@
-package query
+// Package querytest makes snapshots for the tests of queries.
+package querytest
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -9,31 +11,33 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/ops"
+	"wpptrace/compress/ppcompress"
 	"wpptrace/compress/sequitur"
+	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 )
 
-// A fataler is a test, or one of many drawings of it.
-type fataler interface {
+// A Fataler is a test, or one of many drawings of it.
+type Fataler interface {
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// letters makes a snapshot of one thread a text: each letter is a path of one instruction in a
+// Letters makes a snapshot of one thread a text: each letter is a path of one instruction in a
 // routine of its own, each other character a mark.
-func letters(texts ...string) *wpp.Snapshot {
+func Letters(texts ...string) *wpp.Snapshot {
 	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "/usr/bin/letters"}}}
 	for i, text := range texts {
 		g := sequitur.New()
 		for _, c := range text {
-			g.Append(letter(s, c))
+			g.Append(Letter(s, c))
 		}
 		s.Threads = append(s.Threads, wpp.Thread{TID: 100 + i, Grammar: wpp.FromSequitur(g), Ended: true})
 	}
 	return s
 }
 
-func letter(s *wpp.Snapshot, c rune) uint32 {
+func Letter(s *wpp.Snapshot, c rune) uint32 {
 	for i := range s.Symbols {
 		if sym := &s.Symbols[i]; sym.IsMark && sym.N == uint64(c) || !sym.IsMark && s.Routines[sym.Routine].Name == string(c) {
 			return uint32(i)
@@ -52,7 +56,7 @@ func letter(s *wpp.Snapshot, c rune) uint32 {
 	return uint32(len(s.Symbols) - 1)
 }
 
-func spell(s *wpp.Snapshot, symbols []uint32) string {
+func Spell(s *wpp.Snapshot, symbols []uint32) string {
 	var b strings.Builder
 	for _, sym := range symbols {
 		if s.Symbols[sym].IsMark {
@@ -64,9 +68,9 @@ func spell(s *wpp.Snapshot, symbols []uint32) string {
 	return b.String()
 }
 
-// figure5 is the grammar that Larus gives by hand in figure 5: S -> AAA, A -> BC, B -> ab, C -> bc.
-func figure5(t testing.TB) *wpp.Snapshot {
-	s := letters("abc")
+// Figure5 is the grammar that Larus gives by hand in figure 5: S -> AAA, A -> BC, B -> ab, C -> bc.
+func Figure5(t testing.TB) *wpp.Snapshot {
+	s := Letters("abc")
 	rule := wpp.RuleSymbol
 	g, err := wpp.NewGrammar([][]uint32{{rule(1), rule(1), rule(1)}, {rule(2), rule(3)}, {0, 1}, {1, 2}})
 	if err != nil {
@@ -76,39 +80,39 @@ func figure5(t testing.TB) *wpp.Snapshot {
 	return s
 }
 
-// drawSnapshot draws a snapshot of up to three threads: grammars of SEQUITUR, or any others.
-func drawSnapshot(t *rapid.T) *wpp.Snapshot {
+// DrawSnapshot draws a snapshot of up to three threads: grammars of SEQUITUR, or any others.
+func DrawSnapshot(t *rapid.T) *wpp.Snapshot {
 	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "/usr/bin/letters"}}}
 	alphabet := "abcdefg"[:rapid.IntRange(1, 7).Draw(t, "letters")] + "#!"[:rapid.IntRange(0, 2).Draw(t, "marks")]
 	for _, c := range alphabet {
-		sym := letter(s, c)
+		sym := Letter(s, c)
 		if n := rapid.IntRange(0, 4).Draw(t, "instructions"); !s.Symbols[sym].IsMark {
 			s.RoutineOf(sym).Blocks[0].Lengths = slices.Repeat([]byte{1}, n+1)
 			s.Symbols[sym].Skip = rapid.IntRange(0, 1).Draw(t, "skip") * (n / 2)
 		}
 	}
 	for i := range rapid.IntRange(1, 3).Draw(t, "threads") {
-		g := drawSequitur(t, len(s.Symbols))
+		g := DrawSequitur(t, len(s.Symbols))
 		if rapid.Bool().Draw(t, "any grammar") {
-			g = drawGrammar(t, len(s.Symbols))
+			g = DrawGrammar(t, len(s.Symbols))
 		}
 		s.Threads = append(s.Threads, wpp.Thread{TID: 100 + i, Grammar: g, Ended: rapid.Bool().Draw(t, "ended")})
 	}
 	return s
 }
 
-// drawSequitur draws a stream that says a few phrases over and over.
-func drawSequitur(t *rapid.T, symbols int) *wpp.Grammar {
+// DrawSequitur draws a stream that says a few phrases over and over.
+func DrawSequitur(t *rapid.T, symbols int) *wpp.Grammar {
 	phrases := rapid.SliceOfN(rapid.SliceOfN(rapid.Uint32Range(0, uint32(symbols-1)), 1, 6), 1, 4).Draw(t, "phrases")
 	var stream []uint32
 	for range rapid.IntRange(0, 40).Draw(t, "said") {
 		stream = append(stream, rapid.SampledFrom(phrases).Draw(t, "phrase")...)
 	}
-	return sequiturOf(stream)
+	return SequiturOf(stream)
 }
 
-// drawGrammar draws a grammar in which rules use later ones, as often as they like.
-func drawGrammar(t *rapid.T, symbols int) *wpp.Grammar {
+// DrawGrammar draws a grammar in which rules use later ones, as often as they like.
+func DrawGrammar(t *rapid.T, symbols int) *wpp.Grammar {
 	rules := rapid.IntRange(1, 6).Draw(t, "rules")
 	bodies := make([][]uint32, rules)
 	for r := range bodies {
@@ -131,7 +135,7 @@ func drawGrammar(t *rapid.T, symbols int) *wpp.Grammar {
 	return g
 }
 
-func streams(s *wpp.Snapshot) [][]uint32 {
+func Streams(s *wpp.Snapshot) [][]uint32 {
 	var all [][]uint32
 	for i := range s.Threads {
 		all = append(all, slices.Collect(s.Threads[i].Grammar.Expand(0)))
@@ -139,10 +143,10 @@ func streams(s *wpp.Snapshot) [][]uint32 {
 	return all
 }
 
-// compressor is a small program with all that a snapshot may hold: source lines, a stripped
+// Compressor is a small program with all that a snapshot may hold: source lines, a stripped
 // routine, names that mislead a terminal, every mark, and paths whose beginning or end is not
 // known. Its main loop ran a hundred times.
-func compressor() *wpp.Snapshot {
+func Compressor() *wpp.Snapshot {
 	s := &wpp.Snapshot{
 		Images: []wpp.Image{{Name: "/usr/bin/squeeze"}, {Name: "/usr/lib/lib z.so"}},
 		Files:  []string{"/src/squeeze/main.c", "/src/squeeze/match.c"},
@@ -182,16 +186,130 @@ func compressor() *wpp.Snapshot {
 	}
 	loop := slices.Repeat([]uint32{1, 14, 2, 2, 3}, 100)
 	s.Threads = []wpp.Thread{
-		{TID: 4711, Name: "squeeze", Grammar: sequiturOf(slices.Concat([]uint32{0}, loop, []uint32{12, 4, 5}))},
-		{TID: 4712, Name: "worker", Grammar: sequiturOf([]uint32{6, 7, 8, 7, 9, 10, 11, 13, 11}), Lost: 7, Gaps: 1},
+		{TID: 4711, Name: "squeeze", Grammar: SequiturOf(slices.Concat([]uint32{0}, loop, []uint32{12, 4, 5}))},
+		{TID: 4712, Name: "worker", Grammar: SequiturOf([]uint32{6, 7, 8, 7, 9, 10, 11, 13, 11}), Lost: 7, Gaps: 1},
 	}
 	return s
 }
 
-func sequiturOf(stream []uint32) *wpp.Grammar {
+func SequiturOf(stream []uint32) *wpp.Grammar {
 	g := sequitur.New()
 	for _, sym := range stream {
 		g.Append(sym)
 	}
 	return wpp.FromSequitur(g)
+}
+
+// Named makes a snapshot of routines with these names. Each has a path 0 that enters it and a path
+// 1 that does not, and each ran once.
+func Named(names ...string) *wpp.Snapshot {
+	s := Letters(strings.Repeat("a", 2*len(names)))
+	s.Routines, s.Symbols = nil, nil
+	var body []uint32
+	for i, name := range names {
+		s.Routines = append(s.Routines, wpp.Routine{Name: name, Entry: uint64(i), Paths: 2})
+		body = append(body, uint32(2*i), uint32(2*i+1))
+		s.Symbols = append(s.Symbols, wpp.Symbol{Routine: i, End: ops.EndCall}, wpp.Symbol{Routine: i, Path: 1, Start: ops.StartCall, End: ops.EndReturn})
+	}
+	g, err := wpp.NewGrammar([][]uint32{body})
+	if err != nil {
+		panic(err)
+	}
+	s.Threads[0].Grammar = g
+	return s
+}
+
+// BuildOf gives a snapshot a build id.
+func BuildOf(s *wpp.Snapshot, id string) *wpp.Snapshot {
+	s.Images[0].BuildID = []byte(id)
+	return s
+}
+
+var ErrFull = errors.New("no space left")
+
+// A LimitedWriter fails after so many bytes.
+type LimitedWriter int
+
+func (w *LimitedWriter) Write(p []byte) (int, error) {
+	if n := int(*w); len(p) > n {
+		*w = 0
+		return n, ErrFull
+	}
+	*w -= LimitedWriter(len(p))
+	return len(p), nil
+}
+
+// Doubling is a grammar of a few rules that derives 2^60 paths, and then its mark.
+func Doubling(t testing.TB) *wpp.Snapshot {
+	s := Letters("a#")
+	s.Threads[0].Grammar = Repeated(t, 59, []uint32{wpp.RuleSymbol(1), 1}, []uint32{0, 0})
+	return s
+}
+
+// Repeated is a grammar with a start rule whose rule 1 derives a body, again and again: as often as
+// 2 to the power of a number of doublings.
+func Repeated(t testing.TB, doublings int, start, body []uint32) *wpp.Grammar {
+	bodies := [][]uint32{start}
+	for r := range doublings {
+		bodies = append(bodies, slices.Repeat([]uint32{wpp.RuleSymbol(r + 2)}, 2))
+	}
+	g, err := wpp.NewGrammar(append(bodies, body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// InlinedCompressor is Compressor with inlined calls: two in each other in a block of main, one of
+// which nothing is known in the middle of longest_match, and one with a name that misleads a
+// terminal.
+func InlinedCompressor() *wpp.Snapshot {
+	s := Compressor()
+	s.Files = append(s.Files, "/usr/include/c++/12/bits/stl_vector.h")
+	s.Calls = []wpp.Call{
+		{Name: "next_block", File: 0, Line: 15},
+		{Name: "std::vector<unsigned char, std::allocator<unsigned char> >::push_back", File: 0, Line: 30, In: 1},
+		{},
+		{Name: "odd\x1b[2J", File: 1, Line: 112},
+	}
+	main, match := s.Routines[0].Blocks, s.Routines[1].Blocks
+	main[1].Spans = []wpp.Span{{From: 0, To: 1, Line: 14, Last: 14}, {From: 1, To: 2, Call: 2, File: 2, Line: 1280, Last: 1282}}
+	match[0].Spans = []wpp.Span{{From: 0, To: 2, Call: 4, File: 1, Line: 40, Last: 41}, {From: 2, To: 3, Call: 3}, {From: 3, To: 4, File: 1, Line: 118, Last: 118}}
+	return s
+}
+
+func BareSymbols(t testing.TB, text string) *wpp.Snapshot {
+	t.Helper()
+	s, err := ppcompress.Symbols(strings.NewReader(text), "numbers", spill.New(nil, spill.Limits{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TracedLoop is the snapshot of a program whose loop takes path 1 and path 2 in turns.
+func TracedLoop() *wpp.Snapshot {
+	s := &wpp.Snapshot{
+		Images: []wpp.Image{{Name: "/usr/bin/spin"}},
+		Files:  []string{"/src/spin.c"},
+		Routines: []wpp.Routine{{
+			Name: "spin", Entry: 0x1000, Ranges: []wpp.Range{{Lo: 0x1000, Hi: 0x1010}}, Paths: 3,
+			Blocks: []wpp.Block{
+				{Addr: 0x1000, Lengths: []byte{4, 4}, Line: 7, Last: 8},
+				{Addr: 0x1008, Lengths: []byte{5, 2, 1}, Line: 9, Last: 11},
+			},
+		}},
+		Symbols: []wpp.Symbol{
+			{Path: 0, Start: ops.StartEntry, End: ops.EndLoop, Blocks: []int{0}},
+			{Path: 1, Start: ops.StartLoop, End: ops.EndLoop, Blocks: []int{0}},
+			{Path: 2, Start: ops.StartLoop, End: ops.EndLoop, Blocks: []int{0, 1}},
+		},
+		Figures: wpp.Figures{Command: []string{"spin", "2"}, PID: 4711},
+	}
+	g := sequitur.New()
+	for _, sym := range []uint32{0, 1, 2, 1, 2} {
+		g.Append(sym)
+	}
+	s.Threads = []wpp.Thread{{TID: 4711, Name: "spin", Grammar: wpp.FromSequitur(g)}}
+	return s
 }

@@ -1,0 +1,122 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/internal/text"
+	"wpptrace/query"
+	"wpptrace/query/names"
+)
+
+// A diffTable writes the report on two snapshots.
+type diffTable struct {
+	report *query.DiffReport
+	labels [2]*Labels
+}
+
+func newDiffTable(a, b *wpp.Snapshot, r *query.DiffReport) *diffTable {
+	return &diffTable{r, [2]*Labels{NewLabels(a), NewLabels(b)}}
+}
+
+// WriteDiff writes a report as two tables, of paths and of subpaths: a line for each path of a
+// difference, the same path several times in a row on one. COST is that in the second snapshot less
+// that in the first, or with DiffQuery.Share in percent of all. The snapshots are the report's.
+func WriteDiff(w io.Writer, a, b *wpp.Snapshot, r *query.DiffReport) error {
+	out := bufio.NewWriter(w)
+	metric := r.Query.Hot.Metric
+	t := newDiffTable(a, b, r)
+	fmt.Fprintf(out, "Total: %s, then %s\n", unit(r.TotalA, metric), unit(r.TotalB, metric))
+	fmt.Fprintf(out, "Showing %d of %s that changed\n", len(r.Paths), text.Count(r.Found[0], "path"))
+	t.write(out, "PATH", r.Paths)
+	fmt.Fprintf(out, "\nShowing %d of %s that changed\n", len(r.Subpaths), text.Count(r.Found[1], "hot subpath"))
+	t.write(out, "SUBPATH", r.Subpaths)
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write differences: %w", err)
+	}
+	return nil
+}
+
+func (t *diffTable) write(out *bufio.Writer, title string, list []query.Difference) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\nCHANGE  %14s  %10s  %10s  %s\n", "COST", "COUNT", "THEN", title)
+	for i := range list {
+		d := &list[i]
+		numbers := fmt.Sprintf("%-6s  %14s  %10d  %10d  ", d.Change, t.delta(d), d.CountA, d.CountB)
+		for _, l := range foldLabels(t.paths(d)) {
+			path := names.Ellipsis + " " + text.Count(l.times, "path") + " more " + names.Ellipsis
+			if l.label != nil {
+				path = l.label.Name(TableColumns-len(numbers)-len(l.repeat())) + l.repeat()
+			}
+			fmt.Fprintf(out, "%s%s\n", numbers, path)
+			numbers = fmt.Sprintf("%*s", len(numbers), "")
+		}
+	}
+}
+
+func (t *diffTable) paths(d *query.Difference) (list []*Label) {
+	for _, p := range d.Paths {
+		list = append(list, t.labels[p.Snapshot].Of(p.Symbol))
+	}
+	return list
+}
+
+// delta is by how much a cost, or share, rose.
+func (t *diffTable) delta(d *query.Difference) string {
+	switch {
+	case t.report.Query.Share:
+		return fmt.Sprintf("%+.4f%%", 100*(d.ShareB-d.ShareA))
+	case d.CostB >= d.CostA:
+		return fmt.Sprintf("+%d", d.CostB-d.CostA)
+	}
+	return fmt.Sprintf("-%d", d.CostA-d.CostB)
+}
+
+// DiffJSON is what diff --json prints. Shares are fractions of 1.
+type DiffJSON struct {
+	SchemaVersion int              `json:"schema_version"`
+	Metric        query.Metric     `json:"metric"`
+	ByShare       bool             `json:"by_share"`
+	TotalA        uint64           `json:"total_a"`
+	TotalB        uint64           `json:"total_b"`
+	FoundPaths    int              `json:"found_paths"`
+	FoundSubpaths int              `json:"found_subpaths"`
+	Paths         []DifferenceJSON `json:"paths"`
+	Subpaths      []DifferenceJSON `json:"subpaths"`
+}
+
+// DifferenceJSON is a path or subpath that changed.
+type DifferenceJSON struct {
+	Change query.Change `json:"change"`
+	Paths  []*Label     `json:"paths"`
+	CountA uint64       `json:"count_a"`
+	CountB uint64       `json:"count_b"`
+	CostA  uint64       `json:"cost_a"` // of what ran within it, each execution of a path counted once
+	CostB  uint64       `json:"cost_b"`
+	ShareA float64      `json:"share_a"` // of all that ran
+	ShareB float64      `json:"share_b"`
+}
+
+// WriteDiffJSON writes a report as one JSON object, every path of every difference spelt out. The
+// snapshots are the report's.
+func WriteDiffJSON(w io.Writer, a, b *wpp.Snapshot, r *query.DiffReport) error {
+	t := newDiffTable(a, b, r)
+	return WriteJSON(w, DiffJSON{
+		SchemaVersion: SchemaVersion, Metric: r.Query.Hot.Metric, ByShare: r.Query.Share,
+		TotalA: r.TotalA, TotalB: r.TotalB, FoundPaths: r.Found[0], FoundSubpaths: r.Found[1],
+		Paths: t.list(r.Paths), Subpaths: t.list(r.Subpaths),
+	}, "differences")
+}
+
+func (t *diffTable) list(differences []query.Difference) []DifferenceJSON {
+	list := []DifferenceJSON{}
+	for i := range differences {
+		d := &differences[i]
+		list = append(list, DifferenceJSON{d.Change, t.paths(d), d.CountA, d.CountB, d.CostA, d.CostB, d.ShareA, d.ShareB})
+	}
+	return list
+}

@@ -1,0 +1,94 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/query"
+	"wpptrace/query/names"
+)
+
+// WriteStat writes the figures one a line, name and value separated by a space. The names are those
+// of the JSON object; what is not known, or not in doubt where it would bound that, is "-", a share in
+// doubt "unknown", and a slow_down of which only the least is known begins with ">=".
+func WriteStat(w io.Writer, x query.Stat) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintln(out, "schema_version", SchemaVersion)
+	v := reflect.ValueOf(x)
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag
+		name, value := tag.Get("json"), statText(v.Field(i).Interface())
+		if name == "sampled" && x.SampledMost > 0 {
+			value = "unknown"
+		}
+		if zero := tag.Get("zero"); zero != "" && v.Field(i).IsZero() {
+			value = zero
+		}
+		if name == "slow_down" && (x.SlowDownVague || x.SlowDown >= wpp.MostSlowDown) {
+			value = ">=" + statText(min(x.SlowDown, wpp.MostSlowDown))
+		}
+		fmt.Fprintln(out, name, value)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write figures: %w", err)
+	}
+	return nil
+}
+
+func statText(value any) string {
+	switch v := value.(type) {
+	case float64:
+		if v > 0 && v < 0.1 {
+			return strconv.FormatFloat(v, 'g', 3, 64)
+		}
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	case []string:
+		return statText(strings.Join(v, " "))
+	case string:
+		return cmp.Or(names.Printable(v), "-")
+	case *uint32:
+		if v == nil {
+			return "-"
+		}
+		return fmt.Sprint(*v)
+	}
+	return fmt.Sprint(value)
+}
+
+// StatJSON is what stat --json prints.
+type StatJSON struct {
+	SchemaVersion int `json:"schema_version"`
+	query.Stat
+}
+
+// WriteStatJSON writes the figures as one JSON object.
+func WriteStatJSON(w io.Writer, x query.Stat) error {
+	return WriteJSON(w, StatJSON{SchemaVersion, x}, "figures")
+}
+
+// WriteRoutines writes a line for each contiguous range of each routine, five fields separated by
+// tabs: IMAGE START END STATE NAME. Addresses are link-time, in hex without 0x, END exclusive;
+// STATE is "observed" or "left-out:REASON".
+func WriteRoutines(w io.Writer, s *wpp.Snapshot) error {
+	out := bufio.NewWriter(w)
+	for i := range s.Routines {
+		r := &s.Routines[i]
+		state := "observed"
+		if r.LeftOut != "" {
+			state = "left-out:" + names.Printable(r.LeftOut)
+		}
+		for _, span := range r.Ranges {
+			fmt.Fprintf(out, "%s\t%x\t%x\t%s\t%s\n", names.Printable(s.Images[r.Image].Base()), span.Lo, span.Hi, state, names.Plain(r))
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write routines: %w", err)
+	}
+	return nil
+}
