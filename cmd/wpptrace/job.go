@@ -62,7 +62,7 @@ func (j *job) init(o *recordFlags, with *shared, p *target.Process, used func() 
 func usualPath(p *target.Process) string { return fmt.Sprintf("%s-%d.wpp", p.Name, p.PID) }
 
 func (j *job) open(p *target.Process, used func() (target.Times, error)) error {
-	if err := checkOutput(j.path); err != nil {
+	if err := privilege.AsUser(func() error { return checkOutput(j.path) }); err != nil {
 		return err
 	}
 	if raw := j.rawFile; raw != "" && (isAt(raw, j.path) || isAt(raw, wpp.Old(j.path)) || isAt(wpp.Old(raw), j.path)) {
@@ -122,7 +122,7 @@ func (j *job) prepare(p *target.Process) error {
 		session.Close()
 		return fmt.Errorf("trace process %d (%s) with --overhead: %w: leave --overhead out, or see --max-slowdown", p.PID, p.Name, err)
 	}
-	if j.recording, err = newRecording(program, p, session, spill.New(wpp.NewDraft(j.path), j.memory.limits()), j.tids, j.log); err != nil {
+	if j.recording, err = newRecording(program, p, session, spill.New(newDraft(j.path), j.memory.limits()), j.tids, j.log); err != nil {
 		session.Close()
 		return err
 	}
@@ -276,6 +276,18 @@ func newLog(w io.Writer, verbose bool) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// newDraft returns the draft of a recording's snapshot, which is written as the user.
+func newDraft(path string) *wpp.Draft { return wpp.NewDraftBy(privilege.AsUser, path) }
+
+// statAsUser is os.Stat as the user.
+func statAsUser(path string) (info fs.FileInfo, err error) {
+	err = privilege.AsUser(func() error {
+		info, err = os.Stat(path)
+		return err
+	})
+	return info, err
 }
 
 // checkOutput fails when a snapshot could not be written to path: better now than after the

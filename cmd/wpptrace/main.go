@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cilium/ebpf/features"
 	"github.com/spf13/cobra"
@@ -25,6 +26,11 @@ import (
 func init() { runtime.LockOSThread() }
 
 func main() {
+	if err := privilege.Suspend(); err != nil { // until it is known what the command takes: withPowers
+		fmt.Fprintf(os.Stderr, "wpptrace: %v\n", err)
+		os.Exit(exitError)
+	}
+	_ = time.Local.String() // TZ may name a file, which is read now, as the user
 	keepTo(wished)
 	privilege.Seeing(func() { _, _ = features.LinuxVersionCode() }) // which is asked for once, and told of where it is wanted
 	status := make(chan int)
@@ -122,6 +128,7 @@ func rootCommand() *cobra.Command {
 		c.DisableFlagsInUseLine = true
 		c.Flags().SortFlags = false
 		c.SetHelpTemplate(helpTemplate)
+		withPowers(c)
 	}
 	return root
 }

@@ -11,6 +11,7 @@ import (
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/privilege"
 	"wpptrace/query"
 	"wpptrace/query/report"
 )
@@ -161,7 +162,11 @@ func readWeights(path string, im *image.Image, mayMiss bool) (w *plan.Weights, e
 		return nil, fmt.Errorf("weigh %s by %s: the program has no build id, so that nothing tells whether that is a recording of it: link it with -Wl,--build-id, or leave --weights out",
 			im.Name, path)
 	}
-	s, _, err := readPart(path)
+	var s *wpp.Snapshot
+	err = privilege.AsUser(func() error {
+		s, _, err = readPart(path)
+		return err
+	})
 	if err != nil { // be it that it is cut off: what ran later may have run most
 		return nil, err
 	}

@@ -42,12 +42,16 @@ func createRawTrace(path string, r *recording) (*rawTrace, error) {
 }
 
 // openRawTrace opens what a trace is written to.
-func openRawTrace(path string) (*rawTrace, error) {
-	f, err := openRaw(path)
+func openRawTrace(path string) (t *rawTrace, err error) {
+	var f *os.File
+	err = privilege.AsUser(func() error {
+		f, err = openRaw(path)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	t := &rawTrace{path: path, file: f}
+	t = &rawTrace{path: path, file: f}
 	if f.Name() != path {
 		t.hidden = f.Name()
 	}
@@ -108,10 +112,12 @@ func (t *rawTrace) place() error {
 	if t == nil || t.hidden == "" {
 		return nil
 	}
-	err := os.Rename(t.path, wpp.Old(t.path))
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = os.Rename(t.hidden, t.path)
-	}
+	err := privilege.AsUser(func() error {
+		if err := os.Rename(t.path, wpp.Old(t.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return os.Rename(t.hidden, t.path)
+	})
 	if err != nil {
 		return rawError(t.path, err)
 	}
@@ -159,7 +165,7 @@ func (t *rawTrace) abandon() error {
 	case t == nil:
 		return nil
 	case t.hidden != "":
-		return errors.Join(t.file.Close(), os.Remove(t.hidden))
+		return errors.Join(t.file.Close(), privilege.AsUser(func() error { return os.Remove(t.hidden) }))
 	}
 	t.file.Close() // again, if it has ended
 	return nil
@@ -167,11 +173,11 @@ func (t *rawTrace) abandon() error {
 
 // isAt reports whether a trace at path would be one file with another.
 func isAt(path, other string) bool {
-	a, err := os.Stat(filepath.Dir(path))
+	a, err := statAsUser(filepath.Dir(path))
 	if err != nil {
 		return false
 	}
-	b, err := os.Stat(filepath.Dir(other))
+	b, err := statAsUser(filepath.Dir(other))
 	return err == nil && os.SameFile(a, b) && filepath.Base(path) == filepath.Base(other)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -57,7 +56,7 @@ func (j *job) background(ctx context.Context) *background {
 			if err != nil {
 				return err
 			}
-			if err := wpp.WriteFileContext(ctx, j.path, s); err != nil {
+			if err := newDraft(j.path).Finish(ctx, s); err != nil {
 				return writeError(j.path, err)
 			}
 			return nil
@@ -67,7 +66,7 @@ func (j *job) background(ctx context.Context) *background {
 
 // tell prints the report of a recording that has been written.
 func (j *job) tell(s *wpp.Snapshot) error {
-	st, err := os.Stat(j.path)
+	st, err := statAsUser(j.path)
 	if err != nil {
 		return fmt.Errorf("look at snapshot: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"wpptrace/compress/wpp"
@@ -57,7 +56,7 @@ func (f *following) account(e ending) {
 
 // tellJob tells of a recording that has been written.
 func (f *following) tellJob(j *job, s *wpp.Snapshot) error {
-	st, err := os.Stat(j.path)
+	st, err := statAsUser(j.path)
 	if err != nil {
 		return fmt.Errorf("look at snapshot: %w", err)
 	}

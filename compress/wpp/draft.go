@@ -28,6 +28,13 @@ type Draft struct {
 // NewDraft returns a draft of a snapshot at path, of which there is nothing yet in the directory.
 func NewDraft(path string) *Draft { return newDraft(osFiles{}, path) }
 
+// NewDraftBy is NewDraft, but that by makes each access to a file by its name, as that of the user
+// for whom a program with more power writes. by runs the access once, on its caller's goroutine, and
+// returns the access's error, or why it has not run it.
+func NewDraftBy(by func(access func() error) error, path string) *Draft {
+	return newDraft(filesBy{osFiles{}, by}, path)
+}
+
 func newDraft(fsys files, path string) *Draft {
 	return &Draft{path: path, fsys: fsys, ctx: context.Background()}
 }

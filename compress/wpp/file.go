@@ -121,6 +121,44 @@ func also(err, cleanup error) error {
 	return fmt.Errorf("%w; then %w", err, cleanup)
 }
 
+// filesBy is a file system each access to which is made by another function.
+type filesBy struct {
+	fsys files
+	by   func(access func() error) error
+}
+
+func (f filesBy) Lstat(name string) (info fs.FileInfo, err error) {
+	err = f.by(func() error {
+		info, err = f.fsys.Lstat(name)
+		return err
+	})
+	return info, err
+}
+
+func (f filesBy) CreateTemp(dir, pattern string) (made file, err error) {
+	err = f.by(func() error {
+		made, err = f.fsys.CreateTemp(dir, pattern)
+		return err
+	})
+	return made, err
+}
+
+func (f filesBy) Link(from, to string) error {
+	return f.by(func() error { return f.fsys.Link(from, to) })
+}
+
+func (f filesBy) Rename(from, to string) error {
+	return f.by(func() error { return f.fsys.Rename(from, to) })
+}
+
+func (f filesBy) Remove(name string) error {
+	return f.by(func() error { return f.fsys.Remove(name) })
+}
+
+func (f filesBy) SyncDir(dir string) error {
+	return f.by(func() error { return f.fsys.SyncDir(dir) })
+}
+
 // osFiles is the file system of the machine.
 type osFiles struct{}
 

@@ -17,9 +17,9 @@ import (
 
 // Confine leaves this process, on all its threads and for good, with those capabilities alone, as
 // far as it has them. It will make or replace files, of one directory: where sudo has begun the
-// process, and who called sudo may do that, it goes on as that user; where it takes capabilities to
-// do that, CAP_DAC_OVERRIDE and CAP_FOWNER stay too. Cost: some system calls. One goroutine calls
-// it, once.
+// process, and who called sudo may do that, it goes on as that user; where root has begun it, and it
+// takes capabilities to do that, CAP_DAC_OVERRIDE and CAP_FOWNER stay too. Cost: some system calls.
+// One goroutine calls it, once.
 func Confine(files []string, keep ...cap.Value) error {
 	if uid, gid, ok := caller(); ok && os.Geteuid() == 0 && as(uid, gid, func() bool { return mayReplace(files, uid) }) {
 		if err := cap.SetGroups(gid); err != nil {
@@ -28,7 +28,7 @@ func Confine(files []string, keep ...cap.Value) error {
 		if err := cap.SetUID(uid); err != nil {
 			return fmt.Errorf("become user %d, who called sudo: %w", uid, err)
 		}
-	} else if uid := os.Geteuid(); !without(func() bool { return mayReplace(files, uid) }) {
+	} else if uid := os.Geteuid(); startedByRoot && !without(func() bool { return mayReplace(files, uid) }) {
 		keep = append(keep, cap.DAC_OVERRIDE, cap.FOWNER)
 	}
 	return Keep(keep...)
@@ -78,21 +78,12 @@ func setfs(call uintptr, id int) (was int) {
 
 // without asks a question about files as this user without capabilities. The thread is the caller's
 // alone meanwhile.
-func without(ask func() bool) bool {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var all [2]unix.CapUserData
-	if unix.Capget(&header, &all[0]) != nil {
-		return false
-	}
-	none := all
-	none[0].Effective, none[1].Effective = 0, 0
-	if unix.Capset(&header, &none[0]) != nil {
-		return false
-	}
-	defer unix.Capset(&header, &all[0])
-	return ask()
+func without(ask func() bool) (answer bool) {
+	err := withoutCapabilities(func() error {
+		answer = ask()
+		return nil
+	})
+	return err == nil && answer
 }
 
 // mayReplace reports whether the calling thread, whose user is uid, may make or replace those
@@ -159,16 +150,11 @@ func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) 
 // Keep drops all other capabilities, on all threads of this process and for good. Other processes of
 // its user cannot take it over all the same: what it has opened goes beyond what they may.
 func Keep(keep ...cap.Value) error {
-	have, rest := cap.GetProc(), cap.NewSet()
-	for _, c := range keep {
-		if has, err := have.GetFlag(cap.Permitted, c); err != nil || !has {
-			continue // the kernel does not know it, or we never had it
-		}
-		for _, flag := range []cap.Flag{cap.Permitted, cap.Effective} {
-			if err := rest.SetFlag(flag, true, c); err != nil {
-				return fmt.Errorf("keep %v: %w", c, err)
-			}
-		}
+	asUser.Lock()
+	defer asUser.Unlock()
+	rest, err := permitted(keep)
+	if err != nil {
+		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("keep others from taking this process over: %w", err)

@@ -1,7 +1,9 @@
 package privilege
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +25,83 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if file := os.Getenv("AS_USER"); file != "" {
+		if err := readAsUser(file); err != nil {
+			fmt.Println(err)
+		}
+		return
+	}
 	os.Exit(m.Run())
+}
+
+// readAsUser reads a file again and again, and prints when it may.
+func readAsUser(file string) error {
+	read := func(when string) {
+		_, err := os.ReadFile(file)
+		fmt.Println(when, !errors.Is(err, fs.ErrPermission))
+	}
+	read("given")
+	if err := Suspend(); err != nil {
+		return err
+	}
+	read("suspended")
+	if err := TakeAll(); err != nil {
+		return err
+	}
+	read("taken")
+	err := AsUser(func() error {
+		read("as user")
+		other := make(chan bool)
+		go func() {
+			read("meanwhile on another thread")
+			close(other)
+		}()
+		<-other
+		return fs.ErrInvalid
+	})
+	if !errors.Is(err, fs.ErrInvalid) {
+		return err
+	}
+	read("afterwards")
+	if err := Take(); err != nil {
+		return err
+	}
+	if err := TakeAll(); err != nil {
+		return err
+	}
+	read("dropped")
+	return nil
+}
+
+// A user's files are read as that user, for a time or for good, and those of the process otherwise.
+func TestAsUser(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "secret")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		who  *syscall.SysProcAttr
+		want string
+	}{
+		{"root", nil, "given true\nsuspended true\ntaken true\nas user true\nmeanwhile on another thread true\nafterwards true\ndropped true\n"},
+		{"user with capabilities", &syscall.SysProcAttr{
+			Credential:  &syscall.Credential{Uid: nobody, Gid: nobody},
+			AmbientCaps: []uintptr{uintptr(cap.DAC_READ_SEARCH)},
+		}, "given true\nsuspended false\ntaken true\nas user false\nmeanwhile on another thread true\nafterwards true\ndropped false\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cmd := exec.Command("/proc/self/exe")
+			cmd.Env, cmd.SysProcAttr = append(os.Environ(), "AS_USER="+file), c.who
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != c.want {
+				t.Errorf("%v:\n%s\nwant\n%s", err, out, c.want)
+			}
+		})
+	}
 }
 
 func confineAndWrite(file string) error {

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"wpptrace/loader/privilege"
 )
 
 // A Child is a process that we started. It stands before its first instruction until Release.
@@ -23,7 +25,7 @@ type Child struct {
 }
 
 // Start starts a program with our standard files and stops it at its exec. If we die before
-// Release, it dies.
+// Release, it dies. The program is looked up and started as the user, as a shell would.
 func Start(argv []string) (*Child, error) {
 	c := &Child{release: make(chan bool, 1), done: make(chan struct{})}
 	started := make(chan error)
@@ -54,10 +56,14 @@ func explain(err error) error {
 func (c *Child) run(argv []string, started chan<- error) {
 	runtime.LockOSThread()
 	defer close(c.done)
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
-	if err := cmd.Start(); err != nil {
+	var cmd *exec.Cmd
+	err := privilege.AsUser(func() error {
+		cmd = exec.Command(argv[0], argv[1:]...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+		return cmd.Start()
+	})
+	if err != nil {
 		started <- err
 		return
 	}
@@ -80,7 +86,7 @@ func (c *Child) run(argv []string, started chan<- error) {
 	if c.waitDead() == nil {
 		c.used, _ = c.Process.Times()
 	}
-	err := cmd.Wait()
+	err = cmd.Wait()
 	c.state = cmd.ProcessState
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
