@@ -391,10 +391,8 @@ static __noinline __u64 case_value(struct registers *regs, const struct site *s)
 			address += register_value(regs, s->case_reg);
 		if (s->case_index < NO_REG)
 			address += register_value(regs, s->case_index) * s->case_scale;
-		if (read_user(&value, size, address)) {
-			count(METRIC_UNREADABLE);
+		if (read_user(&value, size, address))
 			return CASE_UNREADABLE;
-		}
 	} else {
 		value = register_value(regs, s->case_reg);
 		if (s->case_index < NO_REG)
@@ -415,11 +413,13 @@ static __always_inline void lose(struct thread *t)
 	lost(&t->batch, 1);
 }
 
-/* forgo gives up a hit whose activation is not known. What came before it is sent, so that the loss is where it belongs, and nothing is remembered. */
+/* forgo gives up a hit of which something could not be read: its activation, or which way it goes. What came before it is sent, so
+ * that the loss is where it belongs, and nothing is remembered. */
 __noinline int forgo(struct thread *t)
 {
 	if (!t)
 		return 0;
+	count(METRIC_FORGONE);
 	put_repeats(t);
 	hand_over(t);
 	forget(t);
@@ -480,7 +480,6 @@ static __always_inline void report(struct registers *regs, struct thread *t, con
 	__u64 word;
 
 	if (s->flags & SITE_SLOT && read_user(&cfa, 8, cfa)) {
-		count(METRIC_UNREADABLE);
 		forgo(t);
 		return;
 	}

@@ -172,8 +172,8 @@ func loses(t *testing.T, site uint32) {
 	r.hit(site, stack, register(5, stack-0x100), register(7, stack-0x100))
 	r.hit(plain, stack)
 	r.expect(t, wire.MakeWitness(plain, 0, stack), wire.MakeRepeat(1), wire.MakeResync(wire.Outside, 0), wire.MakeWitness(plain, 0, stack))
-	if n := r.Metrics[bpf.TracerMetricMETRIC_UNREADABLE]; n != 1 {
-		t.Errorf("%d unreadable words counted", n)
+	if n := r.Metrics[bpf.TracerMetricMETRIC_FORGONE]; n != 1 {
+		t.Errorf("%d hits counted of which something could not be read", n)
 	}
 	var hits, lost []uint64
 	for _, record := range r.Records {
@@ -242,8 +242,8 @@ func TestCases(t *testing.T) {
 			}
 			r.hit(c.site, stack, c.change...)
 			r.expect(t, c.want...)
-			if n := r.Metrics[bpf.TracerMetricMETRIC_UNREADABLE]; n != 0 {
-				t.Errorf("%d unreadable values counted", n)
+			if n := r.Metrics[bpf.TracerMetricMETRIC_FORGONE]; n != 0 {
+				t.Errorf("%d hits counted of which something could not be read", n)
 			}
 		})
 	}

@@ -93,12 +93,13 @@ const (
 	TracerMetricMETRIC_LOST_HITS    TracerMetric = 3
 	TracerMetricMETRIC_LOST_BY_WHOM TracerMetric = 4
 	TracerMetricMETRIC_UNREADABLE   TracerMetric = 5
-	TracerMetricMETRIC_LONG_CHAIN   TracerMetric = 6
-	TracerMetricMETRIC_HIGH_ADDRESS TracerMetric = 7
-	TracerMetricMETRIC_UNREPORTED   TracerMetric = 8
-	TracerMetricMETRIC_TIMED        TracerMetric = 9
-	TracerMetricMETRIC_TIMED_NS     TracerMetric = 10
-	TracerMetricMETRICS             TracerMetric = 11
+	TracerMetricMETRIC_FORGONE      TracerMetric = 6
+	TracerMetricMETRIC_LONG_CHAIN   TracerMetric = 7
+	TracerMetricMETRIC_HIGH_ADDRESS TracerMetric = 8
+	TracerMetricMETRIC_UNREPORTED   TracerMetric = 9
+	TracerMetricMETRIC_TIMED        TracerMetric = 10
+	TracerMetricMETRIC_TIMED_NS     TracerMetric = 11
+	TracerMetricMETRICS             TracerMetric = 12
 )
 
 type TracerSite struct {

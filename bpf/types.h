@@ -130,7 +130,8 @@ enum metric {
 	METRIC_LOST_BATCHES,   /* the ring buffer was full */
 	METRIC_LOST_HITS,      /* hits in those batches */
 	METRIC_LOST_BY_WHOM,   /* times that it could not be noted which thread had lost some */
-	METRIC_UNREADABLE,     /* a return address, case or CFA could not be read */
+	METRIC_UNREADABLE,     /* a return address could not be read */
+	METRIC_FORGONE,        /* hits that were given up, for a jump's target or a CFA could not be read: METRIC_LOST_HITS counts them too */
 	METRIC_LONG_CHAIN,     /* more than CHAIN_MAX callers without a word */
 	METRIC_HIGH_ADDRESS,   /* a CFA above 2^47 */
 	METRIC_UNREPORTED,     /* hits while probes were put in and out, or counted alone: no failure, but they took time */

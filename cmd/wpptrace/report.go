@@ -226,6 +226,10 @@ func (j *job) lossLine() (line string, lost bool) {
 	return tellLosses(m, j.lost(m), j.gaps(), j.recordFlags)
 }
 
+// notInMemory says where the events were lost that attach.Metrics.Forgone counts, and what to do.
+const notInMemory = "where the kernel could not read what a jump of the program was about to read, " +
+	"in a page that was not in memory (swapped out, or never touched before): record again, or leave the routine out with -N"
+
 func tellLosses(m attach.Metrics, events, places uint64, o *recordFlags) (line string, lost bool) {
 	switch {
 	case events > 0:
@@ -237,7 +241,15 @@ func tellLosses(m attach.Metrics, events, places uint64, o *recordFlags) (line s
 		if o.onOverflow == overflowStop {
 			why, or = ", and the process was not to be stopped, somebody let it go on (a debugger, strace, SIGCONT), or thousands of threads ended at once", ""
 		}
-		return fmt.Sprintf("lost: %d events in %d places%s, where the ring buffer was full%s: use a larger --ring-size than %v%s", events, places, unknown, why, o.ring, or), true
+		places := fmt.Sprintf("lost: %d events in %d places%s", events, places, unknown)
+		full := fmt.Sprintf("where the ring buffer was full%s: use a larger --ring-size than %v%s", why, o.ring, or)
+		switch {
+		case m.Forgone >= events:
+			return fmt.Sprintf("%s, %s", places, notInMemory), true
+		case m.Forgone > 0:
+			return fmt.Sprintf("%s: %d %s; the others %s", places, m.Forgone, notInMemory, full), true
+		}
+		return fmt.Sprintf("%s, %s", places, full), true
 	case m.NoStorage > 0:
 		return fmt.Sprintf("lost: %d events for which the kernel had no memory", m.NoStorage), true
 	}

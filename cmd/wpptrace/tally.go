@@ -69,6 +69,7 @@ func (f *following) tellJob(j *job, s *wpp.Snapshot) error {
 	f.tally.lost += lost
 	f.tally.places += j.gaps()
 	f.tally.metrics.LostByWhom += m.LostByWhom
+	f.tally.metrics.Forgone += m.Forgone
 	f.tally.metrics.NoStorage += m.NoStorage
 	stat := query.NewStat(s, uint64(st.Size()))
 	text := fmt.Sprintf("%d paths, %d bytes", stat.Paths, st.Size())

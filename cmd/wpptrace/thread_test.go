@@ -204,6 +204,11 @@ func TestTellLosses(t *testing.T) {
 			"lost: 5 events in 2 places, where the ring buffer was full, and the process was not to be stopped, somebody let it go on (a debugger, strace, SIGCONT), or thousands of threads ended at once: use a larger --ring-size than 4K", true},
 		{attach.Metrics{LostHits: 5, LostByWhom: 1}, overflowGap,
 			"lost: 5 events in 2 places or more, too many threads to know of each what it lost, where the ring buffer was full: use a larger --ring-size than 4K, or --on-overflow stop", true},
+		{attach.Metrics{LostHits: 1, Forgone: 1}, overflowStop, "lost: 1 events in 2 places, where the kernel could not read what a jump of the program was about to read, " +
+			"in a page that was not in memory (swapped out, or never touched before): record again, or leave the routine out with -N", true},
+		{attach.Metrics{LostHits: 5, Forgone: 1}, overflowGap, "lost: 5 events in 2 places: 1 where the kernel could not read what a jump of the program was about to read, " +
+			"in a page that was not in memory (swapped out, or never touched before): record again, or leave the routine out with -N; " +
+			"the others where the ring buffer was full: use a larger --ring-size than 4K, or --on-overflow stop", true},
 		{attach.Metrics{NoStorage: 3}, overflowGap, "lost: 3 events for which the kernel had no memory", true},
 	} {
 		if got, lost := tellLosses(c.m, c.m.LostHits, 2, &recordFlags{ring: 4096, onOverflow: c.when}); got != c.want || lost != c.lost {

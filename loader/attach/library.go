@@ -164,6 +164,9 @@ func (s *Session) Refresh() error {
 	if !s.attached {
 		return nil
 	}
+	for _, m := range s.images[1:] {
+		m.bringTablesIn(s.process)
+	}
 	return s.eachLibrary((*mapped).standing)
 }
 

@@ -24,6 +24,7 @@ type mapped struct {
 	file    *os.File // the executable's is known from Attach on
 	base    uint64   // load address minus link-time address
 	absent  bool     // it was mapped, and is not any more
+	tables  []uint64 // pages of tables that probed jumps read; nil: not looked for yet
 	born    bool     // with copies of the breakpoints of another process that has the same sites
 	probes  *guard.Probes
 }
@@ -48,6 +49,7 @@ func (m *mapped) probe(g *guard.Guard, way uprobe.Way, p *target.Process, hit *e
 		}
 		offsets[k], cookies[k] = offset, uint64(m.first+i)
 	}
+	m.bringTablesIn(p)
 	var err error
 	if m.probes, err = g.Probe(way, m.file, hit, offsets, cookies, p.PID); err != nil {
 		return fmt.Errorf("put in %d probes: %w", n, probeError(err))

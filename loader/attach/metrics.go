@@ -18,7 +18,8 @@ type Metrics struct {
 	LostByWhom            uint64 // times that it could not be noted which thread had lost some: Losses is not complete
 	NoStorage             uint64 // hits that no memory was left for
 	NoSite                uint64 // hits of a probe that is not in the plan
-	Unreadable            uint64 // return addresses or switch values that could not be read
+	Forgone               uint64 // of the lost hits, those of which something was to be read that lay in no page of the process
+	Unreadable            uint64 // return addresses that could not be read
 	LongChain             uint64 // chains of callers too long to follow
 	HighAddress           uint64 // frames above 2^47
 	Unreported            uint64 // hits while probes were put in and out, or counted alone
@@ -31,7 +32,8 @@ func (m Metrics) LogValue() slog.Value {
 		what string
 		n    uint64
 	}{
-		{"lost hits", m.LostHits}, {"lost batches", m.LostBatches}, {"lost by nobody knows whom", m.LostByWhom}, {"hits without memory", m.NoStorage},
+		{"lost hits", m.LostHits}, {"lost batches", m.LostBatches}, {"of lost hits, not readable", m.Forgone},
+		{"lost by nobody knows whom", m.LostByWhom}, {"hits without memory", m.NoStorage},
 		{"hits of no known probe", m.NoSite}, {"unreadable", m.Unreadable}, {"long chains of callers", m.LongChain}, {"frames too high", m.HighAddress}, {"not reported", m.Unreported},
 	} {
 		if f.n > 0 {
@@ -56,6 +58,7 @@ func (s *Session) Metrics() (Metrics, error) {
 		LostByWhom:  m[bpf.TracerMetricMETRIC_LOST_BY_WHOM],
 		NoStorage:   m[bpf.TracerMetricMETRIC_NO_STORAGE],
 		NoSite:      m[bpf.TracerMetricMETRIC_NO_SITE],
+		Forgone:     m[bpf.TracerMetricMETRIC_FORGONE],
 		Unreadable:  m[bpf.TracerMetricMETRIC_UNREADABLE],
 		LongChain:   m[bpf.TracerMetricMETRIC_LONG_CHAIN],
 		HighAddress: m[bpf.TracerMetricMETRIC_HIGH_ADDRESS],

@@ -1,0 +1,64 @@
+package attach
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"wpptrace/loader/target"
+)
+
+// bringTablesIn has the tables that probed jumps read in the memory of the process: the kernel reads
+// an entry at a hit, before the jump does, and cannot where nothing has touched its page yet. What
+// cannot be read now is left: a hit there is counted as lost.
+func (m *mapped) bringTablesIn(p *target.Process) {
+	if m.absent {
+		return
+	}
+	if m.tables == nil {
+		m.tables = m.tablePages()
+	}
+	for _, at := range m.tables {
+		_ = p.ReadMemory(make([]byte, 1), m.base+at) // which has the kernel map the page
+	}
+}
+
+// tablePages lists the pages of the image that hold addresses to which probed jumps through memory
+// lead, not nil: by these addresses, for an index or a base register may lead to a table from
+// anywhere. Cost: some ns for each word of the file, where there are such jumps.
+func (m *mapped) tablePages() []uint64 {
+	targets := m.tableTargets()
+	pages := []uint64{}
+	if len(targets) == 0 {
+		return pages
+	}
+	least, most := slices.Min(targets), slices.Max(targets)
+	slices.Sort(targets)
+	for _, s := range m.image.Sections {
+		for off := -s.Addr & 7; off+8 <= uint64(len(s.Data)); off += 8 {
+			word := binary.LittleEndian.Uint64(s.Data[off:])
+			if word < least || word > most {
+				continue
+			}
+			at := (s.Addr + off) &^ (page - 1)
+			if _, ok := slices.BinarySearch(targets, word); ok && !slices.Contains(pages[max(0, len(pages)-1):], at) {
+				pages = append(pages, at)
+			}
+		}
+	}
+	return pages
+}
+
+// tableTargets lists the addresses to which probed jumps through memory lead.
+func (m *mapped) tableTargets() (list []uint64) {
+	for i := range m.sites {
+		c := m.sites[i].Case
+		if c == nil || !c.Target || !c.Operand.Mem {
+			continue
+		}
+		r := m.program.Containing(m.sites[i].Addr)
+		for _, to := range r.Blocks[c.Table].Succ {
+			list = append(list, r.Blocks[to].Lo)
+		}
+	}
+	return list
+}
