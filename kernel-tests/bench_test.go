@@ -19,6 +19,7 @@ import (
 
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/format"
 	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/attach"
@@ -136,7 +137,7 @@ func readSnapshot(b *testing.B, file string) *wpp.Snapshot {
 		b.Fatal(err)
 	}
 	defer f.Close()
-	s, err := wpp.Read(f)
+	s, err := format.Read(f)
 	if err != nil {
 		b.Fatal(err)
 	}

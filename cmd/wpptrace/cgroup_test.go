@@ -19,6 +19,7 @@ import (
 
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/testenv"
 )
 
@@ -338,7 +339,7 @@ func TestQueriesInSmallControlGroup(t *testing.T) {
 		}
 		s.Threads = append(s.Threads, wpp.Thread{TID: tid, Grammar: wpp.FromSequitur(g)})
 	}
-	must(t, wpp.WriteFile(path, s))
+	must(t, store.WriteFile(path, s))
 	for _, query := range []string{"stat", "hot"} {
 		w := group.startTracer(t, query, path)
 		w.wait(0)

@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/compact"
+	"wpptrace/compress/wpp/format"
+	"wpptrace/compress/wpp/store"
 )
 
 // A counter counts what is written.
@@ -44,14 +46,14 @@ segments. One that is cut off is refused: the result would look whole.`,
 			}
 			for i := range s.Threads {
 				t := &s.Threads[i]
-				if t.Grammar, err = t.Grammar.Compact(); err != nil {
+				if t.Grammar, err = compact.Grammar(t.Grammar); err != nil {
 					return fmt.Errorf("thread %d of %s: %w", t.TID, args[0], err)
 				}
 			}
 			if output == "" {
 				output = args[0]
 				var after counter
-				if err := wpp.Write(&after, s); err != nil {
+				if err := format.Write(&after, s); err != nil {
 					return fmt.Errorf("compact %s: %w", args[0], err)
 				}
 				if uint64(after) >= before {
@@ -59,7 +61,7 @@ segments. One that is cut off is refused: the result would look whole.`,
 					return err
 				}
 			}
-			if err := wpp.WriteFile(output, s); err != nil {
+			if err := store.WriteFile(output, s); err != nil {
 				return writeError(output, err)
 			}
 			st, err := os.Stat(output)

@@ -9,6 +9,7 @@ import (
 
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 )
 
 // writeRepetitive writes a snapshot of loops in loops, of marks only, in which there is something
@@ -28,7 +29,7 @@ func writeRepetitive(t *testing.T) (path string) {
 		s.Symbols[i] = wpp.Symbol{IsMark: true, N: uint64(i)}
 	}
 	path = filepath.Join(t.TempDir(), "x.wpp")
-	if err := wpp.WriteFile(path, s); err != nil {
+	if err := store.WriteFile(path, s); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -15,6 +15,7 @@ import (
 	"wpptrace/compress/raw"
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 )
 
 func compressCommand() *cobra.Command {
@@ -53,7 +54,7 @@ instructions nor source lines.`,
 			if err := cmp.Or(memory.check(), memory.fit(allowedMemory(), 1, c.Flags().Changed)); err != nil {
 				return err
 			}
-			return compressFile(compress, args[0], spill.New(wpp.NewDraft(output), memory.process()), output, c.InOrStdin(), c.ErrOrStderr())
+			return compressFile(compress, args[0], spill.New(store.NewDraft(output), memory.process()), output, c.InOrStdin(), c.ErrOrStderr())
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` for the snapshot; what was there becomes FILE.old")

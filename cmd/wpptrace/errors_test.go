@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/loader/target"
 )
 
@@ -254,7 +255,7 @@ func TestNoBPF(t *testing.T) {
 
 // TestFullDiskLeavesWhatWasRecorded: where a disk is full at the end, the message names the file.
 func TestFullDiskLeavesWhatWasRecorded(t *testing.T) {
-	kept := writeError("x.wpp", fmt.Errorf("write snapshot x.wpp: %w", &wpp.KeptError{Err: unix.ENOSPC, File: ".x.wpp.1"}))
+	kept := writeError("x.wpp", fmt.Errorf("write snapshot x.wpp: %w", &store.KeptError{Err: unix.ENOSPC, File: ".x.wpp.1"}))
 	if want := "write snapshot x.wpp: no space left on device: free some space there, or name another file with -o; what was recorded before is in .x.wpp.1"; kept.Error() != want {
 		t.Errorf("%q, want %q", kept, want)
 	}
@@ -268,7 +269,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	defer unix.Unmount(dir, 0)
 	before := &wpp.Snapshot{Figures: wpp.Figures{PID: 4711}}
-	must(t, wpp.WriteFile(filepath.Join(dir, "x.wpp"), before))
+	must(t, store.WriteFile(filepath.Join(dir, "x.wpp"), before))
 	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 1<<16), 0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
@@ -290,7 +291,7 @@ func TestFullDisk(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
-	if old, err := wpp.ReadFile(filepath.Join(dir, "x.wpp")); err != nil || old.Figures.PID != before.Figures.PID {
+	if old, err := store.ReadFile(filepath.Join(dir, "x.wpp")); err != nil || old.Figures.PID != before.Figures.PID {
 		t.Errorf("the old snapshot: %v", err)
 	}
 	s.isClean()

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 )
 
 // probesOf counts the kernel's links that put probes into a process.
@@ -124,7 +125,7 @@ func TestNobodyReads(t *testing.T) {
 				t.Errorf("it ended with %v, want status %d", tracer.ProcessState, c.status)
 			}
 			w.Close()
-			if _, err := wpp.ReadFile(filepath.Join(tracer.Dir, "x.wpp")); err != nil {
+			if _, err := store.ReadFile(filepath.Join(tracer.Dir, "x.wpp")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -175,7 +176,7 @@ func TestThreadStorms(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := startTracer(t, "-q", "-o", "x.wpp", "--", program, c.threads, c.atOnce, c.calls)
 			w.wait(0)
-			s, err := wpp.ReadFile(w.path("x.wpp"))
+			s, err := store.ReadFile(w.path("x.wpp"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +256,7 @@ func TestStalledReader(t *testing.T) {
 			w.wait(0)
 			s.isClean()
 			s.end()
-			r, err := wpp.ReadFile(w.path("x.wpp"))
+			r, err := store.ReadFile(w.path("x.wpp"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,7 @@ import (
 
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
-	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/loader/family"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
@@ -215,7 +215,7 @@ func (f *following) confine() error {
 		return err
 	}
 	path := cmp.Or(f.output, usualPath(f.first))
-	return confine([]string{path, wpp.Old(path)}, append(tracing, cap.SYS_PTRACE, cap.DAC_READ_SEARCH)...)
+	return confine([]string{path, store.Old(path)}, append(tracing, cap.SYS_PTRACE, cap.DAC_READ_SEARCH)...)
 }
 
 // watch takes what comes until there is an occasion to end, which it returns with what there is to

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/query"
 )
 
@@ -196,7 +196,7 @@ func readFollowed(t *testing.T, dir, errs string) followed {
 	f := followed{errs: errs}
 	for _, m := range recordingLine.FindAllStringSubmatch(errs, -1) {
 		f.recorded = append(f.recorded, m[2])
-		s, err := wpp.ReadFile(filepath.Join(dir, m[3]))
+		s, err := store.ReadFile(filepath.Join(dir, m[3]))
 		if err != nil {
 			t.Error(err)
 			continue

@@ -16,6 +16,7 @@ import (
 
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/privilege"
 	"wpptrace/loader/target"
@@ -65,7 +66,7 @@ func (j *job) open(p *target.Process, used func() (target.Times, error)) error {
 	if err := privilege.AsUser(func() error { return checkOutput(j.path) }); err != nil {
 		return err
 	}
-	if raw := j.rawFile; raw != "" && (isAt(raw, j.path) || isAt(raw, wpp.Old(j.path)) || isAt(wpp.Old(raw), j.path)) {
+	if raw := j.rawFile; raw != "" && (isAt(raw, j.path) || isAt(raw, store.Old(j.path)) || isAt(store.Old(raw), j.path)) {
 		return usagef("--raw %s is where the snapshot goes, %s, or the trace or snapshot before: name another file", raw, j.path)
 	}
 	if _, err := findNamespace(); err != nil {
@@ -279,7 +280,7 @@ func newLog(w io.Writer, verbose bool) *slog.Logger {
 }
 
 // newDraft returns the draft of a recording's snapshot, which is written as the user.
-func newDraft(path string) *wpp.Draft { return wpp.NewDraftBy(privilege.AsUser, path) }
+func newDraft(path string) *store.Draft { return store.NewDraftBy(privilege.AsUser, path) }
 
 // statAsUser is os.Stat as the user.
 func statAsUser(path string) (info fs.FileInfo, err error) {
@@ -300,8 +301,8 @@ func checkOutput(path string) error {
 	if st, err := os.Lstat(path); err == nil && st.Mode().Type() == fs.ModeSymlink { // /dev/stdout of a shell that has redirected it, for one
 		return fmt.Errorf("write snapshot %s: it is a link, which is not written through: name what it leads to with -o", path)
 	}
-	if st, err := os.Lstat(wpp.Old(path)); err == nil && !st.Mode().IsRegular() && st.Mode().Type() != fs.ModeSymlink {
-		return fmt.Errorf("write snapshot %s: one that is there becomes %s, which is not a regular file: name another with -o", path, wpp.Old(path))
+	if st, err := os.Lstat(store.Old(path)); err == nil && !st.Mode().IsRegular() && st.Mode().Type() != fs.ModeSymlink {
+		return fmt.Errorf("write snapshot %s: one that is there becomes %s, which is not a regular file: name another with -o", path, store.Old(path))
 	}
 	dir, base := filepath.Split(path)
 	f, err := os.CreateTemp(filepath.Clean(dir), "."+base+".*")
@@ -314,7 +315,7 @@ func checkOutput(path string) error {
 	if _, err := os.Lstat(path); err != nil { // there is nothing to be replaced
 		return nil
 	}
-	for _, name := range []string{path, wpp.Old(path)} {
+	for _, name := range []string{path, store.Old(path)} {
 		if err := privilege.CheckReplace(name); err != nil {
 			return fmt.Errorf("write snapshot %s: %w: name another file with -o", name, err)
 		}
@@ -371,7 +372,7 @@ func (j *job) record(s *signals) (*wpp.Snapshot, error) {
 		return nil, err
 	}
 	if err := j.streams.Finish(s.abort, snapshot); err != nil {
-		if kept := (*wpp.KeptError)(nil); s.abort.Err() == nil && !errors.As(err, &kept) {
+		if kept := (*store.KeptError)(nil); s.abort.Err() == nil && !errors.As(err, &kept) {
 			j.tellUnwritten(snapshot)
 		}
 		return nil, writeError(j.path, err)
@@ -409,7 +410,7 @@ func (j *job) confine() error {
 	if err := j.session.Confine(guards...); err != nil {
 		return err
 	}
-	return confine([]string{j.path, wpp.Old(j.path)}, own...)
+	return confine([]string{j.path, store.Old(j.path)}, own...)
 }
 
 // close frees everything; what is attached is detached.

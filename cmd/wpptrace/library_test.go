@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/loader/attach"
 )
 
@@ -158,7 +159,7 @@ func (o *opened) finish(w *tracer) (calls uint64, s *wpp.Snapshot) {
 	w.signal(os.Interrupt)
 	w.wait(0)
 	checkRecording(o.t, w, "x.wpp", 1)
-	s, err := wpp.ReadFile(w.path("x.wpp"))
+	s, err := store.ReadFile(w.path("x.wpp"))
 	if err != nil {
 		o.t.Fatal(err)
 	}

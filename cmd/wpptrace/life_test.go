@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 )
@@ -436,7 +436,7 @@ int main(int argc, char **argv)
 	}
 	w := startTracer(t, "-q", "-o", "x.wpp", "--", program, file)
 	w.wait(128 + int(unix.SIGSEGV))
-	s, err := wpp.ReadFile(w.path("x.wpp"))
+	s, err := store.ReadFile(w.path("x.wpp"))
 	if err != nil {
 		t.Fatal(err)
 	}

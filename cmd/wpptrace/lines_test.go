@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/loader/image"
 )
 
@@ -158,7 +158,7 @@ func TestForeignDebugInformation(t *testing.T) {
 	if strings.Count(messages, "WARN") != 1 || !strings.Contains(messages, want) {
 		t.Errorf("no line that says %s:\n%s", want, messages)
 	}
-	s, err := wpp.ReadFile(snapshot)
+	s, err := store.ReadFile(snapshot)
 	must(t, err)
 	if len(s.Files) > 0 || len(s.Calls) > 0 || hex.EncodeToString(s.Images[0].BuildID) != id {
 		t.Errorf("%d files, %d calls", len(s.Files), len(s.Calls))

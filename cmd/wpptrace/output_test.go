@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
-	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 )
 
 // TestOutputThatStays: a file that nothing can take the place of was found out when the recording had
@@ -145,7 +145,7 @@ func TestReportIsCutShort(t *testing.T) {
 	if got := errs.String(); cmd.ProcessState.ExitCode() != exitError || !strings.HasSuffix(got, "wpptrace: interrupted while it reported: the snapshot is whole: wpptrace hot x.wpp\n") {
 		t.Errorf("%v: %s", cmd.ProcessState, got)
 	}
-	if _, err := wpp.ReadFile(filepath.Join(cmd.Dir, "x.wpp")); err != nil {
+	if _, err := store.ReadFile(filepath.Join(cmd.Dir, "x.wpp")); err != nil {
 		t.Error(err)
 	}
 	s.isClean()

@@ -15,6 +15,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/govern"
 	"wpptrace/loader/target"
@@ -49,7 +50,7 @@ func recordWindows(t *testing.T, pid, windows int, flags ...string) (*wpp.Snapsh
 	}
 	w.signal(os.Interrupt)
 	w.wait(0)
-	s, err := wpp.ReadFile(w.path("x.wpp"))
+	s, err := store.ReadFile(w.path("x.wpp"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +334,7 @@ func TestHotInWindows(t *testing.T) {
 	pid := startCalls(t, func(string) {})
 	w := startTracer(t, "-p", strconv.Itoa(pid), "-d", "1s", "--max-slowdown", "0", "-q", "-o", "whole.wpp")
 	w.wait(0)
-	whole, err := wpp.ReadFile(w.path("whole.wpp"))
+	whole, err := store.ReadFile(w.path("whole.wpp"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 )
 
 // commandLines has arguments for each command that make it succeed; nil: it takes none. A recording
@@ -95,7 +96,7 @@ func newPowered(t *testing.T) *powered {
 func writeRoutine(path, routine string) error {
 	g := sequitur.New()
 	g.Append(0)
-	return wpp.WriteFile(path, &wpp.Snapshot{
+	return store.WriteFile(path, &wpp.Snapshot{
 		Images:   []wpp.Image{{Name: "/bin/true", BuildID: []byte("x")}},
 		Routines: []wpp.Routine{{Name: routine, Symbol: routine, Entry: 0x1000, Ranges: []wpp.Range{{Lo: 0x1000, Hi: 0x1001}}, Paths: 1, Blocks: []wpp.Block{{Addr: 0x1000, Lengths: []byte{1}}}}},
 		Symbols:  []wpp.Symbol{{Start: ops.StartEntry, End: ops.EndReturn, Blocks: []int{0}}},

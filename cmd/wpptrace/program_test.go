@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/loader/image"
 )
 
@@ -25,7 +26,7 @@ func TestWeightsAreOfTheSameBuild(t *testing.T) {
 		{"neither has one", "", nil, "the program has no build id"},
 	} {
 		path := filepath.Join(t.TempDir(), "x.wpp")
-		if err := wpp.WriteFile(path, &wpp.Snapshot{Images: []wpp.Image{{Name: "prog", BuildID: test.recorded}}}); err != nil {
+		if err := store.WriteFile(path, &wpp.Snapshot{Images: []wpp.Image{{Name: "prog", BuildID: test.recorded}}}); err != nil {
 			t.Fatal(err)
 		}
 		w, err := readWeights(path, &image.Image{Name: "prog", BuildID: test.ours}, false)
@@ -37,7 +38,7 @@ func TestWeightsAreOfTheSameBuild(t *testing.T) {
 		}
 	}
 	// Segments that cannot be read were a mistake of wpptrace's.
-	const lies, want = "../../compress/wpp/testdata/version3-lies.wpp", "it is not as large as it says"
+	const lies, want = "../../compress/wpp/format/testdata/version3-lies.wpp", "it is not as large as it says"
 	if _, err := readWeights(lies, &image.Image{Name: "demo", BuildID: "dead"}, false); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%s: error %v, want %q", lies, err, want)
 	}

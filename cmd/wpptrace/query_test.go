@@ -10,6 +10,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/sequitur"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 )
 
 // makeSnapshot is the script command "snapshot FILE BUILD-ID THREAD...": it writes a snapshot of
@@ -36,7 +37,7 @@ func makeSnapshot(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		s.Threads = append(s.Threads, wpp.Thread{TID: i + 1, Name: "letters", Grammar: wpp.FromSequitur(g), Ended: !runsOn})
 	}
-	ts.Check(wpp.WriteFile(ts.MkAbs(args[0]), s))
+	ts.Check(store.WriteFile(ts.MkAbs(args[0]), s))
 }
 
 // unfold repeats the innermost parentheses until none are left.

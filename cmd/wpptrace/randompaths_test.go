@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/query"
 )
 
@@ -230,7 +230,7 @@ func (f *trail) find(s *sequence, bytes []byte) (skipped uint64) {
 // which are all in the figures.
 func followSteps(t *testing.T, snapshot string, bytes map[string]byte) {
 	t.Helper()
-	s, err := wpp.ReadFile(snapshot)
+	s, err := store.ReadFile(snapshot)
 	if err != nil {
 		t.Fatal(err)
 	}

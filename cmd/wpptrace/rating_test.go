@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/loader/plan"
 	"wpptrace/query"
 )
@@ -161,7 +161,7 @@ func TestNumbersOfWindows(t *testing.T) {
 	w.signal(os.Interrupt)
 	w.wait(0)
 	took := time.Since(began)
-	s, err := wpp.ReadFile(w.path("x.wpp"))
+	s, err := store.ReadFile(w.path("x.wpp"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/raw"
-	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/privilege"
 )
@@ -113,7 +113,7 @@ func (t *rawTrace) place() error {
 		return nil
 	}
 	err := privilege.AsUser(func() error {
-		if err := os.Rename(t.path, wpp.Old(t.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(t.path, store.Old(t.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return os.Rename(t.hidden, t.path)

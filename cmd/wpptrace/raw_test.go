@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/loader/target"
 )
 
@@ -74,7 +74,7 @@ int main(void) {
 }`, "-O1", "-pthread")
 	w := startTracer(t, "-o", "x.wpp", "--raw", "x.raw", "--", program)
 	w.wait(0)
-	s, err := wpp.ReadFile(w.path("x.wpp"))
+	s, err := store.ReadFile(w.path("x.wpp"))
 	if err != nil || len(s.Threads) != 41 {
 		t.Fatalf("%v: %d threads", err, len(s.Threads))
 	}
@@ -91,11 +91,11 @@ func TestRawTraceOfLosses(t *testing.T) {
 	w.wait(0)
 	s.end()
 	sameOperations(t, w, "x.wpp", "x.raw")
-	recorded, err := wpp.ReadFile(w.path("x.wpp"))
+	recorded, err := store.ReadFile(w.path("x.wpp"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	compressed, err := wpp.ReadFile(w.path("again.wpp"))
+	compressed, err := store.ReadFile(w.path("again.wpp"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestRawTraceReplacesAFile(t *testing.T) {
 	if stat := info.Sys().(*syscall.Stat_t); info.Mode() != 0o600 || int(stat.Uid) != os.Geteuid() {
 		t.Errorf("mode %v, user %d", info.Mode(), stat.Uid)
 	}
-	for _, name := range []string{precious, wpp.Old(path)} {
+	for _, name := range []string{precious, store.Old(path)} {
 		if left, err := os.ReadFile(name); string(left) != "old" {
 			t.Errorf("%s is now %q, %v", name, left, err)
 		}
@@ -202,7 +202,7 @@ func TestRawTraceReplacesAFile(t *testing.T) {
 func TestRawTraceOfNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.raw")
-	for name, content := range map[string]string{path: "new", wpp.Old(path): "old"} {
+	for name, content := range map[string]string{path: "new", store.Old(path): "old"} {
 		must(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 	trace, err := openRawTrace(path)
@@ -213,7 +213,7 @@ func TestRawTraceOfNothing(t *testing.T) {
 		t.Error("a recording begins of a process that is gone")
 	}
 	must(t, trace.abandon())
-	for name, content := range map[string]string{path: "new", wpp.Old(path): "old"} {
+	for name, content := range map[string]string{path: "new", store.Old(path): "old"} {
 		if left, err := os.ReadFile(name); string(left) != content {
 			t.Errorf("%s is now %q, %v", name, left, err)
 		}

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/term"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/format"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/query"
 	"wpptrace/query/report"
 )
@@ -315,7 +317,7 @@ func readSnapshot(c *cobra.Command, path string) (*wpp.Snapshot, uint64, error) 
 // admitCutOff has a command go on with what has been read of a snapshot that is cut off. It warns
 // of that, and sees to it that the command fails in the end.
 func admitCutOff(c *cobra.Command, s *wpp.Snapshot, err error) error {
-	if s == nil || !errors.Is(err, wpp.ErrTruncated) {
+	if s == nil || !errors.Is(err, format.ErrTruncated) {
 		return err
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %v\n", err)
@@ -324,13 +326,13 @@ func admitCutOff(c *cobra.Command, s *wpp.Snapshot, err error) error {
 }
 
 // readPart reads a snapshot, and of one that is cut off what is whole, with an error that is
-// wpp.ErrTruncated.
+// format.ErrTruncated.
 func readPart(path string) (*wpp.Snapshot, uint64, error) {
 	st, statErr := os.Stat(path)
 	if statErr == nil && st.Size() <= smallFile {
 		debug.SetGCPercent(400)
 	}
-	s, err := wpp.ReadFile(path)
+	s, err := store.ReadFile(path)
 	if s == nil {
 		return nil, 0, err
 	}

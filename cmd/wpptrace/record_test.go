@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 	"wpptrace/query"
@@ -76,7 +76,7 @@ func endedOn(t *testing.T, w *tracer, name string, want occasion) {
 
 func statOf(t *testing.T, w *tracer, name string) query.Stat {
 	t.Helper()
-	s, err := wpp.ReadFile(w.path(name))
+	s, err := store.ReadFile(w.path(name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +399,7 @@ func TestTargetDiesWhileAttaching(t *testing.T) {
 		}
 		switch {
 		case status == 0 && errs == "":
-			if _, err := wpp.ReadFile(path); err != nil {
+			if _, err := store.ReadFile(path); err != nil {
 				t.Error(err)
 			}
 		case status == 1 && strings.Count(errs, "\n") == 1 && (strings.HasSuffix(errs, "it has exited\n") || strings.Contains(errs, "no such process")):

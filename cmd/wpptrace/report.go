@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
 	"wpptrace/query"
@@ -28,9 +29,9 @@ func writeError(path string, err error) error {
 		return err
 	}
 	told := fmt.Errorf("write snapshot %s: %w: %s", path, why, otherFile(why, "-o"))
-	var kept *wpp.KeptError
+	var kept *store.KeptError
 	if errors.As(err, &kept) {
-		return &wpp.KeptError{Err: told, File: kept.File}
+		return &store.KeptError{Err: told, File: kept.File}
 	}
 	return told
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/query"
 )
 
@@ -19,7 +19,7 @@ func TestSlowDownOfShortCommand(t *testing.T) {
 	if status != 0 {
 		t.Fatal(errs)
 	}
-	s, err := wpp.ReadFile("x.wpp")
+	s, err := store.ReadFile("x.wpp")
 	if err != nil {
 		t.Fatal(err)
 	}

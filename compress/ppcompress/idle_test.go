@@ -9,7 +9,7 @@ import (
 
 	"wpptrace/compress/raw"
 	"wpptrace/compress/spill"
-	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 )
 
 // idle is the trace of threads that ran nothing.
@@ -31,7 +31,7 @@ func TestIdleThreadsAreCheap(t *testing.T) {
 	const threads = 20_000
 	trace := idle(threads)
 	path := filepath.Join(t.TempDir(), "x.wpp")
-	rec := spill.New(wpp.NewDraft(path), spill.Limits{})
+	rec := spill.New(store.NewDraft(path), spill.Limits{})
 	begin := allocated()
 	s, err := Trace(bytes.NewReader(trace), "x", rec)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestIdleThreadsAreCheap(t *testing.T) {
 	if took := (written - made) / threads; took > 32<<10 {
 		t.Errorf("writing takes %d bytes for each thread", took)
 	}
-	back, err := wpp.ReadFile(path)
+	back, err := store.ReadFile(path)
 	if err != nil || len(back.Threads) != threads || back.Threads[threads-1].Grammar.Length(0) != 0 {
 		t.Errorf("%d threads are read back: %v", len(back.Threads), err)
 	}
@@ -65,7 +65,7 @@ func BenchmarkIdleThreads(b *testing.B) {
 	trace := idle(threads)
 	path := filepath.Join(b.TempDir(), "x.wpp")
 	for b.Loop() {
-		rec := spill.New(wpp.NewDraft(path), spill.Limits{})
+		rec := spill.New(store.NewDraft(path), spill.Limits{})
 		s, err := Trace(bytes.NewReader(trace), "x", rec)
 		if err == nil {
 			err = rec.Finish(context.Background(), s)

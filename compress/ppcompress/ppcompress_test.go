@@ -19,6 +19,8 @@ import (
 	"wpptrace/compress/raw"
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/format"
+	"wpptrace/compress/wpp/store"
 )
 
 // Path 0 of every routine in these tests is from entry to call, 1 from call to call, 2 from call to
@@ -236,7 +238,7 @@ func FuzzTrace(f *testing.F) {
 	f.Add(sample())
 	f.Fuzz(func(t *testing.T, trace []byte) {
 		if s, _ := Trace(bytes.NewReader(trace), "x", spill.New(nil, spill.Limits{})); s != nil {
-			if err := wpp.Write(io.Discard, s); err != nil {
+			if err := format.Write(io.Discard, s); err != nil {
 				t.Error(err)
 			}
 		}
@@ -310,7 +312,7 @@ func TestTraceWithLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "x.wpp")
-	rec := spill.New(wpp.NewDraft(path), spill.Limits{Thread: 100_000})
+	rec := spill.New(store.NewDraft(path), spill.Limits{Thread: 100_000})
 	s, err := Trace(bytes.NewReader(trace.Bytes()), "x", rec)
 	if err != nil {
 		t.Fatal(err)
@@ -321,7 +323,7 @@ func TestTraceWithLittleMemory(t *testing.T) {
 	if err := rec.Finish(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	got, err := wpp.ReadFile(path)
+	got, err := store.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

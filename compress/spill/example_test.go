@@ -9,6 +9,7 @@ import (
 
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 )
 
 // A recording of one thread, whose symbols are known beforehand, with at most 64 KiB for its
@@ -29,7 +30,7 @@ func ExampleRecording() {
 		}
 		return alphabet, func() (*wpp.Snapshot, error) { return s, nil }
 	}
-	r := spill.New(wpp.NewDraft(path), spill.Limits{Thread: 64 << 10})
+	r := spill.New(store.NewDraft(path), spill.Limits{Thread: 64 << 10})
 	defer r.Abandon()
 	r.Begin(tables)
 	t := r.Thread(4711, "worker")
@@ -52,7 +53,7 @@ func ExampleRecording() {
 		fmt.Println(err)
 		return
 	}
-	read, err := wpp.ReadFile(path)
+	read, err := store.ReadFile(path)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/text"
 )
 
@@ -24,7 +25,7 @@ type Tables func(from int) (to int, complete func() (*wpp.Snapshot, error))
 
 // A Recording is the grammars of threads in the making. It belongs to one goroutine.
 type Recording struct {
-	draft  *wpp.Draft
+	draft  *store.Draft
 	limits Limits
 	tables Tables
 
@@ -52,7 +53,7 @@ const mostThread = 512 << 20
 
 // New returns a recording without threads that spills into a draft. Without limits it needs no
 // draft, and where there is none, they must not be reached.
-func New(draft *wpp.Draft, limits Limits) *Recording {
+func New(draft *store.Draft, limits Limits) *Recording {
 	if limits.Other == nil {
 		limits.Other = func() uint64 { return 0 }
 	}
@@ -76,7 +77,7 @@ func (r *Recording) AddOther(bytes func() uint64) {
 func (r *Recording) Err() error { return r.err }
 
 // Finish writes the recording's snapshot, whose grammars Copy has made, to the draft's place, and
-// is over. See wpp.Draft.
+// is over. See store.Draft.
 func (r *Recording) Finish(ctx context.Context, s *wpp.Snapshot) error {
 	r.wait()
 	if r.err != nil {
@@ -213,7 +214,7 @@ func codingBytes(bodies [][]uint32, alphabet int) uint64 {
 }
 
 // code codes and writes a segment. Where that fails, the segment stays in memory.
-func (j *job) code(draft *wpp.Draft, thread wpp.Thread, bodies [][]uint32, complete func() (*wpp.Snapshot, error)) {
+func (j *job) code(draft *store.Draft, thread wpp.Thread, bodies [][]uint32, complete func() (*wpp.Snapshot, error)) {
 	defer close(j.done)
 	if thread.Grammar, j.err = wpp.NewGrammar(bodies); j.err != nil {
 		j.err = fmt.Errorf("copy the record of thread %d: %w", thread.TID, j.err)

@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/format"
+	"wpptrace/compress/wpp/store"
 )
 
 const alphabet = 50
@@ -43,7 +45,7 @@ func finished(t interface{ Fatal(...any) }, r *Recording, path string, threads [
 	if err := r.Finish(context.Background(), s); err != nil {
 		t.Fatal(err)
 	}
-	got, err := wpp.ReadFile(path)
+	got, err := store.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func TestStreamsAreKept(t *testing.T) {
 		run++
 		path := filepath.Join(dir, fmt.Sprint(run, ".wpp"))
 		limit := rapid.Uint64Range(leastSpilled, 200_000)
-		r := New(wpp.NewDraft(path), Limits{Thread: limit.Draw(t, "thread"), All: limit.Draw(t, "all")})
+		r := New(store.NewDraft(path), Limits{Thread: limit.Draw(t, "thread"), All: limit.Draw(t, "all")})
 		r.Begin(tables)
 		var threads []*Thread
 		want, ended := map[int][]uint32{}, map[int]bool{}
@@ -120,7 +122,7 @@ func TestLimits(t *testing.T) {
 		"with the rest": {All: 7 * limit, Other: func() uint64 { return 4 * limit }},
 	} {
 		path := filepath.Join(t.TempDir(), "x.wpp")
-		r := New(wpp.NewDraft(path), limits)
+		r := New(store.NewDraft(path), limits)
 		r.Begin(tables)
 		small, large := r.Thread(1, "small"), r.Thread(2, "large")
 		small.AppendAll(hardly(2000))
@@ -145,7 +147,7 @@ func TestLimits(t *testing.T) {
 // Without pressure there is no file, and no segment.
 func TestNoPressure(t *testing.T) {
 	dir := t.TempDir()
-	r := New(wpp.NewDraft(filepath.Join(dir, "x.wpp")), Limits{All: 1 << 30})
+	r := New(store.NewDraft(filepath.Join(dir, "x.wpp")), Limits{All: 1 << 30})
 	r.Begin(tables)
 	th := r.Thread(1, "")
 	th.AppendAll(hardly(100_000))
@@ -157,7 +159,7 @@ func TestNoPressure(t *testing.T) {
 
 // What cannot be written is told, and nothing is spilled any more.
 func TestSpillingFails(t *testing.T) {
-	r := New(wpp.NewDraft(filepath.Join(t.TempDir(), "none", "x.wpp")), Limits{Thread: leastSpilled})
+	r := New(store.NewDraft(filepath.Join(t.TempDir(), "none", "x.wpp")), Limits{Thread: leastSpilled})
 	r.Begin(tables)
 	th := r.Thread(1, "")
 	for range 10 {
@@ -178,7 +180,7 @@ func TestTablesBeyondTheLimit(t *testing.T) {
 	const limit = 1 << 20
 	other := uint64(0)
 	dir := t.TempDir()
-	r := New(wpp.NewDraft(filepath.Join(dir, "x.wpp")), Limits{All: limit, Other: func() uint64 { return other }})
+	r := New(store.NewDraft(filepath.Join(dir, "x.wpp")), Limits{All: limit, Other: func() uint64 { return other }})
 	r.Begin(tables)
 	th := r.Thread(1, "t")
 	th.AppendAll(hardly(200_000))
@@ -194,7 +196,7 @@ func TestTablesBeyondTheLimit(t *testing.T) {
 	if err := r.Abandon(); err != nil {
 		t.Error(err)
 	}
-	if s, err := wpp.ReadFile(kept[0]); s == nil || !errors.Is(err, wpp.ErrTruncated) {
+	if s, err := store.ReadFile(kept[0]); s == nil || !errors.Is(err, format.ErrTruncated) {
 		t.Errorf("what was spilled cannot be read: %v", err)
 	}
 }
@@ -202,7 +204,7 @@ func TestTablesBeyondTheLimit(t *testing.T) {
 // Threads and segments take memory whatever becomes of their grammars.
 func TestManyThreadsCount(t *testing.T) {
 	const limit = 1 << 20
-	r := New(wpp.NewDraft(filepath.Join(t.TempDir(), "x.wpp")), Limits{All: limit})
+	r := New(store.NewDraft(filepath.Join(t.TempDir(), "x.wpp")), Limits{All: limit})
 	r.Begin(tables)
 	for tid := range limit / 100 {
 		r.Thread(tid, "t")

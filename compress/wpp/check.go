@@ -125,7 +125,7 @@ func (s *Snapshot) checkThread(t *Thread) error {
 		return errors.New("no grammar")
 	}
 	if t.Grammar.segments != nil { // which are checked when they are read
-		return checkJoin(t.Grammar.segments.list)
+		return CheckJoin(t.Grammar.segments.list)
 	}
-	return checkTerminals(t.Grammar.bodies, len(s.Symbols))
+	return t.Grammar.CheckTerminals(len(s.Symbols))
 }

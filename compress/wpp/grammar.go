@@ -165,11 +165,20 @@ func (g *Grammar) Segment(i int) (segment *Grammar, first int) {
 	if i < 0 || i >= g.NumSegments() {
 		panic(fmt.Sprintf("wpp: segment %d of %d", i, g.NumSegments()))
 	}
-	segment, err := g.segments.list[i].load()
+	segment, err := g.segments.list[i].Load()
 	if err != nil {
 		panic(g.segments.list[i].loadError(err))
 	}
 	return segment, g.segments.first[i]
+}
+
+// Segments returns the segments that the grammar is of, in their order: none where it is in one
+// piece.
+func (g *Grammar) Segments() []*Segment {
+	if g.segments == nil {
+		return nil
+	}
+	return slices.Clone(g.segments.list)
 }
 
 // Body returns the right-hand side of a rule. It must not be changed.
@@ -183,6 +192,10 @@ func (g *Grammar) Body(rule int) []uint32 {
 	l := g.segments.of(rule)
 	return l.grammar.bodies[rule-l.first]
 }
+
+// Bodies returns the right-hand sides of all rules, by their numbers, of a grammar in one piece.
+// They must not be changed.
+func (g *Grammar) Bodies() [][]uint32 { return g.bodies }
 
 // Order returns the rules in a topological order: each rule before those that it uses, the start
 // rule first. Walk it backwards to compute from the leaves up. It must not be changed.
@@ -202,7 +215,7 @@ func (g *Grammar) Length(rule int) uint64 {
 		return g.segments.length
 	}
 	if i, ok := slices.BinarySearch(g.segments.first, rule); ok { // without decoding it
-		return g.segments.list[i].about.Length
+		return g.segments.list[i].size.Length
 	}
 	l := g.segments.of(rule)
 	return l.grammar.lengths[rule-l.first]
@@ -231,6 +244,18 @@ func (g *Grammar) BodySymbols() int {
 		n += len(body)
 	}
 	return n
+}
+
+// CheckTerminals reports a terminal that is not below a number.
+func (g *Grammar) CheckTerminals(terminals int) error {
+	for r, body := range g.bodies {
+		for _, v := range body {
+			if !IsRule(v) && int64(v) >= int64(terminals) {
+				return fmt.Errorf("rule %d: symbol %d of %d", r, v, terminals)
+			}
+		}
+	}
+	return nil
 }
 
 // Expand iterates over the terminals that a rule derives, in order; Expand(0) is the whole stream.

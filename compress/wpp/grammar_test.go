@@ -1,7 +1,8 @@
-package wpp
+package wpp_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,41 +10,24 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/wpptest"
 )
 
 // grammar makes a grammar of lines like "S AAB": upper-case letters are rules, S the start rule,
 // others terminals.
-func grammar(t *testing.T, lines ...string) *Grammar {
+func grammar(t *testing.T, lines ...string) *wpp.Grammar {
 	t.Helper()
-	g, err := NewGrammar(bodiesOf(lines))
+	g, err := wpp.NewGrammar(wpptest.Bodies(lines))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
-func bodiesOf(lines []string) [][]uint32 {
-	numbers := map[rune]int{}
-	for i, line := range lines {
-		numbers[rune(line[0])] = i
-	}
-	var bodies [][]uint32
-	for _, line := range lines {
-		var body []uint32
-		for _, c := range line[2:] {
-			if r, ok := numbers[c]; ok {
-				body = append(body, RuleSymbol(r))
-			} else {
-				body = append(body, uint32(c))
-			}
-		}
-		bodies = append(bodies, body)
-	}
-	return bodies
-}
-
 // Figure 5 of Larus 1999, a grammar that the paper gives and SEQUITUR does not yield.
-func figure5(t *testing.T) *Grammar { return grammar(t, "S AAA", "A BC", "B ab", "C bc") }
+func figure5(t *testing.T) *wpp.Grammar { return grammar(t, "S AAA", "A BC", "B ab", "C bc") }
 
 func TestFigure5(t *testing.T) {
 	g := figure5(t)
@@ -78,30 +62,18 @@ func TestNewGrammarRefuses(t *testing.T) {
 		{"2 of 3 rules are unused or derive themselves", []string{"S A", "A aB", "B bA"}},
 		{"2 of 3 rules are unused or derive themselves", []string{"S a", "A aB", "B bA"}},
 	} {
-		if _, err := NewGrammar(bodiesOf(c.lines)); err == nil || err.Error() != c.want {
+		if _, err := wpp.NewGrammar(wpptest.Bodies(c.lines)); err == nil || err.Error() != c.want {
 			t.Errorf("%q: %v, want %s", c.lines, err, c.want)
 		}
 	}
-	if _, err := NewGrammar([][]uint32{{RuleSymbol(1)}}); err == nil || err.Error() != "rule 0 refers to rule 1 of 1" {
+	if _, err := wpp.NewGrammar([][]uint32{{wpp.RuleSymbol(1)}}); err == nil || err.Error() != "rule 0 refers to rule 1 of 1" {
 		t.Error(err)
 	}
 }
 
-// doubling is a grammar of n rules besides the start rule: each derives twice what the next does,
-// the last one 1.
-func doubling(n int) [][]uint32 {
-	bodies := make([][]uint32, n+1)
-	bodies[0] = []uint32{RuleSymbol(1)}
-	for r := 1; r < n; r++ {
-		bodies[r] = []uint32{RuleSymbol(r + 1), RuleSymbol(r + 1)}
-	}
-	bodies[n] = []uint32{7}
-	return bodies
-}
-
 func TestHugeExpansions(t *testing.T) {
 	for n, want := range map[int]uint64{61: 1 << 60, 64: 1 << 63, 65: math.MaxUint64, 100_000: math.MaxUint64} {
-		g, err := NewGrammar(doubling(n))
+		g, err := wpp.NewGrammar(wpptest.Doubling(n))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +95,7 @@ func TestHugeExpansions(t *testing.T) {
 func TestGrammarOfAnyStream(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		stream := rapid.SliceOfN(rapid.Uint32Range(0, 3), 0, 200).Draw(t, "stream")
-		g := grammarOf(stream...)
+		g := wpptest.GrammarOf(stream...)
 		if got := slices.Collect(g.Expand(0)); !slices.Equal(got, stream) {
 			t.Fatalf("derives %v", got)
 		}
@@ -141,8 +113,8 @@ func TestGrammarOfAnyStream(t *testing.T) {
 				t.Fatalf("rule %d is used %d times, want %d", r, g.Uses(r), uses[r])
 			}
 			for _, v := range g.Body(r) {
-				if IsRule(v) && place[RuleOf(v)] <= place[r] {
-					t.Fatalf("rule %d stands before rule %d, which uses it", RuleOf(v), r)
+				if wpp.IsRule(v) && place[wpp.RuleOf(v)] <= place[r] {
+					t.Fatalf("rule %d stands before rule %d, which uses it", wpp.RuleOf(v), r)
 				}
 			}
 		}
@@ -150,11 +122,11 @@ func TestGrammarOfAnyStream(t *testing.T) {
 }
 
 // countUses counts the nodes of the derivation tree.
-func countUses(g *Grammar, rule int, uses []uint64) {
+func countUses(g *wpp.Grammar, rule int, uses []uint64) {
 	uses[rule]++
 	for _, v := range g.Body(rule) {
-		if IsRule(v) {
-			countUses(g, RuleOf(v), uses)
+		if wpp.IsRule(v) {
+			countUses(g, wpp.RuleOf(v), uses)
 		}
 	}
 }
@@ -169,7 +141,7 @@ func TestWriteASCII(t *testing.T) {
 	if b.String() != want || n != int64(len(want)) {
 		t.Errorf("%d bytes: %s", n, b.String())
 	}
-	if _, err := figure5(t).WriteASCII(&fullDisk{left: 10}); err != errFullDisk {
+	if _, err := figure5(t).WriteASCII(fullDisk{}); err != errFullDisk {
 		t.Error(err)
 	}
 }
@@ -196,15 +168,15 @@ func TestWriteDot(t *testing.T) {
 	if b.String() != want {
 		t.Error(b.String())
 	}
-	if err := figure5(t).WriteDot(&fullDisk{left: 10}, label); err != errFullDisk {
+	if err := figure5(t).WriteDot(fullDisk{}, label); err != errFullDisk {
 		t.Error(err)
 	}
 }
 
 func ExampleNewGrammar() {
 	// Figure 5 of Larus 1999, with a = 0, b = 1, c = 2: S -> AAA, A -> BC, B -> ab, C -> bc.
-	a, b, c := RuleSymbol(1), RuleSymbol(2), RuleSymbol(3)
-	g, err := NewGrammar([][]uint32{{a, a, a}, {b, c}, {0, 1}, {1, 2}})
+	a, b, c := wpp.RuleSymbol(1), wpp.RuleSymbol(2), wpp.RuleSymbol(3)
+	g, err := wpp.NewGrammar([][]uint32{{a, a, a}, {b, c}, {0, 1}, {1, 2}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -220,7 +192,7 @@ func ExampleNewGrammar() {
 
 func ExampleGrammar_WriteASCII() {
 	var b strings.Builder
-	size, err := grammarOf(0, 1, 0, 1, 0, 1, 2).WriteASCII(&b)
+	size, err := wpptest.GrammarOf(0, 1, 0, 1, 0, 1, 2).WriteASCII(&b)
 	fmt.Print(b.String(), size, " bytes, ", err)
 	// Output:
 	// S -> R1 R1 R1 2
@@ -229,7 +201,7 @@ func ExampleGrammar_WriteASCII() {
 }
 
 func BenchmarkExpand(b *testing.B) {
-	g, err := NewGrammar(doubling(21))
+	g, err := wpp.NewGrammar(wpptest.Doubling(21))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -239,3 +211,10 @@ func BenchmarkExpand(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)*float64(g.Length(0))/b.Elapsed().Seconds()/1e6, "Msymbols/s")
 }
+
+var errFullDisk = errors.New("no space left on device")
+
+// A fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFullDisk }

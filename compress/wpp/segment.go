@@ -1,157 +1,71 @@
 package wpp
 
 import (
-	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
 	"slices"
-
-	"google.golang.org/protobuf/proto"
-
-	"wpptrace/compress/coding"
 )
 
-// A Segment is a part of the stream of a thread, as a grammar of its own: in memory, or in a file,
-// from which it is read when it is needed.
+// A Segment is a part of the stream of a thread, as a grammar of its own: in memory, or where its
+// Source gets it from whenever it is needed. It is immutable.
 type Segment struct {
-	about   *SegmentSection // its thread means something only in a file
-	grammar *Grammar        // nil: it is in the file
+	size    Size
+	grammar *Grammar // nil: the source has it
+	source  Source   // nil: it is in memory
+}
 
-	file      io.ReaderAt
-	at        int64 // of what is stored
-	stored    uint32
-	checked   uint32 // checksum
-	terminals int    // of the alphabet
+// A Size is how large a grammar is.
+type Size struct {
+	Rules   uint64
+	Symbols uint64 // of all bodies
+	Length  uint64 // symbols of the stream
+}
+
+// A Source has a segment's grammar, for example in a file. Any number of goroutines may use it.
+type Source interface {
+	// Load returns the grammar, decoded for the caller alone. It is of the size that the segment
+	// declares, and its terminals are symbols of the snapshot.
+	Load() (*Grammar, error)
+	// Name is the path of the file that the grammar is in, or "".
+	Name() string
 }
 
 // NewSegment returns a segment that is in memory, which must not be one of segments itself.
 func NewSegment(g *Grammar) *Segment {
-	about := &SegmentSection{Rules: uint64(g.Rules()), Symbols: uint64(g.BodySymbols()), Length: g.Length(0)}
-	return &Segment{about: about, grammar: g}
+	return &Segment{grammar: g, size: Size{uint64(g.Rules()), uint64(g.BodySymbols()), g.Length(0)}}
+}
+
+// StoredSegment returns a segment of a declared size that a source has. It declares a rule at
+// least, and symbols where it derives any.
+func StoredSegment(size Size, source Source) *Segment {
+	return &Segment{size: size, source: source}
 }
 
 // Length returns how many symbols the segment derives.
-func (s *Segment) Length() uint64 { return s.about.Length }
+func (s *Segment) Length() uint64 { return s.size.Length }
 
-// mostSegment bounds the symbols of a segment, as maxRaw bounds those of a file's other grammars.
-const mostSegment = maxRaw / symbolBytes
+// Size returns how large the segment's grammar is, or declares to be where a source has it.
+func (s *Segment) Size() Size { return s.size }
 
-// repeats reports whether a grammar is so much smaller than what it derives that coding it well is
-// worth the time.
-func repeats(g *Grammar) bool { return uint64(g.BodySymbols()) <= g.Length(0)/4 }
+// Source returns where the segment is, or nil for one in memory.
+func (s *Segment) Source() Source { return s.source }
 
-// encodeSegment codes the grammar of a segment that is in memory: fast where it would gain little.
-func encodeSegment(about *SegmentSection, g *Grammar) (*SegmentSection, []byte) {
-	about = proto.CloneOf(about)
-	if !repeats(g) {
-		about.Coding = SegmentSection_PLAIN
-		return about, coding.EncodePlain(g.bodies)
-	}
-	about.Coding = SegmentSection_MIXED
-	return about, coding.Encode(g.bodies)
-}
-
-// newFileSegment is the segment of a section, whose stored bytes are at a place of a file and begin
-// with these.
-func newFileSegment(file io.ReaderAt, at int64, h sectionHeader, begin []byte) (*Segment, error) {
-	s := &Segment{about: &SegmentSection{}, file: file, at: at, stored: h.stored, checked: h.storedChecked}
-	message, _, err := cutMessage(begin)
-	if err != nil {
-		return nil, err
-	}
-	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(message, s.about); err != nil {
-		return nil, err
-	}
-	if s.about.Symbols > mostSegment || s.about.Rules == 0 || s.about.Rules > s.about.Symbols+1 || (s.about.Length == 0) != (s.about.Symbols == 0) {
-		return nil, fmt.Errorf("declares %d rules of %d symbols that derive %d", s.about.Rules, s.about.Symbols, s.about.Length)
-	}
-	return s, nil
-}
-
-// mostAbout bounds the message of a segment.
-const mostAbout = 1 << 12
-
-// cutMessage parts what is stored of a segment, or the beginning of it, into the message and what
-// is behind.
-func cutMessage(stored []byte) (message, rest []byte, err error) {
-	n, k := binary.Uvarint(stored)
-	if k <= 0 || n > mostAbout || n > uint64(len(stored)-k) {
-		return nil, nil, fmt.Errorf("its message does not fit")
-	}
-	return stored[k:][:n], stored[uint64(k)+n:], nil
-}
-
-// coded returns the segment's coded grammar.
-func (s *Segment) coded() (*SegmentSection, []byte, error) {
-	if s.grammar != nil {
-		about, coded := encodeSegment(s.about, s.grammar)
-		return about, coded, nil
-	}
-	stored := make([]byte, s.stored)
-	if _, err := s.file.ReadAt(stored, s.at); err != nil {
-		return nil, nil, fmt.Errorf("cannot be read: segment at byte %d: %w", s.at, err)
-	}
-	if checksum(stored) != s.checked {
-		return nil, nil, damaged("segment at byte %d: checksum does not match", s.at)
-	}
-	_, coded, err := cutMessage(stored)
-	if err != nil {
-		return nil, nil, damaged("segment at byte %d: %w", s.at, err)
-	}
-	return s.about, coded, nil
-}
-
-// load returns the segment's grammar, checked.
-func (s *Segment) load() (*Grammar, error) {
+// Load returns the segment's grammar, which must not be changed.
+func (s *Segment) Load() (*Grammar, error) {
 	if s.grammar != nil {
 		return s.grammar, nil
 	}
-	about, coded, err := s.coded()
-	if err != nil {
-		return nil, err
-	}
-	decode := map[SegmentSection_Coding]func([]byte, uint64, uint64) ([][]uint32, error){
-		SegmentSection_EARLY: coding.DecodeEarly, SegmentSection_PLAIN: coding.DecodePlain, SegmentSection_MIXED: coding.Decode,
-	}[about.Coding]
-	if decode == nil {
-		return nil, damaged("segment at byte %d: unknown coding %d", s.at, about.Coding)
-	}
-	bodies, err := decode(coded, about.Symbols, about.Rules)
-	if err != nil {
-		return nil, damaged("segment at byte %d: %w", s.at, err)
-	}
-	g, err := NewGrammar(bodies)
-	if err != nil {
-		return nil, damaged("segment at byte %d: %w", s.at, err)
-	}
-	if uint64(g.Rules()) != about.Rules || uint64(g.BodySymbols()) != about.Symbols || g.Length(0) != about.Length {
-		return nil, damaged("segment at byte %d: it is not as large as it says", s.at)
-	}
-	if err := checkTerminals(bodies, s.terminals); err != nil {
-		return nil, damaged("segment at byte %d: %w", s.at, err)
-	}
-	return g, nil
-}
-
-func checkTerminals(bodies [][]uint32, terminals int) error {
-	for r, body := range bodies {
-		for _, v := range body {
-			if !IsRule(v) && int64(v) >= int64(terminals) {
-				return fmt.Errorf("rule %d: symbol %d of %d", r, v, terminals)
-			}
-		}
-	}
-	return nil
+	return s.source.Load()
 }
 
 // emptyGrammar derives nothing. Threads that did nothing share it.
 var emptyGrammar = &Grammar{bodies: [][]uint32{nil}, order: []int{0}, lengths: []uint64{0}, uses: []uint64{1}}
 
 // Join returns the grammar of segments that follow one another: its start rule's symbols are their
-// start rules. Segments that are in a file stay there, but for some that were needed last.
+// start rules. Segments of a source stay there, but for some that were needed last. CheckJoin says
+// which segments can be joined.
 func Join(list []*Segment) *Grammar {
-	list = slices.DeleteFunc(slices.Clone(list), func(s *Segment) bool { return s.about.Length == 0 }) // only a start rule may be empty
+	list = slices.DeleteFunc(slices.Clone(list), func(s *Segment) bool { return s.size.Length == 0 }) // only a start rule may be empty
 	if len(list) == 0 {
 		return emptyGrammar
 	}
@@ -163,18 +77,18 @@ func Join(list []*Segment) *Grammar {
 	for _, s := range list {
 		j.first = append(j.first, next)
 		j.start = append(j.start, RuleSymbol(next))
-		j.length = addSaturating(j.length, s.about.Length)
-		next += int(s.about.Rules)
+		j.length = addSaturating(j.length, s.size.Length)
+		next += int(s.size.Rules)
 	}
 	j.first = append(j.first, next)
 	return &Grammar{segments: j}
 }
 
-// checkJoin makes sure that segments can be joined: the numbers of rules are limited.
-func checkJoin(list []*Segment) error {
+// CheckJoin makes sure that segments can be joined: the numbers of rules are limited.
+func CheckJoin(list []*Segment) error {
 	rules, symbols := uint64(1), uint64(len(list))
 	for _, s := range list {
-		rules, symbols = rules+s.about.Rules, symbols+s.about.Symbols
+		rules, symbols = rules+s.size.Rules, symbols+s.size.Symbols
 	}
 	if rules > math.MaxInt32 || symbols > 1<<40 {
 		return fmt.Errorf("segments of %d rules", rules)
@@ -182,8 +96,11 @@ func checkJoin(list []*Segment) error {
 	return nil
 }
 
-// together returns a grammar in memory that equals that of segments.
-func (g *Grammar) together() (joined *Grammar, err error) {
+// InMemory returns a grammar that equals g and is of no segments: g itself where that is so.
+func (g *Grammar) InMemory() (whole *Grammar, err error) {
+	if g.segments == nil {
+		return g, nil
+	}
 	defer Recover(&err)
 	bodies := make([][]uint32, g.Rules())
 	for r := range bodies {

@@ -48,11 +48,7 @@ func (e *LoadError) Error() string {
 func (e *LoadError) Unwrap() error { return e.Err }
 
 func (s *Segment) loadError(err error) *LoadError {
-	e := &LoadError{Err: err}
-	if f, ok := s.file.(interface{ Name() string }); ok {
-		e.path = f.Name()
-	}
-	return e
+	return &LoadError{Err: err, path: s.source.Name()}
 }
 
 // Recover makes an error of the panic of a method of Grammar whose segment cannot be read: whoever
@@ -107,7 +103,7 @@ func (s *segments) makeRoom(more int) {
 }
 
 func (s *segments) load(i int) *loaded {
-	g, err := s.list[i].load()
+	g, err := s.list[i].Load()
 	if err != nil {
 		panic(s.list[i].loadError(err))
 	}
@@ -118,7 +114,7 @@ func (s *segments) load(i int) *loaded {
 // bytes is about what the segment takes in memory.
 func (s *Segment) bytes() int {
 	const eachSymbol, eachRule = 4, 48
-	return int(eachSymbol*s.about.Symbols + eachRule*s.about.Rules)
+	return int(eachSymbol*s.size.Symbols + eachRule*s.size.Rules)
 }
 
 // renumbered returns a grammar whose bodies name its rules by numbers from first on. It changes the
@@ -156,7 +152,7 @@ func (s *segments) order() []int {
 func (s *segments) symbols() int {
 	n := len(s.list)
 	for _, x := range s.list {
-		n += int(x.about.Symbols)
+		n += int(x.size.Symbols)
 	}
 	return n
 }

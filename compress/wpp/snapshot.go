@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"path"
+	"slices"
 	"time"
 
 	"wpptrace/compress/ops"
@@ -141,6 +142,12 @@ const MostSlowDown = 100
 type Location struct {
 	File string
 	Line int
+}
+
+// InSegments reports whether the grammar of a thread is in segments, as that of a large snapshot is:
+// they are read from the file when they are asked for.
+func (s *Snapshot) InSegments() bool {
+	return slices.ContainsFunc(s.Threads, func(t Thread) bool { return t.Grammar.segments != nil })
 }
 
 // RoutineOf returns the routine that a symbol is a path of, or nil for a mark.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
 	"wpptrace/query"
 )
 
@@ -34,7 +35,7 @@ func TestLyingSegments(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := wpp.ReadFile("../../compress/wpp/testdata/version3-lies.wpp")
+			s, err := store.ReadFile("../../compress/wpp/format/testdata/version3-lies.wpp")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package wpp
+package compact
 
 import (
 	"fmt"
@@ -8,17 +8,19 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/coding"
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/wpptest"
 )
 
-func codedSize(g *Grammar) int { return len(coding.Encode(g.bodies)) }
+func codedSize(g *wpp.Grammar) int { return len(coding.Encode(g.Bodies())) }
 
 func TestCompact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		largest := rapid.SampledFrom([]uint32{0, 2, 9}).Draw(t, "largest")
 		n := rapid.IntRange(0, 300).Draw(t, "length")
 		stream := rapid.SliceOfN(rapid.Uint32Range(0, largest), n, n).Draw(t, "stream")
-		g := grammarOf(stream...)
-		c, err := g.Compact()
+		g := wpptest.GrammarOf(stream...)
+		c, err := Grammar(g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,9 +37,9 @@ func TestCompact(t *testing.T) {
 func TestUnfolded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		stream := rapid.SliceOfN(rapid.Uint32Range(0, 2), 0, 300).Draw(t, "stream")
-		g := grammarOf(stream...)
+		g := wpptest.GrammarOf(stream...)
 		most := rapid.Uint64Range(0, 300).Draw(t, "most")
-		u, err := NewGrammar(g.unfolded(most))
+		u, err := wpp.NewGrammar(unfolded(g, most))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +57,7 @@ func TestUnfolded(t *testing.T) {
 func nested(n int) [][]uint32 {
 	bodies := make([][]uint32, n)
 	for r := range n - 1 {
-		bodies[r] = []uint32{RuleSymbol(r + 1), uint32(r % 3), 3, RuleSymbol(r + 1)}
+		bodies[r] = []uint32{wpp.RuleSymbol(r + 1), uint32(r % 3), 3, wpp.RuleSymbol(r + 1)}
 	}
 	bodies[n-1] = []uint32{4, 5, 6, 4, 5, 6}
 	return bodies
@@ -65,18 +67,18 @@ func nested(n int) [][]uint32 {
 // all of it, where that can be expanded.
 func TestCompactHugeExpansions(t *testing.T) {
 	for name, bodies := range map[string][][]uint32{
-		"2^60": doubling(60), "2^70": doubling(70), "2^1000": doubling(1000),
+		"2^60": wpptest.Doubling(60), "2^70": wpptest.Doubling(70), "2^1000": wpptest.Doubling(1000),
 		"nested 16": nested(16), "nested 60": nested(60), "nested 1000": nested(1000),
 	} {
-		g, err := NewGrammar(bodies)
+		g, err := wpp.NewGrammar(bodies)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := g.compact(10_000)
+		c, err := compact(g, 10_000)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.fingerprint() != g.fingerprint() || c.Length(0) != g.Length(0) || codedSize(c) > codedSize(g) {
+		if fingerprint(c) != fingerprint(g) || c.Length(0) != g.Length(0) || codedSize(c) > codedSize(g) {
 			t.Errorf("%s: length %d, want %d; %d bytes, were %d", name, c.Length(0), g.Length(0), codedSize(c), codedSize(g))
 		}
 		if g.Length(0) < 1<<20 && !slices.Equal(slices.Collect(c.Expand(0)), slices.Collect(g.Expand(0))) {
@@ -90,30 +92,30 @@ func TestCompactHugeExpansions(t *testing.T) {
 func TestFingerprint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		stream := rapid.SliceOfN(rapid.Uint32Range(0, 3), 1, 200).Draw(t, "stream")
-		g := grammarOf(stream...)
-		flat, err := NewGrammar([][]uint32{stream})
+		g := wpptest.GrammarOf(stream...)
+		flat, err := wpp.NewGrammar([][]uint32{stream})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if g.fingerprint() != flat.fingerprint() {
+		if fingerprint(g) != fingerprint(flat) {
 			t.Fatalf("%v has two", stream)
 		}
 		at, by := rapid.IntRange(0, len(stream)-1).Draw(t, "at"), rapid.IntRange(0, len(stream)-1).Draw(t, "by")
 		other := slices.Clone(stream)
 		other[at], other[by] = other[by], other[at]
-		if same := slices.Equal(stream, other); (grammarOf(other...).fingerprint() == g.fingerprint()) != same {
+		if same := slices.Equal(stream, other); (fingerprint(wpptest.GrammarOf(other...)) == fingerprint(g)) != same {
 			t.Fatalf("%v and %v have the same: %v", stream, other, !same)
 		}
 		other[at]++
-		if grammarOf(other...).fingerprint() == g.fingerprint() {
+		if fingerprint(wpptest.GrammarOf(other...)) == fingerprint(g) {
 			t.Fatalf("%v and %v have the same", stream, other)
 		}
 	})
 }
 
-func ExampleGrammar_Compact() {
-	g := grammarOf(0, 1, 2, 3, 4, 0, 1, 2, 5, 1, 2, 3, 4, 6, 0, 1, 2, 3, 7, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4)
-	c, err := g.Compact()
+func ExampleGrammar() {
+	g := wpptest.GrammarOf(0, 1, 2, 3, 4, 0, 1, 2, 5, 1, 2, 3, 4, 6, 0, 1, 2, 3, 7, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4)
+	c, err := Grammar(g)
 	if err != nil {
 		fmt.Println(err)
 		return

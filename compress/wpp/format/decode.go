@@ -1,4 +1,4 @@
-package wpp
+package format
 
 import (
 	"errors"
@@ -8,10 +8,11 @@ import (
 
 	"wpptrace/compress/coding"
 	"wpptrace/compress/ops"
+	"wpptrace/compress/wpp"
 )
 
-func decodeFigures(m *FiguresSection) Figures {
-	f := Figures{
+func decodeFigures(m *FiguresSection) wpp.Figures {
+	f := wpp.Figures{
 		Tool:             string(m.Tool),
 		PID:              int(m.Pid),
 		Kernel:           string(m.Kernel),
@@ -84,7 +85,7 @@ type programDecoder struct {
 }
 
 // decodeProgram sets the tables of the program.
-func decodeProgram(s *Snapshot, m *ProgramSection) error {
+func decodeProgram(s *wpp.Snapshot, m *ProgramSection) error {
 	texts, err := decodeTexts(m)
 	if err != nil {
 		return err
@@ -102,7 +103,7 @@ func decodeProgram(s *Snapshot, m *ProgramSection) error {
 	if s.Calls, err = d.calls(); err != nil {
 		return err
 	}
-	s.Routines = make([]Routine, len(m.RoutineName))
+	s.Routines = make([]wpp.Routine, len(m.RoutineName))
 	for i := range s.Routines {
 		if err := d.routine(i, &s.Routines[i]); err != nil {
 			return fmt.Errorf("routine %d: %w", i, err)
@@ -138,8 +139,8 @@ func (d *programDecoder) text(to *string, number uint32) error {
 	return nil
 }
 
-func (d *programDecoder) images() ([]Image, error) {
-	images := make([]Image, len(d.m.ImageName))
+func (d *programDecoder) images() ([]wpp.Image, error) {
+	images := make([]wpp.Image, len(d.m.ImageName))
 	for i := range images {
 		var id string
 		if err := errors.Join(d.text(&images[i].Name, d.m.ImageName[i]), d.text(&id, d.m.ImageBuildId[i])); err != nil {
@@ -162,9 +163,9 @@ func (d *programDecoder) files() ([]string, error) {
 	return files, nil
 }
 
-func (d *programDecoder) calls() ([]Call, error) {
+func (d *programDecoder) calls() ([]wpp.Call, error) {
 	m := d.m
-	calls := make([]Call, len(m.CallName))
+	calls := make([]wpp.Call, len(m.CallName))
 	for i := range calls {
 		c := &calls[i]
 		if err := d.text(&c.Name, m.CallName[i]); err != nil {
@@ -178,7 +179,7 @@ func (d *programDecoder) calls() ([]Call, error) {
 	return calls, nil
 }
 
-func (d *programDecoder) routine(i int, r *Routine) error {
+func (d *programDecoder) routine(i int, r *wpp.Routine) error {
 	m := d.m
 	if err := d.text(&r.Name, m.RoutineName[i]); err != nil {
 		return err
@@ -199,7 +200,7 @@ func (d *programDecoder) routine(i int, r *Routine) error {
 	return d.blocks(m.RoutineBlocks[i], r)
 }
 
-func (d *programDecoder) ranges(n uint32, r *Routine) error {
+func (d *programDecoder) ranges(n uint32, r *wpp.Routine) error {
 	lo, err := cutFront(&d.m.RangeLo, n)
 	if err != nil || n == 0 {
 		return err
@@ -208,9 +209,9 @@ func (d *programDecoder) ranges(n uint32, r *Routine) error {
 	if err != nil {
 		return err
 	}
-	r.Ranges = make([]Range, n)
+	r.Ranges = make([]wpp.Range, n)
 	for i := range r.Ranges {
-		rg := Range{Lo: d.rangeEnd + uint64(lo[i])}
+		rg := wpp.Range{Lo: d.rangeEnd + uint64(lo[i])}
 		rg.Hi = rg.Lo + size[i]
 		d.rangeEnd = rg.Hi
 		r.Ranges[i] = rg
@@ -218,12 +219,12 @@ func (d *programDecoder) ranges(n uint32, r *Routine) error {
 	return nil
 }
 
-func (d *programDecoder) blocks(n uint32, r *Routine) error {
+func (d *programDecoder) blocks(n uint32, r *wpp.Routine) error {
 	if uint64(n) > uint64(len(d.m.BlockAddr)) {
 		return errColumns
 	}
 	if n > 0 {
-		r.Blocks = make([]Block, n)
+		r.Blocks = make([]wpp.Block, n)
 	}
 	for i := range r.Blocks {
 		if err := d.block(&r.Blocks[i]); err != nil {
@@ -234,7 +235,7 @@ func (d *programDecoder) blocks(n uint32, r *Routine) error {
 }
 
 // block makes the block at the front of the columns.
-func (d *programDecoder) block(b *Block) (err error) {
+func (d *programDecoder) block(b *wpp.Block) (err error) {
 	m := d.m
 	if b.Lengths, err = cutFront(&m.InstructionLength, m.BlockInstructions[0]); err != nil {
 		return err
@@ -259,32 +260,32 @@ func (d *programDecoder) block(b *Block) (err error) {
 }
 
 // spans makes the spans at the front of the columns.
-func (d *programDecoder) spans(n uint32, b *Block) error {
+func (d *programDecoder) spans(n uint32, b *wpp.Block) error {
 	m := d.m
 	instructions, err := cutFront(&m.SpanInstructions, n)
 	if err != nil || n == 0 {
 		return err
 	}
-	b.Spans = make([]Span, n)
+	b.Spans = make([]wpp.Span, n)
 	at := 0
 	for i, count := range instructions {
 		d.spanCall += m.SpanCall[i]
 		line := d.spanLine + m.SpanLine[i]
 		d.spanLine = line + int64(m.SpanLast[i])
-		b.Spans[i] = Span{From: at, To: at + int(count), Call: int(d.spanCall), File: int(m.SpanFile[i]), Line: int(line), Last: int(d.spanLine)}
+		b.Spans[i] = wpp.Span{From: at, To: at + int(count), Call: int(d.spanCall), File: int(m.SpanFile[i]), Line: int(line), Last: int(d.spanLine)}
 		at += int(count)
 	}
 	m.SpanCall, m.SpanFile, m.SpanLine, m.SpanLast = m.SpanCall[n:], m.SpanFile[n:], m.SpanLine[n:], m.SpanLast[n:]
 	return nil
 }
 
-func decodeSymbols(m *SymbolSection) ([]Symbol, error) {
+func decodeSymbols(m *SymbolSection) ([]wpp.Symbol, error) {
 	n := len(m.Kind)
 	if n != len(m.Routine) || n != len(m.Number) || n != len(m.Start) || n != len(m.End) ||
 		n != len(m.Blocks) || n != len(m.Skip) || n != len(m.Cut) {
 		return nil, errColumns
 	}
-	symbols := make([]Symbol, n)
+	symbols := make([]wpp.Symbol, n)
 	routine := int64(0)
 	arena := make([]int, 0, len(m.Block))
 	for i := range symbols {
@@ -302,7 +303,7 @@ func decodeSymbols(m *SymbolSection) ([]Symbol, error) {
 		if m.Start[i] > math.MaxUint8 || m.End[i] > math.MaxUint8 {
 			return nil, fmt.Errorf("symbol %d: path from unknown start %d to end %d", i, m.Start[i], m.End[i])
 		}
-		symbols[i] = Symbol{
+		symbols[i] = wpp.Symbol{
 			Routine: int(routine),
 			Path:    m.Number[i],
 			Start:   ops.Start(m.Start[i]),
@@ -325,39 +326,39 @@ func decodeSymbols(m *SymbolSection) ([]Symbol, error) {
 	return symbols, nil
 }
 
-func decodeMark(mark uint32, n uint64) (Symbol, error) {
+func decodeMark(mark uint32, n uint64) (wpp.Symbol, error) {
 	if mark > math.MaxUint8 {
-		return Symbol{}, fmt.Errorf("unknown mark %d", mark)
+		return wpp.Symbol{}, fmt.Errorf("unknown mark %d", mark)
 	}
-	return Symbol{IsMark: true, Mark: ops.Mark(mark), N: n}, nil
+	return wpp.Symbol{IsMark: true, Mark: ops.Mark(mark), N: n}, nil
 }
 
 // thread decodes a thread. segments are those of the file.
-func (f *fileReader) thread(m *ThreadSection) (Thread, error) {
+func (f *fileReader) thread(m *ThreadSection) (wpp.Thread, error) {
 	grammar, err := f.grammar(m)
-	return Thread{TID: int(m.Tid), Name: string(m.Name), Grammar: grammar, Lost: m.Lost, Gaps: m.Gaps, Ended: m.Ended}, err
+	return wpp.Thread{TID: int(m.Tid), Name: string(m.Name), Grammar: grammar, Lost: m.Lost, Gaps: m.Gaps, Ended: m.Ended}, err
 }
 
-func (f *fileReader) grammar(m *ThreadSection) (*Grammar, error) {
+func (f *fileReader) grammar(m *ThreadSection) (*wpp.Grammar, error) {
 	if len(m.Segment) == 0 {
 		bodies, err := f.bodies(m)
 		if err != nil {
 			return nil, err
 		}
-		return NewGrammar(bodies)
+		return wpp.NewGrammar(bodies)
 	}
-	var list []*Segment
+	var list []*wpp.Segment
 	for _, n := range m.Segment {
 		if uint64(n) >= uint64(len(f.segments)) || f.segments[n] == nil {
 			return nil, fmt.Errorf("segment %d of %d, which is not there or another thread's", n, len(f.segments))
 		}
-		list = append(list, f.segments[n])
+		list = append(list, f.segments[n].segment())
 		f.segments[n] = nil
 	}
-	if err := checkJoin(list); err != nil {
+	if err := wpp.CheckJoin(list); err != nil {
 		return nil, err
 	}
-	return Join(list), nil
+	return wpp.Join(list), nil
 }
 
 func (f *fileReader) bodies(m *ThreadSection) ([][]uint32, error) {
@@ -366,17 +367,17 @@ func (f *fileReader) bodies(m *ThreadSection) ([][]uint32, error) {
 		coded, decode = m.Coded, coding.DecodeEarly
 	}
 	if len(coded) == 0 {
-		if err := f.spend(symbolBytes * len(m.Tree)); err != nil {
+		if err := f.frame.spend(symbolBytes * len(m.Tree)); err != nil {
 			return nil, err
 		}
-		bodies, err := decodeTree(m.Tree, f.rules)
-		f.rules -= len(bodies)
+		bodies, err := decodeTree(m.Tree, f.frame.rules)
+		f.frame.rules -= len(bodies)
 		return bodies, err
 	}
-	bodies, err := decode(coded, uint64(f.left/symbolBytes), uint64(f.rules))
+	bodies, err := decode(coded, uint64(f.frame.left/symbolBytes), uint64(f.frame.rules))
 	for _, body := range bodies {
-		f.left -= symbolBytes * len(body)
+		f.frame.left -= symbolBytes * len(body)
 	}
-	f.rules -= len(bodies)
+	f.frame.rules -= len(bodies)
 	return bodies, err
 }

@@ -1,170 +1,11 @@
-package wpp
+package format
 
 import (
-	"crypto/sha256"
-	"fmt"
-	"io"
-
-	"google.golang.org/protobuf/proto"
-
 	"wpptrace/compress/coding"
+	"wpptrace/compress/wpp"
 )
 
-// Write writes a snapshot as a .wpp file. It refuses a snapshot that Check refuses. Cost: a pass
-// over the snapshot; the columns and the compressed bytes of one section at a time are held in
-// memory besides it. Rules are renumbered in the order of their first use, as those of FromSequitur
-// are already. A large grammar becomes a segment; segments of files are copied as they are.
-func Write(w io.Writer, s *Snapshot) error {
-	if err := s.Check(); err != nil {
-		return err
-	}
-	f, err := newFileWriter(w)
-	if err != nil {
-		return err
-	}
-	return f.finish(s)
-}
-
-// A fileWriter writes the sections of a snapshot.
-type fileWriter struct {
-	*frameWriter
-	program  [sha256.Size]byte   // of the last one written
-	symbols  int                 // that are written
-	segments map[*Segment]uint32 // that are written, and their numbers
-}
-
-func newFileWriter(w io.Writer) (*fileWriter, error) {
-	f, err := newFrameWriter(w)
-	return &fileWriter{frameWriter: f, segments: map[*Segment]uint32{}}, err
-}
-
-// tables writes figures, program and symbols; of the program only what differs from what was
-// written before.
-func (f *fileWriter) tables(s *Snapshot) error {
-	if err := f.section(figuresSection, encodeFigures(&s.Figures)); err != nil {
-		return err
-	}
-	program := encodeProgram(s)
-	if err := f.rows.program(program); err != nil {
-		return fmt.Errorf("section %v: %w", programSection, err)
-	}
-	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(program)
-	if err != nil {
-		return fmt.Errorf("encode section %v: %w", programSection, err)
-	}
-	if sum := sha256.Sum256(raw); sum != f.program {
-		f.program = sum
-		if err := f.section(programSection, program); err != nil {
-			return err
-		}
-	}
-	return f.alphabet(s.Symbols)
-}
-
-// finish writes what is not written yet.
-func (f *fileWriter) finish(s *Snapshot) error {
-	tables := *s
-	tables.Symbols = s.Symbols[f.symbols:]
-	if err := f.tables(&tables); err != nil {
-		return err
-	}
-	numbers := make([][]uint32, len(s.Threads))
-	inThreads := room{f.left / 2, maxRules} // what the grammars that are no segments may take of a file's limits
-	for i := range s.Threads {
-		t := &s.Threads[i]
-		list := t.Grammar.written(&inThreads)
-		thread := uint32(i) | unspilled
-		if len(list) > 0 && list[0].grammar == nil {
-			thread = list[0].about.Thread
-		}
-		for _, x := range list {
-			n, err := f.add(x, thread, t.TID, t.Name)
-			if err != nil {
-				return err
-			}
-			numbers[i] = append(numbers[i], n)
-		}
-	}
-	for i := range s.Threads {
-		if numbers[i] == nil {
-			if err := f.spend(symbolBytes * s.Threads[i].Grammar.BodySymbols()); err != nil {
-				return err
-			}
-		}
-		if err := f.section(threadSection, encodeThread(&s.Threads[i], numbers[i])); err != nil {
-			return err
-		}
-	}
-	return f.section(endSection, nil)
-}
-
-// unspilled is added to the number of a thread that no segment was spilled of.
-const unspilled = 1 << 31
-
-// Room is what may be left for grammars that are no segments.
-type room struct{ bytes, rules int }
-
-// written returns the segments that a grammar is written in; none: it is written with its thread,
-// and takes some of what is left for such.
-func (g *Grammar) written(left *room) []*Segment {
-	size := symbolBytes * g.BodySymbols()
-	switch {
-	case g.segments != nil:
-		return g.segments.list
-	case g.BodySymbols() > atOnce || size > left.bytes || g.Rules() > left.rules:
-		return []*Segment{NewSegment(g)}
-	}
-	left.bytes, left.rules = left.bytes-size, left.rules-g.Rules()
-	return nil
-}
-
-// alphabetPart is how many symbols are in a section at most, so that their columns take little
-// memory.
-const alphabetPart = 1 << 17
-
-// alphabet adds symbols to those written.
-func (f *fileWriter) alphabet(symbols []Symbol) error {
-	for {
-		n := min(len(symbols), alphabetPart)
-		if err := f.rows.symbols(n); err != nil {
-			return fmt.Errorf("section %v: %w", symbolSection, err)
-		}
-		if err := f.section(symbolSection, encodeSymbols(symbols[:n])); err != nil {
-			return err
-		}
-		f.symbols += n
-		if symbols = symbols[n:]; len(symbols) == 0 {
-			return nil
-		}
-	}
-}
-
-// add writes a segment of a thread, unless it is written, and returns its number. Its symbols must
-// be written.
-func (f *fileWriter) add(s *Segment, thread uint32, tid int, name string) (uint32, error) {
-	if n, ok := f.segments[s]; ok {
-		return n, nil
-	}
-	n := uint32(len(f.segments))
-	f.segments[s] = n
-	_, err := f.code(s, thread, tid, name)
-	return n, err
-}
-
-// code writes a segment of a thread, and returns it as it is written; what it does not know is the
-// file.
-func (f *fileWriter) code(s *Segment, thread uint32, tid int, name string) (*Segment, error) {
-	about, coded, err := s.coded()
-	if err != nil {
-		return nil, err
-	}
-	about = proto.CloneOf(about)
-	about.Thread, about.Tid, about.Name = thread, int64(tid), []byte(name)
-	at, h, err := f.segment(about, coded)
-	return &Segment{about: about, at: at, stored: h.stored, checked: h.storedChecked, terminals: f.symbols}, err
-}
-
-func encodeFigures(f *Figures) *FiguresSection {
+func encodeFigures(f *wpp.Figures) *FiguresSection {
 	m := &FiguresSection{
 		Tool:             []byte(f.Tool),
 		Pid:              int64(f.PID),
@@ -218,7 +59,7 @@ func (t *textTable) number(text string) uint32 {
 	return n
 }
 
-func encodeProgram(s *Snapshot) *ProgramSection {
+func encodeProgram(s *wpp.Snapshot) *ProgramSection {
 	m := &ProgramSection{}
 	texts := textTable{map[string]uint32{}, m}
 	for i := range s.Images {
@@ -254,7 +95,7 @@ func encodeProgram(s *Snapshot) *ProgramSection {
 	return m
 }
 
-func encodeInlined(m *ProgramSection, texts *textTable, s *Snapshot) {
+func encodeInlined(m *ProgramSection, texts *textTable, s *wpp.Snapshot) {
 	for i, c := range s.Calls {
 		in := 0
 		if c.In > 0 {
@@ -299,7 +140,7 @@ type blockEncoder struct {
 	line int
 }
 
-func (e *blockEncoder) encode(m *ProgramSection, b *Block) {
+func (e *blockEncoder) encode(m *ProgramSection, b *wpp.Block) {
 	m.BlockAddr = append(m.BlockAddr, int64(b.Addr-e.end))
 	e.end = b.Addr
 	for _, n := range b.Lengths {
@@ -313,13 +154,13 @@ func (e *blockEncoder) encode(m *ProgramSection, b *Block) {
 	e.line = b.Last
 }
 
-func encodeSymbols(symbols []Symbol) *SymbolSection {
+func encodeSymbols(symbols []wpp.Symbol) *SymbolSection {
 	m := &SymbolSection{}
 	routine := 0
 	for i := range symbols {
 		s := &symbols[i]
 		if s.IsMark {
-			s = &Symbol{IsMark: true, Mark: s.Mark, N: s.N, Routine: routine}
+			s = &wpp.Symbol{IsMark: true, Mark: s.Mark, N: s.N, Routine: routine}
 			m.Kind = append(m.Kind, 1+uint32(s.Mark))
 			m.Number = append(m.Number, s.N)
 		} else {
@@ -344,10 +185,10 @@ func encodeSymbols(symbols []Symbol) *SymbolSection {
 
 // encodeThread makes the message of a thread, whose grammar is in the segments with these numbers,
 // if there are any.
-func encodeThread(t *Thread, segments []uint32) *ThreadSection {
+func encodeThread(t *wpp.Thread, segments []uint32) *ThreadSection {
 	m := &ThreadSection{Tid: int64(t.TID), Name: []byte(t.Name), Lost: t.Lost, Gaps: t.Gaps, Ended: t.Ended, Segment: segments}
 	if segments == nil {
-		m.Grammar = coding.Encode(t.Grammar.bodies)
+		m.Grammar = coding.Encode(t.Grammar.Bodies())
 	}
 	return m
 }

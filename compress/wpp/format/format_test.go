@@ -1,4 +1,4 @@
-package wpp
+package format
 
 import (
 	"bytes"
@@ -20,11 +20,13 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/coding"
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/wpptest"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-func encoded(t interface{ Fatal(...any) }, s *Snapshot) []byte {
+func encoded(t interface{ Fatal(...any) }, s *wpp.Snapshot) []byte {
 	var b bytes.Buffer
 	if err := Write(&b, s); err != nil {
 		t.Fatal(err)
@@ -34,24 +36,24 @@ func encoded(t interface{ Fatal(...any) }, s *Snapshot) []byte {
 
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := anySnapshot(t)
+		want := wpptest.Any(t)
 		got, err := Read(bytes.NewReader(encoded(t, want)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := difference(want, got); d != "" {
+		if d := wpptest.Difference(want, got); d != "" {
 			t.Fatal(d)
 		}
 	})
 }
 
 func TestRoundTripOfNothing(t *testing.T) {
-	want := &Snapshot{}
+	want := &wpp.Snapshot{}
 	got, err := Read(bytes.NewReader(encoded(t, want)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := difference(want, got); d != "" {
+	if d := wpptest.Difference(want, got); d != "" {
 		t.Fatal(d)
 	}
 }
@@ -59,21 +61,21 @@ func TestRoundTripOfNothing(t *testing.T) {
 // A grammar whose rules are not numbered in the order of their first use comes back with such
 // numbers.
 func TestRoundTripRenumbersRules(t *testing.T) {
-	s := smallSnapshot()
-	s.Threads[0].Grammar = grammarOfBodies(t, [][]uint32{{0, RuleSymbol(2), RuleSymbol(2)}, {1, 2}, {RuleSymbol(1), 3, RuleSymbol(1)}})
+	s := wpptest.Small()
+	s.Threads[0].Grammar = grammarOfBodies(t, [][]uint32{{0, wpp.RuleSymbol(2), wpp.RuleSymbol(2)}, {1, 2}, {wpp.RuleSymbol(1), 3, wpp.RuleSymbol(1)}})
 	got, err := Read(bytes.NewReader(encoded(t, s)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Threads[0].Grammar = grammarOfBodies(t, [][]uint32{{0, RuleSymbol(1), RuleSymbol(1)}, {RuleSymbol(2), 3, RuleSymbol(2)}, {1, 2}})
-	if d := difference(s, got); d != "" {
+	s.Threads[0].Grammar = grammarOfBodies(t, [][]uint32{{0, wpp.RuleSymbol(1), wpp.RuleSymbol(1)}, {wpp.RuleSymbol(2), 3, wpp.RuleSymbol(2)}, {1, 2}})
+	if d := wpptest.Difference(s, got); d != "" {
 		t.Fatal(d)
 	}
 }
 
-func grammarOfBodies(t *testing.T, bodies [][]uint32) *Grammar {
+func grammarOfBodies(t *testing.T, bodies [][]uint32) *wpp.Grammar {
 	t.Helper()
-	g, err := NewGrammar(bodies)
+	g, err := wpp.NewGrammar(bodies)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,19 +86,31 @@ func grammarOfBodies(t *testing.T, bodies [][]uint32) *Grammar {
 // writes the newest only.
 func TestReadsAllVersions(t *testing.T) {
 	if *update {
-		if err := os.WriteFile(versionFile(version), encoded(t, smallSnapshot()), 0o644); err != nil {
+		if err := os.WriteFile(versionFile(version), encoded(t, wpptest.Small()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for v := 1; v <= version; v++ {
-		got, err := ReadFile(versionFile(v))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := difference(smallSnapshot(), got); d != "" {
+		got := readFile(t, versionFile(v))
+		if d := wpptest.Difference(wpptest.Small(), got); d != "" {
 			t.Errorf("version %d: %s", v, d)
 		}
 	}
+}
+
+// readFile reads a snapshot from a file.
+func readFile(t *testing.T, path string) *wpp.Snapshot {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := Read(f)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return s
 }
 
 func versionFile(v int) string { return filepath.Join("testdata", fmt.Sprintf("version%d.wpp", v)) }
@@ -105,7 +119,7 @@ func versionFile(v int) string { return filepath.Join("testdata", fmt.Sprintf("v
 func TestReadBoundsSymbols(t *testing.T) {
 	const n = 10_000
 	repeated := slices.Repeat([]uint32{0}, n)
-	s := &Snapshot{Symbols: smallSnapshot().Symbols[1:2], Threads: []Thread{{Grammar: grammarOfBodies(t, [][]uint32{repeated})}, {Grammar: grammarOf()}}}
+	s := &wpp.Snapshot{Symbols: wpptest.Small().Symbols[1:2], Threads: []wpp.Thread{{Grammar: grammarOfBodies(t, [][]uint32{repeated})}, {Grammar: wpptest.GrammarOf()}}}
 	file := encoded(t, s)
 	for _, c := range []struct {
 		limit int
@@ -129,7 +143,7 @@ func checkOneLine(t *testing.T, err error) {
 }
 
 func TestEveryTruncation(t *testing.T) {
-	whole := encoded(t, smallSnapshot())
+	whole := encoded(t, wpptest.Small())
 	for n := range whole {
 		_, err := Read(bytes.NewReader(whole[:n]))
 		if err == nil {
@@ -143,7 +157,7 @@ func TestEveryTruncation(t *testing.T) {
 }
 
 func TestEveryBitFlip(t *testing.T) {
-	whole := encoded(t, smallSnapshot())
+	whole := encoded(t, wpptest.Small())
 	for bit := range 8 * len(whole) {
 		b := slices.Clone(whole)
 		b[bit/8] ^= 1 << (bit % 8)
@@ -156,18 +170,18 @@ func TestEveryBitFlip(t *testing.T) {
 }
 
 func TestSmallReads(t *testing.T) {
-	got, err := Read(iotest.OneByteReader(bytes.NewReader(encoded(t, smallSnapshot()))))
+	got, err := Read(iotest.OneByteReader(bytes.NewReader(encoded(t, wpptest.Small()))))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := difference(smallSnapshot(), got); d != "" {
+	if d := wpptest.Difference(wpptest.Small(), got); d != "" {
 		t.Fatal(d)
 	}
 }
 
 func TestReadFails(t *testing.T) {
 	broken := errors.New("input/output error")
-	whole := encoded(t, smallSnapshot())
+	whole := encoded(t, wpptest.Small())
 	for n := range whole {
 		r := io.MultiReader(bytes.NewReader(whole[:n]), iotest.ErrReader(broken))
 		if _, err := Read(r); !errors.Is(err, broken) {
@@ -180,19 +194,19 @@ func TestWriteFails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long, and runs no goroutines")
 	}
-	whole := encoded(t, smallSnapshot())
+	whole := encoded(t, wpptest.Small())
 	for n := range whole {
-		if err := Write(&fullDisk{left: n}, smallSnapshot()); !errors.Is(err, errFullDisk) {
+		if err := Write(&fullDisk{left: n}, wpptest.Small()); !errors.Is(err, errFullDisk) {
 			t.Fatalf("after %d bytes: %v", n, err)
 		}
 	}
-	if err := Write(&fullDisk{left: len(whole)}, smallSnapshot()); err != nil {
+	if err := Write(&fullDisk{left: len(whole)}, wpptest.Small()); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestWriteRefuses(t *testing.T) {
-	s := smallSnapshot()
+	s := wpptest.Small()
 	s.Threads[0].Grammar = nil
 	var b bytes.Buffer
 	if err := Write(&b, s); err == nil || b.Len() > 0 {
@@ -254,7 +268,7 @@ func frame(version uint32, sections ...section) []byte {
 
 // smallSections are the messages of smallSnapshot, in the order of the file, without the end.
 func smallSections() []section {
-	s := smallSnapshot()
+	s := wpptest.Small()
 	return []section{
 		packed(figuresSection, encodeFigures(&s.Figures)),
 		packed(programSection, encodeProgram(s)),
@@ -341,13 +355,13 @@ func coded(coded []byte) section { return packed(threadSection, &ThreadSection{G
 func tree(tree ...uint32) section { return packed(threadSection, &ThreadSection{Tree: tree}) }
 
 func oneSymbol(change func(*SymbolSection)) *SymbolSection {
-	m := encodeSymbols([]Symbol{{}})
+	m := encodeSymbols([]wpp.Symbol{{}})
 	change(m)
 	return m
 }
 
 func oneRoutine(change func(*ProgramSection)) *ProgramSection {
-	m := encodeProgram(&Snapshot{Routines: []Routine{{}}})
+	m := encodeProgram(&wpp.Snapshot{Routines: []wpp.Routine{{}}})
 	change(m)
 	return m
 }
@@ -380,7 +394,7 @@ func TestReadAllocatesWhatIsThere(t *testing.T) {
 
 func ExampleRead() {
 	var file bytes.Buffer
-	if err := Write(&file, smallSnapshot()); err != nil {
+	if err := Write(&file, wpptest.Small()); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -405,18 +419,18 @@ const fuzzMaxRaw = 1 << 20
 
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(nil), false)
-	f.Add(encoded(f, smallSnapshot()), false)
-	f.Add(encoded(f, inlinedSnapshot()), false)
+	f.Add(encoded(f, wpptest.Small()), false)
+	f.Add(encoded(f, wpptest.Inlined()), false)
 	f.Add(frame(9, end), false)
-	for _, s := range append(smallSections(), tree(3, 1, 2, 0, 2, 3, 4), packed(programSection, encodeProgram(inlinedSnapshot()))) {
+	for _, s := range append(smallSections(), tree(3, 1, 2, 0, 2, 3, 4), packed(programSection, encodeProgram(wpptest.Inlined()))) {
 		raw, err := decompress(s.stored, uint32(s.raw))
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(append([]byte{byte(s.kind)}, raw...), true)
 	}
-	for _, g := range []*Grammar{grammarOf(1, 2, 1, 2), grammarOf(slices.Repeat([]uint32{0, 1}, 100)...)} {
-		about, coded, err := NewSegment(g).coded()
+	for _, g := range []*wpp.Grammar{wpptest.GrammarOf(1, 2, 1, 2), wpptest.GrammarOf(slices.Repeat([]uint32{0, 1}, 100)...)} {
+		about, coded, err := codedSegment(wpp.NewSegment(g))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -440,7 +454,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("what was read cannot be written and read: %v", err)
 		}
 		inSegment := message && len(b) > 0 && b[0] == byte(segmentSection) // whose rules may have any numbers
-		if d := difference(s, again); d != "" && !inSegment {
+		if d := wpptest.Difference(s, again); d != "" && !inSegment {
 			t.Fatal(d)
 		}
 		for sym := range s.Symbols {
@@ -471,7 +485,7 @@ func fuzzFrame(b []byte) []byte {
 }
 
 func BenchmarkReadSmall(b *testing.B) {
-	file := encoded(b, smallSnapshot())
+	file := encoded(b, wpptest.Small())
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Read(bytes.NewReader(file)); err != nil {
@@ -481,7 +495,7 @@ func BenchmarkReadSmall(b *testing.B) {
 }
 
 func BenchmarkWriteSmall(b *testing.B) {
-	s := smallSnapshot()
+	s := wpptest.Small()
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := Write(io.Discard, s); err != nil {

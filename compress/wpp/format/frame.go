@@ -1,4 +1,4 @@
-package wpp
+package format
 
 import (
 	"bytes"
@@ -204,7 +204,8 @@ func (e versionError) Error() string {
 	return fmt.Sprintf("has version %d; this wpptrace reads versions 1 to %d: use a newer wpptrace", uint32(e), version)
 }
 
-var errNoSnapshot = errors.New("is no wpptrace snapshot")
+// ErrNoSnapshot says that a file is something else.
+var ErrNoSnapshot = errors.New("is no wpptrace snapshot")
 
 func newFrameReader(r io.Reader, maxRaw int) (*frameReader, error) {
 	header := make([]byte, headerSize)
@@ -213,7 +214,7 @@ func newFrameReader(r io.Reader, maxRaw int) (*frameReader, error) {
 	case err != nil && !isEOF(err):
 		return nil, err
 	case n == 0 || !bytes.HasPrefix(header[:n], []byte(magic)[:min(n, len(magic))]):
-		return nil, errNoSnapshot
+		return nil, ErrNoSnapshot
 	case n < headerSize:
 		return nil, fmt.Errorf("%w in its header", ErrTruncated)
 	case checksum(header[:12]) != binary.LittleEndian.Uint32(header[12:]):
@@ -342,7 +343,7 @@ func cutOff(name string, n int64, stored uint32) error {
 
 // segment reads the beginning of the segment behind a header, or all where the file can only be
 // read once.
-func (r *frameReader) segment(h sectionHeader, name string) (*Segment, error) {
+func (r *frameReader) segment(h sectionHeader, name string) (*storedSegment, error) {
 	file, isFile := r.r.(interface {
 		io.ReaderAt
 		io.Seeker
@@ -352,7 +353,7 @@ func (r *frameReader) segment(h sectionHeader, name string) (*Segment, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newFileSegment(bytes.NewReader(stored), 0, h, stored)
+		return newStoredSegment(bytes.NewReader(stored), 0, h, stored)
 	}
 	at, err := file.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -372,7 +373,7 @@ func (r *frameReader) segment(h sectionHeader, name string) (*Segment, error) {
 	if _, err := file.Seek(at+int64(h.stored), io.SeekStart); err != nil {
 		return nil, err
 	}
-	s, err := newFileSegment(file, at, h, begin)
+	s, err := newStoredSegment(file, at, h, begin)
 	if err != nil {
 		return nil, garbledError{damaged("section %s: %w", name, err)} // its checksum is that of all of it, which is not read yet
 	}

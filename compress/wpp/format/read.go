@@ -1,91 +1,62 @@
-package wpp
+package format
 
 import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"slices"
+
+	"wpptrace/compress/wpp"
 )
 
 // Read reads a snapshot. It trusts nothing that it reads: a file that is truncated, damaged or made
 // to harm gives an error of one line that names the section, and costs memory and time in
 // proportion to what it decompresses to, at most 1 GiB of sections and of grammars, at 16 bytes a
-// symbol. Large segments stay where they are until they are needed: see Grammar.
+// symbol. Large segments stay where they are until they are needed, if r is a file: see wpp.Grammar.
 //
 // Of a file that is cut off, or whose end was never written, it returns, with an error that is
 // ErrTruncated, a snapshot of the threads and segments that are whole, if there are any.
-func Read(r io.Reader) (*Snapshot, error) {
+func Read(r io.Reader) (*wpp.Snapshot, error) {
 	s, err := read(r, maxRaw)
 	if err != nil {
-		return s, fmt.Errorf("snapshot %w", err)
+		return s, &Error{err}
 	}
 	return s, nil
 }
 
-// ReadFile reads a snapshot from a file, as Read does; its errors name the file and say what to do.
-// The file stays open as long as segments of it may be needed.
-func ReadFile(path string) (*Snapshot, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fileError(path, err)
-	}
-	s, err := read(f, maxRaw)
-	if s == nil || !s.InSegments() {
-		f.Close()
-	}
-	if err != nil {
-		return s, fileError(path, err)
-	}
-	return s, nil
-}
+// An Error is one of reading a file. Its text is "snapshot", then that of Err.
+type Error struct{ Err error }
 
-// InSegments reports whether the grammar of a thread is in segments, as that of a large snapshot is:
-// they are read from the file when they are asked for.
-func (s *Snapshot) InSegments() bool {
-	return slices.ContainsFunc(s.Threads, func(t Thread) bool { return t.Grammar.segments != nil })
-}
+func (e *Error) Error() string { return "snapshot " + e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
 
-func fileError(path string, err error) error {
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("read snapshot: %w: only its owner may read it: use sudo, or give it away with chown", err)
-	case errors.As(err, new(*fs.PathError)):
-		return fmt.Errorf("read snapshot: %w: name a file that wpptrace has recorded", err)
-	case errors.Is(err, errNoSnapshot):
-		return fmt.Errorf("snapshot %s %w: name a file that wpptrace has recorded", path, err)
-	case errors.As(err, new(versionError)):
-		return fmt.Errorf("snapshot %s %w", path, err)
-	case errors.As(err, new(*salvageError)):
-		return fmt.Errorf("snapshot %s %w", path, err)
-	}
-	return fmt.Errorf("snapshot %s %w: copy it again from where it was recorded, or record anew", path, err)
+// SaysRemedy reports whether the text of the error says what to do.
+func (e *Error) SaysRemedy() bool {
+	return errors.As(e.Err, new(versionError)) || errors.As(e.Err, new(*salvageError))
 }
 
 // read's errors complete the sentence that begins with "snapshot" and its name.
-func read(r io.Reader, maxRaw int) (*Snapshot, error) {
+func read(r io.Reader, maxRaw int) (*wpp.Snapshot, error) {
 	frame, err := newFrameReader(r, maxRaw)
 	if err != nil {
 		return nil, err
 	}
-	f := &fileReader{frameReader: frame, s: &Snapshot{}, atOnce: atOnce}
+	f := &fileReader{frame: frame, s: &wpp.Snapshot{}, atOnce: atOnce}
 	return f.readAll()
 }
 
 // A fileReader reads the sections of a snapshot.
 type fileReader struct {
-	*frameReader
-	s        *Snapshot
+	frame    *frameReader
+	s        *wpp.Snapshot
 	has      [threadSection]bool // by kind: figures, program, symbols
-	all      []*Segment
-	segments []*Segment // nil where it is a thread's
-	atOnce   uint64     // see atOnce
+	all      []*storedSegment
+	segments []*storedSegment // nil where it is a thread's
+	atOnce   uint64           // see atOnce
 }
 
-func (f *fileReader) readAll() (*Snapshot, error) {
+func (f *fileReader) readAll() (*wpp.Snapshot, error) {
 	err := f.sections()
-	if errors.As(err, new(garbledError)) && !f.isFinished() {
+	if errors.As(err, new(garbledError)) && !f.frame.isFinished() {
 		err = fmt.Errorf("%w, and %w", ErrTruncated, err)
 	}
 	if errors.Is(err, ErrTruncated) {
@@ -100,14 +71,14 @@ func (f *fileReader) readAll() (*Snapshot, error) {
 func (f *fileReader) sections() error {
 	for {
 		name := f.expected()
-		h, err := f.next(name)
+		h, err := f.frame.next(name)
 		switch {
 		case err != nil:
 			return err
 		case !f.fits(h.kind):
 			return damaged("section %v stands where %s should", h.kind, name)
 		case h.kind == endSection:
-			return f.end(h)
+			return f.frame.end(h)
 		case h.kind != threadSection:
 			name = h.kind.String()
 		}
@@ -133,7 +104,7 @@ func (f *fileReader) fits(kind sectionKind) bool {
 	}
 	switch kind {
 	case figuresSection, programSection, symbolSection, segmentSection:
-		return f.version >= withSegments && len(f.s.Threads) == 0
+		return f.frame.version >= withSegments && len(f.s.Threads) == 0
 	}
 	return kind == threadSection || kind == endSection
 }
@@ -143,16 +114,16 @@ func (f *fileReader) read(h sectionHeader, name string) error {
 	switch h.kind {
 	case figuresSection:
 		var m FiguresSection
-		if err := f.message(h, name, &m); err != nil {
+		if err := f.frame.message(h, name, &m); err != nil {
 			return err
 		}
 		f.s.Figures = decodeFigures(&m)
 	case programSection:
 		var m ProgramSection
-		if err := f.message(h, name, &m); err != nil {
+		if err := f.frame.message(h, name, &m); err != nil {
 			return err
 		}
-		if err := f.rows.program(&m); err != nil {
+		if err := f.frame.rows.program(&m); err != nil {
 			return damaged("section program: %w", err)
 		}
 		if err := decodeProgram(f.s, &m); err != nil {
@@ -160,10 +131,10 @@ func (f *fileReader) read(h sectionHeader, name string) error {
 		}
 	case symbolSection:
 		var m SymbolSection
-		if err := f.message(h, name, &m); err != nil {
+		if err := f.frame.message(h, name, &m); err != nil {
 			return err
 		}
-		if err := f.rows.symbols(len(m.Kind)); err != nil {
+		if err := f.frame.rows.symbols(len(m.Kind)); err != nil {
 			return damaged("section symbols: %w", err)
 		}
 		symbols, err := decodeSymbols(&m)
@@ -172,7 +143,7 @@ func (f *fileReader) read(h sectionHeader, name string) error {
 		}
 		f.s.Symbols = append(f.s.Symbols, symbols...)
 	case segmentSection:
-		segment, err := f.segment(h, fmt.Sprintf("segment %d", len(f.all)))
+		segment, err := f.frame.segment(h, fmt.Sprintf("segment %d", len(f.all)))
 		if err != nil {
 			return err
 		}
@@ -180,7 +151,7 @@ func (f *fileReader) read(h sectionHeader, name string) error {
 		return nil
 	case threadSection:
 		var m ThreadSection
-		if err := f.message(h, name, &m); err != nil {
+		if err := f.frame.message(h, name, &m); err != nil {
 			return err
 		}
 		t, err := f.thread(&m)
@@ -199,7 +170,7 @@ func (f *fileReader) read(h sectionHeader, name string) error {
 const atOnce = 1 << 22
 
 // snapshot returns what has been read.
-func (f *fileReader) snapshot() (*Snapshot, error) {
+func (f *fileReader) snapshot() (*wpp.Snapshot, error) {
 	symbols := uint64(0)
 	for _, x := range f.all {
 		x.terminals = len(f.s.Symbols)
@@ -210,11 +181,11 @@ func (f *fileReader) snapshot() (*Snapshot, error) {
 	}
 	for i := range f.s.Threads {
 		t := &f.s.Threads[i]
-		if t.Grammar.segments == nil || symbols > f.atOnce {
+		if t.Grammar.NumSegments() == 0 || symbols > f.atOnce {
 			continue
 		}
-		joined, err := t.Grammar.together()
-		var load *LoadError
+		joined, err := t.Grammar.InMemory()
+		var load *wpp.LoadError
 		if errors.As(err, &load) {
 			return nil, load.Err
 		}

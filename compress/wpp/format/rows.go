@@ -1,4 +1,4 @@
-package wpp
+package format
 
 import "fmt"
 

@@ -1,4 +1,4 @@
-package wpp
+package format
 
 import (
 	"bytes"
@@ -6,24 +6,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/wpptest"
 )
 
 // A program that is written anew with each segment counts once against the limit of a file.
 func TestTablesThatAreReplacedCountOnce(t *testing.T) {
 	var out bytes.Buffer
-	f, err := newFileWriter(&out)
+	f, err := NewWriter(&out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.left = 1 << 20
-	s := &Snapshot{Images: []Image{{Name: "x"}}, Routines: []Routine{{Name: strings.Repeat("f", 300_000), Paths: 1}}}
+	f.frame.left = 1 << 20
+	s := &wpp.Snapshot{Images: []wpp.Image{{Name: "x"}}, Routines: []wpp.Routine{{Name: strings.Repeat("f", 300_000), Paths: 1}}}
 	for n := range uint64(10) {
 		s.Routines[0].Entry = n // so that it differs from the one before
-		if err := f.tables(s); err != nil {
+		if err := f.Tables(s); err != nil {
 			t.Fatalf("after %d: %v", n, err)
 		}
 	}
-	if err := f.finish(s); err != nil {
+	if err := f.Finish(s); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := read(&out, 1<<20); err != nil || got.Routines[0].Entry != 9 {
@@ -73,12 +76,12 @@ func TestLargeTablesAreRefused(t *testing.T) {
 
 // What a segment declares is believed when it has been read: a rule takes memory in whoever asks.
 func TestSegmentsThatDeclareTooManyRules(t *testing.T) {
-	g := grammarOf(slices.Repeat([]uint32{0, 1, 0, 0, 1, 1, 0}, 50)...)
+	g := wpptest.GrammarOf(slices.Repeat([]uint32{0, 1, 0, 0, 1, 1, 0}, 50)...)
 	about := &SegmentSection{Rules: 1 << 25, Symbols: 1 << 25, Length: 1 << 40}
-	s := &Segment{about: about, file: bytes.NewReader(nil)}
-	joined := Join([]*Segment{NewSegment(g), s})
+	s := &storedSegment{about: about, file: bytes.NewReader(nil)}
+	joined := wpp.Join([]*wpp.Segment{wpp.NewSegment(g), s.segment()})
 	defer func() {
-		var load *LoadError
+		var load *wpp.LoadError
 		if err, _ := recover().(error); !errors.As(err, &load) {
 			t.Error(err)
 		}

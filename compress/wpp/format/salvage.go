@@ -1,8 +1,10 @@
-package wpp
+package format
 
 import (
 	"fmt"
+	"math"
 
+	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
 )
 
@@ -26,8 +28,8 @@ func (e *salvageError) Unwrap() error { return e.err }
 
 // salvaged returns a snapshot of the threads that are whole, and of the whole segments of the
 // others; none, with the error alone, where there are none.
-func (f *fileReader) salvaged(err error) (*Snapshot, error) {
-	left := make(map[uint32][]*Segment) // by thread
+func (f *fileReader) salvaged(err error) (*wpp.Snapshot, error) {
+	left := make(map[uint32][]*storedSegment) // by thread
 	var threads []uint32
 	whole := 0
 	for _, x := range f.segments {
@@ -36,7 +38,7 @@ func (f *fileReader) salvaged(err error) (*Snapshot, error) {
 			continue
 		}
 		x.terminals = len(f.s.Symbols)
-		if _, loadErr := x.load(); loadErr != nil {
+		if _, loadErr := x.Load(); loadErr != nil {
 			break // a system that went down has written the end of a file before the middle
 		}
 		n := x.about.Thread
@@ -47,9 +49,13 @@ func (f *fileReader) salvaged(err error) (*Snapshot, error) {
 		whole++
 	}
 	for _, n := range threads {
-		list := left[n]
-		if checkJoin(list) == nil {
-			f.s.Threads = append(f.s.Threads, Thread{TID: int(list[0].about.Tid), Name: string(list[0].about.Name), Grammar: Join(list)})
+		var list []*wpp.Segment
+		for _, x := range left[n] {
+			list = append(list, x.segment())
+		}
+		if about := left[n][0].about; wpp.CheckJoin(list) == nil {
+			t := wpp.Thread{TID: int(about.Tid), Name: string(about.Name), Grammar: wpp.Join(list)}
+			f.s.Threads = append(f.s.Threads, t)
 		}
 	}
 	if len(f.s.Threads) == 0 {
@@ -61,7 +67,8 @@ func (f *fileReader) salvaged(err error) (*Snapshot, error) {
 	}
 	e := &salvageError{err: err, threads: len(s.Threads), segments: whole}
 	for i := range s.Threads {
-		e.symbols = addSaturating(e.symbols, s.Threads[i].Grammar.Length(0))
+		n := s.Threads[i].Grammar.Length(0)
+		e.symbols += min(n, math.MaxUint64-e.symbols)
 	}
 	return s, e
 }

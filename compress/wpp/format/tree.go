@@ -1,8 +1,10 @@
-package wpp
+package format
 
 import (
 	"errors"
 	"fmt"
+
+	"wpptrace/compress/wpp"
 )
 
 // newRule stands for a rule at its first use.
@@ -83,12 +85,12 @@ func (d *treeDecoder) symbol(to *uint32) error {
 	case v&1 == 0:
 		*to = v >> 1
 	case v == newRule:
-		*to = RuleSymbol(next)
+		*to = wpp.RuleSymbol(next)
 		return d.begin()
 	case int64(v>>1) >= int64(next):
 		return fmt.Errorf("refers back by %d rules of %d", v>>1, next)
 	default:
-		*to = RuleSymbol(next - int(v>>1))
+		*to = wpp.RuleSymbol(next - int(v>>1))
 	}
 	return nil
 }

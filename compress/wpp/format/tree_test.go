@@ -1,8 +1,10 @@
-package wpp
+package format
 
 import (
 	"slices"
 	"testing"
+
+	"wpptrace/compress/wpp/wpptest"
 )
 
 func TestDecodeTree(t *testing.T) {
@@ -16,7 +18,7 @@ func TestDecodeTree(t *testing.T) {
 		{[]uint32{3, 1, 2, 1, 2, 2 * 'a', 2 * 'b', 3, 5, 2 * 'c'}, []string{"S AAc", "A BB", "B ab"}},
 	} {
 		got, err := decodeTree(c.tree, 10)
-		if err != nil || !slices.EqualFunc(got, bodiesOf(c.want), slices.Equal) {
+		if err != nil || !slices.EqualFunc(got, wpptest.Bodies(c.want), slices.Equal) {
 			t.Errorf("%v: %v, %v, want %q", c.tree, got, err, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-// The sections of a .wpp snapshot, versions 1 to 4. The frame around them is described in frame.go.
+// The sections of a .wpp snapshot, versions 1 to 5. The frame around them is described in frame.go.
 //
 // What there may be much of is kept in columns: one list for each field, in the order of the rows, since a column of like numbers
 // compresses better than rows, and a reader can check all lengths before it makes a row. Text is bytes, not string: the names
@@ -10,7 +10,7 @@
 // 	protoc        v3.21.12
 // source: wpp.proto
 
-package wpp
+package format
 
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
@@ -1043,7 +1043,7 @@ const file_wpp_proto_rawDesc = "" +
 	"\x06Coding\x12\t\n" +
 	"\x05EARLY\x10\x00\x12\t\n" +
 	"\x05PLAIN\x10\x01\x12\t\n" +
-	"\x05MIXED\x10\x02B\x17Z\x15wpptrace/compress/wppb\x06proto3"
+	"\x05MIXED\x10\x02B\x1eZ\x1cwpptrace/compress/wpp/formatb\x06proto3"
 
 var (
 	file_wpp_proto_rawDescOnce sync.Once

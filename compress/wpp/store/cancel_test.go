@@ -1,4 +1,4 @@
-package wpp
+package store
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"wpptrace/compress/wpp"
 )
 
 // A write that is given up leaves the file that was there, and nothing else.
@@ -17,7 +19,7 @@ func TestWriteFileContextCancelled(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := WriteFileContext(ctx, path, &Snapshot{}); !errors.Is(err, context.Canceled) {
+	if err := WriteFileContext(ctx, path, &wpp.Snapshot{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -27,7 +29,7 @@ func TestWriteFileContextCancelled(t *testing.T) {
 	if b, err := os.ReadFile(path); string(b) != "before" || err != nil {
 		t.Errorf("the file holds %q, %v", b, err)
 	}
-	if err := WriteFileContext(t.Context(), path, &Snapshot{}); err != nil {
+	if err := WriteFileContext(t.Context(), path, &wpp.Snapshot{}); err != nil {
 		t.Errorf("not cancelled: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package wpp
+package store
 
 import (
 	"bufio"
@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/format"
 )
 
 // A Draft is a snapshot file in the making. While what it will hold is being recorded, it takes
@@ -22,7 +25,7 @@ type Draft struct {
 	over  bool            // nothing is taken any more
 	file  file            // nil: there is none
 	out   *bufio.Writer
-	w     *fileWriter
+	w     *format.Writer
 }
 
 // NewDraft returns a draft of a snapshot at path, of which there is nothing yet in the directory.
@@ -65,7 +68,7 @@ func (d *Draft) open() (err error) {
 		return err
 	}
 	d.out = bufio.NewWriterSize(draftWriter{d}, 1<<16)
-	d.w, err = newFileWriter(d.out)
+	d.w, err = format.NewWriter(d.out)
 	return err
 }
 
@@ -74,7 +77,7 @@ func (d *Draft) open() (err error) {
 // only those that were not handed to Spill before. thread is a number below 2^31 that is the
 // thread's alone. What was written is on the disk then. After an error the draft takes nothing any
 // more, and its file stays as far as it goes.
-func (d *Draft) Spill(tables *Snapshot, thread int, t Thread) (*Segment, error) {
+func (d *Draft) Spill(tables *wpp.Snapshot, thread int, t wpp.Thread) (*wpp.Segment, error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	s, err := d.spill(tables, thread, t)
@@ -84,20 +87,18 @@ func (d *Draft) Spill(tables *Snapshot, thread int, t Thread) (*Segment, error) 
 	return s, nil
 }
 
-func (d *Draft) spill(tables *Snapshot, thread int, t Thread) (*Segment, error) {
+func (d *Draft) spill(tables *wpp.Snapshot, thread int, t wpp.Thread) (*wpp.Segment, error) {
 	if err := d.open(); err != nil {
 		return nil, err
 	}
-	if err := d.w.tables(tables); err != nil {
+	if err := d.w.Tables(tables); err != nil {
 		return nil, err
 	}
-	s, err := d.w.code(NewSegment(t.Grammar), uint32(thread), t.TID, t.Name)
+	s, err := d.w.Segment(thread, t, d.file)
 	if err != nil {
 		return nil, err
 	}
-	s.file = d.file
-	first := len(d.w.segments) == 0
-	d.w.segments[s] = uint32(len(d.w.segments))
+	first := d.w.Segments() == 1
 	if err := d.out.Flush(); err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func (d *Draft) Fail(reason error) error {
 // fail says where what has been recorded is.
 func (d *Draft) fail(err error) error {
 	d.over = true
-	if d.file == nil || d.w == nil || len(d.w.segments) == 0 {
+	if d.file == nil || d.w == nil || d.w.Segments() == 0 {
 		return also(fmt.Errorf("write snapshot %s: %w", d.path, err), d.discard())
 	}
 	return fmt.Errorf("write snapshot %s: %w", d.path, &KeptError{err, d.file.Name()})
@@ -140,7 +141,7 @@ func (e *KeptError) Unwrap() error { return e.Err }
 // the file in its place. See WriteFile. It gives up, with the context's error, when the context is
 // done before. Segments stay readable. The draft takes nothing any more. After any other error a
 // file that Spill has written to stays, and the error is a KeptError.
-func (d *Draft) Finish(ctx context.Context, s *Snapshot) error {
+func (d *Draft) Finish(ctx context.Context, s *wpp.Snapshot) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.ctx = ctx
@@ -151,7 +152,7 @@ func (d *Draft) Finish(ctx context.Context, s *Snapshot) error {
 	return nil
 }
 
-func (d *Draft) finish(s *Snapshot) error {
+func (d *Draft) finish(s *wpp.Snapshot) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (d *Draft) finish(s *Snapshot) error {
 	if d.file == nil {
 		return err
 	}
-	name, spilled := d.file.Name(), d.w != nil && len(d.w.segments) > 0
+	name, spilled := d.file.Name(), d.w != nil && d.w.Segments() > 0
 	if err == nil {
 		err = d.complete(s)
 	}
@@ -183,8 +184,8 @@ func (d *Draft) finish(s *Snapshot) error {
 }
 
 // complete writes what is not written yet.
-func (d *Draft) complete(s *Snapshot) error {
-	if err := d.w.finish(s); err != nil {
+func (d *Draft) complete(s *wpp.Snapshot) error {
+	if err := d.w.Finish(s); err != nil {
 		return err
 	}
 	if err := d.out.Flush(); err != nil {

@@ -1,4 +1,4 @@
-package wpp
+package store
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"wpptrace/compress/wpp"
 )
 
 // oldSuffix is appended to the name of a snapshot that another one replaces.
@@ -23,13 +25,13 @@ func Old(path string) string { return path + oldSuffix }
 // temporary file is gone; if only syncing the directory failed, the new file may be in place, the
 // one before at path.old. Only a regular file or a symbolic link is replaced, and a link is not
 // followed.
-func WriteFile(path string, s *Snapshot) error {
+func WriteFile(path string, s *wpp.Snapshot) error {
 	return WriteFileContext(context.Background(), path, s)
 }
 
 // WriteFileContext is WriteFile, but that it gives up, with the context's error, when the context
 // is done before all is written.
-func WriteFileContext(ctx context.Context, path string, s *Snapshot) error {
+func WriteFileContext(ctx context.Context, path string, s *wpp.Snapshot) error {
 	return NewDraft(path).Finish(ctx, s)
 }
 

@@ -1,9 +1,11 @@
-package wpp
+package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -13,13 +15,26 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/format"
+	"wpptrace/compress/wpp/wpptest"
 )
 
 // numbered returns a snapshot that is told from others by its process number.
-func numbered(pid int) *Snapshot {
-	s := smallSnapshot()
+func numbered(pid int) *wpp.Snapshot {
+	s := wpptest.Small()
 	s.Figures.PID = pid
 	return s
+}
+
+func encoded(t *testing.T, s *wpp.Snapshot) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := format.Write(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func pidOf(t *testing.T, path string) int {
@@ -123,7 +138,7 @@ func TestWriteFileRefuses(t *testing.T) {
 		filepath.Join(dir, "missing", "x.wpp"):   "no such file or directory",
 		filepath.Join(dir, "x.wpp", "") + "\x00": "invalid argument",
 	} {
-		err := WriteFile(path, smallSnapshot())
+		err := WriteFile(path, wpptest.Small())
 		if err == nil || !strings.HasPrefix(err.Error(), "write snapshot "+path+": ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", path, err, want)
 		}
@@ -227,7 +242,7 @@ func (w *failingFile) Close() error {
 }
 
 // large is a snapshot that takes several writes.
-func large(pid int) *Snapshot {
+func large(pid int) *wpp.Snapshot {
 	s := numbered(pid)
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -329,16 +344,18 @@ func TestReadFileNamesTheFileAndTheRemedy(t *testing.T) {
 		}
 		return path
 	}
-	whole := encoded(t, smallSnapshot())
+	whole := encoded(t, wpptest.Small())
+	newer := binary.LittleEndian.AppendUint32(slices.Clone(whole[:8]), 9)
+	newer = binary.LittleEndian.AppendUint32(newer, crc32.Checksum(newer, crc32.MakeTable(crc32.Castagnoli)))
 	const again = ": copy it again from where it was recorded, or record anew"
 	const salvaged = ": read was what is whole, 11 paths and marks of 1 thread: what ran after them is missing; copy it again from where it was recorded, if it is whole there"
 	for path, want := range map[string][2]string{
-		write("short.wpp", whole[:len(whole)-30]): {"snapshot %s is truncated in section thread 1: ", salvaged},
-		write("bad.wpp", frame(1, end)):           {"snapshot %s is damaged: section end stands where figures should", again},
-		write("new.wpp", frame(9, end)):           {"snapshot %s has version 9; this wpptrace reads versions 1 to 5", ": use a newer wpptrace"},
-		write("text.wpp", []byte("text")):         {"snapshot %s is no wpptrace snapshot", ": name a file that wpptrace has recorded"},
-		filepath.Join(dir, "none.wpp"):            {"read snapshot: open %s: ", ": name a file that wpptrace has recorded"},
-		dir:                                       {"read snapshot: read %s: ", ": name a file that wpptrace has recorded"},
+		write("short.wpp", whole[:len(whole)-30]):                          {"snapshot %s is truncated in section thread 1: ", salvaged},
+		write("bad.wpp", slices.Concat(whole[:16], whole[len(whole)-20:])): {"snapshot %s is damaged: section end stands where figures should", again},
+		write("new.wpp", newer):                                            {"snapshot %s has version 9; this wpptrace reads versions 1 to 5", ": use a newer wpptrace"},
+		write("text.wpp", []byte("text")):                                  {"snapshot %s is no wpptrace snapshot", ": name a file that wpptrace has recorded"},
+		filepath.Join(dir, "none.wpp"):                                     {"read snapshot: open %s: ", ": name a file that wpptrace has recorded"},
+		dir:                                                                {"read snapshot: read %s: ", ": name a file that wpptrace has recorded"},
 	} {
 		_, err := ReadFile(path)
 		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf(want[0], path)) || !strings.HasSuffix(err.Error(), want[1]) {
@@ -349,14 +366,14 @@ func TestReadFileNamesTheFileAndTheRemedy(t *testing.T) {
 
 func TestWriteFileEqualsWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.wpp")
-	if err := WriteFile(path, smallSnapshot()); err != nil {
+	if err := WriteFile(path, wpptest.Small()); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(b, encoded(t, smallSnapshot())) {
+	if !bytes.Equal(b, encoded(t, wpptest.Small())) {
 		t.Error("the file is not what Write writes")
 	}
 }
@@ -369,7 +386,7 @@ func ExampleWriteFile() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "demo-4711.wpp")
-	if err := WriteFile(path, smallSnapshot()); err != nil {
+	if err := WriteFile(path, wpptest.Small()); err != nil {
 		fmt.Println(err)
 		return
 	}

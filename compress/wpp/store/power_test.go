@@ -1,10 +1,9 @@
-package wpp
+package store
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"wpptrace/compress/wpp/format"
+	"wpptrace/compress/wpp/wpptest"
 )
 
 // volatileFiles is a file system in memory that forgets, when the power fails at a step, what was
@@ -164,7 +166,7 @@ func (f *volatileFiles) afterwards(each func(how string, files map[string][]byte
 }
 
 func pidIn(file []byte) int {
-	s, err := Read(bytes.NewReader(file))
+	s, err := format.Read(bytes.NewReader(file))
 	if err != nil {
 		return 0
 	}
@@ -203,7 +205,7 @@ func TestPowerFailsWhileWriting(t *testing.T) {
 // nothing that was not recorded.
 func TestPowerFailsWhileSpilling(t *testing.T) {
 	const path, temporary = "dir/x.wpp", "dir/.x.wpp.1"
-	want := repetitive()
+	want := wpptest.Repetitive()
 	for dies := 1; ; dies++ {
 		f := newVolatileFiles(path, encoded(t, numbered(1)))
 		f.dies = dies
@@ -218,13 +220,13 @@ func TestPowerFailsWhileSpilling(t *testing.T) {
 			tables.Symbols = nil
 		}
 		f.afterwards(func(how string, files map[string][]byte) {
-			got, err := Read(bytes.NewReader(files[temporary]))
+			got, err := format.Read(bytes.NewReader(files[temporary]))
 			if err == nil {
 				t.Errorf("%s: an unfinished file is read without a word", how)
 			}
 			read := uint64(0)
 			if got != nil {
-				read = beginnings(t, how, want, got)
+				read = wpptest.Beginnings(t, how, want, got)
 			}
 			if read < spilled {
 				t.Errorf("%s: %d symbols had been spilled, read are %d: %v", how, spilled, read, err)
@@ -238,33 +240,6 @@ func TestPowerFailsWhileSpilling(t *testing.T) {
 				t.Fatalf("it took %d steps", f.step)
 			}
 			return
-		}
-	}
-}
-
-// A part of a file that is zero, wherever it begins and ends, as a system that went down leaves it:
-// what is read was recorded, or there is an error.
-func TestHoles(t *testing.T) {
-	want := repetitive()
-	whole := drafted(t, want)
-	for _, size := range []int{1, 64, 512, len(whole)} {
-		for at := range whole {
-			b := slices.Clone(whole)
-			clear(b[at:min(at+size, len(b))])
-			if bytes.Equal(b, whole) {
-				continue
-			}
-			name := fmt.Sprintf("%d zero bytes at %d of %d", size, at, len(whole))
-			got, err := Read(io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b))))
-			switch {
-			case err != nil:
-				checkOneLine(t, err)
-				if got != nil {
-					beginnings(t, name, want, got)
-				}
-			default: // it is in what nobody reads
-				checkStreams(t, want, got)
-			}
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package wpp
+package compact
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"wpptrace/compress/sequitur"
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/wpptest"
 	"wpptrace/internal/testenv"
 )
 
@@ -38,7 +40,7 @@ func TestSmallerThanXz(t *testing.T) {
 		testenv.Missing(t, err)
 	}
 	const n = 1 << 18
-	for name, stream := range map[string][]uint32{"nested loops": nestedLoops(n), "loops of chance": loops(n)} {
+	for name, stream := range map[string][]uint32{"nested loops": nestedLoops(n), "loops of chance": wpptest.Loops(n)} {
 		var raw []byte
 		for _, v := range stream {
 			raw = binary.LittleEndian.AppendUint32(raw, v)
@@ -51,7 +53,7 @@ func TestSmallerThanXz(t *testing.T) {
 		}
 		g := sequitur.NewFolding() // as wpptrace does
 		g.AppendAll(stream)
-		ours := codedSize(FromSequitur(g))
+		ours := codedSize(wpp.FromSequitur(g))
 		t.Logf("%s: %d bytes, xz %d", name, ours, len(packed))
 		if ours > len(packed) {
 			t.Errorf("%s: %d bytes, more than the %d of xz", name, ours, len(packed))

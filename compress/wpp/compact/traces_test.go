@@ -1,4 +1,4 @@
-package wpp
+package compact
 
 import (
 	"encoding/binary"
@@ -9,34 +9,24 @@ import (
 
 	"wpptrace/compress/coding"
 	"wpptrace/compress/sequitur"
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/wpptest"
 )
 
 // benchmarkGrammars runs a benchmark on the grammar of each of the traces that WPP_TRACES lists
 // with colons between: files of symbols, 4 bytes each, little-endian. Where there are none, it
 // makes do with a stream of its own.
-func benchmarkGrammars(b *testing.B, bench func(b *testing.B, g *Grammar)) {
+func benchmarkGrammars(b *testing.B, bench func(b *testing.B, g *wpp.Grammar)) {
 	files := filepath.SplitList(os.Getenv("WPP_TRACES"))
 	if len(files) == 0 {
-		b.Run("loops", func(b *testing.B) { bench(b, grammarOf(loops(100_000)...)) })
+		b.Run("loops", func(b *testing.B) { bench(b, wpptest.GrammarOf(wpptest.Loops(100_000)...)) })
 	}
 	for _, path := range files {
 		b.Run(strings.TrimSuffix(filepath.Base(path), ".u32"), func(b *testing.B) { bench(b, grammarOfTrace(b, path)) })
 	}
 }
 
-// loops is a stream of loops in loops, with some chance in them.
-func loops(n int) []uint32 {
-	var s []uint32
-	for x := uint32(1); len(s) < n; x = x*1664525 + 1013904223 {
-		for range x >> 29 {
-			s = append(s, 10, 11, x>>20&3, 12, 13)
-		}
-		s = append(s, 20+x>>27)
-	}
-	return s
-}
-
-func grammarOfTrace(b *testing.B, path string) *Grammar {
+func grammarOfTrace(b *testing.B, path string) *wpp.Grammar {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		b.Fatal(err)
@@ -45,7 +35,7 @@ func grammarOfTrace(b *testing.B, path string) *Grammar {
 	for ; len(raw) >= 4; raw = raw[4:] {
 		g.Append(binary.LittleEndian.Uint32(raw))
 	}
-	return FromSequitur(g)
+	return wpp.FromSequitur(g)
 }
 
 func reportSymbols(b *testing.B, symbols uint64) {
@@ -53,10 +43,10 @@ func reportSymbols(b *testing.B, symbols uint64) {
 }
 
 func BenchmarkEncodeGrammar(b *testing.B) {
-	benchmarkGrammars(b, func(b *testing.B, g *Grammar) {
+	benchmarkGrammars(b, func(b *testing.B, g *wpp.Grammar) {
 		size := 0
 		for b.Loop() {
-			size = len(coding.Encode(g.bodies))
+			size = len(coding.Encode(g.Bodies()))
 		}
 		b.ReportMetric(float64(size), "bytes")
 		reportSymbols(b, uint64(g.BodySymbols()))
@@ -64,8 +54,8 @@ func BenchmarkEncodeGrammar(b *testing.B) {
 }
 
 func BenchmarkDecodeGrammar(b *testing.B) {
-	benchmarkGrammars(b, func(b *testing.B, g *Grammar) {
-		coded := coding.Encode(g.bodies)
+	benchmarkGrammars(b, func(b *testing.B, g *wpp.Grammar) {
+		coded := coding.Encode(g.Bodies())
 		for b.Loop() {
 			if _, err := coding.Decode(coded, 1<<40, 1<<40); err != nil {
 				b.Fatal(err)
@@ -76,11 +66,11 @@ func BenchmarkDecodeGrammar(b *testing.B) {
 }
 
 func BenchmarkCompact(b *testing.B) {
-	benchmarkGrammars(b, func(b *testing.B, g *Grammar) {
-		var c *Grammar
+	benchmarkGrammars(b, func(b *testing.B, g *wpp.Grammar) {
+		var c *wpp.Grammar
 		for b.Loop() {
 			var err error
-			if c, err = g.Compact(); err != nil {
+			if c, err = Grammar(g); err != nil {
 				b.Fatal(err)
 			}
 		}
