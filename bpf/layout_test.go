@@ -76,6 +76,7 @@ func TestLimitsAgree(t *testing.T) {
 	}{
 		{"sites of a word", usermode.MaxSites, wire.MaxSites},
 		{"sites of a plan", usermode.MaxSites, plan.MaxSites},
+		{"bits of a captured value", wire.CaseBits, plan.CaptureBits},
 		{"callers followed", usermode.ChainMax, plan.MaxSilentCallers + 1},
 		{"condition of no conditional jump", usermode.ConditionNone, plan.NoCondition},
 	} {

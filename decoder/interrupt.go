@@ -393,7 +393,7 @@ func (t *Thread) interruptAt(i int, stop *hop) {
 	f.st, f.called = f.r.at(b, 0), false
 	t.emitPrefix(f, before(t.blocks(f), k), k)
 	st := f.r.justBefore(b, k)
-	st.told = told.told
+	st.known = told.known
 	f.st, f.skip, f.held = st, k, t.here
 }
 

@@ -22,40 +22,28 @@ func kernelSite(s *plan.Site) bpf.TracerSite {
 		}
 	}
 	flag(s.First, usermode.SiteFirst)
-	for outcome, stays := range s.Stays {
+	for outcome, stays := range s.SameActivation {
 		if stays {
 			k.Stays |= 1 << outcome
 		}
 	}
 	flag(s.Slot, usermode.SiteSlot)
-	if x := s.Reading; x != nil {
-		flag(true, usermode.SiteValue)
-		k.CaseReg, k.CaseSize = uint8(x.Reg), x.Bytes()
-		if x.Minus != plan.NoRegister {
-			k.CaseIndex = uint8(x.Minus)
-		}
-	}
-	if s.Case == nil {
+	if s.Capture == nil {
 		return k
 	}
-	o := s.Case.Operand
-	flag(s.Case.Jumps == nil, usermode.SiteCase)
-	flag(s.Case.Jumps != nil, usermode.SiteValue)
-	flag(s.Case.Taken, usermode.SiteCaseTaken)
-	flag(s.Case.Target, usermode.SiteCaseTarget)
-	flag(o.Mem, usermode.SiteCaseMemory)
-	flag(o.Mem && o.RIP, usermode.SiteCaseRIP)
-	k.CaseSize = o.Size
-	if !o.Mem {
-		k.CaseReg = uint8(o.Reg)
-		return k
+	e := s.Capture.Encode()
+	flag(e.Always, usermode.SiteValue)
+	flag(!e.Always, usermode.SiteCase)
+	flag(e.Taken, usermode.SiteCaseTaken)
+	flag(e.Target, usermode.SiteCaseTarget)
+	flag(e.Memory, usermode.SiteCaseMemory)
+	flag(e.RIP, usermode.SiteCaseRIP)
+	k.CaseSize, k.CaseScale, k.CaseDisp = e.Size, e.Scale, e.Disp
+	if e.Reg != plan.NoRegister {
+		k.CaseReg = uint8(e.Reg)
 	}
-	k.CaseDisp, k.CaseScale = int32(o.Disp), o.Scale
-	if o.Base >= 0 {
-		k.CaseReg = uint8(o.Base)
-	}
-	if o.Index >= 0 {
-		k.CaseIndex = uint8(o.Index)
+	if e.Index != plan.NoRegister {
+		k.CaseIndex = uint8(e.Index)
 	}
 	return k
 }
@@ -79,19 +67,19 @@ func (s *process) hit(f *frame, site *plan.Site) {
 		taken = f.out == 0
 	}
 	regs.Flags = s.flags(site.Condition, taken)
-	switch c := site.Case; {
-	case c != nil && c.Jumps != nil && !c.Operand.Mem:
-		s.show(f, c.Operand.Reg, site, &regs)
-	case c != nil && c.Jumps != nil:
-		s.store(c.Operand, &regs, s.valueOf(f, c.Operand))
-	case c != nil:
-		s.tell(f, site, c, &regs, taken && site.Condition < usermode.ConditionNone)
-	}
-	if x := site.Reading; x != nil {
-		s.show(f, x.Reg, site, &regs)
-		if x.Minus != plan.NoRegister {
-			s.show(f, x.Minus, site, &regs)
+	switch c := site.Capture; {
+	case c == nil:
+	case c.Kind == plan.LoopRegisters:
+		s.show(f, c.Registers.Reg, site, &regs)
+		if c.Registers.Minus != plan.NoRegister {
+			s.show(f, c.Registers.Minus, site, &regs)
 		}
+	case c.Kind == plan.JumpPlace && !c.Operand.Mem:
+		s.show(f, c.Operand.Reg, site, &regs)
+	case c.Kind == plan.JumpPlace:
+		s.store(c.Operand, &regs, s.valueOf(f, c.Operand))
+	default:
+		s.tell(f, site, c, &regs, taken && site.Condition < usermode.ConditionNone)
 	}
 	s.hits++
 	f.spoken, f.landed = true, false
@@ -127,13 +115,13 @@ func holds(condition uint8, flags uint64) bool {
 }
 
 // tell puts the case of a switch where the site looks for it.
-func (s *process) tell(f *frame, site *plan.Site, c *plan.Case, regs *usermode.Registers, taken bool) {
+func (s *process) tell(f *frame, site *plan.Site, c *plan.Capture, regs *usermode.Registers, taken bool) {
 	if taken != c.Taken {
 		return
 	}
 	table := &f.r.Blocks[c.Table]
 	value := s.random.Uint64()
-	if c.Target {
+	if c.Kind == plan.SwitchTarget {
 		f.target = table.Succ[f.out]
 		value = imageBase + f.r.Blocks[f.target].Lo
 	} else {

@@ -52,7 +52,7 @@ func TestRandomPrograms(t *testing.T) {
 				}
 				programs++
 				for i := range p.Sites {
-					if c := p.Sites[i].Case; c != nil {
+					if c := p.Sites[i].Capture; c != nil {
 						told += len(c.Jumps)
 					}
 				}

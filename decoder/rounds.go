@@ -27,7 +27,7 @@ func registersOf(values []uint64) *registers {
 // held is what is known of registers at some point: all, or what a word carried.
 type held struct {
 	regs    *registers
-	reading *plan.Reading
+	reading *plan.Registers
 	carried uint64
 }
 
@@ -35,7 +35,7 @@ type held struct {
 func (h *held) value(l cfg.Linear) (v uint64, ok bool) {
 	v = uint64(l.Add)
 	if h.reading != nil && !l.IsConstant() {
-		x, ok := plan.ReadingOf(l)
+		x, ok := plan.RegistersOf(l)
 		return v + uint64(l.Terms[0].Times)*h.reading.Value(h.carried), ok && x == *h.reading
 	}
 	for _, t := range l.Terms[:l.N] {
@@ -198,11 +198,11 @@ func (w *laps) ends(l *lap, i int) (ok bool) {
 	}
 	if w.insn == none {
 		site := r.Site(w.way[last])
-		if site == nil || site.Reading == nil {
+		if site == nil || site.Capture == nil || site.Capture.Kind != plan.LoopRegisters {
 			return false
 		}
 		r.Follow(&regs, w.way[last], 0, site.Insn)
-		return l.endsIn(site.Reading.Reg, &regs, &left)
+		return l.endsIn(site.Capture.Registers.Reg, &regs, &left)
 	}
 	r.pass(&regs, w.way[last], 0, w.insn)
 	for reg := range int8(len(registers{})) {
@@ -264,7 +264,7 @@ func (w *laps) tells(begin held, there *registers) bool {
 	end := held{regs: there}
 	_, ok := w.rounds(nil, begin, end)
 	ahead := w.s.r.justBefore(w.way[len(w.way)-1], w.insn)
-	ahead.told = w.s.told
+	ahead.known = w.s.known
 	return ok && ahead.tellsAhead(end)
 }
 

@@ -1,7 +1,6 @@
 package decoder
 
 import (
-	"wpptrace/bpf/wire"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
 )
@@ -14,18 +13,12 @@ type state struct {
 	r      *routine
 	block  int // exit: nothing has run yet
 	next   []int
-	before bool     // nothing of the path has run since it was interrupted: next is where it goes on
-	insn   int      // if before: the next instruction there
-	told   []choice // what is known already of the ways to come
+	before bool       // nothing of the path has run since it was interrupted: next is where it goes on
+	insn   int        // if before: the next instruction there
+	known  []plan.Way // what is known already of the ways to come
 	reach  *reach
 	moves  []cached
 	exits  [2]exits // the call where it stands has been made: 1
-}
-
-// A choice is a switch or a conditional jump whose way is known.
-type choice struct {
-	block int
-	next  []int
 }
 
 type cached struct {
@@ -85,7 +78,7 @@ func (r *routine) after(b, outcome int) []int {
 // A caseKey names a state after a witness that tells a case or a value.
 type caseKey struct {
 	block, outcome int
-	told           uint64
+	decision       uint64
 }
 
 // mostCases bounds the states that a routine keeps of those: a value may tell very many things.
@@ -94,16 +87,16 @@ const mostCases = 1 << 12
 // inCase is the state after a witness that tells a switch's case, or by a value the ways of jumps;
 // nil if it cannot be what the place holds.
 func (r *routine) inCase(s *plan.Site, outcome int, value uint64) *state {
-	told, ok := r.caseOf(s.Case, value)
+	decision, ok := s.Capture.Decode(r.Routine, value)
 	if !ok {
 		return nil
 	}
-	k := caseKey{s.Block, outcome, told}
+	k := caseKey{s.Block, outcome, decision}
 	st := r.cases[k]
 	if st == nil {
-		st = &state{r: r, block: s.Block, next: r.after(s.Block, outcome), told: r.choices(s.Case, told)}
-		if s.Block == s.Case.Table {
-			st.next = st.told[0].next
+		st = &state{r: r, block: s.Block, next: r.after(s.Block, outcome), known: s.Capture.Ways(r.Routine, decision)}
+		if s.Block == s.Capture.Table {
+			st.next = st.known[0].Next
 		}
 		if r.cases == nil || len(r.cases) >= mostCases {
 			r.cases = map[caseKey]*state{}
@@ -111,52 +104,6 @@ func (r *routine) inCase(s *plan.Site, outcome int, value uint64) *state {
 		r.cases[k] = st
 	}
 	return st
-}
-
-// caseOf is a number for what a value tells: where the switch goes, or a bit for each jump.
-func (r *routine) caseOf(c *plan.Case, value uint64) (told uint64, ok bool) {
-	if c.Jumps == nil {
-		target, ok := r.caseTarget(c, value)
-		return uint64(target), ok
-	}
-	for i, j := range c.Jumps {
-		if r.Asks(j).Holds(value) {
-			told |= 1 << i
-		}
-	}
-	return told, value>>(8*c.Operand.Size) == 0
-}
-
-// choices are what such a number stands for.
-func (r *routine) choices(c *plan.Case, told uint64) []choice {
-	if c.Jumps == nil {
-		return []choice{{c.Table, []int{int(told)}}}
-	}
-	list := make([]choice, len(c.Jumps))
-	for i, j := range c.Jumps {
-		list[i] = choice{j, r.Blocks[j].Succ[1:]}
-		if told>>i&1 == 1 {
-			list[i].next = r.Blocks[j].Succ[:1]
-		}
-	}
-	return list
-}
-
-func (r *routine) caseTarget(c *plan.Case, value uint64) (block int, ok bool) {
-	table := r.Blocks[c.Table]
-	if c.Target {
-		for _, b := range table.Succ {
-			if r.Blocks[b].Lo == value {
-				return b, true
-			}
-		}
-		return 0, false
-	}
-	i := (value + uint64(c.Bias)) & (1<<min(8*uint(c.Operand.Size), wire.CaseBits) - 1)
-	if i >= uint64(len(table.Table.Targets)) {
-		return 0, false
-	}
-	return table.Table.Targets[i], true
 }
 
 // quiet reports whether control can pass block b, which has no probe, without a word of the code
@@ -203,9 +150,9 @@ func (s *state) silentWays() *reach {
 
 // after lists the nodes that may follow block b, which has no probe.
 func (s *state) after(b int) []int {
-	for i := range s.told {
-		if s.told[i].block == b {
-			return s.told[i].next
+	for i := range s.known {
+		if s.known[i].Block == b {
+			return s.known[i].Next
 		}
 	}
 	return s.r.after(b, 0)

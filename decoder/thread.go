@@ -193,8 +193,8 @@ func (t *Thread) witness(w wire.Word) {
 	}
 	s := &t.d.plan.Sites[w.Site()]
 	t.here = held{}
-	if t.told {
-		t.here = held{carried: t.value, reading: s.Reading}
+	if c := s.Capture; t.told && c != nil && c.Kind == plan.LoopRegisters {
+		t.here = held{carried: t.value, reading: &c.Registers}
 	}
 	r := t.d.routines[s.Routine]
 	a := activation{r, w.CFA()}
@@ -225,7 +225,7 @@ func (t *Thread) witness(w wire.Word) {
 // arrive sets the position of the activation that has just come to a site.
 func (t *Thread) arrive(f *frame, s *plan.Site, outcome int) {
 	f.called, f.stopped, f.held = false, false, t.here
-	if t.told && s.Case != nil {
+	if c := s.Capture; t.told && c != nil && c.Kind != plan.LoopRegisters {
 		if st := f.r.inCase(s, outcome, t.value); st != nil {
 			f.st = st
 			return

@@ -121,7 +121,7 @@ func FuzzWords(f *testing.F) {
 	seed(wire.MakeResync(wire.Inside, p.Sites[0].Addr+5), wire.MakeResync(wire.Truncated, 0), wire.MakeWitness(1, 1, stack))
 	seed(wire.MakeCase(1<<60-1), wire.MakeWitness(len(p.Sites)-1, 0, stack), wire.MakeCase(3), wire.MakeRepeat(2))
 	seed(wire.MakeWitness(wire.MaxSites-1, 1, 0), wire.MakeFrom(wire.Handler, p.Sites[1].Addr), wire.MakeWitness(0, 0, stack-64))
-	reads := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Reading != nil })
+	reads := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Capture != nil && s.Capture.Kind == plan.LoopRegisters })
 	if reads < 0 {
 		f.Fatal("no word carries what tells the rounds of a loop")
 	}
@@ -166,7 +166,7 @@ func FuzzWords(f *testing.F) {
 // earlier one.
 func TestWordWithoutItsReading(t *testing.T) {
 	p, d := decodeSmall(t)
-	reads := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Reading != nil })
+	reads := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Capture != nil && s.Capture.Kind == plan.LoopRegisters })
 	const stack = 0x7ffc0000
 	rec := &recorder{decoder: d, plan: p}
 	thread := d.Thread(rec, true)
@@ -189,7 +189,7 @@ func TestWordWithoutItsReading(t *testing.T) {
 func TestJumpOutBySomethingUnseen(t *testing.T) {
 	p, d := decodeSmall(t)
 	const stack = 0x7ffc0000
-	reads := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Reading != nil })
+	reads := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Capture != nil && s.Capture.Kind == plan.LoopRegisters })
 	begin := firstSite(p, "guarded")
 	r := p.Routines[p.Sites[begin].Routine]
 	call := slices.IndexFunc(r.Blocks, func(b cfg.Block) bool {

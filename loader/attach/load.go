@@ -232,7 +232,7 @@ func siteOf(s *plan.Site) bpf.TracerSite {
 	if s.First {
 		k.Flags |= uint8(bpf.TracerSiteFlagSITE_FIRST)
 	}
-	for outcome, stays := range s.Stays {
+	for outcome, stays := range s.SameActivation {
 		if stays {
 			k.Stays |= 1 << outcome
 		}
@@ -240,43 +240,30 @@ func siteOf(s *plan.Site) bpf.TracerSite {
 	if s.Slot {
 		k.Flags |= uint8(bpf.TracerSiteFlagSITE_SLOT)
 	}
-	if x := s.Reading; x != nil {
-		k.Flags |= uint8(bpf.TracerSiteFlagSITE_VALUE)
-		k.CaseReg, k.CaseSize = uint8(x.Reg), x.Bytes()
-		if x.Minus != plan.NoRegister {
-			k.CaseIndex = uint8(x.Minus)
-		}
-	}
-	if s.Case == nil {
-		return k
-	}
-	c := s.Case
-	if c.Jumps != nil {
-		k.Flags |= uint8(bpf.TracerSiteFlagSITE_VALUE)
-	} else {
-		k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE)
-	}
-	k.CaseSize = c.Operand.Size
-	if c.Taken {
-		k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE_TAKEN)
-	}
-	if c.Target {
-		k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE_TARGET)
-	}
-	if !c.Operand.Mem {
-		k.CaseReg = uint8(c.Operand.Reg)
-		return k
-	}
-	k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE_MEMORY)
-	k.CaseDisp, k.CaseScale = int32(c.Operand.Disp), c.Operand.Scale
-	if c.Operand.RIP {
-		k.Flags |= uint8(bpf.TracerSiteFlagSITE_CASE_RIP)
-	}
-	if c.Operand.Base >= 0 {
-		k.CaseReg = uint8(c.Operand.Base)
-	}
-	if c.Operand.Index >= 0 {
-		k.CaseIndex = uint8(c.Operand.Index)
+	if s.Capture != nil {
+		setCapture(&k, s.Capture.Encode())
 	}
 	return k
+}
+
+// setCapture has a site read a value.
+func setCapture(k *bpf.TracerSite, e plan.Encoding) {
+	flag := func(on bool, f bpf.TracerSiteFlag) {
+		if on {
+			k.Flags |= uint8(f)
+		}
+	}
+	flag(e.Always, bpf.TracerSiteFlagSITE_VALUE)
+	flag(!e.Always, bpf.TracerSiteFlagSITE_CASE)
+	flag(e.Taken, bpf.TracerSiteFlagSITE_CASE_TAKEN)
+	flag(e.Target, bpf.TracerSiteFlagSITE_CASE_TARGET)
+	flag(e.Memory, bpf.TracerSiteFlagSITE_CASE_MEMORY)
+	flag(e.RIP, bpf.TracerSiteFlagSITE_CASE_RIP)
+	k.CaseSize, k.CaseScale, k.CaseDisp = e.Size, e.Scale, e.Disp
+	if e.Reg != plan.NoRegister {
+		k.CaseReg = uint8(e.Reg)
+	}
+	if e.Index != plan.NoRegister {
+		k.CaseIndex = uint8(e.Index)
+	}
 }

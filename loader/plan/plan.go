@@ -52,31 +52,22 @@ type Site struct {
 	Addr      uint64
 	Routine   int // index in Plan.Routines
 	Block     int
-	Insn      int      // index in the block
-	Condition uint8    // condition code of a conditional jump, or NoCondition
-	Stepped   bool     // the kernel single-steps the instruction
-	Base      uint8    // hardware number of the CFA's register: 4 rsp, 5 rbp
-	Offset    int32    // CFA = base + offset
-	Slot      bool     // CFA = what lies at base + offset
-	First     bool     // may be the first word of its activation
-	Stays     [2]bool  // by outcome, 0 for what is no conditional jump: after it the activation neither calls nor ends before its next word
-	Case      *Case    // the switch that it tells, if any
-	Reading   *Reading // what its words carry of registers, if anything: then it has no Case
-	Expected  float64
+	Insn      int   // index in the block
+	Condition uint8 // condition code of a conditional jump, or NoCondition
+	Stepped   bool  // the kernel single-steps the instruction
+	Base      uint8 // hardware number of the CFA's register: 4 rsp, 5 rbp
+	Offset    int32 // CFA = base + offset
+	Slot      bool  // CFA = what lies at base + offset
+	First     bool  // may be the first word of its activation
+	// SameActivation says, by outcome (0 for what is no conditional jump), that the activation
+	// neither calls nor ends before its next event.
+	SameActivation [2]bool
+	Capture        *Capture // what its events record besides the outcome; nil: nothing
+	Expected       float64  // hits
 }
 
 // NoCondition is the condition of a site that is no conditional jump.
 const NoCondition = 16
-
-// A Case says how a site tells which way a switch goes, or several conditional jumps.
-type Case struct {
-	Table   int         // the block with the switch's jump; -1 for conditional jumps
-	Operand x86.Operand // the index at the site, or the address jumped to
-	Bias    int64       // position in the table = value + Bias
-	Taken   bool        // the outcome with which the switch is reached; for a site that is no conditional jump: false
-	Target  bool        // the operand is the address jumped to
-	Jumps   []int       // the blocks whose jumps ask for nothing but the operand, a place, until the next word of the activation
-}
 
 // A Call is what is known of a call by its return address.
 type Call struct {
@@ -126,7 +117,7 @@ type Routine struct {
 	first        []bool // by block: see First; while rules are settled, right when circles are looked for
 	leaving      blockSet
 	counts       map[int]*cfg.Counter // by block: loops without a probe whose rounds words tell
-	readings     map[int]*Reading     // by block: what its words carry
+	readings     map[int]*Capture     // by block: the registers that its words carry
 
 	unsettled bool // what the rules ask of it may have changed
 }
@@ -375,21 +366,22 @@ func (r *Routine) makeSite(b int) Site {
 	insn := block.Insns[pr.insn]
 	rule := r.CFA(insn.Addr)
 	s := Site{Addr: insn.Addr, Routine: r.ID, Block: b, Insn: int(pr.insn), Condition: NoCondition, Stepped: pr.stepped,
-		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Reading: r.readings[b], Expected: r.activations * r.freq[b]}
+		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Expected: r.activations * r.freq[b]}
 	if insn.Kind == x86.Jcc {
 		s.Condition = insn.Op & 15
 	}
 	if insn.Kind == x86.Jcc && block.End == cfg.Jcc {
-		s.Stays = [2]bool{!r.leaves(block.Succ[1]), !r.leaves(block.Succ[0])}
+		s.SameActivation = [2]bool{!r.leaves(block.Succ[1]), !r.leaves(block.Succ[0])}
 	} else if !r.isCall(b) {
-		s.Stays[0] = !r.leaves(r.Blocks[b].After()...)
+		s.SameActivation[0] = !r.leaves(r.Blocks[b].After()...)
 	}
 	switch t := pr.tells; {
 	case t == nil:
-	case t.Table == none:
-		s.Case = r.values(b, t.Operand)
+		s.Capture = r.readings[b]
+	case t.Kind == JumpPlace:
+		s.Capture = r.values(b, t.Operand)
 	case r.told(t.Table): // no probe put in later parts the two
-		s.Case = t
+		s.Capture = t
 	}
 	return s
 }

@@ -264,7 +264,7 @@ func TestRule8SwitchesTellTheirCase(t *testing.T) {
 			continue
 		}
 		for c := range r.Blocks {
-			if s := r.Site(c); s != nil && s.Case != nil && s.Case.Table == b {
+			if s := r.Site(c); s != nil && s.Capture != nil && s.Capture.Table == b {
 				return
 			}
 		}
@@ -407,11 +407,11 @@ func ExampleMake() {
 	// Output: the entry point is observed: false
 }
 
-func ExampleReadingOf() {
+func ExampleRegistersOf() {
 	const rsi, rdi = 6, 7
 	before := cfg.Unchanged()
 	distance, _ := cfg.Distance(before.At(rsi), before.At(rdi), 64)
-	x, ok := plan.ReadingOf(distance)
+	x, ok := plan.RegistersOf(distance)
 	fmt.Printf("register %d minus register %d: %v\n", x.Reg, x.Minus, ok)
 	// Output: register 6 minus register 7: true
 }

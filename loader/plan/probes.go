@@ -19,12 +19,12 @@ type probe struct {
 	edges   bool // the words tell which out-edge is taken
 	silent  bool // there is none: the block is a loop whose rounds other words tell
 	insn    int32
-	tells   *Case // what the words tell besides, if anything: a switch, or the value of a place
+	tells   *Capture // what the words tell besides, if anything: a switch, or the value of a place
 }
 
 // carries is the place whose value the words of block b tell besides, or nil.
 func (r *Routine) carries(b int) *x86.Operand {
-	if t := r.probed[b].tells; t != nil && t.Table == none {
+	if t := r.probed[b].tells; t != nil && t.Kind == JumpPlace {
 		return &t.Operand
 	}
 	return nil

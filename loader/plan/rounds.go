@@ -9,29 +9,6 @@ import (
 	"wpptrace/loader/cfg"
 )
 
-// A Reading is what a word may carry of registers: one, or the difference of two.
-type Reading struct {
-	Reg   int8     // hardware number
-	Minus int8     // what is subtracted; NoRegister: nothing
-	Part  cfg.Part // of Reg; cfg.Whole, if something is subtracted
-}
-
-// Bytes is how many of the low bytes the words of a reading have to carry.
-func (x *Reading) Bytes() uint8 {
-	if x.Part == cfg.Whole {
-		return 8
-	}
-	return 4
-}
-
-// Value is what the registers held, of what a word carried: of all 64 bits the low ones that it has.
-func (x *Reading) Value(carried uint64) uint64 {
-	return x.Part.Of(carried)
-}
-
-// NoRegister is no register.
-const NoRegister = -1
-
 // Counts returns what tells the rounds of the loop that block b is, if it has no probe and other
 // words tell (rule 13); else nil.
 func (r *Routine) Counts(b int) *cfg.Counter { return r.counts[b] }
@@ -46,23 +23,23 @@ const stackPointer = 4
 // told: by counter, the readings of which one does; none are needed where known is set.
 type role struct {
 	word     int // none: the entry
-	readings [][]Reading
+	readings [][]Registers
 	known    []bool
 	gap      []int // the way between the word and the loop
 }
 
 // says reports whether the word may carry something for some counter.
 func (r *role) says() bool {
-	return slices.ContainsFunc(r.readings, func(list []Reading) bool { return len(list) > 0 })
+	return slices.ContainsFunc(r.readings, func(list []Registers) bool { return len(list) > 0 })
 }
 
 func newRole(l *counting, word int, way []int) role {
-	return role{word, make([][]Reading, len(l.counters)), make([]bool, len(l.counters)), way}
+	return role{word, make([][]Registers, len(l.counters)), make([]bool, len(l.counters)), way}
 }
 
 // A rounds is how the rounds of the loops are told that have no probe.
 type rounds struct {
-	carry map[int][]Reading    // by block with a probe: of which its words carry the first
+	carry map[int][]Registers  // by block with a probe: of which its words carry the first
 	by    map[int]*cfg.Counter // by block: what tells of it
 }
 
@@ -87,7 +64,7 @@ func (r *Routine) tellRounds(s *search) (t *rounds, w *want) {
 	if len(r.counters) == 0 {
 		return &rounds{}, nil
 	}
-	t = &rounds{carry: map[int][]Reading{}, by: map[int]*cfg.Counter{}}
+	t = &rounds{carry: map[int][]Registers{}, by: map[int]*cfg.Counter{}}
 	var loops []*counting
 	byBlock := map[int]*counting{}
 	for b := range r.probed {
@@ -138,7 +115,7 @@ func (t *rounds) settle(l *counting) bool {
 }
 
 // assign finds readings for the words that serve what they have to tell already and some roles.
-func (t *rounds) assign(counter int, roles []role) (carry map[int][]Reading, ok bool) {
+func (t *rounds) assign(counter int, roles []role) (carry map[int][]Registers, ok bool) {
 	carry = maps.Clone(t.carry)
 	for _, role := range roles {
 		if role.known[counter] {
@@ -146,7 +123,7 @@ func (t *rounds) assign(counter int, roles []role) (carry map[int][]Reading, ok 
 		}
 		list := role.readings[counter]
 		if told, ok := carry[role.word]; ok {
-			list = slices.DeleteFunc(slices.Clone(told), func(x Reading) bool { return !slices.Contains(list, x) })
+			list = slices.DeleteFunc(slices.Clone(told), func(x Registers) bool { return !slices.Contains(list, x) })
 		}
 		if len(list) == 0 {
 			return nil, false
@@ -241,7 +218,7 @@ func (r *Routine) roleBehind(l *counting, word int, way []int) role {
 	for i, c := range l.counters {
 		for reg := range int8(16) {
 			if d, ok := cfg.Distance(regs.At(reg), left.At(c.Reg), c.Width); ok && d.IsConstant() && !c.Exact && reg != stackPointer {
-				role.readings[i] = append(role.readings[i], Reading{reg, NoRegister, cfg.Whole})
+				role.readings[i] = append(role.readings[i], Registers{reg, NoRegister, cfg.Whole})
 			}
 		}
 	}
@@ -340,23 +317,11 @@ func (r *Routine) roleBefore(l *counting, word int, way []int) role {
 		if role.known[i] = ok && v.IsConstant(); !ok || v.IsConstant() || word == none || !r.mayCarryRegisters(word) {
 			continue
 		}
-		if x, ok := ReadingOf(v); ok {
-			role.readings[i] = []Reading{x}
+		if x, ok := RegistersOf(v); ok {
+			role.readings[i] = []Registers{x}
 		}
 	}
 	return role
-}
-
-// ReadingOf returns what tells a function of registers: times, and plus, constants. ok is false if
-// nothing does that a word can carry.
-func ReadingOf(v cfg.Linear) (x Reading, ok bool) {
-	reg, part, ok := v.Terms[0].Symbol.Register()
-	if ok = ok && reg != stackPointer; v.N == 1 {
-		return Reading{reg, NoRegister, part}, ok
-	}
-	minus, others, isRegister := v.Terms[1].Symbol.Register()
-	ok = ok && isRegister && minus != stackPointer && part == cfg.Whole && others == cfg.Whole
-	return Reading{reg, minus, cfg.Whole}, ok && v.N == 2 && v.Terms[0].Times == -v.Terms[1].Times
 }
 
 // forward lists the nodes from the search's origin to node.
@@ -444,9 +409,9 @@ func (r *Routine) carry() {
 	for ; w != nil && r.Observed(); t, w = r.tellRounds(s) {
 		r.probe(w.loop)
 	}
-	r.counts, r.readings, r.effects = t.by, make(map[int]*Reading, len(t.carry)), nil
+	r.counts, r.readings, r.effects = t.by, make(map[int]*Capture, len(t.carry)), nil
 	for word, list := range t.carry {
-		r.readings[word] = &list[0]
+		r.readings[word] = &Capture{Kind: LoopRegisters, Table: none, Registers: list[0]}
 	}
 }
 

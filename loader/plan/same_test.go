@@ -49,15 +49,11 @@ func planOn(t *testing.T, cpus int, file string, o Options, weighed bool) (lines
 		t.Fatal(err)
 	}
 	for _, s := range p.Sites {
-		var tells Case
-		var carries Reading
-		if s.Case != nil {
-			tells, s.Case = *s.Case, nil
+		var captures Capture
+		if s.Capture != nil {
+			captures, s.Capture = *s.Capture, nil
 		}
-		if s.Reading != nil {
-			carries, s.Reading = *s.Reading, nil
-		}
-		lines = append(lines, fmt.Sprintf("%+v %+v %+v", s, tells, carries))
+		lines = append(lines, fmt.Sprintf("%+v %+v", s, captures))
 	}
 	for _, r := range p.Routines {
 		lines = append(lines, fmt.Sprint(r.Name, r.LeftOut, r.Silent, r.open, r.rootable, r.first, r.leaving, len(r.counts)))

@@ -18,7 +18,7 @@ func (r *Routine) tellTable(b int) {
 	}
 	for i, next := range check.Succ {
 		if r.leadsTo(next, b) {
-			p.tells = &Case{Table: b, Operand: t.Index, Bias: t.Bias, Taken: i == 0}
+			p.tells = &Capture{Kind: SwitchIndex, Table: b, Operand: t.Index, Bias: t.Bias, Taken: i == 0}
 		}
 	}
 }
@@ -51,13 +51,13 @@ func (r *Routine) tellJump(b int) bool {
 	}
 	_, operand, _ := q.Operands(r.Code(q), q.Addr+uint64(q.Len))
 	operand.Size = 8
-	r.probed[b] = probe{on: true, stepped: true, insn: int32(i), edges: true, tells: &Case{Table: b, Operand: operand, Target: true}}
+	r.probed[b] = probe{on: true, stepped: true, insn: int32(i), edges: true, tells: &Capture{Kind: SwitchTarget, Table: b, Operand: operand}}
 	return true
 }
 
 // told reports whether some word tells the way out of the switch at b.
 func (r *Routine) told(b int) bool {
-	if r.probed[b].tells != nil && r.probed[b].tells.Target {
+	if r.probed[b].tells != nil && r.probed[b].tells.Kind == SwitchTarget {
 		return true
 	}
 	t := r.Blocks[b].Table

@@ -216,7 +216,7 @@ func (p *pruner) takeOffTold(place x86.Operand, jumps []int) (carriers []int, so
 	if len(jumps) == 0 {
 		return nil, false
 	}
-	value := &Case{Table: none, Operand: place}
+	value := &Capture{Kind: JumpPlace, Table: none, Operand: place}
 	for b := range r.probed {
 		if r.mayCarry(b, place) {
 			carriers = append(carriers, b)
@@ -295,11 +295,11 @@ func (r *Routine) valueTells(s *search, b int) bool {
 }
 
 // values is what the word of block b tells by the value of a place, nil if that is nothing.
-func (r *Routine) values(b int, place x86.Operand) *Case {
+func (r *Routine) values(b int, place x86.Operand) *Capture {
 	told := newSearch(r).stretch(b, place).told
 	if len(told) == 0 || len(told) > mostTold {
 		return nil
 	}
 	slices.Sort(told)
-	return &Case{Table: none, Operand: place, Jumps: told}
+	return &Capture{Kind: JumpPlace, Table: none, Operand: place, Jumps: told}
 }

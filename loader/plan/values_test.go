@@ -25,12 +25,12 @@ func TestWordForItsValueAlone(t *testing.T) {
 	carriers := 0
 	for i := range p.Sites {
 		s := &p.Sites[i]
-		if s.Routine != r.ID || s.Case == nil {
+		if s.Routine != r.ID || s.Capture == nil {
 			continue
 		}
 		carriers++
-		if len(s.Case.Jumps) < 2 || slices.ContainsFunc(s.Case.Jumps, func(b int) bool { return r.Site(b) != nil }) {
-			t.Errorf("the word at %x tells the jumps of blocks %v, each by its value alone?", s.Addr, s.Case.Jumps)
+		if len(s.Capture.Jumps) < 2 || slices.ContainsFunc(s.Capture.Jumps, func(b int) bool { return r.Site(b) != nil }) {
+			t.Errorf("the word at %x tells the jumps of blocks %v, each by its value alone?", s.Addr, s.Capture.Jumps)
 		}
 	}
 	if carriers == 0 {
@@ -52,7 +52,7 @@ func TestValueIsOverwrittenOnOneWay(t *testing.T) {
 	prove(t, p)
 	for _, name := range []string{"first", "second"} {
 		r := routine(t, p, name)
-		if s := r.Site(r.Entry); s == nil || s.Case == nil || !slices.Equal(s.Case.Jumps, []int{2}) {
+		if s := r.Site(r.Entry); s == nil || s.Capture == nil || !slices.Equal(s.Capture.Jumps, []int{2}) {
 			t.Errorf("%s: the first word is %+v; want one that tells the first jump of its value alone", name, s)
 		}
 	}

@@ -324,26 +324,32 @@ func site(is func(s *plan.Site) bool, change func(s *plan.Site)) func(*testing.T
 func anySite(*plan.Site) bool { return true }
 
 // value changes what the first site of a routine that sends one tells by its value.
-func value(change func(c *plan.Case) *plan.Case) func(*testing.T, *plan.Plan, *plan.Routine) {
-	return site(func(s *plan.Site) bool { return s.Case != nil && s.Case.Jumps != nil }, func(s *plan.Site) {
-		c := *s.Case
+func value(change func(c *plan.Capture) *plan.Capture) func(*testing.T, *plan.Plan, *plan.Routine) {
+	return site(func(s *plan.Site) bool { return captures(s, plan.JumpPlace) }, func(s *plan.Site) {
+		c := *s.Capture
 		c.Jumps = slices.Clone(c.Jumps)
-		s.Case = change(&c)
+		s.Capture = change(&c)
 	})
 }
 
 // reading changes what the first word of a routine that carries registers carries.
-func reading(change func(x *plan.Reading) *plan.Reading) func(*testing.T, *plan.Plan, *plan.Routine) {
-	return site(func(s *plan.Site) bool { return s.Reading != nil }, func(s *plan.Site) {
-		x := *s.Reading
-		s.Reading = change(&x)
+func reading(change func(x *plan.Registers)) func(*testing.T, *plan.Plan, *plan.Routine) {
+	return site(func(s *plan.Site) bool { return captures(s, plan.LoopRegisters) }, func(s *plan.Site) {
+		c := *s.Capture
+		change(&c.Registers)
+		s.Capture = &c
 	})
+}
+
+// captures reports whether a site records a value of a kind.
+func captures(s *plan.Site, kind plan.CaptureKind) bool {
+	return s != nil && s.Capture != nil && s.Capture.Kind == kind
 }
 
 // lastReading is the last block of a routine whose word carries registers.
 func lastReading(r *plan.Routine) (last int) {
 	for b := range r.Blocks {
-		if s := r.Site(b); s != nil && s.Reading != nil {
+		if captures(r.Site(b), plan.LoopRegisters) {
 			last = b
 		}
 	}
@@ -405,9 +411,9 @@ var breakages = []breakage{
 	{"a silent routine whose address is taken", "taken_leaf",
 		func(_ *testing.T, _ *plan.Plan, r *plan.Routine) { r.Silent = true }, "may be silent, and code that is not observed may enter it", 0},
 	{"first", "loops", site(anySite, func(s *plan.Site) { s.First = !s.First }), "possible first word", 0},
-	{"another word of the activation", "loops", site(func(s *plan.Site) bool { return !s.Stays[0] }, func(s *plan.Site) { s.Stays[0] = true }),
+	{"another word of the activation", "loops", site(func(s *plan.Site) bool { return !s.SameActivation[0] }, func(s *plan.Site) { s.SameActivation[0] = true }),
 		"is taken to be followed by another of its activation", 1},
-	{"another word of the activation when the jump is taken", "loops", site(func(s *plan.Site) bool { return s.Condition < plan.NoCondition && !s.Stays[1] }, func(s *plan.Site) { s.Stays[1] = true }),
+	{"another word of the activation when the jump is taken", "loops", site(func(s *plan.Site) bool { return s.Condition < plan.NoCondition && !s.SameActivation[1] }, func(s *plan.Site) { s.SameActivation[1] = true }),
 		"is taken to be followed by another of its activation", 1},
 	{"frame address", "loops", site(anySite, func(s *plan.Site) { s.Offset += 8 }), "looks for the frame address", 0},
 	{"frame register", "loops", site(anySite, func(s *plan.Site) { s.Base ^= 1 }), "looks for the frame address", 0},
@@ -416,37 +422,38 @@ var breakages = []breakage{
 	{"class", "loops", site(anySite, func(s *plan.Site) { s.Stepped = !s.Stepped }), "single-stepped", 0},
 	{"address", "loops", site(anySite, func(s *plan.Site) { s.Addr++ }), "sits on no instruction", 0},
 	{"instruction", "loops", site(anySite, func(s *plan.Site) { s.Insn = 1000 }), "is of no instruction", 0},
-	{"bias", "dense", site(func(s *plan.Site) bool { return s.Case != nil }, func(s *plan.Site) { c := *s.Case; c.Bias++; s.Case = &c }), "does not know the case", 0},
-	{"case on the wrong way", "dense", site(func(s *plan.Site) bool { return s.Case != nil }, func(s *plan.Site) { c := *s.Case; c.Taken = !c.Taken; s.Case = &c }),
+	{"bias", "dense", site(func(s *plan.Site) bool { return s.Capture != nil }, func(s *plan.Site) { c := *s.Capture; c.Bias++; s.Capture = &c }), "does not know the case", 0},
+	{"case on the wrong way", "dense", site(func(s *plan.Site) bool { return s.Capture != nil }, func(s *plan.Site) { c := *s.Capture; c.Taken = !c.Taken; s.Capture = &c }),
 		"two silent ways to the same place", 2},
-	{"a value that nobody sends", "asks", value(func(c *plan.Case) *plan.Case { return nil }), "two silent ways to the same place", 2},
-	{"the value of another place", "asks", value(func(c *plan.Case) *plan.Case { c.Operand.Disp -= 4; return c }), "is said to tell of a jump that its value does not", 0},
-	{"a jump that asks nothing", "asks", value(func(c *plan.Case) *plan.Case { c.Jumps = append(c.Jumps, 1); return c }), "is said to tell of a jump that its value does not", 0},
-	{"a jump that is not told", "asks", value(func(c *plan.Case) *plan.Case { c.Jumps = c.Jumps[1:]; return c }), "ways part and meet again in silence", 1},
+	{"a value that nobody sends", "asks", value(func(c *plan.Capture) *plan.Capture { return nil }), "two silent ways to the same place", 2},
+	{"the value of another place", "asks", value(func(c *plan.Capture) *plan.Capture { c.Operand.Disp -= 4; return c }), "is said to tell of a jump that its value does not", 0},
+	{"a jump that asks nothing", "asks", value(func(c *plan.Capture) *plan.Capture { c.Jumps = append(c.Jumps, 1); return c }), "is said to tell of a jump that its value does not", 0},
+	{"a jump that is not told", "asks", value(func(c *plan.Capture) *plan.Capture { c.Jumps = c.Jumps[1:]; return c }), "ways part and meet again in silence", 1},
 	{"a value that is overwritten", "asks", func(t *testing.T, p *plan.Plan, r *plan.Routine) {
-		value(func(c *plan.Case) *plan.Case { c.Jumps = append(c.Jumps, asksLast(r)); return c })(t, p, r)
+		value(func(c *plan.Capture) *plan.Capture { c.Jumps = append(c.Jumps, asksLast(r)); return c })(t, p, r)
 	}, "after it may be overwritten", 1},
 	{"a silent callee that is begun anew", "begun_silently", without(func(r *plan.Routine, b int) bool { return !calls(&r.Blocks[b]) }),
 		"a new activation may be taken for one that goes on", 1},
-	{"the value of another register", "asks_reg", value(func(c *plan.Case) *plan.Case { c.Operand.Reg = 6; return c }), "is said to tell of a jump that its value does not", 0},
-	{"the value of no register", "asks_reg", value(func(c *plan.Case) *plan.Case { c.Operand.Reg = 4; return c }), "does not know the case", 0},
+	{"the value of another register", "asks_reg", value(func(c *plan.Capture) *plan.Capture { c.Operand.Reg = 6; return c }), "is said to tell of a jump that its value does not", 0},
+	{"the value of no register", "asks_reg", value(func(c *plan.Capture) *plan.Capture { c.Operand.Reg = 4; return c }), "does not know the case", 0},
 	{"a register that is overwritten", "asks_reg", func(t *testing.T, p *plan.Plan, r *plan.Routine) {
-		value(func(c *plan.Case) *plan.Case { c.Jumps = append(c.Jumps, asksLast(r)); return c })(t, p, r)
+		value(func(c *plan.Capture) *plan.Capture { c.Jumps = append(c.Jumps, asksLast(r)); return c })(t, p, r)
 	}, "after it may be overwritten", 1},
 	{"one round of a loop", "asks_loop", func(t *testing.T, p *plan.Plan, r *plan.Routine) {
-		value(func(c *plan.Case) *plan.Case { c.Jumps = append(c.Jumps, countedLoop(r)); return c })(t, p, r)
+		value(func(c *plan.Capture) *plan.Capture { c.Jumps = append(c.Jumps, countedLoop(r)); return c })(t, p, r)
 	}, "of one round of", 1},
-	{"nothing of a loop's limit", "adds_up", reading(func(x *plan.Reading) *plan.Reading { return nil }), "no word tells what a loop begins with", 1},
-	{"another limit of a loop", "adds_up", reading(func(x *plan.Reading) *plan.Reading { x.Reg = 9; return x }), "no word tells what a loop begins with", 1},
-	{"half of what a loop has to do", "adds_up", reading(func(x *plan.Reading) *plan.Reading { x.Minus = plan.NoRegister; return x }), "no word tells what a loop begins with", 1},
-	{"the stack pointer", "adds_up", reading(func(x *plan.Reading) *plan.Reading { x.Reg = 4; return x }), "carries what it cannot", 1},
-	{"another beginning of a loop", "scans", reading(func(x *plan.Reading) *plan.Reading { x.Reg = 6; return x }), "no word tells what a loop begins with", 1},
+	{"nothing of a loop's limit", "adds_up", site(func(s *plan.Site) bool { return captures(s, plan.LoopRegisters) }, func(s *plan.Site) { s.Capture = nil }), "no word tells what a loop begins with", 1},
+	{"another limit of a loop", "adds_up", reading(func(x *plan.Registers) { x.Reg = 9 }), "no word tells what a loop begins with", 1},
+	{"half of what a loop has to do", "adds_up", reading(func(x *plan.Registers) { x.Minus = plan.NoRegister }), "no word tells what a loop begins with", 1},
+	{"the stack pointer", "adds_up", reading(func(x *plan.Registers) { x.Reg = 4 }), "carries what it cannot", 1},
+	{"another beginning of a loop", "scans", reading(func(x *plan.Registers) { x.Reg = 6 }), "no word tells what a loop begins with", 1},
 	{"another end of a loop", "scans", func(t *testing.T, _ *plan.Plan, r *plan.Routine) {
-		x := *r.Site(lastReading(r)).Reading
-		x.Reg = 6
-		r.Site(lastReading(r)).Reading = &x
+		s := r.Site(lastReading(r))
+		c := *s.Capture
+		c.Registers.Reg = 6
+		s.Capture = &c
 	}, "does not tell what a loop ends with", 1},
-	{"nothing of a loop's end", "scans", func(t *testing.T, p *plan.Plan, r *plan.Routine) { r.Site(lastReading(r)).Reading = nil }, "does not tell what a loop ends with", 1},
+	{"nothing of a loop's end", "scans", func(t *testing.T, p *plan.Plan, r *plan.Routine) { r.Site(lastReading(r)).Capture = nil }, "does not tell what a loop ends with", 1},
 	{"no word behind a loop", "scans", func(t *testing.T, p *plan.Plan, r *plan.Routine) { p.Without(r, lastReading(r)) }, "two silent ways to the same place", 2},
 	{"depth", "loops", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.Depth += 8; p.Calls[at] = c }), "frame at the call", 0},
 	{"spoken", "loops", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.Spoken = true; p.Calls[at] = c }), "callers are followed no further", 1},

@@ -31,10 +31,10 @@ func (v *verifier) checkRounds(r *routine) {
 		r.eachStart(func(s start) { r.checkBefore(s) })
 	}
 	for b, s := range r.sites {
-		if s == nil || s.Reading == nil {
+		if s == nil || s.Capture == nil || s.Capture.Kind != plan.LoopRegisters {
 			continue
 		}
-		if x := s.Reading; s.Case != nil || s.Stepped || x.Reg == rsp || x.Minus == rsp || x.Part != cfg.Whole && x.Minus != plan.NoRegister {
+		if x := s.Capture.Registers; s.Stepped || x.Reg == rsp || x.Minus == rsp || x.Part != cfg.Whole && x.Minus != plan.NoRegister {
 			r.fault("a word carries what it cannot", r.way(b))
 			return
 		}
@@ -152,10 +152,13 @@ func (r *routine) isTold(s start, c *cfg.Counter, regs cfg.Registers) bool {
 	if !ok || begins.IsConstant() {
 		return ok
 	}
-	if s.word == none || r.sites[s.word].Reading == nil {
+	if s.word == none {
 		return false
 	}
-	x := r.sites[s.word].Reading
+	x := registersOf(r.sites[s.word])
+	if x == nil {
+		return false
+	}
 	carried := cfg.Held(x.Reg)
 	switch {
 	case x.Part == cfg.ZeroExtended:
@@ -167,6 +170,14 @@ func (r *routine) isTold(s start, c *cfg.Counter, regs cfg.Registers) bool {
 	}
 	rest, ok := cfg.Distance(begins, scaled(carried, begins.Terms[0].Times), c.Width)
 	return ok && rest.IsConstant()
+}
+
+// registersOf are those that a site records, nil if it records none.
+func registersOf(s *plan.Site) *plan.Registers {
+	if c := s.Capture; c != nil && c.Kind == plan.LoopRegisters {
+		return &c.Registers
+	}
+	return nil
 }
 
 func scaled(l cfg.Linear, times int64) cfg.Linear {
@@ -189,7 +200,7 @@ func (r *routine) checkBehind(loop int, c *cfg.Counter) {
 			return true
 		}
 		s := r.sites[n]
-		x := s.Reading
+		x := registersOf(s)
 		ok := regs != nil && x != nil && x.Minus == plan.NoRegister && x.Part == cfg.Whole
 		if ok {
 			left := *regs

@@ -33,7 +33,7 @@ func (v *verifier) checkSites(r *routine) {
 			what = fmt.Sprintf("asks for condition %d", s.Condition)
 		case s.First != r.first[b]:
 			what = fmt.Sprintf("is taken for a possible first word: %v", s.First)
-		case s.Case != nil && !v.tellsCase(r, s):
+		case s.Capture != nil && !v.tellsCase(r, s):
 			what = "does not know the case of the switch that it tells"
 		default:
 			continue
@@ -54,7 +54,7 @@ func (v *verifier) checkStays(r *routine) {
 			continue
 		}
 		block := &r.Blocks[b]
-		for outcome, stays := range s.Stays {
+		for outcome, stays := range s.SameActivation {
 			if !stays {
 				continue
 			}
@@ -91,21 +91,24 @@ func sameFrame(s *plan.Site, rule image.CFA) bool {
 // tellsCase reports whether a site that tells a switch reads the index at the bounds check, or the
 // target at the jump.
 func (v *verifier) tellsCase(r *routine, s *plan.Site) bool {
-	c := s.Case
-	if c.Jumps != nil {
+	c := s.Capture
+	switch c.Kind {
+	case plan.LoopRegisters: // see checkRounds
+		return true
+	case plan.JumpPlace:
 		return s.Condition < plan.NoCondition && s.Insn == len(r.Blocks[s.Block].Insns)-1 && r.HasPlace(c.Operand, s.Addr)
 	}
 	if c.Table < 0 || c.Table >= len(r.Blocks) || r.Blocks[c.Table].End != cfg.Table || s.Insn != len(r.Blocks[s.Block].Insns)-1 {
 		return false
 	}
-	if c.Target {
+	if c.Kind == plan.SwitchTarget {
 		q := r.Blocks[s.Block].Insns[s.Insn]
 		_, operand, _ := q.Operands(v.plan.Program.Image.Bytes(q.Addr, q.Addr+uint64(q.Len)), q.Addr+uint64(q.Len))
 		operand.Size = 8
 		return s.Block == c.Table && c.Operand == operand
 	}
 	t := r.Blocks[c.Table].Table
-	return t != nil && len(t.Targets) > 0 && s.Block == t.Check && s.Condition < plan.NoCondition && c.Operand == t.Index && c.Bias == t.Bias
+	return c.Kind == plan.SwitchIndex && t != nil && len(t.Targets) > 0 && s.Block == t.Check && s.Condition < plan.NoCondition && c.Operand == t.Index && c.Bias == t.Bias
 }
 
 // checkWitnesses: what no other word can stand for speaks itself (rules 1 and 5).

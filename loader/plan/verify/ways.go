@@ -13,9 +13,9 @@ import (
 type start struct {
 	word   int // the block that spoke; none: an activation begins
 	nodes  []int
-	table  int        // the switch whose way the word has told
-	told   int        // that way
-	values *plan.Case // it carries a value, which tells some jumps
+	table  int           // the switch whose way the word has told
+	told   int           // that way
+	values *plan.Capture // it carries a value, which tells some jumps
 }
 
 // none is no node.
@@ -42,18 +42,18 @@ func (r *routine) eachStart(yield func(s start)) {
 }
 
 func (r *routine) startsAfter(b int, s *plan.Site, yield func(s start)) {
-	block, c := &r.Blocks[b], s.Case
+	block, c := &r.Blocks[b], s.Capture
 	switch {
-	case c != nil && c.Jumps != nil:
+	case c != nil && c.Kind == plan.JumpPlace:
 		yield(start{word: b, nodes: r.Blocks[b].After(), table: none, values: c})
-	case c != nil && c.Target:
+	case c != nil && c.Kind == plan.SwitchTarget:
 		for _, to := range r.Blocks[b].After() {
 			yield(start{word: b, nodes: []int{to}, table: none})
 		}
 	case s.Condition < plan.NoCondition && block.End == cfg.Jcc:
 		for i := range block.Succ {
 			next := block.Succ[i : i+1]
-			if c == nil || c.Taken != (i == 0) || c.Table < 0 || c.Table >= len(r.Blocks) || r.Blocks[c.Table].Table == nil {
+			if c == nil || c.Kind != plan.SwitchIndex || c.Taken != (i == 0) || c.Table < 0 || c.Table >= len(r.Blocks) || r.Blocks[c.Table].Table == nil {
 				yield(start{word: b, nodes: next, table: none})
 				continue
 			}
