@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
 
@@ -51,8 +52,8 @@ func (m *mapped) tablePages() []uint64 {
 // tableTargets lists the addresses to which probed jumps through memory lead.
 func (m *mapped) tableTargets() (list []uint64) {
 	for i := range m.sites {
-		c := m.sites[i].Case
-		if c == nil || !c.Target || !c.Operand.Mem {
+		c := m.sites[i].Capture
+		if c == nil || c.Kind != plan.SwitchTarget || !c.Operand.Mem {
 			continue
 		}
 		r := m.program.Containing(m.sites[i].Addr)
