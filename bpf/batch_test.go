@@ -16,18 +16,18 @@ import (
 
 func TestBatchIsSentWhenItIsFull(t *testing.T) {
 	r := newRig(t, false)
-	for i := range uint64(usermode.BatchWords) {
+	for i := range uint64(usermode.BatchEvents) {
 		if len(r.Records) != 0 {
 			t.Fatalf("sent after %d words", i)
 		}
 		r.hit(plain, stack+16*i)
 	}
 	if len(r.Records) != 1 {
-		t.Fatalf("%d records after %d words, want 1", len(r.Records), usermode.BatchWords)
+		t.Fatalf("%d records after %d words, want 1", len(r.Records), usermode.BatchEvents)
 	}
 	r.hit(plain, stack)
 	r.Exit(r.thread, base+0x10, &usermode.Registers{}, 0)
-	for i, want := range []wire.Batch{{Thread: 42, Started: 7, Hits: usermode.BatchWords}, {Thread: 42, Started: 7, Sequence: 1, Hits: usermode.BatchWords + 1}} {
+	for i, want := range []wire.Batch{{Thread: 42, Started: 7, Hits: usermode.BatchEvents}, {Thread: 42, Started: 7, Sequence: 1, Hits: usermode.BatchEvents + 1}} {
 		b, err := wire.ParseBatch(r.Records[i])
 		if err != nil {
 			t.Fatal(err)
@@ -182,7 +182,7 @@ func TestRestIsSentOnce(t *testing.T) {
 // TestRestIsKept: what a thread has left where the ring buffer has no room is kept elsewhere, and
 // nothing overtakes it.
 func TestRestIsKept(t *testing.T) {
-	const hits = usermode.BatchWords - 1 // and no room for how it ends: two batches
+	const hits = usermode.BatchEvents - 1 // and no room for how it ends: two batches
 	for _, c := range []struct {
 		name          string
 		room, keeping bool
@@ -307,17 +307,17 @@ func TestChainTornByALoss(t *testing.T) {
 		site   uint32
 		fill   uint64 // words in the batch before the hit
 	}{
-		{"between two callers", false, first, usermode.BatchWords - 1},
-		{"between the chain and its witness", false, first, usermode.BatchWords - 3},
-		{"between the case and its witness", false, table, usermode.BatchWords - 1},
-		{"within a resync", true, plain, usermode.BatchWords},
+		{"between two callers", false, first, usermode.BatchEvents - 1},
+		{"between the chain and its witness", false, first, usermode.BatchEvents - 3},
+		{"between the case and its witness", false, table, usermode.BatchEvents - 1},
+		{"within a resync", true, plain, usermode.BatchEvents},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, c.midRun)
 			r.returns(stack, base+0x1000)
 			callers := uint64(3)
 			if c.midRun {
-				callers = usermode.BatchWords + 3
+				callers = usermode.BatchEvents + 3
 			}
 			for i := uint64(1); i < callers-1; i++ {
 				r.returns(stack+32*i, base+0x1000)

@@ -1,8 +1,9 @@
 //go:build ignore
 
 // SPDX-License-Identifier: MIT OR GPL-2.0
-// Who belongs to a process: those that it starts, those that these start, and what any of them becomes by exec. Each is stopped before its first instruction, so that
-// nothing of it runs unseen, and somebody is told.
+// Who belongs to a process: those that it starts, those that these start, and what any of them
+// becomes by exec. Each is stopped before its first instruction, so that nothing of it runs unseen,
+// and the user's side is told.
 #include "stop.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
@@ -27,14 +28,17 @@ struct {
 	__uint(max_entries, 1 << 18);
 } events SEC(".maps");
 
-__u32 following; /* new ones belong, and are stopped */
-__u32 missed;    /* processes that there was no room for: they run as if they did not belong */
+/* New ones belong, and are stopped. */
+__u32 following;
+/* Processes that there was no room for: they run as if they did not belong. */
+__u32 missed;
+/* Keeps these types for the Go bindings. */
 const struct {
 	enum family_event e;
 	enum family_table t;
 	enum obstacle o;
 	struct news n;
-} *names __attribute__((unused)); /* keeps them for the Go bindings */
+} *keep_for_btf __attribute__((unused));
 
 /* obstacle says why the process that runs is not to be stopped. */
 static __always_inline enum obstacle obstacle(struct task_struct *task)
@@ -50,8 +54,9 @@ static __always_inline enum obstacle obstacle(struct task_struct *task)
 	return OBSTACLE_NONE;
 }
 
-/* announce stops the process that runs, and tells of it: in this order, for who hears of it may let it go at once. */
-static __always_inline void announce(struct task_struct *task, enum family_event what)
+/* report_process stops the process that runs, and reports it: in this order, for who reads that may
+ * let it go at once. */
+static __always_inline void report_process(struct task_struct *task, enum family_event what)
 {
 	struct news *e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	enum obstacle o = obstacle(task);
@@ -63,12 +68,12 @@ static __always_inline void announce(struct task_struct *task, enum family_event
 	*e = (struct news){task->tgid, what, o};
 	bpf_get_current_comm(e->name, sizeof(e->name));
 	if (o == OBSTACLE_NONE)
-		halt(task->tgid);
+		stop_process(task->tgid);
 	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
 }
 
 SEC("tp_btf/sched_process_fork")
-int begot(__u64 *args)
+int on_fork(__u64 *args)
 {
 	struct task_struct *parent = (void *)args[0], *child = (void *)args[1];
 	__u32 process = child->tgid;
@@ -78,15 +83,16 @@ int begot(__u64 *args)
 	if (!following || parent->tgid == child->tgid || !stop_of(parent->tgid))
 		return 0;
 	if (bpf_map_update_elem(&stops, &process, &none, BPF_ANY) ||
-	    (child->mm != parent->mm && bpf_map_update_elem(&newborns, &process, &yes, BPF_ANY)))
+		(child->mm != parent->mm && bpf_map_update_elem(&newborns, &process, &yes, BPF_ANY)))
 		__sync_fetch_and_add(&missed, 1);
 	return 0;
 }
 
-/* A process begins as its parent's system call, of whatever number, returns 0. One that shares its parent's memory runs the parent's program in it until it calls exec, and the parent may
- * wait for that. */
+/* A process begins as its parent's system call, of whatever number, returns 0. One that shares its
+ * parent's memory runs the parent's program in it until it calls exec, and the parent may wait for
+ * that. */
 SEC("tp_btf/sys_exit")
-int begins(__u64 *args)
+int on_first_return(__u64 *args)
 {
 	struct task_struct *task;
 	__u32 process;
@@ -96,22 +102,22 @@ int begins(__u64 *args)
 	task = (void *)bpf_get_current_task_btf();
 	process = task->tgid;
 	if (task->pid == task->tgid && !bpf_map_delete_elem(&newborns, &process) && stop_of(process))
-		announce(task, FAMILY_BORN);
+		report_process(task, FAMILY_BORN);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exec")
-int becomes(__u64 *args)
+int on_exec(__u64 *args)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 
 	if (following && stop_of(task->tgid))
-		announce(task, FAMILY_EXEC);
+		report_process(task, FAMILY_EXEC);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
-int ends(__u64 *args)
+int on_exit(__u64 *args)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u32 process = task->tgid;
@@ -124,7 +130,7 @@ int ends(__u64 *args)
 }
 
 SEC("tp_btf/signal_generate")
-int signal_seen(__u64 *args)
+int on_signal_generate(__u64 *args)
 {
 	struct task_struct *to = (void *)args[2];
 	struct stop *s = stop_of(to->tgid);

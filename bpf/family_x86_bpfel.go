@@ -55,19 +55,19 @@ type FamilyStop struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	FamilyMapEvents      = "events"
-	FamilyMapNewborns    = "newborns"
-	FamilyMapStops       = "stops"
-	FamilyProgBecomes    = "becomes"
-	FamilyProgBegins     = "begins"
-	FamilyProgBegot      = "begot"
-	FamilyProgEnds       = "ends"
-	FamilyProgSignalSeen = "signal_seen"
-	FamilyVarFollowing   = "following"
-	FamilyVarGuard       = "guard"
-	FamilyVarMissed      = "missed"
-	FamilyVarNames       = "names"
-	FamilyVarOrphaned    = "orphaned"
+	FamilyMapEvents            = "events"
+	FamilyMapNewborns          = "newborns"
+	FamilyMapStops             = "stops"
+	FamilyProgOnExec           = "on_exec"
+	FamilyProgOnExit           = "on_exit"
+	FamilyProgOnFirstReturn    = "on_first_return"
+	FamilyProgOnFork           = "on_fork"
+	FamilyProgOnSignalGenerate = "on_signal_generate"
+	FamilyVarFollowing         = "following"
+	FamilyVarGuard             = "guard"
+	FamilyVarKeepForBtf        = "keep_for_btf"
+	FamilyVarMissed            = "missed"
+	FamilyVarOrphaned          = "orphaned"
 )
 
 // LoadFamily returns the embedded CollectionSpec for Family.
@@ -112,11 +112,11 @@ type FamilySpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type FamilyProgramSpecs struct {
-	Becomes    *ebpf.ProgramSpec `ebpf:"becomes"`
-	Begins     *ebpf.ProgramSpec `ebpf:"begins"`
-	Begot      *ebpf.ProgramSpec `ebpf:"begot"`
-	Ends       *ebpf.ProgramSpec `ebpf:"ends"`
-	SignalSeen *ebpf.ProgramSpec `ebpf:"signal_seen"`
+	OnExec           *ebpf.ProgramSpec `ebpf:"on_exec"`
+	OnExit           *ebpf.ProgramSpec `ebpf:"on_exit"`
+	OnFirstReturn    *ebpf.ProgramSpec `ebpf:"on_first_return"`
+	OnFork           *ebpf.ProgramSpec `ebpf:"on_fork"`
+	OnSignalGenerate *ebpf.ProgramSpec `ebpf:"on_signal_generate"`
 }
 
 // FamilyMapSpecs contains maps before they are loaded into the kernel.
@@ -132,11 +132,11 @@ type FamilyMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type FamilyVariableSpecs struct {
-	Following *ebpf.VariableSpec `ebpf:"following"`
-	Guard     *ebpf.VariableSpec `ebpf:"guard"`
-	Missed    *ebpf.VariableSpec `ebpf:"missed"`
-	Names     *ebpf.VariableSpec `ebpf:"names"`
-	Orphaned  *ebpf.VariableSpec `ebpf:"orphaned"`
+	Following  *ebpf.VariableSpec `ebpf:"following"`
+	Guard      *ebpf.VariableSpec `ebpf:"guard"`
+	KeepForBtf *ebpf.VariableSpec `ebpf:"keep_for_btf"`
+	Missed     *ebpf.VariableSpec `ebpf:"missed"`
+	Orphaned   *ebpf.VariableSpec `ebpf:"orphaned"`
 }
 
 // FamilyObjects contains all objects after they have been loaded into the kernel.
@@ -176,31 +176,31 @@ func (m *FamilyMaps) Close() error {
 //
 // It can be passed to LoadFamilyObjects or ebpf.CollectionSpec.LoadAndAssign.
 type FamilyVariables struct {
-	Following *ebpf.Variable `ebpf:"following"`
-	Guard     *ebpf.Variable `ebpf:"guard"`
-	Missed    *ebpf.Variable `ebpf:"missed"`
-	Names     *ebpf.Variable `ebpf:"names"`
-	Orphaned  *ebpf.Variable `ebpf:"orphaned"`
+	Following  *ebpf.Variable `ebpf:"following"`
+	Guard      *ebpf.Variable `ebpf:"guard"`
+	KeepForBtf *ebpf.Variable `ebpf:"keep_for_btf"`
+	Missed     *ebpf.Variable `ebpf:"missed"`
+	Orphaned   *ebpf.Variable `ebpf:"orphaned"`
 }
 
 // FamilyPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to LoadFamilyObjects or ebpf.CollectionSpec.LoadAndAssign.
 type FamilyPrograms struct {
-	Becomes    *ebpf.Program `ebpf:"becomes"`
-	Begins     *ebpf.Program `ebpf:"begins"`
-	Begot      *ebpf.Program `ebpf:"begot"`
-	Ends       *ebpf.Program `ebpf:"ends"`
-	SignalSeen *ebpf.Program `ebpf:"signal_seen"`
+	OnExec           *ebpf.Program `ebpf:"on_exec"`
+	OnExit           *ebpf.Program `ebpf:"on_exit"`
+	OnFirstReturn    *ebpf.Program `ebpf:"on_first_return"`
+	OnFork           *ebpf.Program `ebpf:"on_fork"`
+	OnSignalGenerate *ebpf.Program `ebpf:"on_signal_generate"`
 }
 
 func (p *FamilyPrograms) Close() error {
 	return _FamilyClose(
-		p.Becomes,
-		p.Begins,
-		p.Begot,
-		p.Ends,
-		p.SignalSeen,
+		p.OnExec,
+		p.OnExit,
+		p.OnFirstReturn,
+		p.OnFork,
+		p.OnSignalGenerate,
 	)
 }
 

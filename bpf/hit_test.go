@@ -68,7 +68,7 @@ var sites = []bpf.TracerSite{
 
 // calls: the one at 0x1000 is made by a caller that may have been silent, the one at 0x2000 by one
 // that has spoken.
-var calls = map[uint64]bpf.TracerCall{0x1000: {Depth: 32}, 0x2000: {Depth: 48, Spoken: 1}}
+var calls = map[uint64]bpf.TracerCall{0x1000: {Depth: 32}, 0x2000: {Depth: 48, Reported: 1}}
 
 // A rig is a machine with one thread.
 type rig struct {
@@ -172,7 +172,7 @@ func loses(t *testing.T, site uint32) {
 	r.hit(site, stack, register(5, stack-0x100), register(7, stack-0x100))
 	r.hit(plain, stack)
 	r.expect(t, wire.MakeWitness(plain, 0, stack), wire.MakeRepeat(1), wire.MakeResync(wire.Outside, 0), wire.MakeWitness(plain, 0, stack))
-	if n := r.Metrics[bpf.TracerMetricMETRIC_FORGONE]; n != 1 {
+	if n := r.Metrics[bpf.TracerMetricMETRIC_DROPPED_HITS]; n != 1 {
 		t.Errorf("%d hits counted of which something could not be read", n)
 	}
 	var hits, lost []uint64
@@ -242,7 +242,7 @@ func TestCases(t *testing.T) {
 			}
 			r.hit(c.site, stack, c.change...)
 			r.expect(t, c.want...)
-			if n := r.Metrics[bpf.TracerMetricMETRIC_FORGONE]; n != 0 {
+			if n := r.Metrics[bpf.TracerMetricMETRIC_DROPPED_HITS]; n != 0 {
 				t.Errorf("%d hits counted of which something could not be read", n)
 			}
 		})

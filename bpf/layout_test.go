@@ -60,12 +60,12 @@ func TestStructuresHaveOneLayout(t *testing.T) {
 }
 
 func TestBatchHeaderIsWires(t *testing.T) {
-	words, _ := bindings["batch"].FieldByName("Words")
+	words, _ := bindings["batch"].FieldByName("Events")
 	if words.Offset != wire.BatchHeader {
 		t.Errorf("the words of a batch begin at %d, wire.BatchHeader is %d", words.Offset, wire.BatchHeader)
 	}
-	if words.Type.Len() != usermode.BatchWords {
-		t.Errorf("a batch has %d words in Go, %d in C", words.Type.Len(), usermode.BatchWords)
+	if words.Type.Len() != usermode.BatchEvents {
+		t.Errorf("a batch has %d words in Go, %d in C", words.Type.Len(), usermode.BatchEvents)
 	}
 }
 
@@ -87,13 +87,13 @@ func TestLimitsAgree(t *testing.T) {
 }
 
 func TestPlacesAgree(t *testing.T) {
-	for c, ours := range map[bpf.TracerFrom]wire.Place{
-		bpf.TracerFromFROM_INSIDE: wire.Inside, bpf.TracerFromFROM_OUTSIDE: wire.Outside, bpf.TracerFromFROM_HANDLER: wire.Handler,
-		bpf.TracerFromFROM_HANDLER_OUTSIDE: wire.HandlerOutside, bpf.TracerFromFROM_UNREADABLE: wire.Unreadable,
-		bpf.TracerFromFROM_TRUNCATED: wire.Truncated, bpf.TracerFromFROM_KILLED: wire.Killed,
-		bpf.TracerFromFROM_CALLED: wire.Called,
+	for c, ours := range map[bpf.TracerOrigin]wire.Place{
+		bpf.TracerOriginORIGIN_INSIDE: wire.Inside, bpf.TracerOriginORIGIN_OUTSIDE: wire.Outside, bpf.TracerOriginORIGIN_HANDLER: wire.Handler,
+		bpf.TracerOriginORIGIN_HANDLER_OUTSIDE: wire.HandlerOutside, bpf.TracerOriginORIGIN_UNREADABLE: wire.Unreadable,
+		bpf.TracerOriginORIGIN_TRUNCATED: wire.Truncated, bpf.TracerOriginORIGIN_KILLED: wire.Killed,
+		bpf.TracerOriginORIGIN_RETURNS_TO_IMAGE: wire.Called,
 	} {
-		if c != bpf.TracerFrom(ours) {
+		if c != bpf.TracerOrigin(ours) {
 			t.Errorf("place %d in C, %d in Go", c, ours)
 		}
 	}
@@ -120,7 +120,7 @@ func TestWordsOfCAreWires(t *testing.T) {
 		}{
 			{"witness", usermode.Witness(site, outcome, value), wire.MakeWitness(site, outcome, value)},
 			{"from", usermode.From(place, value), wire.MakeFrom(place, value)},
-			{"resync", usermode.From(place|wire.Place(bpf.TracerFromFROM_RESYNC), value), wire.MakeResync(place, value)},
+			{"resync", usermode.From(place|wire.Place(bpf.TracerOriginORIGIN_RESYNC), value), wire.MakeResync(place, value)},
 			{"case", usermode.Case(value), wire.MakeCase(value)},
 			{"repeat", usermode.Repeat(value >> 4), wire.MakeRepeat(value >> 4)},
 			{"end", usermode.End(place, value), wire.MakeEnd(place, value)},

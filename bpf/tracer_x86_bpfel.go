@@ -21,14 +21,14 @@ type TracerBatch struct {
 	Sequence uint64
 	Hits     uint64
 	Lost     uint64
-	Words    [64]uint64
+	Events   [64]uint64
 }
 
 type TracerCall struct {
-	_       structs.HostLayout
-	Address uint64
-	Depth   uint32
-	Spoken  uint32
+	_        structs.HostLayout
+	Address  uint64
+	Depth    uint32
+	Reported uint32
 }
 
 type TracerCallTable uint32
@@ -42,20 +42,6 @@ type TracerEndingFlag uint32
 
 const (
 	TracerEndingFlagENDED TracerEndingFlag = 1073741824
-)
-
-type TracerFrom uint32
-
-const (
-	TracerFromFROM_INSIDE          TracerFrom = 0
-	TracerFromFROM_OUTSIDE         TracerFrom = 1
-	TracerFromFROM_HANDLER         TracerFrom = 2
-	TracerFromFROM_HANDLER_OUTSIDE TracerFrom = 3
-	TracerFromFROM_UNREADABLE      TracerFrom = 4
-	TracerFromFROM_TRUNCATED       TracerFrom = 5
-	TracerFromFROM_KILLED          TracerFrom = 6
-	TracerFromFROM_CALLED          TracerFrom = 7
-	TracerFromFROM_RESYNC          TracerFrom = 8
 )
 
 type TracerLibrary struct {
@@ -93,13 +79,27 @@ const (
 	TracerMetricMETRIC_LOST_HITS    TracerMetric = 3
 	TracerMetricMETRIC_LOST_BY_WHOM TracerMetric = 4
 	TracerMetricMETRIC_UNREADABLE   TracerMetric = 5
-	TracerMetricMETRIC_FORGONE      TracerMetric = 6
+	TracerMetricMETRIC_DROPPED_HITS TracerMetric = 6
 	TracerMetricMETRIC_LONG_CHAIN   TracerMetric = 7
 	TracerMetricMETRIC_HIGH_ADDRESS TracerMetric = 8
 	TracerMetricMETRIC_UNREPORTED   TracerMetric = 9
 	TracerMetricMETRIC_TIMED        TracerMetric = 10
 	TracerMetricMETRIC_TIMED_NS     TracerMetric = 11
 	TracerMetricMETRICS             TracerMetric = 12
+)
+
+type TracerOrigin uint32
+
+const (
+	TracerOriginORIGIN_INSIDE           TracerOrigin = 0
+	TracerOriginORIGIN_OUTSIDE          TracerOrigin = 1
+	TracerOriginORIGIN_HANDLER          TracerOrigin = 2
+	TracerOriginORIGIN_HANDLER_OUTSIDE  TracerOrigin = 3
+	TracerOriginORIGIN_UNREADABLE       TracerOrigin = 4
+	TracerOriginORIGIN_TRUNCATED        TracerOrigin = 5
+	TracerOriginORIGIN_KILLED           TracerOrigin = 6
+	TracerOriginORIGIN_RETURNS_TO_IMAGE TracerOrigin = 7
+	TracerOriginORIGIN_RESYNC           TracerOrigin = 8
 )
 
 type TracerSite struct {
@@ -154,7 +154,7 @@ type TracerThread struct {
 	Routine       uint32
 	Resync        uint32
 	Last          uint64
-	LastCase      uint64
+	LastCaptured  uint64
 	Repeats       uint64
 	Stays         uint64
 	Sent          uint64
@@ -184,47 +184,47 @@ type TracerThread struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	TracerMapCalls        = "calls"
-	TracerMapLosses       = "losses"
-	TracerMapRests        = "rests"
-	TracerMapRing         = "ring"
-	TracerMapSites        = "sites"
-	TracerMapSlots        = "slots"
-	TracerMapStops        = "stops"
-	TracerMapThreads      = "threads"
-	TracerProgCallMade    = "call_made"
-	TracerProgDrain       = "drain"
-	TracerProgHit         = "hit"
-	TracerProgNothing     = "nothing"
-	TracerProgProcessFork = "process_fork"
-	TracerProgProgramExec = "program_exec"
-	TracerProgSignalSent  = "signal_sent"
-	TracerProgSignalTaken = "signal_taken"
-	TracerProgThreadExit  = "thread_exit"
-	TracerVarCallShift    = "call_shift"
-	TracerVarEnabled      = "enabled"
-	TracerVarEnabledAt    = "enabled_at"
-	TracerVarEnded        = "ended"
-	TracerVarEscaped      = "escaped"
-	TracerVarForked       = "forked"
-	TracerVarGuard        = "guard"
-	TracerVarHighWater    = "high_water"
-	TracerVarHolding      = "holding"
-	TracerVarImageBase    = "image_base"
-	TracerVarImageSize    = "image_size"
-	TracerVarLibraries    = "libraries"
-	TracerVarLibraryCount = "library_count"
-	TracerVarMapped       = "mapped"
-	TracerVarMetrics      = "metrics"
-	TracerVarNames        = "names"
-	TracerVarOrphaned     = "orphaned"
-	TracerVarReplaced     = "replaced"
-	TracerVarRestWater    = "rest_water"
-	TracerVarSettled      = "settled"
-	TracerVarShared       = "shared"
-	TracerVarStopWater    = "stop_water"
-	TracerVarTarget       = "target"
-	TracerVarUnsent       = "unsent"
+	TracerMapCalls             = "calls"
+	TracerMapLosses            = "losses"
+	TracerMapOverflowRing      = "overflow_ring"
+	TracerMapRing              = "ring"
+	TracerMapSites             = "sites"
+	TracerMapSlots             = "slots"
+	TracerMapStops             = "stops"
+	TracerMapThreads           = "threads"
+	TracerProgDrain            = "drain"
+	TracerProgEmptyProbe       = "empty_probe"
+	TracerProgHit              = "hit"
+	TracerProgOnExec           = "on_exec"
+	TracerProgOnExit           = "on_exit"
+	TracerProgOnFork           = "on_fork"
+	TracerProgOnSignalDeliver  = "on_signal_deliver"
+	TracerProgOnSignalGenerate = "on_signal_generate"
+	TracerProgOnSysExit        = "on_sys_exit"
+	TracerVarCallShift         = "call_shift"
+	TracerVarEnabled           = "enabled"
+	TracerVarEnabledAt         = "enabled_at"
+	TracerVarEnded             = "ended"
+	TracerVarEscaped           = "escaped"
+	TracerVarForked            = "forked"
+	TracerVarGuard             = "guard"
+	TracerVarHolding           = "holding"
+	TracerVarImageBase         = "image_base"
+	TracerVarImageSize         = "image_size"
+	TracerVarKeepForBtf        = "keep_for_btf"
+	TracerVarLibraries         = "libraries"
+	TracerVarLibraryCount      = "library_count"
+	TracerVarMapped            = "mapped"
+	TracerVarMetrics           = "metrics"
+	TracerVarOrphaned          = "orphaned"
+	TracerVarOverflowWatermark = "overflow_watermark"
+	TracerVarReplaced          = "replaced"
+	TracerVarSettled           = "settled"
+	TracerVarShared            = "shared"
+	TracerVarStopWatermark     = "stop_watermark"
+	TracerVarTarget            = "target"
+	TracerVarUnsent            = "unsent"
+	TracerVarWakeWatermark     = "wake_watermark"
 )
 
 // LoadTracer returns the embedded CollectionSpec for Tracer.
@@ -269,59 +269,59 @@ type TracerSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TracerProgramSpecs struct {
-	CallMade    *ebpf.ProgramSpec `ebpf:"call_made"`
-	Drain       *ebpf.ProgramSpec `ebpf:"drain"`
-	Hit         *ebpf.ProgramSpec `ebpf:"hit"`
-	Nothing     *ebpf.ProgramSpec `ebpf:"nothing"`
-	ProcessFork *ebpf.ProgramSpec `ebpf:"process_fork"`
-	ProgramExec *ebpf.ProgramSpec `ebpf:"program_exec"`
-	SignalSent  *ebpf.ProgramSpec `ebpf:"signal_sent"`
-	SignalTaken *ebpf.ProgramSpec `ebpf:"signal_taken"`
-	ThreadExit  *ebpf.ProgramSpec `ebpf:"thread_exit"`
+	Drain            *ebpf.ProgramSpec `ebpf:"drain"`
+	EmptyProbe       *ebpf.ProgramSpec `ebpf:"empty_probe"`
+	Hit              *ebpf.ProgramSpec `ebpf:"hit"`
+	OnExec           *ebpf.ProgramSpec `ebpf:"on_exec"`
+	OnExit           *ebpf.ProgramSpec `ebpf:"on_exit"`
+	OnFork           *ebpf.ProgramSpec `ebpf:"on_fork"`
+	OnSignalDeliver  *ebpf.ProgramSpec `ebpf:"on_signal_deliver"`
+	OnSignalGenerate *ebpf.ProgramSpec `ebpf:"on_signal_generate"`
+	OnSysExit        *ebpf.ProgramSpec `ebpf:"on_sys_exit"`
 }
 
 // TracerMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TracerMapSpecs struct {
-	Calls   *ebpf.MapSpec `ebpf:"calls"`
-	Losses  *ebpf.MapSpec `ebpf:"losses"`
-	Rests   *ebpf.MapSpec `ebpf:"rests"`
-	Ring    *ebpf.MapSpec `ebpf:"ring"`
-	Sites   *ebpf.MapSpec `ebpf:"sites"`
-	Slots   *ebpf.MapSpec `ebpf:"slots"`
-	Stops   *ebpf.MapSpec `ebpf:"stops"`
-	Threads *ebpf.MapSpec `ebpf:"threads"`
+	Calls        *ebpf.MapSpec `ebpf:"calls"`
+	Losses       *ebpf.MapSpec `ebpf:"losses"`
+	OverflowRing *ebpf.MapSpec `ebpf:"overflow_ring"`
+	Ring         *ebpf.MapSpec `ebpf:"ring"`
+	Sites        *ebpf.MapSpec `ebpf:"sites"`
+	Slots        *ebpf.MapSpec `ebpf:"slots"`
+	Stops        *ebpf.MapSpec `ebpf:"stops"`
+	Threads      *ebpf.MapSpec `ebpf:"threads"`
 }
 
 // TracerVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type TracerVariableSpecs struct {
-	CallShift    *ebpf.VariableSpec `ebpf:"call_shift"`
-	Enabled      *ebpf.VariableSpec `ebpf:"enabled"`
-	EnabledAt    *ebpf.VariableSpec `ebpf:"enabled_at"`
-	Ended        *ebpf.VariableSpec `ebpf:"ended"`
-	Escaped      *ebpf.VariableSpec `ebpf:"escaped"`
-	Forked       *ebpf.VariableSpec `ebpf:"forked"`
-	Guard        *ebpf.VariableSpec `ebpf:"guard"`
-	HighWater    *ebpf.VariableSpec `ebpf:"high_water"`
-	Holding      *ebpf.VariableSpec `ebpf:"holding"`
-	ImageBase    *ebpf.VariableSpec `ebpf:"image_base"`
-	ImageSize    *ebpf.VariableSpec `ebpf:"image_size"`
-	Libraries    *ebpf.VariableSpec `ebpf:"libraries"`
-	LibraryCount *ebpf.VariableSpec `ebpf:"library_count"`
-	Mapped       *ebpf.VariableSpec `ebpf:"mapped"`
-	Metrics      *ebpf.VariableSpec `ebpf:"metrics"`
-	Names        *ebpf.VariableSpec `ebpf:"names"`
-	Orphaned     *ebpf.VariableSpec `ebpf:"orphaned"`
-	Replaced     *ebpf.VariableSpec `ebpf:"replaced"`
-	RestWater    *ebpf.VariableSpec `ebpf:"rest_water"`
-	Settled      *ebpf.VariableSpec `ebpf:"settled"`
-	Shared       *ebpf.VariableSpec `ebpf:"shared"`
-	StopWater    *ebpf.VariableSpec `ebpf:"stop_water"`
-	Target       *ebpf.VariableSpec `ebpf:"target"`
-	Unsent       *ebpf.VariableSpec `ebpf:"unsent"`
+	CallShift         *ebpf.VariableSpec `ebpf:"call_shift"`
+	Enabled           *ebpf.VariableSpec `ebpf:"enabled"`
+	EnabledAt         *ebpf.VariableSpec `ebpf:"enabled_at"`
+	Ended             *ebpf.VariableSpec `ebpf:"ended"`
+	Escaped           *ebpf.VariableSpec `ebpf:"escaped"`
+	Forked            *ebpf.VariableSpec `ebpf:"forked"`
+	Guard             *ebpf.VariableSpec `ebpf:"guard"`
+	Holding           *ebpf.VariableSpec `ebpf:"holding"`
+	ImageBase         *ebpf.VariableSpec `ebpf:"image_base"`
+	ImageSize         *ebpf.VariableSpec `ebpf:"image_size"`
+	KeepForBtf        *ebpf.VariableSpec `ebpf:"keep_for_btf"`
+	Libraries         *ebpf.VariableSpec `ebpf:"libraries"`
+	LibraryCount      *ebpf.VariableSpec `ebpf:"library_count"`
+	Mapped            *ebpf.VariableSpec `ebpf:"mapped"`
+	Metrics           *ebpf.VariableSpec `ebpf:"metrics"`
+	Orphaned          *ebpf.VariableSpec `ebpf:"orphaned"`
+	OverflowWatermark *ebpf.VariableSpec `ebpf:"overflow_watermark"`
+	Replaced          *ebpf.VariableSpec `ebpf:"replaced"`
+	Settled           *ebpf.VariableSpec `ebpf:"settled"`
+	Shared            *ebpf.VariableSpec `ebpf:"shared"`
+	StopWatermark     *ebpf.VariableSpec `ebpf:"stop_watermark"`
+	Target            *ebpf.VariableSpec `ebpf:"target"`
+	Unsent            *ebpf.VariableSpec `ebpf:"unsent"`
+	WakeWatermark     *ebpf.VariableSpec `ebpf:"wake_watermark"`
 }
 
 // TracerObjects contains all objects after they have been loaded into the kernel.
@@ -344,21 +344,21 @@ func (o *TracerObjects) Close() error {
 //
 // It can be passed to LoadTracerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracerMaps struct {
-	Calls   *ebpf.Map `ebpf:"calls"`
-	Losses  *ebpf.Map `ebpf:"losses"`
-	Rests   *ebpf.Map `ebpf:"rests"`
-	Ring    *ebpf.Map `ebpf:"ring"`
-	Sites   *ebpf.Map `ebpf:"sites"`
-	Slots   *ebpf.Map `ebpf:"slots"`
-	Stops   *ebpf.Map `ebpf:"stops"`
-	Threads *ebpf.Map `ebpf:"threads"`
+	Calls        *ebpf.Map `ebpf:"calls"`
+	Losses       *ebpf.Map `ebpf:"losses"`
+	OverflowRing *ebpf.Map `ebpf:"overflow_ring"`
+	Ring         *ebpf.Map `ebpf:"ring"`
+	Sites        *ebpf.Map `ebpf:"sites"`
+	Slots        *ebpf.Map `ebpf:"slots"`
+	Stops        *ebpf.Map `ebpf:"stops"`
+	Threads      *ebpf.Map `ebpf:"threads"`
 }
 
 func (m *TracerMaps) Close() error {
 	return _TracerClose(
 		m.Calls,
 		m.Losses,
-		m.Rests,
+		m.OverflowRing,
 		m.Ring,
 		m.Sites,
 		m.Slots,
@@ -371,58 +371,58 @@ func (m *TracerMaps) Close() error {
 //
 // It can be passed to LoadTracerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracerVariables struct {
-	CallShift    *ebpf.Variable `ebpf:"call_shift"`
-	Enabled      *ebpf.Variable `ebpf:"enabled"`
-	EnabledAt    *ebpf.Variable `ebpf:"enabled_at"`
-	Ended        *ebpf.Variable `ebpf:"ended"`
-	Escaped      *ebpf.Variable `ebpf:"escaped"`
-	Forked       *ebpf.Variable `ebpf:"forked"`
-	Guard        *ebpf.Variable `ebpf:"guard"`
-	HighWater    *ebpf.Variable `ebpf:"high_water"`
-	Holding      *ebpf.Variable `ebpf:"holding"`
-	ImageBase    *ebpf.Variable `ebpf:"image_base"`
-	ImageSize    *ebpf.Variable `ebpf:"image_size"`
-	Libraries    *ebpf.Variable `ebpf:"libraries"`
-	LibraryCount *ebpf.Variable `ebpf:"library_count"`
-	Mapped       *ebpf.Variable `ebpf:"mapped"`
-	Metrics      *ebpf.Variable `ebpf:"metrics"`
-	Names        *ebpf.Variable `ebpf:"names"`
-	Orphaned     *ebpf.Variable `ebpf:"orphaned"`
-	Replaced     *ebpf.Variable `ebpf:"replaced"`
-	RestWater    *ebpf.Variable `ebpf:"rest_water"`
-	Settled      *ebpf.Variable `ebpf:"settled"`
-	Shared       *ebpf.Variable `ebpf:"shared"`
-	StopWater    *ebpf.Variable `ebpf:"stop_water"`
-	Target       *ebpf.Variable `ebpf:"target"`
-	Unsent       *ebpf.Variable `ebpf:"unsent"`
+	CallShift         *ebpf.Variable `ebpf:"call_shift"`
+	Enabled           *ebpf.Variable `ebpf:"enabled"`
+	EnabledAt         *ebpf.Variable `ebpf:"enabled_at"`
+	Ended             *ebpf.Variable `ebpf:"ended"`
+	Escaped           *ebpf.Variable `ebpf:"escaped"`
+	Forked            *ebpf.Variable `ebpf:"forked"`
+	Guard             *ebpf.Variable `ebpf:"guard"`
+	Holding           *ebpf.Variable `ebpf:"holding"`
+	ImageBase         *ebpf.Variable `ebpf:"image_base"`
+	ImageSize         *ebpf.Variable `ebpf:"image_size"`
+	KeepForBtf        *ebpf.Variable `ebpf:"keep_for_btf"`
+	Libraries         *ebpf.Variable `ebpf:"libraries"`
+	LibraryCount      *ebpf.Variable `ebpf:"library_count"`
+	Mapped            *ebpf.Variable `ebpf:"mapped"`
+	Metrics           *ebpf.Variable `ebpf:"metrics"`
+	Orphaned          *ebpf.Variable `ebpf:"orphaned"`
+	OverflowWatermark *ebpf.Variable `ebpf:"overflow_watermark"`
+	Replaced          *ebpf.Variable `ebpf:"replaced"`
+	Settled           *ebpf.Variable `ebpf:"settled"`
+	Shared            *ebpf.Variable `ebpf:"shared"`
+	StopWatermark     *ebpf.Variable `ebpf:"stop_watermark"`
+	Target            *ebpf.Variable `ebpf:"target"`
+	Unsent            *ebpf.Variable `ebpf:"unsent"`
+	WakeWatermark     *ebpf.Variable `ebpf:"wake_watermark"`
 }
 
 // TracerPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to LoadTracerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type TracerPrograms struct {
-	CallMade    *ebpf.Program `ebpf:"call_made"`
-	Drain       *ebpf.Program `ebpf:"drain"`
-	Hit         *ebpf.Program `ebpf:"hit"`
-	Nothing     *ebpf.Program `ebpf:"nothing"`
-	ProcessFork *ebpf.Program `ebpf:"process_fork"`
-	ProgramExec *ebpf.Program `ebpf:"program_exec"`
-	SignalSent  *ebpf.Program `ebpf:"signal_sent"`
-	SignalTaken *ebpf.Program `ebpf:"signal_taken"`
-	ThreadExit  *ebpf.Program `ebpf:"thread_exit"`
+	Drain            *ebpf.Program `ebpf:"drain"`
+	EmptyProbe       *ebpf.Program `ebpf:"empty_probe"`
+	Hit              *ebpf.Program `ebpf:"hit"`
+	OnExec           *ebpf.Program `ebpf:"on_exec"`
+	OnExit           *ebpf.Program `ebpf:"on_exit"`
+	OnFork           *ebpf.Program `ebpf:"on_fork"`
+	OnSignalDeliver  *ebpf.Program `ebpf:"on_signal_deliver"`
+	OnSignalGenerate *ebpf.Program `ebpf:"on_signal_generate"`
+	OnSysExit        *ebpf.Program `ebpf:"on_sys_exit"`
 }
 
 func (p *TracerPrograms) Close() error {
 	return _TracerClose(
-		p.CallMade,
 		p.Drain,
+		p.EmptyProbe,
 		p.Hit,
-		p.Nothing,
-		p.ProcessFork,
-		p.ProgramExec,
-		p.SignalSent,
-		p.SignalTaken,
-		p.ThreadExit,
+		p.OnExec,
+		p.OnExit,
+		p.OnFork,
+		p.OnSignalDeliver,
+		p.OnSignalGenerate,
+		p.OnSysExit,
 	)
 }
 

@@ -1,12 +1,10 @@
 //go:build ignore
 
 // SPDX-License-Identifier: MIT OR GPL-2.0
-// The tracer's one program: the kernel reports which witness was hit, which way it went and in which activation; the decoder thinks.
-#include "types.h"
-#include <asm/unistd.h>
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
+// The tracer's one program: the kernel reports which site was hit, with which outcome and in which
+// activation; the decoder thinks.
 #include "stop.h"
+#include "env.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
@@ -26,16 +24,18 @@ struct {
 	__type(value, struct site);
 } sites SEC(".maps");
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY); /* a look-up costs a third of a hash map's, which is made by calls */
-	__uint(max_entries, 1); /* set when the plan is known */
+	__uint(type,
+		BPF_MAP_TYPE_ARRAY); /* a look-up costs a third of a hash map's, which is made by calls */
+	__uint(max_entries, 1);  /* set when the plan is known */
 	__type(key, __u32);
 	__type(value, struct call);
 } calls SEC(".maps");
-/* What was left of threads that had come to their end, or were drained, when the other one had no room for it: the user's side takes it when all before it has been read. */
+/* What was left of threads that had come to their end, or were drained, when the other ring had no
+ * room for it: the user's side reads it when all before it has been read. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 22); /* less where some may be lost */
-} rests SEC(".maps");
+} overflow_ring SEC(".maps");
 /* Hits and losses of threads that had losses: a dead thread's last loss is known by this alone. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -45,36 +45,54 @@ struct {
 	__type(value, struct loss);
 } losses SEC(".maps");
 
-volatile const __u32 target;          /* thread group */
-volatile const __u64 image_base;      /* of the executable: load address minus link-time address */
+/* Thread group. */
+volatile const __u32 target;
+/* Of the executable: load address minus link-time address. */
+volatile const __u64 image_base;
 volatile const __u64 image_size;
-volatile const __u32 shared;          /* libraries are observed too: where not, the verifier takes out what serves them */
+/* Libraries are traced too. Where not, the verifier takes out what serves them. */
+volatile const __u32 shared;
 struct library libraries[LIBRARIES_MAX];
 __u32 library_count;
-volatile const __u32 call_shift;      /* of the table of calls */
-volatile const __u64 high_water;      /* bytes in the ring above which the consumer is woken */
-volatile const __u64 stop_water;      /* bytes in the ring above which the target is stopped; 0: it is not */
-volatile const __u64 rest_water;      /* bytes in the ring above which what room it has is for threads that run on until they have stopped */
-__u64 enabled_at;                     /* CLOCK_BOOTTIME; 0: every thread is traced from its beginning */
+/* Of the table of calls. */
+volatile const __u32 call_shift;
+/* Bytes in the ring above which the consumer is woken. */
+volatile const __u64 wake_watermark;
+/* Bytes in the ring above which the target is stopped; 0: it is not. */
+volatile const __u64 stop_watermark;
+/* Bytes in the ring above which its room is for threads that run on until they have stopped. */
+volatile const __u64 overflow_watermark;
+/* CLOCK_BOOTTIME; 0: every thread is traced from its beginning. */
+__u64 enabled_at;
 __u32 enabled;
-__u32 replaced;                       /* the target has called exec */
-__u32 ended;                          /* its last thread has come to its end: ENDED, and how, as wait has it */
-__u32 forked;                         /* it has started a process, which is not traced */
-__u32 mapped;                         /* times that it has mapped code of a file */
-__u32 holding;                        /* it is stopped where it does, until that has been dealt with: probes stand, or are about to */
-__u32 settled;                        /* of them, those that have been dealt with */
-__u32 escaped;                        /* it has gone on before they were */
-__u32 unsent;                         /* threads whose rest was on its way when drain came to them */
+/* The target has called exec. */
+__u32 replaced;
+/* Its last thread has come to its end: ENDED, and how, as wait has it. */
+__u32 ended;
+/* It has started a process, which is not traced. */
+__u32 forked;
+/* Times that it has mapped code of a file. */
+__u32 mapped;
+/* It is stopped where it maps code, until that has been dealt with: probes stand, or are about to.
+ */
+__u32 holding;
+/* Of the times that it has mapped code, those that have been dealt with. */
+__u32 settled;
+/* It has gone on before they were. */
+__u32 escaped;
+/* Threads whose last batch was on its way when drain came to them. */
+__u32 unsent;
 __u64 metrics[METRICS];
+/* Keeps these types for the Go bindings. */
 const struct {
 	enum metric m;
 	enum site_flag f;
 	enum site_none n;
-	enum from k;
+	enum origin o;
 	enum call_table t;
 	enum library_table l;
 	enum ending_flag g;
-} *names __attribute__((unused)); /* keeps them for the Go bindings */
+} *keep_for_btf __attribute__((unused));
 
 static __always_inline void add(enum metric m, __u64 n)
 {
@@ -111,7 +129,7 @@ static __always_inline __u64 bias_of(const struct site *s)
 		return libraries[(s->library - 1) & (LIBRARIES_MAX - 1)].bias;
 	return image_base;
 }
-__noinline __u64 call_at(__u64 key)
+__noinline __u64 find_call(__u64 key)
 {
 	__u32 slot = call_slot(key, call_shift);
 
@@ -122,9 +140,13 @@ __noinline __u64 call_at(__u64 key)
 		if (!c || !c->address)
 			return 0;
 		if (c->address == key)
-			return told_call(c);
+			return call_info(c);
 	}
 	return 0;
+}
+static __always_inline __u64 call_at(__u64 key)
+{
+	return find_call(key);
 }
 static __always_inline __u64 waiting_in(void *buffer)
 {
@@ -132,26 +154,29 @@ static __always_inline __u64 waiting_in(void *buffer)
 }
 static __always_inline long output_to(void *buffer, struct batch *b, __u64 n, __u64 wake)
 {
-	asm volatile("" : "+r"(n)); /* in 64 bits from here on: Linux 6.1 does not see that the bound of a copy in 32 bits is its own */
-	if (n > BATCH_WORDS)
+	/* In 64 bits from here on: Linux 6.1 does not see that the bound of a copy in 32 bits is that
+	 * of what it copies. */
+	asm volatile("" : "+r"(n));
+	if (n > BATCH_EVENTS)
 		return 0;
-	return bpf_ringbuf_output(buffer, b, sizeof(*b) - sizeof(b->words) + n * 8, wake);
+	return bpf_ringbuf_output(buffer, b, sizeof(*b) - sizeof(b->events) + n * 8, wake);
 }
 static __always_inline long output(struct batch *b, __u64 n)
 {
-	return output_to(&ring, b, n, waiting_in(&ring) + sizeof(*b) > high_water ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	__u64 full = waiting_in(&ring) + sizeof(*b) > wake_watermark;
+
+	return output_to(&ring, b, n, full ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
-/* keeps: does what is left of a thread go to the rests, whatever room the ring has? */
-static __always_inline int keeps(void)
+static __always_inline int overflows(void)
 {
-	return waiting_in(&rests) || waiting_in(&ring) > rest_water;
+	return waiting_in(&overflow_ring) || waiting_in(&ring) > overflow_watermark;
 }
-static __always_inline long keep(struct batch *b, __u64 n)
+static __always_inline long output_overflow(struct batch *b, __u64 n)
 {
-	return output_to(&rests, b, n, BPF_RB_NO_WAKEUP); /* who reads looks here besides */
+	/* Who reads the ring looks here, too. */
+	return output_to(&overflow_ring, b, n, BPF_RB_NO_WAKEUP);
 }
-/* lost remembers a loss where the thread's death cannot hide it. */
-static __always_inline void lost(struct batch *b, __u64 hits)
+static __always_inline void note_loss(struct batch *b, __u64 hits)
 {
 	struct life who = {b->started, b->tid};
 	struct loss l = {b->hits, b->lost};
@@ -164,8 +189,6 @@ static __always_inline void lost(struct batch *b, __u64 hits)
 #define bound_index(n, size) asm volatile("%0 &= %1" : "+r"(n) : "i"((size) - 1))
 #define loop(n, step, ctx) bpf_loop(n, step, ctx, 0)
 
-/* Offsets in struct registers by hardware number. */
-static const __u8 register_offset[16] = {80, 88, 96, 40, 152, 32, 104, 112, 72, 64, 56, 48, 24, 16, 8, 0};
 static __noinline __u64 register_value(struct registers *regs, __u32 number)
 {
 	__u64 v = 0;
@@ -176,12 +199,16 @@ static __noinline __u64 register_value(struct registers *regs, __u32 number)
 
 #include "hit.h"
 
-/* Hits that are not timed between two that are. With one of these they are a prime number, so that what comes at every so many hits is met as often as it comes. */
+/* Hits that are not timed between two that are. With one of these they are a prime number, so that
+ * what comes at every so many hits is met as often as it comes. */
 #define UNTIMED 60
-#define UNDISTURBED 50000 /* ns: what took longer was interrupted */
+/* ns: what took longer was interrupted. */
+#define UNDISTURBED 50000
 
-/* What is remembered of threads. Nearly every thread has a slot for itself, which is found for a tenth of what task storage costs: that is for those whose slot another has. */
-#define SLOTS 1024 /* a power of two: threads that follow each other have different ones */
+/* What is remembered of threads. Nearly every thread has a slot for itself, which is found for a
+ * tenth of what task storage costs: that is for those whose slot another has. Slots are a power of
+ * two: threads that follow each other have different ones. */
+#define SLOTS 1024
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, SLOTS);
@@ -201,7 +228,7 @@ static __always_inline struct thread *slot_of(__u32 tid)
 
 	return bpf_map_lookup_elem(&slots, &slot);
 }
-static __always_inline int is_its(const struct thread *slot, const struct task_struct *task)
+static __always_inline int is_of(const struct thread *slot, const struct task_struct *task)
 {
 	return slot->batch.tid == task->pid && slot->batch.started == task->start_boottime;
 }
@@ -217,7 +244,7 @@ static __noinline struct thread *begin_thread(struct task_struct *task, struct t
 		t = slot;
 	else if (!(t = bpf_task_storage_get(&threads, (void *)task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE)))
 		return 0;
-	begin(t, task->pid, task->start_boottime, task->start_boottime < enabled_at);
+	init_thread(t, task->pid, task->start_boottime, task->start_boottime < enabled_at);
 	t->untimed = UNTIMED;
 	return t;
 }
@@ -227,31 +254,32 @@ static __always_inline struct thread *thread_of(struct task_struct *task)
 {
 	struct thread *slot = slot_of(task->pid);
 
-	if (slot && is_its(slot, task))
+	if (slot && is_of(slot, task))
 		return slot;
 	return bpf_task_storage_get(&threads, (void *)task, 0, 0);
 }
 
-/* hold stops the target where the ring is about to be full, and returns whether it is. */
-static __always_inline int hold(void)
+/* stop_if_full stops the target where the ring is about to be full, and returns whether it is. */
+static __always_inline int stop_if_full(void)
 {
-	int full = waiting_in(&ring) > stop_water;
+	int full = waiting_in(&ring) > stop_watermark;
 
 	if (full)
-		halt(target);
+		stop_process(target);
 	return full;
 }
 
-/* Words of a batch that leave room for what a hit says, as a rule. */
-#define NEARLY_FULL (BATCH_WORDS - 8)
+/* Events of a batch that leave room for those of a hit, as a rule. */
+#define NEARLY_FULL (BATCH_EVENTS - 8)
 
-/* hold_after is for a thread that has been hit. It stops before the next hit, but not at once, and many others may run meanwhile: what each of them has to say waits with it while
- * the ring is about to be full. */
-static __always_inline void hold_after(struct thread *t, __u64 sequence)
+/* stop_after is for a thread that has been hit. It stops before the next hit, but not at once, and
+ * many others may run meanwhile: while the ring is about to be full each keeps its own events. */
+static __always_inline void stop_after(struct thread *t, __u64 sequence)
 {
-	int nearly = t->batch.count >= NEARLY_FULL && !t->repeats; /* those count as hits, and are not in the batch */
+	/* Repeats count as hits, and are not in the batch. */
+	int nearly = t->batch.count >= NEARLY_FULL && !t->repeats;
 
-	if ((nearly || t->batch.sequence != sequence) && !hold() && nearly)
+	if ((nearly || t->batch.sequence != sequence) && !stop_if_full() && nearly)
 		hand_over(t);
 }
 
@@ -267,7 +295,7 @@ int hit(struct registers *regs)
 		return 0;
 	}
 	struct thread *t = slot_of(task->pid);
-	if (t && !is_its(t, task))
+	if (t && !is_of(t, task))
 		t = begin_thread(task, t);
 	if (!t) {
 		count(METRIC_NO_STORAGE);
@@ -292,20 +320,21 @@ int hit(struct registers *regs)
 			count(METRIC_TIMED);
 		}
 	}
-	if (stop_water)
-		hold_after(t, sequence);
+	if (stop_watermark)
+		stop_after(t, sequence);
 	return 0;
 }
 
 SEC("tp_btf/signal_generate")
-int signal_sent(__u64 *args)
+int on_signal_generate(__u64 *args)
 {
 	struct task_struct *to = (void *)args[2];
 	struct stop *s;
 
 	if (to->tgid != target || !(s = stop_of(target)))
 		return 0;
-	if (args[0] == SIGCONT && holding && mapped != settled && (s->ours || s->other)) { /* what runs now may be a library that is not where we think */
+	if (args[0] == SIGCONT && holding && mapped != settled && (s->ours || s->other)) {
+		/* What runs now may be a library that is not where we think. */
 		enabled = 0;
 		escaped = 1;
 	}
@@ -313,53 +342,56 @@ int signal_sent(__u64 *args)
 	return 0;
 }
 
-/* nothing is what a hit is compared with. */
+/* empty_probe is what a hit is compared with. */
 SEC("uprobe.multi")
-int nothing(struct registers *regs)
+int empty_probe(struct registers *regs)
 {
 	return 0;
 }
 
-/* finish lets go of a thread that has handed over what was left of it. Its slot, if it has one, is another's then, but where drain is sending the rest: it
- * looks at the slot yet. */
-static __always_inline void finish(struct thread *t, int handed_over)
+/* release_slot frees the slot, if it has one, of a thread that has handed over what was left of it.
+ * Where drain is doing that it still looks at the slot. */
+static __always_inline void release_slot(struct thread *t, int handed_over)
 {
 	if (handed_over && t == slot_of(t->batch.tid))
 		t->batch.tid = 0;
 }
 
-/* abandon ends a thread of which nobody can say where it has ended. */
-static __always_inline void abandon(struct thread *t)
+/* end_unreadable ends a thread of which nobody can say where it has ended. */
+static __always_inline void end_unreadable(struct thread *t)
 {
 	if (t)
-		finish(t, send_rest(t, WORD_END(FROM_UNREADABLE, 0), 0));
+		release_slot(t, send_rest(t, EVENT_END(ORIGIN_UNREADABLE, 0), 0));
 }
 
-static long abandon_slot(__u32 slot, void *unused)
+static long end_unreadable_slot(__u32 slot, void *unused)
 {
 	struct thread *t = bpf_map_lookup_elem(&slots, &slot);
 
 	if (t && t->batch.tid)
-		abandon(t);
+		end_unreadable(t);
 	return 0;
 }
 
-/* begin_silent is for a thread that is traced from its beginning, has made no word yet, and is told of all the same. */
-static __always_inline struct thread *begin_silent(struct task_struct *task)
+/* begin_without_event is for a thread that is traced from its beginning and has had no event yet.
+ */
+static __always_inline struct thread *begin_without_event(struct task_struct *task)
 {
 	struct thread *slot = slot_of(task->pid);
 
-	if (!slot || task->start_boottime < enabled_at || metrics[METRIC_NO_STORAGE]) /* its words may be among those that are lost */
+	/* Without storage its events may be among those that are lost. */
+	if (!slot || task->start_boottime < enabled_at || metrics[METRIC_NO_STORAGE])
 		return 0;
 	return begin_thread(task, slot);
 }
 
-#define TRAP 5 /* comes behind an instruction that has run */
+/* SIGTRAP, which comes behind an instruction that has run. */
+#define TRAP 5
 
-/* Signals by which the kernel tells of a fault, as numbers of bits. */
+/* Signals by which the kernel reports a fault, as numbers of bits. */
 #define FAULTS (1ULL << 4 | 1ULL << TRAP | 1ULL << 7 | 1ULL << 8 | 1ULL << 11)
 
-/* is_fault: is a signal of the kernel's, for what an instruction has done? */
+/* is_fault reports whether a signal is the kernel's, for what an instruction has done. */
 static __always_inline int is_fault(__u64 signal, __u64 info)
 {
 	__s32 code = 0;
@@ -368,34 +400,36 @@ static __always_inline int is_fault(__u64 signal, __u64 info)
 	return signal < 64 && FAULTS >> signal & 1 && code > 0;
 }
 
-/* A signal is about to be dealt with, by a handler perhaps. If that is not observed nothing else tells of it. */
+/* A signal is about to be dealt with, by a handler perhaps. If that is external code nothing else
+ * reports it. */
 SEC("tp_btf/signal_deliver")
-int signal_taken(__u64 *args)
+int on_signal_deliver(__u64 *args)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct registers *regs = (void *)bpf_task_pt_regs((void *)task);
-	__u64 handler = 0, rip = 0, sp;
+	__u64 handler = 0, pc = 0, sp;
 	struct thread *t;
 	int fault;
 
 	if (task->tgid != target || !enabled)
 		return 0;
-	bpf_probe_read_kernel(&handler, 8, (void *)args[2]); /* sa.sa_handler, the first of struct k_sigaction */
-	bpf_probe_read_kernel(&rip, 8, &regs->rip);
-	rip = place(rip);
+	/* sa.sa_handler, the first of struct k_sigaction. */
+	bpf_probe_read_kernel(&handler, 8, (void *)args[2]);
+	bpf_probe_read_kernel(&pc, 8, &regs->REG_PC);
+	pc = place(pc);
 	fault = is_fault(args[0], args[1]);
-	sp = register_value(regs, RSP);
+	sp = register_value(regs, NUMBER_SP);
 	t = thread_of(task);
-	if (!t && (rip != NOWHERE ? handler > 1 : fault && called_from(sp) != NOWHERE))
-		t = begin_silent(task);
+	if (!t && (pc != NOWHERE ? handler > 1 : fault && called_from(sp) != NOWHERE))
+		t = begin_without_event(task);
 	if (!t)
 		return 0;
-	if (rip != NOWHERE) {
+	if (pc != NOWHERE) {
 		fault = fault && args[0] != TRAP;
 		if (handler > 1)
-			take_signal(t, regs, rip, args[0], fault);
+			take_signal(t, regs, pc, args[0], fault);
 		else if (fault)
-			t->faulted = rip;
+			t->faulted = pc;
 		return 0;
 	}
 	if (handler > 1)
@@ -408,7 +442,7 @@ int signal_taken(__u64 *args)
 }
 
 SEC("tp_btf/sched_process_exit")
-int thread_exit(__u64 *args)
+int on_exit(__u64 *args)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	struct registers *regs = (void *)bpf_task_pt_regs((void *)task);
@@ -419,16 +453,17 @@ int thread_exit(__u64 *args)
 		enabled = 0;
 	if (task->tgid != target)
 		return 0;
-	bpf_probe_read_kernel(&e.rip, 8, &regs->rip);
-	bpf_probe_read_kernel(&e.call, 8, &regs->orig_rax);
-	e.rip = place(e.rip);
+	bpf_probe_read_kernel(&e.pc, 8, &regs->REG_PC);
+	bpf_probe_read_kernel(&e.call, 8, &regs->REG_SYSCALL);
+	e.pc = place(e.pc);
 	t = thread_of(task);
-	if (!t && e.known && e.rip != NOWHERE && e.call != SYSCALL_EXECVE && e.call != SYSCALL_EXECVEAT) /* in an exec that has failed it has the first one's number and age */
-		t = begin_silent(task);
+	/* In an exec that has failed it has the first thread's number and age. */
+	if (!t && e.known && e.pc != NOWHERE && e.call != SYSCALL_EXECVE && e.call != SYSCALL_EXECVEAT)
+		t = begin_without_event(task);
 	if (t)
-		finish(t, end_thread(t, regs, &e));
+		release_slot(t, end_thread(t, regs, &e));
 	else if (task->signal->nr_threads == 1) /* in an exec that has failed, the others are gone */
-		loop(SLOTS, abandon_slot, 0);
+		loop(SLOTS, end_unreadable_slot, 0);
 	if (task->signal->live.counter == 0)
 		ended = ENDED | task->signal->group_exit_code;
 	forget_stop(task);
@@ -437,7 +472,7 @@ int thread_exit(__u64 *args)
 
 /* Another program in the same process: its addresses are not ours. */
 SEC("tp_btf/sched_process_exec")
-int program_exec(__u64 *args)
+int on_exec(__u64 *args)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u32 before = args[1]; /* its number */
@@ -448,17 +483,18 @@ int program_exec(__u64 *args)
 	enabled = 0;
 	replaced = 1;
 	slot = slot_of(before);
-	if (slot && slot->batch.tid == before) { /* it has the first thread's number and age now */
-		abandon(slot);
+	if (slot && slot->batch.tid == before) {
+		/* It has the first thread's number and age now. */
+		end_unreadable(slot);
 		return 0;
 	}
-	abandon(bpf_task_storage_get(&threads, (void *)task, 0, 0));
+	end_unreadable(bpf_task_storage_get(&threads, (void *)task, 0, 0));
 	bpf_task_storage_delete(&threads, (void *)task);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_fork")
-int process_fork(__u64 *args)
+int on_fork(__u64 *args)
 {
 	struct task_struct *child = (void *)args[1];
 
@@ -466,8 +502,8 @@ int process_fork(__u64 *args)
 		return 0;
 	if (child->tgid != target)
 		forked = 1;
-	else if (stop_water) /* threads that end before they have a batch full would never */
-		hold();
+	else if (stop_watermark) /* threads that end before they have a batch full would never */
+		stop_if_full();
 	return 0;
 }
 
@@ -484,9 +520,10 @@ static __always_inline void unmapped(__u64 lo, __u64 size)
 	}
 }
 
-/* A system call has been made. Code that it has mapped may be of a library that is to be observed: none of it runs before that has been found out. */
+/* A system call has been made. Code that it has mapped may be of a library that is to be traced:
+ * none of it runs before that has been found out. */
 SEC("tp_btf/sys_exit")
-int call_made(__u64 *args)
+int on_sys_exit(__u64 *args)
 {
 	struct registers *regs = (void *)args[0];
 	__s64 result = args[1];
@@ -494,26 +531,27 @@ int call_made(__u64 *args)
 
 	if (bpf_get_current_pid_tgid() >> 32 != target || replaced || result < 0)
 		return 0;
-	bpf_probe_read_kernel(&nr, 8, &regs->orig_rax);
-	if (nr != __NR_mmap && nr != __NR_munmap)
+	bpf_probe_read_kernel(&nr, 8, &regs->REG_SYSCALL);
+	if (nr != SYSCALL_MMAP && nr != SYSCALL_MUNMAP)
 		return 0;
-	if (nr == __NR_munmap)
-		bpf_probe_read_kernel(&address, 8, &regs->rdi);
-	bpf_probe_read_kernel(&size, 8, &regs->rsi);
+	if (nr == SYSCALL_MUNMAP)
+		bpf_probe_read_kernel(&address, 8, &regs->REG_ARG1);
+	bpf_probe_read_kernel(&size, 8, &regs->REG_ARG2);
 	unmapped(address, size);
-	if (nr == __NR_munmap)
+	if (nr == SYSCALL_MUNMAP)
 		return 0;
-	bpf_probe_read_kernel(&prot, 8, &regs->rdx);
-	bpf_probe_read_kernel(&flags, 8, &regs->r10);
+	bpf_probe_read_kernel(&prot, 8, &regs->REG_ARG3);
+	bpf_probe_read_kernel(&flags, 8, &regs->REG_ARG4);
 	if (!(prot & PROT_EXEC) || flags & MAP_ANONYMOUS)
 		return 0;
 	__sync_fetch_and_add(&mapped, 1);
 	if (holding)
-		halt(target);
+		stop_process(target);
 	return 0;
 }
 
-/* drain sends what the threads that still live have not sent; run when no probe stands any more. Where one will stand again, they are met anew. */
+/* drain sends what the threads that still live have not sent; run when no probe stands any more.
+ * Where one will stand again, they are met anew. */
 SEC("iter/task")
 int drain(struct bpf_iter__task *ctx)
 {
@@ -526,6 +564,6 @@ int drain(struct bpf_iter__task *ctx)
 		return 0;
 	if (!send_rest(t, 0, 0))
 		unsent++;
-	forget(t);
+	reset_thread(t);
 	return 0;
 }

@@ -102,7 +102,7 @@ func newProcess(p *plan.Plan, h habits, seed uint64) *process {
 	for ra, c := range p.Calls {
 		k := bpf.TracerCall{Depth: uint32(c.Depth)}
 		if c.Spoken {
-			k.Spoken = 1
+			k.Reported = 1
 		}
 		calls[ra] = k
 	}

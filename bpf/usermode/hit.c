@@ -1,12 +1,14 @@
 //go:build linux && cgo
 
 /* SPDX-License-Identifier: MIT OR GPL-2.0 */
-/* What bpf/hit.h wants of its includer, for a simulated process. The go command does not see that this file depends on the headers one folder up: what
- * makes it compile anew is that package bpf, with the object that go generate makes of the same headers, has changed. */
+/* What env.h asks for, for a simulated process. The go command does not see that this file depends
+ * on the headers one folder up: what makes it compile anew is that package bpf, with the object
+ * that go generate makes of the same headers, has changed. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "hit.h"
+#include "../env.h"
 #include "_cgo_export.h"
 
 #ifndef __noinline
@@ -46,29 +48,43 @@ static __u64 call_at(__u64 key)
 {
 	struct call found;
 
-	return key != NOWHERE && findCall(machine, key, &found) ? told_call(&found) : 0;
+	return key != NOWHERE && findCall(machine, key, &found) ? call_info(&found) : 0;
 }
 static long output(struct batch *b, __u64 n)
 {
-	return sendBatch(machine, b, offsetof(struct batch, words) + n * sizeof(b->words[0]));
+	return sendBatch(machine, b, offsetof(struct batch, events) + n * sizeof(b->events[0]));
 }
-static int keeps(void)
+static int overflows(void)
 {
 	return keepsRests(machine);
 }
-static long keep(struct batch *b, __u64 n)
+static long output_overflow(struct batch *b, __u64 n)
 {
-	return keepBatch(machine, b, offsetof(struct batch, words) + n * sizeof(b->words[0]));
+	return keepBatch(machine, b, offsetof(struct batch, events) + n * sizeof(b->events[0]));
 }
-static void lost(struct batch *b, __u64 hits)
+static void note_loss(struct batch *b, __u64 hits)
 {
 	loseHits(machine, b->tid, b->hits, b->lost, hits);
 }
 static __u64 register_value(struct registers *regs, __u32 number)
 {
 	const __u64 by_number[16] = {
-		regs->rax, regs->rcx, regs->rdx, regs->rbx, regs->rsp, regs->rbp, regs->rsi, regs->rdi,
-		regs->r8, regs->r9, regs->r10, regs->r11, regs->r12, regs->r13, regs->r14, regs->r15,
+		regs->rax,
+		regs->rcx,
+		regs->rdx,
+		regs->rbx,
+		regs->rsp,
+		regs->rbp,
+		regs->rsi,
+		regs->rdi,
+		regs->r8,
+		regs->r9,
+		regs->r10,
+		regs->r11,
+		regs->r12,
+		regs->r13,
+		regs->r14,
+		regs->r15,
 	};
 
 	return by_number[number & 15];
@@ -93,31 +109,33 @@ struct thread *usermode_thread(__u32 tid, __u64 started, int resync)
 		abort();
 	memset(t, 0xa5, sizeof(*t)); /* what another thread has left */
 	t->sending = 0;
-	begin(t, tid, started, resync);
+	init_thread(t, tid, started, resync);
 	return t;
 }
 
-void usermode_hit(struct machine m, struct thread *t, struct registers *regs, const struct site *s, __u32 id)
+void usermode_hit(
+	struct machine m, struct thread *t, struct registers *regs, const struct site *s, __u32 id)
 {
 	enter(m);
 	report(regs, t, s, id);
 }
 
-/* As drain, signal_taken and thread_exit of wpptrace.bpf.c. */
+/* As drain, on_signal_deliver and on_exit of wpptrace.bpf.c. */
 void usermode_drain(struct machine m, struct thread *t)
 {
 	enter(m);
 	send_rest(t, 0, 0);
 }
 
-void usermode_signal(struct machine m, struct thread *t, struct registers *regs, __u32 signal, __u64 blocked)
+void usermode_signal(
+	struct machine m, struct thread *t, struct registers *regs, __u32 signal, __u64 blocked)
 {
-	__u64 rip;
+	__u64 pc;
 
 	enter(m);
-	rip = place(regs->rip);
-	if (rip != NOWHERE)
-		take_signal(t, regs, rip, signal, 0);
+	pc = place(regs->REG_PC);
+	if (pc != NOWHERE)
+		take_signal(t, regs, pc, signal, 0);
 	else
 		note_handler(t, regs, signal, blocked);
 }
@@ -125,8 +143,8 @@ void usermode_signal(struct machine m, struct thread *t, struct registers *regs,
 void usermode_faulted(struct machine m, struct thread *t, struct registers *regs)
 {
 	enter(m);
-	take_signal(t, regs, place(regs->rip), 11, 1);
-	t->faulted = place(regs->rip);
+	take_signal(t, regs, place(regs->REG_PC), 11, 1);
+	t->faulted = place(regs->REG_PC);
 }
 
 void usermode_fault(struct machine m, struct thread *t, __u64 sp)
@@ -140,7 +158,7 @@ void usermode_exit(struct machine m, struct thread *t, struct registers *regs, _
 	struct ending e = {.known = 1, .call = SYSCALL_EXIT, .blocked = blocked};
 
 	enter(m);
-	e.rip = place(regs->rip);
+	e.pc = place(regs->REG_PC);
 	end_thread(t, regs, &e);
 }
 
@@ -152,15 +170,66 @@ __u64 usermode_condition(__u8 code, __u64 flags)
 #define WHOLE(s) {#s, "", 0, sizeof(struct s)}
 #define FIELD(s, f) {#s, #f, offsetof(struct s, f), sizeof(((struct s *)0)->f)}
 static const struct field fields[] = {
-	WHOLE(site), FIELD(site, offset), FIELD(site, routine), FIELD(site, base), FIELD(site, condition), FIELD(site, flags), FIELD(site, case_reg),
-	FIELD(site, case_index), FIELD(site, case_scale), FIELD(site, case_size), FIELD(site, library), FIELD(site, case_disp), FIELD(site, stays),
-	WHOLE(call), FIELD(call, address), FIELD(call, depth), FIELD(call, spoken),
-	WHOLE(batch), FIELD(batch, tid), FIELD(batch, count), FIELD(batch, started), FIELD(batch, sequence), FIELD(batch, hits),
-	FIELD(batch, lost), FIELD(batch, words),
-	WHOLE(life), FIELD(life, started), FIELD(life, tid),
-	WHOLE(loss), FIELD(loss, hits), FIELD(loss, lost),
-	WHOLE(thread), FIELD(thread, cfa), FIELD(thread, hash), FIELD(thread, routine), FIELD(thread, resync), FIELD(thread, last), FIELD(thread, last_case),
-	FIELD(thread, repeats), FIELD(thread, stays), FIELD(thread, sent), FIELD(thread, sending), FIELD(thread, restorer), FIELD(thread, near_at), FIELD(thread, near_size), FIELD(thread, near), FIELD(thread, chain_cfa), FIELD(thread, chain_len), FIELD(thread, chain_last), FIELD(thread, chain_known), FIELD(thread, chain), FIELD(thread, interrupted), FIELD(thread, taken), FIELD(thread, taken_signal), FIELD(thread, killed_returns), FIELD(thread, killed_at), FIELD(thread, killed_hits), FIELD(thread, faulted), FIELD(thread, unseen_signal), FIELD(thread, untimed),
+	WHOLE(site),
+	FIELD(site, offset),
+	FIELD(site, routine),
+	FIELD(site, base),
+	FIELD(site, condition),
+	FIELD(site, flags),
+	FIELD(site, case_reg),
+	FIELD(site, case_index),
+	FIELD(site, case_scale),
+	FIELD(site, case_size),
+	FIELD(site, library),
+	FIELD(site, case_disp),
+	FIELD(site, stays),
+	WHOLE(call),
+	FIELD(call, address),
+	FIELD(call, depth),
+	FIELD(call, reported),
+	WHOLE(batch),
+	FIELD(batch, tid),
+	FIELD(batch, count),
+	FIELD(batch, started),
+	FIELD(batch, sequence),
+	FIELD(batch, hits),
+	FIELD(batch, lost),
+	FIELD(batch, events),
+	WHOLE(life),
+	FIELD(life, started),
+	FIELD(life, tid),
+	WHOLE(loss),
+	FIELD(loss, hits),
+	FIELD(loss, lost),
+	WHOLE(thread),
+	FIELD(thread, cfa),
+	FIELD(thread, hash),
+	FIELD(thread, routine),
+	FIELD(thread, resync),
+	FIELD(thread, last),
+	FIELD(thread, last_captured),
+	FIELD(thread, repeats),
+	FIELD(thread, stays),
+	FIELD(thread, sent),
+	FIELD(thread, sending),
+	FIELD(thread, restorer),
+	FIELD(thread, near_at),
+	FIELD(thread, near_size),
+	FIELD(thread, near),
+	FIELD(thread, chain_cfa),
+	FIELD(thread, chain_len),
+	FIELD(thread, chain_last),
+	FIELD(thread, chain_known),
+	FIELD(thread, chain),
+	FIELD(thread, interrupted),
+	FIELD(thread, taken),
+	FIELD(thread, taken_signal),
+	FIELD(thread, killed_returns),
+	FIELD(thread, killed_at),
+	FIELD(thread, killed_hits),
+	FIELD(thread, faulted),
+	FIELD(thread, unseen_signal),
+	FIELD(thread, untimed),
 	FIELD(thread, batch),
 };
 

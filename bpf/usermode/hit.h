@@ -16,9 +16,11 @@ struct machine {
 };
 
 struct thread *usermode_thread(__u32 tid, __u64 started, int resync);
-void usermode_hit(struct machine m, struct thread *t, struct registers *regs, const struct site *s, __u32 id);
+void usermode_hit(
+	struct machine m, struct thread *t, struct registers *regs, const struct site *s, __u32 id);
 void usermode_drain(struct machine m, struct thread *t);
-void usermode_signal(struct machine m, struct thread *t, struct registers *regs, __u32 signal, __u64 blocked);
+void usermode_signal(
+	struct machine m, struct thread *t, struct registers *regs, __u32 signal, __u64 blocked);
 void usermode_faulted(struct machine m, struct thread *t, struct registers *regs);
 void usermode_fault(struct machine m, struct thread *t, __u64 sp);
 void usermode_exit(struct machine m, struct thread *t, struct registers *regs, __u64 blocked);
@@ -31,11 +33,29 @@ struct field {
 };
 const struct field *usermode_fields(size_t *count);
 
-static inline __u32 usermode_call_slot(__u64 address, __u32 shift) { return call_slot(address, shift); }
-static inline __u64 usermode_witness(__u64 site, __u64 out, __u64 cfa) { return WORD_WITNESS(site, out, cfa); }
-static inline __u64 usermode_from(__u64 kind, __u64 address) { return WORD_FROM(kind, address); }
-static inline __u64 usermode_case(__u64 value) { return WORD_CASE(value); }
-static inline __u64 usermode_repeat(__u64 count) { return WORD_REPEAT(count); }
-static inline __u64 usermode_end(__u64 kind, __u64 address) { return WORD_END(kind, address); }
+static inline __u32 usermode_call_slot(__u64 address, __u32 shift)
+{
+	return call_slot(address, shift);
+}
+static inline __u64 usermode_hit_event(__u64 site, __u64 out, __u64 cfa)
+{
+	return EVENT_HIT(site, out, cfa);
+}
+static inline __u64 usermode_caller(__u64 kind, __u64 address)
+{
+	return EVENT_CALLER(kind, address);
+}
+static inline __u64 usermode_captured(__u64 value)
+{
+	return EVENT_CAPTURED(value);
+}
+static inline __u64 usermode_repeat(__u64 count)
+{
+	return EVENT_REPEAT(count);
+}
+static inline __u64 usermode_end(__u64 kind, __u64 address)
+{
+	return EVENT_END(kind, address);
+}
 
 #endif

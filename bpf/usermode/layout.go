@@ -31,11 +31,11 @@ func Fields() []Field {
 
 // Numbers of C that Go code repeats.
 const (
-	MaxSites   = C.MAX_SITES
-	BatchWords = C.BATCH_WORDS
-	ChainMax   = C.CHAIN_MAX
-	ResyncMax  = C.RESYNC_MAX
-	CallProbes = C.CALL_PROBES
+	MaxSites    = C.MAX_SITES
+	BatchEvents = C.BATCH_EVENTS
+	ChainMax    = C.CHAIN_MAX
+	ResyncMax   = C.RESYNC_MAX
+	CallProbes  = C.CALL_PROBES
 )
 
 // Flags of a site, and its numbers for what it has not.
@@ -59,7 +59,7 @@ func (m Memory) SetSignalFrame(cfa, ip uint64, r *Registers) {
 	for i, number := range wire.Registers {
 		m.Set(at(i), r.General[number])
 	}
-	m.Set(at(C.FRAME_RIP), ip)
+	m.Set(at(C.FRAME_PC), ip)
 }
 
 // CallSlot is the first entry of the table of calls that a return address may be at.
@@ -75,16 +75,16 @@ func Condition(code uint8, flags uint64) uint64 {
 
 // Witness is the word that C makes of a hit.
 func Witness(site, outcome int, cfa uint64) wire.Word {
-	return wire.Word(C.usermode_witness(C.__u64(site), C.__u64(outcome), C.__u64(cfa)))
+	return wire.Word(C.usermode_hit_event(C.__u64(site), C.__u64(outcome), C.__u64(cfa)))
 }
 
 // From is the word that C makes of a return address. Resync words have bit 3 of the place set.
 func From(place wire.Place, address uint64) wire.Word {
-	return wire.Word(C.usermode_from(C.__u64(place), C.__u64(address)))
+	return wire.Word(C.usermode_caller(C.__u64(place), C.__u64(address)))
 }
 
 // Case is the word that C makes of a switch's value.
-func Case(value uint64) wire.Word { return wire.Word(C.usermode_case(C.__u64(value))) }
+func Case(value uint64) wire.Word { return wire.Word(C.usermode_captured(C.__u64(value))) }
 
 // Repeat is the word that C makes of repetitions.
 func Repeat(n uint64) wire.Word { return wire.Word(C.usermode_repeat(C.__u64(n))) }

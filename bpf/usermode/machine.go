@@ -172,7 +172,7 @@ func findCall(h C.uintptr_t, address C.__u64, to *C.struct_call) C.int {
 	if !ok {
 		return 0
 	}
-	to.depth, to.spoken = C.__u32(c.Depth), C.__u32(c.Spoken)
+	to.depth, to.reported = C.__u32(c.Depth), C.__u32(c.Reported)
 	return 1
 }
 

@@ -233,7 +233,7 @@ func partCalls(p *plan.Plan, part int) []bpf.TracerCall {
 		}
 		call := bpf.TracerCall{Address: ra, Depth: uint32(c.Depth)}
 		if c.Spoken {
-			call.Spoken = 1
+			call.Reported = 1
 		}
 		calls = append(calls, call)
 	}

@@ -66,9 +66,9 @@ func (s *Session) load(o Options) error {
 		return fmt.Errorf("read the BPF program: %w", err)
 	}
 	s.way.Prepare(spec.Programs["hit"])
-	s.way.Prepare(spec.Programs["nothing"])
+	s.way.Prepare(spec.Programs["empty_probe"])
 	spec.Maps["ring"].MaxEntries = uint32(o.Ring)
-	spec.Maps["rests"].MaxEntries = o.rests()
+	spec.Maps["overflow_ring"].MaxEntries = o.rests()
 	sites, room, shared := len(s.images[0].sites), 0, uint32(0)
 	if s.shared {
 		sites, room, shared = plan.MaxSites, plan.MaxSites, 1
@@ -79,14 +79,14 @@ func (s *Session) load(o Options) error {
 	}
 	spec.Maps["calls"].MaxEntries = uint32(len(s.calls.Entries))
 	for name, value := range map[string]any{
-		"target":     uint32(s.process.PID),
-		"image_base": s.images[0].base,
-		"image_size": textEnd(s.images[0].image),
-		"shared":     shared,
-		"high_water": uint64(o.Ring / 8),
-		"stop_water": o.stopWater(),
-		"rest_water": o.restWater(),
-		"call_shift": s.calls.Shift,
+		"target":             uint32(s.process.PID),
+		"image_base":         s.images[0].base,
+		"image_size":         textEnd(s.images[0].image),
+		"shared":             shared,
+		"wake_watermark":     uint64(o.Ring / 8),
+		"stop_watermark":     o.stopWater(),
+		"overflow_watermark": o.restWater(),
+		"call_shift":         s.calls.Shift,
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("set %s of the BPF program: %w", name, err)

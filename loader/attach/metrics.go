@@ -58,7 +58,7 @@ func (s *Session) Metrics() (Metrics, error) {
 		LostByWhom:  m[bpf.TracerMetricMETRIC_LOST_BY_WHOM],
 		NoStorage:   m[bpf.TracerMetricMETRIC_NO_STORAGE],
 		NoSite:      m[bpf.TracerMetricMETRIC_NO_SITE],
-		Forgone:     m[bpf.TracerMetricMETRIC_FORGONE],
+		Forgone:     m[bpf.TracerMetricMETRIC_DROPPED_HITS],
 		Unreadable:  m[bpf.TracerMetricMETRIC_UNREADABLE],
 		LongChain:   m[bpf.TracerMetricMETRIC_LONG_CHAIN],
 		HighAddress: m[bpf.TracerMetricMETRIC_HIGH_ADDRESS],

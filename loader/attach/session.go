@@ -146,7 +146,7 @@ func (s *Session) attach(exe *os.File) error {
 
 // listen makes the links that tell of the life of threads, and opens the ring buffer.
 func (s *Session) listen() (err error) {
-	programs := []*ebpf.Program{s.objects.ProgramExec, s.objects.ProcessFork, s.objects.SignalTaken}
+	programs := []*ebpf.Program{s.objects.OnExec, s.objects.OnFork, s.objects.OnSignalDeliver}
 	if s.guard == nil {
 		if s.guard, err = guard.Start(s.process); err != nil {
 			return err
@@ -163,14 +163,14 @@ func (s *Session) listen() (err error) {
 		if err := s.objects.Stops.Put(uint32(s.process.PID), bpf.TracerStop{}); err != nil {
 			return fmt.Errorf("watch over it: %w", err)
 		}
-		if s.watch, err = s.guard.Watch(s.objects.Stops, s.objects.SignalSent, s.objects.ThreadExit); err != nil {
+		if s.watch, err = s.guard.Watch(s.objects.Stops, s.objects.OnSignalGenerate, s.objects.OnExit); err != nil {
 			return err
 		}
 	} else {
-		programs = append(programs, s.objects.ThreadExit)
+		programs = append(programs, s.objects.OnExit)
 	}
 	if s.shared {
-		programs = append(programs, s.objects.CallMade)
+		programs = append(programs, s.objects.OnSysExit)
 	}
 	for _, p := range programs {
 		l, err := link.AttachTracing(link.TracingOptions{Program: p})
@@ -185,7 +185,7 @@ func (s *Session) listen() (err error) {
 	if s.reader, err = ringbuf.NewReader(s.objects.Ring); err != nil {
 		return fmt.Errorf("open the ring buffer: %w", err)
 	}
-	if s.rests, err = ringbuf.NewReader(s.objects.Rests); err != nil {
+	if s.rests, err = ringbuf.NewReader(s.objects.OverflowRing); err != nil {
 		return fmt.Errorf("open the ring buffer of rests: %w", err)
 	}
 	return nil

@@ -435,7 +435,7 @@ func TestLoadError(t *testing.T) {
 func TestVerifierIsSoonDone(t *testing.T) {
 	const most = 50_000 // instructions: some 50 ms
 	s := loadWith(t, Options{Ring: DefaultRing, Hold: true, Shared: true}, "/bin/cat", "/dev/null").session
-	for name, p := range map[string]*ebpf.Program{"hit": s.objects.Hit, "thread_exit": s.objects.ThreadExit, "drain": s.objects.Drain} {
+	for name, p := range map[string]*ebpf.Program{"hit": s.objects.Hit, "on_exit": s.objects.OnExit, "drain": s.objects.Drain} {
 		info, err := p.Info()
 		if err != nil {
 			t.Fatal(err)

@@ -69,10 +69,10 @@ func (f *Family) load(g *guard.Guard) error {
 	if f.reader, err = ringbuf.NewReader(f.objects.Events); err != nil {
 		return err
 	}
-	if f.watch, err = g.Watch(f.objects.Stops, f.objects.SignalSeen, f.objects.Ends); err != nil {
+	if f.watch, err = g.Watch(f.objects.Stops, f.objects.OnSignalGenerate, f.objects.OnExit); err != nil {
 		return err
 	}
-	for _, p := range []*ebpf.Program{f.objects.Begot, f.objects.Begins, f.objects.Becomes} {
+	for _, p := range []*ebpf.Program{f.objects.OnFork, f.objects.OnFirstReturn, f.objects.OnExec} {
 		l, err := link.AttachTracing(link.TracingOptions{Program: p})
 		if err != nil {
 			return err

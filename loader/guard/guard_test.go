@@ -78,7 +78,7 @@ func follow(t *testing.T) (*target.Process, *ebpf.Map) {
 		t.Fatal(err)
 	}
 	var loaded struct {
-		Signals *ebpf.Program `ebpf:"signal_sent"`
+		Signals *ebpf.Program `ebpf:"on_signal_generate"`
 		Stops   *ebpf.Map     `ebpf:"stops"`
 	}
 	if err := spec.LoadAndAssign(&loaded, nil); err != nil {
