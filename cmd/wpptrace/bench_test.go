@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"wpptrace/compress/spill"
+	"wpptrace/internal/record/overhead"
 	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/attach"
@@ -85,7 +86,7 @@ func (l *live) record(b *testing.B, argv ...string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r.used, r.gauge = c.Times, &gauge{cost: attach.TypicalCost()}
+	r.used, r.meter = c.Times, overhead.UsualMeter()
 	if err := session.Attach(exe); err != nil {
 		b.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"time"
+	"wpptrace/internal/record/overhead"
 
 	"wpptrace/compress/spill"
 	"wpptrace/loader/attach"
@@ -53,13 +54,13 @@ func sendCanary(pid int, exe *os.File, prog *program) (*canary, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.used, r.gauge = p.Times, newGauge(session, r.log)
-	defer r.gauge.close()
+	r.used, r.meter = p.Times, overhead.NewMeter(session, r.log)
+	defer r.meter.Close()
 	before, _, err := measureLoad(p)
 	if err != nil {
 		return nil, err
 	}
-	r.gauge.nature = natureOf(before)
+	r.meter.KernelShare = overhead.KernelShareOf(before)
 	if err := session.Attach(exe); err != nil {
 		return nil, gone(p, err)
 	}
@@ -76,7 +77,7 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 	if err := r.begin(false); err != nil {
 		return nil, err
 	}
-	unheard := r.gauge.hits
+	unheard := r.meter.Hits()
 	if err := r.listen(r.began.Add(long)); err != nil {
 		return nil, err
 	}
@@ -86,11 +87,11 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 		return nil, err
 	}
 	cpu, _ := r.traced()
-	c := &canary{Seconds: stood.Seconds(), CPU: cpu.Seconds(), Hits: r.gauge.hits - unheard}
+	c := &canary{Seconds: stood.Seconds(), CPU: cpu.Seconds(), Hits: r.meter.Hits() - unheard}
 	if c.Hits == 0 {
 		return c, nil
 	}
-	r.last.hits = r.first.hits.plus(r.tollOfUnread(c.Hits))
+	r.last.Hits = r.first.Hits.Plus(r.tollOfUnread(c.Hits))
 	s, err := r.snapshot()()
 	if err != nil {
 		return nil, err
@@ -108,16 +109,16 @@ const leastRun = 5 * time.Millisecond
 
 // tollOfUnread is what some hits cost, if as many of them were single-stepped as of all that have come: of
 // those that were not reported yet it was not known.
-func (r *recording) tollOfUnread(hits uint64) toll {
+func (r *recording) tollOfUnread(hits uint64) overhead.HitCost {
 	var come, stepped uint64
 	for _, t := range r.all {
 		come, stepped = come+t.hits, stepped+t.stepped
 	}
 	if come == 0 {
-		return toll{}
+		return overhead.HitCost{}
 	}
 	single := float64(hits) * float64(stepped) / float64(come)
-	return tollOf(time.Duration((float64(hits)-single)*float64(r.gauge.cost.Emulated)), time.Duration(single*float64(r.gauge.cost.Stepped)))
+	return overhead.NewHitCost(time.Duration((float64(hits)-single)*float64(r.meter.Cost().Emulated)), time.Duration(single*float64(r.meter.Cost().Stepped)))
 }
 
 func (c *canary) String() string {

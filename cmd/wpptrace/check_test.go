@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/uprobe"
@@ -79,15 +80,15 @@ func TestForecast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := newForecast(p, attach.TypicalCost())
-	if hits := all.emulated + all.stepped; hits < 0.02 || hits > 0.6 {
+	all := overhead.NewForecast(p.plan, attach.TypicalCost(), false)
+	if hits := all.Emulated + all.Stepped; hits < 0.02 || hits > 0.6 {
 		t.Errorf("%.3f hits an instruction", hits)
 	}
-	if usual, most := all.slowDown(usualTime), all.slowDown(leastTime); usual < 20 || usual > 500 || most < 8*usual {
+	if usual, most := all.SlowDown(overhead.UsualTime), all.SlowDown(overhead.LeastTime); usual < 20 || usual > 500 || most < 8*usual {
 		t.Errorf("slow-down %.1f, at most %.1f", usual, most)
 	}
 	var out strings.Builder
-	all.tell(&out, 0, 0)
+	tellForecast(&out, all, 0, 0)
 	if !strings.Contains(out.String(), "at its present load, 0% of a CPU: some 1.0 times\n") {
 		t.Errorf("of an idle process: %s", out.String())
 	}
@@ -96,7 +97,7 @@ func TestForecast(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.Reset()
-	newForecast(some, attach.TypicalCost()).tell(&out, 0.5, 0)
+	tellForecast(&out, overhead.NewForecast(some.plan, attach.TypicalCost(), true), 0.5, 0)
 	if got := out.String(); !strings.Contains(got, "while it runs these routines alone") || strings.Contains(got, "at its present load") {
 		t.Errorf("of some routines: %s", got)
 	}

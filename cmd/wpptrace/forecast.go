@@ -4,70 +4,10 @@ import (
 	"fmt"
 	"io"
 
-	"wpptrace/loader/attach"
+	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/paths"
 	"wpptrace/loader/plan"
-	"wpptrace/query"
 )
-
-// A forecast is what the plan makes of a process, before anything is attached.
-type forecast struct {
-	emulated, stepped float64 // expected hits an instruction
-	cost              attach.Cost
-	some              bool // it is one of some routines alone: nobody knows how much of the process's time is theirs
-}
-
-// What an instruction takes, ns: in code that computes, and at the least.
-const (
-	usualTime = query.UsualInstructionTime
-	leastTime = query.InstructionTime
-)
-
-// newForecast weighs each probe with how often the plan expects it to be hit, and each hit with the
-// instructions from there to the next.
-func newForecast(p *program, cost attach.Cost) forecast {
-	f := forecast{cost: cost, some: p.selects != nil}
-	instructions := 0.0
-	for i := range p.plan.Sites {
-		s := &p.plan.Sites[i]
-		instructions += s.Expected * toNextProbe(p.plan.Routines[s.Routine], s.Block)
-		if s.Stepped {
-			f.stepped += s.Expected
-		} else {
-			f.emulated += s.Expected
-		}
-	}
-	if instructions > 0 {
-		f.emulated /= instructions
-		f.stepped /= instructions
-	}
-	return f
-}
-
-// toNextProbe is how many instructions run from the end of a block to the end of the next one with
-// a probe, on average over its ways. Instructions of silent callees are left out, so that the
-// forecast is on the high side.
-func toNextProbe(r *plan.Routine, block int) float64 {
-	const farthest = 64 // blocks
-	ways, sum := 0, 0
-	for _, b := range r.Blocks[block].Succ {
-		ways++
-		for range farthest {
-			if b < 0 {
-				break
-			}
-			sum += len(r.Blocks[b].Insns)
-			if r.Site(b) != nil || len(r.Blocks[b].Succ) == 0 {
-				break
-			}
-			b = r.Blocks[b].Succ[0]
-		}
-	}
-	if ways == 0 || sum == 0 {
-		return float64(len(r.Blocks[block].Insns))
-	}
-	return float64(sum) / float64(ways)
-}
 
 // expectedHits is how many hits the probes of an observed routine are expected to make.
 func expectedHits(r *plan.Routine) (hits float64) {
@@ -106,32 +46,26 @@ func endingShare(r *plan.Routine, n *paths.Numbering, b int) float64 {
 	return ending / all
 }
 
-// slowDown is how many times longer the process's own code takes, if an instruction takes so many
-// ns untraced.
-func (f forecast) slowDown(instruction float64) float64 {
-	return 1 + (f.emulated*float64(f.cost.Emulated)+f.stepped*float64(f.cost.Stepped))/instruction
-}
-
-// String writes the forecast for code that never waits.
-func (f forecast) String() string {
+// forecastText is the forecast for code that never waits.
+func forecastText(f overhead.Forecast) string {
 	while := "its own code"
-	if f.some {
+	if f.Some {
 		while = "these routines alone"
 	}
-	return fmt.Sprintf("some %s times while it runs %s, %s at most", factor(f.slowDown(usualTime)), while, factor(f.slowDown(leastTime)))
+	return fmt.Sprintf("some %s times while it runs %s, %s at most", factor(f.SlowDown(overhead.UsualTime)), while, factor(f.SlowDown(overhead.LeastTime)))
 }
 
-// tell prints the forecast. load is the CPU share that the process would use now, 1 for one CPU;
-// overhead the budget, per cent, 0: there is none.
-func (f forecast) tell(w io.Writer, load, overhead float64) {
+// tellForecast prints the forecast. load is the CPU share that the process would use now, 1 for one CPU;
+// share the budget, per cent, 0: there is none.
+func tellForecast(w io.Writer, f overhead.Forecast, load, share float64) {
 	bound := "it is measured as it runs"
-	if overhead > 0 {
-		bound = fmt.Sprintf("--overhead keeps it to %v%% in the long run", overhead)
+	if share > 0 {
+		bound = fmt.Sprintf("--overhead keeps it to %v%% in the long run", share)
 	}
-	fmt.Fprintf(w, "wpptrace: slow-down: %v; %s\n", f, bound)
+	fmt.Fprintf(w, "wpptrace: slow-down: %s; %s\n", forecastText(f), bound)
 	const busy = 0.9
-	if load < busy && !f.some {
-		fmt.Fprintf(w, "wpptrace: at its present load, %.0f%% of a CPU: some %s times\n", 100*load, factor(1+load*(f.slowDown(usualTime)-1)))
+	if load < busy && !f.Some {
+		fmt.Fprintf(w, "wpptrace: at its present load, %.0f%% of a CPU: some %s times\n", 100*load, factor(1+load*(f.SlowDown(overhead.UsualTime)-1)))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+	"wpptrace/internal/record/overhead"
 
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
@@ -142,7 +143,7 @@ func (j *job) prepare(p *target.Process) error {
 
 // attach puts the probes in. A process that is at work already is told what to expect before.
 func (j *job) attach(exe *os.File) error {
-	j.gauge = j.shared.newGauge(j.session, j.log)
+	j.meter = j.shared.newMeter(j.session, j.log)
 	j.tellPlan()
 	var now load
 	if len(j.pids) > 0 {
@@ -151,12 +152,12 @@ func (j *job) attach(exe *os.File) error {
 		if before, now, err = measureLoad(j.process); err != nil {
 			return err
 		}
-		f := newForecast(j.program, j.gauge.cost)
-		if j.gauge.nature = natureOf(before); !f.some {
-			j.gauge.forecast = f.slowDown(usualTime)
+		f := overhead.NewForecast(j.program.plan, j.meter.Cost(), j.program.selects != nil)
+		if j.meter.KernelShare = overhead.KernelShareOf(before); !f.Some {
+			j.meter.Forecast = f.SlowDown(overhead.UsualTime)
 		}
 		if !j.quiet {
-			f.tell(j.errs, now.wants, j.overhead)
+			tellForecast(j.errs, f, now.wants, j.overhead)
 			j.tellChange(now.wants)
 		}
 	}
@@ -165,10 +166,11 @@ func (j *job) attach(exe *os.File) error {
 		if err != nil {
 			return gone(j.process, err)
 		}
-		j.pace = newPace(j.overhead/100, j.window, used, now.uses)
-		if j.only == nil { // of a thread among others it cannot be told what is its own
-			j.pace.rating = newRating(j.program.plan)
+		var rare *overhead.RareSites
+		if j.only == nil { // of a thread among others it is not known what is its own
+			rare = overhead.NewRareSites(j.program.plan)
 		}
+		j.windows = &windows{Scheduler: overhead.NewScheduler(j.overhead/100, j.window, used, now.uses, rare)}
 	}
 	if err := j.accountChange(now.uses, func() error { return j.session.Attach(exe) }); err != nil {
 		return err
@@ -388,10 +390,10 @@ var confine = privilege.Confine
 func (j *job) confine() error {
 	have, shared := cap.GetProc(), len(j.selection.libs) > 0
 	var own, guards []cap.Value
-	if j.pace != nil {
+	if j.windows != nil {
 		own = append(own, cap.SYS_NICE)
 	}
-	if j.pace != nil || shared {
+	if j.windows != nil || shared {
 		own = append(own, cap.SYS_PTRACE)
 		guards = append(guards, cap.BPF, cap.PERFMON, cap.SYS_NICE)
 		if !effective(have, cap.BPF) {
@@ -415,8 +417,8 @@ func (j *job) confine() error {
 
 // close frees everything; what is attached is detached.
 func (j *job) close() {
-	if j.gauge != nil {
-		j.gauge.close()
+	if j.meter != nil {
+		j.meter.Close()
 	}
 	j.session.Close()
 	j.out()

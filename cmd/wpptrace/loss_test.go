@@ -11,6 +11,7 @@ import (
 
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 	"wpptrace/query/report"
@@ -80,7 +81,7 @@ func attachWithLosses(t *testing.T, s *subject, tids ...int) *recording {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.used, r.gauge = p.Times, &gauge{cost: attach.TypicalCost()}
+	r.used, r.meter = p.Times, overhead.UsualMeter()
 	t.Cleanup(func() { session.Close() })
 	if err := session.Attach(exe); err != nil {
 		t.Fatal(err)
@@ -170,8 +171,8 @@ int main(void)
 }`, "-O1", "-pthread")))
 	r := attachWithLosses(t, s)
 	s.ask(20_000) // nobody reads meanwhile
-	r.pace = newPace(0.05, defaultWindow, target.Times{}, 1)
-	r.pace.begin()
+	r.windows = &windows{Scheduler: overhead.NewScheduler(0.05, defaultWindow, target.Times{}, 1, nil)}
+	r.windows.begin()
 	if err := r.closeWindow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +197,7 @@ func TestChangeIsCharged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.pace = newPace(0.05, defaultWindow, used, load)
+		r.windows = &windows{Scheduler: overhead.NewScheduler(0.05, defaultWindow, used, load, nil)}
 		err = r.accountChange(load, func() error { // in which it does nothing
 			r.process.Wait(20 * time.Millisecond)
 			return nil
@@ -204,7 +205,7 @@ func TestChangeIsCharged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.pace.overhead(); (got > 0) != charged {
+		if got := r.windows.Overhead(); (got > 0) != charged {
 			t.Errorf("at load %v, the budget is charged with %v of what it did", load, got)
 		}
 	}

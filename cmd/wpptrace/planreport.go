@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"wpptrace/internal/record/overhead"
 
 	"wpptrace/internal/parallel"
 	"wpptrace/loader/attach"
@@ -51,7 +52,7 @@ type planReport struct {
 	Verified *bool    `json:"verified,omitempty"` // with --verify alone
 	Faults   []string `json:"faults,omitempty"`
 
-	forecast                    forecast
+	forecast                    overhead.Forecast
 	routines                    []*plan.Routine
 	probes                      []int     // by routine
 	paths                       []float64 // by routine: acyclic paths; 0 if they cannot be numbered
@@ -70,9 +71,9 @@ type leftOut struct {
 func newPlanReport(p *program, name string) *planReport {
 	r := &planReport{SchemaVersion: report.SchemaVersion, Program: name, RoutinesTotal: len(p.plan.Routines), Probes: len(p.plan.Sites),
 		Go: p.isGo(), LeftOut: []leftOut{}, routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
-	parallel.Both(r.numberPaths, func() { r.forecast = newForecast(p, attach.TypicalCost()) })
+	parallel.Both(r.numberPaths, func() { r.forecast = overhead.NewForecast(p.plan, attach.TypicalCost(), p.selects != nil) })
 	f := r.forecast
-	r.HitsPerThousand, r.HitsSingleStepPerThousand, r.SlowDown, r.UsualSlowDown = 1000*(f.emulated+f.stepped), 1000*f.stepped, f.slowDown(leastTime), f.slowDown(usualTime)
+	r.HitsPerThousand, r.HitsSingleStepPerThousand, r.SlowDown, r.UsualSlowDown = 1000*(f.Emulated+f.Stepped), 1000*f.Stepped, f.SlowDown(overhead.LeastTime), f.SlowDown(overhead.UsualTime)
 	r.stepped, r.mostStepped = stepped(p.plan)
 	r.Unlisted, _ = unlisted(p.plan)
 	for i := range p.plan.Sites {
@@ -194,8 +195,8 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 		row("warning", "%s%% of the expected hits are single-stepped, and slow, most in", factor(100*share))
 		row("", "%s: -N leaves it out", report.Fit(most.Name, report.TableColumns-16-len(": -N leaves it out")))
 	}
-	row("slow-down", "%v", r.forecast)
-	row("", "if a hit takes %v, %v single-stepped: -p and stat tell what it does here", r.forecast.cost.Emulated, r.forecast.cost.Stepped)
+	row("slow-down", "%s", forecastText(r.forecast))
+	row("", "if a hit takes %v, %v single-stepped: -p and stat tell what it does here", r.forecast.Cost.Emulated, r.forecast.Cost.Stepped)
 	if r.Canary != nil {
 		row("canary", "%s", r.Canary)
 	}

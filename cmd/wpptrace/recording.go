@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 	"unsafe"
+	"wpptrace/internal/record/overhead"
 
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
@@ -41,12 +42,12 @@ type recording struct {
 	ended    time.Time
 	endedOn  occasion // "": it goes on
 
-	gauge      *gauge
-	pace       *pace                        // nil: there is no budget, and probes stand all the time
+	meter      *overhead.Meter
+	windows    *windows                     // nil: there is no budget, and probes stand all the time
 	used       func() (target.Times, error) // what the process has used so far
 	usedBefore target.Times                 // when the recording began
-	first      sample                       // when the recording began
-	last       sample                       // the last that could be taken
+	first      overhead.Sample              // when the recording began
+	last       overhead.Sample              // the last that could be taken
 }
 
 func newRecording(p *program, process *target.Process, session *attach.Session, streams *spill.Recording, tids []int, log *slog.Logger) (*recording, error) {
@@ -78,10 +79,10 @@ func (r *recording) begin(fromStart bool) error {
 	r.usedBefore, r.began = used, time.Now()
 	r.takeSample()
 	r.first = r.last
-	if r.pace != nil {
+	if r.windows != nil {
 		r.account() // for what the probes cost before they report; it is no part of a window
 	}
-	r.pace.begin()
+	r.windows.begin()
 	if err := r.session.Enable(fromStart); err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (r *recording) take(b wire.Batch) {
 			t = r.beginThread(b.Thread, b.Started)
 		}
 	}
-	t.take(b, ratingOf(r.pace))
+	t.take(b, rareOf(r.windows))
 }
 
 func (r *recording) beginThread(id uint32, started uint64) *thread {
@@ -186,7 +187,7 @@ func (r *recording) detach(ctx context.Context) error {
 func (r *recording) finish(ctx context.Context) error {
 	r.takeSample()
 	r.ended = time.Now()
-	if p := r.pace; p != nil {
+	if p := r.windows; p != nil {
 		r.account()
 		defer p.relax()
 	}

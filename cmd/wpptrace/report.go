@@ -134,7 +134,7 @@ func (j *job) whyNothing() string {
 func (j *job) tellElsewhere(s *wpp.Snapshot) bool {
 	cpu, hits := j.traced()
 	needed := j.program.image.Needed
-	if j.quiet || j.pace != nil && j.pace.closed > 0 || len(j.selection.only)+len(j.selection.not) > 0 || len(needed) == 0 {
+	if j.quiet || j.windows != nil && j.windows.Closed() > 0 || len(j.selection.only)+len(j.selection.not) > 0 || len(needed) == 0 {
 		return false
 	}
 	own := cpu - hits
@@ -173,9 +173,9 @@ func (j *job) tellWindows(f wpp.Figures) {
 	if f.Windows == 1 {
 		windows = "1 window"
 	}
-	j.say("traced in %s, %s of its own CPU time; tracing took %s more", windows, f.TellSampled(), percentage(j.pace.overhead()))
-	if 4*j.pace.asleep > f.Windows {
-		j.say("%d of them begin where it wakes up, or may: what it does later is in them less often than it is done, unless a longer --window covers it", j.pace.asleep)
+	j.say("traced in %s, %s of its own CPU time; tracing took %s more", windows, f.TellSampled(), percentage(j.windows.Overhead()))
+	if 4*j.windows.Asleep() > f.Windows {
+		j.say("%d of them begin where it wakes up, or may: what it does later is in them less often than it is done, unless a longer --window covers it", j.windows.Asleep())
 	}
 	if f.Windows < few {
 		j.say("so few show little of what it does: record longer, fewer routines (-F), or all that it does (--overhead 0 --max-slowdown 0)")

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"wpptrace/internal/record/overhead"
 
 	"golang.org/x/sys/unix"
 
@@ -17,7 +18,7 @@ import (
 // one goroutine at a time. A job that is alone has none: nil makes what it needs for it alone.
 type shared struct {
 	guard    *guard.Guard
-	gauge    *gauge // lends its calibrator; nil: no job has needed one yet
+	meter    *overhead.Meter // lends its calibrator; nil: no job has needed one yet
 	programs []shelved
 }
 
@@ -108,21 +109,21 @@ func (s *shared) guardOfAll() *guard.Guard {
 	return s.guard
 }
 
-// newGauge is newGauge with one calibrator for all.
-func (s *shared) newGauge(session *attach.Session, log *slog.Logger) *gauge {
+// newMeter is newMeter with one calibrator for all.
+func (s *shared) newMeter(session *attach.Session, log *slog.Logger) *overhead.Meter {
 	if s == nil {
-		return newGauge(session, log)
+		return overhead.NewMeter(session, log)
 	}
-	if s.gauge == nil {
-		s.gauge = newGauge(session, log)
+	if s.meter == nil {
+		s.meter = overhead.NewMeter(session, log)
 	}
-	return &gauge{calibrator: s.gauge.calibrator, lent: true, cost: s.gauge.cost}
+	return s.meter.Lend()
 }
 
 // close frees what the jobs had, which have ended.
 func (s *shared) close() error {
-	if s.gauge != nil {
-		s.gauge.close()
+	if s.meter != nil {
+		s.meter.Close()
 	}
 	for _, p := range s.programs {
 		p.exe.Close()

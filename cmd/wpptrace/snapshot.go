@@ -156,7 +156,7 @@ func (r *recording) figures() wpp.Figures {
 		status := uint32(end)
 		f.WaitStatus = &status
 	}
-	f.Windows, f.Sampled, f.SampledMost = r.pace.sampled(r.gauge.nature)
+	f.Windows, f.Sampled, f.SampledMost = r.windows.sampled(r.meter.KernelShare)
 	return f
 }
 
@@ -170,14 +170,14 @@ func (r *recording) duration() time.Duration {
 // traced is the CPU time that the process has used since the recording began, and of it the cost of
 // hits by calibration.
 func (r *recording) traced() (cpu, hits time.Duration) {
-	return r.last.used.Sub(r.first.used).CPU, r.last.hits.minus(r.first.hits).cost
+	return r.last.Used.Sub(r.first.Used).CPU, r.last.Hits.Minus(r.first.Hits).Cost
 }
 
 // hitTime is what a hit took that was not single-stepped, and of that, what reporting it did; 0, what
 // is not known.
 func (r *recording) hitTime() (whole, report time.Duration) {
-	if r.gauge.calibrator != nil {
-		whole = r.gauge.hitTime(r.traced())
+	if r.meter.IsCalibrated() {
+		whole = r.meter.HitTime(r.traced())
 	}
 	report, _ = r.session.ReportTime()
 	return whole, report
@@ -186,21 +186,21 @@ func (r *recording) hitTime() (whole, report time.Duration) {
 // tellSlowDown is of the whole recording. Where there were windows, putting probes in and out
 // counts, too.
 func (r *recording) tellSlowDown(f *wpp.Figures) {
-	if r.pace != nil && r.pace.closed > 0 {
-		f.SlowDown = 1 + r.pace.overhead()
+	if r.windows != nil && r.windows.Closed() > 0 {
+		f.SlowDown = 1 + r.windows.Overhead()
 		return
 	}
-	if r.last.used.CPU <= 0 {
+	if r.last.Used.CPU <= 0 {
 		return
 	}
-	e := r.gauge.nature.estimate(r.last.used.Sub(r.first.used), r.last.hits.minus(r.first.hits))
-	if !e.vague() {
-		f.SlowDown = e.slower()
+	e := r.meter.KernelShare.Estimate(r.last.Used.Sub(r.first.Used), r.last.Hits.Minus(r.first.Hits))
+	if !e.Vague() {
+		f.SlowDown = e.Slower()
 		return
 	}
-	f.SlowDown, f.SlowDownVague, f.SlowDownMost = e.atLeast(), true, e.atMost()
-	if !e.boundless() {
-		f.SlowDownLikely = e.slower()
+	f.SlowDown, f.SlowDownVague, f.SlowDownMost = e.AtLeast(), true, e.AtMost()
+	if !e.Boundless() {
+		f.SlowDownLikely = e.Slower()
 	}
 }
 

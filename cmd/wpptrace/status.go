@@ -74,10 +74,10 @@ func (l *statusLine) show(r *recording) {
 	}
 	text := fmt.Sprintf("%.0fs  %s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d", r.duration().Seconds(), short(float64(paths-l.paths)/now.Sub(l.at).Seconds()),
 		100*r.session.Fill(), short(float64(rules)), float64(paths)/float64(max(symbols, 1)), lost)
-	if windows, share, _ := r.pace.sampled(r.gauge.nature); windows > 0 {
-		text += fmt.Sprintf("  overhead %s  traced %s", percentage(r.pace.overhead()), percentage(share))
-	} else if e, ok := r.gauge.recent(); ok {
-		text += "  slow-down " + e.tell()
+	if windows, share, _ := r.windows.sampled(r.meter.KernelShare); windows > 0 {
+		text += fmt.Sprintf("  overhead %s  traced %s", percentage(r.windows.Overhead()), percentage(share))
+	} else if e, ok := r.meter.Recent(); ok {
+		text += "  slow-down " + slowDownText(e)
 	}
 	l.at, l.paths = now, paths
 	l.replace(text)

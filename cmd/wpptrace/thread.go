@@ -4,6 +4,7 @@ import (
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/spill"
 	"wpptrace/decoder"
+	"wpptrace/internal/record/overhead"
 )
 
 // A thread is the record of one thread. A program may have any number of them one after the other:
@@ -29,7 +30,7 @@ type thread struct {
 
 // take decodes a batch of the thread. One that does not add up with those before it is told of, and
 // nothing is said to have run on across it.
-func (t *thread) take(b wire.Batch, rating *rating) {
+func (t *thread) take(b wire.Batch, rare *overhead.RareSites) {
 	if t.words == nil {
 		t.amiss++
 		return
@@ -42,7 +43,7 @@ func (t *thread) take(b wire.Batch, rating *rating) {
 	t.hits = b.Hits
 	t.taken += uint64(b.Len())
 	for i := range b.Len() {
-		t.count(t.words.Word(b.Word(i)), rating)
+		t.count(t.words.Word(b.Word(i)), rare)
 	}
 	if t.received+t.lost != t.hits {
 		t.amiss++
@@ -69,7 +70,7 @@ func (t *thread) leave() {
 	}
 }
 
-func (t *thread) count(hits decoder.Hits, rating *rating) {
+func (t *thread) count(hits decoder.Hits, rare *overhead.RareSites) {
 	if hits.Count == 0 {
 		return
 	}
@@ -77,7 +78,7 @@ func (t *thread) count(hits decoder.Hits, rating *rating) {
 	if hits.Stepped {
 		t.stepped += hits.Count
 	}
-	rating.count(hits.Site, hits.Count)
+	rare.Count(hits.Site, hits.Count)
 }
 
 // end lets go of what only a thread that goes on needs.

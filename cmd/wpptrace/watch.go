@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"sync"
 	"time"
+	"wpptrace/internal/record/overhead"
 
 	"golang.org/x/sys/unix"
 
@@ -152,7 +153,7 @@ func (j *job) watch(s *signals, b *background) (on occasion, told string, err er
 	defer j.errs.clear()
 	lastSnapshot := j.began
 	for next := time.Now(); ; {
-		if err := j.listen(time.Now().Add(j.pace.pause())); err != nil {
+		if err := j.listen(time.Now().Add(j.windows.pause())); err != nil {
 			return "", "", err
 		}
 		if err := j.takeLibraries(s.abort); err != nil {
@@ -193,7 +194,7 @@ func (j *job) watch(s *signals, b *background) (on occasion, told string, err er
 		}
 		j.tellPace()
 		if now := time.Now(); now.After(next) {
-			next = now.Add(samplePause)
+			next = now.Add(overhead.SamplePause)
 			j.takeSample()
 		}
 		j.errs.show(j.recording)
@@ -251,9 +252,9 @@ func (j *job) over() (on occasion, told string) {
 	case j.limit > 0 && time.Since(j.began) >= j.limit:
 		return onTime, fmt.Sprintf("%v are over: tracing of %s ended", j.limit, name)
 	}
-	if e, over := j.gauge.exceeds(j.maxSlowDown); over && j.maxSlowDown > 0 {
+	if e, over := j.meter.Exceeds(j.maxSlowDown); over && j.maxSlowDown > 0 {
 		return onSlowDown, fmt.Sprintf("%s is slowed down %s, more than --max-slowdown %v: detached; -F selects fewer routines, --max-slowdown 0 goes on whatever it costs",
-			name, e.tellLikely(), j.maxSlowDown)
+			name, likelySlowDownText(e), j.maxSlowDown)
 	}
 	return "", ""
 }

@@ -1,4 +1,4 @@
-package govern
+package overhead
 
 import (
 	"math"

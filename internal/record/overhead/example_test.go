@@ -1,17 +1,17 @@
-package govern_test
+package overhead_test
 
 import (
 	"fmt"
 	"time"
 
-	"wpptrace/loader/govern"
+	"wpptrace/internal/record/overhead"
 )
 
 func ExampleBudget() {
-	b := govern.New(0.05)
-	b.Account(govern.Use{Own: 10 * time.Millisecond, Probes: 40 * time.Millisecond})
+	b := overhead.New(0.05)
+	b.Account(overhead.Use{Own: 10 * time.Millisecond, Probes: 40 * time.Millisecond})
 	fmt.Println(b.Overdrawn())
-	b.Account(govern.Use{Own: 790 * time.Millisecond})
+	b.Account(overhead.Use{Own: 790 * time.Millisecond})
 	fmt.Println(b.Overdrawn(), b.Overhead(0))
 	// Output:
 	// true

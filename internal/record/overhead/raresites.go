@@ -1,30 +1,27 @@
-package main
+package overhead
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"slices"
 	"time"
 
-	"wpptrace/loader/attach"
-	"wpptrace/loader/govern"
 	"wpptrace/loader/plan"
-	"wpptrace/loader/target"
 )
 
-// A rating tells how much of the process's own time windows are, be nearly all of them spent on
-// hits: some sites that are seldom come to are counted between windows too, where no other probes
-// stand, and the process comes to them there as often as it would have in windows. What is chosen
-// by is not what is told by: a site is chosen when chance has brought it up.
-type rating struct {
+// RareSites say how much of the process's own time windows are, where windows are nearly all spent on
+// hits, so that what hits leave says little: some rare sites are counted between windows too, where
+// no other probes stand, and the process comes to them there at its normal rate. They are chosen by
+// one sample and counted in another, for a site is chosen when chance has brought it up. One
+// goroutine uses them at a time; nil counts nothing.
+type RareSites struct {
 	within []uint64 // by site of the executable: hits that windows have recorded
 	all    uint64   // hits that they have recorded of all sites of the executable
 	share  float64  // of all: what makes more of them is not counted
 	sites  []int    // that are counted between windows, in order; nil: none have been chosen
-	dear   bool     // they are come to too often
+	costly bool     // they are come to too often
 	spent  time.Duration
-	before rated // what the sites that were chosen before have told
+	before ownTime // by the sites that were chosen before
 
 	// Since they were chosen.
 	chosenAt uint64 // what windows had recorded of them then
@@ -37,44 +34,40 @@ type rating struct {
 	cost     time.Duration // of the hits, by calibration
 }
 
-// A rated is what is known by counting: the process's own time in windows for each hit of them, and
-// how far off that may be, relative to it. 0: nothing is known.
-type rated struct{ ownByHit, doubt float64 }
+// An ownTime is what is known by counting: the process's own time in windows for each of their hits,
+// in ns, and how far off that may be, relative to it. 0: nothing is known.
+type ownTime struct{ byHit, doubt float64 }
 
 const (
-	ratingTime  = 50 * time.Millisecond
-	firstRating = 20 * time.Millisecond // of sites that may be too dear
-	ratingShare = 0.1                   // of the cost of hits: what counting may cost
-	dearRating  = 0.5                   // of the CPU time while they are counted: sites that cost more are too dear
+	countTime   = 50 * time.Millisecond
+	firstCount  = 20 * time.Millisecond // of sites that may be too costly
+	countShare  = 0.1                   // of the cost of hits: what counting may cost
+	costlyShare = 0.5                   // of the CPU time while they are counted: sites that cost more are too costly
 
 	leastOfSite  = 20      // hits: with fewer, a site is not known to be rare
-	leastTold    = 5       // hits: by fewer, nothing is told
+	leastCounted = 5       // hits: by fewer, nothing is known
 	leastOfSites = 200     // of all that are counted together, if there are as many that are seldom come to
 	manyHits     = 200_000 // of all: what has not come up then is not waited for
 	firstShare   = 0.001   // of all hits, what is counted at first
-	lessShare    = 0.125   // of that, where it is too dear
+	lessShare    = 0.125   // of that, where it is too costly
 	idleTimes    = 5       // sites that do not come once a count in as many come no more
 
 	windowDoubt = 0.1                  // what windows do may differ from what is done between them,
 	countDoubt  = 0.2                  // and that from one time to another
-	clockDoubt  = 2 * time.Millisecond // a process's CPU time is told by the clock tick, while it runs
-	littleDoubt = 0.15                 // with no more, counting tells nothing new
+	clockDoubt  = 2 * time.Millisecond // a process's CPU time is known by the clock tick, while it runs
+	littleDoubt = 0.15                 // with no more, counting adds nothing
 )
 
-func newRating(p *plan.Plan) *rating {
-	return &rating{within: make([]uint64, len(p.Parts[0].Sites)), share: firstShare}
+// NewRareSites chooses among the sites of the plan's executable.
+func NewRareSites(p *plan.Plan) *RareSites {
+	return &RareSites{within: make([]uint64, len(p.Parts[0].Sites)), share: firstShare}
 }
 
-// ratingOf is the rating of a pace, nil if there is none.
-func ratingOf(p *pace) *rating {
-	if p == nil {
-		return nil
-	}
-	return p.rating
-}
+// Chosen lists the sites that are to be counted, in order.
+func (r *RareSites) Chosen() []int { return r.sites }
 
-// count notes n hits of a site that a window has recorded.
-func (r *rating) count(site int, n uint64) {
+// Count notes n hits of a site that a window has recorded.
+func (r *RareSites) Count(site int, n uint64) {
 	if r != nil && site < len(r.within) {
 		r.within[site] += n
 		r.all += n
@@ -82,45 +75,45 @@ func (r *rating) count(site int, n uint64) {
 }
 
 // recorded is how many hits of the sites windows have recorded.
-func (r *rating) recorded() (hits uint64) {
+func (r *RareSites) recorded() (hits uint64) {
 	for _, site := range r.sites {
 		hits += r.within[site]
 	}
 	return hits
 }
 
-// endWindow notes whether a window has come to the sites.
-func (r *rating) endWindow() {
+// EndWindow notes whether a window has come to the sites.
+func (r *RareSites) EndWindow() {
 	if now := r.recorded(); now > r.last {
 		r.last = now
 		r.bursts++
 	}
 }
 
-// due reports whether the sites are to be counted, now that hits have cost so much in all.
-func (r *rating) due(hits time.Duration) bool {
-	by := r.rated()
-	known := by.ownByHit > 0 && by.doubt <= littleDoubt
-	return !known && float64(r.spent) <= ratingShare*float64(hits)
+// Due reports whether the sites are to be counted, now that hits have cost so much in all.
+func (r *RareSites) Due(hits time.Duration) bool {
+	by := r.ownTime()
+	known := by.byHit > 0 && by.doubt <= littleDoubt
+	return !known && float64(r.spent) <= countShare*float64(hits)
 }
 
-// choose chooses the sites: those that windows have come to least, but not so seldom that it is
+// Choose chooses the sites: those that windows have come to least, but not so seldom that it is
 // chance. It reports false as long as too little is known.
-func (r *rating) choose(sites []plan.Site) bool {
+func (r *RareSites) Choose(sites []plan.Site) bool {
 	idle := r.times >= idleTimes && r.hits < uint64(r.times)
-	if r.sites != nil && !r.dear && !idle {
+	if r.sites != nil && !r.costly && !idle {
 		return true
 	}
 	if idle {
 		for _, site := range r.sites { // they are to come up anew
 			r.within[site] = 0
 		}
-		*r = rating{within: r.within, all: r.all, share: r.share, spent: r.spent, before: r.before}
+		*r = RareSites{within: r.within, all: r.all, share: r.share, spent: r.spent, before: r.before}
 	}
 	list := r.rarest(sites)
-	r.dear = false
+	r.costly = false
 	if len(list) > 0 && !slices.Equal(list, r.sites) {
-		r.before = r.rated()
+		r.before = r.ownTime()
 		r.sites, r.times, r.bursts, r.hits, r.own, r.cost = list, 0, 0, 0, 0, 0
 		r.last = r.recorded()
 		r.chosenAt, r.allAt = r.last, r.all
@@ -129,7 +122,7 @@ func (r *rating) choose(sites []plan.Site) bool {
 }
 
 // rarest lists the sites to choose, in order; none if too little is known.
-func (r *rating) rarest(sites []plan.Site) (list []int) {
+func (r *RareSites) rarest(sites []plan.Site) (list []int) {
 	for site, n := range r.within {
 		if n >= leastOfSite && !sites[site].Stepped {
 			list = append(list, site)
@@ -149,86 +142,45 @@ func (r *rating) rarest(sites []plan.Site) (list []int) {
 	return list
 }
 
-// time is how long sites are counted.
-func (r *rating) time() time.Duration {
+// Time is how long sites are counted.
+func (r *RareSites) Time() time.Duration {
 	if r.times == 0 {
-		return firstRating
+		return firstCount
 	}
-	return ratingTime
+	return countTime
 }
 
-// add notes what came of counting: so many hits, which have cost so much of the CPU time that the
+// Add notes what came of counting: so many hits, which have cost so much of the CPU time that the
 // process used, and what putting the probes in and out has.
-func (r *rating) add(hits uint64, used, cost, change time.Duration) {
+func (r *RareSites) Add(hits uint64, used, cost, change time.Duration) {
 	r.times++
 	r.hits += hits
 	r.own += max(used-cost, 0)
 	r.cost += cost
 	r.spent += cost + change
-	if r.dear = float64(cost) > dearRating*float64(used); r.dear {
+	if r.costly = float64(cost) > costlyShare*float64(used); r.costly {
 		r.share *= lessShare
 	}
 }
 
-// estimate tells how much of the CPU time in windows was the process's own; false: that is not
-// known.
-func (r *rating) estimate(cpu time.Duration) (e estimate, known bool) {
+// estimate is how much of the CPU time in windows was the process's own; false: that is not known.
+func (r *RareSites) estimate(cpu time.Duration) (e Estimate, known bool) {
 	if r == nil {
-		return estimate{}, false
+		return Estimate{}, false
 	}
-	by := r.rated()
-	own := by.ownByHit * float64(r.all)
-	return estimate{cpu: float64(cpu), own: min(own, float64(cpu)), doubt: by.doubt * own}, own > 0
+	by := r.ownTime()
+	own := by.byHit * float64(r.all)
+	return Estimate{cpu: float64(cpu), own: min(own, float64(cpu)), doubt: by.doubt * own}, own > 0
 }
 
-// rated is what the sites tell, or if they tell nothing yet, those before.
-func (r *rating) rated() rated {
+// ownTime is what is known by the sites, or if too little is yet, by those before.
+func (r *RareSites) ownTime() ownTime {
 	within := r.recorded() - r.chosenAt
-	if within < leastTold || r.bursts == 0 || r.hits < leastTold || r.own == 0 {
+	if within < leastCounted || r.bursts == 0 || r.hits < leastCounted || r.own == 0 {
 		return r.before
 	}
-	ownByHit := float64(within) * float64(r.own) / float64(r.hits) / float64(r.all-r.allAt)
+	byHit := float64(within) * float64(r.own) / float64(r.hits) / float64(r.all-r.allAt)
 	cost, clock, times := hitDoubt*float64(r.cost)/float64(r.own), float64(clockDoubt)/float64(r.own), float64(r.times)
 	doubt := math.Sqrt(1/float64(r.bursts) + 1/float64(r.hits) + cost*cost + times*clock*clock + countDoubt*countDoubt/times + windowDoubt*windowDoubt)
-	return rated{ownByHit, doubt}
-}
-
-// rateWindows counts rare sites for a while after a window, where that is needed, and worth its
-// cost.
-func (r *recording) rateWindows() error {
-	p, sites := r.pace, r.program.plan.Parts[0].Sites
-	if p.rating == nil {
-		return nil
-	}
-	p.rating.endWindow()
-	if !p.mostlyHits() || !p.rating.due(p.all.hits.cost) || !p.rating.choose(sites) || r.session.Unguarded() {
-		return nil
-	}
-	list := make([]plan.Site, len(p.rating.sites))
-	for i, site := range p.rating.sites {
-		list[i] = sites[site]
-	}
-	var before, after target.Times
-	hits, err := r.session.Count(list, func() (err error) {
-		if before, err = r.used(); err != nil {
-			return err
-		}
-		r.process.Wait(p.rating.time())
-		after, err = r.used()
-		return err
-	})
-	if errors.Is(err, attach.ErrBreakpoint) { // another's, which will be gone the next time
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	r.account()
-	change := 2 * mostWait * time.Duration(len(list))
-	p.budget.Account(govern.Use{Probes: change})
-	p.turn()
-	used, cost := after.Sub(before).CPU, time.Duration(hits)*r.gauge.unreported()
-	r.log.Debug("rare sites were counted between windows", "sites", len(list), "recorded", p.rating.recorded(), "hits", hits, "used", used, "for hits", cost)
-	p.rating.add(hits, used, cost, change)
-	return nil
+	return ownTime{byHit, doubt}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,8 +15,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
-	"wpptrace/loader/attach"
-	"wpptrace/loader/govern"
+	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/target"
 	"wpptrace/query"
 )
@@ -124,55 +122,6 @@ func TestLoopsAreSeenInWindows(t *testing.T) {
 	}
 }
 
-// A window begins while the process does something, unless that is not to be had, or costs too much.
-func TestWindowsOfASleeper(t *testing.T) {
-	const window = 10 * time.Millisecond
-	sleeps, works := func() bool { return true }, func() bool { return false }
-	slowly := func() bool { time.Sleep(window); return true }
-	p := newPace(0.05, window, target.Times{}, 1)
-	if p.awaken(sleeps) {
-		t.Error("a window is opened while the process sleeps")
-	}
-	if p.pause() != glance {
-		t.Errorf("it is looked for the process to wake up in %v, not %v", p.pause(), glance)
-	}
-	if p.awaken(slowly) || p.pause() < 10*window {
-		t.Errorf("where a look takes %v it is looked again in %v", window, p.pause())
-	}
-	if !p.awaken(works) || p.awaken(sleeps) {
-		t.Error("a window is not opened while the process works, or the next one while it sleeps")
-	}
-	p.ready = time.Now().Add(-longestSleep)
-	if !p.awaken(sleeps) {
-		t.Error("no window is opened of a process that sleeps for long")
-	}
-	for range mostTries {
-		if p.settle(true) {
-			t.Fatal("a window begins while the process sleeps")
-		}
-	}
-	for _, c := range []struct {
-		name        string
-		asleep      bool
-		load        float64
-		change      time.Duration
-		begunAsleep uint64
-	}{
-		{"after many tries", true, 1, 0, 1},
-		{"while it works", false, 1, 0, 1},
-		{"that was dear to open", true, 1, window + 1, 2},
-		{"of what hardly works", true, leastLoad / 2, 0, 3},
-		{"of what hardly works, and does", false, leastLoad / 2, 0, 4},
-	} {
-		if p.load, p.change = c.load, c.change; !p.settle(c.asleep) || p.asleep != c.begunAsleep {
-			t.Errorf("a window %s: %d have begun asleep, not %d", c.name, p.asleep, c.begunAsleep)
-		}
-	}
-	if p.settle(true); p.tries != 0 {
-		t.Error("tries are not counted anew")
-	}
-}
-
 // TestAllPhasesAreInWindows: what a process does long after it has woken up is in windows as often as
 // it is done.
 func TestAllPhasesAreInWindows(t *testing.T) {
@@ -214,15 +163,24 @@ func TestFewWindows(t *testing.T) {
 		8: "wpptrace: traced in 8 windows, 50% of its own CPU time; tracing took 0% more\nwpptrace: 3 of them begin where it wakes up, or may: ",
 	} {
 		var out strings.Builder
-		j := &job{recordFlags: &recordFlags{}, recording: &recording{pace: newPace(0.05, time.Millisecond, target.Times{}, 1)}, errs: newStatusLine(&out, true)}
-		if j.pace.asleep = windows / 4; windows == 8 {
-			j.pace.asleep++
+		j := &job{recordFlags: &recordFlags{}, recording: &recording{windows: noWindows()}, errs: newStatusLine(&out, true)}
+		begunAsleep := windows / 4
+		if windows == 8 {
+			begunAsleep++
+		}
+		for range begunAsleep {
+			j.windows.Begins(false) // of a process that hardly works
 		}
 		j.tellWindows(wpp.Figures{Windows: windows, Sampled: 0.5})
 		if got := out.String(); !strings.HasPrefix(got, want) || strings.Contains(got, "so few") != strings.Contains(want, "so few") || want == "" && got != "" {
 			t.Errorf("%d windows: told %q", windows, got)
 		}
 	}
+}
+
+// noWindows is a schedule of which nothing has come yet, of a process that does nothing.
+func noWindows() *windows {
+	return &windows{Scheduler: overhead.NewScheduler(0.05, time.Millisecond, target.Times{}, 0, nil)}
 }
 
 // symbolCounts counts how often each symbol comes in what the grammar stands for.
@@ -372,128 +330,20 @@ func hottestOf(t *testing.T, s *wpp.Snapshot) (list []string) {
 	return list
 }
 
-// TestSampledShare: the share that windows are of a run is in doubt where it is what hits leave of
-// the time in them.
-func TestSampledShare(t *testing.T) {
-	rated := &rating{within: []uint64{1000}, all: 1000, sites: []int{0}, bursts: 1000, times: 10, hits: 10_000, own: 300 * time.Millisecond} // 30 ms were the process's own
+// TestNextWindowText: when the next window comes is said where it is worth waiting for.
+func TestNextWindowText(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		hits    time.Duration // in the windows, of a second of CPU time there
-		rating  *rating
-		closed  uint64
-		own     time.Duration
-		doubted bool
+		wait, left time.Duration
+		want       string
 	}{
-		{"few hits", 100 * time.Millisecond, nil, 2, 900 * time.Millisecond, false},
-		{"few hits, and a rating", 100 * time.Millisecond, rated, 2, 900 * time.Millisecond, false},
-		{"many hits", 400 * time.Millisecond, nil, 3, 600 * time.Millisecond, false},
-		{"many hits in few windows", 400 * time.Millisecond, nil, 2, 600 * time.Millisecond, true},
-		{"hits most of the time", 900 * time.Millisecond, nil, 3, 100 * time.Millisecond, true},
-		{"nothing else", time.Second, nil, 3, 0, true},
-		{"hits most of the time, and a rating", 900 * time.Millisecond, rated, 2, 30 * time.Millisecond, false},
+		{900 * time.Millisecond, 0, ""},
+		{900 * time.Millisecond, 1, ""},
+		{7 * time.Second, 0, ", the next in some 7 s"},
+		{14 * time.Second, 20 * time.Second, ", the next in some 14 s"},
+		{14 * time.Second, 10 * time.Second, ", the next in some 14 s at its present load, when -d is over"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := newPace(0.05, defaultWindow, target.Times{}, 1)
-			p.rating = c.rating
-			p.closed = c.closed
-			p.inWindows = tracedUse{target.Times{CPU: time.Second}, tollOf(c.hits, 0), time.Second}
-			p.all = tracedUse{target.Times{CPU: 10 * time.Second}, tollOf(c.hits, 0), 10 * time.Second}
-			windows, share, most := p.sampled(nature{})
-			own := float64(c.own)
-			if want := own / (own + 9e9); windows != c.closed || math.Abs(share-want) > 0.0015 || (most > share) != c.doubted || !c.doubted && most != 0 {
-				t.Errorf("%d windows, %v of it, at most %v; want %v", windows, share, most, want)
-			}
-		})
-	}
-}
-
-// TestDearWindows: of a process that does little, what hits by calibration leave of its CPU time in
-// windows may be hits that are dearer, and what they leave while probes go in and out is. One in
-// a thousand of what it did was told to be 35 % of it, or all.
-func TestDearWindows(t *testing.T) {
-	const ms = time.Millisecond
-	for _, c := range []struct {
-		name                 string
-		inWindows, inChanges tracedUse // of 3 s, in which it used 60 ms besides
-		least, most          float64   // what may be told of the most that windows are
-	}{
-		{"single-stepped", tracedUse{target.Times{CPU: 140 * ms}, tollOf(0, 90*ms), 20 * ms}, tracedUse{}, 0.5, 0.8},
-		{"emulated", tracedUse{target.Times{CPU: 110 * ms}, tollOf(32*ms, 0), 20 * ms}, tracedUse{target.Times{CPU: 850 * ms}, tollOf(240*ms, 0), 200 * ms}, 0.5, 0.8},
-	} {
-		p := newPace(0.05, defaultWindow, target.Times{}, 1)
-		p.closed, p.all, p.inWindows, p.inChanges = 1, tracedUse{target.Times{CPU: 60 * ms}, toll{}, 3 * time.Second}, c.inWindows, c.inChanges
-		p.all.add(c.inWindows)
-		p.all.add(c.inChanges)
-		if _, share, most := p.sampled(nature{}); most < share || most < c.least || most > c.most {
-			t.Errorf("%s: %v, at most %v", c.name, share, most)
-		}
-	}
-}
-
-// TestSingleStepsAreTheWindows: which hits were single-stepped is known only when they have been
-// read, as a window's probes are being taken out: it is not the taking out that they have cost.
-func TestSingleStepsAreTheWindows(t *testing.T) {
-	const ms = time.Millisecond
-	p := newPace(0.05, defaultWindow, target.Times{}, 1)
-	p.hits, p.count = tollOf(ms, 0), 2000
-	early := p.hits
-	p.inWindows.hits = early
-	late := tollOf(0, 30*ms)
-	p.hits, p.count = p.hits.plus(late), 2500
-	p.inChanges.hits = late
-	p.apportion(early, 2000)
-	if in, out := p.inWindows.hits.cost, p.inChanges.hits.cost; in+out != 31*ms || in != 31*ms*4/5 {
-		t.Errorf("%v to the window, %v to its end", in, out)
-	}
-}
-
-// TestDebtOfAttachingIsPaidOff: what putting probes in has cost is no reason to take them out, as
-// long as hits let it be paid off.
-func TestDebtOfAttachingIsPaidOff(t *testing.T) {
-	const own = 100 * time.Millisecond
-	p := newPace(0.05, defaultWindow, target.Times{}, 1)
-	p.budget.Account(govern.Use{Probes: time.Second})
-	p.turn()
-	for i, c := range []struct {
-		hits   time.Duration
-		deeper bool
-	}{{0, false}, {time.Millisecond, false}, {own, true}} {
-		p.budget.Account(govern.Use{Own: own, Probes: c.hits})
-		if got := p.deeper(); got != c.deeper {
-			t.Errorf("step %d: deeper in debt: %v, %v", i, got, p.budget.Debt())
-		}
-	}
-	p = newPace(0.05, defaultWindow, target.Times{}, 1)
-	p.turn()
-	if p.deeper() {
-		t.Error("in debt at first")
-	}
-	p.budget.Account(govern.Use{Own: own, Probes: own})
-	if !p.deeper() {
-		t.Error("hits have cost twenty times what was earned, and it is in no debt")
-	}
-}
-
-// TestNextWindow: when the next window comes is told where it is worth waiting for, at the load that
-// the process has.
-func TestNextWindow(t *testing.T) {
-	for _, c := range []struct {
-		probes time.Duration // what they have taken
-		load   float64
-		left   time.Duration
-		want   string
-	}{
-		{50 * time.Millisecond, 1, 0, ""},
-		{50 * time.Millisecond, 1, 1, ""},
-		{355 * time.Millisecond, 1, 0, ", the next in some 7 s"},
-		{355 * time.Millisecond, 0.5, 20 * time.Second, ", the next in some 14 s"},
-		{355 * time.Millisecond, 0.5, 10 * time.Second, ", the next in some 14 s at its present load, when -d is over"},
-		{105 * time.Millisecond, 0, 0, ", the next in some 200 s"},
-	} {
-		p := newPace(0.05, 10*time.Millisecond, target.Times{}, c.load)
-		p.budget.Account(govern.Use{Probes: c.probes})
-		if got := p.next(c.left); got != c.want {
-			t.Errorf("%v at load %v: %q, want %q", c.probes, c.load, got, c.want)
+		if got := nextWindowText(c.wait, c.left); got != c.want {
+			t.Errorf("%v of %v: %q, want %q", c.wait, c.left, got, c.want)
 		}
 	}
 }
@@ -526,26 +376,4 @@ func TestWindowsBesideAnother(t *testing.T) {
 	w.signal(os.Interrupt)
 	w.wait(0)
 	endedOn(t, w, "x.wpp", onWish)
-}
-
-// Chance meetings with another's windows do not end a recording, however far apart; one that never gets its turn ends.
-func TestMayTryAgain(t *testing.T) {
-	p := &pace{}
-	err := fmt.Errorf("its text: %w", attach.ErrBreakpoint)
-	for range 3 {
-		for i := 1; i < mostBarred; i++ {
-			if !p.mayTryAgain(err) {
-				t.Fatalf("given up after %d times", i)
-			}
-		}
-		if p.mayTryAgain(nil) {
-			t.Fatal("a window that has opened is to be tried again")
-		}
-	}
-	for range mostBarred - 1 {
-		p.mayTryAgain(err)
-	}
-	if p.mayTryAgain(err) {
-		t.Error("it is tried for ever")
-	}
 }

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/internal/record/overhead"
+)
+
+// slowDownText is a slow-down, as far as it is known.
+func slowDownText(e overhead.Estimate) string {
+	if e.Vague() {
+		return "at least " + times(e.AtLeast())
+	}
+	return times(e.Slower())
+}
+
+// likelySlowDownText is a slow-down, and, where it is in doubt, what it is at least.
+func likelySlowDownText(e overhead.Estimate) string {
+	switch {
+	case e.Expected > 0:
+		return fmt.Sprintf("some %s times, as its plan lets expect (for sure: %s)", factor(e.Expected), times(e.AtLeast()))
+	case e.Vague():
+		return fmt.Sprintf("some %s, at least %s", times(e.Slower()), times(e.AtLeast()))
+	}
+	return times(e.Slower())
+}
+
+// times writes a slow-down.
+func times(slower float64) string {
+	if slower > wpp.MostSlowDown-0.05 {
+		return fmt.Sprintf("%d times or more", wpp.MostSlowDown)
+	}
+	return fmt.Sprintf("%.1f times", slower)
+}
+
+func percentage(share float64) string {
+	const exponential = 9.995 // with three digits
+	if share >= exponential {
+		return fmt.Sprintf("%.0f%%", 100*share)
+	}
+	return fmt.Sprintf("%.3g%%", 100*share)
+}

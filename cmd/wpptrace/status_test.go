@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"wpptrace/internal/record/overhead"
+	"wpptrace/loader/target"
+)
+
+// A status line is shown where stderr is a terminal, and taken away at the end.
+func TestStatusLine(t *testing.T) {
+	s := startServer(t)
+	if _, err := fmt.Fprintln(s.in, 1<<40); err != nil { // it never answers: the test's end is its end
+		t.Fatal(err)
+	}
+	command := "wpptrace -p " + strconv.Itoa(s.pid()) + " -d 2500ms --max-slowdown 0 -o " + t.TempDir() + "/x.wpp"
+	out, err := exec.Command("script", "-qec", command, "/dev/null").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text := string(out)
+	for _, want := range []string{" paths/s  ring ", " rules  ratio ", "  lost 0", "\r\x1b[K"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %q", want, text)
+		}
+	}
+	if _, after, _ := strings.Cut(text, "wpptrace: 2.5s are over"); strings.Contains(after, "paths/s") {
+		t.Errorf("the line stays: %q", text)
+	}
+	s.isClean()
+}
+
+// Messages have lines of their own.
+func TestMessagesBesideStatusLine(t *testing.T) {
+	var out strings.Builder
+	l := newStatusLine(&out, false)
+	log := newLog(l, true)
+	l.width = func() int { return 40 }
+	for range 2 {
+		l.replace("1s  5 paths/s")
+		log.Info("met")
+	}
+	text := out.String()
+	if strings.Count(text, "\r\x1b[K1s  5 paths/s\r\x1b[Ktime=") != 2 || !strings.HasSuffix(text, "msg=met\n") {
+		t.Errorf("%q", text)
+	}
+}
+
+func TestShort(t *testing.T) {
+	for n, want := range map[float64]string{0: "0", 999: "999", 1000: "1.0k", 12345: "12.3k", 123456: "123k", 2.5e6: "2.5M", 7e9: "7.0G", 3e12: "3T"} {
+		if got := short(n); got != want {
+			t.Errorf("%v: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// Where the hits leave hardly anything that could be told from the error, only the least is told.
+func TestVagueSlowDown(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		user, hits time.Duration // of 1 s
+		share      overhead.KernelShare
+		want       string
+	}{
+		{900 * ms, 100 * ms, overhead.KernelShare{Known: true, PerUser: 0.1}, "1.1 times"},
+		{0, 900 * ms, overhead.KernelShare{}, "at least 4.2 times"},
+	} {
+		if got := slowDownText(c.share.Estimate(target.Times{CPU: time.Second, User: c.user}, overhead.NewHitCost(c.hits, 0))); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
+// TestElsewhere: most of the CPU time went to code that is not observed, beyond doubt.
+func TestElsewhere(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name         string
+		own          time.Duration
+		instructions uint64
+		want         bool
+	}{
+		{"hardly any observed instruction ran", 300 * ms, 2000, true},
+		{"twice as much as slow instructions take", 300 * ms, 15_000_000, true},
+		{"slow instructions may have been all", 300 * ms, 30_000_000, false},
+		{"more instructions than nanoseconds", 300 * ms, 1 << 63, false},
+	} {
+		if got := isElsewhere(c.own, c.instructions); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}

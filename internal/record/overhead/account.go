@@ -1,0 +1,107 @@
+package overhead
+
+import (
+	"time"
+
+	"wpptrace/loader/target"
+)
+
+// A tracedUse is what a process has used, of it the cost of hits, and how long that took.
+type tracedUse struct {
+	target.Times
+	hits HitCost
+	long time.Duration
+}
+
+func (u *tracedUse) add(v tracedUse) {
+	u.CPU, u.User = u.CPU+v.CPU, u.User+v.User
+	u.hits, u.long = u.hits.Plus(v.hits), u.long+v.long
+}
+
+func (u tracedUse) minus(v tracedUse) tracedUse {
+	return tracedUse{u.Times.Sub(v.Times), u.hits.Minus(v.hits), u.long - v.long}
+}
+
+// own is what hits, by calibration, have left of the CPU time.
+func (u tracedUse) own() float64 { return max(float64(u.CPU-u.hits.Cost), 0) }
+
+// A Reading is what a process has used up to a moment.
+type Reading struct {
+	At   time.Time
+	Used target.Times
+	Hits HitCost // of it
+	N    uint64  // how many hits
+}
+
+// An account is what a process has used since its probes went in first, by what stood meanwhile.
+type account struct {
+	last      Reading
+	all       tracedUse
+	inWindows tracedUse // of all
+	inChanges tracedUse // of all: while probes go in or out
+}
+
+// add takes account of what has been used since the last reading, as part of some use too; nil: of
+// none.
+func (a *account) add(now Reading, part *tracedUse) (more tracedUse) {
+	more = tracedUse{now.Used.Sub(a.last.Used), now.Hits.Minus(a.last.Hits), now.At.Sub(a.last.At)}
+	a.last = now
+	a.all.add(more)
+	if part != nil {
+		part.add(more)
+	}
+	return more
+}
+
+// free is what was used while no probe stood, but for rare sites.
+func (a *account) free() tracedUse { return a.all.minus(a.inWindows).minus(a.inChanges) }
+
+// apportion divides the cost of hits since a window was opened between the window, up to its end,
+// and taking its probes out: which of them were single-stepped is known when they have been read.
+func (a *account) apportion(opened, closed Reading) {
+	all := a.last.Hits.Minus(opened.Hits)
+	share := float64(closed.N-opened.N) / float64(max(a.last.N-opened.N, 1))
+	of := HitCost{time.Duration(share * float64(all.Cost)), time.Duration(share * float64(all.Doubt))}
+	late := of.Minus(closed.Hits.Minus(opened.Hits))
+	a.inWindows.hits, a.inChanges.hits = a.inWindows.hits.Plus(late), a.inChanges.hits.Minus(late)
+}
+
+// mostlyHits reports whether hits take more of the time in windows than all else, so that what they
+// leave says little.
+func (a *account) mostlyHits() bool { return 2*a.inWindows.hits.Cost > a.inWindows.CPU }
+
+// Where hits take a notable share of the CPU time in windows, and what they leave there is odd times
+// what the process uses else, they may be costlier than calibrated: of a program that slept, single-
+// stepped ones left up to 800 times that. So they may be where windows are too few to be certain: of
+// one that ran 327 times slower, they left 420 times what the only window was.
+const (
+	notable = 0.25
+	odd     = 3
+	certain = 3
+)
+
+// mostDoubts is how many times the doubt something is off at most: one doubt it is often.
+const mostDoubts = 3
+
+// sampled is which share of the process's own CPU time so many windows were; most is what that may
+// be, where it is in doubt, else 0.
+func (a *account) sampled(windows uint64, k KernelShare, rare *RareSites) (share, most float64) {
+	e := k.Estimate(a.inWindows.Times, a.inWindows.hits)
+	counted, known := rare.estimate(a.inWindows.CPU)
+	if known = known && a.mostlyHits(); known { // what they leave is in more doubt than it seems
+		e = counted
+	}
+	free := a.free()
+	usual := func(long time.Duration) float64 {
+		return free.own() / float64(max(free.long, 1)) * float64(long)
+	}
+	without := free.own() + min(a.inChanges.own(), usual(a.inChanges.long))
+	doubtful := windows < certain || e.own > odd*usual(a.inWindows.long)
+	isNotable := float64(a.inWindows.hits.Cost) > notable*float64(a.inWindows.CPU)
+	doubtful = doubtful && !known && isNotable
+	if a.mostlyHits() && !known || e.Vague() || doubtful {
+		within := min(e.own+mostDoubts*e.doubt, e.cpu)
+		most = within / (within + without)
+	}
+	return e.own / (e.own + without), most
+}

@@ -1,0 +1,201 @@
+package overhead
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"wpptrace/loader/target"
+)
+
+const usualWindow = 10 * time.Millisecond
+
+// A window begins while the process does something, unless that is not to be had, or costs too much.
+func TestWindowsOfASleeper(t *testing.T) {
+	const window = 10 * time.Millisecond
+	sleeps, works := func() bool { return true }, func() bool { return false }
+	slowly := func() bool { time.Sleep(window); return true }
+	p := NewScheduler(0.05, window, target.Times{}, 1, nil)
+	if p.waking.isDue(sleeps) {
+		t.Error("a window is opened while the process sleeps")
+	}
+	if p.Pause(glance) != glance {
+		t.Errorf("it is looked for the process to wake up in %v, not %v", p.Pause(glance), glance)
+	}
+	if p.waking.isDue(slowly) || p.Pause(glance) < 10*window {
+		t.Errorf("where a look takes %v it is looked again in %v", window, p.Pause(glance))
+	}
+	if !p.waking.isDue(works) || p.waking.isDue(sleeps) {
+		t.Error("a window is not opened while the process works, or the next one while it sleeps")
+	}
+	p.waking.ready = time.Now().Add(-longestSleep)
+	if !p.waking.isDue(sleeps) {
+		t.Error("no window is opened of a process that sleeps for long")
+	}
+	for range mostTries {
+		if p.Begins(true) {
+			t.Fatal("a window begins while the process sleeps")
+		}
+	}
+	for _, c := range []struct {
+		name        string
+		asleep      bool
+		load        float64
+		change      time.Duration
+		begunAsleep uint64
+	}{
+		{"after many tries", true, 1, 0, 1},
+		{"while it works", false, 1, 0, 1},
+		{"that was costly to open", true, 1, window + 1, 2},
+		{"of what hardly works", true, leastLoad / 2, 0, 3},
+		{"of what hardly works, and does", false, leastLoad / 2, 0, 4},
+	} {
+		if p.load, p.change = c.load, c.change; !p.Begins(c.asleep) || p.Asleep() != c.begunAsleep {
+			t.Errorf("a window %s: %d have begun asleep, not %d", c.name, p.Asleep(), c.begunAsleep)
+		}
+	}
+	if p.Begins(true); p.waking.tries != 0 {
+		t.Error("tries are not counted anew")
+	}
+}
+
+// TestSampledShare: the share that windows are of a run is in doubt where it is what hits leave of
+// the time in them.
+func TestSampledShare(t *testing.T) {
+	rated := &RareSites{within: []uint64{1000}, all: 1000, sites: []int{0}, bursts: 1000, times: 10, hits: 10_000, own: 300 * time.Millisecond} // 30 ms were the process's own
+	for _, c := range []struct {
+		name    string
+		hits    time.Duration // in the windows, of a second of CPU time there
+		rare    *RareSites
+		closed  uint64
+		own     time.Duration
+		doubted bool
+	}{
+		{"few hits", 100 * time.Millisecond, nil, 2, 900 * time.Millisecond, false},
+		{"few hits, and rare sites are counted", 100 * time.Millisecond, rated, 2, 900 * time.Millisecond, false},
+		{"many hits", 400 * time.Millisecond, nil, 3, 600 * time.Millisecond, false},
+		{"many hits in few windows", 400 * time.Millisecond, nil, 2, 600 * time.Millisecond, true},
+		{"hits most of the time", 900 * time.Millisecond, nil, 3, 100 * time.Millisecond, true},
+		{"nothing else", time.Second, nil, 3, 0, true},
+		{"hits most of the time, and rare sites are counted", 900 * time.Millisecond, rated, 2, 30 * time.Millisecond, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := NewScheduler(0.05, usualWindow, target.Times{}, 1, c.rare)
+			p.closed = c.closed
+			p.account.inWindows = tracedUse{target.Times{CPU: time.Second}, NewHitCost(c.hits, 0), time.Second}
+			p.account.all = tracedUse{target.Times{CPU: 10 * time.Second}, NewHitCost(c.hits, 0), 10 * time.Second}
+			windows, share, most := p.Sampled(KernelShare{})
+			own := float64(c.own)
+			if want := own / (own + 9e9); windows != c.closed || math.Abs(share-want) > 0.0015 || (most > share) != c.doubted || !c.doubted && most != 0 {
+				t.Errorf("%d windows, %v of it, at most %v; want %v", windows, share, most, want)
+			}
+		})
+	}
+}
+
+// TestCostlyWindows: of a process that does little, what hits by calibration leave of its CPU time in
+// windows may be hits that are costlier, and what they leave while probes go in and out is. One in
+// a thousand of what it did was taken for 35 % of it, or all.
+func TestCostlyWindows(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name                 string
+		inWindows, inChanges tracedUse // of 3 s, in which it used 60 ms besides
+		least, most          float64   // what may be told of the most that windows are
+	}{
+		{"single-stepped", tracedUse{target.Times{CPU: 140 * ms}, NewHitCost(0, 90*ms), 20 * ms}, tracedUse{}, 0.5, 0.8},
+		{"emulated", tracedUse{target.Times{CPU: 110 * ms}, NewHitCost(32*ms, 0), 20 * ms}, tracedUse{target.Times{CPU: 850 * ms}, NewHitCost(240*ms, 0), 200 * ms}, 0.5, 0.8},
+	} {
+		p := NewScheduler(0.05, usualWindow, target.Times{}, 1, nil)
+		p.closed, p.account.all, p.account.inWindows, p.account.inChanges = 1, tracedUse{target.Times{CPU: 60 * ms}, HitCost{}, 3 * time.Second}, c.inWindows, c.inChanges
+		p.account.all.add(c.inWindows)
+		p.account.all.add(c.inChanges)
+		if _, share, most := p.Sampled(KernelShare{}); most < share || most < c.least || most > c.most {
+			t.Errorf("%s: %v, at most %v", c.name, share, most)
+		}
+	}
+}
+
+// TestSingleStepsAreTheWindows: which hits were single-stepped is known only when they have been
+// read, as a window's probes are being taken out: it is not the taking out that they have cost.
+func TestSingleStepsAreTheWindows(t *testing.T) {
+	const ms = time.Millisecond
+	p := NewScheduler(0.05, usualWindow, target.Times{}, 1, nil)
+	closed := Reading{Hits: NewHitCost(ms, 0), N: 2000}
+	p.account.inWindows.hits = closed.Hits
+	late := NewHitCost(0, 30*ms)
+	p.account.last = Reading{Hits: closed.Hits.Plus(late), N: 2500}
+	p.account.inChanges.hits = late
+	p.account.apportion(Reading{}, closed)
+	if in, out := p.account.inWindows.hits.Cost, p.account.inChanges.hits.Cost; in+out != 31*ms || in != 31*ms*4/5 {
+		t.Errorf("%v to the window, %v to its end", in, out)
+	}
+}
+
+// TestDebtOfAttachingIsPaidOff: what putting probes in has cost is no reason to take them out, as
+// long as hits let it be paid off.
+func TestDebtOfAttachingIsPaidOff(t *testing.T) {
+	const own = 100 * time.Millisecond
+	p := NewScheduler(0.05, usualWindow, target.Times{}, 1, nil)
+	p.budget.Account(Use{Probes: time.Second})
+	p.turn()
+	for i, c := range []struct {
+		hits   time.Duration
+		deeper bool
+	}{{0, false}, {time.Millisecond, false}, {own, true}} {
+		p.budget.Account(Use{Own: own, Probes: c.hits})
+		if got := p.deeper(); got != c.deeper {
+			t.Errorf("step %d: deeper in debt: %v, %v", i, got, p.budget.Debt())
+		}
+	}
+	p = NewScheduler(0.05, usualWindow, target.Times{}, 1, nil)
+	p.turn()
+	if p.deeper() {
+		t.Error("in debt at first")
+	}
+	p.budget.Account(Use{Own: own, Probes: own})
+	if !p.deeper() {
+		t.Error("hits have cost twenty times what was earned, and it is in no debt")
+	}
+}
+
+// TestNextWindow: when the next window comes follows from the load that the process has.
+func TestNextWindow(t *testing.T) {
+	for _, c := range []struct {
+		probes time.Duration // what they have taken
+		load   float64
+		want   float64 // seconds
+	}{
+		{50 * time.Millisecond, 1, 0.9},
+		{355 * time.Millisecond, 1, 7},
+		{355 * time.Millisecond, 0.5, 14},
+		{105 * time.Millisecond, 0, 200},
+	} {
+		p := NewScheduler(0.05, usualWindow, target.Times{}, c.load, nil)
+		p.budget.Account(Use{Probes: c.probes})
+		if got := p.Wait().Seconds(); math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("%v at load %v: %v s, want %v", c.probes, c.load, got, c.want)
+		}
+	}
+}
+
+// Chance meetings with another's windows do not end a recording, however far apart; one that never gets its turn ends.
+func TestMayTryAgain(t *testing.T) {
+	p := &Scheduler{}
+	for range 3 {
+		for i := 1; i < mostBarred; i++ {
+			if !p.MayTryAgain(true) {
+				t.Fatalf("given up after %d times", i)
+			}
+		}
+		if p.MayTryAgain(false) {
+			t.Fatal("a window that has opened is to be tried again")
+		}
+	}
+	for range mostBarred - 1 {
+		p.MayTryAgain(true)
+	}
+	if p.MayTryAgain(true) {
+		t.Error("it is tried for ever")
+	}
+}
