@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
+	"wpptrace/query/internal/stream"
 	"wpptrace/query/names"
 )
 
@@ -27,11 +29,12 @@ type Context struct {
 // MostNeighbours is the greatest number of symbols of a context, to each side.
 const MostNeighbours = 1000
 
-// ContextOf finds the dynamic context of what a name as in a FindQuery stands for (Larus 1999,
+// ContextOf finds the dynamic context of what a name as in a rules.FindQuery stands for (Larus 1999,
 // section 3.3): the sequences of k symbols, paths and marks, that ran directly before and directly
 // after it in the threads with these ids, or in all, and how often each did. Time is in proportion
 // to k times the right-hand sides, memory to what it finds, of which there is a limit.
-func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (*Context, error) {
+func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (c *Context, err error) {
+	defer wpp.Recover(&err)
 	if k < 1 || k > MostNeighbours {
 		return nil, fmt.Errorf("context of %s: %d paths to each side are not between 1 and %d", names.Printable(name), k, MostNeighbours)
 	}
@@ -39,15 +42,20 @@ func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (*Context, erro
 	if err != nil {
 		return nil, err
 	}
-	a := newAtoms(s)
-	if _, err := a.add(name); err != nil {
+	isNamed, err := names.Of(s).Select(name)
+	if err != nil {
 		return nil, fmt.Errorf("context of %s: %w", names.Printable(name), err)
 	}
-	x := &neighbours{atoms: a, k: k, most: mostContexts(k)}
+	x := &neighbours{named: make([]bool, len(s.Symbols)), k: k, most: mostContexts(k)}
+	for sym := range s.Symbols {
+		x.named[sym] = isNamed(&s.Symbols[sym])
+	}
 	forests := newForests(s, threads)
-	c := &Context{Name: name}
+	c = &Context{Name: name}
 	for sym, n := range forests.count() {
-		c.Count = addSaturating(c.Count, n*(a.mask[sym]&1))
+		if x.named[sym] {
+			c.Count = saturating.Add(c.Count, n)
+		}
 	}
 	readSeams(forests, k, x)
 	for _, t := range threads {
@@ -70,9 +78,9 @@ func mostContexts(k int) int {
 	return min(mostShortContexts, bytes/(eachContext+eachSymbol*k))
 }
 
-// Neighbours reads what runs before and after the paths of the first atom.
+// Neighbours reads what runs before and after the paths of a name.
 type neighbours struct {
-	atoms         *atoms
+	named         []bool // by symbol
 	k             int
 	length        int // symbols since begin, up to k + 1
 	most          int // contexts
@@ -88,10 +96,10 @@ func (x *neighbours) push(line []cell, inside int) {
 		return
 	}
 	window := line[len(line)-x.k-1:]
-	if x.is(window[0].symbol) {
+	if x.named[window[0].symbol] {
 		x.add(&x.after, window[1:], x.weight)
 	}
-	if x.is(window[x.k].symbol) {
+	if x.named[window[x.k].symbol] {
 		x.add(&x.before, window[:x.k], x.weight)
 	}
 }
@@ -106,8 +114,6 @@ func (x *neighbours) add(to *sequences, context []cell, weight uint64) {
 
 func (x *neighbours) settle(uint64, []cell) {}
 
-func (x *neighbours) is(sym uint32) bool { return x.atoms.mask[sym]&1 == 1 }
-
 // readEnds reads what has fewer than k symbols before it, because its thread begins there, or
 // behind it, because that ends.
 func (x *neighbours) readEnds(g *wpp.Grammar) {
@@ -118,8 +124,8 @@ func (x *neighbours) readEnds(g *wpp.Grammar) {
 			from = to - min(to, uint64(x.k))
 		}
 		var met []cell
-		for sym := range RangeOf(g, from, to, backward) {
-			if x.is(sym) && len(met) > 0 {
+		for sym := range stream.Range(g, from, to, backward) {
+			if x.named[sym] && len(met) > 0 {
 				part := slices.Clone(met)
 				if backward {
 					slices.Reverse(part)
@@ -142,7 +148,7 @@ func (s *sequences) add(cells []cell, weight uint64) {
 	for _, c := range cells {
 		key = binary.LittleEndian.AppendUint32(key, c.symbol)
 	}
-	(*s)[string(key)] = addSaturating((*s)[string(key)], weight)
+	(*s)[string(key)] = saturating.Add((*s)[string(key)], weight)
 }
 
 // list lists them by falling count, then by rising symbols.

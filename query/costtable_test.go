@@ -91,7 +91,7 @@ func TestHotByCostTableEqualsBruteForce(t *testing.T) {
 			q.Table = table
 			want := s
 			if cut {
-				s = cutInto(s, drawCuts(t))
+				s = querytest.CutInto(s, querytest.DrawCuts(t))
 			}
 			got, err := Hot(s, q)
 			if err != nil {

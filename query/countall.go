@@ -2,6 +2,8 @@ package query
 
 import (
 	"slices"
+
+	"wpptrace/internal/saturating"
 )
 
 // countAll returns how often each of the patterns, which are not empty, occurs. It takes time and
@@ -45,7 +47,7 @@ func (c *counter) begin(weight uint64) { c.state, c.weight = 0, weight }
 func (c *counter) push(line []cell, inside int) {
 	c.state = c.next(c.state, line[len(line)-1].symbol)
 	for m := c.match[c.state]; m != 0 && int(c.depth[m]) > inside; m = c.match[c.fail[m]] {
-		c.total[c.rank[m]] = addSaturating(c.total[c.rank[m]], c.weight)
+		c.total[c.rank[m]] = saturating.Add(c.total[c.rank[m]], c.weight)
 	}
 }
 

@@ -3,6 +3,7 @@ package query
 import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
 )
 
 // BlockCounts returns how often each basic block of an image ran, by its address, and how often
@@ -11,6 +12,7 @@ import (
 // partial path begins behind that. It takes time linear in the grammars and the paths of the
 // alphabet.
 func BlockCounts(s *wpp.Snapshot, image int) (blocks, entries map[uint64]uint64, err error) {
+	defer wpp.Recover(&err)
 	f, err := NewFrequencies(s)
 	if err != nil {
 		return nil, nil, err
@@ -32,10 +34,10 @@ func BlockCounts(s *wpp.Snapshot, image int) (blocks, entries map[uint64]uint64,
 			whole = whole[1:]
 		}
 		for _, b := range whole {
-			blocks[r.Blocks[b].Addr] = addSaturating(blocks[r.Blocks[b].Addr], n)
+			blocks[r.Blocks[b].Addr] = saturating.Add(blocks[r.Blocks[b].Addr], n)
 		}
 		if p.Start == ops.StartEntry {
-			entries[r.Entry] = addSaturating(entries[r.Entry], n)
+			entries[r.Entry] = saturating.Add(entries[r.Entry], n)
 		}
 	}
 	return blocks, entries, nil

@@ -3,6 +3,8 @@ package query
 import (
 	"math"
 	"slices"
+
+	"wpptrace/internal/saturating"
 )
 
 // coverage returns for each of the patterns the cost of what ran within an occurrence of it or of
@@ -20,7 +22,7 @@ func coverage(f *forests, patterns [][]uint32, cost []uint64) []uint64 {
 	c := &cover{matcher: newMatcher(patterns, f.symbols), cost: cost, total: make([]uint64, len(patterns))}
 	readSeams(f, longest-1, c)
 	for i := 1; i < len(c.total); i++ {
-		c.total[i] = addSaturating(c.total[i], c.total[i-1])
+		c.total[i] = saturating.Add(c.total[i], c.total[i-1])
 	}
 	return c.total
 }
@@ -60,7 +62,7 @@ func lower(cells []cell, rank uint32) {
 func (c *cover) settle(weight uint64, cells []cell) {
 	for _, x := range cells {
 		if x.rank != noPattern {
-			c.total[x.rank] = addSaturating(c.total[x.rank], mulSaturating(weight, c.cost[x.symbol]))
+			c.total[x.rank] = saturating.Add(c.total[x.rank], saturating.Mul(weight, c.cost[x.symbol]))
 		}
 	}
 }

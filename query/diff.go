@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
 	"wpptrace/query/names"
 )
 
@@ -67,7 +68,8 @@ var ErrOtherBuild = errors.New("the snapshots are of different builds, whose pat
 //
 // It takes the time of Hot on both, less that of ranking, and that of counting what is hot in one
 // alone in the other: in proportion to the right-hand sides times the longest subpath.
-func Diff(a, b *wpp.Snapshot, q DiffQuery) (*DiffReport, error) {
+func Diff(a, b *wpp.Snapshot, q DiffQuery) (r *DiffReport, err error) {
+	defer wpp.Recover(&err)
 	q.Hot.Top, q.Hot.TIDs, q.Hot.Table = 0, nil, nil
 	if q.Top < 0 {
 		return nil, fmt.Errorf("compare snapshots: number of differences %d is below 0", q.Top)
@@ -91,7 +93,7 @@ func Diff(a, b *wpp.Snapshot, q DiffQuery) (*DiffReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &DiffReport{Query: q, TotalA: sides[0].total, TotalB: sides[1].total}
+	r = &DiffReport{Query: q, TotalA: sides[0].total, TotalB: sides[1].total}
 	paths := x.paths()
 	var subpaths [][]uint32
 	for _, p := range slices.Concat(sides[0].hot, sides[1].hot) {
@@ -150,8 +152,7 @@ type side struct {
 }
 
 func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*side, error) {
-	threads, _ := Threads(s, nil)
-	f := newForests(s, threads)
+	f := newForests(s, allThreads(s))
 	q = q.completed(s)
 	report, err := findHot(f, costsOf(s, q), q)
 	if err != nil {
@@ -213,7 +214,7 @@ func (d *side) countAll(sequences [][]uint32) []uint64 {
 func (d *side) weigh(sequences [][]uint32, cost []uint64) []Subpath {
 	list := make([]Subpath, len(sequences))
 	for i, n := range d.countAll(sequences) {
-		list[i] = Subpath{Symbols: sequences[i], Count: n, Cost: mulSaturating(n, costOf(sequences[i], cost))}
+		list[i] = Subpath{Symbols: sequences[i], Count: n, Cost: saturating.Mul(n, costOf(sequences[i], cost))}
 	}
 	coverEach(d.forests, list, cost, d.total)
 	return list

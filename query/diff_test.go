@@ -242,10 +242,10 @@ func bruteCount(s *wpp.Snapshot, text string) (n uint64) {
 
 // BenchmarkDiff compares each trace with what it would be had it ended after four fifths.
 func BenchmarkDiff(b *testing.B) {
-	shorter := make(map[*wpp.Snapshot]trace)
-	for _, tr := range traces() {
-		stream := tr.flat.Threads[0].Grammar.Body(0)
-		shorter[tr.packed] = newTrace(tr.name, stream[:len(stream)/5*4])
+	shorter := make(map[*wpp.Snapshot]querytest.Trace)
+	for _, tr := range querytest.Traces() {
+		stream := tr.Flat.Threads[0].Grammar.Body(0)
+		shorter[tr.Packed] = querytest.NewTrace(tr.Name, stream[:len(stream)/5*4])
 	}
 	ask := func(before, after *wpp.Snapshot) string {
 		both := [2]*wpp.Snapshot{before, after}
@@ -255,8 +255,8 @@ func BenchmarkDiff(b *testing.B) {
 		}
 		return fmt.Sprint(r.Found, differences(r.Paths, both), differences(r.Subpaths, both))
 	}
-	compare(b, 4, func(s *wpp.Snapshot) string { return ask(shorter[s].packed, s) },
-		func(s *wpp.Snapshot) string { return ask(shorter[s].flat, flatOf(s)) })
+	querytest.Compare(b, 4, func(s *wpp.Snapshot) string { return ask(shorter[s].Packed, s) },
+		func(s *wpp.Snapshot) string { return ask(shorter[s].Flat, querytest.FlatOf(s)) })
 }
 
 // TestRoutinesWithoutEntries: routines whose entries are not known are told apart by their order,

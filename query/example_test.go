@@ -86,104 +86,24 @@ func ExampleNewFrequencies() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(f.Symbol(1), f.Sequence([]uint32{1, 2}), f.Sequence([]uint32{2, 1}))
-	// Output: 2 2 1
+	n, err := f.Sequence([]uint32{1, 2})
+	fmt.Println(f.Symbol(1), n, err)
+	// Output: 2 2 <nil>
 }
 
 func ExampleNewStat() {
-	x := query.NewStat(querytest.TracedLoop(), 0)
+	x, err := query.NewStat(querytest.TracedLoop(), 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	fmt.Println(x.Paths, "paths,", x.Instructions, "instructions,", x.Rules, "rules")
 	// Output: 5 paths, 16 instructions, 2 rules
 }
 
 func ExampleCountInstructions() {
 	fmt.Println(query.CountInstructions(querytest.TracedLoop()))
-	// Output: 16
-}
-
-func ExampleFind() {
-	s := querytest.TracedLoop()
-	found, err := query.Find(s, query.FindQuery{Pattern: "spin#1 *", First: 1, Top: 10})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	report.WriteFind(os.Stdout, s, found)
-	// Output:
-	// 2 occurrences of spin#1 * in 1 thread
-	//
-	//      TID      POSITION  LENGTH  PATHS
-	//     4711             1       2  spin#1 spin#2
-	//     4711             3       2  spin#1 spin#2
-}
-
-func ExampleNewCursor() {
-	c := query.NewCursor(querytest.TracedLoop().Threads[0].Grammar)
-	c.Seek(2)
-	for sym, ok := c.Previous(); ok; sym, ok = c.Previous() {
-		fmt.Print(sym, " ")
-	}
-	// Output: 1 0
-}
-
-func ExampleRangeOf() {
-	for sym := range query.RangeOf(querytest.TracedLoop().Threads[0].Grammar, 1, 4, false) {
-		fmt.Print(sym, " ")
-	}
-	// Output: 1 2 1
-}
-
-func ExampleCheckRules() {
-	s := querytest.TracedLoop()
-	found, err := query.CheckRules(s, []string{"spin() before spin#1", "never spin#2 spin#1", "spin#1 and spin#2 balanced within 1"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	report.WriteRules(os.Stdout, s, found)
-	// Output:
-	// kept    spin() before spin#1
-	// broken  never spin#2 spin#1: 1 time
-	//         thread 4711, position 2, 2 paths: ran
-	//         spin#0 spin#1 [spin#2 spin#1] spin#2
-	// kept    spin#1 and spin#2 balanced within 1
-}
-
-func ExampleCheckRules_open() {
-	s := querytest.TracedLoop() // of a thread that ran on, as far as is known
-	found, err := query.CheckRules(s, []string{"every spin#2 followed by spin#1"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	report.WriteRules(os.Stdout, s, found)
-	// Output:
-	// open    every spin#2 followed by spin#1: 1 time
-	//         thread 4711, position 4, 1 path: not followed yet where the record ends
-	//         spin#1 spin#2 spin#1 [spin#2]
-}
-
-func ExampleValidateRule() {
-	fmt.Println(query.ValidateRule("every open() followed by close()"))
-	fmt.Println(query.ValidateRule("never (open() close()"))
-	// Output:
-	// <nil>
-	// rule "never (open() close()": no ) for a (
-}
-
-func ExamplePathOrder() {
-	s := querytest.TracedLoop()
-	o, err := query.PathOrder(s, "spin#1", "spin#2")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	report.WriteOrder(os.Stdout, s, o)
-	// Output:
-	// spin#1 before spin#2: always; 2 of 2 times had one before
-	//   first in thread 4711, position 1: spin#1 spin#2
-	// spin#2 before spin#1: sometimes; 1 of 2 times had one before
-	//   first in thread 4711, position 2: spin#2 spin#1
+	// Output: 16 <nil>
 }
 
 func ExampleContextOf() {
@@ -235,7 +155,12 @@ func ExampleDiff() {
 }
 
 func ExampleGrowth() {
-	for _, p := range query.Growth(querytest.TracedLoop().Threads[0].Grammar, 5) {
+	points, err := query.Growth(querytest.TracedLoop().Threads[0].Grammar, 5)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, p := range points {
 		fmt.Println(p.Position, "symbols:", p.Rules, "rules of", p.Symbols)
 	}
 	// Output:
@@ -244,15 +169,4 @@ func ExampleGrowth() {
 	// 3 symbols: 2 rules of 4
 	// 4 symbols: 2 rules of 5
 	// 5 symbols: 2 rules of 5
-}
-
-func ExampleCaveats() {
-	s := &wpp.Snapshot{
-		Images:   []wpp.Image{{Name: "/usr/bin/server"}},
-		Routines: []wpp.Routine{{Name: "listen", Entry: 0x1000, LeftOut: "not selected"}},
-	}
-	for _, caveat := range query.Caveats(s, "never listen") {
-		fmt.Println(caveat)
-	}
-	// Output: listen was not observed (not selected): whether it ran is not known
 }

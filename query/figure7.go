@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
 )
 
 // A figure7 finds hot subpaths as Larus does (1999, figure 7): it visits each rule once, after
@@ -87,7 +88,7 @@ func (x *figure7) run() []Subpath {
 	subpaths := make([]Subpath, len(x.found))
 	for i, symbols := range x.found {
 		n := counts[i]
-		subpaths[i] = Subpath{Symbols: symbols, Count: n, Cost: mulSaturating(n, costOf(symbols, x.cost))}
+		subpaths[i] = Subpath{Symbols: symbols, Count: n, Cost: saturating.Mul(n, costOf(symbols, x.cost))}
 	}
 	return subpaths
 }
@@ -140,7 +141,7 @@ func (x *figure7) append(sym uint32) {
 		x.front.covers = false
 	}
 	x.lengthen(sym)
-	if len(x.subpath) < x.minLength || mulSaturating(x.expense, x.derived[x.rule]) < x.minCost {
+	if len(x.subpath) < x.minLength || saturating.Mul(x.expense, x.derived[x.rule]) < x.minCost {
 		return
 	}
 	x.report()

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
 )
 
 // A GrowthPoint says how much of a thread's grammar the first symbols of its stream use: the rules
@@ -18,16 +19,16 @@ type GrowthPoint struct {
 
 // Growth computes points at even distances, the last at the end of the stream; fewer where the
 // stream is short. It takes time linear in the grammar and the points.
-func Growth(g *wpp.Grammar, points int) []GrowthPoint {
+func Growth(g *wpp.Grammar, points int) (list []GrowthPoint, err error) {
+	defer wpp.Recover(&err)
 	length := g.Length(0)
 	n := uint64(points)
 	if length < n {
 		n = length
 	}
-	var list []GrowthPoint
 	now := GrowthPoint{Rules: 1}
 	advance := func(width uint64) {
-		now.Position = addSaturating(now.Position, width)
+		now.Position = saturating.Add(now.Position, width)
 		for uint64(len(list)) < n {
 			hi, lo := bits.Mul64(length, uint64(len(list))+1)
 			due, _ := bits.Div64(hi, lo, n)
@@ -37,8 +38,9 @@ func Growth(g *wpp.Grammar, points int) []GrowthPoint {
 			list = append(list, GrowthPoint{due, now.Rules, now.Symbols})
 		}
 	}
-	var met []bool // of the rules up to the highest that has been: how many a file declares is not believed
-	way := []rung{{}}
+	type place struct{ rule, at int } // of a rule on the way down, and of the symbol that is next in it
+	var met []bool                    // of the rules up to the highest that has been: how many a file declares is not believed
+	way := []place{{}}
 	for len(way) > 0 {
 		top := &way[len(way)-1]
 		body := g.Body(top.rule)
@@ -61,10 +63,10 @@ func Growth(g *wpp.Grammar, points int) []GrowthPoint {
 			now.Symbols += len(g.Body(rule))
 			met = append(met, make([]bool, max(0, rule+1-len(met)))...)
 			met[rule] = true
-			way = append(way, rung{rule, 0})
+			way = append(way, place{rule, 0})
 		}
 	}
-	return list
+	return list, nil
 }
 
 // A HotCount is how many minimal hot subpaths of ten paths or more there are, up to a length and at
@@ -80,6 +82,7 @@ type HotCount struct {
 // or paths where no instructions are known. Whether a subpath is minimal depends on what it begins
 // with alone, so that one search a cost finds those of all lengths: see Hot for its time.
 func HotByLength(s *wpp.Snapshot) (list []HotCount, err error) {
+	defer wpp.Recover(&err)
 	const shortest, longest = 10, 100
 	threads, err := Threads(s, nil)
 	if err != nil {

@@ -14,7 +14,10 @@ import (
 // Of figure 5's grammar the first four symbols meet all rules, and each A is one symbol of the
 // start rule more.
 func TestGrowthOfFigure5(t *testing.T) {
-	got := Growth(querytest.Figure5(t).Threads[0].Grammar, 6)
+	got, err := Growth(querytest.Figure5(t).Threads[0].Grammar, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := []GrowthPoint{{2, 3, 5}, {4, 4, 7}, {6, 4, 8}, {8, 4, 8}, {10, 4, 9}, {12, 4, 9}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -25,7 +28,10 @@ func TestGrowthEqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := querytest.DrawGrammar(t, 5)
 		points := rapid.IntRange(1, 20).Draw(t, "points")
-		got := Growth(g, points)
+		got, err := Growth(g, points)
+		if err != nil {
+			t.Fatal(err)
+		}
 		length := int(g.Length(0))
 		if len(got) != min(points, length) {
 			t.Fatalf("%d points of %d symbols", len(got), length)
@@ -69,8 +75,8 @@ func bruteMeet(g *wpp.Grammar, rule int, met map[int]bool, left, symbols *int) {
 }
 
 func TestGrowthOfEndless(t *testing.T) {
-	got := Growth(querytest.Doubling(t).Threads[0].Grammar, 4)
-	if len(got) != 4 || got[0].Position != 1<<58 || got[3].Position != 1<<60+1 || got[3].Rules != 61 {
+	got, err := Growth(querytest.Doubling(t).Threads[0].Grammar, 4)
+	if err != nil || len(got) != 4 || got[0].Position != 1<<58 || got[3].Position != 1<<60+1 || got[3].Rules != 61 {
 		t.Errorf("%v", got)
 	}
 }

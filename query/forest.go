@@ -2,7 +2,6 @@ package query
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +49,12 @@ func Threads(s *wpp.Snapshot, tids []int) ([]*wpp.Thread, error) {
 		}
 	}
 	return threads, nil
+}
+
+// allThreads are those of a snapshot.
+func allThreads(s *wpp.Snapshot) []*wpp.Thread {
+	threads, _ := Threads(s, nil) // which fails for a thread that is asked for alone
+	return threads
 }
 
 func threadList(s *wpp.Snapshot) string {
@@ -215,22 +220,4 @@ func newPostings(values []uint32, keys int, key func(v uint32) (k uint32, ok boo
 		}
 	}
 	return postings{first, at}
-}
-
-// addSaturating and mulSaturating stop at the greatest uint64: a grammar of a few lines derives
-// more.
-func addSaturating(a, b uint64) uint64 {
-	sum, carry := bits.Add64(a, b, 0)
-	if carry != 0 {
-		return 1<<64 - 1
-	}
-	return sum
-}
-
-func mulSaturating(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	if hi != 0 {
-		return 1<<64 - 1
-	}
-	return lo
 }

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
 )
 
 // Forests are what a query reads of threads: one forest where their grammars fit into memory, and
@@ -76,7 +77,7 @@ func (f *forests) rename(to []uint32, symbols int) {
 	if old := f.counts; old != nil {
 		f.counts = make([]uint64, symbols)
 		for v, n := range old {
-			f.counts[to[v]] = addSaturating(f.counts[to[v]], n)
+			f.counts[to[v]] = saturating.Add(f.counts[to[v]], n)
 		}
 	}
 	f.renamed, f.symbols = to, symbols
@@ -158,7 +159,7 @@ func (f *forests) count() []uint64 {
 		for rule := range x.begin {
 			for _, v := range x.rightSide(uint32(rule)) {
 				if !wpp.IsRule(v) {
-					f.counts[v] = addSaturating(f.counts[v], x.derived[rule])
+					f.counts[v] = saturating.Add(f.counts[v], x.derived[rule])
 				}
 			}
 		}

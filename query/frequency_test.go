@@ -1,6 +1,7 @@
 package query
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -23,11 +24,13 @@ func TestFrequenciesOfFigure5(t *testing.T) {
 		for _, c := range text {
 			symbols = append(symbols, querytest.Letter(s, c))
 		}
-		if got := f.Sequence(symbols); got != want {
+		if got, err := f.Sequence(symbols); err != nil || got != want {
 			t.Errorf("%s occurs %d times, want %d", text, got, want)
 		}
 	}
-	if f.Sequence(nil) != 0 || f.Sequence([]uint32{9}) != 0 || f.Symbol(9) != 0 {
+	none, _ := f.Sequence(nil)
+	unknown, _ := f.Sequence([]uint32{9})
+	if none != 0 || unknown != 0 || f.Symbol(9) != 0 {
 		t.Error("what is no sequence of the alphabet occurs")
 	}
 }
@@ -58,7 +61,7 @@ func checkFrequency(t querytest.Fataler, f *Frequencies, streams [][]uint32, seq
 			}
 		}
 	}
-	if got := f.Sequence(sequence); got != want {
+	if got, err := f.Sequence(sequence); err != nil || got != want {
 		t.Fatalf("%v occurs %d times, want %d", sequence, got, want)
 	}
 	if got := f.Symbol(sequence[0]); len(sequence) == 1 && got != want {
@@ -73,7 +76,7 @@ func TestFrequenciesSaturate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := f.Sequence([]uint32{0, 0, 0}); got != want {
+	if got, err := f.Sequence([]uint32{0, 0, 0}); err != nil || got != want {
 		t.Errorf("aaa occurs %d times, want %d", got, want)
 	}
 	for range 31 {
@@ -99,12 +102,12 @@ func TestStatCountsResumedActivations(t *testing.T) {
 	// The worker enters longest_match and main where it resumes, and sub_3000 at its entry. A path,
 	// a routine and a thread of it take 2 bytes or 3, two returns and two unwindings 1 each.
 	s.Threads = s.Threads[1:]
-	if got, want := NewStat(s, 0).TraceBytes, uint64(3+3*2+3*2+3); got != want {
+	if got, want := statOf(t, s).TraceBytes, uint64(3+3*2+3*2+3); got != want {
 		t.Errorf("trace bytes %d, want %d", got, want)
 	}
 	// A resumed activation whose first path starts at the entry is entered once.
 	s.Threads[0].Grammar = querytest.SequiturOf([]uint32{7, 0})
-	if got, want := NewStat(s, 0).TraceBytes, uint64(3+2+2); got != want {
+	if got, want := statOf(t, s).TraceBytes, uint64(3+2+2); got != want {
 		t.Errorf("trace bytes %d, want %d", got, want)
 	}
 }
@@ -114,9 +117,9 @@ func TestQueriesOfOneSnapshotAtOnce(t *testing.T) {
 	done := make(chan error)
 	for range 4 {
 		go func() {
-			NewStat(s, 0)
-			_, err := Hot(s, DefaultHotQuery())
-			done <- err
+			_, err := NewStat(s, 0)
+			_, hot := Hot(s, DefaultHotQuery())
+			done <- errors.Join(err, hot)
 		}()
 	}
 	for range 4 {

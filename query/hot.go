@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
 )
 
 // A Metric is what an execution of a path costs.
@@ -119,7 +120,8 @@ type HotReport struct {
 // MaxLength times as many. Figure 7 takes time in proportion to the right-hand sides times
 // MaxLength. It fails where the answer, or what may become part of it, would take much more than
 // half a gigabyte.
-func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
+func Hot(s *wpp.Snapshot, q HotQuery) (report *HotReport, err error) {
+	defer wpp.Recover(&err)
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
@@ -133,7 +135,7 @@ func Hot(s *wpp.Snapshot, q HotQuery) (*HotReport, error) {
 		return nil, fmt.Errorf("find hot subpaths: %w", c.err)
 	}
 	f := newForestsAt(s, threads, c)
-	report, err := findHot(f, c, q)
+	report, err = findHot(f, c, q)
 	if err != nil {
 		return nil, fmt.Errorf("find hot subpaths: %w", err)
 	}
@@ -200,8 +202,8 @@ func (r *HotReport) measure(f *forests, c *costs) {
 		if c.isMark[v] {
 			continue
 		}
-		r.Paths = addSaturating(r.Paths, n)
-		r.Total = addSaturating(r.Total, mulSaturating(n, c.of[v]))
+		r.Paths = saturating.Add(r.Paths, n)
+		r.Total = saturating.Add(r.Total, saturating.Mul(n, c.of[v]))
 	}
 	r.MinCost = r.Query.MinCost
 	if r.MinCost == 0 {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"wpptrace/internal/saturating"
 )
 
 // Levels find what a search does where the grammars do not fit into memory: from each length to the
@@ -84,7 +86,7 @@ func (x *levels) take(c candidate, symbol uint32, count uint64, length int, next
 	if x.isMark[symbol] {
 		return next
 	}
-	cost := addSaturating(c.cost, x.cost[symbol])
+	cost := saturating.Add(c.cost, x.cost[symbol])
 	hot := x.isHot(count, cost, length)
 	switch {
 	case hot && x.maximal == nil:
@@ -98,7 +100,7 @@ func (x *levels) take(c candidate, symbol uint32, count uint64, length int, next
 }
 
 func (x *levels) isHot(count, cost uint64, length int) bool {
-	return length >= x.minLength && mulSaturating(count, cost) >= x.minCost
+	return length >= x.minLength && saturating.Mul(count, cost) >= x.minCost
 }
 
 // followers counts the symbols that follow the candidates, by the candidates' indices, as far as
@@ -110,7 +112,7 @@ func (x *levels) followers(length int) (map[edge]uint64, error) {
 	readSeams(x.all, length-1, f)
 	dearest := uint64(0)
 	for _, c := range x.level {
-		dearest = max(dearest, addSaturating(c.cost, x.dear[0].cost))
+		dearest = max(dearest, saturating.Add(c.cost, x.dear[0].cost))
 	}
 	if uint64(slices.Max(f.sieve)) < min(x.least(dearest, length), math.MaxUint32) {
 		return nil, nil
@@ -207,11 +209,11 @@ func (f *followers) push(line []cell, inside int) {
 		*at = uint32(min(uint64(*at)+min(f.weight, math.MaxUint32), math.MaxUint32))
 		return
 	}
-	least := f.least(addSaturating(f.level[before].cost, f.cost[symbol]), f.length)
+	least := f.least(saturating.Add(f.level[before].cost, f.cost[symbol]), f.length)
 	if *at < math.MaxUint32 && uint64(*at) < least || f.tooMany {
 		return
 	}
-	f.counts[e] = addSaturating(f.counts[e], f.weight)
+	f.counts[e] = saturating.Add(f.counts[e], f.weight)
 	f.tooMany = len(f.counts) > mostFollowers
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"wpptrace/internal/saturating"
 )
 
 // A search finds the minimal hot subpaths, or the maximal ones. It goes from each length to the
@@ -73,7 +75,7 @@ func newSearch(f *forests, c *costs, r *HotReport) *search {
 	if f.whole != nil && r.Query.Metric != Executions {
 		x.dearest = dearestWindow(f, x.maxLength, x.cost)
 	} else if len(x.dear) > 0 { // a bound that takes no reading, and is as good where all paths cost the same
-		x.dearest = mulSaturating(uint64(x.maxLength), x.dear[0].cost)
+		x.dearest = saturating.Mul(uint64(x.maxLength), x.dear[0].cost)
 	}
 	return x
 }
@@ -159,8 +161,8 @@ func (x *search) forkAs(shorter *extension, c candidate, length int, next []cand
 // grow makes a candidate longer by a symbol. A sequence that is hot now is found; one that may
 // become hot is the next candidate; others are dropped.
 func (x *search) grow(c candidate, symbol uint32, count uint64, length int) (longer candidate, ok bool) {
-	cost := addSaturating(c.cost, x.cost[symbol])
-	hot := length >= x.minLength && mulSaturating(count, cost) >= x.minCost
+	cost := saturating.Add(c.cost, x.cost[symbol])
+	hot := length >= x.minLength && saturating.Mul(count, cost) >= x.minCost
 	switch {
 	case hot && x.maximal == nil:
 		x.report(trieNode{c.node, symbol}, count, cost)
@@ -184,7 +186,7 @@ func (x *search) count(steps []step) {
 		}
 		b := &x.branches[i-1]
 		b.steps++
-		b.count = addSaturating(b.count, st.to.count)
+		b.count = saturating.Add(b.count, st.to.count)
 	}
 }
 
@@ -215,8 +217,8 @@ func (x *search) dearSymbols(counts []uint64) []dearSymbol {
 func (x *search) mayBecomeHot(count, cost uint64, length int) bool {
 	more := uint64(x.maxLength - length)
 	for _, d := range x.dear {
-		grown := min(x.dearest, addSaturating(cost, mulSaturating(more, d.cost)))
-		if more > 0 && mulSaturating(min(count, d.count), grown) >= x.minCost {
+		grown := min(x.dearest, saturating.Add(cost, saturating.Mul(more, d.cost)))
+		if more > 0 && saturating.Mul(min(count, d.count), grown) >= x.minCost {
 			return true
 		}
 		if d.count >= count {
@@ -237,5 +239,5 @@ func (x *search) report(last trieNode, count, cost uint64) {
 	}
 	slices.Reverse(symbols)
 	x.size += len(symbols)
-	x.found = append(x.found, Subpath{Symbols: symbols, Count: count, Cost: mulSaturating(count, cost)})
+	x.found = append(x.found, Subpath{Symbols: symbols, Count: count, Cost: saturating.Mul(count, cost)})
 }

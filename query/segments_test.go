@@ -2,7 +2,6 @@ package query
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -17,34 +16,10 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/internal/stream"
 	"wpptrace/query/names"
 	"wpptrace/query/querytest"
 )
-
-// cutInto returns a snapshot whose threads' streams are another's, in segments.
-func cutInto(s *wpp.Snapshot, cuts func(length int) []int) *wpp.Snapshot {
-	c := *s
-	c.Threads = slices.Clone(s.Threads)
-	for i := range c.Threads {
-		stream := slices.Collect(s.Threads[i].Grammar.Expand(0))
-		var list []*wpp.Segment
-		at := 0
-		for _, end := range append(cuts(len(stream)), len(stream)) {
-			list = append(list, wpp.NewSegment(querytest.SequiturOf(stream[at:end])))
-			at = end
-		}
-		c.Threads[i].Grammar = wpp.Join(list)
-	}
-	return &c
-}
-
-func drawCuts(t *rapid.T) func(length int) []int {
-	return func(length int) []int {
-		cuts := rapid.SliceOfN(rapid.IntRange(0, length), 1, 5).Draw(t, "cuts")
-		slices.Sort(cuts)
-		return cuts
-	}
-}
 
 // lowerLimit sets a limit for a test, so that little is too much.
 func lowerLimit(t testing.TB, limit *int, to int) {
@@ -60,7 +35,7 @@ func TestFewAtOnceInLittleMemory(t *testing.T) {
 	defer debug.SetMemoryLimit(before)
 	two := []string{"abcabc", "abcabc"}
 	segmented := func(streams []string) *wpp.Snapshot {
-		return cutInto(querytest.Letters(streams...), func(int) []int { return []int{3} })
+		return querytest.CutInto(querytest.Letters(streams...), func(int) []int { return []int{3} })
 	}
 	for _, c := range []struct {
 		limit     int64
@@ -85,13 +60,13 @@ func TestFewAtOnceInLittleMemory(t *testing.T) {
 		}
 		debug.SetMemoryLimit(before)
 	}
-	s, q, names := querytest.Letters("abcabcbb", "abcabcbb", "bbab"), HotQuery{MinLength: 1, MaxLength: 4, MinShare: .01}, [2]string{"a", "b"}
-	want, err := answers(s, q, names, 2)
+	s, q, name := querytest.Letters("abcabcbb", "abcabcbb", "bbab"), HotQuery{MinLength: 1, MaxLength: 4, MinShare: .01}, "a"
+	want, err := answers(s, q, name, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	debug.SetMemoryLimit(128)
-	got, err := answers(s, q, names, 2)
+	got, err := answers(s, q, name, 2)
 	if diff := gocmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("one by one: %v, %s", err, diff)
 	}
@@ -103,7 +78,7 @@ func oneByOne(t testing.TB) {
 }
 
 // answers are those to all questions but the ones about the grammar itself.
-func answers(s *wpp.Snapshot, q HotQuery, names [2]string, gap int) (map[string]any, error) {
+func answers(s *wpp.Snapshot, q HotQuery, name string, gap int) (map[string]any, error) {
 	all := map[string]any{}
 	var failed error
 	put := func(what string, answer any, err error) {
@@ -117,27 +92,17 @@ func answers(s *wpp.Snapshot, q HotQuery, names [2]string, gap int) (map[string]
 		r, err := Hot(s, q)
 		put(string(kind), r, err)
 	}
-	found, err := Find(s, FindQuery{Pattern: names[0] + " ** " + names[1], Gap: gap, First: 2, Top: 5})
-	put("find", found, err)
-	rules, err := CheckRules(s, []string{names[0] + " before " + names[1], "every " + names[0] + " followed by " + names[1], "never " + names[0] + " " + names[1] + "*"})
-	put("rules", rules, err)
-	if names[0] != names[1] {
-		rules, err := CheckRules(s, []string{names[0] + " and " + names[1] + " balanced within 2"})
-		put("balanced", rules, err)
-	}
-	order, err := PathOrder(s, names[0], names[1])
-	put("order", order, err)
-	context, err := ContextOf(s, names[0], 1+gap)
+	context, err := ContextOf(s, name, 1+gap)
 	put("context", context, err)
 	blocks, entries, err := BlockCounts(s, 0)
 	put("counts", []any{blocks, entries}, err)
-	stat := NewStat(s, 0)
-	put("stat", []any{stat.Paths, stat.DistinctPaths, stat.Instructions, stat.TraceBytes, stat.RoutinesMet}, nil)
+	stat, err := NewStat(s, 0)
+	put("stat", []any{stat.Paths, stat.DistinctPaths, stat.Instructions, stat.TraceBytes, stat.RoutinesMet}, err)
 	put("streams", querytest.Streams(s), nil)
 	for _, back := range []bool{false, true} {
 		var parts [][]uint32
 		for i := range s.Threads {
-			parts = append(parts, slices.Collect(RangeOf(s.Threads[i].Grammar, 3, 20, back)))
+			parts = append(parts, slices.Collect(stream.Range(s.Threads[i].Grammar, 3, 20, back)))
 		}
 		put(fmt.Sprint("part ", back), parts, nil)
 	}
@@ -160,12 +125,12 @@ func TestSegmentsAnswerAsOne(t *testing.T) {
 			s := querytest.DrawSnapshot(t)
 			q := drawHotQuery(t, Minimal)
 			gap := rapid.IntRange(0, 3).Draw(t, "gap")
-			names := [2]string{s.Routines[0].Name, s.Routines[len(s.Routines)-1].Name}
-			want, err := answers(s, q, names, gap)
+			name := s.Routines[0].Name
+			want, err := answers(s, q, name, gap)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := answers(cutInto(s, drawCuts(t)), q, names, gap)
+			got, err := answers(querytest.CutInto(s, querytest.DrawCuts(t)), q, name, gap)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,7 +147,7 @@ func TestSegmentsAnswerAsOne(t *testing.T) {
 // What depends on the grammar is the same however it is read.
 func TestSegmentsReadEitherWay(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		s := cutInto(querytest.DrawSnapshot(rt), drawCuts(rt))
+		s := querytest.CutInto(querytest.DrawSnapshot(rt), querytest.DrawCuts(rt))
 		q := drawHotQuery(rt, Larus)
 		ask := func() []any {
 			hot, err := Hot(s, q)
@@ -195,7 +160,11 @@ func TestSegmentsReadEitherWay(t *testing.T) {
 					rt.Fatal(err)
 				}
 			}
-			return []any{hot, grammar.String(), NewStat(s, 0)}
+			stat, err := NewStat(s, 0)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			return []any{hot, grammar.String(), stat}
 		}
 		want := ask()
 		before := mostAtOnce
@@ -220,7 +189,7 @@ func TestDiffOfSegments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Diff(cutInto(a, drawCuts(t)), cutInto(b, drawCuts(t)), q)
+		got, err := Diff(querytest.CutInto(a, querytest.DrawCuts(t)), querytest.CutInto(b, querytest.DrawCuts(t)), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,23 +249,23 @@ func TestSegmentsOfTraces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := newTrace(filepath.Base(file), symbolsOf(raw, 200_000)).packed
+			s := querytest.NewTrace(filepath.Base(file), querytest.SymbolsOf(raw, 200_000)).Packed
 			random := rand.New(rand.NewPCG(3, 4))
-			cut := cutInto(s, func(length int) []int {
+			cut := querytest.CutInto(s, func(length int) []int {
 				cuts := []int{random.IntN(length), random.IntN(length), random.IntN(length)}
 				slices.Sort(cuts)
 				return cuts
 			})
 			q := HotQuery{MinLength: 2, MaxLength: 12, MinShare: 0.01, Metric: Executions}
-			ends := [2]string{names.Plain(&s.Routines[0]), names.Plain(&s.Routines[len(s.Routines)-1])}
-			want, err := answers(s, q, ends, 1)
+			name := names.Plain(&s.Routines[0])
+			want, err := answers(s, q, name, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, most := range []int{math.MaxInt, 0} {
 				before := mostAtOnce
 				mostAtOnce = most
-				got, err := answers(cut, q, ends, 1)
+				got, err := answers(cut, q, name, 1)
 				mostAtOnce = before
 				if err != nil {
 					t.Fatal(err)
@@ -304,52 +273,6 @@ func TestSegmentsOfTraces(t *testing.T) {
 				sameAnswers(t, want, got)
 			}
 		})
-	}
-}
-
-func symbolsOf(raw []byte, most int) []uint32 {
-	stream := make([]uint32, min(most, len(raw)/4))
-	for i := range stream {
-		stream[i] = binary.LittleEndian.Uint32(raw[4*i:])
-	}
-	return stream
-}
-
-// A sweep keeps what it knows of the rules of one segment only.
-func TestSweepForgetsSegments(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 6))
-	s := querytest.Letters("abcdefg")
-	stream := make([]uint32, 400_000)
-	for i := range stream {
-		stream[i] = random.Uint32N(7)
-	}
-	s.Threads[0].Grammar = querytest.SequiturOf(stream)
-	cut := cutInto(s, func(length int) []int {
-		var cuts []int
-		for at := 50_000; at < length; at += 50_000 {
-			cuts = append(cuts, at)
-		}
-		return cuts
-	})
-	g := cut.Threads[0].Grammar
-	names := newAtoms(s)
-	p, err := sequencePattern(names, "a b", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	finder, err := newFinder(names, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newSweep(g, finder.ends, false)
-	w.room = 3 * g.Rules() / 2 // of two states and more
-	got, _, err := w.whole()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, _, err := newSweep(s.Threads[0].Grammar, finder.ends, false).whole()
-	if err != nil || got != want {
-		t.Errorf("%d hits, want %d: %v", got, want, err)
 	}
 }
 
@@ -364,7 +287,7 @@ func TestContextsAreBoundedInBytes(t *testing.T) {
 			stream[i] = 1 + uint32(i*i*31+i)%63
 		}
 	}
-	s := pathsOfEight(63)
+	s := querytest.PathsOfEight(63)
 	g, err := wpp.NewGrammar([][]uint32{stream})
 	if err != nil {
 		t.Fatal(err)

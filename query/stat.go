@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
 )
 
 // A Stat is the figures of a snapshot: those of Larus's table 1, the cost of the tracing, and what
@@ -69,11 +70,11 @@ type Stat struct {
 // TraceBytes is what the uncompressed trace would take in the operations of Larus 1999, section 2:
 // a byte for the operation and 0, 1, 2, 4 or 8 for its operand, whichever is enough, so that most
 // paths take his three. Marks take nothing: he has none.
-func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
-	threads, _ := Threads(s, nil)
-	f := newForests(s, threads)
+func NewStat(s *wpp.Snapshot, fileBytes uint64) (x Stat, err error) {
+	defer wpp.Recover(&err)
+	f := newForests(s, allThreads(s))
 	figures := &s.Figures
-	x := Stat{
+	x = Stat{
 		Command:           append([]string{}, figures.Command...),
 		PID:               figures.PID,
 		Started:           timestamp(figures.Start),
@@ -128,7 +129,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) Stat {
 	}
 	x.SlowDownMost = x.mostSlowDown(figures.SlowDownMost)
 	x.SlowDownLikely = x.likelySlowDown(figures.SlowDownLikely)
-	return x
+	return x, nil
 }
 
 // mostSlowDown is what a slow-down that is vague is at most, by CPU times alone so much, 0 where
@@ -184,11 +185,11 @@ func timestamp(t time.Time) string {
 
 // CountInstructions tells how many instructions of observed code ran, as a Stat has it, without the rest.
 // Cost: linear in the grammars.
-func CountInstructions(s *wpp.Snapshot) uint64 {
-	threads, _ := Threads(s, nil)
+func CountInstructions(s *wpp.Snapshot) (n uint64, err error) {
+	defer wpp.Recover(&err)
 	var x Stat
-	x.countPaths(s, newForests(s, threads))
-	return x.Instructions
+	x.countPaths(s, newForests(s, allThreads(s)))
+	return x.Instructions, nil
 }
 
 func (x *Stat) countPaths(s *wpp.Snapshot, f *forests) {
@@ -197,8 +198,8 @@ func (x *Stat) countPaths(s *wpp.Snapshot, f *forests) {
 			continue
 		}
 		x.DistinctPaths++
-		x.Paths = addSaturating(x.Paths, n)
-		x.Instructions = addSaturating(x.Instructions, mulSaturating(n, s.SymbolCost(uint32(v))))
+		x.Paths = saturating.Add(x.Paths, n)
+		x.Instructions = saturating.Add(x.Instructions, saturating.Mul(n, s.SymbolCost(uint32(v))))
 	}
 }
 
@@ -221,7 +222,7 @@ func (x *Stat) countRoutines(s *wpp.Snapshot) {
 // from the paths and the marks, as package ops has it.
 func traceBytes(s *wpp.Snapshot, f *forests) uint64 {
 	var sum uint64
-	add := func(n, size uint64) { sum = addSaturating(sum, mulSaturating(n, size)) }
+	add := func(n, size uint64) { sum = saturating.Add(sum, saturating.Mul(n, size)) }
 	hasResumed := false
 	for i := range s.Threads {
 		add(1, operationBytes(uint64(s.Threads[i].TID)))
@@ -273,7 +274,7 @@ func (r *resumed) push(line []cell, inside int) {
 	}
 	mark, p := &r.symbols[line[len(line)-2].symbol], &r.symbols[line[len(line)-1].symbol]
 	if mark.IsMark && mark.Mark == ops.Resume && !p.IsMark && p.Start != ops.StartEntry {
-		r.entered[p.Routine] = addSaturating(r.entered[p.Routine], r.weight)
+		r.entered[p.Routine] = saturating.Add(r.entered[p.Routine], r.weight)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"wpptrace/compress/wpp"
 	"wpptrace/query/querytest"
 )
 
@@ -12,11 +13,11 @@ import (
 func TestSlowDownIsWithinBounds(t *testing.T) {
 	s := querytest.Compressor()
 	s.Figures.CPUTime, s.Figures.SlowDown = 40*time.Millisecond, 5
-	if most := NewStat(s, 0).SlowDownMost; most != 0 {
+	if most := statOf(t, s).SlowDownMost; most != 0 {
 		t.Errorf("at most %v, and it is known", most)
 	}
 	s.Figures.SlowDownVague = true
-	x := NewStat(s, 0)
+	x := statOf(t, s)
 	if want := 40e6 / (InstructionTime * float64(x.Instructions)); x.SlowDownMost != want {
 		t.Errorf("at most %v, want %v", x.SlowDownMost, want)
 	}
@@ -24,22 +25,31 @@ func TestSlowDownIsWithinBounds(t *testing.T) {
 		t.Errorf("%v likely, want %v", x.SlowDownLikely, want)
 	}
 	s.Figures.SlowDownMost, s.Figures.SlowDownLikely = 8, 9
-	if likely := NewStat(s, 0).SlowDownLikely; likely != 8 {
+	if likely := statOf(t, s).SlowDownLikely; likely != 8 {
 		t.Errorf("%v likely by CPU times, and at most 8", likely)
 	}
 	s.Figures.SlowDownLikely = 0
-	if likely := NewStat(s, 0).SlowDownLikely; likely != 8 {
+	if likely := statOf(t, s).SlowDownLikely; likely != 8 {
 		t.Errorf("%v likely, and at most 8", likely)
 	}
-	if most := NewStat(s, 0).SlowDownMost; most != 8 {
+	if most := statOf(t, s).SlowDownMost; most != 8 {
 		t.Errorf("at most %v, and CPU times tell 8", most)
 	}
 	s.Figures.CPUTime = 1
-	if most := NewStat(s, 0).SlowDownMost; most != 5 {
+	if most := statOf(t, s).SlowDownMost; most != 5 {
 		t.Errorf("at most %v, and at least 5", most)
 	}
 	s.Figures.CPUTime, s.Figures.SlowDownMost = 0, 0
-	if most := NewStat(s, 0).SlowDownMost; most != 0 {
+	if most := statOf(t, s).SlowDownMost; most != 0 {
 		t.Errorf("at most %v, and nothing is known", most)
 	}
+}
+
+func statOf(t *testing.T, s *wpp.Snapshot) Stat {
+	t.Helper()
+	x, err := NewStat(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
 }

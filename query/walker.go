@@ -1,6 +1,9 @@
 package query
 
-import "wpptrace/compress/wpp"
+import (
+	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
+)
 
 // A bundle is occurrences of a sequence of symbols that go on alike, as far as one symbol of the
 // grammar reaches: their last symbols are the first offset terminals of what it expands to,
@@ -111,7 +114,7 @@ func (w *walker) gather(at []uint32) {
 			*i = uint32(len(w.steps))
 		}
 		b := &w.steps[*i-1].to
-		b.count = addSaturating(b.count, w.weight(pos))
+		b.count = saturating.Add(b.count, w.weight(pos))
 		w.sizes[int(*i)-1-first]++
 	}
 	positions := make([]uint32, len(at))
@@ -139,7 +142,7 @@ func (w *walker) number(v uint32) int {
 // countOf is how many executions bundles are.
 func countOf(bundles []bundle) (n uint64) {
 	for _, b := range bundles {
-		n = addSaturating(n, b.count)
+		n = saturating.Add(n, b.count)
 	}
 	return n
 }

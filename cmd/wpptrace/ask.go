@@ -10,6 +10,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
 	"wpptrace/query/report"
+	"wpptrace/query/rules"
 )
 
 // The commands that ask a snapshot for something by name. They need no privileges.
@@ -22,20 +23,14 @@ ROUTINE()  a path that enters the routine
 
 // tellCaveats says what the recording does not know that is asked for with these names.
 func tellCaveats(c *cobra.Command, s *wpp.Snapshot, names ...string) {
-	for _, caveat := range query.Caveats(s, names...) {
+	for _, caveat := range report.Caveats(s, names...) {
 		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s\n", caveat)
 	}
 }
 
 // tellBeginnings says of how many threads the recording lacks the beginning.
 func tellBeginnings(c *cobra.Command, s *wpp.Snapshot) {
-	midway := 0
-	for i := range s.Threads {
-		if query.BeginsMidway(s, &s.Threads[i]) {
-			midway++
-		}
-	}
-	if midway > 0 {
+	if midway, err := rules.Midway(s); err == nil && midway > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: threads that ran before the recording began: %d: what they did then is not known\n", midway)
 	}
 }
@@ -48,7 +43,7 @@ func tellApart(c *cobra.Command, s *wpp.Snapshot, tids []int) {
 }
 
 func findCommand() *cobra.Command {
-	q := query.FindQuery{Gap: 10, First: 1, Top: 10}
+	q := rules.FindQuery{Gap: 10, First: 1, Top: 10}
 	var asJSON, onlyCount bool
 	var nth uint64
 	c := &cobra.Command{
@@ -83,7 +78,7 @@ from 0, as dump --from does.`,
 			if err != nil {
 				return err
 			}
-			found, err := query.Find(s, q)
+			found, err := rules.Find(s, q)
 			tellCaveats(c, s, q.Pattern)
 			if err != nil {
 				return err
@@ -130,7 +125,7 @@ come the first Q behind a P and what ran from that P on.`,
 			if err != nil {
 				return err
 			}
-			o, err := query.PathOrder(s, args[0], args[1], tids...)
+			o, err := rules.PathOrder(s, args[0], args[1], tids...)
 			tellCaveats(c, s, args[:2]...)
 			tellBeginnings(c, s)
 			if err != nil {

@@ -96,7 +96,10 @@ func (r *recording) try(long time.Duration) (*canary, error) {
 	if err != nil {
 		return nil, err
 	}
-	stat := query.NewStat(s, 0)
+	stat, err := query.NewStat(s, 0)
+	if err != nil {
+		return nil, err
+	}
 	c.SlowDown, c.Vague, c.Most, c.Likely = stat.SlowDown, stat.SlowDownVague, stat.SlowDownMost, stat.SlowDownLikely
 	if cpu < leastRun {
 		c.Vague, c.Most, c.Likely = true, 0, 0

@@ -46,7 +46,7 @@ COUNT   how often it ran in the first, THEN in the second`,
 			}
 			differences, err := query.Diff(first, second, q)
 			for i, s := range []*wpp.Snapshot{first, second} {
-				for _, caveat := range query.Caveats(s) {
+				for _, caveat := range report.Caveats(s) {
 					fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: %s\n", report.Fit(args[i], len(args[i])), caveat)
 				}
 			}

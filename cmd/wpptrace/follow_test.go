@@ -201,7 +201,11 @@ func readFollowed(t *testing.T, dir, errs string) followed {
 			t.Error(err)
 			continue
 		}
-		stat := query.NewStat(s, 0)
+		stat, err := query.NewStat(s, 0)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
 		if strconv.Itoa(stat.PID) != m[1] || stat.Lost != 0 || stat.Anomalies != 0 {
 			t.Errorf("%s is of process %d, with %d events lost and %d anomalies", m[3], stat.PID, stat.Lost, stat.Anomalies)
 		}

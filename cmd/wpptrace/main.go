@@ -16,7 +16,6 @@ import (
 	"github.com/cilium/ebpf/features"
 	"github.com/spf13/cobra"
 
-	"wpptrace/compress/wpp"
 	"wpptrace/loader/privilege"
 	"wpptrace/query/report"
 )
@@ -72,11 +71,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 // hold anything.
 func oneLine(err error) string { return report.Fit(err.Error(), len(err.Error())) }
 
-// execute runs the command that the arguments name. A snapshot may turn out to be unreadable while
-// it is asked.
+// execute runs the command that the arguments name.
 func execute(root *cobra.Command) (c *cobra.Command, err error) {
 	c = root
-	defer wpp.Recover(&err)
 	helped := checkHelp(root)
 	c, err = root.ExecuteC()
 	return c, cmp.Or(err, helped())

@@ -151,7 +151,6 @@ func (s selection) options(c *cfg.Program, name string) (plan.Options, error) {
 // readWeights counts how often the blocks of an image ran in a recording of it; nil if there is
 // none. mayMiss: another image may have been recorded.
 func readWeights(path string, im *image.Image, mayMiss bool) (w *plan.Weights, err error) {
-	defer wpp.Recover(&err)
 	if path == "" {
 		return nil, nil
 	}

@@ -244,7 +244,11 @@ func followSteps(t *testing.T, snapshot string, bytes map[string]byte) {
 		f.step(b)
 	}, f.gap)
 	f.rest()
-	t.Logf("%d steps of %d paths, %d are missing in %d gaps of %d events", f.steps, query.NewStat(s, 0).Paths, f.missed, f.gaps, f.lost)
+	stat, err := query.NewStat(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d steps of %d paths, %d are missing in %d gaps of %d events", f.steps, stat.Paths, f.missed, f.gaps, f.lost)
 	if g := s.Figures; g.Gaps != uint64(f.gaps) || g.Lost != f.lost || g.Anomalies != 0 {
 		t.Errorf("the figures have %d lost in %d gaps, the stream %d in %d; %d anomalies", g.Lost, g.Gaps, f.lost, f.gaps, g.Anomalies)
 	}

@@ -102,10 +102,15 @@ func statCommand() *cobra.Command {
 			case routines:
 				tellBare(c, args[0], s)
 				return report.WriteRoutines(c.OutOrStdout(), s)
-			case asJSON:
-				return report.WriteStatJSON(c.OutOrStdout(), query.NewStat(s, size))
 			}
-			return report.WriteStat(c.OutOrStdout(), query.NewStat(s, size))
+			stat, err := query.NewStat(s, size)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return report.WriteStatJSON(c.OutOrStdout(), stat)
+			}
+			return report.WriteStat(c.OutOrStdout(), stat)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")

@@ -80,7 +80,11 @@ func statOf(t *testing.T, w *tracer, name string) query.Stat {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return query.NewStat(s, 0)
+	stat, err := query.NewStat(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stat
 }
 
 // SIGUSR2 writes a snapshot, and the recording goes on; the next snapshot keeps it as .old.

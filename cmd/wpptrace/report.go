@@ -141,8 +141,8 @@ func (j *job) tellElsewhere(s *wpp.Snapshot) bool {
 	if own < leastElsewhere || own < cpu/2 { // before the grammars are gone through
 		return false
 	}
-	ran := query.CountInstructions(s)
-	if !isElsewhere(own, ran) {
+	ran, err := query.CountInstructions(s)
+	if err != nil || !isElsewhere(own, ran) {
 		return false
 	}
 	hint := ""
@@ -173,7 +173,7 @@ func (j *job) tellWindows(f wpp.Figures) {
 	if f.Windows == 1 {
 		windows = "1 window"
 	}
-	j.say("traced in %s, %s of its own CPU time; tracing took %s more", windows, f.TellSampled(), percentage(j.windows.Overhead()))
+	j.say("traced in %s, %s of its own CPU time; tracing took %s more", windows, report.Sampled(&f), percentage(j.windows.Overhead()))
 	if 4*j.windows.Asleep() > f.Windows {
 		j.say("%d of them begin where it wakes up, or may: what it does later is in them less often than it is done, unless a longer --window covers it", j.windows.Asleep())
 	}
@@ -185,7 +185,11 @@ func (j *job) tellWindows(f wpp.Figures) {
 func (j *job) printReport(s *wpp.Snapshot, fileSize uint64) error {
 	switch {
 	case j.json:
-		return report.WriteStatJSON(j.report, query.NewStat(s, fileSize))
+		stat, err := query.NewStat(s, fileSize)
+		if err != nil {
+			return err
+		}
+		return report.WriteStatJSON(j.report, stat)
 	case j.quiet:
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/query"
 	"wpptrace/query/report"
+	"wpptrace/query/rules"
 )
 
 // rulesHelp says what a rule may be.
@@ -57,27 +57,27 @@ func rulesCommand() *cobra.Command {
 			if len(args) == 0 {
 				return usagef("rules and a snapshot expected, not %s", arguments(0))
 			}
-			rules, err := readRules(file)
+			list, err := readRules(file)
 			if err != nil {
 				return err
 			}
-			rules = append(rules, args[:len(args)-1]...)
-			if len(rules) == 0 {
+			list = append(list, args[:len(args)-1]...)
+			if len(list) == 0 {
 				return usagef("no rule: give one before the snapshot, or a file of them with -f")
 			}
-			for _, rule := range rules {
-				if err := query.ValidateRule(rule); err != nil {
-					return usageError{notChecked(err, len(rules))}
+			for _, rule := range list {
+				if err := rules.Validate(rule); err != nil {
+					return usageError{notChecked(err, len(list))}
 				}
 			}
 			s, _, err := readSnapshot(c, args[len(args)-1])
 			if err != nil {
 				return err
 			}
-			checked, err := query.CheckRules(s, rules, tids...)
-			tellCaveats(c, s, rules...)
+			checked, err := rules.Check(s, list, tids...)
+			tellCaveats(c, s, list...)
 			if err != nil {
-				return notChecked(err, len(rules))
+				return notChecked(err, len(list))
 			}
 			tellApart(c, s, tids)
 			return tellRules(c, s, checked, asJSON)
@@ -89,7 +89,7 @@ func rulesCommand() *cobra.Command {
 	return c
 }
 
-func tellRules(c *cobra.Command, s *wpp.Snapshot, checked *query.RulesReport, asJSON bool) error {
+func tellRules(c *cobra.Command, s *wpp.Snapshot, checked *rules.Report, asJSON bool) error {
 	write := report.WriteRules
 	if asJSON {
 		write = report.WriteRulesJSON

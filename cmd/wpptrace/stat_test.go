@@ -23,7 +23,10 @@ func TestSlowDownOfShortCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stat := query.NewStat(s, 0)
+	stat, err := query.NewStat(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	hits := float64(stat.Hits) * float64(stat.HitTime) / 1e9
 	if hits > stat.CPUSeconds {
 		t.Errorf("hits took %v of %v s", hits, stat.CPUSeconds)

@@ -71,7 +71,10 @@ func (f *following) tellJob(j *job, s *wpp.Snapshot) error {
 	f.tally.metrics.LostByWhom += m.LostByWhom
 	f.tally.metrics.Forgone += m.Forgone
 	f.tally.metrics.NoStorage += m.NoStorage
-	stat := query.NewStat(s, uint64(st.Size()))
+	stat, err := query.NewStat(s, uint64(st.Size()))
+	if err != nil {
+		return err
+	}
 	text := fmt.Sprintf("%d paths, %d bytes", stat.Paths, st.Size())
 	if lost > 0 {
 		text += fmt.Sprintf(", %d events lost", lost)

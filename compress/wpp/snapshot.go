@@ -1,7 +1,6 @@
 package wpp
 
 import (
-	"fmt"
 	"iter"
 	"path"
 	"slices"
@@ -125,14 +124,6 @@ func (f *Figures) Scale() float64 {
 		return 1 / f.Sampled
 	}
 	return 1
-}
-
-// TellSampled writes Sampled in per cent, or what it is at most.
-func (f *Figures) TellSampled() string {
-	if f.SampledMost > 0 {
-		return fmt.Sprintf("at most %.3g%%", 100*f.SampledMost)
-	}
-	return fmt.Sprintf("%.3g%%", 100*f.Sampled)
 }
 
 // MostSlowDown is the largest slow-down that is told: what is beyond cannot be told from the error.

@@ -8,6 +8,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
 	"wpptrace/query"
+	"wpptrace/query/rules"
 )
 
 // WriteContext writes up to top of what ran before and after, all where top is 0: an entry each,
@@ -46,14 +47,14 @@ type ContextJSON struct {
 // object; paths says what the symbols are.
 func WriteContextJSON(w io.Writer, s *wpp.Snapshot, c *query.Context, top int) error {
 	shown := *c
-	var all []query.Occurrence
+	var all []rules.Occurrence
 	for _, list := range []*[]query.Neighbour{&shown.Before, &shown.After} {
 		if top > 0 {
 			*list = (*list)[:min(top, len(*list))]
 		}
 		*list = append([]query.Neighbour{}, *list...)
 		for _, n := range *list {
-			all = append(all, query.Occurrence{Symbols: n.Symbols})
+			all = append(all, rules.Occurrence{Symbols: n.Symbols})
 		}
 	}
 	report := ContextJSON{SchemaVersion, shown, legendOf(s, all)}

@@ -14,6 +14,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
+	"wpptrace/query/internal/stream"
 	"wpptrace/query/names"
 )
 
@@ -59,7 +60,8 @@ func Whole() Part { return Part{To: math.MaxUint64} }
 // It streams, with up to 64 MB for the text of paths met before; the output may be larger than the
 // snapshot by any factor. It fails when w does, when the form is none or not one for this snapshot,
 // or when the snapshot has no such thread.
-func Dump(w io.Writer, s *wpp.Snapshot, form Form, part Part, tids ...int) error {
+func Dump(w io.Writer, s *wpp.Snapshot, form Form, part Part, tids ...int) (err error) {
+	defer wpp.Recover(&err)
 	if !slices.Contains(Forms(), form) {
 		return fmt.Errorf("dump as %q: no such form: use one of %v", form, Forms())
 	}
@@ -126,7 +128,7 @@ func writeStream(out *bufio.Writer, s *wpp.Snapshot, t *wpp.Thread, part Part, r
 	kept := 0
 	symbols := t.Grammar.Expand(0)
 	if part != Whole() {
-		symbols = query.RangeOf(t.Grammar, part.From, part.To, part.Backward)
+		symbols = stream.Range(t.Grammar, part.From, part.To, part.Backward)
 	}
 	for sym := range symbols {
 		text := texts[sym]

@@ -13,6 +13,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/query"
 	"wpptrace/query/querytest"
+	"wpptrace/query/rules"
 )
 
 func TestDumpEqualsExpansion(t *testing.T) {
@@ -117,18 +118,18 @@ func TestWriteErrorsAreReported(t *testing.T) {
 	writers := map[string]func(w io.Writer) error{
 		"hot":       func(w io.Writer) error { return WriteHot(w, s, report) },
 		"hot json":  func(w io.Writer) error { return WriteHotJSON(w, s, report) },
-		"stat":      func(w io.Writer) error { return WriteStat(w, query.NewStat(s, 0)) },
-		"stat json": func(w io.Writer) error { return WriteStatJSON(w, query.NewStat(s, 0)) },
+		"stat":      func(w io.Writer) error { return WriteStat(w, statOf(t, s)) },
+		"stat json": func(w io.Writer) error { return WriteStatJSON(w, statOf(t, s)) },
 		"routines":  func(w io.Writer) error { return WriteRoutines(w, s) },
 		"path":      func(w io.Writer) error { return WritePath(w, s, "main#1") },
 	}
-	found, err := query.Find(s, query.FindQuery{Pattern: "main", First: 1, Top: 3})
+	found, err := rules.Find(s, rules.FindQuery{Pattern: "main", First: 1, Top: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	writers["find"] = func(w io.Writer) error { return WriteFind(w, s, found) }
 	writers["find json"] = func(w io.Writer) error { return WriteFindJSON(w, s, found) }
-	order, err := query.PathOrder(s, "main", "main")
+	order, err := rules.PathOrder(s, "main", "main")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestWriteErrorsAreReported(t *testing.T) {
 	}
 	writers["diff"] = func(w io.Writer) error { return WriteDiff(w, other, changed, difference) }
 	writers["diff json"] = func(w io.Writer) error { return WriteDiffJSON(w, other, changed, difference) }
-	rules, err := query.CheckRules(s, []string{"never main"})
+	rules, err := rules.Check(s, []string{"never main"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +179,7 @@ func TestEndlessDumpStopsWithItsWriter(t *testing.T) {
 
 func BenchmarkDumpInsns(b *testing.B) {
 	s := querytest.Compressor()
-	instructions := query.NewStat(s, 0).Instructions
+	instructions := statOf(b, s).Instructions
 	for b.Loop() {
 		if err := Dump(io.Discard, s, Insns, Whole()); err != nil {
 			b.Fatal(err)

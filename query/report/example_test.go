@@ -109,3 +109,14 @@ func ExampleLabels() {
 	// spin#1, /src/spin.c:7-8
 	// spin#2, /src/spin.c:7-11
 }
+
+func ExampleCaveats() {
+	s := &wpp.Snapshot{
+		Images:   []wpp.Image{{Name: "/usr/bin/server"}},
+		Routines: []wpp.Routine{{Name: "listen", Entry: 0x1000, LeftOut: "not selected"}},
+	}
+	for _, caveat := range report.Caveats(s, "never listen") {
+		fmt.Println(caveat)
+	}
+	// Output: listen was not observed (not selected): whether it ran is not known
+}

@@ -17,7 +17,11 @@ func WriteFigure8(w io.Writer, s *wpp.Snapshot) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, "tid,position,rules,rhs_symbols")
 	for i := range s.Threads {
-		for _, p := range query.Growth(s.Threads[i].Grammar, 100) {
+		points, err := query.Growth(s.Threads[i].Grammar, 100)
+		if err != nil {
+			return err
+		}
+		for _, p := range points {
 			fmt.Fprintf(out, "%d,%d,%d,%d\n", s.Threads[i].TID, p.Position, p.Rules, p.Symbols)
 		}
 	}

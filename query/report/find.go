@@ -8,12 +8,12 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
-	"wpptrace/query"
+	"wpptrace/query/rules"
 )
 
 // WriteFind writes a report 100 columns wide: an entry for each occurrence, TID POSITION LENGTH
 // PATHS, and the counts.
-func WriteFind(w io.Writer, s *wpp.Snapshot, r *query.FindReport) error {
+func WriteFind(w io.Writer, s *wpp.Snapshot, r *rules.FindReport) error {
 	out := bufio.NewWriter(w)
 	writeFitted(out, text.Count(r.Count, "occurrence")+" of ", r.Query.Pattern, " in "+text.Count(len(r.Threads), "thread"))
 	if len(r.Threads) > 1 {
@@ -39,15 +39,15 @@ type FindJSON struct {
 	SchemaVersion int                 `json:"schema_version"`
 	Pattern       string              `json:"pattern"`
 	Count         uint64              `json:"count"` // of occurrences
-	Threads       []query.ThreadCount `json:"threads"`
-	Occurrences   []query.Occurrence  `json:"occurrences"` // those listed
+	Threads       []rules.ThreadCount `json:"threads"`
+	Occurrences   []rules.Occurrence  `json:"occurrences"` // those listed
 	Legend
 }
 
 // WriteFindJSON writes a report as one JSON object; paths says what the symbols of the occurrences
 // are.
-func WriteFindJSON(w io.Writer, s *wpp.Snapshot, r *query.FindReport) error {
-	report := FindJSON{SchemaVersion, r.Query.Pattern, r.Count, append([]query.ThreadCount{}, r.Threads...), append([]query.Occurrence{}, r.Occurrences...), legendOf(s, r.Occurrences)}
+func WriteFindJSON(w io.Writer, s *wpp.Snapshot, r *rules.FindReport) error {
+	report := FindJSON{SchemaVersion, r.Query.Pattern, r.Count, append([]rules.ThreadCount{}, r.Threads...), append([]rules.Occurrence{}, r.Occurrences...), legendOf(s, r.Occurrences)}
 	return WriteJSON(w, report, "occurrences")
 }
 
@@ -65,7 +65,7 @@ type Legend struct {
 }
 
 // legendOf describes the paths in stretches, and the marks between them, by their symbols.
-func legendOf(s *wpp.Snapshot, occurrences []query.Occurrence) Legend {
+func legendOf(s *wpp.Snapshot, occurrences []rules.Occurrence) Legend {
 	labels, l := NewLabels(s), Legend{make(map[string]*Label), make(map[string]MarkLabel)}
 	for _, o := range occurrences {
 		for _, sym := range o.Symbols {

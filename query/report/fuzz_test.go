@@ -14,6 +14,7 @@ import (
 	"wpptrace/query"
 	"wpptrace/query/names"
 	"wpptrace/query/querytest"
+	"wpptrace/query/rules"
 )
 
 // FuzzQueries asks everything of a program with any grammars that wpp accepts, those that derive
@@ -26,8 +27,8 @@ func FuzzQueries(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, minLength, more uint8) {
 		s := querytest.InlinedCompressor()
 		s.Threads = nil
-		for i, rules := range bytes.Split(text, []byte{254}) {
-			g, err := wpp.NewGrammar(bodiesOf(rules, len(s.Symbols)))
+		for i, bodies := range bytes.Split(text, []byte{254}) {
+			g, err := wpp.NewGrammar(bodiesOf(bodies, len(s.Symbols)))
 			if err != nil {
 				return
 			}
@@ -55,7 +56,7 @@ func FuzzQueries(f *testing.F) {
 		}
 		check(WriteHot(io.Discard, s, report))
 		check(WriteHotJSON(io.Discard, s, report))
-		check(WriteStatJSON(io.Discard, query.NewStat(s, uint64(len(text)))))
+		check(WriteStatJSON(io.Discard, statOf(t, s)))
 		check(WriteRoutines(io.Discard, s))
 		check(WriteFigure8(io.Discard, s))
 		check(askByName(s, q))
@@ -69,7 +70,7 @@ func FuzzQueries(f *testing.F) {
 // askByName asks all that takes names.
 func askByName(s *wpp.Snapshot, q query.HotQuery) error {
 	for _, pattern := range []string{"main ** main", "* main#1 *", "'longest_match...int)'"} {
-		r, err := query.Find(s, query.FindQuery{Pattern: pattern, Gap: 5, First: 3, Top: 3})
+		r, err := rules.Find(s, rules.FindQuery{Pattern: pattern, Gap: 5, First: 3, Top: 3})
 		if err != nil {
 			return err
 		}
@@ -77,14 +78,14 @@ func askByName(s *wpp.Snapshot, q query.HotQuery) error {
 			return err
 		}
 	}
-	rules, err := query.CheckRules(s, []string{"main before sub_3000", "main and sub_3000 balanced within 3", "every main followed by sub_3000", "never main+ sub_3000 .? main", "always (main sub_3000)*"})
+	checked, err := rules.Check(s, []string{"main before sub_3000", "main and sub_3000 balanced within 3", "every main followed by sub_3000", "never main+ sub_3000 .? main", "always (main sub_3000)*"})
 	if err != nil {
 		return err
 	}
-	if err := WriteRules(io.Discard, s, rules); err != nil {
+	if err := WriteRules(io.Discard, s, checked); err != nil {
 		return err
 	}
-	order, err := query.PathOrder(s, "main", "sub_3000")
+	order, err := rules.PathOrder(s, "main", "sub_3000")
 	if err != nil {
 		return err
 	}

@@ -59,8 +59,8 @@ func TestGolden(t *testing.T) {
 		{"hot-none.txt", func(w io.Writer) error { return WriteHot(w, s, hot(s, 2, 100, 1<<40)) }},
 		{"hot.json", func(w io.Writer) error { return WriteHotJSON(w, s, hot(s, 2, 2, 1500)) }},
 		{"hot-none.json", func(w io.Writer) error { return WriteHotJSON(w, s, hot(s, 2, 2, 1<<40)) }},
-		{"stat.txt", func(w io.Writer) error { return WriteStat(w, query.NewStat(s, 1000)) }},
-		{"stat.json", func(w io.Writer) error { return WriteStatJSON(w, query.NewStat(s, 1000)) }},
+		{"stat.txt", func(w io.Writer) error { return WriteStat(w, statOf(t, s)) }},
+		{"stat.json", func(w io.Writer) error { return WriteStatJSON(w, statOf(t, s)) }},
 		{"routines.tsv", func(w io.Writer) error { return WriteRoutines(w, s) }},
 	}
 	for _, form := range textForms() {

@@ -7,14 +7,14 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
-	"wpptrace/query"
+	"wpptrace/query/rules"
 )
 
 // WriteOrder writes an order: two lines for each of the two directions.
-func WriteOrder(w io.Writer, s *wpp.Snapshot, o *query.Order) error {
+func WriteOrder(w io.Writer, s *wpp.Snapshot, o *rules.Order) error {
 	out := bufio.NewWriter(w)
 	labels := NewLabels(s)
-	direction := func(p, q string, ever, always bool, after, ran uint64, first query.Violation) {
+	direction := func(p, q string, ever, always bool, after, ran uint64, first rules.Violation) {
 		how := "never"
 		switch {
 		case always:
@@ -46,7 +46,7 @@ func WriteOrder(w io.Writer, s *wpp.Snapshot, o *query.Order) error {
 // OrderJSON is what order --json prints.
 type OrderJSON struct {
 	SchemaVersion int `json:"schema_version"`
-	*query.Order
+	*rules.Order
 	FirstP *OrderWitness `json:"first_p_to_q"` // the first Q behind a P; null: there is none
 	FirstQ *OrderWitness `json:"first_q_to_p"` // the first P behind a Q; null: there is none
 	Legend
@@ -54,18 +54,18 @@ type OrderJSON struct {
 
 // An OrderWitness is where one path ran behind the other first.
 type OrderWitness struct {
-	query.Violation
+	rules.Violation
 	Why string `json:"why,omitempty"` // hides that of the violation
 }
 
 // WriteOrderJSON writes an order as one JSON object.
-func WriteOrderJSON(w io.Writer, s *wpp.Snapshot, o *query.Order) error {
+func WriteOrderJSON(w io.Writer, s *wpp.Snapshot, o *rules.Order) error {
 	var firsts [2]*OrderWitness
 	for i, ever := range []bool{o.EverP, o.EverQ} {
 		if ever {
 			firsts[i] = &OrderWitness{Violation: o.FirstAfter[i]}
 		}
 	}
-	report := OrderJSON{SchemaVersion, o, firsts[0], firsts[1], legendOf(s, []query.Occurrence{o.FirstAfter[0].Occurrence, o.FirstAfter[1].Occurrence})}
+	report := OrderJSON{SchemaVersion, o, firsts[0], firsts[1], legendOf(s, []rules.Occurrence{o.FirstAfter[0].Occurrence, o.FirstAfter[1].Occurrence})}
 	return WriteJSON(w, report, "order")
 }

@@ -5,15 +5,15 @@ import (
 	"testing"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/query"
 	"wpptrace/query/querytest"
+	"wpptrace/query/rules"
 )
 
 // An order of paths that were not all recorded is unknown, not never.
 func TestWriteOrderOfWhatIsUnknown(t *testing.T) {
 	s := querytest.Letters("aba")
 	s.Routines = append(s.Routines, wpp.Routine{Name: "main", LeftOut: "not selected"})
-	o, err := query.PathOrder(s, "a", "main")
+	o, err := rules.PathOrder(s, "a", "main")
 	if err != nil {
 		t.Fatal(err)
 	}

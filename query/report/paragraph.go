@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"wpptrace/query"
 	"wpptrace/query/names"
+	"wpptrace/query/rules"
 )
 
 // widestName is how wide a routine's name with a path's number gets in running text, at most: about
@@ -29,7 +29,7 @@ func (l *Labels) words(symbols []uint32) []string {
 }
 
 // stretch is the words of an occurrence, the end of a long one left out.
-func (l *Labels) stretch(o query.Occurrence) []string {
+func (l *Labels) stretch(o rules.Occurrence) []string {
 	words := l.words(o.Symbols)
 	if uint64(len(o.Symbols)) < o.Length {
 		words = append(words, names.Ellipsis)

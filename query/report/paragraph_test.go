@@ -12,6 +12,7 @@ import (
 	"wpptrace/query"
 	"wpptrace/query/names"
 	"wpptrace/query/querytest"
+	"wpptrace/query/rules"
 )
 
 // All that is printed of long names has room in a line; JSON has them in full.
@@ -23,7 +24,7 @@ func TestLongNamesHaveRoom(t *testing.T) {
 		t.Fatalf("%d columns are not long", len(long))
 	}
 	s.Threads[0].TID, s.Threads[1].TID = 4194303, 4194304
-	found, err := query.Find(s, query.FindQuery{Pattern: strings.Repeat(quoted+" ", 3) + "** main", Gap: 20, First: 1, Top: 5})
+	found, err := rules.Find(s, rules.FindQuery{Pattern: strings.Repeat(quoted+" ", 3) + "** main", Gap: 20, First: 1, Top: 5})
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -33,19 +34,19 @@ func TestLongNamesHaveRoom(t *testing.T) {
 	check(err)
 	around, err := query.ContextOf(s, quoted, 20)
 	check(err)
-	order, err := query.PathOrder(s, quoted+"#2", quoted+"#1")
+	order, err := rules.PathOrder(s, quoted+"#2", quoted+"#1")
 	check(err)
-	rules, err := query.CheckRules(s, []string{"never " + quoted + " " + quoted, quoted + "#0 and main balanced", quoted + " before sub_3000", "main before " + quoted + "#0"})
+	checked, err := rules.Check(s, []string{"never " + quoted + " " + quoted, quoted + "#0 and main balanced", quoted + " before sub_3000", "main before " + quoted + "#0"})
 	check(err)
-	kept := slices.IndexFunc(rules.Rules, func(r query.RuleReport) bool { return r.Kept })
-	if len(found.Occurrences) == 0 || !order.EverP || kept < 0 || rules.Rules[0].Kept {
+	kept := slices.IndexFunc(checked.Rules, func(r rules.RuleReport) bool { return r.Kept })
+	if len(found.Occurrences) == 0 || !order.EverP || kept < 0 || checked.Rules[0].Kept {
 		t.Fatal("too little to print")
 	}
 	writers := map[string][2]func(io.Writer) error{
 		"find":    {func(w io.Writer) error { return WriteFind(w, s, found) }, func(w io.Writer) error { return WriteFindJSON(w, s, found) }},
 		"context": {func(w io.Writer) error { return WriteContext(w, s, around, 0) }, func(w io.Writer) error { return WriteContextJSON(w, s, around, 0) }},
 		"order":   {func(w io.Writer) error { return WriteOrder(w, s, order) }, func(w io.Writer) error { return WriteOrderJSON(w, s, order) }},
-		"rules":   {func(w io.Writer) error { return WriteRules(w, s, rules) }, func(w io.Writer) error { return WriteRulesJSON(w, s, rules) }},
+		"rules":   {func(w io.Writer) error { return WriteRules(w, s, checked) }, func(w io.Writer) error { return WriteRulesJSON(w, s, checked) }},
 	}
 	for name, write := range writers {
 		var text, full bytes.Buffer

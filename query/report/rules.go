@@ -8,12 +8,12 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
-	"wpptrace/query"
+	"wpptrace/query/rules"
 )
 
 // WriteRules writes a report: a line for each rule, and for each thread that breaks it, or leaves
 // it open, where it does so first.
-func WriteRules(w io.Writer, s *wpp.Snapshot, r *query.RulesReport) error {
+func WriteRules(w io.Writer, s *wpp.Snapshot, r *rules.Report) error {
 	out := bufio.NewWriter(w)
 	labels := NewLabels(s)
 	for _, rule := range r.Rules {
@@ -56,17 +56,17 @@ func bracketed(words []string) []string {
 // RulesJSON is what rules --json prints.
 type RulesJSON struct {
 	SchemaVersion int `json:"schema_version"`
-	*query.RulesReport
+	*rules.Report
 	Legend
 }
 
 // WriteRulesJSON writes a report as one JSON object; paths says what the symbols of the witnesses
 // are.
-func WriteRulesJSON(w io.Writer, s *wpp.Snapshot, r *query.RulesReport) error {
-	var all []query.Occurrence
+func WriteRulesJSON(w io.Writer, s *wpp.Snapshot, r *rules.Report) error {
+	var all []rules.Occurrence
 	for _, rule := range r.Rules {
 		for _, v := range rule.Witnesses {
-			around := query.Occurrence{Symbols: slices.Concat(v.Before, v.After)}
+			around := rules.Occurrence{Symbols: slices.Concat(v.Before, v.After)}
 			all = append(all, around)
 			all = append(all, v.Occurrence)
 		}

@@ -21,3 +21,13 @@ func TestWriteStatLimits(t *testing.T) {
 		}
 	}
 }
+
+// statOf has the figures of a snapshot in a file of 1000 bytes.
+func statOf(t testing.TB, s *wpp.Snapshot) query.Stat {
+	t.Helper()
+	x, err := query.NewStat(s, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}

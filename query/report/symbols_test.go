@@ -66,7 +66,7 @@ func TestQueriesWithoutInstructions(t *testing.T) {
 			t.Errorf("%s: %v, %q", form, err, out.String())
 		}
 	}
-	x := query.NewStat(s, 0)
+	x := statOf(t, s)
 	if x.Paths != 6 || x.DistinctPaths != 2 || x.Instructions != 0 || x.TraceBytes != 14 {
 		t.Errorf("%+v", x)
 	}

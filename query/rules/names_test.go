@@ -1,8 +1,9 @@
-package query
+package rules
 
 import (
 	"testing"
 
+	"wpptrace/query"
 	"wpptrace/query/querytest"
 )
 
@@ -54,7 +55,7 @@ func TestNames(t *testing.T) {
 		if len(got) != len(tt.want) || got[0] != tt.want[0] || got[len(got)-1] != tt.want[len(tt.want)-1] {
 			t.Errorf("%s is %d, want %d", tt.name, got, tt.want)
 		}
-		c, err := ContextOf(s, tt.name, 1) // takes one name, and needs no quotes
+		c, err := query.ContextOf(s, tt.name, 1) // takes one name, and needs no quotes
 		if err != nil || c.Count != uint64(len(tt.want)) {
 			t.Errorf("the context of %s: %+v, error %v", tt.name, c, err)
 		}
@@ -88,11 +89,11 @@ func TestRuleOfQuotedWords(t *testing.T) {
 		"f before 'before'":       false,
 		"'never' before 'before'": false,
 	} {
-		if r, err := CheckRules(s, []string{rule}); err != nil || r.Rules[0].Kept != kept {
+		if r, err := Check(s, []string{rule}); err != nil || r.Rules[0].Kept != kept {
 			t.Errorf("%s: %+v, error %v", rule, r, err)
 		}
 	}
-	if _, err := CheckRules(s, []string{"'never' f"}); err == nil {
+	if _, err := Check(s, []string{"'never' f"}); err == nil {
 		t.Error("a name is a word")
 	}
 }

@@ -1,6 +1,9 @@
-package query
+package rules
 
-import "wpptrace/compress/wpp"
+import (
+	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
+)
 
 // mostStatesAtOnce is how many states all rules are read from at once, whether or not they are met
 // in them: what one state leads to need not be waited for before the next is looked at, which makes
@@ -55,7 +58,7 @@ func (w *sweep) readAll(body []uint32, state []uint32, hits []uint64) {
 			for s, from := range state {
 				v := w.automaton.table[int(from)*classes+class] - 1
 				state[s] = v >> 1
-				hits[s] = addSaturating(hits[s], uint64(v&1))
+				hits[s] = saturating.Add(hits[s], uint64(v&1))
 			}
 			continue
 		}
@@ -65,7 +68,7 @@ func (w *sweep) readAll(body []uint32, state []uint32, hits []uint64) {
 			e := effects[from]
 			state[s] = e.exit()
 			if n := uint64(e >> exitBits); n > 0 {
-				hits[s] = addSaturating(hits[s], w.hitsOf(e, rule, from))
+				hits[s] = saturating.Add(hits[s], w.hitsOf(e, rule, from))
 			}
 		}
 	}

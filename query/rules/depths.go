@@ -1,6 +1,10 @@
-package query
+package rules
 
-import "wpptrace/compress/wpp"
+import (
+	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
+	"wpptrace/query/internal/stream"
+)
 
 // Depths finds positions by the depth of a balanced rule there, on the way down from the start
 // rule. Each takes time in proportion to the bodies on that way.
@@ -28,7 +32,7 @@ func (x *depths) first(has func(before, part balance) bool) (position uint64) {
 		switch {
 		case !has(before, part):
 			before = before.then(part)
-			position = addSaturating(position, widthOf(x.grammar, sym))
+			position = saturating.Add(position, stream.Width(x.grammar, sym))
 			at++
 		case wpp.IsRule(sym):
 			rule, at = wpp.RuleOf(sym), 0
@@ -51,13 +55,13 @@ func (x *depths) firstOpen() (position uint64) {
 			end := addSigned(depth, part.sum)
 			switch {
 			case end == lowest:
-				into, at = -1, addSaturating(position, widthOf(x.grammar, sym))
+				into, at = -1, saturating.Add(position, stream.Width(x.grammar, sym))
 			case addSigned(depth, part.lowest) == lowest && !wpp.IsRule(sym):
 				into, at = -1, position
 			case addSigned(depth, part.lowest) == lowest:
 				into, inDepth, inPosition = i, depth, position
 			}
-			depth, position = end, addSaturating(position, widthOf(x.grammar, sym))
+			depth, position = end, saturating.Add(position, stream.Width(x.grammar, sym))
 		}
 		if into < 0 {
 			return at

@@ -1,4 +1,4 @@
-package query
+package rules
 
 import (
 	"fmt"
@@ -49,7 +49,7 @@ func TestRules(t *testing.T) {
 		{"abb", "never a() ('b' b) | c", 1, 0, "abb"},
 	} {
 		t.Run(tt.text+" "+tt.rule, func(t *testing.T) {
-			r, err := CheckRules(querytest.Letters(tt.text, "xabc"), []string{tt.rule}, 100)
+			r, err := Check(querytest.Letters(tt.text, "xabc"), []string{tt.rule}, 100)
 			s := querytest.Letters(tt.text, "xabc")
 			if err != nil {
 				t.Fatal(err)
@@ -83,7 +83,7 @@ type verdictTest struct {
 
 func (tt *verdictTest) check(t *testing.T, s *wpp.Snapshot) {
 	t.Helper()
-	r, err := CheckRules(s, []string{tt.rule}, 100)
+	r, err := Check(s, []string{tt.rule}, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestOpenAtTheBeginning(t *testing.T) {
 		s := querytest.Letters(tt.text, "xabc")
 		s.Threads[0].Ended = false
 		s.Symbols[querytest.Letter(s, '#')].Mark = ops.Resume
-		r, err := CheckRules(s, []string{tt.rule}, 100)
+		r, err := Check(s, []string{tt.rule}, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,15 +167,15 @@ func TestRulesRefuse(t *testing.T) {
 		"never b ((a{0}){999999999}){999999999}": "more than 512 paths",
 		"never " + strings.Repeat("(", 1000):     "more than 100 parentheses",
 	} {
-		if _, err := CheckRules(querytest.Letters("abc"), []string{rule}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Check(querytest.Letters("abc"), []string{rule}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", rule, err, want)
 		}
 		depends := want == "no routine q" || want == "a path is both"
-		if err := ValidateRule(rule); (err == nil) != depends {
+		if err := Validate(rule); (err == nil) != depends {
 			t.Errorf("%s, whatever the snapshot: %v", rule, err)
 		}
 	}
-	if _, err := CheckRules(querytest.Letters("abc"), nil, 5); err == nil {
+	if _, err := Check(querytest.Letters("abc"), nil, 5); err == nil {
 		t.Error("thread 5 is checked")
 	}
 }
@@ -313,13 +313,13 @@ func checkRules(t querytest.Fataler, s *wpp.Snapshot, limit int) {
 		"before": "a before b", "followed": "every a followed by b", "followed before": "every a followed by b before c",
 		"never": "never a after b", "balanced": fmt.Sprint("a and b balanced within ", limit),
 	} {
-		got, err := CheckRules(s, []string{rule})
+		got, err := Check(s, []string{rule})
 		if err != nil {
 			t.Fatal(err)
 		}
 		total, totalOpen, witnesses := 0, 0, got.Rules[0].Witnesses
 		for i, stream := range querytest.Streams(s) {
-			violations, open, first := bruteRule(kind, querytest.Spell(s, stream), limit, s.Threads[i].Ended, BeginsMidway(s, &s.Threads[i]), func(c rune) bool { return c < 'a' && s.Symbols[querytest.Letter(s, c)].Mark == ops.Gap })
+			violations, open, first := bruteRule(kind, querytest.Spell(s, stream), limit, s.Threads[i].Ended, beginsMidway(s, &s.Threads[i]), func(c rune) bool { return c < 'a' && s.Symbols[querytest.Letter(s, c)].Mark == ops.Gap })
 			total += violations
 			totalOpen += open
 			if violations+open == 0 {
@@ -351,7 +351,7 @@ func TestRegexEqualsRegexp(t *testing.T) {
 		}
 		ours, theirs := drawRegex(t, 3)
 		matches := regexp.MustCompile("^(?:" + theirs + ")$")
-		got, err := CheckRules(s, []string{"never a " + ours})
+		got, err := Check(s, []string{"never a " + ours})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -416,7 +416,7 @@ func TestRulesInEndless(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Threads[0].Grammar = g
-	got, err := CheckRules(s, []string{"a and b balanced", "b before a", "a before b", "never a b", "never b after a", "always a* b*"})
+	got, err := Check(s, []string{"a and b balanced", "b before a", "a before b", "never a b", "never b after a", "always a* b*"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -430,7 +430,7 @@ func TestRulesInEndless(t *testing.T) {
 	if s.Threads[0].Grammar, err = wpp.NewGrammar(double(0, 70, 0)); err != nil {
 		t.Fatal(err)
 	}
-	got, err = CheckRules(s, []string{"a and b balanced", "every a followed by b"})
+	got, err = Check(s, []string{"a and b balanced", "every a followed by b"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +444,7 @@ func TestRulesInEndless(t *testing.T) {
 var tenStates = []string{"never r1 (!r1)* r2 (!r2)* r3 (!r3)* r4 (!r4)* r5#1 r5#1 r5#1 r5#1 r5#1 r5#2", "always (BUSIEST{10} LATEST?)*"}
 
 func TestTenStates(t *testing.T) {
-	s := pathsOfEight(47)
+	s := querytest.PathsOfEight(47)
 	for _, text := range tenStates {
 		paths := newAtoms(s)
 		r, err := parseRule(paths, strings.NewReplacer("BUSIEST", "r1", "LATEST", "r2#1").Replace(text))
@@ -509,13 +509,13 @@ func landmarks(s *wpp.Snapshot) *strings.Replacer {
 
 func BenchmarkRules(b *testing.B) {
 	names := make(map[*wpp.Snapshot]*strings.Replacer)
-	for _, tr := range traces() {
-		names[tr.packed] = landmarks(tr.packed)
+	for _, tr := range querytest.Traces() {
+		names[tr.Packed] = landmarks(tr.Packed)
 	}
 	for _, text := range append(tenStates, "r1() before r2", "BUSIEST#0 and BUSIEST#1 balanced") {
 		b.Run(strings.ReplaceAll(text[:min(len(text), 18)], " ", "-"), func(b *testing.B) {
-			compare(b, 5, func(s *wpp.Snapshot) uint64 {
-				r, err := CheckRules(s, []string{names[s].Replace(text)})
+			querytest.Compare(b, 5, func(s *wpp.Snapshot) uint64 {
+				r, err := Check(s, []string{names[s].Replace(text)})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -559,7 +559,7 @@ func balanceExpanded(s *wpp.Snapshot, a *atoms, r *rule) (violations uint64) {
 // TestNegativeRepetition: {3,-1} was taken for {3,}.
 func TestNegativeRepetition(t *testing.T) {
 	for _, text := range []string{"never a{3,-1}", "never a{-1}", "never a{-2,3}", "never a{99999999999}"} {
-		if _, err := CheckRules(querytest.Letters("aaaa"), []string{text}); err == nil || !strings.Contains(err.Error(), "is no number") {
+		if _, err := Check(querytest.Letters("aaaa"), []string{text}); err == nil || !strings.Contains(err.Error(), "is no number") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -1,10 +1,14 @@
-package query
+// Package stream reads what a grammar derives from any position on, forward and backward, without
+// expanding it. What it reads may be of segments that stay in their file: it panics with a
+// *wpp.LoadError where one cannot be read any more, which the exported questions recover.
+package stream
 
 import (
 	"iter"
 	"sort"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
 )
 
 // A Cursor reads the stream of a grammar from any position, forward and backward, without expanding
@@ -13,33 +17,34 @@ import (
 // symbols. It belongs to one goroutine.
 type Cursor struct {
 	grammar  *wpp.Grammar
-	ends     startEnds
+	ends     Ends
 	position uint64
 	way      []rung // at is the symbol behind the cursor; of the rungs above, the one that the cursor is in
 }
 
-// NewCursor makes a cursor that stands before the first symbol. It takes time and memory in
+// New makes a cursor that stands before the first symbol. It takes time and memory in
 // proportion to the start rule.
-func NewCursor(g *wpp.Grammar) *Cursor {
-	return &Cursor{grammar: g, way: []rung{{}}, ends: newStartEnds(g)}
+func New(g *wpp.Grammar) *Cursor {
+	return &Cursor{grammar: g, way: []rung{{}}, ends: NewEnds(g)}
 }
 
-// startEnds are the positions behind the start rule's symbols, each with what it derives:
+// Ends are the positions behind the start rule's symbols, each with what it derives:
 // saturated. They find a position without reading that rule, which is often most of a grammar.
-type startEnds []uint64
+type Ends []uint64
 
-func newStartEnds(g *wpp.Grammar) startEnds {
-	ends, end := make(startEnds, 0, len(g.Body(0))), uint64(0)
+// NewEnds takes time and memory in proportion to the start rule.
+func NewEnds(g *wpp.Grammar) Ends {
+	ends, end := make(Ends, 0, len(g.Body(0))), uint64(0)
 	for _, sym := range g.Body(0) {
-		end = addSaturating(end, widthOf(g, sym))
+		end = saturating.Add(end, Width(g, sym))
 		ends = append(ends, end)
 	}
 	return ends
 }
 
-// find returns the start rule's symbol that derives what stands at a position of the stream, and
+// Find returns the start rule's symbol that derives what stands at a position of the stream, and
 // the position in that.
-func (e startEnds) find(position uint64) (at int, within uint64) {
+func (e Ends) Find(position uint64) (at int, within uint64) {
 	at = sort.Search(len(e), func(i int) bool { return e[i] > position })
 	if at > 0 {
 		position -= e[at-1]
@@ -47,8 +52,8 @@ func (e startEnds) find(position uint64) (at int, within uint64) {
 	return at, position
 }
 
-// widthOf is how many symbols of the stream a symbol of a body derives.
-func widthOf(g *wpp.Grammar, sym uint32) uint64 {
+// Width is how many symbols of the stream a symbol of a body derives.
+func Width(g *wpp.Grammar, sym uint32) uint64 {
 	if wpp.IsRule(sym) {
 		return g.Length(wpp.RuleOf(sym))
 	}
@@ -69,7 +74,7 @@ func (c *Cursor) Seek(position uint64) {
 		return
 	}
 	c.position = position
-	at, position := c.ends.find(position)
+	at, position := c.ends.Find(position)
 	c.way = append(c.way[:0], rung{0, at})
 	for {
 		top := c.way[len(c.way)-1]
@@ -79,8 +84,8 @@ func (c *Cursor) Seek(position uint64) {
 		}
 		rule := wpp.RuleOf(sym)
 		i := 0
-		for body := c.grammar.Body(rule); widthOf(c.grammar, body[i]) <= position; i++ {
-			position -= widthOf(c.grammar, body[i])
+		for body := c.grammar.Body(rule); Width(c.grammar, body[i]) <= position; i++ {
+			position -= Width(c.grammar, body[i])
 		}
 		c.way = append(c.way, rung{rule, i})
 	}
@@ -102,7 +107,7 @@ func (c *Cursor) Next() (sym uint32, ok bool) {
 			c.way = append(c.way, rung{wpp.RuleOf(body[top.at]), 0})
 		default:
 			top.at++
-			c.position = addSaturating(c.position, 1)
+			c.position = saturating.Add(c.position, 1)
 			return body[top.at-1], true
 		}
 	}
@@ -131,13 +136,13 @@ func (c *Cursor) Previous() (sym uint32, ok bool) {
 	}
 }
 
-// RangeOf returns the symbols at the positions from one on and before another, backward where
+// Range returns the symbols at the positions from one on and before another, backward where
 // asked, as an iterator: time is that of Seek, and then constant on average for a symbol. What is
 // behind the end of the stream is left out.
-func RangeOf(g *wpp.Grammar, from, to uint64, backward bool) iter.Seq[uint32] {
+func Range(g *wpp.Grammar, from, to uint64, backward bool) iter.Seq[uint32] {
 	to = min(to, g.Length(0))
 	return func(yield func(uint32) bool) {
-		c := NewCursor(g)
+		c := New(g)
 		step := c.Next
 		if backward {
 			c.Seek(to)
@@ -152,3 +157,6 @@ func RangeOf(g *wpp.Grammar, from, to uint64, backward bool) iter.Seq[uint32] {
 		}
 	}
 }
+
+// A rung is a symbol of a rule's body on the way from the start rule down to a terminal.
+type rung struct{ rule, at int }

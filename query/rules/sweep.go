@@ -1,9 +1,11 @@
-package query
+package rules
 
 import (
 	"slices"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
+	"wpptrace/query/internal/stream"
 )
 
 // A sweep reads a grammar by an automaton, in one direction, without expanding it: what a rule does
@@ -19,7 +21,7 @@ type sweep struct {
 	all       []effect            // these, by rule and state
 	pages     [][][]effect        // the others, by state, and by rule/pageRules
 	many      map[visitKey]uint64 // hits where there are manyHits or more
-	starts    startEnds           // nil: no position has been looked for yet
+	starts    stream.Ends         // nil: no position has been looked for yet
 	segments  map[int]int         // start rule of a segment -> the rule behind its last
 	room      int                 // effects that may be kept
 	stack     []visit
@@ -174,7 +176,7 @@ func (w *sweep) read(v *visit) bool {
 		if !wpp.IsRule(sym) {
 			to, hit := w.automaton.next(state, sym)
 			if hit {
-				hits = addSaturating(hits, 1)
+				hits = saturating.Add(hits, 1)
 			}
 			state = to
 			continue
@@ -185,7 +187,7 @@ func (w *sweep) read(v *visit) bool {
 			w.enter(wpp.RuleOf(sym), state)
 			return false
 		}
-		hits = addSaturating(hits, w.hitsOf(e, wpp.RuleOf(sym), state))
+		hits = saturating.Add(hits, w.hitsOf(e, wpp.RuleOf(sym), state))
 		state = e.exit()
 	}
 	v.state, v.hits = state, hits
@@ -239,7 +241,7 @@ func (w *sweep) hits(from, skip uint64, limit int) ([]hit, error) {
 				continue
 			}
 			skip -= n
-			state, read = e.exit(), addSaturating(read, w.grammar.Length(rule))
+			state, read = e.exit(), saturating.Add(read, w.grammar.Length(rule))
 			continue
 		}
 		to, isHit := w.automaton.next(state, sym)
@@ -249,7 +251,7 @@ func (w *sweep) hits(from, skip uint64, limit int) ([]hit, error) {
 		case isHit:
 			found = append(found, hit{read, state})
 		}
-		state, read = to, addSaturating(read, 1)
+		state, read = to, saturating.Add(read, 1)
 	}
 	if w.automaton.tooMany {
 		w.err = errTooComplex
@@ -277,14 +279,14 @@ func (w *sweep) descend(position uint64) []rung {
 		return nil
 	}
 	if w.starts == nil {
-		w.starts = newStartEnds(w.grammar)
+		w.starts = stream.NewEnds(w.grammar)
 	}
-	at, position := w.starts.find(position)
+	at, position := w.starts.Find(position)
 	way := []rung{{0, at}}
 	for {
 		top := &way[len(way)-1]
 		sym := w.grammar.Body(top.rule)[top.at]
-		width := widthOf(w.grammar, sym)
+		width := stream.Width(w.grammar, sym)
 		switch {
 		case position >= width && width < 1<<64-1:
 			position -= width

@@ -1,4 +1,4 @@
-package query
+package rules
 
 import (
 	"errors"
@@ -7,11 +7,14 @@ import (
 
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
+	"wpptrace/query"
+	"wpptrace/query/internal/stream"
 	"wpptrace/query/names"
 )
 
-// A RulesReport says which rules the threads keep.
-type RulesReport struct {
+// A Report says which rules the threads keep.
+type Report struct {
 	Rules []RuleReport `json:"rules"`
 	Gaps  uint64       `json:"gaps"` // places where events were lost: what is lost may keep a rule or break it
 }
@@ -34,7 +37,7 @@ type Violation struct {
 	After      []uint32 `json:"after"`  // up to three symbols behind it
 }
 
-func violation(why string, o Occurrence, c *Cursor) Violation {
+func violation(why string, o Occurrence, c *stream.Cursor) Violation {
 	v := Violation{Why: why, Occurrence: o, Before: []uint32{}, After: []uint32{}}
 	if o.Position == math.MaxUint64 {
 		return v
@@ -43,7 +46,7 @@ func violation(why string, o Occurrence, c *Cursor) Violation {
 	for sym, ok := c.Next(); ok && c.Position() <= o.Position; sym, ok = c.Next() {
 		v.Before = append(v.Before, sym)
 	}
-	c.Seek(addSaturating(o.Position, o.Length))
+	c.Seek(saturating.Add(o.Position, o.Length))
 	for range 3 {
 		if sym, ok := c.Next(); ok {
 			v.After = append(v.After, sym)
@@ -52,7 +55,7 @@ func violation(why string, o Occurrence, c *Cursor) Violation {
 	return v
 }
 
-// CheckRules checks rules on each of the threads with these ids, or on all. A rule is one of these,
+// Check checks rules on each of the threads with these ids, or on all. A rule is one of these,
 // where A, B and C are names as in a FindQuery:
 //
 //   - "A before B": no B runs before an A has
@@ -78,13 +81,14 @@ func violation(why string, o Occurrence, c *Cursor) Violation {
 //
 // Each rule takes time in proportion to the right-hand sides, times the states of its automaton
 // that their rules are met in; those that are balanced once, whatever N. Memory is bounded, and
-// CheckRules fails where that does not suffice. A witness takes as much again at most.
-func CheckRules(s *wpp.Snapshot, rules []string, tids ...int) (*RulesReport, error) {
-	threads, err := Threads(s, tids)
+// Check fails where that does not suffice. A witness takes as much again at most.
+func Check(s *wpp.Snapshot, rules []string, tids ...int) (report *Report, err error) {
+	defer wpp.Recover(&err)
+	threads, err := query.Threads(s, tids)
 	if err != nil {
 		return nil, err
 	}
-	report := &RulesReport{Rules: []RuleReport{}}
+	report = &Report{Rules: []RuleReport{}}
 	for _, t := range threads {
 		report.Gaps += t.Gaps
 	}
@@ -98,8 +102,8 @@ func CheckRules(s *wpp.Snapshot, rules []string, tids ...int) (*RulesReport, err
 	return report, nil
 }
 
-// ValidateRule fails where a rule makes no sense, whatever the snapshot.
-func ValidateRule(text string) error {
+// Validate fails where a rule makes no sense, whatever the snapshot.
+func Validate(text string) error {
 	_, _, err := readRule(withoutSnapshot(), text)
 	return err
 }
@@ -112,14 +116,14 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 	}
 	report := &RuleReport{Rule: text, Kept: true, Witnesses: []Violation{}}
 	for _, t := range threads {
-		v, err := check(t, BeginsMidway(s, t))
+		v, err := check(t, beginsMidway(s, t))
 		if err != nil {
 			return nil, ruleError(text, err)
 		}
 		if v.violations > 0 || v.open > 0 {
 			report.Kept = false
-			report.Violations = addSaturating(report.Violations, v.violations)
-			report.Open = addSaturating(report.Open, v.open)
+			report.Violations = saturating.Add(report.Violations, v.violations)
+			report.Open = saturating.Add(report.Open, v.open)
 			report.Witnesses = append(report.Witnesses, v.first)
 		}
 	}
@@ -152,9 +156,20 @@ func ruleError(text string, err error) error {
 	return fmt.Errorf("rule %q: %w", names.Printable(text), err)
 }
 
-// BeginsMidway reports whether a thread had run before its record begins.
-func BeginsMidway(s *wpp.Snapshot, t *wpp.Thread) bool {
-	sym, ok := NewCursor(t.Grammar).Next()
+// Midway counts the threads that had run before their records begin.
+func Midway(s *wpp.Snapshot) (n int, err error) {
+	defer wpp.Recover(&err)
+	for i := range s.Threads {
+		if beginsMidway(s, &s.Threads[i]) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// beginsMidway reports whether a thread had run before its record begins.
+func beginsMidway(s *wpp.Snapshot, t *wpp.Thread) bool {
+	sym, ok := stream.New(t.Grammar).Next()
 	return ok && s.Symbols[sym].IsMark && (s.Symbols[sym].Mark == ops.Resume || s.Symbols[sym].Mark == ops.Gap)
 }
 
@@ -167,10 +182,10 @@ type verdict struct {
 // due counts what is due where the stream of a thread ends, and says so of the first.
 func (v *verdict) due(t *wpp.Thread, n uint64) (why string) {
 	if t.Ended {
-		v.violations = addSaturating(v.violations, n)
+		v.violations = saturating.Add(v.violations, n)
 		return "not followed up to the end"
 	}
-	v.open = addSaturating(v.open, n)
+	v.open = saturating.Add(v.open, n)
 	return "not followed yet where the record ends"
 }
 
@@ -178,7 +193,7 @@ func (v *verdict) due(t *wpp.Thread, n uint64) (why string) {
 // begins.
 func (v *verdict) excuse(n uint64, why string) (excused string) {
 	v.violations -= n
-	v.open = addSaturating(v.open, n)
+	v.open = saturating.Add(v.open, n)
 	return inRecord(why)
 }
 
@@ -296,7 +311,7 @@ func (r *rule) check(t *wpp.Thread, midway bool, within, across, begins, beginsA
 	default:
 		return v, nil
 	}
-	cursor := NewCursor(t.Grammar)
+	cursor := stream.New(t.Grammar)
 	o, err := stretch(t, newSweep(t.Grammar, begins, true), cursor, end)
 	v.first = violation(why, o, cursor)
 	return v, err
@@ -327,7 +342,7 @@ func (r *rule) checkBalance(a *atoms, t *wpp.Thread, midway, gaps bool) (v verdi
 	whole := x.whole()
 	lone, deep := uint64(-whole.lowest), whole.rise > int64(r.limit)
 	if v.violations = lone; deep {
-		v.violations = addSaturating(v.violations, 1)
+		v.violations = saturating.Add(v.violations, 1)
 	}
 	// Of a B alone and of too many A, the one that comes first is told.
 	at, why := uint64(math.MaxUint64), ""
@@ -358,7 +373,7 @@ func (r *rule) checkBalance(a *atoms, t *wpp.Thread, midway, gaps bool) (v verdi
 	if why == "" {
 		return verdict{}
 	}
-	cursor := NewCursor(t.Grammar)
+	cursor := stream.New(t.Grammar)
 	v.first = violation(why, occurrence(t, cursor, at, 1), cursor)
 	return v
 }

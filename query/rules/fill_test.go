@@ -1,4 +1,4 @@
-package query
+package rules
 
 import (
 	"testing"
@@ -61,7 +61,7 @@ func TestFillSaturates(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Threads[0].Grammar = g
-	r, err := CheckRules(s, []string{"never a"})
+	r, err := Check(s, []string{"never a"})
 	if err != nil || r.Rules[0].Violations != 1<<64-1 {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -1,4 +1,4 @@
-package query
+package rules
 
 import (
 	"errors"
@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
+	"wpptrace/query"
+	"wpptrace/query/internal/stream"
 	"wpptrace/query/names"
 )
 
@@ -70,14 +73,15 @@ type FindReport struct {
 // rules are met in: one for most names, up to 2^Gap for patterns with several **. Memory is
 // bounded; Find fails where that does not suffice. An occurrence that is listed takes time in
 // proportion to the bodies on the way down to it, but for the start rule's.
-func Find(s *wpp.Snapshot, q FindQuery) (*FindReport, error) {
+func Find(s *wpp.Snapshot, q FindQuery) (report *FindReport, err error) {
+	defer wpp.Recover(&err)
 	fail := func(err error) (*FindReport, error) {
 		return nil, fmt.Errorf("find %s: %w", names.Printable(q.Pattern), err)
 	}
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
-	threads, err := Threads(s, q.TIDs)
+	threads, err := query.Threads(s, q.TIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +89,7 @@ func Find(s *wpp.Snapshot, q FindQuery) (*FindReport, error) {
 	if err != nil {
 		return fail(err)
 	}
-	report := &FindReport{Query: q}
+	report = &FindReport{Query: q}
 	skip := q.First - 1
 	for _, t := range threads {
 		count, found, err := finder.find(t, skip, q.Top-len(report.Occurrences))
@@ -93,7 +97,7 @@ func Find(s *wpp.Snapshot, q FindQuery) (*FindReport, error) {
 			return fail(err)
 		}
 		skip -= min(skip, count)
-		report.Count = addSaturating(report.Count, count)
+		report.Count = saturating.Add(report.Count, count)
 		report.Threads = append(report.Threads, ThreadCount{t.TID, count})
 		report.Occurrences = append(report.Occurrences, found...)
 	}
@@ -141,7 +145,7 @@ func (x *finder) find(t *wpp.Thread, skip uint64, limit int) (count uint64, foun
 	if err != nil {
 		return count, nil, err
 	}
-	begins, cursor := newSweep(t.Grammar, x.begins, true), NewCursor(t.Grammar)
+	begins, cursor := newSweep(t.Grammar, x.begins, true), stream.New(t.Grammar)
 	for _, h := range hits {
 		o, err := stretch(t, begins, cursor, h.distance)
 		if err != nil {
@@ -157,7 +161,7 @@ const mostContext = 16
 
 // stretch is the shortest match that ends at a position; one of length 0 at the greatest position
 // where that is not told any more.
-func stretch(t *wpp.Thread, begins *sweep, cursor *Cursor, end uint64) (Occurrence, error) {
+func stretch(t *wpp.Thread, begins *sweep, cursor *stream.Cursor, end uint64) (Occurrence, error) {
 	beyond := Occurrence{TID: t.TID, Position: math.MaxUint64}
 	if end >= math.MaxUint64-1 {
 		return beyond, nil
@@ -170,7 +174,7 @@ func stretch(t *wpp.Thread, begins *sweep, cursor *Cursor, end uint64) (Occurren
 	return occurrence(t, cursor, end+1-length, length), nil
 }
 
-func occurrence(t *wpp.Thread, cursor *Cursor, position, length uint64) Occurrence {
+func occurrence(t *wpp.Thread, cursor *stream.Cursor, position, length uint64) Occurrence {
 	o := Occurrence{TID: t.TID, Position: position, Length: length}
 	cursor.Seek(position)
 	for range min(length, mostContext) {

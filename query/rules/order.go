@@ -1,10 +1,12 @@
-package query
+package rules
 
 import (
 	"fmt"
 	"math"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/saturating"
+	"wpptrace/query"
 	"wpptrace/query/names"
 )
 
@@ -29,13 +31,14 @@ type Order struct {
 // these ids, or in all (Larus 1999, section 3.3: P runs before Q if an inorder walk from a common
 // ancestor meets P first). P always runs before Q if Q ran, and each Q had a P before it. Names are
 // those of a FindQuery. It takes time and memory linear in the grammars.
-func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (*Order, error) {
-	threads, err := Threads(s, tids)
+func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (o *Order, err error) {
+	defer wpp.Recover(&err)
+	threads, err := query.Threads(s, tids)
 	if err != nil {
 		return nil, err
 	}
 	a := newAtoms(s)
-	o := &Order{P: p, Q: q}
+	o = &Order{P: p, Q: q}
 	numbers := [2]int{}
 	for i, name := range []string{p, q} {
 		if numbers[i], err = a.add(name); err != nil {
@@ -43,11 +46,14 @@ func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (*Order, error) {
 		}
 	}
 	o.Unknown = a.unobserved()
-	frequencies := newFrequencies(newForests(s, threads))
+	frequencies, err := query.NewFrequencies(s, tids...)
+	if err != nil {
+		return nil, err
+	}
 	for sym, mask := range a.mask {
 		n := frequencies.Symbol(uint32(sym))
-		o.PRan = addSaturating(o.PRan, n*(mask>>numbers[0]&1))
-		o.QRan = addSaturating(o.QRan, n*(mask>>numbers[1]&1))
+		o.PRan = saturating.Add(o.PRan, n*(mask>>numbers[0]&1))
+		o.QRan = saturating.Add(o.QRan, n*(mask>>numbers[1]&1))
 	}
 	qAfterP := &rule{kind: neverOf, a: numbers[1], b: numbers[0], c: noAtom}
 	pAfterQ := &rule{kind: neverOf, a: numbers[0], b: numbers[1], c: noAtom}
@@ -96,7 +102,7 @@ func (r *rule) firstIn(a *atoms, threads []*wpp.Thread, count *uint64) (first Vi
 		if *count == 0 && v.violations > 0 {
 			first = v.first
 		}
-		*count = addSaturating(*count, v.violations)
+		*count = saturating.Add(*count, v.violations)
 	}
 	return first, nil
 }

@@ -1,4 +1,4 @@
-package query
+package rules
 
 import (
 	"slices"
@@ -11,37 +11,6 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/query/querytest"
 )
-
-func TestCaveats(t *testing.T) {
-	s := &wpp.Snapshot{
-		Images: []wpp.Image{{Name: "/usr/bin/p"}},
-		Routines: []wpp.Routine{
-			{Name: "work", Entry: 0x1000}, {Name: "main", Entry: 0x2000, LeftOut: "not selected"}, {Name: "f(int)", Entry: 0x3000, LeftOut: "no unwind information"},
-		},
-	}
-	const mainLeftOut = "main was not observed (not selected): whether it ran is not known"
-	for _, c := range []struct {
-		names   []string
-		figures wpp.Figures
-		want    []string
-	}{
-		{[]string{"work", "never work work"}, wpp.Figures{}, nil},
-		{[]string{"never main"}, wpp.Figures{}, []string{mainLeftOut}},
-		{[]string{"work * main()", "main#3 before work"}, wpp.Figures{}, []string{mainLeftOut}},
-		{[]string{"'f(int)'#1"}, wpp.Figures{}, []string{"f(int) was not observed (no unwind information): whether it ran is not known"}},
-		{nil, wpp.Figures{Lost: 1, Gaps: 1}, []string{"1 event was lost, in 1 place: this is about what was recorded"}},
-		{[]string{"main"}, wpp.Figures{Lost: 70, Gaps: 2, Windows: 3, Sampled: 0.00123}, []string{
-			"recorded is 0.123% of the program's own CPU time, in 3 windows: this is about these alone",
-			"70 events were lost, in 2 places: this is about what was recorded", mainLeftOut}},
-		{nil, wpp.Figures{Windows: 1, Sampled: 0.00123, SampledMost: 0.02}, []string{
-			"recorded is at most 2% of the program's own CPU time, in 1 window: this is about these alone"}},
-	} {
-		s.Figures = c.figures
-		if got := Caveats(s, c.names...); !slices.Equal(got, c.want) {
-			t.Errorf("%q: %q, want %q", c.names, got, c.want)
-		}
-	}
-}
 
 // A rule, or an order, with what was not observed in it was told to be kept, broken or never.
 func TestUnobservedIsUnknown(t *testing.T) {
@@ -60,7 +29,7 @@ func TestUnobservedIsUnknown(t *testing.T) {
 		"every a followed by b before main": {Unknown: []string{"main"}},
 	} {
 		want.Rule, want.Witnesses = rule, []Violation{}
-		r, err := CheckRules(s, []string{rule})
+		r, err := Check(s, []string{rule})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +42,7 @@ func TestUnobservedIsUnknown(t *testing.T) {
 		}
 	}
 	s.Routines[len(s.Routines)-1].Name = "b"
-	if r, err := CheckRules(s, []string{"never b after a", "a before b"}); err != nil || r.Rules[0].Violations != 1 || r.Rules[1].Unknown == nil {
+	if r, err := Check(s, []string{"never b after a", "a before b"}); err != nil || r.Rules[0].Violations != 1 || r.Rules[1].Unknown == nil {
 		t.Errorf("with another b that was not observed: %+v, %v", r, err)
 	}
 	s.Routines[len(s.Routines)-1].Name = "main"
@@ -101,7 +70,7 @@ func TestVerdictsHoldWhateverRan(t *testing.T) {
 				s.Routines[i].LeftOut = "not selected"
 			}
 		}
-		r, err := CheckRules(s, []string{rule}, 101)
+		r, err := Check(s, []string{rule}, 101)
 		if err != nil {
 			t.Fatal(err)
 		}

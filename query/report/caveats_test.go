@@ -1,0 +1,39 @@
+package report
+
+import (
+	"slices"
+	"testing"
+
+	"wpptrace/compress/wpp"
+)
+
+func TestCaveats(t *testing.T) {
+	s := &wpp.Snapshot{
+		Images: []wpp.Image{{Name: "/usr/bin/p"}},
+		Routines: []wpp.Routine{
+			{Name: "work", Entry: 0x1000}, {Name: "main", Entry: 0x2000, LeftOut: "not selected"}, {Name: "f(int)", Entry: 0x3000, LeftOut: "no unwind information"},
+		},
+	}
+	const mainLeftOut = "main was not observed (not selected): whether it ran is not known"
+	for _, c := range []struct {
+		names   []string
+		figures wpp.Figures
+		want    []string
+	}{
+		{[]string{"work", "never work work"}, wpp.Figures{}, nil},
+		{[]string{"never main"}, wpp.Figures{}, []string{mainLeftOut}},
+		{[]string{"work * main()", "main#3 before work"}, wpp.Figures{}, []string{mainLeftOut}},
+		{[]string{"'f(int)'#1"}, wpp.Figures{}, []string{"f(int) was not observed (no unwind information): whether it ran is not known"}},
+		{nil, wpp.Figures{Lost: 1, Gaps: 1}, []string{"1 event was lost, in 1 place: this is about what was recorded"}},
+		{[]string{"main"}, wpp.Figures{Lost: 70, Gaps: 2, Windows: 3, Sampled: 0.00123}, []string{
+			"recorded is 0.123% of the program's own CPU time, in 3 windows: this is about these alone",
+			"70 events were lost, in 2 places: this is about what was recorded", mainLeftOut}},
+		{nil, wpp.Figures{Windows: 1, Sampled: 0.00123, SampledMost: 0.02}, []string{
+			"recorded is at most 2% of the program's own CPU time, in 1 window: this is about these alone"}},
+	} {
+		s.Figures = c.figures
+		if got := Caveats(s, c.names...); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.names, got, c.want)
+		}
+	}
+}
