@@ -58,18 +58,19 @@ func (t *Thread) lookFor(where spot) *search {
 // endInterrupters ends the handlers that came before this one had run its first instruction: of
 // signals that are delivered at once the last one's handler runs first, as if it had interrupted
 // the one before. That one's frame is right above its own or, where only one of them has a stack of
-// its own, below what was interrupted first.
-func (t *Thread) endInterrupters(f *frame) {
+// its own, below what was interrupted first. It returns the outermost of those that it ends.
+func (t *Thread) endInterrupters(f *frame) (interrupter frame, ended bool) {
 	entry := wire.MakeFrom(wire.Handler, f.r.Addr+f.r.Offset())
 	for i := range t.frames {
-		g := &t.frames[i]
+		g := t.frames[i]
 		switch {
 		case !g.handler || g.from != entry:
 		case f.cfa-g.cfa <= signalFrame, i > 0 && t.frames[i-1].cfa-f.cfa <= near && g.cfa-f.cfa > near:
 			t.finishAbove(i - 1)
-			return
+			return g, true
 		}
 	}
+	return frame{}, false
 }
 
 // isOver reports whether the innermost activation, f, is a handler that has ended, and with it what it
@@ -191,7 +192,15 @@ func (t *Thread) follow(i int, way []hop) {
 // handle begins a signal handler. Where several ways lead to what it interrupts, or none, nothing
 // moves but what is certain: the handler is placed behind the last word then.
 func (t *Thread) handle(f frame) {
-	t.endInterrupters(&f)
+	g, ended := t.endInterrupters(&f)
+	if ended && f.from.Place() == wire.Handler && t.d.beginsHandler(t.spotOf(&f)) {
+		// Three handlers came at once: f seems to have interrupted the first, which has not run yet,
+		// and so has interrupted what g has.
+		f.over, f.alive, f.adrift = g.over, g.alive, g.adrift
+		t.sink.Mark(ops.Handler, 0)
+		t.enter(f)
+		return
+	}
 	where := t.interruptedBy(&f)
 	n, over, alive := 0, 0, 0
 	if !where.anywhere() {
@@ -241,9 +250,16 @@ func (t *Thread) interruptedBy(handler *frame) spot {
 	case from.Place() == wire.Called && len(t.regs) > 0:
 		return spot{outside: true, returns: from.Address(), regs: registersOf(t.regs)}
 	case from.Place() == wire.Handler && t.d.observes(from.Address()):
-		return t.interruptedFirst(spot{pc: from.Address(), regs: registersOf(t.regs), faulted: t.hasFaulted(from.Address()), hit: t.hasFaulted(from.Address())})
+		return t.interruptedFirst(t.spotOf(handler))
 	}
 	return spot{outside: true}
+}
+
+// spotOf is the instruction of an image before which a handler came, by its return address.
+func (t *Thread) spotOf(handler *frame) spot {
+	pc := handler.from.Address()
+	faulted := t.hasFaulted(pc)
+	return spot{pc: pc, regs: registersOf(t.regs), faulted: faulted, hit: faulted}
 }
 
 // interruptedFirst is what a handler has interrupted that comes at a spot: if another handler begins
