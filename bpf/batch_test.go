@@ -47,34 +47,34 @@ func TestBatchIsSentWhenItIsFull(t *testing.T) {
 func TestSignals(t *testing.T) {
 	const signal, blocked = 11, 1<<10 | 1<<20
 	comes := append(registers(), wire.MakeInterrupt(0x777))
-	others := make([]wire.Word, len(wire.Registers))
+	others := make([]wire.Event, len(wire.Registers))
 	for i := range others {
 		others[i] = wire.MakeRegister(0)
 	}
-	ends := []wire.Word{wire.MakeEnd(wire.Outside, 0)}
-	within := slices.Concat(registers(), []wire.Word{wire.MakeFrom(wire.Handler, 0x777)}, ends)
+	ends := []wire.Event{wire.MakeEnd(wire.Outside, 0)}
+	within := slices.Concat(registers(), []wire.Event{wire.MakeCaller(wire.Handler, 0x777)}, ends)
 	for _, c := range []struct {
 		name    string
 		before  func(r *rig)
 		blocked uint64
-		want    []wire.Word
+		want    []wire.Event
 	}{
 		{"in it", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal, 0) }, blocked, slices.Concat(comes, within)},
 		{"in that of the last signal", func(r *rig) {
 			r.Signal(r.thread, base+0x99, &usermode.Registers{}, signal+1, 0)
 			r.Signal(r.thread, base+0x777, &interrupted, signal, 0)
-		}, blocked, slices.Concat(others, []wire.Word{wire.MakeInterrupt(0x99)}, comes, within)},
+		}, blocked, slices.Concat(others, []wire.Event{wire.MakeInterrupt(0x99)}, comes, within)},
 		{"in one that has interrupted it", func(r *rig) {
 			r.Signal(r.thread, base+0x777, &interrupted, signal, 0)
 			r.Signal(r.thread, outside, &usermode.Registers{}, signal+1, 1<<(signal-1))
 		}, blocked | 1<<signal, slices.Concat(comes, within)},
 		{"after it has returned", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal, 0) }, blocked &^ (1 << (signal - 1)), slices.Concat(comes, ends)},
 		{"where all signals are blocked", func(r *rig) { r.Signal(r.thread, base+0x777, &interrupted, signal, 0) }, ^uint64(1<<8 | 1<<18), slices.Concat(comes, ends)},
-		{"in one of code elsewhere", func(r *rig) { r.Signal(r.thread, outside, &interrupted, signal, 0) }, blocked, []wire.Word{wire.MakeEnd(wire.Killed, 0)}},
+		{"in one of code elsewhere", func(r *rig) { r.Signal(r.thread, outside, &interrupted, signal, 0) }, blocked, []wire.Event{wire.MakeEnd(wire.Killed, 0)}},
 		{"in one of what was called", func(r *rig) {
 			r.Memory.Set(interrupted.General[4], base+0x2000)
 			r.Signal(r.thread, outside, &interrupted, signal, 0)
-		}, blocked, append(registers(), wire.MakeEnd(wire.Called, 0x2000))},
+		}, blocked, append(registers(), wire.MakeEnd(wire.ReturnsToImage, 0x2000))},
 		{"in none of what was called", func(r *rig) {
 			r.Memory.Set(interrupted.General[4], base+0x2000)
 			r.Signal(r.thread, outside, &interrupted, signal, 0)
@@ -93,18 +93,18 @@ func TestSignals(t *testing.T) {
 // TestSignalBetweenRepeats: a handler comes between two hits of the same, which are told apart.
 func TestSignalBetweenRepeats(t *testing.T) {
 	r := newRig(t, false)
-	word := wire.MakeWitness(plain, 0, stack)
+	word := wire.MakeHit(plain, 0, stack)
 	r.hit(plain, stack)
 	r.hit(plain, stack)
 	r.Signal(r.thread, base+0x777, &interrupted, 11, 0)
 	r.hit(plain, stack)
-	r.expect(t, slices.Concat([]wire.Word{word, wire.MakeRepeat(1)}, registers(), []wire.Word{wire.MakeInterrupt(0x777), word})...)
+	r.expect(t, slices.Concat([]wire.Event{word, wire.MakeRepeat(1)}, registers(), []wire.Event{wire.MakeInterrupt(0x777), word})...)
 }
 
 // TestFault: one in other code is told of, between repeats too.
 func TestFault(t *testing.T) {
 	r := newRig(t, false)
-	word := wire.MakeWitness(plain, 0, stack)
+	word := wire.MakeHit(plain, 0, stack)
 	r.hit(plain, stack)
 	r.hit(plain, stack)
 	r.Fault(r.thread, stack-64)
@@ -119,8 +119,8 @@ func TestFaulted(t *testing.T) {
 	r.hit(plain, stack)
 	r.Faulted(r.thread, base+0x777, &interrupted)
 	r.Exit(r.thread, base+0x777, &interrupted, 0)
-	r.expect(t, slices.Concat([]wire.Word{wire.MakeWitness(plain, 0, stack)}, registers(), []wire.Word{wire.MakeFaulted(wire.MakeInterrupt(0x777))},
-		registers(), []wire.Word{wire.MakeFaulted(wire.MakeEnd(wire.Inside, 0x777))})...)
+	r.expect(t, slices.Concat([]wire.Event{wire.MakeHit(plain, 0, stack)}, registers(), []wire.Event{wire.MakeFaulted(wire.MakeInterrupt(0x777))},
+		registers(), []wire.Event{wire.MakeFaulted(wire.MakeEnd(wire.Inside, 0x777))})...)
 }
 
 // TestEndInAHandlerThatSpoke: what a handler's own words have told is not told again at the end.
@@ -133,8 +133,8 @@ func TestEndInAHandlerThatSpoke(t *testing.T) {
 	r.Memory.SetSignalFrame(stack, base+0x777, &interrupted)
 	r.hit(first, stack)
 	r.Exit(r.thread, outside, &usermode.Registers{}, 1<<(signal-1))
-	r.expect(t, slices.Concat(registers(), []wire.Word{wire.MakeInterrupt(0x777)}, registers(),
-		[]wire.Word{wire.MakeFrom(wire.Handler, 0x777), wire.MakeWitness(first, 0, stack), wire.MakeEnd(wire.Outside, 0)})...)
+	r.expect(t, slices.Concat(registers(), []wire.Event{wire.MakeInterrupt(0x777)}, registers(),
+		[]wire.Event{wire.MakeCaller(wire.Handler, 0x777), wire.MakeHit(first, 0, stack), wire.MakeEnd(wire.Outside, 0)})...)
 }
 
 // TestNothingIsSentOfNothing: a thread that has said nothing since sends no empty batch.
@@ -172,7 +172,7 @@ func TestRestIsSentOnce(t *testing.T) {
 			if len(other.Records) > 0 {
 				t.Errorf("the second sent %d batches while the first was at it", len(other.Records))
 			}
-			if words := r.words(t); len(words) != c.words || words[0] != wire.MakeWitness(plain, 0, stack) {
+			if words := r.words(t); len(words) != c.words || words[0] != wire.MakeHit(plain, 0, stack) {
 				t.Errorf("words %v", words)
 			}
 		})
@@ -244,7 +244,7 @@ func TestWordAfterALossStandsAlone(t *testing.T) {
 	r.Drain(r.thread)
 	r.Output = func([]byte) bool { return true }
 	r.hit(first, stack)
-	r.expect(t, wire.MakeResync(wire.Inside, 0x2000), wire.MakeResync(wire.Outside, 0), wire.MakeWitness(first, 0, stack))
+	r.expect(t, wire.MakeResync(wire.Inside, 0x2000), wire.MakeResync(wire.Outside, 0), wire.MakeHit(first, 0, stack))
 	if diff := cmp.Diff(bpf.TracerLoss{Hits: 1, Lost: 1}, r.Losses[42], cmp.Comparer(func(a, b bpf.TracerLoss) bool { return a == b })); diff != "" {
 		t.Errorf("loss differs (-want +got):\n%s", diff)
 	}
@@ -280,7 +280,7 @@ func TestLossesAddUp(t *testing.T) {
 				t.Fatalf("batch %d follows batch %d without a loss", b.Sequence, next)
 			}
 			next, lost = b.Sequence+1, b.Lost
-			received += b.Witnesses()
+			received += b.Received()
 			if received+lost != b.Hits {
 				t.Fatalf("batch %d: %d received + %d lost are not %d hits", b.Sequence, received, lost, b.Hits)
 			}
@@ -331,15 +331,15 @@ func TestChainTornByALoss(t *testing.T) {
 			refused := 0
 			r.Output = func([]byte) bool { refused++; return refused > 1 }
 			r.hit(c.site, stack, register(6, 5), flags(1))
-			var want []wire.Word
+			var want []wire.Event
 			for range callers - 1 {
 				want = append(want, wire.MakeResync(wire.Inside, 0x1000))
 			}
 			want = append(want, wire.MakeResync(wire.Outside, 0))
 			if c.site == table {
-				want = append(want, wire.MakeCase(5))
+				want = append(want, wire.MakeCaptured(5))
 			}
-			r.expect(t, append(want, wire.MakeWitness(int(c.site), 0, stack))...)
+			r.expect(t, append(want, wire.MakeHit(int(c.site), 0, stack))...)
 		})
 	}
 }

@@ -14,18 +14,18 @@ func TestFirstWordSendsItsCaller(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		address uint64
-		want    wire.Word
+		want    wire.Event
 	}{
-		{"inside", base + 0x2000, wire.MakeFrom(wire.Inside, 0x2000)},
-		{"inside, no call of the plan", base + 0x3000, wire.MakeFrom(wire.Inside, 0x3000)},
-		{"outside", outside, wire.MakeFrom(wire.Outside, 0)},
-		{"just behind the image", base + size, wire.MakeFrom(wire.Outside, 0)},
+		{"inside", base + 0x2000, wire.MakeCaller(wire.Inside, 0x2000)},
+		{"inside, no call of the plan", base + 0x3000, wire.MakeCaller(wire.Inside, 0x3000)},
+		{"outside", outside, wire.MakeCaller(wire.Outside, 0)},
+		{"just behind the image", base + size, wire.MakeCaller(wire.Outside, 0)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)
 			r.returns(stack, c.address)
 			r.hit(first, stack)
-			r.expect(t, c.want, wire.MakeWitness(first, 0, stack))
+			r.expect(t, c.want, wire.MakeHit(first, 0, stack))
 		})
 	}
 }
@@ -37,32 +37,32 @@ func TestChainEndsAtTheFirstCallerThatHasSpoken(t *testing.T) {
 	r.returns(stack+64, base+0x2000)
 	r.returns(stack+112, outside)
 	r.hit(first, stack)
-	r.expect(t, wire.MakeFrom(wire.Inside, 0x1000), wire.MakeFrom(wire.Inside, 0x1000), wire.MakeFrom(wire.Inside, 0x2000), wire.MakeWitness(first, 0, stack))
+	r.expect(t, wire.MakeCaller(wire.Inside, 0x1000), wire.MakeCaller(wire.Inside, 0x1000), wire.MakeCaller(wire.Inside, 0x2000), wire.MakeHit(first, 0, stack))
 }
 
 func TestChainIsSentOnce(t *testing.T) {
-	from, word := wire.MakeFrom(wire.Inside, 0x2000), wire.MakeWitness(first, 0, stack)
+	from, word := wire.MakeCaller(wire.Inside, 0x2000), wire.MakeHit(first, 0, stack)
 	r := newRig(t, false)
 	r.returns(stack, base+0x2000)
 	r.hit(first, stack)
 	r.hit(jump, stack)
 	r.hit(first, stack)
-	r.expect(t, from, word, wire.MakeWitness(jump, 0, stack), word)
+	r.expect(t, from, word, wire.MakeHit(jump, 0, stack), word)
 }
 
 func TestChainIsSentAnew(t *testing.T) {
 	const up, in = stack + 256, stack - 1<<32
-	word := wire.MakeWitness(first, 0, stack)
-	inner := wire.MakeFrom(wire.Inside, 0x2000)
+	word := wire.MakeHit(first, 0, stack)
+	inner := wire.MakeCaller(wire.Inside, 0x2000)
 	for _, c := range []struct {
 		name string
 		then func(r *rig)
-		want []wire.Word
+		want []wire.Event
 	}{
-		{"from another caller", func(r *rig) { r.returns(stack, outside) }, []wire.Word{wire.MakeFrom(wire.Outside, 0), word}},
-		{"after a word further out", func(r *rig) { r.hit(plain, up) }, []wire.Word{wire.MakeWitness(plain, 0, up), inner, word}},
-		{"after a word of what a handler on a higher stack had interrupted", func(r *rig) { r.hit(plain, in) }, []wire.Word{wire.MakeWitness(plain, 0, in), inner, word}},
-		{"for another routine", func(r *rig) { sites[first].Routine = 2 }, []wire.Word{inner, word}},
+		{"from another caller", func(r *rig) { r.returns(stack, outside) }, []wire.Event{wire.MakeCaller(wire.Outside, 0), word}},
+		{"after a word further out", func(r *rig) { r.hit(plain, up) }, []wire.Event{wire.MakeHit(plain, 0, up), inner, word}},
+		{"after a word of what a handler on a higher stack had interrupted", func(r *rig) { r.hit(plain, in) }, []wire.Event{wire.MakeHit(plain, 0, in), inner, word}},
+		{"for another routine", func(r *rig) { sites[first].Routine = 2 }, []wire.Event{inner, word}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer func() { sites[first].Routine = 1 }()
@@ -71,7 +71,7 @@ func TestChainIsSentAnew(t *testing.T) {
 			r.hit(first, stack)
 			c.then(r)
 			r.hit(first, stack)
-			r.expect(t, append([]wire.Word{inner, word}, c.want...)...)
+			r.expect(t, append([]wire.Event{inner, word}, c.want...)...)
 		})
 	}
 }
@@ -81,30 +81,30 @@ func TestChainIsSentAnew(t *testing.T) {
 func TestActivationThatGoesOn(t *testing.T) {
 	const up = stack + 256
 	taken := flags(0x40)
-	inner, outer := wire.MakeFrom(wire.Inside, 0x2000), wire.MakeFrom(wire.Outside, 0)
-	on, over := wire.MakeWitness(looping, 1, stack), wire.MakeWitness(looping, 0, stack)
+	inner, outer := wire.MakeCaller(wire.Inside, 0x2000), wire.MakeCaller(wire.Outside, 0)
+	on, over := wire.MakeHit(looping, 1, stack), wire.MakeHit(looping, 0, stack)
 	for _, c := range []struct {
 		name string
 		run  func(r *rig)
-		want []wire.Word
+		want []wire.Event
 	}{
-		{"goes on", func(r *rig) { r.hit(looping, stack, taken); r.returns(stack, outside); r.hit(looping, stack) }, []wire.Word{inner, on, over}},
-		{"may have ended", func(r *rig) { r.hit(looping, stack); r.returns(stack, outside); r.hit(looping, stack) }, []wire.Word{inner, over, outer, over}},
+		{"goes on", func(r *rig) { r.hit(looping, stack, taken); r.returns(stack, outside); r.hit(looping, stack) }, []wire.Event{inner, on, over}},
+		{"may have ended", func(r *rig) { r.hit(looping, stack); r.returns(stack, outside); r.hit(looping, stack) }, []wire.Event{inner, over, outer, over}},
 		{"interrupted by a word further out", func(r *rig) { r.hit(looping, stack, taken); r.hit(plain, up); r.hit(looping, stack) },
-			[]wire.Word{inner, on, wire.MakeWitness(plain, 0, up), inner, over}},
+			[]wire.Event{inner, on, wire.MakeHit(plain, 0, up), inner, over}},
 		{"another on the same alternate stack", func(r *rig) {
 			r.returns(up, outside)
 			r.hit(looping, up)
 			r.hit(staying, stack)
 			r.returns(up, base+0x2000)
 			r.hit(looping, up)
-		}, []wire.Word{outer, wire.MakeWitness(looping, 0, up), wire.MakeWitness(staying, 0, stack), inner, wire.MakeWitness(looping, 0, up)}},
+		}, []wire.Event{outer, wire.MakeHit(looping, 0, up), wire.MakeHit(staying, 0, stack), inner, wire.MakeHit(looping, 0, up)}},
 		{"interrupted by another activation", func(r *rig) {
 			r.hit(looping, stack, taken)
 			r.returns(up, outside)
 			r.hit(looping, up, taken)
 			r.hit(looping, stack)
-		}, []wire.Word{inner, on, outer, wire.MakeWitness(looping, 1, up), inner, over}},
+		}, []wire.Event{inner, on, outer, wire.MakeHit(looping, 1, up), inner, over}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)
@@ -118,7 +118,7 @@ func TestActivationThatGoesOn(t *testing.T) {
 func TestChainThatCannotBeRead(t *testing.T) {
 	r := newRig(t, false)
 	r.hit(first, stack)
-	r.expect(t, wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(first, 0, stack))
+	r.expect(t, wire.MakeCaller(wire.Outside, 0), wire.MakeHit(first, 0, stack))
 	if r.Metrics[bpf.TracerMetricMETRIC_UNREADABLE] == 0 {
 		t.Error("the unreadable return address was not counted")
 	}
@@ -144,13 +144,13 @@ func TestHandlerTellsWhatItInterrupted(t *testing.T) {
 		name     string
 		code, ip uint64
 		onStack  uint64
-		want     wire.Word
+		want     wire.Event
 	}{
-		{"inside", movRAX, base + 0x777, 0, wire.MakeFrom(wire.Handler, 0x777)},
-		{"inside, other restorer", movEAX, base + 0x777, base + 0x2000, wire.MakeFrom(wire.Handler, 0x777)},
-		{"outside", movRAX, outside, outside, wire.MakeFrom(wire.HandlerOutside, 0)},
-		{"outside, where the stack has no call's return address", movRAX, outside, base + 0x3000, wire.MakeFrom(wire.HandlerOutside, 0)},
-		{"outside, called by the image", movRAX, outside, base + 0x2000, wire.MakeFrom(wire.Called, 0x2000)},
+		{"inside", movRAX, base + 0x777, 0, wire.MakeCaller(wire.Handler, 0x777)},
+		{"inside, other restorer", movEAX, base + 0x777, base + 0x2000, wire.MakeCaller(wire.Handler, 0x777)},
+		{"outside", movRAX, outside, outside, wire.MakeCaller(wire.HandlerOutside, 0)},
+		{"outside, where the stack has no call's return address", movRAX, outside, base + 0x3000, wire.MakeCaller(wire.HandlerOutside, 0)},
+		{"outside, called by the image", movRAX, outside, base + 0x2000, wire.MakeCaller(wire.ReturnsToImage, 0x2000)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)
@@ -159,8 +159,8 @@ func TestHandlerTellsWhatItInterrupted(t *testing.T) {
 			r.Memory.SetSignalFrame(stack, c.ip, &interrupted)
 			r.Memory.Set(interrupted.General[rsp], c.onStack)
 			r.hit(first, stack)
-			want := []wire.Word{c.want, wire.MakeWitness(first, 0, stack)}
-			if c.want.Place() != wire.HandlerOutside {
+			want := []wire.Event{c.want, wire.MakeHit(first, 0, stack)}
+			if c.want.Origin() != wire.HandlerOutside {
 				want = append(registers(), want...)
 			}
 			r.expect(t, want...)
@@ -177,7 +177,7 @@ var interrupted = func() (r usermode.Registers) {
 }()
 
 // registers are the words of these.
-func registers() (words []wire.Word) {
+func registers() (words []wire.Event) {
 	for _, number := range wire.Registers {
 		words = append(words, wire.MakeRegister(100*uint64(number)))
 	}
@@ -191,11 +191,11 @@ func TestHandlerAgainInAnotherCall(t *testing.T) {
 	r.Memory.Set(trap, 0x0f0000000fc0c748)
 	r.returns(stack, trap)
 	r.Memory.SetSignalFrame(stack, outside, &interrupted)
-	var want []wire.Word
+	var want []wire.Event
 	for _, ra := range []uint64{0x1000, 0x1000, 0x2000} { // what restores is not known before the first
 		r.Memory.Set(interrupted.General[4], base+ra)
 		r.hit(first, stack)
-		want = append(append(want, registers()...), wire.MakeFrom(wire.Called, ra), wire.MakeWitness(first, 0, stack))
+		want = append(append(want, registers()...), wire.MakeCaller(wire.ReturnsToImage, ra), wire.MakeHit(first, 0, stack))
 	}
 	r.expect(t, want...)
 }
@@ -206,11 +206,11 @@ func TestHandlerAgainElsewhere(t *testing.T) {
 	r := newRig(t, false)
 	r.Memory.Set(trap, 0x0f0000000fc0c748)
 	r.returns(stack, trap)
-	var want []wire.Word
+	var want []wire.Event
 	for _, ip := range []uint64{0x100, 0x200} {
 		r.Memory.SetSignalFrame(stack, base+ip, &interrupted)
 		r.hit(first, stack)
-		want = append(append(want, registers()...), wire.MakeFrom(wire.Handler, ip), wire.MakeWitness(first, 0, stack))
+		want = append(append(want, registers()...), wire.MakeCaller(wire.Handler, ip), wire.MakeHit(first, 0, stack))
 	}
 	r.expect(t, want...)
 }
@@ -223,14 +223,14 @@ func TestResyncSendsAllCallers(t *testing.T) {
 	r.hit(plain, stack)
 	r.hit(plain, stack+8)
 	r.expect(t, wire.MakeResync(wire.Inside, 0x2000), wire.MakeResync(wire.Inside, 0x1000), wire.MakeResync(wire.Outside, 0),
-		wire.MakeWitness(plain, 0, stack), wire.MakeWitness(plain, 0, stack+8))
+		wire.MakeHit(plain, 0, stack), wire.MakeHit(plain, 0, stack+8))
 }
 
 func TestResyncOfAStackThatCannotBeRead(t *testing.T) {
 	r := newRig(t, true)
 	r.returns(stack, base+0x1000)
 	r.hit(plain, stack)
-	r.expect(t, wire.MakeResync(wire.Inside, 0x1000), wire.MakeResync(wire.Unreadable, 0), wire.MakeWitness(plain, 0, stack))
+	r.expect(t, wire.MakeResync(wire.Inside, 0x1000), wire.MakeResync(wire.Unreadable, 0), wire.MakeHit(plain, 0, stack))
 }
 
 func TestResyncOfAnEndlessStack(t *testing.T) {

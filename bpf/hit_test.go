@@ -96,7 +96,7 @@ func (r *rig) hit(site uint32, cfa uint64, change ...func(*usermode.Registers)) 
 func (r *rig) returns(cfa, address uint64) { r.Memory.Set(cfa-8, address) }
 
 // words drains the thread and returns all words of all records.
-func (r *rig) words(t interface{ Fatal(...any) }) (list []wire.Word) {
+func (r *rig) words(t interface{ Fatal(...any) }) (list []wire.Event) {
 	r.Drain(r.thread)
 	for _, record := range r.Records {
 		b, err := wire.ParseBatch(record)
@@ -104,20 +104,20 @@ func (r *rig) words(t interface{ Fatal(...any) }) (list []wire.Word) {
 			t.Fatal(err)
 		}
 		for i := range b.Len() {
-			list = append(list, b.Word(i))
+			list = append(list, b.Event(i))
 		}
 	}
 	return list
 }
 
-func (r *rig) expect(t *testing.T, want ...wire.Word) {
+func (r *rig) expect(t *testing.T, want ...wire.Event) {
 	t.Helper()
 	if diff := cmp.Diff(printed(want), printed(r.words(t))); diff != "" {
 		t.Errorf("words differ (-want +got):\n%s", diff)
 	}
 }
 
-func printed(words []wire.Word) (list []string) {
+func printed(words []wire.Event) (list []string) {
 	for _, w := range words {
 		list = append(list, w.String())
 	}
@@ -138,20 +138,20 @@ func TestOutcomeIsTheConditionOfTheJump(t *testing.T) {
 	r.hit(jump, stack, flags(zf))
 	r.hit(jump, stack)
 	r.hit(plain, stack, flags(^uint64(0)))
-	r.expect(t, wire.MakeWitness(jump, 1, stack), wire.MakeWitness(jump, 0, stack), wire.MakeWitness(plain, 0, stack))
+	r.expect(t, wire.MakeHit(jump, 1, stack), wire.MakeHit(jump, 0, stack), wire.MakeHit(plain, 0, stack))
 }
 
 func TestFrameByRBP(t *testing.T) {
 	r := newRig(t, false)
 	r.hit(framed, 0, register(5, stack+8))
-	r.expect(t, wire.MakeWitness(framed, 0, stack))
+	r.expect(t, wire.MakeHit(framed, 0, stack))
 }
 
 func TestFrameInASlot(t *testing.T) {
 	r := newRig(t, false)
 	r.Memory.Set(stack-0x100-24, stack)
 	r.hit(slotted, 0, register(5, stack-0x100))
-	r.expect(t, wire.MakeWitness(slotted, 0, stack))
+	r.expect(t, wire.MakeHit(slotted, 0, stack))
 }
 
 // TestFrameInASlotThatCannotBeRead: the hit is lost between the word before it and the word behind
@@ -171,7 +171,7 @@ func loses(t *testing.T, site uint32) {
 	r.hit(plain, stack)
 	r.hit(site, stack, register(5, stack-0x100), register(7, stack-0x100))
 	r.hit(plain, stack)
-	r.expect(t, wire.MakeWitness(plain, 0, stack), wire.MakeRepeat(1), wire.MakeResync(wire.Outside, 0), wire.MakeWitness(plain, 0, stack))
+	r.expect(t, wire.MakeHit(plain, 0, stack), wire.MakeRepeat(1), wire.MakeResync(wire.Outside, 0), wire.MakeHit(plain, 0, stack))
 	if n := r.Metrics[bpf.TracerMetricMETRIC_DROPPED_HITS]; n != 1 {
 		t.Errorf("%d hits counted of which something could not be read", n)
 	}
@@ -198,7 +198,7 @@ func TestRepeatsAreCounted(t *testing.T) {
 	}
 	r.hit(plain, stack+64)
 	r.hit(plain, stack)
-	r.expect(t, wire.MakeWitness(plain, 0, stack), wire.MakeRepeat(999), wire.MakeWitness(plain, 0, stack+64), wire.MakeWitness(plain, 0, stack))
+	r.expect(t, wire.MakeHit(plain, 0, stack), wire.MakeRepeat(999), wire.MakeHit(plain, 0, stack+64), wire.MakeHit(plain, 0, stack))
 }
 
 func TestRepeatNeedsTheSameCase(t *testing.T) {
@@ -206,7 +206,7 @@ func TestRepeatNeedsTheSameCase(t *testing.T) {
 	for _, v := range []uint64{3, 3, 4} {
 		r.hit(table, stack, register(6, v), flags(1)) // CF: ja is not taken
 	}
-	r.expect(t, wire.MakeCase(3), wire.MakeWitness(table, 0, stack), wire.MakeRepeat(1), wire.MakeCase(4), wire.MakeWitness(table, 0, stack))
+	r.expect(t, wire.MakeCaptured(3), wire.MakeHit(table, 0, stack), wire.MakeRepeat(1), wire.MakeCaptured(4), wire.MakeHit(table, 0, stack))
 }
 
 func TestCases(t *testing.T) {
@@ -216,24 +216,24 @@ func TestCases(t *testing.T) {
 		site   uint32
 		memory map[uint64]uint64
 		change []func(*usermode.Registers)
-		want   []wire.Word
+		want   []wire.Event
 	}{
 		{"the low bytes of a register", table, nil, []func(*usermode.Registers){register(6, 0xdeadbeef00000005), flags(below)},
-			[]wire.Word{wire.MakeCase(5), wire.MakeWitness(table, 0, stack)}},
+			[]wire.Event{wire.MakeCaptured(5), wire.MakeHit(table, 0, stack)}},
 		{"none on the other side of the check", table, nil, []func(*usermode.Registers){register(6, 5), flags(above)},
-			[]wire.Word{wire.MakeWitness(table, 1, stack)}},
+			[]wire.Event{wire.MakeHit(table, 1, stack)}},
 		{"a target in memory by base, index and displacement", pointer, map[uint64]uint64{0x9000 + 8*3 + 0x20: base + 0x1234},
-			[]func(*usermode.Registers){register(7, 0x9000), register(1, 3)}, []wire.Word{wire.MakeCase(0x1234), wire.MakeWitness(pointer, 0, stack)}},
+			[]func(*usermode.Registers){register(7, 0x9000), register(1, 3)}, []wire.Event{wire.MakeCaptured(0x1234), wire.MakeHit(pointer, 0, stack)}},
 		{"a byte of the image", global, map[uint64]uint64{base + 0x5000: 0xffffffffffffff07}, nil,
-			[]wire.Word{wire.MakeCase(7), wire.MakeWitness(global, 0, stack)}},
+			[]wire.Event{wire.MakeCaptured(7), wire.MakeHit(global, 0, stack)}},
 		{"a value at the end of what can be read", valued, map[uint64]uint64{stack - 0x100 - 24: 0xdeadbeef00000000},
-			[]func(*usermode.Registers){register(5, stack-0x100)}, []wire.Word{wire.MakeCase(0xdeadbeef), wire.MakeWitness(valued, 0, stack)}},
+			[]func(*usermode.Registers){register(5, stack-0x100)}, []wire.Event{wire.MakeCaptured(0xdeadbeef), wire.MakeHit(valued, 0, stack)}},
 		{"a value in the frame", valued, map[uint64]uint64{stack - 0x100 - 24: 0xdeadbeef00000000, stack - 0x100 - 16: 0xffffffffffffffff},
-			[]func(*usermode.Registers){register(5, stack-0x100)}, []wire.Word{wire.MakeCase(0xdeadbeef), wire.MakeWitness(valued, 0, stack)}},
+			[]func(*usermode.Registers){register(5, stack-0x100)}, []wire.Event{wire.MakeCaptured(0xdeadbeef), wire.MakeHit(valued, 0, stack)}},
 		{"a value whatever the outcome", valued, map[uint64]uint64{stack - 0x100 - 24: 5 << 32, stack - 0x100 - 16: 0},
-			[]func(*usermode.Registers){register(5, stack-0x100), flags(1 << 6)}, []wire.Word{wire.MakeCase(5), wire.MakeWitness(valued, 1, stack)}},
+			[]func(*usermode.Registers){register(5, stack-0x100), flags(1 << 6)}, []wire.Event{wire.MakeCaptured(5), wire.MakeHit(valued, 1, stack)}},
 		{"the low bits of what looks like none", pointer, map[uint64]uint64{0x20: base - 1}, []func(*usermode.Registers){register(7, 0), register(1, 0)},
-			[]wire.Word{wire.MakeCase(1<<wire.CaseBits - 1), wire.MakeWitness(pointer, 0, stack)}},
+			[]wire.Event{wire.MakeCaptured(1<<wire.ValueBits - 1), wire.MakeHit(pointer, 0, stack)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)
@@ -253,5 +253,5 @@ func TestCases(t *testing.T) {
 func TestCaseZeroIsSent(t *testing.T) {
 	r := newRig(t, false)
 	r.hit(table, stack, register(6, 0), flags(1))
-	r.expect(t, wire.MakeCase(0), wire.MakeWitness(table, 0, stack))
+	r.expect(t, wire.MakeCaptured(0), wire.MakeHit(table, 0, stack))
 }

@@ -76,7 +76,7 @@ func TestLimitsAgree(t *testing.T) {
 	}{
 		{"sites of a word", usermode.MaxSites, wire.MaxSites},
 		{"sites of a plan", usermode.MaxSites, plan.MaxSites},
-		{"bits of a captured value", wire.CaseBits, plan.CaptureBits},
+		{"bits of a captured value", wire.ValueBits, plan.CaptureBits},
 		{"callers followed", usermode.ChainMax, plan.MaxSilentCallers + 1},
 		{"condition of no conditional jump", usermode.ConditionNone, plan.NoCondition},
 	} {
@@ -87,11 +87,11 @@ func TestLimitsAgree(t *testing.T) {
 }
 
 func TestPlacesAgree(t *testing.T) {
-	for c, ours := range map[bpf.TracerOrigin]wire.Place{
+	for c, ours := range map[bpf.TracerOrigin]wire.Origin{
 		bpf.TracerOriginORIGIN_INSIDE: wire.Inside, bpf.TracerOriginORIGIN_OUTSIDE: wire.Outside, bpf.TracerOriginORIGIN_HANDLER: wire.Handler,
 		bpf.TracerOriginORIGIN_HANDLER_OUTSIDE: wire.HandlerOutside, bpf.TracerOriginORIGIN_UNREADABLE: wire.Unreadable,
 		bpf.TracerOriginORIGIN_TRUNCATED: wire.Truncated, bpf.TracerOriginORIGIN_KILLED: wire.Killed,
-		bpf.TracerOriginORIGIN_RETURNS_TO_IMAGE: wire.Called,
+		bpf.TracerOriginORIGIN_RETURNS_TO_IMAGE: wire.ReturnsToImage,
 	} {
 		if c != bpf.TracerOrigin(ours) {
 			t.Errorf("place %d in C, %d in Go", c, ours)
@@ -113,15 +113,15 @@ func TestWordsOfCAreWires(t *testing.T) {
 		site := rapid.IntRange(0, wire.MaxSites-1).Draw(t, "site")
 		outcome := rapid.IntRange(0, 1).Draw(t, "outcome")
 		value := rapid.Uint64().Draw(t, "value")
-		place := wire.Place(rapid.IntRange(0, int(wire.Killed)).Draw(t, "place"))
+		place := wire.Origin(rapid.IntRange(0, int(wire.Killed)).Draw(t, "place"))
 		for _, c := range []struct {
 			name    string
-			c, ours wire.Word
+			c, ours wire.Event
 		}{
-			{"witness", usermode.Witness(site, outcome, value), wire.MakeWitness(site, outcome, value)},
-			{"from", usermode.From(place, value), wire.MakeFrom(place, value)},
-			{"resync", usermode.From(place|wire.Place(bpf.TracerOriginORIGIN_RESYNC), value), wire.MakeResync(place, value)},
-			{"case", usermode.Case(value), wire.MakeCase(value)},
+			{"witness", usermode.Hit(site, outcome, value), wire.MakeHit(site, outcome, value)},
+			{"from", usermode.Caller(place, value), wire.MakeCaller(place, value)},
+			{"resync", usermode.Caller(place|wire.Origin(bpf.TracerOriginORIGIN_RESYNC), value), wire.MakeResync(place, value)},
+			{"case", usermode.Captured(value), wire.MakeCaptured(value)},
 			{"repeat", usermode.Repeat(value >> 4), wire.MakeRepeat(value >> 4)},
 			{"end", usermode.End(place, value), wire.MakeEnd(place, value)},
 		} {

@@ -43,7 +43,7 @@ func benchmarkWords(b *testing.B, p *plan.Plan) {
 	decode := func() {
 		t := d.Thread(sink, true)
 		for _, w := range words {
-			t.Word(w)
+			t.Take(w)
 		}
 	}
 	decode() // fills the tables
@@ -59,7 +59,7 @@ func benchmarkWords(b *testing.B, p *plan.Plan) {
 }
 
 // walk returns the words of some walks, one after the other.
-func walk(b *testing.B, p *plan.Plan) (words []wire.Word) {
+func walk(b *testing.B, p *plan.Plan) (words []wire.Event) {
 	const most = 100_000
 	for seed := uint64(0); len(words) < most && seed < most; seed++ {
 		s := newProcess(p, habits{}, seed)
@@ -73,7 +73,7 @@ func walk(b *testing.B, p *plan.Plan) (words []wire.Word) {
 				b.Fatal(err)
 			}
 			for i := range batch.Len() {
-				words = append(words, batch.Word(i))
+				words = append(words, batch.Event(i))
 			}
 		}
 	}

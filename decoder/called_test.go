@@ -84,7 +84,7 @@ func TestInterruptedInWhatIsCalled(t *testing.T) {
 	const rootAt, handlerAt = 0x7ffc0000, 0x7ff00000
 	const calledAt = rootAt - 16 // the CFA of what root calls
 	behind := func(name string, bytes uint64) uint64 { return placeOf(p, name) + bytes }
-	handler := wire.MakeWitness(firstSite(p, "on"), 0, handlerAt)
+	handler := wire.MakeHit(firstSite(p, "on"), 0, handlerAt)
 	for _, c := range []struct {
 		name           string
 		returns        uint64
@@ -108,14 +108,14 @@ func TestInterruptedInWhatIsCalled(t *testing.T) {
 			"enter root, path, #cut, #cut"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			words := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "root"), 0, rootAt)}
+			words := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "root"), 0, rootAt)}
 			registers := registersAt(c.rsp)
-			for end, want := range map[wire.Word]string{
-				wire.MakeFrom(wire.Called, c.returns): c.handled,
-				wire.MakeEnd(wire.Called, c.returns):  c.ended,
+			for end, want := range map[wire.Event]string{
+				wire.MakeCaller(wire.ReturnsToImage, c.returns): c.handled,
+				wire.MakeEnd(wire.ReturnsToImage, c.returns):    c.ended,
 			} {
-				said := slices.Concat(words, registers, []wire.Word{end})
-				if end.Kind() == wire.From {
+				said := slices.Concat(words, registers, []wire.Event{end})
+				if end.Kind() == wire.Caller {
 					said = append(said, handler)
 				}
 				if d := cmp.Diff(want, told(t, p, said...)); d != "" {
@@ -176,14 +176,14 @@ func TestCalledThroughWhatMayCallBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			returns, registers := placeOf(p, c.returns)+9, faultAt(c.rsp)
-			words := append([]wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "root"), 0, rootAt)}, registers...)
-			if d := cmp.Diff(c.handled, told(t, p, append(words, wire.MakeFrom(wire.Called, returns), wire.MakeWitness(firstSite(p, "on"), 0, handlerAt))...)); d != "" {
+			words := append([]wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "root"), 0, rootAt)}, registers...)
+			if d := cmp.Diff(c.handled, told(t, p, append(words, wire.MakeCaller(wire.ReturnsToImage, returns), wire.MakeHit(firstSite(p, "on"), 0, handlerAt))...)); d != "" {
 				t.Errorf("a handler: %s", d)
 			}
-			if d := cmp.Diff(c.ended, told(t, p, append(words, wire.MakeEnd(wire.Called, returns))...)); d != "" {
+			if d := cmp.Diff(c.ended, told(t, p, append(words, wire.MakeEnd(wire.ReturnsToImage, returns))...)); d != "" {
 				t.Errorf("the end: %s", d)
 			}
-			leftOver := slices.DeleteFunc(append(slices.Clone(words), wire.MakeEnd(wire.Called, returns)), func(w wire.Word) bool { return w.Kind() == wire.Fault })
+			leftOver := slices.DeleteFunc(append(slices.Clone(words), wire.MakeEnd(wire.ReturnsToImage, returns)), func(w wire.Event) bool { return w.Kind() == wire.Fault })
 			want := c.ended
 			if c.returns == "back" {
 				want = "enter root, path, #cut"
@@ -221,15 +221,15 @@ func TestHandlerInWhatIsJumpedTo(t *testing.T) {
 	}
 	const rootAt, lastAt = 0x7ffc0000, 0x7ffc0000 - 32
 	behindLast, behindMiddle := placeOf(p, "middle")+9, placeOf(p, "root")+9
-	words := []wire.Word{
-		wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "root"), 0, rootAt),
-		wire.MakeFrom(wire.Inside, behindLast), wire.MakeFrom(wire.Inside, behindMiddle), wire.MakeWitness(firstSite(p, "last"), 0, lastAt),
+	words := []wire.Event{
+		wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "root"), 0, rootAt),
+		wire.MakeCaller(wire.Inside, behindLast), wire.MakeCaller(wire.Inside, behindMiddle), wire.MakeHit(firstSite(p, "last"), 0, lastAt),
 	}
-	back := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "back"), 0, rootAt-256)}
-	handler := wire.MakeWitness(firstSite(p, "on"), 0, rootAt-4096)
+	back := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "back"), 0, rootAt-256)}
+	handler := wire.MakeHit(firstSite(p, "on"), 0, rootAt-4096)
 	const want = "enter root, path, enter middle, path, enter last, path, leave, #handler, enter on, path, leave, enter back, path, #cut"
-	for _, from := range [][]wire.Word{append(registersAt(lastAt-8), wire.MakeFrom(wire.Called, behindLast)), {wire.MakeFrom(wire.HandlerOutside, 0)}} {
-		if d := cmp.Diff(want, told(t, p, slices.Concat(words, from, []wire.Word{handler}, back)...)); d != "" {
+	for _, from := range [][]wire.Event{append(registersAt(lastAt-8), wire.MakeCaller(wire.ReturnsToImage, behindLast)), {wire.MakeCaller(wire.HandlerOutside, 0)}} {
+		if d := cmp.Diff(want, told(t, p, slices.Concat(words, from, []wire.Event{handler}, back)...)); d != "" {
 			t.Errorf("%v: %s", from[len(from)-1], d)
 		}
 	}
@@ -258,19 +258,19 @@ func TestBehindAHandler(t *testing.T) {
 	const rootAt = 0x7ffc0000
 	r := p.Routines[slices.IndexFunc(p.Routines, func(r *plan.Routine) bool { return r.Name == "root" })]
 	store := slices.IndexFunc(r.Blocks, func(b cfg.Block) bool { return b.Lo == r.Addr+9 })
-	words := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "root"), 0, rootAt)}
+	words := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "root"), 0, rootAt)}
 	words = append(append(words, registersAt(rootAt-16)...), wire.MakeInterrupt(r.Blocks[store].Lo+r.Offset()))
-	killed := []wire.Word{wire.MakeEnd(wire.Killed, 0)}
+	killed := []wire.Event{wire.MakeEnd(wire.Killed, 0)}
 	for _, c := range []struct {
 		name string
-		then []wire.Word
+		then []wire.Event
 		want string
 	}{
 		{"it is killed", killed, "enter root, path, #cut, #cut"},
-		{"it dies in what the handler calls", append(registersAt(rootAt-4096-24), wire.MakeEnd(wire.Called, placeOf(p, "handler")+9)), "enter root, path, #cut, #cut"},
-		{"it dies in what root calls", append(registersAt(rootAt-16-8), wire.MakeEnd(wire.Called, r.Blocks[store].Hi+r.Offset())), "enter root, path, #cut, path"},
+		{"it dies in what the handler calls", append(registersAt(rootAt-4096-24), wire.MakeEnd(wire.ReturnsToImage, placeOf(p, "handler")+9)), "enter root, path, #cut, #cut"},
+		{"it dies in what root calls", append(registersAt(rootAt-16-8), wire.MakeEnd(wire.ReturnsToImage, r.Blocks[store].Hi+r.Offset())), "enter root, path, #cut, path"},
 		{"another handler comes in that, and it is killed", append(append(registersAt(rootAt-4096), wire.MakeInterrupt(1)), killed...), "enter root, path, #cut, #cut"},
-		{"another handler comes, and is killed", append([]wire.Word{wire.MakeFrom(wire.HandlerOutside, 0), wire.MakeWitness(firstSite(p, "on"), 0, rootAt-4096)}, killed...),
+		{"another handler comes, and is killed", append([]wire.Event{wire.MakeCaller(wire.HandlerOutside, 0), wire.MakeHit(firstSite(p, "on"), 0, rootAt-4096)}, killed...),
 			"enter root, path, #cut, #handler, enter on, path, leave, #cut"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -303,11 +303,11 @@ func TestCalledBackBehindAHandler(t *testing.T) {
 		t.Fatal(err)
 	}
 	const rootAt, backAt = 0x7ffc0000, 0x7ffc0000 - 4096
-	begin := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "root"), 0, rootAt)}
+	begin := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "root"), 0, rootAt)}
 	comes := append(registersAt(rootAt-16), wire.MakeInterrupt(placeOf(p, "root")+9))
-	within := append(registersAt(backAt-16), wire.MakeFrom(wire.Handler, placeOf(p, "back")+4), wire.MakeWitness(firstSite(p, "on"), 0, rootAt-8192))
+	within := append(registersAt(backAt-16), wire.MakeCaller(wire.Handler, placeOf(p, "back")+4), wire.MakeHit(firstSite(p, "on"), 0, rootAt-8192))
 	for name, c := range map[string]struct {
-		words []wire.Word
+		words []wire.Event
 		want  string
 	}{
 		"no handler": {slices.Concat(begin, within), "enter root, path, enter back, path, #cut, #handler, enter on, path, #cut"},
@@ -356,11 +356,11 @@ func TestMainHasNotRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var words []wire.Word
+			var words []wire.Event
 			for i, name := range append([]string{"start"}, c.before...) {
-				words = append(words, wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, name), 0, startAt-uint64(128*i)))
+				words = append(words, wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, name), 0, startAt-uint64(128*i)))
 			}
-			words = append(append(words, faultAt(startAt-512-16-24)...), wire.MakeEnd(wire.Called, placeOf(p, "inner")+9))
+			words = append(append(words, faultAt(startAt-512-16-24)...), wire.MakeEnd(wire.ReturnsToImage, placeOf(p, "inner")+9))
 			if d := cmp.Diff(c.want, told(t, p, words...)); d != "" {
 				t.Error(d)
 			}
@@ -393,8 +393,8 @@ func TestCalledOnAStackInAFrame(t *testing.T) {
 		t.Fatal(err)
 	}
 	const rootAt = 0x7ffc0000
-	begin := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, "root"), 0, rootAt)}
-	end := []wire.Word{wire.MakeEnd(wire.Called, placeOf(p, "on_stack")+9)}
+	begin := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, "root"), 0, rootAt)}
+	end := []wire.Event{wire.MakeEnd(wire.ReturnsToImage, placeOf(p, "on_stack")+9)}
 	for at, want := range map[uint64]string{
 		rootAt - 0x1000: "enter root, path, #cut",
 		rootAt - 0x8000: "enter root, path, enter on_stack, path",
@@ -406,12 +406,12 @@ func TestCalledOnAStackInAFrame(t *testing.T) {
 }
 
 // faultAt are the words of a fault in code that is not observed: those of registers last.
-func faultAt(rsp uint64) []wire.Word {
-	return append([]wire.Word{wire.MakeFault(rsp)}, registersAt(rsp)...)
+func faultAt(rsp uint64) []wire.Event {
+	return append([]wire.Event{wire.MakeFault(rsp)}, registersAt(rsp)...)
 }
 
 // registersAt are the words of registers of which rsp alone holds something.
-func registersAt(rsp uint64) (words []wire.Word) {
+func registersAt(rsp uint64) (words []wire.Event) {
 	for _, number := range wire.Registers {
 		value := uint64(0)
 		if number == 4 {

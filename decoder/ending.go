@@ -16,16 +16,16 @@ func (d *Decoder) HasRun(first wire.Batch) bool {
 		return true
 	}
 	for i := range first.Len() {
-		switch w := first.Word(i); w.Kind() {
+		switch w := first.Event(i); w.Kind() {
 		case wire.Interrupt:
 			if d.observes(w.Address()) {
 				return true
 			}
 		case wire.Fault: // in what it has called
 			return true
-		case wire.From, wire.End:
-			place := w.Place()
-			if _, calls := d.returns[w.Address()]; place == wire.Called && calls || (place == wire.Inside || place == wire.Handler) && d.observes(w.Address()) {
+		case wire.Caller, wire.End:
+			place := w.Origin()
+			if _, calls := d.returns[w.Address()]; place == wire.ReturnsToImage && calls || (place == wire.Inside || place == wire.Handler) && d.observes(w.Address()) {
 				return true
 			}
 		}
@@ -35,11 +35,11 @@ func (d *Decoder) HasRun(first wire.Batch) bool {
 
 // end takes a thread's end. If it ended in other code, what led there silently has run: up to the
 // first call of such code, or a return to it, or to where a handler came that it ended in.
-func (t *Thread) end(w wire.Word) {
+func (t *Thread) end(w wire.Event) {
 	t.ended = true
-	where, known, late := spot{pc: w.Address(), regs: registersOf(t.regs), faulted: w.Faulted(), hit: w.Faulted() || t.steps(w.Address())}, w.Place() == wire.Inside, false
+	where, known, late := spot{pc: w.Address(), regs: registersOf(t.regs), faulted: w.Faulted(), hit: w.Faulted() || t.steps(w.Address())}, w.Origin() == wire.Inside, false
 	switch {
-	case w.Place() == wire.Called:
+	case w.Origin() == wire.ReturnsToImage:
 		where, known = spot{outside: true, returns: w.Address(), regs: where.regs}, true
 	case !known && t.taken != nil && !t.heard: // nothing else is told of it
 		where, known = *t.taken, true
@@ -55,13 +55,13 @@ func (t *Thread) end(w wire.Word) {
 		}
 	}
 	leftOut := known && !where.outside && !t.d.observes(where.pc)
-	killed := w.Place() == wire.Killed || w.Place() == wire.Called || leftOut
-	since := t.taken != nil && t.heard && (w.Place() == wire.Inside && !leftOut || killed && !t.inUnseenHandler())
+	killed := w.Origin() == wire.Killed || w.Origin() == wire.ReturnsToImage || leftOut
+	since := t.taken != nil && t.heard && (w.Origin() == wire.Inside && !leftOut || killed && !t.inUnseenHandler())
 	if since {
-		t.endSince(*t.taken, w.Place() == wire.Killed || leftOut)
+		t.endSince(*t.taken, w.Origin() == wire.Killed || leftOut)
 	}
 	switch {
-	case w.Place() == wire.Unreadable:
+	case w.Origin() == wire.Unreadable:
 	case known && !leftOut && t.endAt(where, since):
 	case killed && t.endAbroad():
 	case !t.heard && t.faults > 0: // in what its first routine has called
@@ -136,7 +136,7 @@ func (t *Thread) endAbroad() bool {
 // inUnseenHandler reports whether the thread ends in a signal handler that nothing is known of: one
 // that is not observed, or has made no word. What it has interrupted comes with the thread's end.
 func (t *Thread) inUnseenHandler() bool {
-	return len(t.from) > 0 && t.from[0].Place() == wire.Handler &&
+	return len(t.from) > 0 && t.from[0].Origin() == wire.Handler &&
 		!slices.ContainsFunc(t.frames, func(f frame) bool { return f.handler && f.from == t.from[0] })
 }
 

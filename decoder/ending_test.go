@@ -77,7 +77,7 @@ func (s *script) add(format string, args ...any) {
 }
 
 // told spells what is told of a thread of these words.
-func told(t *testing.T, p *plan.Plan, words ...wire.Word) string {
+func told(t *testing.T, p *plan.Plan, words ...wire.Event) string {
 	t.Helper()
 	d, err := decoder.New(p, nil)
 	if err != nil {
@@ -86,7 +86,7 @@ func told(t *testing.T, p *plan.Plan, words ...wire.Word) string {
 	s := &script{p: p}
 	thread := d.Thread(s, true)
 	for _, w := range words {
-		thread.Word(w)
+		thread.Take(w)
 	}
 	thread.Close()
 	return strings.Join(s.lines, ", ")
@@ -128,16 +128,16 @@ func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 		t.Error(d)
 	}
 	for _, c := range []struct {
-		words []wire.Word
+		words []wire.Event
 		want  bool
 	}{
-		{[]wire.Word{wire.MakeEnd(wire.Inside, behind("inner", 2))}, true},
-		{[]wire.Word{wire.MakeEnd(wire.Inside, behind("apart", 1))}, false},
-		{[]wire.Word{elsewhere}, false},
-		{[]wire.Word{wire.MakeInterrupt(behind("inner", 2)), elsewhere}, true},
-		{[]wire.Word{wire.MakeInterrupt(behind("apart", 1)), elsewhere}, false},
-		{[]wire.Word{wire.MakeFrom(wire.Handler, behind("inner", 2)), elsewhere}, true},
-		{[]wire.Word{wire.MakeFrom(wire.Handler, behind("apart", 1)), elsewhere}, false},
+		{[]wire.Event{wire.MakeEnd(wire.Inside, behind("inner", 2))}, true},
+		{[]wire.Event{wire.MakeEnd(wire.Inside, behind("apart", 1))}, false},
+		{[]wire.Event{elsewhere}, false},
+		{[]wire.Event{wire.MakeInterrupt(behind("inner", 2)), elsewhere}, true},
+		{[]wire.Event{wire.MakeInterrupt(behind("apart", 1)), elsewhere}, false},
+		{[]wire.Event{wire.MakeCaller(wire.Handler, behind("inner", 2)), elsewhere}, true},
+		{[]wire.Event{wire.MakeCaller(wire.Handler, behind("apart", 1)), elsewhere}, false},
 	} {
 		d, err := decoder.New(p, nil)
 		if err != nil {
@@ -167,10 +167,10 @@ func TestThreadsThatEndInHandlersNotObserved(t *testing.T) {
 	}
 	site := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == "first" && s.First })
 	const rootAt = 0x7ffc0000 // the CFA of what code calls that is not observed
-	spoken := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(site, 0, rootAt)}
+	spoken := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(site, 0, rootAt)}
 	for _, c := range []struct {
 		name   string
-		before []wire.Word
+		before []wire.Event
 		rsp    uint64 // where the handler came
 		want   string
 	}{
@@ -179,7 +179,7 @@ func TestThreadsThatEndInHandlersNotObserved(t *testing.T) {
 		{"that it has called back", spoken, rootAt + 0x400, "enter first, path, enter inner, path, leave, path, enter both, path, leave, path, leave, #cut"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			words := append(slices.Concat(c.before, registersAt(c.rsp)), wire.MakeFrom(wire.Handler, placeOf(p, "inner")+2), wire.MakeEnd(wire.Outside, 0))
+			words := append(slices.Concat(c.before, registersAt(c.rsp)), wire.MakeCaller(wire.Handler, placeOf(p, "inner")+2), wire.MakeEnd(wire.Outside, 0))
 			if d := cmp.Diff(c.want, told(t, p, words...)); d != "" {
 				t.Error(d)
 			}
@@ -195,7 +195,7 @@ func TestCutAfterTheLastPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	site := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == "first" && s.First })
-	got := told(t, p, wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(site, 0, 0x7ffc0000), wire.MakeEnd(wire.Inside, placeOf(p, "second")+4))
+	got := told(t, p, wire.MakeCaller(wire.Outside, 0), wire.MakeHit(site, 0, 0x7ffc0000), wire.MakeEnd(wire.Inside, placeOf(p, "second")+4))
 	if !strings.HasSuffix(got, "path, #cut") || strings.Contains(got, "#cut, path") {
 		t.Error(got)
 	}

@@ -60,7 +60,7 @@ func (t *Thread) lookFor(where spot) *search {
 // the one before. That one's frame is right above its own or, where only one of them has a stack of
 // its own, below what was interrupted first. It returns the outermost of those that it ends.
 func (t *Thread) endInterrupters(f *frame) (interrupter frame, ended bool) {
-	entry := wire.MakeFrom(wire.Handler, f.r.Addr+f.r.Offset())
+	entry := wire.MakeCaller(wire.Handler, f.r.Addr+f.r.Offset())
 	for i := range t.frames {
 		g := t.frames[i]
 		switch {
@@ -170,7 +170,7 @@ func (t *Thread) follow(i int, way []hop) {
 			t.goToCall(f, h.block)
 			if f.r.kind[h.block] == plan.Known {
 				block := &f.r.Blocks[h.block]
-				t.enter(frame{activation: activation{f.r.callee[h.block], f.cfa - uint64(block.Depth)}, from: wire.MakeFrom(wire.Inside, block.Hi+f.r.Offset())})
+				t.enter(frame{activation: activation{f.r.callee[h.block], f.cfa - uint64(block.Depth)}, from: wire.MakeCaller(wire.Inside, block.Hi+f.r.Offset())})
 			}
 		case hopTail:
 			t.finishAbove(i)
@@ -193,7 +193,7 @@ func (t *Thread) follow(i int, way []hop) {
 // moves but what is certain: the handler is placed behind the last word then.
 func (t *Thread) handle(f frame) {
 	g, ended := t.endInterrupters(&f)
-	if ended && f.from.Place() == wire.Handler && t.d.beginsHandler(t.spotOf(&f)) {
+	if ended && f.from.Origin() == wire.Handler && t.d.beginsHandler(t.spotOf(&f)) {
 		// Three handlers came at once: f seems to have interrupted the first, which has not run yet,
 		// and so has interrupted what g has.
 		f.over, f.alive, f.adrift = g.over, g.alive, g.adrift
@@ -247,9 +247,9 @@ func (t *Thread) mayCallBack(where spot) bool { return len(t.lookFor(where).orig
 // interruptedBy is where the thread was when a handler came.
 func (t *Thread) interruptedBy(handler *frame) spot {
 	switch from := handler.from; {
-	case from.Place() == wire.Called && len(t.regs) > 0:
+	case from.Origin() == wire.ReturnsToImage && len(t.regs) > 0:
 		return spot{outside: true, returns: from.Address(), regs: registersOf(t.regs)}
-	case from.Place() == wire.Handler && t.d.observes(from.Address()):
+	case from.Origin() == wire.Handler && t.d.observes(from.Address()):
 		return t.interruptedFirst(t.spotOf(handler))
 	}
 	return spot{outside: true}
@@ -292,8 +292,8 @@ func (t *Thread) hasFaulted(pc uint64) bool {
 }
 
 // isHandler reports whether what returns there is a signal handler.
-func isHandler(from wire.Word) bool {
-	return from.Place() == wire.Handler || from.Place() == wire.HandlerOutside || from.Place() == wire.Called
+func isHandler(from wire.Event) bool {
+	return from.Origin() == wire.Handler || from.Origin() == wire.HandlerOutside || from.Origin() == wire.ReturnsToImage
 }
 
 // hasEndedPath reports whether no path is running: endPath has ended the last.

@@ -34,7 +34,7 @@ func TestHandlersAtOnce(t *testing.T) {
 	root, on, onfault := placeOf(p, "root"), placeOf(p, "on"), placeOf(p, "onfault")
 	store := root + 9
 	// The stack pointer and the arguments of a handler of signal 14 that has not run.
-	beginning := func(cfa uint64) (words []wire.Word) {
+	beginning := func(cfa uint64) (words []wire.Event) {
 		rsp := cfa - 8
 		values := map[int]uint64{4: rsp, 2: rsp + 8, 6: rsp + 8 + 304, 7: 14}
 		for _, number := range wire.Registers {
@@ -42,18 +42,18 @@ func TestHandlersAtOnce(t *testing.T) {
 		}
 		return words
 	}
-	handled := func(name string, registers []wire.Word, interrupted, cfa uint64) []wire.Word {
+	handled := func(name string, registers []wire.Event, interrupted, cfa uint64) []wire.Event {
 		return slices.Concat(registers,
-			[]wire.Word{wire.MakeFrom(wire.Handler, interrupted), wire.MakeWitness(firstSite(p, name), 1, cfa)})
+			[]wire.Event{wire.MakeCaller(wire.Handler, interrupted), wire.MakeHit(firstSite(p, name), 1, cfa)})
 	}
-	faulted := slices.Concat(registersAt(rootAt-16), []wire.Word{wire.MakeFaulted(wire.MakeInterrupt(store))})
+	faulted := slices.Concat(registersAt(rootAt-16), []wire.Event{wire.MakeFaulted(wire.MakeInterrupt(store))})
 	atStore := handled("onfault", registersAt(rootAt-16), store, rootAt-frame)
 	second := handled("on", beginning(rootAt-frame), onfault, rootAt-2*frame)
 	third := handled("on", beginning(rootAt-2*frame), on, rootAt-3*frame)
-	comes := func(cfa, at uint64) []wire.Word { return append(beginning(cfa), wire.MakeInterrupt(at)) }
+	comes := func(cfa, at uint64) []wire.Event { return append(beginning(cfa), wire.MakeInterrupt(at)) }
 	const ran = "#handler, enter on, path, leave, "
 	for name, c := range map[string]struct {
-		words []wire.Word
+		words []wire.Event
 		want  string
 	}{
 		"one": {slices.Concat(faulted, atStore), ""},

@@ -56,11 +56,11 @@ func (t *Thread) isOrphan(f *frame) bool {
 		return false
 	case f.from == 0:
 		return true
-	case f.from.Place() == wire.Inside:
+	case f.from.Origin() == wire.Inside:
 		_, observed := t.d.returns[f.from.Address()]
 		return observed
 	}
-	return f.from.Place() == wire.Truncated
+	return f.from.Origin() == wire.Truncated
 }
 
 // stuckBelow reports whether an activation between frame i and the innermost, on the same piece of

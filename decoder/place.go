@@ -45,7 +45,7 @@ func (t *Thread) place(a activation, s *plan.Site) {
 
 // confirm takes the return address of what was taken to be called back, with its first word: a signal
 // handler may have been meant.
-func (t *Thread) confirm(f *frame, from wire.Word) {
+func (t *Thread) confirm(f *frame, from wire.Event) {
 	f.from, f.back = from, false
 	if f.handler = isHandler(from); f.handler {
 		t.sink.Mark(ops.Cut, 0)
@@ -56,7 +56,7 @@ func (t *Thread) top() *frame { return &t.frames[len(t.frames)-1] }
 
 // callers is the chain that came with the word, or the one that the kernel remembers and so did not
 // send again.
-func (t *Thread) callers(a activation, s *plan.Site) []wire.Word {
+func (t *Thread) callers(a activation, s *plan.Site) []wire.Event {
 	if len(t.from) > 0 {
 		if !t.from[0].Resync() {
 			t.chain, t.saved, t.owner = append(t.chain[:0], t.from...), append(t.saved[:0], t.regs...), a
@@ -138,10 +138,10 @@ func (f *frame) address() uint64 {
 
 // enterBy begins an activation whose chain of callers is known, and those of its callers that have
 // made no word yet.
-func (t *Thread) enterBy(a activation, chain []wire.Word) {
+func (t *Thread) enterBy(a activation, chain []wire.Event) {
 	from := chain[0]
 	caller, known := t.d.returns[from.Address()]
-	if from.Place() != wire.Inside || !known {
+	if from.Origin() != wire.Inside || !known {
 		t.enterRoot(a, from)
 		return
 	}
@@ -201,7 +201,7 @@ func (t *Thread) enterBy(a activation, chain []wire.Word) {
 // that address; else the innermost that can have come to the call, or that stands at it and what it
 // called has the same address, or had made no word when a handler came; or else that stands at it,
 // if what it called may have jumped on.
-func (t *Thread) findCaller(c place, cfa uint64, depth int, chain []wire.Word) int {
+func (t *Thread) findCaller(c place, cfa uint64, depth int, chain []wire.Event) int {
 	if depth < 0 {
 		i := t.innermost(c.r, cfa, chain, func(i int) bool {
 			f := &t.frames[i]
@@ -228,7 +228,7 @@ func (t *Thread) entered(i int, cfa uint64) bool {
 
 // innermost finds the innermost frame of a routine above cfa that was called through chain and for
 // which is holds, or -1.
-func (t *Thread) innermost(r *routine, cfa uint64, chain []wire.Word, is func(i int) bool) int {
+func (t *Thread) innermost(r *routine, cfa uint64, chain []wire.Event, is func(i int) bool) int {
 	for i := len(t.frames) - 1; i >= 0; i-- {
 		if f := &t.frames[i]; f.r == r && f.cfa > cfa && !f.gone && is(i) && t.calledThrough(i, chain) && t.reaches(i, cfa) {
 			return i
@@ -394,7 +394,7 @@ func (r *routine) jumpsOut(b int) bool {
 
 // tailJump handles a new activation with the CFA and return address of the one at frame j: that one
 // left by a tail jump (rule 7). unseen: perhaps through code that is not observed.
-func (t *Thread) tailJump(j int, a activation, from wire.Word, unseen bool) bool {
+func (t *Thread) tailJump(j int, a activation, from wire.Event, unseen bool) bool {
 	if j >= len(t.frames) {
 		return false
 	}
@@ -429,7 +429,7 @@ func (t *Thread) tailJump(j int, a activation, from wire.Word, unseen bool) bool
 
 // tailJumpFromRoot handles a tail jump out of an activation whose caller is not observed, or not
 // known.
-func (t *Thread) tailJumpFromRoot(a activation, from wire.Word, unseen bool) bool {
+func (t *Thread) tailJumpFromRoot(a activation, from wire.Event, unseen bool) bool {
 	for j := len(t.frames) - 1; j >= 0 && t.frames[j].lowest <= a.cfa; j-- {
 		if q := &t.frames[j]; q.root && q.mayReturnTo(a.cfa, from) {
 			return t.tailJump(j, a, from, unseen)
@@ -440,13 +440,13 @@ func (t *Thread) tailJumpFromRoot(a activation, from wire.Word, unseen bool) boo
 
 // mayReturnTo reports whether the activation is at this place and has this return address, as far
 // as is known.
-func (f *frame) mayReturnTo(cfa uint64, from wire.Word) bool {
+func (f *frame) mayReturnTo(cfa uint64, from wire.Event) bool {
 	return f.cfa == cfa && (f.from == from || f.from == 0)
 }
 
 // enterRoot begins an activation that code which is not observed called: a callback, a handler, a
 // thread's or coroutine's first.
-func (t *Thread) enterRoot(a activation, from wire.Word) {
+func (t *Thread) enterRoot(a activation, from wire.Event) {
 	f := frame{activation: a, from: from, root: true, handler: isHandler(from)}
 	if t.tailJumpFromRoot(a, from, true) {
 		return

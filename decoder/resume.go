@@ -8,18 +8,18 @@ import (
 
 // resync begins anew with the whole chain of callers: each stands at its call. What they did before
 // is not known.
-func (t *Thread) resync(a activation, block int, chain []wire.Word) {
+func (t *Thread) resync(a activation, block int, chain []wire.Event) {
 	t.cutAll()
 	t.away = nil
-	list := []frame{{activation: a, from: chain[0] &^ resyncBit}}
+	list := []frame{{activation: a, from: chain[0].Plain()}}
 	for k, w := range chain {
 		c, known := t.d.returns[w.Address()]
-		if w.Place() != wire.Inside || !known || c.r.Blocks[c.block].Depth < 0 {
+		if w.Origin() != wire.Inside || !known || c.r.Blocks[c.block].Depth < 0 {
 			break
 		}
 		f := frame{activation: activation{c.r, list[k].cfa + uint64(c.r.Blocks[c.block].Depth)}, st: c.r.at(c.block, 0), called: true, start: origin{exit, ops.StartCall}}
 		if k+1 < len(chain) {
-			f.from = chain[k+1] &^ resyncBit
+			f.from = chain[k+1].Plain()
 		}
 		list = append(list, f)
 	}
@@ -31,8 +31,6 @@ func (t *Thread) resync(a activation, block int, chain []wire.Word) {
 	}
 	t.resumeAt(t.top(), block)
 }
-
-const resyncBit = 1 << 51
 
 // reappear takes up an activation that has stood, since before the thread was met, at a call which
 // came to the activations that are known, perhaps through code that is not observed, and lets it
@@ -115,8 +113,8 @@ func (t *Thread) mayLeadTo(r *routine, b int) bool {
 		if r.callee[b].MayLeaveOpen() || from == 0 {
 			return true
 		}
-		switch from.Place() {
-		case wire.Inside, wire.Handler, wire.Called:
+		switch from.Origin() {
+		case wire.Inside, wire.Handler, wire.ReturnsToImage:
 			return true
 		}
 	}
@@ -127,7 +125,7 @@ func (t *Thread) mayLeadTo(r *routine, b int) bool {
 // routine: an activation of it may stand at any instruction.
 func (t *Thread) metInHandlerOf(r *routine) bool {
 	from := t.frames[0].from
-	if from.Place() != wire.Handler {
+	if from.Origin() != wire.Handler {
 		return false
 	}
 	_, _, ok := r.locate(from.Address())

@@ -50,8 +50,8 @@ func TestMetInAHandler(t *testing.T) {
 		"at the call's first byte": placeOf(p, "work") + 4,
 	} {
 		got := told(t, p,
-			wire.MakeResync(wire.Handler, pc), wire.MakeWitness(firstSite(p, "on"), 0, handlerAt),
-			wire.MakeFrom(wire.Inside, placeOf(p, "root")+9), wire.MakeWitness(loop, 1, workAt))
+			wire.MakeResync(wire.Handler, pc), wire.MakeHit(firstSite(p, "on"), 0, handlerAt),
+			wire.MakeCaller(wire.Inside, placeOf(p, "root")+9), wire.MakeHit(loop, 1, workAt))
 		if strings.Contains(got, "enter") || !strings.Contains(got, "#resume") {
 			t.Errorf("%s: %s", name, got)
 		}

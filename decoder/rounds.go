@@ -6,7 +6,7 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// registers are what general registers hold, by hardware number: the low wire.CaseBits of them.
+// registers are what general registers hold, by hardware number: the low wire.ValueBits of them.
 type registers [16]uint64
 
 // Hardware numbers.
@@ -244,18 +244,18 @@ func (l *lap) rounds(begin, end held) (n uint64, ok bool) {
 		return 0, false
 	}
 	if l.counter.Exact && !l.within {
-		return l.counter.RoundsTo(from, wire.CaseBits)
+		return l.counter.RoundsTo(from, wire.ValueBits)
 	}
 	to, known := end.value(l.ends)
 	switch {
 	case !known:
 		return 0, false
 	case !l.within:
-		return l.counter.RoundsBetween(to-from, wire.CaseBits)
+		return l.counter.RoundsBetween(to-from, wire.ValueBits)
 	case l.counter.Exact:
-		return l.counter.RoundsSince(from-to, from, wire.CaseBits)
+		return l.counter.RoundsSince(from-to, from, wire.ValueBits)
 	}
-	return l.counter.RoundsSince(to-from, 0, wire.CaseBits)
+	return l.counter.RoundsSince(to-from, 0, wire.ValueBits)
 }
 
 // tells reports whether the way can be told: how often the loops on it run, from what is known

@@ -174,11 +174,11 @@ func (s *search) ofFrame(f *frame, called bool) found {
 func (s *search) mayBeAt(cfa uint64) bool { return s.cfa == 0 || cfa == 0 || s.cfa == cfa }
 
 // returnAddress is that of an activation.
-func returnAddress(from wire.Word) uint64 {
+func returnAddress(from wire.Event) uint64 {
 	switch {
 	case from == 0:
 		return 0
-	case from.Place() != wire.Inside:
+	case from.Origin() != wire.Inside:
 		return elsewhere
 	}
 	return from.Address()

@@ -83,7 +83,7 @@ type session struct {
 	*recorder
 	thread *decoder.Thread
 	log    bytes.Buffer
-	words  []wire.Word
+	words  []wire.Event
 	lost   uint64
 	hits   uint64
 	read   int
@@ -113,8 +113,8 @@ func (s *session) take(m *usermode.Machine) error {
 		}
 		s.hits = b.Hits
 		for i := range b.Len() {
-			s.words = append(s.words, b.Word(i))
-			s.thread.Word(b.Word(i))
+			s.words = append(s.words, b.Event(i))
+			s.thread.Take(b.Event(i))
 		}
 	}
 	return s.err

@@ -129,7 +129,7 @@ func (t *Thread) forget(cfa uint64) {
 // revive brings back a piece of stack that was switched away from, if it holds the activation and
 // that can go on to the block, or stands there. first: a new activation may come to it as well, in
 // the same place.
-func (t *Thread) revive(a activation, block int, first bool, chain []wire.Word) bool {
+func (t *Thread) revive(a activation, block int, first bool, chain []wire.Event) bool {
 	for k := len(t.away) - 1; k >= 0; k-- {
 		piece := t.away[k]
 		for j := range piece {

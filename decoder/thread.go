@@ -12,16 +12,16 @@ type Thread struct {
 	sink   ops.Sink
 	frames []frame // innermost last
 	away   [][]frame
-	from   []wire.Word // the chain of callers that came before the next witness
-	regs   []uint64    // the registers that came with it: wire.Registers
-	value  uint64      // the case that came before it
-	here   held        // what is known of registers where the word comes from
-	rounds []uint64    // of the loops on the way that is walked
+	from   []wire.Event // the chain of callers that came before the next witness
+	regs   []uint64     // the registers that came with it: wire.Registers
+	value  uint64       // the case that came before it
+	here   held         // what is known of registers where the word comes from
+	rounds []uint64     // of the loops on the way that is walked
 	told   bool
-	last   wire.Word // the last witness, and its case
+	last   wire.Event // the last witness, and its case
 	lastV  uint64
 	lastT  bool
-	chain  []wire.Word // the chain that the kernel remembers, the registers that came with it, and whose it is
+	chain  []wire.Event // the chain that the kernel remembers, the registers that came with it, and whose it is
 	saved  []uint64
 	owner  activation
 	known  uint64 // the highest CFA up to which all activations are known since the thread was met; 0: all, from its beginning
@@ -30,7 +30,7 @@ type Thread struct {
 	faults int    // how often it has
 	heard  bool   // it has said something, or lost it
 	ended  bool
-	words  uint64
+	events uint64
 
 	mainRan bool // it does not call the main function any more
 }
@@ -45,23 +45,23 @@ type activation struct {
 type frame struct {
 	activation
 	st      *state
-	from    wire.Word // its return address; 0: not known
-	lowest  uint64    // the lowest CFA from the outermost frame up to this one
-	number  uint64    // of the running path, so far
-	start   origin    // where it began
-	trail   []int     // its blocks, if it began with a resume
-	skip    int       // instructions of the first of them that do not belong to it
-	held    held      // what is known of registers where it stands
-	called  bool      // the call where it stands has been made
-	open    bool      // and what that entered has jumped to code that is not observed
-	stopped bool      // the instruction of its last word has not run: it was interrupted there
-	root    bool      // code that is not observed called it
-	gone    bool      // another activation is in its place, or in that of one of its callers
-	handler bool      // as a signal handler
-	over    int       // of a handler: how many frames it has interrupted, of which the innermost may have ended before
-	alive   int       // and how many it has certainly interrupted
-	adrift  bool      // of a handler: it has interrupted observed code, and it is not known what led there
-	back    bool      // it was called back, as the registers tell that a handler came with before its first word
+	from    wire.Event // its return address; 0: not known
+	lowest  uint64     // the lowest CFA from the outermost frame up to this one
+	number  uint64     // of the running path, so far
+	start   origin     // where it began
+	trail   []int      // its blocks, if it began with a resume
+	skip    int        // instructions of the first of them that do not belong to it
+	held    held       // what is known of registers where it stands
+	called  bool       // the call where it stands has been made
+	open    bool       // and what that entered has jumped to code that is not observed
+	stopped bool       // the instruction of its last word has not run: it was interrupted there
+	root    bool       // code that is not observed called it
+	gone    bool       // another activation is in its place, or in that of one of its callers
+	handler bool       // as a signal handler
+	over    int        // of a handler: how many frames it has interrupted, of which the innermost may have ended before
+	alive   int        // and how many it has certainly interrupted
+	adrift  bool       // of a handler: it has interrupted observed code, and it is not known what led there
+	back    bool       // it was called back, as the registers tell that a handler came with before its first word
 }
 
 // Thread returns a decoder for a thread whose operations go to sink; first: the process's first, which
@@ -77,42 +77,42 @@ type Hits struct {
 	Stepped bool // the kernel single-steps the site's instruction: each hit costs two traps
 }
 
-// Word takes the next event and returns the hits that it stands for: one for a hit, several where
+// Take decodes the next event and returns the hits that it stands for: one for a hit, several where
 // the kernel has counted repeats. Cost: a look-up, where the way has been walked before.
-func (t *Thread) Word(w wire.Word) Hits {
-	t.words++
-	switch w.Kind() {
-	case wire.Witness:
-		t.last, t.lastV, t.lastT = w, t.value, t.told
-		t.witness(w)
+func (t *Thread) Take(e wire.Event) Hits {
+	t.events++
+	switch e.Kind() {
+	case wire.Hit:
+		t.last, t.lastV, t.lastT = e, t.value, t.told
+		t.witness(e)
 		t.from, t.regs, t.told, t.fault, t.faults = t.from[:0], t.regs[:0], false, 0, 0
 		return t.hits(1)
-	case wire.From:
-		t.from = append(t.from, w)
+	case wire.Caller:
+		t.from = append(t.from, e)
 	case wire.Register:
-		t.regs = append(t.regs, w.Value())
-	case wire.Case:
-		t.value, t.told = w.Value(), true
+		t.regs = append(t.regs, e.Value())
+	case wire.Captured:
+		t.value, t.told = e.Value(), true
 	case wire.Repeat:
-		for range w.Value() {
+		for range e.Value() {
 			t.value, t.told = t.lastV, t.lastT
 			t.witness(t.last)
 		}
 		t.told = false
-		return t.hits(w.Value())
+		return t.hits(e.Value())
 	case wire.Interrupt: // one in what is not observed, or where a handler begins, says nothing of the one before
-		where := spot{pc: w.Address(), regs: registersOf(t.regs), faulted: w.Faulted(), hit: w.Faulted()}
+		where := spot{pc: e.Address(), regs: registersOf(t.regs), faulted: e.Faulted(), hit: e.Faulted()}
 		if t.d.observes(where.pc) && !t.d.beginsHandler(where) {
 			t.taken = &where
 		}
 		t.regs = t.regs[:0]
 	case wire.Fault:
-		t.fault = w.Address()
+		t.fault = e.Address()
 		t.faults++
 	case wire.End:
-		t.end(w)
+		t.end(e)
 	default:
-		t.anomaly("word of no known kind", "word", w)
+		t.anomaly("word of no known kind", "word", e)
 	}
 	return Hits{}
 }
@@ -127,8 +127,8 @@ func (t *Thread) hits(n uint64) Hits {
 // Ended reports whether the thread's end has been taken: no event follows it.
 func (t *Thread) Ended() bool { return t.ended }
 
-// Words is the number of words taken.
-func (t *Thread) Words() uint64 { return t.words }
+// Events is the number of events taken.
+func (t *Thread) Events() uint64 { return t.events }
 
 // Gap says that words are missing here: n hits. Every position is forgotten.
 func (t *Thread) Gap(n uint64) {
@@ -186,7 +186,7 @@ func (t *Thread) anomaly(what string, args ...any) {
 	t.d.log.Warn(what, args...)
 }
 
-func (t *Thread) witness(w wire.Word) {
+func (t *Thread) witness(w wire.Event) {
 	if w.Site() >= len(t.d.plan.Sites) {
 		t.anomaly("word of a site that is not in the plan", "word", w)
 		return
@@ -295,7 +295,7 @@ func (t *Thread) enter(f frame) *frame {
 
 // find returns the innermost frame of an activation whose chain of callers is this, or -1. It stops
 // where all that is left lies above.
-func (t *Thread) find(a activation, chain []wire.Word) int {
+func (t *Thread) find(a activation, chain []wire.Event) int {
 	for i := len(t.frames) - 1; i >= 0 && t.frames[i].lowest <= a.cfa; i-- {
 		if t.frames[i].activation == a && !t.frames[i].gone && t.calledThrough(i, chain) {
 			return i
@@ -305,7 +305,7 @@ func (t *Thread) find(a activation, chain []wire.Word) int {
 }
 
 // calledThrough reports whether frame i and its callers have these return addresses.
-func (t *Thread) calledThrough(i int, chain []wire.Word) bool {
+func (t *Thread) calledThrough(i int, chain []wire.Event) bool {
 	for k, w := range chain {
 		if i-k < 0 || t.frames[i-k].from != w && t.frames[i-k].from != 0 {
 			return false

@@ -15,8 +15,8 @@ import (
 const unseenAt = 0x7ffc0000
 
 // begun are the words with which a routine that code which is not observed calls begins, at cfa.
-func begun(p *plan.Plan, name string, cfa uint64) []wire.Word {
-	return []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(firstSite(p, name), 0, cfa)}
+func begun(p *plan.Plan, name string, cfa uint64) []wire.Event {
+	return []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, name), 0, cfa)}
 }
 
 // handler faults, or speaks at once.
@@ -50,13 +50,13 @@ func TestUnseenBeforeAnEnd(t *testing.T) {
 		speak
 		leave
 	`
-	calledBack := func(p *plan.Plan) []wire.Word {
+	calledBack := func(p *plan.Plan) []wire.Event {
 		return append(begun(p, "root", unseenAt), begun(p, "back", unseenAt-128)...)
 	}
 	helps := func(p *plan.Plan) uint64 { return placeOf(p, "helper") + 9 }
 	for name, c := range map[string]struct {
 		code  string
-		words func(p *plan.Plan) []wire.Word
+		words func(p *plan.Plan) []wire.Event
 		want  string
 	}{
 		"killed in a function of a library, before a call through a pointer": {`
@@ -70,18 +70,18 @@ func TestUnseenBeforeAnEnd(t *testing.T) {
 		call *%rbx
 		mov (%rcx), %rbx
 		leave
-	`, func(p *plan.Plan) []wire.Word {
+	`, func(p *plan.Plan) []wire.Event {
 			return append(begun(p, "root", unseenAt), wire.MakeEnd(wire.Killed, 0))
 		}, "enter root, path, #cut, #cut"},
-		"behind what a library has thrown and caught": {thrown, func(p *plan.Plan) []wire.Word {
-			return slices.Concat(calledBack(p), faultAt(unseenAt-40), []wire.Word{wire.MakeEnd(wire.Called, helps(p))})
+		"behind what a library has thrown and caught": {thrown, func(p *plan.Plan) []wire.Event {
+			return slices.Concat(calledBack(p), faultAt(unseenAt-40), []wire.Event{wire.MakeEnd(wire.ReturnsToImage, helps(p))})
 		}, "enter root, path, enter back, path, #cut"},
-		"and a handler comes": {thrown, func(p *plan.Plan) []wire.Word {
-			return slices.Concat(calledBack(p), faultAt(unseenAt-40), []wire.Word{wire.MakeFrom(wire.Called, helps(p)), wire.MakeWitness(firstSite(p, "on"), 0, unseenAt-4096)})
+		"and a handler comes": {thrown, func(p *plan.Plan) []wire.Event {
+			return slices.Concat(calledBack(p), faultAt(unseenAt-40), []wire.Event{wire.MakeCaller(wire.ReturnsToImage, helps(p)), wire.MakeHit(firstSite(p, "on"), 0, unseenAt-4096)})
 		}, "enter root, path, enter back, path, #handler, enter on, #cut, path, #cut"},
-		"met in what has been called back": {thrown, func(p *plan.Plan) []wire.Word {
-			return slices.Concat([]wire.Word{wire.MakeResync(wire.Outside, 0), wire.MakeWitness(firstSite(p, "back"), 0, unseenAt-128)},
-				faultAt(unseenAt-40), []wire.Word{wire.MakeEnd(wire.Called, helps(p))})
+		"met in what has been called back": {thrown, func(p *plan.Plan) []wire.Event {
+			return slices.Concat([]wire.Event{wire.MakeResync(wire.Outside, 0), wire.MakeHit(firstSite(p, "back"), 0, unseenAt-128)},
+				faultAt(unseenAt-40), []wire.Event{wire.MakeEnd(wire.ReturnsToImage, helps(p))})
 		}, "#resume, path, #cut"},
 		"its handler dies": {`
 	function root
@@ -92,8 +92,8 @@ func TestUnseenBeforeAnEnd(t *testing.T) {
 		nop
 		call nothing@plt
 		leave
-	` + handler, func(p *plan.Plan) []wire.Word {
-			return slices.Concat(begun(p, "root", unseenAt), []wire.Word{wire.MakeFault(unseenAt - 24)}, registersAt(unseenAt-4096-8), []wire.Word{wire.MakeEnd(wire.Inside, placeOf(p, "handler")+1)})
+	` + handler, func(p *plan.Plan) []wire.Event {
+			return slices.Concat(begun(p, "root", unseenAt), []wire.Event{wire.MakeFault(unseenAt - 24)}, registersAt(unseenAt-4096-8), []wire.Event{wire.MakeEnd(wire.Inside, placeOf(p, "handler")+1)})
 		}, "enter root, path, #cut"},
 		"its handler dies in what has been called": {`
 	function root
@@ -110,13 +110,13 @@ func TestUnseenBeforeAnEnd(t *testing.T) {
 		call strlen@plt
 		nop
 		leave
-	` + handler, func(p *plan.Plan) []wire.Word {
+	` + handler, func(p *plan.Plan) []wire.Event {
 			return slices.Concat(begun(p, "root", unseenAt),
-				[]wire.Word{wire.MakeFrom(wire.Inside, placeOf(p, "root")+14), wire.MakeWitness(firstSite(p, "work"), 0, unseenAt-16), wire.MakeFault(unseenAt - 40)},
-				registersAt(unseenAt-4096-8), []wire.Word{wire.MakeEnd(wire.Inside, placeOf(p, "handler")+1)})
+				[]wire.Event{wire.MakeCaller(wire.Inside, placeOf(p, "root")+14), wire.MakeHit(firstSite(p, "work"), 0, unseenAt-16), wire.MakeFault(unseenAt - 40)},
+				registersAt(unseenAt-4096-8), []wire.Event{wire.MakeEnd(wire.Inside, placeOf(p, "handler")+1)})
 		}, "enter root, path, path, enter work, path, #cut, #cut"},
-		"it has said nothing but that it faults": {handler, func(p *plan.Plan) []wire.Word {
-			return []wire.Word{wire.MakeFault(unseenAt - 24), wire.MakeEnd(wire.Killed, 0)}
+		"it has said nothing but that it faults": {handler, func(p *plan.Plan) []wire.Event {
+			return []wire.Event{wire.MakeFault(unseenAt - 24), wire.MakeEnd(wire.Killed, 0)}
 		}, "#cut"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,9 +156,9 @@ func TestLeftOutDies(t *testing.T) {
 		t.Fatal("odd is observed")
 	}
 	registers := registersAt(unseenAt - 64)
-	for name, words := range map[string][]wire.Word{
+	for name, words := range map[string][]wire.Event{
 		"there":                            append(registers, wire.MakeEnd(wire.Inside, odd.Addr+7)),
-		"in a handler that has come there": append(registers, wire.MakeFrom(wire.Handler, odd.Addr+7), wire.MakeEnd(wire.Outside, 0)),
+		"in a handler that has come there": append(registers, wire.MakeCaller(wire.Handler, odd.Addr+7), wire.MakeEnd(wire.Outside, 0)),
 	} {
 		if d := cmp.Diff("enter root, path, #cut, #cut", told(t, p, append(begun(p, "root", unseenAt), words...)...)); d != "" {
 			t.Errorf("%s: %s", name, d)
@@ -186,7 +186,7 @@ func TestCalledBackAndLeft(t *testing.T) {
 	}
 	last := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == "root" && !s.First })
 	words := slices.Concat(begun(p, "root", unseenAt), registersAt(unseenAt-128-16),
-		[]wire.Word{wire.MakeInterrupt(placeOf(p, "back") + 4), wire.MakeWitness(last, 0, unseenAt)})
+		[]wire.Event{wire.MakeInterrupt(placeOf(p, "back") + 4), wire.MakeHit(last, 0, unseenAt)})
 	if d := cmp.Diff("enter root, path, #cut, path, #cut", told(t, p, words...)); d != "" {
 		t.Error(d)
 	}
@@ -222,10 +222,10 @@ func TestLeftByAHandlerOfAHandler(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == "attempt" })
-	said := func(site, outcome int) wire.Word { return wire.MakeWitness(first+site, outcome, unseenAt-16) }
+	said := func(site, outcome int) wire.Event { return wire.MakeHit(first+site, outcome, unseenAt-16) }
 	words := slices.Concat(begun(p, "root", unseenAt),
-		[]wire.Word{wire.MakeFrom(wire.Inside, placeOf(p, "root")+14), said(0, 0), said(1, 0), said(2, 1)},
-		registersAt(unseenAt-4096-8), []wire.Word{wire.MakeInterrupt(placeOf(p, "handler") + 1), said(1, 1)})
+		[]wire.Event{wire.MakeCaller(wire.Inside, placeOf(p, "root")+14), said(0, 0), said(1, 0), said(2, 1)},
+		registersAt(unseenAt-4096-8), []wire.Event{wire.MakeInterrupt(placeOf(p, "handler") + 1), said(1, 1)})
 	if d := cmp.Diff("enter root, path, path, enter attempt, path, path, #cut, path, #cut", told(t, p, words...)); d != "" {
 		t.Error(d)
 	}
@@ -248,17 +248,17 @@ func TestFaultedJump(t *testing.T) {
 	}
 	at := p.Sites[jump].Addr
 	begun, registers := begun(p, "root", unseenAt), registersAt(unseenAt-8)
-	handled := slices.Concat(begun, registers, []wire.Word{wire.MakeFaulted(wire.MakeInterrupt(at))},
-		registers, []wire.Word{wire.MakeFrom(wire.Handler, at), wire.MakeWitness(firstSite(p, "on"), 0, unseenAt-4096)})
+	handled := slices.Concat(begun, registers, []wire.Event{wire.MakeFaulted(wire.MakeInterrupt(at))},
+		registers, []wire.Event{wire.MakeCaller(wire.Handler, at), wire.MakeHit(firstSite(p, "on"), 0, unseenAt-4096)})
 	end := wire.MakeEnd(wire.Outside, 0)
 	for name, c := range map[string]struct {
-		words []wire.Word
+		words []wire.Event
 		want  string
 	}{
-		"the process dies":  {slices.Concat(begun, registers, []wire.Word{wire.MakeFaulted(wire.MakeEnd(wire.Inside, at))}), "enter root"},
-		"it has jumped":     {slices.Concat(begun, []wire.Word{end}), "enter root, path, leave"},
-		"a handler ends it": {slices.Concat(handled, []wire.Word{end}), "enter root, #handler, enter on, path, leave"},
-		"it runs again":     {slices.Concat(handled, []wire.Word{begun[1], end}), "enter root, #handler, enter on, path, leave, path, leave"},
+		"the process dies":  {slices.Concat(begun, registers, []wire.Event{wire.MakeFaulted(wire.MakeEnd(wire.Inside, at))}), "enter root"},
+		"it has jumped":     {slices.Concat(begun, []wire.Event{end}), "enter root, path, leave"},
+		"a handler ends it": {slices.Concat(handled, []wire.Event{end}), "enter root, #handler, enter on, path, leave"},
+		"it runs again":     {slices.Concat(handled, []wire.Event{begun[1], end}), "enter root, #handler, enter on, path, leave, path, leave"},
 	} {
 		if d := cmp.Diff(c.want, told(t, p, c.words...)); d != "" {
 			t.Errorf("%s: %s", name, d)
@@ -302,8 +302,8 @@ func TestKilledAtAHit(t *testing.T) {
 	if around < 0 {
 		t.Fatal("no loop with a probe that is single-stepped")
 	}
-	words := slices.Concat(begun(p, "root", unseenAt), []wire.Word{wire.MakeWitness(around, 0, unseenAt)},
-		registersAt(unseenAt-16), []wire.Word{wire.MakeEnd(wire.Inside, p.Sites[around].Addr)})
+	words := slices.Concat(begun(p, "root", unseenAt), []wire.Event{wire.MakeHit(around, 0, unseenAt)},
+		registersAt(unseenAt-16), []wire.Event{wire.MakeEnd(wire.Inside, p.Sites[around].Addr)})
 	if d := cmp.Diff("enter root, path, path, #cut, path, #cut", told(t, p, words...)); d != "" {
 		t.Error(d)
 	}

@@ -109,7 +109,7 @@ func FuzzWords(f *testing.F) {
 		f.Fatal(err)
 	}
 	const stack = 0x7ffc0000
-	seed := func(words ...wire.Word) {
+	seed := func(words ...wire.Event) {
 		var b []byte
 		for _, w := range words {
 			b = binary.LittleEndian.AppendUint64(b, uint64(w))
@@ -117,16 +117,16 @@ func FuzzWords(f *testing.F) {
 		f.Add(b)
 	}
 	seed()
-	seed(wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(0, 0, stack), wire.MakeRepeat(5), wire.MakeEnd(wire.Outside, 0))
-	seed(wire.MakeResync(wire.Inside, p.Sites[0].Addr+5), wire.MakeResync(wire.Truncated, 0), wire.MakeWitness(1, 1, stack))
-	seed(wire.MakeCase(1<<60-1), wire.MakeWitness(len(p.Sites)-1, 0, stack), wire.MakeCase(3), wire.MakeRepeat(2))
-	seed(wire.MakeWitness(wire.MaxSites-1, 1, 0), wire.MakeFrom(wire.Handler, p.Sites[1].Addr), wire.MakeWitness(0, 0, stack-64))
+	seed(wire.MakeCaller(wire.Outside, 0), wire.MakeHit(0, 0, stack), wire.MakeRepeat(5), wire.MakeEnd(wire.Outside, 0))
+	seed(wire.MakeResync(wire.Inside, p.Sites[0].Addr+5), wire.MakeResync(wire.Truncated, 0), wire.MakeHit(1, 1, stack))
+	seed(wire.MakeCaptured(1<<60-1), wire.MakeHit(len(p.Sites)-1, 0, stack), wire.MakeCaptured(3), wire.MakeRepeat(2))
+	seed(wire.MakeHit(wire.MaxSites-1, 1, 0), wire.MakeCaller(wire.Handler, p.Sites[1].Addr), wire.MakeHit(0, 0, stack-64))
 	reads := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return s.Capture != nil && s.Capture.Kind == plan.LoopRegisters })
 	if reads < 0 {
 		f.Fatal("no word carries what tells the rounds of a loop")
 	}
-	outside, rounds := wire.MakeFrom(wire.Outside, 0), wire.MakeCase(1<<39)
-	seed(outside, rounds, wire.MakeWitness(reads, 0, stack), outside, rounds, wire.MakeWitness(reads, 1, stack), wire.MakeRepeat(9), outside, wire.MakeWitness(0, 0, stack))
+	outside, rounds := wire.MakeCaller(wire.Outside, 0), wire.MakeCaptured(1<<39)
+	seed(outside, rounds, wire.MakeHit(reads, 0, stack), outside, rounds, wire.MakeHit(reads, 1, stack), wire.MakeRepeat(9), outside, wire.MakeHit(0, 0, stack))
 	blocks := 0
 	for _, r := range p.Routines {
 		blocks += len(r.Blocks)
@@ -141,7 +141,7 @@ func FuzzWords(f *testing.F) {
 		var c counter
 		thread := d.Thread(&c, true)
 		for n := 0; len(data) >= 8 && n < most; n++ {
-			w := wire.Word(binary.LittleEndian.Uint64(data))
+			w := wire.Event(binary.LittleEndian.Uint64(data))
 			data = data[8:]
 			if w.Kind() == wire.Repeat && w.Value() > most { // it stands for as many hits, which take their time
 				w = wire.MakeRepeat(w.Value() % most)
@@ -149,10 +149,10 @@ func FuzzWords(f *testing.F) {
 			if hits++; w.Kind() == wire.Repeat {
 				hits += int(w.Value())
 			}
-			if w.Kind() == wire.Witness { // most sites of a random word are not in the plan
-				w = wire.MakeWitness(w.Site()%(len(p.Sites)+1), w.Outcome(), w.CFA())
+			if w.Kind() == wire.Hit { // most sites of a random word are not in the plan
+				w = wire.MakeHit(w.Site()%(len(p.Sites)+1), w.Outcome(), w.CFA())
 			}
-			thread.Word(w)
+			thread.Take(w)
 		}
 		thread.Gap(3)
 		thread.Close()
@@ -171,13 +171,13 @@ func TestWordWithoutItsReading(t *testing.T) {
 	rec := &recorder{decoder: d, plan: p}
 	thread := d.Thread(rec, true)
 	for i, told := range []bool{true, false} {
-		thread.Word(wire.MakeFrom(wire.Outside, 0))
+		thread.Take(wire.MakeCaller(wire.Outside, 0))
 		if told {
-			thread.Word(wire.MakeCase(5))
+			thread.Take(wire.MakeCaptured(5))
 		}
-		thread.Word(wire.MakeWitness(reads, 0, stack))
-		thread.Word(wire.MakeFrom(wire.Outside, 0))
-		thread.Word(wire.MakeWitness(firstSite(p, "main"), 0, stack))
+		thread.Take(wire.MakeHit(reads, 0, stack))
+		thread.Take(wire.MakeCaller(wire.Outside, 0))
+		thread.Take(wire.MakeHit(firstSite(p, "main"), 0, stack))
 		if a, _ := d.Anomalies(); a != uint64(i) {
 			t.Errorf("%d anomalies, the word's reading told: %v", a, told)
 		}
@@ -201,15 +201,15 @@ func TestJumpOutBySomethingUnseen(t *testing.T) {
 	toCall := slices.Index(r.Blocks[p.Sites[again].Block].Succ, call)
 	rec := &recorder{decoder: d, plan: p}
 	thread := d.Thread(rec, true)
-	words := []wire.Word{wire.MakeFrom(wire.Outside, 0)}
+	words := []wire.Event{wire.MakeCaller(wire.Outside, 0)}
 	if begin != again {
-		words = append(words, wire.MakeWitness(begin, 0, stack))
+		words = append(words, wire.MakeHit(begin, 0, stack))
 	}
-	words = append(words, wire.MakeWitness(again, 1-toCall, stack),
-		wire.MakeFrom(wire.Inside, r.Blocks[call].Hi+r.Offset()), wire.MakeCase(1000), wire.MakeWitness(reads, 0, stack-uint64(r.Blocks[call].Depth)),
-		wire.MakeWitness(again, toCall, stack))
+	words = append(words, wire.MakeHit(again, 1-toCall, stack),
+		wire.MakeCaller(wire.Inside, r.Blocks[call].Hi+r.Offset()), wire.MakeCaptured(1000), wire.MakeHit(reads, 0, stack-uint64(r.Blocks[call].Depth)),
+		wire.MakeHit(again, toCall, stack))
 	for _, w := range words {
-		thread.Word(w)
+		thread.Take(w)
 	}
 	if a, m := d.Anomalies(); a != 0 || m != 0 || rec.err != nil {
 		t.Errorf("%d anomalies, %d ambiguities, %v", a, m, rec.err)
@@ -248,24 +248,24 @@ func TestHandlerInPlaceOfOneThatEndedUnseen(t *testing.T) {
 
 	for _, c := range []struct {
 		name  string
-		first wire.Word
-		from  wire.Word // of the second
+		first wire.Event
+		from  wire.Event // of the second
 	}{
-		{"nothing known leads to the second", wire.MakeWitness(depth, home, other), wire.MakeFrom(wire.Handler, 1)},
-		{"the first was in its call or had returned", wire.MakeWitness(compare, 1-toCall, other), wire.MakeFrom(wire.HandlerOutside, 0)},
+		{"nothing known leads to the second", wire.MakeHit(depth, home, other), wire.MakeCaller(wire.Handler, 1)},
+		{"the first was in its call or had returned", wire.MakeHit(compare, 1-toCall, other), wire.MakeCaller(wire.HandlerOutside, 0)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before, _ := d.Anomalies()
 			rec := &recorder{decoder: d, plan: p}
 			thread := d.Thread(rec, true)
-			for _, w := range []wire.Word{
-				wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(main, 0, stack),
-				wire.MakeFrom(wire.Handler, 1), c.first,
-				c.from, wire.MakeWitness(depth, 1-home, further),
-				wire.MakeFrom(wire.Handler, 1), wire.MakeWitness(depth, home, other),
-				wire.MakeFrom(wire.Inside, r.Blocks[call].Hi+r.Offset()), wire.MakeWitness(depth, home, further-uint64(r.Blocks[call].Depth)),
+			for _, w := range []wire.Event{
+				wire.MakeCaller(wire.Outside, 0), wire.MakeHit(main, 0, stack),
+				wire.MakeCaller(wire.Handler, 1), c.first,
+				c.from, wire.MakeHit(depth, 1-home, further),
+				wire.MakeCaller(wire.Handler, 1), wire.MakeHit(depth, home, other),
+				wire.MakeCaller(wire.Inside, r.Blocks[call].Hi+r.Offset()), wire.MakeHit(depth, home, further-uint64(r.Blocks[call].Depth)),
 			} {
-				thread.Word(w)
+				thread.Take(w)
 			}
 			if a, m := d.Anomalies(); a != before || m != 0 || rec.err != nil {
 				t.Errorf("%d anomalies, %d ambiguities, %v", a-before, m, rec.err)
@@ -285,12 +285,12 @@ func TestHandlersWithoutEndAreBounded(t *testing.T) {
 	p, d := decodeSmall(t)
 	var c counter
 	thread := d.Thread(&c, true)
-	thread.Word(wire.MakeFrom(wire.Outside, 0))
-	thread.Word(wire.MakeWitness(firstSite(p, "main"), 0, 0x7ffc0000))
+	thread.Take(wire.MakeCaller(wire.Outside, 0))
+	thread.Take(wire.MakeHit(firstSite(p, "main"), 0, 0x7ffc0000))
 	const handlers, most = 10_000, 200
 	for i := range handlers {
-		thread.Word(wire.MakeFrom(wire.Handler, 1))
-		thread.Word(wire.MakeWitness(firstSite(p, "depth"), 0, 0x7fe00000+uint64(i%2)<<20))
+		thread.Take(wire.MakeCaller(wire.Handler, 1))
+		thread.Take(wire.MakeHit(firstSite(p, "depth"), 0, 0x7fe00000+uint64(i%2)<<20))
 	}
 	if open := c.enters - c.leaves; c.enters < handlers || open > most {
 		t.Errorf("%d activations, %d of them open", c.enters, open)
@@ -302,23 +302,23 @@ func TestEventsSayWhatWasHit(t *testing.T) {
 	p, d := decodeSmall(t)
 	const stack = 0x7ffc0000
 	site := firstSite(p, "main")
-	hit := wire.MakeWitness(site, 0, stack)
+	hit := wire.MakeHit(site, 0, stack)
 	thread := d.Thread(&counter{}, true)
 	for _, c := range []struct {
 		name  string
-		event wire.Word
+		event wire.Event
 		want  decoder.Hits
 	}{
-		{"what goes with a hit", wire.MakeFrom(wire.Outside, 0), decoder.Hits{}},
+		{"what goes with a hit", wire.MakeCaller(wire.Outside, 0), decoder.Hits{}},
 		{"a hit", hit, decoder.Hits{Count: 1, Site: site, Stepped: p.Sites[site].Stepped}},
-		{"no site", wire.MakeWitness(len(p.Sites), 0, stack), decoder.Hits{Count: 1, Site: len(p.Sites)}},
+		{"no site", wire.MakeHit(len(p.Sites), 0, stack), decoder.Hits{Count: 1, Site: len(p.Sites)}},
 		{"repeats", wire.MakeRepeat(3), decoder.Hits{Count: 3, Site: len(p.Sites)}},
 		{"the end", wire.MakeEnd(wire.Outside, 0), decoder.Hits{}},
 	} {
 		if thread.Ended() {
 			t.Errorf("ended before %s", c.name)
 		}
-		if got := thread.Word(c.event); got != c.want {
+		if got := thread.Take(c.event); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
@@ -348,8 +348,8 @@ func ExampleDecoder() {
 	for i := range p.Sites { // main is called from outside and comes to its first witness
 		s := &p.Sites[i]
 		if r := p.Routines[s.Routine]; r.Symbol == "main" && s.First {
-			t.Word(wire.MakeFrom(wire.Outside, 0))
-			t.Word(wire.MakeWitness(i, 0, 0x7ffc1000))
+			t.Take(wire.MakeCaller(wire.Outside, 0))
+			t.Take(wire.MakeHit(i, 0, 0x7ffc1000))
 			break
 		}
 	}

@@ -191,7 +191,7 @@ func hitPlaces(b *testing.B, path string, real zoo.Real) []uint64 {
 				b.Fatal(err)
 			}
 			for i := range batch.Len() {
-				if w := batch.Word(i); w.Kind() == wire.Witness {
+				if w := batch.Event(i); w.Kind() == wire.Hit {
 					hit[p.Sites[w.Site()].Addr] = true
 				}
 			}

@@ -73,23 +73,23 @@ func Condition(code uint8, flags uint64) uint64 {
 	return uint64(C.usermode_condition(C.__u8(code), C.__u64(flags)))
 }
 
-// Witness is the word that C makes of a hit.
-func Witness(site, outcome int, cfa uint64) wire.Word {
-	return wire.Word(C.usermode_hit_event(C.__u64(site), C.__u64(outcome), C.__u64(cfa)))
+// Hit is the event that C makes of a hit.
+func Hit(site, outcome int, cfa uint64) wire.Event {
+	return wire.Event(C.usermode_hit_event(C.__u64(site), C.__u64(outcome), C.__u64(cfa)))
 }
 
-// From is the word that C makes of a return address. Resync words have bit 3 of the place set.
-func From(place wire.Place, address uint64) wire.Word {
-	return wire.Word(C.usermode_caller(C.__u64(place), C.__u64(address)))
+// Caller is the event that C makes of a return address. Resync events have bit 3 of the origin set.
+func Caller(origin wire.Origin, address uint64) wire.Event {
+	return wire.Event(C.usermode_caller(C.__u64(origin), C.__u64(address)))
 }
 
-// Case is the word that C makes of a switch's value.
-func Case(value uint64) wire.Word { return wire.Word(C.usermode_captured(C.__u64(value))) }
+// Captured is the event that C makes of a captured value.
+func Captured(value uint64) wire.Event { return wire.Event(C.usermode_captured(C.__u64(value))) }
 
-// Repeat is the word that C makes of repetitions.
-func Repeat(n uint64) wire.Word { return wire.Word(C.usermode_repeat(C.__u64(n))) }
+// Repeat is the event that C makes of repetitions.
+func Repeat(n uint64) wire.Event { return wire.Event(C.usermode_repeat(C.__u64(n))) }
 
-// End is the word that C makes of a thread's end.
-func End(place wire.Place, address uint64) wire.Word {
-	return wire.Word(C.usermode_end(C.__u64(place), C.__u64(address)))
+// End is the event that C makes of a thread's end.
+func End(origin wire.Origin, address uint64) wire.Event {
+	return wire.Event(C.usermode_end(C.__u64(origin), C.__u64(address)))
 }

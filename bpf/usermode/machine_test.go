@@ -53,7 +53,7 @@ func ExampleMachine() {
 		return
 	}
 	for i := range b.Len() {
-		fmt.Println(b.Word(i))
+		fmt.Println(b.Event(i))
 	}
 	// Output:
 	// witness 0:1 cfa 7ffc1000

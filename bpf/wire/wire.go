@@ -5,42 +5,54 @@ import (
 	"fmt"
 )
 
-// MaxSites is how many sites a word can name.
+// MaxSites is how many sites an event can name.
 const MaxSites = 1 << 18
 
-// A Word is one 8-byte message. See the kinds for what it carries.
-type Word uint64
+// An Event is one 8-byte message: a hit, what goes with one, or what befell a thread.
+//
+//	bits       63      62..60  59..53  52       51      50..48  47..45  44       43..0
+//	Hit        0       site (18 bits: 62..45)                           outcome  CFA >> 3
+//	Caller     kind 8                           resync  origin  address (48 bits)
+//	Captured   kind 9  value (60 bits)
+//	Repeat     kind 10 count (60 bits)
+//	End        kind 11         faulted                  origin  address (48 bits)
+//	Register   kind 12 value (60 bits)
+//	Interrupt  kind 13         faulted                          address (48 bits)
+//	Fault      kind 14                                          stack pointer (48 bits)
+//
+// The kind is in bits 63..60. bpf/types.h has the same layout in C; a test compares them.
+type Event uint64
 
-// A Kind is what a word says.
+// A Kind is what an event reports.
 type Kind uint8
 
-// The kinds of word. A witness may be preceded by the chain of its callers (From, innermost first)
-// and by a case; a chain that ends with a signal handler, an Interrupt, and an End that is Inside or
-// Called, by registers.
-// An End elsewhere, in a signal handler that no word has told of, is preceded by registers and a
-// From, a Handler, of what that has interrupted. What belongs to one word is in one batch with it.
+// The kinds of event. A hit may be preceded by the chain of its callers (Caller, innermost first) and
+// by a captured value. Registers go before a chain that ends with a signal handler, before an
+// Interrupt, and before an End that is Inside or ReturnsToImage. Registers and a Caller whose origin
+// is Handler go before an End elsewhere, in a signal handler without events: that is what the
+// handler has interrupted. What belongs to one event is in one batch with it.
 const (
-	Witness   Kind = iota // the activation with this CFA came to the site, with this outcome
-	From                  // a return address in the chain of callers of the activation that the next witness names
-	Case                  // the value that a switch reads at the next witness
-	Repeat                // the witness before it (with its case) came this many times more
+	Hit       Kind = iota // the activation with this CFA came to the site, with this outcome
+	Caller                // a return address in the chain of callers of the activation that the next hit names
+	Captured              // the value that the site of the next hit captures
+	Repeat                // the hit before it (with its captured value) came this many times more
 	Register              // what a register held where the handler came, or the thread ended: Registers, in this order
 	End                   // the thread ended, or its program was replaced; its user instruction pointer
 	Interrupt             // a signal's handler comes, before the instruction of the image at Address
-	Fault                 // an instruction of other code has faulted, with the stack pointer Address
+	Fault                 // an instruction of external code has faulted, with the stack pointer Address
 	Invalid
 )
 
-// Kind says what the word is.
-func (w Word) Kind() Kind {
-	if w>>63 == 0 {
-		return Witness
+// Kind is what the event reports.
+func (e Event) Kind() Kind {
+	if e>>63 == 0 {
+		return Hit
 	}
-	switch w >> 60 {
+	switch e >> 60 {
 	case 8:
-		return From
+		return Caller
 	case 9:
-		return Case
+		return Captured
 	case 10:
 		return Repeat
 	case 11:
@@ -55,111 +67,118 @@ func (w Word) Kind() Kind {
 	return Invalid
 }
 
-// Site is the index of a witness's site in the plan.
-func (w Word) Site() int { return int(w >> 45 & (MaxSites - 1)) }
+// Site is the index of a hit's site in the plan.
+func (e Event) Site() int { return int(e >> 45 & (MaxSites - 1)) }
 
-// Outcome is 1 if the witness's conditional jump is taken, else 0.
-func (w Word) Outcome() int { return int(w >> 44 & 1) }
+// Outcome is 1 if the hit's conditional jump is taken, else 0.
+func (e Event) Outcome() int { return int(e >> 44 & 1) }
 
-// CFA is the canonical frame address of a witness's activation, a multiple of 8.
-func (w Word) CFA() uint64 { return uint64(w) & (1<<44 - 1) << 3 }
+// CFA is the canonical frame address of a hit's activation, a multiple of 8.
+func (e Event) CFA() uint64 { return uint64(e) & (1<<44 - 1) << 3 }
 
-// Registers are the hardware numbers of the registers that are told, in the order of their words.
+// Registers are the hardware numbers of the registers that are reported, in the order of their
+// events.
 var Registers = [16]uint8{8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4}
 
-// Value is the payload of a Case or a Register, or the count of a Repeat.
-func (w Word) Value() uint64 { return uint64(w) & (1<<60 - 1) }
+// Value is the payload of a Captured or a Register, or the count of a Repeat.
+func (e Event) Value() uint64 { return uint64(e) & (1<<60 - 1) }
 
-// A Place says where the address of a From or End lies.
-type Place uint8
+// An Origin is where the address of a Caller or End lies.
+type Origin uint8
 
-// The places.
+// The origins.
 const (
-	Inside         Place = iota // in the image, at Address (link-time)
-	Outside                     // in other code
-	Handler                     // the frame of a signal handler, which interrupted the image at Address (link-time)
-	HandlerOutside              // the frame of a signal handler, which interrupted other code
-	Unreadable                  // the stack could not be read
-	Truncated                   // the chain goes on, too long to send
-	Killed                      // of a thread's end: in other code, and not by its own doing
-	Called                      // in other code that returns to the image, to Address, and has pushed nothing; of a From, where a signal handler has interrupted that
+	Inside         Origin = iota // in the image, at Address (link-time)
+	Outside                      // in external code
+	Handler                      // the frame of a signal handler, which interrupted the image at Address (link-time)
+	HandlerOutside               // the frame of a signal handler, which interrupted external code
+	Unreadable                   // the stack could not be read
+	Truncated                    // the chain goes on, too long to send
+	Killed                       // of a thread's end: in external code, and not by its own doing
+	ReturnsToImage               // in external code that returns to the image, to Address, and has pushed nothing; of a Caller, where a signal handler has interrupted that
 )
 
-// Place says where the address of a From or End lies.
-func (w Word) Place() Place { return Place(w >> 48 & 7) }
+// Origin is where the address of a Caller or End lies.
+func (e Event) Origin() Origin { return Origin(e >> 48 & 7) }
 
-// Address is the link-time address of an Interrupt, of a From or End that is Inside or Called, or of a
+// Address is the link-time address of an Interrupt, of a Caller or End that is Inside or ReturnsToImage, or of a
 // Handler; of a Fault the stack pointer.
-func (w Word) Address() uint64 { return uint64(w) & (1<<48 - 1) }
+func (e Event) Address() uint64 { return uint64(e) & (1<<48 - 1) }
 
-// Resync reports whether a From belongs to the whole chain of callers, sent when a thread is first
+// Resync reports whether a Caller belongs to the whole chain of callers, sent when a thread is first
 // seen in mid-run or after a loss.
-func (w Word) Resync() bool { return w>>51&1 == 1 }
+func (e Event) Resync() bool { return e>>51&1 == 1 }
 
-// MakeWitness returns the word of a hit.
-func MakeWitness(site, outcome int, cfa uint64) Word {
-	return Word(uint64(site)<<45 | uint64(outcome)<<44 | cfa>>3&(1<<44-1))
+// Plain is a Caller as it would be without Resync.
+func (e Event) Plain() Event { return e &^ resync }
+
+// resync marks a Caller of a whole chain.
+const resync = 1 << 51
+
+// MakeHit returns the event of a hit.
+func MakeHit(site, outcome int, cfa uint64) Event {
+	return Event(uint64(site)<<45 | uint64(outcome)<<44 | cfa>>3&(1<<44-1))
 }
 
-// MakeFrom returns a word of a chain of callers.
-func MakeFrom(p Place, address uint64) Word {
-	return Word(8<<60 | uint64(p)<<48 | address&(1<<48-1))
+// MakeCaller returns an event of a chain of callers.
+func MakeCaller(p Origin, address uint64) Event {
+	return Event(8<<60 | uint64(p)<<48 | address&(1<<48-1))
 }
 
-// MakeResync returns a word of a whole chain of callers.
-func MakeResync(p Place, address uint64) Word { return MakeFrom(p, address) | 1<<51 }
+// MakeResync returns an event of a whole chain of callers.
+func MakeResync(p Origin, address uint64) Event { return MakeCaller(p, address) | resync }
 
-// CaseBits are what a word has of the value that a switch reads: the low ones.
-const CaseBits = 60
+// ValueBits are what an event has of a captured value or a register: the low ones.
+const ValueBits = 60
 
-// MakeCase returns the word of a switch's value.
-func MakeCase(v uint64) Word { return Word(9<<60 | v&(1<<CaseBits-1)) }
+// MakeCaptured returns the event of a captured value.
+func MakeCaptured(v uint64) Event { return Event(9<<60 | v&(1<<ValueBits-1)) }
 
-// MakeRegister returns the word of what a register held.
-func MakeRegister(v uint64) Word { return Word(12<<60 | v&(1<<CaseBits-1)) }
+// MakeRegister returns the event of what a register held.
+func MakeRegister(v uint64) Event { return Event(12<<60 | v&(1<<ValueBits-1)) }
 
-// MakeRepeat returns the word that repeats the witness before it n times.
-func MakeRepeat(n uint64) Word { return Word(10<<60 | n&(1<<60-1)) }
+// MakeRepeat returns the event that repeats the hit before it n times.
+func MakeRepeat(n uint64) Event { return Event(10<<60 | n&(1<<60-1)) }
 
 // Faulted reports whether the instruction of the image at Address has faulted, of an Interrupt or an End
 // that is Inside: if it is probed, it has been hit before.
-func (w Word) Faulted() bool { return w>>52&1 == 1 }
+func (e Event) Faulted() bool { return e>>52&1 == 1 }
 
-// MakeFaulted returns the word of the same for what has faulted.
-func MakeFaulted(w Word) Word { return w | 1<<52 }
+// MakeFaulted returns the event of the same for what has faulted.
+func MakeFaulted(e Event) Event { return e | 1<<52 }
 
-// MakeInterrupt returns the word of a handler that comes.
-func MakeInterrupt(address uint64) Word { return Word(13<<60 | address&(1<<48-1)) }
+// MakeInterrupt returns the event of a handler that comes.
+func MakeInterrupt(address uint64) Event { return Event(13<<60 | address&(1<<48-1)) }
 
-// MakeFault returns the word of a fault in other code.
-func MakeFault(sp uint64) Word { return Word(14<<60 | sp&(1<<48-1)) }
+// MakeFault returns the event of a fault in external code.
+func MakeFault(sp uint64) Event { return Event(14<<60 | sp&(1<<48-1)) }
 
-// MakeEnd returns the word of a thread's end.
-func MakeEnd(p Place, address uint64) Word {
-	return Word(11<<60 | uint64(p)<<48 | address&(1<<48-1))
+// MakeEnd returns the event of a thread's end.
+func MakeEnd(p Origin, address uint64) Event {
+	return Event(11<<60 | uint64(p)<<48 | address&(1<<48-1))
 }
 
 // String is for logs and test failures.
-func (w Word) String() string {
-	switch w.Kind() {
-	case Witness:
-		return fmt.Sprintf("witness %d:%d cfa %x", w.Site(), w.Outcome(), w.CFA())
-	case From:
-		return fmt.Sprintf("from %d:%x resync %v", w.Place(), w.Address(), w.Resync())
-	case Case:
-		return fmt.Sprintf("case %d", w.Value())
+func (e Event) String() string {
+	switch e.Kind() {
+	case Hit:
+		return fmt.Sprintf("hit %d:%d cfa %x", e.Site(), e.Outcome(), e.CFA())
+	case Caller:
+		return fmt.Sprintf("caller %d:%x resync %v", e.Origin(), e.Address(), e.Resync())
+	case Captured:
+		return fmt.Sprintf("captured %d", e.Value())
 	case Repeat:
-		return fmt.Sprintf("repeat %d", w.Value())
+		return fmt.Sprintf("repeat %d", e.Value())
 	case Register:
-		return fmt.Sprintf("register %x", w.Value())
+		return fmt.Sprintf("register %x", e.Value())
 	case Interrupt:
-		return fmt.Sprintf("interrupt %x", w.Address()) + w.fault()
+		return fmt.Sprintf("interrupt %x", e.Address()) + e.fault()
 	case Fault:
-		return fmt.Sprintf("fault %x", w.Address())
+		return fmt.Sprintf("fault %x", e.Address())
 	case End:
-		return fmt.Sprintf("end %d:%x", w.Place(), w.Address()) + w.fault()
+		return fmt.Sprintf("end %d:%x", e.Origin(), e.Address()) + e.fault()
 	}
-	return fmt.Sprintf("invalid %x", uint64(w))
+	return fmt.Sprintf("invalid %x", uint64(e))
 }
 
 // A Batch is one record of the ring buffer.
@@ -169,21 +188,21 @@ type Batch struct {
 	Sequence uint64 // from 0 for each thread; a batch that was lost has a number too
 	Hits     uint64 // of the thread up to here
 	Lost     uint64 // of them
-	words    []byte
+	events   []byte
 }
 
-// BatchHeader is the length of a record before its words, bytes.
+// BatchHeader is the length of a record before its events, bytes.
 const BatchHeader = 40
 
 // ParseBatch reads a record. The batch refers to the record's memory. It fails on a record that is
 // too short for what it says it holds.
 func ParseBatch(record []byte) (Batch, error) {
 	if len(record) < BatchHeader {
-		return Batch{}, fmt.Errorf("read a batch of words: %d bytes are less than its header", len(record))
+		return Batch{}, fmt.Errorf("read a batch of events: %d bytes are less than its header", len(record))
 	}
 	n := int(binary.LittleEndian.Uint32(record[4:]))
 	if n > (len(record)-BatchHeader)/8 {
-		return Batch{}, fmt.Errorf("read a batch of words: %d words do not fit in %d bytes", n, len(record))
+		return Batch{}, fmt.Errorf("read a batch of events: %d events do not fit in %d bytes", n, len(record))
 	}
 	return Batch{
 		Thread:   binary.LittleEndian.Uint32(record),
@@ -191,31 +210,31 @@ func ParseBatch(record []byte) (Batch, error) {
 		Sequence: binary.LittleEndian.Uint64(record[16:]),
 		Hits:     binary.LittleEndian.Uint64(record[24:]),
 		Lost:     binary.LittleEndian.Uint64(record[32:]),
-		words:    record[BatchHeader : BatchHeader+8*n],
+		events:   record[BatchHeader : BatchHeader+8*n],
 	}, nil
 }
 
-// Len is the number of words.
-func (b Batch) Len() int { return len(b.words) / 8 }
+// Len is the number of events.
+func (b Batch) Len() int { return len(b.events) / 8 }
 
-// Word returns word i.
-func (b Batch) Word(i int) Word { return Word(binary.LittleEndian.Uint64(b.words[8*i:])) }
+// Event returns event i.
+func (b Batch) Event(i int) Event { return Event(binary.LittleEndian.Uint64(b.events[8*i:])) }
 
-// Witnesses is the number of hits that the batch's words stand for.
-func (b Batch) Witnesses() (n uint64) {
+// Received is the number of hits that the batch's events stand for.
+func (b Batch) Received() (n uint64) {
 	for i := range b.Len() {
-		switch w := b.Word(i); w.Kind() {
-		case Witness:
+		switch e := b.Event(i); e.Kind() {
+		case Hit:
 			n++
 		case Repeat:
-			n += w.Value()
+			n += e.Value()
 		}
 	}
 	return n
 }
 
-func (w Word) fault() string {
-	if w.Faulted() {
+func (e Event) fault() string {
+	if e.Faulted() {
 		return " faulted"
 	}
 	return ""

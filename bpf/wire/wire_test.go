@@ -16,23 +16,23 @@ func TestWordsSayWhatTheyWereMadeOf(t *testing.T) {
 		site := rapid.IntRange(0, wire.MaxSites-1).Draw(t, "site")
 		outcome := rapid.IntRange(0, 1).Draw(t, "outcome")
 		cfa := rapid.Uint64Range(0, 1<<44-1).Draw(t, "cfa") << 3
-		w := wire.MakeWitness(site, outcome, cfa)
-		if w.Kind() != wire.Witness || w.Site() != site || w.Outcome() != outcome || w.CFA() != cfa {
+		w := wire.MakeHit(site, outcome, cfa)
+		if w.Kind() != wire.Hit || w.Site() != site || w.Outcome() != outcome || w.CFA() != cfa {
 			t.Fatalf("witness %d:%d at %x became %v", site, outcome, cfa, w)
 		}
-		place := wire.Place(rapid.IntRange(0, int(wire.Truncated)).Draw(t, "place"))
+		place := wire.Origin(rapid.IntRange(0, int(wire.Truncated)).Draw(t, "place"))
 		address := rapid.Uint64Range(0, 1<<48-1).Draw(t, "address")
 		for _, f := range []struct {
-			w      wire.Word
+			w      wire.Event
 			kind   wire.Kind
 			resync bool
-		}{{wire.MakeFrom(place, address), wire.From, false}, {wire.MakeResync(place, address), wire.From, true}, {wire.MakeEnd(place, address), wire.End, false}} {
-			if f.w.Kind() != f.kind || f.w.Place() != place || f.w.Address() != address || f.w.Resync() != f.resync {
+		}{{wire.MakeCaller(place, address), wire.Caller, false}, {wire.MakeResync(place, address), wire.Caller, true}, {wire.MakeEnd(place, address), wire.End, false}} {
+			if f.w.Kind() != f.kind || f.w.Origin() != place || f.w.Address() != address || f.w.Resync() != f.resync {
 				t.Fatalf("place %d, address %x became %v", place, address, f.w)
 			}
 		}
 		value := rapid.Uint64Range(0, 1<<60-1).Draw(t, "value")
-		if w := wire.MakeCase(value); w.Kind() != wire.Case || w.Value() != value {
+		if w := wire.MakeCaptured(value); w.Kind() != wire.Captured || w.Value() != value {
 			t.Fatalf("case %d became %v", value, w)
 		}
 		if w := wire.MakeRegister(value); w.Kind() != wire.Register || w.Value() != value {
@@ -46,29 +46,29 @@ func TestWordsSayWhatTheyWereMadeOf(t *testing.T) {
 
 func TestKinds(t *testing.T) {
 	for top, want := range map[uint64]wire.Kind{
-		0: wire.Witness, 7: wire.Witness, 8: wire.From, 9: wire.Case, 10: wire.Repeat, 11: wire.End, 12: wire.Register, 13: wire.Interrupt, 14: wire.Fault, 15: wire.Invalid,
+		0: wire.Hit, 7: wire.Hit, 8: wire.Caller, 9: wire.Captured, 10: wire.Repeat, 11: wire.End, 12: wire.Register, 13: wire.Interrupt, 14: wire.Fault, 15: wire.Invalid,
 	} {
-		if got := wire.Word(top << 60).Kind(); got != want {
-			t.Errorf("a word that begins with %d is of kind %d, want %d", top, got, want)
+		if got := wire.Event(top << 60).Kind(); got != want {
+			t.Errorf("a event that begins with %d is of kind %d, want %d", top, got, want)
 		}
 	}
 }
 
 func TestWordsPrint(t *testing.T) {
 	for _, c := range []struct {
-		w    wire.Word
+		w    wire.Event
 		want string
 	}{
-		{wire.MakeWitness(3, 1, 0x7ffc1000), "witness 3:1 cfa 7ffc1000"},
-		{wire.MakeFrom(wire.Inside, 0x1234), "from 0:1234 resync false"},
-		{wire.MakeResync(wire.Outside, 0), "from 1:0 resync true"},
-		{wire.MakeCase(7), "case 7"},
+		{wire.MakeHit(3, 1, 0x7ffc1000), "hit 3:1 cfa 7ffc1000"},
+		{wire.MakeCaller(wire.Inside, 0x1234), "caller 0:1234 resync false"},
+		{wire.MakeResync(wire.Outside, 0), "caller 1:0 resync true"},
+		{wire.MakeCaptured(7), "captured 7"},
 		{wire.MakeRepeat(8), "repeat 8"},
 		{wire.MakeEnd(wire.Inside, 0x99), "end 0:99"},
 		{wire.MakeInterrupt(0x99), "interrupt 99"},
 		{wire.MakeFaulted(wire.MakeInterrupt(0x99)), "interrupt 99 faulted"},
 		{wire.MakeFault(0x7ffc1008), "fault 7ffc1008"},
-		{wire.Word(15 << 60), "invalid f000000000000000"},
+		{wire.Event(15 << 60), "invalid f000000000000000"},
 	} {
 		if got := c.w.String(); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
@@ -77,43 +77,43 @@ func TestWordsPrint(t *testing.T) {
 }
 
 // record makes a record of the ring buffer.
-func record(count uint32, words ...wire.Word) []byte {
-	b := make([]byte, 0, wire.BatchHeader+8*len(words))
+func record(count uint32, events ...wire.Event) []byte {
+	b := make([]byte, 0, wire.BatchHeader+8*len(events))
 	b = binary.LittleEndian.AppendUint32(b, 42)
 	b = binary.LittleEndian.AppendUint32(b, count)
 	for _, v := range []uint64{1, 2, 3, 4} { // started, sequence, hits, lost
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
-	for _, w := range words {
+	for _, w := range events {
 		b = binary.LittleEndian.AppendUint64(b, uint64(w))
 	}
 	return b
 }
 
 func TestParseBatch(t *testing.T) {
-	words := []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(1, 0, 64), wire.MakeRepeat(9)}
-	b, err := wire.ParseBatch(append(record(3, words...), 1, 2, 3)) // padding is allowed
+	events := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(1, 0, 64), wire.MakeRepeat(9)}
+	b, err := wire.ParseBatch(append(record(3, events...), 1, 2, 3)) // padding is allowed
 	if err != nil {
 		t.Fatal(err)
 	}
 	if b.Thread != 42 || b.Started != 1 || b.Sequence != 2 || b.Hits != 3 || b.Lost != 4 {
 		t.Errorf("header %+v", b)
 	}
-	if b.Len() != len(words) {
-		t.Fatalf("%d words, want %d", b.Len(), len(words))
+	if b.Len() != len(events) {
+		t.Fatalf("%d events, want %d", b.Len(), len(events))
 	}
-	for i, w := range words {
-		if b.Word(i) != w {
-			t.Errorf("word %d is %v, want %v", i, b.Word(i), w)
+	for i, w := range events {
+		if b.Event(i) != w {
+			t.Errorf("event %d is %v, want %v", i, b.Event(i), w)
 		}
 	}
-	if n := b.Witnesses(); n != 10 {
-		t.Errorf("the words stand for %d hits, want 10", n)
+	if n := b.Received(); n != 10 {
+		t.Errorf("the events stand for %d hits, want 10", n)
 	}
 }
 
 func TestParseBatchRefuses(t *testing.T) {
-	whole := record(2, wire.MakeCase(1), wire.MakeWitness(1, 0, 64))
+	whole := record(2, wire.MakeCaptured(1), wire.MakeHit(1, 0, 64))
 	for _, c := range []struct {
 		name   string
 		record []byte
@@ -121,9 +121,9 @@ func TestParseBatchRefuses(t *testing.T) {
 	}{
 		{"nothing", nil, "less than its header"},
 		{"half a header", whole[:wire.BatchHeader-1], "less than its header"},
-		{"half a word", whole[:len(whole)-1], "2 words do not fit"},
-		{"more words than bytes", record(1<<31, wire.MakeCase(1)), "do not fit"},
-		{"as many words as can be", record(1<<32 - 1), "do not fit"},
+		{"half a event", whole[:len(whole)-1], "2 events do not fit"},
+		{"more events than bytes", record(1<<31, wire.MakeCaptured(1)), "do not fit"},
+		{"as many events as can be", record(1<<32 - 1), "do not fit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := wire.ParseBatch(c.record); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -134,7 +134,7 @@ func TestParseBatchRefuses(t *testing.T) {
 }
 
 func FuzzParseBatch(f *testing.F) {
-	whole := record(2, wire.MakeCase(1), wire.MakeWitness(1, 0, 64))
+	whole := record(2, wire.MakeCaptured(1), wire.MakeHit(1, 0, 64))
 	f.Add(whole)
 	f.Add(whole[:len(whole)-1])
 	f.Add(record(1<<32 - 1))
@@ -144,26 +144,26 @@ func FuzzParseBatch(f *testing.F) {
 			return
 		}
 		if wire.BatchHeader+8*b.Len() > len(data) {
-			t.Fatalf("%d words of %d bytes", b.Len(), len(data))
+			t.Fatalf("%d events of %d bytes", b.Len(), len(data))
 		}
 		for i := range b.Len() {
-			if b.Word(i).String() == "" {
-				t.Fatalf("word %d prints as nothing", i)
+			if b.Event(i).String() == "" {
+				t.Fatalf("event %d prints as nothing", i)
 			}
 		}
 	})
 }
 
 func ExampleParseBatch() {
-	b, err := wire.ParseBatch(record(2, wire.MakeFrom(wire.Inside, 0x1180), wire.MakeWitness(5, 1, 0x7ffc1000)))
+	b, err := wire.ParseBatch(record(2, wire.MakeCaller(wire.Inside, 0x1180), wire.MakeHit(5, 1, 0x7ffc1000)))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for i := range b.Len() {
-		fmt.Println(b.Word(i))
+		fmt.Println(b.Event(i))
 	}
 	// Output:
 	// from 0:1180 resync false
-	// witness 5:1 cfa 7ffc1000
+	// hit 5:1 cfa 7ffc1000
 }

@@ -43,7 +43,7 @@ func (silence) LeaveRoutine()               {}
 func (silence) NewPath(int, uint64, uint64) {}
 func (silence) Mark(ops.Mark, uint64)       {}
 
-func measurePipeline(b *testing.B, program *program, words []wire.Word) {
+func measurePipeline(b *testing.B, program *program, words []wire.Event) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	d, err := decoder.New(program.plan, nil)
@@ -53,7 +53,7 @@ func measurePipeline(b *testing.B, program *program, words []wire.Word) {
 	decode := func(sink ops.Sink) {
 		t := d.Thread(sink, true)
 		for _, w := range words {
-			t.Word(w)
+			t.Take(w)
 		}
 		t.Close()
 	}
@@ -91,7 +91,7 @@ func measurePipeline(b *testing.B, program *program, words []wire.Word) {
 }
 
 // recordWords runs a program of one thread and returns the words that its probes say.
-func recordWords(b *testing.B, argv []string, input string) (*program, []wire.Word) {
+func recordWords(b *testing.B, argv []string, input string) (*program, []wire.Event) {
 	c, err := zoo.Start(argv, input)
 	if err != nil {
 		b.Fatal(err)
@@ -115,7 +115,7 @@ func recordWords(b *testing.B, argv []string, input string) (*program, []wire.Wo
 		b.Fatal(err)
 	}
 	c.Release()
-	var words []wire.Word
+	var words []wire.Event
 	for ended := false; !ended; {
 		ended = c.Wait(0)
 		for {
@@ -127,7 +127,7 @@ func recordWords(b *testing.B, argv []string, input string) (*program, []wire.Wo
 				b.Fatal(err)
 			}
 			for i := range batch.Len() {
-				words = append(words, batch.Word(i))
+				words = append(words, batch.Event(i))
 			}
 		}
 	}

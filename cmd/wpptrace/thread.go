@@ -43,7 +43,7 @@ func (t *thread) take(b wire.Batch, rare *overhead.RareSites) {
 	t.hits = b.Hits
 	t.taken += uint64(b.Len())
 	for i := range b.Len() {
-		t.count(t.words.Word(b.Word(i)), rare)
+		t.count(t.words.Take(b.Event(i)), rare)
 	}
 	if t.received+t.lost != t.hits {
 		t.amiss++

@@ -38,7 +38,7 @@ func offline(t *testing.T) *recording {
 }
 
 // batch makes a batch of a thread.
-func batch(t *testing.T, id uint32, started, hits, lost uint64, words ...wire.Word) wire.Batch {
+func batch(t *testing.T, id uint32, started, hits, lost uint64, words ...wire.Event) wire.Batch {
 	t.Helper()
 	b := binary.LittleEndian.AppendUint32(nil, id)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(words)))
@@ -56,10 +56,10 @@ func batch(t *testing.T, id uint32, started, hits, lost uint64, words ...wire.Wo
 }
 
 // first returns a word that begins an activation which unobserved code has called.
-func first(p *plan.Plan) []wire.Word {
+func first(p *plan.Plan) []wire.Event {
 	for i := range p.Sites {
 		if p.Sites[i].First {
-			return []wire.Word{wire.MakeFrom(wire.Outside, 0), wire.MakeWitness(i, 0, 0x7ffc1000)}
+			return []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(i, 0, 0x7ffc1000)}
 		}
 	}
 	return nil

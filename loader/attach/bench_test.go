@@ -164,12 +164,12 @@ func (s *benchmarkSubject) runTraced(b *testing.B, r *round) {
 
 // count counts the hits that a session of a process that has ended has reported.
 func (s *benchmarkSubject) count(b *testing.B, session *Session, r *round) {
-	last := map[uint32]wire.Word{} // of each thread
+	last := map[uint32]wire.Event{} // of each thread
 	eachWaiting(b, session, func(batch wire.Batch) {
 		for i := range batch.Len() {
-			n, w := uint64(1), batch.Word(i)
+			n, w := uint64(1), batch.Event(i)
 			switch w.Kind() {
-			case wire.Witness:
+			case wire.Hit:
 				last[batch.Thread] = w
 			case wire.Repeat:
 				n = w.Value()

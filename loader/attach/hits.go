@@ -24,7 +24,7 @@ func (s *Session) Hits(tid int) (Hits, error) {
 	if err != nil {
 		return Hits{}, err
 	}
-	return Hits{Made: t.Batch.Hits, Repeating: t.Repeats, Site: wire.Word(t.Last).Site()}, nil
+	return Hits{Made: t.Batch.Hits, Repeating: t.Repeats, Site: wire.Event(t.Last).Site()}, nil
 }
 
 // thread reads what the BPF program remembers of a thread: in its slot or, if another has that, in

@@ -27,9 +27,9 @@ func drain(t *testing.T, s *Session) (words map[wire.Kind]int, hits uint64) {
 			t.Fatal(err)
 		}
 		for i := range b.Len() {
-			words[b.Word(i).Kind()]++
+			words[b.Event(i).Kind()]++
 		}
-		hits += b.Witnesses()
+		hits += b.Received()
 		if hits != b.Hits-b.Lost {
 			t.Errorf("%d hits in the words, %d - %d in the batch", hits, b.Hits, b.Lost)
 		}
@@ -212,7 +212,7 @@ func (s *subject) readsInOrder(t *testing.T) {
 	t.Helper()
 	var sequences []uint64
 	var last wire.Kind
-	eachWaiting(t, s.session, func(b wire.Batch) { sequences, last = append(sequences, b.Sequence), b.Word(b.Len()-1).Kind() })
+	eachWaiting(t, s.session, func(b wire.Batch) { sequences, last = append(sequences, b.Sequence), b.Event(b.Len()-1).Kind() })
 	if !slices.IsSorted(sequences) || last != wire.End {
 		t.Errorf("batches %d, the last word is %v", sequences, last)
 	}

@@ -145,7 +145,7 @@ func TestSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	words, hits := drain(t, s.session)
-	if words[wire.Witness] == 0 || words[wire.End] != 1 || hits == 0 {
+	if words[wire.Hit] == 0 || words[wire.End] != 1 || hits == 0 {
 		t.Errorf("words by kind %v, %d hits", words, hits)
 	}
 	if m, err := s.session.Metrics(); err != nil || m != (Metrics{}) {

@@ -51,7 +51,7 @@ func hitsOfThreads(t *testing.T, way uprobe.Way, path string) (list []uint64) {
 	s.Release()
 	<-s.Done()
 	hits := map[uint32]uint64{}
-	eachWaiting(t, s.session, func(b wire.Batch) { hits[b.Thread] += b.Witnesses() })
+	eachWaiting(t, s.session, func(b wire.Batch) { hits[b.Thread] += b.Received() })
 	if status, err := s.ExitStatus(); status != 0 || err != nil {
 		t.Errorf("%v: the program ended with status %d, %v", way, status, err)
 	}
