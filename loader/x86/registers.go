@@ -1,0 +1,75 @@
+package x86
+
+// The general registers, as the hardware numbers them. AH to BH, the second bytes of the first
+// four, have numbers of their own here: no operand is ambiguous.
+const (
+	RAX int8 = iota
+	RCX
+	RDX
+	RBX
+	RSP
+	RBP
+	RSI
+	RDI
+	R8
+	R9
+	R10
+	R11
+	R12
+	R13
+	R14
+	R15
+	AH
+	CH
+	DH
+	BH
+
+	NoRegister int8 = -1
+)
+
+// A Set is a set of general registers: bit n stands for register n.
+type Set uint16
+
+// AllRegisters is the set of all general registers.
+const AllRegisters Set = 0xffff
+
+// SetOf returns the set of some registers. AH to BH count as the registers that they are parts of,
+// and NoRegister as none.
+func SetOf(regs ...int8) (s Set) {
+	for _, reg := range regs {
+		s |= bit(reg)
+	}
+	return s
+}
+
+// Has reports whether a set holds a register, or the one that AH to BH are part of.
+func (s Set) Has(reg int8) bool { return s&bit(reg) != 0 }
+
+func bit(reg int8) Set {
+	if reg < 0 {
+		return 0
+	}
+	if reg >= AH {
+		reg -= AH
+	}
+	return 1 << reg
+}
+
+// Flags is a set of the arithmetic flags, and of the one for the direction of string instructions.
+type Flags uint8
+
+// The flags.
+const (
+	CF Flags = 1 << iota
+	PF
+	AF
+	ZF
+	SF
+	OF
+	DF
+
+	arithmeticFlags = CF | PF | AF | ZF | SF | OF
+)
+
+// conditionFlags are the flags that a condition code, without its lowest bit, asks for.
+var conditionFlags = [8]Flags{OF, CF, ZF, CF | ZF, SF, PF, SF | OF, ZF | SF | OF}
