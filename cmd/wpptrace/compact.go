@@ -44,11 +44,9 @@ segments. One that is cut off is refused: the result would look whole.`,
 			if err := checkOutput(cmp.Or(output, args[0])); err != nil {
 				return err
 			}
-			for i := range s.Threads {
-				t := &s.Threads[i]
-				if t.Grammar, err = compact.Grammar(t.Grammar); err != nil {
-					return fmt.Errorf("thread %d of %s: %w", t.TID, args[0], err)
-				}
+			leftOut, err := compact.Snapshot(s)
+			if err != nil {
+				return fmt.Errorf("compact %s: %w", args[0], err)
 			}
 			if output == "" {
 				output = args[0]
@@ -67,6 +65,10 @@ segments. One that is cut off is refused: the result would look whole.`,
 			st, err := os.Stat(output)
 			if err != nil {
 				return fmt.Errorf("look at snapshot: %w", err)
+			}
+			if len(leftOut) > 0 {
+				fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: sections of kind %s are left out: they refer to grammars that are others now\n",
+					output, numbersOf(leftOut))
 			}
 			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d bytes, %d before\n", output, st.Size(), before)
 			return err

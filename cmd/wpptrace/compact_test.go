@@ -103,3 +103,35 @@ func TestCompactFails(t *testing.T) {
 		}
 	}
 }
+
+// Sections that this wpptrace does not know are kept by compact, but for those that refer to the
+// grammars it has changed, and commands that read say that they skip them.
+func TestSectionsOfANewerVersion(t *testing.T) {
+	path := writeRepetitive(t)
+	s, err := store.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const kept, ofRules = wpp.SectionKind(1 << 20), wpp.SectionKind(1<<20+1) | wpp.OfRules
+	s.Sections = []*wpp.Section{wpp.NewSection(kept, []byte("kept")), wpp.NewSection(ofRules, []byte("left out"))}
+	if err := store.WriteFile(path, s); err != nil {
+		t.Fatal(err)
+	}
+	const note = ": sections of kind 1048576, 1048577 are skipped: a newer wpptrace reads them\n"
+	if _, errs, status := wpptrace("stat", path); status != 0 || errs != "wpptrace: "+path+note {
+		t.Errorf("stat: %d, %q", status, errs)
+	}
+	const leftOut = ": sections of kind 1048577 are left out: they refer to grammars that are others now\n"
+	if _, errs, status := wpptrace("compact", path); status != 0 || errs != "wpptrace: "+path+leftOut {
+		t.Errorf("compact: %d, %q", status, errs)
+	}
+	if s, err = store.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Sections) != 1 {
+		t.Fatalf("%d sections", len(s.Sections))
+	}
+	if data, err := s.Sections[0].Data(); err != nil || string(data) != "kept" {
+		t.Errorf("kept: %q, %v", data, err)
+	}
+}

@@ -316,7 +316,23 @@ const smallFile = 1 << 20
 // the command shows what is whole.
 func readSnapshot(c *cobra.Command, path string) (*wpp.Snapshot, uint64, error) {
 	s, size, err := readPart(path)
+	if s != nil && len(s.Skipped) > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s: %s\n", path, skippedNote(s.Skipped))
+	}
 	return s, size, admitCutOff(c, s, err)
+}
+
+// skippedNote names the kinds of the sections of a snapshot that this wpptrace does not know.
+func skippedNote(kinds []wpp.SectionKind) string {
+	return fmt.Sprintf("sections of kind %s are skipped: a newer wpptrace reads them", numbersOf(kinds))
+}
+
+func numbersOf(kinds []wpp.SectionKind) string {
+	var numbers []string
+	for _, k := range kinds {
+		numbers = append(numbers, fmt.Sprint(k.Number()))
+	}
+	return strings.Join(numbers, ", ")
 }
 
 // admitCutOff has a command go on with what has been read of a snapshot that is cut off. It warns

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"debug/elf"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -47,7 +48,7 @@ func (r *recording) tables(from int) (to int, complete func() (*wpp.Snapshot, er
 	if err := r.addSymbols(); err != nil {
 		return from, func() (*wpp.Snapshot, error) { return nil, err }
 	}
-	s := &wpp.Snapshot{Figures: r.figures()}
+	s := &wpp.Snapshot{Machine: elf.EM_X86_64, Figures: r.figures()}
 	parts := slices.Clip(r.program.plan.Parts)
 	for i := range parts {
 		r.addImage(s, &parts[i])

@@ -15,6 +15,9 @@ func (s *Snapshot) Check() error {
 	if err := s.checkCalls(); err != nil {
 		return err
 	}
+	if err := s.checkSections(); err != nil {
+		return err
+	}
 	for i := range s.Routines {
 		if err := s.checkRoutine(&s.Routines[i]); err != nil {
 			return fmt.Errorf("routine %d: %w", i, err)

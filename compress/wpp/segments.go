@@ -32,23 +32,23 @@ type loaded struct {
 	bytes      int
 }
 
-// A LoadError says that a segment of a snapshot could not be read when it was needed: the file has
+// A LoadError says that a segment or section of a snapshot could not be read when it was needed: the file has
 // changed, or the disk fails.
 type LoadError struct {
 	Err  error
-	path string // of the file; "": not known
+	Path string // of the file; "": not known
 }
 
 func (e *LoadError) Error() string {
-	if e.path == "" {
+	if e.Path == "" {
 		return "snapshot " + e.Err.Error()
 	}
-	return fmt.Sprintf("snapshot %s %v: copy it again from where it was recorded, or record anew", e.path, e.Err)
+	return fmt.Sprintf("snapshot %s %v: copy it again from where it was recorded, or record anew", e.Path, e.Err)
 }
 func (e *LoadError) Unwrap() error { return e.Err }
 
 func (s *Segment) loadError(err error) *LoadError {
-	return &LoadError{Err: err, path: s.source.Name()}
+	return &LoadError{Err: err, Path: s.source.Name()}
 }
 
 // Recover makes an error of the panic of a method of Grammar whose segment cannot be read: whoever

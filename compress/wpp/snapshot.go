@@ -1,6 +1,7 @@
 package wpp
 
 import (
+	"debug/elf"
 	"iter"
 	"path"
 	"slices"
@@ -14,6 +15,7 @@ import (
 // returned, or that Check accepts, has none out of range. Whoever fills one owns it; readers share
 // it and change nothing, so any number of goroutines may query it.
 type Snapshot struct {
+	Machine  elf.Machine // of all images; EM_NONE: not known
 	Images   []Image
 	Routines []Routine
 	Files    []string // source files that blocks and calls refer to
@@ -21,6 +23,8 @@ type Snapshot struct {
 	Symbols  []Symbol // by symbol, as the terminals of the grammars name them
 	Threads  []Thread
 	Figures  Figures
+	Sections []*Section    // of other packages, in the order of the file
+	Skipped  []SectionKind // of Sections, each once: whoever read the file does not know them
 }
 
 // An Image is an ELF file of the traced process.

@@ -123,3 +123,35 @@ func ExampleGrammar() {
 	fmt.Println(g.BodySymbols(), "symbols to", c.BodySymbols(), "for a stream of", c.Length(0))
 	// Output: 23 symbols to 22 for a stream of 33
 }
+
+// Sections that refer to rules go only where grammars are changed.
+func TestSnapshot(t *testing.T) {
+	const kept, ofRules = wpp.SectionKind(1 << 20), wpp.SectionKind(1<<20) | wpp.OfRules
+	for name, c := range map[string]struct {
+		stream  []uint32
+		leftOut []wpp.SectionKind
+	}{
+		"changed":   {[]uint32{0, 1, 2, 3, 4, 0, 1, 2, 5, 1, 2, 3, 4, 6, 0, 1, 2, 3, 7, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4}, []wpp.SectionKind{ofRules}},
+		"unchanged": {[]uint32{0, 1, 2}, nil},
+	} {
+		s := &wpp.Snapshot{Threads: []wpp.Thread{{Grammar: wpptest.GrammarOf(c.stream...)}}}
+		for _, kind := range []wpp.SectionKind{kept, ofRules, kept, ofRules} {
+			s.Sections = append(s.Sections, wpp.NewSection(kind, nil))
+		}
+		before := slices.Clone(s.Sections)
+		leftOut, err := Snapshot(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(leftOut, c.leftOut) {
+			t.Errorf("%s: left out %v, want %v", name, leftOut, c.leftOut)
+		}
+		want := before
+		if c.leftOut != nil {
+			want = []*wpp.Section{before[0], before[2]}
+		}
+		if !slices.Equal(s.Sections, want) || !slices.Equal(slices.Collect(s.SectionsOf(kept)), []*wpp.Section{before[0], before[2]}) {
+			t.Errorf("%s: %d sections stay", name, len(s.Sections))
+		}
+	}
+}

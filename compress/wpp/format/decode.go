@@ -1,6 +1,7 @@
 package format
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"math"
@@ -84,6 +85,17 @@ type programDecoder struct {
 	spanCall, spanLine        int64
 }
 
+// machineOf returns what machine a program is for, which files have said from version 6 on.
+func machineOf(m *ProgramSection) (elf.Machine, error) {
+	switch {
+	case m.Machine == nil:
+		return elf.EM_X86_64, nil
+	case *m.Machine > math.MaxUint16:
+		return 0, fmt.Errorf("machine %d", *m.Machine)
+	}
+	return elf.Machine(*m.Machine), nil
+}
+
 // decodeProgram sets the tables of the program.
 func decodeProgram(s *wpp.Snapshot, m *ProgramSection) error {
 	texts, err := decodeTexts(m)
@@ -93,6 +105,9 @@ func decodeProgram(s *wpp.Snapshot, m *ProgramSection) error {
 	d := &programDecoder{m: m, texts: texts}
 	if !d.sameLengths() {
 		return errColumns
+	}
+	if s.Machine, err = machineOf(m); err != nil {
+		return err
 	}
 	if s.Images, err = d.images(); err != nil {
 		return err

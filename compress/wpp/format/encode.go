@@ -1,6 +1,8 @@
 package format
 
 import (
+	"google.golang.org/protobuf/proto"
+
 	"wpptrace/compress/coding"
 	"wpptrace/compress/wpp"
 )
@@ -60,7 +62,7 @@ func (t *textTable) number(text string) uint32 {
 }
 
 func encodeProgram(s *wpp.Snapshot) *ProgramSection {
-	m := &ProgramSection{}
+	m := &ProgramSection{Machine: proto.Uint32(uint32(s.Machine))}
 	texts := textTable{map[string]uint32{}, m}
 	for i := range s.Images {
 		m.ImageName = append(m.ImageName, texts.number(s.Images[i].Name))

@@ -296,11 +296,11 @@ func TestReadRefuses(t *testing.T) {
 	}{
 		"nothing":             {nil, "is no wpptrace snapshot"},
 		"text":                {[]byte("#!/bin/sh\necho hello, world\n"), "is no wpptrace snapshot"},
-		"a newer version":     {frame(9, end), "has version 9; this wpptrace reads versions 1 to 5: use a newer wpptrace"},
+		"a newer version":     {frame(9, end), "has version 9; this wpptrace reads versions 1 to 6: use a newer wpptrace"},
 		"sections missing":    {frame(1, end), "is damaged: section end stands where figures should"},
 		"sections twice":      {frame(1, good[0], good[0]), "is damaged: section figures stands where program should"},
 		"figures as a thread": {frame(1, append(slices.Clone(good), good[0])...), "is damaged: section figures stands where thread 2 should"},
-		"unknown section":     {with(4, section{kind: 77}), "is damaged: section of unknown kind 77 stands where thread 1 should"},
+		"unknown section":     {with(4, section{kind: 77}), "is damaged: section of kind 77 stands where thread 1 should"},
 		"end not empty":       {frame(1, append(slices.Clone(good), section{endSection, bomb, 1 << 20})...), "is damaged: section end is not empty"},
 		"more behind the end": {append(frame(1, append(slices.Clone(good), end)...), 0), "is damaged: something follows section end"},
 		"more than declared":  {with(3, section{threadSection, bomb, 1<<20 - 1}), "is damaged: section thread 0: decompresses to other than the declared 1048575 bytes"},

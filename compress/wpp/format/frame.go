@@ -11,6 +11,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/proto"
+
+	"wpptrace/compress/wpp"
 )
 
 // A .wpp file is a header and a sequence of sections. All numbers are little-endian; all checksums
@@ -31,15 +33,23 @@ import (
 // for its whole segments. The last figures and the last program count; symbols are added to those
 // before.
 //
+// From version 6 on there may be sections of other kinds, which belong to other packages: behind the
+// first symbols, and before the end. A reader that does not know a kind refuses the file if the
+// kind's highest bit is set (wpp.Critical), and else skips the section. Their messages are
+// compressed as the format's own, and are not compressed where the raw length is 0. Numbers below
+// wpp.FirstSection are the format's own.
+//
 // Version 2 differs from version 1 in how a thread's grammar is coded, version 3 from version 2 in
 // having segments, and in that there may be several sections of symbols; version 4 from version 3
 // in that a coded grammar tells how many contexts are mixed, version 5 from version 4 in that these
-// may be none, but a single one; all are read, version 5 is written.
+// may be none, but a single one, version 6 from version 5 in having sections of other kinds, and in
+// telling the machine that the program is for; all are read, version 6 is written.
 const (
 	magic   = "\x89WPP\r\n\x1a\n" // not text, and damaged by whoever converts line ends
-	version = 5
+	version = 6
 
 	withSegments = 3 // the first version that has them
+	withOthers   = 6 // the first version that has sections of other kinds
 
 	headerSize        = 16
 	sectionHeaderSize = 20
@@ -81,11 +91,14 @@ func (k sectionKind) String() string {
 	if name, ok := sectionNames[k]; ok {
 		return name
 	}
-	return fmt.Sprintf("of unknown kind %d", uint32(k))
+	return fmt.Sprintf("of kind %d", wpp.SectionKind(k).Number())
 }
 
 // hasColumns reports whether a section's message is tables.
 func (k sectionKind) hasColumns() bool { return k == programSection || k == symbolSection }
+
+// isOwn reports whether a section is one that this version of the format knows.
+func (k sectionKind) isOwn() bool { _, own := sectionNames[k]; return own }
 
 // isReplaced reports whether a section takes the place of the one of its kind before.
 func (k sectionKind) isReplaced() bool { return k == figuresSection || k == programSection }
@@ -263,6 +276,12 @@ func (r *frameReader) next(name string) (sectionHeader, error) {
 		r.left += r.last[h.kind]
 		r.last[h.kind] = int(h.raw)
 	}
+	if !h.kind.isOwn() { // it is not decompressed here
+		if h.raw > maxRaw {
+			return sectionHeader{}, damaged("section %v declares %d bytes, more than %d", h.kind, h.raw, maxRaw)
+		}
+		return h, nil
+	}
 	if int64(h.raw) > int64(r.left) {
 		return sectionHeader{}, damaged("section %s declares %d bytes, more than the %d that may be left", name, h.raw, r.left)
 	}
@@ -344,33 +363,12 @@ func cutOff(name string, n int64, stored uint32) error {
 // segment reads the beginning of the segment behind a header, or all where the file can only be
 // read once.
 func (r *frameReader) segment(h sectionHeader, name string) (*storedSegment, error) {
-	file, isFile := r.r.(interface {
-		io.ReaderAt
-		io.Seeker
-	})
-	if !isFile {
-		stored, err := r.stored(h, name)
-		if err != nil {
-			return nil, err
-		}
-		return newStoredSegment(bytes.NewReader(stored), 0, h, stored)
-	}
-	at, err := file.Seek(0, io.SeekCurrent)
+	file, at, err := r.locate(h, name)
 	if err != nil {
 		return nil, err
-	}
-	end, err := file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return nil, err
-	}
-	if end-at < int64(h.stored) {
-		return nil, cutOff(name, end-at, h.stored)
 	}
 	begin := make([]byte, min(h.stored, 2*mostAbout))
 	if _, err := file.ReadAt(begin, at); err != nil {
-		return nil, err
-	}
-	if _, err := file.Seek(at+int64(h.stored), io.SeekStart); err != nil {
 		return nil, err
 	}
 	s, err := newStoredSegment(file, at, h, begin)
@@ -378,6 +376,31 @@ func (r *frameReader) segment(h sectionHeader, name string) (*storedSegment, err
 		return nil, garbledError{damaged("section %s: %w", name, err)} // its checksum is that of all of it, which is not read yet
 	}
 	return s, nil
+}
+
+// locate says where what is stored of the section behind a header is, and goes on behind it. Where
+// the file can only be read once, it is read into memory.
+func (r *frameReader) locate(h sectionHeader, name string) (in io.ReaderAt, at int64, err error) {
+	file, isFile := r.r.(interface {
+		io.ReaderAt
+		io.Seeker
+	})
+	if !isFile {
+		stored, err := r.stored(h, name)
+		return bytes.NewReader(stored), 0, err
+	}
+	if at, err = file.Seek(0, io.SeekCurrent); err != nil {
+		return nil, 0, err
+	}
+	end, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, 0, err
+	}
+	if end-at < int64(h.stored) {
+		return nil, 0, cutOff(name, end-at, h.stored)
+	}
+	_, err = file.Seek(at+int64(h.stored), io.SeekStart)
+	return file, at, err
 }
 
 func decompress(stored []byte, size uint32) ([]byte, error) {

@@ -15,8 +15,11 @@ import (
 //
 // Of a file that is cut off, or whose end was never written, it returns, with an error that is
 // ErrTruncated, a snapshot of the threads and segments that are whole, if there are any.
-func Read(r io.Reader) (*wpp.Snapshot, error) {
-	s, err := read(r, maxRaw)
+//
+// known are the kinds of sections of other packages that the caller knows. Other ones are in
+// Snapshot.Skipped, and a file that has a critical one is refused.
+func Read(r io.Reader, known ...wpp.SectionKind) (*wpp.Snapshot, error) {
+	s, err := read(r, maxRaw, known...)
 	if err != nil {
 		return s, &Error{err}
 	}
@@ -31,16 +34,17 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // SaysRemedy reports whether the text of the error says what to do.
 func (e *Error) SaysRemedy() bool {
-	return errors.As(e.Err, new(versionError)) || errors.As(e.Err, new(*salvageError))
+	return errors.As(e.Err, new(versionError)) || errors.As(e.Err, new(*salvageError)) ||
+		errors.As(e.Err, new(unknownError))
 }
 
 // read's errors complete the sentence that begins with "snapshot" and its name.
-func read(r io.Reader, maxRaw int) (*wpp.Snapshot, error) {
+func read(r io.Reader, maxRaw int, known ...wpp.SectionKind) (*wpp.Snapshot, error) {
 	frame, err := newFrameReader(r, maxRaw)
 	if err != nil {
 		return nil, err
 	}
-	f := &fileReader{frame: frame, s: &wpp.Snapshot{}, atOnce: atOnce}
+	f := &fileReader{frame: frame, s: &wpp.Snapshot{}, atOnce: atOnce, known: known}
 	return f.readAll()
 }
 
@@ -52,6 +56,7 @@ type fileReader struct {
 	all      []*storedSegment
 	segments []*storedSegment // nil where it is a thread's
 	atOnce   uint64           // see atOnce
+	known    []wpp.SectionKind
 }
 
 func (f *fileReader) readAll() (*wpp.Snapshot, error) {
@@ -75,6 +80,11 @@ func (f *fileReader) sections() error {
 		switch {
 		case err != nil:
 			return err
+		case f.isOther(h.kind):
+			if err := f.other(h); err != nil {
+				return err
+			}
+			continue
 		case !f.fits(h.kind):
 			return damaged("section %v stands where %s should", h.kind, name)
 		case h.kind == endSection:
@@ -96,6 +106,12 @@ func (f *fileReader) expected() string {
 		}
 	}
 	return fmt.Sprintf("thread %d", len(f.s.Threads))
+}
+
+// isOther reports whether a section is of another package, or of a later version, and stands where
+// such may.
+func (f *fileReader) isOther(kind sectionKind) bool {
+	return !kind.isOwn() && f.frame.version >= withOthers && f.has[symbolSection]
 }
 
 func (f *fileReader) fits(kind sectionKind) bool {

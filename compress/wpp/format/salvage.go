@@ -29,6 +29,7 @@ func (e *salvageError) Unwrap() error { return e.err }
 // salvaged returns a snapshot of the threads that are whole, and of the whole segments of the
 // others; none, with the error alone, where there are none.
 func (f *fileReader) salvaged(err error) (*wpp.Snapshot, error) {
+	f.checkSections()
 	left := make(map[uint32][]*storedSegment) // by thread
 	var threads []uint32
 	whole := 0

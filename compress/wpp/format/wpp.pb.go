@@ -1,4 +1,4 @@
-// The sections of a .wpp snapshot, versions 1 to 5. The frame around them is described in frame.go.
+// The sections of a .wpp snapshot, versions 1 to 6. The frame around them is described in frame.go.
 //
 // What there may be much of is kept in columns: one list for each field, in the order of the rows, since a column of like numbers
 // compresses better than rows, and a reader can check all lengths before it makes a row. Text is bytes, not string: the names
@@ -362,8 +362,10 @@ type ProgramSection struct {
 	SpanFile         []uint32 `protobuf:"varint,29,rep,packed,name=span_file,json=spanFile,proto3" json:"span_file,omitempty"`   // 0 where line is 0
 	SpanLine         []int64  `protobuf:"zigzag64,30,rep,packed,name=span_line,json=spanLine,proto3" json:"span_line,omitempty"` // less the last line of the span before
 	SpanLast         []uint64 `protobuf:"varint,31,rep,packed,name=span_last,json=spanLast,proto3" json:"span_last,omitempty"`   // less the span's line
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Of all images, as in the header of an ELF file; 0: not known. Files without it are for x86-64.
+	Machine       *uint32 `protobuf:"varint,32,opt,name=machine,proto3,oneof" json:"machine,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProgramSection) Reset() {
@@ -611,6 +613,13 @@ func (x *ProgramSection) GetSpanLast() []uint64 {
 		return x.SpanLast
 	}
 	return nil
+}
+
+func (x *ProgramSection) GetMachine() uint32 {
+	if x != nil && x.Machine != nil {
+		return *x.Machine
+	}
+	return 0
 }
 
 // The alphabet: what the terminals of the grammars stand for. One element a symbol.
@@ -970,7 +979,7 @@ const file_wpp_proto_rawDesc = "" +
 	"\x10slow_down_likely\x18\x19 \x01(\x01R\x0eslowDownLikely\x12$\n" +
 	"\vwait_status\x18\x1a \x01(\rH\x00R\n" +
 	"waitStatus\x88\x01\x01B\x0e\n" +
-	"\f_wait_status\"\x95\b\n" +
+	"\f_wait_status\"\xc0\b\n" +
 	"\x0eProgramSection\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x1f\n" +
 	"\vtext_length\x18\x02 \x03(\rR\n" +
@@ -1011,7 +1020,10 @@ const file_wpp_proto_rawDesc = "" +
 	"\tspan_call\x18\x1c \x03(\x12R\bspanCall\x12\x1b\n" +
 	"\tspan_file\x18\x1d \x03(\rR\bspanFile\x12\x1b\n" +
 	"\tspan_line\x18\x1e \x03(\x12R\bspanLine\x12\x1b\n" +
-	"\tspan_last\x18\x1f \x03(\x04R\bspanLast\"\xd1\x01\n" +
+	"\tspan_last\x18\x1f \x03(\x04R\bspanLast\x12\x1d\n" +
+	"\amachine\x18  \x01(\rH\x00R\amachine\x88\x01\x01B\n" +
+	"\n" +
+	"\b_machine\"\xd1\x01\n" +
 	"\rSymbolSection\x12\x12\n" +
 	"\x04kind\x18\x01 \x03(\rR\x04kind\x12\x18\n" +
 	"\aroutine\x18\x02 \x03(\x12R\aroutine\x12\x16\n" +
@@ -1082,6 +1094,7 @@ func file_wpp_proto_init() {
 		return
 	}
 	file_wpp_proto_msgTypes[0].OneofWrappers = []any{}
+	file_wpp_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -32,12 +32,13 @@ type Writer struct {
 	program  [sha256.Size]byte       // of the last one written
 	symbols  int                     // that are written
 	segments map[*wpp.Segment]uint32 // that are written, and their numbers
+	others   map[*wpp.Section]bool   // that are written
 }
 
 // NewWriter writes the header of a file, and returns a writer of the rest.
 func NewWriter(w io.Writer) (*Writer, error) {
 	f, err := newFrameWriter(w)
-	return &Writer{frame: f, segments: map[*wpp.Segment]uint32{}}, err
+	return &Writer{frame: f, segments: map[*wpp.Segment]uint32{}, others: map[*wpp.Section]bool{}}, err
 }
 
 // Segments returns how many segments are written.
@@ -63,7 +64,10 @@ func (f *Writer) Tables(s *wpp.Snapshot) error {
 			return err
 		}
 	}
-	return f.alphabet(s.Symbols)
+	if err := f.alphabet(s.Symbols); err != nil {
+		return err
+	}
+	return f.sections(s.Sections)
 }
 
 // Finish writes what is not written yet of a snapshot that Check accepts, and the end.

@@ -352,7 +352,7 @@ func TestReadFileNamesTheFileAndTheRemedy(t *testing.T) {
 	for path, want := range map[string][2]string{
 		write("short.wpp", whole[:len(whole)-30]):                          {"snapshot %s is truncated in section thread 1: ", salvaged},
 		write("bad.wpp", slices.Concat(whole[:16], whole[len(whole)-20:])): {"snapshot %s is damaged: section end stands where figures should", again},
-		write("new.wpp", newer):                                            {"snapshot %s has version 9; this wpptrace reads versions 1 to 5", ": use a newer wpptrace"},
+		write("new.wpp", newer):                                            {"snapshot %s has version 9; this wpptrace reads versions 1 to 6", ": use a newer wpptrace"},
 		write("text.wpp", []byte("text")):                                  {"snapshot %s is no wpptrace snapshot", ": name a file that wpptrace has recorded"},
 		filepath.Join(dir, "none.wpp"):                                     {"read snapshot: open %s: ", ": name a file that wpptrace has recorded"},
 		dir:                                                                {"read snapshot: read %s: ", ": name a file that wpptrace has recorded"},

@@ -11,14 +11,14 @@ import (
 )
 
 // ReadFile reads a snapshot from a file, as format.Read does; its errors name the file and say what
-// to do. The file stays open as long as segments of it may be needed.
-func ReadFile(path string) (*wpp.Snapshot, error) {
+// to do. The file stays open as long as segments or sections of it may be needed.
+func ReadFile(path string, known ...wpp.SectionKind) (*wpp.Snapshot, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
-	s, err := format.Read(f)
-	if s == nil || !s.InSegments() {
+	s, err := format.Read(f, known...)
+	if s == nil || !s.InSegments() && len(s.Sections) == 0 {
 		f.Close()
 	}
 	if err != nil {

@@ -3,6 +3,7 @@
 package wpptest
 
 import (
+	"debug/elf"
 	"slices"
 	"testing"
 	"time"
@@ -31,8 +32,9 @@ func GrammarOf(stream ...uint32) *wpp.Grammar {
 // Small has one of everything: it is the files testdata/version*.wpp.
 func Small() *wpp.Snapshot {
 	return &wpp.Snapshot{
-		Images: []wpp.Image{{Name: "/usr/bin/demo", BuildID: []byte{0xde, 0xad}}, {Name: "/lib/libdemo.so"}},
-		Files:  []string{"demo.c", "lib.h"},
+		Machine: elf.EM_X86_64,
+		Images:  []wpp.Image{{Name: "/usr/bin/demo", BuildID: []byte{0xde, 0xad}}, {Name: "/lib/libdemo.so"}},
+		Files:   []string{"demo.c", "lib.h"},
 		Routines: []wpp.Routine{
 			{
 				Name: "demo::main()", Symbol: "_ZN4demo4mainEv", Entry: 0x401000, Paths: 5,
@@ -68,6 +70,7 @@ func Small() *wpp.Snapshot {
 func Any(t *rapid.T) *wpp.Snapshot {
 	text := rapid.Custom(func(t *rapid.T) string { return string(rapid.SliceOfN(rapid.Byte(), 0, 8).Draw(t, "text")) })
 	s := &wpp.Snapshot{
+		Machine: elf.Machine(rapid.Uint16().Draw(t, "machine")),
 		Images: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) wpp.Image {
 			return wpp.Image{Name: text.Draw(t, "image"), BuildID: rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "build id")}
 		}), 1, 3).Draw(t, "images"),
