@@ -7,11 +7,38 @@ RACE = ./compress/spill ./compress/wpp/... ./internal/parallel ./internal/record
 PLAIN = ./bpf/... ./cmd/... ./compress/... ./decoder ./internal/record/... ./kernel-tests/... ./loader/cfg ./loader/family ./loader/image ./loader/paths ./loader/plan/... \
 	./loader/privilege ./loader/uprobe ./loader/x86 ./query/...
 
-.PHONY: wpptrace demo test kernel-tests matrix soak bench fuzz generate fmt clean
+.PHONY: wpptrace docs install deb demo test kernel-tests matrix soak bench fuzz generate fmt clean
 
 wpptrace:
 	@.ci/need-go
-	go build -o wpptrace ./cmd/wpptrace
+	CGO_ENABLED=0 go build -trimpath -o wpptrace ./cmd/wpptrace
+
+# What is installed goes below PREFIX; a package is made of it below DESTDIR.
+PREFIX = /usr/local
+DESTDIR =
+ZSH = $(PREFIX)/share/zsh/site-functions
+SHARE = $(DESTDIR)$(PREFIX)/share
+
+docs:
+	@.ci/need-go
+	rm -rf build/docs
+	go run -tags docs ./cmd/wpptrace docs build/docs
+	gzip -9n build/docs/man1/*
+
+install: wpptrace docs
+	install -D -m 755 wpptrace $(DESTDIR)$(PREFIX)/bin/wpptrace
+	install -D -m 644 -t $(SHARE)/man/man1 build/docs/man1/*
+	install -D -m 644 build/docs/completions/wpptrace.bash $(SHARE)/bash-completion/completions/wpptrace
+	install -D -m 644 build/docs/completions/wpptrace.fish $(SHARE)/fish/vendor_completions.d/wpptrace.fish
+	install -D -m 644 build/docs/completions/_wpptrace $(DESTDIR)$(ZSH)/_wpptrace
+	install -D -m 644 -t $(SHARE)/doc/wpptrace README.md docs/*.md
+	install -D -m 644 LICENSE $(SHARE)/doc/wpptrace/copyright
+
+# The Debian package, build/wpptrace_VERSION_amd64.deb.
+deb:
+	rm -rf build/root build/*.deb
+	$(MAKE) install PREFIX=/usr DESTDIR=build/root ZSH=/usr/share/zsh/vendor-completions
+	VERSION=$$(cat cmd/wpptrace/VERSION) go tool -modfile=tools/nfpm.mod nfpm package -f packaging/nfpm.yaml -p deb -t build
 
 # Attaches to a bash that is at work and prints its hot subpaths. As root.
 demo: wpptrace
@@ -23,6 +50,7 @@ test:
 	@.ci/need-go
 	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 xz:xz-utils dwz cpio
 	go vet ./...
+	go vet -tags docs ./cmd/wpptrace
 	@test -z "$$(gofmt -l .)" || { echo "not formatted, run make fmt:"; gofmt -l .; exit 1; }
 	CGO_ENABLED=0 GOOS=darwin go build ./compress/... ./query/...
 	@test "$$(go list $(RACE) $(PLAIN) | sort -u)" = "$$(go list ./... | sort)" || { echo "a package is neither in RACE nor in PLAIN"; exit 1; }
@@ -77,4 +105,4 @@ fmt:
 	gofmt -w .
 
 clean:
-	rm -rf wpptrace .bin demo.wpp demo.wpp.old
+	rm -rf wpptrace build .bin demo.wpp demo.wpp.old

@@ -8,9 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cilium/ebpf/features"
@@ -121,6 +119,8 @@ func rootCommand() *cobra.Command {
 	})
 	root.AddCommand(planCommand(), checkCommand(), statCommand(), hotCommand(), pathCommand(), findCommand(), rulesCommand(), orderCommand(), contextCommand(), diffCommand(),
 		dumpCommand(), compressCommand(), compactCommand(), guardCommand())
+	root.AddCommand(taggedCommands...)
+	completeValues(root)
 	for _, c := range append(root.Commands(), root) {
 		c.DisableFlagsInUseLine = true
 		c.Flags().SortFlags = false
@@ -129,6 +129,9 @@ func rootCommand() *cobra.Command {
 	}
 	return root
 }
+
+// taggedCommands are those of builds with a tag, which are not installed.
+var taggedCommands []*cobra.Command
 
 // helpTemplate shows examples before all that explains them.
 const helpTemplate = `{{.Short}}
@@ -150,34 +153,6 @@ wpptrace COMMAND --help tells more about each.{{end}}
 
 Flags:
 {{.LocalFlags.FlagUsagesWrapped 100}}`
-
-// version is that of this program.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return versionOf(info)
-}
-
-// versionOf is the version of the module and, unless that has it in it, the revision that was
-// built, if these are known.
-func versionOf(info *debug.BuildInfo) string {
-	version := strings.Trim(info.Main.Version, "()")
-	revision, changes := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value[:min(len(s.Value), 12)]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changes = "+dirty"
-		}
-	}
-	if revision == "" || strings.Contains(version, revision) {
-		return version
-	}
-	return version + " " + revision + changes
-}
 
 func arguments(n int) string {
 	if n == 1 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime/debug"
 	"strconv"
 	"testing"
@@ -128,20 +129,20 @@ func TestHelp(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	const revision = "279a34a1d65af30c99d8e6a1694aafc3f6a82b2f"
-	for _, c := range []struct{ module, revision, modified, want string }{
-		{"(devel)", "", "", "devel"},
-		{"(devel)", revision, "false", "devel 279a34a1d65a"},
-		{"(devel)", revision, "true", "devel 279a34a1d65a+dirty"},
-		{"v1.2.3", "", "", "v1.2.3"},
-		{"v1.2.3", revision, "false", "v1.2.3 279a34a1d65a"},
-		{"v0.0.0-20261121102810-279a34a1d65a+dirty", revision, "true", "v0.0.0-20261121102810-279a34a1d65a+dirty"},
+	for _, c := range []struct{ revision, modified, want string }{
+		{"", "", "1.2.3"},
+		{revision, "false", "1.2.3 (279a34a1d65a)"},
+		{revision, "true", "1.2.3 (279a34a1d65a, changed)"},
 	} {
-		info := &debug.BuildInfo{Main: debug.Module{Version: c.module}}
+		info := &debug.BuildInfo{}
 		if c.revision != "" {
 			info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: c.revision}, {Key: "vcs.modified", Value: c.modified}}
 		}
-		if got := versionOf(info); got != c.want {
+		if got := versionOf("1.2.3", info); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
+	}
+	if out, _, _ := wpptrace("--version"); !regexp.MustCompile(`^wpptrace \d+\.\d+\.\d+( \([0-9a-f]{12}(, changed)?\))?\n$`).MatchString(out) {
+		t.Errorf("--version: %q", out)
 	}
 }
