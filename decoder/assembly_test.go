@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/plan/verify"
 )
 
@@ -25,7 +26,7 @@ func assemble(dir, source string) (*plan.Plan, error) {
 			return nil, fmt.Errorf("%s: %w\n%s", c.Path, err, b)
 		}
 	}
-	return makePlan(program, plan.Options{Complete: true})
+	return makePlan(program, planner.Options{Complete: true})
 }
 
 // last is another routine behind one.

@@ -24,6 +24,7 @@ import (
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 )
 
 // A recorder is a sink that turns operations back into events.
@@ -171,7 +172,7 @@ func firstDifference(got, want []event) int {
 }
 
 // makePlan plans the program at a path.
-func makePlan(path string, o plan.Options) (*plan.Plan, error) {
+func makePlan(path string, o planner.Options) (*plan.Plan, error) {
 	im, err := image.OpenFile(path)
 	if err != nil {
 		return nil, err
@@ -181,7 +182,7 @@ func makePlan(path string, o plan.Options) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plan.Make(c, o)
+	return planner.Make(c, o)
 }
 
 // programs are those of the zoo to walk in, each as the compiler makes it at one level.
@@ -227,7 +228,7 @@ var planAll = sync.OnceValues(func() (map[string]*plan.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		if list[program.Name], err = makePlan(path, plan.Options{Complete: true}); err != nil {
+		if list[program.Name], err = makePlan(path, planner.Options{Complete: true}); err != nil {
 			return nil, err
 		}
 	}

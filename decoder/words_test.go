@@ -17,6 +17,7 @@ import (
 	"wpptrace/decoder"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 )
 
 // small has a loop, a switch, a recursion, an indirect call and calls of unobserved code.
@@ -77,7 +78,7 @@ var planSmall = sync.OnceValues(func() (*plan.Plan, error) {
 	if b, err := exec.Command("gcc", "-O1", "-o", out, in).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("gcc: %w: %s", err, b)
 	}
-	return makePlan(out, plan.Options{Complete: true})
+	return makePlan(out, planner.Options{Complete: true})
 })
 
 func decodeSmall(t *testing.T) (*plan.Plan, *decoder.Decoder) {

@@ -16,6 +16,7 @@ import (
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/target"
 )
 
@@ -186,7 +187,7 @@ func makePlan(t testing.TB, path string) (*image.Image, *plan.Plan) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.Make(program, plan.Options{})
+	p, err := planner.Make(program, planner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

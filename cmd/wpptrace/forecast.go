@@ -7,6 +7,7 @@ import (
 	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/paths"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 )
 
 // expectedHits is how many hits the probes of an observed routine are expected to make.
@@ -109,14 +110,14 @@ func stepped(p *plan.Plan) (share float64, most *plan.Routine) {
 func tooDear(p *plan.Plan) (share float64, most *plan.Routine) {
 	all, sum, least := 0.0, 0.0, 0.0
 	for _, r := range p.Routines {
-		if !r.Observed() && r.Cause != plan.TooDear { // how often it runs is not known
+		if !r.Observed() && r.Cause != planner.TooDear { // how often it runs is not known
 			continue
 		}
 		insns := 0.0
 		for b := range r.Blocks {
 			insns += r.Runs(b) * float64(len(r.Blocks[b].Insns))
 		}
-		if all += insns; r.Cause != plan.TooDear {
+		if all += insns; r.Cause != planner.TooDear {
 			continue
 		}
 		if sum += insns; most == nil || insns > least {

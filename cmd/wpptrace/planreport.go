@@ -14,6 +14,7 @@ import (
 	"wpptrace/loader/attach"
 	"wpptrace/loader/paths"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/plan/verify"
 	"wpptrace/query/report"
 )
@@ -242,7 +243,7 @@ func (r *planReport) writeRoutines(out *bufio.Writer) {
 			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks), r.paths[i], r.probes[i], report.Fit(pr.Name, room))
 			continue
 		}
-		if pr.Cause == plan.NotSelected {
+		if pr.Cause == planner.NotSelected {
 			continue
 		}
 		name, separator := room-len(": ")-len(pr.LeftOut), ": "
@@ -265,7 +266,7 @@ type routineReport struct {
 
 func (r *planReport) writeJSON(w io.Writer, verbose bool) error {
 	for i, pr := range r.routines {
-		if verbose && pr.Cause != plan.NotSelected {
+		if verbose && pr.Cause != planner.NotSelected {
 			r.Routines = append(r.Routines, routineReport{pr.Name, pr.Addr, len(pr.Blocks), r.paths[i], r.probes[i], pr.LeftOut})
 		}
 	}

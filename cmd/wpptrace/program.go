@@ -11,6 +11,7 @@ import (
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/privilege"
 	"wpptrace/query"
 	"wpptrace/query/report"
@@ -99,7 +100,7 @@ func readProgram(f *os.File, name string, sel selection) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.Make(c, o)
+	p, err := planner.Make(c, o)
 	if err != nil {
 		return nil, err
 	}
@@ -119,19 +120,19 @@ type selection struct {
 }
 
 // options applies the selection to a program. An expression that matches nothing is a mistake.
-func (s selection) options(c *cfg.Program, name string) (plan.Options, error) {
+func (s selection) options(c *cfg.Program, name string) (planner.Options, error) {
 	mayMiss := len(s.libs) > 0 || s.others // an expression may be meant for another image
 	only, err := compile("-F", s.only, c, name, mayMiss)
 	if err != nil {
-		return plan.Options{}, err
+		return planner.Options{}, err
 	}
 	not, err := compile("-N", s.not, c, name, mayMiss)
 	if err != nil {
-		return plan.Options{}, err
+		return planner.Options{}, err
 	}
-	o := plan.Options{Complete: s.complete, Distrust: len(s.libs) > 0, EveryRound: s.windows}
+	o := planner.Options{Complete: s.complete, Distrust: len(s.libs) > 0, EveryRound: s.windows}
 	if o.Weights, err = readWeights(s.weights, c.Image, mayMiss); err != nil {
-		return plan.Options{}, err
+		return planner.Options{}, err
 	}
 	if only == nil && not == nil {
 		return o, nil
@@ -145,12 +146,12 @@ func (s selection) options(c *cfg.Program, name string) (plan.Options, error) {
 	if mayMiss {
 		return o, nil
 	}
-	return plan.Options{}, fmt.Errorf("select routines of %s: -F and -N leave none of %d", name, len(c.Routines))
+	return planner.Options{}, fmt.Errorf("select routines of %s: -F and -N leave none of %d", name, len(c.Routines))
 }
 
 // readWeights counts how often the blocks of an image ran in a recording of it; nil if there is
 // none. mayMiss: another image may have been recorded.
-func readWeights(path string, im *image.Image, mayMiss bool) (w *plan.Weights, err error) {
+func readWeights(path string, im *image.Image, mayMiss bool) (w *planner.Weights, err error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -175,7 +176,7 @@ func readWeights(path string, im *image.Image, mayMiss bool) (w *plan.Weights, e
 			if err != nil {
 				return nil, fmt.Errorf("count the blocks of %s: %w", path, err)
 			}
-			return &plan.Weights{Blocks: blocks, Entries: entries}, nil
+			return &planner.Weights{Blocks: blocks, Entries: entries}, nil
 		}
 	}
 	if mayMiss {

@@ -10,6 +10,7 @@ import (
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/target"
 )
 
@@ -30,7 +31,7 @@ func countHits(path string) (hits uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	p, err := plan.Make(program, plan.Options{})
+	p, err := planner.Make(program, planner.Options{})
 	if err != nil {
 		return 0, err
 	}

@@ -20,6 +20,7 @@ import (
 	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/target"
 )
 
@@ -91,7 +92,7 @@ func planOf(t testing.TB, path string) planned {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plan.Make(program, plan.Options{})
+	p, err := planner.Make(program, planner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

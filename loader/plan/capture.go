@@ -47,6 +47,9 @@ type Registers struct {
 // NoRegister is no register.
 const NoRegister = -1
 
+// stackPointer is rsp by hardware number: nothing counts in it.
+const stackPointer = 4
+
 // RegistersOf returns what has to be read to know a function of registers: times, and plus, constants.
 // ok is false if it is more than one value.
 func RegistersOf(v cfg.Linear) (x Registers, ok bool) {

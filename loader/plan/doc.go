@@ -1,12 +1,12 @@
-// Package plan decides which instructions of a program carry a probe, so that the words of the
-// probes determine every path.
+// Package plan says which instructions of a program carry a probe, and what the words of the probes
+// mean: they determine every path.
 //
 // A block with a probe is a witness. Between two words of an activation there is exactly one silent
 // way, an activation is silent only where its callers imply what it did, and a word separates any
-// two calls of code that is not observed. What cannot be made so is left out, with its reason. Of
-// the sets of witnesses that do, it looks for a cheap one: the edges that no witness tells of form
-// a forest (Ball and Larus 1994), and the dear ones are dropped first. The package knows nothing of
-// the kernel and attaches nothing.
+// two calls of code that is not observed. What cannot be made so is left out, with its reason.
+//
+// The package holds the result alone. Package planner finds it, package verify proves it, and those
+// that attach and decode read it. It knows nothing of the kernel.
 //
 // # The rules of silence
 //
@@ -48,7 +48,7 @@
 //     the end of an activation that code which is not observed may have begun. Where what is called
 //     back may come from a call or, after the routine's silent end, from its caller, the routine is
 //     one that MayLeaveOpen. Functions that are known to do nothing of the kind (strcmp, memcpy
-//     ...: see Plan.IsHarmless) and routines that call nothing are not taken for such code.
+//     ...: see Imports.IsHarmless) and routines that call nothing are not taken for such code.
 //  7. Whoever is tail-jumped to returns to the jumper's caller, through silent routines too: if
 //     that may be code that is not observed, rule 1 holds for the one jumped to as for the jumper.
 //     An indirect tail jump may lead to any routine.

@@ -8,10 +8,22 @@ import (
 	"wpptrace/loader/image"
 )
 
+// Imports says what is known of the functions that a program imports.
+type Imports struct {
+	distrust  bool
+	allocates bool // the C library gets its memory from the program
+}
+
+// ImportsOf finds out what is known of a program's imports. With distrust no function is taken for
+// harmless by its name: it may lie in another image that is traced.
+func ImportsOf(program *cfg.Program, distrust bool) Imports {
+	return Imports{distrust: distrust, allocates: hasAllocator(program)}
+}
+
 // IsHarmless reports whether an imported function of that name is known to neither call back, nor
-// throw, nor return twice, nor to be observed.
-func (p *Plan) IsHarmless(name string) bool {
-	return !p.distrust && (harmless[name] || allocating[name] && !p.allocates)
+// throw, nor return twice, nor to be traced.
+func (m Imports) IsHarmless(name string) bool {
+	return !m.distrust && (harmless[name] || allocating[name] && !m.allocates)
 }
 
 // hasAllocator reports whether the C library gets its memory from the program, or from an allocator

@@ -17,7 +17,7 @@ func TestAllocatorsHaveHooks(t *testing.T) {
 		{[]string{"libtcmalloc_minimal.so.4", "libc.so.6"}, false},
 		{[]string{"libc.so.6", "libjemalloc.so.2"}, false},
 	} {
-		p := &Plan{allocates: hasAllocator(&cfg.Program{Image: &image.Image{Needed: c.needed}})}
+		p := ImportsOf(&cfg.Program{Image: &image.Image{Needed: c.needed}}, false)
 		if got := p.IsHarmless("malloc"); got != c.want || !p.IsHarmless("strlen") {
 			t.Errorf("with %q: malloc is harmless: %v, want %v; strlen: %v", c.needed, got, c.want, p.IsHarmless("strlen"))
 		}

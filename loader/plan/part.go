@@ -2,14 +2,13 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"wpptrace/loader/cfg"
 )
 
-// A Part is the share that an image has in a plan. To it, the other images are code that is not
-// observed.
+// A Part is the share that an image has in a plan. To it, the other images are external
+// code.
 type Part struct {
 	Program  *cfg.Program
 	Offset   uint64 // what makes of a link-time address of the image one that no other image of the plan has
@@ -26,7 +25,7 @@ const spacing = 1 << 20
 // keeps it. The other plan is this one's from then on. It fails, and changes nothing, if there
 // would be too many sites.
 func (p *Plan) Append(q *Plan) error {
-	if len(p.Sites)+len(q.Sites) > mostSites {
+	if len(p.Sites)+len(q.Sites) > MaxSites {
 		return p.tooMany(len(p.Sites) + len(q.Sites))
 	}
 	last := p.Parts[len(p.Parts)-1]
@@ -44,10 +43,6 @@ func (p *Plan) Append(q *Plan) error {
 	p.Routines = append(p.Routines, q.Routines...)
 	p.Sites = append(p.Sites, q.Sites...)
 	return nil
-}
-
-func (p *Plan) tooMany(sites int) error {
-	return fmt.Errorf("plan %s: %d probes are needed, %d are possible: choose routines with -F", p.Program.Image.Name, sites, mostSites)
 }
 
 // end is where the image of a program ends, a link-time address.
@@ -73,9 +68,3 @@ func (p *Plan) Containing(addr uint64) *Routine {
 	}
 	return nil
 }
-
-// Offset is that of the routine's Part.
-func (r *Routine) Offset() uint64 { return r.plan.offset }
-
-// AddressTaken reports whether anything but a direct call or jump mentions the routine's entry.
-func (r *Routine) AddressTaken() bool { return r.plan.Program.AddressTaken(r.Addr) }

@@ -1,33 +1,22 @@
-package plan
+package planner
 
 import (
 	"slices"
 
 	"wpptrace/internal/parallel"
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
 	"wpptrace/loader/x86"
 )
 
-// A Callee says what kind of code a block calls or jumps to.
-type Callee uint8
-
-// The kinds of callee.
-const (
-	NoCallee Callee = iota
-	Known           // an observed routine, directly
-	External        // code that is not observed, directly
-	Harmless        // the same, known to neither call back, nor throw, nor return twice
-	Unknown         // through a register or memory: anything
-)
-
-// Callee tells what block b of the routine calls, or tail-jumps to; the routine if it is Known.
-func (r *Routine) Callee(b int) (Callee, *Routine) { return r.calls[b].kind, r.calls[b].to }
+// callee is what block b calls, or tail-jumps to; the routine if it is Known.
+func (r *routine) callee(b int) (plan.Callee, *routine) { return r.calls[b].kind, r.calls[b].to }
 
 // observedCallee is the observed routine that block b calls or jumps to.
-func (r *Routine) observedCallee(b int) *Routine { return r.calls[b].to }
+func (r *routine) observedCallee(b int) *routine { return r.calls[b].to }
 
 // jumpee is the observed routine that block b jumps to.
-func (r *Routine) jumpee(b int) *Routine {
+func (r *routine) jumpee(b int) *routine {
 	if r.isCall(b) {
 		return nil
 	}
@@ -36,21 +25,21 @@ func (r *Routine) jumpee(b int) *Routine {
 
 // A calling is what a block calls, or jumps to.
 type calling struct {
-	kind Callee
+	kind plan.Callee
 	call bool     // by a call instruction
-	to   *Routine // nil unless Known
+	to   *routine // nil unless Known
 }
 
 // isCall reports whether block b ends in a call instruction. It does not look at the block, which is
 // far away in memory as a rule.
-func (r *Routine) isCall(b int) bool { return r.calls[b].call }
+func (r *routine) isCall(b int) bool { return r.calls[b].call }
 
 // A destination is where a block calls or jumps to, whatever of it is observed.
 type destination struct {
-	to        *Routine // of the program; nil if it is none, or not known
-	otherwise Callee   // what it is if that is not observed
-	call      bool     // by a call instruction
-	twice     bool     // it may return more than once
+	to        *routine    // of the program; nil if it is none, or not known
+	otherwise plan.Callee // what it is if that is not observed
+	call      bool        // by a call instruction
+	twice     bool        // it may return more than once
 }
 
 // calling is what a block calls, now that it is known what is observed.
@@ -58,16 +47,16 @@ func (d *destination) calling() calling {
 	c := calling{kind: d.otherwise, call: d.call}
 	switch {
 	case d.to == nil:
-	case d.to.Observed():
-		c.kind, c.to = Known, d.to
+	case d.to.traced():
+		c.kind, c.to = plan.Known, d.to
 	case callsNothing(d.to.Routine):
-		c.kind = Harmless
+		c.kind = plan.Harmless
 	}
 	return c
 }
 
 // findLeads finds the blocks that call, or jump to another routine, and where they lead.
-func (r *Routine) findLeads() {
+func (r *routine) findLeads() {
 	n := 0
 	for b := range r.Blocks {
 		if mayLead(&r.Blocks[b]) {
@@ -91,24 +80,24 @@ func mayLead(b *cfg.Block) bool {
 	return b.End == cfg.Jcc && b.Succ[0] < 0
 }
 
-func (r *Routine) destination(b int) (d destination) {
+func (r *routine) destination(b int) (d destination) {
 	block := &r.Blocks[b]
 	if block.End == cfg.TailInd {
-		return destination{otherwise: Unknown}
+		return destination{otherwise: plan.Unknown}
 	}
 	d.call = block.IsCall()
-	callee, name := r.plan.Program.Callee(r.Routine, b)
+	callee, name := r.planner.program.Callee(r.Routine, b)
 	if callee != nil {
-		d.to = r.plan.Routines[callee.ID]
+		d.to = r.planner.routines[callee.ID]
 	}
-	d.twice = r.plan.Program.CallReturnsTwice(r.Routine, b)
+	d.twice = r.planner.program.CallReturnsTwice(r.Routine, b)
 	switch {
-	case r.plan.IsHarmless(name) && block.End != cfg.NoReturn:
-		d.otherwise = Harmless
+	case r.planner.imports.IsHarmless(name) && block.End != cfg.NoReturn:
+		d.otherwise = plan.Harmless
 	case block.Insns[len(block.Insns)-1].Kind != x86.CallInd:
-		d.otherwise = External
+		d.otherwise = plan.External
 	default:
-		d.otherwise = Unknown
+		d.otherwise = plan.Unknown
 	}
 	return d
 }
@@ -138,49 +127,49 @@ func callsNothing(r *cfg.Routine) bool {
 	return true
 }
 
-// ReturnsTwice reports whether the call that ends block b may return more than once, as setjmp
+// returnsTwice reports whether the call that ends block b may return more than once, as setjmp
 // does.
-func (r *Routine) ReturnsTwice(b int) bool {
+func (r *routine) returnsTwice(b int) bool {
 	i, leads := slices.BinarySearch(r.leads, b)
 	return leads && r.destinations[i].twice
 }
 
 // classify finds for each routine who may enter it: Silent and rootable.
-func (p *Plan) classify() {
-	p.each(func(r *Routine) bool {
+func (p *planner) classify() {
+	p.each(func(r *routine) bool {
 		r.callees, r.jumpees = r.callees[:0], r.jumpees[:0]
 		for i, b := range r.leads {
 			c := r.destinations[i].calling()
-			if r.calls[b] = c; c.kind == Known {
+			if r.calls[b] = c; c.kind == plan.Known {
 				r.callees = append(r.callees, c.to)
 				if !c.call {
 					r.jumpees = append(r.jumpees, c.to)
 				}
 			}
 		}
-		if r.Observed() {
+		if r.traced() {
 			r.findOnward()
 		}
 		return false
 	})
 	var inCircle []bool
 	parallel.Both(p.findReentries, func() { inCircle = p.tailCircles() })
-	fromOutside := make([]bool, len(p.Routines))
-	for _, q := range p.Routines {
+	fromOutside := make([]bool, len(p.routines))
+	for _, q := range p.routines {
 		for _, t := range q.callees {
-			if !q.Observed() && t != q {
+			if !q.traced() && t != q {
 				fromOutside[t.ID] = true
 			}
 		}
 	}
-	for i, r := range p.Routines {
-		r.rootable = fromOutside[i] || len(r.Others) > 0 || p.Program.AddressTaken(r.Addr) || r.Symbol == "main" || r.Symbol == "_init" || r.Symbol == "_fini"
-		r.Silent = !r.rootable && !inCircle[i] && !r.Faulty
+	for i, r := range p.routines {
+		r.rootable = fromOutside[i] || len(r.Others) > 0 || p.program.AddressTaken(r.Addr) || r.Symbol == "main" || r.Symbol == "_init" || r.Symbol == "_fini"
+		r.silent = !r.rootable && !inCircle[i] && !r.Faulty
 	}
 	for again := true; again; { // whoever is tail-jumped to returns to the jumper's caller
 		again = false
-		for _, q := range p.Routines {
-			if !q.rootable || !q.Observed() {
+		for _, q := range p.routines {
+			if !q.rootable || !q.traced() {
 				continue
 			}
 			for _, t := range q.jumpees {
@@ -194,17 +183,17 @@ func (p *Plan) classify() {
 
 // findReentries finds out which routines may be entered again before they end: those on circles,
 // and those out of which code that is not observed runs.
-func (p *Plan) findReentries() {
-	for _, r := range p.Routines {
+func (p *planner) findReentries() {
+	for _, r := range p.routines {
 		r.callers = r.callers[:0]
 	}
-	var queue []*Routine
-	for _, r := range p.Routines {
+	var queue []*routine
+	for _, r := range p.routines {
 		r.circle, r.goesOut, r.shifts = 0, false, false
 		for _, b := range r.leads {
-			kind, _ := r.Callee(b)
-			r.goesOut = r.goesOut || kind == External || kind == Unknown
-			r.shifts = r.shifts || kind == Known && r.isCall(b) && r.Blocks[b].Depth < 0
+			kind, _ := r.callee(b)
+			r.goesOut = r.goesOut || kind == plan.External || kind == plan.Unknown
+			r.shifts = r.shifts || kind == plan.Known && r.isCall(b) && r.Blocks[b].Depth < 0
 		}
 		if r.goesOut {
 			queue = append(queue, r)
@@ -223,7 +212,7 @@ func (p *Plan) findReentries() {
 			}
 		}
 	}
-	for i, circle := range newComponentWalk(p.Routines).circles(p.Routines, (*Routine).observedCallee) {
+	for i, circle := range newComponentWalk(p.routines).circles(p.routines, (*routine).observedCallee) {
 		for _, r := range circle {
 			r.circle = i + 1
 		}
@@ -231,9 +220,9 @@ func (p *Plan) findReentries() {
 }
 
 // tailCircles finds the routines that tail jumps can lead back to themselves.
-func (p *Plan) tailCircles() []bool {
-	in := make([]bool, len(p.Routines))
-	for _, circle := range newComponentWalk(p.Routines).circles(p.Routines, (*Routine).jumpee) {
+func (p *planner) tailCircles() []bool {
+	in := make([]bool, len(p.routines))
+	for _, circle := range newComponentWalk(p.routines).circles(p.routines, (*routine).jumpee) {
 		for _, r := range circle {
 			in[r.ID] = true
 		}

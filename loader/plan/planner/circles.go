@@ -1,24 +1,28 @@
-package plan
+package planner
 
-import "math"
+import (
+	"math"
+
+	"wpptrace/loader/plan"
+)
 
 // A callGraph says which observed routine a block leads to in it; nil if to none.
-type callGraph func(r *Routine, b int) *Routine
+type callGraph func(r *routine, b int) *routine
 
 // breakCircles makes a word certain on every circle of calls and tail jumps, and then keeps the
 // callers without a word few (rule 3). It reports whether it added any. It expects markFirst to have
 // run for all observed routines.
-func (p *Plan) breakCircles() bool {
-	w := newComponentWalk(p.Routines)
-	return w.breakCircles((*Routine).silentCallee, (*Routine).silentCallee) ||
-		w.breakCircles((*Routine).unspokenCallee, (*Routine).silentCall) ||
-		w.shortenRows((*Routine).unspokenCallee, (*Routine).silentCall, MaxSilentCallers) ||
-		w.shortenRows((*Routine).silentJump, (*Routine).silentJump, MaxSilentJumps)
+func (p *planner) breakCircles() bool {
+	w := newComponentWalk(p.routines)
+	return w.breakCircles((*routine).silentCallee, (*routine).silentCallee) ||
+		w.breakCircles((*routine).unspokenCallee, (*routine).silentCall) ||
+		w.shortenRows((*routine).unspokenCallee, (*routine).silentCall, plan.MaxSilentCallers) ||
+		w.shortenRows((*routine).silentJump, (*routine).silentJump, plan.MaxSilentJumps)
 }
 
 // silentCallee is the observed routine that block b may enter before its own routine has made a
 // word.
-func (r *Routine) silentCallee(b int) *Routine {
+func (r *routine) silentCallee(b int) *routine {
 	if !r.first[b] || r.probed[b].on {
 		return nil
 	}
@@ -26,7 +30,7 @@ func (r *Routine) silentCallee(b int) *Routine {
 }
 
 // silentCall is the observed routine that block b calls before its own routine has made a word.
-func (r *Routine) silentCall(b int) *Routine {
+func (r *routine) silentCall(b int) *routine {
 	if !r.isCall(b) {
 		return nil
 	}
@@ -34,7 +38,7 @@ func (r *Routine) silentCall(b int) *Routine {
 }
 
 // silentJump is the observed routine that block b jumps to before its own routine has made a word.
-func (r *Routine) silentJump(b int) *Routine {
+func (r *routine) silentJump(b int) *routine {
 	if r.isCall(b) {
 		return nil
 	}
@@ -43,7 +47,7 @@ func (r *Routine) silentJump(b int) *Routine {
 
 // unspokenCallee is the observed routine that block b enters without leaving a caller that has made
 // a word: what jumps is no caller of what it jumps to, whether it has spoken or not.
-func (r *Routine) unspokenCallee(b int) *Routine {
+func (r *routine) unspokenCallee(b int) *routine {
 	if r.isCall(b) {
 		return r.silentCallee(b)
 	}
@@ -65,8 +69,8 @@ func (w *componentWalk) breakCircles(graph, breakable callGraph) (changed bool) 
 
 // breakCircle probes the blocks of the edges, or the entry, of the routine where that is cheapest. A
 // routine without a place for a probe is left out. It reports whether the circle has any of the edges.
-func breakCircle(circle []*Routine, breakable callGraph) bool {
-	var best *Routine
+func breakCircle(circle []*routine, breakable callGraph) bool {
+	var best *routine
 	var blocks []int
 	least := math.Inf(1)
 	for _, r := range circle {
@@ -84,8 +88,8 @@ func breakCircle(circle []*Routine, breakable callGraph) bool {
 
 // breaks lists the blocks whose probes make a word certain before each of the edges, and what they
 // cost for one activation.
-func (r *Routine) breaks(breakable callGraph) (blocks []int, price float64) {
-	if !r.Observed() { // no more: it is about to be planned around
+func (r *routine) breaks(breakable callGraph) (blocks []int, price float64) {
+	if !r.traced() { // no more: it is about to be planned around
 		return nil, 0
 	}
 	for _, b := range r.leads {
@@ -101,7 +105,7 @@ func (r *Routine) breaks(breakable callGraph) (blocks []int, price float64) {
 }
 
 // speak probes blocks.
-func (r *Routine) speak(blocks []int) {
+func (r *routine) speak(blocks []int) {
 	r.unsettled = true
 	for _, b := range blocks {
 		if !r.probe(b) {
@@ -116,7 +120,7 @@ func (r *Routine) speak(blocks []int) {
 // the graph has such an edge.
 func (w *componentWalk) shortenRows(graph, counts callGraph, most int) (changed bool) {
 	behind := make([]int, len(w.routines)) // by routine: the most such edges in a row from it on
-	tooLong := func(r *Routine, b int) *Routine {
+	tooLong := func(r *routine, b int) *routine {
 		if t := counts(r, b); t != nil && behind[t.ID] == most {
 			return t
 		}
@@ -140,8 +144,8 @@ func (w *componentWalk) shortenRows(graph, counts callGraph, most int) (changed 
 
 // longestRow is how many edges that count come in a row at most from the routine on, by those that it
 // leads to.
-func (r *Routine) longestRow(graph, counts callGraph, behind []int) (longest int) {
-	if !r.Observed() {
+func (r *routine) longestRow(graph, counts callGraph, behind []int) (longest int) {
+	if !r.traced() {
 		return 0
 	}
 	for _, b := range r.leads {

@@ -1,4 +1,4 @@
-package plan_test
+package planner_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/plan/verify"
 )
 
@@ -28,7 +29,7 @@ func TestCircleWithoutAPlaceForAProbe(t *testing.T) {
 	const call = `.byte 0x48, 0xe8\n.long %s - . - 4\nret` // a prefix that no probe may sit on
 	p := planned(t, compile(t, assemble(
 		[2]string{"even", strings.ReplaceAll(call, "%s", "odd")},
-		[2]string{"odd", strings.ReplaceAll(call, "%s", "even")}), "-O1"), plan.Options{})
+		[2]string{"odd", strings.ReplaceAll(call, "%s", "even")}), "-O1"), planner.Options{})
 	prove(t, p)
 	for _, r := range p.Routines {
 		if (r.Symbol == "even" || r.Symbol == "odd") && r.Observed() {
@@ -43,7 +44,7 @@ func TestCircleIsBrokenWhereItIsEnteredLeast(t *testing.T) {
 	for _, seldom := range []string{"even", "odd"} {
 		entries := map[string]uint64{"even": 1000, "odd": 1000}
 		entries[seldom] = 10
-		p := planned(t, c, plan.Options{Weights: counted(c, entries)})
+		p := planned(t, c, planner.Options{Weights: counted(c, entries)})
 		prove(t, p)
 		for _, symbol := range []string{"even", "odd"} {
 			if speaks := sites(routine(t, p, symbol)) > 0; speaks != (symbol == seldom) {
@@ -59,7 +60,7 @@ func TestCircleThroughAJump(t *testing.T) {
 	p := planned(t, compile(t, assemble(
 		[2]string{"outer", `call inner\nret`},
 		[2]string{"inner", `call turns\nret`},
-		[2]string{"turns", `test %edi, %edi\njne 1f\nret\n1: jmp outer`}), "-O1"), plan.Options{})
+		[2]string{"turns", `test %edi, %edi\njne 1f\nret\n1: jmp outer`}), "-O1"), planner.Options{})
 	prove(t, p)
 	if sites(routine(t, p, "turns")) == 0 {
 		t.Fatal("turns, which decides, makes no word: the test tests nothing")
@@ -87,7 +88,7 @@ func TestLongRows(t *testing.T) {
 			list[i] = [2]string{fmt.Sprint("r", i), fmt.Sprintf(test.leads, fmt.Sprint("r", i+1))}
 		}
 		list[depth] = [2]string{fmt.Sprint("r", depth), `test %edi, %edi\nje 1f\nnop\n1: ret`}
-		p := planned(t, compile(t, assemble(list...), "-O1"), plan.Options{})
+		p := planned(t, compile(t, assemble(list...), "-O1"), planner.Options{})
 		prove(t, p)
 		var speaking *plan.Routine
 		row := 0
@@ -124,7 +125,7 @@ func silentlyLeads(p *plan.Plan, r *plan.Routine) bool {
 // unprobe takes all probes off a routine.
 func unprobe(p *plan.Plan, r *plan.Routine) {
 	for b := range r.Blocks {
-		p.Without(r, b)
+		withoutProbe(p, r, b)
 	}
 }
 

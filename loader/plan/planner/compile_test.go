@@ -1,16 +1,18 @@
-package plan_test
+package planner_test
 
 import (
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"wpptrace/internal/testenv"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 )
 
 // compile builds a program from C, or from C++ when the flags say -xc++, and recovers its routines.
@@ -47,13 +49,28 @@ func recovered(t testing.TB, path string) *cfg.Program {
 	return p
 }
 
-func planned(t testing.TB, p *cfg.Program, o plan.Options) *plan.Plan {
+func planned(t testing.TB, p *cfg.Program, o planner.Options) *plan.Plan {
 	t.Helper()
-	pl, err := plan.Make(p, o)
+	s, pl, err := planner.Find(p, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	searches.Store(pl, s)
+	t.Cleanup(func() { searches.Delete(pl) })
 	return pl
+}
+
+var searches sync.Map // by plan: the *planner.Search that it was made of
+
+// searchOf is what a plan of planned was made of.
+func searchOf(p *plan.Plan) *planner.Search {
+	s, _ := searches.Load(p)
+	return s.(*planner.Search)
+}
+
+// withoutProbe takes the probe off a block.
+func withoutProbe(p *plan.Plan, r *plan.Routine, block int) {
+	searchOf(p).Without(p, r.ID, block)
 }
 
 // routine returns the routine of that symbol, which has to be observed.

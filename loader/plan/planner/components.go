@@ -1,11 +1,11 @@
-package plan
+package planner
 
 import "slices"
 
 // A componentWalk finds strongly connected components of a plan's routines (Tarjan 1972, iterative).
 // What it keeps by routine serves one search after the other.
 type componentWalk struct {
-	routines []*Routine // of the plan, by ID
+	routines []*routine // of the plan, by ID
 	enclosed []int      // by routine: the last enclosure that it was in
 	last     int
 
@@ -14,26 +14,26 @@ type componentWalk struct {
 	number []int  // by routine: when the walk came to it, from 1
 	low    []int  // by routine: the lowest number known to be in its component
 	on     []bool // by routine: it is on the stack
-	stack  []*Routine
+	stack  []*routine
 	calls  []visit
-	succ   []*Routine // of the routines in calls, one after the other
-	order  []*Routine // of those in found, one component after the other
+	succ   []*routine // of the routines in calls, one after the other
+	order  []*routine // of those in found, one component after the other
 	found  []component
 }
 
 // A component is strongly connected.
 type component struct {
-	routines []*Routine
+	routines []*routine
 	circle   bool // one may come from a routine of it to the same
 }
 
 // A visit is a routine whose successors are being walked.
 type visit struct {
-	r              *Routine
+	r              *routine
 	from, next, to int // its successors in the walk's succ, and the next to look at
 }
 
-func newComponentWalk(routines []*Routine) *componentWalk {
+func newComponentWalk(routines []*routine) *componentWalk {
 	n := len(routines)
 	return &componentWalk{routines: routines, enclosed: make([]int, n), number: make([]int, n), low: make([]int, n), on: make([]bool, n)}
 }
@@ -45,7 +45,7 @@ type enclosure struct {
 }
 
 // enclose makes an enclosure of routines, until they are in another.
-func (w *componentWalk) enclose(routines []*Routine) enclosure {
+func (w *componentWalk) enclose(routines []*routine) enclosure {
 	w.last++
 	for _, r := range routines {
 		w.enclosed[r.ID] = w.last
@@ -55,7 +55,7 @@ func (w *componentWalk) enclose(routines []*Routine) enclosure {
 
 // within is what of a graph leads into an enclosure.
 func within(s enclosure, graph callGraph) callGraph {
-	return func(r *Routine, b int) *Routine {
+	return func(r *routine, b int) *routine {
 		if t := graph(r, b); t != nil && s.enclosed[t.ID] == s.id {
 			return t
 		}
@@ -64,7 +64,7 @@ func within(s enclosure, graph callGraph) callGraph {
 }
 
 // circles returns those components that have a circle.
-func (w *componentWalk) circles(routines []*Routine, graph callGraph) (circles [][]*Routine) {
+func (w *componentWalk) circles(routines []*routine, graph callGraph) (circles [][]*routine) {
 	for _, c := range w.components(routines, graph) {
 		if c.circle {
 			circles = append(circles, c.routines)
@@ -76,10 +76,10 @@ func (w *componentWalk) circles(routines []*Routine, graph callGraph) (circles [
 // components returns the strongly connected components of those routines that are observed, and of
 // what the graph leads to from them, each behind those that it leads to. The list is valid until the next
 // call; the routines in it stay.
-func (w *componentWalk) components(routines []*Routine, graph callGraph) []component {
-	w.graph, w.count, w.order, w.found = graph, 0, make([]*Routine, 0, len(routines)), w.found[:0]
+func (w *componentWalk) components(routines []*routine, graph callGraph) []component {
+	w.graph, w.count, w.order, w.found = graph, 0, make([]*routine, 0, len(routines)), w.found[:0]
 	for _, root := range routines {
-		if w.number[root.ID] == 0 && root.Observed() {
+		if w.number[root.ID] == 0 && root.traced() {
 			w.walk(root)
 		}
 	}
@@ -89,7 +89,7 @@ func (w *componentWalk) components(routines []*Routine, graph callGraph) []compo
 	return w.found
 }
 
-func (w *componentWalk) walk(root *Routine) {
+func (w *componentWalk) walk(root *routine) {
 	for w.enter(root); len(w.calls) > 0; {
 		v := &w.calls[len(w.calls)-1]
 		if v.next == v.to {
@@ -108,7 +108,7 @@ func (w *componentWalk) walk(root *Routine) {
 	}
 }
 
-func (w *componentWalk) enter(r *Routine) {
+func (w *componentWalk) enter(r *routine) {
 	w.count++
 	w.number[r.ID], w.low[r.ID], w.on[r.ID] = w.count, w.count, true
 	w.stack = append(w.stack, r)
@@ -117,8 +117,8 @@ func (w *componentWalk) enter(r *Routine) {
 	w.calls = append(w.calls, visit{r, from, from, len(w.succ)})
 }
 
-func (w *componentWalk) addSuccessors(r *Routine) {
-	if !r.Observed() { // no more: it is about to be planned around
+func (w *componentWalk) addSuccessors(r *routine) {
+	if !r.traced() { // no more: it is about to be planned around
 		return
 	}
 	for _, b := range r.leads {

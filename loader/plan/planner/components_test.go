@@ -1,4 +1,4 @@
-package plan
+package planner
 
 import (
 	"slices"
@@ -13,24 +13,24 @@ import (
 // edges say which routine leads to which, by ID.
 type edges [][]bool
 
-func drawEdges(t *rapid.T, routines []*Routine) edges {
+func drawEdges(t *rapid.T, routines []*routine) edges {
 	e := make(edges, len(routines))
 	density := rapid.IntRange(1, 6).Draw(t, "density")
 	for from := range e {
 		e[from] = make([]bool, len(routines))
 		for to, r := range routines {
-			e[from][to] = r.Observed() && rapid.IntRange(1, density).Draw(t, "leads") == 1
+			e[from][to] = r.traced() && rapid.IntRange(1, density).Draw(t, "leads") == 1
 		}
 	}
 	return e
 }
 
 // closure says which routine is come to from which that is observed, by one edge or more.
-func (e edges) closure(routines []*Routine) edges {
+func (e edges) closure(routines []*routine) edges {
 	all := make(edges, len(e))
 	for from := range e {
 		all[from] = make([]bool, len(e))
-		if routines[from].Observed() {
+		if routines[from].traced() {
 			copy(all[from], e[from])
 		}
 	}
@@ -44,7 +44,7 @@ func (e edges) closure(routines []*Routine) edges {
 	return all
 }
 
-func ids(components [][]*Routine) (list [][]int) {
+func ids(components [][]*routine) (list [][]int) {
 	for _, c := range components {
 		var numbers []int
 		for _, r := range c {
@@ -59,23 +59,23 @@ func ids(components [][]*Routine) (list [][]int) {
 // whether what earlier ones found is still there.
 func TestComponents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		routines := make([]*Routine, rapid.IntRange(1, 9).Draw(t, "routines"))
+		routines := make([]*routine, rapid.IntRange(1, 9).Draw(t, "routines"))
 		for i := range routines {
-			routines[i] = &Routine{Routine: &cfg.Routine{}, ID: i}
+			routines[i] = &routine{Routine: &cfg.Routine{ID: i}}
 			for to := range routines {
 				routines[i].leads = append(routines[i].leads, to)
 			}
 			if rapid.IntRange(1, 8).Draw(t, "left out") == 1 {
-				routines[i].LeftOut = "for a test"
+				routines[i].leftOut = "for a test"
 			}
 		}
 		w := newComponentWalk(routines)
-		var found [][][]*Routine
+		var found [][][]*routine
 		var numbers [][][]int
 		for range 3 {
 			e := drawEdges(t, routines)
-			roots := slices.DeleteFunc(slices.Clone(routines), func(*Routine) bool { return rapid.Bool().Draw(t, "no root") })
-			graph := func(r *Routine, b int) *Routine {
+			roots := slices.DeleteFunc(slices.Clone(routines), func(*routine) bool { return rapid.Bool().Draw(t, "no root") })
+			graph := func(r *routine, b int) *routine {
 				if e[r.ID][b] {
 					return routines[b]
 				}
@@ -93,7 +93,7 @@ func TestComponents(t *testing.T) {
 	})
 }
 
-func checkComponents(t *rapid.T, components []component, routines, roots []*Routine, e edges) {
+func checkComponents(t *rapid.T, components []component, routines, roots []*routine, e edges) {
 	all := e.closure(routines)
 	place := map[int]int{} // by routine: its component
 	for i, c := range components {
@@ -108,7 +108,7 @@ func checkComponents(t *rapid.T, components []component, routines, roots []*Rout
 		}
 	}
 	for a := range routines {
-		isRoot := func(r *Routine) bool { return r.Observed() && (r.ID == a || all[r.ID][a]) }
+		isRoot := func(r *routine) bool { return r.traced() && (r.ID == a || all[r.ID][a]) }
 		if _, got := place[a]; got != slices.ContainsFunc(roots, isRoot) {
 			t.Fatalf("%v: routine %d is in a component: %v, want %v", e, a, got, !got)
 		}

@@ -1,4 +1,4 @@
-package plan
+package planner
 
 import (
 	"math"
@@ -12,7 +12,7 @@ type edge struct{ from, to int32 }
 // continuations, every way out to EXIT, and EXIT to ENTRY, one node with it where an activation
 // must not be silent.
 type graph struct {
-	r      *Routine
+	r      *routine
 	edges  []edge  // those out of a block one after another, by the numbers of the blocks, then those from ENTRY
 	out    []int32 // by block: the first of those out of it; one more at the end
 	covers groups  // by block: the edges that a probe there tells of
@@ -21,13 +21,13 @@ type graph struct {
 // entryNode and exitNode are ENTRY and EXIT.
 func (g *graph) entryNode() int { return len(g.r.Blocks) }
 func (g *graph) exitNode() int {
-	if g.r.Silent {
+	if g.r.silent {
 		return len(g.r.Blocks) + 1
 	}
 	return g.entryNode()
 }
 
-func newGraph(r *Routine) *graph {
+func newGraph(r *routine) *graph {
 	g := &graph{r: r, edges: make([]edge, 0, 2*len(r.Blocks)), out: make([]int32, len(r.Blocks)+1)}
 	for v := range r.Blocks {
 		g.out[v] = int32(len(g.edges))
@@ -105,7 +105,7 @@ type weighed struct {
 	block  int32
 }
 
-func newCovering(r *Routine, must []bool) *covering {
+func newCovering(r *routine, must []bool) *covering {
 	c := &covering{graph: newGraph(r), must: must, prices: make([]float64, len(r.Blocks))}
 	for b := range c.prices {
 		c.prices[b] = r.price(b)

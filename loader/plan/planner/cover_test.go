@@ -1,4 +1,4 @@
-package plan
+package planner
 
 import (
 	"slices"
@@ -51,13 +51,10 @@ func TestForest(t *testing.T) {
 // edges but a forest are told of.
 func TestCoveringIsUsedAgain(t *testing.T) {
 	program := recoverFile(t, "/bin/gzip")
-	p, err := Make(program, Options{Weights: someWeights(program)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := find(program, Options{Weights: someWeights(program)})
 	tried := 0
-	for _, r := range p.Routines {
-		if !r.Observed() {
+	for _, r := range p.routines {
+		if !r.traced() {
 			continue
 		}
 		must := r.mustSpeak()

@@ -1,4 +1,4 @@
-package plan
+package planner
 
 // A forest is a set of edges without a circle, whichever way they are followed: a disjoint-set
 // structure whose last joins can be undone.

@@ -1,9 +1,10 @@
-package plan
+package planner
 
 import (
 	"slices"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
 )
 
 // Static branch heuristics after Ball and Larus 1993, coarse: loops run ten times, ways that cannot
@@ -67,7 +68,7 @@ func frequencies(r *cfg.Routine) []float64 {
 
 // estimate finds how often each block runs for one activation: as it was measured, where that is
 // known.
-func (r *Routine) estimate(w *Weights) {
+func (r *routine) estimate(w *Weights) {
 	r.freq = frequencies(r.Routine)
 	r.measure(w)
 	for b := range r.Blocks {
@@ -76,7 +77,7 @@ func (r *Routine) estimate(w *Weights) {
 }
 
 // measure takes what was counted of the routine in the place of estimates, if it was.
-func (r *Routine) measure(w *Weights) {
+func (r *routine) measure(w *Weights) {
 	if w == nil {
 		return
 	}
@@ -98,7 +99,7 @@ func (r *Routine) measure(w *Weights) {
 }
 
 // isMeasured reports whether the routine ran where frequencies were measured.
-func (r *Routine) isMeasured() bool { return r.measured && r.activations >= 1 }
+func (r *routine) isMeasured() bool { return r.measured && r.activations >= 1 }
 
 // findCold finds the blocks that lead to no return.
 func (f *flow) findCold() {
@@ -171,25 +172,25 @@ const (
 )
 
 // expect estimates how often each routine is entered.
-func (p *Plan) expect() {
-	for _, r := range p.Routines {
+func (p *planner) expect() {
+	for _, r := range p.routines {
 		if !r.measured {
 			r.activations = 1
 		}
 	}
 	links := p.links()
-	sum := make([]float64, len(p.Routines))
+	sum := make([]float64, len(p.routines))
 	for range callRounds {
-		for i, r := range p.Routines {
+		for i, r := range p.routines {
 			sum[i] = 0
-			if r.rootable || !r.Observed() {
+			if r.rootable || !r.traced() {
 				sum[i] = 1
 			}
 		}
 		for _, l := range links {
-			sum[l.to] += p.Routines[l.from].activations * l.freq
+			sum[l.to] += p.routines[l.from].activations * l.freq
 		}
-		for i, r := range p.Routines {
+		for i, r := range p.routines {
 			if !r.measured {
 				r.activations = min(sum[i], mostCalls)
 			}
@@ -205,14 +206,14 @@ type link struct {
 }
 
 // links lists them, close together: each is asked for in every one of the callRounds.
-func (p *Plan) links() []link {
+func (p *planner) links() []link {
 	list := make([]link, 0, p.countLeads())
-	for _, r := range p.Routines {
-		if !r.Observed() {
+	for _, r := range p.routines {
+		if !r.traced() {
 			continue
 		}
 		for _, b := range r.leads {
-			if kind, t := r.Callee(b); kind == Known {
+			if kind, t := r.callee(b); kind == plan.Known {
 				list = append(list, link{int32(r.ID), int32(t.ID), r.freq[b]})
 			}
 		}

@@ -1,4 +1,4 @@
-package plan
+package planner
 
 // groups are numbers by what they belong to.
 type groups struct {

@@ -1,9 +1,9 @@
-package plan_test
+package planner_test
 
 import (
 	"testing"
 
-	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 )
 
 // What is appended gets numbers and addresses of its own, and keeps its link-time addresses where
@@ -13,7 +13,7 @@ func TestAppend(t *testing.T) {
 		int twice(int x) { return x % 3 ? 2 * x : x; }
 		int sum(int n) { int s = 0; for (int i = 0; i < n; i++) s += twice(i); return s; }
 		int main(int c, char **v) { return sum(c); }`
-	p, q := planned(t, compile(t, source), plan.Options{}), planned(t, compile(t, source, "-O0"), plan.Options{Distrust: true})
+	p, q := planned(t, compile(t, source), planner.Options{}), planned(t, compile(t, source, "-O0"), planner.Options{Distrust: true})
 	routines, sites, calls := len(p.Routines), len(p.Sites), len(p.Calls)
 	first, more := p.Sites[0], len(q.Calls)
 	if err := p.Append(q); err != nil {

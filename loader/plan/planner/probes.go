@@ -1,4 +1,4 @@
-package plan
+package planner
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
 	"wpptrace/loader/x86"
 )
 
@@ -19,12 +20,12 @@ type probe struct {
 	edges   bool // the words tell which out-edge is taken
 	silent  bool // there is none: the block is a loop whose rounds other words tell
 	insn    int32
-	tells   *Capture // what the words tell besides, if anything: a switch, or the value of a place
+	tells   *plan.Capture // what the words tell besides, if anything: a switch, or the value of a place
 }
 
 // carries is the place whose value the words of block b tell besides, or nil.
-func (r *Routine) carries(b int) *x86.Operand {
-	if t := r.probed[b].tells; t != nil && t.Kind == JumpPlace {
+func (r *routine) carries(b int) *x86.Operand {
+	if t := r.probed[b].tells; t != nil && t.Kind == plan.JumpPlace {
 		return &t.Operand
 	}
 	return nil
@@ -40,7 +41,7 @@ const exit = cfg.Exit
 
 // seat returns where a probe of block b would sit: the last cheap instruction, else the last one
 // that can be single-stepped.
-func (r *Routine) seat(b int) (p probe, ok bool) {
+func (r *routine) seat(b int) (p probe, ok bool) {
 	if r.seats == nil {
 		r.seats = make([]seat, len(r.Blocks))
 		for b := range r.seats {
@@ -51,7 +52,7 @@ func (r *Routine) seat(b int) (p probe, ok bool) {
 	return probe{on: s.found, stepped: s.stepped, edges: s.edges, insn: s.insn}, s.found
 }
 
-func (r *Routine) findSeat(b int) seat {
+func (r *routine) findSeat(b int) seat {
 	if r.isSignature(b) {
 		return seat{}
 	}
@@ -73,7 +74,7 @@ func (r *Routine) findSeat(b int) seat {
 
 // isSignature reports whether a routine begins with block b as a mark for its callers, which read it before
 // they call through a pointer (-fsanitize=function): a jump over a few bytes that nothing runs.
-func (r *Routine) isSignature(b int) bool {
+func (r *routine) isSignature(b int) bool {
 	const most = 16 // bytes
 	bl := &r.Blocks[b]
 	if b != r.Entry || bl.End != cfg.Jmp || len(bl.Insns) > 1 || bl.Succ[0] < 0 {
@@ -84,13 +85,13 @@ func (r *Routine) isSignature(b int) bool {
 		!slices.ContainsFunc(r.Blocks, func(o cfg.Block) bool { return bl.Hi <= o.Lo && o.Lo < to })
 }
 
-func (r *Routine) hasCFA(pc uint64) bool {
+func (r *routine) hasCFA(pc uint64) bool {
 	reg := r.CFA(pc).Reg
 	return reg == 6 || reg == 7 || reg == image.Slot
 }
 
 // sum is the expected cost of probes of some blocks.
-func (r *Routine) sum(blocks []int) (sum float64) {
+func (r *routine) sum(blocks []int) (sum float64) {
 	for _, b := range blocks {
 		sum += r.price(b)
 	}
@@ -98,7 +99,7 @@ func (r *Routine) sum(blocks []int) (sum float64) {
 }
 
 // price is the expected cost of a probe of block b.
-func (r *Routine) price(b int) float64 {
+func (r *routine) price(b int) float64 {
 	p, ok := r.seat(b)
 	switch {
 	case !ok:
@@ -111,7 +112,7 @@ func (r *Routine) price(b int) float64 {
 
 // probe puts a probe on block b. It reports false, and leaves the routine out, if there is no place
 // for one.
-func (r *Routine) probe(b int) bool {
+func (r *routine) probe(b int) bool {
 	if r.probed[b].on {
 		return true
 	}
@@ -135,13 +136,13 @@ type memo struct {
 // start gives an observed routine the probes that it needs by itself: what must speak, and what
 // tells the ways from one word to the next apart. It reports whether the routine had to be left
 // out.
-func (r *Routine) start() (leftOut bool) {
-	if !r.Observed() {
+func (r *routine) start() (leftOut bool) {
+	if !r.traced() {
 		return false
 	}
 	r.forks = false
 	same := func(c calling, b int) bool { return c == r.calls[b] }
-	if m := &r.started; m.probed != nil && m.silent == r.Silent && slices.EqualFunc(m.calls, r.leads, same) {
+	if m := &r.started; m.probed != nil && m.silent == r.silent && slices.EqualFunc(m.calls, r.leads, same) {
 		r.probed = slices.Clone(m.probed)
 		return false
 	}
@@ -149,24 +150,24 @@ func (r *Routine) start() (leftOut bool) {
 	loops := r.countable(must)
 	c := newCovering(r, must)
 	r.equip(c, nil)
-	if len(loops) > 0 && r.Observed() {
+	if len(loops) > 0 && r.traced() {
 		r.equipCounting(c, loops)
 	}
-	if r.Observed() {
-		r.started = memo{make([]calling, len(r.leads)), r.Silent, slices.Clone(r.probed)}
+	if r.traced() {
+		r.started = memo{make([]calling, len(r.leads)), r.silent, slices.Clone(r.probed)}
 		for i, b := range r.leads {
 			r.started.calls[i] = r.calls[b]
 		}
 	}
-	return !r.Observed()
+	return !r.traced()
 }
 
 // startLeaf starts a routine that calls nothing.
-func (r *Routine) startLeaf() (leftOut bool) { return callsNothing(r.Routine) && r.start() }
+func (r *routine) startLeaf() (leftOut bool) { return callsNothing(r.Routine) && r.start() }
 
 // equipCounting equips the routine so that the rounds of some loops are told by other words than
 // theirs, if that is cheaper: of all that can be told, or of one.
-func (r *Routine) equipCounting(c *covering, loops []int) {
+func (r *routine) equipCounting(c *covering, loops []int) {
 	best, least, found := r.probed, r.cost(), false
 	if !r.isMeasured() {
 		for _, b := range loops {
@@ -177,10 +178,10 @@ func (r *Routine) equipCounting(c *covering, loops []int) {
 	}
 	try := func(loops []int) (told []int) {
 		told = r.equip(c, loops)
-		if r.Observed() && r.cost() < least {
+		if r.traced() && r.cost() < least {
 			best, least, found = r.probed, r.cost(), true
 		}
-		r.LeftOut, r.Cause = "", ""
+		r.leftOut, r.cause = "", ""
 		return told
 	}
 	if told := try(loops); len(told) > 0 && len(told) < len(loops) {
@@ -204,7 +205,7 @@ const mostAlone = 2
 
 // equip gives the routine its probes, these loops none if it can be: it returns those that have
 // none.
-func (r *Routine) equip(c *covering, loops []int) (told []int) {
+func (r *routine) equip(c *covering, loops []int) (told []int) {
 	r.probed = make([]probe, len(r.Blocks))
 	for _, b := range loops {
 		r.probed[b].silent = true
@@ -226,7 +227,7 @@ func (r *Routine) equip(c *covering, loops []int) (told []int) {
 	}
 	s := newSearch(r)
 	newParting(s).partAll()
-	if !r.Observed() {
+	if !r.traced() {
 		return nil
 	}
 	r.prune(s, c.must)
@@ -237,7 +238,7 @@ func (r *Routine) equip(c *covering, loops []int) (told []int) {
 
 // mustSpeak names the witnesses that no other can stand for (rule 5, and of rule 6 the direct
 // calls).
-func (r *Routine) mustSpeak() []bool {
+func (r *routine) mustSpeak() []bool {
 	must := make([]bool, len(r.Blocks))
 	for _, pad := range r.Pads {
 		must[pad] = true
@@ -249,8 +250,8 @@ func (r *Routine) mustSpeak() []bool {
 		must[r.Entry] = true
 	}
 	for _, b := range r.leads {
-		kind, _ := r.Callee(b)
-		must[b] = must[b] || kind == External || r.ReturnsTwice(b)
+		kind, _ := r.callee(b)
+		must[b] = must[b] || kind == plan.External || r.returnsTwice(b)
 	}
 	for _, b := range r.again {
 		must[b] = true

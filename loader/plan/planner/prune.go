@@ -1,4 +1,4 @@
-package plan
+package planner
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ type pruner struct {
 
 // prune takes probes off, the dear ones first, as long as there is one silent way from each word to
 // the next. Cost: for each probe the silent code around it.
-func (r *Routine) prune(s *search, must []bool) {
+func (r *routine) prune(s *search, must []bool) {
 	var order []int
 	for b := range r.probed {
 		if r.probed[b].on && !must[b] {
@@ -56,7 +56,7 @@ func newPruner(s *search) *pruner {
 				add(int32(p.index(n)), int32(b))
 			}
 		}
-		if !r.Silent {
+		if !r.silent {
 			for _, e := range r.entries {
 				add(int32(e), exit)
 			}

@@ -1,4 +1,4 @@
-package plan
+package planner
 
 import (
 	"cmp"
@@ -7,14 +7,8 @@ import (
 	"slices"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
 )
-
-// Counts returns what tells the rounds of the loop that block b is, if it has no probe and other
-// words tell (rule 13); else nil.
-func (r *Routine) Counts(b int) *cfg.Counter { return r.counts[b] }
-
-// LoopsCounted is how many loops run without a probe: what words carry tells their rounds.
-func (r *Routine) LoopsCounted() int { return len(r.counts) }
 
 // stackPointer is rsp by hardware number: nothing counts in it.
 const stackPointer = 4
@@ -23,24 +17,24 @@ const stackPointer = 4
 // told: by counter, the readings of which one does; none are needed where known is set.
 type role struct {
 	word     int // none: the entry
-	readings [][]Registers
+	readings [][]plan.Registers
 	known    []bool
 	gap      []int // the way between the word and the loop
 }
 
 // says reports whether the word may carry something for some counter.
 func (r *role) says() bool {
-	return slices.ContainsFunc(r.readings, func(list []Registers) bool { return len(list) > 0 })
+	return slices.ContainsFunc(r.readings, func(list []plan.Registers) bool { return len(list) > 0 })
 }
 
 func newRole(l *counting, word int, way []int) role {
-	return role{word, make([][]Registers, len(l.counters)), make([]bool, len(l.counters)), way}
+	return role{word, make([][]plan.Registers, len(l.counters)), make([]bool, len(l.counters)), way}
 }
 
 // A rounds is how the rounds of the loops are told that have no probe.
 type rounds struct {
-	carry map[int][]Registers  // by block with a probe: of which its words carry the first
-	by    map[int]*cfg.Counter // by block: what tells of it
+	carry map[int][]plan.Registers // by block with a probe: of which its words carry the first
+	by    map[int]*cfg.Counter     // by block: what tells of it
 }
 
 // A counting is what is known of one loop.
@@ -60,11 +54,11 @@ type want struct {
 
 // tellRounds finds what words have to carry so that the rounds of all loops are told that have no
 // probe. If that cannot be it returns what is wanted for the first of them.
-func (r *Routine) tellRounds(s *search) (t *rounds, w *want) {
+func (r *routine) tellRounds(s *search) (t *rounds, w *want) {
 	if len(r.counters) == 0 {
 		return &rounds{}, nil
 	}
-	t = &rounds{carry: map[int][]Registers{}, by: map[int]*cfg.Counter{}}
+	t = &rounds{carry: map[int][]plan.Registers{}, by: map[int]*cfg.Counter{}}
 	var loops []*counting
 	byBlock := map[int]*counting{}
 	for b := range r.probed {
@@ -115,7 +109,7 @@ func (t *rounds) settle(l *counting) bool {
 }
 
 // assign finds readings for the words that serve what they have to tell already and some roles.
-func (t *rounds) assign(counter int, roles []role) (carry map[int][]Registers, ok bool) {
+func (t *rounds) assign(counter int, roles []role) (carry map[int][]plan.Registers, ok bool) {
 	carry = maps.Clone(t.carry)
 	for _, role := range roles {
 		if role.known[counter] {
@@ -123,7 +117,7 @@ func (t *rounds) assign(counter int, roles []role) (carry map[int][]Registers, o
 		}
 		list := role.readings[counter]
 		if told, ok := carry[role.word]; ok {
-			list = slices.DeleteFunc(slices.Clone(told), func(x Registers) bool { return !slices.Contains(list, x) })
+			list = slices.DeleteFunc(slices.Clone(told), func(x plan.Registers) bool { return !slices.Contains(list, x) })
 		}
 		if len(list) == 0 {
 			return nil, false
@@ -163,7 +157,7 @@ func (l *counting) want() *want {
 
 // rolesBehind finds what the words behind a loop may carry: on all ways out of it, before anything
 // is called and before the activation ends.
-func (r *Routine) rolesBehind(s *search, l *counting) {
+func (r *routine) rolesBehind(s *search, l *counting) {
 	s.reset()
 	s.visit(r.behind(l.block)[0], origin)
 	for i := 0; i < len(s.queue); i++ {
@@ -189,7 +183,7 @@ func (r *Routine) rolesBehind(s *search, l *counting) {
 
 // passes reports whether control may run through block n, which has no probe, between a loop and
 // the word behind it that tells of its rounds.
-func (r *Routine) passes(n int) bool {
+func (r *routine) passes(n int) bool {
 	switch r.Blocks[n].End {
 	case cfg.Fall, cfg.Jmp, cfg.Jcc, cfg.Table:
 		return !r.probed[n].silent
@@ -199,14 +193,14 @@ func (r *Routine) passes(n int) bool {
 
 // mayCarryRegisters reports whether the word of block n may carry a reading: it carries nothing
 // else.
-func (r *Routine) mayCarryRegisters(n int) bool {
+func (r *routine) mayCarryRegisters(n int) bool {
 	p := &r.probed[n]
 	return p.on && !p.stepped && p.tells == nil
 }
 
 // roleBehind finds which registers tell, where the probe of the last block of a way out of a loop
 // sits, what the loop left in those that count.
-func (r *Routine) roleBehind(l *counting, word int, way []int) role {
+func (r *routine) roleBehind(l *counting, word int, way []int) role {
 	regs := cfg.Unchanged()
 	r.followWay(&regs, way[:len(way)-1])
 	regs.Apply(r.effectsOf(word)[:r.seatOf(word)])
@@ -218,7 +212,7 @@ func (r *Routine) roleBehind(l *counting, word int, way []int) role {
 	for i, c := range l.counters {
 		for reg := range int8(16) {
 			if d, ok := cfg.Distance(regs.At(reg), left.At(c.Reg), c.Width); ok && d.IsConstant() && !c.Exact && reg != stackPointer {
-				role.readings[i] = append(role.readings[i], Registers{reg, NoRegister, cfg.Whole})
+				role.readings[i] = append(role.readings[i], plan.Registers{Reg: reg, Minus: plan.NoRegister, Part: cfg.Whole})
 			}
 		}
 	}
@@ -226,7 +220,7 @@ func (r *Routine) roleBehind(l *counting, word int, way []int) role {
 }
 
 // followWay runs the blocks of a silent way.
-func (r *Routine) followWay(regs *cfg.Registers, way []int) {
+func (r *routine) followWay(regs *cfg.Registers, way []int) {
 	for _, n := range way {
 		if r.probed[n].silent {
 			regs.ApplyRounds(r.effectsOf(n))
@@ -237,7 +231,7 @@ func (r *Routine) followWay(regs *cfg.Registers, way []int) {
 }
 
 // effectsOf are what the instructions of block n do to registers.
-func (r *Routine) effectsOf(n int) []cfg.Effect {
+func (r *routine) effectsOf(n int) []cfg.Effect {
 	if r.effects == nil {
 		r.effects = make([][]cfg.Effect, len(r.Blocks))
 	}
@@ -248,7 +242,7 @@ func (r *Routine) effectsOf(n int) []cfg.Effect {
 }
 
 // seatOf is the instruction in block n that its probe sits on, or would.
-func (r *Routine) seatOf(n int) int {
+func (r *routine) seatOf(n int) int {
 	if r.probed[n].on {
 		return int(r.probed[n].insn)
 	}
@@ -258,7 +252,7 @@ func (r *Routine) seatOf(n int) int {
 
 // rolesBefore finds what a word, or the entry, may carry for the loops that silence leads to from
 // it: nothing, if it does in more than one way.
-func (r *Routine) rolesBefore(s *search, word int, from []int, loops map[int]*counting) {
+func (r *routine) rolesBefore(s *search, word int, from []int, loops map[int]*counting) {
 	several := func(n int) bool { return false }
 	if met := s.flood(from); len(met) > 0 {
 		behind := newSearch(r)
@@ -305,7 +299,7 @@ func (s *search) flood(from []int) (met []int) {
 
 // roleBefore finds which readings tell, where a word's probe sits, what there is at the end of a
 // way, before the loop.
-func (r *Routine) roleBefore(l *counting, word int, way []int) role {
+func (r *routine) roleBefore(l *counting, word int, way []int) role {
 	regs := cfg.Unchanged()
 	if word != none {
 		regs.Apply(r.effectsOf(word)[r.seatOf(word):])
@@ -317,8 +311,8 @@ func (r *Routine) roleBefore(l *counting, word int, way []int) role {
 		if role.known[i] = ok && v.IsConstant(); !ok || v.IsConstant() || word == none || !r.mayCarryRegisters(word) {
 			continue
 		}
-		if x, ok := RegistersOf(v); ok {
-			role.readings[i] = []Registers{x}
+		if x, ok := plan.RegistersOf(v); ok {
+			role.readings[i] = []plan.Registers{x}
 		}
 	}
 	return role
@@ -332,7 +326,7 @@ func (s *search) forward(node int) []int {
 }
 
 // behind is the node that a loop of one block goes on to.
-func (r *Routine) behind(loop int) []int {
+func (r *routine) behind(loop int) []int {
 	succ := r.Blocks[loop].Succ
 	if succ[0] == loop {
 		return succ[1:]
@@ -341,8 +335,8 @@ func (r *Routine) behind(loop int) []int {
 }
 
 // findCounters finds the loops of one block that count.
-func (r *Routine) findCounters() {
-	if !r.plan.counting {
+func (r *routine) findCounters() {
+	if !r.planner.counting {
 		return
 	}
 	r.counters = map[int][]cfg.Counter{}
@@ -358,7 +352,7 @@ const mostCounted = 1000
 
 // countable lists the loops of one block whose rounds other words than theirs may tell, the dearest
 // first.
-func (r *Routine) countable(must []bool) (loops []int) {
+func (r *routine) countable(must []bool) (loops []int) {
 	for b := range r.counters {
 		if _, ok := r.seat(b); ok && !must[b] {
 			loops = append(loops, b)
@@ -369,7 +363,7 @@ func (r *Routine) countable(must []bool) (loops []int) {
 }
 
 // fill puts a probe on a way near a loop where it can carry what tells the loop's rounds.
-func (r *Routine) fill(w *want) bool {
+func (r *routine) fill(w *want) bool {
 	l := &counting{block: w.loop, counters: r.counters[w.loop]}
 	for _, way := range w.ways {
 		best, price := none, math.Inf(1)
@@ -401,22 +395,8 @@ func (r *Routine) fill(w *want) bool {
 	return false
 }
 
-// carry has the words say what tells the rounds of loops. Loops between words that have come since,
-// and that carry something else, get a probe.
-func (r *Routine) carry() {
-	s := newSearch(r)
-	t, w := r.tellRounds(s)
-	for ; w != nil && r.Observed(); t, w = r.tellRounds(s) {
-		r.probe(w.loop)
-	}
-	r.counts, r.readings, r.effects = t.by, make(map[int]*Capture, len(t.carry)), nil
-	for word, list := range t.carry {
-		r.readings[word] = &Capture{Kind: LoopRegisters, Table: none, Registers: list[0]}
-	}
-}
-
 // cost is what all probes are expected to cost for one activation.
-func (r *Routine) cost() (sum float64) {
+func (r *routine) cost() (sum float64) {
 	for b := range r.probed {
 		if r.probed[b].on {
 			sum += r.price(b)

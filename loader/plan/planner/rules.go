@@ -1,17 +1,18 @@
-package plan
+package planner
 
 import (
 	"math"
 	"slices"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
 )
 
 // opens reports whether code that is not observed may have run when control comes back to the end
 // of block b.
-func (r *Routine) opens(b int) bool {
-	switch kind, t := r.Callee(b); {
-	case kind == External, kind == Unknown, kind == Known && t.open:
+func (r *routine) opens(b int) bool {
+	switch kind, t := r.callee(b); {
+	case kind == plan.External, kind == plan.Unknown, kind == plan.Known && t.open:
 		return r.isCall(b)
 	}
 	return false
@@ -19,44 +20,44 @@ func (r *Routine) opens(b int) bool {
 
 // unannounced reports whether block b enters code that may not be observed, and no word of the
 // block says so.
-func (r *Routine) unannounced(b int) bool {
+func (r *routine) unannounced(b int) bool {
 	if r.probed[b].on {
 		return false
 	}
-	kind, _ := r.Callee(b)
-	return kind == Unknown
+	kind, _ := r.callee(b)
+	return kind == plan.Unknown
 }
 
 // markOpen finds the routines that MayLeaveOpen, and has the rules look again at those that call one
 // which did not before.
-func (p *Plan) markOpen() {
-	before := make([]bool, len(p.Routines))
-	for i, r := range p.Routines {
-		before[i], r.open = r.open, r.Observed() && r.forks
+func (p *planner) markOpen() {
+	before := make([]bool, len(p.routines))
+	for i, r := range p.routines {
+		before[i], r.open = r.open, r.traced() && r.forks
 	}
-	leave := make([]bool, len(p.Routines))
-	p.each(func(r *Routine) bool {
-		leave[r.ID] = r.Observed() && !r.open && r.leavesOpen(nil)
+	leave := make([]bool, len(p.routines))
+	p.each(func(r *routine) bool {
+		leave[r.ID] = r.traced() && !r.open && r.leavesOpen(nil)
 		return false
 	})
-	var queue []*Routine
-	for i, r := range p.Routines {
+	var queue []*routine
+	for i, r := range p.routines {
 		if r.open = r.open || leave[i]; r.open {
 			queue = append(queue, r)
 		}
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
 		for _, r := range queue[0].callers {
-			if r.Observed() && !r.open && r.leavesOpen(queue[0]) {
+			if r.traced() && !r.open && r.leavesOpen(queue[0]) {
 				r.open = true
 				queue = append(queue, r)
 			}
 		}
 	}
-	for i, r := range p.Routines {
+	for i, r := range p.routines {
 		if r.open && !before[i] {
 			for _, caller := range r.callers {
-				caller.unsettled = caller.Observed()
+				caller.unsettled = caller.traced()
 			}
 		}
 	}
@@ -65,16 +66,16 @@ func (p *Plan) markOpen() {
 // markRenewed finds the routines that may begin, without a word before, as code that is not observed
 // enters them or those that call them or jump to them. It has the rules look again at those that
 // were not taken for such, and reports whether there are any. It expects markFirst to have run.
-func (p *Plan) markRenewed() (some bool) {
-	renewed := make([]bool, len(p.Routines))
-	var queue []*Routine
-	mark := func(r *Routine) {
-		if r != nil && r.Observed() && !renewed[r.ID] {
+func (p *planner) markRenewed() (some bool) {
+	renewed := make([]bool, len(p.routines))
+	var queue []*routine
+	mark := func(r *routine) {
+		if r != nil && r.traced() && !renewed[r.ID] {
 			renewed[r.ID] = true
 			queue = append(queue, r)
 		}
 	}
-	for _, r := range p.Routines {
+	for _, r := range p.routines {
 		if r.rootable {
 			mark(r)
 		}
@@ -84,7 +85,7 @@ func (p *Plan) markRenewed() (some bool) {
 			mark(queue[0].silentCallee(b))
 		}
 	}
-	for i, r := range p.Routines {
+	for i, r := range p.routines {
 		r.unsettled = renewed[i] && !r.renewed
 		r.renewed = renewed[i]
 		some = some || r.unsettled
@@ -92,18 +93,12 @@ func (p *Plan) markRenewed() (some bool) {
 	return some
 }
 
-// MayLeaveOpen reports whether code may be called back, or an exception come, around the routine's
-// silent end by what it, or a routine that it called or jumped to, has entered: it ends without a
-// word after a call of code that is not observed, or by a jump there, or where such a call might
-// have been.
-func (r *Routine) MayLeaveOpen() bool { return r.open }
-
 // leavesOpen reports whether the routine does so; if a callee is given, by its calls of that one.
-func (r *Routine) leavesOpen(callee *Routine) bool {
+func (r *routine) leavesOpen(callee *routine) bool {
 	var s *search
 	for _, b := range r.leads {
-		switch kind, t := r.Callee(b); {
-		case kind == Harmless, kind == Known && !t.open, callee != nil && t != callee:
+		switch kind, t := r.callee(b); {
+		case kind == plan.Harmless, kind == plan.Known && !t.open, callee != nil && t != callee:
 			continue
 		case !r.isCall(b):
 			return true // whom it jumps to returns in its place
@@ -120,7 +115,7 @@ func (r *Routine) leavesOpen(callee *Routine) bool {
 }
 
 // continuation is where the call that ends block b returns to; exit if it does not.
-func (r *Routine) continuation(b int) int {
+func (r *routine) continuation(b int) int {
 	if block := &r.Blocks[b]; block.CallReturns() {
 		return block.Succ[0]
 	}
@@ -168,10 +163,10 @@ func (s *search) explore(from int, is func(node int) bool) (node int) {
 
 // obey adds what rules 2, 4 and 6 ask for, and what rule 5 asks of calls of observed routines. It
 // reports whether anything changed.
-func (r *Routine) obey() (changed bool) {
+func (r *routine) obey() (changed bool) {
 	s := newSearch(r)
 	insist := func(from int, is func(int) bool) {
-		for r.Observed() {
+		for r.traced() {
 			way, found := s.find(from, is)
 			if !found {
 				return
@@ -180,7 +175,7 @@ func (r *Routine) obey() (changed bool) {
 			r.probeOn(way)
 		}
 	}
-	calls := slices.ContainsFunc(r.leads, func(b int) bool { return r.calls[b].kind == Unknown })
+	calls := slices.ContainsFunc(r.leads, func(b int) bool { return r.calls[b].kind == plan.Unknown })
 	if calls { // whoever code that is not observed calls back must be able to say from where
 		insist(r.Entry, func(n int) bool { return n != exit && r.unannounced(n) })
 	}
@@ -225,9 +220,9 @@ func (r *Routine) obey() (changed bool) {
 // tellEntry sees to it that an activation that begins as code which is not observed enters the
 // routine, or a silent caller of it, where it has caught what was thrown or jumped out of another in
 // the same place, is told from that one going on (rule 12). It reports whether anything changed.
-func (r *Routine) tellEntry(s *search) (changed bool) {
+func (r *routine) tellEntry(s *search) (changed bool) {
 	comesBack := slices.ContainsFunc(r.Blocks, func(b cfg.Block) bool { return slices.Contains(b.Succ, r.Entry) })
-	for r.Observed() {
+	for r.traced() {
 		first := s.all(r.entries)
 		way := r.backTo(s, first)
 		if way == nil {
@@ -256,14 +251,14 @@ func (r *Routine) tellEntry(s *search) (changed bool) {
 }
 
 // opensCallee reports whether block b calls an observed routine that MayLeaveOpen.
-func (r *Routine) opensCallee(b int) bool {
-	kind, _ := r.Callee(b)
-	return kind == Known && r.opens(b)
+func (r *routine) opensCallee(b int) bool {
+	kind, _ := r.callee(b)
+	return kind == plan.Known && r.opens(b)
 }
 
 // backTo finds a silent way from where code that is not observed has been running to one of some
 // blocks; nil, if there is none.
-func (r *Routine) backTo(s *search, set blockSet) []int {
+func (r *routine) backTo(s *search, set blockSet) []int {
 	is := func(n int) bool { return n != exit && set[n] }
 	for _, b := range r.leads {
 		if r.opens(b) {
@@ -284,7 +279,7 @@ func (r *Routine) backTo(s *search, set blockSet) []int {
 
 // besideCall finds a silent way to one of some blocks from where silence leads to a call of code
 // that is not observed as well; nil, if there is none.
-func (r *Routine) besideCall(s *search, set blockSet) (way []int) {
+func (r *routine) besideCall(s *search, set blockSet) (way []int) {
 	calls := func(b int) bool { return r.unannounced(b) && r.isCall(b) }
 	if !slices.ContainsFunc(r.leads, calls) {
 		return nil
@@ -308,11 +303,11 @@ func (r *Routine) besideCall(s *search, set blockSet) (way []int) {
 
 // leadsOut reports whether code that is not observed may run before the call that ends block b is
 // over.
-func (r *Routine) leadsOut(b int) bool {
-	switch kind, t := r.Callee(b); kind {
-	case External, Unknown:
+func (r *routine) leadsOut(b int) bool {
+	switch kind, t := r.callee(b); kind {
+	case plan.External, plan.Unknown:
 		return r.isCall(b)
-	case Known:
+	case plan.Known:
 		return r.isCall(b) && t.goesOut
 	}
 	return false
@@ -335,8 +330,8 @@ func (s *search) all(from []int) blockSet {
 // tellThrown sees to it that a place which the call that ends block b may come to otherwise than by
 // its return, after the last word of an observed routine that it called, is not come to by ordinary
 // flow as well. It reports whether anything changed.
-func (r *Routine) tellThrown(s *search, b int) (changed bool) {
-	if kind, _ := r.Callee(b); kind != Known || len(r.landings(b)) == 0 || !r.Observed() {
+func (r *routine) tellThrown(s *search, b int) (changed bool) {
+	if kind, _ := r.callee(b); kind != plan.Known || len(r.landings(b)) == 0 || !r.traced() {
 		return false
 	}
 	return r.separateFrom(s, slices.Concat(r.Blocks[b].After(), r.landings(b)))
@@ -344,11 +339,11 @@ func (r *Routine) tellThrown(s *search, b int) (changed bool) {
 
 // tellCallers sees to it that what is called back after a word can come from one call alone, and
 // finds out whether the routine forks. It reports whether anything changed.
-func (r *Routine) tellCallers(s *search) (changed bool) {
+func (r *routine) tellCallers(s *search) (changed bool) {
 	forks := false
 	near := s.near(r.unannounced) // a probe may open ways behind a switch: then all rules are gone through again
 	tell := func(from []int) {
-		for r.Observed() && near.any(from) {
+		for r.traced() && near.any(from) {
 			origins := s.origins(from)
 			if len(origins) < 2 {
 				return
@@ -417,30 +412,30 @@ func (s *search) apart(nodes []int) (blocks []int) {
 	return blocks
 }
 
-func (r *Routine) unfollowable(b int) bool {
+func (r *routine) unfollowable(b int) bool {
 	if r.probed[b].on || !r.isCall(b) || r.Blocks[b].Depth >= 0 {
 		return false
 	}
-	kind, _ := r.Callee(b)
-	return kind == Known
+	kind, _ := r.callee(b)
+	return kind == plan.Known
 }
 
 // leadsBack reports whether the routine may be entered again out of the call that ends block b.
-func (r *Routine) leadsBack(b int) bool {
+func (r *routine) leadsBack(b int) bool {
 	if !r.isCall(b) {
 		return false
 	}
-	switch kind, t := r.Callee(b); kind {
-	case External, Unknown:
+	switch kind, t := r.callee(b); kind {
+	case plan.External, plan.Unknown:
 		return true
-	case Known:
+	case plan.Known:
 		return t.goesOut || r.circle != 0 && t.circle == r.circle
 	}
 	return false
 }
 
 // probeOn puts the cheapest probe on a way.
-func (r *Routine) probeOn(way []int) {
+func (r *routine) probeOn(way []int) {
 	best, price := exit, math.Inf(1)
 	for _, n := range way {
 		if n != exit && !r.probed[n].on && r.price(n) < price {

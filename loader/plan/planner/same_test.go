@@ -1,4 +1,4 @@
-package plan
+package planner
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
 )
 
 // TestPlanIsTheSameOnAllCPUs: routines are recovered and planned side by side, and what comes out does
@@ -49,14 +50,14 @@ func planOn(t *testing.T, cpus int, file string, o Options, weighed bool) (lines
 		t.Fatal(err)
 	}
 	for _, s := range p.Sites {
-		var captures Capture
+		var captures plan.Capture
 		if s.Capture != nil {
 			captures, s.Capture = *s.Capture, nil
 		}
 		lines = append(lines, fmt.Sprintf("%+v %+v", s, captures))
 	}
 	for _, r := range p.Routines {
-		lines = append(lines, fmt.Sprint(r.Name, r.LeftOut, r.Silent, r.open, r.rootable, r.first, r.leaving, len(r.counts)))
+		lines = append(lines, fmt.Sprint(r.Name, r.LeftOut, r.Silent, r.MayLeaveOpen(), r.MayBeRoot(), r.LoopsCounted()))
 	}
 	for at, call := range p.Calls {
 		lines = append(lines, fmt.Sprintf("%x %+v", at, call))

@@ -1,13 +1,14 @@
-package plan
+package planner
 
 import (
 	"math"
 	"slices"
+	"wpptrace/loader/plan"
 )
 
 // A search looks at what can run from one place on without a word.
 type search struct {
-	r      *Routine
+	r      *routine
 	parent []int32 // by node + 1; unseen, or origin, or the node before
 	queue  []int   // the nodes that are not unseen, in the order in which they were come to
 	marks  []mark  // by node + 1; nil: none has been set
@@ -19,7 +20,7 @@ const (
 	origin = -2
 )
 
-func newSearch(r *Routine) *search {
+func newSearch(r *routine) *search {
 	s := &search{r: r, parent: make([]int32, len(r.Blocks)+1)}
 	for i := range s.parent {
 		s.parent[i] = unseen
@@ -60,7 +61,7 @@ func (s *search) way(node int) []int {
 func (s *search) silent(node int) []int {
 	r := s.r
 	switch {
-	case node == exit && r.Silent:
+	case node == exit && r.silent:
 		return nil
 	case node == exit:
 		return r.entries
@@ -74,7 +75,7 @@ func (s *search) silent(node int) []int {
 
 // findOnward finds the nodes that may run after each block without a word of what it calls. When
 // other routines are left out these change for blocks that lead to them alone.
-func (r *Routine) findOnward() {
+func (r *routine) findOnward() {
 	if r.onward == nil {
 		r.onward = make([][]int, len(r.Blocks))
 		for b := range r.onward {
@@ -93,8 +94,8 @@ func (r *Routine) findOnward() {
 // throws are the places in the routine that code which is not observed, and which the call that
 // ends block b enters, may come to without a word: the landing pads of the call, and what follows
 // calls that may return again.
-func (r *Routine) throws(b int) []int {
-	if kind, _ := r.Callee(b); (kind == External || kind == Unknown) && r.isCall(b) {
+func (r *routine) throws(b int) []int {
+	if kind, _ := r.callee(b); (kind == plan.External || kind == plan.Unknown) && r.isCall(b) {
 		return r.landings(b)
 	}
 	return nil
@@ -102,7 +103,7 @@ func (r *Routine) throws(b int) []int {
 
 // landings are the places in the routine that the call which ends block b may come to otherwise
 // than by its return.
-func (r *Routine) landings(b int) []int {
+func (r *routine) landings(b int) []int {
 	if len(r.again) == 0 {
 		return r.Blocks[b].Pads
 	}
@@ -200,7 +201,7 @@ func (some blockSet) extend(next func(b int) []int) {
 
 // eachStart calls yield with the nodes that may come next after a word of block b, one set for each
 // thing that the word may say.
-func (r *Routine) eachStart(b int, yield func(from []int)) {
+func (r *routine) eachStart(b int, yield func(from []int)) {
 	switch {
 	case r.probed[b].edges, r.switches[b] && r.told(b):
 		next := r.Blocks[b].After()
@@ -214,7 +215,7 @@ func (r *Routine) eachStart(b int, yield func(from []int)) {
 
 // separate adds probes until from each place there is only one silent way to each other place, and
 // the rounds of all loops without a probe are told.
-func (r *Routine) separate(s *search) {
+func (r *routine) separate(s *search) {
 	newParting(s).partAll()
 	r.countRounds(s, false)
 }
@@ -222,9 +223,9 @@ func (r *Routine) separate(s *search) {
 // countRounds adds probes until the rounds of all loops without one are told, in a routine in which
 // from each place there is only one silent way to each other place, and keeps that so: where they are
 // not told it puts words around the loop, if it is to fill, or gives it its own.
-func (r *Routine) countRounds(s *search, fill bool) {
+func (r *routine) countRounds(s *search, fill bool) {
 	p := newParting(s)
-	for r.Observed() {
+	for r.traced() {
 		_, w := r.tellRounds(s)
 		if w == nil {
 			return
@@ -250,7 +251,7 @@ func newParting(s *search) *parting { return &parting{s, make([]bool, len(s.pare
 // partAll sees to it that from each start there is only one silent way to each other place.
 func (p *parting) partAll() {
 	r := p.search.r
-	for again := true; again && r.Observed(); {
+	for again := true; again && r.traced(); {
 		again = false
 		part := func(from []int) { again = p.part(from) || again }
 		part(r.entries)
@@ -265,7 +266,7 @@ func (p *parting) partAll() {
 // part does so for one start. It reports whether it added any probe.
 func (p *parting) part(from []int) (changed bool) {
 	r := p.search.r
-	if !r.Observed() || len(from) == 1 && p.sure[from[0]-exit] {
+	if !r.traced() || len(from) == 1 && p.sure[from[0]-exit] {
 		return false
 	}
 	changed = r.separateFrom(p.search, from)
@@ -275,8 +276,8 @@ func (p *parting) part(from []int) (changed bool) {
 	return changed
 }
 
-func (r *Routine) separateFrom(s *search, from []int) (changed bool) {
-	for r.Observed() {
+func (r *routine) separateFrom(s *search, from []int) (changed bool) {
+	for r.traced() {
 		a, b, found := s.twoWays(from)
 		if !found {
 			return changed
@@ -289,7 +290,7 @@ func (r *Routine) separateFrom(s *search, from []int) (changed bool) {
 
 // tellApart puts the cheapest probe on a block that is on one of the two ways only, or on a circle.
 // Both ways begin with the node at which they meet.
-func (r *Routine) tellApart(a, b []int) {
+func (r *routine) tellApart(a, b []int) {
 	count := map[int]int{}
 	for _, n := range a {
 		count[n] |= 1
@@ -332,7 +333,7 @@ func (r *Routine) tellApart(a, b []int) {
 }
 
 // cheapestTable finds a switch at which the two ways part.
-func (r *Routine) cheapestTable(a, b []int) (table int, price float64) {
+func (r *routine) cheapestTable(a, b []int) (table int, price float64) {
 	price = math.Inf(1)
 	for _, way := range [][]int{a, b} {
 		for _, n := range way {
@@ -344,36 +345,15 @@ func (r *Routine) cheapestTable(a, b []int) (table int, price float64) {
 	return table, price
 }
 
-func (r *Routine) address(node int) uint64 {
+func (r *routine) address(node int) uint64 {
 	if node == exit {
 		return r.Addr
 	}
 	return r.Blocks[node].Lo
 }
 
-// markLeaving finds the blocks from which a call, or the end of the activation, can be reached
-// without a word.
-func (r *Routine) markLeaving() {
-	r.leaving = make(blockSet, len(r.Blocks))
-	for b := range r.leaving {
-		r.leaving[b] = !r.probed[b].on && (r.isCall(b) || r.leaves(r.Blocks[b].After()...))
-	}
-	r.leaving.extend(func(b int) []int {
-		if r.probed[b].on {
-			return nil
-		}
-		return r.Blocks[b].After()
-	})
-}
-
-// leaves reports whether an activation that goes on at one of these nodes can call or end before a
-// word. Where it can go nowhere, it ends.
-func (r *Routine) leaves(nodes ...int) bool {
-	return len(nodes) == 0 || slices.ContainsFunc(nodes, func(n int) bool { return n == exit || r.leaving[n] })
-}
-
 // markFirst finds the blocks that can be reached from the entry without a word.
-func (r *Routine) markFirst() {
+func (r *routine) markFirst() {
 	r.first = make([]bool, len(r.Blocks))
 	queue := slices.Clone(r.entries)
 	for _, b := range queue {

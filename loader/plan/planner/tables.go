@@ -1,12 +1,13 @@
-package plan
+package planner
 
 import (
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
 	"wpptrace/loader/x86"
 )
 
 // tellTable lets the bounds check of a switch tell its case, where the index is known there.
-func (r *Routine) tellTable(b int) {
+func (r *routine) tellTable(b int) {
 	t := r.Blocks[b].Table
 	if t == nil || t.Check < 0 || len(t.Targets) == 0 {
 		return
@@ -18,14 +19,14 @@ func (r *Routine) tellTable(b int) {
 	}
 	for i, next := range check.Succ {
 		if r.leadsTo(next, b) {
-			p.tells = &Capture{Kind: SwitchIndex, Table: b, Operand: t.Index, Bias: t.Bias, Taken: i == 0}
+			p.tells = &plan.Capture{Kind: plan.SwitchIndex, Table: b, Operand: t.Index, Bias: t.Bias, Taken: i == 0}
 		}
 	}
 }
 
 // leadsTo reports whether control runs from block b to the switch, past no other way and no other
 // word.
-func (r *Routine) leadsTo(b, table int) bool {
+func (r *routine) leadsTo(b, table int) bool {
 	for range r.Blocks {
 		if b < 0 || r.probed[b].on {
 			return false
@@ -42,7 +43,7 @@ func (r *Routine) leadsTo(b, table int) bool {
 }
 
 // tellJump reads the switch at its jump, which has to be single-stepped.
-func (r *Routine) tellJump(b int) bool {
+func (r *routine) tellJump(b int) bool {
 	block := &r.Blocks[b]
 	i := len(block.Insns) - 1
 	q := &block.Insns[i]
@@ -51,13 +52,13 @@ func (r *Routine) tellJump(b int) bool {
 	}
 	_, operand, _ := q.Operands(r.Code(q), q.Addr+uint64(q.Len))
 	operand.Size = 8
-	r.probed[b] = probe{on: true, stepped: true, insn: int32(i), edges: true, tells: &Capture{Kind: SwitchTarget, Table: b, Operand: operand}}
+	r.probed[b] = probe{on: true, stepped: true, insn: int32(i), edges: true, tells: &plan.Capture{Kind: plan.SwitchTarget, Table: b, Operand: operand}}
 	return true
 }
 
 // told reports whether some word tells the way out of the switch at b.
-func (r *Routine) told(b int) bool {
-	if r.probed[b].tells != nil && r.probed[b].tells.Kind == SwitchTarget {
+func (r *routine) told(b int) bool {
+	if r.probed[b].tells != nil && r.probed[b].tells.Kind == plan.SwitchTarget {
 		return true
 	}
 	t := r.Blocks[b].Table
@@ -76,7 +77,7 @@ func (r *Routine) told(b int) bool {
 }
 
 // between lists the blocks on the ways from bounds checks to their switches.
-func (r *Routine) between() (list []int) {
+func (r *routine) between() (list []int) {
 	for b := range r.Blocks {
 		if r.mayTell(b) {
 			list = append(list, r.chain(b)...)
@@ -86,7 +87,7 @@ func (r *Routine) between() (list []int) {
 }
 
 // mayTell reports whether the bounds check of the switch at b could tell its case.
-func (r *Routine) mayTell(b int) bool {
+func (r *routine) mayTell(b int) bool {
 	if !r.switches[b] {
 		return false
 	}
@@ -100,7 +101,7 @@ func (r *Routine) mayTell(b int) bool {
 
 // chain lists the blocks from the bounds check of the switch at b, that not included, to the
 // switch: nil if other ways part or join.
-func (r *Routine) chain(b int) []int {
+func (r *routine) chain(b int) []int {
 	t := r.Blocks[b].Table
 	check := &r.Blocks[t.Check]
 	if check.End != cfg.Jcc || check.Succ[0] == check.Succ[1] {

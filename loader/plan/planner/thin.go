@@ -1,4 +1,4 @@
-package plan
+package planner
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ const (
 
 // A weight is what the probes of a routine cost.
 type weight struct {
-	*Routine
+	r     *routine
 	all   float64 // hits that are expected
 	hits  float64 // of them, those that are single-stepped
 	insns float64 // that are expected to run
@@ -34,7 +34,7 @@ type weight struct {
 // A thinning leaves out routines whose single-stepped probes are too dear, in rounds: between them
 // the others are planned anew.
 type thinning struct {
-	*Plan
+	*planner
 	admits bool // all of them
 	begun  bool
 	spare  float64 // instructions that may still be lost to save what is dearer than all else
@@ -71,7 +71,7 @@ const tooDearAt = "needs a single-stepped probe at %x (--complete admits it)"
 // TooDear is the cause of what is left out unless Options.Complete is set.
 var _, TooDear = cfg.FormatReason(tooDearAt, 0)
 
-func (d weight) drop() { d.leaveOut(tooDearAt, d.at) }
+func (d weight) drop() { d.r.leaveOut(tooDearAt, d.at) }
 
 // round leaves out those first that lose the least by it. It reports whether it left out any.
 func (t *thinning) round() (leftOut bool) {
@@ -103,15 +103,15 @@ func (t *thinning) round() (leftOut bool) {
 
 // isDear reports whether a routine's own single-stepped probes cost more than all that they tell.
 func (t *thinning) isDear(d weight) bool {
-	return d.activations >= dearEntries && d.hits >= dearShare*d.insns && d.insns <= t.spare && callsNothing(d.Routine.Routine)
+	return d.r.activations >= dearEntries && d.hits >= dearShare*d.insns && d.insns <= t.spare && callsNothing(d.r.Routine)
 }
 
 // weigh returns how many hits are expected, how many of them single-stepped, in how many
 // instructions, and the dear routines, those first that lose the least.
-func (p *Plan) weigh() (hits, stepped, insns float64, list []weight) {
-	each := make([]weight, len(p.Routines))
-	p.each(func(r *Routine) bool {
-		if r.Observed() {
+func (p *planner) weigh() (hits, stepped, insns float64, list []weight) {
+	each := make([]weight, len(p.routines))
+	p.each(func(r *routine) bool {
+		if r.traced() {
 			each[r.ID] = r.weigh()
 		}
 		return false
@@ -127,8 +127,8 @@ func (p *Plan) weigh() (hits, stepped, insns float64, list []weight) {
 }
 
 // weigh returns what the routine's probes cost.
-func (r *Routine) weigh() (d weight) {
-	d.Routine = r
+func (r *routine) weigh() (d weight) {
+	d.r = r
 	d.insns = r.activations * r.insns
 	for b := range r.probed {
 		pr := &r.probed[b]

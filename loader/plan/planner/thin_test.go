@@ -1,4 +1,4 @@
-package plan_test
+package planner_test
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 )
 
 // dearLeaves are two leaves that need a single-stepped probe each, as anybody may call them, and a
@@ -39,7 +40,7 @@ const dearLeavesAtWork = `
 // TestDearLeavesByEstimate is TestDearLeaves where nothing was counted.
 func TestDearLeavesByEstimate(t *testing.T) {
 	for work, leftOut := range map[string]int{"60": 2, "35": 1, "0": 0} {
-		p := planned(t, compile(t, dearLeavesAtWork, "-O1", "-DWORK=\""+work+"\""), plan.Options{})
+		p := planned(t, compile(t, dearLeavesAtWork, "-O1", "-DWORK=\""+work+"\""), planner.Options{})
 		var names []string
 		for _, r := range p.Routines {
 			if !r.Observed() && strings.HasSuffix(r.Symbol, "_leaf") {
@@ -54,8 +55,8 @@ func TestDearLeavesByEstimate(t *testing.T) {
 
 // counted are weights by which each routine was entered so often, and each of its blocks ran as
 // often; what is not named, once.
-func counted(p *cfg.Program, entries map[string]uint64) *plan.Weights {
-	w := &plan.Weights{Blocks: map[uint64]uint64{}, Entries: map[uint64]uint64{}}
+func counted(p *cfg.Program, entries map[string]uint64) *planner.Weights {
+	w := &planner.Weights{Blocks: map[uint64]uint64{}, Entries: map[uint64]uint64{}}
 	for _, r := range p.Routines {
 		n := max(entries[r.Symbol], 1)
 		w.Entries[r.Addr] = n
@@ -80,7 +81,7 @@ func TestDearLeaves(t *testing.T) {
 		{"few hits", map[string]uint64{"spins": 1e8, "first_leaf": 400, "second_leaf": 400}, 0},
 		{"few hits are all that there are", map[string]uint64{"first_leaf": 400, "second_leaf": 400}, 0},
 	} {
-		p := planned(t, c, plan.Options{Weights: counted(c, test.entries)})
+		p := planned(t, c, planner.Options{Weights: counted(c, test.entries)})
 		leaves := slices.DeleteFunc(slices.Clone(p.Routines), func(r *plan.Routine) bool {
 			return r.Observed() || r.Symbol != "first_leaf" && r.Symbol != "second_leaf"
 		})

@@ -1,10 +1,11 @@
-package plan
+package planner
 
 import (
 	"cmp"
 	"slices"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/plan"
 	"wpptrace/loader/x86"
 )
 
@@ -121,7 +122,7 @@ func (s *search) apartFor(nodes []int) bool {
 // tellByValues takes probes off jumps that the value of a place tells of, the dear ones first, where
 // words of other jumps can carry it. Before, there was one silent way from each
 // word to the next.
-func (r *Routine) tellByValues(must []bool) {
+func (r *routine) tellByValues(must []bool) {
 	jumps, prices := map[x86.Operand][]int{}, map[x86.Operand]float64{}
 	var places []x86.Operand
 	for b, c := range r.conditions {
@@ -216,7 +217,7 @@ func (p *pruner) takeOffTold(place x86.Operand, jumps []int) (carriers []int, so
 	if len(jumps) == 0 {
 		return nil, false
 	}
-	value := &Capture{Kind: JumpPlace, Table: none, Operand: place}
+	value := &plan.Capture{Kind: plan.JumpPlace, Table: none, Operand: place}
 	for b := range r.probed {
 		if r.mayCarry(b, place) {
 			carriers = append(carriers, b)
@@ -270,20 +271,20 @@ func (p *pruner) isBehindCarriers(b int, place x86.Operand) bool {
 
 // mayCarry reports whether the word of block b may carry the value of a place, besides which way
 // the jump goes that it sits on.
-func (r *Routine) mayCarry(b int, place x86.Operand) bool {
+func (r *routine) mayCarry(b int, place x86.Operand) bool {
 	told := r.carries(b)
 	return r.probed[b].on && (r.probed[b].tells == nil || told != nil && *told == place) && r.mightCarry(b, place)
 }
 
 // mightCarry reports whether it might, had the block a probe that tells nothing else.
-func (r *Routine) mightCarry(b int, place x86.Operand) bool {
+func (r *routine) mightCarry(b int, place x86.Operand) bool {
 	p, ok := r.seat(b)
 	return ok && p.edges && r.Blocks[b].End == cfg.Jcc && r.HasPlace(place, r.Blocks[b].Insns[p.insn].Addr)
 }
 
 // valueTells reports whether the word of block b carries a value that tells what it leaves open.
 // One that does not is dropped.
-func (r *Routine) valueTells(s *search, b int) bool {
+func (r *routine) valueTells(s *search, b int) bool {
 	place := r.carries(b)
 	if place == nil {
 		return false
@@ -295,11 +296,11 @@ func (r *Routine) valueTells(s *search, b int) bool {
 }
 
 // values is what the word of block b tells by the value of a place, nil if that is nothing.
-func (r *Routine) values(b int, place x86.Operand) *Capture {
+func (r *routine) values(b int, place x86.Operand) *plan.Capture {
 	told := newSearch(r).stretch(b, place).told
 	if len(told) == 0 || len(told) > mostTold {
 		return nil
 	}
 	slices.Sort(told)
-	return &Capture{Kind: JumpPlace, Table: none, Operand: place, Jumps: told}
+	return &plan.Capture{Kind: plan.JumpPlace, Table: none, Operand: place, Jumps: told}
 }

@@ -1,4 +1,4 @@
-package plan_test
+package planner_test
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"wpptrace/kernel-tests/zoo"
-	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 )
 
 // Several jumps in a row ask for the value of one register, and each round of the loop makes a word
@@ -20,7 +20,7 @@ func TestWordForItsValueAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := planned(t, recovered(t, path), plan.Options{})
+	p := planned(t, recovered(t, path), planner.Options{})
 	r := routine(t, p, "run")
 	carriers := 0
 	for i := range p.Sites {
@@ -48,7 +48,7 @@ func TestValueIsOverwrittenOnOneWay(t *testing.T) {
 	p := planned(t, compile(t, assemble(
 		[2]string{"user", `call first\ncall second\nret`},
 		[2]string{"first", way("mov %esi,%edi", "mov %edi,%ecx")},
-		[2]string{"second", way("mov %edi,%ecx", "mov %esi,%edi")}), "-O1"), plan.Options{Complete: true})
+		[2]string{"second", way("mov %edi,%ecx", "mov %esi,%edi")}), "-O1"), planner.Options{Complete: true})
 	prove(t, p)
 	for _, name := range []string{"first", "second"} {
 		r := routine(t, p, name)

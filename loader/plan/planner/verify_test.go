@@ -1,4 +1,4 @@
-package plan_test
+package planner_test
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/plan/verify"
 )
 
@@ -24,9 +25,9 @@ func prove(t *testing.T, p *plan.Plan) {
 // TestEveryProbeIsNeeded: whichever probe is taken out of a plan, silence is not sound any more.
 func TestEveryProbeIsNeeded(t *testing.T) {
 	c := compile(t, kinds, "-O2")
-	for _, s := range planned(t, c, plan.Options{Complete: true}).Sites {
-		p := planned(t, c, plan.Options{Complete: true})
-		p.Without(p.Routines[s.Routine], s.Block)
+	for _, s := range planned(t, c, planner.Options{Complete: true}).Sites {
+		p := planned(t, c, planner.Options{Complete: true})
+		withoutProbe(p, p.Routines[s.Routine], s.Block)
 		if faults := verify.Plan(p); len(faults) == 0 {
 			t.Errorf("without the probe at %x of %s no fault is found", s.Addr, p.Routines[s.Routine].Name)
 		}
@@ -39,7 +40,7 @@ func TestFaultsLeadToLandingPads(t *testing.T) {
 	const source = `
 		static __attribute__((noinline)) int peek(volatile int *p) { try { return p[0] + p[1]; } catch (int e) { return e; } }
 		int main(int argc, char **argv) { return peek((int *)argv) + peek(&argc); }`
-	p := planned(t, compile(t, source, "-xc++", "-O2", "-fnon-call-exceptions"), plan.Options{})
+	p := planned(t, compile(t, source, "-xc++", "-O2", "-fnon-call-exceptions"), planner.Options{})
 	r := routine(t, p, "_ZL4peekPVi")
 	if !r.Faulty || r.Silent {
 		t.Errorf("faults lead to its landing pads: %v, silent: %v", r.Faulty, r.Silent)
@@ -66,7 +67,7 @@ func TestUnseenCodeEnters(t *testing.T) {
 		[2]string{"lost", `push %rbx\n.cfi_adjust_cfa_offset 8\njmp *(%rdi)\ncall leaf\ncall whole+1\npop %rbx\n.cfi_adjust_cfa_offset -8\nret`},
 		[2]string{"behind", `push %rbx\n.cfi_adjust_cfa_offset 8\njmp *(%rdi)\n.byte 0x48, 0xb8\ncall leaf\nnop\nnop\nnop\npop %rbx\n.cfi_adjust_cfa_offset -8\nret`},
 		[2]string{"leaf", `nop\nret`},
-		[2]string{"whole", `nop\nret`}), "-O1"), plan.Options{})
+		[2]string{"whole", `nop\nret`}), "-O1"), planner.Options{})
 	prove(t, p)
 	leaf := routine(t, p, "leaf")
 	whole := p.Routines[slices.IndexFunc(p.Routines, func(r *plan.Routine) bool { return r.Symbol == "whole" })]
@@ -310,7 +311,7 @@ type breakage struct {
 // without takes out the first probe of those blocks.
 func without(is func(r *plan.Routine, b int) bool) func(*testing.T, *plan.Plan, *plan.Routine) {
 	return func(t *testing.T, p *plan.Plan, r *plan.Routine) {
-		p.Without(r, block(t, r, func(b int) bool { return is(r, b) }))
+		withoutProbe(p, r, block(t, r, func(b int) bool { return is(r, b) }))
 	}
 }
 
@@ -392,7 +393,7 @@ var breakages = []breakage{
 		for _, r := range []*plan.Routine{ping, routine(t, p, "pong")} {
 			for b := range r.Blocks {
 				if r.Site(b) != nil {
-					p.Without(r, b)
+					withoutProbe(p, r, b)
 				}
 			}
 		}
@@ -406,7 +407,7 @@ var breakages = []breakage{
 	{"the library behind a jump, then a call of anything", "calls_after",
 		without(func(r *plan.Routine, b int) bool { return calls(&r.Blocks[b]) }), "may come from the first or from the last call", 2},
 	{"the plan forgets that the library is behind a jump", "jumps_out",
-		func(_ *testing.T, _ *plan.Plan, r *plan.Routine) { r.SetMayLeaveOpen(false) }, "the plan does not say so", 0},
+		func(_ *testing.T, p *plan.Plan, r *plan.Routine) { searchOf(p).SetMayLeaveOpen(p, r.ID, false) }, "the plan does not say so", 0},
 	{"a call of anything, or the end", "loops_on", without(func(r *plan.Routine, b int) bool { return r.Blocks[b].End == cfg.Jcc }), "from the caller after its end", 2},
 	{"a silent routine whose address is taken", "taken_leaf",
 		func(_ *testing.T, _ *plan.Plan, r *plan.Routine) { r.Silent = true }, "may be silent, and code that is not observed may enter it", 0},
@@ -454,7 +455,7 @@ var breakages = []breakage{
 		s.Capture = &c
 	}, "does not tell what a loop ends with", 1},
 	{"nothing of a loop's end", "scans", func(t *testing.T, p *plan.Plan, r *plan.Routine) { r.Site(lastReading(r)).Capture = nil }, "does not tell what a loop ends with", 1},
-	{"no word behind a loop", "scans", func(t *testing.T, p *plan.Plan, r *plan.Routine) { p.Without(r, lastReading(r)) }, "two silent ways to the same place", 2},
+	{"no word behind a loop", "scans", func(t *testing.T, p *plan.Plan, r *plan.Routine) { withoutProbe(p, r, lastReading(r)) }, "two silent ways to the same place", 2},
 	{"depth", "loops", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.Depth += 8; p.Calls[at] = c }), "frame at the call", 0},
 	{"spoken", "loops", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.Spoken = true; p.Calls[at] = c }), "callers are followed no further", 1},
 	{"not spoken", "dense", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.Spoken = false; p.Calls[at] = c }), "comes after a word, and is taken not to", 0},
@@ -467,7 +468,7 @@ func TestBrokenPlansAreFound(t *testing.T) {
 	c := compile(t, kinds+"asm("+strconv.Quote(more)+");", "-O2")
 	for _, b := range breakages {
 		t.Run(b.name, func(t *testing.T) {
-			p := planned(t, c, plan.Options{Complete: true})
+			p := planned(t, c, planner.Options{Complete: true})
 			prove(t, p)
 			b.breaks(t, p, routine(t, p, b.routine))
 			faults := verify.Plan(p)

@@ -66,7 +66,7 @@ func (v *verifier) callee(r *routine, b int) (plan.Callee, *routine) {
 	switch {
 	case to != nil && v.routines[to.ID].Observed():
 		return plan.Known, v.routines[to.ID]
-	case to != nil && entersNothing(to), v.plan.IsHarmless(name) && block.End != cfg.NoReturn:
+	case to != nil && entersNothing(to), v.plan.Imports.IsHarmless(name) && block.End != cfg.NoReturn:
 		return plan.Harmless, nil
 	case block.Insns[len(block.Insns)-1].Kind == x86.CallInd:
 		return plan.Unknown, nil

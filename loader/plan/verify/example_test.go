@@ -5,7 +5,7 @@ import (
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
-	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/plan/verify"
 )
 
@@ -21,7 +21,7 @@ func ExamplePlan() {
 		fmt.Println(err)
 		return
 	}
-	p, err := plan.Make(program, plan.Options{})
+	p, err := planner.Make(program, planner.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -136,6 +136,9 @@ func (r *routine) checkBefore(s start) {
 	for _, nodes := range s.outcomes(r) {
 		s.nodes = nodes
 		r.flow(&s, regs, func(n int, regs *cfg.Registers) bool {
+			if n == cfg.Exit {
+				return true
+			}
 			c := r.Counts(n)
 			ok := c == nil || regs != nil && r.isTold(s, c, *regs)
 			if !ok {

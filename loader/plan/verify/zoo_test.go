@@ -9,7 +9,7 @@ import (
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
-	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/plan/verify"
 )
 
@@ -43,7 +43,7 @@ func proveFile(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	for _, complete := range []bool{false, true} {
-		p, err := plan.Make(c, plan.Options{Complete: complete})
+		p, err := planner.Make(c, planner.Options{Complete: complete})
 		if err != nil {
 			t.Fatal(err)
 		}

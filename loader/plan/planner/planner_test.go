@@ -1,4 +1,4 @@
-package plan_test
+package planner_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/x86"
 )
 
@@ -60,7 +61,7 @@ func TestPlansAreProven(t *testing.T) {
 	for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O3"}, {"-Os"}, {"-O2", "-fcf-protection=full"}, {"-O2", "-fno-omit-frame-pointer"}, {"-O2", "-fno-plt"}} {
 		for _, complete := range []bool{false, true} {
 			t.Run(fmt.Sprint(flags, complete), func(t *testing.T) {
-				prove(t, planned(t, compile(t, kinds, flags...), plan.Options{Complete: complete}))
+				prove(t, planned(t, compile(t, kinds, flags...), planner.Options{Complete: complete}))
 			})
 		}
 	}
@@ -68,7 +69,7 @@ func TestPlansAreProven(t *testing.T) {
 
 // complete plans the kinds at -O2 with whatever probes they need.
 func complete(t *testing.T) *plan.Plan {
-	return planned(t, compile(t, kinds, "-O2"), plan.Options{Complete: true})
+	return planned(t, compile(t, kinds, "-O2"), planner.Options{Complete: true})
 }
 
 // sites counts the probes of a routine.
@@ -116,7 +117,7 @@ func TestRule1SilentLeaves(t *testing.T) {
 
 // TestRule1UnobservedCallers: a leaf is not silent when one of its callers is not observed.
 func TestRule1UnobservedCallers(t *testing.T) {
-	p := planned(t, compile(t, kinds, "-O2"), plan.Options{Complete: true, Select: func(r *cfg.Routine) bool { return r.Symbol != "loops" }})
+	p := planned(t, compile(t, kinds, "-O2"), planner.Options{Complete: true, Select: func(r *cfg.Routine) bool { return r.Symbol != "loops" }})
 	if r := routine(t, p, "leaf"); r.Silent || sites(r) == 0 {
 		t.Errorf("leaf, which code that is not observed calls: silent %v, %d probes", r.Silent, sites(r))
 	}
@@ -129,7 +130,7 @@ func TestRule2SilentCallersAreInTheChain(t *testing.T) {
 		int sink;
 		__attribute__((noinline)) static int speaks(int n) { return n > sink ? n : sink; }
 		__attribute__((noinline)) static int quiet(int n) { return speaks(n + 1) + 1; }
-		int main(int argc, char **argv) { return argc > 3 ? quiet(argc) : quiet(argc + 1) * 2; }`, "-O1"), plan.Options{Complete: true})
+		int main(int argc, char **argv) { return argc > 3 ? quiet(argc) : quiet(argc + 1) * 2; }`, "-O1"), planner.Options{Complete: true})
 	quiet, main := routine(t, p, "quiet"), routine(t, p, "main")
 	for _, b := range blocks(quiet, plan.Known) {
 		if c := p.Calls[quiet.Blocks[b].Hi]; c.Spoken != (quiet.Site(quiet.Entry) != nil) {
@@ -194,7 +195,7 @@ func TestRule5LandingPadsSpeak(t *testing.T) {
 		__attribute__((noipa)) int cleanup(int n) { guard g; return thrower(n); }
 		int catcher(int n) { try { return cleanup(n); } catch (int e) { return e; } }
 		__attribute__((noinline)) int thrower(int n) { if (n > 3) throw n; return n; }
-		int main(int argc, char **) { return catcher(argc); }`, "-xc++", "-O1"), plan.Options{Complete: true})
+		int main(int argc, char **) { return catcher(argc); }`, "-xc++", "-O1"), planner.Options{Complete: true})
 	pads := 0
 	for _, r := range p.Routines {
 		if !r.Observed() {
@@ -245,7 +246,7 @@ func TestRule7TailJumps(t *testing.T) {
 		__attribute__((noinline)) static int last(int n) { return n * 3 + 1; }
 		__attribute__((noinline)) static int first(int n) { return last(n + 1); }
 		int (*volatile pointer)(int) = first;
-		int main(int argc, char **argv) { return pointer(argc) + last(argc) + 1; }`, "-O2"), plan.Options{Complete: true})
+		int main(int argc, char **argv) { return pointer(argc) + last(argc) + 1; }`, "-O2"), planner.Options{Complete: true})
 	r := routine(t, p, "first")
 	if end := r.Blocks[len(r.Blocks)-1].End; end != cfg.Tail {
 		t.Fatalf("first ends by %v, not by a jump", end)
@@ -274,7 +275,7 @@ func TestRule8SwitchesTellTheirCase(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	p := planned(t, compile(t, kinds, "-O2"), plan.Options{Complete: true, Select: func(r *cfg.Routine) bool { return r.Symbol == "saves" }})
+	p := planned(t, compile(t, kinds, "-O2"), planner.Options{Complete: true, Select: func(r *cfg.Routine) bool { return r.Symbol == "saves" }})
 	for _, r := range p.Routines {
 		switch {
 		case r.Observed() != (r.Symbol == "saves"):
@@ -295,7 +296,7 @@ func TestLeftOutReasons(t *testing.T) {
 		#define NOINLINE __attribute__((noinline))
 		NOINLINE int counts(long n) { asm volatile("1: loop 1b" : "+c"(n)); return n; }
 		NOINLINE int fine(int n) { return n > 3 ? n : 4; }
-		int main(int argc, char **argv) { return counts(argc) + fine(argc); }`, "-O1"), plan.Options{Select: func(r *cfg.Routine) bool { return r.Symbol != "fine" }})
+		int main(int argc, char **argv) { return counts(argc) + fine(argc); }`, "-O1"), planner.Options{Select: func(r *cfg.Routine) bool { return r.Symbol != "fine" }})
 	want := map[string]string{"counts": "no place for a probe", "fine": "not selected"}
 	for _, r := range p.Routines {
 		if reason, ok := want[r.Symbol]; ok && !strings.Contains(r.LeftOut, reason) {
@@ -318,7 +319,7 @@ func TestPlansOfTheSystem(t *testing.T) {
 		observed := map[bool]int{}
 		stepped := map[bool]float64{}
 		for _, complete := range []bool{false, true} {
-			pl := planned(t, p, plan.Options{Complete: complete})
+			pl := planned(t, p, planner.Options{Complete: complete})
 			prove(t, pl)
 			total := 0.0
 			for _, r := range pl.Routines {
@@ -360,28 +361,6 @@ func TestSitesAreSorted(t *testing.T) {
 	}
 }
 
-// TestTooManySites: a word has room for so many sites and no more.
-func TestTooManySites(t *testing.T) {
-	p := compile(t, `
-		asm(".text\n"
-		    ".macro decide name\n.globl \\name\n.type \\name, @function\n\\name:\n.cfi_startproc\n"
-		    ".rept 30\njz 1f\nnop\n1:\n.endr\nret\n.cfi_endproc\n.size \\name, .-\\name\n.endm\n"
-		    ".altmacro\n.macro one n\ndecide f\\n\n.endm\n"
-		    ".set i, 0\n.rept 10\none %i\n.set i, i+1\n.endr\n");
-		int main(void) { return 0; }`, "-O1")
-	for _, c := range []struct {
-		most int
-		ok   bool
-	}{{400, true}, {299, false}} {
-		restore := plan.SetMostSites(c.most)
-		_, err := plan.Make(p, plan.Options{Complete: true})
-		restore()
-		if ok := err == nil; ok != c.ok || !ok && !strings.Contains(err.Error(), "probes are needed, 299 are possible") {
-			t.Errorf("at most %d probes: error %v, want one that says how many are needed: %v", c.most, err, !c.ok)
-		}
-	}
-}
-
 func ExampleMake() {
 	im, err := image.OpenFile("/usr/bin/true")
 	if err != nil {
@@ -394,7 +373,7 @@ func ExampleMake() {
 		fmt.Println(err)
 		return
 	}
-	p, err := plan.Make(program, plan.Options{Select: func(r *cfg.Routine) bool { return r.Addr != im.Entry }})
+	p, err := planner.Make(program, planner.Options{Select: func(r *cfg.Routine) bool { return r.Addr != im.Entry }})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -407,15 +386,6 @@ func ExampleMake() {
 	// Output: the entry point is observed: false
 }
 
-func ExampleRegistersOf() {
-	const rsi, rdi = 6, 7
-	before := cfg.Unchanged()
-	distance, _ := cfg.Distance(before.At(rsi), before.At(rdi), 64)
-	x, ok := plan.RegistersOf(distance)
-	fmt.Printf("register %d minus register %d: %v\n", x.Reg, x.Minus, ok)
-	// Output: register 6 minus register 7: true
-}
-
 // TestPersonalityIsCalled: a personality routine that unwind information alone names is called by the unwinder. It was taken
 // for one that nobody calls.
 func TestPersonalityIsCalled(t *testing.T) {
@@ -423,7 +393,7 @@ func TestPersonalityIsCalled(t *testing.T) {
 		__attribute__((noinline)) int own(int n) { return n > 3 ? n * 7 : n + 1; }
 		__asm__(".type guarded,@function\nguarded: .cfi_startproc\n.cfi_personality 0x3,own\nret\n.cfi_endproc\n.size guarded,.-guarded");
 		int main(void) { return 0; }`
-	p := planned(t, compile(t, source, "-O1", "-no-pie", "-fno-pie"), plan.Options{})
+	p := planned(t, compile(t, source, "-O1", "-no-pie", "-fno-pie"), planner.Options{})
 	if !routine(t, p, "own").MayBeRoot() {
 		t.Error("nobody is taken to call it")
 	}
@@ -434,7 +404,7 @@ func BenchmarkMake(b *testing.B) {
 		b.Run(path[strings.LastIndexByte(path, '/')+1:], func(b *testing.B) {
 			p := recovered(b, path)
 			for b.Loop() {
-				if _, err := plan.Make(p, plan.Options{}); err != nil {
+				if _, err := planner.Make(p, planner.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -464,14 +434,14 @@ func TestWeights(t *testing.T) {
 		if decision < 0 {
 			t.Fatal("no decision whose two ways meet")
 		}
-		w := &plan.Weights{Blocks: map[uint64]uint64{}, Entries: map[uint64]uint64{choose.Addr: 1000}}
+		w := &planner.Weights{Blocks: map[uint64]uint64{}, Entries: map[uint64]uint64{choose.Addr: 1000}}
 		for b := range choose.Blocks {
 			w.Blocks[choose.Blocks[b].Lo] = 1000
 		}
 		for _, b := range ways[1-usual] {
 			w.Blocks[choose.Blocks[b].Lo] = 3
 		}
-		made, err := plan.Make(p, plan.Options{Weights: w})
+		made, err := planner.Make(p, planner.Options{Weights: w})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -515,7 +485,7 @@ func TestSignaturesAreNotProbed(t *testing.T) {
 		int signed_(int) __asm__("signed"), rotated(int), plainly(int);
 		int (*volatile pointers[])(int) = { signed_, rotated, plainly };
 		int main(int c, char **v) { return pointers[c](c); }`
-	p := planned(t, compile(t, source, "-O1"), plan.Options{Complete: true})
+	p := planned(t, compile(t, source, "-O1"), planner.Options{Complete: true})
 	prove(t, p)
 	for _, symbol := range []string{"signed", "rotated", "plainly"} {
 		r := routine(t, p, symbol)

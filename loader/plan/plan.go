@@ -1,0 +1,201 @@
+package plan
+
+import (
+	"fmt"
+
+	"wpptrace/loader/cfg"
+)
+
+// MaxSites is how many sites a plan may have: an event has 18 bits for one.
+const MaxSites = 1 << 18
+
+// MaxSilentCallers is how many callers in a row may have made no event: a hit follows so many and
+// the one behind them.
+const MaxSilentCallers = 55
+
+// MaxSilentJumps is how many tail jumps in a row may come without an event: the decoder goes along
+// so many.
+const MaxSilentJumps = 60
+
+// A Plan says which instructions of a program carry a probe, and what their events mean: part by part,
+// routines and sites in the order of their addresses. An address in it is a link-time address, to
+// which the Offset of its Part is added where the part is not known. Once it is made nothing but
+// Append changes it; until then, any number of goroutines may read it.
+type Plan struct {
+	Program  *cfg.Program // of the first part
+	Imports  Imports      // of the first part
+	Parts    []Part       // one for each image
+	Routines []*Routine   // by Routine.ID
+	Sites    []Site
+	Calls    map[uint64]Call // by return address, Offset added
+
+	offset uint64
+}
+
+// A Site is one probed instruction.
+type Site struct {
+	Addr      uint64
+	Routine   int // index in Plan.Routines
+	Block     int
+	Insn      int   // index in the block
+	Condition uint8 // condition code of a conditional jump, or NoCondition
+	Stepped   bool  // the kernel single-steps the instruction
+	Base      uint8 // hardware number of the CFA's register: 4 rsp, 5 rbp
+	Offset    int32 // CFA = base + offset
+	Slot      bool  // CFA = what lies at base + offset
+	First     bool  // may be the first event of its activation
+	// SameActivation says, by outcome (0 for what is no conditional jump), that the activation
+	// neither calls nor ends before its next event.
+	SameActivation [2]bool
+	Capture        *Capture // what its events record besides the outcome; nil: nothing
+	Expected       float64  // hits
+}
+
+// NoCondition is the condition of a site that is no conditional jump.
+const NoCondition = 16
+
+// A Call is what is known of a call by its return address.
+type Call struct {
+	Depth  int  // CFA - rsp before the call, bytes
+	Spoken bool // an event of the caller comes before it
+}
+
+// A Callee says what kind of code a block calls or jumps to.
+type Callee uint8
+
+// The kinds of callee.
+const (
+	NoCallee Callee = iota
+	Known           // a traced routine, directly
+	External        // external code, directly
+	Harmless        // the same, known to neither call back, nor throw, nor return twice
+	Unknown         // through a register or memory: anything
+)
+
+// A Routine is a routine with what is planned for it.
+type Routine struct {
+	*cfg.Routine
+	ID      int    // index in Plan.Routines
+	LeftOut string // why it is not traced; "" if it is
+	Cause   string // of LeftOut, see cfg.FormatReason
+	// Silent says that an activation may end without an event: it is entered by direct calls and
+	// jumps of traced code alone.
+	Silent bool
+
+	mayBeRoot, mayLeaveOpen bool
+	blocks                  []Block
+	plan                    *Plan
+}
+
+// Findings are what a planner hands over of a routine.
+type Findings struct {
+	LeftOut, Cause          string  // see Routine
+	Silent                  bool    // see Routine
+	MayBeRoot, MayLeaveOpen bool    // see the methods of Routine
+	Blocks                  []Block // those of the program's routine
+}
+
+// A Block is what a planner hands over of a block: see the methods of Routine.
+type Block struct {
+	Callee              Callee
+	First, ReturnsTwice bool
+	To                  int // the routine that is called or jumped to, if it is Known
+	Runs                float64
+	Asks                *cfg.Condition
+	Counts              *cfg.Counter
+
+	site int32 // index in Plan.Sites, plus one; 0: it has no probe
+}
+
+// New makes a plan of what a planner has found of each routine of a program, of the sites in the order of
+// their addresses, and of the calls that traced routines make. All that becomes the plan's. It fails
+// if there are too many sites.
+func New(program *cfg.Program, imports Imports, found []Findings, sites []Site, calls map[uint64]Call) (*Plan, error) {
+	p := &Plan{Program: program, Imports: imports, Sites: sites, Calls: calls}
+	if len(sites) > MaxSites {
+		return nil, p.tooMany(len(sites))
+	}
+	p.Routines = make([]*Routine, len(found))
+	for i := range found {
+		f := &found[i]
+		p.Routines[i] = &Routine{
+			Routine: program.Routines[i], ID: i, LeftOut: f.LeftOut, Cause: f.Cause, Silent: f.Silent,
+			mayBeRoot: f.MayBeRoot, mayLeaveOpen: f.MayLeaveOpen, blocks: f.Blocks, plan: p,
+		}
+	}
+	for i := range sites {
+		s := &sites[i]
+		p.Routines[s.Routine].blocks[s.Block].site = int32(i) + 1
+	}
+	p.Parts = []Part{{Program: program, Routines: p.Routines, Sites: sites}}
+	return p, nil
+}
+
+func (p *Plan) tooMany(sites int) error {
+	return fmt.Errorf("plan %s: %d probes are needed, %d are possible: choose routines with -F", p.Program.Image.Name, sites, MaxSites)
+}
+
+// Observed reports whether the routine's paths are recorded.
+func (r *Routine) Observed() bool { return r.LeftOut == "" }
+
+// MayBeRoot reports whether external code may have called the routine, or jumped to it.
+func (r *Routine) MayBeRoot() bool { return r.mayBeRoot }
+
+// MayLeaveOpen reports whether code may be called back, or an exception come, around an end of the
+// routine without an event, by what it, or a routine that it called or jumped to, has entered: it ends
+// without an event after a call of external code, or by a jump there, or where such a call might have
+// been.
+func (r *Routine) MayLeaveOpen() bool { return r.mayLeaveOpen }
+
+// Site returns the site of a block, or nil: a routine that is left out has none.
+func (r *Routine) Site(block int) *Site {
+	if i := r.blocks[block].site; i > 0 {
+		return &r.plan.Sites[i-1]
+	}
+	return nil
+}
+
+// Callee returns what the block calls, or tail-jumps to; the routine if it is Known.
+func (r *Routine) Callee(block int) (Callee, *Routine) {
+	b := &r.blocks[block]
+	if b.Callee != Known {
+		return b.Callee, nil
+	}
+	return Known, r.plan.Parts[0].Routines[b.To]
+}
+
+// ReturnsTwice reports whether the call that ends the block may return more than once, as setjmp
+// does.
+func (r *Routine) ReturnsTwice(block int) bool { return r.blocks[block].ReturnsTwice }
+
+// First reports whether the block of a traced routine can be reached from the routine's entry without
+// an event.
+func (r *Routine) First(block int) bool { return r.blocks[block].First }
+
+// Runs is how often the block is expected to run: an estimate, good for ratios, or a count if the
+// plan was made with measured weights; 0 if the routine's control flow is not known.
+func (r *Routine) Runs(block int) float64 { return r.blocks[block].Runs }
+
+// Asks returns what the conditional jump that ends the block asks, if it asks for a register, or a
+// place in the frame, alone.
+func (r *Routine) Asks(block int) *cfg.Condition { return r.blocks[block].Asks }
+
+// Counts returns what says how many rounds the loop runs that the block is, if it has no probe and
+// events around it say so (rule 13); else nil.
+func (r *Routine) Counts(block int) *cfg.Counter { return r.blocks[block].Counts }
+
+// LoopsCounted is how many loops of the routine run without a probe: see Counts.
+func (r *Routine) LoopsCounted() (n int) {
+	for b := range r.blocks {
+		if r.blocks[b].Counts != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Offset is that of the routine's Part.
+func (r *Routine) Offset() uint64 { return r.plan.offset }
+
+// AddressTaken reports whether anything but a direct call or jump mentions the routine's entry.
+func (r *Routine) AddressTaken() bool { return r.plan.Program.AddressTaken(r.Addr) }

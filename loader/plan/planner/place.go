@@ -1,0 +1,206 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+
+	"wpptrace/internal/parallel"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/x86"
+)
+
+// A placing makes of a routine's probes what the plan says of them.
+type placing struct {
+	r        *routine
+	leaving  blockSet              // see markLeaving
+	counts   map[int]*cfg.Counter  // by block: loops without a probe whose rounds events tell
+	captured map[int]*plan.Capture // by block: the registers that its events record
+}
+
+// result makes the plan of the probes that are on.
+func (p *planner) result() (*plan.Plan, error) {
+	placed := make([]placing, len(p.routines))
+	p.each(func(r *routine) bool {
+		if r.silent = r.silent && r.traced(); r.traced() {
+			placed[r.ID] = newPlacing(r)
+		}
+		return false
+	})
+	var calls map[uint64]plan.Call
+	var sites []plan.Site
+	parallel.Both(func() { calls = p.placeCalls() }, func() { sites = p.placeSites(placed) })
+	found := make([]plan.Findings, len(p.routines))
+	p.each(func(r *routine) bool { found[r.ID] = placed[r.ID].findings(r); return false })
+	return plan.New(p.program, p.imports, found, sites, calls)
+}
+
+func newPlacing(r *routine) placing {
+	x := placing{r: r}
+	x.carry()
+	r.markFirst()
+	x.markLeaving()
+	return x
+}
+
+// findings are what the plan says of a routine.
+func (x *placing) findings(r *routine) plan.Findings {
+	f := plan.Findings{
+		LeftOut: r.leftOut, Cause: r.cause, Silent: r.silent, MayBeRoot: r.rootable, MayLeaveOpen: r.open,
+		Blocks: make([]plan.Block, len(r.Blocks)),
+	}
+	for b := range f.Blocks {
+		to := &f.Blocks[b]
+		if to.Callee = r.calls[b].kind; to.Callee == plan.Known {
+			to.To = r.calls[b].to.ID
+		}
+		if r.freq != nil {
+			to.Runs = r.activations * r.freq[b]
+		}
+		if r.traced() {
+			to.First, to.Asks, to.Counts = r.first[b], r.conditions[b], x.counts[b]
+		}
+	}
+	for i, b := range r.leads {
+		f.Blocks[b].ReturnsTwice = r.destinations[i].twice
+	}
+	return f
+}
+
+// placeSites makes the sites, in the order of their addresses.
+func (p *planner) placeSites(placed []placing) []plan.Site {
+	type spot struct {
+		addr    uint64
+		routine *routine
+		block   int
+	}
+	n := 0
+	for _, r := range p.routines {
+		n += r.countProbes()
+	}
+	spots := make([]spot, 0, n)
+	for _, r := range p.routines {
+		if !r.traced() {
+			continue
+		}
+		for b, pr := range r.probed {
+			if pr.on {
+				spots = append(spots, spot{r.Blocks[b].Insns[pr.insn].Addr, r, b})
+			}
+		}
+	}
+	slices.SortFunc(spots, func(a, b spot) int { return cmp.Compare(a.addr, b.addr) })
+	sites := make([]plan.Site, len(spots))
+	parallel.Each(len(spots), func(i int) {
+		sites[i] = placed[spots[i].routine.ID].site(spots[i].block)
+	})
+	return sites
+}
+
+// countLeads returns how many blocks lead to other routines, or may.
+func (p *planner) countLeads() (n int) {
+	for _, r := range p.routines {
+		n += len(r.leads)
+	}
+	return n
+}
+
+// countProbes returns how many blocks of the routine have a probe.
+func (r *routine) countProbes() (n int) {
+	for b := range r.probed {
+		if r.probed[b].on {
+			n++
+		}
+	}
+	return n
+}
+
+// placeCalls makes the table of calls.
+func (p *planner) placeCalls() map[uint64]plan.Call {
+	calls := make(map[uint64]plan.Call, p.countLeads())
+	for _, r := range p.routines {
+		if !r.traced() {
+			continue
+		}
+		for _, b := range r.leads {
+			if block := &r.Blocks[b]; r.isCall(b) && block.Depth >= 0 {
+				calls[block.Hi] = plan.Call{Depth: block.Depth, Spoken: !r.first[b] || r.probed[b].on}
+			}
+		}
+	}
+	return calls
+}
+
+// site makes the site of block b.
+func (x *placing) site(b int) plan.Site {
+	r := x.r
+	block, pr := &r.Blocks[b], r.probed[b]
+	insn := block.Insns[pr.insn]
+	rule := r.CFA(insn.Addr)
+	s := plan.Site{Addr: insn.Addr, Routine: r.ID, Block: b, Insn: int(pr.insn), Condition: plan.NoCondition, Stepped: pr.stepped,
+		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Expected: r.activations * r.freq[b]}
+	if insn.Kind == x86.Jcc {
+		s.Condition = insn.Op & 15
+	}
+	if insn.Kind == x86.Jcc && block.End == cfg.Jcc {
+		s.SameActivation = [2]bool{!x.leaves(block.Succ[1]), !x.leaves(block.Succ[0])}
+	} else if !r.isCall(b) {
+		s.SameActivation[0] = !x.leaves(r.Blocks[b].After()...)
+	}
+	switch t := pr.tells; {
+	case t == nil:
+		s.Capture = x.captured[b]
+	case t.Kind == plan.JumpPlace:
+		s.Capture = r.values(b, t.Operand)
+	case r.told(t.Table): // no probe put in later parts the two
+		s.Capture = t
+	}
+	return s
+}
+
+// hardware turns the register of a rule, by its DWARF number or that of a slot's rule, into the
+// hardware's rsp or rbp.
+func hardware(reg int8) uint8 {
+	if reg == 6 || reg == image.Slot {
+		return 5
+	}
+	return 4
+}
+
+// markLeaving finds the blocks from which a call, or the end of the activation, can be reached
+// without an event.
+func (x *placing) markLeaving() {
+	r := x.r
+	x.leaving = make(blockSet, len(r.Blocks))
+	for b := range x.leaving {
+		x.leaving[b] = !r.probed[b].on && (r.isCall(b) || x.leaves(r.Blocks[b].After()...))
+	}
+	x.leaving.extend(func(b int) []int {
+		if r.probed[b].on {
+			return nil
+		}
+		return r.Blocks[b].After()
+	})
+}
+
+// leaves reports whether an activation that goes on at one of these nodes can call or end before an
+// event. Where it can go nowhere, it ends.
+func (x *placing) leaves(nodes ...int) bool {
+	return len(nodes) == 0 || slices.ContainsFunc(nodes, func(n int) bool { return n == exit || x.leaving[n] })
+}
+
+// carry has the words say what tells the rounds of loops. Loops between words that have come since,
+// and that carry something else, get a probe.
+func (x *placing) carry() {
+	r := x.r
+	s := newSearch(r)
+	t, w := r.tellRounds(s)
+	for ; w != nil && r.traced(); t, w = r.tellRounds(s) {
+		r.probe(w.loop)
+	}
+	x.counts, x.captured, r.effects = t.by, make(map[int]*plan.Capture, len(t.carry)), nil
+	for word, list := range t.carry {
+		x.captured[word] = &plan.Capture{Kind: plan.LoopRegisters, Table: none, Registers: list[0]}
+	}
+}
