@@ -39,7 +39,7 @@ func sendCanary(pid int, exe *os.File, prog *program) (*canary, error) {
 		return nil, err
 	}
 	defer p.Close()
-	if err := prog.recordable(p.Name); err != nil {
+	if err := prog.recordable(p.File); err != nil {
 		return nil, err
 	}
 	session, err := attach.Load(p, prog.image, prog.plan, attach.Options{Ring: int(fitRing(attach.DefaultRing, allowedMemory()))})

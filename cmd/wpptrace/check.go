@@ -299,7 +299,7 @@ func openImage(p *target.Process) (*image.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", p.Name, err)
 	}
-	return image.Open(exe, st.Size(), p.Name)
+	return image.Open(exe, st.Size(), p.File)
 }
 
 // findUnwind tells how much of the code the unwind information covers.

@@ -226,7 +226,7 @@ func TestFollow(t *testing.T) {
 		{"fork thread", "prog prog", ""},
 		{"spawned", "prog true", ""},
 		{"sharing", "prog", ""},
-		{"system", "dash prog", ""},
+		{"system", "prog sh, file dash", ""},
 		{"become thread", "prog true", ""},
 		{"killed", "prog( prog)?", `(\(prog\) is not recorded: .*: it has exited)?`},
 		{"poked", "prog( prog)?( true)?", ".*"},

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 	"wpptrace/internal/record/overhead"
@@ -61,7 +62,13 @@ func (j *job) init(o *recordFlags, with *shared, p *target.Process, used func() 
 }
 
 // usualPath is where the snapshot of a process goes if it is not said.
-func usualPath(p *target.Process) string { return fmt.Sprintf("%s-%d.wpp", p.Name, p.PID) }
+func usualPath(p *target.Process) string {
+	name := p.Comm
+	if strings.ContainsAny(name, " /:") { // a process may call itself "tmux: server"
+		name = p.File
+	}
+	return fmt.Sprintf("%s-%d.wpp", name, p.PID)
+}
 
 func (j *job) open(p *target.Process, used func() (target.Times, error)) error {
 	if err := privilege.AsUser(func() error { return checkOutput(j.path) }); err != nil {
@@ -101,7 +108,7 @@ func (j *job) open(p *target.Process, used func() (target.Times, error)) error {
 
 // prepare plans, and has the kernel take the program.
 func (j *job) prepare(p *target.Process) error {
-	program, err := j.shared.load(j.exe, p.Name, j.selection)
+	program, err := j.shared.load(j.exe, p.File, j.selection)
 	if err != nil {
 		return err
 	}
@@ -111,7 +118,7 @@ func (j *job) prepare(p *target.Process) error {
 			return gone(p, err)
 		}
 	}
-	if err := program.recordable(p.Name); err != nil && !shared {
+	if err := program.recordable(p.File); err != nil && !shared {
 		return err
 	}
 	session, err := attach.Load(p, program.image, program.plan, attach.Options{

@@ -155,5 +155,5 @@ func openProgram(pid int, args []string) (exe *os.File, name string, err error) 
 	}
 	defer p.Close()
 	exe, err = p.Executable()
-	return exe, p.Name, err
+	return exe, p.File, err
 }

@@ -50,7 +50,7 @@ func (p *Process) Mappings(of *os.File) ([]Mapping, error) {
 
 // A Library is a file besides the executable that a process has mapped to run code of it.
 type Library struct {
-	Path string // as /proc/PID/maps calls it, in the process's own mount namespace: a name, and nothing to open
+	Path string // in the process's own mount namespace: a name, and nothing to open
 	code Mapping
 	id   fileID
 }
@@ -74,13 +74,27 @@ func (p *Process) Libraries() ([]Library, error) {
 	err = readMaps(p.proc("maps"), func(m Mapping, f fileID, path string) {
 		if m.Exec && f.inode != 0 && strings.HasPrefix(path, "/") && !seen[f] {
 			seen[f] = true
-			list = append(list, Library{path, m, f})
+			list = append(list, Library{p.libraryPath(m, path), m, f})
 		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the libraries of process %d: %w", p.PID, err)
 	}
 	return list, nil
+}
+
+// libraryPath is the path of a mapped file, by what /proc/PID/maps calls it: there a newline in the
+// name is \012, as those four characters are too.
+func (p *Process) libraryPath(m Mapping, text string) string {
+	link := p.mapFile(m)
+	if strings.Contains(text, `\012`) {
+		if path, err := os.Readlink(link); err == nil {
+			text = path
+		} else {
+			text = strings.ReplaceAll(text, `\012`, "\n")
+		}
+	}
+	return p.pathOf(link, text)
 }
 
 // CheckLibraries fails where the files of libraries cannot be opened for the lack of privileges:
@@ -181,14 +195,15 @@ func readMaps(path string, each func(m Mapping, f fileID, path string)) error {
 	return scan.Err()
 }
 
-// mappedPath is what a line of /proc/PID/maps calls the file: what is left behind five fields.
+// mappedPath is what a line of /proc/PID/maps calls the file: what is left behind five fields. See
+// Process.libraryPath.
 func mappedPath(line string) string {
 	const fields = 5
 	for range fields {
 		_, line, _ = strings.Cut(line, " ")
 		line = strings.TrimLeft(line, " ")
 	}
-	return strings.TrimSuffix(line, " (deleted)")
+	return line
 }
 
 // parseMapping reads a line of /proc/PID/maps.

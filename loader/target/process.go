@@ -16,10 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Process is a running process.
+// A Process is a running process. Its names have \n and the like for what cannot be printed.
 type Process struct {
 	PID  int
-	Name string // the executable's base name, with \n and the like for what cannot be printed
+	Comm string // the name of its command, as ps and pgrep have it
+	File string // the executable's base name
+	Name string // for messages: Comm and, where its file is called otherwise, File: "redis-server, file redis-check-rdb"
 	fd   int    // of a pidfd, which tells it from a later process with its number
 }
 
@@ -90,8 +92,38 @@ func (p *Process) identify() error {
 	case err != nil:
 		return fmt.Errorf("read its executable: %w", err)
 	}
-	p.Name = printable(filepath.Base(strings.TrimSuffix(exe, " (deleted)")))
+	p.nameIt(p.ThreadName(p.PID), filepath.Base(p.pathOf(p.proc("exe"), exe)))
 	return nil
+}
+
+// nameIt sets the names, by that of the first thread, of which the kernel keeps 15 bytes, and the
+// executable's.
+func (p *Process) nameIt(comm, file string) {
+	const kept = 15
+	if comm == "" || len(comm) == kept && strings.HasPrefix(file, comm) {
+		comm = file
+	}
+	p.Comm, p.File = printable(comm), printable(file)
+	if p.Name = p.Comm; comm != file {
+		p.Name += ", file " + p.File
+	}
+}
+
+// pathOf is the path of the file that a link of the process in /proc leads to, by the link's text: of
+// a file that is gone the kernel adds " (deleted)" to the text, but a name may end in that too.
+func (p *Process) pathOf(link, text string) string {
+	path, marked := strings.CutSuffix(text, " (deleted)")
+	if !marked {
+		return text
+	}
+	of, err := os.Stat(link)
+	if err != nil {
+		return path
+	}
+	if there, err := os.Lstat(p.proc("root") + text); err == nil && os.SameFile(of, there) {
+		return text
+	}
+	return path
 }
 
 // printable is a name that neither ends a line nor steers a terminal: a process may have its file
@@ -286,7 +318,7 @@ func hasShadowStack(status string) bool {
 func (p *Process) Command() []string {
 	b, err := os.ReadFile(p.proc("cmdline"))
 	if err != nil || len(b) == 0 {
-		return []string{p.Name}
+		return []string{p.Comm}
 	}
 	return strings.Split(strings.TrimRight(string(b), "\x00"), "\x00")
 }
@@ -346,7 +378,7 @@ func (p *Process) allAre(states string) bool {
 // ThreadName is the name of a thread, "" if it is gone.
 func (p *Process) ThreadName(tid int) string {
 	b, _ := os.ReadFile(p.proc(fmt.Sprintf("task/%d/comm", tid)))
-	return strings.TrimSpace(string(b))
+	return strings.TrimSuffix(string(b), "\n")
 }
 
 type stat struct {
