@@ -57,8 +57,8 @@ func TestCheckReport(t *testing.T) {
 // What a kernel does without is told with the version that has it.
 func TestLimits(t *testing.T) {
 	for way, want := range map[uprobe.Way][]string{
-		uprobe.Events:      {"no --overhead, plan --canary (Linux 6.6 or later is needed", "no --lib (Linux 6.10 or later is needed", "no --follow-fork (Linux 6.10 or later is needed"},
-		uprobe.Link:        {"no --lib (Linux 6.10 or later is needed", "no --follow-fork (Linux 6.10 or later is needed"},
+		uprobe.Events:      {"no --overhead, plan --canary (it takes Linux 6.6 or later", "no --lib (it takes Linux 6.10 or later", "no --follow-fork (it takes Linux 6.10 or later"},
+		uprobe.Link:        {"no --lib (it takes Linux 6.10 or later", "no --follow-fork (it takes Linux 6.10 or later"},
 		uprobe.ProcessLink: {"none"},
 	} {
 		got := limitsOf(way)

@@ -50,7 +50,7 @@ func TestFaults(t *testing.T) {
 			"raw trace at byte 27: path 2 of \"routine_1\" 2 times: from 1 to 1099511627776 are possible, if it runs from a back edge's target to a back edge"},
 		{"too many times", head + "\x0c\x01\x01\x01\x0c\x01\x03\x10\x01\x00\x02\x01\x04\x01\x0e\x03\x81\x80\x80\x80\x80\x20",
 			"raw trace at byte 23: path 3 of \"routine_1\" 1099511627777 times: from 1 to 1099511627776 are possible, if it runs from a back edge's target to a back edge"},
-		{"unwind", begin + "\x02\x01\x04\x01\x07\x02", "raw trace at byte 27: Unwind of 2 activations, where 1 are open"},
+		{"unwind", begin + "\x02\x01\x04\x01\x07\x02", "raw trace at byte 27: operation Unwind of 2 activations, where 1 are open"},
 		{"unwind nothing", begin + "\x02\x01\x07\x01\x03", "raw trace at byte 27: LeaveRoutine of an activation of \"routine_1\" that no path was told of"},
 		{"name of several lines", head + "\x0b\x01\x00\x03a\nb\x01\x00\x02\x01\x04\x00", "raw trace at byte 20: path 0 of \"a\\nb\" has not been defined"},
 		{"behind the end", begin + "\x0d\x00", "raw trace at byte 23: something stands behind EndTrace"},

@@ -120,7 +120,7 @@ func (t *thread) mark(m ops.Mark, n uint64) error {
 		t.holes = true
 	case ops.Unwind:
 		if open := uint64(len(t.open)); n > open && !t.holes {
-			return fmt.Errorf("Unwind of %d activations, where %d are open", n, open)
+			return fmt.Errorf("operation Unwind of %d activations, where %d are open", n, open)
 		}
 		t.owed = min(n, uint64(len(t.open)))
 	}

@@ -47,7 +47,7 @@ func explain(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: it must be a file that may be executed", cause)
 	case errors.Is(err, unix.ENOEXEC):
-		return fmt.Errorf("%w: it is no program for this machine, nor a script that begins with #!", cause)
+		return fmt.Errorf("%w: it is no program for this machine, nor a script that begins with '#!'", cause)
 	}
 	return err
 }

@@ -66,7 +66,7 @@ func (w Way) String() string {
 // Windows fails where probes cannot be put in and taken out again in a moment.
 func (w Way) Windows() error {
 	if w == Events {
-		return errors.New("Linux 6.6 or later is needed: before it, taking probes out takes 0.1 s each")
+		return errors.New("it takes Linux 6.6 or later: before it, taking probes out takes 0.1 s each")
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (w Way) Windows() error {
 // Libraries fails where probes in a library would slow down all processes that use it.
 func (w Way) Libraries() error {
 	if w != ProcessLink {
-		return errors.New("Linux 6.10 or later is needed: before it, probes in a library slow down all processes that use it")
+		return errors.New("it takes Linux 6.10 or later: before it, probes in a library slow down all processes that use it")
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (w Way) Libraries() error {
 // cannot be told from it.
 func (w Way) Families() error {
 	if w != ProcessLink {
-		return errors.New("Linux 6.10 or later is needed: before it, probes are in all processes of a program at once")
+		return errors.New("it takes Linux 6.10 or later: before it, probes are in all processes of a program at once")
 	}
 	return nil
 }

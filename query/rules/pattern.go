@@ -270,7 +270,7 @@ func (p *patternParser) single() (*pattern, error) {
 	}
 	one := &pattern{not: p.next("!"), atom: anyPath}
 	if len(p.rest) == 0 || !p.rest[0].name {
-		return nil, errors.New("no name behind !")
+		return nil, errors.New("no name behind '!'")
 	}
 	name := p.rest[0].text
 	p.rest = p.rest[1:]

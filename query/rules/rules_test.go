@@ -158,7 +158,7 @@ func TestRulesRefuse(t *testing.T) {
 		"never a)":                               `")" has no beginning`,
 		"never a |":                              "a path is missing",
 		"never *":                                "a path is missing",
-		"never !":                                "no name behind !",
+		"never !":                                "no name behind '!'",
 		"never a{x}":                             `"x" is no number`,
 		"never a{2,1}":                           "{2,1} is no range",
 		"never a{2":                              "no } for a {",
