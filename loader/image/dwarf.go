@@ -2,10 +2,13 @@ package image
 
 import (
 	"bytes"
+	"compress/zlib"
 	"debug/dwarf"
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -65,31 +68,78 @@ func (f elfFile) readDebugSections() (map[string][]byte, error) {
 	sections := map[string][]byte{}
 	room := uint64(maxDebug)
 	for _, name := range debugSections {
-		s := f.Section(".debug_" + name)
+		s := f.debugSection(name)
 		if s == nil || s.Type == elf.SHT_NOBITS {
 			continue
 		}
-		if s.Size > room {
-			return nil, fmt.Errorf("section %s: more than %d MB of debug information", s.Name, maxDebug>>20)
-		}
-		room -= s.Size
-		data, err := f.unpack(s)
+		data, err := f.unpack(s, room)
 		if err != nil {
 			return nil, fmt.Errorf("section %s: %w", s.Name, err)
 		}
+		room -= uint64(len(data))
 		sections[name] = data
 	}
 	return sections, nil
 }
 
-// unpack reads a section, if it claims no more than compression can give.
-func (f elfFile) unpack(s *elf.Section) ([]byte, error) {
-	const maxRatio = 64
-	ofRanges := strings.HasSuffix(s.Name, "_ranges") || strings.HasSuffix(s.Name, "_rnglists") // one list may be all of it
-	if s.FileSize > uint64(f.size) || s.Size > maxRatio*max(s.FileSize, 4096) || ofRanges && s.Size > maxRangeLists {
-		return nil, fmt.Errorf("claims %d bytes", s.Size)
+// debugSection returns a section of debug information, whose name is without ".debug_"; nil: there
+// is none. Compilers called some .zdebug_ before ELF had compressed sections (-gz=zlib-gnu), those
+// that are smaller so.
+func (f elfFile) debugSection(name string) *elf.Section {
+	if s := f.Section(".debug_" + name); s != nil {
+		return s
 	}
-	return s.Data()
+	return f.Section(gnuCompressed + name)
+}
+
+const gnuCompressed = ".zdebug_"
+
+// unpack reads a section, if it claims no more than compression can give, nor than there is room
+// for.
+func (f elfFile) unpack(s *elf.Section, room uint64) ([]byte, error) {
+	const maxRatio = 64
+	size, read := s.Size, s.Data
+	if strings.HasPrefix(s.Name, gnuCompressed) {
+		var err error
+		if size, err = gnuSize(s); err != nil {
+			return nil, err
+		}
+		read = func() ([]byte, error) { return gnuData(s, size) }
+	}
+	ofRanges := strings.HasSuffix(s.Name, "_ranges") || strings.HasSuffix(s.Name, "_rnglists") // one list may be all of it
+	if s.FileSize > uint64(f.size) || size > maxRatio*max(s.FileSize, 4096) || ofRanges && size > maxRangeLists {
+		return nil, fmt.Errorf("claims %d bytes", size)
+	}
+	if size > room {
+		return nil, fmt.Errorf("more than %d MB of debug information", maxDebug>>20)
+	}
+	return read()
+}
+
+// gnuHeader is how long the header of a .zdebug_ section is: "ZLIB" and the size, big-endian.
+const gnuHeader = 12
+
+// gnuSize is the size of a .zdebug_ section, unpacked.
+func gnuSize(s *elf.Section) (uint64, error) {
+	var header [gnuHeader]byte
+	if _, err := s.ReadAt(header[:], 0); err != nil || string(header[:4]) != "ZLIB" {
+		return 0, errors.New("it has no header of compressed debug information")
+	}
+	return binary.BigEndian.Uint64(header[4:]), nil
+}
+
+// gnuData unpacks a .zdebug_ section of a size.
+func gnuData(s *elf.Section, size uint64) ([]byte, error) {
+	r, err := zlib.NewReader(io.NewSectionReader(s, gnuHeader, int64(s.FileSize)-gnuHeader))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data := make([]byte, size)
+	if _, err := io.ReadFull(r, data); err != nil {
+		return nil, fmt.Errorf("is not the %d bytes that it claims: %w", size, err)
+	}
+	return data, nil
 }
 
 // clipNames ends names at a length that no compiler reaches: debug/dwarf copies one each time that

@@ -49,7 +49,7 @@ func (l *Lines) At(addr uint64) (file string, line int, ok bool) {
 	return l.files[r.file], int(r.line), true
 }
 
-func (f elfFile) hasLines() bool { return f.Section(".debug_line") != nil }
+func (f elfFile) hasLines() bool { return f.debugSection("line") != nil }
 
 // linesOf reads the line tables of a file with the image's debug information.
 func (im *Image) linesOf(f elfFile) (lines *Lines, err error) {
@@ -74,6 +74,7 @@ func (im *Image) linesOf(f elfFile) (lines *Lines, err error) {
 	}
 	lines = b.finish()
 	lines.inlined.note(trouble)
+	lines.inlined.note(b.split.missing())
 	return lines, nil
 }
 
@@ -85,6 +86,7 @@ type lineBuilder struct {
 	indexes map[string]int32 // of Lines.files
 	tables  map[int64]bool   // offsets of the line tables read: units may share one
 	code    []owned          // by units
+	split   splitUnits
 }
 
 // addUnit adds the unit whose first entry is at an offset.
@@ -94,6 +96,7 @@ func (b *lineBuilder) addUnit(at dwarf.Offset) error {
 		return err
 	}
 	b.debug.left.least = max(b.debug.left.least, nameBytes(unit))
+	b.split.add(unit)
 	if err := b.addCode(unit); err != nil {
 		return err
 	}
