@@ -197,7 +197,7 @@ func compile(flag string, expressions []string, c *cfg.Program, name string, may
 			found = found || selection{}.matches(one, r)
 		}
 		if !found && !mayMiss {
-			return nil, fmt.Errorf("select routines of %s: %s %q matches none of %d routines: wpptrace plan -v lists them; --lib observes those of shared libraries", name, flag, text, len(c.Routines))
+			return nil, fmt.Errorf("select routines of %s: %s %q matches none of %d routines%s: wpptrace plan -v lists them; --lib observes those of shared libraries", name, flag, text, len(c.Routines), meant(c, text))
 		}
 		list = append(list, re)
 	}

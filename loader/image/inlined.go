@@ -80,15 +80,20 @@ func (c *inlinedCalls) at(addr uint64) (stack []Call) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	u := &c.units[unit]
-	if !u.read {
-		u.read = true
-		c.note(c.read(func() error { return c.readUnit(u) }))
-	}
+	c.know(u)
 	for i := ownerOf(u.code, addr); i != nowhere; i = c.calls[i].in {
 		x := &c.calls[i]
 		stack = append(stack, Call{c.name(x.callee), x.file, x.line})
 	}
 	return stack
+}
+
+// know reads a unit, if it has not been read.
+func (c *inlinedCalls) know(u *inlineUnit) {
+	if !u.read {
+		u.read = true
+		c.note(c.read(func() error { return c.readUnit(u) }))
+	}
 }
 
 // note keeps the first reason.

@@ -51,24 +51,44 @@ func (n *Names) mostPaths(routines map[int]bool) (most uint64) {
 	return most
 }
 
-// noRoutine says that no routine has a name, and which it may be: names are without parameters, but
-// with the arguments of templates.
+// noRoutine says that no routine has a name, and which may have been meant.
 func (n *Names) noRoutine(name string) error {
 	if inner, _, ok := Unquote(name); ok && inner != "" {
 		name = inner
 	}
-	plain, _, _ := strings.Cut(name, "(")
-	const most = 3
-	var similar []string
-	for i := range n.routines {
-		if plain != "" && withoutArguments(Plain(&n.snapshot.Routines[i])) == withoutArguments(plain) && len(similar) < most {
-			similar = append(similar, n.routines[i])
-		}
-	}
-	if len(similar) > 0 {
-		return fmt.Errorf("no routine %s, but %s", Printable(name), strings.Join(similar, ", "))
+	if err := n.meant(name); err != nil {
+		return err
 	}
 	return fmt.Errorf("no routine %s: name one as dump prints it, in quotes if there are spaces or signs in it", Printable(name))
+}
+
+// meant says what somebody may have meant by the name of no routine, if that is known.
+func (n *Names) meant(name string) error {
+	for _, name := range []string{name, withoutParameters(name)} {
+		if into := n.InlinedInto(name); len(into) > 0 {
+			return fmt.Errorf("%s has no code of its own in the snapshot: it is inlined into %s, where calls of it are not counted", Printable(name), List(into))
+		}
+	}
+	known := slices.Clone(n.routines)
+	for i := range n.snapshot.Calls {
+		known = append(known, Printable(n.snapshot.Calls[i].Name))
+	}
+	if similar := Similar(name, known, mostSimilar); len(similar) > 0 {
+		return fmt.Errorf("no routine %s, but %s", Printable(name), strings.Join(similar, ", "))
+	}
+	return nil
+}
+
+// mostSimilar is how many similar names an error lists.
+const mostSimilar = 3
+
+// List is a list of names as a sentence has it, the end of a long one left out.
+func List(list []string) string {
+	const most = 5
+	if len(list) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+	}
+	return strings.Join(list, ", ")
 }
 
 // Split parts a name into its routines and what says which of their paths: "", "()" or "#N". Where
@@ -113,9 +133,16 @@ func (n *Names) named(name string) map[int]bool {
 	return found
 }
 
-// Missing says why no path that ran has the number, which is what Split has returned with the
-// routines.
-func (n *Names) Missing(routines map[int]bool, number string) string {
+// Missing says why no path that ran has the name, of which Split has returned routines and number,
+// and how to name one.
+func (n *Names) Missing(name string, routines map[int]bool, number string) error {
+	if err := n.meant(strings.TrimSuffix(name, number)); err != nil && len(routines) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s: name one as the table of hot subpaths does, ROUTINE#NUMBER", n.why(routines, number))
+}
+
+func (n *Names) why(routines map[int]bool, number string) string {
 	if !strings.HasPrefix(number, "#") {
 		return "it has no number"
 	}

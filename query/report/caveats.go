@@ -34,6 +34,9 @@ func Caveats(s *wpp.Snapshot, texts ...string) (list []string) {
 	if unobserved > most {
 		list = append(list, fmt.Sprintf("and %d more routines with such a name were not observed", unobserved-most))
 	}
+	for _, c := range rules.Inlined(s, texts...) {
+		list = append(list, fmt.Sprintf("%s is also inlined into %s: calls there are not counted", names.Printable(c.Name), names.List(c.Into)))
+	}
 	return list
 }
 

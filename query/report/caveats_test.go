@@ -2,9 +2,12 @@ package report
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/query/querytest"
+	"wpptrace/query/rules"
 )
 
 func TestCaveats(t *testing.T) {
@@ -35,5 +38,28 @@ func TestCaveats(t *testing.T) {
 		if got := Caveats(s, c.names...); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, want %q", c.names, got, c.want)
 		}
+	}
+}
+
+// Of a routine that is inlined as well, its own paths alone count: text says so, and JSON.
+func TestInlinedCopiesAreNotCounted(t *testing.T) {
+	s := querytest.InlinedCompressor()
+	s.Routines[2].Name = "next_block"
+	want := "next_block is also inlined into main: calls there are not counted"
+	for _, question := range []string{"next_block", "next_block()", "main ** next_block", "next_block before main", "'next_block' main"} {
+		if got := Caveats(s, question); !slices.Contains(got, want) {
+			t.Errorf("%s: %q", question, got)
+		}
+	}
+	if got := Caveats(s, "main", "next_block#0"); slices.Contains(got, want) {
+		t.Errorf("%q, though a path is asked for", got)
+	}
+	found, err := rules.Find(s, rules.FindQuery{Pattern: "next_block", First: 1, Top: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := WriteFindJSON(&out, s, found); err != nil || !strings.Contains(out.String(), `"also_inlined":[{"name":"next_block","into":["main"]}]`) {
+		t.Errorf("%s, %v", &out, err)
 	}
 }

@@ -40,6 +40,7 @@ func WriteContext(w io.Writer, s *wpp.Snapshot, c *query.Context, top int) error
 type ContextJSON struct {
 	SchemaVersion int `json:"schema_version"`
 	query.Context
+	Inlined []rules.Copies `json:"also_inlined,omitempty"` // whose calls there are not counted
 	Legend
 }
 
@@ -57,6 +58,6 @@ func WriteContextJSON(w io.Writer, s *wpp.Snapshot, c *query.Context, top int) e
 			all = append(all, rules.Occurrence{Symbols: n.Symbols})
 		}
 	}
-	report := ContextJSON{SchemaVersion, shown, legendOf(s, all)}
+	report := ContextJSON{SchemaVersion, shown, rules.Inlined(s, c.Name), legendOf(s, all)}
 	return WriteJSON(w, report, "context")
 }

@@ -40,14 +40,15 @@ type FindJSON struct {
 	Pattern       string              `json:"pattern"`
 	Count         uint64              `json:"count"` // of occurrences
 	Threads       []rules.ThreadCount `json:"threads"`
-	Occurrences   []rules.Occurrence  `json:"occurrences"` // those listed
+	Occurrences   []rules.Occurrence  `json:"occurrences"`            // those listed
+	Inlined       []rules.Copies      `json:"also_inlined,omitempty"` // whose calls there are not counted
 	Legend
 }
 
 // WriteFindJSON writes a report as one JSON object; paths says what the symbols of the occurrences
 // are.
 func WriteFindJSON(w io.Writer, s *wpp.Snapshot, r *rules.FindReport) error {
-	report := FindJSON{SchemaVersion, r.Query.Pattern, r.Count, append([]rules.ThreadCount{}, r.Threads...), append([]rules.Occurrence{}, r.Occurrences...), legendOf(s, r.Occurrences)}
+	report := FindJSON{SchemaVersion, r.Query.Pattern, r.Count, append([]rules.ThreadCount{}, r.Threads...), append([]rules.Occurrence{}, r.Occurrences...), rules.Inlined(s, r.Query.Pattern), legendOf(s, r.Occurrences)}
 	return WriteJSON(w, report, "occurrences")
 }
 

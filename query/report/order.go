@@ -47,8 +47,9 @@ func WriteOrder(w io.Writer, s *wpp.Snapshot, o *rules.Order) error {
 type OrderJSON struct {
 	SchemaVersion int `json:"schema_version"`
 	*rules.Order
-	FirstP *OrderWitness `json:"first_p_to_q"` // the first Q behind a P; null: there is none
-	FirstQ *OrderWitness `json:"first_q_to_p"` // the first P behind a Q; null: there is none
+	FirstP  *OrderWitness  `json:"first_p_to_q"`           // the first Q behind a P; null: there is none
+	FirstQ  *OrderWitness  `json:"first_q_to_p"`           // the first P behind a Q; null: there is none
+	Inlined []rules.Copies `json:"also_inlined,omitempty"` // whose calls there are not counted
 	Legend
 }
 
@@ -66,6 +67,6 @@ func WriteOrderJSON(w io.Writer, s *wpp.Snapshot, o *rules.Order) error {
 			firsts[i] = &OrderWitness{Violation: o.FirstAfter[i]}
 		}
 	}
-	report := OrderJSON{SchemaVersion, o, firsts[0], firsts[1], legendOf(s, []rules.Occurrence{o.FirstAfter[0].Occurrence, o.FirstAfter[1].Occurrence})}
+	report := OrderJSON{SchemaVersion, o, firsts[0], firsts[1], rules.Inlined(s, o.P, o.Q), legendOf(s, []rules.Occurrence{o.FirstAfter[0].Occurrence, o.FirstAfter[1].Occurrence})}
 	return WriteJSON(w, report, "order")
 }

@@ -36,7 +36,7 @@ func WritePath(w io.Writer, s *wpp.Snapshot, name string) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("look for path %s: %s: name one as the table of hot subpaths does, ROUTINE#NUMBER", names.Printable(name), labels.names.Missing(routines, number))
+		return fmt.Errorf("look for path %s: %w", names.Printable(name), labels.names.Missing(name, routines, number))
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write path %s: %w", names.Printable(name), err)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 
@@ -34,9 +35,12 @@ func TestWritePath(t *testing.T) {
 			}
 		}
 	}
+	if err := WritePath(io.Discard, s, "ain#1"); err == nil || err.Error() != "look for path ain#1: no routine ain, but main" {
+		t.Errorf("error %v", err)
+	}
 	for name, why := range map[string]string{
 		"": "it has no number", "main": "it has no number", "main#": "its number is none", "#gap": "its number is none", "main#4": "the routine has 3 paths",
-		"x#0": "there is no such routine", "#1": "there is no such routine", "ain#1": "there is no such routine", "m...m#1": "there is no such routine", "\x1b#1": "there is no such routine",
+		"x#0": "there is no such routine", "#1": "there is no such routine", "m...m#1": "there is no such routine", "\x1b#1": "there is no such routine",
 	} {
 		var out bytes.Buffer
 		err := WritePath(&out, s, name)

@@ -8,6 +8,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
+	"wpptrace/query/names"
 	"wpptrace/query/rules"
 )
 
@@ -17,18 +18,11 @@ func WriteRules(w io.Writer, s *wpp.Snapshot, r *rules.Report) error {
 	out := bufio.NewWriter(w)
 	labels := NewLabels(s)
 	for _, rule := range r.Rules {
-		switch {
-		case rule.Kept:
-			writeFitted(out, "kept    ", rule.Rule, "")
-		case len(rule.Unknown) > 0:
-			writeFitted(out, "unknown ", rule.Rule, ": not all of it was observed")
-		case rule.Violations == 0:
-			writeFitted(out, "open    ", rule.Rule, ": "+text.Count(rule.Open, "time"))
-		case rule.Open == 0:
-			writeFitted(out, "broken  ", rule.Rule, ": "+text.Count(rule.Violations, "time"))
-		default:
-			writeFitted(out, "broken  ", rule.Rule, ": "+text.Count(rule.Violations, "time")+", and open "+text.Count(rule.Open, "time"))
+		verdict, behind := verdictOf(&rule)
+		if len(rule.NeverRan) > 0 && len(rule.Unknown) == 0 {
+			behind += ": " + Fit(names.List(rule.NeverRan), TableColumns/3) + " never ran"
 		}
+		writeFitted(out, fmt.Sprintf("%-8s", verdict), rule.Rule, behind)
 		for _, v := range rule.Witnesses {
 			fmt.Fprintf(out, "        thread %d, position %d, %s: %s\n", v.TID, v.Position, text.Count(v.Length, "path"), v.Why)
 			writeParagraph(out, "        ", slices.Concat(labels.words(v.Before), bracketed(labels.stretch(v.Occurrence)), labels.words(v.After)))
@@ -41,6 +35,27 @@ func WriteRules(w io.Writer, s *wpp.Snapshot, r *rules.Report) error {
 		return fmt.Errorf("write rules: %w", err)
 	}
 	return nil
+}
+
+// verdictOf is a verdict in a word, and what is to be said of it behind the rule.
+func verdictOf(r *rules.RuleReport) (verdict, behind string) {
+	switch {
+	case r.Kept:
+		return "kept", ""
+	case len(r.Unknown) > 0:
+		return "unknown", ": not all of it was observed"
+	case r.Violations+r.Unmet == 0:
+		return "open", ": " + text.Count(r.Open, "time")
+	case r.Unmet > 0:
+		verdict = "unmet"
+	default:
+		verdict = "broken"
+	}
+	behind = ": " + text.Count(r.Violations+r.Unmet, "time") // one of them is 0
+	if r.Open > 0 {
+		behind += ", and open " + text.Count(r.Open, "time")
+	}
+	return verdict, behind
 }
 
 // bracketed puts words in brackets.
@@ -57,6 +72,7 @@ func bracketed(words []string) []string {
 type RulesJSON struct {
 	SchemaVersion int `json:"schema_version"`
 	*rules.Report
+	Inlined []rules.Copies `json:"also_inlined,omitempty"` // whose calls there are not counted
 	Legend
 }
 
@@ -64,13 +80,15 @@ type RulesJSON struct {
 // are.
 func WriteRulesJSON(w io.Writer, s *wpp.Snapshot, r *rules.Report) error {
 	var all []rules.Occurrence
+	var texts []string
 	for _, rule := range r.Rules {
+		texts = append(texts, rule.Rule)
 		for _, v := range rule.Witnesses {
 			around := rules.Occurrence{Symbols: slices.Concat(v.Before, v.After)}
 			all = append(all, around)
 			all = append(all, v.Occurrence)
 		}
 	}
-	report := RulesJSON{SchemaVersion, r, legendOf(s, all)}
+	report := RulesJSON{SchemaVersion, r, rules.Inlined(s, texts...), legendOf(s, all)}
 	return WriteJSON(w, report, "rules")
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/query/names"
@@ -12,16 +13,52 @@ import (
 // patterns or rules, be they right or wrong.
 func Named(s *wpp.Snapshot, texts ...string) []int {
 	known, routines := names.Of(s), map[int]bool{}
-	for _, text := range texts {
-		found, _ := known.Split(text)
+	for _, name := range namesIn(texts) {
+		found, _ := known.Split(name)
 		maps.Copy(routines, found)
+	}
+	return slices.Sorted(maps.Keys(routines))
+}
+
+// namesIn returns what may be a name in some texts: each as a whole, and its words.
+func namesIn(texts []string) (list []string) {
+	for _, text := range texts {
+		list = append(list, text)
 		words, _ := tokens(text) // whoever reads the pattern reports what is wrong with it
 		for _, w := range words {
-			if w.name {
-				found, _ := known.Split(w.text)
-				maps.Copy(routines, found)
+			if w.name && w.text != text {
+				list = append(list, w.text)
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(routines))
+	return list
+}
+
+// Copies are those of a routine's code that run in other routines' paths.
+type Copies struct {
+	Name string   `json:"name"` // of the routine that is inlined, as it was asked for
+	Into []string `json:"into"` // the routines that ran code of it
+}
+
+// Inlined returns, of the names in some texts that stand for a routine's paths, those whose code was
+// inlined into other routines and ran there, as far as debug information says so: what runs there is
+// no path of the name, and does not count. It takes time in proportion to the alphabet's paths, for
+// each name.
+func Inlined(s *wpp.Snapshot, texts ...string) (list []Copies) {
+	known, met := names.Of(s), map[string]bool{}
+	for _, name := range namesIn(texts) {
+		routines, which := known.Split(name)
+		plain, _, quoted := names.Unquote(name)
+		if !quoted {
+			plain = strings.TrimSuffix(name, which)
+		}
+		if len(routines) == 0 || which != "" && which != "()" || met[plain] {
+			continue
+		}
+		met[plain] = true
+		if into := known.InlinedInto(plain); len(into) > 0 {
+			list = append(list, Copies{plain, into})
+		}
+	}
+	return list
 }

@@ -98,14 +98,37 @@ func (a *atoms) add(name string) (int, error) {
 func (a *atoms) unobserved() (list []string) {
 	for _, name := range a.names {
 		routines, _ := a.known.Split(name)
-		for r := range routines {
-			if a.snapshot.Routines[r].LeftOut != "" {
-				list = append(list, name)
-				break
-			}
+		if anyOf(routines, func(r int) bool { return a.snapshot.Routines[r].LeftOut != "" }) {
+			list = append(list, name)
 		}
 	}
 	return list
+}
+
+// neverRan returns the names of whose routines, all of them traced, no path ran in any thread.
+func (a *atoms) neverRan() (list []string) {
+	ran := make([]bool, len(a.snapshot.Routines))
+	for i := range a.snapshot.Symbols {
+		if p := &a.snapshot.Symbols[i]; !p.IsMark {
+			ran[p.Routine] = true
+		}
+	}
+	for _, name := range a.names {
+		routines, _ := a.known.Split(name)
+		if !anyOf(routines, func(r int) bool { return ran[r] || a.snapshot.Routines[r].LeftOut != "" }) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+func anyOf(routines map[int]bool, has func(routine int) bool) bool {
+	for r := range routines {
+		if has(r) {
+			return true
+		}
+	}
+	return false
 }
 
 // A token is a word or a sign of a pattern.

@@ -197,6 +197,19 @@ func (p *pattern) atomsOf() uint64 {
 	return mask
 }
 
+// without is the pattern in which the paths of some atoms, a bit each, need not run.
+func (p *pattern) without(atoms uint64) *pattern {
+	r := *p
+	r.of = nil
+	for _, part := range p.of {
+		r.of = append(r.of, part.without(atoms))
+	}
+	if p.op == onePath && p.atom != anyPath && !p.not && atoms>>p.atom&1 == 1 {
+		return &pattern{op: repetition, of: []*pattern{&r}, most: 1}
+	}
+	return &r
+}
+
 // newOnly makes the automaton that hits where the paths that a pattern names, taken alone, are no
 // beginning of what it matches any more. It hits once: then it reads no more.
 func newOnly(a *atoms, p *positions, named uint64) *automaton {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -22,11 +23,13 @@ type Report struct {
 // A RuleReport says whether the threads keep a rule.
 type RuleReport struct {
 	Rule       string      `json:"rule"`
-	Kept       bool        `json:"kept"`              // nothing breaks it, and nothing is open
-	Unknown    []string    `json:"unknown,omitempty"` // its names of routines that were not observed: nothing else is known of it
-	Violations uint64      `json:"violations"`        // in all threads
-	Open       uint64      `json:"open"`              // what may have been kept before a record began, or in a gap, or may be yet where it ends of a thread that ran on: no violations
-	Witnesses  []Violation `json:"witnesses"`         // the first of each thread that breaks the rule or, if it does not, leaves it open
+	Kept       bool        `json:"kept"`                // nothing breaks it, and nothing is open
+	NeverRan   []string    `json:"never_ran,omitempty"` // its names of routines of which no path ran
+	Unmet      uint64      `json:"unmet,omitempty"`     // how often it is not kept for want of a routine that never ran: no violations
+	Unknown    []string    `json:"unknown,omitempty"`   // its names of routines that were not observed: nothing else is known of it
+	Violations uint64      `json:"violations"`          // in all threads
+	Open       uint64      `json:"open"`                // what may have been kept before a record began, or in a gap, or may be yet where it ends of a thread that ran on: no violations
+	Witnesses  []Violation `json:"witnesses"`           // the first of each thread that breaks the rule or, if it does not, leaves it open
 }
 
 // A Violation is where a thread breaks a rule first, or leaves it open.
@@ -79,6 +82,9 @@ func violation(why string, o Occurrence, c *stream.Cursor) Violation {
 // Of a rule that names what was not observed nothing is known, but that a path has run that never
 // was to, or after one that it never was to run after.
 //
+// A rule that waits for what never ran in any thread, or for what is to follow it, says which of its
+// routines that is, and is not broken for it.
+//
 // Each rule takes time in proportion to the right-hand sides, times the states of its automaton
 // that their rules are met in; those that are balanced once, whatever N. Memory is bounded, and
 // Check fails where that does not suffice. A witness takes as much again at most.
@@ -114,7 +120,7 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 	if err != nil {
 		return nil, err
 	}
-	report := &RuleReport{Rule: text, Kept: true, Witnesses: []Violation{}}
+	report := &RuleReport{Rule: text, Kept: true, NeverRan: a.neverRan(), Witnesses: []Violation{}}
 	for _, t := range threads {
 		v, err := check(t, beginsMidway(s, t))
 		if err != nil {
@@ -130,7 +136,39 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 	if hidden := a.unobserved(); len(hidden) > 0 && (report.Violations == 0 || !r.isSure()) {
 		return &RuleReport{Rule: text, Unknown: hidden, Witnesses: []Violation{}}, nil
 	}
+	if len(report.NeverRan) > 0 && report.Violations > 0 {
+		if unmet, err := r.isUnmet(a, report.NeverRan, threads); err != nil {
+			return nil, ruleError(text, err)
+		} else if unmet {
+			report.Unmet, report.Violations = report.Violations, 0
+		}
+	}
 	return report, nil
+}
+
+// isUnmet reports whether a rule that is not kept would be, had routines of some names run that never
+// did. What a rule of the others forbids has run, whatever else has.
+func (r *rule) isUnmet(a *atoms, neverRan []string, threads []*wpp.Thread) (bool, error) {
+	switch r.kind {
+	case neverOf, absent:
+		return false, nil
+	case always:
+		var mask uint64
+		for _, name := range neverRan {
+			mask |= 1 << a.number[name]
+		}
+		without := *r
+		without.regex = r.regex.without(mask)
+		check, err := without.checker(a)
+		for _, t := range threads {
+			v, checkErr := check(t, beginsMidway(a.snapshot, t))
+			if err = cmp.Or(err, checkErr); err != nil || v.violations > 0 {
+				return false, err
+			}
+		}
+		return true, err
+	}
+	return true, nil
 }
 
 // isSure reports whether what breaks the rule does so whatever else has run, be it between what is

@@ -335,7 +335,7 @@ func checkRules(t querytest.Fataler, s *wpp.Snapshot, limit int) {
 				t.Fatalf("%s in %s: %+v, want %d", rule, querytest.Spell(s, stream), w, first)
 			}
 		}
-		if r := got.Rules[0]; r.Violations != uint64(total) || r.Open != uint64(totalOpen) || r.Kept != (total+totalOpen == 0) || len(witnesses) > 0 {
+		if r := got.Rules[0]; r.Violations+r.Unmet != uint64(total) || r.Unmet > 0 && (r.Violations > 0 || r.NeverRan == nil) || r.Open != uint64(totalOpen) || r.Kept != (total+totalOpen == 0) || len(witnesses) > 0 {
 			t.Fatalf("%s: %+v, want %d and %d open", rule, r, total, totalOpen)
 		}
 	}
