@@ -31,7 +31,7 @@ func TestCopiesOfCompiledCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	isThird := func(c Call) bool { return c.Routine == "third" }
+	isThird := func(c Call) bool { return c.Routine == "chain::third" }
 	var want, got []uint64 // all places, each where what is before is none
 	before := false
 	for _, addr := range code(im) {
@@ -41,7 +41,7 @@ func TestCopiesOfCompiledCode(t *testing.T) {
 		}
 		before = is
 	}
-	for _, addr := range lines.Copies(func(name string) bool { return name == "third" }) {
+	for _, addr := range lines.Copies(func(name string) bool { return name == "chain::third" }) {
 		if !slices.ContainsFunc(lines.Inlined(addr), isThird) {
 			t.Errorf("%#x is not inlined from it", addr)
 		}
