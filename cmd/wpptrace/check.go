@@ -15,6 +15,7 @@ import (
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
 	"wpptrace/loader/attach"
+	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
@@ -284,7 +285,7 @@ func (r *checkReport) checkTarget(pid int) {
 	if im != nil {
 		r.run([]check{
 			{"code", func() (string, error) { return "is the file's", attach.CheckText(p, im) }, ""},
-			{"unwind data", func() (string, error) { return findUnwind(im) }, "compile it with -fasynchronous-unwind-tables; Go programs cannot be traced"},
+			{"unwind data", func() (string, error) { return findUnwind(im) }, ""},
 		})
 	}
 }
@@ -309,7 +310,7 @@ func findUnwind(im *image.Image) (string, error) {
 		bytes += r.Hi - r.Lo
 	}
 	if bytes == 0 {
-		return "", errors.New("none (.eh_frame), as in Go programs")
+		return "", cfg.NoUnwind(im)
 	}
 	return fmt.Sprintf("of %d bytes of code", bytes), nil
 }

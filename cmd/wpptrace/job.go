@@ -191,7 +191,7 @@ func (j *job) tellPlan() {
 	p := j.program.plan
 	j.say("%s", summary(p))
 	j.tellRefusal(j.program)
-	if j.program.isGo() {
+	if j.program.image.IsGo() {
 		j.say("it is %s", goProgram)
 	}
 	const much, usual = 0.05, 1 << 12 // usual are the bytes of start-up code and linkage stubs

@@ -95,7 +95,7 @@ func TestPlanOfGoProgram(t *testing.T) {
 		testenv.Missing(t, err)
 	}
 	_, errs, status := wpptrace("plan", path)
-	if want := "wpptrace: recover routines of gofmt: no unwind information (.eh_frame), as in Go programs: wpptrace needs it\n"; status != 1 || errs != want {
+	if want := "wpptrace: recover routines of gofmt: no unwind information (.eh_frame): it is a Go program, and what is written in Go cannot be traced\n"; status != 1 || errs != want {
 		t.Errorf("status %d, %q; want %q", status, errs, want)
 	}
 }
@@ -112,7 +112,7 @@ func TestCheckOfGoProgram(t *testing.T) {
 	}
 	t.Cleanup(func() { stdin.Close(); cmd.Wait() })
 	out, _, status := wpptrace("check", "-p", strconv.Itoa(cmd.Process.Pid))
-	if status != 1 || !strings.Contains(out, "missing  unwind data      none (.eh_frame), as in Go programs: ") {
+	if status != 1 || !strings.Contains(out, "missing  unwind data      no unwind information (.eh_frame): it is a Go program, and what is written in Go cannot be traced\n") {
 		t.Errorf("status %d:\n%s", status, out)
 	}
 }

@@ -71,7 +71,7 @@ type leftOut struct {
 
 func newPlanReport(p *program, name string) *planReport {
 	r := &planReport{SchemaVersion: report.SchemaVersion, Program: name, RoutinesTotal: len(p.plan.Routines), Probes: len(p.plan.Sites),
-		Go: p.isGo(), LeftOut: []leftOut{}, routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
+		Go: p.image.IsGo(), LeftOut: []leftOut{}, routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
 	parallel.Both(r.numberPaths, func() { r.forecast = overhead.NewForecast(p.plan, attach.TypicalCost(), p.selects != nil) })
 	f := r.forecast
 	r.HitsPerThousand, r.HitsSingleStepPerThousand, r.SlowDown, r.UsualSlowDown = 1000*(f.Emulated+f.Stepped), 1000*f.Stepped, f.SlowDown(overhead.LeastTime), f.SlowDown(overhead.UsualTime)

@@ -68,12 +68,6 @@ func loadProgram(f *os.File, name string, sel selection) (p *program, err error)
 	return readProgram(f, name, sel)
 }
 
-// isGo reports whether it is a program of Go, which have tables of their own in place of unwind
-// information.
-func (p *program) isGo() bool {
-	return p.image.Section(".gopclntab") != nil || p.image.Section(".data.rel.ro.gopclntab") != nil
-}
-
 // goProgram is what there is to say of one.
 const goProgram = "a Go program: what is written in Go cannot be traced, only its C functions are"
 

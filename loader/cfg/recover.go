@@ -2,6 +2,7 @@ package cfg
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,6 +48,14 @@ const stepsPerInsn = 100
 // baseSteps are there for a program of any size: a variable for tests.
 var baseSteps = 20_000_000
 
+// NoUnwind says what to do about an image that has no unwind information.
+func NoUnwind(im *image.Image) error {
+	if im.IsGo() {
+		return errors.New("no unwind information (.eh_frame): it is a Go program, and what is written in Go cannot be traced")
+	}
+	return errors.New("no unwind information (.eh_frame): compile it with -fasynchronous-unwind-tables")
+}
+
 // Recover finds the routines of an image and the control flow graph of each. It fails only when the
 // image holds no code with unwind information; what is wrong with one routine leaves that one out.
 // The program shares the image and must not be changed; with that, it is safe for concurrent use.
@@ -57,7 +66,7 @@ func Recover(im *image.Image) (*Program, error) {
 		return nil, fmt.Errorf("recover routines of %s: %w", im.Name, err)
 	}
 	if len(c.pieces) == 0 {
-		return nil, fmt.Errorf("recover routines of %s: no unwind information (.eh_frame), as in Go programs: wpptrace needs it", im.Name)
+		return nil, fmt.Errorf("recover routines of %s: %w", im.Name, NoUnwind(im))
 	}
 	r := &recovery{code: c, im: im, imports: im.Imports(), local: map[uint64]bool{}, parts: map[uint64][]image.Symbol{}}
 	r.importsLibc = slices.Contains(slices.Collect(maps.Values(r.imports)), "__libc_start_main")

@@ -295,3 +295,9 @@ func (im *Image) readNames() error {
 	im.imports = im.readStubs(slots)
 	return nil
 }
+
+// IsGo reports whether the image is a program of Go, which has tables of its own in place of unwind
+// information.
+func (im *Image) IsGo() bool {
+	return im.Section(".gopclntab") != nil || im.Section(".data.rel.ro.gopclntab") != nil
+}

@@ -141,7 +141,7 @@ func openRegular(name string) (*os.File, error) {
 func (p *Process) OpenLibrary(l Library) (*os.File, error) {
 	f, err := openRegular(p.mapFile(l.code))
 	if err != nil {
-		return nil, fmt.Errorf("open %s of process %d: %w", l.Path, p.PID, err)
+		return nil, fmt.Errorf("open %s of process %d: %w", l.Path, p.PID, explainFUSE(p.mapFile(l.code), err))
 	}
 	id, err := inMaps(f)
 	if err == nil && id != l.id {

@@ -32,12 +32,17 @@ var (
 	ErrGone         = errors.New("it has exited")
 	ErrHeadless     = errors.New("its first thread has ended, others go on (pthread_exit in main): the kernel puts no probes into such a process")
 	ErrReplaced     = errors.New("it has just called exec: try again to trace what it is now")
+	ErrOtherProc    = errors.New("/proc is another pid namespace's, in which processes have other numbers: " +
+		"run wpptrace where /proc is its own, on the host as a rule")
 )
 
 // Open takes hold of a process by its number.
 func Open(pid int) (*Process, error) {
 	if pid <= 0 {
 		return nil, fmt.Errorf("open process %d: %w: their numbers are positive", pid, ErrNoProcess)
+	}
+	if self, err := os.Readlink("/proc/self"); err != nil || self != strconv.Itoa(os.Getpid()) {
+		return nil, fmt.Errorf("open process %d: %w", pid, ErrOtherProc)
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
 	switch {
@@ -207,9 +212,20 @@ func (p *Process) Executable() (*os.File, error) {
 		err = p.WhyGone()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the executable of process %d: %w", p.PID, err)
+		return nil, fmt.Errorf("open the executable of process %d: %w", p.PID, explainFUSE(p.proc("exe"), err))
 	}
 	return f, nil
+}
+
+// explainFUSE adds to the error of opening a link of /proc what a user can do where the file is in a
+// FUSE file system, which as a rule is closed to all but the user who has mounted it, root included.
+func explainFUSE(link string, err error) error {
+	var st unix.Statfs_t
+	if errors.Is(err, fs.ErrPermission) && unix.Statfs(link, &st) == nil && st.Type == unix.FUSE_SUPER_MAGIC {
+		return fmt.Errorf("%w: it is in a FUSE file system that only the user who mounted it may read, not even root: "+
+			"mount that with -o allow_other, or run the program from another place", err)
+	}
+	return err
 }
 
 // Runs reports whether the process runs the program of that file, one that Executable opened,
