@@ -26,7 +26,9 @@ func planCommand() *cobra.Command {
   wpptrace plan --complete -F '^parse' /usr/bin/bash
   wpptrace plan --lib 'libssl*' -p 4711   and of a library that it has loaded
   wpptrace plan --canary -p 4711   and how much slower it really gets: probes stand for a moment
-  wpptrace plan --verify FILE      prove that the words of the probes determine every path`,
+  wpptrace plan --verify FILE      prove that the words of the probes determine every path
+  wpptrace plan --routine main FILE   the blocks of one routine, and what the probes there record
+  wpptrace plan --routine main --dot FILE | dot -Tsvg > main.svg`,
 		Long: `Nothing is attached, except with --canary. Expected hits rest on a static estimate of how often
 each block runs, or on how often it ran in the recording that --weights names. The slow-down is
 that of the program's own code, if that computes and never waits, and at most, running as fast as
@@ -45,10 +47,21 @@ Of the program's FILE it is that of a recording without windows.
 --verify proves the plan, apart from what made it: between two words there is one way at most, no
 circle of jumps or calls runs without a word, and no silence is left that code which is not
 observed could break by calling back, throwing or jumping. Each fault names its routine and the
-blocks of both ways that nothing tells apart; then the exit status is 1.`,
+blocks of both ways that nothing tells apart; then the exit status is 1.
+
+--routine NAME prints what the plan makes of one routine instead. Each block has its addresses, its
+line of source where that is known, how it ends and where it goes. A block with a probe has the
+instruction that carries it, emulated or single-stepped, and what each event records: the
+activation, whether the jump is taken, and a captured value, if one decides where a switch goes,
+what jumps ahead do, or how often a loop runs. Routes are what runs between two events without an
+event of the routine: a block without a probe is known by the routes that it is on. NAME is a
+routine's name, its symbol, or the address of its entry. --dot draws the blocks for Graphviz.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := q.validate(args, c.Flags().Changed("pid")); err != nil {
 				return err
+			}
+			if q.routine != "" {
+				return q.answerRoutine(c.OutOrStdout(), args)
 			}
 			r, err := q.answer(c.ErrOrStderr(), args)
 			if err != nil {
@@ -67,6 +80,8 @@ blocks of both ways that nothing tells apart; then the exit status is 1.`,
 	c.Flags().BoolVarP(&q.verbose, "verbose", "v", false, "list the routines")
 	c.Flags().BoolVar(&q.try, "canary", false, "put the probes in for a moment, and tell the slow-down as measured")
 	c.Flags().BoolVar(&q.prove, "verify", false, "prove that the probes' words determine every path")
+	c.Flags().StringVar(&q.routine, "routine", "", "print the blocks, probes and routes of the routine `NAME`")
+	c.Flags().BoolVar(&q.dot, "dot", false, "with --routine: draw them for Graphviz")
 	c.Flags().BoolVar(&q.asJSON, "json", false, "print one JSON object")
 	return c
 }
@@ -76,6 +91,8 @@ type planQuery struct {
 	pid                         int // 0: a file is given
 	sel                         selection
 	verbose, asJSON, prove, try bool
+	routine                     string // "": the whole program
+	dot                         bool
 }
 
 func (q *planQuery) validate(args []string, ofProcess bool) error {
@@ -90,6 +107,12 @@ func (q *planQuery) validate(args []string, ofProcess bool) error {
 		return usagef("--canary needs -p: %s does not run", args[0])
 	case q.try && len(q.sel.libs) > 0:
 		return usagef("--canary cannot try --lib: give one of them")
+	case q.routine == "" && q.dot:
+		return usagef("--dot needs --routine NAME: the graph is of one routine")
+	case q.dot && q.asJSON:
+		return usagef("--dot and --json are two forms of one answer: give one of them")
+	case q.routine != "" && (q.try || q.prove || q.verbose || len(q.sel.libs) > 0):
+		return usagef("--routine goes with none of --canary, --lib, --verify and -v: it answers for one routine of the program")
 	}
 	return q.sel.checkGlobs()
 }
@@ -101,8 +124,7 @@ func (q *planQuery) answer(stderr io.Writer, args []string) (*planReport, error)
 		return nil, err
 	}
 	defer exe.Close()
-	q.sel.windows = len(args) == 0 && uprobe.Here().Windows() == nil
-	p, err := loadProgram(exe, name, q.sel)
+	p, err := q.plan(exe, name, args)
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +157,30 @@ func (q *planQuery) answer(stderr io.Writer, args []string) (*planReport, error)
 		r.Canary, err = sendCanary(q.pid, exe, p)
 	}
 	return r, err
+}
+
+// answerRoutine plans, and writes what the plan makes of one routine.
+func (q *planQuery) answerRoutine(w io.Writer, args []string) error {
+	exe, name, err := openProgram(q.pid, args)
+	if err != nil {
+		return err
+	}
+	defer exe.Close()
+	p, err := q.plan(exe, name, args)
+	if err != nil {
+		return err
+	}
+	c, err := chartOf(p, q.routine)
+	if err != nil {
+		return fmt.Errorf("plan %s: %w", name, err)
+	}
+	return q.writeChart(w, c)
+}
+
+// plan plans the executable as a recording would.
+func (q *planQuery) plan(exe *os.File, name string, args []string) (*program, error) {
+	q.sel.windows = len(args) == 0 && uprobe.Here().Windows() == nil
+	return loadProgram(exe, name, q.sel)
 }
 
 // openProgram opens the executable of a process, or a file.
