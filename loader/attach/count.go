@@ -12,7 +12,7 @@ import (
 // that ran; none is reported, so that it does not matter which cookies they have. Call it while no
 // other probes stand. Cost: a few ms besides.
 func (s *Session) Count(sites []plan.Site, wait func() error) (hits uint64, err error) {
-	some := *s.images[0]
+	some := *s.images.executable()
 	some.sites = sites
 	if err = some.untouched(s.process); err == nil {
 		hits, err = s.countAt(&some, wait)
@@ -28,7 +28,7 @@ func (s *Session) Count(sites []plan.Site, wait func() error) (hits uint64, err 
 
 func (s *Session) countAt(m *mapped, wait func() error) (hits uint64, err error) {
 	defer func() { err = errors.Join(err, m.unprobe()) }()
-	if err := m.probe(s.guard, s.way, s.process, s.objects.Hit); err != nil {
+	if err := m.probe(s.guard, s.images.way, s.process, s.objects.Hit); err != nil {
 		return 0, err
 	}
 	if err := m.standing(s.process); err != nil {

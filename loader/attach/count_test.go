@@ -22,12 +22,12 @@ func TestCount(t *testing.T) {
 	}
 	s.Release()
 	wait := func() error { return s.use(20 * time.Millisecond) }
-	sites := s.session.plan.Sites
+	sites := s.session.images.plan.Sites
 	hits, err := s.session.Count(sites, wait)
 	if err != nil || hits == 0 {
 		t.Fatalf("%d hits, %v", hits, err)
 	}
-	if err := CheckText(s.Process, s.session.images[0].image); err != nil {
+	if err := CheckText(s.Process, s.session.images.executable().image); err != nil {
 		t.Error(err)
 	}
 	if hits, err := s.session.Count(sites[:1], wait); hits != 0 || err != nil { // where the program begins
@@ -41,7 +41,7 @@ func TestCount(t *testing.T) {
 	if _, err := s.session.Count(sites, func() error { return trouble }); !errors.Is(err, trouble) {
 		t.Errorf("error %v", err)
 	}
-	if err := CheckText(s.Process, s.session.images[0].image); err != nil {
+	if err := CheckText(s.Process, s.session.images.executable().image); err != nil {
 		t.Error(err)
 	}
 	if words, _ := drain(t, s.session); len(words) != 0 {

@@ -8,7 +8,6 @@ import (
 	"wpptrace/bpf"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
-	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
 
@@ -16,7 +15,7 @@ import (
 const MaxLibraries = bpf.MaxLibraries
 
 // CheckLibrary compares the code of a library in the memory of a process with its file's. It fails
-// where a library cannot be observed.
+// where a library cannot be traced.
 func CheckLibrary(p *target.Process, im *image.Image, file *os.File) error {
 	m := &mapped{image: im, file: file}
 	if err := m.find(p); err != nil {
@@ -28,47 +27,12 @@ func CheckLibrary(p *target.Process, im *image.Image, file *os.File) error {
 	return checkText(p, im, m.base)
 }
 
-// find looks where a library is now: nowhere, or in one place. It is an error if it is in more.
-func (m *mapped) find(p *target.Process) error {
-	mappings, err := p.Mappings(m.file)
-	if err != nil {
-		return err
-	}
-	all := bases(mappings, m.image)
-	if len(all) > 1 {
-		return errors.New("it is mapped more than once")
-	}
-	if m.absent = len(all) == 0; !m.absent {
-		m.base = all[0]
-	}
-	return nil
-}
-
-// present checks a library where it is mapped. Where the process has unmapped it meanwhile, or code
-// has been mapped so that the next Refresh is to look, it is absent.
-func (s *Session) present(m *mapped, check func(p *target.Process) error) error {
-	if m.absent {
-		return nil
-	}
-	err := check(s.process)
-	if err == nil {
-		return nil
-	}
-	if findErr := m.find(s.process); findErr != nil {
-		return findErr
-	}
-	if m.absent = m.absent || s.Mapped(); m.absent {
-		return nil
-	}
-	return err
-}
-
-// MayAdd fails when no other library can be observed.
+// MayAdd fails when no other library can be traced.
 func (s *Session) MayAdd() error {
-	if len(s.images) > MaxLibraries {
-		return fmt.Errorf("it is one too many: %d libraries can be observed: name fewer with --lib", MaxLibraries)
+	if len(s.images.list) > MaxLibraries {
+		return fmt.Errorf("it is one too many: %d libraries can be traced: name fewer with --lib", MaxLibraries)
 	}
-	return s.way.Libraries()
+	return s.images.way.Libraries()
 }
 
 // Add takes in the library of the plan's next part, whose file stays open until Close, and puts its
@@ -76,10 +40,10 @@ func (s *Session) MayAdd() error {
 // that nothing of the library has run unseen.
 func (s *Session) Add(file *os.File) error {
 	defer guard.Prompt()()
-	m := newMapped(&s.plan.Parts[len(s.images)], 0)
+	m := newMapped(&s.images.plan.Parts[len(s.images.list)], 0)
 	m.file = file
 	if err := s.add(m); err != nil {
-		return fmt.Errorf("observe %s in process %d (%s): %w", m.image.Name, s.process.PID, s.process.Name, err)
+		return traceError(m, s.process, err)
 	}
 	return nil
 }
@@ -91,112 +55,37 @@ func (s *Session) add(m *mapped) error {
 	if err := m.find(s.process); err != nil {
 		return err
 	}
-	if err := s.present(m, m.untouched); err != nil {
+	if err := s.images.ifPresent(m, (*mapped).untouched); err != nil {
 		return err
 	}
 	if s.attached {
-		if err := s.checkMemory(m); err != nil {
+		if err := s.images.checkMemory(m); err != nil {
 			return err
 		}
 	}
-	s.images = append(s.images, m)
-	if err := s.teachSites(m, len(s.images)-1); err != nil {
+	if err := s.images.add(m); err != nil || !s.attached {
 		return err
 	}
-	entries, err := s.calls.Add(partCalls(s.plan, len(s.images)-1))
-	if err != nil {
+	if err := m.probe(s.guard, s.images.way, s.process, s.objects.Hit); err != nil {
 		return err
 	}
-	if err := s.teachCalls(entries); err != nil {
-		return err
-	}
-	if err := s.tellPlaces(); err != nil {
-		return err
-	}
-	if !s.attached {
-		return nil
-	}
-	if err := m.probe(s.guard, s.way, s.process, s.objects.Hit); err != nil {
-		return err
-	}
-	return s.present(m, m.standing)
-}
-
-// places is where the libraries are, as the BPF program has it.
-func (s *Session) places() (list [MaxLibraries]bpf.TracerLibrary) {
-	for i, m := range s.images[1:] {
-		list[i] = bpf.TracerLibrary{Bias: m.base, Size: textEnd(m.image), First: m.image.Segments[0].Addr, Offset: s.plan.Parts[i+1].Offset}
-		if m.absent {
-			list[i].Size = 0
-		}
-	}
-	return list
-}
-
-// tellPlaces tells the BPF program of them.
-func (s *Session) tellPlaces() error {
-	err := s.objects.Libraries.Set(s.places())
-	if err == nil {
-		err = s.objects.LibraryCount.Set(uint32(len(s.images) - 1))
-	}
-	if err != nil {
-		return fmt.Errorf("note where its libraries are: %w", err)
-	}
-	return nil
+	return s.images.ifPresent(m, (*mapped).standing)
 }
 
 // Mapped reports whether the process has mapped code since Refresh. From Attach on, until Detach,
 // it is held from then on until Refresh.
-func (s *Session) Mapped() bool {
-	var n uint32
-	return s.shared && s.objects.Mapped.Get(&n) == nil && n != s.refreshed
-}
+func (s *Session) Mapped() bool { return s.images.hasMapped() }
 
 // Refresh looks where the libraries are now. One that is mapped again has its probes again; one
 // that is mapped twice is an error.
 func (s *Session) Refresh() error {
-	if err := s.objects.Mapped.Get(&s.refreshed); err != nil {
-		return fmt.Errorf("read what process %d has mapped: %w", s.process.PID, err)
-	}
-	if err := s.findLibraries(); err != nil {
+	if err := s.images.refresh(); err != nil || !s.attached {
 		return err
 	}
-	if !s.attached {
-		return nil
-	}
-	for _, m := range s.images[1:] {
+	for _, m := range s.images.list[1:] {
 		m.bringTablesIn(s.process)
 	}
-	return s.eachLibrary((*mapped).standing)
-}
-
-// findLibraries finds the libraries and tells where they are, until they have stayed there: where
-// the process is not held it may unmap one meanwhile.
-func (s *Session) findLibraries() error {
-	for told := false; ; told = true {
-		before := s.places()
-		for _, m := range s.images[1:] {
-			if err := m.find(s.process); err != nil {
-				return fmt.Errorf("observe %s in process %d (%s): %w", m.image.Name, s.process.PID, s.process.Name, err)
-			}
-		}
-		if told && s.places() == before {
-			return nil
-		}
-		if err := s.tellPlaces(); err != nil {
-			return err
-		}
-	}
-}
-
-// eachLibrary calls a check for all libraries where they are mapped.
-func (s *Session) eachLibrary(check func(m *mapped, p *target.Process) error) error {
-	for _, m := range s.images[1:] {
-		if err := s.present(m, func(p *target.Process) error { return check(m, p) }); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.images.eachLibrary((*mapped).standing)
 }
 
 // Attached reports whether probes stand.
@@ -207,7 +96,7 @@ func (s *Session) Attached() bool { return s.attached }
 // threads have done is not known.
 func (s *Session) Settle() (escaped bool, err error) {
 	var n uint32
-	err = s.objects.Settled.Set(s.refreshed)
+	err = s.objects.Settled.Set(s.images.refreshed)
 	if err == nil {
 		err = s.objects.Escaped.Get(&n)
 	}
@@ -218,24 +107,4 @@ func (s *Session) Settle() (escaped bool, err error) {
 		return false, fmt.Errorf("let process %d go on: %w", s.process.PID, err)
 	}
 	return n != 0, nil
-}
-
-// partCalls lists the calls of a part as the kernel has them.
-func partCalls(p *plan.Plan, part int) []bpf.TracerCall {
-	lo, hi := p.Parts[part].Offset, ^uint64(0)
-	if part+1 < len(p.Parts) {
-		hi = p.Parts[part+1].Offset
-	}
-	var calls []bpf.TracerCall
-	for ra, c := range p.Calls {
-		if ra < lo || ra >= hi {
-			continue
-		}
-		call := bpf.TracerCall{Address: ra, Depth: uint32(c.Depth)}
-		if c.Spoken {
-			call.Reported = 1
-		}
-		calls = append(calls, call)
-	}
-	return calls
 }

@@ -51,8 +51,10 @@ func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Sessio
 		return nil, fmt.Errorf("put %d probes into process %d (%s): this kernel, before Linux 6.6, takes half a minute to take %d out, and more are not put in: select routines of it with -F; wpptrace plan -F tells how many probes some take",
 			n, p.PID, p.Name, most)
 	}
-	s := &Session{process: p, way: o.Way, plan: pl, images: []*mapped{newMapped(&pl.Parts[0], base)}, hold: o.Hold, shared: o.Shared, guard: o.Guard}
-	s.images[0].born = o.Born
+	s := &Session{process: p, guard: o.Guard, hold: o.Hold}
+	s.threads.objects = &s.objects
+	s.images = images{process: p, objects: &s.objects, way: o.Way, plan: pl, libraries: o.Shared, list: []*mapped{newMapped(&pl.Parts[0], base)}}
+	s.images.executable().born = o.Born
 	if err := s.load(o); err != nil {
 		s.objects.Close()
 		return nil, err
@@ -65,28 +67,29 @@ func (s *Session) load(o Options) error {
 	if err != nil {
 		return fmt.Errorf("read the BPF program: %w", err)
 	}
-	s.way.Prepare(spec.Programs["hit"])
-	s.way.Prepare(spec.Programs["empty_probe"])
+	x := &s.images
+	x.way.Prepare(spec.Programs["hit"])
+	x.way.Prepare(spec.Programs["empty_probe"])
 	spec.Maps["ring"].MaxEntries = uint32(o.Ring)
-	spec.Maps["overflow_ring"].MaxEntries = o.rests()
-	sites, room, shared := len(s.images[0].sites), 0, uint32(0)
-	if s.shared {
+	spec.Maps["overflow_ring"].MaxEntries = o.overflowRing()
+	sites, room, shared := len(x.executable().sites), 0, uint32(0)
+	if x.libraries {
 		sites, room, shared = plan.MaxSites, plan.MaxSites, 1
 	}
 	spec.Maps["sites"].MaxEntries = uint32(max(sites, 1))
-	if s.calls, err = bpf.NewCallTable(partCalls(s.plan, 0), room); err != nil {
+	if x.calls, err = bpf.NewCallTable(partCalls(x.plan, 0), room); err != nil {
 		return err
 	}
-	spec.Maps["calls"].MaxEntries = uint32(len(s.calls.Entries))
+	spec.Maps["calls"].MaxEntries = uint32(len(x.calls.Entries))
 	for name, value := range map[string]any{
 		"target":             uint32(s.process.PID),
-		"image_base":         s.images[0].base,
-		"image_size":         textEnd(s.images[0].image),
+		"image_base":         x.executable().base,
+		"image_size":         textEnd(x.executable().image),
 		"shared":             shared,
 		"wake_watermark":     uint64(o.Ring / 8),
-		"stop_watermark":     o.stopWater(),
-		"overflow_watermark": o.restWater(),
-		"call_shift":         s.calls.Shift,
+		"stop_watermark":     o.stopWatermark(),
+		"overflow_watermark": o.overflowWatermark(),
+		"call_shift":         x.calls.Shift,
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("set %s of the BPF program: %w", name, err)
@@ -95,15 +98,15 @@ func (s *Session) load(o Options) error {
 	if err := undisturbed(func() error { return spec.LoadAndAssign(&s.objects, nil) }); err != nil {
 		return loadError(err)
 	}
-	if err := s.teachSites(s.images[0], 0); err != nil {
+	if err := x.writeSites(x.executable(), 0); err != nil {
 		return err
 	}
-	return s.teachCalls(s.calls.Taken())
+	return x.writeCalls(x.calls.Taken())
 }
 
-// stopWater is how full the ring buffer is when the process is stopped: other threads may have
+// stopWatermark is how full the ring buffer is when the process is stopped: other threads may have
 // something to say before they stop.
-func (o Options) stopWater() uint64 {
+func (o Options) stopWatermark() uint64 {
 	const small = 64 << 10
 	switch {
 	case !o.Hold:
@@ -114,20 +117,20 @@ func (o Options) stopWater() uint64 {
 	return uint64(o.Ring / 2)
 }
 
-// restWater is how full the ring buffer is when it takes nothing of threads that are at their end any
+// overflowWatermark is how full the ring buffer is when it takes nothing of threads that are at their end any
 // more, where what room it has is for those that run on until they have stopped.
-func (o Options) restWater() uint64 {
+func (o Options) overflowWatermark() uint64 {
 	const others = 1 << 20
 	if !o.Hold {
 		return uint64(o.Ring)
 	}
-	return max(o.stopWater(), uint64(max(0, o.Ring-others)))
+	return max(o.stopWatermark(), uint64(max(0, o.Ring-others)))
 }
 
-// rests is the size of the buffer for what is left of threads and has no room in the ring buffer:
+// overflowRing is the size of the buffer for what is left of threads and has no room in the ring buffer:
 // where nothing is to be lost, 6,000 threads that have as much left as there may be, or 30,000 that
 // have done little.
-func (o Options) rests() uint32 {
+func (o Options) overflowRing() uint32 {
 	const least, most = 64 << 10, 4 << 20
 	if o.Hold {
 		return most
@@ -188,40 +191,6 @@ func lastLine(err error) error {
 	if errors.As(err, &verifier) {
 		return verifier.Cause
 	}
-	return err
-}
-
-// teachSites writes the sites of an image into the kernel's table. library is its number, 0 for the
-// executable.
-func (s *Session) teachSites(m *mapped, library int) error {
-	sites, entries := make([]bpf.TracerSite, len(m.sites)), make([]uint32, len(m.sites))
-	for i := range m.sites {
-		sites[i], entries[i] = siteOf(&m.sites[i]), uint32(m.first+i)
-		sites[i].Library = uint8(library)
-	}
-	if err := write(s.objects.Sites, entries, sites); err != nil {
-		return fmt.Errorf("write %d sites: %w", len(sites), err)
-	}
-	return nil
-}
-
-// teachCalls writes entries of the table of calls into the kernel's.
-func (s *Session) teachCalls(entries []uint32) error {
-	calls := make([]bpf.TracerCall, len(entries))
-	for i, e := range entries {
-		calls[i] = s.calls.Entries[e]
-	}
-	if err := write(s.objects.Calls, entries, calls); err != nil {
-		return fmt.Errorf("write %d calls: %w", len(calls), err)
-	}
-	return nil
-}
-
-func write[T any](m *ebpf.Map, keys []uint32, entries []T) error {
-	if len(entries) == 0 {
-		return nil
-	}
-	_, err := m.BatchUpdate(keys, entries, nil)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -53,6 +54,22 @@ func (m *mapped) probe(g *guard.Guard, way uprobe.Way, p *target.Process, hit *e
 	var err error
 	if m.probes, err = g.Probe(way, m.file, hit, offsets, cookies, p.PID); err != nil {
 		return fmt.Errorf("put in %d probes: %w", n, probeError(err))
+	}
+	return nil
+}
+
+// find looks where a library is now: nowhere, or in one place. It is an error if it is in more.
+func (m *mapped) find(p *target.Process) error {
+	mappings, err := p.Mappings(m.file)
+	if err != nil {
+		return err
+	}
+	all := bases(mappings, m.image)
+	if len(all) > 1 {
+		return errors.New("it is mapped more than once")
+	}
+	if m.absent = len(all) == 0; !m.absent {
+		m.base = all[0]
 	}
 	return nil
 }

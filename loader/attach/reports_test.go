@@ -66,7 +66,7 @@ func TestHits(t *testing.T) {
 	if err := s.session.Detach(); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckText(s.Process, s.session.images[0].image); err != nil {
+	if err := CheckText(s.Process, s.session.images.executable().image); err != nil {
 		t.Errorf("after detaching: %v", err)
 	}
 	if err := s.session.Flush(t.Context()); err != nil {
@@ -157,7 +157,7 @@ func TestFlushWaitsForThreadsThatEnd(t *testing.T) {
 	if err := s.session.objects.Threads.Put(int32(fd), atIt); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.session.flush(); n != 1 || err != nil {
+	if n, err := s.session.threads.flushOnce(); n != 1 || err != nil {
 		t.Errorf("%d threads are at it, %v; want 1", n, err)
 	}
 	flushed := make(chan error)
@@ -182,7 +182,7 @@ func TestRestsComeLast(t *testing.T) {
 		}
 		s.Release()
 		<-s.Done()
-		if s.session.rests.AvailableBytes() > 0 {
+		if s.session.reports.overflow.AvailableBytes() > 0 {
 			kept++
 		}
 		s.readsInOrder(t)

@@ -108,7 +108,7 @@ func (s *subject) poke(t *testing.T, b byte) {
 		t.Fatal(err)
 	}
 	defer mem.Close()
-	if _, err := mem.WriteAt([]byte{b}, int64(s.session.images[0].base+s.session.plan.Sites[0].Addr)); err != nil {
+	if _, err := mem.WriteAt([]byte{b}, int64(s.session.images.executable().base+s.session.images.plan.Sites[0].Addr)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -131,7 +131,7 @@ func TestSession(t *testing.T) {
 	if err := s.session.Attach(s.exe); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckText(s.Process, s.session.images[0].image); !errors.Is(err, ErrBreakpoint) {
+	if err := CheckText(s.Process, s.session.images.executable().image); !errors.Is(err, ErrBreakpoint) {
 		t.Errorf("no probe stands: %v", err)
 	}
 	if err := s.session.Enable(true); err != nil {
@@ -192,7 +192,7 @@ func TestProbesThatAreLeftIn(t *testing.T) {
 	if err := s.session.Attach(s.exe); err != nil {
 		t.Fatal(err)
 	}
-	m := s.session.images[0]
+	m := s.session.images.executable()
 	if n, err := m.left(s.Process); err != nil || n != len(m.sites) {
 		t.Errorf("%d breakpoints of %d probes, %v", n, len(m.sites), err)
 	}
@@ -272,7 +272,7 @@ func TestChangedText(t *testing.T) {
 		if err := s.session.Attach(s.exe); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "(true)") {
 			t.Errorf("attach: %v, want %s", err, c.want)
 		}
-		if err := CheckText(s.Process, s.session.images[0].image); err == nil {
+		if err := CheckText(s.Process, s.session.images.executable().image); err == nil {
 			t.Error("check of the text: no error")
 		}
 		if after := openFiles(t); after != before {

@@ -82,14 +82,7 @@ func (s *Session) Bereft() error {
 	case <-time.After(removal):
 		return fmt.Errorf("%w, and the kernel is at taking its probes out", guard.ErrGone)
 	}
-	left := 0
-	var unread error
-	for _, m := range s.images {
-		n, err := m.left(s.process)
-		if left += n; err != nil {
-			unread = err
-		}
-	}
+	left, unread := s.images.left()
 	switch {
 	case left > 0:
 		return fmt.Errorf("%w, and the kernel has left %d of its probes in, which cost time until the process ends: restart it when you can", guard.ErrGone, left)
@@ -98,7 +91,7 @@ func (s *Session) Bereft() error {
 	case !s.process.Alive():
 		return guard.ErrGone
 	}
-	return fmt.Errorf("%w; that its probes are out could not be looked at: %w", guard.ErrGone, unread)
+	return fmt.Errorf("%w; could not verify that its probes were removed: %w", guard.ErrGone, unread)
 }
 
 // left is how many breakpoints stand in the text of the process where probes were, and not in the

@@ -75,7 +75,7 @@ func TestDetachLetsGo(t *testing.T) {
 	s.Release()
 	for held := false; !held; time.Sleep(time.Millisecond) {
 		var err error
-		if held, err = s.session.watch.Holds(s.PID); err != nil || !s.Alive() {
+		if held, err = s.session.stops.hold(); err != nil || !s.Alive() {
 			t.Fatalf("it was not stopped: %v", err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestDetachLetsGo(t *testing.T) {
 // A kernel that takes probes out one by one gets few.
 func TestTooManyProbes(t *testing.T) {
 	s := load(t, "/bin/bash", "-c", ":")
-	_, err := Load(s.Process, s.session.images[0].image, s.session.plan, Options{Ring: 1 << 20, Way: uprobe.Events})
+	_, err := Load(s.Process, s.session.images.executable().image, s.session.images.plan, Options{Ring: 1 << 20, Way: uprobe.Events})
 	if err == nil || !strings.Contains(err.Error(), "select routines of it with -F") {
 		t.Errorf("all of bash: %v", err)
 	}

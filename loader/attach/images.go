@@ -1,0 +1,254 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cilium/ebpf"
+
+	"wpptrace/bpf"
+	"wpptrace/loader/guard"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/target"
+	"wpptrace/loader/uprobe"
+)
+
+// images are the images in the memory of the process that the plan has parts of: the probes in them,
+// and what the BPF program knows of them.
+type images struct {
+	process *target.Process
+	objects *bpf.TracerObjects
+	way     uprobe.Way
+	plan    *plan.Plan
+	calls   *bpf.CallTable
+	list    []*mapped // part by part of the plan: first the executable
+
+	libraries bool   // those that Session.Add names are traced too
+	refreshed uint32 // times that the process had mapped code at the last refresh
+}
+
+func (x *images) executable() *mapped { return x.list[0] }
+
+// add takes in the image of the plan's next part.
+func (x *images) add(m *mapped) error {
+	calls := partCalls(x.plan, len(x.list))
+	x.list = append(x.list, m)
+	if err := x.writeSites(m, len(x.list)-1); err != nil {
+		return err
+	}
+	entries, err := x.calls.Add(calls)
+	if err != nil {
+		return err
+	}
+	if err := x.writeCalls(entries); err != nil {
+		return err
+	}
+	return x.writePlaces()
+}
+
+// writeSites writes the sites of an image into the kernel's table. library is its number, 0 for the
+// executable.
+func (x *images) writeSites(m *mapped, library int) error {
+	sites, entries := make([]bpf.TracerSite, len(m.sites)), make([]uint32, len(m.sites))
+	for i := range m.sites {
+		sites[i], entries[i] = siteOf(&m.sites[i]), uint32(m.first+i)
+		sites[i].Library = uint8(library)
+	}
+	if err := write(x.objects.Sites, entries, sites); err != nil {
+		return fmt.Errorf("write %d sites: %w", len(sites), err)
+	}
+	return nil
+}
+
+// writeCalls writes entries of the table of calls into the kernel's.
+func (x *images) writeCalls(entries []uint32) error {
+	calls := make([]bpf.TracerCall, len(entries))
+	for i, e := range entries {
+		calls[i] = x.calls.Entries[e]
+	}
+	if err := write(x.objects.Calls, entries, calls); err != nil {
+		return fmt.Errorf("write %d calls: %w", len(calls), err)
+	}
+	return nil
+}
+
+func write[T any](m *ebpf.Map, keys []uint32, entries []T) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	_, err := m.BatchUpdate(keys, entries, nil)
+	return err
+}
+
+// partCalls lists the calls of a part as the kernel has them.
+func partCalls(p *plan.Plan, part int) []bpf.TracerCall {
+	lo, hi := p.Parts[part].Offset, ^uint64(0)
+	if part+1 < len(p.Parts) {
+		hi = p.Parts[part+1].Offset
+	}
+	var calls []bpf.TracerCall
+	for ra, c := range p.Calls {
+		if ra < lo || ra >= hi {
+			continue
+		}
+		call := bpf.TracerCall{Address: ra, Depth: uint32(c.Depth)}
+		if c.Spoken {
+			call.Reported = 1
+		}
+		calls = append(calls, call)
+	}
+	return calls
+}
+
+// places is where the libraries are, as the BPF program has it.
+func (x *images) places() (list [MaxLibraries]bpf.TracerLibrary) {
+	for i, m := range x.list[1:] {
+		list[i] = bpf.TracerLibrary{
+			Bias: m.base, Size: textEnd(m.image), First: m.image.Segments[0].Addr, Offset: x.plan.Parts[i+1].Offset,
+		}
+		if m.absent {
+			list[i].Size = 0
+		}
+	}
+	return list
+}
+
+func (x *images) writePlaces() error {
+	err := x.objects.Libraries.Set(x.places())
+	if err == nil {
+		err = x.objects.LibraryCount.Set(uint32(len(x.list) - 1))
+	}
+	if err != nil {
+		return fmt.Errorf("note where its libraries are: %w", err)
+	}
+	return nil
+}
+
+// locate finds the libraries and has the BPF program know where they are, until they have stayed
+// there: where the process is not held it may unmap one meanwhile.
+func (x *images) locate() error {
+	for written := false; ; written = true {
+		before := x.places()
+		for _, m := range x.list[1:] {
+			if err := m.find(x.process); err != nil {
+				return traceError(m, x.process, err)
+			}
+		}
+		if written && x.places() == before {
+			return nil
+		}
+		if err := x.writePlaces(); err != nil {
+			return err
+		}
+	}
+}
+
+// traceError names the library of an error.
+func traceError(m *mapped, p *target.Process, err error) error {
+	return fmt.Errorf("trace %s in process %d (%s): %w", m.image.Name, p.PID, p.Name, err)
+}
+
+// hasMapped reports whether the process has mapped code since the last refresh.
+func (x *images) hasMapped() bool {
+	var n uint32
+	return x.libraries && x.objects.Mapped.Get(&n) == nil && n != x.refreshed
+}
+
+// refresh looks where the libraries are now.
+func (x *images) refresh() error {
+	if err := x.objects.Mapped.Get(&x.refreshed); err != nil {
+		return fmt.Errorf("read what process %d has mapped: %w", x.process.PID, err)
+	}
+	return x.locate()
+}
+
+// ifPresent checks a library where it is mapped. Where the process has unmapped it meanwhile, or code
+// has been mapped so that the next refresh is to look, it is absent.
+func (x *images) ifPresent(m *mapped, check func(m *mapped, p *target.Process) error) error {
+	if m.absent {
+		return nil
+	}
+	err := check(m, x.process)
+	if err == nil {
+		return nil
+	}
+	if findErr := m.find(x.process); findErr != nil {
+		return findErr
+	}
+	if m.absent = m.absent || x.hasMapped(); m.absent {
+		return nil
+	}
+	return err
+}
+
+// eachLibrary calls a check for all libraries where they are mapped.
+func (x *images) eachLibrary(check func(m *mapped, p *target.Process) error) error {
+	for _, m := range x.list[1:] {
+		if err := x.ifPresent(m, check); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMemory fails when probes in those images could have the kernel kill a process that gets them
+// for the lack of memory: each page that has any is copied, on account of the control groups that the
+// process is in. As much again is to be left to it.
+func (x *images) checkMemory(list ...*mapped) error {
+	var takes uint64
+	for _, m := range list {
+		if !m.absent {
+			takes += m.probedMemory()
+		}
+	}
+	probed := []int{x.process.PID}
+	if x.way != uprobe.ProcessLink {
+		others := target.RunningFrom(x.executable().file)
+		probed = append(probed, slices.DeleteFunc(others, func(pid int) bool { return pid == x.process.PID })...)
+	}
+	if left := target.MemoryLeft(probed...); takes > left/2 {
+		return fmt.Errorf("put probes in: they take %.1f MiB of its memory, a page for each that has any, and "+
+			"control groups leave it %.1f: narrow what is traced with -F, or have them allow it more",
+			float64(takes)/(1<<20), float64(left)/(1<<20))
+	}
+	return nil
+}
+
+// probe puts the probes of all images in.
+func (x *images) probe(g *guard.Guard) error {
+	for _, m := range x.list {
+		if err := m.probe(g, x.way, x.process, x.objects.Hit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// standing fails when a probe does not stand.
+func (x *images) standing() error {
+	if err := x.executable().standing(x.process); err != nil {
+		return err
+	}
+	return x.eachLibrary((*mapped).standing)
+}
+
+// unprobe takes the probes of all images out.
+func (x *images) unprobe() (err error) {
+	for _, m := range x.list {
+		err = errors.Join(err, m.unprobe())
+	}
+	return err
+}
+
+// left is how many breakpoints of ours stand where there is to be no probe any more. An error says that
+// some could not be read.
+func (x *images) left() (n int, err error) {
+	for _, m := range x.list {
+		some, failed := m.left(x.process)
+		if n += some; failed != nil {
+			err = failed
+		}
+	}
+	return n, err
+}
