@@ -28,7 +28,7 @@ func TestReadme(t *testing.T) {
 			continue
 		}
 		n++
-		command = strings.Replace(command, " -d 30s ", " -d 1s ", 1)
+		command = strings.Replace(command, " -d 2m ", " -d 1s ", 1)
 		cmd := exec.Command("sh", "-c", command)
 		cmd.Dir = dir
 		if strings.HasPrefix(command, "make ") {
@@ -43,7 +43,7 @@ func TestReadme(t *testing.T) {
 	if n < 9 {
 		t.Errorf("the README has %d commands", n)
 	}
-	if limit := fmt.Sprintf("`--max-slowdown`, which is %d times if not given", defaultMaxSlowDown); !strings.Contains(string(readme), limit) {
+	if limit := fmt.Sprintf("`--max-slowdown`, which is %d times if not given", defaultMaxSlowDown); !strings.Contains(strings.Join(strings.Fields(string(readme)), " "), limit) {
 		t.Errorf("the README does not say %q", limit)
 	}
 	s.isClean()
