@@ -36,6 +36,6 @@ func guardCommand() *cobra.Command {
 		Example: "  wpptrace starts it itself",
 		Hidden:  true,
 		Args:    exactly(0, "no arguments"),
-		RunE:    func(*cobra.Command, []string) error { return guard.Stand() },
+		RunE:    func(*cobra.Command, []string) error { return guard.Serve() },
 	}
 }

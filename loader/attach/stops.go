@@ -40,7 +40,7 @@ func watchStops(p *target.Process, g *guard.Guard, objects *bpf.TracerObjects) (
 func (s *stops) hold() (bool, error) { return s.watch.Holds(s.process.PID) }
 
 // resume lets the process go on if it is stopped.
-func (s *stops) resume() error { return s.watch.LetGo(s.process.PID) }
+func (s *stops) resume() error { return s.watch.Resume(s.process.PID) }
 
 // resumeWhenAllStand lets the process go on once all of its threads have stopped, unless it has mapped
 // code that is to be dealt with: before, a thread may be about to.

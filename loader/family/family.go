@@ -110,7 +110,7 @@ func (f *Family) Next(deadline time.Time) (News, error) {
 func (f *Family) Holds(pid int) (bool, error) { return f.watch.Holds(pid) }
 
 // LetGo lets a process go that stands, unless somebody else has stopped it since.
-func (f *Family) LetGo(pid int) error { return f.watch.LetGo(pid) }
+func (f *Family) LetGo(pid int) error { return f.watch.Resume(pid) }
 
 // Alive reports whether any process of the family has not come to its end.
 func (f *Family) Alive() bool {
@@ -141,7 +141,7 @@ func (f *Family) Disband() error {
 	f.links = nil
 	const enough, pause = 100 * time.Millisecond, 5 * time.Millisecond
 	for began := time.Now(); err == nil && f.Alive() && time.Since(began) < enough; time.Sleep(pause) {
-		err = f.watch.LetAllGo()
+		err = f.watch.ResumeAll()
 	}
 	return err
 }

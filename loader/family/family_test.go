@@ -94,7 +94,7 @@ func stands(t *testing.T, f *family.Family, n family.News) string {
 	if held, err := f.Holds(n.PID); err != nil || !held || n.Obstacle != nil {
 		t.Errorf("%+v is held: %v, %v", n, held, err)
 	}
-	name := p.Name
+	name := p.Comm
 	if name == "dash" {
 		name = "sh"
 	}

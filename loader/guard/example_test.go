@@ -12,7 +12,7 @@ import (
 )
 
 // The guard of a process puts probes in and takes them out, and lets the process go on where it has
-// been stopped. It needs a program that calls guard.Stand where it is started with guard.Command.
+// been stopped. It needs a program that calls guard.Serve where it is started with guard.Command.
 func ExampleStart() {
 	var p *target.Process           // to be opened
 	var executable *os.File         // of the process
@@ -34,7 +34,7 @@ func ExampleStart() {
 		log.Fatal(err)
 	}
 	defer probes.Close()
-	if err := w.LetGo(p.PID); err != nil {
+	if err := w.Resume(p.PID); err != nil {
 		log.Fatal(err)
 	}
 }

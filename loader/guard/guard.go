@@ -19,11 +19,11 @@ import (
 	"wpptrace/loader/uprobe"
 )
 
-// Command is the argument with which this program, started again, is to call Stand.
+// Command is the argument with which this program, started again, is to call Serve.
 const Command = "guard"
 
-// A Guard is asked for what it does to a process, and to those that this one has started. It may be
-// used by several goroutines.
+// A Guard is our side of the helper process that probes a process, and those that this one has
+// started. It may be used by several goroutines.
 type Guard struct {
 	process *target.Process
 	cmd     *exec.Cmd

@@ -105,9 +105,9 @@ func take(t *testing.T, p *target.Process, stops *ebpf.Map, step string) {
 	case "debug":
 		err = debug(p)
 	case "let go":
-		_, err = letGo(stops, p.PID)
+		_, err = resume(stops, p.PID)
 	case "go on":
-		err = goOn(p, stops)
+		err = sendCont(p, stops)
 	default:
 		err = p.Signal(unix.SignalNum(step))
 	}

@@ -18,30 +18,30 @@ import (
 // connFD is the descriptor that start hands on.
 const connFD = 3
 
-// A stand is what the guard has in hand.
-type stand struct {
+// A server is the guard's side: the probes and stopped processes that it has to undo.
+type server struct {
 	conn   *net.UnixConn
 	probes map[int]io.Closer
 	last   int         // number of a placement
 	stops  []*ebpf.Map // empty: nobody is stopped
 }
 
-// Stand is the life of the process that Start starts: it does what it is asked until the one that
-// started it is gone. Then it takes out what it has put in, and lets go on who was stopped.
-func Stand() error {
+// Serve runs the guard in the process that Start starts: it answers requests until the process that
+// started it is gone. Then it removes its probes and continues the processes that were stopped.
+func Serve() error {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
 	conn, err := connection(os.NewFile(connFD, "wpptrace"))
 	if err != nil {
-		return fmt.Errorf("take hold of the connection to wpptrace: %w", err)
+		return fmt.Errorf("open the connection to wpptrace: %w", err)
 	}
-	s := &stand{conn: conn, probes: map[int]io.Closer{}}
+	s := &server{conn: conn, probes: map[int]io.Closer{}}
 	err = s.serve()
 	return errors.Join(err, s.undo())
 }
 
-// undo takes out all probes. Meanwhile, and as long as hits that are under way may stop a process,
-// it lets all go on.
-func (s *stand) undo() error {
+// undo removes all probes. Meanwhile, and as long as hits that are under way may stop a process, it
+// continues all that are stopped.
+func (s *server) undo() error {
 	removed := make(chan error, 1)
 	go func() {
 		var err error
@@ -56,7 +56,7 @@ func (s *stand) undo() error {
 	return s.release(removed)
 }
 
-func (s *stand) serve() error {
+func (s *server) serve() error {
 	r := reply{} // it stands
 	for {
 		if err := send(s.conn, &r); errors.Is(err, unix.EPIPE) {
@@ -77,8 +77,8 @@ func (s *stand) serve() error {
 	}
 }
 
-// do takes over the descriptors.
-func (s *stand) do(q *request, fds []int) (r reply, err error) {
+// do fulfils a request. It takes over the descriptors.
+func (s *server) do(q *request, fds []int) (r reply, err error) {
 	switch {
 	case q.Watch && len(fds) > 1:
 		var stops *ebpf.Map
@@ -98,7 +98,7 @@ func (s *stand) do(q *request, fds []int) (r reply, err error) {
 	return r, err
 }
 
-func (s *stand) place(p *placement, file *os.File, hit int) (id int, err error) {
+func (s *server) place(p *placement, file *os.File, hit int) (id int, err error) {
 	defer Prompt()()
 	defer file.Close()
 	program, err := ebpf.NewProgramFromFD(hit)
@@ -115,7 +115,7 @@ func (s *stand) place(p *placement, file *os.File, hit int) (id int, err error) 
 	return s.last, nil
 }
 
-func (s *stand) remove(id int) error {
+func (s *server) remove(id int) error {
 	defer Prompt()()
 	l := s.probes[id]
 	if l == nil {
@@ -125,11 +125,11 @@ func (s *stand) remove(id int) error {
 	return l.Close()
 }
 
-// release lets processes go on until all is removed, and a while longer.
-func (s *stand) release(removed <-chan error) (err error) {
+// release continues processes until all probes are removed, and a while longer.
+func (s *server) release(removed <-chan error) (err error) {
 	const enough = 200 * time.Millisecond
 	for last := time.Now(); removed != nil || time.Since(last) < enough; time.Sleep(time.Millisecond) {
-		stopped, failed := s.letGo()
+		stopped, failed := s.resume()
 		if failed != nil {
 			if removed != nil {
 				err = <-removed
@@ -148,10 +148,10 @@ func (s *stand) release(removed <-chan error) (err error) {
 	return err
 }
 
-// letGo reports whether any process had been stopped.
-func (s *stand) letGo() (any bool, err error) {
+// resume continues the processes that BPF programs have stopped. It reports whether there were any.
+func (s *server) resume() (any bool, err error) {
 	for _, stops := range s.stops {
-		stopped, failed := letAllGo(stops)
+		stopped, failed := resumeAll(stops)
 		any, err = any || stopped, errors.Join(err, failed)
 	}
 	return any, err

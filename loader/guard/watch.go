@@ -13,17 +13,16 @@ import (
 	"wpptrace/loader/target"
 )
 
-// A Watch knows which processes BPF programs have stopped, and lets them go on. It may be used by
+// A Watch knows which processes BPF programs have stopped, and continues them. It may be used by
 // several goroutines.
 type Watch struct {
 	stops *ebpf.Map
 	links []link.Link // of the programs that keep stops: the guard has them too, for without them nobody knows what to undo
 }
 
-// Watch has the guard let go on, should we be gone, whom BPF programs have stopped. stops tells who
-// that is, by process number; programs keep it: they see the signals of those processes and take
-// out of it who comes to his end. The caller closes the watch, before the guard, and frees stops
-// then.
+// Watch has the guard continue, should we be gone, the processes that BPF programs have stopped. stops
+// holds these by process number; programs maintain it: they see the signals of those processes, and
+// remove each that ends. The caller closes the watch, before the guard, and frees stops then.
 func (g *Guard) Watch(stops *ebpf.Map, programs ...*ebpf.Program) (*Watch, error) {
 	w := &Watch{stops: stops}
 	for _, p := range programs {
@@ -63,22 +62,22 @@ func (w *Watch) Holds(pid int) (bool, error) {
 	return s.Ours != 0, err
 }
 
-// LetGo lets a process go on, if a BPF program has stopped it and nobody else since. Call it when
-// there is room for what it will say.
-func (w *Watch) LetGo(pid int) error {
-	_, err := letGo(w.stops, pid)
+// Resume continues a process, if a BPF program has stopped it and nobody else since. Call it when the
+// ring buffer has room for its events.
+func (w *Watch) Resume(pid int) error {
+	_, err := resume(w.stops, pid)
 	return err
 }
 
-// LetAllGo lets all processes go on that need be.
-func (w *Watch) LetAllGo() error {
-	_, err := letAllGo(w.stops)
+// ResumeAll continues all processes that BPF programs have stopped.
+func (w *Watch) ResumeAll() error {
+	_, err := resumeAll(w.stops)
 	return err
 }
 
-// Close does that, too. Nothing may stop them any more.
+// Close continues all, too. Nothing may stop them any more.
 func (w *Watch) Close() error {
-	err := w.LetAllGo()
+	err := w.ResumeAll()
 	for _, l := range w.links {
 		err = errors.Join(err, l.Close())
 	}
@@ -97,22 +96,22 @@ func stopOf(stops *ebpf.Map, pid int) (s bpf.TracerStop, err error) {
 	return s, nil
 }
 
-// letAllGo reports whether any process had been stopped.
-func letAllGo(stops *ebpf.Map) (any bool, err error) {
+// resumeAll continues all processes in stops, and reports whether any had been stopped.
+func resumeAll(stops *ebpf.Map) (any bool, err error) {
 	var pids []uint32
 	var pid uint32
 	for it := stops.Iterate(); it.Next(&pid, new(bpf.TracerStop)); {
 		pids = append(pids, pid)
 	}
 	for _, pid := range pids {
-		stopped, failed := letGo(stops, int(pid))
+		stopped, failed := resume(stops, int(pid))
 		any, err = any || stopped, errors.Join(err, failed)
 	}
 	return any, err
 }
 
-// letGo reports whether the process had been stopped.
-func letGo(stops *ebpf.Map, pid int) (stopped bool, err error) {
+// resume continues a process, and reports whether it had been stopped.
+func resume(stops *ebpf.Map, pid int) (stopped bool, err error) {
 	s, err := stopOf(stops, pid)
 	if err != nil || s.Ours == 0 {
 		return false, err
@@ -123,7 +122,7 @@ func letGo(stops *ebpf.Map, pid int) (stopped bool, err error) {
 		if s, err = stopOf(stops, pid); err != nil || s.Ours == 0 { // it is over, and what we have reached is another by that number
 			return false, err
 		}
-		err = goOn(p, stops)
+		err = sendCont(p, stops)
 	}
 	if errors.Is(err, unix.ESRCH) { // it has been killed
 		err = nil
@@ -131,8 +130,8 @@ func letGo(stops *ebpf.Map, pid int) (stopped bool, err error) {
 	return true, err
 }
 
-// goOn lets the process go on, but for the stop that somebody else may have made, just now perhaps.
-func goOn(p *target.Process, stops *ebpf.Map) error {
+// sendCont sends SIGCONT, and repeats the signal to stop that somebody else may have sent just before.
+func sendCont(p *target.Process, stops *ebpf.Map) error {
 	if err := p.Signal(unix.SIGCONT); err != nil { // the BPF program sees it, and notes what it takes back
 		return err
 	}
