@@ -9,18 +9,35 @@ import (
 	"wpptrace/loader/x86"
 )
 
+// callTable says what a routine calls and jumps to, and who calls it. Where routines are left out, all but
+// leads and destinations changes.
+type callTable struct {
+	leads        []int         // the blocks that call, or jump to another routine
+	destinations []destination // of leads
+	by           []calling     // by block
+	callers      []*routine    // that the routine is Known to, each once
+	callees      []*routine    // that it calls or jumps to and that are Known
+	jumpees      []*routine    // of these, those that it jumps to
+	circle       int           // the circle of calls and jumps that it is on, from 1; 0: none
+	external     bool          // external code may run before it ends
+	dynamicFrame bool          // it calls traced routines from where the size of its frame is not known
+}
+
 // callee is what block b calls, or tail-jumps to; the routine if it is Known.
-func (r *routine) callee(b int) (plan.Callee, *routine) { return r.calls[b].kind, r.calls[b].to }
+func (c *callTable) callee(b int) (plan.Callee, *routine) { return c.by[b].kind, c.by[b].to }
 
-// observedCallee is the observed routine that block b calls or jumps to.
-func (r *routine) observedCallee(b int) *routine { return r.calls[b].to }
+// known is the traced routine that block b calls or jumps to; nil if there is none.
+func (c *callTable) known(b int) *routine { return c.by[b].to }
 
-// jumpee is the observed routine that block b jumps to.
-func (r *routine) jumpee(b int) *routine {
-	if r.isCall(b) {
-		return nil
-	}
-	return r.observedCallee(b)
+// isCall reports whether block b ends in a call instruction. It does not look at the block, which is
+// far away in memory as a rule.
+func (c *callTable) isCall(b int) bool { return c.by[b].call }
+
+// returnsTwice reports whether the call that ends block b may return more than once, as setjmp
+// does.
+func (c *callTable) returnsTwice(b int) bool {
+	i, leads := slices.BinarySearch(c.leads, b)
+	return leads && c.destinations[i].twice
 }
 
 // A calling is what a block calls, or jumps to.
@@ -29,10 +46,6 @@ type calling struct {
 	call bool     // by a call instruction
 	to   *routine // nil unless Known
 }
-
-// isCall reports whether block b ends in a call instruction. It does not look at the block, which is
-// far away in memory as a rule.
-func (r *routine) isCall(b int) bool { return r.calls[b].call }
 
 // A destination is where a block calls or jumps to, whatever of it is observed.
 type destination struct {
@@ -56,17 +69,17 @@ func (d *destination) calling() calling {
 }
 
 // findLeads finds the blocks that call, or jump to another routine, and where they lead.
-func (r *routine) findLeads() {
+func (p *planner) findLeads(r *routine) {
 	n := 0
 	for b := range r.Blocks {
 		if mayLead(&r.Blocks[b]) {
 			n++
 		}
 	}
-	r.leads, r.destinations = make([]int, 0, n), make([]destination, 0, n)
+	r.calls.leads, r.calls.destinations = make([]int, 0, n), make([]destination, 0, n)
 	for b := range r.Blocks {
 		if mayLead(&r.Blocks[b]) {
-			r.leads, r.destinations = append(r.leads, b), append(r.destinations, r.destination(b))
+			r.calls.leads, r.calls.destinations = append(r.calls.leads, b), append(r.calls.destinations, p.destination(r, b))
 		}
 	}
 }
@@ -80,19 +93,19 @@ func mayLead(b *cfg.Block) bool {
 	return b.End == cfg.Jcc && b.Succ[0] < 0
 }
 
-func (r *routine) destination(b int) (d destination) {
+func (p *planner) destination(r *routine, b int) (d destination) {
 	block := &r.Blocks[b]
 	if block.End == cfg.TailInd {
 		return destination{otherwise: plan.Unknown}
 	}
 	d.call = block.IsCall()
-	callee, name := r.planner.program.Callee(r.Routine, b)
+	callee, name := p.program.Callee(r.Routine, b)
 	if callee != nil {
-		d.to = r.planner.routines[callee.ID]
+		d.to = p.routines[callee.ID]
 	}
-	d.twice = r.planner.program.CallReturnsTwice(r.Routine, b)
+	d.twice = p.program.CallReturnsTwice(r.Routine, b)
 	switch {
-	case r.planner.imports.IsHarmless(name) && block.End != cfg.NoReturn:
+	case p.imports.IsHarmless(name) && block.End != cfg.NoReturn:
 		d.otherwise = plan.Harmless
 	case block.Insns[len(block.Insns)-1].Kind != x86.CallInd:
 		d.otherwise = plan.External
@@ -127,23 +140,16 @@ func callsNothing(r *cfg.Routine) bool {
 	return true
 }
 
-// returnsTwice reports whether the call that ends block b may return more than once, as setjmp
-// does.
-func (r *routine) returnsTwice(b int) bool {
-	i, leads := slices.BinarySearch(r.leads, b)
-	return leads && r.destinations[i].twice
-}
-
 // classify finds for each routine who may enter it: Silent and rootable.
 func (p *planner) classify() {
 	p.each(func(r *routine) bool {
-		r.callees, r.jumpees = r.callees[:0], r.jumpees[:0]
-		for i, b := range r.leads {
-			c := r.destinations[i].calling()
-			if r.calls[b] = c; c.kind == plan.Known {
-				r.callees = append(r.callees, c.to)
+		r.calls.callees, r.calls.jumpees = r.calls.callees[:0], r.calls.jumpees[:0]
+		for i, b := range r.calls.leads {
+			c := r.calls.destinations[i].calling()
+			if r.calls.by[b] = c; c.kind == plan.Known {
+				r.calls.callees = append(r.calls.callees, c.to)
 				if !c.call {
-					r.jumpees = append(r.jumpees, c.to)
+					r.calls.jumpees = append(r.calls.jumpees, c.to)
 				}
 			}
 		}
@@ -156,25 +162,25 @@ func (p *planner) classify() {
 	parallel.Both(p.findReentries, func() { inCircle = p.tailCircles() })
 	fromOutside := make([]bool, len(p.routines))
 	for _, q := range p.routines {
-		for _, t := range q.callees {
+		for _, t := range q.calls.callees {
 			if !q.traced() && t != q {
 				fromOutside[t.ID] = true
 			}
 		}
 	}
 	for i, r := range p.routines {
-		r.rootable = fromOutside[i] || len(r.Others) > 0 || p.program.AddressTaken(r.Addr) || r.Symbol == "main" || r.Symbol == "_init" || r.Symbol == "_fini"
-		r.silent = !r.rootable && !inCircle[i] && !r.Faulty
+		r.standing.entered = fromOutside[i] || len(r.Others) > 0 || p.program.AddressTaken(r.Addr) || r.Symbol == "main" || r.Symbol == "_init" || r.Symbol == "_fini"
+		r.standing.silent = !r.standing.entered && !inCircle[i] && !r.Faulty
 	}
 	for again := true; again; { // whoever is tail-jumped to returns to the jumper's caller
 		again = false
 		for _, q := range p.routines {
-			if !q.rootable || !q.traced() {
+			if !q.standing.entered || !q.traced() {
 				continue
 			}
-			for _, t := range q.jumpees {
-				if !t.rootable {
-					t.rootable, again = true, true
+			for _, t := range q.calls.jumpees {
+				if !t.standing.entered {
+					t.standing.entered, again = true, true
 				}
 			}
 		}
@@ -185,36 +191,36 @@ func (p *planner) classify() {
 // and those out of which code that is not observed runs.
 func (p *planner) findReentries() {
 	for _, r := range p.routines {
-		r.callers = r.callers[:0]
+		r.calls.callers = r.calls.callers[:0]
 	}
 	var queue []*routine
 	for _, r := range p.routines {
-		r.circle, r.goesOut, r.shifts = 0, false, false
-		for _, b := range r.leads {
-			kind, _ := r.callee(b)
-			r.goesOut = r.goesOut || kind == plan.External || kind == plan.Unknown
-			r.shifts = r.shifts || kind == plan.Known && r.isCall(b) && r.Blocks[b].Depth < 0
+		r.calls.circle, r.calls.external, r.calls.dynamicFrame = 0, false, false
+		for _, b := range r.calls.leads {
+			kind, _ := r.calls.callee(b)
+			r.calls.external = r.calls.external || kind == plan.External || kind == plan.Unknown
+			r.calls.dynamicFrame = r.calls.dynamicFrame || kind == plan.Known && r.calls.isCall(b) && r.Blocks[b].Depth < 0
 		}
-		if r.goesOut {
+		if r.calls.external {
 			queue = append(queue, r)
 		}
-		for _, t := range r.callees {
-			if n := len(t.callers); n == 0 || t.callers[n-1] != r {
-				t.callers = append(t.callers, r)
+		for _, t := range r.calls.callees {
+			if n := len(t.calls.callers); n == 0 || t.calls.callers[n-1] != r {
+				t.calls.callers = append(t.calls.callers, r)
 			}
 		}
 	}
 	for i := 0; i < len(queue); i++ {
-		for _, r := range queue[i].callers {
-			if !r.goesOut {
-				r.goesOut = true
+		for _, r := range queue[i].calls.callers {
+			if !r.calls.external {
+				r.calls.external = true
 				queue = append(queue, r)
 			}
 		}
 	}
-	for i, circle := range newComponentWalk(p.routines).circles(p.routines, (*routine).observedCallee) {
+	for i, circle := range newComponentWalk(p.routines).circles(p.routines, knownCallee) {
 		for _, r := range circle {
-			r.circle = i + 1
+			r.calls.circle = i + 1
 		}
 	}
 }
@@ -222,7 +228,7 @@ func (p *planner) findReentries() {
 // tailCircles finds the routines that tail jumps can lead back to themselves.
 func (p *planner) tailCircles() []bool {
 	in := make([]bool, len(p.routines))
-	for _, circle := range newComponentWalk(p.routines).circles(p.routines, (*routine).jumpee) {
+	for _, circle := range newComponentWalk(p.routines).circles(p.routines, knownJumpee) {
 		for _, r := range circle {
 			in[r.ID] = true
 		}

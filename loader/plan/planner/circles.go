@@ -14,44 +14,55 @@ type callGraph func(r *routine, b int) *routine
 // run for all observed routines.
 func (p *planner) breakCircles() bool {
 	w := newComponentWalk(p.routines)
-	return w.breakCircles((*routine).silentCallee, (*routine).silentCallee) ||
-		w.breakCircles((*routine).unspokenCallee, (*routine).silentCall) ||
-		w.shortenRows((*routine).unspokenCallee, (*routine).silentCall, plan.MaxSilentCallers) ||
-		w.shortenRows((*routine).silentJump, (*routine).silentJump, plan.MaxSilentJumps)
+	return w.breakCircles(silentCallee, silentCallee) ||
+		w.breakCircles(unspokenCallee, silentCall) ||
+		w.shortenRows(unspokenCallee, silentCall, plan.MaxSilentCallers) ||
+		w.shortenRows(silentJump, silentJump, plan.MaxSilentJumps)
+}
+
+// knownCallee is the traced routine that block b calls or jumps to.
+func knownCallee(r *routine, b int) *routine { return r.calls.known(b) }
+
+// knownJumpee is the traced routine that block b jumps to.
+func knownJumpee(r *routine, b int) *routine {
+	if r.calls.isCall(b) {
+		return nil
+	}
+	return r.calls.known(b)
 }
 
 // silentCallee is the observed routine that block b may enter before its own routine has made a
 // word.
-func (r *routine) silentCallee(b int) *routine {
+func silentCallee(r *routine, b int) *routine {
 	if !r.first[b] || r.probed[b].on {
 		return nil
 	}
-	return r.observedCallee(b)
+	return r.calls.known(b)
 }
 
 // silentCall is the observed routine that block b calls before its own routine has made a word.
-func (r *routine) silentCall(b int) *routine {
-	if !r.isCall(b) {
+func silentCall(r *routine, b int) *routine {
+	if !r.calls.isCall(b) {
 		return nil
 	}
-	return r.silentCallee(b)
+	return silentCallee(r, b)
 }
 
 // silentJump is the observed routine that block b jumps to before its own routine has made a word.
-func (r *routine) silentJump(b int) *routine {
-	if r.isCall(b) {
+func silentJump(r *routine, b int) *routine {
+	if r.calls.isCall(b) {
 		return nil
 	}
-	return r.silentCallee(b)
+	return silentCallee(r, b)
 }
 
 // unspokenCallee is the observed routine that block b enters without leaving a caller that has made
 // a word: what jumps is no caller of what it jumps to, whether it has spoken or not.
-func (r *routine) unspokenCallee(b int) *routine {
-	if r.isCall(b) {
-		return r.silentCallee(b)
+func unspokenCallee(r *routine, b int) *routine {
+	if r.calls.isCall(b) {
+		return silentCallee(r, b)
 	}
-	return r.observedCallee(b)
+	return r.calls.known(b)
 }
 
 // breakCircles breaks all circles of a graph by probes on those of its edges that are breakable, where
@@ -74,38 +85,38 @@ func breakCircle(circle []*routine, breakable callGraph) bool {
 	var blocks []int
 	least := math.Inf(1)
 	for _, r := range circle {
-		list, price := r.breaks(breakable)
-		if total := max(r.activations, neverEntered) * price; len(list) > 0 && (total < least || best == nil) {
+		list, price := breaks(r, breakable)
+		if total := max(r.costs.activations, neverEntered) * price; len(list) > 0 && (total < least || best == nil) {
 			best, blocks, least = r, list, total
 		}
 	}
 	if best == nil {
 		return false
 	}
-	best.speak(blocks)
+	best.addProbes(blocks)
 	return true
 }
 
 // breaks lists the blocks whose probes make a word certain before each of the edges, and what they
 // cost for one activation.
-func (r *routine) breaks(breakable callGraph) (blocks []int, price float64) {
+func breaks(r *routine, breakable callGraph) (blocks []int, price float64) {
 	if !r.traced() { // no more: it is about to be planned around
 		return nil, 0
 	}
-	for _, b := range r.leads {
+	for _, b := range r.calls.leads {
 		if breakable(r, b) != nil {
 			blocks = append(blocks, b)
-			price += r.price(b)
+			price += r.costs.price(b)
 		}
 	}
-	if e := r.price(r.Entry); len(blocks) > 0 && e < price {
+	if e := r.costs.price(r.Entry); len(blocks) > 0 && e < price {
 		return []int{r.Entry}, e
 	}
 	return blocks, price
 }
 
-// speak probes blocks.
-func (r *routine) speak(blocks []int) {
+// addProbes probes blocks.
+func (r *routine) addProbes(blocks []int) {
 	r.unsettled = true
 	for _, b := range blocks {
 		if !r.probe(b) {
@@ -129,11 +140,11 @@ func (w *componentWalk) shortenRows(graph, counts callGraph, most int) (changed 
 	for _, c := range w.components(w.routines, graph) {
 		longest := 0
 		for _, r := range c.routines {
-			if blocks, _ := r.breaks(tooLong); len(blocks) > 0 {
-				r.speak(blocks)
+			if blocks, _ := breaks(r, tooLong); len(blocks) > 0 {
+				r.addProbes(blocks)
 				changed = true
 			}
-			longest = max(longest, r.longestRow(graph, counts, behind))
+			longest = max(longest, longestRow(r, graph, counts, behind))
 		}
 		for _, r := range c.routines {
 			behind[r.ID] = longest
@@ -144,11 +155,11 @@ func (w *componentWalk) shortenRows(graph, counts callGraph, most int) (changed 
 
 // longestRow is how many edges that count come in a row at most from the routine on, by those that it
 // leads to.
-func (r *routine) longestRow(graph, counts callGraph, behind []int) (longest int) {
+func longestRow(r *routine, graph, counts callGraph, behind []int) (longest int) {
 	if !r.traced() {
 		return 0
 	}
-	for _, b := range r.leads {
+	for _, b := range r.calls.leads {
 		t := graph(r, b)
 		if t == nil {
 			continue

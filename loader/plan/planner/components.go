@@ -121,7 +121,7 @@ func (w *componentWalk) addSuccessors(r *routine) {
 	if !r.traced() { // no more: it is about to be planned around
 		return
 	}
-	for _, b := range r.leads {
+	for _, b := range r.calls.leads {
 		if t := w.graph(r, b); t != nil {
 			w.succ = append(w.succ, t)
 		}

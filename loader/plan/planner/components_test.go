@@ -63,7 +63,7 @@ func TestComponents(t *testing.T) {
 		for i := range routines {
 			routines[i] = &routine{Routine: &cfg.Routine{ID: i}}
 			for to := range routines {
-				routines[i].leads = append(routines[i].leads, to)
+				routines[i].calls.leads = append(routines[i].calls.leads, to)
 			}
 			if rapid.IntRange(1, 8).Draw(t, "left out") == 1 {
 				routines[i].leftOut = "for a test"

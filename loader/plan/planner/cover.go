@@ -21,7 +21,7 @@ type graph struct {
 // entryNode and exitNode are ENTRY and EXIT.
 func (g *graph) entryNode() int { return len(g.r.Blocks) }
 func (g *graph) exitNode() int {
-	if g.r.silent {
+	if g.r.standing.silent {
 		return len(g.r.Blocks) + 1
 	}
 	return g.entryNode()
@@ -64,10 +64,10 @@ func (g *graph) findCovers() {
 	tells := make([]bool, n+1) // by node, ENTRY last
 	var switches []int32
 	for b := range n {
-		p, ok := g.r.seat(int(b))
+		p, ok := g.r.costs.point(int(b))
 		from, to := g.outOf(b)
 		tells[b] = ok && (p.edges || to-from == 1)
-		if g.r.mayTell(int(b)) {
+		if g.r.switches.mayTell(int(b)) {
 			switches = append(switches, b)
 		}
 	}
@@ -92,7 +92,8 @@ func (g *graph) findCovers() {
 // A covering looks for the cheapest probes that, with those that must be, tell of all edges of a
 // routine but a forest. What it holds is the same whichever loops are to run without a probe.
 type covering struct {
-	*graph
+	r       *routine
+	graph   *graph
 	must    []bool
 	prices  []float64
 	between []int     // blocks between a switch and its bounds check, whose probes are dropped first: they would part the two
@@ -106,11 +107,11 @@ type weighed struct {
 }
 
 func newCovering(r *routine, must []bool) *covering {
-	c := &covering{graph: newGraph(r), must: must, prices: make([]float64, len(r.Blocks))}
+	c := &covering{r: r, graph: newGraph(r), must: must, prices: make([]float64, len(r.Blocks))}
 	for b := range c.prices {
-		c.prices[b] = r.price(b)
+		c.prices[b] = r.costs.price(b)
 	}
-	for _, b := range r.between() {
+	for _, b := range r.switches.between() {
 		if !must[b] {
 			c.between = append(c.between, b)
 		}
@@ -132,8 +133,8 @@ func (c *covering) findOrders() {
 	add := func(weigh func(b int) float64) { c.orders = append(c.orders, byWeight(list, weigh)) }
 	add(func(b int) float64 { return c.prices[b] })
 	add(func(b int) float64 { return c.prices[b] / max(1, float64(len(c.r.Blocks[b].After()))-0.5) })
-	add(func(b int) float64 { return c.prices[b] / float64(max(1, c.covers.count(b))) })
-	if !c.r.isMeasured() {
+	add(func(b int) float64 { return c.prices[b] / float64(max(1, c.graph.covers.count(b))) })
+	if !c.r.costs.isMeasured() {
 		return
 	}
 	random := rand.New(rand.NewPCG(c.r.Addr, 0))
@@ -150,7 +151,7 @@ func (c *covering) findOrders() {
 func (c *covering) droppable() []weighed {
 	list := make([]weighed, 0, len(c.must))
 	for b := range c.must {
-		if _, ok := c.r.seat(b); ok && !c.must[b] {
+		if _, ok := c.r.costs.point(b); ok && !c.must[b] {
 			list = append(list, weighed{block: int32(b)})
 		}
 	}
@@ -182,7 +183,7 @@ func byWeight(list []weighed, weigh func(b int) float64) []int32 {
 func (c *covering) cheapest(loops []int) (best []bool) {
 	on := make([]bool, len(c.must))
 	for b, must := range c.must {
-		_, ok := c.r.seat(b)
+		_, ok := c.r.costs.point(b)
 		on[b] = ok || must
 	}
 	for _, b := range loops {
@@ -214,7 +215,7 @@ func (c *covering) cheapest(loops []int) (best []bool) {
 
 // A reduction drops probes as long as the edges that none tells of form a forest.
 type reduction struct {
-	*graph
+	graph  *graph
 	on     []bool  // by block: has a probe
 	told   []int32 // by edge: how many probes tell of it
 	silent forest  // the edges of which none does
@@ -252,12 +253,12 @@ func (d *reduction) drop(b int) {
 	if !d.on[b] {
 		return
 	}
-	covers := d.covers.of(b)
+	covers := d.graph.covers.of(b)
 	for _, e := range covers {
 		d.told[e]--
 	}
 	for _, e := range covers {
-		if d.told[e] == 0 && !d.silent.join(d.edges[e]) {
+		if d.told[e] == 0 && !d.silent.join(d.graph.edges[e]) {
 			d.silent.undo()
 			for _, e := range covers {
 				d.told[e]++

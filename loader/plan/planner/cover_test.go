@@ -57,8 +57,8 @@ func TestCoveringIsUsedAgain(t *testing.T) {
 		if !r.traced() {
 			continue
 		}
-		must := r.mustSpeak()
-		loops := r.countable(must)
+		must := mustHaveProbe(r)
+		loops := countable(r, must)
 		again := newCovering(r, must)
 		for _, some := range [][]int{nil, loops, loops[:min(len(loops), 1)], nil} {
 			tried += len(some)
@@ -77,14 +77,14 @@ func TestCoveringIsUsedAgain(t *testing.T) {
 // checkForest fails if the edges that no probe tells of make a circle, but for the loops themselves.
 func checkForest(t *testing.T, c *covering, on []bool, loops []int) {
 	t.Helper()
-	told := make([]bool, len(c.edges))
+	told := make([]bool, len(c.graph.edges))
 	for b := range on {
-		for _, e := range c.covers.of(b) {
+		for _, e := range c.graph.covers.of(b) {
 			told[e] = told[e] || on[b]
 		}
 	}
 	f := newForest(len(on) + 2)
-	for i, e := range c.edges {
+	for i, e := range c.graph.edges {
 		if itself := e.from == e.to && slices.Contains(loops, int(e.from)); !told[i] && !itself && !f.join(e) && canTell(c, i) {
 			t.Errorf("%s: no probe of %v tells of %v, which closes a circle", c.r.Name, on, e)
 		}
@@ -94,7 +94,7 @@ func checkForest(t *testing.T, c *covering, on []bool, loops []int) {
 // canTell reports whether any probe tells of an edge.
 func canTell(c *covering, e int) bool {
 	for b := range c.must {
-		if _, ok := c.r.seat(b); ok && slices.Contains(c.covers.of(b), int32(e)) {
+		if _, ok := c.r.costs.point(b); ok && slices.Contains(c.graph.covers.of(b), int32(e)) {
 			return true
 		}
 	}

@@ -23,7 +23,7 @@ func (s *Search) Without(p *plan.Plan, routine, block int) {
 
 // SetMayLeaveOpen has the plan say so of a routine, or not.
 func (s *Search) SetMayLeaveOpen(p *plan.Plan, routine int, open bool) {
-	s.p.routines[routine].open = open
+	s.p.routines[routine].standing.open = open
 	s.again(p)
 }
 

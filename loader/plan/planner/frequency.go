@@ -21,19 +21,6 @@ const (
 	leastFreq   = 1e-6
 )
 
-// neverEntered is how often a routine is taken to be entered that was not while frequencies were
-// measured.
-const neverEntered = 0.1
-
-// A block that did not run while frequencies were measured may run with another input. It keeps
-// unseenShare of its estimate, but of no more than unseenRuns for one activation, for how often loops
-// within loops go round says little there. By weights of another input, seven real programs make 5%
-// fewer hits so than where all blocks keep that share of all of it.
-const (
-	unseenShare = 0.005
-	unseenRuns  = 4
-)
-
 // flow is the routine's CFG as the estimate of frequencies sees it.
 type flow struct {
 	r       *cfg.Routine
@@ -65,41 +52,6 @@ func frequencies(r *cfg.Routine) []float64 {
 	}
 	return freq
 }
-
-// estimate finds how often each block runs for one activation: as it was measured, where that is
-// known.
-func (r *routine) estimate(w *Weights) {
-	r.freq = frequencies(r.Routine)
-	r.measure(w)
-	for b := range r.Blocks {
-		r.insns += r.freq[b] * float64(len(r.Blocks[b].Insns))
-	}
-}
-
-// measure takes what was counted of the routine in the place of estimates, if it was.
-func (r *routine) measure(w *Weights) {
-	if w == nil {
-		return
-	}
-	entries, known := w.Entries[r.Addr]
-	if r.measured = known; !known {
-		return
-	}
-	r.activations = max(float64(entries), neverEntered)
-	if entries == 0 {
-		return
-	}
-	for b, static := range r.freq {
-		if runs := w.Blocks[r.Blocks[b].Lo]; runs > 0 {
-			r.freq[b] = float64(runs) / r.activations
-		} else {
-			r.freq[b] = unseenShare * min(static, unseenRuns)
-		}
-	}
-}
-
-// isMeasured reports whether the routine ran where frequencies were measured.
-func (r *routine) isMeasured() bool { return r.measured && r.activations >= 1 }
 
 // findCold finds the blocks that lead to no return.
 func (f *flow) findCold() {
@@ -174,8 +126,8 @@ const (
 // expect estimates how often each routine is entered.
 func (p *planner) expect() {
 	for _, r := range p.routines {
-		if !r.measured {
-			r.activations = 1
+		if !r.costs.measured {
+			r.costs.activations = 1
 		}
 	}
 	links := p.links()
@@ -183,16 +135,16 @@ func (p *planner) expect() {
 	for range callRounds {
 		for i, r := range p.routines {
 			sum[i] = 0
-			if r.rootable || !r.traced() {
+			if r.standing.entered || !r.traced() {
 				sum[i] = 1
 			}
 		}
 		for _, l := range links {
-			sum[l.to] += p.routines[l.from].activations * l.freq
+			sum[l.to] += p.routines[l.from].costs.activations * l.freq
 		}
 		for i, r := range p.routines {
-			if !r.measured {
-				r.activations = min(sum[i], mostCalls)
+			if !r.costs.measured {
+				r.costs.activations = min(sum[i], mostCalls)
 			}
 		}
 	}
@@ -212,9 +164,9 @@ func (p *planner) links() []link {
 		if !r.traced() {
 			continue
 		}
-		for _, b := range r.leads {
-			if kind, t := r.callee(b); kind == plan.Known {
-				list = append(list, link{int32(r.ID), int32(t.ID), r.freq[b]})
+		for _, b := range r.calls.leads {
+			if kind, t := r.calls.callee(b); kind == plan.Known {
+				list = append(list, link{int32(r.ID), int32(t.ID), r.costs.freq[b]})
 			}
 		}
 	}

@@ -23,7 +23,7 @@ type placing struct {
 func (p *planner) result() (*plan.Plan, error) {
 	placed := make([]placing, len(p.routines))
 	p.each(func(r *routine) bool {
-		if r.silent = r.silent && r.traced(); r.traced() {
+		if r.standing.silent = r.standing.silent && r.traced(); r.traced() {
 			placed[r.ID] = newPlacing(r)
 		}
 		return false
@@ -47,23 +47,23 @@ func newPlacing(r *routine) placing {
 // findings are what the plan says of a routine.
 func (x *placing) findings(r *routine) plan.Findings {
 	f := plan.Findings{
-		LeftOut: r.leftOut, Cause: r.cause, Silent: r.silent, MayBeRoot: r.rootable, MayLeaveOpen: r.open,
+		LeftOut: r.leftOut, Cause: r.cause, Silent: r.standing.silent, MayBeRoot: r.standing.entered, MayLeaveOpen: r.standing.open,
 		Blocks: make([]plan.Block, len(r.Blocks)),
 	}
 	for b := range f.Blocks {
 		to := &f.Blocks[b]
-		if to.Callee = r.calls[b].kind; to.Callee == plan.Known {
-			to.To = r.calls[b].to.ID
+		if to.Callee = r.calls.by[b].kind; to.Callee == plan.Known {
+			to.To = r.calls.by[b].to.ID
 		}
-		if r.freq != nil {
-			to.Runs = r.activations * r.freq[b]
+		if r.costs.freq != nil {
+			to.Runs = r.costs.activations * r.costs.freq[b]
 		}
 		if r.traced() {
 			to.First, to.Asks, to.Counts = r.first[b], r.conditions[b], x.counts[b]
 		}
 	}
-	for i, b := range r.leads {
-		f.Blocks[b].ReturnsTwice = r.destinations[i].twice
+	for i, b := range r.calls.leads {
+		f.Blocks[b].ReturnsTwice = r.calls.destinations[i].twice
 	}
 	return f
 }
@@ -101,7 +101,7 @@ func (p *planner) placeSites(placed []placing) []plan.Site {
 // countLeads returns how many blocks lead to other routines, or may.
 func (p *planner) countLeads() (n int) {
 	for _, r := range p.routines {
-		n += len(r.leads)
+		n += len(r.calls.leads)
 	}
 	return n
 }
@@ -123,8 +123,8 @@ func (p *planner) placeCalls() map[uint64]plan.Call {
 		if !r.traced() {
 			continue
 		}
-		for _, b := range r.leads {
-			if block := &r.Blocks[b]; r.isCall(b) && block.Depth >= 0 {
+		for _, b := range r.calls.leads {
+			if block := &r.Blocks[b]; r.calls.isCall(b) && block.Depth >= 0 {
 				calls[block.Hi] = plan.Call{Depth: block.Depth, Spoken: !r.first[b] || r.probed[b].on}
 			}
 		}
@@ -139,21 +139,21 @@ func (x *placing) site(b int) plan.Site {
 	insn := block.Insns[pr.insn]
 	rule := r.CFA(insn.Addr)
 	s := plan.Site{Addr: insn.Addr, Routine: r.ID, Block: b, Insn: int(pr.insn), Condition: plan.NoCondition, Stepped: pr.stepped,
-		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Expected: r.activations * r.freq[b]}
+		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Expected: r.costs.activations * r.costs.freq[b]}
 	if insn.Kind == x86.Jcc {
 		s.Condition = insn.Op & 15
 	}
 	if insn.Kind == x86.Jcc && block.End == cfg.Jcc {
 		s.SameActivation = [2]bool{!x.leaves(block.Succ[1]), !x.leaves(block.Succ[0])}
-	} else if !r.isCall(b) {
+	} else if !r.calls.isCall(b) {
 		s.SameActivation[0] = !x.leaves(r.Blocks[b].After()...)
 	}
 	switch t := pr.tells; {
 	case t == nil:
 		s.Capture = x.captured[b]
 	case t.Kind == plan.JumpPlace:
-		s.Capture = r.values(b, t.Operand)
-	case r.told(t.Table): // no probe put in later parts the two
+		s.Capture = x.values(b, t.Operand)
+	case r.switches.isTold(t.Table): // no probe put in later parts the two
 		s.Capture = t
 	}
 	return s
@@ -174,7 +174,7 @@ func (x *placing) markLeaving() {
 	r := x.r
 	x.leaving = make(blockSet, len(r.Blocks))
 	for b := range x.leaving {
-		x.leaving[b] = !r.probed[b].on && (r.isCall(b) || x.leaves(r.Blocks[b].After()...))
+		x.leaving[b] = !r.probed[b].on && (r.calls.isCall(b) || x.leaves(r.Blocks[b].After()...))
 	}
 	x.leaving.extend(func(b int) []int {
 		if r.probed[b].on {
@@ -194,13 +194,23 @@ func (x *placing) leaves(nodes ...int) bool {
 // and that carry something else, get a probe.
 func (x *placing) carry() {
 	r := x.r
-	s := newSearch(r)
-	t, w := r.tellRounds(s)
-	for ; w != nil && r.traced(); t, w = r.tellRounds(s) {
+	search := &roundSearch{r, newSearch(r)}
+	t, w := search.tellRounds()
+	for ; w != nil && r.traced(); t, w = search.tellRounds() {
 		r.probe(w.loop)
 	}
-	x.counts, x.captured, r.effects = t.by, make(map[int]*plan.Capture, len(t.carry)), nil
+	x.counts, x.captured, r.loops.effects = t.by, make(map[int]*plan.Capture, len(t.carry)), nil
 	for word, list := range t.carry {
 		x.captured[word] = &plan.Capture{Kind: plan.LoopRegisters, Table: none, Registers: list[0]}
 	}
+}
+
+// values is what the word of block b tells by the value of a place, nil if that is nothing.
+func (x *placing) values(b int, place x86.Operand) *plan.Capture {
+	told := newSearch(x.r).stretch(b, place).told
+	if len(told) == 0 || len(told) > mostTold {
+		return nil
+	}
+	slices.Sort(told)
+	return &plan.Capture{Kind: plan.JumpPlace, Table: none, Operand: place, Jumps: told}
 }

@@ -44,13 +44,13 @@ func find(program *cfg.Program, o Options) *planner {
 	p.routines = make([]*routine, len(program.Routines))
 	parallel.Each(len(p.routines), func(i int) {
 		c := program.Routines[i]
-		p.routines[i] = &routine{Routine: c, planner: p, leftOut: c.LeftOut, cause: c.Cause, entries: append([]int{c.Entry}, c.Others...)}
+		p.routines[i] = &routine{Routine: c, leftOut: c.LeftOut, cause: c.Cause, entries: append([]int{c.Entry}, c.Others...), costs: costs{r: c}, loops: loops{r: c}}
 	})
 	if o.Select != nil {
 		p.leaveUnselected(o.Select)
 	}
-	p.each(func(r *routine) bool { r.prepare(o.Weights); return false })
-	p.choose(&thinning{planner: p, admits: o.Complete})
+	p.each(func(r *routine) bool { p.prepare(r, o.Weights); return false })
+	p.choose(&thinning{p: p, admits: o.Complete})
 	return p
 }
 
@@ -59,39 +59,31 @@ type routine struct {
 	*cfg.Routine
 	leftOut string // why it is not traced; "" if it is
 	cause   string // of leftOut, see cfg.FormatReason
-	silent  bool   // an activation may end without an event: see plan.Routine.Silent
 
-	planner      *planner
-	entries      []int                 // the blocks by which it is entered
-	rootable     bool                  // external code may be its caller
-	renewed      bool                  // external code may begin it anew, see markRenewed
-	forks        bool                  // what is called back after some word may come from it or, after its silent end, from its caller
-	open         bool                  // see plan.Routine.MayLeaveOpen
-	shifts       bool                  // it calls traced routines from where the size of its frame is not known
-	goesOut      bool                  // external code may run before it ends
-	callers      []*routine            // that it is Known to, each once
-	callees      []*routine            // that it calls or jumps to and that are Known
-	jumpees      []*routine            // of these, those that it jumps to
-	circle       int                   // the circle of calls and jumps that it is on, from 1; 0: none
-	leads        []int                 // the blocks that call, or jump to another routine
-	destinations []destination         // of leads
-	calls        []calling             // by block
-	again        []int                 // blocks that follow calls which may return again, each once
-	switches     []bool                // by block: it ends in a jump through a table
-	onward       [][]int               // by block: the nodes that may run after it without a word of what it calls
-	effects      [][]cfg.Effect        // by block, of those that were followed while probes are chosen
-	freq         []float64             // by block: expected runs for each activation
-	insns        float64               // expected instructions for each activation
-	activations  float64               // expected
-	measured     bool                  // activations and freq are
-	conditions   []*cfg.Condition      // by block
-	seats        []seat                // by block
-	counters     map[int][]cfg.Counter // of loops of one block: what may tell their rounds
-	probed       []probe
-	started      memo
-	first        []bool // by block: it can be reached from the entry without an event; while rules are settled, right when circles are looked for
+	entries    []int            // the blocks by which it is entered
+	again      []int            // blocks that follow calls which may return again, each once
+	conditions []*cfg.Condition // by block
+	calls      callTable
+	costs      costs
+	switches   switches
+	loops      loops
+	standing   standing
+
+	onward  [][]int // by block: the nodes that may run after it without an event of what it calls
+	probed  []probe // by block
+	started memo
+	first   []bool // by block: it can be reached from the entry without an event; while rules are settled, right when circles are looked for
 
 	unsettled bool // what the rules ask of it may have changed
+}
+
+// standing is how a routine stands to external code.
+type standing struct {
+	silent    bool // an activation may end without an event: see plan.Routine.Silent
+	entered   bool // external code may be its caller
+	restarted bool // external code may begin it anew, see markRestarted
+	ambiguous bool // what is called back after some event may come from it or, after its end without another, from its caller
+	open      bool // see plan.Routine.MayLeaveOpen
 }
 
 // A planner is a search for a program's probes.
@@ -121,22 +113,21 @@ func (p *planner) leaveUnselected(selects func(r *cfg.Routine) bool) {
 	}
 }
 
-func (r *routine) prepare(w *Weights) {
-	r.calls = make([]calling, len(r.Blocks))
-	r.findLeads()
+func (p *planner) prepare(r *routine, w *Weights) {
+	r.calls.by = make([]calling, len(r.Blocks))
+	p.findLeads(r)
 	if !r.traced() {
 		return
 	}
-	r.switches = make([]bool, len(r.Blocks))
-	for b := range r.Blocks {
-		r.switches[b] = r.Blocks[b].End == cfg.Table
-	}
-	r.estimate(w)
+	r.switches = newSwitches(r)
+	r.costs.estimate(w)
 	r.conditions = r.Conditions()
-	r.findCounters()
+	if p.counting {
+		r.loops.findCounters()
+	}
 	met := make([]bool, len(r.Blocks))
-	for _, b := range r.leads {
-		if !r.returnsTwice(b) {
+	for _, b := range r.calls.leads {
+		if !r.calls.returnsTwice(b) {
 			continue
 		}
 		if next := r.Blocks[b].Succ[0]; !met[next] {
@@ -144,7 +135,7 @@ func (r *routine) prepare(w *Weights) {
 			r.again = append(r.again, next)
 		}
 	}
-	if len(r.again)*len(r.leads) > mostLandings {
+	if len(r.again)*len(r.calls.leads) > mostLandings {
 		r.leaveOut("too many calls that may return again")
 	}
 }
@@ -160,7 +151,7 @@ func (p *planner) choose(thin *thinning) {
 	for again := true; again; {
 		p.classify()
 		p.expect()
-		again = p.each((*routine).startLeaf) || thin.dropLeaves() || p.each((*routine).start) || thin.round() || p.settle() || thin.round()
+		again = p.each(startLeaf) || thin.dropLeaves() || p.each(start) || thin.round() || p.settle() || thin.round()
 	}
 }
 
@@ -180,7 +171,7 @@ func (p *planner) each(change func(r *routine) bool) bool {
 // routine had to be left out.
 func (p *planner) settle() (leftOut bool) {
 	for _, r := range p.routines {
-		r.unsettled, r.renewed = r.traced(), r.rootable
+		r.unsettled, r.standing.restarted = r.traced(), r.standing.entered
 	}
 	for changed := true; changed; {
 		p.markOpen()
@@ -188,8 +179,8 @@ func (p *planner) settle() (leftOut bool) {
 			if !r.unsettled {
 				return false
 			}
-			if r.unsettled = r.obey(); r.unsettled {
-				r.separate(newSearch(r)) // a switch may not be told any more
+			if r.unsettled = applyLocalRules(r); r.unsettled {
+				newSearch(r).separate() // a switch may not be told any more
 			}
 			if r.traced() {
 				r.markFirst()
@@ -200,7 +191,7 @@ func (p *planner) settle() (leftOut bool) {
 		if slices.ContainsFunc(p.routines, func(r *routine) bool { return r.unsettled && !r.traced() }) {
 			return true // what calls it has to be planned anew, and a circle that it is on is one no more
 		}
-		changed = changed || p.markRenewed()
+		changed = changed || p.markRestarted()
 	}
 	return false
 }

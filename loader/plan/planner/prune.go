@@ -12,14 +12,15 @@ const mostStarts = 64
 // A pruner takes off probes that a forest keeps, yet no two ways need: in a forest no ways meet
 // whichever way its edges are followed, and control follows them forward.
 type pruner struct {
-	*search
+	s      *search
 	before groups  // by node, exit last: the nodes that it may follow
 	back   *search // the nodes that lead to a probe silently
 }
 
 // prune takes probes off, the dear ones first, as long as there is one silent way from each word to
 // the next. Cost: for each probe the silent code around it.
-func (r *routine) prune(s *search, must []bool) {
+func prune(s *search, must []bool) {
+	r := s.r
 	var order []int
 	for b := range r.probed {
 		if r.probed[b].on && !must[b] {
@@ -34,8 +35,8 @@ func (r *routine) prune(s *search, must []bool) {
 // takeOff takes off the probes of some blocks, the dear ones first, that no two ways need. It
 // reports whether there were any.
 func (p *pruner) takeOff(order []int) (some bool) {
-	r := p.r
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.price(b), r.price(a)) })
+	r := p.s.r
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.costs.price(b), r.costs.price(a)) })
 	for _, b := range order {
 		was := r.probed[b]
 		r.probed[b] = probe{}
@@ -49,14 +50,14 @@ func (p *pruner) takeOff(order []int) (some bool) {
 
 func newPruner(s *search) *pruner {
 	r := s.r
-	p := &pruner{search: s, back: newSearch(r)}
+	p := &pruner{s: s, back: newSearch(r)}
 	p.before = grouped(len(r.Blocks)+1, func(add func(node, before int32)) {
 		for b := range r.Blocks {
 			for _, n := range r.onward[b] {
 				add(int32(p.index(n)), int32(b))
 			}
 		}
-		if !r.silent {
+		if !r.standing.silent {
 			for _, e := range r.entries {
 				add(int32(e), exit)
 			}
@@ -67,7 +68,7 @@ func newPruner(s *search) *pruner {
 
 func (p *pruner) index(node int) int {
 	if node == exit {
-		return len(p.r.Blocks)
+		return len(p.s.r.Blocks)
 	}
 	return node
 }
@@ -75,7 +76,7 @@ func (p *pruner) index(node int) int {
 // waysMeet reports whether there are two silent ways to the same node, from a place that leads
 // silently to block b, which makes no word. It answers true where there are too many such places.
 func (p *pruner) waysMeet(b int) bool {
-	r, s := p.r, p.back
+	r, s := p.s.r, p.back
 	s.reset()
 	s.visit(b, origin)
 	starts := 0
@@ -86,7 +87,7 @@ func (p *pruner) waysMeet(b int) bool {
 		}
 		for _, before := range p.before.of(p.index(n)) {
 			m := int(before)
-			if m == exit || !r.probed[m].on && !(r.switches[m] && r.told(m)) {
+			if m == exit || !r.probed[m].on && !(r.switches.told(m)) {
 				if *s.at(m) == unseen {
 					s.visit(m, n)
 				}
@@ -102,20 +103,20 @@ func (p *pruner) waysMeet(b int) bool {
 
 // meet reports whether two silent ways from any of some nodes lead to the same one.
 func (p *pruner) meet(from []int) bool {
-	_, _, found := p.collide(from)
+	_, _, found := p.s.collide(from)
 	return found
 }
 
 // meetFrom does so for a word of block b, or the end of a switch, when it goes on to node next.
 func (p *pruner) meetFrom(b, next int) (found bool) {
-	p.r.eachStart(b, func(from []int) {
+	p.s.r.eachStart(b, func(from []int) {
 		found = found || slices.Contains(from, next) && p.meet(from)
 	})
-	place := p.r.carries(b)
-	return found && (place == nil || !p.stretch(b, *place).clear)
+	place := p.s.r.carries(b)
+	return found && (place == nil || !p.s.stretch(b, *place).clear)
 }
 
 // meetsAfter does so for a word of block b, whatever it goes on to.
 func (p *pruner) meetsAfter(b int) bool {
-	return slices.ContainsFunc(p.r.Blocks[b].After(), func(next int) bool { return p.meetFrom(b, next) })
+	return slices.ContainsFunc(p.s.r.Blocks[b].After(), func(next int) bool { return p.meetFrom(b, next) })
 }

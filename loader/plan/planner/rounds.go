@@ -13,6 +13,43 @@ import (
 // stackPointer is rsp by hardware number: nothing counts in it.
 const stackPointer = 4
 
+// loops are those of a routine of one block each that count their rounds.
+type loops struct {
+	r        *cfg.Routine
+	counters map[int][]cfg.Counter // by block: what may tell its rounds
+	effects  [][]cfg.Effect        // by block, of those that were followed while probes are chosen
+}
+
+// effectsOf are what the instructions of block n do to registers.
+func (l *loops) effectsOf(n int) []cfg.Effect {
+	if l.effects == nil {
+		l.effects = make([][]cfg.Effect, len(l.r.Blocks))
+	}
+	if l.effects[n] == nil {
+		l.effects[n] = l.r.Effects(n, 0, len(l.r.Blocks[n].Insns))
+	}
+	return l.effects[n]
+}
+
+// behind is the node that a loop of one block goes on to.
+func (l *loops) behind(loop int) []int {
+	succ := l.r.Blocks[loop].Succ
+	if succ[0] == loop {
+		return succ[1:]
+	}
+	return succ[:1]
+}
+
+// findCounters finds the loops of one block that count.
+func (l *loops) findCounters() {
+	l.counters = map[int][]cfg.Counter{}
+	for b := range l.r.Blocks {
+		if list := l.r.Counters(b); len(list) > 0 && l.behind(b)[0] >= 0 {
+			l.counters[b] = list
+		}
+	}
+}
+
 // A role is what a word, or the routine's entry, has to carry so that the rounds of a loop are
 // told: by counter, the readings of which one does; none are needed where known is set.
 type role struct {
@@ -52,10 +89,17 @@ type want struct {
 	ways   [][]int
 }
 
+// A roundSearch looks for what tells the rounds of the loops of a routine that have no probe.
+type roundSearch struct {
+	r *routine
+	s *search
+}
+
 // tellRounds finds what words have to carry so that the rounds of all loops are told that have no
 // probe. If that cannot be it returns what is wanted for the first of them.
-func (r *routine) tellRounds(s *search) (t *rounds, w *want) {
-	if len(r.counters) == 0 {
+func (x *roundSearch) tellRounds() (t *rounds, w *want) {
+	r, s := x.r, x.s
+	if len(r.loops.counters) == 0 {
 		return &rounds{}, nil
 	}
 	t = &rounds{carry: map[int][]plan.Registers{}, by: map[int]*cfg.Counter{}}
@@ -63,8 +107,8 @@ func (r *routine) tellRounds(s *search) (t *rounds, w *want) {
 	byBlock := map[int]*counting{}
 	for b := range r.probed {
 		if r.probed[b].silent {
-			l := &counting{block: b, counters: r.counters[b]}
-			r.rolesBehind(s, l)
+			l := &counting{block: b, counters: r.loops.counters[b]}
+			x.rolesBehind(l)
 			loops = append(loops, l)
 			byBlock[b] = l
 		}
@@ -73,11 +117,11 @@ func (r *routine) tellRounds(s *search) (t *rounds, w *want) {
 		return t, nil
 	}
 	near := s.near(func(b int) bool { return r.probed[b].silent })
-	r.rolesBefore(s, none, r.entries, byBlock)
+	x.rolesBefore(none, r.entries, byBlock)
 	for b := range r.Blocks {
 		r.eachStart(b, func(from []int) {
 			if near.any(from) {
-				r.rolesBefore(s, b, from, byBlock)
+				x.rolesBefore(b, from, byBlock)
 			}
 		})
 	}
@@ -157,18 +201,19 @@ func (l *counting) want() *want {
 
 // rolesBehind finds what the words behind a loop may carry: on all ways out of it, before anything
 // is called and before the activation ends.
-func (r *routine) rolesBehind(s *search, l *counting) {
+func (x *roundSearch) rolesBehind(l *counting) {
+	r, s := x.r, x.s
 	s.reset()
-	s.visit(r.behind(l.block)[0], origin)
+	s.visit(r.loops.behind(l.block)[0], origin)
 	for i := 0; i < len(s.queue); i++ {
 		n := s.queue[i]
-		if n == exit || !r.probed[n].on && !r.passes(n) {
+		if n == exit || !r.probed[n].on && !x.passes(n) {
 			l.unfollowed = s.forward(n)
 			return
 		}
 		if r.probed[n].on {
 			way := s.forward(n)
-			l.behind = append(l.behind, r.roleBehind(l, n, way))
+			l.behind = append(l.behind, x.roleBehind(l, n, way))
 			continue
 		}
 		for _, next := range s.silent(n) {
@@ -183,7 +228,8 @@ func (r *routine) rolesBehind(s *search, l *counting) {
 
 // passes reports whether control may run through block n, which has no probe, between a loop and
 // the word behind it that tells of its rounds.
-func (r *routine) passes(n int) bool {
+func (x *roundSearch) passes(n int) bool {
+	r := x.r
 	switch r.Blocks[n].End {
 	case cfg.Fall, cfg.Jmp, cfg.Jcc, cfg.Table:
 		return !r.probed[n].silent
@@ -193,19 +239,21 @@ func (r *routine) passes(n int) bool {
 
 // mayCarryRegisters reports whether the word of block n may carry a reading: it carries nothing
 // else.
-func (r *routine) mayCarryRegisters(n int) bool {
+func (x *roundSearch) mayCarryRegisters(n int) bool {
+	r := x.r
 	p := &r.probed[n]
 	return p.on && !p.stepped && p.tells == nil
 }
 
 // roleBehind finds which registers tell, where the probe of the last block of a way out of a loop
 // sits, what the loop left in those that count.
-func (r *routine) roleBehind(l *counting, word int, way []int) role {
+func (x *roundSearch) roleBehind(l *counting, word int, way []int) role {
+	r := x.r
 	regs := cfg.Unchanged()
-	r.followWay(&regs, way[:len(way)-1])
-	regs.Apply(r.effectsOf(word)[:r.seatOf(word)])
+	x.followWay(&regs, way[:len(way)-1])
+	regs.Apply(r.loops.effectsOf(word)[:x.seatOf(word)])
 	role := newRole(l, word, way)
-	if !r.mayCarryRegisters(word) {
+	if !x.mayCarryRegisters(word) {
 		return role
 	}
 	left := cfg.Unchanged()
@@ -220,39 +268,31 @@ func (r *routine) roleBehind(l *counting, word int, way []int) role {
 }
 
 // followWay runs the blocks of a silent way.
-func (r *routine) followWay(regs *cfg.Registers, way []int) {
+func (x *roundSearch) followWay(regs *cfg.Registers, way []int) {
+	r := x.r
 	for _, n := range way {
 		if r.probed[n].silent {
-			regs.ApplyRounds(r.effectsOf(n))
+			regs.ApplyRounds(r.loops.effectsOf(n))
 		} else {
-			regs.Apply(r.effectsOf(n))
+			regs.Apply(r.loops.effectsOf(n))
 		}
 	}
 }
 
-// effectsOf are what the instructions of block n do to registers.
-func (r *routine) effectsOf(n int) []cfg.Effect {
-	if r.effects == nil {
-		r.effects = make([][]cfg.Effect, len(r.Blocks))
-	}
-	if r.effects[n] == nil {
-		r.effects[n] = r.Effects(n, 0, len(r.Blocks[n].Insns))
-	}
-	return r.effects[n]
-}
-
 // seatOf is the instruction in block n that its probe sits on, or would.
-func (r *routine) seatOf(n int) int {
+func (x *roundSearch) seatOf(n int) int {
+	r := x.r
 	if r.probed[n].on {
 		return int(r.probed[n].insn)
 	}
-	p, _ := r.seat(n)
+	p, _ := r.costs.point(n)
 	return int(p.insn)
 }
 
 // rolesBefore finds what a word, or the entry, may carry for the loops that silence leads to from
 // it: nothing, if it does in more than one way.
-func (r *routine) rolesBefore(s *search, word int, from []int, loops map[int]*counting) {
+func (x *roundSearch) rolesBefore(word int, from []int, loops map[int]*counting) {
+	r, s := x.r, x.s
 	several := func(n int) bool { return false }
 	if met := s.flood(from); len(met) > 0 {
 		behind := newSearch(r)
@@ -267,7 +307,7 @@ func (r *routine) rolesBefore(s *search, word int, from []int, loops map[int]*co
 		if way := s.forward(n); several(n) {
 			l.before = append(l.before, newRole(l, word, way))
 		} else {
-			l.before = append(l.before, r.roleBefore(l, word, way[:len(way)-1]))
+			l.before = append(l.before, x.roleBefore(l, word, way[:len(way)-1]))
 		}
 	}
 }
@@ -299,16 +339,17 @@ func (s *search) flood(from []int) (met []int) {
 
 // roleBefore finds which readings tell, where a word's probe sits, what there is at the end of a
 // way, before the loop.
-func (r *routine) roleBefore(l *counting, word int, way []int) role {
+func (x *roundSearch) roleBefore(l *counting, word int, way []int) role {
+	r := x.r
 	regs := cfg.Unchanged()
 	if word != none {
-		regs.Apply(r.effectsOf(word)[r.seatOf(word):])
+		regs.Apply(r.loops.effectsOf(word)[x.seatOf(word):])
 	}
-	r.followWay(&regs, way)
+	x.followWay(&regs, way)
 	role := newRole(l, word, way)
 	for i, c := range l.counters {
 		v, ok := c.Beginning(&regs)
-		if role.known[i] = ok && v.IsConstant(); !ok || v.IsConstant() || word == none || !r.mayCarryRegisters(word) {
+		if role.known[i] = ok && v.IsConstant(); !ok || v.IsConstant() || word == none || !x.mayCarryRegisters(word) {
 			continue
 		}
 		if x, ok := plan.RegistersOf(v); ok {
@@ -325,67 +366,46 @@ func (s *search) forward(node int) []int {
 	return way
 }
 
-// behind is the node that a loop of one block goes on to.
-func (r *routine) behind(loop int) []int {
-	succ := r.Blocks[loop].Succ
-	if succ[0] == loop {
-		return succ[1:]
-	}
-	return succ[:1]
-}
-
-// findCounters finds the loops of one block that count.
-func (r *routine) findCounters() {
-	if !r.planner.counting {
-		return
-	}
-	r.counters = map[int][]cfg.Counter{}
-	for b := range r.Blocks {
-		if list := r.Counters(b); len(list) > 0 && r.behind(b)[0] >= 0 {
-			r.counters[b] = list
-		}
-	}
-}
-
 // mostCounted is how many loops of a routine may run uncounted: each costs a search of what leads to it.
 const mostCounted = 1000
 
 // countable lists the loops of one block whose rounds other words than theirs may tell, the dearest
 // first.
-func (r *routine) countable(must []bool) (loops []int) {
-	for b := range r.counters {
-		if _, ok := r.seat(b); ok && !must[b] {
+func countable(r *routine, must []bool) (loops []int) {
+	for b := range r.loops.counters {
+		if _, ok := r.costs.point(b); ok && !must[b] {
 			loops = append(loops, b)
 		}
 	}
-	slices.SortFunc(loops, func(a, b int) int { return cmp.Or(cmp.Compare(r.price(b), r.price(a)), a-b) })
+	slices.SortFunc(loops, func(a, b int) int { return cmp.Or(cmp.Compare(r.costs.price(b), r.costs.price(a)), a-b) })
 	return loops[:min(len(loops), mostCounted)]
 }
 
-// fill puts a probe on a way near a loop where it can carry what tells the loop's rounds.
-func (r *routine) fill(w *want) bool {
-	l := &counting{block: w.loop, counters: r.counters[w.loop]}
+// addCapture puts a probe on a way near a loop where it can carry what tells the loop's rounds.
+func (x *roundSearch) addCapture(w *want) bool {
+	r := x.r
+	l := &counting{block: w.loop, counters: r.loops.counters[w.loop]}
 	for _, way := range w.ways {
 		best, price := none, math.Inf(1)
 		for i, n := range way {
-			if n == exit || r.probed[n].on || r.price(n) >= price {
+			if n == exit || r.probed[n].on || r.costs.price(n) >= price {
 				continue
 			}
 			was := r.probed[n]
-			p, ok := r.seat(n)
+			p, ok := r.costs.point(n)
 			if !ok || p.stepped {
 				continue
 			}
 			r.probed[n] = p
 			var role role
 			if w.before {
-				role = r.roleBefore(l, n, way[i+1:])
+				role = x.roleBefore(l, n, way[i+1:])
 			} else {
-				role = r.roleBehind(l, n, way[:i+1])
+				role = x.roleBehind(l, n, way[:i+1])
 			}
 			r.probed[n] = was
 			if role.says() || slices.Contains(role.known, true) {
-				best, price = n, r.price(n)
+				best, price = n, r.costs.price(n)
 			}
 		}
 		if best != none {
@@ -399,7 +419,7 @@ func (r *routine) fill(w *want) bool {
 func (r *routine) cost() (sum float64) {
 	for b := range r.probed {
 		if r.probed[b].on {
-			sum += r.price(b)
+			sum += r.costs.price(b)
 		}
 	}
 	return sum

@@ -11,9 +11,9 @@ import (
 // opens reports whether code that is not observed may have run when control comes back to the end
 // of block b.
 func (r *routine) opens(b int) bool {
-	switch kind, t := r.callee(b); {
-	case kind == plan.External, kind == plan.Unknown, kind == plan.Known && t.open:
-		return r.isCall(b)
+	switch kind, t := r.calls.callee(b); {
+	case kind == plan.External, kind == plan.Unknown, kind == plan.Known && t.standing.open:
+		return r.calls.isCall(b)
 	}
 	return false
 }
@@ -24,7 +24,7 @@ func (r *routine) unannounced(b int) bool {
 	if r.probed[b].on {
 		return false
 	}
-	kind, _ := r.callee(b)
+	kind, _ := r.calls.callee(b)
 	return kind == plan.Unknown
 }
 
@@ -33,40 +33,40 @@ func (r *routine) unannounced(b int) bool {
 func (p *planner) markOpen() {
 	before := make([]bool, len(p.routines))
 	for i, r := range p.routines {
-		before[i], r.open = r.open, r.traced() && r.forks
+		before[i], r.standing.open = r.standing.open, r.traced() && r.standing.ambiguous
 	}
 	leave := make([]bool, len(p.routines))
 	p.each(func(r *routine) bool {
-		leave[r.ID] = r.traced() && !r.open && r.leavesOpen(nil)
+		leave[r.ID] = r.traced() && !r.standing.open && leavesOpen(r, nil)
 		return false
 	})
 	var queue []*routine
 	for i, r := range p.routines {
-		if r.open = r.open || leave[i]; r.open {
+		if r.standing.open = r.standing.open || leave[i]; r.standing.open {
 			queue = append(queue, r)
 		}
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
-		for _, r := range queue[0].callers {
-			if r.traced() && !r.open && r.leavesOpen(queue[0]) {
-				r.open = true
+		for _, r := range queue[0].calls.callers {
+			if r.traced() && !r.standing.open && leavesOpen(r, queue[0]) {
+				r.standing.open = true
 				queue = append(queue, r)
 			}
 		}
 	}
 	for i, r := range p.routines {
-		if r.open && !before[i] {
-			for _, caller := range r.callers {
+		if r.standing.open && !before[i] {
+			for _, caller := range r.calls.callers {
 				caller.unsettled = caller.traced()
 			}
 		}
 	}
 }
 
-// markRenewed finds the routines that may begin, without a word before, as code that is not observed
+// markRestarted finds the routines that may begin, without a word before, as code that is not observed
 // enters them or those that call them or jump to them. It has the rules look again at those that
 // were not taken for such, and reports whether there are any. It expects markFirst to have run.
-func (p *planner) markRenewed() (some bool) {
+func (p *planner) markRestarted() (some bool) {
 	renewed := make([]bool, len(p.routines))
 	var queue []*routine
 	mark := func(r *routine) {
@@ -76,33 +76,33 @@ func (p *planner) markRenewed() (some bool) {
 		}
 	}
 	for _, r := range p.routines {
-		if r.rootable {
+		if r.standing.entered {
 			mark(r)
 		}
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
-		for _, b := range queue[0].leads {
-			mark(queue[0].silentCallee(b))
+		for _, b := range queue[0].calls.leads {
+			mark(silentCallee(queue[0], b))
 		}
 	}
 	for i, r := range p.routines {
-		r.unsettled = renewed[i] && !r.renewed
-		r.renewed = renewed[i]
+		r.unsettled = renewed[i] && !r.standing.restarted
+		r.standing.restarted = renewed[i]
 		some = some || r.unsettled
 	}
 	return some
 }
 
 // leavesOpen reports whether the routine does so; if a callee is given, by its calls of that one.
-func (r *routine) leavesOpen(callee *routine) bool {
+func leavesOpen(r, callee *routine) bool {
 	var s *search
-	for _, b := range r.leads {
-		switch kind, t := r.callee(b); {
-		case kind == plan.Harmless, kind == plan.Known && !t.open, callee != nil && t != callee:
+	for _, b := range r.calls.leads {
+		switch kind, t := r.calls.callee(b); {
+		case kind == plan.Harmless, kind == plan.Known && !t.standing.open, callee != nil && t != callee:
 			continue
-		case !r.isCall(b):
+		case !r.calls.isCall(b):
 			return true // whom it jumps to returns in its place
-		case r.rootable:
+		case r.standing.entered:
 			continue // it speaks in between
 		case s == nil:
 			s = newSearch(r)
@@ -161,84 +161,105 @@ func (s *search) explore(from int, is func(node int) bool) (node int) {
 	return unseen
 }
 
-// obey adds what rules 2, 4 and 6 ask for, and what rule 5 asks of calls of observed routines. It
-// reports whether anything changed.
-func (r *routine) obey() (changed bool) {
-	s := newSearch(r)
-	insist := func(from int, is func(int) bool) {
-		for r.traced() {
-			way, found := s.find(from, is)
-			if !found {
-				return
-			}
-			changed = true
-			r.probeOn(way)
+// localRules are what the rules ask of one routine, now that it is known how others stand.
+type localRules struct {
+	r       *routine
+	s       *search
+	changed bool // a probe has been added, or it has become another thing whether the routine is ambiguous
+}
+
+// applyLocalRules adds what rules 2, 4 and 6 ask for, and what rule 5 asks of calls of traced routines.
+// It reports whether anything changed.
+func applyLocalRules(r *routine) (changed bool) {
+	l := &localRules{r: r, s: newSearch(r)}
+	unknown := slices.ContainsFunc(r.calls.leads, func(b int) bool { return r.calls.by[b].kind == plan.Unknown })
+	if unknown { // whoever external code calls back must be able to say from where
+		l.requireEvent(r.Entry, func(n int) bool { return n != exit && r.unannounced(n) })
+	}
+	if r.calls.dynamicFrame {
+		l.tellFrames()
+	}
+	l.tellReturns(unknown)
+	if unknown {
+		l.tellCallers()
+	}
+	if r.standing.restarted {
+		l.requireEvent(r.Entry, func(n int) bool { return n != exit && !r.probed[n].on && l.opensCallee(n) })
+		l.tellEntry()
+	}
+	return l.changed
+}
+
+// requireEvent adds probes until an event comes before any node that is looked for, on the ways from
+// some node to it.
+func (l *localRules) requireEvent(from int, is func(int) bool) {
+	for l.r.traced() {
+		way, found := l.s.find(from, is)
+		if !found {
+			return
+		}
+		l.changed = true
+		l.r.probeOn(way)
+	}
+}
+
+// tellFrames sees to it that a chain of callers is followed through frames of known size. Whose call it
+// ends at the last event tells, be there other activations of the routine.
+func (l *localRules) tellFrames() {
+	r := l.r
+	unfollowable := func(n int) bool { return n != exit && l.unfollowable(n) }
+	l.requireEvent(r.Entry, unfollowable)
+	for _, b := range r.calls.leads {
+		if l.leadsBack(b) {
+			l.requireEvent(r.continuation(b), unfollowable)
 		}
 	}
-	calls := slices.ContainsFunc(r.leads, func(b int) bool { return r.calls[b].kind == plan.Unknown })
-	if calls { // whoever code that is not observed calls back must be able to say from where
-		insist(r.Entry, func(n int) bool { return n != exit && r.unannounced(n) })
-	}
-	// a chain of callers is followed through frames of known size; whose call it ends at the last
-	// word tells, be there other activations of the routine
-	if r.shifts {
-		unfollowable := func(n int) bool { return n != exit && r.unfollowable(n) }
-		insist(r.Entry, unfollowable)
-		for _, b := range r.leads {
-			if r.leadsBack(b) {
-				insist(r.continuation(b), unfollowable)
-			}
-		}
-	}
+}
+
+// tellReturns sees to it that an event comes after each call in which external code may run, before
+// the next such call that no event announces, if there are any, and before the end.
+func (l *localRules) tellReturns(unknown bool) {
+	r := l.r
 	ends := func(n int) bool {
 		if n == exit {
-			return r.rootable
+			return r.standing.entered
 		}
 		return r.unannounced(n)
 	}
-	for _, b := range r.leads {
+	for _, b := range r.calls.leads {
 		if !r.opens(b) {
 			continue
 		}
-		if calls || r.rootable {
-			insist(r.continuation(b), ends)
+		if unknown || r.standing.entered {
+			l.requireEvent(r.continuation(b), ends)
 		}
-		changed = r.tellThrown(s, b) || changed
+		l.tellThrown(b)
 	}
-	if calls && r.tellCallers(s) {
-		changed = true
-	}
-	if r.renewed {
-		insist(r.Entry, func(n int) bool { return n != exit && !r.probed[n].on && r.opensCallee(n) })
-		if r.tellEntry(s) {
-			changed = true
-		}
-	}
-	return changed
 }
 
 // tellEntry sees to it that an activation that begins as code which is not observed enters the
 // routine, or a silent caller of it, where it has caught what was thrown or jumped out of another in
-// the same place, is told from that one going on (rule 12). It reports whether anything changed.
-func (r *routine) tellEntry(s *search) (changed bool) {
+// the same place, is told from that one going on (rule 12).
+func (l *localRules) tellEntry() {
+	r, s := l.r, l.s
 	comesBack := slices.ContainsFunc(r.Blocks, func(b cfg.Block) bool { return slices.Contains(b.Succ, r.Entry) })
 	for r.traced() {
 		first := s.all(r.entries)
-		way := r.backTo(s, first)
+		way := l.backTo(first)
 		if way == nil {
-			way = r.besideCall(s, first)
+			way = l.besideCall(first)
 		}
 		if way == nil {
 			break
 		}
-		changed = true
+		l.changed = true
 		b, price := exit, math.Inf(1)
 		if !r.probed[r.Entry].on && !comesBack {
-			b, price = r.Entry, r.price(r.Entry)
+			b, price = r.Entry, r.costs.price(r.Entry)
 		}
 		for _, n := range way {
-			if n != exit && !first[n] && !r.probed[n].on && r.price(n) < price {
-				b, price = n, r.price(n)
+			if n != exit && !first[n] && !r.probed[n].on && r.costs.price(n) < price {
+				b, price = n, r.costs.price(n)
 			}
 		}
 		if b == exit {
@@ -247,26 +268,27 @@ func (r *routine) tellEntry(s *search) (changed bool) {
 		}
 		r.probe(b)
 	}
-	return changed
 }
 
 // opensCallee reports whether block b calls an observed routine that MayLeaveOpen.
-func (r *routine) opensCallee(b int) bool {
-	kind, _ := r.callee(b)
+func (l *localRules) opensCallee(b int) bool {
+	r := l.r
+	kind, _ := r.calls.callee(b)
 	return kind == plan.Known && r.opens(b)
 }
 
 // backTo finds a silent way from where code that is not observed has been running to one of some
 // blocks; nil, if there is none.
-func (r *routine) backTo(s *search, set blockSet) []int {
+func (l *localRules) backTo(set blockSet) []int {
+	r, s := l.r, l.s
 	is := func(n int) bool { return n != exit && set[n] }
-	for _, b := range r.leads {
+	for _, b := range r.calls.leads {
 		if r.opens(b) {
 			if way, found := s.find(r.continuation(b), is); found {
 				return way
 			}
 		}
-		if r.leadsOut(b) {
+		if l.leadsOut(b) {
 			for _, pad := range r.landings(b) {
 				if way, found := s.find(pad, is); found {
 					return way
@@ -279,9 +301,10 @@ func (r *routine) backTo(s *search, set blockSet) []int {
 
 // besideCall finds a silent way to one of some blocks from where silence leads to a call of code
 // that is not observed as well; nil, if there is none.
-func (r *routine) besideCall(s *search, set blockSet) (way []int) {
-	calls := func(b int) bool { return r.unannounced(b) && r.isCall(b) }
-	if !slices.ContainsFunc(r.leads, calls) {
+func (l *localRules) besideCall(set blockSet) (way []int) {
+	r, s := l.r, l.s
+	calls := func(b int) bool { return r.unannounced(b) && r.calls.isCall(b) }
+	if !slices.ContainsFunc(r.calls.leads, calls) {
 		return nil
 	}
 	near := s.near(calls)
@@ -303,12 +326,13 @@ func (r *routine) besideCall(s *search, set blockSet) (way []int) {
 
 // leadsOut reports whether code that is not observed may run before the call that ends block b is
 // over.
-func (r *routine) leadsOut(b int) bool {
-	switch kind, t := r.callee(b); kind {
+func (l *localRules) leadsOut(b int) bool {
+	r := l.r
+	switch kind, t := r.calls.callee(b); kind {
 	case plan.External, plan.Unknown:
-		return r.isCall(b)
+		return r.calls.isCall(b)
 	case plan.Known:
-		return r.isCall(b) && t.goesOut
+		return r.calls.isCall(b) && t.calls.external
 	}
 	return false
 }
@@ -329,18 +353,20 @@ func (s *search) all(from []int) blockSet {
 
 // tellThrown sees to it that a place which the call that ends block b may come to otherwise than by
 // its return, after the last word of an observed routine that it called, is not come to by ordinary
-// flow as well. It reports whether anything changed.
-func (r *routine) tellThrown(s *search, b int) (changed bool) {
-	if kind, _ := r.callee(b); kind != plan.Known || len(r.landings(b)) == 0 || !r.traced() {
-		return false
+// flow as well.
+func (l *localRules) tellThrown(b int) {
+	r := l.r
+	if kind, _ := r.calls.callee(b); kind != plan.Known || len(r.landings(b)) == 0 || !r.traced() {
+		return
 	}
-	return r.separateFrom(s, slices.Concat(r.Blocks[b].After(), r.landings(b)))
+	l.changed = l.s.separateFrom(slices.Concat(r.Blocks[b].After(), r.landings(b))) || l.changed
 }
 
 // tellCallers sees to it that what is called back after a word can come from one call alone, and
-// finds out whether the routine forks. It reports whether anything changed.
-func (r *routine) tellCallers(s *search) (changed bool) {
-	forks := false
+// finds out whether the routine is ambiguous.
+func (l *localRules) tellCallers() {
+	r, s := l.r, l.s
+	ambiguous := false
 	near := s.near(r.unannounced) // a probe may open ways behind a switch: then all rules are gone through again
 	tell := func(from []int) {
 		for r.traced() && near.any(from) {
@@ -348,11 +374,11 @@ func (r *routine) tellCallers(s *search) (changed bool) {
 			if len(origins) < 2 {
 				return
 			}
-			if !r.rootable && len(origins) == 2 && origins[1] == exit {
-				forks = true
+			if !r.standing.entered && len(origins) == 2 && origins[1] == exit {
+				ambiguous = true
 				return
 			}
-			changed = true
+			l.changed = true
 			r.probeOn(s.apart(origins))
 		}
 	}
@@ -360,9 +386,8 @@ func (r *routine) tellCallers(s *search) (changed bool) {
 	for b := range r.Blocks {
 		r.eachStart(b, tell)
 	}
-	changed = changed || r.forks != forks
-	r.forks = forks
-	return changed
+	l.changed = l.changed || r.standing.ambiguous != ambiguous
+	r.standing.ambiguous = ambiguous
 }
 
 // origins lists where code may be called back from that silence leads to, within one activation:
@@ -412,24 +437,28 @@ func (s *search) apart(nodes []int) (blocks []int) {
 	return blocks
 }
 
-func (r *routine) unfollowable(b int) bool {
-	if r.probed[b].on || !r.isCall(b) || r.Blocks[b].Depth >= 0 {
+// unfollowable reports whether a chain of callers ends at the call that ends block b, as the size of
+// the frame is not known there, and no event comes with it.
+func (l *localRules) unfollowable(b int) bool {
+	r := l.r
+	if r.probed[b].on || !r.calls.isCall(b) || r.Blocks[b].Depth >= 0 {
 		return false
 	}
-	kind, _ := r.callee(b)
+	kind, _ := r.calls.callee(b)
 	return kind == plan.Known
 }
 
 // leadsBack reports whether the routine may be entered again out of the call that ends block b.
-func (r *routine) leadsBack(b int) bool {
-	if !r.isCall(b) {
+func (l *localRules) leadsBack(b int) bool {
+	r := l.r
+	if !r.calls.isCall(b) {
 		return false
 	}
-	switch kind, t := r.callee(b); kind {
+	switch kind, t := r.calls.callee(b); kind {
 	case plan.External, plan.Unknown:
 		return true
 	case plan.Known:
-		return t.goesOut || r.circle != 0 && t.circle == r.circle
+		return t.calls.external || r.calls.circle != 0 && t.calls.circle == r.calls.circle
 	}
 	return false
 }
@@ -438,8 +467,8 @@ func (r *routine) leadsBack(b int) bool {
 func (r *routine) probeOn(way []int) {
 	best, price := exit, math.Inf(1)
 	for _, n := range way {
-		if n != exit && !r.probed[n].on && r.price(n) < price {
-			best, price = n, r.price(n)
+		if n != exit && !r.probed[n].on && r.costs.price(n) < price {
+			best, price = n, r.costs.price(n)
 		}
 	}
 	if best == exit {

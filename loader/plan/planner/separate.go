@@ -61,14 +61,14 @@ func (s *search) way(node int) []int {
 func (s *search) silent(node int) []int {
 	r := s.r
 	switch {
-	case node == exit && r.silent:
+	case node == exit && r.standing.silent:
 		return nil
 	case node == exit:
 		return r.entries
-	case r.probed[node].on, r.switches[node] && r.told(node):
+	case r.probed[node].on, r.switches.told(node):
 		return nil
 	case r.probed[node].silent:
-		return r.behind(node)
+		return r.loops.behind(node)
 	}
 	return r.onward[node]
 }
@@ -82,7 +82,7 @@ func (r *routine) findOnward() {
 			r.onward[b] = r.Blocks[b].After()
 		}
 	}
-	for _, b := range r.leads {
+	for _, b := range r.calls.leads {
 		next := r.Blocks[b].After()
 		if landings := r.throws(b); len(landings) > 0 {
 			next = slices.Concat(next, landings)
@@ -95,7 +95,7 @@ func (r *routine) findOnward() {
 // ends block b enters, may come to without a word: the landing pads of the call, and what follows
 // calls that may return again.
 func (r *routine) throws(b int) []int {
-	if kind, _ := r.callee(b); (kind == plan.External || kind == plan.Unknown) && r.isCall(b) {
+	if kind, _ := r.calls.callee(b); (kind == plan.External || kind == plan.Unknown) && r.calls.isCall(b) {
 		return r.landings(b)
 	}
 	return nil
@@ -203,7 +203,7 @@ func (some blockSet) extend(next func(b int) []int) {
 // thing that the word may say.
 func (r *routine) eachStart(b int, yield func(from []int)) {
 	switch {
-	case r.probed[b].edges, r.switches[b] && r.told(b):
+	case r.probed[b].edges, r.switches.told(b):
 		next := r.Blocks[b].After()
 		for i := range next {
 			yield(next[i : i+1])
@@ -215,22 +215,23 @@ func (r *routine) eachStart(b int, yield func(from []int)) {
 
 // separate adds probes until from each place there is only one silent way to each other place, and
 // the rounds of all loops without a probe are told.
-func (r *routine) separate(s *search) {
+func (s *search) separate() {
 	newParting(s).partAll()
-	r.countRounds(s, false)
+	s.countRounds(false)
 }
 
 // countRounds adds probes until the rounds of all loops without one are told, in a routine in which
 // from each place there is only one silent way to each other place, and keeps that so: where they are
-// not told it puts words around the loop, if it is to fill, or gives it its own.
-func (r *routine) countRounds(s *search, fill bool) {
+// not told it adds probes around the loop, if add is set, or gives it its own.
+func (s *search) countRounds(add bool) {
+	r, rounds := s.r, &roundSearch{s.r, s}
 	p := newParting(s)
 	for r.traced() {
-		_, w := r.tellRounds(s)
+		_, w := rounds.tellRounds()
 		if w == nil {
 			return
 		}
-		if !fill || !r.fill(w) {
+		if !add || !rounds.addCapture(w) {
 			r.probe(w.loop)
 		}
 		p.partAll()
@@ -256,7 +257,7 @@ func (p *parting) partAll() {
 		part := func(from []int) { again = p.part(from) || again }
 		part(r.entries)
 		for b := range r.Blocks {
-			if !r.valueTells(p.search, b) {
+			if !p.search.valueTells(b) {
 				r.eachStart(b, part)
 			}
 		}
@@ -269,20 +270,23 @@ func (p *parting) part(from []int) (changed bool) {
 	if !r.traced() || len(from) == 1 && p.sure[from[0]-exit] {
 		return false
 	}
-	changed = r.separateFrom(p.search, from)
+	changed = p.search.separateFrom(from)
 	for _, n := range p.search.queue {
 		p.sure[n-exit] = true
 	}
 	return changed
 }
 
-func (r *routine) separateFrom(s *search, from []int) (changed bool) {
+// separateFrom adds probes until from some nodes on there is only one silent way to each place. It
+// reports whether it added any.
+func (s *search) separateFrom(from []int) (changed bool) {
+	r := s.r
 	for r.traced() {
 		a, b, found := s.twoWays(from)
 		if !found {
 			return changed
 		}
-		r.tellApart(a, b)
+		s.tellApart(a, b)
 		changed = true
 	}
 	return true
@@ -290,7 +294,8 @@ func (r *routine) separateFrom(s *search, from []int) (changed bool) {
 
 // tellApart puts the cheapest probe on a block that is on one of the two ways only, or on a circle.
 // Both ways begin with the node at which they meet.
-func (r *routine) tellApart(a, b []int) {
+func (s *search) tellApart(a, b []int) {
+	r := s.r
 	count := map[int]int{}
 	for _, n := range a {
 		count[n] |= 1
@@ -301,8 +306,8 @@ func (r *routine) tellApart(a, b []int) {
 	circle := count[a[0]]&2 != 0
 	best, price := exit, math.Inf(1)
 	consider := func(n int) {
-		if n != exit && !r.probed[n].on && r.price(n) < price {
-			best, price = n, r.price(n)
+		if n != exit && !r.probed[n].on && r.costs.price(n) < price {
+			best, price = n, r.costs.price(n)
 		}
 	}
 	for i, n := range b {
@@ -322,9 +327,9 @@ func (r *routine) tellApart(a, b []int) {
 			consider(n)
 		}
 	}
-	table, tablePrice := r.cheapestTable(a, b)
+	table, tablePrice := s.cheapestTable(a, b)
 	switch {
-	case tablePrice < price && r.tellJump(table):
+	case tablePrice < price && r.switches.tellJump(table):
 	case best != exit:
 		r.probe(best)
 	default:
@@ -333,12 +338,13 @@ func (r *routine) tellApart(a, b []int) {
 }
 
 // cheapestTable finds a switch at which the two ways part.
-func (r *routine) cheapestTable(a, b []int) (table int, price float64) {
+func (s *search) cheapestTable(a, b []int) (table int, price float64) {
+	r := s.r
 	price = math.Inf(1)
 	for _, way := range [][]int{a, b} {
 		for _, n := range way {
-			if n != exit && r.switches[n] && !r.told(n) && r.freq[n]*steppedCost < price {
-				table, price = n, r.freq[n]*steppedCost
+			if n != exit && r.switches.is[n] && !r.switches.isTold(n) && r.costs.freq[n]*steppedCost < price {
+				table, price = n, r.costs.freq[n]*steppedCost
 			}
 		}
 	}

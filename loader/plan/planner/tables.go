@@ -6,8 +6,26 @@ import (
 	"wpptrace/loader/x86"
 )
 
+// switches are the jumps through tables of a routine, and which events tell where they go.
+type switches struct {
+	r  *routine
+	is []bool // by block: it ends in one
+}
+
+func newSwitches(r *routine) switches {
+	w := switches{r, make([]bool, len(r.Blocks))}
+	for b := range w.is {
+		w.is[b] = r.Blocks[b].End == cfg.Table
+	}
+	return w
+}
+
+// told reports whether block b ends in a switch whose way some event tells.
+func (w *switches) told(b int) bool { return w.is[b] && w.isTold(b) }
+
 // tellTable lets the bounds check of a switch tell its case, where the index is known there.
-func (r *routine) tellTable(b int) {
+func (w *switches) tellTable(b int) {
+	r := w.r
 	t := r.Blocks[b].Table
 	if t == nil || t.Check < 0 || len(t.Targets) == 0 {
 		return
@@ -18,7 +36,7 @@ func (r *routine) tellTable(b int) {
 		return
 	}
 	for i, next := range check.Succ {
-		if r.leadsTo(next, b) {
+		if w.leadsTo(next, b) {
 			p.tells = &plan.Capture{Kind: plan.SwitchIndex, Table: b, Operand: t.Index, Bias: t.Bias, Taken: i == 0}
 		}
 	}
@@ -26,7 +44,8 @@ func (r *routine) tellTable(b int) {
 
 // leadsTo reports whether control runs from block b to the switch, past no other way and no other
 // word.
-func (r *routine) leadsTo(b, table int) bool {
+func (w *switches) leadsTo(b, table int) bool {
+	r := w.r
 	for range r.Blocks {
 		if b < 0 || r.probed[b].on {
 			return false
@@ -43,11 +62,12 @@ func (r *routine) leadsTo(b, table int) bool {
 }
 
 // tellJump reads the switch at its jump, which has to be single-stepped.
-func (r *routine) tellJump(b int) bool {
+func (w *switches) tellJump(b int) bool {
+	r := w.r
 	block := &r.Blocks[b]
 	i := len(block.Insns) - 1
 	q := &block.Insns[i]
-	if q.Class(r.Code(q)) != x86.Stepped || !r.hasCFA(q.Addr) {
+	if q.Class(r.Code(q)) != x86.Stepped || !r.costs.hasCFA(q.Addr) {
 		return false
 	}
 	_, operand, _ := q.Operands(r.Code(q), q.Addr+uint64(q.Len))
@@ -56,8 +76,9 @@ func (r *routine) tellJump(b int) bool {
 	return true
 }
 
-// told reports whether some word tells the way out of the switch at b.
-func (r *routine) told(b int) bool {
+// isTold reports whether some word tells the way out of the switch at b.
+func (w *switches) isTold(b int) bool {
+	r := w.r
 	if r.probed[b].tells != nil && r.probed[b].tells.Kind == plan.SwitchTarget {
 		return true
 	}
@@ -73,35 +94,38 @@ func (r *routine) told(b int) bool {
 	if c.Taken {
 		next = r.Blocks[t.Check].Succ[0]
 	}
-	return r.leadsTo(next, b)
+	return w.leadsTo(next, b)
 }
 
 // between lists the blocks on the ways from bounds checks to their switches.
-func (r *routine) between() (list []int) {
+func (w *switches) between() (list []int) {
+	r := w.r
 	for b := range r.Blocks {
-		if r.mayTell(b) {
-			list = append(list, r.chain(b)...)
+		if w.mayTell(b) {
+			list = append(list, w.chain(b)...)
 		}
 	}
 	return list
 }
 
 // mayTell reports whether the bounds check of the switch at b could tell its case.
-func (r *routine) mayTell(b int) bool {
-	if !r.switches[b] {
+func (w *switches) mayTell(b int) bool {
+	r := w.r
+	if !w.is[b] {
 		return false
 	}
 	t := r.Blocks[b].Table
 	if t == nil || t.Check < 0 || len(t.Targets) == 0 {
 		return false
 	}
-	p, ok := r.seat(t.Check)
-	return ok && p.edges && r.chain(b) != nil
+	p, ok := r.costs.point(t.Check)
+	return ok && p.edges && w.chain(b) != nil
 }
 
 // chain lists the blocks from the bounds check of the switch at b, that not included, to the
 // switch: nil if other ways part or join.
-func (r *routine) chain(b int) []int {
+func (w *switches) chain(b int) []int {
+	r := w.r
 	t := r.Blocks[b].Table
 	check := &r.Blocks[t.Check]
 	if check.End != cfg.Jcc || check.Succ[0] == check.Succ[1] {

@@ -34,7 +34,7 @@ type weight struct {
 // A thinning leaves out routines whose single-stepped probes are too dear, in rounds: between them
 // the others are planned anew.
 type thinning struct {
-	*planner
+	p      *planner
 	admits bool // all of them
 	begun  bool
 	spare  float64 // instructions that may still be lost to save what is dearer than all else
@@ -44,10 +44,10 @@ type thinning struct {
 // not have been planned yet. Where hits were counted, it is for a round to say how many of them all
 // are single-stepped. It reports whether it left out any.
 func (t *thinning) dropLeaves() (leftOut bool) {
-	if t.admits || t.measured {
+	if t.admits || t.p.measured {
 		return false
 	}
-	_, _, insns, list := t.weigh()
+	_, _, insns, list := t.p.weigh()
 	t.begin(insns)
 	for _, d := range list {
 		if t.isDear(d) {
@@ -78,16 +78,16 @@ func (t *thinning) round() (leftOut bool) {
 	if t.admits {
 		return false
 	}
-	hits, stepped, insns, list := t.weigh()
+	hits, stepped, insns, list := t.p.weigh()
 	t.begin(insns)
 	least := float64(steppedHits)
-	if t.measured {
+	if t.p.measured {
 		least = countedHits
 	}
 	most := max(steppedShare*hits, least)
 	for _, d := range list {
 		tooMany := stepped > most && d.hits >= most/negligible
-		tooDear := (!t.measured || stepped > least) && t.isDear(d) // few hits, where they were counted, cost little
+		tooDear := (!t.p.measured || stepped > least) && t.isDear(d) // few hits, where they were counted, cost little
 		if !tooMany && !tooDear {
 			continue
 		}
@@ -103,7 +103,7 @@ func (t *thinning) round() (leftOut bool) {
 
 // isDear reports whether a routine's own single-stepped probes cost more than all that they tell.
 func (t *thinning) isDear(d weight) bool {
-	return d.r.activations >= dearEntries && d.hits >= dearShare*d.insns && d.insns <= t.spare && callsNothing(d.r.Routine)
+	return d.r.costs.activations >= dearEntries && d.hits >= dearShare*d.insns && d.insns <= t.spare && callsNothing(d.r.Routine)
 }
 
 // weigh returns how many hits are expected, how many of them single-stepped, in how many
@@ -112,7 +112,7 @@ func (p *planner) weigh() (hits, stepped, insns float64, list []weight) {
 	each := make([]weight, len(p.routines))
 	p.each(func(r *routine) bool {
 		if r.traced() {
-			each[r.ID] = r.weigh()
+			each[r.ID] = weigh(r)
 		}
 		return false
 	})
@@ -127,15 +127,15 @@ func (p *planner) weigh() (hits, stepped, insns float64, list []weight) {
 }
 
 // weigh returns what the routine's probes cost.
-func (r *routine) weigh() (d weight) {
+func weigh(r *routine) (d weight) {
 	d.r = r
-	d.insns = r.activations * r.insns
+	d.insns = r.costs.activations * r.costs.insns
 	for b := range r.probed {
 		pr := &r.probed[b]
 		if !pr.on {
 			continue
 		}
-		n := r.activations * r.freq[b]
+		n := r.costs.activations * r.costs.freq[b]
 		d.all += n
 		if pr.stepped {
 			d.hits += n

@@ -122,7 +122,7 @@ func (s *search) apartFor(nodes []int) bool {
 // tellByValues takes probes off jumps that the value of a place tells of, the dear ones first, where
 // words of other jumps can carry it. Before, there was one silent way from each
 // word to the next.
-func (r *routine) tellByValues(must []bool) {
+func tellByValues(r *routine, must []bool) {
 	jumps, prices := map[x86.Operand][]int{}, map[x86.Operand]float64{}
 	var places []x86.Operand
 	for b, c := range r.conditions {
@@ -133,7 +133,7 @@ func (r *routine) tellByValues(must []bool) {
 			places = append(places, c.Place)
 		}
 		jumps[c.Place] = append(jumps[c.Place], b)
-		prices[c.Place] += r.price(b)
+		prices[c.Place] += r.costs.price(b)
 	}
 	if len(places) == 0 {
 		return
@@ -156,12 +156,12 @@ const carrierDoubt = 0.5
 // tryCarriers puts probes where their words may carry the value of a place, if that is cheaper. Where
 // frequencies are estimated these are for jumps alone that not all words can tell of without.
 func (p *pruner) tryCarriers(place x86.Operand, jumps []int) {
-	r := p.r
+	r := p.s.r
 	left := slices.DeleteFunc(slices.Clone(jumps), func(j int) bool {
-		return !r.probed[j].on || !r.isMeasured() && p.isBehindCarriers(j, place)
+		return !r.probed[j].on || !r.costs.isMeasured() && p.isBehindCarriers(j, place)
 	})
-	most := r.sum(left)
-	if !r.isMeasured() {
+	most := r.costs.sum(left)
+	if !r.costs.isMeasured() {
 		most *= 1 - carrierDoubt
 	}
 	for _, b := range p.carriersFor(place, left, most) {
@@ -179,7 +179,7 @@ func (p *pruner) tryCarriers(place x86.Operand, jumps []int) {
 // carriersFor lists blocks without a probe that are expected to cost less than most, the cheap ones
 // first, whose words might tell of some jumps by the value of a place.
 func (p *pruner) carriersFor(place x86.Operand, jumps []int, most float64) (list []int) {
-	r, s := p.r, p.back
+	r, s := p.s.r, p.back
 	s.reset()
 	for _, j := range jumps {
 		s.visit(j, origin)
@@ -190,7 +190,7 @@ func (p *pruner) carriersFor(place x86.Operand, jumps []int, most float64) (list
 			if m == exit || *s.at(m) != unseen || r.probed[m].on || slices.Contains(list, m) {
 				continue
 			}
-			if r.mightCarry(m, place) && r.price(m) < most {
+			if p.mightCarry(m, place) && r.costs.price(m) < most {
 				list = append(list, m)
 			}
 			if r.Keeps(m, place) {
@@ -198,7 +198,7 @@ func (p *pruner) carriersFor(place x86.Operand, jumps []int, most float64) (list
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(r.price(a), r.price(b)) })
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(r.costs.price(a), r.costs.price(b)) })
 	return list[:min(len(list), mostCarriers)]
 }
 
@@ -212,14 +212,14 @@ func (p *pruner) tellByValue(place x86.Operand, jumps []int) {
 // takeOffTold has all words carry the value that can, which it lists, and takes off what probes it
 // may. It reports whether there were any.
 func (p *pruner) takeOffTold(place x86.Operand, jumps []int) (carriers []int, some bool) {
-	r := p.r
+	r := p.s.r
 	jumps = slices.DeleteFunc(slices.Clone(jumps), func(j int) bool { return !p.isBehindCarriers(j, place) })
 	if len(jumps) == 0 {
 		return nil, false
 	}
 	value := &plan.Capture{Kind: plan.JumpPlace, Table: none, Operand: place}
 	for b := range r.probed {
-		if r.mayCarry(b, place) {
+		if p.mayCarry(b, place) {
 			carriers = append(carriers, b)
 			r.probed[b].tells = value
 		}
@@ -233,8 +233,8 @@ func (p *pruner) leaveValues(place x86.Operand, carriers []int) {
 	if len(carriers) == 0 {
 		return
 	}
-	r := p.r
-	near := p.near(func(b int) bool { c := r.conditions[b]; return c != nil && c.Place == place && !r.probed[b].on })
+	r := p.s.r
+	near := p.s.near(func(b int) bool { c := r.conditions[b]; return c != nil && c.Place == place && !r.probed[b].on })
 	for _, b := range carriers {
 		value := r.probed[b].tells
 		r.probed[b].tells = nil
@@ -247,7 +247,7 @@ func (p *pruner) leaveValues(place x86.Operand, carriers []int) {
 // isBehindCarriers reports whether silence leads to the jump of block b from words alone that may
 // carry the value of a place, and that is kept on the way.
 func (p *pruner) isBehindCarriers(b int, place x86.Operand) bool {
-	r, s := p.r, p.back
+	r, s := p.s.r, p.back
 	s.reset()
 	s.visit(b, origin)
 	for i := 0; i < len(s.queue); i++ {
@@ -258,7 +258,7 @@ func (p *pruner) isBehindCarriers(b int, place x86.Operand) bool {
 		for _, before := range p.before.of(n) {
 			m := int(before)
 			switch {
-			case *s.at(m) != unseen, r.mayCarry(m, place):
+			case *s.at(m) != unseen, p.mayCarry(m, place):
 			case r.probed[m].on, !r.Keeps(m, place):
 				return false
 			default:
@@ -271,20 +271,23 @@ func (p *pruner) isBehindCarriers(b int, place x86.Operand) bool {
 
 // mayCarry reports whether the word of block b may carry the value of a place, besides which way
 // the jump goes that it sits on.
-func (r *routine) mayCarry(b int, place x86.Operand) bool {
+func (p *pruner) mayCarry(b int, place x86.Operand) bool {
+	r := p.s.r
 	told := r.carries(b)
-	return r.probed[b].on && (r.probed[b].tells == nil || told != nil && *told == place) && r.mightCarry(b, place)
+	return r.probed[b].on && (r.probed[b].tells == nil || told != nil && *told == place) && p.mightCarry(b, place)
 }
 
 // mightCarry reports whether it might, had the block a probe that tells nothing else.
-func (r *routine) mightCarry(b int, place x86.Operand) bool {
-	p, ok := r.seat(b)
-	return ok && p.edges && r.Blocks[b].End == cfg.Jcc && r.HasPlace(place, r.Blocks[b].Insns[p.insn].Addr)
+func (p *pruner) mightCarry(b int, place x86.Operand) bool {
+	r := p.s.r
+	at, ok := r.costs.point(b)
+	return ok && at.edges && r.Blocks[b].End == cfg.Jcc && r.HasPlace(place, r.Blocks[b].Insns[at.insn].Addr)
 }
 
 // valueTells reports whether the word of block b carries a value that tells what it leaves open.
 // One that does not is dropped.
-func (r *routine) valueTells(s *search, b int) bool {
+func (s *search) valueTells(b int) bool {
+	r := s.r
 	place := r.carries(b)
 	if place == nil {
 		return false
@@ -293,14 +296,4 @@ func (r *routine) valueTells(s *search, b int) bool {
 		r.probed[b].tells = nil
 	}
 	return r.probed[b].tells != nil
-}
-
-// values is what the word of block b tells by the value of a place, nil if that is nothing.
-func (r *routine) values(b int, place x86.Operand) *plan.Capture {
-	told := newSearch(r).stretch(b, place).told
-	if len(told) == 0 || len(told) > mostTold {
-		return nil
-	}
-	slices.Sort(told)
-	return &plan.Capture{Kind: plan.JumpPlace, Table: none, Operand: place, Jumps: told}
 }
