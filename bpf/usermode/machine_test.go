@@ -56,7 +56,7 @@ func ExampleMachine() {
 		fmt.Println(b.Event(i))
 	}
 	// Output:
-	// witness 0:1 cfa 7ffc1000
+	// hit 0:1 cfa 7ffc1000
 	// repeat 1
-	// witness 0:0 cfa 7ffc1000
+	// hit 0:0 cfa 7ffc1000
 }

@@ -164,6 +164,6 @@ func ExampleParseBatch() {
 		fmt.Println(b.Event(i))
 	}
 	// Output:
-	// from 0:1180 resync false
+	// caller 0:1180 resync false
 	// hit 5:1 cfa 7ffc1000
 }
