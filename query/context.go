@@ -14,16 +14,16 @@ import (
 
 // A Neighbour is what ran directly before or after executions of a path.
 type Neighbour struct {
-	Symbols []uint32 `json:"symbols"` // in the order in which they ran; fewer than asked for at the beginning or the end of a thread
-	Count   uint64   `json:"count"`
+	Symbols []uint32 // in the order in which they ran; fewer than asked for at the beginning or the end of a thread
+	Count   uint64
 }
 
 // A Context is what ran around a path, or the paths of a routine.
 type Context struct {
-	Name   string      `json:"name"`
-	Count  uint64      `json:"count"` // executions
-	Before []Neighbour `json:"before"`
-	After  []Neighbour `json:"after"` // both by falling count, then by rising symbols
+	Name   string
+	Count  uint64 // executions
+	Before []Neighbour
+	After  []Neighbour // both by falling count, then by rising symbols
 }
 
 // MostNeighbours is the greatest number of symbols of a context, to each side.

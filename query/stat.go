@@ -11,57 +11,57 @@ import (
 )
 
 // A Stat is the figures of a snapshot: those of Larus's table 1, the cost of the tracing, and what
-// was lost. Ratios whose divisor is not known are 0.
+// was lost. What is not known is 0, "" or nil: in JSON it is null.
 type Stat struct {
-	Command []string `json:"command"` // that was traced
-	PID     int      `json:"pid"`
-	Started string   `json:"started"`                   // when the recording was, RFC 3339; "": not known
-	Ended   string   `json:"ended"`                     // on what occasion it did: exited, interrupted, duration, exec, slow-down, guard, failure; "": it went on
-	Status  *uint32  `json:"exit_status"`               // of the process; nil: not known, or it was killed
-	Signal  uint32   `json:"killed_by_signal" zero:"-"` // the number of that which killed it; 0: none, or not known
-	Kernel  string   `json:"kernel"`
-	Tool    string   `json:"wpptrace_version"` // of the wpptrace that recorded
+	Command []string `json:"command"`                   // that was traced, with its arguments
+	PID     int      `json:"pid"`                       // of the process
+	Started string   `json:"started"`                   // when the recording was, RFC 3339
+	Ended   string   `json:"ended"`                     // on what occasion: exited, interrupted, duration, exec, slow-down, guard, failure; not known where it went on
+	Status  *uint32  `json:"exit_status"`               // of the process, if it exited
+	Signal  uint32   `json:"killed_by_signal" zero:"-"` // the number of that which killed it, if one did
+	Kernel  string   `json:"kernel"`                    // the release that it ran on
+	Tool    string   `json:"wpptrace_version"`          // of the wpptrace that recorded
 
 	Paths         uint64 `json:"paths"`          // executions of acyclic paths
 	DistinctPaths uint64 `json:"distinct_paths"` // Larus's "Num Acyclic Paths"
 	Instructions  uint64 `json:"instructions"`   // that these executions ran
-	Threads       int    `json:"threads"`
+	Threads       int    `json:"threads"`        // that were recorded
 
-	Rules              int     `json:"rules"`
-	RHSSymbols         int     `json:"rhs_symbols"`
-	RulesPerPath       float64 `json:"rules_per_path"`      // per distinct path
-	TraceBytes         uint64  `json:"trace_bytes"`         // of Larus's operations, see NewStat
-	GrammarASCIIBytes  uint64  `json:"grammar_ascii_bytes"` // Larus's "WPP Size"
-	GrammarBytes       uint64  `json:"grammar_bytes"`       // of the snapshot file, program tables included; 0: not a file
-	RatioASCII         float64 `json:"ratio_ascii"`         // trace_bytes / grammar_ascii_bytes, Larus's "Trace/WPP"
-	Ratio              float64 `json:"ratio"`               // trace_bytes / grammar_bytes
-	TraceRate          float64 `json:"trace_bytes_per_second"`
+	Rules              int     `json:"rules"`                          // of the grammars
+	RHSSymbols         int     `json:"rhs_symbols"`                    // on their right-hand sides
+	RulesPerPath       float64 `json:"rules_per_path"`                 // per distinct path
+	TraceBytes         uint64  `json:"trace_bytes"`                    // of the trace without compression, in Larus's operations
+	GrammarASCIIBytes  uint64  `json:"grammar_ascii_bytes"`            // Larus's "WPP Size"
+	GrammarBytes       uint64  `json:"grammar_bytes"`                  // of the snapshot file, program tables included
+	RatioASCII         float64 `json:"ratio_ascii"`                    // trace_bytes / grammar_ascii_bytes, Larus's "Trace/WPP"
+	Ratio              float64 `json:"ratio"`                          // trace_bytes / grammar_bytes
+	TraceRate          float64 `json:"trace_bytes_per_second"`         // of the recording
 	GrammarRate        float64 `json:"grammar_ascii_bytes_per_second"` // Larus's "WPP/Sec"
-	BitsPerInstruction float64 `json:"bits_per_instruction"`
+	BitsPerInstruction float64 `json:"bits_per_instruction"`           // of the snapshot file
 
-	DurationSeconds   float64 `json:"duration_seconds"`
-	CPUSeconds        float64 `json:"cpu_seconds" zero:"-"` // that it used meanwhile, with what tracing took of it; 0: not known
-	Hits              uint64  `json:"hits"`
-	HitsSingleStepped uint64  `json:"hits_single_stepped"`
-	HitsPerPath       float64 `json:"hits_per_path"`
-	HitTime           int64   `json:"ns_per_hit" zero:"-"`            // of those that are not single-stepped; 0: not known
-	ReportTime        int64   `json:"ns_per_hit_over_probe" zero:"-"` // 0: not known
-	Words             uint64  `json:"words"`
-	SlowDown          float64 `json:"slow_down" zero:"-"`        // 0: not measured; wpp.MostSlowDown: that or more
-	SlowDownVague     bool    `json:"slow_down_vague"`           // slow_down is what it was at least,
-	SlowDownMost      float64 `json:"slow_down_most" zero:"-"`   // and this at most; 0: it is known, or nothing is
-	SlowDownLikely    float64 `json:"slow_down_likely" zero:"-"` // where it is vague: this, if one figure is wanted; 0: it is known, or nothing is
-	Probes            uint64  `json:"probes"`
-	ProbesSingleStep  uint64  `json:"probes_single_stepped"`
-	RoutinesTotal     int     `json:"routines_total"`
-	RoutinesObserved  int     `json:"routines_observed"`
-	RoutinesMet       int     `json:"routines_met"` // that a path of the trace is in
-	Lost              uint64  `json:"lost"`         // events
-	Gaps              uint64  `json:"gaps"`
-	Anomalies         uint64  `json:"anomalies"`
-	Windows           uint64  `json:"windows"`               // 0: traced all the time
-	Sampled           float64 `json:"sampled"`               // the share of the program's own CPU time that was traced; 0: it is not known, but at most SampledMost
-	SampledMost       float64 `json:"sampled_most" zero:"-"` // 0, where it is known
+	DurationSeconds   float64 `json:"duration_seconds"`               // of the recording
+	CPUSeconds        float64 `json:"cpu_seconds" zero:"-"`           // that the process used meanwhile, with what tracing took of it
+	Hits              uint64  `json:"hits"`                           // of probes
+	HitsSingleStepped uint64  `json:"hits_single_stepped"`            // of these, on single-stepped instructions
+	HitsPerPath       float64 `json:"hits_per_path"`                  // hits / paths
+	HitTime           int64   `json:"ns_per_hit" zero:"-"`            // ns, on average, of those that are not single-stepped
+	ReportTime        int64   `json:"ns_per_hit_over_probe" zero:"-"` // ns of a hit, on average, over a bare probe
+	Words             uint64  `json:"words"`                          // events that the kernel sent, of 8 bytes each
+	SlowDown          float64 `json:"slow_down" zero:"-"`             // CPU time over what it would have been without tracing; 100: that or more
+	SlowDownVague     bool    `json:"slow_down_vague"`                // slow_down is what it was at least
+	SlowDownMost      float64 `json:"slow_down_most" zero:"-"`        // where it is vague: what it was at most
+	SlowDownLikely    float64 `json:"slow_down_likely" zero:"-"`      // where it is vague: this, if one figure is wanted
+	Probes            uint64  `json:"probes"`                         // that stood in the process
+	ProbesSingleStep  uint64  `json:"probes_single_stepped"`          // of these, on single-stepped instructions
+	RoutinesTotal     int     `json:"routines_total"`                 // of the images
+	RoutinesObserved  int     `json:"routines_observed"`              // that were traced
+	RoutinesMet       int     `json:"routines_met"`                   // that a path of the trace is in
+	Lost              uint64  `json:"lost"`                           // events
+	Gaps              uint64  `json:"gaps"`                           // places where events were lost
+	Anomalies         uint64  `json:"anomalies"`                      // events that did not fit the program
+	Windows           uint64  `json:"windows"`                        // that were traced; 0: all the time was
+	Sampled           float64 `json:"sampled"`                        // the share of the program's own CPU time that was traced; not known: at most sampled_most
+	SampledMost       float64 `json:"sampled_most" zero:"-"`          // where sampled is not known
 }
 
 // NewStat computes the figures of a snapshot, of which fileBytes is the size of the file, 0 when it

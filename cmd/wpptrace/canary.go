@@ -20,13 +20,13 @@ const canaryTime = 50 * time.Millisecond
 
 // A canary is what a process did while its probes stood for a moment.
 type canary struct {
-	Seconds  float64 `json:"seconds"`
-	CPU      float64 `json:"cpu_seconds"` // that it used
-	Hits     uint64  `json:"hits"`
-	SlowDown float64 `json:"slow_down"`        // CPU time over what it would have been; 0: it did not run
-	Vague    bool    `json:"slow_down_vague"`  // that is the least
-	Most     float64 `json:"slow_down_most"`   // where it is vague; 0: not known
-	Likely   float64 `json:"slow_down_likely"` // where it is vague: if one figure is wanted; 0: not known
+	Seconds  float64
+	CPU      float64 // that it used
+	Hits     uint64
+	SlowDown float64 // CPU time over what it would have been; 0: it did not run
+	Vague    bool    // that is the least
+	Most     float64 // where it is vague; 0: not known
+	Likely   float64 // where it is vague: if one figure is wanted; 0: not known
 }
 
 // sendCanary attaches to a process for a moment. What comes is dropped.

@@ -64,11 +64,11 @@ var errUnknown = errors.New("not known without privileges: run wpptrace as root"
 
 // checked is the outcome of a check.
 type checked struct {
-	Name    string `json:"name"`
-	OK      bool   `json:"ok"`
+	Name    string `json:"name"`              // of the check
+	OK      bool   `json:"ok"`                // false too where it is unknown
 	Unknown bool   `json:"unknown,omitempty"` // it may be ok
 	Found   string `json:"found"`             // what there is, or what is wrong
-	Fix     string `json:"fix,omitempty"`
+	Fix     string `json:"fix,omitempty"`     // what to do about it
 }
 
 func (c *checked) state() string {
@@ -84,8 +84,8 @@ func (c *checked) state() string {
 // A checkReport is the outcome of all. Its JSON form grows, within a version, by new members only.
 type checkReport struct {
 	SchemaVersion int       `json:"schema_version"`
-	OK            bool      `json:"ok"`
-	Checks        []checked `json:"checks"`
+	OK            bool      `json:"ok"`     // all are
+	Checks        []checked `json:"checks"` // in the order in which they are printed
 }
 
 func (r *checkReport) run(checks []check) {

@@ -22,36 +22,37 @@ import (
 // A planReport sums up a plan. Its JSON form grows, within a version, by new members only.
 type planReport struct {
 	SchemaVersion int    `json:"schema_version"`
-	Program       string `json:"program"`
+	Program       string `json:"program"` // the file that was planned
 
-	RoutinesTotal    int     `json:"routines_total"`
-	RoutinesObserved int     `json:"routines_observed"`
-	RoutinesImplied  int     `json:"routines_implied"` // observed without a probe: their callers imply what they do
-	RoutinesSilent   int     `json:"routines_silent"`  // that can run without a hit, where their callers imply it
-	AcyclicPaths     float64 `json:"acyclic_paths"`
-	LoopsCounted     int     `json:"loops_counted"` // that run without a hit: registers count their rounds
+	RoutinesTotal    int     `json:"routines_total"`    // that were found
+	RoutinesObserved int     `json:"routines_observed"` // that are traced
+	RoutinesImplied  int     `json:"routines_implied"`  // observed without a probe: their callers imply what they do
+	RoutinesSilent   int     `json:"routines_silent"`   // that can run without a hit, where their callers imply it
+	AcyclicPaths     float64 `json:"acyclic_paths"`     // of the routines that are traced
+	LoopsCounted     int     `json:"loops_counted"`     // that run without a hit: registers count their rounds
 
-	Probes            int `json:"probes"`
-	ProbesSingleStep  int `json:"probes_single_stepped"`
-	ProbesConditional int `json:"probes_on_conditional_jumps"`
+	Probes            int `json:"probes"`                      // that go into the process
+	ProbesSingleStep  int `json:"probes_single_stepped"`       // of these, on instructions that are single-stepped
+	ProbesConditional int `json:"probes_on_conditional_jumps"` // of these, on conditional jumps
 
-	HitsPerPath               float64 `json:"expected_hits_per_path"`
-	HitsPerThousand           float64 `json:"expected_hits_per_1000_instructions"`
-	HitsSingleStepPerThousand float64 `json:"expected_hits_single_stepped_per_1000_instructions"`
-	SlowDown                  float64 `json:"predicted_slow_down"` // at most
-	UsualSlowDown             float64 `json:"usual_slow_down"`
+	HitsPerPath               float64 `json:"expected_hits_per_path"`                             // by the weights of the plan
+	HitsPerThousand           float64 `json:"expected_hits_per_1000_instructions"`                // by the weights of the plan
+	HitsSingleStepPerThousand float64 `json:"expected_hits_single_stepped_per_1000_instructions"` // by the weights of the plan
+	SlowDown                  float64 `json:"predicted_slow_down"`                                // at most, while it runs these routines alone
+	UsualSlowDown             float64 `json:"usual_slow_down"`                                    // while it runs these routines alone
 
-	LeftOut  []leftOut       `json:"left_out"`
+	LeftOut  []leftOut       `json:"left_out"`            // why routines are not traced
 	Routines []routineReport `json:"routines,omitempty"`  // with -v alone
 	Unlisted int             `json:"bytes_in_no_routine"` // linkage stubs, start-up code: what has no unwind information nor a symbol
 
 	Libraries []string `json:"unobserved_libraries,omitempty"` // those that the program's file asks for, without what --lib names
-	Go        bool     `json:"go_program,omitempty"`
+	Go        bool     `json:"go_program,omitempty"`           // what is written in Go cannot be traced
 
-	Canary *canary `json:"canary,omitempty"` // with --canary alone
+	Canary     *canary     `json:"-"`
+	CanaryJSON *canaryJSON `json:"canary,omitempty"` // with --canary alone
 
 	Verified *bool    `json:"verified,omitempty"` // with --verify alone
-	Faults   []string `json:"faults,omitempty"`
+	Faults   []string `json:"faults,omitempty"`   // what --verify found
 
 	forecast                    overhead.Forecast
 	routines                    []*plan.Routine
@@ -62,11 +63,11 @@ type planReport struct {
 	mostStepped                 *plan.Routine
 }
 
-// leftOut counts the routines that are not observed for a reason.
+// leftOut is a reason why routines are not traced.
 type leftOut struct {
-	Reason   string `json:"reason"`
-	Routines int    `json:"routines"`
-	Example  string `json:"example"`
+	Reason   string `json:"reason"`   // why
+	Routines int    `json:"routines"` // how many
+	Example  string `json:"example"`  // the name of one
 }
 
 func newPlanReport(p *program, name string) *planReport {
@@ -256,12 +257,12 @@ func (r *planReport) writeRoutines(out *bufio.Writer) {
 
 // A routineReport is what -v tells of a routine.
 type routineReport struct {
-	Name    string  `json:"name"`
-	Entry   uint64  `json:"entry"`
-	Blocks  int     `json:"blocks"`
-	Paths   float64 `json:"acyclic_paths,omitempty"` // none where it is not observed, or they cannot be numbered
-	Probes  int     `json:"probes"`
-	LeftOut string  `json:"left_out,omitempty"`
+	Name    string  `json:"name"`                    // demangled
+	Entry   uint64  `json:"entry"`                   // link-time address
+	Blocks  int     `json:"blocks"`                  // basic blocks
+	Paths   float64 `json:"acyclic_paths,omitempty"` // absent where it is not traced, or they cannot be numbered
+	Probes  int     `json:"probes"`                  // in it
+	LeftOut string  `json:"left_out,omitempty"`      // why it is not traced
 }
 
 func (r *planReport) writeJSON(w io.Writer, verbose bool) error {
@@ -270,5 +271,24 @@ func (r *planReport) writeJSON(w io.Writer, verbose bool) error {
 			r.Routines = append(r.Routines, routineReport{pr.Name, pr.Addr, len(pr.Blocks), r.paths[i], r.probes[i], pr.LeftOut})
 		}
 	}
+	if c := r.Canary; c != nil {
+		r.CanaryJSON = &canaryJSON{c.Seconds, c.CPU, c.Hits, nil, c.Vague, nil, nil}
+		for figure, value := range map[**float64]*float64{&r.CanaryJSON.SlowDown: &c.SlowDown, &r.CanaryJSON.Most: &c.Most, &r.CanaryJSON.Likely: &c.Likely} {
+			if *value != 0 {
+				*figure = value
+			}
+		}
+	}
 	return report.WriteJSON(w, r, "plan")
+}
+
+// canaryJSON is what a process did while its probes stood for a moment.
+type canaryJSON struct {
+	Seconds  float64  `json:"seconds"`          // that the probes stood
+	CPU      float64  `json:"cpu_seconds"`      // that the process used meanwhile
+	Hits     uint64   `json:"hits"`             // of its probes
+	SlowDown *float64 `json:"slow_down"`        // CPU time over what it would have been; null: it did not run
+	Vague    bool     `json:"slow_down_vague"`  // slow_down is the least
+	Most     *float64 `json:"slow_down_most"`   // where it is vague; null: not known
+	Likely   *float64 `json:"slow_down_likely"` // where it is vague: if one figure is wanted; null: not known
 }

@@ -29,7 +29,7 @@ tabs; addresses are link-time, in hex, END exclusive; STATE is observed or left-
 tid,position,rules,rhs_symbols: what the paths and marks before the position use of it; figure9 how
 many minimal hot subpaths of ten paths and more there are, as min_cost,max_length,subpaths.
 
-The figures, with --json too; what is not known is -, with --json 0 or null:
+The figures, with --json too; what is not known is -, with --json null:
   schema_version         of these figures; within a version, they only become more
   command, pid           what was traced
   started, kernel        when and on which kernel

@@ -8,7 +8,6 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/text"
 	"wpptrace/query"
-	"wpptrace/query/rules"
 )
 
 // WriteContext writes up to top of what ran before and after, all where top is 0: an entry each,
@@ -38,26 +37,36 @@ func WriteContext(w io.Writer, s *wpp.Snapshot, c *query.Context, top int) error
 
 // ContextJSON is what context --json prints.
 type ContextJSON struct {
-	SchemaVersion int `json:"schema_version"`
-	query.Context
-	Inlined []rules.Copies `json:"also_inlined,omitempty"` // whose calls there are not counted
+	SchemaVersion int             `json:"schema_version"`
+	Name          string          `json:"name"`   // as it was asked for
+	Count         uint64          `json:"count"`  // executions of its paths
+	Before        []NeighbourJSON `json:"before"` // what ran directly before, by falling count
+	After         []NeighbourJSON `json:"after"`  // what ran directly after, by falling count
+	Inlined
 	Legend
+}
+
+// NeighbourJSON is what ran directly before or after executions of a path.
+type NeighbourJSON struct {
+	Symbols []uint32 `json:"symbols"` // in the order in which they ran; fewer than asked for at the beginning or the end of a thread
+	Count   uint64   `json:"count"`   // how often
 }
 
 // WriteContextJSON writes a context, up to top of each side, all where top is 0, as one JSON
 // object; paths says what the symbols are.
 func WriteContextJSON(w io.Writer, s *wpp.Snapshot, c *query.Context, top int) error {
-	shown := *c
-	var all []rules.Occurrence
-	for _, list := range []*[]query.Neighbour{&shown.Before, &shown.After} {
-		if top > 0 {
-			*list = (*list)[:min(top, len(*list))]
+	var all []uint32
+	shown := func(list []query.Neighbour) []NeighbourJSON {
+		out := []NeighbourJSON{}
+		for i, n := range list {
+			if top == 0 || i < top {
+				out = append(out, NeighbourJSON(n))
+				all = append(all, n.Symbols...)
+			}
 		}
-		*list = append([]query.Neighbour{}, *list...)
-		for _, n := range *list {
-			all = append(all, rules.Occurrence{Symbols: n.Symbols})
-		}
+		return out
 	}
-	report := ContextJSON{SchemaVersion, shown, rules.Inlined(s, c.Name), legendOf(s, all)}
+	report := ContextJSON{SchemaVersion: SchemaVersion, Name: c.Name, Count: c.Count, Before: shown(c.Before), After: shown(c.After), Inlined: inlinedOf(s, c.Name)}
+	report.Legend = legendOf(s, all)
 	return WriteJSON(w, report, "context")
 }

@@ -79,26 +79,26 @@ func (t *diffTable) delta(d *query.Difference) string {
 // DiffJSON is what diff --json prints. Shares are fractions of 1.
 type DiffJSON struct {
 	SchemaVersion int              `json:"schema_version"`
-	Metric        query.Metric     `json:"metric"`
-	ByShare       bool             `json:"by_share"`
-	TotalA        uint64           `json:"total_a"`
-	TotalB        uint64           `json:"total_b"`
-	FoundPaths    int              `json:"found_paths"`
-	FoundSubpaths int              `json:"found_subpaths"`
-	Paths         []DifferenceJSON `json:"paths"`
-	Subpaths      []DifferenceJSON `json:"subpaths"`
+	Metric        query.Metric     `json:"metric"`         // what costs are counted in: instructions, or count
+	ByShare       bool             `json:"by_share"`       // shares of the cost of all were compared, not costs
+	TotalA        uint64           `json:"total_a"`        // the cost of all that ran in the first
+	TotalB        uint64           `json:"total_b"`        // and in the second
+	FoundPaths    int              `json:"found_paths"`    // paths that changed, before --top cuts them down
+	FoundSubpaths int              `json:"found_subpaths"` // hot subpaths that changed, before --top cuts them down
+	Paths         []DifferenceJSON `json:"paths"`          // those that changed most first
+	Subpaths      []DifferenceJSON `json:"subpaths"`       // those that changed most first
 }
 
 // DifferenceJSON is a path or subpath that changed.
 type DifferenceJSON struct {
-	Change query.Change `json:"change"`
-	Paths  []*Label     `json:"paths"`
-	CountA uint64       `json:"count_a"`
-	CountB uint64       `json:"count_b"`
-	CostA  uint64       `json:"cost_a"` // of what ran within it, each execution of a path counted once
-	CostB  uint64       `json:"cost_b"`
-	ShareA float64      `json:"share_a"` // of all that ran
-	ShareB float64      `json:"share_b"`
+	Change query.Change `json:"change"`  // new, gone, hotter, colder, or unseen: it ran in one, and the other does not observe all of it
+	Paths  []*Label     `json:"paths"`   // in the order in which they run
+	CountA uint64       `json:"count_a"` // executions in the first
+	CountB uint64       `json:"count_b"` // and in the second
+	CostA  uint64       `json:"cost_a"`  // of what ran within it in the first, each execution of a path counted once
+	CostB  uint64       `json:"cost_b"`  // and in the second
+	ShareA float64      `json:"share_a"` // of all that ran in the first
+	ShareB float64      `json:"share_b"` // and in the second
 }
 
 // WriteDiffJSON writes a report as one JSON object, every path of every difference spelt out. The

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"wpptrace/compress/wpp"
@@ -36,46 +37,92 @@ func WriteFind(w io.Writer, s *wpp.Snapshot, r *rules.FindReport) error {
 
 // FindJSON is what find --json prints.
 type FindJSON struct {
-	SchemaVersion int                 `json:"schema_version"`
-	Pattern       string              `json:"pattern"`
-	Count         uint64              `json:"count"` // of occurrences
-	Threads       []rules.ThreadCount `json:"threads"`
-	Occurrences   []rules.Occurrence  `json:"occurrences"`            // those listed
-	Inlined       []rules.Copies      `json:"also_inlined,omitempty"` // whose calls there are not counted
+	SchemaVersion int               `json:"schema_version"`
+	Pattern       string            `json:"pattern"`     // as it was asked for
+	Count         uint64            `json:"count"`       // of occurrences, in all threads
+	Threads       []ThreadCountJSON `json:"threads"`     // that were looked at
+	Occurrences   []OccurrenceJSON  `json:"occurrences"` // those listed
+	Inlined
 	Legend
+}
+
+// ThreadCountJSON is how often something was found in a thread.
+type ThreadCountJSON struct {
+	TID   int    `json:"tid"`   // the thread's id
+	Count uint64 `json:"count"` // how often
+}
+
+// OccurrenceJSON is a stretch of a thread's stream of paths and marks.
+type OccurrenceJSON struct {
+	TID      int      `json:"tid"`      // the thread's id
+	Position *uint64  `json:"position"` // of its first symbol, from 0, as dump --from takes it; null: 2^64-1 or farther
+	Length   *uint64  `json:"length"`   // in symbols; null: not known
+	Symbols  []uint32 `json:"symbols"`  // of a long one only the beginning
+}
+
+func occurrenceJSON(o rules.Occurrence) OccurrenceJSON {
+	return OccurrenceJSON{o.TID, known(o.Position, math.MaxUint64), known(o.Length, 0), o.Symbols}
+}
+
+// Inlined is, of the names that were asked for, those of routines that are inlined as well.
+type Inlined struct {
+	Copies []CopiesJSON `json:"also_inlined,omitempty"` // whose calls there are not counted
+}
+
+// CopiesJSON are places where code of a routine is inlined.
+type CopiesJSON struct {
+	Name string   `json:"name"` // of the routine that is inlined, as it was asked for
+	Into []string `json:"into"` // the routines that ran code of it
+}
+
+func inlinedOf(s *wpp.Snapshot, texts ...string) (x Inlined) {
+	for _, c := range rules.Inlined(s, texts...) {
+		x.Copies = append(x.Copies, CopiesJSON(c))
+	}
+	return x
 }
 
 // WriteFindJSON writes a report as one JSON object; paths says what the symbols of the occurrences
 // are.
 func WriteFindJSON(w io.Writer, s *wpp.Snapshot, r *rules.FindReport) error {
-	report := FindJSON{SchemaVersion, r.Query.Pattern, r.Count, append([]rules.ThreadCount{}, r.Threads...), append([]rules.Occurrence{}, r.Occurrences...), rules.Inlined(s, r.Query.Pattern), legendOf(s, r.Occurrences)}
+	report := FindJSON{
+		SchemaVersion: SchemaVersion, Pattern: r.Query.Pattern, Count: r.Count,
+		Threads: []ThreadCountJSON{}, Occurrences: []OccurrenceJSON{}, Inlined: inlinedOf(s, r.Query.Pattern),
+	}
+	var all []uint32
+	for _, t := range r.Threads {
+		report.Threads = append(report.Threads, ThreadCountJSON(t))
+	}
+	for _, o := range r.Occurrences {
+		report.Occurrences = append(report.Occurrences, occurrenceJSON(o))
+		all = append(all, o.Symbols...)
+	}
+	report.Legend = legendOf(s, all)
 	return WriteJSON(w, report, "occurrences")
 }
 
 // A MarkLabel says what a symbol that is no path is, as dump names it.
 type MarkLabel struct {
-	Symbol uint32 `json:"symbol"`
-	Mark   string `json:"mark"`
-	N      uint64 `json:"n"`
+	Symbol uint32  `json:"symbol"` // its number in this snapshot
+	Mark   string  `json:"mark"`   // gap, resume, unwind, cut or handler
+	N      *uint64 `json:"n"`      // of a gap, how many events were lost, of unwind, how many activations were left; null: not known
 }
 
 // A Legend says what symbols are, by their numbers.
 type Legend struct {
-	Paths map[string]*Label    `json:"paths"`
-	Marks map[string]MarkLabel `json:"marks,omitempty"`
+	Paths map[string]*Label    `json:"paths"`           // what the symbols are that are paths
+	Marks map[string]MarkLabel `json:"marks,omitempty"` // what the others are, if there are any
 }
 
-// legendOf describes the paths in stretches, and the marks between them, by their symbols.
-func legendOf(s *wpp.Snapshot, occurrences []rules.Occurrence) Legend {
+// legendOf describes symbols.
+func legendOf(s *wpp.Snapshot, symbols []uint32) Legend {
 	labels, l := NewLabels(s), Legend{make(map[string]*Label), make(map[string]MarkLabel)}
-	for _, o := range occurrences {
-		for _, sym := range o.Symbols {
-			key := strconv.FormatUint(uint64(sym), 10)
-			if p := &s.Symbols[sym]; p.IsMark {
-				l.Marks[key] = MarkLabel{sym, p.Mark.String(), p.N}
-			} else {
-				l.Paths[key] = labels.Of(sym)
-			}
+	for _, sym := range symbols {
+		key := strconv.FormatUint(uint64(sym), 10)
+		if p := &s.Symbols[sym]; p.IsMark {
+			l.Marks[key] = MarkLabel{sym, p.Mark.String(), known(p.N, 0)}
+		} else {
+			l.Paths[key] = labels.Of(sym)
 		}
 	}
 	return l

@@ -239,35 +239,36 @@ func (t *hotTable) text(l hotLine) string {
 	return pad(l.label.Name(t.name), t.name) + "  " + l.label.whereIn(t.where-len(repeat)) + repeat
 }
 
-// HotJSON is what hot --json prints.
+// HotJSON is what hot --json prints. Shares are fractions of 1; costs are in its metric. Where a share
+// of the run was recorded, counts and costs are estimates of the whole.
 type HotJSON struct {
 	SchemaVersion int           `json:"schema_version"`
-	Kind          query.HotKind `json:"kind"`
-	Metric        query.Metric  `json:"metric"`
-	Threads       int           `json:"threads"`
-	Paths         uint64        `json:"paths"`
-	Total         uint64        `json:"total"`
-	MinLength     int           `json:"min_length"`
-	MaxLength     int           `json:"max_length"`
-	MinCost       uint64        `json:"min_cost"`
-	Found         int           `json:"found"`
+	Kind          query.HotKind `json:"kind"`               // minimal, maximal or larus
+	Metric        query.Metric  `json:"metric"`             // what costs are counted in: instructions, count, or the column of a table
+	Threads       int           `json:"threads"`            // that were looked at
+	Paths         uint64        `json:"paths"`              // executions of paths
+	Total         uint64        `json:"total"`              // the cost of them
+	MinLength     int           `json:"min_length"`         // of a subpath, in paths
+	MaxLength     int           `json:"max_length"`         // of a subpath, in paths
+	MinCost       uint64        `json:"min_cost"`           // of a hot subpath
+	Found         int           `json:"found"`              // hot subpaths, before --top cuts them down
 	Unpriced      int           `json:"unpriced,omitempty"` // distinct paths that the table of costs does not name
 	Unused        int           `json:"unused,omitempty"`   // rows of it that name no path of the snapshot
-	Sampled       float64       `json:"sampled"`            // as in Stat
-	SampledMost   float64       `json:"sampled_most"`
-	Subpaths      []SubpathJSON `json:"subpaths"`
+	Sampled       *float64      `json:"sampled"`            // the share of the program's own CPU time that was traced; null: not known, but at most sampled_most
+	SampledMost   *float64      `json:"sampled_most"`       // null where sampled is known
+	Subpaths      []SubpathJSON `json:"subpaths"`           // the hottest first
 }
 
 // SubpathJSON is a hot subpath.
 type SubpathJSON struct {
-	Share      float64  `json:"share"`      // of covered in total
-	Cumulative float64  `json:"cumulative"` // share of what this subpath or one before it covers
-	Count      uint64   `json:"count"`
-	Cost       uint64   `json:"cost"`
-	Covered    uint64   `json:"covered"`
-	Length     int      `json:"length"`
+	Share      float64  `json:"share"`            // of covered in total
+	Cumulative float64  `json:"cumulative"`       // share of what this subpath or one before it covers
+	Count      uint64   `json:"count"`            // executions; those that overlap count each
+	Cost       uint64   `json:"cost"`             // count times the cost of its paths
+	Covered    uint64   `json:"covered"`          // cost of what ran within it, each execution of a path counted once
+	Length     int      `json:"length"`           // in paths
 	Before     []*Label `json:"before,omitempty"` // the path that ran directly before, where these are only executions behind it
-	Paths      []*Label `json:"paths"`
+	Paths      []*Label `json:"paths"`            // in the order in which they ran
 }
 
 // WriteHotJSON writes a report as one JSON object, every path of every subpath spelt out. Shares
@@ -277,7 +278,7 @@ func WriteHotJSON(w io.Writer, s *wpp.Snapshot, r *query.HotReport) error {
 	r = estimate(r, s.Figures.Scale())
 	report := HotJSON{
 		SchemaVersion, r.Query.Kind, r.Query.Metric, r.Threads, r.Paths, r.Total, r.Query.MinLength, r.Query.MaxLength,
-		r.MinCost, r.Found, r.Unpriced, r.Unused, query.Sampled(&s.Figures), s.Figures.SampledMost, []SubpathJSON{},
+		r.MinCost, r.Found, r.Unpriced, r.Unused, known(query.Sampled(&s.Figures), 0), known(s.Figures.SampledMost, 0), []SubpathJSON{},
 	}
 	labels := NewLabels(s)
 	for _, p := range r.Subpaths {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,4 +19,21 @@ func WriteJSON(w io.Writer, object any, what string) error {
 		return fmt.Errorf("write %s: %w", what, err)
 	}
 	return nil
+}
+
+// marshal is json.Marshal, but that it leaves < and > as they are.
+func marshal(object any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(object)
+	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'}), err
+}
+
+// known is a value, or null in JSON where it is the one that stands for what is not known.
+func known[T comparable](value, unknown T) *T {
+	if value == unknown {
+		return nil
+	}
+	return &value
 }

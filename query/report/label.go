@@ -15,18 +15,18 @@ import (
 // A Label says in words what a symbol's path is: which path of which routine, and where its code
 // is.
 type Label struct {
-	Symbol       uint32 `json:"symbol"`
-	Image        string `json:"image"`
-	Routine      string `json:"routine"`
-	Path         uint64 `json:"path"`
-	Start        string `json:"start"`
-	End          string `json:"end"`
-	Instructions uint64 `json:"instructions"`
-	First        string `json:"first_address,omitempty"` // of the instructions run, in hex; "" for a path without blocks
-	Last         string `json:"last_address,omitempty"`
-	File         string `json:"file,omitempty"` // of the routine's first instruction whose line is known; of inlined code, that of the call
-	FirstLine    int    `json:"first_line,omitempty"`
-	LastLine     int    `json:"last_line,omitempty"`
+	Symbol       uint32  `json:"symbol"`                  // its number in this snapshot
+	Image        string  `json:"image"`                   // base name of the file that the code is in
+	Routine      string  `json:"routine"`                 // a name that no other routine of the snapshot has
+	Path         uint64  `json:"path"`                    // its number in the routine
+	Start        string  `json:"start"`                   // entry, loop (behind a back edge), call (behind one), pad (of an exception), extra (a cut that keeps numbers small) or resume (its beginning is not known)
+	End          string  `json:"end"`                     // loop (a back edge), call, return, tail (a tail jump), noreturn, extra or cut (its end is not known)
+	Instructions *uint64 `json:"instructions"`            // that an execution runs; null: not known, for a trace does not say what its paths are
+	First        string  `json:"first_address,omitempty"` // of the instructions run, link-time, in hex; absent for a path whose blocks are not known
+	Last         string  `json:"last_address,omitempty"`  // of the last instruction run
+	File         string  `json:"file,omitempty"`          // of the routine's first instruction whose line is known; of inlined code, that of the call; absent: not known
+	FirstLine    int     `json:"first_line,omitempty"`    // the lowest in that file
+	LastLine     int     `json:"last_line,omitempty"`     // the highest in that file
 
 	Inlined [][]InlinedCall `json:"inlined,omitempty"` // whose code ran, in the order of their beginnings: each with those that it is in, the innermost first
 
@@ -35,9 +35,9 @@ type Label struct {
 
 // An InlinedCall is one in whose place the code of a routine is: that is called, and where.
 type InlinedCall struct {
-	Routine string `json:"routine"`
-	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"`
+	Routine string `json:"routine"`        // that is called; ?: not known
+	File    string `json:"file,omitempty"` // of the call; absent: not known
+	Line    int    `json:"line,omitempty"` // of the call; absent: not known
 }
 
 // Labels describe the paths of a snapshot. They remember what they have described: one goroutine
@@ -72,7 +72,11 @@ func labelOf(s *wpp.Snapshot, routine string, sym uint32) *Label {
 	p := &s.Symbols[sym]
 	l := &Label{
 		Symbol: sym, Image: s.ImageOf(sym).Base(), Routine: routine, Path: p.Path,
-		Start: p.Start.String(), End: p.End.String(), Instructions: s.SymbolCost(sym),
+		Start: p.Start.String(), End: p.End.String(),
+	}
+	if p.Blocks != nil || s.Routines[p.Routine].Blocks != nil {
+		n := s.SymbolCost(sym)
+		l.Instructions = &n
 	}
 	for addr := range s.Instructions(sym) {
 		if l.First == "" {

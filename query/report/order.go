@@ -43,30 +43,49 @@ func WriteOrder(w io.Writer, s *wpp.Snapshot, o *rules.Order) error {
 	return nil
 }
 
-// OrderJSON is what order --json prints.
+// OrderJSON is what order --json prints: which of two paths, or routines, P and Q, ran before the
+// other within its thread.
 type OrderJSON struct {
-	SchemaVersion int `json:"schema_version"`
-	*rules.Order
-	FirstP  *OrderWitness  `json:"first_p_to_q"`           // the first Q behind a P; null: there is none
-	FirstQ  *OrderWitness  `json:"first_q_to_p"`           // the first P behind a Q; null: there is none
-	Inlined []rules.Copies `json:"also_inlined,omitempty"` // whose calls there are not counted
+	SchemaVersion int           `json:"schema_version"`
+	P             string        `json:"p"`                 // as it was asked for
+	Q             string        `json:"q"`                 // as it was asked for
+	PRan          uint64        `json:"p_ran"`             // executions of P
+	QRan          uint64        `json:"q_ran"`             // executions of Q
+	QAfterP       uint64        `json:"q_after_p"`         // executions of Q that had a P before them
+	PAfterQ       uint64        `json:"p_after_q"`         // executions of P that had a Q before them
+	EverP         bool          `json:"ever_p_first"`      // a P ran before a Q
+	AlwaysP       bool          `json:"always_p_first"`    // Q ran, and each Q had a P before it
+	EverQ         bool          `json:"ever_q_first"`      // a Q ran before a P
+	AlwaysQ       bool          `json:"always_q_first"`    // P ran, and each P had a Q before it
+	Unknown       []string      `json:"unknown,omitempty"` // names with routines that were not observed: what is said of the others alone is true, and always of none
+	FirstP        *OrderWitness `json:"first_p_to_q"`      // the first Q behind a P, from that P on; null: there is none
+	FirstQ        *OrderWitness `json:"first_q_to_p"`      // the first P behind a Q, from that Q on; null: there is none
+	Inlined
 	Legend
 }
 
-// An OrderWitness is where one path ran behind the other first.
+// OrderWitness is where one path ran behind the other first.
 type OrderWitness struct {
-	rules.Violation
-	Why string `json:"why,omitempty"` // hides that of the violation
+	OccurrenceJSON
+	Before []uint32 `json:"before"` // up to three symbols before it
+	After  []uint32 `json:"after"`  // up to three symbols behind it
 }
 
 // WriteOrderJSON writes an order as one JSON object.
 func WriteOrderJSON(w io.Writer, s *wpp.Snapshot, o *rules.Order) error {
-	var firsts [2]*OrderWitness
-	for i, ever := range []bool{o.EverP, o.EverQ} {
-		if ever {
-			firsts[i] = &OrderWitness{Violation: o.FirstAfter[i]}
-		}
+	report := OrderJSON{
+		SchemaVersion: SchemaVersion, P: o.P, Q: o.Q, PRan: o.PRan, QRan: o.QRan, QAfterP: o.QAfterP, PAfterQ: o.PAfterQ,
+		EverP: o.EverP, AlwaysP: o.AlwaysP, EverQ: o.EverQ, AlwaysQ: o.AlwaysQ, Unknown: o.Unknown, Inlined: inlinedOf(s, o.P, o.Q),
 	}
-	report := OrderJSON{SchemaVersion, o, firsts[0], firsts[1], rules.Inlined(s, o.P, o.Q), legendOf(s, []rules.Occurrence{o.FirstAfter[0].Occurrence, o.FirstAfter[1].Occurrence})}
+	var all []uint32
+	witness := func(ever bool, v *rules.Violation) *OrderWitness {
+		if !ever {
+			return nil
+		}
+		all = append(all, v.Symbols...)
+		return &OrderWitness{occurrenceJSON(v.Occurrence), v.Before, v.After}
+	}
+	report.FirstP, report.FirstQ = witness(o.EverP, &o.FirstAfter[0]), witness(o.EverQ, &o.FirstAfter[1])
+	report.Legend = legendOf(s, all)
 	return WriteJSON(w, report, "order")
 }

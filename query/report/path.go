@@ -46,7 +46,7 @@ func WritePath(w io.Writer, s *wpp.Snapshot, name string) error {
 
 func writePath(out *bufio.Writer, s *wpp.Snapshot, l *Label, count uint64) {
 	fmt.Fprintf(out, "%s#%d in %s, from %s to %s: %s, ran %s\n", l.Routine, l.Path, names.Printable(l.Image), l.Start, l.End,
-		text.Count(l.Instructions, "instruction"), text.Count(count, "time"))
+		text.Count(s.SymbolCost(l.Symbol), "instruction"), text.Count(count, "time"))
 	row := func(addresses, instructions, source string) {
 		line := fmt.Sprintf("  %-17s  %5s  %s", addresses, instructions, source)
 		out.WriteString(strings.TrimRight(line, " ") + "\n")

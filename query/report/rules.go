@@ -70,25 +70,48 @@ func bracketed(words []string) []string {
 
 // RulesJSON is what rules --json prints.
 type RulesJSON struct {
-	SchemaVersion int `json:"schema_version"`
-	*rules.Report
-	Inlined []rules.Copies `json:"also_inlined,omitempty"` // whose calls there are not counted
+	SchemaVersion int        `json:"schema_version"`
+	Rules         []RuleJSON `json:"rules"` // in the order in which they were given
+	Gaps          uint64     `json:"gaps"`  // places where events were lost: what is lost may keep a rule or break it
+	Inlined
 	Legend
+}
+
+// RuleJSON says whether the threads keep a rule. It is broken if there are violations.
+type RuleJSON struct {
+	Rule       string        `json:"rule"`                // as it was given
+	Kept       bool          `json:"kept"`                // nothing breaks it, and nothing is open
+	NeverRan   []string      `json:"never_ran,omitempty"` // its names of routines of which no path ran
+	Unmet      uint64        `json:"unmet,omitempty"`     // how often it is not kept for want of a routine that never ran: no violations
+	Unknown    []string      `json:"unknown,omitempty"`   // its names of routines that were not observed: nothing else is known of it
+	Violations uint64        `json:"violations"`          // in all threads
+	Open       uint64        `json:"open"`                // what may have been kept before a record began, or in a gap, or may be yet where it ends of a thread that ran on: no violations
+	Witnesses  []WitnessJSON `json:"witnesses"`           // the first of each thread that breaks the rule or, if it does not, leaves it open
+}
+
+// WitnessJSON is where a thread breaks a rule first, or leaves it open: the shortest stretch.
+type WitnessJSON struct {
+	Why string `json:"why"` // in what way
+	OccurrenceJSON
+	Before []uint32 `json:"before"` // up to three symbols before it
+	After  []uint32 `json:"after"`  // up to three symbols behind it
 }
 
 // WriteRulesJSON writes a report as one JSON object; paths says what the symbols of the witnesses
 // are.
 func WriteRulesJSON(w io.Writer, s *wpp.Snapshot, r *rules.Report) error {
-	var all []rules.Occurrence
+	report := RulesJSON{SchemaVersion: SchemaVersion, Rules: []RuleJSON{}, Gaps: r.Gaps}
+	var all []uint32
 	var texts []string
 	for _, rule := range r.Rules {
 		texts = append(texts, rule.Rule)
+		x := RuleJSON{rule.Rule, rule.Kept, rule.NeverRan, rule.Unmet, rule.Unknown, rule.Violations, rule.Open, []WitnessJSON{}}
 		for _, v := range rule.Witnesses {
-			around := rules.Occurrence{Symbols: slices.Concat(v.Before, v.After)}
-			all = append(all, around)
-			all = append(all, v.Occurrence)
+			x.Witnesses = append(x.Witnesses, WitnessJSON{v.Why, occurrenceJSON(v.Occurrence), v.Before, v.After})
+			all = slices.Concat(all, v.Before, v.Symbols, v.After)
 		}
+		report.Rules = append(report.Rules, x)
 	}
-	report := RulesJSON{SchemaVersion, r, rules.Inlined(s, texts...), legendOf(s, all)}
+	report.Inlined, report.Legend = inlinedOf(s, texts...), legendOf(s, all)
 	return WriteJSON(w, report, "rules")
 }

@@ -61,10 +61,55 @@ func statText(value any) string {
 	return fmt.Sprint(value)
 }
 
-// StatJSON is what stat --json prints.
+// StatJSON is what stat --json prints, and a recording with --json where it ends.
 type StatJSON struct {
-	SchemaVersion int `json:"schema_version"`
+	SchemaVersion int `json:"schema_version"` // of these figures: within a version, they only become more
 	query.Stat
+}
+
+// MarshalJSON writes what is not known as null.
+func (x StatJSON) MarshalJSON() ([]byte, error) {
+	unknown := unknownFigures(&x.Stat)
+	out := fmt.Appendf(nil, `{"schema_version":%d`, x.SchemaVersion)
+	v := reflect.ValueOf(x.Stat)
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Tag.Get("json")
+		text := []byte("null")
+		if !unknown[name] {
+			var err error
+			if text, err = marshal(v.Field(i).Interface()); err != nil {
+				return nil, err
+			}
+		}
+		out = fmt.Appendf(out, `,%q:%s`, name, text)
+	}
+	return append(out, '}'), nil
+}
+
+// unknownFigures returns the names of those that are not known, for which a Stat has a zero.
+func unknownFigures(x *query.Stat) map[string]bool {
+	measured := x.Probes > 0 // by wpptrace itself: a trace of another tool tells of none of these
+	return map[string]bool{
+		"command": len(x.Command) == 0, "pid": x.PID == 0, "started": x.Started == "", "ended": x.Ended == "",
+		"killed_by_signal": x.Signal == 0, "kernel": x.Kernel == "", "wpptrace_version": x.Tool == "",
+
+		"instructions":                   x.Instructions == 0 && x.Paths > 0,
+		"rules_per_path":                 x.DistinctPaths == 0,
+		"grammar_bytes":                  x.GrammarBytes == 0,
+		"ratio_ascii":                    x.GrammarASCIIBytes == 0,
+		"ratio":                          x.GrammarBytes == 0,
+		"trace_bytes_per_second":         x.DurationSeconds == 0,
+		"grammar_ascii_bytes_per_second": x.DurationSeconds == 0,
+		"bits_per_instruction":           x.GrammarBytes == 0 || x.Instructions == 0,
+
+		"duration_seconds": x.DurationSeconds == 0, "cpu_seconds": x.CPUSeconds == 0,
+		"hits": !measured, "hits_single_stepped": !measured, "hits_per_path": !measured || x.Paths == 0,
+		"ns_per_hit": x.HitTime == 0, "ns_per_hit_over_probe": x.ReportTime == 0, "words": !measured,
+		"slow_down": x.SlowDown == 0, "slow_down_vague": x.SlowDown == 0,
+		"slow_down_most": x.SlowDownMost == 0, "slow_down_likely": x.SlowDownLikely == 0,
+		"probes": !measured, "probes_single_stepped": !measured, "anomalies": !measured,
+		"sampled": x.Sampled == 0, "sampled_most": x.SampledMost == 0,
+	}
 }
 
 // WriteStatJSON writes the figures as one JSON object.

@@ -45,16 +45,16 @@ func (q *FindQuery) Validate() error {
 
 // An Occurrence is a stretch of a thread's stream.
 type Occurrence struct {
-	TID      int      `json:"tid"`
-	Position uint64   `json:"position"` // of its first symbol, from 0; 2^64-1: so far or farther, and not told
-	Length   uint64   `json:"length"`   // in symbols; 0: not told
-	Symbols  []uint32 `json:"symbols"`  // of a long one only the beginning
+	TID      int
+	Position uint64   // of its first symbol, from 0; 2^64-1: so far or farther, and not told
+	Length   uint64   // in symbols; 0: not told
+	Symbols  []uint32 // of a long one only the beginning
 }
 
 // A ThreadCount is how often something was found in a thread.
 type ThreadCount struct {
-	TID   int    `json:"tid"`
-	Count uint64 `json:"count"`
+	TID   int
+	Count uint64
 }
 
 // A FindReport is the answer to a FindQuery.

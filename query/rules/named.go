@@ -36,8 +36,8 @@ func namesIn(texts []string) (list []string) {
 
 // Copies are those of a routine's code that run in other routines' paths.
 type Copies struct {
-	Name string   `json:"name"` // of the routine that is inlined, as it was asked for
-	Into []string `json:"into"` // the routines that ran code of it
+	Name string   // of the routine that is inlined, as it was asked for
+	Into []string // the routines that ran code of it
 }
 
 // Inlined returns, of the names in some texts that stand for a routine's paths, those whose code was

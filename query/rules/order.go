@@ -12,19 +12,19 @@ import (
 
 // An Order says which of two paths, or routines, runs before the other within its thread.
 type Order struct {
-	P string `json:"p"`
-	Q string `json:"q"`
+	P string
+	Q string
 
-	PRan       uint64      `json:"p_ran"`        // executions of P
-	QRan       uint64      `json:"q_ran"`        // executions of Q
-	QAfterP    uint64      `json:"q_after_p"`    // of these, that had a P before them
-	PAfterQ    uint64      `json:"p_after_q"`    // executions of P that had a Q before them
-	EverP      bool        `json:"ever_p_first"` // a P ran before a Q
-	AlwaysP    bool        `json:"always_p_first"`
-	EverQ      bool        `json:"ever_q_first"`
-	AlwaysQ    bool        `json:"always_q_first"`
-	Unknown    []string    `json:"unknown,omitempty"` // names with routines that were not observed: what is said of the others alone is true, and always of none
-	FirstAfter []Violation `json:"-"`                 // the first Q behind a P and what ran from that P on; then the first P behind a Q; empty where there is none
+	PRan       uint64 // executions of P
+	QRan       uint64 // executions of Q
+	QAfterP    uint64 // of these, that had a P before them
+	PAfterQ    uint64 // executions of P that had a Q before them
+	EverP      bool   // a P ran before a Q
+	AlwaysP    bool
+	EverQ      bool
+	AlwaysQ    bool
+	Unknown    []string    // names with routines that were not observed: what is said of the others alone is true, and always of none
+	FirstAfter []Violation // the first Q behind a P and what ran from that P on; then the first P behind a Q; empty where there is none
 }
 
 // PathOrder tells whether P ever, or always, runs before Q, and Q before P, in the threads with

@@ -16,28 +16,28 @@ import (
 
 // A Report says which rules the threads keep.
 type Report struct {
-	Rules []RuleReport `json:"rules"`
-	Gaps  uint64       `json:"gaps"` // places where events were lost: what is lost may keep a rule or break it
+	Rules []RuleReport
+	Gaps  uint64 // places where events were lost: what is lost may keep a rule or break it
 }
 
 // A RuleReport says whether the threads keep a rule.
 type RuleReport struct {
-	Rule       string      `json:"rule"`
-	Kept       bool        `json:"kept"`                // nothing breaks it, and nothing is open
-	NeverRan   []string    `json:"never_ran,omitempty"` // its names of routines of which no path ran
-	Unmet      uint64      `json:"unmet,omitempty"`     // how often it is not kept for want of a routine that never ran: no violations
-	Unknown    []string    `json:"unknown,omitempty"`   // its names of routines that were not observed: nothing else is known of it
-	Violations uint64      `json:"violations"`          // in all threads
-	Open       uint64      `json:"open"`                // what may have been kept before a record began, or in a gap, or may be yet where it ends of a thread that ran on: no violations
-	Witnesses  []Violation `json:"witnesses"`           // the first of each thread that breaks the rule or, if it does not, leaves it open
+	Rule       string
+	Kept       bool        // nothing breaks it, and nothing is open
+	NeverRan   []string    // its names of routines of which no path ran
+	Unmet      uint64      // how often it is not kept for want of a routine that never ran: no violations
+	Unknown    []string    // its names of routines that were not observed: nothing else is known of it
+	Violations uint64      // in all threads
+	Open       uint64      // what may have been kept before a record began, or in a gap, or may be yet where it ends of a thread that ran on: no violations
+	Witnesses  []Violation // the first of each thread that breaks the rule or, if it does not, leaves it open
 }
 
 // A Violation is where a thread breaks a rule first, or leaves it open.
 type Violation struct {
-	Why        string   `json:"why"`
+	Why        string
 	Occurrence          // the shortest stretch that breaks the rule where it is broken first
-	Before     []uint32 `json:"before"` // up to three symbols before it
-	After      []uint32 `json:"after"`  // up to three symbols behind it
+	Before     []uint32 // up to three symbols before it
+	After      []uint32 // up to three symbols behind it
 }
 
 func violation(why string, o Occurrence, c *stream.Cursor) Violation {

@@ -1,0 +1,76 @@
+// Command jsondoc writes, as docs/json.md, every member of every JSON object that wpptrace prints, from
+// the Go types and the comments of their fields.
+//
+//	go run ./internal/jsondoc DIRECTORY
+package main
+
+//go:generate sh -c "go run . ../.. > ../../docs/json.md"
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// objects are what the commands print, with the packages of their types.
+var objects = []struct{ command, typeName string }{
+	{"wpptrace COMMAND --json, stat --json", "report.StatJSON"},
+	{"hot --json", "report.HotJSON"},
+	{"find --json", "report.FindJSON"},
+	{"order --json", "report.OrderJSON"},
+	{"context --json", "report.ContextJSON"},
+	{"rules --json", "report.RulesJSON"},
+	{"diff --json", "report.DiffJSON"},
+	{"plan --json", "main.planReport"},
+	{"check --json", "main.checkReport"},
+}
+
+// sources are the directories whose types the objects are of.
+var sources = []string{"query", "query/report", "cmd/wpptrace"}
+
+const introduction = `# JSON
+
+What the commands print with --json, written by make generate from the types that they print. Each
+command prints one object, on a line. Within a version of the schema, members are only added.
+
+What is not known is null, and never 0 or an empty text. A member marked *optional* is left out
+where there is nothing to say. Counts stop at 2^64-1, and may be larger than a double holds exactly.
+Names are as the program's file has them, whatever characters are in them.
+`
+
+func main() {
+	if err := run(os.Stdout, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "jsondoc:", err)
+		os.Exit(1)
+	}
+}
+
+func run(w io.Writer, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("one argument expected, the directory of the sources, not %d", len(args))
+	}
+	t := types{}
+	for _, dir := range sources {
+		if err := t.read(filepath.Join(args[0], dir)); err != nil {
+			return err
+		}
+	}
+	p := page{types: t, out: bufio.NewWriter(w), known: map[string]bool{}}
+	p.out.WriteString(introduction)
+	for _, o := range objects {
+		if err := p.write("## "+o.command, o.typeName); err != nil {
+			return err
+		}
+	}
+	p.out.WriteString("\n# Objects within these\n")
+	for len(p.queue) > 0 {
+		next := p.queue[0]
+		p.queue = p.queue[1:]
+		if err := p.write("## "+title(next), next); err != nil {
+			return err
+		}
+	}
+	return p.out.Flush()
+}
