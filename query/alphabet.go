@@ -9,17 +9,17 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// A home is what a routine is known by in any snapshot of the build.
-type home struct {
+// A routineIdentity is what a routine is known by in any snapshot of the build.
+type routineIdentity struct {
 	build   string
 	routine string // of an image without a build id
 	entry   uint64
 }
 
-// A nthHome tells homes of one snapshot apart that are the same, for entries that are not known are
-// 0: it counts them, from 1.
-type nthHome struct {
-	home
+// A nthRoutine numbers, from 1, the routines of one snapshot that have the same identity, because their
+// entries, which are not known, are 0.
+type nthRoutine struct {
+	routineIdentity
 	nth int
 }
 
@@ -27,7 +27,7 @@ type nthHome struct {
 // are each snapshot's own: they are known by their blocks.
 type identity struct {
 	path      uint64
-	home      uint32 // by number
+	routine   uint32 // by number
 	partial   uint32 // its blocks, by number
 	skip, cut uint32
 	start     ops.Start
@@ -53,13 +53,13 @@ type alphabet struct {
 
 func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 	x := &alphabet{}
-	homes, partial := map[nthHome]uint32{}, map[string]uint32{}
+	routines, partial := map[nthRoutine]uint32{}, map[string]uint32{}
 	number := make(map[identity]uint32, max(len(a.Symbols), len(b.Symbols)))
 	both := [2]*wpp.Snapshot{a, b}
-	var homeOf [2][]uint32
+	var routineOf [2][]uint32
 	var leftOut [2]map[uint32]bool
 	for i, s := range both {
-		homeOf[i], leftOut[i] = numberHomes(homes, s)
+		routineOf[i], leftOut[i] = numberRoutines(routines, s)
 	}
 	for i, s := range both {
 		x.of[i] = make([]uint32, len(s.Symbols))
@@ -67,7 +67,7 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 			p, next := &s.Symbols[sym], uint32(len(x.cost))
 			n := next
 			if !p.IsMark {
-				id := identity{path: p.Path, home: homeOf[i][p.Routine], skip: uint32(p.Skip), cut: uint32(p.Cut), start: p.Start, end: p.End}
+				id := identity{path: p.Path, routine: routineOf[i][p.Routine], skip: uint32(p.Skip), cut: uint32(p.Cut), start: p.Start, end: p.End}
 				if r := &s.Routines[p.Routine]; p.Path >= r.Paths && len(r.Blocks) > 0 {
 					id.path, id.partial = r.Paths, numberOf(partial, blocksOf(r, p))
 				}
@@ -82,7 +82,7 @@ func newAlphabet(a, b *wpp.Snapshot) *alphabet {
 				x.cost = append(x.cost, s.SymbolCost(uint32(sym)))
 				x.isMark = append(x.isMark, p.IsMark)
 				x.first = append(x.first, Place{i, uint32(sym)})
-				x.alone = append(x.alone, !p.IsMark && (leftOut[1-i][homeOf[i][p.Routine]] || !hasBuild(both[1-i], s.Images[s.Routines[p.Routine].Image].BuildID)))
+				x.alone = append(x.alone, !p.IsMark && (leftOut[1-i][routineOf[i][p.Routine]] || !hasBuild(both[1-i], s.Images[s.Routines[p.Routine].Image].BuildID)))
 			}
 		}
 	}
@@ -96,19 +96,19 @@ func (x *alphabet) isUnseen(symbols []uint32) bool {
 	return len(symbols) > 1 && x.differ || slices.ContainsFunc(symbols, func(sym uint32) bool { return x.alone[sym] })
 }
 
-// numberHomes numbers the homes of a snapshot's routines, and says which of them it leaves out.
-func numberHomes(homes map[nthHome]uint32, s *wpp.Snapshot) (homeOf []uint32, leftOut map[uint32]bool) {
-	homeOf, leftOut = make([]uint32, len(s.Routines)), make(map[uint32]bool)
-	met := make(map[home]int)
+// numberRoutines numbers the identities of a snapshot's routines, and says which of them it leaves out.
+func numberRoutines(routines map[nthRoutine]uint32, s *wpp.Snapshot) (routineOf []uint32, leftOut map[uint32]bool) {
+	routineOf, leftOut = make([]uint32, len(s.Routines)), make(map[uint32]bool)
+	met := make(map[routineIdentity]int)
 	for k := range s.Routines {
-		h := homeOfRoutine(s, &s.Routines[k])
+		h := identityOf(s, &s.Routines[k])
 		met[h]++
-		homeOf[k] = numberOf(homes, nthHome{h, met[h]})
+		routineOf[k] = numberOf(routines, nthRoutine{h, met[h]})
 		if s.Routines[k].LeftOut != "" {
-			leftOut[homeOf[k]] = true
+			leftOut[routineOf[k]] = true
 		}
 	}
-	return homeOf, leftOut
+	return routineOf, leftOut
 }
 
 // hasBuild reports whether a snapshot has an image of this build id, or there is none to go by.
@@ -138,8 +138,8 @@ func numberOf[K comparable](numbers map[K]uint32, key K) uint32 {
 	return n
 }
 
-func homeOfRoutine(s *wpp.Snapshot, r *wpp.Routine) home {
-	h := home{build: string(s.Images[r.Image].BuildID), entry: r.Entry}
+func identityOf(s *wpp.Snapshot, r *wpp.Routine) routineIdentity {
+	h := routineIdentity{build: string(s.Images[r.Image].BuildID), entry: r.Entry}
 	if h.build == "" {
 		h.routine = r.Name
 	}

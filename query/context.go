@@ -57,7 +57,7 @@ func ContextOf(s *wpp.Snapshot, name string, k int, tids ...int) (c *Context, er
 			c.Count = saturating.Add(c.Count, n)
 		}
 	}
-	readSeams(forests, k, x)
+	readBoundaries(forests, k, x)
 	for _, t := range threads {
 		x.readEnds(t.Grammar)
 	}
@@ -91,7 +91,7 @@ type neighbours struct {
 
 func (x *neighbours) begin(weight uint64) { x.length, x.weight = 0, weight }
 
-func (x *neighbours) push(line []cell, inside int) {
+func (x *neighbours) push(line []terminal, inside int) {
 	if x.length = min(x.length+1, x.k+1); x.length <= x.k || inside > x.k {
 		return
 	}
@@ -105,14 +105,14 @@ func (x *neighbours) push(line []cell, inside int) {
 }
 
 // add counts a context, unless there are too many.
-func (x *neighbours) add(to *sequences, context []cell, weight uint64) {
+func (x *neighbours) add(to *sequences, context []terminal, weight uint64) {
 	if !x.tooMany {
 		to.add(context, weight)
 		x.tooMany = len(x.before)+len(x.after) > x.most
 	}
 }
 
-func (x *neighbours) settle(uint64, []cell) {}
+func (x *neighbours) settle(uint64, []terminal) {}
 
 // readEnds reads what has fewer than k symbols before it, because its thread begins there, or
 // behind it, because that ends.
@@ -123,7 +123,7 @@ func (x *neighbours) readEnds(g *wpp.Grammar) {
 			to, found = g.Length(0), &x.after
 			from = to - min(to, uint64(x.k))
 		}
-		var met []cell
+		var met []terminal
 		for sym := range stream.Range(g, from, to, backward) {
 			if x.named[sym] && len(met) > 0 {
 				part := slices.Clone(met)
@@ -132,7 +132,7 @@ func (x *neighbours) readEnds(g *wpp.Grammar) {
 				}
 				x.add(found, part, 1)
 			}
-			met = append(met, cell{symbol: sym})
+			met = append(met, terminal{symbol: sym})
 		}
 	}
 }
@@ -140,12 +140,12 @@ func (x *neighbours) readEnds(g *wpp.Grammar) {
 // Sequences are counted by their symbols.
 type sequences map[string]uint64
 
-func (s *sequences) add(cells []cell, weight uint64) {
+func (s *sequences) add(terminals []terminal, weight uint64) {
 	if *s == nil {
 		*s = make(sequences)
 	}
 	var key []byte
-	for _, c := range cells {
+	for _, c := range terminals {
 		key = binary.LittleEndian.AppendUint32(key, c.symbol)
 	}
 	(*s)[string(key)] = saturating.Add((*s)[string(key)], weight)

@@ -114,7 +114,7 @@ type costs struct {
 type pair struct{ before, path uint32 }
 
 // costsOf costs an alphabet by the query's table, or else by its metric. Where rows of the table
-// name the same path and differ, that is told in err.
+// name the same path and differ, err says so.
 func costsOf(s *wpp.Snapshot, q HotQuery) *costs {
 	c := &costs{isMark: make([]bool, len(s.Symbols))}
 	for sym := range s.Symbols {
@@ -142,7 +142,7 @@ func (c *costs) read(s *wpp.Snapshot, t *CostTable) error {
 			}
 		}
 	}
-	told := make(map[pair]uint64)
+	costs := make(map[pair]uint64)
 	for _, row := range t.rows {
 		of, before := paths.of(row.path), paths.of(row.before)
 		if len(of) == 0 || row.before != "" && len(before) == 0 {
@@ -152,10 +152,10 @@ func (c *costs) read(s *wpp.Snapshot, t *CostTable) error {
 			for _, b := range before {
 				known[path] = true
 				p := pair{b, path}
-				if cost, ok := told[p]; ok && cost != row.cost {
+				if cost, ok := costs[p]; ok && cost != row.cost {
 					return fmt.Errorf("table of costs: %s behind %s is named by another row too, which says that it costs %d: leave out one of them", names.Printable(row.path), names.Printable(row.before), cost)
 				}
-				told[p] = row.cost
+				costs[p] = row.cost
 				c.split(p, row.cost, len(s.Symbols))
 			}
 		}

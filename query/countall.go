@@ -21,7 +21,7 @@ func countAll(f *forests, patterns [][]uint32) []uint64 {
 		longest = max(longest, len(p))
 	}
 	c := &counter{matcher: newMatcher(patterns, f.symbols), total: make([]uint64, len(patterns))}
-	readSeams(f, longest-1, c)
+	readBoundaries(f, longest-1, c)
 	counts := make([]uint64, len(patterns))
 	for i, p := range patterns {
 		state := uint32(0)
@@ -44,14 +44,14 @@ type counter struct {
 
 func (c *counter) begin(weight uint64) { c.state, c.weight = 0, weight }
 
-func (c *counter) push(line []cell, inside int) {
+func (c *counter) push(line []terminal, inside int) {
 	c.state = c.next(c.state, line[len(line)-1].symbol)
 	for m := c.match[c.state]; m != 0 && int(c.depth[m]) > inside; m = c.match[c.fail[m]] {
 		c.total[c.rank[m]] = saturating.Add(c.total[c.rank[m]], c.weight)
 	}
 }
 
-func (c *counter) settle(uint64, []cell) {}
+func (c *counter) settle(uint64, []terminal) {}
 
 // A trieCounter follows the occurrences of patterns in a forest from symbol to symbol, once for all
 // that begin alike.

@@ -7,7 +7,7 @@ import (
 )
 
 // BlockCounts returns how often each basic block of an image ran, by its address, and how often
-// each of its observed routines was entered, by its entry: what a later plan of the same program
+// each of its traced routines was entered, by its entry: what a later plan of the same program
 // weighs its probes with. A block ran if it was seen from its first instruction on: not where a
 // partial path begins behind that. It takes time linear in the grammars and the paths of the
 // alphabet.

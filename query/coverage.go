@@ -20,14 +20,14 @@ func coverage(f *forests, patterns [][]uint32, cost []uint64) []uint64 {
 		longest = max(longest, len(p))
 	}
 	c := &cover{matcher: newMatcher(patterns, f.symbols), cost: cost, total: make([]uint64, len(patterns))}
-	readSeams(f, longest-1, c)
+	readBoundaries(f, longest-1, c)
 	for i := 1; i < len(c.total); i++ {
 		c.total[i] = saturating.Add(c.total[i], c.total[i-1])
 	}
 	return c.total
 }
 
-// A cover ranks each cell by the first of the patterns that cover it.
+// A cover ranks each terminal by the first of the patterns that cover it.
 type cover struct {
 	*matcher
 	state uint32
@@ -37,10 +37,10 @@ type cover struct {
 
 func (c *cover) begin(uint64) { c.state = 0 }
 
-// push ranks the cells that a match covers by the best of the matches that cover them: the longest
+// push ranks the terminals that a match covers by the best of the matches that cover them: the longest
 // first, which reach farthest back, and of the shorter ones those that are better than all longer
 // ones.
-func (c *cover) push(line []cell, inside int) {
+func (c *cover) push(line []terminal, inside int) {
 	c.state = c.next(c.state, line[len(line)-1].symbol)
 	best, from := uint32(noPattern), len(line)
 	for m := c.match[c.state]; m != 0 && int(c.depth[m]) > inside; m = c.match[c.fail[m]] {
@@ -53,14 +53,14 @@ func (c *cover) push(line []cell, inside int) {
 	lower(line[from:], best)
 }
 
-func lower(cells []cell, rank uint32) {
-	for i := range cells {
-		cells[i].rank = min(cells[i].rank, rank)
+func lower(terminals []terminal, rank uint32) {
+	for i := range terminals {
+		terminals[i].rank = min(terminals[i].rank, rank)
 	}
 }
 
-func (c *cover) settle(weight uint64, cells []cell) {
-	for _, x := range cells {
+func (c *cover) settle(weight uint64, terminals []terminal) {
+	for _, x := range terminals {
 		if x.rank != noPattern {
 			c.total[x.rank] = saturating.Add(c.total[x.rank], saturating.Mul(weight, c.cost[x.symbol]))
 		}

@@ -67,7 +67,7 @@ var ErrOtherBuild = errors.New("the snapshots are of different builds, whose pat
 // build ids: their routines are known by name and entry, of which they must have one in common.
 //
 // It takes the time of Hot on both, less that of ranking, and that of counting what is hot in one
-// alone in the other: in proportion to the right-hand sides times the longest subpath.
+// alone in the other: in proportion to the right-hand operands times the longest subpath.
 func Diff(a, b *wpp.Snapshot, q DiffQuery) (r *DiffReport, err error) {
 	defer wpp.Recover(&err)
 	q.Hot.Top, q.Hot.TIDs, q.Hot.Table = 0, nil, nil
@@ -89,20 +89,20 @@ func Diff(a, b *wpp.Snapshot, q DiffQuery) (r *DiffReport, err error) {
 		q.Hot.Metric = Executions
 	}
 	x := newAlphabet(a, b)
-	sides, err := newSides(a, b, x, q.Hot)
+	operands, err := newOperands(a, b, x, q.Hot)
 	if err != nil {
 		return nil, err
 	}
-	r = &DiffReport{Query: q, TotalA: sides[0].total, TotalB: sides[1].total}
+	r = &DiffReport{Query: q, TotalA: operands[0].total, TotalB: operands[1].total}
 	paths := x.paths()
 	var subpaths [][]uint32
-	for _, p := range slices.Concat(sides[0].hot, sides[1].hot) {
+	for _, p := range slices.Concat(operands[0].hot, operands[1].hot) {
 		subpaths = append(subpaths, p.Symbols)
 	}
 	slices.SortFunc(subpaths, slices.Compare)
 	subpaths = slices.CompactFunc(subpaths, slices.Equal)
-	r.Paths, r.Found[0] = r.compare(x, sides, paths)
-	r.Subpaths, r.Found[1] = r.compare(x, sides, subpaths)
+	r.Paths, r.Found[0] = r.compare(x, operands, paths)
+	r.Subpaths, r.Found[1] = r.compare(x, operands, subpaths)
 	return r, nil
 }
 
@@ -132,26 +132,26 @@ func sameBuild(a, b *wpp.Snapshot) error {
 
 // sameRoutines makes sure that two snapshots that were made of traces can be of the same program.
 func sameRoutines(a, b *wpp.Snapshot) error {
-	known := make(map[home]bool)
+	known := make(map[routineIdentity]bool)
 	for i := range a.Routines {
-		known[home{routine: a.Routines[i].Name, entry: a.Routines[i].Entry}] = true
+		known[routineIdentity{routine: a.Routines[i].Name, entry: a.Routines[i].Entry}] = true
 	}
 	for i := range b.Routines {
-		if known[home{routine: b.Routines[i].Name, entry: b.Routines[i].Entry}] {
+		if known[routineIdentity{routine: b.Routines[i].Name, entry: b.Routines[i].Entry}] {
 			return nil
 		}
 	}
 	return fmt.Errorf("compare snapshots: %w: they have no routine in common", ErrOtherBuild)
 }
 
-// A side is one of the snapshots, in the common alphabet.
-type side struct {
+// An operand is one of the snapshots, in the common alphabet.
+type operand struct {
 	forests *forests
 	total   uint64
 	hot     []Subpath // in the common alphabet, by rising symbols
 }
 
-func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*side, error) {
+func newOperand(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*operand, error) {
 	f := newForests(s, allThreads(s))
 	q = q.completed(s)
 	report, err := findHot(f, costsOf(s, q), q)
@@ -159,7 +159,7 @@ func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*side, error) {
 		return nil, fmt.Errorf("find hot subpaths: %w", err)
 	}
 	f.rename(x.of[i], len(x.cost))
-	d := &side{forests: f, total: report.Total, hot: report.Subpaths}
+	d := &operand{forests: f, total: report.Total, hot: report.Subpaths}
 	for _, p := range d.hot {
 		for k, sym := range p.Symbols {
 			p.Symbols[k] = x.of[i][sym]
@@ -169,16 +169,16 @@ func newSide(s *wpp.Snapshot, x *alphabet, q HotQuery, i int) (*side, error) {
 	return d, nil
 }
 
-// newSides makes both sides.
-func newSides(a, b *wpp.Snapshot, x *alphabet, q HotQuery) (sides [2]*side, err error) {
+// newOperands makes both operands.
+func newOperands(a, b *wpp.Snapshot, x *alphabet, q HotQuery) (operands [2]*operand, err error) {
 	snapshots := [2]*wpp.Snapshot{a, b}
 	var errs [2]error
-	ofBoth(a.InSegments() || b.InSegments(), func(i int) { sides[i], errs[i] = newSide(snapshots[i], x, q, i) })
-	return sides, cmp.Or(errs[0], errs[1])
+	ofBoth(a.InSegments() || b.InSegments(), func(i int) { operands[i], errs[i] = newOperand(snapshots[i], x, q, i) })
+	return operands, cmp.Or(errs[0], errs[1])
 }
 
-// ofBoth does something for both sides: at once, but for segments, which take memory and may fail.
-func ofBoth(segments bool, do func(side int)) {
+// ofBoth does something for both operands: at once, but for segments, which take memory and may fail.
+func ofBoth(segments bool, do func(i int)) {
 	if segments {
 		do(0)
 		do(1)
@@ -191,7 +191,7 @@ func ofBoth(segments bool, do func(side int)) {
 }
 
 // countAll is countAll, but that it has single paths counted already, and what is hot here.
-func (d *side) countAll(sequences [][]uint32) []uint64 {
+func (d *operand) countAll(sequences [][]uint32) []uint64 {
 	counts := make([]uint64, len(sequences))
 	var other [][]uint32
 	var of []int // other -> index in sequences
@@ -211,7 +211,7 @@ func (d *side) countAll(sequences [][]uint32) []uint64 {
 }
 
 // weigh counts sequences, and finds out what they cost.
-func (d *side) weigh(sequences [][]uint32, cost []uint64) []Subpath {
+func (d *operand) weigh(sequences [][]uint32, cost []uint64) []Subpath {
 	list := make([]Subpath, len(sequences))
 	for i, n := range d.countAll(sequences) {
 		list[i] = Subpath{Symbols: sequences[i], Count: n, Cost: saturating.Mul(n, costOf(sequences[i], cost))}
@@ -221,13 +221,13 @@ func (d *side) weigh(sequences [][]uint32, cost []uint64) []Subpath {
 }
 
 // compare lists the sequences that changed, and how many there are of them.
-func (r *DiffReport) compare(x *alphabet, sides [2]*side, sequences [][]uint32) (list []Difference, found int) {
+func (r *DiffReport) compare(x *alphabet, operands [2]*operand, sequences [][]uint32) (list []Difference, found int) {
 	cost := x.cost
 	if r.Query.Hot.Metric == Executions {
 		cost = slices.Repeat([]uint64{1}, len(x.cost))
 	}
 	var both [2][]Subpath
-	ofBoth(sides[0].forests.whole == nil || sides[1].forests.whole == nil, func(i int) { both[i] = sides[i].weigh(sequences, cost) })
+	ofBoth(operands[0].forests.whole == nil || operands[1].forests.whole == nil, func(i int) { both[i] = operands[i].weigh(sequences, cost) })
 	for i, symbols := range sequences {
 		a, b := &both[0][i], &both[1][i]
 		d := Difference{CountA: a.Count, CountB: b.Count, CostA: a.Covered, CostB: b.Covered, symbols: symbols}

@@ -38,7 +38,7 @@ type HotQuery struct {
 	MaxLength int        // in paths, at most 10,000
 	MinCost   uint64     // least cost of a hot subpath; where it is 0, MinShare counts
 	MinShare  float64    // least cost of a hot subpath as a share of the cost of all that ran, 0 to 1
-	Metric    Metric     // "": Instructions, or Executions where the snapshot does not tell what paths consist of
+	Metric    Metric     // "": Instructions, or Executions where the snapshot does not say what paths consist of
 	Table     *CostTable // not nil: what paths cost; Metric becomes its Column
 	Kind      HotKind    // "": Minimal
 	Top       int        // keep so many, the hottest; 0: all
@@ -111,7 +111,7 @@ type HotReport struct {
 // kind: after a gap, a resume, an unwinding or a signal, what comes next did not follow from what
 // came before. Equal sequences of several threads are one subpath.
 //
-// It grows sequences path by path and leaves off where even the dearest paths could not bring one
+// It grows sequences path by path and leaves off where even the costliest paths could not bring one
 // to C. In the worst case that takes time in proportion to MaxLength^2 times the right-hand sides,
 // and memory to MaxLength times them. SEQUITUR's grammars of ten million executed paths take up to
 // a second with the default query, ten times that for a MaxLength of 1000.
@@ -166,9 +166,9 @@ func findHot(f *forests, c *costs, q HotQuery) (*HotReport, error) {
 	case q.Kind == Larus:
 		report.Subpaths = newFigure7(f, c, report).run()
 	case f.whole != nil:
-		report.Subpaths, err = newSearch(f, c, report).run()
+		report.Subpaths, err = newHotSearch(f, c, report).run()
 	default:
-		report.Subpaths, err = newLevels(f, c, report).run()
+		report.Subpaths, err = newSegmentSearch(f, c, report).run()
 	}
 	report.Found = len(report.Subpaths)
 	return report, err

@@ -177,8 +177,8 @@ func TestDearestWindowEqualsBruteForce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := dearestWindow(newForests(s, threads), width, cost); got != want {
-			t.Fatalf("dearest window of %d costs %d, want %d", width, got, want)
+		if got := costliestWindow(newForests(s, threads), width, cost); got != want {
+			t.Fatalf("costliest window of %d costs %d, want %d", width, got, want)
 		}
 	})
 }

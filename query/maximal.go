@@ -2,7 +2,7 @@ package query
 
 import "math"
 
-// A maximality tells which hot sequences no symbol makes longer without making them rarer. What a
+// A maximality finds which hot sequences no symbol makes longer without making them rarer. What a
 // hot sequence becomes by a symbol that always comes before or behind it costs more and occurs as
 // often: it is hot too, so the search meets it, and marks both what it is without its last symbol
 // and what it is without its first. A nil maximality does nothing.
@@ -51,7 +51,7 @@ func (m *maximality) add(trie []trieNode, count, cost uint64, hot bool) {
 // goesOnAs returns the sequence without its first symbol, one that the search has followed, if it
 // occurs as often: then that symbol comes before each of its occurrences, and what follows them is
 // the same, as often. What the search left off as never hot from the shorter one, it would from the
-// longer one: that may grow by one symbol less, and none is dearer than the dearest that occurs as
+// longer one: that may grow by one symbol less, and none costs more than the costliest that occurs as
 // often. If there is none such, it is nil.
 func (m *maximality) goesOnAs(node uint32) *extension {
 	if m == nil {
@@ -92,7 +92,7 @@ func (m *maximality) nextLength() {
 }
 
 // reportMaximal adds the maximal hot sequences to what was found.
-func (x *search) reportMaximal() {
+func (x *hotSearch) reportMaximal() {
 	if x.maximal == nil {
 		return
 	}

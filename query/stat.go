@@ -133,7 +133,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) (x Stat, err error) {
 }
 
 // mostSlowDown is what a slow-down that is vague is at most, by CPU times alone so much, 0 where
-// they do not tell: the instructions that ran took some time, too.
+// they say nothing: the instructions that ran took some time, too.
 func (x *Stat) mostSlowDown(byTimes float64) float64 {
 	if !x.SlowDownVague || x.CPUSeconds == 0 || x.Instructions == 0 {
 		return byTimes
@@ -145,8 +145,8 @@ func (x *Stat) mostSlowDown(byTimes float64) float64 {
 	return most
 }
 
-// likelySlowDown is what a slow-down that is vague is as far as can be told, by CPU times so much, 0
-// where they do not tell: then, as if all of the program's own time went to the instructions that
+// likelySlowDown is what a slow-down that is vague most likely is, by CPU times so much, 0 where they
+// say nothing: then, as if all of the program's own time went to the instructions that
 // were recorded.
 func (x *Stat) likelySlowDown(byTimes float64) float64 {
 	likely := byTimes
@@ -183,7 +183,8 @@ func timestamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// CountInstructions tells how many instructions of observed code ran, as a Stat has it, without the rest.
+// CountInstructions counts the instructions of traced code that ran, as a Stat has them, without the
+// rest.
 // Cost: linear in the grammars.
 func CountInstructions(s *wpp.Snapshot) (n uint64, err error) {
 	defer wpp.Recover(&err)
@@ -262,13 +263,13 @@ type resumed struct {
 
 func countResumed(s *wpp.Snapshot, f *forests) map[int]uint64 {
 	r := &resumed{symbols: s.Symbols, entered: make(map[int]uint64)}
-	readSeams(f, 1, r)
+	readBoundaries(f, 1, r)
 	return r.entered
 }
 
 func (r *resumed) begin(weight uint64) { r.length, r.weight = 0, weight }
 
-func (r *resumed) push(line []cell, inside int) {
+func (r *resumed) push(line []terminal, inside int) {
 	if r.length = min(2, r.length+1); r.length < 2 || inside >= 2 {
 		return
 	}
@@ -278,7 +279,7 @@ func (r *resumed) push(line []cell, inside int) {
 	}
 }
 
-func (r *resumed) settle(uint64, []cell) {}
+func (r *resumed) settle(uint64, []terminal) {}
 
 func operationBytes(operand uint64) uint64 {
 	switch {

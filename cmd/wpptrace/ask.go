@@ -117,7 +117,7 @@ func orderCommand() *cobra.Command {
 ` + namesHelp + `
 
 P before Q is "always" if each Q had a P before it in its thread, "sometimes" if one had, "never" if
-none had, "unknown" if none was seen that had and not all of P and Q was observed. With the counts
+none had, "unknown" if none was seen that had and not all of P and Q was traced. With the counts
 come the first Q behind a P and what ran from that P on.`,
 		Args: exactly(3, "two paths with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {

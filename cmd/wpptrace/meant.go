@@ -18,7 +18,7 @@ func meant(c *cfg.Program, text string) string {
 		known = append(known, r.Name)
 	}
 	if into := inlinedInto(c, text); len(into) > 0 {
-		return fmt.Sprintf(", but is inlined into %s: -F with these observes that code", routinenames.List(into))
+		return fmt.Sprintf(", but is inlined into %s: -F with these traces that code", routinenames.List(into))
 	}
 	const most = 3
 	plain := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(text, "^"), "$"), `\`, "")

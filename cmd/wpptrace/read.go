@@ -23,7 +23,7 @@ import (
 
 // statHelp says what each figure is.
 const statHelp = `--routines prints IMAGE START END STATE NAME for each contiguous range of each routine, separated by
-tabs; addresses are link-time, in hex, END exclusive; STATE is observed or left-out:REASON.
+tabs; addresses are link-time, in hex, END exclusive; STATE is observed (traced) or left-out:REASON.
 
 --csv prints the data of a figure of Larus (1999): figure8 how the grammar grows with the trace, as
 tid,position,rules,rhs_symbols: what the paths and marks before the position use of it; figure9 how
@@ -64,7 +64,7 @@ The figures, with --json too; what is not known is -, with --json null:
                          slow_down_likely as far as can be told: by what hits leave or, where that
                          is next to nothing, by recorded instructions of 0.2 ns each
   probes                 that were put in, probes_single_stepped slow ones of them
-  routines_total         of the program, routines_observed those that were observed,
+  routines_total         of the program, routines_observed those that were traced,
                          routines_met those of them that ran
   lost, gaps             events that were lost, and in how many places
   windows                in which it was traced; 0: all the time
@@ -79,7 +79,7 @@ func statCommand() *cobra.Command {
 		Use:   "stat [--json | --routines | --csv FIGURE] SNAPSHOT",
 		Short: "Print the figures of a snapshot: its size, its cost, and what was lost",
 		Example: `  wpptrace stat bash-4711.wpp              one figure a line
-  wpptrace stat --routines bash-4711.wpp   what was observed, and what was not and why`,
+  wpptrace stat --routines bash-4711.wpp   what was traced, and what was not and why`,
 		Long: statHelp,
 		Args: exactly(1, "a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -232,7 +232,7 @@ func dumpCommand() *cobra.Command {
 what is not in the stream: #gap N (N events lost; 0: how many is not known, as where a window ends),
 #resume (tracing began in the middle of an activation, or a coroutine goes on: what led there may be
 missing), #unwind N (N activations left without a return), #cut (the path before was cut off),
-#handler (a signal came). Code that is not observed is in no line: shared libraries, routines that
+#handler (a signal came). External code is in no line: shared libraries, routines that
 were left out (stat --routines), linkage stubs, start-up code such as _init and _fini. symbols is
 binary: little-endian 32-bit numbers, as wpptrace compress --symbols has read them.
 

@@ -31,7 +31,7 @@ REGEX is paths with spaces between, . for any path, !A for any but A, and | * + 
 Each thread is checked alone, and lines that dump marks with # are skipped; no stretch of "never
 REGEX" crosses one. What breaks a rule first is shown: where it begins, and its paths in brackets,
 between those around them. The exit status is 4 if a rule is broken. Of a rule that names what was
-not observed nothing is known, but that a path has run that never was to, or never after another. A
+not traced nothing is known, but that a path has run that never was to, or never after another. A
 rule that is not kept for want of a routine that never ran is unmet, not broken.
 
 A rule is open, not broken, by what is due at the end of a thread that had not ended when the

@@ -100,7 +100,7 @@ func ShortenMiddle(text string, width int) string {
 	head := (width - len(Ellipsis) + 1) / 2
 	tail := width - len(Ellipsis) - head
 	front, back := string(runes[:head]), string(runes[len(runes)-tail:])
-	return strings.TrimRight(front, ".") + Ellipsis + strings.TrimLeft(back, ".") // else nobody could tell where the Ellipsis is
+	return strings.TrimRight(front, ".") + Ellipsis + strings.TrimLeft(back, ".") // else it would not be clear where the ellipsis is
 }
 
 // ShortenLeft takes out the beginning of a text that is wider than width columns: a place in the

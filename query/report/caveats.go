@@ -21,18 +21,18 @@ func Caveats(s *wpp.Snapshot, texts ...string) (list []string) {
 	}
 	known := names.Of(s)
 	const most = 5
-	unobserved := 0
+	untraced := 0
 	for _, i := range rules.Named(s, texts...) {
 		r := &s.Routines[i]
 		if r.LeftOut == "" {
 			continue
 		}
-		if unobserved++; unobserved <= most {
-			list = append(list, fmt.Sprintf("%s was not observed (%s): whether it ran is not known", names.Printable(known.Routine(i)), names.Printable(r.LeftOut)))
+		if untraced++; untraced <= most {
+			list = append(list, fmt.Sprintf("%s was not traced (%s): whether it ran is not known", names.Printable(known.Routine(i)), names.Printable(r.LeftOut)))
 		}
 	}
-	if unobserved > most {
-		list = append(list, fmt.Sprintf("and %d more routines with such a name were not observed", unobserved-most))
+	if untraced > most {
+		list = append(list, fmt.Sprintf("and %d more routines with such a name were not traced", untraced-most))
 	}
 	for _, c := range rules.Inlined(s, texts...) {
 		list = append(list, fmt.Sprintf("%s is also inlined into %s: calls there are not counted", names.Printable(c.Name), names.List(c.Into)))

@@ -17,7 +17,7 @@ func TestCaveats(t *testing.T) {
 			{Name: "work", Entry: 0x1000}, {Name: "main", Entry: 0x2000, LeftOut: "not selected"}, {Name: "f(int)", Entry: 0x3000, LeftOut: "no unwind information"},
 		},
 	}
-	const mainLeftOut = "main was not observed (not selected): whether it ran is not known"
+	const mainLeftOut = "main was not traced (not selected): whether it ran is not known"
 	for _, c := range []struct {
 		names   []string
 		figures wpp.Figures
@@ -26,7 +26,7 @@ func TestCaveats(t *testing.T) {
 		{[]string{"work", "never work work"}, wpp.Figures{}, nil},
 		{[]string{"never main"}, wpp.Figures{}, []string{mainLeftOut}},
 		{[]string{"work * main()", "main#3 before work"}, wpp.Figures{}, []string{mainLeftOut}},
-		{[]string{"'f(int)'#1"}, wpp.Figures{}, []string{"f(int) was not observed (no unwind information): whether it ran is not known"}},
+		{[]string{"'f(int)'#1"}, wpp.Figures{}, []string{"f(int) was not traced (no unwind information): whether it ran is not known"}},
 		{nil, wpp.Figures{Lost: 1, Gaps: 1}, []string{"1 event was lost, in 1 place: this is about what was recorded"}},
 		{[]string{"main"}, wpp.Figures{Lost: 70, Gaps: 2, Windows: 3, Sampled: 0.00123}, []string{
 			"recorded is 0.123% of the program's own CPU time, in 3 windows: this is about these alone",

@@ -118,5 +118,5 @@ func ExampleCaveats() {
 	for _, caveat := range report.Caveats(s, "never listen") {
 		fmt.Println(caveat)
 	}
-	// Output: listen was not observed (not selected): whether it ran is not known
+	// Output: listen was not traced (not selected): whether it ran is not known
 }

@@ -66,7 +66,7 @@ func writeHotHeader(out *bufio.Writer, s *wpp.Snapshot, r *query.HotReport) {
 	if r.Threads == 0 { // nothing ran of any
 		tail = fmt.Sprintf(" (pid %d)", s.Figures.PID)
 	}
-	if len(s.Figures.Command) == 0 && len(s.Images) > 0 { // it was made of a trace that does not tell
+	if len(s.Figures.Command) == 0 && len(s.Images) > 0 { // it was made of a trace, which has no command
 		title, tail = "Trace: "+names.Printable(s.Images[0].Base()), fmt.Sprintf(" (%s)", text.Count(r.Threads, "thread"))
 	}
 	fmt.Fprintf(out, "%s%s\n", names.ShortenMiddle(title, TableColumns-len(tail)), tail)

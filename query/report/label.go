@@ -62,7 +62,7 @@ func (l *Labels) Of(sym uint32) *Label {
 	return l.known[sym]
 }
 
-// mostInlined is how many calls a label tells of: a file may have a stack of a thousand for each of
+// mostInlined is how many calls a label has: a file may have a stack of a thousand for each of
 // a path's instructions.
 const mostInlined = 64
 

@@ -25,7 +25,7 @@ func WriteOrder(w io.Writer, s *wpp.Snapshot, o *rules.Order) error {
 		behind := fmt.Sprintf(": %s; %d of %s had one before", how, after, text.Count(ran, "time"))
 		switch {
 		case len(o.Unknown) > 0 && !ever:
-			behind = ": unknown; not both were observed"
+			behind = ": unknown; not both were traced"
 		case ran == 0:
 			behind = ": never; the second did not run"
 		}
@@ -57,7 +57,7 @@ type OrderJSON struct {
 	AlwaysP       bool          `json:"always_p_first"`    // Q ran, and each Q had a P before it
 	EverQ         bool          `json:"ever_q_first"`      // a Q ran before a P
 	AlwaysQ       bool          `json:"always_q_first"`    // P ran, and each P had a Q before it
-	Unknown       []string      `json:"unknown,omitempty"` // names with routines that were not observed: what is said of the others alone is true, and always of none
+	Unknown       []string      `json:"unknown,omitempty"` // names with routines that were not traced: what is said of the others alone is true, and always of none
 	FirstP        *OrderWitness `json:"first_p_to_q"`      // the first Q behind a P, from that P on; null: there is none
 	FirstQ        *OrderWitness `json:"first_q_to_p"`      // the first P behind a Q, from that Q on; null: there is none
 	Inlined

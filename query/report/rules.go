@@ -43,7 +43,7 @@ func verdictOf(r *rules.RuleReport) (verdict, behind string) {
 	case r.Kept:
 		return "kept", ""
 	case len(r.Unknown) > 0:
-		return "unknown", ": not all of it was observed"
+		return "unknown", ": not all of it was traced"
 	case r.Violations+r.Unmet == 0:
 		return "open", ": " + text.Count(r.Open, "time")
 	case r.Unmet > 0:
@@ -83,7 +83,7 @@ type RuleJSON struct {
 	Kept       bool          `json:"kept"`                // nothing breaks it, and nothing is open
 	NeverRan   []string      `json:"never_ran,omitempty"` // its names of routines of which no path ran
 	Unmet      uint64        `json:"unmet,omitempty"`     // how often it is not kept for want of a routine that never ran: no violations
-	Unknown    []string      `json:"unknown,omitempty"`   // its names of routines that were not observed: nothing else is known of it
+	Unknown    []string      `json:"unknown,omitempty"`   // its names of routines that were not traced: nothing else is known of it
 	Violations uint64        `json:"violations"`          // in all threads
 	Open       uint64        `json:"open"`                // what may have been kept before a record began, or in a gap, or may be yet where it ends of a thread that ran on: no violations
 	Witnesses  []WitnessJSON `json:"witnesses"`           // the first of each thread that breaks the rule or, if it does not, leaves it open

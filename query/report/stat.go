@@ -88,7 +88,7 @@ func (x StatJSON) MarshalJSON() ([]byte, error) {
 
 // unknownFigures returns the names of those that are not known, for which a Stat has a zero.
 func unknownFigures(x *query.Stat) map[string]bool {
-	measured := x.Probes > 0 // by wpptrace itself: a trace of another tool tells of none of these
+	measured := x.Probes > 0 // by wpptrace itself: a trace of another tool has none of these
 	return map[string]bool{
 		"command": len(x.Command) == 0, "pid": x.PID == 0, "started": x.Started == "", "ended": x.Ended == "",
 		"killed_by_signal": x.Signal == 0, "kernel": x.Kernel == "", "wpptrace_version": x.Tool == "",

@@ -11,7 +11,7 @@ import (
 )
 
 // errNoSymbols refuses a snapshot that paths of several routines, or marks, are in: the numbers of
-// its paths do not tell them apart.
+// its paths are not theirs alone.
 var errNoSymbols = errors.New("these are no bare symbols: name a snapshot that wpptrace compress --symbols has made")
 
 // checkSymbols fails unless every symbol of a snapshot is a path of one routine whose number has 32

@@ -29,7 +29,7 @@ const mostStates = 1 << 14
 const gapClass = 1
 
 // classify makes an automaton without steps. Time is linear in the alphabet.
-func classify(a *atoms) *automaton {
+func classify(a *pathNames) *automaton {
 	x := &automaton{class: make([]uint32, len(a.mask)), mask: []uint64{0, 0}, isMark: []bool{true, true}}
 	known := make(map[uint64]uint32)
 	for sym, mask := range a.mask {
@@ -92,7 +92,7 @@ type subsets struct {
 }
 
 // newSubsets makes the automaton that finds a pattern. What matches crosses no mark.
-func newSubsets(a *atoms, p *positions, r reading) *automaton {
+func newSubsets(a *pathNames, p *positions, r reading) *automaton {
 	x := &subsets{automaton: classify(a), positions: p, reading: r, number: make(map[string]uint32)}
 	begin := newBitset()
 	begin.set(0)

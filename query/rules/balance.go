@@ -34,7 +34,7 @@ func addSigned(a, b int64) int64 {
 // segment at a time. They belong to one goroutine.
 type balances struct {
 	rule    *rule
-	atoms   *atoms
+	atoms   *pathNames
 	grammar *wpp.Grammar
 	starts  map[uint32]balance // symbol of the start rule, where these are segments -> its balance
 	first   int                // of the rules in list
@@ -43,7 +43,7 @@ type balances struct {
 
 // newBalances takes time linear in the right-hand sides, and 32 bytes a rule, of one segment where
 // there are any.
-func newBalances(r *rule, a *atoms, g *wpp.Grammar) *balances {
+func newBalances(r *rule, a *pathNames, g *wpp.Grammar) *balances {
 	x := &balances{rule: r, atoms: a, grammar: g, starts: map[uint32]balance{}}
 	if g.NumSegments() == 0 {
 		x.fill(g, 0)

@@ -12,7 +12,7 @@ import (
 	"wpptrace/query/querytest"
 )
 
-// A rule, or an order, with what was not observed in it was told to be kept, broken or never.
+// A rule, or an order, with what was not traced in it was told to be kept, broken or never.
 func TestUnobservedIsUnknown(t *testing.T) {
 	s := querytest.Letters("aab")
 	s.Routines = append(s.Routines, wpp.Routine{Name: "main", Entry: 0x9000, LeftOut: "not selected", Paths: 1})
@@ -43,7 +43,7 @@ func TestUnobservedIsUnknown(t *testing.T) {
 	}
 	s.Routines[len(s.Routines)-1].Name = "b"
 	if r, err := Check(s, []string{"never b after a", "a before b"}); err != nil || r.Rules[0].Violations != 1 || r.Rules[1].Unknown == nil {
-		t.Errorf("with another b that was not observed: %+v, %v", r, err)
+		t.Errorf("with another b that was not traced: %+v, %v", r, err)
 	}
 	s.Routines[len(s.Routines)-1].Name = "main"
 	o, err := PathOrder(s, "a", "main")

@@ -18,7 +18,7 @@ func TestFillEqualsReading(t *testing.T) {
 			querytest.Letter(s, c)
 		}
 		ours, _ := drawRegex(t, 3)
-		names := newAtoms(s)
+		names := newPathNames(s)
 		r, err := parseRule(names, "never a "+ours)
 		if err != nil {
 			t.Fatal(err)

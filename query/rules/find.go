@@ -46,8 +46,8 @@ func (q *FindQuery) Validate() error {
 // An Occurrence is a stretch of a thread's stream.
 type Occurrence struct {
 	TID      int
-	Position uint64   // of its first symbol, from 0; 2^64-1: so far or farther, and not told
-	Length   uint64   // in symbols; 0: not told
+	Position uint64   // of its first symbol, from 0; 2^64-1: so far or farther, and not known
+	Length   uint64   // in symbols; 0: not known
 	Symbols  []uint32 // of a long one only the beginning
 }
 
@@ -85,7 +85,7 @@ func Find(s *wpp.Snapshot, q FindQuery) (report *FindReport, err error) {
 	if err != nil {
 		return nil, err
 	}
-	finder, err := q.finder(newAtoms(s))
+	finder, err := q.finder(newPathNames(s))
 	if err != nil {
 		return fail(err)
 	}
@@ -112,7 +112,7 @@ type finder struct {
 	begins *automaton // read backward from an end, hits where a match begins
 }
 
-func (q *FindQuery) finder(a *atoms) (*finder, error) {
+func (q *FindQuery) finder(a *pathNames) (*finder, error) {
 	p, err := sequencePattern(a, q.Pattern, q.Gap)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (q *FindQuery) finder(a *atoms) (*finder, error) {
 	return newFinder(a, p)
 }
 
-func newFinder(a *atoms, p *pattern) (*finder, error) {
+func newFinder(a *pathNames, p *pattern) (*finder, error) {
 	forward, err := newPositions(p)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (x *finder) find(t *wpp.Thread, skip uint64, limit int) (count uint64, foun
 const mostContext = 16
 
 // stretch is the shortest match that ends at a position; one of length 0 at the greatest position
-// where that is not told any more.
+// where that is not known any more.
 func stretch(t *wpp.Thread, begins *sweep, cursor *stream.Cursor, end uint64) (Occurrence, error) {
 	beyond := Occurrence{TID: t.TID, Position: math.MaxUint64}
 	if end >= math.MaxUint64-1 {

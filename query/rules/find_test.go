@@ -232,7 +232,7 @@ func BenchmarkFind(b *testing.B) {
 		}
 		return r.Count
 	}, func(s *wpp.Snapshot) (count uint64) {
-		names := newAtoms(s)
+		names := newPathNames(s)
 		p, err := sequencePattern(names, q.Pattern, q.Gap)
 		if err != nil {
 			b.Fatal(err)

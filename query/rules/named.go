@@ -24,7 +24,7 @@ func Named(s *wpp.Snapshot, texts ...string) []int {
 func namesIn(texts []string) (list []string) {
 	for _, text := range texts {
 		list = append(list, text)
-		words, _ := tokens(text) // whoever reads the pattern reports what is wrong with it
+		words, _ := tokens(text) // what is wrong with a pattern is reported where it is asked for
 		for _, w := range words {
 			if w.name && w.text != text {
 				list = append(list, w.text)

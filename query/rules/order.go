@@ -23,11 +23,11 @@ type Order struct {
 	AlwaysP    bool
 	EverQ      bool
 	AlwaysQ    bool
-	Unknown    []string    // names with routines that were not observed: what is said of the others alone is true, and always of none
+	Unknown    []string    // names with routines that were not traced: what is said of the others alone is true, and always of none
 	FirstAfter []Violation // the first Q behind a P and what ran from that P on; then the first P behind a Q; empty where there is none
 }
 
-// PathOrder tells whether P ever, or always, runs before Q, and Q before P, in the threads with
+// PathOrder finds whether P ever, or always, runs before Q, and Q before P, in the threads with
 // these ids, or in all (Larus 1999, section 3.3: P runs before Q if an inorder walk from a common
 // ancestor meets P first). P always runs before Q if Q ran, and each Q had a P before it. Names are
 // those of a FindQuery. It takes time and memory linear in the grammars.
@@ -37,7 +37,7 @@ func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (o *Order, err error) 
 	if err != nil {
 		return nil, err
 	}
-	a := newAtoms(s)
+	a := newPathNames(s)
 	o = &Order{P: p, Q: q}
 	numbers := [2]int{}
 	for i, name := range []string{p, q} {
@@ -45,7 +45,7 @@ func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (o *Order, err error) 
 			return nil, fmt.Errorf("order of %s and %s: %w", names.Printable(p), names.Printable(q), err)
 		}
 	}
-	o.Unknown = a.unobserved()
+	o.Unknown = a.untraced()
 	frequencies, err := query.NewFrequencies(s, tids...)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (o *Order, err error) 
 		ran    uint64
 		p, q   int
 	}{{&o.AlwaysP, o.QRan, numbers[0], numbers[1]}, {&o.AlwaysQ, o.PRan, numbers[1], numbers[0]}} {
-		if *part.always && part.ran == math.MaxUint64 { // there may be more of both: their numbers tell nothing
+		if *part.always && part.ran == math.MaxUint64 { // there may be more of both: their numbers say nothing
 			none := uint64(0)
 			if _, err := (&rule{kind: before, a: part.p, b: part.q, c: noAtom}).firstIn(a, threads, &none); err != nil {
 				return nil, err
@@ -89,7 +89,7 @@ func PathOrder(s *wpp.Snapshot, p, q string, tids ...int) (o *Order, err error) 
 }
 
 // firstIn adds up the violations of a rule in threads, and returns the first.
-func (r *rule) firstIn(a *atoms, threads []*wpp.Thread, count *uint64) (first Violation, err error) {
+func (r *rule) firstIn(a *pathNames, threads []*wpp.Thread, count *uint64) (first Violation, err error) {
 	check, err := r.checker(a)
 	if err != nil {
 		return first, err

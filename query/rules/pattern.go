@@ -45,12 +45,12 @@ const (
 const (
 	anyPath   = -1
 	unbounded = -1
-	mostAtoms = 64
+	mostNames = 64
 )
 
-// Atoms are the names in patterns, each once, with the paths that they stand for. Without a
+// PathNames are the names in patterns, the atoms of a rule, each once, with the paths that they stand for. Without a
 // snapshot, any name may be one, and stands for none.
-type atoms struct {
+type pathNames struct {
 	snapshot *wpp.Snapshot // nil: there is none
 	known    *names.Names  // of the snapshot
 	names    []string
@@ -58,23 +58,23 @@ type atoms struct {
 	mask     []uint64 // symbol -> the atoms that it is in, a bit each
 }
 
-func newAtoms(s *wpp.Snapshot) *atoms {
-	return &atoms{snapshot: s, known: names.Of(s), number: make(map[string]int), mask: make([]uint64, len(s.Symbols))}
+func newPathNames(s *wpp.Snapshot) *pathNames {
+	return &pathNames{snapshot: s, known: names.Of(s), number: make(map[string]int), mask: make([]uint64, len(s.Symbols))}
 }
 
-func withoutSnapshot() *atoms { return &atoms{number: make(map[string]int)} }
+func withoutSnapshot() *pathNames { return &pathNames{number: make(map[string]int)} }
 
 // add returns the number of a name: ROUTINE is all paths of a routine, ROUTINE#N one of them,
 // ROUTINE() those that enter it. In quotes, what looks like the end of a name may belong to the
 // routine's. Of that "..." may stand for a part, and @ADDRESS may be missing. A path that did not
 // run is no error, one that the routine does not have is one, and so is a routine that does not
 // exist.
-func (a *atoms) add(name string) (int, error) {
+func (a *pathNames) add(name string) (int, error) {
 	if n, ok := a.number[name]; ok {
 		return n, nil
 	}
-	if len(a.names) == mostAtoms {
-		return 0, fmt.Errorf("more than %d names", mostAtoms)
+	if len(a.names) == mostNames {
+		return 0, fmt.Errorf("more than %d names", mostNames)
 	}
 	isNamed := func(*wpp.Symbol) bool { return false }
 	if a.known != nil {
@@ -94,8 +94,8 @@ func (a *atoms) add(name string) (int, error) {
 	return n, nil
 }
 
-// unobserved returns the names with routines that were not observed: these may have run.
-func (a *atoms) unobserved() (list []string) {
+// untraced returns the names with routines that were not traced: these may have run.
+func (a *pathNames) untraced() (list []string) {
 	for _, name := range a.names {
 		routines, _ := a.known.Split(name)
 		if anyOf(routines, func(r int) bool { return a.snapshot.Routines[r].LeftOut != "" }) {
@@ -106,7 +106,7 @@ func (a *atoms) unobserved() (list []string) {
 }
 
 // neverRan returns the names of whose routines, all of them traced, no path ran in any thread.
-func (a *atoms) neverRan() (list []string) {
+func (a *pathNames) neverRan() (list []string) {
 	ran := make([]bool, len(a.snapshot.Routines))
 	for i := range a.snapshot.Symbols {
 		if p := &a.snapshot.Symbols[i]; !p.IsMark {
@@ -184,7 +184,7 @@ func nameEnd(text string) int {
 
 // sequencePattern reads a sequence of names, "*" for any path, and "**" for up to gap paths. What is a
 // name as a whole, as tables print it, needs no quotes.
-func sequencePattern(a *atoms, text string, gap int) (*pattern, error) {
+func sequencePattern(a *pathNames, text string, gap int) (*pattern, error) {
 	list, err := tokens(text)
 	if a.known != nil && a.known.IsName(text) {
 		list, err = []token{{text, true, false}}, nil
@@ -213,7 +213,7 @@ func sequencePattern(a *atoms, text string, gap int) (*pattern, error) {
 
 // A patternParser reads a regular expression by recursive descent.
 type patternParser struct {
-	atoms *atoms
+	names *pathNames
 	rest  []token
 	depth int
 }
@@ -223,12 +223,12 @@ const mostNested = 100
 
 // regexPattern reads a regular expression: names, "." for any path, "!NAME" for any other, "|",
 // "*", "+", "?", "{N}", "{N,}", "{N,M}" and parentheses.
-func regexPattern(a *atoms, text string) (*pattern, error) {
+func regexPattern(a *pathNames, text string) (*pattern, error) {
 	list, err := tokens(text)
 	if err != nil {
 		return nil, err
 	}
-	p := &patternParser{atoms: a, rest: list}
+	p := &patternParser{names: a, rest: list}
 	whole, err := p.choice()
 	if err != nil {
 		return nil, err
@@ -301,7 +301,7 @@ func (p *patternParser) single() (*pattern, error) {
 		return one, nil
 	}
 	var err error
-	one.atom, err = p.atoms.add(name)
+	one.atom, err = p.names.add(name)
 	return one, err
 }
 

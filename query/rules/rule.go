@@ -38,13 +38,13 @@ const (
 )
 
 // parseRule reads a rule. Words of the language that are to be names of routines are put in quotes.
-func parseRule(a *atoms, text string) (*rule, error) {
+func parseRule(a *pathNames, text string) (*rule, error) {
 	list, err := tokens(text)
 	if err != nil {
 		return nil, err
 	}
 	r := &rule{text: text, a: noAtom, b: noAtom, c: noAtom, limit: mostDepth}
-	p := &ruleParser{atoms: a, rest: list}
+	p := &ruleParser{names: a, rest: list}
 	switch {
 	case p.shape("_", "before", "_"):
 		r.kind = before
@@ -80,7 +80,7 @@ func parseRule(a *atoms, text string) (*rule, error) {
 }
 
 type ruleParser struct {
-	atoms *atoms
+	names *pathNames
 	rest  []token
 	named []string
 }
@@ -105,7 +105,7 @@ func (p *ruleParser) shape(words ...string) bool {
 }
 
 // automaton makes the automaton of a rule whose violations are hits, for all kinds but balanced.
-func (r *rule) automaton(a *atoms) (*automaton, error) {
+func (r *rule) automaton(a *pathNames) (*automaton, error) {
 	if r.regex == nil {
 		x := classify(a)
 		x.resolve = func(state, class uint32) (uint32, bool) { return r.step(state, x.mask[class]) }
@@ -162,7 +162,7 @@ func (r *rule) restsOnGaps() bool { return r.kind == before || r.kind == followe
 
 // forgetting makes the automaton of such a rule that begins anew at each gap: its violations are some
 // whatever ran there.
-func (r *rule) forgetting(a *atoms) (*automaton, error) {
+func (r *rule) forgetting(a *pathNames) (*automaton, error) {
 	x, err := r.automaton(a)
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (p *pattern) without(atoms uint64) *pattern {
 
 // newOnly makes the automaton that hits where the paths that a pattern names, taken alone, are no
 // beginning of what it matches any more. It hits once: then it reads no more.
-func newOnly(a *atoms, p *positions, named uint64) *automaton {
+func newOnly(a *pathNames, p *positions, named uint64) *automaton {
 	x := &subsets{automaton: classify(a), positions: p, reading: here, number: make(map[string]uint32)}
 	begin := newBitset()
 	begin.set(0)

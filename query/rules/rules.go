@@ -26,7 +26,7 @@ type RuleReport struct {
 	Kept       bool        // nothing breaks it, and nothing is open
 	NeverRan   []string    // its names of routines of which no path ran
 	Unmet      uint64      // how often it is not kept for want of a routine that never ran: no violations
-	Unknown    []string    // its names of routines that were not observed: nothing else is known of it
+	Unknown    []string    // its names of routines that were not traced: nothing else is known of it
 	Violations uint64      // in all threads
 	Open       uint64      // what may have been kept before a record began, or in a gap, or may be yet where it ends of a thread that ran on: no violations
 	Witnesses  []Violation // the first of each thread that breaks the rule or, if it does not, leaves it open
@@ -79,7 +79,7 @@ func violation(why string, o Occurrence, c *stream.Cursor) Violation {
 // "{N}", "{N,M}" and parentheses. Marks are skipped, but in "never REGEX", where nothing matches
 // across one.
 //
-// Of a rule that names what was not observed nothing is known, but that a path has run that never
+// Of a rule that names what was not traced nothing is known, but that a path has run that never
 // was to, or after one that it never was to run after.
 //
 // A rule that waits for what never ran in any thread, or for what is to follow it, says which of its
@@ -115,7 +115,7 @@ func Validate(text string) error {
 }
 
 func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport, error) {
-	a := newAtoms(s)
+	a := newPathNames(s)
 	r, check, err := readRule(a, text)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 			report.Witnesses = append(report.Witnesses, v.first)
 		}
 	}
-	if hidden := a.unobserved(); len(hidden) > 0 && (report.Violations == 0 || !r.isSure()) {
+	if hidden := a.untraced(); len(hidden) > 0 && (report.Violations == 0 || !r.isSure()) {
 		return &RuleReport{Rule: text, Unknown: hidden, Witnesses: []Violation{}}, nil
 	}
 	if len(report.NeverRan) > 0 && report.Violations > 0 {
@@ -148,7 +148,7 @@ func checkRule(s *wpp.Snapshot, text string, threads []*wpp.Thread) (*RuleReport
 
 // isUnmet reports whether a rule that is not kept would be, had routines of some names run that never
 // did. What a rule of the others forbids has run, whatever else has.
-func (r *rule) isUnmet(a *atoms, neverRan []string, threads []*wpp.Thread) (bool, error) {
+func (r *rule) isUnmet(a *pathNames, neverRan []string, threads []*wpp.Thread) (bool, error) {
 	switch r.kind {
 	case neverOf, absent:
 		return false, nil
@@ -171,14 +171,14 @@ func (r *rule) isUnmet(a *atoms, neverRan []string, threads []*wpp.Thread) (bool
 	return true, nil
 }
 
-// isSure reports whether what breaks the rule does so whatever else has run, be it between what is
+// isSure reports whether what breaks the rule does so whatever else has run, even between what is
 // known to have.
 func (r *rule) isSure() bool {
 	return r.kind == neverOf || r.kind == absent && r.regex.isOneOf()
 }
 
 // readRule returns a rule, and what checks it.
-func readRule(a *atoms, text string) (*rule, checker, error) {
+func readRule(a *pathNames, text string) (*rule, checker, error) {
 	r, err := parseRule(a, text)
 	if err != nil {
 		return nil, nil, ruleError(text, err)
@@ -238,7 +238,7 @@ func (v *verdict) excuse(n uint64, why string) (excused string) {
 // A checker gives the verdict on a thread. midway: it had run before its record begins.
 type checker func(t *wpp.Thread, midway bool) (verdict, error)
 
-func (r *rule) checker(a *atoms) (checker, error) {
+func (r *rule) checker(a *pathNames) (checker, error) {
 	if r.kind == balanced {
 		for _, mask := range a.mask {
 			if mask>>r.a&1 == 1 && mask>>r.b&1 == 1 {
@@ -279,7 +279,7 @@ func (r *rule) checker(a *atoms) (checker, error) {
 }
 
 // hasGaps reports whether any thread of the snapshot, if there is one, has a gap.
-func (a *atoms) hasGaps() bool {
+func (a *pathNames) hasGaps() bool {
 	for sym := range a.mask {
 		if s := &a.snapshot.Symbols[sym]; s.IsMark && s.Mark == ops.Gap {
 			return true
@@ -291,7 +291,7 @@ func (a *atoms) hasGaps() bool {
 // beginning is the automaton that, read backward from where a rule is broken, or from the end of
 // the thread, hits where what breaks it begins: at the nearest A or B that forbids it, or, if none
 // does, at once.
-func (r *rule) beginning(a *atoms, atEnd bool) *automaton {
+func (r *rule) beginning(a *pathNames, atEnd bool) *automaton {
 	x := classify(a)
 	atom := r.a
 	if r.kind == neverOf {
@@ -374,7 +374,7 @@ func (r *rule) why() string {
 
 // checkBalance counts the B without their A, the A without their B, and the times that the depth
 // rises beyond the limit as one. Where the thread has gaps any of these may be balanced there.
-func (r *rule) checkBalance(a *atoms, t *wpp.Thread, midway, gaps bool) (v verdict) {
+func (r *rule) checkBalance(a *pathNames, t *wpp.Thread, midway, gaps bool) (v verdict) {
 	midway = midway || gaps
 	x := &depths{newBalances(r, a, t.Grammar)}
 	whole := x.whole()
@@ -382,7 +382,7 @@ func (r *rule) checkBalance(a *atoms, t *wpp.Thread, midway, gaps bool) (v verdi
 	if v.violations = lone; deep {
 		v.violations = saturating.Add(v.violations, 1)
 	}
-	// Of a B alone and of too many A, the one that comes first is told.
+	// Of a B alone and of too many A, the one that comes first is reported.
 	at, why := uint64(math.MaxUint64), ""
 	if lone > 0 {
 		at, why = x.firstBelow(), "without one before"

@@ -446,7 +446,7 @@ var tenStates = []string{"never r1 (!r1)* r2 (!r2)* r3 (!r3)* r4 (!r4)* r5#1 r5#
 func TestTenStates(t *testing.T) {
 	s := querytest.PathsOfEight(47)
 	for _, text := range tenStates {
-		paths := newAtoms(s)
+		paths := newPathNames(s)
 		r, err := parseRule(paths, strings.NewReplacer("BUSIEST", "r1", "LATEST", "r2#1").Replace(text))
 		if err != nil {
 			t.Fatal(err)
@@ -521,7 +521,7 @@ func BenchmarkRules(b *testing.B) {
 				}
 				return r.Rules[0].Violations
 			}, func(s *wpp.Snapshot) uint64 {
-				paths := newAtoms(s)
+				paths := newPathNames(s)
 				r, err := parseRule(paths, names[s].Replace(text))
 				if err != nil {
 					b.Fatal(err)
@@ -539,7 +539,7 @@ func BenchmarkRules(b *testing.B) {
 	}
 }
 
-func balanceExpanded(s *wpp.Snapshot, a *atoms, r *rule) (violations uint64) {
+func balanceExpanded(s *wpp.Snapshot, a *pathNames, r *rule) (violations uint64) {
 	depth, deep := uint64(0), uint64(0)
 	for sym := range s.Threads[0].Grammar.Expand(0) {
 		switch mask := a.mask[sym]; {

@@ -68,7 +68,7 @@ func TestSweepForgetsSegments(t *testing.T) {
 		return cuts
 	})
 	g := cut.Threads[0].Grammar
-	a := newAtoms(s)
+	a := newPathNames(s)
 	p, err := sequencePattern(a, "a b", 0)
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 // next by reading all forests, once or twice. What follows a candidate is counted first in a sieve,
 // by a hash, where most of it fails; the rest is counted exactly (as Park, Chen and Yu do for sets
 // of items). So memory is bounded whatever the stream.
-type levels struct {
-	*search
+type segmentSearch struct {
+	*hotSearch
 	all  *forests
 	need map[uint64]uint64 // cost of a sequence of the length that is counted -> the least count that makes it hot, or hot later
 
@@ -29,15 +29,15 @@ var mostFollowers = 1 << 20
 // mostSieveBits makes the sieve 16 MiB at most: who records reports, too, and may be allowed 64 MiB.
 const mostSieveBits = 22
 
-func newLevels(f *forests, c *costs, r *HotReport) *levels {
+func newSegmentSearch(f *forests, c *costs, r *HotReport) *segmentSearch {
 	sieveBits := 1
 	for _, t := range f.threads {
 		sieveBits = min(max(sieveBits, bits.Len(uint(t.Grammar.BodySymbols()))), mostSieveBits)
 	}
-	return &levels{search: newSearch(f, c, r), all: f, sieve: make([]uint32, 1<<sieveBits), shift: 64 - sieveBits}
+	return &segmentSearch{hotSearch: newHotSearch(f, c, r), all: f, sieve: make([]uint32, 1<<sieveBits), shift: 64 - sieveBits}
 }
 
-func (x *levels) run() ([]Subpath, error) {
+func (x *segmentSearch) run() ([]Subpath, error) {
 	var next []candidate
 	for sym, n := range x.all.count() {
 		if n > 0 {
@@ -66,7 +66,7 @@ func (x *levels) run() ([]Subpath, error) {
 	return x.found, x.tooLarge(x.maxLength)
 }
 
-func (x *levels) tooMany(length int) error {
+func (x *segmentSearch) tooMany(length int) error {
 	return fmt.Errorf("more than %d subpaths of %d paths may be hot, which is too much to keep in mind for a trace as large: %s", mostFollowers, length, askForLess)
 }
 
@@ -82,7 +82,7 @@ func sortedEdges(counts map[edge]uint64) []edge {
 }
 
 // take is what fork does with a branch.
-func (x *levels) take(c candidate, symbol uint32, count uint64, length int, next []candidate) []candidate {
+func (x *segmentSearch) take(c candidate, symbol uint32, count uint64, length int, next []candidate) []candidate {
 	if x.isMark[symbol] {
 		return next
 	}
@@ -99,35 +99,35 @@ func (x *levels) take(c candidate, symbol uint32, count uint64, length int, next
 	return next
 }
 
-func (x *levels) isHot(count, cost uint64, length int) bool {
+func (x *segmentSearch) isHot(count, cost uint64, length int) bool {
 	return length >= x.minLength && saturating.Mul(count, cost) >= x.minCost
 }
 
 // followers counts the symbols that follow the candidates, by the candidates' indices, as far as
 // they may matter.
-func (x *levels) followers(length int) (map[edge]uint64, error) {
-	f := &followers{levels: x, length: length, candidate: x.recognizer(length - 1)}
+func (x *segmentSearch) followers(length int) (map[edge]uint64, error) {
+	f := &followers{segmentSearch: x, length: length, candidate: x.recognizer(length - 1)}
 	clear(x.sieve)
 	x.need = make(map[uint64]uint64)
-	readSeams(x.all, length-1, f)
-	dearest := uint64(0)
+	readBoundaries(x.all, length-1, f)
+	costliest := uint64(0)
 	for _, c := range x.level {
-		dearest = max(dearest, saturating.Add(c.cost, x.dear[0].cost))
+		costliest = max(costliest, saturating.Add(c.cost, x.costly[0].cost))
 	}
-	if uint64(slices.Max(f.sieve)) < min(x.least(dearest, length), math.MaxUint32) {
+	if uint64(slices.Max(f.sieve)) < min(x.least(costliest, length), math.MaxUint32) {
 		return nil, nil
 	}
 	f.counts = make(map[edge]uint64)
-	readSeams(x.all, length-1, f)
+	readBoundaries(x.all, length-1, f)
 	if f.tooMany {
 		return nil, x.tooMany(length)
 	}
 	return f.counts, nil
 }
 
-// recognizer returns what tells, symbol by symbol, which candidate the last symbols are, or
+// recognizer returns what finds, symbol by symbol, which candidate the last symbols are, or
 // noPattern.
-func (x *levels) recognizer(length int) func(symbol uint32, first bool) uint32 {
+func (x *segmentSearch) recognizer(length int) func(symbol uint32, first bool) uint32 {
 	if length == 1 {
 		single := slices.Repeat([]uint32{noPattern}, len(x.cost))
 		for i, c := range x.level {
@@ -153,7 +153,7 @@ func (x *levels) recognizer(length int) func(symbol uint32, first bool) uint32 {
 }
 
 // symbolsTo is the sequence that a node of the trie stands for.
-func (x *levels) symbolsTo(node uint32) []uint32 {
+func (x *segmentSearch) symbolsTo(node uint32) []uint32 {
 	var symbols []uint32
 	for ; node != rootNode; node = x.trie[node].parent {
 		symbols = append(symbols, x.trie[node].symbol)
@@ -163,7 +163,7 @@ func (x *levels) symbolsTo(node uint32) []uint32 {
 }
 
 // least is the least count of a sequence that matters.
-func (x *levels) least(cost uint64, length int) uint64 {
+func (x *segmentSearch) least(cost uint64, length int) uint64 {
 	n, ok := x.need[cost]
 	if !ok {
 		low, high := uint64(0), uint64(math.MaxUint64) // the least that matters is above low, and at most high
@@ -182,7 +182,7 @@ func (x *levels) least(cost uint64, length int) uint64 {
 
 // Followers read what follows candidates, first into the sieve, then exactly.
 type followers struct {
-	*levels
+	*segmentSearch
 	length    int
 	candidate func(symbol uint32, first bool) uint32
 	counts    map[edge]uint64 // nil: the sieve is being filled
@@ -195,7 +195,7 @@ type followers struct {
 
 func (f *followers) begin(weight uint64) { f.weight, f.pushed, f.before = weight, 0, noPattern }
 
-func (f *followers) push(line []cell, inside int) {
+func (f *followers) push(line []terminal, inside int) {
 	symbol := line[len(line)-1].symbol
 	before := f.before
 	f.before = f.candidate(symbol, f.pushed == 0)
@@ -217,4 +217,4 @@ func (f *followers) push(line []cell, inside int) {
 	f.tooMany = len(f.counts) > mostFollowers
 }
 
-func (f *followers) settle(uint64, []cell) {}
+func (f *followers) settle(uint64, []terminal) {}

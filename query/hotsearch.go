@@ -9,17 +9,17 @@ import (
 	"wpptrace/internal/saturating"
 )
 
-// A search finds the minimal hot subpaths, or the maximal ones. It goes from each length to the
+// A hotSearch finds the minimal hot subpaths, or the maximal ones. It goes from each length to the
 // next: a candidate is a sequence that is not hot, nor any of its prefixes of the least length, but
 // may become so when it grows. Its occurrences in the grammar are all that is kept of it, with its
 // node in a trie of the sequences met. For the maximal ones it goes on where a sequence is hot, and
 // see maximality.
-type search struct {
+type hotSearch struct {
 	*walker
 	isMark    []bool
 	cost      []uint64 // of an execution of each symbol
-	dear      []dearSymbol
-	dearest   uint64 // what no sequence of maxLength costs more than
+	costly    []costlySymbol
+	costliest uint64 // what no sequence of maxLength costs more than
 	minLength int
 	maxLength int
 	minCost   uint64
@@ -56,8 +56,8 @@ type branch struct {
 	kept   []bundle
 }
 
-func newSearch(f *forests, c *costs, r *HotReport) *search {
-	x := &search{
+func newHotSearch(f *forests, c *costs, r *HotReport) *hotSearch {
+	x := &hotSearch{
 		isMark:    c.isMark,
 		cost:      c.of,
 		minLength: r.Query.MinLength,
@@ -68,19 +68,19 @@ func newSearch(f *forests, c *costs, r *HotReport) *search {
 	if r.Query.Kind == Maximal {
 		x.maximal = newMaximality()
 	}
-	x.dear = x.dearSymbols(f.count())
+	x.costly = x.costlySymbols(f.count())
 	if f.whole != nil {
 		x.walker = newWalker(f.whole)
 	}
 	if f.whole != nil && r.Query.Metric != Executions {
-		x.dearest = dearestWindow(f, x.maxLength, x.cost)
-	} else if len(x.dear) > 0 { // a bound that takes no reading, and is as good where all paths cost the same
-		x.dearest = saturating.Mul(uint64(x.maxLength), x.dear[0].cost)
+		x.costliest = costliestWindow(f, x.maxLength, x.cost)
+	} else if len(x.costly) > 0 { // a bound that takes no reading, and is as good where all paths cost the same
+		x.costliest = saturating.Mul(uint64(x.maxLength), x.costly[0].cost)
 	}
 	return x
 }
 
-func (x *search) run() ([]Subpath, error) {
+func (x *hotSearch) run() ([]Subpath, error) {
 	root := candidate{node: math.MaxUint32}
 	next := x.fork(root, x.singles(nil), 1, nil)
 	x.maximal.nextLength()
@@ -108,7 +108,7 @@ func (x *search) run() ([]Subpath, error) {
 const askForLess = "ask for a greater least cost, or shorter ones"
 
 // tooLarge fails when the search, which has come to that length, takes more memory than it may.
-func (x *search) tooLarge(length int) error {
+func (x *hotSearch) tooLarge(length int) error {
 	switch {
 	case x.size > mostFoundSymbols:
 		return fmt.Errorf("the hot subpaths have more than %d paths together, which is too much to keep in mind: %s", mostFoundSymbols, askForLess)
@@ -120,7 +120,7 @@ func (x *search) tooLarge(length int) error {
 
 // fork sorts the steps that follow a candidate by their symbols, and appends what may become hot of
 // that to next.
-func (x *search) fork(c candidate, steps []step, length int, next []candidate) []candidate {
+func (x *hotSearch) fork(c candidate, steps []step, length int, next []candidate) []candidate {
 	x.count(steps)
 	for i := range x.branches {
 		b := &x.branches[i]
@@ -149,7 +149,7 @@ func (x *search) fork(c candidate, steps []step, length int, next []candidate) [
 }
 
 // forkAs is fork for a candidate that goes on as a shorter sequence does.
-func (x *search) forkAs(shorter *extension, c candidate, length int, next []candidate) []candidate {
+func (x *hotSearch) forkAs(shorter *extension, c candidate, length int, next []candidate) []candidate {
 	for n := shorter.children[0]; n < shorter.children[1]; n++ {
 		if longer, ok := x.grow(c, x.trie[n].symbol, x.maximal.nodes[n].count, length); ok {
 			next = append(next, longer)
@@ -160,7 +160,7 @@ func (x *search) forkAs(shorter *extension, c candidate, length int, next []cand
 
 // grow makes a candidate longer by a symbol. A sequence that is hot now is found; one that may
 // become hot is the next candidate; others are dropped.
-func (x *search) grow(c candidate, symbol uint32, count uint64, length int) (longer candidate, ok bool) {
+func (x *hotSearch) grow(c candidate, symbol uint32, count uint64, length int) (longer candidate, ok bool) {
 	cost := saturating.Add(c.cost, x.cost[symbol])
 	hot := length >= x.minLength && saturating.Mul(count, cost) >= x.minCost
 	switch {
@@ -175,7 +175,7 @@ func (x *search) grow(c candidate, symbol uint32, count uint64, length int) (lon
 }
 
 // count makes the branches of steps.
-func (x *search) count(steps []step) {
+func (x *hotSearch) count(steps []step) {
 	x.branches = x.branches[:0]
 	for _, st := range steps {
 		i := x.branchOf[st.symbol]
@@ -190,34 +190,34 @@ func (x *search) count(steps []step) {
 	}
 }
 
-// A dearSymbol occurs more often than any symbol that costs more.
-type dearSymbol struct{ cost, count uint64 }
+// A costlySymbol occurs more often than any symbol that costs more.
+type costlySymbol struct{ cost, count uint64 }
 
-// dearSymbols lists them from the dearest to the most frequent.
-func (x *search) dearSymbols(counts []uint64) []dearSymbol {
-	all := make([]dearSymbol, len(x.cost))
+// costlySymbols lists them from the costliest to the most frequent.
+func (x *hotSearch) costlySymbols(counts []uint64) []costlySymbol {
+	all := make([]costlySymbol, len(x.cost))
 	for v, n := range counts {
 		if n > 0 && !x.isMark[v] {
-			all[v] = dearSymbol{x.cost[v], n}
+			all[v] = costlySymbol{x.cost[v], n}
 		}
 	}
-	slices.SortFunc(all, func(a, b dearSymbol) int { return cmp.Or(cmp.Compare(b.cost, a.cost), cmp.Compare(b.count, a.count)) })
-	var dear []dearSymbol
+	slices.SortFunc(all, func(a, b costlySymbol) int { return cmp.Or(cmp.Compare(b.cost, a.cost), cmp.Compare(b.count, a.count)) })
+	var costly []costlySymbol
 	for _, d := range all {
-		if len(dear) == 0 || d.count > dear[len(dear)-1].count {
-			dear = append(dear, d)
+		if len(costly) == 0 || d.count > costly[len(costly)-1].count {
+			costly = append(costly, d)
 		}
 	}
-	return dear
+	return costly
 }
 
-// mayBecomeHot is exact pruning. If the dearest symbol that a sequence grows by is d, it grows by
+// mayBecomeHot is exact pruning. If the costliest symbol that a sequence grows by is d, it grows by
 // no more than d's cost a symbol, and occurs then no more often than d does, nor than it does now.
-// Nor does it ever cost more than the dearest window.
-func (x *search) mayBecomeHot(count, cost uint64, length int) bool {
+// Nor does it ever cost more than the costliest window.
+func (x *hotSearch) mayBecomeHot(count, cost uint64, length int) bool {
 	more := uint64(x.maxLength - length)
-	for _, d := range x.dear {
-		grown := min(x.dearest, saturating.Add(cost, saturating.Mul(more, d.cost)))
+	for _, d := range x.costly {
+		grown := min(x.costliest, saturating.Add(cost, saturating.Mul(more, d.cost)))
 		if more > 0 && saturating.Mul(min(count, d.count), grown) >= x.minCost {
 			return true
 		}
@@ -229,7 +229,7 @@ func (x *search) mayBecomeHot(count, cost uint64, length int) bool {
 }
 
 // report adds what a node of the trie stands for, given what one execution costs.
-func (x *search) report(last trieNode, count, cost uint64) {
+func (x *hotSearch) report(last trieNode, count, cost uint64) {
 	if x.size > mostFoundSymbols {
 		return
 	}
