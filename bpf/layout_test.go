@@ -77,7 +77,7 @@ func TestLimitsAgree(t *testing.T) {
 		{"sites of a word", usermode.MaxSites, wire.MaxSites},
 		{"sites of a plan", usermode.MaxSites, plan.MaxSites},
 		{"bits of a captured value", wire.ValueBits, plan.CaptureBits},
-		{"callers followed", usermode.ChainMax, plan.MaxSilentCallers + 1},
+		{"callers followed", usermode.ChainMax, plan.MaxProbeFreeCallers + 1},
 		{"condition of no conditional jump", usermode.ConditionNone, plan.NoCondition},
 	} {
 		if c.c != c.ours {

@@ -75,7 +75,7 @@ func (d *Decoder) Grow() error {
 		d.main = d.routines[m.ID]
 	}
 	for _, r := range d.routines[known:] {
-		if !r.Observed() {
+		if !r.Traced() {
 			continue
 		}
 		n, err := paths.Number(r.Routine.Routine)
@@ -119,7 +119,7 @@ func (d *Decoder) Anomalies() (anomalies, ambiguous uint64) { return d.anomalies
 // observes reports whether an address lies in a routine whose paths are recorded.
 func (d *Decoder) observes(pc uint64) bool {
 	r := d.plan.Containing(pc)
-	return r != nil && r.Observed()
+	return r != nil && r.Traced()
 }
 
 // Paths is the number of acyclic paths of a routine; numbers from there on are partial paths.

@@ -118,7 +118,7 @@ func (t *Thread) leaveInterrupted(i int) bool {
 func (t *Thread) markLeft(a activation) {
 	r, regs := t.lookFor(*t.taken).holder(), t.taken.regs
 	switch {
-	case r == nil, !r.Observed(), r.Silent, r == a.r, regs == nil, regs[rsp] >= a.cfa, a.cfa-regs[rsp] > near, t.find(a, nil) < 0:
+	case r == nil, !r.Traced(), r.ProbeFree, r == a.r, regs == nil, regs[rsp] >= a.cfa, a.cfa-regs[rsp] > near, t.find(a, nil) < 0:
 		return
 	case slices.ContainsFunc(t.frames, func(f frame) bool { return f.r == r }):
 		return

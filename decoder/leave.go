@@ -31,7 +31,7 @@ func (t *Thread) finishAbove(i int) {
 		t.frames = t.frames[:len(t.frames)-1]
 		if tail != nil {
 			t.emit(tail.silent().acts)
-			open = tail.MayLeaveOpen()
+			open = tail.MayLeaveCallOpen()
 		}
 		if orphan { // what its callers did then is not known
 			t.sink.Mark(ops.Resume, 0)
@@ -270,7 +270,7 @@ func (t *Thread) throws(i, to int) bool {
 		return false
 	}
 	if f.r.kind[b] == plan.Known {
-		return f.called && (f.r.callee[b].MayLeaveOpen() || !t.haveReturned(i))
+		return f.called && (f.r.callee[b].MayLeaveCallOpen() || !t.haveReturned(i))
 	}
 	return f.r.mayThrow(b, to)
 }

@@ -238,7 +238,7 @@ const mostActs = 1 << 16
 
 func (q *silence) fill(r *routine) {
 	q.none = true
-	if !r.Silent {
+	if !r.ProbeFree {
 		return
 	}
 	s := r.atEntry()

@@ -316,14 +316,14 @@ func (t *Thread) emit(acts []act) {
 }
 
 // mostRelays bounds how many silent routines may hand control on by tail jumps: no plan has more.
-const mostRelays = plan.MaxSilentJumps
+const mostRelays = plan.MaxProbeFreeJumps
 
 // relay lists the operations of the silent routines from r on that jump to goal.
 func (r *routine) relay(goal *routine, depth int) (acts []act, ok bool) {
 	if r == goal {
 		return nil, true
 	}
-	if depth == mostRelays || !r.Silent {
+	if depth == mostRelays || !r.ProbeFree {
 		return nil, false
 	}
 	s := r.atEntry()

@@ -101,7 +101,7 @@ func newProcess(p *plan.Plan, h habits, seed uint64) *process {
 	calls := map[uint64]bpf.TracerCall{}
 	for ra, c := range p.Calls {
 		k := bpf.TracerCall{Depth: uint32(c.Depth)}
-		if c.Spoken {
+		if c.AfterEvent {
 			k.Reported = 1
 		}
 		calls[ra] = k
@@ -110,7 +110,7 @@ func newProcess(p *plan.Plan, h habits, seed uint64) *process {
 	s.machine.Memory.Set(restorer, 0x0f0000000fc0c748)
 	var first *plan.Routine
 	for _, r := range p.Routines {
-		if !r.Observed() {
+		if !r.Traced() {
 			continue
 		}
 		if r.Symbol == "main" {

@@ -58,7 +58,7 @@ func TestRandomPrograms(t *testing.T) {
 				}
 				for _, r := range p.Routines {
 					for b := range r.Blocks {
-						if r.Observed() && r.Counts(b) != nil {
+						if r.Traced() && r.Counts(b) != nil {
 							counted++
 						}
 					}

@@ -110,7 +110,7 @@ func (t *Thread) mayLeadTo(r *routine, b int) bool {
 		return true
 	case plan.Known:
 		from := t.frames[0].from
-		if r.callee[b].MayLeaveOpen() || from == 0 {
+		if r.callee[b].MayLeaveCallOpen() || from == 0 {
 			return true
 		}
 		switch from.Origin() {

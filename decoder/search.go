@@ -458,7 +458,7 @@ func (d *Decoder) silentOrigins(to *routine) (origins []*routine) {
 	list, seen := []*routine{to}, map[*routine]bool{to: true}
 	for i := 0; i < len(list); i++ {
 		r := list[i]
-		if r.Observed() && r.MayBeRoot() {
+		if r.Traced() && r.ExternalCallers() {
 			origins = append(origins, r)
 		}
 		for _, caller := range d.callers[r] {
@@ -476,7 +476,7 @@ func (d *Decoder) silentOrigins(to *routine) (origins []*routine) {
 func (d *Decoder) silentCallers() map[*routine][]*routine {
 	callers := map[*routine][]*routine{}
 	for _, r := range d.routines {
-		if !r.Observed() {
+		if !r.Traced() {
 			continue
 		}
 		for _, node := range r.atEntry().silentWays().nodes {

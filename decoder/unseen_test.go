@@ -152,7 +152,7 @@ func TestLeftOutDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	odd := p.Containing(placeOf(p, "odd"))
-	if odd.Observed() {
+	if odd.Traced() {
 		t.Fatal("odd is observed")
 	}
 	registers := registersAt(unseenAt - 64)

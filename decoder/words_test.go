@@ -224,7 +224,7 @@ func TestJumpOutBySomethingUnseen(t *testing.T) {
 func TestPathOfNoNumber(t *testing.T) {
 	p, d := decodeSmall(t)
 	for id, r := range p.Routines {
-		if !r.Observed() {
+		if !r.Traced() {
 			continue
 		}
 		if _, err := d.Path(id, d.Paths(id)); err == nil {

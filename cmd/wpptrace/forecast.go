@@ -110,7 +110,7 @@ func stepped(p *plan.Plan) (share float64, most *plan.Routine) {
 func tooDear(p *plan.Plan) (share float64, most *plan.Routine) {
 	all, sum, least := 0.0, 0.0, 0.0
 	for _, r := range p.Routines {
-		if !r.Observed() && r.Cause != planner.TooDear { // how often it runs is not known
+		if !r.Traced() && r.Cause != planner.TooDear { // how often it runs is not known
 			continue
 		}
 		insns := 0.0
@@ -131,7 +131,7 @@ func tooDear(p *plan.Plan) (share float64, most *plan.Routine) {
 func summary(p *plan.Plan) string {
 	observed, stepped := 0, 0
 	for _, r := range p.Routines {
-		if r.Observed() {
+		if r.Traced() {
 			observed++
 		}
 	}

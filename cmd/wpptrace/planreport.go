@@ -137,7 +137,7 @@ func (r *planReport) faults() string {
 }
 
 func (r *planReport) count(pr *plan.Routine, probes int) {
-	if !pr.Observed() {
+	if !pr.Traced() {
 		i := slices.IndexFunc(r.LeftOut, func(l leftOut) bool { return l.Reason == pr.Cause })
 		if i < 0 {
 			i = len(r.LeftOut)
@@ -153,7 +153,7 @@ func (r *planReport) count(pr *plan.Routine, probes int) {
 	switch {
 	case probes == 0:
 		r.RoutinesImplied++
-	case pr.Silent:
+	case pr.ProbeFree:
 		r.RoutinesSilent++
 	}
 }
@@ -164,7 +164,7 @@ func (r *planReport) numberPaths() {
 	expected := make([]float64, len(r.routines))
 	r.paths = make([]float64, len(r.routines))
 	parallel.Each(len(r.routines), func(i int) {
-		if !r.routines[i].Observed() {
+		if !r.routines[i].Traced() {
 			return
 		}
 		if n, err := paths.Number(r.routines[i].Routine); err == nil {
@@ -240,7 +240,7 @@ func (r *planReport) writeRoutines(out *bufio.Writer) {
 	const room, leastName = report.TableColumns - 41, 12
 	fmt.Fprintf(out, "\n%12s %6s %12s %6s  ROUTINE\n", "ENTRY", "BLOCKS", "PATHS", "PROBES")
 	for i, pr := range r.routines {
-		if pr.Observed() {
+		if pr.Traced() {
 			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks), r.paths[i], r.probes[i], report.Fit(pr.Name, room))
 			continue
 		}

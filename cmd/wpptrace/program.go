@@ -44,7 +44,7 @@ func (p *program) refusal() string {
 	for _, r := range p.plan.Routines {
 		switch {
 		case p.selects != nil && !p.selects(r.Routine):
-		case r.Observed():
+		case r.Traced():
 			return ""
 		default:
 			selected++

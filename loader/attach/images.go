@@ -93,7 +93,7 @@ func partCalls(p *plan.Plan, part int) []bpf.TracerCall {
 			continue
 		}
 		call := bpf.TracerCall{Address: ra, Depth: uint32(c.Depth)}
-		if c.Spoken {
+		if c.AfterEvent {
 			call.Reported = 1
 		}
 		calls = append(calls, call)

@@ -9,13 +9,13 @@ import (
 // MaxSites is how many sites a plan may have: an event has 18 bits for one.
 const MaxSites = 1 << 18
 
-// MaxSilentCallers is how many callers in a row may have made no event: a hit follows so many and
+// MaxProbeFreeCallers is how many callers in a row may have made no event: a hit follows so many and
 // the one behind them.
-const MaxSilentCallers = 55
+const MaxProbeFreeCallers = 55
 
-// MaxSilentJumps is how many tail jumps in a row may come without an event: the decoder goes along
+// MaxProbeFreeJumps is how many tail jumps in a row may come without an event: the decoder goes along
 // so many.
-const MaxSilentJumps = 60
+const MaxProbeFreeJumps = 60
 
 // A Plan says which instructions of a program carry a probe, and what their events mean: part by part,
 // routines and sites in the order of their addresses. An address in it is a link-time address, to
@@ -56,8 +56,8 @@ const NoCondition = 16
 
 // A Call is what is known of a call by its return address.
 type Call struct {
-	Depth  int  // CFA - rsp before the call, bytes
-	Spoken bool // an event of the caller comes before it
+	Depth      int  // CFA - rsp before the call, bytes
+	AfterEvent bool // an event of the caller comes before it
 }
 
 // A Callee says what kind of code a block calls or jumps to.
@@ -78,9 +78,9 @@ type Routine struct {
 	ID      int    // index in Plan.Routines
 	LeftOut string // why it is not traced; "" if it is
 	Cause   string // of LeftOut, see cfg.FormatReason
-	// Silent says that an activation may end without an event: it is entered by direct calls and
+	// ProbeFree says that an activation may end without an event: it is entered by direct calls and
 	// jumps of traced code alone.
-	Silent bool
+	ProbeFree bool
 
 	mayBeRoot, mayLeaveOpen bool
 	blocks                  []Block
@@ -89,10 +89,10 @@ type Routine struct {
 
 // Findings are what a planner hands over of a routine.
 type Findings struct {
-	LeftOut, Cause          string  // see Routine
-	Silent                  bool    // see Routine
-	MayBeRoot, MayLeaveOpen bool    // see the methods of Routine
-	Blocks                  []Block // those of the program's routine
+	LeftOut, Cause                    string  // see Routine
+	ProbeFree                         bool    // see Routine
+	ExternalCallers, MayLeaveCallOpen bool    // see the methods of Routine
+	Blocks                            []Block // those of the program's routine
 }
 
 // A Block is what a planner hands over of a block: see the methods of Routine.
@@ -119,8 +119,8 @@ func New(program *cfg.Program, imports Imports, found []Findings, sites []Site, 
 	for i := range found {
 		f := &found[i]
 		p.Routines[i] = &Routine{
-			Routine: program.Routines[i], ID: i, LeftOut: f.LeftOut, Cause: f.Cause, Silent: f.Silent,
-			mayBeRoot: f.MayBeRoot, mayLeaveOpen: f.MayLeaveOpen, blocks: f.Blocks, plan: p,
+			Routine: program.Routines[i], ID: i, LeftOut: f.LeftOut, Cause: f.Cause, ProbeFree: f.ProbeFree,
+			mayBeRoot: f.ExternalCallers, mayLeaveOpen: f.MayLeaveCallOpen, blocks: f.Blocks, plan: p,
 		}
 	}
 	for i := range sites {
@@ -135,17 +135,17 @@ func (p *Plan) tooMany(sites int) error {
 	return fmt.Errorf("plan %s: %d probes are needed, %d are possible: choose routines with -F", p.Program.Image.Name, sites, MaxSites)
 }
 
-// Observed reports whether the routine's paths are recorded.
-func (r *Routine) Observed() bool { return r.LeftOut == "" }
+// Traced reports whether the routine's paths are recorded.
+func (r *Routine) Traced() bool { return r.LeftOut == "" }
 
-// MayBeRoot reports whether external code may have called the routine, or jumped to it.
-func (r *Routine) MayBeRoot() bool { return r.mayBeRoot }
+// ExternalCallers reports whether external code may have called the routine, or jumped to it.
+func (r *Routine) ExternalCallers() bool { return r.mayBeRoot }
 
-// MayLeaveOpen reports whether code may be called back, or an exception come, around an end of the
+// MayLeaveCallOpen reports whether code may be called back, or an exception come, around an end of the
 // routine without an event, by what it, or a routine that it called or jumped to, has entered: it ends
 // without an event after a call of external code, or by a jump there, or where such a call might have
 // been.
-func (r *Routine) MayLeaveOpen() bool { return r.mayLeaveOpen }
+func (r *Routine) MayLeaveCallOpen() bool { return r.mayLeaveOpen }
 
 // Site returns the site of a block, or nil: a routine that is left out has none.
 func (r *Routine) Site(block int) *Site {
@@ -181,7 +181,7 @@ func (r *Routine) Runs(block int) float64 { return r.blocks[block].Runs }
 func (r *Routine) Asks(block int) *cfg.Condition { return r.blocks[block].Asks }
 
 // Counts returns what says how many rounds the loop runs that the block is, if it has no probe and
-// events around it say so (rule 13); else nil.
+// events around it say so (rule 13: counted loops); else nil.
 func (r *Routine) Counts(block int) *cfg.Counter { return r.blocks[block].Counts }
 
 // LoopsCounted is how many loops of the routine run without a probe: see Counts.

@@ -80,8 +80,8 @@ const (
 
 // Of charts a routine. lines may be nil. Cost: the routes up to MostRoutes, and the routine's size.
 func Of(p *plan.Plan, r *plan.Routine, lines *image.Lines) *Chart {
-	c := &Chart{Name: r.Name, Entry: r.Addr, Source: source(lines, r.Addr), ProbeFree: r.Silent, External: r.MayBeRoot(), Blocks: []Block{}, Routes: []Route{}}
-	if !r.Observed() {
+	c := &Chart{Name: r.Name, Entry: r.Addr, Source: source(lines, r.Addr), ProbeFree: r.ProbeFree, External: r.ExternalCallers(), Blocks: []Block{}, Routes: []Route{}}
+	if !r.Traced() {
 		c.LeftOut = &r.LeftOut
 		return c
 	}

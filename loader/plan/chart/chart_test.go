@@ -121,7 +121,7 @@ func TestRoutesAreTheOnlyOnes(t *testing.T) {
 		}
 		p, lines := planned(t, path)
 		for _, r := range p.Routines {
-			if !r.Observed() {
+			if !r.Traced() {
 				continue
 			}
 			c := chart.Of(p, r, lines)

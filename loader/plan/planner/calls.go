@@ -47,15 +47,15 @@ type calling struct {
 	to   *routine // nil unless Known
 }
 
-// A destination is where a block calls or jumps to, whatever of it is observed.
+// A destination is where a block calls or jumps to, whatever of it is traced.
 type destination struct {
 	to        *routine    // of the program; nil if it is none, or not known
-	otherwise plan.Callee // what it is if that is not observed
+	otherwise plan.Callee // what it is if that is not traced
 	call      bool        // by a call instruction
 	twice     bool        // it may return more than once
 }
 
-// calling is what a block calls, now that it is known what is observed.
+// calling is what a block calls, now that it is known what is traced.
 func (d *destination) calling() calling {
 	c := calling{kind: d.otherwise, call: d.call}
 	switch {
@@ -188,7 +188,7 @@ func (p *planner) classify() {
 }
 
 // findReentries finds out which routines may be entered again before they end: those on circles,
-// and those out of which code that is not observed runs.
+// and those out of which external code runs.
 func (p *planner) findReentries() {
 	for _, r := range p.routines {
 		r.calls.callers = r.calls.callers[:0]

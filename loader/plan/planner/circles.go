@@ -6,18 +6,18 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A callGraph says which observed routine a block leads to in it; nil if to none.
+// A callGraph says which traced routine a block leads to in it; nil if to none.
 type callGraph func(r *routine, b int) *routine
 
-// breakCircles makes a word certain on every circle of calls and tail jumps, and then keeps the
-// callers without a word few (rule 3). It reports whether it added any. It expects markFirst to have
-// run for all observed routines.
+// breakCircles makes an event certain on every circle of calls and tail jumps, and then keeps the
+// callers without an event few (rule 3: no circles). It reports whether it added any. It expects markFirst to have
+// run for all traced routines.
 func (p *planner) breakCircles() bool {
 	w := newComponentWalk(p.routines)
 	return w.breakCircles(silentCallee, silentCallee) ||
 		w.breakCircles(unspokenCallee, silentCall) ||
-		w.shortenRows(unspokenCallee, silentCall, plan.MaxSilentCallers) ||
-		w.shortenRows(silentJump, silentJump, plan.MaxSilentJumps)
+		w.shortenRows(unspokenCallee, silentCall, plan.MaxProbeFreeCallers) ||
+		w.shortenRows(silentJump, silentJump, plan.MaxProbeFreeJumps)
 }
 
 // knownCallee is the traced routine that block b calls or jumps to.
@@ -31,8 +31,8 @@ func knownJumpee(r *routine, b int) *routine {
 	return r.calls.known(b)
 }
 
-// silentCallee is the observed routine that block b may enter before its own routine has made a
-// word.
+// silentCallee is the traced routine that block b may enter before its own routine has made a
+// event.
 func silentCallee(r *routine, b int) *routine {
 	if !r.first[b] || r.probed[b].on {
 		return nil
@@ -40,7 +40,7 @@ func silentCallee(r *routine, b int) *routine {
 	return r.calls.known(b)
 }
 
-// silentCall is the observed routine that block b calls before its own routine has made a word.
+// silentCall is the traced routine that block b calls before its own routine has made an event.
 func silentCall(r *routine, b int) *routine {
 	if !r.calls.isCall(b) {
 		return nil
@@ -48,7 +48,7 @@ func silentCall(r *routine, b int) *routine {
 	return silentCallee(r, b)
 }
 
-// silentJump is the observed routine that block b jumps to before its own routine has made a word.
+// silentJump is the traced routine that block b jumps to before its own routine has made an event.
 func silentJump(r *routine, b int) *routine {
 	if r.calls.isCall(b) {
 		return nil
@@ -56,8 +56,8 @@ func silentJump(r *routine, b int) *routine {
 	return silentCallee(r, b)
 }
 
-// unspokenCallee is the observed routine that block b enters without leaving a caller that has made
-// a word: what jumps is no caller of what it jumps to, whether it has spoken or not.
+// unspokenCallee is the traced routine that block b enters without leaving a caller that has made
+// an event: what jumps is no caller of what it jumps to, whether it has made an event or not.
 func unspokenCallee(r *routine, b int) *routine {
 	if r.calls.isCall(b) {
 		return silentCallee(r, b)
@@ -97,7 +97,7 @@ func breakCircle(circle []*routine, breakable callGraph) bool {
 	return true
 }
 
-// breaks lists the blocks whose probes make a word certain before each of the edges, and what they
+// breaks lists the blocks whose probes make an event certain before each of the edges, and what they
 // cost for one activation.
 func breaks(r *routine, breakable callGraph) (blocks []int, price float64) {
 	if !r.traced() { // no more: it is about to be planned around
@@ -126,7 +126,7 @@ func (r *routine) addProbes(blocks []int) {
 	r.markFirst()
 }
 
-// shortenRows makes a routine speak wherever more edges in a row would be silent that count: the first
+// shortenRows adds probes wherever more edges that count would come in a row: the first
 // that has to does, whatever that costs. It reports whether there was one. It expects that no circle of
 // the graph has such an edge.
 func (w *componentWalk) shortenRows(graph, counts callGraph, most int) (changed bool) {

@@ -32,8 +32,8 @@ func TestCircleWithoutAPlaceForAProbe(t *testing.T) {
 		[2]string{"odd", strings.ReplaceAll(call, "%s", "even")}), "-O1"), planner.Options{})
 	prove(t, p)
 	for _, r := range p.Routines {
-		if (r.Symbol == "even" || r.Symbol == "odd") && r.Observed() {
-			t.Errorf("%s is observed", r.Symbol)
+		if (r.Symbol == "even" || r.Symbol == "odd") && r.Traced() {
+			t.Errorf("%s is traced", r.Symbol)
 		}
 	}
 }
@@ -48,13 +48,13 @@ func TestCircleIsBrokenWhereItIsEnteredLeast(t *testing.T) {
 		prove(t, p)
 		for _, symbol := range []string{"even", "odd"} {
 			if speaks := sites(routine(t, p, symbol)) > 0; speaks != (symbol == seldom) {
-				t.Errorf("%s is entered seldom: %s speaks: %v", seldom, symbol, speaks)
+				t.Errorf("%s is entered seldom: %s makes an event: %v", seldom, symbol, speaks)
 			}
 		}
 	}
 }
 
-// TestCircleThroughAJump: what has spoken and jumped on is no caller any more, and the stack of those
+// TestCircleThroughAJump: what has made an event and jumped on is no caller any more, and the stack of those
 // that have not grows with each round.
 func TestCircleThroughAJump(t *testing.T) {
 	p := planned(t, compile(t, assemble(
@@ -63,15 +63,15 @@ func TestCircleThroughAJump(t *testing.T) {
 		[2]string{"turns", `test %edi, %edi\njne 1f\nret\n1: jmp outer`}), "-O1"), planner.Options{})
 	prove(t, p)
 	if sites(routine(t, p, "turns")) == 0 {
-		t.Fatal("turns, which decides, makes no word: the test tests nothing")
+		t.Fatal("turns, which decides, makes no event: the test tests nothing")
 	}
 	for _, symbol := range []string{"outer", "inner"} {
 		unprobe(p, routine(t, p, symbol))
 	}
-	expectFault(t, p, "more callers in a row may have made no word than are followed")
+	expectFault(t, p, "more callers in a row may have made no event than are followed")
 }
 
-// TestLongRows: of 200 routines that each do no more than call the next, or jump to it, some make a word,
+// TestLongRows: of 200 routines that each do no more than call the next, or jump to it, some make an event,
 // but no more than have to.
 func TestLongRows(t *testing.T) {
 	const depth = 200
@@ -79,9 +79,9 @@ func TestLongRows(t *testing.T) {
 		leads, fault string
 		most         int
 	}{
-		{`call %s\nret`, "more callers in a row may have made no word than are followed", plan.MaxSilentCallers},
-		{`call %[1]s\ncall %[1]s\nret`, "more callers in a row may have made no word than are followed", plan.MaxSilentCallers},
-		{`jmp %s`, "more tail jumps in a row may come without a word than are followed", plan.MaxSilentJumps},
+		{`call %s\nret`, "more callers in a row may have made no event than are followed", plan.MaxProbeFreeCallers},
+		{`call %[1]s\ncall %[1]s\nret`, "more callers in a row may have made no event than are followed", plan.MaxProbeFreeCallers},
+		{`jmp %s`, "more tail jumps in a row may come without an event than are followed", plan.MaxProbeFreeJumps},
 	} {
 		list := make([][2]string, depth+1)
 		for i := range depth {
@@ -95,7 +95,7 @@ func TestLongRows(t *testing.T) {
 		for i := depth - 1; i >= 0; i-- {
 			r := routine(t, p, list[i][0])
 			row++
-			if p.Program.AddressTaken(r.Addr) { // by a number that looks like it: it speaks anyway, be it behind the call
+			if p.Program.AddressTaken(r.Addr) { // by a number that looks like it: it makes an event anyway, be it behind the call
 				if !silentlyLeads(p, r) {
 					row = 0
 				}
@@ -114,10 +114,10 @@ func TestLongRows(t *testing.T) {
 	}
 }
 
-// silentlyLeads reports whether the first call of a routine, or its jump, may come before its first word.
+// silentlyLeads reports whether the first call of a routine, or its jump, may come before its first event.
 func silentlyLeads(p *plan.Plan, r *plan.Routine) bool {
 	for _, b := range blocks(r, plan.Known) {
-		return !p.Calls[r.Blocks[b].Hi].Spoken
+		return !p.Calls[r.Blocks[b].Hi].AfterEvent
 	}
 	return sites(r) == 0
 }

@@ -73,12 +73,12 @@ func withoutProbe(p *plan.Plan, r *plan.Routine, block int) {
 	searchOf(p).Without(p, r.ID, block)
 }
 
-// routine returns the routine of that symbol, which has to be observed.
+// routine returns the routine of that symbol, which has to be traced.
 func routine(t testing.TB, p *plan.Plan, symbol string) *plan.Routine {
 	t.Helper()
 	for _, r := range p.Routines {
 		if r.Symbol == symbol {
-			if !r.Observed() {
+			if !r.Traced() {
 				t.Fatalf("%s is left out: %s", symbol, r.LeftOut)
 			}
 			return r

@@ -73,7 +73,7 @@ func (w *componentWalk) circles(routines []*routine, graph callGraph) (circles [
 	return circles
 }
 
-// components returns the strongly connected components of those routines that are observed, and of
+// components returns the strongly connected components of those routines that are traced, and of
 // what the graph leads to from them, each behind those that it leads to. The list is valid until the next
 // call; the routines in it stay.
 func (w *componentWalk) components(routines []*routine, graph callGraph) []component {

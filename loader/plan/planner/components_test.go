@@ -25,7 +25,7 @@ func drawEdges(t *rapid.T, routines []*routine) edges {
 	return e
 }
 
-// closure says which routine is come to from which that is observed, by one edge or more.
+// closure says which routine is come to from which that is traced, by one edge or more.
 func (e edges) closure(routines []*routine) edges {
 	all := make(edges, len(e))
 	for from := range e {

@@ -10,7 +10,7 @@ type edge struct{ from, to int32 }
 
 // A graph is a routine's CFG as optimal tracing sees it (Ball and Larus 1994): calls lead to their
 // continuations, every way out to EXIT, and EXIT to ENTRY, one node with it where an activation
-// must not be silent.
+// must not be without an event.
 type graph struct {
 	r      *routine
 	edges  []edge  // those out of a block one after another, by the numbers of the blocks, then those from ENTRY

@@ -150,7 +150,7 @@ func (p *planner) expect() {
 	}
 }
 
-// A link is a call or jump from one observed routine to another, with how often it is made for each
+// A link is a call or jump from one traced routine to another, with how often it is made for each
 // activation of the first.
 type link struct {
 	from, to int32

@@ -17,8 +17,8 @@ func TestManyCallsThatReturnAgain(t *testing.T) {
 		p := planned(t, compile(t, source+strings.Repeat("s += setjmp(b);\n", calls)+"return s; }", "-O1"), planner.Options{})
 		prove(t, p)
 		main := slices.IndexFunc(p.Routines, func(r *plan.Routine) bool { return r.Symbol == "main" })
-		if r := p.Routines[main]; r.Observed() != want {
-			t.Errorf("with %d calls main is observed: %v, %s", calls, r.Observed(), r.LeftOut)
+		if r := p.Routines[main]; r.Traced() != want {
+			t.Errorf("with %d calls main is traced: %v, %s", calls, r.Traced(), r.LeftOut)
 		}
 	}
 }

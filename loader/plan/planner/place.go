@@ -47,7 +47,7 @@ func newPlacing(r *routine) placing {
 // findings are what the plan says of a routine.
 func (x *placing) findings(r *routine) plan.Findings {
 	f := plan.Findings{
-		LeftOut: r.leftOut, Cause: r.cause, Silent: r.standing.silent, MayBeRoot: r.standing.entered, MayLeaveOpen: r.standing.open,
+		LeftOut: r.leftOut, Cause: r.cause, ProbeFree: r.standing.silent, ExternalCallers: r.standing.entered, MayLeaveCallOpen: r.standing.open,
 		Blocks: make([]plan.Block, len(r.Blocks)),
 	}
 	for b := range f.Blocks {
@@ -125,7 +125,7 @@ func (p *planner) placeCalls() map[uint64]plan.Call {
 		}
 		for _, b := range r.calls.leads {
 			if block := &r.Blocks[b]; r.calls.isCall(b) && block.Depth >= 0 {
-				calls[block.Hi] = plan.Call{Depth: block.Depth, Spoken: !r.first[b] || r.probed[b].on}
+				calls[block.Hi] = plan.Call{Depth: block.Depth, AfterEvent: !r.first[b] || r.probed[b].on}
 			}
 		}
 	}
@@ -190,7 +190,7 @@ func (x *placing) leaves(nodes ...int) bool {
 	return len(nodes) == 0 || slices.ContainsFunc(nodes, func(n int) bool { return n == exit || x.leaving[n] })
 }
 
-// carry has the words say what tells the rounds of loops. Loops between words that have come since,
+// carry has the events say what tells the rounds of loops. Loops between events that have come since,
 // and that carry something else, get a probe.
 func (x *placing) carry() {
 	r := x.r
@@ -205,7 +205,7 @@ func (x *placing) carry() {
 	}
 }
 
-// values is what the word of block b tells by the value of a place, nil if that is nothing.
+// values is what the event of block b tells by the value of a place, nil if that is nothing.
 func (x *placing) values(b int, place x86.Operand) *plan.Capture {
 	told := newSearch(x.r).stretch(b, place).told
 	if len(told) == 0 || len(told) > mostTold {

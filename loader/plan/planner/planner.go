@@ -20,7 +20,7 @@ type Options struct {
 	// Distrust takes no imported function for harmless by its name: it may lie in another image
 	// that is traced.
 	Distrust bool
-	// EveryRound lets no loop run without a probe (rule 13): a recording that begins or ends amid
+	// EveryRound lets no loop run without a probe (rule 13: counted loops): a recording that begins or ends amid
 	// one knows nothing of its rounds then.
 	EveryRound bool
 }
@@ -79,11 +79,11 @@ type routine struct {
 
 // standing is how a routine stands to external code.
 type standing struct {
-	silent    bool // an activation may end without an event: see plan.Routine.Silent
+	silent    bool // an activation may end without an event: see plan.Routine.ProbeFree
 	entered   bool // external code may be its caller
 	restarted bool // external code may begin it anew, see markRestarted
 	ambiguous bool // what is called back after some event may come from it or, after its end without another, from its caller
-	open      bool // see plan.Routine.MayLeaveOpen
+	open      bool // see plan.Routine.MayLeaveCallOpen
 }
 
 // A planner is a search for a program's probes.

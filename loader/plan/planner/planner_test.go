@@ -98,7 +98,7 @@ func calls(b *cfg.Block) bool {
 	return k == x86.Call || k == x86.CallInd
 }
 
-// TestRule1SilentLeaves: a routine may be silent if only observed code enters it, by direct calls.
+// TestRule1SilentLeaves: a routine may end without an event if only traced code enters it, by direct calls.
 func TestRule1SilentLeaves(t *testing.T) {
 	p := complete(t)
 	for _, c := range []struct {
@@ -106,8 +106,8 @@ func TestRule1SilentLeaves(t *testing.T) {
 		silent bool
 	}{{"leaf", true}, {"exported_leaf", true}, {"taken_leaf", false}, {"main", false}} {
 		r := routine(t, p, c.symbol)
-		if r.Silent != c.silent {
-			t.Errorf("%s: silent %v, want %v", c.symbol, r.Silent, c.silent)
+		if r.ProbeFree != c.silent {
+			t.Errorf("%s: silent %v, want %v", c.symbol, r.ProbeFree, c.silent)
 		}
 		if c.symbol != "main" && (sites(r) == 0) != c.silent {
 			t.Errorf("%s has %d probes", c.symbol, sites(r))
@@ -115,16 +115,16 @@ func TestRule1SilentLeaves(t *testing.T) {
 	}
 }
 
-// TestRule1UnobservedCallers: a leaf is not silent when one of its callers is not observed.
+// TestRule1UnobservedCallers: a leaf is not silent when one of its callers is not traced.
 func TestRule1UnobservedCallers(t *testing.T) {
 	p := planned(t, compile(t, kinds, "-O2"), planner.Options{Complete: true, Select: func(r *cfg.Routine) bool { return r.Symbol != "loops" }})
-	if r := routine(t, p, "leaf"); r.Silent || sites(r) == 0 {
-		t.Errorf("leaf, which code that is not observed calls: silent %v, %d probes", r.Silent, sites(r))
+	if r := routine(t, p, "leaf"); r.ProbeFree || sites(r) == 0 {
+		t.Errorf("leaf, which external code calls: silent %v, %d probes", r.ProbeFree, sites(r))
 	}
 }
 
 // TestRule2SilentCallersAreInTheChain: a call is followed to the caller's caller unless the caller
-// has made a word.
+// has made an event.
 func TestRule2SilentCallersAreInTheChain(t *testing.T) {
 	p := planned(t, compile(t, `
 		int sink;
@@ -133,26 +133,26 @@ func TestRule2SilentCallersAreInTheChain(t *testing.T) {
 		int main(int argc, char **argv) { return argc > 3 ? quiet(argc) : quiet(argc + 1) * 2; }`, "-O1"), planner.Options{Complete: true})
 	quiet, main := routine(t, p, "quiet"), routine(t, p, "main")
 	for _, b := range blocks(quiet, plan.Known) {
-		if c := p.Calls[quiet.Blocks[b].Hi]; c.Spoken != (quiet.Site(quiet.Entry) != nil) {
+		if c := p.Calls[quiet.Blocks[b].Hi]; c.AfterEvent != (quiet.Site(quiet.Entry) != nil) {
 			t.Errorf("the call in quiet: %+v, its entry's site: %v", c, quiet.Site(quiet.Entry))
 		}
 	}
 	for _, b := range blocks(main, plan.Known) {
-		if c := p.Calls[main.Blocks[b].Hi]; !c.Spoken {
+		if c := p.Calls[main.Blocks[b].Hi]; !c.AfterEvent {
 			t.Errorf("a call in main after its decision: %+v", c)
 		}
 	}
 }
 
-// TestRule3Circles: mutual recursion without a decision makes a word a round.
+// TestRule3Circles: mutual recursion without a decision makes an event a round.
 func TestRule3Circles(t *testing.T) {
 	p := complete(t)
 	if sites(routine(t, p, "even"))+sites(routine(t, p, "odd")) == 0 {
-		t.Error("even and odd call one another without a word")
+		t.Error("even and odd call one another without an event")
 	}
 }
 
-// TestRule4UnknownFrames: a call from a frame of unknown size comes after a word.
+// TestRule4UnknownFrames: a call from a frame of unknown size comes after an event.
 func TestRule4UnknownFrames(t *testing.T) {
 	r := routine(t, complete(t), "framed")
 	unknown := 0
@@ -160,7 +160,7 @@ func TestRule4UnknownFrames(t *testing.T) {
 		if r.Blocks[b].Depth < 0 {
 			unknown++
 			if r.Site(b) == nil && r.First(b) {
-				t.Errorf("the call before %x may be silent", r.Blocks[b].Hi)
+				t.Errorf("the call before %x may end without an event", r.Blocks[b].Hi)
 			}
 		}
 	}
@@ -198,7 +198,7 @@ func TestRule5LandingPadsSpeak(t *testing.T) {
 		int main(int argc, char **) { return catcher(argc); }`, "-xc++", "-O1"), planner.Options{Complete: true})
 	pads := 0
 	for _, r := range p.Routines {
-		if !r.Observed() {
+		if !r.Traced() {
 			continue
 		}
 		for _, b := range r.Pads {
@@ -228,7 +228,7 @@ func TestRule6CallsOfUnobservedCode(t *testing.T) {
 	}
 }
 
-// TestRule6IndirectCalls: between two indirect calls, and after the last, there is a word.
+// TestRule6IndirectCalls: between two indirect calls, and after the last, there is an event.
 func TestRule6IndirectCalls(t *testing.T) {
 	p := complete(t)
 	r := routine(t, p, "indirect")
@@ -239,7 +239,7 @@ func TestRule6IndirectCalls(t *testing.T) {
 }
 
 // TestRule7TailJumps: whoever is jumped to by a routine that anybody may call returns to anybody,
-// and must speak.
+// and must have a probe.
 func TestRule7TailJumps(t *testing.T) {
 	p := planned(t, compile(t, `
 		int sink;
@@ -278,10 +278,10 @@ func TestSelect(t *testing.T) {
 	p := planned(t, compile(t, kinds, "-O2"), planner.Options{Complete: true, Select: func(r *cfg.Routine) bool { return r.Symbol == "saves" }})
 	for _, r := range p.Routines {
 		switch {
-		case r.Observed() != (r.Symbol == "saves"):
+		case r.Traced() != (r.Symbol == "saves"):
 			t.Errorf("%s: left out: %q", r.Name, r.LeftOut)
-		case !r.Observed() && sites(r) > 0:
-			t.Errorf("%s is not observed and has %d probes", r.Name, sites(r))
+		case !r.Traced() && sites(r) > 0:
+			t.Errorf("%s is not traced and has %d probes", r.Name, sites(r))
 		}
 	}
 	if len(p.Sites) == 0 {
@@ -290,7 +290,7 @@ func TestSelect(t *testing.T) {
 	prove(t, p)
 }
 
-// TestLeftOutReasons: each routine that is not observed says why.
+// TestLeftOutReasons: each routine that is not traced says why.
 func TestLeftOutReasons(t *testing.T) {
 	p := planned(t, compile(t, `
 		#define NOINLINE __attribute__((noinline))
@@ -302,7 +302,7 @@ func TestLeftOutReasons(t *testing.T) {
 		if reason, ok := want[r.Symbol]; ok && !strings.Contains(r.LeftOut, reason) {
 			t.Errorf("%s is left out because %q, want %q", r.Symbol, r.LeftOut, reason)
 		}
-		if (r.Cause == "") != r.Observed() || strings.ContainsAny(r.Cause, "%0123456789") {
+		if (r.Cause == "") != r.Traced() || strings.ContainsAny(r.Cause, "%0123456789") {
 			t.Errorf("%s is left out because %q, the cause is %q", r.Symbol, r.LeftOut, r.Cause)
 		}
 		if c := p.Program.Routines[r.ID]; c.LeftOut != "" && r.LeftOut != c.LeftOut {
@@ -324,7 +324,7 @@ func TestPlansOfTheSystem(t *testing.T) {
 			total := 0.0
 			for _, r := range pl.Routines {
 				switch {
-				case r.Observed():
+				case r.Traced():
 					observed[complete]++
 				case complete && strings.Contains(r.LeftOut, "single-stepped"):
 					t.Errorf("%s: %s is left out although everything is admitted: %s", path, r.Name, r.LeftOut)
@@ -339,7 +339,7 @@ func TestPlansOfTheSystem(t *testing.T) {
 			stepped[complete] /= total
 		}
 		if observed[false] > observed[true] {
-			t.Errorf("%s: %d routines observed, %d with Complete", path, observed[false], observed[true])
+			t.Errorf("%s: %d routines traced, %d with Complete", path, observed[false], observed[true])
 		}
 		if stepped[false] > 0.011 {
 			t.Errorf("%s: %.2f %% of the hits are expected to be single-stepped", path, 100*stepped[false])
@@ -380,10 +380,10 @@ func ExampleMake() {
 	}
 	for _, r := range p.Routines {
 		if r.Addr == im.Entry {
-			fmt.Println("the entry point is observed:", r.Observed())
+			fmt.Println("the entry point is traced:", r.Traced())
 		}
 	}
-	// Output: the entry point is observed: false
+	// Output: the entry point is traced: false
 }
 
 // TestPersonalityIsCalled: a personality routine that unwind information alone names is called by the unwinder. It was taken
@@ -394,7 +394,7 @@ func TestPersonalityIsCalled(t *testing.T) {
 		__asm__(".type guarded,@function\nguarded: .cfi_startproc\n.cfi_personality 0x3,own\nret\n.cfi_endproc\n.size guarded,.-guarded");
 		int main(void) { return 0; }`
 	p := planned(t, compile(t, source, "-O1", "-no-pie", "-fno-pie"), planner.Options{})
-	if !routine(t, p, "own").MayBeRoot() {
+	if !routine(t, p, "own").ExternalCallers() {
 		t.Error("nobody is taken to call it")
 	}
 }
@@ -447,8 +447,8 @@ func TestWeights(t *testing.T) {
 		}
 		r := made.Routines[choose.ID]
 		speaks := func(b int) bool { return r.Site(b) != nil }
-		if !r.Observed() || speaks(decision) || slices.ContainsFunc(ways[usual], speaks) || !slices.ContainsFunc(ways[1-usual], speaks) {
-			t.Errorf("way %d is the usual one: %s; the decision speaks: %v, ways %v", usual, r.LeftOut, speaks(decision), ways)
+		if !r.Traced() || speaks(decision) || slices.ContainsFunc(ways[usual], speaks) || !slices.ContainsFunc(ways[1-usual], speaks) {
+			t.Errorf("way %d is the usual one: %s; the decision makes an event: %v, ways %v", usual, r.LeftOut, speaks(decision), ways)
 		}
 	}
 }

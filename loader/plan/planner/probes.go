@@ -12,13 +12,13 @@ import (
 type probe struct {
 	on      bool
 	stepped bool
-	edges   bool // the words tell which out-edge is taken
-	silent  bool // there is none: the block is a loop whose rounds other words tell
+	edges   bool // the events tell which out-edge is taken
+	silent  bool // there is none: the block is a loop whose rounds other events tell
 	insn    int32
-	tells   *plan.Capture // what the words tell besides, if anything: a switch, or the value of a place
+	tells   *plan.Capture // what the events tell besides, if anything: a switch, or the value of a place
 }
 
-// carries is the place whose value the words of block b tell besides, or nil.
+// carries is the place whose value the events of block b tell besides, or nil.
 func (r *routine) carries(b int) *x86.Operand {
 	if t := r.probed[b].tells; t != nil && t.Kind == plan.JumpPlace {
 		return &t.Operand
@@ -51,8 +51,8 @@ type memo struct {
 	probed []probe
 }
 
-// start gives an observed routine the probes that it needs by itself: what must speak, and what
-// tells the ways from one word to the next apart. It reports whether the routine had to be left
+// start gives a traced routine the probes that it needs by itself: what must have a probe, and what
+// tells the ways from one event to the next apart. It reports whether the routine had to be left
 // out.
 func start(r *routine) (leftOut bool) {
 	if !r.traced() {
@@ -83,7 +83,7 @@ func start(r *routine) (leftOut bool) {
 // startLeaf starts a routine that calls nothing.
 func startLeaf(r *routine) (leftOut bool) { return callsNothing(r.Routine) && start(r) }
 
-// chooseCounting chooses probes so that the rounds of some loops are told by other words than
+// chooseCounting chooses probes so that the rounds of some loops are told by other events than
 // theirs, if that is cheaper: of all that can be told, or of one.
 func (c *covering) chooseCounting(loops []int) {
 	r := c.r
@@ -115,7 +115,7 @@ func (c *covering) chooseCounting(loops []int) {
 }
 
 // loopDoubt is the part of a loop's expected rounds that is counted on, where they are estimated:
-// loops that are guarded, or search, often end at once, and what words cost around them is certain.
+// loops that are guarded, or search, often end at once, and what events cost around them is certain.
 const loopDoubt = 0.4
 
 // mostAlone is how many loops, the dearest first, are tried one by one where they are not cheaper
@@ -166,7 +166,7 @@ func mustHaveProbe(r *routine) []bool {
 	for _, b := range r.Others {
 		must[b], must[r.Entry] = true, true
 	}
-	if r.Faulty { // its pads' words are of an activation that is known
+	if r.Faulty { // its pads' events are of an activation that is known
 		must[r.Entry] = true
 	}
 	for _, b := range r.calls.leads {

@@ -14,10 +14,10 @@ const mostStarts = 64
 type pruner struct {
 	s      *search
 	before groups  // by node, exit last: the nodes that it may follow
-	back   *search // the nodes that lead to a probe silently
+	back   *search // the nodes that lead to a probe without an event
 }
 
-// prune takes probes off, the dear ones first, as long as there is one silent way from each word to
+// prune takes probes off, the dear ones first, as long as there is one probe-free route from each event to
 // the next. Cost: for each probe the silent code around it.
 func prune(s *search, must []bool) {
 	r := s.r
@@ -73,8 +73,8 @@ func (p *pruner) index(node int) int {
 	return node
 }
 
-// waysMeet reports whether there are two silent ways to the same node, from a place that leads
-// silently to block b, which makes no word. It answers true where there are too many such places.
+// waysMeet reports whether there are two probe-free routes to the same node, from a place that leads
+// without an event to block b, which makes no event. It answers true where there are too many such places.
 func (p *pruner) waysMeet(b int) bool {
 	r, s := p.s.r, p.back
 	s.reset()
@@ -101,13 +101,13 @@ func (p *pruner) waysMeet(b int) bool {
 	return false
 }
 
-// meet reports whether two silent ways from any of some nodes lead to the same one.
+// meet reports whether two probe-free routes from any of some nodes lead to the same one.
 func (p *pruner) meet(from []int) bool {
 	_, _, found := p.s.collide(from)
 	return found
 }
 
-// meetFrom does so for a word of block b, or the end of a switch, when it goes on to node next.
+// meetFrom does so for an event of block b, or the end of a switch, when it goes on to node next.
 func (p *pruner) meetFrom(b, next int) (found bool) {
 	p.s.r.eachStart(b, func(from []int) {
 		found = found || slices.Contains(from, next) && p.meet(from)
@@ -116,7 +116,7 @@ func (p *pruner) meetFrom(b, next int) (found bool) {
 	return found && (place == nil || !p.s.stretch(b, *place).clear)
 }
 
-// meetsAfter does so for a word of block b, whatever it goes on to.
+// meetsAfter does so for an event of block b, whatever it goes on to.
 func (p *pruner) meetsAfter(b int) bool {
 	return slices.ContainsFunc(p.s.r.Blocks[b].After(), func(next int) bool { return p.meetFrom(b, next) })
 }

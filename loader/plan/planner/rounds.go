@@ -50,16 +50,16 @@ func (l *loops) findCounters() {
 	}
 }
 
-// A role is what a word, or the routine's entry, has to carry so that the rounds of a loop are
+// A role is what an event, or the routine's entry, has to carry so that the rounds of a loop are
 // told: by counter, the readings of which one does; none are needed where known is set.
 type role struct {
 	word     int // none: the entry
 	readings [][]plan.Registers
 	known    []bool
-	gap      []int // the way between the word and the loop
+	gap      []int // the way between the event and the loop
 }
 
-// says reports whether the word may carry something for some counter.
+// says reports whether the event may carry something for some counter.
 func (r *role) says() bool {
 	return slices.ContainsFunc(r.readings, func(list []plan.Registers) bool { return len(list) > 0 })
 }
@@ -70,7 +70,7 @@ func newRole(l *counting, word int, way []int) role {
 
 // A rounds is how the rounds of the loops are told that have no probe.
 type rounds struct {
-	carry map[int][]plan.Registers // by block with a probe: of which its words carry the first
+	carry map[int][]plan.Registers // by block with a probe: of which its events carry the first
 	by    map[int]*cfg.Counter     // by block: what tells of it
 }
 
@@ -79,10 +79,10 @@ type counting struct {
 	block          int
 	counters       []cfg.Counter
 	before, behind []role
-	unfollowed     []int // a way behind it on which no word tells anything, if there is one
+	unfollowed     []int // a way behind it on which no event tells anything, if there is one
 }
 
-// A want is a silent way near a loop on which a word should carry something.
+// A want is a probe-free route near a loop on which an event should carry something.
 type want struct {
 	loop   int
 	before bool
@@ -95,7 +95,7 @@ type roundSearch struct {
 	s *search
 }
 
-// tellRounds finds what words have to carry so that the rounds of all loops are told that have no
+// tellRounds finds what events have to carry so that the rounds of all loops are told that have no
 // probe. If that cannot be it returns what is wanted for the first of them.
 func (x *roundSearch) tellRounds() (t *rounds, w *want) {
 	r, s := x.r, x.s
@@ -152,7 +152,7 @@ func (t *rounds) settle(l *counting) bool {
 	return false
 }
 
-// assign finds readings for the words that serve what they have to tell already and some roles.
+// assign finds readings for the events that serve what they have to tell already and some roles.
 func (t *rounds) assign(counter int, roles []role) (carry map[int][]plan.Registers, ok bool) {
 	carry = maps.Clone(t.carry)
 	for _, role := range roles {
@@ -171,7 +171,7 @@ func (t *rounds) assign(counter int, roles []role) (carry map[int][]plan.Registe
 	return carry, true
 }
 
-// want is where words could tell more of a loop: the ways on which nothing does for any counter.
+// want is where events could tell more of a loop: the ways on which nothing does for any counter.
 func (l *counting) want() *want {
 	w := &want{loop: l.block, before: true}
 	for _, role := range l.before {
@@ -199,7 +199,7 @@ func (l *counting) want() *want {
 	return w
 }
 
-// rolesBehind finds what the words behind a loop may carry: on all ways out of it, before anything
+// rolesBehind finds what the events behind a loop may carry: on all ways out of it, before anything
 // is called and before the activation ends.
 func (x *roundSearch) rolesBehind(l *counting) {
 	r, s := x.r, x.s
@@ -227,7 +227,7 @@ func (x *roundSearch) rolesBehind(l *counting) {
 }
 
 // passes reports whether control may run through block n, which has no probe, between a loop and
-// the word behind it that tells of its rounds.
+// the event behind it that tells of its rounds.
 func (x *roundSearch) passes(n int) bool {
 	r := x.r
 	switch r.Blocks[n].End {
@@ -237,7 +237,7 @@ func (x *roundSearch) passes(n int) bool {
 	return false
 }
 
-// mayCarryRegisters reports whether the word of block n may carry a reading: it carries nothing
+// mayCarryRegisters reports whether the event of block n may carry a reading: it carries nothing
 // else.
 func (x *roundSearch) mayCarryRegisters(n int) bool {
 	r := x.r
@@ -267,7 +267,7 @@ func (x *roundSearch) roleBehind(l *counting, word int, way []int) role {
 	return role
 }
 
-// followWay runs the blocks of a silent way.
+// followWay runs the blocks of a probe-free route.
 func (x *roundSearch) followWay(regs *cfg.Registers, way []int) {
 	r := x.r
 	for _, n := range way {
@@ -289,7 +289,7 @@ func (x *roundSearch) seatOf(n int) int {
 	return int(p.insn)
 }
 
-// rolesBefore finds what a word, or the entry, may carry for the loops that silence leads to from
+// rolesBefore finds what an event, or the entry, may carry for the loops that a probe-free route leads to from
 // it: nothing, if it does in more than one way.
 func (x *roundSearch) rolesBefore(word int, from []int, loops map[int]*counting) {
 	r, s := x.r, x.s
@@ -312,7 +312,7 @@ func (x *roundSearch) rolesBefore(word int, from []int, loops map[int]*counting)
 	}
 }
 
-// flood visits what silence leads to from some nodes in the same activation, and reports the nodes
+// flood visits what a probe-free route leads to from some nodes in the same activation, and reports the nodes
 // that it came to again.
 func (s *search) flood(from []int) (met []int) {
 	s.reset()
@@ -337,7 +337,7 @@ func (s *search) flood(from []int) (met []int) {
 	return met
 }
 
-// roleBefore finds which readings tell, where a word's probe sits, what there is at the end of a
+// roleBefore finds which readings tell, where an event's probe sits, what there is at the end of a
 // way, before the loop.
 func (x *roundSearch) roleBefore(l *counting, word int, way []int) role {
 	r := x.r
@@ -369,7 +369,7 @@ func (s *search) forward(node int) []int {
 // mostCounted is how many loops of a routine may run uncounted: each costs a search of what leads to it.
 const mostCounted = 1000
 
-// countable lists the loops of one block whose rounds other words than theirs may tell, the dearest
+// countable lists the loops of one block whose rounds other events than theirs may tell, the dearest
 // first.
 func countable(r *routine, must []bool) (loops []int) {
 	for b := range r.loops.counters {

@@ -8,7 +8,7 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// opens reports whether code that is not observed may have run when control comes back to the end
+// opens reports whether external code may have run when control comes back to the end
 // of block b.
 func (r *routine) opens(b int) bool {
 	switch kind, t := r.calls.callee(b); {
@@ -18,7 +18,7 @@ func (r *routine) opens(b int) bool {
 	return false
 }
 
-// unannounced reports whether block b enters code that may not be observed, and no word of the
+// unannounced reports whether block b may enter external code, and no event of the
 // block says so.
 func (r *routine) unannounced(b int) bool {
 	if r.probed[b].on {
@@ -28,7 +28,7 @@ func (r *routine) unannounced(b int) bool {
 	return kind == plan.Unknown
 }
 
-// markOpen finds the routines that MayLeaveOpen, and has the rules look again at those that call one
+// markOpen finds the routines that MayLeaveCallOpen, and has the rules look again at those that call one
 // which did not before.
 func (p *planner) markOpen() {
 	before := make([]bool, len(p.routines))
@@ -63,7 +63,7 @@ func (p *planner) markOpen() {
 	}
 }
 
-// markRestarted finds the routines that may begin, without a word before, as code that is not observed
+// markRestarted finds the routines that may begin, without an event before, as external code
 // enters them or those that call them or jump to them. It has the rules look again at those that
 // were not taken for such, and reports whether there are any. It expects markFirst to have run.
 func (p *planner) markRestarted() (some bool) {
@@ -103,7 +103,7 @@ func leavesOpen(r, callee *routine) bool {
 		case !r.calls.isCall(b):
 			return true // whom it jumps to returns in its place
 		case r.standing.entered:
-			continue // it speaks in between
+			continue // it makes an event in between
 		case s == nil:
 			s = newSearch(r)
 		}
@@ -122,12 +122,12 @@ func (r *routine) continuation(b int) int {
 	return unseen
 }
 
-// reaches reports whether there is a silent way, within one activation, from a node to another.
+// reaches reports whether there is a probe-free route, within one activation, from a node to another.
 func (s *search) reaches(from, to int) bool {
 	return s.explore(from, func(n int) bool { return n == to }) != unseen
 }
 
-// find searches within one activation for a node that can be reached silently, and returns the way
+// find searches within one activation for a node that can be reached without an event, and returns the way
 // to it.
 func (s *search) find(from int, is func(node int) bool) (way []int, ok bool) {
 	node := s.explore(from, is)
@@ -237,9 +237,9 @@ func (l *localRules) tellReturns(unknown bool) {
 	}
 }
 
-// tellEntry sees to it that an activation that begins as code which is not observed enters the
-// routine, or a silent caller of it, where it has caught what was thrown or jumped out of another in
-// the same place, is told from that one going on (rule 12).
+// tellEntry sees to it that an activation that begins as external code enters the
+// routine, or a caller of it that has made no event, where it has caught what was thrown or jumped out of another in
+// the same place, is told from that one going on (rule 12: restarts).
 func (l *localRules) tellEntry() {
 	r, s := l.r, l.s
 	comesBack := slices.ContainsFunc(r.Blocks, func(b cfg.Block) bool { return slices.Contains(b.Succ, r.Entry) })
@@ -270,14 +270,14 @@ func (l *localRules) tellEntry() {
 	}
 }
 
-// opensCallee reports whether block b calls an observed routine that MayLeaveOpen.
+// opensCallee reports whether block b calls a traced routine that MayLeaveCallOpen.
 func (l *localRules) opensCallee(b int) bool {
 	r := l.r
 	kind, _ := r.calls.callee(b)
 	return kind == plan.Known && r.opens(b)
 }
 
-// backTo finds a silent way from where code that is not observed has been running to one of some
+// backTo finds a probe-free route from where external code has been running to one of some
 // blocks; nil, if there is none.
 func (l *localRules) backTo(set blockSet) []int {
 	r, s := l.r, l.s
@@ -299,8 +299,8 @@ func (l *localRules) backTo(set blockSet) []int {
 	return nil
 }
 
-// besideCall finds a silent way to one of some blocks from where silence leads to a call of code
-// that is not observed as well; nil, if there is none.
+// besideCall finds a probe-free route to one of some blocks from where another leads to a call of external code;
+// nil, if there is none.
 func (l *localRules) besideCall(set blockSet) (way []int) {
 	r, s := l.r, l.s
 	calls := func(b int) bool { return r.unannounced(b) && r.calls.isCall(b) }
@@ -324,7 +324,7 @@ func (l *localRules) besideCall(set blockSet) (way []int) {
 	return way
 }
 
-// leadsOut reports whether code that is not observed may run before the call that ends block b is
+// leadsOut reports whether external code may run before the call that ends block b is
 // over.
 func (l *localRules) leadsOut(b int) bool {
 	r := l.r
@@ -337,7 +337,7 @@ func (l *localRules) leadsOut(b int) bool {
 	return false
 }
 
-// all marks the blocks that can be reached silently from some, within one activation.
+// all marks the blocks that can be reached without an event from some, within one activation.
 func (s *search) all(from []int) blockSet {
 	marked := make(blockSet, len(s.r.Blocks))
 	for _, b := range from {
@@ -352,7 +352,7 @@ func (s *search) all(from []int) blockSet {
 }
 
 // tellThrown sees to it that a place which the call that ends block b may come to otherwise than by
-// its return, after the last word of an observed routine that it called, is not come to by ordinary
+// its return, after the last event of a traced routine that it called, is not come to by ordinary
 // flow as well.
 func (l *localRules) tellThrown(b int) {
 	r := l.r
@@ -362,7 +362,7 @@ func (l *localRules) tellThrown(b int) {
 	l.changed = l.s.separateFrom(slices.Concat(r.Blocks[b].After(), r.landings(b))) || l.changed
 }
 
-// tellCallers sees to it that what is called back after a word can come from one call alone, and
+// tellCallers sees to it that what is called back after an event can come from one call alone, and
 // finds out whether the routine is ambiguous.
 func (l *localRules) tellCallers() {
 	r, s := l.r, l.s
@@ -390,7 +390,7 @@ func (l *localRules) tellCallers() {
 	r.standing.ambiguous = ambiguous
 }
 
-// origins lists where code may be called back from that silence leads to, within one activation:
+// origins lists where code may be called back from that a probe-free route leads to, within one activation:
 // the blocks that enter it unannounced, and last exit, for the caller, if the activation can end
 // without having entered it.
 func (s *search) origins(from []int) (list []int) {

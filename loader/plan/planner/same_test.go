@@ -57,7 +57,7 @@ func planOn(t *testing.T, cpus int, file string, o Options, weighed bool) (lines
 		lines = append(lines, fmt.Sprintf("%+v %+v", s, captures))
 	}
 	for _, r := range p.Routines {
-		lines = append(lines, fmt.Sprint(r.Name, r.LeftOut, r.Silent, r.MayLeaveOpen(), r.MayBeRoot(), r.LoopsCounted()))
+		lines = append(lines, fmt.Sprint(r.Name, r.LeftOut, r.ProbeFree, r.MayLeaveCallOpen(), r.ExternalCallers(), r.LoopsCounted()))
 	}
 	for at, call := range p.Calls {
 		lines = append(lines, fmt.Sprintf("%x %+v", at, call))

@@ -6,7 +6,7 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A search looks at what can run from one place on without a word.
+// A search looks at what can run from one place on without an event.
 type search struct {
 	r      *routine
 	parent []int32 // by node + 1; unseen, or origin, or the node before
@@ -56,8 +56,8 @@ func (s *search) way(node int) []int {
 	return nodes
 }
 
-// silent are the nodes that may run after node without a word in between. An end of the activation
-// goes on with the next one where nothing else would speak in between.
+// silent are the nodes that may run after node without an event in between. An end of the activation
+// goes on with the next one where nothing else would make an event in between.
 func (s *search) silent(node int) []int {
 	r := s.r
 	switch {
@@ -73,7 +73,7 @@ func (s *search) silent(node int) []int {
 	return r.onward[node]
 }
 
-// findOnward finds the nodes that may run after each block without a word of what it calls. When
+// findOnward finds the nodes that may run after each block without an event of what it calls. When
 // other routines are left out these change for blocks that lead to them alone.
 func (r *routine) findOnward() {
 	if r.onward == nil {
@@ -91,8 +91,8 @@ func (r *routine) findOnward() {
 	}
 }
 
-// throws are the places in the routine that code which is not observed, and which the call that
-// ends block b enters, may come to without a word: the landing pads of the call, and what follows
+// throws are the places in the routine that external code, which the call that ends
+// block b enters, may come to without an event: the landing pads of the call, and what follows
 // calls that may return again.
 func (r *routine) throws(b int) []int {
 	if kind, _ := r.calls.callee(b); (kind == plan.External || kind == plan.Unknown) && r.calls.isCall(b) {
@@ -157,7 +157,7 @@ func (some blockSet) any(nodes []int) bool {
 	return slices.ContainsFunc(nodes, func(n int) bool { return n != exit && some[n] })
 }
 
-// near finds the blocks for which is holds, and those from which silence leads to one in the same
+// near finds the blocks for which is holds, and those from which a probe-free route leads to one in the same
 // activation.
 func (s *search) near(is func(b int) bool) blockSet {
 	near := make(blockSet, len(s.r.Blocks))
@@ -199,8 +199,8 @@ func (some blockSet) extend(next func(b int) []int) {
 	}
 }
 
-// eachStart calls yield with the nodes that may come next after a word of block b, one set for each
-// thing that the word may say.
+// eachStart calls yield with the nodes that may come next after an event of block b, one set for each
+// thing that the event may say.
 func (r *routine) eachStart(b int, yield func(from []int)) {
 	switch {
 	case r.probed[b].edges, r.switches.told(b):
@@ -213,7 +213,7 @@ func (r *routine) eachStart(b int, yield func(from []int)) {
 	}
 }
 
-// separate adds probes until from each place there is only one silent way to each other place, and
+// separate adds probes until from each place there is only one probe-free route to each other place, and
 // the rounds of all loops without a probe are told.
 func (s *search) separate() {
 	newParting(s).partAll()
@@ -221,7 +221,7 @@ func (s *search) separate() {
 }
 
 // countRounds adds probes until the rounds of all loops without one are told, in a routine in which
-// from each place there is only one silent way to each other place, and keeps that so: where they are
+// from each place there is only one probe-free route to each other place, and keeps that so: where they are
 // not told it adds probes around the loop, if add is set, or gives it its own.
 func (s *search) countRounds(add bool) {
 	r, rounds := s.r, &roundSearch{s.r, s}
@@ -239,17 +239,17 @@ func (s *search) countRounds(add bool) {
 }
 
 // A parting adds probes to a routine, to which nothing else happens meanwhile but that probes are
-// added. These take silent ways away, so that what is sure once stays so. One that parts a switch
+// added. These take probe-free routes away, so that what is sure once stays so. One that parts a switch
 // from the check which told of it opens ways behind the switch; but it is put only where the search
 // has come from the check, and on from it, so that nothing that is sure leads there.
 type parting struct {
 	search *search
-	sure   []bool // by node + 1: there is one silent way from it to each other place
+	sure   []bool // by node + 1: there is one probe-free route from it to each other place
 }
 
 func newParting(s *search) *parting { return &parting{s, make([]bool, len(s.parent))} }
 
-// partAll sees to it that from each start there is only one silent way to each other place.
+// partAll sees to it that from each start there is only one probe-free route to each other place.
 func (p *parting) partAll() {
 	r := p.search.r
 	for again := true; again && r.traced(); {
@@ -277,7 +277,7 @@ func (p *parting) part(from []int) (changed bool) {
 	return changed
 }
 
-// separateFrom adds probes until from some nodes on there is only one silent way to each place. It
+// separateFrom adds probes until from some nodes on there is only one probe-free route to each place. It
 // reports whether it added any.
 func (s *search) separateFrom(from []int) (changed bool) {
 	r := s.r
@@ -333,7 +333,7 @@ func (s *search) tellApart(a, b []int) {
 	case best != exit:
 		r.probe(best)
 	default:
-		r.leaveOut("two silent ways to the block at %x, and no place for a probe on them", r.address(a[0]))
+		r.leaveOut("two probe-free routes to the block at %x, and no place for a probe on them", r.address(a[0]))
 	}
 }
 
@@ -358,7 +358,7 @@ func (r *routine) address(node int) uint64 {
 	return r.Blocks[node].Lo
 }
 
-// markFirst finds the blocks that can be reached from the entry without a word.
+// markFirst finds the blocks that can be reached from the entry without an event.
 func (r *routine) markFirst() {
 	r.first = make([]bool, len(r.Blocks))
 	queue := slices.Clone(r.entries)

@@ -43,7 +43,7 @@ func (w *switches) tellTable(b int) {
 }
 
 // leadsTo reports whether control runs from block b to the switch, past no other way and no other
-// word.
+// event.
 func (w *switches) leadsTo(b, table int) bool {
 	r := w.r
 	for range r.Blocks {
@@ -76,7 +76,7 @@ func (w *switches) tellJump(b int) bool {
 	return true
 }
 
-// isTold reports whether some word tells the way out of the switch at b.
+// isTold reports whether some event tells the way out of the switch at b.
 func (w *switches) isTold(b int) bool {
 	r := w.r
 	if r.probed[b].tells != nil && r.probed[b].tells.Kind == plan.SwitchTarget {

@@ -43,7 +43,7 @@ func TestDearLeavesByEstimate(t *testing.T) {
 		p := planned(t, compile(t, dearLeavesAtWork, "-O1", "-DWORK=\""+work+"\""), planner.Options{})
 		var names []string
 		for _, r := range p.Routines {
-			if !r.Observed() && strings.HasSuffix(r.Symbol, "_leaf") {
+			if !r.Traced() && strings.HasSuffix(r.Symbol, "_leaf") {
 				names = append(names, r.Symbol)
 			}
 		}
@@ -83,7 +83,7 @@ func TestDearLeaves(t *testing.T) {
 	} {
 		p := planned(t, c, planner.Options{Weights: counted(c, test.entries)})
 		leaves := slices.DeleteFunc(slices.Clone(p.Routines), func(r *plan.Routine) bool {
-			return r.Observed() || r.Symbol != "first_leaf" && r.Symbol != "second_leaf"
+			return r.Traced() || r.Symbol != "first_leaf" && r.Symbol != "second_leaf"
 		})
 		if len(leaves) != test.leftOut {
 			t.Errorf("%s: %d leaves are left out, want %d", test.name, len(leaves), test.leftOut)

@@ -11,10 +11,10 @@ import (
 
 const (
 	mostTold    = 60  // jumps that one value may tell: one bit each
-	mostStretch = 500 // blocks that may run silently after a word with a value
+	mostStretch = 500 // blocks that may run without an event after an event with a value
 )
 
-// A stretch is what may run silently after a word that carries the value of a place.
+// A stretch is what may run without an event after an event that carries the value of a place.
 type stretch struct {
 	nodes []int // each behind all that it may follow; not all, if there is a circle
 	told  []int // the jumps whose way the value tells
@@ -42,7 +42,7 @@ func (s *search) unmark() {
 	}
 }
 
-// stretch finds what may run after the word of block b. Cost: for each jump that is not told, what
+// stretch finds what may run after the event of block b. Cost: for each jump that is not told, what
 // lies behind it.
 func (s *search) stretch(b int, place x86.Operand) (t stretch) {
 	r := s.r
@@ -91,7 +91,7 @@ func (s *search) stretch(b int, place x86.Operand) (t stretch) {
 	return t
 }
 
-// apartFor reports whether what lies silently behind each of some nodes is not behind another.
+// apartFor reports whether what a probe-free route leads to behind each of some nodes is not behind another.
 func (s *search) apartFor(nodes []int) bool {
 	if len(nodes) < 2 {
 		return true
@@ -120,8 +120,8 @@ func (s *search) apartFor(nodes []int) bool {
 }
 
 // tellByValues takes probes off jumps that the value of a place tells of, the dear ones first, where
-// words of other jumps can carry it. Before, there was one silent way from each
-// word to the next.
+// events of other jumps can carry it. Before, there was one probe-free route from each
+// event to the next.
 func tellByValues(r *routine, must []bool) {
 	jumps, prices := map[x86.Operand][]int{}, map[x86.Operand]float64{}
 	var places []x86.Operand
@@ -146,15 +146,15 @@ func tellByValues(r *routine, must []bool) {
 	}
 }
 
-// mostCarriers is how many words are tried that would be there for a value alone.
+// mostCarriers is how many events are tried that would be there for a value alone.
 const mostCarriers = 8
 
 // carrierDoubt is the part of what probes of jumps are expected to cost, where that is estimated, that
-// a word more must save: what it costs is certain.
+// an event more must save: what it costs is certain.
 const carrierDoubt = 0.5
 
-// tryCarriers puts probes where their words may carry the value of a place, if that is cheaper. Where
-// frequencies are estimated these are for jumps alone that not all words can tell of without.
+// tryCarriers puts probes where their events may carry the value of a place, if that is cheaper. Where
+// frequencies are estimated these are for jumps alone that not all events can tell of without.
 func (p *pruner) tryCarriers(place x86.Operand, jumps []int) {
 	r := p.s.r
 	left := slices.DeleteFunc(slices.Clone(jumps), func(j int) bool {
@@ -177,7 +177,7 @@ func (p *pruner) tryCarriers(place x86.Operand, jumps []int) {
 }
 
 // carriersFor lists blocks without a probe that are expected to cost less than most, the cheap ones
-// first, whose words might tell of some jumps by the value of a place.
+// first, whose events might tell of some jumps by the value of a place.
 func (p *pruner) carriersFor(place x86.Operand, jumps []int, most float64) (list []int) {
 	r, s := p.s.r, p.back
 	s.reset()
@@ -202,14 +202,14 @@ func (p *pruner) carriersFor(place x86.Operand, jumps []int, most float64) (list
 	return list[:min(len(list), mostCarriers)]
 }
 
-// tellByValue has all words carry the value that can, takes off what probes it may, and leaves the
-// value with the words that are in need of it.
+// tellByValue has all events carry the value that can, takes off what probes it may, and leaves the
+// value with the events that are in need of it.
 func (p *pruner) tellByValue(place x86.Operand, jumps []int) {
 	carriers, _ := p.takeOffTold(place, jumps)
 	p.leaveValues(place, carriers)
 }
 
-// takeOffTold has all words carry the value that can, which it lists, and takes off what probes it
+// takeOffTold has all events carry the value that can, which it lists, and takes off what probes it
 // may. It reports whether there were any.
 func (p *pruner) takeOffTold(place x86.Operand, jumps []int) (carriers []int, some bool) {
 	r := p.s.r
@@ -227,7 +227,7 @@ func (p *pruner) takeOffTold(place x86.Operand, jumps []int) (carriers []int, so
 	return carriers, p.takeOff(jumps)
 }
 
-// leaveValues leaves the value with those of some words that are in need of it: without, the ways
+// leaveValues leaves the value with those of some events that are in need of it: without, the ways
 // behind them would meet.
 func (p *pruner) leaveValues(place x86.Operand, carriers []int) {
 	if len(carriers) == 0 {
@@ -244,7 +244,7 @@ func (p *pruner) leaveValues(place x86.Operand, carriers []int) {
 	}
 }
 
-// isBehindCarriers reports whether silence leads to the jump of block b from words alone that may
+// isBehindCarriers reports whether a probe-free route leads to the jump of block b from events alone that may
 // carry the value of a place, and that is kept on the way.
 func (p *pruner) isBehindCarriers(b int, place x86.Operand) bool {
 	r, s := p.s.r, p.back
@@ -269,7 +269,7 @@ func (p *pruner) isBehindCarriers(b int, place x86.Operand) bool {
 	return true
 }
 
-// mayCarry reports whether the word of block b may carry the value of a place, besides which way
+// mayCarry reports whether the event of block b may carry the value of a place, besides which way
 // the jump goes that it sits on.
 func (p *pruner) mayCarry(b int, place x86.Operand) bool {
 	r := p.s.r
@@ -284,7 +284,7 @@ func (p *pruner) mightCarry(b int, place x86.Operand) bool {
 	return ok && at.edges && r.Blocks[b].End == cfg.Jcc && r.HasPlace(place, r.Blocks[b].Insns[at.insn].Addr)
 }
 
-// valueTells reports whether the word of block b carries a value that tells what it leaves open.
+// valueTells reports whether the event of block b carries a value that tells what it leaves open.
 // One that does not is dropped.
 func (s *search) valueTells(b int) bool {
 	r := s.r

@@ -9,8 +9,8 @@ import (
 	"wpptrace/loader/plan/planner"
 )
 
-// Several jumps in a row ask for the value of one register, and each round of the loop makes a word
-// that cannot carry it: another word, which can, is put there and tells them all.
+// Several jumps in a row ask for the value of one register, and each round of the loop makes an event
+// that cannot carry it: another event, which can, is put there and tells them all.
 func TestWordForItsValueAlone(t *testing.T) {
 	builder, err := zoo.NewBuilder(t.TempDir())
 	if err != nil {
@@ -30,15 +30,15 @@ func TestWordForItsValueAlone(t *testing.T) {
 		}
 		carriers++
 		if len(s.Capture.Jumps) < 2 || slices.ContainsFunc(s.Capture.Jumps, func(b int) bool { return r.Site(b) != nil }) {
-			t.Errorf("the word at %x tells the jumps of blocks %v, each by its value alone?", s.Addr, s.Capture.Jumps)
+			t.Errorf("the event at %x tells the jumps of blocks %v, each by its value alone?", s.Addr, s.Capture.Jumps)
 		}
 	}
 	if carriers == 0 {
-		t.Error("no word carries the value")
+		t.Error("no event carries the value")
 	}
 }
 
-// What one of two ways overwrites that meet is not the value that the word before them has carried:
+// What one of two ways overwrites that meet is not the value that the event before them has carried:
 // it does not tell the jump behind.
 func TestValueIsOverwrittenOnOneWay(t *testing.T) {
 	const ask = `test %esi,%esi\nje 0f\nmov %ecx,%r8d\n0: cmp $1,%edi\nje 1f\n{}\n2: cmp $5,%edi\n.byte 0x48, 0x0f, 0x84\n.long 3f - . - 4\nnop\nret\n3: nop\nret\n1: {}\n.byte 0x48, 0xe9\n.long 2b - . - 4` // a prefix that no probe may sit on
@@ -53,7 +53,7 @@ func TestValueIsOverwrittenOnOneWay(t *testing.T) {
 	for _, name := range []string{"first", "second"} {
 		r := routine(t, p, name)
 		if s := r.Site(r.Entry); s == nil || s.Capture == nil || !slices.Equal(s.Capture.Jumps, []int{2}) {
-			t.Errorf("%s: the first word is %+v; want one that tells the first jump of its value alone", name, s)
+			t.Errorf("%s: the first event is %+v; want one that tells the first jump of its value alone", name, s)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"wpptrace/loader/plan/verify"
 )
 
-// prove fails for each place where the plan's silence is not sound.
+// prove fails for each place where the plan's a probe-free route is not sound.
 func prove(t *testing.T, p *plan.Plan) {
 	t.Helper()
 	for i, f := range verify.Plan(p) {
@@ -22,7 +22,7 @@ func prove(t *testing.T, p *plan.Plan) {
 	}
 }
 
-// TestEveryProbeIsNeeded: whichever probe is taken out of a plan, silence is not sound any more.
+// TestEveryProbeIsNeeded: whichever probe is taken out of a plan, a probe-free route is not sound any more.
 func TestEveryProbeIsNeeded(t *testing.T) {
 	c := compile(t, kinds, "-O2")
 	for _, s := range planned(t, c, planner.Options{Complete: true}).Sites {
@@ -42,17 +42,17 @@ func TestFaultsLeadToLandingPads(t *testing.T) {
 		int main(int argc, char **argv) { return peek((int *)argv) + peek(&argc); }`
 	p := planned(t, compile(t, source, "-xc++", "-O2", "-fnon-call-exceptions"), planner.Options{})
 	r := routine(t, p, "_ZL4peekPVi")
-	if !r.Faulty || r.Silent {
-		t.Errorf("faults lead to its landing pads: %v, silent: %v", r.Faulty, r.Silent)
+	if !r.Faulty || r.ProbeFree {
+		t.Errorf("faults lead to its landing pads: %v, silent: %v", r.Faulty, r.ProbeFree)
 	}
 	prove(t, p)
-	r.Silent = true
+	r.ProbeFree = true
 	s, insns := r.Site(r.Entry), r.Blocks[r.Entry].Insns
 	s.Insn = len(insns) - 1
 	s.Addr, s.Stepped = insns[s.Insn].Addr, true
 	s.Offset = r.CFA(s.Addr).Off
 	faults := verify.Plan(p)
-	for _, want := range []string{"it may be silent, and faults may lead to its landing pad", "a fault may lead to its landing pad before its first word"} {
+	for _, want := range []string{"it may end without an event, and faults may lead to its landing pad", "a fault may lead to its landing pad before its first event"} {
 		if !slices.ContainsFunc(faults, func(f verify.Fault) bool { return strings.Contains(f.String(), want) }) {
 			t.Errorf("%v, want %q", faults, want)
 		}
@@ -71,15 +71,15 @@ func TestUnseenCodeEnters(t *testing.T) {
 	prove(t, p)
 	leaf := routine(t, p, "leaf")
 	whole := p.Routines[slices.IndexFunc(p.Routines, func(r *plan.Routine) bool { return r.Symbol == "whole" })]
-	if leaf.Silent || !leaf.Observed() {
-		t.Errorf("leaf may be silent: %v, is observed: %v", leaf.Silent, leaf.Observed())
+	if leaf.ProbeFree || !leaf.Traced() {
+		t.Errorf("leaf may end without an event: %v, is traced: %v", leaf.ProbeFree, leaf.Traced())
 	}
 	if !strings.HasPrefix(whole.LeftOut, "called in its middle at") {
 		t.Errorf("whole is left out: %q", whole.LeftOut)
 	}
-	leaf.Silent, whole.LeftOut = true, ""
+	leaf.ProbeFree, whole.LeftOut = true, ""
 	faults := verify.Plan(p)
-	for _, want := range []string{"it may be silent, and lost, which is left out, enters it", "it may be silent, and behind, which is left out, enters it", "lost, which is left out, enters it in its middle"} {
+	for _, want := range []string{"it may end without an event, and lost, which is left out, enters it", "it may end without an event, and behind, which is left out, enters it", "lost, which is left out, enters it in its middle"} {
 		if !slices.ContainsFunc(faults, func(f verify.Fault) bool { return strings.Contains(f.String(), want) }) {
 			t.Errorf("%v, want %q", faults, want)
 		}
@@ -333,7 +333,7 @@ func value(change func(c *plan.Capture) *plan.Capture) func(*testing.T, *plan.Pl
 	})
 }
 
-// reading changes what the first word of a routine that carries registers carries.
+// reading changes what the first event of a routine that carries registers carries.
 func reading(change func(x *plan.Registers)) func(*testing.T, *plan.Plan, *plan.Routine) {
 	return site(func(s *plan.Site) bool { return captures(s, plan.LoopRegisters) }, func(s *plan.Site) {
 		c := *s.Capture
@@ -347,7 +347,7 @@ func captures(s *plan.Site, kind plan.CaptureKind) bool {
 	return s != nil && s.Capture != nil && s.Capture.Kind == kind
 }
 
-// lastReading is the last block of a routine whose word carries registers.
+// lastReading is the last block of a routine whose event carries registers.
 func lastReading(r *plan.Routine) (last int) {
 	for b := range r.Blocks {
 		if captures(r.Site(b), plan.LoopRegisters) {
@@ -357,7 +357,7 @@ func lastReading(r *plan.Routine) (last int) {
 	return last
 }
 
-// countedLoop is a loop whose rounds other words tell.
+// countedLoop is a loop whose rounds other events tell.
 func countedLoop(r *plan.Routine) (loop int) {
 	for b := range r.Blocks {
 		if r.Counts(b) != nil {
@@ -386,10 +386,10 @@ func call(change func(p *plan.Plan, at uint64)) func(*testing.T, *plan.Plan, *pl
 }
 
 var breakages = []breakage{
-	{"a decision without a word", "dense", without(func(r *plan.Routine, b int) bool { return r.Blocks[b].End == cfg.Jcc }), "two silent ways to the same place", 2},
-	{"a loop without a word", "loops", without(anyBlock), "a silent circle", 2},
-	{"an entry without a word", "taken_leaf", without(anyBlock), "a silent circle", 2},
-	{"a circle of calls without a word", "ping", func(t *testing.T, p *plan.Plan, ping *plan.Routine) {
+	{"a decision without an event", "dense", without(func(r *plan.Routine, b int) bool { return r.Blocks[b].End == cfg.Jcc }), "two probe-free routes to the same place", 2},
+	{"a loop without an event", "loops", without(anyBlock), "a circle without an event", 2},
+	{"an entry without an event", "taken_leaf", without(anyBlock), "a circle without an event", 2},
+	{"a circle of calls without an event", "ping", func(t *testing.T, p *plan.Plan, ping *plan.Routine) {
 		for _, r := range []*plan.Routine{ping, routine(t, p, "pong")} {
 			for b := range r.Blocks {
 				if r.Site(b) != nil {
@@ -397,11 +397,11 @@ var breakages = []breakage{
 				}
 			}
 		}
-	}, "again and again without a word", 1},
-	{"setjmp returns in silence", "jumps", without(func(r *plan.Routine, b int) bool { return b > 0 }), "what follows a call that may return twice has no probe", 1},
-	{"the library is called in silence", "outside", without(func(r *plan.Routine, b int) bool { return b > 0 }), "enters code that is not observed has no probe", 1},
+	}, "again and again without an event", 1},
+	{"setjmp returns without an event", "jumps", without(func(r *plan.Routine, b int) bool { return b > 0 }), "what follows a call that may return twice has no probe", 1},
+	{"the library is called without an event", "outside", without(func(r *plan.Routine, b int) bool { return b > 0 }), "enters external code has no probe", 1},
 	{"two calls of anything", "indirect", without(func(r *plan.Routine, b int) bool { return b > 0 }), "may come from the first or from the last call", 2},
-	{"a call of anything before a word", "indirect", without(func(r *plan.Routine, b int) bool { return b == 0 }), "entered before a word", 1},
+	{"a call of anything before an event", "indirect", without(func(r *plan.Routine, b int) bool { return b == 0 }), "entered before an event", 1},
 	{"a frame of unknown size", "framed", without(anyBlock), "from a frame of unknown size", 1},
 	{"a frame of unknown size after recursion", "recurs", without(func(_ *plan.Routine, b int) bool { return b == 2 }), "may be that of another activation", 1},
 	{"the library behind a jump, then a call of anything", "calls_after",
@@ -410,11 +410,11 @@ var breakages = []breakage{
 		func(_ *testing.T, p *plan.Plan, r *plan.Routine) { searchOf(p).SetMayLeaveOpen(p, r.ID, false) }, "the plan does not say so", 0},
 	{"a call of anything, or the end", "loops_on", without(func(r *plan.Routine, b int) bool { return r.Blocks[b].End == cfg.Jcc }), "from the caller after its end", 2},
 	{"a silent routine whose address is taken", "taken_leaf",
-		func(_ *testing.T, _ *plan.Plan, r *plan.Routine) { r.Silent = true }, "may be silent, and code that is not observed may enter it", 0},
-	{"first", "loops", site(anySite, func(s *plan.Site) { s.First = !s.First }), "possible first word", 0},
-	{"another word of the activation", "loops", site(func(s *plan.Site) bool { return !s.SameActivation[0] }, func(s *plan.Site) { s.SameActivation[0] = true }),
+		func(_ *testing.T, _ *plan.Plan, r *plan.Routine) { r.ProbeFree = true }, "may end without an event, and external code may enter it", 0},
+	{"first", "loops", site(anySite, func(s *plan.Site) { s.First = !s.First }), "possible first event", 0},
+	{"another event of the activation", "loops", site(func(s *plan.Site) bool { return !s.SameActivation[0] }, func(s *plan.Site) { s.SameActivation[0] = true }),
 		"is taken to be followed by another of its activation", 1},
-	{"another word of the activation when the jump is taken", "loops", site(func(s *plan.Site) bool { return s.Condition < plan.NoCondition && !s.SameActivation[1] }, func(s *plan.Site) { s.SameActivation[1] = true }),
+	{"another event of the activation when the jump is taken", "loops", site(func(s *plan.Site) bool { return s.Condition < plan.NoCondition && !s.SameActivation[1] }, func(s *plan.Site) { s.SameActivation[1] = true }),
 		"is taken to be followed by another of its activation", 1},
 	{"frame address", "loops", site(anySite, func(s *plan.Site) { s.Offset += 8 }), "looks for the frame address", 0},
 	{"frame register", "loops", site(anySite, func(s *plan.Site) { s.Base ^= 1 }), "looks for the frame address", 0},
@@ -425,15 +425,15 @@ var breakages = []breakage{
 	{"instruction", "loops", site(anySite, func(s *plan.Site) { s.Insn = 1000 }), "is of no instruction", 0},
 	{"bias", "dense", site(func(s *plan.Site) bool { return s.Capture != nil }, func(s *plan.Site) { c := *s.Capture; c.Bias++; s.Capture = &c }), "does not know the case", 0},
 	{"case on the wrong way", "dense", site(func(s *plan.Site) bool { return s.Capture != nil }, func(s *plan.Site) { c := *s.Capture; c.Taken = !c.Taken; s.Capture = &c }),
-		"two silent ways to the same place", 2},
-	{"a value that nobody sends", "asks", value(func(c *plan.Capture) *plan.Capture { return nil }), "two silent ways to the same place", 2},
+		"two probe-free routes to the same place", 2},
+	{"a value that nobody sends", "asks", value(func(c *plan.Capture) *plan.Capture { return nil }), "two probe-free routes to the same place", 2},
 	{"the value of another place", "asks", value(func(c *plan.Capture) *plan.Capture { c.Operand.Disp -= 4; return c }), "is said to tell of a jump that its value does not", 0},
 	{"a jump that asks nothing", "asks", value(func(c *plan.Capture) *plan.Capture { c.Jumps = append(c.Jumps, 1); return c }), "is said to tell of a jump that its value does not", 0},
-	{"a jump that is not told", "asks", value(func(c *plan.Capture) *plan.Capture { c.Jumps = c.Jumps[1:]; return c }), "ways part and meet again in silence", 1},
+	{"a jump that is not told", "asks", value(func(c *plan.Capture) *plan.Capture { c.Jumps = c.Jumps[1:]; return c }), "ways part and meet again without an event", 1},
 	{"a value that is overwritten", "asks", func(t *testing.T, p *plan.Plan, r *plan.Routine) {
 		value(func(c *plan.Capture) *plan.Capture { c.Jumps = append(c.Jumps, asksLast(r)); return c })(t, p, r)
 	}, "after it may be overwritten", 1},
-	{"a silent callee that is begun anew", "begun_silently", without(func(r *plan.Routine, b int) bool { return !calls(&r.Blocks[b]) }),
+	{"a callee without an event that is begun anew", "begun_silently", without(func(r *plan.Routine, b int) bool { return !calls(&r.Blocks[b]) }),
 		"a new activation may be taken for one that goes on", 1},
 	{"the value of another register", "asks_reg", value(func(c *plan.Capture) *plan.Capture { c.Operand.Reg = 6; return c }), "is said to tell of a jump that its value does not", 0},
 	{"the value of no register", "asks_reg", value(func(c *plan.Capture) *plan.Capture { c.Operand.Reg = 4; return c }), "does not know the case", 0},
@@ -443,11 +443,11 @@ var breakages = []breakage{
 	{"one round of a loop", "asks_loop", func(t *testing.T, p *plan.Plan, r *plan.Routine) {
 		value(func(c *plan.Capture) *plan.Capture { c.Jumps = append(c.Jumps, countedLoop(r)); return c })(t, p, r)
 	}, "of one round of", 1},
-	{"nothing of a loop's limit", "adds_up", site(func(s *plan.Site) bool { return captures(s, plan.LoopRegisters) }, func(s *plan.Site) { s.Capture = nil }), "no word tells what a loop begins with", 1},
-	{"another limit of a loop", "adds_up", reading(func(x *plan.Registers) { x.Reg = 9 }), "no word tells what a loop begins with", 1},
-	{"half of what a loop has to do", "adds_up", reading(func(x *plan.Registers) { x.Minus = plan.NoRegister }), "no word tells what a loop begins with", 1},
+	{"nothing of a loop's limit", "adds_up", site(func(s *plan.Site) bool { return captures(s, plan.LoopRegisters) }, func(s *plan.Site) { s.Capture = nil }), "no event tells what a loop begins with", 1},
+	{"another limit of a loop", "adds_up", reading(func(x *plan.Registers) { x.Reg = 9 }), "no event tells what a loop begins with", 1},
+	{"half of what a loop has to do", "adds_up", reading(func(x *plan.Registers) { x.Minus = plan.NoRegister }), "no event tells what a loop begins with", 1},
 	{"the stack pointer", "adds_up", reading(func(x *plan.Registers) { x.Reg = 4 }), "carries what it cannot", 1},
-	{"another beginning of a loop", "scans", reading(func(x *plan.Registers) { x.Reg = 6 }), "no word tells what a loop begins with", 1},
+	{"another beginning of a loop", "scans", reading(func(x *plan.Registers) { x.Reg = 6 }), "no event tells what a loop begins with", 1},
 	{"another end of a loop", "scans", func(t *testing.T, _ *plan.Plan, r *plan.Routine) {
 		s := r.Site(lastReading(r))
 		c := *s.Capture
@@ -455,10 +455,10 @@ var breakages = []breakage{
 		s.Capture = &c
 	}, "does not tell what a loop ends with", 1},
 	{"nothing of a loop's end", "scans", func(t *testing.T, p *plan.Plan, r *plan.Routine) { r.Site(lastReading(r)).Capture = nil }, "does not tell what a loop ends with", 1},
-	{"no word behind a loop", "scans", func(t *testing.T, p *plan.Plan, r *plan.Routine) { withoutProbe(p, r, lastReading(r)) }, "two silent ways to the same place", 2},
+	{"no event behind a loop", "scans", func(t *testing.T, p *plan.Plan, r *plan.Routine) { withoutProbe(p, r, lastReading(r)) }, "two probe-free routes to the same place", 2},
 	{"depth", "loops", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.Depth += 8; p.Calls[at] = c }), "frame at the call", 0},
-	{"spoken", "loops", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.Spoken = true; p.Calls[at] = c }), "callers are followed no further", 1},
-	{"not spoken", "dense", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.Spoken = false; p.Calls[at] = c }), "comes after a word, and is taken not to", 0},
+	{"spoken", "loops", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.AfterEvent = true; p.Calls[at] = c }), "callers are followed no further", 1},
+	{"not spoken", "dense", call(func(p *plan.Plan, at uint64) { c := p.Calls[at]; c.AfterEvent = false; p.Calls[at] = c }), "comes after an event, and is taken not to", 0},
 	{"a call that is not in the table", "loops", call(func(p *plan.Plan, at uint64) { delete(p.Calls, at) }), "in the table of calls: false", 0},
 	{"a call that is none", "loops", call(func(p *plan.Plan, at uint64) { p.Calls[at+1] = plan.Call{} }), "of no call", 0},
 }
@@ -474,7 +474,7 @@ func TestBrokenPlansAreFound(t *testing.T) {
 			faults := verify.Plan(p)
 			for _, f := range faults {
 				if strings.Contains(f.What, b.what) && (f.Routine == b.routine || f.Routine == "") && len(f.Ways) == b.ways {
-					if strings.HasPrefix(f.What, "two silent ways") {
+					if strings.HasPrefix(f.What, "two probe-free routes") {
 						meet(t, f.Ways[0], f.Ways[1])
 					}
 					return
@@ -485,7 +485,7 @@ func TestBrokenPlansAreFound(t *testing.T) {
 	}
 }
 
-// meet fails unless two ways are different, from one word or entry, to one place.
+// meet fails unless two ways are different, from one event or entry, to one place.
 func meet(t *testing.T, a, b verify.Way) {
 	t.Helper()
 	if a[0] != b[0] || a[len(a)-1] != b[len(b)-1] || slices.Equal(a, b) {

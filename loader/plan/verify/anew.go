@@ -5,7 +5,7 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// findOutgoing finds the routines in whose course code may run that is not observed.
+// findOutgoing finds the routines in whose course external code may run.
 func (v *verifier) findOutgoing() {
 	callers := map[*routine][]*routine{}
 	var queue []*routine
@@ -31,12 +31,12 @@ func (v *verifier) findOutgoing() {
 	}
 }
 
-// findRenewed finds the routines that code which is not observed enters, and those that they call or
-// jump to before a word, and so on.
+// findRenewed finds the routines that external code enters, and those that they call or
+// jump to before an event, and so on.
 func (v *verifier) findRenewed() {
 	var renew func(r *routine)
 	renew = func(r *routine) {
-		if r == nil || r.renewed || !r.Observed() {
+		if r == nil || r.renewed || !r.Traced() {
 			return
 		}
 		r.renewed = true
@@ -53,16 +53,16 @@ func (v *verifier) findRenewed() {
 	}
 }
 
-// checkAnew: code that is not observed may catch what leaves an activation that such code has
-// begun, and begin another in the same place. No word that comes first then, be it of the routine
-// or of what it calls, comes as the first activation goes on as well (rule 12).
+// checkAnew: external code may catch what leaves an activation that such code has
+// begun, and begin another in the same place. No event that comes first then, be it of the routine
+// or of what it calls, comes as the first activation goes on as well (rule 12: restarts).
 func (v *verifier) checkAnew(r *routine) {
 	if !r.renewed {
 		return
 	}
 	calls := func(n int) bool { return n != cfg.Exit && r.sites[n] == nil && r.callees[n] != nil && r.opens(n) }
 	if way := v.silentWay(r, r.entries, calls); way != nil {
-		r.fault("what may leave it from within is called before a word", way)
+		r.fault("what may leave it from within is called before an event", way)
 		return
 	}
 	begins := func(n int) bool { return n != cfg.Exit && r.first[n] }

@@ -9,12 +9,12 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// classify finds out what each block calls or jumps to, and whom code that is not observed may
+// classify finds out what each block calls or jumps to, and whom external code may
 // enter.
 func (v *verifier) classify() {
 	for _, r := range v.routines {
 		for b := range r.Blocks {
-			if r.Observed() && r.ReturnsTwice(b) && !slices.Contains(r.again, r.Blocks[b].Succ[0]) {
+			if r.Traced() && r.ReturnsTwice(b) && !slices.Contains(r.again, r.Blocks[b].Succ[0]) {
 				r.again = append(r.again, r.Blocks[b].Succ[0])
 			}
 			r.kinds[b], r.callees[b] = v.callee(r, b)
@@ -33,7 +33,7 @@ func (v *verifier) classify() {
 	}
 	for _, r := range v.routines {
 		switch {
-		case !r.Observed():
+		case !r.Traced():
 			for _, to := range r.callees {
 				if to != nil && to != r {
 					enter(to)
@@ -52,7 +52,7 @@ func (v *verifier) classify() {
 	}
 }
 
-// callee tells what kind of code block b enters as it ends, and the routine if that is observed.
+// callee tells what kind of code block b enters as it ends, and the routine if that is traced.
 func (v *verifier) callee(r *routine, b int) (plan.Callee, *routine) {
 	block := &r.Blocks[b]
 	leaves := block.End == cfg.Tail || block.End == cfg.Jcc && block.Succ[0] < 0
@@ -64,7 +64,7 @@ func (v *verifier) callee(r *routine, b int) (plan.Callee, *routine) {
 	}
 	to, name := v.plan.Program.Callee(r.Routine.Routine, b)
 	switch {
-	case to != nil && v.routines[to.ID].Observed():
+	case to != nil && v.routines[to.ID].Traced():
 		return plan.Known, v.routines[to.ID]
 	case to != nil && entersNothing(to), v.plan.Imports.IsHarmless(name) && block.End != cfg.NoReturn:
 		return plan.Harmless, nil
@@ -96,7 +96,7 @@ func (r *routine) enters(b int) bool {
 }
 
 // checkCallees: the plan has the routine call what it calls, and takes no routine for silent whose
-// ends the callers cannot tell (rule 1).
+// ends the callers cannot tell (rule 1: implied activations).
 func (v *verifier) checkCallees(r *routine) {
 	for b := range r.Blocks {
 		kind, to := r.Callee(b)
@@ -106,36 +106,36 @@ func (v *verifier) checkCallees(r *routine) {
 		}
 	}
 	if r.silent && r.rootable {
-		r.fault("it may be silent, and code that is not observed may enter it")
+		r.fault("it may end without an event, and external code may enter it")
 	}
 	if r.silent && r.Faulty {
-		r.fault("it may be silent, and faults may lead to its landing pad")
+		r.fault("it may end without an event, and faults may lead to its landing pad")
 	}
 	if r.Faulty && r.mayFaultFirst() {
-		r.fault("a fault may lead to its landing pad before its first word")
+		r.fault("a fault may lead to its landing pad before its first event")
 	}
 }
 
 // mayFaultFirst reports whether something in the block that the routine is entered by may fault before
-// its word.
+// its event.
 func (r *routine) mayFaultFirst() bool {
 	s := r.sites[r.Entry]
 	return s == nil || slices.ContainsFunc(r.Blocks[r.Entry].Insns[:s.Insn], cfg.Insn.MayFault)
 }
 
-// checkFirstCalls: a word comes before code is entered that may call back and that no word
-// announces (rule 6).
+// checkFirstCalls: an event comes before code is entered that may call back and that no event
+// announces (rule 6: external calls).
 func (v *verifier) checkFirstCalls(r *routine) {
 	for b := range r.Blocks {
 		if r.first[b] && r.sites[b] == nil && r.kinds[b] == plan.Unknown {
-			r.fault("code that may call back is entered before a word", v.silentWay(r, r.entries, func(n int) bool { return n == b }))
+			r.fault("code that may call back is entered before an event", v.silentWay(r, r.entries, func(n int) bool { return n == b }))
 			return
 		}
 	}
 }
 
-// findOpen finds the routines around whose silent end code may be called back that they, or what
-// they call, have entered: they jump to it, or end silently after a call of it, or fork.
+// findOpen finds the routines around whose end without an event code may be called back that they, or what
+// they call, have entered: they jump to it, or end without an event after a call of it, or fork.
 func (v *verifier) findOpen() {
 	callers := map[*routine][]*routine{}
 	var queue []*routine
@@ -172,7 +172,7 @@ func (v *verifier) findOpen() {
 	}
 }
 
-// backwards marks the nodes from which silence can come, within one activation, to one that is
+// backwards marks the nodes from which a probe-free route can come, within one activation, to one that is
 // looked for; those themselves too.
 func (r *routine) backwards(is func(n int) bool) byNode[bool] {
 	mark, before := newByNode[bool](r), newByNode[[]int](r)
@@ -201,18 +201,18 @@ func (r *routine) backwards(is func(n int) bool) byNode[bool] {
 	return mark
 }
 
-// opens reports whether code that is not observed may call back as long as nothing speaks after the
+// opens reports whether external code may call back as long as nothing makes an event after the
 // call that ends block b.
 func (r *routine) opens(b int) bool {
 	return r.Blocks[b].IsCall() && (r.enters(b) || r.callees[b] != nil && r.callees[b].open)
 }
 
-// checkOpenCalls: after a call of code that is not observed, or of what may have ended silently
-// after one, a word comes before the next that no word announces, and before the end of an
-// activation that code which is not observed may have begun (rule 6).
+// checkOpenCalls: after a call of external code, or of what may have ended without an event
+// after one, an event comes before the next that no event announces, and before the end of an
+// activation that external code may have begun (rule 6: external calls).
 func (v *verifier) checkOpenCalls(r *routine) {
-	if r.open && !r.MayLeaveOpen() {
-		r.fault("it may end silently around a call of code that is not observed, and the plan does not say so")
+	if r.open && !r.MayLeaveCallOpen() {
+		r.fault("it may end without an event around a call of external code, and the plan does not say so")
 	}
 	is := func(n int) bool {
 		return n == cfg.Exit && r.returnsOut || n != cfg.Exit && r.kinds[n] == plan.Unknown && r.sites[n] == nil
@@ -233,8 +233,8 @@ func (v *verifier) checkOpenCalls(r *routine) {
 	}
 }
 
-// checkLandings: after the last word of an observed routine each place in its caller comes either
-// by an exception, or a second return, that it let out, or by ordinary flow (rule 5).
+// checkLandings: after the last event of a traced routine each place in its caller comes either
+// by an exception, or a second return, that it let out, or by ordinary flow (rule 5: other entrances).
 func (v *verifier) checkLandings(r *routine) {
 	for b := range r.Blocks {
 		if r.enters(b) || !r.opens(b) {

@@ -6,30 +6,30 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A silentCall is a call, or a jump, that a routine may make before its first word.
+// A silentCall is a call, or a jump, that a routine may make before its first event.
 type silentCall struct {
 	from, to *routine
 	block    int
 }
 
-// checkCircles: no circle of calls and tail jumps runs without a word (rule 3). A silent circle of
-// tail jumps is not even begun where no end may be silent.
+// checkCircles: no circle of calls and tail jumps runs without an event (rule 3: no circles). A circle without an event of
+// tail jumps is not even begun where an activation may end without one.
 func (v *verifier) checkCircles() {
 	unspoken := func(r *routine, b int) bool { return r.first[b] && r.sites[b] == nil }
 	if circle := v.circle(unspoken); circle != nil {
-		v.faultCircle("it can be entered again and again without a word", circle)
+		v.faultCircle("it can be entered again and again without an event", circle)
 	}
 	jumps := func(r *routine, b int) bool { return r.silent && !r.Blocks[b].IsCall() }
 	if circle := v.circle(jumps); circle != nil {
-		v.faultCircle("it may be silent, and jumps can lead back to it", circle)
+		v.faultCircle("it may end without an event, and jumps can lead back to it", circle)
 	}
 }
 
-// checkRows: a hit need not follow more callers that have made no word than it can, nor the decoder more
-// tail jumps (rule 3).
+// checkRows: a hit need not follow more callers that have made no event than it can, nor the decoder more
+// tail jumps (rule 3: no circles).
 func (v *verifier) checkRows() {
-	v.checkRow("more callers in a row may have made no word than are followed", plan.MaxSilentCallers, func(r *routine, b int) bool { return r.Blocks[b].IsCall() }, v.jumpOn)
-	v.checkRow("more tail jumps in a row may come without a word than are followed", plan.MaxSilentJumps, func(r *routine, b int) bool { return !r.Blocks[b].IsCall() }, nil)
+	v.checkRow("more callers in a row may have made no event than are followed", plan.MaxProbeFreeCallers, func(r *routine, b int) bool { return r.Blocks[b].IsCall() }, v.jumpOn)
+	v.checkRow("more tail jumps in a row may come without an event than are followed", plan.MaxProbeFreeJumps, func(r *routine, b int) bool { return !r.Blocks[b].IsCall() }, nil)
 }
 
 // A level is who may run behind so many silent edges in a row, and what has entered it.
@@ -86,7 +86,7 @@ func (v *verifier) behind(from level, is func(r *routine, b int) bool) level {
 	return found
 }
 
-// jumpOn adds what those jump to, and so on: they have made a word then or not.
+// jumpOn adds what those jump to, and so on: they have made an event then or not.
 func (v *verifier) jumpOn(found level) {
 	var queue []*routine
 	for _, r := range v.observed {
@@ -114,7 +114,7 @@ func (v *verifier) faultCircle(what string, circle []silentCall) {
 	first.fault(what, append(way, first.Addr))
 }
 
-// circle finds a circle of the calls and jumps, of observed routines by observed routines, for
+// circle finds a circle of the calls and jumps, of traced routines by traced routines, for
 // which is holds.
 func (v *verifier) circle(is func(r *routine, b int) bool) []silentCall {
 	calls := make([][]silentCall, len(v.routines))

@@ -8,9 +8,9 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// checkRounds: the rounds of a loop without a probe are a function of what the last word before it
-// carries, and of what the next word behind it does, unless they are known before the loop begins
-// (rule 13).
+// checkRounds: the rounds of a loop without a probe are a function of what the last event before it
+// captures, and of what the next event behind it does, unless they are known before the loop begins
+// (rule 13: counted loops).
 func (v *verifier) checkRounds(r *routine) {
 	counts := false
 	for b := range r.Blocks {
@@ -20,7 +20,7 @@ func (v *verifier) checkRounds(r *routine) {
 		case c == nil:
 			continue
 		case r.sites[b] != nil:
-			r.fault("a loop that is told by other words has a probe", r.way(b))
+			r.fault("a loop that is told by other events has a probe", r.way(b))
 		case !slices.Contains(r.Counters(b), *c):
 			r.fault("the rounds of a loop are told by what does not count them", r.way(b))
 		case !c.Exact:
@@ -35,7 +35,7 @@ func (v *verifier) checkRounds(r *routine) {
 			continue
 		}
 		if x := s.Capture.Registers; s.Stepped || x.Reg == rsp || x.Minus == rsp || x.Part != cfg.Whole && x.Minus != plan.NoRegister {
-			r.fault("a word carries what it cannot", r.way(b))
+			r.fault("an event carries what it cannot", r.way(b))
 			return
 		}
 	}
@@ -62,7 +62,7 @@ func (r *routine) through(regs cfg.Registers, n int) cfg.Registers {
 	return regs
 }
 
-// silentAfter are the nodes of the same activation that silence may go on to, after some start.
+// silentAfter are the nodes of the same activation that a probe-free route may go on to, after some start.
 func (r *routine) silentAfter(s *start, n int) []int {
 	switch {
 	case n == cfg.Exit, r.sites[n] != nil:
@@ -73,7 +73,7 @@ func (r *routine) silentAfter(s *start, n int) []int {
 	return r.loopsOnce(n)
 }
 
-// inOrder lists a start's nodes and all that silence leads to from them, each behind those that lead to
+// inOrder lists a start's nodes and all that a probe-free route leads to from them, each behind those that lead to
 // it.
 func (r *routine) inOrder(s *start) (order []int) {
 	seen := newByNode[bool](r)
@@ -95,7 +95,7 @@ func (r *routine) inOrder(s *start) (order []int) {
 	return order
 }
 
-// flow calls yield, until it returns false, with each node that silence leads to from a start, and
+// flow calls yield, until it returns false, with each node that a probe-free route leads to from a start, and
 // what registers hold there, if they hold regs at its nodes; nil, where several ways lead to it:
 // what can be said of all of them may be more than can be followed on one.
 func (r *routine) flow(s *start, regs cfg.Registers, yield func(n int, regs *cfg.Registers) bool) {
@@ -105,7 +105,7 @@ func (r *routine) flow(s *start, regs cfg.Registers, yield func(n int, regs *cfg
 	}
 	for _, n := range r.inOrder(s) {
 		if !*come.at(n) {
-			continue // it is on a silent circle, which is found elsewhere
+			continue // it is on a circle without an event, which is found elsewhere
 		}
 		if !yield(n, *held.at(n)) {
 			return
@@ -126,8 +126,8 @@ func (r *routine) flow(s *start, regs cfg.Registers, yield func(n int, regs *cfg
 	}
 }
 
-// checkBefore: where silence leads from a start to a loop, the counter's beginning is known, or what
-// the start's word carries tells it.
+// checkBefore: where a probe-free route leads from a start to a loop, the counter's beginning is known, or what
+// the start's event carries tells it.
 func (r *routine) checkBefore(s start) {
 	regs := cfg.Unchanged()
 	if s.word != none {
@@ -142,14 +142,14 @@ func (r *routine) checkBefore(s start) {
 			c := r.Counts(n)
 			ok := c == nil || regs != nil && r.isTold(s, c, *regs)
 			if !ok {
-				r.fault("no word tells what a loop begins with", r.way(max(s.word, 0), n))
+				r.fault("no event tells what a loop begins with", r.way(max(s.word, 0), n))
 			}
 			return ok
 		})
 	}
 }
 
-// isTold reports whether a start's word tells what a counter begins with there, or nothing has to.
+// isTold reports whether a start's event tells what a counter begins with there, or nothing has to.
 func (r *routine) isTold(s start, c *cfg.Counter, regs cfg.Registers) bool {
 	begins, ok := c.Beginning(&regs)
 	if !ok || begins.IsConstant() {
@@ -191,13 +191,13 @@ func scaled(l cfg.Linear, times int64) cfg.Linear {
 	return l
 }
 
-// checkBehind: on each way out of a loop a word carries the counter, before anything is called and
+// checkBehind: on each way out of a loop an event carries the counter, before anything is called and
 // before the activation ends, or another loop changes it.
 func (r *routine) checkBehind(loop int, c *cfg.Counter) {
 	r.flow(&start{nodes: r.loopsOnce(loop), table: none}, cfg.Unchanged(), func(n int, regs *cfg.Registers) bool {
 		switch {
 		case n == cfg.Exit, r.sites[n] == nil && (r.Blocks[n].IsCall() || len(r.Blocks[n].After()) == 0):
-			r.fault("no word tells what a loop ends with", r.way(loop, n))
+			r.fault("no event tells what a loop ends with", r.way(loop, n))
 			return false
 		case r.sites[n] == nil:
 			return true
@@ -211,7 +211,7 @@ func (r *routine) checkBehind(loop int, c *cfg.Counter) {
 			ok = isFrom(left.At(x.Reg), c)
 		}
 		if !ok {
-			r.fault(fmt.Sprintf("the word at %x does not tell what a loop ends with", s.Addr), r.way(loop, n))
+			r.fault(fmt.Sprintf("the event at %x does not tell what a loop ends with", s.Addr), r.way(loop, n))
 		}
 		return ok
 	})

@@ -10,7 +10,7 @@ import (
 )
 
 // checkSites: each probe sits on an instruction of the allow-lists, where the frame's address is
-// known, and its word says what the plan has it say.
+// known, and its event says what the plan has it say.
 func (v *verifier) checkSites(r *routine) {
 	for b, s := range r.sites {
 		if s == nil {
@@ -32,7 +32,7 @@ func (v *verifier) checkSites(r *routine) {
 		case (q.Kind == x86.Jcc) != (s.Condition < plan.NoCondition) || q.Kind == x86.Jcc && s.Condition != q.Op&15:
 			what = fmt.Sprintf("asks for condition %d", s.Condition)
 		case s.First != r.first[b]:
-			what = fmt.Sprintf("is taken for a possible first word: %v", s.First)
+			what = fmt.Sprintf("is taken for a possible first event: %v", s.First)
 		case s.Capture != nil && !v.tellsCase(r, s):
 			what = "does not know the case of the switch that it tells"
 		default:
@@ -43,7 +43,7 @@ func (v *verifier) checkSites(r *routine) {
 	}
 }
 
-// checkStays: where a word is taken to be followed by another of its activation, nothing calls or
+// checkStays: where an event is taken to be followed by another of its activation, nothing calls or
 // ends the activation before that.
 func (v *verifier) checkStays(r *routine) {
 	parts := func(n int) bool {
@@ -63,7 +63,7 @@ func (v *verifier) checkStays(r *routine) {
 				next = block.Succ[1-outcome : 2-outcome]
 			}
 			if way := v.silentWay(r, next, parts); way != nil || block.IsCall() || len(next) == 0 {
-				r.fault("a word is taken to be followed by another of its activation", append(r.way(b), way...))
+				r.fault("an event is taken to be followed by another of its activation", append(r.way(b), way...))
 				return
 			}
 		}
@@ -111,7 +111,7 @@ func (v *verifier) tellsCase(r *routine, s *plan.Site) bool {
 	return c.Kind == plan.SwitchIndex && t != nil && len(t.Targets) > 0 && s.Block == t.Check && s.Condition < plan.NoCondition && c.Operand == t.Index && c.Bias == t.Bias
 }
 
-// checkWitnesses: what no other word can stand for speaks itself (rules 1 and 5).
+// checkWitnesses: what no other event can stand for makes an event itself (rules 1 and 5).
 func (v *verifier) checkWitnesses(r *routine) {
 	demand := func(b int, what string) {
 		if r.sites[b] == nil {
@@ -130,7 +130,7 @@ func (v *verifier) checkWitnesses(r *routine) {
 			demand(pad, "a landing pad")
 		}
 		if r.kinds[b] == plan.External {
-			demand(b, "what enters code that is not observed")
+			demand(b, "what enters external code")
 		}
 		if r.ReturnsTwice(b) {
 			demand(b, "a call that may return twice")
@@ -140,7 +140,7 @@ func (v *verifier) checkWitnesses(r *routine) {
 }
 
 // checkCalls: a chain of callers is followed through frames of known size, and ends only where the
-// caller has made a word for certain (rules 2 and 4).
+// caller has made an event for certain (rules 2 and 4).
 func (v *verifier) checkCalls(r *routine) {
 	for b := range r.Blocks {
 		block := &r.Blocks[b]
@@ -151,16 +151,16 @@ func (v *verifier) checkCalls(r *routine) {
 		c, ok := v.plan.Calls[block.Hi]
 		switch {
 		case block.Depth < 0 && unspoken && r.kinds[b] == plan.Known:
-			r.fault("a call may come before a word, from a frame of unknown size", v.silentWay(r, r.entries, func(n int) bool { return n == b }))
+			r.fault("a call may come before an event, from a frame of unknown size", v.silentWay(r, r.entries, func(n int) bool { return n == b }))
 		case ok != (block.Depth >= 0):
 			r.fault(fmt.Sprintf("the call before %x is in the table of calls: %v; its frame is %d bytes", block.Hi, ok, block.Depth))
 		case ok && c.Depth != block.Depth:
 			r.fault(fmt.Sprintf("the frame at the call before %x is %d bytes, not %d", block.Hi, block.Depth, c.Depth))
-		case ok && c.Spoken && unspoken:
-			r.fault(fmt.Sprintf("the call before %x may come before a word, and callers are followed no further", block.Hi),
+		case ok && c.AfterEvent && unspoken:
+			r.fault(fmt.Sprintf("the call before %x may come before an event, and callers are followed no further", block.Hi),
 				v.silentWay(r, r.entries, func(n int) bool { return n == b }))
-		case ok && !c.Spoken && !unspoken:
-			r.fault(fmt.Sprintf("the call before %x comes after a word, and is taken not to", block.Hi))
+		case ok && !c.AfterEvent && !unspoken:
+			r.fault(fmt.Sprintf("the call before %x comes after an event, and is taken not to", block.Hi))
 		default:
 			continue
 		}
@@ -169,7 +169,7 @@ func (v *verifier) checkCalls(r *routine) {
 }
 
 // checkShifting: where a frame's size is not known, whose call a chain of callers ends at is told
-// by a word after the last call that another activation of the routine may have come out of (rule
+// by an event after the last call that another activation of the routine may have come out of (rule
 // 4).
 func (v *verifier) checkShifting(r *routine) {
 	is := func(n int) bool {
@@ -186,7 +186,7 @@ func (v *verifier) checkShifting(r *routine) {
 }
 
 // mayEnterAgain reports whether what block b enters may lead to the routine, perhaps through code
-// that is not observed.
+// that is not traced.
 func (v *verifier) mayEnterAgain(r *routine, b int) bool {
 	if r.enters(b) {
 		return true
@@ -208,7 +208,7 @@ func (v *verifier) mayEnterAgain(r *routine, b int) bool {
 	return r.callees[b] == r
 }
 
-// checkTable: the table of calls has those of observed routines alone.
+// checkTable: the table of calls has those of traced routines alone.
 func (v *verifier) checkTable() {
 	known := 0
 	for _, r := range v.observed {

@@ -13,8 +13,8 @@ import (
 )
 
 // checkUnseen: code whose control flow is not known, that of routines which the recovery of control
-// flow has left out, may run from its first byte to its last. It enters no observed routine but by an
-// entry, and none there that relies on its callers (rule 1).
+// flow has left out, may run from its first byte to its last. It enters no traced routine but by an
+// entry, and none there that relies on its callers (rule 1: implied activations).
 func (v *verifier) checkUnseen() {
 	for _, r := range v.plan.Routines {
 		if r.Routine.LeftOut != "" {
@@ -63,7 +63,7 @@ func isWithin(r *cfg.Routine, at uint64) bool {
 func (v *verifier) checkEntered(by *cfg.Routine, in *x86.Inst, from uint64) {
 	to := from + uint64(in.Len) + uint64(int64(in.Rel))
 	holder := v.plan.Program.Containing(to)
-	if holder == nil || holder == by || !v.routines[holder.ID].Observed() {
+	if holder == nil || holder == by || !v.routines[holder.ID].Traced() {
 		return
 	}
 	switch r := v.routines[holder.ID]; {
@@ -72,7 +72,7 @@ func (v *verifier) checkEntered(by *cfg.Routine, in *x86.Inst, from uint64) {
 	case v.plan.Program.At(to) != holder:
 		r.fault(fmt.Sprintf("%s, which is left out, enters it in its middle at %x from %x", by.Name, to, from))
 	case r.silent:
-		r.fault(fmt.Sprintf("it may be silent, and %s, which is left out, enters it from %x", by.Name, from))
+		r.fault(fmt.Sprintf("it may end without an event, and %s, which is left out, enters it from %x", by.Name, from))
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 // mostTold is one jump for each bit of a number.
 const mostTold = 64
 
-// A parting is a block at which ways part in silence, and nothing tells which was taken.
+// A parting is a block at which ways part without an event, and nothing tells which was taken.
 type parting struct{ block, to int }
 
-// checkValues: a value tells jumps that ask for nothing else, and that no silent way leads to on
-// which it may be overwritten. Whichever ways it tells, there is one silent way to each place: two
+// checkValues: a value tells jumps that ask for nothing else, and that no probe-free route leads to on
+// which it may be overwritten. Whichever ways it tells, there is one probe-free route to each place: two
 // would part where nothing tells, and then each of both comes to it from another side of the same
-// parting (rule 10).
+// parting (rule 10: captured places).
 func (r *routine) checkValues(s start) {
 	reached, spoiled := r.reach(s.nodes, nil), r.reach(s.nodes, func(n int) bool { return !r.Keeps(n, s.values.Operand) })
 	conditions := r.Conditions()
@@ -30,7 +30,7 @@ func (r *routine) checkValues(s start) {
 	for _, j := range s.values.Jumps {
 		switch {
 		case j < 0 || j >= len(r.Blocks) || conditions[j] == nil || conditions[j].Place != s.values.Operand:
-			r.fault(fmt.Sprintf("the word of the block at %x is said to tell of a jump that its value does not", r.Blocks[s.word].Lo))
+			r.fault(fmt.Sprintf("the event of the block at %x is said to tell of a jump that its value does not", r.Blocks[s.word].Lo))
 			return
 		case r.Counts(j) != nil:
 			r.fault("a value is said to tell of a loop that it tells of one round of", r.way(s.word, j))
@@ -43,14 +43,14 @@ func (r *routine) checkValues(s start) {
 	}
 	for n := range r.Blocks {
 		if *reached.at(n) && r.kinds[n] == plan.Unknown && r.sites[n] == nil {
-			r.fault("code that may call back is entered after a word that tells by a value", r.way(s.word, n))
+			r.fault("code that may call back is entered after an event that tells by a value", r.way(s.word, n))
 			return
 		}
 	}
 	r.checkSides(s, tells)
 }
 
-// reach marks what silence may come to from some nodes, be it in the next activation; with behind,
+// reach marks what a probe-free route may come to from some nodes, be it in the next activation; with behind,
 // only what comes after a block, within the same activation, for which that holds, or in a later
 // one.
 func (r *routine) reach(from []int, behind func(n int) bool) byNode[bool] {
@@ -80,7 +80,7 @@ func (r *routine) reach(from []int, behind func(n int) bool) byNode[bool] {
 	return mark
 }
 
-// goesOn are the nodes that silence may go on to, the value of no switch known.
+// goesOn are the nodes that a probe-free route may go on to, the value of no switch known.
 func (r *routine) goesOn(n int) []int {
 	switch {
 	case n == cfg.Exit && r.silent:
@@ -123,7 +123,7 @@ func (r *routine) checkSides(s start, tells byNode[bool]) {
 				apart = add(parting{n, to}) && apart
 			}
 			if !apart {
-				r.fault("ways part and meet again in silence, whatever a value tells", r.way(s.word, to))
+				r.fault("ways part and meet again without an event, whatever a value tells", r.way(s.word, to))
 				return
 			}
 			for _, b := range append(slices.Collect(maps.Keys(*before.at(n))), n) {
@@ -131,7 +131,7 @@ func (r *routine) checkSides(s start, tells byNode[bool]) {
 				(*before.at(to))[b] = true
 			}
 			if (*before.at(to))[to] {
-				r.fault("a silent circle, whatever a value tells", r.way(s.word, to))
+				r.fault("a circle without an event, whatever a value tells", r.way(s.word, to))
 				return
 			}
 			if changed {

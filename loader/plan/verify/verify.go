@@ -10,19 +10,19 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A Way is a sequence of blocks, by their addresses, that runs without a word of those between the
+// A Way is a sequence of blocks, by their addresses, that runs without an event of those between the
 // first and the last; RoutineEnd stands for the end of an activation.
 type Way []uint64
 
 // RoutineEnd is the place in a Way where the routine is left.
 const RoutineEnd = 0
 
-// A Fault is a place where silence is not sound.
+// A Fault is a place where a probe-free route is not sound.
 type Fault struct {
 	Routine string
 	Addr    uint64 // of the routine
 	What    string
-	Ways    []Way // that nothing tells apart; or the one that nothing speaks on
+	Ways    []Way // that nothing tells apart; or the one without an event
 }
 
 // String is the fault in one line.
@@ -46,7 +46,7 @@ func (f Fault) String() string {
 }
 
 // Plan returns what is wrong with a plan, by the addresses of routines: nil if it is sound. Of each
-// kind of fault it names one a routine. Cost: the sum of what can run silently after each word, in
+// kind of fault it names one a routine. Cost: the sum of what can run without an event after each event, in
 // a sound plan nearly linear in the program's size.
 func Plan(p *plan.Plan) []Fault {
 	v := &verifier{plan: p}
@@ -87,7 +87,7 @@ type verifier struct {
 	faults   []Fault
 }
 
-// A routine is what is found out of an observed routine.
+// A routine is what is found out of a traced routine.
 type routine struct {
 	*plan.Routine
 	v       *verifier
@@ -95,16 +95,16 @@ type routine struct {
 	sites   []*plan.Site
 	kinds   []plan.Callee // by block
 	again   []int         // blocks that follow calls which may return again
-	callees []*routine    // by block: the observed routine that it calls or jumps to
-	first   []bool        // by block: it can be reached from the entry without a word
+	callees []*routine    // by block: the traced routine that it calls or jumps to
+	first   []bool        // by block: it can be reached from the entry without an event
 	silent  bool          // an end is not followed by the next activation: the callers tell
 
-	rootable   bool // code that is not observed may enter it
+	rootable   bool // external code may enter it
 	returnsOut bool // it may return there: that has entered it, or what jumps to it
-	forks      bool // after some word code may be called back from it, or from its callers once it has silently ended
-	open       bool // what is called back around its silent end may come from it or from what it was called by
-	goesOut    bool // code that is not observed may run in its course
-	renewed    bool // code that is not observed may enter it, or those by way of which silence leads to it
+	forks      bool // after some event code may be called back from it, or, once it has ended without another, from its callers
+	open       bool // what is called back around its end without an event may come from it or from what it was called by
+	goesOut    bool // external code may run in its course
+	renewed    bool // external code may enter it, or those by way of which a probe-free route leads to it
 
 	seen  byNode[int] // the walk that last came to it
 	steps []step
@@ -118,12 +118,12 @@ func (v *verifier) prepare() {
 		n := len(pr.Blocks)
 		r := &routine{Routine: pr, v: v, kinds: make([]plan.Callee, n), callees: make([]*routine, n)}
 		v.routines[i] = r
-		if !pr.Observed() {
+		if !pr.Traced() {
 			continue
 		}
 		v.observed = append(v.observed, r)
 		r.entries = append([]int{pr.Entry}, pr.Others...)
-		r.sites, r.seen, r.silent = make([]*plan.Site, n), newByNode[int](r), pr.Silent
+		r.sites, r.seen, r.silent = make([]*plan.Site, n), newByNode[int](r), pr.ProbeFree
 	}
 	for i := range v.plan.Sites {
 		v.placeSite(i)
@@ -142,8 +142,8 @@ func (v *verifier) placeSite(i int) {
 	}
 	r := v.routines[s.Routine]
 	switch {
-	case !r.Observed():
-		r.fault(fmt.Sprintf("it is not observed and has a probe at %x", s.Addr))
+	case !r.Traced():
+		r.fault(fmt.Sprintf("it is not traced and has a probe at %x", s.Addr))
 		return
 	case s.Block < 0 || s.Block >= len(r.Blocks) || s.Insn < 0 || s.Insn >= len(r.Blocks[s.Block].Insns):
 		r.fault(fmt.Sprintf("the probe at %x is of no instruction", s.Addr))
@@ -182,7 +182,7 @@ func newByNode[T any](r *routine) byNode[T] { return make(byNode[T], len(r.Block
 
 func (l byNode[T]) at(n int) *T { return &l[n-cfg.Exit] }
 
-// markFirst finds what can be reached from the entry without a word.
+// markFirst finds what can be reached from the entry without an event.
 func (r *routine) markFirst() {
 	r.first = make([]bool, len(r.Blocks))
 	queue := slices.Clone(r.entries)

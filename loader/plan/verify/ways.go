@@ -8,12 +8,12 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A start is what may run next after a word, or in a new activation: of its nodes nothing tells
+// A start is what may run next after an event, or in a new activation: of its nodes nothing tells
 // which.
 type start struct {
 	word   int // the block that spoke; none: an activation begins
 	nodes  []int
-	table  int           // the switch whose way the word has told
+	table  int           // the switch whose way the event has told
 	told   int           // that way
 	values *plan.Capture // it carries a value, which tells some jumps
 }
@@ -21,16 +21,16 @@ type start struct {
 // none is no node.
 const none = -1
 
-// A step of a walk is a node that silence may come to.
+// A step of a walk is a node that a probe-free route may come to.
 type step struct {
 	node   int
 	parent int  // its index in the walk's steps, or none
 	told   bool // the switch whose way is known has not come yet
-	opened bool // a call of code that is not observed lies behind it, or a jump there
+	opened bool // a call of external code lies behind it, or a jump there
 	later  bool // it belongs to the next activation
 }
 
-// eachStart calls yield with the starts after each thing that a word of the routine may say, and
+// eachStart calls yield with the starts after each thing that an event of the routine may say, and
 // with the one that its entry makes.
 func (r *routine) eachStart(yield func(s start)) {
 	yield(start{word: none, nodes: r.entries, table: none})
@@ -66,7 +66,7 @@ func (r *routine) startsAfter(b int, s *plan.Site, yield func(s start)) {
 	}
 }
 
-// outcomes are the start's nodes, by what its word tells besides a value.
+// outcomes are the start's nodes, by what its event tells besides a value.
 func (s start) outcomes(r *routine) (list [][]int) {
 	if s.values == nil || len(s.nodes) != len(r.Blocks[s.word].Succ) {
 		return [][]int{s.nodes}
@@ -77,7 +77,7 @@ func (s start) outcomes(r *routine) (list [][]int) {
 	return list
 }
 
-// onwards are the nodes that may run after a block without a word of what it enters.
+// onwards are the nodes that may run after a block without an event of what it enters.
 func (r *routine) onwards(b int) []int {
 	next := r.Blocks[b].After()
 	if landings := r.throws(b); len(landings) > 0 {
@@ -86,8 +86,7 @@ func (r *routine) onwards(b int) []int {
 	return next
 }
 
-// throws are the places in the routine that code which is not observed, and which block b enters,
-// may come to by an exception or by returning once more from an earlier call.
+// throws are the places in the routine that external code, which block b enters, may come to by an exception or by returning once more from an earlier call.
 func (r *routine) throws(b int) []int {
 	if r.enters(b) && r.Blocks[b].IsCall() {
 		return r.landings(b)
@@ -107,9 +106,9 @@ func (r *routine) landings(b int) []int {
 	return list
 }
 
-// checkWays: from a word, and all that it may say, there is one silent way to each place at most,
+// checkWays: from an event, and all that it may say, there is one probe-free route to each place at most,
 // be it within one activation or with its end and the beginning of the next; and what is called
-// back by code that is not observed on that way can come from one place alone.
+// back by external code on that way can come from one place alone.
 func (v *verifier) checkWays(r *routine) {
 	var twice, circle, sources bool
 	r.eachStart(func(s start) {
@@ -122,10 +121,10 @@ func (v *verifier) checkWays(r *routine) {
 		case f == nil:
 		case f.circle && !circle:
 			circle = true
-			r.fault("a silent circle", f.ways...)
+			r.fault("a circle without an event", f.ways...)
 		case !f.circle && !twice:
 			twice = true
-			r.fault(fmt.Sprintf("two silent ways to the same place%s", r.since(s)), f.ways...)
+			r.fault(fmt.Sprintf("two probe-free routes to the same place%s", r.since(s)), f.ways...)
 		}
 		if from := r.sources(); len(from) > 1 && !sources {
 			sources = true
@@ -141,7 +140,7 @@ func (r *routine) since(s start) string {
 	if s.word == none {
 		return " from its entry on"
 	}
-	return fmt.Sprintf(" after the word of the block at %x", r.Blocks[s.word].Lo)
+	return fmt.Sprintf(" after the event of the block at %x", r.Blocks[s.word].Lo)
 }
 
 // A meeting is two ways to one node, or a circle.
@@ -150,7 +149,7 @@ type meeting struct {
 	ways   []Way
 }
 
-// walk visits what silence can come to from a start, and leaves the steps in r.steps. It stops at
+// walk visits what a probe-free route can come to from a start, and leaves the steps in r.steps. It stops at
 // the first node that it comes to a second time.
 func (r *routine) walk(s start) *meeting {
 	r.walks++
@@ -204,7 +203,7 @@ func (r *routine) come(s start, next step) *meeting {
 	return &meeting{ways: []Way{r.stepsTo(s, before), second}}
 }
 
-// stepsTo is the way of a walk to step i, from the word on.
+// stepsTo is the way of a walk to step i, from the event on.
 func (r *routine) stepsTo(s start, i int) Way {
 	way := r.between(none, i)
 	if s.word != none {
@@ -258,7 +257,7 @@ func (r *routine) forksAt(s start, source int) {
 	r.forks = true
 }
 
-// silentWay is a silent way within one activation to a node that is looked for, nil if there is
+// silentWay is a probe-free route within one activation to a node that is looked for, nil if there is
 // none.
 func (v *verifier) silentWay(r *routine, from []int, is func(n int) bool) Way {
 	r.walks++
