@@ -257,8 +257,7 @@ func (r *recovery) end(d *draft, b int, room []int) []int {
 		return room
 	case x86.Trap:
 		bl.End = Trap
-		const breakpoint = 0xcc
-		if q.Map == 0 && q.Op == breakpoint {
+		if q.IsBreakpoint() {
 			d.leave("breakpoint instruction at %x", q.Addr)
 		}
 		return room
@@ -300,20 +299,25 @@ func (r *recovery) takesException(d *draft, b int) bool {
 			return false
 		}
 	}
-	const mov, arithmetic, test = 0x89, 0x83, 0x85
-	const rax, rdx, wide = 0, 2, 8
-	insns := d.blocks[b].Insns
-	for k := range insns { // schedulers put others before it
-		q, i := &insns[k], int(d.first[b])+k
-		if q.HasModRM && q.Map == 0 {
-			reg, rm, _ := r.operands(i)
-			if q.Op == mov && reg == rax && q.Rex&wide != 0 || k < 4 && (q.Op == arithmetic || q.Op == test) && !rm.Mem && rm.Reg == rdx {
-				return true
-			}
+	for k := range d.blocks[b].Insns { // schedulers put others before it
+		e := r.effects(int(d.first[b]) + k)
+		keeps := e.Operation == x86.Mov && e.Src.Reg == x86.RAX && e.Src.Size == 8
+		isSelector := e.Operation == x86.Test && !e.HasImm || comparesByte(&e)
+		if keeps || k < 4 && isSelector && e.Dst.Reg == x86.RDX {
+			return true
 		}
-		if op := newOperation(q, r.bytes(i)); writtenRegisters(&op)&bitOf(rax) != 0 {
+		if calls(&e) || e.Written().Has(x86.RAX) {
 			return false
 		}
+	}
+	return false
+}
+
+// comparesByte says whether an instruction computes with a constant as small as the numbers of handlers are.
+func comparesByte(e *x86.Effects) bool {
+	switch e.Operation {
+	case x86.Add, x86.Or, x86.Adc, x86.Sbb, x86.And, x86.Sub, x86.Xor, x86.Cmp:
+		return e.HasImm && e.Dst.Size > 1 && e.Imm == int64(int8(e.Imm))
 	}
 	return false
 }
@@ -321,8 +325,7 @@ func (r *recovery) takesException(d *draft, b int) bool {
 // begins is the index of the first instruction of a block that does anything: what may be jumped to
 // by a pointer can be marked so.
 func (b *Block) begins() int {
-	const marks, endbr64 = 0x1e, 0xfa // f3 0f 1e fa
-	if q := &b.Insns[0]; len(b.Insns) > 1 && q.Map == 1 && q.Op == marks && q.ModRM == endbr64 {
+	if len(b.Insns) > 1 && b.Insns[0].IsEndbr64() {
 		return 1
 	}
 	return 0
@@ -445,15 +448,6 @@ func (d *draft) linkSite(site image.CallSite, pad int) {
 		}
 	}
 	d.faulty = d.faulty || runs && !calls || pad >= 0 && last != nil && last.MayFault()
-}
-
-// MayFault reports whether an instruction other than a jump or a call reads or writes memory, but for
-// a push or a pop, or divides.
-func (q Insn) MayFault() bool {
-	memory := q.HasModRM && q.ModRM>>6 != 3 && !(q.Map == 0 && q.Op == lea)
-	divides := q.Map == 0 && (q.Op == 0xf6 || q.Op == 0xf7) && q.ModRM>>3&7 >= 6
-	implicit := q.Map == 0 && (q.Op >= 0x6c && q.Op <= 0x6f || q.Op >= 0xa0 && q.Op <= 0xa7 || q.Op >= 0xaa && q.Op <= 0xaf || q.Op == 0xd7) // movs ..., and moffs
-	return q.Kind == x86.Other && (memory || divides || implicit)
 }
 
 // linkPreds fills in the predecessors of each block, those by a call's return included.

@@ -3,7 +3,7 @@ package cfg
 import "wpptrace/loader/x86"
 
 // callerSaved are the registers that a call may change, by the calling convention.
-const callerSaved uint16 = 1<<rax | 1<<rcx | 1<<rdx | 1<<rsi | 1<<rdi | 1<<8 | 1<<9 | 1<<10 | 1<<r11
+const callerSaved x86.Set = 1<<x86.RAX | 1<<x86.RCX | 1<<x86.RDX | 1<<x86.RSI | 1<<x86.RDI | 1<<x86.R8 | 1<<x86.R9 | 1<<x86.R10 | 1<<x86.R11
 
 // maxCallDepth bounds how far calls of calls are looked into for the registers that they change.
 const maxCallDepth = 12
@@ -12,7 +12,7 @@ const maxCallDepth = 12
 type clobber struct {
 	known   bool
 	ongoing bool
-	set     uint16
+	set     x86.Set
 }
 
 // findClobbers asks clobbersOf for all routines: from then on that only reads, and may be called
@@ -25,7 +25,7 @@ func (r *recovery) findClobbers() {
 
 // clobbers returns the registers that the call i may change. Compilers keep values in caller-saved
 // registers across the calls of routines that they know not to change them.
-func (r *recovery) clobbers(i int) uint16 {
+func (r *recovery) clobbers(i int) x86.Set {
 	if r.insns[i].Kind != x86.Call {
 		return callerSaved
 	}
@@ -34,7 +34,7 @@ func (r *recovery) clobbers(i int) uint16 {
 
 // clobbersOf returns the caller-saved registers that some instruction of the routine writes, or of
 // one that it calls.
-func (r *recovery) clobbersOf(id, depth int) uint16 {
+func (r *recovery) clobbersOf(id, depth int) x86.Set {
 	if id < 0 || depth > maxCallDepth {
 		return callerSaved
 	}
@@ -46,7 +46,7 @@ func (r *recovery) clobbersOf(id, depth int) uint16 {
 		return callerSaved
 	}
 	c.ongoing = true
-	set := uint16(0)
+	set := x86.Set(0)
 	for _, pi := range r.drafts[id].pieces {
 		p := &r.pieces[pi]
 		for i := p.first; i < p.last && set != callerSaved; i++ {
@@ -59,7 +59,7 @@ func (r *recovery) clobbersOf(id, depth int) uint16 {
 
 // clobbersBy returns the registers that instruction i of a routine changes before the routine
 // returns.
-func (r *recovery) clobbersBy(id, i, depth int) uint16 {
+func (r *recovery) clobbersBy(id, i, depth int) x86.Set {
 	q := &r.insns[i]
 	switch q.Kind {
 	case x86.CallInd, x86.JmpInd, x86.Syscall:
@@ -74,6 +74,6 @@ func (r *recovery) clobbersBy(id, i, depth int) uint16 {
 	case x86.Ret, x86.Trap:
 		return 0
 	}
-	op := newOperation(q, r.bytes(i))
-	return writtenRegisters(&op)
+	e := r.effects(i)
+	return e.Written()
 }

@@ -27,7 +27,8 @@ type step struct {
 type stepKind uint8
 
 const (
-	stepAdd stepKind = iota
+	noStep stepKind = iota
+	stepAdd
 	stepSub
 	stepAnd
 	stepOr
@@ -130,8 +131,14 @@ func (r *Routine) mayAsk(b int) bool {
 		return false
 	}
 	for i := last - 1; i >= 0; i-- {
-		if in := &insns[i].Inst; !keepsFlags(in) {
-			return in.Map == 0 && (in.Op < 0x40 && in.Op&6 == 4 || in.Op >= 0x80 && in.Op < 0x86 || in.Op == 0xa8 || in.Op == 0xa9 || in.Op == 0xf6 || in.Op == 0xf7)
+		if in := &insns[i].Inst; !in.KeepsFlags() {
+			switch in.Operation() {
+			case x86.Add, x86.Or, x86.And, x86.Sub, x86.Xor, x86.Cmp:
+				return in.HasImmediate()
+			case x86.Test:
+				return true
+			}
+			return false
 		}
 	}
 	return false
@@ -142,13 +149,13 @@ func (r *Routine) condition(b int) *Condition {
 	last := len(block.Insns) - 1
 	e := evaluation{regs: held}
 	for i := range block.Insns[:last] {
-		op := r.operation(&block.Insns[i])
-		e.step(&op)
+		in := r.effects(&block.Insns[i])
+		e.step(&in)
 	}
 	if e.flags == nil || !r.HasPlace(e.flags.place, block.Lo) {
 		return nil
 	}
-	return &Condition{Place: e.flags.place, steps: e.flags.steps, code: block.Insns[last].Op & 15}
+	return &Condition{Place: e.flags.place, steps: e.flags.steps, code: block.Insns[last].Condition()}
 }
 
 // held are what general registers hold: themselves.
@@ -159,9 +166,8 @@ var held = func() (regs [16]*formula) {
 	return regs
 }()
 
-func (r *Routine) operation(q *Insn) operation {
-	return newOperation(q, r.Code(q))
-}
+// effects are what an instruction of the routine does.
+func (r *Routine) effects(q *Insn) x86.Effects { return q.Effects(r.Code(q), q.end()) }
 
 // An evaluation follows the instructions of a block.
 type evaluation struct {
@@ -170,35 +176,35 @@ type evaluation struct {
 	moved bool     // memory, rsp or rbp may have been written
 }
 
-func (e *evaluation) step(op *operation) {
-	to, value, flags := e.compute(op)
-	if !keepsFlags(&op.Inst) {
+func (e *evaluation) step(in *x86.Effects) {
+	to, value, flags := e.compute(in)
+	if in.FlagsWritten()&^x86.DF != 0 {
 		e.flags = flags
 	}
-	e.moved = e.moved || !op.keepsFrame() || op.stores()
-	written := writtenRegisters(op)
+	_, _, stores := in.Stores()
+	e.moved = e.moved || !keepsFrame(in) || stores
+	written := in.Written()
 	for reg := range e.regs {
 		if written>>reg&1 != 0 {
 			e.regs[reg] = nil
 		}
 	}
-	if to >= 0 && to != rsp && to != rbp {
+	if to >= 0 && to != x86.RSP && to != x86.RBP {
 		e.regs[to] = value
 	}
 }
 
-// read returns what an operand of that many bytes holds.
-func (e *evaluation) read(o x86.Operand, size uint8, rex byte) *formula {
+// read returns what an operand holds.
+func (e *evaluation) read(o x86.Operand) *formula {
 	switch {
-	case size > 4:
+	case o.Size > 4:
 		return nil
 	case o.Mem:
-		if e.moved || o.RIP || o.Index >= 0 || o.Base != rsp && o.Base != rbp {
+		if e.moved || o.RIP || o.Index >= 0 || o.Base != x86.RSP && o.Base != x86.RBP {
 			return nil
 		}
-		o.Size = size
 		return &formula{place: o}
-	case size == 1 && rex == 0 && o.Reg >= 4: // ah, ch, dh, bh
+	case o.Reg >= x86.AH:
 		return nil
 	}
 	return e.regs[o.Reg]
@@ -206,69 +212,76 @@ func (e *evaluation) read(o x86.Operand, size uint8, rex byte) *formula {
 
 // compute returns which register, all of it, an instruction writes (-1: none) and with what, and
 // what the flags compare then.
-func (e *evaluation) compute(op *operation) (to int8, value, flags *formula) {
-	size, group := sizeOf(op), op.ModRM>>3&7
-	wide := func(reg int8, v *formula) (int8, *formula, *formula) {
-		if op.size != 4 {
-			return -1, nil, nil
-		}
-		return reg, v, nil
+func (e *evaluation) compute(in *x86.Effects) (to int8, value, flags *formula) {
+	size, to := in.Dst.Size, int8(-1)
+	if size == 4 {
+		to = in.Dst.Reg
 	}
-	accumulator := x86.Operand{Reg: rax}
-	switch o := op.Op; {
-	case op.Rep != 0, op.Elsewhere():
-	case op.Map == 1 && (o == 0xb6 || o == 0xb7): // movzx
-		return wide(op.reg, e.read(op.rm, 1+o&1, op.Rex).then(stepCopy, 1+o&1, 0))
-	case op.Map == 1 && (o == 0xbe || o == 0xbf): // movsx
-		return wide(op.reg, e.read(op.rm, 1+o&1, op.Rex).then(stepExtend, 1+o&1, 0))
-	case op.Map != 0:
-	case o == 0x8b: // mov
-		return wide(op.reg, e.read(op.rm, size, op.Rex))
-	case o == 0x89 && !op.rm.Mem:
-		return wide(op.rm.Reg, e.read(x86.Operand{Reg: op.reg}, size, op.Rex))
-	case o < 0x40 && o&6 == 4: // with the accumulator
-		return e.arithmetic(op, o>>3, accumulator, size)
-	case o == 0x80, o == 0x81, o == 0x83:
-		return e.arithmetic(op, group, op.rm, size)
-	case (o == 0x84 || o == 0x85) && !op.rm.Mem && op.rm.Reg == op.reg: // test
-		return -1, nil, e.read(op.rm, size, op.Rex).then(stepAnd, size, ^uint64(0))
-	case o == 0xa8, o == 0xa9:
-		return -1, nil, e.read(accumulator, size, op.Rex).then(stepAnd, size, immediate(op.code, min(4, int(size))))
-	case (o == 0xf6 || o == 0xf7) && group == 0:
-		return -1, nil, e.read(op.rm, size, op.Rex).then(stepAnd, size, immediate(op.code, min(4, int(size))))
-	case o == 0xc1 && !op.rm.Mem && group >= 4 && group != 6: // shifts
-		return wide(op.rm.Reg, e.read(op.rm, size, op.Rex).then(shifts[group], size, immediate(op.code, 1)&31))
-	case o == 0xd1 && !op.rm.Mem && group >= 4 && group != 6:
-		return wide(op.rm.Reg, e.read(op.rm, size, op.Rex).then(shifts[group], size, 1))
+	switch operation := in.Operation; {
+	case in.Elsewhere():
+	case operation == x86.MovZX:
+		return to, e.read(in.Src).then(stepCopy, in.Src.Size, 0), nil
+	case operation == x86.MovSX:
+		return to, e.read(in.Src).then(stepExtend, in.Src.Size, 0), nil
+	case operation == x86.Mov && !in.HasImm && to >= 0 && (in.Src.Mem || in.Src.Reg >= 0):
+		return to, e.read(in.Src), nil
+	case operation == x86.Test && (in.HasImm || !in.Dst.Mem && in.Src == in.Dst):
+		by := ^uint64(0)
+		if in.HasImm {
+			by = uint64(in.Imm)
+		}
+		return -1, nil, e.read(in.Dst).then(stepAnd, size, by)
+	case in.HasImm && to >= 0 && shiftOf(operation) != noStep:
+		return to, e.read(in.Dst).then(shiftOf(operation), size, uint64(in.Imm)&31), nil
+	case in.HasImm && arithmeticOf(operation) != noStep:
+		return e.arithmetic(in, to)
 	}
 	return -1, nil, nil
 }
 
-var (
-	shifts      = [8]stepKind{4: stepShl, 5: stepShr, 7: stepSar}
-	arithmetics = [8]stepKind{aluAdd: stepAdd, aluOr: stepOr, aluAnd: stepAnd, aluSub: stepSub, aluXor: stepXor, aluCmp: stepSub}
-)
-
-// arithmetic computes one of the eight operations on an operand and the instruction's constant.
-func (e *evaluation) arithmetic(op *operation, operation byte, on x86.Operand, size uint8) (to int8, value, flags *formula) {
-	n := min(4, int(size))
-	if op.Op == 0x83 {
-		n = 1
-	}
-	if operation == 2 || operation == 3 { // with the carry
-		return -1, nil, nil
-	}
-	v := e.read(on, size, op.Rex)
-	by := immediate(op.code, n)
-	value = v.then(arithmetics[operation], size, by)
+// shiftOf is the step that a shift by a constant is, or noStep.
+func shiftOf(operation x86.Operation) stepKind {
 	switch operation {
-	case aluCmp, aluSub, aluAnd:
-		flags = value
-	case aluXor, aluOr:
-		flags = value.then(stepAnd, size, ^uint64(0))
+	case x86.Shl:
+		return stepShl
+	case x86.Shr:
+		return stepShr
+	case x86.Sar:
+		return stepSar
 	}
-	if operation == aluCmp || on.Mem || size != 4 {
+	return noStep
+}
+
+// arithmeticOf is the step that an operation with a constant is, or noStep.
+func arithmeticOf(operation x86.Operation) stepKind {
+	switch operation {
+	case x86.Add:
+		return stepAdd
+	case x86.Or:
+		return stepOr
+	case x86.And:
+		return stepAnd
+	case x86.Sub, x86.Cmp:
+		return stepSub
+	case x86.Xor:
+		return stepXor
+	}
+	return noStep
+}
+
+// arithmetic computes with an operand and the instruction's constant.
+func (e *evaluation) arithmetic(in *x86.Effects, to int8) (reg int8, value, flags *formula) {
+	value = e.read(in.Dst).then(arithmeticOf(in.Operation), in.Dst.Size, uint64(in.Imm))
+	switch in.Operation {
+	case x86.Cmp:
+		return -1, nil, value
+	case x86.Sub, x86.And:
+		flags = value
+	case x86.Xor, x86.Or:
+		flags = value.then(stepAnd, in.Dst.Size, ^uint64(0))
+	}
+	if to < 0 {
 		return -1, nil, flags
 	}
-	return on.Reg, value, flags
+	return to, value, flags
 }

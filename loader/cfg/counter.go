@@ -3,6 +3,8 @@ package cfg
 import (
 	"math/bits"
 	"slices"
+
+	"wpptrace/loader/x86"
 )
 
 // A Counter is an induction variable of a block that jumps to itself: a register that each round
@@ -35,7 +37,7 @@ func (r *Routine) Counters(b int) (list []Counter) {
 	for reg := range int8(len(after.at)) {
 		for _, width := range []int{64, 32} {
 			step, ok := Distance(after.at[reg], Held(reg), width)
-			if reg == rsp || !ok || !step.IsConstant() || step.Add == 0 || step.Add < -mostStep || step.Add > mostStep {
+			if reg == x86.RSP || !ok || !step.IsConstant() || step.Add == 0 || step.Add < -mostStep || step.Add > mostStep {
 				continue
 			}
 			c := Counter{Reg: reg, Width: width, Step: step.Add}
@@ -65,35 +67,32 @@ func (r *Routine) exitTest(b int) (c exitTest) {
 	block := &r.Blocks[b]
 	last := len(block.Insns) - 1
 	i := last - 1
-	for ; i >= 0 && keepsFlags(&block.Insns[i].Inst); i-- {
+	for ; i >= 0 && block.Insns[i].KeepsFlags(); i-- {
 	}
 	if i < 0 {
 		return c
 	}
-	op := r.operation(&block.Insns[i])
-	if op.Map != 0 || op.Rep != 0 || op.size < 4 || op.rm.Mem {
+	e := r.effects(&block.Insns[i])
+	if e.Dst.Mem || e.Src.Mem || e.Dst.Size < 4 {
 		return c
 	}
 	regs := Unchanged()
 	r.Follow(&regs, b, 0, i)
-	condition := block.Insns[last].Op & 15
-	c.known, c.width = true, 8*int(op.size)
-	c.unequal = condition == 5 && block.Succ[0] == b || condition == 4 && block.Succ[1] == b
-	group := op.ModRM >> 3 & 7
-	number := func(n int) Linear { return Linear{Add: int64(immediate(op.code, n))} }
-	switch o := op.Op; {
-	case o == 0x39, o == 0x3b: // cmp
-		c.a, c.b = regs.at[op.rm.Reg], regs.at[op.reg]
-	case o == 0x85 && op.rm.Reg == op.reg: // test
-		c.a = regs.at[op.reg]
-	case o == 0x3d:
-		c.a, c.b = regs.at[rax], number(4)
-	case (o == 0x81 || o == 0x83) && group == aluCmp:
-		c.a, c.b = regs.at[op.rm.Reg], number(immediateSize(&op))
-	case (o == 0x81 || o == 0x83) && (group == aluAdd || group == aluSub), o == 0xff && group < 2 && condition>>1 != 1 && condition>>1 != 3: // inc and dec leave the carry
-		e := effectOf(op)
-		regs.step(&e)
-		c.a = regs.at[op.rm.Reg]
+	condition := block.Insns[last].Condition()
+	c.known, c.width = true, 8*int(e.Dst.Size)
+	c.unequal = condition == x86.NotEqual && block.Succ[0] == b || condition == x86.Equal && block.Succ[1] == b
+	asksCarry := condition == x86.Below || condition == x86.AboveOrEqual || condition == x86.BelowOrEqual || condition == x86.Above
+	switch operation := e.Operation; {
+	case operation == x86.Cmp && e.HasImm:
+		c.a, c.b = regs.at[e.Dst.Reg], Linear{Add: e.Imm}
+	case operation == x86.Cmp:
+		c.a, c.b = regs.at[e.Dst.Reg], regs.at[e.Src.Reg]
+	case operation == x86.Test && e.Src == e.Dst:
+		c.a = regs.at[e.Dst.Reg]
+	case (operation == x86.Add || operation == x86.Sub) && e.HasImm, (operation == x86.Inc || operation == x86.Dec) && !asksCarry: // which these leave
+		step := effectOf(e)
+		regs.step(&step)
+		c.a = regs.at[e.Dst.Reg]
 	default:
 		c.known = false
 	}

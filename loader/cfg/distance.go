@@ -204,8 +204,8 @@ func (r *recovery) namedBy(d *draft) (by mentioned) {
 		p := &r.pieces[i]
 		for k := p.first; k < p.last; k++ {
 			eachOperand(&r.insns[k], r.bytes(k), !r.im.PIE, note)
-			if addressImmediate(&r.insns[k].Inst) == 8 {
-				by.numbers = append(by.numbers, immediate(r.bytes(k), 8))
+			if number, size := r.insns[k].AddressImmediate(r.bytes(k)); size == 8 {
+				by.numbers = append(by.numbers, number)
 			}
 		}
 	}

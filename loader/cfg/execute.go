@@ -2,150 +2,94 @@ package cfg
 
 import "wpptrace/loader/x86"
 
-// The eight operations of the first rows of the opcode map and of groups 80 to 83.
-const (
-	aluAdd = 0
-	aluOr  = 1
-	aluAnd = 4
-	aluSub = 5
-	aluXor = 6
-	aluCmp = 7
-)
-
-const lea, store, load, exchange = 0x8d, 0x89, 0x8b, 0x87 // opcodes; store and load are mov's
-
-// stepOneByte executes an instruction of the one-byte map. It answers false when it does not model
-// it.
-func (m *machine) stepOneByte(op *operation) bool {
-	switch o := op.Op; {
-	case o < 0x40 && o&7 < 6:
-		return m.stepALU(op)
-	case o >= 0x50 && o <= 0x57:
-		m.push(m.regs[op.opcodeRegister()])
-		return true
-	case o >= 0x58 && o <= 0x5f:
-		m.regs[op.opcodeRegister()] = m.pop()
-		return true
-	case o == 0x68 && !op.OpSize:
-		m.push(number(immediate(op.code, 4)))
-		return true
-	case o == 0x6a && !op.OpSize:
-		m.push(number(immediate(op.code, 1)))
-		return true
-	case o == 0x80, o == 0x81, o == 0x83:
-		return m.alu(op, op.ModRM>>3&7, op.rm, m.immediateALU(op), sizeOf(op))
-	case o == 0x86, o == 0x87:
-		return m.exchange(op)
-	case o >= 0x88 && o <= 0x8b:
-		size := sizeOf(op)
-		if o < 0x8a {
-			m.set(op.rm, size, op.Rex, m.read(op.reg, size, op.Rex))
-		} else {
-			m.write(op.reg, size, op.Rex, m.get(op.rm, size, op.Rex))
-		}
-		return true
-	case o == lea:
-		m.write(op.reg, op.size, op.Rex, m.effective(op.rm))
-		return true
-	case o == 0x63:
-		return m.signExtend(op, op.reg, 4, m.get(op.rm, 4, op.Rex))
-	case o == 0x98 && op.size == 8:
-		return m.signExtend(op, rax, 4, m.read(rax, 4, op.Rex))
-	case o >= 0xb0 && o <= 0xb7:
-		m.write(op.opcodeRegister(), 1, op.Rex, number(immediate(op.code, 1)))
-		return true
-	case o >= 0xb8 && o <= 0xbf && op.size != 2:
-		m.write(op.opcodeRegister(), op.size, op.Rex, number(immediate(op.code, int(op.size))))
-		return true
-	case o == 0xc7:
-		m.set(op.rm, op.size, op.Rex, m.narrow(number(immediate(op.code, min(4, int(op.size)))), op.size*8))
-		return true
-	case o == 0xc1:
-		return m.shift(op)
-	case o == 0xff && op.ModRM>>3&7 < 2:
-		by := value{form: constant, off: 1 - 2*int64(op.ModRM>>3&7)}
-		m.set(op.rm, op.size, op.Rex, m.sum(m.get(op.rm, op.size, op.Rex), by, op.size*8))
-		return true
-	case o == 0xc9:
-		m.regs[rsp], m.regs[rbp] = m.sum(m.regs[rbp], number(8), 64), m.fresh(loaded)
-		return true
+// execute executes an instruction. It answers false when it does not model it.
+func (m *machine) execute(e *x86.Effects) bool {
+	switch e.Operation {
+	case x86.Add, x86.Or, x86.Adc, x86.Sbb, x86.And, x86.Sub, x86.Xor, x86.Cmp:
+		m.compute(e)
+	case x86.Inc:
+		m.set(e.Dst, m.sum(m.get(e.Dst), value{form: constant, off: 1}, e.Dst.Size*8))
+	case x86.Dec:
+		m.set(e.Dst, m.sum(m.get(e.Dst), value{form: constant, off: -1}, e.Dst.Size*8))
+	case x86.Mov:
+		return m.move(e)
+	case x86.MovZX:
+		m.write(e.Dst, m.get(e.Src))
+	case x86.MovSX:
+		m.write(e.Dst, m.extend(m.get(e.Src), e.Src.Size*8))
+	case x86.Lea:
+		m.write(e.Dst, m.effective(e.Src))
+	case x86.MovIf:
+		return m.moveIf(e)
+	case x86.Shl, x86.Shr:
+		return m.shift(e)
+	case x86.Push:
+		return m.push(e)
+	case x86.Pop:
+		return m.pop(e)
+	case x86.Xchg:
+		return m.exchange(e)
+	case x86.Leave:
+		m.regs[x86.RSP], m.regs[x86.RBP] = m.sum(m.regs[x86.RBP], number(8), 64), m.fresh(loaded)
+	default:
+		return false
 	}
-	return false
+	return true
 }
 
-// sizeOf returns the operand size of an opcode whose low bit chooses between one byte and more.
-func sizeOf(op *operation) uint8 {
-	if op.Op&1 == 0 {
-		return 1
+func (m *machine) move(e *x86.Effects) bool {
+	switch {
+	case e.HasImm:
+		m.set(e.Dst, m.narrow(number(uint64(e.Imm)), e.Dst.Size*8))
+	case e.Src.Mem || e.Src.Reg >= 0:
+		m.set(e.Dst, m.get(e.Src))
+	default:
+		return false
 	}
-	return op.size
+	return true
 }
 
-// stepALU executes the rows 00 to 3f.
-func (m *machine) stepALU(op *operation) bool {
-	size := sizeOf(op)
-	operation := op.Op >> 3
-	at := x86.Operand{Reg: op.reg, Base: -1, Index: -1}
-	switch op.Op & 7 {
-	case 0, 1:
-		if operation == aluXor && !op.rm.Mem && op.rm.Reg == op.reg && size >= 4 {
-			m.regs[op.reg] = number(0)
-			return true
-		}
-		return m.alu(op, operation, op.rm, m.read(op.reg, size, op.Rex), size)
-	case 2, 3:
-		if operation == aluXor && !op.rm.Mem && op.rm.Reg == op.reg && size >= 4 {
-			m.regs[op.reg] = number(0)
-			return true
-		}
-		return m.alu(op, operation, at, m.get(op.rm, size, op.Rex), size)
+// compute performs an arithmetic operation on Dst and Src, or the immediate.
+func (m *machine) compute(e *x86.Effects) {
+	if e.Operation == x86.Xor && !e.Dst.Mem && e.Src == e.Dst && e.Dst.Size >= 4 {
+		m.regs[e.Dst.Reg] = number(0)
+		return
 	}
-	at.Reg = rax
-	return m.alu(op, operation, at, m.immediateALU(op), size)
-}
-
-// immediateALU returns the immediate of an arithmetic instruction, sign-extended.
-func (m *machine) immediateALU(op *operation) value {
-	n := min(4, int(op.size))
-	if op.Op&1 == 0 || op.Op == 0x83 {
-		n = 1
+	v := number(uint64(e.Imm))
+	if !e.HasImm {
+		v = m.get(e.Src)
 	}
-	return number(immediate(op.code, n))
-}
-
-// alu performs an operation on the operand at and v.
-func (m *machine) alu(op *operation, operation byte, at x86.Operand, v value, size uint8) bool {
+	size := e.Dst.Size
 	bits := size * 8
-	old := m.get(at, size, op.Rex)
+	old := m.get(e.Dst)
 	isNumber := v.form == constant
 	switch {
-	case operation == aluCmp:
+	case e.Operation == x86.Cmp:
 		m.compareWith(old, v, size)
-		return true
-	case operation == aluAdd:
-		m.set(at, size, op.Rex, m.sum(old, v, bits))
-		return true
-	case operation == aluSub && isNumber:
+		return
+	case e.Operation == x86.Add:
+		m.set(e.Dst, m.sum(old, v, bits))
+		return
+	case e.Operation == x86.Sub && isNumber:
 		m.compareWith(old, v, size)
-		m.set(at, size, op.Rex, m.sum(old, value{form: constant, off: -v.off}, bits))
-		return true
-	case operation == aluOr || operation == aluXor:
+		m.set(e.Dst, m.sum(old, value{form: constant, off: -v.off}, bits))
+		return
+	case e.Operation == x86.Or || e.Operation == x86.Xor:
 		mask, ok := m.maskOf(old)
 		other, too := m.maskOf(v)
 		if mask |= other; ok && too && mask < 1<<20 {
 			m.compare.valid = false
-			m.set(at, size, op.Rex, m.masked(mask))
-			return true
+			m.set(e.Dst, m.masked(mask))
+			return
 		}
-	case operation == aluAnd && isNumber:
+	case e.Operation == x86.And && isNumber:
 		if mask := uint64(m.narrow(v, bits).off); mask < 1<<20 {
-			m.set(at, size, op.Rex, m.masked(mask))
-			return true
+			m.set(e.Dst, m.masked(mask))
+			return
 		}
 	}
 	m.compare.valid = false
-	m.set(at, size, op.Rex, value{sym: m.fresh(computed).sym, bits: bits})
-	return true
+	m.set(e.Dst, value{sym: m.fresh(computed).sym, bits: bits})
 }
 
 // compareWith notes what a comparison leaves in the flags.
@@ -155,110 +99,103 @@ func (m *machine) compareWith(v, with value, size uint8) {
 }
 
 func stackTop() x86.Operand {
-	return x86.Operand{Mem: true, Reg: -1, Base: rsp, Index: -1, Scale: 1}
+	return x86.Operand{Mem: true, Reg: -1, Base: x86.RSP, Index: -1, Scale: 1}
 }
 
-func (m *machine) push(v value) {
-	m.regs[rsp] = m.sum(m.regs[rsp], value{form: constant, off: -8}, 64)
-	m.store(stackTop(), 8, v)
-}
-
-func (m *machine) pop() value {
-	v := m.load(stackTop(), 8)
-	m.regs[rsp] = m.sum(m.regs[rsp], number(8), 64)
-	return v
-}
-
-func (m *machine) exchange(op *operation) bool {
-	if op.rm.Mem || op.Op == 0x86 || op.size < 4 {
+func (m *machine) push(e *x86.Effects) bool {
+	var v value
+	switch delta, _ := e.StackDelta(); {
+	case delta != -8:
+		return false
+	case e.HasImm:
+		v = number(uint64(e.Imm))
+	case e.Src.Reg >= 0:
+		v = m.regs[e.Src.Reg]
+	default:
 		return false
 	}
-	a, b := m.read(op.rm.Reg, op.size, op.Rex), m.read(op.reg, op.size, op.Rex)
-	m.write(op.rm.Reg, op.size, op.Rex, b)
-	m.write(op.reg, op.size, op.Rex, a)
+	m.regs[x86.RSP] = m.sum(m.regs[x86.RSP], value{form: constant, off: -8}, 64)
+	m.store(stackTop(), 8, v)
 	return true
 }
 
-// signExtend writes the low size bytes of v to a register, sign-extended.
-func (m *machine) signExtend(op *operation, reg int8, size uint8, v value) bool {
-	m.write(reg, op.size, op.Rex, m.extend(v, size*8))
+func (m *machine) pop(e *x86.Effects) bool {
+	if e.Dst.Reg < 0 {
+		return false
+	}
+	v := m.load(stackTop(), 8)
+	m.regs[x86.RSP] = m.sum(m.regs[x86.RSP], number(8), 64)
+	m.regs[e.Dst.Reg] = v
+	return true
+}
+
+func (m *machine) exchange(e *x86.Effects) bool {
+	if e.Dst.Mem || e.Dst.Size < 4 {
+		return false
+	}
+	a, b := m.read(e.Dst), m.read(e.Src)
+	m.write(e.Dst, b)
+	m.write(e.Src, a)
 	return true
 }
 
 // shift executes the shifts by a constant that scale an index or bound it.
-func (m *machine) shift(op *operation) bool {
-	const left, right = 4, 5
-	group := op.ModRM >> 3 & 7
-	if op.rm.Mem || op.size < 4 || group != left && group != right {
+func (m *machine) shift(e *x86.Effects) bool {
+	bits := e.Dst.Size * 8
+	if e.Dst.Mem || bits < 32 || !e.HasImm {
 		return false
 	}
-	by := op.code[len(op.code)-1] & (op.size*8 - 1)
-	v := m.read(op.rm.Reg, op.size, op.Rex)
-	out := value{sym: m.fresh(computed).sym, bits: op.size * 8}
-	switch {
-	case group == left && by <= 3 && v.form == symbolic:
+	by := uint8(e.Imm) & (bits - 1)
+	v := m.read(e.Dst)
+	out := value{sym: m.fresh(computed).sym, bits: bits}
+	switch isLeft := e.Operation == x86.Shl; {
+	case isLeft && by <= 3 && v.form == symbolic:
 		out = m.times(v, 1<<by)
-	case group == right && op.size*8-by <= 20:
-		out = m.limited(1<<(op.size*8-by) - 1)
-	case group == right && v.form == symbolic:
+	case isLeft:
+	case bits-by <= 20:
+		out = m.limited(1<<(bits-by) - 1)
+	case v.form == symbolic:
 		if b, ok := m.boundOf(v); ok {
 			out = m.limited(b.max >> by)
 		}
 	}
-	m.regs[op.rm.Reg] = out
+	m.regs[e.Dst.Reg] = out
 	return true
 }
 
-// stepTwoByte executes an instruction of the two-byte map. It answers false when it does not model
-// it.
-func (m *machine) stepTwoByte(op *operation) bool {
-	switch o := op.Op; {
-	case o == 0xb6, o == 0xb7:
-		size := o&1 + 1
-		m.write(op.reg, op.size, op.Rex, m.get(op.rm, size, op.Rex))
-		return true
-	case o == 0xbe, o == 0xbf:
-		size := o&1 + 1
-		return m.signExtend(op, op.reg, size, m.get(op.rm, size, op.Rex))
-	case o>>4 == 4:
-		return m.conditionalMove(op)
-	}
-	return false
-}
-
-// conditionalMove chooses between two values.
-func (m *machine) conditionalMove(op *operation) bool {
-	if m.limit(op) {
+// moveIf chooses between two values.
+func (m *machine) moveIf(e *x86.Effects) bool {
+	if m.limit(e) {
 		return true
 	}
-	if op.size != 8 {
+	if e.Dst.Size != 8 {
 		return false
 	}
-	held, moved := m.regs[op.reg], m.get(op.rm, 8, op.Rex)
+	held, moved := m.regs[e.Dst.Reg], m.get(e.Src)
 	v := m.fresh(chosen)
 	m.symbols[v.sym].value, m.symbols[v.sym].other = held, moved
-	m.regs[op.reg] = v
+	m.regs[e.Dst.Reg] = v
 	return true
 }
 
 // limit models one idiom of conditional moves: an index beyond the last is replaced by a constant.
-func (m *machine) limit(op *operation) bool {
-	const above, aboveEqual = 7, 3
+func (m *machine) limit(e *x86.Effects) bool {
 	c := m.compare
-	held := m.regs[op.reg]
-	condition := op.Op & 0xf
-	if op.rm.Mem || !c.valid || condition != above && condition != aboveEqual || held.form != symbolic {
+	held := m.regs[e.Dst.Reg]
+	isBound := e.Condition == x86.Above || e.Condition == x86.AboveOrEqual
+	if e.Src.Mem || !c.valid || !isBound || held.form != symbolic {
 		return false
 	}
-	replacement := m.regs[op.rm.Reg]
+	replacement := m.regs[e.Src.Reg]
 	sameValue := c.v.form == symbolic && c.v.sym == held.sym && c.v.off == held.off && !held.dirty
-	if !sameValue || op.size < 4 || c.v.bits < min(held.bits, op.size*8) || replacement.form != constant || condition == aboveEqual && c.with == 0 {
+	if !sameValue || e.Dst.Size < 4 || c.v.bits < min(held.bits, e.Dst.Size*8) ||
+		replacement.form != constant || e.Condition == x86.AboveOrEqual && c.with == 0 {
 		return false
 	}
 	most := c.with
-	if condition == aboveEqual {
+	if e.Condition == x86.AboveOrEqual {
 		most--
 	}
-	m.regs[op.reg] = m.limited(max(most, uint64(replacement.off)))
+	m.regs[e.Dst.Reg] = m.limited(max(most, uint64(replacement.off)))
 	return true
 }

@@ -137,40 +137,32 @@ func (w *walk) next() bool {
 	return true
 }
 
-func (w *walk) insn() *Insn  { return &w.f.insns[w.first+w.k] }
-func (w *walk) code() []byte { return w.f.bytes(w.first + w.k) }
-
-// leavesRSP says of most instructions at a glance that they leave rsp alone: it appears neither in
-// the ModRM byte nor is it moved by the opcode's nature.
-func leavesRSP(in *x86.Inst) bool {
-	return in.HasModRM && in.Map <= 1 && in.Op != 0xff && in.Op != 0x8f && in.ModRM>>3&7 != rsp && in.ModRM&0xc7 != 0xc0|rsp
-}
+func (w *walk) insn() *Insn          { return &w.f.insns[w.first+w.k] }
+func (w *walk) effects() x86.Effects { return w.f.effects(w.first + w.k) }
 
 // after returns the depth behind the current instruction.
 func (w *walk) after() int {
 	q := w.insn()
-	if leavesRSP(&q.Inst) {
+	if q.LeavesRSP() {
 		return w.depth
 	}
-	code := w.code()
-	if delta, ok := q.StackDelta(code); ok {
+	if delta, ok := q.StackDelta(w.f.bytes(w.first + w.k)); ok {
 		if w.depth < 0 {
 			return w.depth
 		}
 		return max(w.depth-delta, depthUnknown)
 	}
-	if w.row.CFA.Reg != dwarfRBP || q.Map != 0 {
+	if w.row.CFA.Reg != dwarfRBP {
 		return depthUnknown
 	}
 	off := int(w.row.CFA.Off)
-	_, rm, _ := q.Operands(code, q.end())
-	switch {
-	case q.Op == 0xc9: // leave
+	switch e := w.effects(); {
+	case e.Operation == x86.Leave:
 		return max(off-8, depthUnknown)
-	case (q.Op == 0x8b && !rm.Mem && rm.Reg == rbp) || q.Op == 0x89 && q.ModRM>>3&7|q.Rex<<1&8 == rbp:
+	case e.Operation == x86.Mov && e.Src.Reg == x86.RBP:
 		return max(off, depthUnknown)
-	case q.Op == lea && rm.Base == rbp && rm.Index < 0:
-		return max(off-int(rm.Disp), depthUnknown)
+	case e.Operation == x86.Lea && e.Src.Base == x86.RBP && e.Src.Index < 0:
+		return max(off-int(e.Src.Disp), depthUnknown)
 	}
 	return depthUnknown
 }
@@ -191,7 +183,7 @@ func (f *frame) check(b int) {
 		f.checkStackPointer(&w)
 		if f.readsReturn(&w) {
 			f.readsBack = true
-			if !isLoad(&q.Inst) {
+			if e := w.effects(); !isLoad(&e) {
 				f.d.leave("changes or pops its own return address at %x", q.Addr)
 			}
 		}
@@ -231,11 +223,14 @@ func (f *frame) checkRow(row image.Row, pc uint64) {
 // checkStackPointer leaves the routine out when the instruction may switch stacks.
 func (f *frame) checkStackPointer(w *walk) {
 	q := w.insn()
-	if leavesRSP(&q.Inst) {
+	if q.LeavesRSP() {
 		return
 	}
-	code := w.code()
-	if _, ok := q.StackDelta(code); ok || w.row.CFA.Reg == dwarfRBP && allocates(q, code) || f.realigns(w) || f.restores(w) {
+	if _, ok := q.StackDelta(w.f.bytes(w.first + w.k)); ok {
+		return
+	}
+	e := w.effects()
+	if w.row.CFA.Reg == dwarfRBP && allocates(&e) || f.realigns(w, &e) || f.restores(w, &e) {
 		return
 	}
 	f.d.leave("writes rsp from a register or memory at %x", q.Addr)
@@ -243,46 +238,34 @@ func (f *frame) checkStackPointer(w *walk) {
 
 // allocates says whether an instruction changes rsp as compilers do in a routine with a frame
 // pointer: to allocate memory on the stack, to align it, to release it.
-func allocates(q *Insn, code []byte) bool {
-	if q.Map != 0 {
-		return false
-	}
-	_, rm, _ := q.Operands(code, q.end())
-	fromFrame := rm.Base == rbp && rm.Index < 0
-	switch o := q.Op; {
-	case o == 0xc9: // leave
+func allocates(e *x86.Effects) bool {
+	switch e.Operation {
+	case x86.Leave, x86.Add, x86.Sub, x86.And:
 		return true
-	case o < 0x40 && o&7 < 4: // add, sub, and with a register
-		return o>>3 == aluAdd || o>>3 == aluSub || o>>3 == aluAnd
-	case o == 0x81, o == 0x83:
-		return true
-	case o == 0x89, o == 0x8b:
-		return !rm.Mem || fromFrame
-	case o == lea:
-		return rm.Base == rbp || rm.Base == rsp
+	case x86.Or, x86.Adc, x86.Sbb, x86.Xor:
+		return e.HasImm
+	case x86.Mov:
+		return !e.HasImm && (!e.Src.Mem || e.Src.Base == x86.RBP && e.Src.Index < 0)
+	case x86.Lea:
+		return e.Src.Base == x86.RBP || e.Src.Base == x86.RSP
 	}
 	return false
 }
 
 // restores says whether the instruction sets rsp to what it was earlier in the activation:
 // compilers save it in a register where they push an unknown number of arguments.
-func (f *frame) restores(w *walk) bool {
-	q := w.insn()
-	reg, rm, _ := q.Operands(w.code(), q.end())
-	if q.Map != 0 || q.Op != 0x89 && q.Op != 0x8b || rm.Mem {
+func (f *frame) restores(w *walk, e *x86.Effects) bool {
+	if e.Operation != x86.Mov || e.Src.Reg < 0 || e.Dst.Mem {
 		return false
 	}
-	if q.Op == 0x8b {
-		reg = rm.Reg
-	}
-	next := cfaAt(f.pieces[f.pieceOf[w.first]].Rows, q.end())
+	next := cfaAt(f.pieces[f.pieceOf[w.first]].Rows, w.insn().end())
 	if next.Reg != dwarfRSP {
 		return false
 	}
 	if f.values == nil {
 		f.values = f.newResolver(f.d)
 	}
-	return f.values.sure.allOrigins(reg, int(f.blockAt[w.first]), w.k, func(v value, block int) bool {
+	return f.values.sure.allOrigins(e.Src.Reg, int(f.blockAt[w.first]), w.k, func(v value, block int) bool {
 		return block != outside && v == value{sym: frameSymbol, bits: 64, off: -int64(next.Off)}
 	})
 }
@@ -291,29 +274,30 @@ func (f *frame) restores(w *walk) bool {
 // than to return.
 func (f *frame) readsReturn(w *walk) bool {
 	q := w.insn()
-	const pop, popEnd = 0x58, 0x5f
-	if q.Map == 0 && (q.Op >= pop && q.Op <= popEnd || q.Op == 0x8f) {
-		return w.depth == 8
-	}
-	isNop := q.Map == 1 && q.Op >= 0x18 && q.Op <= 0x1f
-	if !q.HasModRM || q.ModRM>>6 == 3 || isRIPRelative(&q.Inst) || q.Map == 0 && q.Op == lea || isNop {
-		return false
+	if !q.HasModRM || q.IsMemory() && q.Operation() == x86.Pop {
+		return q.Operation() == x86.Pop && w.depth == 8
 	}
 	isBased := isBase(w.row.CFA)
-	if base := q.ModRM & 7; base != rsp && base != rbp && !isBased {
+	if !q.IsMemory() || q.IsRIPRelative() || !isBased && !q.MayBeOnStack() {
 		return false
 	}
-	_, rm, _ := q.Operands(w.code(), q.end())
-	if rm.Index >= 0 {
+	e := w.effects()
+	at := e.Address()
+	if e.Operation == x86.Lea || !at.Mem || at.Index >= 0 {
 		return false
 	}
 	switch {
-	case isBased && rm.Base == w.row.CFA.Reg:
-		return rm.Disp-int64(w.row.CFA.Off) == -8 && !isPush(&q.Inst) // that one is a copy, for debuggers
-	case rm.Base == rsp && w.depth >= 0:
-		return int(rm.Disp)-w.depth == -8
-	case rm.Base == rbp && w.row.CFA.Reg == dwarfRBP:
-		return rm.Disp-int64(w.row.CFA.Off) == -8
+	case isBased && at.Base == w.row.CFA.Reg:
+		return at.Disp-int64(w.row.CFA.Off) == -8 && e.Operation != x86.Push // that one is a copy, for debuggers
+	case at.Base == x86.RSP && w.depth >= 0:
+		return int(at.Disp)-w.depth == -8
+	case at.Base == x86.RBP && w.row.CFA.Reg == dwarfRBP:
+		return at.Disp-int64(w.row.CFA.Off) == -8
 	}
 	return false
+}
+
+// isLoad says whether the instruction moves what memory holds to a register, more than a byte.
+func isLoad(e *x86.Effects) bool {
+	return e.Operation == x86.Mov && e.Src.Mem && e.Src.Size > 1
 }

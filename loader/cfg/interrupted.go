@@ -1,7 +1,6 @@
 package cfg
 
 import (
-	"bytes"
 	"encoding/binary"
 	"slices"
 
@@ -64,9 +63,7 @@ func (r *recovery) restarts() (places []uint64) {
 	return places
 }
 
-func isXbegin(q Insn) bool { return q.Kind == x86.Loop && q.Map == 0 && q.Op == 0xc7 }
-func isXend(q Insn) bool   { return q.Map == 1 && q.Op == 0x01 && q.ModRM == 0xd5 }
-func isXabort(q Insn) bool { return q.Map == 0 && q.Op == 0xc6 && q.ModRM == 0xf8 }
+func isXbegin(q Insn) bool { return q.Operation() == x86.XBegin }
 
 // transactions finds the blocks that may run in a transaction which their routine, or what calls it,
 // has begun. One that is still open when its routine returns is not followed: C libraries elide locks
@@ -100,7 +97,7 @@ func (t *transactions) begun(d *draft, b int) int {
 		case bl.End == Fall && t.keepsStatus(d, at, n), bl.End == Jmp && t.keepsStatus(d, at, n-1):
 			at = bl.Succ[0]
 		case bl.End == Jcc && n >= 2 && t.keepsStatus(d, at, n-2) && bl.Succ[0] >= 0 && t.comparesStatus(d, at):
-			return bl.Succ[bl.Insns[n-1].Op&1] // jne goes on where it is not taken
+			return bl.Succ[bl.Insns[n-1].Condition()&1] // jne goes on where it is not taken
 		default:
 			return next
 		}
@@ -110,18 +107,17 @@ func (t *transactions) begun(d *draft, b int) int {
 
 // comparesStatus says whether a block ends in cmp $-1,%eax with je or jne.
 func (t *transactions) comparesStatus(d *draft, b int) bool {
-	const compare, eax, equal, minusOne = 0x83, 0xf8, 4, 0xff
-	bl := &d.blocks[b]
-	q, code := &bl.Insns[len(bl.Insns)-2], t.bytes(d.last(b)-1)
-	return q.Map == 0 && q.Op == compare && q.ModRM == eax && len(code) == 3 && code[2] == minusOne && bl.Insns[len(bl.Insns)-1].Op&0xe == equal
+	e := t.effects(d.last(b) - 1)
+	isMinusOne := e.Operation == x86.Cmp && e.Dst.Reg == x86.RAX && e.Dst.Size == 4 && e.HasImm && e.Imm == -1
+	return isMinusOne && d.blocks[b].Insns[len(d.blocks[b].Insns)-1].Condition()&^1 == x86.Equal
 }
 
 // keepsStatus says whether the first n instructions of a block write nothing but -1 to eax.
 func (t *transactions) keepsStatus(d *draft, b, n int) bool {
-	minusOne := []byte{0xb8, 0xff, 0xff, 0xff, 0xff} // mov
 	for k := range n {
-		code := t.bytes(int(d.first[b]) + k)
-		if op := newOperation(&d.blocks[b].Insns[k], code); writtenRegisters(&op)&bitOf(rax) != 0 && !bytes.Equal(code, minusOne) {
+		e := t.effects(int(d.first[b]) + k)
+		isMinusOne := e.Operation == x86.Mov && e.Dst.Reg == x86.RAX && e.Dst.Size == 4 && e.HasImm && e.Imm == -1
+		if calls(&e) || e.Written().Has(x86.RAX) && !isMinusOne {
 			return false
 		}
 	}
@@ -162,7 +158,10 @@ func (t *transactions) follow(d *draft, block int) {
 			}
 		}
 	}
-	ends := func(q Insn) bool { return isXabort(q) || isXend(q) && !t.nested[d.id] }
+	ends := func(q Insn) bool {
+		operation := q.Operation()
+		return operation == x86.XAbort || operation == x86.XEnd && !t.nested[d.id]
+	}
 	if bl.End == NoReturn || slices.ContainsFunc(bl.Insns, ends) {
 		return // what never returns ends by a system call, which ends the transaction
 	}

@@ -32,15 +32,16 @@ func (r *recovery) findLabels() {
 // nothing of the kind.
 func (r *recovery) takenAddress(i int) uint64 {
 	q := &r.insns[i]
-	const movImmediate, movToRegister = 0xc7, 0xb8
-	switch {
-	case q.Map != 0:
-	case q.Op == lea && isRIPRelative(&q.Inst):
-		_, rm, _ := r.operands(i)
-		return uint64(rm.Disp)
-	case (q.Op == movImmediate || q.Op&0xf8 == movToRegister) && q.Kind == x86.Other && !r.im.PIE:
-		if n := addressImmediate(&q.Inst); n > 0 {
-			return immediate(r.bytes(i), n)
+	switch q.Operation() {
+	case x86.Lea:
+		if q.IsRIPRelative() {
+			_, rm, _ := r.operands(i)
+			return uint64(rm.Disp)
+		}
+	case x86.Mov:
+		if !r.im.PIE {
+			to, _ := q.AddressImmediate(r.bytes(i))
+			return to
 		}
 	}
 	return 0
@@ -138,8 +139,11 @@ func (s *resolver) isGiven(b int) bool {
 func (s *resolver) keepsStack() bool {
 	for b := range s.d.blocks {
 		for k := range s.d.blocks[b].Insns {
-			i := int(s.d.first[b]) + k
-			if reg, rm, _ := s.operands(i); s.insns[i].Map == 0 && s.insns[i].Op == store && reg == rsp && rm.Mem {
+			if !s.d.blocks[b].Insns[k].IsMemory() {
+				continue
+			}
+			e := s.effects(int(s.d.first[b]) + k)
+			if e.Operation == x86.Mov && e.Src.Reg == x86.RSP && e.Dst.Size > 1 {
 				return true
 			}
 		}
@@ -150,23 +154,22 @@ func (s *resolver) keepsStack() bool {
 // onlyStoresLabels says whether code of the routine that takes the address of a label stores it at once: what is added to
 // something then is added to no label, unless it is one that was loaded again.
 func (s *resolver) onlyStoresLabels() bool {
-	const storeImmediate = 0xc7
 	for b := range s.d.blocks {
 		insns := s.d.blocks[b].Insns
 		for k := range insns {
 			i := int(s.d.first[b]) + k
 			to := s.inside(s.d, s.find(s.takenAddress(i)))
-			if to < 0 || to == s.d.entry || insns[k].Op == storeImmediate {
+			if to < 0 || to == s.d.entry {
 				continue
 			}
-			if k+1 == len(insns) || insns[k+1].Map != 0 || insns[k+1].Op != store {
+			takes := s.effects(i)
+			if takes.Operation == x86.Mov && takes.Dst.Mem {
+				continue
+			}
+			if k+1 == len(insns) {
 				return false
 			}
-			taken, _, _ := s.operands(i)
-			if insns[k].Op != lea {
-				taken = int8(insns[k].Op&7 | insns[k].Rex<<3&8)
-			}
-			if reg, rm, _ := s.operands(i + 1); reg != taken || !rm.Mem {
+			if e := s.effects(i + 1); e.Operation != x86.Mov || !e.Dst.Mem || e.Src.Reg != takes.Dst.Reg {
 				return false
 			}
 		}
@@ -259,9 +262,5 @@ func (r *recovery) eachLabel(d *draft, visit func(insn int) bool) (insn int, ok 
 // the receiver of a non-local goto. What other ways lead to, too, or what pads the space before an
 // aligned block, is mentioned by chance: a number that looks like its address.
 func (r *recovery) receiver(d *draft) (insn int, ok bool) {
-	return r.label(d, d.tables, func(i int) bool { return r.marks[i]&reached == 0 && !isPadding(&r.insns[i].Inst) })
+	return r.label(d, d.tables, func(i int) bool { return r.marks[i]&reached == 0 && !r.insns[i].IsLongNoOp() })
 }
-
-// isPadding says whether the instruction is a nop of several bytes, as only assemblers make it, in
-// front of labels and not behind them.
-func isPadding(in *x86.Inst) bool { return in.Map == 1 && in.Op == 0x1f }

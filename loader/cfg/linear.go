@@ -174,7 +174,7 @@ func (r *Routine) FollowRounds(regs *Registers, b int) {
 func (r *Routine) Effects(b, from, to int) []Effect {
 	list := make([]Effect, 0, to-from)
 	for i := from; i < to; i++ {
-		list = append(list, effectOf(r.operation(&r.Blocks[b].Insns[i])))
+		list = append(list, effectOf(r.effects(&r.Blocks[b].Insns[i])))
 	}
 	return list
 }
@@ -225,104 +225,94 @@ func (regs *Registers) fresh() Linear {
 
 // An Effect is what an instruction does to registers, whatever they hold.
 type Effect struct {
-	operation
-	written    uint16
+	x86.Effects
+	written    x86.Set
 	movesStack bool
+	calls      bool
 }
 
-func effectOf(op operation) Effect {
-	e := Effect{operation: op}
-	switch op.Kind {
+func effectOf(in x86.Effects) Effect {
+	e := Effect{Effects: in}
+	switch e.Kind {
 	case x86.Jcc, x86.Jmp:
 	case x86.Call, x86.CallInd, x86.Syscall:
-		e.written = 0xffff
+		e.written, e.calls = x86.AllRegisters, true
 	default:
-		e.written = writtenRegisters(&op)
-		delta, ok := op.StackDelta(op.code)
-		e.movesStack = !ok || delta != 0
+		delta, ok := e.StackDelta()
+		e.written, e.movesStack = e.Written(), !ok || delta != 0
 	}
 	return e
 }
 
 func (regs *Registers) step(e *Effect) {
 	to, value := int8(-1), Linear{}
-	switch e.Kind {
-	case x86.Jcc, x86.Jmp, x86.Call, x86.CallInd, x86.Syscall:
-	default:
-		to, value = regs.compute(&e.operation)
+	if e.written != 0 && !e.calls {
+		to, value = regs.compute(&e.Effects)
 	}
 	for written := e.written; written != 0; written &= written - 1 {
-		regs.at[bits.TrailingZeros16(written)] = regs.fresh()
+		regs.at[bits.TrailingZeros16(uint16(written))] = regs.fresh()
 	}
 	if to >= 0 {
 		regs.at[to] = value
 	}
 	if e.movesStack {
-		regs.at[rsp] = regs.fresh()
+		regs.at[x86.RSP] = regs.fresh()
 	}
 }
 
 // compute returns which register, all of it, an instruction writes with what is followed; -1: none.
-func (regs *Registers) compute(op *operation) (to int8, value Linear) {
-	size, group := op.size, op.ModRM>>3&7
-	if op.Map != 0 || op.Rep != 0 || size != 4 && size != 8 {
+func (regs *Registers) compute(e *x86.Effects) (to int8, value Linear) {
+	size, to := e.Dst.Size, e.Dst.Reg
+	if to < 0 || size != 4 && size != 8 {
 		return -1, value
 	}
-	number := func(n int) Linear { return Linear{Add: int64(immediate(op.code, n))} }
-	sum := func(reg int8, a, b Linear, times int64) (int8, Linear) {
-		v, ok := a.plus(b, times)
-		if !ok {
-			return -1, v
+	other, ok := Linear{Add: e.Imm}, true
+	if !e.HasImm && e.Src.Reg >= 0 && e.Src.Reg < x86.AH {
+		other = regs.at[e.Src.Reg]
+	} else if !e.HasImm {
+		ok = false // memory
+	}
+	switch e.Operation {
+	case x86.Mov:
+		value = other
+	case x86.MovSX:
+		value, ok = other.SignExtended(), ok && size == 8 && e.Src.Size == 4
+	case x86.Xor:
+		ok = e.Src == e.Dst
+	case x86.Add, x86.Sub:
+		if ok {
+			value, ok = regs.at[to].plus(other, sign(e.Operation == x86.Sub))
 		}
-		return reg, v.cut(size)
-	}
-	switch o := op.Op; {
-	case o == 0x89 && !op.rm.Mem: // mov
-		return op.rm.Reg, regs.at[op.reg].cut(size)
-	case o == 0x8b && !op.rm.Mem:
-		return op.reg, regs.at[op.rm.Reg].cut(size)
-	case o == 0x63 && size == 8 && !op.rm.Mem: // movsxd
-		return op.reg, regs.at[op.rm.Reg].SignExtended()
-	case o == 0x98 && size == 8: // cdqe
-		return rax, regs.at[rax].SignExtended()
-	case o>>3 == 0xb8>>3:
-		return op.opcodeRegister(), number(int(size)).cut(size)
-	case o == 0xc7 && !op.rm.Mem && group == 0:
-		return op.rm.Reg, number(4).cut(size)
-	case (o == 0x31 || o == 0x33) && !op.rm.Mem && op.rm.Reg == op.reg: // xor
-		return op.reg, Linear{}
-	case (o == 0x01 || o == 0x29) && !op.rm.Mem: // add, sub
-		return sum(op.rm.Reg, regs.at[op.rm.Reg], regs.at[op.reg], sign(o == 0x29))
-	case (o == 0x03 || o == 0x2b) && !op.rm.Mem:
-		return sum(op.reg, regs.at[op.reg], regs.at[op.rm.Reg], sign(o == 0x2b))
-	case o == 0x05, o == 0x2d:
-		return sum(rax, regs.at[rax], number(4), sign(o == 0x2d))
-	case (o == 0x81 || o == 0x83) && !op.rm.Mem && (group == aluAdd || group == aluSub):
-		return sum(op.rm.Reg, regs.at[op.rm.Reg], number(immediateSize(op)), sign(group == aluSub))
-	case o == 0xff && !op.rm.Mem && group < 2: // inc, dec
-		return sum(op.rm.Reg, regs.at[op.rm.Reg], Linear{Add: 1}, sign(group == 1))
-	case o == 0xc1 && !op.rm.Mem && group == 4: // shl
-		return sum(op.rm.Reg, Linear{}, regs.at[op.rm.Reg], 1<<(immediate(op.code, 1)&uint64(8*size-1)))
-	case o == lea && !op.rm.RIP && !op.Elsewhere():
-		return regs.address(op)
-	}
-	return -1, value
-}
-
-// address is what lea computes.
-func (regs *Registers) address(op *operation) (to int8, value Linear) {
-	value = Linear{Add: op.rm.Disp}
-	ok := true
-	if op.rm.Base >= 0 {
-		value, ok = value.plus(regs.at[op.rm.Base], 1)
-	}
-	if ok && op.rm.Index >= 0 {
-		value, ok = value.plus(regs.at[op.rm.Index], int64(op.rm.Scale))
+	case x86.Inc, x86.Dec:
+		value, ok = regs.at[to].plus(Linear{Add: 1}, sign(e.Operation == x86.Dec))
+	case x86.Shl:
+		if ok = e.HasImm; ok {
+			value, ok = Linear{}.plus(regs.at[to], 1<<(uint64(e.Imm)&uint64(8*size-1)))
+		}
+	case x86.Lea:
+		value, ok = regs.address(e)
+	default:
+		ok = false
 	}
 	if !ok {
 		return -1, value
 	}
-	return op.reg, value.cut(op.size)
+	return to, value.cut(size)
+}
+
+// address is what lea computes.
+func (regs *Registers) address(e *x86.Effects) (value Linear, ok bool) {
+	if e.Src.RIP || e.Elsewhere() {
+		return value, false
+	}
+	value, ok = Linear{Add: e.Src.Disp}, true
+	if e.Src.Base >= 0 {
+		value, ok = value.plus(regs.at[e.Src.Base], 1)
+	}
+	if ok && e.Src.Index >= 0 {
+		value, ok = value.plus(regs.at[e.Src.Index], int64(e.Src.Scale))
+	}
+	return value, ok
 }
 
 func sign(minus bool) int64 {
@@ -330,13 +320,6 @@ func sign(minus bool) int64 {
 		return -1
 	}
 	return 1
-}
-
-func immediateSize(op *operation) int {
-	if op.Op == 0x83 {
-		return 1
-	}
-	return 4
 }
 
 // SignExtended is a value's low half with its sign above.

@@ -31,7 +31,7 @@ func newLinkage(p *Program, taken *distances, ways []int32) *linkage {
 func (r *recovery) findWays() (ways []int32) {
 	for i := range r.insns {
 		switch q := &r.insns[i]; {
-		case q.Kind == x86.Call, (q.Kind == x86.JmpInd || q.Kind == x86.CallInd) && isRIPRelative(&q.Inst):
+		case q.Kind == x86.Call, (q.Kind == x86.JmpInd || q.Kind == x86.CallInd) && q.IsRIPRelative():
 		case !isRelative(q.Kind) || r.inside(r.from(i), int(r.target[i])) >= 0:
 			continue
 		}
@@ -241,7 +241,7 @@ const mostSearched = 64 << 20
 // searchCode decodes code from each of its bytes, for direct calls and jumps, and for what
 // instructions name. Those of few bytes are left to sequences, for too many bytes look like one.
 func (l *linkage) searchCode(code []byte, addr uint64, from *draft) {
-	const shortest, nop, int3 = 5, 0x90, 0xcc
+	const shortest = 5
 	if l.inspected += len(code); l.inspected > mostSearched {
 		l.left = -1
 		return
@@ -250,7 +250,7 @@ func (l *linkage) searchCode(code []byte, addr uint64, from *draft) {
 		if n := startsDestructors(code, addr); n > 0 {
 			code, addr = code[n:], addr+uint64(n)
 		}
-		if code[0] == 0 || code[0] == nop || code[0] == int3 {
+		if code[0] == 0 || x86.IsFiller(code[0]) {
 			continue
 		}
 		in, ok := x86.Decode(code)

@@ -7,18 +7,6 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// The general registers that instructions use without naming them.
-const (
-	rax = 0
-	rcx = 1
-	rdx = 2
-	rsp = 4
-	rbp = 5
-	rsi = 6
-	rdi = 7
-	r11 = 11
-)
-
 // A machine executes instructions symbolically, to find what an indirect jump's target is made of.
 // It models what compilers use to compute one, and gives the result of everything else a symbol of
 // its own.
@@ -71,65 +59,33 @@ func (m *machine) reset(cfa image.CFA) {
 	frame := value{sym: frameSymbol, bits: 64, off: -int64(cfa.Off)}
 	switch cfa.Reg {
 	case dwarfRSP:
-		m.regs[rsp] = frame
+		m.regs[x86.RSP] = frame
 	case dwarfRBP:
-		m.regs[rbp] = frame
+		m.regs[x86.RBP] = frame
 	case image.Slot:
-		m.regs[rbp] = value{sym: frameSymbol, bits: 64, off: slotFrame}
+		m.regs[x86.RBP] = value{sym: frameSymbol, bits: 64, off: slotFrame}
 	}
-}
-
-// An instruction as the machine sees it.
-type operation struct {
-	*Insn
-	code []byte
-	reg  int8 // ModRM operands
-	rm   x86.Operand
-	size uint8
-}
-
-func newOperation(q *Insn, code []byte) operation {
-	op := operation{Insn: q, code: code, size: operandSize(&q.Inst)}
-	op.reg, op.rm, _ = q.Operands(code, q.end())
-	return op
 }
 
 // step executes one instruction that is neither a jump nor a call.
-func (m *machine) step(q *Insn, code []byte) {
-	op := newOperation(q, code)
-	known := false
-	switch q.Map {
-	case 0:
-		known = m.stepOneByte(&op)
-	case 1:
-		known = m.stepTwoByte(&op)
+func (m *machine) step(e *x86.Effects) {
+	if !m.execute(e) {
+		m.forget(e)
 	}
-	if !known {
-		m.forget(&op)
+	if e.FlagsWritten()&^x86.DF != 0 {
+		isComparison := e.Operation == x86.Cmp || e.Operation == x86.Sub // compareWith has noted it
+		m.compare.valid = m.compare.valid && isComparison
 	}
-	if !keepsFlags(&q.Inst) {
-		m.compare.valid = m.compare.valid && isComparison(&q.Inst)
-	}
-}
-
-func operandSize(in *x86.Inst) uint8 {
-	switch {
-	case in.Rex&8 != 0:
-		return 8
-	case in.OpSize:
-		return 2
-	}
-	return 4
 }
 
 // call forgets what a call, or a system call, may change: the registers in the set, and memory.
-func (m *machine) call(clobbers uint16) {
+func (m *machine) call(clobbers x86.Set) {
 	m.forgetRegisters(clobbers, result)
 	m.compare.valid = false
 	m.forgetMemory()
 }
 
-func (m *machine) forgetRegisters(set uint16, from source) {
+func (m *machine) forgetRegisters(set x86.Set, from source) {
 	for reg := 0; set != 0; reg, set = reg+1, set>>1 {
 		if set&1 != 0 {
 			m.regs[reg] = m.fresh(from)
@@ -147,71 +103,71 @@ func (m *machine) forgetCells(which func(c *cell) bool) {
 }
 
 // forget gives everything that an instruction may write a new symbol.
-func (m *machine) forget(op *operation) {
-	m.forgetRegisters(writtenRegisters(op), computed)
-	switch by, ok := op.StackDelta(op.code); {
+func (m *machine) forget(e *x86.Effects) {
+	m.forgetRegisters(e.Written()&^x86.SetOf(x86.RSP), computed)
+	switch by, ok := e.StackDelta(); {
 	case !ok:
-		m.regs[rsp] = m.fresh(computed)
+		m.regs[x86.RSP] = m.fresh(computed)
 	case by != 0:
-		m.regs[rsp] = m.sum(m.regs[rsp], number(uint64(by)), 64)
+		m.regs[x86.RSP] = m.sum(m.regs[x86.RSP], number(uint64(by)), 64)
 		if by < 0 {
 			m.store(stackTop(), -by, m.fresh(computed))
 		}
 	}
-	const evex = 0x20 // whose displacements are not scaled here, nor their vectors of indexes known
+	to, bytes, ok := e.Stores()
 	switch {
-	case op.storesUnseen():
+	case e.StoresUnseen():
 		m.forgetMemory()
-	case !op.stores():
-	case op.Map >= evex, op.setsBit():
+	case !ok:
+	case e.StoresFar():
 		m.storedAnywhere = true
 		m.forgetCells(func(*cell) bool { return true })
 	default:
-		m.store(op.rm, storeSize(op), m.fresh(computed))
+		m.store(to, bytes, m.fresh(computed))
 	}
 }
 
-// read returns a register's low size bytes, zero-extended.
-func (m *machine) read(reg int8, size uint8, rex byte) value {
-	if size == 1 && rex == 0 && reg >= 4 { // ah, ch, dh, bh
+// read returns what a register holds, zero-extended from the operand's size.
+func (m *machine) read(o x86.Operand) value {
+	if o.Reg >= x86.AH {
 		return value{sym: m.fresh(computed).sym, bits: 8}
 	}
-	return m.narrow(m.regs[reg], size*8)
+	return m.narrow(m.regs[o.Reg], o.Size*8)
 }
 
-// write sets a register's low size bytes; a write of four clears the others.
-func (m *machine) write(reg int8, size uint8, rex byte, v value) {
+// write sets a register's low bytes; a write of four clears the others.
+func (m *machine) write(o x86.Operand, v value) {
 	switch {
-	case size >= 4:
-		m.regs[reg] = m.narrow(v, size*8)
-	case size == 1 && rex == 0 && reg >= 4:
-		m.regs[reg-4] = m.fresh(computed)
+	case o.Size >= 4:
+		m.regs[o.Reg] = m.narrow(v, o.Size*8)
+	case o.Reg >= x86.AH:
+		m.regs[o.Reg-x86.AH] = m.fresh(computed)
 	case v.form == symbolic:
-		v.bits, v.dirty = min(v.bits, size*8), true
-		m.regs[reg] = v
-	case v.form == constant && m.regs[reg].form == constant:
-		low := int64(1)<<(size*8) - 1
-		m.regs[reg].off = m.regs[reg].off&^low | v.off&low
+		v.bits, v.dirty = min(v.bits, o.Size*8), true
+		m.regs[o.Reg] = v
+	case v.form == constant && m.regs[o.Reg].form == constant:
+		low := int64(1)<<(o.Size*8) - 1
+		m.regs[o.Reg].off = m.regs[o.Reg].off&^low | v.off&low
 	default:
-		m.regs[reg] = m.fresh(computed)
+		m.regs[o.Reg] = m.fresh(computed)
 	}
 }
 
 // get returns the value of an operand.
-func (m *machine) get(rm x86.Operand, size uint8, rex byte) value {
-	if rm.Mem {
-		return m.load(rm, size)
+func (m *machine) get(o x86.Operand) value {
+	if o.Mem {
+		return m.load(o, o.Size)
 	}
-	return m.read(rm.Reg, size, rex)
+	return m.read(o)
 }
 
 // set writes an operand.
-func (m *machine) set(rm x86.Operand, size uint8, rex byte, v value) {
-	if rm.Mem {
-		m.store(rm, int(size), v)
+func (m *machine) set(o x86.Operand, v value) {
+	if o.Mem {
+		m.store(o, int(o.Size), v)
 		return
 	}
-	m.write(rm.Reg, size, rex, v)
+	m.write(o, v)
 }
 
 // effective returns the address that a memory operand stands for.
@@ -295,23 +251,16 @@ func (m *machine) branch(condition byte, taken bool, block int) {
 	if !c.valid || c.v.form != symbolic {
 		return
 	}
-	const (
-		below      = 2
-		aboveEqual = 3
-		equal      = 4
-		belowEqual = 6
-		longest    = 1 << 20 // entries of a table
-	)
-	condition &= 0xf
+	const longest = 1 << 20 // entries of a table
 	if !taken {
 		condition ^= 1
 	}
 	v, most := c.v, c.with
 	switch {
-	case condition == belowEqual, condition == equal:
-	case condition == below && most > 0:
+	case condition == x86.BelowOrEqual, condition == x86.Equal:
+	case condition == x86.Below && most > 0:
 		most--
-	case condition == aboveEqual && c.size == 4 && most >= 1<<32-longest:
+	case condition == x86.AboveOrEqual && c.size == 4 && most >= 1<<32-longest:
 		// At least 2^32 - k: what is k more wraps around to less than k.
 		v = m.displaced(v, 1<<32-int64(most), 32)
 		most = 1<<32 - 1 - most
@@ -341,7 +290,7 @@ func (m *machine) locate(v value, block int) check {
 		if c.base != frameSymbol || c.size < size || held.form != symbolic || held.sym != v.sym || held.bits < v.bits {
 			continue
 		}
-		for _, reg := range []int8{rbp, rsp} {
+		for _, reg := range []int8{x86.RBP, x86.RSP} {
 			if p := m.regs[reg]; p.form == symbolic && p.sym == frameSymbol && p.bits == 64 {
 				at := x86.Operand{Mem: true, Reg: -1, Base: reg, Index: -1, Scale: 1, Disp: c.disp - p.off, Size: size}
 				return check{block: block, index: at, bias: v.off - held.off}

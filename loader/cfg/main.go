@@ -31,23 +31,21 @@ func (p *Program) firstArgument(at uint64) (address uint64) {
 			return 0
 		}
 		at += uint64(q.Len)
-		if q.Writes(code[:q.Len], rdi) {
-			address = argument(&q, code[:q.Len], at)
+		if e := q.Effects(code[:q.Len], at); e.Written().Has(x86.RDI) {
+			address = argument(&e)
 		}
 		code = code[q.Len:]
 	}
 	return 0
 }
 
-// argument is the address that an instruction, behind which next is, puts into rdi; 0 if it is none.
-func argument(q *x86.Inst, code []byte, next uint64) (address uint64) {
-	reg, rm, _ := q.Operands(code, next)
+// argument is the address that an instruction puts into rdi; 0 if it is none.
+func argument(e *x86.Effects) (address uint64) {
 	switch {
-	case q.Map != 0:
-	case q.Op == lea && reg == rdi && rm.RIP:
-		return uint64(rm.Disp)
-	case q.Op == 0xc7 && !rm.Mem && rm.Reg == rdi, q.Op == 0xb8+rdi && q.Rex&9 == 0: // mov
-		return immediate(code, 4)
+	case e.Operation == x86.Lea && e.Src.RIP:
+		return uint64(e.Src.Disp)
+	case e.Operation == x86.Mov && e.HasImm:
+		return uint64(e.Imm)
 	}
 	return 0
 }

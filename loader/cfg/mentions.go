@@ -161,8 +161,8 @@ func offsetTables(im *image.Image) (list []uint64) {
 // and the large code model have it.
 func (m *mentions) addDistances(offsetTable uint64, c *code) {
 	for i := range c.insns {
-		if addressImmediate(&c.insns[i].Inst) == 8 {
-			m.add(offsetTable + immediate(c.bytes(i), 8))
+		if number, size := c.insns[i].AddressImmediate(c.bytes(i)); size == 8 {
+			m.add(offsetTable + number)
 		}
 	}
 }
@@ -191,37 +191,5 @@ func (m *mentions) addPacked(s *image.Section, lo, hi uint64) {
 // eachOperand calls back for each address that an instruction names by a rip-relative operand or, in
 // a file that is not position independent, by an absolute displacement or an immediate.
 func eachOperand(q *Insn, code []byte, absolute bool, visit func(addr uint64)) {
-	in := &q.Inst
-	if isRIPRelative(in) {
-		_, rm, _ := q.Operands(code, q.end())
-		visit(uint64(rm.Disp))
-	}
-	if !absolute {
-		return
-	}
-	if in.HasModRM && in.ModRM>>6 == 0 && in.ModRM&7 == 4 || in.HasModRM && in.ModRM>>6 == 2 {
-		_, rm, _ := q.Operands(code, q.end())
-		visit(uint64(rm.Disp))
-	}
-	if n := addressImmediate(in); n > 0 {
-		visit(immediate(code, n))
-		if n == 4 {
-			visit(immediate(code, n) & 0xffffffff)
-		}
-	}
-}
-
-// addressImmediate returns the size of the instruction's immediate when that can hold an address,
-// else 0.
-func addressImmediate(in *x86.Inst) int {
-	if in.Map != 0 || in.OpSize {
-		return 0
-	}
-	switch op := in.Op; {
-	case op&0xf8 == 0xb8 && in.Rex&8 != 0:
-		return 8
-	case op&0xf8 == 0xb8, op == 0x68, op == 0x69, op == 0x81, op == 0xc7, op == 0xa9, op < 0x40 && op&7 == 5:
-		return 4
-	}
-	return 0
+	q.EachAddress(code, q.end(), absolute, visit)
 }

@@ -123,8 +123,7 @@ func (s *search) choices(v value, b int, visit visitor) (passed []location, ok b
 // landing pad that of the call that has thrown: a slot of the frame, or a register that belongs to
 // the caller.
 func (at location) keepsCallers() bool {
-	const callersOwn = 1<<3 | 1<<5 | 0xf<<12 // rbx, rbp, r12 to r15
-	return at.reg < 0 || callersOwn>>at.reg&1 != 0
+	return at.reg < 0 || isCalleeSaved(at.reg)
 }
 
 // before has the edges of the control flow graph, and those from what throws to a landing pad.
@@ -236,18 +235,13 @@ func (s *resolver) writes(b int) (out uint32) {
 		case x86.Jmp, x86.Jcc, x86.JmpInd:
 			continue
 		}
-		op := newOperation(q, s.bytes(i))
-		out |= uint32(writtenRegisters(&op))
-		if op.rm.Mem && writesMemory(&op) || pushes(&q.Inst) {
+		e := s.effects(i)
+		out |= uint32(e.Written())
+		if _, _, stores := e.Stores(); stores || e.Operation == x86.Push {
 			out |= memoryBit
 		}
 	}
 	return out
-}
-
-// pushes says whether an instruction stores what it names in front of the stack.
-func pushes(in *x86.Inst) bool {
-	return in.Map == 0 && (in.Op&0xf8 == 0x50 || in.Op == 0x68 || in.Op == 0x6a)
 }
 
 // A root is what a symbol of a table's base or anchor stands for.

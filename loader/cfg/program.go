@@ -69,7 +69,7 @@ func (p *Program) Callee(r *Routine, block int) (*Routine, string) {
 	q := &b.Insns[len(b.Insns)-1]
 	switch q.Kind {
 	case x86.CallInd, x86.JmpInd:
-		if isRIPRelative(&q.Inst) {
+		if q.IsRIPRelative() {
 			_, rm, _ := q.Operands(r.Code(q), q.end())
 			if name := p.imports[uint64(rm.Disp)]; name != "" {
 				return nil, name
@@ -285,11 +285,11 @@ func (r *recovery) checkParts(d *draft) {
 // stack is left: it compares that with the limit in its thread's control block or, where its frame
 // is large, calls __morestack in any case.
 func (r *recovery) splitsStack(d *draft) bool {
-	const cmpWithMemory, fs, limit = 0x3b, 0x64, 0x70
+	const limit = 0x70 // in fs
 	entry := r.blockAt[d.entry]
 	for i := range d.blocks[entry].Insns {
-		q, code := &d.blocks[entry].Insns[i].Inst, r.bytes(int(d.first[entry])+i)
-		if q.Map == 0 && q.Op == cmpWithMemory && code[0] == fs && len(code) == 9 && immediate(code, 4) == limit {
+		e := r.effects(int(d.first[entry]) + i)
+		if at := e.Src; e.Operation == x86.Cmp && e.Elsewhere() && at.Mem && !at.RIP && at.Base < 0 && at.Index < 0 && at.Disp == limit {
 			return true
 		}
 	}
@@ -319,7 +319,7 @@ func (r *recovery) startsThread(d *draft) (insn int, found bool) {
 				s = r.newResolver(d)
 			}
 			starts := false
-			known := s.sure.allOrigins(rax, b, k, func(v value, _ int) bool {
+			known := s.sure.allOrigins(x86.RAX, b, k, func(v value, _ int) bool {
 				starts = starts || v.form == constant && (v.off == clone || v.off == clone3)
 				return true
 			})

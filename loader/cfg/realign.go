@@ -53,13 +53,13 @@ func (f *frame) rowsFollow(b, below int) bool {
 	w := f.walk(b)
 	w.next()
 	for {
-		from, op, at := w.row.CFA, newOperation(w.insn(), w.code()), below
-		below = belowAfter(&op, below)
+		from, e, at := w.row.CFA, w.effects(), below
+		below = belowAfter(&e, below)
 		if !w.next() {
-			return f.leavesWell(b, from) && !slices.ContainsFunc(bl.Succ, func(to int) bool { return to >= 0 && !turns(&op, from, f.cfaOf(to), at) }) &&
+			return f.leavesWell(b, from) && !slices.ContainsFunc(bl.Succ, func(to int) bool { return to >= 0 && !turns(&e, from, f.cfaOf(to), at) }) &&
 				!slices.ContainsFunc(bl.Pads, func(to int) bool { return f.cfaOf(to) != from || isBase(from) })
 		}
-		if !turns(&op, from, w.row.CFA, at) {
+		if !turns(&e, from, w.row.CFA, at) {
 			return false
 		}
 	}
@@ -83,22 +83,24 @@ func isBase(cfa image.CFA) bool { return cfa.Reg >= 8 && cfa.Reg <= 15 }
 
 // turns says whether rule to holds behind an instruction before which rule from does. below is what
 // rbp is above rsp by before it.
-func turns(op *operation, from, to image.CFA, below int) bool {
+func turns(e *x86.Effects, from, to image.CFA, below int) bool {
 	switch {
 	case isBase(from) && from == to:
-		return !overwrites(op, from.Reg)
+		return !overwrites(e, from.Reg)
 	case from.Reg == image.Slot && from == to:
-		return !overwrites(op, rbp) && !op.storesIn(from)
+		return !overwrites(e, x86.RBP) && !storesIn(e, from)
 	case from.Reg == dwarfRSP && isBase(to):
-		return op.isLea(to.Reg, rsp, int64(from.Off)-int64(to.Off))
+		return isLea(e, to.Reg, x86.RSP, int64(from.Off)-int64(to.Off))
 	case isBase(from) && to.Reg == dwarfRSP:
-		return op.isLea(rsp, from.Reg, int64(from.Off)-int64(to.Off))
+		return isLea(e, x86.RSP, from.Reg, int64(from.Off)-int64(to.Off))
 	case isBase(from) && to.Reg == image.Slot:
-		const push = 0x50
-		return from.Off == 0 && (op.isShort(push, from.Reg) && below != depthUnknown && -below-8 == int(to.Off) || op.isMove(store, from.Reg, to))
+		isPush := e.Operation == x86.Push && e.Src.Reg == from.Reg && e.Src.Size == 8
+		isStore := e.Operation == x86.Mov && e.Src.Reg == from.Reg && isSlot(&e.Dst, to)
+		return from.Off == 0 && (isPush && below != depthUnknown && -below-8 == int(to.Off) || isStore)
 	case from.Reg == image.Slot && isBase(to):
-		const pop = 0x58
-		return to.Off == 0 && (op.isShort(pop, to.Reg) && below != depthUnknown && -below == int(from.Off) || op.isMove(load, to.Reg, from))
+		isPop := e.Operation == x86.Pop && e.Dst.Reg == to.Reg && e.Dst.Size == 8
+		isLoad := e.Operation == x86.Mov && e.Dst.Reg == to.Reg && isSlot(&e.Src, from)
+		return to.Off == 0 && (isPop && below != depthUnknown && -below == int(from.Off) || isLoad)
 	}
 	return isUsual(from) && isUsual(to)
 }
@@ -107,42 +109,35 @@ func turns(op *operation, from, to image.CFA, below int) bool {
 func isUsual(cfa image.CFA) bool { return cfa.Reg == dwarfRSP || cfa.Reg == dwarfRBP }
 
 // overwrites says whether the instruction, or what it calls, may change a register that is not rsp.
-func overwrites(op *operation, reg int8) bool {
-	switch op.Kind {
+func overwrites(e *x86.Effects, reg int8) bool {
+	switch e.Kind {
 	case x86.Call, x86.CallInd:
-		return callerSaved&bitOf(reg) != 0
+		return callerSaved.Has(reg)
 	case x86.Jcc, x86.Jmp, x86.JmpInd, x86.Ret, x86.Trap:
 		return false
 	}
-	return writtenRegisters(op)&bitOf(reg) != 0
+	return e.Written().Has(reg)
 }
 
 // storesIn says whether the instruction names a place within the slot as what it writes. Vector
 // instructions name the beginning of a place.
-func (op *operation) storesIn(at image.CFA) bool {
-	if !op.rm.Mem || op.rm.Base != rbp || op.rm.Index >= 0 || !writesMemory(op) {
+func storesIn(e *x86.Effects, at image.CFA) bool {
+	to, _, ok := e.Stores()
+	if !ok || to.Base != x86.RBP || to.Index >= 0 {
 		return false
 	}
-	size := max(int64(op.rm.Size), 1)
-	return op.rm.Disp < int64(at.Off)+8 && op.rm.Disp+size > int64(at.Off)
+	size := max(int64(to.Size), 1)
+	return to.Disp < int64(at.Off)+8 && to.Disp+size > int64(at.Off)
 }
 
 // isLea says whether the instruction sets a register to another one plus an offset.
-func (op *operation) isLea(to, from int8, off int64) bool {
-	return op.isWide(lea) && op.reg == to && op.rm.Base == from && op.rm.Index < 0 && op.rm.Disp == off
+func isLea(e *x86.Effects, to, from int8, off int64) bool {
+	return e.Operation == x86.Lea && e.Dst.Size == 8 && e.Dst.Reg == to && e.Src.Base == from && e.Src.Index < 0 && e.Src.Disp == off
 }
 
-// isMove says whether the instruction moves a register to a slot, or back, by its opcode.
-func (op *operation) isMove(opcode byte, reg int8, at image.CFA) bool {
-	return op.isWide(opcode) && op.reg == reg && op.rm.Mem && op.rm.Base == rbp && op.rm.Index < 0 && op.rm.Disp == int64(at.Off)
-}
-
-// isWide says whether the instruction is that of an opcode with operands of 8 bytes.
-func (op *operation) isWide(opcode byte) bool { return op.Map == 0 && op.Op == opcode && op.size == 8 }
-
-// isShort says whether the instruction is that of an opcode whose low bits name a register.
-func (op *operation) isShort(opcode byte, reg int8) bool {
-	return op.Map == 0 && op.Op == opcode|byte(reg&7) && op.Rex&1 == byte(reg>>3) && !op.OpSize
+// isSlot says whether an operand is all of a slot.
+func isSlot(o *x86.Operand, at image.CFA) bool {
+	return o.Mem && o.Size == 8 && o.Base == x86.RBP && o.Index < 0 && o.Disp == int64(at.Off)
 }
 
 // framePointers returns rbp - rsp before each block, depthUnknown where it is not known or not
@@ -170,8 +165,8 @@ func (f *frame) framePointers() []int {
 		}
 		behind := below[a.block]
 		for w := f.walk(a.block); w.next(); {
-			op := newOperation(w.insn(), w.code())
-			behind = belowAfter(&op, behind)
+			e := w.effects()
+			behind = belowAfter(&e, behind)
 		}
 		for _, to := range f.d.blocks[a.block].Succ {
 			if to >= 0 {
@@ -186,22 +181,16 @@ func (f *frame) framePointers() []int {
 }
 
 // belowAfter returns rbp - rsp behind an instruction before which it is below.
-func belowAfter(op *operation, below int) int {
-	toReg, fromRM := int8(-1), int8(-1) // of a move between registers
-	if op.isWide(store) && !op.rm.Mem {
-		toReg, fromRM = op.rm.Reg, op.reg
-	} else if op.isWide(load) && !op.rm.Mem {
-		toReg, fromRM = op.reg, op.rm.Reg
-	}
+func belowAfter(e *x86.Effects, below int) int {
 	switch {
-	case toReg == rbp && fromRM == rsp, toReg == rsp && fromRM == rbp:
+	case e.Operation == x86.Mov && e.Dst.Size == 8 && (e.Dst.Reg == x86.RBP && e.Src.Reg == x86.RSP || e.Dst.Reg == x86.RSP && e.Src.Reg == x86.RBP):
 		return 0
-	case op.isWide(lea) && op.reg == rsp && op.rm.Base == rbp && op.rm.Index < 0:
-		return max(int(-op.rm.Disp), depthUnknown)
-	case overwrites(op, rbp):
+	case e.Operation == x86.Lea && e.Dst.Size == 8 && e.Dst.Reg == x86.RSP && e.Src.Base == x86.RBP && e.Src.Index < 0:
+		return max(int(-e.Src.Disp), depthUnknown)
+	case overwrites(e, x86.RBP):
 		return depthUnknown
 	}
-	delta, ok := op.StackDelta(op.code)
+	delta, ok := e.StackDelta()
 	if !ok || below == depthUnknown {
 		return depthUnknown
 	}
@@ -210,17 +199,15 @@ func belowAfter(op *operation, below int) int {
 
 // realigns says whether the instruction changes rsp as a routine does whose frame address is in a
 // register or a slot.
-func (f *frame) realigns(w *walk) bool {
-	q, code := w.insn(), w.code()
+func (f *frame) realigns(w *walk, e *x86.Effects) bool {
 	switch from := w.row.CFA; {
 	case !f.realigned:
 		return false
 	case from.Reg == image.Slot:
-		return allocates(q, code)
+		return allocates(e)
 	case isBase(from):
-		op := newOperation(q, code)
-		next := cfaAt(f.pieces[f.pieceOf[w.first]].Rows, q.end())
-		return next.Reg == dwarfRSP && turns(&op, from, next, depthUnknown) || q.Op != store && q.Op != load && allocates(q, code)
+		next := cfaAt(f.pieces[f.pieceOf[w.first]].Rows, w.insn().end())
+		return next.Reg == dwarfRSP && turns(e, from, next, depthUnknown) || e.Operation != x86.Mov && allocates(e)
 	}
 	return false
 }

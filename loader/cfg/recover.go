@@ -412,7 +412,7 @@ func (r *recovery) imported(i int) string {
 // importThroughSlot returns the imported function that the indirect call or jump i reaches through
 // its slot of the global offset table, or "".
 func (r *recovery) importThroughSlot(i int) string {
-	if q := &r.insns[i]; !isRIPRelative(&q.Inst) || q.Kind != x86.CallInd && q.Kind != x86.JmpInd {
+	if q := &r.insns[i]; !q.IsRIPRelative() || q.Kind != x86.CallInd && q.Kind != x86.JmpInd {
 		return ""
 	}
 	_, rm, _ := r.operands(i)

@@ -82,7 +82,7 @@ func (s *resolver) dropEndless(t *table, jump int) bool {
 // jumpOperand gives what the operand holds of the indirect jump that ends a block.
 func (s *resolver) jumpOperand(b int) func(*machine) value {
 	_, rm, _ := s.operands(s.d.last(b))
-	return func(m *machine) value { return m.get(rm, 8, 0) }
+	return func(m *machine) value { return m.get(rm) }
 }
 
 func (s *resolver) exploreFrom(b int, g goal) *table {

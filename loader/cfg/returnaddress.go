@@ -10,43 +10,18 @@ type returnUse struct {
 	jumps bool // leaves it to what it jumps to through a register or memory
 }
 
-// writesOperand says whether the instruction, if it is one of the usual, writes to its memory
-// operand.
-func writesOperand(q *x86.Inst) bool {
-	const cmp, incDec, storeImmediate = 7, 2, 0xc7
-	group := q.ModRM >> 3 & 7
-	switch o := q.Op; {
-	case q.Map != 0 || !q.HasModRM || q.ModRM>>6 == 3:
-		return false
-	case o == exchange, o == store, o == storeImmediate, isPop(q):
-		return true
-	case o < 0x40 && o&7 < 2:
-		return o>>3 != cmp
-	case o >= 0x80 && o <= 0x83:
-		return group != cmp
-	case o >= 0xfe:
-		return group < incDec
-	}
-	return false
-}
-
-func isLoad(q *x86.Inst) bool { return q.Map == 0 && q.Op == load }
-func isPush(q *x86.Inst) bool { return q.Map == 0 && q.Op == 0xff && q.ModRM>>3&7 == 6 }
-func isPop(q *x86.Inst) bool  { return q.Map == 0 && (q.Op&0xf8 == 0x58 || q.Op == 0x8f) }
-
 // isCalleeSaved says whether a register is the same to a caller before and behind a call.
 func isCalleeSaved(reg int8) bool {
-	const rbx, r12 = 3, 12
-	return reg == rbx || reg == rbp || reg >= r12
+	return reg == x86.RBX || reg == x86.RBP || reg >= x86.R12
 }
 
 // A returnWalk is a place in a function and what is known there.
 type returnWalk struct {
 	addr    uint64
-	depth   int    // from rsp to the end of the return address
-	frame   int    // likewise from rbp; 0: that is not known
-	holding uint16 // registers that the return address was popped into
-	changed uint16 // of these, those that something else was written to since
+	depth   int     // from rsp to the end of the return address
+	frame   int     // likewise from rbp; 0: that is not known
+	holding x86.Set // registers that the return address was popped into
+	changed x86.Set // of these, those that something else was written to since
 }
 
 // returnUse returns what the function at an address does with its return address, and remembers it.
@@ -101,9 +76,9 @@ func (r *recovery) followReturn(w returnWalk, use *returnUse) []returnWalk {
 		taken.addr = q.target()
 		return []returnWalk{next, taken}
 	case x86.JmpInd:
-		_, rm, _ := q.Operands(code, q.end())
+		e := q.Effects(code, q.end())
 		use.jumps = true
-		use.moves = use.moves || !rm.Mem && w.holding>>rm.Reg&1 != 0
+		use.moves = use.moves || w.holding.Has(e.Src.Reg)
 		return nil
 	case x86.Call:
 		if r.endsIn(r.find(q.target()), q.target()) {
@@ -115,53 +90,48 @@ func (r *recovery) followReturn(w returnWalk, use *returnUse) []returnWalk {
 	case x86.Trap:
 		return nil
 	}
-	next.note(&q, code, use)
-	if !next.moveStack(&q, code) {
+	e := q.Effects(code, q.end())
+	next.note(&e, use)
+	if !next.moveStack(&e) {
 		return nil
 	}
 	return []returnWalk{next}
 }
 
 // note notes what an instruction that goes on to the next one does with the return address.
-func (w *returnWalk) note(q *Insn, code []byte, use *returnUse) {
-	reg, rm, _ := q.Operands(code, q.end())
-	inOpcode := uint16(1) << (q.Op&7 | q.Rex&1<<3)
-	isSlot := rm.Mem && rm.Index < 0 && (rm.Base == rsp && int(rm.Disp) == w.depth-8 || rm.Base == rbp && w.frame > 0 && int(rm.Disp) == w.frame-8)
+func (w *returnWalk) note(e *x86.Effects, use *returnUse) {
+	at := e.Address()
+	onStack := at.Base == x86.RSP && int(at.Disp) == w.depth-8 || at.Base == x86.RBP && w.frame > 0 && int(at.Disp) == w.frame-8
+	isSlot := at.Mem && at.Index < 0 && onStack
 	switch {
-	case isPop(&q.Inst) && w.depth == 8:
+	case e.Operation == x86.Pop && w.depth == 8:
 		use.saves = true
-		if q.Op != 0x8f {
-			w.holding, w.changed = w.holding|inOpcode, w.changed&^inOpcode
-		}
+		popped := x86.SetOf(e.Dst.Reg)
+		w.holding, w.changed = w.holding|popped, w.changed&^popped
 		return
-	case q.Map == 0 && q.Op&0xf8 == 0x50:
-		use.moves = use.moves || w.depth == 0 && w.changed&inOpcode != 0
-	case isSlot && q.HasModRM:
+	case e.Operation == x86.Push && e.Src.Reg >= 0:
+		use.moves = use.moves || w.depth == 0 && w.changed.Has(e.Src.Reg)
+	case isSlot:
+		_, _, stores := e.Stores()
 		use.saves = true
-		use.moves = use.moves || writesOperand(&q.Inst)
-	case q.Map == 0 && q.Op == 0x89 && reg == rsp && !rm.Mem && rm.Reg != rbp: // it may be read by that
+		use.moves = use.moves || stores
+	case e.Operation == x86.Mov && e.Src.Reg == x86.RSP && e.Dst.Reg >= 0 && e.Dst.Reg != x86.RBP: // it may be read by that
 		use.saves = true
 	}
-	for held := uint8(0); held < 16; held++ {
-		if w.holding>>held&1 != 0 && q.Writes(code, held) {
-			w.changed |= 1 << held
-		}
-	}
+	w.changed |= w.holding & e.Written()
 }
 
 // moveStack follows rsp and rbp; false: they are lost.
-func (w *returnWalk) moveStack(q *Insn, code []byte) bool {
-	const leave = 0xc9
-	reg, rm, _ := q.Operands(code, q.end())
-	if q.Map == 0 && q.Op == 0x89 && reg == rsp && !rm.Mem && rm.Reg == rbp {
+func (w *returnWalk) moveStack(e *x86.Effects) bool {
+	if e.Operation == x86.Mov && e.Src.Reg == x86.RSP && e.Dst.Reg == x86.RBP {
 		w.frame = w.depth
 		return true
 	}
-	if q.Map == 0 && q.Op == leave && w.frame > 0 {
+	if e.Operation == x86.Leave && w.frame > 0 {
 		w.depth = w.frame - 8
 		return true
 	}
-	delta, ok := q.StackDelta(code)
+	delta, ok := e.StackDelta()
 	w.depth -= delta
 	return ok
 }

@@ -13,7 +13,7 @@ import (
 // which is gone when it has returned, or may lend it from there: what it reads is followed through
 // registers and places in the frame.
 func (f *frame) savesReturn() bool {
-	held := make([]uint16, len(f.d.blocks))
+	held := make([]x86.Set, len(f.d.blocks))
 	kept := map[int64]bool{}
 	for again := true; again; {
 		again = false
@@ -38,68 +38,52 @@ func (f *frame) savesReturn() bool {
 // passReturn returns the registers that may hold the return address, or what is computed from it, when block b has run, of
 // those that do when it begins; saves: it may store it elsewhere than in its frame. kept has the places there that may
 // hold it, by their distance from the CFA; the block adds its own.
-func (f *frame) passReturn(b int, holds uint16, kept map[int64]bool) (after uint16, saves bool) {
+func (f *frame) passReturn(b int, holds x86.Set, kept map[int64]bool) (after x86.Set, saves bool) {
 	for w := f.walk(b); w.next(); {
-		op := newOperation(w.insn(), w.code())
-		place, isPlace := w.place(op.rm)
+		e := w.effects()
+		place, isPlace := w.place(e.Address())
 		reads := f.readsReturn(&w)
 		switch {
-		case !reads && !op.uses(holds) && !(isLoad(&op.Inst) && isPlace && kept[place]):
-			holds &^= surelyWritten(op.Insn, op.reg, op.rm)
-		case op.isTest(), op.Kind != x86.Other, reads && writesOperand(&op.Inst) && !isPop(&op.Inst) && op.Op != exchange: // what else is done to the slot, followReturns sees
-		case op.Map == 0 && op.Op == store && isPlace && place < 0:
+		case !reads && !uses(&e, holds) && !(isLoad(&e) && isPlace && kept[place]):
+			holds &^= replaced(&e)
+		case e.Operation == x86.Cmp, e.Operation == x86.Test, e.Kind != x86.Other, reads && changesOperand(&e): // what else is done to the slot, followReturns sees
+		case e.Operation == x86.Mov && e.Dst.Mem && e.Src.Reg >= 0 && e.Dst.Size > 1 && isPlace && place < 0:
 			kept[place] = true
-		case !op.computes():
+		case !computes(&e):
 			return 0, true
 		default:
-			holds |= writtenRegisters(&op) &^ bitOf(rsp)
+			holds |= e.Written() &^ x86.SetOf(x86.RSP)
 		}
 	}
 	return holds, false
 }
 
+// changesOperand says whether an instruction stores to its memory operand, but for a pop and an exchange.
+func changesOperand(e *x86.Effects) bool {
+	_, _, stores := e.Stores()
+	return stores && e.Operation != x86.Pop && e.Operation != x86.Xchg
+}
+
 // uses says whether an instruction uses the value of one of some registers otherwise than for a memory operand or to
 // overwrite it.
-func (op *operation) uses(regs uint16) bool {
+func uses(e *x86.Effects, regs x86.Set) bool {
 	if regs == 0 {
 		return false
 	}
-	extends := op.Map == 1 && !op.rm.Mem && regs&bitOf(op.rm.Reg) != 0 // movzx of a register to itself
-	written := surelyWritten(op.Insn, op.reg, op.rm)
-	for reg := range int8(16) {
-		if regs&bitOf(reg) != 0 && op.mentions(reg) && (written&bitOf(reg) == 0 || extends) {
-			return true
-		}
-	}
-	isImplicit := op.Map == 0 && (op.Op>>3 == 0x90>>3 || op.Op == 0xaa || op.Op == 0xab || op.Op == 0xa2 || op.Op == 0xa3) // xchg, stos, mov
-	return isImplicit && op.Op != 0x90 && regs&bitOf(rax) != 0
+	isImplicit := e.Operation == x86.Stos || (e.Operation == x86.Xchg || e.Operation == x86.Mov) && e.Src.Reg == x86.RAX
+	return regs&e.Named()&^replaced(e) != 0 || isImplicit && regs.Has(x86.RAX)
 }
 
-// isTest says whether an instruction only compares its operands.
-func (op *operation) isTest() bool {
-	group := op.ModRM >> 3 & 7
-	switch o := op.Op; {
-	case op.Map != 0:
-		return false
-	case o < 0x40:
-		return o>>3 == aluCmp && o&7 < 6
-	case o >= 0x80 && o <= 0x83:
-		return group == aluCmp
-	}
-	return op.Op == 0x84 || op.Op == 0x85 || (op.Op == 0xf6 || op.Op == 0xf7) && group < 2
-}
-
-// computes says whether an instruction writes to general registers alone, and to those that writtenRegisters has.
-func (op *operation) computes() bool {
-	const movsxd, imul, imulByte = 0x63, 0x69, 0x6b
-	o := op.Op
-	switch {
-	case op.Map == 1:
-		return o>>4 == 4 || o == 0xb6 || o == 0xb7 || o == 0xbe || o == 0xbf || o == 0xaf // cmov, movzx, movsx, imul
-	case op.Map != 0 || isString(&op.Inst) || o&0xf8 == 0x50 || o == 0xa2 || o == 0xa3 || o == 0x8f:
+// computes says whether an instruction writes to general registers alone, and to those that Written has.
+func computes(e *x86.Effects) bool {
+	if _, _, stores := e.Stores(); stores || e.StoresUnseen() {
 		return false
 	}
-	return !op.HasModRM || !op.rm.Mem || o < 0x40 && o&2 != 0 || o == load || o == 0x8a || o == lea || o == movsxd || o == imul || o == imulByte
+	switch e.Operation {
+	case x86.Push, x86.Unknown, x86.Vector, x86.State:
+		return false
+	}
+	return true
 }
 
 // lends says whether a frame that keeps the return address may let it be read there otherwise than by a mov or by a
@@ -132,36 +116,42 @@ func (f *frame) lends(kept map[int64]bool) bool {
 
 // readsElsewhere says whether an instruction reads memory by a register that is not known to hold the frame's address.
 func (w *walk) readsElsewhere() bool {
-	op := newOperation(w.insn(), w.code())
-	isFrame := op.rm.Base == rsp || op.rm.Base == rbp && w.row.CFA.Reg == dwarfRBP
-	const storeByte, storeByteImmediate, storeImmediate = 0x88, 0xc6, 0xc7
-	isStore := op.Map == 0 && (op.Op == store || op.Op == storeByte || op.Op == storeByteImmediate || op.Op == storeImmediate)
-	isNop := op.Map == 1 && op.Op >= 0x18 && op.Op <= 0x1f
-	if op.Map == 0 && op.Op == lea || isStore || isNop {
+	e := w.effects()
+	at := e.Address()
+	isFrame := at.Base == x86.RSP || at.Base == x86.RBP && w.row.CFA.Reg == dwarfRBP
+	switch e.Operation {
+	case x86.Lea, x86.NoOp:
 		return false
+	case x86.Movs, x86.Cmps, x86.Stos, x86.Lods, x86.Scas:
+		return true
+	case x86.Mov:
+		if e.Dst.Mem {
+			return false
+		}
 	}
-	return isString(&op.Inst) || op.HasModRM && op.rm.Mem && (op.rm.Base >= 0 && !isFrame || op.rm.Index >= 0)
+	return at.Base >= 0 && !isFrame || at.Index >= 0
 }
 
 // touches says whether an operand other than a mov's is one of the kept places, or overlaps one; of what has an index it
 // is not known where it is.
 func (w *walk) touches(kept map[int64]bool) bool {
 	const widest = 64 // bytes
-	q := w.insn()
-	_, rm, _ := q.Operands(w.code(), q.end())
-	hasIndex := rm.Mem && rm.Index >= 0
-	rm.Index = none
-	place, ok := w.place(rm)
-	if !ok || q.Map == 0 && q.Op == lea {
+	e := w.effects()
+	operand := e.Address()
+	hasIndex := operand.Index >= 0
+	operand.Index = none
+	place, ok := w.place(operand)
+	if !ok || e.Operation == x86.Lea {
 		return false
 	}
-	isMov := q.Map == 0 && (q.Op == store || q.Op == load) && !hasIndex
+	isMov := e.Operation == x86.Mov && !e.HasImm && operand.Size > 1 && !hasIndex
+	isVector := e.Operation == x86.Vector || e.Operation == x86.State
 	for at := range kept {
 		switch {
 		case hasIndex:
 			return true
 		case isMov && place == at:
-		case at-widest < place && place < at+8 && (q.Map != 0 || place+8 > at):
+		case at-widest < place && place < at+8 && (isVector || place+8 > at):
 			return true
 		}
 	}
@@ -172,23 +162,21 @@ func (w *walk) touches(kept map[int64]bool) bool {
 // themselves: place, from the CFA, into a register, or where none says so.
 func (w *walk) takesFrame() (reg int8, place int64, ok bool) {
 	const nowhere = math.MinInt64
-	q := w.insn()
-	op := newOperation(q, w.code())
-	isFrame := func(reg int8) bool { return reg == rsp || reg == rbp && w.row.CFA.Reg == dwarfRBP }
-	switch o := q.Op; {
-	case q.Map == 0 && o == lea:
-		rm := op.rm
-		rm.Index = none
-		place, ok = w.place(rm)
-		return op.reg, place, ok && !w.makesFrame(op.reg)
-	case q.Map == 0 && o == store && isFrame(op.reg) && !op.rm.Mem:
-		return op.rm.Reg, nowhere, !w.makesFrame(op.rm.Reg)
-	case q.Map == 0 && o == load && !op.rm.Mem && isFrame(op.rm.Reg):
-		return op.reg, nowhere, !w.makesFrame(op.reg)
+	e := w.effects()
+	isFrame := func(reg int8) bool { return reg == x86.RSP || reg == x86.RBP && w.row.CFA.Reg == dwarfRBP }
+	switch {
+	case e.Operation == x86.Lea:
+		from := e.Src
+		from.Index = none
+		place, ok = w.place(from)
+		return e.Dst.Reg, place, ok && !w.makesFrame(e.Dst.Reg)
+	case e.Operation == x86.Mov && e.Dst.Reg >= 0 && isFrame(e.Src.Reg):
+		return e.Dst.Reg, nowhere, !w.makesFrame(e.Dst.Reg)
 	}
-	_, moves := q.StackDelta(w.code())
-	isAligned := q.Map == 0 && (q.Op == 0x81 || q.Op == 0x83) && op.rm.Reg == rsp
-	if moves && !isAligned && op.mentions(rsp) || isFrame(rbp) && op.mentions(rbp) {
+	_, moves := e.StackDelta()
+	isAligned := e.HasImm && e.Dst.Reg == x86.RSP
+	named := e.Named()
+	if moves && !isAligned && named.Has(x86.RSP) || isFrame(x86.RBP) && named.Has(x86.RBP) {
 		return none, nowhere, true
 	}
 	return none, 0, false
@@ -197,7 +185,7 @@ func (w *walk) takesFrame() (reg int8, place int64, ok bool) {
 // makesFrame says whether what an instruction writes to a register moves the frame's own: rsp, or rbp where it holds the
 // CFA from then on.
 func (w *walk) makesFrame(reg int8) bool {
-	return reg == rsp || reg == rbp && cfaAt(w.f.pieces[w.f.pieceOf[w.first]].Rows, w.insn().end()).Reg == dwarfRBP
+	return reg == x86.RSP || reg == x86.RBP && cfaAt(w.f.pieces[w.f.pieceOf[w.first]].Rows, w.insn().end()).Reg == dwarfRBP
 }
 
 // isArgument says whether nothing but the call of a routine of the program, which ends the block, uses what the current
@@ -206,16 +194,17 @@ func (w *walk) isArgument(reg int8) bool {
 	if reg == none {
 		return false
 	}
-	holding := bitOf(reg)
+	holding := x86.SetOf(reg)
 	for i := w.first + w.k + 1; i < w.first+w.n; i++ {
-		op := newOperation(&w.f.insns[i], w.f.bytes(i))
-		from, to, isMove := op.movesRegister()
+		e := w.f.effects(i)
+		at := e.Address()
+		isMove := e.Operation == x86.Mov && e.Dst.Reg >= 0 && e.Src.Reg >= 0 && e.Dst.Size == 8
 		switch {
-		case op.Kind == x86.Call:
+		case e.Kind == x86.Call:
 			return w.f.passes(i, holding)
-		case isMove && holding&bitOf(from) != 0:
-			holding |= bitOf(to)
-		case !op.isPlain() || op.usesAny(holding):
+		case isMove && holding.Has(e.Src.Reg):
+			holding |= x86.SetOf(e.Dst.Reg)
+		case !fillsArgument(&e) || holding&(e.Named()|x86.SetOf(at.Base, at.Index)) != 0:
 			return false
 		}
 	}
@@ -224,7 +213,7 @@ func (w *walk) isArgument(reg int8) bool {
 
 // passes says whether the call i passes what some registers hold to a routine of the program that does not copy memory,
 // and leaves it in none of them.
-func (r *recovery) passes(i int, holding uint16) bool {
+func (r *recovery) passes(i int, holding x86.Set) bool {
 	to := int(r.target[i])
 	if r.routineAt(to) < 0 || holding&^r.clobbers(i) != 0 {
 		return false
@@ -233,50 +222,30 @@ func (r *recovery) passes(i int, holding uint16) bool {
 	return !slices.ContainsFunc([]string{"memcpy", "memmove", "mempcpy", "bcopy"}, func(copies string) bool { return strings.Contains(name, copies) })
 }
 
-// movesRegister says whether an instruction moves one whole register to another.
-func (op *operation) movesRegister() (from, to int8, ok bool) {
-	switch {
-	case op.Map != 0 || op.rm.Mem || op.size != 8:
-	case op.Op == store:
-		return op.reg, op.rm.Reg, true
-	case op.Op == load:
-		return op.rm.Reg, op.reg, true
-	}
-	return 0, 0, false
-}
-
-// isPlain says whether an instruction is one of those that fill registers and places for a call: what it uses, it names.
-func (op *operation) isPlain() bool {
-	const storeByte, storeImmediate, movToRegister, xor, movsxd = 0x88, 0xc7, 0xb8, 0x31, 0x63
-	o := op.Op
-	return op.Map == 0 && (o == lea || o == load || o == store || o == storeByte || o == storeImmediate || o&0xf8 == movToRegister || o == xor || o == movsxd)
-}
-
-// usesAny says whether a plain instruction uses one of some registers, or writes to one.
-func (op *operation) usesAny(regs uint16) bool {
-	for reg := range int8(16) {
-		if regs&bitOf(reg) != 0 && (op.mentions(reg) || op.rm.Mem && (op.rm.Base == reg || op.rm.Index == reg)) {
-			return true
-		}
+// fillsArgument says whether an instruction is one of those that fill registers and places for a call: what it uses, it
+// names.
+func fillsArgument(e *x86.Effects) bool {
+	switch e.Operation {
+	case x86.Lea:
+		return true
+	case x86.Mov:
+		return e.Dst.Mem || e.Dst.Size >= 4
+	case x86.Xor:
+		return !e.HasImm
+	case x86.MovSX:
+		return e.Src.Size == 4
 	}
 	return false
 }
 
-// surelyWritten returns registers of which an instruction leaves nothing, but for one that it moves to
+// replaced returns registers of which an instruction leaves nothing, but for one that it moves to
 // itself: those of the usual instructions. What is called may spare any.
-func surelyWritten(q *Insn, reg int8, rm x86.Operand) uint16 {
-	const movsxd = 0x63
-	switch o := q.Op; {
-	case q.OpSize:
-	case q.Map == 1 && (o == 0xb6 || o == 0xb7 || o == 0xbe || o == 0xbf): // movzx, movsx
-		return bitOf(reg)
-	case q.Map != 0:
-	case (o == load || o == movsxd) && (rm.Mem || rm.Reg != reg), o == lea && rm.Base != reg && rm.Index != reg:
-		return bitOf(reg)
-	case o == store && !rm.Mem && rm.Reg != reg:
-		return bitOf(rm.Reg)
-	case o&0xf8 == 0x58, o&0xf8 == 0xb8: // pop, mov of a constant
-		return bitOf(int8(q.Op&7 | q.Rex<<3&8))
+func replaced(e *x86.Effects) x86.Set {
+	switch e.Operation {
+	case x86.Mov, x86.MovZX, x86.MovSX, x86.Pop:
+		return e.SurelyWritten() &^ x86.SetOf(e.Src.Reg)
+	case x86.Lea:
+		return e.SurelyWritten() &^ x86.SetOf(e.Src.Base, e.Src.Index)
 	}
 	return 0
 }
@@ -285,9 +254,9 @@ func surelyWritten(q *Insn, reg int8, rm x86.Operand) uint16 {
 func (w *walk) place(rm x86.Operand) (offset int64, ok bool) {
 	switch {
 	case !rm.Mem || rm.Index >= 0:
-	case rm.Base == rsp && w.depth >= 0:
+	case rm.Base == x86.RSP && w.depth >= 0:
 		return rm.Disp - int64(w.depth), true
-	case rm.Base == rbp && w.row.CFA.Reg == dwarfRBP:
+	case rm.Base == x86.RBP && w.row.CFA.Reg == dwarfRBP:
 		return rm.Disp - int64(w.row.CFA.Off), true
 	}
 	return 0, false

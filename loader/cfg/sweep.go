@@ -1,7 +1,6 @@
 package cfg
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"sort"
@@ -153,8 +152,7 @@ func (p *piece) decode(list []Insn, total *atomic.Int64) []Insn {
 			continue
 		}
 		list = append(list, Insn{p.Lo + uint64(at), in})
-		const lock = 0xf0 // programs jump over it where they know that they have one thread
-		if bare, ok := x86.Decode(p.code[at+1:]); p.code[at] == lock && ok {
+		if bare, ok := x86.Unlocked(p.code[at:]); ok { // programs jump over the lock prefix where they know that they have one thread
 			list = append(list, Insn{p.Lo + uint64(at+1), bare})
 		}
 		at += int(in.Len)
@@ -211,6 +209,11 @@ func (c *code) findIn(p *piece, addr uint64) int {
 	return from
 }
 
+// effects are what instruction i does.
+func (c *code) effects(i int) x86.Effects {
+	return c.insns[i].Effects(c.bytes(i), c.insns[i].end())
+}
+
 // operands decodes the ModRM operands of instruction i.
 func (c *code) operands(i int) (reg int8, rm x86.Operand, imm int) {
 	return c.insns[i].Operands(c.bytes(i), c.insns[i].end())
@@ -221,24 +224,4 @@ func (q *Insn) target() uint64 { return q.end() + uint64(q.Rel) }
 
 func isRelative(k x86.Kind) bool {
 	return k == x86.Jcc || k == x86.Jmp || k == x86.Call || k == x86.Loop
-}
-
-// isRIPRelative says whether the instruction has a rip-relative memory operand.
-func isRIPRelative(in *x86.Inst) bool { return in.HasModRM && in.ModRM&0xc7 == 5 }
-
-// immediate returns the last n bytes of an instruction as a sign-extended number.
-func immediate(code []byte, n int) uint64 {
-	if n > len(code) {
-		return 0
-	}
-	b := code[len(code)-n:]
-	switch n {
-	case 1:
-		return uint64(int64(int8(b[0])))
-	case 2:
-		return uint64(int64(int16(binary.LittleEndian.Uint16(b))))
-	case 4:
-		return uint64(int64(int32(binary.LittleEndian.Uint32(b))))
-	}
-	return binary.LittleEndian.Uint64(b)
 }

@@ -184,9 +184,9 @@ func (s *resolver) keepsAround(way []int, p int, g goal) bool {
 }
 
 // wroteAny says whether block b may write one of some registers.
-func (s *resolver) wroteAny(b int, registers uint16) bool {
+func (s *resolver) wroteAny(b int, registers x86.Set) bool {
 	for reg := range int8(16) {
-		if registers&bitOf(reg) != 0 && s.mayWrite(location{block: b, reg: reg}, b) {
+		if registers.Has(reg) && s.mayWrite(location{block: b, reg: reg}, b) {
 			return true
 		}
 	}
@@ -195,11 +195,11 @@ func (s *resolver) wroteAny(b int, registers uint16) bool {
 
 // addressComesOf returns the registers, as a way begins, of which the address comes that the jump behind it goes to. ok is
 // false if it comes of memory, which may change, or of anything that is not usual.
-func (s *resolver) addressComesOf(way []int) (needed uint16, ok bool) {
+func (s *resolver) addressComesOf(way []int) (needed x86.Set, ok bool) {
 	for _, b := range way {
 		for k := len(s.d.blocks[b].Insns) - 1; k >= 0; k-- {
-			op := newOperation(&s.d.blocks[b].Insns[k], s.bytes(int(s.d.first[b])+k))
-			if needed, ok = comesOf(&op, needed); !ok {
+			e := s.effects(int(s.d.first[b]) + k)
+			if needed, ok = comesOf(&e, needed); !ok {
 				return 0, false
 			}
 		}
@@ -208,41 +208,31 @@ func (s *resolver) addressComesOf(way []int) (needed uint16, ok bool) {
 }
 
 // comesOf returns of which registers some come that an instruction may have set.
-func comesOf(op *operation, needed uint16) (before uint16, ok bool) {
-	const add, addTo, movsxd = 0x03, 0x01, 0x63
+func comesOf(e *x86.Effects, needed x86.Set) (before x86.Set, ok bool) {
 	switch {
-	case op.Kind == x86.Jmp, op.Kind == x86.Jcc, op.Kind == x86.Other && writtenRegisters(op)&needed == 0:
+	case e.Kind == x86.Jmp, e.Kind == x86.Jcc, e.Kind == x86.Other && e.Written()&needed == 0:
 		return needed, true
-	case op.Kind != x86.JmpInd && op.Kind != x86.Other:
+	case e.Kind != x86.JmpInd && e.Kind != x86.Other:
 		return 0, false
 	}
-	switch o := op.Op; {
-	case op.OpSize, op.rm.Mem && o != lea:
-		return 0, false
-	case op.Kind == x86.JmpInd: // that of the goal: of another nothing but the target it led to is known
-		return bitOf(op.rm.Reg), needed == 0
-	case op.Map == 0 && (o == add || o == addTo && !op.rm.Mem):
-		return needed | operandRegisters(op.rm) | bitOf(op.reg), true
-	case op.Map == 0 && (o == load || o == lea || o == movsxd):
-		return needed&^bitOf(op.reg) | operandRegisters(op.rm), true
-	case op.Map == 0 && o == store:
-		return needed&^bitOf(op.rm.Reg) | bitOf(op.reg), true
+	switch e.Operation {
+	case x86.Jump: // that of the goal: of another nothing but the target it led to is known
+		return x86.SetOf(e.Src.Reg), needed == 0 && !e.Src.Mem
+	case x86.Lea:
+		return needed&^x86.SetOf(e.Dst.Reg) | operandRegisters(e.Src), true
+	case x86.Add:
+		return needed | operandRegisters(e.Src) | x86.SetOf(e.Dst.Reg), isWhole(e) && e.Src.Reg >= 0
+	case x86.Mov, x86.MovSX:
+		return needed&^x86.SetOf(e.Dst.Reg) | x86.SetOf(e.Src.Reg), isWhole(e) && e.Src.Reg >= 0 && (e.Operation == x86.Mov || e.Src.Size == 4)
 	}
 	return 0, false
 }
 
+// isWhole says whether an instruction writes all of a register.
+func isWhole(e *x86.Effects) bool { return e.Dst.Reg >= 0 && e.Dst.Size >= 4 }
+
 // operandRegisters are those of an operand, or of its address.
-func operandRegisters(rm x86.Operand) (set uint16) {
-	if !rm.Mem {
-		return bitOf(rm.Reg)
-	}
-	for _, reg := range [...]int8{rm.Base, rm.Index} {
-		if reg >= 0 {
-			set |= bitOf(reg)
-		}
-	}
-	return set
-}
+func operandRegisters(o x86.Operand) x86.Set { return x86.SetOf(o.Reg, o.Base, o.Index) }
 
 // merge returns a table that has the targets of both.
 func merge(a, b *table) *table {
@@ -303,7 +293,7 @@ func (s *resolver) branch(b, to int) {
 	}
 	parts := bl.Succ[0] != bl.Succ[1]
 	if parts || s.neverTaken(s.d, i) {
-		s.machine.branch(s.insns[i].Op, parts && bl.Succ[0] == to, b)
+		s.machine.branch(s.insns[i].Condition(), parts && bl.Succ[0] == to, b)
 	}
 }
 
@@ -314,11 +304,12 @@ func (s *resolver) execute(b, n int) {
 		switch q := &s.d.blocks[b].Insns[k]; q.Kind {
 		case x86.Jcc, x86.Jmp, x86.JmpInd, x86.Ret, x86.Trap:
 		case x86.Loop:
-			s.machine.forgetRegisters(1<<rcx, computed)
+			s.machine.forgetRegisters(x86.SetOf(x86.RCX), computed)
 		case x86.Call, x86.CallInd, x86.Syscall:
 			s.machine.call(s.clobbers(int(s.d.first[b]) + k))
 		default:
-			s.machine.step(q, s.bytes(int(s.d.first[b])+k))
+			e := s.effects(int(s.d.first[b]) + k)
+			s.machine.step(&e)
 		}
 	}
 }

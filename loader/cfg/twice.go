@@ -94,7 +94,7 @@ func (l *linkage) loadsForCalls(d *draft, addrs map[uint64]bool) bool {
 	if l.isUnknown(d) {
 		return false
 	}
-	held, work := make([]uint16, len(d.blocks)), make([]int, len(d.blocks))
+	held, work := make([]x86.Set, len(d.blocks)), make([]int, len(d.blocks))
 	for b := range work {
 		work[b] = b
 	}
@@ -117,22 +117,19 @@ func (l *linkage) loadsForCalls(d *draft, addrs map[uint64]bool) bool {
 
 // passLoads returns the registers that may hold one of the addresses when block b has run, of those that do when it begins;
 // only: nothing but calls uses them.
-func (l *linkage) passLoads(d *draft, b int, holds uint16, addrs map[uint64]bool) (after uint16, only bool) {
+func (l *linkage) passLoads(d *draft, b int, holds x86.Set, addrs map[uint64]bool) (after x86.Set, only bool) {
 	for k := range d.blocks[b].Insns {
 		i := int(d.first[b]) + k
-		op := newOperation(&l.insns[i], l.bytes(i))
+		e := l.effects(i)
 		switch {
 		case l.insnNames(i, addrs):
-			if !isLoad(&op.Inst) || !isCalleeSaved(op.reg) {
+			if !isLoad(&e) || !isCalleeSaved(e.Dst.Reg) {
 				return 0, false
 			}
-			holds |= bitOf(op.reg)
-		case op.Kind != x86.CallInd:
-			holds &^= surelyWritten(op.Insn, op.reg, op.rm)
-			for reg := range int8(16) {
-				if holds&bitOf(reg) != 0 && op.mentions(reg) {
-					return 0, false
-				}
+			holds |= x86.SetOf(e.Dst.Reg)
+		case e.Kind != x86.CallInd:
+			if holds &^= replaced(&e); holds&e.Named() != 0 {
+				return 0, false
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package cfg
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"sort"
@@ -46,16 +45,26 @@ func (r *recovery) uncovered(names map[uint64]string) (list []*Routine) {
 // it nearly every program: it asks whether it has run. 0: code does not begin so. What it asks for
 // is any distance, which in one program of 128 looks like a call, or jump, to some other routine.
 func startsDestructors(code []byte, addr uint64) (length int) {
-	const aligned, endbr64 = 16, "\xf3\x0f\x1e\xfa"
+	const aligned = 16
 	if addr%aligned != 0 {
 		return 0
 	}
-	at := len(code) - len(bytes.TrimPrefix(code, []byte(endbr64)))
-	const distance, cmpb, zero, jne = 4, "\x80\x3d", 0, 0x75
-	if q := code[at:]; len(q) > len(cmpb)+distance+2 && string(q[:len(cmpb)]) == cmpb && q[len(cmpb)+distance] == zero && q[len(cmpb)+distance+1] == jne {
-		return at + len(cmpb) + distance + 1
+	q, ok := x86.Decode(code)
+	if ok && q.IsEndbr64() {
+		length = int(q.Len)
+		q, ok = x86.Decode(code[length:])
 	}
-	return 0
+	if !ok || q.Operation() != x86.Cmp {
+		return 0
+	}
+	asks := q.Effects(code[length:], 0)
+	length += int(q.Len)
+	jump, ok := x86.Decode(code[length:])
+	isByte := asks.Dst.RIP && asks.Dst.Size == 1 && asks.HasImm && asks.Imm == 0
+	if !isByte || !ok || jump.Condition() != x86.NotEqual || jump.Len != 2 {
+		return 0
+	}
+	return length
 }
 
 // nextPiece returns where the first piece behind addr begins, or end if that comes first.
@@ -134,14 +143,13 @@ func (p *Program) Unlisted() (bytes int) {
 
 // withoutPadding is the size of code without what stands between functions: nops, int3 and zeros.
 func withoutPadding(code []byte) (bytes int) {
-	const nop, int3 = 0x90, 0xcc
 	for len(code) > 0 {
 		in, ok := x86.Decode(code)
 		n := max(int(in.Len), 1)
-		isOneByte := in.Map == 0 && (in.Op == nop || in.Op == int3)
+		isPadding := in.IsBreakpoint() || in.IsLongNoOp() || in.Operation() == x86.NoOp && in.Map == 0
 		if code[0] == 0 {
 			n = 1
-		} else if !ok || !isOneByte && !isPadding(&in) {
+		} else if !ok || !isPadding {
 			bytes += n
 		}
 		code = code[n:]

@@ -533,13 +533,15 @@ func (e *Effects) StoresUnseen() bool {
 	return false
 }
 
-// StoresFar reports whether the instruction writes a bit that may lie far from its memory operand.
+// StoresFar reports whether what the instruction writes may lie far from where its memory operand
+// says: a bit that a register numbers, elements that a vector does, and what EVEX has, whose
+// displacements are not scaled here.
 func (e *Effects) StoresFar() bool {
 	switch e.Operation {
 	case Bts, Btr, Btc:
 		return !e.HasImm && e.Dst.Mem
 	}
-	return false
+	return e.in.Map >= 0x20 && e.Address().Mem
 }
 
 // An Access is memory that an instruction reads or writes: of string instructions what one round

@@ -1,0 +1,135 @@
+package x86
+
+// What is here is known of an instruction without its operands, at a few nanoseconds.
+
+// IsMemory reports whether the ModRM byte names memory, be it for its address alone.
+func (in *Inst) IsMemory() bool { return in.HasModRM && in.ModRM>>6 != 3 }
+
+// IsRIPRelative reports whether the instruction has a rip-relative memory operand.
+func (in *Inst) IsRIPRelative() bool { return in.HasModRM && in.ModRM&0xc7 == 5 }
+
+// MayBeOnStack reports whether the base of the memory operand may be rsp or rbp: it is not known of
+// r12 and r13, nor where a SIB byte follows.
+func (in *Inst) MayBeOnStack() bool {
+	base := in.ModRM & 7
+	return in.IsMemory() && (base == byte(RSP) || base == byte(RBP))
+}
+
+// LeavesRSP reports of most instructions that leave rsp alone that they do: it appears neither in
+// the ModRM byte nor is it moved by the opcode's nature.
+func (in *Inst) LeavesRSP() bool {
+	return in.HasModRM && in.Map <= 1 && in.Op != 0xff && in.Op != 0x8f && in.ModRM>>3&7 != byte(RSP) &&
+		in.ModRM&0xc7 != 0xc0|byte(RSP)
+}
+
+// NoCondition is the condition of what has none.
+const NoCondition = 16
+
+// Condition returns the condition code of a conditional jump, else NoCondition. The lowest bit
+// negates what the others say.
+func (in *Inst) Condition() uint8 {
+	if in.Kind != Jcc {
+		return NoCondition
+	}
+	return in.Op & 15
+}
+
+// The condition codes that others ask about, and their negations.
+const (
+	Below        = 2
+	AboveOrEqual = 3
+	Equal        = 4
+	NotEqual     = 5
+	BelowOrEqual = 6
+	Above        = 7
+)
+
+// HasImmediate reports whether the last operand is a constant in the instruction.
+func (in *Inst) HasImmediate() bool {
+	switch _, f := in.meaning(); f {
+	case formNI, formMI, formM1, formAI, formOI, formRMI, formMRI:
+		return true
+	}
+	return false
+}
+
+// IsBreakpoint reports whether the instruction is int3.
+func (in *Inst) IsBreakpoint() bool { return in.Map == 0 && in.Op == 0xcc }
+
+// IsEndbr64 reports whether the instruction marks where indirect branches may lead.
+func (in *Inst) IsEndbr64() bool { return in.isEndbr64() }
+
+// IsLongNoOp reports whether the instruction is a nop of several bytes, as only assemblers make it,
+// in front of labels and not behind them.
+func (in *Inst) IsLongNoOp() bool { return in.Map == 1 && in.Op == 0x1f }
+
+// IsFiller reports whether a byte of code is an instruction that stands between functions: nop, int3.
+func IsFiller(b byte) bool { return b == 0x90 || b == 0xcc }
+
+// Unlocked decodes what is behind the lock prefix that code begins with; ok is false if it does not.
+func Unlocked(code []byte) (in Inst, ok bool) {
+	if len(code) == 0 || code[0] != 0xf0 {
+		return Inst{}, false
+	}
+	return Decode(code[1:])
+}
+
+// MayFault reports whether an instruction other than a jump or a call reads or writes memory, but for
+// a push or a pop, or divides.
+func (in Inst) MayFault() bool {
+	if in.Kind != Other {
+		return false
+	}
+	switch in.Operation() {
+	case Lea:
+		return false
+	case Div, IDiv, Movs, Cmps, Stos, Lods, Scas:
+		return true
+	case Mov, Unknown: // of absolute addresses; ins, outs, xlat
+		if in.Map == 0 && (in.Op>>2 == 0xa0>>2 || in.Op>>2 == 0x6c>>2 || in.Op == 0xd7) {
+			return true
+		}
+	}
+	return in.IsMemory()
+}
+
+// EachAddress calls back for each address that an instruction, behind which next is, names by a
+// rip-relative operand or, where absolute is set, by an absolute displacement or an immediate.
+func (in *Inst) EachAddress(code []byte, next uint64, absolute bool, visit func(addr uint64)) {
+	if in.IsRIPRelative() {
+		_, rm, _ := in.Operands(code, next)
+		visit(uint64(rm.Disp))
+	}
+	if !absolute {
+		return
+	}
+	if in.HasModRM && (in.ModRM>>6 == 0 && in.ModRM&7 == 4 || in.ModRM>>6 == 2) {
+		_, rm, _ := in.Operands(code, next)
+		visit(uint64(rm.Disp))
+	}
+	if value, n := in.AddressImmediate(code); n > 0 {
+		visit(value)
+		if n == 4 {
+			visit(value & 0xffffffff)
+		}
+	}
+}
+
+// AddressImmediate returns the instruction's immediate, sign-extended, and its size in bytes where
+// it can hold an address; 0 else.
+func (in *Inst) AddressImmediate(code []byte) (value uint64, size int) {
+	if in.Map != 0 || in.OpSize || len(code) < int(in.Len) {
+		return 0, 0
+	}
+	switch op := in.Op; {
+	case op&0xf8 == 0xb8 && in.Rex&8 != 0:
+		size = 8
+	case op&0xf8 == 0xb8, op == 0x68, op == 0x69, op == 0x81, op == 0xc7, op == 0xa9, op < 0x40 && op&7 == 5:
+		size = 4
+	default:
+		return 0, 0
+	}
+	e := Effects{in: *in, code: code[:in.Len]}
+	e.immediate(int(in.Len) - size)
+	return uint64(e.Imm), size
+}
