@@ -240,9 +240,9 @@ func (s *process) goesRound(f *frame, exact bool) bool {
 	const most = 50
 	block := &f.r.Blocks[f.block]
 	if exact {
-		condition := block.Insns[len(block.Insns)-1].Op & 15 // je, jne
+		condition := block.Insns[len(block.Insns)-1].Condition()
 		f.out = 0
-		if f.cpu.equal != (condition == 4) {
+		if f.cpu.equal != (condition == x86.Equal) {
 			f.out = 1
 		}
 	}

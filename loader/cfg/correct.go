@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"wpptrace/loader/image"
+	"wpptrace/loader/x86"
 )
 
 // correct makes the unwind rows of a block true where the stack pointer moves without their saying
@@ -20,7 +21,7 @@ func (f *frame) correct(b int) bool {
 	var corrected []image.Row // from the first that is untrue on
 	untrue := false
 	compare := func(row image.Row, pc uint64, depth int) bool {
-		if row.CFA.Reg != dwarfRSP || depth < 0 || depth > math.MaxInt32 {
+		if row.CFA.Reg != x86.DwarfRSP || depth < 0 || depth > math.MaxInt32 {
 			return false
 		}
 		if untrue = int(row.CFA.Off) != depth; untrue || len(corrected) > 0 {

@@ -53,7 +53,7 @@ func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
 // hasFramePointer says whether some rule needs rbp. Otherwise the rows tell the depth everywhere.
 func (r *recovery) hasFramePointer(d *draft) bool {
 	return slices.ContainsFunc(d.pieces, func(i int) bool {
-		return slices.ContainsFunc(r.pieces[i].Rows, func(row image.Row) bool { return row.CFA.Reg == dwarfRBP })
+		return slices.ContainsFunc(r.pieces[i].Rows, func(row image.Row) bool { return row.CFA.Reg == x86.DwarfRBP })
 	})
 }
 
@@ -131,7 +131,7 @@ func (w *walk) next() bool {
 		w.row, w.rows = w.rows[0], w.rows[1:]
 	}
 	w.expected = w.depth
-	if w.row.CFA.Reg == dwarfRSP {
+	if w.row.CFA.Reg == x86.DwarfRSP {
 		w.depth = int(w.row.CFA.Off)
 	}
 	return true
@@ -152,7 +152,7 @@ func (w *walk) after() int {
 		}
 		return max(w.depth-delta, depthUnknown)
 	}
-	if w.row.CFA.Reg != dwarfRBP {
+	if w.row.CFA.Reg != x86.DwarfRBP {
 		return depthUnknown
 	}
 	off := int(w.row.CFA.Off)
@@ -213,7 +213,7 @@ func (f *frame) checkRow(row image.Row, pc uint64) {
 		f.d.leave("no unwind rows at %x", pc)
 	case reg == image.Expression:
 		f.d.leave("cfa is an expression at %x", pc)
-	case reg != dwarfRSP && reg != dwarfRBP:
+	case reg != x86.DwarfRSP && reg != x86.DwarfRBP:
 		f.d.leave("cfa is neither rsp nor rbp + offset at %x", pc)
 	case row.RA == image.RAOther:
 		f.d.leave("return address is not where the call left it at %x", pc)
@@ -230,7 +230,7 @@ func (f *frame) checkStackPointer(w *walk) {
 		return
 	}
 	e := w.effects()
-	if w.row.CFA.Reg == dwarfRBP && allocates(&e) || f.realigns(w, &e) || f.restores(w, &e) {
+	if w.row.CFA.Reg == x86.DwarfRBP && allocates(&e) || f.realigns(w, &e) || f.restores(w, &e) {
 		return
 	}
 	f.d.leave("writes rsp from a register or memory at %x", q.Addr)
@@ -259,7 +259,7 @@ func (f *frame) restores(w *walk, e *x86.Effects) bool {
 		return false
 	}
 	next := cfaAt(f.pieces[f.pieceOf[w.first]].Rows, w.insn().end())
-	if next.Reg != dwarfRSP {
+	if next.Reg != x86.DwarfRSP {
 		return false
 	}
 	if f.values == nil {
@@ -291,7 +291,7 @@ func (f *frame) readsReturn(w *walk) bool {
 		return at.Disp-int64(w.row.CFA.Off) == -8 && e.Operation != x86.Push // that one is a copy, for debuggers
 	case at.Base == x86.RSP && w.depth >= 0:
 		return int(at.Disp)-w.depth == -8
-	case at.Base == x86.RBP && w.row.CFA.Reg == dwarfRBP:
+	case at.Base == x86.RBP && w.row.CFA.Reg == x86.DwarfRBP:
 		return at.Disp-int64(w.row.CFA.Off) == -8
 	}
 	return false

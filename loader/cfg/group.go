@@ -74,7 +74,7 @@ func (c *code) cross(i, t int, doubtful []crossing) []crossing {
 // jump, which is never taken, of one to a cold part in which nothing is left, at whose address another
 // one's begins; and a linker that folds such parts makes one that is.
 func contradict(from, to image.CFA) bool {
-	return from.Reg == to.Reg && from.Off != to.Off && (from.Reg == dwarfRSP || from.Reg == dwarfRBP)
+	return from.Reg == to.Reg && from.Off != to.Off && (from.Reg == x86.DwarfRSP || from.Reg == x86.DwarfRBP)
 }
 
 // frameAt returns the rule that holds before instruction i.
@@ -142,13 +142,7 @@ func (c *code) entryOf(group []int, m *mentions) int {
 
 // entryCFA is the rule at a routine's entry: the call has pushed the return address and nothing
 // else.
-var entryCFA = image.CFA{Reg: dwarfRSP, Off: 8}
-
-// The numbers that DWARF gives to the registers of frames.
-const (
-	dwarfRBP = 6
-	dwarfRSP = 7
-)
+var entryCFA = image.CFA{Reg: x86.DwarfRSP, Off: 8}
 
 // cfaAt returns the rule that holds before the instruction at pc.
 func cfaAt(rows []image.Row, pc uint64) image.CFA { return rowAt(rows, pc).CFA }

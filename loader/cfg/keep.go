@@ -64,7 +64,7 @@ func (r *Routine) HasPlace(place x86.Operand, pc uint64) bool {
 		return false
 	}
 	cfa := r.CFA(pc)
-	return (cfa.Reg == dwarfRSP && place.Base == x86.RSP || cfa.Reg == dwarfRBP && place.Base == x86.RBP) && place.Disp+int64(place.Size) <= int64(cfa.Off)-8
+	return (cfa.Reg == x86.DwarfRSP && place.Base == x86.RSP || cfa.Reg == x86.DwarfRBP && place.Base == x86.RBP) && place.Disp+int64(place.Size) <= int64(cfa.Off)-8
 }
 
 // hidesFrame reports whether the routine takes no address in its frame.
@@ -79,13 +79,13 @@ func hidesFrame(blocks []Block, cfa func(addr uint64) image.CFA, code func(q *In
 		if reg == image.Slot {
 			return false
 		}
-		pointer = pointer || reg == dwarfRBP
+		pointer = pointer || reg == x86.DwarfRBP
 	}
 	for b := range blocks {
 		for i := range blocks[b].Insns {
 			q := &blocks[b].Insns[i]
 			e := q.Effects(code(q), q.end())
-			saves := e.Operation == x86.Push && e.Src.Reg == x86.RBP && cfa(q.Addr).Reg == dwarfRSP // it is not the frame pointer yet
+			saves := e.Operation == x86.Push && e.Src.Reg == x86.RBP && cfa(q.Addr).Reg == x86.DwarfRSP // it is not the frame pointer yet
 			named := e.Named()
 			if (named.Has(x86.RSP) || pointer && named.Has(x86.RBP) && !saves) && !makesFrame(&e, pointer) {
 				return false

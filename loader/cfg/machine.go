@@ -58,9 +58,9 @@ func (m *machine) reset(cfa image.CFA) {
 	}
 	frame := value{sym: frameSymbol, bits: 64, off: -int64(cfa.Off)}
 	switch cfa.Reg {
-	case dwarfRSP:
+	case x86.DwarfRSP:
 		m.regs[x86.RSP] = frame
-	case dwarfRBP:
+	case x86.DwarfRBP:
 		m.regs[x86.RBP] = frame
 	case image.Slot:
 		m.regs[x86.RBP] = value{sym: frameSymbol, bits: 64, off: slotFrame}

@@ -89,9 +89,9 @@ func turns(e *x86.Effects, from, to image.CFA, below int) bool {
 		return !overwrites(e, from.Reg)
 	case from.Reg == image.Slot && from == to:
 		return !overwrites(e, x86.RBP) && !storesIn(e, from)
-	case from.Reg == dwarfRSP && isBase(to):
+	case from.Reg == x86.DwarfRSP && isBase(to):
 		return isLea(e, to.Reg, x86.RSP, int64(from.Off)-int64(to.Off))
-	case isBase(from) && to.Reg == dwarfRSP:
+	case isBase(from) && to.Reg == x86.DwarfRSP:
 		return isLea(e, x86.RSP, from.Reg, int64(from.Off)-int64(to.Off))
 	case isBase(from) && to.Reg == image.Slot:
 		isPush := e.Operation == x86.Push && e.Src.Reg == from.Reg && e.Src.Size == 8
@@ -106,7 +106,7 @@ func turns(e *x86.Effects, from, to image.CFA, below int) bool {
 }
 
 // isUsual says whether the rule is one that the depth accounts for.
-func isUsual(cfa image.CFA) bool { return cfa.Reg == dwarfRSP || cfa.Reg == dwarfRBP }
+func isUsual(cfa image.CFA) bool { return cfa.Reg == x86.DwarfRSP || cfa.Reg == x86.DwarfRBP }
 
 // overwrites says whether the instruction, or what it calls, may change a register that is not rsp.
 func overwrites(e *x86.Effects, reg int8) bool {
@@ -207,7 +207,7 @@ func (f *frame) realigns(w *walk, e *x86.Effects) bool {
 		return allocates(e)
 	case isBase(from):
 		next := cfaAt(f.pieces[f.pieceOf[w.first]].Rows, w.insn().end())
-		return next.Reg == dwarfRSP && turns(e, from, next, depthUnknown) || e.Operation != x86.Mov && allocates(e)
+		return next.Reg == x86.DwarfRSP && turns(e, from, next, depthUnknown) || e.Operation != x86.Mov && allocates(e)
 	}
 	return false
 }

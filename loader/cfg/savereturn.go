@@ -118,7 +118,7 @@ func (f *frame) lends(kept map[int64]bool) bool {
 func (w *walk) readsElsewhere() bool {
 	e := w.effects()
 	at := e.Address()
-	isFrame := at.Base == x86.RSP || at.Base == x86.RBP && w.row.CFA.Reg == dwarfRBP
+	isFrame := at.Base == x86.RSP || at.Base == x86.RBP && w.row.CFA.Reg == x86.DwarfRBP
 	switch e.Operation {
 	case x86.Lea, x86.NoOp:
 		return false
@@ -163,7 +163,7 @@ func (w *walk) touches(kept map[int64]bool) bool {
 func (w *walk) takesFrame() (reg int8, place int64, ok bool) {
 	const nowhere = math.MinInt64
 	e := w.effects()
-	isFrame := func(reg int8) bool { return reg == x86.RSP || reg == x86.RBP && w.row.CFA.Reg == dwarfRBP }
+	isFrame := func(reg int8) bool { return reg == x86.RSP || reg == x86.RBP && w.row.CFA.Reg == x86.DwarfRBP }
 	switch {
 	case e.Operation == x86.Lea:
 		from := e.Src
@@ -185,7 +185,7 @@ func (w *walk) takesFrame() (reg int8, place int64, ok bool) {
 // makesFrame says whether what an instruction writes to a register moves the frame's own: rsp, or rbp where it holds the
 // CFA from then on.
 func (w *walk) makesFrame(reg int8) bool {
-	return reg == x86.RSP || reg == x86.RBP && cfaAt(w.f.pieces[w.f.pieceOf[w.first]].Rows, w.insn().end()).Reg == dwarfRBP
+	return reg == x86.RSP || reg == x86.RBP && cfaAt(w.f.pieces[w.f.pieceOf[w.first]].Rows, w.insn().end()).Reg == x86.DwarfRBP
 }
 
 // isArgument says whether nothing but the call of a routine of the program, which ends the block, uses what the current
@@ -256,7 +256,7 @@ func (w *walk) place(rm x86.Operand) (offset int64, ok bool) {
 	case !rm.Mem || rm.Index >= 0:
 	case rm.Base == x86.RSP && w.depth >= 0:
 		return rm.Disp - int64(w.depth), true
-	case rm.Base == x86.RBP && w.row.CFA.Reg == dwarfRBP:
+	case rm.Base == x86.RBP && w.row.CFA.Reg == x86.DwarfRBP:
 		return rm.Disp - int64(w.row.CFA.Off), true
 	}
 	return 0, false

@@ -128,7 +128,6 @@ func isStubs(section string) bool { return strings.HasPrefix(section, ".plt") }
 // readStubs finds the stubs of a section: a jump through a slot, or a load of it into r11, from
 // where retpolines jump (lld), behind an endbr64 or the symbol's number in r11 (mold), or both.
 func readStubs(s Section, slots, imports map[uint64]string) {
-	const load, moveImmediate, r11 = 0x8b, 0xbb, 11
 	begin := 0
 	for at := 0; at < len(s.Data); {
 		code := s.Data[at:]
@@ -140,22 +139,18 @@ func readStubs(s Section, slots, imports map[uint64]string) {
 		}
 		start, next := at, at+int(in.Len)
 		at = next
-		isLoad := in.Map == 0 && in.Op == load && in.Rex&4 != 0 && in.ModRM>>3&7 == r11&7
-		isNumber := in.Map == 0 && in.Op == moveImmediate && in.Rex&1 != 0
+		e := in.Effects(code, s.Addr+uint64(next))
+		setsR11 := e.Operation == x86.Mov && e.Dst.Reg == x86.R11
+		isLoad, isNumber := setsR11 && e.Src.Mem, setsR11 && e.HasImm
 		switch {
 		case in.Kind == x86.JmpInd || isLoad:
-			_, slot, _ := in.Operands(code, s.Addr+uint64(next))
-			if name := slots[uint64(slot.Disp)]; slot.RIP && name != "" {
+			if name := slots[uint64(e.Src.Disp)]; e.Src.RIP && name != "" {
 				imports[s.Addr+uint64(start)] = name
 				imports[s.Addr+uint64(begin)] = name
 			}
 			begin = next
-		case !isEndbr64(code) && !isNumber:
+		case !in.IsEndbr64() && !isNumber:
 			begin = next
 		}
 	}
-}
-
-func isEndbr64(code []byte) bool {
-	return len(code) >= 4 && binary.LittleEndian.Uint32(code) == 0xfa1e0ff3
 }

@@ -5,6 +5,7 @@ import (
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/x86"
 )
 
 // Static branch heuristics after Ball and Larus 1993, coarse: loops run ten times, ways that cannot
@@ -179,7 +180,6 @@ func repeatsIfEqual(r *cfg.Routine, b int) bool {
 	if block.End != cfg.Jcc || len(block.Insns) == 0 {
 		return false
 	}
-	const equal, unequal = 4, 5
-	condition := block.Insns[len(block.Insns)-1].Op & 15
-	return condition == equal && block.Succ[0] == b || condition == unequal && block.Succ[1] == b
+	condition := block.Insns[len(block.Insns)-1].Condition()
+	return condition == x86.Equal && block.Succ[0] == b || condition == x86.NotEqual && block.Succ[1] == b
 }

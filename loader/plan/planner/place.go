@@ -141,7 +141,7 @@ func (x *placing) site(b int) plan.Site {
 	s := plan.Site{Addr: insn.Addr, Routine: r.ID, Block: b, Insn: int(pr.insn), Condition: plan.NoCondition, Stepped: pr.stepped,
 		Base: hardware(rule.Reg), Offset: rule.Off, Slot: rule.Reg == image.Slot, First: r.first[b], Expected: r.costs.activations * r.costs.freq[b]}
 	if insn.Kind == x86.Jcc {
-		s.Condition = insn.Op & 15
+		s.Condition = insn.Condition()
 	}
 	if insn.Kind == x86.Jcc && block.End == cfg.Jcc {
 		s.SameActivation = [2]bool{!x.leaves(block.Succ[1]), !x.leaves(block.Succ[0])}
@@ -162,10 +162,10 @@ func (x *placing) site(b int) plan.Site {
 // hardware turns the register of a rule, by its DWARF number or that of a slot's rule, into the
 // hardware's rsp or rbp.
 func hardware(reg int8) uint8 {
-	if reg == 6 || reg == image.Slot {
-		return 5
+	if reg == x86.DwarfRBP || reg == image.Slot {
+		return uint8(x86.RBP)
 	}
-	return 4
+	return uint8(x86.RSP)
 }
 
 // markLeaving finds the blocks from which a call, or the end of the activation, can be reached

@@ -6,6 +6,7 @@ import (
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/x86"
 )
 
 // checkRounds: the rounds of a loop without a probe are a function of what the last event before it
@@ -34,14 +35,12 @@ func (v *verifier) checkRounds(r *routine) {
 		if s == nil || s.Capture == nil || s.Capture.Kind != plan.LoopRegisters {
 			continue
 		}
-		if x := s.Capture.Registers; s.Stepped || x.Reg == rsp || x.Minus == rsp || x.Part != cfg.Whole && x.Minus != plan.NoRegister {
+		if x := s.Capture.Registers; s.Stepped || x.Reg == x86.RSP || x.Minus == x86.RSP || x.Part != cfg.Whole && x.Minus != plan.NoRegister {
 			r.fault("an event carries what it cannot", r.way(b))
 			return
 		}
 	}
 }
-
-const rsp = 4
 
 // loopsOnce are the nodes after a loop whose rounds are told, and the block itself for no other.
 func (r *routine) loopsOnce(n int) []int {

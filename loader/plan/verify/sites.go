@@ -29,7 +29,7 @@ func (v *verifier) checkSites(r *routine) {
 			what = fmt.Sprintf("is taken to be single-stepped: %v", s.Stepped)
 		case !sameFrame(s, rule):
 			what = fmt.Sprintf("looks for the frame address at %d%+d, slot %v, and the rule there is %+v", s.Base, s.Offset, s.Slot, rule)
-		case (q.Kind == x86.Jcc) != (s.Condition < plan.NoCondition) || q.Kind == x86.Jcc && s.Condition != q.Op&15:
+		case (q.Kind == x86.Jcc) != (s.Condition < plan.NoCondition) || q.Kind == x86.Jcc && s.Condition != q.Condition():
 			what = fmt.Sprintf("asks for condition %d", s.Condition)
 		case s.First != r.first[b]:
 			what = fmt.Sprintf("is taken for a possible first event: %v", s.First)
@@ -73,15 +73,14 @@ func (v *verifier) checkStays(r *routine) {
 // sameFrame reports whether a site finds the frame's address by the rule of the unwind information:
 // rsp or rbp and an offset, or what lies at rbp and an offset.
 func sameFrame(s *plan.Site, rule image.CFA) bool {
-	const rbp, rsp = 6, 7 // as DWARF numbers them
 	if s.Offset != rule.Off {
 		return false
 	}
 	switch rule.Reg {
-	case rsp:
-		return s.Base == 4 && !s.Slot
-	case rbp:
-		return s.Base == 5 && !s.Slot
+	case x86.DwarfRSP:
+		return s.Base == uint8(x86.RSP) && !s.Slot
+	case x86.DwarfRBP:
+		return s.Base == uint8(x86.RBP) && !s.Slot
 	case image.Slot:
 		return s.Base == 5 && s.Slot
 	}
