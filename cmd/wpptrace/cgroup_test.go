@@ -128,11 +128,10 @@ func makeLimited(dir, limit string) error {
 // remove removes the group as soon as nobody is in it: wpptrace's guard ends after wpptrace.
 func (g controlGroup) remove(t *testing.T) {
 	var err error
-	for began := time.Now(); time.Since(began) < patience; time.Sleep(10 * time.Millisecond) {
-		if err = os.Remove(g.dir); !errors.Is(err, unix.EBUSY) {
-			break
-		}
-	}
+	testenv.Eventually(t, func() bool {
+		err = os.Remove(g.dir)
+		return !errors.Is(err, unix.EBUSY)
+	}, "nobody is in the control group %s", g.dir)
 	if err != nil {
 		t.Error(err)
 	}
@@ -238,17 +237,16 @@ func TestSmallControlGroup(t *testing.T) {
 	w := group.startTracer(t, args...)
 	awaits := func(what string, is func() bool) {
 		t.Helper()
-		for began := time.Now(); !is(); time.Sleep(10 * time.Millisecond) {
-			if stateOf(t, w.cmd.Process.Pid) == 'Z' || time.Since(began) > patience {
-				w.wait(0)
-				t.Fatalf("no %s", what)
-			}
+		testenv.Eventually(t, func() bool { return is() || stateOf(t, w.cmd.Process.Pid) == 'Z' }, "there is a %s", what)
+		if !is() {
+			w.wait(0)
+			t.Fatalf("it has ended without a %s", what)
 		}
 	}
-	awaits("probes", func() bool { return probesOf(t, s.pid()) > 0 })
+	awaits("probe", func() bool { return probesOf(t, s.pid()) > 0 })
 	time.Sleep(time.Second)
 	w.signal(unix.SIGSTOP) // what it misses meanwhile is a gap
-	awaits("losses", func() bool { return hasLosses(t, w.cmd.Process.Pid) })
+	awaits("loss", func() bool { return hasLosses(t, w.cmd.Process.Pid) })
 	w.signal(unix.SIGCONT)
 	awaits("segment", func() bool { // for which there is no memory
 		files, err := filepath.Glob(w.path(".x.wpp.*"))

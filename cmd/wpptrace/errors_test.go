@@ -20,6 +20,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/target"
 )
 
@@ -108,9 +109,11 @@ func awaitUse(t *testing.T, pid int, more time.Duration) {
 	}
 	defer p.Close()
 	before, err := p.Times()
-	for used := before; err == nil && used.CPU-before.CPU < more; time.Sleep(time.Millisecond) {
+	testenv.Eventually(t, func() bool {
+		var used target.Times
 		used, err = p.Times()
-	}
+		return err != nil || used.CPU-before.CPU >= more
+	}, "process %d uses %v of CPU time", pid, more)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/testenv"
 )
 
 // probesOf counts the kernel's links that put probes into a process.
@@ -80,17 +81,9 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 		w.signal(unix.SIGKILL)
 		w.cmd.Wait()
-		for began := time.Now(); probesOf(t, s.pid()) > 0; time.Sleep(time.Millisecond) {
-			if time.Since(began) > patience {
-				t.Fatalf("kill %d, %q: a link is left", i, kind)
-			}
-		}
+		testenv.Eventually(t, func() bool { return probesOf(t, s.pid()) == 0 }, "kill %d, %q: no link is left", i, kind)
 		s.becomesClean()
-		for began := time.Now(); stateOf(t, s.pid()) == 'T'; time.Sleep(time.Millisecond) {
-			if time.Since(began) > patience {
-				t.Fatalf("kill %d, %q: the server stays stopped", i, kind)
-			}
-		}
+		testenv.Eventually(t, func() bool { return stateOf(t, s.pid()) != 'T' }, "kill %d, %q: the server goes on", i, kind)
 	}
 	s.end()
 	if !slices.Equal(got, answers(t, questions...)) {
@@ -226,9 +219,7 @@ func TestStalledReader(t *testing.T) {
 			want := answers(t, questions...)
 			s := startServer(t)
 			w := startTracer(t, append([]string{"-q", "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--max-slowdown", "0", "--json"}, c.flags...)...)
-			for probesOf(t, s.pid()) == 0 {
-				time.Sleep(time.Millisecond)
-			}
+			testenv.Eventually(t, func() bool { return probesOf(t, s.pid()) > 0 }, "probes stand")
 			time.Sleep(100 * time.Millisecond)
 			ended, stalled := make(chan struct{}), make(chan struct{})
 			go func() { // stalls it as long as the server is at work

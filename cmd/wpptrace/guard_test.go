@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wpptrace/internal/testenv"
 )
 
 // TestGuardKilled: a recording whose guard is killed ends, and says so; what was recorded is kept.
@@ -80,9 +81,7 @@ func TestGuardStopped(t *testing.T) {
 			must(t, unix.Kill(guard, unix.SIGSTOP))
 			w.signal(unix.SIGINT)
 			for range 3 {
-				for isStopped(guard) {
-					time.Sleep(100 * time.Microsecond)
-				}
+				testenv.Eventually(t, func() bool { return !isStopped(guard) }, "the guard is let go on")
 				_ = unix.Kill(guard, unix.SIGSTOP) // it may have come to its end
 			}
 			w.wait(0)

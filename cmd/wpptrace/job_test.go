@@ -3,10 +3,10 @@ package main
 import (
 	"os/exec"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/target"
 )
 
@@ -46,11 +46,7 @@ func TestLoadOfWhatWaits(t *testing.T) {
 		return now
 	}
 	asleep := start("sleep", "1000")
-	for began := time.Now(); !asleep.Sleeping(); time.Sleep(time.Millisecond) {
-		if time.Since(began) > patience {
-			t.Fatal("sleep does not sleep")
-		}
-	}
+	testenv.Eventually(t, asleep.Sleeping, "sleep sleeps")
 	if now := measure(asleep); now.uses > 0.2 || now.wants > 0.2 {
 		t.Errorf("one that sleeps: %+v", now)
 	}

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 )
@@ -128,9 +129,7 @@ func TestCircumstances(t *testing.T) {
 	}
 	stop := func(t *testing.T, s *subject) {
 		must(t, s.cmd.Process.Signal(unix.SIGSTOP))
-		for s.isRunning() {
-			time.Sleep(time.Millisecond)
-		}
+		testenv.Eventually(t, func() bool { return !s.isRunning() }, "it is stopped")
 	}
 	goOn := func(t *testing.T, s *subject) {
 		if s.isRunning() {
@@ -218,9 +217,7 @@ func TestFirstThreadEnds(t *testing.T) {
 	})
 	t.Run("before", func(t *testing.T) {
 		s := startSubject(t, exec.Command(at(0)))
-		for stateOf(t, s.pid()) != 'Z' {
-			time.Sleep(time.Millisecond)
-		}
+		testenv.Eventually(t, func() bool { return stateOf(t, s.pid()) == 'Z' }, "its first thread has ended")
 		w := startTracer(t, "-p", strconv.Itoa(s.pid()))
 		w.wait(1)
 		if errs := w.errs.String(); !strings.Contains(errs, refusal) {
@@ -234,9 +231,7 @@ func TestFirstThreadEnds(t *testing.T) {
 			w := startTracer(t, append([]string{"-p", strconv.Itoa(s.pid()), "-o", "x.wpp"}, flags...)...)
 			w.expect("recording process")
 			s.ask(1000)
-			for stateOf(t, s.pid()) != 'Z' {
-				time.Sleep(time.Millisecond)
-			}
+			testenv.Eventually(t, func() bool { return stateOf(t, s.pid()) == 'Z' }, "its first thread has ended")
 			if windows := flags[0] == "--overhead"; windows {
 				s.put(math.MaxInt32) // it is at work when the next one opens
 				w.expect(refusal)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/testenv"
 )
 
 // TestOutputThatStays: a file that nothing can take the place of was found out when the recording had
@@ -113,6 +115,16 @@ func TestFileCapabilities(t *testing.T) {
 	checkRecording(t, w, "x.wpp", 1)
 }
 
+// writesToStdout reports whether a thread of a process is in write(1, ...).
+func writesToStdout(t *testing.T, pid int) bool {
+	calls, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
+	must(t, err)
+	return slices.ContainsFunc(calls, func(path string) bool {
+		call, err := os.ReadFile(path) // fails of a thread that has ended
+		return err == nil && strings.HasPrefix(string(call), fmt.Sprintf("%d 0x1 ", unix.SYS_WRITE))
+	})
+}
+
 // TestReportIsCutShort: a report that took minutes, or that nobody read, went on whatever signal came.
 func TestReportIsCutShort(t *testing.T) {
 	s := startServer(t)
@@ -131,15 +143,10 @@ func TestReportIsCutShort(t *testing.T) {
 	must(t, cmd.Start())
 	over := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer over.Stop()
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(cmd.Dir, "x.wpp")); err == nil {
-			break
-		}
-		if time.Since(began) > patience {
-			t.Fatal("there is no snapshot")
-		}
-	}
-	time.Sleep(500 * time.Millisecond) // it waits for a reader by then
+	testenv.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(cmd.Dir, "x.wpp"))
+		return err == nil && writesToStdout(t, cmd.Process.Pid)
+	}, "there is a snapshot, and the report waits for a reader")
 	must(t, cmd.Process.Signal(unix.SIGINT))
 	cmd.Wait()
 	if got := errs.String(); cmd.ProcessState.ExitCode() != exitError || !strings.HasSuffix(got, "wpptrace: interrupted while it reported: the snapshot is whole: wpptrace hot x.wpp\n") {

@@ -14,6 +14,7 @@ import (
 	"github.com/cilium/ebpf/features"
 	"golang.org/x/sys/unix"
 
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/target"
 )
 
@@ -201,12 +202,7 @@ func holdServer(t *testing.T) (*subject, *tracer, <-chan string) {
 // waitState waits until a process is in a state, as /proc/PID/stat has it.
 func (w *tracer) waitState(pid int, want byte) {
 	w.t.Helper()
-	for began := time.Now(); time.Since(began) < patience; time.Sleep(time.Millisecond) {
-		if stateOf(w.t, pid) == want {
-			return
-		}
-	}
-	w.t.Fatalf("process %d does not come to state %c", pid, want)
+	testenv.Eventually(w.t, func() bool { return stateOf(w.t, pid) == want }, "process %d is in state %c", pid, want)
 }
 
 func stateOf(t *testing.T, pid int) byte {
@@ -284,11 +280,7 @@ func TestFirstThreadEndedKilledWithItsGuard(t *testing.T) {
 	w.signal(unix.SIGSTOP)
 	w.waitState(w.cmd.Process.Pid, 'T')
 	s.put(10_000)
-	for began := time.Now(); !p.Stopped(); time.Sleep(time.Millisecond) {
-		if time.Since(began) > patience {
-			t.Fatal("it is not stopped")
-		}
-	}
+	testenv.Eventually(t, p.Stopped, "it is stopped")
 	w.killBoth(false)
 	s.answer()
 	s.end()

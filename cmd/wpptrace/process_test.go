@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 )
@@ -125,10 +126,7 @@ func (s *subject) isClean() {
 // becomesClean waits for that: of what was killed, the kernel takes the probes out by and by.
 func (s *subject) becomesClean() {
 	s.t.Helper()
-	for began := time.Now(); s.residue() != nil && time.Since(began) < patience; {
-		time.Sleep(time.Millisecond)
-	}
-	s.isClean()
+	testenv.Eventually(s.t, func() bool { return s.residue() == nil }, "its text is that of its file")
 }
 
 // residue is what differs between the server's text and its file.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 	"wpptrace/query"
@@ -440,9 +441,7 @@ func TestExecWhileAttaching(t *testing.T) {
 		before := p.Command()
 		said := writerFunc(func(text []byte) (int, error) {
 			fmt.Fprintln(in)
-			for slices.Equal(p.Command(), before) {
-				time.Sleep(time.Millisecond)
-			}
+			testenv.Eventually(t, func() bool { return !slices.Equal(p.Command(), before) }, "it has called exec")
 			return len(text), nil
 		})
 		o := &recordFlags{pids: []int{p.PID}, ring: attach.DefaultRing, output: t.TempDir() + "/x.wpp"}

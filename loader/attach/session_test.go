@@ -16,6 +16,7 @@ import (
 
 	"wpptrace/bpf"
 	"wpptrace/bpf/wire"
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
@@ -303,9 +304,8 @@ func TestExecWhileAttaching(t *testing.T) {
 		{"the same program, meanwhile", shell, func(s *subject, exec func()) error { return errors.Join(s.session.attach(s.exe), s.after(exec)) }},
 		{"another program, afterwards", "/bin/cat", func(s *subject, exec func()) error {
 			err := s.session.Attach(s.exe)
-			for exec(); !s.session.Replaced(); {
-				time.Sleep(time.Millisecond) // the kernel tells it when all of exec is done
-			}
+			exec()
+			testenv.Eventually(t, s.session.Replaced, "all of exec is done")
 			return errors.Join(err, s.session.Enable(false))
 		}},
 	} {
@@ -344,9 +344,7 @@ func (s *subject) exec(t *testing.T, fifo string) {
 	t.Helper()
 	before := s.Command()
 	s.tell(t, fifo, "x\n")
-	for slices.Equal(s.Command(), before) && s.Alive() {
-		time.Sleep(time.Millisecond)
-	}
+	testenv.Eventually(t, func() bool { return !slices.Equal(s.Command(), before) || !s.Alive() }, "it has called exec")
 }
 
 // tell writes text to the program, which reads the pipe or is about to, and closes the pipe.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wpptrace/bpf/wire"
+	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/uprobe"
 )
@@ -73,12 +74,13 @@ func TestDetachLetsGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Release()
-	for held := false; !held; time.Sleep(time.Millisecond) {
-		var err error
-		if held, err = s.session.stops.hold(); err != nil || !s.Alive() {
+	testenv.Eventually(t, func() bool {
+		held, err := s.session.stops.hold()
+		if err != nil || !s.Alive() {
 			t.Fatalf("it was not stopped: %v", err)
 		}
-	}
+		return held
+	}, "it is stopped")
 	if err := s.session.Detach(); err != nil {
 		t.Fatal(err)
 	}

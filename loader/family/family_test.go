@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/family"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
@@ -86,11 +87,7 @@ func stands(t *testing.T, f *family.Family, n family.News) string {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	for began := time.Now(); !p.Stopped(); time.Sleep(time.Millisecond) {
-		if time.Since(began) > patience {
-			t.Fatalf("%+v is not stopped", n)
-		}
-	}
+	testenv.Eventually(t, p.Stopped, "%+v is stopped", n)
 	if held, err := f.Holds(n.PID); err != nil || !held || n.Obstacle != nil {
 		t.Errorf("%+v is held: %v, %v", n, held, err)
 	}

@@ -16,6 +16,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"wpptrace/internal/testenv"
 )
 
 const patience = time.Minute
@@ -327,11 +329,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: it is over before", next)
 		}
 		fmt.Fprintln(in)
-		for began := time.Now(); !r.Over(); time.Sleep(time.Millisecond) {
-			if time.Since(began) > patience {
-				t.Fatalf("%s: it does not come to its end", next)
-			}
-		}
+		testenv.Eventually(t, r.Over, "%s: its run is over", next)
 	}
 }
 
@@ -353,11 +351,7 @@ func TestStopped(t *testing.T) {
 		if err := p.Signal(c.sig); err != nil {
 			t.Fatal(err)
 		}
-		for began := time.Now(); p.Stopped() != c.want; time.Sleep(time.Millisecond) {
-			if time.Since(began) > patience {
-				t.Fatalf("after signal %d it is never stopped: %v", c.sig, c.want)
-			}
-		}
+		testenv.Eventually(t, func() bool { return p.Stopped() == c.want }, "after signal %d, stopped: %v", c.sig, c.want)
 	}
 }
 
