@@ -14,9 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
+	"wpptrace/internal/record"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
+	"wpptrace/loader/privilege"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
 	"wpptrace/query/report"
@@ -175,9 +177,9 @@ func findKernel() (string, error) {
 	case err != nil:
 		return "", err
 	case version < 6<<16|1<<8:
-		return "", fmt.Errorf("%s is too old", kernelRelease())
+		return "", fmt.Errorf("%s is too old", record.KernelRelease())
 	}
-	return kernelRelease(), nil
+	return record.KernelRelease(), nil
 }
 
 const privilegesFix = "run wpptrace as root (sudo wpptrace ...); a container must be a privileged one"
@@ -185,12 +187,11 @@ const privilegesFix = "run wpptrace as root (sudo wpptrace ...); a container mus
 // findPrivileges looks for those capabilities that tracing takes. CAP_SYS_ADMIN does for the first
 // two.
 func findPrivileges() (string, error) {
-	have := cap.GetProc()
 	var names, missing []string
 	for _, c := range []cap.Value{cap.BPF, cap.PERFMON, cap.SYS_PTRACE} {
 		name := strings.ToUpper(c.String())
 		names = append(names, name)
-		if !effective(have, c) && (c == cap.SYS_PTRACE || !effective(have, cap.SYS_ADMIN)) {
+		if !privilege.Has(c) && (c == cap.SYS_PTRACE || !privilege.Has(cap.SYS_ADMIN)) {
 			missing = append(missing, name)
 		}
 	}
@@ -198,11 +199,6 @@ func findPrivileges() (string, error) {
 		return "", fmt.Errorf("no %s", strings.Join(missing, ", "))
 	}
 	return strings.Join(names, ", "), nil
-}
-
-func effective(have *cap.Set, c cap.Value) bool {
-	has, err := have.GetFlag(cap.Effective, c)
-	return err == nil && has
 }
 
 // initialPidNamespace is PROC_PID_INIT_INO of include/linux/proc_ns.h. BPF programs see the process

@@ -10,6 +10,7 @@ import (
 	"wpptrace/compress/wpp/compact"
 	"wpptrace/compress/wpp/format"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/record"
 )
 
 // A counter counts what is written.
@@ -41,7 +42,7 @@ segments. One that is cut off is refused: the result would look whole.`,
 			if err != nil { // of what is cut off, the result would look whole
 				return err
 			}
-			if err := checkOutput(cmp.Or(output, args[0])); err != nil {
+			if err := record.CheckOutput(cmp.Or(output, args[0])); err != nil {
 				return err
 			}
 			leftOut, err := compact.Snapshot(s)
@@ -60,7 +61,7 @@ segments. One that is cut off is refused: the result would look whole.`,
 				}
 			}
 			if err := store.WriteFile(output, s); err != nil {
-				return writeError(output, err)
+				return record.WriteError(output, err)
 			}
 			st, err := os.Stat(output)
 			if err != nil {

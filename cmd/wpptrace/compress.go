@@ -16,6 +16,7 @@ import (
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/record"
 )
 
 func compressCommand() *cobra.Command {
@@ -69,7 +70,7 @@ type compression func(r io.Reader, image string, rec *spill.Recording) (*wpp.Sna
 // compressFile compresses the trace in a file, or on stdin. One that is cut off is an error, but
 // not without a snapshot.
 func compressFile(compress compression, path string, rec *spill.Recording, output string, stdin io.Reader, stderr io.Writer) error {
-	if err := checkOutput(output); err != nil {
+	if err := record.CheckOutput(output); err != nil {
 		return err
 	}
 	defer rec.Abandon()
@@ -88,7 +89,7 @@ func compressFile(compress compression, path string, rec *spill.Recording, outpu
 	}
 	s.Figures.Tool = version()
 	if err := rec.Finish(context.Background(), s); err != nil {
-		return writeError(output, err)
+		return record.WriteError(output, err)
 	}
 	st, err := os.Stat(output)
 	if err != nil {

@@ -258,7 +258,7 @@ func TestNoBPF(t *testing.T) {
 
 // TestFullDiskLeavesWhatWasRecorded: where a disk is full at the end, the message names the file.
 func TestFullDiskLeavesWhatWasRecorded(t *testing.T) {
-	kept := writeError("x.wpp", fmt.Errorf("write snapshot x.wpp: %w", &store.KeptError{Err: unix.ENOSPC, File: ".x.wpp.1"}))
+	kept := record.WriteError("x.wpp", fmt.Errorf("write snapshot x.wpp: %w", &store.KeptError{Err: unix.ENOSPC, File: ".x.wpp.1"}))
 	if want := "write snapshot x.wpp: no space left on device: free some space there, or name another file with -o; what was recorded before is in .x.wpp.1"; kept.Error() != want {
 		t.Errorf("%q, want %q", kept, want)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/paths"
@@ -56,20 +55,6 @@ func forecastText(f overhead.Forecast) string {
 	return fmt.Sprintf("some %s times while it runs %s, %s at most", factor(f.SlowDown(overhead.UsualTime)), while, factor(f.SlowDown(overhead.LeastTime)))
 }
 
-// tellForecast prints the forecast. load is the CPU share that the process would use now, 1 for one CPU;
-// share the budget, per cent, 0: there is none.
-func tellForecast(w io.Writer, f overhead.Forecast, load, share float64) {
-	bound := "it is measured as it runs"
-	if share > 0 {
-		bound = fmt.Sprintf("--overhead keeps it to %v%% in the long run", share)
-	}
-	fmt.Fprintf(w, "wpptrace: slow-down: %s; %s\n", forecastText(f), bound)
-	const busy = 0.9
-	if load < busy && !f.Some {
-		fmt.Fprintf(w, "wpptrace: at its present load, %.0f%% of a CPU: some %s times\n", 100*load, factor(1+load*(f.SlowDown(overhead.UsualTime)-1)))
-	}
-}
-
 // factor writes a number without digits that mean nothing.
 func factor(x float64) string {
 	if x >= 10 {
@@ -105,9 +90,9 @@ func stepped(p *plan.Plan) (share float64, most *plan.Routine) {
 	return sum / all, most
 }
 
-// tooDear returns the share of the expected instructions that are in routines left out for their
+// tooCostly returns the share of the expected instructions that are in routines left out for their
 // single-stepped probes, and the routine that has most of them; nil: there is none.
-func tooDear(p *plan.Plan) (share float64, most *plan.Routine) {
+func tooCostly(p *plan.Plan) (share float64, most *plan.Routine) {
 	all, sum, least := 0.0, 0.0, 0.0
 	for _, r := range p.Routines {
 		if !r.Traced() && r.Cause != planner.TooDear { // how often it runs is not known
@@ -125,24 +110,4 @@ func tooDear(p *plan.Plan) (share float64, most *plan.Routine) {
 		}
 	}
 	return sum / max(all, 1), most
-}
-
-// summary is a plan in one line.
-func summary(p *plan.Plan) string {
-	observed, stepped := 0, 0
-	for _, r := range p.Routines {
-		if r.Traced() {
-			observed++
-		}
-	}
-	for i := range p.Sites {
-		if p.Sites[i].Stepped {
-			stepped++
-		}
-	}
-	probes := "probes"
-	if len(p.Sites) == 1 {
-		probes = "probe"
-	}
-	return fmt.Sprintf("%d of %d routines, %d %s (%d single-stepped)", observed, len(p.Routines), len(p.Sites), probes, stepped)
 }

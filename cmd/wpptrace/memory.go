@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"wpptrace/compress/spill"
+	"wpptrace/internal/record"
 )
 
 // memoryFlags bound the memory of what is recorded.
@@ -22,8 +23,7 @@ func (m *memoryFlags) add(f *pflag.FlagSet) {
 }
 
 const (
-	// leastMemory is what suffices for compressing anything.
-	leastMemory = 64 << 20
+	leastMemory = record.LeastMemory
 	// leastThread is the least limit of a thread: with less, segments hold next to nothing, and are
 	// all tables.
 	leastThread = 64 << 10

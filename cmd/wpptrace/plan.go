@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wpptrace/internal/record"
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
@@ -76,7 +77,7 @@ routine's name, its symbol, or the address of its entry. --dot draws the blocks 
 		},
 	}
 	c.Flags().IntVarP(&q.pid, "pid", "p", 0, "plan for process `PID`")
-	addSelection(c.Flags(), &q.sel)
+	q.sel.add(c.Flags())
 	c.Flags().BoolVarP(&q.verbose, "verbose", "v", false, "list the routines")
 	c.Flags().BoolVar(&q.try, "canary", false, "put the probes in for a moment, and tell the slow-down as measured")
 	c.Flags().BoolVar(&q.prove, "verify", false, "prove that the probes' words determine every path")
@@ -89,7 +90,7 @@ routine's name, its symbol, or the address of its entry. --dot draws the blocks 
 // A planQuery says which plan is asked for, and what of it.
 type planQuery struct {
 	pid                         int // 0: a file is given
-	sel                         selection
+	sel                         selectionFlags
 	verbose, asJSON, prove, try bool
 	routine                     string // "": the whole program
 	dot                         bool
@@ -114,7 +115,7 @@ func (q *planQuery) validate(args []string, ofProcess bool) error {
 	case q.routine != "" && (q.try || q.prove || q.verbose || len(q.sel.libs) > 0):
 		return usagef("--routine goes with none of --canary, --lib, --verify and -v: it answers for one routine of the program")
 	}
-	return q.sel.checkGlobs()
+	return q.sel.check()
 }
 
 // answer plans, proves and tries as it was asked for.
@@ -128,24 +129,24 @@ func (q *planQuery) answer(stderr io.Writer, args []string) (*planReport, error)
 	if err != nil {
 		return nil, err
 	}
-	libraries, err := planLibraries(q.pid, q.sel, stderr)
+	libraries, err := q.planLibraries(stderr)
 	if err != nil {
 		return nil, err
 	}
 	var faults []string
 	if q.prove {
-		for _, p := range append([]*program{p}, libraries...) {
-			faults = append(faults, faultsOf(p.plan)...)
+		for _, p := range append([]*record.Program{p}, libraries...) {
+			faults = append(faults, faultsOf(p.Plan)...)
 		}
 	}
 	for _, library := range libraries {
-		if err := p.plan.Append(library.plan); err != nil {
+		if err := p.Plan.Append(library.Plan); err != nil {
 			return nil, err
 		}
 	}
 	r := newPlanReport(p, name)
-	for _, needed := range p.image.Needed {
-		if !q.sel.wants(target.Library{Path: needed}) {
+	for _, needed := range p.Image.Needed {
+		if !q.sel.compiled.Wants(target.Library{Path: needed}) {
 			r.Libraries = append(r.Libraries, needed)
 		}
 	}
@@ -178,9 +179,32 @@ func (q *planQuery) answerRoutine(w io.Writer, args []string) error {
 }
 
 // plan plans the executable as a recording would.
-func (q *planQuery) plan(exe *os.File, name string, args []string) (*program, error) {
-	q.sel.windows = len(args) == 0 && uprobe.Here().Windows() == nil
-	return loadProgram(exe, name, q.sel)
+func (q *planQuery) plan(exe *os.File, name string, args []string) (*record.Program, error) {
+	q.sel.compiled.Windows = len(args) == 0 && uprobe.Here().Windows() == nil
+	return record.Load(exe, name, q.sel.compiled)
+}
+
+// planLibraries plans those libraries that --lib names and that the process has mapped by now.
+func (q *planQuery) planLibraries(stderr io.Writer) ([]*record.Program, error) {
+	if len(q.sel.libs) == 0 {
+		return nil, nil
+	}
+	p, err := target.Open(q.pid)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	l, err := record.PlanLibraries(p, q.sel.compiled)
+	if err != nil {
+		return nil, err
+	}
+	for _, glob := range l.Unmatched {
+		fmt.Fprintf(stderr, "wpptrace: %s\n", unmatchedText(glob, q.pid))
+	}
+	for _, library := range l.LeftOut {
+		fmt.Fprintf(stderr, "wpptrace: %s\n", libraryLeftOutText(library))
+	}
+	return l.Programs, nil
 }
 
 // openProgram opens the executable of a process, or a file.

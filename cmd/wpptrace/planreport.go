@@ -11,6 +11,7 @@ import (
 	"wpptrace/internal/record/overhead"
 
 	"wpptrace/internal/parallel"
+	"wpptrace/internal/record"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/paths"
 	"wpptrace/loader/plan"
@@ -18,6 +19,9 @@ import (
 	"wpptrace/loader/plan/verify"
 	"wpptrace/query/report"
 )
+
+// goProgram is what there is to say of a program of Go.
+const goProgram = "a Go program: what is written in Go cannot be traced, only its C functions are"
 
 // A planReport sums up a plan. Its JSON form grows, within a version, by new members only.
 type planReport struct {
@@ -70,16 +74,16 @@ type leftOut struct {
 	Example  string `json:"example"`  // the name of one
 }
 
-func newPlanReport(p *program, name string) *planReport {
-	r := &planReport{SchemaVersion: report.SchemaVersion, Program: name, RoutinesTotal: len(p.plan.Routines), Probes: len(p.plan.Sites),
-		Go: p.image.IsGo(), LeftOut: []leftOut{}, routines: p.plan.Routines, probes: make([]int, len(p.plan.Routines))}
-	parallel.Both(r.numberPaths, func() { r.forecast = overhead.NewForecast(p.plan, attach.TypicalCost(), p.selects != nil) })
+func newPlanReport(p *record.Program, name string) *planReport {
+	r := &planReport{SchemaVersion: report.SchemaVersion, Program: name, RoutinesTotal: len(p.Plan.Routines), Probes: len(p.Plan.Sites),
+		Go: p.Image.IsGo(), LeftOut: []leftOut{}, routines: p.Plan.Routines, probes: make([]int, len(p.Plan.Routines))}
+	parallel.Both(r.numberPaths, func() { r.forecast = overhead.NewForecast(p.Plan, attach.TypicalCost(), p.IsPart()) })
 	f := r.forecast
 	r.HitsPerThousand, r.HitsSingleStepPerThousand, r.SlowDown, r.UsualSlowDown = 1000*(f.Emulated+f.Stepped), 1000*f.Stepped, f.SlowDown(overhead.LeastTime), f.SlowDown(overhead.UsualTime)
-	r.stepped, r.mostStepped = stepped(p.plan)
-	r.Unlisted, _ = unlisted(p.plan)
-	for i := range p.plan.Sites {
-		s := &p.plan.Sites[i]
+	r.stepped, r.mostStepped = stepped(p.Plan)
+	r.Unlisted, _ = unlisted(p.Plan)
+	for i := range p.Plan.Sites {
+		s := &p.Plan.Sites[i]
 		r.probes[s.Routine]++
 		if s.Stepped {
 			r.ProbesSingleStep++
@@ -88,7 +92,7 @@ func newPlanReport(p *program, name string) *planReport {
 			r.ProbesConditional++
 		}
 	}
-	for i, pr := range p.plan.Routines {
+	for i, pr := range p.Plan.Routines {
 		r.count(pr, r.probes[i])
 	}
 	if r.expectedPaths > 0 {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wpptrace/internal/record"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/chart"
 	routinenames "wpptrace/query/names"
@@ -13,13 +14,13 @@ import (
 )
 
 // chartOf charts the one routine of a plan that has a name.
-func chartOf(p *program, name string) (*chart.Chart, error) {
-	r, err := findRoutine(p.plan, name)
+func chartOf(p *record.Program, name string) (*chart.Chart, error) {
+	r, err := findRoutine(p.Plan, name)
 	if err != nil {
 		return nil, err
 	}
-	lines, _ := p.image.Lines() // a chart without lines is one, too
-	return chart.Of(p.plan, r, lines), nil
+	lines, _ := p.Image.Lines() // a chart without lines is one, too
+	return chart.Of(p.Plan, r, lines), nil
 }
 
 // writeChart writes a chart as text, as JSON, or as a graph.

@@ -6,10 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
-	"slices"
+	"path/filepath"
 	"strings"
 	"time"
+	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/record"
+	"wpptrace/internal/record/follow"
+	"wpptrace/loader/privilege"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,7 +32,7 @@ type recordFlags struct {
 	every       time.Duration // between snapshots; 0: there is one, at the end
 	output      string
 	rawFile     string
-	selection   selection
+	selection   selectionFlags
 	followFork  bool
 	tids        []int
 	maxSlowDown float64
@@ -50,12 +55,8 @@ const defaultMaxSlowDown = 10
 // to be traced has none.
 const defaultOverhead = 5
 
-// defaultWindow is long enough for subpaths of any length that one would look at, and shorter than
-// what a user of the process would notice.
-const defaultWindow = 10 * time.Millisecond
-
 func recordCommand() *cobra.Command {
-	o := recordFlags{onOverflow: overflowGap, ring: attach.DefaultRing, memory: defaultMemory(), maxSlowDown: defaultMaxSlowDown, window: defaultWindow}
+	o := recordFlags{onOverflow: overflowGap, ring: attach.DefaultRing, memory: defaultMemory(), maxSlowDown: defaultMaxSlowDown, window: record.DefaultWindow}
 	c := &cobra.Command{
 		Use:   "wpptrace {-p PID | [FLAG...] -- COMMAND [ARG...]}",
 		Short: "Record the whole program path of a live process: every path that every thread takes, in order",
@@ -97,7 +98,7 @@ Exit status: 0; 1 on an error; 2 for a command line that is wrong; 3 when data w
 			if err := o.check(c, args); err != nil {
 				return err
 			}
-			return record(&o, args, c.OutOrStdout(), c.ErrOrStderr())
+			return recordCommandLine(&o, args, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	o.add(c.Flags())
@@ -110,7 +111,7 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	addTime(f, &o.every, "snapshot-every", "", "write a snapshot each time that this `TIME` has passed, as SIGUSR2 does: the last and the one before stay; 0: at the end alone (the default)")
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` for the snapshot (default NAME-PID.wpp); what was there becomes FILE.old")
 	f.StringVar(&o.rawFile, "raw", "", "write the raw trace to `FILE` too, as wpptrace compress reads it; it is large; what was there becomes FILE.old")
-	addSelection(f, &o.selection)
+	o.selection.add(f)
 	f.BoolVar(&o.followFork, "follow-fork", false, "record the processes too that it starts, and theirs, and what each becomes by exec, in a snapshot each")
 	f.IntSliceVar(&o.tids, "tid", nil, "record only thread `TID` (repeatable)")
 	f.Float64Var(&o.maxSlowDown, "max-slowdown", o.maxSlowDown, "detach when the process is slowed down more than `X` times; 0: never (the default with -- and with --overhead other than 0); with -p and without --overhead, all is traced until then")
@@ -124,14 +125,6 @@ func (o *recordFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&o.strict, "strict", false, "exit with status 3 when data were lost")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but errors, losses, an end by --max-slowdown, and what --json asks for")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "tell what is being done")
-}
-
-func addSelection(f *pflag.FlagSet, s *selection) {
-	f.StringArrayVarP(&s.only, "func", "F", nil, "observe only routines whose demangled name matches `REGEX` (repeatable)")
-	f.StringArrayVarP(&s.not, "no-func", "N", nil, "do not observe routines whose demangled name matches `REGEX` (repeatable)")
-	f.StringVar(&s.weights, "weights", "", "choose probes by how often the blocks ran in `SNAPSHOT`, a recording of the same program")
-	f.StringArrayVar(&s.libs, "lib", nil, "observe shared libraries too whose base name or path matches `GLOB` (repeatable)")
-	f.BoolVar(&s.complete, "complete", false, "observe routines too that need slow, single-stepped probes")
 }
 
 // unknownCommand says what may have been meant by what is no command.
@@ -185,7 +178,7 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 	case o.ring < size(os.Getpagesize()) || o.ring&(o.ring-1) != 0 || o.ring > maxRing:
 		return usagef("--ring-size %v is not a power of two from %v to %v", o.ring, size(os.Getpagesize()), size(maxRing))
 	}
-	if err := cmp.Or(o.memory.check(), o.selection.checkGlobs()); err != nil {
+	if err := cmp.Or(o.memory.check(), o.selection.check()); err != nil {
 		return err
 	}
 	o.complete(attaching, uprobe.Here().Windows() == nil, c.Flags().Changed)
@@ -202,7 +195,6 @@ func (o *recordFlags) complete(attaching, windows bool, given func(flag string) 
 	if !given("max-slowdown") && (!attaching || o.overhead > 0) { // the budget is the stricter one, in the long run
 		o.maxSlowDown = 0
 	}
-	o.selection.windows = o.overhead > 0
 	if !attaching && !given("on-overflow") && !o.followFork {
 		o.onOverflow = overflowStop
 	}
@@ -218,8 +210,37 @@ const (
 // maxRing is the largest ring buffer that the kernel makes.
 const maxRing = 1 << 30
 
-// record records a process or a command, and reports.
-func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
+// alone names a flag that does not go with --follow-fork; "": none is given.
+func (o *recordFlags) alone() string {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"--lib", len(o.selection.libs) > 0}, {"--tid", len(o.tids) > 0}, {"--raw", o.rawFile != ""},
+		{"--overhead", o.overhead > 0}, {"--on-overflow stop", o.onOverflow == overflowStop},
+	} {
+		if f.given {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// confine is a variable for tests, which record in their own process and go on.
+var confine = privilege.Confine
+
+// options are those of the recording that the flags ask for.
+func (o *recordFlags) options(s *signals, log *slog.Logger) record.Options {
+	return record.Options{
+		Threads: o.tids, Selection: o.selection.compiled, Output: o.output, Raw: o.rawFile, Tool: version(),
+		Duration: o.limit, SnapshotEvery: o.every, Snapshot: s.snapshot, MaxSlowDown: o.maxSlowDown,
+		Overhead: o.overhead / 100, Window: o.window, Ring: int(o.ring), StopWhenFull: o.onOverflow == overflowStop,
+		Memory: o.memory.limits(), Abort: s.abort, Confine: confine, Log: log,
+	}
+}
+
+// recordCommandLine records a process or a command, and reports.
+func recordCommandLine(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
 	s := watchSignals() // a SIGUSR2 that comes too early would kill
 	defer s.stop()
 	// What the kernel refuses for the lack of them has many reasons.
@@ -229,8 +250,10 @@ func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
 	if err := checkFiles(uprobe.Here()); err != nil {
 		return err
 	}
-	if err := o.mayFollow(); err != nil {
-		return err
+	if o.followFork {
+		if err := follow.Check(); err != nil {
+			return err
+		}
 	}
 	outlivePipes()
 	if len(argv) == 0 {
@@ -240,7 +263,7 @@ func record(o *recordFlags, argv []string, stdout, stderr io.Writer) error {
 }
 
 // checkFiles fails when this process may not have as many files open as a recording takes, libraries
-// and all, or of some processes: what is refused then tells of anything but that.
+// and all, or of some processes: what is refused then has any cause but that.
 func checkFiles(way uprobe.Way) error {
 	least := uint64(127 + way.Files(way.Most()))
 	var limit unix.Rlimit // the Go runtime has raised it as far as it may
@@ -251,27 +274,15 @@ func checkFiles(way uprobe.Way) error {
 }
 
 func recordProcess(o *recordFlags, s *signals, stdout, stderr io.Writer) error {
-	s.hearINT()
+	s.takeINT()
 	p, err := target.Open(o.pids[0])
 	if err != nil {
 		return err
 	}
 	defer p.Close()
-	if err := checkThreads(p, o.tids); err != nil {
-		return err
-	}
-	r, err := prepare(o, s, p, p.Times, stdout, stderr)
-	if err != nil {
-		return err
-	}
-	defer r.close()
-	if err := s.interrupted(); err != nil {
-		return err
-	}
-	if err := r.begin(false); err != nil {
-		return err
-	}
-	return r.run(s)
+	options := o.options(s, nil)
+	options.Process = p
+	return o.run(s, options, stdout, stderr)
 }
 
 func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) error {
@@ -280,25 +291,11 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 		return err
 	}
 	defer c.Close()
-	s.hearINT()
-	r, err := prepare(o, s, c.Process, c.Times, stderr, stderr)
-	if err == nil {
-		defer r.close()
-		err = s.interrupted()
-	}
-	if err == nil {
-		err = r.begin(true)
-	}
-	if err != nil {
-		c.Kill()
-		if errors.Is(err, errInterrupted) {
-			err = fmt.Errorf("%w, and the command has not run", err)
-		}
-		return err
-	}
-	c.Release()
-	err = r.run(s)
-	if errors.Is(err, context.Canceled) {
+	s.takeINT()
+	options := o.options(s, nil)
+	options.Child = c
+	err = o.run(s, options, stderr, stderr)
+	if unstarted := (*record.UnstartedError)(nil); errors.As(err, &unstarted) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	if waitErr := outlast(c, o, s, stderr); err == nil {
@@ -312,6 +309,64 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 		err = exitStatus(status)
 	}
 	return err
+}
+
+// run records and prints what happens, and the report. A second signal ends wpptrace at once while the
+// recording is prepared, and any while it is reported.
+func (o *recordFlags) run(s *signals, options record.Options, out, stderr io.Writer) error {
+	process := options.Process
+	if options.Child != nil {
+		process = options.Child.Process
+	}
+	errs := newStatusLine(stderr, o.quiet)
+	options.Log = newLog(errs, o.verbose)
+	printer := &printer{
+		flags: o, pid: process.PID, name: process.Name, attached: options.Process != nil,
+		report: out, errs: errs, log: options.Log, prepared: s.quitAtOnce(stderr),
+	}
+	defer printer.prepared()
+	defer errs.clear()
+	if err := o.checkTarget(process); err != nil {
+		return record.Unstarted(options.Child, err)
+	}
+	if o.followFork {
+		result, err := follow.Run(s.end, options, printer.handleFollowed)
+		switch {
+		case result == nil:
+			return err
+		case printer.err != nil:
+			return printer.err
+		}
+		return cmp.Or(printer.followed(result), err)
+	}
+	result, err := record.Run(s.end, options, printer.handle)
+	if result == nil {
+		return err
+	}
+	defer s.quitReport(errs, result.Path)()
+	return cmp.Or(err, printer.result(result, process))
+}
+
+// checkTarget fails where a recording of a process cannot be: better before anything is read.
+func (o *recordFlags) checkTarget(p *target.Process) error {
+	path := cmp.Or(o.output, record.SnapshotName(p))
+	if raw := o.rawFile; raw != "" && (isAt(raw, path) || isAt(raw, store.Old(path)) || isAt(store.Old(raw), path)) {
+		return usagef("--raw %s is where the snapshot goes, %s, or the trace or snapshot before: name another file", raw, path)
+	}
+	if _, err := findNamespace(); err != nil {
+		return fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err, namespaceFix)
+	}
+	return nil
+}
+
+// isAt reports whether a trace at path would be one file with another.
+func isAt(path, other string) bool {
+	a, err := statAsUser(filepath.Dir(path))
+	if err != nil {
+		return false
+	}
+	b, err := statAsUser(filepath.Dir(other))
+	return err == nil && os.SameFile(a, b) && filepath.Base(path) == filepath.Base(other)
 }
 
 // outlast waits for the end of a command whose recording is over. A further signal ends that.
@@ -332,37 +387,9 @@ func outlast(c *target.Child, o *recordFlags, s *signals, stderr io.Writer) erro
 	return fmt.Errorf("wait for process %d (%s): interrupted: it goes on", c.PID, c.Name)
 }
 
-// A recorder has a process prepared: probes stand in it.
-type recorder interface {
-	begin(fromStart bool) error // fromStart: the process has not run yet
-	run(s *signals) error       // until the recording is over, and told of
-	close()
-}
-
-// prepare prepares to record a process, or that and those that it will start. A second signal ends
-// wpptrace at once meanwhile.
-func prepare(o *recordFlags, s *signals, p *target.Process, used func() (target.Times, error), report, stderr io.Writer) (recorder, error) {
-	prepared := s.quitAtOnce(stderr)
-	defer prepared()
-	if o.followFork {
-		return newFollowing(o, p, used, report, stderr)
+func newLog(w io.Writer, verbose bool) *slog.Logger {
+	if !verbose {
+		return slog.New(slog.DiscardHandler)
 	}
-	return newJob(o, nil, p, used, report, stderr)
-}
-
-// checkThreads fails when the process has not all of these threads.
-func checkThreads(p *target.Process, tids []int) error {
-	if len(tids) == 0 {
-		return nil
-	}
-	have, err := p.Threads()
-	if err != nil {
-		return err
-	}
-	for _, id := range tids {
-		if !slices.Contains(have, id) {
-			return fmt.Errorf("record thread %d: process %d (%s) has no such thread: ls /proc/%d/task lists them", id, p.PID, p.Name, p.PID)
-		}
-	}
-	return nil
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }

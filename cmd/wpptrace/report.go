@@ -1,9 +1,12 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -11,9 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp"
-	"wpptrace/compress/wpp/store"
-	"wpptrace/loader/attach"
+	"wpptrace/internal/record"
+	"wpptrace/internal/record/follow"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/privilege"
+	"wpptrace/loader/target"
 	"wpptrace/query"
 	"wpptrace/query/report"
 )
@@ -21,139 +26,118 @@ import (
 // hottest is how many subpaths are printed at the end of a recording.
 const hottest = 10
 
-// writeError says what to do about a snapshot that the system does not write. Its temporary file is
-// none of the user's business, unless what was recorded is in it.
-func writeError(path string, err error) error {
-	var why unix.Errno
-	if !errors.As(err, &why) {
-		return err
+// result prints the report of a recording that is over.
+func (p *printer) result(r *record.Result, process *target.Process) error {
+	if !r.Written {
+		p.unwritten(r)
+		return nil
 	}
-	told := fmt.Errorf("write snapshot %s: %w: %s", path, why, otherFile(why, "-o"))
-	var kept *store.KeptError
-	if errors.As(err, &kept) {
-		return &store.KeptError{Err: told, File: kept.File}
-	}
-	return told
-}
-
-// otherFile is what to do about a file that the system does not write, named by a flag.
-func otherFile(why error, flag string) string {
-	remedy := "name another file with " + flag
-	switch why {
-	case unix.ENOSPC, unix.EDQUOT:
-		return "free some space there, or " + remedy
-	case unix.EFBIG:
-		return "allow larger files with ulimit -f, or " + remedy // a file system may take no larger ones either
-	}
-	return remedy
-}
-
-// background returns what writes snapshots in the middle of the recording.
-func (j *job) background(ctx context.Context) *background {
-	return &background{begin: func() func() error {
-		complete := j.snapshot()
-		return func() error {
-			s, err := complete()
-			if err != nil {
-				return err
-			}
-			if err := newDraft(j.path).Finish(ctx, s); err != nil {
-				return writeError(j.path, err)
-			}
-			return nil
-		}
-	}}
-}
-
-// tell prints the report of a recording that has been written.
-func (j *job) tell(s *wpp.Snapshot) error {
-	st, err := statAsUser(j.path)
+	st, err := statAsUser(r.Path)
 	if err != nil {
 		return fmt.Errorf("look at snapshot: %w", err)
 	}
-	if m, err := j.session.Metrics(); err == nil {
-		j.log.Info("counted in the kernel", "failures", m)
+	if r.Losses.Err == nil {
+		p.log.Info("counted in the kernel", "failures", r.Losses.Metrics)
 	}
-	unprinted := j.printReport(s, uint64(st.Size()))
+	unprinted := p.printReport(r.Snapshot, uint64(st.Size()))
 	if errors.Is(unprinted, unix.EPIPE) { // who read it has had enough
 		unprinted = nil
 	}
-	j.say("snapshot: %s (%d bytes)", j.path, st.Size())
-	if n := s.Figures.Anomalies; n > 0 {
-		j.say("%d words did not fit the program: its paths may be wrong near #cut and #unwind (-v tells more)", n)
+	p.say("snapshot: %s (%d bytes)", r.Path, st.Size())
+	if n := r.Snapshot.Figures.Anomalies; n > 0 {
+		p.say("%d events did not fit the program: its paths may be wrong near #cut and #unwind (-v tells more)", n)
 	}
-	j.tellWindows(s.Figures)
-	if j.session.Forked() {
-		j.say("process %d (%s) has started others, which were not traced: --follow-fork traces them, too", j.process.PID, j.process.Name)
+	p.windows(r)
+	if r.Forked {
+		p.say("%s has started others, which were not traced: --follow-fork traces them, too", p.process())
 	}
-	for _, glob := range j.libraries.unmatched(j.selection.libs) {
-		fmt.Fprintf(j.errs, "wpptrace: --lib %q has named no library: grep '\\.so' /proc/%d/maps lists those that a process has, while it runs\n", glob, j.process.PID)
+	p.unmatched(r)
+	elsewhere := p.elsewhere(r)
+	line, lost := lossText(r.Losses, p.flags)
+	if !lost && !elsewhere && !slices.ContainsFunc(r.Snapshot.Symbols, func(x wpp.Symbol) bool { return !x.IsMark }) {
+		p.say("nothing of %s's traced code ran while it was recorded: %s", p.name, p.whyNothing(r.Program.Plan, process))
 	}
-	if len(j.selection.libs) > 0 {
-		j.selection.tellUnselected(j.errs, j.program.plan)
-	}
-	elsewhere := j.tellElsewhere(s)
-	line, lost := j.lossLine()
-	if !lost && !elsewhere && !slices.ContainsFunc(s.Symbols, func(x wpp.Symbol) bool { return !x.IsMark }) {
-		j.say("nothing of %s's observed code ran while it was traced: %s", j.process.Name, j.whyNothing())
-	}
-	if lost || !j.quiet {
-		fmt.Fprintln(j.errs, line)
-	}
-	if unprinted == nil && lost && j.strict {
-		return exitStatus(exitLost)
-	}
-	return unprinted
+	return cmp.Or(unprinted, p.losses(line, lost))
 }
 
-// tellUnwritten prints what there is to say of a recording that is in no file, and will be lost.
-func (j *job) tellUnwritten(s *wpp.Snapshot) {
-	if err := j.printReport(s, 0); err != nil {
-		j.say("%v", err)
+// losses prints what was lost, and returns the exit status that follows.
+func (p *printer) losses(line string, lost bool) error {
+	if lost || !p.flags.quiet {
+		fmt.Fprintln(p.errs, line)
 	}
-	if line, lost := j.lossLine(); lost || !j.quiet {
-		fmt.Fprintln(j.errs, line)
+	if lost && p.flags.strict {
+		return exitStatus(exitLost)
+	}
+	return nil
+}
+
+// unmatched prints which of the user's expressions have matched nothing.
+func (p *printer) unmatched(r *record.Result) {
+	for _, glob := range r.Unmatched {
+		p.insist("--lib %q has named no library: grep '\\.so' /proc/%d/maps lists those that a process has, while it runs", glob, p.pid)
+	}
+	if len(p.flags.selection.libs) == 0 {
+		return
+	}
+	s := p.flags.selection.compiled
+	print := func(flag string, list []*regexp.Regexp) {
+		for _, re := range s.Unmatched(list, r.Program.Plan) {
+			p.insist("%s %q has matched no routine: wpptrace plan -v lists those of a program, wpptrace plan -v LIBRARY those of a library", flag, re)
+		}
+	}
+	print("-F", s.Only)
+	print("-N", s.Not)
+}
+
+// unwritten prints what there is to say of a recording that is in no file, and will be lost.
+func (p *printer) unwritten(r *record.Result) {
+	if err := p.printReport(r.Snapshot, 0); err != nil {
+		p.say("%v", err)
+	}
+	if line, lost := lossText(r.Losses, p.flags); lost || !p.flags.quiet {
+		fmt.Fprintln(p.errs, line)
 	}
 }
 
 // whyNothing says why nothing may have run.
-func (j *job) whyNothing() string {
+func (p *printer) whyNothing(pl *plan.Plan, process *target.Process) string {
+	s := &p.flags.selection
 	switch {
-	case j.process.Alive() && j.process.Stopped():
-		return fmt.Sprintf("it is stopped: kill -CONT %d lets it go on, or the debugger that has it", j.process.PID)
-	case len(j.selection.only)+len(j.selection.not) > 0:
+	case process.Alive() && process.Stopped():
+		return fmt.Sprintf("it is stopped: kill -CONT %d lets it go on, or the debugger that has it", p.pid)
+	case len(s.only)+len(s.not) > 0:
 		return "it may sleep, or run what -F and -N leave out"
-	case slices.ContainsFunc(j.program.plan.Routines, func(r *plan.Routine) bool { return r.LoopsCounted() > 0 }):
+	case slices.ContainsFunc(pl.Routines, func(r *plan.Routine) bool { return r.LoopsCounted() > 0 }):
 		return "it may sleep, be in one loop all the time that needs no probe, or run in shared libraries, which --lib traces"
 	}
 	return "it may sleep, or run in shared libraries, which --lib traces"
 }
 
-// tellElsewhere says that the process has spent most of its CPU time on code that is not observed,
-// where that is beyond doubt. It reports whether it is.
-func (j *job) tellElsewhere(s *wpp.Snapshot) bool {
-	cpu, hits := j.traced()
-	needed := j.program.image.Needed
-	if j.quiet || j.windows != nil && j.windows.Closed() > 0 || len(j.selection.only)+len(j.selection.not) > 0 || len(needed) == 0 {
+// elsewhere says that the process has spent most of its CPU time on external code, where that is
+// beyond doubt. It reports whether it is.
+func (p *printer) elsewhere(r *record.Result) bool {
+	s, needed := &p.flags.selection, r.Program.Image.Needed
+	if p.flags.quiet || r.Windows > 0 || len(s.only)+len(s.not) > 0 || len(needed) == 0 {
 		return false
 	}
-	own := cpu - hits
-	if own < leastElsewhere || own < cpu/2 { // before the grammars are gone through
+	own := r.CPUTime - r.HitCost
+	if own < leastElsewhere || own < r.CPUTime/2 { // before the grammars are gone through
 		return false
 	}
-	ran, err := query.CountInstructions(s)
+	ran, err := query.CountInstructions(r.Snapshot)
 	if err != nil || !isElsewhere(own, ran) {
 		return false
 	}
 	hint := ""
-	if len(j.selection.libs) == 0 {
-		hint = ": --lib observes those, as " + strings.Join(needed, ", ")
+	if len(s.libs) == 0 {
+		hint = ": --lib traces those, as " + strings.Join(needed, ", ")
 	}
-	j.say("of %v of CPU time, next to none went to the %d observed instructions that ran: the rest went to the kernel, or to shared libraries%s", cpu.Round(time.Millisecond), ran, hint)
+	p.say("of %v of CPU time, next to none went to the %d traced instructions that ran: the rest went to the kernel, or to shared libraries%s",
+		r.CPUTime.Round(time.Millisecond), ran, hint)
 	return true
 }
 
-// leastElsewhere is how much CPU time hits have to leave for it to tell where it went.
+// leastElsewhere is how much CPU time hits have to leave for it to be known where it went.
 const leastElsewhere = 50 * time.Millisecond
 
 // isElsewhere reports whether most of some CPU time, more than none, went to other code than so many
@@ -163,8 +147,9 @@ func isElsewhere(own time.Duration, instructions uint64) bool {
 	return own >= 2*slow*time.Duration(min(instructions, uint64(own)))
 }
 
-// tellWindows sums up the windows, if there were any.
-func (j *job) tellWindows(f wpp.Figures) {
+// windows sums up the windows, if there were any.
+func (p *printer) windows(r *record.Result) {
+	f := &r.Snapshot.Figures
 	if f.Windows == 0 {
 		return
 	}
@@ -173,24 +158,25 @@ func (j *job) tellWindows(f wpp.Figures) {
 	if f.Windows == 1 {
 		windows = "1 window"
 	}
-	j.say("traced in %s, %s of its own CPU time; tracing took %s more", windows, report.Sampled(&f), percentage(j.windows.Overhead()))
-	if 4*j.windows.Asleep() > f.Windows {
-		j.say("%d of them begin where it wakes up, or may: what it does later is in them less often than it is done, unless a longer --window covers it", j.windows.Asleep())
+	p.say("traced in %s, %s of its own CPU time; tracing took %s more", windows, report.Sampled(f), percentage(r.Overhead))
+	if 4*r.Asleep > f.Windows {
+		p.say("%d of them begin where it wakes up, or may: what it does later is in them less often than it is done, unless a longer --window covers it", r.Asleep)
 	}
 	if f.Windows < few {
-		j.say("so few show little of what it does: record longer, fewer routines (-F), or all that it does (--overhead 0 --max-slowdown 0)")
+		p.say("so few show little of what it does: record longer, fewer routines (-F), or all that it does (--overhead 0 --max-slowdown 0)")
 	}
 }
 
-func (j *job) printReport(s *wpp.Snapshot, fileSize uint64) error {
+// printReport prints the hot subpaths, or with --json the figures.
+func (p *printer) printReport(s *wpp.Snapshot, fileSize uint64) error {
 	switch {
-	case j.json:
+	case p.flags.json:
 		stat, err := query.NewStat(s, fileSize)
 		if err != nil {
 			return err
 		}
-		return report.WriteStatJSON(j.report, stat)
-	case j.quiet:
+		return report.WriteStatJSON(p.report, stat)
+	case p.flags.quiet:
 		return nil
 	}
 	q := query.DefaultHotQuery()
@@ -199,43 +185,80 @@ func (j *job) printReport(s *wpp.Snapshot, fileSize uint64) error {
 	if err != nil {
 		return err
 	}
-	return report.WriteHot(j.report, s, hot)
+	return report.WriteHot(p.report, s, hot)
 }
 
-// lost counts the events of the recorded threads that were lost. Where that is all threads, the
-// kernel counts those too that nothing is known of.
-func (r *recording) lost(m attach.Metrics) (n uint64) {
-	for _, t := range r.all {
-		n += t.lost
+// recorded prints that the recording of one of several processes is over.
+func (p *printer) recorded(e follow.Recorded) error {
+	r := e.Result
+	if !r.Written {
+		if line, lost := lossText(r.Losses, p.flags); lost {
+			fmt.Fprintln(p.errs, line)
+		}
+		return nil
 	}
-	if r.only == nil {
-		n = max(n, m.LostHits)
-	}
-	return n
-}
-
-// gaps counts the places where something was lost.
-func (r *recording) gaps() (n uint64) {
-	for _, t := range r.all {
-		n += t.gaps
-	}
-	return n
-}
-
-// lossLine says what was lost, where, and what to do.
-func (j *job) lossLine() (line string, lost bool) {
-	m, err := j.session.Metrics()
+	st, err := statAsUser(r.Path)
 	if err != nil {
-		return fmt.Sprintf("lost: unknown (%v)", err), true
+		return fmt.Errorf("look at snapshot: %w", err)
 	}
-	return tellLosses(m, j.lost(m), j.gaps(), j.recordFlags)
+	stat, err := query.NewStat(r.Snapshot, uint64(st.Size()))
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%d paths, %d bytes", stat.Paths, st.Size())
+	if n := r.Losses.Events; n > 0 {
+		text += fmt.Sprintf(", %d events lost", n)
+	}
+	if stat.Anomalies > 0 {
+		text += fmt.Sprintf(", %d events did not fit the program: its paths may be wrong near #cut and #unwind", stat.Anomalies)
+	}
+	p.say("process %d (%s): %s: %s", e.PID, e.Name, r.Path, text)
+	if p.flags.json {
+		return report.WriteStatJSON(p.report, stat)
+	}
+	return nil
+}
+
+// unrecordedText says why a process is not recorded.
+func (p *printer) unrecordedText(why error) string {
+	if many := (*follow.TooManyError)(nil); errors.As(why, &many) {
+		return fmt.Sprintf("%d are recorded at the same time, as many as --memory %v is for", many.Most, p.flags.memory.all)
+	}
+	return oneLine(why)
+}
+
+// followed prints what is left to say of several recordings that are over.
+func (p *printer) followed(r *follow.Result) error {
+	for _, reason := range r.Unrecorded {
+		if n := reason.Processes; n > 1 {
+			p.insist("nor are %d more: %s", n-1, p.unrecordedText(reason.Err))
+		}
+	}
+	if n := r.Missed; n > 0 {
+		p.insist("%d processes were not followed: there were too many at the same time", n)
+	}
+	return p.losses(lossText(r.Losses, p.flags))
+}
+
+// statAsUser is os.Stat as the user.
+func statAsUser(path string) (info fs.FileInfo, err error) {
+	err = privilege.AsUser(func() error {
+		info, err = os.Stat(path)
+		return err
+	})
+	return info, err
 }
 
 // notInMemory says where the events were lost that attach.Metrics.Forgone counts, and what to do.
 const notInMemory = "where the kernel could not read what a jump of the program was about to read, " +
 	"in a page that was not in memory (swapped out, or never touched before): record again, or leave the routine out with -N"
 
-func tellLosses(m attach.Metrics, events, places uint64, o *recordFlags) (line string, lost bool) {
+// lossText says what was lost, where, and what to do.
+func lossText(l record.Losses, o *recordFlags) (line string, lost bool) {
+	if l.Err != nil {
+		return fmt.Sprintf("lost: unknown (%v)", l.Err), true
+	}
+	m, events := &l.Metrics, l.Events
 	switch {
 	case events > 0:
 		unknown := ""
@@ -246,7 +269,7 @@ func tellLosses(m attach.Metrics, events, places uint64, o *recordFlags) (line s
 		if o.onOverflow == overflowStop {
 			why, or = ", and the process was not to be stopped, somebody let it go on (a debugger, strace, SIGCONT), or thousands of threads ended at once", ""
 		}
-		places := fmt.Sprintf("lost: %d events in %d places%s", events, places, unknown)
+		places := fmt.Sprintf("lost: %d events in %d places%s", events, l.Places, unknown)
 		full := fmt.Sprintf("where the ring buffer was full%s: use a larger --ring-size than %v%s", why, o.ring, or)
 		switch {
 		case m.Forgone >= events:

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"wpptrace/internal/record"
 )
 
 // A statusLine shows the state of a recording on a terminal, in one line that is written again
@@ -61,25 +63,21 @@ func (l *statusLine) showText(text func() string) {
 }
 
 // show writes the line of a recording when its time has come.
-func (l *statusLine) show(r *recording) {
+func (l *statusLine) show(status func() record.Status) {
 	now := time.Now()
 	if !l.due(now) {
 		return
 	}
-	var paths, rules, symbols, lost uint64
-	for _, t := range r.all {
-		n, nr, ns := t.stream.Size()
-		paths, rules, symbols = paths+n, rules+nr, symbols+ns
-		lost += t.lost
+	s := status()
+	text := fmt.Sprintf("%.0fs  %s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d",
+		s.Duration.Seconds(), short(float64(s.Paths-l.paths)/now.Sub(l.at).Seconds()),
+		100*s.Ring, short(float64(s.Rules)), float64(s.Paths)/float64(max(s.Symbols, 1)), s.Lost)
+	if s.Windows > 0 {
+		text += fmt.Sprintf("  overhead %s  traced %s", percentage(s.Overhead), percentage(s.Sampled))
+	} else if s.SlowDownKnown {
+		text += "  slow-down " + slowDownText(s.SlowDown)
 	}
-	text := fmt.Sprintf("%.0fs  %s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d", r.duration().Seconds(), short(float64(paths-l.paths)/now.Sub(l.at).Seconds()),
-		100*r.session.Fill(), short(float64(rules)), float64(paths)/float64(max(symbols, 1)), lost)
-	if windows, share, _ := r.windows.sampled(r.meter.KernelShare); windows > 0 {
-		text += fmt.Sprintf("  overhead %s  traced %s", percentage(r.windows.Overhead()), percentage(share))
-	} else if e, ok := r.meter.Recent(); ok {
-		text += "  slow-down " + slowDownText(e)
-	}
-	l.at, l.paths = now, paths
+	l.at, l.paths = now, s.Paths
 	l.replace(text)
 }
 

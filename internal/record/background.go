@@ -1,4 +1,4 @@
-package main
+package record
 
 // A background writes snapshots while the recording goes on, one at a time. Requests that come
 // while one is being written get one more together.

@@ -1,4 +1,4 @@
-package main
+package record
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/raw"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/decoder"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/privilege"
 )
@@ -26,18 +27,18 @@ type rawTrace struct {
 	writer *raw.Writer
 }
 
-// createRawTrace begins a trace, and tells of all routines: the names of those that never run tell
+// createRawTrace begins a trace with all routines of a plan: the names of those that never run tell
 // others apart.
-func createRawTrace(path string, r *recording) (*rawTrace, error) {
+func createRawTrace(path string, p *plan.Plan, d *decoder.Decoder) (*rawTrace, error) {
 	t, err := openRawTrace(path)
 	if err != nil {
 		return nil, rawError(path, err)
 	}
 	t.writer = raw.NewWriter(t.file, func(routine int, path uint64) (ops.Start, ops.End, error) {
-		p, err := r.decoder.Path(routine, path)
+		p, err := d.Path(routine, path)
 		return p.Start, p.End, err
 	})
-	t.define(r.program.plan)
+	t.define(p)
 	return t, nil
 }
 
@@ -58,7 +59,7 @@ func openRawTrace(path string) (t *rawTrace, err error) {
 	return t, nil
 }
 
-// define tells of the routines of a plan. There may be no trace.
+// define adds the routines of a plan. There may be no trace.
 func (t *rawTrace) define(p *plan.Plan) {
 	if t == nil {
 		return
@@ -169,16 +170,6 @@ func (t *rawTrace) abandon() error {
 	}
 	t.file.Close() // again, if it has ended
 	return nil
-}
-
-// isAt reports whether a trace at path would be one file with another.
-func isAt(path, other string) bool {
-	a, err := statAsUser(filepath.Dir(path))
-	if err != nil {
-		return false
-	}
-	b, err := statAsUser(filepath.Dir(other))
-	return err == nil && os.SameFile(a, b) && filepath.Base(path) == filepath.Base(other)
 }
 
 var errLinked = errors.New("it is a link to a regular file, which is not written through")

@@ -1,230 +1,448 @@
-package main
+package record
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"log/slog"
 	"os"
-	"path/filepath"
-	"strings"
+	"path"
 	"sync"
 	"time"
-	"wpptrace/internal/record/overhead"
 
+	"golang.org/x/sys/unix"
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
+	"wpptrace/compress/ops"
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/decoder"
+	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/privilege"
 	"wpptrace/loader/target"
-	"wpptrace/query/report"
 )
 
-// A job is a recording with all that goes with it: where the snapshot goes and where messages go.
-type job struct {
-	*recordFlags
-	*recording
-	path   string
-	report io.Writer // hot subpaths or figures
-	errs   *statusLine
-	log    *slog.Logger
-	exe    *os.File // read until the last snapshot is written: source lines come last
+// A Recorder is one recording of one process, from its plan to its snapshot. It belongs to one
+// goroutine, but for Out.
+type Recorder struct {
+	options Options
+	handle  func(Event)
+	exe     *os.File // read until the last snapshot is written: source lines come last
+	program *Program
+	session *attach.Session
+	decoder *decoder.Decoder
+	streams *spill.Recording
 
-	shared    *shared // with other jobs; nil: there are none
-	born      bool    // the process is a fork of one that such a job has recorded
-	out       func()  // says that no probe stands any more
-	isOut     chan struct{}
-	libraries libraries
+	threads   *threads
+	snapshots *snapshots
+	libraries *libraries
+	usage     *usage
+	windows   *windows // nil: there is no budget
+	raw       *rawTrace
 
-	paceTold bool
+	began, ended time.Time
+	reason       Reason
+	out          func() // closes isOut
+	isOut        chan struct{}
 }
 
-// newJob prepares to record: plans, checks and attaches. When it fails nothing stays attached.
-func newJob(o *recordFlags, with *shared, p *target.Process, used func() (target.Times, error), report, stderr io.Writer) (*job, error) {
-	j := &job{}
-	if err := j.init(o, with, p, used, report, stderr); err != nil {
+// Prepare plans, checks and attaches: the probes stand then, and report nothing yet. When it fails
+// nothing stays attached; else the recorder is to be closed.
+func Prepare(o Options, handle func(Event)) (*Recorder, error) {
+	o = o.complete()
+	r := &Recorder{options: o, handle: handle, isOut: make(chan struct{})}
+	r.out = sync.OnceFunc(func() { close(r.isOut) })
+	if err := privilege.AsUser(func() error { return CheckOutput(o.Output) }); err != nil {
 		return nil, err
 	}
-	return j, nil
-}
-
-func (j *job) init(o *recordFlags, with *shared, p *target.Process, used func() (target.Times, error), report, stderr io.Writer) error {
-	j.recordFlags, j.shared, j.report, j.errs, j.path = o, with, report, newStatusLine(stderr, o.quiet), cmp.Or(o.output, usualPath(p))
-	j.log = newLog(j.errs, o.verbose)
-	j.isOut = make(chan struct{})
-	j.out = sync.OnceFunc(func() { close(j.isOut) })
-	return j.open(p, used)
-}
-
-// usualPath is where the snapshot of a process goes if it is not said.
-func usualPath(p *target.Process) string {
-	name := p.Comm
-	if strings.ContainsAny(name, " /:") { // a process may call itself "tmux: server"
-		name = p.File
-	}
-	return fmt.Sprintf("%s-%d.wpp", name, p.PID)
-}
-
-func (j *job) open(p *target.Process, used func() (target.Times, error)) error {
-	if err := privilege.AsUser(func() error { return checkOutput(j.path) }); err != nil {
-		return err
-	}
-	if raw := j.rawFile; raw != "" && (isAt(raw, j.path) || isAt(raw, store.Old(j.path)) || isAt(store.Old(raw), j.path)) {
-		return usagef("--raw %s is where the snapshot goes, %s, or the trace or snapshot before: name another file", raw, j.path)
-	}
-	if _, err := findNamespace(); err != nil {
-		return fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err, namespaceFix)
-	}
+	p := o.Process
 	run, err := p.Run()
 	if err != nil {
-		return gone(p, err)
+		return nil, gone(p, err)
 	}
 	defer run.Close()
-	exe, err := p.Executable()
-	if err != nil {
-		return gone(p, err)
+	if r.exe, err = p.Executable(); err != nil {
+		return nil, gone(p, err)
 	}
-	j.exe = exe
 	if !p.Alive() { // its number may be another's by now, and what was opened the other's too
-		exe.Close()
-		return gone(p, target.ErrGone)
+		r.exe.Close()
+		return nil, gone(p, target.ErrGone)
 	}
-	if err := j.prepare(p); err != nil {
-		exe.Close()
-		return replaced(p, run, err)
+	if err := r.load(); err != nil {
+		r.exe.Close()
+		return nil, replaced(p, run, err)
 	}
-	j.used = used
-	if err := j.attach(exe); err != nil {
-		j.close()
-		return replaced(p, run, err)
+	if err := r.attach(); err != nil {
+		r.Close()
+		return nil, replaced(p, run, err)
 	}
-	return nil
+	r.handle(Attached{})
+	return r, nil
 }
 
-// prepare plans, and has the kernel take the program.
-func (j *job) prepare(p *target.Process) error {
-	program, err := j.shared.load(j.exe, p.File, j.selection)
-	if err != nil {
+// load plans, and has the kernel take the BPF program.
+func (r *Recorder) load() (err error) {
+	o, p := &r.options, r.options.Process
+	if r.program, err = o.Shared.Load(r.exe, p.File, o.Selection); err != nil {
 		return err
 	}
-	shared := len(j.selection.libs) > 0
+	shared := len(o.Selection.Libraries) > 0
 	if shared {
 		if err := p.CheckLibraries(); err != nil {
 			return gone(p, err)
 		}
 	}
-	if err := program.recordable(p.File); err != nil && !shared {
+	if err := r.program.CheckRecordable(p.File); err != nil && !shared {
 		return err
 	}
-	session, err := attach.Load(p, program.image, program.plan, attach.Options{
-		Ring: int(j.ring), Hold: j.onOverflow == overflowStop, Shared: shared, Guard: j.shared.guardOfAll(), Born: j.born,
+	r.session, err = attach.Load(p, r.program.Image, r.program.Plan, attach.Options{
+		Ring: o.Ring, Hold: o.StopWhenFull, Shared: shared, Guard: o.Shared.Guard(), Born: o.Born,
 	})
 	if err != nil {
 		return gone(p, err)
 	}
-	if err := session.Way().Windows(); err != nil && j.overhead > 0 {
-		session.Close()
+	if err := r.session.Way().Windows(); err != nil && o.Overhead > 0 {
+		r.session.Close()
 		return fmt.Errorf("trace process %d (%s) with --overhead: %w: leave --overhead out, or see --max-slowdown", p.PID, p.Name, err)
 	}
-	if j.recording, err = newRecording(program, p, session, spill.New(newDraft(j.path), j.memory.limits()), j.tids, j.log); err != nil {
-		session.Close()
-		return err
-	}
-	if j.rawFile != "" {
-		j.raw, err = createRawTrace(j.rawFile, j.recording)
-	}
-	if err == nil {
-		err = j.addLibraries()
+	if err = r.begin(spill.New(newDraft(o.Output), o.Memory)); err == nil {
+		err = r.addLibraries()
 	}
 	if err != nil {
-		session.Close()
-		err = errors.Join(err, j.raw.abandon())
+		r.session.Close()
+		return errors.Join(err, r.raw.abandon())
 	}
+	return nil
+}
+
+// begin makes what decodes and compresses the events of the session.
+func (r *Recorder) begin(streams *spill.Recording) (err error) {
+	o := &r.options
+	if r.decoder, err = decoder.New(r.program.Plan, o.Log); err != nil {
+		return err
+	}
+	if o.Raw != "" {
+		if r.raw, err = createRawTrace(o.Raw, r.program.Plan, r.decoder); err != nil {
+			return err
+		}
+	}
+	troubles := newDebugTroubles(o.Log)
+	troubles.notePassedOver(r.program.Image)
+	r.streams = streams
+	r.threads = &threads{
+		process: o.Process, session: r.session, plan: r.program.Plan, decoder: r.decoder, streams: streams,
+		alphabet: &ops.Symbols{}, raw: r.raw, byID: map[uint32]*thread{},
+	}
+	for _, id := range o.Threads {
+		if r.threads.only == nil {
+			r.threads.only = map[uint32]bool{}
+		}
+		r.threads.only[uint32(id)] = true
+	}
+	r.usage = &usage{used: o.used, threads: r.threads, meter: overhead.UsualMeter()}
+	r.snapshots = &snapshots{
+		program: r.program, decoder: r.decoder, threads: r.threads, figures: r.figures, troubles: troubles,
+		command: o.Process.Command(),
+	}
+	r.libraries = &libraries{process: o.Process, selection: o.Selection}
+	streams.AddOther(r.snapshots.bytes)
+	streams.Begin(r.snapshots.tables)
+	return nil
+}
+
+// attach puts the probes in.
+func (r *Recorder) attach() error {
+	o := &r.options
+	r.usage.meter = o.Shared.Meter(r.session, o.Log)
+	r.handle(Planned{r.program, r.session.Way().Removal(len(r.program.Plan.Sites))})
+	now, err := r.forecast()
+	if err != nil {
+		return err
+	}
+	if o.Overhead > 0 {
+		if err := r.schedule(now); err != nil {
+			return err
+		}
+	}
+	if err := r.windows.change(now.uses, func() error { return r.session.Attach(r.exe) }); err != nil {
+		return err
+	}
+	return r.addLibraries() // also those that were mapped before the kernel would have said so
+}
+
+// forecast measures the load of a process that is at work, and says how much slower it will be.
+func (r *Recorder) forecast() (now load, err error) {
+	if r.options.Child != nil || r.options.Stands {
+		return load{}, nil
+	}
+	before, now, err := measureLoad(r.options.Process)
+	if err != nil {
+		return now, err
+	}
+	f := overhead.NewForecast(r.program.Plan, r.usage.meter.Cost(), r.program.IsPart())
+	if r.usage.meter.KernelShare = overhead.KernelShareOf(before); !f.Some {
+		r.usage.meter.Forecast = f.SlowDown(overhead.UsualTime)
+	}
+	r.handle(Forecast{f, now.wants, len(r.program.Plan.Sites)})
+	return now, nil
+}
+
+// schedule begins to account for the budget.
+func (r *Recorder) schedule(now load) error {
+	used, err := r.options.used()
+	if err != nil {
+		return gone(r.options.Process, err)
+	}
+	if r.threads.only == nil { // of a thread among others it is not known what is its own
+		r.threads.rare = overhead.NewRareSites(r.program.Plan)
+	}
+	r.windows = &windows{
+		schedule: overhead.NewScheduler(r.options.Overhead, r.options.Window, used, now.uses, r.threads.rare),
+		usage:    r.usage, threads: r.threads, attach: r.attachAgain, handle: r.handle,
+	}
+	return nil
+}
+
+// Begin starts the reports of the probes. fromStart says that the process has not run yet.
+func (r *Recorder) Begin(fromStart bool) error {
+	if err := r.usage.begin(); err != nil {
+		return gone(r.options.Process, err)
+	}
+	r.began = time.Now()
+	r.windows.charge() // for what the probes cost before they report; it is no part of a window
+	r.windows.begin()
+	if err := r.session.Enable(fromStart); err != nil {
+		return err
+	}
+	return r.raw.place()
+}
+
+// Confine gives up what the recording does not take once it has begun: of the process that puts
+// probes in, and by Options.Confine of this one. With windows probes go in again; with libraries
+// those that come are opened.
+func (r *Recorder) Confine() error {
+	shared := len(r.options.Selection.Libraries) > 0
+	var own, guards []cap.Value
+	if r.windows != nil {
+		own = append(own, cap.SYS_NICE)
+	}
+	if r.windows != nil || shared {
+		own = append(own, cap.SYS_PTRACE)
+		guards = append(guards, cap.BPF, cap.PERFMON, cap.SYS_NICE)
+		if !privilege.Has(cap.BPF) {
+			guards = append(guards, cap.SYS_ADMIN)
+		}
+	}
+	if shared {
+		own = append(own, cap.CHECKPOINT_RESTORE, cap.DAC_READ_SEARCH)
+		if !privilege.Has(cap.CHECKPOINT_RESTORE) {
+			own = append(own, cap.SYS_ADMIN)
+		}
+	}
+	if r.options.StopWhenFull || shared {
+		own, guards = append(own, cap.KILL), append(guards, cap.KILL)
+	}
+	if err := r.session.Confine(guards...); err != nil || r.options.Confine == nil {
+		return err
+	}
+	return r.options.Confine([]string{r.options.Output, store.Old(r.options.Output)}, own...)
+}
+
+// Record records until the context is done or there is another reason to end, and writes the
+// snapshot. Where that cannot be written, the result says that it is not, beside the error; an error
+// beside a snapshot that was written is of something else.
+func (r *Recorder) Record(ctx context.Context) (*Result, error) {
+	abort := r.options.Abort
+	b := &background{begin: r.beginSnapshot}
+	defer b.wait() // no file is left half-written
+	end, err := r.watch(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	r.handle(end)
+	r.reason = end.Reason
+	disturbance := r.finish(abort)
+	r.out()
+	if err := abort.Err(); err != nil {
+		return nil, cmp.Or(disturbance, err)
+	}
+	if _, err := r.settle(); err != nil {
+		return nil, err
+	}
+	rawErr := r.raw.end()
+	if err := b.wait(); err != nil {
+		r.warn(err)
+	}
+	snapshot, err := r.snapshots.snapshot()()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.streams.Finish(abort, snapshot); err != nil {
+		kept := (*store.KeptError)(nil)
+		if abort.Err() != nil || errors.As(err, &kept) {
+			return nil, WriteError(r.options.Output, err)
+		}
+		return r.result(snapshot, false), WriteError(r.options.Output, err)
+	}
+	return r.result(snapshot, true), cmp.Or(rawErr, disturbance)
+}
+
+// beginSnapshot begins a snapshot in the middle of the recording; write goes on on another goroutine.
+func (r *Recorder) beginSnapshot() (write func() error) {
+	complete := r.snapshots.snapshot()
+	return func() error {
+		s, err := complete()
+		if err != nil {
+			return err
+		}
+		if err := newDraft(r.options.Output).Finish(r.options.Abort, s); err != nil {
+			return WriteError(r.options.Output, err)
+		}
+		return nil
+	}
+}
+
+// finish detaches and takes what is left. The recording stays readable, after an error too, as far
+// as it goes.
+func (r *Recorder) finish(abort context.Context) error {
+	r.usage.sample()
+	r.ended = time.Now()
+	r.windows.charge()
+	defer r.windows.relax()
+	err := errors.Join(r.threads.detach(abort), r.threads.addLosses())
+	if !r.options.Process.Alive() {
+		r.usage.sample() // some of its hits have come but now
+	}
+	r.threads.end()
 	return err
 }
 
-// attach puts the probes in. A process that is at work already is told what to expect before.
-func (j *job) attach(exe *os.File) error {
-	j.meter = j.shared.newMeter(j.session, j.log)
-	j.tellPlan()
-	var now load
-	if len(j.pids) > 0 {
-		var before target.Times
-		var err error
-		if before, now, err = measureLoad(j.process); err != nil {
-			return err
-		}
-		f := overhead.NewForecast(j.program.plan, j.meter.Cost(), j.program.selects != nil)
-		if j.meter.KernelShare = overhead.KernelShareOf(before); !f.Some {
-			j.meter.Forecast = f.SlowDown(overhead.UsualTime)
-		}
-		if !j.quiet {
-			tellForecast(j.errs, f, now.wants, j.overhead)
-			j.tellChange(now.wants)
-		}
+// Out is closed when no probe stands any more.
+func (r *Recorder) Out() <-chan struct{} { return r.isOut }
+
+// Close frees everything; what is attached is detached.
+func (r *Recorder) Close() {
+	r.usage.meter.Close()
+	r.session.Close()
+	r.out()
+	if err := errors.Join(r.streams.Abandon(), r.raw.abandon()); err != nil {
+		r.options.Log.Warn("a temporary file stays", "why", err)
 	}
-	if j.overhead > 0 {
-		used, err := j.used()
-		if err != nil {
-			return gone(j.process, err)
-		}
-		var rare *overhead.RareSites
-		if j.only == nil { // of a thread among others it is not known what is its own
-			rare = overhead.NewRareSites(j.program.plan)
-		}
-		j.windows = &windows{Scheduler: overhead.NewScheduler(j.overhead/100, j.window, used, now.uses, rare)}
-	}
-	if err := j.accountChange(now.uses, func() error { return j.session.Attach(exe) }); err != nil {
+	r.libraries.close()
+	r.exe.Close()
+}
+
+// Process is the process that is recorded.
+func (r *Recorder) Process() *target.Process { return r.options.Process }
+
+// Path is where the snapshot goes.
+func (r *Recorder) Path() string { return r.options.Output }
+
+// Program is the program of the process.
+func (r *Recorder) Program() *Program { return r.program }
+
+// addLibraries has those libraries traced that the selection names and that the process has mapped by
+// now. One that cannot be is external code.
+func (r *Recorder) addLibraries() error {
+	list, err := r.libraries.next()
+	if err != nil {
 		return err
 	}
-	return j.addLibraries() // also those that were mapped before we would have been told
+	for _, lib := range list {
+		made, err := r.planLibrary(lib)
+		switch {
+		case err != nil && (!r.session.Attached() || r.session.Mapped() || !r.libraries.isMapped(lib)): // it comes and goes
+			r.libraries.forget(lib)
+			continue
+		case err != nil:
+			r.handle(LibraryLeftOut{lib.Path, err})
+			continue
+		}
+		if err := r.addLibrary(made); err != nil {
+			return err
+		}
+		r.handle(LibraryAdded{path.Base(lib.Path), made})
+	}
+	return nil
 }
 
-// tellPlan sums up the plan, and warns of one that is slower than it might be, or that much is
-// missing in.
-func (j *job) tellPlan() {
-	p := j.program.plan
-	j.say("%s", summary(p))
-	j.tellRefusal(j.program)
-	if j.program.image.IsGo() {
-		j.say("it is %s", goProgram)
+// planLibrary makes a library the plan's last part.
+func (r *Recorder) planLibrary(lib target.Library) (*Program, error) {
+	if err := r.session.MayAdd(); err != nil {
+		return nil, err
 	}
-	const much, usual = 0.05, 1 << 12 // usual are the bytes of start-up code and linkage stubs
-	if bytes, share := unlisted(p); share > much && bytes > usual {
-		j.say("%d bytes of its code, %.0f%%, are in no routine, as start-up code and what has no unwind information: they are not observed", bytes, 100*share)
+	made, err := r.libraries.open(lib)
+	if err != nil {
+		return nil, err
 	}
-	if j.selection.weights != "" { // estimates are too rough for that
-		if share, most := tooDear(p); share > much {
-			j.say("%.0f%% of the instructions that ran in %s, of what is to be observed, are in routines left out, most in %s: they need single-stepped probes, which --complete admits", 100*share, j.selection.weights, report.Fit(most.Name, 60))
+	return made, r.program.Plan.Append(made.Plan)
+}
+
+// addLibrary has the last part of the plan decoded and probed.
+func (r *Recorder) addLibrary(made *Program) error {
+	r.snapshots.troubles.notePassedOver(made.Image)
+	if err := r.decoder.Grow(); err != nil {
+		return err
+	}
+	r.raw.define(made.Plan)
+	return r.session.Add(r.libraries.last())
+}
+
+// takeLibraries deals with code that the process has mapped. It is held meanwhile; if somebody has
+// let it go on, what its threads have done is not known.
+func (r *Recorder) takeLibraries(abort context.Context) error {
+	if !r.session.Mapped() {
+		return nil
+	}
+	escaped, err := r.refreshLibraries()
+	if err != nil || !escaped || !r.session.Attached() {
+		return err
+	}
+	if err := r.threads.detach(abort); err != nil {
+		return err
+	}
+	if err := r.threads.leave(); err != nil {
+		return err
+	}
+	if err := r.attachAgain(); err != nil {
+		return err
+	}
+	return r.session.Enable(false)
+}
+
+func (r *Recorder) refreshLibraries() (escaped bool, err error) {
+	err = r.session.Refresh()
+	if err == nil {
+		err = r.addLibraries()
+	}
+	if err != nil {
+		return false, gone(r.options.Process, err)
+	}
+	return r.settle()
+}
+
+// attachAgain puts the probes in again, in those libraries too that have been mapped since they
+// were taken out.
+func (r *Recorder) attachAgain() error {
+	if err := r.session.Attach(r.exe); err != nil {
+		return err
+	}
+	for r.session.Mapped() {
+		if _, err := r.refreshLibraries(); err != nil {
+			return err
 		}
 	}
-	if took := j.session.Way().Removal(len(p.Sites)); took > time.Second {
-		j.say("on this kernel, before Linux 6.6, taking the probes out takes %.0f s, which nothing can hurry; until then others that run the program are slowed down too", took.Seconds())
-	}
-	if share, most := stepped(p); share > noticeable {
-		j.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it out", factor(100*share), report.Fit(most.Name, 60))
-	}
+	return nil
 }
 
-// tellRefusal says why nothing of a program, or of a library, is observed that was to be.
-func (j *job) tellRefusal(p *program) {
-	if refusal := p.refusal(); refusal != "" {
-		j.say("%s", refusal)
+// settle reports whether somebody has let the process go on before its libraries were dealt with.
+func (r *Recorder) settle() (escaped bool, err error) {
+	if escaped, err = r.session.Settle(); escaped {
+		r.handle(LetGoOn{})
 	}
-}
-
-// tellChange warns where putting the probes in is felt by a process that uses so many CPUs.
-func (j *job) tellChange(load float64) {
-	const usualWait, felt = 30 * time.Microsecond, 500 * time.Millisecond // usualWait is for each probe
-	probes := len(j.program.plan.Sites)
-	if takes := time.Duration(min(load, 1) * float64(probes) * float64(usualWait)); takes > felt {
-		j.say("putting in %d probes may hold it up for some %.1f s, and taking them out again, too: -F narrows what is observed", probes, takes.Seconds())
-	}
+	return escaped, err
 }
 
 // gone replaces an error by a plainer one where the process has ended.
@@ -249,196 +467,52 @@ func replaced(p *target.Process, run *target.Run, err error) error {
 	return fmt.Errorf("attach to process %d (%s): it has called exec meanwhile: try again", p.PID, p.Name)
 }
 
-// loadTime is how long the load of a process is measured, loadGlances how often it is looked meanwhile
-// whether it runs.
-const (
-	loadTime    = 100 * time.Millisecond
-	loadGlances = 20
-)
-
-// A load is what a process makes of the machine now, 1 for one CPU: what it uses, and what it would use
-// if no other one kept it from that, up to one CPU.
-type load struct{ uses, wants float64 }
-
-// measureLoad returns what a process has used in its life, and its load.
-func measureLoad(p *target.Process) (used target.Times, now load, err error) {
-	began := time.Now()
-	before, err := p.Times()
-	if err != nil {
-		return used, now, gone(p, err)
+// figures sum up the recording.
+func (r *Recorder) figures() wpp.Figures {
+	f := wpp.Figures{
+		PID: r.options.Process.PID, Command: r.snapshots.command, Kernel: KernelRelease(), Tool: r.options.Tool,
+		Start: r.began, Duration: r.duration(), Ended: string(r.reason),
 	}
-	ready := 0
-	for range loadGlances {
-		if p.Wait(loadTime / loadGlances); p.Runnable() {
-			ready++
+	for i := range r.program.Plan.Sites {
+		f.Probes++
+		if r.program.Plan.Sites[i].Stepped {
+			f.ProbesSingleStep++
 		}
 	}
-	if used, err = p.Times(); err != nil {
-		return used, now, gone(p, err)
+	r.threads.addFigures(&f)
+	m, err := r.session.Metrics()
+	if err == nil {
+		f.Anomalies += m.NoSite + m.Unreadable + m.LongChain + m.HighAddress
 	}
-	now.uses = float64(used.CPU-before.CPU) / float64(time.Since(began))
-	now.wants = max(now.uses, float64(ready)/loadGlances)
-	return used, now, nil
+	f.Lost, f.Gaps = r.threads.lost(m), r.threads.gaps()
+	f.HitTime = r.usage.hitTime()
+	f.ReportTime, _ = r.session.ReportTime()
+	f.CPUTime, _ = r.usage.traced()
+	if r.windows.haveBegun() { // putting probes in and out counts, too
+		f.SlowDown = 1 + r.windows.schedule.Overhead()
+	} else {
+		r.usage.addSlowDown(&f)
+	}
+	if end, known := r.session.Exit(); known {
+		status := uint32(end)
+		f.WaitStatus = &status
+	}
+	f.Windows, f.Sampled, f.SampledMost = r.windows.sampled()
+	return f
 }
 
-func newLog(w io.Writer, verbose bool) *slog.Logger {
-	if !verbose {
-		return slog.New(slog.DiscardHandler)
+func (r *Recorder) duration() time.Duration {
+	if r.ended.IsZero() {
+		return time.Since(r.began)
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return r.ended.Sub(r.began)
 }
 
-// newDraft returns the draft of a recording's snapshot, which is written as the user.
-func newDraft(path string) *store.Draft { return store.NewDraftBy(privilege.AsUser, path) }
-
-// statAsUser is os.Stat as the user.
-func statAsUser(path string) (info fs.FileInfo, err error) {
-	err = privilege.AsUser(func() error {
-		info, err = os.Stat(path)
-		return err
-	})
-	return info, err
-}
-
-// checkOutput fails when a snapshot could not be written to path: better now than after the
-// recording.
-func checkOutput(path string) error {
-	st, err := os.Stat(path)
-	if err == nil && !st.Mode().IsRegular() {
-		return fmt.Errorf("write snapshot %s: it is not a regular file: name another with -o", path)
+// KernelRelease is the release of the kernel, as uname -r prints it; "" if it is not known.
+func KernelRelease() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return ""
 	}
-	if st, err := os.Lstat(path); err == nil && st.Mode().Type() == fs.ModeSymlink { // /dev/stdout of a shell that has redirected it, for one
-		return fmt.Errorf("write snapshot %s: it is a link, which is not written through: name what it leads to with -o", path)
-	}
-	if st, err := os.Lstat(store.Old(path)); err == nil && !st.Mode().IsRegular() && st.Mode().Type() != fs.ModeSymlink {
-		return fmt.Errorf("write snapshot %s: one that is there becomes %s, which is not a regular file: name another with -o", path, store.Old(path))
-	}
-	dir, base := filepath.Split(path)
-	f, err := os.CreateTemp(filepath.Clean(dir), "."+base+".*")
-	if err != nil {
-		return writeError(path, err)
-	}
-	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
-		return err
-	}
-	if _, err := os.Lstat(path); err != nil { // there is nothing to be replaced
-		return nil
-	}
-	for _, name := range []string{path, store.Old(path)} {
-		if err := privilege.CheckReplace(name); err != nil {
-			return fmt.Errorf("write snapshot %s: %w: name another file with -o", name, err)
-		}
-	}
-	return nil
-}
-
-// run records until there is a reason to end, writes the snapshot and reports.
-func (j *job) run(s *signals) error {
-	if err := j.confine(); err != nil {
-		return err
-	}
-	j.say("recording process %d (%s) to %s", j.process.PID, j.process.Name, j.path)
-	if attached := len(j.pids) > 0; attached {
-		for _, glob := range j.libraries.unmatched(j.selection.libs) {
-			j.say("%s", tellUnmatched(glob, j.process.PID))
-		}
-	}
-	snapshot, err := j.record(s)
-	if snapshot == nil {
-		return err
-	}
-	defer s.quitReport(j.errs, j.path)()
-	return cmp.Or(err, j.tell(snapshot))
-}
-
-// record records until there is a reason to end, and writes the snapshot. An error beside a
-// snapshot is of something else.
-func (j *job) record(s *signals) (*wpp.Snapshot, error) {
-	b := j.background(s.abort)
-	defer b.wait() // no file is left half-written
-	on, told, err := j.watch(s, b)
-	if err != nil {
-		return nil, err
-	}
-	if told != "" && (on.isEarly() || !j.quiet) {
-		fmt.Fprintf(j.errs, "wpptrace: %s\n", told)
-	}
-	j.endedOn = on
-	disturbance := j.finish(s.abort)
-	j.out()
-	if err := s.abort.Err(); err != nil {
-		return nil, cmp.Or(disturbance, err)
-	}
-	if _, err := j.settle(); err != nil {
-		return nil, err
-	}
-	rawErr := j.raw.end()
-	if err := b.wait(); err != nil {
-		j.warn(s, err)
-	}
-	snapshot, err := j.snapshot()()
-	if err != nil {
-		return nil, err
-	}
-	if err := j.streams.Finish(s.abort, snapshot); err != nil {
-		if kept := (*store.KeptError)(nil); s.abort.Err() == nil && !errors.As(err, &kept) {
-			j.tellUnwritten(snapshot)
-		}
-		return nil, writeError(j.path, err)
-	}
-	return snapshot, cmp.Or(rawErr, disturbance)
-}
-
-// confine is a variable for tests, which record in their own process and go on.
-var confine = privilege.Confine
-
-// confine gives up what a recording does not take once it has begun, of this process and of the one
-// that puts probes in: with windows it does so again, with libraries it opens those that come.
-func (j *job) confine() error {
-	have, shared := cap.GetProc(), len(j.selection.libs) > 0
-	var own, guards []cap.Value
-	if j.windows != nil {
-		own = append(own, cap.SYS_NICE)
-	}
-	if j.windows != nil || shared {
-		own = append(own, cap.SYS_PTRACE)
-		guards = append(guards, cap.BPF, cap.PERFMON, cap.SYS_NICE)
-		if !effective(have, cap.BPF) {
-			guards = append(guards, cap.SYS_ADMIN)
-		}
-	}
-	if shared {
-		own = append(own, cap.CHECKPOINT_RESTORE, cap.DAC_READ_SEARCH)
-		if !effective(have, cap.CHECKPOINT_RESTORE) {
-			own = append(own, cap.SYS_ADMIN)
-		}
-	}
-	if j.onOverflow == overflowStop || shared {
-		own, guards = append(own, cap.KILL), append(guards, cap.KILL)
-	}
-	if err := j.session.Confine(guards...); err != nil {
-		return err
-	}
-	return confine([]string{j.path, store.Old(j.path)}, own...)
-}
-
-// close frees everything; what is attached is detached.
-func (j *job) close() {
-	if j.meter != nil {
-		j.meter.Close()
-	}
-	j.session.Close()
-	j.out()
-	if err := errors.Join(j.streams.Abandon(), j.raw.abandon()); err != nil {
-		j.log.Warn("a temporary file stays", "why", err)
-	}
-	j.libraries.close()
-	j.exe.Close()
-}
-
-// say prints a message, unless -q is given.
-func (j *job) say(format string, args ...any) {
-	if !j.quiet {
-		fmt.Fprintf(j.errs, "wpptrace: "+format+"\n", args...)
-	}
+	return unix.ByteSliceToString(u.Release[:])
 }

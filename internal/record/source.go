@@ -1,4 +1,4 @@
-package main
+package record
 
 import (
 	"errors"
@@ -102,29 +102,29 @@ func (t *sourceTable) file(name string) int {
 	return i
 }
 
-// debugTroubles tells what of an image's debug information is passed over, once for each image. It
+// debugTroubles logs what of an image's debug information is passed over, once for each image. It
 // is safe for concurrent use.
 type debugTroubles struct {
 	log   *slog.Logger
 	mutex sync.Mutex
-	told  map[*image.Image]bool
+	noted map[*image.Image]bool
 }
 
 func newDebugTroubles(log *slog.Logger) *debugTroubles {
-	return &debugTroubles{log: log, told: map[*image.Image]bool{}}
+	return &debugTroubles{log: log, noted: map[*image.Image]bool{}}
 }
 
-func (d *debugTroubles) tell(im *image.Image, consequence string, why error) {
+func (d *debugTroubles) note(im *image.Image, consequence string, why error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	if why == nil || errors.Is(why, image.ErrNoLines) || d.told[im] {
+	if why == nil || errors.Is(why, image.ErrNoLines) || d.noted[im] {
 		return
 	}
-	d.told[im] = true
+	d.noted[im] = true
 	d.log.Warn(consequence, "image", im.Name, "why", why)
 }
 
-// tellPassedOver tells of debug information that is not used although it is there.
-func (r *recording) tellPassedOver(im *image.Image) {
-	r.troubles.tell(im, "debug information is passed over", im.PassedOver())
+// notePassedOver logs debug information that is not used although it is there.
+func (d *debugTroubles) notePassedOver(im *image.Image) {
+	d.note(im, "debug information is passed over", im.PassedOver())
 }

@@ -1,106 +1,53 @@
-package main
+package record
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"slices"
 	"time"
-	"unsafe"
-	"wpptrace/internal/record/overhead"
 
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 	"wpptrace/decoder"
+	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
+	"wpptrace/loader/plan"
 	"wpptrace/loader/target"
 )
 
-// A recording is a trace in the making: the words of a session decoded and compressed, thread by
-// thread. It belongs to one goroutine.
-type recording struct {
-	program  *program
+// threads are the threads of a process, with what is recorded of each: the events of a session,
+// decoded and compressed. They belong to one goroutine.
+type threads struct {
 	process  *target.Process
 	session  *attach.Session
+	plan     *plan.Plan
 	decoder  *decoder.Decoder
-	alphabet ops.Symbols
 	streams  *spill.Recording
-	symbols  []wpp.Symbol       // of the alphabet, as far as snapshots have needed them
-	threads  map[uint32]*thread // by number: the last that had it
-	all      []*thread          // in the order in which they began
-	straying straying
-	only     map[uint32]bool // thread ids; nil: all
-	raw      *rawTrace       // nil: none is written
-	command  []string
-	log      *slog.Logger
-	troubles *debugTroubles
-	began    time.Time
-	ended    time.Time
-	endedOn  occasion // "": it goes on
-
-	meter      *overhead.Meter
-	windows    *windows                     // nil: there is no budget, and probes stand all the time
-	used       func() (target.Times, error) // what the process has used so far
-	usedBefore target.Times                 // when the recording began
-	first      overhead.Sample              // when the recording began
-	last       overhead.Sample              // the last that could be taken
-}
-
-func newRecording(p *program, process *target.Process, session *attach.Session, streams *spill.Recording, tids []int, log *slog.Logger) (*recording, error) {
-	d, err := decoder.New(p.plan, log)
-	if err != nil {
-		return nil, err
-	}
-	r := &recording{program: p, process: process, session: session, decoder: d, streams: streams, threads: map[uint32]*thread{}, command: process.Command(), log: log, troubles: newDebugTroubles(log)}
-	r.tellPassedOver(p.image)
-	for _, id := range tids {
-		if r.only == nil {
-			r.only = map[uint32]bool{}
-		}
-		r.only[uint32(id)] = true
-	}
-	streams.AddOther(func() uint64 {
-		return (r.alphabet.Bytes() + uint64(cap(r.symbols))*uint64(unsafe.Sizeof(wpp.Symbol{}))) * 3 / 2
-	})
-	streams.Begin(r.tables)
-	return r, nil
-}
-
-// begin starts the reports of the session. fromStart says that the process has not run yet.
-func (r *recording) begin(fromStart bool) error {
-	used, err := r.used()
-	if err != nil {
-		return gone(r.process, err)
-	}
-	r.usedBefore, r.began = used, time.Now()
-	r.takeSample()
-	r.first = r.last
-	if r.windows != nil {
-		r.account() // for what the probes cost before they report; it is no part of a window
-	}
-	r.windows.begin()
-	if err := r.session.Enable(fromStart); err != nil {
-		return err
-	}
-	return r.raw.place()
+	alphabet *ops.Symbols
+	raw      *rawTrace           // nil: none is written
+	rare     *overhead.RareSites // whose hits are counted; nil: none are
+	only     map[uint32]bool     // thread ids; nil: all
+	byID     map[uint32]*thread  // the last that had the number
+	all      []*thread           // in the order in which they began
+	stray    strayThreads
 }
 
 // listen takes what comes until the deadline.
-func (r *recording) listen(deadline time.Time) error {
+func (s *threads) listen(deadline time.Time) error {
 	for {
-		b, err := r.session.Read(deadline)
+		b, err := s.session.Read(deadline)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		r.take(b)
-		if err := r.streams.Err(); err != nil {
+		s.take(b)
+		if err := s.streams.Err(); err != nil {
 			return err
 		}
 		if time.Now().After(deadline) {
@@ -110,9 +57,9 @@ func (r *recording) listen(deadline time.Time) error {
 }
 
 // drain takes what is in the ring buffer.
-func (r *recording) drain(ctx context.Context) error {
+func (s *threads) drain(ctx context.Context) error {
 	for {
-		b, err := r.session.Read(time.Now())
+		b, err := s.session.Read(time.Now())
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return nil
@@ -121,101 +68,83 @@ func (r *recording) drain(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		r.take(b)
-		if err := r.streams.Err(); err != nil {
+		s.take(b)
+		if err := s.streams.Err(); err != nil {
 			return err
 		}
 	}
 }
 
 // take decodes a batch.
-func (r *recording) take(b wire.Batch) {
-	if r.only != nil && !r.only[b.Thread] {
+func (s *threads) take(b wire.Batch) {
+	if !s.records(b.Thread) {
 		return
 	}
-	t := r.threads[b.Thread]
+	t := s.byID[b.Thread]
 	if t == nil || t.started != b.Started { // numbers are used again
-		if i, ok := r.find(b.Thread, b.Started); ok { // what it has left comes late
-			t = r.all[i]
-		} else if !r.decoder.HasRun(b) {
+		if i, ok := s.find(b.Thread, b.Started); ok { // what it has left comes late
+			t = s.all[i]
+		} else if !s.decoder.HasRun(b) {
 			return
 		} else {
-			t = r.beginThread(b.Thread, b.Started)
+			t = s.begin(b.Thread, b.Started)
 		}
 	}
-	t.take(b, rareOf(r.windows))
+	t.take(b, s.rare)
 }
 
-func (r *recording) beginThread(id uint32, started uint64) *thread {
-	t := &thread{id: id, started: started, name: r.process.ThreadName(int(id))}
-	t.stream = r.streams.Thread(int(id), t.name)
-	var sink ops.Sink = ops.NewRecorder(&r.alphabet, t.stream.Append)
-	if r.raw != nil {
-		sink = r.raw.besides(sink, t)
+// records reports whether a thread is to be recorded.
+func (s *threads) records(id uint32) bool { return s.only == nil || s.only[id] }
+
+func (s *threads) begin(id uint32, started uint64) *thread {
+	t := &thread{id: id, started: started, name: s.process.ThreadName(int(id))}
+	t.stream = s.streams.Thread(int(id), t.name)
+	var sink ops.Sink = ops.NewRecorder(s.alphabet, t.stream.Append)
+	if s.raw != nil {
+		sink = s.raw.besides(sink, t)
 	}
-	t.words = r.decoder.Thread(sink, int(id) == r.process.PID)
-	if last := r.threads[id]; last == nil || last.started < started {
-		r.threads[id] = t
+	t.words = s.decoder.Thread(sink, int(id) == s.process.PID)
+	if last := s.byID[id]; last == nil || last.started < started {
+		s.byID[id] = t
 	}
-	i, _ := r.find(id, started)
-	r.all = slices.Insert(r.all, i, t)
+	i, _ := s.find(id, started)
+	s.all = slices.Insert(s.all, i, t)
 	return t
 }
 
-// find returns where a thread is in r.all, or would be.
-func (r *recording) find(id uint32, started uint64) (i int, ok bool) {
-	return slices.BinarySearchFunc(r.all, started, func(t *thread, started uint64) int {
+// find returns where a thread is in s.all, or would be.
+func (s *threads) find(id uint32, started uint64) (i int, ok bool) {
+	return slices.BinarySearchFunc(s.all, started, func(t *thread, started uint64) int {
 		return cmp.Or(cmp.Compare(t.started, started), cmp.Compare(t.id, id))
 	})
 }
 
 // detach takes the probes out, and what the threads have not sent, even if the probes could not be
 // asked to go: they report nothing any more.
-func (r *recording) detach(ctx context.Context) error {
-	left := r.session.Detach()
-	if err := r.drain(ctx); err != nil {
+func (s *threads) detach(ctx context.Context) error {
+	left := s.session.Detach()
+	if err := s.drain(ctx); err != nil {
 		return errors.Join(left, err)
 	}
-	if err := r.session.Flush(ctx); err != nil {
+	if err := s.session.Flush(ctx); err != nil {
 		return errors.Join(left, err)
 	}
-	return errors.Join(left, r.drain(ctx))
+	return errors.Join(left, s.drain(ctx))
 }
 
-// finish detaches and takes what is left. The recording stays readable, after an error too, as far
-// as it goes.
-func (r *recording) finish(ctx context.Context) error {
-	r.takeSample()
-	r.ended = time.Now()
-	if p := r.windows; p != nil {
-		r.account()
-		defer p.relax()
-	}
-	err := errors.Join(r.detach(ctx), r.addLosses())
-	if !r.process.Alive() {
-		r.takeSample() // some of its hits have come but now
-	}
-	for _, t := range r.all {
-		if t.words != nil {
-			t.end()
-		}
-	}
-	return err
-}
-
-// addLosses adds what was lost last of each thread, which no batch came after to tell. A thread
+// addLosses adds what was lost last of each thread, after which no batch came. A thread
 // whose end came through has lost nothing since. One that is not there any more, and of which nothing
 // came through, is met here and ended at once: there may be tens of thousands.
-func (r *recording) addLosses() error {
-	losses, err := r.session.Losses()
+func (s *threads) addLosses() error {
+	losses, err := s.session.Losses()
 	if err != nil {
 		return err
 	}
 	for _, l := range losses {
-		if r.only != nil && !r.only[l.Thread] {
+		if !s.records(l.Thread) {
 			continue
 		}
-		if t, isNew := r.addLoss(l); isNew && !r.lives(t) {
+		if t, isNew := s.addLoss(l); isNew && !s.lives(t) {
 			t.end()
 		}
 	}
@@ -223,12 +152,12 @@ func (r *recording) addLosses() error {
 }
 
 // addLoss returns the thread that has the loss. isNew says that nothing else is known of it.
-func (r *recording) addLoss(l attach.Loss) (t *thread, isNew bool) {
-	i, ok := r.find(l.Thread, l.Started)
+func (s *threads) addLoss(l attach.Loss) (t *thread, isNew bool) {
+	i, ok := s.find(l.Thread, l.Started)
 	if !ok {
-		r.beginThread(l.Thread, l.Started)
+		s.begin(l.Thread, l.Started)
 	}
-	t = r.all[i]
+	t = s.all[i]
 	switch {
 	case l.Lost <= t.lost:
 	case t.words == nil:
@@ -239,4 +168,93 @@ func (r *recording) addLoss(l attach.Loss) (t *thread, isNew bool) {
 		t.skipped = true
 	}
 	return t, !ok
+}
+
+// leave says of each thread that what comes next is not known, and lets go of those that have ended.
+func (s *threads) leave() error {
+	if err := s.addLosses(); err != nil { // while it is known of threads that have ended
+		return err
+	}
+	strays, err := s.strays()
+	if err != nil {
+		return err
+	}
+	for _, t := range strays {
+		t.end()
+	}
+	for _, t := range s.all {
+		if t.words != nil {
+			t.leave()
+		}
+	}
+	return nil
+}
+
+// end lets go of what threads that go on need.
+func (s *threads) end() {
+	for _, t := range s.all {
+		if t.words != nil {
+			t.end()
+		}
+	}
+}
+
+// hits sums up the hits so far, and of them those single-stepped. The kernel is asked for those that
+// have not been reported yet, which may be many where the same one comes again and again, and for
+// those that never are: while probes go in and out, or are counted alone.
+func (s *threads) hits() (hits, stepped uint64) {
+	if m, err := s.session.Metrics(); err == nil {
+		hits = m.Unreported
+	}
+	for _, t := range s.all {
+		hits += t.hits
+		stepped += t.stepped
+	}
+	live, _ := s.process.Threads() // none, if the process has ended
+	for _, tid := range live {
+		h, err := s.session.Hits(tid)
+		if err != nil {
+			continue
+		}
+		if t := s.byID[uint32(tid)]; t != nil {
+			h.Made -= min(h.Made, t.hits)
+		}
+		hits += h.Made
+		if h.Repeating > 0 && s.plan.Sites[h.Site].Stepped {
+			stepped += h.Repeating
+		}
+	}
+	return hits, stepped
+}
+
+// lost counts the events of the recorded threads that were lost. Where that is all threads, the
+// kernel counts those too that nothing is known of.
+func (s *threads) lost(m attach.Metrics) (n uint64) {
+	for _, t := range s.all {
+		n += t.lost
+	}
+	if s.only == nil {
+		n = max(n, m.LostHits)
+	}
+	return n
+}
+
+// gaps counts the places where something was lost.
+func (s *threads) gaps() (n uint64) {
+	for _, t := range s.all {
+		n += t.gaps
+	}
+	return n
+}
+
+// addFigures adds what threads have reported.
+func (s *threads) addFigures(f *wpp.Figures) {
+	for _, t := range s.all {
+		f.Hits += t.hits
+		f.HitsSingleStep += t.stepped
+		f.Words += t.taken
+		f.Anomalies += t.amiss
+	}
+	misfits, _ := s.decoder.Anomalies()
+	f.Anomalies += misfits
 }

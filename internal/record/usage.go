@@ -1,69 +1,133 @@
-package main
+package record
 
 import (
 	"time"
 
+	"wpptrace/compress/wpp"
+	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 )
 
-// takeSample asks what the target has used so far, if it can still be told.
-func (r *recording) takeSample() {
-	used, hits, stepped, err := r.usedAndHits()
+// A usage is what a process uses while it is recorded, and what tracing costs it.
+type usage struct {
+	used    func() (target.Times, error) // by the process so far
+	meter   *overhead.Meter
+	threads *threads
+	before  target.Times    // what had been used when the recording began
+	first   overhead.Sample // when the recording began
+	last    overhead.Sample // the last that could be taken
+}
+
+// begin notes that the recording begins.
+func (u *usage) begin() (err error) {
+	if u.before, err = u.used(); err != nil {
+		return err
+	}
+	u.sample()
+	u.first = u.last
+	return nil
+}
+
+// sample asks what the process has used so far, if that is known yet.
+func (u *usage) sample() {
+	used, hits, stepped, err := u.usedAndHits()
 	if err != nil {
 		return
 	}
-	report, known := r.session.ReportTime()
+	report, known := u.threads.session.ReportTime()
 	if !known {
 		report = attach.TypicalReport
 	}
-	r.last = r.meter.Add(used.Sub(r.usedBefore), hits, stepped, report)
+	u.last = u.meter.Add(used.Sub(u.before), hits, stepped, report)
 }
 
-// usedAndHits asks for both at one moment, as nearly as it gets: on a busy machine, the target may
+// usedAndHits asks for both at one moment, as nearly as it gets: on a busy machine, the process may
 // run for long between two questions of ours.
-func (r *recording) usedAndHits() (used target.Times, hits, stepped uint64, err error) {
+func (u *usage) usedAndHits() (used target.Times, hits, stepped uint64, err error) {
 	const tries, near, few = 5, 200 * time.Microsecond, 50 // few threads: to ask of more takes longer anyway
 	for range tries {
-		before, err := r.used()
+		before, err := u.used()
 		if err != nil {
 			return used, 0, 0, err
 		}
-		hits, stepped = r.hits()
-		if used, err = r.used(); err != nil {
+		hits, stepped = u.threads.hits()
+		if used, err = u.used(); err != nil {
 			return used, 0, 0, err
 		}
-		if used.CPU-before.CPU < near || len(r.all) > few {
+		if used.CPU-before.CPU < near || len(u.threads.all) > few {
 			break
 		}
 	}
 	return used, hits, stepped, nil
 }
 
-// hits sums up the hits so far, and of them those single-stepped. Those that have not been reported
-// yet, which may be many where the same one comes again and again, the kernel is asked for, and
-// those that are not, while probes go in and out or are counted alone.
-func (r *recording) hits() (hits, stepped uint64) {
-	if m, err := r.session.Metrics(); err == nil {
-		hits = m.Unreported
+// reading is what the process has used up to now, with its hits as they are charged; false: it has
+// exited.
+func (u *usage) reading() (overhead.Reading, bool) {
+	hits := u.meter.Charge(u.threads.hits()) // first: no hit is charged to a time before it
+	used, err := u.used()
+	return overhead.Reading{At: time.Now(), Used: used, Hits: hits, N: u.meter.Hits()}, err == nil
+}
+
+// traced is the CPU time that the process has used since the recording began, and of it the cost of
+// hits by calibration.
+func (u *usage) traced() (cpu, hits time.Duration) {
+	return u.last.Used.Sub(u.first.Used).CPU, u.last.Hits.Minus(u.first.Hits).Cost
+}
+
+// hitTime is what a hit took that was not single-stepped; 0, if that is not known.
+func (u *usage) hitTime() time.Duration {
+	if !u.meter.IsCalibrated() {
+		return 0
 	}
-	for _, t := range r.all {
-		hits += t.hits
-		stepped += t.stepped
+	return u.meter.HitTime(u.traced())
+}
+
+// addSlowDown adds that of the whole recording, as far as it is known.
+func (u *usage) addSlowDown(f *wpp.Figures) {
+	if u.last.Used.CPU <= 0 {
+		return
 	}
-	live, _ := r.process.Threads() // none, if the process has ended
-	for _, tid := range live {
-		h, err := r.session.Hits(tid)
-		if err != nil {
-			continue
-		}
-		if t := r.threads[uint32(tid)]; t != nil {
-			h.Made -= min(h.Made, t.hits)
-		}
-		hits += h.Made
-		if h.Repeating > 0 && r.program.plan.Sites[h.Site].Stepped {
-			stepped += h.Repeating
+	e := u.meter.KernelShare.Estimate(u.last.Used.Sub(u.first.Used), u.last.Hits.Minus(u.first.Hits))
+	if !e.Vague() {
+		f.SlowDown = e.Slower()
+		return
+	}
+	f.SlowDown, f.SlowDownVague, f.SlowDownMost = e.AtLeast(), true, e.AtMost()
+	if !e.Boundless() {
+		f.SlowDownLikely = e.Slower()
+	}
+}
+
+// loadTime is how long the load of a process is measured, loadGlances how often it is looked meanwhile
+// whether it runs.
+const (
+	loadTime    = 100 * time.Millisecond
+	loadGlances = 20
+)
+
+// A load is what a process makes of the machine now, 1 for one CPU: what it uses, and what it would use
+// if no other one kept it from that, up to one CPU.
+type load struct{ uses, wants float64 }
+
+// measureLoad returns what a process has used in its life, and its load.
+func measureLoad(p *target.Process) (used target.Times, now load, err error) {
+	began := time.Now()
+	before, err := p.Times()
+	if err != nil {
+		return used, now, gone(p, err)
+	}
+	ready := 0
+	for range loadGlances {
+		if p.Wait(loadTime / loadGlances); p.Runnable() {
+			ready++
 		}
 	}
-	return hits, stepped
+	if used, err = p.Times(); err != nil {
+		return used, now, gone(p, err)
+	}
+	now.uses = float64(used.CPU-before.CPU) / float64(time.Since(began))
+	now.wants = max(now.uses, float64(ready)/loadGlances)
+	return used, now, nil
 }

@@ -1,9 +1,8 @@
-package main
+package record
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"wpptrace/internal/record/overhead"
@@ -13,10 +12,17 @@ import (
 	"wpptrace/loader/target"
 )
 
-// Windows keep a recording within its budget.
+// windows put the probes of a recording in and take them out, as its budget has it. Of a recording
+// without a budget they are nil, and its probes stand all the time.
 type windows struct {
-	*overhead.Scheduler
-	calm func() // of the window that is open: it is to be closed in time, and what that takes of the machine the budget bounds too
+	schedule *overhead.Scheduler
+	usage    *usage
+	threads  *threads
+	attach   func() error // puts the probes in again, in libraries too
+	handle   func(Event)
+	// calm gives up the precedence that wpptrace has while a window is open: it is to be closed in
+	// time, and what that takes of the machine the budget bounds too.
+	calm func()
 }
 
 // pause is how long nothing need be decided.
@@ -24,136 +30,115 @@ func (w *windows) pause() time.Duration {
 	if w == nil {
 		return tick
 	}
-	return w.Pause(tick)
+	return w.schedule.Pause(tick)
 }
 
 // begin notes that a window is open.
 func (w *windows) begin() {
 	if w != nil {
 		w.calm = guard.Prompt()
-		w.Open()
+		w.schedule.Open()
 	}
-}
-
-// end notes that the window is closed.
-func (w *windows) end() {
-	w.relax()
-	w.Close()
 }
 
 // relax gives up the precedence of a window that is open: nothing that follows is urgent.
 func (w *windows) relax() {
-	if w.IsOpen() {
+	if w != nil && w.schedule.IsOpen() {
 		w.calm()
 	}
 }
 
-// sampled is none of a recording without a budget.
-func (w *windows) sampled(k overhead.KernelShare) (windows uint64, share, most float64) {
-	if w == nil {
-		return 0, 0, 0
-	}
-	return w.Sampled(k)
-}
+// haveBegun reports whether a window has been closed: not all is traced.
+func (w *windows) haveBegun() bool { return w != nil && w.schedule.Closed() > 0 }
 
-// rareOf are the rare sites of a recording, nil if there are none.
-func rareOf(w *windows) *overhead.RareSites {
+// keep closes the window, or opens one, as the budget has it.
+func (w *windows) keep(ctx context.Context) error {
 	if w == nil {
 		return nil
 	}
-	return w.Rare()
-}
-
-// keepPace closes the window, or opens one, as the budget has it.
-func (j *job) keepPace(ctx context.Context) error {
-	if j.windows == nil {
-		return nil
-	}
-	j.account()
-	switch j.windows.Decide(j.process.Sleeping) {
+	w.charge()
+	switch w.schedule.Decide(w.threads.process.Sleeping) {
 	case overhead.CloseWindow:
-		return j.closeWindow(ctx)
+		return w.close(ctx)
 	case overhead.OpenWindow:
-		return j.openWindow(ctx)
+		return w.open(ctx)
 	}
 	return nil
 }
 
-// account charges the budget with what the process has used since the last time.
-func (r *recording) account() {
-	hits := r.meter.Charge(r.hits()) // first: no hit is charged to a time before it
-	used, err := r.used()
-	if err != nil {
-		return // it has exited
+// charge charges the budget with what the process has used since the last time.
+func (w *windows) charge() {
+	if w == nil {
+		return
 	}
-	r.windows.Charge(overhead.Reading{At: time.Now(), Used: used, Hits: hits, N: r.meter.Hits()})
+	if now, known := w.usage.reading(); known {
+		w.schedule.Charge(now)
+	}
 }
 
-// accountChange puts probes in or takes them out, of a process that would use so many CPUs without
-// that, and charges the budget with it. The use up to then has been accounted for. Without a budget
-// there is nothing to charge.
-func (r *recording) accountChange(load float64, change func() error) error {
-	w := r.windows
+// change puts probes in or takes them out, of a process that would use load CPUs without that, and
+// charges the budget with it. The use up to then has been charged.
+func (w *windows) change(load float64, change func() error) error {
 	if w == nil {
 		return change()
 	}
-	c := w.BeginChange()
+	c := w.schedule.BeginChange()
 	err := change()
-	r.account()
-	w.EndChange(c)
-	if errors.Is(err, attach.ErrBreakpoint) && !r.session.Attached() { // none of ours went in
+	w.charge()
+	w.schedule.EndChange(c)
+	if errors.Is(err, attach.ErrBreakpoint) && !w.threads.session.Attached() { // none of ours went in
 		return err
 	}
-	w.ChargeChange(c, load, len(r.program.plan.Sites))
+	w.schedule.ChargeChange(c, load, len(w.threads.plan.Sites))
 	return err
 }
 
-// closeWindow takes the probes out. What the threads do from here on is not known.
-func (r *recording) closeWindow(ctx context.Context) error {
-	err := r.accountChange(r.windows.LoadBeforeClosing(), func() error {
-		err := r.detach(ctx)
-		if err == nil {
-			r.windows.end()
+// close takes the probes out. What the threads do from here on is not known.
+func (w *windows) close(ctx context.Context) error {
+	err := w.change(w.schedule.LoadBeforeClosing(), func() error {
+		if err := w.threads.detach(ctx); err != nil {
+			return err
 		}
-		return err
+		w.relax()
+		w.schedule.Close()
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	r.log.Debug("a window has ended", "windows", r.windows.Closed(), "overhead", percentage(r.windows.Overhead()))
-	if err := r.leaveThreads(); err != nil {
+	w.handle(WindowClosed{w.schedule.Closed(), w.schedule.Overhead()})
+	if err := w.threads.leave(); err != nil {
 		return err
 	}
-	return r.countRareSites()
+	return w.countRareSites()
 }
 
-// leaveThreads says of each thread that what comes next is not known, and lets go of those that
-// have ended.
-func (r *recording) leaveThreads() error {
-	if err := r.addLosses(); err != nil { // while it is known of threads that have ended
+// open puts the probes in again, and lets the window begin.
+func (w *windows) open(ctx context.Context) error {
+	session := w.threads.session
+	switch err := w.change(w.schedule.LoadBeforeOpening(), w.attach); {
+	case !session.Attached() && w.schedule.MayTryAgain(errors.Is(err, attach.ErrBreakpoint)):
+		return nil
+	case err != nil:
 		return err
 	}
-	strays, err := r.strays()
-	if err != nil {
+	if !w.schedule.Begins(w.threads.process.Sleeping()) {
+		return w.change(w.schedule.Load(), func() error { return w.threads.detach(ctx) })
+	}
+	if err := session.Enable(false); err != nil {
 		return err
 	}
-	for _, t := range strays {
-		t.end()
-	}
-	for _, t := range r.all {
-		if t.words != nil {
-			t.leave()
-		}
-	}
+	w.begin()
+	w.handle(WindowOpened{})
 	return nil
 }
 
 // countRareSites counts rare sites for a while after a window, where that is needed, and worth its
 // cost.
-func (r *recording) countRareSites() error {
-	w, sites := r.windows, r.program.plan.Parts[0].Sites
-	due := w.DueRareSites(sites)
-	if len(due) == 0 || r.session.Unguarded() {
+func (w *windows) countRareSites() error {
+	sites, session := w.threads.plan.Parts[0].Sites, w.threads.session
+	due := w.schedule.DueRareSites(sites)
+	if len(due) == 0 || session.Unguarded() {
 		return nil
 	}
 	list := make([]plan.Site, len(due))
@@ -161,12 +146,12 @@ func (r *recording) countRareSites() error {
 		list[i] = sites[site]
 	}
 	var before, after target.Times
-	hits, err := r.session.Count(list, func() (err error) {
-		if before, err = r.used(); err != nil {
+	hits, err := session.Count(list, func() (err error) {
+		if before, err = w.usage.used(); err != nil {
 			return err
 		}
-		r.process.Wait(w.Rare().Time())
-		after, err = r.used()
+		w.threads.process.Wait(w.schedule.Rare().Time())
+		after, err = w.usage.used()
 		return err
 	})
 	if errors.Is(err, attach.ErrBreakpoint) { // another's, which will be gone the next time
@@ -175,60 +160,18 @@ func (r *recording) countRareSites() error {
 	if err != nil {
 		return err
 	}
-	r.account()
-	used, cost := after.Sub(before).CPU, time.Duration(hits)*r.meter.Unreported()
-	r.log.Debug("rare sites were counted between windows", "sites", len(list), "hits", hits, "used", used, "for hits", cost)
-	w.Counted(hits, used, cost)
+	w.charge()
+	used := after.Sub(before).CPU
+	cost := time.Duration(hits) * w.usage.meter.Unreported()
+	w.handle(RareSitesCounted{len(list), hits, used, cost})
+	w.schedule.Counted(hits, used, cost)
 	return nil
 }
 
-// openWindow puts the probes in again, and lets the window begin.
-func (j *job) openWindow(ctx context.Context) error {
-	w := j.windows
-	switch err := j.accountChange(w.LoadBeforeOpening(), j.attachAgain); {
-	case !j.session.Attached() && w.MayTryAgain(errors.Is(err, attach.ErrBreakpoint)):
-		return nil
-	case err != nil:
-		return err
+// sampled is how many windows there were and which share of the process's own CPU time, and at most.
+func (w *windows) sampled() (windows uint64, share, most float64) {
+	if w == nil {
+		return 0, 0, 0
 	}
-	if !w.Begins(j.process.Sleeping()) {
-		return j.accountChange(w.Load(), func() error { return j.detach(ctx) })
-	}
-	if err := j.session.Enable(false); err != nil {
-		return err
-	}
-	w.begin()
-	return nil
-}
-
-// tellPace says once that windows have begun, and why.
-func (j *job) tellPace() {
-	w := j.windows
-	if w == nil || w.Closed() == 0 || j.paceTold {
-		return
-	}
-	j.paceTold = true
-	j.say("to trace all of it costs more than --overhead %v%% of its CPU time: it is traced in windows of %v from here on%s; --overhead 0 --max-slowdown 0 traces all, however slow", j.overhead, w.Window(), nextWindowText(w.Wait(), j.left()))
-}
-
-// left is how long the recording goes on yet; 0: nobody knows.
-func (j *job) left() time.Duration {
-	if j.limit == 0 {
-		return 0
-	}
-	return max(j.limit-time.Since(j.began), 1)
-}
-
-// nextWindowText says when the next window may begin, of a recording that goes on for so long, 0 if
-// nobody knows; nothing where that is soon.
-func nextWindowText(wait, left time.Duration) string {
-	const soon = time.Second
-	switch {
-	case wait <= soon:
-		return ""
-	case left > 0 && wait > left:
-		return fmt.Sprintf(", the next in some %.0f s at its present load, when -d is over", wait.Seconds())
-	default:
-		return fmt.Sprintf(", the next in some %.0f s", wait.Seconds())
-	}
+	return w.schedule.Sampled(w.usage.meter.KernelShare)
 }

@@ -73,6 +73,12 @@ func TakeAll() error {
 	return nil
 }
 
+// Has reports whether this process has a capability in effect.
+func Has(c cap.Value) bool {
+	has, err := cap.GetProc().GetFlag(cap.Effective, c)
+	return err == nil && has
+}
+
 // permitted is the set of those capabilities that this process has of some, permitted and effective.
 func permitted(caps []cap.Value) (*cap.Set, error) {
 	have, rest := cap.GetProc(), cap.NewSet()

@@ -1,154 +1,183 @@
-package main
+package follow
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/record"
 	"wpptrace/loader/family"
 	"wpptrace/loader/guard"
+	"wpptrace/loader/privilege"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
 )
 
-// A following is the recording of a process, of those that it starts, and of what any of them
-// becomes by exec: each program in each process has a job of its own. It belongs to one goroutine;
-// each job that records has another.
-type following struct {
-	*recordFlags
-	shared *shared
-	family *family.Family
-	report io.Writer
-	errs   *statusLine
-	began  time.Time
-
-	first     *target.Process
-	firstUsed func() (target.Times, error)
-	firstJob  *job          // prepared; nil: its program cannot be recorded
-	jobs      map[*job]bool // those that have not ended: they record, or write
-	recording map[int]*job  // by process
-	waiting   []family.News // of processes that stand
-	ended     chan ending   // of jobs
-	end       chan struct{} // closed: all jobs are to end
-	endedOn   occasion      // why, set before
-	snapshot  map[*job]chan os.Signal
-	paths     map[string]bool // of snapshots
-	tally     tally
-}
-
-// alone names a flag that does not go with --follow-fork; "": none is given.
-func (o *recordFlags) alone() string {
-	for _, f := range []struct {
-		name  string
-		given bool
-	}{
-		{"--lib", len(o.selection.libs) > 0}, {"--tid", len(o.tids) > 0}, {"--raw", o.rawFile != ""},
-		{"--overhead", o.overhead > 0}, {"--on-overflow stop", o.onOverflow == overflowStop},
-	} {
-		if f.given {
-			return f.name
-		}
-	}
-	return ""
-}
-
-// mayFollow fails where processes could be stopped, but not let go on: they may become another
-// user's; and where probes in one are in others too.
-func (o *recordFlags) mayFollow() error {
-	if !o.followFork {
-		return nil
-	}
+// Check fails where processes cannot be followed: where they could be stopped, but not let go on, for
+// they may become another user's; and where probes in one are in others too.
+func Check() error {
 	if err := uprobe.Here().Families(); err != nil {
 		return fmt.Errorf("follow processes: %w: leave out --follow-fork", err)
 	}
-	if !effective(cap.GetProc(), cap.KILL) {
+	if !privilege.Has(cap.KILL) {
 		return errors.New("follow processes: no CAP_KILL: run wpptrace as root, or leave out --follow-fork")
 	}
 	return nil
 }
 
-// newFollowing prepares to record a process and those that it will start. When it fails nothing
-// stays attached.
-func newFollowing(o *recordFlags, p *target.Process, used func() (target.Times, error), report, stderr io.Writer) (*following, error) {
-	o.selection.others = true
-	f := &following{
-		recordFlags: o, report: report, errs: newStatusLine(stderr, o.quiet), first: p, firstUsed: used,
-		jobs: map[*job]bool{}, recording: map[int]*job{}, ended: make(chan ending, atOnce(o.memory.all)+1), end: make(chan struct{}),
-		snapshot: map[*job]chan os.Signal{}, paths: map[string]bool{},
+// Run is record.Run of a process and of those that it starts. The options are those of the first one;
+// its memory and ring buffer are for all, its duration is that of all. Snapshots of others go to
+// files beside the first's, with the process's number in their names. The handler may be called by
+// several goroutines, but by one at a time. A result beside an error holds what is known all the
+// same.
+func Run(ctx context.Context, o record.Options, handle func(record.Event)) (*Result, error) {
+	r, err := start(ctx, o, handle)
+	if err != nil {
+		return nil, record.Unstarted(o.Child, err)
 	}
-	g, err := guard.Start(p)
+	defer r.close()
+	if o.Child != nil {
+		o.Child.Release()
+	}
+	return r.run(ctx)
+}
+
+// start prepares and begins to record the first process.
+func start(ctx context.Context, o record.Options, handle func(record.Event)) (*recorder, error) {
+	if o.Abort == nil {
+		o.Abort = context.Background()
+	}
+	r, err := newRecorder(o, handle)
 	if err != nil {
 		return nil, err
 	}
-	f.shared = &shared{guard: g}
-	if f.family, err = family.Load(g); err == nil {
-		err = f.prepareFirst()
+	if err = ctx.Err(); err != nil {
+		err = record.ErrInterrupted
+	} else {
+		err = r.begin(o.Child != nil)
 	}
 	if err != nil {
-		f.close()
+		r.close()
 		return nil, err
 	}
-	return f, nil
+	return r, nil
+}
+
+// A recorder records several processes. It belongs to one goroutine; each recording has another.
+type recorder struct {
+	options record.Options
+	handle  func(record.Event)
+	shared  *shared
+	family  *family.Family
+	began   time.Time
+
+	first    *target.Process
+	prepared *recording // of the first; nil: its program cannot be recorded
+	running  *running
+	waiting  []family.News   // of processes that stand
+	paths    map[string]bool // of snapshots
+	totals   totals
+}
+
+// newRecorder prepares to record a process and those that it will start. When it fails nothing stays
+// attached.
+func newRecorder(o record.Options, handle func(record.Event)) (*recorder, error) {
+	o.Selection.Others = true
+	var mutex sync.Mutex
+	r := &recorder{options: o, first: o.Process, running: newRunning(atOnce(o.Memory.All)), paths: map[string]bool{}}
+	r.handle = func(e record.Event) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		handle(e)
+	}
+	if o.Child != nil {
+		r.first = o.Child.Process
+	}
+	g, err := guard.Start(r.first)
+	if err != nil {
+		return nil, err
+	}
+	r.shared = &shared{guard: g}
+	if r.family, err = family.Load(g); err == nil {
+		err = r.prepareFirst()
+	}
+	if err != nil {
+		r.close()
+		return nil, err
+	}
+	r.handle(record.Attached{})
+	return r, nil
 }
 
 // prepareFirst puts the probes into the first process. Where that cannot be recorded, those that it
 // starts are all the same.
-func (f *following) prepareFirst() (err error) {
-	flags := f.flagsOf(f.first)
-	flags.pids, flags.ring, flags.quiet = f.pids, f.ring, f.quiet
-	f.firstJob, err = newJob(flags, f.shared, f.first, f.firstUsed, io.Discard, f.errs)
-	flags.quiet = true // what there is to say is said here
+func (r *recorder) prepareFirst() error {
+	o := r.optionsOf(r.first)
+	o.Process, o.Child, o.Ring, o.Stands = r.options.Process, r.options.Child, r.options.Ring, false
+	preparing := true
+	made, err := r.prepare(o, func(e record.Event) bool {
+		_, attached := e.(record.Attached)
+		return preparing && !attached
+	})
+	preparing = false // what happens later is told as of the others
+	r.prepared = made
 	if cannot := (errUnrecordable{}); errors.As(err, &cannot) {
-		f.tellUnrecorded(f.first.PID, f.first.Name, cannot)
-		err = nil
+		r.leaveOut(r.first.PID, r.first.Name, cannot)
+		return nil
 	}
 	return err
 }
 
-// Shares of one job in what was given for all.
+// Shares of one recording in what was given for all.
 const (
 	ringShare   = 16
 	leastRing   = 64 << 10
 	usualAtOnce = 16
 )
 
-// atOnce is how many jobs there may be at the same time, given the memory for all.
-func atOnce(memory size) int {
+// atOnce is how many recordings there may be at the same time, given the memory for all.
+func atOnce(memory uint64) int {
 	if memory == 0 {
 		return usualAtOnce
 	}
-	return max(1, int(memory/leastMemory))
+	return max(1, int(memory/record.LeastMemory))
 }
 
-// flagsOf are those of the job of a process.
-func (f *following) flagsOf(p *target.Process) *recordFlags {
-	o := *f.recordFlags
-	o.pids, o.limit, o.quiet = nil, 0, true
-	o.output = f.pathOf(p)
-	o.ring = max(o.ring/ringShare, min(o.ring, leastRing))
-	if o.memory.all > 0 {
-		o.memory.all /= size(atOnce(o.memory.all))
+// A TooManyError says that a process is not recorded, for as many are as there is memory for.
+type TooManyError struct{ Most int }
+
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("%d are recorded at the same time, as many as there is memory for", e.Most)
+}
+
+// optionsOf are those of the recording of a process.
+func (r *recorder) optionsOf(p *target.Process) record.Options {
+	o := r.options
+	o.Process, o.Child, o.Stands = p, nil, true
+	o.Duration, o.Output, o.Shared = 0, r.pathOf(p), r.shared
+	o.Ring = max(o.Ring/ringShare, min(o.Ring, leastRing))
+	if o.Memory.All > 0 {
+		o.Memory.All /= uint64(atOnce(o.Memory.All))
 	}
-	return &o
+	return o
 }
 
 // pathOf is where the next snapshot of a process goes: where nobody else's has.
-func (f *following) pathOf(p *target.Process) string {
-	path := cmp.Or(f.output, usualPath(p))
-	if f.output != "" && p != f.first {
-		path = numbered(f.output, p.PID)
+func (r *recorder) pathOf(p *target.Process) string {
+	path := cmp.Or(r.options.Output, record.SnapshotName(p))
+	if r.options.Output != "" && p != r.first {
+		path = numbered(r.options.Output, p.PID)
 	}
 	unique := path
-	for n := 2; f.paths[unique]; n++ {
+	for n := 2; r.paths[unique]; n++ {
 		unique = numbered(path, n)
 	}
 	return unique
@@ -160,44 +189,66 @@ func numbered(path string, n int) string {
 	return fmt.Sprintf("%s.%d%s", strings.TrimSuffix(path, ext), n, ext)
 }
 
+// prepare prepares to record a process. Of its events those are handled that are wanted, losses of
+// snapshots, and early ends.
+func (r *recorder) prepare(o record.Options, wanted func(record.Event) bool) (*recording, error) {
+	p := o.Process
+	if o.Child != nil {
+		p = o.Child.Process
+	}
+	made := &recording{snapshot: make(chan struct{}, 1)}
+	o.Snapshot = made.snapshot
+	var err error
+	made.recorder, err = record.Prepare(o, func(e record.Event) {
+		end, isEnd := e.(record.Ended)
+		_, isFailure := e.(record.SnapshotFailed)
+		if wanted(e) || isFailure || isEnd && end.Reason.IsEarly() {
+			r.handle(Of{p.PID, p.Name, e})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
 // begin starts to record, and to follow.
-func (f *following) begin(fromStart bool) error {
-	f.began = time.Now()
-	if err := f.family.Follow(f.first); err != nil || f.firstJob == nil {
+func (r *recorder) begin(fromStart bool) error {
+	r.began = time.Now()
+	if err := r.family.Follow(r.first); err != nil || r.prepared == nil {
 		return err
 	}
-	return f.firstJob.begin(fromStart)
+	return r.prepared.recorder.Begin(fromStart)
 }
 
 // run records until all processes have ended, or there is another reason to.
-func (f *following) run(s *signals) error {
-	if err := f.confine(); err != nil {
-		return err
+func (r *recorder) run(ctx context.Context) (*Result, error) {
+	if err := r.confine(); err != nil {
+		return nil, err
 	}
-	if f.firstJob != nil {
-		f.start(f.firstJob, s)
+	if r.prepared != nil {
+		r.start(r.prepared)
 	}
-	on, told, err := f.watch(s)
-	f.errs.clear()
-	if told != "" {
-		f.say("%s", told)
+	reason, err := r.watch(ctx)
+	if err == nil {
+		r.handle(Ended{reason})
 	}
-	f.endedOn = on
-	err = errors.Join(err, f.disband())
-	for len(f.jobs) > 0 {
-		f.account(<-f.ended)
+	r.running.end(record.Cause(reason))
+	err = errors.Join(err, r.family.Disband())
+	for r.running.count() > 0 {
+		r.account(<-r.running.over)
 	}
-	if err := cmp.Or(err, f.tally.err, s.abort.Err()); err != nil {
-		return err
+	if err := cmp.Or(err, r.totals.err, r.options.Abort.Err()); err != nil {
+		return nil, err
 	}
-	return cmp.Or(f.tell(), f.unguarded())
+	return r.totals.result(r.family.Missed()), r.unguarded()
 }
 
-// unguarded is the error of a recording whose guard has been killed: all of its jobs may have come to
-// their ends without one.
-func (f *following) unguarded() error {
+// unguarded is the error of recordings whose guard has been killed: all of them may have come to their
+// ends without one.
+func (r *recorder) unguarded() error {
 	select {
-	case <-f.shared.guard.Gone():
+	case <-r.shared.guard.Gone():
 		return errors.New("record processes: their guard has been killed: what was recorded then may lack its end")
 	default:
 		return nil
@@ -205,267 +256,25 @@ func (f *following) unguarded() error {
 }
 
 // confine gives up what following does not take, of this process and of its guard.
-func (f *following) confine() error {
-	have := cap.GetProc()
+func (r *recorder) confine() error {
 	tracing := []cap.Value{cap.BPF, cap.PERFMON, cap.KILL}
-	if !effective(have, cap.BPF) {
+	if !privilege.Has(cap.BPF) {
 		tracing = append(tracing, cap.SYS_ADMIN)
 	}
-	if err := f.shared.guard.Confine(append(tracing, cap.SYS_NICE)...); err != nil {
+	if err := r.shared.guard.Confine(append(tracing, cap.SYS_NICE)...); err != nil || r.options.Confine == nil {
 		return err
 	}
-	path := cmp.Or(f.output, usualPath(f.first))
-	return confine([]string{path, store.Old(path)}, append(tracing, cap.SYS_PTRACE, cap.DAC_READ_SEARCH)...)
-}
-
-// watch takes what comes until there is an occasion to end, which it returns with what there is to
-// say of it.
-func (f *following) watch(s *signals) (on occasion, told string, err error) {
-	for {
-		quiet, err := f.hear()
-		if err != nil {
-			return onFailure, "", err
-		}
-		if len(f.waiting) > 0 {
-			n := f.waiting[0]
-			f.waiting = f.waiting[1:]
-			f.take(n, s)
-		}
-		select {
-		case <-s.end:
-			return s.occasion(), "interrupted: tracing ended", nil
-		case <-s.abort.Done():
-			return onWish, "", context.Canceled
-		case <-f.shared.guard.Gone():
-			return onGuardLost, "the guard has been killed: tracing ended", nil
-		case <-s.snapshot:
-			f.requestSnapshots()
-		case e := <-f.ended:
-			f.account(e)
-		default:
-		}
-		switch {
-		case f.limit > 0 && time.Since(f.began) >= f.limit:
-			return onTime, fmt.Sprintf("%v are over: tracing ended", f.limit), nil
-		case quiet && len(f.jobs) == 0 && !f.family.Alive():
-			return onExit, "", nil
-		}
-		f.errs.showText(f.status)
-	}
-}
-
-// hear takes notice of all that there is news of, and waits for some if nothing is to be done. It
-// reports whether there is none. Each probe that goes into a program is tried on all processes that
-// run it: those that there is no room for do not wait for it.
-func (f *following) hear() (quiet bool, err error) {
-	deadline := time.Now()
-	if len(f.waiting) == 0 {
-		deadline = deadline.Add(tick)
-	}
-	const most = 64 // of a storm, so that signals are heard
-	for range most {
-		n, err := f.family.Next(deadline)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return len(f.waiting) == 0, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		if busy := f.busy(); f.recording[n.PID] == nil && busy+len(f.waiting) >= atOnce(f.memory.all) {
-			f.refuse(n, f.tooMany())
-		} else {
-			f.waiting = append(f.waiting, n)
-		}
-		deadline = time.Now()
-	}
-	return false, nil
-}
-
-// tooMany says why a process is not recorded that there is no room for.
-func (f *following) tooMany() error {
-	return fmt.Errorf("%d are recorded at the same time, as many as --memory %v is for", atOnce(f.memory.all), f.memory.all)
-}
-
-// busy counts the jobs that record: the others write.
-func (f *following) busy() (n int) {
-	for j := range f.jobs {
-		select {
-		case <-j.isOut:
-		default:
-			n++
-		}
-	}
-	return n
-}
-
-// refuse lets a process go that is not to be recorded.
-func (f *following) refuse(n family.News, why error) {
-	f.tellUnrecorded(n.PID, n.Name, why)
-	f.letGo(n.PID)
-}
-
-// take deals with a process that has begun, or with what it has become. It stands meanwhile.
-func (f *following) take(n family.News, s *signals) {
-	if before := f.recording[n.PID]; before != nil && n.Exec { // its probes would stand in what comes
-		if !f.awaitOut(before, s) {
-			return
-		}
-		delete(f.recording, n.PID)
-	}
-	why := n.Obstacle
-	if why == nil {
-		why = f.makeRoom()
-	}
-	if why != nil {
-		f.refuse(n, why)
-		return
-	}
-	p, err := target.Open(n.PID)
-	if errors.Is(err, target.ErrGone) || errors.Is(err, target.ErrNoProcess) { // nothing of it ran
-		f.letGo(n.PID)
-		return
-	}
-	if err != nil {
-		f.refuse(n, err)
-		return
-	}
-	if err := f.adopt(n, p, s); err != nil {
-		if p.Alive() && s.abort.Err() == nil {
-			f.tellUnrecorded(p.PID, p.Name, err)
-		}
-		p.Close()
-	}
-	f.letGo(n.PID)
-}
-
-// awaitOut waits until the probes of a job are out, unless all is to end.
-func (f *following) awaitOut(j *job, s *signals) bool {
-	for {
-		select {
-		case <-j.isOut:
-			return true
-		case e := <-f.ended:
-			if f.account(e); e.job == j { // which fails before it has begun to take them out, should it fail early
-				return true
-			}
-		case <-s.end:
-			return false
-		case <-s.abort.Done():
-			return false
-		}
-	}
-}
-
-func (f *following) letGo(pid int) {
-	if err := f.family.LetGo(pid); err != nil {
-		f.tally.err = cmp.Or(f.tally.err, err)
-	}
-}
-
-// adopt has a process recorded.
-func (f *following) adopt(n family.News, p *target.Process, s *signals) error {
-	j, err := newChild(f.flagsOf(p), f.shared, p, !n.Exec, f.errs)
-	if err != nil {
-		return err
-	}
-	if err := f.beginJob(j, n); err != nil {
-		j.close()
-		return err
-	}
-	f.start(j, s)
-	return nil
-}
-
-// newChild is newJob for a process that stands. born: it is a copy of its parent.
-func newChild(o *recordFlags, with *shared, p *target.Process, born bool, stderr io.Writer) (*job, error) {
-	j := &job{born: born}
-	if err := j.init(o, with, p, p.Times, io.Discard, stderr); err != nil {
-		return nil, err
-	}
-	return j, nil
-}
-
-// errEscaped says that it is not known what a process did.
-var errEscaped = errors.New("somebody has let it go on, by a SIGCONT, before probes stood")
-
-// beginJob starts the reports. Of a program that stands before its first instruction nothing is
-// missing.
-func (f *following) beginJob(j *job, n family.News) error {
-	held, err := f.family.Holds(n.PID)
-	if err != nil {
-		return err
-	}
-	fromStart := n.Exec && held
-	if err := j.begin(fromStart); err != nil {
-		return err
-	}
-	if !fromStart {
-		return nil
-	}
-	if held, err = f.family.Holds(n.PID); err == nil && !held {
-		err = errEscaped
-	}
-	return err
-}
-
-// makeRoom waits for jobs that only write, where there are as many as may be. It fails when all
-// record.
-func (f *following) makeRoom() error {
-	for len(f.jobs) >= atOnce(f.memory.all) {
-		if f.busy() == len(f.jobs) {
-			return f.tooMany()
-		}
-		f.account(<-f.ended)
-	}
-	return nil
-}
-
-// start has a job record.
-func (f *following) start(j *job, s *signals) {
-	f.paths[j.path], f.jobs[j], f.recording[j.process.PID] = true, true, j
-	f.snapshot[j] = make(chan os.Signal, 1)
-	f.say("recording process %d (%s) to %s", j.process.PID, j.process.Name, j.path)
-	own := &signals{end: f.end, occasion: func() occasion { return f.endedOn }, snapshot: f.snapshot[j], abort: s.abort}
-	go func() {
-		snapshot, err := j.record(own)
-		f.ended <- ending{j, snapshot, err}
-	}()
-}
-
-func (f *following) requestSnapshots() {
-	for _, c := range f.snapshot {
-		select {
-		case c <- nil:
-		default: // one is asked for already
-		}
-	}
-}
-
-// disband has no process stopped any more, lets all go, and has the jobs end.
-func (f *following) disband() error {
-	select {
-	case <-f.end:
-		return nil
-	default:
-	}
-	close(f.end)
-	return f.family.Disband()
+	path := cmp.Or(r.options.Output, record.SnapshotName(r.first))
+	return r.options.Confine([]string{path, store.Old(path)}, append(tracing, cap.SYS_PTRACE, cap.DAC_READ_SEARCH)...)
 }
 
 // close frees everything; what is attached is detached, and who stands is let go.
-func (f *following) close() {
-	if f.firstJob != nil && !f.paths[f.firstJob.path] { // it was not started
-		f.firstJob.close()
+func (r *recorder) close() {
+	if r.prepared != nil && !r.paths[r.prepared.recorder.Path()] { // it was not started
+		r.prepared.recorder.Close()
 	}
-	if f.family != nil {
-		f.family.Close()
+	if r.family != nil {
+		r.family.Close()
 	}
-	f.shared.close()
-}
-
-// say prints a message, unless -q is given.
-func (f *following) say(format string, args ...any) {
-	if !f.quiet {
-		fmt.Fprintf(f.errs, "wpptrace: "+format+"\n", args...)
-	}
+	r.shared.close()
 }

@@ -1,11 +1,11 @@
-package main
+package follow
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"slices"
+	"wpptrace/internal/record"
 	"wpptrace/internal/record/overhead"
 
 	"golang.org/x/sys/unix"
@@ -14,22 +14,22 @@ import (
 	"wpptrace/loader/guard"
 )
 
-// shared is what jobs have in common that record several programs at the same time. It is used by
-// one goroutine at a time. A job that is alone has none: nil makes what it needs for it alone.
+// shared is what the recordings of several processes have in common. It is used by one goroutine at a
+// time.
 type shared struct {
 	guard    *guard.Guard
-	meter    *overhead.Meter // lends its calibrator; nil: no job has needed one yet
-	programs []shelved
+	meter    *overhead.Meter // lends its calibrator; nil: no recording has needed one yet
+	programs []cachedProgram
 }
 
-// mostShelved is how many programs are kept that no job may need: to read and plan one takes up to
+// mostCached is how many programs are kept that no recording may need: to read and plan one takes up to
 // some seconds.
-const mostShelved = 8
+const mostCached = 8
 
-// A shelved is a program that was read before, or why it cannot be recorded.
-type shelved struct {
+// A cachedProgram is a program that was read before, or why it cannot be recorded.
+type cachedProgram struct {
 	file    unix.Stat_t
-	program *program
+	program *record.Program
 	exe     *os.File // what the program is read from still
 	err     error
 }
@@ -39,20 +39,17 @@ type errUnrecordable struct{ error }
 
 func (e errUnrecordable) Unwrap() error { return e.error }
 
-// load is loadProgram, but that what was read before is not read again, and that a program is
+// Load is record.Load, but that what was read before is not read again, and that a program is
 // recordable.
-func (s *shared) load(exe *os.File, name string, sel selection) (*program, error) {
-	if s == nil {
-		return loadProgram(exe, name, sel)
-	}
+func (s *shared) Load(exe *os.File, name string, sel record.Selection) (*record.Program, error) {
 	var now unix.Stat_t
 	if err := unix.Fstat(int(exe.Fd()), &now); err != nil {
 		return nil, fmt.Errorf("look at %s: %w", name, err)
 	}
-	if i := slices.IndexFunc(s.programs, func(p shelved) bool { return sameFile(&p.file, &now) }); i >= 0 {
+	if i := slices.IndexFunc(s.programs, func(p cachedProgram) bool { return sameFile(&p.file, &now) }); i >= 0 {
 		return s.programs[i].program, s.programs[i].err
 	}
-	made, err := newShelved(exe, name, sel)
+	made, err := newCached(exe, name, sel)
 	if err != nil {
 		return nil, err
 	}
@@ -61,18 +58,15 @@ func (s *shared) load(exe *os.File, name string, sel selection) (*program, error
 	return made.program, made.err
 }
 
-func newShelved(exe *os.File, name string, sel selection) (made shelved, err error) {
-	own, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", exe.Fd())) // the job's is closed with the job
+func newCached(exe *os.File, name string, sel record.Selection) (made cachedProgram, err error) {
+	own, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", exe.Fd())) // the recording's is closed with it
 	if err != nil {
 		return made, fmt.Errorf("open %s: %w", name, err)
 	}
 	made.exe = own
-	made.program, made.err = loadProgram(own, name, sel)
+	made.program, made.err = record.Load(own, name, sel)
 	if made.err == nil {
-		made.err = made.program.recordable(name)
-	}
-	if usage := (usageError{}); errors.As(made.err, &usage) {
-		return made, errors.Join(made.err, own.Close())
+		made.err = made.program.CheckRecordable(name)
 	}
 	if made.err != nil {
 		made.program, made.err = nil, errUnrecordable{made.err}
@@ -85,12 +79,12 @@ func sameFile(a, b *unix.Stat_t) bool {
 	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.Mtim == b.Mtim && a.Ctim == b.Ctim
 }
 
-// tidy forgets the programs that were read first, of those that no job has any more.
-func (s *shared) tidy(jobs map[*job]bool) {
-	for i := 0; len(s.programs) > mostShelved && i < len(s.programs); {
+// tidy forgets the programs that were read first, of those that no recording has any more.
+func (s *shared) tidy(recorders map[*record.Recorder]bool) {
+	for i := 0; len(s.programs) > mostCached && i < len(s.programs); {
 		used := false
-		for j := range jobs {
-			used = used || j.program == s.programs[i].program
+		for r := range recorders {
+			used = used || r.Program() == s.programs[i].program
 		}
 		if used {
 			i++
@@ -101,26 +95,18 @@ func (s *shared) tidy(jobs map[*job]bool) {
 	}
 }
 
-// guardOfAll is that of all jobs.
-func (s *shared) guardOfAll() *guard.Guard {
-	if s == nil {
-		return nil
-	}
-	return s.guard
-}
+// Guard is that of all recordings.
+func (s *shared) Guard() *guard.Guard { return s.guard }
 
-// newMeter is newMeter with one calibrator for all.
-func (s *shared) newMeter(session *attach.Session, log *slog.Logger) *overhead.Meter {
-	if s == nil {
-		return overhead.NewMeter(session, log)
-	}
+// Meter returns a meter with one calibrator for all.
+func (s *shared) Meter(session *attach.Session, log *slog.Logger) *overhead.Meter {
 	if s.meter == nil {
 		s.meter = overhead.NewMeter(session, log)
 	}
 	return s.meter.Lend()
 }
 
-// close frees what the jobs had, which have ended.
+// close frees what the recordings had, which have ended.
 func (s *shared) close() error {
 	if s.meter != nil {
 		s.meter.Close()

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wpptrace/internal/record"
+	"wpptrace/internal/record/follow"
+	"wpptrace/internal/record/overhead"
+	"wpptrace/loader/plan"
+	"wpptrace/query/report"
+)
+
+// A printer prints what happens during a recording, on stderr, and what is asked for at its end.
+type printer struct {
+	flags    *recordFlags
+	pid      int
+	name     string
+	attached bool // to a process that was at work already
+	report   io.Writer
+	errs     *statusLine
+	log      *slog.Logger
+	prepared func() bool // called when probes stand
+	err      error       // the first of printing
+}
+
+// say prints a message, unless -q is given.
+func (p *printer) say(format string, args ...any) {
+	if !p.flags.quiet {
+		p.insist(format, args...)
+	}
+}
+
+// insist prints a message.
+func (p *printer) insist(format string, args ...any) {
+	fmt.Fprintf(p.errs, "wpptrace: "+format+"\n", args...)
+}
+
+// process is what messages call the process.
+func (p *printer) process() string { return fmt.Sprintf("process %d (%s)", p.pid, p.name) }
+
+// handle prints an event of a recording.
+func (p *printer) handle(event record.Event) {
+	switch e := event.(type) {
+	case record.Planned:
+		p.planned(e)
+	case record.Forecast:
+		p.forecast(e)
+	case record.Attached:
+		p.prepared()
+	case record.Began:
+		p.say("recording %s to %s", p.process(), e.Path)
+		for _, glob := range e.Unmatched {
+			p.say("%s", unmatchedText(glob, p.pid))
+		}
+	case record.LibraryAdded:
+		p.say("%s: %s", report.Fit(e.Path, len(e.Path)), summary(e.Program.Plan))
+		p.refused(e.Program)
+	case record.LibraryLeftOut:
+		p.insist("%s", libraryLeftOutText(e))
+	case record.LetGoOn:
+		p.insist("%s, which was held because it had loaded code, was let go on by a SIGCONT too early: what it did meanwhile is not recorded", p.process())
+	case record.SnapshotWritten:
+		p.say("snapshot: %s, recording goes on", e.Path)
+	case record.SnapshotFailed:
+		p.insist("%v", e.Err)
+	case record.Progress:
+		p.errs.show(e.Status)
+	case record.Ended:
+		p.ended(e)
+	default:
+		p.window(event)
+	}
+}
+
+// window prints an event of windows.
+func (p *printer) window(event record.Event) {
+	switch e := event.(type) {
+	case record.WindowsBegin:
+		p.say("to trace all of it costs more than --overhead %v%% of its CPU time: it is traced in windows of %v from here on%s; --overhead 0 --max-slowdown 0 traces all, however slow",
+			p.flags.overhead, e.Window, nextWindowText(e.Wait, e.Left))
+	case record.WindowClosed:
+		p.log.Debug("a window has ended", "windows", e.Windows, "overhead", percentage(e.Overhead))
+	case record.RareSitesCounted:
+		p.log.Debug("rare sites were counted between windows", "sites", e.Sites, "hits", e.Hits, "used", e.Used, "for hits", e.Cost)
+	}
+}
+
+// planned sums up a plan, and warns of one that is slower than it might be, or that much is missing
+// in.
+func (p *printer) planned(e record.Planned) {
+	pl := e.Program.Plan
+	p.say("%s", summary(pl))
+	p.refused(e.Program)
+	if e.Program.Image.IsGo() {
+		p.say("it is %s", goProgram)
+	}
+	const much, usual = 0.05, 1 << 12 // usual are the bytes of start-up code and linkage stubs
+	if bytes, share := unlisted(pl); share > much && bytes > usual {
+		p.say("%d bytes of its code, %.0f%%, are in no routine, as start-up code and what has no unwind information: they are not traced", bytes, 100*share)
+	}
+	if p.flags.selection.weights != "" { // estimates are too rough for that
+		if share, most := tooCostly(pl); share > much {
+			p.say("%.0f%% of the instructions that ran in %s, of what is to be traced, are in routines left out, most in %s: they need single-stepped probes, which --complete admits",
+				100*share, p.flags.selection.weights, report.Fit(most.Name, 60))
+		}
+	}
+	if e.Removal > time.Second {
+		p.say("on this kernel, before Linux 6.6, taking the probes out takes %.0f s, which nothing can hurry; until then others that run the program are slowed down too", e.Removal.Seconds())
+	}
+	if share, most := stepped(pl); share > noticeable {
+		p.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it out", factor(100*share), report.Fit(most.Name, 60))
+	}
+}
+
+// refused prints why nothing of a program, or of a library, is traced that was to be.
+func (p *printer) refused(program *record.Program) {
+	if refusal := program.Refusal(); refusal != "" {
+		p.say("%s", refusal)
+	}
+}
+
+// forecast prints how much slower the process will be, and warns where putting the probes in is felt.
+func (p *printer) forecast(e record.Forecast) {
+	for _, line := range forecastLines(e.Forecast, e.Load, p.flags.overhead) {
+		p.say("%s", line)
+	}
+	const usualWait, felt = 30 * time.Microsecond, 500 * time.Millisecond // usualWait is for each probe
+	if takes := time.Duration(min(e.Load, 1) * float64(e.Probes) * float64(usualWait)); takes > felt {
+		p.say("putting in %d probes may hold it up for some %.1f s, and taking them out again, too: -F narrows what is traced", e.Probes, takes.Seconds())
+	}
+}
+
+// forecastLines is a forecast for a process that would use load CPUs now; percent is the budget, 0:
+// there is none.
+func forecastLines(f overhead.Forecast, load, percent float64) []string {
+	bound := "it is measured as it runs"
+	if percent > 0 {
+		bound = fmt.Sprintf("--overhead keeps it to %v%% in the long run", percent)
+	}
+	lines := []string{fmt.Sprintf("slow-down: %s; %s", forecastText(f), bound)}
+	const busy = 0.9
+	if load < busy && !f.Some {
+		slower := 1 + load*(f.SlowDown(overhead.UsualTime)-1)
+		lines = append(lines, fmt.Sprintf("at its present load, %.0f%% of a CPU: some %s times", 100*load, factor(slower)))
+	}
+	return lines
+}
+
+// ended prints why the recording ends. Of one that ends early -q prints that, too.
+func (p *printer) ended(e record.Ended) {
+	p.errs.clear()
+	text := p.endText(e)
+	switch {
+	case text == "":
+	case e.Reason.IsEarly():
+		p.insist("%s", text)
+	default:
+		p.say("%s", text)
+	}
+}
+
+// endText says why a recording ends; "": its command has ended.
+func (p *printer) endText(e record.Ended) string {
+	switch e.Reason {
+	case record.Interrupted:
+		return fmt.Sprintf("interrupted: tracing of %s ended", p.process())
+	case record.Exec:
+		return p.process() + " was replaced by exec: tracing ended; --follow-fork goes on"
+	case record.GuardLost:
+		return fmt.Sprintf("%s: %v: tracing ended", p.process(), e.Err)
+	case record.DurationOver:
+		return fmt.Sprintf("%v are over: tracing of %s ended", p.flags.limit, p.process())
+	case record.SlowDown:
+		return fmt.Sprintf("%s is slowed down %s, more than --max-slowdown %v: detached; -F selects fewer routines, --max-slowdown 0 goes on whatever it costs",
+			p.process(), likelySlowDownText(e.SlowDown), p.flags.maxSlowDown)
+	case record.Failed:
+		return fmt.Sprintf("%v: tracing ended", e.Err)
+	}
+	if !p.attached {
+		return ""
+	}
+	return p.exitText(e)
+}
+
+// exitText says how the process has come to its end.
+func (p *printer) exitText(e record.Ended) string {
+	switch status := e.Status; {
+	case e.StatusKnown && status.Signaled():
+		return fmt.Sprintf("%s was killed by %s", p.process(), cmp.Or(unix.SignalName(status.Signal()), fmt.Sprintf("signal %d", status.Signal())))
+	case e.StatusKnown && status.ExitStatus() > 0:
+		return fmt.Sprintf("%s has exited with status %d", p.process(), status.ExitStatus())
+	}
+	return p.process() + " has exited"
+}
+
+// handleFollowed prints an event of the recording of several processes.
+func (p *printer) handleFollowed(event record.Event) {
+	switch e := event.(type) {
+	case follow.Of:
+		one := *p
+		one.pid, one.name = e.PID, e.Name
+		one.handle(e.Event)
+	case follow.Began:
+		p.say("recording process %d (%s) to %s", e.PID, e.Name, e.Path)
+	case follow.Unrecorded:
+		p.insist("process %d (%s) is not recorded: %s", e.PID, e.Name, p.unrecordedText(e.Err))
+	case follow.Recorded:
+		if err := p.recorded(e); p.err == nil {
+			p.err = err
+		}
+	case follow.Failed:
+		p.insist("%s", oneLine(e.Err))
+	case follow.Progress:
+		p.errs.showText(func() string {
+			return fmt.Sprintf("%.0fs  %d recorded, %d over  lost %d", e.Duration.Seconds(), e.Processes, e.Recordings, e.Lost)
+		})
+	case follow.Ended:
+		p.errs.clear()
+		if text := p.followEndText(e.Reason); text != "" {
+			p.say("%s", text)
+		}
+	default:
+		p.handle(event)
+	}
+}
+
+// followEndText says why all recordings end; "": all processes have ended.
+func (p *printer) followEndText(r record.Reason) string {
+	switch r {
+	case record.Interrupted:
+		return "interrupted: tracing ended"
+	case record.GuardLost:
+		return "the guard has been killed: tracing ended"
+	case record.DurationOver:
+		return fmt.Sprintf("%v are over: tracing ended", p.flags.limit)
+	}
+	return ""
+}
+
+// nextWindowText says when the next window may begin, of a recording that goes on for so long, 0 if
+// nobody knows; nothing where that is soon.
+func nextWindowText(wait, left time.Duration) string {
+	const soon = time.Second
+	switch {
+	case wait <= soon:
+		return ""
+	case left > 0 && wait > left:
+		return fmt.Sprintf(", the next in some %.0f s at its present load, when -d is over", wait.Seconds())
+	default:
+		return fmt.Sprintf(", the next in some %.0f s", wait.Seconds())
+	}
+}
+
+// unmatchedText says of a glob that it has named no library so far.
+func unmatchedText(glob string, pid int) string {
+	return fmt.Sprintf("--lib %q names no library that process %d has loaded so far", glob, pid)
+}
+
+// libraryLeftOutText says why a library that --lib names is not traced.
+func libraryLeftOutText(e record.LibraryLeftOut) string {
+	return fmt.Sprintf("%s is not traced: %s", report.Fit(e.Path, len(e.Path)), oneLine(e.Err))
+}
+
+// summary is a plan in one line.
+func summary(p *plan.Plan) string {
+	traced, stepped := 0, 0
+	for _, r := range p.Routines {
+		if r.Traced() {
+			traced++
+		}
+	}
+	for i := range p.Sites {
+		if p.Sites[i].Stepped {
+			stepped++
+		}
+	}
+	probes := "probes"
+	if len(p.Sites) == 1 {
+		probes = "probe"
+	}
+	return fmt.Sprintf("%d of %d routines, %d %s (%d single-stepped)", traced, len(p.Routines), len(p.Sites), probes, stepped)
+}

@@ -1,0 +1,129 @@
+package record
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"wpptrace/internal/record/overhead"
+)
+
+// An Event is something that happens during a recording: one of the types below. A handler is called
+// on the recording's goroutine, which waits for it: the process goes on meanwhile.
+type Event any
+
+// Planned says which probes a recording takes. Nothing has touched the process yet.
+type Planned struct {
+	Program *Program
+	// Removal is how long it takes on this kernel to take the probes out.
+	Removal time.Duration
+}
+
+// Forecast says how much slower a process that is at work will be, before probes go in.
+type Forecast struct {
+	overhead.Forecast
+	Load   float64 // CPUs that it would use now if it had them
+	Probes int
+}
+
+// Attached says that the probes stand.
+type Attached struct{}
+
+// Began says that the recording has begun.
+type Began struct {
+	Path      string   // where the snapshot goes
+	Unmatched []string // globs of the selection that name no library of a process at work
+}
+
+// LibraryAdded says that a library is traced from here on.
+type LibraryAdded struct {
+	Path    string
+	Program *Program
+}
+
+// LibraryLeftOut says that a library is external code, which the selection names, and why.
+type LibraryLeftOut struct {
+	Path string
+	Err  error
+}
+
+// LetGoOn says that somebody else has let the process go on, which was held because it had loaded
+// code: what it did meanwhile is not recorded.
+type LetGoOn struct{}
+
+// WindowsBegin says that tracing all of the process costs more than the budget, so that it is traced
+// in windows from here on.
+type WindowsBegin struct {
+	Window time.Duration // that one lasts at least
+	Wait   time.Duration // until the next one, at the load that the process has
+	Left   time.Duration // until the recording is over; 0: nobody knows
+}
+
+// WindowOpened says that probes report again.
+type WindowOpened struct{}
+
+// WindowClosed says that probes have gone out until the next window.
+type WindowClosed struct {
+	Windows  uint64  // that have been closed
+	Overhead float64 // what tracing has taken so far, as a share of the process's own CPU time
+}
+
+// RareSitesCounted says that the hits of some rare sites were counted between windows.
+type RareSitesCounted struct {
+	Sites int
+	Hits  uint64
+	Used  time.Duration // CPU time of the process meanwhile
+	Cost  time.Duration // of that, what the hits took
+}
+
+// SnapshotWritten says that a snapshot was written, and that the recording goes on.
+type SnapshotWritten struct{ Path string }
+
+// SnapshotFailed says that a snapshot could not be written in the middle of the recording. The one at
+// its end may be.
+type SnapshotFailed struct{ Err error }
+
+// Progress comes several times a second. Status may be called until the handler returns.
+type Progress struct{ Status func() Status }
+
+// A Status is how far a recording has come.
+type Status struct {
+	Duration       time.Duration
+	Paths          uint64 // recorded
+	Rules, Symbols uint64 // of the grammars
+	Lost           uint64 // events
+	Ring           float64
+	Windows        uint64  // 0: all is traced
+	Overhead       float64 // with windows: what tracing has taken of the process's own CPU time
+	Sampled        float64 // with windows: which share of the process's own CPU time they are
+	SlowDown       overhead.Estimate
+	SlowDownKnown  bool
+}
+
+// A Reason is why a recording ended, as the snapshot says it.
+type Reason string
+
+// The reasons.
+const (
+	Exited        Reason = "exited"
+	Interrupted   Reason = "interrupted" // the context was canceled
+	DurationOver  Reason = "duration"
+	Exec          Reason = "exec" // the process runs another program
+	SlowDown      Reason = "slow-down"
+	GuardLost     Reason = "guard" // somebody has killed it
+	Failed        Reason = "failure"
+	stillRecorded Reason = ""
+)
+
+// IsEarly reports whether the recording ended before it was to, by neither its user nor the process.
+func (r Reason) IsEarly() bool { return r == SlowDown || r == GuardLost || r == Failed }
+
+// Ended says why the recording ends. Its probes go out after that.
+type Ended struct {
+	Reason   Reason
+	Status   unix.WaitStatus   // Exited: how, if StatusKnown
+	SlowDown overhead.Estimate // SlowDown: how much
+	Err      error             // GuardLost and Failed: what happened
+
+	StatusKnown bool
+}

@@ -1,0 +1,65 @@
+package follow
+
+import (
+	"time"
+
+	"wpptrace/internal/record"
+)
+
+// Began says that a process is recorded.
+type Began struct {
+	PID  int
+	Name string
+	Path string // where its snapshot goes
+}
+
+// Unrecorded says that a process runs untraced, and why. It comes once for each reason: Result counts
+// the others.
+type Unrecorded struct {
+	PID  int
+	Name string
+	Err  error
+}
+
+// Of is an event of the recording of one of several processes.
+type Of struct {
+	PID   int
+	Name  string
+	Event record.Event
+}
+
+// Recorded says that the recording of a process is over.
+type Recorded struct {
+	PID    int
+	Name   string
+	Result *record.Result // its snapshot need not have been written
+}
+
+// Failed says that something went wrong with the recording of a process, where another error is that
+// of all: the first one.
+type Failed struct{ Err error }
+
+// Ended says why all recordings end.
+type Ended struct{ Reason record.Reason }
+
+// Progress comes several times a second.
+type Progress struct {
+	Duration   time.Duration
+	Processes  int    // that are recorded now
+	Recordings int    // that are over
+	Lost       uint64 // events of those
+}
+
+// A Result is what has become of all recordings.
+type Result struct {
+	Recordings int
+	Losses     record.Losses
+	Unrecorded []Reason
+	Missed     uint32 // processes that were not followed: there were too many at the same time
+}
+
+// A Reason is why some processes were not recorded.
+type Reason struct {
+	Err       error
+	Processes int
+}

@@ -1,0 +1,154 @@
+package record
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"kernel.org/pub/linux/libs/security/libcap/cap"
+
+	"wpptrace/compress/spill"
+	"wpptrace/internal/record/overhead"
+	"wpptrace/loader/attach"
+	"wpptrace/loader/guard"
+	"wpptrace/loader/target"
+)
+
+// Options say what is recorded, where it goes and what it may cost. One of Process and Child is
+// needed; the zero value of everything else will do.
+type Options struct {
+	// Process is recorded from wherever it is now. It stays the caller's.
+	Process *target.Process
+	// Child is a command that has been started and stands before its first instruction. It is
+	// recorded from there, and killed when the recording cannot begin. It stays the caller's, who waits
+	// for its end.
+	Child *target.Child
+	// Stands says that Process stands, and has only just begun to run its program: it has no load that
+	// could be measured.
+	Stands bool
+	// Threads are the threads to record; none: all.
+	Threads []int
+	// Selection says which routines are traced.
+	Selection Selection
+
+	// Output is the snapshot's file; "": SnapshotName. What was there becomes Output.old.
+	Output string
+	// Raw is a file, or a pipe, that the raw trace goes to; "": there is none.
+	Raw string
+	// Tool is the recording program with its version, for the snapshot.
+	Tool string
+
+	// Duration is how long is recorded; 0: until the process exits.
+	Duration time.Duration
+	// SnapshotEvery is the time between snapshots; 0: there is one, at the end.
+	SnapshotEvery time.Duration
+	// Snapshot asks for a snapshot in the middle of the recording for each value that comes; nil: none
+	// comes. Requests that come while one is being written get one more together.
+	Snapshot <-chan struct{}
+	// MaxSlowDown ends the recording when the process is slowed down more times; 0: nothing does.
+	MaxSlowDown float64
+	// Overhead is what probes may take, as a share of the process's own CPU time: where all of it costs
+	// more, it is traced in windows that last Window at least. 0: there is no limit.
+	Overhead float64
+	Window   time.Duration
+
+	// Ring is the size in bytes of the buffer between the kernel and the recording; 0: the usual one.
+	Ring int
+	// StopWhenFull has the process stopped while that is full; else events are lost then.
+	StopWhenFull bool
+	// Memory bounds what is recorded, in memory; the rest goes to the snapshot's file meanwhile.
+	Memory spill.Limits
+
+	// Abort ends the recording at once and without a snapshot when it is done; nil: nothing does.
+	Abort context.Context
+	// Confine is told the snapshot's files and the capabilities that the recording takes once it has
+	// begun: all others may be given up. nil: none are.
+	Confine func(files []string, keep ...cap.Value) error
+	// Log is told what is being done; nil: nothing is.
+	Log *slog.Logger
+
+	// Shared is what recordings have in common that run at the same time; nil: this one runs alone.
+	Shared Shared
+	// Born says that the process is a fork of one that a recording of the same Shared has traced.
+	Born bool
+}
+
+// DefaultWindow is long enough for subpaths of any length that one would look at, and shorter than
+// what a user of the process would notice.
+const DefaultWindow = 10 * time.Millisecond
+
+// LeastMemory is what suffices for compressing anything, in bytes.
+const LeastMemory = 64 << 20
+
+// A Shared is what recordings have in common that run at the same time. It is used by one goroutine
+// at a time.
+type Shared interface {
+	// Guard owns the probes of all.
+	Guard() *guard.Guard
+	// Load is Load, of a program that is recordable. The file stays the recording's.
+	Load(exe *os.File, name string, s Selection) (*Program, error)
+	// Meter returns a meter of its own for a session.
+	Meter(s *attach.Session, log *slog.Logger) *overhead.Meter
+}
+
+// alone is what a recording has that runs alone.
+type alone struct{}
+
+func (alone) Guard() *guard.Guard { return nil }
+
+func (alone) Load(exe *os.File, name string, s Selection) (*Program, error) {
+	return Load(exe, name, s)
+}
+
+func (alone) Meter(s *attach.Session, log *slog.Logger) *overhead.Meter {
+	return overhead.NewMeter(s, log)
+}
+
+// SnapshotName is where the snapshot of a process goes if it is not said.
+func SnapshotName(p *target.Process) string {
+	name := p.Comm
+	if strings.ContainsAny(name, " /:") { // a process may call itself "tmux: server"
+		name = p.File
+	}
+	return fmt.Sprintf("%s-%d.wpp", name, p.PID)
+}
+
+// complete returns the options with what follows for what was not given.
+func (o Options) complete() Options {
+	if o.Child != nil {
+		o.Process = o.Child.Process
+	}
+	if o.Output == "" {
+		o.Output = SnapshotName(o.Process)
+	}
+	if o.Ring == 0 {
+		o.Ring = attach.DefaultRing
+	}
+	if o.Window == 0 {
+		o.Window = DefaultWindow
+	}
+	if o.Abort == nil {
+		o.Abort = context.Background()
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Shared == nil {
+		o.Shared = alone{}
+	}
+	if o.Overhead > 0 {
+		o.Selection.Windows = true
+	}
+	return o
+}
+
+// used is what the process has used so far. What a command has used stays known after its end.
+func (o *Options) used() (target.Times, error) {
+	if o.Child != nil {
+		return o.Child.Times()
+	}
+	return o.Process.Times()
+}

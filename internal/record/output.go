@@ -1,0 +1,76 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"wpptrace/compress/wpp/store"
+	"wpptrace/loader/privilege"
+)
+
+// newDraft returns the draft of a recording's snapshot, which is written as the user.
+func newDraft(path string) *store.Draft { return store.NewDraftBy(privilege.AsUser, path) }
+
+// CheckOutput fails when a snapshot could not be written to path: better now than after the
+// recording.
+func CheckOutput(path string) error {
+	st, err := os.Stat(path)
+	if err == nil && !st.Mode().IsRegular() {
+		return fmt.Errorf("write snapshot %s: it is not a regular file: name another with -o", path)
+	}
+	if st, err := os.Lstat(path); err == nil && st.Mode().Type() == fs.ModeSymlink { // /dev/stdout of a shell that has redirected it, for one
+		return fmt.Errorf("write snapshot %s: it is a link, which is not written through: name what it leads to with -o", path)
+	}
+	if st, err := os.Lstat(store.Old(path)); err == nil && !st.Mode().IsRegular() && st.Mode().Type() != fs.ModeSymlink {
+		return fmt.Errorf("write snapshot %s: one that is there becomes %s, which is not a regular file: name another with -o", path, store.Old(path))
+	}
+	dir, base := filepath.Split(path)
+	f, err := os.CreateTemp(filepath.Clean(dir), "."+base+".*")
+	if err != nil {
+		return WriteError(path, err)
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); err != nil { // there is nothing to be replaced
+		return nil
+	}
+	for _, name := range []string{path, store.Old(path)} {
+		if err := privilege.CheckReplace(name); err != nil {
+			return fmt.Errorf("write snapshot %s: %w: name another file with -o", name, err)
+		}
+	}
+	return nil
+}
+
+// WriteError says what to do about a snapshot that the system does not write. Its temporary file is
+// none of the user's business, unless what was recorded is in it.
+func WriteError(path string, err error) error {
+	var why unix.Errno
+	if !errors.As(err, &why) {
+		return err
+	}
+	told := fmt.Errorf("write snapshot %s: %w: %s", path, why, otherFile(why, "-o"))
+	var kept *store.KeptError
+	if errors.As(err, &kept) {
+		return &store.KeptError{Err: told, File: kept.File}
+	}
+	return told
+}
+
+// otherFile is what to do about a file that the system does not write, named by a flag.
+func otherFile(why error, flag string) string {
+	remedy := "name another file with " + flag
+	switch why {
+	case unix.ENOSPC, unix.EDQUOT:
+		return "free some space there, or " + remedy
+	case unix.EFBIG:
+		return "allow larger files with ulimit -f, or " + remedy // a file system may take no larger ones either
+	}
+	return remedy
+}

@@ -1,0 +1,165 @@
+package record
+
+import (
+	"encoding/hex"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+
+	"wpptrace/compress/wpp"
+	"wpptrace/compress/wpp/store"
+	"wpptrace/loader/cfg"
+	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/planner"
+	"wpptrace/loader/privilege"
+	"wpptrace/loader/target"
+	"wpptrace/query"
+)
+
+// A Selection says which routines to trace, in which images, and by what to choose their probes. The
+// zero value is all of the executable.
+type Selection struct {
+	// Only and Not are matched against demangled names: a routine is traced whose name one of Only
+	// matches, or if there are none, and none of Not. An expression that begins with a library's base
+	// name and a colon is for that library.
+	Only, Not []*regexp.Regexp
+	// Complete admits routines that need slow, single-stepped probes.
+	Complete bool
+	// Weights is a snapshot of the same program by which probes are chosen: where they are hit least.
+	Weights string
+	// Libraries are globs of the shared libraries to trace too, by base name or path.
+	Libraries []string
+	// Windows says that the recording begins and ends again and again: loops have a probe each.
+	Windows bool
+	// Others says that other programs are recorded too: an expression may be meant for one of them.
+	Others bool
+
+	image string // the library's name and a colon; "": the executable
+}
+
+// options applies the selection to a program. An expression that matches nothing is a mistake.
+func (s Selection) options(c *cfg.Program, name string) (planner.Options, error) {
+	mayMiss := len(s.Libraries) > 0 || s.Others // an expression may be meant for another image
+	err := checkMatches("-F", s.Only, c, name, mayMiss)
+	if err == nil {
+		err = checkMatches("-N", s.Not, c, name, mayMiss)
+	}
+	if err != nil {
+		return planner.Options{}, err
+	}
+	o := planner.Options{Complete: s.Complete, Distrust: len(s.Libraries) > 0, EveryRound: s.Windows}
+	if o.Weights, err = readWeights(s.Weights, c.Image, mayMiss); err != nil {
+		return planner.Options{}, err
+	}
+	if len(s.Only)+len(s.Not) == 0 {
+		return o, nil
+	}
+	o.Select = func(r *cfg.Routine) bool { return (len(s.Only) == 0 || s.matches(s.Only, r)) && !s.matches(s.Not, r) }
+	for _, r := range c.Routines {
+		if o.Select(r) {
+			return o, nil
+		}
+	}
+	if mayMiss {
+		return o, nil
+	}
+	return planner.Options{}, fmt.Errorf("select routines of %s: -F and -N leave none of %d", name, len(c.Routines))
+}
+
+// readWeights counts how often the blocks of an image ran in a recording of it; nil if there is
+// none. mayMiss: another image may have been recorded.
+func readWeights(path string, im *image.Image, mayMiss bool) (w *planner.Weights, err error) {
+	if path == "" {
+		return nil, nil
+	}
+	if im.BuildID == "" && mayMiss {
+		return nil, nil
+	}
+	if im.BuildID == "" {
+		return nil, fmt.Errorf("weigh %s by %s: the program has no build id, so that nothing says whether that is a recording of it: link it with -Wl,--build-id, or leave --weights out",
+			im.Name, path)
+	}
+	var s *wpp.Snapshot
+	err = privilege.AsUser(func() error {
+		s, err = store.ReadFile(path)
+		return err
+	})
+	if err != nil { // be it that it is cut off: what ran later may have run most
+		return nil, err
+	}
+	for i := range s.Images {
+		if id := hex.EncodeToString(s.Images[i].BuildID); id == im.BuildID {
+			blocks, entries, err := query.BlockCounts(s, i)
+			if err != nil {
+				return nil, fmt.Errorf("count the blocks of %s: %w", path, err)
+			}
+			return &planner.Weights{Blocks: blocks, Entries: entries}, nil
+		}
+	}
+	if mayMiss {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("weigh %s by %s: that is a recording of another build: record this one, or leave --weights out", im.Name, path)
+}
+
+// checkMatches fails when an expression matches no routine, unless it may be meant for another image.
+// option is its name on the command line.
+func checkMatches(option string, list []*regexp.Regexp, c *cfg.Program, name string, mayMiss bool) error {
+	if mayMiss {
+		return nil
+	}
+	for _, re := range list {
+		matches := func(r *cfg.Routine) bool { return Selection{}.matches([]*regexp.Regexp{re}, r) }
+		if !slices.ContainsFunc(c.Routines, matches) {
+			return fmt.Errorf("select routines of %s: %s %q matches none of %d routines%s: "+
+				"wpptrace plan -v lists them; --lib traces those of shared libraries", name, option, re, len(c.Routines), meant(c, re.String()))
+		}
+	}
+	return nil
+}
+
+// matches reports whether any of the expressions matches the demangled name.
+func (s Selection) matches(list []*regexp.Regexp, r *cfg.Routine) bool {
+	for _, re := range list {
+		if re.MatchString(r.Name) || s.image != "" && re.MatchString(s.image+r.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Unmatched lists which of some expressions of the selection match no routine of a plan, neither of
+// the executable nor of its libraries.
+func (s Selection) Unmatched(list []*regexp.Regexp, p *plan.Plan) (unmatched []*regexp.Regexp) {
+	for _, re := range list {
+		if !s.matchesAny(re, p) {
+			unmatched = append(unmatched, re)
+		}
+	}
+	return unmatched
+}
+
+func (s Selection) matchesAny(re *regexp.Regexp, p *plan.Plan) bool {
+	for i, part := range p.Parts {
+		if s.image = ""; i > 0 {
+			s.image = path.Base(part.Program.Image.Name) + ":"
+		}
+		if slices.ContainsFunc(part.Program.Routines, func(r *cfg.Routine) bool { return s.matches([]*regexp.Regexp{re}, r) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Wants reports whether the selection names a library.
+func (s Selection) Wants(l target.Library) bool {
+	return slices.ContainsFunc(s.Libraries, func(glob string) bool { return names(glob, l) })
+}
+
+func names(glob string, l target.Library) bool {
+	base, _ := path.Match(glob, path.Base(l.Path))
+	whole, _ := path.Match(glob, l.Path)
+	return base || whole
+}
