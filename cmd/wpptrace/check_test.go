@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"wpptrace/internal/record"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
@@ -76,30 +77,24 @@ func TestForecast(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p, err := loadProgram(f, "bash", selection{})
+	p, err := record.Load(f, "bash", record.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := overhead.NewForecast(p.plan, attach.TypicalCost(), false)
+	all := overhead.NewForecast(p.Plan, attach.TypicalCost(), false)
 	if hits := all.Emulated + all.Stepped; hits < 0.02 || hits > 0.6 {
 		t.Errorf("%.3f hits an instruction", hits)
 	}
 	if usual, most := all.SlowDown(overhead.UsualTime), all.SlowDown(overhead.LeastTime); usual < 20 || usual > 500 || most < 8*usual {
 		t.Errorf("slow-down %.1f, at most %.1f", usual, most)
 	}
-	var out strings.Builder
-	tellForecast(&out, all, 0, 0)
-	if !strings.Contains(out.String(), "at its present load, 0% of a CPU: some 1.0 times\n") {
-		t.Errorf("of an idle process: %s", out.String())
+	lines := strings.Join(forecastLines(all, 0, 0), "\n")
+	if !strings.HasSuffix(lines, "at its present load, 0% of a CPU: some 1.0 times") {
+		t.Errorf("of an idle process: %s", lines)
 	}
-	some, err := loadProgram(f, "bash", selection{only: []string{"^xmalloc$"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out.Reset()
-	tellForecast(&out, overhead.NewForecast(some.plan, attach.TypicalCost(), true), 0.5, 0)
-	if got := out.String(); !strings.Contains(got, "while it runs these routines alone") || strings.Contains(got, "at its present load") {
-		t.Errorf("of some routines: %s", got)
+	lines = strings.Join(forecastLines(overhead.NewForecast(p.Plan, attach.TypicalCost(), true), 0.5, 0), "\n")
+	if !strings.Contains(lines, "while it runs these routines alone") || strings.Contains(lines, "at its present load") {
+		t.Errorf("of some routines: %s", lines)
 	}
 }
 
@@ -112,12 +107,14 @@ func TestLargePlanIsWarnedOf(t *testing.T) {
 	}{
 		{10_000, 1, ""},
 		{69_000, 0.1, ""},
-		{69_000, 1, "wpptrace: putting in 69000 probes may hold it up for some 2.1 s, and taking them out again, too: -F narrows what is observed\n"},
+		{69_000, 1, "wpptrace: putting in 69000 probes may hold it up for some 2.1 s, and taking them out again, too: -F narrows what is traced\n"},
 	} {
 		var out strings.Builder
-		p := &program{plan: &plan.Plan{Sites: make([]plan.Site, c.probes)}}
-		j := &job{recordFlags: &recordFlags{}, recording: &recording{program: p}, errs: newStatusLine(&out, true)}
-		if j.tellChange(c.load); out.String() != c.want {
+		p := &printer{flags: &recordFlags{}, errs: newStatusLine(&out, true)}
+		p.forecast(record.Forecast{Load: c.load, Probes: c.probes})
+		if _, got, _ := strings.Cut(out.String(), " some 1.0 times\n"); c.load < 0.9 && got != c.want {
+			t.Errorf("%d probes at %v: told %q", c.probes, c.load, out.String())
+		} else if c.load >= 0.9 && !strings.HasSuffix(out.String(), "it is measured as it runs\n"+c.want) {
 			t.Errorf("%d probes at %v: told %q", c.probes, c.load, out.String())
 		}
 	}

@@ -20,6 +20,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/record"
 	"wpptrace/internal/testenv"
 	"wpptrace/loader/target"
 )

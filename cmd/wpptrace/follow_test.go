@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/record"
 	"wpptrace/query"
 )
 
@@ -326,10 +327,10 @@ func TestFollowEnds(t *testing.T) {
 		limit string
 		end   func(w *tracer)
 		want  string
-		on    occasion
+		on    record.Reason
 	}{
-		{"0", func(w *tracer) { w.expect("recording process"); w.signal(unix.SIGUSR2); w.signal(os.Interrupt) }, "interrupted: tracing ended", onWish},
-		{"500ms", func(*tracer) {}, "500ms are over: tracing ended", onTime},
+		{"0", func(w *tracer) { w.expect("recording process"); w.signal(unix.SIGUSR2); w.signal(os.Interrupt) }, "interrupted: tracing ended", record.Interrupted},
+		{"500ms", func(*tracer) {}, "500ms are over: tracing ended", record.DurationOver},
 	} {
 		s := startSubject(t, exec.Command("dash", "-c", forking))
 		w := startTracer(t, "--follow-fork", "--max-slowdown", "0", "-o", "x.wpp", "-d", c.limit, "-p", strconv.Itoa(s.pid()))
@@ -424,20 +425,5 @@ func TestFollowFewCapabilities(t *testing.T) {
 	w.wait(0)
 	if got := strings.Join(readFollowed(t, w.dir, w.errs.String()).recorded, " "); got != "dash dash true" {
 		t.Errorf("recorded: %s\n%s", got, w.errs.String())
-	}
-}
-
-// What waits for a recording's probes to come out does not wait when all is to end.
-func TestAwaitOut(t *testing.T) {
-	closed := make(chan struct{})
-	close(closed)
-	for name, c := range map[string]struct {
-		out, end chan struct{}
-		want     bool
-	}{"they are out": {closed, nil, true}, "interrupted": {nil, closed, false}} {
-		f := &following{ended: make(chan ending)}
-		if got := f.awaitOut(&job{isOut: c.out}, &signals{end: c.end, abort: t.Context()}); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"wpptrace/internal/record"
+
 	"bytes"
 	"fmt"
 	"os"
@@ -52,7 +54,7 @@ func TestGuardKilled(t *testing.T) {
 			if out, errs, status := wpptrace("hot", "--top", "1", w.path("x.wpp")); status != 0 || !strings.Contains(out, "%") {
 				t.Errorf("hot: %s%s", out, errs)
 			}
-			endedOn(t, w, "x.wpp", onGuardLost)
+			endedOn(t, w, "x.wpp", record.GuardLost)
 		})
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"wpptrace/internal/record"
+
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,8 +19,6 @@ import (
 	"unicode"
 
 	"golang.org/x/sys/unix"
-
-	"wpptrace/compress/wpp"
 )
 
 // A container that means harm: its program has a name, a build id, a link to debug information and
@@ -204,7 +204,7 @@ func FuzzProgram(f *testing.F) {
 		defer file.Close()
 		_, err = file.Write(b)
 		must(t, err)
-		p, err := loadProgram(file, "fuzzed", selection{})
+		p, err := record.Load(file, "fuzzed", record.Selection{})
 		if err != nil {
 			if text := err.Error(); !strings.Contains(text, "fuzzed") || strings.Contains(text, "mistake of wpptrace's") {
 				t.Fatal(err)
@@ -212,14 +212,6 @@ func FuzzProgram(f *testing.F) {
 			return
 		}
 		must(t, newPlanReport(p, "fuzzed").write(io.Discard, true))
-		lines, err := p.image.Lines()
-		if err != nil {
-			return
-		}
-		sources := newSourceTable(&wpp.Snapshot{})
-		for _, r := range p.plan.Routines {
-			sources.fill(&wpp.Routine{}, r.Routine, lines)
-		}
 	})
 }
 

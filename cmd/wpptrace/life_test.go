@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -21,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/record"
 	"wpptrace/internal/testenv"
-	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 )
 
@@ -367,12 +366,9 @@ func TestNumberUsedAgain(t *testing.T) {
 	if err := p.Signal(unix.SIGKILL); !errors.Is(err, unix.ESRCH) || p.Alive() {
 		t.Errorf("it is taken for the process that had its number: %v", err)
 	}
-	said := writerFunc(func(text []byte) (int, error) {
-		t.Errorf("its program is looked at: %s", text)
-		return len(text), nil
-	})
-	o := &recordFlags{pids: []int{pid}, ring: attach.DefaultRing, output: t.TempDir() + "/x.wpp"}
-	if _, err := newJob(o, nil, p, p.Times, io.Discard, said); err == nil || !strings.HasSuffix(err.Error(), "(sleep): it has exited") {
+	o := record.Options{Process: p, Output: t.TempDir() + "/x.wpp"}
+	_, err = record.Run(t.Context(), o, func(e record.Event) { t.Errorf("its program is looked at: %+v", e) })
+	if err == nil || !strings.HasSuffix(err.Error(), "(sleep): it has exited") {
 		t.Errorf("it is recorded: %v", err)
 	}
 	second.isClean()

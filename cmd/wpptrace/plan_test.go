@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -146,30 +145,6 @@ func TestStepped(t *testing.T) {
 	}
 }
 
-// A plan with nothing to record is an error that says why.
-func TestRecordable(t *testing.T) {
-	good := &plan.Routine{Routine: &cfg.Routine{Name: "good"}}
-	bad := &plan.Routine{Routine: &cfg.Routine{Name: "bad"}, LeftOut: "needs a single-stepped probe at 401000 (--complete admits it)"}
-	isBad := func(r *cfg.Routine) bool { return r.Name == "bad" }
-	one := []plan.Site{{}}
-	for _, c := range []struct {
-		plan    plan.Plan
-		selects func(r *cfg.Routine) bool
-		want    string // in the error; "": there is none
-	}{
-		{plan.Plan{Routines: []*plan.Routine{good, bad}, Sites: one}, nil, ""},
-		{plan.Plan{Routines: []*plan.Routine{good, bad}, Sites: one}, isBad, "plan probes of prog: none of the 1 routines that are selected can be observed, as bad: " + bad.LeftOut},
-		{plan.Plan{Routines: []*plan.Routine{bad, bad}}, nil, "none of the 2 routines"},
-		{plan.Plan{Routines: []*plan.Routine{good}}, nil, "there is no place for any"},
-		{plan.Plan{}, nil, "there is no place for any"},
-	} {
-		err := (&program{plan: &c.plan, selects: c.selects}).recordable("prog")
-		if (err == nil) != (c.want == "") || !strings.Contains(fmt.Sprint(err), c.want) && c.want != "" {
-			t.Errorf("error %v, want %q", err, c.want)
-		}
-	}
-}
-
 // Of code that nothing tells of, and that is much, the recording says so; start-up code and linkage
 // stubs are not worth a word.
 func TestCodeInNoRoutineIsToldOf(t *testing.T) {
@@ -181,7 +156,7 @@ __asm__(".text\n.rept %s\nxor %%eax, %%eax\n.endr");`
 	}{{"100", false}, {"4000", true}} {
 		program := compileC(t, strings.NewReplacer("%s", c.instructions, "%%", "%").Replace(code), "-O1", "-s")
 		_, errs, status := wpptrace("-o", filepath.Join(t.TempDir(), "x.wpp"), "--", program)
-		if told := strings.Contains(errs, "%, are in no routine, as start-up code and what has no unwind information: they are not observed\n"); status != 0 || told != c.told {
+		if told := strings.Contains(errs, "%, are in no routine, as start-up code and what has no unwind information: they are not traced\n"); status != 0 || told != c.told {
 			t.Errorf("%s instructions: exit %d, told %v:\n%s", c.instructions, status, told, errs)
 		}
 	}
@@ -209,7 +184,7 @@ int main(void)
 		}
 		return told
 	}
-	warning := regexp.MustCompile(`\d\d% of the instructions that ran in \S+, of what is to be observed, are in routines left out, most in compare: .*--complete`)
+	warning := regexp.MustCompile(`\d\d% of the instructions that ran in \S+, of what is to be traced, are in routines left out, most in compare: .*--complete`)
 	if told := record("first"); warning.MatchString(told) {
 		t.Errorf("told %q without weights", told)
 	}

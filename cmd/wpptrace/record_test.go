@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -16,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/record"
 	"wpptrace/internal/testenv"
-	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 	"wpptrace/query"
 )
@@ -67,8 +66,8 @@ func checkRecording(t *testing.T, w *tracer, name string, least uint64) query.St
 	return stat
 }
 
-// endedOn fails the test unless a snapshot tells that the recording ended on that occasion.
-func endedOn(t *testing.T, w *tracer, name string, want occasion) {
+// endedOn fails the test unless a snapshot tells that the recording ended for that reason.
+func endedOn(t *testing.T, w *tracer, name string, want record.Reason) {
 	t.Helper()
 	if got := statOf(t, w, name).Ended; got != string(want) {
 		t.Errorf("snapshot %s: the recording ended on %q, want %q", name, got, want)
@@ -107,7 +106,7 @@ func TestSnapshotOnSignal(t *testing.T) {
 		t.Errorf("%d paths at the end, %d in the middle", second.Paths, first.Paths)
 	}
 	endedOn(t, w, "x.wpp.old", "")
-	endedOn(t, w, "x.wpp", onWish)
+	endedOn(t, w, "x.wpp", record.Interrupted)
 	s.isClean()
 	s.end()
 }
@@ -238,7 +237,7 @@ func TestTargetEnds(t *testing.T) {
 	if !strings.HasPrefix(w.stdout.String(), `{"schema_version":1,`) {
 		t.Errorf("no figures on stdout: %s", w.stdout.String())
 	}
-	endedOn(t, w, w.files()[0], onExit)
+	endedOn(t, w, w.files()[0], record.Exited)
 }
 
 func TestDuration(t *testing.T) {
@@ -251,7 +250,7 @@ func TestDuration(t *testing.T) {
 	if names := w.files(); !slices.Equal(names, []string{"x.wpp"}) {
 		t.Errorf("files: %q", names)
 	}
-	endedOn(t, w, "x.wpp", onTime)
+	endedOn(t, w, "x.wpp", record.DurationOver)
 	s.isClean()
 	s.end()
 }
@@ -274,7 +273,7 @@ func TestNothingRuns(t *testing.T) {
 	check := func(why string) {
 		t.Helper()
 		_, errs, status := wpptrace("-p", strconv.Itoa(cmd.Process.Pid), "-d", "0.1", "-o", t.TempDir()+"/x.wpp")
-		want := "wpptrace: nothing of sleep's observed code ran while it was traced: " + why + "\nlost: 0 events\n"
+		want := "wpptrace: nothing of sleep's traced code ran while it was recorded: " + why + "\nlost: 0 events\n"
 		if status != 0 || !strings.HasSuffix(errs, want) {
 			t.Errorf("status %d: %q, want %q", status, errs, want)
 		}
@@ -296,7 +295,7 @@ func TestMaxSlowDown(t *testing.T) {
 	w.wait(0)
 	s.isClean()
 	checkRecording(t, w, "x.wpp", 1000)
-	endedOn(t, w, "x.wpp", onSlowDown)
+	endedOn(t, w, "x.wpp", record.SlowDown)
 }
 
 // A second signal ends wpptrace at once, whatever it does; no file is left half-written.
@@ -414,11 +413,6 @@ func TestTargetDiesWhileAttaching(t *testing.T) {
 	}
 }
 
-// A writerFunc is called for what is written.
-type writerFunc func(p []byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
-
 // A process that calls exec while it is being attached to, even one of the same program, gives one
 // clear line.
 func TestExecWhileAttaching(t *testing.T) {
@@ -437,15 +431,12 @@ func TestExecWhileAttaching(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		// What is said just before the probes go in is the sign for it.
 		before := p.Command()
-		said := writerFunc(func(text []byte) (int, error) {
+		o := record.Options{Process: p, Output: t.TempDir() + "/x.wpp"}
+		_, err = record.Run(t.Context(), o, func(record.Event) { // some come just before the probes go in
 			fmt.Fprintln(in)
 			testenv.Eventually(t, func() bool { return !slices.Equal(p.Command(), before) }, "it has called exec")
-			return len(text), nil
 		})
-		o := &recordFlags{pids: []int{p.PID}, ring: attach.DefaultRing, output: t.TempDir() + "/x.wpp"}
-		_, err = newJob(o, nil, p, p.Times, io.Discard, said)
 		if err == nil || !strings.HasSuffix(err.Error(), "(bash): it has called exec meanwhile: try again") {
 			t.Errorf("exec %s: %v", next, err)
 		}
@@ -463,7 +454,7 @@ func TestSignalTwiceAtOnce(t *testing.T) {
 	}
 	send()
 	send()
-	<-s.end
+	<-s.end.Done()
 	select {
 	case <-s.abort.Done():
 		t.Error("the second of two signals at once aborts")

@@ -15,8 +15,7 @@ import (
 	"wpptrace/compress/ops"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
-	"wpptrace/internal/record/overhead"
-	"wpptrace/loader/target"
+	"wpptrace/internal/record"
 	"wpptrace/query"
 )
 
@@ -163,24 +162,17 @@ func TestFewWindows(t *testing.T) {
 		8: "wpptrace: traced in 8 windows, 50% of its own CPU time; tracing took 0% more\nwpptrace: 3 of them begin where it wakes up, or may: ",
 	} {
 		var out strings.Builder
-		j := &job{recordFlags: &recordFlags{}, recording: &recording{windows: noWindows()}, errs: newStatusLine(&out, true)}
 		begunAsleep := windows / 4
 		if windows == 8 {
 			begunAsleep++
 		}
-		for range begunAsleep {
-			j.windows.Begins(false) // of a process that hardly works
-		}
-		j.tellWindows(wpp.Figures{Windows: windows, Sampled: 0.5})
+		p := &printer{flags: &recordFlags{}, errs: newStatusLine(&out, true)}
+		figures := wpp.Figures{Windows: windows, Sampled: 0.5}
+		p.windows(&record.Result{Snapshot: &wpp.Snapshot{Figures: figures}, Asleep: begunAsleep})
 		if got := out.String(); !strings.HasPrefix(got, want) || strings.Contains(got, "so few") != strings.Contains(want, "so few") || want == "" && got != "" {
 			t.Errorf("%d windows: told %q", windows, got)
 		}
 	}
-}
-
-// noWindows is a schedule of which nothing has come yet, of a process that does nothing.
-func noWindows() *windows {
-	return &windows{Scheduler: overhead.NewScheduler(0.05, time.Millisecond, target.Times{}, 0, nil)}
 }
 
 // symbolCounts counts how often each symbol comes in what the grammar stands for.
@@ -375,5 +367,5 @@ func TestWindowsBesideAnother(t *testing.T) {
 	}
 	w.signal(os.Interrupt)
 	w.wait(0)
-	endedOn(t, w, "x.wpp", onWish)
+	endedOn(t, w, "x.wpp", record.Interrupted)
 }

@@ -2,13 +2,10 @@ package record
 
 import (
 	"fmt"
-	"log/slog"
 	"runtime"
 	"testing"
 	"time"
 
-	"wpptrace/compress/spill"
-	"wpptrace/internal/record/overhead"
 	"wpptrace/internal/testenv"
 	"wpptrace/kernel-tests/zoo"
 	"wpptrace/loader/attach"
@@ -73,42 +70,38 @@ func (l *live) record(b *testing.B, argv ...string) {
 		b.Fatal(err)
 	}
 	defer exe.Close()
-	program, err := loadProgram(exe, c.Name, selection{})
+	program, err := Load(exe, c.Name, Selection{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	session, err := attach.Load(c.Process, program.image, program.plan, attach.Options{Ring: attach.DefaultRing})
+	session, err := attach.Load(c.Process, program.Image, program.Plan, attach.Options{Ring: attach.DefaultRing})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer session.Close()
-	r, err := newRecording(program, c.Process, session, spill.New(nil, spill.Limits{}), nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		b.Fatal(err)
-	}
-	r.used, r.meter = c.Times, overhead.UsualMeter()
+	r := newRecorder(b, Options{Child: c}, program, session)
 	if err := session.Attach(exe); err != nil {
 		b.Fatal(err)
 	}
-	if err := r.begin(true); err != nil {
+	if err := r.Begin(true); err != nil {
 		b.Fatal(err)
 	}
 	l.consume(b, c, r)
 }
 
 // consume lets the program run and takes what it does, on one thread.
-func (l *live) consume(b *testing.B, c *target.Child, r *recording) {
+func (l *live) consume(b *testing.B, c *target.Child, r *Recorder) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began, idle := time.Now(), testenv.ThreadTime()
 	c.Release()
 	for !c.Wait(0) {
-		if err := r.listen(time.Now().Add(tick)); err != nil {
+		if err := r.threads.listen(time.Now().Add(tick)); err != nil {
 			b.Fatal(err)
 		}
 		l.fullest = max(l.fullest, r.session.Fill())
 	}
-	if err := r.drain(b.Context()); err != nil {
+	if err := r.threads.drain(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	l.took += time.Since(began)

@@ -1,18 +1,13 @@
 package record
 
 import (
-	"io"
-	"log/slog"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
-	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/record/overhead"
-	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 	"wpptrace/query/report"
 )
@@ -31,19 +26,18 @@ func TestLossOfOtherThreads(t *testing.T) {
 	if f := r.figures(); f.Lost != 0 || f.Gaps != 0 {
 		t.Errorf("the figures have %d lost in %d gaps", f.Lost, f.Gaps)
 	}
-	j := &job{recordFlags: &recordFlags{}, recording: r}
-	if line, isLost := j.lossLine(); isLost || line != "lost: 0 events" {
-		t.Errorf("%v %s", isLost, line)
+	if l := r.losses(); l.Err != nil || l.Events != 0 || l.Places != 0 {
+		t.Errorf("%+v", l)
 	}
 }
 
-func recordWithLosses(t *testing.T, tids ...int) *recording {
+func recordWithLosses(t *testing.T, tids ...int) *Recorder {
 	t.Helper()
 	s := startServer(t)
-	r := attachWithLosses(t, s, tids...)
+	r := s.record(tids...)
 	for range 3 {
 		s.ask(20) // nobody reads meanwhile
-		if err := r.drain(t.Context()); err != nil {
+		if err := r.threads.drain(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,51 +49,14 @@ func recordWithLosses(t *testing.T, tids ...int) *recording {
 	return r
 }
 
-// attachWithLosses begins to record a server with a ring buffer of a page.
-func attachWithLosses(t *testing.T, s *subject, tids ...int) *recording {
-	t.Helper()
-	p, err := target.Open(s.pid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	exe, err := p.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { exe.Close() })
-	program, err := loadProgram(exe, p.Name, selection{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := attach.Load(p, program.image, program.plan, attach.Options{Ring: os.Getpagesize()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	r, err := newRecording(program, p, session, spill.New(nil, spill.Limits{}), tids, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.used, r.meter = p.Times, overhead.UsualMeter()
-	t.Cleanup(func() { session.Close() })
-	if err := session.Attach(exe); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.begin(false); err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func checkLosses(t *testing.T, r *recording) {
+func checkLosses(t *testing.T, r *Recorder) {
 	t.Helper()
 	m, err := r.session.Metrics()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lost uint64
-	for _, th := range r.all {
+	for _, th := range r.threads.all {
 		if th.hits != th.received+th.lost {
 			t.Errorf("thread %d: %d hits, but %d received and %d lost", th.id, th.hits, th.received, th.lost)
 		}
@@ -111,7 +68,7 @@ func checkLosses(t *testing.T, r *recording) {
 	if m.LostHits != lost {
 		t.Errorf("the kernel lost %d hits, the threads %d", m.LostHits, lost)
 	}
-	s, err := r.snapshot()()
+	s, err := r.snapshots.snapshot()()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,9 +78,8 @@ func checkLosses(t *testing.T, r *recording) {
 	if n := countGaps(t, s); n != int(s.Figures.Gaps) {
 		t.Errorf("%d gaps in the stream, %d in the figures", n, s.Figures.Gaps)
 	}
-	j := &job{recordFlags: &recordFlags{ring: size(os.Getpagesize())}, recording: r}
-	if line, isLost := j.lossLine(); !isLost || !strings.Contains(line, "use a larger --ring-size than 4K") {
-		t.Errorf("%v %s", isLost, line)
+	if l := r.losses(); l.Err != nil || l.Events != lost || l.Places == 0 {
+		t.Errorf("%+v", l)
 	}
 }
 
@@ -133,18 +89,6 @@ func countGaps(t *testing.T, s *wpp.Snapshot) int {
 		t.Fatal(err)
 	}
 	return strings.Count(dump.String(), "#gap ")
-}
-
-// The last line tells of losses, also with -q, and --strict makes them the status.
-func TestStrict(t *testing.T) {
-	args := []string{"-q", "--strict", "--on-overflow", "gap", "--ring-size", "4096", "-o", t.TempDir() + "/x.wpp", "--", "bash", "-c", "for ((i = 0; i < 50; i++)); do x=$i; done"}
-	_, errs, status := wpptrace(args...)
-	if !strings.HasPrefix(errs, "lost: ") || strings.Count(errs, "\n") != 1 || strings.Contains(errs, "lost: 0") {
-		t.Errorf("%q", errs)
-	}
-	if status != exitLost {
-		t.Errorf("status %d, want %d", status, exitLost)
-	}
 }
 
 // What a thread lost that came to its end in a window once had nowhere to go when the recording
@@ -169,11 +113,11 @@ int main(void)
 	}
 	return 7;
 }`, "-O1", "-pthread")))
-	r := attachWithLosses(t, s)
+	r := s.record()
 	s.ask(20_000) // nobody reads meanwhile
-	r.windows = &windows{Scheduler: overhead.NewScheduler(0.05, defaultWindow, target.Times{}, 1, nil)}
+	setWindows(r, target.Times{}, 1)
 	r.windows.begin()
-	if err := r.closeWindow(t.Context()); err != nil {
+	if err := r.windows.close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.finish(t.Context()); err != nil {
@@ -191,25 +135,31 @@ int main(void)
 // budget; one that has nothing to do pays nothing.
 func TestChangeIsCharged(t *testing.T) {
 	s := startServer(t)
-	r := attachWithLosses(t, s)
+	r := s.record()
 	for load, charged := range map[float64]bool{1: true, 2: true, 0: false} {
-		used, err := r.used()
+		used, err := r.usage.used()
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.windows = &windows{Scheduler: overhead.NewScheduler(0.05, defaultWindow, used, load, nil)}
-		err = r.accountChange(load, func() error { // in which it does nothing
-			r.process.Wait(20 * time.Millisecond)
+		setWindows(r, used, load)
+		err = r.windows.change(load, func() error { // in which it does nothing
+			r.options.Process.Wait(20 * time.Millisecond)
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.windows.Overhead(); (got > 0) != charged {
+		if got := r.windows.schedule.Overhead(); (got > 0) != charged {
 			t.Errorf("at load %v, the budget is charged with %v of what it did", load, got)
 		}
 	}
 	if err := r.finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// setWindows has a recording account for a budget.
+func setWindows(r *Recorder, used target.Times, load float64) {
+	schedule := overhead.NewScheduler(0.05, DefaultWindow, used, load, nil)
+	r.windows = &windows{schedule: schedule, usage: r.usage, threads: r.threads, attach: r.attachAgain, handle: r.handle}
 }

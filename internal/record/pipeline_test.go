@@ -43,10 +43,10 @@ func (silence) LeaveRoutine()               {}
 func (silence) NewPath(int, uint64, uint64) {}
 func (silence) Mark(ops.Mark, uint64)       {}
 
-func measurePipeline(b *testing.B, program *program, words []wire.Event) {
+func measurePipeline(b *testing.B, program *Program, words []wire.Event) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	d, err := decoder.New(program.plan, nil)
+	d, err := decoder.New(program.Plan, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func measurePipeline(b *testing.B, program *program, words []wire.Event) {
 }
 
 // recordWords runs a program of one thread and returns the words that its probes say.
-func recordWords(b *testing.B, argv []string, input string) (*program, []wire.Event) {
+func recordWords(b *testing.B, argv []string, input string) (*Program, []wire.Event) {
 	c, err := zoo.Start(argv, input)
 	if err != nil {
 		b.Fatal(err)
@@ -102,11 +102,11 @@ func recordWords(b *testing.B, argv []string, input string) (*program, []wire.Ev
 		b.Fatal(err)
 	}
 	defer exe.Close()
-	p, err := loadProgram(exe, c.Name, selection{})
+	p, err := Load(exe, c.Name, Selection{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := attach.Load(c.Process, p.image, p.plan, attach.Options{Ring: attach.DefaultRing})
+	s, err := attach.Load(c.Process, p.Image, p.Plan, attach.Options{Ring: attach.DefaultRing})
 	if err != nil {
 		b.Fatal(err)
 	}

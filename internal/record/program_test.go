@@ -1,13 +1,16 @@
 package record
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
 )
 
 // Weights are taken from a recording of the very same build, which only a build id tells: two
@@ -44,5 +47,29 @@ func TestWeightsAreOfTheSameBuild(t *testing.T) {
 	}
 	if w, err := readWeights("", &image.Image{}, false); w != nil || err != nil {
 		t.Errorf("without --weights: %v, %v", w, err)
+	}
+}
+
+// A plan with nothing to record is an error that says why.
+func TestRecordable(t *testing.T) {
+	good := &plan.Routine{Routine: &cfg.Routine{Name: "good"}}
+	bad := &plan.Routine{Routine: &cfg.Routine{Name: "bad"}, LeftOut: "needs a single-stepped probe at 401000 (--complete admits it)"}
+	isBad := func(r *cfg.Routine) bool { return r.Name == "bad" }
+	one := []plan.Site{{}}
+	for _, c := range []struct {
+		plan    plan.Plan
+		selects func(r *cfg.Routine) bool
+		want    string // in the error; "": there is none
+	}{
+		{plan.Plan{Routines: []*plan.Routine{good, bad}, Sites: one}, nil, ""},
+		{plan.Plan{Routines: []*plan.Routine{good, bad}, Sites: one}, isBad, "plan probes of prog: none of the 1 routines that are selected can be traced, as bad: " + bad.LeftOut},
+		{plan.Plan{Routines: []*plan.Routine{bad, bad}}, nil, "none of the 2 routines"},
+		{plan.Plan{Routines: []*plan.Routine{good}}, nil, "there is no place for any"},
+		{plan.Plan{}, nil, "there is no place for any"},
+	} {
+		err := (&Program{Plan: &c.plan, selects: c.selects}).CheckRecordable("prog")
+		if (err == nil) != (c.want == "") || !strings.Contains(fmt.Sprint(err), c.want) && c.want != "" {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
 	}
 }

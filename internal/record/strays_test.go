@@ -42,15 +42,15 @@ int main(void)
 	}
 	return 7;
 }`, "-O1", "-pthread")))
-	r := attachWithLosses(t, s)
+	r := s.record()
 	for _, what := range []int{begin, fill, end} {
 		if what == fill { // nobody reads from here on
-			must(t, r.drain(t.Context()))
+			must(t, r.threads.drain(t.Context()))
 		}
 		s.ask(what)
 	}
 	stray := func() *thread {
-		list, err := r.strays()
+		list, err := r.threads.strays()
 		if err != nil || len(list) > 1 {
 			t.Fatalf("%d threads are not there any more, %v", len(list), err)
 		}
@@ -60,15 +60,15 @@ int main(void)
 		return list[0]
 	}
 	lost := stray()
-	must(t, r.endStrays())
-	if must(t, r.endStrays()); lost == nil || stray() != lost {
+	must(t, r.threads.endStrays())
+	if must(t, r.threads.endStrays()); lost == nil || stray() != lost {
 		t.Fatalf("%+v was to be a stray, and to stay one before all is read", lost)
 	}
-	must(t, r.drain(t.Context()))
+	must(t, r.threads.drain(t.Context()))
 	if stray() != lost {
 		t.Fatal("its end was not lost: the test does not test")
 	}
-	must(t, r.endStrays())
+	must(t, r.threads.endStrays())
 	if lost.words != nil || lost.ended || lost.lost == 0 || lost.gaps == 0 || lost.hits != lost.received+lost.lost {
 		t.Errorf("%+v: is to be over, and to tell of its losses", lost)
 	}

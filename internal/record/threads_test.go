@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"wpptrace/bpf/wire"
-	"wpptrace/compress/spill"
 	"wpptrace/internal/testenv"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
@@ -14,7 +13,7 @@ import (
 )
 
 // offline returns a recording of a program that nothing is attached to.
-func offline(t *testing.T) *recording {
+func offline(t *testing.T) *Recorder {
 	t.Helper()
 	self, err := target.Open(os.Getpid())
 	if err != nil {
@@ -26,15 +25,9 @@ func offline(t *testing.T) *recording {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	p, err := loadProgram(f, "true", selection{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := newRecording(p, self, nil, spill.New(nil, spill.Limits{}), nil, newLog(os.Stderr, false))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	p, err := Load(f, "true", Selection{})
+	must(t, err)
+	return newRecorder(t, Options{Process: self}, p, nil)
 }
 
 // batch makes a batch of a thread.
@@ -70,19 +63,19 @@ func first(p *plan.Plan) []wire.Event {
 func TestThreadsThatEnd(t *testing.T) {
 	const threads, most = 20_000, 600 // bytes a thread
 	r := offline(t)
-	words := append(first(r.program.plan), wire.MakeEnd(wire.Outside, 0))
-	r.take(batch(t, 1, 1, 1, 0, words...)) // tables that all share
+	words := append(first(r.program.Plan), wire.MakeEnd(wire.Outside, 0))
+	r.threads.take(batch(t, 1, 1, 1, 0, words...)) // tables that all share
 	before := testenv.Heap()
 	for i := range uint64(threads) {
-		r.take(batch(t, uint32(10+i%1000), 10+i, 1, 0, words...))
+		r.threads.take(batch(t, uint32(10+i%1000), 10+i, 1, 0, words...))
 	}
 	if grown := (testenv.Heap() - before) / threads; grown < most/6 || grown > most {
 		t.Errorf("a thread that has ended takes %d bytes, most is %d", grown, most)
 	}
-	if len(r.all) != threads+1 || len(r.threads) > 1001 {
-		t.Errorf("%d threads, %d by number", len(r.all), len(r.threads))
+	if len(r.threads.all) != threads+1 || len(r.threads.byID) > 1001 {
+		t.Errorf("%d threads, %d by number", len(r.threads.all), len(r.threads.byID))
 	}
-	for _, th := range r.all {
+	for _, th := range r.threads.all {
 		if paths, _, _ := th.stream.Size(); th.words != nil || !th.ended || paths == 0 || th.taken != 3 || th.received != 1 || th.hits != 1 {
 			t.Fatalf("thread %d, started at %d: %+v", th.id, th.started, th)
 		}
@@ -93,20 +86,20 @@ func TestThreadsThatEnd(t *testing.T) {
 // nothing came through has its own start too.
 func TestLossesGoToTheirThreads(t *testing.T) {
 	r := offline(t)
-	word := first(r.program.plan)
+	word := first(r.program.Plan)
 	end := wire.MakeEnd(wire.Outside, 0)
-	r.take(batch(t, 7, 100, 1, 0, word...)) // its end is lost
-	r.take(batch(t, 7, 300, 4, 3, append(word, end)...))
-	r.take(batch(t, 8, 200, 1, 0, append(word, end)...))
+	r.threads.take(batch(t, 7, 100, 1, 0, word...)) // its end is lost
+	r.threads.take(batch(t, 7, 300, 4, 3, append(word, end)...))
+	r.threads.take(batch(t, 8, 200, 1, 0, append(word, end)...))
 	for _, l := range []attach.Loss{{Thread: 7, Started: 100, Hits: 6, Lost: 5}, {Thread: 7, Started: 300, Hits: 3, Lost: 3}, {Thread: 7, Started: 250, Hits: 9, Lost: 9}} {
-		r.addLoss(l)
+		r.threads.addLoss(l)
 	}
 	type figures struct {
 		id                        uint32
 		started, hits, lost, gaps uint64
 	}
 	var got []figures
-	for _, th := range r.all {
+	for _, th := range r.threads.all {
 		got = append(got, figures{th.id, th.started, th.hits, th.lost, th.gaps})
 	}
 	want := []figures{{7, 100, 6, 5, 1}, {8, 200, 1, 0, 0}, {7, 250, 9, 9, 1}, {7, 300, 4, 3, 1}}
@@ -121,22 +114,22 @@ func TestLossesGoToTheirThreads(t *testing.T) {
 // place of the one that lives.
 func TestEarlierLifeIsMetLate(t *testing.T) {
 	r := offline(t)
-	word := first(r.program.plan)
+	word := first(r.program.Plan)
 	self := uint32(os.Getpid())
-	r.take(batch(t, self, 300, 1, 0, word...))
-	r.addLoss(attach.Loss{Thread: self, Started: 100, Hits: 5, Lost: 5})
-	r.take(batch(t, self, 200, 1, 0, word...))
-	strays, err := r.strays()
+	r.threads.take(batch(t, self, 300, 1, 0, word...))
+	r.threads.addLoss(attach.Loss{Thread: self, Started: 100, Hits: 5, Lost: 5})
+	r.threads.take(batch(t, self, 200, 1, 0, word...))
+	strays, err := r.threads.strays()
 	if err != nil || len(strays) != 2 || strays[0].started != 100 || strays[1].started != 200 {
 		t.Errorf("%d strays, %v; want those that began at 100 and 200", len(strays), err)
 	}
-	if th := r.threads[self]; th.started != 300 || !r.lives(th) {
+	if th := r.threads.byID[self]; th.started != 300 || !r.threads.lives(th) {
 		t.Errorf("%d has the number, which began at %d", self, th.started)
 	}
 	for _, th := range strays {
 		th.end()
 	}
-	if th, _ := r.addLoss(attach.Loss{Thread: self, Started: 100, Hits: 9, Lost: 9}); th.amiss != 1 || th.lost != 5 {
+	if th, _ := r.threads.addLoss(attach.Loss{Thread: self, Started: 100, Hits: 9, Lost: 9}); th.amiss != 1 || th.lost != 5 {
 		t.Errorf("a loss after the end: %+v", th)
 	}
 }
@@ -145,7 +138,7 @@ func TestEarlierLifeIsMetLate(t *testing.T) {
 // are no lossless record.
 func TestBatchesThatDoNotAddUp(t *testing.T) {
 	r := offline(t)
-	words := first(r.program.plan)
+	words := first(r.program.Plan)
 	for _, c := range []struct {
 		name                 string
 		sequence, hits, lost uint64
@@ -159,7 +152,7 @@ func TestBatchesThatDoNotAddUp(t *testing.T) {
 		{"one that begins again", 0, 1, 0, 1, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			th := r.beginThread(1, 1)
+			th := r.threads.begin(1, 1)
 			th.take(batch(t, 1, 1, 1, 0, words...), nil)
 			b := batch(t, 1, 1, c.hits, c.lost, words...)
 			b.Sequence = c.sequence
@@ -175,44 +168,18 @@ func TestBatchesThatDoNotAddUp(t *testing.T) {
 // comes after a thread's end.
 func TestBatchesAfterLossAndEnd(t *testing.T) {
 	r := offline(t)
-	words := first(r.program.plan)
-	r.take(batch(t, 1, 1, 1, 0, words...))
-	r.addLoss(attach.Loss{Thread: 1, Started: 1, Hits: 6, Lost: 5})
+	words := first(r.program.Plan)
+	r.threads.take(batch(t, 1, 1, 1, 0, words...))
+	r.threads.addLoss(attach.Loss{Thread: 1, Started: 1, Hits: 6, Lost: 5})
 	next := batch(t, 1, 1, 7, 5, append(words, wire.MakeEnd(wire.Outside, 0))...)
 	next.Sequence = 2
-	r.take(next)
-	th := r.threads[1]
+	r.threads.take(next)
+	th := r.threads.byID[1]
 	if th.gaps != 1 || th.amiss != 0 || !th.ended {
 		t.Errorf("%+v", th)
 	}
-	r.take(batch(t, 1, 1, 8, 5, words...))
+	r.threads.take(batch(t, 1, 1, 8, 5, words...))
 	if th.amiss != 1 || th.hits != 7 {
 		t.Errorf("after its end: %+v", th)
-	}
-}
-
-func TestTellLosses(t *testing.T) {
-	for _, c := range []struct {
-		m    attach.Metrics
-		when overflow
-		want string
-		lost bool
-	}{
-		{attach.Metrics{}, overflowGap, "lost: 0 events", false},
-		{attach.Metrics{LostHits: 5, LostBatches: 2}, overflowGap, "lost: 5 events in 2 places, where the ring buffer was full: use a larger --ring-size than 4K, or --on-overflow stop", true},
-		{attach.Metrics{LostHits: 5}, overflowStop,
-			"lost: 5 events in 2 places, where the ring buffer was full, and the process was not to be stopped, somebody let it go on (a debugger, strace, SIGCONT), or thousands of threads ended at once: use a larger --ring-size than 4K", true},
-		{attach.Metrics{LostHits: 5, LostByWhom: 1}, overflowGap,
-			"lost: 5 events in 2 places or more, too many threads to know of each what it lost, where the ring buffer was full: use a larger --ring-size than 4K, or --on-overflow stop", true},
-		{attach.Metrics{LostHits: 1, Forgone: 1}, overflowStop, "lost: 1 events in 2 places, where the kernel could not read what a jump of the program was about to read, " +
-			"in a page that was not in memory (swapped out, or never touched before): record again, or leave the routine out with -N", true},
-		{attach.Metrics{LostHits: 5, Forgone: 1}, overflowGap, "lost: 5 events in 2 places: 1 where the kernel could not read what a jump of the program was about to read, " +
-			"in a page that was not in memory (swapped out, or never touched before): record again, or leave the routine out with -N; " +
-			"the others where the ring buffer was full: use a larger --ring-size than 4K, or --on-overflow stop", true},
-		{attach.Metrics{NoStorage: 3}, overflowGap, "lost: 3 events for which the kernel had no memory", true},
-	} {
-		if got, lost := tellLosses(c.m, c.m.LostHits, 2, &recordFlags{ring: 4096, onOverflow: c.when}); got != c.want || lost != c.lost {
-			t.Errorf("%+v: %q, %v; want %q", c.m, got, lost, c.want)
-		}
 	}
 }
