@@ -11,7 +11,7 @@ import (
 // TestMain lets the test binary, started again, be the guard of a session.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == guard.Command {
-		if err := guard.Stand(); err != nil {
+		if err := guard.Serve(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
