@@ -2,7 +2,7 @@ package decoder
 
 import (
 	"wpptrace/bpf/wire"
-	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/plan"
 )
 
@@ -32,7 +32,7 @@ type held struct {
 }
 
 // value is a function of the registers there; ok is false if it is not known.
-func (h *held) value(l cfg.Linear) (v uint64, ok bool) {
+func (h *held) value(l absint.Linear) (v uint64, ok bool) {
 	v = uint64(l.Add)
 	if h.reading != nil && !l.IsConstant() {
 		x, ok := plan.RegistersOf(l)
@@ -50,12 +50,12 @@ func (h *held) value(l cfg.Linear) (v uint64, ok bool) {
 
 // A lap is a loop of one block on a silent way: how many rounds it runs is told (rule 13).
 type lap struct {
-	counter *cfg.Counter
-	begins  cfg.Linear // what the counter begins with, or its distance to the limit if it is Exact, by the registers where the way begins
-	begun   bool       // that is known
+	counter *absint.Counter
+	begins  absint.Linear // what the counter begins with, or its distance to the limit if it is Exact, by the registers where the way begins
+	begun   bool          // that is known
 	// What the counter comes to, or that distance, by the registers where the way ends: if the way
 	// ends in the loop, or the counter is not Exact.
-	ends   cfg.Linear
+	ends   absint.Linear
 	within bool // the way ends in the loop
 }
 
@@ -154,7 +154,7 @@ func (w *laps) find() {
 }
 
 // pass runs instructions of block b or, if its rounds are told, all of it so often.
-func (r *routine) pass(regs *cfg.Registers, b, from, to int) {
+func (r *routine) pass(regs *absint.Registers, b, from, to int) {
 	if r.Counts(b) != nil {
 		r.FollowRounds(regs, b)
 	} else {
@@ -163,8 +163,8 @@ func (r *routine) pass(regs *cfg.Registers, b, from, to int) {
 }
 
 // registers are what they hold where the state's silence begins.
-func (s *state) registers() cfg.Registers {
-	regs := cfg.Unchanged()
+func (s *state) registers() absint.Registers {
+	regs := absint.Unchanged()
 	if s.block != exit {
 		from := 0
 		if site := s.r.Site(s.block); site != nil {
@@ -191,7 +191,7 @@ func (w *laps) ends(l *lap, i int) (ok bool) {
 	case w.leaves:
 		return false
 	}
-	left := cfg.Unchanged()
+	left := absint.Unchanged()
 	regs := left
 	for _, b := range w.way[i+1 : last] {
 		r.pass(&regs, b, 0, len(r.Blocks[b].Insns))
@@ -214,8 +214,8 @@ func (w *laps) ends(l *lap, i int) (ok bool) {
 }
 
 // endsIn takes it that a register tells what the counter was when the loop was left, if it does.
-func (l *lap) endsIn(reg int8, regs, left *cfg.Registers) bool {
-	d, ok := cfg.Distance(regs.At(reg), left.At(l.counter.Reg), l.counter.Width)
+func (l *lap) endsIn(reg int8, regs, left *absint.Registers) bool {
+	d, ok := absint.Distance(regs.At(reg), left.At(l.counter.Reg), l.counter.Width)
 	l.ends = left.At(reg)
 	l.ends.Add -= d.Add
 	return ok && d.IsConstant()

@@ -306,7 +306,7 @@ func (r *recovery) takesException(d *draft, b int) bool {
 		if keeps || k < 4 && isSelector && e.Dst.Reg == x86.RDX {
 			return true
 		}
-		if calls(&e) || e.Written().Has(x86.RAX) {
+		if e.Calls() || e.Written().Has(x86.RAX) {
 			return false
 		}
 	}

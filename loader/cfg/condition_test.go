@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/absint"
 )
 
 // asked are the types and conditions of jumps.
@@ -61,7 +62,7 @@ func TestConditionsHoldAsTheProcessorHasIt(t *testing.T) {
 }
 
 // onlyCondition is the condition of the one jump of a routine that has one, and its block.
-func onlyCondition(t *testing.T, r *cfg.Routine) (block int, found *cfg.Condition) {
+func onlyCondition(t *testing.T, r *cfg.Routine) (block int, found *absint.Condition) {
 	for b, c := range r.Conditions() {
 		if c != nil && found != nil {
 			t.Errorf("%s has two conditions", r.Name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/absint"
 )
 
 // Loops in rdi and rsi, at label again; what tells their rounds there: "exact" what they are to
@@ -131,7 +132,7 @@ int main(void) { %s }`, quoted(source.String()), declared(len(loops)), &values, 
 	}
 }
 
-func checkRounds(t *testing.T, body string, c *cfg.Counter, begin [2]int64, end int64, want uint64) {
+func checkRounds(t *testing.T, body string, c *absint.Counter, begin [2]int64, end int64, want uint64) {
 	t.Helper()
 	const known = 60
 	got, ok := uint64(0), false
@@ -151,7 +152,7 @@ func checkRounds(t *testing.T, body string, c *cfg.Counter, begin [2]int64, end 
 }
 
 // counterOf is what counts in rdi, in the loop of a routine, if anything does.
-func counterOf(r *cfg.Routine) *cfg.Counter {
+func counterOf(r *cfg.Routine) *absint.Counter {
 	for b := range r.Blocks {
 		for _, c := range r.Counters(b) {
 			if c.Reg == 7 {
@@ -182,8 +183,8 @@ func TestRounds(t *testing.T) {
 	const known = 60
 	for _, width := range []int{32, 64} {
 		for _, step := range []int64{1, -1, 3, -8, 12, 1 << 14} {
-			c := cfg.Counter{Width: width, Step: step}
-			exact := cfg.Counter{Width: width, Step: step, Exact: true, Lead: step}
+			c := absint.Counter{Width: width, Step: step}
+			exact := absint.Counter{Width: width, Step: step, Exact: true, Lead: step}
 			for _, rounds := range []uint64{1, 2, 7, 1000} {
 				added := rounds * uint64(step)
 				if width == 32 {
@@ -210,16 +211,16 @@ func TestRounds(t *testing.T) {
 		ok     bool
 		rounds func() (uint64, bool)
 	}{
-		{"all that a register can count", 1 << 29, true, func() (uint64, bool) { return (&cfg.Counter{Width: 32, Step: -8}).RoundsBetween(0, known) }},
-		{"none that 64 bits can count", 0, false, func() (uint64, bool) { return (&cfg.Counter{Width: 64, Step: 8}).RoundsBetween(0, known) }},
+		{"all that a register can count", 1 << 29, true, func() (uint64, bool) { return (&absint.Counter{Width: 32, Step: -8}).RoundsBetween(0, known) }},
+		{"none that 64 bits can count", 0, false, func() (uint64, bool) { return (&absint.Counter{Width: 64, Step: 8}).RoundsBetween(0, known) }},
 		{"a limit that is stepped over", 0, false, func() (uint64, bool) {
-			return (&cfg.Counter{Width: 64, Step: 8, Exact: true, Lead: 8}).RoundsTo(12, known)
+			return (&absint.Counter{Width: 64, Step: 8, Exact: true, Lead: 8}).RoundsTo(12, known)
 		}},
 		{"a limit on the other side", 0, false, func() (uint64, bool) {
-			return (&cfg.Counter{Width: 64, Step: 8, Exact: true, Lead: 8}).RoundsTo(1<<60-16, known)
+			return (&absint.Counter{Width: 64, Step: 8, Exact: true, Lead: 8}).RoundsTo(1<<60-16, known)
 		}},
 		{"in a loop that only a signal ends", 0, false, func() (uint64, bool) {
-			return (&cfg.Counter{Width: 32, Step: 1 << 16, Exact: true, Lead: 1 << 16}).RoundsSince(1<<16, 1, known)
+			return (&absint.Counter{Width: 32, Step: 1 << 16, Exact: true, Lead: 1 << 16}).RoundsSince(1<<16, 1, known)
 		}},
 	} {
 		if n, ok := c.rounds(); ok != c.ok || ok && n != c.n {

@@ -5,23 +5,25 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"wpptrace/loader/cfg/absint"
 )
 
 // readAt reads the entries of the table at v.off. A table has to be read whole; more targets than it has do no harm.
-func (s *resolver) readAt(v value, l limit) (*table, certainty) {
+func (s *resolver) readAt(v absint.Value, l limit) (*table, certainty) {
 	found, l := s.entriesWithin(v, l)
 	s.strays = s.strays || found.strays
-	targets, addr := found.targets, uint64(v.off)
+	targets, addr := found.targets, uint64(v.Off)
 	isWritten, isFull := s.isWritten(addr), found.full && l.guess
-	if len(targets) == 0 || isWritten && (v.form == target || s.addsToLabels()) || v.form == element && !s.im.PIE && (addr%8 != 0 || v.scale%8 != 0) {
+	if len(targets) == 0 || isWritten && (v.Form == absint.Target || s.addsToLabels()) || v.Form == absint.Element && !s.im.PIE && (addr%8 != 0 || v.Scale%8 != 0) {
 		return nil, unknown
 	}
-	t := &table{loose: s.isLoose(v, targets), targets: targets, holes: found.holes, check: noCheck, sources: []uint64{addr}}
+	t := &table{loose: s.isLoose(v, targets), targets: targets, holes: found.holes, check: absint.NoCheck, sources: []uint64{addr}}
 	least := minEntries
 	switch {
 	case isWritten: // it is read up to where code names one of its entries, be it the second
 		t.targets, t.loose, least = s.withLabels(targets), true, 1
-	case v.form == element && !isFull: // nobody knows how many, but all that it may hold are addresses that data holds
+	case v.Form == absint.Element && !isFull: // nobody knows how many, but all that it may hold are addresses that data holds
 		t.targets = s.withLabels(targets)
 		if s.holdsLabels(v) { // in records, with other data between
 			least = 1
@@ -42,7 +44,7 @@ func (s *resolver) readAt(v value, l limit) (*table, certainty) {
 }
 
 // entriesWithin returns where the entries of the table at v.off lead, and by which limit, for one that does not hold is none.
-func (s *resolver) entriesWithin(v value, l limit) (entries, limit) {
+func (s *resolver) entriesWithin(v absint.Value, l limit) (entries, limit) {
 	if l.negative && !s.isOwnAnchor(v) {
 		l = unlimited(l.frame)
 	}
@@ -55,9 +57,9 @@ func (s *resolver) entriesWithin(v value, l limit) (entries, limit) {
 }
 
 // entriesOf returns where the entries of the table at v.off lead, and remembers it.
-func (s *resolver) entriesOf(v value, l limit) entries {
-	e := extent{form: v.form, scale: v.scale, size: v.size, addr: v.off, anchor: v.anchor, limit: l}
-	e.check, e.negative, e.reread = noCheck, false, false
+func (s *resolver) entriesOf(v absint.Value, l limit) entries {
+	e := extent{form: v.Form, scale: v.Scale, size: v.Size, addr: v.Off, anchor: v.Anchor, limit: l}
+	e.check, e.negative, e.reread = absint.NoCheck, false, false
 	found, ok := s.known[e]
 	if !ok {
 		found = s.readEntries(v, l)
@@ -68,7 +70,7 @@ func (s *resolver) entriesOf(v value, l limit) entries {
 
 // isLonger says whether a table seems to go on behind the last entry that its bound lets in: what was compared may have
 // changed since, in memory that others write. Where it was read once more, an entry that code names may be its own.
-func (s *resolver) isLonger(v value, l limit) bool {
+func (s *resolver) isLonger(v absint.Value, l limit) bool {
 	for i := l.most + 1; ; i++ {
 		n := s.entryNo(v, i)
 		isAnothers := s.mentions.has(n.at) && (!l.reread || s.isOwnAnchor(v) && s.beginsAnother(v, n.at))
@@ -82,7 +84,7 @@ func (s *resolver) isLonger(v value, l limit) bool {
 }
 
 // beginsTable says whether the word at v.off may be a table's first: it leads to code.
-func (s *resolver) beginsTable(v value) bool {
+func (s *resolver) beginsTable(v absint.Value) bool {
 	return s.entryNo(v, 0).to >= 0
 }
 
@@ -95,7 +97,7 @@ func (s *resolver) isWritten(addr uint64) bool {
 
 // holdsLabels says whether more than one of the first words of a table of addresses leads into the routine, and none to
 // where one is entered.
-func (s *resolver) holdsLabels(v value) bool {
+func (s *resolver) holdsLabels(v absint.Value) bool {
 	labels := 0
 	for i := range uint64(mostLess) {
 		n := s.entryNo(v, i)
@@ -116,12 +118,14 @@ func (s *resolver) holdsLabels(v value) bool {
 // stored in a table of labels, and is no label that data holds.
 func (s *resolver) addsToLabels() bool {
 	if s.adds == nil {
-		isSum := func(v value) bool { return v.form == target && !(v.base == v.anchorBase && s.isOwnAnchor(v)) }
+		isSum := func(v absint.Value) bool {
+			return v.Form == absint.Target && !(v.Base == v.AnchorBase && s.isOwnAnchor(v))
+		}
 		adds := false
 		for b := range s.d.blocks {
-			s.run([]int{b}, func(m *machine) value {
-				adds = adds || slices.ContainsFunc(m.regs[:], isSum) || slices.ContainsFunc(m.memory, func(c cell) bool { return isSum(c.value) })
-				return value{}
+			s.run([]int{b}, func(m *absint.Machine) absint.Value {
+				adds = adds || slices.ContainsFunc(m.Regs[:], isSum) || slices.ContainsFunc(m.Memory, func(c absint.Cell) bool { return isSum(c.Value) })
+				return absint.Value{}
 			})
 		}
 		s.adds = &adds
@@ -149,14 +153,14 @@ func (s *resolver) withLabels(targets []int) []int {
 
 // isLoose says whether a table, or one of its targets, may be known to others than the jumps through it, as labels are,
 // and none of a switch.
-func (s *resolver) isLoose(v value, targets []int) bool {
+func (s *resolver) isLoose(v absint.Value, targets []int) bool {
 	switch {
-	case v.form == target:
+	case v.Form == absint.Target:
 		return !s.isOwnAnchor(v)
 	case s.im.PIE: // switches have tables of distances there
 		return true
 	}
-	return s.taken.has(uint64(v.off)) || s.pointedTo.has(uint64(v.off)) || s.isExported(uint64(v.off)) || slices.ContainsFunc(targets, func(i int) bool { return s.taken.has(s.insns[i].Addr) })
+	return s.taken.has(uint64(v.Off)) || s.pointedTo.has(uint64(v.Off)) || s.isExported(uint64(v.Off)) || slices.ContainsFunc(targets, func(i int) bool { return s.taken.has(s.insns[i].Addr) })
 }
 
 // isExported says whether other images may know an address by a symbol.
@@ -173,27 +177,27 @@ func (r *recovery) isExported(addr uint64) bool {
 
 // isOwnAnchor says whether the entries are distances from where the table begins, as a switch has them: from a place in
 // the data, for others are distances from a label, or from where all are.
-func (s *resolver) isOwnAnchor(v value) bool {
-	if v.size != 4 {
+func (s *resolver) isOwnAnchor(v absint.Value) bool {
+	if v.Size != 4 {
 		return false
 	}
-	in := s.im.SectionAt(uint64(v.anchor))
-	return v.anchor == v.off || in != nil && !in.Exec && in == s.im.SectionAt(uint64(v.off))
+	in := s.im.SectionAt(uint64(v.Anchor))
+	return v.Anchor == v.Off || in != nil && !in.Exec && in == s.im.SectionAt(uint64(v.Off))
 }
 
 // readEntries returns where the entries lead, as far as they lead into the routine: those of a table of distances from
 // itself from its beginning, whatever place in it the code names, and through holes. Where it is not known where a table
 // of distances from a label ends, its surroundings are read instead.
-func (s *resolver) readEntries(v value, l limit) entries {
+func (s *resolver) readEntries(v absint.Value, l limit) entries {
 	isOwn := s.isOwnAnchor(v)
-	isEndless := v.form == target && !isOwn && l.certainty == open
+	isEndless := v.Form == absint.Target && !isOwn && l.certainty == open
 	if isEndless && !l.guess {
 		return s.readAround(v, l)
 	}
-	skips := isOwn && v.off > v.anchor
+	skips := isOwn && v.Off > v.Anchor
 	if skips {
-		before := uint64(v.off-v.anchor) / uint64(v.scale)
-		v.off -= int64(before * uint64(v.scale))
+		before := uint64(v.Off-v.Anchor) / uint64(v.Scale)
+		v.Off -= int64(before * uint64(v.Scale))
 		l.most, l.unset = l.most+before, 0
 	}
 	e := s.readOn(v, l)
@@ -205,26 +209,26 @@ func (s *resolver) readEntries(v value, l limit) entries {
 }
 
 // readOn reads the entries from the first on, up to the last or the one that ends the table.
-func (s *resolver) readOn(v value, l limit) (e entries) {
+func (s *resolver) readOn(v absint.Value, l limit) (e entries) {
 	isOwn, isOpen, another := s.isOwnAnchor(v), l.certainty == open, false
 	for i := uint64(0); i <= l.most; i++ {
 		n := s.entryNo(v, i)
 		another = another || isOwn && isOpen && len(e.targets) > 0 && s.beginsAnother(v, n.at)
 		switch {
-		case len(e.targets) == 0 && isOwn && n.at < uint64(v.anchor):
+		case len(e.targets) == 0 && isOwn && n.at < uint64(v.Anchor):
 			e.skips = true
-		case len(e.targets) == 0 && isOpen && v.form == element && i < mostLess && s.isBefore(n):
+		case len(e.targets) == 0 && isOpen && v.Form == absint.Element && i < mostLess && s.isBefore(n):
 			e.skips = true
 		case i&l.unset != 0:
 			e.skips = true
 			if n.inside {
 				e.holes = append(e.holes, n.to)
 			}
-		case isOpen && v.form == element && len(e.targets) > 0 && s.mentions.has(n.at) && s.isDoubtful(n.to):
+		case isOpen && v.Form == absint.Element && len(e.targets) > 0 && s.mentions.has(n.at) && s.isDoubtful(n.to):
 			s.d.doubts = append(s.d.doubts, n.to)
 			e.goesOn = true // to what may be another's, whose table seems to begin here
 			return e
-		case n.inside && !(isOpen && v.form == element && s.routineAt(n.to) == s.d.id):
+		case n.inside && !(isOpen && v.Form == absint.Element && s.routineAt(n.to) == s.d.id):
 			e.targets = append(e.targets, n.to)
 		case s.isEnd(s.d, l.frame, n.addr):
 			e.skips = true
@@ -245,15 +249,15 @@ func (s *resolver) readOn(v value, l limit) (e entries) {
 // readAround returns where all words lead, in a table of distances from a label of which it is not known where it begins
 // and ends, and on both sides of it: what the program jumps by is among them, and what else leads into the routine does no
 // harm. The place that is known has to be in it: none that an index which begins far above nought makes of the table's.
-func (s *resolver) readAround(v value, l limit) (e entries) {
-	in := s.im.SectionAt(uint64(v.off))
+func (s *resolver) readAround(v absint.Value, l limit) (e entries) {
+	in := s.im.SectionAt(uint64(v.Off))
 	if in == nil || in.Exec || !s.isNearTable(v) {
 		return e
 	}
 	e.skips = true
-	step := int64(v.size)
-	if v.scale%v.size != 0 { // packed
-		step = int64(v.scale)
+	step := int64(v.Size)
+	if v.Scale%v.Size != 0 { // packed
+		step = int64(v.Scale)
 	}
 	e.goesOn = !s.readTowards(&e, v, step, l) || !s.readTowards(&e, v, -step, l)
 	return e
@@ -262,15 +266,15 @@ func (s *resolver) readAround(v value, l limit) (e entries) {
 // readTowards adds where the words in one direction lead, up to a long gap that lies, or leads, beyond what code names:
 // within one object, a table may be filled where it has no label. It answers false if not all were read, or one leads to
 // what may be a cold part of the routine.
-func (s *resolver) readTowards(e *entries, v value, step int64, l limit) bool {
+func (s *resolver) readTowards(e *entries, v absint.Value, step int64, l limit) bool {
 	const longGap = 256 // words
-	in := s.im.SectionAt(uint64(v.off))
+	in := s.im.SectionAt(uint64(v.Off))
 	gap, named := 0, false
-	for at := uint64(v.off); at-in.Addr < uint64(len(in.Data)) && (gap < longGap || !named); at += uint64(step) {
+	for at := uint64(v.Off); at-in.Addr < uint64(len(in.Data)) && (gap < longGap || !named); at += uint64(step) {
 		s.steps.Add(-1)
 		n := s.entryAt(at, v)
 		switch {
-		case len(e.targets) == maxEntries, s.steps.Load() <= 0:
+		case len(e.targets) == absint.MaxEntries, s.steps.Load() <= 0:
 			return false
 		case s.inside(s.d, n.to) >= 0 || n.inside && gap == 0:
 			e.targets, gap, named = append(e.targets, n.to), 0, false
@@ -286,7 +290,7 @@ func (s *resolver) readTowards(e *entries, v value, step int64, l limit) bool {
 
 // isNearTable says whether a table that holds distances from a label seems to begin at v.off or, if the least index is not
 // nought, a little behind it.
-func (s *resolver) isNearTable(v value) bool {
+func (s *resolver) isNearTable(v absint.Value) bool {
 	for i := range uint64(mostLess) {
 		n := s.entryNo(v, i)
 		if n.inside && (i == 0 || !s.im.PIE) || s.im.PIE && s.mentions.has(n.at) {
@@ -319,14 +323,14 @@ func (s *resolver) isBefore(n entry) bool {
 
 // beginsAnother says whether another table of distances from itself seems to begin at an entry of one: code names it, and
 // its entries lead to code.
-func (s *resolver) beginsAnother(v value, at uint64) bool {
+func (s *resolver) beginsAnother(v absint.Value, at uint64) bool {
 	const enough = 2 // entries: the next table may be short, or have holes
 	if !s.mentions.has(at) {
 		return false
 	}
-	v.anchor = int64(at)
+	v.Anchor = int64(at)
 	for i := range uint64(enough) {
-		if s.entryAt(at+i*uint64(v.scale), v).to < 0 {
+		if s.entryAt(at+i*uint64(v.Scale), v).to < 0 {
 			return false
 		}
 	}
@@ -335,8 +339,8 @@ func (s *resolver) beginsAnother(v value, at uint64) bool {
 
 // beyond returns where the entries from i on lead that no mask lets a jump come to, as far as they lead into
 // the routine.
-func (s *resolver) beyond(v value, i uint64) (list []int) {
-	for end := i + maxEntries; i < end; i++ {
+func (s *resolver) beyond(v absint.Value, i uint64) (list []int) {
+	for end := i + absint.MaxEntries; i < end; i++ {
 		n := s.entryNo(v, i)
 		if !n.inside || s.mentions.has(n.at) {
 			break
@@ -365,14 +369,14 @@ func (s *resolver) isDoubtful(i int) bool {
 }
 
 // isBehind says whether an entry lies behind the table, where what another one's code names begins, or another section.
-func (s *resolver) isBehind(v value, n entry) bool {
-	return n.index > 0 && s.mentions.has(n.at) || s.im.SectionAt(n.at) != s.im.SectionAt(uint64(v.off))
+func (s *resolver) isBehind(v absint.Value, n entry) bool {
+	return n.index > 0 && s.mentions.has(n.at) || s.im.SectionAt(n.at) != s.im.SectionAt(uint64(v.Off))
 }
 
 // comesBack says whether an entry behind entry i leads into the routine. Where none does the table is another's now: tools
 // that rewrite a program leave its old code there, which does not run.
-func (s *resolver) comesBack(v value, l limit, i uint64) bool {
-	for i++; i <= min(l.most, maxEntries); i++ {
+func (s *resolver) comesBack(v absint.Value, l limit, i uint64) bool {
+	for i++; i <= min(l.most, absint.MaxEntries); i++ {
 		if s.entryNo(v, i).inside {
 			return true
 		}
@@ -396,7 +400,7 @@ func (s *resolver) leadsAstray(n entry) bool {
 
 // mayGoOn says whether a table may go on at an entry, which is none that leads into the routine, behind some targets and
 // perhaps another table's beginning.
-func (s *resolver) mayGoOn(v value, l limit, n entry, targets []int, another bool) bool {
+func (s *resolver) mayGoOn(v absint.Value, l limit, n entry, targets []int, another bool) bool {
 	switch {
 	case s.isDoubtful(n.to): // it may be a cold case
 		s.d.doubts = append(s.d.doubts, n.to)
@@ -414,17 +418,17 @@ func (s *resolver) mayGoOn(v value, l limit, n entry, targets []int, another boo
 // resumes says whether a table of which it is not known how long it is may go on behind an entry that leads nowhere: one
 // of the next leads into the routine, where none of the targets is, before any that code names. Of a table of addresses,
 // all but the routine's beginning is known without that.
-func (s *resolver) resumes(v value, l limit, n entry, targets []int) bool {
-	in := s.im.SectionAt(uint64(v.off))
+func (s *resolver) resumes(v absint.Value, l limit, n entry, targets []int) bool {
+	in := s.im.SectionAt(uint64(v.Off))
 	if in == nil {
 		return false
 	}
-	for i, last := n.index+1, min(l.most, n.index+maxEntries); i <= last; i++ {
+	for i, last := n.index+1, min(l.most, n.index+absint.MaxEntries); i <= last; i++ {
 		n := s.entryNo(v, i)
 		switch {
 		case s.mentions.has(n.at) || n.at-in.Addr >= uint64(len(in.Data)):
 			return false
-		case v.form == element:
+		case v.Form == absint.Element:
 			if n.to == s.d.entry && l.frame == entryCFA {
 				return true
 			}
@@ -445,21 +449,21 @@ type entry struct {
 }
 
 // entryNo reads one of the entries of the table at v.off.
-func (s *resolver) entryNo(v value, index uint64) entry {
-	n := s.entryAt(uint64(v.off)+index*uint64(v.scale), v)
+func (s *resolver) entryNo(v absint.Value, index uint64) entry {
+	n := s.entryAt(uint64(v.Off)+index*uint64(v.Scale), v)
 	n.index = index
 	return n
 }
 
 // entryAt reads the entry at an address of a table that has such as v.
-func (s *resolver) entryAt(at uint64, v value) entry {
+func (s *resolver) entryAt(at uint64, v absint.Value) entry {
 	n := entry{at: at, to: -1}
-	addr, ok := s.wordAt(at, v.size, v.form == element)
+	addr, ok := s.wordAt(at, v.Size, v.Form == absint.Element)
 	if !ok {
 		return n
 	}
-	if v.form == target {
-		addr += uint64(v.anchor)
+	if v.Form == absint.Target {
+		addr += uint64(v.Anchor)
 	}
 	n.addr, n.to = addr, s.find(addr)
 	n.inside = s.inside(s.d, n.to) >= 0 || n.to >= 0 && s.isOrphan(n.to)

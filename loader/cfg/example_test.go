@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/image"
 )
 
@@ -27,8 +28,8 @@ func ExampleRecover() {
 func ExampleCounter_RoundsTo() {
 	// again: add $8, %rdi; cmp %rsi, %rdi; jne again
 	const rsi, rdi = 6, 7
-	before := cfg.Unchanged()
-	c := cfg.Counter{Reg: rdi, Width: 64, Step: 8, Exact: true, Limit: before.At(rsi), Lead: 8}
+	before := absint.Unchanged()
+	c := absint.Counter{Reg: rdi, Width: 64, Step: 8, Exact: true, Limit: before.At(rsi), Lead: 8}
 	rounds, ok := c.RoundsTo(0x6040-0x6000, 64) // rsi-rdi, before the loop
 	fmt.Println(rounds, ok)
 	_, ok = c.RoundsTo(0x6044-0x6000, 64)

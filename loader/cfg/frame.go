@@ -3,6 +3,7 @@ package cfg
 import (
 	"slices"
 
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -265,8 +266,8 @@ func (f *frame) restores(w *walk, e *x86.Effects) bool {
 	if f.values == nil {
 		f.values = f.newResolver(f.d)
 	}
-	return f.values.sure.allOrigins(e.Src.Reg, int(f.blockAt[w.first]), w.k, func(v value, block int) bool {
-		return block != outside && v == value{sym: frameSymbol, bits: 64, off: -int64(next.Off)}
+	return f.values.sure.allOrigins(e.Src.Reg, int(f.blockAt[w.first]), w.k, func(v absint.Value, block int) bool {
+		return block != outside && v == absint.Value{Sym: absint.FrameSymbol, Bits: 64, Off: -int64(next.Off)}
 	})
 }
 

@@ -117,7 +117,7 @@ func (t *transactions) keepsStatus(d *draft, b, n int) bool {
 	for k := range n {
 		e := t.effects(int(d.first[b]) + k)
 		isMinusOne := e.Operation == x86.Mov && e.Dst.Reg == x86.RAX && e.Dst.Size == 4 && e.HasImm && e.Imm == -1
-		if calls(&e) || e.Written().Has(x86.RAX) && !isMinusOne {
+		if e.Calls() || e.Written().Has(x86.RAX) && !isMinusOne {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package cfg
 import (
 	"slices"
 
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/x86"
 )
 
@@ -79,12 +80,12 @@ func (r *recovery) linkLabels(d *draft) {
 // several that a register, or a place in a frame that no pointer leads to, was given.
 func (s *resolver) variable(b int) *table {
 	_, rm, _ := s.operands(s.d.last(b))
-	t := &table{check: noCheck}
-	known := !rm.Mem && s.sure.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, _ int) bool {
-		if v.form != constant {
+	t := &table{check: absint.NoCheck}
+	known := !rm.Mem && s.sure.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v absint.Value, _ int) bool {
+		if v.Form != absint.Constant {
 			return false
 		}
-		to := s.inside(s.d, s.find(uint64(v.off)))
+		to := s.inside(s.d, s.find(uint64(v.Off)))
 		if !slices.Contains(t.targets, to) {
 			t.targets = append(t.targets, to)
 		}
@@ -109,7 +110,7 @@ func (s *resolver) given(b int) *table {
 		return nil
 	}
 	s.steps.Add(-int64(len(targets)))
-	return &table{targets: targets, given: true, loose: true, check: noCheck}
+	return &table{targets: targets, given: true, loose: true, check: absint.NoCheck}
 }
 
 // ownLabels returns all labels of the routine, none if not all may be known: where distances are added to one; where the
@@ -132,7 +133,7 @@ func (s *resolver) isGiven(b int) bool {
 	if rm.Mem {
 		return s.isPointer(s.run([]int{b}, s.jumpOperand(b)))
 	}
-	return s.sure.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, block int) bool { return block == outside || s.isPointer(v) })
+	return s.sure.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v absint.Value, block int) bool { return block == outside || s.isPointer(v) })
 }
 
 // keepsStack says whether the routine stores its stack pointer, as compilers do it for those that jump into it from elsewhere.
@@ -206,12 +207,12 @@ func (r *recovery) anyLoose(d *draft, found map[int]*table) bool {
 // function, as the file has it: functions and labels share no table.
 func (s *resolver) throughFunctions(b int) bool {
 	v := s.run([]int{b}, s.jumpOperand(b))
-	if v.form != element || v.size != 8 {
+	if v.Form != absint.Element || v.Size != 8 {
 		return false
 	}
-	pairs := s.sure.bases(s.rootOf(v.base, b), root{none: true})
+	pairs := s.sure.bases(s.rootOf(v.Base, b), root{none: true})
 	for _, pair := range pairs {
-		if to, ok := s.wordAt(uint64(v.off)+pair[0], 8, true); !ok || s.routineAt(s.find(to)) < 0 {
+		if to, ok := s.wordAt(uint64(v.Off)+pair[0], 8, true); !ok || s.routineAt(s.find(to)) < 0 {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package cfg
 import (
 	"slices"
 
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/x86"
 )
 
@@ -10,7 +11,7 @@ import (
 type location struct {
 	block int
 	reg   int8 // -1 for a slot
-	slot  slot
+	slot  absint.Slot
 }
 
 // A search finds where what registers and slots hold comes from, and the constants that it may be, and remembers its
@@ -48,7 +49,7 @@ const maxLocations = 1 << 14
 
 // A visitor is told of a value, and of the block that has made it; outside for what was there at the
 // routine's entry. What is only moved it is not told of. It says whether to go on.
-type visitor func(v value, block int) bool
+type visitor func(v absint.Value, block int) bool
 
 const outside = -1
 
@@ -60,7 +61,7 @@ func (s *search) origins(at location, visit visitor) (seen map[location]bool, ok
 	for len(queue) > 0 {
 		at, queue = queue[0], queue[1:]
 		blocks, known := s.before(at)
-		if len(seen) > maxLocations || s.steps.Load() <= 0 || !known && !visit(value{}, outside) {
+		if len(seen) > maxLocations || s.steps.Load() <= 0 || !known && !visit(absint.Value{}, outside) {
 			return nil, false
 		}
 		s.steps.Add(-1)
@@ -94,8 +95,8 @@ func (at location) enqueue(queue []location, seen map[location]bool) []location 
 
 // choices visits what a value is that block b has made, each of those that it was chosen from, but
 // for what was only moved from where it was when the block began: it returns those places.
-func (s *search) choices(v value, b int, visit visitor) (passed []location, ok bool) {
-	values := []value{v}
+func (s *search) choices(v absint.Value, b int, visit visitor) (passed []location, ok bool) {
+	values := []absint.Value{v}
 	for i := 0; i < len(values); i++ {
 		s.steps.Add(-int64(len(values)))
 		v := values[i]
@@ -103,14 +104,14 @@ func (s *search) choices(v value, b int, visit visitor) (passed []location, ok b
 			passed = append(passed, at)
 			continue
 		}
-		from := &s.machine.symbols[v.sym]
-		if from.source != chosen || !v.isWhole() {
+		from := &s.machine.Symbols[v.Sym]
+		if from.Source != absint.Chosen || !v.IsWhole() {
 			if !visit(v, b) {
 				return nil, false
 			}
 			continue
 		}
-		for _, one := range [...]value{from.value, from.other} {
+		for _, one := range [...]absint.Value{from.Value, from.Other} {
 			if !slices.Contains(values, one) {
 				values = append(values, one)
 			}
@@ -155,42 +156,42 @@ func (s *resolver) linkThrowers() {
 }
 
 // beginTrusting prepares the machine to run from where block b begins, as the search trusts what lies in the frame.
-func (s *search) beginTrusting(b int) *machine {
+func (s *search) beginTrusting(b int) *absint.Machine {
 	m := s.begin(b)
-	m.frameAliased = m.frameAliased && s.slots != allSlots
+	m.FrameAliased = m.FrameAliased && s.slots != allSlots
 	return m
 }
 
 // valueBehind returns what the location's register or slot holds when block b has run.
-func (s *search) valueBehind(at location, b int) value {
+func (s *search) valueBehind(at location, b int) absint.Value {
 	n := len(s.d.blocks[b].Insns)
 	if at.reg >= 0 {
 		return s.registerAfter(at.reg, b, n)
 	}
 	m := s.beginTrusting(b)
-	m.slotAt(at.slot)
+	m.SlotAt(at.slot)
 	s.execute(b, n)
-	for _, c := range m.memory {
-		if c.slot == at.slot {
-			return c.value
+	for _, c := range m.Memory {
+		if c.At == at.slot {
+			return c.Value
 		}
 	}
-	return m.fresh(computed)
+	return m.Fresh(absint.Computed)
 }
 
 // registerAfter returns what a register holds when the first n instructions of block b have run.
-func (s *search) registerAfter(reg int8, b, n int) value {
+func (s *search) registerAfter(reg int8, b, n int) absint.Value {
 	m := s.beginTrusting(b)
 	s.execute(b, n)
-	return m.regs[reg]
+	return m.Regs[reg]
 }
 
 // passed tells a value that block b only moved from where it was when the block began.
-func (s *search) passed(v value, b int) (location, bool) {
-	if !v.isWhole() {
+func (s *search) passed(v absint.Value, b int) (location, bool) {
+	if !v.IsWhole() {
 		return location{}, false
 	}
-	at, ok := s.locationOf(v.sym, b)
+	at, ok := s.locationOf(v.Sym, b)
 	return at, ok && s.isTraced(at)
 }
 
@@ -202,11 +203,11 @@ func (s *search) isTraced(at location) bool {
 // locationOf returns where the number that a symbol stands for lay when block b began, the machine
 // having run from there.
 func (s *resolver) locationOf(sym int32, b int) (location, bool) {
-	switch from := &s.machine.symbols[sym]; {
-	case from.source == initial:
-		return location{block: b, reg: from.reg}, true
-	case from.source == loaded && from.slot.base == frameSymbol && !from.stored:
-		return location{block: b, reg: -1, slot: from.slot}, true
+	switch from := &s.machine.Symbols[sym]; {
+	case from.Source == absint.Initial:
+		return location{block: b, reg: from.Reg}, true
+	case from.Source == absint.Loaded && from.Slot.Base == absint.FrameSymbol && !from.Stored:
+		return location{block: b, reg: -1, slot: from.Slot}, true
 	}
 	return location{}, false
 }
@@ -299,9 +300,9 @@ func (s *search) constants(r root) []uint64 {
 	var sums []sum
 	var out []uint64
 	guessed := false
-	seen, ok := s.origins(at, func(v value, block int) bool {
-		if block != outside && v.form == constant {
-			out = append(out, uint64(v.off))
+	seen, ok := s.origins(at, func(v absint.Value, block int) bool {
+		if block != outside && v.Form == absint.Constant {
+			out = append(out, uint64(v.Off))
 			return true
 		}
 		if s.guesses {
@@ -358,12 +359,12 @@ type sum struct {
 }
 
 // sumOf tells a value that block b made of what a location held when it began, and of a number.
-func (s *resolver) sumOf(v value, b int) (sum, bool) {
-	if b == outside || v.form != symbolic || v.bits != 64 || v.dirty {
+func (s *resolver) sumOf(v absint.Value, b int) (sum, bool) {
+	if b == outside || v.Form != absint.Symbolic || v.Bits != 64 || v.Dirty {
 		return sum{}, false
 	}
-	at, ok := s.locationOf(v.sym, b)
-	return sum{at, uint64(v.off)}, ok
+	at, ok := s.locationOf(v.Sym, b)
+	return sum{at, uint64(v.Off)}, ok
 }
 
 // isTail says whether the unresolved indirect jump that ends block b leaves the routine: the frame
@@ -382,7 +383,7 @@ func (s *resolver) isTail(b int, labels bool) bool {
 		isConstantTable := rm.Base < 0 && rm.Index >= 0 && (in == nil || !in.Writable)
 		return !isConstantTable || s.throughFunctions(b)
 	}
-	return s.sure.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v value, block int) bool { return block == outside || s.isPointer(v) })
+	return s.sure.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v absint.Value, block int) bool { return block == outside || s.isPointer(v) })
 }
 
 // allOrigins says whether a register, when the first n instructions of block b have run, holds
@@ -398,15 +399,15 @@ func (s *search) allOrigins(reg int8, b, n int, accept visitor) bool {
 }
 
 // isPointer says whether a value is a whole pointer from elsewhere, or to the routine itself.
-func (s *resolver) isPointer(v value) bool {
-	switch v.form {
-	case symbolic:
-		from := s.machine.symbols[v.sym].source
-		return v.isWhole() && (from == loaded || from == result || from == initial)
-	case element:
-		return v.size == 8
-	case constant:
-		to := s.inside(s.d, s.find(uint64(v.off)))
+func (s *resolver) isPointer(v absint.Value) bool {
+	switch v.Form {
+	case absint.Symbolic:
+		from := s.machine.Symbols[v.Sym].Source
+		return v.IsWhole() && (from == absint.Loaded || from == absint.Result || from == absint.Initial)
+	case absint.Element:
+		return v.Size == 8
+	case absint.Constant:
+		to := s.inside(s.d, s.find(uint64(v.Off)))
 		return to < 0 || to == s.d.entry
 	}
 	return false

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"wpptrace/internal/parallel"
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -210,7 +211,7 @@ func (r *recovery) routine(d *draft, symbol string) *Routine {
 
 // finish translates a table into block indices.
 func (r *recovery) finish(t *table) *JumpTable {
-	out := &JumpTable{Check: t.check.block, Index: t.check.index, Bias: t.check.bias}
+	out := &JumpTable{Check: t.check.Block, Index: t.check.Index, Bias: t.check.Bias}
 	if t.indexed {
 		out.Targets = make([]int, len(t.targets))
 		for i, to := range t.targets {
@@ -319,8 +320,8 @@ func (r *recovery) startsThread(d *draft) (insn int, found bool) {
 				s = r.newResolver(d)
 			}
 			starts := false
-			known := s.sure.allOrigins(x86.RAX, b, k, func(v value, _ int) bool {
-				starts = starts || v.form == constant && (v.off == clone || v.off == clone3)
+			known := s.sure.allOrigins(x86.RAX, b, k, func(v absint.Value, _ int) bool {
+				starts = starts || v.Form == absint.Constant && (v.Off == clone || v.Off == clone3)
 				return true
 			})
 			if starts || !known {

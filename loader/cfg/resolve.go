@@ -3,6 +3,7 @@ package cfg
 import (
 	"slices"
 
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -41,7 +42,7 @@ func (r *recovery) resolveTables(d *draft) map[int]*table {
 		switch i := d.last(b); {
 		case found[i] != nil:
 		case s.isTail(b, labels || loose && !s.throughFunctions(b)):
-			found[i] = &table{tail: true, check: noCheck}
+			found[i] = &table{tail: true, check: absint.NoCheck}
 		default:
 			t := s.variable(b)
 			if t == nil {
@@ -75,14 +76,14 @@ func (s *resolver) dropEndless(t *table, jump int) bool {
 	if !slices.ContainsFunc(t.targets, isEndless) {
 		return false
 	}
-	t.targets, t.indexed, t.check = slices.DeleteFunc(union(t.targets, nil), isEndless), false, noCheck
+	t.targets, t.indexed, t.check = slices.DeleteFunc(union(t.targets, nil), isEndless), false, absint.NoCheck
 	return true
 }
 
 // jumpOperand gives what the operand holds of the indirect jump that ends a block.
-func (s *resolver) jumpOperand(b int) func(*machine) value {
+func (s *resolver) jumpOperand(b int) func(*absint.Machine) absint.Value {
 	_, rm, _ := s.operands(s.d.last(b))
-	return func(m *machine) value { return m.get(rm) }
+	return func(m *absint.Machine) absint.Value { return m.Get(rm) }
 }
 
 func (s *resolver) exploreFrom(b int, g goal) *table {
@@ -101,28 +102,28 @@ func (s *resolver) exploreFrom(b int, g goal) *table {
 func (s *resolver) computedEarlier(b int) *table {
 	v := s.run([]int{b}, s.jumpOperand(b))
 	if at, ok := s.sure.passed(v, b); ok {
-		return s.tableBehind(s.d.last(b), at, location.held, func(v value) bool { return v.form == target || v.form == element && v.size == 8 })
+		return s.tableBehind(s.d.last(b), at, location.held, func(v absint.Value) bool { return v.Form == absint.Target || v.Form == absint.Element && v.Size == 8 })
 	}
-	from := s.machine.symbols[v.sym]
-	if !v.isWhole() || from.source != loaded || from.slot.size != 8 || from.slot.disp != 0 {
+	from := s.machine.Symbols[v.Sym]
+	if !v.IsWhole() || from.Source != absint.Loaded || from.Slot.Size != 8 || from.Slot.Disp != 0 {
 		return nil
 	}
-	at, ok := s.locationOf(from.slot.base, b)
+	at, ok := s.locationOf(from.Slot.Base, b)
 	if !ok || !s.sure.isTraced(at) {
 		return nil
 	}
-	held := func(at location, m *machine) value {
-		v, _ := at.held(m).pointee(8)
+	held := func(at location, m *absint.Machine) absint.Value {
+		v, _ := at.held(m).Pointee(8)
 		return v
 	}
-	return s.tableBehind(s.d.last(b), at, held, func(v value) bool { return v.form == address })
+	return s.tableBehind(s.d.last(b), at, held, func(v absint.Value) bool { return v.Form == absint.Address })
 }
 
 // tableBehind returns the table that a jump's address is from where all that a location may hold is made in
 // other blocks, maybe in other locations, and accepted: the jump may go where any of what they have made
 // leads, by addr. It is nil where one is not found.
-func (s *resolver) tableBehind(jump int, at location, addr func(location, *machine) value, accept func(value) bool) (all *table) {
-	seen, ok := s.sure.origins(at, func(v value, block int) bool { return block != outside && accept(v) })
+func (s *resolver) tableBehind(jump int, at location, addr func(location, *absint.Machine) absint.Value, accept func(absint.Value) bool) (all *table) {
+	seen, ok := s.sure.origins(at, func(v absint.Value, block int) bool { return block != outside && accept(v) })
 	if !ok {
 		return nil
 	}
@@ -135,11 +136,11 @@ func (s *resolver) tableBehind(jump int, at location, addr func(location, *machi
 			if _, ok := s.sure.passed(s.sure.valueBehind(from, int(p)), int(p)); ok {
 				continue
 			}
-			t := s.exploreFrom(int(p), goal{address: func(m *machine) value { return addr(from, m) }, jump: jump, early: true})
+			t := s.exploreFrom(int(p), goal{address: func(m *absint.Machine) absint.Value { return addr(from, m) }, jump: jump, early: true})
 			if t == nil {
 				return nil
 			}
-			all = merge(all, &table{targets: union(t.targets, nil), loose: t.loose, check: noCheck, sources: t.sources})
+			all = merge(all, &table{targets: union(t.targets, nil), loose: t.loose, check: absint.NoCheck, sources: t.sources})
 		}
 	}
 	return all
@@ -158,11 +159,11 @@ func (s *resolver) hidesFrame() bool {
 }
 
 // held is what a machine has in the location's register or slot.
-func (at location) held(m *machine) value {
+func (at location) held(m *absint.Machine) absint.Value {
 	if at.reg >= 0 {
-		return m.regs[at.reg]
+		return m.Regs[at.reg]
 	}
-	return m.slotAt(at.slot)
+	return m.SlotAt(at.slot)
 }
 
 // guessTables adds tables for jumps that none is found for, by guessing their bases (search.guesses).

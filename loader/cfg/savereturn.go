@@ -139,7 +139,7 @@ func (w *walk) touches(kept map[int64]bool) bool {
 	e := w.effects()
 	operand := e.Address()
 	hasIndex := operand.Index >= 0
-	operand.Index = none
+	operand.Index = x86.NoRegister
 	place, ok := w.place(operand)
 	if !ok || e.Operation == x86.Lea {
 		return false
@@ -167,7 +167,7 @@ func (w *walk) takesFrame() (reg int8, place int64, ok bool) {
 	switch {
 	case e.Operation == x86.Lea:
 		from := e.Src
-		from.Index = none
+		from.Index = x86.NoRegister
 		place, ok = w.place(from)
 		return e.Dst.Reg, place, ok && !w.makesFrame(e.Dst.Reg)
 	case e.Operation == x86.Mov && e.Dst.Reg >= 0 && isFrame(e.Src.Reg):
@@ -177,9 +177,9 @@ func (w *walk) takesFrame() (reg int8, place int64, ok bool) {
 	isAligned := e.HasImm && e.Dst.Reg == x86.RSP
 	named := e.Named()
 	if moves && !isAligned && named.Has(x86.RSP) || isFrame(x86.RBP) && named.Has(x86.RBP) {
-		return none, nowhere, true
+		return x86.NoRegister, nowhere, true
 	}
-	return none, 0, false
+	return x86.NoRegister, 0, false
 }
 
 // makesFrame says whether what an instruction writes to a register moves the frame's own: rsp, or rbp where it holds the
@@ -191,7 +191,7 @@ func (w *walk) makesFrame(reg int8) bool {
 // isArgument says whether nothing but the call of a routine of the program, which ends the block, uses what the current
 // instruction has written to a register, be it by another register that it is moved to.
 func (w *walk) isArgument(reg int8) bool {
-	if reg == none {
+	if reg == x86.NoRegister {
 		return false
 	}
 	holding := x86.SetOf(reg)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -16,19 +17,9 @@ type table struct {
 	indexed bool  // targets holds one for each index, from 0 on
 	given   bool  // it is none: the targets are all labels of the routine
 	loose   bool  // targets are addresses that memory holds, and not for jumps through the table alone
-	check   check
+	check   absint.Check
 	sources []uint64 // where the tables lie that it was read from, but for single words
 }
-
-// A check is a bounds check and where the index lies at its conditional jump: position = index +
-// bias.
-type check struct {
-	block int // -1 for none
-	index x86.Operand
-	bias  int64
-}
-
-var noCheck = check{block: -1}
 
 // A certainty says how far the end of a table is known.
 type certainty uint8
@@ -43,7 +34,6 @@ const (
 const (
 	maxWay     = 12   // blocks
 	maxRuns    = 1000 // ways tried for one jump: what is checked again and again has hundreds
-	maxEntries = 4096 // of a table whose index has no bound
 	minEntries = 2    // of a table whose index has no bound: one could be a pointer that stands alone
 )
 
@@ -51,7 +41,7 @@ const (
 // all.
 type resolver struct {
 	*recovery
-	machine  machine
+	machine  absint.Machine
 	d        *draft
 	runs     int             // left for this jump
 	entry    []bool          // by block: control also comes from elsewhere (the entry, landing pads)
@@ -70,7 +60,7 @@ type resolver struct {
 
 // An extent is a table as far as reading it goes: many jumps may use the same.
 type extent struct {
-	form         form
+	form         absint.Form
 	scale, size  uint8
 	addr, anchor int64
 	limit
@@ -88,10 +78,10 @@ type entries struct {
 
 // A goal is what the search for a table is for.
 type goal struct {
-	address func(*machine) value // to jump to, when the last block of a way has run
-	jump    int                  // the indirect jump that it is for
-	early   bool                 // other code runs between the last block and the jump
-	guesses bool                 // the table's base may be guessed
+	address func(*absint.Machine) absint.Value // to jump to, when the last block of a way has run
+	jump    int                                // the indirect jump that it is for
+	early   bool                               // other code runs between the last block and the jump
+	guesses bool                               // the table's base may be guessed
 }
 
 // explore finds the table that the goal's address is from, reached along the way, which runs
@@ -140,12 +130,12 @@ func (s *resolver) addsNothing(way []int, g goal) bool {
 	s.runs--
 	first, led := way[len(way)-1], &s.d.blocks[way[len(way)-2]]
 	switch v := s.run(way, g.address); {
-	case v.form == element || v.form == target: // no table is where control goes through
-		return v.base == 0 && led.Lo <= uint64(v.off) && uint64(v.off) < led.Hi
-	case v.form == constant || v.form == symbolic && v.bits == 64 && !v.dirty:
-		bases := s.sure.constants(s.rootOf(v.sym, first))
+	case v.Form == absint.Element || v.Form == absint.Target: // no table is where control goes through
+		return v.Base == 0 && led.Lo <= uint64(v.Off) && uint64(v.Off) < led.Hi
+	case v.Form == absint.Constant || v.Form == absint.Symbolic && v.Bits == 64 && !v.Dirty:
+		bases := s.sure.constants(s.rootOf(v.Sym, first))
 		return len(bases) > 0 && !slices.ContainsFunc(bases, func(base uint64) bool {
-			to := base + uint64(v.off)
+			to := base + uint64(v.Off)
 			in := s.im.SectionAt(to)
 			return in != nil && in.Exec && !(first == way[0] && to == led.Lo)
 		})
@@ -241,14 +231,14 @@ func merge(a, b *table) *table {
 	}
 	if slices.Equal(a.targets, b.targets) && a.indexed == b.indexed {
 		if a.check != b.check {
-			a.check = noCheck
+			a.check = absint.NoCheck
 		}
 		a.loose = a.loose || b.loose
 		a.sources = union(a.sources, b.sources)
 		a.holes = union(a.holes, b.holes)
 		return a
 	}
-	return &table{targets: union(a.targets, b.targets), holes: union(a.holes, b.holes), loose: a.loose || b.loose, check: noCheck, sources: union(a.sources, b.sources)}
+	return &table{targets: union(a.targets, b.targets), holes: union(a.holes, b.holes), loose: a.loose || b.loose, check: absint.NoCheck, sources: union(a.sources, b.sources)}
 }
 
 // union returns what is in either list, sorted.
@@ -259,7 +249,7 @@ func union[T cmp.Ordered](a, b []T) []T {
 }
 
 // run executes the blocks of a way, the last first, and returns the address that is then to be jumped to.
-func (s *resolver) run(way []int, address func(*machine) value) value {
+func (s *resolver) run(way []int, address func(*absint.Machine) absint.Value) absint.Value {
 	m := s.begin(way[len(way)-1])
 	for k := len(way) - 1; k > 0; k-- {
 		s.execute(way[k], len(s.d.blocks[way[k]].Insns))
@@ -271,9 +261,9 @@ func (s *resolver) run(way []int, address func(*machine) value) value {
 
 // begin prepares the machine to run from where block b begins. What lies in the frame survives calls and stores through
 // pointers where none can point there.
-func (s *resolver) begin(b int) *machine {
-	s.machine.reset(s.cfaOf(b))
-	s.machine.frameAliased = !s.hidesFrame()
+func (s *resolver) begin(b int) *absint.Machine {
+	s.machine.Reset(s.cfaOf(b))
+	s.machine.FrameAliased = !s.hidesFrame()
 	return &s.machine
 }
 
@@ -284,7 +274,7 @@ func (s *resolver) branch(b, to int) {
 	switch s.insns[i].Kind {
 	case x86.JmpInd:
 		if _, rm, _ := s.operands(i); !rm.Mem {
-			s.machine.regs[rm.Reg] = number(s.d.blocks[to].Lo)
+			s.machine.Regs[rm.Reg] = absint.Number(s.d.blocks[to].Lo)
 		}
 		return
 	case x86.Jcc:
@@ -293,7 +283,7 @@ func (s *resolver) branch(b, to int) {
 	}
 	parts := bl.Succ[0] != bl.Succ[1]
 	if parts || s.neverTaken(s.d, i) {
-		s.machine.branch(s.insns[i].Condition(), parts && bl.Succ[0] == to, b)
+		s.machine.Branch(s.insns[i].Condition(), parts && bl.Succ[0] == to, b)
 	}
 }
 
@@ -304,12 +294,12 @@ func (s *resolver) execute(b, n int) {
 		switch q := &s.d.blocks[b].Insns[k]; q.Kind {
 		case x86.Jcc, x86.Jmp, x86.JmpInd, x86.Ret, x86.Trap:
 		case x86.Loop:
-			s.machine.forgetRegisters(x86.SetOf(x86.RCX), computed)
+			s.machine.ForgetRegisters(x86.SetOf(x86.RCX), absint.Computed)
 		case x86.Call, x86.CallInd, x86.Syscall:
-			s.machine.call(s.clobbers(int(s.d.first[b]) + k))
+			s.machine.Call(s.clobbers(int(s.d.first[b]) + k))
 		default:
 			e := s.effects(int(s.d.first[b]) + k)
-			s.machine.step(&e)
+			s.machine.Step(&e)
 		}
 	}
 }
@@ -320,29 +310,29 @@ func (s *resolver) cfaOf(b int) image.CFA {
 }
 
 // read reads the table that v, the goal's address at the end of the way, is an element of.
-func (s *resolver) read(way []int, v value, g goal) (*table, certainty) {
+func (s *resolver) read(way []int, v absint.Value, g goal) (*table, certainty) {
 	switch {
-	case v.form == constant:
-		if to := s.inside(s.d, s.find(uint64(v.off))); to >= 0 {
-			return &table{targets: []int{to}, loose: true, check: noCheck}, exact
+	case v.Form == absint.Constant:
+		if to := s.inside(s.d, s.find(uint64(v.Off))); to >= 0 {
+			return &table{targets: []int{to}, loose: true, check: absint.NoCheck}, exact
 		}
 		return nil, unknown
-	case v.isWhole():
+	case v.IsWhole():
 		return s.readWord(way, v)
-	case v.form == element && v.size == 8, v.form == target && (v.size == 4 && v.signed || v.size == 8):
+	case v.Form == absint.Element && v.Size == 8, v.Form == absint.Target && (v.Size == 4 && v.Signed || v.Size == 8):
 	default:
 		return nil, unknown
 	}
 	l := s.limit(way, v, g)
 	first := way[len(way)-1]
-	base, anchor := s.rootOf(v.base, first), s.rootOf(v.anchorBase, first)
+	base, anchor := s.rootOf(v.Base, first), s.rootOf(v.AnchorBase, first)
 	t, how := s.readAll(v, l, &s.sure, base, anchor)
 	switch {
 	case how != unknown || base.none:
 		return t, how
-	case v.form == element && l.frame != entryCFA: // no tail jump, but one to a label, whichever table holds it
+	case v.Form == absint.Element && l.frame != entryCFA: // no tail jump, but one to a label, whichever table holds it
 		return s.readAll(v, unlimited(l.frame), &s.likely, base, anchor)
-	case v.form == target && g.guesses && anchor == base:
+	case v.Form == absint.Target && g.guesses && anchor == base:
 		return s.readAll(v, l, &s.likely, base, anchor)
 	}
 	return nil, unknown
@@ -351,14 +341,14 @@ func (s *resolver) read(way []int, v value, g goal) (*table, certainty) {
 // readAll reads the tables that v may be an element of, by what a search finds that their bases and
 // anchors may be. Where it guesses, it passes over those that are other jumps' and those at which no
 // table begins.
-func (s *resolver) readAll(v value, l limit, by *search, base, anchor root) (*table, certainty) {
+func (s *resolver) readAll(v absint.Value, l limit, by *search, base, anchor root) (*table, certainty) {
 	var all *table
 	worst := exact
 	for _, pair := range by.bases(base, anchor) {
 		at := v
-		at.off += int64(pair[0])
-		at.anchor += int64(pair[1])
-		if by.guesses && (s.claimed[uint64(at.off)] || !s.beginsTable(at)) {
+		at.Off += int64(pair[0])
+		at.Anchor += int64(pair[1])
+		if by.guesses && (s.claimed[uint64(at.Off)] || !s.beginsTable(at)) {
 			continue
 		}
 		t, how := s.readAt(at, l)
@@ -376,15 +366,15 @@ func (s *resolver) readAll(v value, l limit, by *search, base, anchor root) (*ta
 
 // readWord reads v where it is one word that the program cannot write: an element of a table whose
 // index is known.
-func (s *resolver) readWord(way []int, v value) (*table, certainty) {
-	from := s.machine.symbols[v.sym]
-	if from.source != loaded || from.slot.size != 8 {
+func (s *resolver) readWord(way []int, v absint.Value) (*table, certainty) {
+	from := s.machine.Symbols[v.Sym]
+	if from.Source != absint.Loaded || from.Slot.Size != 8 {
 		return nil, unknown
 	}
-	t := &table{loose: true, check: noCheck}
-	for _, pair := range s.sure.bases(s.rootOf(from.slot.base, way[len(way)-1]), root{none: true}) {
-		addr := uint64(from.slot.disp + int64(pair[0]))
-		n := s.entryAt(addr, value{form: element, size: 8})
+	t := &table{loose: true, check: absint.NoCheck}
+	for _, pair := range s.sure.bases(s.rootOf(from.Slot.Base, way[len(way)-1]), root{none: true}) {
+		addr := uint64(from.Slot.Disp + int64(pair[0]))
+		n := s.entryAt(addr, absint.Value{Form: absint.Element, Size: 8})
 		if !n.inside || s.isWritten(addr) {
 			return nil, unknown
 		}
@@ -407,29 +397,29 @@ type limit struct {
 	negative  bool      // the least index may be less than nought
 	reread    bool      // what was compared is memory that was read once more
 	frame     image.CFA // at the jump
-	check     check
+	check     absint.Check
 }
 
 // unlimited is the limit of a table of which no length is known.
 func unlimited(frame image.CFA) limit {
-	return limit{most: maxEntries - 1, certainty: open, frame: frame, check: noCheck}
+	return limit{most: absint.MaxEntries - 1, certainty: open, frame: frame, check: absint.NoCheck}
 }
 
 // limit returns what is known of the length of the table that v is an element of.
-func (s *resolver) limit(way []int, v value, g goal) limit {
+func (s *resolver) limit(way []int, v absint.Value, g goal) limit {
 	l := unlimited(s.frameAt(g.jump))
-	if most, ok := typeBound(v.index()); ok && most < l.most {
+	if most, ok := absint.TypeBound(v.Index()); ok && most < l.most {
 		l.most, l.guess = most, true
 	}
-	b, ok := s.machine.indexBound(v.index())
-	if !ok || l.guess && b.max > l.most {
+	b, ok := s.machine.IndexBound(v.Index())
+	if !ok || l.guess && b.Max > l.most {
 		return l
 	}
-	l.most, l.unset, l.guess, l.negative = b.max, b.unset, true, b.negative
-	if b.compared {
+	l.most, l.unset, l.guess, l.negative = b.Max, b.Unset, true, b.Negative
+	if b.Compared {
 		l.certainty = exact
-		if l.reread = s.machine.symbols[b.sym].reread; !l.reread && s.isCheck(way, b.check.block) {
-			l.check = b.check
+		if l.reread = s.machine.Symbols[b.Sym].Reread; !l.reread && s.isCheck(way, b.Check.Block) {
+			l.check = b.Check
 		}
 	}
 	return l

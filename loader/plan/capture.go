@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/x86"
 )
 
@@ -40,8 +40,8 @@ const (
 // Registers are one register, or the difference of two, by their hardware numbers.
 type Registers struct {
 	Reg   int8
-	Minus int8     // what is subtracted; NoRegister: nothing
-	Part  cfg.Part // of Reg; cfg.Whole, if something is subtracted
+	Minus int8        // what is subtracted; NoRegister: nothing
+	Part  absint.Part // of Reg; absint.Whole, if something is subtracted
 }
 
 // NoRegister is no register.
@@ -52,14 +52,14 @@ const stackPointer = 4
 
 // RegistersOf returns what has to be read to know a function of registers: times, and plus, constants.
 // ok is false if it is more than one value.
-func RegistersOf(v cfg.Linear) (x Registers, ok bool) {
+func RegistersOf(v absint.Linear) (x Registers, ok bool) {
 	reg, part, ok := v.Terms[0].Symbol.Register()
 	if ok = ok && reg != stackPointer; v.N == 1 {
 		return Registers{reg, NoRegister, part}, ok
 	}
 	minus, others, isRegister := v.Terms[1].Symbol.Register()
-	ok = ok && isRegister && minus != stackPointer && part == cfg.Whole && others == cfg.Whole
-	return Registers{reg, minus, cfg.Whole}, ok && v.N == 2 && v.Terms[0].Times == -v.Terms[1].Times
+	ok = ok && isRegister && minus != stackPointer && part == absint.Whole && others == absint.Whole
+	return Registers{reg, minus, absint.Whole}, ok && v.N == 2 && v.Terms[0].Times == -v.Terms[1].Times
 }
 
 // CaptureBits are what an event has of a captured value: the low ones.
@@ -84,7 +84,7 @@ type Encoding struct {
 func (c *Capture) Encode() Encoding {
 	if x := c.Registers; c.Kind == LoopRegisters {
 		e := Encoding{Always: true, Reg: x.Reg, Index: x.Minus, Size: 8}
-		if x.Part != cfg.Whole {
+		if x.Part != absint.Whole {
 			e.Size = 4
 		}
 		return e

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/x86"
 )
 
@@ -78,9 +79,9 @@ func TestCaptureDecodesWhatItEncodes(t *testing.T) {
 		registers Registers
 		want      uint64
 	}{
-		{Registers{0, NoRegister, cfg.Whole}, 0x0fffffff00000007},
-		{Registers{0, NoRegister, cfg.ZeroExtended}, 7},
-		{Registers{1, 2, cfg.Whole}, 5},
+		{Registers{0, NoRegister, absint.Whole}, 0x0fffffff00000007},
+		{Registers{0, NoRegister, absint.ZeroExtended}, 7},
+		{Registers{1, 2, absint.Whole}, 5},
 	} {
 		capture := Capture{Kind: LoopRegisters, Registers: c.registers}
 		if got := capture.Registers.Value(capture.Encode().read(regs, memory, bias)); got != c.want {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/absint"
 )
 
 // MaxSites is how many sites a plan may have: an event has 18 bits for one.
@@ -101,8 +102,8 @@ type Block struct {
 	First, ReturnsTwice bool
 	To                  int // the routine that is called or jumped to, if it is Known
 	Runs                float64
-	Asks                *cfg.Condition
-	Counts              *cfg.Counter
+	Asks                *absint.Condition
+	Counts              *absint.Counter
 
 	site int32 // index in Plan.Sites, plus one; 0: it has no probe
 }
@@ -178,11 +179,11 @@ func (r *Routine) Runs(block int) float64 { return r.blocks[block].Runs }
 
 // Asks returns what the conditional jump that ends the block asks, if it asks for a register, or a
 // place in the frame, alone.
-func (r *Routine) Asks(block int) *cfg.Condition { return r.blocks[block].Asks }
+func (r *Routine) Asks(block int) *absint.Condition { return r.blocks[block].Asks }
 
 // Counts returns what says how many rounds the loop runs that the block is, if it has no probe and
 // events around it say so (rule 13: counted loops); else nil.
-func (r *Routine) Counts(block int) *cfg.Counter { return r.blocks[block].Counts }
+func (r *Routine) Counts(block int) *absint.Counter { return r.blocks[block].Counts }
 
 // LoopsCounted is how many loops of the routine run without a probe: see Counts.
 func (r *Routine) LoopsCounted() (n int) {

@@ -271,6 +271,9 @@ func (e *Effects) Complete() bool {
 // or addresses have 32 bits.
 func (e *Effects) Elsewhere() bool { return e.in.Elsewhere() }
 
+// Calls reports whether the instruction has other code run, be it the kernel's, before the next one.
+func (e *Effects) Calls() bool { return e.Kind == Call || e.Kind == CallInd || e.Kind == Syscall }
+
 // Address returns the memory operand that the instruction names, be it for its address alone as lea
 // does; Mem is not set if there is none.
 func (e *Effects) Address() Operand {

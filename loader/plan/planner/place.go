@@ -6,6 +6,7 @@ import (
 
 	"wpptrace/internal/parallel"
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/x86"
@@ -14,9 +15,9 @@ import (
 // A placing makes of a routine's probes what the plan says of them.
 type placing struct {
 	r        *routine
-	leaving  blockSet              // see markLeaving
-	counts   map[int]*cfg.Counter  // by block: loops without a probe whose rounds events tell
-	captured map[int]*plan.Capture // by block: the registers that its events record
+	leaving  blockSet                // see markLeaving
+	counts   map[int]*absint.Counter // by block: loops without a probe whose rounds events tell
+	captured map[int]*plan.Capture   // by block: the registers that its events record
 }
 
 // result makes the plan of the probes that are on.

@@ -6,6 +6,7 @@ import (
 
 	"wpptrace/internal/parallel"
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/plan"
 )
 
@@ -60,9 +61,9 @@ type routine struct {
 	leftOut string // why it is not traced; "" if it is
 	cause   string // of leftOut, see cfg.FormatReason
 
-	entries    []int            // the blocks by which it is entered
-	again      []int            // blocks that follow calls which may return again, each once
-	conditions []*cfg.Condition // by block
+	entries    []int               // the blocks by which it is entered
+	again      []int               // blocks that follow calls which may return again, each once
+	conditions []*absint.Condition // by block
 	calls      callTable
 	costs      costs
 	switches   switches

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/plan"
 )
 
@@ -16,14 +17,14 @@ const stackPointer = 4
 // loops are those of a routine of one block each that count their rounds.
 type loops struct {
 	r        *cfg.Routine
-	counters map[int][]cfg.Counter // by block: what may tell its rounds
-	effects  [][]cfg.Effect        // by block, of those that were followed while probes are chosen
+	counters map[int][]absint.Counter // by block: what may tell its rounds
+	effects  [][]absint.Effect        // by block, of those that were followed while probes are chosen
 }
 
 // effectsOf are what the instructions of block n do to registers.
-func (l *loops) effectsOf(n int) []cfg.Effect {
+func (l *loops) effectsOf(n int) []absint.Effect {
 	if l.effects == nil {
-		l.effects = make([][]cfg.Effect, len(l.r.Blocks))
+		l.effects = make([][]absint.Effect, len(l.r.Blocks))
 	}
 	if l.effects[n] == nil {
 		l.effects[n] = l.r.Effects(n, 0, len(l.r.Blocks[n].Insns))
@@ -42,7 +43,7 @@ func (l *loops) behind(loop int) []int {
 
 // findCounters finds the loops of one block that count.
 func (l *loops) findCounters() {
-	l.counters = map[int][]cfg.Counter{}
+	l.counters = map[int][]absint.Counter{}
 	for b := range l.r.Blocks {
 		if list := l.r.Counters(b); len(list) > 0 && l.behind(b)[0] >= 0 {
 			l.counters[b] = list
@@ -71,13 +72,13 @@ func newRole(l *counting, word int, way []int) role {
 // A rounds is how the rounds of the loops are told that have no probe.
 type rounds struct {
 	carry map[int][]plan.Registers // by block with a probe: of which its events carry the first
-	by    map[int]*cfg.Counter     // by block: what tells of it
+	by    map[int]*absint.Counter  // by block: what tells of it
 }
 
 // A counting is what is known of one loop.
 type counting struct {
 	block          int
-	counters       []cfg.Counter
+	counters       []absint.Counter
 	before, behind []role
 	unfollowed     []int // a way behind it on which no event tells anything, if there is one
 }
@@ -102,7 +103,7 @@ func (x *roundSearch) tellRounds() (t *rounds, w *want) {
 	if len(r.loops.counters) == 0 {
 		return &rounds{}, nil
 	}
-	t = &rounds{carry: map[int][]plan.Registers{}, by: map[int]*cfg.Counter{}}
+	t = &rounds{carry: map[int][]plan.Registers{}, by: map[int]*absint.Counter{}}
 	var loops []*counting
 	byBlock := map[int]*counting{}
 	for b := range r.probed {
@@ -249,18 +250,18 @@ func (x *roundSearch) mayCarryRegisters(n int) bool {
 // sits, what the loop left in those that count.
 func (x *roundSearch) roleBehind(l *counting, word int, way []int) role {
 	r := x.r
-	regs := cfg.Unchanged()
+	regs := absint.Unchanged()
 	x.followWay(&regs, way[:len(way)-1])
 	regs.Apply(r.loops.effectsOf(word)[:x.seatOf(word)])
 	role := newRole(l, word, way)
 	if !x.mayCarryRegisters(word) {
 		return role
 	}
-	left := cfg.Unchanged()
+	left := absint.Unchanged()
 	for i, c := range l.counters {
 		for reg := range int8(16) {
-			if d, ok := cfg.Distance(regs.At(reg), left.At(c.Reg), c.Width); ok && d.IsConstant() && !c.Exact && reg != stackPointer {
-				role.readings[i] = append(role.readings[i], plan.Registers{Reg: reg, Minus: plan.NoRegister, Part: cfg.Whole})
+			if d, ok := absint.Distance(regs.At(reg), left.At(c.Reg), c.Width); ok && d.IsConstant() && !c.Exact && reg != stackPointer {
+				role.readings[i] = append(role.readings[i], plan.Registers{Reg: reg, Minus: plan.NoRegister, Part: absint.Whole})
 			}
 		}
 	}
@@ -268,7 +269,7 @@ func (x *roundSearch) roleBehind(l *counting, word int, way []int) role {
 }
 
 // followWay runs the blocks of a probe-free route.
-func (x *roundSearch) followWay(regs *cfg.Registers, way []int) {
+func (x *roundSearch) followWay(regs *absint.Registers, way []int) {
 	r := x.r
 	for _, n := range way {
 		if r.probed[n].silent {
@@ -341,7 +342,7 @@ func (s *search) flood(from []int) (met []int) {
 // way, before the loop.
 func (x *roundSearch) roleBefore(l *counting, word int, way []int) role {
 	r := x.r
-	regs := cfg.Unchanged()
+	regs := absint.Unchanged()
 	if word != none {
 		regs.Apply(r.loops.effectsOf(word)[x.seatOf(word):])
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"wpptrace/loader/cfg"
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/x86"
 )
@@ -35,7 +36,7 @@ func (v *verifier) checkRounds(r *routine) {
 		if s == nil || s.Capture == nil || s.Capture.Kind != plan.LoopRegisters {
 			continue
 		}
-		if x := s.Capture.Registers; s.Stepped || x.Reg == x86.RSP || x.Minus == x86.RSP || x.Part != cfg.Whole && x.Minus != plan.NoRegister {
+		if x := s.Capture.Registers; s.Stepped || x.Reg == x86.RSP || x.Minus == x86.RSP || x.Part != absint.Whole && x.Minus != plan.NoRegister {
 			r.fault("an event carries what it cannot", r.way(b))
 			return
 		}
@@ -52,7 +53,7 @@ func (r *routine) loopsOnce(n int) []int {
 }
 
 // through is what registers hold behind block n.
-func (r *routine) through(regs cfg.Registers, n int) cfg.Registers {
+func (r *routine) through(regs absint.Registers, n int) absint.Registers {
 	if r.Counts(n) != nil {
 		r.FollowRounds(&regs, n)
 	} else {
@@ -97,8 +98,8 @@ func (r *routine) inOrder(s *start) (order []int) {
 // flow calls yield, until it returns false, with each node that a probe-free route leads to from a start, and
 // what registers hold there, if they hold regs at its nodes; nil, where several ways lead to it:
 // what can be said of all of them may be more than can be followed on one.
-func (r *routine) flow(s *start, regs cfg.Registers, yield func(n int, regs *cfg.Registers) bool) {
-	held, come := newByNode[*cfg.Registers](r), newByNode[bool](r)
+func (r *routine) flow(s *start, regs absint.Registers, yield func(n int, regs *absint.Registers) bool) {
+	held, come := newByNode[*absint.Registers](r), newByNode[bool](r)
 	for _, n := range s.nodes {
 		*held.at(n), *come.at(n) = &regs, true
 	}
@@ -110,7 +111,7 @@ func (r *routine) flow(s *start, regs cfg.Registers, yield func(n int, regs *cfg
 			return
 		}
 		next := r.silentAfter(s, n)
-		var behind *cfg.Registers
+		var behind *absint.Registers
 		if len(next) > 0 && *held.at(n) != nil {
 			regs := r.through(**held.at(n), n)
 			behind = &regs
@@ -128,13 +129,13 @@ func (r *routine) flow(s *start, regs cfg.Registers, yield func(n int, regs *cfg
 // checkBefore: where a probe-free route leads from a start to a loop, the counter's beginning is known, or what
 // the start's event carries tells it.
 func (r *routine) checkBefore(s start) {
-	regs := cfg.Unchanged()
+	regs := absint.Unchanged()
 	if s.word != none {
 		r.Follow(&regs, s.word, r.sites[s.word].Insn, len(r.Blocks[s.word].Insns))
 	}
 	for _, nodes := range s.outcomes(r) {
 		s.nodes = nodes
-		r.flow(&s, regs, func(n int, regs *cfg.Registers) bool {
+		r.flow(&s, regs, func(n int, regs *absint.Registers) bool {
 			if n == cfg.Exit {
 				return true
 			}
@@ -149,7 +150,7 @@ func (r *routine) checkBefore(s start) {
 }
 
 // isTold reports whether a start's event tells what a counter begins with there, or nothing has to.
-func (r *routine) isTold(s start, c *cfg.Counter, regs cfg.Registers) bool {
+func (r *routine) isTold(s start, c *absint.Counter, regs absint.Registers) bool {
 	begins, ok := c.Beginning(&regs)
 	if !ok || begins.IsConstant() {
 		return ok
@@ -161,16 +162,16 @@ func (r *routine) isTold(s start, c *cfg.Counter, regs cfg.Registers) bool {
 	if x == nil {
 		return false
 	}
-	carried := cfg.Held(x.Reg)
+	carried := absint.Held(x.Reg)
 	switch {
-	case x.Part == cfg.ZeroExtended:
+	case x.Part == absint.ZeroExtended:
 		carried = carried.ZeroExtended()
-	case x.Part == cfg.SignExtended:
+	case x.Part == absint.SignExtended:
 		carried = carried.SignExtended()
 	case x.Minus != plan.NoRegister:
-		carried, _ = cfg.Distance(carried, cfg.Held(x.Minus), 64)
+		carried, _ = absint.Distance(carried, absint.Held(x.Minus), 64)
 	}
-	rest, ok := cfg.Distance(begins, scaled(carried, begins.Terms[0].Times), c.Width)
+	rest, ok := absint.Distance(begins, scaled(carried, begins.Terms[0].Times), c.Width)
 	return ok && rest.IsConstant()
 }
 
@@ -182,7 +183,7 @@ func registersOf(s *plan.Site) *plan.Registers {
 	return nil
 }
 
-func scaled(l cfg.Linear, times int64) cfg.Linear {
+func scaled(l absint.Linear, times int64) absint.Linear {
 	for i := range l.Terms[:l.N] {
 		l.Terms[i].Times *= times
 	}
@@ -192,8 +193,8 @@ func scaled(l cfg.Linear, times int64) cfg.Linear {
 
 // checkBehind: on each way out of a loop an event carries the counter, before anything is called and
 // before the activation ends, or another loop changes it.
-func (r *routine) checkBehind(loop int, c *cfg.Counter) {
-	r.flow(&start{nodes: r.loopsOnce(loop), table: none}, cfg.Unchanged(), func(n int, regs *cfg.Registers) bool {
+func (r *routine) checkBehind(loop int, c *absint.Counter) {
+	r.flow(&start{nodes: r.loopsOnce(loop), table: none}, absint.Unchanged(), func(n int, regs *absint.Registers) bool {
 		switch {
 		case n == cfg.Exit, r.sites[n] == nil && (r.Blocks[n].IsCall() || len(r.Blocks[n].After()) == 0):
 			r.fault("no event tells what a loop ends with", r.way(loop, n))
@@ -203,7 +204,7 @@ func (r *routine) checkBehind(loop int, c *cfg.Counter) {
 		}
 		s := r.sites[n]
 		x := registersOf(s)
-		ok := regs != nil && x != nil && x.Minus == plan.NoRegister && x.Part == cfg.Whole
+		ok := regs != nil && x != nil && x.Minus == plan.NoRegister && x.Part == absint.Whole
 		if ok {
 			left := *regs
 			r.Follow(&left, n, 0, s.Insn)
@@ -217,7 +218,7 @@ func (r *routine) checkBehind(loop int, c *cfg.Counter) {
 }
 
 // isFrom reports whether a value is that of a counter, as the loop left it, and a constant.
-func isFrom(v cfg.Linear, c *cfg.Counter) bool {
-	d, ok := cfg.Distance(v, cfg.Held(c.Reg), c.Width)
+func isFrom(v absint.Linear, c *absint.Counter) bool {
+	d, ok := absint.Distance(v, absint.Held(c.Reg), c.Width)
 	return ok && d.IsConstant()
 }

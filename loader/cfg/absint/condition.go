@@ -1,6 +1,7 @@
-package cfg
+package absint
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 
@@ -100,74 +101,26 @@ func (f *formula) then(kind stepKind, size uint8, by uint64) *formula {
 	return &formula{f.place, append(slices.Clip(f.steps), step{kind, size, by})}
 }
 
-// Conditions returns by block what the jump that ends it asks; nil for one that asks for anything
-// else, or is none. None asks for a place in the frame in a routine that takes an address in it:
-// then others may know the place. Cost: the length of the routine.
-func (r *Routine) Conditions() []*Condition {
-	list := make([]*Condition, len(r.Blocks))
-	inFrame := false
-	for b := range r.Blocks {
-		if r.mayAsk(b) {
-			list[b] = r.condition(b)
-			inFrame = inFrame || list[b] != nil && list[b].Place.Mem
-		}
-	}
-	if inFrame && !r.hidesFrame() {
-		for b, c := range list {
-			if c != nil && c.Place.Mem {
-				list[b] = nil
-			}
-		}
-	}
-	return list
-}
-
-// mayAsk is a quick look whether a block ends in a conditional jump that goes by a comparison with a
-// constant.
-func (r *Routine) mayAsk(b int) bool {
-	insns := r.Blocks[b].Insns
-	last := len(insns) - 1
-	if r.Blocks[b].End != Jcc || insns[last].Kind != x86.Jcc {
-		return false
-	}
-	for i := last - 1; i >= 0; i-- {
-		if in := &insns[i].Inst; !in.KeepsFlags() {
-			switch in.Operation() {
-			case x86.Add, x86.Or, x86.And, x86.Sub, x86.Xor, x86.Cmp:
-				return in.HasImmediate()
-			case x86.Test:
-				return true
-			}
-			return false
-		}
-	}
-	return false
-}
-
-func (r *Routine) condition(b int) *Condition {
-	block := &r.Blocks[b]
-	last := len(block.Insns) - 1
+// ConditionOf returns what a conditional jump asks, by its condition code, behind the other
+// instructions of its block; nil if that is none, or no function of one place.
+func ConditionOf(before iter.Seq[x86.Effects], code uint8) *Condition {
 	e := evaluation{regs: held}
-	for i := range block.Insns[:last] {
-		in := r.effects(&block.Insns[i])
+	for in := range before {
 		e.step(&in)
 	}
-	if e.flags == nil || !r.HasPlace(e.flags.place, block.Lo) {
+	if e.flags == nil {
 		return nil
 	}
-	return &Condition{Place: e.flags.place, steps: e.flags.steps, code: block.Insns[last].Condition()}
+	return &Condition{Place: e.flags.place, steps: e.flags.steps, code: code}
 }
 
 // held are what general registers hold: themselves.
 var held = func() (regs [16]*formula) {
 	for reg := range regs {
-		regs[reg] = &formula{place: x86.Operand{Reg: int8(reg), Base: none, Index: none, Size: 4}}
+		regs[reg] = &formula{place: x86.Operand{Reg: int8(reg), Base: x86.NoRegister, Index: x86.NoRegister, Size: 4}}
 	}
 	return regs
 }()
-
-// effects are what an instruction of the routine does.
-func (r *Routine) effects(q *Insn) x86.Effects { return q.Effects(r.Code(q), q.end()) }
 
 // An evaluation follows the instructions of a block.
 type evaluation struct {

@@ -1,4 +1,4 @@
-package cfg
+package absint
 
 import (
 	"math/bits"
@@ -160,49 +160,30 @@ func (regs *Registers) In(l Linear) (v Linear, ok bool) {
 	return v, true
 }
 
-// Follow runs the instructions of block b from one up to another, not including: after it, regs are
-// what the registers hold in terms of the same point as before.
-func (r *Routine) Follow(regs *Registers, b, from, to int) { regs.Apply(r.Effects(b, from, to)) }
-
-// FollowRounds runs block b, which jumps to itself, nobody knows how often.
-func (r *Routine) FollowRounds(regs *Registers, b int) {
-	regs.ApplyRounds(r.Effects(b, 0, len(r.Blocks[b].Insns)))
-}
-
-// Effects returns what the instructions of block b do to registers from one up to another, not
-// including, for those who follow it again and again. Cost: ten times that of applying them.
-func (r *Routine) Effects(b, from, to int) []Effect {
-	list := make([]Effect, 0, to-from)
-	for i := from; i < to; i++ {
-		list = append(list, effectOf(r.effects(&r.Blocks[b].Insns[i])))
-	}
-	return list
-}
-
-// Apply runs instructions as Follow does.
+// Apply runs instructions, one after the other: after it, regs are what the registers hold in terms of
+// the same point as before.
 func (regs *Registers) Apply(effects []Effect) {
 	for i := range effects {
 		regs.step(&effects[i])
 	}
 }
 
-// ApplyRounds runs the instructions of a block as FollowRounds does.
+// ApplyRounds runs the instructions of a loop, nobody knows how often.
 func (regs *Registers) ApplyRounds(effects []Effect) {
 	once := Unchanged()
 	once.Apply(effects)
 	for reg := range regs.at {
-		if !Held(int8(reg)).invariant(&once, none) {
+		if !Held(int8(reg)).invariant(&once, x86.NoRegister) {
 			regs.at[reg] = regs.fresh()
 		}
 	}
 }
 
-// Before is what registers hold at the beginning of block b, in terms of what they hold before its
-// instruction k.
-func (r *Routine) Before(b, k int) (regs Registers) {
+// Before is what registers hold before some instructions, in terms of what they hold behind them.
+func Before(effects []Effect) (regs Registers) {
 	regs = Unchanged()
 	since := regs
-	r.Follow(&since, b, 0, k)
+	since.Apply(effects)
 	for reg := range since.at {
 		added, ok := Distance(since.at[reg], regs.at[reg], 64)
 		if ok && added.IsConstant() {
@@ -231,13 +212,13 @@ type Effect struct {
 	calls      bool
 }
 
-func effectOf(in x86.Effects) Effect {
+// EffectOf prepares an instruction for those who follow it again and again. Cost: ten times that of
+// applying it.
+func EffectOf(in x86.Effects) Effect {
 	e := Effect{Effects: in}
-	switch e.Kind {
-	case x86.Jcc, x86.Jmp:
-	case x86.Call, x86.CallInd, x86.Syscall:
-		e.written, e.calls = x86.AllRegisters, true
-	default:
+	if e.calls = e.Calls(); e.calls {
+		e.written = x86.AllRegisters
+	} else {
 		delta, ok := e.StackDelta()
 		e.written, e.movesStack = e.Written(), !ok || delta != 0
 	}

@@ -1,4 +1,4 @@
-package cfg
+package absint
 
 import (
 	"math/bits"
@@ -23,16 +23,13 @@ type Counter struct {
 // mostStep bounds what is added in a round: so that no loop runs until 64 bits wrap around.
 const mostStep = 1 << 16
 
-// Counters returns what counts the rounds of block b, if it ends in a conditional jump to itself:
-// first those that tell their number before it begins, then those that do not wrap around.
-func (r *Routine) Counters(b int) (list []Counter) {
-	block := &r.Blocks[b]
-	if block.End != Jcc || (block.Succ[0] == b) == (block.Succ[1] == b) {
-		return nil
-	}
+// Counters returns what counts the rounds of a block that ends in a conditional jump to itself, which is
+// taken for another round or not: first those that tell their number before it begins, then those
+// that do not wrap around.
+func Counters(body []Effect, taken bool) (list []Counter) {
 	after := Unchanged()
-	r.Follow(&after, b, 0, len(block.Insns))
-	test := r.exitTest(b)
+	after.Apply(body)
+	test := exitTestOf(body, taken)
 	var later []Counter
 	for reg := range int8(len(after.at)) {
 		for _, width := range []int{64, 32} {
@@ -62,25 +59,24 @@ type exitTest struct {
 	unequal bool // the loop goes on while they differ
 }
 
-// exitTest finds what the jump that ends block b, a loop, goes by.
-func (r *Routine) exitTest(b int) (c exitTest) {
-	block := &r.Blocks[b]
-	last := len(block.Insns) - 1
+// exitTestOf finds what the jump that ends a loop goes by.
+func exitTestOf(body []Effect, taken bool) (c exitTest) {
+	last := len(body) - 1
 	i := last - 1
-	for ; i >= 0 && block.Insns[i].KeepsFlags(); i-- {
+	for ; i >= 0 && body[i].FlagsWritten()&^x86.DF == 0; i-- {
 	}
 	if i < 0 {
 		return c
 	}
-	e := r.effects(&block.Insns[i])
+	e := &body[i]
 	if e.Dst.Mem || e.Src.Mem || e.Dst.Size < 4 {
 		return c
 	}
 	regs := Unchanged()
-	r.Follow(&regs, b, 0, i)
-	condition := block.Insns[last].Condition()
+	regs.Apply(body[:i])
+	condition := body[last].Condition
 	c.known, c.width = true, 8*int(e.Dst.Size)
-	c.unequal = condition == x86.NotEqual && block.Succ[0] == b || condition == x86.Equal && block.Succ[1] == b
+	c.unequal = condition == x86.NotEqual && taken || condition == x86.Equal && !taken
 	asksCarry := condition == x86.Below || condition == x86.AboveOrEqual || condition == x86.BelowOrEqual || condition == x86.Above
 	switch operation := e.Operation; {
 	case operation == x86.Cmp && e.HasImm:
@@ -90,8 +86,7 @@ func (r *Routine) exitTest(b int) (c exitTest) {
 	case operation == x86.Test && e.Src == e.Dst:
 		c.a = regs.at[e.Dst.Reg]
 	case (operation == x86.Add || operation == x86.Sub) && e.HasImm, (operation == x86.Inc || operation == x86.Dec) && !asksCarry: // which these leave
-		step := effectOf(e)
-		regs.step(&step)
+		regs.step(e)
 		c.a = regs.at[e.Dst.Reg]
 	default:
 		c.known = false
@@ -106,16 +101,13 @@ func (t *exitTest) limit(c Counter, after *Registers) (Counter, bool) {
 	}
 	for _, sides := range [][2]Linear{{t.a, t.b}, {t.b, t.a}} {
 		lead, ok := Distance(sides[0], Held(c.Reg), t.width)
-		if ok && lead.IsConstant() && sides[1].invariant(after, none) && !(t.width == 64 && sides[1].Half) {
+		if ok && lead.IsConstant() && sides[1].invariant(after, x86.NoRegister) && !(t.width == 64 && sides[1].Half) {
 			c.Exact, c.Limit, c.Lead = true, sides[1], lead.Add
 			return c, true
 		}
 	}
 	return c, false
 }
-
-// none is no register.
-const none = -1
 
 // invariant reports whether a value is the same in each round of a loop, but for what one register
 // has to do with it.

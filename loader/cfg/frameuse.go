@@ -3,53 +3,18 @@ package cfg
 import (
 	"slices"
 
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
-
-// keepsFrame reports whether an instruction leaves rsp and rbp alone, and all memory but its
-// operand.
-func keepsFrame(e *x86.Effects) bool {
-	delta, ok := e.StackDelta()
-	switch {
-	case e.Kind == x86.Jcc, e.Kind == x86.Jmp:
-		return true
-	case !ok || delta != 0 || e.Written().Has(x86.RBP), calls(e):
-		return false
-	}
-	return !e.StoresUnseen()
-}
-
-// keepsRegister reports whether an instruction leaves a register alone, and calls nothing.
-func keepsRegister(e *x86.Effects, reg int8) bool {
-	return !calls(e) && !e.Written().Has(reg)
-}
-
-// calls reports whether an instruction has other code run, be it the kernel's, before the next one.
-func calls(e *x86.Effects) bool {
-	return e.Kind == x86.Call || e.Kind == x86.CallInd || e.Kind == x86.Syscall
-}
 
 // Keeps reports whether block b surely leaves a place alone: a register, or one in the frame. It may
 // call nothing, and for the latter store nowhere but in other places of the frame.
 func (r *Routine) Keeps(b int, place x86.Operand) bool {
 	return !slices.ContainsFunc(r.Blocks[b].Insns, func(q Insn) bool {
 		e := r.effects(&q)
-		if !place.Mem {
-			return !keepsRegister(&e, place.Reg)
-		}
-		_, _, stores := e.Stores()
-		return !keepsFrame(&e) || stores && !storesBeside(&e, place)
+		return !absint.Keeps(&e, place)
 	})
-}
-
-// storesBeside reports whether a store goes to another place in the frame.
-func storesBeside(e *x86.Effects, place x86.Operand) bool {
-	to, bytes, _ := e.Stores()
-	if e.StoresFar() || e.Elsewhere() || to.Base != place.Base || to.Index >= 0 {
-		return false
-	}
-	return to.Disp+int64(bytes) <= place.Disp || place.Disp+int64(place.Size) <= to.Disp
 }
 
 // HasPlace reports whether a place is a register but rsp, or in the frame, below the return address,
