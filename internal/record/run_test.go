@@ -1,0 +1,178 @@
+package record_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/record"
+	"wpptrace/loader/target"
+)
+
+// The example prints how the recording ended and five subpaths with their labels.
+func TestExample(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	stdout := os.Stdout
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Stdout = w
+	ExampleRun()
+	os.Stdout = stdout
+	w.Close()
+	printed, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(printed)), "\n")
+	if len(lines) != 6 || lines[0] != "ended: exited" || strings.Count(lines[1], "#") < 1 {
+		t.Errorf("%q", lines)
+	}
+}
+
+// loop is a process that works until it is killed.
+func loop(t *testing.T) *target.Process {
+	t.Helper()
+	cmd := exec.Command("bash", "-c", "while :; do x=$(((x * 31 + 7) % 1000)); done")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	p, err := target.Open(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// names lists the types of events, those that repeat once.
+func names(events []record.Event) (list []string) {
+	for _, e := range events {
+		if name := reflect.TypeOf(e).Name(); len(list) == 0 || list[len(list)-1] != name {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// What happens comes in its order: the plan before anything is attached, a snapshot on demand, and
+// the end for the reason that the context was canceled with.
+func TestEvents(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	wanted := make(chan struct{}, 1)
+	path := filepath.Join(t.TempDir(), "x.wpp")
+	var events []record.Event
+	result, err := record.Run(ctx, record.Options{Process: loop(t), Output: path, Snapshot: wanted}, func(e record.Event) {
+		switch e := e.(type) {
+		case record.Progress:
+			if status := e.Status(); status.Paths == 0 || len(events) > 4 {
+				return
+			}
+			wanted <- struct{}{}
+		case record.SnapshotWritten:
+			if s, err := store.ReadFile(e.Path); err != nil || s.Figures.Ended != "" {
+				t.Errorf("the snapshot: %v, ended %q", err, s.Figures.Ended)
+			}
+			cancel(record.Cause(record.DurationOver))
+		}
+		events = append(events, e)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "[Planned Forecast Attached Began Progress SnapshotWritten Progress Ended]"
+	got := fmt.Sprint(names(events))
+	if strings.Replace(got, " Progress Ended", " Ended", 1) != strings.Replace(want, " Progress Ended", " Ended", 1) {
+		t.Errorf("%s, want %s", got, want)
+	}
+	f := result.Snapshot.Figures
+	if !result.Written || f.Ended != string(record.DurationOver) || f.Lost != 0 || f.Hits == 0 || result.Losses.Events != 0 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A busy process is traced in windows, which begin once and close again and again.
+func TestWindowEvents(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := record.Options{
+		Process: loop(t), Output: filepath.Join(t.TempDir(), "x.wpp"), Overhead: 0.2, Window: 5 * time.Millisecond,
+	}
+	var events []record.Event
+	closed := 0
+	result, err := record.Run(ctx, o, func(e record.Event) {
+		switch e.(type) {
+		case record.Progress, record.RareSitesCounted:
+			return
+		case record.WindowClosed:
+			if closed++; closed == 3 {
+				cancel()
+			}
+		}
+		events = append(events, e)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(names(events), " ")
+	if !strings.HasPrefix(got, "Planned Forecast Attached Began WindowClosed WindowsBegin WindowOpened WindowClosed WindowOpened WindowClosed") || !strings.HasSuffix(got, "Ended") {
+		t.Errorf("%s", got)
+	}
+	if result.Windows < 3 || result.Overhead <= 0 {
+		t.Errorf("%d windows, overhead %v", result.Windows, result.Overhead)
+	}
+}
+
+// A recording that is canceled before it begins leaves nothing, and its command has not run.
+func TestCanceledBeforeItBegins(t *testing.T) {
+	dir := t.TempDir()
+	command, err := target.Start([]string{"touch", filepath.Join(dir, "ran")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer command.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = record.Run(ctx, record.Options{Child: command, Output: filepath.Join(dir, "x.wpp")}, nil)
+	if !errors.Is(err, record.ErrInterrupted) || !strings.HasSuffix(err.Error(), "and the command has not run") {
+		t.Errorf("%v", err)
+	}
+	<-command.Done()
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// What aborts a recording leaves no snapshot.
+func TestAbort(t *testing.T) {
+	abort, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	dir := t.TempDir()
+	o := record.Options{Process: loop(t), Output: filepath.Join(dir, "x.wpp"), Abort: abort}
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	result, err := record.Run(ctx, o, func(e record.Event) {
+		if _, began := e.(record.Began); began {
+			cancel()
+			end()
+		}
+	})
+	if result != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
