@@ -13,6 +13,7 @@ import (
 	"wpptrace/internal/record/follow"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/plan"
+	routinenames "wpptrace/query/names"
 	"wpptrace/query/report"
 )
 
@@ -99,6 +100,11 @@ func (p *printer) planned(e record.Planned) {
 	p.refused(e.Program)
 	if e.Program.Image.IsGo() {
 		p.say("it is %s", goProgram)
+	}
+	const soon = 32 << 20 // bytes of debug information that are read in a second
+	if into := e.Program.InlinedElsewhere(p.flags.selection.compiled.Only, soon); len(into) > 0 {
+		p.say("what -F selects is also inlined into %s: what runs there is not traced",
+			report.Fit(routinenames.List(into), 200))
 	}
 	const much, usual = 0.05, 1 << 12 // usual are the bytes of start-up code and linkage stubs
 	if bytes, share := unlisted(pl); share > much && bytes > usual {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -145,6 +146,7 @@ func (q *planQuery) answer(stderr io.Writer, args []string) (*planReport, error)
 		}
 	}
 	r := newPlanReport(p, name)
+	r.Inlined = p.InlinedElsewhere(q.sel.compiled.Only, math.MaxUint64)
 	for _, needed := range p.Image.Needed {
 		if !q.sel.compiled.Wants(target.Library{Path: needed}) {
 			r.Libraries = append(r.Libraries, needed)

@@ -17,6 +17,7 @@ import (
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/plan/verify"
+	routinenames "wpptrace/query/names"
 	"wpptrace/query/report"
 )
 
@@ -48,6 +49,8 @@ type planReport struct {
 	LeftOut  []leftOut       `json:"left_out"`            // why routines are not traced
 	Routines []routineReport `json:"routines,omitempty"`  // with -v alone
 	Unlisted int             `json:"bytes_in_no_routine"` // linkage stubs, start-up code: what has no unwind information nor a symbol
+
+	Inlined []string `json:"inlined_elsewhere,omitempty"` // with -F: routines that it does not select, into which some that it selects are inlined: what runs there is not traced
 
 	Libraries []string `json:"unobserved_libraries,omitempty"` // those that the program's file asks for, without what --lib names
 	Go        bool     `json:"go_program,omitempty"`           // what is written in Go cannot be traced
@@ -205,6 +208,10 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	row("", "if a hit takes %v, %v single-stepped: -p and stat tell what it does here", r.forecast.Cost.Emulated, r.forecast.Cost.Stepped)
 	if r.Canary != nil {
 		row("canary", "%s", r.Canary)
+	}
+	if len(r.Inlined) > 0 {
+		row("inlined", "%s", report.Fit("what -F selects is also inlined into "+routinenames.List(r.Inlined), report.TableColumns-16))
+		row("", "what runs there is not traced: -F with these, too")
 	}
 	row("left out", "%d of the routines", r.RoutinesTotal-r.RoutinesObserved)
 	for _, l := range r.LeftOut {

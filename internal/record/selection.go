@@ -114,7 +114,7 @@ func checkMatches(option string, list []*regexp.Regexp, c *cfg.Program, name str
 		matches := func(r *cfg.Routine) bool { return Selection{}.matches([]*regexp.Regexp{re}, r) }
 		if !slices.ContainsFunc(c.Routines, matches) {
 			return fmt.Errorf("select routines of %s: %s %q matches none of %d routines%s: "+
-				"wpptrace plan -v lists them; --lib traces those of shared libraries", name, option, re, len(c.Routines), meant(c, re.String()))
+				"wpptrace plan -v lists them; --lib traces those of shared libraries", name, option, re, len(c.Routines), meant(c, re))
 		}
 	}
 	return nil

@@ -55,4 +55,7 @@ func TestCopiesOfCompiledCode(t *testing.T) {
 	if len(want) == 0 {
 		t.Error("third is nowhere inlined")
 	}
+	if n := im.DebugBytes(); n < 1<<10 || n > 1<<20 {
+		t.Errorf("%d bytes of debug information", n)
+	}
 }
