@@ -22,34 +22,47 @@ func planCommand() *cobra.Command {
 	var q planQuery
 	c := &cobra.Command{
 		Use:   "plan [FLAG...] {-p PID | FILE}",
-		Short: "Tell what would be probed in a process or a file and what not, why, and at what cost",
+		Short: "Print what would be probed in a process or a file and what not, why, and at what cost",
 		Example: `  wpptrace plan -p 4711            of a process
   wpptrace plan -v /usr/bin/bash   of a file, routine by routine; needs no privileges
   wpptrace plan --complete -F '^parse' /usr/bin/bash
   wpptrace plan --lib 'libssl*' -p 4711   and of a library that it has loaded
   wpptrace plan --canary -p 4711   and how much slower it really gets: probes stand for a moment
-  wpptrace plan --verify FILE      prove that the words of the probes determine every path
+  wpptrace plan --verify FILE      prove that the events determine every path
   wpptrace plan --routine main FILE   the blocks of one routine, and what the probes there record
   wpptrace plan --routine main --dot FILE | dot -Tsvg > main.svg`,
-		Long: `Nothing is attached, except with --canary. Expected hits rest on a static estimate of how often
-each block runs, or on how often it ran in the recording that --weights names. The slow-down is
-that of the program's own code, if that computes and never waits, and at most, running as fast as
-any processor can; the time spent in libraries, in the kernel and asleep stays as it is. Neither
-is more certain than the estimate: what a library calls back, as qsort does, may run any number of
-times. With -F or -N it is that of the routines selected, while they run: the others run as ever.
-What a hit takes is assumed; a virtual machine may take ten times that. --canary measures the
-slow-down: the probes stand in the process for 50ms, nothing is kept, and they go again. Where
-nearly all the time then was that of hits, it tells what the slow-down is at least, and by the
-instructions that ran, at most.
+		Long: `Nothing is attached, except with --canary. The lines that are printed:
+
+  routines        how many are traced, of all; how many of these need no probe, as their callers
+                  imply what they do, and how many more make no event in some activations
+  acyclic paths   of all traced routines
+  loops           that need no probe, as registers say how many rounds they run
+  probes          emulated ones cost about 0.5 us a hit, single-stepped ones 20 to 40 times that
+  expected hits   for each acyclic path that runs, and for 1000 instructions
+  slow-down       of the program's own code, if it computes and never waits; and at most, if it
+                  runs as fast as any processor can
+  left out        routines that are not traced, by reason, with one of them each
+  not listed      code in no routine, which is not traced
+  libraries       that the program loads, and that are not traced
+
+Expected hits rest on a static estimate of how often each block runs, or on how often it ran in the
+recording that --weights names. The slow-down is no more certain than that estimate: what a library
+calls back, as qsort does, may run any number of times. Time in libraries, in the kernel and asleep
+stays as it is. With -F or -N the slow-down is that of the routines selected, while they run: the
+others run as ever. What a hit takes is assumed; a virtual machine may take ten times that.
+--canary measures the slow-down: the probes stand in the process for 50ms, nothing is kept, and they
+go again. Where nearly all the time then was that of hits, it prints what the slow-down is at least,
+and by the instructions that ran, at most.
 
 With -p the plan is that of a recording in windows, if this kernel has what these take, as -p makes
 it unless --overhead 0 is given: every loop has a probe then, for windows begin and end amid loops.
 Of the program's FILE it is that of a recording without windows.
 
---verify proves the plan, apart from what made it: between two words there is one way at most, no
-circle of jumps or calls runs without a word, and no silence is left that code which is not
-observed could break by calling back, throwing or jumping. Each fault names its routine and the
-blocks of both ways that nothing tells apart; then the exit status is 1.
+--verify proves the plan, apart from what made it: between two events there is one probe-free route
+at most; no circle of jumps or calls runs without an event; and external code (libraries that are
+not traced, the kernel, routines left out) can break no probe-free route by calling back, throwing
+or jumping. Each fault names its routine and the blocks of both routes that nothing tells apart;
+then the exit status is 1.
 
 --routine NAME prints what the plan makes of one routine instead. Each block has its addresses, its
 line of source where that is known, how it ends and where it goes. A block with a probe has the
@@ -80,8 +93,8 @@ routine's name, its symbol, or the address of its entry. --dot draws the blocks 
 	c.Flags().IntVarP(&q.pid, "pid", "p", 0, "plan for process `PID`")
 	q.sel.add(c.Flags())
 	c.Flags().BoolVarP(&q.verbose, "verbose", "v", false, "list the routines")
-	c.Flags().BoolVar(&q.try, "canary", false, "put the probes in for a moment, and tell the slow-down as measured")
-	c.Flags().BoolVar(&q.prove, "verify", false, "prove that the probes' words determine every path")
+	c.Flags().BoolVar(&q.try, "canary", false, "put the probes in for a moment, and measure the slow-down")
+	c.Flags().BoolVar(&q.prove, "verify", false, "prove that the probes' events determine every path")
 	c.Flags().StringVar(&q.routine, "routine", "", "print the blocks, probes and routes of the routine `NAME`")
 	c.Flags().BoolVar(&q.dot, "dot", false, "with --routine: draw them for Graphviz")
 	c.Flags().BoolVar(&q.asJSON, "json", false, "print one JSON object")

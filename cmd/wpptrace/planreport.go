@@ -31,7 +31,7 @@ type planReport struct {
 
 	RoutinesTotal    int     `json:"routines_total"`    // that were found
 	RoutinesObserved int     `json:"routines_observed"` // that are traced
-	RoutinesImplied  int     `json:"routines_implied"`  // observed without a probe: their callers imply what they do
+	RoutinesImplied  int     `json:"routines_implied"`  // traced without a probe: their callers imply what they do
 	RoutinesSilent   int     `json:"routines_silent"`   // that can run without a hit, where their callers imply it
 	AcyclicPaths     float64 `json:"acyclic_paths"`     // of the routines that are traced
 	LoopsCounted     int     `json:"loops_counted"`     // that run without a hit: registers count their rounds
@@ -105,7 +105,7 @@ func newPlanReport(p *record.Program, name string) *planReport {
 	return r
 }
 
-// unlisted counts the bytes of code that are in no routine, and tells their share.
+// unlisted counts the bytes of code that are in no routine, and returns their share.
 func unlisted(p *plan.Plan) (bytes int, share float64) {
 	listed := uint64(0)
 	for _, part := range p.Parts {
@@ -165,7 +165,7 @@ func (r *planReport) count(pr *plan.Routine, probes int) {
 	}
 }
 
-// numberPaths finds how many acyclic paths each observed routine has, and how many are expected to
+// numberPaths finds how many acyclic paths each traced routine has, and how many are expected to
 // run of all.
 func (r *planReport) numberPaths() {
 	expected := make([]float64, len(r.routines))
@@ -194,8 +194,8 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	}
 	const tenths = 1000
 	share := math.Floor(tenths*float64(r.RoutinesObserved)/float64(max(r.RoutinesTotal, 1))) / 10 // 100 are all
-	row("routines", "%d of %d observed (%.1f%%)", r.RoutinesObserved, r.RoutinesTotal, share)
-	row("", "%d of them without a probe, %d more at times without a hit: their callers tell", r.RoutinesImplied, r.RoutinesSilent)
+	row("routines", "%d of %d traced (%.1f%%)", r.RoutinesObserved, r.RoutinesTotal, share)
+	row("", "%d of them without a probe, %d more at times without a hit: their callers imply it", r.RoutinesImplied, r.RoutinesSilent)
 	row("acyclic paths", "%.6g", r.AcyclicPaths)
 	row("loops", "%d run without a hit: registers count their rounds", r.LoopsCounted)
 	row("probes", "%d: %d emulated, %d single-stepped; %d on conditional jumps", r.Probes, r.Probes-r.ProbesSingleStep, r.ProbesSingleStep, r.ProbesConditional)
@@ -205,7 +205,7 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 		row("", "%s: -N leaves it out", report.Fit(most.Name, report.TableColumns-16-len(": -N leaves it out")))
 	}
 	row("slow-down", "%s", forecastText(r.forecast))
-	row("", "if a hit takes %v, %v single-stepped: -p and stat tell what it does here", r.forecast.Cost.Emulated, r.forecast.Cost.Stepped)
+	row("", "if a hit takes %v, %v single-stepped: -p and stat measure what it does here", r.forecast.Cost.Emulated, r.forecast.Cost.Stepped)
 	if r.Canary != nil {
 		row("canary", "%s", r.Canary)
 	}
@@ -218,9 +218,9 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 		fmt.Fprintf(out, "%15d %s (as %s)\n", l.Routines, l.Reason, report.Fit(l.Example, report.TableColumns-16-len(l.Reason)-6))
 	}
 	row("not listed", "%d bytes in no routine, as linkage stubs, start-up code and what has no unwind", r.Unlisted)
-	row("", "information: not observed")
+	row("", "information: not traced")
 	if len(r.Libraries) > 0 {
-		row("libraries", "%s", report.Fit("not observed without --lib: "+strings.Join(r.Libraries, ", "), report.TableColumns-16))
+		row("libraries", "%s", report.Fit("not traced without --lib: "+strings.Join(r.Libraries, ", "), report.TableColumns-16))
 	}
 	if r.Verified != nil {
 		r.writeProof(out, row)
@@ -236,7 +236,7 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 
 func (r *planReport) writeProof(out *bufio.Writer, row func(name, format string, args ...any)) {
 	if *r.Verified {
-		row("verified", "the words of the probes determine every path of the %d routines", r.RoutinesObserved)
+		row("verified", "the events of the probes determine every path of the %d routines", r.RoutinesObserved)
 		return
 	}
 	row("not verified", "%s", r.faults())
@@ -266,7 +266,7 @@ func (r *planReport) writeRoutines(out *bufio.Writer) {
 	}
 }
 
-// A routineReport is what -v tells of a routine.
+// A routineReport is what -v prints of a routine.
 type routineReport struct {
 	Name    string  `json:"name"`                    // demangled
 	Entry   uint64  `json:"entry"`                   // link-time address

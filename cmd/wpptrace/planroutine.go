@@ -13,6 +13,12 @@ import (
 	"wpptrace/query/report"
 )
 
+// A routineChart is what the plan makes of one routine.
+type routineChart struct {
+	SchemaVersion int `json:"schema_version"`
+	*chart.Chart
+}
+
 // chartOf charts the one routine of a plan that has a name.
 func chartOf(p *record.Program, name string) (*chart.Chart, error) {
 	r, err := findRoutine(p.Plan, name)
@@ -29,10 +35,7 @@ func (q *planQuery) writeChart(w io.Writer, c *chart.Chart) error {
 	case q.dot:
 		return c.WriteDot(w, routinenames.Printable)
 	case q.asJSON:
-		return report.WriteJSON(w, struct {
-			SchemaVersion int `json:"schema_version"`
-			*chart.Chart
-		}{report.SchemaVersion, c}, "the plan of a routine")
+		return report.WriteJSON(w, routineChart{report.SchemaVersion, c}, "the plan of a routine")
 	}
 	return c.WriteText(w, routinenames.Printable)
 }

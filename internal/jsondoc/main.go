@@ -24,11 +24,12 @@ var objects = []struct{ command, typeName string }{
 	{"rules --json", "report.RulesJSON"},
 	{"diff --json", "report.DiffJSON"},
 	{"plan --json", "main.planReport"},
+	{"plan --routine NAME --json", "main.routineChart"},
 	{"check --json", "main.checkReport"},
 }
 
 // sources are the directories whose types the objects are of.
-var sources = []string{"query", "query/report", "cmd/wpptrace"}
+var sources = []string{"query", "query/report", "cmd/wpptrace", "loader/plan/chart"}
 
 const introduction = `# JSON
 

@@ -8,37 +8,36 @@ import (
 
 // A Chart is one routine of a plan. Addresses are link-time addresses.
 type Chart struct {
-	Name    string  `json:"name"`
-	Entry   uint64  `json:"entry"`
-	Source  *string `json:"source"`   // file:line; null if it is not known
-	LeftOut *string `json:"left_out"` // why the routine is not traced; null if it is
-	// ProbeFree: an activation may run from its entry to its end without an event. Its callers
-	// imply then what it did.
-	ProbeFree bool `json:"probe_free"`
-	// External: external code may enter the routine.
-	External bool    `json:"external_callers"`
-	Blocks   []Block `json:"blocks"`
-	Routes   []Route `json:"routes"`
-	Unlisted bool    `json:"routes_unlisted"` // there are more than MostRoutes
+	Name    string  `json:"name"`     // of the routine
+	Entry   uint64  `json:"entry"`    // its address
+	Source  *string `json:"source"`   // file:line of the entry; null: not known
+	LeftOut *string `json:"left_out"` // why the routine is not traced; null: it is
+	// an activation may run from its entry to its end without an event: its callers imply then what
+	// it did
+	ProbeFree bool    `json:"probe_free"`
+	External  bool    `json:"external_callers"` // external code may enter the routine
+	Blocks    []Block `json:"blocks"`           // by number; none if the routine is left out
+	Routes    []Route `json:"routes"`           // between events; none if the routine is left out
+	Unlisted  bool    `json:"routes_unlisted"`  // there are more routes than the 2000 that are listed
 }
 
 // A Block is a basic block.
 type Block struct {
-	Number  int     `json:"block"`
-	From    uint64  `json:"from"`
-	To      uint64  `json:"to"`     // exclusive
-	Source  *string `json:"source"` // of its first instruction: file:line; null if it is not known
-	Ending  string  `json:"ending"` // its last instruction
-	End     string  `json:"end"`    // how it ends: see ends
-	Next    []int   `json:"next"`   // blocks; Exit where the activation ends
-	Taken   *int    `json:"taken"`  // of a conditional jump: where it goes if it is taken; null: it is none
-	Callee  *string `json:"callee"` // what it calls or jumps to outside the routine; null: nothing, or it is not known
-	Entered string  `json:"entered,omitempty"`
-	Probe   *Probe  `json:"probe"`
-	// Loop says what the rounds of the loop are known by that the block is; null: it has a probe, or
-	// is none.
+	Number int     `json:"block"`  // from 0 on
+	From   uint64  `json:"from"`   // the address of its first instruction
+	To     uint64  `json:"to"`     // the address behind its last instruction
+	Source *string `json:"source"` // file:line of its first instruction; null: not known
+	Ending string  `json:"ending"` // its last instruction
+	End    string  `json:"end"`    // how it ends, as "conditional jump" or "return"
+	Next   []int   `json:"next"`   // the blocks that may run after it; -1: the activation ends
+	Taken  *int    `json:"taken"`  // where its conditional jump goes if it is taken; null: there is none
+	// what it calls, or jumps to outside the routine; null: nothing, or it is not known
+	Callee  *string `json:"callee"`
+	Entered string  `json:"entered,omitempty"` // how control comes to it otherwise than by a jump, as "landing pad"
+	Probe   *Probe  `json:"probe"`             // null: it has none
+	// what the rounds of the loop that the block is are known by; null: it has a probe, or is no loop
 	Loop *string `json:"loop"`
-	// KnownBy are the routes, by number, that the block is on: an event behind one says that it ran.
+	// the numbers of the routes that the block is on: the event at the end of one says that it ran
 	KnownBy []int `json:"known_by"`
 }
 
@@ -47,14 +46,14 @@ const Exit = cfg.Exit
 
 // A Probe is that of a block. Each of its events records the activation: the address of its frame.
 type Probe struct {
-	Addr        uint64  `json:"address"`
-	Instruction string  `json:"instruction"`
-	Class       string  `json:"class"`      // emulated or single-stepped
-	Activation  string  `json:"activation"` // what the frame's address is taken from
-	Outcome     bool    `json:"outcome"`    // whether the jump is taken is recorded
-	Captured    *string `json:"captured"`   // the value that is read; null: none
-	Decides     *string `json:"decides"`    // what that value decides
-	First       bool    `json:"first"`      // its event may be the first of an activation
+	Addr        uint64  `json:"address"`     // of the instruction that carries it
+	Instruction string  `json:"instruction"` // in the syntax of GNU assemblers
+	Class       string  `json:"class"`       // emulated or single-stepped
+	Activation  string  `json:"activation"`  // what the frame's address is taken from
+	Outcome     bool    `json:"outcome"`     // whether the jump is taken is recorded
+	Captured    *string `json:"captured"`    // the value that is recorded besides; null: none
+	Decides     *string `json:"decides"`     // what that value decides; null: there is none
+	First       bool    `json:"first"`       // its event may be the first of an activation
 }
 
 // MostRoutes is how many routes a chart has at most.
@@ -63,12 +62,12 @@ const MostRoutes = 2000
 // A Route is what runs after an event, or from the entry on, up to the next event or the end, without
 // an event of the routine: no other route leads from the one to the other and says the same.
 type Route struct {
-	Number  int     `json:"route"`
-	From    int     `json:"from"`    // the block with the event before; Entry: none
+	Number  int     `json:"route"`   // from 1 on
+	From    int     `json:"from"`    // the block with the event before; -2: the entry
 	Outcome *bool   `json:"outcome"` // the jump there is taken, or not; null: it does not matter, or is not recorded
 	Value   *string `json:"value"`   // what the captured value says; null: it does not matter, or there is none
 	Blocks  []int   `json:"blocks"`  // in between, in the order in which they run
-	To      int     `json:"to"`      // the block with the next event, Exit, or Never
+	To      int     `json:"to"`      // the block with the next event; -1: the activation ends; -3: what is called never returns
 }
 
 // These stand in the place of a block: Entry for the beginning of an activation, Never for what does
