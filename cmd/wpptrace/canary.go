@@ -7,6 +7,7 @@ import (
 
 	"wpptrace/internal/record"
 	"wpptrace/loader/attach"
+	"wpptrace/loader/requirement"
 	"wpptrace/loader/target"
 )
 
@@ -26,8 +27,8 @@ type canary struct {
 
 // sendCanary attaches to a process for a moment. What comes is dropped.
 func sendCanary(pid int, exe *os.File, program *record.Program) (*canary, error) {
-	if _, err := findPrivileges(); err != nil {
-		return nil, fmt.Errorf("try probes in process %d: %w: %s", pid, err, privilegesFix)
+	if _, err := requirement.Privileges(); err != nil {
+		return nil, fmt.Errorf("try probes in process %d: %w: %s", pid, err, requirement.PrivilegesFix)
 	}
 	p, err := target.Open(pid)
 	if err != nil {

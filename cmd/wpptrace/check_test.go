@@ -2,48 +2,26 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
 
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
-	"wpptrace/loader/uprobe"
+	"wpptrace/loader/requirement"
 )
-
-// Each answer that a kernel may give to a probe for a feature.
-func TestFeature(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want string // of the error; "": there is none
-	}{
-		{nil, ""},
-		{fmt.Errorf("probe: %w", unix.EPERM), "forbidden, even to the privileged"},
-		{fmt.Errorf("probe: %w", ebpf.ErrNotSupported), "not in this kernel"},
-		{errors.New("something else"), "something else"},
-	} {
-		_, err := feature(func() error { return c.err })()
-		if got := fmt.Sprint(err); (err == nil) != (c.want == "") || !strings.Contains(got, c.want) {
-			t.Errorf("%v: %v, want %q", c.err, err, c.want)
-		}
-	}
-}
 
 // What is missing is told with the fix, and nothing hides what comes after it.
 func TestCheckReport(t *testing.T) {
 	r := checkReport{OK: true}
-	r.run([]check{
-		{"one", func() (string, error) { return "fine", nil }, "never told"},
-		{"two", func() (string, error) { return "", errors.New("broken") }, "mend it"},
-		{"three", func() (string, error) { return "fine", nil }, ""},
-		{"four", func() (string, error) { return "", errUnknown }, "never told"},
-	})
+	r.add([]requirement.Requirement{
+		{Name: "one", Find: func() (string, error) { return "fine", nil }, Fix: "never told"},
+		{Name: "two", Find: func() (string, error) { return "", errors.New("broken") }, Fix: "mend it"},
+		{Name: "three", Find: func() (string, error) { return "fine", nil }, Fix: ""},
+		{Name: "four", Find: func() (string, error) { return "", requirement.ErrUnknown }, Fix: "never told"},
+	}...)
 	var out strings.Builder
 	if err := r.write(&out, false); err != nil {
 		t.Fatal(err)
@@ -52,22 +30,6 @@ func TestCheckReport(t *testing.T) {
 		"unknown  four             not known without privileges: run wpptrace as root\n"
 	if out.String() != want || r.OK {
 		t.Errorf("%q, ok %v; want %q", out.String(), r.OK, want)
-	}
-}
-
-// What a kernel does without is told with the version that has it.
-func TestLimits(t *testing.T) {
-	for way, want := range map[uprobe.Way][]string{
-		uprobe.Events:      {"no --overhead, plan --canary (it takes Linux 6.6 or later", "no --lib (it takes Linux 6.10 or later", "no --follow-fork (it takes Linux 6.10 or later"},
-		uprobe.Link:        {"no --lib (it takes Linux 6.10 or later", "no --follow-fork (it takes Linux 6.10 or later"},
-		uprobe.ProcessLink: {"none"},
-	} {
-		got := limitsOf(way)
-		for _, text := range want {
-			if !strings.Contains(got, text) || strings.Count(got, "no --") > len(want) {
-				t.Errorf("%v: %s; want %s", way, got, want)
-			}
-		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"wpptrace/internal/testenv"
 	"wpptrace/loader/attach"
+	"wpptrace/loader/image"
 	"wpptrace/loader/target"
 )
 
@@ -137,7 +138,16 @@ func (s *subject) residue() error {
 		s.t.Fatal(err)
 	}
 	defer p.Close()
-	im, err := openImage(p)
+	exe, err := p.Executable()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer exe.Close()
+	st, err := exe.Stat()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	im, err := image.Open(exe, st.Size(), p.File)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/loader/attach"
+	"wpptrace/loader/requirement"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
 )
@@ -244,8 +245,8 @@ func recordCommandLine(o *recordFlags, argv []string, stdout, stderr io.Writer) 
 	s := watchSignals() // a SIGUSR2 that comes too early would kill
 	defer s.stop()
 	// What the kernel refuses for the lack of them has many reasons.
-	if _, err := findPrivileges(); err != nil {
-		return fmt.Errorf("trace a process: %w: %s", err, privilegesFix)
+	if _, err := requirement.Privileges(); err != nil {
+		return fmt.Errorf("trace a process: %w: %s", err, requirement.PrivilegesFix)
 	}
 	if err := checkFiles(uprobe.Here()); err != nil {
 		return err
@@ -353,8 +354,8 @@ func (o *recordFlags) checkTarget(p *target.Process) error {
 	if raw := o.rawFile; raw != "" && (isAt(raw, path) || isAt(raw, store.Old(path)) || isAt(store.Old(raw), path)) {
 		return usagef("--raw %s is where the snapshot goes, %s, or the trace or snapshot before: name another file", raw, path)
 	}
-	if _, err := findNamespace(); err != nil {
-		return fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err, namespaceFix)
+	if _, err := requirement.Namespace(); err != nil {
+		return fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err, requirement.NamespaceFix)
 	}
 	return nil
 }

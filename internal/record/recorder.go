@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
 	"wpptrace/compress/ops"
@@ -21,6 +20,7 @@ import (
 	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/privilege"
+	"wpptrace/loader/requirement"
 	"wpptrace/loader/target"
 )
 
@@ -470,7 +470,7 @@ func replaced(p *target.Process, run *target.Run, err error) error {
 // figures sum up the recording.
 func (r *Recorder) figures() wpp.Figures {
 	f := wpp.Figures{
-		PID: r.options.Process.PID, Command: r.snapshots.command, Kernel: KernelRelease(), Tool: r.options.Tool,
+		PID: r.options.Process.PID, Command: r.snapshots.command, Kernel: requirement.KernelRelease(), Tool: r.options.Tool,
 		Start: r.began, Duration: r.duration(), Ended: string(r.reason),
 	}
 	for i := range r.program.Plan.Sites {
@@ -506,13 +506,4 @@ func (r *Recorder) duration() time.Duration {
 		return time.Since(r.began)
 	}
 	return r.ended.Sub(r.began)
-}
-
-// KernelRelease is the release of the kernel, as uname -r prints it; "" if it is not known.
-func KernelRelease() string {
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return ""
-	}
-	return unix.ByteSliceToString(u.Release[:])
 }

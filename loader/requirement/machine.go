@@ -1,141 +1,39 @@
-package main
+package requirement
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/features"
-	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 	"kernel.org/pub/linux/libs/security/libcap/cap"
 
-	"wpptrace/internal/record"
-	"wpptrace/loader/attach"
-	"wpptrace/loader/cfg"
-	"wpptrace/loader/image"
 	"wpptrace/loader/privilege"
-	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
-	"wpptrace/query/report"
 )
 
-func checkCommand() *cobra.Command {
-	var pid int
-	var asJSON bool
-	c := &cobra.Command{
-		Use:   "check [--json] [-p PID]",
-		Short: "Check the kernel, the privileges and a process: each ok, or missing with the fix",
-		Example: `  wpptrace check           can this machine trace at all?
-  wpptrace check -p 4711   and process 4711?`,
-		Long: "Nothing is attached. What needs privileges to be found out is unknown without them. The exit status\nis 1 unless all is ok.",
-		Args: exactly(0, "no arguments"),
-		RunE: func(c *cobra.Command, _ []string) error {
-			r := checkReport{SchemaVersion: report.SchemaVersion, OK: true, Checks: []checked{}}
-			r.run(machineChecks)
-			if c.Flags().Changed("pid") {
-				r.checkTarget(pid)
-			}
-			if err := r.write(c.OutOrStdout(), asJSON); err != nil {
-				return err
-			}
-			if !r.OK {
-				return exitStatus(exitError)
-			}
-			return nil
-		},
-	}
-	c.Flags().IntVarP(&pid, "pid", "p", 0, "check process `PID` too")
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	return c
-}
-
-// A check finds out about one thing. found is what there is; an error says that it will not do.
-type check struct {
-	name string
-	find func() (found string, err error)
-	fix  string
-}
-
-// errUnknown is what a check cannot find out.
-var errUnknown = errors.New("not known without privileges: run wpptrace as root")
-
-// checked is the outcome of a check.
-type checked struct {
-	Name    string `json:"name"`              // of the check
-	OK      bool   `json:"ok"`                // false too where it is unknown
-	Unknown bool   `json:"unknown,omitempty"` // it may be ok
-	Found   string `json:"found"`             // what there is, or what is wrong
-	Fix     string `json:"fix,omitempty"`     // what to do about it
-}
-
-func (c *checked) state() string {
-	switch {
-	case c.OK:
-		return "ok"
-	case c.Unknown:
-		return "unknown"
-	}
-	return "missing"
-}
-
-// A checkReport is the outcome of all. Its JSON form grows, within a version, by new members only.
-type checkReport struct {
-	SchemaVersion int       `json:"schema_version"`
-	OK            bool      `json:"ok"`     // all are
-	Checks        []checked `json:"checks"` // in the order in which they are printed
-}
-
-func (r *checkReport) run(checks []check) {
-	for _, c := range checks {
-		found, err := c.find()
-		k := checked{Name: c.name, OK: err == nil, Unknown: errors.Is(err, errUnknown), Found: found}
-		if err != nil {
-			k.Found, r.OK = err.Error(), false
-		}
-		if !k.OK && !k.Unknown {
-			k.Fix = c.fix
-		}
-		r.Checks = append(r.Checks, k)
+// OfMachine lists what tracing requires of the kernel and of this process's privileges.
+func OfMachine() []Requirement {
+	return []Requirement{
+		{"kernel", findKernel, "Linux 6.1 or later on x86-64 is needed"},
+		{"privileges", Privileges, PrivilegesFix},
+		{"pid namespace", Namespace, NamespaceFix},
+		{"bpf", findBPF, "a kernel with CONFIG_BPF_SYSCALL is needed, and no sandbox that forbids the bpf system call"},
+		{"btf", findBTF, "a kernel with CONFIG_DEBUG_INFO_BTF is needed"},
+		{"ring buffer", feature(func() error { return features.HaveMapType(ebpf.RingBuf) }), "Linux 5.8 or later is needed"},
+		{"task storage", feature(func() error { return features.HaveMapType(ebpf.TaskStorage) }), "Linux 5.11 or later is needed"},
+		{"uprobes", findUprobes, "a kernel with CONFIG_UPROBES and CONFIG_PERF_EVENTS is needed"},
+		{"probes", findWay, "a kernel with CONFIG_BPF_EVENTS is needed"},
+		{"emulated", findEmulated, ""},
+		{"limits", func() (string, error) { return limitsOf(uprobe.Here()), nil }, ""},
 	}
 }
 
-func (r *checkReport) write(w io.Writer, asJSON bool) error {
-	if asJSON {
-		return report.WriteJSON(w, r, "checks")
-	}
-	for _, c := range r.Checks {
-		text := c.Found
-		if c.Fix != "" {
-			text += ": " + c.Fix
-		}
-		if _, err := fmt.Fprintf(w, "%-8s %-16s %s\n", c.state(), c.Name, text); err != nil {
-			return fmt.Errorf("write checks: %w", err)
-		}
-	}
-	return nil
-}
-
-// machineChecks are those of the kernel and of our privileges.
-var machineChecks = []check{
-	{"kernel", findKernel, "Linux 6.1 or later on x86-64 is needed"},
-	{"privileges", findPrivileges, privilegesFix},
-	{"pid namespace", findNamespace, namespaceFix},
-	{"bpf", findBPF, "a kernel with CONFIG_BPF_SYSCALL is needed, and no sandbox that forbids the bpf system call"},
-	{"btf", findBTF, "a kernel with CONFIG_DEBUG_INFO_BTF is needed"},
-	{"ring buffer", feature(func() error { return features.HaveMapType(ebpf.RingBuf) }), "Linux 5.8 or later is needed"},
-	{"task storage", feature(func() error { return features.HaveMapType(ebpf.TaskStorage) }), "Linux 5.11 or later is needed"},
-	{"uprobes", findUprobes, "a kernel with CONFIG_UPROBES and CONFIG_PERF_EVENTS is needed"},
-	{"probes", findWay, "a kernel with CONFIG_BPF_EVENTS is needed"},
-	{"emulated", findEmulated, ""},
-	{"limits", func() (string, error) { return limitsOf(uprobe.Here()), nil }, ""},
-}
-
-// findWay tells how probes go in.
+// findWay says how probes go in.
 func findWay() (string, error) {
 	links := features.HaveBPFLinkUprobeMulti()
 	if errors.Is(links, unix.EPERM) || errors.Is(links, unix.EACCES) {
@@ -149,7 +47,7 @@ func findWay() (string, error) {
 	return way.String(), err
 }
 
-// findEmulated tells what package x86 takes for emulated, which is what every kernel does.
+// findEmulated says what package x86 takes for emulated, which is what every kernel does.
 func findEmulated() (string, error) {
 	return "nop, push, direct call and jump, jcc; others take 2 to 40 times as long", nil
 }
@@ -177,16 +75,17 @@ func findKernel() (string, error) {
 	case err != nil:
 		return "", err
 	case version < 6<<16|1<<8:
-		return "", fmt.Errorf("%s is too old", record.KernelRelease())
+		return "", fmt.Errorf("%s is too old", KernelRelease())
 	}
-	return record.KernelRelease(), nil
+	return KernelRelease(), nil
 }
 
-const privilegesFix = "run wpptrace as root (sudo wpptrace ...); a container must be a privileged one"
+// PrivilegesFix is what to do where privileges are missing.
+const PrivilegesFix = "run wpptrace as root (sudo wpptrace ...); a container must be a privileged one"
 
-// findPrivileges looks for those capabilities that tracing takes. CAP_SYS_ADMIN does for the first
+// Privileges looks for those capabilities that tracing takes, and names those that are missing. CAP_SYS_ADMIN does for the first
 // two.
-func findPrivileges() (string, error) {
+func Privileges() (string, error) {
 	var names, missing []string
 	for _, c := range []cap.Value{cap.BPF, cap.PERFMON, cap.SYS_PTRACE} {
 		name := strings.ToUpper(c.String())
@@ -205,9 +104,11 @@ func findPrivileges() (string, error) {
 // numbers of that namespace.
 const initialPidNamespace = 4026531836
 
-const namespaceFix = "run wpptrace outside of the container, or in one with the host's pid namespace (docker run --pid=host)"
+// NamespaceFix is what to do in another pid namespace.
+const NamespaceFix = "run wpptrace outside of the container, or in one with the host's pid namespace (docker run --pid=host)"
 
-func findNamespace() (string, error) {
+// Namespace finds out whether process numbers here are the kernel's.
+func Namespace() (string, error) {
 	var st unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/pid", &st); err != nil {
 		return "", fmt.Errorf("look at /proc/self/ns/pid: %w", err)
@@ -244,8 +145,8 @@ func feature(have func() error) func() (string, error) {
 		err := have()
 		switch {
 		case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-			if _, lacking := findPrivileges(); lacking != nil {
-				return "", errUnknown
+			if _, lacking := Privileges(); lacking != nil {
+				return "", ErrUnknown
 			}
 			return "", fmt.Errorf("forbidden, even to the privileged (%w)", err)
 		case errors.Is(err, ebpf.ErrNotSupported):
@@ -257,64 +158,11 @@ func feature(have func() error) func() (string, error) {
 	}
 }
 
-// checkTarget checks a process, as far as one thing does not hide the next.
-func (r *checkReport) checkTarget(pid int) {
-	p, err := target.Open(pid)
-	r.run([]check{{"process", func() (string, error) {
-		if err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("%d (%s)", p.PID, p.Name), nil
-	}, ""}})
-	if err != nil {
-		return
+// KernelRelease is the release of the kernel, as uname -r prints it; "" if it is not known.
+func KernelRelease() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return ""
 	}
-	defer p.Close()
-	var im *image.Image
-	r.run([]check{
-		{"executable", func() (found string, err error) {
-			im, err = openImage(p)
-			return "x86-64, readable", err
-		}, ""},
-		{"shadow stack", func() (string, error) { return findShadowStack(p) }, "start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off"},
-	})
-	if im != nil {
-		r.run([]check{
-			{"code", func() (string, error) { return "is the file's", attach.CheckText(p, im) }, ""},
-			{"unwind data", func() (string, error) { return findUnwind(im) }, ""},
-		})
-	}
-}
-
-func openImage(p *target.Process) (*image.Image, error) {
-	exe, err := p.Executable()
-	if err != nil {
-		return nil, err
-	}
-	defer exe.Close()
-	st, err := exe.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", p.Name, err)
-	}
-	return image.Open(exe, st.Size(), p.File)
-}
-
-// findUnwind tells how much of the code the unwind information covers.
-func findUnwind(im *image.Image) (string, error) {
-	bytes := uint64(0)
-	for _, r := range im.Ranges {
-		bytes += r.Hi - r.Lo
-	}
-	if bytes == 0 {
-		return "", cfg.NoUnwind(im)
-	}
-	return fmt.Sprintf("of %d bytes of code", bytes), nil
-}
-
-func findShadowStack(p *target.Process) (string, error) {
-	on, err := p.ShadowStack()
-	if err == nil && on {
-		err = errors.New("on: kernels kill a probed process")
-	}
-	return "off", err
+	return unix.ByteSliceToString(u.Release[:])
 }

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"wpptrace/loader/requirement"
+	"wpptrace/query/report"
+)
+
+func checkCommand() *cobra.Command {
+	var pid int
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "check [--json] [-p PID]",
+		Short: "Check the kernel, the privileges and a process: each ok, or missing with the fix",
+		Example: `  wpptrace check           can this machine trace at all?
+  wpptrace check -p 4711   and process 4711?`,
+		Long: "Nothing is attached. What needs privileges to be found out is unknown without them. The exit status\nis 1 unless all is ok.",
+		Args: exactly(0, "no arguments"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			r := checkReport{SchemaVersion: report.SchemaVersion, OK: true, Checks: []checked{}}
+			r.add(requirement.OfMachine()...)
+			if c.Flags().Changed("pid") {
+				requirement.OfProcess(pid, func(q requirement.Requirement) { r.add(q) })
+			}
+			if err := r.write(c.OutOrStdout(), asJSON); err != nil {
+				return err
+			}
+			if !r.OK {
+				return exitStatus(exitError)
+			}
+			return nil
+		},
+	}
+	c.Flags().IntVarP(&pid, "pid", "p", 0, "check process `PID` too")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	return c
+}
+
+// checked is the outcome of a check.
+type checked struct {
+	Name    string `json:"name"`              // of the check
+	OK      bool   `json:"ok"`                // false too where it is unknown
+	Unknown bool   `json:"unknown,omitempty"` // it may be ok
+	Found   string `json:"found"`             // what there is, or what is wrong
+	Fix     string `json:"fix,omitempty"`     // what to do about it
+}
+
+func (c *checked) state() string {
+	switch {
+	case c.OK:
+		return "ok"
+	case c.Unknown:
+		return "unknown"
+	}
+	return "missing"
+}
+
+// A checkReport is the outcome of all. Its JSON form grows, within a version, by new members only.
+type checkReport struct {
+	SchemaVersion int       `json:"schema_version"`
+	OK            bool      `json:"ok"`     // all are
+	Checks        []checked `json:"checks"` // in the order in which they are printed
+}
+
+// add adds the outcome of requirements.
+func (r *checkReport) add(list ...requirement.Requirement) {
+	for _, q := range list {
+		found, err := q.Find()
+		k := checked{Name: q.Name, OK: err == nil, Unknown: errors.Is(err, requirement.ErrUnknown), Found: found}
+		if err != nil {
+			k.Found, r.OK = err.Error(), false
+		}
+		if !k.OK && !k.Unknown {
+			k.Fix = q.Fix
+		}
+		r.Checks = append(r.Checks, k)
+	}
+}
+
+func (r *checkReport) write(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return report.WriteJSON(w, r, "checks")
+	}
+	for _, c := range r.Checks {
+		text := c.Found
+		if c.Fix != "" {
+			text += ": " + c.Fix
+		}
+		if _, err := fmt.Fprintf(w, "%-8s %-16s %s\n", c.state(), c.Name, text); err != nil {
+			return fmt.Errorf("write checks: %w", err)
+		}
+	}
+	return nil
+}
