@@ -63,6 +63,25 @@ func hasTest(t *testing.T, dir, name string) bool {
 	return false
 }
 
+// Packages and files that the architecture names are there, and it names each package.
+func TestNamedFilesExist(t *testing.T) {
+	text := read(t, "architecture.md")
+	for _, m := range regexp.MustCompile("`([a-z][a-z0-9_-]*(?:/[A-Za-z0-9._-]+)+)`").FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
+			t.Errorf("the architecture names %s: %v", m[1], err)
+		}
+	}
+	packages, err := filepath.Glob("../*/*/doc.go")
+	if err != nil || len(packages) < 20 {
+		t.Fatalf("%q, %v", packages, err)
+	}
+	for _, p := range packages {
+		if name := filepath.ToSlash(filepath.Dir(p))[len("../"):]; !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("the architecture does not name %s", name)
+		}
+	}
+}
+
 // Links lead to files that are there, and to headings.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^):]+)\)`)
