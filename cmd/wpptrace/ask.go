@@ -59,7 +59,10 @@ func findCommand() *cobra.Command {
 
 An occurrence is where a match ends, with the shortest stretch that matches there; occurrences may
 overlap. None crosses a line that dump marks with #. POSITION counts the thread's paths and marks
-from 0, as dump --from does.`,
+from 0, as dump --from does.
+
+Code of a routine that is inlined elsewhere runs in other routines' paths, and its calls are not
+counted. Which routines run such code is said, as far as debug information has it.`,
 		Args: exactly(2, "a pattern with a snapshot"),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {

@@ -64,7 +64,7 @@ func (n *Names) noRoutine(name string) error {
 
 // meant says what somebody may have meant by the name of no routine, if that is known.
 func (n *Names) meant(name string) error {
-	for _, name := range []string{name, withoutParameters(name)} {
+	for _, name := range []string{name, declared(name)} {
 		if into := n.InlinedInto(name); len(into) > 0 {
 			return fmt.Errorf("%s has no code of its own in the snapshot: it is inlined into %s, where calls of it are not counted", Printable(name), List(into))
 		}

@@ -67,7 +67,27 @@ func coreOf(name string) string {
 	name = addresses.ReplaceAllString(name, "")
 	name = clones.ReplaceAllString(name, "")
 	name = tags.ReplaceAllString(name, "")
-	return strings.TrimSpace(withoutArguments(withoutParameters(name)))
+	return strings.TrimSpace(withoutArguments(declared(name)))
+}
+
+// declared is the name in a declaration of a function: without its parameters and the type of what it
+// returns, which stands before the last space that is in no brackets.
+func declared(name string) string {
+	name = withoutParameters(name)
+	depth := 0
+	for i, c := range slices.Backward([]byte(name)) {
+		switch c {
+		case ')', '>', '}', ']':
+			depth++
+		case '(', '<', '{', '[':
+			depth--
+		case ' ':
+			if depth == 0 && !strings.Contains(name, "operator") {
+				return name[i+1:]
+			}
+		}
+	}
+	return name
 }
 
 // withoutParameters is a name without the list of its parameters, if it has one at its end: that of
