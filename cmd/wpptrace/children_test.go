@@ -1,9 +1,13 @@
 package main
 
 import (
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // begetter starts a process, a thread, or nothing.
@@ -24,12 +28,13 @@ int main(int c, char **v) {
 	return 0;
 }`
 
-// Processes that the target starts are not traced; the recording says that there are some.
+// Processes that the target starts are not traced, but have copies of the probes: the recording says
+// so, once.
 func TestChildren(t *testing.T) {
 	program := compileC(t, begetter, "-O1", "-pthread")
 	for child, want := range map[string]bool{"process": true, "thread": false, "none": false} {
 		_, errs, status := wpptrace("-o", filepath.Join(t.TempDir(), "x.wpp"), "--", program, child)
-		if got := strings.Contains(errs, " (prog) has started others, which were not traced: --follow-fork traces them, too\n"); status != 0 || got != want {
+		if got := strings.Contains(errs, " (prog) has started another, which is not recorded, but slowed down while probes stand, for it has copies of them: --follow-fork records it, too\n"); status != 0 || got != want {
 			t.Errorf("%s: status %d, %s", child, status, errs)
 		}
 	}
@@ -43,6 +48,33 @@ func TestSelectionIsSlow(t *testing.T) {
 		const warning = "wpptrace: 100% of the expected hits are single-stepped, and slow, most in get: -N leaves it out\n"
 		if status != 0 || strings.Contains(errs, warning) != want {
 			t.Errorf("-F %s: status %d, %s", selected, status, errs)
+		}
+	}
+}
+
+// TestChildrenFromBefore: --follow-fork of a process that had started others before. They were not
+// followed, and nothing said so.
+func TestChildrenFromBefore(t *testing.T) {
+	s := startSubject(t, exec.Command("bash", "-c", `sleep 60 & sleep 60 & while read; do echo; done; kill $(jobs -p); exit 7`))
+	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "--follow-fork", "-o", "x.wpp", "-d", "0.2")
+	w.expect(" (bash) had started 2 others before (")
+	w.wait(0)
+	s.end()
+}
+
+// TestCommandIsKilled: a command that a signal ends says nothing itself, nor does a shell, for it is
+// not its own. wpptrace said nothing, either.
+func TestCommandIsKilled(t *testing.T) {
+	for name, want := range map[string]string{
+		"XFSZ": " (bash) was killed by SIGXFSZ: it wrote a larger file than ulimit -f allows\n",
+		"SEGV": " (bash) was killed by SIGSEGV\n",
+		"PIPE": "",
+	} {
+		signal := unix.SignalNum("SIG" + name)
+		w := startTracer(t, "-o", "x.wpp", "--", "bash", "-c", "kill -"+name+" $$")
+		w.wait(128 + int(signal))
+		if errs := w.errs.String(); !strings.Contains(errs, want) || want == "" && strings.Contains(errs, "killed by") {
+			t.Errorf("%s: %s", name, errs)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -54,11 +56,14 @@ func (p *printer) handle(event record.Event) {
 		p.forecast(e)
 	case record.Attached:
 		p.prepared()
+		for _, glob := range e.Unmatched {
+			p.say("%s", p.unmatchedText(glob))
+		}
 	case record.Began:
 		p.say("recording %s to %s", p.process(), e.Path)
-		for _, glob := range e.Unmatched {
-			p.say("%s", unmatchedText(glob, p.pid))
-		}
+	case record.Forked:
+		p.say("%s has started another, which is not recorded, but slowed down while probes stand, for it has copies of them: "+
+			"--follow-fork records it, too", p.process())
 	case record.LibraryAdded:
 		p.say("%s: %s", report.Fit(e.Path, len(e.Path)), summary(e.Program.Plan))
 		p.refused(e.Program)
@@ -171,7 +176,7 @@ func (p *printer) ended(e record.Ended) {
 	}
 }
 
-// endText says why a recording ends; "": its command has ended.
+// endText says why a recording ends; "": its command has ended by itself.
 func (p *printer) endText(e record.Ended) string {
 	switch e.Reason {
 	case record.Interrupted:
@@ -188,17 +193,26 @@ func (p *printer) endText(e record.Ended) string {
 	case record.Failed:
 		return fmt.Sprintf("%v: tracing ended", e.Err)
 	}
-	if !p.attached {
-		return ""
+	if p.attached || e.StatusKnown && isNews(e.Status) {
+		return p.exitText(e)
 	}
-	return p.exitText(e)
+	return ""
+}
+
+// isNews reports whether a command has ended in a way that a shell says something about.
+func isNews(s unix.WaitStatus) bool {
+	return s.Signaled() && s.Signal() != unix.SIGINT && s.Signal() != unix.SIGPIPE
 }
 
 // exitText says how the process has come to its end.
 func (p *printer) exitText(e record.Ended) string {
 	switch status := e.Status; {
 	case e.StatusKnown && status.Signaled():
-		return fmt.Sprintf("%s was killed by %s", p.process(), cmp.Or(unix.SignalName(status.Signal()), fmt.Sprintf("signal %d", status.Signal())))
+		text := fmt.Sprintf("%s was killed by %s", p.process(), cmp.Or(unix.SignalName(status.Signal()), fmt.Sprintf("signal %d", status.Signal())))
+		if status.Signal() == unix.SIGXFSZ {
+			text += ": it wrote a larger file than ulimit -f allows"
+		}
+		return text
 	case e.StatusKnown && status.ExitStatus() > 0:
 		return fmt.Sprintf("%s has exited with status %d", p.process(), status.ExitStatus())
 	}
@@ -214,6 +228,8 @@ func (p *printer) handleFollowed(event record.Event) {
 		one.handle(e.Event)
 	case follow.Began:
 		p.say("recording process %d (%s) to %s", e.PID, e.Name, e.Path)
+	case follow.NotFollowed:
+		p.say("%s", notFollowedText(p.process(), e.PIDs))
 	case follow.Unrecorded:
 		p.insist("process %d (%s) is not recorded: %s", e.PID, e.Name, p.unrecordedText(e.Err))
 	case follow.Recorded:
@@ -234,6 +250,20 @@ func (p *printer) handleFollowed(event record.Event) {
 	default:
 		p.handle(event)
 	}
+}
+
+// notFollowedText says that those processes are not followed that another had started before.
+func notFollowedText(process string, pids []int) string {
+	const most = 5 // that are listed
+	var list []string
+	for _, pid := range pids[:min(len(pids), most)] {
+		list = append(list, strconv.Itoa(pid))
+	}
+	if len(pids) > most {
+		list = append(list, "...")
+	}
+	return fmt.Sprintf("%s had started %d others before (%s), which are not followed: -p records one of them",
+		process, len(pids), strings.Join(list, ", "))
 }
 
 // followEndText says why all recordings end; "": all processes have ended.
@@ -261,6 +291,14 @@ func nextWindowText(wait, left time.Duration) string {
 	default:
 		return fmt.Sprintf(", the next in some %.0f s", wait.Seconds())
 	}
+}
+
+// unmatchedText says of a glob that it names no library so far, before the recording.
+func (p *printer) unmatchedText(glob string) string {
+	if p.attached {
+		return unmatchedText(glob, p.pid)
+	}
+	return fmt.Sprintf("--lib %q names no library that %s is linked with: it is traced if the program loads it later", glob, p.name)
 }
 
 // unmatchedText says of a glob that it has named no library so far.

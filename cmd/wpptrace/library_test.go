@@ -340,17 +340,37 @@ func TestLibrariesAndSomebodyElsesStops(t *testing.T) {
 	}
 }
 
-// That --lib names nothing that is loaded is told at once, and at the end, for it may be loaded yet.
+// That --lib names nothing that is loaded is printed before the recording, and at its end, for it may
+// be loaded yet.
 func TestLibraryNotLoaded(t *testing.T) {
 	s := startServer(t)
 	w := startTracer(t, "-p", strconv.Itoa(s.pid()), "-o", "x.wpp", "--lib", "nosuch", "--lib", "libc.so*", "--max-slowdown", "0", "-d", "0.2")
 	w.expect(fmt.Sprintf(`--lib "nosuch" names no library that process %d has loaded so far`, s.pid()))
+	w.expect("recording process")
 	w.expect("are over")
 	w.expect(`--lib "nosuch" has named no library`)
 	w.wait(0)
 	if told := w.errs.String(); strings.Contains(told, `"libc.so*"`) {
 		t.Errorf("what names a library is told not to:\n%s", told)
 	}
+	s.end()
+}
+
+// TestLibraryNotNeeded: a --lib that names no library that a command's program is linked with. It was
+// printed when the command had ended.
+func TestLibraryNotNeeded(t *testing.T) {
+	w := startTracer(t, "-o", "x.wpp", "--lib", "nosuch", "--lib", "libc.so*", "--", "bash", "-c", ":")
+	w.expect(`--lib "nosuch" names no library that bash is linked with`)
+	w.expect("recording process")
+	w.wait(0)
+	if strings.Contains(w.errs.String(), `"libc.so*"`) {
+		t.Errorf("of what names a library too:\n%s", w.errs.String())
+	}
+}
+
+// That --lib names nothing that is loaded is printed by plan, too.
+func TestPlanLibraryNotLoaded(t *testing.T) {
+	s := startServer(t)
 	out, errs, status := wpptrace("plan", "--lib", "nosuch", "-p", strconv.Itoa(s.pid()))
 	if status != 0 || !strings.Contains(errs, `--lib "nosuch" names no library that process`) || !strings.Contains(out, "libc.so.6\n") {
 		t.Errorf("plan: status %d\n%s%s", status, out, errs)

@@ -48,9 +48,6 @@ func (p *printer) result(r *record.Result, process *target.Process) error {
 		p.say("%d events did not fit the program: its paths may be wrong near #cut and #unwind (-v tells more)", n)
 	}
 	p.windows(r)
-	if r.Forked {
-		p.say("%s has started others, which were not traced: --follow-fork traces them, too", p.process())
-	}
 	p.unmatched(r)
 	elsewhere := p.elsewhere(r)
 	line, lost := lossText(r.Losses, p.flags)
@@ -116,8 +113,8 @@ func (p *printer) whyNothing(pl *plan.Plan, process *target.Process) string {
 // elsewhere says that the process has spent most of its CPU time on external code, where that is
 // beyond doubt. It reports whether it is.
 func (p *printer) elsewhere(r *record.Result) bool {
-	s, needed := &p.flags.selection, r.Program.Image.Needed
-	if p.flags.quiet || r.Windows > 0 || len(s.only)+len(s.not) > 0 || len(needed) == 0 {
+	s, needed, leftOut := &p.flags.selection, r.Program.Image.Needed, routinesLeftOut(r.Program.Plan)
+	if p.flags.quiet || r.Windows > 0 || len(s.only)+len(s.not) > 0 || len(needed) == 0 && leftOut == 0 {
 		return false
 	}
 	own := r.CPUTime - r.HitCost
@@ -128,13 +125,37 @@ func (p *printer) elsewhere(r *record.Result) bool {
 	if err != nil || !isElsewhere(own, ran) {
 		return false
 	}
-	hint := ""
-	if len(s.libs) == 0 {
-		hint = ": --lib traces those, as " + strings.Join(needed, ", ")
-	}
-	p.say("of %v of CPU time, next to none went to the %d traced instructions that ran: the rest went to the kernel, or to shared libraries%s",
-		r.CPUTime.Round(time.Millisecond), ran, hint)
+	p.say("of %v of CPU time, next to none went to the %d traced instructions that ran: the rest went to %s",
+		r.CPUTime.Round(time.Millisecond), ran, elsewhereText(leftOut, needed, len(s.libs) > 0))
 	return true
+}
+
+// elsewhereText lists what external code there is: routines left out, libraries that are needed, which
+// are traced as far as the user has asked for it, and the kernel.
+func elsewhereText(leftOut int, needed []string, libraries bool) string {
+	places := []string{}
+	if leftOut > 0 {
+		places = append(places, fmt.Sprintf("the %d routines of the program that are left out (wpptrace plan -v lists them)", leftOut))
+	}
+	places = append(places, "the kernel")
+	if len(needed) > 0 {
+		places = append(places, "shared libraries")
+	}
+	text := strings.Join(places, ", or to ")
+	if len(needed) > 0 && !libraries {
+		text += ": --lib traces those, as " + strings.Join(needed, ", ")
+	}
+	return text
+}
+
+// routinesLeftOut counts the routines of the program, libraries aside, that cannot be traced.
+func routinesLeftOut(pl *plan.Plan) (n int) {
+	for _, r := range pl.Parts[0].Routines {
+		if !r.Traced() {
+			n++
+		}
+	}
+	return n
 }
 
 // leastElsewhere is how much CPU time hits have to leave for it to be known where it went.

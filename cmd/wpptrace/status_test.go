@@ -76,6 +76,27 @@ func TestVagueSlowDown(t *testing.T) {
 	}
 }
 
+// TestElsewhereText: a routine of the program that was left out may have used the time. It was said to
+// be the kernel's or the libraries'.
+func TestElsewhereText(t *testing.T) {
+	const leftOut = "the 3 routines of the program that are left out (wpptrace plan -v lists them), or to the kernel"
+	for _, c := range []struct {
+		leftOut   int
+		needed    []string
+		libraries bool
+		want      string
+	}{
+		{3, nil, false, leftOut},
+		{3, []string{"a.so", "b.so"}, false, leftOut + ", or to shared libraries: --lib traces those, as a.so, b.so"},
+		{3, []string{"a.so"}, true, leftOut + ", or to shared libraries"},
+		{0, []string{"a.so"}, true, "the kernel, or to shared libraries"},
+	} {
+		if got := elsewhereText(c.leftOut, c.needed, c.libraries); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
 // TestElsewhere: most of the CPU time went to code that is not observed, beyond doubt.
 func TestElsewhere(t *testing.T) {
 	const ms = time.Millisecond

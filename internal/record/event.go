@@ -27,13 +27,17 @@ type Forecast struct {
 }
 
 // Attached says that the probes stand.
-type Attached struct{}
+type Attached struct {
+	// Unmatched are the globs of the selection that name no library so far: none that the process has
+	// loaded or, of one that has not run yet, none that its program is linked with.
+	Unmatched []string
+}
 
 // Began says that the recording has begun.
-type Began struct {
-	Path      string   // where the snapshot goes
-	Unmatched []string // globs of the selection that name no library of a process at work
-}
+type Began struct{ Path string } // where the snapshot goes
+
+// Forked says that the process has started another one for the first time, which is not recorded.
+type Forked struct{}
 
 // LibraryAdded says that a library is traced from here on.
 type LibraryAdded struct {

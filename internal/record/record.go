@@ -22,7 +22,6 @@ type Result struct {
 	Written  bool   // there is such a file; else an error says why not
 	Program  *Program
 	Losses   Losses
-	Forked   bool // the process has started others, which were not traced
 
 	CPUTime time.Duration // that the process has used while it was recorded
 	HitCost time.Duration // of that, what hits took by calibration
@@ -63,11 +62,7 @@ func Run(ctx context.Context, o Options, handle func(Event)) (*Result, error) {
 	if err := r.Confine(); err != nil {
 		return nil, err
 	}
-	began := Began{Path: o.Output}
-	if o.Child == nil {
-		began.Unmatched = r.libraries.unmatched()
-	}
-	handle(began)
+	handle(Began{o.Output})
 	return r.Record(ctx)
 }
 
@@ -119,7 +114,7 @@ func (r *Recorder) beginUnless(ctx context.Context) error {
 func (r *Recorder) result(s *wpp.Snapshot, written bool) *Result {
 	result := &Result{
 		Snapshot: s, Path: r.options.Output, Written: written, Program: r.program, Losses: r.losses(),
-		Forked: r.session.Forked(), Unmatched: r.libraries.unmatched(),
+		Unmatched: r.libraries.unmatched(),
 	}
 	result.CPUTime, result.HitCost = r.usage.traced()
 	if r.windows.haveBegun() {

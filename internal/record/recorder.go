@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ type Recorder struct {
 	usage     *usage
 	windows   *windows // nil: there is no budget
 	raw       *rawTrace
+	forks     forks
 
 	began, ended time.Time
 	reason       Reason
@@ -78,8 +80,18 @@ func Prepare(o Options, handle func(Event)) (*Recorder, error) {
 		r.Close()
 		return nil, replaced(p, run, err)
 	}
-	r.handle(Attached{})
+	r.handle(Attached{r.unmatched()})
 	return r, nil
+}
+
+// unmatched lists the globs of the selection that name no library so far.
+func (r *Recorder) unmatched() []string {
+	if r.options.Child == nil {
+		return r.libraries.unmatched()
+	}
+	return slices.DeleteFunc(slices.Clone(r.options.Selection.Libraries), func(glob string) bool {
+		return slices.ContainsFunc(r.program.Image.Needed, func(name string) bool { return names(glob, target.Library{Path: name}) })
+	})
 }
 
 // load plans, and has the kernel take the BPF program.
@@ -264,6 +276,7 @@ func (r *Recorder) Record(ctx context.Context) (*Result, error) {
 	r.handle(end)
 	r.reason = end.Reason
 	disturbance := r.finish(abort)
+	r.forks.note(r.session, r.handle)
 	r.out()
 	if err := abort.Err(); err != nil {
 		return nil, cmp.Or(disturbance, err)

@@ -12,12 +12,13 @@ func TestParseStat(t *testing.T) {
 		want stat
 		ok   bool
 	}{
-		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 12345 0 0", stat{'S', false, 10 * time.Millisecond}, true},
-		{"42 (a) b) (c) R 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 7 0 0", stat{'R', false, 10 * time.Millisecond}, true},
-		{"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 3 0 0", stat{'S', true, 0}, true},
+		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 12345 0 0", stat{'S', 1, false, 10 * time.Millisecond}, true},
+		{"42 (a) b) (c) R 1 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 7 0 0", stat{'R', 1, false, 10 * time.Millisecond}, true},
+		{"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 3 0 0", stat{'S', 0, true, 0}, true},
 		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0", stat{}, false},
 		{"42 (sh) S 1 1 1 0 -1 many 100 0 0 0 1 2 0 0 20 0 1 0 12345 0 0", stat{}, false},
 		{"42 (sh) S 1 1 1 0 -1 4194304 100 0 0 0 -5 2 0 0 20 0 1 0 12345 0 0", stat{}, false},
+		{"42 (sh) S many 1 1 0 -1 4194304 100 0 0 0 1 2 0 0 20 0 1 0 12345 0 0", stat{}, false},
 		{"", stat{}, false},
 	} {
 		got, err := parseStat([]byte(c.line))

@@ -397,8 +397,33 @@ func (p *Process) ThreadName(tid int) string {
 	return strings.TrimSuffix(string(b), "\n")
 }
 
+// Descendants lists the processes that the process has started, and those that these have, in no
+// order, as far as their parents still live. Cost: some 10 us for each process that there is.
+func (p *Process) Descendants() (pids []int) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	children := map[int][]int{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if s, err := (&Process{PID: pid}).stat(); err == nil && s.state != 'Z' && s.state != 'X' {
+			children[s.parent] = append(children[s.parent], pid)
+		}
+	}
+	pids = slices.Clone(children[p.PID])
+	for i := 0; i < len(pids); i++ {
+		pids = append(pids, children[pids[i]]...)
+	}
+	return pids
+}
+
 type stat struct {
 	state  byte
+	parent int
 	kernel bool
 	user   time.Duration
 }
@@ -423,12 +448,16 @@ func (p *Process) stat() (stat, error) {
 
 // parseStat reads /proc/PID/stat (proc_pid_stat(5)). The name in it may hold anything.
 func parseStat(b []byte) (stat, error) {
-	const flags, user = 9, 14 // fields, counted from 1; the one after the name is the third
+	const parent, flags, user = 4, 9, 14 // fields, counted from 1; the one after the name is the third
 	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
 	if len(f) < user-2 {
 		return stat{}, fmt.Errorf("%d fields after the name", len(f))
 	}
 	number := func(field int) (uint64, error) { return strconv.ParseUint(string(f[field-3]), 10, 64) }
+	of, err := number(parent)
+	if err != nil {
+		return stat{}, fmt.Errorf("parent: %w", err)
+	}
 	flag, err := number(flags)
 	if err != nil {
 		return stat{}, fmt.Errorf("flags: %w", err)
@@ -437,5 +466,5 @@ func parseStat(b []byte) (stat, error) {
 	if err != nil {
 		return stat{}, fmt.Errorf("time in user mode: %w", err)
 	}
-	return stat{state: f[0][0], kernel: flag&kernelThread != 0, user: time.Duration(ticks) * clockTick}, nil
+	return stat{state: f[0][0], parent: int(of), kernel: flag&kernelThread != 0, user: time.Duration(ticks) * clockTick}, nil
 }

@@ -13,6 +13,9 @@ type Began struct {
 	Path string // where its snapshot goes
 }
 
+// NotFollowed says that the first process had started others before, which are not recorded.
+type NotFollowed struct{ PIDs []int }
+
 // Unrecorded says that a process runs untraced, and why. It comes once for each reason: Result counts
 // the others.
 type Unrecorded struct {

@@ -215,6 +215,9 @@ func (r *recorder) prepare(o record.Options, wanted func(record.Event) bool) (*r
 // begin starts to record, and to follow.
 func (r *recorder) begin(fromStart bool) error {
 	r.began = time.Now()
+	if pids := r.first.Descendants(); len(pids) > 0 {
+		r.handle(NotFollowed{pids})
+	}
 	if err := r.family.Follow(r.first); err != nil || r.prepared == nil {
 		return err
 	}
