@@ -15,6 +15,7 @@ import (
 	"wpptrace/internal/record/follow"
 	"wpptrace/internal/record/overhead"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/figures"
 	routinenames "wpptrace/query/names"
 	"wpptrace/query/report"
 )
@@ -112,11 +113,11 @@ func (p *printer) planned(e record.Planned) {
 			report.Fit(routinenames.List(into), 200))
 	}
 	const much, usual = 0.05, 1 << 12 // usual are the bytes of start-up code and linkage stubs
-	if bytes, share := unlisted(pl); share > much && bytes > usual {
+	if bytes, share := figures.Unlisted(pl); share > much && bytes > usual {
 		p.say("%d bytes of its code, %.0f%%, are in no routine, as start-up code and what has no unwind information: they are not traced", bytes, 100*share)
 	}
 	if p.flags.selection.weights != "" { // estimates are too rough for that
-		if share, most := tooCostly(pl); share > much {
+		if share, most := figures.TooCostly(pl); share > much {
 			p.say("%.0f%% of the instructions that ran in %s, of what is to be traced, are in routines left out, most in %s: they need single-stepped probes, which --complete admits",
 				100*share, p.flags.selection.weights, report.Fit(most.Name, 60))
 		}
@@ -124,7 +125,7 @@ func (p *printer) planned(e record.Planned) {
 	if e.Removal > time.Second {
 		p.say("on this kernel, before Linux 6.6, taking the probes out takes %.0f s, which nothing can hurry; until then others that run the program are slowed down too", e.Removal.Seconds())
 	}
-	if share, most := stepped(pl); share > noticeable {
+	if share, most := figures.SingleStepped(pl); share > noticeable {
 		p.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it out", factor(100*share), report.Fit(most.Name, 60))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"wpptrace/internal/testenv"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/figures"
 	"wpptrace/query/report"
 )
 
@@ -19,11 +20,11 @@ import (
 func TestPlanFits(t *testing.T) {
 	long := "std::vector<" + strings.Repeat("std::pair<int, ", 20) + ">::push_back(\x1b[2J)"
 	reasons := []string{"", "no unwind information", "two silent ways to the block at 55b68f, and no place for a probe on them"}
-	r := &planReport{Go: true}
+	r := &planReport{Go: true, figures: &figures.Figures{}}
 	for _, name := range []string{"f", long} {
 		for _, reason := range reasons {
 			r.routines = append(r.routines, &plan.Routine{Routine: &cfg.Routine{Name: name, Addr: 0x55b670}, LeftOut: reason})
-			r.probes, r.paths = append(r.probes, 0), append(r.paths, 1)
+			r.figures.ProbesOf, r.figures.PathsOf = append(r.figures.ProbesOf, 0), append(r.figures.PathsOf, 1)
 			if reason != "" {
 				r.LeftOut = append(r.LeftOut, leftOut{Reason: reason, Routines: 1, Example: name})
 			}
@@ -48,19 +49,6 @@ func TestPlanFits(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "  std::vector<std::...:push_back(?[2J): no unwind information\n") || strings.Contains(out.String(), "\x1b") {
 		t.Errorf("%q", out.String())
-	}
-}
-
-// Routines that are left out for the same cause are counted together, wherever it holds in them.
-func TestPlanCountsCauses(t *testing.T) {
-	var r planReport
-	for _, addr := range []uint64{0x1000, 0x2000, 0x3000} {
-		out := &plan.Routine{Routine: &cfg.Routine{Name: "f"}}
-		out.LeftOut, out.Cause = cfg.FormatReason("may be entered in its middle at %x (address taken)", addr)
-		r.count(out, 0)
-	}
-	if len(r.LeftOut) != 1 || r.LeftOut[0] != (leftOut{"may be entered in its middle (address taken)", 3, "f"}) {
-		t.Errorf("%+v", r.LeftOut)
 	}
 }
 
@@ -118,25 +106,10 @@ func TestCheckOfGoProgram(t *testing.T) {
 
 // A plan of which too many hits are single-stepped is warned of with the routine that makes most of
 // them.
-func TestStepped(t *testing.T) {
-	routines := []*plan.Routine{{Routine: &cfg.Routine{ID: 0, Name: "one"}}, {Routine: &cfg.Routine{ID: 1, Name: "two"}}}
-	fast, slow := plan.Site{Expected: 900}, plan.Site{Routine: 1, Expected: 30, Stepped: true}
-	for _, c := range []struct {
-		sites []plan.Site
-		share float64
-		most  *plan.Routine
-	}{
-		{nil, 0, nil},
-		{[]plan.Site{fast}, 0, nil},
-		{[]plan.Site{fast, slow, slow, {Expected: 40, Stepped: true}}, 0.1, routines[1]},
-	} {
-		share, most := stepped(&plan.Plan{Routines: routines, Sites: c.sites})
-		if share != c.share || most != c.most {
-			t.Errorf("%+v: %v, %v", c.sites, share, most)
-		}
-	}
+func TestSteppedIsWarnedOf(t *testing.T) {
+	most := &plan.Routine{Routine: &cfg.Routine{ID: 1, Name: "two"}}
 	var out strings.Builder
-	r := &planReport{stepped: 0.1, mostStepped: routines[1]}
+	r := &planReport{stepped: 0.1, mostStepped: most}
 	if err := r.write(&out, false); err != nil {
 		t.Fatal(err)
 	}

@@ -2,19 +2,17 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"wpptrace/internal/record/overhead"
 
 	"wpptrace/internal/parallel"
 	"wpptrace/internal/record"
 	"wpptrace/loader/attach"
-	"wpptrace/loader/paths"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/plan/figures"
 	"wpptrace/loader/plan/planner"
 	"wpptrace/loader/plan/verify"
 	routinenames "wpptrace/query/names"
@@ -61,13 +59,11 @@ type planReport struct {
 	Verified *bool    `json:"verified,omitempty"` // with --verify alone
 	Faults   []string `json:"faults,omitempty"`   // what --verify found
 
-	forecast                    overhead.Forecast
-	routines                    []*plan.Routine
-	probes                      []int     // by routine
-	paths                       []float64 // by routine: acyclic paths; 0 if they cannot be numbered
-	expectedHits, expectedPaths float64
-	stepped                     float64 // share of the expected hits
-	mostStepped                 *plan.Routine
+	forecast    overhead.Forecast
+	routines    []*plan.Routine
+	figures     *figures.Figures
+	stepped     float64 // share of the expected hits
+	mostStepped *plan.Routine
 }
 
 // leftOut is a reason why routines are not traced.
@@ -78,45 +74,27 @@ type leftOut struct {
 }
 
 func newPlanReport(p *record.Program, name string) *planReport {
-	r := &planReport{SchemaVersion: report.SchemaVersion, Program: name, RoutinesTotal: len(p.Plan.Routines), Probes: len(p.Plan.Sites),
-		Go: p.Image.IsGo(), LeftOut: []leftOut{}, routines: p.Plan.Routines, probes: make([]int, len(p.Plan.Routines))}
-	parallel.Both(r.numberPaths, func() { r.forecast = overhead.NewForecast(p.Plan, attach.TypicalCost(), p.IsPart()) })
-	f := r.forecast
-	r.HitsPerThousand, r.HitsSingleStepPerThousand, r.SlowDown, r.UsualSlowDown = 1000*(f.Emulated+f.Stepped), 1000*f.Stepped, f.SlowDown(overhead.LeastTime), f.SlowDown(overhead.UsualTime)
-	r.stepped, r.mostStepped = stepped(p.Plan)
-	r.Unlisted, _ = unlisted(p.Plan)
-	for i := range p.Plan.Sites {
-		s := &p.Plan.Sites[i]
-		r.probes[s.Routine]++
-		if s.Stepped {
-			r.ProbesSingleStep++
-		}
-		if s.Condition < plan.NoCondition {
-			r.ProbesConditional++
-		}
+	var f *figures.Figures
+	var c overhead.Forecast
+	parallel.Both(func() { f = figures.Of(p.Plan) }, func() { c = overhead.NewForecast(p.Plan, attach.TypicalCost(), p.IsPart()) })
+	r := &planReport{
+		SchemaVersion: report.SchemaVersion, Program: name, Go: p.Image.IsGo(), LeftOut: []leftOut{},
+		RoutinesTotal: f.Routines, RoutinesObserved: f.Traced, RoutinesImplied: f.Implied, RoutinesSilent: f.ProbeFree,
+		AcyclicPaths: f.AcyclicPaths, LoopsCounted: f.LoopsCounted,
+		Probes: f.Probes, ProbesSingleStep: f.SingleStep, ProbesConditional: f.Conditional,
+		HitsPerThousand: 1000 * (c.Emulated + c.Stepped), HitsSingleStepPerThousand: 1000 * c.Stepped,
+		SlowDown: c.SlowDown(overhead.LeastTime), UsualSlowDown: c.SlowDown(overhead.UsualTime),
+		forecast: c, routines: p.Plan.Routines, figures: f,
 	}
-	for i, pr := range p.Plan.Routines {
-		r.count(pr, r.probes[i])
+	r.stepped, r.mostStepped = figures.SingleStepped(p.Plan)
+	r.Unlisted, _ = figures.Unlisted(p.Plan)
+	if f.ExpectedPaths > 0 {
+		r.HitsPerPath = f.ExpectedHits / f.ExpectedPaths
 	}
-	if r.expectedPaths > 0 {
-		r.HitsPerPath = r.expectedHits / r.expectedPaths
+	for _, l := range f.LeftOut {
+		r.LeftOut = append(r.LeftOut, leftOut(l))
 	}
-	slices.SortStableFunc(r.LeftOut, func(a, b leftOut) int { return cmp.Compare(b.Routines, a.Routines) })
 	return r
-}
-
-// unlisted counts the bytes of code that are in no routine, and returns their share.
-func unlisted(p *plan.Plan) (bytes int, share float64) {
-	listed := uint64(0)
-	for _, part := range p.Parts {
-		bytes += part.Program.Unlisted()
-	}
-	for _, r := range p.Routines {
-		for _, x := range r.Ranges {
-			listed += x[1] - x[0]
-		}
-	}
-	return bytes, float64(bytes) / max(float64(bytes)+float64(listed), 1)
 }
 
 // faultsOf lists what the verifier finds.
@@ -141,46 +119,6 @@ func (r *planReport) faults() string {
 		return "1 fault"
 	}
 	return fmt.Sprintf("%d faults", len(r.Faults))
-}
-
-func (r *planReport) count(pr *plan.Routine, probes int) {
-	if !pr.Traced() {
-		i := slices.IndexFunc(r.LeftOut, func(l leftOut) bool { return l.Reason == pr.Cause })
-		if i < 0 {
-			i = len(r.LeftOut)
-			r.LeftOut = append(r.LeftOut, leftOut{Reason: pr.Cause, Example: pr.Name})
-		}
-		r.LeftOut[i].Routines++
-		return
-	}
-	r.RoutinesObserved++
-	r.AcyclicPaths += r.paths[pr.ID]
-	r.expectedHits += expectedHits(pr)
-	r.LoopsCounted += pr.LoopsCounted()
-	switch {
-	case probes == 0:
-		r.RoutinesImplied++
-	case pr.ProbeFree:
-		r.RoutinesSilent++
-	}
-}
-
-// numberPaths finds how many acyclic paths each traced routine has, and how many are expected to
-// run of all.
-func (r *planReport) numberPaths() {
-	expected := make([]float64, len(r.routines))
-	r.paths = make([]float64, len(r.routines))
-	parallel.Each(len(r.routines), func(i int) {
-		if !r.routines[i].Traced() {
-			return
-		}
-		if n, err := paths.Number(r.routines[i].Routine); err == nil {
-			r.paths[i], expected[i] = float64(n.Total), expectedPaths(r.routines[i], n)
-		}
-	})
-	for _, count := range expected {
-		r.expectedPaths += count
-	}
 }
 
 func (r *planReport) write(w io.Writer, verbose bool) error {
@@ -252,7 +190,7 @@ func (r *planReport) writeRoutines(out *bufio.Writer) {
 	fmt.Fprintf(out, "\n%12s %6s %12s %6s  ROUTINE\n", "ENTRY", "BLOCKS", "PATHS", "PROBES")
 	for i, pr := range r.routines {
 		if pr.Traced() {
-			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks), r.paths[i], r.probes[i], report.Fit(pr.Name, room))
+			fmt.Fprintf(out, "%12x %6d %12.6g %6d  %s\n", pr.Addr, len(pr.Blocks), r.figures.PathsOf[i], r.figures.ProbesOf[i], report.Fit(pr.Name, room))
 			continue
 		}
 		if pr.Cause == planner.NotSelected {
@@ -279,7 +217,7 @@ type routineReport struct {
 func (r *planReport) writeJSON(w io.Writer, verbose bool) error {
 	for i, pr := range r.routines {
 		if verbose && pr.Cause != planner.NotSelected {
-			r.Routines = append(r.Routines, routineReport{pr.Name, pr.Addr, len(pr.Blocks), r.paths[i], r.probes[i], pr.LeftOut})
+			r.Routines = append(r.Routines, routineReport{pr.Name, pr.Addr, len(pr.Blocks), r.figures.PathsOf[i], r.figures.ProbesOf[i], pr.LeftOut})
 		}
 	}
 	if c := r.Canary; c != nil {
