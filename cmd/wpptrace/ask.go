@@ -21,22 +21,22 @@ ROUTINE#N  path N of the routine
 ROUTINE()  a path that enters the routine
 'ROUTINE'  in quotes, a name with spaces or signs: 'operator new'#2 is path 2 of operator new`
 
-// tellCaveats says what the recording does not know that is asked for with these names.
-func tellCaveats(c *cobra.Command, s *wpp.Snapshot, names ...string) {
+// printCaveats prints what the recording does not know that is asked for with these names.
+func printCaveats(c *cobra.Command, s *wpp.Snapshot, names ...string) {
 	for _, caveat := range report.Caveats(s, names...) {
 		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s\n", caveat)
 	}
 }
 
-// tellBeginnings says of how many threads the recording lacks the beginning.
-func tellBeginnings(c *cobra.Command, s *wpp.Snapshot) {
+// printMidway prints of how many threads the recording lacks the beginning.
+func printMidway(c *cobra.Command, s *wpp.Snapshot) {
 	if midway, err := rules.Midway(s); err == nil && midway > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: threads that ran before the recording began: %d: what they did then is not known\n", midway)
 	}
 }
 
-// tellApart says that threads are not looked at together: not how they ran beside each other.
-func tellApart(c *cobra.Command, s *wpp.Snapshot, tids []int) {
+// printApart prints that threads are not looked at together: not how they ran beside each other.
+func printApart(c *cobra.Command, s *wpp.Snapshot, tids []int) {
 	if len(s.Threads) > 1 && len(tids) != 1 {
 		fmt.Fprintln(c.ErrOrStderr(), "wpptrace: each thread is looked at by itself, whatever ran in others before")
 	}
@@ -82,7 +82,7 @@ counted. Which routines run such code is said, as far as debug information has i
 				return err
 			}
 			found, err := rules.Find(s, q)
-			tellCaveats(c, s, q.Pattern)
+			printCaveats(c, s, q.Pattern)
 			if err != nil {
 				return err
 			}
@@ -129,12 +129,12 @@ come the first Q behind a P and what ran from that P on.`,
 				return err
 			}
 			o, err := rules.PathOrder(s, args[0], args[1], tids...)
-			tellCaveats(c, s, args[:2]...)
-			tellBeginnings(c, s)
+			printCaveats(c, s, args[:2]...)
+			printMidway(c, s)
 			if err != nil {
 				return err
 			}
-			tellApart(c, s, tids)
+			printApart(c, s, tids)
 			if asJSON {
 				return report.WriteOrderJSON(c.OutOrStdout(), s, o)
 			}
@@ -173,7 +173,7 @@ There are fewer than -k at the beginning and the end of a thread. What dump mark
 				return err
 			}
 			around, err := query.ContextOf(s, args[0], k, tids...)
-			tellCaveats(c, s, args[0])
+			printCaveats(c, s, args[0])
 			switch {
 			case err != nil:
 				return err

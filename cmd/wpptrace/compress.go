@@ -25,12 +25,12 @@ func compressCommand() *cobra.Command {
 	memory := defaultMemory()
 	c := &cobra.Command{
 		Use:   "compress [--symbols] FILE -o SNAPSHOT",
-		Short: "Make a snapshot of a raw trace, whoever has written it",
+		Short: "Make a snapshot of a raw trace of any tracer",
 		Example: `  wpptrace compress x.raw -o x.wpp                     what wpptrace --raw x.raw has written
   tracer | wpptrace compress - -o x.wpp                while another tracer writes
   wpptrace compress --symbols x.u32 -o x.wpp           any numbers
   wpptrace dump --as symbols x.wpp > x.u32             and back`,
-		Long: `docs/raw-trace.md tells other tracers what to write: the operations of Larus 1999, section 2, in
+		Long: `docs/raw-trace.md says what other tracers have to write: the operations of Larus 1999, section 2, in
 bytes. FILE - is stdin. The trace is read once, from beginning to end, and need not fit into memory.
 A trace that is cut off gives a snapshot of what there is, an error, and status 1.
 
@@ -38,7 +38,7 @@ What --memory is too small for goes to FILE while it is being made, a segment at
 is killed then, what it has written is in .FILE.NUMBER, which all commands read.
 
 Bare symbols are little-endian 32-bit numbers: path N of a routine called "symbols" is symbol N. A
-trace does not tell what its paths consist of: a snapshot of it has names and numbers, but neither
+trace does not say what its paths consist of: a snapshot of it has names and numbers, but neither
 instructions nor source lines.`,
 		Args: exactly(1, "a raw trace"),
 		RunE: func(c *cobra.Command, args []string) error {

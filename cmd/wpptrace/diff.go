@@ -26,7 +26,7 @@ with the same flags. Both must be of the same build of the program. Threads are 
 Routines of what wpptrace compress has made are the same if their names and addresses are.
 
 CHANGE  new: ran only in the second; gone: only in the first; hotter, colder: cost more or less;
-        unseen: ran in one, where the other did not observe all of it, or what comes in between
+        unseen: ran in one, where the other did not trace all of it, or what comes in between
 COST    by how much it cost more in the second; with --share, of all that ran there
 COUNT   how often it ran in the first, THEN in the second`,
 		Args: exactly(2, "two snapshots"),

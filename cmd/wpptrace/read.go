@@ -61,7 +61,7 @@ The figures, with --json too; what is not known is -, with --json null:
   words                  8-byte reports of the kernel
   slow_down              CPU time while traced over CPU time without, as measured; 100: that or
                          more; slow_down_vague: it is what it was at least, slow_down_most at most,
-                         slow_down_likely as far as can be told: by what hits leave or, where that
+                         slow_down_likely as far as is known: by what hits leave or, where that
                          is next to nothing, by recorded instructions of 0.2 ns each
   probes                 that were put in, probes_single_stepped slow ones of them
   routines_total         of the program, routines_observed those that were traced,
@@ -100,7 +100,7 @@ func statCommand() *cobra.Command {
 			case csv == "figure9":
 				return report.WriteFigure9(c.OutOrStdout(), s)
 			case routines:
-				tellBare(c, args[0], s)
+				printBare(c, args[0], s)
 				return report.WriteRoutines(c.OutOrStdout(), s)
 			}
 			stat, err := query.NewStat(s, size)
@@ -149,7 +149,7 @@ SHARE    what ran within the subpath, as a share of all; where subpaths overlap,
 CUM.     what ran within it or one above it, counted once
 COUNT    how often the subpath ran
 LEN      how many paths it has
-SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path tells more); where
+SUBPATH  a line for each path: ROUTINE#N, path N of the routine (wpptrace path prints more); where
          its code is, and in parentheses the routines that are inlined there; xN: N times in a row.
          ROUTINE@ADDRESS is one of several routines of that name.`,
 		Args: exactly(1, "a snapshot"),
@@ -211,7 +211,7 @@ say in which routine, where that was called, and in which.`,
 			if err != nil {
 				return err
 			}
-			tellBare(c, args[1], s)
+			printBare(c, args[1], s)
 			return report.WritePath(c.OutOrStdout(), s, args[0])
 		},
 	}
@@ -258,12 +258,12 @@ which find prints; --reverse prints the last first. What is outside takes no tim
 				return err
 			}
 			if form == string(report.Insns) || form == string(report.Blocks) {
-				tellBare(c, args[0], s)
+				printBare(c, args[0], s)
 			}
 			if err := report.Dump(c.OutOrStdout(), s, report.Form(form), part, tids...); err != nil {
 				return err
 			}
-			tellBehind(c, s, tids, part.From)
+			printBehind(c, s, tids, part.From)
 			return nil
 		},
 	}
@@ -276,8 +276,8 @@ which find prints; --reverse prints the last first. What is outside takes no tim
 	return c
 }
 
-// tellBehind says of the threads that a dump has nothing of that it begins behind their ends.
-func tellBehind(c *cobra.Command, s *wpp.Snapshot, tids []int, from uint64) {
+// printBehind names the threads of which a dump has nothing, because it begins behind their ends.
+func printBehind(c *cobra.Command, s *wpp.Snapshot, tids []int, from uint64) {
 	for i := range s.Threads {
 		t := &s.Threads[i]
 		if n := t.Grammar.Length(0); n <= from && from > 0 && (len(tids) == 0 || slices.Contains(tids, t.TID)) {
@@ -294,10 +294,10 @@ func formNames(separator string) string {
 	return strings.Join(names, separator)
 }
 
-// tellBare says why a snapshot that has no program tables does not tell what its paths are.
-func tellBare(c *cobra.Command, path string, s *wpp.Snapshot) {
+// printBare prints why a snapshot without program tables does not say what its paths are.
+func printBare(c *cobra.Command, path string, s *wpp.Snapshot) {
 	if !slices.ContainsFunc(s.Routines, func(r wpp.Routine) bool { return len(r.Ranges) > 0 }) {
-		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s has no program tables: the raw trace that it was made of does not tell what its paths consist of, nor where routines are\n", path)
+		fmt.Fprintf(c.ErrOrStderr(), "wpptrace: %s has no program tables: the raw trace that it was made of does not say what its paths consist of, nor where routines are\n", path)
 	}
 }
 
@@ -312,7 +312,7 @@ const (
 // times as much to be collected.
 const smallFile = 1 << 20
 
-// readSnapshot reads a snapshot for a command and tells the size of its file. Of one that is cut off
+// readSnapshot reads a snapshot for a command, with the size of its file. Of one that is cut off
 // the command shows what is whole.
 func readSnapshot(c *cobra.Command, path string) (*wpp.Snapshot, uint64, error) {
 	s, size, err := readPart(path)

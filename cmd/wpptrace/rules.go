@@ -76,12 +76,12 @@ func rulesCommand() *cobra.Command {
 				return err
 			}
 			checked, err := rules.Check(s, list, tids...)
-			tellCaveats(c, s, list...)
+			printCaveats(c, s, list...)
 			if err != nil {
 				return notChecked(err, len(list))
 			}
-			tellApart(c, s, tids)
-			return tellRules(c, s, checked, asJSON)
+			printApart(c, s, tids)
+			return printRules(c, s, checked, asJSON)
 		},
 	}
 	c.Flags().StringVarP(&file, "file", "f", "", "read rules from `FILE`, one a line")
@@ -90,7 +90,7 @@ func rulesCommand() *cobra.Command {
 	return c
 }
 
-func tellRules(c *cobra.Command, s *wpp.Snapshot, checked *rules.Report, asJSON bool) error {
+func printRules(c *cobra.Command, s *wpp.Snapshot, checked *rules.Report, asJSON bool) error {
 	write := report.WriteRules
 	if asJSON {
 		write = report.WriteRulesJSON

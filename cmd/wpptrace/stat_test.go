@@ -58,7 +58,7 @@ func TestNoProgramTables(t *testing.T) {
 	if _, errs, status := wpptrace("compress", "--symbols", trace, "-o", snapshot); status != 0 {
 		t.Fatal(errs)
 	}
-	const why = " has no program tables: the raw trace that it was made of does not tell what its paths consist of, nor where routines are\n"
+	const why = " has no program tables: the raw trace that it was made of does not say what its paths consist of, nor where routines are\n"
 	for command, want := range map[string]string{
 		"dump --as insns": "wpptrace: " + snapshot + why, "dump --as blocks": "wpptrace: " + snapshot + why,
 		"stat --routines": "wpptrace: " + snapshot + why, "path symbols#0": "wpptrace: " + snapshot + why,
