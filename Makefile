@@ -1,11 +1,16 @@
 # wpptrace: make, make demo, make test; the rest is for those who change it.
 
-# What runs goroutines is tested with the race detector, which takes ten times as long: with -short, without what takes longest. Those of
-# loader/cfg and loader/image run in the tests of loader/plan.
-RACE = ./compress/spill ./compress/wpp/... ./internal/jsondoc ./internal/parallel ./internal/record/overhead ./internal/saturating ./internal/testenv ./internal/text ./loader/attach ./loader/guard ./loader/plan ./loader/target ./query/...
-# The others, what traces or single-steps programs, which the detector slows down too much, and once more what has more to do without -short.
-PLAIN = ./bpf/... ./cmd/... ./compress/... ./decoder ./docs ./internal/record/... ./kernel-tests/... ./loader/cfg/... ./loader/family ./loader/image ./loader/paths ./loader/plan/... \
-	./loader/privilege ./loader/requirement ./loader/uprobe ./loader/x86 ./query/...
+# What runs goroutines is tested with the race detector, which takes ten times as long: with -short,
+# without what takes longest. Those of loader/cfg and loader/image run in the tests of loader/plan.
+RACE = ./compress/spill ./compress/wpp/... ./internal/jsondoc ./internal/parallel \
+	./internal/record/overhead ./internal/saturating ./internal/testenv ./internal/text \
+	./loader/attach ./loader/guard ./loader/plan ./loader/target ./query/...
+# The others, what traces or single-steps programs, which the detector slows down too much, and once
+# more what has more to do without -short.
+PLAIN = ./bpf/... ./cmd/... ./compress/... ./decoder/... ./docs ./internal/record/... \
+	./kernel-tests/... ./loader/cfg/... ./loader/family ./loader/image ./loader/paths \
+	./loader/plan/... ./loader/privilege ./loader/requirement ./loader/uprobe ./loader/x86 \
+	./query/...
 
 .PHONY: wpptrace docs install deb demo test kernel-tests matrix soak bench fuzz generate fmt clean
 
@@ -28,8 +33,9 @@ docs:
 install: wpptrace docs
 	install -D -m 755 wpptrace $(DESTDIR)$(PREFIX)/bin/wpptrace
 	install -D -m 644 -t $(SHARE)/man/man1 build/docs/man1/*
-	install -D -m 644 build/docs/completions/wpptrace.bash $(SHARE)/bash-completion/completions/wpptrace
-	install -D -m 644 build/docs/completions/wpptrace.fish $(SHARE)/fish/vendor_completions.d/wpptrace.fish
+	install -D -m 644 build/docs/completions/wpptrace.bash \
+		$(SHARE)/bash-completion/completions/wpptrace
+	install -D -m 644 -t $(SHARE)/fish/vendor_completions.d build/docs/completions/wpptrace.fish
 	install -D -m 644 build/docs/completions/_wpptrace $(DESTDIR)$(ZSH)/_wpptrace
 	install -D -m 644 -t $(SHARE)/doc/wpptrace README.md docs/*.md
 	install -D -m 644 LICENSE $(SHARE)/doc/wpptrace/copyright
@@ -38,7 +44,8 @@ install: wpptrace docs
 deb:
 	rm -rf build/root build/*.deb
 	$(MAKE) install PREFIX=/usr DESTDIR=build/root ZSH=/usr/share/zsh/vendor-completions
-	VERSION=$$(cat cmd/wpptrace/VERSION) go tool -modfile=tools/nfpm.mod nfpm package -f packaging/nfpm.yaml -p deb -t build
+	VERSION=$$(cat cmd/wpptrace/VERSION) go tool -modfile=tools/nfpm.mod nfpm package \
+		-f packaging/nfpm.yaml -p deb -t build
 
 # Attaches to a bash that is at work and prints its hot subpaths. As root.
 demo: wpptrace
@@ -54,7 +61,8 @@ test:
 	go tool -modfile=tools/staticcheck.mod staticcheck ./...
 	@test -z "$$(gofmt -l .)" || { echo "not formatted, run make fmt:"; gofmt -l .; exit 1; }
 	CGO_ENABLED=0 GOOS=darwin go build ./compress/... ./query/...
-	@test "$$(go list $(RACE) $(PLAIN) | sort -u)" = "$$(go list ./... | sort)" || { echo "a package is neither in RACE nor in PLAIN"; exit 1; }
+	@test "$$(go list $(RACE) $(PLAIN) | sort -u)" = "$$(go list ./... | sort)" || \
+		{ echo "a package is neither in RACE nor in PLAIN"; exit 1; }
 	go test -race -short $(RACE)
 	go test -timeout 20m $(PLAIN)
 
@@ -63,7 +71,8 @@ KERNEL_TESTS = TestCheck|TestManyProbes|TestZooIsExact|TestAttachInMidRun
 kernel-tests:
 	@.ci/need-go
 	@.ci/need gcc g++ clang bash gzip sed sqlite3 python3 qemu-system-x86_64:qemu-system-x86 cpio
-	WPPTRACE_KERNELS='$(KERNEL_TESTS)' go test -count 1 -timeout 0 -v -run TestKernels ./kernel-tests/vm
+	WPPTRACE_KERNELS='$(KERNEL_TESTS)' go test -count 1 -timeout 0 -v -run TestKernels \
+		./kernel-tests/vm
 
 # Every program in every flavour of compiler and flags, against single-stepping: some three hours.
 matrix:
@@ -71,7 +80,8 @@ matrix:
 	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 clang
 	WPPTRACE_MATRIX=1 go test -timeout 0 -v ./kernel-tests
 
-# The same on the longest inputs: days. Before it, budgets, faults and memory: some hours, 2 GB of disk, on a machine that does nothing else.
+# The same on the longest inputs: days. Before it, budgets, faults and memory: some hours, 2 GB of
+# disk, on a machine that does nothing else.
 soak:
 	@.ci/need-go
 	@.ci/need gcc g++ objdump:binutils bash gzip sed sqlite3 python3 clang
@@ -90,7 +100,8 @@ fuzz:
 	@.ci/need-go
 	@set -e; for package in $$(go list ./...); do \
 		for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz'); do \
-			echo $$package $$target; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
+			echo $$package $$target; \
+			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
 		done; \
 	done
 

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // documents are those of users.
@@ -111,6 +112,24 @@ func hasHeading(text, anchor string) bool {
 		}
 	}
 	return false
+}
+
+// No line is wider than a terminal beside another: 100 columns, a tab for 4.
+func TestWidth(t *testing.T) {
+	scripts, err := filepath.Glob("../.ci/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range append(append(documents(t), "../Makefile"), scripts...) {
+		n := 0
+		for line := range strings.Lines(read(t, path)) {
+			n++
+			line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
+			if columns := utf8.RuneCountInString(line); columns > 100 {
+				t.Errorf("%s:%d has %d columns", path, n, columns)
+			}
+		}
+	}
 }
 
 // Known limits say when, and what one sees.
