@@ -14,6 +14,7 @@ import (
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/follow"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/text"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/figures"
 	routinenames "wpptrace/query/names"
@@ -104,6 +105,9 @@ func (p *printer) planned(e record.Planned) {
 	pl := e.Program.Plan
 	p.say("%s", summary(pl))
 	p.refused(e.Program)
+	if n, why := e.Program.Obstructed(); n > 0 {
+		p.say("%s left out: %s", text.Count(n, "routine"), why)
+	}
 	if e.Program.Image.IsGo() {
 		p.say("it is %s", goProgram)
 	}

@@ -312,7 +312,7 @@ int main(int argc, char **argv)
 	w := startTracer(t, "-o", "x.wpp", "--lib", "plugin*", "--", program, dir)
 	w.wait(0)
 	checkRecording(t, w, "x.wpp", uint64(attach.MaxLibraries*runs))
-	if n := strings.Count(w.errs.String(), "is not traced: it is one too many: 32 libraries can be observed"); n != 2 {
+	if n := strings.Count(w.errs.String(), "is not traced: it is one too many: 32 libraries can be traced"); n != 2 {
 		t.Errorf("%d libraries are told of that are one too many, not 2:\n%s", n, w.errs.String())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wpptrace/internal/record"
+	"wpptrace/loader/attach"
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
 	"wpptrace/loader/uprobe"
@@ -196,7 +197,22 @@ func (q *planQuery) answerRoutine(w io.Writer, args []string) error {
 // plan plans the executable as a recording would.
 func (q *planQuery) plan(exe *os.File, name string, args []string) (*record.Program, error) {
 	q.sel.compiled.Windows = len(args) == 0 && uprobe.Here().Windows() == nil
-	return record.Load(exe, name, q.sel.compiled)
+	if len(args) > 0 {
+		return record.Load(exe, name, q.sel.compiled)
+	}
+	in, err := target.Open(q.pid)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	p, err := record.LoadOf(in, exe, q.sel.compiled)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := attach.Obstacles(in, p.Image, exe); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("plan probes of process %d (%s): %w", in.PID, in.Name, err)
+	}
+	return p, nil
 }
 
 // planLibraries plans those libraries that --lib names and that the process has mapped by now.

@@ -88,8 +88,9 @@ const LeastMemory = 64 << 20
 type Shared interface {
 	// Guard owns the probes of all.
 	Guard() *guard.Guard
-	// Load is Load, of a program that is recordable. The file stays the recording's.
-	Load(exe *os.File, name string, s Selection) (*Program, error)
+	// Load is LoadOf, of a program that is recordable. The file stays the recording's. born: see
+	// Options.
+	Load(p *target.Process, exe *os.File, s Selection, born bool) (*Program, error)
 	// Meter returns a meter of its own for a session.
 	Meter(s *attach.Session, log *slog.Logger) *overhead.Meter
 }
@@ -99,8 +100,8 @@ type alone struct{}
 
 func (alone) Guard() *guard.Guard { return nil }
 
-func (alone) Load(exe *os.File, name string, s Selection) (*Program, error) {
-	return Load(exe, name, s)
+func (alone) Load(p *target.Process, exe *os.File, s Selection, _ bool) (*Program, error) {
+	return LoadOf(p, exe, s)
 }
 
 func (alone) Meter(s *attach.Session, log *slog.Logger) *overhead.Meter {

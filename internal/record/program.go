@@ -5,10 +5,12 @@ import (
 	"os"
 	"runtime/debug"
 
+	"wpptrace/loader/attach"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/planner"
+	"wpptrace/loader/target"
 	"wpptrace/query/report"
 )
 
@@ -17,7 +19,8 @@ type Program struct {
 	Image *image.Image
 	Plan  *plan.Plan
 
-	selects func(r *cfg.Routine) bool // what was selected; nil: all
+	selects   func(r *cfg.Routine) bool // what was selected; nil: all
+	obstacles []attach.Obstacle         // in the process that it was planned for
 }
 
 // IsPart reports whether some routines were selected, and not all of them.
@@ -44,8 +47,9 @@ func (p *Program) Refusal() string {
 		case r.Traced():
 			return ""
 		default:
-			selected++
-			leftOut = r
+			if selected++; leftOut == nil || p.inTheWay(r) == r.LeftOut {
+				leftOut = r
+			}
 		}
 	}
 	if leftOut == nil {
@@ -57,13 +61,50 @@ func (p *Program) Refusal() string {
 // Load reads an executable, or a library, and plans its probes. name is what errors call it. The file
 // is read until the program is not needed any more. Cost: some seconds where it is large.
 func Load(f *os.File, name string, sel Selection) (p *Program, err error) {
+	return loadIn(nil, f, name, sel)
+}
+
+// LoadOf is Load for the executable of a process, which is open: routines that cannot be traced in
+// the process are left out. See attach.Obstacles.
+func LoadOf(in *target.Process, exe *os.File, sel Selection) (*Program, error) {
+	return loadIn(in, exe, in.File, sel)
+}
+
+// loadIn is Load, or LoadOf where there is a process.
+func loadIn(in *target.Process, f *os.File, name string, sel Selection) (p *Program, err error) {
 	defer func() { // a file that we misunderstand must not end us while its process may be stopped
 		if cause := recover(); cause != nil {
 			p, err = nil, fmt.Errorf("plan probes of %s: %v: this is a mistake of wpptrace's: report it, with the file", name, cause)
 		}
 	}()
 	defer debug.SetGCPercent(debug.SetGCPercent(planGarbage))
-	return readProgram(f, name, sel)
+	return readProgram(f, name, sel, in)
+}
+
+// Obstructed says how many routines were left out for what the process has done to its code, and for
+// what, as one of them.
+func (p *Program) Obstructed() (routines int, why string) {
+	for _, r := range p.Plan.Routines {
+		if obstacle := p.inTheWay(r); obstacle != "" && obstacle == r.LeftOut {
+			routines, why = routines+1, obstacle
+		}
+	}
+	return routines, why
+}
+
+func (p *Program) inTheWay(r *plan.Routine) string { return attach.InTheWay(p.obstacles, r.Ranges) }
+
+// CheckProcess fails when a routine that is traced cannot be in another process of the program, whose
+// file is open.
+func (p *Program) CheckProcess(in *target.Process, exe *os.File) error {
+	list, _ := attach.Obstacles(in, p.Image, exe) // what it fails for, attaching fails for
+	for _, r := range p.Plan.Routines {
+		if why := attach.InTheWay(list, r.Ranges); r.Traced() && why != "" {
+			return fmt.Errorf("plan probes of %s: %s, unlike in the process that it was planned for: %s",
+				in.File, report.Fit(r.Name, 60), why)
+		}
+	}
+	return nil
 }
 
 // planGarbage is how much garbage there may be when the collector runs, in percent of what is alive,
@@ -72,7 +113,7 @@ func Load(f *os.File, name string, sel Selection) (p *Program, err error) {
 // planned 6% faster there.
 const planGarbage = 70
 
-func readProgram(f *os.File, name string, sel Selection) (*Program, error) {
+func readProgram(f *os.File, name string, sel Selection, in *target.Process) (*Program, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", name, err)
@@ -89,9 +130,16 @@ func readProgram(f *os.File, name string, sel Selection) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	var obstacles []attach.Obstacle
+	if in != nil {
+		obstacles, _ = attach.Obstacles(in, im, f) // what it fails for, attaching fails for
+	}
+	if len(obstacles) > 0 {
+		o.Refuse = func(r *cfg.Routine) string { return attach.InTheWay(obstacles, r.Ranges) }
+	}
 	p, err := planner.Make(c, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Program{im, p, o.Select}, nil
+	return &Program{im, p, o.Select, obstacles}, nil
 }

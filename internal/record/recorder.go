@@ -97,7 +97,7 @@ func (r *Recorder) unmatched() []string {
 // load plans, and has the kernel take the BPF program.
 func (r *Recorder) load() (err error) {
 	o, p := &r.options, r.options.Process
-	if r.program, err = o.Shared.Load(r.exe, p.File, o.Selection); err != nil {
+	if r.program, err = o.Shared.Load(p, r.exe, o.Selection, o.Born); err != nil {
 		return err
 	}
 	shared := len(o.Selection.Libraries) > 0

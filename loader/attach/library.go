@@ -15,7 +15,7 @@ import (
 const MaxLibraries = bpf.MaxLibraries
 
 // CheckLibrary compares the code of a library in the memory of a process with its file's. It fails
-// where a library cannot be traced.
+// where some of the library cannot be traced: see Obstacles.
 func CheckLibrary(p *target.Process, im *image.Image, file *os.File) error {
 	m := &mapped{image: im, file: file}
 	if err := m.find(p); err != nil {
@@ -24,7 +24,11 @@ func CheckLibrary(p *target.Process, im *image.Image, file *os.File) error {
 	if m.absent {
 		return errors.New("it is not mapped any more")
 	}
-	return checkText(p, im, m.base)
+	list, err := m.obstacles(p)
+	if err == nil && len(list) > 0 {
+		err = fmt.Errorf("at %x: %s", list[0].Lo, list[0].Why)
+	}
+	return err
 }
 
 // MayAdd fails when no other library can be traced.

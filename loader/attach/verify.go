@@ -1,7 +1,6 @@
 package attach
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,6 +20,9 @@ func Base(p *target.Process, im *image.Image) (uint64, error) {
 	}
 	if all := bases(mappings, im); len(all) > 0 {
 		return all[0], nil
+	}
+	if len(mappings) > 0 {
+		return 0, fmt.Errorf("find the code of %s in the memory of process %d: %s", im.Name, p.PID, inOther)
 	}
 	return 0, fmt.Errorf("find %s in the memory of process %d: it is not mapped: if it has just been started, try again", im.Name, p.PID)
 }
@@ -68,7 +70,7 @@ func (m *mapped) standing(p *target.Process) error {
 		if b == breakpoint {
 			return nil
 		}
-		return fmt.Errorf("the probe at %x in %s does not stand: its text was changed, or is not the file's", site.Addr, m.nameOf(site))
+		return fmt.Errorf("the probe at %x in %s does not stand: %w", site.Addr, m.nameOf(site), m.whyAbsent(p, site.Addr))
 	})
 }
 
@@ -142,27 +144,9 @@ func CheckText(p *target.Process, im *image.Image) error {
 	if err != nil {
 		return err
 	}
-	return checkText(p, im, base)
-}
-
-func checkText(p *target.Process, im *image.Image, base uint64) error {
-	for _, section := range im.Sections {
-		if !section.Exec || section.Writable {
-			continue
-		}
-		text := make([]byte, len(section.Data))
-		if err := p.ReadMemory(text, base+section.Addr); err != nil {
-			return err
-		}
-		if bytes.Equal(text, section.Data) {
-			continue
-		}
-		for i, b := range text {
-			if b == breakpoint && section.Data[i] != b {
-				return fmt.Errorf("the code of process %d at %x: %w", p.PID, section.Addr+uint64(i), ErrBreakpoint)
-			}
-		}
-		return fmt.Errorf("the code of process %d in %s is not the file's: code that is changed at run time cannot be traced", p.PID, section.Name)
+	list, err := (&mapped{image: im, base: base}).altered(p, nil)
+	if err == nil && len(list) > 0 {
+		err = fmt.Errorf("at %x of process %d %s", list[0].Lo, p.PID, list[0].Why)
 	}
-	return nil
+	return err
 }

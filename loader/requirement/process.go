@@ -34,7 +34,7 @@ func OfProcess(pid int, each func(Requirement)) {
 		"start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off",
 	})
 	if im != nil {
-		each(Requirement{"code", func() (string, error) { return "is the file's", attach.CheckText(p, im) }, ""})
+		each(Requirement{"code", func() (string, error) { return findCode(p, im) }, ""})
 		each(Requirement{"unwind data", func() (string, error) { return findUnwind(im) }, ""})
 	}
 }
@@ -50,6 +50,34 @@ func openImage(p *target.Process) (*image.Image, error) {
 		return nil, fmt.Errorf("look at %s: %w", p.Name, err)
 	}
 	return image.Open(exe, st.Size(), p.File)
+}
+
+// findCode compares the code of a process with its file's, and looks whether probes can go in.
+func findCode(p *target.Process, im *image.Image) (string, error) {
+	exe, err := p.Executable()
+	if err != nil {
+		return "", err
+	}
+	defer exe.Close()
+	list, err := attach.Obstacles(p, im, exe)
+	if err != nil {
+		return "", err
+	}
+	all, inTheWay := uint64(0), uint64(0)
+	for _, r := range im.Ranges {
+		all += r.Hi - r.Lo
+		if attach.InTheWay(list, [][2]uint64{{r.Lo, r.Hi}}) != "" {
+			inTheWay += r.Hi - r.Lo
+		}
+	}
+	switch {
+	case len(list) == 0:
+		return "is the file's", nil
+	case inTheWay == all:
+		return "", errors.New(list[0].Why)
+	}
+	return fmt.Sprintf("is the file's, but for routines of %d bytes of %d, which are left out: %s",
+		inTheWay, all, list[0].Why), nil
 }
 
 // findUnwind says how much of the code the unwind information covers.

@@ -18,6 +18,8 @@ type Mapping struct {
 	Lo, Hi uint64
 	Offset uint64 // in the file
 	Exec   bool
+	Write  bool
+	Shared bool // with others, also in what is written
 }
 
 // ExecutableMappings lists where the executable is mapped.
@@ -170,7 +172,7 @@ func inMaps(file *os.File) (id fileID, err error) {
 		return fileID{}, fmt.Errorf("map it: %w", err)
 	}
 	defer unix.Munmap(data)
-	at := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(data))))
+	at := addressOf(data)
 	err = readMaps("/proc/self/maps", func(m Mapping, f fileID, _ string) {
 		if m.Lo <= at && at < m.Hi {
 			id = f
@@ -178,6 +180,9 @@ func inMaps(file *os.File) (id fileID, err error) {
 	})
 	return id, err
 }
+
+// addressOf is where memory of our own is.
+func addressOf(data []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(data)))) }
 
 // readMaps hands over the lines of a /proc/PID/maps.
 func readMaps(path string, each func(m Mapping, f fileID, path string)) error {
@@ -222,7 +227,7 @@ func parseMapping(line string) (m Mapping, id fileID, ok bool) {
 	m.Offset, errs[2] = strconv.ParseUint(f[2], 16, 64)
 	id.device = f[3]
 	id.inode, errs[3] = strconv.ParseUint(f[4], 10, 64)
-	m.Exec = f[1][2] == 'x'
+	m.Write, m.Exec, m.Shared = f[1][1] == 'w', f[1][2] == 'x', f[1][3] == 's'
 	for _, err := range errs {
 		if err != nil {
 			return Mapping{}, fileID{}, false

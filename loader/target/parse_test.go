@@ -35,9 +35,10 @@ func TestParseMapping(t *testing.T) {
 		file fileID
 		ok   bool
 	}{
-		{"555555554000-555555556000 r--p 00000000 fe:00 1234    /usr/bin/true", Mapping{0x555555554000, 0x555555556000, 0, false}, fileID{"fe:00", 1234}, true},
-		{"555555556000-55555555a000 r-xp 00002000 fe:00 1234    /a file (deleted)", Mapping{0x555555556000, 0x55555555a000, 0x2000, true}, fileID{"fe:00", 1234}, true},
-		{"7ffff7fc9000-7ffff7fcd000 r--p 00000000 00:00 0       [vvar]", Mapping{0x7ffff7fc9000, 0x7ffff7fcd000, 0, false}, fileID{"00:00", 0}, true},
+		{"555555554000-555555556000 r--p 00000000 fe:00 1234    /usr/bin/true", Mapping{Lo: 0x555555554000, Hi: 0x555555556000}, fileID{"fe:00", 1234}, true},
+		{"555555556000-55555555a000 r-xp 00002000 fe:00 1234    /a file (deleted)", Mapping{Lo: 0x555555556000, Hi: 0x55555555a000, Offset: 0x2000, Exec: true}, fileID{"fe:00", 1234}, true},
+		{"7ffff7fc9000-7ffff7fcd000 r--p 00000000 00:00 0       [vvar]", Mapping{Lo: 0x7ffff7fc9000, Hi: 0x7ffff7fcd000}, fileID{"00:00", 0}, true},
+		{"400000-401000 rwxs 00000000 fe:00 1234", Mapping{Lo: 0x400000, Hi: 0x401000, Exec: true, Write: true, Shared: true}, fileID{"fe:00", 1234}, true},
 		{"555555556000 r-xp 00002000 fe:00 1234", Mapping{}, fileID{}, false},
 		{"555555556000-x r-xp 00002000 fe:00 1234", Mapping{}, fileID{}, false},
 		{"5-6 r 0 0 0", Mapping{}, fileID{}, false},

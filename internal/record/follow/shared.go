@@ -12,6 +12,7 @@ import (
 
 	"wpptrace/loader/attach"
 	"wpptrace/loader/guard"
+	"wpptrace/loader/target"
 )
 
 // shared is what the recordings of several processes have in common. It is used by one goroutine at a
@@ -39,17 +40,24 @@ type errUnrecordable struct{ error }
 
 func (e errUnrecordable) Unwrap() error { return e.error }
 
-// Load is record.Load, but that what was read before is not read again, and that a program is
-// recordable.
-func (s *shared) Load(exe *os.File, name string, sel record.Selection) (*record.Program, error) {
+// Load is record.LoadOf, but that what was read before is not read again, and that a program is
+// recordable. A process that is born has the probes of the plan already.
+func (s *shared) Load(p *target.Process, exe *os.File, sel record.Selection, born bool) (*record.Program, error) {
+	name := p.File
 	var now unix.Stat_t
 	if err := unix.Fstat(int(exe.Fd()), &now); err != nil {
 		return nil, fmt.Errorf("look at %s: %w", name, err)
 	}
 	if i := slices.IndexFunc(s.programs, func(p cachedProgram) bool { return sameFile(&p.file, &now) }); i >= 0 {
-		return s.programs[i].program, s.programs[i].err
+		known := &s.programs[i]
+		if known.err == nil && !born {
+			if err := known.program.CheckProcess(p, exe); err != nil {
+				return nil, errUnrecordable{err}
+			}
+		}
+		return known.program, known.err
 	}
-	made, err := newCached(exe, name, sel)
+	made, err := newCached(p, exe, sel)
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +66,14 @@ func (s *shared) Load(exe *os.File, name string, sel record.Selection) (*record.
 	return made.program, made.err
 }
 
-func newCached(exe *os.File, name string, sel record.Selection) (made cachedProgram, err error) {
+func newCached(p *target.Process, exe *os.File, sel record.Selection) (made cachedProgram, err error) {
+	name := p.File
 	own, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", exe.Fd())) // the recording's is closed with it
 	if err != nil {
 		return made, fmt.Errorf("open %s: %w", name, err)
 	}
 	made.exe = own
-	made.program, made.err = record.Load(own, name, sel)
+	made.program, made.err = record.LoadOf(p, own, sel)
 	if made.err == nil {
 		made.err = made.program.CheckRecordable(name)
 	}

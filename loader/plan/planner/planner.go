@@ -16,6 +16,9 @@ type Options struct {
 	Complete bool
 	// Select tells which routines to trace; nil means all.
 	Select func(r *cfg.Routine) bool
+	// Refuse says why a routine cannot be traced, though its graph is exact; "": it can. nil means
+	// none.
+	Refuse func(r *cfg.Routine) (why string)
 	// Weights are measured frequencies; nil means static estimates.
 	Weights *Weights
 	// Distrust takes no imported function for harmless by its name: it may lie in another image
@@ -49,6 +52,9 @@ func find(program *cfg.Program, o Options) *planner {
 	})
 	if o.Select != nil {
 		p.leaveUnselected(o.Select)
+	}
+	if o.Refuse != nil {
+		p.leaveRefused(o.Refuse)
 	}
 	p.each(func(r *routine) bool { p.prepare(r, o.Weights); return false })
 	p.choose(&thinning{p: p, admits: o.Complete})
@@ -110,6 +116,17 @@ func (p *planner) leaveUnselected(selects func(r *cfg.Routine) bool) {
 	for _, r := range p.routines {
 		if r.traced() && !selects(r.Routine) {
 			r.leaveOut(NotSelected)
+		}
+	}
+}
+
+func (p *planner) leaveRefused(refuse func(r *cfg.Routine) string) {
+	for _, r := range p.routines {
+		if !r.traced() {
+			continue
+		}
+		if why := refuse(r.Routine); why != "" {
+			r.leftOut, r.cause = why, why
 		}
 	}
 }
