@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 
+	"wpptrace/loader/cfg/jumptable"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -20,13 +21,13 @@ type draft struct {
 	blocks  []Block
 	first   []int32 // by block: its first instruction
 	preds   [][]int32
-	pads    []int          // blocks
-	faulty  bool           // call sites without a call: exceptions come out of what else may fault
-	tables  map[int]*table // by the jump's instruction
-	refused map[int]bool   // jumps once resolved, and then no more
-	doubts  []int          // instructions in others' parts that its tables may lead to, or might have while it was resolved
-	adopter *draft         // the routine that the pieces became parts of
-	made    *Routine       // the final routine
+	pads    []int                    // blocks
+	faulty  bool                     // call sites without a call: exceptions come out of what else may fault
+	tables  map[int]*jumptable.Table // by the jump's instruction
+	refused map[int]bool             // jumps once resolved, and then no more
+	doubts  []int                    // instructions in others' parts that its tables may lead to, or might have while it was resolved
+	adopter *draft                   // the routine that the pieces became parts of
+	made    *Routine                 // the final routine
 	leftOut string
 	cause   string // of leftOut
 	returns bool
@@ -114,7 +115,7 @@ func (r *recovery) goOn(d *draft, i int) int {
 		r.lead(d, r.inside(d, int(r.target[i])))
 	case x86.JmpInd:
 		if t := d.tables[i]; t != nil {
-			for _, to := range t.targets {
+			for _, to := range t.Targets {
 				r.lead(d, to)
 			}
 		}
@@ -346,13 +347,13 @@ func (r *recovery) endTable(d *draft, b int, room []int) []int {
 		bl.End = Unresolved
 		return room
 	}
-	if t.tail {
+	if t.Tail {
 		bl.End = TailInd
 		return room
 	}
 	bl.End = Table
 	from := len(room)
-	for _, to := range t.targets {
+	for _, to := range t.Targets {
 		room = append(room, int(r.blockAt[to]))
 	}
 	slices.Sort(room[from:])

@@ -2,9 +2,6 @@ package cfg
 
 import "wpptrace/loader/x86"
 
-// callerSaved are the registers that a call may change, by the calling convention.
-const callerSaved x86.Set = 1<<x86.RAX | 1<<x86.RCX | 1<<x86.RDX | 1<<x86.RSI | 1<<x86.RDI | 1<<x86.R8 | 1<<x86.R9 | 1<<x86.R10 | 1<<x86.R11
-
 // maxCallDepth bounds how far calls of calls are looked into for the registers that they change.
 const maxCallDepth = 12
 
@@ -27,7 +24,7 @@ func (r *recovery) findClobbers() {
 // registers across the calls of routines that they know not to change them.
 func (r *recovery) clobbers(i int) x86.Set {
 	if r.insns[i].Kind != x86.Call {
-		return callerSaved
+		return x86.CallerSaved
 	}
 	return r.clobbersOf(r.routineAt(int(r.target[i])), 0)
 }
@@ -36,21 +33,21 @@ func (r *recovery) clobbers(i int) x86.Set {
 // one that it calls.
 func (r *recovery) clobbersOf(id, depth int) x86.Set {
 	if id < 0 || depth > maxCallDepth {
-		return callerSaved
+		return x86.CallerSaved
 	}
 	c := &r.clobbered[id]
 	switch {
 	case c.known:
 		return c.set
 	case c.ongoing: // recursion
-		return callerSaved
+		return x86.CallerSaved
 	}
 	c.ongoing = true
 	set := x86.Set(0)
 	for _, pi := range r.drafts[id].pieces {
 		p := &r.pieces[pi]
-		for i := p.first; i < p.last && set != callerSaved; i++ {
-			set |= r.clobbersBy(id, i, depth) & callerSaved
+		for i := p.first; i < p.last && set != x86.CallerSaved; i++ {
+			set |= r.clobbersBy(id, i, depth) & x86.CallerSaved
 		}
 	}
 	*c = clobber{known: true, set: set}
@@ -63,7 +60,7 @@ func (r *recovery) clobbersBy(id, i, depth int) x86.Set {
 	q := &r.insns[i]
 	switch q.Kind {
 	case x86.CallInd, x86.JmpInd, x86.Syscall:
-		return callerSaved
+		return x86.CallerSaved
 	case x86.Call:
 		return r.clobbersOf(r.routineAt(int(r.target[i])), depth+1)
 	case x86.Jmp, x86.Jcc, x86.Loop:

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"wpptrace/loader/cfg/absint"
+	"wpptrace/loader/cfg/jumptable"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -17,7 +18,7 @@ type frame struct {
 	depthIn   []int // by block: CFA - rsp before it
 	readsBack bool  // the routine reads its own return address
 	realigned bool  // its frame address is in a slot, and its rows say so truly: see realign.go
-	values    *resolver
+	values    *jumptable.Resolver
 }
 
 // Special values of a depth.
@@ -264,10 +265,10 @@ func (f *frame) restores(w *walk, e *x86.Effects) bool {
 		return false
 	}
 	if f.values == nil {
-		f.values = f.newResolver(f.d)
+		f.values = jumptable.New(f.input(f.d))
 	}
-	return f.values.sure.allOrigins(e.Src.Reg, int(f.blockAt[w.first]), w.k, func(v absint.Value, block int) bool {
-		return block != outside && v == absint.Value{Sym: absint.FrameSymbol, Bits: 64, Off: -int64(next.Off)}
+	return f.values.Origins(e.Src.Reg, int(f.blockAt[w.first]), w.k, func(v absint.Value, own bool) bool {
+		return own && v == absint.Value{Sym: absint.FrameSymbol, Bits: 64, Off: -int64(next.Off)}
 	})
 }
 

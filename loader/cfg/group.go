@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -63,7 +64,7 @@ func (c *code) cross(i, t int, doubtful []crossing) []crossing {
 	if p := &c.pieces[to]; len(p.jumpers) < 2 && !slices.Contains(p.jumpers, from) {
 		p.jumpers = append(p.jumpers, from)
 	}
-	if !first || c.frameAt(t) != entryCFA {
+	if !first || c.frameAt(t) != absint.EntryCFA {
 		c.join(from, to)
 		return doubtful
 	}
@@ -123,7 +124,7 @@ func (c *code) entryOf(group []int, m *mentions) int {
 	for _, i := range group {
 		p := &c.pieces[i]
 		score := 0
-		if cfaAt(p.Rows, p.Lo) == entryCFA {
+		if cfaAt(p.Rows, p.Lo) == absint.EntryCFA {
 			score += 4
 		}
 		if p.called || p.entered || m.has(p.Lo) {
@@ -139,10 +140,6 @@ func (c *code) entryOf(group []int, m *mentions) int {
 	}
 	return best
 }
-
-// entryCFA is the rule at a routine's entry: the call has pushed the return address and nothing
-// else.
-var entryCFA = image.CFA{Reg: x86.DwarfRSP, Off: 8}
 
 // cfaAt returns the rule that holds before the instruction at pc.
 func cfaAt(rows []image.Row, pc uint64) image.CFA { return rowAt(rows, pc).CFA }
@@ -176,7 +173,7 @@ func (r *recovery) isTables(p *piece) bool {
 // isCold says whether a piece is a cold part, by its name or, if it has none, by a frame that is there
 // when it begins.
 func isCold(p *piece) bool {
-	return isPart(p.symbol) || p.symbol == "" && cfaAt(p.Rows, p.Lo) != entryCFA
+	return isPart(p.symbol) || p.symbol == "" && cfaAt(p.Rows, p.Lo) != absint.EntryCFA
 }
 
 // isUnexplained says whether instruction i is in what may be a cold part: nothing is known to lead
@@ -207,7 +204,7 @@ func (r *recovery) isBack(p *piece, t int) bool {
 // adoptTargets makes the orphans that the tables of a routine lead to parts of it.
 func (r *recovery) adoptTargets(d *draft) {
 	for _, t := range d.tables {
-		for _, to := range t.targets {
+		for _, to := range t.Targets {
 			orphan := r.drafts[r.pieces[r.pieceOf[to]].routine]
 			if orphan == d {
 				continue

@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"wpptrace/internal/parallel"
+	"wpptrace/loader/cfg/jumptable"
 	"wpptrace/loader/x86"
 )
 
@@ -177,7 +178,7 @@ func (l *linkage) leaveOutShared() {
 		if d.leftOut != "" || len(d.pieces) < 2 {
 			continue
 		}
-		own := targetsOf(d.tables)
+		own := jumptable.Targets(d.tables)
 		for _, k := range d.pieces {
 			p := &l.pieces[k]
 			if p.back || !isCold(p) {

@@ -9,6 +9,7 @@ import (
 
 	"wpptrace/internal/parallel"
 	"wpptrace/loader/cfg/absint"
+	"wpptrace/loader/cfg/jumptable"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -210,11 +211,11 @@ func (r *recovery) routine(d *draft, symbol string) *Routine {
 }
 
 // finish translates a table into block indices.
-func (r *recovery) finish(t *table) *JumpTable {
-	out := &JumpTable{Check: t.check.Block, Index: t.check.Index, Bias: t.check.Bias}
-	if t.indexed {
-		out.Targets = make([]int, len(t.targets))
-		for i, to := range t.targets {
+func (r *recovery) finish(t *jumptable.Table) *JumpTable {
+	out := &JumpTable{Check: t.Check.Block, Index: t.Check.Index, Bias: t.Check.Bias}
+	if t.Indexed {
+		out.Targets = make([]int, len(t.Targets))
+		for i, to := range t.Targets {
 			out.Targets[i] = int(r.blockAt[to])
 		}
 	}
@@ -310,17 +311,17 @@ func (r *recovery) splitsStack(d *draft) bool {
 // number to a function that makes system calls has no new stack for it to return on.
 func (r *recovery) startsThread(d *draft) (insn int, found bool) {
 	const clone, clone3 = 56, 435
-	var s *resolver
+	var s *jumptable.Resolver
 	for b := range d.blocks {
 		for k := range d.blocks[b].Insns {
 			if d.blocks[b].Insns[k].Kind != x86.Syscall {
 				continue
 			}
 			if s == nil {
-				s = r.newResolver(d)
+				s = jumptable.New(r.input(d))
 			}
 			starts := false
-			known := s.sure.allOrigins(x86.RAX, b, k, func(v absint.Value, _ int) bool {
+			known := s.Origins(x86.RAX, b, k, func(v absint.Value, _ bool) bool {
 				starts = starts || v.Form == absint.Constant && (v.Off == clone || v.Off == clone3)
 				return true
 			})
@@ -347,11 +348,11 @@ func (r *recovery) isEntered(d *draft, p *piece) bool {
 	if p.called || p.entered || p.symbol != "" && !isPart(p.symbol) {
 		return true
 	}
-	if !p.inTable && (!r.mentions.has(p.Lo) || cfaAt(p.Rows, p.Lo) != entryCFA) {
+	if !p.inTable && (!r.mentions.has(p.Lo) || cfaAt(p.Rows, p.Lo) != absint.EntryCFA) {
 		return false
 	}
 	for _, t := range d.tables {
-		if slices.Contains(t.targets, p.first) {
+		if slices.Contains(t.Targets, p.first) {
 			return false
 		}
 	}

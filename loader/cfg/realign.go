@@ -3,6 +3,7 @@ package cfg
 import (
 	"slices"
 
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -28,7 +29,7 @@ func (f *frame) inSlot() bool {
 // entry on.
 func (f *frame) followsSlot() bool {
 	for _, i := range append([]int{f.d.entry}, f.d.others...) {
-		if f.cfaOf(int(f.blockAt[i])) != entryCFA {
+		if f.cfaOf(int(f.blockAt[i])) != absint.EntryCFA {
 			return false
 		}
 	}
@@ -70,9 +71,9 @@ func (f *frame) rowsFollow(b, below int) bool {
 func (f *frame) leavesWell(b int, cfa image.CFA) bool {
 	switch bl := &f.d.blocks[b]; bl.End {
 	case Ret, Tail, TailInd:
-		return cfa == entryCFA
+		return cfa == absint.EntryCFA
 	case Jcc:
-		return bl.Succ[0] >= 0 && bl.Succ[1] >= 0 || cfa == entryCFA
+		return bl.Succ[0] >= 0 && bl.Succ[1] >= 0 || cfa == absint.EntryCFA
 	}
 	return true
 }
@@ -112,7 +113,7 @@ func isUsual(cfa image.CFA) bool { return cfa.Reg == x86.DwarfRSP || cfa.Reg == 
 func overwrites(e *x86.Effects, reg int8) bool {
 	switch e.Kind {
 	case x86.Call, x86.CallInd:
-		return callerSaved.Has(reg)
+		return x86.CallerSaved.Has(reg)
 	case x86.Jcc, x86.Jmp, x86.JmpInd, x86.Ret, x86.Trap:
 		return false
 	}

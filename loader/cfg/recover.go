@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"wpptrace/internal/parallel"
+	"wpptrace/loader/cfg/absint"
+	"wpptrace/loader/cfg/jumptable"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -171,7 +173,7 @@ func (r *recovery) makeDrafts() {
 // isEntryToo says whether a piece that belongs to a routine may itself be entered like one.
 func (r *recovery) isEntryToo(p *piece) bool {
 	entered := p.called || p.entered || p.symbol != "" && !isPart(p.symbol) || r.mentions.has(p.Lo)
-	return entered && p.first < p.last && r.insns[p.first].Addr == p.Lo && cfaAt(p.Rows, p.Lo) == entryCFA
+	return entered && p.first < p.last && r.insns[p.first].Addr == p.Lo && cfaAt(p.Rows, p.Lo) == absint.EntryCFA
 }
 
 // routineAt returns the routine that instruction i is the entry of, or -1.
@@ -292,7 +294,7 @@ func (r *recovery) resolveAll(d *draft, adopts bool) bool {
 	for range maxRounds {
 		r.build(d)
 		found := r.resolveTables(d)
-		if sameTables(d.tables, found) {
+		if jumptable.Same(d.tables, found) {
 			d.tables = found
 			if r.refuseGiven(d) {
 				continue
@@ -321,7 +323,7 @@ func (r *recovery) resolveAll(d *draft, adopts bool) bool {
 func (r *recovery) refuseGiven(d *draft) (refused bool) {
 	isLeft := false
 	for i, t := range d.tables {
-		if !t.given {
+		if !t.Given {
 			continue
 		}
 		if !refused && !isLeft {
@@ -339,7 +341,7 @@ func (r *recovery) refuseGiven(d *draft) (refused bool) {
 // leadsToOthers says whether a table leads to code of other routines.
 func (r *recovery) leadsToOthers(d *draft) bool {
 	for _, t := range d.tables {
-		if slices.ContainsFunc(t.targets, func(i int) bool { return r.inside(d, i) < 0 }) {
+		if slices.ContainsFunc(t.Targets, func(i int) bool { return r.inside(d, i) < 0 }) {
 			return true
 		}
 	}

@@ -10,11 +10,6 @@ type returnUse struct {
 	jumps bool // leaves it to what it jumps to through a register or memory
 }
 
-// isCalleeSaved says whether a register is the same to a caller before and behind a call.
-func isCalleeSaved(reg int8) bool {
-	return reg == x86.RBX || reg == x86.RBP || reg >= x86.R12
-}
-
 // A returnWalk is a place in a function and what is known there.
 type returnWalk struct {
 	addr    uint64

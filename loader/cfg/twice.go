@@ -123,7 +123,7 @@ func (l *linkage) passLoads(d *draft, b int, holds x86.Set, addrs map[uint64]boo
 		e := l.effects(i)
 		switch {
 		case l.insnNames(i, addrs):
-			if !isLoad(&e) || !isCalleeSaved(e.Dst.Reg) {
+			if !isLoad(&e) || !x86.CalleeSaved.Has(e.Dst.Reg) {
 				return 0, false
 			}
 			holds |= x86.SetOf(e.Dst.Reg)

@@ -3,6 +3,7 @@ package cfg
 import (
 	"slices"
 
+	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/image"
 	"wpptrace/loader/x86"
 )
@@ -31,7 +32,7 @@ func (r *recovery) neverTaken(d *draft, i int) bool {
 // than a return address they are made by hand.
 func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 	endsPart := slices.ContainsFunc(d.pieces, func(p int) bool { return r.pieces[p].Hi == addr })
-	if frame == entryCFA || !endsPart && len(r.parts[addr]) == 0 {
+	if frame == absint.EntryCFA || !endsPart && len(r.parts[addr]) == 0 {
 		return false
 	}
 	named, full := r.partAt(d, addr)
@@ -51,7 +52,7 @@ func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 func (r *recovery) isAbsent(d *draft, frame image.CFA, addr uint64, i int) bool {
 	named, full := r.partAt(d, addr)
 	begins := r.frameAt(i)
-	return !full && frame != entryCFA && contradict(frame, begins) && begins.Off > entryCFA.Off && (named || r.goesBack(i) || r.hasPads(i))
+	return !full && frame != absint.EntryCFA && contradict(frame, begins) && begins.Off > absint.EntryCFA.Off && (named || r.goesBack(i) || r.hasPads(i))
 }
 
 // hasPads says whether the part that instruction i is in has landing pads: linkers fold none with another's, for with a

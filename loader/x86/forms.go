@@ -222,6 +222,8 @@ func (in *Inst) anyForm() form {
 
 func (in *Inst) oneByteMeaning(m meaning) (Operation, form) {
 	switch {
+	case m.op == Unknown && in.Op == 0xff: // far calls and jumps
+		return Unknown, formNM
 	case m.op == Unknown:
 		return Unknown, in.anyForm()
 	case m.op == Xchg && in.Op == 0x90 && in.Rex&1 == 0:

@@ -39,6 +39,13 @@ type Set uint16
 // AllRegisters is the set of all general registers.
 const AllRegisters Set = 0xffff
 
+// What a call may change, and what is the same to a caller before and behind it, by the calling
+// convention of System V; rsp is in neither.
+const (
+	CallerSaved Set = 1<<RAX | 1<<RCX | 1<<RDX | 1<<RSI | 1<<RDI | 1<<R8 | 1<<R9 | 1<<R10 | 1<<R11
+	CalleeSaved Set = 1<<RBX | 1<<RBP | 1<<R12 | 1<<R13 | 1<<R14 | 1<<R15
+)
+
 // SetOf returns the set of some registers. AH to BH count as the registers that they are parts of,
 // and NoRegister as none.
 func SetOf(regs ...int8) (s Set) {

@@ -50,6 +50,9 @@ var NoCheck = Check{Block: -1}
 // MaxEntries is how many entries a table may have whose index has no bound.
 const MaxEntries = 4096
 
+// EntryCFA is the rule at a routine's entry: the call has pushed the return address and nothing else.
+var EntryCFA = image.CFA{Reg: x86.DwarfRSP, Off: 8}
+
 // FrameSymbol stands for the canonical frame address.
 const FrameSymbol = 1
 

@@ -1,4 +1,4 @@
-package cfg
+package jumptable
 
 import (
 	"slices"
@@ -17,7 +17,7 @@ type location struct {
 // A search finds where what registers and slots hold comes from, and the constants that it may be, and remembers its
 // answers.
 type search struct {
-	*resolver
+	flow  *flow
 	slots trust
 	// guesses takes the constants that are found for all that a location may hold. That is so with the
 	// base of a table of distances from it, for a switch has one table: what else seems to be there comes
@@ -29,8 +29,8 @@ type search struct {
 	depth   int // of the sums of sums that are looked into
 }
 
-func newSearch(s *resolver, slots trust) search {
-	return search{resolver: s, slots: slots, held: map[location][]uint64{}}
+func newSearch(f *flow, slots trust) search {
+	return search{flow: f, slots: slots, held: map[location][]uint64{}}
 }
 
 // A trust says which slots of the frame a search takes to hold what was stored there last.
@@ -60,15 +60,15 @@ func (s *search) origins(at location, visit visitor) (seen map[location]bool, ok
 	queue := []location{at}
 	for len(queue) > 0 {
 		at, queue = queue[0], queue[1:]
-		blocks, known := s.before(at)
-		if len(seen) > maxLocations || s.steps.Load() <= 0 || !known && !visit(absint.Value{}, outside) {
+		blocks, known := s.flow.before(at)
+		if len(seen) > maxLocations || s.flow.steps.Load() <= 0 || !known && !visit(absint.Value{}, outside) {
 			return nil, false
 		}
-		s.steps.Add(-1)
+		s.flow.steps.Add(-1)
 		for _, p := range blocks {
 			from := at
 			from.block = int(p)
-			if !s.mayWrite(at, int(p)) {
+			if !s.flow.mayWrite(at, int(p)) {
 				queue = from.enqueue(queue, seen)
 				continue
 			}
@@ -98,13 +98,13 @@ func (at location) enqueue(queue []location, seen map[location]bool) []location 
 func (s *search) choices(v absint.Value, b int, visit visitor) (passed []location, ok bool) {
 	values := []absint.Value{v}
 	for i := 0; i < len(values); i++ {
-		s.steps.Add(-int64(len(values)))
+		s.flow.steps.Add(-int64(len(values)))
 		v := values[i]
 		if at, ok := s.passed(v, b); ok {
 			passed = append(passed, at)
 			continue
 		}
-		from := &s.machine.Symbols[v.Sym]
+		from := &s.flow.machine.Symbols[v.Sym]
 		if from.Source != absint.Chosen || !v.IsWhole() {
 			if !visit(v, b) {
 				return nil, false
@@ -117,60 +117,32 @@ func (s *search) choices(v absint.Value, b int, visit visitor) (passed []locatio
 			}
 		}
 	}
-	return passed, s.steps.Load() > 0
+	return passed, s.flow.steps.Load() > 0
 }
 
 // keepsCallers says whether a location's value is the caller's where a routine begins, and at a
 // landing pad that of the call that has thrown: a slot of the frame, or a register that belongs to
 // the caller.
 func (at location) keepsCallers() bool {
-	return at.reg < 0 || isCalleeSaved(at.reg)
-}
-
-// before has the edges of the control flow graph, and those from what throws to a landing pad.
-func (s *resolver) before(at location) (blocks []int32, known bool) {
-	preds := s.d.preds[at.block]
-	switch {
-	case !s.entry[at.block]:
-		return preds, true
-	case !at.keepsCallers():
-		return preds, false
-	}
-	return slices.Concat(preds, s.throwers[at.block]), len(s.throwers[at.block]) > 0
-}
-
-// linkThrowers finds the calls that each landing pad belongs to. A label that a nested function
-// jumps to has none: it finds the registers as they may be.
-func (s *resolver) linkThrowers() {
-	s.throwers = make(map[int][]int32)
-	for b := range s.d.blocks {
-		for _, pad := range s.d.blocks[b].Pads {
-			if !slices.Contains(s.d.labels, int(s.d.first[pad])) {
-				s.throwers[pad] = append(s.throwers[pad], int32(b))
-			}
-		}
-	}
-	for _, i := range append([]int{s.d.entry}, s.d.others...) {
-		delete(s.throwers, int(s.blockAt[i]))
-	}
+	return at.reg < 0 || x86.CalleeSaved.Has(at.reg)
 }
 
 // beginTrusting prepares the machine to run from where block b begins, as the search trusts what lies in the frame.
 func (s *search) beginTrusting(b int) *absint.Machine {
-	m := s.begin(b)
+	m := s.flow.begin(b)
 	m.FrameAliased = m.FrameAliased && s.slots != allSlots
 	return m
 }
 
 // valueBehind returns what the location's register or slot holds when block b has run.
 func (s *search) valueBehind(at location, b int) absint.Value {
-	n := len(s.d.blocks[b].Insns)
+	n := s.flow.blocks[b].Count
 	if at.reg >= 0 {
 		return s.registerAfter(at.reg, b, n)
 	}
 	m := s.beginTrusting(b)
 	m.SlotAt(at.slot)
-	s.execute(b, n)
+	s.flow.execute(b, n)
 	for _, c := range m.Memory {
 		if c.At == at.slot {
 			return c.Value
@@ -182,7 +154,7 @@ func (s *search) valueBehind(at location, b int) absint.Value {
 // registerAfter returns what a register holds when the first n instructions of block b have run.
 func (s *search) registerAfter(reg int8, b, n int) absint.Value {
 	m := s.beginTrusting(b)
-	s.execute(b, n)
+	s.flow.execute(b, n)
 	return m.Regs[reg]
 }
 
@@ -191,58 +163,13 @@ func (s *search) passed(v absint.Value, b int) (location, bool) {
 	if !v.IsWhole() {
 		return location{}, false
 	}
-	at, ok := s.locationOf(v.Sym, b)
+	at, ok := s.flow.locationOf(v.Sym, b)
 	return at, ok && s.isTraced(at)
 }
 
 // isTraced says whether the search goes on through a location.
 func (s *search) isTraced(at location) bool {
-	return at.reg >= 0 || s.slots == allSlots || s.hidesFrame()
-}
-
-// locationOf returns where the number that a symbol stands for lay when block b began, the machine
-// having run from there.
-func (s *resolver) locationOf(sym int32, b int) (location, bool) {
-	switch from := &s.machine.Symbols[sym]; {
-	case from.Source == absint.Initial:
-		return location{block: b, reg: from.Reg}, true
-	case from.Source == absint.Loaded && from.Slot.Base == absint.FrameSymbol && !from.Stored:
-		return location{block: b, reg: -1, slot: from.Slot}, true
-	}
-	return location{}, false
-}
-
-// mayWrite says whether block b may write the location's register or slot.
-func (s *resolver) mayWrite(at location, b int) bool {
-	if s.wrote[b] == 0 {
-		s.wrote[b] = 1<<31 | s.writes(b)
-	}
-	if at.reg < 0 {
-		return s.wrote[b]&memoryBit != 0
-	}
-	return s.wrote[b]>>at.reg&1 != 0
-}
-
-// writes returns the registers that block b may write, and memoryBit if it may write memory.
-func (s *resolver) writes(b int) (out uint32) {
-	bl := &s.d.blocks[b]
-	for k := range bl.Insns {
-		q := &bl.Insns[k]
-		i := int(s.d.first[b]) + k
-		switch q.Kind {
-		case x86.Call, x86.CallInd, x86.Syscall:
-			out |= uint32(s.clobbers(i))
-			continue
-		case x86.Jmp, x86.Jcc, x86.JmpInd:
-			continue
-		}
-		e := s.effects(i)
-		out |= uint32(e.Written())
-		if _, _, stores := e.Stores(); stores || e.Operation == x86.Push {
-			out |= memoryBit
-		}
-	}
-	return out
+	return at.reg >= 0 || s.slots == allSlots || s.flow.hidesFrame()
 }
 
 // A root is what a symbol of a table's base or anchor stands for.
@@ -250,14 +177,6 @@ type root struct {
 	none  bool // there is no symbol
 	at    location
 	known bool // where it lay when the first block of the way to the table's jump began
-}
-
-func (s *resolver) rootOf(sym int32, first int) (r root) {
-	if sym == 0 {
-		return root{none: true}
-	}
-	r.at, r.known = s.locationOf(sym, first)
-	return r
 }
 
 // bases returns the constants that a table's base and anchor may stand for, in pairs, or nil when not
@@ -309,7 +228,7 @@ func (s *search) constants(r root) []uint64 {
 			guessed = true
 			return true
 		}
-		part, ok := s.sumOf(v, block)
+		part, ok := s.flow.sumOf(v, block)
 		if ok {
 			sums = append(sums, part)
 		}
@@ -341,7 +260,7 @@ func (s *search) addSums(out []uint64, sums []sum) ([]uint64, bool) {
 	defer func() { s.depth-- }()
 	for _, part := range sums {
 		bases := s.constants(root{at: part.at, known: true})
-		s.steps.Add(-int64(len(bases)))
+		s.flow.steps.Add(-int64(len(bases)))
 		if len(bases) == 0 || len(out)+len(bases) > maxSums {
 			return nil, false
 		}
@@ -358,32 +277,23 @@ type sum struct {
 	off uint64
 }
 
-// sumOf tells a value that block b made of what a location held when it began, and of a number.
-func (s *resolver) sumOf(v absint.Value, b int) (sum, bool) {
-	if b == outside || v.Form != absint.Symbolic || v.Bits != 64 || v.Dirty {
-		return sum{}, false
-	}
-	at, ok := s.locationOf(v.Sym, b)
-	return sum{at, uint64(v.Off)}, ok
-}
-
 // isTail says whether the unresolved indirect jump that ends block b leaves the routine: the frame
 // is gone, and its target is a pointer that came as an argument, out of memory or from a call, or a
 // routine's address, or one of several such, not the sum that an element of a relative table is
 // part of. Where labels of the routine are mentioned at which the frame is gone as well, any
 // pointer might be one.
-func (s *resolver) isTail(b int, labels bool) bool {
-	i := s.d.last(b)
-	if labels || !s.isFrameless(i) {
+func (s *Resolver) isTail(b int, labels bool) bool {
+	i := s.flow.last(b)
+	if labels || !s.flow.code.IsFrameless(i) {
 		return false
 	}
-	_, rm, _ := s.operands(i)
+	rm := s.flow.jumpsTo(i)
 	if rm.Mem {
-		in := s.im.SectionAt(uint64(rm.Disp))
+		in := s.flow.im.SectionAt(uint64(rm.Disp))
 		isConstantTable := rm.Base < 0 && rm.Index >= 0 && (in == nil || !in.Writable)
 		return !isConstantTable || s.throughFunctions(b)
 	}
-	return s.sure.allOrigins(rm.Reg, b, len(s.d.blocks[b].Insns), func(v absint.Value, block int) bool { return block == outside || s.isPointer(v) })
+	return s.sure.allOrigins(rm.Reg, b, s.flow.blocks[b].Count, func(v absint.Value, block int) bool { return block == outside || s.flow.isPointer(v) })
 }
 
 // allOrigins says whether a register, when the first n instructions of block b have run, holds
@@ -396,19 +306,4 @@ func (s *search) allOrigins(reg int8, b, n int, accept visitor) bool {
 		}
 	}
 	return ok
-}
-
-// isPointer says whether a value is a whole pointer from elsewhere, or to the routine itself.
-func (s *resolver) isPointer(v absint.Value) bool {
-	switch v.Form {
-	case absint.Symbolic:
-		from := s.machine.Symbols[v.Sym].Source
-		return v.IsWhole() && (from == absint.Loaded || from == absint.Result || from == absint.Initial)
-	case absint.Element:
-		return v.Size == 8
-	case absint.Constant:
-		to := s.inside(s.d, s.find(uint64(v.Off)))
-		return to < 0 || to == s.d.entry
-	}
-	return false
 }

@@ -1,40 +1,39 @@
-package cfg
+package jumptable
 
 import (
 	"encoding/binary"
 	"slices"
-	"sort"
 	"strings"
 
 	"wpptrace/loader/cfg/absint"
 )
 
 // readAt reads the entries of the table at v.off. A table has to be read whole; more targets than it has do no harm.
-func (s *resolver) readAt(v absint.Value, l limit) (*table, certainty) {
+func (s *reader) readAt(v absint.Value, l limit) (*Table, certainty) {
 	found, l := s.entriesWithin(v, l)
 	s.strays = s.strays || found.strays
 	targets, addr := found.targets, uint64(v.Off)
 	isWritten, isFull := s.isWritten(addr), found.full && l.guess
-	if len(targets) == 0 || isWritten && (v.Form == absint.Target || s.addsToLabels()) || v.Form == absint.Element && !s.im.PIE && (addr%8 != 0 || v.Scale%8 != 0) {
+	if len(targets) == 0 || isWritten && (v.Form == absint.Target || s.addsToLabels()) || v.Form == absint.Element && !s.flow.im.PIE && (addr%8 != 0 || v.Scale%8 != 0) {
 		return nil, unknown
 	}
-	t := &table{loose: s.isLoose(v, targets), targets: targets, holes: found.holes, check: absint.NoCheck, sources: []uint64{addr}}
+	t := &Table{loose: s.isLoose(v, targets), Targets: targets, Holes: found.holes, Check: absint.NoCheck, sources: []uint64{addr}}
 	least := minEntries
 	switch {
 	case isWritten: // it is read up to where code names one of its entries, be it the second
-		t.targets, t.loose, least = s.withLabels(targets), true, 1
+		t.Targets, t.loose, least = s.withLabels(targets), true, 1
 	case v.Form == absint.Element && !isFull: // nobody knows how many, but all that it may hold are addresses that data holds
-		t.targets = s.withLabels(targets)
+		t.Targets = s.withLabels(targets)
 		if s.holdsLabels(v) { // in records, with other data between
 			least = 1
 		}
 	case found.skips:
-		t.targets = union(targets, nil)
+		t.Targets = union(targets, nil)
 	default:
-		t.indexed, t.check = true, l.check
+		t.Indexed, t.Check = true, l.check
 	}
 	switch {
-	case t.targets == nil:
+	case t.Targets == nil:
 	case isFull:
 		return t, exact
 	case l.certainty == open && len(targets) >= least && !found.goesOn:
@@ -44,7 +43,7 @@ func (s *resolver) readAt(v absint.Value, l limit) (*table, certainty) {
 }
 
 // entriesWithin returns where the entries of the table at v.off lead, and by which limit, for one that does not hold is none.
-func (s *resolver) entriesWithin(v absint.Value, l limit) (entries, limit) {
+func (s *reader) entriesWithin(v absint.Value, l limit) (entries, limit) {
 	if l.negative && !s.isOwnAnchor(v) {
 		l = unlimited(l.frame)
 	}
@@ -57,7 +56,7 @@ func (s *resolver) entriesWithin(v absint.Value, l limit) (entries, limit) {
 }
 
 // entriesOf returns where the entries of the table at v.off lead, and remembers it.
-func (s *resolver) entriesOf(v absint.Value, l limit) entries {
+func (s *reader) entriesOf(v absint.Value, l limit) entries {
 	e := extent{form: v.Form, scale: v.Scale, size: v.Size, addr: v.Off, anchor: v.Anchor, limit: l}
 	e.check, e.negative, e.reread = absint.NoCheck, false, false
 	found, ok := s.known[e]
@@ -70,11 +69,11 @@ func (s *resolver) entriesOf(v absint.Value, l limit) entries {
 
 // isLonger says whether a table seems to go on behind the last entry that its bound lets in: what was compared may have
 // changed since, in memory that others write. Where it was read once more, an entry that code names may be its own.
-func (s *resolver) isLonger(v absint.Value, l limit) bool {
+func (s *reader) isLonger(v absint.Value, l limit) bool {
 	for i := l.most + 1; ; i++ {
 		n := s.entryNo(v, i)
-		isAnothers := s.mentions.has(n.at) && (!l.reread || s.isOwnAnchor(v) && s.beginsAnother(v, n.at))
-		if isAnothers || !n.inside && !s.ends(n.addr) {
+		isAnothers := s.flow.code.IsNamed(n.at) && (!l.reread || s.isOwnAnchor(v) && s.beginsAnother(v, n.at))
+		if isAnothers || !n.inside && !s.flow.code.EndsPart(n.addr) {
 			return false
 		}
 		if n.inside {
@@ -84,30 +83,30 @@ func (s *resolver) isLonger(v absint.Value, l limit) bool {
 }
 
 // beginsTable says whether the word at v.off may be a table's first: it leads to code.
-func (s *resolver) beginsTable(v absint.Value) bool {
+func (s *reader) beginsTable(v absint.Value) bool {
 	return s.entryNo(v, 0).to >= 0
 }
 
 // isWritten says whether the program can write where the table lies: it may hold other labels then
 // than those that the file has there.
-func (s *resolver) isWritten(addr uint64) bool {
-	in := s.im.SectionAt(addr)
+func (s *reader) isWritten(addr uint64) bool {
+	in := s.flow.im.SectionAt(addr)
 	return in != nil && in.Writable && !strings.HasPrefix(in.Name, ".data.rel.ro") // which the loader protects
 }
 
 // holdsLabels says whether more than one of the first words of a table of addresses leads into the routine, and none to
 // where one is entered.
-func (s *resolver) holdsLabels(v absint.Value) bool {
+func (s *reader) holdsLabels(v absint.Value) bool {
 	labels := 0
 	for i := range uint64(mostLess) {
 		n := s.entryNo(v, i)
-		if i > 0 && s.mentions.has(n.at) {
+		if i > 0 && s.flow.code.IsNamed(n.at) {
 			break
 		}
 		switch {
-		case s.routineAt(n.to) >= 0: // a record of functions, as most are
+		case s.flow.code.IsEntry(n.to): // a record of functions, as most are
 			return false
-		case s.inside(s.d, n.to) >= 0:
+		case s.flow.code.Inside(n.to) >= 0:
 			labels++
 		}
 	}
@@ -116,14 +115,14 @@ func (s *resolver) holdsLabels(v absint.Value) bool {
 
 // addsToLabels says whether the routine adds distances that memory holds to what may be a label: what comes of it may be
 // stored in a table of labels, and is no label that data holds.
-func (s *resolver) addsToLabels() bool {
+func (s *reader) addsToLabels() bool {
 	if s.adds == nil {
 		isSum := func(v absint.Value) bool {
 			return v.Form == absint.Target && !(v.Base == v.AnchorBase && s.isOwnAnchor(v))
 		}
 		adds := false
-		for b := range s.d.blocks {
-			s.run([]int{b}, func(m *absint.Machine) absint.Value {
+		for b := range s.flow.blocks {
+			s.flow.run([]int{b}, func(m *absint.Machine) absint.Value {
 				adds = adds || slices.ContainsFunc(m.Regs[:], isSum) || slices.ContainsFunc(m.Memory, func(c absint.Cell) bool { return isSum(c.Value) })
 				return absint.Value{}
 			})
@@ -135,17 +134,17 @@ func (s *resolver) addsToLabels() bool {
 
 // withLabels returns some targets and all that may be a label of the routine; nil, if those are more
 // than any routine has.
-func (s *resolver) withLabels(targets []int) []int {
+func (s *reader) withLabels(targets []int) []int {
 	if s.labels == nil {
 		s.labels = []int{}
-		s.eachLabel(s.d, func(i int) bool {
-			if s.inside(s.d, i) >= 0 {
+		s.flow.code.EachLabel(func(i int) bool {
+			if s.flow.code.Inside(i) >= 0 {
 				s.labels = append(s.labels, i)
 			}
-			return len(s.labels) > mostLabels
+			return len(s.labels) > MaxLabels
 		})
 	}
-	if len(s.labels) > mostLabels {
+	if len(s.labels) > MaxLabels {
 		return nil
 	}
 	return union(targets, s.labels)
@@ -153,42 +152,30 @@ func (s *resolver) withLabels(targets []int) []int {
 
 // isLoose says whether a table, or one of its targets, may be known to others than the jumps through it, as labels are,
 // and none of a switch.
-func (s *resolver) isLoose(v absint.Value, targets []int) bool {
+func (s *reader) isLoose(v absint.Value, targets []int) bool {
 	switch {
 	case v.Form == absint.Target:
 		return !s.isOwnAnchor(v)
-	case s.im.PIE: // switches have tables of distances there
+	case s.flow.im.PIE: // switches have tables of distances there
 		return true
 	}
-	return s.taken.has(uint64(v.Off)) || s.pointedTo.has(uint64(v.Off)) || s.isExported(uint64(v.Off)) || slices.ContainsFunc(targets, func(i int) bool { return s.taken.has(s.insns[i].Addr) })
-}
-
-// isExported says whether other images may know an address by a symbol.
-func (r *recovery) isExported(addr uint64) bool {
-	symbols := r.im.Symbols()
-	i := sort.Search(len(symbols), func(i int) bool { return symbols[i].Addr >= addr })
-	for ; i < len(symbols) && symbols[i].Addr == addr; i++ {
-		if symbols[i].Dynamic {
-			return true
-		}
-	}
-	return false
+	return s.flow.code.IsPointedTo(uint64(v.Off)) || slices.ContainsFunc(targets, func(i int) bool { return s.flow.code.IsTaken(s.flow.code.Addr(i)) })
 }
 
 // isOwnAnchor says whether the entries are distances from where the table begins, as a switch has them: from a place in
 // the data, for others are distances from a label, or from where all are.
-func (s *resolver) isOwnAnchor(v absint.Value) bool {
+func (s *reader) isOwnAnchor(v absint.Value) bool {
 	if v.Size != 4 {
 		return false
 	}
-	in := s.im.SectionAt(uint64(v.Anchor))
-	return v.Anchor == v.Off || in != nil && !in.Exec && in == s.im.SectionAt(uint64(v.Off))
+	in := s.flow.im.SectionAt(uint64(v.Anchor))
+	return v.Anchor == v.Off || in != nil && !in.Exec && in == s.flow.im.SectionAt(uint64(v.Off))
 }
 
 // readEntries returns where the entries lead, as far as they lead into the routine: those of a table of distances from
 // itself from its beginning, whatever place in it the code names, and through holes. Where it is not known where a table
 // of distances from a label ends, its surroundings are read instead.
-func (s *resolver) readEntries(v absint.Value, l limit) entries {
+func (s *reader) readEntries(v absint.Value, l limit) entries {
 	isOwn := s.isOwnAnchor(v)
 	isEndless := v.Form == absint.Target && !isOwn && l.certainty == open
 	if isEndless && !l.guess {
@@ -209,7 +196,7 @@ func (s *resolver) readEntries(v absint.Value, l limit) entries {
 }
 
 // readOn reads the entries from the first on, up to the last or the one that ends the table.
-func (s *resolver) readOn(v absint.Value, l limit) (e entries) {
+func (s *reader) readOn(v absint.Value, l limit) (e entries) {
 	isOwn, isOpen, another := s.isOwnAnchor(v), l.certainty == open, false
 	for i := uint64(0); i <= l.most; i++ {
 		n := s.entryNo(v, i)
@@ -224,13 +211,13 @@ func (s *resolver) readOn(v absint.Value, l limit) (e entries) {
 			if n.inside {
 				e.holes = append(e.holes, n.to)
 			}
-		case isOpen && v.Form == absint.Element && len(e.targets) > 0 && s.mentions.has(n.at) && s.isDoubtful(n.to):
-			s.d.doubts = append(s.d.doubts, n.to)
+		case isOpen && v.Form == absint.Element && len(e.targets) > 0 && s.flow.code.IsNamed(n.at) && s.flow.code.IsDoubtful(n.to):
+			s.flow.code.Doubt(n.to)
 			e.goesOn = true // to what may be another's, whose table seems to begin here
 			return e
-		case n.inside && !(isOpen && v.Form == absint.Element && s.routineAt(n.to) == s.d.id):
+		case n.inside && !(isOpen && v.Form == absint.Element && s.flow.code.IsEntry(n.to) && s.flow.code.Inside(n.to) >= 0):
 			e.targets = append(e.targets, n.to)
-		case s.isEnd(s.d, l.frame, n.addr):
+		case s.flow.code.IsEnd(l.frame, n.addr):
 			e.skips = true
 		default:
 			e.goesOn = s.mayGoOn(v, l, n, e.targets, another)
@@ -249,8 +236,8 @@ func (s *resolver) readOn(v absint.Value, l limit) (e entries) {
 // readAround returns where all words lead, in a table of distances from a label of which it is not known where it begins
 // and ends, and on both sides of it: what the program jumps by is among them, and what else leads into the routine does no
 // harm. The place that is known has to be in it: none that an index which begins far above nought makes of the table's.
-func (s *resolver) readAround(v absint.Value, l limit) (e entries) {
-	in := s.im.SectionAt(uint64(v.Off))
+func (s *reader) readAround(v absint.Value, l limit) (e entries) {
+	in := s.flow.im.SectionAt(uint64(v.Off))
 	if in == nil || in.Exec || !s.isNearTable(v) {
 		return e
 	}
@@ -266,45 +253,38 @@ func (s *resolver) readAround(v absint.Value, l limit) (e entries) {
 // readTowards adds where the words in one direction lead, up to a long gap that lies, or leads, beyond what code names:
 // within one object, a table may be filled where it has no label. It answers false if not all were read, or one leads to
 // what may be a cold part of the routine.
-func (s *resolver) readTowards(e *entries, v absint.Value, step int64, l limit) bool {
+func (s *reader) readTowards(e *entries, v absint.Value, step int64, l limit) bool {
 	const longGap = 256 // words
-	in := s.im.SectionAt(uint64(v.Off))
+	in := s.flow.im.SectionAt(uint64(v.Off))
 	gap, named := 0, false
 	for at := uint64(v.Off); at-in.Addr < uint64(len(in.Data)) && (gap < longGap || !named); at += uint64(step) {
-		s.steps.Add(-1)
+		s.flow.steps.Add(-1)
 		n := s.entryAt(at, v)
 		switch {
-		case len(e.targets) == absint.MaxEntries, s.steps.Load() <= 0:
+		case len(e.targets) == absint.MaxEntries, s.flow.steps.Load() <= 0:
 			return false
-		case s.inside(s.d, n.to) >= 0 || n.inside && gap == 0:
+		case s.flow.code.Inside(n.to) >= 0 || n.inside && gap == 0:
 			e.targets, gap, named = append(e.targets, n.to), 0, false
 			continue
-		case n.inside, n.to >= 0 && !s.isEnd(s.d, l.frame, n.addr) && s.mayBePart(n.to, gap == 0):
+		case n.inside, n.to >= 0 && !s.flow.code.IsEnd(l.frame, n.addr) && s.flow.code.MayBePart(n.to, gap == 0):
 			return false
 		}
 		gap++
-		named = named || s.mentions.has(at)
+		named = named || s.flow.code.IsNamed(at)
 	}
 	return true
 }
 
 // isNearTable says whether a table that holds distances from a label seems to begin at v.off or, if the least index is not
 // nought, a little behind it.
-func (s *resolver) isNearTable(v absint.Value) bool {
+func (s *reader) isNearTable(v absint.Value) bool {
 	for i := range uint64(mostLess) {
 		n := s.entryNo(v, i)
-		if n.inside && (i == 0 || !s.im.PIE) || s.im.PIE && s.mentions.has(n.at) {
+		if n.inside && (i == 0 || !s.flow.im.PIE) || s.flow.im.PIE && s.flow.code.IsNamed(n.at) {
 			return true
 		}
 	}
 	return false
-}
-
-// mayBePart says whether instruction i may be in a cold part of the routine; behind what leads nowhere only if nothing says
-// that it is in a function.
-func (s *resolver) mayBePart(i int, near bool) bool {
-	symbol := s.pieces[s.pieceOf[i]].symbol
-	return s.isUnexplained(i) && (near || symbol == "" || isPart(symbol))
 }
 
 // mostLess is how many entries may lie before those of the least index: what compilers subtract from an index that is
@@ -313,19 +293,18 @@ const mostLess = 16
 
 // isBefore says whether an entry at the beginning may lie before that of the least index: it leads neither into the
 // routine, nor to what may yet become a part of it, nor, as what a table of functions holds, to the beginning of another.
-func (s *resolver) isBefore(n entry) bool {
+func (s *reader) isBefore(n entry) bool {
 	if n.inside || n.to < 0 {
 		return !n.inside
 	}
-	p := &s.pieces[s.pieceOf[n.to]]
-	return p.first != n.to && !isPart(p.symbol) && (p.called || p.symbol != "" || s.mentions.has(p.Lo))
+	return s.flow.code.IsAmidFunction(n.to)
 }
 
 // beginsAnother says whether another table of distances from itself seems to begin at an entry of one: code names it, and
 // its entries lead to code.
-func (s *resolver) beginsAnother(v absint.Value, at uint64) bool {
+func (s *reader) beginsAnother(v absint.Value, at uint64) bool {
 	const enough = 2 // entries: the next table may be short, or have holes
-	if !s.mentions.has(at) {
+	if !s.flow.code.IsNamed(at) {
 		return false
 	}
 	v.Anchor = int64(at)
@@ -339,10 +318,10 @@ func (s *resolver) beginsAnother(v absint.Value, at uint64) bool {
 
 // beyond returns where the entries from i on lead that no mask lets a jump come to, as far as they lead into
 // the routine.
-func (s *resolver) beyond(v absint.Value, i uint64) (list []int) {
+func (s *reader) beyond(v absint.Value, i uint64) (list []int) {
 	for end := i + absint.MaxEntries; i < end; i++ {
 		n := s.entryNo(v, i)
-		if !n.inside || s.mentions.has(n.at) {
+		if !n.inside || s.flow.code.IsNamed(n.at) {
 			break
 		}
 		list = append(list, n.to)
@@ -350,32 +329,14 @@ func (s *resolver) beyond(v absint.Value, i uint64) (list []int) {
 	return list
 }
 
-// ends says whether a part of the routine ends at an address: there compilers have an index lead that is none of
-// the cases, where the source says that there are no others.
-func (s *resolver) ends(addr uint64) bool {
-	return slices.ContainsFunc(s.d.pieces, func(p int) bool { return s.pieces[p].Hi == addr })
-}
-
-// isBoundary says whether a part of any routine begins or ends at an address: what compilers have an index lead to that
-// is none of the cases.
-func (s *resolver) isBoundary(addr uint64) bool {
-	at, before := s.findPiece(addr), s.findPiece(addr-1)
-	return at >= 0 && s.pieces[at].Lo == addr || before >= 0 && s.pieces[before].Hi == addr
-}
-
-// isDoubtful says whether instruction i is in a part that may be the routine's as well as another's: linkers fold such parts.
-func (s *resolver) isDoubtful(i int) bool {
-	return i >= 0 && s.inside(s.d, i) < 0 && s.isUnexplained(i) && !s.pieces[s.pieceOf[i]].back
-}
-
 // isBehind says whether an entry lies behind the table, where what another one's code names begins, or another section.
-func (s *resolver) isBehind(v absint.Value, n entry) bool {
-	return n.index > 0 && s.mentions.has(n.at) || s.im.SectionAt(n.at) != s.im.SectionAt(uint64(v.Off))
+func (s *reader) isBehind(v absint.Value, n entry) bool {
+	return n.index > 0 && s.flow.code.IsNamed(n.at) || s.flow.im.SectionAt(n.at) != s.flow.im.SectionAt(uint64(v.Off))
 }
 
 // comesBack says whether an entry behind entry i leads into the routine. Where none does the table is another's now: tools
 // that rewrite a program leave its old code there, which does not run.
-func (s *resolver) comesBack(v absint.Value, l limit, i uint64) bool {
+func (s *reader) comesBack(v absint.Value, l limit, i uint64) bool {
 	for i++; i <= min(l.most, absint.MaxEntries); i++ {
 		if s.entryNo(v, i).inside {
 			return true
@@ -386,30 +347,30 @@ func (s *resolver) comesBack(v absint.Value, l limit, i uint64) bool {
 
 // leadsAstray says whether an entry that does not lead into the routine leads to code of none, or amid that of another, which
 // is noted then.
-func (s *resolver) leadsAstray(n entry) bool {
+func (s *reader) leadsAstray(n entry) bool {
 	if n.to < 0 {
-		in := s.im.SectionAt(n.addr)
-		return in != nil && in.Exec && !s.ends(n.addr)
+		in := s.flow.im.SectionAt(n.addr)
+		return in != nil && in.Exec && !s.flow.code.EndsPart(n.addr)
 	}
-	if s.routineAt(n.to) >= 0 {
+	if s.flow.code.IsEntry(n.to) {
 		return false
 	}
-	s.d.doubts = append(s.d.doubts, n.to)
+	s.flow.code.Doubt(n.to)
 	return true
 }
 
 // mayGoOn says whether a table may go on at an entry, which is none that leads into the routine, behind some targets and
 // perhaps another table's beginning.
-func (s *resolver) mayGoOn(v absint.Value, l limit, n entry, targets []int, another bool) bool {
+func (s *reader) mayGoOn(v absint.Value, l limit, n entry, targets []int, another bool) bool {
 	switch {
-	case s.isDoubtful(n.to): // it may be a cold case
-		s.d.doubts = append(s.d.doubts, n.to)
+	case s.flow.code.IsDoubtful(n.to): // it may be a cold case
+		s.flow.code.Doubt(n.to)
 		return true
 	case n.inside: // the routine's beginning is a label only where there is no frame yet
-		return l.frame == entryCFA
+		return l.frame == absint.EntryCFA
 	case l.certainty != open || another:
 		return false
-	case s.isOwnAnchor(v) && s.mentions.has(n.at) && !s.isBoundary(n.addr): // compilers leave no gaps in these
+	case s.isOwnAnchor(v) && s.flow.code.IsNamed(n.at) && !s.flow.code.IsBoundary(n.addr): // compilers leave no gaps in these
 		return false
 	}
 	return s.resumes(v, l, n, targets)
@@ -418,18 +379,18 @@ func (s *resolver) mayGoOn(v absint.Value, l limit, n entry, targets []int, anot
 // resumes says whether a table of which it is not known how long it is may go on behind an entry that leads nowhere: one
 // of the next leads into the routine, where none of the targets is, before any that code names. Of a table of addresses,
 // all but the routine's beginning is known without that.
-func (s *resolver) resumes(v absint.Value, l limit, n entry, targets []int) bool {
-	in := s.im.SectionAt(uint64(v.Off))
+func (s *reader) resumes(v absint.Value, l limit, n entry, targets []int) bool {
+	in := s.flow.im.SectionAt(uint64(v.Off))
 	if in == nil {
 		return false
 	}
 	for i, last := n.index+1, min(l.most, n.index+absint.MaxEntries); i <= last; i++ {
 		n := s.entryNo(v, i)
 		switch {
-		case s.mentions.has(n.at) || n.at-in.Addr >= uint64(len(in.Data)):
+		case s.flow.code.IsNamed(n.at) || n.at-in.Addr >= uint64(len(in.Data)):
 			return false
 		case v.Form == absint.Element:
-			if n.to == s.d.entry && l.frame == entryCFA {
+			if n.to == s.flow.code.Entry() && l.frame == absint.EntryCFA {
 				return true
 			}
 		case n.inside && !slices.Contains(targets, n.to):
@@ -449,14 +410,14 @@ type entry struct {
 }
 
 // entryNo reads one of the entries of the table at v.off.
-func (s *resolver) entryNo(v absint.Value, index uint64) entry {
+func (s *reader) entryNo(v absint.Value, index uint64) entry {
 	n := s.entryAt(uint64(v.Off)+index*uint64(v.Scale), v)
 	n.index = index
 	return n
 }
 
 // entryAt reads the entry at an address of a table that has such as v.
-func (s *resolver) entryAt(at uint64, v absint.Value) entry {
+func (s *reader) entryAt(at uint64, v absint.Value) entry {
 	n := entry{at: at, to: -1}
 	addr, ok := s.wordAt(at, v.Size, v.Form == absint.Element)
 	if !ok {
@@ -465,22 +426,22 @@ func (s *resolver) entryAt(at uint64, v absint.Value) entry {
 	if v.Form == absint.Target {
 		addr += uint64(v.Anchor)
 	}
-	n.addr, n.to = addr, s.find(addr)
-	n.inside = s.inside(s.d, n.to) >= 0 || n.to >= 0 && s.isOrphan(n.to)
+	n.addr, n.to = addr, s.flow.code.Find(addr)
+	n.inside = s.flow.code.Inside(n.to) >= 0 || n.to >= 0 && s.flow.code.Joins(n.to)
 	return n
 }
 
 // wordAt reads what memory holds at an address, of 4 bytes with the sign, or of 8: a whole address
 // has to be one that the loader relocates, where it does.
-func (r *recovery) wordAt(at uint64, size uint8, whole bool) (uint64, bool) {
+func (s *reader) wordAt(at uint64, size uint8, whole bool) (uint64, bool) {
 	if size == 8 {
-		if to, relocated := r.im.Relocations()[at]; relocated {
+		if to, relocated := s.flow.im.Relocations()[at]; relocated {
 			return to, true
 		}
 	}
-	b := r.im.Bytes(at, at+uint64(size))
+	b := s.flow.im.Bytes(at, at+uint64(size))
 	switch {
-	case b == nil || size == 8 && whole && r.im.PIE:
+	case b == nil || size == 8 && whole && s.flow.im.PIE:
 		return 0, false
 	case size == 8:
 		return binary.LittleEndian.Uint64(b), true
