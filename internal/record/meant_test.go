@@ -1,0 +1,49 @@
+package record
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// An expression that selects nothing has the names that may be meant; one whose routines are inlined
+// elsewhere has the routines where they are.
+func TestSelectionOfWhatIsMisspeltOrInlined(t *testing.T) {
+	const code = `
+static inline __attribute__((always_inline)) int tiny(int x) { return x % 3 ? x * 2 + 1 : x - 7; }
+static inline __attribute__((always_inline)) int both(int x) { return x & 4 ? x * 3 : x + 5; }
+__attribute__((noinline)) int calls(int x) { return tiny(x) + both(x); }
+int (*volatile pointer)(int) = both;
+int main(int c, char **v) { return calls(c) + pointer(c) == 0; }
+`
+	f, err := os.Open(compileC(t, code, "-g", "-O1"))
+	must(t, err)
+	defer f.Close()
+	load := func(only string) (*Program, error) {
+		return Load(f, "prog", Selection{Only: []*regexp.Regexp{regexp.MustCompile(only)}})
+	}
+	for only, want := range map[string]string{
+		"^mian$":        " routines, but there is main: ",
+		`^calls\(int\)`: " routines, but there is calls: ",
+		"tiny":          " routines, but is inlined into calls: -F with these traces that code: ",
+		"nothing_alike": " routines: wpptrace plan -v lists them",
+	} {
+		if _, err := load(only); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", only, err, want)
+		}
+	}
+	both := []*regexp.Regexp{regexp.MustCompile("^both$")}
+	p, err := load("^both$")
+	must(t, err)
+	if into := p.InlinedElsewhere(both, 1<<20); !slices.Equal(into, []string{"calls"}) {
+		t.Errorf("both is inlined into %q", into)
+	}
+	if into := p.InlinedElsewhere(both, 1); into != nil {
+		t.Errorf("%q of more debug information than is wanted", into)
+	}
+	if p, err = load("both|calls"); err != nil || p.InlinedElsewhere(both, 1<<20) != nil {
+		t.Errorf("what is selected is elsewhere: %v", err)
+	}
+}
