@@ -8,7 +8,7 @@ RACE = ./compress/spill ./compress/wpp/... ./internal/jsondoc ./internal/paralle
 # The others, what traces or single-steps programs, which the detector slows down too much, and once
 # more what has more to do without -short.
 PLAIN = ./bpf/... ./cmd/... ./compress/... ./decoder/... ./docs ./internal/record/... \
-	./kernel-tests/... ./loader/cfg/... ./loader/family ./loader/image ./loader/paths \
+	./kernel-tests/... ./loader/cfg/... ./loader/followfork ./loader/image ./loader/paths \
 	./loader/plan/... ./loader/privilege ./loader/requirement ./loader/uprobe ./loader/x86 \
 	./query/...
 

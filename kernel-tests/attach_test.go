@@ -62,7 +62,7 @@ func TestAttachInMidRun(t *testing.T) {
 			}
 			var libraries []string
 			if c.Flavour.Shared {
-				if err := uprobe.Here().Libraries(); err != nil {
+				if err := uprobe.Detect().SupportsLibraries(); err != nil {
 					t.Skip(err)
 				}
 				libraries = []string{c.Flavour.Library(c.Program)}

@@ -223,7 +223,7 @@ func prove(t *testing.T, table *table, target exact.Target, x exact.Expect, leas
 	if errors.Is(err, truth.ErrLimit) && !matrix() {
 		t.Skipf("%v: runs with WPPTRACE_MATRIX=1", err)
 	}
-	if errors.Is(err, exact.ErrRefused) && uprobe.Here() == uprobe.Events && strings.Contains(err.Error(), "select routines of it with -F") {
+	if errors.Is(err, exact.ErrRefused) && uprobe.Detect() == uprobe.Events && strings.Contains(err.Error(), "select routines of it with -F") {
 		t.Skip(err)
 	}
 	if p != nil {

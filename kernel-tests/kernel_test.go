@@ -38,7 +38,7 @@ func TestCheck(t *testing.T) {
 // Where probes are taken out one by one, a program that needs many is refused, and some of its
 // routines are not.
 func TestManyProbes(t *testing.T) {
-	if uprobe.Here() != uprobe.Events {
+	if uprobe.Detect() != uprobe.Events {
 		t.Skip("this kernel takes out as many as a plan may have in a moment")
 	}
 	real := zoo.Reals()[0]

@@ -196,7 +196,7 @@ func (q *planQuery) answerRoutine(w io.Writer, args []string) error {
 
 // plan plans the executable as a recording would.
 func (q *planQuery) plan(exe *os.File, name string, args []string) (*record.Program, error) {
-	q.sel.compiled.Windows = len(args) == 0 && uprobe.Here().Windows() == nil
+	q.sel.compiled.Windows = len(args) == 0 && uprobe.Detect().SupportsWindows() == nil
 	if len(args) > 0 {
 		return record.Load(exe, name, q.sel.compiled)
 	}

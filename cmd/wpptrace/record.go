@@ -182,7 +182,7 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 	if err := cmp.Or(o.memory.check(), o.selection.check()); err != nil {
 		return err
 	}
-	o.complete(attaching, uprobe.Here().Windows() == nil, c.Flags().Changed)
+	o.complete(attaching, uprobe.Detect().SupportsWindows() == nil, c.Flags().Changed)
 	return o.fitMemory(allowedMemory(), c.Flags().Changed)
 }
 
@@ -248,7 +248,7 @@ func recordCommandLine(o *recordFlags, argv []string, stdout, stderr io.Writer) 
 	if _, err := requirement.Privileges(); err != nil {
 		return fmt.Errorf("trace a process: %w: %s", err, requirement.PrivilegesFix)
 	}
-	if err := checkFiles(uprobe.Here()); err != nil {
+	if err := checkFiles(uprobe.Detect()); err != nil {
 		return err
 	}
 	if o.followFork {
@@ -265,8 +265,8 @@ func recordCommandLine(o *recordFlags, argv []string, stdout, stderr io.Writer) 
 
 // checkFiles fails when this process may not have as many files open as a recording takes, libraries
 // and all, or of some processes: what is refused then has any cause but that.
-func checkFiles(way uprobe.Way) error {
-	least := uint64(127 + way.Files(way.Most()))
+func checkFiles(mechanism uprobe.Mechanism) error {
+	least := uint64(127 + mechanism.Files(mechanism.Most()))
 	var limit unix.Rlimit // the Go runtime has raised it as far as it may
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= least {
 		return err

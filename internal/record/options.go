@@ -72,8 +72,8 @@ type Options struct {
 
 	// Shared is what recordings have in common that run at the same time; nil: this one runs alone.
 	Shared Shared
-	// Born says that the process is a fork of one that a recording of the same Shared has traced.
-	Born bool
+	// ForkOfTraced says that the process is a fork of one that a recording of the same Shared has traced.
+	ForkOfTraced bool
 }
 
 // DefaultWindow is long enough for subpaths of any length that one would look at, and shorter than

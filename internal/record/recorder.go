@@ -97,7 +97,7 @@ func (r *Recorder) unmatched() []string {
 // load plans, and has the kernel take the BPF program.
 func (r *Recorder) load() (err error) {
 	o, p := &r.options, r.options.Process
-	if r.program, err = o.Shared.Load(p, r.exe, o.Selection, o.Born); err != nil {
+	if r.program, err = o.Shared.Load(p, r.exe, o.Selection, o.ForkOfTraced); err != nil {
 		return err
 	}
 	shared := len(o.Selection.Libraries) > 0
@@ -110,12 +110,12 @@ func (r *Recorder) load() (err error) {
 		return err
 	}
 	r.session, err = attach.Load(p, r.program.Image, r.program.Plan, attach.Options{
-		Ring: o.Ring, Hold: o.StopWhenFull, Shared: shared, Guard: o.Shared.Guard(), Born: o.Born,
+		Ring: o.Ring, Hold: o.StopWhenFull, Shared: shared, Guard: o.Shared.Guard(), ForkOfTraced: o.ForkOfTraced,
 	})
 	if err != nil {
 		return gone(p, err)
 	}
-	if err := r.session.Way().Windows(); err != nil && o.Overhead > 0 {
+	if err := r.session.Mechanism().SupportsWindows(); err != nil && o.Overhead > 0 {
 		r.session.Close()
 		return fmt.Errorf("trace process %d (%s) with --overhead: %w: leave --overhead out, or see --max-slowdown", p.PID, p.Name, err)
 	}
@@ -168,7 +168,7 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 func (r *Recorder) attach() error {
 	o := &r.options
 	r.usage.meter = o.Shared.Meter(r.session, o.Log)
-	r.handle(Planned{r.program, r.session.Way().Removal(len(r.program.Plan.Sites))})
+	r.handle(Planned{r.program, r.session.Mechanism().Removal(len(r.program.Plan.Sites))})
 	now, err := r.forecast()
 	if err != nil {
 		return err

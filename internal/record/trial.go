@@ -37,7 +37,7 @@ func Try(p *target.Process, exe *os.File, program *Program, ring int, long time.
 		return nil, gone(p, err)
 	}
 	defer session.Close()
-	if err := session.Way().Windows(); err != nil {
+	if err := session.Mechanism().SupportsWindows(); err != nil {
 		return nil, fmt.Errorf("try probes in process %d (%s): %w: leave --canary out", p.PID, p.Name, err)
 	}
 	r := &Recorder{options: Options{Process: p}.complete(), program: program, session: session}
@@ -63,7 +63,7 @@ func Try(p *target.Process, exe *os.File, program *Program, ring int, long time.
 
 // try records for a time and detaches.
 func (r *Recorder) try(long time.Duration) (*Trial, error) {
-	defer guard.Prompt()() // not to stand longer than was asked for
+	defer guard.RaisePriority()() // not to stand longer than was asked for
 	if err := r.Begin(false); err != nil {
 		return nil, err
 	}

@@ -131,8 +131,8 @@ func (r *Recorder) isOver() (end Ended, over bool) {
 	switch {
 	case r.session.Replaced():
 		return Ended{Reason: Exec}, true
-	case r.session.Unguarded():
-		return Ended{Reason: GuardLost, Err: r.session.Bereft()}, true
+	case r.session.GuardDead():
+		return Ended{Reason: GuardLost, Err: r.session.GuardLostError()}, true
 	case r.options.Duration > 0 && time.Since(r.began) >= r.options.Duration:
 		return Ended{Reason: DurationOver}, true
 	}
@@ -157,7 +157,7 @@ func (r *Recorder) disturbed(err error) (end Ended, fatal error) {
 	case errors.Is(err, target.ErrGone):
 		return r.exited(), nil
 	case errors.Is(err, guard.ErrGone):
-		return Ended{Reason: GuardLost, Err: r.session.Bereft()}, nil
+		return Ended{Reason: GuardLost, Err: r.session.GuardLostError()}, nil
 	}
 	return Ended{Reason: Failed, Err: err}, nil
 }

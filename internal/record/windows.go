@@ -36,7 +36,7 @@ func (w *windows) pause() time.Duration {
 // begin notes that a window is open.
 func (w *windows) begin() {
 	if w != nil {
-		w.calm = guard.Prompt()
+		w.calm = guard.RaisePriority()
 		w.schedule.Open()
 	}
 }
@@ -138,7 +138,7 @@ func (w *windows) open(ctx context.Context) error {
 func (w *windows) countRareSites() error {
 	sites, session := w.threads.plan.Parts[0].Sites, w.threads.session
 	due := w.schedule.DueRareSites(sites)
-	if len(due) == 0 || session.Unguarded() {
+	if len(due) == 0 || session.GuardDead() {
 		return nil
 	}
 	list := make([]plan.Site, len(due))

@@ -135,7 +135,7 @@ func (s *benchmarkSubject) runEmpty(b *testing.B, empty *ebpf.Program) time.Dura
 				b.Fatalf("no code in the file at %x", s.plan.Sites[i].Addr)
 			}
 		}
-		l, err := uprobe.Here().Put(exe, empty, offsets, nil, c.PID)
+		l, err := uprobe.Detect().Put(exe, empty, offsets, nil, c.PID)
 		if err != nil {
 			b.Fatal(err)
 		}

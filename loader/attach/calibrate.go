@@ -54,7 +54,7 @@ func (s *Session) calibrator() (*Calibrator, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.images.way.Put(exe, s.objects.EmptyProbe, offsets, nil, self.PID)
+	l, err := s.images.mechanism.Put(exe, s.objects.EmptyProbe, offsets, nil, self.PID)
 	if err != nil {
 		return nil, probeError(err)
 	}

@@ -28,7 +28,7 @@ func (s *Session) Count(sites []plan.Site, wait func() error) (hits uint64, err 
 
 func (s *Session) countAt(m *mapped, wait func() error) (hits uint64, err error) {
 	defer func() { err = errors.Join(err, m.unprobe()) }()
-	if err := m.probe(s.guard, s.images.way, s.process, s.objects.Hit); err != nil {
+	if err := m.probe(s.guard, s.images.mechanism, s.process, s.objects.Hit); err != nil {
 		return 0, err
 	}
 	if err := m.standing(s.process); err != nil {

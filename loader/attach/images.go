@@ -17,12 +17,12 @@ import (
 // images are the images in the memory of the process that the plan has parts of: the probes in them,
 // and what the BPF program knows of them.
 type images struct {
-	process *target.Process
-	objects *bpf.TracerObjects
-	way     uprobe.Way
-	plan    *plan.Plan
-	calls   *bpf.CallTable
-	list    []*mapped // part by part of the plan: first the executable
+	process   *target.Process
+	objects   *bpf.TracerObjects
+	mechanism uprobe.Mechanism
+	plan      *plan.Plan
+	calls     *bpf.CallTable
+	list      []*mapped // part by part of the plan: first the executable
 
 	libraries bool   // those that Session.Add names are traced too
 	refreshed uint32 // times that the process had mapped code at the last refresh
@@ -203,7 +203,7 @@ func (x *images) checkMemory(list ...*mapped) error {
 		}
 	}
 	probed := []int{x.process.PID}
-	if x.way != uprobe.ProcessLink {
+	if x.mechanism != uprobe.ProcessLink {
 		others := target.RunningFrom(x.executable().file)
 		probed = append(probed, slices.DeleteFunc(others, func(pid int) bool { return pid == x.process.PID })...)
 	}
@@ -218,7 +218,7 @@ func (x *images) checkMemory(list ...*mapped) error {
 // probe puts the probes of all images in.
 func (x *images) probe(g *guard.Guard) error {
 	for _, m := range x.list {
-		if err := m.probe(g, x.way, x.process, x.objects.Hit); err != nil {
+		if err := m.probe(g, x.mechanism, x.process, x.objects.Hit); err != nil {
 			return err
 		}
 	}

@@ -36,14 +36,14 @@ func (s *Session) MayAdd() error {
 	if len(s.images.list) > MaxLibraries {
 		return fmt.Errorf("it is one too many: %d libraries can be traced: name fewer with --lib", MaxLibraries)
 	}
-	return s.images.way.Libraries()
+	return s.images.mechanism.SupportsLibraries()
 }
 
 // Add takes in the library of the plan's next part, whose file stays open until Close, and puts its
 // probes in, if those of the others stand. Call it while the process is held, or before Attach, so
 // that nothing of the library has run unseen.
 func (s *Session) Add(file *os.File) error {
-	defer guard.Prompt()()
+	defer guard.RaisePriority()()
 	m := newMapped(&s.images.plan.Parts[len(s.images.list)], 0)
 	m.file = file
 	if err := s.add(m); err != nil {
@@ -70,7 +70,7 @@ func (s *Session) add(m *mapped) error {
 	if err := s.images.add(m); err != nil || !s.attached {
 		return err
 	}
-	if err := m.probe(s.guard, s.images.way, s.process, s.objects.Hit); err != nil {
+	if err := m.probe(s.guard, s.images.mechanism, s.process, s.objects.Hit); err != nil {
 		return err
 	}
 	return s.images.ifPresent(m, (*mapped).standing)

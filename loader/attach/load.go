@@ -29,11 +29,11 @@ type Options struct {
 	// Guard puts the probes in and takes them out; nil: one that the session starts and ends. The
 	// caller closes it, after the session.
 	Guard *guard.Guard
-	// Born says that the process is a fork of one that is traced by the same plan: the breakpoints
+	// ForkOfTraced says that the process is a fork of one that is traced by the same plan: the breakpoints
 	// in its text are copies of that one's.
-	Born bool
-	// Way is how the probes go in; 0: the best that the running kernel has.
-	Way uprobe.Way
+	ForkOfTraced bool
+	// Mechanism is how the probes go in; 0: the best that the running kernel has.
+	Mechanism uprobe.Mechanism
 }
 
 // Load prepares a session: it loads the BPF program with the tables of the plan's first part, for
@@ -44,17 +44,17 @@ func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Sessio
 	if err != nil {
 		return nil, err
 	}
-	if o.Way == 0 {
-		o.Way = uprobe.Here()
+	if o.Mechanism == 0 {
+		o.Mechanism = uprobe.Detect()
 	}
-	if n, most := len(pl.Sites), o.Way.Most(); n > most {
+	if n, most := len(pl.Sites), o.Mechanism.Most(); n > most {
 		return nil, fmt.Errorf("put %d probes into process %d (%s): this kernel, before Linux 6.6, takes half a minute to take %d out, and more are not put in: select routines of it with -F; wpptrace plan -F tells how many probes some take",
 			n, p.PID, p.Name, most)
 	}
 	s := &Session{process: p, guard: o.Guard, hold: o.Hold}
 	s.threads.objects = &s.objects
-	s.images = images{process: p, objects: &s.objects, way: o.Way, plan: pl, libraries: o.Shared, list: []*mapped{newMapped(&pl.Parts[0], base)}}
-	s.images.executable().born = o.Born
+	s.images = images{process: p, objects: &s.objects, mechanism: o.Mechanism, plan: pl, libraries: o.Shared, list: []*mapped{newMapped(&pl.Parts[0], base)}}
+	s.images.executable().copied = o.ForkOfTraced
 	if err := s.load(o); err != nil {
 		s.objects.Close()
 		return nil, err
@@ -68,8 +68,8 @@ func (s *Session) load(o Options) error {
 		return fmt.Errorf("read the BPF program: %w", err)
 	}
 	x := &s.images
-	x.way.Prepare(spec.Programs["hit"])
-	x.way.Prepare(spec.Programs["empty_probe"])
+	x.mechanism.Prepare(spec.Programs["hit"])
+	x.mechanism.Prepare(spec.Programs["empty_probe"])
 	spec.Maps["ring"].MaxEntries = uint32(o.Ring)
 	spec.Maps["overflow_ring"].MaxEntries = o.overflowRing()
 	sites, room, shared := len(x.executable().sites), 0, uint32(0)

@@ -26,7 +26,7 @@ type mapped struct {
 	base    uint64   // load address minus link-time address
 	absent  bool     // it was mapped, and is not any more
 	tables  []uint64 // pages of tables that probed jumps read; nil: not looked for yet
-	born    bool     // with copies of the breakpoints of another process that has the same sites
+	copied  bool     // with copies of the breakpoints of another process that has the same sites
 	probes  *guard.Probes
 }
 
@@ -37,7 +37,7 @@ func newMapped(part *plan.Part, base uint64) *mapped {
 // probe puts the probes in, in random order: the process is held up where the first of them are, and what
 // it does when all are in must not depend on the place of that in the program. Where the image is
 // not mapped, the kernel does so when it is.
-func (m *mapped) probe(g *guard.Guard, way uprobe.Way, p *target.Process, hit *ebpf.Program) error {
+func (m *mapped) probe(g *guard.Guard, mechanism uprobe.Mechanism, p *target.Process, hit *ebpf.Program) error {
 	n := len(m.sites)
 	if n == 0 {
 		return nil
@@ -52,7 +52,7 @@ func (m *mapped) probe(g *guard.Guard, way uprobe.Way, p *target.Process, hit *e
 	}
 	m.bringTablesIn(p)
 	var err error
-	if m.probes, err = g.Probe(way, m.file, hit, offsets, cookies, p.PID); err != nil {
+	if m.probes, err = g.Probe(mechanism, m.file, hit, offsets, cookies, p.PID); err != nil {
 		return fmt.Errorf("put in %d probes: %w", n, probeError(err))
 	}
 	return nil

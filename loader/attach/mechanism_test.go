@@ -27,22 +27,22 @@ func TestWays(t *testing.T) {
 	}
 	const threads = 8 // at least
 	var first []uint64
-	for way := uprobe.Events; way <= uprobe.Here(); way++ { // a newer kernel has the older ones' ways too
-		hits := hitsOfThreads(t, way, path)
+	for mechanism := uprobe.Events; mechanism <= uprobe.Detect(); mechanism++ { // a newer kernel has the older ones' too
+		hits := hitsOfThreads(t, mechanism, path)
 		if first == nil {
 			first = hits
 		}
 		if len(hits) < threads || !slices.Equal(hits, first) {
-			t.Errorf("%v: the threads make %d hits, not %d", way, hits, first)
+			t.Errorf("%v: the threads make %d hits, not %d", mechanism, hits, first)
 		}
 	}
 }
 
 // hitsOfThreads lists how many hits each thread of a program makes. Meanwhile somebody else runs it
 // too.
-func hitsOfThreads(t *testing.T, way uprobe.Way, path string) (list []uint64) {
+func hitsOfThreads(t *testing.T, mechanism uprobe.Mechanism, path string) (list []uint64) {
 	t.Helper()
-	s := loadWith(t, Options{Ring: 1 << 20, Way: way}, path)
+	s := loadWith(t, Options{Ring: 1 << 20, Mechanism: mechanism}, path)
 	if err := errors.Join(s.session.Attach(s.exe), s.session.Enable(true)); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func hitsOfThreads(t *testing.T, way uprobe.Way, path string) (list []uint64) {
 	hits := map[uint32]uint64{}
 	eachWaiting(t, s.session, func(b wire.Batch) { hits[b.Thread] += b.Received() })
 	if status, err := s.ExitStatus(); status != 0 || err != nil {
-		t.Errorf("%v: the program ended with status %d, %v", way, status, err)
+		t.Errorf("%v: the program ended with status %d, %v", mechanism, status, err)
 	}
 	if err := s.session.Close(); err != nil {
 		t.Error(err)
@@ -98,7 +98,7 @@ func TestDetachLetsGo(t *testing.T) {
 // A kernel that takes probes out one by one gets few.
 func TestTooManyProbes(t *testing.T) {
 	s := load(t, "/bin/bash", "-c", ":")
-	_, err := Load(s.Process, s.session.images.executable().image, s.session.images.plan, Options{Ring: 1 << 20, Way: uprobe.Events})
+	_, err := Load(s.Process, s.session.images.executable().image, s.session.images.plan, Options{Ring: 1 << 20, Mechanism: uprobe.Events})
 	if err == nil || !strings.Contains(err.Error(), "select routines of it with -F") {
 		t.Errorf("all of bash: %v", err)
 	}

@@ -42,7 +42,7 @@ type Session struct {
 // and that the process is what it was at Load. Nothing is reported before Enable. Whatever fails,
 // no probe stays. Cost: about 2 us a probe.
 func (s *Session) Attach(exe *os.File) error {
-	defer guard.Prompt()()
+	defer guard.RaisePriority()()
 	again := s.reports.isOpen()
 	err := s.attach(exe)
 	if cause := s.changed(exe); cause != nil {
@@ -201,7 +201,7 @@ func (s *Session) guarded() error {
 	if err := s.objects.Enabled.Set(uint32(0)); err != nil {
 		return fmt.Errorf("end the reports: %w", err)
 	}
-	return s.Bereft()
+	return s.GuardLostError()
 }
 
 // bootTime is the kernel's clock, ns.
@@ -238,8 +238,8 @@ func (s *Session) resume() error {
 	return s.stops.resume()
 }
 
-// Way is how the session's probes go in.
-func (s *Session) Way() uprobe.Way { return s.images.way }
+// Mechanism is how the session's probes go in.
+func (s *Session) Mechanism() uprobe.Mechanism { return s.images.mechanism }
 
 // Fill is the share of the ring buffer that waits to be read, 0 to 1.
 func (s *Session) Fill() float64 { return s.reports.fill() }
@@ -248,20 +248,20 @@ func (s *Session) Fill() float64 { return s.reports.fill() }
 // capabilities alone; it takes none to take them out.
 func (s *Session) Confine(keep ...cap.Value) error { return s.guard.Confine(keep...) }
 
-// Detach takes the probes out. Cost: that of uprobe.Way.Removal. The process runs on as if nothing
+// Detach takes the probes out. Cost: that of uprobe.Mechanism.Removal. The process runs on as if nothing
 // had been.
 func (s *Session) Detach() error {
 	if !s.attached {
 		return nil
 	}
-	defer guard.Prompt()()
+	defer guard.RaisePriority()()
 	// Probes go one after the other: what the rest of them would say has no meaning.
 	if err := s.objects.Enabled.Set(uint32(0)); err != nil {
 		return fmt.Errorf("end the reports: %w", err)
 	}
 	s.attached = false
 	err := s.objects.Holding.Set(uint32(0))
-	if s.Unguarded() {
+	if s.GuardDead() {
 		return err // they have gone with it
 	}
 	if s.stops != nil && !s.images.libraries {
@@ -315,9 +315,9 @@ func (s *Session) unlink() (err error) {
 	return err
 }
 
-// Unguarded reports whether the guard of the session has been killed: nobody can put probes in any
-// more. Bereft tells what has become of those that stood.
-func (s *Session) Unguarded() bool {
+// GuardDead reports whether the guard of the session has been killed: nobody can put probes in any
+// more. GuardLostError tells what has become of those that stood.
+func (s *Session) GuardDead() bool {
 	select {
 	case <-s.guard.Gone():
 		return true

@@ -200,7 +200,7 @@ func TestProbesThatAreLeftIn(t *testing.T) {
 	if err := unix.Kill(s.session.guard.PID(), unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.session.Bereft(); !errors.Is(err, guard.ErrGone) || !strings.HasSuffix(err.Error(), "its probes are out") {
+	if err := s.session.GuardLostError(); !errors.Is(err, guard.ErrGone) || !strings.HasSuffix(err.Error(), "its probes are out") {
 		t.Errorf("with none left: %v", err)
 	}
 	text, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", s.PID), os.O_WRONLY, 0)
@@ -211,7 +211,7 @@ func TestProbesThatAreLeftIn(t *testing.T) {
 	if _, err := text.WriteAt([]byte{breakpoint}, int64(m.base+m.sites[0].Addr)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.session.Bereft(); !errors.Is(err, guard.ErrGone) || !strings.Contains(err.Error(), "left 1 of its probes in") {
+	if err := s.session.GuardLostError(); !errors.Is(err, guard.ErrGone) || !strings.Contains(err.Error(), "left 1 of its probes in") {
 		t.Errorf("with one left: %v", err)
 	}
 	s.session.attached = false

@@ -52,7 +52,7 @@ func (m *mapped) untouched(p *target.Process) error {
 		switch file := m.image.Bytes(site.Addr, site.Addr+1); {
 		case len(file) == 1 && file[0] == b:
 			return nil
-		case b == breakpoint && m.born:
+		case b == breakpoint && m.copied:
 			return nil
 		case b == breakpoint:
 			return fmt.Errorf("its text at %x in %s: %w", site.Addr, m.nameOf(site), ErrBreakpoint)
@@ -74,10 +74,10 @@ func (m *mapped) standing(p *target.Process) error {
 	})
 }
 
-// Bereft is guard.ErrGone, when the guard has been killed, with what has become of its probes: the
+// GuardLostError is guard.ErrGone, when the guard has been killed, with what has become of its probes: the
 // kernel may leave some in that were about to go in. It waits for the guard's end, but not for long.
 // What has given up its capabilities may not look any more.
-func (s *Session) Bereft() error {
+func (s *Session) GuardLostError() error {
 	const removal = 10 * time.Second // of very many probes
 	select {
 	case <-s.guard.Gone():

@@ -1,7 +1,7 @@
-// Package family follows a process to those that it starts, to what these start, and to what any of
-// them becomes by exec. Each is stopped before its first instruction, so that whoever hears of it
-// here may trace it from there on, and let it go then; should we be gone, the guard lets all go.
+// Package followfork follows a process to the processes that it starts, to what these start, and to the
+// programs that any of them becomes by exec. Each is stopped before its first instruction, so that the
+// caller may trace it from there on, and resumes it then; should we be gone, the guard resumes all.
 //
-// It does not trace. What is not to be stopped is not, and is told of: one that a debugger has, and
-// the jobs of a shell on a terminal.
-package family
+// It does not trace. Some processes cannot be stopped: one that a debugger has, and the jobs of a shell
+// on a terminal. They run on, and Started says why.
+package followfork

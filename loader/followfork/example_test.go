@@ -1,4 +1,4 @@
-package family_test
+package followfork_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"wpptrace/loader/family"
+	"wpptrace/loader/followfork"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 )
@@ -16,7 +16,7 @@ import (
 func ExampleLoad() {
 	var p *target.Process // to be opened
 	var g *guard.Guard    // of the process
-	f, err := family.Load(g)
+	f, err := followfork.Load(g)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func ExampleLoad() {
 			log.Fatal(err)
 		}
 		fmt.Println(n.PID)
-		if err := f.LetGo(n.PID); err != nil {
+		if err := f.Resume(n.PID); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package family
+package followfork
 
 import (
 	"errors"
@@ -15,12 +15,12 @@ import (
 	"wpptrace/loader/target"
 )
 
-// Most is how many processes of a family may live at the same time; those beyond are not followed.
+// Most is how many followed processes may live at the same time; those beyond are not followed.
 const Most = int(bpf.FamilyFamilyTableFAMILY_MAX)
 
-// A Family is a process, those that it has started since Follow, and those that these have. It is
-// used by one goroutine at a time, but for LetGo and Holds.
-type Family struct {
+// A Follower follows a process, those that it has started since Follow, and those that these have. It
+// is used by one goroutine at a time, but for Resume and Holds.
+type Follower struct {
 	objects bpf.FamilyObjects
 	watch   *guard.Watch
 	links   []link.Link // of what stops processes
@@ -28,13 +28,13 @@ type Family struct {
 	record  ringbuf.Record
 }
 
-// News is of a process that stands before its first instruction, or that of another program, unless
-// Obstacle says why it does not.
-type News struct {
+// Started is a process that is stopped before its first instruction, or that of another program, unless
+// Obstacle says why it is not.
+type Started struct {
 	PID      int
 	Name     string // that of its first thread, with \n and the like for what cannot be printed
 	Exec     bool   // it has called exec; else another process has started it, as a copy of itself
-	Obstacle error  // it runs, and is not to be stopped
+	Obstacle error  // it runs on, and must not be stopped
 }
 
 // Obstacles.
@@ -43,10 +43,10 @@ var (
 	ErrJobControl = errors.New("it is the job of a shell on a terminal, which would take it for stopped by its user: start it by wpptrace, or trace it with -p once it runs")
 )
 
-// Load prepares to follow processes; nothing is stopped before Follow. The caller closes the
-// family, before the guard. Cost: some ms.
-func Load(g *guard.Guard) (*Family, error) {
-	f := &Family{}
+// Load prepares to follow processes; nothing is stopped before Follow. The caller closes the follower,
+// before the guard. Cost: some ms.
+func Load(g *guard.Guard) (*Follower, error) {
+	f := &Follower{}
 	if err := f.load(g); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("prepare to follow processes: %w", err)
@@ -54,7 +54,7 @@ func Load(g *guard.Guard) (*Family, error) {
 	return f, nil
 }
 
-func (f *Family) load(g *guard.Guard) error {
+func (f *Follower) load(g *guard.Guard) error {
 	spec, err := bpf.LoadFamily()
 	if err != nil {
 		return err
@@ -82,8 +82,8 @@ func (f *Family) load(g *guard.Guard) error {
 	return nil
 }
 
-// Follow begins with a process: what it starts from here on belongs to the family, as itself does.
-func (f *Family) Follow(p *target.Process) error {
+// Follow begins with a process: it is followed, as is what it starts from here on.
+func (f *Follower) Follow(p *target.Process) error {
 	err := f.objects.Stops.Put(uint32(p.PID), bpf.TracerStop{})
 	if err == nil {
 		err = f.objects.Following.Set(uint32(1))
@@ -94,26 +94,26 @@ func (f *Family) Follow(p *target.Process) error {
 	return nil
 }
 
-// Next waits for news until the deadline, and returns os.ErrDeadlineExceeded then.
-func (f *Family) Next(deadline time.Time) (News, error) {
+// Next waits for a process that has started until the deadline, and returns os.ErrDeadlineExceeded then.
+func (f *Follower) Next(deadline time.Time) (Started, error) {
 	f.reader.SetDeadline(deadline)
 	if err := f.reader.ReadInto(&f.record); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return News{}, os.ErrDeadlineExceeded
+			return Started{}, os.ErrDeadlineExceeded
 		}
-		return News{}, fmt.Errorf("hear of new processes: %w", err)
+		return Started{}, fmt.Errorf("wait for new processes: %w", err)
 	}
 	return parse(f.record.RawSample)
 }
 
-// Holds reports whether a process still stands where News told of it: nobody has let it go.
-func (f *Family) Holds(pid int) (bool, error) { return f.watch.Holds(pid) }
+// Holds reports whether a process is still stopped where Next has returned it.
+func (f *Follower) Holds(pid int) (bool, error) { return f.watch.Holds(pid) }
 
-// LetGo lets a process go that stands, unless somebody else has stopped it since.
-func (f *Family) LetGo(pid int) error { return f.watch.Resume(pid) }
+// Resume continues a process that is stopped, unless somebody else has stopped it since.
+func (f *Follower) Resume(pid int) error { return f.watch.Resume(pid) }
 
-// Alive reports whether any process of the family has not come to its end.
-func (f *Family) Alive() bool {
+// Alive reports whether any of the processes has not come to its end.
+func (f *Follower) Alive() bool {
 	var pid uint32
 	for it := f.objects.Stops.Iterate(); it.Next(&pid, new(bpf.TracerStop)); {
 		p, err := target.Reach(int(pid))
@@ -125,15 +125,15 @@ func (f *Family) Alive() bool {
 	return false
 }
 
-// Missed is how many processes there was no room for: they run and are not told of.
-func (f *Family) Missed() (n uint32) {
+// Dropped is how many processes there was no room for: they run, and Next does not return them.
+func (f *Follower) Dropped() (n uint32) {
 	_ = f.objects.Missed.Get(&n) // which cannot fail
 	return n
 }
 
-// Disband has nobody stopped any more, and lets all go who are: those too that are about to stop.
-// Cost: 0.1 s, unless the family is gone.
-func (f *Family) Disband() error {
+// Unfollow ends the stops, and continues all processes that are stopped or about to be. Cost: 0.1 s,
+// unless all have come to their ends.
+func (f *Follower) Unfollow() error {
 	err := f.objects.Following.Set(uint32(0))
 	for _, l := range f.links {
 		err = errors.Join(err, l.Close())
@@ -146,10 +146,10 @@ func (f *Family) Disband() error {
 	return err
 }
 
-// Close disbands the family, if need be, and frees everything.
-func (f *Family) Close() (err error) {
+// Close ends the stops, if need be, and frees everything.
+func (f *Follower) Close() (err error) {
 	if f.watch != nil {
-		err = errors.Join(f.Disband(), f.watch.Close())
+		err = errors.Join(f.Unfollow(), f.watch.Close())
 	}
 	if f.reader != nil {
 		f.reader.Close()

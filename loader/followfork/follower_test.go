@@ -1,4 +1,4 @@
-package family_test
+package followfork_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"wpptrace/internal/testenv"
-	"wpptrace/loader/family"
+	"wpptrace/loader/followfork"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/target"
 )
@@ -16,7 +16,7 @@ import (
 const patience = time.Minute
 
 // follow starts a program that is followed from its first instruction on.
-func follow(t *testing.T, argv ...string) (*target.Child, *family.Family) {
+func follow(t *testing.T, argv ...string) (*target.Child, *followfork.Follower) {
 	t.Helper()
 	c, err := target.Start(argv)
 	if err != nil {
@@ -28,7 +28,7 @@ func follow(t *testing.T, argv ...string) (*target.Child, *family.Family) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { g.Close() })
-	f, err := family.Load(g)
+	f, err := followfork.Load(g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestEachIsStopped(t *testing.T) {
 					t.Fatal(err)
 				}
 				got = append(got, stands(t, f, n))
-				if err := f.LetGo(n.PID); err != nil {
+				if err := f.Resume(n.PID); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -80,7 +80,7 @@ func TestEachIsStopped(t *testing.T) {
 }
 
 // stands waits for a process to be stopped, and says what was told of it.
-func stands(t *testing.T, f *family.Family, n family.News) string {
+func stands(t *testing.T, f *followfork.Follower, n followfork.Started) string {
 	t.Helper()
 	p, err := target.Open(n.PID)
 	if err != nil {
@@ -107,7 +107,7 @@ func TestDisband(t *testing.T) {
 	if _, err := f.Next(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Disband(); err != nil {
+	if err := f.Unfollow(); err != nil {
 		t.Fatal(err)
 	}
 	<-child.Done()

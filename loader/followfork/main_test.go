@@ -1,4 +1,4 @@
-package family_test
+package followfork_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package family
+package followfork
 
 import (
 	"bytes"
@@ -9,21 +9,21 @@ import (
 	"wpptrace/bpf"
 )
 
-// parse reads what the BPF program tells.
-func parse(b []byte) (News, error) {
+// parse reads what the BPF program sends.
+func parse(b []byte) (Started, error) {
 	const size, name = 28, 12
 	if len(b) < size {
-		return News{}, fmt.Errorf("hear of new processes: %d bytes, not %d", len(b), size)
+		return Started{}, fmt.Errorf("read of new processes: %d bytes, not %d", len(b), size)
 	}
 	text, _, _ := bytes.Cut(b[name:size], []byte{0})
 	quoted := strconv.Quote(string(text)) // a process may call itself anything
-	n := News{PID: int(binary.LittleEndian.Uint32(b)), Name: quoted[1 : len(quoted)-1]}
+	n := Started{PID: int(binary.LittleEndian.Uint32(b)), Name: quoted[1 : len(quoted)-1]}
 	switch event := bpf.FamilyFamilyEvent(binary.LittleEndian.Uint32(b[4:])); event {
 	case bpf.FamilyFamilyEventFAMILY_BORN:
 	case bpf.FamilyFamilyEventFAMILY_EXEC:
 		n.Exec = true
 	default:
-		return News{}, fmt.Errorf("hear of process %d: unknown event %d", n.PID, event)
+		return Started{}, fmt.Errorf("read of process %d: unknown event %d", n.PID, event)
 	}
 	switch obstacle := bpf.FamilyObstacle(binary.LittleEndian.Uint32(b[8:])); obstacle {
 	case bpf.FamilyObstacleOBSTACLE_NONE:
@@ -32,7 +32,7 @@ func parse(b []byte) (News, error) {
 	case bpf.FamilyObstacleOBSTACLE_JOB_CONTROL:
 		n.Obstacle = ErrJobControl
 	default:
-		return News{}, fmt.Errorf("hear of process %d: unknown obstacle %d", n.PID, obstacle)
+		return Started{}, fmt.Errorf("read of process %d: unknown obstacle %d", n.PID, obstacle)
 	}
 	return n, nil
 }

@@ -162,22 +162,22 @@ type Probes struct {
 }
 
 // Probe puts a program at places of a file, where it is mapped in the memory of a process, as
-// uprobe.Way.Put does. Errors that the kernel gave are told by errors.Is. The caller closes the
+// uprobe.Mechanism.Put does. errors.Is recognises errors that the kernel gave. The caller closes the
 // probes, before the guard. Cost: about 2 us a place in a link, 0.3 ms one that is an event.
-func (g *Guard) Probe(way uprobe.Way, file *os.File, program *ebpf.Program, offsets, cookies []uint64, pid int) (*Probes, error) {
+func (g *Guard) Probe(mechanism uprobe.Mechanism, file *os.File, program *ebpf.Program, offsets, cookies []uint64, pid int) (*Probes, error) {
 	hit, err := duplicate(program.FD())
 	if err != nil {
 		return nil, err
 	}
 	defer hit.Close()
-	r, err := g.ask(&request{Probe: &placement{way, offsets, cookies, pid}}, file, hit)
+	r, err := g.ask(&request{Probe: &placement{mechanism, offsets, cookies, pid}}, file, hit)
 	if err != nil {
 		return nil, err
 	}
 	return &Probes{g, r.Placement}, nil
 }
 
-// Close takes the probes out. Cost: that of uprobe.Way.Removal.
+// Close takes the probes out. Cost: that of uprobe.Mechanism.Removal.
 func (p *Probes) Close() error {
 	_, err := p.guard.ask(&request{Remove: p.id})
 	return err

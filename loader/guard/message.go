@@ -27,7 +27,7 @@ type request struct {
 
 // A placement is a program at places of a file, in the memory of a process.
 type placement struct {
-	Way              uprobe.Way
+	Mechanism        uprobe.Mechanism
 	Offsets, Cookies []uint64
 	PID              int
 }

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Prompt has the calling goroutine, which stays on its thread, scheduled before others until it
-// calls calm, where we have the privilege (CAP_SYS_NICE). What is half done to a process that runs
+// RaisePriority has the calling goroutine, which stays on its thread, scheduled before others until it
+// calls restore, where we have the privilege (CAP_SYS_NICE). What is half done to a process that runs
 // is to be done soon: each probe that goes into a busy one waits for its locks, and on a crowded
 // machine thirty thousand of them for the scheduler each time.
-func Prompt() (calm func()) {
+func RaisePriority() (restore func()) {
 	runtime.LockOSThread()
 	tid := unix.Gettid()
 	const most = 20

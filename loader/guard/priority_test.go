@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Prompt calls may be nested, and leave the thread as it was.
-func TestPrompt(t *testing.T) {
+// RaisePriority calls may be nested, and leave the thread as it was.
+func TestRaisePriority(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	nice := func() int {
@@ -19,8 +19,8 @@ func TestPrompt(t *testing.T) {
 		return 20 - n
 	}
 	before := nice()
-	calm := Prompt()
-	inner := Prompt()
+	restore := RaisePriority()
+	inner := RaisePriority()
 	if got := nice(); got != -20 {
 		t.Errorf("nice %d, want -20", got)
 	}
@@ -28,7 +28,7 @@ func TestPrompt(t *testing.T) {
 	if got := nice(); got != -20 {
 		t.Errorf("nice %d after the inner one, want -20", got)
 	}
-	calm()
+	restore()
 	if after := nice(); after != before {
 		t.Errorf("nice %d before, %d after", before, after)
 	}

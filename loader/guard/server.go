@@ -99,14 +99,14 @@ func (s *server) do(q *request, fds []int) (r reply, err error) {
 }
 
 func (s *server) place(p *placement, file *os.File, hit int) (id int, err error) {
-	defer Prompt()()
+	defer RaisePriority()()
 	defer file.Close()
 	program, err := ebpf.NewProgramFromFD(hit)
 	if err != nil {
 		return 0, err
 	}
 	defer program.Close()
-	l, err := p.Way.Put(file, program, p.Offsets, p.Cookies, p.PID)
+	l, err := p.Mechanism.Put(file, program, p.Offsets, p.Cookies, p.PID)
 	if err != nil {
 		return 0, err
 	}
@@ -116,7 +116,7 @@ func (s *server) place(p *placement, file *os.File, hit int) (id int, err error)
 }
 
 func (s *server) remove(id int) error {
-	defer Prompt()()
+	defer RaisePriority()()
 	l := s.probes[id]
 	if l == nil {
 		return fmt.Errorf("no probes have the number %d", id)

@@ -27,24 +27,24 @@ func OfMachine() []Requirement {
 		{"ring buffer", feature(func() error { return features.HaveMapType(ebpf.RingBuf) }), "Linux 5.8 or later is needed"},
 		{"task storage", feature(func() error { return features.HaveMapType(ebpf.TaskStorage) }), "Linux 5.11 or later is needed"},
 		{"uprobes", findUprobes, "a kernel with CONFIG_UPROBES and CONFIG_PERF_EVENTS is needed"},
-		{"probes", findWay, "a kernel with CONFIG_BPF_EVENTS is needed"},
+		{"probes", findMechanism, "a kernel with CONFIG_BPF_EVENTS is needed"},
 		{"emulated", findEmulated, ""},
-		{"limits", func() (string, error) { return limitsOf(uprobe.Here()), nil }, ""},
+		{"limits", func() (string, error) { return limitsOf(uprobe.Detect()), nil }, ""},
 	}
 }
 
-// findWay says how probes go in.
-func findWay() (string, error) {
+// findMechanism says how probes go in.
+func findMechanism() (string, error) {
 	links := features.HaveBPFLinkUprobeMulti()
 	if errors.Is(links, unix.EPERM) || errors.Is(links, unix.EACCES) {
 		return feature(func() error { return links })()
 	}
-	way := uprobe.Here()
+	mechanism := uprobe.Detect()
 	version, err := features.LinuxVersionCode()
-	if err == nil && version >= 6<<16|6<<8 && way == uprobe.Events {
+	if err == nil && version >= 6<<16|6<<8 && mechanism == uprobe.Events {
 		err = errors.New("no uprobe_multi links, which Linux 6.6 has")
 	}
-	return way.String(), err
+	return mechanism.String(), err
 }
 
 // findEmulated says what package x86 takes for emulated, which is what every kernel does.
@@ -52,13 +52,13 @@ func findEmulated() (string, error) {
 	return "nop, push, direct call and jump, jcc; others take 2 to 40 times as long", nil
 }
 
-// limitsOf lists what cannot be had where probes go in that way.
-func limitsOf(w uprobe.Way) string {
+// limitsOf lists what cannot be had where probes go in by that mechanism.
+func limitsOf(m uprobe.Mechanism) string {
 	var list []string
 	for _, limit := range []struct {
 		flags string
 		err   error
-	}{{"--overhead, plan --canary", w.Windows()}, {"--lib", w.Libraries()}, {"--follow-fork", w.Families()}} {
+	}{{"--overhead, plan --canary", m.SupportsWindows()}, {"--lib", m.SupportsLibraries()}, {"--follow-fork", m.SupportsFollow()}} {
 		if limit.err != nil {
 			list = append(list, fmt.Sprintf("no %s (%v)", limit.flags, limit.err))
 		}

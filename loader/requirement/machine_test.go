@@ -32,15 +32,15 @@ func TestFeature(t *testing.T) {
 
 // What a kernel does without is told with the version that has it.
 func TestLimits(t *testing.T) {
-	for way, want := range map[uprobe.Way][]string{
+	for mechanism, want := range map[uprobe.Mechanism][]string{
 		uprobe.Events:      {"no --overhead, plan --canary (it takes Linux 6.6 or later", "no --lib (it takes Linux 6.10 or later", "no --follow-fork (it takes Linux 6.10 or later"},
 		uprobe.Link:        {"no --lib (it takes Linux 6.10 or later", "no --follow-fork (it takes Linux 6.10 or later"},
 		uprobe.ProcessLink: {"none"},
 	} {
-		got := limitsOf(way)
+		got := limitsOf(mechanism)
 		for _, text := range want {
 			if !strings.Contains(got, text) || strings.Count(got, "no --") > len(want) {
-				t.Errorf("%v: %s; want %s", way, got, want)
+				t.Errorf("%v: %s; want %s", mechanism, got, want)
 			}
 		}
 	}

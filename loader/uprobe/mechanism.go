@@ -12,15 +12,15 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// A Way is how a kernel takes probes.
-type Way int
+// A Mechanism is how a kernel takes probes.
+type Mechanism int
 
-// The ways, those of older kernels first.
+// The mechanisms, those of older kernels first.
 const (
 	// Events: before Linux 6.6 each probe is a perf event of its own, in all processes that run the
-	// file, for those of one process would be of one thread of it. It is for the program to tell
-	// whom it is about.
-	Events Way = iota + 1
+	// file, for those of one process would be of one thread of it. The program is to check whose a hit
+	// is.
+	Events Mechanism = iota + 1
 	// Link: one link has all probes. Before Linux 6.10 its filter by process lets one thread
 	// through, so that it is in all processes that run the file too.
 	Link
@@ -28,18 +28,18 @@ const (
 	ProcessLink
 )
 
-// Here is the way of the running kernel. What it has is asked; that the filter of a link is broken
-// shows only to a process with several threads, and is told by the kernel's version.
-func Here() Way {
+// Detect returns the best mechanism of the running kernel. It asks the kernel for links; whether their
+// filter is broken shows only to a process with several threads, and is known by the kernel's version.
+func Detect() Mechanism {
 	version, err := features.LinuxVersionCode()
 	if err != nil {
-		version = linux(99, 0) // it is so new that it tells otherwise
+		version = linux(99, 0) // so new that it gives it in another form
 	}
-	return wayOf(version, features.HaveBPFLinkUprobeMulti())
+	return mechanismOf(version, features.HaveBPFLinkUprobeMulti())
 }
 
-// wayOf is the way of a kernel, by its version and what it says when it is asked for links.
-func wayOf(version uint32, links error) Way {
+// mechanismOf is the mechanism of a kernel, by its version and what it answers when asked for links.
+func mechanismOf(version uint32, links error) Mechanism {
 	switch {
 	case errors.Is(links, ebpf.ErrNotSupported):
 		return Events
@@ -52,9 +52,9 @@ func wayOf(version uint32, links error) Way {
 // linux is the number of a version of the kernel.
 func linux(major, minor uint32) uint32 { return major<<16 | minor<<8 }
 
-// String says what is to be expected of the way.
-func (w Way) String() string {
-	switch w {
+// String says what is to be expected of the mechanism.
+func (m Mechanism) String() string {
+	switch m {
 	case Events:
 		return fmt.Sprintf("a perf event each: %d at most, 0.1 s each to take out, and in all processes that run the program (Linux 6.6: one link for all)", mostEvents)
 	case Link:
@@ -63,26 +63,26 @@ func (w Way) String() string {
 	return "one link for all, in one process alone"
 }
 
-// Windows fails where probes cannot be put in and taken out again in a moment.
-func (w Way) Windows() error {
-	if w == Events {
+// SupportsWindows fails where probes cannot be put in and taken out again in a moment.
+func (m Mechanism) SupportsWindows() error {
+	if m == Events {
 		return errors.New("it takes Linux 6.6 or later: before it, taking probes out takes 0.1 s each")
 	}
 	return nil
 }
 
-// Libraries fails where probes in a library would slow down all processes that use it.
-func (w Way) Libraries() error {
-	if w != ProcessLink {
+// SupportsLibraries fails where probes in a library would slow down all processes that use it.
+func (m Mechanism) SupportsLibraries() error {
+	if m != ProcessLink {
 		return errors.New("it takes Linux 6.10 or later: before it, probes in a library slow down all processes that use it")
 	}
 	return nil
 }
 
-// Families fails where the probes of a process stand in others too, so that those that it starts
-// cannot be told from it.
-func (w Way) Families() error {
-	if w != ProcessLink {
+// SupportsFollow fails where the probes of a process stand in others too, so that those that it starts
+// cannot be distinguished from it.
+func (m Mechanism) SupportsFollow() error {
+	if m != ProcessLink {
 		return errors.New("it takes Linux 6.10 or later: before it, probes are in all processes of a program at once")
 	}
 	return nil
@@ -97,41 +97,41 @@ const mostEvents = 300
 const mostLinked = 1 << 20
 
 // Most is how many probes may be put in at once.
-func (w Way) Most() int {
-	if w == Events {
+func (m Mechanism) Most() int {
+	if m == Events {
 		return mostEvents
 	}
 	return mostLinked
 }
 
 // Files is how many descriptors so many probes take.
-func (w Way) Files(probes int) int {
-	if w == Events {
+func (m Mechanism) Files(probes int) int {
+	if m == Events {
 		return 2 * probes
 	}
 	return 1
 }
 
 // Removal is about how long it takes to take so many probes out.
-func (w Way) Removal(probes int) time.Duration {
-	if w == Events {
+func (m Mechanism) Removal(probes int) time.Duration {
+	if m == Events {
 		return time.Duration(probes) * 120 * time.Millisecond
 	}
 	return 40*time.Millisecond + time.Duration(probes)*2*time.Microsecond
 }
 
 // Prepare has a program, made for uprobe_multi links, loaded so that Put takes it.
-func (w Way) Prepare(p *ebpf.ProgramSpec) {
-	if w == Events {
+func (m Mechanism) Prepare(p *ebpf.ProgramSpec) {
+	if m == Events {
 		p.AttachType = ebpf.AttachNone
 	}
 }
 
 // Put puts a program at places of a file, wherever it is mapped in the memory of the process pid,
-// or of all if the kernel cannot tell them apart. Each place has a cookie; none has where cookies
+// or of all if the kernel cannot filter by process. Each place has a cookie; none has where cookies
 // is nil. What it returns takes them out when it is closed.
-func (w Way) Put(file *os.File, program *ebpf.Program, offsets, cookies []uint64, pid int) (io.Closer, error) {
-	if most := w.Most(); len(offsets) > most {
+func (m Mechanism) Put(file *os.File, program *ebpf.Program, offsets, cookies []uint64, pid int) (io.Closer, error) {
+	if most := m.Most(); len(offsets) > most {
 		return nil, fmt.Errorf("%d probes are more than the %d that this kernel takes", len(offsets), most)
 	}
 	// By way of the descriptor: what the process runs, or what is at its path, may have become
@@ -140,10 +140,10 @@ func (w Way) Put(file *os.File, program *ebpf.Program, offsets, cookies []uint64
 	if err != nil {
 		return nil, fmt.Errorf("open its executable: %w", err)
 	}
-	if w == Events {
+	if m == Events {
 		return putEvents(executable, program, offsets, cookies)
 	}
-	if w != ProcessLink {
+	if m != ProcessLink {
 		pid = 0
 	}
 	return executable.UprobeMulti(nil, program, &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies, PID: uint32(pid)})

@@ -18,7 +18,7 @@ func TestWayOf(t *testing.T) {
 	for _, c := range []struct {
 		version uint32
 		links   error
-		want    Way
+		want    Mechanism
 	}{
 		{linux(6, 1), missing, Events},
 		{linux(6, 5), missing, Events},
@@ -31,7 +31,7 @@ func TestWayOf(t *testing.T) {
 		{linux(6, 18), unix.EPERM, ProcessLink},     // it cannot be known: loading will tell what is wrong
 		{linux(6, 8), errors.New("whatever"), Link}, // the same
 	} {
-		if got := wayOf(c.version, c.links); got != c.want {
+		if got := mechanismOf(c.version, c.links); got != c.want {
 			t.Errorf("%x, %v: %v, want %v", c.version, c.links, got, c.want)
 		}
 	}
@@ -50,14 +50,14 @@ func TestHere(t *testing.T) {
 	case version >= linux(6, 6):
 		want = Link
 	}
-	if got := Here(); got != want {
+	if got := Detect(); got != want {
 		t.Errorf("Linux %x: %v, not %v", version, got, want)
 	}
 }
 
 func TestLimits(t *testing.T) {
 	for _, c := range []struct {
-		way                Way
+		mechanism          Mechanism
 		most               int
 		longest            time.Duration // to take out as many
 		files              int           // that they take
@@ -68,17 +68,17 @@ func TestLimits(t *testing.T) {
 		{Link, 1 << 20, 3 * time.Second, 1, true, false, "in all processes"},
 		{ProcessLink, 1 << 20, 3 * time.Second, 1, true, true, "in one process alone"},
 	} {
-		if got := c.way.Most(); got != c.most || c.way.Removal(got) > c.longest || c.way.Files(got) != c.files {
-			t.Errorf("way %d: %d probes, out in %v, with %d descriptors", c.way, got, c.way.Removal(got), c.way.Files(got))
+		if got := c.mechanism.Most(); got != c.most || c.mechanism.Removal(got) > c.longest || c.mechanism.Files(got) != c.files {
+			t.Errorf("mechanism %d: %d probes, out in %v, with %d descriptors", c.mechanism, got, c.mechanism.Removal(got), c.mechanism.Files(got))
 		}
-		if windows, libraries := c.way.Windows(), c.way.Libraries(); (windows == nil) != c.windows || (libraries == nil) != c.libraries {
-			t.Errorf("way %d: windows: %v, libraries: %v", c.way, windows, libraries)
+		if windows, libraries := c.mechanism.SupportsWindows(), c.mechanism.SupportsLibraries(); (windows == nil) != c.windows || (libraries == nil) != c.libraries {
+			t.Errorf("mechanism %d: windows: %v, libraries: %v", c.mechanism, windows, libraries)
 		}
-		if got := c.way.String(); !strings.Contains(got, c.text) {
-			t.Errorf("way %d is said to be %q, without %q", c.way, got, c.text)
+		if got := c.mechanism.String(); !strings.Contains(got, c.text) {
+			t.Errorf("mechanism %d is said to be %q, without %q", c.mechanism, got, c.text)
 		}
-		if _, err := c.way.Put(os.Stdin, nil, make([]uint64, c.most+1), nil, 0); err == nil || !strings.Contains(err.Error(), "more than") {
-			t.Errorf("way %d takes more than it may: %v", c.way, err)
+		if _, err := c.mechanism.Put(os.Stdin, nil, make([]uint64, c.most+1), nil, 0); err == nil || !strings.Contains(err.Error(), "more than") {
+			t.Errorf("mechanism %d takes more than it may: %v", c.mechanism, err)
 		}
 	}
 }

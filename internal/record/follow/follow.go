@@ -14,7 +14,7 @@ import (
 
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/record"
-	"wpptrace/loader/family"
+	"wpptrace/loader/followfork"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/privilege"
 	"wpptrace/loader/target"
@@ -24,7 +24,7 @@ import (
 // Check fails where processes cannot be followed: where they could be stopped, but not let go on, for
 // they may become another user's; and where probes in one are in others too.
 func Check() error {
-	if err := uprobe.Here().Families(); err != nil {
+	if err := uprobe.Detect().SupportsFollow(); err != nil {
 		return fmt.Errorf("follow processes: %w: leave out --follow-fork", err)
 	}
 	if !privilege.Has(cap.KILL) {
@@ -73,17 +73,17 @@ func start(ctx context.Context, o record.Options, handle func(record.Event)) (*r
 
 // A recorder records several processes. It belongs to one goroutine; each recording has another.
 type recorder struct {
-	options record.Options
-	handle  func(record.Event)
-	shared  *shared
-	family  *family.Family
-	began   time.Time
+	options  record.Options
+	handle   func(record.Event)
+	shared   *shared
+	follower *followfork.Follower
+	began    time.Time
 
 	first    *target.Process
 	prepared *recording // of the first; nil: its program cannot be recorded
 	running  *running
-	waiting  []family.News   // of processes that stand
-	paths    map[string]bool // of snapshots
+	waiting  []followfork.Started // of processes that stand
+	paths    map[string]bool      // of snapshots
 	totals   totals
 }
 
@@ -106,7 +106,7 @@ func newRecorder(o record.Options, handle func(record.Event)) (*recorder, error)
 		return nil, err
 	}
 	r.shared = &shared{guard: g}
-	if r.family, err = family.Load(g); err == nil {
+	if r.follower, err = followfork.Load(g); err == nil {
 		err = r.prepareFirst()
 	}
 	if err != nil {
@@ -218,7 +218,7 @@ func (r *recorder) begin(fromStart bool) error {
 	if pids := r.first.Descendants(); len(pids) > 0 {
 		r.handle(NotFollowed{pids})
 	}
-	if err := r.family.Follow(r.first); err != nil || r.prepared == nil {
+	if err := r.follower.Follow(r.first); err != nil || r.prepared == nil {
 		return err
 	}
 	return r.prepared.recorder.Begin(fromStart)
@@ -237,14 +237,14 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 		r.handle(Ended{reason})
 	}
 	r.running.end(record.Cause(reason))
-	err = errors.Join(err, r.family.Disband())
+	err = errors.Join(err, r.follower.Unfollow())
 	for r.running.count() > 0 {
 		r.account(<-r.running.over)
 	}
 	if err := cmp.Or(err, r.totals.err, r.options.Abort.Err()); err != nil {
 		return nil, err
 	}
-	return r.totals.result(r.family.Missed()), r.unguarded()
+	return r.totals.result(r.follower.Dropped()), r.unguarded()
 }
 
 // unguarded is the error of recordings whose guard has been killed: all of them may have come to their
@@ -276,8 +276,8 @@ func (r *recorder) close() {
 	if r.prepared != nil && !r.paths[r.prepared.recorder.Path()] { // it was not started
 		r.prepared.recorder.Close()
 	}
-	if r.family != nil {
-		r.family.Close()
+	if r.follower != nil {
+		r.follower.Close()
 	}
 	r.shared.close()
 }

@@ -76,5 +76,5 @@ func (r *recorder) account(e ending) {
 
 // letGo has a process go on that stands.
 func (r *recorder) letGo(pid int) {
-	r.totals.err = cmp.Or(r.totals.err, r.family.LetGo(pid))
+	r.totals.err = cmp.Or(r.totals.err, r.follower.Resume(pid))
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"wpptrace/internal/record"
-	"wpptrace/loader/family"
+	"wpptrace/loader/followfork"
 	"wpptrace/loader/target"
 )
 
@@ -42,7 +42,7 @@ func (r *recorder) watch(ctx context.Context) (record.Reason, error) {
 		switch {
 		case r.options.Duration > 0 && time.Since(r.began) >= r.options.Duration:
 			return record.DurationOver, nil
-		case quiet && r.running.count() == 0 && !r.family.Alive():
+		case quiet && r.running.count() == 0 && !r.follower.Alive():
 			return record.Exited, nil
 		}
 		r.handle(Progress{time.Since(r.began), r.running.count(), r.totals.recordings, r.totals.losses.Events})
@@ -59,7 +59,7 @@ func (r *recorder) next() (quiet bool, err error) {
 	}
 	const most = 64 // of a storm, so that signals are taken
 	for range most {
-		n, err := r.family.Next(deadline)
+		n, err := r.follower.Next(deadline)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return len(r.waiting) == 0, nil
 		}
@@ -83,13 +83,13 @@ func (r *recorder) atOnce() int { return atOnce(r.options.Memory.All) }
 func (r *recorder) tooMany() error { return &TooManyError{r.atOnce()} }
 
 // refuse lets a process go that is not to be recorded.
-func (r *recorder) refuse(n family.News, why error) {
+func (r *recorder) refuse(n followfork.Started, why error) {
 	r.leaveOut(n.PID, n.Name, why)
 	r.letGo(n.PID)
 }
 
 // take deals with a process that has begun, or with what it has become. It stands meanwhile.
-func (r *recorder) take(ctx context.Context, n family.News) {
+func (r *recorder) take(ctx context.Context, n followfork.Started) {
 	if before := r.running.byPID[n.PID]; before != nil && n.Exec { // its probes would stand in what comes
 		if !r.awaitOut(ctx, before) {
 			return
@@ -141,9 +141,9 @@ func (r *recorder) awaitOut(ctx context.Context, one *recording) bool {
 }
 
 // adopt has a process recorded.
-func (r *recorder) adopt(n family.News, p *target.Process) error {
+func (r *recorder) adopt(n followfork.Started, p *target.Process) error {
 	o := r.optionsOf(p)
-	o.Born = !n.Exec
+	o.ForkOfTraced = !n.Exec
 	one, err := r.prepare(o, func(record.Event) bool { return false })
 	if err != nil {
 		return err
@@ -161,8 +161,8 @@ var errEscaped = errors.New("somebody has let it go on, by a SIGCONT, before pro
 
 // beginOne starts the reports. Of a program that stands before its first instruction nothing is
 // missing.
-func (r *recorder) beginOne(one *recording, n family.News) error {
-	held, err := r.family.Holds(n.PID)
+func (r *recorder) beginOne(one *recording, n followfork.Started) error {
+	held, err := r.follower.Holds(n.PID)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (r *recorder) beginOne(one *recording, n family.News) error {
 	if !fromStart {
 		return nil
 	}
-	if held, err = r.family.Holds(n.PID); err == nil && !held {
+	if held, err = r.follower.Holds(n.PID); err == nil && !held {
 		err = errEscaped
 	}
 	return err
