@@ -3,117 +3,121 @@ package decoder
 import (
 	"wpptrace/bpf/wire"
 	"wpptrace/compress/ops"
+	"wpptrace/decoder/route"
 	"wpptrace/loader/plan"
 )
 
+// standingAt is the frame of a caller that stands at its call; what it did before is not known.
+func standingAt(c route.Call, cfa uint64) *frame {
+	return &frame{
+		activation: activation{c.Routine, cfa},
+		pos:        c.Routine.At(c.Block, 0), called: true, path: behindCall(),
+	}
+}
+
 // resync begins anew with the whole chain of callers: each stands at its call. What they did before
 // is not known.
-func (t *Thread) resync(a activation, block int, chain []wire.Event) {
-	t.cutAll()
-	t.away = nil
-	list := []frame{{activation: a, from: chain[0].Plain()}}
-	for k, w := range chain {
-		c, known := t.d.returns[w.Address()]
-		if w.Origin() != wire.Inside || !known || c.r.Blocks[c.block].Depth < 0 {
+func (p *placer) resync(a activation, block int, chain []wire.Event) {
+	p.calls.cutAll()
+	p.stack.away = nil
+	list := []frame{{activation: a, caller: chain[0].Plain()}}
+	for k, caller := range chain {
+		c, known := p.d.program.CallTo(caller.Address())
+		if caller.Origin() != wire.Inside || !known || c.Routine.Blocks[c.Block].Depth < 0 {
 			break
 		}
-		f := frame{activation: activation{c.r, list[k].cfa + uint64(c.r.Blocks[c.block].Depth)}, st: c.r.at(c.block, 0), called: true, start: origin{exit, ops.StartCall}}
+		f := standingAt(c, list[k].cfa+uint64(c.Routine.Blocks[c.Block].Depth))
 		if k+1 < len(chain) {
-			f.from = chain[k+1].Plain()
+			f.caller = chain[k+1].Plain()
 		}
-		list = append(list, f)
+		list = append(list, *f)
 	}
-	list[len(list)-1].root = true
-	t.known = list[len(list)-1].activation.cfa
-	t.sink.Mark(ops.Resume, uint64(len(list)))
+	outermost := &list[len(list)-1]
+	outermost.fromExternal = true
+	p.stack.knownUpTo = outermost.cfa
+	p.out.sink.Mark(ops.Resume, uint64(len(list)))
 	for k := len(list) - 1; k >= 0; k-- {
-		t.push(list[k])
+		p.stack.push(&list[k])
 	}
-	t.resumeAt(t.top(), block)
+	p.out.resumeAt(p.stack.top(), block)
+}
+
+// isFurtherOut reports whether an activation at cfa may have stood, since before the thread was met,
+// further out than all that are known.
+func (p *placer) isFurtherOut(cfa uint64) bool {
+	return p.stack.knownUpTo != 0 && cfa > p.stack.knownUpTo && len(p.stack.frames) > 0
 }
 
 // reappear takes up an activation that has stood, since before the thread was met, at a call which
-// came to the activations that are known, perhaps through code that is not observed, and lets it
-// come to a block. If there is just one such call with a silent way to the block, the activation
-// goes on behind it, else with the block. It reports false if there is none: then the activation is
-// a new one.
-func (t *Thread) reappear(a activation, block int) bool {
-	if t.known == 0 || a.cfa <= t.known || len(t.frames) == 0 {
+// came to the activations that are known, perhaps through external code, and lets it come to a
+// block. If there is just one such call with a probe-free route to the block, the activation goes on
+// behind it, else with the block. It reports false if there is none: then the activation is a new
+// one.
+func (p *placer) reappear(a activation, block int) bool {
+	if !p.isFurtherOut(a.cfa) {
 		return false
 	}
-	call, n, lands := exit, 0, false
+	call, n, lands := route.Exit, 0, false
 	for b := range a.r.Blocks {
-		if t.mayLeadTo(a.r, b) && a.r.at(b, 0).to(block, true) != nil {
+		if p.mayLeadTo(a.r, b) && a.r.At(b, 0).To(block, true) != nil {
 			call, n = b, n+1
 		}
-		lands = lands || a.r.mayComeBy(b, block)
+		lands = lands || a.r.ComesByLanding(b, block)
 	}
-	anywhere := t.metInHandlerOf(a.r)
+	anywhere := p.metInHandlerOf(a.r)
 	if n == 0 && !lands && !anywhere {
 		return false
 	}
-	t.known = a.cfa
+	p.stack.knownUpTo = a.cfa
 	if lands {
-		t.abandon()
+		p.calls.loseAll()
 	} else {
-		t.finishAbove(-1)
+		p.calls.returnAbove(-1)
 	}
-	t.sink.Mark(ops.Resume, 1)
-	f := t.push(frame{activation: a, root: true})
-	if n > 1 || lands || anywhere || a.r.First(block) { // it may be a new activation in the same place
-		t.resumeAt(f, block)
+	p.out.sink.Mark(ops.Resume, 1)
+	f := p.stack.push(&frame{activation: a, fromExternal: true})
+	if n > 1 || lands || anywhere || a.r.Plan.First(block) { // it may be a new activation in the same place
+		p.out.resumeAt(f, block)
 		return true
 	}
-	f.st, f.called, f.start = a.r.at(call, 0), true, origin{exit, ops.StartCall}
-	t.apply(f, f.st.to(block, true))
-	f.st, f.called = f.r.at(block, 0), false
+	f.pos, f.called, f.path = a.r.At(call, 0), true, behindCall()
+	p.out.apply(f, f.pos.To(block, true))
+	f.standAt(block)
 	return true
 }
 
 // reappearAtCall takes up a caller that may have stood at its call since before the thread was met:
-// what it called may have jumped on to a routine, and spoken before. It reports false if the
+// what it called may have jumped on to a routine, and had events before. It reports false if the
 // caller, known or not, must have made the call for that routine.
-func (t *Thread) reappearAtCall(c place, cfa uint64, to *routine) bool {
-	callee := c.r.callee[c.block]
-	if t.known == 0 || cfa <= t.known || len(t.frames) == 0 || callee == nil || !callee.mayJumpOnTo(to) {
+func (p *placer) reappearAtCall(c route.Call, cfa uint64, to *route.Routine) bool {
+	callee := c.Routine.Callees[c.Block]
+	if !p.isFurtherOut(cfa) || callee == nil || !callee.MayJumpOnTo(to) {
 		return false
 	}
-	t.known = cfa
-	t.finishAbove(-1)
-	t.sink.Mark(ops.Resume, 1)
-	t.push(frame{activation: activation{c.r, cfa}, root: true, st: c.r.at(c.block, 0), called: true, start: origin{exit, ops.StartCall}})
+	p.stack.knownUpTo = cfa
+	p.calls.returnAbove(-1)
+	p.out.sink.Mark(ops.Resume, 1)
+	f := standingAt(c, cfa)
+	f.fromExternal = true
+	p.stack.push(f)
 	return true
-}
-
-// mayComeBy reports whether the call of block b may throw, or return a second time, to where a
-// silent way leads to a block from.
-func (r *routine) mayComeBy(b, block int) bool {
-	if !r.Blocks[b].IsCall() || r.kind[b] == plan.Harmless {
-		return false
-	}
-	for to := range r.Blocks {
-		if (r.pad[to] || r.again[to]) && r.landsAt(b, to) && (to == block || r.Site(to) == nil && r.at(to, 0).to(block, false) != nil) {
-			return true
-		}
-	}
-	return false
 }
 
 // mayLeadTo reports whether the call of block b may have come to the outermost activation that is
 // known.
-func (t *Thread) mayLeadTo(r *routine, b int) bool {
+func (p *placer) mayLeadTo(r *route.Routine, b int) bool {
 	if !r.Blocks[b].CallReturns() {
 		return false
 	}
-	switch r.kind[b] {
+	switch r.Kinds[b] {
 	case plan.External, plan.Unknown:
 		return true
 	case plan.Known:
-		from := t.frames[0].from
-		if r.callee[b].MayLeaveCallOpen() || from == 0 {
+		caller := p.stack.frames[0].caller
+		if r.Callees[b].Plan.MayLeaveCallOpen() || caller == 0 {
 			return true
 		}
-		switch from.Origin() {
+		switch caller.Origin() {
 		case wire.Inside, wire.Handler, wire.ReturnsToImage:
 			return true
 		}
@@ -123,37 +127,33 @@ func (t *Thread) mayLeadTo(r *routine, b int) bool {
 
 // metInHandlerOf reports whether the thread was met in a signal handler that had interrupted the
 // routine: an activation of it may stand at any instruction.
-func (t *Thread) metInHandlerOf(r *routine) bool {
-	from := t.frames[0].from
-	if from.Origin() != wire.Handler {
+func (p *placer) metInHandlerOf(r *route.Routine) bool {
+	caller := p.stack.frames[0].caller
+	if caller.Origin() != wire.Handler {
 		return false
 	}
-	_, _, ok := r.locate(from.Address())
+	_, _, ok := r.Locate(caller.Address())
 	return ok
 }
 
 // resume begins an activation in its middle: nothing is known of its callers.
-func (t *Thread) resume(a activation, block int) {
-	t.toOpenCall(a.cfa)
-	t.sink.Mark(ops.Resume, 1)
-	t.push(frame{activation: a, root: true})
-	t.resumeAt(t.top(), block)
+func (p *placer) resume(a activation, block int) {
+	p.calls.toExternalCall(a.cfa)
+	p.out.sink.Mark(ops.Resume, 1)
+	p.stack.push(&frame{activation: a, fromExternal: true})
+	p.out.resumeAt(p.stack.top(), block)
 }
 
 // resumeCaller begins a caller in its middle: it is known to stand at its call. It reports false if
 // its frame is not known.
-func (t *Thread) resumeCaller(c place, cfa uint64, depth int) bool {
-	t.toOpenCall(cfa)
-	t.sink.Mark(ops.Resume, 1)
+func (p *placer) resumeCaller(c route.Call, cfa uint64, depth int) bool {
+	p.calls.toExternalCall(cfa)
+	p.out.sink.Mark(ops.Resume, 1)
 	if depth < 0 {
 		return false
 	}
-	t.push(frame{activation: activation{c.r, cfa + uint64(depth)}, root: true, st: c.r.at(c.block, 0), called: true, start: origin{exit, ops.StartCall}})
+	f := standingAt(c, cfa+uint64(depth))
+	f.fromExternal = true
+	p.stack.push(f)
 	return true
-}
-
-// resumeAt begins a path in its middle, at block b.
-func (t *Thread) resumeAt(f *frame, b int) {
-	f.st, f.called = f.r.at(b, 0), false
-	f.number, f.start, f.trail, f.skip = 0, origin{b, ops.StartResume}, []int{b}, 0
 }
