@@ -22,7 +22,7 @@ func TestDigramTable(t *testing.T) {
 					continue
 				}
 				n, ok := recorded[d]
-				if got := table.find(&g.arena, d[0], d[1]); got != n {
+				if got := table.find(&g.built.arena, d[0], d[1]); got != n {
 					t.Fatalf("digram %v is recorded at %d, found at %d", d, n, got)
 				}
 				switch {
@@ -39,7 +39,7 @@ func TestDigramTable(t *testing.T) {
 				}
 			}
 			for d, n := range recorded {
-				if got := table.find(&g.arena, d[0], d[1]); got != n {
+				if got := table.find(&g.built.arena, d[0], d[1]); got != n {
 					t.Errorf("digram %v is recorded at %d, found at %d", d, n, got)
 				}
 			}
@@ -53,7 +53,7 @@ func TestDigramTable(t *testing.T) {
 
 // digramNode returns the left one of two nodes.
 func digramNode(g *Grammar, d [2]uint32) uint32 {
-	n, right := g.take(d[0]), g.take(d[1])
-	g.link(n, right)
+	n, right := g.built.take(d[0]), g.built.take(d[1])
+	g.built.link(n, right)
 	return n
 }

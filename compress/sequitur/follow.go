@@ -23,13 +23,13 @@ type following struct {
 }
 
 // follow begins to follow the occurrence of the last digram, whose left node is tail, at node m.
-func (g *Grammar) follow(tail, m uint32) {
+func (g *builder) follow(tail, m uint32) {
 	g.following.tail = tail
 	g.following.levels = append(g.following.levels, level{m, g.at(g.at(m).next).next, 2})
 }
 
 // repeats takes a symbol if it is the next of what is followed.
-func (g *Grammar) repeats(symbol uint32) bool {
+func (g *builder) repeats(symbol uint32) bool {
 	f := &g.following
 	top := &f.levels[len(f.levels)-1]
 	for {
@@ -63,7 +63,7 @@ func (g *Grammar) repeats(symbol uint32) bool {
 }
 
 // endRepetition puts what has been repeated into rules, and these to the end of the start rule.
-func (g *Grammar) endRepetition() {
+func (g *builder) endRepetition() {
 	f := &g.following
 	inner := f.levels[1:]
 	n := f.tail
@@ -106,7 +106,7 @@ func (g *Grammar) endRepetition() {
 
 // ruleOf returns a rule whose body is what has been repeated of a level: the one that it is the
 // whole body of, or a new one in its place.
-func (g *Grammar) ruleOf(l *level) uint32 {
+func (g *builder) ruleOf(l *level) uint32 {
 	before, after := g.at(l.first).prev, l.cursor
 	if v := g.at(before).value; isGuard(v) && before == after {
 		return v & ruleMask
@@ -129,7 +129,7 @@ func (g *Grammar) ruleOf(l *level) uint32 {
 
 // settle checks what is suspect, and the last digram of the start rule after all others: what that
 // repeats is followed.
-func (g *Grammar) settle() {
+func (g *builder) settle() {
 	for again := true; again; again = g.checkLast() {
 		for len(g.suspects) > 0 {
 			n := g.suspects[len(g.suspects)-1]
@@ -141,7 +141,7 @@ func (g *Grammar) settle() {
 
 // checkLast restores digram uniqueness for the last digram. It reports whether others may be
 // suspect then.
-func (g *Grammar) checkLast() bool {
+func (g *builder) checkLast() bool {
 	right := g.at(g.rules[start].guard).prev
 	n := g.at(right).prev
 	a, b := g.at(n).value, g.at(right).value

@@ -177,13 +177,13 @@ func TestRunWhoseMiddleIsRecorded(t *testing.T) {
 		g := New()
 		g.AppendAll(runes("xaaay"))
 		g.flush()
-		x := g.at(g.rules[start].guard).next
-		first := g.at(x).next
-		g.move(g.find('a', 'a'), first)
-		second := g.at(first).next
+		x := g.built.at(g.built.rules[start].guard).next
+		first := g.built.at(x).next
+		g.built.move(g.built.find('a', 'a'), first)
+		second := g.built.at(first).next
 		if side == "right" {
-			g.move(first, second)
-			insertAfter(g, g.at(second).next, 'a')
+			g.built.move(first, second)
+			insertAfter(g, g.built.at(second).next, 'a')
 		} else {
 			insertAfter(g, x, 'a')
 		}
@@ -195,14 +195,14 @@ func TestRunWhoseMiddleIsRecorded(t *testing.T) {
 
 // insertAfter puts a symbol behind node n, as inlining a rule of that symbol alone would.
 func insertAfter(g *Grammar, n uint32, v uint32) {
-	right := g.at(n).next
-	g.cut(n)
-	m := g.take(v)
-	g.link(n, m)
-	g.link(m, right)
-	g.suspect(m)
-	g.suspect(n)
-	g.settle()
+	right := g.built.at(n).next
+	g.built.cut(n)
+	m := g.built.take(v)
+	g.built.link(n, m)
+	g.built.link(m, right)
+	g.built.suspect(m)
+	g.built.suspect(n)
+	g.built.settle()
 }
 
 func TestRulesIsACopy(t *testing.T) {

@@ -23,46 +23,46 @@ func checkInvariants(g *Grammar, stream []uint32) error {
 
 func checkRings(g *Grammar) error {
 	live := 0
-	for r, rule := range g.rules {
+	for r, rule := range g.built.rules {
 		if rule.guard == 0 {
 			continue
 		}
 		live++
-		if v := g.at(rule.guard).value; v != guardBits|uint32(r) {
+		if v := g.built.at(rule.guard).value; v != guardBits|uint32(r) {
 			return fmt.Errorf("guard of rule %d has value %#x", r, v)
 		}
-		for n := g.at(rule.guard).next; ; n = g.at(n).next {
-			if g.at(g.at(n).prev).next != n {
+		for n := g.built.at(rule.guard).next; ; n = g.built.at(n).next {
+			if g.built.at(g.built.at(n).prev).next != n {
 				return fmt.Errorf("rule %d: node %d is linked from one side only", r, n)
 			}
 			if n == rule.guard {
 				break
 			}
-			if isGuard(g.at(n).value) {
+			if isGuard(g.built.at(n).value) {
 				return fmt.Errorf("rule %d holds a guard or a free node", r)
 			}
 			live++
 		}
 	}
-	if live != g.live {
-		return fmt.Errorf("%d live nodes counted, %d found", g.live, live)
+	if live != g.built.live {
+		return fmt.Errorf("%d live nodes counted, %d found", g.built.live, live)
 	}
 	return nil
 }
 
 func derive(g *Grammar) []uint32 {
 	var stream []uint32
-	stack := []uint32{g.at(g.rules[start].guard).next}
+	stack := []uint32{g.built.at(g.built.rules[start].guard).next}
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
-		v := g.at(n).value
+		v := g.built.at(n).value
 		if isGuard(v) {
 			stack = stack[:len(stack)-1]
 			continue
 		}
-		stack[len(stack)-1] = g.at(n).next
+		stack[len(stack)-1] = g.built.at(n).next
 		if isNonterminal(v) {
-			stack = append(stack, g.at(g.rules[v&ruleMask].guard).next)
+			stack = append(stack, g.built.at(g.built.rules[v&ruleMask].guard).next)
 		} else {
 			stream = append(stream, v)
 		}
@@ -86,18 +86,18 @@ func equalStreams(a, b []uint32) bool {
 // record with it.
 func checkDigrams(g *Grammar) error {
 	occurrences := map[[2]uint32][]uint32{}
-	for r, rule := range g.rules {
+	for r, rule := range g.built.rules {
 		if rule.guard == 0 {
 			continue
 		}
 		previous := [2]uint32{freeValue, freeValue}
 		overlaps := false
-		for n := g.at(rule.guard).next; n != rule.guard; n = g.at(n).next {
-			right := g.at(n).next
+		for n := g.built.at(rule.guard).next; n != rule.guard; n = g.built.at(n).next {
+			right := g.built.at(n).next
 			if right == rule.guard {
 				break
 			}
-			digram := [2]uint32{g.at(n).value, g.at(right).value}
+			digram := [2]uint32{g.built.at(n).value, g.built.at(right).value}
 			overlaps = digram == previous && digram[0] == digram[1] && !overlaps
 			previous = digram
 			if !overlaps && len(occurrences[digram]) > 0 {
@@ -107,12 +107,12 @@ func checkDigrams(g *Grammar) error {
 		}
 	}
 	for digram, nodes := range occurrences {
-		if m := g.find(digram[0], digram[1]); m != nodes[0] && (len(nodes) == 1 || m != nodes[1]) {
+		if m := g.built.find(digram[0], digram[1]); m != nodes[0] && (len(nodes) == 1 || m != nodes[1]) {
 			return fmt.Errorf("digram %#x at nodes %v is recorded at %d", digram, nodes, m)
 		}
 	}
-	recorded := int(g.digrams.used)
-	if g.pending != 0 {
+	recorded := int(g.built.digrams.used)
+	if g.built.pending != 0 {
 		recorded++
 	}
 	if recorded != len(occurrences) {
@@ -122,18 +122,18 @@ func checkDigrams(g *Grammar) error {
 }
 
 func checkUses(g *Grammar) error {
-	uses := make([]uint32, len(g.rules))
-	for _, rule := range g.rules {
+	uses := make([]uint32, len(g.built.rules))
+	for _, rule := range g.built.rules {
 		if rule.guard == 0 {
 			continue
 		}
-		for n := g.at(rule.guard).next; n != rule.guard; n = g.at(n).next {
-			if v := g.at(n).value; isNonterminal(v) {
+		for n := g.built.at(rule.guard).next; n != rule.guard; n = g.built.at(n).next {
+			if v := g.built.at(n).value; isNonterminal(v) {
 				uses[v&ruleMask]++
 			}
 		}
 	}
-	for r, rule := range g.rules {
+	for r, rule := range g.built.rules {
 		if rule.guard == 0 {
 			continue
 		}
@@ -150,15 +150,15 @@ func checkUses(g *Grammar) error {
 // clone copies a grammar, so that it can be checked as if appending ended.
 func clone(g *Grammar) *Grammar {
 	c := *g
-	c.nodes = resize(allocate[node](0), len(g.nodes))
-	copy(c.nodes, g.nodes)
-	c.rules = slices.Clone(g.rules)
-	c.freeRules = slices.Clone(g.freeRules)
-	c.suspects = slices.Clone(g.suspects)
+	c.built.nodes = resize(allocate[node](0), len(g.built.nodes))
+	copy(c.built.nodes, g.built.nodes)
+	c.built.rules = slices.Clone(g.built.rules)
+	c.built.freeRules = slices.Clone(g.built.freeRules)
+	c.built.suspects = slices.Clone(g.built.suspects)
 	c.queue = append(make([]uint32, 0, queueSize), g.queue...)
-	c.digrams.slots = allocate[uint64](len(g.digrams.slots))
-	copy(c.digrams.slots, g.digrams.slots)
-	c.following.levels = slices.Clone(g.following.levels)
+	c.built.digrams.slots = allocate[uint64](len(g.built.digrams.slots))
+	copy(c.built.digrams.slots, g.built.digrams.slots)
+	c.built.following.levels = slices.Clone(g.built.following.levels)
 	if g.runs != nil {
 		c.runs = &runs{last: g.runs.last, slots: slices.Clone(g.runs.slots), all: slices.Clone(g.runs.all)}
 	}

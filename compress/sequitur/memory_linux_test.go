@@ -35,7 +35,7 @@ func TestPeakMemory(t *testing.T) {
 			worst, at := 0.0, 0
 			for i, v := range stream {
 				g.Append(v)
-				if symbols := g.live - len(g.rules) + len(g.freeRules); i%100 == 0 && symbols >= 1000 {
+				if symbols := g.built.live - len(g.built.rules) + len(g.built.freeRules); i%100 == 0 && symbols >= 1000 {
 					if x := float64(g.Bytes()-15*uint64(len(g.runs.all))) / float64(symbols); x > worst {
 						worst, at = x, symbols
 					}

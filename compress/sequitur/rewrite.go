@@ -2,7 +2,7 @@ package sequitur
 
 // check restores digram uniqueness for the digram whose left node is n: records it, or, when it
 // occurs elsewhere without overlapping, replaces both (Larus 1999, figure 3).
-func (g *Grammar) check(n uint32) {
+func (g *builder) check(n uint32) {
 	right := g.at(n).next
 	a, b := g.at(n).value, g.at(right).value
 	if isGuard(a) || isGuard(b) || g.at(right).next == g.rules[start].guard { // the last digram is checked last
@@ -28,7 +28,7 @@ func (g *Grammar) check(n uint32) {
 }
 
 // find returns the left node of the digram a b that is recorded or pending, or 0.
-func (g *Grammar) find(a, b uint32) uint32 {
+func (g *builder) find(a, b uint32) uint32 {
 	if p := g.pending; p != 0 && g.at(p).value == a && g.at(g.at(p).next).value == b {
 		return p
 	}
@@ -36,7 +36,7 @@ func (g *Grammar) find(a, b uint32) uint32 {
 }
 
 // forget takes the digram at n out of the record, if it is recorded there.
-func (g *Grammar) forget(n uint32) {
+func (g *builder) forget(n uint32) {
 	if g.pending == n {
 		g.pending = 0
 		return
@@ -48,7 +48,7 @@ func (g *Grammar) forget(n uint32) {
 }
 
 // move records at node to the digram that is recorded at node from, and returns to.
-func (g *Grammar) move(from, to uint32) uint32 {
+func (g *builder) move(from, to uint32) uint32 {
 	a, b := g.at(to).value, g.at(g.at(to).next).value
 	if g.pending == from {
 		g.pending = 0
@@ -62,7 +62,7 @@ func (g *Grammar) move(from, to uint32) uint32 {
 // cut forgets the digram at left before the link to its right node goes. In a run of equal symbols
 // that may have been the recorded one of digrams that overlap; then a neighbour must be recorded
 // instead.
-func (g *Grammar) cut(left uint32) {
+func (g *builder) cut(left uint32) {
 	g.forget(left)
 	v := g.at(left).value
 	right := g.at(left).next
@@ -78,11 +78,11 @@ func (g *Grammar) cut(left uint32) {
 }
 
 // suspect has the digram at n checked again before Append returns; last in, first out.
-func (g *Grammar) suspect(n uint32) { g.suspects = append(g.suspects, n) }
+func (g *builder) suspect(n uint32) { g.suspects = append(g.suspects, n) }
 
 // match makes the digrams at n and m, equal and not overlapping, one of which m is recorded: by a
 // rule that is one of them, by lengthening a rule that occurs nowhere else, or by a new rule.
-func (g *Grammar) match(n, m uint32) {
+func (g *builder) match(n, m uint32) {
 	a, b := g.at(n).value, g.at(g.at(n).next).value
 	if r, ok := g.wholeBody(m); ok {
 		g.replace(n, r)
@@ -120,16 +120,16 @@ func (g *Grammar) match(n, m uint32) {
 }
 
 // wholeBody reports whether the digram at n is the whole body of a rule, and of which.
-func (g *Grammar) wholeBody(n uint32) (r uint32, ok bool) {
+func (g *builder) wholeBody(n uint32) (r uint32, ok bool) {
 	before := g.at(n).prev
 	v := g.at(before).value
 	return v & ruleMask, isGuard(v) && g.at(g.at(n).next).next == before
 }
 
-func (g *Grammar) usedTwice(v uint32) bool { return isNonterminal(v) && g.rules[v&ruleMask].uses == 2 }
+func (g *builder) usedTwice(v uint32) bool { return isNonterminal(v) && g.rules[v&ruleMask].uses == 2 }
 
 // replace puts rule r in the place of the digram at n, which is recorded elsewhere.
-func (g *Grammar) replace(n, r uint32) {
+func (g *builder) replace(n, r uint32) {
 	right := g.at(n).next
 	before, after := g.at(n).prev, g.at(right).next
 	g.cut(before)
@@ -146,7 +146,7 @@ func (g *Grammar) replace(n, r uint32) {
 
 // inlineEnds restores rule utility: replacing a digram takes uses away from its two symbols only,
 // and where one use is left it is an end of the body of r, the rule that replaced the digram.
-func (g *Grammar) inlineEnds(r uint32) {
+func (g *builder) inlineEnds(r uint32) {
 	guard := g.rules[r].guard
 	g.inlineSingle(g.at(guard).next)
 	g.inlineSingle(g.at(guard).prev)
@@ -154,7 +154,7 @@ func (g *Grammar) inlineEnds(r uint32) {
 
 // inlineSingle replaces the node n by the body of the rule that it names, if it is that rule's only
 // use.
-func (g *Grammar) inlineSingle(n uint32) {
+func (g *builder) inlineSingle(n uint32) {
 	v := g.at(n).value
 	if !isNonterminal(v) || g.rules[v&ruleMask].uses != 1 {
 		return
@@ -173,7 +173,7 @@ func (g *Grammar) inlineSingle(n uint32) {
 }
 
 // lengthenRight lengthens rule r, whose only uses are n and m, by the symbol that follows both.
-func (g *Grammar) lengthenRight(r, n, m uint32) {
+func (g *builder) lengthenRight(r, n, m uint32) {
 	guard := g.rules[r].guard
 	last := g.at(guard).prev
 	moved := g.cutRight(m)
@@ -187,7 +187,7 @@ func (g *Grammar) lengthenRight(r, n, m uint32) {
 }
 
 // cutRight takes the symbol that follows n out of its body and returns its node.
-func (g *Grammar) cutRight(n uint32) uint32 {
+func (g *builder) cutRight(n uint32) uint32 {
 	right := g.at(n).next
 	g.cut(right)
 	g.forget(n)
@@ -197,7 +197,7 @@ func (g *Grammar) cutRight(n uint32) uint32 {
 }
 
 // lengthenLeft lengthens rule r, whose only uses follow n and m, by the symbol before both.
-func (g *Grammar) lengthenLeft(r, n, m uint32) {
+func (g *builder) lengthenLeft(r, n, m uint32) {
 	guard := g.rules[r].guard
 	first := g.at(guard).next
 	g.cutLeft(m)
@@ -211,7 +211,7 @@ func (g *Grammar) lengthenLeft(r, n, m uint32) {
 }
 
 // cutLeft takes n out of its body.
-func (g *Grammar) cutLeft(n uint32) {
+func (g *builder) cutLeft(n uint32) {
 	before := g.at(n).prev
 	g.cut(before)
 	g.forget(n)
