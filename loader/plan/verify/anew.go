@@ -10,12 +10,12 @@ func (v *verifier) findOutgoing() {
 	callers := map[*routine][]*routine{}
 	var queue []*routine
 	mark := func(r *routine) {
-		if !r.goesOut {
-			r.goesOut = true
+		if !r.external {
+			r.external = true
 			queue = append(queue, r)
 		}
 	}
-	for _, r := range v.observed {
+	for _, r := range v.traced {
 		for b, to := range r.callees {
 			if to != nil {
 				callers[to] = append(callers[to], r)
@@ -31,22 +31,22 @@ func (v *verifier) findOutgoing() {
 	}
 }
 
-// findRenewed finds the routines that external code enters, and those that they call or
+// findRestarted finds the routines that external code enters, and those that they call or
 // jump to before an event, and so on.
-func (v *verifier) findRenewed() {
+func (v *verifier) findRestarted() {
 	var renew func(r *routine)
 	renew = func(r *routine) {
-		if r == nil || r.renewed || !r.Traced() {
+		if r == nil || r.restarted || !r.Traced() {
 			return
 		}
-		r.renewed = true
+		r.restarted = true
 		for b, to := range r.callees {
 			if r.first[b] && r.sites[b] == nil {
 				renew(to)
 			}
 		}
 	}
-	for _, r := range v.observed {
+	for _, r := range v.traced {
 		if r.returnsOut {
 			renew(r)
 		}
@@ -57,11 +57,11 @@ func (v *verifier) findRenewed() {
 // begun, and begin another in the same place. No event that comes first then, be it of the routine
 // or of what it calls, comes as the first activation goes on as well (rule 12: restarts).
 func (v *verifier) checkAnew(r *routine) {
-	if !r.renewed {
+	if !r.restarted {
 		return
 	}
 	calls := func(n int) bool { return n != cfg.Exit && r.sites[n] == nil && r.callees[n] != nil && r.opens(n) }
-	if way := v.silentWay(r, r.entries, calls); way != nil {
+	if way := r.walker.silentWay(r.entries, calls); way != nil {
 		r.fault("what may leave it from within is called before an event", way)
 		return
 	}
@@ -72,10 +72,10 @@ func (v *verifier) checkAnew(r *routine) {
 		if r.opens(b) && block.End != cfg.NoReturn {
 			from = append(from, block.Succ[0])
 		}
-		if block.IsCall() && (r.enters(b) || r.callees[b] != nil && r.callees[b].goesOut) {
+		if block.IsCall() && (r.enters(b) || r.callees[b] != nil && r.callees[b].external) {
 			from = append(from, r.landings(b)...)
 		}
-		if way := v.silentWay(r, from, begins); way != nil {
+		if way := r.walker.silentWay(from, begins); way != nil {
 			r.fault("a new activation may be taken for one that goes on", append(r.way(b), way...))
 			return
 		}
@@ -92,10 +92,10 @@ func (v *verifier) checkAnew(r *routine) {
 			groups = [][]int{{s.told}} // nothing is called before the switch
 		}
 		for _, nodes := range groups {
-			if v.silentWay(r, nodes, unsaid) == nil {
+			if r.walker.silentWay(nodes, unsaid) == nil {
 				continue
 			}
-			if way := v.silentWay(r, nodes, begins); way != nil {
+			if way := r.walker.silentWay(nodes, begins); way != nil {
 				r.fault("a new activation may be taken for one that has not come to its call", append(r.way(s.word), way...))
 			}
 		}

@@ -28,7 +28,7 @@ func (v *verifier) classify() {
 		}
 	}
 	enter := func(r *routine) {
-		r.rootable = true
+		r.entered = true
 		reach(r)
 	}
 	for _, r := range v.routines {
@@ -105,7 +105,7 @@ func (v *verifier) checkCallees(r *routine) {
 			break
 		}
 	}
-	if r.silent && r.rootable {
+	if r.silent && r.entered {
 		r.fault("it may end without an event, and external code may enter it")
 	}
 	if r.silent && r.Faulty {
@@ -128,7 +128,7 @@ func (r *routine) mayFaultFirst() bool {
 func (v *verifier) checkFirstCalls(r *routine) {
 	for b := range r.Blocks {
 		if r.first[b] && r.sites[b] == nil && r.kinds[b] == plan.Unknown {
-			r.fault("code that may call back is entered before an event", v.silentWay(r, r.entries, func(n int) bool { return n == b }))
+			r.fault("code that may call back is entered before an event", r.walker.silentWay(r.entries, func(n int) bool { return n == b }))
 			return
 		}
 	}
@@ -145,7 +145,7 @@ func (v *verifier) findOpen() {
 			queue = append(queue, r)
 		}
 	}
-	for _, r := range v.observed {
+	for _, r := range v.traced {
 		ends := r.backwards(func(n int) bool { return n == cfg.Exit })
 		for b := range r.Blocks {
 			block := &r.Blocks[b]
@@ -161,7 +161,7 @@ func (v *verifier) findOpen() {
 				callers[r.callees[b]] = append(callers[r.callees[b]], r)
 			}
 		}
-		if r.forks {
+		if r.ambiguous {
 			mark(r)
 		}
 	}
@@ -223,7 +223,7 @@ func (v *verifier) checkOpenCalls(r *routine) {
 		if !block.CallReturns() || !*bad.at(block.Succ[0]) || !r.opens(b) {
 			continue
 		}
-		way := append(r.way(b), v.silentWay(r, block.Succ[:1], is)...)
+		way := append(r.way(b), r.walker.silentWay(block.Succ[:1], is)...)
 		what := "what is called back may come from the first or from the last call"
 		if way[len(way)-1] == RoutineEnd {
 			what = "what is called back may come from the call, or from the caller after the end"
@@ -241,7 +241,7 @@ func (v *verifier) checkLandings(r *routine) {
 			continue
 		}
 		if list := r.landings(b); len(list) > 0 {
-			if m := r.walk(start{word: b, nodes: slices.Concat(r.Blocks[b].After(), list), table: none}); m != nil {
+			if m := r.walker.walk(start{word: b, nodes: slices.Concat(r.Blocks[b].After(), list), table: none}); m != nil {
 				r.fault("a place may come by an exception, or a second return, or by ordinary flow", m.ways...)
 				return
 			}

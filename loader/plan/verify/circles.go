@@ -39,7 +39,7 @@ type level map[*routine]silentCall
 // adds what runs then.
 func (v *verifier) checkRow(what string, most int, is func(r *routine, b int) bool, goOn func(level)) {
 	last := level{}
-	for _, r := range v.observed {
+	for _, r := range v.traced {
 		last[r] = silentCall{}
 	}
 	levels := []level{last}
@@ -52,7 +52,7 @@ func (v *verifier) checkRow(what string, most int, is func(r *routine, b int) bo
 		}
 		levels = append(levels, last)
 	}
-	for _, r := range v.observed {
+	for _, r := range v.traced {
 		c, ok := last[r]
 		if !ok {
 			continue
@@ -73,7 +73,7 @@ func (v *verifier) checkRow(what string, most int, is func(r *routine, b int) bo
 // behind finds who may run right behind a silent edge of a kind from those.
 func (v *verifier) behind(from level, is func(r *routine, b int) bool) level {
 	found := level{}
-	for _, r := range v.observed {
+	for _, r := range v.traced {
 		if _, ok := from[r]; !ok {
 			continue
 		}
@@ -89,7 +89,7 @@ func (v *verifier) behind(from level, is func(r *routine, b int) bool) level {
 // jumpOn adds what those jump to, and so on: they have made an event then or not.
 func (v *verifier) jumpOn(found level) {
 	var queue []*routine
-	for _, r := range v.observed {
+	for _, r := range v.traced {
 		if _, ok := found[r]; ok {
 			queue = append(queue, r)
 		}
@@ -119,7 +119,7 @@ func (v *verifier) faultCircle(what string, circle []silentCall) {
 func (v *verifier) circle(is func(r *routine, b int) bool) []silentCall {
 	calls := make([][]silentCall, len(v.routines))
 	degree := make([]int, len(v.routines)) // calls into each routine from those that are left
-	for _, r := range v.observed {
+	for _, r := range v.traced {
 		for b, to := range r.callees {
 			if to != nil && r.kinds[b] == plan.Known && is(r, b) {
 				calls[r.ID] = append(calls[r.ID], silentCall{r, to, b})
@@ -128,7 +128,7 @@ func (v *verifier) circle(is func(r *routine, b int) bool) []silentCall {
 		}
 	}
 	var free []*routine
-	for _, r := range v.observed {
+	for _, r := range v.traced {
 		if degree[r.ID] == 0 {
 			free = append(free, r)
 		}
@@ -148,7 +148,7 @@ func (v *verifier) circle(is func(r *routine, b int) bool) []silentCall {
 func (v *verifier) follow(calls [][]silentCall, degree []int) []silentCall {
 	callers := map[*routine]silentCall{}
 	var at *routine
-	for _, r := range v.observed {
+	for _, r := range v.traced {
 		if degree[r.ID] == 0 {
 			continue
 		}
@@ -162,7 +162,7 @@ func (v *verifier) follow(calls [][]silentCall, degree []int) []silentCall {
 	if at == nil {
 		return nil
 	}
-	for range v.observed { // onto the circle
+	for range v.traced { // onto the circle
 		at = callers[at].from
 	}
 	circle := []silentCall{callers[at]}

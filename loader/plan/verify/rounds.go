@@ -26,11 +26,11 @@ func (v *verifier) checkRounds(r *routine) {
 		case !slices.Contains(r.Counters(b), *c):
 			r.fault("the rounds of a loop are told by what does not count them", r.way(b))
 		case !c.Exact:
-			r.checkBehind(b, c)
+			rounds{r}.checkBehind(b, c)
 		}
 	}
 	if counts {
-		r.eachStart(func(s start) { r.checkBefore(s) })
+		r.eachStart(rounds{r}.checkBefore)
 	}
 	for b, s := range r.sites {
 		if s == nil || s.Capture == nil || s.Capture.Kind != plan.LoopRegisters {
@@ -52,8 +52,12 @@ func (r *routine) loopsOnce(n int) []int {
 	return slices.DeleteFunc(slices.Clone(next), func(to int) bool { return to == n })
 }
 
+// rounds are those of the loops of a routine that have no probe.
+type rounds struct{ r *routine }
+
 // through is what registers hold behind block n.
-func (r *routine) through(regs absint.Registers, n int) absint.Registers {
+func (o rounds) through(regs absint.Registers, n int) absint.Registers {
+	r := o.r
 	if r.Counts(n) != nil {
 		r.FollowRounds(&regs, n)
 	} else {
@@ -63,7 +67,8 @@ func (r *routine) through(regs absint.Registers, n int) absint.Registers {
 }
 
 // silentAfter are the nodes of the same activation that a probe-free route may go on to, after some start.
-func (r *routine) silentAfter(s *start, n int) []int {
+func (o rounds) silentAfter(s *start, n int) []int {
+	r := o.r
 	switch {
 	case n == cfg.Exit, r.sites[n] != nil:
 		return nil
@@ -75,7 +80,8 @@ func (r *routine) silentAfter(s *start, n int) []int {
 
 // inOrder lists a start's nodes and all that a probe-free route leads to from them, each behind those that lead to
 // it.
-func (r *routine) inOrder(s *start) (order []int) {
+func (o rounds) inOrder(s *start) (order []int) {
+	r := o.r
 	seen := newByNode[bool](r)
 	var visit func(n int)
 	visit = func(n int) {
@@ -83,7 +89,7 @@ func (r *routine) inOrder(s *start) (order []int) {
 			return
 		}
 		*seen.at(n) = true
-		for _, to := range r.silentAfter(s, n) {
+		for _, to := range o.silentAfter(s, n) {
 			visit(to)
 		}
 		order = append(order, n)
@@ -98,22 +104,23 @@ func (r *routine) inOrder(s *start) (order []int) {
 // flow calls yield, until it returns false, with each node that a probe-free route leads to from a start, and
 // what registers hold there, if they hold regs at its nodes; nil, where several ways lead to it:
 // what can be said of all of them may be more than can be followed on one.
-func (r *routine) flow(s *start, regs absint.Registers, yield func(n int, regs *absint.Registers) bool) {
+func (o rounds) flow(s *start, regs absint.Registers, yield func(n int, regs *absint.Registers) bool) {
+	r := o.r
 	held, come := newByNode[*absint.Registers](r), newByNode[bool](r)
 	for _, n := range s.nodes {
 		*held.at(n), *come.at(n) = &regs, true
 	}
-	for _, n := range r.inOrder(s) {
+	for _, n := range o.inOrder(s) {
 		if !*come.at(n) {
 			continue // it is on a circle without an event, which is found elsewhere
 		}
 		if !yield(n, *held.at(n)) {
 			return
 		}
-		next := r.silentAfter(s, n)
+		next := o.silentAfter(s, n)
 		var behind *absint.Registers
 		if len(next) > 0 && *held.at(n) != nil {
-			regs := r.through(**held.at(n), n)
+			regs := o.through(**held.at(n), n)
 			behind = &regs
 		}
 		for _, to := range next {
@@ -128,19 +135,20 @@ func (r *routine) flow(s *start, regs absint.Registers, yield func(n int, regs *
 
 // checkBefore: where a probe-free route leads from a start to a loop, the counter's beginning is known, or what
 // the start's event carries tells it.
-func (r *routine) checkBefore(s start) {
+func (o rounds) checkBefore(s start) {
+	r := o.r
 	regs := absint.Unchanged()
 	if s.word != none {
 		r.Follow(&regs, s.word, r.sites[s.word].Insn, len(r.Blocks[s.word].Insns))
 	}
 	for _, nodes := range s.outcomes(r) {
 		s.nodes = nodes
-		r.flow(&s, regs, func(n int, regs *absint.Registers) bool {
+		o.flow(&s, regs, func(n int, regs *absint.Registers) bool {
 			if n == cfg.Exit {
 				return true
 			}
 			c := r.Counts(n)
-			ok := c == nil || regs != nil && r.isTold(s, c, *regs)
+			ok := c == nil || regs != nil && o.isTold(s, c, *regs)
 			if !ok {
 				r.fault("no event tells what a loop begins with", r.way(max(s.word, 0), n))
 			}
@@ -150,7 +158,8 @@ func (r *routine) checkBefore(s start) {
 }
 
 // isTold reports whether a start's event tells what a counter begins with there, or nothing has to.
-func (r *routine) isTold(s start, c *absint.Counter, regs absint.Registers) bool {
+func (o rounds) isTold(s start, c *absint.Counter, regs absint.Registers) bool {
+	r := o.r
 	begins, ok := c.Beginning(&regs)
 	if !ok || begins.IsConstant() {
 		return ok
@@ -193,8 +202,9 @@ func scaled(l absint.Linear, times int64) absint.Linear {
 
 // checkBehind: on each way out of a loop an event carries the counter, before anything is called and
 // before the activation ends, or another loop changes it.
-func (r *routine) checkBehind(loop int, c *absint.Counter) {
-	r.flow(&start{nodes: r.loopsOnce(loop), table: none}, absint.Unchanged(), func(n int, regs *absint.Registers) bool {
+func (o rounds) checkBehind(loop int, c *absint.Counter) {
+	r := o.r
+	o.flow(&start{nodes: r.loopsOnce(loop), table: none}, absint.Unchanged(), func(n int, regs *absint.Registers) bool {
 		switch {
 		case n == cfg.Exit, r.sites[n] == nil && (r.Blocks[n].IsCall() || len(r.Blocks[n].After()) == 0):
 			r.fault("no event tells what a loop ends with", r.way(loop, n))

@@ -33,7 +33,7 @@ func (v *verifier) checkSites(r *routine) {
 			what = fmt.Sprintf("asks for condition %d", s.Condition)
 		case s.First != r.first[b]:
 			what = fmt.Sprintf("is taken for a possible first event: %v", s.First)
-		case s.Capture != nil && !v.tellsCase(r, s):
+		case s.Capture != nil && !v.captures(r, s):
 			what = "does not know the case of the switch that it tells"
 		default:
 			continue
@@ -43,9 +43,9 @@ func (v *verifier) checkSites(r *routine) {
 	}
 }
 
-// checkStays: where an event is taken to be followed by another of its activation, nothing calls or
+// checkSameActivation: where an event is taken to be followed by another of its activation, nothing calls or
 // ends the activation before that.
-func (v *verifier) checkStays(r *routine) {
+func (v *verifier) checkSameActivation(r *routine) {
 	parts := func(n int) bool {
 		return n == cfg.Exit || r.sites[n] == nil && (r.Blocks[n].IsCall() || len(r.Blocks[n].After()) == 0)
 	}
@@ -62,7 +62,7 @@ func (v *verifier) checkStays(r *routine) {
 			if s.Condition < plan.NoCondition && block.End == cfg.Jcc {
 				next = block.Succ[1-outcome : 2-outcome]
 			}
-			if way := v.silentWay(r, next, parts); way != nil || block.IsCall() || len(next) == 0 {
+			if way := r.walker.silentWay(next, parts); way != nil || block.IsCall() || len(next) == 0 {
 				r.fault("an event is taken to be followed by another of its activation", append(r.way(b), way...))
 				return
 			}
@@ -87,9 +87,9 @@ func sameFrame(s *plan.Site, rule image.CFA) bool {
 	return false
 }
 
-// tellsCase reports whether a site that tells a switch reads the index at the bounds check, or the
+// captures reports whether a site that tells a switch reads the index at the bounds check, or the
 // target at the jump.
-func (v *verifier) tellsCase(r *routine, s *plan.Site) bool {
+func (v *verifier) captures(r *routine, s *plan.Site) bool {
 	c := s.Capture
 	switch c.Kind {
 	case plan.LoopRegisters: // see checkRounds
@@ -150,14 +150,14 @@ func (v *verifier) checkCalls(r *routine) {
 		c, ok := v.plan.Calls[block.Hi]
 		switch {
 		case block.Depth < 0 && unspoken && r.kinds[b] == plan.Known:
-			r.fault("a call may come before an event, from a frame of unknown size", v.silentWay(r, r.entries, func(n int) bool { return n == b }))
+			r.fault("a call may come before an event, from a frame of unknown size", r.walker.silentWay(r.entries, func(n int) bool { return n == b }))
 		case ok != (block.Depth >= 0):
 			r.fault(fmt.Sprintf("the call before %x is in the table of calls: %v; its frame is %d bytes", block.Hi, ok, block.Depth))
 		case ok && c.Depth != block.Depth:
 			r.fault(fmt.Sprintf("the frame at the call before %x is %d bytes, not %d", block.Hi, block.Depth, c.Depth))
 		case ok && c.AfterEvent && unspoken:
 			r.fault(fmt.Sprintf("the call before %x may come before an event, and callers are followed no further", block.Hi),
-				v.silentWay(r, r.entries, func(n int) bool { return n == b }))
+				r.walker.silentWay(r.entries, func(n int) bool { return n == b }))
 		case ok && !c.AfterEvent && !unspoken:
 			r.fault(fmt.Sprintf("the call before %x comes after an event, and is taken not to", block.Hi))
 		default:
@@ -178,7 +178,7 @@ func (v *verifier) checkShifting(r *routine) {
 	for b := range r.Blocks {
 		block := &r.Blocks[b]
 		if block.CallReturns() && *bad.at(block.Succ[0]) && v.mayEnterAgain(r, b) {
-			r.fault("a call from a frame of unknown size may be that of another activation", append(r.way(b), v.silentWay(r, block.Succ[:1], is)...))
+			r.fault("a call from a frame of unknown size may be that of another activation", append(r.way(b), r.walker.silentWay(block.Succ[:1], is)...))
 			return
 		}
 	}
@@ -210,7 +210,7 @@ func (v *verifier) mayEnterAgain(r *routine, b int) bool {
 // checkTable: the table of calls has those of traced routines alone.
 func (v *verifier) checkTable() {
 	known := 0
-	for _, r := range v.observed {
+	for _, r := range v.traced {
 		for b := range r.Blocks {
 			if _, ok := v.plan.Calls[r.Blocks[b].Hi]; ok && r.Blocks[b].IsCall() {
 				known++

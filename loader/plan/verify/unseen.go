@@ -21,7 +21,7 @@ func (v *verifier) checkUnseen() {
 			v.eachTransfer(r.Routine, func(in *x86.Inst, from uint64) { v.checkEntered(r.Routine, in, from) })
 		}
 	}
-	for _, r := range v.observed {
+	for _, r := range v.traced {
 		for _, x := range r.Ranges {
 			if !r.hasBlock(x) {
 				r.fault(fmt.Sprintf("nothing is known of its part from %x to %x", x[0], x[1]))

@@ -15,12 +15,19 @@ const mostTold = 64
 // A parting is a block at which ways part without an event, and nothing tells which was taken.
 type parting struct{ block, to int }
 
-// checkValues: a value tells jumps that ask for nothing else, and that no probe-free route leads to on
+// A valueCheck looks at what a value decides behind an event that has captured it.
+type valueCheck struct {
+	r *routine
+	s start
+}
+
+// check: a value tells jumps that ask for nothing else, and that no probe-free route leads to on
 // which it may be overwritten. Whichever ways it tells, there is one probe-free route to each place: two
 // would part where nothing tells, and then each of both comes to it from another side of the same
 // parting (rule 10: captured places).
-func (r *routine) checkValues(s start) {
-	reached, spoiled := r.reach(s.nodes, nil), r.reach(s.nodes, func(n int) bool { return !r.Keeps(n, s.values.Operand) })
+func (x valueCheck) check() {
+	r, s := x.r, x.s
+	reached, spoiled := x.reach(s.nodes, nil), x.reach(s.nodes, func(n int) bool { return !r.Keeps(n, s.values.Operand) })
 	conditions := r.Conditions()
 	tells := newByNode[bool](r)
 	if len(s.values.Jumps) > mostTold {
@@ -47,13 +54,14 @@ func (r *routine) checkValues(s start) {
 			return
 		}
 	}
-	r.checkSides(s, tells)
+	x.checkSides(tells)
 }
 
 // reach marks what a probe-free route may come to from some nodes, be it in the next activation; with behind,
 // only what comes after a block, within the same activation, for which that holds, or in a later
 // one.
-func (r *routine) reach(from []int, behind func(n int) bool) byNode[bool] {
+func (x valueCheck) reach(from []int, behind func(n int) bool) byNode[bool] {
+	r := x.r
 	type arrival struct {
 		node   int
 		behind bool
@@ -73,7 +81,7 @@ func (r *routine) reach(from []int, behind func(n int) bool) byNode[bool] {
 	for ; len(queue) > 0; queue = queue[1:] {
 		a := queue[0]
 		after := a.behind || a.node == cfg.Exit || behind(a.node)
-		for _, n := range r.goesOn(a.node) {
+		for _, n := range x.goesOn(a.node) {
 			come(arrival{n, after})
 		}
 	}
@@ -81,7 +89,8 @@ func (r *routine) reach(from []int, behind func(n int) bool) byNode[bool] {
 }
 
 // goesOn are the nodes that a probe-free route may go on to, the value of no switch known.
-func (r *routine) goesOn(n int) []int {
+func (x valueCheck) goesOn(n int) []int {
+	r := x.r
 	switch {
 	case n == cfg.Exit && r.silent:
 		return nil
@@ -95,7 +104,8 @@ func (r *routine) goesOn(n int) []int {
 
 // checkSides hands on to each node the sides of all partings that it may be come to by, and the
 // nodes before it, until there is nothing new.
-func (r *routine) checkSides(s start, tells byNode[bool]) {
+func (x valueCheck) checkSides(tells byNode[bool]) {
+	r, s := x.r, x.s
 	sides, before := newByNode[map[int]int](r), newByNode[map[int]bool](r)
 	queue := slices.Clone(s.nodes)
 	for _, n := range queue {
@@ -103,7 +113,7 @@ func (r *routine) checkSides(s start, tells byNode[bool]) {
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
 		n := queue[0]
-		next := r.goesOn(n)
+		next := x.goesOn(n)
 		for _, to := range next {
 			changed := *sides.at(to) == nil
 			if changed {

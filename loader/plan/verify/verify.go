@@ -52,9 +52,9 @@ func Plan(p *plan.Plan) []Fault {
 	v := &verifier{plan: p}
 	v.prepare()
 	v.classify()
-	for _, r := range v.observed {
+	for _, r := range v.traced {
 		v.checkSites(r)
-		v.checkStays(r)
+		v.checkSameActivation(r)
 		v.checkCallees(r)
 		v.checkCalls(r)
 		v.checkShifting(r)
@@ -66,8 +66,8 @@ func Plan(p *plan.Plan) []Fault {
 	v.checkTable()
 	v.findOpen()
 	v.findOutgoing()
-	v.findRenewed()
-	for _, r := range v.observed {
+	v.findRestarted()
+	for _, r := range v.traced {
 		v.checkOpenCalls(r)
 		v.checkLandings(r)
 		v.checkAnew(r)
@@ -83,7 +83,7 @@ func Plan(p *plan.Plan) []Fault {
 type verifier struct {
 	plan     *plan.Plan
 	routines []*routine // by plan.Routine.ID
-	observed []*routine
+	traced   []*routine
 	faults   []Fault
 }
 
@@ -99,16 +99,14 @@ type routine struct {
 	first   []bool        // by block: it can be reached from the entry without an event
 	silent  bool          // an end is not followed by the next activation: the callers tell
 
-	rootable   bool // external code may enter it
+	entered    bool // external code may enter it
 	returnsOut bool // it may return there: that has entered it, or what jumps to it
-	forks      bool // after some event code may be called back from it, or, once it has ended without another, from its callers
+	ambiguous  bool // after some event code may be called back from it, or, once it has ended without another, from its callers
 	open       bool // what is called back around its end without an event may come from it or from what it was called by
-	goesOut    bool // external code may run in its course
-	renewed    bool // external code may enter it, or those by way of which a probe-free route leads to it
+	external   bool // external code may run in its course
+	restarted  bool // external code may enter it, or those by way of which a probe-free route leads to it
 
-	seen  byNode[int] // the walk that last came to it
-	steps []step
-	walks int
+	walker walker
 }
 
 // prepare makes the routines with their sites.
@@ -121,14 +119,14 @@ func (v *verifier) prepare() {
 		if !pr.Traced() {
 			continue
 		}
-		v.observed = append(v.observed, r)
+		v.traced = append(v.traced, r)
 		r.entries = append([]int{pr.Entry}, pr.Others...)
-		r.sites, r.seen, r.silent = make([]*plan.Site, n), newByNode[int](r), pr.ProbeFree
+		r.sites, r.silent, r.walker = make([]*plan.Site, n), pr.ProbeFree, walker{r: r, seen: newByNode[int](r)}
 	}
 	for i := range v.plan.Sites {
 		v.placeSite(i)
 	}
-	for _, r := range v.observed {
+	for _, r := range v.traced {
 		r.markFirst()
 	}
 }

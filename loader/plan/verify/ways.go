@@ -113,10 +113,10 @@ func (v *verifier) checkWays(r *routine) {
 	var twice, circle, sources bool
 	r.eachStart(func(s start) {
 		if s.values != nil {
-			r.checkValues(s)
+			valueCheck{r, s}.check()
 			return
 		}
-		f := r.walk(s)
+		f := r.walker.walk(s)
 		switch {
 		case f == nil:
 		case f.circle && !circle:
@@ -126,11 +126,11 @@ func (v *verifier) checkWays(r *routine) {
 			twice = true
 			r.fault(fmt.Sprintf("two probe-free routes to the same place%s", r.since(s)), f.ways...)
 		}
-		if from := r.sources(); len(from) > 1 && !sources {
+		if from := r.walker.sources(); len(from) > 1 && !sources {
 			sources = true
-			r.fault(fmt.Sprintf("what is called back%s may come from two calls", r.since(s)), r.wayTo(s, from[0]), r.wayTo(s, from[1]))
-		} else if len(from) == 1 && r.endsUnopened() != none {
-			r.forksAt(s, from[0])
+			r.fault(fmt.Sprintf("what is called back%s may come from two calls", r.since(s)), r.walker.wayTo(s, from[0]), r.walker.wayTo(s, from[1]))
+		} else if len(from) == 1 && r.walker.endsUnopened() != none {
+			r.ambiguousAt(s, from[0])
 		}
 	})
 }
@@ -149,18 +149,27 @@ type meeting struct {
 	ways   []Way
 }
 
+// A walker visits what can run in a routine without an event, from one place on.
+type walker struct {
+	r     *routine
+	seen  byNode[int] // the walk that last came to it
+	steps []step      // of the last walk
+	walks int
+}
+
 // walk visits what a probe-free route can come to from a start, and leaves the steps in r.steps. It stops at
 // the first node that it comes to a second time.
-func (r *routine) walk(s start) *meeting {
-	r.walks++
-	r.steps = r.steps[:0]
+func (w *walker) walk(s start) *meeting {
+	r := w.r
+	w.walks++
+	w.steps = w.steps[:0]
 	for _, n := range s.nodes {
-		if m := r.come(s, step{node: n, parent: none, told: s.table != none}); m != nil {
+		if m := w.come(s, step{node: n, parent: none, told: s.table != none}); m != nil {
 			return m
 		}
 	}
-	for i := 0; i < len(r.steps); i++ {
-		at := r.steps[i]
+	for i := 0; i < len(w.steps); i++ {
+		at := w.steps[i]
 		next := step{parent: i, told: at.told, opened: at.opened, later: at.later}
 		list := []int{}
 		switch n := at.node; {
@@ -177,7 +186,7 @@ func (r *routine) walk(s start) *meeting {
 		}
 		for _, n := range list {
 			next.node = n
-			if m := r.come(s, next); m != nil {
+			if m := w.come(s, next); m != nil {
 				return m
 			}
 		}
@@ -186,26 +195,28 @@ func (r *routine) walk(s start) *meeting {
 }
 
 // come adds a step, unless its node has been come to.
-func (r *routine) come(s start, next step) *meeting {
+func (w *walker) come(s start, next step) *meeting {
+	r := w.r
 	n := next.node
-	if seen := r.seen.at(n); *seen != r.walks {
-		*seen = r.walks
-		r.steps = append(r.steps, next)
+	if seen := w.seen.at(n); *seen != w.walks {
+		*seen = w.walks
+		w.steps = append(w.steps, next)
 		return nil
 	}
-	before := slices.IndexFunc(r.steps, func(a step) bool { return a.node == n })
-	for i := next.parent; i != none; i = r.steps[i].parent {
+	before := slices.IndexFunc(w.steps, func(a step) bool { return a.node == n })
+	for i := next.parent; i != none; i = w.steps[i].parent {
 		if i == before {
-			return &meeting{circle: true, ways: []Way{r.stepsTo(s, before), append(r.between(before, next.parent), r.way(n)...)}}
+			return &meeting{circle: true, ways: []Way{w.stepsTo(s, before), append(w.between(before, next.parent), r.way(n)...)}}
 		}
 	}
-	second := append(r.stepsTo(s, next.parent), r.way(n)...)
-	return &meeting{ways: []Way{r.stepsTo(s, before), second}}
+	second := append(w.stepsTo(s, next.parent), r.way(n)...)
+	return &meeting{ways: []Way{w.stepsTo(s, before), second}}
 }
 
 // stepsTo is the way of a walk to step i, from the event on.
-func (r *routine) stepsTo(s start, i int) Way {
-	way := r.between(none, i)
+func (w *walker) stepsTo(s start, i int) Way {
+	r := w.r
+	way := w.between(none, i)
 	if s.word != none {
 		way = append(r.way(s.word), way...)
 	}
@@ -213,10 +224,11 @@ func (r *routine) stepsTo(s start, i int) Way {
 }
 
 // between is the way from one step to a later one; from the beginning, if the first is none.
-func (r *routine) between(from, to int) Way {
+func (w *walker) between(from, to int) Way {
+	r := w.r
 	var nodes []int
-	for i := to; i != none; i = r.steps[i].parent {
-		nodes = append(nodes, r.steps[i].node)
+	for i := to; i != none; i = w.steps[i].parent {
+		nodes = append(nodes, w.steps[i].node)
 		if i == from {
 			break
 		}
@@ -226,14 +238,15 @@ func (r *routine) between(from, to int) Way {
 }
 
 // wayTo is the way of the last walk to a node.
-func (r *routine) wayTo(s start, node int) Way {
-	return r.stepsTo(s, slices.IndexFunc(r.steps, func(a step) bool { return a.node == node }))
+func (w *walker) wayTo(s start, node int) Way {
+	return w.stepsTo(s, slices.IndexFunc(w.steps, func(a step) bool { return a.node == node }))
 }
 
 // sources are the blocks of the last walk that may have code call back and do not say that they
 // enter it.
-func (r *routine) sources() (blocks []int) {
-	for _, a := range r.steps {
+func (w *walker) sources() (blocks []int) {
+	r := w.r
+	for _, a := range w.steps {
 		if !a.later && a.node != cfg.Exit && r.kinds[a.node] == plan.Unknown && r.sites[a.node] == nil {
 			blocks = append(blocks, a.node)
 		}
@@ -243,38 +256,39 @@ func (r *routine) sources() (blocks []int) {
 
 // endsUnopened is the step of the last walk with which the activation ends, if nothing has been
 // entered on the way that may call back.
-func (r *routine) endsUnopened() int {
-	return slices.IndexFunc(r.steps, func(a step) bool { return a.node == cfg.Exit && !a.later && !a.opened })
+func (w *walker) endsUnopened() int {
+	return slices.IndexFunc(w.steps, func(a step) bool { return a.node == cfg.Exit && !a.later && !a.opened })
 }
 
-// forksAt takes it that code may be called back from a block, or once the routine has ended, and
+// ambiguousAt takes it that code may be called back from a block, or once the routine has ended, and
 // nothing tells which.
-func (r *routine) forksAt(s start, source int) {
-	if r.returnsOut && !r.forks {
+func (r *routine) ambiguousAt(s start, source int) {
+	if r.returnsOut && !r.ambiguous {
 		r.fault(fmt.Sprintf("what is called back%s may come from a call, or from the caller after its end", r.since(s)),
-			r.wayTo(s, source), r.wayTo(s, cfg.Exit))
+			r.walker.wayTo(s, source), r.walker.wayTo(s, cfg.Exit))
 	}
-	r.forks = true
+	r.ambiguous = true
 }
 
 // silentWay is a probe-free route within one activation to a node that is looked for, nil if there is
 // none.
-func (v *verifier) silentWay(r *routine, from []int, is func(n int) bool) Way {
-	r.walks++
-	r.steps = r.steps[:0]
+func (w *walker) silentWay(from []int, is func(n int) bool) Way {
+	r := w.r
+	w.walks++
+	w.steps = w.steps[:0]
 	add := func(n, parent int) {
-		if seen := r.seen.at(n); *seen != r.walks {
-			*seen = r.walks
-			r.steps = append(r.steps, step{node: n, parent: parent})
+		if seen := w.seen.at(n); *seen != w.walks {
+			*seen = w.walks
+			w.steps = append(w.steps, step{node: n, parent: parent})
 		}
 	}
 	for _, n := range from {
 		add(n, none)
 	}
-	for i := 0; i < len(r.steps); i++ {
-		n := r.steps[i].node
+	for i := 0; i < len(w.steps); i++ {
+		n := w.steps[i].node
 		if is(n) {
-			return r.between(none, i)
+			return w.between(none, i)
 		}
 		if n == cfg.Exit || r.sites[n] != nil {
 			continue
