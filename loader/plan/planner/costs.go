@@ -6,6 +6,7 @@ import (
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
+	"wpptrace/loader/plan/planner/frequency"
 	"wpptrace/loader/x86"
 )
 
@@ -38,7 +39,7 @@ const steppedCost = 40
 // estimate finds how often each block runs for one activation: as it was measured, where that is
 // known.
 func (c *costs) estimate(w *Weights) {
-	c.freq = frequencies(c.r)
+	c.freq = frequency.Estimate(c.r)
 	c.measure(w)
 	for b := range c.r.Blocks {
 		c.insns += c.freq[b] * float64(len(c.r.Blocks[b].Insns))

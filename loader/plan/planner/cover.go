@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"wpptrace/internal/grouped"
 )
 
 type edge struct{ from, to int32 }
@@ -13,9 +15,9 @@ type edge struct{ from, to int32 }
 // must not be without an event.
 type graph struct {
 	r      *routine
-	edges  []edge  // those out of a block one after another, by the numbers of the blocks, then those from ENTRY
-	out    []int32 // by block: the first of those out of it; one more at the end
-	covers groups  // by block: the edges that a probe there tells of
+	edges  []edge        // those out of a block one after another, by the numbers of the blocks, then those from ENTRY
+	out    []int32       // by block: the first of those out of it; one more at the end
+	covers grouped.Lists // by block: the edges that a probe there tells of
 }
 
 // entryNode and exitNode are ENTRY and EXIT.
@@ -71,7 +73,7 @@ func (g *graph) findCovers() {
 			switches = append(switches, b)
 		}
 	}
-	g.covers = grouped(int(n), func(add func(block, edge int32)) {
+	g.covers = grouped.By(int(n), func(add func(block, edge int32)) {
 		for i, e := range g.edges {
 			if tells[e.from] {
 				add(e.from, int32(i))
@@ -133,7 +135,7 @@ func (c *covering) findOrders() {
 	add := func(weigh func(b int) float64) { c.orders = append(c.orders, byWeight(list, weigh)) }
 	add(func(b int) float64 { return c.prices[b] })
 	add(func(b int) float64 { return c.prices[b] / max(1, float64(len(c.r.Blocks[b].After()))-0.5) })
-	add(func(b int) float64 { return c.prices[b] / float64(max(1, c.graph.covers.count(b))) })
+	add(func(b int) float64 { return c.prices[b] / float64(max(1, c.graph.covers.Count(b))) })
 	if !c.r.costs.isMeasured() {
 		return
 	}
@@ -226,7 +228,7 @@ func newReduction(g *graph, on []bool) *reduction {
 	d := &reduction{graph: g, on: on, told: make([]int32, len(g.edges)), silent: newForest(len(on) + 2)}
 	for b := range on {
 		if on[b] {
-			for _, e := range g.covers.of(b) {
+			for _, e := range g.covers.Of(b) {
 				d.told[e]++
 			}
 		}
@@ -253,7 +255,7 @@ func (d *reduction) drop(b int) {
 	if !d.on[b] {
 		return
 	}
-	covers := d.graph.covers.of(b)
+	covers := d.graph.covers.Of(b)
 	for _, e := range covers {
 		d.told[e]--
 	}

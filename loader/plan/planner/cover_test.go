@@ -5,23 +5,6 @@ import (
 	"testing"
 )
 
-func TestGrouped(t *testing.T) {
-	pairs := [][2]int32{{2, 7}, {0, 5}, {2, -1}, {0, 5}, {3, 9}}
-	g := grouped(5, func(add func(key, value int32)) {
-		for _, p := range pairs {
-			add(p[0], p[1])
-		}
-	})
-	for key, want := range [][]int32{{5, 5}, {}, {7, -1}, {9}, {}} {
-		if got := g.of(key); !slices.Equal(got, want) || g.count(key) != len(want) {
-			t.Errorf("of %d: %v, %d of them, want %v", key, got, g.count(key), want)
-		}
-	}
-	if none := grouped(1, func(func(key, value int32)) {}); none.count(0) != 0 {
-		t.Errorf("of nothing: %v", none.of(0))
-	}
-}
-
 func TestForest(t *testing.T) {
 	f := newForest(5)
 	joins := func(f *forest, e edge, want bool) {
@@ -79,7 +62,7 @@ func checkForest(t *testing.T, c *covering, on []bool, loops []int) {
 	t.Helper()
 	told := make([]bool, len(c.graph.edges))
 	for b := range on {
-		for _, e := range c.graph.covers.of(b) {
+		for _, e := range c.graph.covers.Of(b) {
 			told[e] = told[e] || on[b]
 		}
 	}
@@ -94,7 +77,7 @@ func checkForest(t *testing.T, c *covering, on []bool, loops []int) {
 // canTell reports whether any probe tells of an edge.
 func canTell(c *covering, e int) bool {
 	for b := range c.must {
-		if _, ok := c.r.costs.point(b); ok && slices.Contains(c.graph.covers.of(b), int32(e)) {
+		if _, ok := c.r.costs.point(b); ok && slices.Contains(c.graph.covers.Of(b), int32(e)) {
 			return true
 		}
 	}

@@ -213,3 +213,6 @@ func (p *planner) settle() (leftOut bool) {
 	}
 	return false
 }
+
+// none is no block.
+const none = -1

@@ -3,6 +3,8 @@ package planner
 import (
 	"cmp"
 	"slices"
+
+	"wpptrace/internal/grouped"
 )
 
 // mostStarts bounds how many places the lack of a probe is looked at from. One that parts the ways
@@ -13,8 +15,8 @@ const mostStarts = 64
 // whichever way its edges are followed, and control follows them forward.
 type pruner struct {
 	s      *search
-	before groups  // by node, exit last: the nodes that it may follow
-	back   *search // the nodes that lead to a probe without an event
+	before grouped.Lists // by node, exit last: the nodes that it may follow
+	back   *search       // the nodes that lead to a probe without an event
 }
 
 // prune takes probes off, the dear ones first, as long as there is one probe-free route from each event to
@@ -51,7 +53,7 @@ func (p *pruner) takeOff(order []int) (some bool) {
 func newPruner(s *search) *pruner {
 	r := s.r
 	p := &pruner{s: s, back: newSearch(r)}
-	p.before = grouped(len(r.Blocks)+1, func(add func(node, before int32)) {
+	p.before = grouped.By(len(r.Blocks)+1, func(add func(node, before int32)) {
 		for b := range r.Blocks {
 			for _, n := range r.onward[b] {
 				add(int32(p.index(n)), int32(b))
@@ -85,7 +87,7 @@ func (p *pruner) waysMeet(b int) bool {
 		if n != exit && slices.Contains(r.entries, n) && p.meet(r.entries) {
 			return true
 		}
-		for _, before := range p.before.of(p.index(n)) {
+		for _, before := range p.before.Of(p.index(n)) {
 			m := int(before)
 			if m == exit || !r.probed[m].on && !(r.switches.told(m)) {
 				if *s.at(m) == unseen {

@@ -3,6 +3,7 @@ package planner
 import (
 	"math"
 	"slices"
+	"wpptrace/internal/grouped"
 	"wpptrace/loader/plan"
 )
 
@@ -180,7 +181,7 @@ func (some blockSet) extend(next func(b int) []int) {
 	if len(queue) == 0 {
 		return
 	}
-	before := grouped(len(some), func(add func(node, before int32)) {
+	before := grouped.By(len(some), func(add func(node, before int32)) {
 		for b := range some {
 			for _, n := range next(b) {
 				if n != exit {
@@ -190,7 +191,7 @@ func (some blockSet) extend(next func(b int) []int) {
 		}
 	})
 	for ; len(queue) > 0; queue = queue[1:] {
-		for _, b := range before.of(queue[0]) {
+		for _, b := range before.Of(queue[0]) {
 			if !some[b] {
 				some[b] = true
 				queue = append(queue, int(b))

@@ -185,7 +185,7 @@ func (p *pruner) carriersFor(place x86.Operand, jumps []int, most float64) (list
 		s.visit(j, origin)
 	}
 	for i := 0; i < len(s.queue); i++ {
-		for _, before := range p.before.of(p.index(s.queue[i])) {
+		for _, before := range p.before.Of(p.index(s.queue[i])) {
 			m := int(before)
 			if m == exit || *s.at(m) != unseen || r.probed[m].on || slices.Contains(list, m) {
 				continue
@@ -255,7 +255,7 @@ func (p *pruner) isBehindCarriers(b int, place x86.Operand) bool {
 		if slices.Contains(r.entries, n) {
 			return false
 		}
-		for _, before := range p.before.of(n) {
+		for _, before := range p.before.Of(n) {
 			m := int(before)
 			switch {
 			case *s.at(m) != unseen, p.mayCarry(m, place):

@@ -1,8 +1,9 @@
-package planner
+package frequency
 
 import (
 	"slices"
 
+	"wpptrace/internal/grouped"
 	"wpptrace/loader/cfg"
 )
 
@@ -22,7 +23,7 @@ type nest struct {
 
 	// Of a routine that has loops.
 	depth []int32           // by header: the loops that it is in
-	preds groups            // by block
+	preds grouped.Lists     // by block
 	in    []int32           // by block: the header of the largest loop found so far that it is in, by way of others; itself
 	body  []int32           // of the loop that is being gathered, loops within as their headers
 	mark  []int32           // by block: the header of the loop that it was last gathered into
@@ -66,7 +67,7 @@ func rooms(lists, size int) func() []int32 {
 // gatherAll finds what is in each loop.
 func (n *nest) gatherAll() {
 	size := len(n.r.Blocks)
-	n.preds = grouped(size, func(add func(to, from int32)) {
+	n.preds = grouped.By(size, func(add func(to, from int32)) {
 		for b := range n.r.Blocks {
 			for _, to := range n.r.Blocks[b].Succ {
 				if to >= 0 {
@@ -134,14 +135,14 @@ func (n *nest) isBack(from, to int32) bool {
 // Loops within have been gathered before.
 func (n *nest) gather(header int32) {
 	n.body = n.body[:0]
-	for _, b := range n.preds.of(int(header)) {
+	for _, b := range n.preds.Of(int(header)) {
 		if n.isBack(b, header) {
 			n.add(header, n.outermost(b))
 		}
 	}
 	for i := 0; i < len(n.body); i++ {
 		b := n.body[i]
-		for _, from := range n.preds.of(int(b)) {
+		for _, from := range n.preds.Of(int(b)) {
 			if !n.isBack(from, b) {
 				n.comeFrom(header, n.outermost(from))
 			}

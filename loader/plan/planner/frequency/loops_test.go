@@ -1,4 +1,4 @@
-package planner
+package frequency
 
 import (
 	"math"
@@ -105,7 +105,7 @@ func naturalLoops(n *nest) (loops [][]bool, ok bool) {
 		in := make([]bool, len(n.r.Blocks))
 		in[header] = true
 		var work []int
-		for _, b := range n.preds.of(header) {
+		for _, b := range n.preds.Of(header) {
 			if n.isBack(b, int32(header)) {
 				work = append(work, int(b))
 			}
@@ -115,7 +115,7 @@ func naturalLoops(n *nest) (loops [][]bool, ok bool) {
 			work = work[:len(work)-1]
 			if !in[b] {
 				in[b] = true
-				for _, from := range n.preds.of(b) {
+				for _, from := range n.preds.Of(b) {
 					work = append(work, int(from))
 				}
 			}
@@ -149,7 +149,7 @@ func frequencyTime(succ [][]int) time.Duration {
 	least := time.Duration(math.MaxInt64)
 	for range 9 {
 		began := testenv.ThreadTime()
-		frequencies(drawing(succ...))
+		Estimate(drawing(succ...))
 		least = min(least, testenv.ThreadTime()-began)
 	}
 	return least

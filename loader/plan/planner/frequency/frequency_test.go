@@ -1,4 +1,4 @@
-package planner
+package frequency
 
 import (
 	"testing"
@@ -26,7 +26,7 @@ func TestInterpretersAreOneLoop(t *testing.T) {
 	r.Blocks[looping].Succ = []int{loop}
 	r.Blocks[loop] = cfg.Block{End: cfg.Jcc, Succ: []int{loop, done}}
 	jumps(done)
-	freq := frequencies(r)
+	freq := Estimate(r)
 	for b := 1; b <= operations; b++ {
 		if most := 2.0 * loopRounds; freq[b] > most {
 			t.Errorf("operation %d runs %v times, more than %v", b, freq[b], most)

@@ -1,10 +1,10 @@
-package planner
+// Package frequency estimates how often each block of a routine runs, by its control flow alone.
+package frequency
 
 import (
 	"slices"
 
 	"wpptrace/loader/cfg"
-	"wpptrace/loader/plan"
 	"wpptrace/loader/x86"
 )
 
@@ -30,8 +30,9 @@ type flow struct {
 	weights []float64
 }
 
-// frequencies estimates how often each block runs for one activation.
-func frequencies(r *cfg.Routine) []float64 {
+// Estimate returns how often each block is expected to run for one activation. Cost: nearly linear in the
+// routine's size.
+func Estimate(r *cfg.Routine) []float64 {
 	f := &flow{r: r, loops: newNest(r)}
 	f.findCold()
 	freq := make([]float64, len(r.Blocks))
@@ -80,7 +81,7 @@ func (f *flow) dispatches(header int32) bool {
 
 // isRoundByTables reports whether nothing but switches leads back to a loop's header.
 func (f *flow) isRoundByTables(header int32) bool {
-	for _, b := range f.loops.preds.of(int(header)) {
+	for _, b := range f.loops.preds.Of(int(header)) {
 		if f.loops.isBack(b, header) && f.r.Blocks[b].End != cfg.Table {
 			return false
 		}
@@ -115,63 +116,6 @@ func (f *flow) handOn(v int32, freq []float64) {
 			freq[w] += freq[v] * f.weights[i] / total
 		}
 	}
-}
-
-// Expected activations are spread over direct calls a few rounds deep; a routine that anybody may
-// enter has one besides.
-const (
-	callRounds = 4
-	mostCalls  = 1e6
-)
-
-// expect estimates how often each routine is entered.
-func (p *planner) expect() {
-	for _, r := range p.routines {
-		if !r.costs.measured {
-			r.costs.activations = 1
-		}
-	}
-	links := p.links()
-	sum := make([]float64, len(p.routines))
-	for range callRounds {
-		for i, r := range p.routines {
-			sum[i] = 0
-			if r.standing.entered || !r.traced() {
-				sum[i] = 1
-			}
-		}
-		for _, l := range links {
-			sum[l.to] += p.routines[l.from].costs.activations * l.freq
-		}
-		for i, r := range p.routines {
-			if !r.costs.measured {
-				r.costs.activations = min(sum[i], mostCalls)
-			}
-		}
-	}
-}
-
-// A link is a call or jump from one traced routine to another, with how often it is made for each
-// activation of the first.
-type link struct {
-	from, to int32
-	freq     float64
-}
-
-// links lists them, close together: each is asked for in every one of the callRounds.
-func (p *planner) links() []link {
-	list := make([]link, 0, p.countLeads())
-	for _, r := range p.routines {
-		if !r.traced() {
-			continue
-		}
-		for _, b := range r.calls.leads {
-			if kind, t := r.calls.callee(b); kind == plan.Known {
-				list = append(list, link{int32(r.ID), int32(t.ID), r.costs.freq[b]})
-			}
-		}
-	}
-	return list
 }
 
 // repeatsIfEqual reports whether block b jumps to itself if two things are equal.
