@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"wpptrace/internal/record"
+	"wpptrace/internal/text"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/requirement"
 	"wpptrace/loader/target"
@@ -55,10 +56,10 @@ func (c *canary) String() string {
 		slower = "at least " + slower
 	}
 	if c.Likely > 0 {
-		slower += ", likely some " + factor(c.Likely)
+		slower += ", likely some " + text.Factor(c.Likely)
 	}
 	if c.Most > 0 {
-		slower += ", at most " + factor(c.Most)
+		slower += ", at most " + text.Factor(c.Most)
 	}
 	return fmt.Sprintf("slowed down %s, by %d hits in %.0f ms", slower, c.Hits, 1000*c.Seconds)
 }

@@ -8,6 +8,7 @@ import (
 
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/statusline"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/requirement"
@@ -72,7 +73,7 @@ func TestLargePlanIsWarnedOf(t *testing.T) {
 		{69_000, 1, "wpptrace: putting in 69000 probes may hold it up for some 2.1 s, and taking them out again, too: -F narrows what is traced\n"},
 	} {
 		var out strings.Builder
-		p := &printer{flags: &recordFlags{}, errs: newStatusLine(&out, true)}
+		p := &printer{flags: &recordFlags{}, errs: statusline.New(&out, true)}
 		p.forecast(record.Forecast{Load: c.load, Probes: c.probes})
 		if _, got, _ := strings.Cut(out.String(), " some 1.0 times\n"); c.load < 0.9 && got != c.want {
 			t.Errorf("%d probes at %v: told %q", c.probes, c.load, out.String())

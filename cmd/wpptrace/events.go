@@ -14,6 +14,7 @@ import (
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/follow"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/statusline"
 	"wpptrace/internal/text"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/plan/figures"
@@ -28,7 +29,8 @@ type printer struct {
 	name     string
 	attached bool // to a process that was at work already
 	report   io.Writer
-	errs     *statusLine
+	errs     *statusline.Line
+	paths    uint64 // in the live line that was shown last
 	log      *slog.Logger
 	prepared func() bool // called when probes stand
 	err      error       // the first of printing
@@ -78,7 +80,7 @@ func (p *printer) handle(event record.Event) {
 	case record.SnapshotFailed:
 		p.insist("%v", e.Err)
 	case record.Progress:
-		p.errs.show(e.Status)
+		p.errs.Show(func(since time.Duration) string { return p.statusText(e.Status(), since) })
 	case record.Ended:
 		p.ended(e)
 	default:
@@ -93,7 +95,7 @@ func (p *printer) window(event record.Event) {
 		p.say("to trace all of it costs more than --overhead %v%% of its CPU time: it is traced in windows of %v from here on%s; --overhead 0 --max-slowdown 0 traces all, however slow",
 			p.flags.overhead, e.Window, nextWindowText(e.Wait, e.Left))
 	case record.WindowClosed:
-		p.log.Debug("a window has ended", "windows", e.Windows, "overhead", percentage(e.Overhead))
+		p.log.Debug("a window has ended", "windows", e.Windows, "overhead", text.Share(e.Overhead))
 	case record.RareSitesCounted:
 		p.log.Debug("rare sites were counted between windows", "sites", e.Sites, "hits", e.Hits, "used", e.Used, "for hits", e.Cost)
 	}
@@ -130,7 +132,7 @@ func (p *printer) planned(e record.Planned) {
 		p.say("on this kernel, before Linux 6.6, taking the probes out takes %.0f s, which nothing can hurry; until then others that run the program are slowed down too", e.Removal.Seconds())
 	}
 	if share, most := figures.SingleStepped(pl); share > noticeable {
-		p.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it out", factor(100*share), report.Fit(most.Name, 60))
+		p.say("%s%% of the expected hits are single-stepped, and slow, most in %s: -N leaves it out", text.Factor(100*share), report.Fit(most.Name, 60))
 	}
 }
 
@@ -163,14 +165,14 @@ func forecastLines(f overhead.Forecast, load, percent float64) []string {
 	const busy = 0.9
 	if load < busy && !f.Some {
 		slower := 1 + load*(f.SlowDown(overhead.UsualTime)-1)
-		lines = append(lines, fmt.Sprintf("at its present load, %.0f%% of a CPU: some %s times", 100*load, factor(slower)))
+		lines = append(lines, fmt.Sprintf("at its present load, %.0f%% of a CPU: some %s times", 100*load, text.Factor(slower)))
 	}
 	return lines
 }
 
 // ended prints why the recording ends. Of one that ends early -q prints that, too.
 func (p *printer) ended(e record.Ended) {
-	p.errs.clear()
+	p.errs.Clear()
 	text := p.endText(e)
 	switch {
 	case text == "":
@@ -244,11 +246,11 @@ func (p *printer) handleFollowed(event record.Event) {
 	case follow.Failed:
 		p.insist("%s", oneLine(e.Err))
 	case follow.Progress:
-		p.errs.showText(func() string {
+		p.errs.Show(func(time.Duration) string {
 			return fmt.Sprintf("%.0fs  %d recorded, %d over  lost %d", e.Duration.Seconds(), e.Processes, e.Recordings, e.Lost)
 		})
 	case follow.Ended:
-		p.errs.clear()
+		p.errs.Clear()
 		if text := p.followEndText(e.Reason); text != "" {
 			p.say("%s", text)
 		}
@@ -282,6 +284,20 @@ func (p *printer) followEndText(r record.Reason) string {
 		return fmt.Sprintf("%v are over: tracing ended", p.flags.limit)
 	}
 	return ""
+}
+
+// statusText is the live line of a recording. since is how long it is that the one before was shown.
+func (p *printer) statusText(s record.Status, since time.Duration) string {
+	line := fmt.Sprintf("%.0fs  %s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d",
+		s.Duration.Seconds(), text.Short(float64(s.Paths-p.paths)/since.Seconds()),
+		100*s.Ring, text.Short(float64(s.Rules)), float64(s.Paths)/float64(max(s.Symbols, 1)), s.Lost)
+	if s.Windows > 0 {
+		line += fmt.Sprintf("  overhead %s  traced %s", text.Share(s.Overhead), text.Share(s.Sampled))
+	} else if s.SlowDownKnown {
+		line += "  slow-down " + slowDownText(s.SlowDown)
+	}
+	p.paths = s.Paths
+	return line
 }
 
 // nextWindowText says when the next window may begin, of a recording that goes on for so long, 0 if

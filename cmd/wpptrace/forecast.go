@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/text"
 )
 
 // forecastText is the forecast for code that never waits.
@@ -12,15 +13,7 @@ func forecastText(f overhead.Forecast) string {
 	if f.Some {
 		while = "these routines alone"
 	}
-	return fmt.Sprintf("some %s times while it runs %s, %s at most", factor(f.SlowDown(overhead.UsualTime)), while, factor(f.SlowDown(overhead.LeastTime)))
-}
-
-// factor writes a number without digits that mean nothing.
-func factor(x float64) string {
-	if x >= 10 {
-		return fmt.Sprintf("%.0f", x)
-	}
-	return fmt.Sprintf("%.1f", x)
+	return fmt.Sprintf("some %s times while it runs %s, %s at most", text.Factor(f.SlowDown(overhead.UsualTime)), while, text.Factor(f.SlowDown(overhead.LeastTime)))
 }
 
 // noticeable is the share of single-stepped hits from which they cost as much as a third of the

@@ -118,7 +118,7 @@ func userOf(t *testing.T, pid int) (uid int) {
 func tellsOfProbes(t *testing.T, pid int, mayTell bool) string {
 	t.Helper()
 	if !mayTell {
-		return "that its probes are out could not be looked at: "
+		return "could not verify that its probes were removed: "
 	}
 	if n := leftProbes(t, pid); n > 0 {
 		return fmt.Sprintf("the kernel has left %d of its probes in", n)

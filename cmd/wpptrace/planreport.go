@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/text"
 
 	"wpptrace/internal/parallel"
 	"wpptrace/internal/record"
@@ -139,7 +140,7 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	row("probes", "%d: %d emulated, %d single-stepped; %d on conditional jumps", r.Probes, r.Probes-r.ProbesSingleStep, r.ProbesSingleStep, r.ProbesConditional)
 	row("expected hits", "%.2f a path; %.0f in 1000 instructions, %.1f of them single-stepped", r.HitsPerPath, r.HitsPerThousand, r.HitsSingleStepPerThousand)
 	if share, most := r.stepped, r.mostStepped; share > noticeable {
-		row("warning", "%s%% of the expected hits are single-stepped, and slow, most in", factor(100*share))
+		row("warning", "%s%% of the expected hits are single-stepped, and slow, most in", text.Factor(100*share))
 		row("", "%s: -N leaves it out", report.Fit(most.Name, report.TableColumns-16-len(": -N leaves it out")))
 	}
 	row("slow-down", "%s", forecastText(r.forecast))

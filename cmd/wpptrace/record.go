@@ -8,17 +8,15 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
-	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/follow"
+	"wpptrace/internal/statusline"
 	"wpptrace/loader/privilege"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 
 	"wpptrace/loader/attach"
 	"wpptrace/loader/requirement"
@@ -248,7 +246,7 @@ func recordCommandLine(o *recordFlags, argv []string, stdout, stderr io.Writer) 
 	if _, err := requirement.Privileges(); err != nil {
 		return fmt.Errorf("trace a process: %w: %s", err, requirement.PrivilegesFix)
 	}
-	if err := checkFiles(uprobe.Detect()); err != nil {
+	if err := requirement.CheckFiles(); err != nil {
 		return err
 	}
 	if o.followFork {
@@ -261,17 +259,6 @@ func recordCommandLine(o *recordFlags, argv []string, stdout, stderr io.Writer) 
 		return recordProcess(o, s, stdout, stderr)
 	}
 	return recordChild(o, s, argv, stderr)
-}
-
-// checkFiles fails when this process may not have as many files open as a recording takes, libraries
-// and all, or of some processes: what is refused then has any cause but that.
-func checkFiles(mechanism uprobe.Mechanism) error {
-	least := uint64(127 + mechanism.Files(mechanism.Most()))
-	var limit unix.Rlimit // the Go runtime has raised it as far as it may
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= least {
-		return err
-	}
-	return fmt.Errorf("have %d files open, which a recording takes: %d are allowed: as root, ulimit -n %d allows so many", least, limit.Cur, least)
 }
 
 func recordProcess(o *recordFlags, s *signals, stdout, stderr io.Writer) error {
@@ -319,14 +306,14 @@ func (o *recordFlags) run(s *signals, options record.Options, out, stderr io.Wri
 	if options.Child != nil {
 		process = options.Child.Process
 	}
-	errs := newStatusLine(stderr, o.quiet)
+	errs := statusline.New(stderr, o.quiet)
 	options.Log = newLog(errs, o.verbose)
 	printer := &printer{
 		flags: o, pid: process.PID, name: process.Name, attached: options.Process != nil,
 		report: out, errs: errs, log: options.Log, prepared: s.quitAtOnce(stderr),
 	}
 	defer printer.prepared()
-	defer errs.clear()
+	defer errs.Clear()
 	if err := o.checkTarget(process); err != nil {
 		return record.Unstarted(options.Child, err)
 	}
@@ -350,24 +337,13 @@ func (o *recordFlags) run(s *signals, options record.Options, out, stderr io.Wri
 
 // checkTarget fails where a recording of a process cannot be: better before anything is read.
 func (o *recordFlags) checkTarget(p *target.Process) error {
-	path := cmp.Or(o.output, record.SnapshotName(p))
-	if raw := o.rawFile; raw != "" && (isAt(raw, path) || isAt(raw, store.Old(path)) || isAt(store.Old(raw), path)) {
+	if raw, path := o.rawFile, cmp.Or(o.output, record.SnapshotName(p)); record.Collide(raw, path) {
 		return usagef("--raw %s is where the snapshot goes, %s, or the trace or snapshot before: name another file", raw, path)
 	}
 	if _, err := requirement.Namespace(); err != nil {
 		return fmt.Errorf("attach to process %d (%s): pid namespace: %w: %s", p.PID, p.Name, err, requirement.NamespaceFix)
 	}
 	return nil
-}
-
-// isAt reports whether a trace at path would be one file with another.
-func isAt(path, other string) bool {
-	a, err := statAsUser(filepath.Dir(path))
-	if err != nil {
-		return false
-	}
-	b, err := statAsUser(filepath.Dir(other))
-	return err == nil && os.SameFile(a, b) && filepath.Base(path) == filepath.Base(other)
 }
 
 // outlast waits for the end of a command whose recording is over. A further signal ends that.

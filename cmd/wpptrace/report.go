@@ -16,6 +16,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/follow"
+	"wpptrace/internal/text"
 	"wpptrace/loader/plan"
 	"wpptrace/loader/privilege"
 	"wpptrace/loader/target"
@@ -179,7 +180,7 @@ func (p *printer) windows(r *record.Result) {
 	if f.Windows == 1 {
 		windows = "1 window"
 	}
-	p.say("traced in %s, %s of its own CPU time; tracing took %s more", windows, report.Sampled(f), percentage(r.Overhead))
+	p.say("traced in %s, %s of its own CPU time; tracing took %s more", windows, report.Sampled(f), text.Share(r.Overhead))
 	if 4*r.Asleep > f.Windows {
 		p.say("%d of them begin where it wakes up, or may: what it does later is in them less often than it is done, unless a longer --window covers it", r.Asleep)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"wpptrace/compress/wpp"
 	"wpptrace/internal/record/overhead"
+	"wpptrace/internal/text"
 )
 
 // slowDownText is a slow-down, as far as it is known.
@@ -19,7 +20,7 @@ func slowDownText(e overhead.Estimate) string {
 func likelySlowDownText(e overhead.Estimate) string {
 	switch {
 	case e.Expected > 0:
-		return fmt.Sprintf("some %s times, as its plan lets expect (for sure: %s)", factor(e.Expected), times(e.AtLeast()))
+		return fmt.Sprintf("some %s times, as its plan lets expect (for sure: %s)", text.Factor(e.Expected), times(e.AtLeast()))
 	case e.Vague():
 		return fmt.Sprintf("some %s, at least %s", times(e.Slower()), times(e.AtLeast()))
 	}
@@ -32,12 +33,4 @@ func times(slower float64) string {
 		return fmt.Sprintf("%d times or more", wpp.MostSlowDown)
 	}
 	return fmt.Sprintf("%.1f times", slower)
-}
-
-func percentage(share float64) string {
-	const exponential = 9.995 // with three digits
-	if share >= exponential {
-		return fmt.Sprintf("%.0f%%", 100*share)
-	}
-	return fmt.Sprintf("%.3g%%", 100*share)
 }

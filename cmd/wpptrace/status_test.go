@@ -35,30 +35,6 @@ func TestStatusLine(t *testing.T) {
 	s.isClean()
 }
 
-// Messages have lines of their own.
-func TestMessagesBesideStatusLine(t *testing.T) {
-	var out strings.Builder
-	l := newStatusLine(&out, false)
-	log := newLog(l, true)
-	l.width = func() int { return 40 }
-	for range 2 {
-		l.replace("1s  5 paths/s")
-		log.Info("met")
-	}
-	text := out.String()
-	if strings.Count(text, "\r\x1b[K1s  5 paths/s\r\x1b[Ktime=") != 2 || !strings.HasSuffix(text, "msg=met\n") {
-		t.Errorf("%q", text)
-	}
-}
-
-func TestShort(t *testing.T) {
-	for n, want := range map[float64]string{0: "0", 999: "999", 1000: "1.0k", 12345: "12.3k", 123456: "123k", 2.5e6: "2.5M", 7e9: "7.0G", 3e12: "3T"} {
-		if got := short(n); got != want {
-			t.Errorf("%v: %s, want %s", n, got, want)
-		}
-	}
-}
-
 // Where the hits leave hardly anything that could be told from the error, only the least is told.
 func TestVagueSlowDown(t *testing.T) {
 	const ms = time.Millisecond

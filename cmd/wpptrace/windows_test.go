@@ -16,6 +16,8 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
 	"wpptrace/internal/record"
+	"wpptrace/internal/statusline"
+	"wpptrace/internal/text"
 	"wpptrace/query"
 )
 
@@ -74,7 +76,7 @@ func TestWindows(t *testing.T) {
 	for _, want := range []string{
 		"to trace all of it costs more than --overhead 20% of its CPU time: it is traced in windows of 5ms from here on",
 		fmt.Sprintf("traced in %d windows, ", f.Windows),
-		fmt.Sprintf("; tracing took %s more\n", percentage(f.SlowDown-1)),
+		fmt.Sprintf("; tracing took %s more\n", text.Share(f.SlowDown-1)),
 	} {
 		if !strings.Contains(w.errs.String(), want) {
 			t.Errorf("%q is not in:\n%s", want, w.errs.String())
@@ -166,7 +168,7 @@ func TestFewWindows(t *testing.T) {
 		if windows == 8 {
 			begunAsleep++
 		}
-		p := &printer{flags: &recordFlags{}, errs: newStatusLine(&out, true)}
+		p := &printer{flags: &recordFlags{}, errs: statusline.New(&out, true)}
 		figures := wpp.Figures{Windows: windows, Sampled: 0.5}
 		p.windows(&record.Result{Snapshot: &wpp.Snapshot{Figures: figures}, Asleep: begunAsleep})
 		if got := out.String(); !strings.HasPrefix(got, want) || strings.Contains(got, "so few") != strings.Contains(want, "so few") || want == "" && got != "" {
@@ -336,15 +338,6 @@ func TestNextWindowText(t *testing.T) {
 	} {
 		if got := nextWindowText(c.wait, c.left); got != c.want {
 			t.Errorf("%v of %v: %q, want %q", c.wait, c.left, got, c.want)
-		}
-	}
-}
-
-// TestPercentage: three digits, and no exponent however many times something is.
-func TestPercentage(t *testing.T) {
-	for share, want := range map[float64]string{0: "0%", 0.00012345: "0.0123%", 0.5: "50%", 9.99: "999%", 9.996: "1000%", 50: "5000%"} {
-		if got := percentage(share); got != want {
-			t.Errorf("%v: %s, want %s", share, got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package statusline
 
 import (
 	"fmt"
@@ -8,25 +8,24 @@ import (
 	"time"
 
 	"golang.org/x/term"
-
-	"wpptrace/internal/record"
 )
 
-// A statusLine shows the state of a recording on a terminal, in one line that is written again
-// every second. All other messages go by way of it, so that they have lines of their own. Messages
-// may come from any goroutine.
-type statusLine struct {
+// A Line shows the state of something on a terminal, in one line that is written again every second.
+// All other messages go by way of it, so that they have lines of their own. Messages may come from any
+// goroutine.
+type Line struct {
 	out   io.Writer
 	width func() int // of the terminal; nil: there is none
 	at    time.Time
-	paths uint64 // then
 
 	mu    sync.Mutex // of out and what follows
 	shown bool
 }
 
-func newStatusLine(w io.Writer, quiet bool) *statusLine {
-	l := &statusLine{out: w, at: time.Now()}
+// New returns a line for what is written to w: none is shown where that is no terminal, or where
+// quiet is set.
+func New(w io.Writer, quiet bool) *Line {
+	l := &Line{out: w, at: time.Now()}
 	f, ok := w.(*os.File)
 	if quiet || !ok || !term.IsTerminal(int(f.Fd())) {
 		return l
@@ -42,7 +41,7 @@ func newStatusLine(w io.Writer, quiet bool) *statusLine {
 }
 
 // Write writes a message in place of the line, which comes again at its time.
-func (l *statusLine) Write(message []byte) (int, error) {
+func (l *Line) Write(message []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.erase()
@@ -52,67 +51,35 @@ func (l *statusLine) Write(message []byte) (int, error) {
 const usualWidth = 80
 
 // due reports whether the time of the line has come.
-func (l *statusLine) due(now time.Time) bool { return l.width != nil && now.Sub(l.at) >= time.Second }
+func (l *Line) due(now time.Time) bool { return l.width != nil && now.Sub(l.at) >= time.Second }
 
-// showText writes a line when its time has come.
-func (l *statusLine) showText(text func() string) {
+// Show writes a line when its time has come. since is how long it is that the one before was written.
+func (l *Line) Show(text func(since time.Duration) string) {
 	if now := time.Now(); l.due(now) {
+		since := now.Sub(l.at)
 		l.at = now
-		l.replace(text())
+		l.replace(text(since))
 	}
-}
-
-// show writes the line of a recording when its time has come.
-func (l *statusLine) show(status func() record.Status) {
-	now := time.Now()
-	if !l.due(now) {
-		return
-	}
-	s := status()
-	text := fmt.Sprintf("%.0fs  %s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d",
-		s.Duration.Seconds(), short(float64(s.Paths-l.paths)/now.Sub(l.at).Seconds()),
-		100*s.Ring, short(float64(s.Rules)), float64(s.Paths)/float64(max(s.Symbols, 1)), s.Lost)
-	if s.Windows > 0 {
-		text += fmt.Sprintf("  overhead %s  traced %s", percentage(s.Overhead), percentage(s.Sampled))
-	} else if s.SlowDownKnown {
-		text += "  slow-down " + slowDownText(s.SlowDown)
-	}
-	l.at, l.paths = now, s.Paths
-	l.replace(text)
 }
 
 // replace writes the line anew.
-func (l *statusLine) replace(text string) {
+func (l *Line) replace(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.shown = true
 	fmt.Fprintf(l.out, "\r\x1b[K%.*s", l.width()-1, text)
 }
 
-// clear takes the line away.
-func (l *statusLine) clear() {
+// Clear takes the line away.
+func (l *Line) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.erase()
 }
 
-func (l *statusLine) erase() {
+func (l *Line) erase() {
 	if l.shown {
 		fmt.Fprint(l.out, "\r\x1b[K")
 		l.shown = false
 	}
-}
-
-// short writes a number in four characters or so.
-func short(n float64) string {
-	for _, unit := range []string{"", "k", "M", "G"} {
-		if n < 1000 {
-			if unit == "" || n >= 100 {
-				return fmt.Sprintf("%.0f%s", n, unit)
-			}
-			return fmt.Sprintf("%.1f%s", n, unit)
-		}
-		n /= 1000
-	}
-	return fmt.Sprintf("%.0fT", n)
 }

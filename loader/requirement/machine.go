@@ -166,3 +166,15 @@ func KernelRelease() string {
 	}
 	return unix.ByteSliceToString(u.Release[:])
 }
+
+// CheckFiles fails when this process may not have as many files open as a recording takes, libraries
+// and all, or of some processes: what is refused then has any cause but that.
+func CheckFiles() error {
+	mechanism := uprobe.Detect()
+	least := uint64(127 + mechanism.Files(mechanism.Most()))
+	var limit unix.Rlimit // the Go runtime has raised it as far as it may
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= least {
+		return err
+	}
+	return fmt.Errorf("have %d files open, which a recording takes: %d are allowed: as root, ulimit -n %d allows so many", least, limit.Cur, least)
+}
