@@ -33,7 +33,7 @@ type terminal struct{ symbol, rank uint32 }
 // outside reaches at most margin symbols into it; so of each rule only the edges are kept for the
 // rules above.
 type ruleBoundaries struct {
-	*forest
+	forest *forest
 	reader reader
 	margin int
 	edges  [][]terminal // rule -> its whole expansion, or its first and last margin terminals where it has more than both
@@ -63,21 +63,23 @@ func readBoundaries(all *forests, margin int, r reader) {
 }
 
 // isTop reports whether no rule is above one.
-func (s *ruleBoundaries) isTop(rule uint32) bool { return s.used[rule] == 0 && !s.isSegment }
+func (s *ruleBoundaries) isTop(rule uint32) bool {
+	return s.forest.used[rule] == 0 && !s.forest.isSegment
+}
 
 // isWide reports whether the middle of a rule's expansion is left out of its edges.
-func (s *ruleBoundaries) isWide(rule uint32) bool { return s.length[rule] > 2*uint64(s.margin) }
+func (s *ruleBoundaries) isWide(rule uint32) bool { return s.forest.length[rule] > 2*uint64(s.margin) }
 
 func (s *ruleBoundaries) read(rule uint32) {
 	s.line = s.line[:0]
-	s.reader.begin(s.derived[rule])
-	for _, v := range s.rightSide(rule) {
+	s.reader.begin(s.forest.derived[rule])
+	for _, v := range s.forest.rightSide(rule) {
 		if !wpp.IsRule(v) {
 			s.push(terminal{v, noPattern}, 0)
 		} else if child := uint32(wpp.RuleOf(v)); s.isWide(child) {
 			s.pushAll(s.edges[child][:s.margin])
 			s.settle(rule, len(s.line))
-			s.reader.begin(s.derived[rule])
+			s.reader.begin(s.forest.derived[rule])
 			for _, x := range s.edges[child][s.margin:] {
 				s.push(x, allInside)
 			}
@@ -111,12 +113,12 @@ func (s *ruleBoundaries) settle(rule uint32, end int) {
 	if s.isTop(rule) {
 		begin = 0 // no rule is above a start rule
 	}
-	s.reader.settle(s.derived[rule], s.line[begin:end])
+	s.reader.settle(s.forest.derived[rule], s.line[begin:end])
 	s.line = append(s.line[:begin], s.line[end:]...)
 }
 
 func (s *ruleBoundaries) keepEdges(rule uint32) {
-	s.unread[rule] = int(s.used[rule])
+	s.unread[rule] = int(s.forest.used[rule])
 	switch {
 	case s.isTop(rule):
 		s.settle(rule, len(s.line))

@@ -26,9 +26,9 @@ func countAll(f *forests, patterns [][]uint32) []uint64 {
 	for i, p := range patterns {
 		state := uint32(0)
 		for _, sym := range p {
-			state = c.down(state, sym)
+			state = c.matcher.down(state, sym)
 		}
-		counts[i] = c.total[c.rank[state]]
+		counts[i] = c.total[c.matcher.rank[state]]
 	}
 	return counts
 }
@@ -36,18 +36,18 @@ func countAll(f *forests, patterns [][]uint32) []uint64 {
 // A counter counts each occurrence at the lowest rule that has all of it, where the forests are
 // read one after the other.
 type counter struct {
-	*matcher
-	state  uint32
-	weight uint64
-	total  []uint64
+	matcher *matcher
+	state   uint32
+	weight  uint64
+	total   []uint64
 }
 
 func (c *counter) begin(weight uint64) { c.state, c.weight = 0, weight }
 
 func (c *counter) push(line []terminal, inside int) {
-	c.state = c.next(c.state, line[len(line)-1].symbol)
-	for m := c.match[c.state]; m != 0 && int(c.depth[m]) > inside; m = c.match[c.fail[m]] {
-		c.total[c.rank[m]] = saturating.Add(c.total[c.rank[m]], c.weight)
+	c.state = c.matcher.next(c.state, line[len(line)-1].symbol)
+	for m := c.matcher.match[c.state]; m != 0 && int(c.matcher.depth[m]) > inside; m = c.matcher.match[c.matcher.fail[m]] {
+		c.total[c.matcher.rank[m]] = saturating.Add(c.total[c.matcher.rank[m]], c.weight)
 	}
 }
 
@@ -56,7 +56,7 @@ func (c *counter) settle(uint64, []terminal) {}
 // A trieCounter follows the occurrences of patterns in a forest from symbol to symbol, once for all
 // that begin alike.
 type trieCounter struct {
-	*walker
+	walker   *walker
 	patterns [][]uint32
 	order    []int // of the patterns, sorted
 	counts   []uint64
@@ -82,7 +82,7 @@ func newTrieCounter(f *forest, patterns [][]uint32) *trieCounter {
 // run keeps the occurrences of two lengths at a time.
 func (x *trieCounter) run() []uint64 {
 	all := group{to: len(x.order)}
-	level := x.part(all, x.singles(x.begins()), 0, nil)
+	level := x.part(all, x.walker.singles(x.begins()), 0, nil)
 	for length := 1; len(level) > 0; length++ {
 		var next []group
 		for i, g := range level {
@@ -91,7 +91,7 @@ func (x *trieCounter) run() []uint64 {
 				x.counts[x.order[g.from]] = countOf(g.bundles)
 			}
 			if g.from < g.to && len(g.bundles) > 0 {
-				next = x.part(g, x.follow(g.bundles), length, next)
+				next = x.part(g, x.walker.follow(g.bundles), length, next)
 			}
 		}
 		level = next
@@ -103,7 +103,7 @@ func (x *trieCounter) pattern(i int) []uint32 { return x.patterns[x.order[i]] }
 
 // begins reports of each symbol whether a pattern begins with it.
 func (x *trieCounter) begins() []bool {
-	begins := make([]bool, x.symbols)
+	begins := make([]bool, x.walker.forest.symbols)
 	for _, p := range x.patterns {
 		begins[p[0]] = true
 	}

@@ -29,10 +29,10 @@ func coverage(f *forests, patterns [][]uint32, cost []uint64) []uint64 {
 
 // A cover ranks each terminal by the first of the patterns that cover it.
 type cover struct {
-	*matcher
-	state uint32
-	cost  []uint64
-	total []uint64 // rank -> cost of what this pattern covers and no earlier one
+	matcher *matcher
+	state   uint32
+	cost    []uint64
+	total   []uint64 // rank -> cost of what this pattern covers and no earlier one
 }
 
 func (c *cover) begin(uint64) { c.state = 0 }
@@ -41,13 +41,13 @@ func (c *cover) begin(uint64) { c.state = 0 }
 // first, which reach farthest back, and of the shorter ones those that are better than all longer
 // ones.
 func (c *cover) push(line []terminal, inside int) {
-	c.state = c.next(c.state, line[len(line)-1].symbol)
+	c.state = c.matcher.next(c.state, line[len(line)-1].symbol)
 	best, from := uint32(noPattern), len(line)
-	for m := c.match[c.state]; m != 0 && int(c.depth[m]) > inside; m = c.match[c.fail[m]] {
-		if c.rank[m] < best {
-			begin := len(line) - int(c.depth[m])
+	for m := c.matcher.match[c.state]; m != 0 && int(c.matcher.depth[m]) > inside; m = c.matcher.match[c.matcher.fail[m]] {
+		if c.matcher.rank[m] < best {
+			begin := len(line) - int(c.matcher.depth[m])
 			lower(line[min(from, begin):begin], best)
-			best, from = c.rank[m], begin
+			best, from = c.matcher.rank[m], begin
 		}
 	}
 	lower(line[from:], best)

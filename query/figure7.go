@@ -23,7 +23,7 @@ import (
 //   - Marks, which Larus has not, end subpaths and prefixes.
 //   - The same subpath may be reported at several rules. Here it is found once, and its count is the exact one.
 type figure7 struct {
-	*forest   // being read
+	forest    *forest // being read
 	all       *forests
 	isMark    []bool
 	cost      []uint64
@@ -96,7 +96,7 @@ func (x *figure7) run() []Subpath {
 func (x *figure7) visit(rule uint32) {
 	x.rule, x.front, x.seen = rule, limited{covers: true}, 0
 	x.clear()
-	for _, v := range x.rightSide(rule) {
+	for _, v := range x.forest.rightSide(rule) {
 		if !wpp.IsRule(v) {
 			x.append(v)
 			continue
@@ -116,7 +116,7 @@ func (x *figure7) visit(rule uint32) {
 			x.prefix[child].symbols, x.suffix[child] = nil, nil
 		}
 	}
-	if x.unread[rule] = int(x.used[rule]); x.unread[rule] > 0 || x.isSegment {
+	if x.unread[rule] = int(x.forest.used[rule]); x.unread[rule] > 0 || x.forest.isSegment {
 		x.prefix[rule], x.suffix[rule] = x.front, slices.Clone(x.subpath)
 	}
 }
@@ -141,7 +141,7 @@ func (x *figure7) append(sym uint32) {
 		x.front.covers = false
 	}
 	x.lengthen(sym)
-	if len(x.subpath) < x.minLength || saturating.Mul(x.expense, x.derived[x.rule]) < x.minCost {
+	if len(x.subpath) < x.minLength || saturating.Mul(x.expense, x.forest.derived[x.rule]) < x.minCost {
 		return
 	}
 	x.report()

@@ -15,7 +15,7 @@ import (
 // node in a trie of the sequences met. For the maximal ones it goes on where a sequence is hot, and
 // see maximality.
 type hotSearch struct {
-	*walker
+	walker    *walker // nil: the search reads segments
 	isMark    []bool
 	cost      []uint64 // of an execution of each symbol
 	costly    []costlySymbol
@@ -82,7 +82,7 @@ func newHotSearch(f *forests, c *costs, r *HotReport) *hotSearch {
 
 func (x *hotSearch) run() ([]Subpath, error) {
 	root := candidate{node: math.MaxUint32}
-	next := x.fork(root, x.singles(nil), 1, nil)
+	next := x.fork(root, x.walker.singles(nil), 1, nil)
 	x.maximal.nextLength()
 	for length := 2; length <= x.maxLength && len(next) > 0; length++ {
 		x.level, next = next, x.level[:0]
@@ -92,7 +92,7 @@ func (x *hotSearch) run() ([]Subpath, error) {
 			if shorter := x.maximal.goesOnAs(c.node); shorter != nil {
 				next = x.forkAs(shorter, c, length, next)
 			} else {
-				next = x.fork(c, x.follow(c.bundles), length, next)
+				next = x.fork(c, x.walker.follow(c.bundles), length, next)
 			}
 			x.maximal.setChildren(c.node, begin, len(x.trie))
 			if err := x.tooLarge(length); err != nil {

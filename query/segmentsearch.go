@@ -14,9 +14,9 @@ import (
 // by a hash, where most of it fails; the rest is counted exactly (as Park, Chen and Yu do for sets
 // of items). So memory is bounded whatever the stream.
 type segmentSearch struct {
-	*hotSearch
-	all  *forests
-	need map[uint64]uint64 // cost of a sequence of the length that is counted -> the least count that makes it hot, or hot later
+	search *hotSearch
+	all    *forests
+	need   map[uint64]uint64 // cost of a sequence of the length that is counted -> the least count that makes it hot, or hot later
 
 	sieve []uint32 // by hash: counts of the length that is counted, up to 2^32-1
 	shift int      // of a hash
@@ -34,7 +34,7 @@ func newSegmentSearch(f *forests, c *costs, r *HotReport) *segmentSearch {
 	for _, t := range f.threads {
 		sieveBits = min(max(sieveBits, bits.Len(uint(t.Grammar.BodySymbols()))), mostSieveBits)
 	}
-	return &segmentSearch{hotSearch: newHotSearch(f, c, r), all: f, sieve: make([]uint32, 1<<sieveBits), shift: 64 - sieveBits}
+	return &segmentSearch{search: newHotSearch(f, c, r), all: f, sieve: make([]uint32, 1<<sieveBits), shift: 64 - sieveBits}
 }
 
 func (x *segmentSearch) run() ([]Subpath, error) {
@@ -44,26 +44,26 @@ func (x *segmentSearch) run() ([]Subpath, error) {
 			next = x.take(candidate{node: rootNode}, uint32(sym), n, 1, next)
 		}
 	}
-	x.maximal.nextLength()
-	for length := 2; length <= x.maxLength && len(next) > 0; length++ {
+	x.search.maximal.nextLength()
+	for length := 2; length <= x.search.maxLength && len(next) > 0; length++ {
 		if len(next) > mostFollowers {
 			return nil, x.tooMany(length)
 		}
-		x.level, next = next, x.level[:0:0]
+		x.search.level, next = next, x.search.level[:0:0]
 		counts, err := x.followers(length)
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range sortedEdges(counts) {
-			next = x.take(x.level[e.state], e.symbol, counts[e], length, next)
-			if err := x.tooLarge(length); err != nil {
+			next = x.take(x.search.level[e.state], e.symbol, counts[e], length, next)
+			if err := x.search.tooLarge(length); err != nil {
 				return nil, err
 			}
 		}
-		x.maximal.nextLength()
+		x.search.maximal.nextLength()
 	}
-	x.reportMaximal()
-	return x.found, x.tooLarge(x.maxLength)
+	x.search.reportMaximal()
+	return x.search.found, x.search.tooLarge(x.search.maxLength)
 }
 
 func (x *segmentSearch) tooMany(length int) error {
@@ -83,38 +83,38 @@ func sortedEdges(counts map[edge]uint64) []edge {
 
 // take is what fork does with a branch.
 func (x *segmentSearch) take(c candidate, symbol uint32, count uint64, length int, next []candidate) []candidate {
-	if x.isMark[symbol] {
+	if x.search.isMark[symbol] {
 		return next
 	}
-	cost := saturating.Add(c.cost, x.cost[symbol])
+	cost := saturating.Add(c.cost, x.search.cost[symbol])
 	hot := x.isHot(count, cost, length)
 	switch {
-	case hot && x.maximal == nil:
-		x.report(trieNode{c.node, symbol}, count, cost)
-	case hot || x.mayBecomeHot(count, cost, length):
-		x.trie = append(x.trie, trieNode{c.node, symbol})
-		x.maximal.add(x.trie, count, cost, hot)
-		next = append(next, candidate{node: uint32(len(x.trie) - 1), cost: cost})
+	case hot && x.search.maximal == nil:
+		x.search.report(trieNode{c.node, symbol}, count, cost)
+	case hot || x.search.mayBecomeHot(count, cost, length):
+		x.search.trie = append(x.search.trie, trieNode{c.node, symbol})
+		x.search.maximal.add(x.search.trie, count, cost, hot)
+		next = append(next, candidate{node: uint32(len(x.search.trie) - 1), cost: cost})
 	}
 	return next
 }
 
 func (x *segmentSearch) isHot(count, cost uint64, length int) bool {
-	return length >= x.minLength && saturating.Mul(count, cost) >= x.minCost
+	return length >= x.search.minLength && saturating.Mul(count, cost) >= x.search.minCost
 }
 
 // followers counts the symbols that follow the candidates, by the candidates' indices, as far as
 // they may matter.
 func (x *segmentSearch) followers(length int) (map[edge]uint64, error) {
-	f := &followers{segmentSearch: x, length: length, candidate: x.recognizer(length - 1)}
+	f := &followers{search: x, length: length, candidate: x.recognizer(length - 1)}
 	clear(x.sieve)
 	x.need = make(map[uint64]uint64)
 	readBoundaries(x.all, length-1, f)
 	costliest := uint64(0)
-	for _, c := range x.level {
-		costliest = max(costliest, saturating.Add(c.cost, x.costly[0].cost))
+	for _, c := range x.search.level {
+		costliest = max(costliest, saturating.Add(c.cost, x.search.costly[0].cost))
 	}
-	if uint64(slices.Max(f.sieve)) < min(x.least(costliest, length), math.MaxUint32) {
+	if uint64(slices.Max(f.search.sieve)) < min(x.least(costliest, length), math.MaxUint32) {
 		return nil, nil
 	}
 	f.counts = make(map[edge]uint64)
@@ -129,17 +129,17 @@ func (x *segmentSearch) followers(length int) (map[edge]uint64, error) {
 // noPattern.
 func (x *segmentSearch) recognizer(length int) func(symbol uint32, first bool) uint32 {
 	if length == 1 {
-		single := slices.Repeat([]uint32{noPattern}, len(x.cost))
-		for i, c := range x.level {
-			single[x.trie[c.node].symbol] = uint32(i)
+		single := slices.Repeat([]uint32{noPattern}, len(x.search.cost))
+		for i, c := range x.search.level {
+			single[x.search.trie[c.node].symbol] = uint32(i)
 		}
 		return func(symbol uint32, _ bool) uint32 { return single[symbol] }
 	}
-	patterns := make([][]uint32, len(x.level))
-	for i, c := range x.level {
+	patterns := make([][]uint32, len(x.search.level))
+	for i, c := range x.search.level {
 		patterns[i] = x.symbolsTo(c.node)
 	}
-	m, state := newMatcher(patterns, len(x.cost)), uint32(0)
+	m, state := newMatcher(patterns, len(x.search.cost)), uint32(0)
 	return func(symbol uint32, first bool) uint32 {
 		if first {
 			state = 0
@@ -155,8 +155,8 @@ func (x *segmentSearch) recognizer(length int) func(symbol uint32, first bool) u
 // symbolsTo is the sequence that a node of the trie stands for.
 func (x *segmentSearch) symbolsTo(node uint32) []uint32 {
 	var symbols []uint32
-	for ; node != rootNode; node = x.trie[node].parent {
-		symbols = append(symbols, x.trie[node].symbol)
+	for ; node != rootNode; node = x.search.trie[node].parent {
+		symbols = append(symbols, x.search.trie[node].symbol)
 	}
 	slices.Reverse(symbols)
 	return symbols
@@ -168,7 +168,7 @@ func (x *segmentSearch) least(cost uint64, length int) uint64 {
 	if !ok {
 		low, high := uint64(0), uint64(math.MaxUint64) // the least that matters is above low, and at most high
 		for high-low > 1 {
-			if middle := low + (high-low)/2; x.isHot(middle, cost, length) || x.mayBecomeHot(middle, cost, length) {
+			if middle := low + (high-low)/2; x.isHot(middle, cost, length) || x.search.mayBecomeHot(middle, cost, length) {
 				high = middle
 			} else {
 				low = middle
@@ -182,7 +182,7 @@ func (x *segmentSearch) least(cost uint64, length int) uint64 {
 
 // Followers read what follows candidates, first into the sieve, then exactly.
 type followers struct {
-	*segmentSearch
+	search    *segmentSearch
 	length    int
 	candidate func(symbol uint32, first bool) uint32
 	counts    map[edge]uint64 // nil: the sieve is being filled
@@ -200,16 +200,16 @@ func (f *followers) push(line []terminal, inside int) {
 	before := f.before
 	f.before = f.candidate(symbol, f.pushed == 0)
 	f.pushed++
-	if before == noPattern || inside >= f.length || f.isMark[symbol] {
+	if before == noPattern || inside >= f.length || f.search.search.isMark[symbol] {
 		return
 	}
 	e := edge{before, symbol}
-	at := &f.sieve[(uint64(e.state)<<32|uint64(e.symbol))*0x9E3779B97F4A7C15>>f.shift]
+	at := &f.search.sieve[(uint64(e.state)<<32|uint64(e.symbol))*0x9E3779B97F4A7C15>>f.search.shift]
 	if f.counts == nil {
 		*at = uint32(min(uint64(*at)+min(f.weight, math.MaxUint32), math.MaxUint32))
 		return
 	}
-	least := f.least(saturating.Add(f.level[before].cost, f.cost[symbol]), f.length)
+	least := f.search.least(saturating.Add(f.search.search.level[before].cost, f.search.search.cost[symbol]), f.length)
 	if *at < math.MaxUint32 && uint64(*at) < least || f.tooMany {
 		return
 	}

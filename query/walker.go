@@ -29,7 +29,7 @@ type step struct {
 
 // A walker follows occurrences to the right. It keeps its buffers from one to the next.
 type walker struct {
-	*forest
+	forest *forest
 	ended  []uint32
 	behind []uint32
 	steps  []step
@@ -47,9 +47,9 @@ func newWalker(f *forest) *walker {
 func (w *walker) follow(bundles []bundle) []step {
 	w.steps, w.behind = w.steps[:0], w.behind[:0]
 	for _, b := range bundles {
-		if uint64(b.offset) < w.width(b.symbol) {
+		if uint64(b.offset) < w.forest.width(b.symbol) {
 			b.offset++
-			w.steps = append(w.steps, step{w.terminal(b.symbol, b.offset-1), b})
+			w.steps = append(w.steps, step{w.forest.terminal(b.symbol, b.offset-1), b})
 			continue
 		}
 		for _, pos := range b.at {
@@ -68,8 +68,8 @@ func (w *walker) climb(pos uint32) {
 	for len(w.ended) > 0 {
 		pos := w.ended[len(w.ended)-1] + 1
 		w.ended = w.ended[:len(w.ended)-1]
-		if w.body[pos] == endOfRule {
-			w.ended = append(w.ended, w.uses.of(w.ruleOf[pos])...)
+		if w.forest.body[pos] == endOfRule {
+			w.ended = append(w.ended, w.forest.uses.of(w.forest.ruleOf[pos])...)
 		} else {
 			w.behind = append(w.behind, pos)
 		}
@@ -79,7 +79,7 @@ func (w *walker) climb(pos uint32) {
 // singles are the steps to all sequences of one symbol, or of one of some symbols.
 func (w *walker) singles(some []bool) []step {
 	var at []uint32
-	for pos, v := range w.body {
+	for pos, v := range w.forest.body {
 		if !wpp.IsRule(v) && (some == nil || some[v]) {
 			at = append(at, uint32(pos))
 		}
@@ -106,15 +106,15 @@ func (w *walker) gather(at []uint32) {
 	first := len(w.steps)
 	w.sizes = w.sizes[:0]
 	for _, pos := range at {
-		i := &w.of[w.number(w.body[pos])]
+		i := &w.of[w.number(w.forest.body[pos])]
 		if *i == 0 {
-			v := w.body[pos]
-			w.steps = append(w.steps, step{w.terminal(v, 0), bundle{symbol: v, offset: 1}})
+			v := w.forest.body[pos]
+			w.steps = append(w.steps, step{w.forest.terminal(v, 0), bundle{symbol: v, offset: 1}})
 			w.sizes = append(w.sizes, 0)
 			*i = uint32(len(w.steps))
 		}
 		b := &w.steps[*i-1].to
-		b.count = saturating.Add(b.count, w.weight(pos))
+		b.count = saturating.Add(b.count, w.forest.weight(pos))
 		w.sizes[int(*i)-1-first]++
 	}
 	positions := make([]uint32, len(at))
@@ -124,7 +124,7 @@ func (w *walker) gather(at []uint32) {
 		made[i].to.at, positions = positions[:0:n], positions[n:]
 	}
 	for _, pos := range at {
-		b := &w.steps[w.of[w.number(w.body[pos])]-1].to
+		b := &w.steps[w.of[w.number(w.forest.body[pos])]-1].to
 		b.at = append(b.at, pos)
 	}
 	for _, st := range made {
@@ -134,7 +134,7 @@ func (w *walker) gather(at []uint32) {
 
 func (w *walker) number(v uint32) int {
 	if wpp.IsRule(v) {
-		return w.symbols + wpp.RuleOf(v)
+		return w.forest.symbols + wpp.RuleOf(v)
 	}
 	return int(v)
 }

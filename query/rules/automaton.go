@@ -84,11 +84,11 @@ const (
 
 // A subset automaton is in all positions at once that a pattern may be in.
 type subsets struct {
-	*automaton
-	*positions
-	reading reading
-	sets    []bitset
-	number  map[string]uint32
+	automaton *automaton
+	positions *positions
+	reading   reading
+	sets      []bitset
+	number    map[string]uint32
 }
 
 // newSubsets makes the automaton that finds a pattern. What matches crosses no mark.
@@ -96,8 +96,8 @@ func newSubsets(a *pathNames, p *positions, r reading) *automaton {
 	x := &subsets{automaton: classify(a), positions: p, reading: r, number: make(map[string]uint32)}
 	begin := newBitset()
 	begin.set(0)
-	x.start = x.intern(begin)
-	x.resolve = x.step
+	x.automaton.start = x.intern(begin)
+	x.automaton.resolve = x.step
 	return x.automaton
 }
 
@@ -107,7 +107,7 @@ func (x *subsets) intern(set bitset) uint32 {
 	n, ok := x.number[key]
 	if !ok {
 		if len(x.sets) == mostStates {
-			x.tooMany = true
+			x.automaton.tooMany = true
 			return 0
 		}
 		n = uint32(len(x.sets))
@@ -118,9 +118,9 @@ func (x *subsets) intern(set bitset) uint32 {
 
 func (x *subsets) step(state, class uint32) (uint32, bool) {
 	to := newBitset()
-	if !x.isMark[class] {
+	if !x.automaton.isMark[class] {
 		for i := range x.sets[state].all() {
-			to.add(x.follow[i])
+			to.add(x.positions.follow[i])
 		}
 		for i := range to.all() {
 			if !x.reads(i, class) {
@@ -128,19 +128,19 @@ func (x *subsets) step(state, class uint32) (uint32, bool) {
 			}
 		}
 	}
-	hit := to.meets(x.last)
+	hit := to.meets(x.positions.last)
 	if x.reading == anywhere {
 		to.set(0)
 	}
 	for i := range to.all() {
 		if to.has(i) {
-			to.remove(x.covers[i])
+			to.remove(x.positions.covers[i])
 		}
 	}
 	return x.intern(to), hit
 }
 
 func (x *subsets) reads(position int, class uint32) bool {
-	p := x.path[position]
-	return p.atom == anyPath || x.mask[class]>>p.atom&1 == 1 != p.not
+	p := x.positions.path[position]
+	return p.atom == anyPath || x.automaton.mask[class]>>p.atom&1 == 1 != p.not
 }

@@ -6,25 +6,22 @@ import (
 	"wpptrace/query/internal/stream"
 )
 
-// Depths finds positions by the depth of a balanced rule there, on the way down from the start
-// rule. Each takes time in proportion to the bodies on that way.
-type depths struct {
-	*balances
-}
+// Positions by the depth of a balanced rule there are found on the way down from the start rule. Each
+// takes time in proportion to the bodies on that way.
 
 // firstBelow is the first B without its A: where the depth falls below 0 first.
-func (x *depths) firstBelow() uint64 {
-	return x.first(func(before, part balance) bool { return before.then(part).lowest < 0 })
+func (x *balances) firstBelow() uint64 {
+	return x.firstWith(func(before, part balance) bool { return before.then(part).lowest < 0 })
 }
 
 // firstAbove is the first A that is too deep.
-func (x *depths) firstAbove() uint64 {
-	return x.first(func(before, part balance) bool { return before.then(part).rise > int64(x.rule.limit) })
+func (x *balances) firstAbove() uint64 {
+	return x.firstWith(func(before, part balance) bool { return before.then(part).rise > int64(x.rule.limit) })
 }
 
-// first finds the first symbol with which what was read up to there has a property, which it keeps
+// firstWith finds the first symbol with which what was read up to there has a property, which it keeps
 // then.
-func (x *depths) first(has func(before, part balance) bool) (position uint64) {
+func (x *balances) firstWith(has func(before, part balance) bool) (position uint64) {
 	var before balance
 	for rule, at := 0, 0; ; {
 		sym := x.grammar.Body(rule)[at]
@@ -44,7 +41,7 @@ func (x *depths) first(has func(before, part balance) bool) (position uint64) {
 
 // firstOpen is the first A without its B: what stands behind the last place where the depth is as
 // low as it ever gets.
-func (x *depths) firstOpen() (position uint64) {
+func (x *balances) firstOpen() (position uint64) {
 	lowest, depth, rule := x.whole().lowest, int64(0), 0
 	for {
 		// The last symbol at whose end it is so, or at whose beginning or within which.

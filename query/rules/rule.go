@@ -216,10 +216,10 @@ func newOnly(a *pathNames, p *positions, named uint64) *automaton {
 	x := &subsets{automaton: classify(a), positions: p, reading: here, number: make(map[string]uint32)}
 	begin := newBitset()
 	begin.set(0)
-	x.start = x.intern(begin)
+	x.automaton.start = x.intern(begin)
 	dead := x.intern(newBitset()) // 1
-	x.resolve = func(state, class uint32) (uint32, bool) {
-		if x.mask[class]&named == 0 {
+	x.automaton.resolve = func(state, class uint32) (uint32, bool) {
+		if x.automaton.mask[class]&named == 0 {
 			return state, false
 		}
 		next, _ := x.step(state, class)

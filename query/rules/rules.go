@@ -376,7 +376,7 @@ func (r *rule) why() string {
 // rises beyond the limit as one. Where the thread has gaps any of these may be balanced there.
 func (r *rule) checkBalance(a *pathNames, t *wpp.Thread, midway, gaps bool) (v verdict) {
 	midway = midway || gaps
-	x := &depths{newBalances(r, a, t.Grammar)}
+	x := newBalances(r, a, t.Grammar)
 	whole := x.whole()
 	lone, deep := uint64(-whole.lowest), whole.rise > int64(r.limit)
 	if v.violations = lone; deep {
