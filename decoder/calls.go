@@ -17,8 +17,8 @@ type calls struct {
 	out   *emitter
 }
 
-// Bytes: with all vector and matrix registers a signal's frame is not larger, and what is as near is
-// on the same stack.
+// Bytes: with all vector and matrix registers a signal's frame is not larger, and what is as near
+// is on the same stack.
 const (
 	signalFrame = 16 << 10
 	near        = 1 << 20
@@ -66,8 +66,8 @@ func (c *calls) enter(f *frame) *frame {
 	return c.stack.push(f)
 }
 
-// switchAway takes the innermost piece of stack off, down to what external code called, or to frame i.
-// It is kept where the thread may have switched to another stack.
+// switchAway takes the innermost piece of stack off, down to what external code called, or to frame
+// i. It is kept where the thread may have switched to another stack.
 func (c *calls) switchAway(i int) {
 	k := len(c.stack.frames) - 1
 	for k > i+1 && !c.stack.frames[k].fromExternal {
@@ -105,8 +105,8 @@ func (c *calls) revive(a activation, block int, first bool, chain []wire.Event) 
 	return true
 }
 
-// callFrom lets frame i come to its call at block b, which enters r, perhaps through routines without
-// events that jump on. It reports false if no probe-free route leads to the call.
+// callFrom lets frame i come to its call at block b, which enters r, perhaps through routines
+// without events that jump on. It reports false if no probe-free route leads to the call.
 func (c *calls) callFrom(i, b int, r *route.Routine) bool {
 	f := &c.stack.frames[i]
 	var to *route.Transition
@@ -132,8 +132,8 @@ func (c *calls) callFrom(i, b int, r *route.Routine) bool {
 	return true
 }
 
-// tailJump begins an activation with the CFA and return address of the one at frame j, if that one may
-// have left by a tail jump (rule 7). external: perhaps through external code.
+// tailJump begins an activation with the CFA and return address of the one at frame j, if that one
+// may have left by a tail jump (rule 7). external: perhaps through external code.
 func (c *calls) tailJump(j int, a activation, caller wire.Event, external bool) bool {
 	if j >= len(c.stack.frames) {
 		return false
@@ -167,8 +167,8 @@ func (c *calls) tailJump(j int, a activation, caller wire.Event, external bool) 
 	return false
 }
 
-// tailJumpFromExternal begins an activation by a tail jump out of one whose caller is external code, or
-// not known.
+// tailJumpFromExternal begins an activation by a tail jump out of one whose caller is external
+// code, or not known.
 func (c *calls) tailJumpFromExternal(a activation, caller wire.Event, external bool) bool {
 	for j := len(c.stack.frames) - 1; j >= 0 && c.stack.frames[j].lowest <= a.cfa; j-- {
 		if f := &c.stack.frames[j]; f.fromExternal && f.mayReturnTo(a.cfa, caller) {
@@ -196,8 +196,8 @@ func (c *calls) endEarlierHandlers(f *frame) (interrupter frame, ended bool) {
 	return frame{}, false
 }
 
-// handlerIsOver reports whether the innermost activation, f, is a handler that has ended, and with it what it
-// jumped to, when external code calls back at cfa: above it, on the stack on which it
+// handlerIsOver reports whether the innermost activation, f, is a handler that has ended, and with
+// it what it jumped to, when external code calls back at cfa: above it, on the stack on which it
 // has interrupted what is below it.
 func (c *calls) handlerIsOver(f *frame, cfa uint64) bool {
 	n := len(c.stack.frames)
@@ -266,7 +266,8 @@ func (c *calls) returnAbove(i int) {
 	}
 }
 
-// isOrphan reports whether the activation has traced callers, or may have, of which nothing is known.
+// isOrphan reports whether the activation has traced callers, or may have, of which nothing is
+// known.
 func (c *calls) isOrphan(f *frame) bool {
 	switch {
 	case !f.fromExternal || f.inferred:
@@ -280,8 +281,8 @@ func (c *calls) isOrphan(f *frame) bool {
 	return f.caller.Origin() == wire.Truncated
 }
 
-// unwindAbove drops the frames above i, which an exception or a jump has left. It reports whether all
-// of them had returned before: then it came out of a later call.
+// unwindAbove drops the frames above i, which an exception or a jump has left. It reports whether
+// all of them had returned before: then it came out of a later call.
 func (c *calls) unwindAbove(i int) (returnedAll bool) {
 	n := len(c.stack.frames) - 1 - i
 	if n == 0 {
@@ -316,16 +317,16 @@ func (c *calls) dropFrom(i int) {
 	c.stack.frames = c.stack.frames[:i]
 }
 
-// markUnknown marks that it will not be known what a handler has interrupted, if there is such a one
-// among the frames from i on.
+// markUnknown marks that it will not be known what a handler has interrupted, if there is such a
+// one among the frames from i on.
 func (c *calls) markUnknown(i int) {
 	if slices.ContainsFunc(c.stack.frames[i:], func(f frame) bool { return f.interrupted.unknown }) {
 		c.out.sink.Mark(ops.Cut, 0)
 	}
 }
 
-// mayHaveLeft reports whether something that is known may have left the frames above i, if those did
-// return that can: else a signal handler of external code did, from within the innermost.
+// mayHaveLeft reports whether something that is known may have left the frames above i, if those
+// did return that can: else a signal handler of external code did, from within the innermost.
 func (c *calls) mayHaveLeft(i int) bool {
 	returned := false
 	for k := len(c.stack.frames) - 1; k > i; k-- {
@@ -355,8 +356,8 @@ func (c *calls) hasReturned(k int, returned bool) bool {
 	return n > 0
 }
 
-// comeToLeavingCall lets an activation that is left from within a call come to that call. returned: what the
-// activation had called has come back.
+// comeToLeavingCall lets an activation that is left from within a call come to that call. returned:
+// what the activation had called has come back.
 func (c *calls) comeToLeavingCall(f *frame, returned bool) {
 	switch {
 	case f.called && !returned, c.out.comeToExternalCall(f):

@@ -11,8 +11,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// A Decoder holds what all threads of a program share: the routes between events, and the numbers of
-// partial paths.
+// A Decoder holds what all threads of a program share: the routes between events, and the numbers
+// of partial paths.
 type Decoder struct {
 	program   *route.Program
 	partials  [][]Partial       // by routine
@@ -32,8 +32,8 @@ type Partial struct {
 	Insns  int // instructions of the last block up to the last that ran; 0: all
 }
 
-// New prepares to decode the events of a plan. Events that do not fit the plan are logged to log; it
-// may be nil.
+// New prepares to decode the events of a plan. Events that do not fit the plan are logged to log;
+// it may be nil.
 func New(p *plan.Plan, log *slog.Logger) (*Decoder, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -89,8 +89,8 @@ func (d *Decoder) HasRun(first wire.Batch) bool {
 	return false
 }
 
-// leadsToTraced reports whether a Caller or End is in a traced routine, or in external code that one
-// has called.
+// leadsToTraced reports whether a Caller or End is in a traced routine, or in external code that
+// one has called.
 func (d *Decoder) leadsToTraced(e wire.Event) bool {
 	switch e.Origin() {
 	case wire.ReturnsToImage:

@@ -8,8 +8,9 @@ import (
 	"wpptrace/decoder/route"
 )
 
-// end takes a thread's end. If it ended in external code, what led there without an event has run: up
-// to the first call of such code, or a return to it, or to where a handler came that it ended in.
+// end takes a thread's end. If it ended in external code, what led there without an event has run:
+// up to the first call of such code, or a return to it, or to where a handler came that it ended
+// in.
 func (g *signals) end(e wire.Event) {
 	at, known, late := g.endOf(e)
 	leftOut := known && !at.outside && !g.d.program.Traces(at.pc)
@@ -34,8 +35,8 @@ func (g *signals) end(e wire.Event) {
 	}
 }
 
-// endOf is where a thread has ended, if that is known: of a handler of which nothing is known, what that
-// has interrupted. late: such a handler has called back the innermost activation.
+// endOf is where a thread has ended, if that is known: of a handler of which nothing is known, what
+// that has interrupted. late: such a handler has called back the innermost activation.
 func (g *signals) endOf(e wire.Event) (at location, known, late bool) {
 	at = location{pc: e.Address(), regs: g.evidence.allRegisters(), faulted: e.Faulted()}
 	at.hit = e.Faulted() || g.steps(e.Address())
@@ -60,8 +61,8 @@ func (g *signals) endOf(e wire.Event) (at location, known, late bool) {
 	return at, !at.isAnywhere(), false
 }
 
-// steps reports whether the instruction at pc is single-stepped and had the last event: what is killed
-// there has been hit.
+// steps reports whether the instruction at pc is single-stepped and had the last event: what is
+// killed there has been hit.
 func (g *signals) steps(pc uint64) bool {
 	if len(g.stack.frames) == 0 || g.stack.top().pos.Block == route.Exit {
 		return false
@@ -71,8 +72,9 @@ func (g *signals) steps(pc uint64) bool {
 	return s != nil && s.Stepped && pc == s.Addr+f.r.Plan.Offset()
 }
 
-// endSince brings the thread to where a handler has come that has had no event: it is in that, or that
-// has returned. Where it ends then is emitted only if that is in a traced routine, or called by one.
+// endSince brings the thread to where a handler has come that has had no event: it is in that, or
+// that has returned. Where it ends then is emitted only if that is in a traced routine, or called
+// by one.
 func (g *signals) endSince(pending location, outside bool) {
 	found := g.goTo(pending)
 	if outside {
@@ -84,9 +86,9 @@ func (g *signals) endSince(pending location, outside bool) {
 }
 
 // endAt ends the thread where it is in an activation, or where the handler came that it is in: of
-// what led there only what is certain is emitted, where several ways do. It reports false if nothing
-// there is traced, nor leads there without an event; not since a handler has come that may have led
-// there.
+// what led there only what is certain is emitted, where several ways do. It reports false if
+// nothing there is traced, nor leads there without an event; not since a handler has come that may
+// have led there.
 func (g *signals) endAt(at location, since bool) bool {
 	found := g.goTo(at)
 	switch {
@@ -120,8 +122,8 @@ func (g *signals) endKilled() bool {
 	return true
 }
 
-// inUnseenHandler reports whether the thread ends in a signal handler that nothing is known of: one of
-// external code, or without an event. What it has interrupted comes with the thread's end.
+// inUnseenHandler reports whether the thread ends in a signal handler that nothing is known of: one
+// of external code, or without an event. What it has interrupted comes with the thread's end.
 func (g *signals) inUnseenHandler() bool {
 	if len(g.evidence.callers) == 0 || g.evidence.callers[0].Origin() != wire.Handler {
 		return false
@@ -130,8 +132,8 @@ func (g *signals) inUnseenHandler() bool {
 	return !slices.ContainsFunc(g.stack.frames, func(f frame) bool { return f.handler && f.caller == caller })
 }
 
-// calledBackBy reports whether the innermost activation is below what a handler has interrupted at a
-// location: so the handler has called it back, or what has called that.
+// calledBackBy reports whether the innermost activation is below what a handler has interrupted at
+// a location: so the handler has called it back, or what has called that.
 func (g *signals) calledBackBy(at *location) bool {
 	sp, known := at.stackPointer()
 	if len(g.stack.frames) == 0 || !known {

@@ -27,8 +27,8 @@ type frame struct {
 	called       bool // the call where it stands has been made
 	fromExternal bool // external code called it
 	handler      bool // as a signal handler
-	// inferred: it is known by the registers at a signal alone, and has had no event yet. Its caller is
-	// external code, or it is a handler.
+	// inferred: it is known by the registers at a signal alone, and has had no event yet. Its
+	// caller is external code, or it is a handler.
 	inferred bool
 	// inExternal: what the call where it stands entered has jumped to external code.
 	inExternal bool
@@ -108,8 +108,8 @@ func (f *frame) atExternalCall() bool {
 	return f.r.CallsExternal(b)
 }
 
-// externalCFA is the CFA of what the activation has called, if that has jumped to external code, and
-// is known; else 0.
+// externalCFA is the CFA of what the activation has called, if that has jumped to external code,
+// and is known; else 0.
 func (f *frame) externalCFA() uint64 {
 	if !f.called || !f.inExternal || f.pos.Block == route.Exit {
 		return 0
@@ -127,8 +127,8 @@ func (f *frame) mayHaveThrown() bool {
 	return f.atExternalCall() || f.pos.Passes(f.called) && len(f.pos.Free().External) > 0
 }
 
-// ranIntoExternal reports whether an activation that has ended came to external code by that: to what
-// called it, or by a jump.
+// ranIntoExternal reports whether an activation that has ended came to external code by that: to
+// what called it, or by a jump.
 func (f *frame) ranIntoExternal() bool {
 	o, _ := f.pos.ReturnsBy(f.called)
 	return f.fromExternal && !f.handler || f.r.JumpsOutside(o.Block)

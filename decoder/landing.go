@@ -9,8 +9,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// landsAt reports whether frame i comes to a site, at a landing pad or behind a call that may return
-// twice, by an exception or by the second return.
+// landsAt reports whether frame i comes to a site, at a landing pad or behind a call that may
+// return twice, by an exception or by the second return.
 func (p *placer) landsAt(i int, s *plan.Site) bool {
 	r := p.stack.frames[i].r
 	if !r.Pads[s.Block] && p.returnsFirst(i, s.Block) || p.flows(i, s.Block) {
@@ -41,8 +41,8 @@ func (p *placer) flows(i, b int) bool {
 	return !slices.ContainsFunc(way[:len(way)-1], func(n int) bool { return f.r.MayThrow(n, b) })
 }
 
-// mayLand reports whether frame i may come to block b by an exception or a second return: out of the
-// call where it stands, or one that it may have come to without an event.
+// mayLand reports whether frame i may come to block b by an exception or a second return: out of
+// the call where it stands, or one that it may have come to without an event.
 func (p *placer) mayLand(i, b int) bool {
 	f := &p.stack.frames[i]
 	if p.throws(i, b) {
@@ -67,8 +67,8 @@ func (p *placer) throws(i, to int) bool {
 	return f.r.MayThrow(b, to)
 }
 
-// land brings frame i to a landing pad: the call where it stands threw, or one that it came to without
-// an event.
+// land brings frame i to a landing pad: the call where it stands threw, or one that it came to
+// without an event.
 func (p *placer) land(i, pad int) {
 	f := &p.stack.frames[i]
 	here := f.pos.Block != route.Exit && f.r.LandsAt(f.pos.Block, pad)
@@ -149,9 +149,9 @@ func (p *placer) returnAgain(i, b int) {
 	p.out.beginPath(&p.stack.frames[i], b, ops.StartCall)
 }
 
-// returnFromUnknown brings frame i to block b where no probe-free route leads there: a call of unknown
-// code, which may be setjmp, has returned a second time. It reports false unless b lies behind just
-// one such call.
+// returnFromUnknown brings frame i to block b where no probe-free route leads there: a call of
+// unknown code, which may be setjmp, has returned a second time. It reports false unless b lies
+// behind just one such call.
 func (p *placer) returnFromUnknown(i, b int) bool {
 	r := p.stack.frames[i].r
 	behind, n := route.Exit, 0

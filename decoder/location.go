@@ -9,8 +9,8 @@ import (
 type location struct {
 	pc      uint64
 	outside bool
-	// returns is the return address of the external code, where its stack pointer points to one of an
-	// image; 0: it is not known.
+	// returns is the return address of the external code, where its stack pointer points to one of
+	// an image; 0: it is not known.
 	returns uint64
 	regs    *arch.Registers // what they held there; nil: it is not known
 	faulted bool            // the instruction has faulted
@@ -49,8 +49,8 @@ func (d *Decoder) cfaAt(l location) uint64 {
 	return l.regs[base] + uint64(int64(rule.Off))
 }
 
-// beginsHandler reports whether a location is where a signal's handler begins, none of which has run:
-// of signals that are delivered at once, the next one's handler interrupts it there.
+// beginsHandler reports whether a location is where a signal's handler begins, none of which has
+// run: of signals that are delivered at once, the next one's handler interrupts it there.
 func (d *Decoder) beginsHandler(l location) bool {
 	r := d.program.RoutineAt(l.pc)
 	if r == nil || l.pc != r.Address() || l.faulted || l.regs == nil {
@@ -59,7 +59,8 @@ func (d *Decoder) beginsHandler(l location) bool {
 	return arch.Native.BeginsHandler(l.regs)
 }
 
-// routineAt is the traced routine that a location is in, or that it returns to; nil if there is none.
+// routineAt is the traced routine that a location is in, or that it returns to; nil if there is
+// none.
 func (d *Decoder) routineAt(l location) *route.Routine {
 	if l.returns == 0 {
 		return d.program.RoutineAt(l.pc)

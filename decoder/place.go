@@ -18,8 +18,8 @@ type placer struct {
 	sent     sentChain
 }
 
-// A sentChain is the chain of callers that the kernel remembers, with the registers that came with it,
-// and whose it is: the kernel does not send it again while it is the same.
+// A sentChain is the chain of callers that the kernel remembers, with the registers that came with
+// it, and whose it is: the kernel does not send it again while it is the same.
 type sentChain struct {
 	callers   []wire.Event
 	registers []uint64
@@ -60,8 +60,8 @@ func (p *placer) place(a activation, s *plan.Site) {
 	p.out.apply(f, m)
 }
 
-// confirm takes the return address of an inferred activation, with its first event: a signal handler
-// may have been meant.
+// confirm takes the return address of an inferred activation, with its first event: a signal
+// handler may have been meant.
 func (p *placer) confirm(f *frame, caller wire.Event) {
 	f.caller, f.inferred = caller, false
 	if f.handler = isHandler(caller); f.handler {
@@ -69,8 +69,8 @@ func (p *placer) confirm(f *frame, caller wire.Event) {
 	}
 }
 
-// chain is the chain of callers that came with the event, or the one that the kernel remembers and so
-// did not send again.
+// chain is the chain of callers that came with the event, or the one that the kernel remembers and
+// so did not send again.
 func (p *placer) chain(a activation, s *plan.Site) []wire.Event {
 	e, sent := p.evidence, &p.sent
 	switch {
@@ -87,8 +87,8 @@ func (p *placer) chain(a activation, s *plan.Site) []wire.Event {
 	return e.callers
 }
 
-// goOn lets frame i go on to a site. It reports false if the event must come from a new activation in
-// the same place.
+// goOn lets frame i go on to a site. It reports false if the event must come from a new activation
+// in the same place.
 func (p *placer) goOn(i int, s *plan.Site) bool {
 	f := &p.stack.frames[i]
 	if f.atFault && f.pos.Block == s.Block { // the instruction runs anew
@@ -121,8 +121,8 @@ func (p *placer) goOn(i int, s *plan.Site) bool {
 	return true
 }
 
-// enter begins an activation whose chain of callers is known, and those of its callers that have had
-// no event yet.
+// enter begins an activation whose chain of callers is known, and those of its callers that have
+// had no event yet.
 func (p *placer) enter(a activation, chain []wire.Event) {
 	caller := chain[0]
 	call, known := p.d.program.CallTo(caller.Address())
@@ -169,8 +169,8 @@ func (p *placer) enter(a activation, chain []wire.Event) {
 	p.calls.enter(&frame{activation: a, caller: caller})
 }
 
-// callFrom lets frame i come to the call by which an activation is entered, or another activation of
-// the caller in the same place.
+// callFrom lets frame i come to the call by which an activation is entered, or another activation
+// of the caller in the same place.
 func (p *placer) callFrom(i int, call route.Call, a activation, chain []wire.Event) {
 	if p.calls.callFrom(i, call.Block, a.r) {
 		return
@@ -192,8 +192,8 @@ func (p *placer) callFrom(i int, call route.Call, a activation, chain []wire.Eve
 	f.pos, f.called, f.atFault = call.Routine.At(call.Block, 0), true, false
 }
 
-// findCaller finds the frame that has made a call which led to cfa: see stack.findCaller. It may be on
-// a stack that the thread comes back to.
+// findCaller finds the frame that has made a call which led to cfa: see stack.findCaller. It may be
+// on a stack that the thread comes back to.
 func (p *placer) findCaller(c route.Call, cfa uint64, depth int, chain []wire.Event) int {
 	i := p.stack.findCaller(c, cfa, depth, chain)
 	if i >= 0 || depth < 0 {
@@ -205,8 +205,8 @@ func (p *placer) findCaller(c route.Call, cfa uint64, depth int, chain []wire.Ev
 	return p.stack.findCaller(c, cfa, depth, chain)
 }
 
-// enterFromExternal begins an activation that external code called: a callback, a handler, a thread's
-// or coroutine's first.
+// enterFromExternal begins an activation that external code called: a callback, a handler, a
+// thread's or coroutine's first.
 func (p *placer) enterFromExternal(a activation, caller wire.Event) {
 	f := &frame{activation: a, caller: caller, fromExternal: true, handler: isHandler(caller)}
 	if p.calls.tailJumpFromExternal(a, caller, true) {

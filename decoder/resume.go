@@ -42,17 +42,17 @@ func (p *placer) resync(a activation, block int, chain []wire.Event) {
 	p.out.resumeAt(p.stack.top(), block)
 }
 
-// isFurtherOut reports whether an activation at cfa may have stood, since before the thread was met,
-// further out than all that are known.
+// isFurtherOut reports whether an activation at cfa may have stood, since before the thread was
+// met, further out than all that are known.
 func (p *placer) isFurtherOut(cfa uint64) bool {
 	return p.stack.knownUpTo != 0 && cfa > p.stack.knownUpTo && len(p.stack.frames) > 0
 }
 
 // reappear takes up an activation that has stood, since before the thread was met, at a call which
 // came to the activations that are known, perhaps through external code, and lets it come to a
-// block. If there is just one such call with a probe-free route to the block, the activation goes on
-// behind it, else with the block. It reports false if there is none: then the activation is a new
-// one.
+// block. If there is just one such call with a probe-free route to the block, the activation goes
+// on behind it, else with the block. It reports false if there is none: then the activation is a
+// new one.
 func (p *placer) reappear(a activation, block int) bool {
 	if !p.isFurtherOut(a.cfa) {
 		return false

@@ -59,8 +59,8 @@ func (w *ways) add(n count, first step, rest []step) {
 	w.ends, w.stays = w.ends || ends, w.stays || !ends
 }
 
-// A search looks for the ways without an event from where a thread stands to a location where it was
-// interrupted. It changes nothing. Cost: the code that can be reached without an event.
+// A search looks for the ways without an event from where a thread stands to a location where it
+// was interrupted. It changes nothing. Cost: the code that can be reached without an event.
 type search struct {
 	d       *Decoder
 	stack   *stack
@@ -78,7 +78,8 @@ type search struct {
 	origin    activation // that, if it is one
 }
 
-// An entered is an activation of a routine, and where it returns to; CFA or address 0: it is not known.
+// An entered is an activation of a routine, and where it returns to; CFA or address 0: it is not
+// known.
 type entered struct {
 	activation
 	returns uint64
@@ -96,8 +97,8 @@ type result struct {
 	frame int  // the one that the way begins with, of several that of the outermost; -1: none
 	// returned is how many of the innermost activations have returned on all ways.
 	returned int
-	// jumped: the one that called them, or the innermost itself, has left on all ways, by the jump that
-	// it stands at.
+	// jumped: the one that called them, or the innermost itself, has left on all ways, by the jump
+	// that it stands at.
 	jumped bool
 }
 
@@ -118,8 +119,8 @@ func (s *search) run() (all result) {
 		called := inCall(frames, i)
 		o, returns := f.pos.ReturnsBy(called)
 		here := s.fromFrame(i, o, returns > 0)
-		// Where stacks are switched, one that stands at a call out of which that may be has perhaps not
-		// returned.
+		// Where stacks are switched, one that stands at a call out of which that may be has perhaps
+		// not returned.
 		certain := !s.faultedOutside && returns == 1 && all.ways.n == none && all.returned == len(frames)-1-i &&
 			(len(s.stack.away) == 0 || !f.atExternalCall())
 		switch {
@@ -323,9 +324,9 @@ func (s *search) entry(in entered) ways {
 // before.
 func (s *search) mayBeStale() bool { return s.to.returns != 0 && !s.faultedThere }
 
-// throughUnknown is how many ways lead to the location through external code of which nothing is known:
-// the location is there, or that code has called back without an event. Of a location whose return
-// address is known it is the latter: whether the code is there is asked of there.
+// throughUnknown is how many ways lead to the location through external code of which nothing is
+// known: the location is there, or that code has called back without an event. Of a location whose
+// return address is known it is the latter: whether the code is there is asked of there.
 func (s *search) throughUnknown() count {
 	if s.to.isAnywhere() {
 		return one
@@ -349,8 +350,8 @@ func (s *search) throughUnknown() count {
 	return none
 }
 
-// origins lists the routines that external code may call now and from which ways without an event lead
-// to the location.
+// origins lists the routines that external code may call now and from which ways without an event
+// lead to the location.
 func (s *search) origins() []*route.Routine {
 	origins := s.d.program.Origins(s.d.routineAt(s.to))
 	if s.stack.main == nil { // it does not call the main function any more
@@ -359,15 +360,15 @@ func (s *search) origins() []*route.Routine {
 	return origins
 }
 
-// signalRoom is less than a signal takes of the stack that it interrupts, bytes: the red zone and the
-// registers.
+// signalRoom is less than a signal takes of the stack that it interrupts, bytes: the red zone and
+// the registers.
 const signalRoom = 512
 
 // calledBack looks for the ways to the location out of the call of external code at which frame i
 // stands. One is certain if only one routine can have been called back, in one place: below the
 // frame, so that nothing can be above it that has not returned, nor is it a handler that has
-// interrupted that; on a stack of which all is known: within the frame there may be another. What is
-// called back has an event before it ends, so that there is one such activation at a time.
+// interrupted that; on a stack of which all is known: within the frame there may be another. What
+// is called back has an event before it ends, so that there is one such activation at a time.
 func (s *search) calledBack(i int) (n count, way []step) {
 	n = s.throughUnknown()
 	if s.to.isAnywhere() || n == none {
@@ -398,8 +399,9 @@ func (s *search) calledBack(i int) (n count, way []step) {
 	return one, append([]step{{kind: stepBack, back: s.origin}}, s.back.way...)
 }
 
-// beginning looks for the ways to the location from what external code calls first, which has an event
-// before it returns. Where a function begins, the one before it may have ended, in a system call.
+// beginning looks for the ways to the location from what external code calls first, which has an
+// event before it returns. Where a function begins, the one before it may have ended, in a system
+// call.
 func (s *search) beginning() (w ways) {
 	s.throughUnknown()
 	r := s.d.routineAt(s.to)

@@ -17,17 +17,17 @@ type signals struct {
 	calls    *calls
 	evidence *evidence
 
-	// pending is where a handler of external code has come since the last event, if one has; nothing is
-	// known of it but that.
+	// pending is where a handler of external code has come since the last event, if one has;
+	// nothing is known of it but that.
 	pending *location
-	// faultSP is the stack pointer of external code where that has faulted since the last event, the last
-	// time; faults is how often it has.
+	// faultSP is the stack pointer of external code where that has faulted since the last event,
+	// the last time; faults is how often it has.
 	faultSP uint64
 	faults  int
 }
 
-// noteInterrupt notes that a signal's handler comes at an instruction of an image. Of one in external
-// code, or where a handler begins, nothing follows for the one before.
+// noteInterrupt notes that a signal's handler comes at an instruction of an image. Of one in
+// external code, or where a handler begins, nothing follows for the one before.
 func (g *signals) noteInterrupt(e wire.Event) {
 	at := location{pc: e.Address(), regs: g.evidence.allRegisters(), faulted: e.Faulted(), hit: e.Faulted()}
 	if g.d.program.Traces(at.pc) && !g.d.beginsHandler(at) {
@@ -44,17 +44,17 @@ func (g *signals) noteFault(e wire.Event) {
 // forgetFaults begins anew behind an event.
 func (g *signals) forgetFaults() { g.faultSP, g.faults = 0, 0 }
 
-// A reached says what is known of where a thread was interrupted: how many ways lead there, and which
-// frames had not ended before.
+// A reached says what is known of where a thread was interrupted: how many ways lead there, and
+// which frames had not ended before.
 type reached struct {
 	n count
 	interruption
 }
 
-// goTo brings the thread to where it was interrupted: a signal handler comes in between, or the thread
-// is dead. Activations that must have returned before are ended, and routines that have had no event
-// yet are entered. If there are several ways, only what they share moves: activations that have
-// returned are ended, and the last path of one that has jumped away.
+// goTo brings the thread to where it was interrupted: a signal handler comes in between, or the
+// thread is dead. Activations that must have returned before are ended, and routines that have had
+// no event yet are entered. If there are several ways, only what they share moves: activations that
+// have returned are ended, and the last path of one that has jumped away.
 func (g *signals) goTo(to location) reached {
 	found := g.search(to).run()
 	i := found.frame
@@ -174,8 +174,9 @@ func (g *signals) leaveByHandler(i int) bool {
 	return true
 }
 
-// markLeft marks that what ran before an event is missing: up to where a handler of external code has
-// come, in what had had no event yet, which it has left for one of the callers of that, the event's.
+// markLeft marks that what ran before an event is missing: up to where a handler of external code
+// has come, in what had had no event yet, which it has left for one of the callers of that, the
+// event's.
 func (g *signals) markLeft(a activation) {
 	r := g.d.routineAt(*g.pending)
 	sp, known := g.pending.stackPointer()
@@ -211,8 +212,8 @@ func (g *signals) runsAgain(a activation, s *plan.Site) bool {
 func (g *signals) handle(f *frame) {
 	earlier, ended := g.calls.endEarlierHandlers(f)
 	if ended && f.caller.Origin() == wire.Handler && g.d.beginsHandler(g.returnOf(f)) {
-		// Three handlers came at once: f seems to have interrupted the first, which has not run yet,
-		// and so has interrupted what the earlier one has.
+		// Three handlers came at once: f seems to have interrupted the first, which has not run
+		// yet, and so has interrupted what the earlier one has.
 		f.interrupted = earlier.interrupted
 		g.out.sink.Mark(ops.Handler, 0)
 		g.calls.enter(f)

@@ -7,13 +7,13 @@ import (
 	"wpptrace/decoder/route"
 )
 
-// A stack holds the activations of a thread, and the pieces of stacks that it has switched away from.
-// It decides nothing, and emits nothing.
+// A stack holds the activations of a thread, and the pieces of stacks that it has switched away
+// from. It decides nothing, and emits nothing.
 type stack struct {
 	frames []frame // innermost last
 	away   [][]frame
-	// knownUpTo is the highest CFA up to which all activations are known since the thread was met in mid-run;
-	// 0: all, from its beginning.
+	// knownUpTo is the highest CFA up to which all activations are known since the thread was met
+	// in mid-run; 0: all, from its beginning.
 	knownUpTo uint64
 	// hasRun: the thread has had an event of a hit, or has lost some.
 	hasRun bool
@@ -139,8 +139,8 @@ func (s *stack) findCaller(c route.Call, cfa uint64, depth int, chain []wire.Eve
 	return s.innermost(c.Routine, cfa, chain, func(i int) bool { return s.mayJumpOn(i, c.Block, cfa) })
 }
 
-// hasEntered reports whether what frame i calls is at cfa, or may be: a handler came before its first
-// event.
+// hasEntered reports whether what frame i calls is at cfa, or may be: a handler came before its
+// first event.
 func (s *stack) hasEntered(i int, cfa uint64) bool {
 	return i+1 < len(s.frames) && (s.frames[i+1].cfa == cfa || s.frames[i+1].handler)
 }
@@ -167,8 +167,8 @@ func mayEnd(frames []frame, k int) bool {
 	return n > 0
 }
 
-// calleesReturn reports whether the frames above frame i, up to the first that it has not called, can
-// have come to their ends.
+// calleesReturn reports whether the frames above frame i, up to the first that it has not called,
+// can have come to their ends.
 func (s *stack) calleesReturn(i int) bool { return calleesReturn(s.frames[i+1:]) }
 
 func calleesReturn(above []frame) bool {
@@ -190,8 +190,8 @@ func (s *stack) haveReturned(i int) bool {
 	return true
 }
 
-// isStuckAbove reports whether an activation between frame i and the innermost, on the same piece of
-// stack, cannot come to its end without an event.
+// isStuckAbove reports whether an activation between frame i and the innermost, on the same piece
+// of stack, cannot come to its end without an event.
 func (s *stack) isStuckAbove(i int) bool {
 	for k := len(s.frames) - 1; k > i; k-- {
 		if !mayEnd(s.frames, k) {
@@ -204,9 +204,9 @@ func (s *stack) isStuckAbove(i int) bool {
 	return false
 }
 
-// firstOverwritten returns the outermost frame that cannot be on its stack any more where external code
-// calls back at cfa: the activation in that place, or what was called back by what an activation
-// there had jumped to; and how many frames there are if all can.
+// firstOverwritten returns the outermost frame that cannot be on its stack any more where external
+// code calls back at cfa: the activation in that place, or what was called back by what an
+// activation there had jumped to; and how many frames there are if all can.
 func (s *stack) firstOverwritten(cfa uint64) int {
 	i := len(s.frames)
 	for i > 0 && s.frames[i-1].cfa < cfa {
@@ -247,9 +247,9 @@ func (s *stack) overwriteAway(cfa uint64) {
 	s.away = kept
 }
 
-// takeAway takes out a piece that was switched away from, if it holds the activation and that can go
-// on to the block, or stands there; nil: there is none. first: a new activation may come to the block
-// as well, in the same place.
+// takeAway takes out a piece that was switched away from, if it holds the activation and that can
+// go on to the block, or stands there; nil: there is none. first: a new activation may come to the
+// block as well, in the same place.
 func (s *stack) takeAway(a activation, block int, first bool, chain []wire.Event) []frame {
 	for k := len(s.away) - 1; k >= 0; k-- {
 		piece := s.away[k]

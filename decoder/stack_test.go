@@ -61,8 +61,8 @@ func TestFindGoesByTheChainOfCallers(t *testing.T) {
 	}
 }
 
-// TestActivationInAnothersPlace: what was in its place before, and what that has called, cannot be on
-// the stack any more.
+// TestActivationInAnothersPlace: what was in its place before, and what that has called, cannot be
+// on the stack any more.
 func TestActivationInAnothersPlace(t *testing.T) {
 	r := returning(t)
 	s := stackOf(r, 0x7f30, 0x7f20, 0x7f10)

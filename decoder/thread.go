@@ -49,8 +49,8 @@ func (e *evidence) reset() {
 	e.callers, e.registers, e.captured.is = e.callers[:0], e.registers[:0], false
 }
 
-// Thread returns a decoder for a thread whose operations go to sink; first: the process's first, which
-// calls its main function.
+// Thread returns a decoder for a thread whose operations go to sink; first: the process's first,
+// which calls its main function.
 func (d *Decoder) Thread(sink ops.Sink, first bool) *Thread {
 	t := &Thread{d: d, program: d.program}
 	t.out = emitter{d: d, sink: sink}

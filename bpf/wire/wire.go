@@ -26,11 +26,11 @@ type Event uint64
 // A Kind is what an event reports.
 type Kind uint8
 
-// The kinds of event. A hit may be preceded by the chain of its callers (Caller, innermost first) and
-// by a captured value. Registers go before a chain that ends with a signal handler, before an
-// Interrupt, and before an End that is Inside or ReturnsToImage. Registers and a Caller whose origin
-// is Handler go before an End elsewhere, in a signal handler without events: that is what the
-// handler has interrupted. What belongs to one event is in one batch with it.
+// The kinds of event. A hit may be preceded by the chain of its callers (Caller, innermost first)
+// and by a captured value. Registers go before a chain that ends with a signal handler, before an
+// Interrupt, and before an End that is Inside or ReturnsToImage. Registers and a Caller whose
+// origin is Handler go before an End elsewhere, in a signal handler without events: that is what
+// the handler has interrupted. What belongs to one event is in one batch with it.
 const (
 	Hit       Kind = iota // the activation with this CFA came to the site, with this outcome
 	Caller                // a return address in the chain of callers of the activation that the next hit names
@@ -101,12 +101,12 @@ const (
 // Origin is where the address of a Caller or End lies.
 func (e Event) Origin() Origin { return Origin(e >> 48 & 7) }
 
-// Address is the link-time address of an Interrupt, of a Caller or End that is Inside or ReturnsToImage, or of a
-// Handler; of a Fault the stack pointer.
+// Address is the link-time address of an Interrupt, of a Caller or End that is Inside or
+// ReturnsToImage, or of a Handler; of a Fault the stack pointer.
 func (e Event) Address() uint64 { return uint64(e) & (1<<48 - 1) }
 
-// Resync reports whether a Caller belongs to the whole chain of callers, sent when a thread is first
-// seen in mid-run or after a loss.
+// Resync reports whether a Caller belongs to the whole chain of callers, sent when a thread is
+// first seen in mid-run or after a loss.
 func (e Event) Resync() bool { return e>>51&1 == 1 }
 
 // Plain is a Caller as it would be without Resync.
@@ -140,8 +140,8 @@ func MakeRegister(v uint64) Event { return Event(12<<60 | v&(1<<ValueBits-1)) }
 // MakeRepeat returns the event that repeats the hit before it n times.
 func MakeRepeat(n uint64) Event { return Event(10<<60 | n&(1<<60-1)) }
 
-// Faulted reports whether the instruction of the image at Address has faulted, of an Interrupt or an End
-// that is Inside: if it is probed, it has been hit before.
+// Faulted reports whether the instruction of the image at Address has faulted, of an Interrupt or
+// an End that is Inside: if it is probed, it has been hit before.
 func (e Event) Faulted() bool { return e>>52&1 == 1 }
 
 // MakeFaulted returns the event of the same for what has faulted.

@@ -38,8 +38,8 @@ func (r *Routine) runsFree() bool {
 	return !r.run.none && !r.run.working // plans have no circles without an event
 }
 
-// mostEmissions bounds what a routine may do without an event: routines without events that call each
-// other twice would double it at each level.
+// mostEmissions bounds what a routine may do without an event: routines without events that call
+// each other twice would double it at each level.
 const mostEmissions = 1 << 16
 
 func (q *freeRun) fill(r *Routine) {
@@ -85,8 +85,8 @@ func (r *Routine) CallsExternal(b int) bool {
 	return r.Kinds[b] == plan.External || r.Kinds[b] == plan.Unknown
 }
 
-// JumpsOutside reports whether the routine leaves at block b by a jump to external code, or code that
-// is not known: which may jump on to any routine.
+// JumpsOutside reports whether the routine leaves at block b by a jump to external code, or code
+// that is not known: which may jump on to any routine.
 func (r *Routine) JumpsOutside(b int) bool {
 	e := r.Blocks[b].End
 	return (e == cfg.TailInd || e == cfg.Tail || e == cfg.Jcc) && r.CallsExternal(b)
@@ -120,8 +120,8 @@ func (r *Routine) LeadsOutside(b int) bool {
 // more.
 const mostRelays = plan.MaxProbeFreeJumps
 
-// Relay lists the operations of the routines without events, from this one on, that jump to goal; ok
-// is false if they do not lead there.
+// Relay lists the operations of the routines without events, from this one on, that jump to goal;
+// ok is false if they do not lead there.
 func (r *Routine) Relay(goal *Routine) (emissions []Emission, ok bool) { return r.relay(goal, 0) }
 
 func (r *Routine) relay(goal *Routine, depth int) (emissions []Emission, ok bool) {

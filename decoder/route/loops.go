@@ -7,8 +7,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// RegistersOf is what Register events say, the low wire.ValueBits of each register; nil, if they are
-// not all there.
+// RegistersOf is what Register events say, the low wire.ValueBits of each register; nil, if they
+// are not all there.
 func RegistersOf(values []uint64) *arch.Registers {
 	if len(values) != len(wire.Registers) {
 		return nil
@@ -48,12 +48,12 @@ func (h *RegisterState) value(l absint.Linear) (v uint64, ok bool) {
 // what events have captured (rule 13).
 type countedLoop struct {
 	counter *absint.Counter
-	// What the counter begins with, or its distance to the limit if it is Exact, by the registers where
-	// the route begins, if that is known (begun).
+	// What the counter begins with, or its distance to the limit if it is Exact, by the registers
+	// where the route begins, if that is known (begun).
 	begins absint.Linear
 	begun  bool
-	// What the counter comes to, or that distance, by the registers where the route ends: if the route
-	// ends in the loop, or the counter is not Exact.
+	// What the counter comes to, or that distance, by the registers where the route ends: if the
+	// route ends in the loop, or the counter is not Exact.
 	ends   absint.Linear
 	within bool // the route ends in the loop
 }
@@ -90,9 +90,9 @@ func (p *Position) ToInsn(b, k int, called bool) *Transition {
 	return p.routeTo(i, k, called).transition(nil)
 }
 
-// CanCount reports whether it is known how often the loops run on the route to instruction k of block
-// b, from the registers where it begins and where it ends, and how often those ahead of it will, from
-// the latter. A probe-free route must lead to the block.
+// CanCount reports whether it is known how often the loops run on the route to instruction k of
+// block b, from the registers where it begins and where it ends, and how often those ahead of it
+// will, from the latter. A probe-free route must lead to the block.
 func (p *Position) CanCount(b, k int, called bool, begin RegisterState, there *arch.Registers) bool {
 	i, _ := p.Free().find(b)
 	w := p.routeTo(i, k, called)
@@ -193,8 +193,8 @@ func (p *Position) registers() absint.Registers {
 	return regs
 }
 
-// ends finds what tells what a loop, the block at index i of the route, comes to. It reports false if
-// nothing does.
+// ends finds what tells what a loop, the block at index i of the route, comes to. It reports false
+// if nothing does.
 func (w *countedRoute) ends(l *countedLoop, i int) (ok bool) {
 	r, last := w.from.Routine, len(w.blocks)-1
 	switch {
@@ -306,8 +306,8 @@ func (m *Transition) Counted(list []uint64, begin, end RegisterState) (*Transiti
 	return m.counted.transition(rounds[len(list):]), rounds, ok
 }
 
-// fixed returns the operations of a transition whose loops run as often as the code says; ok is false
-// if it does not say.
+// fixed returns the operations of a transition whose loops run as often as the code says; ok is
+// false if it does not say.
 func (m *Transition) fixed() (emissions []Emission, ok bool) {
 	if m.counted == nil {
 		return m.Emissions, true

@@ -5,8 +5,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// Exit is the node that every way out of a routine leads to, beside the indices of its blocks. As the
-// block of a Position it stands for none: nothing has run yet.
+// Exit is the node that every way out of a routine leads to, beside the indices of its blocks. As
+// the block of a Position it stands for none: nothing has run yet.
 const Exit = cfg.Exit
 
 // A Position is where an activation stands: behind the block of its last event (or one that it is
@@ -55,8 +55,8 @@ func (r *Routine) AtEntry() *Position {
 	return r.positions[i]
 }
 
-// At is the position behind block b: its probe reported outcome, or it is known to have been reached
-// without an event (0).
+// At is the position behind block b: its probe reported outcome, or it is known to have been
+// reached without an event (0).
 func (r *Routine) At(b, outcome int) *Position {
 	i := 2*b + outcome
 	if r.positions[i] == nil {
@@ -82,11 +82,12 @@ type capturedKey struct {
 	decision       uint64
 }
 
-// mostCaptured bounds the positions that a routine keeps of those: a value may decide very many ways.
+// mostCaptured bounds the positions that a routine keeps of those: a value may decide very many
+// ways.
 const mostCaptured = 1 << 12
 
-// AtCaptured is the position behind a site whose event has captured a value that decides a switch or
-// jumps ahead; nil if the operand cannot have that value.
+// AtCaptured is the position behind a site whose event has captured a value that decides a switch
+// or jumps ahead; nil if the operand cannot have that value.
 func (r *Routine) AtCaptured(s *plan.Site, outcome int, value uint64) *Position {
 	decision, ok := s.Capture.Decode(r.Plan, value)
 	if !ok {
@@ -108,16 +109,16 @@ func (r *Routine) AtCaptured(s *plan.Site, outcome int, value uint64) *Position 
 	return p
 }
 
-// Before is the position of the same activation where it is interrupted before instruction k of block
-// b, which it has come to without an event.
+// Before is the position of the same activation where it is interrupted before instruction k of
+// block b, which it has come to without an event.
 func (p *Position) Before(b, k int) *Position {
 	return &Position{
 		Routine: p.Routine, Block: Exit, Resumed: true, Next: []int{b}, insn: k, known: p.known,
 	}
 }
 
-// Passes reports whether the activation can go on from where it stands: not if it stands at a call of
-// a routine that has events, and has not made it (called).
+// Passes reports whether the activation can go on from where it stands: not if it stands at a call
+// of a routine that has events, and has not made it (called).
 func (p *Position) Passes(called bool) bool {
 	if called || p.Block == Exit || !p.Routine.Blocks[p.Block].CallReturns() {
 		return true
@@ -126,8 +127,8 @@ func (p *Position) Passes(called bool) bool {
 }
 
 // StandsAt reports whether the activation has come no further since its last event than to
-// instruction k of block b. Where that is the site of the event, the activation has come there anew,
-// if it can have, unless the instruction is known to have been hit.
+// instruction k of block b. Where that is the site of the event, the activation has come there
+// anew, if it can have, unless the instruction is known to have been hit.
 func (p *Position) StandsAt(b, k int, called, hit bool) bool {
 	if p.Block != b || called {
 		return false

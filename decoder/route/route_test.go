@@ -16,8 +16,8 @@ import (
 	"wpptrace/loader/plan/planner"
 )
 
-// source has a loop, a switch, a recursion, calls of external code, tail jumps and a routine that has
-// no event.
+// source has a loop, a switch, a recursion, calls of external code, tail jumps and a routine that
+// has no event.
 const source = `
 #include <stdlib.h>
 volatile int sink;

@@ -31,8 +31,8 @@ const (
 // shared, and does not change.
 type Transition struct {
 	Emissions []Emission
-	// First is the emission whose path began before the transition, so that its number is to be added
-	// to the running one; NoEmission: there is none.
+	// First is the emission whose path began before the transition, so that its number is to be
+	// added to the running one; NoEmission: there is none.
 	First int
 	Fresh bool      // the running path began within the transition
 	Add   uint64    // the running number after it, or what is to be added to it
@@ -88,8 +88,8 @@ func (r *Routine) FinishAtCall(b int) uint64 {
 	return r.Numbers.Finish(b, end)
 }
 
-// step goes on to block b. called: the call that the builder stands at has been made and its path is
-// out.
+// step goes on to block b. called: the call that the builder stands at has been made and its path
+// is out.
 func (m *builder) step(b int, called bool) {
 	switch {
 	case m.at == Exit && m.resumed:
@@ -195,8 +195,8 @@ type exits struct {
 // Outs lists the probe-free routes out. Cost: a look-up, where it was asked for before.
 func (p *Position) Outs(called bool) []Out { return p.leaving(called).list }
 
-// ReturnsBy finds the route out that has no further event: by return, or by a tail jump to code that
-// has none. n is how many there are.
+// ReturnsBy finds the route out that has no further event: by return, or by a tail jump to code
+// that has none. n is how many there are.
 func (p *Position) ReturnsBy(called bool) (o Out, n int) {
 	e := p.leaving(called)
 	return e.returns, e.n

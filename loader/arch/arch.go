@@ -22,8 +22,8 @@ type Arch interface {
 	ReturnAddressAt(cfa uint64) uint64
 	// CFAOfReturnAt is the CFA of the activation that has its return address there.
 	CFAOfReturnAt(address uint64) uint64
-	// BeginsHandler reports whether registers are what the kernel passes to a signal handler, before
-	// its first instruction.
+	// BeginsHandler reports whether registers are what the kernel passes to a signal handler,
+	// before its first instruction.
 	BeginsHandler(regs *Registers) bool
 	// Breakpoint is the instruction that a probe puts in place of the first byte of another.
 	Breakpoint() []byte
