@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// An Arch is an architecture. All methods are pure; none allocates but Breakpoint.
+// An Arch is an architecture. All methods are pure, and cost next to nothing.
 type Arch interface {
 	// Name is as in the snapshot and in Go's GOARCH.
 	Name() string
@@ -25,8 +25,8 @@ type Arch interface {
 	// BeginsHandler reports whether registers are what the kernel passes to a signal handler,
 	// before its first instruction.
 	BeginsHandler(regs *Registers) bool
-	// Breakpoint is the instruction that a probe puts in place of the first byte of another.
-	Breakpoint() []byte
+	// Breakpoint is the byte that a probe puts in place of an instruction's first.
+	Breakpoint() byte
 }
 
 // Registers are what general registers hold, by hardware number.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"wpptrace/loader/arch"
 	"wpptrace/loader/guard"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan"
@@ -40,7 +41,7 @@ func bases(mappings []target.Mapping, im *image.Image) (list []uint64) {
 }
 
 // breakpoint is what a probe puts into the text.
-const breakpoint = 0xcc
+var breakpoint = arch.Native.Breakpoint()
 
 // ErrBreakpoint says that somebody else's probe stands in the text: what ours would replace is not
 // known then.

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"wpptrace/internal/parallel"
+	"wpptrace/loader/arch"
 )
 
 // An Image is an ELF file for x86-64, an executable or a shared object. All addresses are link-time
@@ -133,10 +134,11 @@ func checkMachine(r io.ReaderAt, name string) error {
 		order = binary.BigEndian
 	}
 	machine := elf.Machine(order.Uint16(header[18:]))
+	_, err = arch.Of(machine)
 	switch {
 	case elf.Class(header[elf.EI_CLASS]) == elf.ELFCLASS32:
 		return fmt.Errorf("%s is a 32-bit program: wpptrace traces x86-64 only", name)
-	case machine != elf.EM_X86_64 || order != binary.LittleEndian:
+	case err != nil || order != binary.LittleEndian:
 		architecture := strings.ToLower(strings.TrimPrefix(machine.String(), "EM_"))
 		return fmt.Errorf("%s is a program for %s: wpptrace traces x86-64 only", name, architecture)
 	}

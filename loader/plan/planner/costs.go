@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"wpptrace/loader/arch"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
 	"wpptrace/loader/plan/planner/frequency"
@@ -125,7 +126,8 @@ func (c *costs) isSignature(b int) bool {
 
 func (c *costs) hasCFA(pc uint64) bool {
 	reg := c.r.CFA(pc).Reg
-	return reg == 6 || reg == 7 || reg == image.Slot
+	_, ok := arch.Native.FrameRegister(reg)
+	return ok || reg == image.Slot
 }
 
 // sum is the expected cost of probes of some blocks.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"wpptrace/internal/parallel"
+	"wpptrace/loader/arch"
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/image"
@@ -161,12 +162,12 @@ func (x *placing) site(b int) plan.Site {
 }
 
 // hardware turns the register of a rule, by its DWARF number or that of a slot's rule, into the
-// hardware's rsp or rbp.
+// hardware's.
 func hardware(reg int8) uint8 {
-	if reg == x86.DwarfRBP || reg == image.Slot {
-		return uint8(x86.RBP)
+	if number, ok := arch.Native.FrameRegister(reg); ok {
+		return number
 	}
-	return uint8(x86.RSP)
+	return arch.Native.FramePointer() // of a slot
 }
 
 // markLeaving finds the blocks from which a call, or the end of the activation, can be reached

@@ -9,10 +9,8 @@ import (
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/plan"
+	"wpptrace/loader/x86"
 )
-
-// stackPointer is rsp by hardware number: nothing counts in it.
-const stackPointer = 4
 
 // loops are those of a routine of one block each that count their rounds.
 type loops struct {
@@ -260,7 +258,7 @@ func (x *roundSearch) roleBehind(l *counting, word int, way []int) role {
 	left := absint.Unchanged()
 	for i, c := range l.counters {
 		for reg := range int8(16) {
-			if d, ok := absint.Distance(regs.At(reg), left.At(c.Reg), c.Width); ok && d.IsConstant() && !c.Exact && reg != stackPointer {
+			if d, ok := absint.Distance(regs.At(reg), left.At(c.Reg), c.Width); ok && d.IsConstant() && !c.Exact && reg != x86.RSP {
 				role.readings[i] = append(role.readings[i], plan.Registers{Reg: reg, Minus: plan.NoRegister, Part: absint.Whole})
 			}
 		}

@@ -82,7 +82,7 @@ func sameFrame(s *plan.Site, rule image.CFA) bool {
 	case x86.DwarfRBP:
 		return s.Base == uint8(x86.RBP) && !s.Slot
 	case image.Slot:
-		return s.Base == 5 && s.Slot
+		return s.Base == uint8(x86.RBP) && s.Slot
 	}
 	return false
 }
