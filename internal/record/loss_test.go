@@ -20,7 +20,7 @@ func TestLoss(t *testing.T) { checkLosses(t, recordWithLosses(t)) }
 func TestLossOfOtherThreads(t *testing.T) {
 	const another = 1
 	r := recordWithLosses(t, another)
-	if m, err := r.session.Metrics(); err != nil || m.LostHits == 0 {
+	if m, err := r.session.Counters().Metrics(); err != nil || m.LostHits == 0 {
 		t.Errorf("%v lost, %v: the test does not test", m, err)
 	}
 	if f := r.figures(); f.Lost != 0 || f.Gaps != 0 {
@@ -51,7 +51,7 @@ func recordWithLosses(t *testing.T, tids ...int) *Recorder {
 
 func checkLosses(t *testing.T, r *Recorder) {
 	t.Helper()
-	m, err := r.session.Metrics()
+	m, err := r.session.Counters().Metrics()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ int main(void)
 	}
 	s.isClean()
 	s.end()
-	m, err := r.session.Metrics()
+	m, err := r.session.Counters().Metrics()
 	if f := r.figures(); err != nil || m.LostHits == 0 || f.Lost != m.LostHits {
 		t.Errorf("the kernel lost %d hits (%v), the figures say %d", m.LostHits, err, f.Lost)
 	}

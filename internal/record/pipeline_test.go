@@ -131,7 +131,7 @@ func recordWords(b *testing.B, argv []string, input string) (*Program, []wire.Ev
 			}
 		}
 	}
-	if m, err := s.Metrics(); err != nil || m != (attach.Metrics{}) {
+	if m, err := s.Counters().Metrics(); err != nil || m != (attach.Metrics{}) {
 		b.Fatalf("metrics %+v, %v", m, err)
 	}
 	return p, words

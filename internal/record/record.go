@@ -125,7 +125,7 @@ func (r *Recorder) result(s *wpp.Snapshot, written bool) *Result {
 }
 
 func (r *Recorder) losses() Losses {
-	m, err := r.session.Metrics()
+	m, err := r.session.Counters().Metrics()
 	if err != nil {
 		return Losses{Err: err}
 	}

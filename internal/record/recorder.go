@@ -493,13 +493,13 @@ func (r *Recorder) figures() wpp.Figures {
 		}
 	}
 	r.threads.addFigures(&f)
-	m, err := r.session.Metrics()
+	m, err := r.session.Counters().Metrics()
 	if err == nil {
 		f.Anomalies += m.NoSite + m.Unreadable + m.LongChain + m.HighAddress
 	}
 	f.Lost, f.Gaps = r.threads.lost(m), r.threads.gaps()
 	f.HitTime = r.usage.hitTime()
-	f.ReportTime, _ = r.session.ReportTime()
+	f.ReportTime, _ = r.session.Counters().ReportTime()
 	f.CPUTime, _ = r.usage.traced()
 	if r.windows.haveBegun() { // putting probes in and out counts, too
 		f.SlowDown = 1 + r.windows.schedule.Overhead()

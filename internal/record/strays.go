@@ -66,7 +66,7 @@ func (s *threads) endWithLosses(threads []*thread) error {
 		if t.words == nil { // its end came through
 			continue
 		}
-		l, err := s.session.LossOf(t.id, t.started)
+		l, err := s.session.Counters().LossOf(t.id, t.started)
 		if err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ int main(void)
 	must(t, r.finish(t.Context()))
 	s.isClean()
 	s.end()
-	m, err := r.session.Metrics()
+	m, err := r.session.Counters().Metrics()
 	if f := r.figures(); err != nil || f.Lost != m.LostHits || f.Anomalies != 0 {
 		t.Errorf("the kernel lost %d hits (%v), the figures say %d; %d anomalies", m.LostHits, err, f.Lost, f.Anomalies)
 	}

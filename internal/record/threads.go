@@ -136,7 +136,7 @@ func (s *threads) detach(ctx context.Context) error {
 // whose end came through has lost nothing since. One that is not there any more, and of which nothing
 // came through, is met here and ended at once: there may be tens of thousands.
 func (s *threads) addLosses() error {
-	losses, err := s.session.Losses()
+	losses, err := s.session.Counters().Losses()
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (s *threads) end() {
 // have not been reported yet, which may be many where the same one comes again and again, and for
 // those that never are: while probes go in and out, or are counted alone.
 func (s *threads) hits() (hits, stepped uint64) {
-	if m, err := s.session.Metrics(); err == nil {
+	if m, err := s.session.Counters().Metrics(); err == nil {
 		hits = m.Unreported
 	}
 	for _, t := range s.all {
@@ -212,7 +212,7 @@ func (s *threads) hits() (hits, stepped uint64) {
 	}
 	live, _ := s.process.Threads() // none, if the process has ended
 	for _, tid := range live {
-		h, err := s.session.Hits(tid)
+		h, err := s.session.Counters().Hits(tid)
 		if err != nil {
 			continue
 		}

@@ -35,7 +35,7 @@ func (u *usage) sample() {
 	if err != nil {
 		return
 	}
-	report, known := u.threads.session.ReportTime()
+	report, known := u.threads.session.Counters().ReportTime()
 	if !known {
 		report = attach.TypicalReport
 	}

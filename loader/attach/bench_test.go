@@ -182,7 +182,7 @@ func (s *benchmarkSubject) count(b *testing.B, session *Session, r *round) {
 			}
 		}
 	})
-	if m, err := session.Metrics(); err != nil || m.LostHits > 0 {
+	if m, err := session.Counters().Metrics(); err != nil || m.LostHits > 0 {
 		b.Fatalf("metrics %+v, %v", m, err)
 	}
 }

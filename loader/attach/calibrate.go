@@ -65,7 +65,7 @@ func (s *Session) calibrator() (*Calibrator, error) {
 func (c *Calibrator) Close() error { return c.probes.Close() }
 
 // Measure times some hits of each class. effort is how many times 40 emulated and 5 single-stepped
-// ones; each costs some 0.1 ms. report is what reporting adds to it: see Session.ReportTime.
+// ones; each costs some 0.1 ms. report is what reporting adds to it: see Counters.ReportTime.
 func (c *Calibrator) Measure(effort int, report time.Duration) Cost {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -39,13 +39,13 @@ func (s *Session) countAt(m *mapped, wait func() error) (hits uint64, err error)
 
 // unreported is how many hits come, and are not reported, while something runs.
 func (s *Session) unreported(during func() error) (hits uint64, err error) {
-	before, err := s.Metrics()
+	before, err := s.Counters().Metrics()
 	if err != nil {
 		return 0, err
 	}
 	if err := during(); err != nil {
 		return 0, err
 	}
-	after, err := s.Metrics()
+	after, err := s.Counters().Metrics()
 	return after.Unreported - before.Unreported, err
 }

@@ -19,11 +19,11 @@ import (
 // DefaultRing is the size of the ring buffer, bytes.
 const DefaultRing = 64 << 20
 
-// Options say how a session reports.
+// Options are how a session reports.
 type Options struct {
 	Ring int  // bytes of the ring buffer, a power of two, at least a page
 	Hold bool // stop the process, by SIGSTOP, where the ring buffer would overflow, until it has been read
-	// Shared has libraries observed too, those that Add names, and stops the process where it maps
+	// Shared has libraries traced too, those that Add names, and stops the process where it maps
 	// code until Refresh. It takes 23 MB of the kernel's memory.
 	Shared bool
 	// Guard puts the probes in and takes them out; nil: one that the session starts and ends. The
@@ -48,7 +48,7 @@ func Load(p *target.Process, im *image.Image, pl *plan.Plan, o Options) (*Sessio
 		o.Mechanism = uprobe.Detect()
 	}
 	if n, most := len(pl.Sites), o.Mechanism.Most(); n > most {
-		return nil, fmt.Errorf("put %d probes into process %d (%s): this kernel, before Linux 6.6, takes half a minute to take %d out, and more are not put in: select routines of it with -F; wpptrace plan -F tells how many probes some take",
+		return nil, fmt.Errorf("put %d probes into process %d (%s): this kernel, before Linux 6.6, takes half a minute to take %d out, and more are not put in: select routines of it with -F; wpptrace plan -F says how many probes some take",
 			n, p.PID, p.Name, most)
 	}
 	s := &Session{process: p, guard: o.Guard, hold: o.Hold}
@@ -105,7 +105,7 @@ func (s *Session) load(o Options) error {
 }
 
 // stopWatermark is how full the ring buffer is when the process is stopped: other threads may have
-// something to say before they stop.
+// events to send before they stop.
 func (o Options) stopWatermark() uint64 {
 	const small = 64 << 10
 	switch {
@@ -176,11 +176,11 @@ func loadError(err error) error {
 	case errors.Is(err, unix.ENOSYS):
 		remedy = "this kernel, or a sandbox, has no bpf system call: run wpptrace outside of it"
 	case errors.Is(err, ebpf.ErrNotSupported):
-		remedy = "Linux 6.1 or later with BPF and BTF is needed: wpptrace check tells what is missing"
+		remedy = "Linux 6.1 or later with BPF and BTF is needed: wpptrace check says what is missing"
 	case errors.Is(err, unix.ENOMEM), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.E2BIG):
 		remedy = "give a smaller --ring-size, or select routines with -F"
 	default:
-		remedy = "wpptrace check tells what is missing"
+		remedy = "wpptrace check says what is missing"
 	}
 	return fmt.Errorf("load the BPF program: %w: %s", lastLine(err), remedy)
 }

@@ -48,7 +48,7 @@ func TestHits(t *testing.T) {
 	if err := s.session.Attach(s.exe); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.session.Hits(s.PID); err == nil {
+	if _, err := s.session.Counters().Hits(s.PID); err == nil {
 		t.Error("hits of a thread that has made none")
 	}
 	if err := s.session.Enable(true); err != nil {
@@ -59,7 +59,7 @@ func TestHits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := s.session.Hits(s.PID)
+	h, err := s.session.Counters().Hits(s.PID)
 	if err != nil || h.Made == 0 || h.Repeating > h.Made {
 		t.Errorf("%+v, %v", h, err)
 	}
@@ -99,11 +99,11 @@ func TestLosses(t *testing.T) {
 		}
 		s.Release()
 		<-s.Done() // nobody reads meanwhile
-		m, err := s.session.Metrics()
+		m, err := s.session.Counters().Metrics()
 		if err != nil || m.LostHits == 0 || (m.LostByWhom > 0) != full {
 			t.Errorf("full %v: %+v, %v", full, m, err)
 		}
-		list, err := s.session.Losses()
+		list, err := s.session.Counters().Losses()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +216,7 @@ func (s *subject) readsInOrder(t *testing.T) {
 	if !slices.IsSorted(sequences) || last != wire.End {
 		t.Errorf("batches %d, the last word is %v", sequences, last)
 	}
-	if m, err := s.session.Metrics(); err != nil || m.LostBatches != sequences[len(sequences)-1]+1-uint64(len(sequences)) {
+	if m, err := s.session.Counters().Metrics(); err != nil || m.LostBatches != sequences[len(sequences)-1]+1-uint64(len(sequences)) {
 		t.Errorf("%d batches lost, %v; received %d", m.LostBatches, err, sequences)
 	}
 }

@@ -73,7 +73,7 @@ func (s *Session) changed(exe *os.File) error {
 	}
 	executable := s.images.executable()
 	base, baseErr := Base(s.process, executable.image)
-	if !s.process.Alive() { // it may have ended meanwhile, and what is said of it mean anything
+	if !s.process.Alive() { // it may have ended meanwhile: then what was read of it has no meaning
 		return target.ErrGone
 	}
 	if err != nil {
@@ -85,8 +85,8 @@ func (s *Session) changed(exe *os.File) error {
 	return nil
 }
 
-// attach makes the links: first those that tell of a thread's end, unless they stand since the last
-// time, then the probes.
+// attach makes the links: first those that follow the threads, unless they stand since the last time,
+// then the probes.
 func (s *Session) attach(exe *os.File) error {
 	on, err := s.process.ShadowStack()
 	switch {
@@ -159,7 +159,7 @@ func probeError(err error) error {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return fmt.Errorf("%w: run wpptrace as root", err)
 	case errors.Is(err, ebpf.ErrNotSupported):
-		return fmt.Errorf("%w: Linux 6.1 or later, with uprobes, is needed: wpptrace check tells what is missing", err)
+		return fmt.Errorf("%w: Linux 6.1 or later, with uprobes, is needed: wpptrace check says what is missing", err)
 	}
 	return err
 }
@@ -255,7 +255,7 @@ func (s *Session) Detach() error {
 		return nil
 	}
 	defer guard.RaisePriority()()
-	// Probes go one after the other: what the rest of them would say has no meaning.
+	// Probes go one after the other: what the rest of them would report has no meaning.
 	if err := s.objects.Enabled.Set(uint32(0)); err != nil {
 		return fmt.Errorf("end the reports: %w", err)
 	}
@@ -316,7 +316,7 @@ func (s *Session) unlink() (err error) {
 }
 
 // GuardDead reports whether the guard of the session has been killed: nobody can put probes in any
-// more. GuardLostError tells what has become of those that stood.
+// more. GuardLostError says what has become of those that stood.
 func (s *Session) GuardDead() bool {
 	select {
 	case <-s.guard.Gone():
@@ -324,4 +324,27 @@ func (s *Session) GuardDead() bool {
 	default:
 		return false
 	}
+}
+
+// Forked reports whether the process has started another one since Enable. That one runs untraced.
+func (s *Session) Forked() bool {
+	var v uint32
+	return s.objects.Forked.Get(&v) == nil && v != 0
+}
+
+// Exit returns how the process has come to its end; false: it has not, or not since the session was
+// loaded.
+func (s *Session) Exit() (status unix.WaitStatus, ended bool) {
+	var v uint32
+	if s.objects.Ended.Get(&v) != nil || v == 0 {
+		return 0, false
+	}
+	return unix.WaitStatus(v &^ uint32(bpf.TracerEndingFlagENDED)), true
+}
+
+// Replaced reports whether the process has called exec: its program is another one now, and nothing
+// is reported any more.
+func (s *Session) Replaced() bool {
+	var v uint32
+	return s.objects.Replaced.Get(&v) == nil && v != 0
 }

@@ -150,10 +150,10 @@ func TestSession(t *testing.T) {
 	if words[wire.Hit] == 0 || words[wire.End] != 1 || hits == 0 {
 		t.Errorf("words by kind %v, %d hits", words, hits)
 	}
-	if m, err := s.session.Metrics(); err != nil || m != (Metrics{}) {
+	if m, err := s.session.Counters().Metrics(); err != nil || m != (Metrics{}) {
 		t.Errorf("metrics %+v, %v", m, err)
 	}
-	if l, err := s.session.Losses(); len(l) > 0 || err != nil || s.session.Replaced() || s.session.Fill() != 0 {
+	if l, err := s.session.Counters().Losses(); len(l) > 0 || err != nil || s.session.Replaced() || s.session.Fill() != 0 {
 		t.Errorf("losses %v, %v, replaced %v, fill %v", l, err, s.session.Replaced(), s.session.Fill())
 	}
 	if err := s.session.Close(); err != nil {
@@ -375,7 +375,7 @@ func TestProbeError(t *testing.T) {
 	}{
 		{unix.ESRCH, "it has exited"},
 		{unix.EPERM, "operation not permitted: run wpptrace as root"},
-		{fmt.Errorf("create link: %w", ebpf.ErrNotSupported), "Linux 6.1 or later, with uprobes, is needed: wpptrace check tells what is missing"},
+		{fmt.Errorf("create link: %w", ebpf.ErrNotSupported), "Linux 6.1 or later, with uprobes, is needed: wpptrace check says what is missing"},
 		{unix.EINVAL, "invalid argument"},
 	} {
 		if got := probeError(c.err).Error(); !strings.Contains(got, c.want) {

@@ -17,7 +17,7 @@ import (
 // MemoryLeft is how much more memory, bytes, the control groups of some processes let each of them
 // take, if all take as much, before the kernel holds up or kills whoever is in them; the page cache,
 // which the kernel gives up first, counts as left. It is math.MaxUint64 where nothing limits it, or
-// nothing tells. Cost: about a millisecond, more with many mounts.
+// it is not known. Cost: about a millisecond, more with many mounts.
 func MemoryLeft(pids ...int) uint64 {
 	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {

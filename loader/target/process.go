@@ -22,7 +22,7 @@ type Process struct {
 	Comm string // the name of its command, as ps and pgrep have it
 	File string // the executable's base name
 	Name string // for messages: Comm and, where its file is called otherwise, File: "redis-server, file redis-check-rdb"
-	fd   int    // of a pidfd, which tells it from a later process with its number
+	fd   int    // of a pidfd, which distinguishes it from a later process with its number
 }
 
 // Errors that say what is wrong with a target.

@@ -10,7 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wpptrace/bpf"
+	"wpptrace/bpf/wire"
 )
+
+// Counters are what the BPF program of a session has counted so far, of all threads and of each. They
+// may be read while it reports, and until the session is closed, by several goroutines.
+type Counters struct {
+	objects *bpf.TracerObjects
+	pid     int
+}
+
+// Counters returns what the session's BPF program counts.
+func (s *Session) Counters() *Counters { return &Counters{&s.objects, s.process.PID} }
 
 // Metrics are what the BPF program has counted, failures but for the last.
 type Metrics struct {
@@ -47,9 +58,9 @@ func (m Metrics) LogValue() slog.Value {
 }
 
 // Metrics reads the failures so far.
-func (s *Session) Metrics() (Metrics, error) {
+func (c *Counters) Metrics() (Metrics, error) {
 	var m [bpf.TracerMetricMETRICS]uint64
-	if err := s.objects.Metrics.Get(&m); err != nil {
+	if err := c.objects.Metrics.Get(&m); err != nil {
 		return Metrics{}, fmt.Errorf("read the counters of the BPF program: %w", err)
 	}
 	return Metrics{
@@ -68,16 +79,16 @@ func (s *Session) Metrics() (Metrics, error) {
 
 // ReportTime is what the report of a hit takes on average, most of what the BPF program does: that
 // of every 61st of each thread is timed; false: too few were.
-func (s *Session) ReportTime() (took time.Duration, known bool) {
+func (c *Counters) ReportTime() (took time.Duration, known bool) {
 	const enough = 32
 	var m [bpf.TracerMetricMETRICS]uint64
-	if err := s.objects.Metrics.Get(&m); err != nil || m[bpf.TracerMetricMETRIC_TIMED] < enough {
+	if err := c.objects.Metrics.Get(&m); err != nil || m[bpf.TracerMetricMETRIC_TIMED] < enough {
 		return 0, false
 	}
 	return time.Duration(m[bpf.TracerMetricMETRIC_TIMED_NS] / m[bpf.TracerMetricMETRIC_TIMED]), true
 }
 
-// TypicalReport is what it takes where words say little: 10 to 55 ns were measured. Long chains of
+// TypicalReport is what it takes for most hits: 10 to 55 ns were measured. Long chains of
 // callers take half a microsecond.
 const TypicalReport = 30 * time.Nanosecond
 
@@ -90,10 +101,10 @@ type Loss struct {
 }
 
 // Losses lists the threads that lost hits, those that have ended too.
-func (s *Session) Losses() (list []Loss, err error) {
+func (c *Counters) Losses() (list []Loss, err error) {
 	var who bpf.TracerLife
 	var l bpf.TracerLoss
-	it := s.objects.Losses.Iterate()
+	it := c.objects.Losses.Iterate()
 	for it.Next(&who, &l) {
 		list = append(list, Loss{uint32(who.Tid), who.Started, l.Hits, l.Lost})
 	}
@@ -105,34 +116,50 @@ func (s *Session) Losses() (list []Loss, err error) {
 
 // LossOf returns what a thread, which began at a time, had lost when it lost some hits last; none if it
 // lost nothing.
-func (s *Session) LossOf(thread uint32, started uint64) (Loss, error) {
+func (c *Counters) LossOf(thread uint32, started uint64) (Loss, error) {
 	var l bpf.TracerLoss
-	err := s.objects.Losses.Lookup(bpf.TracerLife{Started: started, Tid: uint64(thread)}, &l)
+	err := c.objects.Losses.Lookup(bpf.TracerLife{Started: started, Tid: uint64(thread)}, &l)
 	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return Loss{}, fmt.Errorf("read what thread %d has lost: %w", thread, err)
 	}
 	return Loss{thread, started, l.Hits, l.Lost}, nil
 }
 
-// Forked reports whether the process has started another one since Enable. That one runs untraced.
-func (s *Session) Forked() bool {
-	var v uint32
-	return s.objects.Forked.Get(&v) == nil && v != 0
+// Hits are those that a thread has made.
+type Hits struct {
+	Made      uint64 // since Enable
+	Repeating uint64 // of them, those of the site that was hit last, in a row and not reported yet
+	Site      int    // the index in the plan of that site; means nothing if Repeating is 0
 }
 
-// Exit tells how the process has come to its end; false: it has not, or not since the session was
-// loaded.
-func (s *Session) Exit() (status unix.WaitStatus, ended bool) {
-	var v uint32
-	if s.objects.Ended.Get(&v) != nil || v == 0 {
-		return 0, false
+// Hits asks the kernel for the hits of a thread, those not reported yet included. It fails for a
+// thread that has made none, for some that are gone, and before Linux 6.9 for some where threads
+// are many. Cost: a system call, or four for a thread that has no slot.
+func (c *Counters) Hits(tid int) (Hits, error) {
+	t, err := c.thread(tid)
+	if err != nil {
+		return Hits{}, err
 	}
-	return unix.WaitStatus(v &^ uint32(bpf.TracerEndingFlagENDED)), true
+	return Hits{Made: t.Batch.Hits, Repeating: t.Repeats, Site: wire.Event(t.Last).Site()}, nil
 }
 
-// Replaced reports whether the process has called exec: its program is another one now, and nothing
-// is reported any more.
-func (s *Session) Replaced() bool {
-	var v uint32
-	return s.objects.Replaced.Get(&v) == nil && v != 0
+// thread reads what the BPF program remembers of a thread: in its slot or, if another has that, in
+// its task storage.
+func (c *Counters) thread(tid int) (t bpf.TracerThread, err error) {
+	if err := c.objects.Slots.Lookup(uint32(tid)%c.objects.Slots.MaxEntries(), &t); err == nil && t.Batch.Tid == uint32(tid) {
+		return t, nil
+	}
+	flags := 0
+	if tid != c.pid {
+		flags = unix.PIDFD_THREAD
+	}
+	fd, err := unix.PidfdOpen(tid, flags)
+	if err != nil {
+		return t, fmt.Errorf("open thread %d: %w", tid, err)
+	}
+	defer unix.Close(fd)
+	if err := c.objects.Threads.Lookup(int32(fd), &t); err != nil {
+		return t, fmt.Errorf("look up thread %d: %w", tid, err)
+	}
+	return t, nil
 }
