@@ -89,7 +89,7 @@ func NewStat(s *wpp.Snapshot, fileBytes uint64) (x Stat, err error) {
 		HitsSingleStepped: figures.HitsSingleStep,
 		HitTime:           figures.HitTime.Nanoseconds(),
 		ReportTime:        figures.ReportTime.Nanoseconds(),
-		Words:             figures.Words,
+		Words:             figures.Events,
 		SlowDown:          figures.SlowDown,
 		SlowDownVague:     figures.SlowDownVague,
 		Probes:            figures.Probes,

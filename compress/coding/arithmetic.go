@@ -67,7 +67,7 @@ func (c *coder) shift() {
 	c.in = c.in[1:]
 }
 
-// finish returns the bytes written, with enough of them at the end to tell the last interval.
+// finish returns the bytes written, with enough of them at the end to fix the last interval.
 func (c *coder) finish() []byte {
 	return append(c.out, byte(c.low>>24), byte(c.low>>16), byte(c.low>>8), byte(c.low))
 }

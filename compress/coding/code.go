@@ -105,7 +105,7 @@ func Decode(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error) {
 	return decode(coded[1:], func(uint64) int { return int(coded[0]) }, mostSymbols, mostRules)
 }
 
-// DecodeEarly reads what Encode wrote before it told how many contexts are mixed, as Decode does.
+// DecodeEarly reads what Encode wrote before it wrote how many contexts are mixed, as Decode does.
 func DecodeEarly(coded []byte, mostSymbols, mostRules uint64) ([][]uint32, error) {
 	return decode(coded, mixedEarly, mostSymbols, mostRules)
 }

@@ -61,7 +61,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// What is in files stays readable: how many contexts were mixed before they were told.
+// What is in files stays readable: how many contexts were mixed before files said how many.
 func TestDecodeEarly(t *testing.T) {
 	for symbols, mixed := range map[uint64]int{100: 3, 1 << 17: 3, 1<<20 - 1: 3, 1 << 20: 2, 1 << 22: 1} {
 		if got := mixedEarly(symbols); got != mixed {

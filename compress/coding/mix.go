@@ -45,7 +45,7 @@ func invertSquash() (table [1 << 12]int16) {
 }
 
 // A slot is what is known of one decision in one context, in 32 bits: 16 bits the probability of 1,
-// 11 bits that tell the context from others in the same place, 5 bits how often it was met. 0 is a
+// 11 bits that distinguish the context from others in the same place, 5 bits how often it was met. 0 is a
 // free slot.
 type slot uint32
 
@@ -115,7 +115,7 @@ type predictor struct {
 }
 
 // A place is where what is known of some decisions in a context lies: those about one thing that
-// are taken together lie side by side, and are told apart by their member.
+// are taken together lie side by side, and differ by their member.
 type place struct {
 	line *line
 	hash uint64
@@ -131,7 +131,7 @@ const leastLines, mostLines = 10, 16
 // thousand threads that do next to nothing.
 var smallLines = sync.Pool{New: func() any { return new([1 << leastLines]line) }}
 
-// mixedEarly is how many were mixed before they were told.
+// mixedEarly is how many were mixed before files said how many.
 func mixedEarly(symbols uint64) int {
 	switch {
 	case symbols >= mostSymbolsEarly:

@@ -25,7 +25,7 @@ func (c chance) after(decision uint32) chance {
 	return chance(p)<<4 | min(n+1, mostChanceMet)
 }
 
-// A chanceLine holds the chances of decisions that are taken together, behind a number that tells
+// A chanceLine holds the chances of decisions that are taken together, behind a number that says
 // what they are about from others in the same place.
 type chanceLine [16]chance
 

@@ -50,7 +50,7 @@ type Mark uint8
 
 // The marks.
 const (
-	Gap     Mark = iota // words were lost here; n: how many (0: unknown)
+	Gap     Mark = iota // events were lost here; n: how many (0: unknown)
 	Resume              // tracing of an activation began in its middle
 	Unwind              // n activations were left without returning (longjmp, exception, thread exit, a stack switched away)
 	Cut                 // the path before was cut off

@@ -12,7 +12,7 @@ import (
 	"wpptrace/compress/wpp"
 )
 
-// Trace compresses a raw trace. The snapshot names its one image as it is told to. Where the trace
+// Trace compresses a raw trace. The snapshot names its one image as is asked for. Where the trace
 // is cut off it returns a snapshot of what there is, and an error that is raw.ErrTruncated; on any
 // other error, no snapshot. Grammars that do not fit into the recording's limits are in its draft,
 // with which the snapshot is to be written.
@@ -66,7 +66,7 @@ type thread struct {
 	lost   uint64
 	gaps   uint64
 	open   int  // activations
-	holes  bool // there may be activations that nothing tells of
+	holes  bool // there may be activations that nothing mentions
 }
 
 // Mark records a mark, and counts what it says is lost.

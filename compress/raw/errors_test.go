@@ -83,7 +83,7 @@ func TestFirstVersion(t *testing.T) {
 	lines, _ := example(t)
 	_, want, _ := list(slices.Concat(lines...))
 	_, got, err := list(append([]byte(magic+"\x01"), slices.Concat(lines[1:]...)...))
-	if err != nil || !slices.Equal(*got.heard[0], *want.heard[0]) {
+	if err != nil || !slices.Equal(*got.read[0], *want.read[0]) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 }
@@ -102,17 +102,17 @@ func TestCutOff(t *testing.T) {
 		if !errors.Is(err, ErrTruncated) {
 			t.Fatalf("%d bytes: %v", n, err)
 		}
-		if len(l.heard) == 0 {
+		if len(l.read) == 0 {
 			continue
 		}
-		k := len(*l.heard[0])
-		if k < longest || !slices.Equal(*l.heard[0], (*all.heard[0])[:k]) {
-			t.Errorf("%d bytes: %q", n, *l.heard[0])
+		k := len(*l.read[0])
+		if k < longest || !slices.Equal(*l.read[0], (*all.read[0])[:k]) {
+			t.Errorf("%d bytes: %q", n, *l.read[0])
 		}
 		longest = k
 	}
-	if longest != len(*all.heard[0]) {
-		t.Errorf("%d operations before EndTrace, %d after", longest, len(*all.heard[0]))
+	if longest != len(*all.read[0]) {
+		t.Errorf("%d operations before EndTrace, %d after", longest, len(*all.read[0]))
 	}
 }
 
@@ -222,8 +222,8 @@ func FuzzReader(f *testing.F) {
 		if err != nil {
 			t.Fatalf("% x: %v", out.Bytes(), err)
 		}
-		for i := range l.heard {
-			if got, want := pathsAndMarks(*again.heard[i]), pathsAndMarks(*l.heard[i]); !slices.Equal(got, want) || again.threads[i] != l.threads[i] {
+		for i := range l.read {
+			if got, want := pathsAndMarks(*again.read[i]), pathsAndMarks(*l.read[i]); !slices.Equal(got, want) || again.threads[i] != l.threads[i] {
 				t.Fatalf("thread %+v: %q, was %+v: %q", again.threads[i], got, l.threads[i], want)
 			}
 		}

@@ -41,7 +41,7 @@ const (
 // A Thread is a thread of the traced program.
 type Thread struct {
 	TID   int
-	Start uint64 // when it began, on any clock: threads are told apart and put in order by it; 0: not known
+	Start uint64 // when it began, on any clock: it distinguishes threads and puts them in order; 0: not known
 	Name  string
 }
 

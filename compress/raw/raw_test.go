@@ -28,16 +28,16 @@ func (t *transcript) NewPath(routine int, path, times uint64) {
 func (t *transcript) LeaveRoutine()             { *t = append(*t, "LeaveRoutine") }
 func (t *transcript) Mark(m ops.Mark, n uint64) { *t = append(*t, fmt.Sprintf("%v %d", m, n)) }
 
-// A listing is all that a reader tells.
+// A listing is all that a reader returns.
 type listing struct {
 	threads []Thread
-	heard   []*transcript // by thread
+	read    []*transcript // by thread
 }
 
 func (l *listing) begin(t Thread) ops.Sink {
 	l.threads = append(l.threads, t)
-	l.heard = append(l.heard, &transcript{})
-	return l.heard[len(l.heard)-1]
+	l.read = append(l.read, &transcript{})
+	return l.read[len(l.read)-1]
 }
 
 func list(trace []byte) (*Reader, *listing, error) {
@@ -138,7 +138,7 @@ func TestReaderUndoesWriter(t *testing.T) {
 			}
 		}
 		for i := range want {
-			if got := pathsAndMarks(*l.heard[i]); !slices.Equal(got, want[i]) {
+			if got := pathsAndMarks(*l.read[i]); !slices.Equal(got, want[i]) {
 				t.Fatalf("thread %d:\n%q, want\n%q", i, got, want[i])
 			}
 			if id := (Thread{100 + i, uint64(i), "worker"}); l.threads[i] != id {
@@ -174,8 +174,8 @@ func TestOperationsFollow(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, l, err := list(out.Bytes()); err != nil || !slices.Equal(*l.heard[0], want) {
-		t.Errorf("%v: %q, want %q", err, *l.heard[0], want)
+	if _, l, err := list(out.Bytes()); err != nil || !slices.Equal(*l.read[0], want) {
+		t.Errorf("%v: %q, want %q", err, *l.read[0], want)
 	}
 }
 
@@ -202,12 +202,12 @@ func ExampleReader() {
 		return
 	}
 	r := NewReader(&trace)
-	var heard transcript
+	var read transcript
 	err := r.Read(func(t Thread) ops.Sink {
 		fmt.Println("thread", t.TID)
-		return &heard
+		return &read
 	})
-	fmt.Println(heard, r.Routines()[0].Name, err)
+	fmt.Println(read, r.Routines()[0].Name, err)
 	// Output:
 	// thread 7
 	// [EnterRoutine 0 NewPath 0 300 LeaveRoutine] main <nil>

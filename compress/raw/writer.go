@@ -102,7 +102,7 @@ func (w *Writer) kindsOf(routine int, path uint64) kinds {
 
 // A ThreadWriter is the sink of one thread of a trace. As in a snapshot, what is entered and left
 // follows from the paths and the marks, by the rules of package ops: EnterRoutine and LeaveRoutine
-// are written where these imply them. An activation that Resume told of only by number is entered
+// are written where these imply them. An activation that Resume named only by number is entered
 // by its first path.
 type ThreadWriter struct {
 	w       *Writer

@@ -4,7 +4,7 @@
 // It promises that after every Append the grammar derives exactly the symbols appended, that no two
 // non-overlapping digrams are equal (digram uniqueness) and that every rule but the start rule is
 // used at least twice (rule utility); the last few symbols, and a repetition that goes on, are held
-// back, and told by the methods that ask. Time is linear in the stream but for the depth of the
+// back until a method asks for them. Time is linear in the stream but for the depth of the
 // rules that repetitions begin with, memory linear in the grammar: about 26 bytes for each
 // right-hand-side symbol, at no time more than 30, and up to 15 for each distinct run, none of
 // which the garbage collector must look into. A grammar that folds runs (see NewFolding) promises

@@ -77,7 +77,7 @@ func (r *runs) grow() {
 	}
 }
 
-// isRun tells terminals that stand for runs.
+// isRun reports whether a terminal stands for a run.
 func (r *runs) isRun(v uint32) bool { return v <= MaxTerminal && v > MaxFoldingTerminal }
 
 func (r *runs) bytes() uint64 {

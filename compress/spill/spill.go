@@ -32,7 +32,7 @@ type Recording struct {
 	threads  []*Thread
 	segments int
 	used     uint64 // by the threads
-	told     int    // symbols that were handed to the draft
+	handed   int    // symbols that were handed to the draft
 	job      *job   // the segment that is being coded; nil: none is
 	err      error
 }
@@ -194,9 +194,9 @@ func (r *Recording) wait() {
 // job.
 func (r *Recording) spill(t *Thread) {
 	bodies := t.close()
-	told, complete := r.tables(r.told)
-	r.job = &job{thread: t, at: len(t.segments), bytes: codingBytes(bodies, told-r.told), done: make(chan struct{})}
-	r.told = told
+	handed, complete := r.tables(r.handed)
+	r.job = &job{thread: t, at: len(t.segments), bytes: codingBytes(bodies, handed-r.handed), done: make(chan struct{})}
+	r.handed = handed
 	t.segments = append(t.segments, nil)
 	r.segments++
 	go r.job.code(r.draft, wpp.Thread{TID: t.TID, Name: t.Name}, bodies, complete)

@@ -157,7 +157,7 @@ func TestNoPressure(t *testing.T) {
 	}
 }
 
-// What cannot be written is told, and nothing is spilled any more.
+// What cannot be written is an error, and nothing is spilled any more.
 func TestSpillingFails(t *testing.T) {
 	r := New(store.NewDraft(filepath.Join(t.TempDir(), "none", "x.wpp")), Limits{Thread: leastSpilled})
 	r.Begin(tables)

@@ -39,14 +39,14 @@ func (i *Image) Base() string { return path.Base(i.Name) }
 // A Range is a half-open range of link-time addresses.
 type Range struct{ Lo, Hi uint64 }
 
-// A Routine is a function of an image, observed or left out.
+// A Routine is a function of an image, traced or left out.
 type Routine struct {
 	Name    string // demangled
 	Symbol  string // as in the symbol table, "" when there is none
 	Image   int    // index in Snapshot.Images
 	Entry   uint64 // link-time address
 	Ranges  []Range
-	LeftOut string  // why it was not observed; "" if it was
+	LeftOut string  // why it was not traced; "" if it was
 	Paths   uint64  // number of acyclic paths; path numbers from there on name partial paths
 	Blocks  []Block // nil for a routine that the trace did not meet
 }
@@ -94,7 +94,7 @@ type Figures struct {
 	Kernel   string    // release
 	Start    time.Time // to the nanosecond, between the years 1678 and 2262; zero: not known
 	Duration time.Duration
-	Ended    string // on what occasion the recording did, in a word; "": it went on
+	Ended    string // why the recording did, as one name; "": it went on
 
 	WaitStatus *uint32 // how the process ended, as wait has it on Linux; nil: it went on, or that is not known
 
@@ -103,16 +103,16 @@ type Figures struct {
 	HitTime          time.Duration // of a hit that is not single-stepped; 0: not known
 	ReportTime       time.Duration // of a hit, over a bare probe; 0: not known
 	CPUTime          time.Duration // that the process used meanwhile, with what tracing took of it; 0: not known
-	Words            uint64        // words received
+	Events           uint64        // received from the kernel
 	Lost             uint64        // events lost, of all threads, dead ones and unknown ones too
 	Gaps             uint64
 	Probes           uint64
 	ProbesSingleStep uint64  // of these, on single-stepped instructions
 	SlowDown         float64 // measured: run time with the probes over run time without; 0: not measured; MostSlowDown: that or more
 	SlowDownVague    bool    // SlowDown is what it was at least,
-	SlowDownMost     float64 // and this at most, as far as CPU times tell; 0: they do not
-	SlowDownLikely   float64 // and this, if one figure is wanted; 0: CPU times do not tell
-	Anomalies        uint64  // words that the decoder could not explain
+	SlowDownMost     float64 // and this at most, as far as CPU times show; 0: they do not
+	SlowDownLikely   float64 // and this, if one figure is wanted; 0: CPU times do not show it
+	Anomalies        uint64  // events that the decoder could not explain
 	Windows          uint64  // traced in so many windows, with gaps between them; 0: all the time
 	Sampled          float64 // the share of the program's own CPU time that these are, above 0; 0: all
 	SampledMost      float64 // where Sampled is the small difference of large times: what it is at most, and all that is known; else 0
@@ -130,7 +130,7 @@ func (f *Figures) Scale() float64 {
 	return 1
 }
 
-// MostSlowDown is the largest slow-down that is told: what is beyond cannot be told from the error.
+// MostSlowDown is the largest slow-down that is reported: what is beyond is within the error.
 const MostSlowDown = 100
 
 // A Location is a place in the source.

@@ -252,7 +252,7 @@ func (s *threads) addFigures(f *wpp.Figures) {
 	for _, t := range s.all {
 		f.Hits += t.hits
 		f.HitsSingleStep += t.stepped
-		f.Words += t.taken
+		f.Events += t.taken
 		f.Anomalies += t.amiss
 	}
 	misfits, _ := s.decoder.Anomalies()

@@ -198,7 +198,7 @@ func TestSupplement(t *testing.T) {
 	}
 }
 
-// checkWithoutSupplement: what is not there, or another's, is not read; that is told once, and
+// checkWithoutSupplement: what is not there, or another's, is not read; that is noted once, and
 // calls have no names.
 func checkWithoutSupplement(t *testing.T, program, supplement, id string) {
 	t.Helper()

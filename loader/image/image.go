@@ -89,7 +89,7 @@ func Open(r io.ReaderAt, size int64, name string) (im *Image, err error) {
 		return nil, fmt.Errorf("%s is neither an executable nor a shared object", name)
 	}
 	if len(f.Sections) == 0 {
-		return nil, fmt.Errorf("%s has no section headers: its code cannot be told from its data", name)
+		return nil, fmt.Errorf("%s has no section headers: nothing distinguishes its code from its data", name)
 	}
 	im = &Image{Name: filepath.Base(name), PIE: f.Type == elf.ET_DYN, Entry: f.Entry, file: elfFile{File: f, size: size}}
 	im.lines = sync.OnceValues(im.readLines)

@@ -191,7 +191,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"wine", patched(small, 4, 1), "wine is a 32-bit program: wpptrace traces x86-64 only"},
 		{"phone", patched(small, 18, 183), "phone is a program for aarch64: wpptrace traces x86-64 only"},
 		{"object.o", relocatable, "object.o is neither an executable nor a shared object"},
-		{"packed", patched(patched(small, 40, make([]byte, 8)...), 60, 0, 0, 0, 0), "packed has no section headers: its code cannot be told from its data"},
+		{"packed", patched(patched(small, 40, make([]byte, 8)...), 60, 0, 0, 0, 0), "packed has no section headers: nothing distinguishes its code from its data"},
 		{"half", small[:len(small)/2], "read half: malformed elf file: "},
 		{"magic", small[:8], "read magic: malformed elf file: "},
 		{"frames", patched(small, smallFrames, 0xf0), "read frames: .eh_frame: record at 0x0 runs past the end of the section"},
@@ -324,7 +324,7 @@ type readerAt func(p []byte, at int64) (int, error)
 
 func (read readerAt) ReadAt(p []byte, at int64) (int, error) { return read(p, at) }
 
-// TestPanicsElsewhere: what a section's reading panics with, be it on another CPU, is told in one line,
+// TestPanicsElsewhere: what a section's reading panics with, be it on another CPU, is reported in one line,
 // without its stack.
 func TestPanicsElsewhere(t *testing.T) {
 	path := compile(t, "loops.c", loops)

@@ -15,7 +15,7 @@ type Call struct {
 	Line    int    // of the call; 0: neither is known
 }
 
-// Inlined returns the calls that the code at addr is inlined for, the innermost first: At tells the
+// Inlined returns the calls that the code at addr is inlined for, the innermost first: At gives the
 // place in the first one's routine, each call its place in the next one's, and the last one that in
 // the routine which has the code. The first address of a unit has its entries read, about 0.3 s for
 // 10 MB of debug information; then it takes about a microsecond. Where that fails there are no
@@ -30,7 +30,7 @@ func (l *Lines) Release() {
 	l.inlined.debug = nil
 }
 
-// Trouble returns the first reason why Inlined did not tell all; nil: there was none.
+// Trouble returns the first reason why Inlined did not return all; nil: there was none.
 func (l *Lines) Trouble() error {
 	l.inlined.mutex.Lock()
 	defer l.inlined.mutex.Unlock()
@@ -119,7 +119,7 @@ func (c *inlinedCalls) read(what func() error) (err error) {
 	return what()
 }
 
-// open reads debug information again. What it lacks has been told the first time.
+// open reads debug information again. What it lacks has been noted the first time.
 func (c *inlinedCalls) open(f elfFile) error {
 	d, err := f.openDWARF()
 	if err != nil {
@@ -151,7 +151,7 @@ func (d *debugData) routineName(at naming) (string, error) {
 			from = d.supplement
 		}
 		if from == nil {
-			return "", errors.New("names are in another file, of which it does not tell")
+			return "", errors.New("names are in another file, which it does not name")
 		}
 		_, e, err := from.entryAt(at.entry)
 		if err != nil || e == nil {

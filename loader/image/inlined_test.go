@@ -221,7 +221,7 @@ func TestRoutineWithinACall(t *testing.T) {
 	}
 }
 
-// TestInlinedCorrupt changes each byte: what is told is bounded, and what is wrong has the file's
+// TestInlinedCorrupt changes each byte: what is returned is bounded, and what is wrong has the file's
 // name.
 func TestInlinedCorrupt(t *testing.T) {
 	abbrev, info, line := inlinedDWARF()
@@ -269,7 +269,7 @@ func FuzzInlined(f *testing.F) {
 	f.Fuzz(func(t *testing.T, abbrev, info, line []byte) { checkInlined(t, abbrev, info, line) })
 }
 
-// TestInlinedIsBounded: what a hostile file would have cost beyond measure ends, and is told.
+// TestInlinedIsBounded: what a hostile file would have cost beyond measure ends, with an error.
 func TestInlinedIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		limit func(d *debugData)

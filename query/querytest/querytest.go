@@ -182,7 +182,7 @@ func Compressor() *wpp.Snapshot {
 			{Routine: 2, Path: 1, Start: ops.StartEntry, End: ops.EndCut},
 			{Routine: 1, Path: 0, Start: ops.StartEntry, End: ops.EndLoop, Blocks: []int{0}},
 		},
-		Figures: wpp.Figures{Command: []string{"squeeze", "-9", "input"}, PID: 4711, Tool: "v1.2.3", Kernel: "6.18.0\x1b", Start: time.Unix(1e9, 5), Hits: 700, HitsSingleStep: 3, HitTime: 530, ReportTime: 41, Words: 640, Lost: 7, Gaps: 1, Probes: 12, ProbesSingleStep: 1, SlowDown: 1.25},
+		Figures: wpp.Figures{Command: []string{"squeeze", "-9", "input"}, PID: 4711, Tool: "v1.2.3", Kernel: "6.18.0\x1b", Start: time.Unix(1e9, 5), Hits: 700, HitsSingleStep: 3, HitTime: 530, ReportTime: 41, Events: 640, Lost: 7, Gaps: 1, Probes: 12, ProbesSingleStep: 1, SlowDown: 1.25},
 	}
 	loop := slices.Repeat([]uint32{1, 14, 2, 2, 3}, 100)
 	s.Threads = []wpp.Thread{

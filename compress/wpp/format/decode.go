@@ -24,7 +24,7 @@ func decodeFigures(m *FiguresSection) wpp.Figures {
 		HitTime:          time.Duration(m.HitNs),
 		ReportTime:       time.Duration(m.ReportNs),
 		CPUTime:          time.Duration(m.CpuNs),
-		Words:            m.Words,
+		Events:           m.Events,
 		Lost:             m.Lost,
 		Gaps:             m.Gaps,
 		Probes:           m.Probes,

@@ -20,7 +20,7 @@ func encodeFigures(f *wpp.Figures) *FiguresSection {
 		HitNs:            uint64(f.HitTime),
 		ReportNs:         uint64(f.ReportTime),
 		CpuNs:            uint64(f.CPUTime),
-		Words:            f.Words,
+		Events:           f.Events,
 		Lost:             f.Lost,
 		Gaps:             f.Gaps,
 		Probes:           f.Probes,

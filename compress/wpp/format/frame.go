@@ -41,9 +41,9 @@ import (
 //
 // Version 2 differs from version 1 in how a thread's grammar is coded, version 3 from version 2 in
 // having segments, and in that there may be several sections of symbols; version 4 from version 3
-// in that a coded grammar tells how many contexts are mixed, version 5 from version 4 in that these
+// in that a coded grammar says how many contexts are mixed, version 5 from version 4 in that these
 // may be none, but a single one, version 6 from version 5 in having sections of other kinds, and in
-// telling the machine that the program is for; all are read, version 6 is written.
+// saying the machine that the program is for; all are read, version 6 is written.
 const (
 	magic   = "\x89WPP\r\n\x1a\n" // not text, and damaged by whoever converts line ends
 	version = 6

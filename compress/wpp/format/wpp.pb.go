@@ -87,7 +87,7 @@ type FiguresSection struct {
 	DurationNs       int64                  `protobuf:"zigzag64,6,opt,name=duration_ns,json=durationNs,proto3" json:"duration_ns,omitempty"`
 	Hits             uint64                 `protobuf:"varint,7,opt,name=hits,proto3" json:"hits,omitempty"`
 	HitsSingleStep   uint64                 `protobuf:"varint,8,opt,name=hits_single_step,json=hitsSingleStep,proto3" json:"hits_single_step,omitempty"`
-	Words            uint64                 `protobuf:"varint,9,opt,name=words,proto3" json:"words,omitempty"`
+	Events           uint64                 `protobuf:"varint,9,opt,name=events,proto3" json:"events,omitempty"`
 	Lost             uint64                 `protobuf:"varint,10,opt,name=lost,proto3" json:"lost,omitempty"`
 	Gaps             uint64                 `protobuf:"varint,11,opt,name=gaps,proto3" json:"gaps,omitempty"`
 	Probes           uint64                 `protobuf:"varint,12,opt,name=probes,proto3" json:"probes,omitempty"`
@@ -102,8 +102,8 @@ type FiguresSection struct {
 	ReportNs         uint64                 `protobuf:"varint,21,opt,name=report_ns,json=reportNs,proto3" json:"report_ns,omitempty"`                      // of it, what reporting takes; 0: not known
 	CpuNs            uint64                 `protobuf:"varint,22,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`                               // that the process used meanwhile; 0: not known
 	SlowDownMost     float64                `protobuf:"fixed64,23,opt,name=slow_down_most,json=slowDownMost,proto3" json:"slow_down_most,omitempty"`       // where slow_down is vague, what it was at most; 0: not known
-	Ended            []byte                 `protobuf:"bytes,24,opt,name=ended,proto3" json:"ended,omitempty"`                                             // on what occasion the recording did, in a word; empty: it went on
-	SlowDownLikely   float64                `protobuf:"fixed64,25,opt,name=slow_down_likely,json=slowDownLikely,proto3" json:"slow_down_likely,omitempty"` // where slow_down is vague, what it was as far as can be told; 0: not known
+	Ended            []byte                 `protobuf:"bytes,24,opt,name=ended,proto3" json:"ended,omitempty"`                                             // why the recording did, as one name; empty: it went on
+	SlowDownLikely   float64                `protobuf:"fixed64,25,opt,name=slow_down_likely,json=slowDownLikely,proto3" json:"slow_down_likely,omitempty"` // where slow_down is vague, what it was as far as is known; 0: not known
 	WaitStatus       *uint32                `protobuf:"varint,26,opt,name=wait_status,json=waitStatus,proto3,oneof" json:"wait_status,omitempty"`          // how the process ended, as wait has it on Linux
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -195,9 +195,9 @@ func (x *FiguresSection) GetHitsSingleStep() uint64 {
 	return 0
 }
 
-func (x *FiguresSection) GetWords() uint64 {
+func (x *FiguresSection) GetEvents() uint64 {
 	if x != nil {
-		return x.Words
+		return x.Events
 	}
 	return 0
 }
@@ -948,7 +948,7 @@ var File_wpp_proto protoreflect.FileDescriptor
 
 const file_wpp_proto_rawDesc = "" +
 	"\n" +
-	"\twpp.proto\x12\fwpptrace.wpp\"\x90\x06\n" +
+	"\twpp.proto\x12\fwpptrace.wpp\"\x92\x06\n" +
 	"\x0eFiguresSection\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\fR\x04tool\x12\x18\n" +
 	"\acommand\x18\x02 \x03(\fR\acommand\x12\x10\n" +
@@ -958,8 +958,8 @@ const file_wpp_proto_rawDesc = "" +
 	"\vduration_ns\x18\x06 \x01(\x12R\n" +
 	"durationNs\x12\x12\n" +
 	"\x04hits\x18\a \x01(\x04R\x04hits\x12(\n" +
-	"\x10hits_single_step\x18\b \x01(\x04R\x0ehitsSingleStep\x12\x14\n" +
-	"\x05words\x18\t \x01(\x04R\x05words\x12\x12\n" +
+	"\x10hits_single_step\x18\b \x01(\x04R\x0ehitsSingleStep\x12\x16\n" +
+	"\x06events\x18\t \x01(\x04R\x06events\x12\x12\n" +
 	"\x04lost\x18\n" +
 	" \x01(\x04R\x04lost\x12\x12\n" +
 	"\x04gaps\x18\v \x01(\x04R\x04gaps\x12\x16\n" +

@@ -15,7 +15,7 @@ import (
 	"wpptrace/compress/wpp/wpptest"
 )
 
-// A draft that cannot be written any more leaves what was recorded before, and tells where.
+// A draft that cannot be written any more leaves what was recorded before, and says where.
 func TestDraftOnAFullDisk(t *testing.T) {
 	want := wpptest.Repetitive()
 	for fail := 1; ; fail++ {

@@ -21,7 +21,7 @@ import (
 	"wpptrace/compress/wpp/wpptest"
 )
 
-// numbered returns a snapshot that is told from others by its process number.
+// numbered returns a snapshot that differs from others by its process number.
 func numbered(pid int) *wpp.Snapshot {
 	s := wpptest.Small()
 	s.Figures.PID = pid

@@ -222,7 +222,7 @@ func TestPowerFailsWhileSpilling(t *testing.T) {
 		f.afterwards(func(how string, files map[string][]byte) {
 			got, err := format.Read(bytes.NewReader(files[temporary]))
 			if err == nil {
-				t.Errorf("%s: an unfinished file is read without a word", how)
+				t.Errorf("%s: an unfinished file is read without an error", how)
 			}
 			read := uint64(0)
 			if got != nil {

@@ -61,7 +61,7 @@ func Small() *wpp.Snapshot {
 		Figures: wpp.Figures{
 			Tool: "1.0", Command: []string{"demo", "", "-x"}, PID: 4711, Kernel: "6.18.5",
 			Start: time.Unix(1700000000, 5).UTC(), Duration: 3 * time.Second,
-			Hits: 1, HitsSingleStep: 2, Words: 3, Lost: 17, Gaps: 1, Probes: 4, ProbesSingleStep: 5, SlowDown: 1.5, Anomalies: 6,
+			Hits: 1, HitsSingleStep: 2, Events: 3, Lost: 17, Gaps: 1, Probes: 4, ProbesSingleStep: 5, SlowDown: 1.5, Anomalies: 6,
 		},
 	}
 }
