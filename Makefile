@@ -2,9 +2,10 @@
 
 # What runs goroutines is tested with the race detector, which takes ten times as long: with -short,
 # without what takes longest. Those of loader/cfg and loader/image run in the tests of loader/plan.
-RACE = ./compress/spill ./compress/wpp/... ./internal/jsondoc ./internal/parallel \
-	./internal/record/overhead ./internal/saturating ./internal/statusline ./internal/testenv \
-	./internal/text ./loader/attach ./loader/guard ./loader/plan ./loader/target ./query/...
+RACE = ./compress/spill ./compress/wpp/... ./internal/jsondoc ./internal/memory \
+	./internal/parallel ./internal/record/overhead ./internal/saturating ./internal/statusline \
+	./internal/testenv ./internal/text ./loader/attach ./loader/guard ./loader/plan \
+	./loader/target ./query/...
 # The others, what traces or single-steps programs, which the detector slows down too much, and once
 # more what has more to do without -short.
 PLAIN = ./bpf/... ./cmd/... ./compress/... ./decoder/... ./docs ./internal/record/... \

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"wpptrace/internal/memory"
 	"wpptrace/internal/record"
 	"wpptrace/internal/text"
 	"wpptrace/loader/attach"
@@ -15,19 +16,8 @@ import (
 // canaryTime is how long the probes of a canary stand.
 const canaryTime = 50 * time.Millisecond
 
-// A canary is what a process did while its probes stood for a moment.
-type canary struct {
-	Seconds  float64
-	CPU      float64 // that it used
-	Hits     uint64
-	SlowDown float64 // CPU time over what it would have been; 0: it did not run
-	Vague    bool    // that is the least
-	Most     float64 // where it is vague; 0: not known
-	Likely   float64 // where it is vague: if one figure is wanted; 0: not known
-}
-
 // sendCanary attaches to a process for a moment. What comes is dropped.
-func sendCanary(pid int, exe *os.File, program *record.Program) (*canary, error) {
+func sendCanary(pid int, exe *os.File, program *record.Program) (*record.Trial, error) {
 	if _, err := requirement.Privileges(); err != nil {
 		return nil, fmt.Errorf("try probes in process %d: %w: %s", pid, err, requirement.PrivilegesFix)
 	}
@@ -36,20 +26,18 @@ func sendCanary(pid int, exe *os.File, program *record.Program) (*canary, error)
 		return nil, err
 	}
 	defer p.Close()
-	t, err := record.Try(p, exe, program, int(fitRing(attach.DefaultRing, allowedMemory())), canaryTime)
-	if err != nil {
-		return nil, err
-	}
-	return &canary{t.Stood.Seconds(), t.CPUTime.Seconds(), t.Hits, t.SlowDown, t.Vague, t.Most, t.Likely}, nil
+	return record.Try(p, exe, program, int(fitRing(attach.DefaultRing, memory.Allowed())), canaryTime)
 }
 
-func (c *canary) String() string {
-	const least = 50e-6 // s: less rounds to nothing
+// canaryText says what a process did while its probes stood for a moment.
+func canaryText(c *record.Trial) string {
+	const least = 50 * time.Microsecond // less rounds to nothing
+	stood := 1000 * c.Stood.Seconds()
 	switch {
-	case c.SlowDown == 0 && c.CPU < least:
-		return fmt.Sprintf("not a hit in %.0f ms: it did not run; try again when it does", 1000*c.Seconds)
+	case c.SlowDown == 0 && c.CPUTime < least:
+		return fmt.Sprintf("not a hit in %.0f ms: it did not run; try again when it does", stood)
 	case c.SlowDown == 0:
-		return fmt.Sprintf("not a hit in %.0f ms: it ran for %.1f ms, but not its own code", 1000*c.Seconds, 1000*c.CPU)
+		return fmt.Sprintf("not a hit in %.0f ms: it ran for %.1f ms, but not its own code", stood, 1000*c.CPUTime.Seconds())
 	}
 	slower := times(c.SlowDown)
 	if c.Vague {
@@ -61,5 +49,5 @@ func (c *canary) String() string {
 	if c.Most > 0 {
 		slower += ", at most " + text.Factor(c.Most)
 	}
-	return fmt.Sprintf("slowed down %s, by %d hits in %.0f ms", slower, c.Hits, 1000*c.Seconds)
+	return fmt.Sprintf("slowed down %s, by %d hits in %.0f ms", slower, c.Hits, stood)
 }

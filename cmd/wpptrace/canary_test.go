@@ -7,19 +7,21 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"wpptrace/internal/record"
 )
 
 // A canary that hits took nearly all the time of tells both bounds of the slow-down.
 func TestCanaryTellsBounds(t *testing.T) {
-	for want, c := range map[string]canary{
-		"not a hit in 50 ms: it did not run; try again when it does":                      {Seconds: 0.05},
-		"not a hit in 50 ms: it ran for 0.2 ms, but not its own code":                     {Seconds: 0.05, CPU: 0.0002},
-		"slowed down 2.5 times, by 7 hits in 50 ms":                                       {Seconds: 0.05, Hits: 7, SlowDown: 2.5},
-		"slowed down at least 5.5 times, at most 700, by 7 hits in 50 ms":                 {Seconds: 0.05, Hits: 7, SlowDown: 5.5, Vague: true, Most: 700},
-		"slowed down at least 5.5 times, by 7 hits in 50 ms":                              {Seconds: 0.05, Hits: 7, SlowDown: 5.5, Vague: true},
-		"slowed down at least 5.5 times, likely some 70, at most 700, by 7 hits in 50 ms": {Seconds: 0.05, Hits: 7, SlowDown: 5.5, Vague: true, Most: 700, Likely: 70},
+	for want, c := range map[string]record.Trial{
+		"not a hit in 50 ms: it did not run; try again when it does":                      {Stood: 50 * time.Millisecond},
+		"not a hit in 50 ms: it ran for 0.2 ms, but not its own code":                     {Stood: 50 * time.Millisecond, CPUTime: 200 * time.Microsecond},
+		"slowed down 2.5 times, by 7 hits in 50 ms":                                       {Stood: 50 * time.Millisecond, Hits: 7, SlowDown: 2.5},
+		"slowed down at least 5.5 times, at most 700, by 7 hits in 50 ms":                 {Stood: 50 * time.Millisecond, Hits: 7, SlowDown: 5.5, Vague: true, Most: 700},
+		"slowed down at least 5.5 times, by 7 hits in 50 ms":                              {Stood: 50 * time.Millisecond, Hits: 7, SlowDown: 5.5, Vague: true},
+		"slowed down at least 5.5 times, likely some 70, at most 700, by 7 hits in 50 ms": {Stood: 50 * time.Millisecond, Hits: 7, SlowDown: 5.5, Vague: true, Most: 700, Likely: 70},
 	} {
-		if got := c.String(); got != want {
+		if got := canaryText(&c); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -83,22 +83,6 @@ func TestLargePlanIsWarnedOf(t *testing.T) {
 	}
 }
 
-// What a size prints, it reads back.
-func FuzzSize(f *testing.F) {
-	for _, text := range []string{"4096", "64M", "1G", "K", "-1", "99999999999999999999G"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		var s, back size
-		if s.Set(text) != nil {
-			return
-		}
-		if err := back.Set(s.String()); s < 0 || (err != nil || back != s) && s < 1<<31 {
-			t.Errorf("%q: %d, printed %v, read back %d, %v", text, int64(s), s, int64(back), err)
-		}
-	})
-}
-
 func TestSummaryOfOneProbe(t *testing.T) {
 	p := &plan.Plan{Sites: make([]plan.Site, 1)}
 	if got, want := summary(p), "0 of 0 routines, 1 probe (0 single-stepped)"; got != want {

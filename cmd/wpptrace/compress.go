@@ -16,13 +16,14 @@ import (
 	"wpptrace/compress/spill"
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/memory"
 	"wpptrace/internal/record"
 )
 
 func compressCommand() *cobra.Command {
 	var symbols bool
 	var output string
-	memory := defaultMemory()
+	limits := defaultMemory()
 	c := &cobra.Command{
 		Use:   "compress [--symbols] FILE -o SNAPSHOT",
 		Short: "Make a snapshot of a raw trace of any tracer",
@@ -52,14 +53,14 @@ instructions nor source lines.`,
 			if symbols {
 				compress = ppcompress.Symbols
 			}
-			if err := cmp.Or(memory.check(), memory.fit(allowedMemory(), 1, c.Flags().Changed)); err != nil {
+			if err := cmp.Or(limits.check(), limits.fit(memory.Allowed(), 1, c.Flags().Changed)); err != nil {
 				return err
 			}
-			return compressFile(compress, args[0], spill.New(store.NewDraft(output), memory.process()), output, c.InOrStdin(), c.ErrOrStderr())
+			return compressFile(compress, args[0], spill.New(store.NewDraft(output), limits.process()), output, c.InOrStdin(), c.ErrOrStderr())
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` for the snapshot; what was there becomes FILE.old")
-	memory.add(c.Flags())
+	limits.add(c.Flags())
 	c.Flags().BoolVar(&symbols, "symbols", false, "read bare symbols instead of a raw trace")
 	return c
 }

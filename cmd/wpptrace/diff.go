@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/memory"
 	"wpptrace/query"
 	"wpptrace/query/report"
 )
@@ -83,7 +84,7 @@ func readBoth(c *cobra.Command, a, b string) (first, second *wpp.Snapshot, err e
 	first, _, err = readPart(a)
 	reading.Wait()
 	if first != nil && second != nil && first.InSegments() && second.InSegments() {
-		keepTo(twoLarge)
+		memory.KeepTo(twoLarge)
 	}
 	err = admitCutOff(c, first, err)
 	errSecond = admitCutOff(c, second, errSecond)

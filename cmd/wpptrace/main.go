@@ -14,6 +14,7 @@ import (
 	"github.com/cilium/ebpf/features"
 	"github.com/spf13/cobra"
 
+	"wpptrace/internal/memory"
 	"wpptrace/loader/privilege"
 	"wpptrace/query/report"
 )
@@ -28,7 +29,7 @@ func main() {
 		os.Exit(exitError)
 	}
 	_ = time.Local.String() // TZ may name a file, which is read now, as the user
-	keepTo(wished)
+	memory.KeepTo(memory.Wished)
 	privilege.Seeing(func() { _, _ = features.LinuxVersionCode() }) // which is asked for once, and told of where it is wanted
 	status := make(chan int)
 	go func() { status <- run(os.Args[1:], os.Stdout, os.Stderr) }()

@@ -74,28 +74,6 @@ func wpptrace(args ...string) (stdout, stderr string, status int) {
 	return out.String(), errs.String(), status
 }
 
-func TestSize(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		want size // -1: an error
-		back string
-	}{
-		{"4096", 4096, "4K"}, {"4K", 4096, "4K"}, {"64m", 64 << 20, "64M"}, {"1G", 1 << 30, "1G"}, {"5000", 5000, "5000"}, {"0", 0, "0"},
-		{"", -1, ""}, {"K", -1, ""}, {"-1", -1, ""}, {"4KB", -1, ""}, {"1e3", -1, ""}, {"9999999999", -1, ""},
-	} {
-		var s size
-		err := s.Set(c.text)
-		switch {
-		case c.want < 0:
-			if err == nil {
-				t.Errorf("%q: no error, but %v", c.text, s)
-			}
-		case err != nil || s != c.want || s.String() != c.back:
-			t.Errorf("%q: %d %v %v, want %d %v", c.text, s, s, err, c.want, c.back)
-		}
-	}
-}
-
 // Help is given for every flag of every command, and examples come first.
 func TestHelp(t *testing.T) {
 	root := rootCommand()

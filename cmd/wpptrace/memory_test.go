@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"wpptrace/internal/memory"
 	"wpptrace/loader/attach"
 )
 
@@ -23,9 +23,9 @@ import (
 func TestFitMemory(t *testing.T) {
 	const large = 64 << 30
 	for _, c := range []struct {
-		allowed      size
+		allowed      memory.Size
 		given        map[string]bool
-		memory, ring size // that it leaves of 1G and 64M
+		memory, ring memory.Size // that it leaves of 1G and 64M
 		fails        bool
 	}{
 		{0, nil, 1 << 30, 64 << 20, false},
@@ -50,20 +50,12 @@ func TestFitMemory(t *testing.T) {
 	}
 }
 
-func TestCollectorsPart(t *testing.T) {
-	for allowed, want := range map[size]int64{0: math.MaxInt64, 64 << 20: 32 << 20, 63 << 20: 63 << 19} {
-		if got := collectorsPart(allowed); got != want {
-			t.Errorf("of %v: %d, want %d", allowed, got, want)
-		}
-	}
-}
-
 // Compressing takes all that is allowed: nothing else runs meanwhile.
 func TestFitMemoryOfCompress(t *testing.T) {
 	for _, c := range []struct {
-		allowed size
+		allowed memory.Size
 		given   bool
-		want    size // 0: an error
+		want    memory.Size // 0: an error
 	}{{0, false, 1 << 30}, {1 << 40, false, 1 << 30}, {100 << 20, false, 100 << 20}, {64 << 20, false, 64 << 20}, {63 << 20, false, 0}, {63 << 20, true, 1 << 30}} {
 		m := defaultMemory()
 		err := m.fit(c.allowed, 1, func(string) bool { return c.given })
@@ -153,7 +145,7 @@ func mainMeasured() {
 
 // spend runs wpptrace in a process of its own, and returns the most memory that it had and the time
 // that it took on a processor. What it prints must be what is in a file, if one is named.
-func spend(t *testing.T, prints string, args ...string) (peak size, used time.Duration) {
+func spend(t *testing.T, prints string, args ...string) (peak memory.Size, used time.Duration) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "peak")
 	c := exec.Command("wpptrace-measured", args...)
@@ -190,7 +182,7 @@ func spend(t *testing.T, prints string, args ...string) (peak size, used time.Du
 	}
 	used = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 	t.Logf("%s: %d MiB, %v", strings.Join(args, " "), kib>>10, used)
-	return size(kib) << 10, used
+	return memory.Size(kib) << 10, used
 }
 
 // What does not fit into the memory that compressing may take goes to the file, and comes back.

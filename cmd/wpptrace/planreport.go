@@ -54,8 +54,8 @@ type planReport struct {
 	Libraries []string `json:"unobserved_libraries,omitempty"` // those that the program's file asks for, without what --lib names
 	Go        bool     `json:"go_program,omitempty"`           // what is written in Go cannot be traced
 
-	Canary     *canary     `json:"-"`
-	CanaryJSON *canaryJSON `json:"canary,omitempty"` // with --canary alone
+	Canary     *record.Trial `json:"-"`
+	CanaryJSON *canaryJSON   `json:"canary,omitempty"` // with --canary alone
 
 	Verified *bool    `json:"verified,omitempty"` // with --verify alone
 	Faults   []string `json:"faults,omitempty"`   // what --verify found
@@ -146,7 +146,7 @@ func (r *planReport) write(w io.Writer, verbose bool) error {
 	row("slow-down", "%s", forecastText(r.forecast))
 	row("", "if a hit takes %v, %v single-stepped: -p and stat measure what it does here", r.forecast.Cost.Emulated, r.forecast.Cost.Stepped)
 	if r.Canary != nil {
-		row("canary", "%s", r.Canary)
+		row("canary", "%s", canaryText(r.Canary))
 	}
 	if len(r.Inlined) > 0 {
 		row("inlined", "%s", report.Fit("what -F selects is also inlined into "+routinenames.List(r.Inlined), report.TableColumns-16))
@@ -222,7 +222,7 @@ func (r *planReport) writeJSON(w io.Writer, verbose bool) error {
 		}
 	}
 	if c := r.Canary; c != nil {
-		r.CanaryJSON = &canaryJSON{c.Seconds, c.CPU, c.Hits, nil, c.Vague, nil, nil}
+		r.CanaryJSON = &canaryJSON{c.Stood.Seconds(), c.CPUTime.Seconds(), c.Hits, nil, c.Vague, nil, nil}
 		for figure, value := range map[**float64]*float64{&r.CanaryJSON.SlowDown: &c.SlowDown, &r.CanaryJSON.Most: &c.Most, &r.CanaryJSON.Likely: &c.Likely} {
 			if *value != 0 {
 				*figure = value

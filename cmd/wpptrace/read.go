@@ -15,6 +15,7 @@ import (
 	"wpptrace/compress/wpp"
 	"wpptrace/compress/wpp/format"
 	"wpptrace/compress/wpp/store"
+	"wpptrace/internal/memory"
 	"wpptrace/query"
 	"wpptrace/query/report"
 )
@@ -361,7 +362,7 @@ func readPart(path string) (*wpp.Snapshot, uint64, error) {
 		return nil, 0, fmt.Errorf("look at snapshot: %w", statErr)
 	}
 	if s.InSegments() {
-		keepTo(largeMemory)
+		memory.KeepTo(largeMemory)
 	}
 	return s, uint64(st.Size()), err
 }

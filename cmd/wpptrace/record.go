@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"wpptrace/internal/memory"
 	"wpptrace/internal/record"
 	"wpptrace/internal/record/follow"
 	"wpptrace/internal/statusline"
@@ -37,7 +38,7 @@ type recordFlags struct {
 	maxSlowDown float64
 	overhead    float64 // per cent; 0: no limit
 	window      time.Duration
-	ring        size
+	ring        memory.Size
 	onOverflow  overflow
 	memory      memoryFlags
 	quiet       bool
@@ -174,14 +175,14 @@ func (o *recordFlags) check(c *cobra.Command, args []string) error {
 		return usagef("--overhead %v is not a percentage from 0 to %v", o.overhead, mostOverhead)
 	case o.window < shortestWindow || o.window > longestWindow:
 		return usagef("--window %v is not from %v to %v", o.window, shortestWindow, longestWindow)
-	case o.ring < size(os.Getpagesize()) || o.ring&(o.ring-1) != 0 || o.ring > maxRing:
-		return usagef("--ring-size %v is not a power of two from %v to %v", o.ring, size(os.Getpagesize()), size(maxRing))
+	case o.ring < memory.Size(os.Getpagesize()) || o.ring&(o.ring-1) != 0 || o.ring > maxRing:
+		return usagef("--ring-size %v is not a power of two from %v to %v", o.ring, memory.Size(os.Getpagesize()), memory.Size(maxRing))
 	}
 	if err := cmp.Or(o.memory.check(), o.selection.check()); err != nil {
 		return err
 	}
 	o.complete(attaching, uprobe.Detect().SupportsWindows() == nil, c.Flags().Changed)
-	return o.fitMemory(allowedMemory(), c.Flags().Changed)
+	return o.fitMemory(memory.Allowed(), c.Flags().Changed)
 }
 
 // complete sets the flags that were not given: a process that is at work already is not to be held

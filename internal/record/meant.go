@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"wpptrace/loader/cfg"
 	"wpptrace/loader/image"
+	"wpptrace/loader/plan"
 	routinenames "wpptrace/query/names"
 )
 
@@ -106,4 +108,38 @@ func (p *Program) InlinedElsewhere(only []*regexp.Regexp, most uint64) (list []s
 		}
 	}
 	return list
+}
+
+// Routine returns the one routine with a name: as it is printed, as the symbol table has it, or
+// the entry's address. Where there is none, or several are, the error names those that may be
+// meant.
+func (p *Program) Routine(name string) (*plan.Routine, error) {
+	const most = 10
+	var found []*plan.Routine
+	known := make([]string, len(p.Plan.Routines))
+	for i, r := range p.Plan.Routines {
+		if known[i] = r.Name; r.Name == name || r.Symbol == name {
+			found = append(found, r)
+		}
+	}
+	if addr, err := strconv.ParseUint(strings.TrimPrefix(name, "0x"), 16, 64); err == nil && len(found) == 0 {
+		if r := p.Plan.Containing(addr); r != nil && r.Addr == addr {
+			return r, nil
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0:
+		near := routinenames.Similar(name, known, most)
+		if len(near) == 0 {
+			return nil, fmt.Errorf("no routine %s: wpptrace plan -v lists them", routinenames.Printable(name))
+		}
+		return nil, fmt.Errorf("no routine %s: did you mean %s?", routinenames.Printable(name), routinenames.Printable(strings.Join(near, " or ")))
+	}
+	var entries []string
+	for _, r := range found[:min(len(found), most)] {
+		entries = append(entries, fmt.Sprintf("0x%x", r.Addr))
+	}
+	return nil, fmt.Errorf("%d routines are called %s: name one by its entry: %s", len(found), routinenames.Printable(name), strings.Join(entries, ", "))
 }

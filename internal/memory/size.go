@@ -1,4 +1,4 @@
-package main
+package memory
 
 import (
 	"fmt"
@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// A size is a number of bytes, written as 4096, 4K or 64M.
-type size int64
+// A Size is a number of bytes, written as 4096, 4K or 64M. It is the value of a flag.
+type Size int64
 
 var units = []struct {
 	letter string
-	bytes  size
+	bytes  Size
 }{{"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}}
 
-// Set reads a size.
-func (s *size) Set(text string) error {
-	digits, unit := text, size(1)
+// Set reads a size, as a flag has it.
+func (s *Size) Set(text string) error {
+	digits, unit := text, Size(1)
 	for _, u := range units {
 		if rest, ok := strings.CutSuffix(strings.ToUpper(text), u.letter); ok {
 			digits, unit = rest, u.bytes
@@ -29,13 +29,15 @@ func (s *size) Set(text string) error {
 	if err != nil {
 		return err
 	}
-	*s = size(n) * unit
+	*s = Size(n) * unit
 	return nil
 }
 
-func (s *size) Type() string { return "bytes" }
+// Type is what help calls it.
+func (s *Size) Type() string { return "bytes" }
 
-func (s size) String() string {
+// String writes a size so that Set reads it back.
+func (s Size) String() string {
 	for _, u := range units {
 		if s >= u.bytes && s%u.bytes == 0 {
 			return fmt.Sprintf("%d%s", int64(s/u.bytes), u.letter)

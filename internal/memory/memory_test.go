@@ -1,0 +1,52 @@
+package memory
+
+import (
+	"math"
+	"testing"
+)
+
+func TestCollectorsPart(t *testing.T) {
+	for allowed, want := range map[Size]int64{0: math.MaxInt64, 64 << 20: 32 << 20, 63 << 20: 63 << 19} {
+		if got := collectorsPart(allowed); got != want {
+			t.Errorf("of %v: %d, want %d", allowed, got, want)
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want Size // -1: an error
+		back string
+	}{
+		{"4096", 4096, "4K"}, {"4K", 4096, "4K"}, {"64m", 64 << 20, "64M"}, {"1G", 1 << 30, "1G"}, {"5000", 5000, "5000"}, {"0", 0, "0"},
+		{"", -1, ""}, {"K", -1, ""}, {"-1", -1, ""}, {"4KB", -1, ""}, {"1e3", -1, ""}, {"9999999999", -1, ""},
+	} {
+		var s Size
+		err := s.Set(c.text)
+		switch {
+		case c.want < 0:
+			if err == nil {
+				t.Errorf("%q: no error, but %v", c.text, s)
+			}
+		case err != nil || s != c.want || s.String() != c.back:
+			t.Errorf("%q: %d %v %v, want %d %v", c.text, s, s, err, c.want, c.back)
+		}
+	}
+}
+
+// What a size prints, it reads back.
+func FuzzSize(f *testing.F) {
+	for _, text := range []string{"4096", "64M", "1G", "K", "-1", "99999999999999999999G"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var s, back Size
+		if s.Set(text) != nil {
+			return
+		}
+		if err := back.Set(s.String()); s < 0 || (err != nil || back != s) && s < 1<<31 {
+			t.Errorf("%q: %d, printed %v, read back %d, %v", text, int64(s), s, int64(back), err)
+		}
+	})
+}
