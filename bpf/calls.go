@@ -11,7 +11,7 @@ const MaxLibraries = int(TracerLibraryTableLIBRARIES_MAX)
 // A CallTable lays calls out as the BPF program looks them up: by open addressing.
 type CallTable struct {
 	Entries []TracerCall
-	Shift   uint32 // tells the first entry of an address
+	Shift   uint32 // gives the first entry of an address
 }
 
 // A table is made twice as large, from 32 to 64 bytes a call, until every call has its place, and

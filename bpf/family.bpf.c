@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 // Who belongs to a process: those that it starts, those that these start, and what any of them
 // becomes by exec. Each is stopped before its first instruction, so that nothing of it runs unseen,
-// and the user's side is told.
+// and is reported.
 #include "stop.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";

@@ -125,7 +125,8 @@ func (c *calls) callFrom(i, b int, r *route.Routine) bool {
 	if f.r.Kinds[b] == plan.Known && f.r.Callees[b] != r {
 		run, ok := f.r.Callees[b].Relay(r)
 		if !ok {
-			c.d.anomaly("a call entered another routine", "caller", f.r.Plan.Name, "routine", r.Plan.Name)
+			c.d.anomaly("a call entered another routine",
+				"caller", f.r.Plan.Name, "routine", r.Plan.Name)
 		}
 		c.out.emit(run)
 	}
@@ -188,7 +189,8 @@ func (c *calls) endEarlierHandlers(f *frame) (interrupter frame, ended bool) {
 		g := c.stack.frames[i]
 		switch {
 		case !g.handler || g.caller != entry:
-		case f.cfa-g.cfa <= signalFrame, i > 0 && c.stack.frames[i-1].cfa-f.cfa <= near && g.cfa-f.cfa > near:
+		case f.cfa-g.cfa <= signalFrame,
+			i > 0 && c.stack.frames[i-1].cfa-f.cfa <= near && g.cfa-f.cfa > near:
 			c.returnAbove(i - 1)
 			return g, true
 		}
@@ -201,10 +203,12 @@ func (c *calls) endEarlierHandlers(f *frame) (interrupter frame, ended bool) {
 // has interrupted what is below it.
 func (c *calls) handlerIsOver(f *frame, cfa uint64) bool {
 	n := len(c.stack.frames)
-	if !f.handler || n < 2 || len(c.stack.away) > 0 || cfa <= f.cfa || c.stack.frames[n-2].cfa-f.cfa > signalFrame {
+	if !f.handler || n < 2 || len(c.stack.away) > 0 || cfa <= f.cfa ||
+		c.stack.frames[n-2].cfa-f.cfa > signalFrame {
 		return false
 	}
-	return slices.ContainsFunc(c.stack.frames[:n-1], func(g frame) bool { return cfa <= g.cfa && g.cfa-f.cfa <= near })
+	above := func(g frame) bool { return cfa <= g.cfa && g.cfa-f.cfa <= near }
+	return slices.ContainsFunc(c.stack.frames[:n-1], above)
 }
 
 // endHandlerAt ends the handler that ran in the same place before: the next one has overwritten it.
@@ -226,11 +230,12 @@ func (c *calls) endHandlerAt(cfa uint64) {
 			}
 		}
 	}
+	runsBeside := func(o frame) bool { return o.handler && int(o.interrupted.least) <= innermost }
 	switch {
 	case innermost < 0:
 	case handlers > most:
 		c.returnAbove(outermost - 1)
-	case !slices.ContainsFunc(c.stack.frames[innermost+1:], func(o frame) bool { return o.handler && int(o.interrupted.least) <= innermost }):
+	case !slices.ContainsFunc(c.stack.frames[innermost+1:], runsBeside):
 		c.returnAbove(innermost - 1)
 	}
 }
@@ -247,7 +252,8 @@ func (c *calls) returnAbove(i int) {
 			continue
 		}
 		if n > 1 {
-			c.d.ambiguity("more than one route out without an event", "routine", f.r.Plan.Name, "from", f.address())
+			c.d.ambiguity("more than one route out without an event",
+				"routine", f.r.Plan.Name, "from", f.address())
 		}
 		c.out.apply(f, o.Transition)
 		tail, open, orphan := f.r.TailTarget(o.Block), f.r.JumpsOutside(o.Block), c.isOrphan(f)
@@ -260,7 +266,8 @@ func (c *calls) returnAbove(i int) {
 		if orphan { // what its callers did then is not known
 			c.out.sink.Mark(ops.Resume, 0)
 		}
-		if open && len(c.stack.frames)-1 > i { // it may have switched to another stack out of this call
+		if open && len(c.stack.frames)-1 > i {
+			// It may have switched to another stack out of this call.
 			c.stack.top().inExternal = c.stack.top().called
 		}
 	}
@@ -320,7 +327,8 @@ func (c *calls) dropFrom(i int) {
 // markUnknown marks that it will not be known what a handler has interrupted, if there is such a
 // one among the frames from i on.
 func (c *calls) markUnknown(i int) {
-	if slices.ContainsFunc(c.stack.frames[i:], func(f frame) bool { return f.interrupted.unknown }) {
+	unknown := func(f frame) bool { return f.interrupted.unknown }
+	if slices.ContainsFunc(c.stack.frames[i:], unknown) {
 		c.out.sink.Mark(ops.Cut, 0)
 	}
 }

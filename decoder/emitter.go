@@ -55,7 +55,8 @@ func (e *emitter) count(f *frame, m *route.Transition) *route.Transition {
 	counted, rounds, ok := m.Counted(e.rounds[:0], f.regs, e.here)
 	e.rounds = rounds
 	if !ok {
-		e.d.anomaly("rounds of a loop that cannot be", "routine", f.r.Plan.Name, "from", f.address())
+		e.d.anomaly("rounds of a loop that cannot be",
+			"routine", f.r.Plan.Name, "from", f.address())
 	}
 	return counted
 }
@@ -171,7 +172,8 @@ func (e *emitter) emitPrefix(f *frame, blocks []int, insns int) (emitted bool) {
 	n := len(blocks)
 	emitted = n > 1 || n == 1 && (insns == 0 || insns > int(f.path.skip))
 	if emitted {
-		p := Partial{Start: f.path.start, End: ops.EndCut, Blocks: blocks, Skip: int(f.path.skip), Insns: insns}
+		p := Partial{Start: f.path.start, End: ops.EndCut, Blocks: blocks, Insns: insns}
+		p.Skip = int(f.path.skip)
 		e.sink.NewPath(f.r.ID, e.d.partial(f.r, p), 1)
 		e.sink.Mark(ops.Cut, 0)
 	}
@@ -235,7 +237,8 @@ func (e *emitter) externalCallAhead(f *frame) (block int, ok bool) {
 		return 0, false
 	}
 	if len(ahead) > 1 {
-		e.d.ambiguity("a callback may come from more than one call", "routine", f.r.Plan.Name, "from", f.address())
+		e.d.ambiguity("a callback may come from more than one call",
+			"routine", f.r.Plan.Name, "from", f.address())
 	}
 	return ahead[0], true
 }

@@ -94,7 +94,8 @@ func (g *signals) endAt(at location, since bool) bool {
 	switch {
 	case found.n == one:
 		return true
-	case found.n == none && !since && !g.d.program.Traces(at.pc) && !(at.returns != 0 && g.mayBeCalled(at)):
+	case found.n > none, since, g.d.program.Traces(at.pc):
+	case at.returns == 0 || !g.mayBeCalled(at):
 		return false
 	}
 	g.calls.cutAll()
@@ -116,7 +117,8 @@ func (g *signals) endKilled() bool {
 	case found.n != one:
 		g.calls.cutAll()
 		g.out.sink.Mark(ops.Cut, 0)
-	case innermost.interrupted.unknown && len(g.stack.frames) < depth: // the handler has jumped to where it ended
+	case innermost.interrupted.unknown && len(g.stack.frames) < depth:
+		// The handler has jumped to where it ended.
 		g.out.sink.Mark(ops.Cut, 0)
 	}
 	return true
@@ -129,7 +131,8 @@ func (g *signals) inUnseenHandler() bool {
 		return false
 	}
 	caller := g.evidence.callers[0]
-	return !slices.ContainsFunc(g.stack.frames, func(f frame) bool { return f.handler && f.caller == caller })
+	known := func(f frame) bool { return f.handler && f.caller == caller }
+	return !slices.ContainsFunc(g.stack.frames, known)
 }
 
 // calledBackBy reports whether the innermost activation is below what a handler has interrupted at

@@ -48,9 +48,8 @@ func (p *placer) mayLand(i, b int) bool {
 	if p.throws(i, b) {
 		return true
 	}
-	return f.pos.Passes(f.called) && slices.ContainsFunc(f.pos.Free().Nodes, func(n route.Node) bool {
-		return f.r.Site(n.Block) == nil && f.r.MayThrow(n.Block, b)
-	})
+	may := func(n route.Node) bool { return f.r.Site(n.Block) == nil && f.r.MayThrow(n.Block, b) }
+	return f.pos.Passes(f.called) && slices.ContainsFunc(f.pos.Free().Nodes, may)
 }
 
 // throws reports whether what the call where frame i stands has entered may have come to block to
@@ -75,7 +74,8 @@ func (p *placer) land(i, pad int) {
 	switch {
 	case p.signals.leaveByHandler(i):
 	case here && i < len(p.stack.frames)-1:
-		if f.r.Plan.Faulty && p.stack.haveReturned(i) { // or they returned, and what came then faulted
+		if f.r.Plan.Faulty && p.stack.haveReturned(i) {
+			// Or they returned, and what came then faulted.
 			p.out.sink.Mark(ops.Cut, 0)
 		}
 		p.calls.unwindAbove(i)
@@ -97,7 +97,8 @@ func (p *placer) comeToThrowingCall(i, pad int) {
 	faulty := f.r.Plan.Faulty
 	call, n := p.throwingCall(f, pad)
 	if n > 1 {
-		p.d.ambiguity("more than one call may have thrown", "routine", f.r.Plan.Name, "pad", f.r.Blocks[pad].Lo)
+		p.d.ambiguity("more than one call may have thrown",
+			"routine", f.r.Plan.Name, "pad", f.r.Blocks[pad].Lo)
 	}
 	if n > 0 && !faulty {
 		m := f.pos.To(call, f.called)

@@ -52,7 +52,8 @@ func (p *placer) place(a activation, s *plan.Site) {
 	f := p.stack.top()
 	m := f.pos.To(s.Block, false)
 	if m == nil {
-		p.d.anomaly("no route from the entry to a first event", "routine", a.r.Plan.Name, "block", a.r.Blocks[s.Block].Lo)
+		p.d.anomaly("no route from the entry to a first event",
+			"routine", a.r.Plan.Name, "block", a.r.Blocks[s.Block].Lo)
 		p.out.sink.Mark(ops.Resume, 1)
 		p.out.resumeAt(f, s.Block)
 		return
@@ -112,7 +113,8 @@ func (p *placer) goOn(i int, s *plan.Site) bool {
 		return false
 	case p.returnFromUnknown(i, s.Block):
 	default:
-		p.d.anomaly("no route to an event", "routine", f.r.Plan.Name, "from", f.address(), "to", f.r.Blocks[s.Block].Lo)
+		p.d.anomaly("no route to an event",
+			"routine", f.r.Plan.Name, "from", f.address(), "to", f.r.Blocks[s.Block].Lo)
 		p.calls.returnAbove(i)
 		p.out.cutPath(&p.stack.frames[i])
 		p.out.sink.Mark(ops.Resume, 1)
@@ -132,7 +134,8 @@ func (p *placer) enter(a activation, chain []wire.Event) {
 	}
 	depth := call.Routine.Blocks[call.Block].Depth
 	i := p.findCaller(call, a.cfa, depth, chain[1:])
-	around := call.Routine.At(call.Block, 0).To(call.Block, true) != nil // then it may have called anew
+	// Then it may have called anew.
+	around := call.Routine.At(call.Block, 0).To(call.Block, true) != nil
 	if i < 0 && p.calls.tailJumpFromExternal(a, caller, !around) {
 		return
 	}

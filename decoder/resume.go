@@ -76,7 +76,8 @@ func (p *placer) reappear(a activation, block int) bool {
 	}
 	p.out.sink.Mark(ops.Resume, 1)
 	f := p.stack.push(&frame{activation: a, fromExternal: true})
-	if n > 1 || lands || anywhere || a.r.Plan.First(block) { // it may be a new activation in the same place
+	if n > 1 || lands || anywhere || a.r.Plan.First(block) {
+		// It may be a new activation in the same place.
 		p.out.resumeAt(f, block)
 		return true
 	}

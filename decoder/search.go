@@ -28,7 +28,9 @@ const (
 	stepReturn                 // it returns to external code
 	stepStay                   // the location is in the call where it stands
 	stepBack                   // external code, where the way stands, calls back
-	stepBegin                  // external code calls first in the thread, or in a signal handler before the thread's first event
+	// External code calls first in the thread, or in a signal handler before the thread's first
+	// event.
+	stepBegin
 )
 
 // A count is how many ways there are.
@@ -37,7 +39,7 @@ type count uint8
 const (
 	none count = iota
 	one
-	several // which cannot be told from each other
+	several // which cannot be distinguished
 )
 
 func (n count) plus(m count) count { return min(n+m, several) }
@@ -68,13 +70,21 @@ type search struct {
 	cfa     uint64           // of the activation that the location is in; 0: it is not known
 	entries map[entered]ways // from the entries of routines
 
-	sawHandler     bool // a handler of external code has come since the last event
-	faultedOutside bool // since the last event external code has faulted, elsewhere: the handler of that may have led to the location
-	faultedThere   bool // external code has faulted at the location: its return address is not a stale one
-	atCallOutside  bool // what is looked from stands at a call of external code: what that leads to is left out
+	// sawHandler: a handler of external code has come since the last event.
+	sawHandler bool
+	// faultedOutside: since the last event external code has faulted, elsewhere: the handler of
+	// that may have led to the location.
+	faultedOutside bool
+	// faultedThere: external code has faulted at the location: its return address is not stale.
+	faultedThere bool
+	// atCallOutside: what is looked from stands at a call of external code: what that leads to is
+	// left out.
+	atCallOutside bool
 
+	// back are the ways by which external code may have called back and come to the location
+	// without an event, if that was askedBack.
+	back      ways
 	askedBack bool
-	back      ways       // by what external code may have called back and come to the location without an event
 	origin    activation // that, if it is one
 }
 
@@ -88,7 +98,7 @@ type entered struct {
 // elsewhere is a return address that leads out of the image.
 const elsewhere = 1
 
-// mostEntered bounds how many are looked at: what leads further cannot be told from other ways.
+// mostEntered bounds how many are looked at: what leads further cannot be distinguished from other ways.
 const mostEntered = 1 << 12
 
 // A result is what a search has found from where a thread stands.
@@ -121,8 +131,8 @@ func (s *search) run() (all result) {
 		here := s.fromFrame(i, o, returns > 0)
 		// Where stacks are switched, one that stands at a call out of which that may be has perhaps
 		// not returned.
-		certain := !s.faultedOutside && returns == 1 && all.ways.n == none && all.returned == len(frames)-1-i &&
-			(len(s.stack.away) == 0 || !f.atExternalCall())
+		certain := !s.faultedOutside && returns == 1 && all.ways.n == none &&
+			all.returned == len(frames)-1-i && (len(s.stack.away) == 0 || !f.atExternalCall())
 		switch {
 		case here.n > none:
 			jumped := certain && !here.stays && o.Block == f.pos.Block && f.r.JumpsOutside(o.Block)
@@ -306,7 +316,8 @@ func (s *search) entry(in entered) ways {
 		in.cfa = 0
 	}
 	if w, ok := s.entries[in]; ok {
-		return w // of a routine that is being searched nothing yet: plans have no circles without an event
+		// Of a routine that is being searched nothing yet: plans have no circles without an event.
+		return w
 	}
 	switch {
 	case s.cfa > in.cfa && in.cfa != 0: // what it enters is further down yet
@@ -355,7 +366,8 @@ func (s *search) throughUnknown() count {
 func (s *search) origins() []*route.Routine {
 	origins := s.d.program.Origins(s.d.routineAt(s.to))
 	if s.stack.main == nil { // it does not call the main function any more
-		origins = slices.DeleteFunc(origins, func(r *route.Routine) bool { return r == s.d.program.Main })
+		isMain := func(r *route.Routine) bool { return r == s.d.program.Main }
+		origins = slices.DeleteFunc(origins, isMain)
 	}
 	return origins
 }
@@ -392,7 +404,8 @@ func (s *search) calledBack(i int) (n count, way []step) {
 		switch g := &s.stack.frames[k]; {
 		case k > i && cfa <= g.cfa-signalRoom:
 			return n, nil
-		case k < i && s.within(g, true).n > none: // its stack may be another, and be switched back to
+		case k < i && s.within(g, true).n > none:
+			// Its stack may be another, and be switched back to.
 			return n, nil
 		}
 	}

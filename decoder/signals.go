@@ -29,7 +29,8 @@ type signals struct {
 // noteInterrupt notes that a signal's handler comes at an instruction of an image. Of one in
 // external code, or where a handler begins, nothing follows for the one before.
 func (g *signals) noteInterrupt(e wire.Event) {
-	at := location{pc: e.Address(), regs: g.evidence.allRegisters(), faulted: e.Faulted(), hit: e.Faulted()}
+	at := location{pc: e.Address(), regs: g.evidence.allRegisters(), faulted: e.Faulted()}
+	at.hit = at.faulted
 	if g.d.program.Traces(at.pc) && !g.d.beginsHandler(at) {
 		g.pending = &at
 	}
@@ -92,7 +93,8 @@ func (g *signals) search(to location) *search {
 	}
 	return &search{
 		d: g.d, stack: g.stack, to: to, cfa: g.d.cfaAt(to), entries: map[entered]ways{},
-		sawHandler:     g.pending != nil && (to.outside || to.pc != g.pending.pc), // else it is the location itself
+		// Else it is the location itself.
+		sawHandler:     g.pending != nil && (to.outside || to.pc != g.pending.pc),
 		faultedThere:   there,
 		faultedOutside: faults > 0,
 	}
@@ -255,14 +257,13 @@ func (g *signals) handle(f *frame) {
 // what leads there, or come back to an activation that stands further out, or on another stack.
 func (g *signals) mayBeCalled(to location) bool {
 	s := g.search(to)
-	if s.faultedThere || g.stack.knownUpTo != 0 || len(g.stack.frames) > mostEntered || len(s.origins()) > 0 {
+	if s.faultedThere || g.stack.knownUpTo != 0 || len(g.stack.frames) > mostEntered ||
+		len(s.origins()) > 0 {
 		return true
 	}
 	leads := func(f frame) bool { return s.within(&f, true).n > none }
-	if slices.ContainsFunc(g.stack.frames, leads) {
-		return true
-	}
-	return slices.ContainsFunc(g.stack.away, func(piece []frame) bool { return slices.ContainsFunc(piece, leads) })
+	anyLeads := func(piece []frame) bool { return slices.ContainsFunc(piece, leads) }
+	return anyLeads(g.stack.frames) || slices.ContainsFunc(g.stack.away, anyLeads)
 }
 
 // interruptedBy is where the thread was when a handler came.

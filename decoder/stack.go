@@ -91,7 +91,9 @@ func (s *stack) calledThrough(i int, chain []wire.Event) bool {
 
 // innermost finds the innermost frame of a routine above cfa that was called through chain and for
 // which is holds, or -1.
-func (s *stack) innermost(r *route.Routine, cfa uint64, chain []wire.Event, is func(i int) bool) int {
+func (s *stack) innermost(
+	r *route.Routine, cfa uint64, chain []wire.Event, is func(i int) bool,
+) int {
 	for i := len(s.frames) - 1; i >= 0; i-- {
 		f := &s.frames[i]
 		if f.r != r || f.cfa <= cfa || f.overwritten || !is(i) {
@@ -136,7 +138,8 @@ func (s *stack) findCaller(c route.Call, cfa uint64, depth int, chain []wire.Eve
 	if i >= 0 {
 		return i
 	}
-	return s.innermost(c.Routine, cfa, chain, func(i int) bool { return s.mayJumpOn(i, c.Block, cfa) })
+	mayJumpOn := func(i int) bool { return s.mayJumpOn(i, c.Block, cfa) }
+	return s.innermost(c.Routine, cfa, chain, mayJumpOn)
 }
 
 // hasEntered reports whether what frame i calls is at cfa, or may be: a handler came before its
@@ -152,7 +155,8 @@ func (s *stack) mayJumpOn(i, c int, cfa uint64) bool {
 	if f.pos.Block != c {
 		return false
 	}
-	return f.called && f.inExternal || f.r.CallsExternal(c) || i+1 < len(s.frames) && s.frames[i+1].cfa == cfa
+	return f.called && f.inExternal || f.r.CallsExternal(c) ||
+		i+1 < len(s.frames) && s.frames[i+1].cfa == cfa
 }
 
 // inCall reports whether frame k has made the call where it stands, and not been interrupted by a

@@ -60,7 +60,8 @@ func (d *Decoder) Thread(sink ops.Sink, first bool) *Thread {
 	t.calls = calls{d: d, stack: &t.stack, out: &t.out}
 	t.signals = signals{d: d, stack: &t.stack, out: &t.out, calls: &t.calls, evidence: &t.evidence}
 	t.placer = placer{
-		d: d, stack: &t.stack, out: &t.out, calls: &t.calls, signals: &t.signals, evidence: &t.evidence,
+		d: d, stack: &t.stack, out: &t.out, calls: &t.calls, signals: &t.signals,
+		evidence: &t.evidence,
 	}
 	return t
 }
@@ -68,7 +69,7 @@ func (d *Decoder) Thread(sink ops.Sink, first bool) *Thread {
 // Hits are the hits of a site that an event stands for: none where an event only goes with another.
 type Hits struct {
 	Count   uint64
-	Site    int  // index in plan.Plan.Sites; not checked against the plan, for the event may be amiss
+	Site    int  // index in plan.Plan.Sites, or beyond if the event is amiss
 	Stepped bool // the kernel single-steps the site's instruction: each hit costs two traps
 }
 
@@ -187,7 +188,8 @@ func (t *Thread) arrive(f *frame, s *plan.Site, outcome int) {
 			f.pos = at
 			return
 		}
-		t.d.anomaly("event with a value that its site cannot capture", "routine", f.r.Plan.Name, "value", t.evidence.captured.value)
+		t.d.anomaly("event with a value that its site cannot capture",
+			"routine", f.r.Plan.Name, "value", t.evidence.captured.value)
 	}
 	f.pos = f.r.At(s.Block, outcome)
 }

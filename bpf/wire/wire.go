@@ -32,14 +32,23 @@ type Kind uint8
 // origin is Handler go before an End elsewhere, in a signal handler without events: that is what
 // the handler has interrupted. What belongs to one event is in one batch with it.
 const (
-	Hit       Kind = iota // the activation with this CFA came to the site, with this outcome
-	Caller                // a return address in the chain of callers of the activation that the next hit names
-	Captured              // the value that the site of the next hit captures
-	Repeat                // the hit before it (with its captured value) came this many times more
-	Register              // what a register held where the handler came, or the thread ended: Registers, in this order
-	End                   // the thread ended, or its program was replaced; its user instruction pointer
-	Interrupt             // a signal's handler comes, before the instruction of the image at Address
-	Fault                 // an instruction of external code has faulted, with the stack pointer Address
+	// Hit: the activation with this CFA came to the site, with this outcome.
+	Hit Kind = iota
+	// Caller: a return address in the chain of callers of the activation that the next hit names.
+	Caller
+	// Captured: the value that the site of the next hit captures.
+	Captured
+	// Repeat: the hit before it (with its captured value) came this many times more.
+	Repeat
+	// Register: what a register held where the handler came, or the thread ended: Registers, in
+	// this order.
+	Register
+	// End: the thread ended, or its program was replaced; its user instruction pointer.
+	End
+	// Interrupt: a signal's handler comes, before the instruction of the image at Address.
+	Interrupt
+	// Fault: an instruction of external code has faulted, with the stack pointer Address.
+	Fault
 	Invalid
 )
 
@@ -88,14 +97,23 @@ type Origin uint8
 
 // The origins.
 const (
-	Inside         Origin = iota // in the image, at Address (link-time)
-	Outside                      // in external code
-	Handler                      // the frame of a signal handler, which interrupted the image at Address (link-time)
-	HandlerOutside               // the frame of a signal handler, which interrupted external code
-	Unreadable                   // the stack could not be read
-	Truncated                    // the chain goes on, too long to send
-	Killed                       // of a thread's end: in external code, and not by its own doing
-	ReturnsToImage               // in external code that returns to the image, to Address, and has pushed nothing; of a Caller, where a signal handler has interrupted that
+	// Inside: in the image, at Address (link-time).
+	Inside Origin = iota
+	// Outside: in external code.
+	Outside
+	// Handler: the frame of a signal handler, which interrupted the image at Address (link-time).
+	Handler
+	// HandlerOutside: the frame of a signal handler, which interrupted external code.
+	HandlerOutside
+	// Unreadable: the stack could not be read.
+	Unreadable
+	// Truncated: the chain goes on, too long to send.
+	Truncated
+	// Killed, of a thread's end: in external code, and not by its own doing.
+	Killed
+	// ReturnsToImage: in external code that returns to the image, to Address, and has pushed
+	// nothing; of a Caller, where a signal handler has interrupted that.
+	ReturnsToImage
 )
 
 // Origin is where the address of a Caller or End lies.
@@ -198,11 +216,13 @@ const BatchHeader = 40
 // too short for what it says it holds.
 func ParseBatch(record []byte) (Batch, error) {
 	if len(record) < BatchHeader {
-		return Batch{}, fmt.Errorf("read a batch of events: %d bytes are less than its header", len(record))
+		return Batch{}, fmt.Errorf("read a batch of events: %d bytes are less than its header",
+			len(record))
 	}
 	n := int(binary.LittleEndian.Uint32(record[4:]))
 	if n > (len(record)-BatchHeader)/8 {
-		return Batch{}, fmt.Errorf("read a batch of events: %d events do not fit in %d bytes", n, len(record))
+		return Batch{}, fmt.Errorf("read a batch of events: %d events do not fit in %d bytes", n,
+			len(record))
 	}
 	return Batch{
 		Thread:   binary.LittleEndian.Uint32(record),

@@ -63,7 +63,7 @@ type countedLoop struct {
 type countedRoute struct {
 	from        *Position
 	blocks      []int
-	insn        int // where the route ends in its last block; atProbe: at its probe, or it leaves the routine
+	insn        int // where it ends in its last block; atProbe: at its probe, or out of the routine
 	called      bool
 	leaves      bool
 	known       bool // the rounds of all loops can be known
@@ -93,7 +93,9 @@ func (p *Position) ToInsn(b, k int, called bool) *Transition {
 // CanCount reports whether it is known how often the loops run on the route to instruction k of
 // block b, from the registers where it begins and where it ends, and how often those ahead of it
 // will, from the latter. A probe-free route must lead to the block.
-func (p *Position) CanCount(b, k int, called bool, begin RegisterState, there *arch.Registers) bool {
+func (p *Position) CanCount(
+	b, k int, called bool, begin RegisterState, there *arch.Registers,
+) bool {
 	i, _ := p.Free().find(b)
 	w := p.routeTo(i, k, called)
 	end := RegisterState{All: there}
@@ -145,10 +147,11 @@ func (w *countedRoute) transition(rounds []uint64) *Transition {
 func (m *builder) again(b, loop int) {
 	m.step(b, false)
 	inc, _, _, _ := m.r.Numbers.Step(b, b)
-	m.Emissions = append(m.Emissions, Emission{Kind: EmitRounds, Routine: m.r, Number: m.Add + inc, Loop: loop})
+	rounds := Emission{Kind: EmitRounds, Routine: m.r, Number: m.Add + inc, Loop: loop}
+	m.Emissions = append(m.Emissions, rounds)
 }
 
-// find finds what tells the rounds of the loops on the route.
+// find finds what decides the rounds of the loops on the route.
 func (w *countedRoute) find() {
 	r := w.from.Routine
 	w.known = true
@@ -193,7 +196,7 @@ func (p *Position) registers() absint.Registers {
 	return regs
 }
 
-// ends finds what tells what a loop, the block at index i of the route, comes to. It reports false
+// ends finds what says what a loop, the block at index i of the route, comes to. It reports false
 // if nothing does.
 func (w *countedRoute) ends(l *countedLoop, i int) (ok bool) {
 	r, last := w.from.Routine, len(w.blocks)-1
@@ -231,7 +234,7 @@ func (w *countedRoute) ends(l *countedLoop, i int) (ok bool) {
 	return false
 }
 
-// endsIn takes it that a register tells what the counter was when the loop was left, if it does.
+// endsIn takes what a register says of the counter when the loop was left, if it does.
 func (l *countedLoop) endsIn(reg int8, regs, left *absint.Registers) bool {
 	d, ok := absint.Distance(regs.At(reg), left.At(l.counter.Reg), l.counter.Width)
 	l.ends = left.At(reg)
@@ -276,7 +279,7 @@ func (l *countedLoop) rounds(begin, end RegisterState) (n uint64, ok bool) {
 	return l.counter.RoundsSince(to-from, 0, wire.ValueBits)
 }
 
-// canCountAhead reports whether what is known of registers tells what each loop begins with that
+// canCountAhead reports whether the registers say what each loop begins with that
 // probe-free routes lead to.
 func (p *Position) canCountAhead(known RegisterState) bool {
 	g := p.Free()
@@ -301,7 +304,9 @@ func (m *Transition) HasLoops() bool { return m.counted != nil }
 // Counted returns the transition on a route with loops for what is known of the registers where it
 // begins and where it ends, and appends to list how many rounds each loop runs. ok is false if that
 // cannot be: each loop runs once then.
-func (m *Transition) Counted(list []uint64, begin, end RegisterState) (*Transition, []uint64, bool) {
+func (m *Transition) Counted(
+	list []uint64, begin, end RegisterState,
+) (*Transition, []uint64, bool) {
 	rounds, ok := m.counted.rounds(list, begin, end)
 	return m.counted.transition(rounds[len(list):]), rounds, ok
 }

@@ -12,7 +12,7 @@ import (
 type Program struct {
 	Plan     *plan.Plan
 	Routines []*Routine              // by ID
-	Main     *Routine                // the process's first thread calls it, once; nil: it is not known
+	Main     *Routine                // the first thread calls it, once; nil: it is not known
 	returns  map[uint64]Call         // by return address, as plan.Plan.Calls
 	callers  map[*Routine][]*Routine // see freeCallers; nil: not known yet
 }

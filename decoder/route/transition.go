@@ -54,14 +54,18 @@ type builder struct {
 }
 
 func newBuilder(p *Position) *builder {
-	return &builder{Transition: Transition{First: NoEmission}, r: p.Routine, at: p.Block, resumed: p.Resumed}
+	return &builder{
+		Transition: Transition{First: NoEmission},
+		r:          p.Routine, at: p.Block, resumed: p.Resumed,
+	}
 }
 
 func (m *builder) path(number uint64) {
 	if !m.Fresh {
 		m.First = len(m.Emissions)
 	}
-	m.Emissions = append(m.Emissions, Emission{Kind: EmitPath, Routine: m.r, Number: m.Add + number, Times: 1})
+	path := Emission{Kind: EmitPath, Routine: m.r, Number: m.Add + number, Times: 1}
+	m.Emissions = append(m.Emissions, path)
 }
 
 func (m *builder) begin(b int, kind paths.Start) {

@@ -21,7 +21,8 @@ func TestFrameRegisters(t *testing.T) {
 			t.Errorf("register %d of DWARF is %s", dwarf, a.RegisterName(n))
 		}
 	}
-	if sp, fp := a.RegisterName(a.StackPointer()), a.RegisterName(a.FramePointer()); sp != "rsp" || fp != "rbp" {
+	sp, fp := a.RegisterName(a.StackPointer()), a.RegisterName(a.FramePointer())
+	if sp != "rsp" || fp != "rbp" {
 		t.Errorf("stack pointer %s, frame pointer %s", sp, fp)
 	}
 }
