@@ -170,7 +170,7 @@ func (p *planner) classify() {
 	}
 	for i, r := range p.routines {
 		r.standing.entered = fromOutside[i] || len(r.Others) > 0 || p.program.AddressTaken(r.Addr) || r.Symbol == "main" || r.Symbol == "_init" || r.Symbol == "_fini"
-		r.standing.silent = !r.standing.entered && !inCircle[i] && !r.Faulty
+		r.standing.probeFree = !r.standing.entered && !inCircle[i] && !r.Faulty
 	}
 	for again := true; again; { // whoever is tail-jumped to returns to the jumper's caller
 		again = false

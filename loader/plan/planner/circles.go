@@ -14,10 +14,10 @@ type callGraph func(r *routine, b int) *routine
 // run for all traced routines.
 func (p *planner) breakCircles() bool {
 	w := newComponentWalk(p.routines)
-	return w.breakCircles(silentCallee, silentCallee) ||
-		w.breakCircles(unspokenCallee, silentCall) ||
-		w.shortenRows(unspokenCallee, silentCall, plan.MaxProbeFreeCallers) ||
-		w.shortenRows(silentJump, silentJump, plan.MaxProbeFreeJumps)
+	return w.breakCircles(calleeBeforeEvent, calleeBeforeEvent) ||
+		w.breakCircles(calleeLeavingNoEvent, callBeforeEvent) ||
+		w.shortenRows(calleeLeavingNoEvent, callBeforeEvent, plan.MaxProbeFreeCallers) ||
+		w.shortenRows(jumpBeforeEvent, jumpBeforeEvent, plan.MaxProbeFreeJumps)
 }
 
 // knownCallee is the traced routine that block b calls or jumps to.
@@ -31,36 +31,36 @@ func knownJumpee(r *routine, b int) *routine {
 	return r.calls.known(b)
 }
 
-// silentCallee is the traced routine that block b may enter before its own routine has made a
+// calleeBeforeEvent is the traced routine that block b may enter before its own routine has made a
 // event.
-func silentCallee(r *routine, b int) *routine {
+func calleeBeforeEvent(r *routine, b int) *routine {
 	if !r.first[b] || r.probed[b].on {
 		return nil
 	}
 	return r.calls.known(b)
 }
 
-// silentCall is the traced routine that block b calls before its own routine has made an event.
-func silentCall(r *routine, b int) *routine {
+// callBeforeEvent is the traced routine that block b calls before its own routine has made an event.
+func callBeforeEvent(r *routine, b int) *routine {
 	if !r.calls.isCall(b) {
 		return nil
 	}
-	return silentCallee(r, b)
+	return calleeBeforeEvent(r, b)
 }
 
-// silentJump is the traced routine that block b jumps to before its own routine has made an event.
-func silentJump(r *routine, b int) *routine {
+// jumpBeforeEvent is the traced routine that block b jumps to before its own routine has made an event.
+func jumpBeforeEvent(r *routine, b int) *routine {
 	if r.calls.isCall(b) {
 		return nil
 	}
-	return silentCallee(r, b)
+	return calleeBeforeEvent(r, b)
 }
 
-// unspokenCallee is the traced routine that block b enters without leaving a caller that has made
+// calleeLeavingNoEvent is the traced routine that block b enters without leaving a caller that has made
 // an event: what jumps is no caller of what it jumps to, whether it has made an event or not.
-func unspokenCallee(r *routine, b int) *routine {
+func calleeLeavingNoEvent(r *routine, b int) *routine {
 	if r.calls.isCall(b) {
-		return silentCallee(r, b)
+		return calleeBeforeEvent(r, b)
 	}
 	return r.calls.known(b)
 }

@@ -23,7 +23,7 @@ type graph struct {
 // entryNode and exitNode are ENTRY and EXIT.
 func (g *graph) entryNode() int { return len(g.r.Blocks) }
 func (g *graph) exitNode() int {
-	if g.r.standing.silent {
+	if g.r.standing.probeFree {
 		return len(g.r.Blocks) + 1
 	}
 	return g.entryNode()
@@ -69,7 +69,7 @@ func (g *graph) findCovers() {
 		p, ok := g.r.costs.point(int(b))
 		from, to := g.outOf(b)
 		tells[b] = ok && (p.edges || to-from == 1)
-		if g.r.switches.mayTell(int(b)) {
+		if g.r.switches.mayBeKnown(int(b)) {
 			switches = append(switches, b)
 		}
 	}
@@ -217,36 +217,36 @@ func (c *covering) cheapest(loops []int) (best []bool) {
 
 // A reduction drops probes as long as the edges that none tells of form a forest.
 type reduction struct {
-	graph  *graph
-	on     []bool  // by block: has a probe
-	told   []int32 // by edge: how many probes tell of it
-	silent forest  // the edges of which none does
+	graph     *graph
+	on        []bool  // by block: has a probe
+	covered   []int32 // by edge: how many probes tell of it
+	uncovered forest  // the edges of which none does
 }
 
 // newReduction begins with probes on some blocks.
 func newReduction(g *graph, on []bool) *reduction {
-	d := &reduction{graph: g, on: on, told: make([]int32, len(g.edges)), silent: newForest(len(on) + 2)}
+	d := &reduction{graph: g, on: on, covered: make([]int32, len(g.edges)), uncovered: newForest(len(on) + 2)}
 	for b := range on {
 		if on[b] {
 			for _, e := range g.covers.Of(b) {
-				d.told[e]++
+				d.covered[e]++
 			}
 		}
 	}
 	for i, e := range g.edges {
-		if d.told[i] == 0 {
-			d.silent.join(e)
+		if d.covered[i] == 0 {
+			d.uncovered.join(e)
 		}
 	}
-	d.silent.keep()
+	d.uncovered.keep()
 	return d
 }
 
 func (d *reduction) copyFrom(other *reduction) {
 	d.graph = other.graph
 	d.on = append(d.on[:0], other.on...)
-	d.told = append(d.told[:0], other.told...)
-	d.silent.copyFrom(&other.silent)
+	d.covered = append(d.covered[:0], other.covered...)
+	d.uncovered.copyFrom(&other.uncovered)
 }
 
 // drop takes the probe off a block, unless it has none or the edges that only this one tells of
@@ -257,17 +257,17 @@ func (d *reduction) drop(b int) {
 	}
 	covers := d.graph.covers.Of(b)
 	for _, e := range covers {
-		d.told[e]--
+		d.covered[e]--
 	}
 	for _, e := range covers {
-		if d.told[e] == 0 && !d.silent.join(d.graph.edges[e]) {
-			d.silent.undo()
+		if d.covered[e] == 0 && !d.uncovered.join(d.graph.edges[e]) {
+			d.uncovered.undo()
 			for _, e := range covers {
-				d.told[e]++
+				d.covered[e]++
 			}
 			return
 		}
 	}
 	d.on[b] = false
-	d.silent.keep()
+	d.uncovered.keep()
 }

@@ -25,7 +25,7 @@ type placing struct {
 func (p *planner) result() (*plan.Plan, error) {
 	placed := make([]placing, len(p.routines))
 	p.each(func(r *routine) bool {
-		if r.standing.silent = r.standing.silent && r.traced(); r.traced() {
+		if r.standing.probeFree = r.standing.probeFree && r.traced(); r.traced() {
 			placed[r.ID] = newPlacing(r)
 		}
 		return false
@@ -40,7 +40,7 @@ func (p *planner) result() (*plan.Plan, error) {
 
 func newPlacing(r *routine) placing {
 	x := placing{r: r}
-	x.carry()
+	x.captureRegisters()
 	r.markFirst()
 	x.markLeaving()
 	return x
@@ -49,7 +49,7 @@ func newPlacing(r *routine) placing {
 // findings are what the plan says of a routine.
 func (x *placing) findings(r *routine) plan.Findings {
 	f := plan.Findings{
-		LeftOut: r.leftOut, Cause: r.cause, ProbeFree: r.standing.silent, ExternalCallers: r.standing.entered, MayLeaveCallOpen: r.standing.open,
+		LeftOut: r.leftOut, Cause: r.cause, ProbeFree: r.standing.probeFree, ExternalCallers: r.standing.entered, MayLeaveCallOpen: r.standing.open,
 		Blocks: make([]plan.Block, len(r.Blocks)),
 	}
 	for b := range f.Blocks {
@@ -150,12 +150,12 @@ func (x *placing) site(b int) plan.Site {
 	} else if !r.calls.isCall(b) {
 		s.SameActivation[0] = !x.leaves(r.Blocks[b].After()...)
 	}
-	switch t := pr.tells; {
+	switch t := pr.capture; {
 	case t == nil:
 		s.Capture = x.captured[b]
 	case t.Kind == plan.JumpPlace:
 		s.Capture = x.values(b, t.Operand)
-	case r.switches.isTold(t.Table): // no probe put in later parts the two
+	case r.switches.isKnown(t.Table): // no probe put in later parts the two
 		s.Capture = t
 	}
 	return s
@@ -192,27 +192,27 @@ func (x *placing) leaves(nodes ...int) bool {
 	return len(nodes) == 0 || slices.ContainsFunc(nodes, func(n int) bool { return n == exit || x.leaving[n] })
 }
 
-// carry has the events say what tells the rounds of loops. Loops between events that have come since,
+// captureRegisters has the events capture what decides the rounds of loops. Loops between events that have come since,
 // and that carry something else, get a probe.
-func (x *placing) carry() {
+func (x *placing) captureRegisters() {
 	r := x.r
 	search := &roundSearch{r, newSearch(r)}
-	t, w := search.tellRounds()
-	for ; w != nil && r.traced(); t, w = search.tellRounds() {
+	t, w := search.find()
+	for ; w != nil && r.traced(); t, w = search.find() {
 		r.probe(w.loop)
 	}
-	x.counts, x.captured, r.loops.effects = t.by, make(map[int]*plan.Capture, len(t.carry)), nil
-	for word, list := range t.carry {
+	x.counts, x.captured, r.loops.effects = t.by, make(map[int]*plan.Capture, len(t.captures)), nil
+	for word, list := range t.captures {
 		x.captured[word] = &plan.Capture{Kind: plan.LoopRegisters, Table: none, Registers: list[0]}
 	}
 }
 
 // values is what the event of block b tells by the value of a place, nil if that is nothing.
 func (x *placing) values(b int, place x86.Operand) *plan.Capture {
-	told := newSearch(x.r).stretch(b, place).told
-	if len(told) == 0 || len(told) > mostTold {
+	decided := newSearch(x.r).stretch(b, place).decided
+	if len(decided) == 0 || len(decided) > mostDecided {
 		return nil
 	}
-	slices.Sort(told)
-	return &plan.Capture{Kind: plan.JumpPlace, Table: none, Operand: place, Jumps: told}
+	slices.Sort(decided)
+	return &plan.Capture{Kind: plan.JumpPlace, Table: none, Operand: place, Jumps: decided}
 }

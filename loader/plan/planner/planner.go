@@ -86,7 +86,7 @@ type routine struct {
 
 // standing is how a routine stands to external code.
 type standing struct {
-	silent    bool // an activation may end without an event: see plan.Routine.ProbeFree
+	probeFree bool // an activation may end without an event: see plan.Routine.ProbeFree
 	entered   bool // external code may be its caller
 	restarted bool // external code may begin it anew, see markRestarted
 	ambiguous bool // what is called back after some event may come from it or, after its end without another, from its caller
@@ -198,7 +198,7 @@ func (p *planner) settle() (leftOut bool) {
 				return false
 			}
 			if r.unsettled = applyLocalRules(r); r.unsettled {
-				newSearch(r).separate() // a switch may not be told any more
+				newSearch(r).separate() // a switch may not be known any more
 			}
 			if r.traced() {
 				r.markFirst()

@@ -13,14 +13,14 @@ type probe struct {
 	on      bool
 	stepped bool
 	edges   bool // the events tell which out-edge is taken
-	silent  bool // there is none: the block is a loop whose rounds other events tell
+	counted bool // there is none: the block is a loop whose rounds other events tell
 	insn    int32
-	tells   *plan.Capture // what the events tell besides, if anything: a switch, or the value of a place
+	capture *plan.Capture // what the events tell besides, if anything: a switch, or the value of a place
 }
 
-// carries is the place whose value the events of block b tell besides, or nil.
-func (r *routine) carries(b int) *x86.Operand {
-	if t := r.probed[b].tells; t != nil && t.Kind == plan.JumpPlace {
+// capturedPlace is the place whose value the events of block b tell besides, or nil.
+func (r *routine) capturedPlace(b int) *x86.Operand {
+	if t := r.probed[b].capture; t != nil && t.Kind == plan.JumpPlace {
 		return &t.Operand
 	}
 	return nil
@@ -60,7 +60,7 @@ func start(r *routine) (leftOut bool) {
 	}
 	r.standing.ambiguous = false
 	same := func(c calling, b int) bool { return c == r.calls.by[b] }
-	if m := &r.started; m.probed != nil && m.silent == r.standing.silent && slices.EqualFunc(m.calls, r.calls.leads, same) {
+	if m := &r.started; m.probed != nil && m.silent == r.standing.probeFree && slices.EqualFunc(m.calls, r.calls.leads, same) {
 		r.probed = slices.Clone(m.probed)
 		return false
 	}
@@ -72,7 +72,7 @@ func start(r *routine) (leftOut bool) {
 		c.chooseCounting(loops)
 	}
 	if r.traced() {
-		r.started = memo{make([]calling, len(r.calls.leads)), r.standing.silent, slices.Clone(r.probed)}
+		r.started = memo{make([]calling, len(r.calls.leads)), r.standing.probeFree, slices.Clone(r.probed)}
 		for i, b := range r.calls.leads {
 			r.started.calls[i] = r.calls.by[b]
 		}
@@ -83,8 +83,8 @@ func start(r *routine) (leftOut bool) {
 // startLeaf starts a routine that calls nothing.
 func startLeaf(r *routine) (leftOut bool) { return callsNothing(r.Routine) && start(r) }
 
-// chooseCounting chooses probes so that the rounds of some loops are told by other events than
-// theirs, if that is cheaper: of all that can be told, or of one.
+// chooseCounting chooses probes so that the rounds of some loops are known by other events than
+// theirs, if that is cheaper: of all that can be known, or of one.
 func (c *covering) chooseCounting(loops []int) {
 	r := c.r
 	best, least, found := r.probed, r.cost(), false
@@ -95,16 +95,16 @@ func (c *covering) chooseCounting(loops []int) {
 			}
 		}
 	}
-	try := func(loops []int) (told []int) {
-		told = c.chooseProbes(loops)
+	try := func(loops []int) (counted []int) {
+		counted = c.chooseProbes(loops)
 		if r.traced() && r.cost() < least {
 			best, least, found = r.probed, r.cost(), true
 		}
 		r.leftOut, r.cause = "", ""
-		return told
+		return counted
 	}
-	if told := try(loops); len(told) > 0 && len(told) < len(loops) {
-		try(told) // without what was there for the others
+	if counted := try(loops); len(counted) > 0 && len(counted) < len(loops) {
+		try(counted) // without what was there for the others
 	}
 	if !found && len(loops) > 1 {
 		for _, b := range loops[:min(len(loops), mostAlone)] {
@@ -124,11 +124,11 @@ const mostAlone = 2
 
 // chooseProbes gives the routine its probes, these loops none if it can be: it returns those that have
 // none.
-func (c *covering) chooseProbes(loops []int) (told []int) {
+func (c *covering) chooseProbes(loops []int) (counted []int) {
 	r := c.r
 	r.probed = make([]probe, len(r.Blocks))
 	for _, b := range loops {
-		r.probed[b].silent = true
+		r.probed[b].counted = true
 	}
 	for b, must := range c.must {
 		if must && !r.probe(b) {
@@ -142,7 +142,7 @@ func (c *covering) chooseProbes(loops []int) (told []int) {
 	}
 	for b, is := range r.switches.is {
 		if is {
-			r.switches.tellTable(b)
+			r.switches.captureIndex(b)
 		}
 	}
 	s := newSearch(r)
@@ -151,9 +151,9 @@ func (c *covering) chooseProbes(loops []int) (told []int) {
 		return nil
 	}
 	prune(s, c.must)
-	tellByValues(r, c.must)
+	captureValues(r, c.must)
 	s.countRounds(true)
-	return slices.DeleteFunc(slices.Clone(loops), func(b int) bool { return !r.probed[b].silent })
+	return slices.DeleteFunc(slices.Clone(loops), func(b int) bool { return !r.probed[b].counted })
 }
 
 // mustHaveProbe names the witnesses that no other can stand for (rule 5, and of rule 6 the direct

@@ -59,7 +59,7 @@ func newPruner(s *search) *pruner {
 				add(int32(p.index(n)), int32(b))
 			}
 		}
-		if !r.standing.silent {
+		if !r.standing.probeFree {
 			for _, e := range r.entries {
 				add(int32(e), exit)
 			}
@@ -89,7 +89,7 @@ func (p *pruner) waysMeet(b int) bool {
 		}
 		for _, before := range p.before.Of(p.index(n)) {
 			m := int(before)
-			if m == exit || !r.probed[m].on && !(r.switches.told(m)) {
+			if m == exit || !r.probed[m].on && !(r.switches.known(m)) {
 				if *s.at(m) == unseen {
 					s.visit(m, n)
 				}
@@ -114,7 +114,7 @@ func (p *pruner) meetFrom(b, next int) (found bool) {
 	p.s.r.eachStart(b, func(from []int) {
 		found = found || slices.Contains(from, next) && p.meet(from)
 	})
-	place := p.s.r.carries(b)
+	place := p.s.r.capturedPlace(b)
 	return found && (place == nil || !p.s.stretch(b, *place).clear)
 }
 

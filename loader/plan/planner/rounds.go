@@ -15,7 +15,7 @@ import (
 // loops are those of a routine of one block each that count their rounds.
 type loops struct {
 	r        *cfg.Routine
-	counters map[int][]absint.Counter // by block: what may tell its rounds
+	counters map[int][]absint.Counter // by block: what may decide its rounds
 	effects  [][]absint.Effect        // by block, of those that were followed while probes are chosen
 }
 
@@ -49,7 +49,7 @@ func (l *loops) findCounters() {
 	}
 }
 
-// A role is what an event, or the routine's entry, has to carry so that the rounds of a loop are
+// A role is what an event, or the routine's entry, has to capture so that the rounds of a loop are
 // told: by counter, the readings of which one does; none are needed where known is set.
 type role struct {
 	word     int // none: the entry
@@ -58,8 +58,8 @@ type role struct {
 	gap      []int // the way between the event and the loop
 }
 
-// says reports whether the event may carry something for some counter.
-func (r *role) says() bool {
+// serves reports whether the event may capture something for some counter.
+func (r *role) serves() bool {
 	return slices.ContainsFunc(r.readings, func(list []plan.Registers) bool { return len(list) > 0 })
 }
 
@@ -67,10 +67,10 @@ func newRole(l *counting, word int, way []int) role {
 	return role{word, make([][]plan.Registers, len(l.counters)), make([]bool, len(l.counters)), way}
 }
 
-// A rounds is how the rounds of the loops are told that have no probe.
+// A rounds is how the rounds of the loops are known that have no probe.
 type rounds struct {
-	carry map[int][]plan.Registers // by block with a probe: of which its events carry the first
-	by    map[int]*absint.Counter  // by block: what tells of it
+	captures map[int][]plan.Registers // by block with a probe: of which its events capture the first
+	by       map[int]*absint.Counter  // by block: what tells of it
 }
 
 // A counting is what is known of one loop.
@@ -81,31 +81,31 @@ type counting struct {
 	unfollowed     []int // a way behind it on which no event tells anything, if there is one
 }
 
-// A want is a probe-free route near a loop on which an event should carry something.
+// A want is a probe-free route near a loop on which an event should capture something.
 type want struct {
 	loop   int
 	before bool
 	ways   [][]int
 }
 
-// A roundSearch looks for what tells the rounds of the loops of a routine that have no probe.
+// A roundSearch looks for what decides the rounds of the loops of a routine that have no probe.
 type roundSearch struct {
 	r *routine
 	s *search
 }
 
-// tellRounds finds what events have to carry so that the rounds of all loops are told that have no
+// find finds what events have to capture so that the rounds of all loops are known that have no
 // probe. If that cannot be it returns what is wanted for the first of them.
-func (x *roundSearch) tellRounds() (t *rounds, w *want) {
+func (x *roundSearch) find() (t *rounds, w *want) {
 	r, s := x.r, x.s
 	if len(r.loops.counters) == 0 {
 		return &rounds{}, nil
 	}
-	t = &rounds{carry: map[int][]plan.Registers{}, by: map[int]*absint.Counter{}}
+	t = &rounds{captures: map[int][]plan.Registers{}, by: map[int]*absint.Counter{}}
 	var loops []*counting
 	byBlock := map[int]*counting{}
 	for b := range r.probed {
-		if r.probed[b].silent {
+		if r.probed[b].counted {
 			l := &counting{block: b, counters: r.loops.counters[b]}
 			x.rolesBehind(l)
 			loops = append(loops, l)
@@ -115,7 +115,7 @@ func (x *roundSearch) tellRounds() (t *rounds, w *want) {
 	if len(loops) == 0 {
 		return t, nil
 	}
-	near := s.near(func(b int) bool { return r.probed[b].silent })
+	near := s.near(func(b int) bool { return r.probed[b].counted })
 	x.rolesBefore(none, r.entries, byBlock)
 	for b := range r.Blocks {
 		r.eachStart(b, func(from []int) {
@@ -142,8 +142,8 @@ func (t *rounds) settle(l *counting) bool {
 			}
 			roles = slices.Concat(l.before, l.behind)
 		}
-		if carry, ok := t.assign(i, roles); ok {
-			t.carry = carry
+		if captures, ok := t.assign(i, roles); ok {
+			t.captures = captures
 			t.by[l.block] = &l.counters[i]
 			return true
 		}
@@ -151,23 +151,23 @@ func (t *rounds) settle(l *counting) bool {
 	return false
 }
 
-// assign finds readings for the events that serve what they have to tell already and some roles.
-func (t *rounds) assign(counter int, roles []role) (carry map[int][]plan.Registers, ok bool) {
-	carry = maps.Clone(t.carry)
+// assign finds registers for the events that serve what they have to tell already and some roles.
+func (t *rounds) assign(counter int, roles []role) (captures map[int][]plan.Registers, ok bool) {
+	captures = maps.Clone(t.captures)
 	for _, role := range roles {
 		if role.known[counter] {
 			continue
 		}
 		list := role.readings[counter]
-		if told, ok := carry[role.word]; ok {
-			list = slices.DeleteFunc(slices.Clone(told), func(x plan.Registers) bool { return !slices.Contains(list, x) })
+		if shared, ok := captures[role.word]; ok {
+			list = slices.DeleteFunc(slices.Clone(shared), func(x plan.Registers) bool { return !slices.Contains(list, x) })
 		}
 		if len(list) == 0 {
 			return nil, false
 		}
-		carry[role.word] = list
+		captures[role.word] = list
 	}
-	return carry, true
+	return captures, true
 }
 
 // want is where events could tell more of a loop: the ways on which nothing does for any counter.
@@ -191,14 +191,14 @@ func (l *counting) want() *want {
 		return w
 	}
 	for _, role := range l.behind {
-		if !role.says() {
+		if !role.serves() {
 			w.ways = append(w.ways, role.gap)
 		}
 	}
 	return w
 }
 
-// rolesBehind finds what the events behind a loop may carry: on all ways out of it, before anything
+// rolesBehind finds what the events behind a loop may capture: on all ways out of it, before anything
 // is called and before the activation ends.
 func (x *roundSearch) rolesBehind(l *counting) {
 	r, s := x.r, x.s
@@ -215,7 +215,7 @@ func (x *roundSearch) rolesBehind(l *counting) {
 			l.behind = append(l.behind, x.roleBehind(l, n, way))
 			continue
 		}
-		for _, next := range s.silent(n) {
+		for _, next := range s.after(n) {
 			if *s.at(next) != unseen { // ways meet that a value tells apart
 				l.unfollowed = s.forward(next)
 				return
@@ -231,17 +231,17 @@ func (x *roundSearch) passes(n int) bool {
 	r := x.r
 	switch r.Blocks[n].End {
 	case cfg.Fall, cfg.Jmp, cfg.Jcc, cfg.Table:
-		return !r.probed[n].silent
+		return !r.probed[n].counted
 	}
 	return false
 }
 
-// mayCarryRegisters reports whether the event of block n may carry a reading: it carries nothing
+// mayCaptureRegisters reports whether the event of block n may capture registers: it captures nothing
 // else.
-func (x *roundSearch) mayCarryRegisters(n int) bool {
+func (x *roundSearch) mayCaptureRegisters(n int) bool {
 	r := x.r
 	p := &r.probed[n]
-	return p.on && !p.stepped && p.tells == nil
+	return p.on && !p.stepped && p.capture == nil
 }
 
 // roleBehind finds which registers tell, where the probe of the last block of a way out of a loop
@@ -252,7 +252,7 @@ func (x *roundSearch) roleBehind(l *counting, word int, way []int) role {
 	x.followWay(&regs, way[:len(way)-1])
 	regs.Apply(r.loops.effectsOf(word)[:x.seatOf(word)])
 	role := newRole(l, word, way)
-	if !x.mayCarryRegisters(word) {
+	if !x.mayCaptureRegisters(word) {
 		return role
 	}
 	left := absint.Unchanged()
@@ -270,7 +270,7 @@ func (x *roundSearch) roleBehind(l *counting, word int, way []int) role {
 func (x *roundSearch) followWay(regs *absint.Registers, way []int) {
 	r := x.r
 	for _, n := range way {
-		if r.probed[n].silent {
+		if r.probed[n].counted {
 			regs.ApplyRounds(r.loops.effectsOf(n))
 		} else {
 			regs.Apply(r.loops.effectsOf(n))
@@ -288,7 +288,7 @@ func (x *roundSearch) seatOf(n int) int {
 	return int(p.insn)
 }
 
-// rolesBefore finds what an event, or the entry, may carry for the loops that a probe-free route leads to from
+// rolesBefore finds what an event, or the entry, may capture for the loops that a probe-free route leads to from
 // it: nothing, if it does in more than one way.
 func (x *roundSearch) rolesBefore(word int, from []int, loops map[int]*counting) {
 	r, s := x.r, x.s
@@ -325,7 +325,7 @@ func (s *search) flood(from []int) (met []int) {
 		if n == exit {
 			continue // the next activation has its own start
 		}
-		for _, next := range s.silent(n) {
+		for _, next := range s.after(n) {
 			if *s.at(next) == unseen {
 				s.visit(next, n)
 			} else {
@@ -336,7 +336,7 @@ func (s *search) flood(from []int) (met []int) {
 	return met
 }
 
-// roleBefore finds which readings tell, where an event's probe sits, what there is at the end of a
+// roleBefore finds which registers tell, where an event's probe sits, what there is at the end of a
 // way, before the loop.
 func (x *roundSearch) roleBefore(l *counting, word int, way []int) role {
 	r := x.r
@@ -348,7 +348,7 @@ func (x *roundSearch) roleBefore(l *counting, word int, way []int) role {
 	role := newRole(l, word, way)
 	for i, c := range l.counters {
 		v, ok := c.Beginning(&regs)
-		if role.known[i] = ok && v.IsConstant(); !ok || v.IsConstant() || word == none || !x.mayCarryRegisters(word) {
+		if role.known[i] = ok && v.IsConstant(); !ok || v.IsConstant() || word == none || !x.mayCaptureRegisters(word) {
 			continue
 		}
 		if x, ok := plan.RegistersOf(v); ok {
@@ -380,7 +380,7 @@ func countable(r *routine, must []bool) (loops []int) {
 	return loops[:min(len(loops), mostCounted)]
 }
 
-// addCapture puts a probe on a way near a loop where it can carry what tells the loop's rounds.
+// addCapture puts a probe on a way near a loop where it can capture what tells the loop's rounds.
 func (x *roundSearch) addCapture(w *want) bool {
 	r := x.r
 	l := &counting{block: w.loop, counters: r.loops.counters[w.loop]}
@@ -403,7 +403,7 @@ func (x *roundSearch) addCapture(w *want) bool {
 				role = x.roleBehind(l, n, way[:i+1])
 			}
 			r.probed[n] = was
-			if role.says() || slices.Contains(role.known, true) {
+			if role.serves() || slices.Contains(role.known, true) {
 				best, price = n, r.costs.price(n)
 			}
 		}

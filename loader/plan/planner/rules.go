@@ -82,7 +82,7 @@ func (p *planner) markRestarted() (some bool) {
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
 		for _, b := range queue[0].calls.leads {
-			mark(silentCallee(queue[0], b))
+			mark(calleeBeforeEvent(queue[0], b))
 		}
 	}
 	for i, r := range p.routines {
@@ -152,7 +152,7 @@ func (s *search) explore(from int, is func(node int) bool) (node int) {
 		if n == exit {
 			continue
 		}
-		for _, next := range s.silent(n) {
+		for _, next := range s.after(n) {
 			if *s.at(next) == unseen {
 				s.visit(next, n)
 			}
@@ -177,15 +177,15 @@ func applyLocalRules(r *routine) (changed bool) {
 		l.requireEvent(r.Entry, func(n int) bool { return n != exit && r.unannounced(n) })
 	}
 	if r.calls.dynamicFrame {
-		l.tellFrames()
+		l.requireKnownFrames()
 	}
-	l.tellReturns(unknown)
+	l.requireEventsBehindCalls(unknown)
 	if unknown {
-		l.tellCallers()
+		l.separateCallers()
 	}
 	if r.standing.restarted {
 		l.requireEvent(r.Entry, func(n int) bool { return n != exit && !r.probed[n].on && l.opensCallee(n) })
-		l.tellEntry()
+		l.separateEntry()
 	}
 	return l.changed
 }
@@ -203,9 +203,9 @@ func (l *localRules) requireEvent(from int, is func(int) bool) {
 	}
 }
 
-// tellFrames sees to it that a chain of callers is followed through frames of known size. Whose call it
+// requireKnownFrames sees to it that a chain of callers is followed through frames of known size. Whose call it
 // ends at the last event tells, be there other activations of the routine.
-func (l *localRules) tellFrames() {
+func (l *localRules) requireKnownFrames() {
 	r := l.r
 	unfollowable := func(n int) bool { return n != exit && l.unfollowable(n) }
 	l.requireEvent(r.Entry, unfollowable)
@@ -216,9 +216,9 @@ func (l *localRules) tellFrames() {
 	}
 }
 
-// tellReturns sees to it that an event comes after each call in which external code may run, before
+// requireEventsBehindCalls sees to it that an event comes after each call in which external code may run, before
 // the next such call that no event announces, if there are any, and before the end.
-func (l *localRules) tellReturns(unknown bool) {
+func (l *localRules) requireEventsBehindCalls(unknown bool) {
 	r := l.r
 	ends := func(n int) bool {
 		if n == exit {
@@ -233,14 +233,14 @@ func (l *localRules) tellReturns(unknown bool) {
 		if unknown || r.standing.entered {
 			l.requireEvent(r.continuation(b), ends)
 		}
-		l.tellThrown(b)
+		l.separateThrown(b)
 	}
 }
 
-// tellEntry sees to it that an activation that begins as external code enters the
+// separateEntry sees to it that an activation that begins as external code enters the
 // routine, or a caller of it that has made no event, where it has caught what was thrown or jumped out of another in
-// the same place, is told from that one going on (rule 12: restarts).
-func (l *localRules) tellEntry() {
+// the same place, is known from that one going on (rule 12: restarts).
+func (l *localRules) separateEntry() {
 	r, s := l.r, l.s
 	comesBack := slices.ContainsFunc(r.Blocks, func(b cfg.Block) bool { return slices.Contains(b.Succ, r.Entry) })
 	for r.traced() {
@@ -351,10 +351,10 @@ func (s *search) all(from []int) blockSet {
 	return marked
 }
 
-// tellThrown sees to it that a place which the call that ends block b may come to otherwise than by
+// separateThrown sees to it that a place which the call that ends block b may come to otherwise than by
 // its return, after the last event of a traced routine that it called, is not come to by ordinary
 // flow as well.
-func (l *localRules) tellThrown(b int) {
+func (l *localRules) separateThrown(b int) {
 	r := l.r
 	if kind, _ := r.calls.callee(b); kind != plan.Known || len(r.landings(b)) == 0 || !r.traced() {
 		return
@@ -362,9 +362,9 @@ func (l *localRules) tellThrown(b int) {
 	l.changed = l.s.separateFrom(slices.Concat(r.Blocks[b].After(), r.landings(b))) || l.changed
 }
 
-// tellCallers sees to it that what is called back after an event can come from one call alone, and
+// separateCallers sees to it that what is called back after an event can come from one call alone, and
 // finds out whether the routine is ambiguous.
-func (l *localRules) tellCallers() {
+func (l *localRules) separateCallers() {
 	r, s := l.r, l.s
 	ambiguous := false
 	near := s.near(r.unannounced) // a probe may open ways behind a switch: then all rules are gone through again
@@ -408,7 +408,7 @@ func (s *search) origins(from []int) (list []int) {
 		if s.r.unannounced(n) {
 			list = append(list, n)
 		}
-		for _, next := range s.silent(n) {
+		for _, next := range s.after(n) {
 			if *s.at(next) == unseen {
 				s.visit(next, n)
 			}

@@ -57,18 +57,18 @@ func (s *search) way(node int) []int {
 	return nodes
 }
 
-// silent are the nodes that may run after node without an event in between. An end of the activation
+// after are the nodes that may run after node without an event in between. An end of the activation
 // goes on with the next one where nothing else would make an event in between.
-func (s *search) silent(node int) []int {
+func (s *search) after(node int) []int {
 	r := s.r
 	switch {
-	case node == exit && r.standing.silent:
+	case node == exit && r.standing.probeFree:
 		return nil
 	case node == exit:
 		return r.entries
-	case r.probed[node].on, r.switches.told(node):
+	case r.probed[node].on, r.switches.known(node):
 		return nil
-	case r.probed[node].silent:
+	case r.probed[node].counted:
 		return r.loops.behind(node)
 	}
 	return r.onward[node]
@@ -138,7 +138,7 @@ func (s *search) collide(from []int) (node, before int, found bool) {
 	parent, queue := s.parent, s.queue // this loop takes much of the time of a plan
 	for i := 0; i < len(queue); i++ {
 		n := queue[i]
-		for _, next := range s.silent(n) {
+		for _, next := range s.after(n) {
 			if parent[next-exit] != unseen {
 				s.queue = queue
 				return next, n, true
@@ -165,7 +165,7 @@ func (s *search) near(is func(b int) bool) blockSet {
 	for b := range near {
 		near[b] = is(b)
 	}
-	near.extend(s.silent)
+	near.extend(s.after)
 	return near
 }
 
@@ -204,7 +204,7 @@ func (some blockSet) extend(next func(b int) []int) {
 // thing that the event may say.
 func (r *routine) eachStart(b int, yield func(from []int)) {
 	switch {
-	case r.probed[b].edges, r.switches.told(b):
+	case r.probed[b].edges, r.switches.known(b):
 		next := r.Blocks[b].After()
 		for i := range next {
 			yield(next[i : i+1])
@@ -215,20 +215,20 @@ func (r *routine) eachStart(b int, yield func(from []int)) {
 }
 
 // separate adds probes until from each place there is only one probe-free route to each other place, and
-// the rounds of all loops without a probe are told.
+// the rounds of all loops without a probe are known.
 func (s *search) separate() {
 	newParting(s).partAll()
 	s.countRounds(false)
 }
 
-// countRounds adds probes until the rounds of all loops without one are told, in a routine in which
+// countRounds adds probes until the rounds of all loops without one are known, in a routine in which
 // from each place there is only one probe-free route to each other place, and keeps that so: where they are
-// not told it adds probes around the loop, if add is set, or gives it its own.
+// not known it adds probes around the loop, if add is set, or gives it its own.
 func (s *search) countRounds(add bool) {
 	r, rounds := s.r, &roundSearch{s.r, s}
 	p := newParting(s)
 	for r.traced() {
-		_, w := rounds.tellRounds()
+		_, w := rounds.find()
 		if w == nil {
 			return
 		}
@@ -258,7 +258,7 @@ func (p *parting) partAll() {
 		part := func(from []int) { again = p.part(from) || again }
 		part(r.entries)
 		for b := range r.Blocks {
-			if !p.search.valueTells(b) {
+			if !p.search.valueDecides(b) {
 				r.eachStart(b, part)
 			}
 		}
@@ -287,15 +287,15 @@ func (s *search) separateFrom(from []int) (changed bool) {
 		if !found {
 			return changed
 		}
-		s.tellApart(a, b)
+		s.separateWays(a, b)
 		changed = true
 	}
 	return true
 }
 
-// tellApart puts the cheapest probe on a block that is on one of the two ways only, or on a circle.
+// separateWays puts the cheapest probe on a block that is on one of the two ways only, or on a circle.
 // Both ways begin with the node at which they meet.
-func (s *search) tellApart(a, b []int) {
+func (s *search) separateWays(a, b []int) {
 	r := s.r
 	count := map[int]int{}
 	for _, n := range a {
@@ -330,7 +330,7 @@ func (s *search) tellApart(a, b []int) {
 	}
 	table, tablePrice := s.cheapestTable(a, b)
 	switch {
-	case tablePrice < price && r.switches.tellJump(table):
+	case tablePrice < price && r.switches.captureTarget(table):
 	case best != exit:
 		r.probe(best)
 	default:
@@ -344,7 +344,7 @@ func (s *search) cheapestTable(a, b []int) (table int, price float64) {
 	price = math.Inf(1)
 	for _, way := range [][]int{a, b} {
 		for _, n := range way {
-			if n != exit && r.switches.is[n] && !r.switches.isTold(n) && r.costs.freq[n]*steppedCost < price {
+			if n != exit && r.switches.is[n] && !r.switches.isKnown(n) && r.costs.freq[n]*steppedCost < price {
 				table, price = n, r.costs.freq[n]*steppedCost
 			}
 		}

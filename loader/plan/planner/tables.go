@@ -20,11 +20,11 @@ func newSwitches(r *routine) switches {
 	return w
 }
 
-// told reports whether block b ends in a switch whose way some event tells.
-func (w *switches) told(b int) bool { return w.is[b] && w.isTold(b) }
+// known reports whether block b ends in a switch whose way some event tells.
+func (w *switches) known(b int) bool { return w.is[b] && w.isKnown(b) }
 
-// tellTable lets the bounds check of a switch tell its case, where the index is known there.
-func (w *switches) tellTable(b int) {
+// captureIndex lets the bounds check of a switch tell its case, where the index is known there.
+func (w *switches) captureIndex(b int) {
 	r := w.r
 	t := r.Blocks[b].Table
 	if t == nil || t.Check < 0 || len(t.Targets) == 0 {
@@ -32,12 +32,12 @@ func (w *switches) tellTable(b int) {
 	}
 	check := &r.Blocks[t.Check]
 	p := &r.probed[t.Check]
-	if !p.on || !p.edges || p.tells != nil || check.Succ[0] == check.Succ[1] {
+	if !p.on || !p.edges || p.capture != nil || check.Succ[0] == check.Succ[1] {
 		return
 	}
 	for i, next := range check.Succ {
 		if w.leadsTo(next, b) {
-			p.tells = &plan.Capture{Kind: plan.SwitchIndex, Table: b, Operand: t.Index, Bias: t.Bias, Taken: i == 0}
+			p.capture = &plan.Capture{Kind: plan.SwitchIndex, Table: b, Operand: t.Index, Bias: t.Bias, Taken: i == 0}
 		}
 	}
 }
@@ -61,8 +61,8 @@ func (w *switches) leadsTo(b, table int) bool {
 	return false
 }
 
-// tellJump reads the switch at its jump, which has to be single-stepped.
-func (w *switches) tellJump(b int) bool {
+// captureTarget reads the switch at its jump, which has to be single-stepped.
+func (w *switches) captureTarget(b int) bool {
 	r := w.r
 	block := &r.Blocks[b]
 	i := len(block.Insns) - 1
@@ -72,21 +72,21 @@ func (w *switches) tellJump(b int) bool {
 	}
 	_, operand, _ := q.Operands(r.Code(q), q.Addr+uint64(q.Len))
 	operand.Size = 8
-	r.probed[b] = probe{on: true, stepped: true, insn: int32(i), edges: true, tells: &plan.Capture{Kind: plan.SwitchTarget, Table: b, Operand: operand}}
+	r.probed[b] = probe{on: true, stepped: true, insn: int32(i), edges: true, capture: &plan.Capture{Kind: plan.SwitchTarget, Table: b, Operand: operand}}
 	return true
 }
 
-// isTold reports whether some event tells the way out of the switch at b.
-func (w *switches) isTold(b int) bool {
+// isKnown reports whether some event tells the way out of the switch at b.
+func (w *switches) isKnown(b int) bool {
 	r := w.r
-	if r.probed[b].tells != nil && r.probed[b].tells.Kind == plan.SwitchTarget {
+	if r.probed[b].capture != nil && r.probed[b].capture.Kind == plan.SwitchTarget {
 		return true
 	}
 	t := r.Blocks[b].Table
 	if t == nil || t.Check < 0 {
 		return false
 	}
-	c := r.probed[t.Check].tells
+	c := r.probed[t.Check].capture
 	if c == nil || c.Table != b {
 		return false
 	}
@@ -101,15 +101,15 @@ func (w *switches) isTold(b int) bool {
 func (w *switches) between() (list []int) {
 	r := w.r
 	for b := range r.Blocks {
-		if w.mayTell(b) {
+		if w.mayBeKnown(b) {
 			list = append(list, w.chain(b)...)
 		}
 	}
 	return list
 }
 
-// mayTell reports whether the bounds check of the switch at b could tell its case.
-func (w *switches) mayTell(b int) bool {
+// mayBeKnown reports whether the bounds check of the switch at b could tell its case.
+func (w *switches) mayBeKnown(b int) bool {
 	r := w.r
 	if !w.is[b] {
 		return false

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	mostTold    = 60  // jumps that one value may tell: one bit each
+	mostDecided = 60  // jumps that one value may tell: one bit each
 	mostStretch = 500 // blocks that may run without an event after an event with a value
 )
 
-// A stretch is what may run without an event after an event that carries the value of a place.
+// A stretch is what may run without an event after an event that captures the value of a place.
 type stretch struct {
-	nodes []int // each behind all that it may follow; not all, if there is a circle
-	told  []int // the jumps whose way the value tells
-	clear bool  // whatever the value, there is one way to each node
+	nodes   []int // each behind all that it may follow; not all, if there is a circle
+	decided []int // the jumps whose way the value tells
+	clear   bool  // whatever the value, there is one way to each node
 }
 
 // A mark is what is noted of a node where a stretch is looked for.
@@ -42,7 +42,7 @@ func (s *search) unmark() {
 	}
 }
 
-// stretch finds what may run after the event of block b. Cost: for each jump that is not told, what
+// stretch finds what may run after the event of block b. Cost: for each jump that is not known, what
 // lies behind it.
 func (s *search) stretch(b int, place x86.Operand) (t stretch) {
 	r := s.r
@@ -53,7 +53,7 @@ func (s *search) stretch(b int, place x86.Operand) (t stretch) {
 	starts := len(s.queue)
 	defer s.unmark()
 	for i := 0; i < len(s.queue) && i < mostStretch; i++ {
-		for _, n := range s.silent(s.queue[i]) {
+		for _, n := range s.after(s.queue[i]) {
 			s.mark(n).before++
 			if *s.at(n) == unseen {
 				s.visit(n, s.queue[i])
@@ -72,12 +72,12 @@ func (s *search) stretch(b int, place x86.Operand) (t stretch) {
 	t.clear = true
 	for i := 0; i < len(t.nodes); i++ {
 		n := t.nodes[i]
-		next, kept := s.silent(n), s.mark(n).kept
-		told := n != exit && kept && r.conditions[n] != nil && r.conditions[n].Place == place && !r.probed[n].on && !r.probed[n].silent
-		if told {
-			t.told = append(t.told, n)
+		next, kept := s.after(n), s.mark(n).kept
+		decided := n != exit && kept && r.conditions[n] != nil && r.conditions[n].Place == place && !r.probed[n].on && !r.probed[n].counted
+		if decided {
+			t.decided = append(t.decided, n)
 		}
-		t.clear = t.clear && (told || s.apartFor(next)) && !(n != exit && r.unannounced(n))
+		t.clear = t.clear && (decided || s.apartFor(next)) && !(n != exit && r.unannounced(n))
 		keeps := n != exit && kept && r.Keeps(n, place)
 		for _, to := range next {
 			m := s.mark(to)
@@ -87,7 +87,7 @@ func (s *search) stretch(b int, place x86.Operand) (t stretch) {
 			}
 		}
 	}
-	t.clear = t.clear && len(t.nodes) == len(s.queue) && len(t.told) <= mostTold
+	t.clear = t.clear && len(t.nodes) == len(s.queue) && len(t.decided) <= mostDecided
 	return t
 }
 
@@ -110,7 +110,7 @@ func (s *search) apartFor(nodes []int) bool {
 			m := s.mark(queue[k])
 			if m.behind == 0 {
 				m.behind = i + 1
-				queue = append(queue, s.silent(queue[k])...)
+				queue = append(queue, s.after(queue[k])...)
 			} else if m.behind != i+1 {
 				return false
 			}
@@ -119,10 +119,10 @@ func (s *search) apartFor(nodes []int) bool {
 	return true
 }
 
-// tellByValues takes probes off jumps that the value of a place tells of, the dear ones first, where
-// events of other jumps can carry it. Before, there was one probe-free route from each
+// captureValues takes probes off jumps that the value of a place tells of, the dear ones first, where
+// events of other jumps can capture it. Before, there was one probe-free route from each
 // event to the next.
-func tellByValues(r *routine, must []bool) {
+func captureValues(r *routine, must []bool) {
 	jumps, prices := map[x86.Operand][]int{}, map[x86.Operand]float64{}
 	var places []x86.Operand
 	for b, c := range r.conditions {
@@ -141,44 +141,44 @@ func tellByValues(r *routine, must []bool) {
 	slices.SortStableFunc(places, func(a, b x86.Operand) int { return cmp.Compare(prices[b], prices[a]) })
 	p := newPruner(newSearch(r))
 	for _, place := range places {
-		p.tellByValue(place, jumps[place])
-		p.tryCarriers(place, jumps[place])
+		p.captureValue(place, jumps[place])
+		p.tryCaptures(place, jumps[place])
 	}
 }
 
-// mostCarriers is how many events are tried that would be there for a value alone.
-const mostCarriers = 8
+// mostCaptures is how many events are tried that would be there for a value alone.
+const mostCaptures = 8
 
-// carrierDoubt is the part of what probes of jumps are expected to cost, where that is estimated, that
+// captureDoubt is the part of what probes of jumps are expected to cost, where that is estimated, that
 // an event more must save: what it costs is certain.
-const carrierDoubt = 0.5
+const captureDoubt = 0.5
 
-// tryCarriers puts probes where their events may carry the value of a place, if that is cheaper. Where
+// tryCaptures puts probes where their events may capture the value of a place, if that is cheaper. Where
 // frequencies are estimated these are for jumps alone that not all events can tell of without.
-func (p *pruner) tryCarriers(place x86.Operand, jumps []int) {
+func (p *pruner) tryCaptures(place x86.Operand, jumps []int) {
 	r := p.s.r
 	left := slices.DeleteFunc(slices.Clone(jumps), func(j int) bool {
-		return !r.probed[j].on || !r.costs.isMeasured() && p.isBehindCarriers(j, place)
+		return !r.probed[j].on || !r.costs.isMeasured() && p.isBehindCaptures(j, place)
 	})
 	most := r.costs.sum(left)
 	if !r.costs.isMeasured() {
-		most *= 1 - carrierDoubt
+		most *= 1 - captureDoubt
 	}
-	for _, b := range p.carriersFor(place, left, most) {
+	for _, b := range p.blocksToCaptureIn(place, left, most) {
 		was, cost := slices.Clone(r.probed), r.cost()
 		r.probe(b)
-		carriers, some := p.takeOffTold(place, slices.DeleteFunc(slices.Clone(left), func(j int) bool { return !r.probed[j].on }))
+		carriers, some := p.takeOffDecided(place, slices.DeleteFunc(slices.Clone(left), func(j int) bool { return !r.probed[j].on }))
 		if !some || r.cost() >= cost {
 			r.probed = was
 			continue
 		}
-		p.leaveValues(place, carriers)
+		p.keepValuesInNeed(place, carriers)
 	}
 }
 
-// carriersFor lists blocks without a probe that are expected to cost less than most, the cheap ones
+// blocksToCaptureIn lists blocks without a probe that are expected to cost less than most, the cheap ones
 // first, whose events might tell of some jumps by the value of a place.
-func (p *pruner) carriersFor(place x86.Operand, jumps []int, most float64) (list []int) {
+func (p *pruner) blocksToCaptureIn(place x86.Operand, jumps []int, most float64) (list []int) {
 	r, s := p.s.r, p.back
 	s.reset()
 	for _, j := range jumps {
@@ -190,7 +190,7 @@ func (p *pruner) carriersFor(place x86.Operand, jumps []int, most float64) (list
 			if m == exit || *s.at(m) != unseen || r.probed[m].on || slices.Contains(list, m) {
 				continue
 			}
-			if p.mightCarry(m, place) && r.costs.price(m) < most {
+			if p.couldCapture(m, place) && r.costs.price(m) < most {
 				list = append(list, m)
 			}
 			if r.Keeps(m, place) {
@@ -199,54 +199,54 @@ func (p *pruner) carriersFor(place x86.Operand, jumps []int, most float64) (list
 		}
 	}
 	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(r.costs.price(a), r.costs.price(b)) })
-	return list[:min(len(list), mostCarriers)]
+	return list[:min(len(list), mostCaptures)]
 }
 
-// tellByValue has all events carry the value that can, takes off what probes it may, and leaves the
+// captureValue has all events carry the value that can, takes off what probes it may, and leaves the
 // value with the events that are in need of it.
-func (p *pruner) tellByValue(place x86.Operand, jumps []int) {
-	carriers, _ := p.takeOffTold(place, jumps)
-	p.leaveValues(place, carriers)
+func (p *pruner) captureValue(place x86.Operand, jumps []int) {
+	carriers, _ := p.takeOffDecided(place, jumps)
+	p.keepValuesInNeed(place, carriers)
 }
 
-// takeOffTold has all events carry the value that can, which it lists, and takes off what probes it
+// takeOffDecided has all events carry the value that can, which it lists, and takes off what probes it
 // may. It reports whether there were any.
-func (p *pruner) takeOffTold(place x86.Operand, jumps []int) (carriers []int, some bool) {
+func (p *pruner) takeOffDecided(place x86.Operand, jumps []int) (carriers []int, some bool) {
 	r := p.s.r
-	jumps = slices.DeleteFunc(slices.Clone(jumps), func(j int) bool { return !p.isBehindCarriers(j, place) })
+	jumps = slices.DeleteFunc(slices.Clone(jumps), func(j int) bool { return !p.isBehindCaptures(j, place) })
 	if len(jumps) == 0 {
 		return nil, false
 	}
 	value := &plan.Capture{Kind: plan.JumpPlace, Table: none, Operand: place}
 	for b := range r.probed {
-		if p.mayCarry(b, place) {
+		if p.mayCapture(b, place) {
 			carriers = append(carriers, b)
-			r.probed[b].tells = value
+			r.probed[b].capture = value
 		}
 	}
 	return carriers, p.takeOff(jumps)
 }
 
-// leaveValues leaves the value with those of some events that are in need of it: without, the ways
+// keepValuesInNeed leaves the value with those of some events that are in need of it: without, the ways
 // behind them would meet.
-func (p *pruner) leaveValues(place x86.Operand, carriers []int) {
+func (p *pruner) keepValuesInNeed(place x86.Operand, carriers []int) {
 	if len(carriers) == 0 {
 		return
 	}
 	r := p.s.r
 	near := p.s.near(func(b int) bool { c := r.conditions[b]; return c != nil && c.Place == place && !r.probed[b].on })
 	for _, b := range carriers {
-		value := r.probed[b].tells
-		r.probed[b].tells = nil
+		value := r.probed[b].capture
+		r.probed[b].capture = nil
 		if r.probed[b].on && near.any(r.Blocks[b].After()) && p.meetsAfter(b) {
-			r.probed[b].tells = value
+			r.probed[b].capture = value
 		}
 	}
 }
 
-// isBehindCarriers reports whether a probe-free route leads to the jump of block b from events alone that may
+// isBehindCaptures reports whether a probe-free route leads to the jump of block b from events alone that may
 // carry the value of a place, and that is kept on the way.
-func (p *pruner) isBehindCarriers(b int, place x86.Operand) bool {
+func (p *pruner) isBehindCaptures(b int, place x86.Operand) bool {
 	r, s := p.s.r, p.back
 	s.reset()
 	s.visit(b, origin)
@@ -258,7 +258,7 @@ func (p *pruner) isBehindCarriers(b int, place x86.Operand) bool {
 		for _, before := range p.before.Of(n) {
 			m := int(before)
 			switch {
-			case *s.at(m) != unseen, p.mayCarry(m, place):
+			case *s.at(m) != unseen, p.mayCapture(m, place):
 			case r.probed[m].on, !r.Keeps(m, place):
 				return false
 			default:
@@ -269,31 +269,31 @@ func (p *pruner) isBehindCarriers(b int, place x86.Operand) bool {
 	return true
 }
 
-// mayCarry reports whether the event of block b may carry the value of a place, besides which way
+// mayCapture reports whether the event of block b may capture the value of a place, besides which way
 // the jump goes that it sits on.
-func (p *pruner) mayCarry(b int, place x86.Operand) bool {
+func (p *pruner) mayCapture(b int, place x86.Operand) bool {
 	r := p.s.r
-	told := r.carries(b)
-	return r.probed[b].on && (r.probed[b].tells == nil || told != nil && *told == place) && p.mightCarry(b, place)
+	captured := r.capturedPlace(b)
+	return r.probed[b].on && (r.probed[b].capture == nil || captured != nil && *captured == place) && p.couldCapture(b, place)
 }
 
-// mightCarry reports whether it might, had the block a probe that tells nothing else.
-func (p *pruner) mightCarry(b int, place x86.Operand) bool {
+// couldCapture reports whether it might, had the block a probe that tells nothing else.
+func (p *pruner) couldCapture(b int, place x86.Operand) bool {
 	r := p.s.r
 	at, ok := r.costs.point(b)
 	return ok && at.edges && r.Blocks[b].End == cfg.Jcc && r.HasPlace(place, r.Blocks[b].Insns[at.insn].Addr)
 }
 
-// valueTells reports whether the event of block b carries a value that tells what it leaves open.
+// valueDecides reports whether the event of block b carries a value that tells what it leaves open.
 // One that does not is dropped.
-func (s *search) valueTells(b int) bool {
+func (s *search) valueDecides(b int) bool {
 	r := s.r
-	place := r.carries(b)
+	place := r.capturedPlace(b)
 	if place == nil {
 		return false
 	}
 	if !s.stretch(b, *place).clear {
-		r.probed[b].tells = nil
+		r.probed[b].capture = nil
 	}
-	return r.probed[b].tells != nil
+	return r.probed[b].capture != nil
 }
