@@ -97,8 +97,10 @@ func (c *costs) findPoint(b int) probePoint {
 	}
 	insns := c.r.Blocks[b].Insns
 	last := len(insns) - 1
-	if i := slices.IndexFunc(insns, cfg.Insn.MayFault); c.r.Faulty && b == c.r.Entry && i >= 0 {
-		last = i // an exception may come out of it
+	if c.r.Faulty && b == c.r.Entry {
+		if i := slices.IndexFunc(insns, cfg.Insn.MayFault); i >= 0 {
+			last = i // an exception may come out of it
+		}
 	}
 	for _, class := range []x86.Class{x86.Emulated, x86.Stepped} {
 		for i := last; i >= 0; i-- {
