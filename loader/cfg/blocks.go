@@ -31,6 +31,7 @@ type draft struct {
 	leftOut string
 	cause   string // of leftOut
 	returns bool
+	saves   bool  // it keeps its return address somewhere, as setjmp does
 	thunk   bool  // it takes a return address of its own off the stack
 	moves   bool  // it changes or drops its return address
 	work    []int // instructions to go on from, while blocks are built
@@ -50,140 +51,155 @@ const (
 	landing       // begins a landing pad
 )
 
+// A builder makes the blocks of routines, and knows what control flow reaches. Routines are built several
+// at a time: what is indexed by instruction is each routine's own where its instructions are.
+type builder struct {
+	r       *recovery
+	code    *code
+	file    *file
+	marks   []uint8 // by instruction
+	blockAt []int32 // by instruction: the block of its routine that begins there, or -1
+}
+
+func newBuilder(r *recovery) *builder {
+	n := len(r.code.insns)
+	return &builder{r: r, code: r.code, file: r.file, marks: make([]uint8, n), blockAt: make([]int32, n)}
+}
+
 // build finds the instructions that control flow reaches from the entry, the landing pads and the
 // targets of the tables found so far, and makes blocks and edges of them.
-func (r *recovery) build(d *draft) {
+func (b *builder) build(d *draft) {
 	d.leftOut, d.cause, d.returns, d.thunk, d.moves = "", "", false, false, false
 	for _, i := range d.pieces {
-		p := &r.pieces[i]
-		clear(r.marks[p.first:p.last])
+		p := &b.code.pieces[i]
+		clear(b.marks[p.first:p.last])
 		for k := p.first; k < p.last; k++ {
-			r.blockAt[k] = -1
+			b.blockAt[k] = -1
 		}
 	}
-	r.reach(d)
-	r.cut(d)
-	r.link(d)
+	b.reach(d)
+	b.cut(d)
+	b.link(d)
 }
 
 // reach marks what control flow reaches.
-func (r *recovery) reach(d *draft) {
+func (b *builder) reach(d *draft) {
 	d.work = d.work[:0]
-	r.lead(d, d.entry)
+	b.lead(d, d.entry)
 	for _, i := range d.others {
-		r.lead(d, i)
+		b.lead(d, i)
 	}
 	for _, i := range d.labels {
-		r.lead(d, i)
+		b.lead(d, i)
 	}
 	for _, i := range d.pieces {
-		for _, site := range r.pieces[i].Calls {
+		for _, site := range b.code.pieces[i].Calls {
 			if site.Pad == 0 {
 				continue
 			}
-			if pad := r.inside(d, r.find(site.Pad)); pad >= 0 {
-				r.lead(d, pad)
-				r.marks[pad] |= landing
+			if pad := b.file.inside(d, b.code.find(site.Pad)); pad >= 0 {
+				b.lead(d, pad)
+				b.marks[pad] |= landing
 			}
 		}
 	}
 	for len(d.work) > 0 {
 		i := d.work[len(d.work)-1]
 		d.work = d.work[:len(d.work)-1]
-		for i >= 0 && r.marks[i]&reached == 0 {
-			r.marks[i] |= reached
-			i = r.goOn(d, i)
+		for i >= 0 && b.marks[i]&reached == 0 {
+			b.marks[i] |= reached
+			i = b.goOn(d, i)
 		}
 	}
 }
 
 // lead marks instruction i, unless it is -1, as the beginning of a block, to be gone on from.
-func (r *recovery) lead(d *draft, i int) {
-	if i >= 0 && r.marks[i]&leader == 0 {
-		r.marks[i] |= leader
+func (b *builder) lead(d *draft, i int) {
+	if i >= 0 && b.marks[i]&leader == 0 {
+		b.marks[i] |= leader
 		d.work = append(d.work, i)
 	}
 }
 
 // goOn returns the instruction that follows i in its block, or -1, and leads to what else follows.
-func (r *recovery) goOn(d *draft, i int) int {
-	switch r.insns[i].Kind {
+func (b *builder) goOn(d *draft, i int) int {
+	switch b.code.insns[i].Kind {
 	case x86.Jcc, x86.Loop:
-		r.lead(d, r.inside(d, int(r.target[i])))
-		r.lead(d, r.next(d, i))
+		b.lead(d, b.file.inside(d, int(b.code.target[i])))
+		b.lead(d, b.file.next(d, i))
 	case x86.Jmp:
-		r.lead(d, r.inside(d, int(r.target[i])))
+		b.lead(d, b.file.inside(d, int(b.code.target[i])))
 	case x86.JmpInd:
 		if t := d.tables[i]; t != nil {
 			for _, to := range t.Targets {
-				r.lead(d, to)
+				b.lead(d, to)
 			}
 		}
 	case x86.Ret, x86.Trap:
 	case x86.Call, x86.CallInd:
-		if !r.neverReturns(i) {
-			r.lead(d, r.next(d, i))
+		if !b.r.neverReturns(i) {
+			b.lead(d, b.file.next(d, i))
 		}
 	default:
-		next := r.next(d, i)
-		if !r.overlapped(i) {
+		next := b.file.next(d, i)
+		if !b.file.overlapped(i) {
 			return next
 		}
-		r.lead(d, next)
+		b.lead(d, next)
 	}
 	return -1
 }
 
 // inside returns i if that instruction belongs to the routine, else -1.
-func (r *recovery) inside(d *draft, i int) int {
-	if i < 0 || r.pieces[r.pieceOf[i]].routine != d.id {
+func (f *file) inside(d *draft, i int) int {
+	if i < 0 || f.code.pieces[f.code.pieceOf[i]].routine != d.id {
 		return -1
 	}
 	return i
 }
 
 // overlapped says whether instruction i is one of a pair, with a lock prefix and without it.
-func (r *recovery) overlapped(i int) bool {
-	return i+1 < len(r.insns) && r.insns[i+1].Addr < r.insns[i].end() || i > 0 && r.insns[i-1].end() > r.insns[i].Addr
+func (f *file) overlapped(i int) bool {
+	return i+1 < len(f.code.insns) && f.code.insns[i+1].Addr < f.code.insns[i].end() || i > 0 && f.code.insns[i-1].end() > f.code.insns[i].Addr
 }
 
 // next returns the instruction that follows i in the routine, or -1.
-func (r *recovery) next(d *draft, i int) int {
+func (f *file) next(d *draft, i int) int {
 	n := i + 1
-	if n < len(r.insns) && r.insns[n].Addr < r.insns[i].end() {
+	if n < len(f.code.insns) && f.code.insns[n].Addr < f.code.insns[i].end() {
 		n++ // the same without its lock prefix
 	}
-	if n >= len(r.insns) || r.insns[n].Addr != r.insns[i].end() {
+	if n >= len(f.code.insns) || f.code.insns[n].Addr != f.code.insns[i].end() {
 		return -1
 	}
-	return r.inside(d, n)
+	return f.inside(d, n)
 }
 
 // cut makes blocks of the instructions reached: one ends before each leader and after each transfer
 // of control.
-func (r *recovery) cut(d *draft) {
+func (b *builder) cut(d *draft) {
 	leaders := 0
 	for _, pi := range d.pieces {
-		for _, mark := range r.marks[r.pieces[pi].first:r.pieces[pi].last] {
+		for _, mark := range b.marks[b.code.pieces[pi].first:b.code.pieces[pi].last] {
 			leaders += int(mark & leader / leader)
 		}
 	}
 	d.blocks, d.first = slices.Grow(d.blocks[:0], leaders), slices.Grow(d.first[:0], leaders)
 	for _, pi := range d.pieces {
-		p := &r.pieces[pi]
+		p := &b.code.pieces[pi]
 		for i := p.first; i < p.last; {
-			if r.marks[i]&reached == 0 {
+			if b.marks[i]&reached == 0 {
 				i++
 				continue
 			}
 			start := i
-			for i = start + 1; i < p.last && r.marks[i] == reached && r.insns[i].Addr == r.insns[i-1].end() && !transfers(r.insns[i-1].Kind); {
+			for i = start + 1; i < p.last && b.marks[i] == reached && b.code.insns[i].Addr == b.code.insns[i-1].end() && !transfers(b.code.insns[i-1].Kind); {
 				i++
 			}
-			r.blockAt[start] = int32(len(d.blocks))
+			b.blockAt[start] = int32(len(d.blocks))
 			d.first = append(d.first, int32(start))
 			d.blocks = append(d.blocks, Block{
-				Lo: r.insns[start].Addr, Hi: r.insns[i-1].end(), Insns: r.insns[start:i:i], Depth: -1,
+				Lo: b.code.insns[start].Addr, Hi: b.code.insns[i-1].end(), Insns: b.code.insns[start:i:i], Depth: -1,
 			})
 		}
 	}
@@ -195,13 +211,13 @@ func transfers(k x86.Kind) bool { return k != x86.Other && k != x86.Syscall }
 func (d *draft) last(b int) int { return int(d.first[b]) + len(d.blocks[b].Insns) - 1 }
 
 // link finds each block's end, successors and landing pads.
-func (r *recovery) link(d *draft) {
+func (bd *builder) link(d *draft) {
 	// Most blocks have at most two successors: one array holds them all.
 	room := make([]int, 0, 2*len(d.blocks))
 	for b := range d.blocks {
 		bl := &d.blocks[b]
 		from := len(room)
-		room = r.end(d, b, room)
+		room = bd.end(d, b, room)
 		bl.Succ = room[from:len(room):len(room)]
 		if from == len(room) {
 			bl.Succ = nil
@@ -210,39 +226,39 @@ func (r *recovery) link(d *draft) {
 		case Ret, TailInd, Unresolved:
 			d.returns = true
 		case Tail:
-			d.returns = d.returns || !r.neverReturns(d.last(b))
+			d.returns = d.returns || !bd.r.neverReturns(d.last(b))
 		case Jcc:
 			d.returns = d.returns || bl.Succ[0] < 0
 		}
 	}
 	d.pads, d.faulty = d.pads[:0], false
 	for _, i := range d.pieces {
-		r.linkPads(d, r.pieces[i].Calls)
+		bd.linkPads(d, bd.code.pieces[i].Calls)
 	}
-	r.linkLabels(d)
+	bd.linkLabels(d)
 	slices.Sort(d.pads)
 	d.pads = slices.Compact(d.pads)
 }
 
 // end sets the end of block b and returns room with its successors appended.
-func (r *recovery) end(d *draft, b int, room []int) []int {
+func (bd *builder) end(d *draft, b int, room []int) []int {
 	bl := &d.blocks[b]
 	i := d.last(b)
-	q := &r.insns[i]
-	next := r.blockOf(d, r.next(d, i))
+	q := &bd.code.insns[i]
+	next := bd.blockOf(d, bd.file.next(d, i))
 	if isRelative(q.Kind) {
 		bl.Target = q.target()
 	}
 	switch q.Kind {
 	case x86.Jcc, x86.Loop:
 		bl.End = Jcc
-		if r.neverTaken(d, i) {
-			next = r.orRunsOff(d, next, i)
+		if bd.file.neverTaken(d, i) {
+			next = bd.file.orRunsOff(d, next, i)
 			return append(room, next, next)
 		}
-		return append(room, r.jumpTarget(d, i), r.orRunsOff(d, next, i))
+		return append(room, bd.jumpTarget(d, i), bd.file.orRunsOff(d, next, i))
 	case x86.Jmp:
-		to := r.jumpTarget(d, i)
+		to := bd.jumpTarget(d, i)
 		bl.End = Jmp
 		if to < 0 {
 			bl.End = Tail
@@ -250,9 +266,9 @@ func (r *recovery) end(d *draft, b int, room []int) []int {
 		}
 		return append(room, to)
 	case x86.Call, x86.CallInd:
-		return r.endCall(d, b, next, room)
+		return bd.endCall(d, b, next, room)
 	case x86.JmpInd:
-		return r.endTable(d, b, room)
+		return bd.endTable(d, b, room)
 	case x86.Ret:
 		bl.End = Ret
 		return room
@@ -264,25 +280,25 @@ func (r *recovery) end(d *draft, b int, room []int) []int {
 		return room
 	}
 	bl.End = Fall
-	if next < 0 && r.isUnreachable(i) {
+	if next < 0 && bd.file.isUnreachable(i) {
 		bl.End = Trap
 		return room
 	}
-	return append(room, r.orRunsOff(d, next, i))
+	return append(room, bd.file.orRunsOff(d, next, i))
 }
 
 // endCall ends block b at a call, which next follows.
-func (r *recovery) endCall(d *draft, b, next int, room []int) []int {
+func (bd *builder) endCall(d *draft, b, next int, room []int) []int {
 	bl := &d.blocks[b]
 	i := d.last(b)
 	bl.End = Call
-	if r.insns[i].Kind == x86.CallInd {
+	if bd.code.insns[i].Kind == x86.CallInd {
 		bl.End = CallInd
 	}
-	r.checkCall(d, i)
+	bd.checkCall(d, i)
 	// Compilers put nothing behind a call that they know never to return, or what is come to
 	// otherwise.
-	if next < 0 || r.neverReturns(i) || r.takesException(d, next) {
+	if next < 0 || bd.r.neverReturns(i) || bd.takesException(d, next) {
 		bl.End = NoReturn
 		return room
 	}
@@ -291,17 +307,17 @@ func (r *recovery) endCall(d *draft, b, next int, room []int) []int {
 
 // takesException says whether block b is a landing pad that looks at the exception, in rax and rdx:
 // no call returns to it.
-func (r *recovery) takesException(d *draft, b int) bool {
-	if r.marks[d.first[b]]&landing == 0 {
+func (bd *builder) takesException(d *draft, b int) bool {
+	if bd.marks[d.first[b]]&landing == 0 {
 		return false
 	}
 	if k := d.blocks[b].begins(); d.blocks[b].Insns[k].Kind == x86.Jmp { // what several pads begin with is there once
-		if b = r.blockOf(d, r.inside(d, int(r.target[int(d.first[b])+k]))); b < 0 {
+		if b = bd.blockOf(d, bd.file.inside(d, int(bd.code.target[int(d.first[b])+k]))); b < 0 {
 			return false
 		}
 	}
 	for k := range d.blocks[b].Insns { // schedulers put others before it
-		e := r.effects(int(d.first[b]) + k)
+		e := bd.code.effects(int(d.first[b]) + k)
 		keeps := e.Operation == x86.Mov && e.Src.Reg == x86.RAX && e.Src.Size == 8
 		isSelector := e.Operation == x86.Test && !e.HasImm || comparesByte(&e)
 		if keeps || k < 4 && isSelector && e.Dst.Reg == x86.RDX {
@@ -332,15 +348,15 @@ func (b *Block) begins() int {
 	return 0
 }
 
-func (r *recovery) orRunsOff(d *draft, next, i int) int {
+func (f *file) orRunsOff(d *draft, next, i int) int {
 	if next < 0 {
-		d.leave("runs into unknown code at %x", r.insns[i].end())
+		d.leave("runs into unknown code at %x", f.code.insns[i].end())
 	}
 	return next
 }
 
 // endTable ends block b at an indirect jump, resolved or not.
-func (r *recovery) endTable(d *draft, b int, room []int) []int {
+func (bd *builder) endTable(d *draft, b int, room []int) []int {
 	bl := &d.blocks[b]
 	t := d.tables[d.last(b)]
 	if t == nil {
@@ -354,66 +370,66 @@ func (r *recovery) endTable(d *draft, b int, room []int) []int {
 	bl.End = Table
 	from := len(room)
 	for _, to := range t.Targets {
-		room = append(room, int(r.blockAt[to]))
+		room = append(room, int(bd.blockAt[to]))
 	}
 	slices.Sort(room[from:])
 	return room[:from+len(slices.Compact(room[from:]))]
 }
 
 // blockOf returns the block that instruction i begins, or -1.
-func (r *recovery) blockOf(d *draft, i int) int {
+func (b *builder) blockOf(d *draft, i int) int {
 	if i < 0 {
 		return -1
 	}
-	return int(r.blockAt[i])
+	return int(b.blockAt[i])
 }
 
 // jumpTarget returns the block that the relative jump i goes to, or -1 when it leaves the routine.
-func (r *recovery) jumpTarget(d *draft, i int) int {
-	t := int(r.target[i])
-	to := r.insns[i].target()
+func (bd *builder) jumpTarget(d *draft, i int) int {
+	t := int(bd.code.target[i])
+	to := bd.code.insns[i].target()
 	if t < 0 {
-		if r.findPiece(to) >= 0 {
-			d.leave("jumps into the middle of an instruction at %x", r.insns[i].Addr)
-		} else if !r.isStub(to) && !r.isFunction(to) {
-			d.leave("jumps to unknown code at %x", r.insns[i].Addr)
+		if bd.code.findPiece(to) >= 0 {
+			d.leave("jumps into the middle of an instruction at %x", bd.code.insns[i].Addr)
+		} else if !bd.file.isStub(to) && !bd.file.isFunction(to) {
+			d.leave("jumps to unknown code at %x", bd.code.insns[i].Addr)
 		}
 		return -1
 	}
-	if b := r.blockOf(d, r.inside(d, t)); b >= 0 {
+	if b := bd.blockOf(d, bd.file.inside(d, t)); b >= 0 {
 		return b
 	}
-	if r.routineAt(t) < 0 {
-		d.leave("jumps into the middle of another routine at %x", r.insns[i].Addr)
+	if bd.r.routineAt(t) < 0 {
+		d.leave("jumps into the middle of another routine at %x", bd.code.insns[i].Addr)
 	}
 	return -1
 }
 
 // checkCall leaves the routine out when the direct call i does not call a routine's entry.
-func (r *recovery) checkCall(d *draft, i int) {
-	if r.insns[i].Kind != x86.Call {
+func (b *builder) checkCall(d *draft, i int) {
+	if b.code.insns[i].Kind != x86.Call {
 		return
 	}
-	t := int(r.target[i])
+	t := int(b.code.target[i])
 	switch {
-	case t < 0 && r.findPiece(r.insns[i].target()) >= 0:
-		d.leave("calls into the middle of an instruction at %x", r.insns[i].Addr)
+	case t < 0 && b.code.findPiece(b.code.insns[i].target()) >= 0:
+		d.leave("calls into the middle of an instruction at %x", b.code.insns[i].Addr)
 	case t < 0:
-	case r.inside(d, t) >= 0 && r.routineAt(t) < 0:
+	case b.file.inside(d, t) >= 0 && b.r.routineAt(t) < 0:
 		d.thunk = true
-		d.leave("calls into its own middle at %x", r.insns[i].Addr)
-	case r.routineAt(t) < 0:
-		d.leave("calls into the middle of a routine at %x", r.insns[i].Addr)
+		d.leave("calls into its own middle at %x", b.code.insns[i].Addr)
+	case b.r.routineAt(t) < 0:
+		d.leave("calls into the middle of a routine at %x", b.code.insns[i].Addr)
 	}
 }
 
 // linkPads gives each call its landing pad. Call sites are sorted and do not overlap.
-func (r *recovery) linkPads(d *draft, sites []image.CallSite) {
+func (b *builder) linkPads(d *draft, sites []image.CallSite) {
 	end := uint64(0)
 	for _, site := range sites {
 		pad := -1
 		if site.Pad != 0 {
-			pad = r.blockOf(d, r.inside(d, r.find(site.Pad)))
+			pad = b.blockOf(d, b.file.inside(d, b.code.find(site.Pad)))
 			if pad < 0 || site.Lo < end {
 				d.leave("call sites with a landing pad at %x make no sense", site.Pad)
 				return

@@ -14,8 +14,8 @@ import (
 // whether it did: what is still untrue where the block ends stays as it is.
 func (f *frame) correct(b int) bool {
 	w := f.walk(b)
-	p := &f.pieces[f.pieceOf[w.first]]
-	if f.steps.Add(-int64(w.n+len(p.Rows))) < 0 {
+	p := &f.code.pieces[f.code.pieceOf[w.first]]
+	if f.r.steps.Add(-int64(w.n+len(p.Rows))) < 0 {
 		return false
 	}
 	var corrected []image.Row // from the first that is untrue on

@@ -14,12 +14,12 @@ import (
 func (r *recovery) findTaken() *distances {
 	taken := make([]bool, len(r.drafts))
 	for _, d := range r.drafts {
-		_, taken[d.id] = r.mentions.next(d.addr, min(d.addr+maxTag+1, r.pieces[r.findPiece(d.addr)].Hi))
+		_, taken[d.id] = r.file.mentions.next(d.addr, min(d.addr+maxTag+1, r.code.pieces[r.code.findPiece(d.addr)].Hi))
 	}
-	f := &distances{recovery: r, taken: taken, lo: r.pieces[0].Lo, size: r.pieces[len(r.pieces)-1].Hi - r.pieces[0].Lo, left: mostLookUps}
+	f := &distances{r: r, code: r.code, taken: taken, lo: r.code.pieces[0].Lo, size: r.code.pieces[len(r.code.pieces)-1].Hi - r.code.pieces[0].Lo, left: mostLookUps}
 	byRoutine := make([]mentioned, len(r.drafts))
 	parallel.Both(f.searchSections, func() {
-		parallel.Each(len(byRoutine), func(i int) { byRoutine[i] = r.namedBy(r.drafts[i]) })
+		parallel.Each(len(byRoutine), func(i int) { byRoutine[i] = r.file.namedBy(r.drafts[i]) })
 	})
 	f.fromOffsetTable(byRoutine)
 	f.fromLabels(byRoutine)
@@ -34,7 +34,8 @@ const maxTag = 15
 
 // distances finds routines whose addresses are given as distances.
 type distances struct {
-	*recovery
+	r        *recovery
+	code     *code
 	taken    []bool // by draft
 	lo, size uint64 // where code lies
 	left     int    // look-ups
@@ -56,24 +57,24 @@ func (f *distances) take(addr uint64) *piece {
 	if f.left--; f.left < 0 {
 		return nil
 	}
-	i := f.findPiece(addr)
-	if i < 0 || f.pieces[i].Lo != addr || f.pieces[i].first == f.pieces[i].last {
+	i := f.code.findPiece(addr)
+	if i < 0 || f.code.pieces[i].Lo != addr || f.code.pieces[i].first == f.code.pieces[i].last {
 		return nil
 	}
-	if id := f.routineAt(f.pieces[i].first); id >= 0 {
+	if id := f.r.routineAt(f.code.pieces[i].first); id >= 0 {
 		f.taken[id] = true
 	}
-	return &f.pieces[i]
+	return &f.code.pieces[i]
 }
 
 // searchSections searches all but unwind data and the code of routines. Nothing else that runs
 // meanwhile may write, or read, what f has found, or pieces' inTable.
 func (f *distances) searchSections() {
-	for i := range f.im.Sections {
-		s := &f.im.Sections[i]
+	for i := range f.r.file.im.Sections {
+		s := &f.r.file.im.Sections[i]
 		switch end := s.Addr + uint64(len(s.Data)); {
 		case s.Exec && !isStubs(s):
-			f.eachUncovered(s, func(lo, hi uint64) { f.search(s, lo, hi) }) // assemblers are given tables amidst code
+			f.code.eachUncovered(s, func(lo, hi uint64) { f.search(s, lo, hi) }) // assemblers are given tables amidst code
 		case !isUnwindData(s):
 			f.search(s, s.Addr, end)
 		}
@@ -83,7 +84,7 @@ func (f *distances) searchSections() {
 // search searches a part of a section.
 func (f *distances) search(s *image.Section, lo, hi uint64) {
 	f.fromBytes(s.Data[lo-s.Addr:hi-s.Addr], lo)
-	for base, ok := f.mentions.next(lo, hi); ok; base, ok = f.mentions.next(base+1, hi) { // a table may begin at each address that is mentioned
+	for base, ok := f.r.file.mentions.next(lo, hi); ok; base, ok = f.r.file.mentions.next(base+1, hi) { // a table may begin at each address that is mentioned
 		f.fromTable(s.Data[base-s.Addr:hi-s.Addr], base, base)
 	}
 }
@@ -113,7 +114,7 @@ func (f *distances) leadToCode(code []uint64, data []byte, n int, addr uint64) [
 	}
 	for ; len(data) >= 4 && n > 0; data, addr, n = data[1:], addr+1, n-1 {
 		note(addr + distance(data))
-		if !f.im.PIE {
+		if !f.r.file.im.PIE {
 			note(uint64(binary.LittleEndian.Uint32(data)))
 		}
 		if len(data) < 8 {
@@ -121,7 +122,7 @@ func (f *distances) leadToCode(code []uint64, data []byte, n int, addr uint64) [
 		}
 		word := binary.LittleEndian.Uint64(data)
 		note(addr + word)
-		if !f.im.PIE {
+		if !f.r.file.im.PIE {
 			note(word)
 		}
 	}
@@ -145,7 +146,7 @@ func (f *distances) fromTable(data []byte, at, base uint64) {
 		if to := base + distance(data); to != base {
 			empty = 0
 			other++
-			if s := f.im.SectionAt(to); s != nil && s.Exec {
+			if s := f.r.file.im.SectionAt(to); s != nil && s.Exec {
 				other = 0
 				if p := f.take(to); p != nil && at < next {
 					p.inTable = true
@@ -159,7 +160,7 @@ func (f *distances) fromTable(data []byte, at, base uint64) {
 // nextTable returns the first address behind at, and before end, where another table of words may begin,
 // or end.
 func (f *distances) nextTable(at, end uint64) uint64 {
-	for next, ok := f.mentions.next(at+1, end); ok; next, ok = f.mentions.next(next+1, end) {
+	for next, ok := f.r.file.mentions.next(at+1, end); ok; next, ok = f.r.file.mentions.next(next+1, end) {
 		if (next-at)%4 == 0 {
 			return next
 		}
@@ -175,7 +176,7 @@ func (f *distances) fromLabels(byRoutine []mentioned) {
 				if f.left--; f.left < 0 {
 					return
 				}
-				s := f.im.SectionAt(table)
+				s := f.r.file.im.SectionAt(table)
 				f.fromTable(s.Data[table-s.Addr:], table, base)
 			}
 		}
@@ -188,23 +189,23 @@ type mentioned struct {
 	numbers        []uint64 // of 64 bits
 }
 
-func (r *recovery) namedBy(d *draft) (by mentioned) {
+func (f *file) namedBy(d *draft) (by mentioned) {
 	note := func(addr uint64) {
-		s := r.im.SectionAt(addr)
-		if i := r.findPiece(addr); s == nil || s.Exec && isStubs(s) || i >= 0 && r.pieces[i].Lo == addr {
+		s := f.im.SectionAt(addr)
+		if i := f.code.findPiece(addr); s == nil || s.Exec && isStubs(s) || i >= 0 && f.code.pieces[i].Lo == addr {
 			return
 		} else if i < 0 {
 			by.tables = append(by.tables, addr)
 		}
-		if s.Exec && !r.isFunction(addr) {
+		if s.Exec && !f.isFunction(addr) {
 			by.labels = append(by.labels, addr)
 		}
 	}
 	for _, i := range d.pieces {
-		p := &r.pieces[i]
+		p := &f.code.pieces[i]
 		for k := p.first; k < p.last; k++ {
-			eachOperand(&r.insns[k], r.bytes(k), !r.im.PIE, note)
-			if number, size := r.insns[k].AddressImmediate(r.bytes(k)); size == 8 {
+			eachOperand(&f.code.insns[k], f.code.bytes(k), !f.im.PIE, note)
+			if number, size := f.code.insns[k].AddressImmediate(f.code.bytes(k)); size == 8 {
 				by.numbers = append(by.numbers, number)
 			}
 		}
@@ -220,7 +221,7 @@ func distance(b []byte) uint64 { return uint64(int64(int32(binary.LittleEndian.U
 // fromOffsetTable finds distances from the global offset table, as the large code model has them in
 // instructions.
 func (f *distances) fromOffsetTable(byRoutine []mentioned) {
-	bases := offsetTables(f.im)
+	bases := offsetTables(f.r.file.im)
 	for _, by := range byRoutine {
 		for _, number := range by.numbers {
 			for _, base := range bases {

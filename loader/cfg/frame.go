@@ -13,7 +13,8 @@ import (
 // each call, and to find what would make activations impossible to tell apart by their canonical
 // frame address (CFA).
 type frame struct {
-	*recovery
+	r         *recovery
+	code      *code
 	d         *draft
 	depthIn   []int // by block: CFA - rsp before it
 	readsBack bool  // the routine reads its own return address
@@ -30,11 +31,11 @@ const (
 // analyseFrame fills in the blocks' depths and leaves the routine out when its frame is not
 // understood. It says whether the routine keeps its return address somewhere, as setjmp does.
 func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
-	f := &frame{recovery: r, d: d, depthIn: make([]int, len(d.blocks))}
+	f := &frame{r: r, code: r.code, d: d, depthIn: make([]int, len(d.blocks))}
 	for b := range f.depthIn {
 		f.depthIn[b] = depthUnset
 	}
-	if r.hasFramePointer(d) {
+	if r.file.hasFramePointer(d) {
 		f.flow()
 	}
 	f.realigned = f.inSlot() && f.followsSlot()
@@ -42,7 +43,7 @@ func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
 		f.check(b)
 	}
 	if (f.readsBack || d.leftOut != "") && !d.thunk { // the rows of what is left out may not be true
-		use := r.returnUse(d.addr)
+		use := r.returns.returnUse(d.addr)
 		d.moves = use.moves || use.drops
 	}
 	if f.readsBack && f.savesReturn() {
@@ -53,18 +54,18 @@ func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
 }
 
 // hasFramePointer says whether some rule needs rbp. Otherwise the rows tell the depth everywhere.
-func (r *recovery) hasFramePointer(d *draft) bool {
+func (f *file) hasFramePointer(d *draft) bool {
 	return slices.ContainsFunc(d.pieces, func(i int) bool {
-		return slices.ContainsFunc(r.pieces[i].Rows, func(row image.Row) bool { return row.CFA.Reg == x86.DwarfRBP })
+		return slices.ContainsFunc(f.code.pieces[i].Rows, func(row image.Row) bool { return row.CFA.Reg == x86.DwarfRBP })
 	})
 }
 
 // flow finds the depth before each block, to a fixpoint.
 func (f *frame) flow() {
 	type arrival struct{ block, depth int }
-	work := []arrival{{int(f.blockAt[f.d.entry]), 8}}
+	work := []arrival{{int(f.r.blocks.blockAt[f.d.entry]), 8}}
 	for _, i := range f.d.others {
-		work = append(work, arrival{int(f.blockAt[i]), 8})
+		work = append(work, arrival{int(f.r.blocks.blockAt[i]), 8})
 	}
 	for len(work) > 0 {
 		a := work[len(work)-1]
@@ -106,7 +107,7 @@ type walk struct {
 
 func (f *frame) walk(b int) walk {
 	i := int(f.d.first[b])
-	return walk{f: f, first: i, n: len(f.d.blocks[b].Insns), k: -1, rows: f.pieces[f.pieceOf[i]].Rows, depth: f.depthIn[b]}
+	return walk{f: f, first: i, n: len(f.d.blocks[b].Insns), k: -1, rows: f.code.pieces[f.code.pieceOf[i]].Rows, depth: f.depthIn[b]}
 }
 
 // next goes to the next instruction.
@@ -139,8 +140,8 @@ func (w *walk) next() bool {
 	return true
 }
 
-func (w *walk) insn() *Insn          { return &w.f.insns[w.first+w.k] }
-func (w *walk) effects() x86.Effects { return w.f.effects(w.first + w.k) }
+func (w *walk) insn() *Insn          { return &w.f.code.insns[w.first+w.k] }
+func (w *walk) effects() x86.Effects { return w.f.code.effects(w.first + w.k) }
 
 // after returns the depth behind the current instruction.
 func (w *walk) after() int {
@@ -148,7 +149,7 @@ func (w *walk) after() int {
 	if q.LeavesRSP() {
 		return w.depth
 	}
-	if delta, ok := q.StackDelta(w.f.bytes(w.first + w.k)); ok {
+	if delta, ok := q.StackDelta(w.f.code.bytes(w.first + w.k)); ok {
 		if w.depth < 0 {
 			return w.depth
 		}
@@ -228,7 +229,7 @@ func (f *frame) checkStackPointer(w *walk) {
 	if q.LeavesRSP() {
 		return
 	}
-	if _, ok := q.StackDelta(w.f.bytes(w.first + w.k)); ok {
+	if _, ok := q.StackDelta(w.f.code.bytes(w.first + w.k)); ok {
 		return
 	}
 	e := w.effects()
@@ -260,14 +261,14 @@ func (f *frame) restores(w *walk, e *x86.Effects) bool {
 	if e.Operation != x86.Mov || e.Src.Reg < 0 || e.Dst.Mem {
 		return false
 	}
-	next := cfaAt(f.pieces[f.pieceOf[w.first]].Rows, w.insn().end())
+	next := cfaAt(f.code.pieces[f.code.pieceOf[w.first]].Rows, w.insn().end())
 	if next.Reg != x86.DwarfRSP {
 		return false
 	}
 	if f.values == nil {
-		f.values = jumptable.New(f.input(f.d))
+		f.values = jumptable.New(f.r.input(f.d))
 	}
-	return f.values.Origins(e.Src.Reg, int(f.blockAt[w.first]), w.k, func(v absint.Value, own bool) bool {
+	return f.values.Origins(e.Src.Reg, int(f.r.blocks.blockAt[w.first]), w.k, func(v absint.Value, own bool) bool {
 		return own && v == absint.Value{Sym: absint.FrameSymbol, Bits: 64, Off: -int64(next.Off)}
 	})
 }

@@ -161,12 +161,12 @@ func rowAt(rows []image.Row, pc uint64) image.Row {
 
 // isOrphan says whether instruction i is in a piece that nothing but a table can lead to: the cold parts of cases.
 func (r *recovery) isOrphan(i int) bool {
-	p := &r.pieces[r.pieceOf[i]]
-	return len(r.drafts[p.routine].pieces) == 1 && r.isTables(p)
+	p := &r.code.pieces[r.code.pieceOf[i]]
+	return len(r.drafts[p.routine].pieces) == 1 && r.file.isTables(p)
 }
 
 // isTables says whether nothing but a table can lead to a piece, be it part of a routine by that.
-func (r *recovery) isTables(p *piece) bool {
+func (f *file) isTables(p *piece) bool {
 	return !p.called && len(p.jumpers) == 0 && isCold(p)
 }
 
@@ -178,8 +178,8 @@ func isCold(p *piece) bool {
 
 // isUnexplained says whether instruction i is in what may be a cold part: nothing is known to lead
 // there, or nothing but jumps to what has no name.
-func (r *recovery) isUnexplained(i int) bool {
-	p := &r.pieces[r.pieceOf[i]]
+func (f *file) isUnexplained(i int) bool {
+	p := &f.code.pieces[f.code.pieceOf[i]]
 	switch {
 	case isCold(p):
 		return true
@@ -188,16 +188,16 @@ func (r *recovery) isUnexplained(i int) bool {
 	case len(p.jumpers) > 0: // from the rest of its routine, where it has no name
 		return p.symbol == ""
 	}
-	return !r.mentions.has(p.Lo)
+	return !f.mentions.has(p.Lo)
 }
 
 // isBack says whether a jump from a piece to instruction t, or none (-1), leads into another of its
 // routine: to where that begins a tail call may lead as well.
-func (r *recovery) isBack(p *piece, t int) bool {
+func (f *file) isBack(p *piece, t int) bool {
 	if t < 0 {
 		return false
 	}
-	to := &r.pieces[r.pieceOf[t]]
+	to := &f.code.pieces[f.code.pieceOf[t]]
 	return to != p && to.routine == p.routine && to.first != t
 }
 
@@ -205,13 +205,13 @@ func (r *recovery) isBack(p *piece, t int) bool {
 func (r *recovery) adoptTargets(d *draft) {
 	for _, t := range d.tables {
 		for _, to := range t.Targets {
-			orphan := r.drafts[r.pieces[r.pieceOf[to]].routine]
+			orphan := r.drafts[r.code.pieces[r.code.pieceOf[to]].routine]
 			if orphan == d {
 				continue
 			}
 			d.pieces = append(d.pieces, orphan.pieces...)
 			for _, i := range orphan.pieces {
-				r.pieces[i].routine = d.id
+				r.code.pieces[i].routine = d.id
 			}
 			orphan.pieces, orphan.entry, orphan.adopter = nil, -1, d
 		}

@@ -10,9 +10,9 @@ import (
 // leaveOutRestarts leaves out restartable sequences (rseq), which the kernel leaves, for a place that
 // data names, where another thread gets the processor.
 func (r *recovery) leaveOutRestarts() {
-	for _, at := range r.restarts() {
-		if p := r.findPiece(at); p >= 0 {
-			r.drafts[r.pieces[p].routine].leave("has a restartable sequence at %x", at)
+	for _, at := range r.file.restarts() {
+		if p := r.code.findPiece(at); p >= 0 {
+			r.drafts[r.code.pieces[p].routine].leave("has a restartable sequence at %x", at)
 		}
 	}
 }
@@ -20,14 +20,14 @@ func (r *recovery) leaveOutRestarts() {
 // leaveOutTransactions leaves out what may run in hardware transactions: whatever traps ends these.
 // mayBeCalled says of a routine whether what is called by a pointer within one may be that.
 func (r *recovery) leaveOutTransactions(kept []*draft, mayBeCalled func(d *draft) bool) {
-	if !slices.ContainsFunc(r.insns, isXbegin) {
+	if !slices.ContainsFunc(r.code.insns, isXbegin) {
 		return
 	}
-	t := &transactions{recovery: r, open: make([][]bool, len(r.drafts)), nested: map[int]bool{}}
+	t := &transactions{r: r, code: r.code, open: make([][]bool, len(r.drafts)), nested: map[int]bool{}}
 	for _, d := range kept {
 		for b := range d.blocks {
-			if last := d.last(b); isXbegin(r.insns[last]) {
-				d.leave("may run in a hardware transaction at %x", r.insns[last].Addr)
+			if last := d.last(b); isXbegin(r.code.insns[last]) {
+				d.leave("may run in a hardware transaction at %x", r.code.insns[last].Addr)
 				t.reach(d, t.begun(d, b))
 			}
 		}
@@ -35,7 +35,7 @@ func (r *recovery) leaveOutTransactions(kept []*draft, mayBeCalled func(d *draft
 	t.followAll()
 	for _, d := range kept {
 		if t.calls && d.entry >= 0 && mayBeCalled(d) {
-			t.reach(d, int(r.blockAt[d.entry]))
+			t.reach(d, int(r.blocks.blockAt[d.entry]))
 		}
 	}
 	t.followAll()
@@ -43,16 +43,16 @@ func (r *recovery) leaveOutTransactions(kept []*draft, mayBeCalled func(d *draft
 
 // restarts lists where restartable sequences begin, and where they are left for: struct rseq_cs, in
 // the section that the kernel's documentation gives it.
-func (r *recovery) restarts() (places []uint64) {
+func (f *file) restarts() (places []uint64) {
 	const size, start, abort = 32, 8, 24
-	for i := range r.im.Sections {
-		s := &r.im.Sections[i]
+	for i := range f.im.Sections {
+		s := &f.im.Sections[i]
 		if s.Name != "__rseq_cs" {
 			continue
 		}
 		for at := 0; at+size <= len(s.Data); at += size {
 			for _, field := range []int{start, abort} {
-				to, ok := r.im.Relocations()[s.Addr+uint64(at+field)]
+				to, ok := f.im.Relocations()[s.Addr+uint64(at+field)]
 				if !ok {
 					to = binary.LittleEndian.Uint64(s.Data[at+field:])
 				}
@@ -69,7 +69,8 @@ func isXbegin(q Insn) bool { return q.Operation() == x86.XBegin }
 // has begun. One that is still open when its routine returns is not followed: C libraries elide locks
 // by such, if they are asked to, and all that they have may then run in one.
 type transactions struct {
-	*recovery
+	r      *recovery
+	code   *code
 	open   [][]bool     // by draft and block: as it begins
 	nested map[int]bool // drafts that begin one within another, which goes on behind the end of that
 	calls  bool         // what is not known, by a pointer or in another image, may be called in one
@@ -107,7 +108,7 @@ func (t *transactions) begun(d *draft, b int) int {
 
 // comparesStatus says whether a block ends in cmp $-1,%eax with je or jne.
 func (t *transactions) comparesStatus(d *draft, b int) bool {
-	e := t.effects(d.last(b) - 1)
+	e := t.code.effects(d.last(b) - 1)
 	isMinusOne := e.Operation == x86.Cmp && e.Dst.Reg == x86.RAX && e.Dst.Size == 4 && e.HasImm && e.Imm == -1
 	return isMinusOne && d.blocks[b].Insns[len(d.blocks[b].Insns)-1].Condition()&^1 == x86.Equal
 }
@@ -115,7 +116,7 @@ func (t *transactions) comparesStatus(d *draft, b int) bool {
 // keepsStatus says whether the first n instructions of a block write nothing but -1 to eax.
 func (t *transactions) keepsStatus(d *draft, b, n int) bool {
 	for k := range n {
-		e := t.effects(int(d.first[b]) + k)
+		e := t.code.effects(int(d.first[b]) + k)
 		isMinusOne := e.Operation == x86.Mov && e.Dst.Reg == x86.RAX && e.Dst.Size == 4 && e.HasImm && e.Imm == -1
 		if e.Calls() || e.Written().Has(x86.RAX) && !isMinusOne {
 			return false
@@ -168,13 +169,13 @@ func (t *transactions) follow(d *draft, block int) {
 	for _, next := range bl.Succ {
 		t.reach(d, next)
 	}
-	to, known := int(t.target[d.last(block)]), -1
-	if isRelative(t.insns[d.last(block)].Kind) {
-		known = t.routineAt(to)
+	to, known := int(t.code.target[d.last(block)]), -1
+	if isRelative(t.code.insns[d.last(block)].Kind) {
+		known = t.r.routineAt(to)
 	}
 	switch {
 	case known >= 0:
-		t.reach(t.drafts[known], t.blockOf(t.drafts[known], to))
+		t.reach(t.r.drafts[known], t.r.blocks.blockOf(t.r.drafts[known], to))
 	case bl.CallReturns() || bl.End == Tail || bl.End == TailInd:
 		t.calls = true
 	}

@@ -15,7 +15,7 @@ import (
 func (r *recovery) resolveTables(d *draft) map[int]*jumptable.Table {
 	jumps := make([]int, 0, 8)
 	for b := range d.blocks {
-		if i := d.last(b); r.insns[i].Kind == x86.JmpInd && !d.refused[i] {
+		if i := d.last(b); r.code.insns[i].Kind == x86.JmpInd && !d.refused[i] {
 			jumps = append(jumps, b)
 		}
 	}
@@ -29,11 +29,11 @@ func (r *recovery) resolveTables(d *draft) map[int]*jumptable.Table {
 func (r *recovery) input(d *draft) jumptable.Input {
 	d.linkPreds()
 	in := jumptable.Input{
-		Code: &jumpCode{r, d}, Image: r.im, Blocks: make([]jumptable.Block, len(d.blocks)), Pads: d.pads, Steps: &r.steps,
-		Entries: []int{int(r.blockAt[d.entry])},
+		Code: &jumpCode{r, d}, Image: r.file.im, Blocks: make([]jumptable.Block, len(d.blocks)), Pads: d.pads, Steps: &r.steps,
+		Entries: []int{int(r.blocks.blockAt[d.entry])},
 	}
 	for _, i := range d.others {
-		in.Entries = append(in.Entries, int(r.blockAt[i]))
+		in.Entries = append(in.Entries, int(r.blocks.blockAt[i]))
 	}
 	for b := range d.blocks {
 		bl := &d.blocks[b]
@@ -51,72 +51,72 @@ type jumpCode struct {
 	d *draft
 }
 
-func (c *jumpCode) Find(addr uint64) int      { return c.r.find(addr) }
-func (c *jumpCode) Addr(i int) uint64         { return c.r.insns[i].Addr }
-func (c *jumpCode) Kind(i int) x86.Kind       { return c.r.insns[i].Kind }
-func (c *jumpCode) Effects(i int) x86.Effects { return c.r.effects(i) }
-func (c *jumpCode) CFA(i int) image.CFA       { return c.r.frameAt(i) }
-func (c *jumpCode) IsFrameless(i int) bool    { return c.r.isFrameless(i) }
-func (c *jumpCode) Clobbers(i int) x86.Set    { return c.r.clobbers(i) }
+func (c *jumpCode) Find(addr uint64) int      { return c.r.code.find(addr) }
+func (c *jumpCode) Addr(i int) uint64         { return c.r.code.insns[i].Addr }
+func (c *jumpCode) Kind(i int) x86.Kind       { return c.r.code.insns[i].Kind }
+func (c *jumpCode) Effects(i int) x86.Effects { return c.r.code.effects(i) }
+func (c *jumpCode) CFA(i int) image.CFA       { return c.r.code.frameAt(i) }
+func (c *jumpCode) IsFrameless(i int) bool    { return c.r.file.isFrameless(i) }
+func (c *jumpCode) Clobbers(i int) x86.Set    { return c.r.clobbered.clobbers(i) }
 func (c *jumpCode) Entry() int                { return c.d.entry }
-func (c *jumpCode) Inside(i int) int          { return c.r.inside(c.d, i) }
+func (c *jumpCode) Inside(i int) int          { return c.r.file.inside(c.d, i) }
 func (c *jumpCode) Joins(i int) bool          { return c.r.isOrphan(i) }
 func (c *jumpCode) IsEntry(i int) bool        { return c.r.routineAt(i) >= 0 }
 func (c *jumpCode) IsLabel(i int) bool        { return slices.Contains(c.d.labels, i) }
 func (c *jumpCode) Doubt(i int)               { c.d.doubts = append(c.d.doubts, i) }
-func (c *jumpCode) TakenAddress(i int) uint64 { return c.r.takenAddress(i) }
-func (c *jumpCode) NeverTaken(i int) bool     { return c.r.neverTaken(c.d, i) }
-func (c *jumpCode) IsNamed(addr uint64) bool  { return c.r.mentions.has(addr) }
-func (c *jumpCode) IsTaken(addr uint64) bool  { return c.r.taken.has(addr) }
-func (c *jumpCode) piece(i int) *piece        { return &c.r.pieces[c.r.pieceOf[i]] }
+func (c *jumpCode) TakenAddress(i int) uint64 { return c.r.file.takenAddress(i) }
+func (c *jumpCode) NeverTaken(i int) bool     { return c.r.file.neverTaken(c.d, i) }
+func (c *jumpCode) IsNamed(addr uint64) bool  { return c.r.file.mentions.has(addr) }
+func (c *jumpCode) IsTaken(addr uint64) bool  { return c.r.file.taken.has(addr) }
+func (c *jumpCode) piece(i int) *piece        { return &c.r.code.pieces[c.r.code.pieceOf[i]] }
 
 func (c *jumpCode) EachLabel(visit func(i int) bool) (int, bool) { return c.r.eachLabel(c.d, visit) }
 
-func (c *jumpCode) IsEnd(frame image.CFA, addr uint64) bool { return c.r.isEnd(c.d, frame, addr) }
+func (c *jumpCode) IsEnd(frame image.CFA, addr uint64) bool { return c.r.file.isEnd(c.d, frame, addr) }
 
 // IsDoubtful: linkers fold equal parts.
 func (c *jumpCode) IsDoubtful(i int) bool {
-	return i >= 0 && c.Inside(i) < 0 && c.r.isUnexplained(i) && !c.piece(i).back
+	return i >= 0 && c.Inside(i) < 0 && c.r.file.isUnexplained(i) && !c.piece(i).back
 }
 
 func (c *jumpCode) IsAmidFunction(i int) bool {
 	p := c.piece(i)
-	return p.first != i && !isPart(p.symbol) && (p.called || p.symbol != "" || c.r.mentions.has(p.Lo))
+	return p.first != i && !isPart(p.symbol) && (p.called || p.symbol != "" || c.r.file.mentions.has(p.Lo))
 }
 
 func (c *jumpCode) MayBePart(i int, near bool) bool {
 	symbol := c.piece(i).symbol
-	return c.r.isUnexplained(i) && (near || symbol == "" || isPart(symbol))
+	return c.r.file.isUnexplained(i) && (near || symbol == "" || isPart(symbol))
 }
 
 func (c *jumpCode) HasOwnLabels() bool {
-	isElsewhere := func(k int) bool { return c.r.pieces[k].routine != c.d.id }
-	return !slices.ContainsFunc(c.r.pointedParts, isElsewhere)
+	isElsewhere := func(k int) bool { return c.r.code.pieces[k].routine != c.d.id }
+	return !slices.ContainsFunc(c.r.file.pointedParts, isElsewhere)
 }
 
 func (c *jumpCode) HidesFrame() bool {
 	hides := hidesFrame(c.d.blocks,
-		func(addr uint64) image.CFA { return cfaAt(c.r.pieces[c.r.findPiece(addr)].Rows, addr) },
-		func(q *Insn) []byte { return c.r.bytes(c.r.find(q.Addr)) })
+		func(addr uint64) image.CFA { return cfaAt(c.r.code.pieces[c.r.code.findPiece(addr)].Rows, addr) },
+		func(q *Insn) []byte { return c.r.code.bytes(c.r.code.find(q.Addr)) })
 	return hides && !c.r.mayCallWhatReturnsTwice(c.d)
 }
 
 func (c *jumpCode) EndsPart(addr uint64) bool {
-	return slices.ContainsFunc(c.d.pieces, func(p int) bool { return c.r.pieces[p].Hi == addr })
+	return slices.ContainsFunc(c.d.pieces, func(p int) bool { return c.r.code.pieces[p].Hi == addr })
 }
 
 func (c *jumpCode) IsBoundary(addr uint64) bool {
-	at, before := c.r.findPiece(addr), c.r.findPiece(addr-1)
-	return at >= 0 && c.r.pieces[at].Lo == addr || before >= 0 && c.r.pieces[before].Hi == addr
+	at, before := c.r.code.findPiece(addr), c.r.code.findPiece(addr-1)
+	return at >= 0 && c.r.code.pieces[at].Lo == addr || before >= 0 && c.r.code.pieces[before].Hi == addr
 }
 
 func (c *jumpCode) IsPointedTo(addr uint64) bool {
-	return c.r.taken.has(addr) || c.r.pointedTo.has(addr) || c.isExported(addr)
+	return c.r.file.taken.has(addr) || c.r.file.pointedTo.has(addr) || c.isExported(addr)
 }
 
 // isExported says whether other images may know an address by a symbol.
 func (c *jumpCode) isExported(addr uint64) bool {
-	symbols := c.r.im.Symbols()
+	symbols := c.r.file.im.Symbols()
 	i := sort.Search(len(symbols), func(i int) bool { return symbols[i].Addr >= addr })
 	for ; i < len(symbols) && symbols[i].Addr == addr; i++ {
 		if symbols[i].Dynamic {
@@ -127,4 +127,4 @@ func (c *jumpCode) isExported(addr uint64) bool {
 }
 
 // isFrameless says whether the frame is gone, or not there yet, at an instruction.
-func (r *recovery) isFrameless(i int) bool { return r.frameAt(i) == absint.EntryCFA }
+func (f *file) isFrameless(i int) bool { return f.code.frameAt(i) == absint.EntryCFA }

@@ -12,17 +12,17 @@ import (
 // landing pad.
 func (r *recovery) findLabels() {
 	seen := map[int]bool{}
-	for i := range r.insns {
-		taken := r.takenAddress(i)
+	for i := range r.code.insns {
+		taken := r.file.takenAddress(i)
 		if taken == 0 {
 			continue
 		}
-		to := r.find(taken)
+		to := r.code.find(taken)
 		if to < 0 || r.routineAt(to) >= 0 {
 			continue
 		}
-		d := r.drafts[r.pieces[r.pieceOf[to]].routine]
-		if d.id != r.pieces[r.pieceOf[i]].routine && !seen[to] {
+		d := r.drafts[r.code.pieces[r.code.pieceOf[to]].routine]
+		if d.id != r.code.pieces[r.code.pieceOf[i]].routine && !seen[to] {
 			seen[to] = true
 			d.labels = append(d.labels, to)
 		}
@@ -31,17 +31,17 @@ func (r *recovery) findLabels() {
 
 // takenAddress is the address that instruction i puts into a register or into memory, 0 if it does
 // nothing of the kind.
-func (r *recovery) takenAddress(i int) uint64 {
-	q := &r.insns[i]
+func (f *file) takenAddress(i int) uint64 {
+	q := &f.code.insns[i]
 	switch q.Operation() {
 	case x86.Lea:
 		if q.IsRIPRelative() {
-			_, rm, _ := r.operands(i)
+			_, rm, _ := f.code.operands(i)
 			return uint64(rm.Disp)
 		}
 	case x86.Mov:
-		if !r.im.PIE {
-			to, _ := q.AddressImmediate(r.bytes(i))
+		if !f.im.PIE {
+			to, _ := q.AddressImmediate(f.code.bytes(i))
 			return to
 		}
 	}
@@ -49,7 +49,7 @@ func (r *recovery) takenAddress(i int) uint64 {
 }
 
 // linkLabels makes each label a landing pad of every call.
-func (r *recovery) linkLabels(d *draft) {
+func (bd *builder) linkLabels(d *draft) {
 	switch {
 	case len(d.labels) == 0:
 		return
@@ -59,7 +59,7 @@ func (r *recovery) linkLabels(d *draft) {
 	}
 	labels := make([]int, len(d.labels))
 	for k, i := range d.labels {
-		labels[k] = r.blockOf(d, i)
+		labels[k] = bd.blockOf(d, i)
 	}
 	d.pads = append(d.pads, labels...)
 	for b := range d.blocks {
@@ -77,11 +77,11 @@ func (r *recovery) linkLabels(d *draft) {
 
 // findPointedParts finds the cold parts that data leads into and that do not jump back into their routines, so that they may
 // be those of others, too.
-func (r *recovery) findPointedParts() {
-	for k := range r.pieces {
-		if p := &r.pieces[k]; isCold(p) && !p.back {
-			if _, ok := r.pointedTo.next(p.Lo, p.Hi); ok {
-				r.pointedParts = append(r.pointedParts, k)
+func (f *file) findPointedParts() {
+	for k := range f.code.pieces {
+		if p := &f.code.pieces[k]; isCold(p) && !p.back {
+			if _, ok := f.pointedTo.next(p.Lo, p.Hi); ok {
+				f.pointedParts = append(f.pointedParts, k)
 			}
 		}
 	}
@@ -99,16 +99,16 @@ func (r *recovery) label(d *draft, found map[int]*jumptable.Table, is func(insn 
 // mentions, and returns the first for which the visitor answers true.
 func (r *recovery) eachLabel(d *draft, visit func(insn int) bool) (insn int, ok bool) {
 	for _, pi := range d.pieces {
-		p, at := &r.pieces[pi], r.pieces[pi].Lo
+		p, at := &r.code.pieces[pi], r.code.pieces[pi].Lo
 		if r.routineAt(p.first) >= 0 {
 			at++
 		}
 		for ; ; at++ {
 			var ok bool
-			if at, ok = r.mentions.next(at, p.Hi); !ok {
+			if at, ok = r.file.mentions.next(at, p.Hi); !ok {
 				break
 			}
-			if i := r.find(at); i >= 0 && visit(i) {
+			if i := r.code.find(at); i >= 0 && visit(i) {
 				return i, true
 			}
 		}
@@ -120,5 +120,5 @@ func (r *recovery) eachLabel(d *draft, visit func(insn int) bool) (insn int, ok 
 // the receiver of a non-local goto. What other ways lead to, too, or what pads the space before an
 // aligned block, is mentioned by chance: a number that looks like its address.
 func (r *recovery) receiver(d *draft) (insn int, ok bool) {
-	return r.label(d, d.tables, func(i int) bool { return r.marks[i]&reached == 0 && !r.insns[i].IsLongNoOp() })
+	return r.label(d, d.tables, func(i int) bool { return r.blocks.marks[i]&reached == 0 && !r.code.insns[i].IsLongNoOp() })
 }

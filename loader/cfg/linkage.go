@@ -12,28 +12,30 @@ import (
 // may return twice. Of a routine that is left out it counts what control flow is not known to reach
 // as well: it may run.
 type linkage struct {
-	program    *Program
-	*distances                 // by which routines are taken
-	ways       []int32         // instructions: direct calls, jumps that leave their routine, both through a slot
-	moving     map[uint64]bool // what changes where it returns to: behind a call of it there may be data
-	searched   map[*draft]bool // see searchUnseen
-	inspected  int             // bytes, see searchCode
-	allRuns    bool            // code that no control flow reaches is taken to run, in whatever routine
+	r         *recovery
+	code      *code
+	program   *Program
+	pointers  *distances      // by which routines are taken
+	ways      []int32         // instructions: direct calls, jumps that leave their routine, both through a slot
+	moving    map[uint64]bool // what changes where it returns to: behind a call of it there may be data
+	searched  map[*draft]bool // see searchUnseen
+	inspected int             // bytes, see searchCode
+	allRuns   bool            // code that no control flow reaches is taken to run, in whatever routine
 }
 
 // newLinkage begins with the ways between the routines, and what these do with their return addresses.
 func newLinkage(p *Program, taken *distances, ways []int32) *linkage {
-	l := &linkage{program: p, distances: taken, ways: ways, moving: map[uint64]bool{}, searched: map[*draft]bool{}}
+	l := &linkage{r: taken.r, code: taken.code, program: p, pointers: taken, ways: ways, moving: map[uint64]bool{}, searched: map[*draft]bool{}}
 	l.findUses()
 	return l
 }
 
 // findWays finds the ways between the routines, once all are built.
 func (r *recovery) findWays() (ways []int32) {
-	for i := range r.insns {
-		switch q := &r.insns[i]; {
+	for i := range r.code.insns {
+		switch q := &r.code.insns[i]; {
 		case q.Kind == x86.Call, (q.Kind == x86.JmpInd || q.Kind == x86.CallInd) && q.IsRIPRelative():
-		case !isRelative(q.Kind) || r.inside(r.from(i), int(r.target[i])) >= 0:
+		case !isRelative(q.Kind) || r.file.inside(r.from(i), int(r.code.target[i])) >= 0:
 			continue
 		}
 		ways = append(ways, int32(i))
@@ -42,20 +44,20 @@ func (r *recovery) findWays() (ways []int32) {
 }
 
 // from returns the routine that instruction i belongs to.
-func (r *recovery) from(i int) *draft { return r.drafts[r.pieces[r.pieceOf[i]].routine] }
+func (r *recovery) from(i int) *draft { return r.drafts[r.code.pieces[r.code.pieceOf[i]].routine] }
 
 // to returns the routine that the call or jump i enters, be it in its middle, or nil.
 func (r *recovery) to(i int) *draft {
-	if t := r.target[i]; t >= 0 {
+	if t := r.code.target[i]; t >= 0 {
 		return r.from(int(t))
 	}
 	return nil
 }
 
-func (r *recovery) isReached(i int) bool { return r.marks[i]&reached != 0 }
+func (b *builder) isReached(i int) bool { return b.marks[i]&reached != 0 }
 
 // mayRun says whether instruction i is known to be reached, or its routine is left out.
-func (l *linkage) mayRun(i int) bool { return l.isReached(i) || l.isUnknown(l.from(i)) }
+func (l *linkage) mayRun(i int) bool { return l.r.blocks.isReached(i) || l.isUnknown(l.r.from(i)) }
 
 // isUnknown says whether any code of a routine may run.
 func (l *linkage) isUnknown(d *draft) bool { return d.leftOut != "" || l.allRuns }
@@ -63,22 +65,22 @@ func (l *linkage) isUnknown(d *draft) bool { return d.leftOut != "" || l.allRuns
 // findUses looks at what the routines, and the code that no frame description entry covers, do with
 // their return addresses.
 func (l *linkage) findUses() {
-	for _, d := range l.drafts {
+	for _, d := range l.r.drafts {
 		if d.moves {
 			l.moving[d.addr] = true
 		}
 	}
 	for _, i := range l.ways {
-		q := &l.insns[i]
+		q := &l.code.insns[i]
 		to := q.target()
-		if !isRelative(q.Kind) || l.target[i] >= 0 || l.isStub(to) {
+		if !isRelative(q.Kind) || l.code.target[i] >= 0 || l.r.file.isStub(to) {
 			continue
 		}
-		use := l.returnUse(to)
+		use := l.r.returns.returnUse(to)
 		if use.saves {
 			l.program.twice[to] = true
 		}
-		if use.moves || use.drops && (q.Kind == x86.Call || l.isFrameless(int(i))) {
+		if use.moves || use.drops && (q.Kind == x86.Call || l.r.file.isFrameless(int(i))) {
 			l.moving[to] = true
 		}
 	}
@@ -95,16 +97,15 @@ func (l *linkage) leaveOut() {
 	for round := 0; again; round++ {
 		l.allRuns = round >= mostRounds
 		before := l.countLeftOut()
-		l.leaveOutThunkUsers()
-		l.leaveOutMovers()
-		l.leaveOutMiddles()
-		l.searchUnseen()
+		for _, c := range linkageChecks {
+			c.run(l)
+		}
 		again = before < l.countLeftOut()
 	}
 }
 
 func (l *linkage) countLeftOut() (n int) {
-	for _, d := range l.drafts {
+	for _, d := range l.r.drafts {
 		if d.leftOut != "" {
 			n++
 		}
@@ -115,8 +116,8 @@ func (l *linkage) countLeftOut() (n int) {
 // leaveOutThunkUsers leaves out the routines that jump to a thunk: it may return in their place.
 func (l *linkage) leaveOutThunkUsers() {
 	for _, i := range l.ways {
-		if from, to := l.from(int(i)), l.to(int(i)); l.insns[i].Kind != x86.Call && to != nil && from != to && to.thunk && l.isReached(int(i)) {
-			from.leave("jumps to a thunk at %x", l.insns[i].Addr)
+		if from, to := l.r.from(int(i)), l.r.to(int(i)); l.code.insns[i].Kind != x86.Call && to != nil && from != to && to.thunk && l.r.blocks.isReached(int(i)) {
+			from.leave("jumps to a thunk at %x", l.code.insns[i].Addr)
 		}
 	}
 }
@@ -129,17 +130,17 @@ func (l *linkage) leaveOutMovers() {
 	}
 	l.tailJumps().spread(l.moving)
 	for _, i := range l.ways {
-		if kind := l.insns[i].Kind; kind != x86.Call && kind != x86.CallInd || !l.isReached(int(i)) {
+		if kind := l.code.insns[i].Kind; kind != x86.Call && kind != x86.CallInd || !l.r.blocks.isReached(int(i)) {
 			continue
 		}
 		l.eachLead(int(i), func(addr uint64) {
 			if l.moving[addr] {
-				l.from(int(i)).leave("calls what may return elsewhere at %x", l.insns[i].Addr)
+				l.r.from(int(i)).leave("calls what may return elsewhere at %x", l.code.insns[i].Addr)
 			}
 		})
 	}
-	parallel.Each(len(l.drafts), func(i int) {
-		if d := l.drafts[i]; d.leftOut == "" && d.has(CallInd) && l.names(d, l.moving) {
+	parallel.Each(len(l.r.drafts), func(i int) {
+		if d := l.r.drafts[i]; d.leftOut == "" && d.has(CallInd) && l.names(d, l.moving) {
 			d.leave("may call through a pointer what may return elsewhere")
 		}
 	})
@@ -150,20 +151,20 @@ func (l *linkage) leaveOutMovers() {
 func (l *linkage) leaveOutMiddles() {
 	for _, way := range l.ways {
 		i := int(way)
-		t := int(l.target[i])
-		isEntry := l.routineAt(t) >= 0
+		t := int(l.code.target[i])
+		isEntry := l.r.routineAt(t) >= 0
 		switch {
-		case !isRelative(l.insns[i].Kind) || !l.mayRun(i) || isEntry && l.isReached(i):
-		case !isEntry && t >= 0 && l.insns[i].Kind != x86.Call && l.pieces[l.pieceOf[t]].first == t && l.from(i).entry >= 0 && l.isAbsent(l.from(i), l.frameAt(i), l.insns[t].Addr, t):
+		case !isRelative(l.code.insns[i].Kind) || !l.mayRun(i) || isEntry && l.r.blocks.isReached(i):
+		case !isEntry && t >= 0 && l.code.insns[i].Kind != x86.Call && l.code.pieces[l.code.pieceOf[t]].first == t && l.r.from(i).entry >= 0 && l.r.file.isAbsent(l.r.from(i), l.code.frameAt(i), l.code.insns[t].Addr, t):
 			// Never taken: what lies there is a part of another routine.
 		default:
-			l.enter(&l.insns[i], l.from(i))
+			l.enter(&l.code.insns[i], l.r.from(i))
 		}
 	}
-	for _, d := range l.drafts {
+	for _, d := range l.r.drafts {
 		for _, i := range d.doubts {
-			if to := l.from(i); d.leftOut != "" && to != d {
-				to.leave("jumped to in its middle at %x", l.insns[i].Addr)
+			if to := l.r.from(i); d.leftOut != "" && to != d {
+				to.leave("jumped to in its middle at %x", l.code.insns[i].Addr)
 			}
 		}
 	}
@@ -174,18 +175,18 @@ func (l *linkage) leaveOutMiddles() {
 // to which data leads otherwise than by the routine's own tables: so may a jump of which it is not known
 // where it leads, be it in code of no routine.
 func (l *linkage) leaveOutShared() {
-	for _, d := range l.drafts {
+	for _, d := range l.r.drafts {
 		if d.leftOut != "" || len(d.pieces) < 2 {
 			continue
 		}
 		own := jumptable.Targets(d.tables)
 		for _, k := range d.pieces {
-			p := &l.pieces[k]
+			p := &l.code.pieces[k]
 			if p.back || !isCold(p) {
 				continue
 			}
-			for at, ok := l.pointedTo.next(p.Lo, p.Hi); ok; at, ok = l.pointedTo.next(at+1, p.Hi) {
-				if i := l.find(at); i >= 0 && !own[i] {
+			for at, ok := l.r.file.pointedTo.next(p.Lo, p.Hi); ok; at, ok = l.r.file.pointedTo.next(at+1, p.Hi) {
+				if i := l.code.find(at); i >= 0 && !own[i] {
 					d.leave("jumped to in its middle at %x", at)
 				}
 			}
@@ -196,14 +197,14 @@ func (l *linkage) leaveOutShared() {
 // enter notes where a call or jump leads that no known control flow makes or that enters a routine
 // in its middle. from may be nil: code in no routine.
 func (l *linkage) enter(q *Insn, from *draft) {
-	p := l.findPiece(q.target())
+	p := l.code.findPiece(q.target())
 	if p < 0 {
 		return
 	}
-	to := l.drafts[l.pieces[p].routine]
-	switch id := l.routineAt(l.find(q.target())); {
+	to := l.r.drafts[l.code.pieces[p].routine]
+	switch id := l.r.routineAt(l.code.find(q.target())); {
 	case id >= 0:
-		l.taken[id] = true
+		l.pointers.taken[id] = true
 	case to == from:
 	case q.Kind == x86.Call:
 		to.leave("called in its middle at %x", q.target())
@@ -217,9 +218,9 @@ func (l *linkage) enter(q *Insn, from *draft) {
 // instruction, for there may be data before it.
 func (l *linkage) searchUnseen() {
 	if !l.searched[nil] {
-		for i := range l.im.Sections {
-			if s := &l.im.Sections[i]; s.Exec && !isStubs(s) {
-				l.eachUncovered(s, func(lo, hi uint64) {
+		for i := range l.r.file.im.Sections {
+			if s := &l.r.file.im.Sections[i]; s.Exec && !isStubs(s) {
+				l.code.eachUncovered(s, func(lo, hi uint64) {
 					l.searchCode(s.Data[lo-s.Addr:hi-s.Addr], lo, nil)
 					l.eachSequence(lo, hi, func(lo, hi uint64) { l.followCode(s.Data[lo-s.Addr:hi-s.Addr], lo) })
 				})
@@ -227,9 +228,9 @@ func (l *linkage) searchUnseen() {
 		}
 		l.searched[nil] = true
 	}
-	for _, d := range l.drafts {
+	for _, d := range l.r.drafts {
 		if l.isUnknown(d) && !l.searched[d] {
-			l.eachUnreached(d, func(code []byte, addr uint64) { l.searchCode(code, addr, d) })
+			l.r.blocks.eachUnreached(d, func(code []byte, addr uint64) { l.searchCode(code, addr, d) })
 			l.searched[d] = true
 		}
 	}
@@ -244,7 +245,7 @@ const mostSearched = 64 << 20
 func (l *linkage) searchCode(code []byte, addr uint64, from *draft) {
 	const shortest = 5
 	if l.inspected += len(code); l.inspected > mostSearched {
-		l.left = -1
+		l.pointers.left = -1
 		return
 	}
 	for ; len(code) >= shortest; code, addr = code[1:], addr+1 {
@@ -262,7 +263,7 @@ func (l *linkage) searchCode(code []byte, addr uint64, from *draft) {
 		if isRelative(q.Kind) {
 			l.enter(&q, from)
 		}
-		eachOperand(&q, code[:in.Len], !l.im.PIE, l.note)
+		eachOperand(&q, code[:in.Len], !l.r.file.im.PIE, l.pointers.note)
 	}
 }
 
@@ -270,7 +271,7 @@ func (l *linkage) searchCode(code []byte, addr uint64, from *draft) {
 // whole, and from each symbol in it to the next.
 func (l *linkage) eachSequence(lo, hi uint64, visit func(lo, hi uint64)) {
 	visit(lo, hi)
-	symbols := l.im.Symbols()
+	symbols := l.r.file.im.Symbols()
 	i := sort.Search(len(symbols), func(i int) bool { return symbols[i].Addr >= lo })
 	for ; i < len(symbols) && symbols[i].Addr < hi; i++ {
 		end := hi
@@ -300,11 +301,11 @@ type tailJumps map[uint64][]*draft
 func (l *linkage) tailJumps() tailJumps {
 	jumps := tailJumps{}
 	for _, i := range l.ways {
-		if kind := l.insns[i].Kind; kind != x86.Call && kind != x86.CallInd && l.mayRun(int(i)) {
-			l.eachLead(int(i), func(addr uint64) { jumps[addr] = append(jumps[addr], l.from(int(i))) })
+		if kind := l.code.insns[i].Kind; kind != x86.Call && kind != x86.CallInd && l.mayRun(int(i)) {
+			l.eachLead(int(i), func(addr uint64) { jumps[addr] = append(jumps[addr], l.r.from(int(i))) })
 		}
 	}
-	for _, d := range l.drafts {
+	for _, d := range l.r.drafts {
 		if l.mayJumpIndirectly(d) {
 			l.eachName(d, func(addr uint64) { jumps[addr] = append(jumps[addr], d) })
 		}
@@ -315,13 +316,13 @@ func (l *linkage) tailJumps() tailJumps {
 // eachLead calls back with where a call or jump goes, directly or through a slot. A routine has its
 // address, though it has other entries.
 func (l *linkage) eachLead(way int, visit func(addr uint64)) {
-	if !isRelative(l.insns[way].Kind) {
-		_, slot, _ := l.operands(way)
+	if !isRelative(l.code.insns[way].Kind) {
+		_, slot, _ := l.code.operands(way)
 		l.eachNamed(uint64(slot.Disp), visit)
-	} else if id := l.routineAt(int(l.target[way])); id >= 0 {
-		visit(l.drafts[id].addr)
+	} else if id := l.r.routineAt(int(l.code.target[way])); id >= 0 {
+		visit(l.r.drafts[id].addr)
 	} else {
-		visit(l.insns[way].target())
+		visit(l.code.insns[way].target())
 	}
 }
 

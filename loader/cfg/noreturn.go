@@ -19,8 +19,8 @@ func isNoReturnImport(name string) bool {
 // isNoReturnSymbol says whether a function of that name, which the image has itself, never returns.
 // One with a name of the C library's is the program's own where that is another image, or where
 // the name is static; its code tells.
-func (r *recovery) isNoReturnSymbol(name string, addr uint64) bool {
-	return isReservedNoReturn(name) || isStandardNoReturn(name) && !r.importsLibc && !r.local[addr]
+func (f *file) isNoReturnSymbol(name string, addr uint64) bool {
+	return isReservedNoReturn(name) || isStandardNoReturn(name) && !f.importsLibc && !f.local[addr]
 }
 
 // isStandardNoReturn says whether a function of the C library of that name never returns. A program

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"wpptrace/internal/parallel"
 	"wpptrace/loader/cfg/absint"
 	"wpptrace/loader/cfg/jumptable"
 	"wpptrace/loader/image"
@@ -123,44 +122,18 @@ func (p *Program) AddressTaken(entry uint64) bool {
 	return r == nil || p.taken[r.ID]
 }
 
-// program makes the final routines of the drafts.
+// program makes the final routines of the drafts, and leaves out those that cannot be traced.
 func (r *recovery) program(names map[uint64]string) *Program {
-	p := &Program{Image: r.im, pieces: r.pieces, imports: r.imports, twice: map[uint64]bool{}, naming: map[int]bool{}, others: map[uint64]*Routine{}}
-	kept := slices.DeleteFunc(slices.Clone(r.drafts), func(d *draft) bool { return d.adopter != nil })
-	bare := r.uncovered(names)
-	var taken *distances
-	var ways []int32
-	parallel.Both(func() { taken = r.findTaken() }, func() { ways = r.findWays() })
-	saves := make([]bool, len(kept))
-	parallel.Each(len(kept), func(i int) {
-		saves[i] = r.examine(kept[i])
-		kept[i].made = r.routine(kept[i], names[kept[i].addr])
-	})
-	r.leaveOutRestarts()
-	for i, d := range kept {
-		if saves[i] {
-			p.twice[d.addr] = true
-		}
-		for ; len(bare) > 0 && bare[0].Addr < d.addr; bare = bare[1:] {
-			p.add(bare[0])
-		}
-		for _, at := range d.others {
-			p.others[r.insns[at].Addr] = d.made
-		}
-		p.add(d.made)
+	p := &Program{
+		Image: r.file.im, pieces: r.code.pieces, imports: r.file.imports,
+		twice: map[uint64]bool{}, naming: map[int]bool{}, others: map[uint64]*Routine{},
 	}
-	for _, b := range bare {
-		p.add(b)
+	s := &soundness{r: r, program: p, names: names}
+	s.kept = slices.DeleteFunc(slices.Clone(r.drafts), func(d *draft) bool { return d.adopter != nil })
+	for _, c := range programChecks {
+		c.run(s)
 	}
-	l := newLinkage(p, taken, ways)
-	l.leaveOut()
-	l.findTwice()
-	for _, d := range kept {
-		p.taken[d.made.ID] = l.isTaken(d)
-	}
-	main := p.Main()
-	r.leaveOutTransactions(kept, func(d *draft) bool { return p.taken[d.made.ID] && d.made != main && d.addr != r.im.Entry })
-	for _, d := range kept {
+	for _, d := range s.kept {
 		d.made.LeftOut, d.made.Cause = d.leftOut, d.cause
 	}
 	return p
@@ -170,7 +143,7 @@ func (r *recovery) program(names map[uint64]string) *Program {
 func (r *recovery) numberPieces() {
 	for _, d := range r.drafts {
 		for _, k := range d.pieces {
-			r.pieces[k].routine = d.made.ID
+			r.code.pieces[k].routine = d.made.ID
 		}
 	}
 }
@@ -192,15 +165,15 @@ func (p *Program) add(r *Routine) {
 func (r *recovery) routine(d *draft, symbol string) *Routine {
 	out := &Routine{Addr: d.addr, Symbol: symbol, Blocks: d.blocks, Pads: d.pads, Faulty: d.faulty && len(d.pads) > 0}
 	if d.entry >= 0 {
-		out.Entry = int(r.blockAt[d.entry])
+		out.Entry = int(r.blocks.blockAt[d.entry])
 		for _, i := range d.others {
-			out.Others = append(out.Others, int(r.blockAt[i]))
+			out.Others = append(out.Others, int(r.blocks.blockAt[i]))
 		}
 	}
 	for _, i := range d.pieces {
-		out.Ranges = append(out.Ranges, [2]uint64{r.pieces[i].Lo, r.pieces[i].Hi})
-		out.rows = append(out.rows, r.pieces[i].Range)
-		out.code = append(out.code, r.pieces[i].code)
+		out.Ranges = append(out.Ranges, [2]uint64{r.code.pieces[i].Lo, r.code.pieces[i].Hi})
+		out.rows = append(out.rows, r.code.pieces[i].Range)
+		out.code = append(out.code, r.code.pieces[i].code)
 	}
 	for b := range out.Blocks {
 		if out.Blocks[b].End == Table {
@@ -216,127 +189,16 @@ func (r *recovery) finish(t *jumptable.Table) *JumpTable {
 	if t.Indexed {
 		out.Targets = make([]int, len(t.Targets))
 		for i, to := range t.Targets {
-			out.Targets[i] = int(r.blockAt[to])
+			out.Targets[i] = int(r.blocks.blockAt[to])
 		}
 	}
 	return out
 }
 
-// examine finds the reasons to leave a routine out that its finished blocks show.
-func (r *recovery) examine(d *draft) (savesReturn bool) {
-	if d.entry < 0 {
-		d.leave("bytes at %x do not decode", d.addr)
-		return false
-	}
-	for _, i := range d.pieces {
-		p := &r.pieces[i]
-		if p.Signal {
-			d.leave("signal trampoline")
-		}
-		if p.Fault != "" {
-			d.leave(p.Fault+" at %x", p.Lo)
-		}
-	}
-	if r.isOutermost(d) {
-		if d.addr == r.im.Entry && !d.returns {
-			r.checkParts(d)
-			return false // it is entered once, and its frame is nobody's caller
-		}
-		d.leave("outermost frame (no caller)")
-	}
-	if !r.isFrameless(d.entry) {
-		d.leave("what enters it with a frame at %x is not known", d.addr)
-	}
-	for b := range d.blocks {
-		if d.blocks[b].End == Unresolved {
-			d.leave("unresolved indirect jump at %x", r.insns[d.last(b)].Addr)
-		}
-	}
-	r.checkParts(d)
-	for _, i := range d.pieces {
-		if p := &r.pieces[i]; p.first != d.entry && !slices.Contains(d.others, p.first) && r.isEntered(d, p) {
-			d.leave("has a second entry at %x", p.Lo)
-		}
-	}
-	if at, ok := r.secondSymbol(d); ok {
-		d.leave("has a second entry at %x", at)
-	}
-	if r.splitsStack(d) {
-		d.leave("may be entered in its middle, on another stack (-fsplit-stack)")
-	}
-	if i, ok := r.startsThread(d); ok {
-		d.leave("starts threads in its middle at %x", r.insns[i].Addr)
-	}
-	if i, ok := r.receiver(d); ok {
-		d.leave("may be entered in its middle at %x (address taken)", r.insns[i].Addr)
-	}
-	return r.analyseFrame(d)
-}
-
-// checkParts leaves the routine out when nothing leads to one of its parts.
-func (r *recovery) checkParts(d *draft) {
-	for _, i := range d.pieces {
-		p := &r.pieces[i]
-		if p.first < p.last && !slices.ContainsFunc(r.marks[p.first:p.last], func(m uint8) bool { return m&reached != 0 }) {
-			d.leave("nothing leads to its part at %x", p.Lo)
-		}
-	}
-}
-
-// splitsStack says whether the routine may be called anew in its middle, where too little of its
-// stack is left: it compares that with the limit in its thread's control block or, where its frame
-// is large, calls __morestack in any case.
-func (r *recovery) splitsStack(d *draft) bool {
-	const limit = 0x70 // in fs
-	entry := r.blockAt[d.entry]
-	for i := range d.blocks[entry].Insns {
-		e := r.effects(int(d.first[entry]) + i)
-		if at := e.Src; e.Operation == x86.Cmp && e.Elsewhere() && at.Mem && !at.RIP && at.Base < 0 && at.Index < 0 && at.Disp == limit {
-			return true
-		}
-	}
-	for b := range d.blocks {
-		if d.blocks[b].End != Call {
-			continue
-		}
-		if callee := r.findPiece(d.blocks[b].Target); callee >= 0 && strings.HasPrefix(r.pieces[callee].symbol, "__morestack") {
-			return true
-		}
-	}
-	return false
-}
-
-// startsThread finds a system call by which a thread may begin to run behind it: the library's
-// clone has unwind rows that say so. A number that is not known is no sign of one: who hands a
-// number to a function that makes system calls has no new stack for it to return on.
-func (r *recovery) startsThread(d *draft) (insn int, found bool) {
-	const clone, clone3 = 56, 435
-	var s *jumptable.Resolver
-	for b := range d.blocks {
-		for k := range d.blocks[b].Insns {
-			if d.blocks[b].Insns[k].Kind != x86.Syscall {
-				continue
-			}
-			if s == nil {
-				s = jumptable.New(r.input(d))
-			}
-			starts := false
-			known := s.Origins(x86.RAX, b, k, func(v absint.Value, _ bool) bool {
-				starts = starts || v.Form == absint.Constant && (v.Off == clone || v.Off == clone3)
-				return true
-			})
-			if starts || !known {
-				return int(d.first[b]) + k, true
-			}
-		}
-	}
-	return 0, false
-}
-
 // isOutermost says whether the routine has no caller by its unwind rows.
-func (r *recovery) isOutermost(d *draft) bool {
+func (f *file) isOutermost(d *draft) bool {
 	return slices.ContainsFunc(d.pieces, func(i int) bool {
-		rows := r.pieces[i].Rows
+		rows := f.code.pieces[i].Rows
 		return len(rows) > 0 && rows[0].RA == image.RAUndefined
 	})
 }
@@ -344,11 +206,11 @@ func (r *recovery) isOutermost(d *draft) bool {
 // isEntered says whether a part of a routine may be entered from outside. A mention of a part that
 // is entered with a frame already, or by a table of the routine's, is no pointer to a function; a
 // table of another routine may lead to it.
-func (r *recovery) isEntered(d *draft, p *piece) bool {
+func (f *file) isEntered(d *draft, p *piece) bool {
 	if p.called || p.entered || p.symbol != "" && !isPart(p.symbol) {
 		return true
 	}
-	if !p.inTable && (!r.mentions.has(p.Lo) || cfaAt(p.Rows, p.Lo) != absint.EntryCFA) {
+	if !p.inTable && (!f.mentions.has(p.Lo) || cfaAt(p.Rows, p.Lo) != absint.EntryCFA) {
 		return false
 	}
 	for _, t := range d.tables {
@@ -361,13 +223,13 @@ func (r *recovery) isEntered(d *draft, p *piece) bool {
 
 // secondSymbol returns where a function begins amidst the routine, by its symbol: hand-written ones
 // may run into another.
-func (r *recovery) secondSymbol(d *draft) (addr uint64, ok bool) {
-	symbols := r.im.Symbols()
+func (f *file) secondSymbol(d *draft) (addr uint64, ok bool) {
+	symbols := f.im.Symbols()
 	for _, i := range d.pieces {
-		p := &r.pieces[i]
+		p := &f.code.pieces[i]
 		at, _ := slices.BinarySearchFunc(symbols, p.Lo+1, func(s image.Symbol, addr uint64) int { return cmp.Compare(s.Addr, addr) })
 		for ; at < len(symbols) && symbols[at].Addr < p.Hi; at++ {
-			if r.find(symbols[at].Addr) >= 0 {
+			if f.code.find(symbols[at].Addr) >= 0 {
 				return symbols[at].Addr, true
 			}
 		}
@@ -376,19 +238,19 @@ func (r *recovery) secondSymbol(d *draft) (addr uint64, ok bool) {
 }
 
 // isStub says whether addr lies in a section of linkage stubs.
-func (r *recovery) isStub(addr uint64) bool {
-	s := r.im.SectionAt(addr)
+func (f *file) isStub(addr uint64) bool {
+	s := f.im.SectionAt(addr)
 	return s != nil && s.Exec && isStubs(s)
 }
 
 func isStubs(s *image.Section) bool { return strings.HasPrefix(s.Name, ".plt") }
 
 // isFunction says whether addr is known to begin a function, though no unwind rows describe it.
-func (r *recovery) isFunction(addr uint64) bool {
-	s := r.im.SectionAt(addr)
+func (fl *file) isFunction(addr uint64) bool {
+	s := fl.im.SectionAt(addr)
 	if s == nil || !s.Exec {
 		return false
 	}
-	_, named := slices.BinarySearchFunc(r.im.Symbols(), addr, func(f image.Symbol, addr uint64) int { return cmp.Compare(f.Addr, addr) })
+	_, named := slices.BinarySearchFunc(fl.im.Symbols(), addr, func(f image.Symbol, addr uint64) int { return cmp.Compare(f.Addr, addr) })
 	return named || s.Addr == addr
 }

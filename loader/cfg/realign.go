@@ -21,7 +21,7 @@ import (
 // inSlot says whether some rule finds the routine's frame address in a slot.
 func (f *frame) inSlot() bool {
 	return slices.ContainsFunc(f.d.pieces, func(i int) bool {
-		return slices.ContainsFunc(f.pieces[i].Rows, func(row image.Row) bool { return row.CFA.Reg == image.Slot })
+		return slices.ContainsFunc(f.code.pieces[i].Rows, func(row image.Row) bool { return row.CFA.Reg == image.Slot })
 	})
 }
 
@@ -29,7 +29,7 @@ func (f *frame) inSlot() bool {
 // entry on.
 func (f *frame) followsSlot() bool {
 	for _, i := range append([]int{f.d.entry}, f.d.others...) {
-		if f.cfaOf(int(f.blockAt[i])) != absint.EntryCFA {
+		if f.cfaOf(int(f.r.blocks.blockAt[i])) != absint.EntryCFA {
 			return false
 		}
 	}
@@ -44,7 +44,7 @@ func (f *frame) followsSlot() bool {
 
 // cfaOf returns the rule before block b.
 func (f *frame) cfaOf(b int) image.CFA {
-	return cfaAt(f.pieces[f.pieceOf[f.d.first[b]]].Rows, f.d.blocks[b].Lo)
+	return cfaAt(f.code.pieces[f.code.pieceOf[f.d.first[b]]].Rows, f.d.blocks[b].Lo)
 }
 
 // rowsFollow says whether the rows within block b, and those of the blocks behind it, follow from
@@ -149,9 +149,9 @@ func (f *frame) framePointers() []int {
 		below[b] = depthUnset
 	}
 	type arrival struct{ block, below int }
-	work := []arrival{{int(f.blockAt[f.d.entry]), depthUnknown}}
+	work := []arrival{{int(f.r.blocks.blockAt[f.d.entry]), depthUnknown}}
 	for _, i := range f.d.others {
-		work = append(work, arrival{int(f.blockAt[i]), depthUnknown})
+		work = append(work, arrival{int(f.r.blocks.blockAt[i]), depthUnknown})
 	}
 	for len(work) > 0 {
 		a := work[len(work)-1]
@@ -207,7 +207,7 @@ func (f *frame) realigns(w *walk, e *x86.Effects) bool {
 	case from.Reg == image.Slot:
 		return allocates(e)
 	case isBase(from):
-		next := cfaAt(f.pieces[f.pieceOf[w.first]].Rows, w.insn().end())
+		next := cfaAt(f.code.pieces[f.code.pieceOf[w.first]].Rows, w.insn().end())
 		return next.Reg == x86.DwarfRSP && turns(e, from, next, depthUnknown) || e.Operation != x86.Mov && allocates(e)
 	}
 	return false

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -17,30 +16,21 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// recovery is the state of one call of Recover. What is indexed by instruction covers the whole
-// file.
+// recovery is the state of one call of Recover: the routines in the making. What the file says is
+// file's, the blocks are the builder's.
 type recovery struct {
-	*code
-	im           *image.Image
-	imports      map[uint64]string
-	mentions     *mentions
-	taken        *mentions   // those by instructions that are no indirect jumps
-	pointedTo    *mentions   // those by anything but instructions of routines and dynamic symbols
-	namesTwice   func() bool // findNamesTwice, asked once
-	holdsTwice   func() bool // findHoldsTwice, likewise
-	drafts       []*draft
-	pointedParts []int                     // pieces: see findPointedParts
-	marks        []uint8                   // by instruction
-	blockAt      []int32                   // by instruction: the block of its routine that begins there, or -1
-	noReturn     []bool                    // by routine
-	distrusted   []bool                    // by routine: never returns as it seems, but is left out
-	importsLibc  bool                      // the C library is another image
-	local        map[uint64]bool           // by entry: its name is static
-	parts        map[uint64][]image.Symbol // by address: those that name parts of routines
-	clobbered    []clobber                 // by routine
-	attempts     int
-	returnUses   sync.Map     // by entry
-	steps        atomic.Int64 // left to the search for jump tables, in instructions executed
+	code       *code
+	file       *file
+	blocks     *builder
+	clobbered  *clobbers
+	returns    *returns
+	drafts     []*draft
+	noReturn   []bool      // by routine
+	distrusted []bool      // by routine: never returns as it seems, but is left out
+	namesTwice func() bool // findNamesTwice, asked once
+	holdsTwice func() bool // file.findHoldsTwice, likewise
+	attempts   int
+	steps      atomic.Int64 // left to the search for jump tables, in instructions executed
 }
 
 // The search for jump tables takes about 20 instructions for each of a program's; an interpreter's
@@ -70,14 +60,11 @@ func Recover(im *image.Image) (*Program, error) {
 	if len(c.pieces) == 0 {
 		return nil, fmt.Errorf("recover routines of %s: %w", im.Name, NoUnwind(im))
 	}
-	r := &recovery{code: c, im: im, imports: im.Imports(), local: map[uint64]bool{}, parts: map[uint64][]image.Symbol{}}
-	r.importsLibc = slices.Contains(slices.Collect(maps.Values(r.imports)), "__libc_start_main")
-	r.mentions, r.taken, r.pointedTo = collectMentions(im, c)
+	r := &recovery{code: c, file: readFile(im, c)}
+	r.blocks, r.clobbered, r.returns = newBuilder(r), &clobbers{r: r, code: c}, &returns{r: r, code: c, file: r.file}
 	r.namesTwice = sync.OnceValue(r.findNamesTwice)
-	r.holdsTwice = sync.OnceValue(r.findHoldsTwice)
-	r.marks = make([]uint8, len(c.insns))
-	r.blockAt = make([]int32, len(c.insns))
-	names := r.nameSymbols()
+	r.holdsTwice = sync.OnceValue(r.file.findHoldsTwice)
+	names := r.file.nameSymbols()
 	r.makeDrafts()
 	r.distrusted = make([]bool, len(r.drafts))
 	r.findLabels()
@@ -91,35 +78,35 @@ func Recover(im *image.Image) (*Program, error) {
 
 // attempt builds all routines and the program of them.
 func (r *recovery) attempt(names map[uint64]string) *Program {
-	r.steps.Store(int64(baseSteps + stepsPerInsn*len(r.insns)))
-	r.returnUses.Clear() // found without ways that were taken never to return, and now are not
+	r.steps.Store(int64(baseSteps + stepsPerInsn*len(r.code.insns)))
+	r.returns.forget() // found without ways that were taken never to return, and now are not
 	r.solve()
 	return r.program(names)
 }
 
 // nameSymbols gives each piece its symbol and returns all of them by address, and notes the parts that
 // are empty by theirs. Of several functions' symbols that one wins by which programs call it.
-func (r *recovery) nameSymbols() map[uint64]string {
+func (f *file) nameSymbols() map[uint64]string {
 	names := map[uint64]string{}
-	for _, s := range r.im.Symbols() {
+	for _, s := range f.im.Symbols() {
 		if isPart(s.Name) {
-			r.parts[s.Addr] = append(r.parts[s.Addr], s)
+			f.parts[s.Addr] = append(f.parts[s.Addr], s)
 			if s.Size == 0 {
 				continue
 			}
 		}
 		if old, ok := names[s.Addr]; !ok || byCallersName(s.Name, old) < 0 {
 			names[s.Addr] = s.Name
-			r.local[s.Addr] = s.Local
+			f.local[s.Addr] = s.Local
 		}
 	}
-	for i := range r.pieces {
-		at := r.pieces[i].Lo
-		if _, ok := names[at]; !ok && len(r.parts[at]) > 0 { // assemblers give a part no size, though it has code
-			names[at] = r.parts[at][0].Name
-			delete(r.parts, at)
+	for i := range f.code.pieces {
+		at := f.code.pieces[i].Lo
+		if _, ok := names[at]; !ok && len(f.parts[at]) > 0 { // assemblers give a part no size, though it has code
+			names[at] = f.parts[at][0].Name
+			delete(f.parts, at)
 		}
-		r.pieces[i].symbol = names[at]
+		f.code.pieces[i].symbol = names[at]
 	}
 	return names
 }
@@ -141,39 +128,39 @@ func byCallersName(a, b string) int {
 
 // makeDrafts groups the pieces into routines, sorted by entry.
 func (r *recovery) makeDrafts() {
-	groups := r.group(r.mentions)
+	groups := r.code.group(r.file.mentions)
 	entries := make([]int, 0, len(groups))
 	byEntry := make(map[int][]int, len(groups))
 	for _, g := range groups {
-		e := r.entryOf(g, r.mentions)
+		e := r.code.entryOf(g, r.file.mentions)
 		entries = append(entries, e)
 		byEntry[e] = g
 	}
 	slices.Sort(entries)
 	for _, e := range entries {
-		d := &draft{id: len(r.drafts), addr: r.pieces[e].Lo, pieces: byEntry[e], entry: r.pieces[e].first}
-		if p := &r.pieces[e]; p.first == p.last || r.insns[p.first].Addr != d.addr {
+		d := &draft{id: len(r.drafts), addr: r.code.pieces[e].Lo, pieces: byEntry[e], entry: r.code.pieces[e].first}
+		if p := &r.code.pieces[e]; p.first == p.last || r.code.insns[p.first].Addr != d.addr {
 			d.entry = -1
 		}
 		for _, i := range d.pieces {
-			r.pieces[i].routine = d.id
-			if i != e && d.entry >= 0 && r.isEntryToo(&r.pieces[i]) {
-				d.others = append(d.others, r.pieces[i].first)
+			r.code.pieces[i].routine = d.id
+			if i != e && d.entry >= 0 && r.file.isEntryToo(&r.code.pieces[i]) {
+				d.others = append(d.others, r.code.pieces[i].first)
 			}
 		}
 		r.drafts = append(r.drafts, d)
 	}
-	for i, t := range r.target {
-		p := &r.pieces[r.pieceOf[i]]
-		p.back = p.back || r.insns[i].Kind != x86.Call && r.isBack(p, int(t))
+	for i, t := range r.code.target {
+		p := &r.code.pieces[r.code.pieceOf[i]]
+		p.back = p.back || r.code.insns[i].Kind != x86.Call && r.file.isBack(p, int(t))
 	}
-	r.findPointedParts()
+	r.file.findPointedParts()
 }
 
 // isEntryToo says whether a piece that belongs to a routine may itself be entered like one.
-func (r *recovery) isEntryToo(p *piece) bool {
-	entered := p.called || p.entered || p.symbol != "" && !isPart(p.symbol) || r.mentions.has(p.Lo)
-	return entered && p.first < p.last && r.insns[p.first].Addr == p.Lo && cfaAt(p.Rows, p.Lo) == absint.EntryCFA
+func (f *file) isEntryToo(p *piece) bool {
+	entered := p.called || p.entered || p.symbol != "" && !isPart(p.symbol) || f.mentions.has(p.Lo)
+	return entered && p.first < p.last && f.code.insns[p.first].Addr == p.Lo && cfaAt(p.Rows, p.Lo) == absint.EntryCFA
 }
 
 // routineAt returns the routine that instruction i is the entry of, or -1.
@@ -181,7 +168,7 @@ func (r *recovery) routineAt(i int) int {
 	if i < 0 {
 		return -1
 	}
-	id := r.pieces[r.pieceOf[i]].routine
+	id := r.code.pieces[r.code.pieceOf[i]].routine
 	if d := r.drafts[id]; d.entry == i || slices.Contains(d.others, i) {
 		return id
 	}
@@ -192,12 +179,12 @@ func (r *recovery) routineAt(i int) int {
 // again; whether a routine returns can only change from yes to no, so that comes to an end.
 func (r *recovery) solve() {
 	r.noReturn = make([]bool, len(r.drafts))
-	r.clobbered = make([]clobber, len(r.drafts))
+	r.clobbered.forget(len(r.drafts))
 	for _, d := range r.drafts {
-		r.noReturn[d.id] = r.isNamedNoReturn(d)
+		r.noReturn[d.id] = r.file.isNamedNoReturn(d)
 	}
 	var callers *callLists
-	parallel.Both(r.findClobbers, func() { callers = r.callers() })
+	parallel.Both(r.clobbered.findClobbers, func() { callers = r.callers() })
 	built := r.resolveMost()
 	queued := make([]bool, len(r.drafts))
 	queue := make([]int, len(r.drafts))
@@ -239,7 +226,7 @@ func (r *recovery) solve() {
 func (r *recovery) resolveMost() (built []bool) {
 	built = make([]bool, len(r.drafts))
 	bySize := slices.Clone(r.drafts)
-	slices.SortStableFunc(bySize, func(a, b *draft) int { return cmp.Compare(r.size(b), r.size(a)) })
+	slices.SortStableFunc(bySize, func(a, b *draft) int { return cmp.Compare(r.file.size(b), r.file.size(a)) })
 	parallel.Each(len(bySize), func(i int) {
 		d := bySize[i]
 		built[d.id] = d.entry >= 0 && r.resolveAll(d, false)
@@ -248,9 +235,9 @@ func (r *recovery) resolveMost() (built []bool) {
 }
 
 // size is how many instructions the pieces of a routine have.
-func (r *recovery) size(d *draft) (insns int) {
+func (f *file) size(d *draft) (insns int) {
 	for _, i := range d.pieces {
-		insns += r.pieces[i].last - r.pieces[i].first
+		insns += f.code.pieces[i].last - f.code.pieces[i].first
 	}
 	return insns
 }
@@ -264,7 +251,7 @@ const maxAttempts = 5
 func (r *recovery) distrust() (found bool) {
 	r.attempts++
 	for _, d := range r.drafts {
-		if r.noReturn[d.id] && d.leftOut != "" && !r.isNamedNoReturn(d) {
+		if r.noReturn[d.id] && d.leftOut != "" && !r.file.isNamedNoReturn(d) {
 			r.distrusted[d.id], found = true, true
 		}
 	}
@@ -277,8 +264,8 @@ func (r *recovery) distrust() (found bool) {
 }
 
 // isNamedNoReturn says whether a routine is known by its name never to return.
-func (r *recovery) isNamedNoReturn(d *draft) bool {
-	return d.entry >= 0 && r.isNoReturnSymbol(r.pieces[r.pieceOf[d.entry]].symbol, d.addr)
+func (f *file) isNamedNoReturn(d *draft) bool {
+	return d.entry >= 0 && f.isNoReturnSymbol(f.code.pieces[f.code.pieceOf[d.entry]].symbol, d.addr)
 }
 
 // maxRounds bounds how often a routine's blocks are built again because a table revealed code with
@@ -292,7 +279,7 @@ const maxRounds = 32
 func (r *recovery) resolveAll(d *draft, adopts bool) bool {
 	d.tables, d.refused, d.doubts = nil, nil, nil
 	for range maxRounds {
-		r.build(d)
+		r.blocks.build(d)
 		found := r.resolveTables(d)
 		if jumptable.Same(d.tables, found) {
 			d.tables = found
@@ -309,11 +296,11 @@ func (r *recovery) resolveAll(d *draft, adopts bool) bool {
 		d.tables = found
 		if adopts {
 			r.adoptTargets(d)
-		} else if r.leadsToOthers(d) {
+		} else if r.file.leadsToOthers(d) {
 			return false
 		}
 	}
-	r.build(d)
+	r.blocks.build(d)
 	d.leave("jump tables do not settle")
 	return true
 }
@@ -327,7 +314,7 @@ func (r *recovery) refuseGiven(d *draft) (refused bool) {
 			continue
 		}
 		if !refused && !isLeft {
-			r.eachUnreached(d, func(code []byte, _ uint64) { isLeft = isLeft || withoutPadding(code) > 0 })
+			r.blocks.eachUnreached(d, func(code []byte, _ uint64) { isLeft = isLeft || withoutPadding(code) > 0 })
 		}
 		if !isLeft {
 			return false
@@ -339,9 +326,9 @@ func (r *recovery) refuseGiven(d *draft) (refused bool) {
 }
 
 // leadsToOthers says whether a table leads to code of other routines.
-func (r *recovery) leadsToOthers(d *draft) bool {
+func (f *file) leadsToOthers(d *draft) bool {
 	for _, t := range d.tables {
-		if slices.ContainsFunc(t.Targets, func(i int) bool { return r.inside(d, i) < 0 }) {
+		if slices.ContainsFunc(t.Targets, func(i int) bool { return f.inside(d, i) < 0 }) {
 			return true
 		}
 	}
@@ -367,9 +354,9 @@ func (r *recovery) callers() *callLists {
 	type call struct{ from, to int32 }
 	var calls []call
 	l := &callLists{start: make([]int32, len(r.drafts)+2)}
-	for i, t := range r.target {
+	for i, t := range r.code.target {
 		if to := r.routineAt(int(t)); to >= 0 {
-			if from := r.pieces[r.pieceOf[i]].routine; from != to {
+			if from := r.code.pieces[r.code.pieceOf[i]].routine; from != to {
 				calls = append(calls, call{int32(from), int32(to)})
 				l.start[to+2]++
 			}
@@ -388,10 +375,10 @@ func (r *recovery) callers() *callLists {
 
 // neverReturns says whether the call or tail jump i is known never to return.
 func (r *recovery) neverReturns(i int) bool {
-	if q := &r.insns[i]; isRelative(q.Kind) {
-		return r.endsIn(int(r.target[i]), q.target())
+	if q := &r.code.insns[i]; isRelative(q.Kind) {
+		return r.endsIn(int(r.code.target[i]), q.target())
 	}
-	return isNoReturnImport(r.imported(i))
+	return isNoReturnImport(r.file.imported(i))
 }
 
 // endsIn says whether the function at an address, where instruction i is, or none of the code's (-1),
@@ -400,23 +387,23 @@ func (r *recovery) endsIn(i int, addr uint64) bool {
 	if id := r.routineAt(i); id >= 0 {
 		return r.noReturn[id]
 	}
-	return isNoReturnImport(r.imports[addr])
+	return isNoReturnImport(r.file.imports[addr])
 }
 
 // imported returns the imported function that the call i enters, or "".
-func (r *recovery) imported(i int) string {
-	if q := &r.insns[i]; isRelative(q.Kind) {
-		return r.imports[q.target()]
+func (f *file) imported(i int) string {
+	if q := &f.code.insns[i]; isRelative(q.Kind) {
+		return f.imports[q.target()]
 	}
-	return r.importThroughSlot(i)
+	return f.importThroughSlot(i)
 }
 
 // importThroughSlot returns the imported function that the indirect call or jump i reaches through
 // its slot of the global offset table, or "".
-func (r *recovery) importThroughSlot(i int) string {
-	if q := &r.insns[i]; !q.IsRIPRelative() || q.Kind != x86.CallInd && q.Kind != x86.JmpInd {
+func (f *file) importThroughSlot(i int) string {
+	if q := &f.code.insns[i]; !q.IsRIPRelative() || q.Kind != x86.CallInd && q.Kind != x86.JmpInd {
 		return ""
 	}
-	_, rm, _ := r.operands(i)
-	return r.imports[uint64(rm.Disp)]
+	_, rm, _ := f.code.operands(i)
+	return f.imports[uint64(rm.Disp)]
 }

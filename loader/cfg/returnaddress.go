@@ -1,6 +1,10 @@
 package cfg
 
-import "wpptrace/loader/x86"
+import (
+	"sync"
+
+	"wpptrace/loader/x86"
+)
 
 // A returnUse says what a function does with its return address other than to return by it.
 type returnUse struct {
@@ -19,37 +23,47 @@ type returnWalk struct {
 	changed x86.Set // of these, those that something else was written to since
 }
 
+// returns find what functions do with their return addresses. They may be asked concurrently.
+type returns struct {
+	r    *recovery
+	code *code
+	file *file
+	uses sync.Map // by entry
+}
+
+func (u *returns) forget() { u.uses.Clear() }
+
 // returnUse returns what the function at an address does with its return address, and remembers it.
-func (r *recovery) returnUse(entry uint64) returnUse {
-	if use, ok := r.returnUses.Load(entry); ok {
+func (u *returns) returnUse(entry uint64) returnUse {
+	if use, ok := u.uses.Load(entry); ok {
 		return use.(returnUse)
 	}
-	use := r.followReturns(entry)
-	r.returnUses.Store(entry, use)
+	use := u.followReturns(entry)
+	u.uses.Store(entry, use)
 	return use
 }
 
 // followReturns follows a function on all ways from its entry, each as far as rsp can be followed: what
 // lies behind that tells nothing. It needs no unwind rows.
-func (r *recovery) followReturns(entry uint64) (use returnUse) {
+func (u *returns) followReturns(entry uint64) (use returnUse) {
 	const most = 1024 // instructions: what does more is no such function
 	seen := map[returnWalk]bool{}
 	work := []returnWalk{{addr: entry, depth: 8}}
-	for len(work) > 0 && len(seen) < most && r.steps.Load() > 0 {
+	for len(work) > 0 && len(seen) < most && u.r.steps.Load() > 0 {
 		w := work[len(work)-1]
 		work = work[:len(work)-1]
 		if !seen[w] {
 			seen[w] = true
-			r.steps.Add(-1)
-			work = append(work, r.followReturn(w, &use)...)
+			u.r.steps.Add(-1)
+			work = append(work, u.followReturn(w, &use)...)
 		}
 	}
 	return use
 }
 
 // followReturn notes what one instruction does with the return address, and returns where it leads.
-func (r *recovery) followReturn(w returnWalk, use *returnUse) []returnWalk {
-	s := r.im.SectionAt(w.addr)
+func (u *returns) followReturn(w returnWalk, use *returnUse) []returnWalk {
+	s := u.file.im.SectionAt(w.addr)
 	if s == nil || !s.Exec {
 		return nil
 	}
@@ -64,7 +78,7 @@ func (r *recovery) followReturn(w returnWalk, use *returnUse) []returnWalk {
 	switch q.Kind {
 	case x86.Jmp:
 		next.addr = q.target()
-		use.saves = use.saves || isReturnsTwiceSymbol(r.imports[next.addr])
+		use.saves = use.saves || isReturnsTwiceSymbol(u.file.imports[next.addr])
 		return []returnWalk{next}
 	case x86.Jcc, x86.Loop:
 		taken := next
@@ -76,7 +90,7 @@ func (r *recovery) followReturn(w returnWalk, use *returnUse) []returnWalk {
 		use.moves = use.moves || w.holding.Has(e.Src.Reg)
 		return nil
 	case x86.Call:
-		if r.endsIn(r.find(q.target()), q.target()) {
+		if u.r.endsIn(u.code.find(q.target()), q.target()) {
 			return nil
 		}
 	case x86.Ret:

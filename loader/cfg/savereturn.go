@@ -185,7 +185,7 @@ func (w *walk) takesFrame() (reg int8, place int64, ok bool) {
 // makesFrame says whether what an instruction writes to a register moves the frame's own: rsp, or rbp where it holds the
 // CFA from then on.
 func (w *walk) makesFrame(reg int8) bool {
-	return reg == x86.RSP || reg == x86.RBP && cfaAt(w.f.pieces[w.f.pieceOf[w.first]].Rows, w.insn().end()).Reg == x86.DwarfRBP
+	return reg == x86.RSP || reg == x86.RBP && cfaAt(w.f.code.pieces[w.f.code.pieceOf[w.first]].Rows, w.insn().end()).Reg == x86.DwarfRBP
 }
 
 // isArgument says whether nothing but the call of a routine of the program, which ends the block, uses what the current
@@ -196,12 +196,12 @@ func (w *walk) isArgument(reg int8) bool {
 	}
 	holding := x86.SetOf(reg)
 	for i := w.first + w.k + 1; i < w.first+w.n; i++ {
-		e := w.f.effects(i)
+		e := w.f.code.effects(i)
 		at := e.Address()
 		isMove := e.Operation == x86.Mov && e.Dst.Reg >= 0 && e.Src.Reg >= 0 && e.Dst.Size == 8
 		switch {
 		case e.Kind == x86.Call:
-			return w.f.passes(i, holding)
+			return w.f.r.passes(i, holding)
 		case isMove && holding.Has(e.Src.Reg):
 			holding |= x86.SetOf(e.Dst.Reg)
 		case !fillsArgument(&e) || holding&(e.Named()|x86.SetOf(at.Base, at.Index)) != 0:
@@ -214,11 +214,11 @@ func (w *walk) isArgument(reg int8) bool {
 // passes says whether the call i passes what some registers hold to a routine of the program that does not copy memory,
 // and leaves it in none of them.
 func (r *recovery) passes(i int, holding x86.Set) bool {
-	to := int(r.target[i])
-	if r.routineAt(to) < 0 || holding&^r.clobbers(i) != 0 {
+	to := int(r.code.target[i])
+	if r.routineAt(to) < 0 || holding&^r.clobbered.clobbers(i) != 0 {
 		return false
 	}
-	name := r.pieces[r.pieceOf[to]].symbol
+	name := r.code.pieces[r.code.pieceOf[to]].symbol
 	return !slices.ContainsFunc([]string{"memcpy", "memmove", "mempcpy", "bcopy"}, func(copies string) bool { return strings.Contains(name, copies) })
 }
 

@@ -48,29 +48,29 @@ func (p *Program) CallReturnsTwice(r *Routine, block int) bool {
 // return address, and whether anything names one.
 func (l *linkage) findTwice() {
 	twice := l.program.twice
-	for addr, name := range l.imports {
+	for addr, name := range l.r.file.imports {
 		if isReturnsTwiceSymbol(name) {
 			twice[addr] = true
 		}
 	}
-	l.program.twicePointed = l.holdsTwice()
+	l.program.twicePointed = l.r.holdsTwice()
 	if len(twice) == 0 && !l.program.twicePointed {
 		return
 	}
 	jumps := l.tailJumps()
 	jumps.spread(twice)
-	naming, own := make([]bool, len(l.drafts)), make([]bool, len(l.drafts))
+	naming, own := make([]bool, len(l.r.drafts)), make([]bool, len(l.r.drafts))
 	parallel.Each(len(naming), func(i int) {
-		if naming[i] = l.names(l.drafts[i], twice); naming[i] {
-			own[i] = l.loadsForCalls(l.drafts[i], twice)
+		if naming[i] = l.names(l.r.drafts[i], twice); naming[i] {
+			own[i] = l.loadsForCalls(l.r.drafts[i], twice)
 		}
 	})
-	pointed := l.program.twicePointed || l.holdsAny(maps.Keys(twice))
-	for i, d := range l.drafts {
+	pointed := l.program.twicePointed || l.r.file.holdsAny(maps.Keys(twice))
+	for i, d := range l.r.drafts {
 		if own[i] {
 			l.program.naming[d.made.ID] = true
 		}
-		pointed = pointed || naming[i] && !own[i] || twice[d.addr] && l.isTaken(d)
+		pointed = pointed || naming[i] && !own[i] || twice[d.addr] && l.pointers.isTaken(d)
 	}
 	if pointed {
 		l.program.twicePointed = true
@@ -81,7 +81,7 @@ func (l *linkage) findTwice() {
 
 // addIndirectJumps adds the routines that may end by a jump to where a register or memory says.
 func (l *linkage) addIndirectJumps(twice map[uint64]bool) {
-	for _, d := range l.drafts {
+	for _, d := range l.r.drafts {
 		if l.mayJumpIndirectly(d) {
 			twice[d.addr] = true
 		}
@@ -120,7 +120,7 @@ func (l *linkage) loadsForCalls(d *draft, addrs map[uint64]bool) bool {
 func (l *linkage) passLoads(d *draft, b int, holds x86.Set, addrs map[uint64]bool) (after x86.Set, only bool) {
 	for k := range d.blocks[b].Insns {
 		i := int(d.first[b]) + k
-		e := l.effects(i)
+		e := l.code.effects(i)
 		switch {
 		case l.insnNames(i, addrs):
 			if !isLoad(&e) || !x86.CalleeSaved.Has(e.Dst.Reg) {
@@ -138,27 +138,27 @@ func (l *linkage) passLoads(d *draft, b int, holds x86.Set, addrs map[uint64]boo
 
 // findHoldsTwice says whether data or code in no routine names a function of another image that may return more than once,
 // its stub, or its slot.
-func (r *recovery) findHoldsTwice() bool {
+func (f *file) findHoldsTwice() bool {
 	twice := map[uint64]bool{}
-	for addr, name := range r.imports {
+	for addr, name := range f.imports {
 		if isReturnsTwiceSymbol(name) {
 			twice[addr] = true
 		}
 	}
-	if slices.ContainsFunc(r.im.Foreign(), isReturnsTwiceSymbol) || r.holdsAny(maps.Keys(twice)) {
+	if slices.ContainsFunc(f.im.Foreign(), isReturnsTwiceSymbol) || f.holdsAny(maps.Keys(twice)) {
 		return true
 	}
 	named := false
 	if len(twice) > 0 {
-		r.eachNamedUncovered(r.im, func(addr uint64) { named = named || twice[addr] })
+		f.code.eachNamedUncovered(f.im, func(addr uint64) { named = named || twice[addr] })
 	}
 	return named
 }
 
 // holdsAny says whether data holds one of some addresses of code, or code in no routine names it.
-func (r *recovery) holdsAny(addrs iter.Seq[uint64]) bool {
+func (f *file) holdsAny(addrs iter.Seq[uint64]) bool {
 	for addr := range addrs {
-		if in := r.im.SectionAt(addr); in != nil && in.Exec && r.pointedTo.has(addr) {
+		if in := f.im.SectionAt(addr); in != nil && in.Exec && f.pointedTo.has(addr) {
 			return true
 		}
 	}
@@ -173,13 +173,13 @@ func (r *recovery) mayCallWhatReturnsTwice(d *draft) bool {
 		if !b.CallReturns() {
 			return false
 		}
-		i := r.find(b.Insns[len(b.Insns)-1].Addr)
-		switch name := r.imported(i); {
+		i := r.code.find(b.Insns[len(b.Insns)-1].Addr)
+		switch name := r.file.imported(i); {
 		case name != "":
 			return isReturnsTwiceSymbol(name)
 		case b.End == Call:
-			to := r.insns[i].target()
-			return r.mayReturnTwice(to) || r.returnUse(to).jumps && r.namesTwice()
+			to := r.code.insns[i].target()
+			return r.mayReturnTwice(to) || r.returns.returnUse(to).jumps && r.namesTwice()
 		}
 		return r.namesTwice()
 	})
@@ -188,13 +188,13 @@ func (r *recovery) mayCallWhatReturnsTwice(d *draft) bool {
 // findNamesTwice says whether anything but a direct call or jump names a function that may return more than once, or the
 // slot of one.
 func (r *recovery) findNamesTwice() bool {
-	for addr, name := range r.imports {
-		if isReturnsTwiceSymbol(name) && r.taken.has(addr) {
+	for addr, name := range r.file.imports {
+		if isReturnsTwiceSymbol(name) && r.file.taken.has(addr) {
 			return true
 		}
 	}
-	for k := range r.pieces {
-		if lo := r.pieces[k].Lo; (r.pointedTo.has(lo) || r.taken.has(lo)) && r.mayReturnTwice(lo) {
+	for k := range r.code.pieces {
+		if lo := r.code.pieces[k].Lo; (r.file.pointedTo.has(lo) || r.file.taken.has(lo)) && r.mayReturnTwice(lo) {
 			return true
 		}
 	}
@@ -204,13 +204,13 @@ func (r *recovery) findNamesTwice() bool {
 // mayReturnTwice says whether the function at an address, one of this file, may return more than once, as far as that is
 // known before its frame is: it uses its return address.
 func (r *recovery) mayReturnTwice(entry uint64) bool {
-	piece := r.findPiece(entry)
-	return piece >= 0 && isReturnsTwiceSymbol(r.pieces[piece].symbol) || r.returnUse(entry).saves
+	piece := r.code.findPiece(entry)
+	return piece >= 0 && isReturnsTwiceSymbol(r.code.pieces[piece].symbol) || r.returns.returnUse(entry).saves
 }
 
 // mayJumpIndirectly says whether a routine may end by a jump to where a register or memory says.
 func (l *linkage) mayJumpIndirectly(d *draft) bool {
-	return d.has(TailInd) || l.isUnknown(d) && l.hasInsn(d, func(i int) bool { return l.insns[i].Kind == x86.JmpInd })
+	return d.has(TailInd) || l.isUnknown(d) && l.hasInsn(d, func(i int) bool { return l.code.insns[i].Kind == x86.JmpInd })
 }
 
 func (d *draft) has(end End) bool {
@@ -238,8 +238,8 @@ func (l *linkage) eachName(d *draft, visit func(addr uint64)) {
 }
 
 func (l *linkage) eachInsnName(i int, visit func(addr uint64)) {
-	if q := &l.insns[i]; q.Kind != x86.CallInd && q.Kind != x86.JmpInd {
-		eachOperand(q, l.bytes(i), !l.im.PIE, func(addr uint64) { l.eachNamed(addr, visit) })
+	if q := &l.code.insns[i]; q.Kind != x86.CallInd && q.Kind != x86.JmpInd {
+		eachOperand(q, l.code.bytes(i), !l.r.file.im.PIE, func(addr uint64) { l.eachNamed(addr, visit) })
 	}
 }
 
@@ -252,7 +252,7 @@ func (l *linkage) insnNames(i int, addrs map[uint64]bool) (found bool) {
 // hasInsn says whether any instruction of a routine that may run is of a kind.
 func (l *linkage) hasInsn(d *draft, is func(i int) bool) bool {
 	return slices.ContainsFunc(d.pieces, func(k int) bool {
-		for i := l.pieces[k].first; i < l.pieces[k].last; i++ {
+		for i := l.code.pieces[k].first; i < l.code.pieces[k].last; i++ {
 			if l.mayRun(i) && is(i) {
 				return true
 			}

@@ -18,18 +18,18 @@ var startup = map[string]bool{"_init": true, "_fini": true, "frame_dummy": true,
 // uncovered lists, by address, the functions that symbols name and no frame description entry
 // covers, as hand-written assembly. Such a function goes on to the next one, but no further than
 // its size, if that is known.
-func (r *recovery) uncovered(names map[uint64]string) (list []*Routine) {
-	symbols := r.im.Symbols()
+func (f *file) uncovered(names map[uint64]string) (list []*Routine) {
+	symbols := f.im.Symbols()
 	for i := 0; i < len(symbols); {
 		addr, size := symbols[i].Addr, uint64(0)
 		for ; i < len(symbols) && symbols[i].Addr == addr; i++ {
 			size = max(size, symbols[i].Size)
 		}
-		s := r.im.SectionAt(addr)
-		if s == nil || !s.Exec || startup[names[addr]] || r.isStub(addr) || r.findPiece(addr) >= 0 {
+		s := f.im.SectionAt(addr)
+		if s == nil || !s.Exec || startup[names[addr]] || f.isStub(addr) || f.code.findPiece(addr) >= 0 {
 			continue
 		}
-		end := r.nextPiece(addr, s.Addr+uint64(len(s.Data)))
+		end := f.code.nextPiece(addr, s.Addr+uint64(len(s.Data)))
 		if i < len(symbols) {
 			end = min(end, symbols[i].Addr)
 		}
@@ -158,23 +158,23 @@ func withoutPadding(code []byte) (bytes int) {
 }
 
 // eachUnreached calls back for each part of a routine that no instruction reached covers.
-func (r *recovery) eachUnreached(d *draft, visit func(code []byte, addr uint64)) {
+func (b *builder) eachUnreached(d *draft, visit func(code []byte, addr uint64)) {
 	for _, k := range d.pieces {
-		p := &r.pieces[k]
+		p := &b.code.pieces[k]
 		at := p.Lo
 		for i := p.first; i <= p.last; i++ {
 			next := p.Hi
 			if i < p.last {
-				if !r.isReached(i) {
+				if !b.isReached(i) {
 					continue
 				}
-				next = r.insns[i].Addr
+				next = b.code.insns[i].Addr
 			}
 			if at < next {
 				visit(p.code[at-p.Lo:next-p.Lo], at)
 			}
 			if i < p.last {
-				at = max(at, r.insns[i].end())
+				at = max(at, b.code.insns[i].end())
 			}
 		}
 	}

@@ -14,71 +14,71 @@ import (
 
 // isUnreachable says whether instruction i, the last of a piece, is never executed: what lies
 // behind it has another frame.
-func (r *recovery) isUnreachable(i int) bool {
-	next := r.find(r.insns[i].end())
-	delta, ok := r.insns[i].StackDelta(r.bytes(i))
-	return next >= 0 && ok && delta == 0 && contradict(r.frameAt(i), r.frameAt(next))
+func (f *file) isUnreachable(i int) bool {
+	next := f.code.find(f.code.insns[i].end())
+	delta, ok := f.code.insns[i].StackDelta(f.code.bytes(i))
+	return next >= 0 && ok && delta == 0 && contradict(f.code.frameAt(i), f.code.frameAt(next))
 }
 
 // neverTaken says whether the conditional jump i leads to such an end.
-func (r *recovery) neverTaken(d *draft, i int) bool {
-	q := &r.insns[i]
-	return q.Kind == x86.Jcc && r.isEnd(d, r.frameAt(i), q.target())
+func (f *file) neverTaken(d *draft, i int) bool {
+	q := &f.code.insns[i]
+	return q.Kind == x86.Jcc && f.isEnd(d, f.code.frameAt(i), q.target())
 }
 
 // isEnd says whether what leads to an address with a frame leads to where a part of the routine ends:
 // what lies there, behind padding if there is any, is nothing, another's without a frame, or a part of
 // another with another frame that is not its own, too. Where its rows say that less lies on the stack
 // than a return address they are made by hand.
-func (r *recovery) isEnd(d *draft, frame image.CFA, addr uint64) bool {
-	endsPart := slices.ContainsFunc(d.pieces, func(p int) bool { return r.pieces[p].Hi == addr })
-	if frame == absint.EntryCFA || !endsPart && len(r.parts[addr]) == 0 {
+func (f *file) isEnd(d *draft, frame image.CFA, addr uint64) bool {
+	endsPart := slices.ContainsFunc(d.pieces, func(p int) bool { return f.code.pieces[p].Hi == addr })
+	if frame == absint.EntryCFA || !endsPart && len(f.parts[addr]) == 0 {
 		return false
 	}
-	named, full := r.partAt(d, addr)
+	named, full := f.partAt(d, addr)
 	if full || !endsPart && !named {
 		return false
 	}
-	i, ok := r.behindPadding(addr)
+	i, ok := f.behindPadding(addr)
 	if i < 0 {
 		return ok
 	}
-	return r.inside(d, i) < 0 && (r.isFrameless(i) || r.isAbsent(d, frame, addr, i))
+	return f.inside(d, i) < 0 && (f.isFrameless(i) || f.isAbsent(d, frame, addr, i))
 }
 
 // isAbsent says whether none of the routine's code is at an address that it leads to with a frame, where, or behind
 // padding there, a part of another with another frame begins with instruction i: a symbol tells that nothing is left
 // in its own, or no linker can have made one of the two.
-func (r *recovery) isAbsent(d *draft, frame image.CFA, addr uint64, i int) bool {
-	named, full := r.partAt(d, addr)
-	begins := r.frameAt(i)
-	return !full && frame != absint.EntryCFA && contradict(frame, begins) && begins.Off > absint.EntryCFA.Off && (named || r.goesBack(i) || r.hasPads(i))
+func (f *file) isAbsent(d *draft, frame image.CFA, addr uint64, i int) bool {
+	named, full := f.partAt(d, addr)
+	begins := f.code.frameAt(i)
+	return !full && frame != absint.EntryCFA && contradict(frame, begins) && begins.Off > absint.EntryCFA.Off && (named || f.goesBack(i) || f.hasPads(i))
 }
 
 // hasPads says whether the part that instruction i is in has landing pads: linkers fold none with another's, for with a
 // frame that is not its own nothing could be thrown in it.
-func (r *recovery) hasPads(i int) bool {
-	return slices.ContainsFunc(r.pieces[r.pieceOf[i]].Calls, func(site image.CallSite) bool { return site.Pad != 0 })
+func (f *file) hasPads(i int) bool {
+	return slices.ContainsFunc(f.code.pieces[f.code.pieceOf[i]].Calls, func(site image.CallSite) bool { return site.Pad != 0 })
 }
 
 // goesBack says whether what begins at instruction i returns, or jumps back into the rest of its
 // routine, before it calls anything or leaves its part otherwise. That it does with one frame only:
 // linkers, which fold what is the same but for the frame, have not folded it with another's.
-func (r *recovery) goesBack(i int) bool {
+func (f *file) goesBack(i int) bool {
 	const mostFollowed = 256 // instructions
-	p := &r.pieces[r.pieceOf[i]]
+	p := &f.code.pieces[f.code.pieceOf[i]]
 	seen, work := map[int]bool{}, []int{i}
 	for len(work) > 0 {
 		k := work[len(work)-1]
 		work = work[:len(work)-1]
 		for p.first <= k && k < p.last && !seen[k] {
 			seen[k] = true
-			q, t := &r.insns[k], int(r.target[k])
+			q, t := &f.code.insns[k], int(f.code.target[k])
 			if q.Kind == x86.Ret {
 				return true
 			}
 			if q.Kind == x86.Jmp || q.Kind == x86.Jcc || q.Kind == x86.Loop {
-				if r.isBack(p, t) {
+				if f.isBack(p, t) {
 					return true
 				}
 				work = append(work, t)
@@ -97,18 +97,18 @@ func (r *recovery) goesBack(i int) bool {
 
 // partAt says whether symbols say that a part of the routine is at an address, and whether that has code. That another
 // routine's part with another frame begins there says nothing: linkers fold parts that are the same but for their frames.
-func (r *recovery) partAt(d *draft, addr uint64) (named, full bool) {
-	if d.entry < 0 || r.pieces[r.pieceOf[d.entry]].symbol == "" {
+func (f *file) partAt(d *draft, addr uint64) (named, full bool) {
+	if d.entry < 0 || f.code.pieces[f.code.pieceOf[d.entry]].symbol == "" {
 		return false, false
 	}
-	routine := r.pieces[r.pieceOf[d.entry]].symbol
-	for _, s := range r.parts[addr] {
+	routine := f.code.pieces[f.code.pieceOf[d.entry]].symbol
+	for _, s := range f.parts[addr] {
 		if isPartOf(s.Name, routine) {
 			named, full = true, full || s.Size > 0
 		}
 	}
-	if i := r.findPiece(addr); !named && i >= 0 && r.pieces[i].Lo == addr { // it has no size
-		named = isPartOf(r.pieces[i].symbol, routine)
+	if i := f.code.findPiece(addr); !named && i >= 0 && f.code.pieces[i].Lo == addr { // it has no size
+		named = isPartOf(f.code.pieces[i].symbol, routine)
 		full = named
 	}
 	return named, full
@@ -116,19 +116,19 @@ func (r *recovery) partAt(d *draft, addr uint64) (named, full bool) {
 
 // behindPadding returns the instruction that begins a piece at an address, or behind padding there; -1
 // if the section ends there. It answers false if other code lies there.
-func (r *recovery) behindPadding(addr uint64) (i int, ok bool) {
-	if i = r.find(addr); i >= 0 {
+func (f *file) behindPadding(addr uint64) (i int, ok bool) {
+	if i = f.code.find(addr); i >= 0 {
 		return i, true
 	}
-	s := r.im.SectionAt(addr)
+	s := f.im.SectionAt(addr)
 	if s == nil || s.Addr == addr {
 		return -1, true
 	}
 	end := s.Addr + uint64(len(s.Data))
-	next := r.nextPiece(addr, end)
+	next := f.code.nextPiece(addr, end)
 	if withoutPadding(s.Data[addr-s.Addr:next-s.Addr]) > 0 {
 		return -1, false
 	}
-	i = r.find(next)
+	i = f.code.find(next)
 	return i, i >= 0 || next == end
 }
