@@ -11,14 +11,16 @@ import (
 // join copies, so that none of them stands for a call. It takes time in proportion to the alphabet's
 // paths.
 func (n *Names) InlinedInto(name string) (routines []string) {
-	is := make([]bool, 1+len(n.snapshot.Calls)) // by number of a call: it, or one that it is in, is of the name
-	any := false
+	is := make([]bool, 1+len(n.snapshot.Calls)) // by number: the call, or one it is in, is of the name
+	matches := map[string]bool{"": false}
 	for i := range n.snapshot.Calls {
 		c := &n.snapshot.Calls[i]
-		is[i+1] = is[c.In] || c.Name != "" && Matches(name, Printable(c.Name))
-		any = any || is[i+1]
+		if _, known := matches[c.Name]; !known {
+			matches[c.Name] = Matches(name, Printable(c.Name))
+		}
+		is[i+1] = is[c.In] || matches[c.Name]
 	}
-	if !any {
+	if !slices.Contains(is, true) {
 		return nil
 	}
 	into := map[int]bool{}
