@@ -143,7 +143,8 @@ func (p *printer) refused(program *record.Program) {
 	}
 }
 
-// forecast prints how much slower the process will be, and warns where putting the probes in is felt.
+// forecast prints how much slower the process will be, and warns where putting the probes in is
+// felt.
 func (p *printer) forecast(e record.Forecast) {
 	for _, line := range forecastLines(e.Forecast, e.Load, p.flags.overhead) {
 		p.say("%s", line)
@@ -286,7 +287,8 @@ func (p *printer) followEndText(r record.Reason) string {
 	return ""
 }
 
-// statusText is the live line of a recording. since is how long it is that the one before was shown.
+// statusText is the live line of a recording. since is how long it is that the one before was
+// shown.
 func (p *printer) statusText(s record.Status, since time.Duration) string {
 	line := fmt.Sprintf("%.0fs  %s paths/s  ring %.0f%%  %s rules  ratio %.0f  lost %d",
 		s.Duration.Seconds(), text.Short(float64(s.Paths-p.paths)/since.Seconds()),

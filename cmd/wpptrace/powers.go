@@ -8,8 +8,8 @@ import (
 	"wpptrace/loader/privilege"
 )
 
-// takers take the capabilities of commands that record processes, or look at them, by the name of the
-// command. Every other command drops all that wpptrace was given, before it opens anything.
+// takers take the capabilities of commands that record processes, or look at them, by the name of
+// the command. Every other command drops all that wpptrace was given, before it opens anything.
 var takers = map[string]func(*cobra.Command) error{
 	"wpptrace":    func(*cobra.Command) error { return privilege.TakeAll() },
 	guard.Command: func(*cobra.Command) error { return privilege.TakeAll() },
@@ -25,8 +25,8 @@ var takers = map[string]func(*cobra.Command) error{
 	},
 }
 
-// lookers are what it takes to look at a process and at the files that it runs, and to find out what
-// the kernel can do.
+// lookers are what it takes to look at a process and at the files that it runs, and to find out
+// what the kernel can do.
 var lookers = []cap.Value{cap.BPF, cap.PERFMON, cap.SYS_ADMIN, cap.SYS_PTRACE, cap.CHECKPOINT_RESTORE, cap.DAC_READ_SEARCH}
 
 // withPowers has a command run with the capabilities that it takes, and without any other.

@@ -300,8 +300,8 @@ func recordChild(o *recordFlags, s *signals, argv []string, stderr io.Writer) er
 	return err
 }
 
-// run records and prints what happens, and the report. A second signal ends wpptrace at once while the
-// recording is prepared, and any while it is reported.
+// run records and prints what happens, and the report. A second signal ends wpptrace at once while
+// the recording is prepared, and any while it is reported.
 func (o *recordFlags) run(s *signals, options record.Options, out, stderr io.Writer) error {
 	process := options.Process
 	if options.Child != nil {

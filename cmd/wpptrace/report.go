@@ -131,8 +131,8 @@ func (p *printer) elsewhere(r *record.Result) bool {
 	return true
 }
 
-// elsewhereText lists what external code there is: routines left out, libraries that are needed, which
-// are traced as far as the user has asked for it, and the kernel.
+// elsewhereText lists what external code there is: routines left out, libraries that are needed,
+// which are traced as far as the user has asked for it, and the kernel.
 func elsewhereText(leftOut int, needed []string, libraries bool) string {
 	places := []string{}
 	if leftOut > 0 {
@@ -162,8 +162,8 @@ func routinesLeftOut(pl *plan.Plan) (n int) {
 // leastElsewhere is how much CPU time hits have to leave for it to be known where it went.
 const leastElsewhere = 50 * time.Millisecond
 
-// isElsewhere reports whether most of some CPU time, more than none, went to other code than so many
-// instructions: they hardly ever take so long.
+// isElsewhere reports whether most of some CPU time, more than none, went to other code than so
+// many instructions: they hardly ever take so long.
 func isElsewhere(own time.Duration, instructions uint64) bool {
 	const slow = 10 * time.Nanosecond
 	return own >= 2*slow*time.Duration(min(instructions, uint64(own)))

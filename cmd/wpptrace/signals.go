@@ -77,8 +77,8 @@ func watchSignals() *signals {
 	return &signals{end: ended, snapshot: wished, abort: abort, takeINT: takeINT, stop: stop}
 }
 
-// outlivePipes has wpptrace, from now on, not be killed where nobody reads what it prints, as head does
-// when it has read enough: there is a recording to write. What it starts is killed as ever.
+// outlivePipes has wpptrace, from now on, not be killed where nobody reads what it prints, as head
+// does when it has read enough: there is a recording to write. What it starts is killed as ever.
 func outlivePipes() { signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) }
 
 // quitAtOnce ends wpptrace at the second signal until the function that it returns is called: there

@@ -1,3 +1,3 @@
-// Package memory keeps this process within the memory that it is allowed: by its control group, by its
-// user, and by what it does.
+// Package memory keeps this process within the memory that it is allowed: by its control group, by
+// its user, and by what it does.
 package memory

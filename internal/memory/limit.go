@@ -20,7 +20,8 @@ func Allowed() Size {
 // Wished is what the user has the collector keep to, by GOMEMLIMIT.
 var Wished = debug.SetMemoryLimit(-1)
 
-// KeepTo has the collector keep to so many bytes, or to what it may have of what is allowed, or wished.
+// KeepTo has the collector keep to so many bytes, or to what it may have of what is allowed, or
+// wished.
 func KeepTo(bytes int64) {
 	debug.SetMemoryLimit(min(bytes, Wished, collectorsPart(Allowed())))
 }

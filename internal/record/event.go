@@ -8,8 +8,8 @@ import (
 	"wpptrace/internal/record/overhead"
 )
 
-// An Event is something that happens during a recording: one of the types below. A handler is called
-// on the recording's goroutine, which waits for it: the process goes on meanwhile.
+// An Event is something that happens during a recording: one of the types below. A handler is
+// called on the recording's goroutine, which waits for it: the process goes on meanwhile.
 type Event any
 
 // Planned says which probes a recording takes. Nothing has touched the process yet.
@@ -28,8 +28,8 @@ type Forecast struct {
 
 // Attached says that the probes stand.
 type Attached struct {
-	// Unmatched are the globs of the selection that name no library so far: none that the process has
-	// loaded or, of one that has not run yet, none that its program is linked with.
+	// Unmatched are the globs of the selection that name no library so far: none that the process
+	// has loaded or, of one that has not run yet, none that its program is linked with.
 	Unmatched []string
 }
 
@@ -55,8 +55,8 @@ type LibraryLeftOut struct {
 // code: what it did meanwhile is not recorded.
 type LetGoOn struct{}
 
-// WindowsBegin says that tracing all of the process costs more than the budget, so that it is traced
-// in windows from here on.
+// WindowsBegin says that tracing all of the process costs more than the budget, so that it is
+// traced in windows from here on.
 type WindowsBegin struct {
 	Window time.Duration // that one lasts at least
 	Wait   time.Duration // until the next one, at the load that the process has
@@ -83,8 +83,8 @@ type RareSitesCounted struct {
 // SnapshotWritten says that a snapshot was written, and that the recording goes on.
 type SnapshotWritten struct{ Path string }
 
-// SnapshotFailed says that a snapshot could not be written in the middle of the recording. The one at
-// its end may be.
+// SnapshotFailed says that a snapshot could not be written in the middle of the recording. The one
+// at its end may be.
 type SnapshotFailed struct{ Err error }
 
 // Progress comes several times a second. Status may be called until the handler returns.
@@ -119,7 +119,8 @@ const (
 	stillRecorded Reason = ""
 )
 
-// IsEarly reports whether the recording ended before it was to, by neither its user nor the process.
+// IsEarly reports whether the recording ended before it was to, by neither its user nor the
+// process.
 func (r Reason) IsEarly() bool { return r == SlowDown || r == GuardLost || r == Failed }
 
 // Ended says why the recording ends. Its probes go out after that.

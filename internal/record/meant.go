@@ -36,9 +36,9 @@ func meant(c *cfg.Program, re *regexp.Regexp) string {
 	return ""
 }
 
-// inlinedInto returns the routines with code that is inlined from those whose names some expressions
-// match, as far as debug information says so. It takes the time of reading all of that, about 0.3 s
-// for 10 MB. at is the routine that an address is in, or nil.
+// inlinedInto returns the routines with code that is inlined from those whose names some
+// expressions match, as far as debug information says so. It takes the time of reading all of that,
+// about 0.3 s for 10 MB. at is the routine that an address is in, or nil.
 func inlinedInto(im *image.Image, list []*regexp.Regexp, at func(addr uint64) *cfg.Routine) (into []*cfg.Routine) {
 	lines, err := im.Lines()
 	if err != nil {

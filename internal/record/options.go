@@ -23,11 +23,11 @@ type Options struct {
 	// Process is recorded from wherever it is now. It stays the caller's.
 	Process *target.Process
 	// Child is a command that has been started and stands before its first instruction. It is
-	// recorded from there, and killed when the recording cannot begin. It stays the caller's, who waits
-	// for its end.
+	// recorded from there, and killed when the recording cannot begin. It stays the caller's, who
+	// waits for its end.
 	Child *target.Child
-	// Stands says that Process stands, and has only just begun to run its program: it has no load that
-	// could be measured.
+	// Stands says that Process stands, and has only just begun to run its program: it has no load
+	// that could be measured.
 	Stands bool
 	// Threads are the threads to record; none: all.
 	Threads []int
@@ -45,17 +45,18 @@ type Options struct {
 	Duration time.Duration
 	// SnapshotEvery is the time between snapshots; 0: there is one, at the end.
 	SnapshotEvery time.Duration
-	// Snapshot asks for a snapshot in the middle of the recording for each value that comes; nil: none
-	// comes. Requests that come while one is being written get one more together.
+	// Snapshot asks for a snapshot in the middle of the recording for each value that comes; nil:
+	// none comes. Requests that come while one is being written get one more together.
 	Snapshot <-chan struct{}
 	// MaxSlowDown ends the recording when the process is slowed down more times; 0: nothing does.
 	MaxSlowDown float64
-	// Overhead is what probes may take, as a share of the process's own CPU time: where all of it costs
-	// more, it is traced in windows that last Window at least. 0: there is no limit.
+	// Overhead is what probes may take, as a share of the process's own CPU time: where all of it
+	// costs more, it is traced in windows that last Window at least. 0: there is no limit.
 	Overhead float64
 	Window   time.Duration
 
-	// Ring is the size in bytes of the buffer between the kernel and the recording; 0: the usual one.
+	// Ring is the size in bytes of the buffer between the kernel and the recording; 0: the usual
+	// one.
 	Ring int
 	// StopWhenFull has the process stopped while that is full; else events are lost then.
 	StopWhenFull bool
@@ -64,15 +65,16 @@ type Options struct {
 
 	// Abort ends the recording at once and without a snapshot when it is done; nil: nothing does.
 	Abort context.Context
-	// Confine is told the snapshot's files and the capabilities that the recording takes once it has
-	// begun: all others may be given up. nil: none are.
+	// Confine gives up all capabilities but those that the recording takes once it has begun; files
+	// are those of the snapshot. nil: none is given up.
 	Confine func(files []string, keep ...cap.Value) error
-	// Log is told what is being done; nil: nothing is.
+	// Log gets what is being done, and what is amiss; nil: nothing is logged.
 	Log *slog.Logger
 
 	// Shared is what recordings have in common that run at the same time; nil: this one runs alone.
 	Shared Shared
-	// ForkOfTraced says that the process is a fork of one that a recording of the same Shared has traced.
+	// ForkOfTraced says that the process is a fork of one that a recording of the same Shared has
+	// traced.
 	ForkOfTraced bool
 }
 

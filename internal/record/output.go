@@ -55,12 +55,12 @@ func WriteError(path string, err error) error {
 	if !errors.As(err, &why) {
 		return err
 	}
-	told := fmt.Errorf("write snapshot %s: %w: %s", path, why, otherFile(why, "-o"))
+	plain := fmt.Errorf("write snapshot %s: %w: %s", path, why, otherFile(why, "-o"))
 	var kept *store.KeptError
 	if errors.As(err, &kept) {
-		return &store.KeptError{Err: told, File: kept.File}
+		return &store.KeptError{Err: plain, File: kept.File}
 	}
-	return told
+	return plain
 }
 
 // otherFile is what to do about a file that the system does not write, named by a flag.
@@ -75,8 +75,8 @@ func otherFile(why error, flag string) string {
 	return remedy
 }
 
-// Collide reports whether a raw trace and a snapshot would be one file, or what one of them replaces
-// would be the other. raw may be "".
+// Collide reports whether a raw trace and a snapshot would be one file, or what one of them
+// replaces would be the other. raw may be "".
 func Collide(raw, snapshot string) bool {
 	return raw != "" && (isAt(raw, snapshot) || isAt(raw, store.Old(snapshot)) || isAt(store.Old(raw), snapshot))
 }

@@ -58,8 +58,8 @@ func (p *Program) Refusal() string {
 	return fmt.Sprintf("none of the %d routines that are selected can be traced, as %s: %s", selected, report.Fit(leftOut.Name, 60), leftOut.LeftOut)
 }
 
-// Load reads an executable, or a library, and plans its probes. name is what errors call it. The file
-// is read until the program is not needed any more. Cost: some seconds where it is large.
+// Load reads an executable, or a library, and plans its probes. name is what errors call it. The
+// file is read until the program is not needed any more. Cost: some seconds where it is large.
 func Load(f *os.File, name string, sel Selection) (p *Program, err error) {
 	return loadIn(nil, f, name, sel)
 }
@@ -81,8 +81,8 @@ func loadIn(in *target.Process, f *os.File, name string, sel Selection) (p *Prog
 	return readProgram(f, name, sel, in)
 }
 
-// Obstructed says how many routines were left out for what the process has done to its code, and for
-// what, as one of them.
+// Obstructed says how many routines were left out for what the process has done to its code, and
+// for what, as one of them.
 func (p *Program) Obstructed() (routines int, why string) {
 	for _, r := range p.Plan.Routines {
 		if obstacle := p.inTheWay(r); obstacle != "" && obstacle == r.LeftOut {
@@ -94,8 +94,8 @@ func (p *Program) Obstructed() (routines int, why string) {
 
 func (p *Program) inTheWay(r *plan.Routine) string { return attach.InTheWay(p.obstacles, r.Ranges) }
 
-// CheckProcess fails when a routine that is traced cannot be in another process of the program, whose
-// file is open.
+// CheckProcess fails when a routine that is traced cannot be in another process of the program,
+// whose file is open.
 func (p *Program) CheckProcess(in *target.Process, exe *os.File) error {
 	list, _ := attach.Obstacles(in, p.Image, exe) // what it fails for, attaching fails for
 	for _, r := range p.Plan.Routines {
@@ -107,10 +107,10 @@ func (p *Program) CheckProcess(in *target.Process, exe *os.File) error {
 	return nil
 }
 
-// planGarbage is how much garbage there may be when the collector runs, in percent of what is alive,
-// while a program is planned. In some virtual machines the first touch of a page takes 20 us, longer
-// than the collector takes for one that is touched already: with less than the usual 100, python3 was
-// planned 6% faster there.
+// planGarbage is how much garbage there may be when the collector runs, in percent of what is
+// alive, while a program is planned. In some virtual machines the first touch of a page takes 20
+// us, longer than the collector takes for one that is touched already: with less than the usual
+// 100, python3 was planned 6% faster there.
 const planGarbage = 70
 
 func readProgram(f *os.File, name string, sel Selection, in *target.Process) (*Program, error) {

@@ -27,8 +27,8 @@ type rawTrace struct {
 	writer *raw.Writer
 }
 
-// createRawTrace begins a trace with all routines of a plan: the names of those that never run tell
-// others apart.
+// createRawTrace begins a trace with all routines of a plan: others are
+// known by their names from those that never run.
 func createRawTrace(path string, p *plan.Plan, d *decoder.Decoder) (*rawTrace, error) {
 	t, err := openRawTrace(path)
 	if err != nil {
@@ -107,8 +107,8 @@ func createHidden(path string) (*os.File, error) {
 	return f, nil
 }
 
-// place puts the file in its place. One that is there becomes path.old: that one may be another's to
-// read, or have another name. There may be no trace.
+// place puts the file in its place. One that is there becomes path.old: that one may be another's
+// to read, or have another name. There may be no trace.
 func (t *rawTrace) place() error {
 	if t == nil || t.hidden == "" {
 		return nil

@@ -39,9 +39,9 @@ type Losses struct {
 	Err            error // it is not known what was lost
 }
 
-// Run records a process or a command until it ends, the context is done, or there is another reason to
-// end, and writes the snapshot. What happens meanwhile is told to handle, on this goroutine; nil is
-// told nothing. Where the snapshot cannot be written, the result holds it all the same, beside the
+// Run records a process or a command until it ends, the context is done, or there is another reason
+// to end, and writes the snapshot. handle is called for what happens meanwhile, on this goroutine;
+// it may be nil. Where the snapshot cannot be written, the result holds it all the same, beside the
 // error. A command that outlives the recording goes on.
 //
 // It takes the privileges to trace (CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE), and the initial pid

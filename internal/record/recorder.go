@@ -263,8 +263,8 @@ func (r *Recorder) Confine() error {
 }
 
 // Record records until the context is done or there is another reason to end, and writes the
-// snapshot. Where that cannot be written, the result says that it is not, beside the error; an error
-// beside a snapshot that was written is of something else.
+// snapshot. Where that cannot be written, the result says that it is not, beside the error; an
+// error beside a snapshot that was written is of something else.
 func (r *Recorder) Record(ctx context.Context) (*Result, error) {
 	abort := r.options.Abort
 	b := &background{begin: r.beginSnapshot}
@@ -302,7 +302,8 @@ func (r *Recorder) Record(ctx context.Context) (*Result, error) {
 	return r.result(snapshot, true), cmp.Or(rawErr, disturbance)
 }
 
-// beginSnapshot begins a snapshot in the middle of the recording; write goes on on another goroutine.
+// beginSnapshot begins a snapshot in the middle of the recording; write goes on on another
+// goroutine.
 func (r *Recorder) beginSnapshot() (write func() error) {
 	complete := r.snapshots.snapshot()
 	return func() error {
@@ -356,8 +357,8 @@ func (r *Recorder) Path() string { return r.options.Output }
 // Program is the program of the process.
 func (r *Recorder) Program() *Program { return r.program }
 
-// addLibraries has those libraries traced that the selection names and that the process has mapped by
-// now. One that cannot be is external code.
+// addLibraries has those libraries traced that the selection names and that the process has mapped
+// by now. One that cannot be is external code.
 func (r *Recorder) addLibraries() error {
 	list, err := r.libraries.next()
 	if err != nil {

@@ -18,16 +18,17 @@ import (
 	"wpptrace/query"
 )
 
-// A Selection says which routines to trace, in which images, and by what to choose their probes. The
-// zero value is all of the executable.
+// A Selection says which routines to trace, in which images, and by what to choose their probes.
+// The zero value is all of the executable.
 type Selection struct {
 	// Only and Not are matched against demangled names: a routine is traced whose name one of Only
-	// matches, or if there are none, and none of Not. An expression that begins with a library's base
-	// name and a colon is for that library.
+	// matches, or if there are none, and none of Not. An expression that begins with a library's
+	// base name and a colon is for that library.
 	Only, Not []*regexp.Regexp
 	// Complete admits routines that need slow, single-stepped probes.
 	Complete bool
-	// Weights is a snapshot of the same program by which probes are chosen: where they are hit least.
+	// Weights is a snapshot of the same program by which probes are chosen: where they are hit
+	// least.
 	Weights string
 	// Libraries are globs of the shared libraries to trace too, by base name or path.
 	Libraries []string
@@ -104,8 +105,8 @@ func readWeights(path string, im *image.Image, mayMiss bool) (w *planner.Weights
 	return nil, fmt.Errorf("weigh %s by %s: that is a recording of another build: record this one, or leave --weights out", im.Name, path)
 }
 
-// checkMatches fails when an expression matches no routine, unless it may be meant for another image.
-// option is its name on the command line.
+// checkMatches fails when an expression matches no routine, unless it may be meant for another
+// image. option is its name on the command line.
 func checkMatches(option string, list []*regexp.Regexp, c *cfg.Program, name string, mayMiss bool) error {
 	if mayMiss {
 		return nil

@@ -9,8 +9,8 @@ import (
 // strayPause is how often a recording looks for strays.
 const strayPause = time.Second
 
-// strayThreads are threads that have ended although nothing of what they have reported, as far as it
-// has been read, says so.
+// strayThreads are threads that have ended although nothing of what they have reported, as far as
+// it has been read, says so.
 type strayThreads struct {
 	next    time.Time // to look for them
 	threads []*thread
@@ -44,7 +44,7 @@ func (s *threads) strays() (list []*thread, err error) {
 		live[uint32(id)] = true
 	}
 	for _, t := range s.all {
-		if t.words == nil || live[t.id] && s.byID[t.id] == t {
+		if t.decoder == nil || live[t.id] && s.byID[t.id] == t {
 			continue
 		}
 		if !s.lives(t) { // a list that is read while threads end may miss one that does not
@@ -63,7 +63,7 @@ func (s *threads) lives(t *thread) bool {
 // were lost.
 func (s *threads) endWithLosses(threads []*thread) error {
 	for _, t := range threads {
-		if t.words == nil { // its end came through
+		if t.decoder == nil { // its end came through
 			continue
 		}
 		l, err := s.session.Counters().LossOf(t.id, t.started)

@@ -69,7 +69,7 @@ int main(void)
 		t.Fatal("its end was not lost: the test does not test")
 	}
 	must(t, r.threads.endStrays())
-	if lost.words != nil || lost.ended || lost.lost == 0 || lost.gaps == 0 || lost.hits != lost.received+lost.lost {
+	if lost.decoder != nil || lost.ended || lost.lost == 0 || lost.gaps == 0 || lost.hits != lost.received+lost.lost {
 		t.Errorf("%+v: is to be over, and to tell of its losses", lost)
 	}
 	must(t, r.finish(t.Context()))

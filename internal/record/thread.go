@@ -12,12 +12,12 @@ import (
 type thread struct {
 	id       uint32
 	name     string
-	words    *decoder.Thread // nil: it has ended, or the recording has
+	decoder  *decoder.Thread // nil: it has ended, or the recording has
 	stream   *spill.Thread
 	started  uint64 // CLOCK_BOOTTIME, ns
 	batches  uint64 // sent, those that were lost included,
 	skipped  bool   // but for some of which it is known otherwise that they were lost
-	taken    uint64 // words
+	taken    uint64 // events
 	received uint64 // witnesses
 	hits     uint64
 	lost     uint64
@@ -25,13 +25,13 @@ type thread struct {
 	amiss    uint64 // batches whose hits are not those received and lost
 	ended    bool   // its end was received
 	stepped  uint64 // of the received, on single-stepped instructions
-	left     uint64 // words taken when its last window ended
+	left     uint64 // events taken when its last window ended
 }
 
-// take decodes a batch of the thread. One that does not add up with those before it is told of, and
-// nothing is said to have run on across it.
+// take decodes a batch of the thread. One that does not add up with those before it is an anomaly,
+// and no path runs on across it.
 func (t *thread) take(b wire.Batch, rare *overhead.RareSites) {
-	if t.words == nil {
+	if t.decoder == nil {
 		t.amiss++
 		return
 	}
@@ -43,29 +43,29 @@ func (t *thread) take(b wire.Batch, rare *overhead.RareSites) {
 	t.hits = b.Hits
 	t.taken += uint64(b.Len())
 	for i := range b.Len() {
-		t.count(t.words.Take(b.Event(i)), rare)
+		t.count(t.decoder.Take(b.Event(i)), rare)
 	}
 	if t.received+t.lost != t.hits {
 		t.amiss++
 		t.received = t.hits - min(t.hits, t.lost)
-		t.words.Gap(0)
+		t.decoder.Gap(0)
 	}
-	if t.words.Ended() {
+	if t.decoder.Ended() {
 		t.ended = true
 		t.end()
 	}
 }
 
 func (t *thread) gap(lost uint64) {
-	t.words.Gap(lost)
+	t.decoder.Gap(lost)
 	t.lost += lost
 	t.gaps++
 }
 
-// leave says that what the thread does from here on is not known, unless that was said already.
+// leave marks that what the thread does from here on is not known, unless that is marked already.
 func (t *thread) leave() {
 	if t.taken > t.left {
-		t.words.Gap(0)
+		t.decoder.Gap(0)
 		t.left = t.taken
 	}
 }
@@ -83,7 +83,7 @@ func (t *thread) count(hits decoder.Hits, rare *overhead.RareSites) {
 
 // end lets go of what only a thread that goes on needs.
 func (t *thread) end() {
-	t.words.Close()
+	t.decoder.Close()
 	t.stream.End()
-	t.words = nil
+	t.decoder = nil
 }

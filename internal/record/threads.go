@@ -103,7 +103,7 @@ func (s *threads) begin(id uint32, started uint64) *thread {
 	if s.raw != nil {
 		sink = s.raw.besides(sink, t)
 	}
-	t.words = s.decoder.Thread(sink, int(id) == s.process.PID)
+	t.decoder = s.decoder.Thread(sink, int(id) == s.process.PID)
 	if last := s.byID[id]; last == nil || last.started < started {
 		s.byID[id] = t
 	}
@@ -132,9 +132,9 @@ func (s *threads) detach(ctx context.Context) error {
 	return errors.Join(left, s.drain(ctx))
 }
 
-// addLosses adds what was lost last of each thread, after which no batch came. A thread
-// whose end came through has lost nothing since. One that is not there any more, and of which nothing
-// came through, is met here and ended at once: there may be tens of thousands.
+// addLosses adds what was lost last of each thread, after which no batch came. A thread whose end
+// came through has lost nothing since. One that is not there any more, and of which nothing came
+// through, is met here and ended at once: there may be tens of thousands.
 func (s *threads) addLosses() error {
 	losses, err := s.session.Counters().Losses()
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *threads) addLoss(l attach.Loss) (t *thread, isNew bool) {
 	t = s.all[i]
 	switch {
 	case l.Lost <= t.lost:
-	case t.words == nil:
+	case t.decoder == nil:
 		t.amiss++
 	default:
 		t.hits = l.Hits
@@ -170,7 +170,8 @@ func (s *threads) addLoss(l attach.Loss) (t *thread, isNew bool) {
 	return t, !ok
 }
 
-// leave says of each thread that what comes next is not known, and lets go of those that have ended.
+// leave marks in each thread that what comes next is not known, and lets go of those that have
+// ended.
 func (s *threads) leave() error {
 	if err := s.addLosses(); err != nil { // while it is known of threads that have ended
 		return err
@@ -183,7 +184,7 @@ func (s *threads) leave() error {
 		t.end()
 	}
 	for _, t := range s.all {
-		if t.words != nil {
+		if t.decoder != nil {
 			t.leave()
 		}
 	}
@@ -193,15 +194,15 @@ func (s *threads) leave() error {
 // end lets go of what threads that go on need.
 func (s *threads) end() {
 	for _, t := range s.all {
-		if t.words != nil {
+		if t.decoder != nil {
 			t.end()
 		}
 	}
 }
 
-// hits sums up the hits so far, and of them those single-stepped. The kernel is asked for those that
-// have not been reported yet, which may be many where the same one comes again and again, and for
-// those that never are: while probes go in and out, or are counted alone.
+// hits sums up the hits so far, and of them those single-stepped. The kernel is asked for those
+// that have not been reported yet, which may be many where the same one comes again and again, and
+// for those that never are: while probes go in and out, or are counted alone.
 func (s *threads) hits() (hits, stepped uint64) {
 	if m, err := s.session.Counters().Metrics(); err == nil {
 		hits = m.Unreported

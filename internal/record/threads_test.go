@@ -76,7 +76,7 @@ func TestThreadsThatEnd(t *testing.T) {
 		t.Errorf("%d threads, %d by number", len(r.threads.all), len(r.threads.byID))
 	}
 	for _, th := range r.threads.all {
-		if paths, _, _ := th.stream.Size(); th.words != nil || !th.ended || paths == 0 || th.taken != 3 || th.received != 1 || th.hits != 1 {
+		if paths, _, _ := th.stream.Size(); th.decoder != nil || !th.ended || paths == 0 || th.taken != 3 || th.received != 1 || th.hits != 1 {
 			t.Fatalf("thread %d, started at %d: %+v", th.id, th.started, th)
 		}
 	}

@@ -72,8 +72,8 @@ func (r *Recorder) try(long time.Duration) (*Trial, error) {
 		return nil, err
 	}
 	t := &Trial{Stood: time.Since(r.began)}
-	// Before the probes go out: that may take longer than they stood, while the process is slowed down
-	// less and less.
+	// Before the probes go out: that may take longer than they stood, while the process is slowed
+	// down less and less.
 	r.usage.sample()
 	if err := r.threads.detach(context.Background()); err != nil {
 		return nil, err

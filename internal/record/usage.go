@@ -100,15 +100,15 @@ func (u *usage) addSlowDown(f *wpp.Figures) {
 	}
 }
 
-// loadTime is how long the load of a process is measured, loadGlances how often it is looked meanwhile
-// whether it runs.
+// loadTime is how long the load of a process is measured, loadGlances how often it is looked
+// meanwhile whether it runs.
 const (
 	loadTime    = 100 * time.Millisecond
 	loadGlances = 20
 )
 
-// A load is what a process makes of the machine now, 1 for one CPU: what it uses, and what it would use
-// if no other one kept it from that, up to one CPU.
+// A load is what a process makes of the machine now, 1 for one CPU: what it uses, and what it would
+// use if no other one kept it from that, up to one CPU.
 type load struct{ uses, wants float64 }
 
 // measureLoad returns what a process has used in its life, and its load.

@@ -168,7 +168,8 @@ func (w *windows) countRareSites() error {
 	return nil
 }
 
-// sampled is how many windows there were and which share of the process's own CPU time, and at most.
+// sampled is how many windows there were and which share of the process's own CPU time, and at
+// most.
 func (w *windows) sampled() (windows uint64, share, most float64) {
 	if w == nil {
 		return 0, 0, 0

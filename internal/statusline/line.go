@@ -10,9 +10,9 @@ import (
 	"golang.org/x/term"
 )
 
-// A Line shows the state of something on a terminal, in one line that is written again every second.
-// All other messages go by way of it, so that they have lines of their own. Messages may come from any
-// goroutine.
+// A Line shows the state of something on a terminal, in one line that is written again every
+// second. All other messages go by way of it, so that they have lines of their own. Messages may
+// come from any goroutine.
 type Line struct {
 	out   io.Writer
 	width func() int // of the terminal; nil: there is none
@@ -53,7 +53,8 @@ const usualWidth = 80
 // due reports whether the time of the line has come.
 func (l *Line) due(now time.Time) bool { return l.width != nil && now.Sub(l.at) >= time.Second }
 
-// Show writes a line when its time has come. since is how long it is that the one before was written.
+// Show writes a line when its time has come. since is how long it is that the one before was
+// written.
 func (l *Line) Show(text func(since time.Duration) string) {
 	if now := time.Now(); l.due(now) {
 		since := now.Sub(l.at)

@@ -83,8 +83,8 @@ func findKernel() (string, error) {
 // PrivilegesFix is what to do where privileges are missing.
 const PrivilegesFix = "run wpptrace as root (sudo wpptrace ...); a container must be a privileged one"
 
-// Privileges looks for those capabilities that tracing takes, and names those that are missing. CAP_SYS_ADMIN does for the first
-// two.
+// Privileges looks for those capabilities that tracing takes, and names those that are missing.
+// CAP_SYS_ADMIN does for the first two.
 func Privileges() (string, error) {
 	var names, missing []string
 	for _, c := range []cap.Value{cap.BPF, cap.PERFMON, cap.SYS_PTRACE} {
@@ -167,8 +167,8 @@ func KernelRelease() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// CheckFiles fails when this process may not have as many files open as a recording takes, libraries
-// and all, or of some processes: what is refused then has any cause but that.
+// CheckFiles fails when this process may not have as many files open as a recording takes,
+// libraries and all, or of some processes: what is refused then has any cause but that.
 func CheckFiles() error {
 	mechanism := uprobe.Detect()
 	least := uint64(127 + mechanism.Files(mechanism.Most()))

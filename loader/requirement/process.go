@@ -10,8 +10,8 @@ import (
 	"wpptrace/loader/target"
 )
 
-// OfProcess hands out what tracing requires of a process, as far as one thing does not hide the next.
-// Each is to be found out at once.
+// OfProcess hands out what tracing requires of a process, as far as one thing does not hide the
+// next. Each is to be found out at once.
 func OfProcess(pid int, each func(Requirement)) {
 	p, err := target.Open(pid)
 	each(Requirement{"process", func() (string, error) {

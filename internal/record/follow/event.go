@@ -16,8 +16,8 @@ type Began struct {
 // NotFollowed says that the first process had started others before, which are not recorded.
 type NotFollowed struct{ PIDs []int }
 
-// Unrecorded says that a process runs untraced, and why. It comes once for each reason: Result counts
-// the others.
+// Unrecorded says that a process runs untraced, and why. It comes once for each reason: Result
+// counts the others.
 type Unrecorded struct {
 	PID  int
 	Name string
@@ -38,8 +38,8 @@ type Recorded struct {
 	Result *record.Result // its snapshot need not have been written
 }
 
-// Failed says that something went wrong with the recording of a process, where another error is that
-// of all: the first one.
+// Failed says that something went wrong with the recording of a process, where another error is
+// that of all: the first one.
 type Failed struct{ Err error }
 
 // Ended says why all recordings end.

@@ -21,8 +21,8 @@ import (
 	"wpptrace/loader/uprobe"
 )
 
-// Check fails where processes cannot be followed: where they could be stopped, but not let go on, for
-// they may become another user's; and where probes in one are in others too.
+// Check fails where processes cannot be followed: where they could be stopped, but not let go on,
+// for they may become another user's; and where probes in one are in others too.
 func Check() error {
 	if err := uprobe.Detect().SupportsFollow(); err != nil {
 		return fmt.Errorf("follow processes: %w: leave out --follow-fork", err)
@@ -33,10 +33,10 @@ func Check() error {
 	return nil
 }
 
-// Run is record.Run of a process and of those that it starts. The options are those of the first one;
-// its memory and ring buffer are for all, its duration is that of all. Snapshots of others go to
-// files beside the first's, with the process's number in their names. The handler may be called by
-// several goroutines, but by one at a time. A result beside an error holds what is known all the
+// Run is record.Run of a process and of those that it starts. The options are those of the first
+// one; its memory and ring buffer are for all, its duration is that of all. Snapshots of others go
+// to files beside the first's, with the process's number in their names. The handler may be called
+// by several goroutines, but by one at a time. A result beside an error holds what is known all the
 // same.
 func Run(ctx context.Context, o record.Options, handle func(record.Event)) (*Result, error) {
 	r, err := start(ctx, o, handle)
@@ -87,8 +87,8 @@ type recorder struct {
 	totals   totals
 }
 
-// newRecorder prepares to record a process and those that it will start. When it fails nothing stays
-// attached.
+// newRecorder prepares to record a process and those that it will start. When it fails nothing
+// stays attached.
 func newRecorder(o record.Options, handle func(record.Event)) (*recorder, error) {
 	o.Selection.Others = true
 	var mutex sync.Mutex
@@ -127,7 +127,7 @@ func (r *recorder) prepareFirst() error {
 		_, attached := e.(record.Attached)
 		return preparing && !attached
 	})
-	preparing = false // what happens later is told as of the others
+	preparing = false // of what happens later the same is handled as of the others
 	r.prepared = made
 	if cannot := (errUnrecordable{}); errors.As(err, &cannot) {
 		r.leaveOut(r.first.PID, r.first.Name, cannot)
@@ -247,8 +247,8 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	return r.totals.result(r.follower.Dropped()), r.unguarded()
 }
 
-// unguarded is the error of recordings whose guard has been killed: all of them may have come to their
-// ends without one.
+// unguarded is the error of recordings whose guard has been killed: all of them may have come to
+// their ends without one.
 func (r *recorder) unguarded() error {
 	select {
 	case <-r.shared.guard.Gone():

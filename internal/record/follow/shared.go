@@ -15,16 +15,16 @@ import (
 	"wpptrace/loader/target"
 )
 
-// shared is what the recordings of several processes have in common. It is used by one goroutine at a
-// time.
+// shared is what the recordings of several processes have in common. It is used by one goroutine at
+// a time.
 type shared struct {
 	guard    *guard.Guard
 	meter    *overhead.Meter // lends its calibrator; nil: no recording has needed one yet
 	programs []cachedProgram
 }
 
-// mostCached is how many programs are kept that no recording may need: to read and plan one takes up to
-// some seconds.
+// mostCached is how many programs are kept that no recording may need: to read and plan one takes
+// up to some seconds.
 const mostCached = 8
 
 // A cachedProgram is a program that was read before, or why it cannot be recorded.

@@ -26,7 +26,8 @@ func (t *totals) add(l record.Losses) {
 	t.losses.Metrics.NoStorage += l.Metrics.NoStorage
 }
 
-// leaveOut counts a process that is not recorded, and reports whether it is the first for that reason.
+// leaveOut counts a process that is not recorded, and reports whether it is the first for that
+// reason.
 func (t *totals) leaveOut(why error) (first bool) {
 	for i := range t.unrecorded {
 		if t.unrecorded[i].Err.Error() == why.Error() {

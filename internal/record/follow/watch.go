@@ -179,8 +179,8 @@ func (r *recorder) beginOne(one *recording, n followfork.Started) error {
 	return err
 }
 
-// makeRoom waits for recordings that only write, where there are as many as may be. It fails when all
-// record.
+// makeRoom waits for recordings that only write, where there are as many as may be. It fails when
+// all record.
 func (r *recorder) makeRoom() error {
 	for r.running.count() >= r.atOnce() {
 		if r.running.busy() == r.running.count() {

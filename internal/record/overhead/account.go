@@ -70,10 +70,10 @@ func (a *account) apportion(opened, closed Reading) {
 // leave says little.
 func (a *account) mostlyHits() bool { return 2*a.inWindows.hits.Cost > a.inWindows.CPU }
 
-// Where hits take a notable share of the CPU time in windows, and what they leave there is odd times
-// what the process uses else, they may be costlier than calibrated: of a program that slept, single-
-// stepped ones left up to 800 times that. So they may be where windows are too few to be certain: of
-// one that ran 327 times slower, they left 420 times what the only window was.
+// Where hits take a notable share of the CPU time in windows, and what they leave there is odd
+// times what the process uses else, they may be costlier than calibrated: of a program that slept,
+// single- stepped ones left up to 800 times that. So they may be where windows are too few to be
+// certain: of one that ran 327 times slower, they left 420 times what the only window was.
 const (
 	notable = 0.25
 	odd     = 3

@@ -10,8 +10,8 @@ import (
 type Forecast struct {
 	Emulated, Stepped float64 // expected hits an instruction
 	Cost              attach.Cost
-	// Some says that it is one of some routines alone: nobody knows how much of the process's time is
-	// theirs.
+	// Some says that it is one of some routines alone: nobody knows how much of the process's time
+	// is theirs.
 	Some bool
 }
 
@@ -43,8 +43,8 @@ func NewForecast(p *plan.Plan, cost attach.Cost, some bool) Forecast {
 }
 
 // toNextProbe is how many instructions run from the end of a block to the end of the next one with
-// a probe, on average over its ways. Instructions of callees without a hit are left out, so that the
-// forecast is on the high side.
+// a probe, on average over its ways. Instructions of callees without a hit are left out, so that
+// the forecast is on the high side.
 func toNextProbe(r *plan.Routine, block int) float64 {
 	const farthest = 64 // blocks
 	ways, sum := 0, 0

@@ -13,7 +13,8 @@ import (
 type Meter struct {
 	// KernelShare is that of the process. It may be set before the recording begins.
 	KernelShare KernelShare
-	// Forecast is the slow-down of the program's own code that the plan lets expect; 0: there is none.
+	// Forecast is the slow-down of the program's own code that the plan lets expect; 0: there is
+	// none.
 	Forecast float64
 
 	calibrator *attach.Calibrator // nil: there is none, and the cost is the usual one
@@ -123,7 +124,8 @@ func (m *Meter) keep(s Sample) {
 	}
 }
 
-// Unreported is what a hit costs now that is not reported. It is measured, which takes milliseconds.
+// Unreported is what a hit costs now that is not reported. It is measured, which takes
+// milliseconds.
 func (m *Meter) Unreported() time.Duration {
 	if m.calibrator == nil {
 		return attach.TypicalCost().Emulated - attach.TypicalReport

@@ -9,11 +9,11 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// RareSites say how much of the process's own time windows are, where windows are nearly all spent on
-// hits, so that what hits leave says little: some rare sites are counted between windows too, where
-// no other probes stand, and the process comes to them there at its normal rate. They are chosen by
-// one sample and counted in another, for a site is chosen when chance has brought it up. One
-// goroutine uses them at a time; nil counts nothing.
+// RareSites say how much of the process's own time windows are, where windows are nearly all spent
+// on hits, so that what hits leave says little: some rare sites are counted between windows too,
+// where no other probes stand, and the process comes to them there at its normal rate. They are
+// chosen by one sample and counted in another, for a site is chosen when chance has brought it up.
+// One goroutine uses them at a time; nil counts nothing.
 type RareSites struct {
 	within []uint64 // by site of the executable: hits that windows have recorded
 	all    uint64   // hits that they have recorded of all sites of the executable
@@ -34,8 +34,8 @@ type RareSites struct {
 	cost     time.Duration // of the hits, by calibration
 }
 
-// An ownTime is what is known by counting: the process's own time in windows for each of their hits,
-// in ns, and how far off that may be, relative to it. 0: nothing is known.
+// An ownTime is what is known by counting: the process's own time in windows for each of their
+// hits, in ns, and how far off that may be, relative to it. 0: nothing is known.
 type ownTime struct{ byHit, doubt float64 }
 
 const (

@@ -8,9 +8,10 @@ import (
 	"wpptrace/loader/target"
 )
 
-// A Scheduler keeps a recording within its budget: probes stand all the time where that costs little
-// enough, else in windows as far apart as the budget asks. It knows no process: it is told what one
-// has used, and decides when a window opens and closes. One goroutine uses it at a time.
+// A Scheduler keeps a recording within its budget: probes stand all the time where that costs
+// little enough, else in windows as far apart as the budget asks. It knows no process: callers
+// charge what one has used, and it decides when a window opens and closes. One goroutine uses it at
+// a time.
 type Scheduler struct {
 	budget  *Budget
 	account account
@@ -30,8 +31,8 @@ type Scheduler struct {
 }
 
 // NewScheduler begins to account for a process that has used so much so far, and uses load of a
-// CPU, before any probe stands in it. share is what probes may take of the process's own CPU time, a
-// window lasts at least so long; rare may be nil.
+// CPU, before any probe stands in it. share is what probes may take of the process's own CPU time,
+// a window lasts at least so long; rare may be nil.
 func NewScheduler(share float64, window time.Duration, used target.Times, load float64, rare *RareSites) *Scheduler {
 	begun := account{last: Reading{At: time.Now(), Used: used}}
 	return &Scheduler{budget: New(share), window: window, account: begun, load: load, rare: rare}
@@ -53,8 +54,8 @@ func (s *Scheduler) Closed() uint64 { return s.closed }
 // known.
 func (s *Scheduler) Asleep() uint64 { return s.waking.asleep }
 
-// Overhead is what tracing has taken, as a share of the process's own CPU time: which that was while
-// no probe stood is certain.
+// Overhead is what tracing has taken, as a share of the process's own CPU time: which that was
+// while no probe stood is certain.
 func (s *Scheduler) Overhead() float64 {
 	return s.budget.Overhead(time.Duration(s.account.free().own()))
 }
@@ -79,8 +80,8 @@ func (s *Scheduler) Wait() time.Duration {
 	return time.Duration(float64(s.budget.Debt()) / max(s.load, least))
 }
 
-// Charge charges the budget with what the process has used since the last reading, and with the most
-// that its hits may have cost.
+// Charge charges the budget with what the process has used since the last reading, and with the
+// most that its hits may have cost.
 func (s *Scheduler) Charge(now Reading) {
 	var part *tracedUse
 	switch {
@@ -123,8 +124,8 @@ func (s *Scheduler) EndChange(c Change) {
 	}
 }
 
-// probeCost is what putting a probe in, or out, has been seen to cost a process that runs on another
-// CPU.
+// probeCost is what putting a probe in, or out, has been seen to cost a process that runs on
+// another CPU.
 const probeCost = 70 * time.Microsecond
 
 // ChargeChange charges the budget with a change of so many probes, in a process that would use load
@@ -164,8 +165,9 @@ func (s *Scheduler) Close() { s.closed, s.opened = s.closed+1, time.Time{} }
 // LongestPause is how long a signal may wait while no probe stands.
 const LongestPause = 50 * time.Millisecond
 
-// Pause is how long nothing need be decided, of a recording that looks up every tick: a window lasts
-// as long as it is to, and between them nothing is to be done before the debt can have been earned.
+// Pause is how long nothing need be decided, of a recording that looks up every tick: a window
+// lasts as long as it is to, and between them nothing is to be done before the debt can have been
+// earned.
 func (s *Scheduler) Pause(tick time.Duration) time.Duration {
 	if s.waking.waits() {
 		return s.waking.look
@@ -215,8 +217,8 @@ func (s *Scheduler) deeper() bool {
 	return debt > 0 && (s.owed == 0 || debt > s.owed+slack)
 }
 
-// Begins decides whether the window whose probes stand begins, or is closed, for the process has gone
-// to sleep meanwhile and to open another is cheap.
+// Begins decides whether the window whose probes stand begins, or is closed, for the process has
+// gone to sleep meanwhile and to open another is cheap.
 func (s *Scheduler) Begins(asleep bool) bool {
 	return s.waking.begins(asleep, s.load, s.change <= s.window)
 }

@@ -8,8 +8,8 @@ import (
 	"wpptrace/loader/target"
 )
 
-// A KernelShare is what a program does where it is not traced: the time that it spends in the kernel
-// for each second in user mode.
+// A KernelShare is what a program does where it is not traced: the time that it spends in the
+// kernel for each second in user mode.
 type KernelShare struct {
 	Known   bool
 	PerUser float64
@@ -29,8 +29,8 @@ func KernelShareOf(before target.Times) KernelShare {
 // what it was at least; 0: anything. All are in ns.
 type Estimate struct {
 	cpu, own, doubt, least float64
-	// Expected is the slow-down that the plan lets expect where hits leave too little to know one; 0
-	// elsewhere.
+	// Expected is the slow-down that the plan lets expect where hits leave too little to know one;
+	// 0 elsewhere.
 	Expected float64
 }
 
@@ -40,7 +40,7 @@ const (
 	stepDoubt  = 1                     // single-stepped, they wait for other threads that are, besides
 	startDoubt = time.Millisecond      // that a process has been seen to use for what attaching leaves it to do: pages to map, cold caches
 	userDoubt  = 0.05                  // of the CPU time
-	tickDoubt  = 10 * time.Millisecond // it is told in steps of that, and sampled by the clock tick
+	tickDoubt  = 10 * time.Millisecond // it is known in steps of that, and sampled by the clock tick
 	userOfHits = 0.1                   // of the cost of a hit; what the clock tick, late after a trap, takes for time in user mode
 )
 
@@ -59,8 +59,8 @@ func (c HitCost) Plus(d HitCost) HitCost { return HitCost{c.Cost + d.Cost, c.Dou
 // Minus is what the cost has grown by since it was d.
 func (c HitCost) Minus(d HitCost) HitCost { return HitCost{c.Cost - d.Cost, c.Doubt - d.Doubt} }
 
-// Estimate weighs two ways to know what was the program's own of the CPU time that it used, of which
-// hits took a part. One is what the hits leave, a small difference of large numbers where
+// Estimate weighs two ways to know what was the program's own of the CPU time that it used, of
+// which hits took a part. One is what the hits leave, a small difference of large numbers where
 // they take nearly all. The other is the time in user mode, for hits are served in the kernel; it
 // needs to be known how much of the program's own time is spent there.
 func (n KernelShare) Estimate(used target.Times, t HitCost) Estimate {

@@ -24,8 +24,8 @@ type waking struct {
 // waits reports whether a window waits for the process to wake up.
 func (w *waking) waits() bool { return !w.ready.IsZero() }
 
-// isDue decides whether to open a window, of those that the budget allows, or to wait for the process
-// to wake up, which takes longestSleep at most from the first call on.
+// isDue decides whether to open a window, of those that the budget allows, or to wait for the
+// process to wake up, which takes longestSleep at most from the first call on.
 func (w *waking) isDue(sleeps func() bool) bool {
 	now := time.Now()
 	if w.ready.IsZero() {

@@ -80,8 +80,8 @@ func (f *Figures) count(r *plan.Routine) {
 	}
 }
 
-// numberPaths finds how many acyclic paths each traced routine has, and how many are expected to run
-// of all.
+// numberPaths finds how many acyclic paths each traced routine has, and how many are expected to
+// run of all.
 func (f *Figures) numberPaths(routines []*plan.Routine) {
 	expected := make([]float64, len(routines))
 	f.PathsOf = make([]float64, len(routines))

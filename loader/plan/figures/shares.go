@@ -5,8 +5,8 @@ import (
 	"wpptrace/loader/plan/planner"
 )
 
-// SingleStepped returns the share of the expected hits that are single-stepped, and the routine that
-// makes most of them; nil: there is none.
+// SingleStepped returns the share of the expected hits that are single-stepped, and the routine
+// that makes most of them; nil: there is none.
 func SingleStepped(p *plan.Plan) (share float64, most *plan.Routine) {
 	by := make([]float64, len(p.Routines))
 	all, sum := 0.0, 0.0
