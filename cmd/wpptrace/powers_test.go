@@ -44,7 +44,8 @@ var commandLines = map[string][]string{
 // finds to do so. A new one belongs here when it is opened as the user: see privilege.AsUser.
 var filesOf = []string{
 	"compact --output", "compact 0", "compress --output", "compress 0", "context 1", "diff 0", "diff 1", "dump 0", "find 1", "hot --cost", "hot 0", "order 2", "path 1",
-	"plan --weights", "plan -p --weights", "plan 0", "rules --file", "rules 1", "stat 0", "wpptrace --output", "wpptrace --raw", "wpptrace --weights", "wpptrace 1",
+	"plan --weights", "plan -p --weights", "plan 0", "rules --file", "rules 1", "stat 0", "wpptrace --follow-fork --output",
+	"wpptrace --output", "wpptrace --raw", "wpptrace --weights", "wpptrace 1",
 }
 
 // A secret is a file that a user may not read, for one of some reasons.
@@ -196,6 +197,7 @@ func TestFilesAreTheUsers(t *testing.T) {
 	}
 	other := startEndless(t, compileC(t, seldom)) // a process takes capabilities to be looked at
 	try("plan -p --weights", false, "plan", "-p", fmt.Sprint(other.pid()), "--weights", "SECRET")
+	try("wpptrace --follow-fork --output", false, "--follow-fork", "-o", "SECRET", "--", "/bin/true")
 	slices.Sort(found)
 	if !slices.Equal(found, filesOf) {
 		t.Errorf("these name files: %q,\nwant %q", found, filesOf)

@@ -350,21 +350,19 @@ func (s *subject) exec(t *testing.T, fifo string) {
 // tell writes text to the program, which reads the pipe or is about to, and closes the pipe.
 func (s *subject) tell(t *testing.T, fifo, text string) {
 	t.Helper()
-	const patience = time.Minute
-	for began := time.Now(); ; time.Sleep(time.Millisecond) {
-		f, err := os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0) // fails while nobody reads
-		if errors.Is(err, unix.ENXIO) && s.Alive() && time.Since(began) < patience {
-			continue
-		}
-		if err != nil {
-			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID))
-			t.Fatalf("%v: the program reads nothing: %q, alive %t\n%s", err, s.Command(), s.Alive(), status)
-		}
-		defer f.Close()
-		if _, err := f.WriteString(text); err != nil {
-			t.Fatal(err)
-		}
-		return
+	var f *os.File
+	var err error
+	testenv.Eventually(t, func() bool {
+		f, err = os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0) // fails while nobody reads
+		return !errors.Is(err, unix.ENXIO) || !s.Alive()
+	}, "the program reads")
+	if err != nil {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID))
+		t.Fatalf("%v: the program reads nothing: %q, alive %t\n%s", err, s.Command(), s.Alive(), status)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
 	}
 }
 
