@@ -42,7 +42,7 @@ func TestBatchIsSentWhenItIsFull(t *testing.T) {
 	}
 }
 
-// TestSignals: where a handler comes is told, and at the end of a thread whether it runs, if no word
+// TestSignals: where a handler comes is told, and at the end of a thread whether it runs, if no event
 // has come of it.
 func TestSignals(t *testing.T) {
 	const signal, blocked = 11, 1<<10 | 1<<20
@@ -123,7 +123,7 @@ func TestFaulted(t *testing.T) {
 		registers(), []wire.Event{wire.MakeFaulted(wire.MakeEnd(wire.Inside, 0x777))})...)
 }
 
-// TestEndInAHandlerThatSpoke: what a handler's own words have told is not told again at the end.
+// TestEndInAHandlerThatSpoke: what a handler's own events have told is not told again at the end.
 func TestEndInAHandlerThatSpoke(t *testing.T) {
 	const signal = 11
 	r := newRig(t, false)
@@ -149,7 +149,7 @@ func TestNothingIsSentOfNothing(t *testing.T) {
 }
 
 // TestRestIsSentOnce: a thread that ends on one processor while it is drained on another is handed
-// over by one of them, its words whole and once.
+// over by one of them, its events whole and once.
 func TestRestIsSentOnce(t *testing.T) {
 	drain := func(m *usermode.Machine, thread *usermode.Thread) { m.Drain(thread) }
 	exit := func(m *usermode.Machine, thread *usermode.Thread) {
@@ -298,14 +298,14 @@ func TestLossesAddUp(t *testing.T) {
 }
 
 // TestChainTornByALoss: when a batch is refused in the middle of what a hit says, the next one must
-// not begin with the rest of it: half a chain names wrong callers, and a witness without its case
+// not begin with the rest of it: half a chain names wrong callers, and a hit without its case
 // goes an unknown way.
 func TestChainTornByALoss(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		midRun bool
 		site   uint32
-		fill   uint64 // words in the batch before the hit
+		fill   uint64 // events in the batch before the hit
 	}{
 		{"between two callers", false, first, usermode.BatchEvents - 1},
 		{"between the chain and its witness", false, first, usermode.BatchEvents - 3},

@@ -76,7 +76,7 @@ func TestChainIsSentAnew(t *testing.T) {
 	}
 }
 
-// TestActivationThatGoesOn: the callers of an activation are not looked up where the word before
+// TestActivationThatGoesOn: the callers of an activation are not looked up where the event before
 // says that no other can have begun.
 func TestActivationThatGoesOn(t *testing.T) {
 	const up = stack + 256
@@ -176,7 +176,7 @@ var interrupted = func() (r usermode.Registers) {
 	return r
 }()
 
-// registers are the words of these.
+// registers are the events of these.
 func registers() (words []wire.Event) {
 	for _, number := range wire.Registers {
 		words = append(words, wire.MakeRegister(100*uint64(number)))

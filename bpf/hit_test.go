@@ -33,7 +33,7 @@ const (
 	slotted        // CFA in the frame of rbp
 	valued         // jle that tells four bytes in the frame of rbp
 	looping        // jle that may be first, and comes again in the same activation if it is taken
-	staying        // never first, and followed by another word of its activation
+	staying        // never first, and followed by another event of its activation
 )
 
 func site(s bpf.TracerSite) bpf.TracerSite {
@@ -66,7 +66,7 @@ var sites = []bpf.TracerSite{
 	staying: site(bpf.TracerSite{Condition: usermode.ConditionNone, Stays: 1}),
 }
 
-// calls: the one at 0x1000 is made by a caller that may have been silent, the one at 0x2000 by one
+// calls: the one at 0x1000 is made by a caller that may have been without events, the one at 0x2000 by one
 // that has spoken.
 var calls = map[uint64]bpf.TracerCall{0x1000: {Depth: 32}, 0x2000: {Depth: 48, Reported: 1}}
 
@@ -95,7 +95,7 @@ func (r *rig) hit(site uint32, cfa uint64, change ...func(*usermode.Registers)) 
 // returns sets the return address of the activation at cfa.
 func (r *rig) returns(cfa, address uint64) { r.Memory.Set(cfa-8, address) }
 
-// words drains the thread and returns all words of all records.
+// events drains the thread and returns all events of all records.
 func (r *rig) words(t interface{ Fatal(...any) }) (list []wire.Event) {
 	r.Drain(r.thread)
 	for _, record := range r.Records {
@@ -154,11 +154,11 @@ func TestFrameInASlot(t *testing.T) {
 	r.expect(t, wire.MakeHit(slotted, 0, stack))
 }
 
-// TestFrameInASlotThatCannotBeRead: the hit is lost between the word before it and the word behind
+// TestFrameInASlotThatCannotBeRead: the hit is lost between the event before it and the event behind
 // it, which stands alone.
 func TestFrameInASlotThatCannotBeRead(t *testing.T) { loses(t, slotted) }
 
-// TestValueThatCannotBeRead: without it the way from the word to the next would not be known.
+// TestValueThatCannotBeRead: without it the way from the event to the next would not be known.
 func TestValueThatCannotBeRead(t *testing.T) { loses(t, valued) }
 
 // TestCaseThatCannotBeRead: there is no value that stands for none, for it could be one of a case.

@@ -46,7 +46,7 @@ var found = []struct {
 	walk   func(t *rapid.T, p *plan.Plan, h habits) *process
 	source string
 }{
-	// What is called back may come from the loop, or from the caller after the end: no word told
+	// What is called back may come from the loop, or from the caller after the end: no event told
 	// which.
 	{"callback or end", habits{end: 50, callback: 2}, walkExactly, `
 		push %rbx
@@ -92,7 +92,7 @@ var found = []struct {
 	pad:	mov %eax, %ecx
 	throws:	call __cxa_throw@PLT
 	thrown:`},
-	// An exception and ordinary flow came to the same word.
+	// An exception and ordinary flow came to the same event.
 	{"landing pad behind its call", habits{end: 50, throw: 3}, walkExactly, `
 		nop
 	throws:	call qsort@PLT
@@ -189,7 +189,7 @@ var found = []struct {
 		.type unused, @function
 	unused:	.cfi_startproc
 		ret`},
-	// A handler that came before the first word of what a frame of unknown size had called: that
+	// A handler that came before the first event of what a frame of unknown size had called: that
 	// was taken for the callee of an outer activation.
 	{"handler before the first word above a frame of unknown size", habits{end: 50, callback: 2, handler: 10}, walkExactly, `
 		push %rbp
@@ -298,7 +298,7 @@ var found = []struct {
 	pad:	pop %rbx
 		.cfi_def_cfa_offset 8
 		ret`},
-	// What was caught by code that is not observed, thrown out of a call that had not been
+	// What was caught by external code, thrown out of a call that had not been
 	// announced, was taken to have come later.
 	{"thrown out of an unannounced call", habits{end: 50, callback: 2, catch: 2}, walkExactly, `
 		push %rbx
@@ -422,7 +422,7 @@ var found = []struct {
 		cmp %r8, %r9
 		jne 1b
 		ret` + last},
-	// What had been met in its middle jumped on, by code that is not observed, to what returns where
+	// What had been met in its middle jumped on, by external code, to what returns where
 	// it would have: its caller, not known, was taken to have called anew.
 	{"a jump on from what was met in its middle", habits{end: 50, callback: 3}, walkWithLosses, `
 		push %rbp

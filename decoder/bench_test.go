@@ -22,7 +22,7 @@ func (d *discard) LeaveRoutine()                  {}
 func (d *discard) Mark(ops.Mark, uint64)          {}
 func (d *discard) NewPath(_ int, _, times uint64) { d.paths += int(times) }
 
-// BenchmarkWords decodes the words of random walks through programs of the zoo.
+// BenchmarkWords decodes the events of random walks through programs of the zoo.
 func BenchmarkWords(b *testing.B) {
 	list, err := planAll()
 	if err != nil {
@@ -58,7 +58,7 @@ func benchmarkWords(b *testing.B, p *plan.Plan) {
 	b.ReportMetric(float64(sink.paths)/n, "paths/word")
 }
 
-// walk returns the words of some walks, one after the other.
+// walk returns the events of some walks, one after the other.
 func walk(b *testing.B, p *plan.Plan) (words []wire.Event) {
 	const most = 100_000
 	for seed := uint64(0); len(words) < most && seed < most; seed++ {

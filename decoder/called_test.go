@@ -127,7 +127,7 @@ func TestInterruptedInWhatIsCalled(t *testing.T) {
 }
 
 // TestCalledThroughWhatMayCallBack: a function of a library was called with a return address that two
-// ways lead to, or one by what code that is not observed has called back. What is not certain was told
+// ways lead to, or one by what external code has called back. What is not certain was told
 // as if it were, or missing without a mark.
 func TestCalledThroughWhatMayCallBack(t *testing.T) {
 	const rootAt, handlerAt = 0x7ffc0000, 0x7ff00000
@@ -195,7 +195,7 @@ func TestCalledThroughWhatMayCallBack(t *testing.T) {
 	}
 }
 
-// TestHandlerInWhatIsJumpedTo: code that is not observed, to which a routine has jumped, is interrupted,
+// TestHandlerInWhatIsJumpedTo: external code, to which a routine has jumped, is interrupted,
 // and calls back then: what has called that routine has not returned before. It was said to have.
 func TestHandlerInWhatIsJumpedTo(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
@@ -235,8 +235,8 @@ func TestHandlerInWhatIsJumpedTo(t *testing.T) {
 	}
 }
 
-// TestBehindAHandler: a handler that has said nothing has come since the last word. It was told, of
-// what came then in code that is not observed, that the thread had gone on.
+// TestBehindAHandler: a handler that has said nothing has come since the last event. It was told, of
+// what came then in external code, that the thread had gone on.
 func TestBehindAHandler(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root
@@ -369,7 +369,7 @@ func TestMainHasNotRun(t *testing.T) {
 }
 
 // TestCalledOnAStackInAFrame: a handler on a stack that lies in the frame of what has been
-// interrupted dies in strlen before its first word. It was missing without a mark.
+// interrupted dies in strlen before its first event. It was missing without a mark.
 func TestCalledOnAStackInAFrame(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
 	function root
@@ -405,12 +405,12 @@ func TestCalledOnAStackInAFrame(t *testing.T) {
 	}
 }
 
-// faultAt are the words of a fault in code that is not observed: those of registers last.
+// faultAt are the events of a fault in external code: those of registers last.
 func faultAt(rsp uint64) []wire.Event {
 	return append([]wire.Event{wire.MakeFault(rsp)}, registersAt(rsp)...)
 }
 
-// registersAt are the words of registers of which rsp alone holds something.
+// registersAt are the events of registers of which rsp alone holds something.
 func registersAt(rsp uint64) (words []wire.Event) {
 	for _, number := range wire.Registers {
 		value := uint64(0)

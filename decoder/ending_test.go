@@ -17,8 +17,8 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// ended has functions that code which is not observed may call, and functions that these alone do.
-// A nop is where a thread ends; before it, none of them makes a word.
+// ended has functions that external code may call, and functions that these alone do.
+// A nop is where a thread ends; before it, none of them makes an event.
 const ended = `
 	.macro function name
 	.type \name, @function
@@ -76,7 +76,7 @@ func (s *script) add(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
-// told spells what is told of a thread of these words.
+// told spells what is told of a thread of these events.
 func told(t *testing.T, p *plan.Plan, words ...wire.Event) string {
 	t.Helper()
 	d, err := decoder.New(p, nil)
@@ -98,7 +98,7 @@ func placeOf(p *plan.Plan, name string) uint64 {
 	return r.Addr + r.Offset()
 }
 
-// A thread that ends before its first word is taken to have begun in the one function that can lead
+// A thread that ends before its first event is taken to have begun in the one function that can lead
 // there, and to be a handler for all that is known.
 func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 	p, err := assemble(t.TempDir(), ended)
@@ -158,7 +158,7 @@ func TestThreadsThatEndBeforeTheirFirstWord(t *testing.T) {
 	}
 }
 
-// A thread that ends in a handler that is not observed is taken to be where the handler came, unless
+// A thread that ends in a handler of external code is taken to be where the handler came, unless
 // that has called back what spoke last.
 func TestThreadsThatEndInHandlersNotObserved(t *testing.T) {
 	p, err := assemble(t.TempDir(), ended)
@@ -166,7 +166,7 @@ func TestThreadsThatEndInHandlersNotObserved(t *testing.T) {
 		t.Fatal(err)
 	}
 	site := slices.IndexFunc(p.Sites, func(s plan.Site) bool { return p.Routines[s.Routine].Name == "first" && s.First })
-	const rootAt = 0x7ffc0000 // the CFA of what code calls that is not observed
+	const rootAt = 0x7ffc0000 // the CFA of what external code calls
 	spoken := []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(site, 0, rootAt)}
 	for _, c := range []struct {
 		name   string

@@ -222,7 +222,7 @@ func (d *drawing) jumpTarget() string {
 	return d.target()
 }
 
-// callee is what is called, or jumped to: a routine, code that is not observed, code known to be
+// callee is what is called, or jumped to: a routine, external code, code known to be
 // harmless, or anything.
 func (d *drawing) callee(jump bool) string {
 	switch d.pick("callee", 6) {

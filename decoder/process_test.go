@@ -26,13 +26,13 @@ const (
 
 // Habits are how often things happen: once in so many chances; 0: never.
 type habits struct {
-	callback int // code that is not observed calls back
+	callback int // external code calls back
 	throw    int // it throws to a landing pad
-	catch    int // it throws to code that is not observed
+	catch    int // it throws to external code
 	jump     int // it jumps to a setjmp that has returned
-	handler  int // a signal handler interrupts a block, or code that is not observed
+	handler  int // a signal handler interrupts a block, or external code
 	altStack int // the handler runs on a stack of its own
-	kill     int // a call of code that is not observed ends the thread
+	kill     int // a call of external code ends the thread
 	end      int // the code that began the thread ends it, and does not call once more; 0: as soon as it can
 }
 
@@ -46,9 +46,9 @@ const (
 	spoke   event = 1 << 61 // with an instruction: its probe was hit
 )
 
-// A frame is an activation, or code that is not observed.
+// A frame is an activation, or external code.
 type frame struct {
-	r       *plan.Routine // nil: not observed
+	r       *plan.Routine // nil: external code
 	cfa     uint64
 	ra      uint64
 	block   int
@@ -57,10 +57,10 @@ type frame struct {
 	target  int // where the next switch goes; -1: nobody has said
 	jumps   []int
 	calling bool
-	spoken  bool // has made a word
+	spoken  bool // has made an event
 	landed  bool // came to its block by an exception or a second return, and has not said so yet
 	handler bool
-	// of code that is not observed
+	// of external code
 	sp       uint64
 	harmless bool
 
@@ -79,7 +79,7 @@ type process struct {
 	habits    habits
 	frames    []*frame
 	signalled int // hits when the last signal came
-	caught    int // and when code that is not observed last caught something; 0: never
+	caught    int // and when external code last caught something; 0: never
 	stacks    int // how many there have been
 	truth     []event
 	handlers  map[int]bool // the events with which signal handlers begin
@@ -200,7 +200,7 @@ func (s *process) begin(r *plan.Routine, cfa, ra uint64) *frame {
 	return f
 }
 
-// beginOutside begins code that is not observed.
+// beginOutside begins external code.
 func (s *process) beginOutside(cfa, ra uint64) *frame {
 	if ra != 0 {
 		s.machine.Memory.Set(cfa-8, ra)
@@ -210,7 +210,7 @@ func (s *process) beginOutside(cfa, ra uint64) *frame {
 	return f
 }
 
-// callBack lets code that is not observed call a routine.
+// callBack lets external code call a routine.
 func (s *process) callBack(r *plan.Routine) {
 	f := s.top()
 	s.begin(r, f.sp, outsideCode+0x1000+8*uint64(s.dice(4)))
@@ -406,10 +406,10 @@ func (s *process) goOn() {
 	s.decide(f)
 }
 
-// runOutside lets code that is not observed do something.
+// runOutside lets external code do something.
 func (s *process) runOutside(f *frame) {
 	if f.harmless {
-		if s.neverReturns() { // a loop for ever, which words tell as little of as of what it does
+		if s.neverReturns() { // a loop for ever, which events tell as little of as of what it does
 			s.kill()
 			s.unknown = true
 		} else {
@@ -477,7 +477,7 @@ func (s *process) throw() bool {
 	return true
 }
 
-// catch lands in code that is not observed, if observed code has been called by some, this side of
+// catch lands in external code, if traced code has been called by some, this side of
 // any signal handler.
 func (s *process) catch() bool {
 	var at []int
@@ -495,7 +495,7 @@ func (s *process) catch() bool {
 }
 
 // jump returns a second time from a setjmp of some caller, if there is one this side of any signal
-// handler: what a handler that is left interrupted silently nobody can know.
+// handler: what a handler that is left interrupted without an event nobody can know.
 func (s *process) jump() bool {
 	type place struct{ frame, block int }
 	var at []place

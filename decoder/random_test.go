@@ -14,7 +14,7 @@ import (
 // walksPerProgram is how often a program drawn at random is walked.
 const walksPerProgram = 8
 
-// TestRandomPrograms draws programs, proves their plans and walks them: what the words tell is what
+// TestRandomPrograms draws programs, proves their plans and walks them: what the events tell is what
 // ran, or marked as not known.
 func TestRandomPrograms(t *testing.T) {
 	for name, walk := range map[string]func(t *rapid.T, p *plan.Plan) *process{

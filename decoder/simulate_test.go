@@ -258,8 +258,8 @@ func TestCallbacksThrowsAndJumpsAreDecodedExactly(t *testing.T) {
 }
 
 // TestHandlersAreDecodedApart: what a handler interrupts, be it at any instruction, and the handler
-// are each whole; the place between them is exact where one silent way leads to it, else as exact
-// as words are.
+// are each whole; the place between them is exact where one probe-free route leads to it, else as exact
+// as events are.
 func TestHandlersAreDecodedApart(t *testing.T) {
 	forEachProgram(t, func(t *testing.T, p *plan.Plan) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -298,9 +298,8 @@ func (s *process) meetInTheMiddle(t *rapid.T, before, blocks int) {
 	demandPieces(t, s.finishAndDecode(t, blocks), s)
 }
 
-// TestCallAfterWhatWasMetInItsMiddle: what had been met in its middle, and ended by a jump to code
-// that is not observed, was taken to have jumped on to what its caller called next in the same
-// place.
+// TestCallAfterWhatWasMetInItsMiddle: what had been met in its middle, and ended by a jump to
+// external code, was taken to have jumped on to what its caller called next in the same place.
 func TestCallAfterWhatWasMetInItsMiddle(t *testing.T) {
 	plans, err := planAll()
 	if err != nil {
@@ -364,7 +363,7 @@ func (s *process) finishAndDecode(t *rapid.T, blocks int) *session {
 }
 
 // walkExactly walks from the beginning to the thread's end, and demands that every event up to the
-// last word comes back, and none that was not.
+// last event comes back, and none that was not.
 func walkExactly(t *rapid.T, p *plan.Plan, h habits) *process {
 	s := drawProcess(t, p, h)
 	s.thread = usermode.NewThread(7, 1, false)
@@ -372,7 +371,7 @@ func walkExactly(t *rapid.T, p *plan.Plan, h habits) *process {
 	d := s.finishAndDecode(t, rapid.IntRange(1, 1500).Draw(t, "blocks"))
 	got, gotHandlers := split(d.events, d.handlers())
 	want, wantHandlers := split(s.truth, s.handlers)
-	if h.catch > 0 { // that an activation was left for code that is not observed, the next word need not tell
+	if h.catch > 0 { // that an activation was left for external code, the next event need not tell
 		got, want = withoutEnds(got), withoutEnds(want)
 	}
 	demand(t, d, "the thread", trimmed(got), trimmed(want))
@@ -399,7 +398,7 @@ func trimmed(events []event) []event {
 	return events[:n]
 }
 
-// demand fails unless got is the beginning of want, and holds all up to its last word.
+// demand fails unless got is the beginning of want, and holds all up to its last event.
 func demand(t *rapid.T, d *session, what string, got, want []event) {
 	known := 0
 	for i, e := range want {

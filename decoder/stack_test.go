@@ -9,8 +9,9 @@ import (
 	"wpptrace/loader/plan"
 )
 
-// returning is a routine of one block that returns: its activations can come to their ends.
-func returning(t *testing.T) *route.Routine {
+// decoderOfOne decodes a program of one routine of one block, which returns: its activations can come
+// to their ends.
+func decoderOfOne(t *testing.T) *Decoder {
 	t.Helper()
 	r := &cfg.Routine{Symbol: "main", Blocks: []cfg.Block{{End: cfg.Ret}}}
 	program := &cfg.Program{Routines: []*cfg.Routine{r}}
@@ -19,12 +20,15 @@ func returning(t *testing.T) *route.Routine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := route.New(p)
+	d, err := New(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return q.Routines[0]
+	return d
 }
+
+// returning is that routine.
+func returning(t *testing.T) *route.Routine { return decoderOfOne(t).program.Routines[0] }
 
 // stackOf has activations of a routine at these CFAs, outermost first.
 func stackOf(r *route.Routine, cfas ...uint64) *stack {

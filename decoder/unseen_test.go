@@ -14,7 +14,7 @@ import (
 // unseenAt is where the activation is in which what is not seen comes.
 const unseenAt = 0x7ffc0000
 
-// begun are the words with which a routine that code which is not observed calls begins, at cfa.
+// begun are the events with which a routine that external code calls begins, at cfa.
 func begun(p *plan.Plan, name string, cfa uint64) []wire.Event {
 	return []wire.Event{wire.MakeCaller(wire.Outside, 0), wire.MakeHit(firstSite(p, name), 0, cfa)}
 }
@@ -131,7 +131,7 @@ func TestUnseenBeforeAnEnd(t *testing.T) {
 	}
 }
 
-// TestLeftOutDies: a routine that is left out faults, called silently. Its caller was told to have gone
+// TestLeftOutDies: a routine that is left out faults, called without an event. Its caller was told to have gone
 // on, and returned.
 func TestLeftOutDies(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
@@ -166,7 +166,7 @@ func TestLeftOutDies(t *testing.T) {
 	}
 }
 
-// TestCalledBackAndLeft: what is called back faults before its first word, and a handler of a library
+// TestCalledBackAndLeft: what is called back faults before its first event, and a handler of a library
 // jumps out of it, to the library. It was missing without a mark.
 func TestCalledBackAndLeft(t *testing.T) {
 	p, err := assemble(t.TempDir(), asm+`
@@ -192,8 +192,8 @@ func TestCalledBackAndLeft(t *testing.T) {
 	}
 }
 
-// TestLeftByAHandlerOfAHandler: a function that has called setjmp calls free silently, which aborts; the
-// handler faults before its first word, and the handler of that, a library's, jumps back to setjmp.
+// TestLeftByAHandlerOfAHandler: a function that has called setjmp calls free without an event, which aborts; the
+// handler faults before its first event, and the handler of that, a library's, jumps back to setjmp.
 // Several ways lead to what has faulted from the function's caller as well, so that the function was
 // taken to have returned: the decoder panicked at the second return of its setjmp.
 func TestLeftByAHandlerOfAHandler(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"wpptrace/loader/plan/planner"
 )
 
-// small has a loop, a switch, a recursion, an indirect call and calls of unobserved code.
+// small has a loop, a switch, a recursion, an indirect call and calls of external code.
 const small = `
 #include <stdlib.h>
 #include <setjmp.h>
@@ -102,8 +102,8 @@ func (c *counter) LeaveRoutine()               { c.leaves++ }
 func (c *counter) NewPath(int, uint64, uint64) { c.paths++ }
 func (c *counter) Mark(ops.Mark, uint64)       { c.marks++ }
 
-// FuzzWords: whatever words come, a thread neither panics nor hangs, and what it emits is bounded
-// by the words and its plan.
+// FuzzWords: whatever events come, a thread neither panics nor hangs, and what it emits is bounded
+// by the events and its plan.
 func FuzzWords(f *testing.F) {
 	p, err := planSmall()
 	if err != nil {
@@ -150,7 +150,7 @@ func FuzzWords(f *testing.F) {
 			if hits++; w.Kind() == wire.Repeat {
 				hits += int(w.Value())
 			}
-			if w.Kind() == wire.Hit { // most sites of a random word are not in the plan
+			if w.Kind() == wire.Hit { // most sites of a random event are not in the plan
 				w = wire.MakeHit(w.Site()%(len(p.Sites)+1), w.Outcome(), w.CFA())
 			}
 			thread.Take(w)
@@ -163,7 +163,7 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// TestWordWithoutItsReading: what tells a loop's rounds is what came with the word, not with an
+// TestWordWithoutItsReading: what tells a loop's rounds is what came with the event, not with an
 // earlier one.
 func TestWordWithoutItsReading(t *testing.T) {
 	p, d := decodeSmall(t)
@@ -346,7 +346,7 @@ func ExampleDecoder() {
 	}
 	var c counter
 	t := d.Thread(&c, true)
-	for i := range p.Sites { // main is called from outside and comes to its first witness
+	for i := range p.Sites { // main is called from outside and comes to its first hit
 		s := &p.Sites[i]
 		if r := p.Routines[s.Routine]; r.Symbol == "main" && s.First {
 			t.Take(wire.MakeCaller(wire.Outside, 0))
