@@ -2,6 +2,7 @@ package attach
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"wpptrace/loader/plan"
@@ -24,29 +25,37 @@ func (m *mapped) bringTablesIn(p *target.Process) {
 }
 
 // tablePages lists the pages of the image that hold addresses to which probed jumps through memory
-// lead, not nil: by these addresses, for an index or a base register may lead to a table from
-// anywhere. Cost: some ns for each word of the file, where there are such jumps.
+// lead, sorted, not nil: by these addresses, in the file or as they will be relocated, for an index or
+// a base register may lead to a table from anywhere. Cost: some ns for each word of the file, where
+// there are such jumps.
 func (m *mapped) tablePages() []uint64 {
 	targets := m.tableTargets()
-	pages := []uint64{}
 	if len(targets) == 0 {
-		return pages
+		return []uint64{}
 	}
 	least, most := slices.Min(targets), slices.Max(targets)
 	slices.Sort(targets)
-	for _, s := range m.image.Sections {
-		for off := -s.Addr & 7; off+8 <= uint64(len(s.Data)); off += 8 {
-			word := binary.LittleEndian.Uint64(s.Data[off:])
-			if word < least || word > most {
-				continue
-			}
-			at := (s.Addr + off) &^ (page - 1)
-			if _, ok := slices.BinarySearch(targets, word); ok && !slices.Contains(pages[max(0, len(pages)-1):], at) {
-				pages = append(pages, at)
-			}
+	pages := map[uint64]bool{}
+	note := func(at, word uint64) {
+		if word < least || word > most {
+			return
+		}
+		if _, ok := slices.BinarySearch(targets, word); ok {
+			pages[at&^(page-1)] = true
 		}
 	}
-	return pages
+	for at, word := range m.image.Relocations() {
+		note(at, word)
+	}
+	for _, s := range m.image.Sections {
+		if m.image.PIE { // it has no address that is not relocated
+			break
+		}
+		for off := -s.Addr & 7; off+8 <= uint64(len(s.Data)); off += 8 {
+			note(s.Addr+off, binary.LittleEndian.Uint64(s.Data[off:]))
+		}
+	}
+	return slices.Sorted(maps.Keys(pages))
 }
 
 // tableTargets lists the addresses to which probed jumps through memory lead.
