@@ -336,20 +336,6 @@ func libraryLeftOutText(e record.LibraryLeftOut) string {
 
 // summary is a plan in one line.
 func summary(p *plan.Plan) string {
-	traced, stepped := 0, 0
-	for _, r := range p.Routines {
-		if r.Traced() {
-			traced++
-		}
-	}
-	for i := range p.Sites {
-		if p.Sites[i].Stepped {
-			stepped++
-		}
-	}
-	probes := "probes"
-	if len(p.Sites) == 1 {
-		probes = "probe"
-	}
-	return fmt.Sprintf("%d of %d routines, %d %s (%d single-stepped)", traced, len(p.Routines), len(p.Sites), probes, stepped)
+	traced, stepped := figures.Count(p)
+	return fmt.Sprintf("%d of %d routines, %s (%d single-stepped)", traced, len(p.Routines), text.Count(len(p.Sites), "probe"), stepped)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wpptrace/internal/memory"
+	"wpptrace/internal/text"
 	"wpptrace/loader/privilege"
 	"wpptrace/query/report"
 )
@@ -155,13 +156,6 @@ wpptrace COMMAND --help tells more about each.{{end}}
 Flags:
 {{.LocalFlags.FlagUsagesWrapped 100}}`
 
-func arguments(n int) string {
-	if n == 1 {
-		return "1 argument"
-	}
-	return fmt.Sprintf("%d arguments", n)
-}
-
 // exactly makes a check of the number of arguments that says what is expected.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
@@ -173,6 +167,6 @@ func exactly(n int, what string) cobra.PositionalArgs {
 				return usagef("%s expected; a process is named by -p: -p %s", what, args[0])
 			}
 		}
-		return usagef("%s expected, not %s", what, arguments(len(args)))
+		return usagef("%s expected, not %s", what, text.Count(len(args), "argument"))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wpptrace/internal/record"
+	"wpptrace/internal/text"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
@@ -114,7 +115,7 @@ type planQuery struct {
 func (q *planQuery) validate(args []string, ofProcess bool) error {
 	switch {
 	case len(args) > 1:
-		return usagef("a FILE expected, not %s", arguments(len(args)))
+		return usagef("a FILE expected, not %s", text.Count(len(args), "argument"))
 	case ofProcess == (len(args) == 1):
 		return usagef("give either -p PID or a FILE to plan")
 	case len(q.sel.libs) > 0 && len(args) == 1:

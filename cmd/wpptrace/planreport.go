@@ -111,15 +111,7 @@ func (r *planReport) unproven() error {
 	if len(r.Faults) == 0 {
 		return nil
 	}
-	return fmt.Errorf("verify the plan of %s: %s: what is recorded there may be wrong: leave these routines out with -N", r.Program, r.faults())
-}
-
-// faults says how many there are.
-func (r *planReport) faults() string {
-	if len(r.Faults) == 1 {
-		return "1 fault"
-	}
-	return fmt.Sprintf("%d faults", len(r.Faults))
+	return fmt.Errorf("verify the plan of %s: %s: what is recorded there may be wrong: leave these routines out with -N", r.Program, text.Count(len(r.Faults), "fault"))
 }
 
 func (r *planReport) write(w io.Writer, verbose bool) error {
@@ -178,7 +170,7 @@ func (r *planReport) writeProof(out *bufio.Writer, row func(name, format string,
 		row("verified", "the events of the probes determine every path of the %d routines", r.RoutinesObserved)
 		return
 	}
-	row("not verified", "%s", r.faults())
+	row("not verified", "%s", text.Count(len(r.Faults), "fault"))
 	for _, f := range r.Faults {
 		fmt.Fprintf(out, "%15s %s\n", "", report.Fit(f, len(f)))
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,7 +16,7 @@ import (
 	"wpptrace/internal/record/follow"
 	"wpptrace/internal/text"
 	"wpptrace/loader/plan"
-	"wpptrace/loader/privilege"
+	"wpptrace/loader/plan/figures"
 	"wpptrace/loader/target"
 	"wpptrace/query"
 	"wpptrace/query/report"
@@ -33,18 +31,14 @@ func (p *printer) result(r *record.Result, process *target.Process) error {
 		p.unwritten(r)
 		return nil
 	}
-	st, err := statAsUser(r.Path)
-	if err != nil {
-		return fmt.Errorf("look at snapshot: %w", err)
-	}
 	if r.Losses.Err == nil {
 		p.log.Info("counted in the kernel", "failures", r.Losses.Metrics)
 	}
-	unprinted := p.printReport(r.Snapshot, uint64(st.Size()))
+	unprinted := p.printReport(r.Snapshot, r.FileSize)
 	if errors.Is(unprinted, unix.EPIPE) { // who read it has had enough
 		unprinted = nil
 	}
-	p.say("snapshot: %s (%d bytes)", r.Path, st.Size())
+	p.say("snapshot: %s (%d bytes)", r.Path, r.FileSize)
 	if n := r.Snapshot.Figures.Anomalies; n > 0 {
 		p.say("%d events did not fit the program: its paths may be wrong near #cut and #unwind (-v tells more)", n)
 	}
@@ -114,16 +108,12 @@ func (p *printer) whyNothing(pl *plan.Plan, process *target.Process) string {
 // elsewhere says that the process has spent most of its CPU time on external code, where that is
 // beyond doubt. It reports whether it is.
 func (p *printer) elsewhere(r *record.Result) bool {
-	s, needed, leftOut := &p.flags.selection, r.Program.Image.Needed, routinesLeftOut(r.Program.Plan)
+	s, needed, leftOut := &p.flags.selection, r.Program.Image.Needed, figures.LeftOutOfProgram(r.Program.Plan)
 	if p.flags.quiet || r.Windows > 0 || len(s.only)+len(s.not) > 0 || len(needed) == 0 && leftOut == 0 {
 		return false
 	}
-	own := r.CPUTime - r.HitCost
-	if own < leastElsewhere || own < r.CPUTime/2 { // before the grammars are gone through
-		return false
-	}
-	ran, err := query.CountInstructions(r.Snapshot)
-	if err != nil || !isElsewhere(own, ran) {
+	ran, elsewhere := r.WentElsewhere()
+	if !elsewhere {
 		return false
 	}
 	p.say("of %v of CPU time, next to none went to the %d traced instructions that ran: the rest went to %s",
@@ -149,26 +139,6 @@ func elsewhereText(leftOut int, needed []string, libraries bool) string {
 	return text
 }
 
-// routinesLeftOut counts the routines of the program, libraries aside, that cannot be traced.
-func routinesLeftOut(pl *plan.Plan) (n int) {
-	for _, r := range pl.Parts[0].Routines {
-		if !r.Traced() {
-			n++
-		}
-	}
-	return n
-}
-
-// leastElsewhere is how much CPU time hits have to leave for it to be known where it went.
-const leastElsewhere = 50 * time.Millisecond
-
-// isElsewhere reports whether most of some CPU time, more than none, went to other code than so
-// many instructions: they hardly ever take so long.
-func isElsewhere(own time.Duration, instructions uint64) bool {
-	const slow = 10 * time.Nanosecond
-	return own >= 2*slow*time.Duration(min(instructions, uint64(own)))
-}
-
 // windows sums up the windows, if there were any.
 func (p *printer) windows(r *record.Result) {
 	f := &r.Snapshot.Figures
@@ -176,11 +146,7 @@ func (p *printer) windows(r *record.Result) {
 		return
 	}
 	const few = 5
-	windows := fmt.Sprintf("%d windows", f.Windows)
-	if f.Windows == 1 {
-		windows = "1 window"
-	}
-	p.say("traced in %s, %s of its own CPU time; tracing took %s more", windows, report.Sampled(f), text.Share(r.Overhead))
+	p.say("traced in %s, %s of its own CPU time; tracing took %s more", text.Count(f.Windows, "window"), report.Sampled(f), text.Share(r.Overhead))
 	if 4*r.Asleep > f.Windows {
 		p.say("%d of them begin where it wakes up, or may: what it does later is in them less often than it is done, unless a longer --window covers it", r.Asleep)
 	}
@@ -219,15 +185,11 @@ func (p *printer) recorded(e follow.Recorded) error {
 		}
 		return nil
 	}
-	st, err := statAsUser(r.Path)
-	if err != nil {
-		return fmt.Errorf("look at snapshot: %w", err)
-	}
-	stat, err := query.NewStat(r.Snapshot, uint64(st.Size()))
+	stat, err := query.NewStat(r.Snapshot, r.FileSize)
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%d paths, %d bytes", stat.Paths, st.Size())
+	text := fmt.Sprintf("%d paths, %d bytes", stat.Paths, r.FileSize)
 	if n := r.Losses.Events; n > 0 {
 		text += fmt.Sprintf(", %d events lost", n)
 	}
@@ -260,15 +222,6 @@ func (p *printer) followed(r *follow.Result) error {
 		p.insist("%d processes were not followed: there were too many at the same time", n)
 	}
 	return p.losses(lossText(r.Losses, p.flags))
-}
-
-// statAsUser is os.Stat as the user.
-func statAsUser(path string) (info fs.FileInfo, err error) {
-	err = privilege.AsUser(func() error {
-		info, err = os.Stat(path)
-		return err
-	})
-	return info, err
 }
 
 // notInMemory says where the events were lost that attach.Metrics.Forgone counts, and what to do.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wpptrace/compress/wpp"
+	"wpptrace/internal/text"
 	"wpptrace/query/report"
 	"wpptrace/query/rules"
 )
@@ -56,7 +57,7 @@ func rulesCommand() *cobra.Command {
 		Long: rulesHelp,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("rules and a snapshot expected, not %s", arguments(0))
+				return usagef("rules and a snapshot expected, not %s", text.Count(0, "argument"))
 			}
 			list, err := readRules(file)
 			if err != nil {

@@ -20,6 +20,7 @@ type Result struct {
 	Snapshot *wpp.Snapshot
 	Path     string // of its file
 	Written  bool   // there is such a file; else an error says why not
+	FileSize uint64 // bytes
 	Program  *Program
 	Losses   Losses
 

@@ -299,7 +299,13 @@ func (r *Recorder) Record(ctx context.Context) (*Result, error) {
 		}
 		return r.result(snapshot, false), WriteError(r.options.Output, err)
 	}
-	return r.result(snapshot, true), cmp.Or(rawErr, disturbance)
+	result := r.result(snapshot, true)
+	st, err := statAsUser(r.options.Output)
+	if err != nil {
+		return result, fmt.Errorf("look at snapshot: %w", err)
+	}
+	result.FileSize = uint64(st.Size())
+	return result, cmp.Or(rawErr, disturbance)
 }
 
 // beginSnapshot begins a snapshot in the middle of the recording; write goes on on another

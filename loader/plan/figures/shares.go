@@ -5,6 +5,21 @@ import (
 	"wpptrace/loader/plan/planner"
 )
 
+// Count counts the routines that are traced, and the probes that are single-stepped.
+func Count(p *plan.Plan) (traced, stepped int) {
+	for _, r := range p.Routines {
+		if r.Traced() {
+			traced++
+		}
+	}
+	for i := range p.Sites {
+		if p.Sites[i].Stepped {
+			stepped++
+		}
+	}
+	return traced, stepped
+}
+
 // SingleStepped returns the share of the expected hits that are single-stepped, and the routine
 // that makes most of them; nil: there is none.
 func SingleStepped(p *plan.Plan) (share float64, most *plan.Routine) {
@@ -62,4 +77,14 @@ func Unlisted(p *plan.Plan) (bytes int, share float64) {
 		}
 	}
 	return bytes, float64(bytes) / max(float64(bytes)+float64(listed), 1)
+}
+
+// LeftOutOfProgram counts the routines of the program, libraries aside, that cannot be traced.
+func LeftOutOfProgram(p *plan.Plan) (n int) {
+	for _, r := range p.Parts[0].Routines {
+		if !r.Traced() {
+			n++
+		}
+	}
+	return n
 }
