@@ -78,3 +78,17 @@ func TestCommandIsKilled(t *testing.T) {
 		}
 	}
 }
+
+// TestFileSizeLimit: the snapshot is larger than ulimit -f allows. That is an error that says so, and
+// no death by SIGXFSZ.
+func TestFileSizeLimit(t *testing.T) {
+	const script = `ulimit -f 1; exec wpptrace -q -o x.wpp -- bash -c 'for ((i = 0; i < 30; i++)); do :; done'`
+	cmd := exec.Command("bash", "-c", script)
+	cmd.Dir = t.TempDir()
+	w := runTracer(t, cmd)
+	w.wait(1)
+	const want = "wpptrace: write snapshot x.wpp: file too large: allow larger files with ulimit -f"
+	if errs := w.errs.String(); !strings.Contains(errs, want) {
+		t.Errorf("%s", errs)
+	}
+}
