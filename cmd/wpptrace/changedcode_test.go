@@ -157,6 +157,33 @@ func TestCodeThatIsPatched(t *testing.T) {
 	checkNamed(t, startSubject(t, exec.Command(program, "patch and move")), "its code ", "patched", "moved")
 }
 
+// The same is so for a library that is traced: its routines that were moved or patched are left out.
+func TestLibraryCodeThatIsPatched(t *testing.T) {
+	library := compileC(t, changesItself, "-O1", "-shared", "-fPIC", "-Dmain=run")
+	dir := filepath.Dir(library)
+	if err := os.Rename(library, filepath.Join(dir, "libchanges.so")); err != nil {
+		t.Fatal(err)
+	}
+	const user = "int run(int, char **); int main(int argc, char **argv) { return run(argc, argv); }"
+	program := compileC(t, user, "-O1", "-L"+dir, "-Wl,-rpath,"+dir, "-Wl,--no-as-needed", "-lchanges")
+	s := startSubject(t, exec.Command(program, "patch and move"))
+	w := startTracer(t, "--overhead", "0", "--lib", "libchanges*", "-o", "x.wpp", "-p", fmt.Sprint(s.pid()))
+	w.expect("recording process")
+	const asked = 100
+	s.ask(asked)
+	w.signal(os.Interrupt)
+	w.wait(0)
+	if errs := w.errs.String(); !strings.Contains(errs, "2 routines left out: its code ") {
+		t.Errorf("the recording says %s", errs)
+	}
+	counts := callsIn(t, w.path("x.wpp"))
+	if counts["steady"] != asked || counts["moved"] != 0 || counts["patched"] != 0 {
+		t.Errorf("steady, moved and patched ran %d, %d and %d times", counts["steady"], counts["moved"], counts["patched"])
+	}
+	s.ask(10)
+	s.end()
+}
+
 // A program whose code is in a writable segment is refused with this cause and the remedy. It was
 // said that its text was changed.
 func TestCodeInAWritableSegment(t *testing.T) {

@@ -107,9 +107,6 @@ func (p *printer) planned(e record.Planned) {
 	pl := e.Program.Plan
 	p.say("%s", summary(pl))
 	p.refused(e.Program)
-	if n, why := e.Program.Obstructed(); n > 0 {
-		p.say("%s left out: %s", text.Count(n, "routine"), why)
-	}
 	if e.Program.Image.IsGo() {
 		p.say("it is %s", goProgram)
 	}
@@ -136,10 +133,13 @@ func (p *printer) planned(e record.Planned) {
 	}
 }
 
-// refused prints why nothing of a program, or of a library, is traced that was to be.
+// refused prints why nothing of a program, or of a library, is traced that was to be, or why some of
+// it is not.
 func (p *printer) refused(program *record.Program) {
 	if refusal := program.Refusal(); refusal != "" {
 		p.say("%s", refusal)
+	} else if n, why := program.Obstructed(); n > 0 {
+		p.say("%s left out: %s", text.Count(n, "routine"), why)
 	}
 }
 

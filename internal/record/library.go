@@ -1,11 +1,13 @@
 package record
 
 import (
+	"cmp"
 	"os"
 	"path"
 	"slices"
 
 	"wpptrace/loader/attach"
+	"wpptrace/loader/image"
 	"wpptrace/loader/target"
 )
 
@@ -54,11 +56,12 @@ func (l *libraries) open(lib target.Library) (*Program, error) {
 	}
 	selection := l.selection
 	selection.image = path.Base(lib.Path) + ":"
-	made, err := Load(f, path.Base(lib.Path), selection)
-	if err == nil {
-		err = attach.CheckLibrary(l.process, made.Image, f)
-	}
-	if err != nil {
+	var refused error
+	made, err := loadAround(func(im *image.Image) (list []attach.Obstacle) {
+		list, refused = attach.LibraryObstacles(l.process, im, f)
+		return list
+	}, f, path.Base(lib.Path), selection)
+	if err = cmp.Or(err, refused); err != nil {
 		f.Close()
 		return nil, err
 	}

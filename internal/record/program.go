@@ -61,24 +61,29 @@ func (p *Program) Refusal() string {
 // Load reads an executable, or a library, and plans its probes. name is what errors call it. The
 // file is read until the program is not needed any more. Cost: some seconds where it is large.
 func Load(f *os.File, name string, sel Selection) (p *Program, err error) {
-	return loadIn(nil, f, name, sel)
+	return loadAround(func(*image.Image) []attach.Obstacle { return nil }, f, name, sel)
 }
 
 // LoadOf is Load for the executable of a process, which is open: routines that cannot be traced in
 // the process are left out. See attach.Obstacles.
 func LoadOf(in *target.Process, exe *os.File, sel Selection) (*Program, error) {
-	return loadIn(in, exe, in.File, sel)
+	return loadAround(func(im *image.Image) []attach.Obstacle {
+		list, _ := attach.Obstacles(in, im, exe) // what it fails for, attaching fails for
+		return list
+	}, exe, in.File, sel)
 }
 
-// loadIn is Load, or LoadOf where there is a process.
-func loadIn(in *target.Process, f *os.File, name string, sel Selection) (p *Program, err error) {
+// loadAround is Load, but that routines are left out that obstacles are in.
+func loadAround(
+	obstacles func(*image.Image) []attach.Obstacle, f *os.File, name string, sel Selection,
+) (p *Program, err error) {
 	defer func() { // a file that we misunderstand must not end us while its process may be stopped
 		if cause := recover(); cause != nil {
 			p, err = nil, fmt.Errorf("plan probes of %s: %v: this is a mistake of wpptrace's: report it, with the file", name, cause)
 		}
 	}()
 	defer debug.SetGCPercent(debug.SetGCPercent(planGarbage))
-	return readProgram(f, name, sel, in)
+	return readProgram(f, name, sel, obstacles)
 }
 
 // Obstructed says how many routines were left out for what the process has done to its code, and
@@ -113,7 +118,9 @@ func (p *Program) CheckProcess(in *target.Process, exe *os.File) error {
 // 100, python3 was planned 6% faster there.
 const planGarbage = 70
 
-func readProgram(f *os.File, name string, sel Selection, in *target.Process) (*Program, error) {
+func readProgram(
+	f *os.File, name string, sel Selection, obstacles func(*image.Image) []attach.Obstacle,
+) (*Program, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", name, err)
@@ -130,16 +137,13 @@ func readProgram(f *os.File, name string, sel Selection, in *target.Process) (*P
 	if err != nil {
 		return nil, err
 	}
-	var obstacles []attach.Obstacle
-	if in != nil {
-		obstacles, _ = attach.Obstacles(in, im, f) // what it fails for, attaching fails for
-	}
-	if len(obstacles) > 0 {
-		o.Refuse = func(r *cfg.Routine) string { return attach.InTheWay(obstacles, r.Ranges) }
+	inTheWay := obstacles(im)
+	if len(inTheWay) > 0 {
+		o.Refuse = func(r *cfg.Routine) string { return attach.InTheWay(inTheWay, r.Ranges) }
 	}
 	p, err := planner.Make(c, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Program{im, p, o.Select, obstacles}, nil
+	return &Program{im, p, o.Select, inTheWay}, nil
 }

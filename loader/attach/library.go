@@ -14,21 +14,16 @@ import (
 // MaxLibraries is how many libraries a session may have.
 const MaxLibraries = bpf.MaxLibraries
 
-// CheckLibrary compares the code of a library in the memory of a process with its file's. It fails
-// where some of the library cannot be traced: see Obstacles.
-func CheckLibrary(p *target.Process, im *image.Image, file *os.File) error {
+// LibraryObstacles is Obstacles for a library. It fails, too, where it is mapped more than once.
+func LibraryObstacles(p *target.Process, im *image.Image, file *os.File) ([]Obstacle, error) {
 	m := &mapped{image: im, file: file}
 	if err := m.find(p); err != nil {
-		return err
+		return nil, err
 	}
 	if m.absent {
-		return errors.New("it is not mapped any more")
+		return nil, errors.New("it is not mapped any more")
 	}
-	list, err := m.obstacles(p)
-	if err == nil && len(list) > 0 {
-		err = fmt.Errorf("at %x: %s", list[0].Lo, list[0].Why)
-	}
-	return err
+	return m.obstacles(p)
 }
 
 // MayAdd fails when no other library can be traced.

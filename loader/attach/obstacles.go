@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"wpptrace/loader/image"
 	"wpptrace/loader/target"
@@ -94,35 +93,53 @@ func (m *mapped) unprobeable(p *target.Process, r target.Region, s image.Segment
 	return "", err
 }
 
-// altered lists the code that is not the file's, but for what is in the list already.
+// altered lists the code that is not the file's, but for what is in the list already, which is not
+// read: it may not be there, or answer nobody.
 func (m *mapped) altered(p *target.Process, known []Obstacle) (list []Obstacle, err error) {
-	const chunk = 1 << 20
-	text := make([]byte, chunk)
 	for _, s := range m.image.Sections {
 		if !s.Exec {
 			continue
 		}
-		for at := 0; at < len(s.Data); at += chunk {
-			file := s.Data[at:min(at+chunk, len(s.Data))]
-			lo := s.Addr + uint64(at)
-			if covered(known, lo, lo+uint64(len(file))) {
-				continue
-			}
-			if err := p.ReadMemory(text[:len(file)], m.base+lo); err != nil {
-				return nil, err
-			}
-			if bytes.Equal(text[:len(file)], file) {
-				continue
-			}
-			for i, b := range text[:len(file)] {
-				if addr := lo + uint64(i); b != file[i] && !covered(known, addr, addr+1) {
-					list = grown(list, addr)
+		lo, end := s.Addr, s.Addr+uint64(len(s.Data))
+		for lo < end && err == nil {
+			hi := end
+			for _, o := range known { // the part before the next obstacle, or behind this one
+				switch {
+				case o.Lo <= lo && lo < o.Hi:
+					lo = o.Hi
+				case lo < o.Lo:
+					hi = min(hi, o.Lo)
 				}
 			}
-			for _, o := range list {
-				if o.Hi-o.Lo == 1 && o.Lo >= lo && text[o.Lo-lo] == breakpoint {
-					return nil, fmt.Errorf("the code of process %d at %x: %w", p.PID, o.Lo, ErrBreakpoint)
-				}
+			if lo < hi {
+				list, err = m.compare(p, list, lo, s.Data[lo-s.Addr:hi-s.Addr])
+			}
+			lo = max(lo, hi)
+		}
+	}
+	return list, err
+}
+
+// compare adds to a list what of the code from lo on is not that of the file.
+func (m *mapped) compare(p *target.Process, list []Obstacle, lo uint64, file []byte) ([]Obstacle, error) {
+	const chunk = 1 << 20
+	text := make([]byte, min(chunk, len(file)))
+	for ; len(file) > 0; lo, file = lo+uint64(len(text)), file[len(text):] {
+		text = text[:min(len(text), len(file))]
+		if err := p.ReadMemory(text, m.base+lo); err != nil {
+			return list, err
+		}
+		if bytes.Equal(text, file[:len(text)]) {
+			continue
+		}
+		for i, b := range text {
+			if b != file[i] {
+				list = grown(list, lo+uint64(i))
+			}
+		}
+		for _, o := range list {
+			if o.Hi-o.Lo == 1 && o.Lo >= lo && text[o.Lo-lo] == breakpoint {
+				return list, fmt.Errorf("the code of process %d at %x: %w", p.PID, o.Lo, ErrBreakpoint)
 			}
 		}
 	}
@@ -136,11 +153,6 @@ func grown(list []Obstacle, addr uint64) []Obstacle {
 		return list
 	}
 	return append(list, Obstacle{addr, addr + 1, changed})
-}
-
-// covered reports whether an obstacle has all of that code.
-func covered(list []Obstacle, lo, hi uint64) bool {
-	return slices.ContainsFunc(list, func(o Obstacle) bool { return o.Lo <= lo && hi <= o.Hi })
 }
 
 // InTheWay says why code cannot be traced; "": no obstacle has any of it.
