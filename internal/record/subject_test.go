@@ -11,12 +11,10 @@ import (
 	"time"
 
 	"wpptrace/compress/spill"
+	"wpptrace/internal/testenv"
 	"wpptrace/loader/attach"
 	"wpptrace/loader/target"
 )
-
-// patience is how long a test waits for what must come, on a machine that has much else to do.
-const patience = 2 * time.Minute
 
 // server is a program that was not built to be traced. It answers each number that it reads by
 // another, and exits with status 7 at the end.
@@ -64,7 +62,7 @@ func (s *subject) ask(n int) string {
 	s.t.Helper()
 	_, err := fmt.Fprintln(s.in, n)
 	must(s.t, err)
-	must(s.t, s.pipe.SetReadDeadline(time.Now().Add(patience)))
+	must(s.t, s.pipe.SetReadDeadline(time.Now().Add(testenv.Patience)))
 	line, err := s.out.ReadString('\n')
 	must(s.t, err)
 	return line
