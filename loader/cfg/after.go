@@ -22,7 +22,7 @@ func (b *Block) After() []int {
 	return b.Succ
 }
 
-// IsCall reports whether a call instruction ends the block, be it one that never returns.
+// IsCall reports whether a call instruction ends the block, also one that never returns.
 func (b *Block) IsCall() bool { return b.CallReturns() || b.End == NoReturn }
 
 // CallReturns reports whether a call ends the block that may return: Succ[0] is its continuation.

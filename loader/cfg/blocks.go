@@ -12,29 +12,32 @@ import (
 // A draft is a routine in the making: its blocks are built anew whenever a jump table or a call
 // that never returns is found, for both change what can be reached.
 type draft struct {
-	id      int
-	addr    uint64 // of the entry
-	pieces  []int  // by address
-	entry   int    // an instruction; -1 if the bytes there are none
-	others  []int  // instructions by which it is entered as well
-	labels  []int  // instructions that routines called from it may jump back to
-	blocks  []Block
-	first   []int32 // by block: its first instruction
-	preds   [][]int32
-	pads    []int                    // blocks
-	faulty  bool                     // call sites without a call: exceptions come out of what else may fault
+	id     int
+	addr   uint64 // of the entry
+	pieces []int  // by address
+	entry  int    // an instruction; -1 if the bytes there are none
+	others []int  // instructions by which it is entered as well
+	labels []int  // instructions that routines called from it may jump back to
+	blocks []Block
+	first  []int32 // by block: its first instruction
+	preds  [][]int32
+	pads   []int // blocks
+	// call sites without a call: exceptions come out of what else may fault
+	faulty  bool
 	tables  map[int]*jumptable.Table // by the jump's instruction
 	refused map[int]bool             // jumps once resolved, and then no more
-	doubts  []int                    // instructions in others' parts that its tables may lead to, or might have while it was resolved
-	adopter *draft                   // the routine that the pieces became parts of
-	made    *Routine                 // the final routine
-	leftOut string
-	cause   string // of leftOut
-	returns bool
-	saves   bool  // it keeps its return address somewhere, as setjmp does
-	thunk   bool  // it takes a return address of its own off the stack
-	moves   bool  // it changes or drops its return address
-	work    []int // instructions to go on from, while blocks are built
+	// instructions in others' parts that its tables may lead to, or might have while it was
+	// resolved
+	contested []int
+	adopter   *draft   // the routine that the pieces became parts of
+	made      *Routine // the final routine
+	leftOut   string
+	cause     string // of leftOut
+	returns   bool
+	saves     bool  // it keeps its return address somewhere, as setjmp does
+	thunk     bool  // it takes a return address of its own off the stack
+	moves     bool  // it changes or drops its return address
+	work      []int // instructions to go on from, while blocks are built
 }
 
 // leave records why the routine is left out; the first reason stays.
@@ -51,8 +54,9 @@ const (
 	landing       // begins a landing pad
 )
 
-// A builder makes the blocks of routines, and knows what control flow reaches. Routines are built several
-// at a time: what is indexed by instruction is each routine's own where its instructions are.
+// A builder makes the blocks of routines, and knows what control flow reaches. Routines are built
+// several at a time: what is indexed by instruction is each routine's own where its instructions
+// are.
 type builder struct {
 	r       *recovery
 	code    *code
@@ -63,7 +67,8 @@ type builder struct {
 
 func newBuilder(r *recovery) *builder {
 	n := len(r.code.insns)
-	return &builder{r: r, code: r.code, file: r.file, marks: make([]uint8, n), blockAt: make([]int32, n)}
+	return &builder{r: r, code: r.code, file: r.file, marks: make([]uint8, n),
+		blockAt: make([]int32, n)}
 }
 
 // build finds the instructions that control flow reaches from the entry, the landing pads and the
@@ -160,7 +165,8 @@ func (f *file) inside(d *draft, i int) int {
 
 // overlapped says whether instruction i is one of a pair, with a lock prefix and without it.
 func (f *file) overlapped(i int) bool {
-	return i+1 < len(f.code.insns) && f.code.insns[i+1].Addr < f.code.insns[i].end() || i > 0 && f.code.insns[i-1].end() > f.code.insns[i].Addr
+	return i+1 < len(f.code.insns) && f.code.insns[i+1].Addr < f.code.insns[i].end() ||
+		i > 0 && f.code.insns[i-1].end() > f.code.insns[i].Addr
 }
 
 // next returns the instruction that follows i in the routine, or -1.
@@ -193,13 +199,16 @@ func (b *builder) cut(d *draft) {
 				continue
 			}
 			start := i
-			for i = start + 1; i < p.last && b.marks[i] == reached && b.code.insns[i].Addr == b.code.insns[i-1].end() && !transfers(b.code.insns[i-1].Kind); {
+			for i = start + 1; i < p.last && b.marks[i] == reached &&
+				b.code.insns[i].Addr == b.code.insns[i-1].end() &&
+				!transfers(b.code.insns[i-1].Kind); {
 				i++
 			}
 			b.blockAt[start] = int32(len(d.blocks))
 			d.first = append(d.first, int32(start))
 			d.blocks = append(d.blocks, Block{
-				Lo: b.code.insns[start].Addr, Hi: b.code.insns[i-1].end(), Insns: b.code.insns[start:i:i], Depth: -1,
+				Lo: b.code.insns[start].Addr, Hi: b.code.insns[i-1].end(),
+				Insns: b.code.insns[start:i:i], Depth: -1,
 			})
 		}
 	}
@@ -311,7 +320,8 @@ func (bd *builder) takesException(d *draft, b int) bool {
 	if bd.marks[d.first[b]]&landing == 0 {
 		return false
 	}
-	if k := d.blocks[b].begins(); d.blocks[b].Insns[k].Kind == x86.Jmp { // what several pads begin with is there once
+	if k := d.blocks[b].begins(); d.blocks[b].Insns[k].Kind == x86.Jmp {
+		// what several pads begin with is there once
 		if b = bd.blockOf(d, bd.file.inside(d, int(bd.code.target[int(d.first[b])+k]))); b < 0 {
 			return false
 		}
@@ -330,7 +340,8 @@ func (bd *builder) takesException(d *draft, b int) bool {
 	return false
 }
 
-// comparesByte says whether an instruction computes with a constant as small as the numbers of handlers are.
+// comparesByte says whether an instruction computes with a constant as small as the numbers of
+// handlers are.
 func comparesByte(e *x86.Effects) bool {
 	switch e.Operation {
 	case x86.Add, x86.Or, x86.Adc, x86.Sbb, x86.And, x86.Sub, x86.Xor, x86.Cmp:
@@ -449,7 +460,9 @@ func (b *builder) linkPads(d *draft, sites []image.CallSite) {
 func (d *draft) linkSite(site image.CallSite, pad int) {
 	runs, calls := false, false
 	var last *Insn
-	for b := sort.Search(len(d.blocks), func(b int) bool { return d.blocks[b].Hi > site.Lo }); b < len(d.blocks) && d.blocks[b].Lo < site.Hi; b++ {
+	for b := sort.Search(len(d.blocks),
+		func(b int) bool { return d.blocks[b].Hi > site.Lo }); b < len(d.blocks) &&
+		d.blocks[b].Lo < site.Hi; b++ {
 		bl := &d.blocks[b]
 		for i := range bl.Insns {
 			if q := &bl.Insns[i]; site.Lo <= q.Addr && q.Addr < site.Hi {
@@ -459,7 +472,8 @@ func (d *draft) linkSite(site image.CallSite, pad int) {
 		if last != &bl.Insns[len(bl.Insns)-1] {
 			continue
 		}
-		calls = calls || bl.IsCall() || bl.End == Tail || bl.End == TailInd || bl.End == Jcc && bl.Succ[0] < 0
+		calls = calls || bl.IsCall() || bl.End == Tail || bl.End == TailInd ||
+			bl.End == Jcc && bl.Succ[0] < 0
 		if bl.IsCall() && pad >= 0 {
 			bl.Pads = append(bl.Pads, pad)
 		}

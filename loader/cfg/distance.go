@@ -14,9 +14,11 @@ import (
 func (r *recovery) findTaken() *distances {
 	taken := make([]bool, len(r.drafts))
 	for _, d := range r.drafts {
-		_, taken[d.id] = r.file.mentions.next(d.addr, min(d.addr+maxTag+1, r.code.pieces[r.code.findPiece(d.addr)].Hi))
+		_, taken[d.id] = r.file.references.next(d.addr,
+			min(d.addr+maxTag+1, r.code.pieces[r.code.findPiece(d.addr)].Hi))
 	}
-	f := &distances{r: r, code: r.code, taken: taken, lo: r.code.pieces[0].Lo, size: r.code.pieces[len(r.code.pieces)-1].Hi - r.code.pieces[0].Lo, left: mostLookUps}
+	f := &distances{r: r, code: r.code, taken: taken, lo: r.code.pieces[0].Lo,
+		size: r.code.pieces[len(r.code.pieces)-1].Hi - r.code.pieces[0].Lo, left: mostLookUps}
 	byRoutine := make([]mentioned, len(r.drafts))
 	parallel.Both(f.searchSections, func() {
 		parallel.Each(len(byRoutine), func(i int) { byRoutine[i] = r.file.namedBy(r.drafts[i]) })
@@ -74,7 +76,8 @@ func (f *distances) searchSections() {
 		s := &f.r.file.im.Sections[i]
 		switch end := s.Addr + uint64(len(s.Data)); {
 		case s.Exec && !isStubs(s):
-			f.code.eachUncovered(s, func(lo, hi uint64) { f.search(s, lo, hi) }) // assemblers are given tables amidst code
+			// assemblers are given tables amidst code
+			f.code.eachUncovered(s, func(lo, hi uint64) { f.search(s, lo, hi) })
 		case !isUnwindData(s):
 			f.search(s, s.Addr, end)
 		}
@@ -84,7 +87,9 @@ func (f *distances) searchSections() {
 // search searches a part of a section.
 func (f *distances) search(s *image.Section, lo, hi uint64) {
 	f.fromBytes(s.Data[lo-s.Addr:hi-s.Addr], lo)
-	for base, ok := f.r.file.mentions.next(lo, hi); ok; base, ok = f.r.file.mentions.next(base+1, hi) { // a table may begin at each address that is mentioned
+	for base, ok := f.r.file.references.next(lo,
+		hi); ok; base, ok = f.r.file.references.next(base+1, hi) {
+		// a table may begin at each address that is mentioned
 		f.fromTable(s.Data[base-s.Addr:hi-s.Addr], base, base)
 	}
 }
@@ -93,11 +98,14 @@ func (f *distances) search(s *image.Section, lo, hi uint64) {
 // structures have words at any address. So have they addresses as they are, for which a small
 // program may use half a pointer's size; in a position independent file they have relocations.
 func (f *distances) fromBytes(data []byte, addr uint64) {
-	const share, most = 1 << 15, 32 // of the bytes, for one CPU at a time; of what is kept at a time
+	// of the bytes, for one CPU at a time; of what is kept at a time
+	const share, most = 1 << 15, 32
 	code := make([][]uint64, min((len(data)+share-1)/share, most))
-	for ; len(data) > 0 && f.left >= 0; data, addr = data[min(len(data), share*most):], addr+share*most {
+	for ; len(data) > 0 && f.left >= 0; data, addr = data[min(len(data), share*most):], addr+
+		share*most {
 		parallel.Each(len(code), func(i int) {
-			code[i] = f.leadToCode(code[i][:0], data[min(len(data), i*share):], share, addr+uint64(i*share))
+			code[i] = f.leadToCode(code[i][:0], data[min(len(data), i*share):], share,
+				addr+uint64(i*share))
 		})
 		for _, to := range slices.Concat(code...) {
 			f.take(to)
@@ -130,12 +138,14 @@ func (f *distances) leadToCode(code []uint64, data []byte, n int, addr uint64) [
 }
 
 // fromTable finds distances from a base, which is where the table begins, as in relative virtual
-// tables, or a label. It goes on as long as words lead to code, be it stubs or without unwind
-// information, or to nothing, or not that for long: there may be something else between two of them.
-// A word at or behind the next address that may be another table's is that one's: it marks no part as
-// one that a table leads to. An address that is mentioned by chance makes a table too short.
+// tables, or a label. It goes on as long as words lead to code, stubs and what has no unwind
+// information, or to nothing, or not that for long: there may be something else between two of
+// them. A word at or behind the next address that may be another table's is that one's: it marks no
+// part as one that a table leads to. An address that is mentioned by chance makes a table too
+// short.
 func (f *distances) fromTable(data []byte, at, base uint64) {
-	const most, mostEmpty, mostElse = 1024, 16, 3 // words, and words in a row that lead to nothing, or not to code
+	// words, and words in a row that lead to nothing, or not to code
+	const most, mostEmpty, mostElse = 1024, 16, 3
 	next := f.nextTable(at, at+most*4)
 	empty, other := 0, 0
 	for range most {
@@ -157,10 +167,11 @@ func (f *distances) fromTable(data []byte, at, base uint64) {
 	}
 }
 
-// nextTable returns the first address behind at, and before end, where another table of words may begin,
-// or end.
+// nextTable returns the first address behind at, and before end, where another table of words may
+// begin, or end.
 func (f *distances) nextTable(at, end uint64) uint64 {
-	for next, ok := f.r.file.mentions.next(at+1, end); ok; next, ok = f.r.file.mentions.next(next+1, end) {
+	for next, ok := f.r.file.references.next(at+1,
+		end); ok; next, ok = f.r.file.references.next(next+1, end) {
 		if (next-at)%4 == 0 {
 			return next
 		}
@@ -185,14 +196,17 @@ func (f *distances) fromLabels(byRoutine []mentioned) {
 
 // mentioned is what instructions of a routine name.
 type mentioned struct {
-	labels, tables []uint64 // addresses: amid code, which are not where a function begins; of data, which assemblers put amidst code, too
+	// addresses: amid code, which are not where a function begins; of data, which assemblers put
+	// amidst code, too
+	labels, tables []uint64
 	numbers        []uint64 // of 64 bits
 }
 
 func (f *file) namedBy(d *draft) (by mentioned) {
 	note := func(addr uint64) {
 		s := f.im.SectionAt(addr)
-		if i := f.code.findPiece(addr); s == nil || s.Exec && isStubs(s) || i >= 0 && f.code.pieces[i].Lo == addr {
+		if i := f.code.findPiece(addr); s == nil || s.Exec && isStubs(s) ||
+			i >= 0 && f.code.pieces[i].Lo == addr {
 			return
 		} else if i < 0 {
 			by.tables = append(by.tables, addr)

@@ -20,7 +20,9 @@ func (r *Routine) Effects(b, from, to int) []absint.Effect {
 
 // Follow runs the instructions of block b from one up to another, not including: after it, regs are
 // what the registers hold in terms of the same point as before.
-func (r *Routine) Follow(regs *absint.Registers, b, from, to int) { regs.Apply(r.Effects(b, from, to)) }
+func (r *Routine) Follow(regs *absint.Registers, b, from, to int) {
+	regs.Apply(r.Effects(b, from, to))
+}
 
 // FollowRounds runs block b, which jumps to itself, nobody knows how often.
 func (r *Routine) FollowRounds(regs *absint.Registers, b int) {
@@ -32,7 +34,7 @@ func (r *Routine) FollowRounds(regs *absint.Registers, b int) {
 func (r *Routine) Before(b, k int) absint.Registers { return absint.Before(r.Effects(b, 0, k)) }
 
 // Counters returns what counts the rounds of block b, if it ends in a conditional jump to itself:
-// first those that tell their number before it begins, then those that do not wrap around.
+// first those that give the trip count before the loop begins, then those that do not wrap around.
 func (r *Routine) Counters(b int) []absint.Counter {
 	block := &r.Blocks[b]
 	if block.End != Jcc || (block.Succ[0] == b) == (block.Succ[1] == b) {
@@ -63,8 +65,8 @@ func (r *Routine) Conditions() []*absint.Condition {
 	return list
 }
 
-// mayAsk is a quick look whether a block ends in a conditional jump that goes by a comparison with a
-// constant.
+// mayAsk is a quick look whether a block ends in a conditional jump that goes by a comparison with
+// a constant.
 func (r *Routine) mayAsk(b int) bool {
 	insns := r.Blocks[b].Insns
 	last := len(insns) - 1

@@ -10,7 +10,7 @@ import (
 )
 
 // A frame analysis follows the stack pointer through a routine, to know how deep the frame is at
-// each call, and to find what would make activations impossible to tell apart by their canonical
+// each call, and to find what would give two activations one canonical
 // frame address (CFA).
 type frame struct {
 	r         *recovery
@@ -42,7 +42,8 @@ func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
 	for b := range d.blocks {
 		f.check(b)
 	}
-	if (f.readsBack || d.leftOut != "") && !d.thunk { // the rows of what is left out may not be true
+	if (f.readsBack || d.leftOut != "") && !d.thunk {
+		// the rows of what is left out may not be true
 		use := r.returns.returnUse(d.addr)
 		d.moves = use.moves || use.drops
 	}
@@ -53,10 +54,11 @@ func (r *recovery) analyseFrame(d *draft) (savesReturn bool) {
 	return false
 }
 
-// hasFramePointer says whether some rule needs rbp. Otherwise the rows tell the depth everywhere.
+// hasFramePointer says whether some rule needs rbp. Otherwise the rows give the depth everywhere.
 func (f *file) hasFramePointer(d *draft) bool {
 	return slices.ContainsFunc(d.pieces, func(i int) bool {
-		return slices.ContainsFunc(f.code.pieces[i].Rows, func(row image.Row) bool { return row.CFA.Reg == x86.DwarfRBP })
+		return slices.ContainsFunc(f.code.pieces[i].Rows,
+			func(row image.Row) bool { return row.CFA.Reg == x86.DwarfRBP })
 	})
 }
 
@@ -107,7 +109,8 @@ type walk struct {
 
 func (f *frame) walk(b int) walk {
 	i := int(f.d.first[b])
-	return walk{f: f, first: i, n: len(f.d.blocks[b].Insns), k: -1, rows: f.code.pieces[f.code.pieceOf[i]].Rows, depth: f.depthIn[b]}
+	return walk{f: f, first: i, n: len(f.d.blocks[b].Insns), k: -1,
+		rows: f.code.pieces[f.code.pieceOf[i]].Rows, depth: f.depthIn[b]}
 }
 
 // next goes to the next instruction.
@@ -268,9 +271,11 @@ func (f *frame) restores(w *walk, e *x86.Effects) bool {
 	if f.values == nil {
 		f.values = jumptable.New(f.r.input(f.d))
 	}
-	return f.values.Origins(e.Src.Reg, int(f.r.blocks.blockAt[w.first]), w.k, func(v absint.Value, own bool) bool {
-		return own && v == absint.Value{Sym: absint.FrameSymbol, Bits: 64, Off: -int64(next.Off)}
-	})
+	return f.values.Origins(e.Src.Reg, int(f.r.blocks.blockAt[w.first]), w.k,
+		func(v absint.Value, own bool) bool {
+			return own && v == absint.Value{Sym: absint.FrameSymbol, Bits: 64,
+				Off: -int64(next.Off)}
+		})
 }
 
 // readsReturn says whether the instruction uses the return address of its own activation, other
@@ -291,7 +296,8 @@ func (f *frame) readsReturn(w *walk) bool {
 	}
 	switch {
 	case isBased && at.Base == w.row.CFA.Reg:
-		return at.Disp-int64(w.row.CFA.Off) == -8 && e.Operation != x86.Push // that one is a copy, for debuggers
+		// that one is a copy, for debuggers
+		return at.Disp-int64(w.row.CFA.Off) == -8 && e.Operation != x86.Push
 	case at.Base == x86.RSP && w.depth >= 0:
 		return int(at.Disp)-w.depth == -8
 	case at.Base == x86.RBP && w.row.CFA.Reg == x86.DwarfRBP:

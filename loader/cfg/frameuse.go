@@ -8,8 +8,8 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// Keeps reports whether block b surely leaves a place alone: a register, or one in the frame. It may
-// call nothing, and for the latter store nowhere but in other places of the frame.
+// Keeps reports whether block b surely leaves a place alone: a register, or one in the frame. It
+// may call nothing, and for the latter store nowhere but in other places of the frame.
 func (r *Routine) Keeps(b int, place x86.Operand) bool {
 	return !slices.ContainsFunc(r.Blocks[b].Insns, func(q Insn) bool {
 		e := r.effects(&q)
@@ -17,9 +17,9 @@ func (r *Routine) Keeps(b int, place x86.Operand) bool {
 	})
 }
 
-// HasPlace reports whether a place is a register but rsp, or in the frame, below the return address,
-// as seen from the instruction at pc. What is too far below the stack pointer is the kernel's, for
-// signals.
+// HasPlace reports whether a place is a register but rsp, or in the frame, below the return
+// address, as seen from the instruction at pc. What is too far below the stack pointer is the
+// kernel's, for signals.
 func (r *Routine) HasPlace(place x86.Operand, pc uint64) bool {
 	const redZone = 128
 	if !place.Mem {
@@ -29,14 +29,15 @@ func (r *Routine) HasPlace(place x86.Operand, pc uint64) bool {
 		return false
 	}
 	cfa := r.CFA(pc)
-	return (cfa.Reg == x86.DwarfRSP && place.Base == x86.RSP || cfa.Reg == x86.DwarfRBP && place.Base == x86.RBP) && place.Disp+int64(place.Size) <= int64(cfa.Off)-8
+	return (cfa.Reg == x86.DwarfRSP && place.Base == x86.RSP || cfa.Reg == x86.DwarfRBP &&
+		place.Base == x86.RBP) && place.Disp+int64(place.Size) <= int64(cfa.Off)-8
 }
 
 // hidesFrame reports whether the routine takes no address in its frame.
 func (r *Routine) hidesFrame() bool { return hidesFrame(r.Blocks, r.CFA, r.Code) }
 
-// hidesFrame reports whether blocks take no address in their frame: rsp, and rbp where it is the frame
-// pointer, are used for memory operands only, and to make the frame and to undo it.
+// hidesFrame reports whether blocks take no address in their frame: rsp, and rbp where it is the
+// frame pointer, are used for memory operands only, and to make the frame and to undo it.
 func hidesFrame(blocks []Block, cfa func(addr uint64) image.CFA, code func(q *Insn) []byte) bool {
 	pointer := false
 	for b := range blocks {
@@ -50,9 +51,12 @@ func hidesFrame(blocks []Block, cfa func(addr uint64) image.CFA, code func(q *In
 		for i := range blocks[b].Insns {
 			q := &blocks[b].Insns[i]
 			e := q.Effects(code(q), q.end())
-			saves := e.Operation == x86.Push && e.Src.Reg == x86.RBP && cfa(q.Addr).Reg == x86.DwarfRSP // it is not the frame pointer yet
+			// it is not the frame pointer yet
+			saves := e.Operation == x86.Push && e.Src.Reg == x86.RBP &&
+				cfa(q.Addr).Reg == x86.DwarfRSP
 			named := e.Named()
-			if (named.Has(x86.RSP) || pointer && named.Has(x86.RBP) && !saves) && !makesFrame(&e, pointer) {
+			if (named.Has(x86.RSP) || pointer && named.Has(x86.RBP) && !saves) && !makesFrame(&e,
+				pointer) {
 				return false
 			}
 		}
@@ -64,7 +68,8 @@ func hidesFrame(blocks []Block, cfa func(addr uint64) image.CFA, code func(q *In
 func makesFrame(e *x86.Effects, pointer bool) bool {
 	switch e.Operation {
 	case x86.Mov:
-		isPair := e.Dst.Reg == x86.RBP && e.Src.Reg == x86.RSP || e.Dst.Reg == x86.RSP && e.Src.Reg == x86.RBP
+		isPair := e.Dst.Reg == x86.RBP && e.Src.Reg == x86.RSP ||
+			e.Dst.Reg == x86.RSP && e.Src.Reg == x86.RBP
 		return pointer && isPair
 	case x86.Lea:
 		return e.Dst.Reg == x86.RSP

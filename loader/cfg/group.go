@@ -19,7 +19,7 @@ type crossing struct {
 // group joins pieces into routines. A jump into the middle of a piece, or to one whose frame is
 // already set up, makes the two one routine; so do a landing pad and the jump to a cold part. It
 // returns the pieces of each routine, sorted by their first.
-func (c *code) group(m *mentions) [][]int {
+func (c *code) group(m *references) [][]int {
 	var doubtful []crossing
 	for i := range c.insns {
 		if t := int(c.target[i]); t >= 0 {
@@ -71,19 +71,22 @@ func (c *code) cross(i, t int, doubtful []crossing) []crossing {
 	return append(doubtful, crossing{from, to, kind != x86.Jmp})
 }
 
-// contradict says whether the frame is another at a jump than at its target. A compiler makes such a
-// jump, which is never taken, of one to a cold part in which nothing is left, at whose address another
-// one's begins; and a linker that folds such parts makes one that is.
+// contradict says whether the frame is another at a jump than at its target. A compiler makes such
+// a jump, which is never taken, of one to a cold part in which nothing is left, at whose address
+// another one's begins; and a linker that folds such parts makes one that is.
 func contradict(from, to image.CFA) bool {
-	return from.Reg == to.Reg && from.Off != to.Off && (from.Reg == x86.DwarfRSP || from.Reg == x86.DwarfRBP)
+	return from.Reg == to.Reg && from.Off != to.Off &&
+		(from.Reg == x86.DwarfRSP || from.Reg == x86.DwarfRBP)
 }
 
 // frameAt returns the rule that holds before instruction i.
-func (c *code) frameAt(i int) image.CFA { return cfaAt(c.pieces[c.pieceOf[i]].Rows, c.insns[i].Addr) }
+func (c *code) frameAt(i int) image.CFA {
+	return cfaAt(c.pieces[c.pieceOf[i]].Rows, c.insns[i].Addr)
+}
 
-// isColdPart tells a part that the compiler moved away from a routine that is called as the last
-// act of another.
-func (c *code) isColdPart(x crossing, m *mentions) bool {
+// isColdPart distinguishes a part that the compiler moved away from a routine that is called as the
+// last act of another.
+func (c *code) isColdPart(x crossing, m *references) bool {
 	to := &c.pieces[x.to]
 	if isPart(to.symbol) {
 		return true
@@ -91,8 +94,8 @@ func (c *code) isColdPart(x crossing, m *mentions) bool {
 	return x.conditional && to.symbol == "" && !to.called && len(to.jumpers) == 1 && !m.has(to.Lo)
 }
 
-// isPart says whether a symbol names a part that a compiler has moved away from a routine: GCC's and
-// Clang's cold ones, and the blocks that -fbasic-block-sections gives a section each.
+// isPart says whether a symbol names a part that a compiler has moved away from a routine: GCC's
+// and Clang's cold ones, and the blocks that -fbasic-block-sections gives a section each.
 func isPart(symbol string) bool {
 	return strings.Contains(symbol, ".cold") || strings.Contains(symbol, ".__part.")
 }
@@ -119,7 +122,7 @@ func (c *code) join(i, j int) {
 }
 
 // entryOf returns the piece of a group that the routine is entered by.
-func (c *code) entryOf(group []int, m *mentions) int {
+func (c *code) entryOf(group []int, m *references) int {
 	best, bestScore := group[0], -1
 	for _, i := range group {
 		p := &c.pieces[i]
@@ -159,19 +162,21 @@ func rowAt(rows []image.Row, pc uint64) image.Row {
 	return rows[i-1]
 }
 
-// isOrphan says whether instruction i is in a piece that nothing but a table can lead to: the cold parts of cases.
+// isOrphan says whether instruction i is in a piece that nothing but a table can lead to: the cold
+// parts of cases.
 func (r *recovery) isOrphan(i int) bool {
 	p := &r.code.pieces[r.code.pieceOf[i]]
 	return len(r.drafts[p.routine].pieces) == 1 && r.file.isTables(p)
 }
 
-// isTables says whether nothing but a table can lead to a piece, be it part of a routine by that.
+// isTables says whether nothing but a table can lead to a piece, which may be part of a routine by
+// that.
 func (f *file) isTables(p *piece) bool {
 	return !p.called && len(p.jumpers) == 0 && isCold(p)
 }
 
-// isCold says whether a piece is a cold part, by its name or, if it has none, by a frame that is there
-// when it begins.
+// isCold says whether a piece is a cold part, by its name or, if it has none, by a frame that is
+// there when it begins.
 func isCold(p *piece) bool {
 	return isPart(p.symbol) || p.symbol == "" && cfaAt(p.Rows, p.Lo) != absint.EntryCFA
 }
@@ -188,7 +193,7 @@ func (f *file) isUnexplained(i int) bool {
 	case len(p.jumpers) > 0: // from the rest of its routine, where it has no name
 		return p.symbol == ""
 	}
-	return !f.mentions.has(p.Lo)
+	return !f.references.has(p.Lo)
 }
 
 // isBack says whether a jump from a piece to instruction t, or none (-1), leads into another of its

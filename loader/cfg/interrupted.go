@@ -7,8 +7,8 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// leaveOutRestarts leaves out restartable sequences (rseq), which the kernel leaves, for a place that
-// data names, where another thread gets the processor.
+// leaveOutRestarts leaves out restartable sequences (rseq), which the kernel leaves, for a place
+// that data names, where another thread gets the processor.
 func (r *recovery) leaveOutRestarts() {
 	for _, at := range r.file.restarts() {
 		if p := r.code.findPiece(at); p >= 0 {
@@ -23,7 +23,8 @@ func (r *recovery) leaveOutTransactions(kept []*draft, mayBeCalled func(d *draft
 	if !slices.ContainsFunc(r.code.insns, isXbegin) {
 		return
 	}
-	t := &transactions{r: r, code: r.code, open: make([][]bool, len(r.drafts)), nested: map[int]bool{}}
+	t := &transactions{r: r, code: r.code, open: make([][]bool, len(r.drafts)),
+		nested: map[int]bool{}}
 	for _, d := range kept {
 		for b := range d.blocks {
 			if last := d.last(b); isXbegin(r.code.insns[last]) {
@@ -65,15 +66,16 @@ func (f *file) restarts() (places []uint64) {
 
 func isXbegin(q Insn) bool { return q.Operation() == x86.XBegin }
 
-// transactions finds the blocks that may run in a transaction which their routine, or what calls it,
-// has begun. One that is still open when its routine returns is not followed: C libraries elide locks
-// by such, if they are asked to, and all that they have may then run in one.
+// transactions finds the blocks that may run in a transaction which their routine, or what calls
+// it, has begun. One that is still open when its routine returns is not followed: C libraries elide
+// locks by such, if they are asked to, and all that they have may then run in one.
 type transactions struct {
-	r      *recovery
-	code   *code
-	open   [][]bool     // by draft and block: as it begins
-	nested map[int]bool // drafts that begin one within another, which goes on behind the end of that
-	calls  bool         // what is not known, by a pointer or in another image, may be called in one
+	r    *recovery
+	code *code
+	open [][]bool // by draft and block: as it begins
+	// drafts that begin one within another, which goes on behind the end of that
+	nested map[int]bool
+	calls  bool // what is not known, by a pointer or in another image, may be called in one
 	work   []place
 }
 
@@ -83,8 +85,8 @@ type place struct {
 	block int
 }
 
-// begun is a block that runs in the transaction that block b begins, and that all of it leads to: the
-// next or, where the status is compared before anything else is decided, where -1 leads.
+// begun is a block that runs in the transaction that block b begins, and that all of it leads to:
+// the next or, where the status is compared before anything else is decided, where -1 leads.
 func (t *transactions) begun(d *draft, b int) int {
 	const mostBlocks = 4
 	next := d.blocks[b].Succ[1]
@@ -97,7 +99,8 @@ func (t *transactions) begun(d *draft, b int) int {
 		switch n := len(bl.Insns); {
 		case bl.End == Fall && t.keepsStatus(d, at, n), bl.End == Jmp && t.keepsStatus(d, at, n-1):
 			at = bl.Succ[0]
-		case bl.End == Jcc && n >= 2 && t.keepsStatus(d, at, n-2) && bl.Succ[0] >= 0 && t.comparesStatus(d, at):
+		case bl.End == Jcc && n >= 2 && t.keepsStatus(d, at, n-2) && bl.Succ[0] >= 0 &&
+			t.comparesStatus(d, at):
 			return bl.Succ[bl.Insns[n-1].Condition()&1] // jne goes on where it is not taken
 		default:
 			return next
@@ -109,7 +112,8 @@ func (t *transactions) begun(d *draft, b int) int {
 // comparesStatus says whether a block ends in cmp $-1,%eax with je or jne.
 func (t *transactions) comparesStatus(d *draft, b int) bool {
 	e := t.code.effects(d.last(b) - 1)
-	isMinusOne := e.Operation == x86.Cmp && e.Dst.Reg == x86.RAX && e.Dst.Size == 4 && e.HasImm && e.Imm == -1
+	isMinusOne := e.Operation == x86.Cmp && e.Dst.Reg == x86.RAX && e.Dst.Size == 4 && e.HasImm &&
+		e.Imm == -1
 	return isMinusOne && d.blocks[b].Insns[len(d.blocks[b].Insns)-1].Condition()&^1 == x86.Equal
 }
 
@@ -117,7 +121,8 @@ func (t *transactions) comparesStatus(d *draft, b int) bool {
 func (t *transactions) keepsStatus(d *draft, b, n int) bool {
 	for k := range n {
 		e := t.code.effects(int(d.first[b]) + k)
-		isMinusOne := e.Operation == x86.Mov && e.Dst.Reg == x86.RAX && e.Dst.Size == 4 && e.HasImm && e.Imm == -1
+		isMinusOne := e.Operation == x86.Mov && e.Dst.Reg == x86.RAX && e.Dst.Size == 4 &&
+			e.HasImm && e.Imm == -1
 		if e.Calls() || e.Written().Has(x86.RAX) && !isMinusOne {
 			return false
 		}
@@ -147,7 +152,8 @@ func (t *transactions) followAll() {
 	}
 }
 
-// follow leaves a routine out of which a block begins in a transaction, and goes on to what comes next.
+// follow leaves a routine out of which a block begins in a transaction, and goes on to what comes
+// next.
 func (t *transactions) follow(d *draft, block int) {
 	bl := &d.blocks[block]
 	d.leave("may run in a hardware transaction at %x", bl.Lo)

@@ -29,7 +29,8 @@ func (r *recovery) resolveTables(d *draft) map[int]*jumptable.Table {
 func (r *recovery) input(d *draft) jumptable.Input {
 	d.linkPreds()
 	in := jumptable.Input{
-		Code: &jumpCode{r, d}, Image: r.file.im, Blocks: make([]jumptable.Block, len(d.blocks)), Pads: d.pads, Steps: &r.steps,
+		Code: &jumpCode{r, d}, Image: r.file.im, Blocks: make([]jumptable.Block, len(d.blocks)),
+		Pads: d.pads, Steps: &r.steps,
 		Entries: []int{int(r.blocks.blockAt[d.entry])},
 	}
 	for _, i := range d.others {
@@ -38,7 +39,8 @@ func (r *recovery) input(d *draft) jumptable.Input {
 	for b := range d.blocks {
 		bl := &d.blocks[b]
 		in.Blocks[b] = jumptable.Block{
-			First: int(d.first[b]), Count: len(bl.Insns), Lo: bl.Lo, Hi: bl.Hi, Succ: bl.Succ, Pads: bl.Pads, Preds: d.preds[b],
+			First: int(d.first[b]), Count: len(bl.Insns), Lo: bl.Lo, Hi: bl.Hi, Succ: bl.Succ,
+			Pads: bl.Pads, Preds: d.preds[b],
 			Returns: bl.CallReturns(), Conditional: bl.End == Jcc,
 		}
 	}
@@ -63,16 +65,20 @@ func (c *jumpCode) Inside(i int) int          { return c.r.file.inside(c.d, i) }
 func (c *jumpCode) Joins(i int) bool          { return c.r.isOrphan(i) }
 func (c *jumpCode) IsEntry(i int) bool        { return c.r.routineAt(i) >= 0 }
 func (c *jumpCode) IsLabel(i int) bool        { return slices.Contains(c.d.labels, i) }
-func (c *jumpCode) Doubt(i int)               { c.d.doubts = append(c.d.doubts, i) }
+func (c *jumpCode) Contest(i int)             { c.d.contested = append(c.d.contested, i) }
 func (c *jumpCode) TakenAddress(i int) uint64 { return c.r.file.takenAddress(i) }
 func (c *jumpCode) NeverTaken(i int) bool     { return c.r.file.neverTaken(c.d, i) }
-func (c *jumpCode) IsNamed(addr uint64) bool  { return c.r.file.mentions.has(addr) }
-func (c *jumpCode) IsTaken(addr uint64) bool  { return c.r.file.taken.has(addr) }
+func (c *jumpCode) IsNamed(addr uint64) bool  { return c.r.file.references.has(addr) }
+func (c *jumpCode) IsTaken(addr uint64) bool  { return c.r.file.insnReferences.has(addr) }
 func (c *jumpCode) piece(i int) *piece        { return &c.r.code.pieces[c.r.code.pieceOf[i]] }
 
-func (c *jumpCode) EachLabel(visit func(i int) bool) (int, bool) { return c.r.eachLabel(c.d, visit) }
+func (c *jumpCode) EachLabel(visit func(i int) bool) (int, bool) {
+	return c.r.eachLabel(c.d, visit)
+}
 
-func (c *jumpCode) IsEnd(frame image.CFA, addr uint64) bool { return c.r.file.isEnd(c.d, frame, addr) }
+func (c *jumpCode) IsEnd(frame image.CFA, addr uint64) bool {
+	return c.r.file.isEnd(c.d, frame, addr)
+}
 
 // IsDoubtful: linkers fold equal parts.
 func (c *jumpCode) IsDoubtful(i int) bool {
@@ -81,7 +87,8 @@ func (c *jumpCode) IsDoubtful(i int) bool {
 
 func (c *jumpCode) IsAmidFunction(i int) bool {
 	p := c.piece(i)
-	return p.first != i && !isPart(p.symbol) && (p.called || p.symbol != "" || c.r.file.mentions.has(p.Lo))
+	return p.first != i && !isPart(p.symbol) &&
+		(p.called || p.symbol != "" || c.r.file.references.has(p.Lo))
 }
 
 func (c *jumpCode) MayBePart(i int, near bool) bool {
@@ -96,22 +103,27 @@ func (c *jumpCode) HasOwnLabels() bool {
 
 func (c *jumpCode) HidesFrame() bool {
 	hides := hidesFrame(c.d.blocks,
-		func(addr uint64) image.CFA { return cfaAt(c.r.code.pieces[c.r.code.findPiece(addr)].Rows, addr) },
+		func(addr uint64) image.CFA {
+			return cfaAt(c.r.code.pieces[c.r.code.findPiece(addr)].Rows, addr)
+		},
 		func(q *Insn) []byte { return c.r.code.bytes(c.r.code.find(q.Addr)) })
 	return hides && !c.r.mayCallWhatReturnsTwice(c.d)
 }
 
 func (c *jumpCode) EndsPart(addr uint64) bool {
-	return slices.ContainsFunc(c.d.pieces, func(p int) bool { return c.r.code.pieces[p].Hi == addr })
+	return slices.ContainsFunc(c.d.pieces,
+		func(p int) bool { return c.r.code.pieces[p].Hi == addr })
 }
 
 func (c *jumpCode) IsBoundary(addr uint64) bool {
 	at, before := c.r.code.findPiece(addr), c.r.code.findPiece(addr-1)
-	return at >= 0 && c.r.code.pieces[at].Lo == addr || before >= 0 && c.r.code.pieces[before].Hi == addr
+	return at >= 0 && c.r.code.pieces[at].Lo == addr ||
+		before >= 0 && c.r.code.pieces[before].Hi == addr
 }
 
 func (c *jumpCode) IsPointedTo(addr uint64) bool {
-	return c.r.file.taken.has(addr) || c.r.file.pointedTo.has(addr) || c.isExported(addr)
+	return c.r.file.insnReferences.has(addr) || c.r.file.dataReferences.has(addr) ||
+		c.isExported(addr)
 }
 
 // isExported says whether other images may know an address by a symbol.

@@ -75,12 +75,12 @@ func (bd *builder) linkLabels(d *draft) {
 	}
 }
 
-// findPointedParts finds the cold parts that data leads into and that do not jump back into their routines, so that they may
-// be those of others, too.
+// findPointedParts finds the cold parts that data leads into and that do not jump back into their
+// routines, so that they may be those of others, too.
 func (f *file) findPointedParts() {
 	for k := range f.code.pieces {
 		if p := &f.code.pieces[k]; isCold(p) && !p.back {
-			if _, ok := f.pointedTo.next(p.Lo, p.Hi); ok {
+			if _, ok := f.dataReferences.next(p.Lo, p.Hi); ok {
 				f.pointedParts = append(f.pointedParts, k)
 			}
 		}
@@ -90,7 +90,8 @@ func (f *file) findPointedParts() {
 // label returns an instruction of the routine, other than where one is entered, that anything but
 // the tables found mentions: a jump through a pointer, from this routine or from elsewhere, may go
 // there. Only those for which is holds count.
-func (r *recovery) label(d *draft, found map[int]*jumptable.Table, is func(insn int) bool) (insn int, ok bool) {
+func (r *recovery) label(d *draft, found map[int]*jumptable.Table,
+	is func(insn int) bool) (insn int, ok bool) {
 	known := jumptable.Targets(found)
 	return r.eachLabel(d, func(i int) bool { return !known[i] && is(i) })
 }
@@ -105,7 +106,7 @@ func (r *recovery) eachLabel(d *draft, visit func(insn int) bool) (insn int, ok 
 		}
 		for ; ; at++ {
 			var ok bool
-			if at, ok = r.file.mentions.next(at, p.Hi); !ok {
+			if at, ok = r.file.references.next(at, p.Hi); !ok {
 				break
 			}
 			if i := r.code.find(at); i >= 0 && visit(i) {
@@ -120,5 +121,6 @@ func (r *recovery) eachLabel(d *draft, visit func(insn int) bool) (insn int, ok 
 // the receiver of a non-local goto. What other ways lead to, too, or what pads the space before an
 // aligned block, is mentioned by chance: a number that looks like its address.
 func (r *recovery) receiver(d *draft) (insn int, ok bool) {
-	return r.label(d, d.tables, func(i int) bool { return r.blocks.marks[i]&reached == 0 && !r.code.insns[i].IsLongNoOp() })
+	return r.label(d, d.tables,
+		func(i int) bool { return r.blocks.marks[i]&reached == 0 && !r.code.insns[i].IsLongNoOp() })
 }

@@ -8,33 +8,39 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// A linkage is how the routines of a program enter each other, by which some cannot be observed, or
+// A linkage is how the routines of a program enter each other, by which some cannot be traced, or
 // may return twice. Of a routine that is left out it counts what control flow is not known to reach
 // as well: it may run.
 type linkage struct {
-	r         *recovery
-	code      *code
-	program   *Program
-	pointers  *distances      // by which routines are taken
-	ways      []int32         // instructions: direct calls, jumps that leave their routine, both through a slot
-	moving    map[uint64]bool // what changes where it returns to: behind a call of it there may be data
-	searched  map[*draft]bool // see searchUnseen
-	inspected int             // bytes, see searchCode
-	allRuns   bool            // code that no control flow reaches is taken to run, in whatever routine
+	r        *recovery
+	code     *code
+	program  *Program
+	pointers *distances // by which routines are taken
+	// instructions: direct calls, jumps that leave their routine, both through a slot
+	transfers []int32
+	// what changes where it returns to: behind a call of it there may be data
+	changesReturn map[uint64]bool
+	searched      map[*draft]bool // see searchUnseen
+	inspected     int             // bytes, see searchCode
+	// code that no control flow reaches is taken to run, in whatever routine
+	allRuns bool
 }
 
-// newLinkage begins with the ways between the routines, and what these do with their return addresses.
+// newLinkage begins with the ways between the routines, and what these do with their return
+// addresses.
 func newLinkage(p *Program, taken *distances, ways []int32) *linkage {
-	l := &linkage{r: taken.r, code: taken.code, program: p, pointers: taken, ways: ways, moving: map[uint64]bool{}, searched: map[*draft]bool{}}
+	l := &linkage{r: taken.r, code: taken.code, program: p, pointers: taken, transfers: ways,
+		changesReturn: map[uint64]bool{}, searched: map[*draft]bool{}}
 	l.findUses()
 	return l
 }
 
 // findWays finds the ways between the routines, once all are built.
-func (r *recovery) findWays() (ways []int32) {
+func (r *recovery) findTransfers() (ways []int32) {
 	for i := range r.code.insns {
 		switch q := &r.code.insns[i]; {
-		case q.Kind == x86.Call, (q.Kind == x86.JmpInd || q.Kind == x86.CallInd) && q.IsRIPRelative():
+		case q.Kind == x86.Call, (q.Kind == x86.JmpInd || q.Kind == x86.CallInd) &&
+			q.IsRIPRelative():
 		case !isRelative(q.Kind) || r.file.inside(r.from(i), int(r.code.target[i])) >= 0:
 			continue
 		}
@@ -46,7 +52,7 @@ func (r *recovery) findWays() (ways []int32) {
 // from returns the routine that instruction i belongs to.
 func (r *recovery) from(i int) *draft { return r.drafts[r.code.pieces[r.code.pieceOf[i]].routine] }
 
-// to returns the routine that the call or jump i enters, be it in its middle, or nil.
+// to returns the routine that the call or jump i enters, also in its middle, or nil.
 func (r *recovery) to(i int) *draft {
 	if t := r.code.target[i]; t >= 0 {
 		return r.from(int(t))
@@ -67,10 +73,10 @@ func (l *linkage) isUnknown(d *draft) bool { return d.leftOut != "" || l.allRuns
 func (l *linkage) findUses() {
 	for _, d := range l.r.drafts {
 		if d.moves {
-			l.moving[d.addr] = true
+			l.changesReturn[d.addr] = true
 		}
 	}
-	for _, i := range l.ways {
+	for _, i := range l.transfers {
 		q := &l.code.insns[i]
 		to := q.target()
 		if !isRelative(q.Kind) || l.code.target[i] >= 0 || l.r.file.isStub(to) {
@@ -81,7 +87,7 @@ func (l *linkage) findUses() {
 			l.program.twice[to] = true
 		}
 		if use.moves || use.drops && (q.Kind == x86.Call || l.r.file.isFrameless(int(i))) {
-			l.moving[to] = true
+			l.changesReturn[to] = true
 		}
 	}
 }
@@ -90,7 +96,7 @@ func (l *linkage) findUses() {
 // programs take two or three.
 const mostRounds = 16
 
-// leaveOut leaves out the routines that others, or calls of others, keep from being observed. With
+// leaveOut leaves out the routines that others, or calls of others, keep from being traced. With
 // each one left out more code may run; at the bound all is taken for such.
 func (l *linkage) leaveOut() {
 	again := true
@@ -115,8 +121,9 @@ func (l *linkage) countLeftOut() (n int) {
 
 // leaveOutThunkUsers leaves out the routines that jump to a thunk: it may return in their place.
 func (l *linkage) leaveOutThunkUsers() {
-	for _, i := range l.ways {
-		if from, to := l.r.from(int(i)), l.r.to(int(i)); l.code.insns[i].Kind != x86.Call && to != nil && from != to && to.thunk && l.r.blocks.isReached(int(i)) {
+	for _, i := range l.transfers {
+		if from, to := l.r.from(int(i)), l.r.to(int(i)); l.code.insns[i].Kind != x86.Call &&
+			to != nil && from != to && to.thunk && l.r.blocks.isReached(int(i)) {
 			from.leave("jumps to a thunk at %x", l.code.insns[i].Addr)
 		}
 	}
@@ -125,44 +132,49 @@ func (l *linkage) leaveOutThunkUsers() {
 // leaveOutMovers leaves out the routines that call one which changes where it returns to, or one
 // that ends by a jump to such.
 func (l *linkage) leaveOutMovers() {
-	if len(l.moving) == 0 {
+	if len(l.changesReturn) == 0 {
 		return
 	}
-	l.tailJumps().spread(l.moving)
-	for _, i := range l.ways {
-		if kind := l.code.insns[i].Kind; kind != x86.Call && kind != x86.CallInd || !l.r.blocks.isReached(int(i)) {
+	l.tailJumps().spread(l.changesReturn)
+	for _, i := range l.transfers {
+		if kind := l.code.insns[i].Kind; kind != x86.Call && kind != x86.CallInd ||
+			!l.r.blocks.isReached(int(i)) {
 			continue
 		}
 		l.eachLead(int(i), func(addr uint64) {
-			if l.moving[addr] {
-				l.r.from(int(i)).leave("calls what may return elsewhere at %x", l.code.insns[i].Addr)
+			if l.changesReturn[addr] {
+				l.r.from(int(i)).leave("calls what may return elsewhere at %x",
+					l.code.insns[i].Addr)
 			}
 		})
 	}
 	parallel.Each(len(l.r.drafts), func(i int) {
-		if d := l.r.drafts[i]; d.leftOut == "" && d.has(CallInd) && l.names(d, l.moving) {
+		if d := l.r.drafts[i]; d.leftOut == "" && d.has(CallInd) && l.names(d, l.changesReturn) {
 			d.leave("may call through a pointer what may return elsewhere")
 		}
 	})
 }
 
-// leaveOutMiddles leaves out the routines that another one calls or jumps to in their middle, or may, by
-// a table of which it is not known where it ends.
+// leaveOutMiddles leaves out the routines that another one calls or jumps to in their middle, or
+// may, by a table of which it is not known where it ends.
 func (l *linkage) leaveOutMiddles() {
-	for _, way := range l.ways {
+	for _, way := range l.transfers {
 		i := int(way)
 		t := int(l.code.target[i])
 		isEntry := l.r.routineAt(t) >= 0
 		switch {
-		case !isRelative(l.code.insns[i].Kind) || !l.mayRun(i) || isEntry && l.r.blocks.isReached(i):
-		case !isEntry && t >= 0 && l.code.insns[i].Kind != x86.Call && l.code.pieces[l.code.pieceOf[t]].first == t && l.r.from(i).entry >= 0 && l.r.file.isAbsent(l.r.from(i), l.code.frameAt(i), l.code.insns[t].Addr, t):
+		case !isRelative(l.code.insns[i].Kind) || !l.mayRun(i) ||
+			isEntry && l.r.blocks.isReached(i):
+		case !isEntry && t >= 0 && l.code.insns[i].Kind != x86.Call &&
+			l.code.pieces[l.code.pieceOf[t]].first == t && l.r.from(i).entry >= 0 &&
+			l.r.file.isAbsent(l.r.from(i), l.code.frameAt(i), l.code.insns[t].Addr, t):
 			// Never taken: what lies there is a part of another routine.
 		default:
 			l.enter(&l.code.insns[i], l.r.from(i))
 		}
 	}
 	for _, d := range l.r.drafts {
-		for _, i := range d.doubts {
+		for _, i := range d.contested {
 			if to := l.r.from(i); d.leftOut != "" && to != d {
 				to.leave("jumped to in its middle at %x", l.code.insns[i].Addr)
 			}
@@ -171,9 +183,9 @@ func (l *linkage) leaveOutMiddles() {
 	l.leaveOutShared()
 }
 
-// leaveOutShared leaves out the routines with a part that linkers may have made another's as well, and
-// to which data leads otherwise than by the routine's own tables: so may a jump of which it is not known
-// where it leads, be it in code of no routine.
+// leaveOutShared leaves out the routines with a part that linkers may have made another's as well,
+// and to which data leads otherwise than by the routine's own tables: so may a jump of which it is
+// not known where it leads, also one in code of no routine.
 func (l *linkage) leaveOutShared() {
 	for _, d := range l.r.drafts {
 		if d.leftOut != "" || len(d.pieces) < 2 {
@@ -185,7 +197,8 @@ func (l *linkage) leaveOutShared() {
 			if p.back || !isCold(p) {
 				continue
 			}
-			for at, ok := l.r.file.pointedTo.next(p.Lo, p.Hi); ok; at, ok = l.r.file.pointedTo.next(at+1, p.Hi) {
+			for at, ok := l.r.file.dataReferences.next(p.Lo,
+				p.Hi); ok; at, ok = l.r.file.dataReferences.next(at+1, p.Hi) {
 				if i := l.code.find(at); i >= 0 && !own[i] {
 					d.leave("jumped to in its middle at %x", at)
 				}
@@ -222,7 +235,8 @@ func (l *linkage) searchUnseen() {
 			if s := &l.r.file.im.Sections[i]; s.Exec && !isStubs(s) {
 				l.code.eachUncovered(s, func(lo, hi uint64) {
 					l.searchCode(s.Data[lo-s.Addr:hi-s.Addr], lo, nil)
-					l.eachSequence(lo, hi, func(lo, hi uint64) { l.followCode(s.Data[lo-s.Addr:hi-s.Addr], lo) })
+					l.eachSequence(lo, hi,
+						func(lo, hi uint64) { l.followCode(s.Data[lo-s.Addr:hi-s.Addr], lo) })
 				})
 			}
 		}
@@ -230,14 +244,15 @@ func (l *linkage) searchUnseen() {
 	}
 	for _, d := range l.r.drafts {
 		if l.isUnknown(d) && !l.searched[d] {
-			l.r.blocks.eachUnreached(d, func(code []byte, addr uint64) { l.searchCode(code, addr, d) })
+			l.r.blocks.eachUnreached(d,
+				func(code []byte, addr uint64) { l.searchCode(code, addr, d) })
 			l.searched[d] = true
 		}
 	}
 }
 
-// mostSearched is many times the bytes of code that programs have in no routine, or in routines that
-// are left out. Where there are more, all routines are taken for entered by pointers.
+// mostSearched is many times the bytes of code that programs have in no routine, or in routines
+// that are left out. Where there are more, all routines are taken for entered by pointers.
 const mostSearched = 64 << 20
 
 // searchCode decodes code from each of its bytes, for direct calls and jumps, and for what
@@ -300,9 +315,11 @@ type tailJumps map[uint64][]*draft
 
 func (l *linkage) tailJumps() tailJumps {
 	jumps := tailJumps{}
-	for _, i := range l.ways {
-		if kind := l.code.insns[i].Kind; kind != x86.Call && kind != x86.CallInd && l.mayRun(int(i)) {
-			l.eachLead(int(i), func(addr uint64) { jumps[addr] = append(jumps[addr], l.r.from(int(i))) })
+	for _, i := range l.transfers {
+		if kind := l.code.insns[i].Kind; kind != x86.Call && kind != x86.CallInd &&
+			l.mayRun(int(i)) {
+			l.eachLead(int(i),
+				func(addr uint64) { jumps[addr] = append(jumps[addr], l.r.from(int(i))) })
 		}
 	}
 	for _, d := range l.r.drafts {

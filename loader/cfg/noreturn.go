@@ -18,7 +18,7 @@ func isNoReturnImport(name string) bool {
 
 // isNoReturnSymbol says whether a function of that name, which the image has itself, never returns.
 // One with a name of the C library's is the program's own where that is another image, or where
-// the name is static; its code tells.
+// the name is static; its code decides.
 func (f *file) isNoReturnSymbol(name string, addr uint64) bool {
 	return isReservedNoReturn(name) || isStandardNoReturn(name) && !f.importsLibc && !f.local[addr]
 }
@@ -28,7 +28,8 @@ func (f *file) isNoReturnSymbol(name string, addr uint64) bool {
 func isStandardNoReturn(name string) bool {
 	switch name {
 	case "abort", "exit", "quick_exit", "pthread_exit", "thrd_exit", "longjmp", "siglongjmp",
-		"__stack_chk_fail", "__stack_chk_fail_local", "__fortify_fail", "__chk_fail", "__assert_fail", "__assert_perror_fail", "__libc_fatal":
+		"__stack_chk_fail", "__stack_chk_fail_local", "__fortify_fail", "__chk_fail",
+		"__assert_fail", "__assert_perror_fail", "__libc_fatal":
 		return true
 	}
 	return false
@@ -39,9 +40,11 @@ func isStandardNoReturn(name string) bool {
 // otherwise.
 func isReservedNoReturn(name string) bool {
 	switch name {
-	case "_exit", "_Exit", "_longjmp", "__longjmp", "__longjmp_chk", "__libc_siglongjmp", "__libc_longjmp", "__libc_start_main", "__pthread_exit",
+	case "_exit", "_Exit", "_longjmp", "__longjmp", "__longjmp_chk", "__libc_siglongjmp",
+		"__libc_longjmp", "__libc_start_main", "__pthread_exit",
 		"_Unwind_Resume", "_Unwind_RaiseException_Resume",
-		"__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast", "__cxa_bad_typeid", "__cxa_call_unexpected",
+		"__cxa_throw", "__cxa_rethrow", "__cxa_bad_cast", "__cxa_bad_typeid",
+		"__cxa_call_unexpected",
 		"__cxa_call_terminate", "__cxa_throw_bad_array_new_length", "__cxa_throw_bad_array_length",
 		"__cxa_pure_virtual", "__cxa_deleted_virtual", "_ZSt9terminatev", "_ZSt10unexpectedv":
 		return true
@@ -57,16 +60,19 @@ func isReservedNoReturn(name string) bool {
 	return false
 }
 
-// isSanitizersEnd says whether code that was compiled for a sanitizer calls the function of that name to
-// report an error that it cannot go on after: the sanitizer ends the process, whatever its options say.
+// isSanitizersEnd says whether code that was compiled for a sanitizer calls the function of that
+// name to report an error that it cannot go on after: the sanitizer ends the process, whatever its
+// options say.
 func isSanitizersEnd(name string) bool {
-	for _, report := range [...]string{"__asan_report_load", "__asan_report_store", "__asan_report_exp_"} {
+	for _, report := range [...]string{"__asan_report_load", "__asan_report_store",
+		"__asan_report_exp_"} {
 		if strings.HasPrefix(name, report) {
 			return !strings.HasSuffix(name, "_noabort")
 		}
 	}
 	of, ok := strings.CutPrefix(name, "__ubsan_handle_")
-	return ok && (strings.HasSuffix(of, "_abort") || of == "builtin_unreachable" || of == "missing_return")
+	return ok && (strings.HasSuffix(of, "_abort") || of == "builtin_unreachable" ||
+		of == "missing_return")
 }
 
 // isThrower says whether a mangled name is that of a function __throw_...: not of one that has a
@@ -76,7 +82,8 @@ func isThrower(name string) bool {
 	if !strings.Contains(name, mark) {
 		return false
 	}
-	plain, err := demangle.ToString(name, demangle.NoParams, demangle.NoTemplateParams, demangle.MaxLength(12))
+	plain, err := demangle.ToString(name, demangle.NoParams, demangle.NoTemplateParams,
+		demangle.MaxLength(12))
 	plain, _, _ = strings.Cut(plain, "[") // of the ABI
 	return err == nil && strings.HasPrefix(plain[strings.LastIndexByte(plain, ':')+1:], mark)
 }

@@ -70,14 +70,17 @@ func (p *processor) wait() unix.Signal {
 }
 
 // run runs an instruction. ok is false if it faults, or does not end: a virtual machine may lose a
-// step, for which traps stand behind the instruction, and what an instruction waits for may never come.
-func (p *processor) run(code []byte, general [16]uint64, flags uint64) (after unix.PtraceRegs, ok bool) {
+// step, for which traps stand behind the instruction, and what an instruction waits for may never
+// come.
+func (p *processor) run(code []byte, general [16]uint64,
+	flags uint64) (after unix.PtraceRegs, ok bool) {
 	regs := p.begin
 	for i, place := range places(&regs) {
 		*place = general[i]
 	}
 	regs.Rip, regs.Eflags, regs.Orig_rax = stageText, flags, ^uint64(0)
-	_, err := unix.PtracePokeData(p.pid, stageText, append(code[:len(code):len(code)], bytes.Repeat([]byte{0xcc}, 16)...))
+	_, err := unix.PtracePokeData(p.pid, stageText,
+		append(code[:len(code):len(code)], bytes.Repeat([]byte{0xcc}, 16)...))
 	if err == nil {
 		err = unix.PtraceSetRegs(p.pid, &regs)
 	}
@@ -101,7 +104,8 @@ func (p *processor) run(code []byte, general [16]uint64, flags uint64) (after un
 
 // places are where registers are kept, by hardware number.
 func places(r *unix.PtraceRegs) [16]*uint64 {
-	return [16]*uint64{&r.Rax, &r.Rcx, &r.Rdx, &r.Rbx, &r.Rsp, &r.Rbp, &r.Rsi, &r.Rdi, &r.R8, &r.R9, &r.R10, &r.R11, &r.R12, &r.R13, &r.R14, &r.R15}
+	return [16]*uint64{&r.Rax, &r.Rcx, &r.Rdx, &r.Rbx, &r.Rsp, &r.Rbp, &r.Rsi, &r.Rdi, &r.R8, &r.R9,
+		&r.R10, &r.R11, &r.R12, &r.R13, &r.R14, &r.R15}
 }
 
 // drawCode draws bytes that begin like an instruction.
@@ -111,7 +115,8 @@ func drawCode(random *rand.Rand) (code []byte) {
 	case 0:
 		code = append(code, 0xc5, any(), any())
 	case 1:
-		code = append(code, 0xc4, any()&0xe0|byte(1+random.IntN(3)), any()&^4, []byte{any(), 0xe0 | any()}[random.IntN(2)])
+		code = append(code, 0xc4, any()&0xe0|byte(1+random.IntN(3)), any()&^4,
+			[]byte{any(), 0xe0 | any()}[random.IntN(2)])
 	case 2:
 		code = append(code, 0x62, any()&0xf0|byte(1+random.IntN(6)), any()|4, any()&0x7f|8, any())
 	default:
@@ -121,7 +126,8 @@ func drawCode(random *rand.Rand) (code []byte) {
 		if random.IntN(2) == 0 {
 			code = append(code, 0x40|any()&15)
 		}
-		code = append(code, [][]byte{nil, nil, nil, {0x0f}, {0x0f}, {0x0f, 0x38}, {0x0f, 0x3a}}[random.IntN(7)]...)
+		code = append(code, [][]byte{nil, nil, nil, {0x0f}, {0x0f}, {0x0f, 0x38},
+			{0x0f, 0x3a}}[random.IntN(7)]...)
 		code = append(code, any())
 	}
 	modRM := any() | []byte{0, 0xc0}[random.IntN(2)]
@@ -145,7 +151,8 @@ func runnable(in *x86.Inst) bool {
 	case in.Map == 0:
 		return in.Op != 0x8e && (in.Op < 0xcc || in.Op > 0xcf) && in.Op != 0xf1
 	case in.Map == 1:
-		return in.Op > 1 && in.Op != 0x05 && in.Op != 0x34 && in.Op != 0xa1 && in.Op != 0xa9 && in.Op != 0xb2 && in.Op != 0xb4 && in.Op != 0xb5
+		return in.Op > 1 && in.Op != 0x05 && in.Op != 0x34 && in.Op != 0xa1 && in.Op != 0xa9 &&
+			in.Op != 0xb2 && in.Op != 0xb4 && in.Op != 0xb5
 	}
 	return true
 }
@@ -154,7 +161,9 @@ func runnable(in *x86.Inst) bool {
 func drawRegisters(random *rand.Rand) (general [16]uint64) {
 	wild := random.IntN(3) == 0
 	for i := range general {
-		general[i] = []uint64{random.Uint64N(64), random.Uint64N(4096), stageData + random.Uint64N(1<<16), stageData + random.Uint64N(1<<16)&^63}[random.IntN(4)]
+		general[i] = []uint64{random.Uint64N(64), random.Uint64N(4096),
+			stageData + random.Uint64N(1<<16),
+			stageData + random.Uint64N(1<<16)&^63}[random.IntN(4)]
 		if wild {
 			general[i] = random.Uint64()
 		}
@@ -195,12 +204,16 @@ func TestEffectsAsTheProcessorHasThem(t *testing.T) {
 		n++
 		for reg, place := range places(&after) {
 			l := regs.At(int8(reg))
-			if want, ok := valueOf(l, general); ok && (want != *place && !l.Half || uint32(want) != uint32(*place)) {
-				t.Fatalf("seed %d: % x leaves %x in register %d, %x by %+v; before %x", seed, code, *place, reg, want, l, general)
+			if want, ok := valueOf(l, general); ok &&
+				(want != *place && !l.Half || uint32(want) != uint32(*place)) {
+				t.Fatalf("seed %d: % x leaves %x in register %d, %x by %+v; before %x", seed, code,
+					*place, reg, want, l, general)
 			}
 		}
-		if changed := flagsOf(after.Eflags ^ flags); keeps && changed&^x86.DF != 0 || changed&^effects.FlagsWritten() != 0 {
-			t.Fatalf("seed %d: % x changes the flags, from %x to %x", seed, code, flags, after.Eflags)
+		if changed := flagsOf(after.Eflags ^ flags); keeps && changed&^x86.DF != 0 ||
+			changed&^effects.FlagsWritten() != 0 {
+			t.Fatalf("seed %d: % x changes the flags, from %x to %x", seed, code, flags,
+				after.Eflags)
 		}
 		if effects.Complete() && len(effects.Accesses(nil)) == 0 {
 			p.checkReads(&effects, code, general, flags, &after)
@@ -210,7 +223,8 @@ func TestEffectsAsTheProcessorHasThem(t *testing.T) {
 
 // flagsOf are the flags of a flags register.
 func flagsOf(eflags uint64) (f x86.Flags) {
-	for flag, bit := range map[x86.Flags]uint64{x86.CF: 0, x86.PF: 2, x86.AF: 4, x86.ZF: 6, x86.SF: 7, x86.DF: 10, x86.OF: 11} {
+	for flag, bit := range map[x86.Flags]uint64{x86.CF: 0, x86.PF: 2, x86.AF: 4, x86.ZF: 6,
+		x86.SF: 7, x86.DF: 10, x86.OF: 11} {
 		if eflags>>bit&1 != 0 {
 			f |= flag
 		}
@@ -219,9 +233,10 @@ func flagsOf(eflags uint64) (f x86.Flags) {
 }
 
 // checkReads runs an instruction that takes no memory once more, with something else in a register
-// that it is said not to read: all others are to hold the same again, and it as well, where it is surely
-// written.
-func (p *processor) checkReads(e *x86.Effects, code []byte, general [16]uint64, flags uint64, before *unix.PtraceRegs) {
+// that it is said not to read: all others are to hold the same again, and it as well, where it is
+// surely written.
+func (p *processor) checkReads(e *x86.Effects, code []byte, general [16]uint64, flags uint64,
+	before *unix.PtraceRegs) {
 	other := -1
 	for reg := range int8(16) {
 		if reg != x86.RSP && !e.Read().Has(reg) && (other < 0 || e.Written().Has(reg)) {
@@ -240,7 +255,8 @@ func (p *processor) checkReads(e *x86.Effects, code []byte, general [16]uint64, 
 	held := places(before)
 	for reg, place := range places(&after) {
 		if (reg != other || e.SurelyWritten().Has(int8(reg))) && *place != *held[reg] {
-			p.t.Errorf("% x leaves %x and then %x in register %d, by what register %d held, which it does not read", code, *held[reg], *place, reg, other)
+			p.t.Errorf("% x leaves %x and then %x in register %d, by what register %d held, "+
+				"which it does not read", code, *held[reg], *place, reg, other)
 		}
 	}
 }

@@ -19,11 +19,12 @@ type Program struct {
 	Routines []*Routine // by entry address, left-out ones too; the index is Routine.ID
 
 	pieces       []piece
-	taken        []bool              // by routine
+	addressTaken []bool              // by routine
 	others       map[uint64]*Routine // by entries besides Routine.Addr
-	twice        map[uint64]bool     // entries of routines that may return twice, linkage stubs and slots of such
-	twicePointed bool                // something names one of these otherwise than by calling it
-	naming       map[int]bool        // routines that have such for calls of their own alone
+	// entries of routines that may return twice, linkage stubs and slots of such
+	twice        map[uint64]bool
+	twicePointed bool         // something names one of these otherwise than by calling it
+	loadsTwice   map[int]bool // routines that have such for calls of their own alone
 	imports      map[uint64]string
 }
 
@@ -32,7 +33,8 @@ func (p *Program) At(addr uint64) *Routine {
 	if r := p.others[addr]; r != nil {
 		return r
 	}
-	i, ok := slices.BinarySearchFunc(p.Routines, addr, func(r *Routine, addr uint64) int { return cmp.Compare(r.Addr, addr) })
+	i, ok := slices.BinarySearchFunc(p.Routines, addr,
+		func(r *Routine, addr uint64) int { return cmp.Compare(r.Addr, addr) })
 	if !ok {
 		return nil
 	}
@@ -48,7 +50,8 @@ func (p *Program) Containing(addr uint64) *Routine {
 }
 
 func (p *Program) piece(addr uint64) int {
-	i, ok := slices.BinarySearchFunc(p.pieces, addr, func(p piece, addr uint64) int { return cmp.Compare(p.Lo, addr) })
+	i, ok := slices.BinarySearchFunc(p.pieces, addr,
+		func(p piece, addr uint64) int { return cmp.Compare(p.Lo, addr) })
 	if !ok {
 		i--
 	}
@@ -119,17 +122,18 @@ func (p *Program) inSlot(addr uint64) *Routine {
 // such. It answers true for what is no routine's entry.
 func (p *Program) AddressTaken(entry uint64) bool {
 	r := p.At(entry)
-	return r == nil || p.taken[r.ID]
+	return r == nil || p.addressTaken[r.ID]
 }
 
 // program makes the final routines of the drafts, and leaves out those that cannot be traced.
 func (r *recovery) program(names map[uint64]string) *Program {
 	p := &Program{
 		Image: r.file.im, pieces: r.code.pieces, imports: r.file.imports,
-		twice: map[uint64]bool{}, naming: map[int]bool{}, others: map[uint64]*Routine{},
+		twice: map[uint64]bool{}, loadsTwice: map[int]bool{}, others: map[uint64]*Routine{},
 	}
 	s := &soundness{r: r, program: p, names: names}
-	s.kept = slices.DeleteFunc(slices.Clone(r.drafts), func(d *draft) bool { return d.adopter != nil })
+	s.kept = slices.DeleteFunc(slices.Clone(r.drafts),
+		func(d *draft) bool { return d.adopter != nil })
 	for _, c := range programChecks {
 		c.run(s)
 	}
@@ -157,13 +161,14 @@ func (p *Program) add(r *Routine) {
 	if isReturnsTwiceSymbol(r.Symbol) {
 		p.twice[r.Addr] = true
 	}
-	p.taken = append(p.taken, true) // until it is known
+	p.addressTaken = append(p.addressTaken, true) // until it is known
 	p.Routines = append(p.Routines, r)
 }
 
 // routine makes the final routine of a draft.
 func (r *recovery) routine(d *draft, symbol string) *Routine {
-	out := &Routine{Addr: d.addr, Symbol: symbol, Blocks: d.blocks, Pads: d.pads, Faulty: d.faulty && len(d.pads) > 0}
+	out := &Routine{Addr: d.addr, Symbol: symbol, Blocks: d.blocks, Pads: d.pads,
+		Faulty: d.faulty && len(d.pads) > 0}
 	if d.entry >= 0 {
 		out.Entry = int(r.blocks.blockAt[d.entry])
 		for _, i := range d.others {
@@ -210,7 +215,7 @@ func (f *file) isEntered(d *draft, p *piece) bool {
 	if p.called || p.entered || p.symbol != "" && !isPart(p.symbol) {
 		return true
 	}
-	if !p.inTable && (!f.mentions.has(p.Lo) || cfaAt(p.Rows, p.Lo) != absint.EntryCFA) {
+	if !p.inTable && (!f.references.has(p.Lo) || cfaAt(p.Rows, p.Lo) != absint.EntryCFA) {
 		return false
 	}
 	for _, t := range d.tables {
@@ -227,7 +232,8 @@ func (f *file) secondSymbol(d *draft) (addr uint64, ok bool) {
 	symbols := f.im.Symbols()
 	for _, i := range d.pieces {
 		p := &f.code.pieces[i]
-		at, _ := slices.BinarySearchFunc(symbols, p.Lo+1, func(s image.Symbol, addr uint64) int { return cmp.Compare(s.Addr, addr) })
+		at, _ := slices.BinarySearchFunc(symbols, p.Lo+1,
+			func(s image.Symbol, addr uint64) int { return cmp.Compare(s.Addr, addr) })
 		for ; at < len(symbols) && symbols[at].Addr < p.Hi; at++ {
 			if f.code.find(symbols[at].Addr) >= 0 {
 				return symbols[at].Addr, true
@@ -251,6 +257,7 @@ func (fl *file) isFunction(addr uint64) bool {
 	if s == nil || !s.Exec {
 		return false
 	}
-	_, named := slices.BinarySearchFunc(fl.im.Symbols(), addr, func(f image.Symbol, addr uint64) int { return cmp.Compare(f.Addr, addr) })
+	_, named := slices.BinarySearchFunc(fl.im.Symbols(), addr,
+		func(f image.Symbol, addr uint64) int { return cmp.Compare(f.Addr, addr) })
 	return named || s.Addr == addr
 }

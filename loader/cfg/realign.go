@@ -21,7 +21,8 @@ import (
 // inSlot says whether some rule finds the routine's frame address in a slot.
 func (f *frame) inSlot() bool {
 	return slices.ContainsFunc(f.d.pieces, func(i int) bool {
-		return slices.ContainsFunc(f.code.pieces[i].Rows, func(row image.Row) bool { return row.CFA.Reg == image.Slot })
+		return slices.ContainsFunc(f.code.pieces[i].Rows,
+			func(row image.Row) bool { return row.CFA.Reg == image.Slot })
 	})
 }
 
@@ -57,8 +58,10 @@ func (f *frame) rowsFollow(b, below int) bool {
 		from, e, at := w.row.CFA, w.effects(), below
 		below = belowAfter(&e, below)
 		if !w.next() {
-			return f.leavesWell(b, from) && !slices.ContainsFunc(bl.Succ, func(to int) bool { return to >= 0 && !turns(&e, from, f.cfaOf(to), at) }) &&
-				!slices.ContainsFunc(bl.Pads, func(to int) bool { return f.cfaOf(to) != from || isBase(from) })
+			return f.leavesWell(b, from) && !slices.ContainsFunc(bl.Succ,
+				func(to int) bool { return to >= 0 && !turns(&e, from, f.cfaOf(to), at) }) &&
+				!slices.ContainsFunc(bl.Pads,
+					func(to int) bool { return f.cfaOf(to) != from || isBase(from) })
 		}
 		if !turns(&e, from, w.row.CFA, at) {
 			return false
@@ -97,7 +100,8 @@ func turns(e *x86.Effects, from, to image.CFA, below int) bool {
 	case isBase(from) && to.Reg == image.Slot:
 		isPush := e.Operation == x86.Push && e.Src.Reg == from.Reg && e.Src.Size == 8
 		isStore := e.Operation == x86.Mov && e.Src.Reg == from.Reg && isSlot(&e.Dst, to)
-		return from.Off == 0 && (isPush && below != depthUnknown && -below-8 == int(to.Off) || isStore)
+		return from.Off == 0 &&
+			(isPush && below != depthUnknown && -below-8 == int(to.Off) || isStore)
 	case from.Reg == image.Slot && isBase(to):
 		isPop := e.Operation == x86.Pop && e.Dst.Reg == to.Reg && e.Dst.Size == 8
 		isLoad := e.Operation == x86.Mov && e.Dst.Reg == to.Reg && isSlot(&e.Src, from)
@@ -133,7 +137,8 @@ func storesIn(e *x86.Effects, at image.CFA) bool {
 
 // isLea says whether the instruction sets a register to another one plus an offset.
 func isLea(e *x86.Effects, to, from int8, off int64) bool {
-	return e.Operation == x86.Lea && e.Dst.Size == 8 && e.Dst.Reg == to && e.Src.Base == from && e.Src.Index < 0 && e.Src.Disp == off
+	return e.Operation == x86.Lea && e.Dst.Size == 8 && e.Dst.Reg == to && e.Src.Base == from &&
+		e.Src.Index < 0 && e.Src.Disp == off
 }
 
 // isSlot says whether an operand is all of a slot.
@@ -184,9 +189,12 @@ func (f *frame) framePointers() []int {
 // belowAfter returns rbp - rsp behind an instruction before which it is below.
 func belowAfter(e *x86.Effects, below int) int {
 	switch {
-	case e.Operation == x86.Mov && e.Dst.Size == 8 && (e.Dst.Reg == x86.RBP && e.Src.Reg == x86.RSP || e.Dst.Reg == x86.RSP && e.Src.Reg == x86.RBP):
+	case e.Operation == x86.Mov && e.Dst.Size == 8 &&
+		(e.Dst.Reg == x86.RBP && e.Src.Reg == x86.RSP ||
+			e.Dst.Reg == x86.RSP && e.Src.Reg == x86.RBP):
 		return 0
-	case e.Operation == x86.Lea && e.Dst.Size == 8 && e.Dst.Reg == x86.RSP && e.Src.Base == x86.RBP && e.Src.Index < 0:
+	case e.Operation == x86.Lea && e.Dst.Size == 8 && e.Dst.Reg == x86.RSP &&
+		e.Src.Base == x86.RBP && e.Src.Index < 0:
 		return max(int(-e.Src.Disp), depthUnknown)
 	case overwrites(e, x86.RBP):
 		return depthUnknown
@@ -208,7 +216,8 @@ func (f *frame) realigns(w *walk, e *x86.Effects) bool {
 		return allocates(e)
 	case isBase(from):
 		next := cfaAt(f.code.pieces[f.code.pieceOf[w.first]].Rows, w.insn().end())
-		return next.Reg == x86.DwarfRSP && turns(e, from, next, depthUnknown) || e.Operation != x86.Mov && allocates(e)
+		return next.Reg == x86.DwarfRSP && turns(e, from, next, depthUnknown) ||
+			e.Operation != x86.Mov && allocates(e)
 	}
 	return false
 }

@@ -43,9 +43,11 @@ var baseSteps = 20_000_000
 // NoUnwind says what to do about an image that has no unwind information.
 func NoUnwind(im *image.Image) error {
 	if im.IsGo() {
-		return errors.New("no unwind information (.eh_frame): it is a Go program, and what is written in Go cannot be traced")
+		return errors.New("no unwind information (.eh_frame): it is a Go program, and what is " +
+			"written in Go cannot be traced")
 	}
-	return errors.New("no unwind information (.eh_frame): compile it with -fasynchronous-unwind-tables")
+	return errors.New("no unwind information (.eh_frame): compile it with " +
+		"-fasynchronous-unwind-tables")
 }
 
 // Recover finds the routines of an image and the control flow graph of each. It fails only when the
@@ -61,7 +63,8 @@ func Recover(im *image.Image) (*Program, error) {
 		return nil, fmt.Errorf("recover routines of %s: %w", im.Name, NoUnwind(im))
 	}
 	r := &recovery{code: c, file: readFile(im, c)}
-	r.blocks, r.clobbered, r.returns = newBuilder(r), &clobbers{r: r, code: c}, &returns{r: r, code: c, file: r.file}
+	r.blocks, r.clobbered, r.returns = newBuilder(r), &clobbers{r: r, code: c}, &returns{r: r,
+		code: c, file: r.file}
 	r.namesTwice = sync.OnceValue(r.findNamesTwice)
 	r.holdsTwice = sync.OnceValue(r.file.findHoldsTwice)
 	names := r.file.nameSymbols()
@@ -84,8 +87,8 @@ func (r *recovery) attempt(names map[uint64]string) *Program {
 	return r.program(names)
 }
 
-// nameSymbols gives each piece its symbol and returns all of them by address, and notes the parts that
-// are empty by theirs. Of several functions' symbols that one wins by which programs call it.
+// nameSymbols gives each piece its symbol and returns all of them by address, and notes the parts
+// that are empty by theirs. Of several functions' symbols that one wins by which programs call it.
 func (f *file) nameSymbols() map[uint64]string {
 	names := map[uint64]string{}
 	for _, s := range f.im.Symbols() {
@@ -102,7 +105,8 @@ func (f *file) nameSymbols() map[uint64]string {
 	}
 	for i := range f.code.pieces {
 		at := f.code.pieces[i].Lo
-		if _, ok := names[at]; !ok && len(f.parts[at]) > 0 { // assemblers give a part no size, though it has code
+		if _, ok := names[at]; !ok && len(f.parts[at]) > 0 {
+			// assemblers give a part no size, though it has code
 			names[at] = f.parts[at][0].Name
 			delete(f.parts, at)
 		}
@@ -123,22 +127,24 @@ func byCallersName(a, b string) int {
 	}
 	return cmp.Or(
 		cmp.Compare(min(len(b), 1), min(len(a), 1)), // any before none
-		cmp.Compare(part(a), part(b)), cmp.Compare(underscores(a), underscores(b)), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+		cmp.Compare(part(a), part(b)), cmp.Compare(underscores(a), underscores(b)),
+		cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
 // makeDrafts groups the pieces into routines, sorted by entry.
 func (r *recovery) makeDrafts() {
-	groups := r.code.group(r.file.mentions)
+	groups := r.code.group(r.file.references)
 	entries := make([]int, 0, len(groups))
 	byEntry := make(map[int][]int, len(groups))
 	for _, g := range groups {
-		e := r.code.entryOf(g, r.file.mentions)
+		e := r.code.entryOf(g, r.file.references)
 		entries = append(entries, e)
 		byEntry[e] = g
 	}
 	slices.Sort(entries)
 	for _, e := range entries {
-		d := &draft{id: len(r.drafts), addr: r.code.pieces[e].Lo, pieces: byEntry[e], entry: r.code.pieces[e].first}
+		d := &draft{id: len(r.drafts), addr: r.code.pieces[e].Lo, pieces: byEntry[e],
+			entry: r.code.pieces[e].first}
 		if p := &r.code.pieces[e]; p.first == p.last || r.code.insns[p.first].Addr != d.addr {
 			d.entry = -1
 		}
@@ -159,8 +165,10 @@ func (r *recovery) makeDrafts() {
 
 // isEntryToo says whether a piece that belongs to a routine may itself be entered like one.
 func (f *file) isEntryToo(p *piece) bool {
-	entered := p.called || p.entered || p.symbol != "" && !isPart(p.symbol) || f.mentions.has(p.Lo)
-	return entered && p.first < p.last && f.code.insns[p.first].Addr == p.Lo && cfaAt(p.Rows, p.Lo) == absint.EntryCFA
+	entered := p.called || p.entered || p.symbol != "" && !isPart(p.symbol) ||
+		f.references.has(p.Lo)
+	return entered && p.first < p.last && f.code.insns[p.first].Addr == p.Lo && cfaAt(p.Rows,
+		p.Lo) == absint.EntryCFA
 }
 
 // routineAt returns the routine that instruction i is the entry of, or -1.
@@ -202,7 +210,8 @@ func (r *recovery) solve() {
 		if !built[id] {
 			r.resolveAll(d, true)
 		}
-		if d.returns || r.noReturn[id] || d.leftOut != "" || r.distrusted[id] { // of what is left out it is not known where it goes
+		if d.returns || r.noReturn[id] || d.leftOut != "" || r.distrusted[id] {
+			// of what is left out it is not known where it goes
 			continue
 		}
 		if _, ok := r.receiver(d); ok {
@@ -221,12 +230,13 @@ func (r *recovery) solve() {
 }
 
 // resolveMost builds the routines, several at a time, but for those that adopt parts of others: the
-// largest first, lest all wait for it in the end. It returns which are built. findClobbers must have
-// run.
+// largest first, lest all wait for it in the end. It returns which are built. findClobbers must
+// have run.
 func (r *recovery) resolveMost() (built []bool) {
 	built = make([]bool, len(r.drafts))
 	bySize := slices.Clone(r.drafts)
-	slices.SortStableFunc(bySize, func(a, b *draft) int { return cmp.Compare(r.file.size(b), r.file.size(a)) })
+	slices.SortStableFunc(bySize,
+		func(a, b *draft) int { return cmp.Compare(r.file.size(b), r.file.size(a)) })
 	parallel.Each(len(bySize), func(i int) {
 		d := bySize[i]
 		built[d.id] = d.entry >= 0 && r.resolveAll(d, false)
@@ -275,9 +285,10 @@ const maxRounds = 32
 // resolveAll builds a routine and resolves its indirect jumps until both agree: all are resolved
 // again on the final blocks, for a table may reveal another way to a jump resolved before. One that
 // is resolved no more then stays unresolved, so that this comes to an end. It answers false, with
-// the routine not built, where a table leads to what is another's as yet, and it may not adopt that.
+// the routine not built, where a table leads to what is another's as yet, and it may not adopt
+// that.
 func (r *recovery) resolveAll(d *draft, adopts bool) bool {
-	d.tables, d.refused, d.doubts = nil, nil, nil
+	d.tables, d.refused, d.contested = nil, nil, nil
 	for range maxRounds {
 		r.blocks.build(d)
 		found := r.resolveTables(d)
@@ -305,16 +316,18 @@ func (r *recovery) resolveAll(d *draft, adopts bool) bool {
 	return true
 }
 
-// refuseGiven refuses the jumps of a routine that were taken to go to any of its labels, if there is code that nothing leads
-// to: a label of which nothing is known may. It reports whether there are such jumps.
+// refuseGiven refuses the jumps of a routine that were taken to go to any of its labels, if there
+// is code that nothing leads to: a label of which nothing is known may. It reports whether there
+// are such jumps.
 func (r *recovery) refuseGiven(d *draft) (refused bool) {
 	isLeft := false
 	for i, t := range d.tables {
-		if !t.Given {
+		if !t.AnyLabel {
 			continue
 		}
 		if !refused && !isLeft {
-			r.blocks.eachUnreached(d, func(code []byte, _ uint64) { isLeft = isLeft || withoutPadding(code) > 0 })
+			r.blocks.eachUnreached(d,
+				func(code []byte, _ uint64) { isLeft = isLeft || withoutPadding(code) > 0 })
 		}
 		if !isLeft {
 			return false
@@ -381,8 +394,8 @@ func (r *recovery) neverReturns(i int) bool {
 	return isNoReturnImport(r.file.imported(i))
 }
 
-// endsIn says whether the function at an address, where instruction i is, or none of the code's (-1),
-// is known never to return.
+// endsIn says whether the function at an address, where instruction i is, or none of the code's
+// (-1), is known never to return.
 func (r *recovery) endsIn(i int, addr uint64) bool {
 	if id := r.routineAt(i); id >= 0 {
 		return r.noReturn[id]

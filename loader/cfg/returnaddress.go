@@ -43,8 +43,8 @@ func (u *returns) returnUse(entry uint64) returnUse {
 	return use
 }
 
-// followReturns follows a function on all ways from its entry, each as far as rsp can be followed: what
-// lies behind that tells nothing. It needs no unwind rows.
+// followReturns follows a function on all ways from its entry, each as far as rsp can be followed:
+// what lies behind that shows nothing. It needs no unwind rows.
 func (u *returns) followReturns(entry uint64) (use returnUse) {
 	const most = 1024 // instructions: what does more is no such function
 	seen := map[returnWalk]bool{}
@@ -110,7 +110,8 @@ func (u *returns) followReturn(w returnWalk, use *returnUse) []returnWalk {
 // note notes what an instruction that goes on to the next one does with the return address.
 func (w *returnWalk) note(e *x86.Effects, use *returnUse) {
 	at := e.Address()
-	onStack := at.Base == x86.RSP && int(at.Disp) == w.depth-8 || at.Base == x86.RBP && w.frame > 0 && int(at.Disp) == w.frame-8
+	onStack := at.Base == x86.RSP && int(at.Disp) == w.depth-8 ||
+		at.Base == x86.RBP && w.frame > 0 && int(at.Disp) == w.frame-8
 	isSlot := at.Mem && at.Index < 0 && onStack
 	switch {
 	case e.Operation == x86.Pop && w.depth == 8:
@@ -124,7 +125,8 @@ func (w *returnWalk) note(e *x86.Effects, use *returnUse) {
 		_, _, stores := e.Stores()
 		use.saves = true
 		use.moves = use.moves || stores
-	case e.Operation == x86.Mov && e.Src.Reg == x86.RSP && e.Dst.Reg >= 0 && e.Dst.Reg != x86.RBP: // it may be read by that
+	case e.Operation == x86.Mov && e.Src.Reg == x86.RSP && e.Dst.Reg >= 0 && e.Dst.Reg != x86.RBP:
+		// it may be read by that
 		use.saves = true
 	}
 	w.changed |= w.holding & e.Written()

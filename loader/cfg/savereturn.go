@@ -9,9 +9,9 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// savesReturn says whether a routine that reads its return address may store it, but in its own frame,
-// which is gone when it has returned, or may lend it from there: what it reads is followed through
-// registers and places in the frame.
+// savesReturn says whether a routine that reads its return address may store it, but in its own
+// frame, which is gone when it has returned, or may lend it from there: what it reads is followed
+// through registers and places in the frame.
 func (f *frame) savesReturn() bool {
 	held := make([]x86.Set, len(f.d.blocks))
 	kept := map[int64]bool{}
@@ -35,9 +35,10 @@ func (f *frame) savesReturn() bool {
 	return len(kept) > 0 && f.lends(kept)
 }
 
-// passReturn returns the registers that may hold the return address, or what is computed from it, when block b has run, of
-// those that do when it begins; saves: it may store it elsewhere than in its frame. kept has the places there that may
-// hold it, by their distance from the CFA; the block adds its own.
+// passReturn returns the registers that may hold the return address, or what is computed from it,
+// when block b has run, of those that do when it begins; saves: it may store it elsewhere than in
+// its frame. kept has the places there that may hold it, by their distance from the CFA; the block
+// adds its own.
 func (f *frame) passReturn(b int, holds x86.Set, kept map[int64]bool) (after x86.Set, saves bool) {
 	for w := f.walk(b); w.next(); {
 		e := w.effects()
@@ -46,8 +47,11 @@ func (f *frame) passReturn(b int, holds x86.Set, kept map[int64]bool) (after x86
 		switch {
 		case !reads && !uses(&e, holds) && !(isLoad(&e) && isPlace && kept[place]):
 			holds &^= replaced(&e)
-		case e.Operation == x86.Cmp, e.Operation == x86.Test, e.Kind != x86.Other, reads && changesOperand(&e): // what else is done to the slot, followReturns sees
-		case e.Operation == x86.Mov && e.Dst.Mem && e.Src.Reg >= 0 && e.Dst.Size > 1 && isPlace && place < 0:
+		case e.Operation == x86.Cmp, e.Operation == x86.Test, e.Kind != x86.Other, reads &&
+			changesOperand(&e):
+			// what else is done to the slot, followReturns sees
+		case e.Operation == x86.Mov && e.Dst.Mem && e.Src.Reg >= 0 && e.Dst.Size > 1 && isPlace &&
+			place < 0:
 			kept[place] = true
 		case !computes(&e):
 			return 0, true
@@ -58,23 +62,26 @@ func (f *frame) passReturn(b int, holds x86.Set, kept map[int64]bool) (after x86
 	return holds, false
 }
 
-// changesOperand says whether an instruction stores to its memory operand, but for a pop and an exchange.
+// changesOperand says whether an instruction stores to its memory operand, but for a pop and an
+// exchange.
 func changesOperand(e *x86.Effects) bool {
 	_, _, stores := e.Stores()
 	return stores && e.Operation != x86.Pop && e.Operation != x86.Xchg
 }
 
-// uses says whether an instruction uses the value of one of some registers otherwise than for a memory operand or to
-// overwrite it.
+// uses says whether an instruction uses the value of one of some registers otherwise than for a
+// memory operand or to overwrite it.
 func uses(e *x86.Effects, regs x86.Set) bool {
 	if regs == 0 {
 		return false
 	}
-	isImplicit := e.Operation == x86.Stos || (e.Operation == x86.Xchg || e.Operation == x86.Mov) && e.Src.Reg == x86.RAX
+	isImplicit := e.Operation == x86.Stos || (e.Operation == x86.Xchg || e.Operation == x86.Mov) &&
+		e.Src.Reg == x86.RAX
 	return regs&e.Named()&^replaced(e) != 0 || isImplicit && regs.Has(x86.RAX)
 }
 
-// computes says whether an instruction writes to general registers alone, and to those that Written has.
+// computes says whether an instruction writes to general registers alone, and to those that Written
+// has.
 func computes(e *x86.Effects) bool {
 	if _, _, stores := e.Stores(); stores || e.StoresUnseen() {
 		return false
@@ -86,10 +93,11 @@ func computes(e *x86.Effects) bool {
 	return true
 }
 
-// lends says whether a frame that keeps the return address may let it be read there otherwise than by a mov or by a
-// callee: one that is passed where the frame is, and no more, is not told what the frame's rsp will be. What takes
-// addresses in the frame, and reads memory by registers besides, may read it: by one that a callee gave back, or by
-// another part of the frame's. So may who finds an address above the kept place, if he is passed one below.
+// lends says whether a frame that keeps the return address may let it be read there otherwise than
+// by a mov or by a callee: one that is passed where the frame is, and no more, does not know what
+// the frame's rsp will be. What takes addresses in the frame, and reads memory by registers
+// besides, may read it: by one that a callee gave back, or by another part of the frame's. So may
+// who finds an address above the kept place, if he is passed one below.
 func (f *frame) lends(kept map[int64]bool) bool {
 	top := slices.Max(slices.Collect(maps.Keys(kept)))
 	passed, above, reads := false, false, false
@@ -114,7 +122,8 @@ func (f *frame) lends(kept map[int64]bool) bool {
 	return passed && above || (passed || above) && reads
 }
 
-// readsElsewhere says whether an instruction reads memory by a register that is not known to hold the frame's address.
+// readsElsewhere says whether an instruction reads memory by a register that is not known to hold
+// the frame's address.
 func (w *walk) readsElsewhere() bool {
 	e := w.effects()
 	at := e.Address()
@@ -132,8 +141,8 @@ func (w *walk) readsElsewhere() bool {
 	return at.Base >= 0 && !isFrame || at.Index >= 0
 }
 
-// touches says whether an operand other than a mov's is one of the kept places, or overlaps one; of what has an index it
-// is not known where it is.
+// touches says whether an operand other than a mov's is one of the kept places, or overlaps one; of
+// what has an index it is not known where it is.
 func (w *walk) touches(kept map[int64]bool) bool {
 	const widest = 64 // bytes
 	e := w.effects()
@@ -158,12 +167,15 @@ func (w *walk) touches(kept map[int64]bool) bool {
 	return false
 }
 
-// takesFrame says whether an instruction takes an address in the frame otherwise than for an operand or for rsp and rbp
-// themselves: place, from the CFA, into a register, or where none says so.
+// takesFrame says whether an instruction takes an address in the frame otherwise than for an
+// operand or for rsp and rbp themselves: place, from the CFA, into a register, or where none says
+// so.
 func (w *walk) takesFrame() (reg int8, place int64, ok bool) {
 	const nowhere = math.MinInt64
 	e := w.effects()
-	isFrame := func(reg int8) bool { return reg == x86.RSP || reg == x86.RBP && w.row.CFA.Reg == x86.DwarfRBP }
+	isFrame := func(reg int8) bool {
+		return reg == x86.RSP || reg == x86.RBP && w.row.CFA.Reg == x86.DwarfRBP
+	}
 	switch {
 	case e.Operation == x86.Lea:
 		from := e.Src
@@ -182,14 +194,16 @@ func (w *walk) takesFrame() (reg int8, place int64, ok bool) {
 	return x86.NoRegister, 0, false
 }
 
-// makesFrame says whether what an instruction writes to a register moves the frame's own: rsp, or rbp where it holds the
-// CFA from then on.
+// makesFrame says whether what an instruction writes to a register moves the frame's own: rsp, or
+// rbp where it holds the CFA from then on.
 func (w *walk) makesFrame(reg int8) bool {
-	return reg == x86.RSP || reg == x86.RBP && cfaAt(w.f.code.pieces[w.f.code.pieceOf[w.first]].Rows, w.insn().end()).Reg == x86.DwarfRBP
+	return reg == x86.RSP || reg == x86.RBP &&
+		cfaAt(w.f.code.pieces[w.f.code.pieceOf[w.first]].Rows, w.insn().end()).Reg == x86.DwarfRBP
 }
 
-// isArgument says whether nothing but the call of a routine of the program, which ends the block, uses what the current
-// instruction has written to a register, be it by another register that it is moved to.
+// isArgument says whether nothing but the call of a routine of the program, which ends the block,
+// uses what the current instruction has written to a register, also not by another register that it
+// is moved to.
 func (w *walk) isArgument(reg int8) bool {
 	if reg == x86.NoRegister {
 		return false
@@ -211,19 +225,20 @@ func (w *walk) isArgument(reg int8) bool {
 	return false
 }
 
-// passes says whether the call i passes what some registers hold to a routine of the program that does not copy memory,
-// and leaves it in none of them.
+// passes says whether the call i passes what some registers hold to a routine of the program that
+// does not copy memory, and leaves it in none of them.
 func (r *recovery) passes(i int, holding x86.Set) bool {
 	to := int(r.code.target[i])
 	if r.routineAt(to) < 0 || holding&^r.clobbered.clobbers(i) != 0 {
 		return false
 	}
 	name := r.code.pieces[r.code.pieceOf[to]].symbol
-	return !slices.ContainsFunc([]string{"memcpy", "memmove", "mempcpy", "bcopy"}, func(copies string) bool { return strings.Contains(name, copies) })
+	return !slices.ContainsFunc([]string{"memcpy", "memmove", "mempcpy", "bcopy"},
+		func(copies string) bool { return strings.Contains(name, copies) })
 }
 
-// fillsArgument says whether an instruction is one of those that fill registers and places for a call: what it uses, it
-// names.
+// fillsArgument says whether an instruction is one of those that fill registers and places for a
+// call: what it uses, it names.
 func fillsArgument(e *x86.Effects) bool {
 	switch e.Operation {
 	case x86.Lea:

@@ -10,13 +10,14 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// The graph of a routine may be right, and the routine yet be none that can be traced: it is entered in
-// its middle, returns elsewhere, or shares its end with another. What is to be left out is decided by
-// the checks that stand here, each with a name, in the order that they stand in: the first reason that a
-// routine is given stays. Where a check needs another to have run, checkOrder says why.
+// The graph of a routine may be right, and the routine yet be none that can be traced: it is
+// entered in its middle, returns elsewhere, or shares its end with another. What is to be left out
+// is decided by the checks that stand here, each with a name, in the order that they stand in: the
+// first reason that a routine is given stays. Where a check needs another to have run, checkOrder
+// says why.
 
-// A routineCheck looks at one routine whose blocks are finished, and at no other: routines are checked
-// several at a time. It answers false if the routine needs no further ones.
+// A routineCheck looks at one routine whose blocks are finished, and at no other: routines are
+// checked several at a time. It answers false if the routine needs no further ones.
 type routineCheck struct {
 	name string
 	run  func(s *soundness, d *draft) (goOn bool)
@@ -50,8 +51,8 @@ var programChecks = []programCheck{
 	{"transactions", (*soundness).checkTransactions},
 }
 
-// A linkageCheck looks at how routines enter each other. With each routine that one leaves out more code
-// may run: all are gone through until none leaves out any more.
+// A linkageCheck looks at how routines enter each other. With each routine that one leaves out more
+// code may run: all are gone through until none leaves out any more.
 type linkageCheck struct {
 	name string
 	run  func(l *linkage)
@@ -69,30 +70,33 @@ var checkOrder = []struct{ first, then, why string }{
 	{"decodes", "outermost", "what does not decode has no block to look at"},
 	{"unwind information", "frame", "rows that are at fault are not followed"},
 	{"outermost", "frame", "the program's entry has no caller that its frame is to show"},
-	{"second entries", "frame", "the depth of the frame is followed from the entries that are known"},
+	{"second entries", "frame", "the depth of the frame is followed from the entries that are " +
+		"known"},
 	{"routines", "numbers", "the final routines are made of blocks that have been checked"},
 	{"routines", "linkage", "all code of a routine that is left out may run"},
 	{"restartable sequences", "linkage", "all code of a routine that is left out may run"},
 	{"numbers", "linkage", "linkage finds routines by their addresses in the program"},
 	{"linkage", "returns twice", "what may run decides who names a function that returns twice"},
 	{"linkage", "pointers", "code that is not known to run takes addresses as well"},
-	{"pointers", "transactions", "an indirect call in a transaction may lead to all that pointers do"},
+	{"pointers", "transactions", "an indirect call in a transaction may lead to all that " +
+		"pointers do"},
 }
 
 // soundness is the state of the checks of a program.
 type soundness struct {
-	r       *recovery
-	kept    []*draft
-	program *Program
-	names   map[uint64]string
-	taken   *distances
-	ways    []int32
-	linkage *linkage
+	r         *recovery
+	kept      []*draft
+	program   *Program
+	names     map[uint64]string
+	taken     *distances
+	transfers []int32
+	linkage   *linkage
 }
 
 // checkRoutines makes the final routines, too.
 func (s *soundness) checkRoutines() {
-	parallel.Both(func() { s.taken = s.r.findTaken() }, func() { s.ways = s.r.findWays() })
+	parallel.Both(func() { s.taken = s.r.findTaken() },
+		func() { s.transfers = s.r.findTransfers() })
 	parallel.Each(len(s.kept), func(i int) {
 		d := s.kept[i]
 		d.saves = false
@@ -126,20 +130,20 @@ func (s *soundness) number() {
 }
 
 func (s *soundness) checkLinkage() {
-	s.linkage = newLinkage(s.program, s.taken, s.ways)
+	s.linkage = newLinkage(s.program, s.taken, s.transfers)
 	s.linkage.leaveOut()
 }
 
 func (s *soundness) findPointers() {
 	for _, d := range s.kept {
-		s.program.taken[d.made.ID] = s.taken.isTaken(d)
+		s.program.addressTaken[d.made.ID] = s.taken.isTaken(d)
 	}
 }
 
 func (s *soundness) checkTransactions() {
 	main := s.program.Main()
 	s.r.leaveOutTransactions(s.kept, func(d *draft) bool {
-		return s.program.taken[d.made.ID] && d.made != main && d.addr != s.r.file.im.Entry
+		return s.program.addressTaken[d.made.ID] && d.made != main && d.addr != s.r.file.im.Entry
 	})
 }
 
@@ -237,7 +241,8 @@ func (s *soundness) splitsStack(d *draft) bool {
 	entry := s.r.blocks.blockAt[d.entry]
 	for i := range d.blocks[entry].Insns {
 		e := s.r.code.effects(int(d.first[entry]) + i)
-		if at := e.Src; e.Operation == x86.Cmp && e.Elsewhere() && at.Mem && !at.RIP && at.Base < 0 && at.Index < 0 && at.Disp == limit {
+		if at := e.Src; e.Operation == x86.Cmp && e.Elsewhere() && at.Mem && !at.RIP &&
+			at.Base < 0 && at.Index < 0 && at.Disp == limit {
 			return true
 		}
 	}
@@ -245,7 +250,8 @@ func (s *soundness) splitsStack(d *draft) bool {
 		if d.blocks[b].End != Call {
 			continue
 		}
-		if callee := s.r.code.findPiece(d.blocks[b].Target); callee >= 0 && strings.HasPrefix(s.r.code.pieces[callee].symbol, "__morestack") {
+		if callee := s.r.code.findPiece(d.blocks[b].Target); callee >= 0 &&
+			strings.HasPrefix(s.r.code.pieces[callee].symbol, "__morestack") {
 			return true
 		}
 	}

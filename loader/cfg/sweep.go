@@ -20,11 +20,12 @@ type piece struct {
 	parent      int // in the union-find forest of pieces (group.go)
 	routine     int // index of the routine that the piece is part of
 	symbol      string
-	called      bool  // by a direct call of its first instruction
-	entered     bool  // by a jump to its first instruction from another routine
-	inTable     bool  // a table of distances leads to it, as it seems
-	back        bool  // it jumps into another part of its routine: no linker has made it another's as well
-	jumpers     []int // other pieces that jump to it, at most two
+	called      bool // by a direct call of its first instruction
+	entered     bool // by a jump to its first instruction from another routine
+	inTable     bool // a table of distances leads to it, as it seems
+	// it jumps into another part of its routine: no linker has made it another's as well
+	back    bool
+	jumpers []int // other pieces that jump to it, at most two
 }
 
 // code is all that the linear sweep over the pieces finds. The slices after insns run parallel to
@@ -57,13 +58,16 @@ func sweep(im *image.Image) (*code, error) {
 			continue
 		}
 		if n := len(c.pieces); n > 0 && r.Lo < c.pieces[n-1].Hi {
-			return nil, fmt.Errorf("code range %x-%x overlaps %x-%x", r.Lo, r.Hi, c.pieces[n-1].Lo, c.pieces[n-1].Hi)
+			return nil, fmt.Errorf("code range %x-%x overlaps %x-%x", r.Lo, r.Hi, c.pieces[n-1].Lo,
+				c.pieces[n-1].Hi)
 		}
-		c.pieces, c.ends = append(c.pieces, piece{Range: r, code: b, parent: len(c.pieces)}), append(c.ends, r.Hi)
+		c.pieces, c.ends = append(c.pieces,
+			piece{Range: r, code: b, parent: len(c.pieces)}), append(c.ends, r.Hi)
 		size += r.Hi - r.Lo
 	}
 	if size > maxCode {
-		return nil, fmt.Errorf("%d MB of code: more than %d MB take too much memory", size>>20, maxCode>>20)
+		return nil, fmt.Errorf("%d MB of code: more than %d MB take too much memory", size>>20,
+			maxCode>>20)
 	}
 	c.insns = make([]Insn, 0, size/bytesPerInsn)
 	if !c.decode() {
@@ -93,7 +97,8 @@ func (c *code) decode() bool {
 	var total atomic.Int64
 	buffers := make([][]Insn, most)
 	for stretches := range slices.Chunk(slices.Collect(slices.Chunk(c.pieces, stretch)), most) {
-		parallel.Each(len(stretches), func(i int) { buffers[i] = decodeAll(stretches[i], buffers[i][:0], &total) })
+		parallel.Each(len(stretches),
+			func(i int) { buffers[i] = decodeAll(stretches[i], buffers[i][:0], &total) })
 		if total.Load() > int64(maxInsns) {
 			return false
 		}
@@ -102,7 +107,8 @@ func (c *code) decode() bool {
 	return true
 }
 
-// decodeAll decodes some pieces, the first of whose instructions is to be number 0 of the list that it appends to.
+// decodeAll decodes some pieces, the first of whose instructions is to be number 0 of the list that
+// it appends to.
 func decodeAll(pieces []piece, list []Insn, total *atomic.Int64) []Insn {
 	size := 0
 	for i := range pieces {
@@ -152,7 +158,8 @@ func (p *piece) decode(list []Insn, total *atomic.Int64) []Insn {
 			continue
 		}
 		list = append(list, Insn{p.Lo + uint64(at), in})
-		if bare, ok := x86.Unlocked(p.code[at:]); ok { // programs jump over the lock prefix where they know that they have one thread
+		if bare, ok := x86.Unlocked(p.code[at:]); ok {
+			// programs jump over the lock prefix where they know that they have one thread
 			list = append(list, Insn{p.Lo + uint64(at+1), bare})
 		}
 		at += int(in.Len)
@@ -195,7 +202,9 @@ func (c *code) findFrom(p *piece, addr uint64) int {
 }
 
 func (c *code) findIn(p *piece, addr uint64) int {
-	from, to := p.first, p.last // by hand: calls of a function that compares take half of the time that finding all jumps' targets takes
+	// by hand: calls of a function that compares take half of the time that finding all jumps'
+	// targets takes
+	from, to := p.first, p.last
 	for from < to {
 		if middle := (from + to) / 2; c.insns[middle].Addr < addr {
 			from = middle + 1

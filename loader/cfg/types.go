@@ -13,18 +13,20 @@ type End uint8
 
 // The ends of a block.
 const (
-	Fall       End = iota // runs into Succ[0]
-	Jcc                   // Succ[0] taken, Succ[1] not taken; -1 leaves the routine (a conditional tail jump to Target)
-	Jmp                   // Succ[0]
-	Call                  // direct call of Target; Succ[0] is the continuation
-	CallInd               // indirect call; Succ[0] is the continuation
-	Ret                   // returns
-	Tail                  // direct jump out of the routine, to Target
-	TailInd               // indirect jump out of the routine
-	Table                 // indirect jump within the routine, resolved: see Block.Table; Succ holds the distinct targets
-	NoReturn              // call (direct to Target, or indirect) that never returns
-	Trap                  // ud2, hlt: never goes on
-	Unresolved            // indirect jump that could not be resolved: the routine is left out
+	Fall End = iota // runs into Succ[0]
+	// Succ[0] taken, Succ[1] not taken; -1 leaves the routine (a conditional tail jump to Target)
+	Jcc
+	Jmp     // Succ[0]
+	Call    // direct call of Target; Succ[0] is the continuation
+	CallInd // indirect call; Succ[0] is the continuation
+	Ret     // returns
+	Tail    // direct jump out of the routine, to Target
+	TailInd // indirect jump out of the routine
+	// indirect jump within the routine, resolved: see Block.Table; Succ holds the distinct targets
+	Table
+	NoReturn   // call (direct to Target, or indirect) that never returns
+	Trap       // ud2, hlt: never goes on
+	Unresolved // indirect jump that could not be resolved: the routine is left out
 )
 
 // An Insn is an instruction at its link-time address.
@@ -38,16 +40,19 @@ type Block struct {
 	Lo, Hi uint64 // link-time addresses, Hi exclusive
 	Insns  []Insn
 	End    End
-	Succ   []int      // indices into Routine.Blocks
-	Target uint64     // of a direct call, jump or conditional jump
-	Pads   []int      // landing pads of the call that ends the block
-	Depth  int        // at a call: CFA - rsp just before the call instruction; -1 when it is not known
-	Table  *JumpTable // for End == Table
+	Succ   []int  // indices into Routine.Blocks
+	Target uint64 // of a direct call, jump or conditional jump
+	Pads   []int  // landing pads of the call that ends the block
+	// at a call: CFA - rsp just before the call instruction; -1 when it is not known
+	Depth int
+	Table *JumpTable // for End == Table
 }
 
 // A JumpTable is a resolved jump table, or the table of a computed goto.
 type JumpTable struct {
-	Targets []int // block index for each table entry, by table index from the first entry reachable; nil if only the set of targets is known
+	// block index for each table entry, by table index from the first entry reachable; nil if only
+	// the set of targets is known
+	Targets []int
 	// Check is the block whose conditional jump checks the index's bound (its not-leaving side
 	// leads to the table's jump through blocks with a single predecessor and no call), or -1.
 	Check int
@@ -60,15 +65,17 @@ type JumpTable struct {
 // A Routine is a function: its entry, all its blocks wherever they lie (cold parts too), its
 // landing pads.
 type Routine struct {
-	ID      int    // index in Program.Routines
-	Name    string // demangled; fn_<address> when the file has no name
-	Symbol  string // as in the symbol table, "" when there is none
-	Addr    uint64
-	Entry   int   // index of the entry block
-	Others  []int // blocks by which it is entered as well: hand-written routines that share their end are one
-	Blocks  []Block
-	Pads    []int       // all landing pads, block indices
-	Faulty  bool        // faults may lead to its landing pads as well as calls do (-fnon-call-exceptions)
+	ID     int    // index in Program.Routines
+	Name   string // demangled; fn_<address> when the file has no name
+	Symbol string // as in the symbol table, "" when there is none
+	Addr   uint64
+	Entry  int // index of the entry block
+	// blocks by which it is entered as well: hand-written routines that share their end are one
+	Others []int
+	Blocks []Block
+	Pads   []int // all landing pads, block indices
+	// faults may lead to its landing pads as well as calls do (-fnon-call-exceptions)
+	Faulty  bool
 	Ranges  [][2]uint64 // link-time addresses, ends exclusive, sorted
 	LeftOut string      // why the routine cannot be traced; "" if its CFG is exact
 	Cause   string      // of LeftOut, see FormatReason

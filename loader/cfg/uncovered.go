@@ -13,7 +13,8 @@ const noUnwind = "no unwind information"
 
 // startup are the functions of crti.o and crtbegin.o, which the compiler links to every program and
 // which are none of its own.
-var startup = map[string]bool{"_init": true, "_fini": true, "frame_dummy": true, "register_tm_clones": true, "deregister_tm_clones": true, "__do_global_dtors_aux": true}
+var startup = map[string]bool{"_init": true, "_fini": true, "frame_dummy": true,
+	"register_tm_clones": true, "deregister_tm_clones": true, "__do_global_dtors_aux": true}
 
 // uncovered lists, by address, the functions that symbols name and no frame description entry
 // covers, as hand-written assembly. Such a function goes on to the next one, but no further than
@@ -26,7 +27,8 @@ func (f *file) uncovered(names map[uint64]string) (list []*Routine) {
 			size = max(size, symbols[i].Size)
 		}
 		s := f.im.SectionAt(addr)
-		if s == nil || !s.Exec || startup[names[addr]] || f.isStub(addr) || f.code.findPiece(addr) >= 0 {
+		if s == nil || !s.Exec || startup[names[addr]] || f.isStub(addr) ||
+			f.code.findPiece(addr) >= 0 {
 			continue
 		}
 		end := f.code.nextPiece(addr, s.Addr+uint64(len(s.Data)))
@@ -36,14 +38,16 @@ func (f *file) uncovered(names map[uint64]string) (list []*Routine) {
 		if size > 0 && size < end-addr {
 			end = addr + size
 		}
-		list = append(list, &Routine{Addr: addr, Symbol: names[addr], Ranges: [][2]uint64{{addr, end}}, LeftOut: noUnwind, Cause: noUnwind})
+		list = append(list, &Routine{Addr: addr, Symbol: names[addr],
+			Ranges: [][2]uint64{{addr, end}}, LeftOut: noUnwind, Cause: noUnwind})
 	}
 	return list
 }
 
-// startsDestructors returns the length of how __do_global_dtors_aux begins, which crtbegin.o has and with
-// it nearly every program: it asks whether it has run. 0: code does not begin so. What it asks for
-// is any distance, which in one program of 128 looks like a call, or jump, to some other routine.
+// startsDestructors returns the length of how __do_global_dtors_aux begins, which crtbegin.o has
+// and with it nearly every program: it asks whether it has run. 0: code does not begin so. What it
+// asks for is any distance, which in one program of 128 looks like a call, or jump, to some other
+// routine.
 func startsDestructors(code []byte, addr uint64) (length int) {
 	const aligned = 16
 	if addr%aligned != 0 {
@@ -76,12 +80,16 @@ func (c *code) nextPiece(addr, end uint64) uint64 {
 	return end
 }
 
-// eachNamedUncovered calls back with what the code names that no frame description entry covers. Nobody
-// sees its calls and jumps made: it names where they lead, too.
+// eachNamedUncovered calls back with what the code names that no frame description entry covers.
+// Nobody sees its calls and jumps made: it names where they lead, too.
 func (c *code) eachNamedUncovered(im *image.Image, visit func(addr uint64)) {
 	for i := range im.Sections {
 		if s := &im.Sections[i]; s.Exec && !isStubs(s) {
-			c.eachUncovered(s, func(lo, hi uint64) { eachNamedIn(s.Data[lo-s.Addr:hi-s.Addr], lo, !im.PIE, visit) })
+			c.eachUncovered(s,
+				func(lo,
+					hi uint64) {
+					eachNamedIn(s.Data[lo-s.Addr:hi-s.Addr], lo, !im.PIE, visit)
+				})
 		}
 	}
 }
@@ -146,7 +154,8 @@ func withoutPadding(code []byte) (bytes int) {
 	for len(code) > 0 {
 		in, ok := x86.Decode(code)
 		n := max(int(in.Len), 1)
-		isPadding := in.IsBreakpoint() || in.IsLongNoOp() || in.Operation() == x86.NoOp && in.Map == 0
+		isPadding := in.IsBreakpoint() || in.IsLongNoOp() || in.Operation() == x86.NoOp &&
+			in.Map == 0
 		if code[0] == 0 {
 			n = 1
 		} else if !ok || !isPadding {

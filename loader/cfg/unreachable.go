@@ -8,9 +8,10 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// Compilers leave ends in the code, and ways to them, where the source says that control does not get:
-// at a variant that has none of its types, for one. What lies there is of another routine, or nothing
-// but padding, and expects another frame, which tells such an end from what goes on elsewhere.
+// Compilers leave ends in the code, and ways to them, where the source says that control does not
+// get: at a variant that has none of its types, for one. What lies there is of another routine, or
+// nothing but padding, and expects another frame, which distinguishes such an end from what goes on
+// elsewhere.
 
 // isUnreachable says whether instruction i, the last of a piece, is never executed: what lies
 // behind it has another frame.
@@ -26,12 +27,13 @@ func (f *file) neverTaken(d *draft, i int) bool {
 	return q.Kind == x86.Jcc && f.isEnd(d, f.code.frameAt(i), q.target())
 }
 
-// isEnd says whether what leads to an address with a frame leads to where a part of the routine ends:
-// what lies there, behind padding if there is any, is nothing, another's without a frame, or a part of
-// another with another frame that is not its own, too. Where its rows say that less lies on the stack
-// than a return address they are made by hand.
+// isEnd says whether what leads to an address with a frame leads to where a part of the routine
+// ends: what lies there, behind padding if there is any, is nothing, another's without a frame, or
+// a part of another with another frame that is not its own, too. Where its rows say that less lies
+// on the stack than a return address they are made by hand.
 func (f *file) isEnd(d *draft, frame image.CFA, addr uint64) bool {
-	endsPart := slices.ContainsFunc(d.pieces, func(p int) bool { return f.code.pieces[p].Hi == addr })
+	endsPart := slices.ContainsFunc(d.pieces,
+		func(p int) bool { return f.code.pieces[p].Hi == addr })
 	if frame == absint.EntryCFA || !endsPart && len(f.parts[addr]) == 0 {
 		return false
 	}
@@ -46,19 +48,21 @@ func (f *file) isEnd(d *draft, frame image.CFA, addr uint64) bool {
 	return f.inside(d, i) < 0 && (f.isFrameless(i) || f.isAbsent(d, frame, addr, i))
 }
 
-// isAbsent says whether none of the routine's code is at an address that it leads to with a frame, where, or behind
-// padding there, a part of another with another frame begins with instruction i: a symbol tells that nothing is left
-// in its own, or no linker can have made one of the two.
+// isAbsent says whether none of the routine's code is at an address that it leads to with a frame,
+// where, or behind padding there, a part of another with another frame begins with instruction i: a
+// symbol says that nothing is left in its own, or no linker can have made one of the two.
 func (f *file) isAbsent(d *draft, frame image.CFA, addr uint64, i int) bool {
 	named, full := f.partAt(d, addr)
 	begins := f.code.frameAt(i)
-	return !full && frame != absint.EntryCFA && contradict(frame, begins) && begins.Off > absint.EntryCFA.Off && (named || f.goesBack(i) || f.hasPads(i))
+	return !full && frame != absint.EntryCFA && contradict(frame, begins) &&
+		begins.Off > absint.EntryCFA.Off && (named || f.goesBack(i) || f.hasPads(i))
 }
 
-// hasPads says whether the part that instruction i is in has landing pads: linkers fold none with another's, for with a
-// frame that is not its own nothing could be thrown in it.
+// hasPads says whether the part that instruction i is in has landing pads: linkers fold none with
+// another's, for with a frame that is not its own nothing could be thrown in it.
 func (f *file) hasPads(i int) bool {
-	return slices.ContainsFunc(f.code.pieces[f.code.pieceOf[i]].Calls, func(site image.CallSite) bool { return site.Pad != 0 })
+	return slices.ContainsFunc(f.code.pieces[f.code.pieceOf[i]].Calls,
+		func(site image.CallSite) bool { return site.Pad != 0 })
 }
 
 // goesBack says whether what begins at instruction i returns, or jumps back into the rest of its
@@ -86,7 +90,8 @@ func (f *file) goesBack(i int) bool {
 			if len(seen) > mostFollowed {
 				return false
 			}
-			if q.Kind == x86.Jmp || q.Kind == x86.JmpInd || q.Kind == x86.Trap || q.Kind == x86.Call || q.Kind == x86.CallInd {
+			if q.Kind == x86.Jmp || q.Kind == x86.JmpInd || q.Kind == x86.Trap ||
+				q.Kind == x86.Call || q.Kind == x86.CallInd {
 				break
 			}
 			k++
@@ -95,8 +100,9 @@ func (f *file) goesBack(i int) bool {
 	return false
 }
 
-// partAt says whether symbols say that a part of the routine is at an address, and whether that has code. That another
-// routine's part with another frame begins there says nothing: linkers fold parts that are the same but for their frames.
+// partAt says whether symbols say that a part of the routine is at an address, and whether that has
+// code. That another routine's part with another frame begins there says nothing: linkers fold
+// parts that are the same but for their frames.
 func (f *file) partAt(d *draft, addr uint64) (named, full bool) {
 	if d.entry < 0 || f.code.pieces[f.code.pieceOf[d.entry]].symbol == "" {
 		return false, false
@@ -107,15 +113,16 @@ func (f *file) partAt(d *draft, addr uint64) (named, full bool) {
 			named, full = true, full || s.Size > 0
 		}
 	}
-	if i := f.code.findPiece(addr); !named && i >= 0 && f.code.pieces[i].Lo == addr { // it has no size
+	if i := f.code.findPiece(addr); !named && i >= 0 && f.code.pieces[i].Lo == addr {
+		// it has no size
 		named = isPartOf(f.code.pieces[i].symbol, routine)
 		full = named
 	}
 	return named, full
 }
 
-// behindPadding returns the instruction that begins a piece at an address, or behind padding there; -1
-// if the section ends there. It answers false if other code lies there.
+// behindPadding returns the instruction that begins a piece at an address, or behind padding there;
+// -1 if the section ends there. It answers false if other code lies there.
 func (f *file) behindPadding(addr uint64) (i int, ok bool) {
 	if i = f.code.find(addr); i >= 0 {
 		return i, true

@@ -92,7 +92,7 @@ func (in *Inst) legacyPrefix(c byte) {
 	}
 }
 
-// isXOP tells an XOP prefix from the opcode of pop r/m64, whose reg field is 0.
+// isXOP distinguishes an XOP prefix from the opcode of pop r/m64, whose reg field is 0.
 func isXOP(code []byte, at int) bool { return at < len(code) && code[at]&0x1f >= 8 }
 
 // decodeEscape reads the opcode behind an escape byte; at is the offset behind that. The offset

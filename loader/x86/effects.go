@@ -4,18 +4,20 @@ import "encoding/binary"
 
 // Effects are what one instruction does, decoded once: the operation, its operands, and by methods
 // the registers, flags and memory that it reads and writes, and what it adds to rsp. They hold
-// whatever the instruction's registers hold. Where the instruction is not known in full, the sets of
-// what may be read or written are too large, never too small, those of what surely happens are
+// whatever the instruction's registers hold. Where the instruction is not known in full, the sets
+// of what may be read or written are too large, never too small, those of what surely happens are
 // empty, and Complete says so. Effects share the instruction's bytes.
 //
 // An operand's Size is its width in bytes, 0 where that is not known (vectors, x87). Vector, mask,
-// segment and x87 registers are no operands: these are empty, as the ones that an operation does not
-// have. A write of 4 bytes to a register clears the upper half; narrower ones leave what is above.
+// segment and x87 registers are no operands: these are empty, as the ones that an operation does
+// not have. A write of 4 bytes to a register clears the upper half; narrower ones leave what is
+// above.
 type Effects struct {
 	Operation Operation
 	Kind      Kind
-	Condition uint8 // that JumpIf, MovIf and SetIf ask for, as it is encoded: the lowest bit negates it
-	Repeat    byte  // f2, f3 or 0
+	// that JumpIf, MovIf and SetIf ask for, as it is encoded: the lowest bit negates it
+	Condition uint8
+	Repeat    byte // f2, f3 or 0
 	Locked    bool
 	HasImm    bool
 	Third     int8  // a register, or NoRegister
@@ -29,7 +31,8 @@ type Effects struct {
 // Effects decodes the instruction at the start of code, behind which next is. Of truncated code
 // nothing is known. Cost: some 30 ns; it does not allocate.
 func (in Inst) Effects(code []byte, next uint64) (e Effects) {
-	e.in, e.Kind, e.Repeat, e.Locked, e.Third = in, in.Kind, in.Rep, in.prefix&lockPrefix != 0, NoRegister
+	e.in, e.Kind, e.Repeat, e.Locked, e.Third = in, in.Kind, in.Rep, in.prefix&lockPrefix !=
+		0, NoRegister
 	e.Dst, e.Src = none, none
 	if len(code) < int(in.Len) {
 		return e
@@ -128,7 +131,8 @@ func (e *Effects) placeOpcode(f form, imm int) {
 // placeAbsolute is for mov from and to an absolute address.
 func (e *Effects) placeAbsolute(f form, accumulator Operand, imm int) {
 	e.immediate(imm)
-	m := Operand{Mem: true, Reg: -1, Base: -1, Index: -1, Scale: 1, Disp: e.Imm, Size: accumulator.Size}
+	m := Operand{Mem: true, Reg: -1, Base: -1, Index: -1, Scale: 1, Disp: e.Imm,
+		Size: accumulator.Size}
 	if len(e.code)-imm == 4 {
 		m.Disp = int64(uint32(e.Imm))
 	}
@@ -172,20 +176,21 @@ func (e *Effects) register(number int8, size uint8) Operand {
 	return Operand{Reg: number, Base: -1, Index: -1, Size: size}
 }
 
-func (e *Effects) immediate(at int) {
-	e.HasImm = true
-	switch b := e.code[at:]; len(b) {
+func (e *Effects) immediate(at int) { e.Imm, e.HasImm = signed(e.code[at:]) }
+
+// signed returns a little-endian number of 1, 2, 4 or 8 bytes, sign-extended.
+func signed(b []byte) (n int64, ok bool) {
+	switch len(b) {
 	case 1:
-		e.Imm = int64(int8(b[0]))
+		return int64(int8(b[0])), true
 	case 2:
-		e.Imm = int64(int16(binary.LittleEndian.Uint16(b)))
+		return int64(int16(binary.LittleEndian.Uint16(b))), true
 	case 4:
-		e.Imm = int64(int32(binary.LittleEndian.Uint32(b)))
+		return int64(int32(binary.LittleEndian.Uint32(b))), true
 	case 8:
-		e.Imm = int64(binary.LittleEndian.Uint64(b))
-	default:
-		e.HasImm = false
+		return int64(binary.LittleEndian.Uint64(b)), true
 	}
+	return 0, false
 }
 
 // keepGeneral takes what is no general register out of the operands of vector and x87 instructions.
@@ -206,11 +211,13 @@ func (e *Effects) keepGeneral(f form) {
 	}
 }
 
-// readsGeneral says whether the r/m register of a vector instruction is a general one that it reads.
+// readsGeneral says whether the r/m register of a vector instruction is a general one that it
+// reads.
 func (in *Inst) readsGeneral() bool {
 	switch in.Map {
 	case 1, 0x11, 0x21: // movd, cvtsi2sd, pinsrw; kmov, vcvtusi2sd
-		return in.Op == 0x6e || in.Op == 0x2a || in.Op == 0xc4 || in.Op == 0x92 && in.Map == 0x11 || in.Op == 0x7b && in.Map == 0x21 && in.Rep != 0
+		return in.Op == 0x6e || in.Op == 0x2a || in.Op == 0xc4 || in.Op == 0x92 && in.Map == 0x11 ||
+			in.Op == 0x7b && in.Map == 0x21 && in.Rep != 0
 	case 3, 0x13, 0x23: // pinsrb, pinsrd
 		return in.Op == 0x20 || in.Op == 0x22
 	case 0x22: // vpbroadcastb and the like
@@ -238,7 +245,8 @@ func (in *Inst) size() uint8 {
 
 // isByteForm says so of the opcodes without a ModRM byte that take the low byte of the accumulator.
 func (in *Inst) isByteForm() bool {
-	return in.Op < 0x40 && in.Op&7 == 4 || in.Op == 0xa8 || in.Op >= 0xa0 && in.Op < 0xb0 && in.Op != 0xa9 && in.Op&1 == 0
+	return in.Op < 0x40 && in.Op&7 == 4 || in.Op == 0xa8 || in.Op >= 0xa0 && in.Op < 0xb0 &&
+		in.Op != 0xa9 && in.Op&1 == 0
 }
 
 // regSize is size for the operand that the reg field names.
@@ -257,7 +265,8 @@ func (in *Inst) opcodeRegister() int8 { return int8(in.Op&7 | in.Rex<<3&8) }
 // elsewhere: the processor, the kernel, vector and x87 registers, what a segment begins at.
 func (e *Effects) Complete() bool {
 	switch e.Operation {
-	case Unknown, Vector, X87, State, CpuID, RdTSC, Random, SystemCall, XBegin, XEnd, XAbort, PushF, PopF:
+	case Unknown, Vector, X87, State, CpuID, RdTSC, Random, SystemCall, XBegin, XEnd, XAbort, PushF,
+		PopF:
 		return false
 	case Mov: // of a segment register
 		return !e.Elsewhere() && (e.HasImm || e.Src != none)
@@ -271,11 +280,12 @@ func (e *Effects) Complete() bool {
 // or addresses have 32 bits.
 func (e *Effects) Elsewhere() bool { return e.in.Elsewhere() }
 
-// Calls reports whether the instruction has other code run, be it the kernel's, before the next one.
+// Calls reports whether the instruction has other code run, the kernel's included, before the next
+// one.
 func (e *Effects) Calls() bool { return e.Kind == Call || e.Kind == CallInd || e.Kind == Syscall }
 
-// Address returns the memory operand that the instruction names, be it for its address alone as lea
-// does; Mem is not set if there is none.
+// Address returns the memory operand that the instruction names, also where it uses its address
+// alone as lea does; Mem is not set if there is none.
 func (e *Effects) Address() Operand {
 	if e.Dst.Mem {
 		return e.Dst
@@ -336,8 +346,8 @@ func (e *Effects) implied() Set {
 }
 
 // Written is the set of general registers that the instruction may write. Of rsp it has only
-// explicit writes: StackDelta knows the others. What is called, or a system call's kernel, is another
-// matter, but for what the instruction itself writes.
+// explicit writes: StackDelta knows the others. What is called, or a system call's kernel, is
+// another matter, but for what the instruction itself writes.
 func (e *Effects) Written() Set {
 	n := &natures[e.Operation]
 	s := n.written
@@ -403,8 +413,8 @@ func (e *Effects) SurelyWritten() Set {
 
 // Named is the set of registers that the instruction's bytes name otherwise than for a memory
 // operand's address, read or written, those of an lea's address included. Where it has vector, mask
-// or segment registers, or a part of the opcode, in place of general ones, those of the same numbers
-// are in the set.
+// or segment registers, or a part of the opcode, in place of general ones, those of the same
+// numbers are in the set.
 func (e *Effects) Named() Set {
 	in := &e.in
 	s := bit(in.Third())
@@ -418,7 +428,8 @@ func (e *Effects) Named() Set {
 		if in.ModRM>>6 == 3 {
 			s |= 1 << (in.ModRM&7 | in.Rex<<3&8)
 		}
-	case e.Operation == Push && !e.HasImm, e.Operation == Xchg, e.Operation == NoOp && in.Map == 0, e.Operation == BSwap:
+	case e.Operation == Push && !e.HasImm, e.Operation == Xchg, e.Operation == NoOp && in.Map == 0,
+		e.Operation == BSwap:
 		s |= bit(in.opcodeRegister())
 	case e.Operation == Enter:
 		return AllRegisters
@@ -429,7 +440,8 @@ func (e *Effects) Named() Set {
 // isGroup reports whether the reg field of the ModRM byte is a part of the opcode.
 func (in *Inst) isGroup() bool {
 	o := in.Op
-	return in.Map == 0 && (o >= 0x80 && o <= 0x83 || o == 0xc0 || o == 0xc1 || o == 0xc6 || o == 0xc7 || o >= 0xd0 && o <= 0xd3 || o == 0xf6 || o == 0xf7 || o >= 0xfe) ||
+	return in.Map == 0 && (o >= 0x80 && o <= 0x83 || o == 0xc0 || o == 0xc1 || o == 0xc6 ||
+		o == 0xc7 || o >= 0xd0 && o <= 0xd3 || o == 0xf6 || o == 0xf7 || o >= 0xfe) ||
 		in.Map == 1 && (o == 0xba || o >= 0x18 && o <= 0x1f)
 }
 
@@ -554,9 +566,9 @@ type Access struct {
 	Reads, Writes bool
 }
 
-// Accesses appends all memory that the instruction surely names, be it by its nature: its operand,
-// what string instructions move, and the stack. StoresUnseen and Complete say whether there may be
-// more.
+// Accesses appends all memory that the instruction surely names, or uses by its nature: its
+// operand, what string instructions move, and the stack. StoresUnseen and Complete say whether
+// there may be more.
 func (e *Effects) Accesses(list []Access) []Access {
 	at := func(base int8, disp int64, size uint8) Operand {
 		return Operand{Mem: true, Reg: -1, Base: base, Index: -1, Scale: 1, Disp: disp, Size: size}
@@ -571,9 +583,11 @@ func (e *Effects) Accesses(list []Access) []Access {
 	stack := e.in.stackWidth()
 	switch e.Operation {
 	case Movs:
-		list = append(list, Access{At: at(RSI, 0, size), Reads: true}, Access{At: at(RDI, 0, size), Writes: true})
+		list = append(list, Access{At: at(RSI, 0, size), Reads: true},
+			Access{At: at(RDI, 0, size), Writes: true})
 	case Cmps:
-		list = append(list, Access{At: at(RSI, 0, size), Reads: true}, Access{At: at(RDI, 0, size), Reads: true})
+		list = append(list, Access{At: at(RSI, 0, size), Reads: true},
+			Access{At: at(RDI, 0, size), Reads: true})
 	case Stos:
 		list = append(list, Access{At: at(RDI, 0, size), Writes: true})
 	case Lods:

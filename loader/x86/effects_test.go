@@ -29,7 +29,8 @@ func describe(e Effects) string {
 	if e.HasImm {
 		fmt.Fprintf(&s, " $%d", e.Imm)
 	}
-	fmt.Fprintf(&s, "; read %s written %s surely %s; flags %02x %02x", describeSet(e.Read()), describeSet(e.Written()), describeSet(e.SurelyWritten()), e.FlagsRead(), e.FlagsWritten())
+	fmt.Fprintf(&s, "; read %s written %s surely %s; flags %02x %02x", describeSet(e.Read()),
+		describeSet(e.Written()), describeSet(e.SurelyWritten()), e.FlagsRead(), e.FlagsWritten())
 	return s.String()
 }
 
@@ -62,64 +63,102 @@ func TestEffects(t *testing.T) {
 		{"90", "nop", NoOp, "- -; read {} written {} surely {}; flags 00 00"},
 		{"89 c8", "mov %ecx,%eax", Mov, "r0/4 r1/4; read {1} written {0} surely {0}; flags 00 00"},
 		{"88 e0", "mov %ah,%al", Mov, "r0/1 r16/1; read {0} written {0} surely {}; flags 00 00"},
-		{"40 88 e0", "mov %spl,%al", Mov, "r0/1 r4/1; read {0 4} written {0} surely {}; flags 00 00"},
-		{"4c 8b 6c 9f 08", "mov 8(%rdi,%rbx,4),%r13", Mov, "r13/8 [7+3*4+8]/8; read {3 7} written {13} surely {13}; flags 00 00"},
-		{"48 c7 45 f8 fe ff ff ff", "movq $-2,-8(%rbp)", Mov, "[5+-1*1-8]/8 - $-2; read {5} written {} surely {}; flags 00 00"},
-		{"41 b8 ff ff ff ff", "mov $-1,%r8d", Mov, "r8/4 - $-1; read {} written {8} surely {8}; flags 00 00"},
-		{"a1 01 00 00 00 00 00 00 00", "movabs 1,%eax", Mov, "r0/4 [-1+-1*1+1]/4; read {} written {0} surely {0}; flags 00 00"},
-		{"48 8d 44 8f 01", "lea 1(%rdi,%rcx,4),%rax", Lea, "r0/8 [7+1*4+1]/8; read {1 7} written {0} surely {0}; flags 00 00"},
-		{"0f b6 c4", "movzbl %ah,%eax", MovZX, "r0/4 r16/1; read {0} written {0} surely {0}; flags 00 00"},
-		{"48 63 d0", "movslq %eax,%rdx", MovSX, "r2/8 r0/4; read {0} written {2} surely {2}; flags 00 00"},
+		{"40 88 e0", "mov %spl,%al", Mov, "r0/1 r4/1; read {0 4} written {0} surely {}; flags 00 " +
+			"00"},
+		{"4c 8b 6c 9f 08", "mov 8(%rdi,%rbx,4),%r13", Mov,
+			"r13/8 [7+3*4+8]/8; read {3 7} written {13} surely {13}; flags 00 00"},
+		{"48 c7 45 f8 fe ff ff ff", "movq $-2,-8(%rbp)", Mov,
+			"[5+-1*1-8]/8 - $-2; read {5} written {} surely {}; flags 00 00"},
+		{"41 b8 ff ff ff ff", "mov $-1,%r8d", Mov, "r8/4 - $-1; read {} written {8} surely {8}; " +
+			"flags 00 00"},
+		{"a1 01 00 00 00 00 00 00 00", "movabs 1,%eax", Mov,
+			"r0/4 [-1+-1*1+1]/4; read {} written {0} surely {0}; flags 00 00"},
+		{"48 8d 44 8f 01", "lea 1(%rdi,%rcx,4),%rax", Lea,
+			"r0/8 [7+1*4+1]/8; read {1 7} written {0} surely {0}; flags 00 00"},
+		{"0f b6 c4", "movzbl %ah,%eax", MovZX, "r0/4 r16/1; read {0} written {0} surely {0}; " +
+			"flags 00 00"},
+		{"48 63 d0", "movslq %eax,%rdx", MovSX, "r2/8 r0/4; read {0} written {2} surely {2}; " +
+			"flags 00 00"},
 		{"48 98", "cdqe", MovSX, "r0/8 r0/4; read {0} written {0} surely {0}; flags 00 00"},
 		{"99", "cdq", SignFill, "r2/4 r0/4; read {0} written {2} surely {2}; flags 00 00"},
-		{"83 c4 f8", "add $-8,%esp", Add, "r4/4 - $-8; read {4} written {4} surely {4}; flags 00 3f"},
+		{"83 c4 f8", "add $-8,%esp", Add, "r4/4 - $-8; read {4} written {4} surely {4}; flags 00 " +
+			"3f"},
 		{"31 c0", "xor %eax,%eax", Xor, "r0/4 r0/4; read {} written {0} surely {0}; flags 00 3f"},
-		{"48 11 f8", "adc %rdi,%rax", Adc, "r0/8 r7/8; read {0 7} written {0} surely {0}; flags 01 3f"},
+		{"48 11 f8", "adc %rdi,%rax", Adc, "r0/8 r7/8; read {0 7} written {0} surely {0}; flags " +
+			"01 3f"},
 		{"3c 05", "cmp $5,%al", Cmp, "r0/1 - $5; read {0} written {} surely {}; flags 00 3f"},
 		{"ff c0", "inc %eax", Inc, "r0/4 -; read {0} written {0} surely {0}; flags 00 3e"},
 		{"d3 e0", "shl %cl,%eax", Shl, "r0/4 r1/1; read {0 1} written {0} surely {0}; flags 00 3f"},
-		{"48 0f ac d0 20", "shrd $32,%rdx,%rax", Shrd, "r0/8 r2/8 $32; read {0 2} written {0} surely {0}; flags 00 3f"},
-		{"48 6b c7 18", "imul $24,%rdi,%rax", IMul, "r0/8 r7/8 $24; read {7} written {0} surely {0}; flags 00 3f"},
-		{"48 0f af c7", "imul %rdi,%rax", IMul, "r0/8 r7/8 r0; read {0 7} written {0} surely {0}; flags 00 3f"},
-		{"48 f7 e7", "mul %rdi", MulWide, "- r7/8; read {0 7} written {0 2} surely {0 2}; flags 00 3f"},
+		{"48 0f ac d0 20", "shrd $32,%rdx,%rax", Shrd,
+			"r0/8 r2/8 $32; read {0 2} written {0} surely {0}; flags 00 3f"},
+		{"48 6b c7 18", "imul $24,%rdi,%rax", IMul, "r0/8 r7/8 $24; read {7} written {0} surely " +
+			"{0}; flags 00 3f"},
+		{"48 0f af c7", "imul %rdi,%rax", IMul, "r0/8 r7/8 r0; read {0 7} written {0} surely " +
+			"{0}; flags 00 3f"},
+		{"48 f7 e7", "mul %rdi", MulWide, "- r7/8; read {0 7} written {0 2} surely {0 2}; flags " +
+			"00 3f"},
 		{"f6 f1", "div %cl", Div, "- r1/1; read {0 1} written {0} surely {}; flags 00 3f"},
-		{"f7 39", "idivl (%rcx)", IDiv, "- [1+-1*1+0]/4; read {0 1 2} written {0 2} surely {0 2}; flags 00 3f"},
-		{"48 0f 44 c2", "cmove %rdx,%rax", MovIf, "r0/8 r2/8; read {0 2} written {0} surely {}; flags 08 00"},
+		{"f7 39", "idivl (%rcx)", IDiv, "- [1+-1*1+0]/4; read {0 1 2} written {0 2} surely {0 " +
+			"2}; flags 00 3f"},
+		{"48 0f 44 c2", "cmove %rdx,%rax", MovIf, "r0/8 r2/8; read {0 2} written {0} surely {}; " +
+			"flags 08 00"},
 		{"0f 97 c0", "seta %al", SetIf, "r0/1 -; read {0} written {0} surely {}; flags 09 00"},
 		{"41 54", "push %r12", Push, "- r12/8; read {4 12} written {} surely {}; flags 00 00"},
 		{"6a ff", "push $-1", Push, "- - $-1; read {4} written {} surely {}; flags 00 00"},
 		{"5d", "pop %rbp", Pop, "r5/8 -; read {4} written {5} surely {5}; flags 00 00"},
 		{"c9", "leave", Leave, "- -; read {5} written {5} surely {}; flags 00 00"},
-		{"f3 48 ab", "rep stos %rax,(%rdi)", Stos, "- -; read {0 1 7} written {1 7} surely {}; flags 40 00"},
-		{"f0 0f b1 0f", "lock cmpxchg %ecx,(%rdi)", CmpXchg, "[7+-1*1+0]/4 r1/4; read {0 1 7} written {0} surely {}; flags 00 3f"},
-		{"48 0f c7 0e", "cmpxchg16b (%rsi)", CmpXchgPair, "[6+-1*1+0]/16 -; read {0 1 2 3 6} written {0 2} surely {}; flags 00 08"},
-		{"48 87 0a", "xchg %rcx,(%rdx)", Xchg, "[2+-1*1+0]/8 r1/8; read {1 2} written {1} surely {1}; flags 00 00"},
+		{"f3 48 ab", "rep stos %rax,(%rdi)", Stos, "- -; read {0 1 7} written {1 7} surely {}; " +
+			"flags 40 00"},
+		{"f0 0f b1 0f", "lock cmpxchg %ecx,(%rdi)", CmpXchg,
+			"[7+-1*1+0]/4 r1/4; read {0 1 7} written {0} surely {}; flags 00 3f"},
+		{"48 0f c7 0e", "cmpxchg16b (%rsi)", CmpXchgPair,
+			"[6+-1*1+0]/16 -; read {0 1 2 3 6} written {0 2} surely {}; flags 00 08"},
+		{"48 87 0a", "xchg %rcx,(%rdx)", Xchg, "[2+-1*1+0]/8 r1/8; read {1 2} written {1} surely " +
+			"{1}; flags 00 00"},
 		{"0f c8", "bswap %eax", BSwap, "r0/4 -; read {0} written {0} surely {0}; flags 00 00"},
-		{"f3 0f b8 c7", "popcnt %edi,%eax", PopCnt, "r0/4 r7/4; read {7} written {0} surely {0}; flags 00 3f"},
-		{"0f bd c7", "bsr %edi,%eax", Bsr, "r0/4 r7/4; read {0 7} written {0} surely {}; flags 00 3f"},
-		{"c4 e2 e0 f2 c1", "andn %rcx,%rbx,%rax", AndN, "r0/8 r1/8 r3; read {1 3} written {0} surely {0}; flags 00 3f"},
-		{"c4 e2 e3 f6 c1", "mulx %rcx,%rbx,%rax", MulX, "r0/8 r1/8 r3; read {1 2} written {0 3} surely {0 3}; flags 00 00"},
-		{"c4 62 e3 f7 04 d7", "shrx %rbx,(%rdi,%rdx,8),%r8", Shrx, "r8/8 [7+2*8+0]/8 r3; read {2 3 7} written {8} surely {8}; flags 00 00"},
-		{"c4 e2 f8 f3 c9", "blsr %rcx,%rax", Blsr, "r0/8 r1/8; read {1} written {0} surely {0}; flags 00 3f"},
-		{"66 48 0f 6e c7", "movq %rdi,%xmm0", Vector, "- r7/8; read {7} written {} surely {}; flags 00 00"},
-		{"66 48 0f 7e c7", "movq %xmm0,%rdi", Vector, "r7/8 -; read {} written {7} surely {7}; flags 00 00"},
-		{"f2 48 0f 2c c4", "cvttsd2si %xmm4,%rax", Vector, "r0/8 -; read {} written {0} surely {0}; flags 00 00"},
-		{"0f 11 27", "movups %xmm4,(%rdi)", Vector, "[7+-1*1+0]/0 -; read {7} written {} surely {}; flags 00 00"},
-		{"0f 10 27", "movups (%rdi),%xmm4", Vector, "- [7+-1*1+0]/0; read {7} written {} surely {}; flags 00 00"},
-		{"66 0f 2e c1", "ucomisd %xmm1,%xmm0", Vector, "- -; read {} written {} surely {}; flags 00 3f"},
-		{"66 0f 3a 63 c1 0c", "pcmpistri $12,%xmm1,%xmm0", Vector, "- -; read {} written {1} surely {}; flags 00 3f"},
-		{"dd 1f", "fstpl (%rdi)", X87, "[7+-1*1+0]/0 -; read {7} written {} surely {}; flags 00 00"},
+		{"f3 0f b8 c7", "popcnt %edi,%eax", PopCnt, "r0/4 r7/4; read {7} written {0} surely {0}; " +
+			"flags 00 3f"},
+		{"0f bd c7", "bsr %edi,%eax", Bsr, "r0/4 r7/4; read {0 7} written {0} surely {}; flags " +
+			"00 3f"},
+		{"c4 e2 e0 f2 c1", "andn %rcx,%rbx,%rax", AndN,
+			"r0/8 r1/8 r3; read {1 3} written {0} surely {0}; flags 00 3f"},
+		{"c4 e2 e3 f6 c1", "mulx %rcx,%rbx,%rax", MulX,
+			"r0/8 r1/8 r3; read {1 2} written {0 3} surely {0 3}; flags 00 00"},
+		{"c4 62 e3 f7 04 d7", "shrx %rbx,(%rdi,%rdx,8),%r8", Shrx,
+			"r8/8 [7+2*8+0]/8 r3; read {2 3 7} written {8} surely {8}; flags 00 00"},
+		{"c4 e2 f8 f3 c9", "blsr %rcx,%rax", Blsr, "r0/8 r1/8; read {1} written {0} surely {0}; " +
+			"flags 00 3f"},
+		{"66 48 0f 6e c7", "movq %rdi,%xmm0", Vector,
+			"- r7/8; read {7} written {} surely {}; flags 00 00"},
+		{"66 48 0f 7e c7", "movq %xmm0,%rdi", Vector,
+			"r7/8 -; read {} written {7} surely {7}; flags 00 00"},
+		{"f2 48 0f 2c c4", "cvttsd2si %xmm4,%rax", Vector,
+			"r0/8 -; read {} written {0} surely {0}; flags 00 00"},
+		{"0f 11 27", "movups %xmm4,(%rdi)", Vector, "[7+-1*1+0]/0 -; read {7} written {} surely " +
+			"{}; flags 00 00"},
+		{"0f 10 27", "movups (%rdi),%xmm4", Vector, "- [7+-1*1+0]/0; read {7} written {} surely " +
+			"{}; flags 00 00"},
+		{"66 0f 2e c1", "ucomisd %xmm1,%xmm0", Vector,
+			"- -; read {} written {} surely {}; flags 00 3f"},
+		{"66 0f 3a 63 c1 0c", "pcmpistri $12,%xmm1,%xmm0", Vector,
+			"- -; read {} written {1} surely {}; flags 00 3f"},
+		{"dd 1f", "fstpl (%rdi)", X87, "[7+-1*1+0]/0 -; read {7} written {} surely {}; flags 00 " +
+			"00"},
 		{"dd 07", "fldl (%rdi)", X87, "- [7+-1*1+0]/0; read {7} written {} surely {}; flags 00 00"},
 		{"df e0", "fnstsw %ax", X87, "- -; read {} written {0} surely {}; flags 00 3f"},
 		{"75 00", "jne", JumpIf, "- -; read {} written {} surely {}; flags 08 00"},
 		{"e2 00", "loop", JumpRCX, "- -; read {1} written {1} surely {}; flags 00 00"},
-		{"ff 24 c5 00 10 40 00", "jmp *0x401000(,%rax,8)", Jump, "- [-1+0*8+4198400]/8; read {0} written {} surely {}; flags 00 00"},
-		{"0f 05", "syscall", SystemCall, "- -; read {0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15} written {0 1 11} surely {}; flags 00 00"},
-		{"0f a2", "cpuid", CpuID, "- -; read {0 1} written {0 1 2 3} surely {0 1 2 3}; flags 00 00"},
+		{"ff 24 c5 00 10 40 00", "jmp *0x401000(,%rax,8)", Jump,
+			"- [-1+0*8+4198400]/8; read {0} written {} surely {}; flags 00 00"},
+		{"0f 05", "syscall", SystemCall, "- -; read {0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15} " +
+			"written {0 1 11} surely {}; flags 00 00"},
+		{"0f a2", "cpuid", CpuID, "- -; read {0 1} written {0 1 2 3} surely {0 1 2 3}; flags 00 " +
+			"00"},
 	} {
 		e := effectsOf(t, test.code)
 		if got := describe(e); got != test.want || e.Operation != test.op {
-			t.Errorf("%s: operation %d (want %d)\n got %s\nwant %s", test.text, e.Operation, test.op, got, test.want)
+			t.Errorf("%s: operation %d (want %d)\n got %s\nwant %s", test.text, e.Operation,
+				test.op, got, test.want)
 		}
 	}
 }
@@ -172,12 +211,15 @@ func checkEffects(t *testing.T, in Inst, code []byte) {
 	code = code[:in.Len]
 	written := e.Written()
 	for reg := range int8(16) {
-		if in.Writes(code, uint8(reg)) && !written.Has(reg) && !(e.Operation == Unknown && reg == RSP) && e.Operation != NoOp {
-			t.Errorf("% x (operation %d): register %d is not among the written %s", code, e.Operation, reg, describeSet(written))
+		if in.Writes(code, uint8(reg)) && !written.Has(reg) &&
+			!(e.Operation == Unknown && reg == RSP) && e.Operation != NoOp {
+			t.Errorf("% x (operation %d): register %d is not among the written %s", code,
+				e.Operation, reg, describeSet(written))
 		}
 	}
 	if surely := e.SurelyWritten(); surely&^written != 0 {
-		t.Errorf("% x: surely written %s, written %s", code, describeSet(surely), describeSet(written))
+		t.Errorf("% x: surely written %s, written %s", code, describeSet(surely),
+			describeSet(written))
 	}
 	if in.KeepsFlags() != (e.FlagsWritten()&^DF == 0) {
 		t.Errorf("% x: KeepsFlags does not agree with FlagsWritten", code)
@@ -191,7 +233,8 @@ func checkEffects(t *testing.T, in Inst, code []byte) {
 }
 
 func FuzzEffects(f *testing.F) {
-	for _, seed := range []string{"48 8b 07", "c4 e2 e3 f6 c1", "62 f1 7c 48 28 c0", "f3 48 ab", "a1 01 00 00 00 00 00 00 00", "0f c7 f8"} {
+	for _, seed := range []string{"48 8b 07", "c4 e2 e3 f6 c1", "62 f1 7c 48 28 c0", "f3 48 ab",
+		"a1 01 00 00 00 00 00 00 00", "0f c7 f8"} {
 		f.Add(bytesOf(f, seed))
 	}
 	f.Fuzz(func(t *testing.T, code []byte) {
@@ -200,7 +243,8 @@ func FuzzEffects(f *testing.F) {
 			return
 		}
 		for n := range int(in.Len) {
-			if e := in.Effects(code[:n], 0); e.Operation != Unknown || e.Complete() || e.Dst != none || e.Src != none {
+			if e := in.Effects(code[:n], 0); e.Operation != Unknown || e.Complete() ||
+				e.Dst != none || e.Src != none {
 				t.Errorf("% x: truncated to %d bytes it has effects", code, n)
 			}
 		}
@@ -210,11 +254,16 @@ func FuzzEffects(f *testing.F) {
 
 // mnemonics are the operations that x86asm has the same operands for.
 var mnemonics = map[x86asm.Op]Operation{
-	x86asm.MOV: Mov, x86asm.MOVZX: MovZX, x86asm.MOVSX: MovSX, x86asm.MOVSXD: MovSX, x86asm.LEA: Lea, x86asm.ADD: Add, x86asm.OR: Or, x86asm.ADC: Adc, x86asm.SBB: Sbb,
-	x86asm.AND: And, x86asm.SUB: Sub, x86asm.XOR: Xor, x86asm.CMP: Cmp, x86asm.TEST: Test, x86asm.INC: Inc, x86asm.DEC: Dec, x86asm.NEG: Neg, x86asm.NOT: Not,
-	x86asm.ROL: Rol, x86asm.ROR: Ror, x86asm.SHL: Shl, x86asm.SHR: Shr, x86asm.SAR: Sar, x86asm.POP: Pop, x86asm.BSWAP: BSwap, x86asm.BSF: Bsf, x86asm.BSR: Bsr,
-	x86asm.BT: Bt, x86asm.BTS: Bts, x86asm.BTR: Btr, x86asm.BTC: Btc, x86asm.CMPXCHG: CmpXchg, x86asm.XADD: XAdd, x86asm.IMUL: IMul, x86asm.SHLD: Shld, x86asm.SHRD: Shrd,
-	x86asm.CMOVE: MovIf, x86asm.CMOVNE: MovIf, x86asm.CMOVA: MovIf, x86asm.CMOVB: MovIf, x86asm.SETE: SetIf, x86asm.SETNE: SetIf, x86asm.SETG: SetIf, x86asm.POPCNT: PopCnt,
+	x86asm.MOV: Mov, x86asm.MOVZX: MovZX, x86asm.MOVSX: MovSX, x86asm.MOVSXD: MovSX,
+	x86asm.LEA: Lea, x86asm.ADD: Add, x86asm.OR: Or, x86asm.ADC: Adc, x86asm.SBB: Sbb,
+	x86asm.AND: And, x86asm.SUB: Sub, x86asm.XOR: Xor, x86asm.CMP: Cmp, x86asm.TEST: Test,
+	x86asm.INC: Inc, x86asm.DEC: Dec, x86asm.NEG: Neg, x86asm.NOT: Not,
+	x86asm.ROL: Rol, x86asm.ROR: Ror, x86asm.SHL: Shl, x86asm.SHR: Shr, x86asm.SAR: Sar,
+	x86asm.POP: Pop, x86asm.BSWAP: BSwap, x86asm.BSF: Bsf, x86asm.BSR: Bsr,
+	x86asm.BT: Bt, x86asm.BTS: Bts, x86asm.BTR: Btr, x86asm.BTC: Btc, x86asm.CMPXCHG: CmpXchg,
+	x86asm.XADD: XAdd, x86asm.IMUL: IMul, x86asm.SHLD: Shld, x86asm.SHRD: Shrd,
+	x86asm.CMOVE: MovIf, x86asm.CMOVNE: MovIf, x86asm.CMOVA: MovIf, x86asm.CMOVB: MovIf,
+	x86asm.SETE: SetIf, x86asm.SETNE: SetIf, x86asm.SETG: SetIf, x86asm.POPCNT: PopCnt,
 }
 
 // TestOperandsEqualX86asm compares operations and operands of whole programs with what x86asm makes
@@ -236,12 +285,15 @@ func TestOperandsEqualX86asm(t *testing.T) {
 				continue
 			}
 			e := in.Effects(code, uint64(in.Len))
-			if e.Operation == IMulWide || op == Mov && strings.HasSuffix(other.Args[1].String(), "S") { // one name for both; segment registers
+			if e.Operation == IMulWide || op == Mov && strings.HasSuffix(other.Args[1].String(),
+				"S") {
+				// one name for both; segment registers
 				continue
 			}
 			checked++
 			if got, want := operandsOf(&e), argumentsOf(&other); e.Operation != op || got != want {
-				t.Fatalf("% x %v: operation %d (want %d), operands %s, want %s", code[:in.Len], other, e.Operation, op, got, want)
+				t.Fatalf("% x %v: operation %d (want %d), operands %s, want %s", code[:in.Len],
+					other, e.Operation, op, got, want)
 			}
 		}
 	}
@@ -332,8 +384,10 @@ func ExampleInst_Effects() {
 	code := []byte{0x48, 0x03, 0x44, 0x8f, 0x08} // add 8(%rdi,%rcx,4),%rax
 	in, _ := Decode(code)
 	e := in.Effects(code, 0x401005)
-	fmt.Println(e.Operation == Add, e.Dst.Reg == RAX, e.Src.Base == RDI, e.Src.Index == RCX, e.Src.Scale, e.Src.Disp, e.Src.Size)
-	fmt.Println(e.Read() == SetOf(RAX, RCX, RDI), e.Written() == SetOf(RAX), e.FlagsWritten()&CF != 0)
+	fmt.Println(e.Operation == Add, e.Dst.Reg == RAX, e.Src.Base == RDI, e.Src.Index == RCX,
+		e.Src.Scale, e.Src.Disp, e.Src.Size)
+	fmt.Println(e.Read() == SetOf(RAX, RCX, RDI), e.Written() == SetOf(RAX),
+		e.FlagsWritten()&CF != 0)
 	// Output:
 	// true true true true 4 8 8
 	// true true true

@@ -88,13 +88,16 @@ func oneByteMeaningMap() (t meanings) {
 	t.setGroup(formM1, shiftGroup, 0xd0, 0xd1)
 	t.setGroup(formMC, shiftGroup, 0xd2, 0xd3)
 	unary := &[8]meaning{
-		{op: Test, form: formMI}, {op: Test, form: formMI}, {op: Not, form: formM}, {op: Neg, form: formM},
-		{op: MulWide, form: formNM}, {op: IMulWide, form: formNM}, {op: Div, form: formNM}, {op: IDiv, form: formNM},
+		{op: Test, form: formMI}, {op: Test, form: formMI}, {op: Not, form: formM},
+		{op: Neg, form: formM},
+		{op: MulWide, form: formNM}, {op: IMulWide, form: formNM}, {op: Div, form: formNM},
+		{op: IDiv, form: formNM},
 	}
 	t[0xf6], t[0xf7] = meaning{group: unary}, meaning{group: unary}
 	t[0xfe] = meaning{group: &[8]meaning{{op: Inc, form: formM}, {op: Dec, form: formM}}}
 	t[0xff] = meaning{group: &[8]meaning{
-		{op: Inc, form: formM}, {op: Dec, form: formM}, {op: CallTo, form: formNM}, {}, {op: Jump, form: formNM}, {}, {op: Push, form: formNM},
+		{op: Inc, form: formM}, {op: Dec, form: formM}, {op: CallTo, form: formNM}, {},
+		{op: Jump, form: formNM}, {}, {op: Push, form: formNM},
 	}}
 	t[0x8f] = meaning{group: &[8]meaning{{op: Pop, form: formM}}}
 	t[0xc6] = meaning{group: &[8]meaning{{op: Mov, form: formMI}, 7: {op: XAbort}}}
@@ -375,10 +378,13 @@ func (in *Inst) vectorMeaning() (Operation, form) {
 	stores := false
 	switch op := in.Op; in.Map & 0xf {
 	case 2:
-		stores = in.Map != 2 && (op == 0x2e || op == 0x2f || op == 0x8e || op == 0x8a || op == 0x8b || op == 0x63 || op >= 0xa0 && op <= 0xa3 ||
-			in.Map == 0x22 && in.Rep == 0xf3 && (op>>4 <= 3 && op&0xf <= 5))
+		stores = in.Map != 2 &&
+			(op == 0x2e || op == 0x2f || op == 0x8e || op == 0x8a || op == 0x8b || op == 0x63 ||
+				op >= 0xa0 && op <= 0xa3 ||
+				in.Map == 0x22 && in.Rep == 0xf3 && (op>>4 <= 3 && op&0xf <= 5))
 	case 3:
-		stores = op >= 0x14 && op <= 0x17 || in.Map != 3 && (op == 0x19 || op == 0x39 || op == 0x1b || op == 0x3b || op == 0x1d)
+		stores = op >= 0x14 && op <= 0x17 ||
+			in.Map != 3 && (op == 0x19 || op == 0x39 || op == 0x1b || op == 0x3b || op == 0x1d)
 	}
 	if stores {
 		return Vector, formMR

@@ -2,7 +2,8 @@ package x86
 
 // What is here is known of an instruction without its operands, at a few nanoseconds.
 
-// IsMemory reports whether the ModRM byte names memory, be it for its address alone.
+// IsMemory reports whether the ModRM byte names memory, also one of which it uses the address
+// alone.
 func (in *Inst) IsMemory() bool { return in.HasModRM && in.ModRM>>6 != 3 }
 
 // IsRIPRelative reports whether the instruction has a rip-relative memory operand.
@@ -18,7 +19,8 @@ func (in *Inst) MayBeOnStack() bool {
 // LeavesRSP reports of most instructions that leave rsp alone that they do: it appears neither in
 // the ModRM byte nor is it moved by the opcode's nature.
 func (in *Inst) LeavesRSP() bool {
-	return in.HasModRM && in.Map <= 1 && in.Op != 0xff && in.Op != 0x8f && in.ModRM>>3&7 != byte(RSP) &&
+	return in.HasModRM && in.Map <= 1 && in.Op != 0xff && in.Op != 0x8f &&
+		in.ModRM>>3&7 != byte(RSP) &&
 		in.ModRM&0xc7 != 0xc0|byte(RSP)
 }
 
@@ -63,10 +65,12 @@ func (in *Inst) IsEndbr64() bool { return in.isEndbr64() }
 // in front of labels and not behind them.
 func (in *Inst) IsLongNoOp() bool { return in.Map == 1 && in.Op == 0x1f }
 
-// IsFiller reports whether a byte of code is an instruction that stands between functions: nop, int3.
+// IsFiller reports whether a byte of code is an instruction that stands between functions: nop,
+// int3.
 func IsFiller(b byte) bool { return b == 0x90 || b == 0xcc }
 
-// Unlocked decodes what is behind the lock prefix that code begins with; ok is false if it does not.
+// Unlocked decodes what is behind the lock prefix that code begins with; ok is false if it does
+// not.
 func Unlocked(code []byte) (in Inst, ok bool) {
 	if len(code) == 0 || code[0] != 0xf0 {
 		return Inst{}, false
@@ -74,8 +78,8 @@ func Unlocked(code []byte) (in Inst, ok bool) {
 	return Decode(code[1:])
 }
 
-// MayFault reports whether an instruction other than a jump or a call reads or writes memory, but for
-// a push or a pop, or divides.
+// MayFault reports whether an instruction other than a jump or a call reads or writes memory, but
+// for a push or a pop, or divides.
 func (in Inst) MayFault() bool {
 	if in.Kind != Other {
 		return false
@@ -124,12 +128,12 @@ func (in *Inst) AddressImmediate(code []byte) (value uint64, size int) {
 	switch op := in.Op; {
 	case op&0xf8 == 0xb8 && in.Rex&8 != 0:
 		size = 8
-	case op&0xf8 == 0xb8, op == 0x68, op == 0x69, op == 0x81, op == 0xc7, op == 0xa9, op < 0x40 && op&7 == 5:
+	case op&0xf8 == 0xb8, op == 0x68, op == 0x69, op == 0x81, op == 0xc7, op == 0xa9, op < 0x40 &&
+		op&7 == 5:
 		size = 4
 	default:
 		return 0, 0
 	}
-	e := Effects{in: *in, code: code[:in.Len]}
-	e.immediate(int(in.Len) - size)
-	return uint64(e.Imm), size
+	n, _ := signed(code[int(in.Len)-size : in.Len])
+	return uint64(n), size
 }

@@ -27,7 +27,8 @@ const (
 	NoRegister int8 = -1
 )
 
-// What DWARF numbers rbp and rsp, which it has in another order; r8 to r15 have the hardware's numbers.
+// What DWARF numbers rbp and rsp, which it has in another order; r8 to r15 have the hardware's
+// numbers.
 const (
 	DwarfRBP int8 = 6
 	DwarfRSP int8 = 7

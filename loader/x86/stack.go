@@ -197,7 +197,7 @@ func (in Inst) twoByteGroupWrites(group byte) bool {
 	return true
 }
 
-// twoByteRegWrites tells conversions to a general register from those to an MMX register.
+// twoByteRegWrites distinguishes conversions to a general register from those to an MMX register.
 func (in Inst) twoByteRegWrites() bool {
 	if in.Op == 0x2c || in.Op == 0x2d {
 		return in.Rep != 0

@@ -13,9 +13,10 @@ import (
 // routine's own frame that the block reads before it writes memory. The block computes with
 // constants and compares with one.
 type Condition struct {
-	Place x86.Operand // a register, 4 bytes of it; or memory at rsp or rbp + displacement, 1, 2 or 4 bytes
-	steps []step      // the last one is the comparison
-	code  uint8       // of the jump
+	// a register, 4 bytes of it; or memory at rsp or rbp + displacement, 1, 2 or 4 bytes
+	Place x86.Operand
+	steps []step // the last one is the comparison
+	code  uint8  // of the jump
 }
 
 // A step computes with a constant.
@@ -84,7 +85,8 @@ func (c *Condition) Holds(value uint64) bool {
 	if cmp.kind == stepSub {
 		cf, of = a < by, (a^by)&(a^result)>>sign&1 == 1
 	}
-	is := [...]bool{of, cf, result == 0, cf || result == 0, sf, bits.OnesCount8(uint8(result))%2 == 0, sf != of, result == 0 || sf != of}[c.code>>1]
+	is := [...]bool{of, cf, result == 0, cf || result == 0, sf,
+		bits.OnesCount8(uint8(result))%2 == 0, sf != of, result == 0 || sf != of}[c.code>>1]
 	return is != (c.code&1 == 1)
 }
 
@@ -117,7 +119,8 @@ func ConditionOf(before iter.Seq[x86.Effects], code uint8) *Condition {
 // held are what general registers hold: themselves.
 var held = func() (regs [16]*formula) {
 	for reg := range regs {
-		regs[reg] = &formula{place: x86.Operand{Reg: int8(reg), Base: x86.NoRegister, Index: x86.NoRegister, Size: 4}}
+		regs[reg] = &formula{place: x86.Operand{Reg: int8(reg), Base: x86.NoRegister,
+			Index: x86.NoRegister, Size: 4}}
 	}
 	return regs
 }()

@@ -8,7 +8,7 @@ import (
 )
 
 // A Counter is an induction variable of a block that jumps to itself: a register that each round
-// changes by a constant, so that it tells how many rounds there are, the loop's trip count.
+// changes by a constant, so that it gives the loop's trip count.
 type Counter struct {
 	Reg   int8
 	Width int   // how many of its low bits count: 64 or 32
@@ -23,9 +23,9 @@ type Counter struct {
 // mostStep bounds what is added in a round: so that no loop runs until 64 bits wrap around.
 const mostStep = 1 << 16
 
-// Counters returns what counts the rounds of a block that ends in a conditional jump to itself, which is
-// taken for another round or not: first those that tell their number before it begins, then those
-// that do not wrap around.
+// Counters returns what counts the rounds of a block that ends in a conditional jump to itself,
+// which is taken for another round or not: first those that give the trip count before the loop
+// begins, then those that do not wrap around.
 func Counters(body []Effect, taken bool) (list []Counter) {
 	after := Unchanged()
 	after.Apply(body)
@@ -34,7 +34,8 @@ func Counters(body []Effect, taken bool) (list []Counter) {
 	for reg := range int8(len(after.at)) {
 		for _, width := range []int{64, 32} {
 			step, ok := Distance(after.at[reg], Held(reg), width)
-			if reg == x86.RSP || !ok || !step.IsConstant() || step.Add == 0 || step.Add < -mostStep || step.Add > mostStep {
+			if reg == x86.RSP || !ok || !step.IsConstant() || step.Add == 0 ||
+				step.Add < -mostStep || step.Add > mostStep {
 				continue
 			}
 			c := Counter{Reg: reg, Width: width, Step: step.Add}
@@ -77,7 +78,8 @@ func exitTestOf(body []Effect, taken bool) (c exitTest) {
 	condition := body[last].Condition
 	c.known, c.width = true, 8*int(e.Dst.Size)
 	c.unequal = condition == x86.NotEqual && taken || condition == x86.Equal && !taken
-	asksCarry := condition == x86.Below || condition == x86.AboveOrEqual || condition == x86.BelowOrEqual || condition == x86.Above
+	asksCarry := condition == x86.Below || condition == x86.AboveOrEqual ||
+		condition == x86.BelowOrEqual || condition == x86.Above
 	switch operation := e.Operation; {
 	case operation == x86.Cmp && e.HasImm:
 		c.a, c.b = regs.at[e.Dst.Reg], Linear{Add: e.Imm}
@@ -85,7 +87,9 @@ func exitTestOf(body []Effect, taken bool) (c exitTest) {
 		c.a, c.b = regs.at[e.Dst.Reg], regs.at[e.Src.Reg]
 	case operation == x86.Test && e.Src == e.Dst:
 		c.a = regs.at[e.Dst.Reg]
-	case (operation == x86.Add || operation == x86.Sub) && e.HasImm, (operation == x86.Inc || operation == x86.Dec) && !asksCarry: // which these leave
+	case (operation == x86.Add || operation == x86.Sub) &&
+		e.HasImm, (operation == x86.Inc || operation == x86.Dec) && !asksCarry:
+		// which these leave
 		regs.step(e)
 		c.a = regs.at[e.Dst.Reg]
 	default:
@@ -94,14 +98,15 @@ func exitTestOf(body []Effect, taken bool) (c exitTest) {
 	return c
 }
 
-// limit is the counter as one that tells the number of rounds before the first, if it does.
+// limit is the counter as one that gives the trip count before the first round, if it does.
 func (t *exitTest) limit(c Counter, after *Registers) (Counter, bool) {
 	if !t.known || !t.unequal || t.width != c.Width {
 		return c, false
 	}
 	for _, sides := range [][2]Linear{{t.a, t.b}, {t.b, t.a}} {
 		lead, ok := Distance(sides[0], Held(c.Reg), t.width)
-		if ok && lead.IsConstant() && sides[1].invariant(after, x86.NoRegister) && !(t.width == 64 && sides[1].Half) {
+		if ok && lead.IsConstant() && sides[1].invariant(after, x86.NoRegister) &&
+			!(t.width == 64 && sides[1].Half) {
 			c.Exact, c.Limit, c.Lead = true, sides[1], lead.Add
 			return c, true
 		}
@@ -124,7 +129,8 @@ func (l Linear) invariant(after *Registers, but int8) bool {
 // dependsOn reports whether the loop goes on by nothing but the low 32 bits of a register and what
 // stays the same: then it ends before the register has the same value again, or never.
 func (t *exitTest) dependsOn(reg int8, after *Registers) bool {
-	return t.known && t.width == 32 && t.a.modulo32().invariant(after, reg) && t.b.modulo32().invariant(after, reg)
+	return t.known && t.width == 32 && t.a.modulo32().invariant(after, reg) &&
+		t.b.modulo32().invariant(after, reg)
 }
 
 // Beginning is what a counter begins with, or its distance to its limit if it is Exact, where the

@@ -160,8 +160,8 @@ func (regs *Registers) In(l Linear) (v Linear, ok bool) {
 	return v, true
 }
 
-// Apply runs instructions, one after the other: after it, regs are what the registers hold in terms of
-// the same point as before.
+// Apply runs instructions, one after the other: after it, regs are what the registers hold in terms
+// of the same point as before.
 func (regs *Registers) Apply(effects []Effect) {
 	for i := range effects {
 		regs.step(&effects[i])

@@ -50,7 +50,8 @@ var NoCheck = Check{Block: -1}
 // MaxEntries is how many entries a table may have whose index has no bound.
 const MaxEntries = 4096
 
-// EntryCFA is the rule at a routine's entry: the call has pushed the return address and nothing else.
+// EntryCFA is the rule at a routine's entry: the call has pushed the return address and nothing
+// else.
 var EntryCFA = image.CFA{Reg: x86.DwarfRSP, Off: 8}
 
 // FrameSymbol stands for the canonical frame address.
@@ -101,6 +102,7 @@ func (m *Machine) Call(clobbers x86.Set) {
 	m.forgetMemory()
 }
 
+// ForgetRegisters has some registers hold what comes from a source and is not known.
 func (m *Machine) ForgetRegisters(set x86.Set, from Source) {
 	for reg := 0; set != 0; reg, set = reg+1, set>>1 {
 		if set&1 != 0 {
@@ -225,8 +227,8 @@ func (m *Machine) load(rm x86.Operand, size uint8) Value {
 	return v
 }
 
-// store writes memory. A place in the frame that an operand names is another than what a pointer leads to, unless
-// that may lead into the frame.
+// store writes memory. A place in the frame that an operand names is another than what a pointer
+// leads to, unless that may lead into the frame.
 func (m *Machine) store(rm x86.Operand, size int, v Value) {
 	at, ok := m.place(rm, uint8(min(size, 255)))
 	switch {
@@ -284,7 +286,9 @@ func (m *Machine) Branch(condition byte, taken bool, block int) {
 		return
 	}
 	if most <= longest && v.Form == Symbolic && !v.Dirty {
-		m.bounds = append(m.bounds, Bound{Sym: v.Sym, off: v.Off, bits: v.Bits, Max: most, Compared: true, Check: m.locate(v, block)})
+		m.bounds = append(m.bounds,
+			Bound{Sym: v.Sym, off: v.Off, bits: v.Bits, Max: most, Compared: true,
+				Check: m.locate(v, block)})
 	}
 }
 
@@ -303,12 +307,14 @@ func (m *Machine) locate(v Value, block int) Check {
 	}
 	for _, c := range m.Memory {
 		held := c.Value
-		if c.At.Base != FrameSymbol || c.At.Size < size || held.Form != Symbolic || held.Sym != v.Sym || held.Bits < v.Bits {
+		if c.At.Base != FrameSymbol || c.At.Size < size || held.Form != Symbolic ||
+			held.Sym != v.Sym || held.Bits < v.Bits {
 			continue
 		}
 		for _, reg := range []int8{x86.RBP, x86.RSP} {
 			if p := m.Regs[reg]; p.Form == Symbolic && p.Sym == FrameSymbol && p.Bits == 64 {
-				at := x86.Operand{Mem: true, Reg: -1, Base: reg, Index: -1, Scale: 1, Disp: c.At.Disp - p.Off, Size: size}
+				at := x86.Operand{Mem: true, Reg: -1, Base: reg, Index: -1, Scale: 1,
+					Disp: c.At.Disp - p.Off, Size: size}
 				return Check{Block: block, Index: at, Bias: v.Off - held.Off}
 			}
 		}

@@ -14,7 +14,8 @@ const (
 	Scaled               // index * scale
 	Address              // base + off + index * scale: where an element of a table lies
 	Element              // what memory holds there
-	Target               // element + base + anchor: the jump target that an element of a relative table stands for
+	// element + base + anchor: the jump target that an element of a relative table stands for
+	Target
 )
 
 // A Value is what the machine knows of the contents of a register or of memory. In the forms with
@@ -36,10 +37,13 @@ type Value struct {
 	Anchor     int64
 }
 
+// Number is the value that is a constant.
 func Number(n uint64) Value { return Value{Form: Constant, Off: int64(n)} }
 
 // IsWhole says whether v is what a symbol stands for, all 64 bits of it.
-func (v Value) IsWhole() bool { return v.Form == Symbolic && v.Off == 0 && v.Bits == 64 && !v.Dirty }
+func (v Value) IsWhole() bool {
+	return v.Form == Symbolic && v.Off == 0 && v.Bits == 64 && !v.Dirty
+}
 
 // Pointee returns the element of a table of that many bytes that lies at the address v.
 func (v Value) Pointee(size uint8) (Value, bool) {
@@ -71,7 +75,7 @@ const (
 	Chosen                 // one of two values
 )
 
-// A symbol is an unknown number that a value may be made of.
+// An Unknown is a number that a value may be made of.
 type Unknown struct {
 	Source Source
 	Reg    int8  // initial: the register
@@ -79,7 +83,9 @@ type Unknown struct {
 	Other  Value // chosen: the other
 	Slot   Slot  // loaded: from where
 	Reread bool  // memory that others may write was taken to hold it once more
-	Stored bool  // loaded from what has been stored in the frame since the run began, in a way that is not followed
+	// loaded from what has been stored in the frame since the run began, in a way that is not
+	// followed
+	Stored bool
 }
 
 // A Slot is a place in memory: an absolute address, or a displacement from a symbol.
@@ -97,7 +103,7 @@ type Bound struct {
 	Max      uint64
 	Unset    uint64 // bits that a mask has cleared
 	Compared bool   // a comparison found it, not a mask or a shift
-	Negative bool   // the value may be less than nought, too
+	Negative bool   // the value may be less than 0, too
 	Check    Check
 }
 
@@ -196,18 +202,23 @@ func (m *Machine) sum(a, b Value, bits uint8) Value {
 	return m.Fresh(Computed)
 }
 
-// targetOf returns what a word and an anchor add up to where the word is a distance from there that lies behind it: the
-// target of a switch's table whose index is a number. All of the table is taken for it.
+// targetOf returns what a word and an anchor add up to where the word is a distance from there that
+// lies behind it: the target of a switch's table whose index is a number. All of the table is taken
+// for it.
 func (m *Machine) targetOf(word, anchor Value, bits uint8) (to Value, ok bool) {
 	from := &m.Symbols[word.Sym]
-	isWord := word.Form == Symbolic && word.Off == 0 && word.Bits == 32 && from.Source == Loaded && from.Slot.Size == 4 && from.Slot.Base != FrameSymbol
-	isAnchor := anchor.Form == Constant && from.Slot.Base == 0 || anchor.Form == Symbolic && anchor.Bits == 64 && !anchor.Dirty && anchor.Sym == from.Slot.Base
+	isWord := word.Form == Symbolic && word.Off == 0 && word.Bits == 32 && from.Source == Loaded &&
+		from.Slot.Size == 4 && from.Slot.Base != FrameSymbol
+	isAnchor := anchor.Form == Constant && from.Slot.Base == 0 || anchor.Form == Symbolic &&
+		anchor.Bits == 64 && !anchor.Dirty && anchor.Sym == from.Slot.Base
 	const most = 4 * MaxEntries
-	if behind := from.Slot.Disp - anchor.Off; bits != 64 || !isWord || !isAnchor || behind < 0 || behind >= most || behind%4 != 0 {
+	if behind := from.Slot.Disp - anchor.Off; bits != 64 || !isWord || !isAnchor || behind < 0 ||
+		behind >= most || behind%4 != 0 {
 		return Value{}, false
 	}
 	base := from.Slot.Base
-	to = Value{Form: Target, Scale: 4, Size: 4, Signed: true, Base: base, Off: from.Slot.Disp, AnchorBase: base, Anchor: anchor.Off}
+	to = Value{Form: Target, Scale: 4, Size: 4, Signed: true, Base: base, Off: from.Slot.Disp,
+		AnchorBase: base, Anchor: anchor.Off}
 	return to.withIndex(m.Fresh(Computed)), true
 }
 
@@ -322,8 +333,8 @@ func (m *Machine) boundOf(v Value) (Bound, bool) {
 	return m.boundBelow(v, 64)
 }
 
-// IndexBound is boundOf for the index of a table, which is below 2^32: a bound on its low 32 bits is one on it, and a
-// difference of as many bits has not gone below zero.
+// IndexBound is boundOf for the index of a table, which is below 2^32: a bound on its low 32 bits
+// is one on it, and a difference of as many bits has not gone below zero.
 func (m *Machine) IndexBound(v Value) (Bound, bool) {
 	return m.boundBelow(v, 32)
 }

@@ -11,25 +11,29 @@ import (
 
 // A flow follows values through the blocks of one routine.
 type flow struct {
-	code     Code
-	im       *image.Image
-	blocks   []Block
-	steps    *atomic.Int64
-	machine  absint.Machine
-	entries  []int           // blocks by which the routine is entered
-	entry    []bool          // by block: control also comes from elsewhere (the entry, landing pads)
+	code    Code
+	im      *image.Image
+	blocks  []Block
+	steps   *atomic.Int64
+	machine absint.Machine
+	entries []int // blocks by which the routine is entered
+	// by block: control also comes from elsewhere (the entry, landing pads)
+	entry    []bool
 	throwers map[int][]int32 // by landing pad: the blocks whose calls throw to it
-	wrote    []uint32        // by block: registers that it may write, and memoryBit; 0 until asked for
-	hides    *bool           // what hidesFrame answers; nil until asked for
+	// by block: registers that it may write, and memoryBit; 0 until asked for
+	wrote []uint32
+	hides *bool // what hidesFrame answers; nil until asked for
 }
 
 // A reader reads tables that the file holds.
 type reader struct {
-	flow   *flow
-	known  map[extent]entries
-	strays bool  // a table that the jump may be through has an entry that leads to code of no routine, or amid another's
-	adds   *bool // what addsToLabels answers; nil until asked for
-	labels []int // all that may be one in the routine; nil until asked for
+	flow  *flow
+	known map[extent]entries
+	// a table that the jump may be through has an entry that leads to code of no routine, or amid
+	// another's
+	leadsOutside bool
+	adds         *bool // what addsToLabels answers; nil until asked for
+	labels       []int // all that may be one in the routine; nil until asked for
 }
 
 // last is the last instruction of a block.
@@ -48,8 +52,9 @@ func (s *flow) wroteAny(b int, registers x86.Set) bool {
 	return false
 }
 
-// addressComesOf returns the registers, as a way begins, of which the address comes that the jump behind it goes to. ok is
-// false if it comes of memory, which may change, or of anything that is not usual.
+// addressComesOf returns the registers, as a way begins, of which the address comes that the jump
+// behind it goes to. ok is false if it comes of memory, which may change, or of anything that is
+// not usual.
 func (s *flow) addressComesOf(way []int) (needed x86.Set, ok bool) {
 	for _, b := range way {
 		for k := s.blocks[b].Count - 1; k >= 0; k-- {
@@ -62,7 +67,8 @@ func (s *flow) addressComesOf(way []int) (needed x86.Set, ok bool) {
 	return needed, true
 }
 
-// run executes the blocks of a way, the last first, and returns the address that is then to be jumped to.
+// run executes the blocks of a way, the last first, and returns the address that is then to be
+// jumped to.
 func (s *flow) run(way []int, address func(*absint.Machine) absint.Value) absint.Value {
 	m := s.begin(way[len(way)-1])
 	for k := len(way) - 1; k > 0; k-- {
@@ -73,16 +79,16 @@ func (s *flow) run(way []int, address func(*absint.Machine) absint.Value) absint
 	return address(m)
 }
 
-// begin prepares the machine to run from where block b begins. What lies in the frame survives calls and stores through
-// pointers where none can point there.
+// begin prepares the machine to run from where block b begins. What lies in the frame survives
+// calls and stores through pointers where none can point there.
 func (s *flow) begin(b int) *absint.Machine {
 	s.machine.Reset(s.cfaOf(b))
 	s.machine.FrameAliased = !s.hidesFrame()
 	return &s.machine
 }
 
-// branch notes what it says that block b goes on to block to: of the index of a table, which a jump that is never taken
-// bounds, too, or of the register that it has jumped through.
+// branch notes what it says that block b goes on to block to: of the index of a table, which a jump
+// that is never taken bounds, too, or of the register that it has jumped through.
 func (s *flow) branch(b, to int) {
 	bl, i := &s.blocks[b], s.last(b)
 	switch s.code.Kind(i) {
@@ -129,8 +135,8 @@ func (s *flow) jumpOperand(b int) func(*absint.Machine) absint.Value {
 	return func(m *absint.Machine) absint.Value { return m.Get(rm) }
 }
 
-// hidesFrame reports whether the routine takes no address in its frame, as far as it is known, and calls nothing that
-// returns once more when other code of the routine has run.
+// hidesFrame reports whether the routine takes no address in its frame, as far as it is known, and
+// calls nothing that returns once more when other code of the routine has run.
 func (s *flow) hidesFrame() bool {
 	if s.hides == nil {
 		hides := s.code.HidesFrame()
@@ -219,7 +225,8 @@ func (s *flow) rootOf(sym int32, first int) (r root) {
 	return r
 }
 
-// sumOf tells a value that block b made of what a location held when it began, and of a number.
+// sumOf recognises a value that block b made of what a location held when it began, and of a
+// number.
 func (s *flow) sumOf(v absint.Value, b int) (sum, bool) {
 	if b == outside || v.Form != absint.Symbolic || v.Bits != 64 || v.Dirty {
 		return sum{}, false
@@ -233,7 +240,8 @@ func (s *flow) isPointer(v absint.Value) bool {
 	switch v.Form {
 	case absint.Symbolic:
 		from := s.machine.Symbols[v.Sym].Source
-		return v.IsWhole() && (from == absint.Loaded || from == absint.Result || from == absint.Initial)
+		return v.IsWhole() && (from == absint.Loaded || from == absint.Result ||
+			from == absint.Initial)
 	case absint.Element:
 		return v.Size == 8
 	case absint.Constant:

@@ -20,22 +20,36 @@ type Code interface {
 	Clobbers(call int) x86.Set // what a call may change
 
 	Entry() (insn int)
-	Inside(insn int) int                                     // the instruction if it is the routine's, else -1
-	Joins(insn int) bool                                     // it is in a part that becomes the routine's if a table leads there
-	IsEntry(insn int) bool                                   // some routine is entered there
-	IsLabel(insn int) bool                                   // code elsewhere may jump there as into the routine's middle
-	IsDoubtful(insn int) bool                                // it may be in a part that is another routine's as well
-	IsAmidFunction(insn int) bool                            // it is in a function of another routine, and does not begin it
-	MayBePart(insn int, near bool) bool                      // it may be in a cold part; not near: only if nothing says of what
-	Doubt(insn int)                                          // notes that a table may lead there, or might have
-	EachLabel(visit func(insn int) bool) (insn int, ok bool) // what anything mentions amid the routine
-	TakenAddress(insn int) uint64                            // what an instruction puts somewhere, if that may be an address
-	HasOwnLabels() bool                                      // no part of another routine may have labels of this one
-	HidesFrame() bool                                        // no address in the frame is taken, and nothing returns twice
-	NeverTaken(jump int) bool                                // the conditional jump leads where control never gets
-	IsEnd(frame image.CFA, addr uint64) bool                 // what leads to an address with a frame never gets there
-	EndsPart(addr uint64) bool                               // a part of the routine ends there
-	IsBoundary(addr uint64) bool                             // a part of any routine begins or ends there
+	// the instruction if it is the routine's, else -1
+	Inside(insn int) int
+	// it is in a part that becomes the routine's if a table leads there
+	Joins(insn int) bool
+	IsEntry(insn int) bool // some routine is entered there
+	// code elsewhere may jump there as into the routine's middle
+	IsLabel(insn int) bool
+	// it may be in a part that is another routine's as well
+	IsDoubtful(insn int) bool
+	// it is in a function of another routine, and does not begin it
+	IsAmidFunction(insn int) bool
+	// it may be in a cold part; not near: only if nothing says of what
+	MayBePart(insn int, near bool) bool
+	// notes that a table may lead there, or might have
+	Contest(insn int)
+	// what anything mentions amid the routine
+	EachLabel(visit func(insn int) bool) (insn int, ok bool)
+	// what an instruction puts somewhere, if that may be an address
+	TakenAddress(insn int) uint64
+	// no part of another routine may have labels of this one
+	HasOwnLabels() bool
+	// no address in the frame is taken, and nothing returns twice
+	HidesFrame() bool
+	// the conditional jump leads where control never gets
+	NeverTaken(jump int) bool
+	// what leads to an address with a frame never gets there
+	IsEnd(frame image.CFA, addr uint64) bool
+	EndsPart(addr uint64) bool // a part of the routine ends there
+	// a part of any routine begins or ends there
+	IsBoundary(addr uint64) bool
 
 	IsNamed(addr uint64) bool     // code or data mentions it
 	IsTaken(addr uint64) bool     // what is no indirect jump mentions it
@@ -53,8 +67,8 @@ type Block struct {
 	Conditional  bool // a conditional jump ends it
 }
 
-// Input is a routine whose blocks are built, for as far as is known. Steps are those left for the whole
-// program, in instructions executed: when there are none, nothing more is found.
+// Input is a routine whose blocks are built, for as far as is known. Steps are those left for the
+// whole program, in instructions executed: when there are none, nothing more is found.
 type Input struct {
 	Code    Code
 	Image   *image.Image
@@ -66,14 +80,15 @@ type Input struct {
 
 // A Table is what an indirect jump was resolved to.
 type Table struct {
-	Tail    bool  // the jump leaves the routine
-	Targets []int // instructions
-	Holes   []int // instructions that entries lead to which no index is that of
-	Indexed bool  // Targets holds one for each index, from 0 on
-	Given   bool  // it is none: the targets are all labels of the routine
-	Check   absint.Check
+	Tail     bool  // the jump leaves the routine
+	Targets  []int // instructions
+	Unused   []int // instructions that entries lead to which no index is that of
+	Indexed  bool  // Targets holds one for each index, from 0 on
+	AnyLabel bool  // it is none: the targets are all labels of the routine
+	Check    absint.Check
 
-	loose   bool     // targets are addresses that memory holds, and not for jumps through the table alone
+	// targets are addresses that memory holds, and not for jumps through the table alone
+	loose   bool
 	sources []uint64 // where the tables lie that it was read from, but for single words
 }
 
@@ -109,9 +124,10 @@ func New(in Input) *Resolver {
 	return s
 }
 
-// Origins reports whether a register, when the first n instructions of block b have run, holds nothing
-// but what accept accepts, wherever it comes from: a value, and whether the routine has made it, or
-// had it when it was entered.
+// Origins reports whether a register, when the first n instructions of block b have run, holds
+// nothing but what accept accepts, wherever it comes from: a value, and whether the routine has
+// made it, or had it when it was entered.
 func (s *Resolver) Origins(reg int8, b, n int, accept func(v absint.Value, own bool) bool) bool {
-	return s.sure.allOrigins(reg, b, n, func(v absint.Value, block int) bool { return accept(v, block != outside) })
+	return s.sure.allOrigins(reg, b, n,
+		func(v absint.Value, block int) bool { return accept(v, block != outside) })
 }

@@ -15,16 +15,17 @@ const MaxLabels = 1024
 func (s *Resolver) variable(b int) *Table {
 	rm := s.flow.jumpsTo(s.flow.last(b))
 	t := &Table{Check: absint.NoCheck}
-	known := !rm.Mem && s.sure.allOrigins(rm.Reg, b, s.flow.blocks[b].Count, func(v absint.Value, _ int) bool {
-		if v.Form != absint.Constant {
-			return false
-		}
-		to := s.flow.code.Inside(s.flow.code.Find(uint64(v.Off)))
-		if !slices.Contains(t.Targets, to) {
-			t.Targets = append(t.Targets, to)
-		}
-		return to >= 0
-	})
+	known := !rm.Mem && s.sure.allOrigins(rm.Reg, b, s.flow.blocks[b].Count,
+		func(v absint.Value, _ int) bool {
+			if v.Form != absint.Constant {
+				return false
+			}
+			to := s.flow.code.Inside(s.flow.code.Find(uint64(v.Off)))
+			if !slices.Contains(t.Targets, to) {
+				t.Targets = append(t.Targets, to)
+			}
+			return to >= 0
+		})
 	if !known {
 		return nil
 	}
@@ -32,10 +33,11 @@ func (s *Resolver) variable(b int) *Table {
 	return t
 }
 
-// given finds the labels that the jump which ends block b may lead to where it goes to one that memory, or who called the
-// routine, holds, as in code that was translated to the labels of its operations. From within a frame it goes to no other
-// routine, and to any of its own that something names.
-func (s *Resolver) given(b int) *Table {
+// anyLabel finds the labels that the jump which ends block b may lead to where it goes to one that
+// memory, or who called the routine, holds, as in code that was translated to the labels of its
+// operations. From within a frame it goes to no other routine, and to any of its own that something
+// names.
+func (s *Resolver) anyLabel(b int) *Table {
 	if s.flow.code.IsFrameless(s.flow.last(b)) || !s.isGiven(b) {
 		return nil
 	}
@@ -44,32 +46,36 @@ func (s *Resolver) given(b int) *Table {
 		return nil
 	}
 	s.flow.steps.Add(-int64(len(targets)))
-	return &Table{Targets: targets, Given: true, loose: true, Check: absint.NoCheck}
+	return &Table{Targets: targets, AnyLabel: true, loose: true, Check: absint.NoCheck}
 }
 
-// ownLabels returns all labels of the routine, none if not all may be known: where distances are added to one; where the
-// routine keeps its stack pointer, it may have named one for jumps from elsewhere; and in a part that may be the routine's,
-// data may have another. Shared.
+// ownLabels returns all labels of the routine, none if not all may be known: where distances are
+// added to one; where the routine keeps its stack pointer, it may have named one for jumps from
+// elsewhere; and in a part that may be the routine's, data may have another. Shared.
 func (s *Resolver) ownLabels() []int {
 	if s.own == nil {
 		s.own = []int{}
-		if !s.keepsStack() && s.flow.code.HasOwnLabels() && (!s.tables.addsToLabels() || s.onlyStoresLabels()) {
+		if !s.keepsStack() && s.flow.code.HasOwnLabels() &&
+			(!s.tables.addsToLabels() || s.onlyStoresLabels()) {
 			s.own = append(s.own, s.tables.withLabels(nil)...)
 		}
 	}
 	return s.own
 }
 
-// isGiven says whether the address that the jump which ends block b goes to is a whole pointer from elsewhere.
+// isGiven says whether the address that the jump which ends block b goes to is a whole pointer from
+// elsewhere.
 func (s *Resolver) isGiven(b int) bool {
 	rm := s.flow.jumpsTo(s.flow.last(b))
 	if rm.Mem {
 		return s.flow.isPointer(s.flow.run([]int{b}, s.flow.jumpOperand(b)))
 	}
-	return s.sure.allOrigins(rm.Reg, b, s.flow.blocks[b].Count, func(v absint.Value, block int) bool { return block == outside || s.flow.isPointer(v) })
+	return s.sure.allOrigins(rm.Reg, b, s.flow.blocks[b].Count,
+		func(v absint.Value, block int) bool { return block == outside || s.flow.isPointer(v) })
 }
 
-// keepsStack says whether the routine stores its stack pointer, as compilers do it for those that jump into it from elsewhere.
+// keepsStack says whether the routine stores its stack pointer, as compilers do it for those that
+// jump into it from elsewhere.
 func (s *Resolver) keepsStack() bool {
 	for b := range s.flow.blocks {
 		for k := range s.flow.blocks[b].Count {
@@ -82,8 +88,9 @@ func (s *Resolver) keepsStack() bool {
 	return false
 }
 
-// onlyStoresLabels says whether code of the routine that takes the address of a label stores it at once: what is added to
-// something then is added to no label, unless it is one that was loaded again.
+// onlyStoresLabels says whether code of the routine that takes the address of a label stores it at
+// once: what is added to something then is added to no label, unless it is one that was loaded
+// again.
 func (s *Resolver) onlyStoresLabels() bool {
 	for b := range s.flow.blocks {
 		count := s.flow.blocks[b].Count
@@ -100,7 +107,8 @@ func (s *Resolver) onlyStoresLabels() bool {
 			if k+1 == count {
 				return false
 			}
-			if e := s.flow.code.Effects(i + 1); e.Operation != x86.Mov || !e.Dst.Mem || e.Src.Reg != takes.Dst.Reg {
+			if e := s.flow.code.Effects(i + 1); e.Operation != x86.Mov || !e.Dst.Mem ||
+				e.Src.Reg != takes.Dst.Reg {
 				return false
 			}
 		}
@@ -109,20 +117,21 @@ func (s *Resolver) onlyStoresLabels() bool {
 }
 
 // anyLoose says whether a pointer may be a label that a table found holds as well, at which the
-// frame is gone; what lies behind a table or in its holes may be in another that holds labels. Where
-// the routine is entered is none.
+// frame is gone; what lies behind a table or in its unused entries may be in another that holds
+// labels. Where the routine is entered is none.
 func (s *Resolver) anyLoose(found map[int]*Table) bool {
 	isLabel := func(i int) bool { return i != s.flow.code.Entry() && s.flow.code.IsFrameless(i) }
 	for _, t := range found {
-		if t.loose && slices.ContainsFunc(t.Targets, isLabel) || slices.ContainsFunc(t.Holes, isLabel) {
+		if t.loose && slices.ContainsFunc(t.Targets, isLabel) || slices.ContainsFunc(t.Unused,
+			isLabel) {
 			return true
 		}
 	}
 	return false
 }
 
-// throughFunctions says whether the jump that ends block b is one through a table that begins with a
-// function, as the file has it: functions and labels share no table.
+// throughFunctions says whether the jump that ends block b is one through a table that begins with
+// a function, as the file has it: functions and labels share no table.
 func (s *Resolver) throughFunctions(b int) bool {
 	v := s.flow.run([]int{b}, s.flow.jumpOperand(b))
 	if v.Form != absint.Element || v.Size != 8 {
@@ -130,18 +139,22 @@ func (s *Resolver) throughFunctions(b int) bool {
 	}
 	pairs := s.sure.bases(s.flow.rootOf(v.Base, b), root{none: true})
 	for _, pair := range pairs {
-		if to, ok := s.tables.wordAt(uint64(v.Off)+pair[0], 8, true); !ok || !s.flow.code.IsEntry(s.flow.code.Find(to)) {
+		if to, ok := s.tables.wordAt(uint64(v.Off)+pair[0], 8, true); !ok ||
+			!s.flow.code.IsEntry(s.flow.code.Find(to)) {
 			return false
 		}
 	}
 	return len(pairs) > 0
 }
 
-// mayHaveLabel reports whether anything but the tables found mentions an instruction of the routine, other
-// than where one is entered, at which the frame is gone: a jump through a pointer may go there.
+// mayHaveLabel reports whether anything but the tables found mentions an instruction of the
+// routine, other than where one is entered, at which the frame is gone: a jump through a pointer
+// may go there.
 func (s *Resolver) mayHaveLabel(found map[int]*Table) bool {
 	known := Targets(found)
-	_, ok := s.flow.code.EachLabel(func(i int) bool { return !known[i] && s.flow.code.IsFrameless(i) })
+	_, ok := s.flow.code.EachLabel(func(i int) bool {
+		return !known[i] && s.flow.code.IsFrameless(i)
+	})
 	return ok
 }
 
@@ -149,7 +162,7 @@ func (s *Resolver) mayHaveLabel(found map[int]*Table) bool {
 func Targets(found map[int]*Table) map[int]bool {
 	known := map[int]bool{}
 	for _, t := range found {
-		for _, to := range slices.Concat(t.Targets, t.Holes) {
+		for _, to := range slices.Concat(t.Targets, t.Unused) {
 			known[to] = true
 		}
 	}

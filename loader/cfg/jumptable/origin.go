@@ -14,16 +14,16 @@ type location struct {
 	slot  absint.Slot
 }
 
-// A search finds where what registers and slots hold comes from, and the constants that it may be, and remembers its
-// answers.
+// A search finds where what registers and slots hold comes from, and the constants that it may be,
+// and remembers its answers.
 type search struct {
 	flow  *flow
 	slots trust
-	// guesses takes the constants that are found for all that a location may hold. That is so with the
-	// base of a table of distances from it, for a switch has one table: what else seems to be there comes
-	// by a way that is never gone, as behind a call that does not return, or is the base all the same,
-	// in a register that a callee spares, though it need not. So it is where a table has addresses: then
-	// all labels are taken for its entries.
+	// guesses takes the constants that are found for all that a location may hold. That is so with
+	// the base of a table of distances from it, for a switch has one table: what else seems to be
+	// there comes by a way that is never gone, as behind a call that does not return, or is the
+	// base all the same, in a register that a callee spares, though it need not. So it is where a
+	// table has addresses: then all labels are taken for its entries.
 	guesses bool
 	held    map[location][]uint64
 	depth   int // of the sums of sums that are looked into
@@ -47,21 +47,22 @@ const memoryBit = 1 << 16
 // maxLocations bounds the search for the origins of one value.
 const maxLocations = 1 << 14
 
-// A visitor is told of a value, and of the block that has made it; outside for what was there at the
-// routine's entry. What is only moved it is not told of. It says whether to go on.
+// A visitor gets a value, and the block that has made it; outside for what was there at the
+// routine's entry. It does not get what is only moved. It says whether to go on.
 type visitor func(v absint.Value, block int) bool
 
 const outside = -1
 
-// origins visits every value that the location at may hold. It answers false when visit does, or when
-// the search was given up, and returns the locations that it came through.
+// origins visits every value that the location at may hold. It answers false when visit does, or
+// when the search was given up, and returns the locations that it came through.
 func (s *search) origins(at location, visit visitor) (seen map[location]bool, ok bool) {
 	seen = map[location]bool{at: true}
 	queue := []location{at}
 	for len(queue) > 0 {
 		at, queue = queue[0], queue[1:]
 		blocks, known := s.flow.before(at)
-		if len(seen) > maxLocations || s.flow.steps.Load() <= 0 || !known && !visit(absint.Value{}, outside) {
+		if len(seen) > maxLocations || s.flow.steps.Load() <= 0 || !known && !visit(absint.Value{},
+			outside) {
 			return nil, false
 		}
 		s.flow.steps.Add(-1)
@@ -127,7 +128,8 @@ func (at location) keepsCallers() bool {
 	return at.reg < 0 || x86.CalleeSaved.Has(at.reg)
 }
 
-// beginTrusting prepares the machine to run from where block b begins, as the search trusts what lies in the frame.
+// beginTrusting prepares the machine to run from where block b begins, as the search trusts what
+// lies in the frame.
 func (s *search) beginTrusting(b int) *absint.Machine {
 	m := s.flow.begin(b)
 	m.FrameAliased = m.FrameAliased && s.slots != allSlots
@@ -158,7 +160,7 @@ func (s *search) registerAfter(reg int8, b, n int) absint.Value {
 	return m.Regs[reg]
 }
 
-// passed tells a value that block b only moved from where it was when the block began.
+// passed recognises a value that block b only moved from where it was when the block began.
 func (s *search) passed(v absint.Value, b int) (location, bool) {
 	if !v.IsWhole() {
 		return location{}, false
@@ -179,8 +181,8 @@ type root struct {
 	known bool // where it lay when the first block of the way to the table's jump began
 }
 
-// bases returns the constants that a table's base and anchor may stand for, in pairs, or nil when not
-// all that the search comes to are constants. The machine's symbols are gone then.
+// bases returns the constants that a table's base and anchor may stand for, in pairs, or nil when
+// not all that the search comes to are constants. The machine's symbols are gone then.
 func (s *search) bases(base, anchor root) (pairs [][2]uint64) {
 	bases := s.constants(base)
 	if anchor == base {
@@ -202,8 +204,9 @@ const (
 	maxSumDepth = 8
 )
 
-// constants returns the constants that a root may stand for; nil when that may be anything else. Those
-// that are made of a constant and a number added elsewhere are among them, but for a search that guesses.
+// constants returns the constants that a root may stand for; nil when that may be anything else.
+// Those that are made of a constant and a number added elsewhere are among them, but for a search
+// that guesses.
 func (s *search) constants(r root) []uint64 {
 	if r.none {
 		return []uint64{0}
@@ -250,8 +253,8 @@ func (s *search) constants(r root) []uint64 {
 	return out
 }
 
-// addSums adds to a list the constants that sums may stand for. It answers false if one may be anything
-// else, or there are too many.
+// addSums adds to a list the constants that sums may stand for. It answers false if one may be
+// anything else, or there are too many.
 func (s *search) addSums(out []uint64, sums []sum) ([]uint64, bool) {
 	if s.depth == maxSumDepth {
 		return nil, false
@@ -293,7 +296,8 @@ func (s *Resolver) isTail(b int, labels bool) bool {
 		isConstantTable := rm.Base < 0 && rm.Index >= 0 && (in == nil || !in.Writable)
 		return !isConstantTable || s.throughFunctions(b)
 	}
-	return s.sure.allOrigins(rm.Reg, b, s.flow.blocks[b].Count, func(v absint.Value, block int) bool { return block == outside || s.flow.isPointer(v) })
+	return s.sure.allOrigins(rm.Reg, b, s.flow.blocks[b].Count,
+		func(v absint.Value, block int) bool { return block == outside || s.flow.isPointer(v) })
 }
 
 // allOrigins says whether a register, when the first n instructions of block b have run, holds

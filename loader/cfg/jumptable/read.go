@@ -8,21 +8,25 @@ import (
 	"wpptrace/loader/cfg/absint"
 )
 
-// readAt reads the entries of the table at v.off. A table has to be read whole; more targets than it has do no harm.
+// readAt reads the entries of the table at v.off. A table has to be read whole; more targets than
+// it has do no harm.
 func (s *reader) readAt(v absint.Value, l limit) (*Table, certainty) {
 	found, l := s.entriesWithin(v, l)
-	s.strays = s.strays || found.strays
+	s.leadsOutside = s.leadsOutside || found.leadsOutside
 	targets, addr := found.targets, uint64(v.Off)
 	isWritten, isFull := s.isWritten(addr), found.full && l.guess
-	if len(targets) == 0 || isWritten && (v.Form == absint.Target || s.addsToLabels()) || v.Form == absint.Element && !s.flow.im.PIE && (addr%8 != 0 || v.Scale%8 != 0) {
+	if len(targets) == 0 || isWritten && (v.Form == absint.Target || s.addsToLabels()) ||
+		v.Form == absint.Element && !s.flow.im.PIE && (addr%8 != 0 || v.Scale%8 != 0) {
 		return nil, unknown
 	}
-	t := &Table{loose: s.isLoose(v, targets), Targets: targets, Holes: found.holes, Check: absint.NoCheck, sources: []uint64{addr}}
+	t := &Table{loose: s.isLoose(v, targets), Targets: targets, Unused: found.unused,
+		Check: absint.NoCheck, sources: []uint64{addr}}
 	least := minEntries
 	switch {
-	case isWritten: // it is read up to where code names one of its entries, be it the second
+	case isWritten: // it is read up to where code names one of its entries, perhaps the second
 		t.Targets, t.loose, least = s.withLabels(targets), true, 1
-	case v.Form == absint.Element && !isFull: // nobody knows how many, but all that it may hold are addresses that data holds
+	case v.Form == absint.Element && !isFull:
+		// nobody knows how many, but all that it may hold are addresses that data holds
 		t.Targets = s.withLabels(targets)
 		if s.holdsLabels(v) { // in records, with other data between
 			least = 1
@@ -42,7 +46,8 @@ func (s *reader) readAt(v absint.Value, l limit) (*Table, certainty) {
 	return nil, unknown
 }
 
-// entriesWithin returns where the entries of the table at v.off lead, and by which limit, for one that does not hold is none.
+// entriesWithin returns where the entries of the table at v.off lead, and by which limit, for one
+// that does not hold is none.
 func (s *reader) entriesWithin(v absint.Value, l limit) (entries, limit) {
 	if l.negative && !s.isOwnAnchor(v) {
 		l = unlimited(l.frame)
@@ -67,12 +72,14 @@ func (s *reader) entriesOf(v absint.Value, l limit) entries {
 	return found
 }
 
-// isLonger says whether a table seems to go on behind the last entry that its bound lets in: what was compared may have
-// changed since, in memory that others write. Where it was read once more, an entry that code names may be its own.
+// isLonger says whether a table seems to go on behind the last entry that its bound lets in: what
+// was compared may have changed since, in memory that others write. Where it was read once more, an
+// entry that code names may be the table's own.
 func (s *reader) isLonger(v absint.Value, l limit) bool {
 	for i := l.most + 1; ; i++ {
 		n := s.entryNo(v, i)
-		isAnothers := s.flow.code.IsNamed(n.at) && (!l.reread || s.isOwnAnchor(v) && s.beginsAnother(v, n.at))
+		isAnothers := s.flow.code.IsNamed(n.at) &&
+			(!l.reread || s.isOwnAnchor(v) && s.beginsAnother(v, n.at))
 		if isAnothers || !n.inside && !s.flow.code.EndsPart(n.addr) {
 			return false
 		}
@@ -91,11 +98,12 @@ func (s *reader) beginsTable(v absint.Value) bool {
 // than those that the file has there.
 func (s *reader) isWritten(addr uint64) bool {
 	in := s.flow.im.SectionAt(addr)
-	return in != nil && in.Writable && !strings.HasPrefix(in.Name, ".data.rel.ro") // which the loader protects
+	// which the loader protects
+	return in != nil && in.Writable && !strings.HasPrefix(in.Name, ".data.rel.ro")
 }
 
-// holdsLabels says whether more than one of the first words of a table of addresses leads into the routine, and none to
-// where one is entered.
+// holdsLabels says whether more than one of the first words of a table of addresses leads into the
+// routine, and none to where one is entered.
 func (s *reader) holdsLabels(v absint.Value) bool {
 	labels := 0
 	for i := range uint64(mostLess) {
@@ -113,8 +121,8 @@ func (s *reader) holdsLabels(v absint.Value) bool {
 	return labels >= minEntries
 }
 
-// addsToLabels says whether the routine adds distances that memory holds to what may be a label: what comes of it may be
-// stored in a table of labels, and is no label that data holds.
+// addsToLabels says whether the routine adds distances that memory holds to what may be a label:
+// what comes of it may be stored in a table of labels, and is no label that data holds.
 func (s *reader) addsToLabels() bool {
 	if s.adds == nil {
 		isSum := func(v absint.Value) bool {
@@ -123,7 +131,9 @@ func (s *reader) addsToLabels() bool {
 		adds := false
 		for b := range s.flow.blocks {
 			s.flow.run([]int{b}, func(m *absint.Machine) absint.Value {
-				adds = adds || slices.ContainsFunc(m.Regs[:], isSum) || slices.ContainsFunc(m.Memory, func(c absint.Cell) bool { return isSum(c.Value) })
+				adds = adds || slices.ContainsFunc(m.Regs[:], isSum) ||
+					slices.ContainsFunc(m.Memory,
+						func(c absint.Cell) bool { return isSum(c.Value) })
 				return absint.Value{}
 			})
 		}
@@ -132,8 +142,8 @@ func (s *reader) addsToLabels() bool {
 	return *s.adds
 }
 
-// withLabels returns some targets and all that may be a label of the routine; nil, if those are more
-// than any routine has.
+// withLabels returns some targets and all that may be a label of the routine; nil, if those are
+// more than any routine has.
 func (s *reader) withLabels(targets []int) []int {
 	if s.labels == nil {
 		s.labels = []int{}
@@ -150,8 +160,8 @@ func (s *reader) withLabels(targets []int) []int {
 	return union(targets, s.labels)
 }
 
-// isLoose says whether a table, or one of its targets, may be known to others than the jumps through it, as labels are,
-// and none of a switch.
+// isLoose says whether a table, or one of its targets, may be known to others than the jumps
+// through it, as labels are, and none of a switch.
 func (s *reader) isLoose(v absint.Value, targets []int) bool {
 	switch {
 	case v.Form == absint.Target:
@@ -159,11 +169,12 @@ func (s *reader) isLoose(v absint.Value, targets []int) bool {
 	case s.flow.im.PIE: // switches have tables of distances there
 		return true
 	}
-	return s.flow.code.IsPointedTo(uint64(v.Off)) || slices.ContainsFunc(targets, func(i int) bool { return s.flow.code.IsTaken(s.flow.code.Addr(i)) })
+	return s.flow.code.IsPointedTo(uint64(v.Off)) || slices.ContainsFunc(targets,
+		func(i int) bool { return s.flow.code.IsTaken(s.flow.code.Addr(i)) })
 }
 
-// isOwnAnchor says whether the entries are distances from where the table begins, as a switch has them: from a place in
-// the data, for others are distances from a label, or from where all are.
+// isOwnAnchor says whether the entries are distances from where the table begins, as a switch has
+// them: from a place in the data, for others are distances from a label, or from where all are.
 func (s *reader) isOwnAnchor(v absint.Value) bool {
 	if v.Size != 4 {
 		return false
@@ -172,9 +183,10 @@ func (s *reader) isOwnAnchor(v absint.Value) bool {
 	return v.Anchor == v.Off || in != nil && !in.Exec && in == s.flow.im.SectionAt(uint64(v.Off))
 }
 
-// readEntries returns where the entries lead, as far as they lead into the routine: those of a table of distances from
-// itself from its beginning, whatever place in it the code names, and through holes. Where it is not known where a table
-// of distances from a label ends, its surroundings are read instead.
+// readEntries returns where the entries lead, as far as they lead into the routine: those of a
+// table of distances from itself from its beginning, whatever place in it the code names, and
+// through holes. Where it is not known where a table of distances from a label ends, its
+// surroundings are read instead.
 func (s *reader) readEntries(v absint.Value, l limit) entries {
 	isOwn := s.isOwnAnchor(v)
 	isEndless := v.Form == absint.Target && !isOwn && l.certainty == open
@@ -204,38 +216,43 @@ func (s *reader) readOn(v absint.Value, l limit) (e entries) {
 		switch {
 		case len(e.targets) == 0 && isOwn && n.at < uint64(v.Anchor):
 			e.skips = true
-		case len(e.targets) == 0 && isOpen && v.Form == absint.Element && i < mostLess && s.isBefore(n):
+		case len(e.targets) == 0 && isOpen && v.Form == absint.Element && i < mostLess &&
+			s.isBefore(n):
 			e.skips = true
 		case i&l.unset != 0:
 			e.skips = true
 			if n.inside {
-				e.holes = append(e.holes, n.to)
+				e.unused = append(e.unused, n.to)
 			}
-		case isOpen && v.Form == absint.Element && len(e.targets) > 0 && s.flow.code.IsNamed(n.at) && s.flow.code.IsDoubtful(n.to):
-			s.flow.code.Doubt(n.to)
+		case isOpen && v.Form == absint.Element && len(e.targets) > 0 &&
+			s.flow.code.IsNamed(n.at) && s.flow.code.IsDoubtful(n.to):
+			s.flow.code.Contest(n.to)
 			e.goesOn = true // to what may be another's, whose table seems to begin here
 			return e
-		case n.inside && !(isOpen && v.Form == absint.Element && s.flow.code.IsEntry(n.to) && s.flow.code.Inside(n.to) >= 0):
+		case n.inside && !(isOpen && v.Form == absint.Element && s.flow.code.IsEntry(n.to) &&
+			s.flow.code.Inside(n.to) >= 0):
 			e.targets = append(e.targets, n.to)
 		case s.flow.code.IsEnd(l.frame, n.addr):
 			e.skips = true
 		default:
 			e.goesOn = s.mayGoOn(v, l, n, e.targets, another)
-			e.strays = !isOpen && !s.isBehind(v, n) && (len(e.targets) > 0 || s.comesBack(v, l, i)) && s.leadsAstray(n)
+			e.leadsOutside = !isOpen && !s.isBehind(v, n) &&
+				(len(e.targets) > 0 || s.comesBack(v, l, i)) && s.leadsAstray(n)
 			return e
 		}
 	}
 	e.full = true
 	if l.unset != 0 {
-		e.holes = append(e.holes, s.beyond(v, l.most+1)...)
+		e.unused = append(e.unused, s.beyond(v, l.most+1)...)
 	}
 	e.goesOn = isOpen && !l.guess
 	return e
 }
 
-// readAround returns where all words lead, in a table of distances from a label of which it is not known where it begins
-// and ends, and on both sides of it: what the program jumps by is among them, and what else leads into the routine does no
-// harm. The place that is known has to be in it: none that an index which begins far above nought makes of the table's.
+// readAround returns where all words lead, in a table of distances from a label of which it is not
+// known where it begins and ends, and on both sides of it: what the program jumps by is among them,
+// and what else leads into the routine does no harm. The place that is known has to be in it: none
+// that an index which begins far above 0 makes of the table's.
 func (s *reader) readAround(v absint.Value, l limit) (e entries) {
 	in := s.flow.im.SectionAt(uint64(v.Off))
 	if in == nil || in.Exec || !s.isNearTable(v) {
@@ -250,14 +267,15 @@ func (s *reader) readAround(v absint.Value, l limit) (e entries) {
 	return e
 }
 
-// readTowards adds where the words in one direction lead, up to a long gap that lies, or leads, beyond what code names:
-// within one object, a table may be filled where it has no label. It answers false if not all were read, or one leads to
-// what may be a cold part of the routine.
+// readTowards adds where the words in one direction lead, up to a long gap that lies, or leads,
+// beyond what code names: within one object, a table may be filled where it has no label. It
+// answers false if not all were read, or one leads to what may be a cold part of the routine.
 func (s *reader) readTowards(e *entries, v absint.Value, step int64, l limit) bool {
 	const longGap = 256 // words
 	in := s.flow.im.SectionAt(uint64(v.Off))
 	gap, named := 0, false
-	for at := uint64(v.Off); at-in.Addr < uint64(len(in.Data)) && (gap < longGap || !named); at += uint64(step) {
+	for at := uint64(v.Off); at-in.Addr < uint64(len(in.Data)) &&
+		(gap < longGap || !named); at += uint64(step) {
 		s.flow.steps.Add(-1)
 		n := s.entryAt(at, v)
 		switch {
@@ -266,7 +284,8 @@ func (s *reader) readTowards(e *entries, v absint.Value, step int64, l limit) bo
 		case s.flow.code.Inside(n.to) >= 0 || n.inside && gap == 0:
 			e.targets, gap, named = append(e.targets, n.to), 0, false
 			continue
-		case n.inside, n.to >= 0 && !s.flow.code.IsEnd(l.frame, n.addr) && s.flow.code.MayBePart(n.to, gap == 0):
+		case n.inside, n.to >= 0 && !s.flow.code.IsEnd(l.frame, n.addr) &&
+			s.flow.code.MayBePart(n.to, gap == 0):
 			return false
 		}
 		gap++
@@ -275,8 +294,8 @@ func (s *reader) readTowards(e *entries, v absint.Value, step int64, l limit) bo
 	return true
 }
 
-// isNearTable says whether a table that holds distances from a label seems to begin at v.off or, if the least index is not
-// nought, a little behind it.
+// isNearTable says whether a table that holds distances from a label seems to begin at v.off or, if
+// the least index is not 0, a little behind it.
 func (s *reader) isNearTable(v absint.Value) bool {
 	for i := range uint64(mostLess) {
 		n := s.entryNo(v, i)
@@ -287,12 +306,13 @@ func (s *reader) isNearTable(v absint.Value) bool {
 	return false
 }
 
-// mostLess is how many entries may lie before those of the least index: what compilers subtract from an index that is
-// known not to be less, they take from the table's address.
+// mostLess is how many entries may lie before those of the least index: what compilers subtract
+// from an index that is known not to be less, they take from the table's address.
 const mostLess = 16
 
-// isBefore says whether an entry at the beginning may lie before that of the least index: it leads neither into the
-// routine, nor to what may yet become a part of it, nor, as what a table of functions holds, to the beginning of another.
+// isBefore says whether an entry at the beginning may lie before that of the least index: it leads
+// neither into the routine, nor to what may yet become a part of it, nor, as what a table of
+// functions holds, to the beginning of another.
 func (s *reader) isBefore(n entry) bool {
 	if n.inside || n.to < 0 {
 		return !n.inside
@@ -300,8 +320,8 @@ func (s *reader) isBefore(n entry) bool {
 	return s.flow.code.IsAmidFunction(n.to)
 }
 
-// beginsAnother says whether another table of distances from itself seems to begin at an entry of one: code names it, and
-// its entries lead to code.
+// beginsAnother says whether another table of distances from itself seems to begin at an entry of
+// one: code names it, and its entries lead to code.
 func (s *reader) beginsAnother(v absint.Value, at uint64) bool {
 	const enough = 2 // entries: the next table may be short, or have holes
 	if !s.flow.code.IsNamed(at) {
@@ -316,8 +336,8 @@ func (s *reader) beginsAnother(v absint.Value, at uint64) bool {
 	return true
 }
 
-// beyond returns where the entries from i on lead that no mask lets a jump come to, as far as they lead into
-// the routine.
+// beyond returns where the entries from i on lead that no mask lets a jump come to, as far as they
+// lead into the routine.
 func (s *reader) beyond(v absint.Value, i uint64) (list []int) {
 	for end := i + absint.MaxEntries; i < end; i++ {
 		n := s.entryNo(v, i)
@@ -329,13 +349,15 @@ func (s *reader) beyond(v absint.Value, i uint64) (list []int) {
 	return list
 }
 
-// isBehind says whether an entry lies behind the table, where what another one's code names begins, or another section.
+// isBehind says whether an entry lies behind the table, where what another one's code names begins,
+// or another section.
 func (s *reader) isBehind(v absint.Value, n entry) bool {
-	return n.index > 0 && s.flow.code.IsNamed(n.at) || s.flow.im.SectionAt(n.at) != s.flow.im.SectionAt(uint64(v.Off))
+	return n.index > 0 && s.flow.code.IsNamed(n.at) ||
+		s.flow.im.SectionAt(n.at) != s.flow.im.SectionAt(uint64(v.Off))
 }
 
-// comesBack says whether an entry behind entry i leads into the routine. Where none does the table is another's now: tools
-// that rewrite a program leave its old code there, which does not run.
+// comesBack says whether an entry behind entry i leads into the routine. Where none does the table
+// is another's now: tools that rewrite a program leave its old code there, which does not run.
 func (s *reader) comesBack(v absint.Value, l limit, i uint64) bool {
 	for i++; i <= min(l.most, absint.MaxEntries); i++ {
 		if s.entryNo(v, i).inside {
@@ -345,8 +367,8 @@ func (s *reader) comesBack(v absint.Value, l limit, i uint64) bool {
 	return false
 }
 
-// leadsAstray says whether an entry that does not lead into the routine leads to code of none, or amid that of another, which
-// is noted then.
+// leadsAstray says whether an entry that does not lead into the routine leads to code of none, or
+// amid that of another, which is noted then.
 func (s *reader) leadsAstray(n entry) bool {
 	if n.to < 0 {
 		in := s.flow.im.SectionAt(n.addr)
@@ -355,30 +377,32 @@ func (s *reader) leadsAstray(n entry) bool {
 	if s.flow.code.IsEntry(n.to) {
 		return false
 	}
-	s.flow.code.Doubt(n.to)
+	s.flow.code.Contest(n.to)
 	return true
 }
 
-// mayGoOn says whether a table may go on at an entry, which is none that leads into the routine, behind some targets and
-// perhaps another table's beginning.
+// mayGoOn says whether a table may go on at an entry, which is none that leads into the routine,
+// behind some targets and perhaps another table's beginning.
 func (s *reader) mayGoOn(v absint.Value, l limit, n entry, targets []int, another bool) bool {
 	switch {
 	case s.flow.code.IsDoubtful(n.to): // it may be a cold case
-		s.flow.code.Doubt(n.to)
+		s.flow.code.Contest(n.to)
 		return true
 	case n.inside: // the routine's beginning is a label only where there is no frame yet
 		return l.frame == absint.EntryCFA
 	case l.certainty != open || another:
 		return false
-	case s.isOwnAnchor(v) && s.flow.code.IsNamed(n.at) && !s.flow.code.IsBoundary(n.addr): // compilers leave no gaps in these
+	case s.isOwnAnchor(v) && s.flow.code.IsNamed(n.at) && !s.flow.code.IsBoundary(n.addr):
+		// compilers leave no gaps in these
 		return false
 	}
 	return s.resumes(v, l, n, targets)
 }
 
-// resumes says whether a table of which it is not known how long it is may go on behind an entry that leads nowhere: one
-// of the next leads into the routine, where none of the targets is, before any that code names. Of a table of addresses,
-// all but the routine's beginning is known without that.
+// resumes says whether a table of which it is not known how long it is may go on behind an entry
+// that leads nowhere: one of the next leads into the routine, where none of the targets is, before
+// any that code names. Of a table of addresses, all but the routine's beginning is known without
+// that.
 func (s *reader) resumes(v absint.Value, l limit, n entry, targets []int) bool {
 	in := s.flow.im.SectionAt(uint64(v.Off))
 	if in == nil {

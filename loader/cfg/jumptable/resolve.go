@@ -8,19 +8,19 @@ import (
 )
 
 // Resolve finds where the indirect jumps of a routine lead, and returns what it finds by the jumps'
-// instructions; a jump for which it has nothing is unresolved. It resolves the tables first: a label
-// that a switch's table holds is no reason to mistrust a tail jump.
+// instructions; a jump for which it has nothing is unresolved. It resolves the tables first: a
+// label that a switch's table holds is no reason to mistrust a tail jump.
 func Resolve(in Input, jumps []int) map[int]*Table {
 	s := New(in)
 	found := make(map[int]*Table, len(jumps))
 	astray := map[int]bool{}
 	for _, b := range jumps {
-		s.tables.strays = false
+		s.tables.leadsOutside = false
 		t := s.tableFor(b, false)
 		if t == nil {
 			t = s.computedEarlier(b)
 		}
-		if astray[b] = s.tables.strays; t != nil && !s.tables.strays {
+		if astray[b] = s.tables.leadsOutside; t != nil && !s.tables.leadsOutside {
 			found[s.flow.last(b)] = t
 		}
 	}
@@ -35,7 +35,7 @@ func Resolve(in Input, jumps []int) map[int]*Table {
 		default:
 			t := s.variable(b)
 			if t == nil {
-				t = s.given(b)
+				t = s.anyLabel(b)
 			}
 			if t != nil {
 				found[i] = t
@@ -47,15 +47,17 @@ func Resolve(in Input, jumps []int) map[int]*Table {
 
 // tableFor returns the table of the jump that ends a block, or nil.
 func (s *Resolver) tableFor(b int, guesses bool) *Table {
-	t := s.exploreFrom(b, goal{address: s.flow.jumpOperand(b), jump: s.flow.last(b), guesses: guesses})
+	t := s.exploreFrom(b, goal{address: s.flow.jumpOperand(b), jump: s.flow.last(b),
+		guesses: guesses})
 	if t == nil || s.dropEndless(t, s.flow.last(b)) && len(t.Targets) == 0 {
 		return nil
 	}
 	return t
 }
 
-// dropEndless drops the targets of a jump through a register that jump through the same one, and says whether there are such:
-// they would lead to themselves for ever. What lies behind a table looks like that by chance.
+// dropEndless drops the targets of a jump through a register that jump through the same one, and
+// says whether there are such: they would lead to themselves for ever. What lies behind a table
+// looks like that by chance.
 func (s *Resolver) dropEndless(t *Table, jump int) bool {
 	rm := s.flow.jumpsTo(jump)
 	isEndless := func(i int) bool {
@@ -64,7 +66,8 @@ func (s *Resolver) dropEndless(t *Table, jump int) bool {
 	if !slices.ContainsFunc(t.Targets, isEndless) {
 		return false
 	}
-	t.Targets, t.Indexed, t.Check = slices.DeleteFunc(union(t.Targets, nil), isEndless), false, absint.NoCheck
+	t.Targets, t.Indexed, t.Check = slices.DeleteFunc(union(t.Targets, nil),
+		isEndless), false, absint.NoCheck
 	return true
 }
 
@@ -78,13 +81,16 @@ func (s *Resolver) exploreFrom(b int, g goal) *Table {
 	return t
 }
 
-// computedEarlier returns the table of the jump that ends a block, or nil, where the address to jump to,
-// or that of the element that holds it, is computed in other blocks: compilers move that out of the
-// loop around a switch on what does not change there.
+// computedEarlier returns the table of the jump that ends a block, or nil, where the address to
+// jump to, or that of the element that holds it, is computed in other blocks: compilers move that
+// out of the loop around a switch on what does not change there.
 func (s *Resolver) computedEarlier(b int) *Table {
 	v := s.flow.run([]int{b}, s.flow.jumpOperand(b))
 	if at, ok := s.sure.passed(v, b); ok {
-		return s.tableBehind(s.flow.last(b), at, location.held, func(v absint.Value) bool { return v.Form == absint.Target || v.Form == absint.Element && v.Size == 8 })
+		return s.tableBehind(s.flow.last(b), at, location.held,
+			func(v absint.Value) bool {
+				return v.Form == absint.Target || v.Form == absint.Element && v.Size == 8
+			})
 	}
 	from := s.flow.machine.Symbols[v.Sym]
 	if !v.IsWhole() || from.Source != absint.Loaded || from.Slot.Size != 8 || from.Slot.Disp != 0 {
@@ -98,14 +104,18 @@ func (s *Resolver) computedEarlier(b int) *Table {
 		v, _ := at.held(m).Pointee(8)
 		return v
 	}
-	return s.tableBehind(s.flow.last(b), at, held, func(v absint.Value) bool { return v.Form == absint.Address })
+	return s.tableBehind(s.flow.last(b), at, held,
+		func(v absint.Value) bool { return v.Form == absint.Address })
 }
 
-// tableBehind returns the table that a jump's address is from where all that a location may hold is made in
-// other blocks, maybe in other locations, and accepted: the jump may go where any of what they have made
-// leads, by addr. It is nil where one is not found.
-func (s *Resolver) tableBehind(jump int, at location, addr func(location, *absint.Machine) absint.Value, accept func(absint.Value) bool) (all *Table) {
-	seen, ok := s.sure.origins(at, func(v absint.Value, block int) bool { return block != outside && accept(v) })
+// tableBehind returns the table that a jump's address is from where all that a location may hold is
+// made in other blocks, maybe in other locations, and accepted: the jump may go where any of what
+// they have made leads, by addr. It is nil where one is not found.
+func (s *Resolver) tableBehind(jump int, at location,
+	addr func(location, *absint.Machine) absint.Value,
+	accept func(absint.Value) bool) (all *Table) {
+	seen, ok := s.sure.origins(at,
+		func(v absint.Value, block int) bool { return block != outside && accept(v) })
 	if !ok {
 		return nil
 	}
@@ -118,11 +128,14 @@ func (s *Resolver) tableBehind(jump int, at location, addr func(location, *absin
 			if _, ok := s.sure.passed(s.sure.valueBehind(from, int(p)), int(p)); ok {
 				continue
 			}
-			t := s.exploreFrom(int(p), goal{address: func(m *absint.Machine) absint.Value { return addr(from, m) }, jump: jump, early: true})
+			t := s.exploreFrom(int(p),
+				goal{address: func(m *absint.Machine) absint.Value { return addr(from, m) },
+					jump: jump, early: true})
 			if t == nil {
 				return nil
 			}
-			all = merge(all, &Table{Targets: union(t.Targets, nil), loose: t.loose, Check: absint.NoCheck, sources: t.sources})
+			all = merge(all, &Table{Targets: union(t.Targets, nil), loose: t.loose,
+				Check: absint.NoCheck, sources: t.sources})
 		}
 	}
 	return all
@@ -136,11 +149,11 @@ func (at location) held(m *absint.Machine) absint.Value {
 	return m.SlotAt(at.slot)
 }
 
-// guessTables adds tables for jumps that none is found for, by guessing their bases (search.guesses).
-// Each table of a routine is some jump's own, so that those of other jumps are passed over: a base that
-// is in the register by a way that is never gone, and belongs to another switch, is not taken. What
-// that leaves to one jump is passed over for the others; only where it leaves several to each may a
-// jump go through any of them.
+// guessTables adds tables for jumps that none is found for, by guessing their bases
+// (search.guesses). Each table of a routine is some jump's own, so that those of other jumps are
+// passed over: a base that is in the register by a way that is never gone, and belongs to another
+// switch, is not taken. What that leaves to one jump is passed over for the others; only where it
+// leaves several to each may a jump go through any of them.
 func (s *Resolver) guessTables(jumps []int, found map[int]*Table) {
 	s.claimed = map[uint64]bool{}
 	s.claim(found)
@@ -186,7 +199,8 @@ func (s *Resolver) claim(tables map[int]*Table) {
 func sufficient(t *Table, all map[int]*Table) bool {
 	sharers, sources := 0, t.sources
 	for _, u := range all {
-		if slices.ContainsFunc(u.sources, func(at uint64) bool { return slices.Contains(t.sources, at) }) {
+		if slices.ContainsFunc(u.sources,
+			func(at uint64) bool { return slices.Contains(t.sources, at) }) {
 			sharers++
 			sources = union(sources, u.sources)
 		}

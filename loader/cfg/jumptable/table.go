@@ -14,15 +14,17 @@ type certainty uint8
 
 const (
 	unknown certainty = iota // no table was found
-	open                     // the table ends where its entries cease to make sense, or another object begins
-	exact                    // the index is bounded
+	// the table ends where its entries cease to make sense, or another object begins
+	open
+	exact // the index is bounded
 )
 
 // The limits of the search for a table, over the ways that lead to its jump.
 const (
-	maxWay     = 12   // blocks
-	maxRuns    = 1000 // ways tried for one jump: what is checked again and again has hundreds
-	minEntries = 2    // of a table whose index has no bound: one could be a pointer that stands alone
+	maxWay  = 12   // blocks
+	maxRuns = 1000 // ways tried for one jump: what is checked again and again has hundreds
+	// of a table whose index has no bound: one could be a pointer that stands alone
+	minEntries = 2
 )
 
 // An extent is a table as far as reading it goes: many jumps may use the same.
@@ -36,19 +38,24 @@ type extent struct {
 // Entries are where those of a table lead.
 type entries struct {
 	targets []int
-	holes   []int // where those lead that are no index's; they are none of the targets
-	skips   bool  // the targets are not one for each index from nought on: some are never taken, or begin before that
-	full    bool  // there are as many as the limit lets expect
-	goesOn  bool  // the next leads to what may be a cold case, or those behind it into the routine: who knows whose
-	strays  bool  // the next, which the index may be that of, leads to code of no routine, or amid another's
+	unused  []int // where those lead that are no index's; they are none of the targets
+	// the targets are not one for each index from 0 on: some are never taken, or begin before that
+	skips bool
+	full  bool // there are as many as the limit lets expect
+	// the next leads to what may be a cold case, or those behind it into the routine: who knows
+	// whose
+	goesOn bool
+	// the next, which the index may be that of, leads to code of no routine, or amid another's
+	leadsOutside bool
 }
 
 // A goal is what the search for a table is for.
 type goal struct {
 	address func(*absint.Machine) absint.Value // to jump to, when the last block of a way has run
 	jump    int                                // the indirect jump that it is for
-	early   bool                               // other code runs between the last block and the jump
-	guesses bool                               // the table's base may be guessed
+	// other code runs between the last block and the jump
+	early   bool
+	guesses bool // the table's base may be guessed
 }
 
 // explore finds the table that the goal's address is from, reached along the way, which runs
@@ -62,13 +69,15 @@ func (s *Resolver) explore(way []int, g goal) (*Table, certainty) {
 		return t, how
 	}
 	first := way[len(way)-1]
-	if s.runs <= 0 || s.flow.steps.Load() <= 0 || len(way) >= maxWay || s.flow.entry[first] || len(s.flow.blocks[first].Preds) == 0 {
+	if s.runs <= 0 || s.flow.steps.Load() <= 0 || len(way) >= maxWay || s.flow.entry[first] ||
+		len(s.flow.blocks[first].Preds) == 0 {
 		return t, how
 	}
 	var all *Table
 	worst := exact
 	for _, p := range s.flow.blocks[first].Preds {
-		if s.addsNothing(append(way, int(p)), g) || len(way) <= mostAround && s.keepsAround(way, int(p), g) {
+		if s.addsNothing(append(way, int(p)), g) || len(way) <= mostAround && s.keepsAround(way,
+			int(p), g) {
 			continue
 		}
 		if slices.Contains(way, int(p)) {
@@ -87,9 +96,10 @@ func (s *Resolver) explore(way []int, g goal) (*Table, certainty) {
 	return all, worst
 }
 
-// addsNothing says whether a way that begins with a jump through a register gives the goal's jump no target that it does
-// not have: a number that is no distance leads amid what another has loaded, and what comes of its address there is an
-// address of no code, or that address once more, or lies where the jump itself has led.
+// addsNothing says whether a way that begins with a jump through a register gives the goal's jump
+// no target that it does not have: a number that is no distance leads amid what another has loaded,
+// and what comes of its address there is an address of no code, or that address once more, or lies
+// where the jump itself has led.
 func (s *Resolver) addsNothing(way []int, g goal) bool {
 	if g.early || s.flow.code.Kind(s.flow.last(way[len(way)-1])) != x86.JmpInd {
 		return false
@@ -97,7 +107,8 @@ func (s *Resolver) addsNothing(way []int, g goal) bool {
 	s.runs--
 	first, led := way[len(way)-1], &s.flow.blocks[way[len(way)-2]]
 	switch v := s.flow.run(way, g.address); {
-	case v.Form == absint.Element || v.Form == absint.Target: // no table is where control goes through
+	case v.Form == absint.Element || v.Form == absint.Target:
+		// no table is where control goes through
 		return v.Base == 0 && led.Lo <= uint64(v.Off) && uint64(v.Off) < led.Hi
 	case v.Form == absint.Constant || v.Form == absint.Symbolic && v.Bits == 64 && !v.Dirty:
 		bases := s.sure.constants(s.flow.rootOf(v.Sym, first))
@@ -113,9 +124,9 @@ func (s *Resolver) addsNothing(way []int, g goal) bool {
 // mostAround is how many blocks a way may have at which a loop begins that changes nothing.
 const mostAround = 2
 
-// keepsAround says whether predecessor p of the block that a way begins with is reached through that block alone, and none of
-// the registers changes meanwhile that the address comes of: it is the same in each round of the loop, as compilers have it
-// that load the entry of a switch before.
+// keepsAround says whether predecessor p of the block that a way begins with is reached through
+// that block alone, and none of the registers changes meanwhile that the address comes of: it is
+// the same in each round of the loop, as compilers have it that load the entry of a switch before.
 func (s *Resolver) keepsAround(way []int, p int, g goal) bool {
 	first := way[len(way)-1]
 	needed, ok := s.flow.addressComesOf(way)
@@ -129,7 +140,8 @@ func (s *Resolver) keepsAround(way []int, p int, g goal) bool {
 		if seen[k] {
 			continue
 		}
-		if s.flow.steps.Add(-1-int64(len(s.flow.blocks[k].Preds))) <= 0 || s.flow.entry[k] || len(s.flow.blocks[k].Preds) == 0 || s.flow.wroteAny(k, needed) {
+		if s.flow.steps.Add(-1-int64(len(s.flow.blocks[k].Preds))) <= 0 || s.flow.entry[k] ||
+			len(s.flow.blocks[k].Preds) == 0 || s.flow.wroteAny(k, needed) {
 			return false
 		}
 		seen[k] = true
@@ -156,7 +168,8 @@ func comesOf(e *x86.Effects, needed x86.Set) (before x86.Set, ok bool) {
 	case x86.Add:
 		return needed | operandRegisters(e.Src) | x86.SetOf(e.Dst.Reg), isWhole(e) && e.Src.Reg >= 0
 	case x86.Mov, x86.MovSX:
-		return needed&^x86.SetOf(e.Dst.Reg) | x86.SetOf(e.Src.Reg), isWhole(e) && e.Src.Reg >= 0 && (e.Operation == x86.Mov || e.Src.Size == 4)
+		return needed&^x86.SetOf(e.Dst.Reg) | x86.SetOf(e.Src.Reg), isWhole(e) && e.Src.Reg >= 0 &&
+			(e.Operation == x86.Mov || e.Src.Size == 4)
 	}
 	return 0, false
 }
@@ -178,10 +191,11 @@ func merge(a, b *Table) *Table {
 		}
 		a.loose = a.loose || b.loose
 		a.sources = union(a.sources, b.sources)
-		a.Holes = union(a.Holes, b.Holes)
+		a.Unused = union(a.Unused, b.Unused)
 		return a
 	}
-	return &Table{Targets: union(a.Targets, b.Targets), Holes: union(a.Holes, b.Holes), loose: a.loose || b.loose, Check: absint.NoCheck, sources: union(a.sources, b.sources)}
+	return &Table{Targets: union(a.Targets, b.Targets), Unused: union(a.Unused, b.Unused),
+		loose: a.loose || b.loose, Check: absint.NoCheck, sources: union(a.sources, b.sources)}
 }
 
 // union returns what is in either list, sorted.
@@ -201,7 +215,8 @@ func (s *Resolver) read(way []int, v absint.Value, g goal) (*Table, certainty) {
 		return nil, unknown
 	case v.IsWhole():
 		return s.readWord(way, v)
-	case v.Form == absint.Element && v.Size == 8, v.Form == absint.Target && (v.Size == 4 && v.Signed || v.Size == 8):
+	case v.Form == absint.Element && v.Size == 8, v.Form == absint.Target &&
+		(v.Size == 4 && v.Signed || v.Size == 8):
 	default:
 		return nil, unknown
 	}
@@ -212,7 +227,8 @@ func (s *Resolver) read(way []int, v absint.Value, g goal) (*Table, certainty) {
 	switch {
 	case how != unknown || base.none:
 		return t, how
-	case v.Form == absint.Element && l.frame != absint.EntryCFA: // no tail jump, but one to a label, whichever table holds it
+	case v.Form == absint.Element && l.frame != absint.EntryCFA:
+		// no tail jump, but one to a label, whichever table holds it
 		return s.readAll(v, unlimited(l.frame), &s.likely, base, anchor)
 	case v.Form == absint.Target && g.guesses && anchor == base:
 		return s.readAll(v, l, &s.likely, base, anchor)
@@ -221,9 +237,10 @@ func (s *Resolver) read(way []int, v absint.Value, g goal) (*Table, certainty) {
 }
 
 // readAll reads the tables that v may be an element of, by what a search finds that their bases and
-// anchors may be. Where it guesses, it passes over those that are other jumps' and those at which no
-// table begins.
-func (s *Resolver) readAll(v absint.Value, l limit, by *search, base, anchor root) (*Table, certainty) {
+// anchors may be. Where it guesses, it passes over those that are other jumps' and those at which
+// no table begins.
+func (s *Resolver) readAll(v absint.Value, l limit, by *search, base,
+	anchor root) (*Table, certainty) {
 	var all *Table
 	worst := exact
 	for _, pair := range by.bases(base, anchor) {
@@ -254,7 +271,8 @@ func (s *Resolver) readWord(way []int, v absint.Value) (*Table, certainty) {
 		return nil, unknown
 	}
 	t := &Table{loose: true, Check: absint.NoCheck}
-	for _, pair := range s.sure.bases(s.flow.rootOf(from.Slot.Base, way[len(way)-1]), root{none: true}) {
+	for _, pair := range s.sure.bases(s.flow.rootOf(from.Slot.Base, way[len(way)-1]),
+		root{none: true}) {
 		addr := uint64(from.Slot.Disp + int64(pair[0]))
 		n := s.tables.entryAt(addr, absint.Value{Form: absint.Element, Size: 8})
 		if !n.inside || s.tables.isWritten(addr) {
@@ -272,11 +290,12 @@ func (s *Resolver) readWord(way []int, v absint.Value) (*Table, certainty) {
 
 // A limit is what is known of a table's length.
 type limit struct {
-	most      uint64    // the greatest index
-	unset     uint64    // bits that no index has
-	certainty certainty // exact: a comparison bounds the index; open: most is a guess, such as what its type can hold
+	most  uint64 // the greatest index
+	unset uint64 // bits that no index has
+	// exact: a comparison bounds the index; open: most is a guess, such as what its type can hold
+	certainty certainty
 	guess     bool      // that a table of the full length confirms
-	negative  bool      // the least index may be less than nought
+	negative  bool      // the least index may be less than 0
 	reread    bool      // what was compared is memory that was read once more
 	frame     image.CFA // at the jump
 	check     absint.Check
@@ -300,7 +319,8 @@ func (s *Resolver) limit(way []int, v absint.Value, g goal) limit {
 	l.most, l.unset, l.guess, l.negative = b.Max, b.Unset, true, b.Negative
 	if b.Compared {
 		l.certainty = exact
-		if l.reread = s.flow.machine.Symbols[b.Sym].Reread; !l.reread && s.isCheck(way, b.Check.Block) {
+		if l.reread = s.flow.machine.Symbols[b.Sym].Reread; !l.reread && s.isCheck(way,
+			b.Check.Block) {
 			l.check = b.Check
 		}
 	}

@@ -12,7 +12,8 @@ import (
 // isReturnsTwiceSymbol says whether a function of that name may return more than once.
 func isReturnsTwiceSymbol(name string) bool {
 	switch name {
-	case "setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "__getcontext", "swapcontext",
+	case "setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "__getcontext",
+		"swapcontext",
 		"__swapcontext", "vfork", "__vfork", "__libc_vfork", "savectx", "_ITM_beginTransaction",
 		"unw_getcontext", "__unw_getcontext", "_Ux86_64_getcontext":
 		return true
@@ -41,7 +42,7 @@ func (p *Program) CallReturnsTwice(r *Routine, block int) bool {
 	case end == Call: // of what is in no routine
 		return p.twice[r.Blocks[block].Target]
 	}
-	return p.twicePointed || p.naming[r.ID]
+	return p.twicePointed || p.loadsTwice[r.ID]
 }
 
 // findTwice finds what may return twice besides those known by name or by what they do with their
@@ -59,18 +60,18 @@ func (l *linkage) findTwice() {
 	}
 	jumps := l.tailJumps()
 	jumps.spread(twice)
-	naming, own := make([]bool, len(l.r.drafts)), make([]bool, len(l.r.drafts))
-	parallel.Each(len(naming), func(i int) {
-		if naming[i] = l.names(l.r.drafts[i], twice); naming[i] {
+	names, own := make([]bool, len(l.r.drafts)), make([]bool, len(l.r.drafts))
+	parallel.Each(len(names), func(i int) {
+		if names[i] = l.names(l.r.drafts[i], twice); names[i] {
 			own[i] = l.loadsForCalls(l.r.drafts[i], twice)
 		}
 	})
 	pointed := l.program.twicePointed || l.r.file.holdsAny(maps.Keys(twice))
 	for i, d := range l.r.drafts {
 		if own[i] {
-			l.program.naming[d.made.ID] = true
+			l.program.loadsTwice[d.made.ID] = true
 		}
-		pointed = pointed || naming[i] && !own[i] || twice[d.addr] && l.pointers.isTaken(d)
+		pointed = pointed || names[i] && !own[i] || twice[d.addr] && l.pointers.isTaken(d)
 	}
 	if pointed {
 		l.program.twicePointed = true
@@ -88,8 +89,9 @@ func (l *linkage) addIndirectJumps(twice map[uint64]bool) {
 	}
 }
 
-// loadsForCalls says whether a routine does nothing with the addresses of some functions but load them, each into a register
-// that calls spare and that nothing but calls uses: as compilers do it for many calls through one slot.
+// loadsForCalls says whether a routine does nothing with the addresses of some functions but load
+// them, each into a register that calls spare and that nothing but calls uses: as compilers do it
+// for many calls through one slot.
 func (l *linkage) loadsForCalls(d *draft, addrs map[uint64]bool) bool {
 	if l.isUnknown(d) {
 		return false
@@ -115,9 +117,10 @@ func (l *linkage) loadsForCalls(d *draft, addrs map[uint64]bool) bool {
 	return true
 }
 
-// passLoads returns the registers that may hold one of the addresses when block b has run, of those that do when it begins;
-// only: nothing but calls uses them.
-func (l *linkage) passLoads(d *draft, b int, holds x86.Set, addrs map[uint64]bool) (after x86.Set, only bool) {
+// passLoads returns the registers that may hold one of the addresses when block b has run, of those
+// that do when it begins; only: nothing but calls uses them.
+func (l *linkage) passLoads(d *draft, b int, holds x86.Set,
+	addrs map[uint64]bool) (after x86.Set, only bool) {
 	for k := range d.blocks[b].Insns {
 		i := int(d.first[b]) + k
 		e := l.code.effects(i)
@@ -136,8 +139,8 @@ func (l *linkage) passLoads(d *draft, b int, holds x86.Set, addrs map[uint64]boo
 	return holds, true
 }
 
-// findHoldsTwice says whether data or code in no routine names a function of another image that may return more than once,
-// its stub, or its slot.
+// findHoldsTwice says whether data or code in no routine names a function of another image that may
+// return more than once, its stub, or its slot.
 func (f *file) findHoldsTwice() bool {
 	twice := map[uint64]bool{}
 	for addr, name := range f.imports {
@@ -158,16 +161,16 @@ func (f *file) findHoldsTwice() bool {
 // holdsAny says whether data holds one of some addresses of code, or code in no routine names it.
 func (f *file) holdsAny(addrs iter.Seq[uint64]) bool {
 	for addr := range addrs {
-		if in := f.im.SectionAt(addr); in != nil && in.Exec && f.pointedTo.has(addr) {
+		if in := f.im.SectionAt(addr); in != nil && in.Exec && f.dataReferences.has(addr) {
 			return true
 		}
 	}
 	return false
 }
 
-// mayCallWhatReturnsTwice says whether a routine whose blocks are built may call a function that returns more than once, as
-// far as that is known before all are: by its name, or since it keeps its return address. A call through a register may,
-// if anything names such a function.
+// mayCallWhatReturnsTwice says whether a routine whose blocks are built may call a function that
+// returns more than once, as far as that is known before all are: by its name, or since it keeps
+// its return address. A call through a register may, if anything names such a function.
 func (r *recovery) mayCallWhatReturnsTwice(d *draft) bool {
 	return slices.ContainsFunc(d.blocks, func(b Block) bool {
 		if !b.CallReturns() {
@@ -185,32 +188,35 @@ func (r *recovery) mayCallWhatReturnsTwice(d *draft) bool {
 	})
 }
 
-// findNamesTwice says whether anything but a direct call or jump names a function that may return more than once, or the
-// slot of one.
+// findNamesTwice says whether anything but a direct call or jump names a function that may return
+// more than once, or the slot of one.
 func (r *recovery) findNamesTwice() bool {
 	for addr, name := range r.file.imports {
-		if isReturnsTwiceSymbol(name) && r.file.taken.has(addr) {
+		if isReturnsTwiceSymbol(name) && r.file.insnReferences.has(addr) {
 			return true
 		}
 	}
 	for k := range r.code.pieces {
-		if lo := r.code.pieces[k].Lo; (r.file.pointedTo.has(lo) || r.file.taken.has(lo)) && r.mayReturnTwice(lo) {
+		if lo := r.code.pieces[k].Lo; (r.file.dataReferences.has(lo) ||
+			r.file.insnReferences.has(lo)) && r.mayReturnTwice(lo) {
 			return true
 		}
 	}
 	return r.holdsTwice()
 }
 
-// mayReturnTwice says whether the function at an address, one of this file, may return more than once, as far as that is
-// known before its frame is: it uses its return address.
+// mayReturnTwice says whether the function at an address, one of this file, may return more than
+// once, as far as that is known before its frame is: it uses its return address.
 func (r *recovery) mayReturnTwice(entry uint64) bool {
 	piece := r.code.findPiece(entry)
-	return piece >= 0 && isReturnsTwiceSymbol(r.code.pieces[piece].symbol) || r.returns.returnUse(entry).saves
+	return piece >= 0 && isReturnsTwiceSymbol(r.code.pieces[piece].symbol) ||
+		r.returns.returnUse(entry).saves
 }
 
 // mayJumpIndirectly says whether a routine may end by a jump to where a register or memory says.
 func (l *linkage) mayJumpIndirectly(d *draft) bool {
-	return d.has(TailInd) || l.isUnknown(d) && l.hasInsn(d, func(i int) bool { return l.code.insns[i].Kind == x86.JmpInd })
+	return d.has(TailInd) || l.isUnknown(d) && l.hasInsn(d,
+		func(i int) bool { return l.code.insns[i].Kind == x86.JmpInd })
 }
 
 func (d *draft) has(end End) bool {
@@ -228,8 +234,8 @@ func (l *linkage) names(d *draft, addrs map[uint64]bool) (found bool) {
 	return found
 }
 
-// eachName calls back for each address that an instruction of the routine takes or loads from, calls
-// and jumps apart, and for what is in a slot there.
+// eachName calls back for each address that an instruction of the routine takes or loads from,
+// calls and jumps apart, and for what is in a slot there.
 func (l *linkage) eachName(d *draft, visit func(addr uint64)) {
 	l.hasInsn(d, func(i int) bool {
 		l.eachInsnName(i, visit)
@@ -239,7 +245,8 @@ func (l *linkage) eachName(d *draft, visit func(addr uint64)) {
 
 func (l *linkage) eachInsnName(i int, visit func(addr uint64)) {
 	if q := &l.code.insns[i]; q.Kind != x86.CallInd && q.Kind != x86.JmpInd {
-		eachOperand(q, l.code.bytes(i), !l.r.file.im.PIE, func(addr uint64) { l.eachNamed(addr, visit) })
+		eachOperand(q, l.code.bytes(i), !l.r.file.im.PIE,
+			func(addr uint64) { l.eachNamed(addr, visit) })
 	}
 }
 

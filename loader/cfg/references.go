@@ -11,19 +11,19 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// mentions is the set of the addresses that the file mentions otherwise than in a direct call or
+// references is the set of the addresses that the file mentions otherwise than in a direct call or
 // jump of a routine: instructions that take them, data words, relocations, dynamic symbols, the
 // program's entry. An address of code in it may be reached through a pointer; an address of data in
 // it begins an object, so that no table reaches beyond it. It holds one bit for each byte of the
 // mapped sections. Several goroutines may look at it at a time, one may add to it.
-type mentions struct {
+type references struct {
 	sections []image.Section
 	bits     [][]uint64   // by section
 	last     atomic.Int32 // the section found last: neighbours ask for neighbours
 }
 
-func newMentions(sections []image.Section) *mentions {
-	m := &mentions{sections: sections, bits: make([][]uint64, len(sections))}
+func newReferences(sections []image.Section) *references {
+	m := &references{sections: sections, bits: make([][]uint64, len(sections))}
 	for i := range sections {
 		m.bits[i] = make([]uint64, (len(sections[i].Data)+63)/64)
 	}
@@ -31,9 +31,10 @@ func newMentions(sections []image.Section) *mentions {
 }
 
 // section returns the index of the section that addr lies in, or -1.
-func (m *mentions) section(addr uint64) int {
+func (m *references) section(addr uint64) int {
 	within := func(i int) bool {
-		return m.sections[i].Addr <= addr && addr-m.sections[i].Addr < uint64(len(m.sections[i].Data))
+		return m.sections[i].Addr <= addr &&
+			addr-m.sections[i].Addr < uint64(len(m.sections[i].Data))
 	}
 	if last := int(m.last.Load()); last < len(m.sections) && within(last) {
 		return last
@@ -48,14 +49,14 @@ func (m *mentions) section(addr uint64) int {
 	return i
 }
 
-func (m *mentions) add(addr uint64) {
+func (m *references) add(addr uint64) {
 	if i := m.section(addr); i >= 0 {
 		at := addr - m.sections[i].Addr
 		m.bits[i][at/64] |= 1 << (at % 64)
 	}
 }
 
-func (m *mentions) has(addr uint64) bool {
+func (m *references) has(addr uint64) bool {
 	i := m.section(addr)
 	if i < 0 {
 		return false
@@ -65,7 +66,7 @@ func (m *mentions) has(addr uint64) bool {
 }
 
 // next returns the first address in [lo, hi) that is mentioned; [lo, hi) lies in one section.
-func (m *mentions) next(lo, hi uint64) (uint64, bool) {
+func (m *references) next(lo, hi uint64) (uint64, bool) {
 	i := m.section(lo)
 	if i < 0 {
 		return 0, false
@@ -81,13 +82,14 @@ func (m *mentions) next(lo, hi uint64) (uint64, bool) {
 	return 0, false
 }
 
-// collectMentions reads the whole image for mentions: all, those by instructions that are no
+// collectReferences reads the whole image for references: all, those by instructions that are no
 // indirect jumps, and those by anything but instructions and dynamic symbols.
-func collectMentions(im *image.Image, c *code) (all, taken, pointedTo *mentions) {
-	all, taken, pointedTo = newMentions(im.Sections), newMentions(im.Sections), newMentions(im.Sections)
+func collectReferences(im *image.Image, c *code) (all, insns, data *references) {
+	all, insns, data = newReferences(im.Sections), newReferences(im.Sections),
+		newReferences(im.Sections)
 	parallel.Both(func() {
 		for i := range c.insns {
-			by := taken
+			by := insns
 			if c.insns[i].Kind == x86.JmpInd {
 				by = all
 			}
@@ -95,22 +97,22 @@ func collectMentions(im *image.Image, c *code) (all, taken, pointedTo *mentions)
 				by.add(addr)
 			})
 		}
-		if tables := offsetTables(im); len(tables) > 0 && taken.has(tables[0]) {
-			taken.addDistances(tables[0], c)
+		if tables := offsetTables(im); len(tables) > 0 && insns.has(tables[0]) {
+			insns.addDistances(tables[0], c)
 		}
-	}, func() { pointedTo.addData(im, c) })
-	all.join(taken)
-	all.join(pointedTo)
+	}, func() { data.addData(im, c) })
+	all.join(insns)
+	all.join(data)
 	for _, s := range im.Symbols() {
 		if s.Dynamic {
 			all.add(s.Addr)
 		}
 	}
-	return all, taken, pointedTo
+	return all, insns, data
 }
 
 // join adds those of others that are of the same image.
-func (m *mentions) join(others *mentions) {
+func (m *references) join(others *references) {
 	for i, words := range others.bits {
 		for k, word := range words {
 			m.bits[i][k] |= word
@@ -119,7 +121,7 @@ func (m *mentions) join(others *mentions) {
 }
 
 // addData adds what is named elsewhere.
-func (m *mentions) addData(im *image.Image, c *code) {
+func (m *references) addData(im *image.Image, c *code) {
 	lo, hi := c.pieces[0].Lo, c.pieces[len(c.pieces)-1].Hi
 	c.eachNamedUncovered(im, m.add)
 	for i := range im.Sections {
@@ -147,7 +149,8 @@ func (m *mentions) addData(im *image.Image, c *code) {
 	m.add(im.Entry)
 }
 
-// offsetTables lists where global offset tables are: the one that code takes by that name comes first.
+// offsetTables lists where global offset tables are: the one that code takes by that name comes
+// first.
 func offsetTables(im *image.Image) (list []uint64) {
 	for _, name := range [...]string{".got.plt", ".got"} {
 		if s := im.Section(name); s != nil {
@@ -157,9 +160,9 @@ func offsetTables(im *image.Image) (list []uint64) {
 	return list
 }
 
-// addDistances adds what instructions name by its distance from the global offset table, as the medium
-// and the large code model have it.
-func (m *mentions) addDistances(offsetTable uint64, c *code) {
+// addDistances adds what instructions name by its distance from the global offset table, as the
+// medium and the large code model have it.
+func (m *references) addDistances(offsetTable uint64, c *code) {
 	for i := range c.insns {
 		if number, size := c.insns[i].AddressImmediate(c.bytes(i)); size == 8 {
 			m.add(offsetTable + number)
@@ -168,19 +171,20 @@ func (m *mentions) addDistances(offsetTable uint64, c *code) {
 }
 
 func isUnwindData(s *image.Section) bool {
-	return s.Exec || s.Name == ".eh_frame" || s.Name == ".eh_frame_hdr" || s.Name == ".gcc_except_table"
+	return s.Exec || s.Name == ".eh_frame" || s.Name == ".eh_frame_hdr" ||
+		s.Name == ".gcc_except_table"
 }
 
 // addWords adds the aligned words of a section.
-func (m *mentions) addWords(s *image.Section) {
+func (m *references) addWords(s *image.Section) {
 	for at := int(-s.Addr & 7); at+8 <= len(s.Data); at += 8 {
 		m.add(binary.LittleEndian.Uint64(s.Data[at:]))
 	}
 }
 
-// addPacked adds the words of a section that lead to what is in [lo, hi), wherever they are: packed structures have them
-// at any address.
-func (m *mentions) addPacked(s *image.Section, lo, hi uint64) {
+// addPacked adds the words of a section that lead to what is in [lo, hi), wherever they are: packed
+// structures have them at any address.
+func (m *references) addPacked(s *image.Section, lo, hi uint64) {
 	for at := 0; at+8 <= len(s.Data); at++ {
 		if word := binary.LittleEndian.Uint64(s.Data[at:]); word-lo < hi-lo {
 			m.add(word)
@@ -188,8 +192,8 @@ func (m *mentions) addPacked(s *image.Section, lo, hi uint64) {
 	}
 }
 
-// eachOperand calls back for each address that an instruction names by a rip-relative operand or, in
-// a file that is not position independent, by an absolute displacement or an immediate.
+// eachOperand calls back for each address that an instruction names by a rip-relative operand or,
+// in a file that is not position independent, by an absolute displacement or an immediate.
 func eachOperand(q *Insn, code []byte, absolute bool, visit func(addr uint64)) {
 	q.EachAddress(code, q.end(), absolute, visit)
 }

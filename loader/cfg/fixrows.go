@@ -38,7 +38,8 @@ func (f *frame) correct(b int) bool {
 			return false
 		}
 	}
-	if end := w.insn().end(); f.d.blocks[b].End == Fall && !compare(rowAt(p.Rows, end), end, w.after()) {
+	if end := w.insn().end(); f.d.blocks[b].End == Fall && !compare(rowAt(p.Rows, end), end,
+		w.after()) {
 		return false
 	}
 	if len(corrected) == 0 || untrue {

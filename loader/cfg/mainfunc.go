@@ -13,8 +13,8 @@ func (p *Program) Main() *Routine {
 	return p.At(p.firstArgument(p.Image.Entry))
 }
 
-// firstArgument is the address that code has in rdi where it makes its first call, if a straight line
-// leads there; 0 if that is not told.
+// firstArgument is the address that code has in rdi where it makes its first call, if a straight
+// line leads there; 0 if that is not known.
 func (p *Program) firstArgument(at uint64) (address uint64) {
 	const most = 32 // instructions
 	s := p.Image.SectionAt(at)
