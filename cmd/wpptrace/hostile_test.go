@@ -1,8 +1,6 @@
 package main
 
 import (
-	"wpptrace/internal/record"
-
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -19,6 +17,9 @@ import (
 	"unicode"
 
 	"golang.org/x/sys/unix"
+
+	"wpptrace/internal/record"
+	"wpptrace/internal/testenv"
 )
 
 // A container that means harm: its program has a name, a build id, a link to debug information and
@@ -280,15 +281,13 @@ func TestCodeThatNeverAnswers(t *testing.T) {
 // waitUntilStuck waits until a thread of a process waits for what userfaultfd is to answer.
 func waitUntilStuck(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	testenv.Eventually(t, func() bool {
 		stacks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stack", pid))
-		for _, path := range stacks {
-			if stack, err := os.ReadFile(path); err == nil && strings.Contains(string(stack), "handle_userfault") {
-				return
-			}
-		}
-	}
-	t.Fatal("wpptrace does not wait for code that never answers")
+		return slices.ContainsFunc(stacks, func(path string) bool {
+			stack, err := os.ReadFile(path)
+			return err == nil && strings.Contains(string(stack), "handle_userfault")
+		})
+	}, "wpptrace waits for code that never answers")
 }
 
 // What is given for a program and is none is neither waited for nor told of on more than a line.

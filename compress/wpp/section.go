@@ -26,11 +26,11 @@ type SectionSource interface {
 type SectionKind uint32
 
 const (
-	// Critical marks a kind without which the rest of a snapshot is misunderstood: who does not know
-	// it refuses the file. Sections of other kinds are skipped.
+	// Critical marks a kind without which the rest of a snapshot is misunderstood: who does not
+	// know it refuses the file. Sections of other kinds are skipped.
 	Critical SectionKind = 1 << 31
-	// OfRules marks a kind whose data refers to the rules of grammars, not to what these derive: who
-	// does not know it and makes other grammars leaves it out.
+	// OfRules marks a kind whose data refers to the rules of grammars, not to what these derive:
+	// who does not know it and makes other grammars leaves it out.
 	OfRules SectionKind = 1 << 30
 
 	// FirstSection is the lowest number that is not the file format's own.

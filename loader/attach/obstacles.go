@@ -18,18 +18,21 @@ type Obstacle struct {
 
 // What is in the way of probes. Into the first four the kernel would put none, without a word.
 const (
-	inWritable = "its code is in writable memory, where the kernel puts no probes: link it without -N (--omagic)"
-	inShared   = "its code is in memory that is shared, where the kernel puts no probes"
-	inOther    = "its code was moved to memory that is not its file's, where the kernel puts no probes: " +
+	inWritable = "its code is in writable memory, where the kernel puts no probes: " +
+		"link it without -N (--omagic)"
+	inShared = "its code is in memory that is shared, where the kernel puts no probes"
+	inOther  = "its code was moved to memory that is not its file's, " +
+		"where the kernel puts no probes: " +
 		"start it without moving its code, as programs do for huge pages"
-	copiedUp = "its file was copied up by overlayfs since it was started, and the kernel takes the copy for another file: restart it"
-	changed  = "its code is not the file's: code that is changed at run time cannot be traced"
+	copiedUp = "its file was copied up by overlayfs since it was started, " +
+		"and the kernel takes the copy for another file: restart it"
+	changed = "its code is not the file's: code that is changed at run time cannot be traced"
 )
 
 // Obstacles lists where the image of a process's executable, whose file is open, cannot be traced.
 // Nothing is attached. It fails where nothing can be traced: its code is not in memory as the file
-// has it, or a debugger has breakpoints in it; with the latter it returns the list so far. Cost: the code of the process is read, some 0.3 ms a
-// megabyte.
+// has it, or a debugger has breakpoints in it; with the latter it returns the list so far. Cost: the
+// code of the process is read, some 0.3 ms a megabyte.
 func Obstacles(p *target.Process, im *image.Image, file *os.File) ([]Obstacle, error) {
 	base, err := Base(p, im)
 	if err != nil {
@@ -77,7 +80,9 @@ func (m *mapped) misplaced(p *target.Process) (list []Obstacle, err error) {
 
 // unprobeable says why the kernel would put no probe into a region that has the code of a segment;
 // "": it would (valid_vma in kernel/events/uprobes.c).
-func (m *mapped) unprobeable(p *target.Process, r target.Region, s image.Segment) (why string, err error) {
+func (m *mapped) unprobeable(
+	p *target.Process, r target.Region, s image.Segment,
+) (why string, err error) {
 	switch offset := r.Lo - m.base - s.Addr + s.Offset; {
 	case !r.OfFile || r.Offset != offset:
 		return inOther, nil
@@ -121,7 +126,9 @@ func (m *mapped) altered(p *target.Process, known []Obstacle) (list []Obstacle, 
 }
 
 // compare adds to a list what of the code from lo on is not that of the file.
-func (m *mapped) compare(p *target.Process, list []Obstacle, lo uint64, file []byte) ([]Obstacle, error) {
+func (m *mapped) compare(
+	p *target.Process, list []Obstacle, lo uint64, file []byte,
+) ([]Obstacle, error) {
 	const chunk = 1 << 20
 	text := make([]byte, min(chunk, len(file)))
 	for ; len(file) > 0; lo, file = lo+uint64(len(text)), file[len(text):] {
@@ -139,7 +146,8 @@ func (m *mapped) compare(p *target.Process, list []Obstacle, lo uint64, file []b
 		}
 		for _, o := range list {
 			if o.Hi-o.Lo == 1 && o.Lo >= lo && text[o.Lo-lo] == breakpoint {
-				return list, fmt.Errorf("the code of process %d at %x: %w", p.PID, o.Lo, ErrBreakpoint)
+				err := fmt.Errorf("the code of process %d at %x: %w", p.PID, o.Lo, ErrBreakpoint)
+				return list, err
 			}
 		}
 	}
@@ -177,7 +185,8 @@ func (m *mapped) whyAbsent(p *target.Process, addr uint64) error {
 		return errors.New(why)
 	}
 	if target.OnOverlay(m.file) {
-		return errors.New("its file is on overlayfs, and may have been copied up since it was started: restart it")
+		return errors.New("its file is on overlayfs, " +
+			"and may have been copied up since it was started: restart it")
 	}
 	return errors.New("its code was changed meanwhile, or its file was")
 }

@@ -13,11 +13,11 @@ import (
 // A Region is a piece of the memory of a process.
 type Region struct {
 	Mapping
-	OfFile bool // that was asked about; else what Mapping says of a file is of another one, or of none
+	OfFile bool // that was asked about; else the mapping is of another one, or of none
 }
 
-// Regions lists the memory of the process from lo to hi, in the order of its addresses, and which of
-// it is a file's. What is not mapped is in none.
+// Regions lists the memory of the process from lo to hi, in the order of its addresses, and which
+// of it is a file's. What is not mapped is in none.
 func (p *Process) Regions(of *os.File, lo, hi uint64) ([]Region, error) {
 	id, err := inMaps(of)
 	if err != nil {
@@ -71,13 +71,14 @@ func OnOverlay(f *os.File) bool {
 const pageSize = 4096
 
 // samePage reports whether a page of the process is that of a file at an offset. It is not known
-// where the kernel does not tell, or is moving the page, or the process has a copy of its own.
+// where the kernel does not say, or is moving the page, or the process has a copy of its own.
 func (p *Process) samePage(of *os.File, offset, at uint64) (same, known bool, err error) {
 	var touched [1]byte
 	if err := p.ReadMemory(touched[:], at); err != nil {
 		return false, false, err
 	}
-	own, err := unix.Mmap(int(of.Fd()), int64(offset), pageSize, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_POPULATE)
+	const flags = unix.MAP_PRIVATE | unix.MAP_POPULATE
+	own, err := unix.Mmap(int(of.Fd()), int64(offset), pageSize, unix.PROT_READ, flags)
 	if err != nil {
 		return false, false, fmt.Errorf("map %s: %w", of.Name(), err)
 	}
@@ -104,8 +105,8 @@ func (p *Process) samePage(of *os.File, offset, at uint64) (same, known bool, er
 }
 
 // frameOf is the page frame that is mapped at an address, by what a process's pagemap says
-// (Documentation/admin-guide/mm/pagemap.rst); 0: there is none, or it is no file's, or the kernel does
-// not tell.
+// (Documentation/admin-guide/mm/pagemap.rst); 0: there is none, or it is no file's, or the kernel
+// does not say.
 func frameOf(pagemap string, at uint64) (uint64, error) {
 	const (
 		entry   = 8 // bytes
