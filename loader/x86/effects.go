@@ -29,10 +29,10 @@ type Effects struct {
 }
 
 // Effects decodes the instruction at the start of code, behind which next is. Of truncated code
-// nothing is known. Cost: some 30 ns; it does not allocate.
+// nothing is known. Cost: some 60 ns; it does not allocate.
 func (in Inst) Effects(code []byte, next uint64) (e Effects) {
-	e.in, e.Kind, e.Repeat, e.Locked, e.Third = in, in.Kind, in.Rep, in.prefix&lockPrefix !=
-		0, NoRegister
+	e.in, e.Kind, e.Repeat, e.Third = in, in.Kind, in.Rep, NoRegister
+	e.Locked = in.prefix&lockPrefix != 0
 	e.Dst, e.Src = none, none
 	if len(code) < int(in.Len) {
 		return e
@@ -45,6 +45,10 @@ func (in Inst) Effects(code []byte, next uint64) (e Effects) {
 		e.Condition = in.Op & 15
 	}
 	if f == formN {
+		return e
+	}
+	if !in.HasModRM {
+		e.placeShort(f, int(in.operandAt))
 		return e
 	}
 	reg, rm, imm := in.Operands(e.code, next)
@@ -62,23 +66,18 @@ func (in Inst) Effects(code []byte, next uint64) (e Effects) {
 	return e
 }
 
-// place fills in the operands of a form.
+// place fills in the operands of a form with a ModRM byte.
 func (e *Effects) place(f form, reg int8, rm Operand, imm int) {
-	in := &e.in
-	r := e.register(reg, in.regSize())
 	if !rm.Mem && rm.Reg >= 0 {
 		rm = e.register(rm.Reg, rm.Size)
 	}
-	accumulator := e.register(RAX, in.size())
 	switch f {
-	case formNI:
-		e.immediate(imm)
 	case formM:
 		e.Dst = rm
 	case formMR:
-		e.Dst, e.Src = rm, r
+		e.Dst, e.Src = rm, e.register(reg, e.in.regSize())
 	case formRM:
-		e.Dst, e.Src = r, rm
+		e.Dst, e.Src = e.register(reg, e.in.regSize()), rm
 	case formMI:
 		e.Dst = rm
 		e.immediate(imm)
@@ -86,21 +85,30 @@ func (e *Effects) place(f form, reg int8, rm Operand, imm int) {
 		e.Dst, e.Imm, e.HasImm = rm, 1, true
 	case formMC:
 		e.Dst, e.Src = rm, e.register(RCX, 1)
-	case formAI:
-		e.Dst = accumulator
-		e.immediate(imm)
-	case formAA:
-		e.Dst, e.Src = e.register(RAX, in.operandSize()), e.register(RAX, in.operandSize()/2)
-	case formDA:
-		e.Dst, e.Src = e.register(RDX, in.operandSize()), e.register(RAX, in.operandSize())
 	case formNM:
 		e.Src = rm
-	case formO, formNO, formOI, formOA:
-		e.placeOpcode(f, imm)
-	case formAF, formFA:
-		e.placeAbsolute(f, accumulator, imm)
 	default:
-		e.placeThree(f, r, rm, imm)
+		e.placeThree(f, e.register(reg, e.in.regSize()), rm, imm)
+	}
+}
+
+// placeShort fills in the operands of a form without a ModRM byte.
+func (e *Effects) placeShort(f form, imm int) {
+	size := e.in.operandSize()
+	switch f {
+	case formNI:
+		e.immediate(imm)
+	case formAI:
+		e.Dst = e.register(RAX, e.in.size())
+		e.immediate(imm)
+	case formAA:
+		e.Dst, e.Src = e.register(RAX, size), e.register(RAX, size/2)
+	case formDA:
+		e.Dst, e.Src = e.register(RDX, size), e.register(RAX, size)
+	case formAF, formFA:
+		e.placeAbsolute(f, e.register(RAX, e.in.size()), imm)
+	default:
+		e.placeOpcode(f, imm)
 	}
 }
 

@@ -187,18 +187,17 @@ func twoByteMeaningMap() (t meanings) {
 
 // meaning returns what an instruction stands for.
 func (in *Inst) meaning() (op Operation, f form) {
-	var m meaning
 	switch in.Map {
 	case 0:
-		m = oneByteMeanings[in.Op]
+		m := &oneByteMeanings[in.Op]
 		if m.group != nil {
-			m = m.group[in.ModRM>>3&7]
+			m = &m.group[in.ModRM>>3&7]
 		}
 		return in.oneByteMeaning(m)
 	case 1:
-		m = twoByteMeanings[in.Op]
+		m := &twoByteMeanings[in.Op]
 		if m.group != nil {
-			m = m.group[in.ModRM>>3&7]
+			m = &m.group[in.ModRM>>3&7]
 		}
 		return in.twoByteMeaning(m)
 	case 2:
@@ -223,7 +222,7 @@ func (in *Inst) anyForm() form {
 	return formN
 }
 
-func (in *Inst) oneByteMeaning(m meaning) (Operation, form) {
+func (in *Inst) oneByteMeaning(m *meaning) (Operation, form) {
 	switch {
 	case m.op == Unknown && in.Op == 0xff: // far calls and jumps
 		return Unknown, formNM
@@ -237,7 +236,7 @@ func (in *Inst) oneByteMeaning(m meaning) (Operation, form) {
 	return m.op, m.form
 }
 
-func (in *Inst) twoByteMeaning(m meaning) (Operation, form) {
+func (in *Inst) twoByteMeaning(m *meaning) (Operation, form) {
 	group, register := in.ModRM>>3&7, in.ModRM>>6 == 3
 	switch in.Op {
 	case 0x01:
