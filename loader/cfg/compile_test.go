@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,22 +15,34 @@ import (
 // compile builds a program from C, or from C++ when the flags say -xc++, and returns its path.
 func compile(t testing.TB, source string, flags ...string) string {
 	t.Helper()
-	dir := t.TempDir()
-	compiler, in := "gcc", filepath.Join(dir, "in.c")
-	for i, f := range flags {
-		if f == "-xc++" {
-			compiler, in = "g++", filepath.Join(dir, "in.cc")
-			flags = append(flags[:i:i], flags[i+1:]...)
-			break
-		}
+	in := filepath.Join(t.TempDir(), "in.c")
+	if slices.Contains(flags, "-xc++") {
+		in = strings.TrimSuffix(in, ".c") + ".cc"
 	}
 	if err := os.WriteFile(in, []byte(source), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out := filepath.Join(dir, "program")
+	flags = slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return f == "-xc++" })
+	return build(t, in, flags...)
+}
+
+// compileFile builds a program of testdata, from C or, of a file that ends in .cc, from C++, and
+// returns its path. What the file includes is in testdata, too.
+func compileFile(t testing.TB, name string, flags ...string) string {
+	t.Helper()
+	return build(t, filepath.Join("testdata", name), append([]string{"-Itestdata"}, flags...)...)
+}
+
+// build compiles and links a file, and returns the path of the program.
+func build(t testing.TB, in string, flags ...string) string {
+	t.Helper()
+	compiler, out := "gcc", filepath.Join(t.TempDir(), "program")
+	if filepath.Ext(in) == ".cc" {
+		compiler = "g++"
+	}
 	args := append([]string{"-w", "-o", out, in}, flags...)
 	if b, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", compiler, strings.Join(flags, " "), err, b)
+		t.Fatalf("%s %s: %v\n%s", compiler, strings.Join(args, " "), err, b)
 	}
 	return out
 }

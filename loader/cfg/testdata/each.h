@@ -1,0 +1,30 @@
+// EACH_n(X) is X of each number below n, for tables and labels by the hundred.
+#pragma once
+
+#define EACH_TEN(X, tens) \
+	X(tens##0) X(tens##1) X(tens##2) X(tens##3) X(tens##4) X(tens##5) X(tens##6) \
+	X(tens##7) X(tens##8) X(tens##9)
+#define EACH_40(X) \
+	EACH_TEN(X, ) EACH_TEN(X, 1) EACH_TEN(X, 2) EACH_TEN(X, 3)
+#define EACH_46(X) \
+	EACH_TEN(X, ) EACH_TEN(X, 1) EACH_TEN(X, 2) EACH_TEN(X, 3) X(40) X(41) X(42) X(43) X(44) \
+	X(45)
+#define EACH_200(X) \
+	EACH_TEN(X, ) EACH_TEN(X, 1) EACH_TEN(X, 2) EACH_TEN(X, 3) EACH_TEN(X, 4) EACH_TEN(X, 5) \
+	EACH_TEN(X, 6) EACH_TEN(X, 7) EACH_TEN(X, 8) EACH_TEN(X, 9) EACH_TEN(X, 10) \
+	EACH_TEN(X, 11) EACH_TEN(X, 12) EACH_TEN(X, 13) EACH_TEN(X, 14) EACH_TEN(X, 15) \
+	EACH_TEN(X, 16) EACH_TEN(X, 17) EACH_TEN(X, 18) EACH_TEN(X, 19)
+#define EACH_255(X) \
+	EACH_TEN(X, ) EACH_TEN(X, 1) EACH_TEN(X, 2) EACH_TEN(X, 3) EACH_TEN(X, 4) EACH_TEN(X, 5) \
+	EACH_TEN(X, 6) EACH_TEN(X, 7) EACH_TEN(X, 8) EACH_TEN(X, 9) EACH_TEN(X, 10) \
+	EACH_TEN(X, 11) EACH_TEN(X, 12) EACH_TEN(X, 13) EACH_TEN(X, 14) EACH_TEN(X, 15) \
+	EACH_TEN(X, 16) EACH_TEN(X, 17) EACH_TEN(X, 18) EACH_TEN(X, 19) EACH_TEN(X, 20) \
+	EACH_TEN(X, 21) EACH_TEN(X, 22) EACH_TEN(X, 23) EACH_TEN(X, 24) X(250) X(251) X(252) \
+	X(253) X(254)
+#define EACH_256(X) \
+	EACH_TEN(X, ) EACH_TEN(X, 1) EACH_TEN(X, 2) EACH_TEN(X, 3) EACH_TEN(X, 4) EACH_TEN(X, 5) \
+	EACH_TEN(X, 6) EACH_TEN(X, 7) EACH_TEN(X, 8) EACH_TEN(X, 9) EACH_TEN(X, 10) \
+	EACH_TEN(X, 11) EACH_TEN(X, 12) EACH_TEN(X, 13) EACH_TEN(X, 14) EACH_TEN(X, 15) \
+	EACH_TEN(X, 16) EACH_TEN(X, 17) EACH_TEN(X, 18) EACH_TEN(X, 19) EACH_TEN(X, 20) \
+	EACH_TEN(X, 21) EACH_TEN(X, 22) EACH_TEN(X, 23) EACH_TEN(X, 24) X(250) X(251) X(252) \
+	X(253) X(254) X(255)

@@ -1,0 +1,15 @@
+// A label is the beginning of the routine itself, so that its entry looks like a pointer to a
+// function, which no table of labels has.
+#include "labels.h"
+
+const unsigned char *volatile pc;
+N void f(void) {
+	static void *const t[] = { &&B, &&D, &&X, &&A, &&C };
+A: q++; GO(t);
+B: q ^= 3; if (q & 1) goto D; if (q & 2) goto C; GO(t);
+C: q *= 3; GO(t);
+D: q -= 5; GO(t);
+X: return;
+}
+
+#include "callees.h"
