@@ -4,7 +4,8 @@
 //
 // A Recorder is one recording. Its state is parted by who changes it: threads hold what each thread
 // has done, usage what the process has used and what tracing costs it, windows put probes in and
-// take them out, libraries are those that have been looked at, and snapshots are made of all that.
+// take them out, images are the executable and its libraries, as far as they are traced, and
+// snapshots are made of all that.
 //
 // The probes belong to a guard, a process that is this program once more, so that they go whatever
 // becomes of the recording. Who calls Run calls guard.Serve where the only argument is

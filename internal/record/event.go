@@ -21,9 +21,9 @@ type Planned struct {
 
 // Forecast says how much slower a process that is at work will be, before probes go in.
 type Forecast struct {
-	overhead.Forecast
-	Load   float64 // CPUs that it would use now if it had them
-	Probes int
+	Forecast overhead.Forecast
+	Load     float64 // CPUs that it would use now if it had them
+	Probes   int
 }
 
 // Attached says that the probes stand.

@@ -161,5 +161,5 @@ func TestChangeIsCharged(t *testing.T) {
 // setWindows has a recording account for a budget.
 func setWindows(r *Recorder, used target.Times, load float64) {
 	schedule := overhead.NewScheduler(0.05, DefaultWindow, used, load, nil)
-	r.windows = &windows{schedule: schedule, usage: r.usage, threads: r.threads, attach: r.attachAgain, handle: r.handle}
+	r.windows = &windows{schedule: schedule, usage: r.usage, threads: r.threads, attach: r.images.attachAgain, handle: r.handle}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"slices"
 	"sync"
 	"time"
@@ -39,6 +38,7 @@ type Recorder struct {
 	threads   *threads
 	snapshots *snapshots
 	libraries *libraries
+	images    *images
 	usage     *usage
 	windows   *windows // nil: there is no budget
 	raw       *rawTrace
@@ -120,7 +120,7 @@ func (r *Recorder) load() (err error) {
 		return fmt.Errorf("trace process %d (%s) with --overhead: %w: leave --overhead out, or see --max-slowdown", p.PID, p.Name, err)
 	}
 	if err = r.begin(spill.New(newDraft(o.Output), o.Memory)); err == nil {
-		err = r.addLibraries()
+		err = r.images.addLibraries()
 	}
 	if err != nil {
 		r.session.Close()
@@ -159,6 +159,10 @@ func (r *Recorder) begin(streams *spill.Recording) (err error) {
 		command: o.Process.Command(),
 	}
 	r.libraries = &libraries{process: o.Process, selection: o.Selection}
+	r.images = &images{
+		program: r.program, exe: r.exe, session: r.session, decoder: r.decoder, raw: r.raw,
+		threads: r.threads, troubles: troubles, libraries: r.libraries, handle: r.handle,
+	}
 	streams.AddOther(r.snapshots.bytes)
 	streams.Begin(r.snapshots.tables)
 	return nil
@@ -181,7 +185,7 @@ func (r *Recorder) attach() error {
 	if err := r.windows.change(now.uses, func() error { return r.session.Attach(r.exe) }); err != nil {
 		return err
 	}
-	return r.addLibraries() // also those that were mapped before the kernel would have said so
+	return r.images.addLibraries() // also those that were mapped before the kernel would have said so
 }
 
 // forecast measures the load of a process that is at work, and says how much slower it will be.
@@ -212,7 +216,7 @@ func (r *Recorder) schedule(now load) error {
 	}
 	r.windows = &windows{
 		schedule: overhead.NewScheduler(r.options.Overhead, r.options.Window, used, now.uses, r.threads.rare),
-		usage:    r.usage, threads: r.threads, attach: r.attachAgain, handle: r.handle,
+		usage:    r.usage, threads: r.threads, attach: r.images.attachAgain, handle: r.handle,
 	}
 	return nil
 }
@@ -281,7 +285,7 @@ func (r *Recorder) Record(ctx context.Context) (*Result, error) {
 	if err := abort.Err(); err != nil {
 		return nil, cmp.Or(disturbance, err)
 	}
-	if _, err := r.settle(); err != nil {
+	if _, err := r.images.settle(); err != nil {
 		return nil, err
 	}
 	rawErr := r.raw.end()
@@ -362,108 +366,6 @@ func (r *Recorder) Path() string { return r.options.Output }
 
 // Program is the program of the process.
 func (r *Recorder) Program() *Program { return r.program }
-
-// addLibraries has those libraries traced that the selection names and that the process has mapped
-// by now. One that cannot be is external code.
-func (r *Recorder) addLibraries() error {
-	list, err := r.libraries.next()
-	if err != nil {
-		return err
-	}
-	for _, lib := range list {
-		made, err := r.planLibrary(lib)
-		switch {
-		case err != nil && (!r.session.Attached() || r.session.Mapped() || !r.libraries.isMapped(lib)): // it comes and goes
-			r.libraries.forget(lib)
-			continue
-		case err != nil:
-			r.handle(LibraryLeftOut{lib.Path, err})
-			continue
-		}
-		if err := r.addLibrary(made); err != nil {
-			return err
-		}
-		r.handle(LibraryAdded{path.Base(lib.Path), made})
-	}
-	return nil
-}
-
-// planLibrary makes a library the plan's last part.
-func (r *Recorder) planLibrary(lib target.Library) (*Program, error) {
-	if err := r.session.MayAdd(); err != nil {
-		return nil, err
-	}
-	made, err := r.libraries.open(lib)
-	if err != nil {
-		return nil, err
-	}
-	return made, r.program.Plan.Append(made.Plan)
-}
-
-// addLibrary has the last part of the plan decoded and probed.
-func (r *Recorder) addLibrary(made *Program) error {
-	r.snapshots.troubles.notePassedOver(made.Image)
-	if err := r.decoder.Grow(); err != nil {
-		return err
-	}
-	r.raw.define(made.Plan)
-	return r.session.Add(r.libraries.last())
-}
-
-// takeLibraries deals with code that the process has mapped. It is held meanwhile; if somebody has
-// let it go on, what its threads have done is not known.
-func (r *Recorder) takeLibraries(abort context.Context) error {
-	if !r.session.Mapped() {
-		return nil
-	}
-	escaped, err := r.refreshLibraries()
-	if err != nil || !escaped || !r.session.Attached() {
-		return err
-	}
-	if err := r.threads.detach(abort); err != nil {
-		return err
-	}
-	if err := r.threads.leave(); err != nil {
-		return err
-	}
-	if err := r.attachAgain(); err != nil {
-		return err
-	}
-	return r.session.Enable(false)
-}
-
-func (r *Recorder) refreshLibraries() (escaped bool, err error) {
-	err = r.session.Refresh()
-	if err == nil {
-		err = r.addLibraries()
-	}
-	if err != nil {
-		return false, gone(r.options.Process, err)
-	}
-	return r.settle()
-}
-
-// attachAgain puts the probes in again, in those libraries too that have been mapped since they
-// were taken out.
-func (r *Recorder) attachAgain() error {
-	if err := r.session.Attach(r.exe); err != nil {
-		return err
-	}
-	for r.session.Mapped() {
-		if _, err := r.refreshLibraries(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// settle reports whether somebody has let the process go on before its libraries were dealt with.
-func (r *Recorder) settle() (escaped bool, err error) {
-	if escaped, err = r.session.Settle(); escaped {
-		r.handle(LetGoOn{})
-	}
-	return escaped, err
-}
 
 // gone replaces an error by a plainer one where the process has ended.
 func gone(p *target.Process, err error) error {

@@ -40,7 +40,7 @@ func (r *Recorder) watch(ctx context.Context, b *background) (end Ended, err err
 		if err := r.threads.listen(time.Now().Add(r.windows.pause())); err != nil {
 			return end, err
 		}
-		if err := r.takeLibraries(abort); err != nil {
+		if err := r.images.takeMapped(abort); err != nil {
 			return r.disturbed(err)
 		}
 		select {
