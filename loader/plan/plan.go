@@ -100,12 +100,11 @@ type Findings struct {
 type Block struct {
 	Callee              Callee
 	First, ReturnsTwice bool
-	To                  int // the routine that is called or jumped to, if it is Known
+	To                  int32 // the routine that is called or jumped to, if it is Known
+	site                int32 // index in Plan.Sites, plus one; 0: it has no probe
 	Runs                float64
 	Asks                *absint.Condition
 	Counts              *absint.Counter
-
-	site int32 // index in Plan.Sites, plus one; 0: it has no probe
 }
 
 // New makes a plan of what a planner has found of each routine of a program, of the sites in the order of

@@ -82,13 +82,17 @@ type probePoint struct {
 // that can be single-stepped.
 func (c *costs) point(b int) (p probe, ok bool) {
 	if c.points == nil {
-		c.points = make([]probePoint, len(c.r.Blocks))
-		for b := range c.points {
-			c.points[b] = c.findPoint(b)
-		}
+		c.findPoints()
 	}
 	s := c.points[b]
 	return probe{on: s.found, stepped: s.stepped, edges: s.edges, insn: s.insn}, s.found
+}
+
+func (c *costs) findPoints() {
+	c.points = make([]probePoint, len(c.r.Blocks))
+	for b := range c.points {
+		c.points[b] = c.findPoint(b)
+	}
 }
 
 func (c *costs) findPoint(b int) probePoint {
@@ -142,9 +146,11 @@ func (c *costs) sum(blocks []int) (sum float64) {
 
 // price is the expected cost of a probe of block b.
 func (c *costs) price(b int) float64 {
-	p, ok := c.point(b)
-	switch {
-	case !ok:
+	if c.points == nil {
+		c.findPoints()
+	}
+	switch p := &c.points[b]; {
+	case !p.found:
 		return math.Inf(1)
 	case p.stepped:
 		return c.freq[b] * steppedCost

@@ -55,14 +55,17 @@ func (x *placing) findings(r *routine) plan.Findings {
 	for b := range f.Blocks {
 		to := &f.Blocks[b]
 		if to.Callee = r.calls.by[b].kind; to.Callee == plan.Known {
-			to.To = r.calls.by[b].to.ID
+			to.To = int32(r.calls.by[b].to.ID)
 		}
 		if r.costs.freq != nil {
 			to.Runs = r.costs.activations * r.costs.freq[b]
 		}
 		if r.traced() {
-			to.First, to.Asks, to.Counts = r.first[b], r.conditions[b], x.counts[b]
+			to.First, to.Asks = r.first[b], r.conditions[b]
 		}
+	}
+	for b, c := range x.counts {
+		f.Blocks[b].Counts = c
 	}
 	for i, b := range r.calls.leads {
 		f.Blocks[b].ReturnsTwice = r.calls.destinations[i].twice

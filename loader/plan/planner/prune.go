@@ -14,6 +14,7 @@ const mostStarts = 64
 // A pruner takes off probes that a forest keeps, yet no two ways need: in a forest no ways meet
 // whichever way its edges are followed, and control follows them forward.
 type pruner struct {
+	was    []probe // by block: before what is tried
 	s      *search
 	before grouped.Lists // by node, exit last: the nodes that it may follow
 	back   *search       // the nodes that lead to a probe without an event

@@ -165,11 +165,12 @@ func (p *pruner) tryCaptures(place x86.Operand, jumps []int) {
 		most *= 1 - captureDoubt
 	}
 	for _, b := range p.blocksToCaptureIn(place, left, most) {
-		was, cost := slices.Clone(r.probed), r.cost()
+		p.was = append(p.was[:0], r.probed...)
+		cost := r.cost()
 		r.probe(b)
 		carriers, some := p.takeOffDecided(place, slices.DeleteFunc(slices.Clone(left), func(j int) bool { return !r.probed[j].on }))
 		if !some || r.cost() >= cost {
-			r.probed = was
+			copy(r.probed, p.was)
 			continue
 		}
 		p.keepValuesInNeed(place, carriers)
