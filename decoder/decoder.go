@@ -15,6 +15,7 @@ import (
 // of partial paths.
 type Decoder struct {
 	program   *route.Program
+	sites     []plan.Site       // of the plan
 	partials  [][]Partial       // by routine
 	numbers   map[string]uint64 // of partial paths, by what key spells
 	key       []byte
@@ -39,7 +40,7 @@ func New(p *plan.Plan, log *slog.Logger) (*Decoder, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	program, err := route.New(p)
-	d := &Decoder{program: program, numbers: map[string]uint64{}, log: log}
+	d := &Decoder{program: program, sites: p.Sites, numbers: map[string]uint64{}, log: log}
 	d.partials = make([][]Partial, len(program.Routines))
 	return d, err
 }
@@ -47,6 +48,7 @@ func New(p *plan.Plan, log *slog.Logger) (*Decoder, error) {
 // Grow takes in what has been appended to the plan since.
 func (d *Decoder) Grow() error {
 	err := d.program.Grow()
+	d.sites = d.program.Plan.Sites
 	d.partials = append(d.partials, make([][]Partial, len(d.program.Routines)-len(d.partials))...)
 	return err
 }

@@ -11,7 +11,6 @@ import (
 // A Thread decodes the events of one thread.
 type Thread struct {
 	d        *Decoder
-	program  *route.Program
 	out      emitter
 	stack    stack
 	calls    calls
@@ -52,7 +51,7 @@ func (e *evidence) reset() {
 // Thread returns a decoder for a thread whose operations go to sink; first: the process's first,
 // which calls its main function.
 func (d *Decoder) Thread(sink ops.Sink, first bool) *Thread {
-	t := &Thread{d: d, program: d.program}
+	t := &Thread{d: d}
 	t.out = emitter{d: d, sink: sink}
 	if first {
 		t.stack.main = d.program.Main
@@ -113,7 +112,7 @@ func (t *Thread) Take(e wire.Event) Hits {
 
 // hits are n hits of the site that was hit last.
 func (t *Thread) hits(n uint64) Hits {
-	site, sites := t.last.event.Site(), t.program.Plan.Sites
+	site, sites := t.last.event.Site(), t.d.sites
 	return Hits{Count: n, Site: site, Stepped: site < len(sites) && sites[site].Stepped}
 }
 
@@ -143,41 +142,49 @@ func (t *Thread) Close() {
 
 // hit takes the event of a hit.
 func (t *Thread) hit(e wire.Event) {
-	p := t.program
-	if e.Site() >= len(p.Plan.Sites) {
+	if e.Site() >= len(t.d.sites) {
 		t.d.anomaly("event of a site that is not in the plan", "event", e)
 		return
 	}
-	s := &p.Plan.Sites[e.Site()]
+	s := &t.d.sites[e.Site()]
 	t.out.here = route.RegisterState{}
 	if c := s.Capture; t.evidence.captured.is && c != nil && c.Kind == plan.LoopRegisters {
 		t.out.here = route.RegisterState{Value: t.evidence.captured.value, Captured: &c.Registers}
 	}
-	r := p.Routines[s.Routine]
-	a := activation{r, e.CFA()}
-	lands := r.Pads[s.Block] || r.Again[s.Block]
-	if t.signals.pending != nil {
-		defer func() { t.signals.pending = nil }()
-		if t.signals.runsAgain(a, s) {
-			t.arrive(t.stack.top(), s, e.Outcome())
-			return
-		}
-		if !lands { // else there is more to it: leaveByHandler
-			t.signals.markLeft(a)
-		}
+	a := activation{t.d.program.Routines[s.Routine], e.CFA()}
+	if t.signals.pending == nil {
+		t.come(a, s, e.Outcome())
+		return
 	}
-	if n := len(t.stack.frames); n > 0 && len(t.evidence.callers) == 0 && !lands {
-		if f := &t.stack.frames[n-1]; f.activation == a && !f.atFault {
-			if m := f.pos.To(s.Block, f.called); m != nil {
+	switch lands := a.r.Pads[s.Block] || a.r.Again[s.Block]; {
+	case t.signals.runsAgain(a, s):
+		t.arrive(t.stack.top(), s, e.Outcome())
+	case lands: // there is more to it: leaveByHandler
+		t.come(a, s, e.Outcome())
+	default:
+		t.signals.markLeft(a)
+		t.come(a, s, e.Outcome())
+	}
+	t.signals.pending = nil
+}
+
+// come lets an activation come to a site: the innermost by its route, others by what is known of the
+// stack.
+func (t *Thread) come(a activation, s *plan.Site, outcome int) {
+	b := s.Block
+	if n := len(t.stack.frames); n > 0 && len(t.evidence.callers) == 0 {
+		f := &t.stack.frames[n-1]
+		if f.activation == a && !f.atFault && !a.r.Pads[b] && !a.r.Again[b] {
+			if m := f.pos.To(b, f.called); m != nil {
 				t.out.apply(f, m)
-				t.arrive(f, s, e.Outcome())
+				t.arrive(f, s, outcome)
 				return
 			}
 		}
 	}
 	t.placer.place(a, s)
 	t.stack.hasRun = true
-	t.arrive(t.stack.top(), s, e.Outcome())
+	t.arrive(t.stack.top(), s, outcome)
 }
 
 // arrive sets the position of the activation that has just come to a site.
