@@ -111,14 +111,14 @@ func (v *verifier) checkCallees(r *routine) {
 	if r.silent && r.Faulty {
 		r.fault("it may end without an event, and faults may lead to its landing pad")
 	}
-	if r.Faulty && r.mayFaultFirst() {
+	if r.Faulty && mayFaultFirst(r) {
 		r.fault("a fault may lead to its landing pad before its first event")
 	}
 }
 
 // mayFaultFirst reports whether something in the block that the routine is entered by may fault before
 // its event.
-func (r *routine) mayFaultFirst() bool {
+func mayFaultFirst(r *routine) bool {
 	s := r.sites[r.Entry]
 	return s == nil || slices.ContainsFunc(r.Blocks[r.Entry].Insns[:s.Insn], cfg.Insn.MayFault)
 }

@@ -23,7 +23,7 @@ func (v *verifier) checkUnseen() {
 	}
 	for _, r := range v.traced {
 		for _, x := range r.Ranges {
-			if !r.hasBlock(x) {
+			if !hasBlock(r, x) {
 				r.fault(fmt.Sprintf("nothing is known of its part from %x to %x", x[0], x[1]))
 			}
 		}
@@ -131,7 +131,7 @@ func contradict(a, b image.CFA) bool {
 }
 
 // hasBlock reports whether a range of the routine holds a block.
-func (r *routine) hasBlock(x [2]uint64) bool {
+func hasBlock(r *routine, x [2]uint64) bool {
 	for b := range r.Blocks {
 		if x[0] <= r.Blocks[b].Lo && r.Blocks[b].Lo < x[1] {
 			return true

@@ -124,11 +124,11 @@ func (v *verifier) checkWays(r *routine) {
 			r.fault("a circle without an event", f.ways...)
 		case !f.circle && !twice:
 			twice = true
-			r.fault(fmt.Sprintf("two probe-free routes to the same place%s", r.since(s)), f.ways...)
+			r.fault(fmt.Sprintf("two probe-free routes to the same place%s", s.since(r)), f.ways...)
 		}
 		if from := r.walker.sources(); len(from) > 1 && !sources {
 			sources = true
-			r.fault(fmt.Sprintf("what is called back%s may come from two calls", r.since(s)), r.walker.wayTo(s, from[0]), r.walker.wayTo(s, from[1]))
+			r.fault(fmt.Sprintf("what is called back%s may come from two calls", s.since(r)), r.walker.wayTo(s, from[0]), r.walker.wayTo(s, from[1]))
 		} else if len(from) == 1 && r.walker.endsUnopened() != none {
 			r.ambiguousAt(s, from[0])
 		}
@@ -136,7 +136,7 @@ func (v *verifier) checkWays(r *routine) {
 }
 
 // since says after what a start comes.
-func (r *routine) since(s start) string {
+func (s start) since(r *routine) string {
 	if s.word == none {
 		return " from its entry on"
 	}
@@ -264,7 +264,7 @@ func (w *walker) endsUnopened() int {
 // nothing tells which.
 func (r *routine) ambiguousAt(s start, source int) {
 	if r.returnsOut && !r.ambiguous {
-		r.fault(fmt.Sprintf("what is called back%s may come from a call, or from the caller after its end", r.since(s)),
+		r.fault(fmt.Sprintf("what is called back%s may come from a call, or from the caller after its end", s.since(r)),
 			r.walker.wayTo(s, source), r.walker.wayTo(s, cfg.Exit))
 	}
 	r.ambiguous = true
