@@ -53,7 +53,7 @@ func TestTablesOfLabels(t *testing.T) {
 		{"from-far-below-nought", 46},
 		{"two-of-distances", 256},
 	} {
-		covered[test.name] = checkWhole(t, "tables/"+test.name+".c", test.ways)
+		covered[test.name] = checkWhole(t, "tables/"+test.name+".c", "f", test.ways, sevenBuilds)
 	}
 	covered.check(t, "tables.golden")
 }
@@ -72,26 +72,31 @@ func TestBoundsOfWhatTheIndexWas(t *testing.T) {
 		"after-setjmp-that-a-tail-jump-leads-to",
 		"written-by-others",
 	} {
-		covered[name] = checkWhole(t, "bounds/"+name+".c", 8)
+		covered[name] = checkWhole(t, "bounds/"+name+".c", "f", 8, sevenBuilds)
 	}
 	covered.check(t, "bounds.golden")
 }
 
-// checkWhole builds a program of testdata in several ways, and expects that switches of its routine
-// f have no fewer ways than they have, or that the routine is left out. It returns in how many
-// builds the routine is not left out.
-func checkWhole(t *testing.T, program string, ways int) (covered int) {
+// sevenBuilds are flags of the compiler.
+var sevenBuilds = [][]string{
+	{"-O0"}, {"-O1"}, {"-O2"}, {"-Os"},
+	{"-O1", "-no-pie", "-fno-pie"}, {"-O2", "-no-pie", "-fno-pie"}, {"-Os", "-no-pie", "-fno-pie"},
+}
+
+// checkWhole builds a program of testdata in several ways, and expects that the switches of a
+// routine have no fewer ways than they have, or that the routine is left out. It returns in how
+// many builds the routine is not left out.
+func checkWhole(
+	t *testing.T, program, symbol string, ways int, builds [][]string,
+) (covered int) {
 	t.Helper()
-	for _, flags := range [][]string{
-		{"-O0"}, {"-O1"}, {"-O2"}, {"-Os"},
-		{"-O1", "-no-pie", "-fno-pie"}, {"-O2", "-no-pie", "-fno-pie"}, {"-Os", "-no-pie", "-fno-pie"},
-	} {
-		r := routine(t, recoverFile(t, compileFile(t, program, flags...)), "f")
+	for _, flags := range builds {
+		r := routine(t, recoverFile(t, compileFile(t, program, flags...)), symbol)
 		isUnsure := strings.HasPrefix(r.LeftOut, "unresolved indirect jump") ||
 			strings.Contains(r.LeftOut, "address taken")
 		if n := fewest(r); r.LeftOut == "" && n < ways || r.LeftOut != "" && !isUnsure {
-			t.Errorf("%s, %q: a switch of %d ways, want %d; left out: %q",
-				program, flags, n, ways, r.LeftOut)
+			t.Errorf("%s, %s, %q: a switch of %d ways, want %d; left out: %q",
+				program, symbol, flags, n, ways, r.LeftOut)
 		} else if r.LeftOut == "" {
 			covered++
 		}
