@@ -1,7 +1,6 @@
 package cfg_test
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 
@@ -102,21 +101,4 @@ func checkWhole(
 		}
 	}
 	return covered
-}
-
-// labels has what computed gotos need.
-const labels = `
-	#define N __attribute__((noinline))
-	#define GO(table) goto *table[*pc++]
-	#define OFF(table) goto *(&&A + table[*pc++])
-	volatile long q = 1;
-	`
-
-// each repeats a text for the numbers below n, which it has in place of $.
-func each(n int, text string) string {
-	var all strings.Builder
-	for i := range n {
-		all.WriteString(strings.ReplaceAll(text, "$", strconv.Itoa(i)))
-	}
-	return all.String()
 }
