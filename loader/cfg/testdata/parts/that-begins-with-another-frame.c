@@ -1,0 +1,13 @@
+// A routine whose unwind information does not tell of its frame jumps to the cold part of
+// another.
+#include "beginend.h"
+
+__asm__("other.cold:\n.cfi_startproc\n.cfi_def_cfa_offset 32\nmov $7,%eax\njmp other_back\n"
+	".cfi_endproc\n"
+	BEGIN(other) "sub $24,%rsp\n.cfi_adjust_cfa_offset 24\ntest %edi,%edi\njz other.cold\n"
+	"other_back: add $24,%rsp\n.cfi_adjust_cfa_offset -24\nret\n" END(other)
+	BEGIN(hand) "sub $24,%rsp\ntest %edi,%edi\njnz other.cold\nadd $24,%rsp\nret\n" END(hand));
+int other(int), hand(int);
+int main(int c, char **v) {
+	return other(c) + hand(c);
+}
