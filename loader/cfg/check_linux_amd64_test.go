@@ -66,7 +66,7 @@ func TestChecks(t *testing.T) {
 		{[]string{"-Os", "-fno-pie", "-no-pie"}, 11},
 	} {
 		t.Run(strings.Join(test.flags, " "), func(t *testing.T) {
-			path := compile(t, switches, test.flags...)
+			path := compileFile(t, "switches/all.c", test.flags...)
 			sites := checkSites(t, recoverFile(t, path))
 			if len(sites) < test.sites {
 				t.Errorf("%d checks, want %d or more", len(sites), test.sites)

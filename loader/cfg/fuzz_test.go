@@ -13,7 +13,7 @@ import (
 // FuzzRecover changes bytes of a program: each five bytes of edits are an offset, a little above
 // the file's size at most, and a new value.
 func FuzzRecover(f *testing.F) {
-	program, err := os.ReadFile(compile(f, switches, "-O2", "-fno-asynchronous-unwind-tables", "-funwind-tables", "-Wl,--build-id=none"))
+	program, err := os.ReadFile(compileFile(f, "switches/all.c", "-O2", "-fno-asynchronous-unwind-tables", "-funwind-tables", "-Wl,--build-id=none"))
 	if err != nil {
 		f.Fatal(err)
 	}

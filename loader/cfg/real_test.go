@@ -111,7 +111,7 @@ func checkSuccessors(t *testing.T, r *cfg.Routine, b int) {
 
 // TestDeterministic checks that the same image yields the same program.
 func TestDeterministic(t *testing.T) {
-	path := compile(t, switches, "-O2")
+	path := compileFile(t, "switches/all.c", "-O2")
 	a, b := recoverFile(t, path), recoverFile(t, path)
 	if diff := cmp.Diff(a.Routines, b.Routines, cmpopts.IgnoreUnexported(cfg.Routine{}), cmpopts.IgnoreFields(cfg.Block{}, "Insns")); diff != "" {
 		t.Error(diff)

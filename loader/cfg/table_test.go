@@ -18,7 +18,7 @@ func TestTables(t *testing.T) {
 	for _, flags := range switchFlags {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			t.Parallel()
-			path := compile(t, switches, append(flags, "-Wl,--emit-relocs")...)
+			path := compileFile(t, "switches/all.c", append(flags, "-Wl,--emit-relocs")...)
 			p := recoverFile(t, path)
 			truth := relocatedTargets(t, path, p)
 			found := map[*cfg.Routine]map[uint64]bool{}
@@ -165,7 +165,7 @@ func relocatedTargets(t *testing.T, path string, p *cfg.Program) map[*cfg.Routin
 
 // TestTailCalls checks that jumps through pointers leave the routine.
 func TestTailCalls(t *testing.T) {
-	p := recoverFile(t, compile(t, switches, "-O2"))
+	p := recoverFile(t, compileFile(t, "switches/all.c", "-O2"))
 	for _, symbol := range []string{"throughTable", "throughPointer"} {
 		if n := ends(routine(t, p, symbol)); n[cfg.TailInd] != 1 || n[cfg.Table] != 0 {
 			t.Errorf("%s: blocks end by %v, want one indirect tail jump", symbol, n)

@@ -11,25 +11,10 @@ import (
 	"wpptrace/loader/image"
 )
 
-// uncovered has functions without unwind information: one with a size, one without, and one that
-// calls, jumps to and points at the program's routines.
-const uncovered = `
-volatile int sink;
-__attribute__((noinline,noclone)) static int called(int x) { return x * 3 + 1; }
-__attribute__((noinline,noclone)) static int jumped(int x) { return x * 5 + 1; }
-__attribute__((noinline,noclone)) static int pointed(int x) { return x * 7 + 1; }
-__attribute__((noinline,noclone)) static int left(int x) { return x * 9 + 1; }
-int sized(int), unsized(int), again(int);
-__asm__(".globl sized,again\n.type sized,@function\n.type again,@function\nsized:\nagain:\nsub $8,%rsp\nlea pointed(%rip),%rax\ncall called\nadd $8,%rsp\njmp jumped\n"
-	".size sized,.-sized\n.size again,.-again\nnop\n.p2align 4\n");
-__asm__(".globl unsized\n.type unsized,@function\nunsized:\nmov %edi,%eax\nret\n.globl label\nlabel: nop\n");
-int main(int c, char **v) { sink = called(c) + jumped(c + 1) + pointed(c + 2) + left(c + 3) + sized(c) + unsized(c); return 0; }
-`
-
 // TestUncoveredFunctions: a function that no unwind information covers is listed, once and with its
 // extent; linkage stubs are none.
 func TestUncoveredFunctions(t *testing.T) {
-	p := recoverFile(t, compile(t, uncovered, "-O1", "-fno-toplevel-reorder", "-fno-pie", "-no-pie"))
+	p := recoverFile(t, compileFile(t, "shapes/uncovered.c", "-O1", "-fno-toplevel-reorder", "-fno-pie", "-no-pie"))
 	const reason = "no unwind information"
 	main, sized, unsized := routine(t, p, "main"), routine(t, p, "again"), routine(t, p, "unsized")
 	for _, r := range p.Routines {
@@ -54,7 +39,7 @@ func TestUncoveredFunctions(t *testing.T) {
 // address was taken.
 func TestCodeThatIsNotCovered(t *testing.T) {
 	for _, flags := range [][]string{{"-O1", "-fPIE", "-pie"}, {"-O1", "-fno-pie", "-no-pie"}} {
-		p := recoverFile(t, compile(t, uncovered, flags...))
+		p := recoverFile(t, compileFile(t, "shapes/uncovered.c", flags...))
 		for symbol, want := range map[string]bool{"called": true, "jumped": true, "pointed": true, "left": false} {
 			if got := p.AddressTaken(routine(t, p, symbol).Addr); got != want {
 				t.Errorf("%v: the address of %s is taken: %v, want %v", flags, symbol, got, want)
@@ -65,7 +50,7 @@ func TestCodeThatIsNotCovered(t *testing.T) {
 
 // TestUnlisted: what no routine holds is linkage stubs and start-up code; padding is none of it.
 func TestUnlisted(t *testing.T) {
-	p := recoverFile(t, compile(t, uncovered, "-O1", "-fno-pie", "-no-pie", "-fcf-protection=none", "-falign-functions=256"))
+	p := recoverFile(t, compileFile(t, "shapes/uncovered.c", "-O1", "-fno-pie", "-no-pie", "-fcf-protection=none", "-falign-functions=256"))
 	least := 0
 	for i := range p.Image.Sections {
 		if s := &p.Image.Sections[i]; s.Exec && s.Name != ".text" {
