@@ -15,19 +15,32 @@ import (
 	"wpptrace/loader/plan/planner"
 )
 
-// compile builds a program from C, or from C++ when the flags say -xc++, and recovers its routines.
+// compile builds a program from C, or from C++ when the flags begin with -xc++, and recovers its
+// routines.
 func compile(t testing.TB, source string, flags ...string) *cfg.Program {
 	t.Helper()
-	dir := t.TempDir()
-	in, out := filepath.Join(dir, "in.c"), filepath.Join(dir, "program")
+	in := filepath.Join(t.TempDir(), "in.c")
 	if err := os.WriteFile(in, []byte(source), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	return build(t, in, flags...)
+}
+
+// compileFile builds a program of testdata, and recovers its routines.
+func compileFile(t testing.TB, name string, flags ...string) *cfg.Program {
+	t.Helper()
+	return build(t, filepath.Join("testdata", name), flags...)
+}
+
+// build compiles and links a file, and recovers the routines of the program.
+func build(t testing.TB, in string, flags ...string) *cfg.Program {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "program")
 	compiler := "gcc"
 	if len(flags) > 0 && flags[0] == "-xc++" {
 		compiler = "g++"
 	}
-	args := append(flags, "-w", "-o", out, in)
+	args := append(flags[:len(flags):len(flags)], "-w", "-o", out, in)
 	if b, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", compiler, strings.Join(args, " "), err, b)
 	}

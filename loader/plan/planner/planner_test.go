@@ -13,55 +13,11 @@ import (
 	"wpptrace/loader/x86"
 )
 
-// kinds has a routine for each thing that a plan must decide on.
-const kinds = `
-#include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
-#define NOINLINE __attribute__((noipa))
-
-volatile int sink;
-jmp_buf env;
-
-__attribute__((noinline)) static int leaf(int n) { return n * 3 + 1; } /* lea; ret: silent */
-__attribute__((noinline)) int exported_leaf(int n) { return n * 5 + 2; }
-NOINLINE static int taken_leaf(int n) { return n * 7 + 3; }         /* its address is taken */
-int (*volatile pointer)(int) = taken_leaf;
-
-NOINLINE static int loops(int n) { int s = 0; for (int i = 0; i < n; i++) s += leaf(i) ^ sink; return s; }
-NOINLINE static int saves(int n) { int a = loops(n); sink = a; return a + loops(n + 1); } /* push: probed at its entry */
-NOINLINE static int even(int n);
-NOINLINE static int odd(int n) { sink++; return even(n - 1) + 1; }
-NOINLINE static int even(int n) { sink++; return odd(n - 1) + 1; }  /* a circle of calls without a decision */
-NOINLINE static int indirect(int n) { return pointer(n) + pointer(n + 1); }
-NOINLINE static int jumps(int n) { if (setjmp(env)) return 1; sink = n; return 2; }
-NOINLINE static int outside(int n) { char *p = malloc(n); sink = (int)strlen(p); return atoi(p) + rand(); }
-NOINLINE static int framed(int n) { volatile char *p = alloca(n); p[0] = leaf(n); return p[0] + saves(n); }
-NOINLINE static int dense(int n)
-{
-	switch (n) {
-	case 0: return sink * 3;
-	case 1: return leaf(4);
-	case 2: sink = 5; return 9;
-	case 3: return sink << 3;
-	case 4: return leaf(11) + 2;
-	case 5: return sink / 3;
-	case 6: return 77;
-	}
-	return 0;
-}
-
-int main(int argc, char **argv)
-{
-	return saves(argc) + even(argc) + indirect(argc) + jumps(argc) + outside(argc) + framed(argc) + dense(argc) + exported_leaf(argc);
-}
-`
-
 func TestPlansAreProven(t *testing.T) {
 	for _, flags := range [][]string{{"-O0"}, {"-O1"}, {"-O2"}, {"-O3"}, {"-Os"}, {"-O2", "-fcf-protection=full"}, {"-O2", "-fno-omit-frame-pointer"}, {"-O2", "-fno-plt"}} {
 		for _, complete := range []bool{false, true} {
 			t.Run(fmt.Sprint(flags, complete), func(t *testing.T) {
-				prove(t, planned(t, compile(t, kinds, flags...), planner.Options{Complete: complete}))
+				prove(t, planned(t, compileFile(t, "kinds.c", flags...), planner.Options{Complete: complete}))
 			})
 		}
 	}
@@ -69,7 +25,7 @@ func TestPlansAreProven(t *testing.T) {
 
 // complete plans the kinds at -O2 with whatever probes they need.
 func complete(t *testing.T) *plan.Plan {
-	return planned(t, compile(t, kinds, "-O2"), planner.Options{Complete: true})
+	return planned(t, compileFile(t, "kinds.c", "-O2"), planner.Options{Complete: true})
 }
 
 // sites counts the probes of a routine.
@@ -117,7 +73,7 @@ func TestRule1SilentLeaves(t *testing.T) {
 
 // TestRule1UnobservedCallers: a leaf is not silent when one of its callers is not traced.
 func TestRule1UnobservedCallers(t *testing.T) {
-	p := planned(t, compile(t, kinds, "-O2"), planner.Options{Complete: true, Select: func(r *cfg.Routine) bool { return r.Symbol != "loops" }})
+	p := planned(t, compileFile(t, "kinds.c", "-O2"), planner.Options{Complete: true, Select: func(r *cfg.Routine) bool { return r.Symbol != "loops" }})
 	if r := routine(t, p, "leaf"); r.ProbeFree || sites(r) == 0 {
 		t.Errorf("leaf, which external code calls: silent %v, %d probes", r.ProbeFree, sites(r))
 	}
@@ -275,7 +231,7 @@ func TestRule8SwitchesTellTheirCase(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	p := planned(t, compile(t, kinds, "-O2"), planner.Options{Complete: true, Select: func(r *cfg.Routine) bool { return r.Symbol == "saves" }})
+	p := planned(t, compileFile(t, "kinds.c", "-O2"), planner.Options{Complete: true, Select: func(r *cfg.Routine) bool { return r.Symbol == "saves" }})
 	for _, r := range p.Routines {
 		switch {
 		case r.Traced() != (r.Symbol == "saves"):
@@ -478,14 +434,7 @@ func parting(r *cfg.Routine) (decision int, ways [2][]int) {
 // TestSignaturesAreNotProbed: code that calls through pointers reads how a function begins; what jumps over code that
 // runs is no signature.
 func TestSignaturesAreNotProbed(t *testing.T) {
-	const source = `
-		__asm__(".globl signed\n.type signed,@function\nsigned: .cfi_startproc\njmp 1f\n.byte 0x76, 0x32, 0x28, 0x2c, 0, 0x90\n1: test %edi,%edi\nje 2f\ninc %edi\n2: mov %edi,%eax\nret\n.cfi_endproc\n.size signed,.-signed\n"
-			".globl rotated\n.type rotated,@function\nrotated: .cfi_startproc\njmp 1f\n3: inc %edi\n1: test %edi,%edi\njne 3b\nmov %edi,%eax\nret\n.cfi_endproc\n.size rotated,.-rotated\n"
-			".globl plainly\n.type plainly,@function\nplainly: .cfi_startproc\njmp 1f\n.byte 0x76, 0x32, 0x28, 0x2c, 0, 0x90\n1: mov %edi,%eax\nret\n.cfi_endproc\n.size plainly,.-plainly\n");
-		int signed_(int) __asm__("signed"), rotated(int), plainly(int);
-		int (*volatile pointers[])(int) = { signed_, rotated, plainly };
-		int main(int c, char **v) { return pointers[c](c); }`
-	p := planned(t, compile(t, source, "-O1"), planner.Options{Complete: true})
+	p := planned(t, compileFile(t, "signatures.c", "-O1"), planner.Options{Complete: true})
 	prove(t, p)
 	for _, symbol := range []string{"signed", "rotated", "plainly"} {
 		r := routine(t, p, symbol)

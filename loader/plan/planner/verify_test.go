@@ -24,7 +24,7 @@ func prove(t *testing.T, p *plan.Plan) {
 
 // TestEveryProbeIsNeeded: whichever probe is taken out of a plan, a probe-free route is not sound any more.
 func TestEveryProbeIsNeeded(t *testing.T) {
-	c := compile(t, kinds, "-O2")
+	c := compileFile(t, "kinds.c", "-O2")
 	for _, s := range planned(t, c, planner.Options{Complete: true}).Sites {
 		p := planned(t, c, planner.Options{Complete: true})
 		withoutProbe(p, p.Routines[s.Routine], s.Block)
@@ -465,7 +465,7 @@ var breakages = []breakage{
 
 // TestBrokenPlansAreFound, with the routine and the ways that nothing tells apart.
 func TestBrokenPlansAreFound(t *testing.T) {
-	c := compile(t, kinds+"asm("+strconv.Quote(more)+");", "-O2")
+	c := compile(t, `#include "kinds.c"`+"\nasm("+strconv.Quote(more)+");", "-O2", "-Itestdata")
 	for _, b := range breakages {
 		t.Run(b.name, func(t *testing.T) {
 			p := planned(t, c, planner.Options{Complete: true})
